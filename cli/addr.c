@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT */
+/* fathom addr: who is at this address. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common.h"
+#include "input.h"
+#include "out.h"
+#include "print.h"
+
+static const char usage[] =
+	"Usage: fathom addr [OPTION]... FILE [ADDRESS]...\n"
+	"Print the function, file, line and inlined callers of each ADDRESS of FILE.\n"
+	"Without ADDRESS, read them from standard input, one a line.\n"
+	"\n"
+	"An ADDRESS is 0x and hexadecimal digits, decimal digits, or SYMBOL or SYMBOL+OFFSET.\n"
+	"\n"
+	"  -j, --section NAME           addresses are offsets in this section\n"
+	"      --hex                    digits only are hexadecimal, too\n"
+	"      --return-addresses       they are return addresses: look up the call\n"
+	"      --names-only             no files, lines or inlined callers\n"
+	"      --no-demangle            print names as they are linked\n"
+	"      --cache=auto|off|build   what to do with the index cache (default "
+	"auto)\n" COMMON_HELP "\n"
+	"Exit status: 0 all answered; 1 some not, each says why; 2 usage, or FILE cannot be "
+	"read.\n";
+
+enum cache_mode { CACHE_AUTO, CACHE_OFF, CACHE_BUILD };
+
+enum {
+	OPT_HEX = OPT_VERB,
+	OPT_RETURN_ADDRESSES,
+	OPT_NAMES_ONLY,
+	OPT_NO_DEMANGLE,
+	OPT_CACHE,
+};
+
+static const struct option options[] = {
+	{ "section", required_argument, NULL, 'j' },
+	{ "hex", no_argument, NULL, OPT_HEX },
+	{ "return-addresses", no_argument, NULL, OPT_RETURN_ADDRESSES },
+	{ "names-only", no_argument, NULL, OPT_NAMES_ONLY },
+	{ "no-demangle", no_argument, NULL, OPT_NO_DEMANGLE },
+	{ "cache", required_argument, NULL, OPT_CACHE },
+	COMMON_OPTIONS,
+	{ NULL, 0, NULL, 0 },
+};
+
+struct addr {
+	struct common common;
+	struct fathom_symbolize_options symbolize;
+	struct input_rules rules;
+	struct fathom_target_info info;
+	struct out out;
+	enum cache_mode cache;
+	size_t next_note;
+	bool unanswered;
+	bool framed; /* an empty line ends each answer */
+	struct input *inputs;
+	uint64_t *addresses;
+	size_t n;
+	size_t cap;
+};
+
+static enum cache_mode parse_cache(const char *text)
+{
+	if (strcmp(text, "auto") == 0)
+		return CACHE_AUTO;
+	if (strcmp(text, "off") == 0)
+		return CACHE_OFF;
+	if (strcmp(text, "build") == 0)
+		return CACHE_BUILD;
+	complain("--cache", "is auto, off or build", NULL);
+	exit(EXIT_USAGE);
+}
+
+/* Takes the options; returns the index of the first argument. */
+static int parse_options(struct addr *v, int argc, char **argv)
+{
+	int opt;
+
+	while ((opt = getopt_long(argc, argv, "j:h", options, NULL)) != -1) {
+		switch (opt) {
+		case 'j':
+			v->rules.section = optarg;
+			break;
+		case OPT_HEX:
+			v->rules.hex = true;
+			break;
+		case OPT_RETURN_ADDRESSES:
+			v->symbolize.flags |= FATHOM_RETURN_ADDRESSES;
+			break;
+		case OPT_NAMES_ONLY:
+			v->symbolize.flags |= FATHOM_NAMES_ONLY;
+			break;
+		case OPT_NO_DEMANGLE:
+			v->symbolize.flags |= FATHOM_NO_DEMANGLE;
+			break;
+		case OPT_CACHE:
+			v->cache = parse_cache(optarg);
+			if (v->cache == CACHE_OFF)
+				v->common.options.flags |= FATHOM_NO_CACHE;
+			break;
+		case OPT_HELP:
+		case 'h':
+			fputs(usage, stdout);
+			exit(EXIT_ANSWERED);
+		default:
+			if (!common_take(&v->common, opt, optarg)) {
+				fputs("Try 'fathom addr --help'.\n", stderr);
+				exit(EXIT_USAGE);
+			}
+		}
+	}
+	if (optind == argc) {
+		complain("addr", "no FILE is given", "try 'fathom addr --help'");
+		exit(EXIT_USAGE);
+	}
+	return optind;
+}
+
+static void add_input(struct addr *v, const char *text, size_t size)
+{
+	if (v->n == v->cap) {
+		v->cap = v->cap ? 2 * v->cap : 1024;
+		v->inputs = realloc(v->inputs, v->cap * sizeof *v->inputs);
+		v->addresses = realloc(v->addresses, v->cap * sizeof *v->addresses);
+		if (!v->inputs || !v->addresses) {
+			complain("addr", "out of memory", NULL);
+			exit(EXIT_USAGE);
+		}
+	}
+	input_parse(&v->rules, text, size, &v->inputs[v->n++]);
+}
+
+/* Answers what was added, in its order, and flushes. */
+static void answer_inputs(struct addr *v)
+{
+	struct fathom_answers *answers;
+	struct fathom_errinfo info;
+	size_t n = 0;
+	size_t next = 0;
+
+	for (size_t i = 0; i < v->n; i++)
+		if (!v->inputs[i].reason)
+			v->addresses[n++] = v->inputs[i].address;
+	if (fathom_symbolize(v->rules.target, &v->symbolize, v->addresses, n, &answers, &info)) {
+		out_flush(&v->out);
+		complain_error(&info);
+		exit(EXIT_USAGE);
+	}
+	for (size_t i = 0; i < v->n && !v->out.failed; i++) {
+		const struct input *in = &v->inputs[i];
+		const struct fathom_answer *a =
+			in->reason ? NULL : fathom_answers_get(answers, next++);
+
+		v->unanswered |= !a || a->symbol == FATHOM_NONE;
+		if (v->common.json)
+			print_json(&v->out, in, &v->info, answers, a);
+		else
+			print_text(&v->out, in, answers, a);
+		if (v->framed && !v->common.json)
+			out_char(&v->out, '\n');
+	}
+	out_flush(&v->out);
+	fathom_answers_free(answers);
+	v->n = 0;
+	common_print_notes(v->rules.target, &v->next_note);
+}
+
+static void answer_stream(struct addr *v)
+{
+	struct input_stream stream;
+	const char *line;
+	size_t size;
+
+	v->framed = true;
+	input_stream_init(&stream, STDIN_FILENO);
+	while (!v->out.failed && input_stream_fill(&stream)) {
+		while (input_stream_line(&stream, &line, &size))
+			add_input(v, line, size);
+		answer_inputs(v);
+	}
+	input_stream_deinit(&stream);
+}
+
+/* A run that decoded for longer than this stores it for the next. */
+#define STORE_ABOVE_MS  100
+#define STORE_WITHIN_MS 1000
+
+static void store_index(const struct addr *v)
+{
+	struct fathom_errinfo info;
+	const bool all = v->cache == CACHE_BUILD;
+
+	if (v->cache == CACHE_OFF || (v->common.options.flags & FATHOM_NO_CACHE) ||
+	    (!all && fathom_cache_cost_ms(v->rules.target) <= STORE_ABOVE_MS))
+		return;
+	/* Nobody waits for it and nothing is lost without it: only what was asked for can fail. */
+	if (fathom_cache_store(v->rules.target, all, all ? 0 : STORE_WITHIN_MS, NULL, &info) && all)
+		complain_error(&info);
+}
+
+int verb_addr(int argc, char **argv)
+{
+	struct addr v = { .symbolize = { .size = sizeof v.symbolize } };
+	struct fathom *session;
+	int first;
+
+	common_init(&v.common);
+	first = parse_options(&v, argc, argv);
+	session = common_session(&v.common);
+	v.rules.target = common_open(session, argv[first]);
+	if (!v.rules.target)
+		return EXIT_USAGE;
+	fathom_target_get_info(v.rules.target, &v.info);
+	if (v.info.is_relocatable && !v.rules.section)
+		v.rules.section = ".text";
+	out_init(&v.out);
+	common_print_notes(v.rules.target, &v.next_note);
+	for (int i = first + 1; i < argc; i++)
+		add_input(&v, argv[i], strlen(argv[i]));
+	if (first + 1 < argc)
+		answer_inputs(&v);
+	else
+		answer_stream(&v);
+	out_deinit(&v.out);
+	store_index(&v);
+	free(v.inputs);
+	free(v.addresses);
+	fathom_target_release(v.rules.target);
+	fathom_destroy(session);
+	common_deinit(&v.common);
+	return v.unanswered ? EXIT_UNANSWERED : EXIT_ANSWERED;
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: MIT */
+#include "common.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void complain(const char *what, const char *why, const char *remedy)
+{
+	fprintf(stderr, "fathom: %s: %s", what, why);
+	if (remedy)
+		fprintf(stderr, " (%s)", remedy);
+	fputc('\n', stderr);
+}
+
+/* What the user can do about it, or NULL. */
+static const char *remedy_for(const struct fathom_errinfo *info)
+{
+	switch (info->err) {
+	case FATHOM_E_OS:
+		return info->os_errno == ENOENT   ? "check the path"
+		       : info->os_errno == EACCES ? "run as a user who may read it"
+						  : NULL;
+	case FATHOM_E_FORMAT:
+		return "an executable, library, object or debug file is wanted";
+	case FATHOM_E_LIMIT:
+		return "raise the limit with --memory";
+	case FATHOM_E_MISMATCH:
+		return "install the debug package of exactly this version";
+	case FATHOM_E_TIMEOUT:
+		return "allow more with --debuginfod-timeout";
+	default:
+		return NULL;
+	}
+}
+
+void complain_error(const struct fathom_errinfo *info)
+{
+	char text[512];
+	const char *remedy = remedy_for(info);
+
+	(void)fathom_errinfo_format(info, text, sizeof text);
+	fprintf(stderr, "fathom: %s", text);
+	if (remedy)
+		fprintf(stderr, " (%s)", remedy);
+	fputc('\n', stderr);
+}
+
+void common_init(struct common *c)
+{
+	*c = (struct common){ .options = { .size = sizeof c->options } };
+}
+
+void common_deinit(struct common *c)
+{
+	free(c->debug_dirs);
+}
+
+uint64_t parse_size(const char *option, const char *text)
+{
+	static const char units[] = "KMGT";
+	char *end;
+	unsigned long long value;
+	const char *unit;
+
+	errno = 0;
+	value = strtoull(text, &end, 10);
+	unit = *end ? strchr(units, *end >= 'a' ? *end - 'a' + 'A' : *end) : NULL;
+	if (errno || end == text || text[0] == '-' || (*end && (!unit || end[1])) || !value) {
+		fprintf(stderr, "fathom: %s: '%s' is not a size (write it as 512M or 2G)\n", option,
+			text);
+		exit(EXIT_USAGE);
+	}
+	for (ptrdiff_t i = 0; unit && i <= unit - units; i++)
+		if (__builtin_mul_overflow(value, 1024, &value))
+			value = UINT64_MAX;
+	return value;
+}
+
+uint32_t parse_count(const char *option, const char *text, uint32_t max)
+{
+	char *end;
+	unsigned long value;
+
+	errno = 0;
+	value = strtoul(text, &end, 10);
+	if (errno || end == text || *end || text[0] == '-' || !value || value > max) {
+		fprintf(stderr, "fathom: %s: '%s' is not a number from 1 to %u\n", option, text,
+			max);
+		exit(EXIT_USAGE);
+	}
+	return (uint32_t)value;
+}
+
+/* The default directory stays first; --debug-dir adds. */
+static void add_debug_dir(struct common *c, const char *dir)
+{
+	const char **dirs = realloc(c->debug_dirs, (c->n_debug_dirs + 3) * sizeof *dirs);
+
+	if (!dirs) {
+		complain("--debug-dir", "out of memory", NULL);
+		exit(EXIT_USAGE);
+	}
+	if (!c->n_debug_dirs)
+		dirs[c->n_debug_dirs++] = "/usr/lib/debug";
+	dirs[c->n_debug_dirs++] = dir;
+	dirs[c->n_debug_dirs] = NULL;
+	c->debug_dirs = dirs;
+}
+
+bool common_take(struct common *c, int opt, const char *argument)
+{
+	switch (opt) {
+	case OPT_JSON:
+		c->json = true;
+		return true;
+	case OPT_NO_CACHE:
+		c->options.flags |= FATHOM_NO_CACHE;
+		return true;
+	case OPT_SYSROOT:
+		c->options.sysroot = argument;
+		return true;
+	case OPT_DEBUG_DIR:
+		add_debug_dir(c, argument);
+		return true;
+	case OPT_DEBUGINFOD:
+		/* The servers are libdebuginfod's own setting; there is no other way to name them.
+		 */
+		if (argument)
+			(void)setenv("DEBUGINFOD_URLS", argument, 1);
+		c->options.flags |= FATHOM_DEBUGINFOD;
+		return true;
+	case OPT_DEBUGINFOD_TIMEOUT:
+		c->options.debuginfod_timeout_ms =
+			1000 * parse_count("--debuginfod-timeout", argument, 86400);
+		return true;
+	case OPT_MEMORY:
+		c->options.memory_budget = parse_size("--memory", argument);
+		return true;
+	case OPT_THREADS:
+		c->options.threads = parse_count("--threads", argument, 64);
+		return true;
+	case OPT_CACHE_DIR:
+		c->options.cache_dir = argument;
+		return true;
+	default:
+		return false;
+	}
+}
+
+static volatile sig_atomic_t interrupted;
+
+static void on_interrupt(int number)
+{
+	(void)number;
+	interrupted = 1;
+}
+
+static int is_interrupted(void *data)
+{
+	(void)data;
+	return interrupted;
+}
+
+struct fathom *common_session(struct common *c)
+{
+	struct sigaction action = { .sa_handler = on_interrupt };
+	struct fathom_errinfo info;
+	struct fathom *session;
+
+	c->options.debug_dirs = c->debug_dirs;
+	if (c->options.flags & FATHOM_DEBUGINFOD) {
+		/* The first Ctrl-C gives up waiting for the servers, the second the whole run. */
+		action.sa_flags = (int)SA_RESETHAND;
+		(void)sigaction(SIGINT, &action, NULL);
+		c->options.cancelled = is_interrupted;
+	}
+	if (fathom_create(&c->options, &session, &info)) {
+		complain_error(&info);
+		exit(EXIT_USAGE);
+	}
+	return session;
+}
+
+static bool is_process(const char *text)
+{
+	return *text && text[strspn(text, "0123456789")] == '\0';
+}
+
+struct fathom_target *common_open(struct fathom *session, const char *text)
+{
+	struct fathom_target *target;
+	struct fathom_errinfo info;
+
+	if (is_process(text) || strncmp(text, "pid:", 4) == 0 || strcmp(text, "kernel") == 0) {
+		complain(text, "names a process or the kernel, and this version reads files only",
+			 "write file:PATH or ./PATH for a file of that name");
+		return NULL;
+	}
+	if (strncmp(text, "file:", 5) == 0)
+		text += 5;
+	if (fathom_target_open_file(session, text, &target, &info)) {
+		complain_error(&info);
+		return NULL;
+	}
+	return target;
+}
+
+void common_print_notes(const struct fathom_target *target, size_t *next)
+{
+	const struct fathom_errinfo *note;
+
+	while ((note = fathom_target_note(target, *next)) != NULL) {
+		complain_error(note);
+		++*next;
+	}
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/* The fathom command: finds the verb and hands over. */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common.h"
+
+struct verb {
+	const char *name;
+	int (*run)(int argc, char **argv);
+	const char *summary;
+};
+
+static const struct verb verbs[] = {
+	{ "addr", verb_addr, "who is at this address: function, file, line, inlined callers" },
+};
+
+static void print_usage(FILE *to)
+{
+	fputs("Usage: fathom VERB [OPTION]... TARGET [ARGUMENT]...\n\n", to);
+	for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
+		fprintf(to, "  %-16s %s\n", verbs[i].name, verbs[i].summary);
+	fputs("\nTry 'fathom VERB --help', or the manual page fathom(1).\n", to);
+}
+
+/* A file that shrinks while it is mapped ends in SIGBUS: say so instead of dumping core. */
+static void on_bus_error(int number)
+{
+	static const char message[] =
+		"fathom: a file was truncated while it was being read (run again)\n";
+
+	(void)number;
+	(void)!write(STDERR_FILENO, message, sizeof message - 1);
+	_exit(EXIT_USAGE);
+}
+
+int main(int argc, char **argv)
+{
+	(void)signal(SIGPIPE, SIG_IGN);
+	(void)signal(SIGBUS, on_bus_error);
+	if (argc < 2) {
+		print_usage(stderr);
+		return EXIT_USAGE;
+	}
+	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
+	    strcmp(argv[1], "help") == 0) {
+		print_usage(stdout);
+		return 0;
+	}
+	if (strcmp(argv[1], "--version") == 0) {
+		printf("fathom %s\n", fathom_version());
+		return 0;
+	}
+	for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
+		if (strcmp(argv[1], verbs[i].name) == 0)
+			return verbs[i].run(argc - 1, argv + 1);
+	complain(argv[1], "is not a verb of fathom", "see 'fathom --help'");
+	return EXIT_USAGE;
+}

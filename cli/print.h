@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* Answers as text for people, and as JSON Lines. */
+#ifndef FATHOM_PRINT_H
+#define FATHOM_PRINT_H
+
+#include <fathom/fathom.h>
+
+#include "out.h"
+
+/* One line of input: an address, or why it is none. */
+struct input {
+	const char *text;
+	size_t size;
+	uint64_t address;
+	uint8_t reason; /* enum fathom_reason; FATHOM_REASON_NONE: address holds */
+};
+
+void print_text(struct out *o, const struct input *in, const struct fathom_answers *answers,
+		const struct fathom_answer *a);
+void print_json(struct out *o, const struct input *in, const struct fathom_target_info *target,
+		const struct fathom_answers *answers, const struct fathom_answer *a);
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * @file
+ * fathom: who is at this address, where is this name, how did execution get here.
+ *
+ * The contract, for every function of every header:
+ *
+ * Errors. What can fail returns a fathom_err: 0, or a negative class. Out parameters stand last;
+ * those called ret_ are written on success only, reterr on failure only, and reterr may be NULL.
+ * The library never prints, never exits, and does not change signal handlers or environment.
+ *
+ * Threads and signals. The line "Safety:" says which of these holds:
+ *   as-safe                may be called from a signal handler
+ *   mt-safe                one object may be used by many threads at the same time
+ *   mt-safe per object     different objects may be used at the same time
+ *   neither
+ *
+ * Compatibility. Option structs start with their size and end in zeros; lists of constants only
+ * grow; functions keep their meaning within one soname.
+ *
+ * In ten lines:
+ * @code
+ *	struct fathom *session;
+ *	struct fathom_target *target;
+ *	struct fathom_answers *answers;
+ *	uint64_t address = 0x1139;
+ *
+ *	fathom_create(NULL, &session, NULL);
+ *	fathom_target_open_file(session, "/bin/true", &target, NULL);
+ *	fathom_symbolize(target, NULL, &address, 1, &answers, NULL);
+ *	const struct fathom_answer *a = fathom_answers_get(answers, 0);
+ *	if (a->symbol != FATHOM_NONE)
+ *		puts(fathom_answers_function(answers, a->symbol)->name);
+ * @endcode
+ */
+#ifndef FATHOM_FATHOM_H
+#define FATHOM_FATHOM_H
+
+#include <fathom/cache.h>
+#include <fathom/error.h>
+#include <fathom/format.h>
+#include <fathom/session.h>
+#include <fathom/symbolize.h>
+#include <fathom/target.h>
+#include <fathom/version.h>
+
+#endif

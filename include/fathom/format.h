@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * @file
+ * Numbers as text, fast and without locale: what programs that print many addresses need, and what
+ * signal handlers can use where snprintf must not be called.
+ */
+#ifndef FATHOM_FORMAT_PUBLIC_H
+#define FATHOM_FORMAT_PUBLIC_H
+
+#include <fathom/error.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Room that every number fits in: "0x" and 16 digits, or 20 digits. */
+#define FATHOM_NUMBER_SIZE 20
+
+/**
+ * Writes @value as "0x" and lower-case hexadecimal digits. No NUL is added.
+ *
+ * Safety: as-safe
+ * Memory: writes at most FATHOM_NUMBER_SIZE bytes to @buf
+ * Returns: the number of bytes written
+ */
+FATHOM_API size_t fathom_format_hex(char *buf, uint64_t value);
+
+/**
+ * Writes @value as decimal digits. No NUL is added.
+ *
+ * Safety: as-safe
+ * Memory: writes at most FATHOM_NUMBER_SIZE bytes to @buf
+ * Returns: the number of bytes written
+ */
+FATHOM_API size_t fathom_format_dec(char *buf, uint64_t value);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * @file
+ * A session: the options, the memory budget and the caches that targets share.
+ */
+#ifndef FATHOM_SESSION_H
+#define FATHOM_SESSION_H
+
+#include <fathom/error.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** A session. Opaque. */
+struct fathom;
+
+/** Bits of fathom_options.flags. */
+enum {
+	/** Neither read nor write the index cache on disk. */
+	FATHOM_NO_CACHE = 1u << 0,
+	/** Ask the debuginfod servers of $DEBUGINFOD_URLS for debug files that are not here. */
+	FATHOM_DEBUGINFOD = 1u << 1
+};
+
+/**
+ * Options of a session. Zero-fill it, set size to sizeof(struct fathom_options), then what is
+ * wanted: 0 or NULL in any field means the default. Fields that this header does not know must be
+ * zero, else FATHOM_E_ARGUMENT.
+ */
+struct fathom_options {
+	size_t size;
+	uint32_t flags;
+	/** Threads of one batch, the caller's included; default: one for each processor. */
+	uint32_t threads;
+	/**
+	 * Bytes the session may keep: decompressed sections, indexes, decoded functions. Default
+	 * 1 GiB. Decoded functions are dropped to stay inside; a section that does not fit is not
+	 * decompressed, which its answers say (FATHOM_REASON_LIMIT).
+	 */
+	uint64_t memory_budget;
+	/** Directories with debug files, NULL-terminated; default: "/usr/lib/debug". */
+	const char *const *debug_dirs;
+	/** Prepended to absolute paths of debug files; default: none. */
+	const char *sysroot;
+	/** Directory of the index cache; default: $XDG_CACHE_HOME/fathom, else ~/.cache/fathom. */
+	const char *cache_dir;
+	/** Bytes that the files in cache_dir may take together; default 2 GiB. */
+	uint64_t cache_limit;
+	/** Milliseconds that all questions to debuginfod may take together; default 10,000. */
+	uint32_t debuginfod_timeout_ms;
+	uint32_t reserved1;
+	/**
+	 * Asked while a debuginfod server is being waited for; a result other than 0 gives up.
+	 * NULL: never.
+	 */
+	int (*cancelled)(void *data);
+	void *cancelled_data;
+	uint64_t reserved[4];
+};
+
+/**
+ * Starts a session with @options, which may be NULL and are copied.
+ *
+ * Safety: mt-safe
+ * Memory: *@ret_session is the caller's, to be ended with fathom_destroy()
+ * Returns: FATHOM_OK, FATHOM_E_ARGUMENT or FATHOM_E_MEMORY; *@ret_session is set on success only
+ */
+FATHOM_API fathom_err fathom_create(const struct fathom_options *options,
+				    struct fathom **ret_session, struct fathom_errinfo *reterr);
+
+/**
+ * Ends @session, which may be NULL. Its targets must have been closed.
+ *
+ * Safety: neither
+ * Memory: frees @session
+ * Returns: nothing
+ */
+FATHOM_API void fathom_destroy(struct fathom *session);
+
+/** What a session holds at the moment. */
+struct fathom_usage {
+	uint64_t memory_used;   /**< bytes counted against the budget */
+	uint64_t memory_budget; /**< bytes allowed */
+};
+
+/**
+ * Safety: mt-safe
+ * Memory: writes *@ret_usage
+ * Returns: nothing
+ */
+FATHOM_API void fathom_get_usage(const struct fathom *session, struct fathom_usage *ret_usage);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

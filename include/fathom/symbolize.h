@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * @file
+ * Who is at this address: from addresses to functions, files, lines and inlined calls.
+ */
+#ifndef FATHOM_SYMBOLIZE_H
+#define FATHOM_SYMBOLIZE_H
+
+#include <fathom/error.h>
+#include <fathom/target.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Where a name came from. */
+enum fathom_source {
+	FATHOM_SOURCE_NONE = 0,
+	FATHOM_SOURCE_SYMTAB = 1,
+	FATHOM_SOURCE_DYNSYM = 2,
+	FATHOM_SOURCE_MINIDEBUGINFO = 3,
+	FATHOM_SOURCE_DWARF = 4,
+	FATHOM_SOURCE_FDE = 5, /**< bounds without a name: "func@[0x1139..0x1155]" */
+	FATHOM_SOURCE_PLT = 6
+};
+
+/** Why there is no name or, beside a name, no line. */
+enum fathom_reason {
+	FATHOM_REASON_NONE = 0,
+	FATHOM_REASON_UNMAPPED = 1, /**< no section or segment holds the address */
+	FATHOM_REASON_BUILD_ID_MISMATCH =
+		2,                        /**< the only debug file found belongs to another file */
+	FATHOM_REASON_NO_SYMBOLS = 3,     /**< no symbol covers the address */
+	FATHOM_REASON_NO_DEBUG_INFO = 4,  /**< nothing says which line this is */
+	FATHOM_REASON_NO_SUCH_SYMBOL = 5, /**< the input names a symbol that is not there */
+	FATHOM_REASON_BAD_ADDRESS = 6,    /**< the input is no address */
+	FATHOM_REASON_TIMEOUT = 7,        /**< a debuginfod server did not answer in time */
+	FATHOM_REASON_UNSUPPORTED = 8,    /**< its debug information is of a kind not read */
+	FATHOM_REASON_CORRUPT = 9,        /**< its debug information is damaged; see the notes */
+	FATHOM_REASON_LIMIT = 10          /**< a limit was met; see the notes */
+};
+
+/**
+ * The word for a source, such as "symtab"; "" for FATHOM_SOURCE_NONE and what is unknown.
+ *
+ * Safety: as-safe
+ * Memory: the text is static
+ * Returns: never NULL
+ */
+FATHOM_API const char *fathom_source_name(enum fathom_source source);
+
+/**
+ * The word for a reason, such as "no-debug-info"; "" for FATHOM_REASON_NONE and what is unknown.
+ *
+ * Safety: as-safe
+ * Memory: the text is static
+ * Returns: never NULL
+ */
+FATHOM_API const char *fathom_reason_name(enum fathom_reason reason);
+
+/** Which of several names for one address is served. */
+enum fathom_alias {
+	/**
+	 * fathom's rule: typed before untyped; sized before sizeless; exported before local; the
+	 * fewest leading underscores ("_IO_" counts as one more, the prefix of a mangled name as
+	 * none); global before weak; the default version; the shorter; the first in byte order.
+	 * So `printf`, never `_IO_printf`.
+	 */
+	FATHOM_ALIAS_FATHOM = 0,
+	FATHOM_ALIAS_GNU = 1, /**< as GNU addr2line 2.40 chooses, also by nearness */
+	FATHOM_ALIAS_LLVM = 2 /**< as llvm-symbolizer 19 chooses */
+};
+
+/** Bits of fathom_symbolize_options.flags. */
+enum {
+	/** Names only: no files, lines or inlined calls; no debug information is read. */
+	FATHOM_NAMES_ONLY = 1u << 0,
+	/** The addresses are return addresses: what is looked up is the call before each. */
+	FATHOM_RETURN_ADDRESSES = 1u << 1,
+	/** No demangling: function names are linkage names. */
+	FATHOM_NO_DEMANGLE = 1u << 2,
+	/** The outermost frame is called what the debug information calls it, not the symbol. */
+	FATHOM_DWARF_NAMES = 1u << 3
+};
+
+/** Options of one batch; as struct fathom_options. */
+struct fathom_symbolize_options {
+	size_t size;
+	uint32_t flags;
+	uint32_t alias; /**< enum fathom_alias */
+	uint64_t reserved[4];
+};
+
+/** An id that stands for nothing. */
+#define FATHOM_NONE UINT32_MAX
+
+/** The answer for one address. */
+struct fathom_answer {
+	uint64_t address;        /**< as asked */
+	uint64_t module_address; /**< as stated in the ELF; in relocatable files, in the section */
+	uint64_t offset;         /**< from the start of the symbol, bytes */
+	uint64_t size;           /**< of the symbol, bytes; 0: not stated */
+	uint32_t symbol;         /**< function id, or FATHOM_NONE: the address has no name */
+	uint32_t frame;          /**< frame id of the innermost frame, or FATHOM_NONE */
+	uint8_t source;          /**< enum fathom_source, of symbol */
+	uint8_t reason;          /**< enum fathom_reason */
+	uint8_t reserved[6];
+};
+
+/** One frame: of an inlined call, or of the function itself. */
+struct fathom_frame {
+	uint64_t start;         /**< lowest address of this copy's code; 0: not known */
+	uint32_t function;      /**< function id, or FATHOM_NONE */
+	uint32_t file;          /**< file id, or FATHOM_NONE */
+	uint32_t line;          /**< 0: none */
+	uint32_t column;        /**< 0: none */
+	uint32_t discriminator; /**< 0: none */
+	uint32_t outer;         /**< frame id of the caller it is inlined into, or FATHOM_NONE */
+};
+
+/** A function's names. Strings belong to the answers. */
+struct fathom_function {
+	const char *name;         /**< demangled; as linked where that is not mangled */
+	const char *linkage_name; /**< as linked; NULL where only a plain name is known */
+	const char *plain_name;   /**< DW_AT_name; NULL where it is not known */
+	/** The clone suffix at the end of linkage_name (".cold", ".part.0"), or NULL. */
+	const char *clone_suffix;
+	uint32_t name_size; /**< bytes of name, without the NUL */
+	uint32_t reserved;
+};
+
+/**
+ * The answers to one batch, in its order, with tables that their ids index: functions, files,
+ * frames. Identical frames are stored once. Opaque; independent of the target once made.
+ */
+struct fathom_answers;
+
+/**
+ * Answers @n addresses. What goes wrong with one of them is its reason; the call fails only when
+ * nothing could be answered.
+ *
+ * The addresses are those stated in the ELF file; in a relocatable file, those that
+ * fathom_target_section_address() gives.
+ *
+ * Safety: mt-safe; several threads may ask one target at the same time, without waiting for each
+ *	other
+ * Memory: *@ret_answers is the caller's, to be freed with fathom_answers_free()
+ * Returns: FATHOM_OK, FATHOM_E_ARGUMENT or FATHOM_E_MEMORY
+ */
+FATHOM_API fathom_err fathom_symbolize(struct fathom_target *target,
+				       const struct fathom_symbolize_options *options,
+				       const uint64_t *addresses, size_t n,
+				       struct fathom_answers **ret_answers,
+				       struct fathom_errinfo *reterr);
+
+/**
+ * Safety: neither
+ * Memory: frees @answers, which may be NULL, and all that was reached through it
+ * Returns: nothing
+ */
+FATHOM_API void fathom_answers_free(struct fathom_answers *answers);
+
+/**
+ * Safety: mt-safe
+ * Memory: none
+ * Returns: the number of answers: as many as there were addresses
+ */
+FATHOM_API size_t fathom_answers_count(const struct fathom_answers *answers);
+
+/**
+ * Safety: mt-safe
+ * Memory: the answer belongs to @answers
+ * Returns: answer @i, which must be below the count
+ */
+FATHOM_API const struct fathom_answer *fathom_answers_get(const struct fathom_answers *answers,
+							  size_t i);
+
+/**
+ * Safety: mt-safe
+ * Memory: the frame belongs to @answers
+ * Returns: the frame with this @id; NULL for FATHOM_NONE
+ */
+FATHOM_API const struct fathom_frame *fathom_answers_frame(const struct fathom_answers *answers,
+							   uint32_t id);
+
+/**
+ * Safety: mt-safe
+ * Memory: the function belongs to @answers
+ * Returns: the function with this @id; NULL for FATHOM_NONE
+ */
+FATHOM_API const struct fathom_function *fathom_answers_function(
+	const struct fathom_answers *answers, uint32_t id);
+
+/**
+ * The path of a source file: comp_dir/directory/name as the compiler stated them, unnormalised.
+ *
+ * Safety: mt-safe
+ * Memory: the text belongs to @answers
+ * Returns: the path with this @id; NULL for FATHOM_NONE
+ */
+FATHOM_API const char *fathom_answers_file(const struct fathom_answers *answers, uint32_t id);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

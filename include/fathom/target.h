@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * @file
+ * Targets: what questions are asked about. So far, files.
+ */
+#ifndef FATHOM_TARGET_H
+#define FATHOM_TARGET_H
+
+#include <stdbool.h>
+
+#include <fathom/error.h>
+#include <fathom/session.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** A target. Opaque, counted: whoever acquires it releases it. */
+struct fathom_target;
+
+/**
+ * Opens the ELF file at @path (an executable, shared library, object or kernel module, debug file;
+ * also compressed as .gz, .xz, .zst or .lz4) and finds the debug files that belong to it: by
+ * build-id, by .gnu_debuglink, and from debuginfod when the session asks for that.
+ *
+ * A debug file that does not match is refused, which fathom_target_note() reports; the target opens
+ * all the same.
+ *
+ * Safety: mt-safe
+ * Memory: *@ret_target is the caller's, to be given back with fathom_target_release(); it uses
+ *	@session until then
+ * Returns: FATHOM_OK; FATHOM_E_OS, FATHOM_E_FORMAT, FATHOM_E_CORRUPT, FATHOM_E_LIMIT or
+ *	FATHOM_E_MEMORY, with the file named in *@reterr (which may be NULL)
+ */
+FATHOM_API fathom_err fathom_target_open_file(struct fathom *session, const char *path,
+					      struct fathom_target **ret_target,
+					      struct fathom_errinfo *reterr);
+
+/**
+ * Takes another reference to @target.
+ *
+ * Safety: mt-safe
+ * Memory: the reference is given back with fathom_target_release()
+ * Returns: @target
+ */
+FATHOM_API struct fathom_target *fathom_target_acquire(struct fathom_target *target);
+
+/**
+ * Gives a reference back; the last one closes the target. @target may be NULL.
+ *
+ * Safety: mt-safe
+ * Memory: frees the target with its last reference; answers made from it stay valid
+ * Returns: nothing
+ */
+FATHOM_API void fathom_target_release(struct fathom_target *target);
+
+/** What a target is. Strings and bytes belong to the target. */
+struct fathom_target_info {
+	const char *path;        /**< as it was opened */
+	const char *debug_path;  /**< where its debug information is; NULL when there is none */
+	const uint8_t *build_id; /**< NULL without one */
+	uint32_t build_id_size;  /**< bytes */
+	uint16_t elf_type;       /**< ET_ of elf.h */
+	uint16_t elf_machine;    /**< EM_ of elf.h */
+	bool is_64bit;
+	bool is_relocatable; /**< its addresses are offsets in sections */
+	uint8_t reserved[6];
+};
+
+/**
+ * Safety: mt-safe
+ * Memory: writes *@ret_info; what it points to lives as long as @target
+ * Returns: nothing
+ */
+FATHOM_API void fathom_target_get_info(const struct fathom_target *target,
+				       struct fathom_target_info *ret_info);
+
+/**
+ * What went wrong so far that no single answer can tell in full: a debug file that was refused,
+ * a damaged section with its offset, a limit that was met. Notes are only added, and the same one
+ * only once.
+ *
+ * Safety: mt-safe
+ * Memory: the note lives as long as @target
+ * Returns: note number @i, counted from 0; NULL when there are not so many
+ */
+FATHOM_API const struct fathom_errinfo *fathom_target_note(const struct fathom_target *target,
+							   size_t i);
+
+/**
+ * Translates @offset, counted from the start of the section called @name, into the address that
+ * fathom_symbolize() takes.
+ *
+ * Safety: mt-safe
+ * Memory: writes *@ret_address
+ * Returns: FATHOM_OK; FATHOM_E_NOT_FOUND when there is no such section, or it is not loaded
+ */
+FATHOM_API fathom_err fathom_target_section_address(const struct fathom_target *target,
+						    const char *name, uint64_t offset,
+						    uint64_t *ret_address);
+
+/**
+ * The address of the symbol called @name (as linked, not demangled; a version may follow as in
+ * "memcpy@GLIBC_2.14"). Of several, the one that fathom_symbolize() would prefer.
+ *
+ * Safety: mt-safe
+ * Memory: writes *@ret_address
+ * Returns: FATHOM_OK or FATHOM_E_NOT_FOUND
+ */
+FATHOM_API fathom_err fathom_target_find_symbol(struct fathom_target *target, const char *name,
+						uint64_t *ret_address);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: MIT */
+#include "answers.h"
+
+#include <stdlib.h>
+
+#include "../safe/base/limits.h"
+#include "../safe/base/text.h"
+#include "demangle.h"
+
+#define FIRST_SET 256
+
+static uint32_t make_id(const struct fathom_part *p, size_t index)
+{
+	return index < (1u << FATHOM_PART_BITS) - 1
+		       ? p->number << FATHOM_PART_BITS | (uint32_t)index
+		       : FATHOM_NONE;
+}
+
+static uint32_t index_of(uint32_t id)
+{
+	return id & ((1u << FATHOM_PART_BITS) - 1);
+}
+
+static uint64_t hash_bytes(uint64_t hash, const char *data, size_t size)
+{
+	while (size >= 8) {
+		hash = (hash ^ load_u64((const uint8_t *)data, false)) *
+		       UINT64_C(0x9e3779b97f4a7c15);
+		hash ^= hash >> 29;
+		data += 8;
+		size -= 8;
+	}
+	while (size--)
+		hash = (hash ^ (uint8_t)*data++) * UINT64_C(0x100000001b3);
+	return hash ^ hash >> 32;
+}
+
+static uint64_t hash_str(uint64_t hash, struct fathom_str s)
+{
+	return hash_bytes(hash ^ s.size, s.data, s.size);
+}
+
+/* Makes room for one more entry in a set of @n: the table stays at most half full. */
+static bool grow_set(struct fathom_intern *set, size_t n,
+		     uint64_t (*hash)(const void *items, uint32_t i), const void *items)
+{
+	const size_t size = set->size ? set->size * 2 : FIRST_SET;
+	uint32_t *table;
+
+	if ((n + 1) * 2 <= set->size)
+		return true;
+	table = calloc(size, sizeof *table);
+	if (!table)
+		return false;
+	for (uint32_t i = 0; i < n; i++) {
+		size_t at = hash(items, i) & (size - 1);
+
+		while (table[at])
+			at = (at + 1) & (size - 1);
+		table[at] = i + 1;
+	}
+	free(set->table);
+	set->table = table;
+	set->size = size;
+	return true;
+}
+
+static struct fathom_str str_of(const char *s)
+{
+	return (struct fathom_str){ s, s ? (uint32_t)strlen(s) : 0 };
+}
+
+static uint64_t hash_names(struct fathom_str linkage, struct fathom_str plain)
+{
+	return hash_str(hash_str(1, linkage), plain);
+}
+
+static uint64_t hash_function(const void *items, uint32_t i)
+{
+	const struct fathom_function *f = (const struct fathom_function *)items + i;
+
+	return hash_names(str_of(f->linkage_name), str_of(f->plain_name));
+}
+
+static uint64_t hash_file(const void *items, uint32_t i)
+{
+	return hash_str(1, str_of(((const char *const *)items)[i]));
+}
+
+static bool same_names(const struct fathom_function *f, struct fathom_str linkage,
+		       struct fathom_str plain)
+{
+	return str_equal(str_of(f->linkage_name), linkage) &&
+	       str_equal(str_of(f->plain_name), plain);
+}
+
+/* Fills in the name that people read, from the others. */
+static bool set_name(struct fathom_part *p, struct fathom_function *f, bool ada)
+{
+	const struct fathom_str linkage = str_of(f->linkage_name);
+	const uint32_t suffix = fathom_clone_suffix(linkage);
+	char *name;
+
+	f->clone_suffix = suffix < linkage.size ? f->linkage_name + suffix : NULL;
+	p->text.n = 0;
+	if (linkage.size && !(p->flags & FATHOM_NO_DEMANGLE) &&
+	    fathom_demangle(linkage, ada, &p->text)) {
+		name = fathom_arena_strdup(
+			&p->arena, (struct fathom_str){ p->text.data, (uint32_t)p->text.n });
+		if (!name)
+			return false;
+		f->name = name;
+		f->name_size = (uint32_t)p->text.n;
+		return true;
+	}
+	f->name = linkage.size ? f->linkage_name : f->plain_name;
+	f->name_size = (uint32_t)strlen(f->name);
+	return true;
+}
+
+/* The function with these names; at least one of them is not empty. */
+static uint32_t intern_function(struct fathom_part *p, struct fathom_str linkage,
+				struct fathom_str plain, bool ada)
+{
+	struct fathom_function *f;
+	struct fathom_function fresh = { 0 };
+	size_t at;
+
+	if (!fathom_array_reserve(&p->functions, sizeof *f, 1) ||
+	    !grow_set(&p->function_set, p->functions.n, hash_function, p->functions.data))
+		return FATHOM_NONE;
+	f = p->functions.data;
+	for (at = hash_names(linkage, plain) & (p->function_set.size - 1);
+	     p->function_set.table[at]; at = (at + 1) & (p->function_set.size - 1))
+		if (same_names(&f[p->function_set.table[at] - 1], linkage, plain))
+			return make_id(p, p->function_set.table[at] - 1);
+	if (linkage.size)
+		fresh.linkage_name = fathom_arena_strdup(&p->arena, linkage);
+	if (plain.size)
+		fresh.plain_name = fathom_arena_strdup(&p->arena, plain);
+	if ((linkage.size && !fresh.linkage_name) || (plain.size && !fresh.plain_name) ||
+	    make_id(p, p->functions.n) == FATHOM_NONE || !set_name(p, &fresh, ada))
+		return FATHOM_NONE;
+	f[p->functions.n++] = fresh;
+	p->function_set.table[at] = (uint32_t)p->functions.n;
+	return make_id(p, p->functions.n - 1);
+}
+
+static uint32_t intern_file(struct fathom_part *p, struct fathom_str path)
+{
+	const char **files;
+	size_t at;
+
+	if (!fathom_array_reserve(&p->files, sizeof *files, 1) ||
+	    !grow_set(&p->file_set, p->files.n, hash_file, p->files.data))
+		return FATHOM_NONE;
+	files = p->files.data;
+	for (at = hash_str(1, path) & (p->file_set.size - 1); p->file_set.table[at];
+	     at = (at + 1) & (p->file_set.size - 1))
+		if (str_equal(str_of(files[p->file_set.table[at] - 1]), path))
+			return make_id(p, p->file_set.table[at] - 1);
+	files[p->files.n] = fathom_arena_strdup(&p->arena, path);
+	if (!files[p->files.n] || make_id(p, p->files.n) == FATHOM_NONE)
+		return FATHOM_NONE;
+	p->file_set.table[at] = (uint32_t)++p->files.n;
+	return make_id(p, p->files.n - 1);
+}
+
+uint32_t fathom_part_symbol(struct fathom_part *p, const struct fathom_symbol_hit *hit)
+{
+	char buf[512];
+	struct fathom_text t = text_init(buf, sizeof buf);
+	struct fathom_str name = hit->name;
+
+	if (hit->source == FATHOM_SOURCE_FDE) {
+		fathom_text_cstr(&t, "func@[");
+		fathom_text_hex(&t, hit->start);
+		fathom_text_cstr(&t, "..");
+		fathom_text_hex(&t, hit->start + hit->size);
+		fathom_text_char(&t, ']');
+		name = (struct fathom_str){ buf, (uint32_t)t.len };
+	} else if (hit->source == FATHOM_SOURCE_PLT) {
+		p->text.n = 0;
+		if (!fathom_array_reserve(&p->text, 1, (size_t)name.size + 4))
+			return FATHOM_NONE;
+		memcpy(p->text.data, name.data, name.size);
+		memcpy((char *)p->text.data + name.size, "@plt", 4);
+		/* set_name() uses the scratch again: the name is copied out of it before. */
+		name.data = fathom_arena_strdup(&p->arena,
+						(struct fathom_str){ p->text.data, name.size + 4 });
+		if (!name.data)
+			return FATHOM_NONE;
+		name.size += 4;
+	}
+	return intern_function(p, name, (struct fathom_str){ NULL, 0 }, false);
+}
+
+void fathom_part_leave_block(struct fathom_part *p)
+{
+	p->block = NULL;
+}
+
+#define UNKNOWN (FATHOM_NONE - 1) /* in a plan: not asked for yet */
+
+/* Makes @p remember what is made for @b under @symbol. */
+static bool enter_block(struct fathom_part *p, const struct fathom_block *b, uint32_t symbol)
+{
+	const size_t n = (size_t)b->n_functions + b->n_files + b->n_nodes + b->n_rows;
+
+	if (p->block == b && p->block_symbol == symbol)
+		return true;
+	p->plan.n = 0;
+	if (!fathom_array_reserve(&p->plan, sizeof(uint32_t), n))
+		return false;
+	p->plan.n = n;
+	for (size_t i = 0; i < n; i++)
+		((uint32_t *)p->plan.data)[i] = UNKNOWN;
+	p->block = b;
+	p->block_symbol = symbol;
+	return true;
+}
+
+static uint32_t *plan_function(const struct fathom_part *p, uint32_t i)
+{
+	return (uint32_t *)p->plan.data + i;
+}
+
+static uint32_t *plan_file(const struct fathom_part *p, uint32_t i)
+{
+	return plan_function(p, p->block->n_functions) + i;
+}
+
+static uint32_t *plan_node(const struct fathom_part *p, uint32_t i)
+{
+	return plan_file(p, p->block->n_files) + i;
+}
+
+static uint32_t *plan_row(const struct fathom_part *p, uint32_t i)
+{
+	return plan_node(p, p->block->n_nodes) + i;
+}
+
+static uint32_t function_id(struct fathom_part *p, struct fathom_block_view view, uint32_t i)
+{
+	struct fathom_block_function f;
+	struct fathom_str linkage;
+	struct fathom_str name;
+	uint32_t *known;
+
+	if (!fathom_block_function(view.block, i, &f))
+		return FATHOM_NONE;
+	known = plan_function(p, i);
+	if (*known == UNKNOWN) {
+		linkage = fathom_block_string(view.pool, f.linkage);
+		name = fathom_block_string(view.pool, f.name);
+		*known = linkage.size || name.size
+				 ? intern_function(p, linkage, name, f.flags & FATHOM_BLOCK_ADA)
+				 : FATHOM_NONE;
+	}
+	return *known;
+}
+
+static uint32_t file_id(struct fathom_part *p, struct fathom_block_view view, uint32_t i)
+{
+	struct fathom_str path;
+	uint32_t reference;
+	uint32_t *known;
+
+	if (!fathom_block_file(view.block, i, &reference))
+		return FATHOM_NONE;
+	known = plan_file(p, i);
+	if (*known == UNKNOWN) {
+		path = fathom_block_string(view.pool, reference);
+		*known = path.size ? intern_file(p, path) : FATHOM_NONE;
+	}
+	return *known;
+}
+
+static uint32_t add_frame(struct fathom_part *p, const struct fathom_frame *frame)
+{
+	if (make_id(p, p->frames.n) == FATHOM_NONE ||
+	    !fathom_array_reserve(&p->frames, sizeof *frame, 1))
+		return FATHOM_NONE;
+	((struct fathom_frame *)p->frames.data)[p->frames.n++] = *frame;
+	return make_id(p, p->frames.n - 1);
+}
+
+/* The function to show for node @i: the symbol for the physical one. */
+static uint32_t shown_function(struct fathom_part *p, struct fathom_block_view view,
+			       const struct fathom_block_node *node)
+{
+	if (node->parent == FATHOM_BLOCK_NONE && p->block_symbol != FATHOM_NONE &&
+	    !(p->flags & FATHOM_DWARF_NAMES))
+		return p->block_symbol;
+	return function_id(p, view, node->function);
+}
+
+/* The frame that node @i, an inlined call, was called from. */
+static uint32_t caller_frame(struct fathom_part *p, struct fathom_block_view view, uint32_t i,
+			     unsigned depth)
+{
+	struct fathom_block_node node;
+	struct fathom_block_node parent;
+	struct fathom_frame frame = { .outer = FATHOM_NONE };
+	uint32_t *known;
+
+	/* Parents come first: that bounds the walk, also in a damaged block. */
+	if (depth > FATHOM_MAX_INLINE_DEPTH || !fathom_block_node(view.block, i, &node) ||
+	    node.parent >= i || !fathom_block_node(view.block, node.parent, &parent))
+		return FATHOM_NONE;
+	known = plan_node(p, i);
+	if (*known != UNKNOWN)
+		return *known;
+	frame.start = view.block->low + parent.start;
+	frame.function = shown_function(p, view, &parent);
+	frame.file = file_id(p, view, node.call_file);
+	frame.line = node.call_line;
+	frame.column = node.call_column;
+	frame.discriminator = node.discriminator;
+	frame.outer = caller_frame(p, view, node.parent, depth + 1);
+	*known = add_frame(p, &frame);
+	return *known;
+}
+
+uint32_t fathom_part_frame(struct fathom_part *p, struct fathom_block_view view,
+			   const struct fathom_block_row *row, uint32_t index, uint32_t symbol)
+{
+	struct fathom_frame frame = { .outer = FATHOM_NONE, .function = symbol };
+	struct fathom_block_node node;
+	uint32_t *known;
+
+	if (!enter_block(p, view.block, symbol))
+		return FATHOM_NONE;
+	known = plan_row(p, index);
+	if (*known != UNKNOWN)
+		return *known;
+	frame.file = file_id(p, view, row->file);
+	frame.line = row->line;
+	frame.column = row->column;
+	frame.discriminator = row->discriminator;
+	if (fathom_block_node(view.block, row->node, &node)) {
+		frame.start = view.block->low + node.start;
+		frame.function = shown_function(p, view, &node);
+		frame.outer = caller_frame(p, view, row->node, 0);
+	} else if (p->flags & FATHOM_DWARF_NAMES) {
+		frame.function = FATHOM_NONE;
+	}
+	*known = add_frame(p, &frame);
+	return *known;
+}
+
+uint32_t fathom_part_physical(struct fathom_part *p, struct fathom_block_view view)
+{
+	struct fathom_block_node node;
+
+	if (!enter_block(p, view.block, FATHOM_NONE) || !fathom_block_node(view.block, 0, &node))
+		return FATHOM_NONE;
+	return function_id(p, view, node.function);
+}
+
+void fathom_part_deinit(struct fathom_part *p)
+{
+	fathom_arena_deinit(&p->arena);
+	fathom_array_deinit(&p->functions);
+	fathom_array_deinit(&p->files);
+	fathom_array_deinit(&p->frames);
+	fathom_array_deinit(&p->text);
+	fathom_array_deinit(&p->plan);
+	free(p->function_set.table);
+	free(p->file_set.table);
+	free(p->symbol_ids);
+}
+
+void fathom_answers_free(struct fathom_answers *answers)
+{
+	if (!answers)
+		return;
+	for (uint32_t i = 0; i < answers->n_parts; i++)
+		fathom_part_deinit(&answers->parts[i]);
+	free(answers->answers);
+	free(answers);
+}
+
+size_t fathom_answers_count(const struct fathom_answers *answers)
+{
+	return answers->n;
+}
+
+const struct fathom_answer *fathom_answers_get(const struct fathom_answers *answers, size_t i)
+{
+	return &answers->answers[i];
+}
+
+/* The part that @id belongs to, or NULL when it stands for nothing there. */
+static const struct fathom_part *part_of(const struct fathom_answers *answers, uint32_t id)
+{
+	const uint32_t number = id >> FATHOM_PART_BITS;
+
+	return id != FATHOM_NONE && number < answers->n_parts ? &answers->parts[number] : NULL;
+}
+
+const struct fathom_frame *fathom_answers_frame(const struct fathom_answers *answers, uint32_t id)
+{
+	const struct fathom_part *p = part_of(answers, id);
+
+	return p && index_of(id) < p->frames.n
+		       ? (const struct fathom_frame *)p->frames.data + index_of(id)
+		       : NULL;
+}
+
+const struct fathom_function *fathom_answers_function(const struct fathom_answers *answers,
+						      uint32_t id)
+{
+	const struct fathom_part *p = part_of(answers, id);
+
+	return p && index_of(id) < p->functions.n
+		       ? (const struct fathom_function *)p->functions.data + index_of(id)
+		       : NULL;
+}
+
+const char *fathom_answers_file(const struct fathom_answers *answers, uint32_t id)
+{
+	const struct fathom_part *p = part_of(answers, id);
+
+	return p && index_of(id) < p->files.n ? ((const char *const *)p->files.data)[index_of(id)]
+					      : NULL;
+}

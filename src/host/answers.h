@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Making the answers of a batch. Each thread fills tables of its own, a part; an id says which part
+ * and which entry, so nothing has to be merged when the threads are done.
+ *
+ * The frames of an answer depend on three things only: the row of the block, the symbol, and the
+ * options. While addresses of one block are answered one after the other, a plan remembers the
+ * frames that were made for its rows and calls.
+ */
+#ifndef FATHOM_ANSWERS_H
+#define FATHOM_ANSWERS_H
+
+#include "../safe/index/block.h"
+#include "fathom/symbolize.h"
+#include "memory.h"
+#include "symbols.h"
+
+#define FATHOM_PART_BITS 26 /* entries of one table of a part; the bits above number the part */
+#define FATHOM_MAX_PARTS (1u << (32 - FATHOM_PART_BITS))
+
+/* A set of strings or functions that are stored once: numbers plus 1, by hash. */
+struct fathom_intern {
+	uint32_t *table;
+	size_t size; /* a power of two, or 0 */
+};
+
+struct fathom_part {
+	struct fathom_arena arena;
+	struct fathom_array functions; /* struct fathom_function */
+	struct fathom_array files;     /* const char * */
+	struct fathom_array frames;    /* struct fathom_frame */
+	struct fathom_intern function_set;
+	struct fathom_intern file_set;
+	struct fathom_array text; /* scratch: a name being made */
+	uint32_t number;
+	uint32_t flags; /* of the options */
+	/* the block whose addresses are being answered */
+	const struct fathom_block *block;
+	uint32_t block_symbol;
+	struct fathom_array plan; /* uint32_t: ids by function, file, node, row of the block */
+	/* the ids of symbols of an index, by their numbers */
+	uint32_t *symbol_ids;
+	uint32_t n_symbol_ids;
+};
+
+struct fathom_answers {
+	size_t n;
+	struct fathom_answer *answers;
+	uint32_t n_parts;
+	struct fathom_part parts[FATHOM_MAX_PARTS];
+};
+
+/* Tables are full or memory is short: FATHOM_NONE is returned where an id is asked for. */
+
+/* The function for a symbol, with what debug information calls it (may be empty). */
+uint32_t fathom_part_symbol(struct fathom_part *p, const struct fathom_symbol_hit *hit);
+
+/* Forgets the block: its memory may be given back. */
+void fathom_part_leave_block(struct fathom_part *p);
+
+/*
+ * The innermost frame for the row @row, number @index, of @view; its outermost frame is called
+ * @symbol, unless that is FATHOM_NONE or the options want the names of the debug information.
+ */
+uint32_t fathom_part_frame(struct fathom_part *p, struct fathom_block_view view,
+			   const struct fathom_block_row *row, uint32_t index, uint32_t symbol);
+
+/* The physical function of @view, or FATHOM_NONE when it stands outside functions. */
+uint32_t fathom_part_physical(struct fathom_part *p, struct fathom_block_view view);
+
+void fathom_part_deinit(struct fathom_part *p);
+
+#endif

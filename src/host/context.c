@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+#include "context.h"
+
+#include <stdlib.h>
+#include <sys/auxv.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "pool.h"
+#include "worker.h"
+
+#define DEFAULT_BUDGET        (UINT64_C(1) << 30)
+#define DEFAULT_CACHE_LIMIT   (UINT64_C(2) << 30)
+#define DEFAULT_DEBUGINFOD_MS 10000
+
+int64_t fathom_now_ns(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
+/* Copies what the caller's header knows and refuses what ours does not. */
+static fathom_err copy_options(const struct fathom_options *from, struct fathom_options *to)
+{
+	const uint8_t *bytes = (const uint8_t *)from;
+	const size_t known = sizeof *to;
+
+	memset(to, 0, sizeof *to);
+	if (!from)
+		return FATHOM_OK;
+	if (from->size < sizeof from->size)
+		return FATHOM_E_ARGUMENT;
+	memcpy(to, from, from->size < known ? from->size : known);
+	for (size_t i = known; i < from->size; i++)
+		if (bytes[i])
+			return FATHOM_E_ARGUMENT;
+	for (size_t i = 0; i < sizeof to->reserved / sizeof *to->reserved; i++)
+		if (to->reserved[i])
+			return FATHOM_E_ARGUMENT;
+	if (to->reserved1 || (to->flags & ~(uint32_t)(FATHOM_NO_CACHE | FATHOM_DEBUGINFOD)))
+		return FATHOM_E_ARGUMENT;
+	return FATHOM_OK;
+}
+
+static char **copy_dirs(const char *const *dirs)
+{
+	static const char *const usual[] = { "/usr/lib/debug", NULL };
+	size_t n = 0;
+	char **copy;
+
+	if (!dirs)
+		dirs = usual;
+	while (dirs[n])
+		n++;
+	copy = calloc(n + 1, sizeof *copy);
+	for (size_t i = 0; copy && i < n; i++) {
+		copy[i] = strdup(dirs[i]);
+		if (!copy[i]) {
+			while (i)
+				free(copy[--i]);
+			free(copy);
+			return NULL;
+		}
+	}
+	return copy;
+}
+
+/* The usual place of caches (XDG Base Directory Specification); NULL when there is none. */
+static char *usual_cache_dir(void)
+{
+	const char *base = getenv("XDG_CACHE_HOME");
+	const char *below = "/fathom";
+	char *dir;
+
+	/* A set-id program must not write where its caller's environment points. */
+	if (getauxval(AT_SECURE))
+		return NULL;
+	if (!base || base[0] != '/') {
+		base = getenv("HOME");
+		below = "/.cache/fathom";
+	}
+	if (!base || base[0] != '/')
+		return NULL;
+	dir = malloc(strlen(base) + strlen(below) + 1);
+	if (dir) {
+		strcpy(dir, base);
+		strcat(dir, below);
+	}
+	return dir;
+}
+
+static uint32_t usual_threads(void)
+{
+	const long n = sysconf(_SC_NPROCESSORS_ONLN);
+
+	return n < 1 ? 1 : n > FATHOM_MAX_THREADS ? FATHOM_MAX_THREADS : (uint32_t)n;
+}
+
+fathom_err fathom_create(const struct fathom_options *options, struct fathom **ret_session,
+			 struct fathom_errinfo *reterr)
+{
+	struct fathom_options o;
+	struct fathom *s;
+
+	if (copy_options(options, &o))
+		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0,
+				   "options that this version does not know");
+	s = calloc(1, sizeof *s);
+	if (!s)
+		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+	fathom_epochs_init(&s->epochs);
+	pthread_mutex_init(&s->debugs_lock, NULL);
+	s->memory.budget = o.memory_budget ? o.memory_budget : DEFAULT_BUDGET;
+	s->threads = o.threads ? o.threads : usual_threads();
+	s->flags = o.flags;
+	s->cache_limit = o.cache_limit ? o.cache_limit : DEFAULT_CACHE_LIMIT;
+	s->debuginfod_timeout_ms =
+		o.debuginfod_timeout_ms ? o.debuginfod_timeout_ms : DEFAULT_DEBUGINFOD_MS;
+	s->cancelled = o.cancelled;
+	s->cancelled_data = o.cancelled_data;
+	s->debug_dirs = copy_dirs(o.debug_dirs);
+	s->sysroot = strdup(o.sysroot ? o.sysroot : "");
+	if (!(o.flags & FATHOM_NO_CACHE))
+		s->cache_dir = o.cache_dir ? strdup(o.cache_dir) : usual_cache_dir();
+	if (!s->debug_dirs || !s->sysroot) {
+		fathom_destroy(s);
+		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+	}
+	*ret_session = s;
+	return FATHOM_OK;
+}
+
+void fathom_destroy(struct fathom *session)
+{
+	if (!session)
+		return;
+	fathom_epochs_deinit(&session->epochs, &session->memory);
+	for (size_t i = 0; i < FATHOM_IDLE_WORKERS; i++)
+		fathom_worker_destroy(atomic_load(&session->idle[i]));
+	for (char **dir = session->debug_dirs; dir && *dir; dir++)
+		free(*dir);
+	free(session->debug_dirs);
+	free(session->sysroot);
+	free(session->cache_dir);
+	pthread_mutex_destroy(&session->debugs_lock);
+	free(session);
+}
+
+void fathom_get_usage(const struct fathom *session, struct fathom_usage *ret_usage)
+{
+	ret_usage->memory_used = atomic_load(&session->memory.used);
+	ret_usage->memory_budget = session->memory.budget;
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+#include "debuginfod.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* libdebuginfod's interface (debuginfod_find_debuginfo(3)); opened at run time, never linked. */
+struct client;
+struct library {
+	struct client *(*begin)(void);
+	int (*find)(struct client *c, const unsigned char *id, int id_size, char **path);
+	void (*set_progress)(struct client *c, int (*fn)(struct client *c, long a, long b));
+	void (*set_user_data)(struct client *c, void *data);
+	void *(*get_user_data)(struct client *c);
+	void (*end)(struct client *c);
+};
+
+static bool open_library(struct library *l)
+{
+	/* Kept open: unloading would take libcurl's state down with it. */
+	void *handle = dlopen("libdebuginfod.so.1", RTLD_NOW | RTLD_LOCAL);
+
+	if (!handle)
+		return false;
+	*(void **)&l->begin = dlsym(handle, "debuginfod_begin");
+	*(void **)&l->find = dlsym(handle, "debuginfod_find_debuginfo");
+	*(void **)&l->set_progress = dlsym(handle, "debuginfod_set_progressfn");
+	*(void **)&l->set_user_data = dlsym(handle, "debuginfod_set_user_data");
+	*(void **)&l->get_user_data = dlsym(handle, "debuginfod_get_user_data");
+	*(void **)&l->end = dlsym(handle, "debuginfod_end");
+	return l->begin && l->find && l->set_progress && l->set_user_data && l->get_user_data &&
+	       l->end;
+}
+
+struct question {
+	struct fathom *session;
+	int64_t deadline;
+	bool cancelled;
+	bool late;
+};
+
+/* Called by libdebuginfod many times a second while it waits; a result but 0 gives up. */
+static int on_progress(struct client *c, long a, long b)
+{
+	struct question *q;
+	struct library l;
+
+	(void)a;
+	(void)b;
+	if (!open_library(&l)) /* already open: this only looks the getter up */
+		return 1;
+	q = l.get_user_data(c);
+	q->cancelled = q->session->cancelled && q->session->cancelled(q->session->cancelled_data);
+	q->late = fathom_now_ns() >= q->deadline;
+	return q->cancelled || q->late;
+}
+
+/* The moment by which the session's questions must all be answered. */
+static int64_t session_deadline(struct fathom *session)
+{
+	int64_t unset = 0;
+	const int64_t mine = fathom_now_ns() + session->debuginfod_timeout_ms * INT64_C(1000000);
+
+	if (atomic_compare_exchange_strong(&session->debuginfod_deadline_ns, &unset, mine))
+		return mine;
+	return unset;
+}
+
+fathom_err fathom_debuginfod_find(struct fathom *session, struct fathom_bytes build_id,
+				  char **ret_path, struct fathom_errinfo *reterr)
+{
+	struct question q = { .session = session, .deadline = session_deadline(session) };
+	struct library l;
+	struct client *client;
+	int fd;
+
+	if (!getenv("DEBUGINFOD_URLS"))
+		return fathom_fail(reterr, FATHOM_E_NOT_FOUND, "", 0,
+				   "debuginfod was asked for, but DEBUGINFOD_URLS is not set");
+	if (fathom_now_ns() >= q.deadline)
+		return fathom_fail(reterr, FATHOM_E_TIMEOUT, "", 0,
+				   "debuginfod servers did not answer in time");
+	if (!open_library(&l))
+		return fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
+				   "libdebuginfod.so.1 is not installed");
+	client = l.begin();
+	if (!client)
+		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+	l.set_user_data(client, &q);
+	l.set_progress(client, on_progress);
+	fd = l.find(client, build_id.data, (int)build_id.size, ret_path);
+	l.end(client);
+	if (fd >= 0) {
+		close(fd);
+		return FATHOM_OK;
+	}
+	if (q.cancelled)
+		return fathom_fail(reterr, FATHOM_E_CANCELLED, "", 0, "debuginfod: cancelled");
+	if (q.late || fd == -ETIME || fd == -ETIMEDOUT)
+		return fathom_fail(reterr, FATHOM_E_TIMEOUT, "", 0,
+				   "debuginfod servers did not answer in time");
+	if (fd == -ENOENT)
+		return fathom_fail(reterr, FATHOM_E_NOT_FOUND, "", 0,
+				   "no debuginfod server has its debug file");
+	(void)fathom_fail(reterr, FATHOM_E_OS, "", 0, "debuginfod servers cannot be reached");
+	if (reterr)
+		reterr->os_errno = -fd;
+	return FATHOM_E_OS;
+}

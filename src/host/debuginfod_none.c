@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* Stands in for debuginfod.c in builds without dlopen. */
+#include "debuginfod.h"
+
+fathom_err fathom_debuginfod_find(struct fathom *session, struct fathom_bytes build_id,
+				  char **ret_path, struct fathom_errinfo *reterr)
+{
+	(void)session;
+	(void)build_id;
+	(void)ret_path;
+	return fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
+			   "this build cannot ask debuginfod servers");
+}

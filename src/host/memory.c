@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+#include "memory.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+
+void *fathom_memory_alloc(struct fathom_memory *m, size_t size)
+{
+	void *p = calloc(1, size ? size : 1);
+
+	if (p)
+		fathom_memory_count(m, size);
+	return p;
+}
+
+void fathom_memory_free(struct fathom_memory *m, void *p, size_t size)
+{
+	if (!p)
+		return;
+	fathom_memory_uncount(m, size);
+	free(p);
+}
+
+void fathom_memory_count(struct fathom_memory *m, uint64_t size)
+{
+	atomic_fetch_add_explicit(&m->used, size, memory_order_relaxed);
+}
+
+void fathom_memory_uncount(struct fathom_memory *m, uint64_t size)
+{
+	atomic_fetch_sub_explicit(&m->used, size, memory_order_relaxed);
+}
+
+bool fathom_memory_over(const struct fathom_memory *m)
+{
+	return atomic_load_explicit(&m->used, memory_order_relaxed) > m->budget;
+}
+
+bool fathom_memory_fits(const struct fathom_memory *m, uint64_t size)
+{
+	const uint64_t used = atomic_load_explicit(&m->used, memory_order_relaxed);
+
+	return used <= m->budget && size <= m->budget - used;
+}
+
+#define HUGE_PAGE (UINT64_C(2) << 20)
+
+void *fathom_pages_alloc(uint64_t size)
+{
+	void *p;
+
+	if (!size || size > SIZE_MAX)
+		return NULL;
+	p = mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (p == MAP_FAILED)
+		return NULL;
+	if (size >= 2 * HUGE_PAGE)
+		(void)madvise(p, (size_t)size, MADV_HUGEPAGE);
+	return p;
+}
+
+void fathom_pages_free(void *p, uint64_t size)
+{
+	if (p)
+		(void)munmap(p, (size_t)size);
+}
+
+bool fathom_array_reserve(struct fathom_array *a, size_t item, size_t more)
+{
+	size_t cap = a->cap ? a->cap : 64;
+	size_t bytes;
+	void *data;
+
+	if (more <= a->cap - a->n)
+		return true;
+	while (cap - a->n < more) {
+		if (cap > SIZE_MAX / 2)
+			return false;
+		cap *= 2;
+	}
+	if (__builtin_mul_overflow(cap, item, &bytes))
+		return false;
+	data = realloc(a->data, bytes);
+	if (!data)
+		return false;
+	a->data = data;
+	a->cap = cap;
+	return true;
+}
+
+void fathom_array_deinit(struct fathom_array *a)
+{
+	free(a->data);
+	*a = (struct fathom_array){ NULL, 0, 0 };
+}
+
+struct arena_chunk {
+	struct arena_chunk *next;
+	size_t size; /* of bytes */
+	_Alignas(8) char bytes[];
+};
+
+#define ARENA_CHUNK (UINT64_C(64) << 10)
+
+void *fathom_arena_alloc(struct fathom_arena *a, size_t size)
+{
+	struct arena_chunk *chunk = a->chunks;
+	size_t need;
+
+	if (__builtin_add_overflow(size, 7u, &need))
+		return NULL;
+	need &= ~(size_t)7;
+	if (!chunk || need > chunk->size - a->used) {
+		const size_t room = need > ARENA_CHUNK ? need : ARENA_CHUNK;
+
+		if (room > SIZE_MAX - sizeof *chunk)
+			return NULL;
+		chunk = malloc(sizeof *chunk + room);
+		if (!chunk)
+			return NULL;
+		chunk->next = a->chunks;
+		chunk->size = room;
+		a->chunks = chunk;
+		a->used = 0;
+	}
+	a->used += need;
+	return chunk->bytes + a->used - need;
+}
+
+char *fathom_arena_strdup(struct fathom_arena *a, struct fathom_str s)
+{
+	char *copy = fathom_arena_alloc(a, (size_t)s.size + 1);
+
+	if (copy) {
+		if (s.size)
+			memcpy(copy, s.data, s.size);
+		copy[s.size] = '\0';
+	}
+	return copy;
+}
+
+void fathom_arena_deinit(struct fathom_arena *a)
+{
+	while (a->chunks) {
+		struct arena_chunk *next = a->chunks->next;
+
+		free(a->chunks);
+		a->chunks = next;
+	}
+	a->used = 0;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A module: one ELF file with everything that belongs to it. What is cheap is made when the module
+ * is opened (the files, views of the symbol tables); the rest when it is first needed.
+ */
+#ifndef FATHOM_MODULE_H
+#define FATHOM_MODULE_H
+
+#include "context.h"
+#include "debug.h"
+#include "fathom/symbolize.h"
+#include "notes.h"
+#include "object.h"
+#include "symbols.h"
+
+#define FATHOM_ALIAS_RULES 3
+
+struct fathom_cache_file;
+
+struct fathom_module {
+	struct fathom *session;
+	struct fathom_object *main;
+	struct fathom_object *debug; /* holds the DWARF: main, or a file of its own; NULL: none */
+	struct fathom_object *mini;  /* MiniDebugInfo, or NULL */
+	struct fathom_notes notes;
+	struct fathom_symbol_set symbols;
+	_Atomic(struct fathom_symbol_index *) symbol_index[FATHOM_ALIAS_RULES];
+	_Atomic(struct fathom_debug *) dwarf;
+	_Atomic int32_t dwarf_error;     /* why dwarf is NULL although there is a file */
+	struct fathom_cache_file *cache; /* what an earlier run stored, or NULL */
+	_Atomic uint64_t cost_ns;        /* spent decompressing and decoding */
+	enum fathom_reason no_debug;     /* why debug is NULL */
+};
+
+/* Opens the file at @path and finds its debug files. */
+fathom_err fathom_module_open(struct fathom *session, const char *path, struct fathom_module **ret,
+			      struct fathom_errinfo *reterr);
+void fathom_module_close(struct fathom_module *m);
+
+/* The index of symbols by address for @rule, made on first use; NULL without memory. */
+struct fathom_symbol_index *fathom_module_symbols(struct fathom_module *m, enum fathom_alias rule);
+
+/* The debug information, made ready on first use; NULL when there is none, or *@ret_reason says
+ * why. */
+struct fathom_debug *fathom_module_debug(struct fathom_module *m, enum fathom_reason *ret_reason);
+
+/* The reason that an error of a debug section gives to the answers that need it. */
+enum fathom_reason fathom_reason_of(fathom_err err);
+
+#endif

@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * All symbols of a module by address. The rule of symbols.h is worked out once for every stretch of
+ * addresses: what remains is a list of starts, each with the symbol that holds from there on.
+ *
+ * The rules of the two personalities are not rules about stretches (GNU's depends on which symbols
+ * reach the address): their lists hold the distinct starts, and a look-up compares those that start
+ * together.
+ */
+#include <stdlib.h>
+
+#include "../safe/base/sort.h"
+#include "symbols.h"
+
+/* A symbol that may name an address; which one it is, is read again when it is served. */
+struct entry {
+	uint64_t svma;
+	uint64_t size;
+	uint64_t region_high;
+	uint32_t symbol;
+	uint8_t table;
+	bool code;
+};
+
+/* Where the unwind descriptions start and end: the true ends of sizeless functions. */
+struct bounds {
+	struct fathom_keyed *fde; /* key: first address; value: the one behind the last */
+	size_t n;
+};
+
+struct fathom_symbol_index {
+	const struct fathom_symbol_set *set;
+	struct fathom_memory *memory;
+	enum fathom_alias rule;
+	struct entry *entries; /* sorted by svma; those that start together in the tables' order */
+	uint64_t *starts;
+	uint32_t
+		*winner; /* by start: an entry, or FATHOM_NONE; by group: the group's first entry */
+	uint32_t n_entries;
+	uint32_t n_starts;
+	uint64_t bytes;
+};
+
+/* Collects the entries of all tables, or of the first for the rules that look at one only. */
+static bool collect(struct fathom_symbol_index *x, struct fathom_array *entries)
+{
+	const uint32_t n_tables =
+		x->rule == FATHOM_ALIAS_FATHOM || !x->set->n_tables ? x->set->n_tables : 1;
+
+	for (uint8_t t = 0; t < n_tables; t++) {
+		const struct fathom_symbol_table *table = &x->set->table[t];
+
+		if (!fathom_array_reserve(entries, sizeof(struct entry), table->view.count))
+			return false;
+		for (uint32_t i = 0; i < table->view.count; i++) {
+			struct fathom_symbol s;
+			struct fathom_symbol_region region;
+			uint64_t svma;
+
+			fathom_symtab_get(&table->view, i, &s);
+			if (x->rule == FATHOM_ALIAS_GNU && s.type == STT_OBJECT)
+				continue;
+			if (!fathom_symbol_place(table, &s, &svma, &region) ||
+			    !fathom_symbol_is_namable(&table->view, &s,
+						      fathom_symtab_name(&table->view, &s)))
+				continue;
+			((struct entry *)entries->data)[entries->n++] = (struct entry){
+				.svma = svma,
+				.size = s.size,
+				.region_high = region.high,
+				.symbol = i,
+				.table = t,
+				.code = region.code,
+			};
+		}
+	}
+	return entries->n < UINT32_MAX / 4;
+}
+
+/* Sorts @from into entries of the index. */
+static bool sort_entries(struct fathom_symbol_index *x, const struct fathom_array *from)
+{
+	const struct entry *unsorted = from->data;
+	struct fathom_keyed *keyed = malloc(2 * from->n * sizeof *keyed);
+
+	x->n_entries = (uint32_t)from->n;
+	x->bytes = from->n * sizeof *x->entries;
+	x->entries = malloc(x->bytes);
+	if (!keyed || !x->entries) {
+		free(keyed);
+		return false;
+	}
+	for (size_t i = 0; i < from->n; i++)
+		keyed[i] = (struct fathom_keyed){ unsorted[i].svma, i };
+	fathom_sort_keyed(keyed, keyed + from->n, from->n);
+	for (size_t i = 0; i < from->n; i++)
+		x->entries[i] = unsorted[keyed[i].value];
+	free(keyed);
+	return true;
+}
+
+static void contender_of(const struct fathom_symbol_index *x, const struct entry *e,
+			 struct fathom_contender *ret)
+{
+	struct fathom_symbol s;
+
+	fathom_symtab_get(&x->set->table[e->table].view, e->symbol, &s);
+	(void)fathom_symbol_contend(x->set, e->table, &s, e->svma, ret);
+}
+
+/* The preferred one of entries [first, end) whose size is more than @over, or FATHOM_NONE. */
+static uint32_t preferred_over(const struct fathom_symbol_index *x, uint32_t first, uint32_t end,
+			       uint64_t over)
+{
+	struct fathom_contender best;
+	uint32_t winner = FATHOM_NONE;
+
+	for (uint32_t i = first; i < end; i++) {
+		struct fathom_contender k;
+
+		if (x->entries[i].size <= over)
+			continue;
+		if (winner == FATHOM_NONE && i + 1 == end)
+			return i;
+		contender_of(x, &x->entries[i], &k);
+		if (winner == FATHOM_NONE || fathom_symbol_preferred(&k.c, &best.c)) {
+			winner = i;
+			best = k;
+		}
+	}
+	return winner;
+}
+
+/* The preferred sizeless one of entries [first, end), or FATHOM_NONE. */
+static uint32_t preferred_sizeless(const struct fathom_symbol_index *x, uint32_t first,
+				   uint32_t end)
+{
+	struct fathom_contender best;
+	uint32_t winner = FATHOM_NONE;
+
+	for (uint32_t i = first; i < end; i++) {
+		struct fathom_contender k;
+
+		if (x->entries[i].size)
+			continue;
+		contender_of(x, &x->entries[i], &k);
+		if (winner == FATHOM_NONE || fathom_symbol_preferred(&k.c, &best.c)) {
+			winner = i;
+			best = k;
+		}
+	}
+	return winner;
+}
+
+/* Reads all descriptions once: asking for each symbol would walk them again and again. */
+static bool collect_bounds(const struct fathom_symbol_set *set, struct bounds *ret)
+{
+	struct fathom_array a = { 0 };
+	struct fathom_fde_reader r;
+	struct fathom_fde fde;
+
+	fathom_fde_reader_init(&r, &set->cfi);
+	while (fathom_fde_next(&r, &fde, NULL) == FATHOM_OK) {
+		if (!fathom_array_reserve(&a, sizeof *ret->fde, 1)) {
+			fathom_array_deinit(&a);
+			return false;
+		}
+		((struct fathom_keyed *)a.data)[a.n++] = (struct fathom_keyed){ fde.low, fde.high };
+	}
+	/* The second half is room for sorting. */
+	if (!fathom_array_reserve(&a, sizeof *ret->fde, a.n)) {
+		fathom_array_deinit(&a);
+		return false;
+	}
+	ret->fde = a.data;
+	ret->n = a.n;
+	if (a.n)
+		fathom_sort_keyed(ret->fde, ret->fde + a.n, a.n);
+	return true;
+}
+
+/* The end of what the sizeless symbol of @e may name. */
+static uint64_t sizeless_end(const struct bounds *b, const struct entry *e)
+{
+	size_t low = 0;
+	size_t high = b->n;
+
+	if (!e->code)
+		return e->svma + 1;
+	while (low < high) {
+		const size_t mid = low + (high - low) / 2;
+
+		if (b->fde[mid].key <= e->svma)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low && b->fde[low - 1].value > e->svma && b->fde[low - 1].value < e->region_high
+		       ? b->fde[low - 1].value
+		       : e->region_high;
+}
+
+/* The sweep over the entries in the order of their starts. */
+struct sweep {
+	struct fathom_symbol_index *x;
+	struct bounds bounds;
+	struct {
+		uint64_t end;
+		uint32_t entry;
+	} * open; /* symbols that cover the position; the last one holds it */
+	uint32_t n_open;
+};
+
+static void emit(struct fathom_symbol_index *x, uint64_t start, uint32_t entry)
+{
+	if (x->n_starts && x->starts[x->n_starts - 1] == start)
+		x->n_starts--;
+	if (x->n_starts && x->winner[x->n_starts - 1] == entry)
+		return;
+	x->starts[x->n_starts] = start;
+	x->winner[x->n_starts++] = entry;
+}
+
+/* Closes what ends up to @limit; each end hands its stretch to the symbol that was open before. */
+static void close_until(struct sweep *w, uint64_t limit)
+{
+	while (w->n_open && w->open[w->n_open - 1].end <= limit) {
+		const uint64_t end = w->open[--w->n_open].end;
+
+		while (w->n_open && w->open[w->n_open - 1].end <= end)
+			w->n_open--;
+		emit(w->x, end, w->n_open ? w->open[w->n_open - 1].entry : FATHOM_NONE);
+	}
+}
+
+/* Opens the sized symbols of a group: the preferred one last, longer ones below it. */
+static void open_group(struct sweep *w, uint32_t first, uint32_t end)
+{
+	const struct entry *e = w->x->entries;
+	const uint32_t bottom = w->n_open;
+	uint64_t over = 0;
+
+	for (;;) {
+		const uint32_t winner = preferred_over(w->x, first, end, over);
+
+		if (winner == FATHOM_NONE)
+			break;
+		over = e[winner].size;
+		w->open[w->n_open].entry = winner;
+		if (__builtin_add_overflow(e[winner].svma, over, &w->open[w->n_open].end))
+			w->open[w->n_open].end = UINT64_MAX;
+		w->n_open++;
+	}
+	for (uint32_t i = bottom, j = w->n_open; i + 1 < j; i++, j--) {
+		const uint32_t entry = w->open[i].entry;
+		const uint64_t entry_end = w->open[i].end;
+
+		w->open[i] = w->open[j - 1];
+		w->open[j - 1].entry = entry;
+		w->open[j - 1].end = entry_end;
+	}
+}
+
+static void sweep_group(struct sweep *w, uint32_t first, uint32_t end)
+{
+	struct fathom_symbol_index *x = w->x;
+	const struct entry *e = &x->entries[first];
+	uint32_t sizeless;
+
+	close_until(w, e->svma);
+	open_group(w, first, end);
+	if (w->n_open) {
+		emit(x, e->svma, w->open[w->n_open - 1].entry);
+		return;
+	}
+	sizeless = preferred_sizeless(x, first, end);
+	emit(x, e->svma, sizeless);
+	if (sizeless != FATHOM_NONE)
+		emit(x, sizeless_end(&w->bounds, e), FATHOM_NONE);
+}
+
+/* Three starts a symbol: its own, its end, and the end of what a sizeless one may name. */
+#define STARTS_PER_ENTRY 3
+
+static bool alloc_starts(struct fathom_symbol_index *x)
+{
+	const size_t n = (size_t)x->n_entries * STARTS_PER_ENTRY + 1;
+
+	x->starts = malloc(n * sizeof *x->starts);
+	x->winner = malloc(n * sizeof *x->winner);
+	return x->starts && x->winner;
+}
+
+static uint32_t group_end(const struct fathom_symbol_index *x, uint32_t first)
+{
+	uint32_t end = first + 1;
+
+	while (end < x->n_entries && x->entries[end].svma == x->entries[first].svma)
+		end++;
+	return end;
+}
+
+static bool build_stretches(struct fathom_symbol_index *x)
+{
+	struct sweep w = { .x = x };
+	uint32_t end;
+
+	w.open = malloc(((size_t)x->n_entries + 1) * sizeof *w.open);
+	if (!w.open || !collect_bounds(x->set, &w.bounds)) {
+		free(w.open);
+		return false;
+	}
+	for (uint32_t first = 0; first < x->n_entries; first = end) {
+		end = group_end(x, first);
+		/* A sizeless symbol's stretch may have been ended beyond this start. */
+		while (x->n_starts && x->starts[x->n_starts - 1] > x->entries[first].svma)
+			x->n_starts--;
+		sweep_group(&w, first, end);
+	}
+	close_until(&w, UINT64_MAX);
+	free(w.bounds.fde);
+	free(w.open);
+	return true;
+}
+
+static void build_groups(struct fathom_symbol_index *x)
+{
+	for (uint32_t first = 0; first < x->n_entries; first = group_end(x, first)) {
+		x->starts[x->n_starts] = x->entries[first].svma;
+		x->winner[x->n_starts++] = first;
+	}
+}
+
+struct fathom_symbol_index *fathom_symbol_index_create(struct fathom_memory *m,
+						       const struct fathom_symbol_set *set,
+						       enum fathom_alias rule)
+{
+	struct fathom_symbol_index *x = calloc(1, sizeof *x);
+	struct fathom_array entries = { 0 };
+	bool done;
+
+	if (!x)
+		return NULL;
+	x->set = set;
+	x->rule = rule;
+	x->memory = m;
+	done = collect(x, &entries) && sort_entries(x, &entries) && alloc_starts(x);
+	if (done && rule == FATHOM_ALIAS_FATHOM)
+		done = build_stretches(x);
+	else if (done)
+		build_groups(x);
+	fathom_array_deinit(&entries);
+	if (done) {
+		void *starts = realloc(x->starts, (x->n_starts + 1u) * sizeof *x->starts);
+		void *winner = realloc(x->winner, (x->n_starts + 1u) * sizeof *x->winner);
+
+		x->starts = starts ? starts : x->starts;
+		x->winner = winner ? winner : x->winner;
+		x->bytes += x->n_starts * (sizeof *x->starts + sizeof *x->winner);
+		fathom_memory_count(m, x->bytes);
+	} else {
+		x->bytes = 0;
+		fathom_symbol_index_destroy(x);
+		x = NULL;
+	}
+	return x;
+}
+
+void fathom_symbol_index_destroy(struct fathom_symbol_index *x)
+{
+	if (!x)
+		return;
+	fathom_memory_uncount(x->memory, x->bytes);
+	free(x->entries);
+	free(x->starts);
+	free(x->winner);
+	free(x);
+}
+
+/* GNU addr2line: of symbols that start together, one that reaches; functions; typed; the smallest.
+ */
+static bool gnu_fits_better(const struct entry *a, const struct fathom_symbol *sa,
+			    const struct entry *b, const struct fathom_symbol *sb, uint64_t svma)
+{
+	const uint64_t size_a = a->size ? a->size : 1;
+	const uint64_t size_b = b->size ? b->size : 1;
+	const bool function_a = sa->type == STT_FUNC || sa->type == STT_GNU_IFUNC;
+	const bool function_b = sb->type == STT_FUNC || sb->type == STT_GNU_IFUNC;
+
+	if (svma - b->svma >= size_b)
+		return size_a > size_b;
+	if (svma - a->svma >= size_a)
+		return false;
+	if (function_a != function_b)
+		return function_a;
+	if ((sa->type == STT_NOTYPE) != (sb->type == STT_NOTYPE))
+		return sa->type != STT_NOTYPE;
+	return size_a < size_b;
+}
+
+static uint32_t gnu_winner(const struct fathom_symbol_index *x, uint32_t first, uint64_t svma)
+{
+	const uint32_t end = group_end(x, first);
+	struct fathom_symbol best;
+	uint32_t winner = first;
+
+	if (svma >= x->entries[first].region_high)
+		return FATHOM_NONE;
+	fathom_symtab_get(&x->set->table[0].view, x->entries[first].symbol, &best);
+	for (uint32_t i = first + 1; i < end; i++) {
+		struct fathom_symbol s;
+
+		fathom_symtab_get(&x->set->table[0].view, x->entries[i].symbol, &s);
+		if (gnu_fits_better(&x->entries[i], &s, &x->entries[winner], &best, svma)) {
+			winner = i;
+			best = s;
+		}
+	}
+	return winner;
+}
+
+/* llvm-symbolizer: of symbols that start together, the largest, and of those the last. */
+static uint32_t llvm_winner(const struct fathom_symbol_index *x, uint32_t first, uint64_t svma)
+{
+	const uint32_t end = group_end(x, first);
+	uint32_t winner = first;
+
+	for (uint32_t i = first + 1; i < end; i++)
+		if (x->entries[i].size >= x->entries[winner].size)
+			winner = i;
+	return !x->entries[winner].size || svma - x->entries[winner].svma < x->entries[winner].size
+		       ? winner
+		       : FATHOM_NONE;
+}
+
+uint32_t fathom_symbol_index_at(const struct fathom_symbol_index *x, uint64_t svma, size_t *hint)
+{
+	size_t i = *hint;
+
+	/* Ascending questions mostly stay in the stretch, or move to one of the next few. */
+	for (int step = 0; step < 4 && i < x->n_starts && x->starts[i] <= svma; step++)
+		i++;
+	if (i < x->n_starts && x->starts[i] <= svma)
+		i += fathom_upper_bound(x->starts + i, x->n_starts - i, svma);
+	*hint = i ? i - 1 : 0;
+	if (!i)
+		return FATHOM_NONE;
+	switch (x->rule) {
+	case FATHOM_ALIAS_GNU:
+		return gnu_winner(x, x->winner[i - 1], svma);
+	case FATHOM_ALIAS_LLVM:
+		return llvm_winner(x, x->winner[i - 1], svma);
+	default:
+		return x->winner[i - 1];
+	}
+}
+
+uint32_t fathom_symbol_index_count(const struct fathom_symbol_index *x)
+{
+	return x->n_entries;
+}
+
+void fathom_symbol_index_get(const struct fathom_symbol_index *x, uint32_t number,
+			     struct fathom_symbol_hit *ret)
+{
+	struct fathom_contender k;
+
+	contender_of(x, &x->entries[number], &k);
+	fathom_symbol_hit_from(&k, x->set, ret);
+}

@@ -1,0 +1,673 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Answering a batch of addresses.
+ *
+ * The addresses are sorted, so that each unit, each function and each symbol is looked at once.
+ * Those that a unit may cover form a job; jobs run on several threads, each with a worker (scratch)
+ * and a part (tables of answers) of its own. An address for which the first candidate knows nothing
+ * goes to the next; what no unit knows gets its symbol only.
+ */
+#include <stdlib.h>
+
+#include "../safe/base/sort.h"
+#include "../safe/dwarf/names.h"
+#include "answers.h"
+#include "cache.h"
+#include "decode.h"
+#include "evict.h"
+#include "file.h"
+#include "lines.h"
+#include "plt.h"
+#include "pool.h"
+#include "target.h"
+#include "unit_data.h"
+
+/* Up to this many addresses are looked up by a pass over the symbols, without an index. */
+#define SCAN_LIMIT 4
+
+/* Candidates tried for one address: units rarely overlap, and never by much. */
+#define MAX_CANDIDATES 16
+
+/* Addresses without debug information are answered in tasks of this many. */
+#define NAMES_PER_TASK 16384
+
+/* Work that is worth a second thread, in bytes of .debug_info. */
+#define PARALLEL_BYTES (UINT64_C(512) << 10)
+
+/* Units that stand close together are read, and given back, in stretches of this many bytes. */
+#define GIVE_BACK_BYTES (UINT64_C(4) << 20)
+
+/* The state of one address while it is being answered, in sorted order. */
+struct query {
+	uint64_t svma;  /* looked up: one less for return addresses */
+	uint32_t index; /* in the batch */
+	bool done;      /* a unit knew it */
+};
+
+/* The addresses that unit_off may cover: queries of order[first] to order[first + n - 1]. */
+struct job {
+	uint64_t unit_off;
+	uint32_t first;
+	uint32_t n;
+};
+
+struct batch {
+	struct fathom_module *module;
+	struct fathom_debug *debug; /* NULL: names only */
+	struct fathom_answers *answers;
+	struct query *queries;
+	size_t n;
+	uint32_t flags;
+	enum fathom_alias alias;
+	enum fathom_reason no_lines;         /* why an address without a line has none */
+	struct fathom_symbol_index *symbols; /* NULL: scan */
+	struct fathom_worker *workers[FATHOM_MAX_THREADS];
+	struct job *jobs;
+	uint32_t *order;
+	size_t n_jobs;
+	unsigned threads;
+	bool many; /* worth giving pages back */
+	_Atomic int32_t err;
+};
+
+static void fail(struct batch *b, fathom_err err)
+{
+	int32_t none = FATHOM_OK;
+
+	(void)atomic_compare_exchange_strong(&b->err, &none, err);
+}
+
+/* The id of symbol @number of the index, remembered in the part. */
+static uint32_t indexed_symbol(const struct batch *b, struct fathom_part *p, uint32_t number,
+			       struct fathom_symbol_hit *hit)
+{
+	fathom_symbol_index_get(b->symbols, number, hit);
+	if (!p->symbol_ids) {
+		p->n_symbol_ids = fathom_symbol_index_count(b->symbols);
+		p->symbol_ids = malloc(p->n_symbol_ids * sizeof *p->symbol_ids);
+		if (!p->symbol_ids)
+			return FATHOM_NONE;
+		memset(p->symbol_ids, 0xff, p->n_symbol_ids * sizeof *p->symbol_ids);
+	}
+	if (p->symbol_ids[number] == FATHOM_NONE)
+		p->symbol_ids[number] = fathom_part_symbol(p, hit);
+	return p->symbol_ids[number];
+}
+
+/* Whether the module's tables hold a symbol for @svma. */
+static bool find_symbol(const struct batch *b, struct fathom_part *p, uint64_t svma, size_t *hint,
+			struct fathom_symbol_hit *hit, uint32_t *ret_id)
+{
+	if (b->symbols) {
+		const uint32_t number = fathom_symbol_index_at(b->symbols, svma, hint);
+
+		if (number == FATHOM_NONE)
+			return false;
+		*ret_id = indexed_symbol(b, p, number, hit);
+		return true;
+	}
+	if (!fathom_symbols_scan(&b->module->symbols, svma, hit))
+		return false;
+	*ret_id = fathom_part_symbol(p, hit);
+	return true;
+}
+
+/* Notes the symbol in the answer. */
+static void set_symbol(struct fathom_answer *a, const struct fathom_symbol_hit *hit, uint32_t id,
+		       uint64_t svma)
+{
+	a->symbol = id;
+	a->source = hit->source;
+	a->size = hit->size;
+	a->offset = svma - hit->start;
+	/* Of a return address that was looked up as the byte before it. */
+	a->offset += a->address - svma;
+}
+
+/* A block with the answer for @svma; block is NULL when nothing is known of its lines. */
+struct found {
+	struct fathom_block_view view;
+	struct fathom_block_row row;
+	uint32_t index;
+	bool has_row;
+};
+
+/* A name by what is left when no table has one. */
+static void set_fallback_symbol(const struct batch *b, struct fathom_part *p,
+				struct fathom_answer *a, uint64_t svma)
+{
+	struct fathom_symbol_hit hit;
+
+	if (b->alias != FATHOM_ALIAS_FATHOM)
+		return;
+	if (fathom_plt_at(&b->module->symbols, svma, &hit) ||
+	    (fathom_object_has_code(b->module->main, svma) &&
+	     fathom_symbols_fde(&b->module->symbols, svma, &hit)))
+		set_symbol(a, &hit, fathom_part_symbol(p, &hit), svma);
+}
+
+/* Names the answer after the function of the block itself. */
+static void set_dwarf_symbol(struct fathom_part *p, struct fathom_answer *a, const struct found *f,
+			     uint64_t svma)
+{
+	const uint32_t id = fathom_part_physical(p, f->view);
+	const struct fathom_symbol_hit hit = { .start = f->view.block->low,
+					       .size = f->view.block->size,
+					       .source = FATHOM_SOURCE_DWARF };
+
+	if (id != FATHOM_NONE)
+		set_symbol(a, &hit, id, svma);
+}
+
+/* Whether the function of the block is nearer to the truth than the symbol. */
+static bool dwarf_names_better(const struct found *f, const struct fathom_symbol_hit *hit)
+{
+	return f->view.block && f->view.block->n_nodes && !hit->size &&
+	       f->view.block->low > hit->start;
+}
+
+/* Why this answer has no line, or no name. */
+static enum fathom_reason reason_for(const struct batch *b, const struct fathom_answer *a,
+				     const struct found *f, uint64_t svma)
+{
+	const bool has_line = f->has_row && f->row.file != FATHOM_BLOCK_NONE;
+
+	if (a->symbol == FATHOM_NONE && !fathom_object_is_mapped(b->module->main, svma))
+		return FATHOM_REASON_UNMAPPED;
+	if (f->view.block && (f->view.block->flags & FATHOM_BLOCK_DAMAGED))
+		return FATHOM_REASON_CORRUPT;
+	if (a->symbol == FATHOM_NONE && (b->flags & FATHOM_NAMES_ONLY || has_line ||
+					 b->no_lines == FATHOM_REASON_NO_DEBUG_INFO))
+		return FATHOM_REASON_NO_SYMBOLS;
+	if (has_line || (b->flags & FATHOM_NAMES_ONLY))
+		return FATHOM_REASON_NONE;
+	return b->no_lines;
+}
+
+/* Completes the answer of @q from what was found about it. */
+static void answer(struct batch *b, struct fathom_part *p, const struct query *q, size_t *hint,
+		   const struct found *f)
+{
+	struct fathom_answer *a = &b->answers->answers[q->index];
+	struct fathom_symbol_hit hit = { 0 };
+	uint32_t id = FATHOM_NONE;
+
+	if (find_symbol(b, p, q->svma, hint, &hit, &id) && !dwarf_names_better(f, &hit))
+		set_symbol(a, &hit, id, q->svma);
+	else if (f->view.block && f->view.block->n_nodes)
+		set_dwarf_symbol(p, a, f, q->svma);
+	if (a->symbol == FATHOM_NONE)
+		set_fallback_symbol(b, p, a, q->svma);
+	if (f->has_row)
+		a->frame = fathom_part_frame(p, f->view, &f->row, f->index, a->symbol);
+	a->reason = (uint8_t)reason_for(b, a, f, q->svma);
+}
+
+/* Reads the block of @data that holds @svma; false when nothing is known there. */
+static bool find_in_data(const struct fathom_unit_data *data, uint64_t svma, struct found *ret)
+{
+	const uint32_t slot = fathom_unit_data_slot(data, svma);
+	const struct fathom_block *block =
+		atomic_load_explicit(&data->blocks[slot], memory_order_acquire);
+
+	memset(ret, 0, sizeof *ret);
+	if (!block)
+		return false;
+	ret->has_row = fathom_block_find(block, svma, &ret->row, &ret->index);
+	if (ret->has_row && ret->row.file == FATHOM_BLOCK_NONE &&
+	    ret->row.node == FATHOM_BLOCK_NONE)
+		ret->has_row = false;
+	if (ret->has_row)
+		ret->view = fathom_block_own_view(block);
+	return ret->has_row;
+}
+
+static int compare_wants(const void *a, const void *b)
+{
+	const struct fathom_want *x = a;
+	const struct fathom_want *y = b;
+
+	return x->low < y->low     ? -1
+	       : x->low > y->low   ? 1
+	       : x->slot < y->slot ? -1
+				   : x->slot > y->slot;
+}
+
+/* Collects in the worker's wants the blocks that the job's addresses need and that are not there.
+ */
+static bool collect_wants(const struct batch *b, const struct job *job, struct fathom_worker *w,
+			  const struct fathom_unit_data *data)
+{
+	struct fathom_want *wants;
+	uint32_t last = UINT32_MAX;
+	size_t n = 0;
+
+	w->wants.n = 0;
+	for (uint32_t i = 0; i < job->n; i++) {
+		const uint64_t svma = b->queries[b->order[job->first + i]].svma;
+		const uint32_t slot = fathom_unit_data_slot(data, svma);
+		struct fathom_want want = { .slot = slot };
+
+		if (slot == last || atomic_load_explicit(&data->blocks[slot], memory_order_acquire))
+			continue;
+		last = slot;
+		if (!fathom_array_reserve(&w->wants, sizeof want, 1))
+			return false;
+		fathom_unit_data_range(data, slot, &want.low, &want.high, &want.die_off);
+		((struct fathom_want *)w->wants.data)[w->wants.n++] = want;
+	}
+	wants = w->wants.data;
+	if (w->wants.n > 1)
+		qsort(wants, w->wants.n, sizeof *wants, compare_wants);
+	for (size_t i = 0; i < w->wants.n; i++)
+		if (!i || wants[i].slot != wants[n - 1].slot)
+			wants[n++] = wants[i];
+	w->wants.n = n;
+	return true;
+}
+
+/*
+ * Puts @data in the place of @expected, unless another thread has put something as complete there:
+ * then @data is freed. Returns what the node holds.
+ */
+static struct fathom_unit_data *publish_data(struct batch *b, struct fathom_unit_node *node,
+					     struct fathom_unit_data *expected,
+					     struct fathom_unit_data *data)
+{
+	struct fathom_unit_data *old = expected;
+
+	if (!data)
+		return old;
+	while (!atomic_compare_exchange_strong(&node->data, &expected, data)) {
+		old = expected;
+		if (old && (old->full || !data->full)) {
+			fathom_unit_data_free(data, &b->module->session->memory);
+			return old;
+		}
+	}
+	if (old)
+		fathom_evict_retire(b->module->session, old);
+	return data;
+}
+
+/* Whether some address of the job has no function in @data. */
+static bool misses_functions(const struct batch *b, const struct job *job,
+			     const struct fathom_unit_data *data)
+{
+	for (uint32_t i = 0; i < job->n; i++)
+		if (!(fathom_unit_data_slot(data, b->queries[b->order[job->first + i]].svma) & 1))
+			return true;
+	return false;
+}
+
+/*
+ * The data of the job's unit with all blocks that its addresses need. NULL when the unit cannot be
+ * read, which is noted.
+ */
+static struct fathom_unit_data *prepare_unit(struct batch *b, const struct job *job,
+					     struct fathom_worker *w)
+{
+	struct fathom_unit_node *node = fathom_units_node(&b->debug->units, job->unit_off);
+	struct fathom_unit_data *data;
+	struct fathom_open_unit u;
+	struct fathom_errinfo info = { 0 };
+	fathom_err err = FATHOM_OK;
+
+	if (!node) {
+		fail(b, FATHOM_E_MEMORY);
+		return NULL;
+	}
+	if (!atomic_load_explicit(&node->used, memory_order_relaxed))
+		atomic_store_explicit(&node->used, 1, memory_order_relaxed);
+	data = atomic_load_explicit(&node->data, memory_order_acquire);
+	if (data && (data->full || !misses_functions(b, job, data)) &&
+	    collect_wants(b, job, w, data) && !w->wants.n)
+		return data;
+	err = fathom_unit_data_open(w, b->debug, job->unit_off, &u, &info);
+	if (err)
+		goto out;
+	for (int full = data ? data->full : 0; full < 2; full++) {
+		if (!data || (full && !data->full))
+			data = publish_data(b, node, data,
+					    fathom_unit_data_create(w, b->debug, &u, full));
+		if (!data || data->full || !misses_functions(b, job, data))
+			break;
+	}
+	if (!data || !collect_wants(b, job, w, data))
+		err = FATHOM_E_MEMORY;
+	else if (w->wants.n)
+		err = fathom_decode(w, b->debug, &u, data, &info);
+	fathom_unit_data_close(w, &u);
+out:
+	if (err == FATHOM_E_MEMORY) {
+		fail(b, err);
+	} else if (err) {
+		if (!info.file[0])
+			fathom_errinfo_set_file(&info, b->debug->object->file->path);
+		fathom_notes_add(&b->module->notes, &info);
+	}
+	return data;
+}
+
+/* The bytes of the unit at @off, or an empty range when its header is damaged. */
+static struct fathom_bytes unit_bytes(const struct fathom_debug *d, uint64_t off)
+{
+	struct fathom_unit_header h;
+
+	if (fathom_unit_header_read(&d->view, off, &h, NULL))
+		return (struct fathom_bytes){ NULL, 0 };
+	return bytes_slice(d->view.section[FATHOM_DEBUG_INFO], h.off, h.end_off - h.off);
+}
+
+static void run_job(void *arg, size_t task, unsigned thread)
+{
+	struct batch *b = arg;
+	const struct job *job = &b->jobs[task];
+	struct fathom_worker *w = b->workers[thread];
+	struct fathom_part *p = &b->answers->parts[thread];
+	struct fathom *session = b->module->session;
+	const struct fathom_bytes bytes = unit_bytes(b->debug, job->unit_off);
+	const size_t place = fathom_epoch_enter(&session->epochs);
+	struct fathom_unit_data *data;
+	size_t hint = 0;
+
+	fathom_file_will_read(b->debug->object->file, bytes);
+	data = prepare_unit(b, job, w);
+	for (uint32_t i = 0; data && i < job->n; i++) {
+		struct query *q = &b->queries[b->order[job->first + i]];
+		struct found f;
+
+		q->done = find_in_data(data, q->svma, &f);
+		if (q->done)
+			answer(b, p, q, &hint, &f);
+	}
+	fathom_part_leave_block(p);
+	fathom_epoch_leave(&session->epochs, place);
+	if (b->many)
+		fathom_file_give_back(b->debug->object->file, bytes);
+	fathom_evict(session);
+}
+
+/* Answers what no unit knew, by names. */
+static void run_names(void *arg, size_t task, unsigned thread)
+{
+	struct batch *b = arg;
+	const size_t first = task * NAMES_PER_TASK;
+	const size_t end = first + NAMES_PER_TASK < b->n ? first + NAMES_PER_TASK : b->n;
+	const struct found nothing = { 0 };
+	size_t hint = 0;
+
+	for (size_t i = first; i < end; i++)
+		if (!b->queries[i].done)
+			answer(b, &b->answers->parts[thread], &b->queries[i], &hint, &nothing);
+}
+
+/* A unit that may cover a query. */
+struct candidate {
+	uint64_t unit_off;
+	uint32_t query;
+};
+
+/* Groups @candidates by unit, in the units' order, into the batch's jobs. */
+static bool make_jobs(struct batch *b, const struct fathom_array *candidates)
+{
+	const struct candidate *c = candidates->data;
+	const size_t n = candidates->n;
+	struct fathom_keyed *keyed = malloc((2 * n + 1) * sizeof *keyed);
+
+	free(b->jobs);
+	free(b->order);
+	b->jobs = malloc((n + 1) * sizeof *b->jobs);
+	b->order = malloc((n + 1) * sizeof *b->order);
+	b->n_jobs = 0;
+	if (!keyed || !b->jobs || !b->order) {
+		free(keyed);
+		return false;
+	}
+	for (size_t i = 0; i < n; i++)
+		keyed[i] = (struct fathom_keyed){ c[i].unit_off, c[i].query };
+	fathom_sort_keyed(keyed, keyed + n, n);
+	for (size_t i = 0; i < n; i++) {
+		b->order[i] = (uint32_t)keyed[i].value;
+		if (!i || keyed[i].key != keyed[i - 1].key)
+			b->jobs[b->n_jobs++] = (struct job){ keyed[i].key, (uint32_t)i, 0 };
+		b->jobs[b->n_jobs - 1].n++;
+	}
+	free(keyed);
+	return true;
+}
+
+static bool add_candidate(struct fathom_array *a, uint64_t unit_off, size_t query)
+{
+	if (!fathom_array_reserve(a, sizeof(struct candidate), 1))
+		return false;
+	((struct candidate *)a->data)[a->n++] = (struct candidate){ unit_off, (uint32_t)query };
+	return true;
+}
+
+/* Runs the jobs for the candidates of @map that come at place @rank for their address. */
+static fathom_err run_rank(struct batch *b, const struct fathom_unit_map *map, unsigned rank,
+			   bool *ret_any)
+{
+	struct fathom_array candidates = { 0 };
+	uint64_t bytes = 0;
+	bool done = true;
+
+	for (size_t i = 0; done && i < b->n; i++) {
+		struct fathom_unit_candidates c;
+		uint64_t off = 0;
+		bool found = true;
+
+		if (b->queries[i].done)
+			continue;
+		fathom_unit_candidates_init(&c, map, b->queries[i].svma);
+		for (unsigned r = 0; found && r <= rank; r++)
+			found = fathom_unit_candidates_next(&c, &off);
+		if (found)
+			done = add_candidate(&candidates, off, i);
+	}
+	done = done && make_jobs(b, &candidates);
+	*ret_any = candidates.n != 0;
+	fathom_array_deinit(&candidates);
+	if (!done)
+		return FATHOM_E_MEMORY;
+	for (size_t i = 0; i < b->n_jobs && bytes < PARALLEL_BYTES; i++)
+		bytes += unit_bytes(b->debug, b->jobs[i].unit_off).size;
+	b->many = bytes >= PARALLEL_BYTES;
+	fathom_pool_run(b->many ? b->threads : 1, b->n_jobs, run_job, b);
+	return atomic_load(&b->err);
+}
+
+/* Tries all candidates of @map, the likeliest first. */
+static fathom_err run_map(struct batch *b, const struct fathom_unit_map *map)
+{
+	bool any = map && map->n;
+
+	for (unsigned rank = 0; any && rank < MAX_CANDIDATES; rank++)
+		FATHOM_TRY(run_rank(b, map, rank, &any));
+	return FATHOM_OK;
+}
+
+static bool all_done(const struct batch *b)
+{
+	for (size_t i = 0; i < b->n; i++)
+		if (!b->queries[i].done)
+			return false;
+	return true;
+}
+
+/* Where there is no index by address: the name index leads from the symbol to the unit. */
+static fathom_err run_by_names(struct batch *b)
+{
+	struct fathom_array candidates = { 0 };
+	bool done = true;
+
+	for (size_t i = 0; done && i < b->n; i++) {
+		struct fathom_symbol_hit hit;
+		struct fathom_names_search s;
+		uint64_t off;
+
+		if (b->queries[i].done ||
+		    !fathom_symbols_scan(&b->module->symbols, b->queries[i].svma, &hit))
+			continue;
+		fathom_names_init(&s, &b->debug->view, hit.name);
+		if (fathom_names_next(&s, &off, NULL) == FATHOM_OK)
+			done = add_candidate(&candidates, off, i);
+	}
+	done = done && make_jobs(b, &candidates);
+	fathom_array_deinit(&candidates);
+	if (!done)
+		return FATHOM_E_MEMORY;
+	fathom_pool_run(1, b->n_jobs, run_job, b);
+	return atomic_load(&b->err);
+}
+
+static fathom_err run_units(struct batch *b)
+{
+	const struct fathom_dwarf *view = &b->debug->view;
+	const struct fathom_unit_map *quick = fathom_units_quick(&b->debug->units);
+	const struct fathom_unit_map *full;
+
+	if (!quick)
+		return FATHOM_E_MEMORY;
+	FATHOM_TRY(run_map(b, quick));
+	if (!quick->n && b->n <= SCAN_LIMIT && view->section[FATHOM_DEBUG_NAMES].size &&
+	    !atomic_load(&b->debug->units.full))
+		FATHOM_TRY(run_by_names(b));
+	if (all_done(b))
+		return FATHOM_OK;
+	full = fathom_units_full(&b->debug->units, b->workers[0]);
+	return full ? run_map(b, full) : FATHOM_E_MEMORY;
+}
+
+/* Whether any address is one of code: data has no lines, and need not have units looked through. */
+static bool any_code(const struct batch *b)
+{
+	for (size_t i = 0; i < b->n; i++)
+		if (fathom_object_has_code(b->module->main, b->queries[i].svma))
+			return true;
+	return false;
+}
+
+/* Fills in the queries, sorted, and the answers, which know nothing yet. */
+static fathom_err sort_queries(struct batch *b, const uint64_t *addresses)
+{
+	const struct fathom_object *o = b->module->main;
+	struct fathom_keyed *keyed = malloc((2 * b->n + 1) * sizeof *keyed);
+
+	b->queries = calloc(b->n + 1, sizeof *b->queries);
+	if (!keyed || !b->queries) {
+		free(keyed);
+		return FATHOM_E_MEMORY;
+	}
+	for (size_t i = 0; i < b->n; i++) {
+		const uint64_t back = b->flags & FATHOM_RETURN_ADDRESSES && addresses[i] ? 1 : 0;
+
+		keyed[i] = (struct fathom_keyed){ addresses[i] - back, i };
+	}
+	fathom_sort_keyed(keyed, keyed + b->n, b->n);
+	for (size_t i = 0; i < b->n; i++) {
+		const uint32_t index = (uint32_t)keyed[i].value;
+		struct fathom_answer *a = &b->answers->answers[index];
+
+		b->queries[i] = (struct query){ keyed[i].key, index, false };
+		*a = (struct fathom_answer){ .address = addresses[index],
+					     .module_address = addresses[index],
+					     .symbol = FATHOM_NONE,
+					     .frame = FATHOM_NONE };
+		if (o->image.type == ET_REL)
+			a->module_address -=
+				o->sections[fathom_object_section_at(o, keyed[i].key)].base;
+	}
+	free(keyed);
+	return FATHOM_OK;
+}
+
+static fathom_err acquire_workers(struct batch *b)
+{
+	b->threads = b->module->session->threads;
+	if (b->threads > FATHOM_MAX_THREADS)
+		b->threads = FATHOM_MAX_THREADS;
+	b->answers->n_parts = b->threads;
+	for (unsigned i = 0; i < b->threads; i++) {
+		b->workers[i] = fathom_worker_acquire(b->module->session);
+		if (!b->workers[i])
+			return FATHOM_E_MEMORY;
+		b->answers->parts[i].number = i;
+		b->answers->parts[i].flags = b->flags;
+	}
+	return FATHOM_OK;
+}
+
+static fathom_err run_batch(struct batch *b, const uint64_t *addresses)
+{
+	int64_t start;
+	fathom_err err;
+
+	FATHOM_TRY(sort_queries(b, addresses));
+	FATHOM_TRY(acquire_workers(b));
+	if (b->n > SCAN_LIMIT || b->alias != FATHOM_ALIAS_FATHOM) {
+		b->symbols = fathom_module_symbols(b->module, b->alias);
+		if (!b->symbols)
+			return FATHOM_E_MEMORY;
+	}
+	b->no_lines = FATHOM_REASON_NO_DEBUG_INFO;
+	if (!(b->flags & FATHOM_NAMES_ONLY) && any_code(b)) {
+		b->debug = fathom_module_debug(b->module, &b->no_lines);
+		start = fathom_now_ns();
+		err = b->debug ? run_units(b) : FATHOM_OK;
+		atomic_fetch_add(&b->module->cost_ns, (uint64_t)(fathom_now_ns() - start));
+		FATHOM_TRY(err);
+	}
+	fathom_pool_run(b->n > 4 * NAMES_PER_TASK ? b->threads : 1,
+			(b->n + NAMES_PER_TASK - 1) / NAMES_PER_TASK, run_names, b);
+	return atomic_load(&b->err);
+}
+
+/* Copies what the caller's header knows and refuses what ours does not. */
+static fathom_err read_options(const struct fathom_symbolize_options *options, struct batch *b)
+{
+	const uint32_t known = FATHOM_NAMES_ONLY | FATHOM_RETURN_ADDRESSES | FATHOM_NO_DEMANGLE |
+			       FATHOM_DWARF_NAMES;
+
+	if (!options)
+		return FATHOM_OK;
+	if (options->size != sizeof *options || (options->flags & ~known) ||
+	    options->alias > FATHOM_ALIAS_LLVM)
+		return FATHOM_E_ARGUMENT;
+	for (size_t i = 0; i < sizeof options->reserved / sizeof *options->reserved; i++)
+		if (options->reserved[i])
+			return FATHOM_E_ARGUMENT;
+	b->flags = options->flags;
+	b->alias = (enum fathom_alias)options->alias;
+	return FATHOM_OK;
+}
+
+fathom_err fathom_symbolize(struct fathom_target *target,
+			    const struct fathom_symbolize_options *options,
+			    const uint64_t *addresses, size_t n,
+			    struct fathom_answers **ret_answers, struct fathom_errinfo *reterr)
+{
+	struct batch b = { .module = target->module, .n = n };
+	fathom_err err = read_options(options, &b);
+
+	if (err || n > UINT32_MAX / 2)
+		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0,
+				   "options that this version does not know");
+	b.answers = calloc(1, sizeof *b.answers);
+	if (b.answers)
+		b.answers->answers = malloc((n + 1) * sizeof *b.answers->answers);
+	err = b.answers && b.answers->answers ? run_batch(&b, addresses) : FATHOM_E_MEMORY;
+	for (unsigned i = 0; i < b.threads; i++)
+		fathom_worker_release(b.workers[i]);
+	free(b.queries);
+	free(b.jobs);
+	free(b.order);
+	if (err) {
+		fathom_answers_free(b.answers);
+		return fathom_fail(reterr, err, "", 0, fathom_err_name(err));
+	}
+	b.answers->n = n;
+	*ret_answers = b.answers;
+	return FATHOM_OK;
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From an address to the symbol that names it, over all symbol tables of a module together.
+ *
+ * A few addresses are answered by one pass over the tables, which needs no preparation; more than
+ * that are answered from an index, built once. Both follow the same rule:
+ *
+ * - Of the sized symbols that cover the address, the one that starts last; of several that start
+ *   together, the preferred name (symtab.h).
+ * - Else, in code, a sizeless symbol, if no other symbol starts between it and the address and the
+ *   address is not beyond the unwind description (FDE) that the symbol starts in. In data, a
+ *   sizeless symbol names its own address only.
+ *
+ * The rules of GNU addr2line and llvm-symbolizer, for the personalities, are indexes of their own.
+ */
+#ifndef FATHOM_SYMBOLS_H
+#define FATHOM_SYMBOLS_H
+
+#include "../safe/dwarf/cfi.h"
+#include "../safe/elf/symtab.h"
+#include "fathom/symbolize.h"
+#include "object.h"
+
+#define FATHOM_MAX_SYMTABS 4
+
+struct fathom_symbol_table {
+	struct fathom_symtab view;
+	const struct fathom_object *object; /* whose section numbers the symbols use */
+};
+
+/* The tables of one module; views only. */
+struct fathom_symbol_set {
+	struct fathom_symbol_table table[FATHOM_MAX_SYMTABS];
+	uint32_t n_tables;
+	const struct fathom_object *main; /* where code is */
+	struct fathom_cfi cfi;            /* unwind descriptions that bound functions */
+	struct fathom_bytes cfi_header;
+	uint64_t cfi_header_svma;
+};
+
+/* Adds the tables of @o to @set: .symtab, and .dynsym, through PT_DYNAMIC if need be. */
+void fathom_symbol_set_add(struct fathom_symbol_set *set, const struct fathom_object *o,
+			   enum fathom_source symtab_source);
+
+struct fathom_symbol_hit {
+	uint64_t start;         /* svma */
+	uint64_t size;          /* 0: not stated */
+	struct fathom_str name; /* as linked, without version */
+	uint8_t source;
+};
+
+/* The symbol at @svma by a pass over the tables; false when none covers it. */
+bool fathom_symbols_scan(const struct fathom_symbol_set *set, uint64_t svma,
+			 struct fathom_symbol_hit *ret);
+
+/* Like it, by the bounds of the unwind description at @svma: a hit without a name. */
+bool fathom_symbols_fde(const struct fathom_symbol_set *set, uint64_t svma,
+			struct fathom_symbol_hit *ret);
+
+/* The address of the symbol called @name, which may carry a version; false when there is none. */
+bool fathom_symbols_find(const struct fathom_symbol_set *set, const char *name, uint64_t *ret);
+
+/* An index over all symbols of a set by address, for one rule (symbol_index.c). */
+struct fathom_symbol_index;
+
+/* NULL without memory. @m counts it. */
+struct fathom_symbol_index *fathom_symbol_index_create(struct fathom_memory *m,
+						       const struct fathom_symbol_set *set,
+						       enum fathom_alias rule);
+void fathom_symbol_index_destroy(struct fathom_symbol_index *x);
+
+/*
+ * The number, below fathom_symbol_index_count(), of the symbol at @svma, or FATHOM_NONE. Callers
+ * that ask in ascending order pass the same @hint, 0 at first, and are answered by a merge.
+ */
+uint32_t fathom_symbol_index_at(const struct fathom_symbol_index *x, uint64_t svma, size_t *hint);
+uint32_t fathom_symbol_index_count(const struct fathom_symbol_index *x);
+void fathom_symbol_index_get(const struct fathom_symbol_index *x, uint32_t number,
+			     struct fathom_symbol_hit *ret);
+
+/* What symbols.c and symbol_index.c share. */
+
+/* The stretch of address space that the symbols of one section may name. */
+struct fathom_symbol_region {
+	uint64_t low;
+	uint64_t high;
+	bool code;
+};
+
+/* Where @s stands; false when it is outside what its section names. */
+bool fathom_symbol_place(const struct fathom_symbol_table *t, const struct fathom_symbol *s,
+			 uint64_t *ret_svma, struct fathom_symbol_region *ret_region);
+
+/* A symbol among those that compete for an address. */
+struct fathom_contender {
+	struct fathom_candidate c;
+	uint64_t svma;
+	uint8_t table;
+};
+
+/* False when @s may not name an address at all. */
+bool fathom_symbol_contend(const struct fathom_symbol_set *set, uint8_t table,
+			   const struct fathom_symbol *s, uint64_t svma,
+			   struct fathom_contender *ret);
+
+void fathom_symbol_hit_from(const struct fathom_contender *k, const struct fathom_symbol_set *set,
+			    struct fathom_symbol_hit *ret);
+
+#endif

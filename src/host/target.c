@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/* The public target: a counted module. */
+#include "target.h"
+
+#include <stdlib.h>
+
+fathom_err fathom_target_open_file(struct fathom *session, const char *path,
+				   struct fathom_target **ret_target, struct fathom_errinfo *reterr)
+{
+	struct fathom_target *t = calloc(1, sizeof *t);
+	fathom_err err;
+
+	if (!t)
+		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+	atomic_init(&t->references, 1);
+	err = fathom_module_open(session, path, &t->module, reterr);
+	if (err) {
+		free(t);
+		return err;
+	}
+	*ret_target = t;
+	return FATHOM_OK;
+}
+
+struct fathom_target *fathom_target_acquire(struct fathom_target *target)
+{
+	atomic_fetch_add_explicit(&target->references, 1, memory_order_relaxed);
+	return target;
+}
+
+void fathom_target_release(struct fathom_target *target)
+{
+	if (!target || atomic_fetch_sub_explicit(&target->references, 1, memory_order_acq_rel) != 1)
+		return;
+	fathom_module_close(target->module);
+	free(target);
+}
+
+void fathom_target_get_info(const struct fathom_target *target, struct fathom_target_info *ret_info)
+{
+	const struct fathom_module *m = target->module;
+
+	*ret_info = (struct fathom_target_info){
+		.path = m->main->file->path,
+		.debug_path = m->debug ? m->debug->file->path : NULL,
+		.build_id = m->main->build_id.size ? m->main->build_id.data : NULL,
+		.build_id_size = (uint32_t)m->main->build_id.size,
+		.elf_type = m->main->image.type,
+		.elf_machine = m->main->image.machine,
+		.is_64bit = m->main->image.is64,
+		.is_relocatable = m->main->image.type == ET_REL,
+	};
+}
+
+const struct fathom_errinfo *fathom_target_note(const struct fathom_target *target, size_t i)
+{
+	return i < FATHOM_MAX_NOTES
+		       ? atomic_load_explicit(&target->module->notes.note[i], memory_order_acquire)
+		       : NULL;
+}
+
+fathom_err fathom_target_section_address(const struct fathom_target *target, const char *name,
+					 uint64_t offset, uint64_t *ret_address)
+{
+	const struct fathom_object *o = target->module->main;
+	const uint32_t i = fathom_object_find(o, name);
+
+	if (!i || !(o->sections[i].header.flags & SHF_ALLOC))
+		return FATHOM_E_NOT_FOUND;
+	*ret_address = o->sections[i].base + offset;
+	return FATHOM_OK;
+}
+
+fathom_err fathom_target_find_symbol(struct fathom_target *target, const char *name,
+				     uint64_t *ret_address)
+{
+	return fathom_symbols_find(&target->module->symbols, name, ret_address)
+		       ? FATHOM_OK
+		       : FATHOM_E_NOT_FOUND;
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* The inside of a target. */
+#ifndef FATHOM_INTERNAL_TARGET_H
+#define FATHOM_INTERNAL_TARGET_H
+
+#include "fathom/target.h"
+#include "module.h"
+
+struct fathom_target {
+	_Atomic uint32_t references;
+	struct fathom_module *module;
+};
+
+#endif

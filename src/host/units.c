@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: MIT */
+#include "units.h"
+
+#include <stdlib.h>
+
+#include "../safe/base/sort.h"
+#include "../safe/dwarf/aranges.h"
+#include "../safe/dwarf/gdb_index.h"
+#include "../safe/dwarf/ranges.h"
+#include "file.h"
+#include "worker.h"
+
+/* One bucket for so many bytes of .debug_info: small units are some hundred bytes. */
+#define BYTES_PER_BUCKET 4096
+#define MIN_BUCKETS      16
+#define MAX_BUCKETS      65536
+
+fathom_err fathom_units_init(struct fathom_units *u, const struct fathom_dwarf *dwarf,
+			     const struct fathom_object *code, struct fathom_memory *m,
+			     struct fathom_notes *notes, const char *path)
+{
+	const uint64_t wanted = dwarf->section[FATHOM_DEBUG_INFO].size / BYTES_PER_BUCKET;
+
+	u->n_buckets = MIN_BUCKETS;
+	while (u->n_buckets < wanted && u->n_buckets < MAX_BUCKETS)
+		u->n_buckets *= 2;
+	u->buckets = calloc(u->n_buckets, sizeof *u->buckets);
+	if (!u->buckets)
+		return FATHOM_E_MEMORY;
+	u->dwarf = dwarf;
+	u->code = code;
+	u->memory = m;
+	u->notes = notes;
+	u->path = path;
+	return FATHOM_OK;
+}
+
+static void free_map(struct fathom_memory *m, struct fathom_unit_map *map)
+{
+	if (!map)
+		return;
+	fathom_memory_uncount(m, map->n * sizeof *map->ranges);
+	free(map->ranges);
+	free(map);
+}
+
+static void free_list(struct fathom_memory *m, struct fathom_unit_list *list)
+{
+	if (!list)
+		return;
+	fathom_memory_uncount(m, list->n * sizeof *list->offs);
+	free(list->offs);
+	free(list);
+}
+
+void fathom_units_deinit(struct fathom_units *u,
+			 void (*free_data)(struct fathom_unit_data *data, void *arg), void *arg)
+{
+	for (size_t i = 0; u->buckets && i < u->n_buckets; i++) {
+		struct fathom_unit_node *node = atomic_load(&u->buckets[i]);
+
+		while (node) {
+			struct fathom_unit_node *next = node->next;
+
+			free_data(atomic_load(&node->data), arg);
+			free(node);
+			node = next;
+		}
+	}
+	free(u->buckets);
+	free_map(u->memory, atomic_load(&u->quick));
+	free_map(u->memory, atomic_load(&u->full));
+	free_list(u->memory, atomic_load(&u->list));
+}
+
+struct fathom_unit_node *fathom_units_node(struct fathom_units *u, uint64_t off)
+{
+	const uint64_t hash = off * UINT64_C(0x9e3779b97f4a7c15) >> 32;
+	_Atomic(struct fathom_unit_node *) *bucket = &u->buckets[hash & (u->n_buckets - 1)];
+	struct fathom_unit_node *head = atomic_load_explicit(bucket, memory_order_acquire);
+	struct fathom_unit_node *fresh = NULL;
+
+	for (;;) {
+		for (struct fathom_unit_node *node = head; node; node = node->next) {
+			if (node->off == off) {
+				free(fresh);
+				return node;
+			}
+		}
+		if (!fresh)
+			fresh = calloc(1, sizeof *fresh);
+		if (!fresh)
+			return NULL;
+		fresh->off = off;
+		fresh->next = head;
+		/* On failure head is what another thread put there: look again. */
+		if (atomic_compare_exchange_strong(bucket, &head, fresh))
+			return fresh;
+	}
+}
+
+/* Adds [low, high) of the unit at @off, unless there is no code: a linker dropped it. */
+static bool add_range(const struct fathom_units *u, struct fathom_array *a, uint64_t low,
+		      uint64_t high, uint64_t off)
+{
+	if (low >= high || !fathom_object_has_code(u->code, low))
+		return true;
+	if (!fathom_array_reserve(a, sizeof(struct fathom_unit_range), 1))
+		return false;
+	((struct fathom_unit_range *)a->data)[a->n++] =
+		(struct fathom_unit_range){ low, high, off, high };
+	return true;
+}
+
+/* Sorts the ranges in @a by their starts and takes them over. */
+static struct fathom_unit_map *map_from(struct fathom_units *u, struct fathom_array *a)
+{
+	struct fathom_unit_map *map = calloc(1, sizeof *map);
+	struct fathom_keyed *keyed = malloc((2 * a->n + 1) * sizeof *keyed);
+	struct fathom_unit_range *sorted = malloc((a->n + 1) * sizeof *sorted);
+	const struct fathom_unit_range *from = a->data;
+
+	if (map && keyed && sorted) {
+		for (size_t i = 0; i < a->n; i++)
+			keyed[i] = (struct fathom_keyed){ from[i].low, i };
+		fathom_sort_keyed(keyed, keyed + a->n, a->n);
+		for (size_t i = 0; i < a->n; i++) {
+			sorted[i] = from[keyed[i].value];
+			if (i && sorted[i - 1].max_high > sorted[i].max_high)
+				sorted[i].max_high = sorted[i - 1].max_high;
+		}
+		map->ranges = sorted;
+		map->n = a->n;
+		fathom_memory_count(u->memory, a->n * sizeof *sorted);
+	} else {
+		free(map);
+		free(sorted);
+		map = NULL;
+	}
+	free(keyed);
+	fathom_array_deinit(a);
+	return map;
+}
+
+/* Publishes @map in @slot, or frees it when another thread was first. */
+static const struct fathom_unit_map *publish_map(struct fathom_units *u,
+						 _Atomic(struct fathom_unit_map *) *slot,
+						 struct fathom_unit_map *map)
+{
+	struct fathom_unit_map *expected = NULL;
+
+	if (!map || atomic_compare_exchange_strong(slot, &expected, map))
+		return map;
+	free_map(u->memory, map);
+	return expected;
+}
+
+static void note(struct fathom_units *u, struct fathom_errinfo *info)
+{
+	fathom_errinfo_set_file(info, u->path);
+	fathom_notes_add(u->notes, info);
+}
+
+static bool read_aranges(struct fathom_units *u, struct fathom_array *ranges)
+{
+	struct fathom_aranges a;
+	struct fathom_errinfo info;
+	uint64_t low;
+	uint64_t size;
+	uint64_t off;
+	fathom_err err;
+
+	fathom_aranges_init(&a, u->dwarf);
+	while (!(err = fathom_aranges_next(&a, &low, &size, &off, &info)))
+		if (!add_range(u, ranges, low, low + size, off))
+			return false;
+	if (err < 0)
+		note(u, &info);
+	return true;
+}
+
+static bool read_gdb_index(struct fathom_units *u, struct fathom_array *ranges)
+{
+	struct fathom_gdb_index g;
+	struct fathom_errinfo info;
+	uint64_t low;
+	uint64_t size;
+	uint64_t off;
+	fathom_err err = fathom_gdb_index_init(&g, u->dwarf, &info);
+
+	while (!err) {
+		err = fathom_gdb_index_next(&g, &low, &size, &off, &info);
+		if (!err && !add_range(u, ranges, low, low + size, off))
+			return false;
+	}
+	if (err < 0)
+		note(u, &info);
+	return true;
+}
+
+const struct fathom_unit_map *fathom_units_quick(struct fathom_units *u)
+{
+	struct fathom_unit_map *map = atomic_load_explicit(&u->quick, memory_order_acquire);
+	struct fathom_array ranges = { 0 };
+	bool done;
+
+	if (map)
+		return map;
+	if (u->dwarf->section[FATHOM_GDB_INDEX].size)
+		done = read_gdb_index(u, &ranges);
+	else
+		done = read_aranges(u, &ranges);
+	if (!done) {
+		fathom_array_deinit(&ranges);
+		return NULL;
+	}
+	return publish_map(u, &u->quick, map_from(u, &ranges));
+}
+
+static bool add_die_ranges(struct fathom_units *u, struct fathom_array *ranges,
+			   const struct fathom_unit *unit, const struct fathom_die *die,
+			   bool *ret_any)
+{
+	struct fathom_ranges r;
+	uint64_t low;
+	uint64_t high;
+
+	if (!fathom_ranges_of_die(&r, unit, die))
+		return true;
+	while (!fathom_ranges_next(&r, &low, &high, NULL)) {
+		*ret_any = true;
+		if (!add_range(u, ranges, low, high, unit->header.off))
+			return false;
+	}
+	return true;
+}
+
+/* Some producers leave the root without addresses: then those of the functions count. */
+static bool add_function_ranges(struct fathom_units *u, struct fathom_array *ranges,
+				const struct fathom_unit *unit)
+{
+	struct fathom_die_reader r;
+	struct fathom_die die;
+	uint32_t depth;
+	bool any;
+
+	fathom_die_reader_init(&r, unit, unit->header.die_off);
+	while (!fathom_die_next(&r, FATHOM_DIE_BIT(FATHOM_DIE_FUNCTION), &die, &depth, NULL))
+		if (!add_die_ranges(u, ranges, unit, &die, &any))
+			return false;
+	return true;
+}
+
+static bool has_code_units(const struct fathom_unit_header *h)
+{
+	return h->type != DW_UT_type && h->type != DW_UT_split_type;
+}
+
+/* Adds the ranges of all units; damaged units are noted and left out. */
+static bool read_roots(struct fathom_units *u, struct fathom_worker *w, struct fathom_array *ranges)
+{
+	const uint64_t size = u->dwarf->section[FATHOM_DEBUG_INFO].size;
+	struct fathom_unit_header header;
+	struct fathom_errinfo info;
+
+	for (uint64_t off = 0; off < size; off = header.end_off) {
+		struct fathom_unit unit;
+		struct fathom_die root;
+		bool any = false;
+		bool done;
+
+		if (fathom_unit_header_read(u->dwarf, off, &header, &info)) {
+			note(u, &info);
+			return true;
+		}
+		if (!has_code_units(&header))
+			continue;
+		if (fathom_worker_open_unit(w, u->dwarf, off, &unit, &root, &info)) {
+			note(u, &info);
+			continue;
+		}
+		done = add_die_ranges(u, ranges, &unit, &root, &any);
+		if (done && !any && root.has_children && root.tag == DW_TAG_compile_unit)
+			done = add_function_ranges(u, ranges, &unit);
+		fathom_worker_close_unit(w, &unit);
+		if (!done)
+			return false;
+	}
+	return true;
+}
+
+const struct fathom_unit_map *fathom_units_full(struct fathom_units *u, struct fathom_worker *w)
+{
+	struct fathom_unit_map *map = atomic_load_explicit(&u->full, memory_order_acquire);
+	struct fathom_array ranges = { 0 };
+
+	if (map)
+		return map;
+	if (!read_roots(u, w, &ranges)) {
+		fathom_array_deinit(&ranges);
+		return NULL;
+	}
+	return publish_map(u, &u->full, map_from(u, &ranges));
+}
+
+void fathom_unit_candidates_init(struct fathom_unit_candidates *c,
+				 const struct fathom_unit_map *map, uint64_t svma)
+{
+	size_t low = 0;
+	size_t high = map ? map->n : 0;
+
+	while (low < high) {
+		const size_t mid = low + (high - low) / 2;
+
+		if (map->ranges[mid].low <= svma)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	*c = (struct fathom_unit_candidates){ map, svma, low };
+}
+
+bool fathom_unit_candidates_next(struct fathom_unit_candidates *c, uint64_t *ret_unit_off)
+{
+	while (c->next) {
+		const struct fathom_unit_range *r = &c->map->ranges[c->next - 1];
+
+		if (r->max_high <= c->svma)
+			break;
+		c->next--;
+		if (r->high > c->svma) {
+			*ret_unit_off = r->unit_off;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The offsets of all units, from their headers. */
+static struct fathom_unit_list *read_list(struct fathom_units *u)
+{
+	const uint64_t size = u->dwarf->section[FATHOM_DEBUG_INFO].size;
+	struct fathom_unit_list *list = calloc(1, sizeof *list);
+	struct fathom_array offs = { 0 };
+	struct fathom_unit_header header;
+
+	if (!list)
+		return NULL;
+	for (uint64_t off = 0; off < size; off = header.end_off) {
+		if (fathom_unit_header_read(u->dwarf, off, &header, NULL))
+			break;
+		if (!fathom_array_reserve(&offs, sizeof off, 1)) {
+			fathom_array_deinit(&offs);
+			free(list);
+			return NULL;
+		}
+		((uint64_t *)offs.data)[offs.n++] = off;
+	}
+	list->offs = offs.data;
+	list->n = offs.n;
+	fathom_memory_count(u->memory, list->n * sizeof *list->offs);
+	return list;
+}
+
+bool fathom_units_containing(struct fathom_units *u, uint64_t die_off, uint64_t *ret_unit_off)
+{
+	struct fathom_unit_list *list = atomic_load_explicit(&u->list, memory_order_acquire);
+	struct fathom_unit_list *expected = NULL;
+	size_t i;
+
+	if (!list) {
+		list = read_list(u);
+		if (list && !atomic_compare_exchange_strong(&u->list, &expected, list)) {
+			free_list(u->memory, list);
+			list = expected;
+		}
+	}
+	if (!list || die_off >= u->dwarf->section[FATHOM_DEBUG_INFO].size)
+		return false;
+	i = fathom_upper_bound(list->offs, list->n, die_off);
+	if (!i)
+		return false;
+	*ret_unit_off = list->offs[i - 1];
+	return true;
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+#include "worker.h"
+
+#include <stdlib.h>
+
+struct fathom_worker *fathom_worker_acquire(struct fathom *session)
+{
+	struct fathom_worker *w = NULL;
+
+	for (size_t i = 0; i < FATHOM_IDLE_WORKERS && !w; i++)
+		if (atomic_load_explicit(&session->idle[i], memory_order_relaxed))
+			w = atomic_exchange(&session->idle[i], NULL);
+	if (!w) {
+		w = calloc(1, sizeof *w);
+		if (w)
+			w->session = session;
+	}
+	return w;
+}
+
+void fathom_worker_release(struct fathom_worker *w)
+{
+	for (size_t i = 0; w && i < FATHOM_IDLE_WORKERS; i++) {
+		struct fathom_worker *empty = NULL;
+
+		if (atomic_compare_exchange_strong(&w->session->idle[i], &empty, w))
+			return;
+	}
+	fathom_worker_destroy(w);
+}
+
+void fathom_worker_destroy(struct fathom_worker *w)
+{
+	if (!w)
+		return;
+	for (size_t i = 0; i < FATHOM_ABBREV_SLOTS; i++) {
+		free(w->slot[i].table.abbrevs);
+		free(w->slot[i].table.steps);
+	}
+	fathom_array_deinit(&w->files);
+	fathom_array_deinit(&w->dirs);
+	fathom_array_deinit(&w->rows);
+	fathom_array_deinit(&w->row_order);
+	fathom_array_deinit(&w->ranges);
+	fathom_array_deinit(&w->keyed);
+	fathom_array_deinit(&w->names);
+	fathom_array_deinit(&w->name_table);
+	fathom_array_deinit(&w->wants);
+	fathom_array_deinit(&w->intervals);
+	fathom_array_deinit(&w->sorted);
+	fathom_array_deinit(&w->active);
+	fathom_array_deinit(&w->calls);
+	fathom_array_deinit(&w->nodes);
+	fathom_array_deinit(&w->out_rows);
+	fathom_array_deinit(&w->local_nodes);
+	fathom_array_deinit(&w->local_names);
+	fathom_array_deinit(&w->local_files);
+	fathom_array_deinit(&w->out_functions);
+	fathom_array_deinit(&w->out_files);
+	fathom_array_deinit(&w->pool);
+	free(w);
+}
+
+static bool same_encoding(struct fathom_encoding a, struct fathom_encoding b)
+{
+	return a.version == b.version && a.address_size == b.address_size &&
+	       a.offset_size == b.offset_size;
+}
+
+/* The slot that holds the table, or the one to put it in. Slots in use are not given away. */
+static struct fathom_abbrev_slot *find_slot(struct fathom_worker *w, uint64_t serial, uint64_t off,
+					    struct fathom_encoding e, bool *ret_found)
+{
+	struct fathom_abbrev_slot *oldest = NULL;
+
+	*ret_found = true;
+	for (size_t i = 0; i < FATHOM_ABBREV_SLOTS; i++) {
+		struct fathom_abbrev_slot *s = &w->slot[i];
+
+		if (s->serial == serial && s->table.off == off &&
+		    same_encoding(s->table.encoding, e))
+			return s;
+		if (!s->pins && (!oldest || s->used < oldest->used))
+			oldest = s;
+	}
+	*ret_found = false;
+	return oldest;
+}
+
+/* Gives the table room for twice as much. */
+static bool grow_table(struct fathom_abbrevs *t)
+{
+	const uint32_t n = t->cap_abbrevs ? t->cap_abbrevs * 2 : 256;
+	const uint32_t steps = t->cap_steps ? t->cap_steps * 2 : 1024;
+	void *a = realloc(t->abbrevs, n * sizeof *t->abbrevs);
+	void *s;
+
+	if (a) {
+		t->abbrevs = a;
+		t->cap_abbrevs = n;
+	}
+	s = realloc(t->steps, steps * sizeof *t->steps);
+	if (s) {
+		t->steps = s;
+		t->cap_steps = steps;
+	}
+	return a && s;
+}
+
+/* The compiled abbreviations at @off, pinned. */
+static fathom_err pin_abbrevs(struct fathom_worker *w, const struct fathom_dwarf *dwarf,
+			      uint64_t off, struct fathom_encoding e,
+			      const struct fathom_abbrevs **ret, struct fathom_errinfo *reterr)
+{
+	bool found;
+	struct fathom_abbrev_slot *s = find_slot(w, dwarf->serial, off, e, &found);
+	fathom_err err = FATHOM_OK;
+
+	if (!s)
+		return fathom_fail(reterr, FATHOM_E_LIMIT, ".debug_abbrev", off,
+				   "too many units refer to each other");
+	if (!found) {
+		s->serial = 0;
+		do {
+			if (err == FATHOM_GROW && !grow_table(&s->table))
+				return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+			err = fathom_abbrevs_read(dwarf, off, e, &s->table, reterr);
+		} while (err == FATHOM_GROW);
+		FATHOM_TRY(err);
+		s->serial = dwarf->serial;
+	}
+	s->used = ++w->clock;
+	s->pins++;
+	*ret = &s->table;
+	return FATHOM_OK;
+}
+
+void fathom_worker_close_unit(struct fathom_worker *w, const struct fathom_unit *unit)
+{
+	for (size_t i = 0; i < FATHOM_ABBREV_SLOTS; i++)
+		if (&w->slot[i].table == unit->abbrevs)
+			w->slot[i].pins--;
+}
+
+fathom_err fathom_worker_open_unit(struct fathom_worker *w, const struct fathom_dwarf *dwarf,
+				   uint64_t off, struct fathom_unit *ret_unit,
+				   struct fathom_die *ret_root, struct fathom_errinfo *reterr)
+{
+	struct fathom_unit_header header;
+	struct fathom_unit unit = { 0 };
+	fathom_err err;
+
+	FATHOM_TRY(fathom_unit_header_read(dwarf, off, &header, reterr));
+	FATHOM_TRY(
+		pin_abbrevs(w, dwarf, header.abbrev_off, header.encoding, &unit.abbrevs, reterr));
+	err = fathom_unit_open(dwarf, &header, unit.abbrevs, ret_unit, ret_root, reterr);
+	if (err)
+		fathom_worker_close_unit(w, &unit);
+	return err;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+#include "error.h"
+#include "text.h"
+
+const char *fathom_err_name(fathom_err err)
+{
+	switch (err) {
+	case FATHOM_OK:
+		return "success";
+	case FATHOM_E_ARGUMENT:
+		return "invalid argument";
+	case FATHOM_E_MEMORY:
+		return "out of memory";
+	case FATHOM_E_OS:
+		return "system error";
+	case FATHOM_E_FORMAT:
+		return "not a file that fathom reads";
+	case FATHOM_E_CORRUPT:
+		return "corrupt data";
+	case FATHOM_E_LIMIT:
+		return "limit reached";
+	case FATHOM_E_UNSUPPORTED:
+		return "unsupported";
+	case FATHOM_E_MISMATCH:
+		return "belongs to another file";
+	case FATHOM_E_NOT_FOUND:
+		return "not found";
+	case FATHOM_E_TIMEOUT:
+		return "timed out";
+	case FATHOM_E_CANCELLED:
+		return "cancelled";
+	default:
+		return "unknown error";
+	}
+}
+
+fathom_err fathom_fail(struct fathom_errinfo *info, fathom_err err, const char *section,
+		       uint64_t offset, const char *what)
+{
+	if (info) {
+		info->err = err;
+		info->os_errno = 0;
+		info->offset = offset;
+		info->what = what;
+		fathom_copy_cstr(info->section, sizeof info->section, section);
+		info->file[0] = '\0';
+	}
+	return err;
+}
+
+size_t fathom_errinfo_format(const struct fathom_errinfo *info, char *buf, size_t cap)
+{
+	struct fathom_text t = text_init(buf, cap);
+
+	if (info->file[0]) {
+		fathom_text_cstr(&t, info->file);
+		fathom_text_cstr(&t, ": ");
+	}
+	if (info->section[0]) {
+		fathom_text_cstr(&t, info->section);
+		fathom_text_char(&t, '+');
+		fathom_text_hex(&t, info->offset);
+		fathom_text_cstr(&t, ": ");
+	}
+	fathom_text_cstr(&t, info->what ? info->what : fathom_err_name(info->err));
+	fathom_text_end(&t);
+	return t.len;
+}

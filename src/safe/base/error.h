@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* Filling the public struct fathom_errinfo from inside. */
+#ifndef FATHOM_INTERNAL_ERROR_H
+#define FATHOM_INTERNAL_ERROR_H
+
+#include "fathom/error.h"
+
+#define FATHOM_TRY(expr)                        \
+	do {                                    \
+		const fathom_err err_ = (expr); \
+		if (err_ < 0)                   \
+			return err_;            \
+	} while (0)
+
+/*
+ * Notes a failure in @info (which may be NULL) and returns @err, so that callers can write
+ * `return fathom_fail(...)`. @section and @what are static texts.
+ */
+fathom_err fathom_fail(struct fathom_errinfo *info, fathom_err err, const char *section,
+		       uint64_t offset, const char *what);
+
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Every bound that fathom puts on its input, by name. Meeting one is FATHOM_E_LIMIT (or the reason
+ * "limit" of a single answer), never a crash, a hang or unbounded memory.
+ */
+#ifndef FATHOM_LIMITS_H
+#define FATHOM_LIMITS_H
+
+#include <stdint.h>
+
+/* Section headers of one ELF file; the kernel's largest modules have some 100,000. */
+#define FATHOM_MAX_SECTIONS (1u << 24)
+/* Program headers of one ELF file: PN_XNUM cores hold more than 65,535. */
+#define FATHOM_MAX_SEGMENTS (1u << 24)
+/* Abbreviations of one table. */
+#define FATHOM_MAX_ABBREVS (1u << 20)
+/* Attributes in one abbreviation table, after joining those that are only skipped. */
+#define FATHOM_MAX_ABBREV_STEPS (1u << 22)
+/* Depth of the tree of debugging entries. */
+#define FATHOM_MAX_DIE_DEPTH 4096
+/* Abstract origins and specifications followed from one entry to its name. */
+#define FATHOM_MAX_ORIGIN_CHAIN 16
+/* Inlined calls nested in one function, as served in one answer. */
+#define FATHOM_MAX_INLINE_DEPTH 512
+/* DW_FORM_indirect naming DW_FORM_indirect. */
+#define FATHOM_MAX_INDIRECT 4
+/* Entry formats, directories and files in one line table header. */
+#define FATHOM_MAX_LINE_FORMATS 64
+#define FATHOM_MAX_LINE_FILES   (1u << 20)
+/* Ranges of one debugging entry. */
+#define FATHOM_MAX_RANGES (1u << 20)
+/* Longest name that is demangled; longer ones are shown as they are. */
+#define FATHOM_MAX_MANGLED 16384
+/* Longest demangled name; beyond it the mangled one is shown. */
+#define FATHOM_MAX_DEMANGLED (1u << 16)
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* The words for what answers say of themselves, and the version: static texts, usable anywhere. */
+#include "fathom/symbolize.h"
+#include "fathom/version.h"
+
+#define TEXT(x)                      #x
+#define VERSION(major, minor, patch) TEXT(major) "." TEXT(minor) "." TEXT(patch)
+
+const char *fathom_version(void)
+{
+	return VERSION(FATHOM_VERSION_MAJOR, FATHOM_VERSION_MINOR, FATHOM_VERSION_PATCH);
+}
+
+const char *fathom_source_name(enum fathom_source source)
+{
+	static const char *const names[] = { "",      "symtab", "dynsym", "minidebuginfo",
+					     "dwarf", "fde",    "plt" };
+
+	return (size_t)source < sizeof names / sizeof *names ? names[source] : "";
+}
+
+const char *fathom_reason_name(enum fathom_reason reason)
+{
+	static const char *const names[] = {
+		"",
+		"unmapped",
+		"build-id-mismatch",
+		"no-symbols",
+		"no-debug-info",
+		"no-such-symbol",
+		"bad-address",
+		"timeout",
+		"unsupported",
+		"corrupt",
+		"limit",
+	};
+
+	return (size_t)reason < sizeof names / sizeof *names ? names[reason] : "";
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * .debug_aranges (DWARF 5, 6.1.2): which unit covers an address.
+ *
+ * The section may be missing, may leave units out, and may name ranges that linkers dropped. Its
+ * answers are candidates; that a unit really covers the address is for the unit to say.
+ *
+ * Safety: as-safe.
+ */
+#ifndef FATHOM_ARANGES_H
+#define FATHOM_ARANGES_H
+
+#include "../base/cursor.h"
+#include "dwarf.h"
+
+struct fathom_aranges {
+	struct fathom_cursor sets;   /* what is left of the section */
+	struct fathom_cursor tuples; /* what is left of the current set */
+	const uint8_t *section;
+	uint64_t unit_off;
+	uint8_t address_size;
+};
+
+void fathom_aranges_init(struct fathom_aranges *a, const struct fathom_dwarf *dwarf);
+
+/*
+ * The next range that is not empty and the unit it belongs to: FATHOM_OK, 1 at the end, or an
+ * error. After an error the rest of the section cannot be read.
+ */
+fathom_err fathom_aranges_next(struct fathom_aranges *a, uint64_t *ret_low, uint64_t *ret_size,
+			       uint64_t *ret_unit_off, struct fathom_errinfo *reterr);
+
+#endif

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+#include "form.h"
+
+#include "../base/limits.h"
+
+int fathom_form_size(uint64_t form, struct fathom_encoding e)
+{
+	switch (form) {
+	case DW_FORM_flag_present:
+	case DW_FORM_implicit_const:
+		return 0;
+	case DW_FORM_data1:
+	case DW_FORM_ref1:
+	case DW_FORM_flag:
+	case DW_FORM_strx1:
+	case DW_FORM_addrx1:
+		return 1;
+	case DW_FORM_data2:
+	case DW_FORM_ref2:
+	case DW_FORM_strx2:
+	case DW_FORM_addrx2:
+		return 2;
+	case DW_FORM_strx3:
+	case DW_FORM_addrx3:
+		return 3;
+	case DW_FORM_data4:
+	case DW_FORM_ref4:
+	case DW_FORM_strx4:
+	case DW_FORM_addrx4:
+	case DW_FORM_ref_sup4:
+		return 4;
+	case DW_FORM_data8:
+	case DW_FORM_ref8:
+	case DW_FORM_ref_sig8:
+	case DW_FORM_ref_sup8:
+		return 8;
+	case DW_FORM_data16:
+		return 16;
+	case DW_FORM_addr:
+		return e.address_size;
+	case DW_FORM_strp:
+	case DW_FORM_line_strp:
+	case DW_FORM_sec_offset:
+	case DW_FORM_strp_sup:
+	case DW_FORM_GNU_ref_alt:
+	case DW_FORM_GNU_strp_alt:
+		return e.offset_size;
+	case DW_FORM_ref_addr:
+		/* In DWARF 2 it was as wide as an address. */
+		return e.version <= 2 ? e.address_size : e.offset_size;
+	default:
+		return -1;
+	}
+}
+
+/* The length of a block form, with the cursor left at its first byte. */
+static uint64_t block_length(struct fathom_cursor *c, uint64_t form)
+{
+	switch (form) {
+	case DW_FORM_block1:
+		return cur_u8(c);
+	case DW_FORM_block2:
+		return cur_u16(c);
+	case DW_FORM_block4:
+		return cur_u32(c);
+	default: /* DW_FORM_block, DW_FORM_exprloc */
+		return cur_uleb(c);
+	}
+}
+
+/* The form that DW_FORM_indirect stands for; 0, and a failed cursor, when it never ends. */
+static uint64_t direct_form(struct fathom_cursor *c, uint64_t form)
+{
+	for (int i = 0; form == DW_FORM_indirect && i < FATHOM_MAX_INDIRECT; i++)
+		form = cur_uleb(c);
+	if (form != DW_FORM_indirect && form != DW_FORM_implicit_const)
+		return form;
+	cur_fail(c); /* the constant of DW_FORM_implicit_const stands in the abbreviation */
+	return 0;
+}
+
+void fathom_form_skip(struct fathom_cursor *c, uint64_t form, struct fathom_encoding e)
+{
+	const int size = fathom_form_size(form, e);
+
+	if (size >= 0) {
+		cur_skip(c, (uint64_t)size);
+		return;
+	}
+	switch (form) {
+	case DW_FORM_udata:
+	case DW_FORM_sdata:
+	case DW_FORM_ref_udata:
+	case DW_FORM_strx:
+	case DW_FORM_addrx:
+	case DW_FORM_loclistx:
+	case DW_FORM_rnglistx:
+	case DW_FORM_GNU_addr_index:
+	case DW_FORM_GNU_str_index:
+		cur_skip_leb(c);
+		break;
+	case DW_FORM_string:
+		cur_skip_str(c);
+		break;
+	case DW_FORM_block1:
+	case DW_FORM_block2:
+	case DW_FORM_block4:
+	case DW_FORM_block:
+	case DW_FORM_exprloc:
+		cur_skip(c, block_length(c, form));
+		break;
+	case DW_FORM_indirect:
+		form = direct_form(c, form);
+		if (cur_ok(c))
+			fathom_form_skip(c, form, e);
+		break;
+	default:
+		cur_fail(c);
+	}
+}
+
+void fathom_form_read(struct fathom_cursor *c, uint64_t form, struct fathom_encoding e,
+		      const uint8_t *section, struct fathom_attr *ret)
+{
+	int size;
+
+	if (form == DW_FORM_indirect)
+		form = direct_form(c, form);
+	ret->form = (uint32_t)form;
+	ret->value = 0;
+	size = fathom_form_size(form, e);
+	switch (form) {
+	case DW_FORM_flag_present:
+		ret->value = 1;
+		break;
+	case DW_FORM_strx3:
+	case DW_FORM_addrx3:
+		ret->value = cur_u24(c);
+		break;
+	case DW_FORM_sdata:
+		ret->value = (uint64_t)cur_sleb(c);
+		break;
+	case DW_FORM_udata:
+	case DW_FORM_ref_udata:
+	case DW_FORM_strx:
+	case DW_FORM_addrx:
+	case DW_FORM_loclistx:
+	case DW_FORM_rnglistx:
+	case DW_FORM_GNU_addr_index:
+	case DW_FORM_GNU_str_index:
+		ret->value = cur_uleb(c);
+		break;
+	case DW_FORM_string:
+	case DW_FORM_data16:
+		ret->value = (uint64_t)(c->p - section);
+		fathom_form_skip(c, form, e);
+		break;
+	case DW_FORM_block1:
+	case DW_FORM_block2:
+	case DW_FORM_block4:
+	case DW_FORM_block:
+	case DW_FORM_exprloc: {
+		const uint64_t length = block_length(c, form);
+
+		ret->value = (uint64_t)(c->p - section);
+		cur_skip(c, length);
+		break;
+	}
+	default:
+		if (size > 0)
+			ret->value = cur_uint(c, (unsigned)size);
+		else
+			cur_fail(c);
+	}
+}

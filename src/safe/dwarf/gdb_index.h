@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * .gdb_index (GDB manual, appendix "Index Section Format", versions 4 to 9): its address area says
+ * which unit covers an address, for every unit. Always little-endian.
+ *
+ * Not handled: its symbol table.
+ *
+ * Safety: as-safe.
+ */
+#ifndef FATHOM_GDB_INDEX_H
+#define FATHOM_GDB_INDEX_H
+
+#include "../base/cursor.h"
+#include "dwarf.h"
+
+struct fathom_gdb_index {
+	struct fathom_bytes units;   /* 16 bytes each: offset, length */
+	struct fathom_cursor ranges; /* 20 bytes each: low, high, unit */
+	const uint8_t *section;
+};
+
+/* FATHOM_OK, 1 when there is no index of a known version, or an error. */
+fathom_err fathom_gdb_index_init(struct fathom_gdb_index *g, const struct fathom_dwarf *dwarf,
+				 struct fathom_errinfo *reterr);
+
+/* The next range of the address area, as fathom_aranges_next(). */
+fathom_err fathom_gdb_index_next(struct fathom_gdb_index *g, uint64_t *ret_low, uint64_t *ret_size,
+				 uint64_t *ret_unit_off, struct fathom_errinfo *reterr);
+
+#endif

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: MIT */
+#include "line.h"
+
+#include "../base/limits.h"
+
+#define SECTION ".debug_line"
+
+static fathom_err bad_header(uint64_t off, struct fathom_errinfo *reterr, const char *what)
+{
+	return fathom_fail(reterr, FATHOM_E_CORRUPT, SECTION, off, what);
+}
+
+fathom_err fathom_line_program_read(const struct fathom_dwarf *dwarf, uint64_t off,
+				    uint8_t address_size, struct fathom_line_program *ret,
+				    struct fathom_errinfo *reterr)
+{
+	const struct fathom_bytes section = dwarf->section[FATHOM_DEBUG_LINE];
+	struct fathom_cursor c = cur_init(bytes_from(section, off), dwarf->swap);
+	struct fathom_line_program p = { .dwarf = dwarf, .section = section.data };
+	const uint64_t length = cur_initial_length(&c, &p.encoding.offset_size);
+	uint64_t header_length;
+	uint16_t version;
+
+	c = cur_sub(&c, length);
+	version = cur_u16(&c);
+	if (!cur_ok(&c))
+		return bad_header(off, reterr,
+				  "the line table reaches past the end of the section");
+	if (version < 2 || version > 5)
+		return fathom_fail(reterr, FATHOM_E_UNSUPPORTED, SECTION, off,
+				   "line table of an unknown version");
+	p.encoding.version = (uint8_t)version;
+	p.encoding.address_size = address_size;
+	if (version >= 5) {
+		p.encoding.address_size = cur_u8(&c);
+		if (cur_u8(&c)) /* segment_selector_size */
+			cur_fail(&c);
+	}
+	header_length = cur_uint(&c, p.encoding.offset_size);
+	p.tables = cur_sub(&c, header_length);
+	p.opcodes = c;
+	p.min_instruction_length = cur_u8(&p.tables);
+	p.max_operations = version >= 4 ? cur_u8(&p.tables) : 1;
+	p.default_is_stmt = cur_u8(&p.tables) != 0;
+	p.line_base = (int8_t)cur_u8(&p.tables);
+	p.line_range = cur_u8(&p.tables);
+	p.opcode_base = cur_u8(&p.tables);
+	p.operand_counts = cur_take(&p.tables, p.opcode_base ? p.opcode_base - 1u : 0);
+	if (!cur_ok(&p.tables) || !cur_ok(&p.opcodes))
+		return bad_header(off, reterr, "the line table ends inside its header");
+	if (!p.line_range || !p.opcode_base)
+		return bad_header(off, reterr, "line table with an impossible range of lines");
+	if (!p.max_operations)
+		p.max_operations = 1;
+	*ret = p;
+	return FATHOM_OK;
+}
+
+enum phase { PHASE_DIRECTORY_FORMAT, PHASE_DIRECTORIES, PHASE_FILE_FORMAT, PHASE_FILES, PHASE_END };
+
+void fathom_line_tables_init(struct fathom_line_tables *t, const struct fathom_line_program *p)
+{
+	t->program = p;
+	t->c = p->tables;
+	t->left = 0;
+	t->n_formats = 0;
+	t->phase = p->encoding.version >= 5 ? PHASE_DIRECTORY_FORMAT : PHASE_DIRECTORIES;
+}
+
+/* Versions 2 to 4: strings, an empty one ends the table; files have three numbers behind. */
+static fathom_err next_old_entry(struct fathom_line_tables *t, struct fathom_line_entry *ret)
+{
+	while (t->phase != PHASE_END) {
+		ret->name = cur_str(&t->c);
+		ret->is_file = t->phase == PHASE_FILES;
+		if (!cur_ok(&t->c))
+			return FATHOM_E_CORRUPT;
+		if (!ret->name.size) {
+			t->phase = ret->is_file ? PHASE_END : PHASE_FILES;
+			continue;
+		}
+		if (ret->is_file) {
+			ret->directory = cur_uleb(&t->c);
+			cur_skip_leb(&t->c); /* time */
+			cur_skip_leb(&t->c); /* length */
+		}
+		return cur_ok(&t->c) ? FATHOM_OK : FATHOM_E_CORRUPT;
+	}
+	return 1;
+}
+
+/* The description of the entries that follow, and their number. */
+static fathom_err read_formats(struct fathom_line_tables *t)
+{
+	t->n_formats = cur_u8(&t->c);
+	if (t->n_formats > FATHOM_MAX_LINE_FORMATS)
+		return FATHOM_E_LIMIT;
+	for (uint32_t i = 0; i < t->n_formats; i++) {
+		const uint64_t type = cur_uleb(&t->c);
+		const uint64_t form = cur_uleb(&t->c);
+
+		t->types[i] = type <= UINT8_MAX ? (uint8_t)type : 0;
+		t->forms[i] = form <= UINT16_MAX ? (uint16_t)form : 0;
+	}
+	t->left = cur_uleb(&t->c);
+	/* Entries without content take no bytes: their number is bounded by nothing else. */
+	if (t->left > FATHOM_MAX_LINE_FILES)
+		return FATHOM_E_LIMIT;
+	return cur_ok(&t->c) ? FATHOM_OK : FATHOM_E_CORRUPT;
+}
+
+/* Any form of a path. DW_FORM_string stands in .debug_line itself. */
+static struct fathom_str read_path(struct fathom_line_tables *t, const struct fathom_unit *unit,
+				   uint16_t form)
+{
+	const struct fathom_line_program *p = t->program;
+	struct fathom_attr a;
+	struct fathom_unit view = *unit;
+
+	fathom_form_read(&t->c, form, p->encoding, p->section, &a);
+	if (a.form == DW_FORM_string)
+		return fathom_bytes_str(p->dwarf->section[FATHOM_DEBUG_LINE], a.value);
+	view.dwarf = p->dwarf;
+	view.header.encoding.offset_size = p->encoding.offset_size;
+	return fathom_unit_string(&view, &a);
+}
+
+static fathom_err next_new_entry(struct fathom_line_tables *t, const struct fathom_unit *unit,
+				 struct fathom_line_entry *ret)
+{
+	struct fathom_attr a;
+
+	while (!t->left && t->phase != PHASE_END) {
+		if (t->phase == PHASE_DIRECTORY_FORMAT || t->phase == PHASE_FILE_FORMAT)
+			FATHOM_TRY(read_formats(t));
+		t->phase++;
+	}
+	if (t->phase == PHASE_END)
+		return 1;
+	t->left--;
+	ret->is_file = t->phase == PHASE_FILES;
+	for (uint32_t i = 0; i < t->n_formats; i++) {
+		switch (t->types[i]) {
+		case DW_LNCT_path:
+			ret->name = read_path(t, unit, t->forms[i]);
+			break;
+		case DW_LNCT_directory_index:
+			fathom_form_read(&t->c, t->forms[i], t->program->encoding,
+					 t->program->section, &a);
+			ret->directory = a.value;
+			break;
+		default:
+			fathom_form_skip(&t->c, t->forms[i], t->program->encoding);
+		}
+	}
+	return cur_ok(&t->c) ? FATHOM_OK : FATHOM_E_CORRUPT;
+}
+
+fathom_err fathom_line_tables_next(struct fathom_line_tables *t, const struct fathom_unit *unit,
+				   struct fathom_line_entry *ret, struct fathom_errinfo *reterr)
+{
+	const uint8_t *at = t->c.p;
+	fathom_err err;
+
+	ret->name = (struct fathom_str){ NULL, 0 };
+	ret->directory = 0;
+	err = t->program->encoding.version >= 5 ? next_new_entry(t, unit, ret)
+						: next_old_entry(t, ret);
+	if (err < 0) {
+		t->phase = PHASE_END;
+		t->left = 0;
+		return fathom_fail(reterr, err, SECTION, (uint64_t)(at - t->program->section),
+				   err == FATHOM_E_LIMIT ? "too many files in a line table"
+							 : "damaged table of files");
+	}
+	return err;
+}
+
+static void build_specials(struct fathom_line_specials *s, const struct fathom_line_program *p)
+{
+	if (s->line_range == p->line_range && s->line_base == p->line_base &&
+	    s->opcode_base == p->opcode_base)
+		return;
+	s->line_range = p->line_range;
+	s->line_base = p->line_base;
+	s->opcode_base = p->opcode_base;
+	for (unsigned op = p->opcode_base; op < 256; op++) {
+		const unsigned adjusted = op - p->opcode_base;
+
+		s->advance[op] = (uint8_t)(adjusted / p->line_range);
+		s->line[op] = (uint32_t)(p->line_base + (int)(adjusted % p->line_range));
+	}
+}
+
+static void reset_registers(struct fathom_line_row *row, const struct fathom_line_program *p)
+{
+	*row = (struct fathom_line_row){ .file = 1, .line = 1, .is_stmt = p->default_is_stmt };
+}
+
+void fathom_line_reader_init(struct fathom_line_reader *r, const struct fathom_line_program *p)
+{
+	r->program = p;
+	r->c = p->opcodes;
+	build_specials(&r->specials, p);
+	reset_registers(&r->row, p);
+}
+
+/* Advances by @operations: an instruction holds max_operations of them on VLIW machines. */
+static inline void advance(struct fathom_line_row *row, const struct fathom_line_program *p,
+			   uint64_t operations)
+{
+	if (p->max_operations == 1) {
+		row->address += operations * p->min_instruction_length;
+	} else {
+		const uint64_t total = row->op_index + operations;
+
+		row->address += total / p->max_operations * p->min_instruction_length;
+		row->op_index = (uint8_t)(total % p->max_operations);
+	}
+}
+
+/* An extended opcode; true when it makes a row (the end of a sequence). */
+static bool run_extended(struct fathom_cursor *c, struct fathom_line_row *row)
+{
+	const uint64_t length = cur_uleb(c);
+	struct fathom_cursor sub = cur_sub(c, length);
+
+	if (!length)
+		return false;
+	switch (cur_u8(&sub)) {
+	case DW_LNE_end_sequence:
+		row->end_sequence = true;
+		return cur_ok(&sub);
+	case DW_LNE_set_address:
+		row->address = cur_uint(&sub, (unsigned)(length - 1 < 9 ? length - 1 : 9));
+		row->op_index = 0;
+		break;
+	case DW_LNE_set_discriminator:
+		row->discriminator = (uint32_t)cur_uleb(&sub);
+		break;
+	default: /* DW_LNE_define_file, and what vendors add */
+		break;
+	}
+	if (!cur_ok(&sub))
+		cur_fail(c);
+	return false;
+}
+
+/* A standard opcode other than copy and extended. */
+static inline void run_standard(struct fathom_cursor *c, const struct fathom_line_reader *r,
+				struct fathom_line_row *row, uint8_t op)
+{
+	const struct fathom_line_program *p = r->program;
+
+	switch (op) {
+	case DW_LNS_advance_pc:
+		advance(row, p, cur_uleb(c));
+		break;
+	case DW_LNS_advance_line:
+		row->line = (uint32_t)((int64_t)row->line + cur_sleb(c));
+		break;
+	case DW_LNS_set_file:
+		row->file = (uint32_t)cur_uleb(c);
+		break;
+	case DW_LNS_set_column:
+		row->column = (uint32_t)cur_uleb(c);
+		break;
+	case DW_LNS_negate_stmt:
+		row->is_stmt = !row->is_stmt;
+		break;
+	case DW_LNS_const_add_pc:
+		advance(row, p, (255u - p->opcode_base) / p->line_range);
+		break;
+	case DW_LNS_fixed_advance_pc:
+		row->address += cur_u16(c);
+		row->op_index = 0;
+		break;
+	case DW_LNS_set_basic_block:
+	case DW_LNS_set_prologue_end:
+	case DW_LNS_set_epilogue_begin:
+		break;
+	default: /* DW_LNS_set_isa, and what a later version may add */
+		for (uint8_t i = 0; i < p->operand_counts[op - 1]; i++)
+			cur_skip_leb(c);
+	}
+}
+
+size_t fathom_line_reader_rows(struct fathom_line_reader *r, struct fathom_line_row *rows,
+			       size_t cap)
+{
+	const struct fathom_line_program *p = r->program;
+	struct fathom_line_row row = r->row;
+	struct fathom_cursor c = r->c;
+	size_t n = 0;
+
+	while (n < cap && c.p < c.end) {
+		const uint8_t op = *c.p++;
+
+		if (op >= p->opcode_base) {
+			advance(&row, p, r->specials.advance[op]);
+			row.line += r->specials.line[op];
+			rows[n++] = row;
+			row.discriminator = 0;
+		} else if (op == DW_LNS_copy) {
+			rows[n++] = row;
+			row.discriminator = 0;
+		} else if (op != DW_LNS_extended_op) {
+			run_standard(&c, r, &row, op);
+		} else if (run_extended(&c, &row)) {
+			rows[n++] = row;
+			reset_registers(&row, p);
+		}
+	}
+	r->row = row;
+	r->c = c;
+	return n;
+}
+
+fathom_err fathom_line_reader_error(const struct fathom_line_reader *r,
+				    struct fathom_errinfo *reterr)
+{
+	if (cur_ok(&r->c))
+		return FATHOM_OK;
+	return fathom_fail(reterr, FATHOM_E_CORRUPT, SECTION,
+			   (uint64_t)(r->c.bad - r->program->section), "damaged line program");
+}
+
+bool fathom_line_next_defined(const struct fathom_line_program *p, struct fathom_cursor *c,
+			      struct fathom_line_entry *ret)
+{
+	while (c->p < c->end) {
+		const uint8_t op = cur_u8(c);
+		struct fathom_cursor sub;
+
+		if (op >= p->opcode_base)
+			continue;
+		if (op == DW_LNS_fixed_advance_pc) {
+			cur_skip(c, 2);
+		} else if (op != DW_LNS_extended_op) {
+			for (uint8_t i = 0; i < p->operand_counts[op - 1]; i++)
+				cur_skip_leb(c);
+		} else {
+			sub = cur_sub(c, cur_uleb(c));
+			if (cur_u8(&sub) != DW_LNE_define_file)
+				continue;
+			ret->name = cur_str(&sub);
+			ret->directory = cur_uleb(&sub);
+			ret->is_file = true;
+			return cur_ok(&sub);
+		}
+	}
+	return false;
+}

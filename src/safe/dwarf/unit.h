@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Units of .debug_info (DWARF 5, 7.5.1) and the entries (DIEs) in them.
+ *
+ * A unit is opened in three steps, each of which the caller can stop at: its header, its
+ * abbreviations (abbrev.h), and its root, which carries the bases that other attributes need. Then
+ * a reader walks its entries.
+ *
+ * Not handled: the contents of type units; references by signature (they lead to types, and no
+ * function's name stands there).
+ *
+ * Safety: as-safe.
+ */
+#ifndef FATHOM_UNIT_H
+#define FATHOM_UNIT_H
+
+#include "abbrev.h"
+
+struct fathom_unit_header {
+	uint64_t off;        /* of the unit, in .debug_info */
+	uint64_t die_off;    /* of its root */
+	uint64_t end_off;    /* of the byte behind it */
+	uint64_t abbrev_off; /* in .debug_abbrev */
+	uint64_t id;         /* dwo_id of a skeleton or split unit, signature of a type unit */
+	struct fathom_encoding encoding;
+	uint8_t type; /* DW_UT_; DW_UT_compile for DWARF 2 to 4 */
+};
+
+/* Reads the header at @off; the error names what is wrong and where. */
+fathom_err fathom_unit_header_read(const struct fathom_dwarf *dwarf, uint64_t off,
+				   struct fathom_unit_header *ret, struct fathom_errinfo *reterr);
+
+/* One entry: its attributes are valid where the bit of the slot is set in present. */
+struct fathom_die {
+	uint64_t off;
+	uint32_t present;
+	uint16_t tag;
+	uint8_t kind;
+	bool has_children;
+	struct fathom_attr attr[FATHOM_AT_COUNT];
+};
+
+static inline const struct fathom_attr *fathom_die_attr(const struct fathom_die *die,
+							enum fathom_slot slot)
+{
+	return die->present & (1u << slot) ? &die->attr[slot] : NULL;
+}
+
+/* A unit ready for reading: views only, cheap to copy. */
+struct fathom_unit {
+	const struct fathom_dwarf *dwarf;
+	/* where indexed addresses and ranges outside a .dwo are; the same as dwarf but for split
+	 * units */
+	const struct fathom_dwarf *skeleton;
+	const struct fathom_abbrevs *abbrevs;
+	struct fathom_unit_header header;
+	uint64_t low_pc; /* the base of its range lists */
+	uint64_t str_offsets_base;
+	uint64_t addr_base;
+	uint64_t rnglists_base;
+	uint64_t ranges_base;     /* added to offsets in .debug_ranges: 0 but in split units */
+	uint64_t gnu_ranges_base; /* of a skeleton: the ranges_base of its split unit */
+	uint64_t language;        /* DW_LANG_, 0 when not stated */
+};
+
+/*
+ * Reads the root entry of @header into @ret_root and prepares @ret_unit from it. For a split unit,
+ * the bases that stand in its skeleton must then be copied with fathom_unit_split().
+ */
+fathom_err fathom_unit_open(const struct fathom_dwarf *dwarf,
+			    const struct fathom_unit_header *header,
+			    const struct fathom_abbrevs *abbrevs, struct fathom_unit *ret_unit,
+			    struct fathom_die *ret_root, struct fathom_errinfo *reterr);
+
+/* Makes @unit, a split unit, use what only its skeleton states. */
+void fathom_unit_split(struct fathom_unit *unit, const struct fathom_unit *skeleton);
+
+/* A walk over entries in the order of the section. */
+struct fathom_die_reader {
+	const struct fathom_unit *unit;
+	struct fathom_cursor c;
+	const uint8_t *section;
+	uint32_t depth;  /* of the entry that comes next; the root is 0 */
+	uint32_t lowest; /* depth that the walk fell to since the entry before: what stood at it or
+			  * deeper has no more children */
+	bool ended;
+};
+
+/* Starts at the entry at @die_off, which must lie in the unit; walks it and what is below it. */
+void fathom_die_reader_init(struct fathom_die_reader *r, const struct fathom_unit *unit,
+			    uint64_t die_off);
+
+/* Which kinds fathom_die_next() returns: bits of enum fathom_die_kind. */
+#define FATHOM_DIE_BIT(kind) (1u << (kind))
+
+/*
+ * Moves to the next entry whose kind is in @kinds and reads it into @ret: FATHOM_OK, or 1 at the
+ * end of the walk, or an error. @ret_depth is its depth below the start. Entries of other kinds are
+ * skipped, but not what is below them.
+ */
+fathom_err fathom_die_next(struct fathom_die_reader *r, uint32_t kinds, struct fathom_die *ret,
+			   uint32_t *ret_depth, struct fathom_errinfo *reterr);
+
+/*
+ * Skips what is below @die, the entry that was read last, by its DW_AT_sibling. False when it has
+ * none that leads forward inside the unit: then the walk goes on through its children.
+ */
+bool fathom_die_skip_children(struct fathom_die_reader *r, const struct fathom_die *die);
+
+/* The text of a string attribute; data is NULL when it is absent or damaged. */
+struct fathom_str fathom_unit_string(const struct fathom_unit *unit, const struct fathom_attr *a);
+
+/* An address attribute, direct or indexed; false when it is absent or damaged. */
+bool fathom_unit_address(const struct fathom_unit *unit, const struct fathom_attr *a,
+			 uint64_t *ret);
+
+/* Address @index of the unit's part of .debug_addr. */
+bool fathom_unit_indexed_address(const struct fathom_unit *unit, uint64_t index, uint64_t *ret);
+
+/* Where a reference leads. */
+enum fathom_ref_kind {
+	FATHOM_REF_NONE, /* absent, outside, or by signature */
+	FATHOM_REF_INFO, /* an offset in .debug_info of the same file */
+	FATHOM_REF_SUP,  /* an offset in .debug_info of the supplementary file */
+};
+
+enum fathom_ref_kind fathom_unit_reference(const struct fathom_unit *unit,
+					   const struct fathom_attr *a, uint64_t *ret_off);
+
+/* Whether the language of the unit has no functions inside types (so types can be skipped). */
+bool fathom_unit_is_c(const struct fathom_unit *unit);
+
+#endif

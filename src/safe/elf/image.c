@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: MIT */
+#include "image.h"
+
+#include "../base/cursor.h"
+#include "../base/limits.h"
+
+/* One field of a header: 8 bytes in 64-bit files, 4 in 32-bit ones. */
+static uint64_t cur_word(struct fathom_cursor *c, bool is64)
+{
+	return is64 ? cur_u64(c) : cur_u32(c);
+}
+
+static bool host_is_big(void)
+{
+	return __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
+}
+
+bool fathom_image_is_elf(struct fathom_bytes bytes)
+{
+	return bytes.size >= SELFMAG && memcmp(bytes.data, ELFMAG, SELFMAG) == 0;
+}
+
+/* The number of @entsize-byte entries from @off that the file really holds, at most @wanted. */
+static uint32_t entries_present(const struct fathom_image *image, uint64_t off, uint16_t entsize,
+				uint64_t wanted, uint32_t limit)
+{
+	uint64_t present;
+
+	if (!off || !entsize || off >= image->bytes.size)
+		return 0;
+	present = (image->bytes.size - off) / entsize;
+	if (present > wanted)
+		present = wanted;
+	return present > limit ? limit : (uint32_t)present;
+}
+
+/*
+ * Counts too large for the header stand in section header 0: sh_size is the number of sections,
+ * sh_link the index of the name table, sh_info the number of segments.
+ */
+static void resolve_extended_counts(struct fathom_image *image, uint64_t *shnum, uint64_t *phnum)
+{
+	struct fathom_section first;
+	const uint32_t saved = image->shnum;
+
+	if (!image->shoff || !image->shentsize)
+		return;
+	image->shnum = 1;
+	if (fathom_image_section(image, 0, &first)) {
+		if (!*shnum)
+			*shnum = first.size;
+		if (image->shstrndx == SHN_XINDEX)
+			image->shstrndx = first.link;
+		if (*phnum == PN_XNUM && first.info)
+			*phnum = first.info;
+	}
+	image->shnum = saved;
+}
+
+fathom_err fathom_image_init(struct fathom_bytes bytes, struct fathom_image *ret,
+			     struct fathom_errinfo *reterr)
+{
+	struct fathom_image image = { .bytes = bytes };
+	struct fathom_cursor c;
+	uint64_t shnum;
+	uint64_t phnum;
+
+	if (!fathom_image_is_elf(bytes))
+		return fathom_fail(reterr, FATHOM_E_FORMAT, "", 0, "not an ELF file");
+	if (bytes.size < EI_NIDENT)
+		return fathom_fail(reterr, FATHOM_E_CORRUPT, "", bytes.size,
+				   "the file ends inside the ELF header");
+	if (bytes.data[EI_CLASS] != ELFCLASS32 && bytes.data[EI_CLASS] != ELFCLASS64)
+		return fathom_fail(reterr, FATHOM_E_CORRUPT, "", EI_CLASS, "unknown ELF class");
+	if (bytes.data[EI_DATA] != ELFDATA2LSB && bytes.data[EI_DATA] != ELFDATA2MSB)
+		return fathom_fail(reterr, FATHOM_E_CORRUPT, "", EI_DATA, "unknown ELF byte order");
+	image.is64 = bytes.data[EI_CLASS] == ELFCLASS64;
+	image.swap = (bytes.data[EI_DATA] == ELFDATA2MSB) != host_is_big();
+
+	c = cur_init(bytes, image.swap);
+	cur_skip(&c, EI_NIDENT);
+	image.type = cur_u16(&c);
+	image.machine = cur_u16(&c);
+	cur_skip(&c, 4); /* e_version */
+	image.entry = cur_word(&c, image.is64);
+	image.phoff = cur_word(&c, image.is64);
+	image.shoff = cur_word(&c, image.is64);
+	cur_skip(&c, 4 + 2); /* e_flags, e_ehsize */
+	image.phentsize = cur_u16(&c);
+	phnum = cur_u16(&c);
+	image.shentsize = cur_u16(&c);
+	shnum = cur_u16(&c);
+	image.shstrndx = cur_u16(&c);
+	if (!cur_ok(&c))
+		return fathom_fail(reterr, FATHOM_E_CORRUPT, "", bytes.size,
+				   "the file ends inside the ELF header");
+	if (image.phentsize < (image.is64 ? sizeof(Elf64_Phdr) : sizeof(Elf32_Phdr)))
+		image.phentsize = 0;
+	if (image.shentsize < (image.is64 ? sizeof(Elf64_Shdr) : sizeof(Elf32_Shdr)))
+		image.shentsize = 0;
+	resolve_extended_counts(&image, &shnum, &phnum);
+	image.phnum =
+		entries_present(&image, image.phoff, image.phentsize, phnum, FATHOM_MAX_SEGMENTS);
+	image.shnum =
+		entries_present(&image, image.shoff, image.shentsize, shnum, FATHOM_MAX_SECTIONS);
+	*ret = image;
+	return FATHOM_OK;
+}
+
+/* A section header without its name, which is resolved through another section. */
+static bool read_section(const struct fathom_image *image, uint32_t i, struct fathom_section *ret,
+			 uint32_t *ret_name)
+{
+	struct fathom_cursor c;
+
+	if (i >= image->shnum)
+		return false;
+	c = cur_init(bytes_slice(image->bytes, image->shoff + (uint64_t)i * image->shentsize,
+				 image->shentsize),
+		     image->swap);
+	*ret_name = cur_u32(&c);
+	ret->type = cur_u32(&c);
+	ret->flags = cur_word(&c, image->is64);
+	ret->addr = cur_word(&c, image->is64);
+	ret->off = cur_word(&c, image->is64);
+	ret->size = cur_word(&c, image->is64);
+	ret->link = cur_u32(&c);
+	ret->info = cur_u32(&c);
+	ret->align = cur_word(&c, image->is64);
+	ret->entsize = cur_word(&c, image->is64);
+	return cur_ok(&c);
+}
+
+bool fathom_image_section(const struct fathom_image *image, uint32_t i, struct fathom_section *ret)
+{
+	struct fathom_section section = { 0 };
+	struct fathom_section names = { 0 };
+	uint32_t name;
+	uint32_t unused;
+
+	if (!read_section(image, i, &section, &name))
+		return false;
+	if (read_section(image, image->shstrndx, &names, &unused))
+		section.name = fathom_bytes_str(fathom_image_section_bytes(image, &names), name);
+	*ret = section;
+	return true;
+}
+
+bool fathom_image_segment(const struct fathom_image *image, uint32_t i, struct fathom_segment *ret)
+{
+	struct fathom_segment s = { 0 };
+	struct fathom_cursor c;
+
+	if (i >= image->phnum)
+		return false;
+	c = cur_init(bytes_slice(image->bytes, image->phoff + (uint64_t)i * image->phentsize,
+				 image->phentsize),
+		     image->swap);
+	s.type = cur_u32(&c);
+	if (image->is64)
+		s.flags = cur_u32(&c);
+	s.off = cur_word(&c, image->is64);
+	s.vaddr = cur_word(&c, image->is64);
+	(void)cur_word(&c, image->is64); /* p_paddr */
+	s.filesz = cur_word(&c, image->is64);
+	s.memsz = cur_word(&c, image->is64);
+	if (!image->is64)
+		s.flags = cur_u32(&c);
+	s.align = cur_word(&c, image->is64);
+	if (!cur_ok(&c))
+		return false;
+	*ret = s;
+	return true;
+}
+
+struct fathom_bytes fathom_image_section_bytes(const struct fathom_image *image,
+					       const struct fathom_section *section)
+{
+	if (section->type == SHT_NOBITS || section->type == SHT_NULL)
+		return (struct fathom_bytes){ NULL, 0 };
+	return bytes_slice(image->bytes, section->off, section->size);
+}
+
+struct fathom_bytes fathom_image_loaded_from(const struct fathom_image *image, uint64_t svma)
+{
+	struct fathom_segment s;
+
+	for (uint32_t i = 0; i < image->phnum; i++) {
+		if (!fathom_image_segment(image, i, &s) || s.type != PT_LOAD)
+			continue;
+		if (svma >= s.vaddr && svma - s.vaddr < s.filesz && s.off <= image->bytes.size) {
+			const struct fathom_bytes file = bytes_from(image->bytes, s.off);
+			const uint64_t size = s.filesz < file.size ? s.filesz : file.size;
+
+			return bytes_from((struct fathom_bytes){ file.data, size }, svma - s.vaddr);
+		}
+	}
+	return (struct fathom_bytes){ NULL, 0 };
+}
+
+struct fathom_bytes fathom_image_loaded_bytes(const struct fathom_image *image, uint64_t svma,
+					      uint64_t size)
+{
+	return bytes_slice(fathom_image_loaded_from(image, svma), 0, size);
+}
+
+/* The build-id among the notes of @notes, or an empty range. */
+static struct fathom_bytes build_id_in(struct fathom_bytes notes, uint64_t align, bool swap)
+{
+	struct fathom_cursor c = cur_init(notes, swap);
+	const uint64_t mask = (align == 8 ? 8 : 4) - 1;
+
+	while (cur_left(&c) >= 12) {
+		const uint32_t name_size = cur_u32(&c);
+		const uint32_t desc_size = cur_u32(&c);
+		const uint32_t type = cur_u32(&c);
+		const uint8_t *name = cur_take(&c, name_size);
+		const uint8_t *desc;
+
+		cur_skip(&c, (0 - (12 + (uint64_t)name_size)) & mask);
+		desc = cur_take(&c, desc_size);
+		if (!cur_ok(&c))
+			break;
+		if (type == NT_GNU_BUILD_ID && name_size == 4 && memcmp(name, "GNU", 4) == 0 &&
+		    desc_size)
+			return (struct fathom_bytes){ desc, desc_size };
+		cur_skip(&c, (0 - (uint64_t)desc_size) & mask);
+	}
+	return (struct fathom_bytes){ NULL, 0 };
+}
+
+struct fathom_bytes fathom_image_build_id(const struct fathom_image *image)
+{
+	struct fathom_bytes id = { NULL, 0 };
+	struct fathom_segment segment;
+	struct fathom_section section;
+
+	for (uint32_t i = 0; i < image->phnum && !id.size; i++)
+		if (fathom_image_segment(image, i, &segment) && segment.type == PT_NOTE)
+			id = build_id_in(bytes_slice(image->bytes, segment.off, segment.filesz),
+					 segment.align, image->swap);
+	for (uint32_t i = 0; i < image->shnum && !id.size; i++)
+		if (fathom_image_section(image, i, &section) && section.type == SHT_NOTE)
+			id = build_id_in(fathom_image_section_bytes(image, &section), section.align,
+					 image->swap);
+	return id;
+}

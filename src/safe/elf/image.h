@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A validated view of an ELF file's bytes: 32 or 64 bit, either byte order (System V gABI, chapters
+ * 4 and 5).
+ *
+ * The view owns nothing and allocates nothing. Headers are read on demand, each through a check of
+ * its bounds, and come out in one form for both classes. What is not handled: nothing outside the
+ * headers; symbol tables, notes and unwind tables have their own readers.
+ *
+ * Safety: as-safe.
+ */
+#ifndef FATHOM_IMAGE_H
+#define FATHOM_IMAGE_H
+
+#include <elf.h>
+
+#include "../base/bytes.h"
+#include "../base/error.h"
+
+struct fathom_image {
+	struct fathom_bytes bytes;
+	uint64_t entry;
+	uint64_t phoff;
+	uint64_t shoff;
+	uint32_t phnum; /* PN_XNUM and extended section counts resolved */
+	uint32_t shnum;
+	uint32_t shstrndx;
+	uint16_t phentsize;
+	uint16_t shentsize;
+	uint16_t type;    /* ET_ */
+	uint16_t machine; /* EM_ */
+	bool is64;
+	bool swap; /* the file's byte order is not this machine's */
+};
+
+struct fathom_section {
+	struct fathom_str name; /* data is NULL where the name is damaged */
+	uint64_t flags;
+	uint64_t addr;
+	uint64_t off;
+	uint64_t size;
+	uint64_t entsize;
+	uint64_t align;
+	uint32_t type;
+	uint32_t link;
+	uint32_t info;
+};
+
+struct fathom_segment {
+	uint64_t off;
+	uint64_t vaddr;
+	uint64_t filesz;
+	uint64_t memsz;
+	uint64_t align;
+	uint32_t type;
+	uint32_t flags;
+};
+
+/* Whether @bytes start with the ELF magic. */
+bool fathom_image_is_elf(struct fathom_bytes bytes);
+
+/*
+ * Reads the ELF header of @bytes into @ret. A header table that reaches past the end of the file is
+ * cut to the entries that are there: what can be answered from the rest still is.
+ */
+fathom_err fathom_image_init(struct fathom_bytes bytes, struct fathom_image *ret,
+			     struct fathom_errinfo *reterr);
+
+/* Header @i into @ret; false when @i is out of range or its bytes are not in the file. */
+bool fathom_image_section(const struct fathom_image *image, uint32_t i, struct fathom_section *ret);
+bool fathom_image_segment(const struct fathom_image *image, uint32_t i, struct fathom_segment *ret);
+
+/* The bytes of a section in the file; empty for SHT_NOBITS and where they reach past the end. */
+struct fathom_bytes fathom_image_section_bytes(const struct fathom_image *image,
+					       const struct fathom_section *section);
+
+/* The bytes of the file that are loaded at [@svma, @svma + @size); empty when they are not there.
+ */
+struct fathom_bytes fathom_image_loaded_bytes(const struct fathom_image *image, uint64_t svma,
+					      uint64_t size);
+
+/* The bytes from @svma to the end of the file part of its segment; empty where none is. */
+struct fathom_bytes fathom_image_loaded_from(const struct fathom_image *image, uint64_t svma);
+
+/*
+ * The GNU build-id (the description of the first NT_GNU_BUILD_ID note with owner "GNU" in any
+ * PT_NOTE segment or SHT_NOTE section); empty when there is none.
+ */
+struct fathom_bytes fathom_image_build_id(const struct fathom_image *image);
+
+/* An address field of this image's class: 4 or 8 bytes. */
+static inline uint8_t fathom_image_address_size(const struct fathom_image *image)
+{
+	return image->is64 ? 8 : 4;
+}
+
+#endif

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+#include "symtab.h"
+
+#include "../base/cursor.h"
+
+struct fathom_symtab fathom_symtab_init(const struct fathom_image *image,
+					struct fathom_bytes entries, uint64_t entsize,
+					struct fathom_bytes strings, struct fathom_bytes xindex)
+{
+	const uint64_t expected = image->is64 ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
+	const uint64_t count = entsize == expected ? entries.size / expected : 0;
+
+	return (struct fathom_symtab){
+		.entries = entries,
+		.strings = strings,
+		.xindex = xindex,
+		.count = count < UINT32_MAX ? (uint32_t)count : UINT32_MAX,
+		.machine = image->machine,
+		.is64 = image->is64,
+		.swap = image->swap,
+	};
+}
+
+void fathom_symtab_get(const struct fathom_symtab *t, uint32_t i, struct fathom_symbol *ret)
+{
+	uint8_t info;
+
+	if (t->is64) {
+		const uint8_t *p = t->entries.data + (uint64_t)i * sizeof(Elf64_Sym);
+
+		ret->name = load_u32(p, t->swap);
+		info = p[4];
+		ret->section = load_u16(p + 6, t->swap);
+		ret->value = load_u64(p + 8, t->swap);
+		ret->size = load_u64(p + 16, t->swap);
+	} else {
+		const uint8_t *p = t->entries.data + (uint64_t)i * sizeof(Elf32_Sym);
+
+		ret->name = load_u32(p, t->swap);
+		ret->value = load_u32(p + 4, t->swap);
+		ret->size = load_u32(p + 8, t->swap);
+		info = p[12];
+		ret->section = load_u16(p + 14, t->swap);
+	}
+	ret->type = info & 0xf;
+	ret->bind = info >> 4;
+	if (ret->section == SHN_XINDEX) {
+		const struct fathom_bytes x = bytes_slice(t->xindex, (uint64_t)i * 4, 4);
+
+		if (x.size)
+			ret->section = load_u32(x.data, t->swap);
+	}
+	/* Bit 0 of a Thumb function's address selects the instruction set, it is no address. */
+	if (t->machine == EM_ARM && ret->type == STT_FUNC)
+		ret->value &= ~(uint64_t)1;
+}
+
+struct fathom_str fathom_symtab_name(const struct fathom_symtab *t, const struct fathom_symbol *s)
+{
+	struct fathom_str name = fathom_bytes_str(t->strings, s->name);
+
+	if (!name.size)
+		name.data = NULL;
+	return name;
+}
+
+/* ARM ELF for the Arm Architecture 4.5.5, AAELF64 5.5, RISC-V psABI "Mapping Symbol". */
+static bool is_mapping_symbol(uint16_t machine, struct fathom_str name)
+{
+	if (name.size < 2 || name.data[0] != '$')
+		return false;
+	switch (machine) {
+	case EM_ARM:
+	case EM_AARCH64:
+		return (name.size == 2 || name.data[2] == '.') &&
+		       (name.data[1] == 'a' || name.data[1] == 'd' || name.data[1] == 't' ||
+			name.data[1] == 'x');
+	case EM_RISCV:
+		return name.data[1] == 'x' || name.data[1] == 'd';
+	default:
+		return false;
+	}
+}
+
+/* Labels that assemblers and annotating plug-ins leave behind; no program calls anything by them.
+ */
+static bool is_tool_mark(struct fathom_str name)
+{
+	if (str_starts(name, ".L") || str_starts(name, ".annobin"))
+		return true;
+	for (uint32_t i = 0; i < name.size && i < 16; i++)
+		if (name.data[i] == '\001' || name.data[i] == '\002')
+			return true; /* GNU as local labels: L0^A, 1^B2 */
+	return false;
+}
+
+bool fathom_symbol_is_namable(const struct fathom_symtab *t, const struct fathom_symbol *s,
+			      struct fathom_str name)
+{
+	if (s->section == SHN_UNDEF || s->section == SHN_ABS || s->section == SHN_COMMON)
+		return false;
+	if (s->type != STT_NOTYPE && s->type != STT_OBJECT && s->type != STT_FUNC &&
+	    s->type != STT_GNU_IFUNC)
+		return false;
+	if (!name.data || is_tool_mark(name))
+		return false;
+	return s->type != STT_NOTYPE || !is_mapping_symbol(t->machine, name);
+}
+
+struct fathom_str fathom_symbol_base_name(struct fathom_str name, struct fathom_str *ret_version)
+{
+	*ret_version = (struct fathom_str){ NULL, 0 };
+	for (uint32_t i = 1; i < name.size; i++) {
+		if (name.data[i] != '@')
+			continue;
+		ret_version->data = name.data + i;
+		ret_version->size = name.size - i;
+		name.size = i;
+		break;
+	}
+	return name;
+}
+
+static unsigned rank_type(const struct fathom_symbol *s)
+{
+	return s->type == STT_NOTYPE ? 1 : 0;
+}
+
+static unsigned rank_exported(const struct fathom_symbol *s)
+{
+	return s->bind == STB_LOCAL ? 1 : 0;
+}
+
+/* Whether @name starts as mangled names of C++, Rust (v0) or D do. */
+static bool has_mangled_prefix(struct fathom_str name)
+{
+	const char c = name.size > 2 ? name.data[2] : '\0';
+	const bool digit = c >= '0' && c <= '9';
+
+	return str_starts(name, "_Z") ||
+	       (str_starts(name, "_R") && (digit || (c >= 'A' && c <= 'Z'))) ||
+	       (str_starts(name, "_D") && digit);
+}
+
+/* Underscores that mark a name as internal; the prefix of a mangled name is no such mark. */
+static unsigned rank_underscores(struct fathom_str name)
+{
+	unsigned n = 0;
+
+	if (has_mangled_prefix(name))
+		return 0;
+	while (n < name.size && name.data[n] == '_')
+		n++;
+	return n + (str_starts(name, "_IO_") ? 1 : 0);
+}
+
+static int compare_unsigned(uint64_t a, uint64_t b)
+{
+	return a < b ? -1 : a > b;
+}
+
+bool fathom_symbol_preferred(const struct fathom_candidate *a, const struct fathom_candidate *b)
+{
+	const uint32_t shorter = a->name.size < b->name.size ? a->name.size : b->name.size;
+	int order = compare_unsigned(rank_type(&a->symbol), rank_type(&b->symbol));
+
+	if (!order)
+		order = compare_unsigned(!a->symbol.size, !b->symbol.size);
+	if (!order)
+		order = compare_unsigned(rank_exported(&a->symbol), rank_exported(&b->symbol));
+	if (!order)
+		order = compare_unsigned(rank_underscores(a->name), rank_underscores(b->name));
+	if (!order)
+		order = compare_unsigned(a->symbol.bind == STB_WEAK, b->symbol.bind == STB_WEAK);
+	if (!order)
+		order = compare_unsigned(!a->default_version, !b->default_version);
+	if (!order)
+		order = compare_unsigned(a->name.size, b->name.size);
+	if (!order)
+		order = memcmp(a->name.data, b->name.data, shorter);
+	return order < 0;
+}

@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The dependency law of ARCHITECTURE.md, over the #include lines of the tree."""
+import os
+import re
+import sys
+
+# What each folder may include, beside itself. Public headers (fathom/...) are in every list.
+LAW = {
+    "src/safe/base": [],
+    "src/safe/elf": ["src/safe/base"],
+    "src/safe/dwarf": ["src/safe/base"],
+    "src/safe/index": ["src/safe/base"],
+    "src/host": ["src/safe/base", "src/safe/elf", "src/safe/dwarf", "src/safe/index"],
+    "cli": [],
+    "include/fathom": [],
+}
+
+# Headers of the C library that the safe tier may use: constants and types, no functions but those
+# of string.h that its linker test allows.
+SAFE_SYSTEM = {"elf.h", "stdbool.h", "stddef.h", "stdint.h", "string.h"}
+
+INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]')
+
+
+def check(path, folder):
+    wrong = []
+    with open(path, encoding="utf-8") as source:
+        for number, line in enumerate(source, 1):
+            match = INCLUDE.match(line)
+            if not match:
+                continue
+            kind, name = match.groups()
+            place = f"{path}:{number}"
+            if name.startswith("fathom/"):
+                continue
+            if kind == "<":
+                if folder.startswith("src/safe") and name not in SAFE_SYSTEM:
+                    wrong.append(f"{place}: the safe tier may not include <{name}>")
+                continue
+            target = os.path.normpath(os.path.join(os.path.dirname(path), name))
+            home = os.path.dirname(target)
+            if home != folder and home not in LAW[folder]:
+                wrong.append(f"{place}: {folder} may not include {target}")
+    return wrong
+
+
+def main():
+    wrong = []
+    for folder in LAW:
+        for name in sorted(os.listdir(folder)):
+            if name.endswith((".c", ".h", ".S")):
+                wrong += check(os.path.join(folder, name), folder)
+    print("\n".join(wrong), end="\n" if wrong else "")
+    return 1 if wrong else 0
+
+
+sys.exit(main())

@@ -1,0 +1,42 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""No file above 1,200 lines, no function above 120; prints the longest functions with --top."""
+import glob
+import json
+import subprocess
+import sys
+
+MAX_FILE = 1200
+MAX_FUNCTION = 120
+
+
+def sources():
+    return sorted(p for pattern in ("src/**/*.[ch]", "cli/*.[ch]", "include/**/*.h", "tests/**/*.[ch]",
+                                    "bench/*.c", "examples/*.c")
+                  for p in glob.glob(pattern, recursive=True))
+
+
+def functions(paths):
+    out = subprocess.run(["ctags", "--output-format=json", "--fields=+ne", "--kinds-C=f", "-f", "-", *paths],
+                         capture_output=True, text=True, check=True).stdout
+    for line in out.splitlines():
+        tag = json.loads(line)
+        if "end" in tag:
+            yield tag["end"] - tag["line"] + 1, tag["path"], tag["name"]
+
+
+paths = sources()
+wrong = []
+for path in paths:
+    lines = sum(1 for _ in open(path, encoding="utf-8"))
+    if lines > MAX_FILE:
+        wrong.append(f"{path}: {lines} lines")
+found = sorted(functions(paths), reverse=True)
+wrong += [f"{path}: {name}: {length} lines" for length, path, name in found if length > MAX_FUNCTION]
+if "--top" in sys.argv:
+    lengths = sorted(length for length, _, _ in found)
+    print(f"{len(lengths)} functions, median {lengths[len(lengths) // 2]} lines")
+    for length, path, name in found[:10]:
+        print(f"{length:5} {path}: {name}")
+print("\n".join(wrong), end="\n" if wrong else "")
+sys.exit(1 if wrong else 0)

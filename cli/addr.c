@@ -170,6 +170,13 @@ static void answer_inputs(struct addr *v)
 	common_print_notes(v->rules.target, &v->next_note);
 }
 
+/* There will be one batch: unless the index cache wants it, nothing need be kept. */
+static void ask_once(struct addr *v)
+{
+	if (v->common.options.flags & FATHOM_NO_CACHE)
+		v->symbolize.flags |= FATHOM_ONE_SHOT;
+}
+
 static void answer_stream(struct addr *v)
 {
 	struct input_stream stream;
@@ -178,6 +185,9 @@ static void answer_stream(struct addr *v)
 
 	v->framed = true;
 	input_stream_init(&stream, STDIN_FILENO);
+	/* A file is one batch: nothing comes after it. */
+	if (input_stream_is_file(&stream))
+		ask_once(v);
 	while (!v->out.failed && input_stream_fill(&stream)) {
 		while (input_stream_line(&stream, &line, &size))
 			add_input(v, line, size);
@@ -222,10 +232,12 @@ int verb_addr(int argc, char **argv)
 	common_print_notes(v.rules.target, &v.next_note);
 	for (int i = first + 1; i < argc; i++)
 		add_input(&v, argv[i], strlen(argv[i]));
-	if (first + 1 < argc)
+	if (first + 1 < argc) {
+		ask_once(&v);
 		answer_inputs(&v);
-	else
+	} else {
 		answer_stream(&v);
+	}
 	out_deinit(&v.out);
 	store_index(&v);
 	free(v.inputs);

@@ -162,10 +162,22 @@ static bool is_ready(int fd)
 	return poll(&p, 1, 0) > 0;
 }
 
-bool input_stream_fill(struct input_stream *s)
+/* The size of the regular file that is read, or 0 when it is none. */
+static uint64_t file_size(const struct input_stream *s)
 {
 	struct stat st;
-	const bool regular = fstat(s->fd, &st) == 0 && S_ISREG(st.st_mode);
+
+	return fstat(s->fd, &st) == 0 && S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
+}
+
+bool input_stream_is_file(const struct input_stream *s)
+{
+	return file_size(s) != 0;
+}
+
+bool input_stream_fill(struct input_stream *s)
+{
+	const uint64_t size = file_size(s);
 
 	s->n -= s->used;
 	if (s->n)
@@ -173,10 +185,10 @@ bool input_stream_fill(struct input_stream *s)
 	s->used = 0;
 	if (s->ended)
 		return s->n != 0;
-	if (regular && st.st_size > 0)
-		make_room(s, (size_t)st.st_size + 1);
+	if (size)
+		make_room(s, (size_t)size + 1);
 	while (read_some(s))
-		if (!regular && (s->n >= BATCH_BYTES || !is_ready(s->fd)) &&
+		if (!size && (s->n >= BATCH_BYTES || !is_ready(s->fd)) &&
 		    memchr(s->buf, '\n', s->n))
 			break;
 	return s->n != 0;

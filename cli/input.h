@@ -27,6 +27,9 @@ struct input_stream {
 void input_stream_init(struct input_stream *s, int fd);
 void input_stream_deinit(struct input_stream *s);
 
+/* Whether all of the input is there at once. */
+bool input_stream_is_file(const struct input_stream *s);
+
 /*
  * Waits for input, then reads until nothing more is ready or 4 MiB are there (of a regular file:
  * all); false at the end. What remains of an incomplete line is kept, and at the end counts as one.

@@ -80,7 +80,12 @@ enum {
 	/** No demangling: function names are linkage names. */
 	FATHOM_NO_DEMANGLE = 1u << 2,
 	/** The outermost frame is called what the debug information calls it, not the symbol. */
-	FATHOM_DWARF_NAMES = 1u << 3
+	FATHOM_DWARF_NAMES = 1u << 3,
+	/**
+	 * Keep nothing for later: only what these addresses need is decoded, and dropped at once.
+	 * For programs that ask once. Nothing is left for fathom_cache_store() then.
+	 */
+	FATHOM_ONE_SHOT = 1u << 4
 };
 
 /** Options of one batch; as struct fathom_options. */

@@ -74,31 +74,56 @@ static bool add_node(struct build *b, const struct fathom_die *die, uint32_t par
 	return true;
 }
 
-/* Adds the parts of an inlined call that lie inside the want. */
+/*
+ * Adds the parts of an inlined call that lie inside the want. *@ret_outside says that it has code,
+ * but none of what is wanted.
+ */
 static fathom_err add_intervals(struct build *b, const struct fathom_die *die, uint32_t node,
-				struct fathom_errinfo *reterr)
+				bool *ret_outside, struct fathom_errinfo *reterr)
 {
+	const struct fathom_want *want = b->want;
 	struct fathom_worker *w = b->w;
 	struct fathom_ranges r;
 	uint64_t low;
 	uint64_t high;
 	fathom_err err;
 
+	*ret_outside = false;
 	if (!fathom_ranges_of_die(&r, &b->u->unit, die))
 		return FATHOM_OK;
+	*ret_outside = true;
 	while (!(err = fathom_ranges_next(&r, &low, &high, reterr))) {
-		low = low > b->want->low ? low : b->want->low;
-		high = high < b->want->high ? high : b->want->high;
+		if (low < want->high && low >= want->low && low - want->low < NODES(w)[node].start)
+			NODES(w)[node].start = low - want->low;
+		low = low > want->from ? low : want->from;
+		high = high < want->to ? high : want->to;
 		if (low >= high)
 			continue;
+		*ret_outside = false;
 		if (!fathom_array_reserve(&w->intervals, sizeof(struct interval), 1))
 			return FATHOM_E_MEMORY;
 		((struct interval *)w->intervals.data)[w->intervals.n++] =
 			(struct interval){ low, high, node };
-		if (low - b->want->low < NODES(w)[node].start)
-			NODES(w)[node].start = low - b->want->low;
 	}
+	/* A call that begins before the function's own range is one that was moved. */
+	if (NODES(w)[node].start == UINT64_MAX)
+		NODES(w)[node].start = 0;
 	return err < 0 ? err : FATHOM_OK;
+}
+
+/* Whether a lexical block has code, but none of what is wanted. */
+static bool is_outside(const struct build *b, const struct fathom_die *die)
+{
+	struct fathom_ranges r;
+	uint64_t low;
+	uint64_t high;
+
+	if (!fathom_ranges_of_die(&r, &b->u->unit, die))
+		return false;
+	while (!fathom_ranges_next(&r, &low, &high, NULL))
+		if (low < b->want->to && high > b->want->from)
+			return false;
+	return true;
 }
 
 /* Closes the calls at @lowest and deeper: the walk has left them. */
@@ -112,7 +137,7 @@ static void close_calls(struct fathom_worker *w, uint32_t lowest)
 
 /* Reads one inlined call at @depth below the function. */
 static fathom_err add_call(struct build *b, const struct fathom_die *die, uint32_t depth,
-			   struct fathom_errinfo *reterr)
+			   bool *ret_outside, struct fathom_errinfo *reterr)
 {
 	struct fathom_worker *w = b->w;
 	const struct open_call *calls = w->calls.data;
@@ -123,17 +148,21 @@ static fathom_err add_call(struct build *b, const struct fathom_die *die, uint32
 	    !fathom_array_reserve(&w->calls, sizeof(struct open_call), 1))
 		return FATHOM_E_MEMORY;
 	((struct open_call *)w->calls.data)[w->calls.n++] = (struct open_call){ depth, node };
-	return add_intervals(b, die, node, reterr);
+	return add_intervals(b, die, node, ret_outside, reterr);
 }
 
-/* Reads the function of the want: itself as node 0, and the calls inlined into it. */
+/*
+ * Reads the function of the want: itself as node 0, and the calls inlined into it. What stands
+ * below an entry whose code is not wanted is passed over: its code is part of that entry's.
+ */
 static fathom_err read_function(struct build *b, struct fathom_errinfo *reterr)
 {
-	const uint32_t kinds =
-		FATHOM_DIE_BIT(FATHOM_DIE_FUNCTION) | FATHOM_DIE_BIT(FATHOM_DIE_INLINED);
+	const uint32_t kinds = FATHOM_DIE_BIT(FATHOM_DIE_FUNCTION) |
+			       FATHOM_DIE_BIT(FATHOM_DIE_INLINED) |
+			       FATHOM_DIE_BIT(FATHOM_DIE_BLOCK);
 	struct fathom_die_reader r;
 	struct fathom_die die;
-	uint32_t nested = UINT32_MAX; /* the depth of a nested function, which is passed over */
+	uint32_t passed = UINT32_MAX; /* the depth of an entry that is passed over */
 	uint32_t depth;
 	fathom_err err;
 
@@ -145,17 +174,19 @@ static fathom_err read_function(struct build *b, struct fathom_errinfo *reterr)
 		return FATHOM_E_MEMORY;
 	NODES(b->w)[0].start = 0;
 	while (!(err = fathom_die_next(&r, kinds, &die, &depth, reterr))) {
+		bool pass = die.kind == FATHOM_DIE_FUNCTION;
+
 		close_calls(b->w, r.lowest);
-		if (r.lowest <= nested)
-			nested = UINT32_MAX;
-		if (nested != UINT32_MAX)
+		if (r.lowest <= passed)
+			passed = UINT32_MAX;
+		if (passed != UINT32_MAX)
 			continue;
-		if (die.kind == FATHOM_DIE_FUNCTION) {
-			if (!fathom_die_skip_children(&r, &die))
-				nested = depth;
-			continue;
-		}
-		FATHOM_TRY(add_call(b, &die, depth, reterr));
+		if (die.kind == FATHOM_DIE_INLINED)
+			FATHOM_TRY(add_call(b, &die, depth, &pass, reterr));
+		else if (die.kind == FATHOM_DIE_BLOCK)
+			pass = is_outside(b, &die);
+		if (pass && !fathom_die_skip_children(&r, &die))
+			passed = depth;
 	}
 	return err < 0 ? err : FATHOM_OK;
 }
@@ -288,15 +319,18 @@ static bool emit_row(struct fathom_worker *w, uint64_t off, const struct fathom_
 	return true;
 }
 
-/* Fills out_rows, whose files are still numbers of the line table, from @low to @high. */
-static fathom_err lay_out(struct build *b, uint64_t low, uint64_t high)
+/*
+ * Fills out_rows, whose files are still numbers of the line table, from @from to @to, with offsets
+ * from @low.
+ */
+static fathom_err lay_out(struct build *b, uint64_t low, uint64_t from, uint64_t to)
 {
 	struct fathom_worker *w = b->w;
 	struct sweep s = {
 		.rows = (const struct fathom_want_row *)w->row_order.data + b->want->first_row,
 		.n_rows = b->want->n_rows,
-		.pos = low,
-		.end = high,
+		.pos = from,
+		.end = to,
 		.no_call = w->nodes.n ? 0 : FATHOM_BLOCK_NONE,
 	};
 
@@ -582,6 +616,8 @@ static fathom_err build_block(struct build *b, struct fathom_block **ret,
 	uint64_t low = b->want->low;
 	uint64_t high = b->want->high;
 	uint32_t n_nodes;
+	uint64_t from = b->want->from;
+	uint64_t to = b->want->to;
 	fathom_err read_err = FATHOM_OK;
 	fathom_err err;
 
@@ -592,13 +628,16 @@ static fathom_err build_block(struct build *b, struct fathom_block **ret,
 	w->out_files.n = 0;
 	w->pool.n = 0;
 	w->stamp++;
-	if (b->want->die_off == FATHOM_NO_DIE)
+	if (b->want->die_off == FATHOM_NO_DIE) {
 		clip_to_rows(b, &low, &high);
-	else
+		from = low;
+		to = high;
+	} else {
 		read_err = read_function(b, reterr);
+	}
 	if (read_err == FATHOM_E_MEMORY)
 		return read_err;
-	err = lay_out(b, low, high);
+	err = lay_out(b, low, from, to);
 	if (err == FATHOM_E_LIMIT)
 		(void)fathom_fail(reterr, err, ".debug_info", b->want->die_off,
 				  "too many inlined calls cover one address");
@@ -640,9 +679,8 @@ fathom_err fathom_decode(struct fathom_worker *w, struct fathom_debug *d,
 	for (size_t i = 0; i < n; i++) {
 		wants[i].covered = false;
 		wants[i].n_rows = 0;
-		wants[i].max_high = i && wants[i - 1].max_high > wants[i].high
-					    ? wants[i - 1].max_high
-					    : wants[i].high;
+		wants[i].max_to =
+			i && wants[i - 1].max_to > wants[i].to ? wants[i - 1].max_to : wants[i].to;
 	}
 	w->files.n = 0;
 	w->files_base = 1;

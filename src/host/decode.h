@@ -10,7 +10,7 @@
 #include "unit_data.h"
 
 /*
- * Makes the blocks of the @n wants in the worker's wants, which are sorted by low, and publishes
+ * Makes the blocks of the @n wants in the worker's wants, which are sorted by from, and publishes
  * them in the slots of @data. Returns FATHOM_OK or the worst error: the blocks of the wants are
  * made all the same, with what could be read, except after FATHOM_E_MEMORY.
  */

@@ -89,7 +89,7 @@ static size_t first_want(const struct run *run, uint64_t address)
 	while (low < high) {
 		const size_t mid = low + (high - low) / 2;
 
-		if (run->wants[mid].max_high <= address)
+		if (run->wants[mid].max_to <= address)
 			low = mid + 1;
 		else
 			high = mid;
@@ -102,20 +102,20 @@ static bool add_stretch(struct run *run, uint64_t end)
 {
 	const struct fathom_line_row *row = &run->prev;
 
-	while (run->first < run->n && run->wants[run->first].max_high <= row->address)
+	while (run->first < run->n && run->wants[run->first].max_to <= row->address)
 		run->first++;
-	for (size_t i = run->first; i < run->n && run->wants[i].low < end; i++) {
+	for (size_t i = run->first; i < run->n && run->wants[i].from < end; i++) {
 		const struct fathom_want *want = &run->wants[i];
 		struct fathom_want_row *out;
 
-		if (want->high <= row->address)
+		if (want->to <= row->address)
 			continue;
 		if (!fathom_array_reserve(&run->w->rows, sizeof *out, 1))
 			return false;
 		out = (struct fathom_want_row *)run->w->rows.data + run->w->rows.n++;
 		*out = (struct fathom_want_row){
-			.address = row->address > want->low ? row->address : want->low,
-			.end = end < want->high ? end : want->high,
+			.address = row->address > want->from ? row->address : want->from,
+			.end = end < want->to ? end : want->to,
 			.line = row->line,
 			.column = row->column,
 			.discriminator = row->discriminator,
@@ -128,12 +128,12 @@ static bool add_stretch(struct run *run, uint64_t end)
 
 static void end_sequence(struct run *run, uint64_t high)
 {
-	for (size_t i = first_want(run, run->sequence_low); i < run->n && run->wants[i].low < high;
+	for (size_t i = first_want(run, run->sequence_low); i < run->n && run->wants[i].from < high;
 	     i++) {
 		struct fathom_want *want = &run->wants[i];
 
 		if (!want->covered && want->die_off != FATHOM_NO_DIE &&
-		    want->low >= run->sequence_low && want->high <= high) {
+		    want->from >= run->sequence_low && want->to <= high) {
 			want->covered = true;
 			run->covered++;
 		}
@@ -148,7 +148,7 @@ static bool take_row(struct run *run, const struct fathom_object *code,
 		run->dead = !fathom_object_has_code(code, row->address);
 		run->first = run->dead ? run->n : first_want(run, row->address);
 	} else if (!run->dead && row->address > run->prev.address) {
-		if (run->first < run->n && run->wants[run->first].low < row->address &&
+		if (run->first < run->n && run->wants[run->first].from < row->address &&
 		    !add_stretch(run, row->address))
 			return false;
 	} else if (!run->dead && row->address < run->prev.address) {

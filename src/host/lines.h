@@ -8,14 +8,16 @@
 #include "object.h"
 #include "worker.h"
 
-/* A range whose rows are wanted. The caller sorts wants by low and fills in the first part. */
+/* Code that is wanted. The caller sorts wants by from and fills in the first part. */
 struct fathom_want {
-	uint64_t low;
+	uint64_t low; /* of the function, or of the code outside functions */
 	uint64_t high;
-	uint64_t max_high; /* of this and all before it */
-	uint64_t die_off;  /* the function, or FATHOM_NO_DIE for code outside functions */
-	uint32_t slot;     /* of the unit's blocks */
-	/* filled in by fathom_lines_collect() */
+	uint64_t from; /* the part of it that is to be decoded */
+	uint64_t to;
+	uint64_t die_off; /* the function, or FATHOM_NO_DIE for code outside functions */
+	uint32_t slot;    /* of the unit's blocks */
+	/* filled in by fathom_decode() and fathom_lines_collect() */
+	uint64_t max_to;    /* of this and all before it */
 	uint32_t first_row; /* in the worker's row_order */
 	uint32_t n_rows;
 	bool covered; /* a sequence holds all of it: no other will */

@@ -25,9 +25,6 @@
 /* Up to this many addresses are looked up by a pass over the symbols, without an index. */
 #define SCAN_LIMIT 4
 
-/* Candidates tried for one address: units rarely overlap, and never by much. */
-#define MAX_CANDIDATES 16
-
 /* Addresses without debug information are answered in tasks of this many. */
 #define NAMES_PER_TASK 16384
 
@@ -227,42 +224,70 @@ static int compare_wants(const void *a, const void *b)
 	const struct fathom_want *x = a;
 	const struct fathom_want *y = b;
 
-	return x->low < y->low     ? -1
-	       : x->low > y->low   ? 1
-	       : x->slot < y->slot ? -1
-				   : x->slot > y->slot;
+	if (x->from != y->from)
+		return x->from < y->from ? -1 : 1;
+	return x->slot < y->slot ? -1 : x->slot > y->slot;
 }
 
-/* Collects in the worker's wants the blocks that the job's addresses need and that are not there.
- */
+/* Adds the want for @svma in @slot, or makes the one before include it. */
+static bool add_want(const struct batch *b, struct fathom_worker *w,
+		     const struct fathom_unit_data *data, uint64_t svma, uint32_t slot)
+{
+	struct fathom_want *wants = w->wants.data;
+	struct fathom_want want = { .slot = slot, .from = svma, .to = svma + 1 };
+
+	if (w->wants.n && wants[w->wants.n - 1].slot == slot) {
+		if (b->flags & FATHOM_ONE_SHOT)
+			wants[w->wants.n - 1].to = svma + 1;
+		return true;
+	}
+	if (!fathom_array_reserve(&w->wants, sizeof want, 1))
+		return false;
+	fathom_unit_data_range(data, slot, &want.low, &want.high, &want.die_off);
+	if (!(b->flags & FATHOM_ONE_SHOT)) {
+		want.from = want.low;
+		want.to = want.high;
+	}
+	((struct fathom_want *)w->wants.data)[w->wants.n++] = want;
+	return true;
+}
+
+/* Joins wants of one slot: functions that overlap take turns at the addresses. */
+static void join_wants(struct fathom_worker *w)
+{
+	struct fathom_want *wants = w->wants.data;
+	size_t n = 0;
+
+	for (size_t i = 0; i < w->wants.n; i++) {
+		size_t same = n;
+
+		while (same && wants[same - 1].slot != wants[i].slot && n - same < 16)
+			same--;
+		if (same && wants[same - 1].slot == wants[i].slot)
+			wants[same - 1].to =
+				wants[i].to > wants[same - 1].to ? wants[i].to : wants[same - 1].to;
+		else
+			wants[n++] = wants[i];
+	}
+	w->wants.n = n;
+}
+
+/* Collects in the worker's wants what the job's addresses need and @data does not hold yet. */
 static bool collect_wants(const struct batch *b, const struct job *job, struct fathom_worker *w,
 			  const struct fathom_unit_data *data)
 {
-	struct fathom_want *wants;
-	uint32_t last = UINT32_MAX;
-	size_t n = 0;
-
 	w->wants.n = 0;
 	for (uint32_t i = 0; i < job->n; i++) {
 		const uint64_t svma = b->queries[b->order[job->first + i]].svma;
 		const uint32_t slot = fathom_unit_data_slot(data, svma);
-		struct fathom_want want = { .slot = slot };
 
-		if (slot == last || atomic_load_explicit(&data->blocks[slot], memory_order_acquire))
-			continue;
-		last = slot;
-		if (!fathom_array_reserve(&w->wants, sizeof want, 1))
+		if (!atomic_load_explicit(&data->blocks[slot], memory_order_acquire) &&
+		    !add_want(b, w, data, svma, slot))
 			return false;
-		fathom_unit_data_range(data, slot, &want.low, &want.high, &want.die_off);
-		((struct fathom_want *)w->wants.data)[w->wants.n++] = want;
 	}
-	wants = w->wants.data;
 	if (w->wants.n > 1)
-		qsort(wants, w->wants.n, sizeof *wants, compare_wants);
-	for (size_t i = 0; i < w->wants.n; i++)
-		if (!i || wants[i].slot != wants[n - 1].slot)
-			wants[n++] = wants[i];
-	w->wants.n = n;
+		qsort(w->wants.data, w->wants.n, sizeof(struct fathom_want), compare_wants);
+	join_wants(w);
 	return true;
 }
 
@@ -301,44 +326,64 @@ static bool misses_functions(const struct batch *b, const struct job *job,
 }
 
 /*
+ * Finds the functions of @u: in what @node holds, or, when nothing is to be kept, in data of our
+ * own. C units are searched in full only if some address is in none of the functions found.
+ */
+static struct fathom_unit_data *find_functions(struct batch *b, const struct job *job,
+					       struct fathom_worker *w,
+					       struct fathom_unit_node *node,
+					       const struct fathom_open_unit *u,
+					       struct fathom_unit_data *data)
+{
+	const bool keep = !(b->flags & FATHOM_ONE_SHOT);
+
+	for (int full = data ? data->full : 0; full < 2; full++) {
+		struct fathom_unit_data *fresh;
+
+		if (data && (data->full || !misses_functions(b, job, data)))
+			break;
+		fresh = fathom_unit_data_create(w, b->debug, u, full);
+		if (keep) {
+			data = publish_data(b, node, data, fresh);
+		} else {
+			fathom_unit_data_free(data, &b->module->session->memory);
+			data = fresh;
+		}
+		if (!data)
+			break;
+	}
+	return data;
+}
+
+/*
  * The data of the job's unit with all blocks that its addresses need. NULL when the unit cannot be
  * read, which is noted.
  */
 static struct fathom_unit_data *prepare_unit(struct batch *b, const struct job *job,
-					     struct fathom_worker *w)
+					     struct fathom_worker *w, struct fathom_unit_node *node)
 {
-	struct fathom_unit_node *node = fathom_units_node(&b->debug->units, job->unit_off);
-	struct fathom_unit_data *data;
+	struct fathom_unit_data *data = NULL;
 	struct fathom_open_unit u;
 	struct fathom_errinfo info = { 0 };
-	fathom_err err = FATHOM_OK;
+	fathom_err err;
 
-	if (!node) {
-		fail(b, FATHOM_E_MEMORY);
-		return NULL;
+	if (node) {
+		if (!atomic_load_explicit(&node->used, memory_order_relaxed))
+			atomic_store_explicit(&node->used, 1, memory_order_relaxed);
+		data = atomic_load_explicit(&node->data, memory_order_acquire);
+		if (data && (data->full || !misses_functions(b, job, data)) &&
+		    collect_wants(b, job, w, data) && !w->wants.n)
+			return data;
 	}
-	if (!atomic_load_explicit(&node->used, memory_order_relaxed))
-		atomic_store_explicit(&node->used, 1, memory_order_relaxed);
-	data = atomic_load_explicit(&node->data, memory_order_acquire);
-	if (data && (data->full || !misses_functions(b, job, data)) &&
-	    collect_wants(b, job, w, data) && !w->wants.n)
-		return data;
 	err = fathom_unit_data_open(w, b->debug, job->unit_off, &u, &info);
-	if (err)
-		goto out;
-	for (int full = data ? data->full : 0; full < 2; full++) {
-		if (!data || (full && !data->full))
-			data = publish_data(b, node, data,
-					    fathom_unit_data_create(w, b->debug, &u, full));
-		if (!data || data->full || !misses_functions(b, job, data))
-			break;
+	if (!err) {
+		data = find_functions(b, job, w, node, &u, data);
+		if (!data || !collect_wants(b, job, w, data))
+			err = FATHOM_E_MEMORY;
+		else if (w->wants.n)
+			err = fathom_decode(w, b->debug, &u, data, &info);
+		fathom_unit_data_close(w, &u);
 	}
-	if (!data || !collect_wants(b, job, w, data))
-		err = FATHOM_E_MEMORY;
-	else if (w->wants.n)
-		err = fathom_decode(w, b->debug, &u, data, &info);
-	fathom_unit_data_close(w, &u);
-out:
 	if (err == FATHOM_E_MEMORY) {
 		fail(b, err);
 	} else if (err) {
@@ -368,11 +413,17 @@ static void run_job(void *arg, size_t task, unsigned thread)
 	struct fathom *session = b->module->session;
 	const struct fathom_bytes bytes = unit_bytes(b->debug, job->unit_off);
 	const size_t place = fathom_epoch_enter(&session->epochs);
-	struct fathom_unit_data *data;
+	const bool keep = !(b->flags & FATHOM_ONE_SHOT);
+	struct fathom_unit_node *node =
+		keep ? fathom_units_node(&b->debug->units, job->unit_off) : NULL;
+	struct fathom_unit_data *data = NULL;
 	size_t hint = 0;
 
 	fathom_file_will_read(b->debug->object->file, bytes);
-	data = prepare_unit(b, job, w);
+	if (keep && !node)
+		fail(b, FATHOM_E_MEMORY);
+	else
+		data = prepare_unit(b, job, w, node);
 	for (uint32_t i = 0; data && i < job->n; i++) {
 		struct query *q = &b->queries[b->order[job->first + i]];
 		struct found f;
@@ -382,6 +433,8 @@ static void run_job(void *arg, size_t task, unsigned thread)
 			answer(b, p, q, &hint, &f);
 	}
 	fathom_part_leave_block(p);
+	if (!keep)
+		fathom_unit_data_free(data, &session->memory);
 	fathom_epoch_leave(&session->epochs, place);
 	if (b->many)
 		fathom_file_give_back(b->debug->object->file, bytes);
@@ -454,17 +507,11 @@ static fathom_err run_rank(struct batch *b, const struct fathom_unit_map *map, u
 	bool done = true;
 
 	for (size_t i = 0; done && i < b->n; i++) {
-		struct fathom_unit_candidates c;
-		uint64_t off = 0;
-		bool found = true;
+		uint64_t offs[FATHOM_UNIT_CANDIDATES];
 
-		if (b->queries[i].done)
-			continue;
-		fathom_unit_candidates_init(&c, map, b->queries[i].svma);
-		for (unsigned r = 0; found && r <= rank; r++)
-			found = fathom_unit_candidates_next(&c, &off);
-		if (found)
-			done = add_candidate(&candidates, off, i);
+		if (!b->queries[i].done &&
+		    fathom_unit_candidates(map, b->queries[i].svma, offs) > rank)
+			done = add_candidate(&candidates, offs[rank], i);
 	}
 	done = done && make_jobs(b, &candidates);
 	*ret_any = candidates.n != 0;
@@ -483,7 +530,7 @@ static fathom_err run_map(struct batch *b, const struct fathom_unit_map *map)
 {
 	bool any = map && map->n;
 
-	for (unsigned rank = 0; any && rank < MAX_CANDIDATES; rank++)
+	for (unsigned rank = 0; any && rank < FATHOM_UNIT_CANDIDATES; rank++)
 		FATHOM_TRY(run_rank(b, map, rank, &any));
 	return FATHOM_OK;
 }
@@ -628,7 +675,7 @@ static fathom_err run_batch(struct batch *b, const uint64_t *addresses)
 static fathom_err read_options(const struct fathom_symbolize_options *options, struct batch *b)
 {
 	const uint32_t known = FATHOM_NAMES_ONLY | FATHOM_RETURN_ADDRESSES | FATHOM_NO_DEMANGLE |
-			       FATHOM_DWARF_NAMES;
+			       FATHOM_DWARF_NAMES | FATHOM_ONE_SHOT;
 
 	if (!options)
 		return FATHOM_OK;

@@ -82,19 +82,18 @@ static fathom_err find_functions(struct fathom_worker *w, const struct fathom_ob
 				 const struct fathom_unit *unit, bool full,
 				 struct fathom_errinfo *reterr)
 {
-	uint32_t kinds = FATHOM_DIE_BIT(FATHOM_DIE_FUNCTION);
 	struct fathom_die_reader r;
 	struct fathom_die die;
 	uint32_t depth;
 	fathom_err err;
 
-	if (!full)
-		kinds |= FATHOM_DIE_BIT(FATHOM_DIE_TYPE);
 	w->ranges.n = 0;
 	fathom_die_reader_init(&r, unit, unit->header.die_off);
-	while (!(err = fathom_die_next(&r, kinds, &die, &depth, reterr))) {
-		if (die.kind == FATHOM_DIE_FUNCTION)
-			FATHOM_TRY(add_function(w, code, unit, &die, reterr));
+	if (!full)
+		r.pass = FATHOM_DIE_BIT(FATHOM_DIE_TYPE) | FATHOM_DIE_BIT(FATHOM_DIE_ABSTRACT);
+	while (!(err = fathom_die_next(&r, FATHOM_DIE_BIT(FATHOM_DIE_FUNCTION), &die, &depth,
+				       reterr))) {
+		FATHOM_TRY(add_function(w, code, unit, &die, reterr));
 		if (!full)
 			(void)fathom_die_skip_children(&r, &die);
 	}

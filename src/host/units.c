@@ -303,11 +303,11 @@ const struct fathom_unit_map *fathom_units_full(struct fathom_units *u, struct f
 	return publish_map(u, &u->full, map_from(u, &ranges));
 }
 
-void fathom_unit_candidates_init(struct fathom_unit_candidates *c,
-				 const struct fathom_unit_map *map, uint64_t svma)
+/* The number of ranges that start at or before @svma. */
+static size_t ranges_from(const struct fathom_unit_map *map, uint64_t svma)
 {
 	size_t low = 0;
-	size_t high = map ? map->n : 0;
+	size_t high = map->n;
 
 	while (low < high) {
 		const size_t mid = low + (high - low) / 2;
@@ -317,23 +317,33 @@ void fathom_unit_candidates_init(struct fathom_unit_candidates *c,
 		else
 			high = mid;
 	}
-	*c = (struct fathom_unit_candidates){ map, svma, low };
+	return low;
 }
 
-bool fathom_unit_candidates_next(struct fathom_unit_candidates *c, uint64_t *ret_unit_off)
+/* Inserts @off in the @n sorted @offs; returns their new number. */
+static size_t insert_candidate(uint64_t offs[FATHOM_UNIT_CANDIDATES], size_t n, uint64_t off)
 {
-	while (c->next) {
-		const struct fathom_unit_range *r = &c->map->ranges[c->next - 1];
+	size_t at = n;
 
-		if (r->max_high <= c->svma)
-			break;
-		c->next--;
-		if (r->high > c->svma) {
-			*ret_unit_off = r->unit_off;
-			return true;
-		}
-	}
-	return false;
+	while (at && offs[at - 1] > off)
+		at--;
+	if ((at && offs[at - 1] == off) || at == FATHOM_UNIT_CANDIDATES)
+		return n;
+	n = n < FATHOM_UNIT_CANDIDATES ? n + 1 : n;
+	memmove(&offs[at + 1], &offs[at], (n - at - 1) * sizeof *offs);
+	offs[at] = off;
+	return n;
+}
+
+size_t fathom_unit_candidates(const struct fathom_unit_map *map, uint64_t svma,
+			      uint64_t offs[FATHOM_UNIT_CANDIDATES])
+{
+	size_t n = 0;
+
+	for (size_t i = ranges_from(map, svma); i && map->ranges[i - 1].max_high > svma; i--)
+		if (map->ranges[i - 1].high > svma)
+			n = insert_candidate(offs, n, map->ranges[i - 1].unit_off);
+	return n;
 }
 
 /* The offsets of all units, from their headers. */

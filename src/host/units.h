@@ -72,17 +72,16 @@ const struct fathom_unit_map *fathom_units_quick(struct fathom_units *u);
 struct fathom_worker;
 const struct fathom_unit_map *fathom_units_full(struct fathom_units *u, struct fathom_worker *w);
 
-/* A walk over the ranges of a map that hold @svma, those that start last first. */
-struct fathom_unit_candidates {
-	const struct fathom_unit_map *map;
-	uint64_t svma;
-	size_t next;
-};
+/* Candidates for one address: units rarely overlap, and never by much. */
+#define FATHOM_UNIT_CANDIDATES 16
 
-void fathom_unit_candidates_init(struct fathom_unit_candidates *c,
-				 const struct fathom_unit_map *map, uint64_t svma);
-/* Whether there was another; a unit that lists a range twice comes twice. */
-bool fathom_unit_candidates_next(struct fathom_unit_candidates *c, uint64_t *ret_unit_off);
+/*
+ * The units of @map that claim @svma, in ascending order: the number of those put in @offs. Where
+ * linkers keep one copy of a function that many units define, they let the other units point at it,
+ * too; the copy that was kept is the first.
+ */
+size_t fathom_unit_candidates(const struct fathom_unit_map *map, uint64_t svma,
+			      uint64_t offs[FATHOM_UNIT_CANDIDATES]);
 
 /* The offset of the unit that holds the entry at @die_off; false when none does. */
 bool fathom_units_containing(struct fathom_units *u, uint64_t die_off, uint64_t *ret_unit_off);

@@ -34,81 +34,71 @@ static enum fathom_die_kind kind_of_tag(uint64_t tag)
 	}
 }
 
-/* The slot of attribute @at in a root, or FATHOM_AT_COUNT. */
-static enum fathom_slot unit_slot(uint64_t at)
+/* The slot of an attribute plus 1; 0: it is never read. */
+static const uint8_t slots[DW_AT_dwo_name + 1] = {
+	[DW_AT_sibling] = FATHOM_AT_SIBLING + 1,
+	[DW_AT_name] = FATHOM_AT_NAME + 1,
+	[DW_AT_stmt_list] = FATHOM_AT_STMT_LIST + 1,
+	[DW_AT_low_pc] = FATHOM_AT_LOW_PC + 1,
+	[DW_AT_high_pc] = FATHOM_AT_HIGH_PC + 1,
+	[DW_AT_language] = FATHOM_AT_LANGUAGE + 1,
+	[DW_AT_comp_dir] = FATHOM_AT_COMP_DIR + 1,
+	[DW_AT_abstract_origin] = FATHOM_AT_ORIGIN + 1,
+	[DW_AT_specification] = FATHOM_AT_SPECIFICATION + 1,
+	[DW_AT_ranges] = FATHOM_AT_RANGES + 1,
+	[DW_AT_call_column] = FATHOM_AT_CALL_COLUMN + 1,
+	[DW_AT_call_file] = FATHOM_AT_CALL_FILE + 1,
+	[DW_AT_call_line] = FATHOM_AT_CALL_LINE + 1,
+	[DW_AT_linkage_name] = FATHOM_AT_LINKAGE_NAME + 1,
+	[DW_AT_str_offsets_base] = FATHOM_AT_STR_OFFSETS_BASE + 1,
+	[DW_AT_addr_base] = FATHOM_AT_ADDR_BASE + 1,
+	[DW_AT_rnglists_base] = FATHOM_AT_RNGLISTS_BASE + 1,
+	[DW_AT_dwo_name] = FATHOM_AT_DWO_NAME + 1,
+};
+
+static unsigned vendor_slot(uint64_t at)
 {
 	switch (at) {
-	case DW_AT_stmt_list:
-		return FATHOM_AT_STMT_LIST;
-	case DW_AT_comp_dir:
-		return FATHOM_AT_COMP_DIR;
-	case DW_AT_language:
-		return FATHOM_AT_LANGUAGE;
-	case DW_AT_str_offsets_base:
-		return FATHOM_AT_STR_OFFSETS_BASE;
-	case DW_AT_addr_base:
-	case DW_AT_GNU_addr_base:
-		return FATHOM_AT_ADDR_BASE;
-	case DW_AT_rnglists_base:
-		return FATHOM_AT_RNGLISTS_BASE;
-	case DW_AT_GNU_ranges_base:
-		return FATHOM_AT_GNU_RANGES_BASE;
-	case DW_AT_dwo_name:
+	case DW_AT_MIPS_linkage_name:
+		return FATHOM_AT_LINKAGE_NAME + 1;
 	case DW_AT_GNU_dwo_name:
-		return FATHOM_AT_DWO_NAME;
+		return FATHOM_AT_DWO_NAME + 1;
 	case DW_AT_GNU_dwo_id:
-		return FATHOM_AT_DWO_ID;
+		return FATHOM_AT_DWO_ID + 1;
+	case DW_AT_GNU_ranges_base:
+		return FATHOM_AT_GNU_RANGES_BASE + 1;
+	case DW_AT_GNU_addr_base:
+		return FATHOM_AT_ADDR_BASE + 1;
+	case DW_AT_GNU_discriminator:
+		return FATHOM_AT_DISCRIMINATOR + 1;
 	default:
-		return FATHOM_AT_COUNT;
+		return 0;
 	}
 }
 
-static enum fathom_slot function_slot(uint64_t at)
-{
-	switch (at) {
-	case DW_AT_linkage_name:
-	case DW_AT_MIPS_linkage_name:
-		return FATHOM_AT_LINKAGE_NAME;
-	case DW_AT_abstract_origin:
-		return FATHOM_AT_ORIGIN;
-	case DW_AT_specification:
-		return FATHOM_AT_SPECIFICATION;
-	case DW_AT_call_file:
-		return FATHOM_AT_CALL_FILE;
-	case DW_AT_call_line:
-		return FATHOM_AT_CALL_LINE;
-	case DW_AT_call_column:
-		return FATHOM_AT_CALL_COLUMN;
-	case DW_AT_GNU_discriminator:
-		return FATHOM_AT_DISCRIMINATOR;
-	default:
-		return FATHOM_AT_COUNT;
-	}
-}
+#define BIT(slot)     (1u << (slot))
+#define CODE_BITS     (BIT(FATHOM_AT_LOW_PC) | BIT(FATHOM_AT_HIGH_PC) | BIT(FATHOM_AT_RANGES))
+#define FUNCTION_BITS (BIT(FATHOM_AT_STMT_LIST) - 1) /* all slots before those of roots */
+
+/* The slots that entries of a kind have. */
+static const uint32_t slots_of_kind[] = {
+	[FATHOM_DIE_OTHER] = 0,
+	[FATHOM_DIE_UNIT] = BIT(FATHOM_AT_COUNT) - 1,
+	[FATHOM_DIE_SPACE] = 0,
+	[FATHOM_DIE_TYPE] = BIT(FATHOM_AT_SIBLING),
+	[FATHOM_DIE_FUNCTION] = FUNCTION_BITS,
+	[FATHOM_DIE_ABSTRACT] = FUNCTION_BITS,
+	[FATHOM_DIE_INLINED] = FUNCTION_BITS,
+	[FATHOM_DIE_BLOCK] = CODE_BITS | BIT(FATHOM_AT_SIBLING),
+};
 
 /* The slot that attribute @at of an entry of @kind is read into, or FATHOM_AT_COUNT. */
-static enum fathom_slot slot_of(enum fathom_die_kind kind, uint64_t at)
+static enum fathom_slot slot_of(unsigned kind, uint64_t at)
 {
-	if (kind == FATHOM_DIE_OTHER || kind == FATHOM_DIE_SPACE)
-		return FATHOM_AT_COUNT;
-	if (at == DW_AT_sibling)
-		return FATHOM_AT_SIBLING;
-	if (kind == FATHOM_DIE_TYPE)
-		return FATHOM_AT_COUNT;
-	switch (at) {
-	case DW_AT_low_pc:
-		return FATHOM_AT_LOW_PC;
-	case DW_AT_high_pc:
-		return FATHOM_AT_HIGH_PC;
-	case DW_AT_ranges:
-		return FATHOM_AT_RANGES;
-	case DW_AT_name:
-		return kind == FATHOM_DIE_BLOCK ? FATHOM_AT_COUNT : FATHOM_AT_NAME;
-	default:
-		return kind == FATHOM_DIE_UNIT    ? unit_slot(at)
-		       : kind == FATHOM_DIE_BLOCK ? FATHOM_AT_COUNT
-						  : function_slot(at);
-	}
+	const unsigned slot = at < sizeof slots ? slots[at] : vendor_slot(at);
+
+	return slot && (slots_of_kind[kind] & BIT(slot - 1)) ? (enum fathom_slot)(slot - 1)
+							     : FATHOM_AT_COUNT;
 }
 
 /* Appends @step, joining runs of skipped bytes; false when the storage is full. */
@@ -129,13 +119,53 @@ static bool add_step(struct fathom_abbrevs *t, struct fathom_abbrev *a, struct f
 	return true;
 }
 
+/*
+ * Most abbreviations are of entries that are never read and have a fixed size: then that size is
+ * all that is kept. False, with the cursor where it was, when this one is not so simple.
+ */
+static bool read_plain(struct fathom_cursor *c, const struct fathom_abbrevs *t,
+		       struct fathom_abbrev *a)
+{
+	const uint8_t *p = c->p;
+	unsigned fixed = 0;
+
+	for (; c->end - p >= 2 && fixed < FATHOM_ABBREV_VARIES - 16; p += 2) {
+		uint8_t size;
+
+		if ((p[0] | p[1]) & 0x80) {
+			/* Vendors' attributes take two bytes. */
+			if (p[1] >= 0x80 || c->end - p < 3 || p[2] >= 0x80)
+				return false;
+			p++;
+		}
+		if (!p[0] && !p[1])
+			break;
+		size = fathom_form_class(p[1]);
+		if (size == FATHOM_FORM_ADDRESS)
+			size = t->encoding.address_size;
+		else if (size == FATHOM_FORM_OFFSET)
+			size = t->encoding.offset_size;
+		if (size > 16 || p[1] == DW_FORM_implicit_const)
+			return false;
+		fixed += size;
+	}
+	if (c->end - p < 2 || p[0] || p[1])
+		return false;
+	a->fixed = (uint16_t)fixed;
+	c->p = p + 2;
+	return true;
+}
+
 /* Compiles the attributes of @a; the cursor stands behind its has_children byte. */
 static fathom_err read_attributes(struct fathom_cursor *c, struct fathom_abbrevs *t,
 				  struct fathom_abbrev *a)
 {
 	uint64_t fixed = 0;
+	uint32_t present = 0;
 	bool varies = false;
 
+	if (!slots_of_kind[a->kind] && read_plain(c, t, a))
+		return FATHOM_OK;
 	for (;;) {
 		const uint64_t at = cur_uleb(c);
 		const uint64_t form = cur_uleb(c);
@@ -152,8 +182,11 @@ static fathom_err read_attributes(struct fathom_cursor *c, struct fathom_abbrevs
 			break;
 		if (a->n_steps == UINT16_MAX)
 			return FATHOM_E_LIMIT;
-		slot = slot_of((enum fathom_die_kind)a->kind, at);
+		slot = slot_of(a->kind, at);
 		size = fathom_form_size(form, t->encoding);
+		if (slot == FATHOM_AT_SIBLING && form == DW_FORM_ref4 && !varies &&
+		    fixed < FATHOM_ABBREV_NO_SIBLING)
+			a->sibling = (uint8_t)fixed;
 		varies |= size < 0;
 		fixed += size > 0 ? (uint64_t)size : 0;
 		if (slot != FATHOM_AT_COUNT && form == DW_FORM_implicit_const) {
@@ -170,9 +203,13 @@ static fathom_err read_attributes(struct fathom_cursor *c, struct fathom_abbrevs
 			step.op = FATHOM_STEP_SKIP_FORM;
 		}
 		step.slot = (uint8_t)slot;
+		present |= BIT(slot);
 		if (!add_step(t, a, step))
 			return t->n_steps >= FATHOM_MAX_ABBREV_STEPS ? FATHOM_E_LIMIT : FATHOM_GROW;
 	}
+	if (a->kind == FATHOM_DIE_FUNCTION &&
+	    !(present & (BIT(FATHOM_AT_LOW_PC) | BIT(FATHOM_AT_RANGES))))
+		a->kind = FATHOM_DIE_ABSTRACT;
 	a->fixed = varies || fixed >= FATHOM_ABBREV_VARIES ? FATHOM_ABBREV_VARIES : (uint16_t)fixed;
 	return FATHOM_OK;
 }
@@ -208,6 +245,7 @@ fathom_err fathom_abbrevs_read(const struct fathom_dwarf *dwarf, uint64_t off,
 	t->off = off;
 	t->section = section.data;
 	t->swap = dwarf->swap;
+	memset(t->skip, 0, sizeof t->skip);
 	if (off >= section.size)
 		return fathom_fail(reterr, FATHOM_E_CORRUPT, ".debug_abbrev", off,
 				   "abbreviation table outside the section");
@@ -230,7 +268,8 @@ fathom_err fathom_abbrevs_read(const struct fathom_dwarf *dwarf, uint64_t off,
 			return FATHOM_GROW;
 		a.code = (uint32_t)code;
 		a.tag = tag <= UINT16_MAX ? (uint16_t)tag : 0;
-		a.kind = (uint8_t)kind_of_tag(tag);
+		a.sibling = FATHOM_ABBREV_NO_SIBLING;
+		a.kind = kind_of_tag(tag) & 0x7f;
 		a.has_children = children != 0;
 		err = read_attributes(&c, t, &a);
 		if (err < 0)
@@ -242,6 +281,9 @@ fathom_err fathom_abbrevs_read(const struct fathom_dwarf *dwarf, uint64_t off,
 		t->dense &= code == t->n_abbrevs + 1u;
 		ordered &= !t->n_abbrevs || t->abbrevs[t->n_abbrevs - 1].code < code;
 		t->abbrevs[t->n_abbrevs++] = a;
+		if (code < FATHOM_ABBREV_SHORT && a.kind == FATHOM_DIE_OTHER && !children &&
+		    a.fixed != FATHOM_ABBREV_VARIES && !t->skip[code])
+			t->skip[code] = (uint16_t)(a.fixed + 1);
 	}
 	if (!ordered)
 		sort_by_code(t->abbrevs, t->n_abbrevs);

@@ -23,7 +23,8 @@ enum fathom_die_kind {
 	FATHOM_DIE_UNIT,     /* the root of a unit */
 	FATHOM_DIE_SPACE,    /* namespaces and modules: functions may stand inside */
 	FATHOM_DIE_TYPE,     /* types that may hold functions in some languages, never in C */
-	FATHOM_DIE_FUNCTION, /* subprograms and entry points */
+	FATHOM_DIE_FUNCTION, /* subprograms and entry points with code */
+	FATHOM_DIE_ABSTRACT, /* those without: declarations, and what is inlined elsewhere */
 	FATHOM_DIE_INLINED,  /* inlined subroutines */
 	FATHOM_DIE_BLOCK,    /* lexical blocks: functions and inlined calls may stand inside */
 };
@@ -72,15 +73,22 @@ struct fathom_step {
 /* An entry whose attributes are not all of fixed size. */
 #define FATHOM_ABBREV_VARIES 0xffff
 
+/* An entry whose DW_AT_sibling is not a DW_FORM_ref4 at a fixed place. */
+#define FATHOM_ABBREV_NO_SIBLING 0xff
+
 struct fathom_abbrev {
 	uint32_t code;
 	uint32_t first_step;
 	uint16_t n_steps;
 	uint16_t tag;
-	uint16_t fixed; /* bytes of all attributes, or FATHOM_ABBREV_VARIES */
-	uint8_t kind;   /* enum fathom_die_kind */
-	uint8_t has_children;
+	uint16_t fixed;   /* bytes of all attributes, or FATHOM_ABBREV_VARIES */
+	uint8_t sibling;  /* bytes before DW_AT_sibling, or FATHOM_ABBREV_NO_SIBLING */
+	uint8_t kind : 7; /* enum fathom_die_kind */
+	uint8_t has_children : 1;
 };
+
+/* Codes below this take one byte. */
+#define FATHOM_ABBREV_SHORT 128
 
 struct fathom_abbrevs {
 	struct fathom_abbrev *abbrevs; /* caller: storage for cap_abbrevs */
@@ -95,6 +103,11 @@ struct fathom_abbrevs {
 	uint64_t end; /* and where it ended */
 	const uint8_t *section;
 	bool swap;
+	/*
+	 * For codes of one byte: the bytes of an entry of kind OTHER without children and of fixed
+	 * size, code included; 0 for all others. Most entries are skipped by one look in here.
+	 */
+	uint16_t skip[FATHOM_ABBREV_SHORT];
 };
 
 /* The storage was too small: give more of both and call again. */

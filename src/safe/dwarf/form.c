@@ -3,55 +3,62 @@
 
 #include "../base/limits.h"
 
-int fathom_form_size(uint64_t form, struct fathom_encoding e)
-{
-	switch (form) {
-	case DW_FORM_flag_present:
-	case DW_FORM_implicit_const:
-		return 0;
-	case DW_FORM_data1:
-	case DW_FORM_ref1:
-	case DW_FORM_flag:
-	case DW_FORM_strx1:
-	case DW_FORM_addrx1:
-		return 1;
-	case DW_FORM_data2:
-	case DW_FORM_ref2:
-	case DW_FORM_strx2:
-	case DW_FORM_addrx2:
-		return 2;
-	case DW_FORM_strx3:
-	case DW_FORM_addrx3:
-		return 3;
-	case DW_FORM_data4:
-	case DW_FORM_ref4:
-	case DW_FORM_strx4:
-	case DW_FORM_addrx4:
-	case DW_FORM_ref_sup4:
-		return 4;
-	case DW_FORM_data8:
-	case DW_FORM_ref8:
-	case DW_FORM_ref_sig8:
-	case DW_FORM_ref_sup8:
-		return 8;
-	case DW_FORM_data16:
-		return 16;
-	case DW_FORM_addr:
-		return e.address_size;
-	case DW_FORM_strp:
-	case DW_FORM_line_strp:
-	case DW_FORM_sec_offset:
-	case DW_FORM_strp_sup:
-	case DW_FORM_GNU_ref_alt:
-	case DW_FORM_GNU_strp_alt:
-		return e.offset_size;
-	case DW_FORM_ref_addr:
-		/* In DWARF 2 it was as wide as an address. */
-		return e.version <= 2 ? e.address_size : e.offset_size;
-	default:
-		return -1;
-	}
-}
+/* Forms that are not listed have no fixed size, or are unknown. */
+#define V FATHOM_FORM_VARIES
+#define A FATHOM_FORM_ADDRESS
+#define O FATHOM_FORM_OFFSET
+const uint8_t fathom_form_classes[0x2d] = {
+	V,
+	A,
+	V,
+	V,
+	V,
+	2,
+	4,
+	8, /* 0x00: -, addr, -, block2, block4, data2, data4, data8 */
+	V,
+	V,
+	V,
+	1,
+	1,
+	V,
+	O,
+	V, /* 0x08: string, block, block1, data1, flag, sdata, strp, udata */
+	FATHOM_FORM_REF_ADDR,
+	1,
+	2,
+	4,
+	8,
+	V,
+	V,
+	O, /* 0x11: ref1, ref2, ref4, ref8, ref_udata, indirect, sec_offset */
+	V,
+	0,
+	V,
+	V,
+	4,
+	O,
+	16,
+	O, /* 0x18: exprloc, flag_present, strx, addrx, ref_sup4, strp_sup,
+	    * data16, line_strp */
+	8,
+	0,
+	V,
+	V,
+	8,
+	1,
+	2,
+	3, /* 0x20: ref_sig8, implicit_const, loclistx, rnglistx, ref_sup8,
+	    * strx1, strx2, strx3 */
+	4,
+	1,
+	2,
+	3,
+	4, /* 0x28: strx4, addrx1, addrx2, addrx3, addrx4 */
+};
+#undef V
+#undef A
+#undef O
 
 /* The length of a block form, with the cursor left at its first byte. */
 static uint64_t block_length(struct fathom_cursor *c, uint64_t form)

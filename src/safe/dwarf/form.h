@@ -18,8 +18,39 @@ struct fathom_encoding {
 	uint8_t offset_size;  /* 4 or 8 */
 };
 
+/* What fathom_form_class() says of forms that have no size of their own. */
+enum { FATHOM_FORM_ADDRESS = 0x20, FATHOM_FORM_OFFSET, FATHOM_FORM_REF_ADDR, FATHOM_FORM_VARIES };
+
+/* Bytes of @form, up to 16, or one of the values above. */
+static inline uint8_t fathom_form_class(uint64_t form)
+{
+	extern const uint8_t fathom_form_classes[0x2d];
+
+	if (form < sizeof fathom_form_classes)
+		return fathom_form_classes[form];
+	return form == DW_FORM_GNU_ref_alt || form == DW_FORM_GNU_strp_alt ? FATHOM_FORM_OFFSET
+									   : FATHOM_FORM_VARIES;
+}
+
 /* Bytes of a form whose size the encoding alone determines, else -1. */
-int fathom_form_size(uint64_t form, struct fathom_encoding e);
+static inline int fathom_form_size(uint64_t form, struct fathom_encoding e)
+{
+	const uint8_t class = fathom_form_class(form);
+
+	if (class < FATHOM_FORM_ADDRESS)
+		return class;
+	switch (class) {
+	case FATHOM_FORM_ADDRESS:
+		return e.address_size;
+	case FATHOM_FORM_OFFSET:
+		return e.offset_size;
+	case FATHOM_FORM_REF_ADDR:
+		/* In DWARF 2 it was as wide as an address. */
+		return e.version <= 2 ? e.address_size : e.offset_size;
+	default:
+		return -1;
+	}
+}
 
 /*
  * A value as it stands in the unit: a number, an offset, an index, or for blocks and strings the

@@ -61,6 +61,7 @@ void fathom_die_reader_init(struct fathom_die_reader *r, const struct fathom_uni
 	r->c = cur_init(die_off < end ? bytes_slice(info, die_off, end - die_off)
 				      : (struct fathom_bytes){ NULL, 0 },
 			unit->dwarf->swap);
+	r->pass = 0;
 	r->depth = 0;
 	r->lowest = 0;
 	r->ended = false;
@@ -129,6 +130,41 @@ static fathom_err walk_failed(const struct fathom_die_reader *r, const uint8_t *
 	return fathom_fail(reterr, FATHOM_E_CORRUPT, SECTION, (uint64_t)(at - r->section), what);
 }
 
+/* Moves from the attributes of an entry to its sibling; false when that cannot be done. */
+static bool pass_entry(struct fathom_cursor *c, const struct fathom_die_reader *r,
+		       const struct fathom_abbrev *a)
+{
+	const uint64_t here = (uint64_t)(c->p - r->section) + a->sibling + 4;
+	uint64_t off;
+
+	if (!a->has_children || a->sibling == FATHOM_ABBREV_NO_SIBLING ||
+	    cur_left(c) < a->sibling + 4u)
+		return false;
+	off = r->unit->header.off + load_u32(c->p + a->sibling, c->swap);
+	if (off <= here || off >= r->unit->header.end_off)
+		return false;
+	c->p = r->section + off;
+	return true;
+}
+
+/*
+ * Skips entries that need no more than one look (abbrev.h), below the root only: they neither end
+ * the walk nor change its depth. This loop is where the time of a scan goes.
+ */
+static void skip_plain(struct fathom_cursor *c, const struct fathom_abbrevs *t)
+{
+	const uint8_t *p = c->p;
+
+	while (p < c->end && *p < FATHOM_ABBREV_SHORT) {
+		const uint16_t size = t->skip[*p];
+
+		if (!size || size > c->end - p)
+			break;
+		p += size;
+	}
+	c->p = p;
+}
+
 fathom_err fathom_die_next(struct fathom_die_reader *r, uint32_t kinds, struct fathom_die *ret,
 			   uint32_t *ret_depth, struct fathom_errinfo *reterr)
 {
@@ -138,6 +174,8 @@ fathom_err fathom_die_next(struct fathom_die_reader *r, uint32_t kinds, struct f
 	uint32_t lowest = depth;
 	fathom_err err = 1;
 
+	if (depth)
+		skip_plain(&c, t);
 	while (!r->ended && c.p < c.end) {
 		const uint8_t *at = c.p;
 		const uint64_t code = cur_uleb(&c);
@@ -148,6 +186,8 @@ fathom_err fathom_die_next(struct fathom_die_reader *r, uint32_t kinds, struct f
 			r->ended = depth <= 1;
 			depth--;
 			lowest = depth < lowest ? depth : lowest;
+			if (depth)
+				skip_plain(&c, t);
 			continue;
 		}
 		a = fathom_abbrevs_find(t, code);
@@ -163,6 +203,9 @@ fathom_err fathom_die_next(struct fathom_die_reader *r, uint32_t kinds, struct f
 			ret->has_children = a->has_children;
 			read_attributes(&c, r, a, ret);
 			err = FATHOM_OK;
+		} else if (r->pass & FATHOM_DIE_BIT(a->kind) && pass_entry(&c, r, a)) {
+			skip_plain(&c, t);
+			continue;
 		} else {
 			skip_attributes(&c, t, a);
 		}
@@ -181,6 +224,7 @@ fathom_err fathom_die_next(struct fathom_die_reader *r, uint32_t kinds, struct f
 		}
 		if (err == FATHOM_OK)
 			break;
+		skip_plain(&c, t);
 	}
 	if (err)
 		r->ended = true;

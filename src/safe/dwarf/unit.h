@@ -80,13 +80,18 @@ struct fathom_die_reader {
 	const struct fathom_unit *unit;
 	struct fathom_cursor c;
 	const uint8_t *section;
+	uint32_t pass;   /* kinds below which nothing is looked for, where they are not asked for */
 	uint32_t depth;  /* of the entry that comes next; the root is 0 */
 	uint32_t lowest; /* depth that the walk fell to since the entry before: what stood at it or
 			  * deeper has no more children */
 	bool ended;
 };
 
-/* Starts at the entry at @die_off, which must lie in the unit; walks it and what is below it. */
+/*
+ * Starts at the entry at @die_off, which must lie in the unit; walks it and what is below it. The
+ * caller may set pass then: entries of these kinds, where they are not asked for, are skipped
+ * together with what is below them, as far as DW_AT_sibling allows.
+ */
 void fathom_die_reader_init(struct fathom_die_reader *r, const struct fathom_unit *unit,
 			    uint64_t die_off);
 

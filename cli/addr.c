@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* fathom addr: who is at this address. */
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -135,6 +136,71 @@ static void add_input(struct addr *v, const char *text, size_t size)
 	input_parse(&v->rules, text, size, &v->inputs[v->n++]);
 }
 
+/* Answers being printed: those of inputs [first, end), whose addresses start at answer next. */
+struct printing {
+	const struct addr *v;
+	const struct fathom_answers *answers;
+	struct out *out;
+	size_t first;
+	size_t end;
+	size_t next;
+	bool unanswered;
+};
+
+static void *print_answers(void *arg)
+{
+	struct printing *p = arg;
+	const struct addr *v = p->v;
+
+	for (size_t i = p->first; i < p->end && !p->out->failed; i++) {
+		const struct input *in = &v->inputs[i];
+		const struct fathom_answer *a =
+			in->reason ? NULL : fathom_answers_get(p->answers, p->next++);
+
+		p->unanswered |= !a || a->symbol == FATHOM_NONE;
+		if (v->common.json)
+			print_json(p->out, in, &v->info, p->answers, a);
+		else
+			print_text(p->out, in, p->answers, a);
+		if (v->framed && !v->common.json)
+			out_char(p->out, '\n');
+	}
+	return NULL;
+}
+
+/* So many answers are formatted by two threads at a time, which bounds what the second keeps. */
+#define PRINT_TOGETHER 65536
+/* Fewer than these are not worth a thread. */
+#define PRINT_ALONE 4096
+
+/* Prints the answers to inputs [first, end); returns the number of the answer behind them. */
+static size_t print_some(struct addr *v, const struct fathom_answers *answers, size_t first,
+			 size_t end, size_t next)
+{
+	const size_t middle = end - first > PRINT_ALONE ? first + (end - first) / 2 : end;
+	struct printing here = { v, answers, &v->out, first, middle, next, false };
+	struct printing there = { .v = v, .answers = answers, .first = middle, .end = end };
+	struct out kept;
+	pthread_t thread;
+	bool helped;
+
+	there.next = next;
+	for (size_t i = first; i < middle; i++)
+		there.next += v->inputs[i].reason == 0;
+	out_init_kept(&kept);
+	there.out = &kept;
+	helped = middle < end && pthread_create(&thread, NULL, print_answers, &there) == 0;
+	(void)print_answers(&here);
+	if (helped)
+		(void)pthread_join(thread, NULL);
+	else
+		(void)print_answers(&there);
+	out_bytes(&v->out, kept.buf, kept.n);
+	out_deinit(&kept);
+	v->unanswered |= here.unanswered | there.unanswered;
+	return there.next;
+}
+
 /* Answers what was added, in its order, and flushes. */
 static void answer_inputs(struct addr *v)
 {
@@ -151,19 +217,9 @@ static void answer_inputs(struct addr *v)
 		complain_error(&info);
 		exit(EXIT_USAGE);
 	}
-	for (size_t i = 0; i < v->n && !v->out.failed; i++) {
-		const struct input *in = &v->inputs[i];
-		const struct fathom_answer *a =
-			in->reason ? NULL : fathom_answers_get(answers, next++);
-
-		v->unanswered |= !a || a->symbol == FATHOM_NONE;
-		if (v->common.json)
-			print_json(&v->out, in, &v->info, answers, a);
-		else
-			print_text(&v->out, in, answers, a);
-		if (v->framed && !v->common.json)
-			out_char(&v->out, '\n');
-	}
+	for (size_t i = 0; i < v->n; i += PRINT_TOGETHER)
+		next = print_some(v, answers, i,
+				  v->n - i > PRINT_TOGETHER ? i + PRINT_TOGETHER : v->n, next);
 	out_flush(&v->out);
 	fathom_answers_free(answers);
 	v->n = 0;
@@ -177,6 +233,9 @@ static void ask_once(struct addr *v)
 		v->symbolize.flags |= FATHOM_ONE_SHOT;
 }
 
+/* Names are looked up in batches of this many, to bound the memory. */
+#define NAMES_TOGETHER (1u << 19)
+
 static void answer_stream(struct addr *v)
 {
 	struct input_stream stream;
@@ -189,8 +248,12 @@ static void answer_stream(struct addr *v)
 	if (input_stream_is_file(&stream))
 		ask_once(v);
 	while (!v->out.failed && input_stream_fill(&stream)) {
-		while (input_stream_line(&stream, &line, &size))
+		while (input_stream_line(&stream, &line, &size)) {
 			add_input(v, line, size);
+			/* Names alone gain little from being looked up together. */
+			if (v->n == NAMES_TOGETHER && (v->symbolize.flags & FATHOM_NAMES_ONLY))
+				answer_inputs(v);
+		}
 		answer_inputs(v);
 	}
 	input_stream_deinit(&stream);

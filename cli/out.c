@@ -5,23 +5,36 @@
 #include <fathom/fathom.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#define OUT_SIZE ((size_t)256 << 10)
+#define FIRST_SIZE ((size_t)256 << 10)
 
-void out_init(struct out *o)
+static void grow(struct out *o, size_t cap)
 {
-	*o = (struct out){ .buf = malloc(OUT_SIZE) };
+	o->buf = realloc(o->buf, cap);
+	o->cap = cap;
 	if (!o->buf) {
 		fputs("fathom: out of memory\n", stderr);
 		exit(2);
 	}
 }
 
+void out_init(struct out *o)
+{
+	*o = (struct out){ 0 };
+	grow(o, FIRST_SIZE);
+}
+
+void out_init_kept(struct out *o)
+{
+	out_init(o);
+	o->keep = true;
+}
+
 void out_deinit(struct out *o)
 {
-	out_flush(o);
+	if (!o->keep)
+		out_flush(o);
 	free(o->buf);
 }
 
@@ -50,34 +63,23 @@ void out_flush(struct out *o)
 	o->n = 0;
 }
 
-void out_bytes(struct out *o, const char *s, size_t n)
+void out_make_room(struct out *o, size_t n)
 {
-	if (n > OUT_SIZE - o->n) {
+	size_t cap = o->cap;
+
+	if (!o->keep)
 		out_flush(o);
-		if (n > OUT_SIZE) {
-			write_all(o, s, n);
-			return;
-		}
-	}
-	memcpy(o->buf + o->n, s, n);
-	o->n += n;
-}
-
-void out_str(struct out *o, const char *s)
-{
-	out_bytes(o, s, strlen(s));
-}
-
-void out_char(struct out *o, char c)
-{
-	out_bytes(o, &c, 1);
+	while (cap - o->n < n)
+		cap *= 2;
+	if (cap > o->cap)
+		grow(o, cap);
 }
 
 /* Room for one number. */
 static char *number_at(struct out *o)
 {
-	if (OUT_SIZE - o->n < FATHOM_NUMBER_SIZE)
-		out_flush(o);
+	if (o->cap - o->n < FATHOM_NUMBER_SIZE)
+		out_make_room(o, FATHOM_NUMBER_SIZE);
 	return o->buf + o->n;
 }
 
@@ -113,18 +115,46 @@ static void out_escape(struct out *o, unsigned char c)
 	out_char(o, digits[c & 15]);
 }
 
+/* Whether any of the eight bytes of @w is below 0x20 or is 0x7f. */
+static bool has_control(uint64_t w)
+{
+	const uint64_t ones = 0x0101010101010101u;
+	const uint64_t tops = 0x8080808080808080u;
+	const uint64_t below = (w - ones * 0x20) & ~w & tops;
+	const uint64_t del = w ^ (ones * 0x7f);
+
+	return below || ((del - ones) & ~del & tops);
+}
+
+/* The length of the part of @s that needs no escape. */
+static size_t plain_length(const char *s, size_t n)
+{
+	size_t i = 0;
+	uint64_t w;
+
+	for (; i + sizeof w <= n; i += sizeof w) {
+		memcpy(&w, s + i, sizeof w);
+		if (has_control(w))
+			break;
+	}
+	while (i < n && !is_control((unsigned char)s[i]))
+		i++;
+	return i;
+}
+
 void out_text(struct out *o, const char *s, size_t n)
 {
-	size_t start = 0;
+	while (n) {
+		const size_t plain = plain_length(s, n);
 
-	for (size_t i = 0; i < n; i++) {
-		if (!is_control((unsigned char)s[i]))
-			continue;
-		out_bytes(o, s + start, i - start);
-		out_escape(o, (unsigned char)s[i]);
-		start = i + 1;
+		out_bytes(o, s, plain);
+		s += plain;
+		n -= plain;
+		if (n) {
+			out_escape(o, (unsigned char)*s++);
+			n--;
+		}
 	}
-	out_bytes(o, s + start, n - start);
 }
 
 /* The length of the UTF-8 sequence at @s (RFC 3629), or 0 when it is none. */

@@ -9,21 +9,46 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 struct out {
 	char *buf;
 	size_t n;
+	size_t cap;
+	bool keep;   /* collect everything in buf instead of writing it */
 	bool failed; /* what is written is lost: the reader has gone */
 };
 
-/* Exits on failure: there is nothing to be done without output. */
+/* Both exit on failure: there is nothing to be done without output. */
 void out_init(struct out *o);
+/* Collects what a second thread formats, to be written behind the output of the first. */
+void out_init_kept(struct out *o);
 void out_flush(struct out *o);
 void out_deinit(struct out *o);
 
-void out_bytes(struct out *o, const char *s, size_t n);
-void out_str(struct out *o, const char *s);
-void out_char(struct out *o, char c);
+/* Makes room for @n more bytes, by writing what is there or by growing. */
+void out_make_room(struct out *o, size_t n);
+
+static inline void out_bytes(struct out *o, const char *s, size_t n)
+{
+	if (n > o->cap - o->n)
+		out_make_room(o, n);
+	memcpy(o->buf + o->n, s, n);
+	o->n += n;
+}
+
+static inline void out_str(struct out *o, const char *s)
+{
+	out_bytes(o, s, strlen(s));
+}
+
+static inline void out_char(struct out *o, char c)
+{
+	if (o->n == o->cap)
+		out_make_room(o, 1);
+	o->buf[o->n++] = c;
+}
+
 void out_hex(struct out *o, uint64_t value); /* with 0x */
 void out_dec(struct out *o, uint64_t value);
 

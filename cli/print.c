@@ -16,12 +16,13 @@ static uint64_t offset_in(const struct fathom_answer *a, const struct fathom_fra
 static void print_place(struct out *o, const struct fathom_answers *answers,
 			const struct fathom_frame *frame)
 {
-	const char *file = frame ? fathom_answers_file(answers, frame->file) : NULL;
+	const struct fathom_source_file *file =
+		frame ? fathom_answers_file(answers, frame->file) : NULL;
 
 	if (!file)
 		return;
 	out_char(o, ' ');
-	out_text(o, file, strlen(file));
+	out_text(o, file->path, file->path_size);
 	out_char(o, ':');
 	out_dec(o, frame->line);
 	if (frame->column) {
@@ -122,10 +123,13 @@ static void json_names(struct out *o, const char *key, const struct fathom_funct
 static void json_frame(struct out *o, const struct fathom_answers *answers,
 		       const struct fathom_function *f, const struct fathom_frame *frame)
 {
+	const struct fathom_source_file *file =
+		frame ? fathom_answers_file(answers, frame->file) : NULL;
+
 	out_char(o, '{');
 	json_names(o, "function", f);
 	out_char(o, ',');
-	json_string(o, "file", frame ? fathom_answers_file(answers, frame->file) : NULL);
+	json_string(o, "file", file ? file->path : NULL);
 	out_char(o, ',');
 	json_count(o, "line", frame ? frame->line : 0);
 	out_char(o, ',');

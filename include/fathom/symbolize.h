@@ -134,6 +134,13 @@ struct fathom_function {
 	uint32_t reserved;
 };
 
+/** A source file. The string belongs to the answers. */
+struct fathom_source_file {
+	const char *path; /**< comp_dir/directory/name as the compiler stated them, unnormalised */
+	uint32_t path_size; /**< bytes of path, without the NUL */
+	uint32_t reserved;
+};
+
 /**
  * The answers to one batch, in its order, with tables that their ids index: functions, files,
  * frames. Identical frames are stored once. Opaque; independent of the target once made.
@@ -197,13 +204,12 @@ FATHOM_API const struct fathom_function *fathom_answers_function(
 	const struct fathom_answers *answers, uint32_t id);
 
 /**
- * The path of a source file: comp_dir/directory/name as the compiler stated them, unnormalised.
- *
  * Safety: mt-safe
- * Memory: the text belongs to @answers
- * Returns: the path with this @id; NULL for FATHOM_NONE
+ * Memory: the file belongs to @answers
+ * Returns: the source file with this @id; NULL for FATHOM_NONE
  */
-FATHOM_API const char *fathom_answers_file(const struct fathom_answers *answers, uint32_t id);
+FATHOM_API const struct fathom_source_file *fathom_answers_file(
+	const struct fathom_answers *answers, uint32_t id);
 
 #ifdef __cplusplus
 }

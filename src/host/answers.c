@@ -82,9 +82,14 @@ static uint64_t hash_function(const void *items, uint32_t i)
 	return hash_names(str_of(f->linkage_name), str_of(f->plain_name));
 }
 
+static struct fathom_str path_of(const struct fathom_source_file *f)
+{
+	return (struct fathom_str){ f->path, f->path_size };
+}
+
 static uint64_t hash_file(const void *items, uint32_t i)
 {
-	return hash_str(1, str_of(((const char *const *)items)[i]));
+	return hash_str(1, path_of((const struct fathom_source_file *)items + i));
 }
 
 static bool same_names(const struct fathom_function *f, struct fathom_str linkage,
@@ -94,61 +99,69 @@ static bool same_names(const struct fathom_function *f, struct fathom_str linkag
 	       str_equal(str_of(f->plain_name), plain);
 }
 
-/* Fills in the name that people read, from the others. */
-static bool set_name(struct fathom_part *p, struct fathom_function *f, bool ada)
+/* Fills in the name that people read. */
+static bool set_name(struct fathom_part *p, struct fathom_function *f, struct fathom_str linkage,
+		     struct fathom_str plain, bool ada)
 {
-	const struct fathom_str linkage = str_of(f->linkage_name);
 	const uint32_t suffix = fathom_clone_suffix(linkage);
-	char *name;
 
 	f->clone_suffix = suffix < linkage.size ? f->linkage_name + suffix : NULL;
-	p->text.n = 0;
-	if (linkage.size && !(p->flags & FATHOM_NO_DEMANGLE) &&
-	    fathom_demangle(linkage, ada, &p->text)) {
-		name = fathom_arena_strdup(
-			&p->arena, (struct fathom_str){ p->text.data, (uint32_t)p->text.n });
-		if (!name)
-			return false;
-		f->name = name;
-		f->name_size = (uint32_t)p->text.n;
-		return true;
-	}
 	f->name = linkage.size ? f->linkage_name : f->plain_name;
-	f->name_size = (uint32_t)strlen(f->name);
-	return true;
+	f->name_size = linkage.size ? linkage.size : plain.size;
+	p->text.n = 0;
+	if (!linkage.size || (p->flags & FATHOM_NO_DEMANGLE) ||
+	    !fathom_demangle(linkage, ada, &p->text))
+		return true;
+	f->name_size = (uint32_t)p->text.n;
+	f->name = fathom_arena_strdup(&p->arena, (struct fathom_str){ p->text.data, f->name_size });
+	return f->name != NULL;
 }
 
-/* The function with these names; at least one of them is not empty. */
+/* Adds a function with these names, at least one of which is not empty. */
+static uint32_t add_function(struct fathom_part *p, struct fathom_str linkage,
+			     struct fathom_str plain, bool ada)
+{
+	struct fathom_function f = { 0 };
+
+	if (make_id(p, p->functions.n) == FATHOM_NONE ||
+	    !fathom_array_reserve(&p->functions, sizeof f, 1))
+		return FATHOM_NONE;
+	if (linkage.size)
+		f.linkage_name = fathom_arena_strdup(&p->arena, linkage);
+	if (plain.size)
+		f.plain_name = fathom_arena_strdup(&p->arena, plain);
+	if ((linkage.size && !f.linkage_name) || (plain.size && !f.plain_name) ||
+	    !set_name(p, &f, linkage, plain, ada))
+		return FATHOM_NONE;
+	((struct fathom_function *)p->functions.data)[p->functions.n++] = f;
+	return make_id(p, p->functions.n - 1);
+}
+
+/* The function with these names, added if there is none yet. */
 static uint32_t intern_function(struct fathom_part *p, struct fathom_str linkage,
 				struct fathom_str plain, bool ada)
 {
-	struct fathom_function *f;
-	struct fathom_function fresh = { 0 };
+	const struct fathom_function *f;
+	uint32_t id;
 	size_t at;
 
-	if (!fathom_array_reserve(&p->functions, sizeof *f, 1) ||
-	    !grow_set(&p->function_set, p->functions.n, hash_function, p->functions.data))
+	if (!grow_set(&p->function_set, p->functions.n, hash_function, p->functions.data))
 		return FATHOM_NONE;
 	f = p->functions.data;
 	for (at = hash_names(linkage, plain) & (p->function_set.size - 1);
 	     p->function_set.table[at]; at = (at + 1) & (p->function_set.size - 1))
 		if (same_names(&f[p->function_set.table[at] - 1], linkage, plain))
 			return make_id(p, p->function_set.table[at] - 1);
-	if (linkage.size)
-		fresh.linkage_name = fathom_arena_strdup(&p->arena, linkage);
-	if (plain.size)
-		fresh.plain_name = fathom_arena_strdup(&p->arena, plain);
-	if ((linkage.size && !fresh.linkage_name) || (plain.size && !fresh.plain_name) ||
-	    make_id(p, p->functions.n) == FATHOM_NONE || !set_name(p, &fresh, ada))
-		return FATHOM_NONE;
-	f[p->functions.n++] = fresh;
-	p->function_set.table[at] = (uint32_t)p->functions.n;
-	return make_id(p, p->functions.n - 1);
+	id = add_function(p, linkage, plain, ada);
+	if (id != FATHOM_NONE)
+		p->function_set.table[at] = (uint32_t)p->functions.n;
+	return id;
 }
 
 static uint32_t intern_file(struct fathom_part *p, struct fathom_str path)
 {
-	const char **files;
+	struct fathom_source_file *files;
+	struct fathom_source_file fresh = { .path_size = path.size };
 	size_t at;
 
 	if (!fathom_array_reserve(&p->files, sizeof *files, 1) ||
@@ -157,12 +170,13 @@ static uint32_t intern_file(struct fathom_part *p, struct fathom_str path)
 	files = p->files.data;
 	for (at = hash_str(1, path) & (p->file_set.size - 1); p->file_set.table[at];
 	     at = (at + 1) & (p->file_set.size - 1))
-		if (str_equal(str_of(files[p->file_set.table[at] - 1]), path))
+		if (str_equal(path_of(&files[p->file_set.table[at] - 1]), path))
 			return make_id(p, p->file_set.table[at] - 1);
-	files[p->files.n] = fathom_arena_strdup(&p->arena, path);
-	if (!files[p->files.n] || make_id(p, p->files.n) == FATHOM_NONE)
+	fresh.path = fathom_arena_strdup(&p->arena, path);
+	if (!fresh.path || make_id(p, p->files.n) == FATHOM_NONE)
 		return FATHOM_NONE;
-	p->file_set.table[at] = (uint32_t)++p->files.n;
+	files[p->files.n++] = fresh;
+	p->file_set.table[at] = (uint32_t)p->files.n;
 	return make_id(p, p->files.n - 1);
 }
 
@@ -185,14 +199,17 @@ uint32_t fathom_part_symbol(struct fathom_part *p, const struct fathom_symbol_hi
 			return FATHOM_NONE;
 		memcpy(p->text.data, name.data, name.size);
 		memcpy((char *)p->text.data + name.size, "@plt", 4);
-		/* set_name() uses the scratch again: the name is copied out of it before. */
+		/* The scratch is used again for demangling: the name is copied out of it. */
 		name.data = fathom_arena_strdup(&p->arena,
 						(struct fathom_str){ p->text.data, name.size + 4 });
 		if (!name.data)
 			return FATHOM_NONE;
 		name.size += 4;
 	}
-	return intern_function(p, name, (struct fathom_str){ NULL, 0 }, false);
+	if (!name.size)
+		return FATHOM_NONE;
+	/* Callers ask once for each symbol: looking for an equal name would find none. */
+	return add_function(p, name, (struct fathom_str){ NULL, 0 }, false);
 }
 
 void fathom_part_leave_block(struct fathom_part *p)
@@ -418,10 +435,12 @@ const struct fathom_function *fathom_answers_function(const struct fathom_answer
 		       : NULL;
 }
 
-const char *fathom_answers_file(const struct fathom_answers *answers, uint32_t id)
+const struct fathom_source_file *fathom_answers_file(const struct fathom_answers *answers,
+						     uint32_t id)
 {
 	const struct fathom_part *p = part_of(answers, id);
 
-	return p && index_of(id) < p->files.n ? ((const char *const *)p->files.data)[index_of(id)]
-					      : NULL;
+	return p && index_of(id) < p->files.n
+		       ? (const struct fathom_source_file *)p->files.data + index_of(id)
+		       : NULL;
 }

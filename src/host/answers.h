@@ -27,7 +27,7 @@ struct fathom_intern {
 struct fathom_part {
 	struct fathom_arena arena;
 	struct fathom_array functions; /* struct fathom_function */
-	struct fathom_array files;     /* const char * */
+	struct fathom_array files;     /* struct fathom_source_file */
 	struct fathom_array frames;    /* struct fathom_frame */
 	struct fathom_intern function_set;
 	struct fathom_intern file_set;

@@ -420,7 +420,7 @@ static bool local_file(struct build *b, uint32_t file, uint32_t *ret)
 		local->number = FATHOM_BLOCK_NONE;
 		if (!begin_string(&w->pool, &at))
 			return false;
-		if (!fathom_lines_path(w, b->u->comp_dir, file, &w->pool)) {
+		if (!fathom_lines_path(w, &b->u->unit, b->u->comp_dir, file, &w->pool)) {
 			w->pool.n = at;
 			return true;
 		}

@@ -9,8 +9,8 @@
 #define BATCH 64
 
 /* Reads the directories and files; what is damaged ends the table. */
-static fathom_err read_tables(struct fathom_worker *w, const struct fathom_unit *unit,
-			      const struct fathom_line_program *p, struct fathom_errinfo *reterr)
+static fathom_err read_tables(struct fathom_worker *w, const struct fathom_line_program *p,
+			      struct fathom_errinfo *reterr)
 {
 	struct fathom_line_tables t;
 	struct fathom_line_entry entry;
@@ -20,15 +20,15 @@ static fathom_err read_tables(struct fathom_worker *w, const struct fathom_unit 
 	w->dirs.n = 0;
 	w->files_base = p->encoding.version >= 5 ? 0 : 1;
 	fathom_line_tables_init(&t, p);
-	while (!(err = fathom_line_tables_next(&t, unit, &entry, reterr))) {
+	while (!(err = fathom_line_tables_next(&t, &entry, reterr))) {
 		if (entry.is_file) {
 			if (!fathom_array_reserve(&w->files, sizeof entry, 1))
 				return FATHOM_E_MEMORY;
 			((struct fathom_line_entry *)w->files.data)[w->files.n++] = entry;
 		} else {
-			if (!fathom_array_reserve(&w->dirs, sizeof entry.name, 1))
+			if (!fathom_array_reserve(&w->dirs, sizeof entry, 1))
 				return FATHOM_E_MEMORY;
-			((struct fathom_str *)w->dirs.data)[w->dirs.n++] = entry.name;
+			((struct fathom_line_entry *)w->dirs.data)[w->dirs.n++] = entry;
 		}
 		if (w->files.n > FATHOM_MAX_LINE_FILES)
 			return fathom_fail(reterr, FATHOM_E_LIMIT, ".debug_line", 0,
@@ -102,14 +102,24 @@ static bool add_stretch(struct run *run, uint64_t end)
 {
 	const struct fathom_line_row *row = &run->prev;
 
+	/*
+	 * A want that one sequence holds from its start to its end is done: the stretch that
+	 * reaches its end comes last, as rows are sorted.
+	 */
+
 	while (run->first < run->n && run->wants[run->first].max_to <= row->address)
 		run->first++;
 	for (size_t i = run->first; i < run->n && run->wants[i].from < end; i++) {
-		const struct fathom_want *want = &run->wants[i];
+		struct fathom_want *want = &run->wants[i];
 		struct fathom_want_row *out;
 
 		if (want->to <= row->address)
 			continue;
+		if (!want->covered && want->to <= end && want->from >= run->sequence_low &&
+		    want->die_off != FATHOM_NO_DIE) {
+			want->covered = true;
+			run->covered++;
+		}
 		if (!fathom_array_reserve(&run->w->rows, sizeof *out, 1))
 			return false;
 		out = (struct fathom_want_row *)run->w->rows.data + run->w->rows.n++;
@@ -124,20 +134,6 @@ static bool add_stretch(struct run *run, uint64_t end)
 		};
 	}
 	return true;
-}
-
-static void end_sequence(struct run *run, uint64_t high)
-{
-	for (size_t i = first_want(run, run->sequence_low); i < run->n && run->wants[i].from < high;
-	     i++) {
-		struct fathom_want *want = &run->wants[i];
-
-		if (!want->covered && want->die_off != FATHOM_NO_DIE &&
-		    want->from >= run->sequence_low && want->to <= high) {
-			want->covered = true;
-			run->covered++;
-		}
-	}
 }
 
 static bool take_row(struct run *run, const struct fathom_object *code,
@@ -155,8 +151,6 @@ static bool take_row(struct run *run, const struct fathom_object *code,
 		/* Not sorted, as DWARF demands: look again from here. */
 		run->first = first_want(run, row->address);
 	}
-	if (row->end_sequence && !run->dead)
-		end_sequence(run, row->address);
 	run->prev = *row;
 	run->has_prev = !row->end_sequence;
 	return true;
@@ -219,10 +213,16 @@ fathom_err fathom_lines_collect(struct fathom_worker *w, const struct fathom_uni
 	w->rows.n = 0;
 	FATHOM_TRY(fathom_line_program_read(
 		unit->skeleton, line_off, unit->header.encoding.address_size, &w->program, reterr));
-	err = read_tables(w, unit, &w->program, reterr);
+	err = read_tables(w, &w->program, reterr);
 	fathom_line_reader_init(&w->line_reader, &w->program);
-	while (run.covered < n &&
-	       (got = fathom_line_reader_rows(&w->line_reader, batch, BATCH)) != 0) {
+	while (run.covered < n) {
+		/* Rows before the next want matter only as the one that comes last of them. */
+		w->line_reader.dull = run.has_prev && run.first < n ? wants[run.first].from : 0;
+		if (run.has_prev && run.dead)
+			w->line_reader.dull = UINT64_MAX;
+		got = fathom_line_reader_rows(&w->line_reader, batch, BATCH);
+		if (!got)
+			break;
 		for (size_t i = 0; i < got; i++)
 			if (!take_row(&run, code, &batch[i]))
 				return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
@@ -260,32 +260,37 @@ static bool is_absolute(struct fathom_str path)
 }
 
 /* Directory @i as the version counts: before version 5, 0 is the compilation directory. */
-static struct fathom_str directory(const struct fathom_worker *w, uint64_t i)
+static struct fathom_str directory(const struct fathom_worker *w, const struct fathom_unit *unit,
+				   uint64_t i)
 {
 	const uint64_t index = i - w->files_base;
 
-	return index < w->dirs.n ? ((const struct fathom_str *)w->dirs.data)[index]
-				 : (struct fathom_str){ NULL, 0 };
+	if (index >= w->dirs.n)
+		return (struct fathom_str){ NULL, 0 };
+	return fathom_line_entry_name(&w->program, unit,
+				      (const struct fathom_line_entry *)w->dirs.data + index);
 }
 
-bool fathom_lines_path(struct fathom_worker *w, struct fathom_str comp_dir, uint32_t file,
-		       struct fathom_array *pool)
+bool fathom_lines_path(struct fathom_worker *w, const struct fathom_unit *unit,
+		       struct fathom_str comp_dir, uint32_t file, struct fathom_array *pool)
 {
 	const uint32_t index = file - w->files_base;
 	struct fathom_line_entry entry;
+	struct fathom_str name;
 	struct fathom_str dir;
 
 	if (index >= w->files.n)
 		return false;
 	entry = ((const struct fathom_line_entry *)w->files.data)[index];
-	if (!entry.name.data)
+	name = fathom_line_entry_name(&w->program, unit, &entry);
+	if (!name.data)
 		return false;
-	if (is_absolute(entry.name))
-		return append(pool, entry.name.data, entry.name.size);
-	dir = directory(w, entry.directory);
+	if (is_absolute(name))
+		return append(pool, name.data, name.size);
+	dir = directory(w, unit, entry.directory);
 	/* In version 5, directory 0 is the compilation directory itself. */
 	if (!is_absolute(dir) && !(w->files_base == 0 && entry.directory == 0 && dir.size) &&
 	    !append_dir(pool, comp_dir))
 		return false;
-	return append_dir(pool, dir) && append(pool, entry.name.data, entry.name.size);
+	return append_dir(pool, dir) && append(pool, name.data, name.size);
 }

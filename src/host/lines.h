@@ -50,7 +50,7 @@ fathom_err fathom_lines_collect(struct fathom_worker *w, const struct fathom_uni
  * Writes the path of file number @file of the table that was read last (counted as the version
  * counts) to @pool as comp_dir/directory/name; false when there is no such file, or no memory.
  */
-bool fathom_lines_path(struct fathom_worker *w, struct fathom_str comp_dir, uint32_t file,
-		       struct fathom_array *pool);
+bool fathom_lines_path(struct fathom_worker *w, const struct fathom_unit *unit,
+		       struct fathom_str comp_dir, uint32_t file, struct fathom_array *pool);
 
 #endif

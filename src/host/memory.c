@@ -66,14 +66,12 @@ void fathom_pages_free(void *p, uint64_t size)
 		(void)munmap(p, (size_t)size);
 }
 
-bool fathom_array_reserve(struct fathom_array *a, size_t item, size_t more)
+bool fathom_array_grow(struct fathom_array *a, size_t item, size_t more)
 {
 	size_t cap = a->cap ? a->cap : 64;
 	size_t bytes;
 	void *data;
 
-	if (more <= a->cap - a->n)
-		return true;
 	while (cap - a->n < more) {
 		if (cap > SIZE_MAX / 2)
 			return false;

@@ -46,8 +46,14 @@ struct fathom_array {
 	size_t cap; /* items */
 };
 
+bool fathom_array_grow(struct fathom_array *a, size_t item, size_t more);
+
 /* Makes room for @more items of @item bytes behind the n that are there; false without memory. */
-bool fathom_array_reserve(struct fathom_array *a, size_t item, size_t more);
+static inline bool fathom_array_reserve(struct fathom_array *a, size_t item, size_t more)
+{
+	return more <= a->cap - a->n || fathom_array_grow(a, item, more);
+}
+
 void fathom_array_deinit(struct fathom_array *a);
 
 /* A bump allocator whose memory is given back as a whole. Not counted. */

@@ -36,6 +36,10 @@ struct fathom_symbol_index {
 	uint64_t *starts;
 	uint32_t
 		*winner; /* by start: an entry, or FATHOM_NONE; by group: the group's first entry */
+	uint32_t *bucket; /* the number of starts before the bucket; one more than there are */
+	uint64_t bucket_base;
+	unsigned bucket_shift;
+	uint32_t n_buckets;
 	uint32_t n_entries;
 	uint32_t n_starts;
 	uint64_t bytes;
@@ -50,6 +54,8 @@ static bool collect(struct fathom_symbol_index *x, struct fathom_array *entries)
 	for (uint8_t t = 0; t < n_tables; t++) {
 		const struct fathom_symbol_table *table = &x->set->table[t];
 
+		fathom_file_will_read(x->set->file[t], table->view.entries);
+		fathom_file_will_read(x->set->file[t], table->view.strings);
 		if (!fathom_array_reserve(entries, sizeof(struct entry), table->view.count))
 			return false;
 		for (uint32_t i = 0; i < table->view.count; i++) {
@@ -62,7 +68,7 @@ static bool collect(struct fathom_symbol_index *x, struct fathom_array *entries)
 				continue;
 			if (!fathom_symbol_place(table, &s, &svma, &region) ||
 			    !fathom_symbol_is_namable(&table->view, &s,
-						      fathom_symtab_name(&table->view, &s)))
+						      fathom_symtab_name_start(&table->view, &s)))
 				continue;
 			((struct entry *)entries->data)[entries->n++] = (struct entry){
 				.svma = svma,
@@ -323,6 +329,42 @@ static bool build_stretches(struct fathom_symbol_index *x)
 	return true;
 }
 
+/*
+ * Divides the addresses evenly into about as many buckets as there are starts, so that a look-up
+ * has only a few starts to compare. One start in a hundred at either end is left out of account:
+ * a kernel has a few symbols near 0 and all others at the other end of the address space.
+ */
+static bool build_buckets(struct fathom_symbol_index *x)
+{
+	const uint32_t trim = x->n_starts / 100;
+	uint64_t span;
+	uint32_t start = 0;
+
+	x->n_buckets = 64;
+	while (x->n_buckets < x->n_starts)
+		x->n_buckets *= 2;
+	x->bucket = malloc((x->n_buckets + 1u) * sizeof *x->bucket);
+	if (!x->bucket)
+		return false;
+	if (x->n_starts) {
+		x->bucket_base = x->starts[trim];
+		span = x->starts[x->n_starts - 1 - trim] - x->bucket_base;
+		while (span >> x->bucket_shift > x->n_buckets - 2)
+			x->bucket_shift++;
+	}
+	/* Bucket 0 is for what lies before the base, the last one for all behind. */
+	x->bucket[0] = 0;
+	for (uint32_t b = 1; b < x->n_buckets; b++) {
+		const uint64_t low = x->bucket_base + ((uint64_t)(b - 1) << x->bucket_shift);
+
+		while (start < x->n_starts && x->starts[start] < low)
+			start++;
+		x->bucket[b] = start;
+	}
+	x->bucket[x->n_buckets] = x->n_starts;
+	return true;
+}
+
 static void build_groups(struct fathom_symbol_index *x)
 {
 	for (uint32_t first = 0; first < x->n_entries; first = group_end(x, first)) {
@@ -349,6 +391,7 @@ struct fathom_symbol_index *fathom_symbol_index_create(struct fathom_memory *m,
 		done = build_stretches(x);
 	else if (done)
 		build_groups(x);
+	done = done && build_buckets(x);
 	fathom_array_deinit(&entries);
 	if (done) {
 		void *starts = realloc(x->starts, (x->n_starts + 1u) * sizeof *x->starts);
@@ -356,7 +399,8 @@ struct fathom_symbol_index *fathom_symbol_index_create(struct fathom_memory *m,
 
 		x->starts = starts ? starts : x->starts;
 		x->winner = winner ? winner : x->winner;
-		x->bytes += x->n_starts * (sizeof *x->starts + sizeof *x->winner);
+		x->bytes += x->n_starts * (sizeof *x->starts + sizeof *x->winner) +
+			    x->n_buckets * sizeof *x->bucket;
 		fathom_memory_count(m, x->bytes);
 	} else {
 		x->bytes = 0;
@@ -374,6 +418,7 @@ void fathom_symbol_index_destroy(struct fathom_symbol_index *x)
 	free(x->entries);
 	free(x->starts);
 	free(x->winner);
+	free(x->bucket);
 	free(x);
 }
 
@@ -433,25 +478,33 @@ static uint32_t llvm_winner(const struct fathom_symbol_index *x, uint32_t first,
 		       : FATHOM_NONE;
 }
 
-uint32_t fathom_symbol_index_at(const struct fathom_symbol_index *x, uint64_t svma, size_t *hint)
+/* The number of starts that are at or before @svma. */
+static size_t count_starts(const struct fathom_symbol_index *x, uint64_t svma)
 {
-	size_t i = *hint;
+	uint64_t b = 0;
+	uint32_t low;
 
-	/* Ascending questions mostly stay in the stretch, or move to one of the next few. */
-	for (int step = 0; step < 4 && i < x->n_starts && x->starts[i] <= svma; step++)
-		i++;
-	if (i < x->n_starts && x->starts[i] <= svma)
-		i += fathom_upper_bound(x->starts + i, x->n_starts - i, svma);
-	*hint = i ? i - 1 : 0;
-	if (!i)
+	if (svma >= x->bucket_base) {
+		b = ((svma - x->bucket_base) >> x->bucket_shift) + 1;
+		b = b < x->n_buckets ? b : x->n_buckets - 1;
+	}
+	low = x->bucket[b];
+	return low + fathom_upper_bound(x->starts + low, x->bucket[b + 1] - low, svma);
+}
+
+uint32_t fathom_symbol_index_at(const struct fathom_symbol_index *x, uint64_t svma)
+{
+	const size_t n = count_starts(x, svma);
+
+	if (!n)
 		return FATHOM_NONE;
 	switch (x->rule) {
 	case FATHOM_ALIAS_GNU:
-		return gnu_winner(x, x->winner[i - 1], svma);
+		return gnu_winner(x, x->winner[n - 1], svma);
 	case FATHOM_ALIAS_LLVM:
-		return llvm_winner(x, x->winner[i - 1], svma);
+		return llvm_winner(x, x->winner[n - 1], svma);
 	default:
-		return x->winner[i - 1];
+		return x->winner[n - 1];
 	}
 }
 
@@ -460,11 +513,20 @@ uint32_t fathom_symbol_index_count(const struct fathom_symbol_index *x)
 	return x->n_entries;
 }
 
-void fathom_symbol_index_get(const struct fathom_symbol_index *x, uint32_t number,
-			     struct fathom_symbol_hit *ret)
+void fathom_symbol_index_place(const struct fathom_symbol_index *x, uint32_t number,
+			       struct fathom_symbol_hit *ret)
+{
+	const struct entry *e = &x->entries[number];
+
+	*ret = (struct fathom_symbol_hit){ .start = e->svma,
+					   .size = e->size,
+					   .source = x->set->table[e->table].view.source };
+}
+
+struct fathom_str fathom_symbol_index_name(const struct fathom_symbol_index *x, uint32_t number)
 {
 	struct fathom_contender k;
 
 	contender_of(x, &x->entries[number], &k);
-	fathom_symbol_hit_from(&k, x->set, ret);
+	return k.c.name;
 }

@@ -52,7 +52,8 @@ struct batch {
 	struct fathom_module *module;
 	struct fathom_debug *debug; /* NULL: names only */
 	struct fathom_answers *answers;
-	struct query *queries;
+	const uint64_t *addresses;
+	struct query *queries; /* sorted by svma; NULL: names only */
 	size_t n;
 	uint32_t flags;
 	enum fathom_alias alias;
@@ -78,7 +79,7 @@ static void fail(struct batch *b, fathom_err err)
 static uint32_t indexed_symbol(const struct batch *b, struct fathom_part *p, uint32_t number,
 			       struct fathom_symbol_hit *hit)
 {
-	fathom_symbol_index_get(b->symbols, number, hit);
+	fathom_symbol_index_place(b->symbols, number, hit);
 	if (!p->symbol_ids) {
 		p->n_symbol_ids = fathom_symbol_index_count(b->symbols);
 		p->symbol_ids = malloc(p->n_symbol_ids * sizeof *p->symbol_ids);
@@ -86,17 +87,19 @@ static uint32_t indexed_symbol(const struct batch *b, struct fathom_part *p, uin
 			return FATHOM_NONE;
 		memset(p->symbol_ids, 0xff, p->n_symbol_ids * sizeof *p->symbol_ids);
 	}
-	if (p->symbol_ids[number] == FATHOM_NONE)
+	if (p->symbol_ids[number] == FATHOM_NONE) {
+		hit->name = fathom_symbol_index_name(b->symbols, number);
 		p->symbol_ids[number] = fathom_part_symbol(p, hit);
+	}
 	return p->symbol_ids[number];
 }
 
 /* Whether the module's tables hold a symbol for @svma. */
-static bool find_symbol(const struct batch *b, struct fathom_part *p, uint64_t svma, size_t *hint,
+static bool find_symbol(const struct batch *b, struct fathom_part *p, uint64_t svma,
 			struct fathom_symbol_hit *hit, uint32_t *ret_id)
 {
 	if (b->symbols) {
-		const uint32_t number = fathom_symbol_index_at(b->symbols, svma, hint);
+		const uint32_t number = fathom_symbol_index_at(b->symbols, svma);
 
 		if (number == FATHOM_NONE)
 			return false;
@@ -182,14 +185,14 @@ static enum fathom_reason reason_for(const struct batch *b, const struct fathom_
 }
 
 /* Completes the answer of @q from what was found about it. */
-static void answer(struct batch *b, struct fathom_part *p, const struct query *q, size_t *hint,
+static void answer(struct batch *b, struct fathom_part *p, const struct query *q,
 		   const struct found *f)
 {
 	struct fathom_answer *a = &b->answers->answers[q->index];
 	struct fathom_symbol_hit hit = { 0 };
 	uint32_t id = FATHOM_NONE;
 
-	if (find_symbol(b, p, q->svma, hint, &hit, &id) && !dwarf_names_better(f, &hit))
+	if (find_symbol(b, p, q->svma, &hit, &id) && !dwarf_names_better(f, &hit))
 		set_symbol(a, &hit, id, q->svma);
 	else if (f->view.block && f->view.block->n_nodes)
 		set_dwarf_symbol(p, a, f, q->svma);
@@ -417,7 +420,6 @@ static void run_job(void *arg, size_t task, unsigned thread)
 	struct fathom_unit_node *node =
 		keep ? fathom_units_node(&b->debug->units, job->unit_off) : NULL;
 	struct fathom_unit_data *data = NULL;
-	size_t hint = 0;
 
 	fathom_file_will_read(b->debug->object->file, bytes);
 	if (keep && !node)
@@ -430,7 +432,7 @@ static void run_job(void *arg, size_t task, unsigned thread)
 
 		q->done = find_in_data(data, q->svma, &f);
 		if (q->done)
-			answer(b, p, q, &hint, &f);
+			answer(b, p, q, &f);
 	}
 	fathom_part_leave_block(p);
 	if (!keep)
@@ -448,11 +450,10 @@ static void run_names(void *arg, size_t task, unsigned thread)
 	const size_t first = task * NAMES_PER_TASK;
 	const size_t end = first + NAMES_PER_TASK < b->n ? first + NAMES_PER_TASK : b->n;
 	const struct found nothing = { 0 };
-	size_t hint = 0;
 
 	for (size_t i = first; i < end; i++)
 		if (!b->queries[i].done)
-			answer(b, &b->answers->parts[thread], &b->queries[i], &hint, &nothing);
+			answer(b, &b->answers->parts[thread], &b->queries[i], &nothing);
 }
 
 /* A unit that may cover a query. */
@@ -596,36 +597,54 @@ static bool any_code(const struct batch *b)
 	return false;
 }
 
-/* Fills in the queries, sorted, and the answers, which know nothing yet. */
-static fathom_err sort_queries(struct batch *b, const uint64_t *addresses)
+/* Starts the answer for @address; returns what is looked up for it. */
+static uint64_t begin_answer(const struct batch *b, uint64_t address, struct fathom_answer *a)
 {
 	const struct fathom_object *o = b->module->main;
+	const uint64_t svma = address - (b->flags & FATHOM_RETURN_ADDRESSES && address ? 1 : 0);
+
+	*a = (struct fathom_answer){ .address = address,
+				     .module_address = address,
+				     .symbol = FATHOM_NONE,
+				     .frame = FATHOM_NONE };
+	if (o->image.type == ET_REL)
+		a->module_address -= o->sections[fathom_object_section_at(o, svma)].base;
+	return svma;
+}
+
+/* Names only: nothing is shared between addresses but the index, so they stay in their order. */
+static void run_plain(void *arg, size_t task, unsigned thread)
+{
+	struct batch *b = arg;
+	const size_t first = task * NAMES_PER_TASK;
+	const size_t end = first + NAMES_PER_TASK < b->n ? first + NAMES_PER_TASK : b->n;
+	const struct found nothing = { 0 };
+
+	for (size_t i = first; i < end; i++) {
+		const struct query q = { begin_answer(b, b->addresses[i], &b->answers->answers[i]),
+					 (uint32_t)i, false };
+
+		answer(b, &b->answers->parts[thread], &q, &nothing);
+	}
+}
+
+/* Fills in the queries, sorted, and the answers, which know nothing yet. */
+static fathom_err sort_queries(struct batch *b)
+{
 	struct fathom_keyed *keyed = malloc((2 * b->n + 1) * sizeof *keyed);
 
-	b->queries = calloc(b->n + 1, sizeof *b->queries);
+	b->queries = malloc((b->n + 1) * sizeof *b->queries);
 	if (!keyed || !b->queries) {
 		free(keyed);
 		return FATHOM_E_MEMORY;
 	}
-	for (size_t i = 0; i < b->n; i++) {
-		const uint64_t back = b->flags & FATHOM_RETURN_ADDRESSES && addresses[i] ? 1 : 0;
-
-		keyed[i] = (struct fathom_keyed){ addresses[i] - back, i };
-	}
+	for (size_t i = 0; i < b->n; i++)
+		keyed[i] = (struct fathom_keyed){
+			begin_answer(b, b->addresses[i], &b->answers->answers[i]), i
+		};
 	fathom_sort_keyed(keyed, keyed + b->n, b->n);
-	for (size_t i = 0; i < b->n; i++) {
-		const uint32_t index = (uint32_t)keyed[i].value;
-		struct fathom_answer *a = &b->answers->answers[index];
-
-		b->queries[i] = (struct query){ keyed[i].key, index, false };
-		*a = (struct fathom_answer){ .address = addresses[index],
-					     .module_address = addresses[index],
-					     .symbol = FATHOM_NONE,
-					     .frame = FATHOM_NONE };
-		if (o->image.type == ET_REL)
-			a->module_address -=
-				o->sections[fathom_object_section_at(o, keyed[i].key)].base;
-	}
+	for (size_t i = 0; i < b->n; i++)
+		b->queries[i] = (struct query){ keyed[i].key, (uint32_t)keyed[i].value, false };
 	free(keyed);
 	return FATHOM_OK;
 }
@@ -646,28 +665,58 @@ static fathom_err acquire_workers(struct batch *b)
 	return FATHOM_OK;
 }
 
-static fathom_err run_batch(struct batch *b, const uint64_t *addresses)
+/* What has to be there before the jobs; the two parts do not need each other. */
+static void run_preparation(void *arg, size_t task, unsigned thread)
 {
+	struct batch *b = arg;
+	fathom_err err;
+
+	(void)thread;
+	if (task == 0) {
+		b->symbols = fathom_module_symbols(b->module, b->alias);
+		if (!b->symbols)
+			fail(b, FATHOM_E_MEMORY);
+		return;
+	}
+	err = sort_queries(b);
+	if (err)
+		fail(b, err);
+	else if (any_code(b))
+		b->debug = fathom_module_debug(b->module, &b->no_lines);
+}
+
+static fathom_err prepare_batch(struct batch *b)
+{
+	const bool scan = b->n <= SCAN_LIMIT && b->alias == FATHOM_ALIAS_FATHOM;
+	const bool plain = b->flags & FATHOM_NAMES_ONLY;
+	const bool many = b->n >= NAMES_PER_TASK;
+
+	b->no_lines = FATHOM_REASON_NO_DEBUG_INFO;
+	FATHOM_TRY(acquire_workers(b));
+	if (many && !plain) {
+		fathom_pool_run(b->threads, 2, run_preparation, b);
+	} else {
+		if (!scan)
+			run_preparation(b, 0, 0);
+		if (!plain)
+			run_preparation(b, 1, 0);
+	}
+	return atomic_load(&b->err);
+}
+
+static fathom_err run_batch(struct batch *b)
+{
+	const size_t n_tasks = (b->n + NAMES_PER_TASK - 1) / NAMES_PER_TASK;
+	const bool plain = b->flags & FATHOM_NAMES_ONLY;
 	int64_t start;
 	fathom_err err;
 
-	FATHOM_TRY(sort_queries(b, addresses));
-	FATHOM_TRY(acquire_workers(b));
-	if (b->n > SCAN_LIMIT || b->alias != FATHOM_ALIAS_FATHOM) {
-		b->symbols = fathom_module_symbols(b->module, b->alias);
-		if (!b->symbols)
-			return FATHOM_E_MEMORY;
-	}
-	b->no_lines = FATHOM_REASON_NO_DEBUG_INFO;
-	if (!(b->flags & FATHOM_NAMES_ONLY) && any_code(b)) {
-		b->debug = fathom_module_debug(b->module, &b->no_lines);
-		start = fathom_now_ns();
-		err = b->debug ? run_units(b) : FATHOM_OK;
-		atomic_fetch_add(&b->module->cost_ns, (uint64_t)(fathom_now_ns() - start));
-		FATHOM_TRY(err);
-	}
-	fathom_pool_run(b->n > 4 * NAMES_PER_TASK ? b->threads : 1,
-			(b->n + NAMES_PER_TASK - 1) / NAMES_PER_TASK, run_names, b);
+	FATHOM_TRY(prepare_batch(b));
+	start = fathom_now_ns();
+	err = b->debug ? run_units(b) : FATHOM_OK;
+	atomic_fetch_add(&b->module->cost_ns, (uint64_t)(fathom_now_ns() - start));
+	FATHOM_TRY(err);
+	fathom_pool_run(n_tasks > 1 ? b->threads : 1, n_tasks, plain ? run_plain : run_names, b);
 	return atomic_load(&b->err);
 }
 
@@ -695,7 +744,7 @@ fathom_err fathom_symbolize(struct fathom_target *target,
 			    const uint64_t *addresses, size_t n,
 			    struct fathom_answers **ret_answers, struct fathom_errinfo *reterr)
 {
-	struct batch b = { .module = target->module, .n = n };
+	struct batch b = { .module = target->module, .addresses = addresses, .n = n };
 	fathom_err err = read_options(options, &b);
 
 	if (err || n > UINT32_MAX / 2)
@@ -704,7 +753,7 @@ fathom_err fathom_symbolize(struct fathom_target *target,
 	b.answers = calloc(1, sizeof *b.answers);
 	if (b.answers)
 		b.answers->answers = malloc((n + 1) * sizeof *b.answers->answers);
-	err = b.answers && b.answers->answers ? run_batch(&b, addresses) : FATHOM_E_MEMORY;
+	err = b.answers && b.answers->answers ? run_batch(&b) : FATHOM_E_MEMORY;
 	for (unsigned i = 0; i < b.threads; i++)
 		fathom_worker_release(b.workers[i]);
 	free(b.queries);

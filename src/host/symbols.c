@@ -61,6 +61,7 @@ static void add_table(struct fathom_symbol_set *set, const struct fathom_object 
 	if (!view.count || set->n_tables == FATHOM_MAX_SYMTABS)
 		return;
 	view.source = (uint8_t)source;
+	set->file[set->n_tables] = o->file;
 	set->table[set->n_tables++] = (struct fathom_symbol_table){ view, o };
 }
 

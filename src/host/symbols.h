@@ -32,8 +32,9 @@ struct fathom_symbol_table {
 struct fathom_symbol_set {
 	struct fathom_symbol_table table[FATHOM_MAX_SYMTABS];
 	uint32_t n_tables;
-	const struct fathom_object *main; /* where code is */
-	struct fathom_cfi cfi;            /* unwind descriptions that bound functions */
+	const struct fathom_object *main;             /* where code is */
+	struct fathom_file *file[FATHOM_MAX_SYMTABS]; /* that the tables stand in */
+	struct fathom_cfi cfi;                        /* unwind descriptions that bound functions */
 	struct fathom_bytes cfi_header;
 	uint64_t cfi_header_svma;
 };
@@ -69,14 +70,13 @@ struct fathom_symbol_index *fathom_symbol_index_create(struct fathom_memory *m,
 						       enum fathom_alias rule);
 void fathom_symbol_index_destroy(struct fathom_symbol_index *x);
 
-/*
- * The number, below fathom_symbol_index_count(), of the symbol at @svma, or FATHOM_NONE. Callers
- * that ask in ascending order pass the same @hint, 0 at first, and are answered by a merge.
- */
-uint32_t fathom_symbol_index_at(const struct fathom_symbol_index *x, uint64_t svma, size_t *hint);
+/* The number, below fathom_symbol_index_count(), of the symbol at @svma, or FATHOM_NONE. */
+uint32_t fathom_symbol_index_at(const struct fathom_symbol_index *x, uint64_t svma);
 uint32_t fathom_symbol_index_count(const struct fathom_symbol_index *x);
-void fathom_symbol_index_get(const struct fathom_symbol_index *x, uint32_t number,
-			     struct fathom_symbol_hit *ret);
+/* All but the name, which costs more. */
+void fathom_symbol_index_place(const struct fathom_symbol_index *x, uint32_t number,
+			       struct fathom_symbol_hit *ret);
+struct fathom_str fathom_symbol_index_name(const struct fathom_symbol_index *x, uint32_t number);
 
 /* What symbols.c and symbol_index.c share. */
 

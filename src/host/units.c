@@ -236,19 +236,24 @@ static bool add_die_ranges(struct fathom_units *u, struct fathom_array *ranges,
 }
 
 /* Some producers leave the root without addresses: then those of the functions count. */
-static bool add_function_ranges(struct fathom_units *u, struct fathom_array *ranges,
-				const struct fathom_unit *unit)
+static bool add_function_ranges(struct fathom_units *u, struct fathom_worker *w,
+				struct fathom_array *ranges, uint64_t off)
 {
 	struct fathom_die_reader r;
+	struct fathom_unit unit;
 	struct fathom_die die;
 	uint32_t depth;
 	bool any;
+	bool done = true;
 
-	fathom_die_reader_init(&r, unit, unit->header.die_off);
-	while (!fathom_die_next(&r, FATHOM_DIE_BIT(FATHOM_DIE_FUNCTION), &die, &depth, NULL))
-		if (!add_die_ranges(u, ranges, unit, &die, &any))
-			return false;
-	return true;
+	if (fathom_worker_open_unit(w, u->dwarf, off, &unit, &die, NULL))
+		return true;
+	fathom_die_reader_init(&r, &unit, unit.header.die_off);
+	while (done &&
+	       !fathom_die_next(&r, FATHOM_DIE_BIT(FATHOM_DIE_FUNCTION), &die, &depth, NULL))
+		done = add_die_ranges(u, ranges, &unit, &die, &any);
+	fathom_worker_close_unit(w, &unit);
+	return done;
 }
 
 static bool has_code_units(const struct fathom_unit_header *h)
@@ -275,14 +280,14 @@ static bool read_roots(struct fathom_units *u, struct fathom_worker *w, struct f
 		}
 		if (!has_code_units(&header))
 			continue;
-		if (fathom_worker_open_unit(w, u->dwarf, off, &unit, &root, &info)) {
+		if (fathom_worker_open_root(w, u->dwarf, off, &unit, &root, &info)) {
 			note(u, &info);
 			continue;
 		}
 		done = add_die_ranges(u, ranges, &unit, &root, &any);
-		if (done && !any && root.has_children && root.tag == DW_TAG_compile_unit)
-			done = add_function_ranges(u, ranges, &unit);
 		fathom_worker_close_unit(w, &unit);
+		if (done && !any && root.has_children && root.tag == DW_TAG_compile_unit)
+			done = add_function_ranges(u, w, ranges, off);
 		if (!done)
 			return false;
 	}

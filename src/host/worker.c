@@ -109,7 +109,7 @@ static bool grow_table(struct fathom_abbrevs *t)
 
 /* The compiled abbreviations at @off, pinned. */
 static fathom_err pin_abbrevs(struct fathom_worker *w, const struct fathom_dwarf *dwarf,
-			      uint64_t off, struct fathom_encoding e,
+			      uint64_t off, struct fathom_encoding e, uint64_t last,
 			      const struct fathom_abbrevs **ret, struct fathom_errinfo *reterr)
 {
 	bool found;
@@ -124,10 +124,10 @@ static fathom_err pin_abbrevs(struct fathom_worker *w, const struct fathom_dwarf
 		do {
 			if (err == FATHOM_GROW && !grow_table(&s->table))
 				return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
-			err = fathom_abbrevs_read(dwarf, off, e, &s->table, reterr);
+			err = fathom_abbrevs_read(dwarf, off, e, last, &s->table, reterr);
 		} while (err == FATHOM_GROW);
 		FATHOM_TRY(err);
-		s->serial = dwarf->serial;
+		s->serial = last ? 0 : dwarf->serial;
 	}
 	s->used = ++w->clock;
 	s->pins++;
@@ -142,19 +142,41 @@ void fathom_worker_close_unit(struct fathom_worker *w, const struct fathom_unit 
 			w->slot[i].pins--;
 }
 
-fathom_err fathom_worker_open_unit(struct fathom_worker *w, const struct fathom_dwarf *dwarf,
-				   uint64_t off, struct fathom_unit *ret_unit,
-				   struct fathom_die *ret_root, struct fathom_errinfo *reterr)
+/* Opens the unit at @off with all its abbreviations, or those that its root needs. */
+static fathom_err open_unit(struct fathom_worker *w, const struct fathom_dwarf *dwarf, uint64_t off,
+			    bool root_only, struct fathom_unit *ret_unit,
+			    struct fathom_die *ret_root, struct fathom_errinfo *reterr)
 {
 	struct fathom_unit_header header;
 	struct fathom_unit unit = { 0 };
+	struct fathom_cursor c;
+	uint64_t last = 0;
 	fathom_err err;
 
 	FATHOM_TRY(fathom_unit_header_read(dwarf, off, &header, reterr));
-	FATHOM_TRY(
-		pin_abbrevs(w, dwarf, header.abbrev_off, header.encoding, &unit.abbrevs, reterr));
+	if (root_only) {
+		c = cur_init(bytes_from(dwarf->section[FATHOM_DEBUG_INFO], header.die_off),
+			     dwarf->swap);
+		last = cur_uleb(&c);
+	}
+	FATHOM_TRY(pin_abbrevs(w, dwarf, header.abbrev_off, header.encoding, last, &unit.abbrevs,
+			       reterr));
 	err = fathom_unit_open(dwarf, &header, unit.abbrevs, ret_unit, ret_root, reterr);
 	if (err)
 		fathom_worker_close_unit(w, &unit);
 	return err;
+}
+
+fathom_err fathom_worker_open_unit(struct fathom_worker *w, const struct fathom_dwarf *dwarf,
+				   uint64_t off, struct fathom_unit *ret_unit,
+				   struct fathom_die *ret_root, struct fathom_errinfo *reterr)
+{
+	return open_unit(w, dwarf, off, false, ret_unit, ret_root, reterr);
+}
+
+fathom_err fathom_worker_open_root(struct fathom_worker *w, const struct fathom_dwarf *dwarf,
+				   uint64_t off, struct fathom_unit *ret_unit,
+				   struct fathom_die *ret_root, struct fathom_errinfo *reterr)
+{
+	return open_unit(w, dwarf, off, true, ret_unit, ret_root, reterr);
 }

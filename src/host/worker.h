@@ -16,7 +16,7 @@
 /* One compiled table. A unit that is being read pins it. */
 struct fathom_abbrev_slot {
 	struct fathom_abbrevs table;
-	uint64_t serial; /* of the view; 0: the slot is empty */
+	uint64_t serial; /* of the view; 0: the slot is empty, or holds a part of a table */
 	uint64_t used;   /* when, for replacing the one used longest ago */
 	uint32_t pins;
 };
@@ -31,7 +31,7 @@ struct fathom_worker {
 	struct fathom_line_program program; /* read last */
 	uint32_t files_base;                /* number of the first file and directory: 0 or 1 */
 	struct fathom_array files;          /* struct fathom_line_entry */
-	struct fathom_array dirs;           /* struct fathom_str */
+	struct fathom_array dirs;           /* the same */
 	struct fathom_array rows;           /* struct fathom_want_row */
 	struct fathom_array row_order;      /* the same, those of each want together */
 
@@ -70,6 +70,10 @@ void fathom_worker_destroy(struct fathom_worker *w);
  * fathom_worker_close_unit().
  */
 fathom_err fathom_worker_open_unit(struct fathom_worker *w, const struct fathom_dwarf *dwarf,
+				   uint64_t off, struct fathom_unit *ret_unit,
+				   struct fathom_die *ret_root, struct fathom_errinfo *reterr);
+/* The same for whoever wants the root only: no other entry can be read then. */
+fathom_err fathom_worker_open_root(struct fathom_worker *w, const struct fathom_dwarf *dwarf,
 				   uint64_t off, struct fathom_unit *ret_unit,
 				   struct fathom_die *ret_root, struct fathom_errinfo *reterr);
 void fathom_worker_close_unit(struct fathom_worker *w, const struct fathom_unit *unit);

@@ -4,44 +4,64 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* One pass: distributes @from into @to by the byte of the key at @shift. */
+/* Eleven bits a pass: six passes for any key, and counters that fit the first cache. */
+#define DIGIT_BITS 11
+#define DIGITS     (1u << DIGIT_BITS)
+
+/* One pass: distributes @from into @to by the digit of the key at @shift. */
 static void radix_pass(const struct fathom_keyed *from, struct fathom_keyed *to, size_t n,
-		       unsigned shift)
+		       unsigned shift, size_t start[DIGITS])
 {
-	size_t start[256] = { 0 };
 	size_t sum = 0;
 
+	memset(start, 0, DIGITS * sizeof *start);
 	for (size_t i = 0; i < n; i++)
-		start[(from[i].key >> shift) & 0xff]++;
-	for (unsigned b = 0; b < 256; b++) {
+		start[(from[i].key >> shift) & (DIGITS - 1)]++;
+	for (unsigned b = 0; b < DIGITS; b++) {
 		const size_t count = start[b];
 
 		start[b] = sum;
 		sum += count;
 	}
 	for (size_t i = 0; i < n; i++)
-		to[start[(from[i].key >> shift) & 0xff]++] = from[i];
+		to[start[(from[i].key >> shift) & (DIGITS - 1)]++] = from[i];
 }
 
-/* Insertion sort: fewer than this many items are not worth a radix pass. */
-#define SMALL 32
+/* Fewer items than this are merged: a pass over the counters would cost more. */
+#define SMALL 512
 
-static void sort_small(struct fathom_keyed *items, size_t n)
+/* A merge sort into @scratch and back: stable, as the radix sort is. */
+static void sort_small(struct fathom_keyed *items, struct fathom_keyed *scratch, size_t n)
 {
-	for (size_t i = 1; i < n; i++) {
-		const struct fathom_keyed item = items[i];
-		size_t j = i;
+	struct fathom_keyed *from = items;
+	struct fathom_keyed *to = scratch;
 
-		for (; j && items[j - 1].key > item.key; j--)
-			items[j] = items[j - 1];
-		items[j] = item;
+	for (size_t width = 1; width < n; width *= 2) {
+		struct fathom_keyed *swap = from;
+
+		for (size_t low = 0; low < n; low += 2 * width) {
+			const size_t mid = low + width < n ? low + width : n;
+			const size_t high = mid + width < n ? mid + width : n;
+			size_t a = low;
+			size_t b = mid;
+
+			for (size_t i = low; i < high; i++)
+				to[i] = a < mid && (b == high || from[a].key <= from[b].key)
+						? from[a++]
+						: from[b++];
+		}
+		from = to;
+		to = swap;
 	}
+	if (from != items)
+		memcpy(items, from, n * sizeof *items);
 }
 
 void fathom_sort_keyed(struct fathom_keyed *items, struct fathom_keyed *scratch, size_t n)
 {
 	struct fathom_keyed *from = items;
 	struct fathom_keyed *to = scratch;
+	size_t start[DIGITS];
 	uint64_t differ = 0;
 	bool sorted = true;
 
@@ -52,15 +72,15 @@ void fathom_sort_keyed(struct fathom_keyed *items, struct fathom_keyed *scratch,
 	if (sorted)
 		return;
 	if (n < SMALL) {
-		sort_small(items, n);
+		sort_small(items, scratch, n);
 		return;
 	}
-	for (unsigned shift = 0; shift < 64; shift += 8) {
+	for (unsigned shift = 0; shift < 64; shift += DIGIT_BITS) {
 		struct fathom_keyed *swap = from;
 
-		if (!((differ >> shift) & 0xff))
+		if (!((differ >> shift) & (DIGITS - 1)))
 			continue;
-		radix_pass(from, to, n, shift);
+		radix_pass(from, to, n, shift, start);
 		from = to;
 		to = swap;
 	}

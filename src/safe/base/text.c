@@ -16,31 +16,29 @@ void fathom_text_cstr(struct fathom_text *t, const char *s)
 		fathom_text_char(t, *s++);
 }
 
-/* Digits of @value in @base, most significant first. */
-static size_t put_digits(char *buf, uint64_t value, unsigned base)
+size_t fathom_format_hex(char *buf, uint64_t value)
+{
+	const unsigned digits = value ? (67 - (unsigned)__builtin_clzll(value)) / 4 : 1;
+
+	buf[0] = '0';
+	buf[1] = 'x';
+	for (unsigned i = digits; i; i--, value >>= 4)
+		buf[1 + i] = "0123456789abcdef"[value & 15];
+	return 2 + digits;
+}
+
+size_t fathom_format_dec(char *buf, uint64_t value)
 {
 	char reversed[FATHOM_NUMBER_SIZE];
 	size_t n = 0;
 
 	do {
-		reversed[n++] = "0123456789abcdef"[value % base];
-		value /= base;
+		reversed[n++] = (char)('0' + value % 10);
+		value /= 10;
 	} while (value);
 	for (size_t i = 0; i < n; i++)
 		buf[i] = reversed[n - 1 - i];
 	return n;
-}
-
-size_t fathom_format_hex(char *buf, uint64_t value)
-{
-	buf[0] = '0';
-	buf[1] = 'x';
-	return 2 + put_digits(buf + 2, value, 16);
-}
-
-size_t fathom_format_dec(char *buf, uint64_t value)
-{
-	return put_digits(buf, value, 10);
 }
 
 static void text_bytes(struct fathom_text *t, const char *bytes, size_t n)

@@ -92,125 +92,146 @@ static const uint32_t slots_of_kind[] = {
 	[FATHOM_DIE_BLOCK] = CODE_BITS | BIT(FATHOM_AT_SIBLING),
 };
 
-/* The slot that attribute @at of an entry of @kind is read into, or FATHOM_AT_COUNT. */
-static enum fathom_slot slot_of(unsigned kind, uint64_t at)
+/* The slot that attribute @at is read into if it is among those @wanted, or FATHOM_AT_COUNT. */
+static inline enum fathom_slot slot_of(uint32_t wanted, uint64_t at)
 {
 	const unsigned slot = at < sizeof slots ? slots[at] : vendor_slot(at);
 
-	return slot && (slots_of_kind[kind] & BIT(slot - 1)) ? (enum fathom_slot)(slot - 1)
-							     : FATHOM_AT_COUNT;
+	return slot && (wanted & BIT(slot - 1)) ? (enum fathom_slot)(slot - 1) : FATHOM_AT_COUNT;
 }
 
-/* Appends @step, joining runs of skipped bytes; false when the storage is full. */
-static bool add_step(struct fathom_abbrevs *t, struct fathom_abbrev *a, struct fathom_step step)
-{
-	struct fathom_step *last = a->n_steps ? &t->steps[t->n_steps - 1] : NULL;
+/* Sizes of forms under one encoding; VARIES for those that have none. */
+struct sizes {
+	uint8_t of[0x2d];
+};
 
-	if (step.op == FATHOM_STEP_SKIP && last && last->op == FATHOM_STEP_SKIP) {
-		last->arg += step.arg;
-		return true;
+#define VARIES 0xff
+
+static void init_sizes(struct sizes *s, struct fathom_encoding e)
+{
+	for (unsigned form = 0; form < sizeof s->of; form++) {
+		const int size = fathom_form_size(form, e);
+
+		s->of[form] = size < 0 ? VARIES : (uint8_t)size;
 	}
-	if (step.op == FATHOM_STEP_SKIP && !step.arg)
-		return true;
-	if (t->n_steps == t->cap_steps)
-		return false;
-	t->steps[t->n_steps++] = step;
-	a->n_steps++;
-	return true;
 }
 
-/*
- * Most abbreviations are of entries that are never read and have a fixed size: then that size is
- * all that is kept. False, with the cursor where it was, when this one is not so simple.
- */
-static bool read_plain(struct fathom_cursor *c, const struct fathom_abbrevs *t,
-		       struct fathom_abbrev *a)
+static inline unsigned size_of(const struct sizes *s, uint64_t form, struct fathom_encoding e)
 {
-	const uint8_t *p = c->p;
-	unsigned fixed = 0;
+	int size;
 
-	for (; c->end - p >= 2 && fixed < FATHOM_ABBREV_VARIES - 16; p += 2) {
-		uint8_t size;
+	if (form < sizeof s->of)
+		return s->of[form];
+	size = fathom_form_size(form, e);
+	return size < 0 ? VARIES : (unsigned)size;
+}
 
-		if ((p[0] | p[1]) & 0x80) {
-			/* Vendors' attributes take two bytes. */
-			if (p[1] >= 0x80 || c->end - p < 3 || p[2] >= 0x80)
-				return false;
-			p++;
-		}
-		if (!p[0] && !p[1])
-			break;
-		size = fathom_form_class(p[1]);
-		if (size == FATHOM_FORM_ADDRESS)
-			size = t->encoding.address_size;
-		else if (size == FATHOM_FORM_OFFSET)
-			size = t->encoding.offset_size;
-		if (size > 16 || p[1] == DW_FORM_implicit_const)
-			return false;
-		fixed += size;
+/* Reads an attribute and its form; both nearly always take one byte. */
+static inline void read_pair(struct fathom_cursor *c, uint64_t *at, uint64_t *form)
+{
+	if (c->end - c->p >= 2 && !((c->p[0] | c->p[1]) & 0x80)) {
+		*at = c->p[0];
+		*form = c->p[1];
+		c->p += 2;
+	} else {
+		*at = cur_uleb(c);
+		*form = cur_uleb(c);
 	}
-	if (c->end - p < 2 || p[0] || p[1])
-		return false;
-	a->fixed = (uint16_t)fixed;
-	c->p = p + 2;
-	return true;
+}
+
+/* The step for an attribute that is read into @slot. */
+static struct fathom_step read_step(enum fathom_slot slot, uint64_t form, unsigned size)
+{
+	const bool plain = size == 1 || size == 2 || size == 4 || size == 8;
+
+	return (struct fathom_step){ plain ? FATHOM_STEP_READ_FIXED : FATHOM_STEP_READ,
+				     (uint8_t)slot, (uint16_t)form, plain ? size : 0 };
+}
+
+/* The step for an attribute of variable size that is passed over. */
+static struct fathom_step skip_step(uint64_t form)
+{
+	struct fathom_step step = { FATHOM_STEP_SKIP_FORM, 0, (uint16_t)form, 0 };
+
+	if (form == DW_FORM_exprloc || form == DW_FORM_block)
+		step.op = FATHOM_STEP_SKIP_BLOCK;
+	else if (form == DW_FORM_udata || form == DW_FORM_sdata || form == DW_FORM_ref_udata ||
+		 form == DW_FORM_strx || form == DW_FORM_addrx || form == DW_FORM_loclistx ||
+		 form == DW_FORM_rnglistx)
+		step.op = FATHOM_STEP_SKIP_LEB;
+	return step;
 }
 
 /* Compiles the attributes of @a; the cursor stands behind its has_children byte. */
 static fathom_err read_attributes(struct fathom_cursor *c, struct fathom_abbrevs *t,
-				  struct fathom_abbrev *a)
+				  const struct sizes *sizes, struct fathom_abbrev *a)
 {
-	uint64_t fixed = 0;
+	struct fathom_step *const first = t->steps + t->n_steps;
+	struct fathom_step *const end = t->steps + t->cap_steps;
+	struct fathom_step *step = first; /* the next to be written */
+	const uint32_t wanted = slots_of_kind[a->kind];
+	uint32_t skipped = 0; /* bytes that the next step has to skip first */
+	uint32_t fixed = 0;
 	uint32_t present = 0;
 	bool varies = false;
+	uint64_t at;
+	uint64_t form;
 
-	if (!slots_of_kind[a->kind] && read_plain(c, t, a))
-		return FATHOM_OK;
-	for (;;) {
-		const uint64_t at = cur_uleb(c);
-		const uint64_t form = cur_uleb(c);
-		const uint64_t const_off = (uint64_t)(c->p - t->section);
-		struct fathom_step step = { .form = (uint16_t)form };
-		enum fathom_slot slot;
-		int size;
+	for (read_pair(c, &at, &form); at | form; read_pair(c, &at, &form)) {
+		const enum fathom_slot slot = wanted ? slot_of(wanted, at) : FATHOM_AT_COUNT;
+		const unsigned size = size_of(sizes, form, t->encoding);
 
-		if (!cur_ok(c) || form > UINT16_MAX)
+		if (slot == FATHOM_AT_COUNT && size != VARIES) {
+			skipped += size;
+			fixed += size;
+			if (form == DW_FORM_implicit_const)
+				cur_skip_leb(c);
+			continue;
+		}
+		if (form > UINT16_MAX)
 			return FATHOM_E_CORRUPT;
-		if (form == DW_FORM_implicit_const)
-			cur_skip_leb(c);
-		if (!at && !form)
-			break;
-		if (a->n_steps == UINT16_MAX)
+		if (step - first > FATHOM_MAX_STEPS - 3)
 			return FATHOM_E_LIMIT;
-		slot = slot_of(a->kind, at);
-		size = fathom_form_size(form, t->encoding);
+		if (end - step < 3)
+			return t->cap_steps >= FATHOM_MAX_ABBREV_STEPS ? FATHOM_E_LIMIT
+								       : FATHOM_GROW;
 		if (slot == FATHOM_AT_SIBLING && form == DW_FORM_ref4 && !varies &&
 		    fixed < FATHOM_ABBREV_NO_SIBLING)
 			a->sibling = (uint8_t)fixed;
-		varies |= size < 0;
-		fixed += size > 0 ? (uint64_t)size : 0;
-		if (slot != FATHOM_AT_COUNT && form == DW_FORM_implicit_const) {
-			if (const_off > UINT32_MAX)
+		if (skipped)
+			*step++ = (struct fathom_step){ FATHOM_STEP_SKIP, 0, 0, skipped };
+		skipped = 0;
+		*step = slot == FATHOM_AT_COUNT ? skip_step(form) : read_step(slot, form, size);
+		if (form == DW_FORM_implicit_const) {
+			const uint64_t off = (uint64_t)(c->p - t->section);
+
+			if (off > UINT32_MAX)
 				return FATHOM_E_LIMIT;
-			step.op = FATHOM_STEP_CONST;
-			step.arg = (uint32_t)const_off;
-		} else if (slot != FATHOM_AT_COUNT) {
-			step.op = FATHOM_STEP_READ;
-		} else if (size >= 0) {
-			step.op = FATHOM_STEP_SKIP;
-			step.arg = (uint32_t)size;
-		} else {
-			step.op = FATHOM_STEP_SKIP_FORM;
+			step->op = FATHOM_STEP_CONST;
+			step->arg = (uint32_t)off;
+			cur_skip_leb(c);
 		}
-		step.slot = (uint8_t)slot;
+		step++;
 		present |= BIT(slot);
-		if (!add_step(t, a, step))
-			return t->n_steps >= FATHOM_MAX_ABBREV_STEPS ? FATHOM_E_LIMIT : FATHOM_GROW;
+		varies |= size == VARIES;
+		fixed += size == VARIES ? 0 : size;
 	}
+	if (!cur_ok(c))
+		return FATHOM_E_CORRUPT;
+	/* What is of fixed size and has nothing to be read needs no steps. */
+	if (skipped && step != first)
+		*step++ = (struct fathom_step){ FATHOM_STEP_SKIP, 0, 0, skipped };
 	if (a->kind == FATHOM_DIE_FUNCTION &&
 	    !(present & (BIT(FATHOM_AT_LOW_PC) | BIT(FATHOM_AT_RANGES))))
 		a->kind = FATHOM_DIE_ABSTRACT;
 	a->fixed = varies || fixed >= FATHOM_ABBREV_VARIES ? FATHOM_ABBREV_VARIES : (uint16_t)fixed;
+	if (skipped && step == first && a->fixed == FATHOM_ABBREV_VARIES) {
+		if (step == end)
+			return FATHOM_GROW;
+		*step++ = (struct fathom_step){ FATHOM_STEP_SKIP, 0, 0, skipped };
+	}
+	a->n_steps = (uint8_t)(step - first);
+	t->n_steps += a->n_steps;
 	return FATHOM_OK;
 }
 
@@ -230,11 +251,12 @@ static void sort_by_code(struct fathom_abbrev *a, uint32_t n)
 }
 
 fathom_err fathom_abbrevs_read(const struct fathom_dwarf *dwarf, uint64_t off,
-			       struct fathom_encoding encoding, struct fathom_abbrevs *t,
-			       struct fathom_errinfo *reterr)
+			       struct fathom_encoding encoding, uint64_t last,
+			       struct fathom_abbrevs *t, struct fathom_errinfo *reterr)
 {
 	const struct fathom_bytes section = dwarf->section[FATHOM_DEBUG_ABBREV];
 	struct fathom_cursor c = cur_init(bytes_from(section, off), dwarf->swap);
+	struct sizes sizes;
 	bool ordered = true;
 	fathom_err err = FATHOM_OK;
 
@@ -246,6 +268,7 @@ fathom_err fathom_abbrevs_read(const struct fathom_dwarf *dwarf, uint64_t off,
 	t->section = section.data;
 	t->swap = dwarf->swap;
 	memset(t->skip, 0, sizeof t->skip);
+	init_sizes(&sizes, encoding);
 	if (off >= section.size)
 		return fathom_fail(reterr, FATHOM_E_CORRUPT, ".debug_abbrev", off,
 				   "abbreviation table outside the section");
@@ -269,9 +292,9 @@ fathom_err fathom_abbrevs_read(const struct fathom_dwarf *dwarf, uint64_t off,
 		a.code = (uint32_t)code;
 		a.tag = tag <= UINT16_MAX ? (uint16_t)tag : 0;
 		a.sibling = FATHOM_ABBREV_NO_SIBLING;
-		a.kind = kind_of_tag(tag) & 0x7f;
+		a.kind = (uint8_t)kind_of_tag(tag);
 		a.has_children = children != 0;
-		err = read_attributes(&c, t, &a);
+		err = read_attributes(&c, t, &sizes, &a);
 		if (err < 0)
 			return fathom_fail(reterr, err, ".debug_abbrev", at,
 					   err == FATHOM_E_LIMIT ? "too many attributes"
@@ -284,6 +307,8 @@ fathom_err fathom_abbrevs_read(const struct fathom_dwarf *dwarf, uint64_t off,
 		if (code < FATHOM_ABBREV_SHORT && a.kind == FATHOM_DIE_OTHER && !children &&
 		    a.fixed != FATHOM_ABBREV_VARIES && !t->skip[code])
 			t->skip[code] = (uint16_t)(a.fixed + 1);
+		if (code == last)
+			break;
 	}
 	if (!ordered)
 		sort_by_code(t->abbrevs, t->n_abbrevs);

@@ -57,10 +57,13 @@ enum fathom_slot {
 };
 
 enum fathom_step_op {
-	FATHOM_STEP_SKIP,      /* arg bytes */
-	FATHOM_STEP_SKIP_FORM, /* one value of variable size */
-	FATHOM_STEP_READ,      /* one value into slot */
-	FATHOM_STEP_CONST,     /* implicit_const: the value stands at offset arg of .debug_abbrev */
+	FATHOM_STEP_SKIP,       /* arg bytes */
+	FATHOM_STEP_SKIP_LEB,   /* one LEB128 number */
+	FATHOM_STEP_SKIP_BLOCK, /* a LEB128 length, and so many bytes */
+	FATHOM_STEP_SKIP_FORM,  /* any other value of variable size */
+	FATHOM_STEP_READ,       /* one value into slot */
+	FATHOM_STEP_READ_FIXED, /* one of arg bytes: 1, 2, 4 or 8 */
+	FATHOM_STEP_CONST, /* implicit_const: the value stands at offset arg of .debug_abbrev */
 };
 
 struct fathom_step {
@@ -69,6 +72,9 @@ struct fathom_step {
 	uint16_t form;
 	uint32_t arg;
 };
+
+/* Steps of one abbreviation: what is only skipped takes few, and nothing has so many to be read. */
+#define FATHOM_MAX_STEPS 255
 
 /* An entry whose attributes are not all of fixed size. */
 #define FATHOM_ABBREV_VARIES 0xffff
@@ -79,12 +85,12 @@ struct fathom_step {
 struct fathom_abbrev {
 	uint32_t code;
 	uint32_t first_step;
-	uint16_t n_steps;
 	uint16_t tag;
-	uint16_t fixed;   /* bytes of all attributes, or FATHOM_ABBREV_VARIES */
-	uint8_t sibling;  /* bytes before DW_AT_sibling, or FATHOM_ABBREV_NO_SIBLING */
-	uint8_t kind : 7; /* enum fathom_die_kind */
-	uint8_t has_children : 1;
+	uint16_t fixed; /* bytes of all attributes, or FATHOM_ABBREV_VARIES */
+	uint8_t n_steps;
+	uint8_t sibling; /* bytes before DW_AT_sibling, or FATHOM_ABBREV_NO_SIBLING */
+	uint8_t kind;    /* enum fathom_die_kind */
+	uint8_t has_children;
 };
 
 /* Codes below this take one byte. */
@@ -115,11 +121,13 @@ struct fathom_abbrevs {
 
 /*
  * Compiles the table at @off of the section .debug_abbrev of @dwarf into @t, whose storage the
- * caller has set. Returns FATHOM_OK, FATHOM_GROW, or an error that names the offset.
+ * caller has set: all of it, or when @last is not 0, up to the abbreviation of this code, which is
+ * enough to read an entry that uses it. Returns FATHOM_OK, FATHOM_GROW, or an error that names the
+ * offset.
  */
 fathom_err fathom_abbrevs_read(const struct fathom_dwarf *dwarf, uint64_t off,
-			       struct fathom_encoding encoding, struct fathom_abbrevs *t,
-			       struct fathom_errinfo *reterr);
+			       struct fathom_encoding encoding, uint64_t last,
+			       struct fathom_abbrevs *t, struct fathom_errinfo *reterr);
 
 /* The abbreviation of @code when codes are not dense; NULL when there is none. */
 const struct fathom_abbrev *fathom_abbrevs_search(const struct fathom_abbrevs *t, uint64_t code);

@@ -67,15 +67,27 @@ void fathom_line_tables_init(struct fathom_line_tables *t, const struct fathom_l
 	t->phase = p->encoding.version >= 5 ? PHASE_DIRECTORY_FORMAT : PHASE_DIRECTORIES;
 }
 
+/* A name that stands here; false when it is empty. */
+static bool read_inline_name(struct fathom_cursor *c, const struct fathom_line_program *p,
+			     struct fathom_attr *ret)
+{
+	const uint8_t *start = c->p;
+
+	cur_skip_str(c);
+	*ret = (struct fathom_attr){ (uint64_t)(start - p->section), DW_FORM_string };
+	return c->p - start > 1;
+}
+
 /* Versions 2 to 4: strings, an empty one ends the table; files have three numbers behind. */
 static fathom_err next_old_entry(struct fathom_line_tables *t, struct fathom_line_entry *ret)
 {
 	while (t->phase != PHASE_END) {
-		ret->name = cur_str(&t->c);
+		const bool named = read_inline_name(&t->c, t->program, &ret->name);
+
 		ret->is_file = t->phase == PHASE_FILES;
 		if (!cur_ok(&t->c))
 			return FATHOM_E_CORRUPT;
-		if (!ret->name.size) {
+		if (!named) {
 			t->phase = ret->is_file ? PHASE_END : PHASE_FILES;
 			continue;
 		}
@@ -109,25 +121,22 @@ static fathom_err read_formats(struct fathom_line_tables *t)
 	return cur_ok(&t->c) ? FATHOM_OK : FATHOM_E_CORRUPT;
 }
 
-/* Any form of a path. DW_FORM_string stands in .debug_line itself. */
-static struct fathom_str read_path(struct fathom_line_tables *t, const struct fathom_unit *unit,
-				   uint16_t form)
+struct fathom_str fathom_line_entry_name(const struct fathom_line_program *p,
+					 const struct fathom_unit *unit,
+					 const struct fathom_line_entry *entry)
 {
-	const struct fathom_line_program *p = t->program;
-	struct fathom_attr a;
 	struct fathom_unit view = *unit;
 
-	fathom_form_read(&t->c, form, p->encoding, p->section, &a);
-	if (a.form == DW_FORM_string)
-		return fathom_bytes_str(p->dwarf->section[FATHOM_DEBUG_LINE], a.value);
+	if (entry->name.form == DW_FORM_string)
+		return fathom_bytes_str(p->dwarf->section[FATHOM_DEBUG_LINE], entry->name.value);
 	view.dwarf = p->dwarf;
 	view.header.encoding.offset_size = p->encoding.offset_size;
-	return fathom_unit_string(&view, &a);
+	return fathom_unit_string(&view, &entry->name);
 }
 
-static fathom_err next_new_entry(struct fathom_line_tables *t, const struct fathom_unit *unit,
-				 struct fathom_line_entry *ret)
+static fathom_err next_new_entry(struct fathom_line_tables *t, struct fathom_line_entry *ret)
 {
+	const struct fathom_line_program *p = t->program;
 	struct fathom_attr a;
 
 	while (!t->left && t->phase != PHASE_END) {
@@ -142,30 +151,28 @@ static fathom_err next_new_entry(struct fathom_line_tables *t, const struct fath
 	for (uint32_t i = 0; i < t->n_formats; i++) {
 		switch (t->types[i]) {
 		case DW_LNCT_path:
-			ret->name = read_path(t, unit, t->forms[i]);
+			fathom_form_read(&t->c, t->forms[i], p->encoding, p->section, &ret->name);
 			break;
 		case DW_LNCT_directory_index:
-			fathom_form_read(&t->c, t->forms[i], t->program->encoding,
-					 t->program->section, &a);
+			fathom_form_read(&t->c, t->forms[i], p->encoding, p->section, &a);
 			ret->directory = a.value;
 			break;
 		default:
-			fathom_form_skip(&t->c, t->forms[i], t->program->encoding);
+			fathom_form_skip(&t->c, t->forms[i], p->encoding);
 		}
 	}
 	return cur_ok(&t->c) ? FATHOM_OK : FATHOM_E_CORRUPT;
 }
 
-fathom_err fathom_line_tables_next(struct fathom_line_tables *t, const struct fathom_unit *unit,
-				   struct fathom_line_entry *ret, struct fathom_errinfo *reterr)
+fathom_err fathom_line_tables_next(struct fathom_line_tables *t, struct fathom_line_entry *ret,
+				   struct fathom_errinfo *reterr)
 {
 	const uint8_t *at = t->c.p;
 	fathom_err err;
 
-	ret->name = (struct fathom_str){ NULL, 0 };
+	ret->name = (struct fathom_attr){ 0, 0 };
 	ret->directory = 0;
-	err = t->program->encoding.version >= 5 ? next_new_entry(t, unit, ret)
-						: next_old_entry(t, ret);
+	err = t->program->encoding.version >= 5 ? next_new_entry(t, ret) : next_old_entry(t, ret);
 	if (err < 0) {
 		t->phase = PHASE_END;
 		t->left = 0;
@@ -201,11 +208,12 @@ void fathom_line_reader_init(struct fathom_line_reader *r, const struct fathom_l
 {
 	r->program = p;
 	r->c = p->opcodes;
+	r->dull = 0;
 	build_specials(&r->specials, p);
 	reset_registers(&r->row, p);
 }
 
-/* Advances by @operations: an instruction holds max_operations of them on VLIW machines. */
+/* Advances by @operations; an instruction of a VLIW machine holds several of them. */
 static inline void advance(struct fathom_line_row *row, const struct fathom_line_program *p,
 			   uint64_t operations)
 {
@@ -219,97 +227,118 @@ static inline void advance(struct fathom_line_row *row, const struct fathom_line
 	}
 }
 
-/* An extended opcode; true when it makes a row (the end of a sequence). */
-static bool run_extended(struct fathom_cursor *c, struct fathom_line_row *row)
+/* What an extended opcode changes. */
+struct extended {
+	uint64_t value;
+	uint8_t opcode; /* one that is known, or 0 */
+};
+
+/*
+ * Reads an extended opcode, whose length stands in front. Those that define files or that vendors
+ * add change no register.
+ */
+static struct extended read_extended(struct fathom_cursor *c)
 {
 	const uint64_t length = cur_uleb(c);
 	struct fathom_cursor sub = cur_sub(c, length);
+	struct extended e = { 0, length ? cur_u8(&sub) : 0 };
 
-	if (!length)
-		return false;
-	switch (cur_u8(&sub)) {
-	case DW_LNE_end_sequence:
-		row->end_sequence = true;
-		return cur_ok(&sub);
+	switch (e.opcode) {
 	case DW_LNE_set_address:
-		row->address = cur_uint(&sub, (unsigned)(length - 1 < 9 ? length - 1 : 9));
-		row->op_index = 0;
+		e.value = cur_uint(&sub, (unsigned)(length - 1 < 9 ? length - 1 : 9));
 		break;
 	case DW_LNE_set_discriminator:
-		row->discriminator = (uint32_t)cur_uleb(&sub);
+		e.value = cur_uleb(&sub);
 		break;
-	default: /* DW_LNE_define_file, and what vendors add */
+	default:
 		break;
 	}
 	if (!cur_ok(&sub))
 		cur_fail(c);
-	return false;
+	return e;
 }
 
-/* A standard opcode other than copy and extended. */
-static inline void run_standard(struct fathom_cursor *c, const struct fathom_line_reader *r,
-				struct fathom_line_row *row, uint8_t op)
+/* Skips the operands of a standard opcode that changes no register. */
+static void skip_operands(struct fathom_cursor *c, const struct fathom_line_program *p, uint8_t op)
 {
-	const struct fathom_line_program *p = r->program;
-
-	switch (op) {
-	case DW_LNS_advance_pc:
-		advance(row, p, cur_uleb(c));
-		break;
-	case DW_LNS_advance_line:
-		row->line = (uint32_t)((int64_t)row->line + cur_sleb(c));
-		break;
-	case DW_LNS_set_file:
-		row->file = (uint32_t)cur_uleb(c);
-		break;
-	case DW_LNS_set_column:
-		row->column = (uint32_t)cur_uleb(c);
-		break;
-	case DW_LNS_negate_stmt:
-		row->is_stmt = !row->is_stmt;
-		break;
-	case DW_LNS_const_add_pc:
-		advance(row, p, (255u - p->opcode_base) / p->line_range);
-		break;
-	case DW_LNS_fixed_advance_pc:
-		row->address += cur_u16(c);
-		row->op_index = 0;
-		break;
-	case DW_LNS_set_basic_block:
-	case DW_LNS_set_prologue_end:
-	case DW_LNS_set_epilogue_begin:
-		break;
-	default: /* DW_LNS_set_isa, and what a later version may add */
-		for (uint8_t i = 0; i < p->operand_counts[op - 1]; i++)
-			cur_skip_leb(c);
-	}
+	for (uint8_t i = 0; i < p->operand_counts[op - 1]; i++)
+		cur_skip_leb(c);
 }
 
+/*
+ * One loop, its registers in variables: running the program is half the time of a large batch.
+ * Every opcode is one case; what they mean stands in DWARF 5, 6.2.5.
+ */
 size_t fathom_line_reader_rows(struct fathom_line_reader *r, struct fathom_line_row *rows,
 			       size_t cap)
 {
 	const struct fathom_line_program *p = r->program;
+	const uint8_t opcode_base = p->opcode_base;
 	struct fathom_line_row row = r->row;
 	struct fathom_cursor c = r->c;
 	size_t n = 0;
 
 	while (n < cap && c.p < c.end) {
 		const uint8_t op = *c.p++;
+		struct extended e;
 
-		if (op >= p->opcode_base) {
+		if (op >= opcode_base) {
 			advance(&row, p, r->specials.advance[op]);
 			row.line += r->specials.line[op];
-			rows[n++] = row;
-			row.discriminator = 0;
-		} else if (op == DW_LNS_copy) {
-			rows[n++] = row;
-			row.discriminator = 0;
-		} else if (op != DW_LNS_extended_op) {
-			run_standard(&c, r, &row, op);
-		} else if (run_extended(&c, &row)) {
-			rows[n++] = row;
-			reset_registers(&row, p);
+		} else {
+			switch (op) {
+			case DW_LNS_extended_op:
+				e = read_extended(&c);
+				if (e.opcode == DW_LNE_set_discriminator) {
+					row.discriminator = (uint32_t)e.value;
+				} else if (e.opcode == DW_LNE_set_address) {
+					row.address = e.value;
+					row.op_index = 0;
+				} else if (e.opcode == DW_LNE_end_sequence && cur_ok(&c)) {
+					row.end_sequence = true;
+					rows[n++] = row;
+					reset_registers(&row, p);
+					r->dull = 0;
+				}
+				continue;
+			case DW_LNS_copy:
+				break;
+			case DW_LNS_advance_pc:
+				advance(&row, p, cur_uleb(&c));
+				continue;
+			case DW_LNS_advance_line:
+				row.line = (uint32_t)((int64_t)row.line + cur_sleb(&c));
+				continue;
+			case DW_LNS_set_file:
+				row.file = (uint32_t)cur_uleb(&c);
+				continue;
+			case DW_LNS_set_column:
+				row.column = (uint32_t)cur_uleb(&c);
+				continue;
+			case DW_LNS_negate_stmt:
+				row.is_stmt = !row.is_stmt;
+				continue;
+			case DW_LNS_const_add_pc:
+				advance(&row, p, r->specials.advance[255]);
+				continue;
+			case DW_LNS_fixed_advance_pc:
+				row.address += cur_u16(&c);
+				row.op_index = 0;
+				continue;
+			case DW_LNS_set_basic_block:
+			case DW_LNS_set_prologue_end:
+			case DW_LNS_set_epilogue_begin:
+				continue;
+			default: /* DW_LNS_set_isa, and what a later version may add */
+				skip_operands(&c, p, op);
+				continue;
+			}
 		}
+		/* A row: in the place of the one before it, where that is dull. */
+		if (row.address <= r->dull && n && rows[n - 1].address <= row.address)
+			n--;
+		rows[n++] = row;
+		row.discriminator = 0;
 	}
 	r->row = row;
 	r->c = c;
@@ -343,7 +372,7 @@ bool fathom_line_next_defined(const struct fathom_line_program *p, struct fathom
 			sub = cur_sub(c, cur_uleb(c));
 			if (cur_u8(&sub) != DW_LNE_define_file)
 				continue;
-			ret->name = cur_str(&sub);
+			(void)read_inline_name(&sub, p, &ret->name);
 			ret->directory = cur_uleb(&sub);
 			ret->is_file = true;
 			return cur_ok(&sub);

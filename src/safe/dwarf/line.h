@@ -34,8 +34,9 @@ fathom_err fathom_line_program_read(const struct fathom_dwarf *dwarf, uint64_t o
 				    uint8_t address_size, struct fathom_line_program *ret,
 				    struct fathom_errinfo *reterr);
 
+/* A directory or file; its name is looked up only when somebody asks for it. */
 struct fathom_line_entry {
-	struct fathom_str name;
+	struct fathom_attr name;
 	uint64_t directory; /* of a file: an index in the directories as the version counts */
 	bool is_file;
 };
@@ -56,12 +57,14 @@ struct fathom_line_tables {
 
 void fathom_line_tables_init(struct fathom_line_tables *t, const struct fathom_line_program *p);
 
-/*
- * The next entry: FATHOM_OK, 1 at the end, or an error. @unit resolves indexed strings; a name that
- * is damaged has data NULL.
- */
-fathom_err fathom_line_tables_next(struct fathom_line_tables *t, const struct fathom_unit *unit,
-				   struct fathom_line_entry *ret, struct fathom_errinfo *reterr);
+/* The next entry: FATHOM_OK, 1 at the end, or an error. */
+fathom_err fathom_line_tables_next(struct fathom_line_tables *t, struct fathom_line_entry *ret,
+				   struct fathom_errinfo *reterr);
+
+/* The name of @entry; @unit resolves indexed strings. data is NULL when the name is damaged. */
+struct fathom_str fathom_line_entry_name(const struct fathom_line_program *p,
+					 const struct fathom_unit *unit,
+					 const struct fathom_line_entry *entry);
 
 /* One row: what holds from address up to the next row of its sequence. */
 struct fathom_line_row {
@@ -88,6 +91,11 @@ struct fathom_line_reader {
 	const struct fathom_line_program *program;
 	struct fathom_cursor c;
 	struct fathom_line_row row; /* the registers */
+	/*
+	 * Of rows up to this address only the last is handed out, as long as they are in order; set
+	 * by the caller between calls, and 0 again when the sequence ends.
+	 */
+	uint64_t dull;
 	struct fathom_line_specials specials;
 };
 

@@ -78,6 +78,25 @@ static void read_implicit(const struct fathom_abbrevs *t, const struct fathom_st
 	ret->value = (uint64_t)cur_sleb(&c);
 }
 
+/* A number of 1, 2, 4 or 8 bytes. */
+static inline uint64_t read_fixed(struct fathom_cursor *c, uint32_t size)
+{
+	const uint8_t *p = cur_take(c, size);
+
+	if (!p)
+		return 0;
+	switch (size) {
+	case 1:
+		return *p;
+	case 2:
+		return load_u16(p, c->swap);
+	case 4:
+		return load_u32(p, c->swap);
+	default:
+		return load_u64(p, c->swap);
+	}
+}
+
 static void read_attributes(struct fathom_cursor *c, const struct fathom_die_reader *r,
 			    const struct fathom_abbrev *a, struct fathom_die *ret)
 {
@@ -85,24 +104,36 @@ static void read_attributes(struct fathom_cursor *c, const struct fathom_die_rea
 	const struct fathom_step *step = t->steps + a->first_step;
 	const struct fathom_step *end = step + a->n_steps;
 
+	if (!a->n_steps && a->fixed != FATHOM_ABBREV_VARIES)
+		cur_skip(c, a->fixed);
 	for (; step < end; step++) {
+		struct fathom_attr *attr = &ret->attr[step->slot];
+
 		switch ((enum fathom_step_op)step->op) {
 		case FATHOM_STEP_SKIP:
 			cur_skip(c, step->arg);
-			break;
+			continue;
+		case FATHOM_STEP_SKIP_LEB:
+			cur_skip_leb(c);
+			continue;
+		case FATHOM_STEP_SKIP_BLOCK:
+			cur_skip(c, cur_uleb(c));
+			continue;
 		case FATHOM_STEP_SKIP_FORM:
 			fathom_form_skip(c, step->form, t->encoding);
-			break;
+			continue;
 		case FATHOM_STEP_READ:
-			fathom_form_read(c, step->form, t->encoding, r->section,
-					 &ret->attr[step->slot]);
-			ret->present |= 1u << step->slot;
+			fathom_form_read(c, step->form, t->encoding, r->section, attr);
+			break;
+		case FATHOM_STEP_READ_FIXED:
+			attr->value = read_fixed(c, step->arg);
+			attr->form = step->form;
 			break;
 		case FATHOM_STEP_CONST:
-			read_implicit(t, step, &ret->attr[step->slot]);
-			ret->present |= 1u << step->slot;
+			read_implicit(t, step, attr);
 			break;
 		}
+		ret->present |= 1u << step->slot;
 	}
 }
 
@@ -117,10 +148,24 @@ static void skip_attributes(struct fathom_cursor *c, const struct fathom_abbrevs
 		return;
 	}
 	for (; step < end; step++) {
-		if (step->op == FATHOM_STEP_SKIP)
+		switch ((enum fathom_step_op)step->op) {
+		case FATHOM_STEP_SKIP:
+		case FATHOM_STEP_READ_FIXED:
 			cur_skip(c, step->arg);
-		else if (step->op != FATHOM_STEP_CONST)
+			break;
+		case FATHOM_STEP_SKIP_LEB:
+			cur_skip_leb(c);
+			break;
+		case FATHOM_STEP_SKIP_BLOCK:
+			cur_skip(c, cur_uleb(c));
+			break;
+		case FATHOM_STEP_SKIP_FORM:
+		case FATHOM_STEP_READ:
 			fathom_form_skip(c, step->form, t->encoding);
+			break;
+		case FATHOM_STEP_CONST:
+			break;
+		}
 	}
 }
 

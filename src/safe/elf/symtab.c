@@ -64,6 +64,22 @@ struct fathom_str fathom_symtab_name(const struct fathom_symtab *t, const struct
 	return name;
 }
 
+/* As many bytes of a name as tell what kind of name it is. */
+#define NAME_START 16
+
+struct fathom_str fathom_symtab_name_start(const struct fathom_symtab *t,
+					   const struct fathom_symbol *s)
+{
+	const struct fathom_bytes rest = bytes_from(t->strings, s->name);
+	struct fathom_str name = { NULL, 0 };
+
+	while (name.size < NAME_START && name.size < rest.size && rest.data[name.size])
+		name.size++;
+	if (name.size)
+		name.data = (const char *)rest.data;
+	return name;
+}
+
 /* ARM ELF for the Arm Architecture 4.5.5, AAELF64 5.5, RISC-V psABI "Mapping Symbol". */
 static bool is_mapping_symbol(uint16_t machine, struct fathom_str name)
 {
@@ -88,7 +104,7 @@ static bool is_tool_mark(struct fathom_str name)
 {
 	if (str_starts(name, ".L") || str_starts(name, ".annobin"))
 		return true;
-	for (uint32_t i = 0; i < name.size && i < 16; i++)
+	for (uint32_t i = 0; i < name.size && i < NAME_START; i++)
 		if (name.data[i] == '\001' || name.data[i] == '\002')
 			return true; /* GNU as local labels: L0^A, 1^B2 */
 	return false;

@@ -43,6 +43,10 @@ void fathom_symtab_get(const struct fathom_symtab *t, uint32_t i, struct fathom_
 /* The name of @s: data is NULL when it has none or it is damaged. May hold "@VERSION". */
 struct fathom_str fathom_symtab_name(const struct fathom_symtab *t, const struct fathom_symbol *s);
 
+/* The first bytes of the name, enough for fathom_symbol_is_namable(): its end is not looked for. */
+struct fathom_str fathom_symtab_name_start(const struct fathom_symtab *t,
+					   const struct fathom_symbol *s);
+
 /*
  * Whether @s may name an address: defined in a section; a function, an object, an IFUNC or an
  * untyped label; and not an assembler's or a linker's own mark ($x, .Ltmp1, .annobin_...).

@@ -15,6 +15,8 @@ struct verb {
 
 static const struct verb verbs[] = {
 	{ "addr", verb_addr, "who is at this address: function, file, line, inlined callers" },
+	{ "cache", verb_cache,
+	  "store the index of a file, so that every later run finds it ready" },
 };
 
 static void print_usage(FILE *to)

@@ -18,7 +18,7 @@ LAW = {
 
 # Headers of the C library that the safe tier may use: constants and types, no functions but those
 # of string.h that its linker test allows.
-SAFE_SYSTEM = {"elf.h", "stdbool.h", "stddef.h", "stdint.h", "string.h"}
+SAFE_SYSTEM = {"elf.h", "stdatomic.h", "stdbool.h", "stddef.h", "stdint.h", "string.h"}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]')
 

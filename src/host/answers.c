@@ -268,8 +268,8 @@ static uint32_t function_id(struct fathom_part *p, struct fathom_block_view view
 		return FATHOM_NONE;
 	known = plan_function(p, i);
 	if (*known == UNKNOWN) {
-		linkage = fathom_block_string(view.pool, f.linkage);
-		name = fathom_block_string(view.pool, f.name);
+		linkage = fathom_block_string(&view, f.linkage);
+		name = fathom_block_string(&view, f.name);
 		*known = linkage.size || name.size
 				 ? intern_function(p, linkage, name, f.flags & FATHOM_BLOCK_ADA)
 				 : FATHOM_NONE;
@@ -287,7 +287,7 @@ static uint32_t file_id(struct fathom_part *p, struct fathom_block_view view, ui
 		return FATHOM_NONE;
 	known = plan_file(p, i);
 	if (*known == UNKNOWN) {
-		path = fathom_block_string(view.pool, reference);
+		path = fathom_block_string(&view, reference);
 		*known = path.size ? intern_file(p, path) : FATHOM_NONE;
 	}
 	return *known;

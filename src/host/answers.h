@@ -40,7 +40,6 @@ struct fathom_part {
 	struct fathom_array plan; /* uint32_t: ids by function, file, node, row of the block */
 	/* the ids of symbols of an index, by their numbers */
 	uint32_t *symbol_ids;
-	uint32_t n_symbol_ids;
 };
 
 struct fathom_answers {

@@ -27,7 +27,7 @@ void fathom_errinfo_set_file(struct fathom_errinfo *info, const char *path)
 	fathom_copy_cstr(info->file, sizeof info->file, path);
 }
 
-static fathom_err os_error(struct fathom_errinfo *reterr, const char *path)
+fathom_err fathom_fail_os(struct fathom_errinfo *reterr, const char *path)
 {
 	const int number = errno;
 	const char *what = strerrordesc_np(number);
@@ -55,9 +55,9 @@ static fathom_err open_regular(const char *path, int *ret_fd, struct stat *ret_s
 	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 
 	if (fd < 0)
-		return os_error(reterr, path);
+		return fathom_fail_os(reterr, path);
 	if (fstat(fd, ret_stat) < 0) {
-		(void)os_error(reterr, path);
+		(void)fathom_fail_os(reterr, path);
 		close(fd);
 		return FATHOM_E_OS;
 	}
@@ -129,7 +129,7 @@ fathom_err fathom_file_open(struct fathom_memory *m, const char *path, struct fa
 	}
 	map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (map == MAP_FAILED) {
-		(void)os_error(reterr, path);
+		(void)fathom_fail_os(reterr, path);
 		close(fd);
 		return FATHOM_E_OS;
 	}

@@ -47,6 +47,9 @@ void fathom_file_will_read(const struct fathom_file *f, struct fathom_bytes byte
 /* Gives the pages that lie whole inside @bytes back; they can be read again. */
 void fathom_file_give_back(const struct fathom_file *f, struct fathom_bytes bytes);
 
+/* Notes errno as what failed with @path. */
+fathom_err fathom_fail_os(struct fathom_errinfo *reterr, const char *path);
+
 /* Puts @path in @info, whose other fields are set. */
 void fathom_errinfo_set_file(struct fathom_errinfo *info, const char *path);
 

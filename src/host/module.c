@@ -177,7 +177,6 @@ struct fathom_debug *fathom_module_debug(struct fathom_module *m, enum fathom_re
 	struct fathom_debug *d = atomic_load_explicit(&m->dwarf, memory_order_acquire);
 	struct fathom_debug *expected = NULL;
 	fathom_err err;
-	int64_t start;
 
 	if (d)
 		return d;
@@ -187,9 +186,7 @@ struct fathom_debug *fathom_module_debug(struct fathom_module *m, enum fathom_re
 	}
 	err = atomic_load(&m->dwarf_error);
 	if (!err) {
-		start = fathom_now_ns();
 		err = fathom_debug_create(m, &d);
-		atomic_fetch_add(&m->cost_ns, (uint64_t)(fathom_now_ns() - start));
 		if (err && err != FATHOM_E_MEMORY)
 			atomic_store(&m->dwarf_error, err);
 	}

@@ -530,3 +530,11 @@ struct fathom_str fathom_symbol_index_name(const struct fathom_symbol_index *x, 
 	contender_of(x, &x->entries[number], &k);
 	return k.c.name;
 }
+
+uint32_t fathom_symbol_index_starts(const struct fathom_symbol_index *x,
+				    const uint64_t **ret_starts, const uint32_t **ret_winners)
+{
+	*ret_starts = x->starts;
+	*ret_winners = x->winner;
+	return x->n_starts;
+}

@@ -58,7 +58,8 @@ struct batch {
 	uint32_t flags;
 	enum fathom_alias alias;
 	enum fathom_reason no_lines;         /* why an address without a line has none */
-	struct fathom_symbol_index *symbols; /* NULL: scan */
+	const struct fathom_index *index;    /* of an earlier run, or NULL */
+	struct fathom_symbol_index *symbols; /* NULL: from the index, or scan */
 	struct fathom_worker *workers[FATHOM_MAX_THREADS];
 	struct job *jobs;
 	uint32_t *order;
@@ -75,36 +76,73 @@ static void fail(struct batch *b, fathom_err err)
 	(void)atomic_compare_exchange_strong(&b->err, &none, err);
 }
 
-/* The id of symbol @number of the index, remembered in the part. */
-static uint32_t indexed_symbol(const struct batch *b, struct fathom_part *p, uint32_t number,
-			       struct fathom_symbol_hit *hit)
+/* Where the part remembers the id of symbol @number of @count; NULL without memory. */
+static uint32_t *symbol_id(struct fathom_part *p, uint32_t number, uint64_t count)
 {
-	fathom_symbol_index_place(b->symbols, number, hit);
 	if (!p->symbol_ids) {
-		p->n_symbol_ids = fathom_symbol_index_count(b->symbols);
-		p->symbol_ids = malloc(p->n_symbol_ids * sizeof *p->symbol_ids);
+		p->symbol_ids = malloc(count * sizeof *p->symbol_ids);
 		if (!p->symbol_ids)
-			return FATHOM_NONE;
-		memset(p->symbol_ids, 0xff, p->n_symbol_ids * sizeof *p->symbol_ids);
+			return NULL;
+		memset(p->symbol_ids, 0xff, count * sizeof *p->symbol_ids);
 	}
-	if (p->symbol_ids[number] == FATHOM_NONE) {
+	return &p->symbol_ids[number];
+}
+
+/* The symbol at @svma by the index that this run has built. */
+static bool find_in_tables(const struct batch *b, struct fathom_part *p, uint64_t svma,
+			   struct fathom_symbol_hit *hit, uint32_t *ret_id)
+{
+	const uint32_t number = fathom_symbol_index_at(b->symbols, svma);
+	uint32_t *id;
+
+	if (number == FATHOM_NONE)
+		return false;
+	fathom_symbol_index_place(b->symbols, number, hit);
+	id = symbol_id(p, number, fathom_symbol_index_count(b->symbols));
+	if (id && *id == FATHOM_NONE) {
 		hit->name = fathom_symbol_index_name(b->symbols, number);
-		p->symbol_ids[number] = fathom_part_symbol(p, hit);
+		*id = fathom_part_symbol(p, hit);
 	}
-	return p->symbol_ids[number];
+	*ret_id = id ? *id : FATHOM_NONE;
+	return true;
+}
+
+/* The symbol at @svma by the index that an earlier run has stored. */
+static bool find_in_index(const struct batch *b, struct fathom_part *p, uint64_t svma,
+			  struct fathom_symbol_hit *hit, uint32_t *ret_id)
+{
+	struct fathom_index_symbol symbol;
+	uint32_t number;
+	uint32_t own = FATHOM_NONE;
+	uint32_t *id = &own;
+
+	if (!fathom_index_find_symbol(b->index, svma, &number) ||
+	    !fathom_index_symbol(b->index, number, &symbol))
+		return false;
+	*hit = (struct fathom_symbol_hit){ .start = symbol.start,
+					   .size = symbol.size,
+					   .source = (uint8_t)symbol.source };
+	if (b->n > SCAN_LIMIT)
+		id = symbol_id(p, number, b->index->header->symbols.n);
+	if (id && *id == FATHOM_NONE) {
+		hit->name = fathom_index_string(b->index, symbol.name);
+		*id = fathom_part_symbol(p, hit);
+	}
+	*ret_id = id ? *id : FATHOM_NONE;
+	return true;
 }
 
 /* Whether the module's tables hold a symbol for @svma. */
 static bool find_symbol(const struct batch *b, struct fathom_part *p, uint64_t svma,
 			struct fathom_symbol_hit *hit, uint32_t *ret_id)
 {
-	if (b->symbols) {
-		const uint32_t number = fathom_symbol_index_at(b->symbols, svma);
-
-		if (number == FATHOM_NONE)
+	if (b->symbols)
+		return find_in_tables(b, p, svma, hit, ret_id);
+	if (b->index) {
+		if (find_in_index(b, p, svma, hit, ret_id))
+			return true;
+		if (!fathom_index_is_damaged(b->index))
 			return false;
-		*ret_id = indexed_symbol(b, p, number, hit);
-		return true;
 	}
 	if (!fathom_symbols_scan(&b->module->symbols, svma, hit))
 		return false;
@@ -456,6 +494,28 @@ static void run_names(void *arg, size_t task, unsigned thread)
 			answer(b, &b->answers->parts[thread], &b->queries[i], &nothing);
 }
 
+/* Answers what an earlier run has stored. */
+static void run_stored(void *arg, size_t task, unsigned thread)
+{
+	struct batch *b = arg;
+	struct fathom_part *p = &b->answers->parts[thread];
+	const size_t first = task * NAMES_PER_TASK;
+	const size_t end = first + NAMES_PER_TASK < b->n ? first + NAMES_PER_TASK : b->n;
+
+	for (size_t i = first; i < end; i++) {
+		struct query *q = &b->queries[i];
+		struct found f = { 0 };
+
+		if (!fathom_index_find_block(b->index, q->svma, &f.view))
+			continue;
+		f.has_row = fathom_block_find(f.view.block, q->svma, &f.row, &f.index);
+		q->done = f.has_row;
+		if (q->done)
+			answer(b, p, q, &f);
+	}
+	fathom_part_leave_block(p);
+}
+
 /* A unit that may cover a query. */
 struct candidate {
 	uint64_t unit_off;
@@ -681,19 +741,18 @@ static void run_preparation(void *arg, size_t task, unsigned thread)
 	err = sort_queries(b);
 	if (err)
 		fail(b, err);
-	else if (any_code(b))
-		b->debug = fathom_module_debug(b->module, &b->no_lines);
 }
 
 static fathom_err prepare_batch(struct batch *b)
 {
-	const bool scan = b->n <= SCAN_LIMIT && b->alias == FATHOM_ALIAS_FATHOM;
+	const bool own = b->alias == FATHOM_ALIAS_FATHOM;
+	const bool scan = own && (b->n <= SCAN_LIMIT || b->index);
 	const bool plain = b->flags & FATHOM_NAMES_ONLY;
 	const bool many = b->n >= NAMES_PER_TASK;
 
 	b->no_lines = FATHOM_REASON_NO_DEBUG_INFO;
 	FATHOM_TRY(acquire_workers(b));
-	if (many && !plain) {
+	if (many && !plain && !scan) {
 		fathom_pool_run(b->threads, 2, run_preparation, b);
 	} else {
 		if (!scan)
@@ -704,18 +763,35 @@ static fathom_err prepare_batch(struct batch *b)
 	return atomic_load(&b->err);
 }
 
+/* Finds lines and inlined calls: in the stored index, then in the debug information. */
+static fathom_err run_lines(struct batch *b, size_t n_tasks)
+{
+	const int64_t start = fathom_now_ns();
+	fathom_err err = FATHOM_OK;
+
+	if (b->index) {
+		fathom_pool_run(n_tasks > 1 ? b->threads : 1, n_tasks, run_stored, b);
+		if (all_done(b) || (b->index->header->flags & FATHOM_INDEX_COMPLETE &&
+				    !fathom_index_is_damaged(b->index)))
+			return atomic_load(&b->err);
+	}
+	if (any_code(b))
+		b->debug = fathom_module_debug(b->module, &b->no_lines);
+	if (b->debug)
+		err = run_units(b);
+	atomic_fetch_add(&b->module->cost_ns, (uint64_t)(fathom_now_ns() - start));
+	return err;
+}
+
 static fathom_err run_batch(struct batch *b)
 {
 	const size_t n_tasks = (b->n + NAMES_PER_TASK - 1) / NAMES_PER_TASK;
 	const bool plain = b->flags & FATHOM_NAMES_ONLY;
-	int64_t start;
-	fathom_err err;
 
+	b->index = fathom_cache_index(b->module);
 	FATHOM_TRY(prepare_batch(b));
-	start = fathom_now_ns();
-	err = b->debug ? run_units(b) : FATHOM_OK;
-	atomic_fetch_add(&b->module->cost_ns, (uint64_t)(fathom_now_ns() - start));
-	FATHOM_TRY(err);
+	if (!plain)
+		FATHOM_TRY(run_lines(b, n_tasks));
 	fathom_pool_run(n_tasks > 1 ? b->threads : 1, n_tasks, plain ? run_plain : run_names, b);
 	return atomic_load(&b->err);
 }

@@ -76,6 +76,10 @@ uint32_t fathom_symbol_index_count(const struct fathom_symbol_index *x);
 /* All but the name, which costs more. */
 void fathom_symbol_index_place(const struct fathom_symbol_index *x, uint32_t number,
 			       struct fathom_symbol_hit *ret);
+/* The stretches: sorted starts and, for each, the symbol that holds from there. Returns how many.
+ */
+uint32_t fathom_symbol_index_starts(const struct fathom_symbol_index *x,
+				    const uint64_t **ret_starts, const uint32_t **ret_winners);
 struct fathom_str fathom_symbol_index_name(const struct fathom_symbol_index *x, uint32_t number);
 
 /* What symbols.c and symbol_index.c share. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "block.h"
 
+#include "index.h"
+
 #define NARROW_NONE UINT16_MAX
 
 _Static_assert(sizeof(struct fathom_block) % 8 == 0, "what follows the header is aligned");
@@ -161,16 +163,18 @@ bool fathom_block_file(const struct fathom_block *b, uint32_t i, uint32_t *ret_s
 	return true;
 }
 
-struct fathom_str fathom_block_string(struct fathom_bytes pool, uint32_t reference)
+struct fathom_str fathom_block_string(const struct fathom_block_view *view, uint32_t reference)
 {
+	const struct fathom_bytes pool = view->pool;
 	struct fathom_str s = { NULL, 0 };
 	uint32_t size;
 
+	if (view->index)
+		return fathom_index_string(view->index, reference);
 	if (!reference || !range_inside(reference, sizeof size, pool.size))
 		return s;
 	size = load_u32(pool.data + reference, false);
-	if (!range_inside(reference + sizeof size, (uint64_t)size + 1, pool.size) ||
-	    pool.data[reference + sizeof size + size])
+	if (!range_inside(reference + sizeof size, (uint64_t)size + 1, pool.size))
 		return s;
 	s.data = (const char *)pool.data + reference + sizeof size;
 	s.size = size;
@@ -180,6 +184,6 @@ struct fathom_str fathom_block_string(struct fathom_bytes pool, uint32_t referen
 struct fathom_block_view fathom_block_own_view(const struct fathom_block *b)
 {
 	return (struct fathom_block_view){
-		b, { (const uint8_t *)fathom_block_pool(writable(b)), b->pool_size }
+		b, { (const uint8_t *)fathom_block_pool(writable(b)), b->pool_size }, NULL
 	};
 }

@@ -79,10 +79,13 @@ struct fathom_block_function {
 	uint32_t flags;
 };
 
-/* A block with the pool its strings stand in. */
+struct fathom_index;
+
+/* A block with what its strings stand in: its own pool, or the index file it is in. */
 struct fathom_block_view {
 	const struct fathom_block *block;
 	struct fathom_bytes pool;
+	const struct fathom_index *index; /* NULL: the pool is trusted memory */
 };
 
 /* The bytes that a block of these counts takes, without pool, or 0 when that overflows. */
@@ -106,7 +109,7 @@ bool fathom_block_function(const struct fathom_block *b, uint32_t i,
 bool fathom_block_file(const struct fathom_block *b, uint32_t i, uint32_t *ret_string);
 
 /* The string behind a reference; data is NULL for none and for what is damaged. */
-struct fathom_str fathom_block_string(struct fathom_bytes pool, uint32_t reference);
+struct fathom_str fathom_block_string(const struct fathom_block_view *view, uint32_t reference);
 
 /* Where the parts stand, for whoever builds a block of known counts. */
 void *fathom_block_rows(struct fathom_block *b);

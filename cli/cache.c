@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+/* fathom cache: the index cache on disk. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common.h"
+
+static const char usage[] =
+	"Usage: fathom cache [OPTION]... build FILE...\n"
+	"       fathom cache [OPTION]... clear\n"
+	"       fathom cache [OPTION]... path\n"
+	"build: decode all debug information of each FILE and store it, for every run to come.\n"
+	"clear: remove every stored index. path: print the directory.\n"
+	"\n" COMMON_HELP "\n"
+	"Exit status: 0 done; 2 usage, or a FILE could not be read or stored.\n";
+
+static const struct option options[] = {
+	COMMON_OPTIONS,
+	{ NULL, 0, NULL, 0 },
+};
+
+static int build_one(struct fathom *session, const struct common *common, const char *path)
+{
+	struct fathom_target *target = common_open(session, path);
+	struct fathom_cache_result result;
+	struct fathom_errinfo info;
+	size_t next = 0;
+	fathom_err err;
+
+	if (!target)
+		return EXIT_USAGE;
+	err = fathom_cache_store(target, true, 0, &result, &info);
+	common_print_notes(target, &next);
+	fathom_target_release(target);
+	if (err) {
+		complain_error(&info);
+		return EXIT_USAGE;
+	}
+	if (common->json)
+		printf("{\"module\":\"%s\",\"bytes\":%" PRIu64 ",\"functions\":%" PRIu64
+		       ",\"complete\":%s}\n",
+		       path, result.file_size, result.functions,
+		       result.complete ? "true" : "false");
+	else if (!result.file_size)
+		printf("%s: already stored\n", path);
+	else
+		printf("%s: %" PRIu64 " functions, %" PRIu64 " bytes%s\n", path, result.functions,
+		       result.file_size,
+		       result.complete ? "" : " (incomplete: parts could not be decoded)");
+	return EXIT_ANSWERED;
+}
+
+static int build_all(struct fathom *session, const struct common *common, int n, char **paths)
+{
+	int status = EXIT_ANSWERED;
+
+	if (!n) {
+		complain("cache build", "no FILE is given", "try 'fathom cache --help'");
+		return EXIT_USAGE;
+	}
+	for (int i = 0; i < n; i++)
+		if (build_one(session, common, paths[i]) != EXIT_ANSWERED)
+			status = EXIT_USAGE;
+	return status;
+}
+
+static int clear(struct fathom *session)
+{
+	struct fathom_errinfo info;
+	uint64_t removed;
+
+	if (fathom_cache_clear(session, &removed, &info)) {
+		complain_error(&info);
+		return EXIT_USAGE;
+	}
+	printf("%" PRIu64 " indexes removed\n", removed);
+	return EXIT_ANSWERED;
+}
+
+static int print_path(const struct fathom *session)
+{
+	const char *dir = fathom_cache_dir(session);
+
+	if (!dir) {
+		complain("cache", "there is no directory for it",
+			 "set HOME or XDG_CACHE_HOME, or give --cache-dir");
+		return EXIT_USAGE;
+	}
+	puts(dir);
+	return EXIT_ANSWERED;
+}
+
+static int run(struct fathom *session, const struct common *common, const char *what, int n,
+	       char **arguments)
+{
+	if (strcmp(what, "build") == 0)
+		return build_all(session, common, n, arguments);
+	if (strcmp(what, "clear") == 0 && !n)
+		return clear(session);
+	if (strcmp(what, "path") == 0 && !n)
+		return print_path(session);
+	complain(what, "is not something that 'fathom cache' does", "try 'fathom cache --help'");
+	return EXIT_USAGE;
+}
+
+int verb_cache(int argc, char **argv)
+{
+	struct common common;
+	struct fathom *session;
+	int opt;
+	int status;
+
+	common_init(&common);
+	while ((opt = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+		if (opt == OPT_HELP || opt == 'h') {
+			fputs(usage, stdout);
+			exit(EXIT_ANSWERED);
+		}
+		if (!common_take(&common, opt, optarg)) {
+			fputs("Try 'fathom cache --help'.\n", stderr);
+			exit(EXIT_USAGE);
+		}
+	}
+	if (optind == argc) {
+		fputs(usage, stderr);
+		return EXIT_USAGE;
+	}
+	session = common_session(&common);
+	status = run(session, &common, argv[optind], argc - optind - 1, argv + optind + 1);
+	fathom_destroy(session);
+	common_deinit(&common);
+	return status;
+}

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Storing an index: what an earlier run stored, what this one has decoded, and, when all is wanted,
+ * whatever is left.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "cache.h"
+#include "decode.h"
+#include "fathom/cache.h"
+#include "file.h"
+#include "index_writer.h"
+#include "lines.h"
+#include "pool.h"
+#include "target.h"
+#include "unit_data.h"
+
+struct store {
+	struct fathom_module *module;
+	struct fathom_debug *debug; /* NULL: none, or not needed */
+	struct fathom_index_writer writer;
+	pthread_mutex_t lock; /* of writer */
+	struct fathom_worker *workers[FATHOM_MAX_THREADS];
+	int64_t deadline_ns; /* 0: none */
+	_Atomic bool late;
+	_Atomic bool failed; /* some unit could not be decoded whole */
+	_Atomic uint64_t n_functions;
+};
+
+static void write_block(struct store *s, const struct fathom_block_view *view, uint64_t unit_off)
+{
+	fathom_index_writer_block(&s->writer, view, unit_off);
+	if (view->block->n_nodes)
+		atomic_fetch_add(&s->n_functions, 1);
+}
+
+/* Writes the blocks of @data. */
+static void write_data(struct store *s, const struct fathom_unit_data *data, uint64_t unit_off)
+{
+	pthread_mutex_lock(&s->lock);
+	for (size_t i = 0; i < 2 * (size_t)data->n_functions + 1; i++) {
+		const struct fathom_block *block =
+			atomic_load_explicit(&data->blocks[i], memory_order_acquire);
+		struct fathom_block_view view;
+
+		if (!block)
+			continue;
+		view = fathom_block_own_view(block);
+		write_block(s, &view, unit_off);
+	}
+	pthread_mutex_unlock(&s->lock);
+}
+
+/* Writes what this run keeps in memory. */
+static void write_decoded(struct store *s)
+{
+	struct fathom_units *units = &s->debug->units;
+	const size_t place = fathom_epoch_enter(&s->module->session->epochs);
+
+	for (size_t b = 0; b < units->n_buckets; b++) {
+		struct fathom_unit_node *node =
+			atomic_load_explicit(&units->buckets[b], memory_order_acquire);
+
+		for (; node; node = node->next) {
+			const struct fathom_unit_data *data =
+				atomic_load_explicit(&node->data, memory_order_acquire);
+
+			if (data)
+				write_data(s, data, node->off);
+		}
+	}
+	fathom_epoch_leave(&s->module->session->epochs, place);
+}
+
+/* Writes what an earlier run stored. Segments of one block need not stand together. */
+static void write_stored(struct store *s, const struct fathom_index *index)
+{
+	struct fathom_index_segment segment;
+	struct fathom_block_view view;
+	const struct fathom_block *last = NULL;
+
+	for (uint64_t i = 0; fathom_index_segment(index, i, &segment); i++) {
+		if (!fathom_index_find_block(index, segment.low, &view) || view.block == last)
+			continue;
+		last = view.block;
+		write_block(s, &view, segment.unit_off);
+	}
+}
+
+/* Wants every slot of @data. */
+static bool want_all(struct fathom_worker *w, const struct fathom_unit_data *data)
+{
+	w->wants.n = 0;
+	for (uint32_t slot = 0; slot < 2 * data->n_functions + 1; slot++) {
+		struct fathom_want want = { .slot = slot };
+
+		fathom_unit_data_range(data, slot, &want.low, &want.high, &want.die_off);
+		want.from = want.low;
+		want.to = want.high;
+		if (want.from >= want.to)
+			continue;
+		if (!fathom_array_reserve(&w->wants, sizeof want, 1))
+			return false;
+		((struct fathom_want *)w->wants.data)[w->wants.n++] = want;
+	}
+	/* Functions are sorted, and so is what lies between them, but where they overlap. */
+	return true;
+}
+
+static int compare_wants(const void *a, const void *b)
+{
+	const struct fathom_want *x = a;
+	const struct fathom_want *y = b;
+
+	return x->from < y->from ? -1 : x->from > y->from;
+}
+
+/* Decodes all of the unit at @off and writes it. */
+static fathom_err store_unit(struct store *s, struct fathom_worker *w, uint64_t off)
+{
+	struct fathom_memory *memory = &s->module->session->memory;
+	struct fathom_unit_data *data;
+	struct fathom_open_unit u;
+	struct fathom_errinfo info = { 0 };
+	fathom_err err;
+
+	FATHOM_TRY(fathom_unit_data_open(w, s->debug, off, &u, &info));
+	data = fathom_unit_data_create(w, s->debug, &u, true);
+	err = data && want_all(w, data) ? FATHOM_OK : FATHOM_E_MEMORY;
+	if (!err) {
+		qsort(w->wants.data, w->wants.n, sizeof(struct fathom_want), compare_wants);
+		err = fathom_decode(w, s->debug, &u, data, &info);
+	}
+	if (!err)
+		err = data->err;
+	fathom_unit_data_close(w, &u);
+	if (data && err != FATHOM_E_MEMORY)
+		write_data(s, data, off);
+	fathom_unit_data_free(data, memory);
+	return err;
+}
+
+static void run_unit(void *arg, size_t task, unsigned thread)
+{
+	struct store *s = arg;
+	const struct fathom_unit_list *list = atomic_load(&s->debug->units.list);
+	struct fathom_unit_header header;
+
+	if (s->deadline_ns && fathom_now_ns() > s->deadline_ns) {
+		atomic_store(&s->late, true);
+		return;
+	}
+	if (fathom_unit_header_read(&s->debug->view, list->offs[task], &header, NULL) ||
+	    header.type == DW_UT_type || header.type == DW_UT_split_type)
+		return;
+	fathom_file_will_read(s->debug->object->file,
+			      bytes_slice(s->debug->view.section[FATHOM_DEBUG_INFO], header.off,
+					  header.end_off - header.off));
+	if (store_unit(s, s->workers[thread], header.off))
+		atomic_store(&s->failed, true);
+	fathom_file_give_back(s->debug->object->file,
+			      bytes_slice(s->debug->view.section[FATHOM_DEBUG_INFO], header.off,
+					  header.end_off - header.off));
+}
+
+/* Decodes and writes every unit, as far as the time allows. */
+static fathom_err store_all(struct store *s)
+{
+	struct fathom *session = s->module->session;
+	const unsigned threads =
+		session->threads < FATHOM_MAX_THREADS ? session->threads : FATHOM_MAX_THREADS;
+	fathom_err err = FATHOM_OK;
+	uint64_t off;
+
+	/* Looking one up makes the list of units. */
+	(void)fathom_units_containing(&s->debug->units, 0, &off);
+	if (!atomic_load(&s->debug->units.list))
+		return FATHOM_E_MEMORY;
+	for (unsigned i = 0; i < threads; i++) {
+		s->workers[i] = fathom_worker_acquire(session);
+		if (!s->workers[i])
+			err = FATHOM_E_MEMORY;
+	}
+	if (!err)
+		fathom_pool_run(threads, atomic_load(&s->debug->units.list)->n, run_unit, s);
+	for (unsigned i = 0; i < threads; i++)
+		fathom_worker_release(s->workers[i]);
+	return err;
+}
+
+/* Writes the symbols that win somewhere, by the index that answers from them otherwise. */
+static fathom_err write_symbols(struct store *s)
+{
+	struct fathom_symbol_index *x = fathom_module_symbols(s->module, FATHOM_ALIAS_FATHOM);
+	struct fathom_index_symbol *symbols;
+	const uint64_t *starts;
+	const uint32_t *winners;
+	uint32_t *numbers;
+	uint32_t *written;
+	uint32_t n_starts;
+	uint32_t n = 0;
+
+	if (!x)
+		return FATHOM_E_MEMORY;
+	n_starts = fathom_symbol_index_starts(x, &starts, &winners);
+	symbols = malloc((n_starts + 1u) * sizeof *symbols);
+	numbers = malloc((n_starts + 1u) * sizeof *numbers);
+	written = malloc((fathom_symbol_index_count(x) + 1u) * sizeof *written);
+	if (symbols && numbers && written) {
+		memset(written, 0xff, (fathom_symbol_index_count(x) + 1u) * sizeof *written);
+		for (uint32_t i = 0; i < n_starts; i++) {
+			struct fathom_symbol_hit hit;
+
+			numbers[i] = FATHOM_NONE;
+			if (winners[i] == FATHOM_NONE)
+				continue;
+			if (written[winners[i]] == FATHOM_NONE) {
+				fathom_symbol_index_place(x, winners[i], &hit);
+				written[winners[i]] = n;
+				symbols[n++] = (struct fathom_index_symbol){
+					hit.start, hit.size,
+					fathom_index_writer_string(
+						&s->writer,
+						fathom_symbol_index_name(x, winners[i])),
+					hit.source
+				};
+			}
+			numbers[i] = written[winners[i]];
+		}
+		fathom_index_writer_part(&s->writer, starts, n_starts, sizeof *starts,
+					 &s->writer.header.symbol_starts);
+		fathom_index_writer_part(&s->writer, numbers, n_starts, sizeof *numbers,
+					 &s->writer.header.symbol_winners);
+		fathom_index_writer_part(&s->writer, symbols, n, sizeof *symbols,
+					 &s->writer.header.symbols);
+	} else {
+		n = FATHOM_NONE;
+	}
+	free(symbols);
+	free(numbers);
+	free(written);
+	return n == FATHOM_NONE ? FATHOM_E_MEMORY : FATHOM_OK;
+}
+
+static void set_header(struct store *s)
+{
+	const struct fathom_bytes id = s->module->main->build_id;
+	struct fathom_index_header *h = &s->writer.header;
+
+	h->n_sources = fathom_cache_sources(s->module, h->source);
+	h->build_id_size = id.size <= sizeof h->build_id ? (uint32_t)id.size : 0;
+	if (h->build_id_size)
+		memcpy(h->build_id, id.data, h->build_id_size);
+}
+
+/* Whether decoding all is cheap compared to what reading the sections has cost. */
+static bool was_inflated(const struct fathom_debug *d)
+{
+	const uint32_t i = fathom_object_find(d->object, ".debug_info");
+
+	return !i || fathom_object_is_compressed(d->object, i);
+}
+
+static fathom_err write_all(struct store *s, bool all)
+{
+	const struct fathom_index *stored = fathom_cache_index(s->module);
+	enum fathom_reason reason;
+
+	all = all || (s->debug && was_inflated(s->debug));
+	if (all && !s->debug)
+		s->debug = fathom_module_debug(s->module, &reason);
+	if (all && s->debug) {
+		FATHOM_TRY(store_all(s));
+	}
+	if (!all || atomic_load(&s->late)) {
+		if (s->debug)
+			write_decoded(s);
+		if (stored)
+			write_stored(s, stored);
+	}
+	s->writer.header.blocks.n = s->writer.off - s->writer.header.blocks.off;
+	if (all && !atomic_load(&s->late) && !atomic_load(&s->failed))
+		s->writer.header.flags |= FATHOM_INDEX_COMPLETE;
+	FATHOM_TRY(write_symbols(s));
+	set_header(s);
+	return FATHOM_OK;
+}
+
+fathom_err fathom_cache_store(struct fathom_target *target, bool all, uint32_t deadline_ms,
+			      struct fathom_cache_result *ret_result, struct fathom_errinfo *reterr)
+{
+	struct fathom_module *m = target->module;
+	const struct fathom_index *stored = fathom_cache_index(m);
+	char *path = fathom_cache_path(m);
+	struct fathom_cache_result result = { 0 };
+	struct store *s;
+	fathom_err err;
+
+	if (!path)
+		return fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
+				   "there is no directory for the index cache");
+	if (stored && (stored->header->flags & FATHOM_INDEX_COMPLETE)) {
+		result.complete = true;
+		if (ret_result)
+			*ret_result = result;
+		free(path);
+		return FATHOM_OK;
+	}
+	s = calloc(1, sizeof *s);
+	if (!s) {
+		free(path);
+		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+	}
+	s->module = m;
+	s->debug = atomic_load_explicit(&m->dwarf, memory_order_acquire);
+	s->deadline_ns = deadline_ms ? fathom_now_ns() + deadline_ms * INT64_C(1000000) : 0;
+	pthread_mutex_init(&s->lock, NULL);
+	err = fathom_index_writer_open(&s->writer, path);
+	if (!err)
+		err = write_all(s, all);
+	result.file_size = s->writer.off;
+	result.functions = atomic_load(&s->n_functions);
+	result.complete = s->writer.header.flags & FATHOM_INDEX_COMPLETE;
+	if (err)
+		fathom_index_writer_abort(&s->writer);
+	else
+		err = fathom_index_writer_close(&s->writer);
+	if (err == FATHOM_E_OS) {
+		errno = s->writer.os_errno;
+		(void)fathom_fail_os(reterr, path);
+	} else if (err) {
+		(void)fathom_fail(reterr, err, "", 0, fathom_err_name(err));
+	} else {
+		fathom_cache_trim(m->session);
+		if (ret_result)
+			*ret_result = result;
+	}
+	pthread_mutex_destroy(&s->lock);
+	free(s);
+	free(path);
+	return err;
+}

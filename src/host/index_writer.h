@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Writing an index file (safe/index/index.h), part after part: blocks first, as they are made, then
+ * what refers to them. The file gets its name only when it is whole.
+ */
+#ifndef FATHOM_INDEX_WRITER_H
+#define FATHOM_INDEX_WRITER_H
+
+#include "../safe/index/index.h"
+#include "memory.h"
+
+/* A stretch of addresses that a block can answer for. */
+struct fathom_index_claim {
+	uint64_t low;
+	uint64_t high;
+	uint64_t block; /* offset in the file */
+	uint64_t unit_off;
+	bool function; /* not code outside functions */
+};
+
+struct fathom_index_writer {
+	char *path;
+	char *temporary;
+	int fd;
+	fathom_err err; /* the first failure; nothing is written after it */
+	int os_errno;
+	uint64_t off; /* bytes written, and those in page */
+	size_t in_page;
+	struct fathom_array checks; /* uint32_t */
+	struct fathom_array pool;   /* char */
+	struct fathom_array claims; /* struct fathom_index_claim */
+	uint32_t *strings;          /* a hash table over the pool: references */
+	size_t strings_size;
+	size_t n_strings;
+	struct fathom_array out; /* struct fathom_block: the one being written */
+	struct fathom_index_header header;
+	uint8_t page[FATHOM_INDEX_PAGE];
+	uint8_t buffer[64 * FATHOM_INDEX_PAGE];
+	size_t n_buffer;
+};
+
+/* Starts the file that will be @path; its directory is made if need be. */
+fathom_err fathom_index_writer_open(struct fathom_index_writer *w, const char *path);
+
+/*
+ * Adds a block of the unit at @unit_off. Nothing is added for a block that knows nothing. Failures
+ * show at the end.
+ */
+void fathom_index_writer_block(struct fathom_index_writer *w, const struct fathom_block_view *view,
+			       uint64_t unit_off);
+
+/* A reference to @s in the pool. */
+uint32_t fathom_index_writer_string(struct fathom_index_writer *w, struct fathom_str s);
+
+/* Writes @n items of @size bytes as the part @ret says. */
+void fathom_index_writer_part(struct fathom_index_writer *w, const void *items, uint64_t n,
+			      size_t size, struct fathom_index_part *ret);
+
+/*
+ * Writes what is left, with the fields of header that the caller has set (flags, sources,
+ * build-id), and gives the file its name. Must be called, or fathom_index_writer_abort().
+ */
+fathom_err fathom_index_writer_close(struct fathom_index_writer *w);
+void fathom_index_writer_abort(struct fathom_index_writer *w);
+
+#endif

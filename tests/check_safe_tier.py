@@ -1,0 +1,29 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The linker's word on the safe tier: what its archive imports beyond itself."""
+import glob
+import subprocess
+import sys
+
+ALLOWED = {"memcpy", "memmove", "memset", "memcmp", "_dl_find_object", "_GLOBAL_OFFSET_TABLE_"}
+# What instrumented builds add; the law is about the plain build.
+INSTRUMENTED = ("__asan", "__ubsan", "__tsan", "__sanitizer", "__stack_chk", "__gcov")
+
+build = sys.argv[1]
+archive = glob.glob(f"{build}/src/libfathom-safe.a")
+if not archive:
+    print("not ok 1 - there is an archive of the safe tier")
+    sys.exit(1)
+symbols = subprocess.run(["nm", "-P", *archive], capture_output=True, text=True, check=True).stdout
+defined, wanted = set(), set()
+for line in symbols.splitlines():
+    fields = line.split()
+    if len(fields) >= 2 and len(fields[1]) == 1:
+        (wanted if fields[1] in "Uw" else defined).add(fields[0])
+foreign = sorted(n for n in wanted - defined - ALLOWED if not n.startswith(INSTRUMENTED))
+print("1..2")
+print(f"{'not ' if foreign else ''}ok 1 - the safe tier imports nothing but memory functions"
+      + (f": {', '.join(foreign)}" if foreign else ""))
+# The test can fail: an archive of the host tier must not pass it.
+host = subprocess.run(["nm", "-u", *glob.glob(f"{build}/src/libfathom.a")], capture_output=True, text=True).stdout
+print(f"{'' if 'malloc' in host else 'not '}ok 2 - the same look at the host tier finds malloc")

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+#include "unit.h"
+
+#include <stdlib.h>
+
+#include "safe/base/sort.h"
+
+static uint64_t next_random(uint64_t *seed)
+{
+	*seed ^= *seed << 13;
+	*seed ^= *seed >> 7;
+	*seed ^= *seed << 17;
+	return *seed;
+}
+
+/* Keys sorted, and among equal ones the values in the order they came. */
+static void check_sorted(size_t n, uint64_t mask, uint64_t seed)
+{
+	struct fathom_keyed *items = calloc(2 * n + 1, sizeof *items);
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		items[i] = (struct fathom_keyed){ next_random(&seed) & mask, i };
+		sum += items[i].key ^ (i * 31);
+	}
+	fathom_sort_keyed(items, items + n, n);
+	for (size_t i = 0; i < n; i++) {
+		sum -= items[i].key ^ (items[i].value * 31);
+		if (!i)
+			continue;
+		assert_true(items[i - 1].key <= items[i].key);
+		if (items[i - 1].key == items[i].key)
+			assert_true(items[i - 1].value < items[i].value);
+	}
+	assert_true(sum == 0);
+	free(items);
+}
+
+static void sorts_stably_at_every_size(void **state)
+{
+	static const size_t sizes[] = { 0, 1, 2, 3, 31, 511, 512, 513, 5000 };
+	static const uint64_t masks[] = { UINT64_MAX, 0xff, 0xffff0000, 7, UINT64_C(1) << 63 };
+
+	(void)state;
+	for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
+		for (size_t m = 0; m < sizeof masks / sizeof *masks; m++)
+			check_sorted(sizes[s], masks[m], 88172645463325252u + s);
+}
+
+static void upper_bound_counts_what_is_not_above(void **state)
+{
+	const uint64_t keys[] = { 2, 2, 4, 8, 8, 8, UINT64_MAX };
+
+	(void)state;
+	assert_int_equal(fathom_upper_bound(keys, 7, 0), 0);
+	assert_int_equal(fathom_upper_bound(keys, 7, 2), 2);
+	assert_int_equal(fathom_upper_bound(keys, 7, 3), 2);
+	assert_int_equal(fathom_upper_bound(keys, 7, 8), 6);
+	assert_int_equal(fathom_upper_bound(keys, 7, UINT64_MAX), 7);
+	assert_int_equal(fathom_upper_bound(keys, 0, 5), 0);
+	for (size_t n = 1; n <= 7; n++)
+		for (uint64_t key = 0; key < 10; key++) {
+			size_t expected = 0;
+
+			while (expected < n && keys[expected] <= key)
+				expected++;
+			assert_int_equal(fathom_upper_bound(keys, n, key), expected);
+		}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(sorts_stably_at_every_size),
+		cmocka_unit_test(upper_bound_counts_what_is_not_above),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

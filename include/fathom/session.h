@@ -20,7 +20,13 @@ enum {
 	/** Neither read nor write the index cache on disk. */
 	FATHOM_NO_CACHE = 1u << 0,
 	/** Ask the debuginfod servers of $DEBUGINFOD_URLS for debug files that are not here. */
-	FATHOM_DEBUGINFOD = 1u << 1
+	FATHOM_DEBUGINFOD = 1u << 1,
+	/**
+	 * Compose paths as GNU binutils 2.40 does: a relative directory is put behind the
+	 * compilation directory even where it is that directory, slashes are never left out, and a
+	 * file that is not known is "<unknown>". Means FATHOM_NO_CACHE, too.
+	 */
+	FATHOM_GNU_PATHS = 1u << 2
 };
 
 /**

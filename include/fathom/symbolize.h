@@ -67,7 +67,11 @@ enum fathom_alias {
 	 * So `printf`, never `_IO_printf`.
 	 */
 	FATHOM_ALIAS_FATHOM = 0,
-	FATHOM_ALIAS_GNU = 1, /**< as GNU addr2line 2.40 chooses, also by nearness */
+	/**
+	 * As GNU addr2line 2.40 chooses: the symbol that starts last at or before the address,
+	 * however long it is; its version stays in its name.
+	 */
+	FATHOM_ALIAS_GNU = 1,
 	FATHOM_ALIAS_LLVM = 2 /**< as llvm-symbolizer 19 chooses */
 };
 
@@ -109,7 +113,12 @@ struct fathom_answer {
 	uint32_t frame;          /**< frame id of the innermost frame, or FATHOM_NONE */
 	uint8_t source;          /**< enum fathom_source, of symbol */
 	uint8_t reason;          /**< enum fathom_reason */
-	uint8_t reserved[6];
+	uint8_t reserved[2];
+	/**
+	 * File id of the source file that the symbol table names for symbol, without directory;
+	 * FATHOM_NONE but with FATHOM_ALIAS_GNU, where no frame says more.
+	 */
+	uint32_t symbol_file;
 };
 
 /** One frame: of an inlined call, or of the function itself. */
@@ -123,6 +132,12 @@ struct fathom_frame {
 	uint32_t outer;         /**< frame id of the caller it is inlined into, or FATHOM_NONE */
 };
 
+/** Bits of fathom_function.flags. */
+enum {
+	/** The language does not mangle: plain_name is what the compiler calls the symbol, too. */
+	FATHOM_FUNCTION_UNMANGLED = 1u << 0
+};
+
 /** A function's names. Strings belong to the answers. */
 struct fathom_function {
 	const char *name;         /**< demangled; as linked where that is not mangled */
@@ -131,7 +146,7 @@ struct fathom_function {
 	/** The clone suffix at the end of linkage_name (".cold", ".part.0"), or NULL. */
 	const char *clone_suffix;
 	uint32_t name_size; /**< bytes of name, without the NUL */
-	uint32_t reserved;
+	uint32_t flags;     /**< FATHOM_FUNCTION_ bits */
 };
 
 /** A source file. The string belongs to the answers. */

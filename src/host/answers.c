@@ -40,14 +40,19 @@ static uint64_t hash_str(uint64_t hash, struct fathom_str s)
 	return hash_bytes(hash ^ s.size, s.data, s.size);
 }
 
-/* Makes room for one more entry in a set of @n: the table stays at most half full. */
+/*
+ * Makes room for one more entry: the table stays at most half full of the @n items. Items that were
+ * added without looking for equal ones get in here, too, which does no harm.
+ */
 static bool grow_set(struct fathom_intern *set, size_t n,
 		     uint64_t (*hash)(const void *items, uint32_t i), const void *items)
 {
-	const size_t size = set->size ? set->size * 2 : FIRST_SET;
+	size_t size = set->size ? set->size : FIRST_SET;
 	uint32_t *table;
 
-	if ((n + 1) * 2 <= set->size)
+	while ((n + 1) * 2 > size)
+		size *= 2;
+	if (size == set->size)
 		return true;
 	table = calloc(size, sizeof *table);
 	if (!table)
@@ -92,16 +97,21 @@ static uint64_t hash_file(const void *items, uint32_t i)
 	return hash_str(1, path_of((const struct fathom_source_file *)items + i));
 }
 
-static bool same_names(const struct fathom_function *f, struct fathom_str linkage,
-		       struct fathom_str plain)
+static uint32_t public_flags(uint32_t flags)
 {
-	return str_equal(str_of(f->linkage_name), linkage) &&
+	return flags & FATHOM_BLOCK_UNMANGLED ? FATHOM_FUNCTION_UNMANGLED : 0;
+}
+
+static bool same_names(const struct fathom_function *f, struct fathom_str linkage,
+		       struct fathom_str plain, uint32_t flags)
+{
+	return f->flags == public_flags(flags) && str_equal(str_of(f->linkage_name), linkage) &&
 	       str_equal(str_of(f->plain_name), plain);
 }
 
 /* Fills in the name that people read. */
 static bool set_name(struct fathom_part *p, struct fathom_function *f, struct fathom_str linkage,
-		     struct fathom_str plain, bool ada)
+		     struct fathom_str plain, uint32_t flags)
 {
 	const uint32_t suffix = fathom_clone_suffix(linkage);
 
@@ -110,7 +120,7 @@ static bool set_name(struct fathom_part *p, struct fathom_function *f, struct fa
 	f->name_size = linkage.size ? linkage.size : plain.size;
 	p->text.n = 0;
 	if (!linkage.size || (p->flags & FATHOM_NO_DEMANGLE) ||
-	    !fathom_demangle(linkage, ada, &p->text))
+	    !fathom_demangle(linkage, flags & FATHOM_BLOCK_ADA, &p->text))
 		return true;
 	f->name_size = (uint32_t)p->text.n;
 	f->name = fathom_arena_strdup(&p->arena, (struct fathom_str){ p->text.data, f->name_size });
@@ -119,9 +129,9 @@ static bool set_name(struct fathom_part *p, struct fathom_function *f, struct fa
 
 /* Adds a function with these names, at least one of which is not empty. */
 static uint32_t add_function(struct fathom_part *p, struct fathom_str linkage,
-			     struct fathom_str plain, bool ada)
+			     struct fathom_str plain, uint32_t flags)
 {
-	struct fathom_function f = { 0 };
+	struct fathom_function f = { .flags = public_flags(flags) };
 
 	if (make_id(p, p->functions.n) == FATHOM_NONE ||
 	    !fathom_array_reserve(&p->functions, sizeof f, 1))
@@ -131,7 +141,7 @@ static uint32_t add_function(struct fathom_part *p, struct fathom_str linkage,
 	if (plain.size)
 		f.plain_name = fathom_arena_strdup(&p->arena, plain);
 	if ((linkage.size && !f.linkage_name) || (plain.size && !f.plain_name) ||
-	    !set_name(p, &f, linkage, plain, ada))
+	    !set_name(p, &f, linkage, plain, flags))
 		return FATHOM_NONE;
 	((struct fathom_function *)p->functions.data)[p->functions.n++] = f;
 	return make_id(p, p->functions.n - 1);
@@ -139,7 +149,7 @@ static uint32_t add_function(struct fathom_part *p, struct fathom_str linkage,
 
 /* The function with these names, added if there is none yet. */
 static uint32_t intern_function(struct fathom_part *p, struct fathom_str linkage,
-				struct fathom_str plain, bool ada)
+				struct fathom_str plain, uint32_t flags)
 {
 	const struct fathom_function *f;
 	uint32_t id;
@@ -150,9 +160,9 @@ static uint32_t intern_function(struct fathom_part *p, struct fathom_str linkage
 	f = p->functions.data;
 	for (at = hash_names(linkage, plain) & (p->function_set.size - 1);
 	     p->function_set.table[at]; at = (at + 1) & (p->function_set.size - 1))
-		if (same_names(&f[p->function_set.table[at] - 1], linkage, plain))
+		if (same_names(&f[p->function_set.table[at] - 1], linkage, plain, flags))
 			return make_id(p, p->function_set.table[at] - 1);
-	id = add_function(p, linkage, plain, ada);
+	id = add_function(p, linkage, plain, flags);
 	if (id != FATHOM_NONE)
 		p->function_set.table[at] = (uint32_t)p->functions.n;
 	return id;
@@ -178,6 +188,11 @@ static uint32_t intern_file(struct fathom_part *p, struct fathom_str path)
 	files[p->files.n++] = fresh;
 	p->file_set.table[at] = (uint32_t)p->files.n;
 	return make_id(p, p->files.n - 1);
+}
+
+uint32_t fathom_part_file(struct fathom_part *p, struct fathom_str path)
+{
+	return path.size ? intern_file(p, path) : FATHOM_NONE;
 }
 
 uint32_t fathom_part_symbol(struct fathom_part *p, const struct fathom_symbol_hit *hit)
@@ -209,7 +224,7 @@ uint32_t fathom_part_symbol(struct fathom_part *p, const struct fathom_symbol_hi
 	if (!name.size)
 		return FATHOM_NONE;
 	/* Callers ask once for each symbol: looking for an equal name would find none. */
-	return add_function(p, name, (struct fathom_str){ NULL, 0 }, false);
+	return add_function(p, name, (struct fathom_str){ NULL, 0 }, 0);
 }
 
 void fathom_part_leave_block(struct fathom_part *p)
@@ -270,9 +285,8 @@ static uint32_t function_id(struct fathom_part *p, struct fathom_block_view view
 	if (*known == UNKNOWN) {
 		linkage = fathom_block_string(&view, f.linkage);
 		name = fathom_block_string(&view, f.name);
-		*known = linkage.size || name.size
-				 ? intern_function(p, linkage, name, f.flags & FATHOM_BLOCK_ADA)
-				 : FATHOM_NONE;
+		*known = linkage.size || name.size ? intern_function(p, linkage, name, f.flags)
+						   : FATHOM_NONE;
 	}
 	return *known;
 }
@@ -288,7 +302,7 @@ static uint32_t file_id(struct fathom_part *p, struct fathom_block_view view, ui
 	known = plan_file(p, i);
 	if (*known == UNKNOWN) {
 		path = fathom_block_string(&view, reference);
-		*known = path.size ? intern_file(p, path) : FATHOM_NONE;
+		*known = fathom_part_file(p, path);
 	}
 	return *known;
 }

@@ -54,6 +54,9 @@ struct fathom_answers {
 /* The function for a symbol, with what debug information calls it (may be empty). */
 uint32_t fathom_part_symbol(struct fathom_part *p, const struct fathom_symbol_hit *hit);
 
+/* A source file; FATHOM_NONE for an empty path. */
+uint32_t fathom_part_file(struct fathom_part *p, struct fathom_str path);
+
 /* Forgets the block: its memory may be given back. */
 void fathom_part_leave_block(struct fathom_part *p);
 

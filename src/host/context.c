@@ -26,6 +26,7 @@ static fathom_err copy_options(const struct fathom_options *from, struct fathom_
 {
 	const uint8_t *bytes = (const uint8_t *)from;
 	const size_t known = sizeof *to;
+	const uint32_t known_flags = FATHOM_NO_CACHE | FATHOM_DEBUGINFOD | FATHOM_GNU_PATHS;
 
 	memset(to, 0, sizeof *to);
 	if (!from)
@@ -39,8 +40,10 @@ static fathom_err copy_options(const struct fathom_options *from, struct fathom_
 	for (size_t i = 0; i < sizeof to->reserved / sizeof *to->reserved; i++)
 		if (to->reserved[i])
 			return FATHOM_E_ARGUMENT;
-	if (to->reserved1 || (to->flags & ~(uint32_t)(FATHOM_NO_CACHE | FATHOM_DEBUGINFOD)))
+	if (to->reserved1 || (to->flags & ~known_flags))
 		return FATHOM_E_ARGUMENT;
+	if (to->flags & FATHOM_GNU_PATHS)
+		to->flags |= FATHOM_NO_CACHE;
 	return FATHOM_OK;
 }
 

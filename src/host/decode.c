@@ -410,7 +410,7 @@ static bool local_file(struct build *b, uint32_t file, uint32_t *ret)
 	size_t at;
 
 	*ret = FATHOM_BLOCK_NONE;
-	if (file >= w->files.n + w->files_base)
+	if (file >= w->files.n + w->files_base && file > FATHOM_MAX_LINE_FILES)
 		return true;
 	local = local_of(&w->local_files, file);
 	if (!local)
@@ -449,7 +449,7 @@ static bool local_function(struct build *b, uint32_t i, uint32_t *ret)
 		    !add_string(&w->pool, names->linkage, &f.linkage) ||
 		    !fathom_array_reserve(&w->out_functions, sizeof f, 1))
 			return false;
-		f.flags = names->ada ? FATHOM_BLOCK_ADA : 0;
+		f.flags = names->flags;
 		local->stamp = w->stamp;
 		local->number = (uint32_t)w->out_functions.n;
 		((struct fathom_block_function *)w->out_functions.data)[w->out_functions.n++] = f;

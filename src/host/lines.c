@@ -271,6 +271,34 @@ static struct fathom_str directory(const struct fathom_worker *w, const struct f
 				      (const struct fathom_line_entry *)w->dirs.data + index);
 }
 
+/*
+ * The same as GNU's BFD composes it. It takes directory 0 of version 5, which is the compilation
+ * directory, for one below it when it is relative; so Debian's files come out as
+ * "./malloc/./malloc/malloc.c".
+ */
+static bool append_gnu_path(struct fathom_worker *w, const struct fathom_unit *unit,
+			    struct fathom_str comp_dir, uint32_t file, struct fathom_array *pool)
+{
+	const struct fathom_line_entry *entry =
+		(const struct fathom_line_entry *)w->files.data + (file - w->files_base);
+	struct fathom_str name = { NULL, 0 };
+	struct fathom_str dir;
+
+	if (file - w->files_base < w->files.n)
+		name = fathom_line_entry_name(&w->program, unit, entry);
+	if (!name.size)
+		return append(pool, "<unknown>", sizeof "<unknown>" - 1);
+	if (is_absolute(name))
+		return append(pool, name.data, name.size);
+	dir = directory(w, unit, entry->directory);
+	if (comp_dir.size && !is_absolute(dir) &&
+	    (!append(pool, comp_dir.data, comp_dir.size) || !append(pool, "/", 1)))
+		return false;
+	if (dir.size && (!append(pool, dir.data, dir.size) || !append(pool, "/", 1)))
+		return false;
+	return append(pool, name.data, name.size);
+}
+
 bool fathom_lines_path(struct fathom_worker *w, const struct fathom_unit *unit,
 		       struct fathom_str comp_dir, uint32_t file, struct fathom_array *pool)
 {
@@ -279,6 +307,8 @@ bool fathom_lines_path(struct fathom_worker *w, const struct fathom_unit *unit,
 	struct fathom_str name;
 	struct fathom_str dir;
 
+	if (w->session->flags & FATHOM_GNU_PATHS)
+		return append_gnu_path(w, unit, comp_dir, file, pool);
 	if (index >= w->files.n)
 		return false;
 	entry = ((const struct fathom_line_entry *)w->files.data)[index];

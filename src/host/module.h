@@ -25,6 +25,7 @@ struct fathom_module {
 	struct fathom_notes notes;
 	struct fathom_symbol_set symbols;
 	_Atomic(struct fathom_symbol_index *) symbol_index[FATHOM_ALIAS_RULES];
+	_Atomic uint32_t scans; /* passes over the symbols that did without an index */
 	_Atomic(struct fathom_debug *) dwarf;
 	_Atomic int32_t dwarf_error;     /* why dwarf is NULL although there is a file */
 	struct fathom_cache_file *cache; /* what an earlier run stored, or NULL */

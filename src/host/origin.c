@@ -2,6 +2,7 @@
 #include "origin.h"
 
 #include "../safe/base/limits.h"
+#include "../safe/index/block.h"
 
 #define FIRST_TABLE 256
 
@@ -96,6 +97,20 @@ static bool read_die(const struct fathom_unit *unit, uint64_t off, struct fathom
 	return fathom_die_next(&r, UINT32_MAX, ret, &depth, NULL) == FATHOM_OK;
 }
 
+/* What the language of the unit says about the names in it. */
+static uint32_t name_flags(const struct fathom_unit *unit)
+{
+	switch (unit->language) {
+	case DW_LANG_Ada83:
+	case DW_LANG_Ada95:
+	case DW_LANG_Ada2005:
+	case DW_LANG_Ada2012:
+		return FATHOM_BLOCK_ADA;
+	default:
+		return fathom_unit_is_c(unit) ? FATHOM_BLOCK_UNMANGLED : 0;
+	}
+}
+
 static void take_names(struct fathom_names *names, const struct fathom_unit *unit,
 		       const struct fathom_die *die)
 {
@@ -105,10 +120,7 @@ static void take_names(struct fathom_names *names, const struct fathom_unit *uni
 	if (!names->name.size) {
 		names->name = fathom_unit_string(unit, fathom_die_attr(die, FATHOM_AT_NAME));
 		if (names->name.size)
-			names->ada = unit->language == DW_LANG_Ada83 ||
-				     unit->language == DW_LANG_Ada95 ||
-				     unit->language == DW_LANG_Ada2005 ||
-				     unit->language == DW_LANG_Ada2012;
+			names->flags = name_flags(unit);
 	}
 }
 

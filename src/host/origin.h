@@ -15,7 +15,7 @@ struct fathom_names {
 	uint64_t off;
 	struct fathom_str name;    /* DW_AT_name */
 	struct fathom_str linkage; /* DW_AT_linkage_name */
-	bool ada;
+	uint32_t flags;            /* FATHOM_BLOCK_ of struct fathom_block_function */
 };
 
 /* Forgets the names of the unit before. */

@@ -3,14 +3,14 @@
  * All symbols of a module by address. The rule of symbols.h is worked out once for every stretch of
  * addresses: what remains is a list of starts, each with the symbol that holds from there on.
  *
- * The rules of the two personalities are not rules about stretches (GNU's depends on which symbols
- * reach the address): their lists hold the distinct starts, and a look-up compares those that start
- * together.
+ * The rules of the two personalities are not rules about stretches: their lists hold the distinct
+ * starts. By GNU's rule (symbols_gnu.h) each start has its symbol; by LLVM's a look-up compares
+ * those that start together.
  */
 #include <stdlib.h>
 
 #include "../safe/base/sort.h"
-#include "symbols.h"
+#include "symbols_gnu.h"
 
 /* A symbol that may name an address; which one it is, is read again when it is served. */
 struct entry {
@@ -37,6 +37,7 @@ struct fathom_symbol_index {
 	uint32_t
 		*winner; /* by start: an entry, or FATHOM_NONE; by group: the group's first entry */
 	uint32_t *bucket; /* the number of starts before the bucket; one more than there are */
+	uint32_t *files[FATHOM_MAX_SYMTABS]; /* GNU's rule: by symbol, the symbol of its file */
 	uint64_t bucket_base;
 	unsigned bucket_shift;
 	uint32_t n_buckets;
@@ -64,8 +65,6 @@ static bool collect(struct fathom_symbol_index *x, struct fathom_array *entries)
 			uint64_t svma;
 
 			fathom_symtab_get(&table->view, i, &s);
-			if (x->rule == FATHOM_ALIAS_GNU && s.type == STT_OBJECT)
-				continue;
 			if (!fathom_symbol_place(table, &s, &svma, &region) ||
 			    !fathom_symbol_is_namable(&table->view, &s,
 						      fathom_symtab_name_start(&table->view, &s)))
@@ -83,6 +82,69 @@ static bool collect(struct fathom_symbol_index *x, struct fathom_array *entries)
 	return entries->n < UINT32_MAX / 4;
 }
 
+/*
+ * Adds the symbols of @table that GNU's rule counts and that start before @limits says for their
+ * section; with @lower, makes these limits the first start in each section.
+ */
+static bool collect_gnu_table(struct fathom_symbol_index *x, struct fathom_array *entries,
+			      uint8_t table, uint64_t *limits, bool lower)
+{
+	const struct fathom_symbol_table *t = &x->set->table[table];
+
+	struct fathom_gnu_files files = { 0 };
+
+	fathom_file_will_read(x->set->file[table], t->view.entries);
+	x->files[table] = malloc(t->view.count * sizeof *x->files[table]);
+	if (!x->files[table] || !fathom_array_reserve(entries, sizeof(struct entry), t->view.count))
+		return false;
+	x->bytes += t->view.count * sizeof *x->files[table];
+	for (uint32_t i = 1; i < t->view.count; i++) {
+		struct fathom_symbol_region region;
+		struct fathom_symbol s;
+		uint64_t svma;
+
+		fathom_symtab_get(&t->view, i, &s);
+		if (fathom_gnu_files_next(&files, i, &s) || !fathom_gnu_counts(&t->view, &s) ||
+		    !fathom_symbol_place(t, &s, &svma, &region) ||
+		    !fathom_gnu_same_section(x->set, table, s.section))
+			continue;
+		/* Files without section headers have one limit for all. */
+		if (!t->object->n_sections)
+			s.section = 0;
+		if (!lower && svma >= limits[s.section])
+			continue;
+		if (lower && svma < limits[s.section])
+			limits[s.section] = svma;
+		x->files[table][i] = fathom_gnu_files_of(&files, &s);
+		((struct entry *)entries->data)[entries->n++] = (struct entry){
+			.svma = svma,
+			.size = s.size,
+			.region_high = region.high,
+			.symbol = i,
+			.table = table,
+		};
+	}
+	return true;
+}
+
+/* Collects by GNU's rule: the table of the debug file, then what is left to the file's own. */
+static bool collect_gnu(struct fathom_symbol_index *x, struct fathom_array *entries)
+{
+	const struct fathom_gnu_tables tables = fathom_gnu_tables(x->set);
+	const size_t n = (size_t)x->set->main->n_sections + 1;
+	uint64_t *limits = malloc(n * sizeof *limits);
+	bool done = limits != NULL;
+
+	for (size_t i = 0; done && i < n; i++)
+		limits[i] = UINT64_MAX;
+	if (done && tables.separate != FATHOM_NONE)
+		done = collect_gnu_table(x, entries, (uint8_t)tables.separate, limits, true);
+	if (done && tables.own != FATHOM_NONE)
+		done = collect_gnu_table(x, entries, (uint8_t)tables.own, limits, false);
+	free(limits);
+	return done && entries->n < UINT32_MAX / 4;
+}
+
 /* Sorts @from into entries of the index. */
 static bool sort_entries(struct fathom_symbol_index *x, const struct fathom_array *from)
 {
@@ -90,8 +152,8 @@ static bool sort_entries(struct fathom_symbol_index *x, const struct fathom_arra
 	struct fathom_keyed *keyed = malloc(2 * from->n * sizeof *keyed);
 
 	x->n_entries = (uint32_t)from->n;
-	x->bytes = from->n * sizeof *x->entries;
-	x->entries = malloc(x->bytes);
+	x->bytes += from->n * sizeof *x->entries;
+	x->entries = malloc(from->n * sizeof *x->entries);
 	if (!keyed || !x->entries) {
 		free(keyed);
 		return false;
@@ -365,11 +427,24 @@ static bool build_buckets(struct fathom_symbol_index *x)
 	return true;
 }
 
+/* GNU addr2line: of symbols that start together, the longest, and of those the first. */
+static uint32_t gnu_winner(const struct fathom_symbol_index *x, uint32_t first)
+{
+	const uint32_t end = group_end(x, first);
+	uint32_t winner = first;
+
+	for (uint32_t i = first + 1; i < end; i++)
+		if (x->entries[i].size > (x->entries[winner].size ? x->entries[winner].size : 1))
+			winner = i;
+	return winner;
+}
+
 static void build_groups(struct fathom_symbol_index *x)
 {
 	for (uint32_t first = 0; first < x->n_entries; first = group_end(x, first)) {
 		x->starts[x->n_starts] = x->entries[first].svma;
-		x->winner[x->n_starts++] = first;
+		x->winner[x->n_starts++] =
+			x->rule == FATHOM_ALIAS_GNU ? gnu_winner(x, first) : first;
 	}
 }
 
@@ -386,7 +461,8 @@ struct fathom_symbol_index *fathom_symbol_index_create(struct fathom_memory *m,
 	x->set = set;
 	x->rule = rule;
 	x->memory = m;
-	done = collect(x, &entries) && sort_entries(x, &entries) && alloc_starts(x);
+	done = (rule == FATHOM_ALIAS_GNU ? collect_gnu(x, &entries) : collect(x, &entries)) &&
+	       sort_entries(x, &entries) && alloc_starts(x);
 	if (done && rule == FATHOM_ALIAS_FATHOM)
 		done = build_stretches(x);
 	else if (done)
@@ -419,49 +495,9 @@ void fathom_symbol_index_destroy(struct fathom_symbol_index *x)
 	free(x->starts);
 	free(x->winner);
 	free(x->bucket);
+	for (int t = 0; t < FATHOM_MAX_SYMTABS; t++)
+		free(x->files[t]);
 	free(x);
-}
-
-/* GNU addr2line: of symbols that start together, one that reaches; functions; typed; the smallest.
- */
-static bool gnu_fits_better(const struct entry *a, const struct fathom_symbol *sa,
-			    const struct entry *b, const struct fathom_symbol *sb, uint64_t svma)
-{
-	const uint64_t size_a = a->size ? a->size : 1;
-	const uint64_t size_b = b->size ? b->size : 1;
-	const bool function_a = sa->type == STT_FUNC || sa->type == STT_GNU_IFUNC;
-	const bool function_b = sb->type == STT_FUNC || sb->type == STT_GNU_IFUNC;
-
-	if (svma - b->svma >= size_b)
-		return size_a > size_b;
-	if (svma - a->svma >= size_a)
-		return false;
-	if (function_a != function_b)
-		return function_a;
-	if ((sa->type == STT_NOTYPE) != (sb->type == STT_NOTYPE))
-		return sa->type != STT_NOTYPE;
-	return size_a < size_b;
-}
-
-static uint32_t gnu_winner(const struct fathom_symbol_index *x, uint32_t first, uint64_t svma)
-{
-	const uint32_t end = group_end(x, first);
-	struct fathom_symbol best;
-	uint32_t winner = first;
-
-	if (svma >= x->entries[first].region_high)
-		return FATHOM_NONE;
-	fathom_symtab_get(&x->set->table[0].view, x->entries[first].symbol, &best);
-	for (uint32_t i = first + 1; i < end; i++) {
-		struct fathom_symbol s;
-
-		fathom_symtab_get(&x->set->table[0].view, x->entries[i].symbol, &s);
-		if (gnu_fits_better(&x->entries[i], &s, &x->entries[winner], &best, svma)) {
-			winner = i;
-			best = s;
-		}
-	}
-	return winner;
 }
 
 /* llvm-symbolizer: of symbols that start together, the largest, and of those the last. */
@@ -500,7 +536,8 @@ uint32_t fathom_symbol_index_at(const struct fathom_symbol_index *x, uint64_t sv
 		return FATHOM_NONE;
 	switch (x->rule) {
 	case FATHOM_ALIAS_GNU:
-		return gnu_winner(x, x->winner[n - 1], svma);
+		return svma < x->entries[x->winner[n - 1]].region_high ? x->winner[n - 1]
+								       : FATHOM_NONE;
 	case FATHOM_ALIAS_LLVM:
 		return llvm_winner(x, x->winner[n - 1], svma);
 	default:
@@ -525,10 +562,29 @@ void fathom_symbol_index_place(const struct fathom_symbol_index *x, uint32_t num
 
 struct fathom_str fathom_symbol_index_name(const struct fathom_symbol_index *x, uint32_t number)
 {
+	const struct entry *e = &x->entries[number];
 	struct fathom_contender k;
+	struct fathom_symbol s;
 
-	contender_of(x, &x->entries[number], &k);
+	if (x->rule == FATHOM_ALIAS_GNU) {
+		/* GNU leaves the version in the name. */
+		fathom_symtab_get(&x->set->table[e->table].view, e->symbol, &s);
+		return fathom_symtab_name(&x->set->table[e->table].view, &s);
+	}
+	contender_of(x, e, &k);
 	return k.c.name;
+}
+
+struct fathom_str fathom_symbol_index_file(const struct fathom_symbol_index *x, uint32_t number)
+{
+	const struct entry *e = &x->entries[number];
+	const struct fathom_symtab *t = &x->set->table[e->table].view;
+	struct fathom_symbol s;
+
+	if (!x->files[e->table] || !x->files[e->table][e->symbol])
+		return (struct fathom_str){ NULL, 0 };
+	fathom_symtab_get(t, x->files[e->table][e->symbol], &s);
+	return fathom_symtab_name(t, &s);
 }
 
 uint32_t fathom_symbol_index_starts(const struct fathom_symbol_index *x,

@@ -19,11 +19,15 @@
 #include "lines.h"
 #include "plt.h"
 #include "pool.h"
+#include "symbols_gnu.h"
 #include "target.h"
 #include "unit_data.h"
 
 /* Up to this many addresses are looked up by a pass over the symbols, without an index. */
 #define SCAN_LIMIT 4
+
+/* After so many passes an index is worth making: there will be more. */
+#define SCANS_WORTH_INDEX 32
 
 /* Addresses without debug information are answered in tasks of this many. */
 #define NAMES_PER_TASK 16384
@@ -98,6 +102,7 @@ static bool find_in_tables(const struct batch *b, struct fathom_part *p, uint64_
 	if (number == FATHOM_NONE)
 		return false;
 	fathom_symbol_index_place(b->symbols, number, hit);
+	hit->file = fathom_symbol_index_file(b->symbols, number);
 	id = symbol_id(p, number, fathom_symbol_index_count(b->symbols));
 	if (id && *id == FATHOM_NONE) {
 		hit->name = fathom_symbol_index_name(b->symbols, number);
@@ -132,19 +137,29 @@ static bool find_in_index(const struct batch *b, struct fathom_part *p, uint64_t
 	return true;
 }
 
+/* The symbol at @svma without an index. */
+static bool scan_tables(const struct batch *b, uint64_t svma, struct fathom_symbol_hit *hit)
+{
+	const struct fathom_symbol_set *set = &b->module->symbols;
+
+	atomic_fetch_add_explicit(&b->module->scans, 1, memory_order_relaxed);
+	return b->alias == FATHOM_ALIAS_GNU ? fathom_gnu_scan(set, svma, hit)
+					    : fathom_symbols_scan(set, svma, hit);
+}
+
 /* Whether the module's tables hold a symbol for @svma. */
 static bool find_symbol(const struct batch *b, struct fathom_part *p, uint64_t svma,
 			struct fathom_symbol_hit *hit, uint32_t *ret_id)
 {
 	if (b->symbols)
 		return find_in_tables(b, p, svma, hit, ret_id);
-	if (b->index) {
+	if (b->index && b->alias == FATHOM_ALIAS_FATHOM) {
 		if (find_in_index(b, p, svma, hit, ret_id))
 			return true;
 		if (!fathom_index_is_damaged(b->index))
 			return false;
 	}
-	if (!fathom_symbols_scan(&b->module->symbols, svma, hit))
+	if (!scan_tables(b, svma, hit))
 		return false;
 	*ret_id = fathom_part_symbol(p, hit);
 	return true;
@@ -198,10 +213,23 @@ static void set_dwarf_symbol(struct fathom_part *p, struct fathom_answer *a, con
 }
 
 /* Whether the function of the block is nearer to the truth than the symbol. */
-static bool dwarf_names_better(const struct found *f, const struct fathom_symbol_hit *hit)
+static bool dwarf_names_better(const struct batch *b, const struct found *f,
+			       const struct fathom_symbol_hit *hit)
 {
-	return f->view.block && f->view.block->n_nodes && !hit->size &&
-	       f->view.block->low > hit->start;
+	return b->alias == FATHOM_ALIAS_FATHOM && f->view.block && f->view.block->n_nodes &&
+	       !hit->size && f->view.block->low > hit->start;
+}
+
+/* Whether the answer can do without the symbol: GNU takes the linker's name from the DWARF. */
+static bool is_named_as_linked(const struct batch *b, const struct found *f)
+{
+	struct fathom_block_function function;
+	struct fathom_block_node node;
+
+	return b->alias == FATHOM_ALIAS_GNU && (b->flags & FATHOM_DWARF_NAMES) && f->view.block &&
+	       fathom_block_node(f->view.block, f->row.node, &node) &&
+	       fathom_block_function(f->view.block, node.function, &function) &&
+	       (function.linkage || (function.name && function.flags & FATHOM_BLOCK_UNMANGLED));
 }
 
 /* Why this answer has no line, or no name. */
@@ -230,7 +258,8 @@ static void answer(struct batch *b, struct fathom_part *p, const struct query *q
 	struct fathom_symbol_hit hit = { 0 };
 	uint32_t id = FATHOM_NONE;
 
-	if (find_symbol(b, p, q->svma, &hit, &id) && !dwarf_names_better(f, &hit))
+	if (!is_named_as_linked(b, f) && find_symbol(b, p, q->svma, &hit, &id) &&
+	    !dwarf_names_better(b, f, &hit))
 		set_symbol(a, &hit, id, q->svma);
 	else if (f->view.block && f->view.block->n_nodes)
 		set_dwarf_symbol(p, a, f, q->svma);
@@ -238,6 +267,8 @@ static void answer(struct batch *b, struct fathom_part *p, const struct query *q
 		set_fallback_symbol(b, p, a, q->svma);
 	if (f->has_row)
 		a->frame = fathom_part_frame(p, f->view, &f->row, f->index, a->symbol);
+	if (!f->has_row || f->row.file == FATHOM_BLOCK_NONE)
+		a->symbol_file = fathom_part_file(p, hit.file);
 	a->reason = (uint8_t)reason_for(b, a, f, q->svma);
 }
 
@@ -666,6 +697,7 @@ static uint64_t begin_answer(const struct batch *b, uint64_t address, struct fat
 	*a = (struct fathom_answer){ .address = address,
 				     .module_address = address,
 				     .symbol = FATHOM_NONE,
+				     .symbol_file = FATHOM_NONE,
 				     .frame = FATHOM_NONE };
 	if (o->image.type == ET_REL)
 		a->module_address -= o->sections[fathom_object_section_at(o, svma)].base;
@@ -745,8 +777,11 @@ static void run_preparation(void *arg, size_t task, unsigned thread)
 
 static fathom_err prepare_batch(struct batch *b)
 {
-	const bool own = b->alias == FATHOM_ALIAS_FATHOM;
-	const bool scan = own && (b->n <= SCAN_LIMIT || b->index);
+	const bool few =
+		b->n <= SCAN_LIMIT &&
+		atomic_load_explicit(&b->module->scans, memory_order_relaxed) < SCANS_WORTH_INDEX;
+	const bool scan = b->alias == FATHOM_ALIAS_FATHOM ? few || b->index
+							  : few && b->alias == FATHOM_ALIAS_GNU;
 	const bool plain = b->flags & FATHOM_NAMES_ONLY;
 	const bool many = b->n >= NAMES_PER_TASK;
 

@@ -47,6 +47,7 @@ struct fathom_symbol_hit {
 	uint64_t start;         /* svma */
 	uint64_t size;          /* 0: not stated */
 	struct fathom_str name; /* as linked, without version */
+	struct fathom_str file; /* that the table names; only by the rules that want it */
 	uint8_t source;
 };
 
@@ -81,6 +82,8 @@ void fathom_symbol_index_place(const struct fathom_symbol_index *x, uint32_t num
 uint32_t fathom_symbol_index_starts(const struct fathom_symbol_index *x,
 				    const uint64_t **ret_starts, const uint32_t **ret_winners);
 struct fathom_str fathom_symbol_index_name(const struct fathom_symbol_index *x, uint32_t number);
+/* The source file that the symbol's table names for it (STT_FILE). */
+struct fathom_str fathom_symbol_index_file(const struct fathom_symbol_index *x, uint32_t number);
 
 /* What symbols.c and symbol_index.c share. */
 

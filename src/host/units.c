@@ -273,10 +273,15 @@ static bool read_roots(struct fathom_units *u, struct fathom_worker *w, struct f
 		struct fathom_die root;
 		bool any = false;
 		bool done;
+		const fathom_err err = fathom_unit_header_read(u->dwarf, off, &header, &info);
 
-		if (fathom_unit_header_read(u->dwarf, off, &header, &info)) {
+		if (err) {
 			note(u, &info);
-			return true;
+			/* A version that is unknown says nothing about the units behind. */
+			if (err != FATHOM_E_UNSUPPORTED ||
+			    !fathom_unit_end(u->dwarf, off, &header.end_off))
+				return true;
+			continue;
 		}
 		if (!has_code_units(&header))
 			continue;
@@ -362,7 +367,10 @@ static struct fathom_unit_list *read_list(struct fathom_units *u)
 	if (!list)
 		return NULL;
 	for (uint64_t off = 0; off < size; off = header.end_off) {
-		if (fathom_unit_header_read(u->dwarf, off, &header, NULL))
+		const fathom_err err = fathom_unit_header_read(u->dwarf, off, &header, NULL);
+
+		if (err && (err != FATHOM_E_UNSUPPORTED ||
+			    !fathom_unit_end(u->dwarf, off, &header.end_off)))
 			break;
 		if (!fathom_array_reserve(&offs, sizeof off, 1)) {
 			fathom_array_deinit(&offs);

@@ -50,6 +50,19 @@ fathom_err fathom_unit_header_read(const struct fathom_dwarf *dwarf, uint64_t of
 	return FATHOM_OK;
 }
 
+bool fathom_unit_end(const struct fathom_dwarf *dwarf, uint64_t off, uint64_t *ret_end_off)
+{
+	const struct fathom_bytes info = dwarf->section[FATHOM_DEBUG_INFO];
+	struct fathom_cursor c = cur_init(bytes_from(info, off), dwarf->swap);
+	uint8_t offset_size;
+	const uint64_t length = cur_initial_length(&c, &offset_size);
+
+	if (!cur_ok(&c) || length > cur_left(&c))
+		return false;
+	*ret_end_off = (uint64_t)(c.p - info.data) + length;
+	return true;
+}
+
 void fathom_die_reader_init(struct fathom_die_reader *r, const struct fathom_unit *unit,
 			    uint64_t die_off)
 {

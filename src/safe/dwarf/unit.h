@@ -30,6 +30,9 @@ struct fathom_unit_header {
 fathom_err fathom_unit_header_read(const struct fathom_dwarf *dwarf, uint64_t off,
 				   struct fathom_unit_header *ret, struct fathom_errinfo *reterr);
 
+/* Where the unit at @off ends, which also those of unknown versions state; false: damaged. */
+bool fathom_unit_end(const struct fathom_dwarf *dwarf, uint64_t off, uint64_t *ret_end_off);
+
 /* One entry: its attributes are valid where the bit of the slot is set in present. */
 struct fathom_die {
 	uint64_t off;

@@ -24,12 +24,14 @@ struct fathom_symtab fathom_symtab_init(const struct fathom_image *image,
 void fathom_symtab_get(const struct fathom_symtab *t, uint32_t i, struct fathom_symbol *ret)
 {
 	uint8_t info;
+	uint8_t other;
 
 	if (t->is64) {
 		const uint8_t *p = t->entries.data + (uint64_t)i * sizeof(Elf64_Sym);
 
 		ret->name = load_u32(p, t->swap);
 		info = p[4];
+		other = p[5];
 		ret->section = load_u16(p + 6, t->swap);
 		ret->value = load_u64(p + 8, t->swap);
 		ret->size = load_u64(p + 16, t->swap);
@@ -40,10 +42,12 @@ void fathom_symtab_get(const struct fathom_symtab *t, uint32_t i, struct fathom_
 		ret->value = load_u32(p + 4, t->swap);
 		ret->size = load_u32(p + 8, t->swap);
 		info = p[12];
+		other = p[13];
 		ret->section = load_u16(p + 14, t->swap);
 	}
 	ret->type = info & 0xf;
 	ret->bind = info >> 4;
+	ret->visibility = other & 3;
 	if (ret->section == SHN_XINDEX) {
 		const struct fathom_bytes x = bytes_slice(t->xindex, (uint64_t)i * 4, 4);
 
@@ -121,6 +125,12 @@ bool fathom_symbol_is_namable(const struct fathom_symtab *t, const struct fathom
 	if (!name.data || is_tool_mark(name))
 		return false;
 	return s->type != STT_NOTYPE || !is_mapping_symbol(t->machine, name);
+}
+
+bool fathom_symbol_is_mapping(const struct fathom_symtab *t, const struct fathom_symbol *s)
+{
+	return s->type == STT_NOTYPE &&
+	       is_mapping_symbol(t->machine, fathom_symtab_name_start(t, s));
 }
 
 struct fathom_str fathom_symbol_base_name(struct fathom_str name, struct fathom_str *ret_version)

@@ -26,10 +26,11 @@ struct fathom_symtab {
 struct fathom_symbol {
 	uint64_t value;
 	uint64_t size;
-	uint32_t name;    /* offset in the string table */
-	uint32_t section; /* index of the section it is defined in; SHN_ABS and such kept */
-	uint8_t type;     /* STT_ */
-	uint8_t bind;     /* STB_ */
+	uint32_t name;      /* offset in the string table */
+	uint32_t section;   /* index of the section it is defined in; SHN_ABS and such kept */
+	uint8_t type;       /* STT_ */
+	uint8_t bind;       /* STB_ */
+	uint8_t visibility; /* STV_ */
 };
 
 /* Prepares a view of @entries; entsize must fit the class, else the table is empty. */
@@ -53,6 +54,9 @@ struct fathom_str fathom_symtab_name_start(const struct fathom_symtab *t,
  */
 bool fathom_symbol_is_namable(const struct fathom_symtab *t, const struct fathom_symbol *s,
 			      struct fathom_str name);
+
+/* Whether @s is a mapping symbol, by which assemblers tell code from data. */
+bool fathom_symbol_is_mapping(const struct fathom_symtab *t, const struct fathom_symbol *s);
 
 /* Splits "memcpy@@GLIBC_2.14" in name and version; version.data is NULL without one. */
 struct fathom_str fathom_symbol_base_name(struct fathom_str name, struct fathom_str *ret_version);

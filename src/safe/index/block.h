@@ -72,6 +72,9 @@ struct fathom_block_node {
 };
 
 #define FATHOM_BLOCK_ADA 1u /* the name is demangled as Ada */
+#define FATHOM_BLOCK_UNMANGLED                                            \
+	2u /* the language does not mangle: the name is also the linker's \
+	    */
 
 struct fathom_block_function {
 	uint32_t name; /* string references */

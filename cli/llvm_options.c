@@ -1,0 +1,489 @@
+/* SPDX-License-Identifier: MIT */
+#include "llvm_options.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "llvm_request.h"
+
+static const char usage[] =
+	"Usage: fathom llvm-symbolizer [OPTION]... [REQUEST]...\n"
+	"Answer each REQUEST, or each line of standard input, as llvm-symbolizer 19 does.\n"
+	"\n"
+	"A REQUEST is [CODE|DATA|FRAME] [FILE:|BUILDID:]MODULE ADDRESS; without MODULE when\n"
+	"--obj or --build-id names it. An ADDRESS is a number, SYMBOL or SYMBOL+OFFSET.\n"
+	"\n"
+	"  -e, --exe, --obj=FILE            the file that all addresses are of\n"
+	"      --build-id=ID                the file with this build-id\n"
+	"  -i, --inlines, --inlining        print inlined callers (default)\n"
+	"      --no-inlines\n"
+	"  -f, --functions[=linkage|short|none]\n"
+	"                                   names: as linked (default), short, or none\n"
+	"  -C, --demangle, --no-demangle    demangle names (default), or not\n"
+	"  -s, --basenames                  print files without directories\n"
+	"      --relativenames              print files without the compilation directory\n"
+	"  -a, --addresses, --print-address print the address before each answer\n"
+	"  -p, --pretty-print               print an answer on one line; JSON indented\n"
+	"      --verbose                    print what is known, one item a line\n"
+	"      --output-style=LLVM|GNU|JSON\n"
+	"      --print-source-context-lines=N\n"
+	"                                   print N lines of source around each place\n"
+	"      --adjust-vma=OFFSET          subtract OFFSET from addresses\n"
+	"      --debug-file-directory=DIR   look for debug files in DIR (repeatable)\n"
+	"      --fallback-debug-path=DIR    look for debug files in DIR, too\n"
+	"      --debuginfod, --no-debuginfod\n"
+	"                                   ask the servers of $DEBUGINFOD_URLS, or do not\n"
+	"  -h, --help\n"
+	"  -v, --version\n"
+	"\n"
+	"Accepted without effect: --cache-size, --color, --default-arch, --dia, --dsym-hint, --dwp,\n"
+	"--relative-address, --[no-]untag-addresses, --use-symbol-table. Options stand also in\n"
+	"$LLVM_SYMBOLIZER_OPTS and in files given as @FILE.\n";
+
+enum option {
+	OPTION_NONE,
+	OPTION_ADDRESSES,
+	OPTION_ADJUST_VMA,
+	OPTION_BASENAMES,
+	OPTION_BUILD_ID,
+	OPTION_CACHE_SIZE,
+	OPTION_DEBUG_DIR,
+	OPTION_DEBUGINFOD,
+	OPTION_DEMANGLE,
+	OPTION_FALLBACK,
+	OPTION_FILE,
+	OPTION_FUNCTIONS,
+	OPTION_FUNCTIONS_IS,
+	OPTION_HELP,
+	OPTION_IGNORED,
+	OPTION_INLINES,
+	OPTION_MARKUP,
+	OPTION_NO_DEBUGINFOD,
+	OPTION_NO_DEMANGLE,
+	OPTION_NO_INLINES,
+	OPTION_PRETTY,
+	OPTION_RELATIVENAMES,
+	OPTION_SOURCE,
+	OPTION_STYLE,
+	OPTION_VERBOSE,
+	OPTION_VERSION,
+};
+
+enum value { VALUE_NONE, VALUE_EQUALS, VALUE_ANY };
+
+struct spelling {
+	const char *name;
+	enum option option;
+	enum value value; /* VALUE_EQUALS: behind '=' only */
+};
+
+static const struct spelling spellings[] = {
+	{ "--addresses", OPTION_ADDRESSES, VALUE_NONE },
+	{ "--adjust-vma", OPTION_ADJUST_VMA, VALUE_ANY },
+	{ "--basenames", OPTION_BASENAMES, VALUE_NONE },
+	{ "--build-id", OPTION_BUILD_ID, VALUE_ANY },
+	{ "--cache-size", OPTION_CACHE_SIZE, VALUE_ANY },
+	{ "--color", OPTION_IGNORED, VALUE_NONE },
+	{ "--color", OPTION_IGNORED, VALUE_EQUALS },
+	{ "--debug-file-directory", OPTION_DEBUG_DIR, VALUE_ANY },
+	{ "--debuginfod", OPTION_DEBUGINFOD, VALUE_NONE },
+	{ "--default-arch", OPTION_IGNORED, VALUE_ANY },
+	{ "--demangle", OPTION_DEMANGLE, VALUE_NONE },
+	{ "-demangle=false", OPTION_NO_DEMANGLE, VALUE_NONE },
+	{ "-demangle=true", OPTION_DEMANGLE, VALUE_NONE },
+	{ "--dia", OPTION_IGNORED, VALUE_NONE },
+	{ "--dsym-hint", OPTION_IGNORED, VALUE_ANY },
+	{ "--dwp", OPTION_IGNORED, VALUE_ANY },
+	{ "--exe", OPTION_FILE, VALUE_ANY },
+	{ "--fallback-debug-path", OPTION_FALLBACK, VALUE_ANY },
+	{ "--filter-markup", OPTION_MARKUP, VALUE_NONE },
+	{ "--functions", OPTION_FUNCTIONS, VALUE_NONE },
+	{ "--functions", OPTION_FUNCTIONS_IS, VALUE_EQUALS },
+	{ "--help", OPTION_HELP, VALUE_NONE },
+	{ "--inlines", OPTION_INLINES, VALUE_NONE },
+	{ "--inlining", OPTION_INLINES, VALUE_NONE },
+	{ "--inlining=false", OPTION_NO_INLINES, VALUE_NONE },
+	{ "--inlining=true", OPTION_INLINES, VALUE_NONE },
+	{ "--no-debuginfod", OPTION_NO_DEBUGINFOD, VALUE_NONE },
+	{ "--no-demangle", OPTION_NO_DEMANGLE, VALUE_NONE },
+	{ "--no-inlines", OPTION_NO_INLINES, VALUE_NONE },
+	{ "--no-untag-addresses", OPTION_IGNORED, VALUE_NONE },
+	{ "--obj", OPTION_FILE, VALUE_ANY },
+	{ "--output-style", OPTION_STYLE, VALUE_ANY },
+	{ "--pretty-print", OPTION_PRETTY, VALUE_NONE },
+	{ "--print-address", OPTION_ADDRESSES, VALUE_NONE },
+	{ "--print-source-context-lines", OPTION_SOURCE, VALUE_ANY },
+	{ "--relative-address", OPTION_IGNORED, VALUE_NONE },
+	{ "--relativenames", OPTION_RELATIVENAMES, VALUE_NONE },
+	{ "--untag-addresses", OPTION_IGNORED, VALUE_NONE },
+	{ "--use-symbol-table", OPTION_IGNORED, VALUE_NONE },
+	{ "--use-symbol-table", OPTION_IGNORED, VALUE_EQUALS },
+	{ "--verbose", OPTION_VERBOSE, VALUE_NONE },
+	{ "--version", OPTION_VERSION, VALUE_NONE },
+};
+
+/* What has been read so far, and what decides only at the end. */
+struct parse {
+	struct llvm_options *o;
+	const char **words;
+	size_t n;
+	size_t next;
+	bool wrong;
+	bool plain_functions; /* --functions wins over --functions=..., wherever it stands */
+};
+
+static void *grown(void *array, size_t n, size_t item)
+{
+	array = realloc(array, (n + 1) * item);
+	if (!array) {
+		fputs("error: out of memory\n", stderr);
+		exit(1);
+	}
+	return array;
+}
+
+static void add(const char ***list, size_t *n, const char *word)
+{
+	*list = grown(*list, *n + 1, sizeof **list);
+	(*list)[(*n)++] = word;
+	(*list)[*n] = NULL;
+}
+
+static uint64_t parse_number(const char *option, const char *text)
+{
+	uint64_t value;
+
+	if (!llvm_parse_number((struct llvm_text){ text, strlen(text) }, &value)) {
+		fprintf(stderr, "%s=: expected a non-negative integer, but got '%s'\n", option,
+			text);
+		exit(1);
+	}
+	return value;
+}
+
+/* A negative number of lines is none. */
+static uint64_t parse_lines(const char *option, const char *text)
+{
+	return text[0] == '-' ? parse_number(option, text + 1) & 0 : parse_number(option, text);
+}
+
+static const char *parse_build_id(const char *option, const char *text)
+{
+	if (!llvm_is_hex((struct llvm_text){ text, strlen(text) })) {
+		fprintf(stderr, "%s=: expected a build ID, but got '%s'\n", option, text);
+		exit(1);
+	}
+	return text;
+}
+
+static enum llvm_style parse_style(const char *text)
+{
+	if (strcmp(text, "JSON") == 0)
+		return LLVM_STYLE_JSON;
+	return strcmp(text, "GNU") == 0 ? LLVM_STYLE_GNU : LLVM_STYLE_LLVM;
+}
+
+static enum llvm_functions parse_functions(const char *text)
+{
+	if (strcmp(text, "none") == 0)
+		return LLVM_FUNCTIONS_NONE;
+	return strcmp(text, "short") == 0 ? LLVM_FUNCTIONS_SHORT : LLVM_FUNCTIONS_LINKAGE;
+}
+
+static void print_version(void)
+{
+	printf("llvm-symbolizer\nfathom %s, compatible with LLVM version 19.1\n", fathom_version());
+	exit(0);
+}
+
+/* Those that have no value; false for the others. */
+static bool take_flag(struct parse *p, enum option option)
+{
+	struct llvm_options *o = p->o;
+
+	switch (option) {
+	case OPTION_ADDRESSES:
+		o->addresses = true;
+		return true;
+	case OPTION_BASENAMES:
+		o->paths = LLVM_PATHS_BASENAME;
+		return true;
+	case OPTION_RELATIVENAMES:
+		o->paths = LLVM_PATHS_RELATIVE;
+		return true;
+	case OPTION_DEBUGINFOD:
+	case OPTION_NO_DEBUGINFOD:
+		o->debuginfod = option == OPTION_DEBUGINFOD;
+		return true;
+	case OPTION_DEMANGLE:
+	case OPTION_NO_DEMANGLE:
+		o->demangle = option == OPTION_DEMANGLE;
+		return true;
+	case OPTION_INLINES:
+	case OPTION_NO_INLINES:
+		o->inlines = option == OPTION_INLINES;
+		return true;
+	case OPTION_FUNCTIONS:
+		p->plain_functions = true;
+		return true;
+	case OPTION_PRETTY:
+		o->pretty = true;
+		return true;
+	case OPTION_VERBOSE:
+		o->verbose = true;
+		return true;
+	default:
+		return option == OPTION_IGNORED;
+	}
+}
+
+static void take(struct parse *p, const struct spelling *s, const char *value)
+{
+	struct llvm_options *o = p->o;
+
+	switch (s->option) {
+	case OPTION_ADJUST_VMA:
+		o->adjust_vma = parse_number(s->name, value);
+		break;
+	case OPTION_BUILD_ID:
+		o->build_id = parse_build_id(s->name, value);
+		break;
+	case OPTION_CACHE_SIZE:
+		(void)parse_number(s->name, value);
+		break;
+	case OPTION_DEBUG_DIR:
+		add(&o->debug_dirs, &o->n_debug_dirs, value);
+		break;
+	case OPTION_FALLBACK:
+		o->fallback_dir = value;
+		break;
+	case OPTION_FILE:
+		o->file = value;
+		break;
+	case OPTION_FUNCTIONS_IS:
+		o->functions = parse_functions(value);
+		break;
+	case OPTION_SOURCE:
+		o->context_lines = parse_lines(s->name, value);
+		break;
+	case OPTION_STYLE:
+		o->style = parse_style(value);
+		break;
+	case OPTION_HELP:
+		fputs(usage, stdout);
+		exit(0);
+	case OPTION_VERSION:
+		print_version();
+		break;
+	case OPTION_MARKUP:
+		fputs("error: --filter-markup: not supported by this llvm-symbolizer\n", stderr);
+		exit(1);
+	default:
+		(void)take_flag(p, s->option);
+		break;
+	}
+}
+
+/* The next word as the value of @option; NULL, with the error printed, when there is none. */
+static const char *next_value(struct parse *p, const char *option)
+{
+	if (p->next < p->n)
+		return p->words[p->next++];
+	fprintf(stderr, "error: %s: missing argument\n", option);
+	p->wrong = true;
+	return NULL;
+}
+
+static void complain_unknown(struct parse *p, const char *dashes, const char *word, int size)
+{
+	fprintf(stderr, "error: unknown argument '%s%.*s'\n", dashes, size, word);
+	p->wrong = true;
+}
+
+/* Takes @word if it is an option by its whole name; false when it is not. */
+static bool take_long(struct parse *p, const char *word)
+{
+	for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++) {
+		const struct spelling *s = &spellings[i];
+		const size_t n = strlen(s->name);
+		const char *value = NULL;
+
+		if (strncmp(word, s->name, n) != 0)
+			continue;
+		if (s->value != VALUE_NONE && word[n] == '=')
+			value = word + n + 1;
+		else if (word[n] != '\0' || s->value == VALUE_EQUALS)
+			continue;
+		else if (s->value == VALUE_ANY)
+			value = next_value(p, s->name);
+		if (value || s->value == VALUE_NONE)
+			take(p, s, value);
+		return true;
+	}
+	return false;
+}
+
+static enum option short_option(char c)
+{
+	switch (c) {
+	case 'a':
+		return OPTION_ADDRESSES;
+	case 'C':
+		return OPTION_DEMANGLE;
+	case 'e':
+		return OPTION_FILE;
+	case 'f':
+		return OPTION_FUNCTIONS;
+	case 'h':
+		return OPTION_HELP;
+	case 'i':
+		return OPTION_INLINES;
+	case 'p':
+		return OPTION_PRETTY;
+	case 's':
+		return OPTION_BASENAMES;
+	case 'v':
+		return OPTION_VERSION;
+	default:
+		return OPTION_NONE;
+	}
+}
+
+/* "-afe FILE", "-eFILE", "-e=FILE", "-f=short". */
+static void take_group(struct parse *p, const char *word)
+{
+	for (const char *c = word + 1; *c; c++) {
+		struct spelling s = { "-e", short_option(*c), VALUE_ANY };
+
+		if (s.option == OPTION_FILE) {
+			const char *value = c[1] == '=' ? c + 2
+					    : c[1]      ? c + 1
+							: next_value(p, "-e");
+
+			if (value)
+				take(p, &s, value);
+			return;
+		}
+		if (c[1] == '=' && s.option == OPTION_FUNCTIONS) {
+			p->o->functions = parse_functions(c + 2);
+			return;
+		}
+		if (s.option == OPTION_NONE || c[1] == '=') {
+			complain_unknown(p, "-", c, c[1] == '=' ? (int)strlen(c) : 1);
+			if (c[1] == '=')
+				return;
+			continue;
+		}
+		take(p, &s, NULL);
+	}
+}
+
+static void take_words(struct parse *p)
+{
+	while (p->next < p->n) {
+		const char *word = p->words[p->next++];
+
+		if (word[0] != '-' || !word[1]) {
+			if (word[0])
+				add(&p->o->inputs, &p->o->n_inputs, word);
+		} else if (!take_long(p, word)) {
+			if (word[1] == '-')
+				complain_unknown(p, "", word, (int)strlen(word));
+			else
+				take_group(p, word);
+		}
+	}
+}
+
+/* Appends one character to a word that is being made. */
+static void append(char **word, size_t *n, char c)
+{
+	*word = grown(*word, *n + 1, 1);
+	(*word)[(*n)++] = c;
+	(*word)[*n] = '\0';
+}
+
+/*
+ * Splits @text as a shell would, but without variables: blanks part words, quotes of both kinds
+ * join, a backslash takes the next character as it is, but not in single quotes.
+ */
+static void split(struct parse *p, const char *text)
+{
+	while (*text) {
+		char *word = NULL;
+		char quote = '\0';
+		size_t n = 0;
+
+		text += strspn(text, " \t\r\n");
+		if (!*text)
+			break;
+		append(&word, &n, '\0');
+		n = 0;
+		for (; *text && (quote || !strchr(" \t\r\n", *text)); text++) {
+			if (quote ? *text == quote : (*text == '"' || *text == '\''))
+				quote = quote ? '\0' : *text;
+			else if (*text == '\\' && quote != '\'' && text[1])
+				append(&word, &n, *++text);
+			else
+				append(&word, &n, *text);
+		}
+		p->o->owned = grown(p->o->owned, p->o->n_owned, sizeof *p->o->owned);
+		p->o->owned[p->o->n_owned++] = word;
+		add(&p->words, &p->n, word);
+	}
+}
+
+/* A file of options is read up to this many bytes. */
+#define MAX_OPTION_FILE ((size_t)1 << 20)
+
+/* Adds the words of the file; false when it cannot be read. */
+static bool split_file(struct parse *p, const char *path)
+{
+	FILE *file = fopen(path, "re");
+	char *text = calloc(1, MAX_OPTION_FILE + 1);
+	const bool done = file && text && fread(text, 1, MAX_OPTION_FILE, file) && !ferror(file);
+
+	if (done)
+		split(p, text);
+	free(text);
+	if (file)
+		(void)fclose(file);
+	return done;
+}
+
+void llvm_options_parse(int argc, char **argv, struct llvm_options *ret)
+{
+	const char *environment = getenv("LLVM_SYMBOLIZER_OPTS");
+	struct parse p = { .o = ret };
+
+	*ret = (struct llvm_options){ .inlines = true, .demangle = true };
+	if (environment)
+		split(&p, environment);
+	for (int i = 1; i < argc; i++)
+		if (argv[i][0] != '@' || !split_file(&p, argv[i] + 1))
+			add(&p.words, &p.n, argv[i]);
+	take_words(&p);
+	free(p.words);
+	if (p.plain_functions)
+		ret->functions = LLVM_FUNCTIONS_LINKAGE;
+	if (ret->file && ret->build_id) {
+		fputs("error: cannot specify both --build-id and --obj\n", stderr);
+		p.wrong = true;
+	}
+	if (p.wrong)
+		exit(1);
+	if (ret->fallback_dir && !ret->n_debug_dirs)
+		add(&ret->debug_dirs, &ret->n_debug_dirs, "/usr/lib/debug");
+	if (ret->fallback_dir)
+		add(&ret->debug_dirs, &ret->n_debug_dirs, ret->fallback_dir);
+}
+
+void llvm_options_deinit(struct llvm_options *o)
+{
+	for (size_t i = 0; i < o->n_owned; i++)
+		free(o->owned[i]);
+	free(o->owned);
+	free(o->debug_dirs);
+	free(o->inputs);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The requests of llvm-symbolizer 19, one a line (its manual page, "DESCRIPTION"):
+ *
+ *	[CODE |DATA |FRAME ][FILE:|BUILDID:]MODULE ADDRESS
+ *
+ * without MODULE where the command line names the file. MODULE may stand in quotes of either kind,
+ * which nothing escapes. ADDRESS is a number, decimal or with 0x, 0b, 0o or 0 in front, or SYMBOL,
+ * or SYMBOL+NUMBER. What follows it is ignored.
+ */
+#ifndef FATHOM_LLVM_REQUEST_H
+#define FATHOM_LLVM_REQUEST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum llvm_command {
+	LLVM_CODE,
+	LLVM_DATA,
+	LLVM_FRAME,
+	LLVM_SYMBOL, /* code, whose address is that of symbol plus address */
+	LLVM_EMPTY,  /* an empty line: clients ask so whether the symbolizer is alive */
+	LLVM_INVALID,
+};
+
+/* A part of the line; data is NULL where it has none. */
+struct llvm_text {
+	const char *data;
+	size_t size;
+};
+
+struct llvm_request {
+	enum llvm_command command;
+	bool is_build_id;        /* module is the hexadecimal digits of one */
+	struct llvm_text module; /* empty: the file of the command line */
+	struct llvm_text symbol;
+	uint64_t address;
+	const char *error; /* of an invalid one: static text */
+};
+
+/*
+ * Reads the request @line. With @has_file, the command line names the file. The parts point into
+ * the line.
+ */
+void llvm_request_parse(const char *line, size_t size, bool has_file, struct llvm_request *ret);
+
+/* The number @s, in the base that its first digits tell; false when it is none. */
+bool llvm_parse_number(struct llvm_text s, uint64_t *ret);
+
+/* Whether @s consists of hexadecimal digits, at least one. */
+bool llvm_is_hex(struct llvm_text s);
+
+#endif

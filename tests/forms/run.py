@@ -1,0 +1,14 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The suite "forms": every construct of DWARF that fathom reads, on files made by hand."""
+import sys
+
+import case
+import cases_forms  # noqa: F401
+import cases_ranges  # noqa: F401
+import cases_units  # noqa: F401
+
+sys.path.insert(0, case.os.path.join(case.os.path.dirname(case.__file__), "..", "lib"))
+import tap  # noqa: E402
+
+sys.exit(tap.run("forms", tap.chosen([(c.name, lambda c=c: case.check(c)) for c in case.CASES])))

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: MIT
+"""Asks fathom and llvm-symbolizer who is at an address, and brings the answers to one form:
+a list of frames (function, file, line, column), innermost first; None for what is not known."""
+import json
+import os
+import subprocess
+
+FATHOM = os.environ.get("FATHOM", "fathom")
+LLVM = "llvm-symbolizer-19"
+
+
+class Answer:
+    def __init__(self, frames, source=None, reason=None, record=None):
+        self.frames, self.source, self.reason, self.record = frames, source, reason, record
+
+    def __repr__(self):
+        return f"{self.frames} source={self.source} reason={self.reason}"
+
+
+def run(*command, status=(0,), **options):
+    """Runs a command; what it prints to standard output. @status: exit codes that are no error."""
+    done = subprocess.run([str(c) for c in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=options.pop("text", True), **options)
+    assert status is None or done.returncode in status, \
+        f"{' '.join(map(str, command))}: status {done.returncode}\n{done.stderr}"
+    return done.stdout
+
+
+def _answer(record):
+    frames = [(f["linkage_name"] or f["function"], f["file"], f["line"], f["column"])
+              for f in record["frames"]]
+    return Answer(frames, record["source"], record["reason"], record)
+
+
+def fathom(path, addresses, *options, stream=True):
+    """Answers of fathom to @addresses of the file @path. They are sent to its standard input
+    (which keeps what it decodes), or as arguments (which decodes for them alone)."""
+    texts = [a if isinstance(a, str) else hex(a) for a in addresses]
+    command = [FATHOM, "addr", "--json", *options, path]
+    if stream:
+        out = run(*command, status=(0, 1), input="\n".join(texts) + "\n")
+    else:
+        out = run(*command, *texts, status=(0, 1), stdin=subprocess.DEVNULL)
+    answers = [_answer(json.loads(line)) for line in out.splitlines()]
+    assert len(answers) == len(texts), f"{len(texts)} addresses, {len(answers)} answers"
+    return answers
+
+
+def llvm(path, addresses, *options, status=(0,)):
+    """Answers of llvm-symbolizer, with linkage names where it knows them."""
+    out = run(LLVM, "--output-style=JSON", "--no-demangle", "--functions=linkage", "--inlines",
+              f"--obj={path}", *options, input="".join(f"{a:#x}\n" for a in addresses), status=status)
+    answers = []
+    for line in out.splitlines():
+        symbols = json.loads(line).get("Symbol") or []
+        answers.append(Answer([(s["FunctionName"] or None, s["FileName"] or None, s["Line"] or None,
+                                s["Column"] or None) for s in symbols]))
+    assert len(answers) == len(addresses), f"{len(addresses)} addresses, {len(answers)} answers"
+    return answers
+
+
+def complaints(path, addresses, *options):
+    """What fathom says on standard error when it is asked for @addresses."""
+    done = subprocess.run([FATHOM, "addr", *options, path, *map(hex, addresses)],
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    return done.stderr

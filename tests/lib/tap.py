@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: MIT
+"""Runs tests on a few threads and prints them as TAP, in their order."""
+import os
+import sys
+import traceback
+from concurrent.futures import ThreadPoolExecutor
+
+
+class Skip(Exception):
+    """Raised by a test that cannot run here; the text says why."""
+
+
+def _line(number, name, outcome):
+    """The TAP lines for one result: None passed, Skip, or what failed."""
+    if outcome is None:
+        return f"ok {number} - {name}"
+    if isinstance(outcome, Skip):
+        return f"ok {number} - {name} # SKIP {outcome}"
+    details = "\n".join(f"#   {line}" for line in str(outcome).splitlines())
+    return f"not ok {number} - {name}\n{details}"
+
+
+def _run(test):
+    try:
+        return test()
+    except Skip as skip:
+        return skip
+    except AssertionError as failure:
+        return str(failure) or traceback.format_exc()
+    except Exception:  # a broken test is a failed test, the others go on
+        return traceback.format_exc()
+
+
+def run(suite, tests, todo=()):
+    """Runs @tests, pairs of a name and a callable that raises AssertionError or Skip; the exit
+    status is 1 if one failed that is not named in @todo, {name: reason}."""
+    tests = list(tests)
+    names = [name for name, _ in tests]
+    assert len(set(names)) == len(names), f"{suite}: two tests have one name"
+    bad = 0
+    print("TAP version 13")
+    print(f"1..{len(tests)}")
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        outcomes = pool.map(_run, (test for _, test in tests))
+        for number, (name, outcome) in enumerate(zip(names, outcomes), 1):
+            failed = outcome is not None and not isinstance(outcome, Skip)
+            line = _line(number, f"{suite}: {name}", outcome)
+            if failed and name in todo:
+                head, _, rest = line.partition("\n")
+                line = f"{head} # TODO {todo[name]}\n{rest}"
+            else:
+                bad += failed
+            print(line, flush=True)
+    return 1 if bad else 0
+
+
+def chosen(tests):
+    """Those of @tests whose name holds one of the command's arguments; all without arguments."""
+    wanted = sys.argv[1:]
+    return [t for t in tests if not wanted or any(w in t[0] for w in wanted)]

@@ -165,7 +165,10 @@ static uint64_t parse_number(const char *option, const char *text)
 /* A negative number of lines is none. */
 static uint64_t parse_lines(const char *option, const char *text)
 {
-	return text[0] == '-' ? parse_number(option, text + 1) & 0 : parse_number(option, text);
+	const bool negative = text[0] == '-';
+	const uint64_t n = parse_number(option, text + negative);
+
+	return negative ? 0 : n;
 }
 
 static const char *parse_build_id(const char *option, const char *text)
@@ -442,8 +445,12 @@ static bool split_file(struct parse *p, const char *path)
 {
 	FILE *file = fopen(path, "re");
 	char *text = calloc(1, MAX_OPTION_FILE + 1);
-	const bool done = file && text && fread(text, 1, MAX_OPTION_FILE, file) && !ferror(file);
+	bool done = file && text;
 
+	if (done) {
+		(void)!fread(text, 1, MAX_OPTION_FILE, file);
+		done = !ferror(file);
+	}
 	if (done)
 		split(p, text);
 	free(text);

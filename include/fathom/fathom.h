@@ -37,6 +37,7 @@
 #define FATHOM_FATHOM_H
 
 #include <fathom/cache.h>
+#include <fathom/demangle.h>
 #include <fathom/error.h>
 #include <fathom/format.h>
 #include <fathom/session.h>

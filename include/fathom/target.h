@@ -99,6 +99,47 @@ FATHOM_API fathom_err fathom_target_section_address(const struct fathom_target *
 						    const char *name, uint64_t offset,
 						    uint64_t *ret_address);
 
+/** A section of a file. The name belongs to the target. */
+struct fathom_section_info {
+	const char *name; /**< "" where it is damaged */
+	uint64_t address; /**< what fathom_symbolize() takes for its first byte */
+	uint64_t size;    /**< bytes in memory */
+	uint64_t flags;   /**< SHF_ of elf.h */
+	uint32_t type;    /**< SHT_ of elf.h */
+	uint32_t reserved;
+};
+
+/**
+ * Section @i, counted as the file counts: number 0 is none that holds anything.
+ *
+ * Safety: mt-safe
+ * Memory: writes *@ret_section
+ * Returns: FATHOM_OK or FATHOM_E_NOT_FOUND behind the last one
+ */
+FATHOM_API fathom_err fathom_target_section(const struct fathom_target *target, size_t i,
+					    struct fathom_section_info *ret_section);
+
+/** A symbol of a file. The name belongs to the target. */
+struct fathom_symbol_info {
+	const char *name; /**< as linked, a version may follow; "" for none */
+	uint64_t value;   /**< as the table states it: in relocatable files, in the section */
+	uint64_t size;    /**< bytes; 0: not stated */
+	uint32_t section; /**< number of the section it is defined in, or SHN_ of elf.h */
+	uint8_t type;     /**< STT_ */
+	uint8_t bind;     /**< STB_ */
+	uint8_t reserved[2];
+};
+
+/**
+ * Symbol @i of the file's own table, .symtab or, where that is empty, .dynsym: number 0 is none.
+ *
+ * Safety: mt-safe
+ * Memory: writes *@ret_symbol
+ * Returns: FATHOM_OK or FATHOM_E_NOT_FOUND behind the last one
+ */
+FATHOM_API fathom_err fathom_target_symbol(const struct fathom_target *target, size_t i,
+					   struct fathom_symbol_info *ret_symbol);
+
 /**
  * The address of the symbol called @name (as linked, not demangled; a version may follow as in
  * "memcpy@GLIBC_2.14"). Of several, the one that fathom_symbolize() would prefer.

@@ -410,8 +410,11 @@ static bool local_file(struct build *b, uint32_t file, uint32_t *ret)
 	size_t at;
 
 	*ret = FATHOM_BLOCK_NONE;
-	if (file >= w->files.n + w->files_base && file > FATHOM_MAX_LINE_FILES)
+	if (file == FATHOM_BLOCK_NONE)
 		return true;
+	/* All numbers that the table does not have count as one. */
+	if (file > w->files.n + w->files_base)
+		file = (uint32_t)w->files.n + w->files_base;
 	local = local_of(&w->local_files, file);
 	if (!local)
 		return false;

@@ -15,6 +15,10 @@
  */
 bool fathom_demangle(struct fathom_str name, bool ada, struct fathom_array *out);
 
+/* The same by the scheme @mangling (enum fathom_mangling) only, with FATHOM_DEMANGLE_ flags. */
+bool fathom_demangle_as(struct fathom_str name, uint32_t mangling, uint32_t flags,
+			struct fathom_array *out);
+
 /*
  * Where the suffix that a compiler gives to a clone (".cold", ".part.0", ".constprop.0.isra.0")
  * starts in @name; its size when there is none.

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "../safe/base/limits.h"
+#include "fathom/demangle.h"
 
 struct output {
 	struct fathom_array *out;
@@ -32,19 +33,21 @@ static void take_piece(const char *text, size_t size, void *opaque)
 
 #define OPTIONS (DMGL_PARAMS | DMGL_ANSI)
 
-/* C++, or Rust's legacy scheme, which looks like C++; or Rust's own. */
-static bool demangle_pieces(const char *name, struct fathom_array *out)
+/* A demangler that hands its output over piece by piece. */
+typedef int piecewise(const char *name, int options, demangle_callbackref take, void *opaque);
+
+static int java_callback(const char *name, int options, demangle_callbackref take, void *opaque)
+{
+	(void)options;
+	return java_demangle_v3_callback(name, take, opaque);
+}
+
+static bool take_pieces(piecewise *demangler, const char *name, int options,
+			struct fathom_array *out)
 {
 	struct output o = { .out = out, .start = out->n };
 
-	if (setjmp(o.stop)) {
-		out->n = o.start;
-		return false;
-	}
-	if (rust_demangle_callback(name, OPTIONS, take_piece, &o))
-		return true;
-	out->n = o.start;
-	if (name[1] == 'Z' && cplus_demangle_v3_callback(name, OPTIONS, take_piece, &o))
+	if (!setjmp(o.stop) && demangler(name, options, take_piece, &o))
 		return true;
 	out->n = o.start;
 	return false;
@@ -65,15 +68,38 @@ static bool take_whole(char *text, struct fathom_array *out)
 	return taken;
 }
 
-bool fathom_demangle(struct fathom_str name, bool ada, struct fathom_array *out)
+static bool demangle_text(const char *name, uint32_t mangling, int options,
+			  struct fathom_array *out)
 {
+	switch (mangling) {
+	case FATHOM_MANGLING_AUTO:
+		/* Rust's legacy scheme looks like C++. */
+		return take_pieces(rust_demangle_callback, name, options, out) ||
+		       take_pieces(cplus_demangle_v3_callback, name, options, out);
+	case FATHOM_MANGLING_CXX:
+		return take_pieces(cplus_demangle_v3_callback, name, options, out);
+	case FATHOM_MANGLING_RUST:
+		return take_pieces(rust_demangle_callback, name, options, out);
+	case FATHOM_MANGLING_D:
+		return take_whole(dlang_demangle(name, options), out);
+	case FATHOM_MANGLING_JAVA:
+		return take_pieces(java_callback, name, options, out);
+	case FATHOM_MANGLING_ADA:
+		return take_whole(ada_demangle(name, options), out);
+	default:
+		return false;
+	}
+}
+
+bool fathom_demangle_as(struct fathom_str name, uint32_t mangling, uint32_t flags,
+			struct fathom_array *out)
+{
+	const int deep = flags & FATHOM_DEMANGLE_DEEP ? DMGL_NO_RECURSE_LIMIT : 0;
 	char buf[256];
 	char *copy = buf;
-	bool done = false;
+	bool done;
 
-	if (name.size < 3 || name.size > FATHOM_MAX_MANGLED)
-		return false;
-	if (!ada && name.data[0] != '_')
+	if (!name.size || name.size > FATHOM_MAX_MANGLED)
 		return false;
 	if (name.size >= sizeof buf)
 		copy = malloc((size_t)name.size + 1);
@@ -81,13 +107,21 @@ bool fathom_demangle(struct fathom_str name, bool ada, struct fathom_array *out)
 		return false;
 	memcpy(copy, name.data, name.size);
 	copy[name.size] = '\0';
-	if (copy[0] == '_' && (copy[1] == 'Z' || copy[1] == 'R'))
-		done = demangle_pieces(copy, out);
-	else if (copy[0] == '_' && copy[1] == 'D')
-		done = take_whole(dlang_demangle(copy, OPTIONS), out);
-	else if (ada)
-		done = take_whole(ada_demangle(copy, 0), out);
+	done = demangle_text(copy, mangling, OPTIONS | deep, out);
 	if (copy != buf)
 		free(copy);
 	return done;
+}
+
+bool fathom_demangle(struct fathom_str name, bool ada, struct fathom_array *out)
+{
+	const char kind = name.size > 2 && name.data[0] == '_' ? name.data[1] : '\0';
+
+	if (name.size < 3)
+		return false;
+	if (kind == 'Z' || kind == 'R')
+		return fathom_demangle_as(name, FATHOM_MANGLING_AUTO, 0, out);
+	if (kind == 'D')
+		return fathom_demangle_as(name, FATHOM_MANGLING_D, 0, out);
+	return ada && fathom_demangle_as(name, FATHOM_MANGLING_ADA, 0, out);
 }

@@ -9,3 +9,13 @@ bool fathom_demangle(struct fathom_str name, bool ada, struct fathom_array *out)
 	(void)out;
 	return false;
 }
+
+bool fathom_demangle_as(struct fathom_str name, uint32_t mangling, uint32_t flags,
+			struct fathom_array *out)
+{
+	(void)name;
+	(void)mangling;
+	(void)flags;
+	(void)out;
+	return false;
+}

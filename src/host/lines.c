@@ -279,18 +279,20 @@ static struct fathom_str directory(const struct fathom_worker *w, const struct f
 static bool append_gnu_path(struct fathom_worker *w, const struct fathom_unit *unit,
 			    struct fathom_str comp_dir, uint32_t file, struct fathom_array *pool)
 {
-	const struct fathom_line_entry *entry =
-		(const struct fathom_line_entry *)w->files.data + (file - w->files_base);
+	const uint32_t index = file - w->files_base;
+	struct fathom_line_entry entry = { 0 };
 	struct fathom_str name = { NULL, 0 };
 	struct fathom_str dir;
 
-	if (file - w->files_base < w->files.n)
-		name = fathom_line_entry_name(&w->program, unit, entry);
+	if (index < w->files.n) {
+		entry = ((const struct fathom_line_entry *)w->files.data)[index];
+		name = fathom_line_entry_name(&w->program, unit, &entry);
+	}
 	if (!name.size)
 		return append(pool, "<unknown>", sizeof "<unknown>" - 1);
 	if (is_absolute(name))
 		return append(pool, name.data, name.size);
-	dir = directory(w, unit, entry->directory);
+	dir = directory(w, unit, entry.directory);
 	if (comp_dir.size && !is_absolute(dir) &&
 	    (!append(pool, comp_dir.data, comp_dir.size) || !append(pool, "/", 1)))
 		return false;

@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include "symbols_gnu.h"
+
 fathom_err fathom_target_open_file(struct fathom *session, const char *path,
 				   struct fathom_target **ret_target, struct fathom_errinfo *reterr)
 {
@@ -68,6 +70,54 @@ fathom_err fathom_target_section_address(const struct fathom_target *target, con
 	if (!i || !(o->sections[i].header.flags & SHF_ALLOC))
 		return FATHOM_E_NOT_FOUND;
 	*ret_address = o->sections[i].base + offset;
+	return FATHOM_OK;
+}
+
+/* Names that lie in the file end with a NUL there. */
+static const char *text_of(struct fathom_str s)
+{
+	return s.data ? s.data : "";
+}
+
+fathom_err fathom_target_section(const struct fathom_target *target, size_t i,
+				 struct fathom_section_info *ret_section)
+{
+	const struct fathom_object *o = target->module->main;
+	const struct fathom_object_section *s;
+
+	if (i >= o->n_sections)
+		return FATHOM_E_NOT_FOUND;
+	s = &o->sections[i];
+	*ret_section = (struct fathom_section_info){
+		.name = text_of(s->header.name),
+		.address = s->base,
+		.size = s->header.size,
+		.flags = s->header.flags,
+		.type = s->header.type,
+	};
+	return FATHOM_OK;
+}
+
+fathom_err fathom_target_symbol(const struct fathom_target *target, size_t i,
+				struct fathom_symbol_info *ret_symbol)
+{
+	const struct fathom_symbol_set *set = &target->module->symbols;
+	const uint32_t table = fathom_gnu_tables(set).own;
+	const struct fathom_symtab *t;
+	struct fathom_symbol s;
+
+	if (table == FATHOM_NONE || i >= set->table[table].view.count)
+		return FATHOM_E_NOT_FOUND;
+	t = &set->table[table].view;
+	fathom_symtab_get(t, (uint32_t)i, &s);
+	*ret_symbol = (struct fathom_symbol_info){
+		.name = text_of(fathom_symtab_name(t, &s)),
+		.value = s.value,
+		.size = s.size,
+		.section = s.section,
+		.type = s.type,
+		.bind = s.bind,
+	};
 	return FATHOM_OK;
 }
 

@@ -146,7 +146,8 @@ def _unknown_kind(e=PLAIN):
                want={TEXT + 0x10: [HERE], TEXT + 0x20: [NOWHERE]})
 
 
-@case("tombstones in every kind of entry", encodings=ENCODINGS)
+@case("tombstones in every kind of entry", encodings=ENCODINGS,
+      llvm="takes 0 for an address where code may start")
 def _dead_entries(e):
     top = (1 << e.bits) - 1
     return rle(e, (RLE.base_address, top), (RLE.offset_pair, 0, 0x1800), (RLE.base_address, top - 1),

@@ -1,0 +1,196 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Benchmarks: fathom beside its peers, in turn, in one run.
+
+bench.py FATHOM SPAWN CACHE_DIR [--small | --vmlinux PATH] [NAME]...
+
+Every line of output is one result, tab-separated: bench, tool, median wall ms, min, max, median CPU
+ms, peak MiB, runs, and how often fathom is faster. Results are appended to bench/results/.
+"""
+import argparse
+import datetime
+import os
+import random
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+
+RUNS = 5
+LLVM = "llvm-symbolizer-19"
+
+
+class Bench:
+    """Commands that answer the same question; the first is fathom."""
+
+    def __init__(self, name, stdin, commands, runs=RUNS, before=None):
+        self.name, self.stdin, self.commands, self.runs, self.before = name, stdin, commands, runs, before
+
+
+def run_once(spawn, stdin, command, environment):
+    out = subprocess.run([spawn, stdin, *command], capture_output=True, text=True, env=environment, check=True)
+    wall, user, system, peak, _ = map(int, out.stdout.split())
+    return wall / 1e6, (user + system) / 1e3, peak / 1024
+
+
+def measure(bench, spawn, environment):
+    """Rows of one benchmark: all commands in turn, a warm-up round first."""
+    samples = {tool: [] for tool, _ in bench.commands}
+    for turn in range(bench.runs + 1):
+        for tool, command in bench.commands:
+            if bench.before and tool == "fathom":
+                bench.before()
+            sample = run_once(spawn, bench.stdin, command, environment)
+            if turn:
+                samples[tool].append(sample)
+    rows = []
+    for tool, runs in samples.items():
+        walls = [r[0] for r in runs]
+        ratio = statistics.median(b[0] / a[0] for a, b in zip(samples[bench.commands[0][0]], runs))
+        rows.append((bench.name, tool, statistics.median(walls), min(walls), max(walls),
+                     statistics.median(r[1] for r in runs), statistics.median(r[2] for r in runs), len(runs), ratio))
+    return rows
+
+
+def functions_of(path):
+    out = subprocess.run(["readelf", "-sW", path], capture_output=True, text=True, errors="replace").stdout
+    found = []
+    for line in out.splitlines():
+        f = line.split()
+        if len(f) >= 8 and f[3] in ("FUNC", "IFUNC") and f[6] not in ("UND", "ABS") and int(f[2], 0):
+            found.append((int(f[1], 16), int(f[2], 0)))
+    return found
+
+
+def address_file(folder, name, symbols, n, seed):
+    path = os.path.join(folder, f"{name}-{n}")
+    rng = random.Random(seed)
+    with open(path, "w", encoding="ascii") as f:
+        for _ in range(n):
+            start, size = rng.choice(symbols)
+            f.write(f"{start + rng.randrange(size):#x}\n")
+    return path
+
+
+def one_address(path):
+    with open(path, encoding="ascii") as f:
+        return f.readline().strip()
+
+
+def growth(fathom, path, folder, label, symbols, peers):
+    """The cost of 1, 100, 10,000 and 1,000,000 addresses."""
+    for n in (1, 100, 10000, 1000000):
+        stdin = address_file(folder, label, symbols, n, 7)
+        commands = [("fathom", [fathom, "addr", "--no-cache", path])]
+        if n < 1000000:
+            commands += peers
+        yield Bench(f"{label}-grow-{n}", stdin, commands)
+
+
+def peers_of(path, addr2line=True):
+    peers = [(LLVM, [LLVM, "-e", path])]
+    if addr2line:
+        peers.append(("addr2line", ["addr2line", "-fi", "-e", path]))
+    return peers
+
+
+def vmlinux_benches(fathom, path, folder):
+    symbols = functions_of(path)
+    many = address_file(folder, "vmlinux", symbols, 100000, 1)
+    million = address_file(folder, "vmlinux", symbols, 1000000, 2)
+    one = one_address(many)
+    cache = os.path.join(folder, "cache")
+    cached = [fathom, "addr", "--cache-dir", cache, path]
+
+    def fill():
+        if not os.path.isdir(cache):
+            subprocess.run([fathom, "cache", "--cache-dir", cache, "build", path], check=True, stdout=subprocess.DEVNULL)
+
+    yield Bench("vmlinux-100k", many, [("fathom", [fathom, "addr", "--no-cache", path])] + peers_of(path))
+    yield Bench("vmlinux-one", "/dev/null",
+                [("fathom", [fathom, "addr", "--no-cache", path, one]), (LLVM, [LLVM, "-e", path, one]),
+                 ("addr2line", ["addr2line", "-fi", "-e", path, one]), ("eu-addr2line", ["eu-addr2line", "-fi", "-e", path, one])],
+                runs=21)
+    yield Bench("vmlinux-100k-cached", many, [("fathom", cached)], before=fill)
+    yield Bench("vmlinux-one-cached", "/dev/null", [("fathom", cached + [one])], runs=21, before=fill)
+    yield Bench("vmlinux-names-1m", million, [("fathom", [fathom, "addr", "--no-cache", "--names-only", path])])
+    yield from zlib_benches(fathom, path, folder, symbols)
+    yield from growth(fathom, path, folder, "vmlinux", symbols, peers_of(path))
+
+
+def zlib_benches(fathom, path, folder, symbols):
+    """One address with compressed debug sections: 20 spread ones, each alone."""
+    packed = os.path.join(folder, "vmlinux.zlib")
+    if not os.path.exists(packed):
+        subprocess.run(["objcopy", "--compress-debug-sections=zlib", path, packed], check=True)
+    cache = os.path.join(folder, "cache-zlib")
+    ordered = sorted(symbols)
+    spread = [f"{ordered[(2 * i + 1) * len(ordered) // 40][0]:#x}" for i in range(20)]
+    for round_name, runs in (("vmlinux-zlib-one", 1), ("vmlinux-zlib-one-cached", 5)):
+        for address in spread:
+            first = round_name == "vmlinux-zlib-one"
+            command = [fathom, "addr", "--no-cache", packed, address] if first else \
+                [fathom, "addr", "--cache-dir", cache, packed, address]
+            tools = [("fathom", command)]
+            if first:
+                tools += [(LLVM, [LLVM, "-e", packed, address]), ("addr2line", ["addr2line", "-fi", "-e", packed, address]),
+                          ("eu-addr2line", ["eu-addr2line", "-fi", "-e", packed, address])]
+            yield Bench(round_name, "/dev/null", tools, runs=runs)
+
+
+def small_benches(fathom, folder):
+    for label, path in (("libc", "/lib/x86_64-linux-gnu/libc.so.6"),
+                        ("libstdcxx", "/usr/lib/x86_64-linux-gnu/debug/libstdc++.so.6.0.30")):
+        symbols = functions_of(path)
+        stdin = address_file(folder, label, symbols, 10000, 3)
+        yield Bench(f"{label}-10k", stdin, [("fathom", [fathom, "addr", "--no-cache", path])] + peers_of(path))
+        yield Bench(f"{label}-one", "/dev/null",
+                    [("fathom", [fathom, "addr", "--no-cache", path, one_address(stdin)]),
+                     (LLVM, [LLVM, "-e", path, one_address(stdin)]),
+                     ("addr2line", ["addr2line", "-fi", "-e", path, one_address(stdin)])], runs=11)
+
+
+def merge(rows):
+    """Several benches of one name (spread addresses) become one row: the median of their medians."""
+    merged = {}
+    for row in rows:
+        merged.setdefault((row[0], row[1]), []).append(row)
+    for (name, tool), group in merged.items():
+        yield (name, tool, statistics.median(r[2] for r in group), min(r[3] for r in group), max(r[4] for r in group),
+               statistics.median(r[5] for r in group), max(r[6] for r in group), sum(r[7] for r in group),
+               statistics.median(r[8] for r in group))
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("fathom")
+    parser.add_argument("spawn")
+    parser.add_argument("folder")
+    parser.add_argument("--vmlinux")
+    parser.add_argument("names", nargs="*")
+    args = parser.parse_args()
+    folder = args.folder
+    os.makedirs(folder, exist_ok=True)
+    for cache in ("cache", "cache-zlib"):
+        shutil.rmtree(os.path.join(folder, cache), ignore_errors=True)
+    environment = dict(os.environ, XDG_CACHE_HOME=os.path.join(folder, "cache"))
+    benches = vmlinux_benches(args.fathom, args.vmlinux, folder) if args.vmlinux else small_benches(args.fathom, folder)
+    header = "bench\ttool\twall_ms\tmin_ms\tmax_ms\tcpu_ms\tpeak_mib\truns\tfathom_times_faster"
+    print(header, flush=True)
+    rows = []
+    for bench in benches:
+        if args.names and not any(re.match(n, bench.name) for n in args.names):
+            continue
+        rows += measure(bench, args.spawn, environment)
+    lines = ["\t".join(str(round(v, 3)) if isinstance(v, float) else str(v) for v in row) for row in merge(rows)]
+    print("\n".join(lines))
+    if args.vmlinux:
+        os.makedirs("bench/results", exist_ok=True)
+        day = datetime.date.today().isoformat()
+        with open(f"bench/results/{day}.tsv", "w", encoding="ascii") as f:
+            f.write("\n".join([header, *lines]) + "\n")
+    return 0
+
+
+sys.exit(main())

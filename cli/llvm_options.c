@@ -37,7 +37,8 @@ static const char usage[] =
 	"  -h, --help\n"
 	"  -v, --version\n"
 	"\n"
-	"Accepted without effect: --cache-size, --color, --default-arch, --dia, --dsym-hint, --dwp,\n"
+	"Accepted without effect: --cache-size, --color, --default-arch, --dia, --dsym-hint, "
+	"--dwp,\n"
 	"--relative-address, --[no-]untag-addresses, --use-symbol-table. Options stand also in\n"
 	"$LLVM_SYMBOLIZER_OPTS and in files given as @FILE.\n";
 

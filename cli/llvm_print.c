@@ -29,8 +29,8 @@ static const char *shown_path(const struct llvm_printer *p, const char *path)
 }
 
 /* Writes the name to @o; false when there is none. */
-static bool write_name(const struct llvm_printer *p, struct out *o,
-		       const struct fathom_function *f, bool is_short)
+static bool write_name(const struct llvm_printer *p, struct out *o, const struct fathom_function *f,
+		       bool is_short)
 {
 	const bool wanted = p->options->functions != LLVM_FUNCTIONS_NONE;
 
@@ -138,9 +138,12 @@ static void json_end(struct llvm_printer *p)
 	}
 }
 
+/* The keys that repeat what was asked, behind all others. */
 static void json_module(struct llvm_printer *p, const struct llvm_question *q)
 {
 	json_bytes(p, "ModuleName", q->module, q->module_size);
+	if (q->symbol.data)
+		json_bytes(p, "SymName", q->symbol.data, q->symbol.size);
 }
 
 static void json_source(struct llvm_printer *p, const struct llvm_place *place)
@@ -186,10 +189,8 @@ static void json_places(struct llvm_printer *p, const struct llvm_question *q,
 	for (size_t i = 0; i < n; i++)
 		json_place(p, &places[i], !by_symbol);
 	json_close(p, ']');
-	if (by_symbol) {
+	if (by_symbol)
 		json_module(p, q);
-		json_bytes(p, "SymName", q->symbol.data, q->symbol.size);
-	}
 	json_end(p);
 }
 
@@ -336,7 +337,7 @@ void llvm_print_variable(struct llvm_printer *p, const struct llvm_question *q,
 	out_char(o, ' ');
 	out_dec(o, v->size);
 	out_char(o, '\n');
-	out_str(o, v->file ? shown_path(p, v->file) : "??");
+	out_str(o, v->file ? v->file : "??"); /* never shortened */
 	out_char(o, ':');
 	if (v->file)
 		out_dec(o, v->line);
@@ -370,8 +371,6 @@ void llvm_print_error(struct llvm_printer *p, const struct llvm_question *q, con
 	json_string(p, "Message", why);
 	json_close(p, '}');
 	json_module(p, q);
-	if (q->symbol.data)
-		json_bytes(p, "SymName", q->symbol.data, q->symbol.size);
 	json_end(p);
 }
 

@@ -50,8 +50,7 @@ struct llvm_printer {
 	bool in_list;   /* the answers are one JSON array */
 };
 
-void llvm_printer_init(struct llvm_printer *p, const struct llvm_options *options,
-		       struct out *out);
+void llvm_printer_init(struct llvm_printer *p, const struct llvm_options *options, struct out *out);
 void llvm_printer_deinit(struct llvm_printer *p);
 
 /* Before the first and behind the last answer, where requests stand on the command line. */

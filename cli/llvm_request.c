@@ -196,6 +196,7 @@ void llvm_request_parse(const char *line, size_t size, bool has_file, struct llv
 	else
 		(void)take_prefix(&s, "CODE ");
 	ret->error = take_module(&s, has_file, ret);
+	ret->has_module = !ret->error;
 	if (!ret->error)
 		ret->error = take_address(&s, ret);
 	if (ret->error)

@@ -33,6 +33,7 @@ struct llvm_text {
 struct llvm_request {
 	enum llvm_command command;
 	bool is_build_id;        /* module is the hexadecimal digits of one */
+	bool has_module;         /* what is wrong, if so, stands behind it */
 	struct llvm_text module; /* empty: the file of the command line */
 	struct llvm_text symbol;
 	uint64_t address;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The fathom command: finds the verb and hands over. */
+#include <fnmatch.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,8 +16,22 @@ struct verb {
 
 static const struct verb verbs[] = {
 	{ "addr", verb_addr, "who is at this address: function, file, line, inlined callers" },
+	{ "addr2line", verb_addr2line, "answer as GNU addr2line does, byte for byte" },
 	{ "cache", verb_cache,
 	  "store the index of a file, so that every later run finds it ready" },
+	{ "llvm-symbolizer", verb_llvm_symbolizer,
+	  "answer as llvm-symbolizer does, for the sanitizers, perf and pprof" },
+};
+
+/* Called by a name like these, the command is another tool. */
+struct personality {
+	const char *pattern;
+	int (*run)(int argc, char **argv);
+};
+
+static const struct personality personalities[] = {
+	{ "*addr2line", verb_addr2line },
+	{ "llvm-symbolizer*", verb_llvm_symbolizer },
 };
 
 static void print_usage(FILE *to)
@@ -38,10 +53,26 @@ static void on_bus_error(int number)
 	_exit(EXIT_USAGE);
 }
 
+/* The tool that the command is called as, or NULL. */
+static const struct personality *find_personality(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	const char *name = slash ? slash + 1 : path;
+
+	for (size_t i = 0; i < sizeof personalities / sizeof *personalities; i++)
+		if (fnmatch(personalities[i].pattern, name, 0) == 0)
+			return &personalities[i];
+	return NULL;
+}
+
 int main(int argc, char **argv)
 {
+	const struct personality *personality = argc ? find_personality(argv[0]) : NULL;
+
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)signal(SIGBUS, on_bus_error);
+	if (personality)
+		return personality->run(argc, argv);
 	if (argc < 2) {
 		print_usage(stderr);
 		return EXIT_USAGE;

@@ -186,8 +186,8 @@ static void out_json_char(struct out *o, unsigned char c)
 	if (c == '"' || c == '\\') {
 		out_char(o, '\\');
 		out_char(o, (char)c);
-	} else if (c == '\n') {
-		out_str(o, "\\n");
+	} else if (c == '\n' || c == '\t' || c == '\r') {
+		out_str(o, c == '\n' ? "\\n" : c == '\t' ? "\\t" : "\\r");
 	} else {
 		(void)snprintf(code, sizeof code, "\\u%04x", c);
 		out_str(o, code);

@@ -26,7 +26,18 @@ enum {
 	 * compilation directory even where it is that directory, slashes are never left out, and a
 	 * file that is not known is "<unknown>". Means FATHOM_NO_CACHE, too.
 	 */
-	FATHOM_GNU_PATHS = 1u << 2
+	FATHOM_GNU_PATHS = 1u << 2,
+	/**
+	 * Leave the compilation directory out of paths: what is below it is relative. Means
+	 * FATHOM_NO_CACHE, too.
+	 */
+	FATHOM_RELATIVE_PATHS = 1u << 3,
+	/**
+	 * Functions say where they are declared, and the start of a frame is what the debug
+	 * information states as such: 0 where the code is scattered over ranges. Means
+	 * FATHOM_NO_CACHE, too.
+	 */
+	FATHOM_DECLARATIONS = 1u << 4
 };
 
 /**

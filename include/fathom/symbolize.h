@@ -89,7 +89,12 @@ enum {
 	 * Keep nothing for later: only what these addresses need is decoded, and dropped at once.
 	 * For programs that ask once. Nothing is left for fathom_cache_store() then.
 	 */
-	FATHOM_ONE_SHOT = 1u << 4
+	FATHOM_ONE_SHOT = 1u << 4,
+	/**
+	 * Addresses of variables, too, have a frame: where the variable is declared. All debug
+	 * information is read for that, once per target. Only variables that a symbol names.
+	 */
+	FATHOM_VARIABLES = 1u << 5
 };
 
 /** Options of one batch; as struct fathom_options. */
@@ -116,7 +121,7 @@ struct fathom_answer {
 	uint8_t reserved[2];
 	/**
 	 * File id of the source file that the symbol table names for symbol, without directory;
-	 * FATHOM_NONE but with FATHOM_ALIAS_GNU, where no frame says more.
+	 * FATHOM_NONE with FATHOM_ALIAS_FATHOM, and where a frame says more.
 	 */
 	uint32_t symbol_file;
 };
@@ -147,6 +152,9 @@ struct fathom_function {
 	const char *clone_suffix;
 	uint32_t name_size; /**< bytes of name, without the NUL */
 	uint32_t flags;     /**< FATHOM_FUNCTION_ bits */
+	/** File id and line of its declaration: FATHOM_NONE and 0 but with FATHOM_DECLARATIONS. */
+	uint32_t decl_file;
+	uint32_t decl_line;
 };
 
 /** A source file. The string belongs to the answers. */

@@ -131,7 +131,7 @@ static bool set_name(struct fathom_part *p, struct fathom_function *f, struct fa
 static uint32_t add_function(struct fathom_part *p, struct fathom_str linkage,
 			     struct fathom_str plain, uint32_t flags)
 {
-	struct fathom_function f = { .flags = public_flags(flags) };
+	struct fathom_function f = { .flags = public_flags(flags), .decl_file = FATHOM_NONE };
 
 	if (make_id(p, p->functions.n) == FATHOM_NONE ||
 	    !fathom_array_reserve(&p->functions, sizeof f, 1))
@@ -192,7 +192,7 @@ static uint32_t intern_file(struct fathom_part *p, struct fathom_str path)
 
 uint32_t fathom_part_file(struct fathom_part *p, struct fathom_str path)
 {
-	return path.size ? intern_file(p, path) : FATHOM_NONE;
+	return path.data ? intern_file(p, path) : FATHOM_NONE;
 }
 
 uint32_t fathom_part_symbol(struct fathom_part *p, const struct fathom_symbol_hit *hit)
@@ -272,25 +272,6 @@ static uint32_t *plan_row(const struct fathom_part *p, uint32_t i)
 	return plan_node(p, p->block->n_nodes) + i;
 }
 
-static uint32_t function_id(struct fathom_part *p, struct fathom_block_view view, uint32_t i)
-{
-	struct fathom_block_function f;
-	struct fathom_str linkage;
-	struct fathom_str name;
-	uint32_t *known;
-
-	if (!fathom_block_function(view.block, i, &f))
-		return FATHOM_NONE;
-	known = plan_function(p, i);
-	if (*known == UNKNOWN) {
-		linkage = fathom_block_string(&view, f.linkage);
-		name = fathom_block_string(&view, f.name);
-		*known = linkage.size || name.size ? intern_function(p, linkage, name, f.flags)
-						   : FATHOM_NONE;
-	}
-	return *known;
-}
-
 static uint32_t file_id(struct fathom_part *p, struct fathom_block_view view, uint32_t i)
 {
 	struct fathom_str path;
@@ -303,6 +284,47 @@ static uint32_t file_id(struct fathom_part *p, struct fathom_block_view view, ui
 	if (*known == UNKNOWN) {
 		path = fathom_block_string(&view, reference);
 		*known = fathom_part_file(p, path);
+	}
+	return *known;
+}
+
+/* Functions of one name may be declared in many places: they are not looked for. */
+static uint32_t add_declared(struct fathom_part *p, struct fathom_block_view view,
+			     const struct fathom_block_function *f,
+			     const struct fathom_block_declaration *d)
+{
+	const struct fathom_str linkage = fathom_block_string(&view, f->linkage);
+	const struct fathom_str name = fathom_block_string(&view, f->name);
+	const uint32_t file = file_id(p, view, d->file);
+	const uint32_t id =
+		linkage.size || name.size ? add_function(p, linkage, name, f->flags) : FATHOM_NONE;
+	struct fathom_function *added = p->functions.data;
+
+	if (id != FATHOM_NONE) {
+		added[index_of(id)].decl_file = file;
+		added[index_of(id)].decl_line = d->line;
+	}
+	return id;
+}
+
+static uint32_t function_id(struct fathom_part *p, struct fathom_block_view view, uint32_t i)
+{
+	struct fathom_block_declaration d;
+	struct fathom_block_function f;
+	struct fathom_str linkage;
+	struct fathom_str name;
+	uint32_t *known;
+
+	if (!fathom_block_function(view.block, i, &f))
+		return FATHOM_NONE;
+	known = plan_function(p, i);
+	if (*known == UNKNOWN && fathom_block_declaration(view.block, i, &d)) {
+		*known = add_declared(p, view, &f, &d);
+	} else if (*known == UNKNOWN) {
+		linkage = fathom_block_string(&view, f.linkage);
+		name = fathom_block_string(&view, f.name);
+		*known = linkage.size || name.size ? intern_function(p, linkage, name, f.flags)
+						   : FATHOM_NONE;
 	}
 	return *known;
 }
@@ -326,6 +348,11 @@ static uint32_t shown_function(struct fathom_part *p, struct fathom_block_view v
 	return function_id(p, view, node->function);
 }
 
+static uint64_t start_of(struct fathom_block_view view, const struct fathom_block_node *node)
+{
+	return node->start == FATHOM_BLOCK_NO_START ? 0 : view.block->low + node->start;
+}
+
 /* The frame that node @i, an inlined call, was called from. */
 static uint32_t caller_frame(struct fathom_part *p, struct fathom_block_view view, uint32_t i,
 			     unsigned depth)
@@ -342,7 +369,7 @@ static uint32_t caller_frame(struct fathom_part *p, struct fathom_block_view vie
 	known = plan_node(p, i);
 	if (*known != UNKNOWN)
 		return *known;
-	frame.start = view.block->low + parent.start;
+	frame.start = start_of(view, &parent);
 	frame.function = shown_function(p, view, &parent);
 	frame.file = file_id(p, view, node.call_file);
 	frame.line = node.call_line;
@@ -370,7 +397,7 @@ uint32_t fathom_part_frame(struct fathom_part *p, struct fathom_block_view view,
 	frame.column = row->column;
 	frame.discriminator = row->discriminator;
 	if (fathom_block_node(view.block, row->node, &node)) {
-		frame.start = view.block->low + node.start;
+		frame.start = start_of(view, &node);
 		frame.function = shown_function(p, view, &node);
 		frame.outer = caller_frame(p, view, row->node, 0);
 	} else if (p->flags & FATHOM_DWARF_NAMES) {
@@ -378,6 +405,17 @@ uint32_t fathom_part_frame(struct fathom_part *p, struct fathom_block_view view,
 	}
 	*known = add_frame(p, &frame);
 	return *known;
+}
+
+uint32_t fathom_part_place(struct fathom_part *p, uint32_t symbol, struct fathom_str path,
+			   uint32_t line)
+{
+	const struct fathom_frame frame = { .function = symbol,
+					    .file = fathom_part_file(p, path),
+					    .line = line,
+					    .outer = FATHOM_NONE };
+
+	return add_frame(p, &frame);
 }
 
 uint32_t fathom_part_physical(struct fathom_part *p, struct fathom_block_view view)

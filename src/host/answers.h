@@ -32,6 +32,7 @@ struct fathom_part {
 	struct fathom_intern function_set;
 	struct fathom_intern file_set;
 	struct fathom_array text; /* scratch: a name being made */
+	fathom_err err;           /* the first failure: no answer of this batch can be trusted */
 	uint32_t number;
 	uint32_t flags; /* of the options */
 	/* the block whose addresses are being answered */
@@ -49,12 +50,15 @@ struct fathom_answers {
 	struct fathom_part parts[FATHOM_MAX_PARTS];
 };
 
-/* Tables are full or memory is short: FATHOM_NONE is returned where an id is asked for. */
+/*
+ * When memory is short or a table is full, err is set, and FATHOM_NONE is returned where an id is
+ * asked for. A chain of frames would then end too early: the whole batch has to fail.
+ */
 
 /* The function for a symbol, with what debug information calls it (may be empty). */
 uint32_t fathom_part_symbol(struct fathom_part *p, const struct fathom_symbol_hit *hit);
 
-/* A source file; FATHOM_NONE for an empty path. */
+/* A source file; FATHOM_NONE where no path is stated. */
 uint32_t fathom_part_file(struct fathom_part *p, struct fathom_str path);
 
 /* Forgets the block: its memory may be given back. */
@@ -66,6 +70,10 @@ void fathom_part_leave_block(struct fathom_part *p);
  */
 uint32_t fathom_part_frame(struct fathom_part *p, struct fathom_block_view view,
 			   const struct fathom_block_row *row, uint32_t index, uint32_t symbol);
+
+/* A frame of its own: @symbol, at line @line of @path. */
+uint32_t fathom_part_place(struct fathom_part *p, uint32_t symbol, struct fathom_str path,
+			   uint32_t line);
 
 /* The physical function of @view, or FATHOM_NONE when it stands outside functions. */
 uint32_t fathom_part_physical(struct fathom_part *p, struct fathom_block_view view);

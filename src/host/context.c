@@ -26,7 +26,9 @@ static fathom_err copy_options(const struct fathom_options *from, struct fathom_
 {
 	const uint8_t *bytes = (const uint8_t *)from;
 	const size_t known = sizeof *to;
-	const uint32_t known_flags = FATHOM_NO_CACHE | FATHOM_DEBUGINFOD | FATHOM_GNU_PATHS;
+	/* What is stored on disk is made without these. */
+	const uint32_t own_flags = FATHOM_GNU_PATHS | FATHOM_RELATIVE_PATHS | FATHOM_DECLARATIONS;
+	const uint32_t known_flags = FATHOM_NO_CACHE | FATHOM_DEBUGINFOD | own_flags;
 
 	memset(to, 0, sizeof *to);
 	if (!from)
@@ -42,7 +44,7 @@ static fathom_err copy_options(const struct fathom_options *from, struct fathom_
 			return FATHOM_E_ARGUMENT;
 	if (to->reserved1 || (to->flags & ~known_flags))
 		return FATHOM_E_ARGUMENT;
-	if (to->flags & FATHOM_GNU_PATHS)
+	if (to->flags & own_flags)
 		to->flags |= FATHOM_NO_CACHE;
 	return FATHOM_OK;
 }

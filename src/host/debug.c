@@ -8,6 +8,7 @@
 #include "module.h"
 #include "pool.h"
 #include "unit_data.h"
+#include "variables.h"
 
 /* One loading of the sections of an object. */
 struct loading {
@@ -126,6 +127,7 @@ void fathom_debug_destroy(struct fathom_debug *d)
 	fathom_units_deinit(&d->sup_units, free_unit_data, &d->module->session->memory);
 	for (size_t i = 0; i < FATHOM_SPLIT_BUCKETS; i++)
 		free_splits(atomic_load(&d->splits[i]));
+	fathom_variables_free(atomic_load(&d->variables), &d->module->session->memory);
 	fathom_object_close(d->sup);
 	free(d);
 }

@@ -13,6 +13,7 @@
 #include "units.h"
 
 struct fathom_module;
+struct fathom_variables;
 
 /* A .dwo or .dwp file that was opened. Never closed before the module is. */
 struct fathom_split_file {
@@ -34,6 +35,7 @@ struct fathom_debug {
 	struct fathom_dwarf sup_view;
 	struct fathom_units units;                                        /* of view */
 	struct fathom_units sup_units;                                    /* of sup_view */
+	_Atomic(struct fathom_variables *) variables;                     /* NULL until asked for */
 	_Atomic(struct fathom_split_file *) splits[FATHOM_SPLIT_BUCKETS]; /* by path */
 };
 

@@ -74,6 +74,21 @@ static bool add_node(struct build *b, const struct fathom_die *die, uint32_t par
 	return true;
 }
 
+static bool wants_declarations(const struct fathom_worker *w)
+{
+	return w->session->flags & FATHOM_DECLARATIONS;
+}
+
+/* Where @die says that its code starts, or FATHOM_BLOCK_NO_START. */
+static uint64_t stated_start(const struct build *b, const struct fathom_die *die)
+{
+	uint64_t low;
+
+	if (!fathom_unit_address(&b->u->unit, fathom_die_attr(die, FATHOM_AT_LOW_PC), &low))
+		return FATHOM_BLOCK_NO_START;
+	return low - b->want->low;
+}
+
 /*
  * Adds the parts of an inlined call that lie inside the want. *@ret_outside says that it has code,
  * but none of what is wanted.
@@ -105,8 +120,10 @@ static fathom_err add_intervals(struct build *b, const struct fathom_die *die, u
 		((struct interval *)w->intervals.data)[w->intervals.n++] =
 			(struct interval){ low, high, node };
 	}
+	if (wants_declarations(w))
+		NODES(w)[node].start = stated_start(b, die);
 	/* A call that begins before the function's own range is one that was moved. */
-	if (NODES(w)[node].start == UINT64_MAX)
+	else if (NODES(w)[node].start == UINT64_MAX)
 		NODES(w)[node].start = 0;
 	return err < 0 ? err : FATHOM_OK;
 }
@@ -172,7 +189,8 @@ static fathom_err read_function(struct build *b, struct fathom_errinfo *reterr)
 		return err < 0 ? err : FATHOM_E_CORRUPT;
 	if (!add_node(b, &die, FATHOM_BLOCK_NONE))
 		return FATHOM_E_MEMORY;
-	NODES(b->w)[0].start = 0;
+	NODES(b->w)
+	[0].start = wants_declarations(b->w) ? stated_start(b, &die) : 0;
 	while (!(err = fathom_die_next(&r, kinds, &die, &depth, reterr))) {
 		bool pass = die.kind == FATHOM_DIE_FUNCTION;
 
@@ -412,6 +430,8 @@ static bool local_file(struct build *b, uint32_t file, uint32_t *ret)
 	*ret = FATHOM_BLOCK_NONE;
 	if (file == FATHOM_BLOCK_NONE)
 		return true;
+	if (!fathom_lines_define(w, file))
+		return false;
 	/* All numbers that the table does not have count as one. */
 	if (file > w->files.n + w->files_base)
 		file = (uint32_t)w->files.n + w->files_base;
@@ -437,6 +457,19 @@ static bool local_file(struct build *b, uint32_t file, uint32_t *ret)
 	return true;
 }
 
+/* Says where the function that is added next is declared. */
+static bool add_declaration(struct build *b, const struct fathom_names *names)
+{
+	struct fathom_worker *w = b->w;
+	struct fathom_block_declaration d = { .line = names->decl_line };
+
+	if (!local_file(b, names->decl_file, &d.file) ||
+	    !fathom_array_reserve(&w->out_declared, sizeof d, 1))
+		return false;
+	((struct fathom_block_declaration *)w->out_declared.data)[w->out_declared.n++] = d;
+	return true;
+}
+
 /* The block's number for names @i. */
 static bool local_function(struct build *b, uint32_t i, uint32_t *ret)
 {
@@ -451,6 +484,8 @@ static bool local_function(struct build *b, uint32_t i, uint32_t *ret)
 		if (!add_string(&w->pool, names->name, &f.name) ||
 		    !add_string(&w->pool, names->linkage, &f.linkage) ||
 		    !fathom_array_reserve(&w->out_functions, sizeof f, 1))
+			return false;
+		if (wants_declarations(w) && !add_declaration(b, names))
 			return false;
 		f.flags = names->flags;
 		local->stamp = w->stamp;
@@ -570,7 +605,8 @@ static struct fathom_block *write_block(const struct fathom_worker *w, uint64_t 
 					uint32_t n_nodes, bool damaged)
 {
 	const uint32_t flags = (is_narrow(w, n_nodes) ? 0 : FATHOM_BLOCK_WIDE) |
-			       (damaged ? FATHOM_BLOCK_DAMAGED : 0);
+			       (damaged ? FATHOM_BLOCK_DAMAGED : 0) |
+			       (wants_declarations(w) ? FATHOM_BLOCK_DECLARED : 0);
 	const uint64_t fixed = fathom_block_bytes(flags, w->out_rows.n, n_nodes, w->out_functions.n,
 						  w->out_files.n);
 	const uint64_t bytes = (fixed + w->pool.n + 7) & ~UINT64_C(7);
@@ -594,6 +630,8 @@ static struct fathom_block *write_block(const struct fathom_worker *w, uint64_t 
 	copy_array(fathom_block_functions(block), &w->out_functions,
 		   sizeof(struct fathom_block_function));
 	copy_array(fathom_block_files(block), &w->out_files, sizeof(uint32_t));
+	copy_array(fathom_block_declarations(block), &w->out_declared,
+		   sizeof(struct fathom_block_declaration));
 	copy_array(fathom_block_pool(block), &w->pool, 1);
 	memset((char *)block + fixed + w->pool.n, 0, (size_t)(bytes - fixed - w->pool.n));
 	return block;
@@ -628,6 +666,7 @@ static fathom_err build_block(struct build *b, struct fathom_block **ret,
 	w->intervals.n = 0;
 	w->calls.n = 0;
 	w->out_functions.n = 0;
+	w->out_declared.n = 0;
 	w->out_files.n = 0;
 	w->pool.n = 0;
 	w->stamp++;
@@ -687,6 +726,10 @@ fathom_err fathom_decode(struct fathom_worker *w, struct fathom_debug *d,
 	}
 	w->files.n = 0;
 	w->files_base = 1;
+	/* Wants without rows point at its start. */
+	if (!fathom_array_reserve(&w->row_order, sizeof(struct fathom_want_row), 1))
+		return FATHOM_E_MEMORY;
+	w->defined = true;
 	if (data->line_off != FATHOM_NO_LINES)
 		lines_err = fathom_lines_collect(w, &u->unit, d->module->main, data->line_off,
 						 wants, n, reterr);

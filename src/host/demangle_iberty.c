@@ -24,6 +24,8 @@ static void take_piece(const char *text, size_t size, void *opaque)
 {
 	struct output *o = opaque;
 
+	if (!size)
+		return;
 	if (o->out->n - o->start + size > FATHOM_MAX_DEMANGLED ||
 	    !fathom_array_reserve(o->out, 1, size))
 		longjmp(o->stop, 1);

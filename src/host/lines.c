@@ -17,6 +17,7 @@ static fathom_err read_tables(struct fathom_worker *w, const struct fathom_line_
 	fathom_err err;
 
 	w->files.n = 0;
+	w->defined = false;
 	w->dirs.n = 0;
 	w->files_base = p->encoding.version >= 5 ? 0 : 1;
 	fathom_line_tables_init(&t, p);
@@ -37,18 +38,14 @@ static fathom_err read_tables(struct fathom_worker *w, const struct fathom_line_
 	return err < 0 ? err : FATHOM_OK;
 }
 
-/* Adds the files that the program defines, when a row names one that the header does not. */
-static bool read_defined(struct fathom_worker *w)
+bool fathom_lines_define(struct fathom_worker *w, uint32_t file)
 {
-	const struct fathom_want_row *rows = w->rows.data;
 	struct fathom_cursor c = w->program.opcodes;
 	struct fathom_line_entry entry;
-	bool missing = false;
 
-	for (size_t i = 0; i < w->rows.n; i++)
-		missing |= rows[i].file > w->files.n;
-	if (!missing || w->program.encoding.version >= 5)
+	if (file <= w->files.n || w->defined || w->program.encoding.version >= 5)
 		return true;
+	w->defined = true;
 	while (w->files.n < FATHOM_MAX_LINE_FILES &&
 	       fathom_line_next_defined(&w->program, &c, &entry)) {
 		if (!fathom_array_reserve(&w->files, sizeof entry, 1))
@@ -181,7 +178,7 @@ static bool group_rows(struct fathom_worker *w, struct fathom_want *wants, size_
 		wants[i].n_rows = 0;
 	}
 	w->row_order.n = 0;
-	if (!fathom_array_reserve(&w->row_order, sizeof *ordered, w->rows.n))
+	if (!fathom_array_reserve(&w->row_order, sizeof *ordered, w->rows.n + 1))
 		return false;
 	ordered = w->row_order.data;
 	for (size_t i = 0; i < w->rows.n; i++) {
@@ -230,7 +227,7 @@ fathom_err fathom_lines_collect(struct fathom_worker *w, const struct fathom_uni
 			return fathom_fail(reterr, FATHOM_E_LIMIT, ".debug_line", line_off,
 					   "too many functions overlap");
 	}
-	if (!read_defined(w) || !group_rows(w, wants, n))
+	if (!group_rows(w, wants, n))
 		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
 	return err ? err : fathom_line_reader_error(&w->line_reader, reterr);
 }
@@ -308,6 +305,7 @@ bool fathom_lines_path(struct fathom_worker *w, const struct fathom_unit *unit,
 	struct fathom_line_entry entry;
 	struct fathom_str name;
 	struct fathom_str dir;
+	bool is_comp_dir;
 
 	if (w->session->flags & FATHOM_GNU_PATHS)
 		return append_gnu_path(w, unit, comp_dir, file, pool);
@@ -321,8 +319,10 @@ bool fathom_lines_path(struct fathom_worker *w, const struct fathom_unit *unit,
 		return append(pool, name.data, name.size);
 	dir = directory(w, unit, entry.directory);
 	/* In version 5, directory 0 is the compilation directory itself. */
-	if (!is_absolute(dir) && !(w->files_base == 0 && entry.directory == 0 && dir.size) &&
-	    !append_dir(pool, comp_dir))
+	is_comp_dir = w->files_base == 0 && entry.directory == 0 && dir.size;
+	if (w->session->flags & FATHOM_RELATIVE_PATHS)
+		return (is_comp_dir || append_dir(pool, dir)) && append(pool, name.data, name.size);
+	if (!is_absolute(dir) && !is_comp_dir && !append_dir(pool, comp_dir))
 		return false;
 	return append_dir(pool, dir) && append(pool, name.data, name.size);
 }

@@ -47,6 +47,12 @@ fathom_err fathom_lines_collect(struct fathom_worker *w, const struct fathom_uni
 				struct fathom_want *wants, size_t n, struct fathom_errinfo *reterr);
 
 /*
+ * Adds the files that the program itself defines to those of the table that was read last, when
+ * @file is a number that the table does not have. False without memory.
+ */
+bool fathom_lines_define(struct fathom_worker *w, uint32_t file);
+
+/*
  * Writes the path of file number @file of the table that was read last (counted as the version
  * counts) to @pool as comp_dir/directory/name; false when there is no such file, or no memory.
  */

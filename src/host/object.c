@@ -20,9 +20,8 @@ static fathom_err read_sections(struct fathom_object *o, struct fathom_errinfo *
 	uint64_t next = LAYOUT_START;
 
 	o->n_sections = o->image.shnum;
-	if (!o->n_sections)
-		return FATHOM_OK;
-	o->sections = calloc(o->n_sections, sizeof *o->sections);
+	/* One at least: section 0 stands for "none" and can be looked at. */
+	o->sections = calloc((size_t)o->n_sections + 1, sizeof *o->sections);
 	if (!o->sections)
 		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
 	for (uint32_t i = 0; i < o->n_sections; i++) {

@@ -2,6 +2,7 @@
 #include "origin.h"
 
 #include "../safe/base/limits.h"
+#include "../safe/dwarf/entry.h"
 #include "../safe/index/block.h"
 
 #define FIRST_TABLE 256
@@ -124,6 +125,32 @@ static void take_names(struct fathom_names *names, const struct fathom_unit *uni
 	}
 }
 
+/* Takes where the function is declared from the entry at @die_off, unless that is known. */
+static void take_declaration(struct fathom_names *names, const struct fathom_unit *unit,
+			     uint64_t die_off, bool is_own_unit)
+{
+	struct fathom_entry entry;
+	const struct fathom_attr *a;
+
+	if (fathom_entry_read(unit, NULL, die_off, 0, &entry))
+		return;
+	a = fathom_entry_attr(&entry, FATHOM_ENTRY_DECL_LINE);
+	if (a && !names->decl_line && a->value <= UINT32_MAX)
+		names->decl_line = (uint32_t)a->value;
+	a = fathom_entry_attr(&entry, FATHOM_ENTRY_DECL_FILE);
+	if (a && !names->has_decl_file) {
+		names->has_decl_file = true;
+		if (is_own_unit && a->value < FATHOM_BLOCK_NONE)
+			names->decl_file = (uint32_t)a->value;
+	}
+}
+
+static bool is_complete(const struct fathom_names *names, bool declarations)
+{
+	return names->name.size && names->linkage.size &&
+	       (!declarations || (names->has_decl_file && names->decl_line));
+}
+
 /* The reference that leads from @die to where its names stand, or NULL. */
 static const struct fathom_attr *origin_of(const struct fathom_die *die)
 {
@@ -132,17 +159,20 @@ static const struct fathom_attr *origin_of(const struct fathom_die *die)
 	return a ? a : fathom_die_attr(die, FATHOM_AT_SPECIFICATION);
 }
 
-/* Follows origins and specifications from @die until both names are found or there are no more. */
+/* Follows origins and specifications from @die until all is found or there are no more. */
 static void collect_names(struct fathom_worker *w, struct fathom_debug *d,
 			  const struct fathom_unit *unit, const struct fathom_die *die,
 			  struct fathom_names *names)
 {
+	const bool declarations = w->session->flags & FATHOM_DECLARATIONS;
 	struct step s = { .unit = *unit };
 	struct fathom_die here = *die;
 
+	names->decl_file = FATHOM_BLOCK_NONE;
 	take_names(names, unit, die);
-	for (int i = 0; i < FATHOM_MAX_ORIGIN_CHAIN && !(names->name.size && names->linkage.size);
-	     i++) {
+	if (declarations)
+		take_declaration(names, unit, die->off, true);
+	for (int i = 0; i < FATHOM_MAX_ORIGIN_CHAIN && !is_complete(names, declarations); i++) {
 		const struct fathom_attr *ref = origin_of(&here);
 		uint64_t off;
 		const enum fathom_ref_kind kind = fathom_unit_reference(&s.unit, ref, &off);
@@ -151,6 +181,8 @@ static void collect_names(struct fathom_worker *w, struct fathom_debug *d,
 		    !read_die(&s.unit, off, &here))
 			break;
 		take_names(names, &s.unit, &here);
+		if (declarations)
+			take_declaration(names, &s.unit, here.off, !s.opened);
 	}
 	if (s.opened)
 		fathom_worker_close_unit(w, &s.unit);
@@ -164,7 +196,12 @@ uint32_t fathom_origin_names(struct fathom_worker *w, struct fathom_debug *d,
 	uint32_t *place;
 	uint64_t off;
 
-	/* All copies of one inlined function have one origin and no names of their own. */
+	/*
+	 * All copies of one inlined function have one origin and no names of their own; but the
+	 * variants of a constructor or destructor each state a linkage name.
+	 */
+	if (fathom_die_attr(die, FATHOM_AT_LINKAGE_NAME) || fathom_die_attr(die, FATHOM_AT_NAME))
+		ref = NULL;
 	switch (fathom_unit_reference(unit, ref, &off)) {
 	case FATHOM_REF_INFO:
 		names.off = off;

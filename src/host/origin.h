@@ -15,6 +15,9 @@ struct fathom_names {
 	uint64_t off;
 	struct fathom_str name;    /* DW_AT_name */
 	struct fathom_str linkage; /* DW_AT_linkage_name */
+	uint32_t decl_file;        /* as the unit's line table counts, or FATHOM_BLOCK_NONE */
+	uint32_t decl_line;        /* 0: none */
+	bool has_decl_file;        /* stated, be it by a number of another unit's table */
 	uint32_t flags;            /* FATHOM_BLOCK_ of struct fathom_block_function */
 };
 

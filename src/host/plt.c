@@ -128,6 +128,8 @@ static bool name_x86_stub(const struct fathom_symbol_set *set, struct fathom_byt
 	return false;
 }
 
+#define ADRP_X16 0x90000010
+
 /* `adrp x16, page; ldr x17, [x16, #off]`. */
 static bool name_aarch64_stub(const struct fathom_symbol_set *set, struct fathom_bytes stub,
 			      uint64_t svma, struct fathom_str *ret)
@@ -139,7 +141,7 @@ static bool name_aarch64_stub(const struct fathom_symbol_set *set, struct fathom
 		const uint32_t ldr = load_u32(stub.data + i + 4, swap);
 		uint64_t page;
 
-		if ((adrp & 0x9f00001f) != 0x90000010 || (ldr & 0xffc003ff) != 0xf9400211)
+		if ((adrp & 0x9f00001f) != ADRP_X16 || (ldr & 0xffc003ff) != 0xf9400211)
 			continue;
 		page = (uint64_t)((adrp >> 5) & 0x7ffff) << 2 | ((adrp >> 29) & 3);
 		page = (page ^ (UINT64_C(1) << 20)) - (UINT64_C(1) << 20);
@@ -157,13 +159,33 @@ struct layout {
 	uint64_t size;   /* bytes of each other */
 };
 
+/*
+ * Stubs of aarch64 are of four instructions, and of six where branches are protected; linkers do
+ * not state it. They are as far apart as their adrp, before which only some have a `bti c`.
+ */
+static uint64_t aarch64_stub_size(struct fathom_bytes stubs)
+{
+	const bool swap = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
+	uint64_t first = UINT64_MAX;
+
+	for (uint64_t i = 0; i + 4 <= stubs.size && i < 64; i += 4) {
+		if ((load_u32(stubs.data + i, swap) & 0x9f00001f) != ADRP_X16)
+			continue;
+		if (first != UINT64_MAX)
+			return i - first > 16 ? 24 : 16;
+		first = i;
+	}
+	return stubs.size > 16 ? 24 : 16;
+}
+
 static struct layout layout_of(const struct fathom_image *image, const struct fathom_section *s)
 {
 	struct layout l = { 0, s->entsize == 8 ? 8 : 16 };
 
 	if (image->machine == EM_AARCH64) {
-		l.size = s->entsize == 24 ? 24 : 16;
 		l.header = str_is(s->name, ".plt") ? 32 : 0;
+		l.size = aarch64_stub_size(
+			bytes_from(fathom_image_section_bytes(image, s), l.header));
 	} else if (str_is(s->name, ".plt.got") && s->entsize != 16) {
 		l.size = 8;
 	}

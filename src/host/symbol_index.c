@@ -3,14 +3,14 @@
  * All symbols of a module by address. The rule of symbols.h is worked out once for every stretch of
  * addresses: what remains is a list of starts, each with the symbol that holds from there on.
  *
- * The rules of the two personalities are not rules about stretches: their lists hold the distinct
- * starts. By GNU's rule (symbols_gnu.h) each start has its symbol; by LLVM's a look-up compares
- * those that start together.
+ * The rules of the two personalities (symbols_gnu.h, symbols_llvm.h) are not rules about stretches:
+ * their lists hold the distinct starts, each with the one of its symbols that is shown.
  */
 #include <stdlib.h>
 
 #include "../safe/base/sort.h"
 #include "symbols_gnu.h"
+#include "symbols_llvm.h"
 
 /* A symbol that may name an address; which one it is, is read again when it is served. */
 struct entry {
@@ -34,10 +34,10 @@ struct fathom_symbol_index {
 	enum fathom_alias rule;
 	struct entry *entries; /* sorted by svma; those that start together in the tables' order */
 	uint64_t *starts;
-	uint32_t
-		*winner; /* by start: an entry, or FATHOM_NONE; by group: the group's first entry */
+	uint32_t *winner; /* by start: an entry, or FATHOM_NONE */
 	uint32_t *bucket; /* the number of starts before the bucket; one more than there are */
-	uint32_t *files[FATHOM_MAX_SYMTABS]; /* GNU's rule: by symbol, the symbol of its file */
+	uint32_t *files[FATHOM_MAX_SYMTABS]; /* not by our own rule: by symbol, the symbol of its
+						file */
 	uint64_t bucket_base;
 	unsigned bucket_shift;
 	uint32_t n_buckets;
@@ -46,13 +46,10 @@ struct fathom_symbol_index {
 	uint64_t bytes;
 };
 
-/* Collects the entries of all tables, or of the first for the rules that look at one only. */
+/* Collects the entries of all tables. */
 static bool collect(struct fathom_symbol_index *x, struct fathom_array *entries)
 {
-	const uint32_t n_tables =
-		x->rule == FATHOM_ALIAS_FATHOM || !x->set->n_tables ? x->set->n_tables : 1;
-
-	for (uint8_t t = 0; t < n_tables; t++) {
+	for (uint8_t t = 0; t < x->set->n_tables; t++) {
 		const struct fathom_symbol_table *table = &x->set->table[t];
 
 		fathom_file_will_read(x->set->file[t], table->view.entries);
@@ -143,6 +140,36 @@ static bool collect_gnu(struct fathom_symbol_index *x, struct fathom_array *entr
 		done = collect_gnu_table(x, entries, (uint8_t)tables.own, limits, false);
 	free(limits);
 	return done && entries->n < UINT32_MAX / 4;
+}
+
+/* Collects by LLVM's rule. */
+static bool collect_llvm(struct fathom_symbol_index *x, struct fathom_array *entries)
+{
+	const uint32_t table = fathom_llvm_table(x->set);
+	const struct fathom_symbol_table *t = &x->set->table[table];
+	uint32_t file = 0;
+
+	if (table == FATHOM_NONE)
+		return true;
+	fathom_file_will_read(x->set->file[table], t->view.entries);
+	x->files[table] = malloc(t->view.count * sizeof *x->files[table]);
+	if (!x->files[table] || !fathom_array_reserve(entries, sizeof(struct entry), t->view.count))
+		return false;
+	x->bytes += t->view.count * sizeof *x->files[table];
+	for (uint32_t i = 1; i < t->view.count; i++) {
+		struct fathom_symbol s;
+		uint64_t svma;
+
+		fathom_symtab_get(&t->view, i, &s);
+		file = s.type == STT_FILE ? i : file;
+		if (!fathom_llvm_counts(t, &s, &svma))
+			continue;
+		x->files[table][i] = s.bind == STB_LOCAL ? file : 0;
+		((struct entry *)entries->data)[entries->n++] = (struct entry){
+			.svma = svma, .size = s.size, .symbol = i, .table = (uint8_t)table
+		};
+	}
+	return entries->n < UINT32_MAX / 4;
 }
 
 /* Sorts @from into entries of the index. */
@@ -439,12 +466,36 @@ static uint32_t gnu_winner(const struct fathom_symbol_index *x, uint32_t first)
 	return winner;
 }
 
+/* llvm-symbolizer: of symbols that start together, the longest, and of those the last. */
+static uint32_t llvm_winner(const struct fathom_symbol_index *x, uint32_t first)
+{
+	const uint32_t end = group_end(x, first);
+	uint32_t winner = first;
+
+	for (uint32_t i = first + 1; i < end; i++)
+		if (x->entries[i].size >= x->entries[winner].size)
+			winner = i;
+	return winner;
+}
+
 static void build_groups(struct fathom_symbol_index *x)
 {
 	for (uint32_t first = 0; first < x->n_entries; first = group_end(x, first)) {
 		x->starts[x->n_starts] = x->entries[first].svma;
 		x->winner[x->n_starts++] =
-			x->rule == FATHOM_ALIAS_GNU ? gnu_winner(x, first) : first;
+			x->rule == FATHOM_ALIAS_GNU ? gnu_winner(x, first) : llvm_winner(x, first);
+	}
+}
+
+static bool collect_by_rule(struct fathom_symbol_index *x, struct fathom_array *entries)
+{
+	switch (x->rule) {
+	case FATHOM_ALIAS_GNU:
+		return collect_gnu(x, entries);
+	case FATHOM_ALIAS_LLVM:
+		return collect_llvm(x, entries);
+	default:
+		return collect(x, entries);
 	}
 }
 
@@ -461,8 +512,7 @@ struct fathom_symbol_index *fathom_symbol_index_create(struct fathom_memory *m,
 	x->set = set;
 	x->rule = rule;
 	x->memory = m;
-	done = (rule == FATHOM_ALIAS_GNU ? collect_gnu(x, &entries) : collect(x, &entries)) &&
-	       sort_entries(x, &entries) && alloc_starts(x);
+	done = collect_by_rule(x, &entries) && sort_entries(x, &entries) && alloc_starts(x);
 	if (done && rule == FATHOM_ALIAS_FATHOM)
 		done = build_stretches(x);
 	else if (done)
@@ -500,20 +550,6 @@ void fathom_symbol_index_destroy(struct fathom_symbol_index *x)
 	free(x);
 }
 
-/* llvm-symbolizer: of symbols that start together, the largest, and of those the last. */
-static uint32_t llvm_winner(const struct fathom_symbol_index *x, uint32_t first, uint64_t svma)
-{
-	const uint32_t end = group_end(x, first);
-	uint32_t winner = first;
-
-	for (uint32_t i = first + 1; i < end; i++)
-		if (x->entries[i].size >= x->entries[winner].size)
-			winner = i;
-	return !x->entries[winner].size || svma - x->entries[winner].svma < x->entries[winner].size
-		       ? winner
-		       : FATHOM_NONE;
-}
-
 /* The number of starts that are at or before @svma. */
 static size_t count_starts(const struct fathom_symbol_index *x, uint64_t svma)
 {
@@ -531,18 +567,18 @@ static size_t count_starts(const struct fathom_symbol_index *x, uint64_t svma)
 uint32_t fathom_symbol_index_at(const struct fathom_symbol_index *x, uint64_t svma)
 {
 	const size_t n = count_starts(x, svma);
+	const uint32_t winner = n ? x->winner[n - 1] : FATHOM_NONE;
+	const struct entry *e;
+	bool reached = true;
 
-	if (!n)
+	if (winner == FATHOM_NONE)
 		return FATHOM_NONE;
-	switch (x->rule) {
-	case FATHOM_ALIAS_GNU:
-		return svma < x->entries[x->winner[n - 1]].region_high ? x->winner[n - 1]
-								       : FATHOM_NONE;
-	case FATHOM_ALIAS_LLVM:
-		return llvm_winner(x, x->winner[n - 1], svma);
-	default:
-		return x->winner[n - 1];
-	}
+	e = &x->entries[winner];
+	if (x->rule == FATHOM_ALIAS_GNU)
+		reached = svma < e->region_high;
+	else if (x->rule == FATHOM_ALIAS_LLVM)
+		reached = !e->size || svma - e->svma < e->size;
+	return reached ? winner : FATHOM_NONE;
 }
 
 uint32_t fathom_symbol_index_count(const struct fathom_symbol_index *x)
@@ -566,8 +602,8 @@ struct fathom_str fathom_symbol_index_name(const struct fathom_symbol_index *x, 
 	struct fathom_contender k;
 	struct fathom_symbol s;
 
-	if (x->rule == FATHOM_ALIAS_GNU) {
-		/* GNU leaves the version in the name. */
+	if (x->rule != FATHOM_ALIAS_FATHOM) {
+		/* The other tools leave the version in the name. */
 		fathom_symtab_get(&x->set->table[e->table].view, e->symbol, &s);
 		return fathom_symtab_name(&x->set->table[e->table].view, &s);
 	}
@@ -578,13 +614,9 @@ struct fathom_str fathom_symbol_index_name(const struct fathom_symbol_index *x, 
 struct fathom_str fathom_symbol_index_file(const struct fathom_symbol_index *x, uint32_t number)
 {
 	const struct entry *e = &x->entries[number];
-	const struct fathom_symtab *t = &x->set->table[e->table].view;
-	struct fathom_symbol s;
+	const uint32_t *files = x->files[e->table];
 
-	if (!x->files[e->table] || !x->files[e->table][e->symbol])
-		return (struct fathom_str){ NULL, 0 };
-	fathom_symtab_get(t, x->files[e->table][e->symbol], &s);
-	return fathom_symtab_name(t, &s);
+	return fathom_gnu_name(&x->set->table[e->table].view, files ? files[e->symbol] : 0);
 }
 
 uint32_t fathom_symbol_index_starts(const struct fathom_symbol_index *x,

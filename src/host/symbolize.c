@@ -20,8 +20,10 @@
 #include "plt.h"
 #include "pool.h"
 #include "symbols_gnu.h"
+#include "symbols_llvm.h"
 #include "target.h"
 #include "unit_data.h"
+#include "variables.h"
 
 /* Up to this many addresses are looked up by a pass over the symbols, without an index. */
 #define SCAN_LIMIT 4
@@ -61,9 +63,10 @@ struct batch {
 	size_t n;
 	uint32_t flags;
 	enum fathom_alias alias;
-	enum fathom_reason no_lines;         /* why an address without a line has none */
-	const struct fathom_index *index;    /* of an earlier run, or NULL */
-	struct fathom_symbol_index *symbols; /* NULL: from the index, or scan */
+	enum fathom_reason no_lines;              /* why an address without a line has none */
+	const struct fathom_variables *variables; /* NULL: not asked for, or there are none */
+	const struct fathom_index *index;         /* of an earlier run, or NULL */
+	struct fathom_symbol_index *symbols;      /* NULL: from the index, or scan */
 	struct fathom_worker *workers[FATHOM_MAX_THREADS];
 	struct job *jobs;
 	uint32_t *order;
@@ -143,8 +146,14 @@ static bool scan_tables(const struct batch *b, uint64_t svma, struct fathom_symb
 	const struct fathom_symbol_set *set = &b->module->symbols;
 
 	atomic_fetch_add_explicit(&b->module->scans, 1, memory_order_relaxed);
-	return b->alias == FATHOM_ALIAS_GNU ? fathom_gnu_scan(set, svma, hit)
-					    : fathom_symbols_scan(set, svma, hit);
+	switch (b->alias) {
+	case FATHOM_ALIAS_GNU:
+		return fathom_gnu_scan(set, svma, hit);
+	case FATHOM_ALIAS_LLVM:
+		return fathom_llvm_scan(set, svma, hit);
+	default:
+		return fathom_symbols_scan(set, svma, hit);
+	}
 }
 
 /* Whether the module's tables hold a symbol for @svma. */
@@ -250,6 +259,20 @@ static enum fathom_reason reason_for(const struct batch *b, const struct fathom_
 	return b->no_lines;
 }
 
+/* Says where the variable that the answer names is declared. */
+static void set_variable(const struct batch *b, struct fathom_part *p, struct fathom_answer *a)
+{
+	struct fathom_str path;
+	uint32_t line;
+
+	if (!b->variables || a->symbol == FATHOM_NONE || a->frame != FATHOM_NONE ||
+	    !fathom_variables_find(b->variables, a->address - a->offset, &path, &line))
+		return;
+	a->frame = fathom_part_place(p, a->symbol, path, line);
+	a->symbol_file = FATHOM_NONE;
+	a->reason = FATHOM_REASON_NONE;
+}
+
 /* Completes the answer of @q from what was found about it. */
 static void answer(struct batch *b, struct fathom_part *p, const struct query *q,
 		   const struct found *f)
@@ -270,6 +293,7 @@ static void answer(struct batch *b, struct fathom_part *p, const struct query *q
 	if (!f->has_row || f->row.file == FATHOM_BLOCK_NONE)
 		a->symbol_file = fathom_part_file(p, hit.file);
 	a->reason = (uint8_t)reason_for(b, a, f, q->svma);
+	set_variable(b, p, a);
 }
 
 /* Reads the block of @data that holds @svma; false when nothing is known there. */
@@ -780,8 +804,7 @@ static fathom_err prepare_batch(struct batch *b)
 	const bool few =
 		b->n <= SCAN_LIMIT &&
 		atomic_load_explicit(&b->module->scans, memory_order_relaxed) < SCANS_WORTH_INDEX;
-	const bool scan = b->alias == FATHOM_ALIAS_FATHOM ? few || b->index
-							  : few && b->alias == FATHOM_ALIAS_GNU;
+	const bool scan = few || (b->index && b->alias == FATHOM_ALIAS_FATHOM);
 	const bool plain = b->flags & FATHOM_NAMES_ONLY;
 	const bool many = b->n >= NAMES_PER_TASK;
 
@@ -818,6 +841,23 @@ static fathom_err run_lines(struct batch *b, size_t n_tasks)
 	return err;
 }
 
+/* Reads where variables are declared, if that is asked for and known. */
+static fathom_err prepare_variables(struct batch *b)
+{
+	const int64_t start = fathom_now_ns();
+	enum fathom_reason reason;
+	struct fathom_debug *d;
+
+	if (!(b->flags & FATHOM_VARIABLES))
+		return FATHOM_OK;
+	d = fathom_module_debug(b->module, &reason);
+	if (!d)
+		return FATHOM_OK;
+	b->variables = fathom_variables_get(d, b->workers[0]);
+	atomic_fetch_add(&b->module->cost_ns, (uint64_t)(fathom_now_ns() - start));
+	return b->variables ? FATHOM_OK : FATHOM_E_MEMORY;
+}
+
 static fathom_err run_batch(struct batch *b)
 {
 	const size_t n_tasks = (b->n + NAMES_PER_TASK - 1) / NAMES_PER_TASK;
@@ -825,6 +865,7 @@ static fathom_err run_batch(struct batch *b)
 
 	b->index = fathom_cache_index(b->module);
 	FATHOM_TRY(prepare_batch(b));
+	FATHOM_TRY(prepare_variables(b));
 	if (!plain)
 		FATHOM_TRY(run_lines(b, n_tasks));
 	fathom_pool_run(n_tasks > 1 ? b->threads : 1, n_tasks, plain ? run_plain : run_names, b);
@@ -835,7 +876,7 @@ static fathom_err run_batch(struct batch *b)
 static fathom_err read_options(const struct fathom_symbolize_options *options, struct batch *b)
 {
 	const uint32_t known = FATHOM_NAMES_ONLY | FATHOM_RETURN_ADDRESSES | FATHOM_NO_DEMANGLE |
-			       FATHOM_DWARF_NAMES | FATHOM_ONE_SHOT;
+			       FATHOM_DWARF_NAMES | FATHOM_ONE_SHOT | FATHOM_VARIABLES;
 
 	if (!options)
 		return FATHOM_OK;

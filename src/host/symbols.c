@@ -208,7 +208,8 @@ struct scan {
 	uint64_t svma;
 	struct fathom_contender covering;
 	struct fathom_contender sizeless;
-	uint64_t nearest; /* the last start at or before svma, of any symbol */
+	uint64_t nearest;   /* the last start at or before svma, of any symbol */
+	bool nearest_sized; /* one of those that start there says where it ends */
 	bool has_covering;
 	bool has_sizeless;
 	bool has_nearest;
@@ -231,8 +232,10 @@ static void scan_symbol(struct scan *scan, const struct fathom_symbol_set *set, 
 		return;
 	if (!scan->has_nearest || svma > scan->nearest) {
 		scan->nearest = svma;
+		scan->nearest_sized = false;
 		scan->has_nearest = true;
 	}
+	scan->nearest_sized |= sized && svma == scan->nearest;
 	if (sized && scan->svma - svma < s->size) {
 		better = !scan->has_covering || svma > scan->covering.svma ||
 			 (svma == scan->covering.svma &&
@@ -282,7 +285,7 @@ bool fathom_symbols_scan(const struct fathom_symbol_set *set, uint64_t svma,
 		fathom_symbol_hit_from(&scan.covering, set, ret);
 		return true;
 	}
-	if (!scan.has_sizeless || scan.sizeless.svma != scan.nearest)
+	if (!scan.has_sizeless || scan.sizeless.svma != scan.nearest || scan.nearest_sized)
 		return false;
 	if (svma != scan.sizeless.svma &&
 	    (!scan.region.code || svma >= sizeless_end(set, scan.sizeless.svma, scan.region.high)))

@@ -7,9 +7,9 @@
  *
  * - Of the sized symbols that cover the address, the one that starts last; of several that start
  *   together, the preferred name (symtab.h).
- * - Else, in code, a sizeless symbol, if no other symbol starts between it and the address and the
- *   address is not beyond the unwind description (FDE) that the symbol starts in. In data, a
- *   sizeless symbol names its own address only.
+ * - Else, in code, a sizeless symbol, if no other symbol starts between it and the address, no
+ *   sized one where it does, and the address is not beyond the unwind description (FDE) that the
+ *   symbol starts in. In data, a sizeless symbol names its own address only.
  *
  * The rules of GNU addr2line and llvm-symbolizer, for the personalities, are indexes of their own.
  */

@@ -67,15 +67,17 @@ uint32_t fathom_gnu_files_of(const struct fathom_gnu_files *f, const struct fath
 	return s->bind == STB_LOCAL || !f->late ? f->file : 0;
 }
 
-/* The name of symbol @i; none for 0. */
-static struct fathom_str name_of(const struct fathom_symtab *t, uint32_t i)
+struct fathom_str fathom_gnu_name(const struct fathom_symtab *t, uint32_t i)
 {
+	struct fathom_str name = { NULL, 0 };
 	struct fathom_symbol s;
 
-	if (!i)
-		return (struct fathom_str){ NULL, 0 };
-	fathom_symtab_get(t, i, &s);
-	return fathom_symtab_name(t, &s);
+	if (i) {
+		fathom_symtab_get(t, i, &s);
+		name = fathom_symtab_name(t, &s);
+		name.data = name.data ? name.data : "";
+	}
+	return name;
 }
 
 /* Looks for the symbol at @svma, which is in section @section, in one table. */
@@ -115,8 +117,8 @@ static bool scan_table(const struct fathom_symbol_set *set, uint32_t table, uint
 		ret->size = s.size;
 	}
 	ret->source = t->view.source;
-	ret->name = name_of(&t->view, best);
-	ret->file = name_of(&t->view, file);
+	ret->name = fathom_gnu_name(&t->view, best);
+	ret->file = fathom_gnu_name(&t->view, file);
 	return best != 0;
 }
 

@@ -47,6 +47,12 @@ bool fathom_gnu_files_next(struct fathom_gnu_files *f, uint32_t i, const struct 
 /* The symbol of the file that @s, the symbol taken last, is from; 0: none. */
 uint32_t fathom_gnu_files_of(const struct fathom_gnu_files *f, const struct fathom_symbol *s);
 
+/*
+ * The name of symbol @i, versions left in it; data is NULL for 0. The file that linkers make up for
+ * their own symbols has an empty name.
+ */
+struct fathom_str fathom_gnu_name(const struct fathom_symtab *t, uint32_t i);
+
 /* The symbol at @svma by a pass over the tables; false when there is none. */
 bool fathom_gnu_scan(const struct fathom_symbol_set *set, uint64_t svma,
 		     struct fathom_symbol_hit *ret);

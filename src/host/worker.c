@@ -56,6 +56,7 @@ void fathom_worker_destroy(struct fathom_worker *w)
 	fathom_array_deinit(&w->local_names);
 	fathom_array_deinit(&w->local_files);
 	fathom_array_deinit(&w->out_functions);
+	fathom_array_deinit(&w->out_declared);
 	fathom_array_deinit(&w->out_files);
 	fathom_array_deinit(&w->pool);
 	free(w);

@@ -31,6 +31,7 @@ struct fathom_worker {
 	struct fathom_line_program program; /* read last */
 	uint32_t files_base;                /* number of the first file and directory: 0 or 1 */
 	struct fathom_array files;          /* struct fathom_line_entry */
+	bool defined;                       /* those that the program defines are among them */
 	struct fathom_array dirs;           /* the same */
 	struct fathom_array rows;           /* struct fathom_want_row */
 	struct fathom_array row_order;      /* the same, those of each want together */
@@ -55,6 +56,7 @@ struct fathom_worker {
 	struct fathom_array local_names;   /* struct local */
 	struct fathom_array local_files;   /* struct local */
 	struct fathom_array out_functions; /* struct fathom_block_function */
+	struct fathom_array out_declared;  /* struct fathom_block_declaration, where asked for */
 	struct fathom_array out_files;     /* uint32_t */
 	struct fathom_array pool;          /* char */
 	uint32_t stamp;                    /* of the block being built, in struct local */

@@ -145,6 +145,8 @@ static bool read_cie(const struct fathom_cfi *cfi, uint64_t off, struct cie *ret
 	if (version >= 4) {
 		ret->address_size = cur_u8(&c);
 		cur_skip(&c, 1); /* segment_selector_size */
+		if (ret->address_size != 8 && ret->address_size != 4 && ret->address_size != 2)
+			return false;
 	}
 	cur_skip_leb(&c); /* code alignment */
 	cur_skip_leb(&c); /* data alignment */

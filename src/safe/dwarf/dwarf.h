@@ -29,6 +29,7 @@ enum {
 	DW_TAG_catch_block = 0x25,
 	DW_TAG_subprogram = 0x2e,
 	DW_TAG_try_block = 0x32,
+	DW_TAG_variable = 0x34,
 	DW_TAG_interface_type = 0x38,
 	DW_TAG_namespace = 0x39,
 	DW_TAG_partial_unit = 0x3c,
@@ -38,6 +39,7 @@ enum {
 
 enum {
 	DW_AT_sibling = 0x01,
+	DW_AT_location = 0x02,
 	DW_AT_name = 0x03,
 	DW_AT_stmt_list = 0x10,
 	DW_AT_low_pc = 0x11,
@@ -45,6 +47,8 @@ enum {
 	DW_AT_language = 0x13,
 	DW_AT_comp_dir = 0x1b,
 	DW_AT_abstract_origin = 0x31,
+	DW_AT_decl_file = 0x3a,
+	DW_AT_decl_line = 0x3b,
 	DW_AT_specification = 0x47,
 	DW_AT_ranges = 0x55,
 	DW_AT_call_column = 0x57,
@@ -111,6 +115,12 @@ enum {
 	DW_FORM_GNU_str_index = 0x1f02,
 	DW_FORM_GNU_ref_alt = 0x1f20,
 	DW_FORM_GNU_strp_alt = 0x1f21,
+};
+
+enum {
+	DW_OP_addr = 0x03,
+	DW_OP_addrx = 0xa1,
+	DW_OP_GNU_addr_index = 0xfb,
 };
 
 enum {

@@ -307,7 +307,7 @@ size_t fathom_line_reader_rows(struct fathom_line_reader *r, struct fathom_line_
 				advance(&row, p, cur_uleb(&c));
 				continue;
 			case DW_LNS_advance_line:
-				row.line = (uint32_t)((int64_t)row.line + cur_sleb(&c));
+				row.line += (uint32_t)cur_sleb(&c);
 				continue;
 			case DW_LNS_set_file:
 				row.file = (uint32_t)cur_uleb(&c);

@@ -17,6 +17,11 @@ static uint64_t row_size(uint32_t flags)
 					 : sizeof(struct fathom_block_narrow);
 }
 
+static uint64_t declaration_size(uint32_t flags)
+{
+	return flags & FATHOM_BLOCK_DECLARED ? sizeof(struct fathom_block_declaration) : 0;
+}
+
 uint64_t fathom_block_bytes(uint32_t flags, uint64_t n_rows, uint64_t n_nodes, uint64_t n_functions,
 			    uint64_t n_files)
 {
@@ -25,7 +30,8 @@ uint64_t fathom_block_bytes(uint32_t flags, uint64_t n_rows, uint64_t n_nodes, u
 		return 0;
 	return sizeof(struct fathom_block) + n_rows * row_size(flags) +
 	       n_nodes * sizeof(struct fathom_block_node) +
-	       n_functions * sizeof(struct fathom_block_function) + n_files * sizeof(uint32_t);
+	       n_functions * (sizeof(struct fathom_block_function) + declaration_size(flags)) +
+	       n_files * sizeof(uint32_t);
 }
 
 bool fathom_block_is_sound(const struct fathom_block *b, uint64_t available)
@@ -39,7 +45,7 @@ bool fathom_block_is_sound(const struct fathom_block *b, uint64_t available)
 }
 
 /* The rows are followed by what is aligned less strictly, so no padding is needed in between. */
-static uint8_t *part(struct fathom_block *b, bool nodes, bool functions, bool files, bool pool)
+static uint8_t *part(struct fathom_block *b, bool nodes, bool functions, bool files, bool rest)
 {
 	uint8_t *p = (uint8_t *)b + sizeof *b;
 
@@ -49,7 +55,7 @@ static uint8_t *part(struct fathom_block *b, bool nodes, bool functions, bool fi
 		p += (uint64_t)b->n_nodes * sizeof(struct fathom_block_node);
 	if (files)
 		p += (uint64_t)b->n_functions * sizeof(struct fathom_block_function);
-	if (pool)
+	if (rest)
 		p += (uint64_t)b->n_files * sizeof(uint32_t);
 	return p;
 }
@@ -74,9 +80,15 @@ uint32_t *fathom_block_files(struct fathom_block *b)
 	return (void *)part(b, true, true, true, false);
 }
 
-char *fathom_block_pool(struct fathom_block *b)
+struct fathom_block_declaration *fathom_block_declarations(struct fathom_block *b)
 {
 	return (void *)part(b, true, true, true, true);
+}
+
+char *fathom_block_pool(struct fathom_block *b)
+{
+	return (char *)part(b, true, true, true, true) +
+	       b->n_functions * declaration_size(b->flags);
 }
 
 /* The parts are read through the functions that also serve whoever writes them. */
@@ -152,6 +164,15 @@ bool fathom_block_function(const struct fathom_block *b, uint32_t i,
 	if (i >= b->n_functions)
 		return false;
 	*ret = fathom_block_functions(writable(b))[i];
+	return true;
+}
+
+bool fathom_block_declaration(const struct fathom_block *b, uint32_t i,
+			      struct fathom_block_declaration *ret)
+{
+	if (i >= b->n_functions || !(b->flags & FATHOM_BLOCK_DECLARED))
+		return false;
+	*ret = fathom_block_declarations(writable(b))[i];
 	return true;
 }
 

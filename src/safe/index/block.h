@@ -9,6 +9,7 @@
  *	nodes      n_nodes: the physical function (node 0) and the calls inlined into it
  *	functions  n_functions: names
  *	files      n_files: string references
+ *	declared   n_functions: where each is declared; only with FATHOM_BLOCK_DECLARED
  *	strings    pool_size bytes; 0 in cache files, whose blocks share one pool
  *
  * A string reference is an offset in the pool, 0 for none; there stand four bytes of length, the
@@ -21,8 +22,9 @@
 
 #include "../base/bytes.h"
 
-#define FATHOM_BLOCK_WIDE    1u /* the form of the rows */
-#define FATHOM_BLOCK_DAMAGED 2u /* made from damaged debug information: parts may be missing */
+#define FATHOM_BLOCK_WIDE     1u /* the form of the rows */
+#define FATHOM_BLOCK_DAMAGED  2u /* made from damaged debug information: parts may be missing */
+#define FATHOM_BLOCK_DECLARED 4u /* says where functions are declared; never in cache files */
 
 struct fathom_block {
 	uint64_t low;   /* svma of the first byte of code */
@@ -38,6 +40,9 @@ struct fathom_block {
 
 /* Stands for "none" in files and nodes. */
 #define FATHOM_BLOCK_NONE UINT32_MAX
+
+/* Stands for "none" in the start of a node. */
+#define FATHOM_BLOCK_NO_START UINT64_MAX
 
 /* What holds from off up to the next row. */
 struct fathom_block_row {
@@ -82,6 +87,11 @@ struct fathom_block_function {
 	uint32_t flags;
 };
 
+struct fathom_block_declaration {
+	uint32_t file; /* FATHOM_BLOCK_NONE: not known */
+	uint32_t line; /* 0: not known */
+};
+
 struct fathom_index;
 
 /* A block with what its strings stand in: its own pool, or the index file it is in. */
@@ -109,6 +119,8 @@ bool fathom_block_find(const struct fathom_block *b, uint64_t svma, struct fatho
 bool fathom_block_node(const struct fathom_block *b, uint32_t i, struct fathom_block_node *ret);
 bool fathom_block_function(const struct fathom_block *b, uint32_t i,
 			   struct fathom_block_function *ret);
+bool fathom_block_declaration(const struct fathom_block *b, uint32_t i,
+			      struct fathom_block_declaration *ret);
 bool fathom_block_file(const struct fathom_block *b, uint32_t i, uint32_t *ret_string);
 
 /* The string behind a reference; data is NULL for none and for what is damaged. */
@@ -119,6 +131,7 @@ void *fathom_block_rows(struct fathom_block *b);
 struct fathom_block_node *fathom_block_nodes(struct fathom_block *b);
 struct fathom_block_function *fathom_block_functions(struct fathom_block *b);
 uint32_t *fathom_block_files(struct fathom_block *b);
+struct fathom_block_declaration *fathom_block_declarations(struct fathom_block *b);
 char *fathom_block_pool(struct fathom_block *b);
 
 /* The view of a block that carries its own pool. */

@@ -1,0 +1,649 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * fathom llvm-symbolizer: a drop-in for llvm-symbolizer 19, for the sanitizers, perf and people.
+ *
+ * Requests that are there together are read together, so that the addresses of each module become
+ * one batch; the answers come in the order of the requests and are flushed before more is waited
+ * for. What differs from the real tool is in docs/oracle-llvm-symbolizer.md.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common.h"
+#include "input.h"
+#include "llvm_print.h"
+
+/* Modules that are kept open; those used longest ago make room. */
+#define MAX_MODULES 256
+
+/* Requests that are answered together, to bound the memory. */
+#define REQUESTS_TOGETHER (1u << 19)
+
+/* Addresses of one module that are looked up in one batch. */
+struct lookup {
+	uint64_t *addresses;
+	size_t n;
+	size_t cap;
+	struct fathom_answers *answers;
+};
+
+struct module {
+	char *name; /* a path, or the upper-case digits of a build-id */
+	size_t name_size;
+	bool is_build_id;
+	struct fathom_target *target; /* NULL: it cannot be read */
+	char *error;                  /* why */
+	bool error_told;
+	uint64_t used; /* the batch that named it last */
+	struct lookup code;
+	struct lookup data;
+};
+
+struct request {
+	struct llvm_request r;
+	struct llvm_text line;
+	struct module *module; /* NULL: none is named */
+	size_t index;          /* in the module's code or data */
+};
+
+struct symbolizer {
+	struct llvm_options options;
+	const char *name; /* of the tool, for messages */
+	struct fathom *session;
+	uint32_t flags; /* of fathom_symbolize() */
+	struct out out;
+	struct llvm_printer printer;
+	struct module *modules[MAX_MODULES];
+	size_t n_modules;
+	uint64_t batch;
+	struct request *requests;
+	size_t n;
+	size_t cap;
+	struct llvm_place *places;
+	size_t cap_places;
+};
+
+static void *need(void *p)
+{
+	if (!p) {
+		complain("llvm-symbolizer", "out of memory", NULL);
+		exit(1);
+	}
+	return p;
+}
+
+static const char *last_part(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* Prints "TOOL: error: 'WHAT': WHY". */
+static void complain_as_llvm(struct symbolizer *s, struct llvm_text what, const char *why)
+{
+	fprintf(stderr, "%s: error: ", s->name);
+	if (what.size)
+		fprintf(stderr, "'%.*s': ", (int)what.size, what.data);
+	fprintf(stderr, "%s\n", why);
+}
+
+/* Modules. */
+
+/* What LLVM says of a file that cannot be opened. */
+static const char *open_error(const char *path, const struct fathom_errinfo *info)
+{
+	struct stat st;
+
+	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+		return strerror(EISDIR);
+	if (info->err == FATHOM_E_OS && info->os_errno)
+		return strerror(info->os_errno);
+	return "The file was not recognized as a valid object file";
+}
+
+/* Opens DIR/.build-id/ab/cdef.debug. */
+static fathom_err open_build_id(struct symbolizer *s, const char *dir, struct module *m,
+				struct fathom_errinfo *info)
+{
+	char path[4096];
+	size_t n = (size_t)snprintf(path, sizeof path, "%s/.build-id/%.2s/%s.debug", dir, m->name,
+				    m->name + (m->name_size > 2 ? 2 : m->name_size));
+
+	if (n >= sizeof path)
+		return FATHOM_E_LIMIT;
+	for (size_t i = strlen(dir); i < n; i++)
+		if (path[i] >= 'A' && path[i] <= 'F')
+			path[i] = (char)(path[i] - 'A' + 'a');
+	return fathom_target_open_file(s->session, path, &m->target, info);
+}
+
+static void open_module(struct symbolizer *s, struct module *m)
+{
+	static const char *const usual[] = { "/usr/lib/debug", NULL };
+	const char *const *dirs = s->options.debug_dirs ? s->options.debug_dirs : usual;
+	struct fathom_errinfo info = { 0 };
+
+	if (m->is_build_id) {
+		for (; *dirs && !m->target; dirs++)
+			(void)open_build_id(s, *dirs, m, &info);
+		if (!m->target)
+			m->error = need(strdup("could not find build ID"));
+	} else if (fathom_target_open_file(s->session, m->name, &m->target, &info)) {
+		m->error = need(strdup(open_error(m->name, &info)));
+	}
+}
+
+static void free_module(struct module *m)
+{
+	fathom_target_release(m->target);
+	free(m->code.addresses);
+	free(m->data.addresses);
+	free(m->error);
+	free(m->name);
+	free(m);
+}
+
+/* The place of a new module: that of the one used longest ago, if all are taken. */
+static struct module **free_place(struct symbolizer *s)
+{
+	struct module **place = &s->modules[0];
+
+	if (s->n_modules < MAX_MODULES)
+		return &s->modules[s->n_modules++];
+	for (size_t i = 1; i < s->n_modules; i++)
+		if (s->modules[i]->used < (*place)->used)
+			place = &s->modules[i];
+	free_module(*place);
+	return place;
+}
+
+static bool is_module(const struct module *m, struct llvm_text name, bool is_build_id)
+{
+	if (m->name_size != name.size || m->is_build_id != is_build_id)
+		return false;
+	return is_build_id ? strncasecmp(m->name, name.data, name.size) == 0
+			   : memcmp(m->name, name.data, name.size) == 0;
+}
+
+/* The open module called @name, or NULL. The last one asked for is likely to be asked for again. */
+static struct module *find_module(struct symbolizer *s, struct llvm_text name, bool is_build_id)
+{
+	for (size_t i = 0; i < s->n_modules; i++) {
+		struct module *m = s->modules[i];
+
+		if (!is_module(m, name, is_build_id))
+			continue;
+		s->modules[i] = s->modules[0];
+		s->modules[0] = m;
+		m->used = s->batch;
+		return m;
+	}
+	return NULL;
+}
+
+static struct module *add_module(struct symbolizer *s, struct llvm_text name, bool is_build_id)
+{
+	struct module **place = free_place(s);
+	struct module *m = need(calloc(1, sizeof *m));
+
+	*place = m;
+	m->name = need(strndup(name.data, name.size));
+	m->name_size = strlen(m->name);
+	m->is_build_id = is_build_id;
+	m->used = s->batch;
+	for (char *c = m->name; is_build_id && *c; c++)
+		if (*c >= 'a' && *c <= 'f')
+			*c = (char)(*c - 'a' + 'A');
+	open_module(s, m);
+	return m;
+}
+
+/* Whether all places are taken by modules of this batch. */
+static bool is_full(const struct symbolizer *s)
+{
+	if (s->n_modules < MAX_MODULES)
+		return false;
+	for (size_t i = 0; i < s->n_modules; i++)
+		if (s->modules[i]->used != s->batch)
+			return false;
+	return true;
+}
+
+/* Requests. */
+
+static size_t add_address(struct lookup *l, uint64_t address)
+{
+	if (l->n == l->cap) {
+		l->cap = l->cap ? 2 * l->cap : 64;
+		l->addresses = need(realloc(l->addresses, l->cap * sizeof *l->addresses));
+	}
+	l->addresses[l->n] = address;
+	return l->n++;
+}
+
+/* The address that the library takes for @address of a request. */
+static uint64_t target_address(const struct module *m, uint64_t address)
+{
+	struct fathom_target_info info;
+
+	fathom_target_get_info(m->target, &info);
+	if (info.is_relocatable)
+		(void)fathom_target_section_address(m->target, ".text", address, &address);
+	return address;
+}
+
+static void answer_requests(struct symbolizer *s);
+
+/* The module that the request names; answers what was added when there is no place for it. */
+static struct module *module_of(struct symbolizer *s, const struct llvm_request *r)
+{
+	const char *fixed = s->options.file ? s->options.file : s->options.build_id;
+	const bool own = r->module.size != 0;
+	const struct llvm_text name =
+		own ? r->module : (struct llvm_text){ fixed, fixed ? strlen(fixed) : 0 };
+	const bool is_build_id = own ? r->is_build_id : !s->options.file;
+	struct module *m;
+
+	if (!fixed && !own)
+		return NULL;
+	m = find_module(s, name, is_build_id);
+	if (m)
+		return m;
+	if (is_full(s))
+		answer_requests(s);
+	return add_module(s, name, is_build_id);
+}
+
+static void add_request(struct symbolizer *s, const char *line, size_t size)
+{
+	const bool has_file = s->options.file || s->options.build_id;
+	struct request q = { .line = { line, size } };
+	uint64_t address;
+
+	llvm_request_parse(line, size, has_file, &q.r);
+	if (q.r.command != LLVM_INVALID && q.r.command != LLVM_EMPTY)
+		q.module = module_of(s, &q.r);
+	if (q.module && q.module->target) {
+		address = target_address(q.module, q.r.address - s->options.adjust_vma);
+		if (q.r.command == LLVM_CODE)
+			q.index = add_address(&q.module->code, address);
+		else if (q.r.command == LLVM_DATA)
+			q.index = add_address(&q.module->data, address);
+	}
+	if (s->n == s->cap) {
+		s->cap = s->cap ? 2 * s->cap : 1024;
+		s->requests = need(realloc(s->requests, s->cap * sizeof *s->requests));
+	}
+	s->requests[s->n++] = q;
+	if (s->n == REQUESTS_TOGETHER)
+		answer_requests(s);
+}
+
+/* Answers. */
+
+static bool shows_declarations(const struct symbolizer *s)
+{
+	return s->options.verbose || s->options.style == LLVM_STYLE_JSON;
+}
+
+/* Flags for code: apply_symbol() puts the symbol's name over the one that carries the rest. */
+static uint32_t code_flags(const struct symbolizer *s)
+{
+	const bool own = s->options.functions != LLVM_FUNCTIONS_LINKAGE || shows_declarations(s);
+
+	return own ? FATHOM_DWARF_NAMES : 0;
+}
+
+static struct llvm_place *place_at(struct symbolizer *s, size_t i)
+{
+	if (i == s->cap_places) {
+		s->cap_places = s->cap_places ? 2 * s->cap_places : 64;
+		s->places = need(realloc(s->places, s->cap_places * sizeof *s->places));
+	}
+	s->places[i] =
+		(struct llvm_place){ .is_short = s->options.functions == LLVM_FUNCTIONS_SHORT };
+	return &s->places[i];
+}
+
+static const char *path_of(const struct fathom_answers *answers, uint32_t id)
+{
+	const struct fathom_source_file *file = fathom_answers_file(answers, id);
+
+	return file ? file->path : NULL;
+}
+
+/* The file that the symbol table names; linkers write empty names behind their own symbols. */
+static const char *symbol_file_of(const struct fathom_answers *answers,
+				  const struct fathom_answer *a)
+{
+	const char *path = path_of(answers, a->symbol_file);
+
+	return path && *path ? path : NULL;
+}
+
+/* The name of a physical function is that of the symbol, where there is one. */
+static void apply_symbol(const struct symbolizer *s, const struct fathom_answers *answers,
+			 const struct fathom_answer *a, struct llvm_place *place)
+{
+	if (a->symbol == FATHOM_NONE || a->source == FATHOM_SOURCE_DWARF ||
+	    s->options.functions != LLVM_FUNCTIONS_LINKAGE)
+		return;
+	place->function = fathom_answers_function(answers, a->symbol);
+	place->has_start = true;
+	place->start = a->address - a->offset;
+	if (!place->file)
+		place->file = symbol_file_of(answers, a);
+}
+
+/* Makes the places of all frames of @a; returns how many. */
+static size_t places_of(struct symbolizer *s, const struct fathom_answers *answers,
+			const struct fathom_answer *a)
+{
+	const struct fathom_frame *frame = fathom_answers_frame(answers, a->frame);
+	struct llvm_place *place = place_at(s, 0);
+	size_t n = 0;
+
+	for (; frame; frame = fathom_answers_frame(answers, frame->outer)) {
+		place = place_at(s, n++);
+		place->function = fathom_answers_function(answers, frame->function);
+		place->file = path_of(answers, frame->file);
+		place->line = frame->line;
+		place->column = frame->column;
+		place->discriminator = frame->discriminator;
+		place->has_start = frame->start != 0;
+		place->start = frame->start;
+		if (place->function) {
+			place->start_file = path_of(answers, place->function->decl_file);
+			place->start_line = place->function->decl_line;
+		}
+	}
+	apply_symbol(s, answers, a, place);
+	return n ? n : 1;
+}
+
+static void answer_code(struct symbolizer *s, const struct request *q,
+			const struct llvm_question *question)
+{
+	const struct fathom_answers *answers = q->module->code.answers;
+	const struct fathom_answer *a = fathom_answers_get(answers, q->index);
+	size_t n = places_of(s, answers, a);
+
+	/* Without inlined calls: where the innermost is, but called by the symbol's name. */
+	if (!s->options.inlines && s->options.style != LLVM_STYLE_GNU)
+		apply_symbol(s, answers, a, &s->places[0]);
+	if (!s->options.inlines)
+		n = 1;
+	llvm_print_places(&s->printer, question, s->places, n);
+}
+
+static void answer_data(struct symbolizer *s, const struct request *q,
+			const struct llvm_question *question)
+{
+	const struct fathom_answers *answers = q->module->data.answers;
+	const struct fathom_answer *a = fathom_answers_get(answers, q->index);
+	const struct fathom_frame *frame = fathom_answers_frame(answers, a->frame);
+	struct llvm_variable v = { 0 };
+
+	if (a->symbol != FATHOM_NONE) {
+		v.name = fathom_answers_function(answers, a->symbol);
+		v.start = a->address - a->offset;
+		v.size = a->size;
+		v.file = symbol_file_of(answers, a);
+	}
+	if (frame) {
+		v.file = path_of(answers, frame->file);
+		v.line = frame->line;
+	}
+	llvm_print_variable(&s->printer, question, &v);
+}
+
+static struct fathom_answers *symbolize(struct symbolizer *s, struct module *m, uint32_t flags,
+					const uint64_t *addresses, size_t n)
+{
+	const struct fathom_symbolize_options options = { .size = sizeof options,
+							  .flags = s->flags | flags,
+							  .alias = FATHOM_ALIAS_LLVM };
+	struct fathom_answers *answers;
+	struct fathom_errinfo info;
+
+	if (fathom_symbolize(m->target, &options, addresses, n, &answers, &info)) {
+		complain_error(&info);
+		exit(1);
+	}
+	return answers;
+}
+
+/* The place that a symbol, and an offset inside it, stands for. */
+static void answer_symbol(struct symbolizer *s, const struct request *q,
+			  const struct llvm_question *question)
+{
+	char *name = need(strndup(q->r.symbol.data, q->r.symbol.size));
+	struct fathom_answers *answers = NULL;
+	uint64_t address;
+	size_t n = 0;
+
+	if (fathom_target_find_symbol(q->module->target, name, &address) == FATHOM_OK) {
+		answers = symbolize(s, q->module, FATHOM_NAMES_ONLY, &address, 1);
+		if (q->r.address < fathom_answers_get(answers, 0)->size)
+			address += q->r.address;
+		fathom_answers_free(answers);
+		answers = symbolize(s, q->module, code_flags(s), &address, 1);
+		(void)places_of(s, answers, fathom_answers_get(answers, 0));
+		apply_symbol(s, answers, fathom_answers_get(answers, 0), &s->places[0]);
+		n = s->places[0].file != NULL;
+	}
+	llvm_print_places(&s->printer, question, s->places, n);
+	fathom_answers_free(answers);
+	free(name);
+}
+
+/* What is answered for a module that cannot be read, and for a request that is none. */
+static void answer_nothing(struct symbolizer *s, const struct request *q,
+			   const struct llvm_question *question)
+{
+	static const struct llvm_variable variable;
+	/* LLVM's list of inlined frames is empty then, but a single place never is. */
+	const bool is_list =
+		q->r.command == LLVM_SYMBOL || (q->r.command == LLVM_CODE && s->options.inlines);
+
+	if (q->r.command == LLVM_DATA)
+		llvm_print_variable(&s->printer, question, &variable);
+	else if (q->r.command == LLVM_FRAME)
+		llvm_print_locals(&s->printer, question);
+	else
+		llvm_print_places(&s->printer, question, place_at(s, 0), is_list ? 0 : 1);
+}
+
+/* The error of a module stands in its first answer only. */
+static void answer_error(struct symbolizer *s, const struct request *q,
+			 const struct llvm_question *question)
+{
+	struct module *m = q->module;
+	const bool first = !m->error_told;
+
+	m->error_told = true;
+	if (first && s->options.style == LLVM_STYLE_JSON) {
+		llvm_print_error(&s->printer, question, m->error);
+		return;
+	}
+	if (first)
+		complain_as_llvm(s, (struct llvm_text){ m->name, m->name_size }, m->error);
+	answer_nothing(s, q, question);
+}
+
+static struct llvm_question question_of(const struct symbolizer *s, const struct request *q)
+{
+	struct llvm_question question = { .module = "" };
+
+	if (q->module) {
+		question.module = q->module->name;
+		question.module_size = q->module->name_size;
+	} else if (q->r.has_module && !q->r.is_build_id) {
+		question.module = s->options.file ? s->options.file : q->r.module.data;
+		question.module_size = s->options.file ? strlen(s->options.file) : q->r.module.size;
+	}
+	if (q->r.symbol.data) {
+		question.symbol = q->r.symbol;
+	} else if (q->r.command < LLVM_SYMBOL) {
+		question.has_address = true;
+		question.address = q->r.address;
+	}
+	return question;
+}
+
+static void answer_request(struct symbolizer *s, const struct request *q)
+{
+	const struct llvm_question question = question_of(s, q);
+
+	if (q->r.command == LLVM_INVALID)
+		complain_as_llvm(s, q->line, q->r.error);
+	if (!q->module)
+		answer_nothing(s, q, &question);
+	else if (!q->module->target)
+		answer_error(s, q, &question);
+	else if (q->r.command == LLVM_CODE)
+		answer_code(s, q, &question);
+	else if (q->r.command == LLVM_DATA)
+		answer_data(s, q, &question);
+	else if (q->r.command == LLVM_SYMBOL)
+		answer_symbol(s, q, &question);
+	else
+		llvm_print_locals(&s->printer, &question);
+}
+
+static void look_up(struct symbolizer *s, struct module *m, struct lookup *l, uint32_t flags)
+{
+	if (l->n)
+		l->answers = symbolize(s, m, flags, l->addresses, l->n);
+	l->n = 0;
+}
+
+static void forget(struct lookup *l)
+{
+	fathom_answers_free(l->answers);
+	l->answers = NULL;
+}
+
+/* Answers what was added, in its order, and flushes. */
+static void answer_requests(struct symbolizer *s)
+{
+	for (size_t i = 0; i < s->n_modules; i++) {
+		look_up(s, s->modules[i], &s->modules[i]->code, code_flags(s));
+		look_up(s, s->modules[i], &s->modules[i]->data,
+			FATHOM_NAMES_ONLY | FATHOM_VARIABLES);
+	}
+	for (size_t i = 0; i < s->n && !s->out.failed; i++)
+		answer_request(s, &s->requests[i]);
+	out_flush(&s->out);
+	for (size_t i = 0; i < s->n_modules; i++) {
+		forget(&s->modules[i]->code);
+		forget(&s->modules[i]->data);
+	}
+	s->n = 0;
+	s->batch++;
+}
+
+static void answer_stream(struct symbolizer *s)
+{
+	struct input_stream stream;
+	const char *line;
+	size_t size;
+
+	input_stream_init(&stream, STDIN_FILENO);
+	/* A file is one batch: nothing comes after it. */
+	if (input_stream_is_file(&stream))
+		s->flags |= FATHOM_ONE_SHOT;
+	while (!s->out.failed && input_stream_fill(&stream)) {
+		while (input_stream_line(&stream, &line, &size))
+			add_request(s, line, size);
+		answer_requests(s);
+	}
+	input_stream_deinit(&stream);
+}
+
+static void answer_arguments(struct symbolizer *s)
+{
+	llvm_print_begin(&s->printer);
+	/* Nothing is asked later. */
+	s->flags |= FATHOM_ONE_SHOT;
+	for (size_t i = 0; i < s->options.n_inputs; i++)
+		add_request(s, s->options.inputs[i], strlen(s->options.inputs[i]));
+	answer_requests(s);
+	llvm_print_end(&s->printer);
+}
+
+/* The file of the command line must be there; false, with the error told, when it is not. */
+static bool open_first(struct symbolizer *s)
+{
+	const struct llvm_text name = { s->options.file, strlen(s->options.file) };
+	const struct llvm_question question = { .module = name.data,
+						.module_size = name.size,
+						.has_address = true };
+	const struct module *m = add_module(s, name, false);
+
+	if (m->target)
+		return true;
+	if (s->options.style == LLVM_STYLE_JSON)
+		llvm_print_error(&s->printer, &question, m->error);
+	else
+		complain_as_llvm(s, name, m->error);
+	return false;
+}
+
+static void start(struct symbolizer *s)
+{
+	struct fathom_options options = { .size = sizeof options };
+	struct fathom_errinfo info;
+
+	options.debug_dirs = s->options.debug_dirs;
+	if (s->options.debuginfod)
+		options.flags |= FATHOM_DEBUGINFOD;
+	if (s->options.paths == LLVM_PATHS_RELATIVE)
+		options.flags |= FATHOM_RELATIVE_PATHS;
+	if (shows_declarations(s))
+		options.flags |= FATHOM_DECLARATIONS;
+	if (!s->options.demangle)
+		s->flags |= FATHOM_NO_DEMANGLE;
+	if (fathom_create(&options, &s->session, &info)) {
+		complain_error(&info);
+		exit(1);
+	}
+	out_init(&s->out);
+	llvm_printer_init(&s->printer, &s->options, &s->out);
+}
+
+static void stop(struct symbolizer *s)
+{
+	llvm_printer_deinit(&s->printer);
+	out_deinit(&s->out);
+	for (size_t i = 0; i < s->n_modules; i++)
+		free_module(s->modules[i]);
+	fathom_destroy(s->session);
+	llvm_options_deinit(&s->options);
+	free(s->requests);
+	free(s->places);
+}
+
+int verb_llvm_symbolizer(int argc, char **argv)
+{
+	struct symbolizer *s = need(calloc(1, sizeof *s));
+	int status = 0;
+
+	s->name = last_part(argv[0]);
+	llvm_options_parse(argc, argv, &s->options);
+	start(s);
+	if (s->options.file && !open_first(s))
+		status = 1;
+	else if (s->options.n_inputs)
+		answer_arguments(s);
+	else
+		answer_stream(s);
+	stop(s);
+	free(s);
+	return status;
+}

@@ -43,17 +43,23 @@ CLASSES = {
 }
 
 
-def function_symbols(path):
-    """(start, size, name) of the functions that the symbol tables of path name."""
-    out = subprocess.run(["readelf", "-sW", path], capture_output=True, text=True, errors="replace").stdout
-    found = set()
-    for line in out.splitlines():
-        f = line.split()
-        if len(f) >= 8 and f[3] in ("FUNC", "IFUNC") and f[6] not in ("UND", "ABS"):
-            size = int(f[2], 0)
-            if size:
-                found.add((int(f[1], 16), size, f[7].split("@")[0]))
-    return sorted(found)
+class Symbols:
+    """What readelf says of the symbol tables of a file."""
+
+    def __init__(self, path):
+        out = subprocess.run(["readelf", "-sW", path], capture_output=True, text=True, errors="replace").stdout
+        functions, self.at, self.files = set(), collections.defaultdict(set), set()
+        for line in out.splitlines():
+            f = line.split()
+            if len(f) < 8 or f[6] in ("UND", "Ndx"):
+                continue
+            if f[3] == "FILE":
+                self.files.add(" ".join(f[7:]))
+            elif f[6] != "ABS":
+                self.at[int(f[1], 16)].add(f[7].split("@")[0])
+                if f[3] in ("FUNC", "IFUNC") and int(f[2], 0):
+                    functions.add((int(f[1], 16), int(f[2], 0)))
+        self.functions = sorted(functions)
 
 
 def debug_file(path):
@@ -67,10 +73,10 @@ def debug_file(path):
     return path
 
 
-def random_addresses(symbols, n, seed):
+def random_addresses(functions, n, seed):
     rng = random.Random(seed)
     for _ in range(n):
-        start, size, _ = rng.choice(symbols)
+        start, size = rng.choice(functions)
         yield start + rng.randrange(size)
 
 
@@ -92,7 +98,7 @@ def base_name(name):
 VARIANT = re.compile(r"(?<=[A-Za-z0-9_])([CD])[0-5](?=E)")
 
 
-def classify(llvm, ours, symbols_at):
+def classify(llvm, ours, symbols):
     """'same', or the class of the difference between two answers."""
     theirs = llvm.get("Symbol") or []
     frames = ours["frames"]
@@ -107,10 +113,10 @@ def classify(llvm, ours, symbols_at):
         return "frames"
     inner, our_inner = theirs[0], frames[0]
     if path_key(inner["FileName"]) != path_key(our_inner["file"]) or inner["Line"] != (our_inner["line"] or 0):
-        if not inner["Line"] and our_inner["file"] is None and "/" not in inner["FileName"]:
+        if not inner["Line"] and our_inner["file"] is None and inner["FileName"] in symbols.files:
             return "no line, file of symbol"
         return "line"
-    return classify_names(theirs, frames, ours, symbols_at)
+    return classify_names(theirs, frames, ours, symbols.at)
 
 
 def classify_names(theirs, frames, ours, symbols_at):
@@ -159,9 +165,6 @@ class Report:
 
 
 def compare_llvm(report, fathom, path, stdin_path, symbols):
-    symbols_at = collections.defaultdict(set)
-    for start, _, name in symbols:
-        symbols_at[start].add(name)
     llvm = lines_of([LLVM, "-e", path, "--output-style=JSON", "--no-demangle"], stdin_path)
     ours = lines_of([fathom, "addr", "--no-cache", "--no-demangle", "--json", path], stdin_path)
     counts = collections.Counter()
@@ -170,13 +173,12 @@ def compare_llvm(report, fathom, path, stdin_path, symbols):
         report.add(path, "lines of output", (len(llvm), len(ours)))
         return counts
     for a, b in zip(map(json.loads, llvm), map(json.loads, ours)):
-        kind = classify(a, b, symbols_at)
+        kind = classify(a, b, symbols)
         counts[kind] += 1
         report.add(path, kind, (b["address"], a.get("Symbol"), b["symbol"], b["frames"]))
         if b["source"] in ("symtab", "dynsym", "minidebuginfo"):
             start = int(b["address"], 16) - b["offset"]
-            known = symbols_at.get(start)
-            report.readelf["same" if known is None or b["linkage_name"] in known else "differ"] += 1
+            report.readelf["same" if b["linkage_name"] in symbols.at.get(start, ()) else "differ"] += 1
     return counts
 
 
@@ -227,13 +229,15 @@ def compare_eu(report, fathom, path, stdin_path):
 
 
 def ask(report, fathom, path, n, others):
-    symbols = function_symbols(debug_file(path)) or function_symbols(path)
-    if not symbols:
+    symbols = Symbols(debug_file(path))
+    if not symbols.functions:
+        symbols = Symbols(path)
+    if not symbols.functions:
         return
     with tempfile.TemporaryDirectory() as tmp:
         stdin_path = os.path.join(tmp, "addresses")
         with open(stdin_path, "w", encoding="ascii") as f:
-            f.writelines(f"{a:#x}\n" for a in random_addresses(symbols, n, SEED))
+            f.writelines(f"{a:#x}\n" for a in random_addresses(symbols.functions, n, SEED))
         counts = compare_llvm(report, fathom, path, stdin_path, symbols)
         if others:
             compare_gnu(report, fathom, path, stdin_path)

@@ -2,8 +2,8 @@
 """What one test of the suite "forms" is: a file made by hand, and what its standard says of it.
 
 The code of all files is at 0x1000 to 0x1100, of which nobody decodes anything. Expected answers are
-lists of frames (function, file, line[, column]), innermost first, worked out from the standard, not
-from any tool's output. Where no name or line is to be found, the answer is the reason instead.
+lists of frames (function, file, line[, column[, discriminator]]), innermost first, worked out from the
+standard, not from any tool's output. Where no name or line is to be found, the answer is the reason instead.
 """
 import os
 import sys
@@ -55,11 +55,12 @@ class Case:
 
 class Built:
     """@main is the file that is asked; @files stand beside it, {name: bytes}; @want holds the answer
-    for each address."""
+    for each address. Few addresses are looked up in another way than many: all are asked for so many
+    times at once as @times says."""
 
-    def __init__(self, main, want, files=None, options=()):
+    def __init__(self, main, want, files=None, options=(), times=(1, 6), name="main"):
         self.main = main if isinstance(main, bytes) else main.build()
-        self.want, self.options = want, options
+        self.want, self.options, self.times, self.name = want, options, times, name
         self.files = {name: f if isinstance(f, bytes) else f.build()
                       for name, f in (files or {}).items()}
 
@@ -122,7 +123,7 @@ def one_function(e, dw, *attrs, want="f", unit_attrs=(), unit=None, **options):
 
 
 def _matches(got, want):
-    """Whether an answer's frames are those wanted; columns count where they are stated."""
+    """Whether an answer's frames are those wanted; what is left out does not count."""
     return len(got) == len(want) and all(g[:len(w)] == tuple(w) for g, w in zip(got, want))
 
 
@@ -135,9 +136,9 @@ def _check(who, addresses, answers, want):
             assert _matches(answer.frames, wanted), f"{who} at {address:#x}: {answer}, wanted {wanted}"
 
 
-def _check_llvm(case, path, built):
+def _check_llvm(case, built, folder):
     wanted = {a: w for a, w in built.want.items() if not isinstance(w, str)}
-    answers = ask.llvm(path, wanted)
+    answers = ask.llvm(built.name, wanted, cwd=folder)
     try:
         _check("llvm-symbolizer", wanted, answers, wanted)
     except AssertionError:
@@ -147,27 +148,27 @@ def _check_llvm(case, path, built):
     assert case.llvm is True, f"llvm-symbolizer agrees, though it is said not to: {case.llvm}"
 
 
+def _write(built, folder):
+    for name, data in {**built.files, built.name: built.main}.items():
+        os.makedirs(os.path.dirname(os.path.join(folder, name)), exist_ok=True)
+        with open(os.path.join(folder, name), "wb") as f:
+            f.write(data)
+
+
 def check(case):
     """Runs one case: fathom asked in three ways, then llvm-symbolizer."""
     built = case.build()
     with tempfile.TemporaryDirectory(prefix="fathom-forms-") as folder:
-        for name, data in built.files.items():
-            os.makedirs(os.path.dirname(os.path.join(folder, name)), exist_ok=True)
-            with open(os.path.join(folder, name), "wb") as f:
-                f.write(data)
-        path = os.path.join(folder, "main")
-        with open(path, "wb") as f:
-            f.write(built.main)
+        _write(built, folder)
         options = ["--no-cache", *(o.replace("@", folder) for o in built.options)]
         addresses = list(built.want)
-        # Few addresses are looked up in another way than many.
-        for times in (1, 6):
-            _check("fathom", addresses * times,
-                   ask.fathom(path, addresses * times, *options), built.want)
-        _check("fathom, one shot", addresses,
-               ask.fathom(path, addresses, *options, stream=False), built.want)
+        for times in built.times:
+            answers = ask.fathom(built.name, addresses * times, *options, cwd=folder)
+            _check("fathom", addresses * times, answers, built.want)
+        answers = ask.fathom(built.name, addresses, *options, stream=False, cwd=folder)
+        _check("fathom, one shot", addresses, answers, built.want)
         if case.note:
-            said = ask.complaints(path, addresses, *options)
+            said = ask.complaints(built.name, addresses, *options, cwd=folder)
             assert case.note in said, f"no note of '{case.note}' in: {said}"
         if case.llvm is not None:
-            _check_llvm(case, path, built)
+            _check_llvm(case, built, folder)

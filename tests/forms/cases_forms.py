@@ -188,6 +188,15 @@ def _wide_call(e):
                    (AT.call_column, FORM.data4, 70000), line=0x90000001, column=70000, file="b.h")
 
 
+@case("GNU_discriminator of a call", encodings=ENCODINGS)
+def _call_discriminator(e):
+    dw = e.dwarf(4)
+    built = _called(e, dw, (AT.call_file, FORM.data1, 1), (AT.call_line, FORM.data1, 77),
+                    (AT.GNU_discriminator, FORM.udata, 200))
+    built.want[TEXT + 0x10] = [("inner", "/d/b.h", 5, None, None), ("outer", "/d/a.c", 77, None, 200)]
+    return built
+
+
 # 16 bytes are a constant that no line number needs: it is passed over.
 @case("data16 is passed over", encodings=ENCODINGS)
 def _data16(e):

@@ -5,6 +5,9 @@ import sys
 
 import case
 import cases_forms  # noqa: F401
+import cases_files  # noqa: F401
+import cases_frames  # noqa: F401
+import cases_indexes  # noqa: F401
 import cases_lines  # noqa: F401
 import cases_ranges  # noqa: F401
 import cases_units  # noqa: F401

@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: MIT
+"""Asks GNU addr2line and fathom addr2line the same, and explains where they differ.
+
+A difference is explained only by evidence that GNU is wrong: by GNU itself, when it answers
+otherwise as soon as it is asked for nothing else, or by llvm-symbolizer, when it says the same as
+fathom. docs/oracle-addr2line.md describes the classes."""
+import collections
+import os
+import re
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import ask  # noqa: E402
+
+GNU = ["addr2line"]
+OURS = [ask.FATHOM, "addr2line"]
+
+Frame = collections.namedtuple("Frame", "name path line discriminator")
+PLACE = re.compile(rb"(.*):(\d+|\?)(?: \(discriminator (\d+)\))?")
+
+
+def ask_tool(tool, path, addresses, *options, arguments=False):
+    """What @tool prints for @addresses, given on standard input or as arguments."""
+    texts = [f"{a:#x}" for a in addresses]
+    done = subprocess.run([*tool, *options, "-e", path, *(texts if arguments else [])],
+                          input=b"" if arguments else "".join(t + "\n" for t in texts).encode(),
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    assert done.returncode == 0, f"{tool[0]} {options}: status {done.returncode}: {done.stderr}"
+    return done.stdout
+
+
+def parse(record):
+    """The frames of one answer as printed with -f and -i."""
+    frames = []
+    for name, place in zip(record[::2], record[1::2]):
+        path, line, discriminator = PLACE.fullmatch(place).groups()
+        frames.append(Frame(name, path, line, discriminator))
+    return frames
+
+
+def answers(tool, path, addresses, *options):
+    """The frames of each address. With -a each answer starts with its address on a line."""
+    digits = 16 if ask_tool(tool, path, [0], "-a", *options).index(b"\n") == 18 else 8
+    records = []
+    expected = iter(addresses)
+    wanted = next(expected, None)
+    for line in ask_tool(tool, path, addresses, "-afi", *options).split(b"\n")[:-1]:
+        # A function could be called like an address, but not like the next one at its place.
+        if wanted is not None and line == b"0x%0*x" % (digits, wanted & (16 ** digits - 1)) and \
+                (not records or len(records[-1]) % 2 == 0):
+            records.append([])
+            wanted = next(expected, None)
+        else:
+            records[-1].append(line)
+    assert len(records) == len(addresses), f"{len(addresses)} addresses, {len(records)} answers"
+    return [parse(r) for r in records]
+
+
+def tail(path):
+    """The end of a path that tells files apart, however the tools compose what is before it."""
+    return b"/".join(os.path.normpath(path).split(b"/")[-2:])
+
+
+def same_place(ours, llvm):
+    _, path, line = llvm[:3]
+    if path is None or path == "??":
+        return ours.path == b"??"
+    return tail(ours.path)[-len(tail(path.encode())):] == tail(path.encode()) and \
+        ours.line == (b"%d" % line if line else b"?")
+
+
+def confirmed(frames, llvm):
+    """Whether llvm-symbolizer says the same: as many calls, each at the same place, and the same
+    names of inlined functions. (The outermost name is the symbol's, which has a rule of its own.)"""
+    return len(frames) == len(llvm.frames) and \
+        all(same_place(f, o) for f, o in zip(frames, llvm.frames)) and \
+        all(f.name == (o[0] or "??").encode() for f, o in zip(frames[:-1], llvm.frames))
+
+
+class Evidence:
+    """What is known of one file beside its answers."""
+
+    def __init__(self, path):
+        self.path = path
+        self.forms = None
+
+    def has_form(self, form):
+        if self.forms is None:
+            out = ask.run("readelf", "--debug-dump=abbrev", self.path, status=None)
+            self.forms = set(re.findall(r"DW_FORM_\w+", out))
+        return form in self.forms
+
+    def is_split(self):
+        out = ask.run("readelf", "--debug-dump=info", self.path, status=None)
+        return "dwo_name" in out
+
+
+def shape(gnu, ours):
+    """What differs between two answers, as the set of classes that look so."""
+    if len(gnu) != len(ours):
+        return {"calls"}
+    found = set()
+    for depth, (g, o) in enumerate(zip(gnu, ours)):
+        if g.name != o.name:
+            found.add("inlined-name" if depth == 0 and len(ours) > 1 else "name")
+        if g.path != o.path:
+            found.add("first-file" if depth == 0 else "path")
+        if (g.line, g.discriminator) != (o.line, o.discriminator):
+            found.add("line")
+    return found
+
+
+def explain(evidence, address, gnu, ours, llvm, options=()):
+    """The classes of one difference, or None when it has no explanation."""
+    alone = answers(GNU, evidence.path, [address], *options)[0]
+    history = {"history"} if alone != gnu else set()
+    if alone == ours:
+        return history
+    if not confirmed(ours, llvm) or confirmed(alone, llvm):
+        return None
+    kinds = shape(alone, ours)
+    if kinds <= {"inlined-name", "first-file"}:
+        return kinds | history
+    if evidence.is_split():
+        return {"split"}
+    if evidence.has_form("DW_FORM_rnglistx"):
+        return {"rnglistx"}
+    return {"smallest"} if kinds == {"calls"} else None
+
+
+class Comparison:
+    """Compares the answers for many addresses of one file."""
+
+    def __init__(self, path, addresses, llvm_path=None, options=()):
+        self.evidence = Evidence(path)
+        self.path = path
+        self.llvm_path = llvm_path or path
+        self.options = options
+        self.classes = collections.Counter()
+        self.examples = {}
+        self.unexplained = []
+        self.agreed = list(addresses)
+        # What GNU answers depends on what it was asked before: without the differing addresses
+        # others may come to differ.
+        for _ in range(6):
+            if not self.compare():
+                return
+        raise AssertionError("the differences do not come to an end")
+
+    def compare(self):
+        """Moves addresses that differ from agreed to a class; whether there were any."""
+        gnu = answers(GNU, self.path, self.agreed, *self.options)
+        ours = answers(OURS, self.path, self.agreed, *self.options)
+        differ = [i for i in range(len(gnu)) if gnu[i] != ours[i]]
+        if not differ:
+            return False
+        llvm = ask.llvm(self.llvm_path, [self.agreed[i] for i in differ])
+        for i, truth in zip(differ, llvm):
+            self.file(self.agreed[i], gnu[i], ours[i], truth)
+        gone = set(differ)
+        self.agreed = [a for i, a in enumerate(self.agreed) if i not in gone]
+        return True
+
+    def file(self, address, gnu, ours, llvm):
+        kinds = explain(self.evidence, address, gnu, ours, llvm, self.options)
+        if kinds is None:
+            self.unexplained.append(f"{address:#x}\n  GNU:    {gnu}\n  fathom: {ours}\n  LLVM:   {llvm.frames}")
+            return
+        for kind in kinds:
+            self.classes[kind] += 1
+            self.examples.setdefault(kind, (address, gnu, ours))
+
+    def check(self, allowed=()):
+        """Fails when a difference has no explanation, or one that is not among those @allowed."""
+        assert not self.unexplained, \
+            f"{len(self.unexplained)} differences without a class:\n" + "\n".join(self.unexplained[:5])
+        strange = set(self.classes) - set(allowed)
+        assert not strange, "\n".join(f"{k}: {self.examples[k]}" for k in strange)
+
+    def check_options(self, combinations, arguments=False, limit=None):
+        """The whole output is the same, byte for byte, for each of the option @combinations."""
+        for options in combinations:
+            asked = self.agreed[:limit]
+            outputs = [ask_tool(tool, self.path, asked, *options, *self.options, arguments=arguments)
+                       for tool in (GNU, OURS)]
+            if outputs[0] != outputs[1]:
+                lines = [o.split(b"\n") for o in outputs]
+                first = next(i for i, pair in enumerate(zip(*lines)) if pair[0] != pair[1])
+                raise AssertionError(f"{options}: line {first + 1}: GNU {lines[0][first]}, fathom {lines[1][first]}")

@@ -1,0 +1,207 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Compares fathom addr2line with the installed GNU addr2line, byte for byte (see gnu.py).
+
+run.py [NAME]...           the tests whose names hold one of these
+run.py --file PATH N [SEED]  one file of the caller's: N random addresses of its functions"""
+import itertools
+import os
+import random
+import re
+import shutil
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import gnu  # noqa: E402
+import ask  # noqa: E402
+import tap  # noqa: E402
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+DEBUG = "/usr/lib/debug/.build-id"
+
+
+def combinations(letters):
+    """All ways to give these options, as one argument each."""
+    for n in range(len(letters) + 1):
+        for chosen in itertools.combinations(letters, n):
+            yield ["-" + "".join(chosen)] if chosen else []
+
+
+EVERY = list(combinations("afiCsp"))
+SOME = [["-fi"], ["-afiC"], ["-fip"], ["-apC"], ["-fisC"], ["-s"], ["-afipsC"], []]
+
+
+def section_addresses(path, most=None, seed=1):
+    """Addresses of all loaded sections and two bytes beyond; @most of them, chosen at random."""
+    found = []
+    for line in ask.run("readelf", "-SW", path).splitlines():
+        m = re.match(r"\s*\[\s*\d+\]\s+\S+\s+\S+\s+([0-9a-f]+)\s+[0-9a-f]+\s+([0-9a-f]+)\s+\S+\s+(\w*)", line)
+        if m and "A" in m[3]:
+            start = int(m[1], 16)
+            found += range(max(0, start - 2), start + int(m[2], 16) + 2)
+    if most and len(found) > most:
+        found = random.Random(seed).sample(found, most)
+    return found
+
+
+def function_addresses(path, n, seed=1):
+    """@n addresses at random places of randomly chosen functions of the symbol table of @path."""
+    functions = set()
+    for line in ask.run("readelf", "-sW", path).splitlines():
+        words = line.split()
+        if len(words) >= 8 and words[3] in ("FUNC", "IFUNC") and words[6] not in ("UND", "ABS"):
+            functions.add((int(words[1], 16), int(words[2], 0)))
+    functions = sorted(f for f in functions if f[1])
+    choice = random.Random(seed)
+    return [start + choice.randrange(size) for start, size in choice.choices(functions, k=n)]
+
+
+def debug_file(path):
+    """Where Debian keeps the debug information of @path."""
+    match = re.search(r"Build ID: ([0-9a-f]+)", ask.run("readelf", "-nW", path))
+    return f"{DEBUG}/{match[1][:2]}/{match[1][2:]}.debug"
+
+
+def need(*programs):
+    for program in programs:
+        if not shutil.which(program):
+            raise tap.Skip(f"{program} is not installed")
+
+
+class Builder:
+    """Builds the fixtures, each in a folder of its own."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def build(self, name, *steps):
+        """Runs @steps, lists of words, in a fresh folder; the path of what they leave as "out"."""
+        folder = os.path.join(self.folder, name)
+        os.makedirs(folder)
+        for source in os.listdir(os.path.join(HERE, "programs")):
+            shutil.copy(os.path.join(HERE, "programs", source), folder)
+        for step in steps:
+            need(step[0])
+            ask.run(*step, cwd=folder)
+        return os.path.join(folder, "out")
+
+
+def gcc(*options, source="mixed.c", out="out", compiler="gcc"):
+    return [compiler, *options, "-o", out, source]
+
+
+def gxx(*options, compiler="g++"):
+    return gcc(*options, source="mixed.cc", compiler=compiler)
+
+
+# Name, steps, classes of differences that are expected, how many addresses (None: all of them).
+STRIPPED = [["cp", "out", "whole"], ["objcopy", "--only-keep-debug", "whole", "out.debug"],
+            ["strip", "out"], ["objcopy", "--add-gnu-debuglink=out.debug", "out"]]
+FIXTURES = [
+    ("gcc -O0", [gcc("-g", "-O0")], [], None),
+    ("gcc -O2", [gcc("-g", "-O2")], ["first-file"], None),
+    ("gcc -O2 -g1", [gcc("-g1", "-O2")], [], None),
+    ("gcc -O2 DWARF 4", [gcc("-gdwarf-4", "-O2")], [], None),
+    ("gcc -O2 DWARF 3", [gcc("-gdwarf-3", "-gstrict-dwarf", "-O2")], [], None),
+    ("gcc without debug information", [gcc("-O2")], [], None),
+    ("gcc stripped of debug information", [gcc("-g", "-O2"), ["strip", "-g", "out"]], [], None),
+    ("gcc stripped of all", [gcc("-g", "-O2"), ["strip", "out"]], [], None),
+    ("gcc with a separate debug file", [gcc("-gdwarf-4", "-O2"), *STRIPPED], [], None),
+    ("gcc compressed", [gcc("-gdwarf-4", "-gz=zlib", "-O2")], [], None),
+    ("gcc static", [gcc("-gdwarf-4", "-O2", "-static")], [], 1500),
+    ("gcc LTO", [gcc("-g", "-flto", "-O2")], ["first-file"], None),
+    ("gcc split", [gcc("-gdwarf-5", "-gsplit-dwarf", "-O2")], ["split"], None),
+    ("gcc object file", [gcc("-g", "-O2", "-c")], [], None),
+    ("gcc object file with sections", [gcc("-g", "-O2", "-c", "-ffunction-sections")], [], None),
+    ("gcc relocatable link", [gcc("-gdwarf-4", "-O2", "-c", out="a.o"), gcc("-gdwarf-4", "-O0", "-c", out="b.o",
+     source="other.c"), ["ld", "-r", "-o", "out", "a.o", "b.o"]], [], None),
+    ("gcc two files", [gcc("-gdwarf-4", "-O2", "-c", "-DNO_MAIN", out="a.o"), gcc("-O0", "-c", out="b.o", source="other.c"),
+     ["gcc", "-o", "out", "a.o", "b.o"]], [], None),
+    ("gcc assembler", [["gcc", "-g", "-o", "out", "mixed.s"]], [], None),
+    ("gcc for i686", [gcc("-g", "-O2", compiler="i686-linux-gnu-gcc")], [], None),
+    ("gcc object file for i686", [gcc("-g", "-O2", "-c", compiler="i686-linux-gnu-gcc")], [], None),
+    ("g++ -O0", [gxx("-g", "-O0")], ["first-file", "inlined-name"], 800),
+    ("g++ -O2", [gxx("-g", "-O2")], ["first-file", "inlined-name", "history"], 800),
+    ("clang-14 -O2", [gcc("-g", "-O2", compiler="clang-14")], ["rnglistx", "first-file"], None),
+    ("clang-14 -O2 DWARF 4", [gcc("-gdwarf-4", "-O2", compiler="clang-14")], [], None),
+    ("clang-19 -O0", [gcc("-g", "-O0", compiler="clang-19")], [], None),
+    ("clang++-19 -O2", [gxx("-g", "-O2", compiler="clang++-19")],
+     ["rnglistx", "first-file", "inlined-name"], 800),
+    ("clang++-19 -O2 DWARF 4", [gxx("-gdwarf-4", "-O2", compiler="clang++-19")],
+     ["inlined-name", "history", "smallest"], 800),
+]
+
+CORPORA = [
+    ("fathom", ask.FATHOM, 1000, ["first-file"]),
+    ("libstdc++", "/usr/lib/x86_64-linux-gnu/debug/libstdc++.so.6.0.30", 2000,
+     ["first-file", "inlined-name", "history"]),
+    ("libc", "/lib/x86_64-linux-gnu/libc.so.6", 2000, ["first-file"]),
+]
+
+
+def fixture_test(builder, name, steps, allowed, most):
+    def test():
+        path = builder.build(re.sub(r"\W", "-", name), *steps)
+        comparison = gnu.Comparison(path, section_addresses(path, most))
+        comparison.check(allowed)
+        comparison.check_options(EVERY if name in ("gcc -O2", "g++ -O2") else SOME, limit=300)
+        comparison.check_options([["-afi"], ["-fpC"]], arguments=True, limit=100)
+    return test
+
+
+def corpus_test(path, n, allowed):
+    def test():
+        if not os.path.exists(path):
+            raise tap.Skip(f"{path} is not installed")
+        symbols = path
+        if not ask.run("readelf", "-SW", path).count(".symtab"):
+            symbols = debug_file(path)
+            if not os.path.exists(symbols):
+                raise tap.Skip(f"{path} has no debug file")
+        comparison = gnu.Comparison(path, function_addresses(symbols, n))
+        comparison.check(allowed)
+        comparison.check_options([["-afiC"], ["-fips"], []])
+    return test
+
+
+def section_test(builder):
+    def test():
+        path = builder.build("sections", gcc("-g", "-O2", "-c", "-ffunction-sections"))
+        for section in (".text", ".text.target", ".rodata", ".data", ".bss"):
+            comparison = gnu.Comparison(path, range(300), options=("-j", section))
+            comparison.check()
+            comparison.check_options(SOME, limit=100)
+        path = builder.build("sections-linked", gcc("-gdwarf-4", "-O2"))
+        comparison = gnu.Comparison(path, range(600), options=("-j", ".text"))
+        comparison.check()
+        comparison.check_options(SOME, limit=300)
+    return test
+
+
+def report(path, n, seed):
+    """The classes of differences of one file, for people."""
+    comparison = gnu.Comparison(path, function_addresses(path, n, seed))
+    print(f"{n} addresses of {path}: {len(comparison.agreed)} agree, "
+          f"{len(comparison.unexplained)} differ without a class, {dict(comparison.classes)}")
+    for kind, (address, theirs, ours) in sorted(comparison.examples.items()):
+        print(f"{kind}: {address:#x}\n  GNU:    {theirs}\n  fathom: {ours}")
+    print("\n".join(comparison.unexplained[:20]))
+    comparison.check_options([["-afiC"], ["-fips"], []])
+    return 1 if comparison.unexplained else 0
+
+
+def main():
+    if sys.argv[1:2] == ["--file"]:
+        sys.exit(report(sys.argv[2], int(sys.argv[3]), int((sys.argv + ["1"])[4])))
+    need("addr2line", "readelf")
+    with tempfile.TemporaryDirectory() as folder:
+        builder = Builder(folder)
+        tests = [(name, fixture_test(builder, name, *rest)) for name, *rest in FIXTURES]
+        tests += [("sections by name (-j)", section_test(builder))]
+        tests += [(f"{n} addresses of {name}", corpus_test(path, n, allowed)) for name, path, n, allowed in CORPORA]
+        sys.exit(tap.run("addr2line", tap.chosen(tests)))
+
+
+if __name__ == "__main__":
+    main()

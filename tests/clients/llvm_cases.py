@@ -1,0 +1,359 @@
+# SPDX-License-Identifier: MIT
+"""fathom llvm-symbolizer beside llvm-symbolizer 19: the same input, byte for byte the same output.
+
+Where the real tool is wrong, its answer is accepted beside ours only if it is wrong in the way that
+docs/oracle-llvm-symbolizer.md describes, and only in files that give it the occasion."""
+import os
+import random
+import re
+
+import ask
+import tools
+
+ALL_OPTIONS = [
+    [], ["--no-inlines"], ["--functions=short"], ["-f=none"], ["--functions=linkage", "-C"],
+    ["--no-demangle"], ["-demangle=false"], ["--basenames"], ["--relativenames"], ["--pretty-print"],
+    ["--print-address"], ["-pa"], ["-aCfi"], ["--verbose"], ["--verbose", "--no-inlines"],
+    ["--inlining=false", "--functions=short"], ["--print-source-context-lines=3"],
+    ["--print-source-context-lines", "1", "-p"], ["--output-style=GNU"], ["--output-style=GNU", "-ap"],
+    ["--output-style", "GNU", "--no-inlines"], ["--output-style=GNU", "--verbose"],
+    ["--output-style=JSON"], ["--output-style=JSON", "--no-inlines"],
+    ["--output-style=JSON", "--functions=short", "-s"], ["--output-style=JSON", "-f=none"],
+    ["--output-style=JSON", "--print-source-context-lines=4"], ["--output-style=JSON", "-p"],
+    ["--default-arch=x86_64", "--dsym-hint=x.dSYM", "--no-untag-addresses", "--relative-address",
+     "--no-debuginfod", "--cache-size=1000", "--color=never", "--dwp=none", "--inlines"],
+]
+FEW_OPTIONS = [[], ["--no-inlines"], ["--verbose"], ["--output-style=GNU", "-ap"], ["--output-style=JSON"],
+               ["--functions=short"], ["--relativenames"]]
+
+
+def code_addresses(path, most):
+    """Addresses of sections that hold code: all, or @most of them chosen at random."""
+    found = []
+    for line in ask.run("readelf", "-SW", path).splitlines():
+        m = re.match(r"\s*\[\s*\d+\]\s+\S+\s+\S+\s+([0-9a-f]+)\s+[0-9a-f]+\s+([0-9a-f]+)\s+\S+\s+(\w*)", line)
+        if m and "X" in m[3]:
+            found += range(int(m[1], 16), int(m[1], 16) + int(m[2], 16))
+    return found if len(found) <= most else random.Random(1).sample(found, most)
+
+
+def symbol_addresses(path, most):
+    """The starts of all symbols, and one byte behind each."""
+    found = set()
+    for line in ask.run("nm", "-a", path, status=None).splitlines() + \
+            ask.run("nm", "-D", path, status=None).splitlines():
+        words = line.split()
+        if len(words) >= 3 and words[1] not in "aANU" and int(words[0], 16):
+            found |= {int(words[0], 16), int(words[0], 16) + 1}
+    found = sorted(found)
+    return found if len(found) <= most else sorted(random.Random(2).sample(found, most))
+
+
+def occasions(path):
+    """What in the debug information of @path the real tool does not find: files of declarations that
+    stand in the abbreviations, and places of variables whose declaration is an entry of its own."""
+    tools.need("llvm-dwarfdump-19")
+    abbreviations = ask.run("llvm-dwarfdump-19", "--debug-abbrev", path)
+    found = set()
+    if "DW_AT_decl_file\tDW_FORM_implicit_const" in abbreviations:
+        found |= {"declaration", "variable"}
+    if re.search(r"DW_TAG_variable\b(?:\n\tDW_AT.*)*\n\tDW_AT_specification", abbreviations):
+        found.add("variable")
+    return found
+
+
+def forgive(real, own, classes):
+    """@own with what the real tool left out for one of @classes left out, too."""
+    if "declaration" in classes:
+        own = forgive_declarations(real, own)
+    if "variable" not in classes:
+        return own
+    mine, other = own.split(b"\n"), real.split(b"\n")
+    for i, line in enumerate(other[:len(mine)]):
+        if line == b"??:?" and re.fullmatch(rb".+:[1-9]\d*", mine[i]):
+            mine[i] = line
+        elif re.fullmatch(rb"[^/]+:0", line) and re.fullmatch(rb".*/" + re.escape(line[:-1]) + rb"[1-9]\d*", mine[i]):
+            mine[i] = line
+    return b"\n".join(mine)
+
+
+def forgive_declarations(real, own):
+    """@own with those files of declarations left out that the real tool leaves out."""
+    places = iter(re.findall(rb'"StartFileName": ?"([^"]*)"', real))
+    own = re.sub(rb'("StartFileName": ?)"[^"]*"',
+                 lambda m: m[1] + b'""' if next(places, None) == b"" else m[0], own)
+    mine, other = own.split(b"\n"), real.split(b"\n")
+    for i, line in enumerate(other[:len(mine)]):
+        if line in (b"  Function start filename: ", b"  Function start filename: <invalid>") and \
+                mine[i].startswith(b"  Function start filename: "):
+            mine[i] = line
+    return b"\n".join(mine)
+
+
+def compare(path, arguments, text, cwd, classes=(), **more):
+    """None when both tools answer the same; else what differs."""
+    real = tools.run(tools.theirs(), arguments, text, cwd, **more)
+    own = tools.run(tools.OURS, arguments, text, cwd, **more)
+    out = own[0]
+    if real[0] != out and classes:
+        out = forgive(real[0], out, classes)
+    if real[0] == out and real[1:] == own[1:]:
+        return None
+    what = tools.first_difference(real[0], out) if real[0] != out else \
+        f"status {real[2]} and {own[2]}\nreal {real[1][:400]!r}\nours {own[1][:400]!r}"
+    return f"{' '.join(arguments)} ({path}): {what}"
+
+
+def report(failures):
+    failures = [f for f in failures if f]
+    assert not failures, f"{len(failures)} differ\n" + "\n".join(failures[:5])
+
+
+def check_file(path, options, most, cwd, debug_file=None):
+    """All options over code and data of one file."""
+    classes = occasions(debug_file or path)
+    functions = classes & {"declaration"}
+    code = code_addresses(path, most) + symbol_addresses(path, most)
+    text = "".join(f"{a:#x}\n" for a in code).encode()
+    failures = [compare(path, [*o, "-e", path], text, cwd, functions) for o in options]
+    by_line = "".join(f'CODE "{path}" {a:#x}\n' for a in code).encode()
+    failures.append(compare(path, ["--demangle", "--inlines", "--default-arch=x86_64"], by_line, cwd))
+    shifted = "".join(f"{a + 4096}\n" for a in code).encode()
+    failures.append(compare(path, ["--adjust-vma=0x1000", "-a", f"--exe={path}"], shifted, cwd))
+    arguments = [f"{a:#x}" for a in code[:40]]
+    failures.append(compare(path, ["--obj", path, *arguments], b"", cwd))
+    failures.append(compare(path, ["--obj", path, "--output-style=JSON", *arguments], b"", cwd, functions))
+    data = "".join(f"DATA {a:#x}\n" for a in symbol_addresses(path, most)).encode()
+    for o in [[], ["-a", "--output-style=GNU"], ["--output-style=JSON", "-p"], ["--no-demangle"], ["-s"]]:
+        failures.append(compare(path, [*o, "-e", path], data, cwd, classes))
+    assert len(code) > 20
+    report(failures)
+
+
+STRIP_DEBUG = [["objcopy", "--only-keep-debug", "out", "out.debug"], ["strip", "--strip-debug", "out"],
+               ["objcopy", "--add-gnu-debuglink=out.debug", "out"]]
+# Name, options of the comparison, steps that leave "out".
+FILES = [
+    ("C by gcc", ALL_OPTIONS, [["gcc", "-g", "-O2", "-o", "out", "plain.c", "other.c"]]),
+    ("C by gcc, not optimised, DWARF 4", FEW_OPTIONS,
+     [["gcc", "-gdwarf-4", "-O0", "-o", "out", "plain.c", "other.c"]]),
+    ("C by clang", FEW_OPTIONS, [["clang-19", "-g", "-O2", "-o", "out", "plain.c", "other.c"]]),
+    ("C by clang, at fixed addresses", FEW_OPTIONS,
+     [["clang-14", "-g", "-O1", "-no-pie", "-o", "out", "plain.c", "other.c"]]),
+    ("C++ by gcc", ALL_OPTIONS, [["g++", "-g", "-O2", "-o", "out", "shapes.cc"]]),
+    ("C++ by gcc, at fixed addresses, DWARF 4", FEW_OPTIONS,
+     [["g++", "-gdwarf-4", "-O1", "-no-pie", "-o", "out", "shapes.cc"]]),
+    ("C++ by clang", ALL_OPTIONS, [["clang++-19", "-g", "-O2", "-o", "out", "shapes.cc"]]),
+    ("C++ by clang 14, not optimised", FEW_OPTIONS, [["clang++-14", "-g", "-O0", "-o", "out", "shapes.cc"]]),
+    ("a shared library", FEW_OPTIONS, [["g++", "-g", "-O2", "-shared", "-fPIC", "-o", "out", "shapes.cc"]]),
+    ("without debug information", FEW_OPTIONS, [["g++", "-O2", "-o", "out", "shapes.cc"]]),
+    ("stripped", FEW_OPTIONS, [["g++", "-g", "-O2", "-rdynamic", "-o", "out", "shapes.cc"], ["strip", "out"]]),
+    ("with a separate debug file", FEW_OPTIONS,
+     [["gcc", "-g", "-O2", "-o", "out", "plain.c", "other.c"], *STRIP_DEBUG]),
+]
+
+
+def check_build(name, options, steps):
+    folder = tools.build(re.sub(r"\W", "-", name), *steps)
+    debug_file = os.path.join(folder, "out.debug")
+    check_file(os.path.join(folder, "out"), options, 3000, folder,
+               debug_file if os.path.exists(debug_file) else None)
+
+
+def check_fathom():
+    check_file(os.path.abspath(ask.FATHOM), [[], ["--no-inlines"], ["--output-style=JSON"]], 4000, None)
+
+
+REQUESTS = """CODE out 0x%(main)x
+DATA out 0x%(table)x
+DATA out 0
+FRAME out 0
+"out" %(main)d
+'out' 0%(main)o
+CODE "out" 0X%(main)X
+FILE:out 0x%(main)x
+CODE FILE:"out" 0x%(main)x
+BUILDID:abcd 0x10
+BUILDID:xyz 0x10
+BUILDID:
+FILE:
+FILE:FILE:out 1
+FILE:BUILDID:out 1
+FILE:"x 1
+out 0b1001
+out 0B1
+out 0o17
+out 017
+out 09
+out 0x
+out 1z
+out 0x1ffffffffffffffff
+out -1
+out xyz
+out main
+out main+4
+out main+0x4
+out main + 4
+out main+
+out main+0x
+out main+99999999
+out operator+
+out main++4
+CODE out main
+FRAME out main
+out
+out 0x%(main)x more words
+   out   0x%(main)x
+\tout 0x%(main)x
+out\t0x%(main)x
+out 0x%(main)x\t
+out 0x%(main)x \tx
+ CODE out 1
+code out 1
+CODE
+DATA
+FRAME out
+"out"0x%(main)x
+"" 1
+"out" 
+"a b" 1
+"in\\"l" 1
+nosuch 1
+nosuch 1
+DATA nosuch 1
+FRAME nosuch 1
+nosuch main
+/ 0x10
+/nosuch/nosuch 0x10
+plain.c 0x10
+ 
+
+0x10
+out 0x%(main)x\r
+CODE out 0x%(main)x"""
+FIXED_REQUESTS = "0x%(main)x\nDATA 0x%(table)x\nFRAME 0\n main\nnosuch\n\ngarbage\nFILE:out 1\n out 1\n1x\n\"1\" 2\n"
+
+
+def check_requests():
+    folder = tools.build("requests", ["g++", "-gdwarf-4", "-O1", "-o", "out", "shapes.cc"])
+    symbols = {line.split()[2]: int(line.split()[0], 16)
+               for line in ask.run("nm", os.path.join(folder, "out")).splitlines() if len(line.split()) == 3}
+    failures = []
+    for style in ([], ["--output-style=GNU"], ["--output-style=JSON"], ["-a"], ["-p"], ["--verbose"],
+                  ["--no-inlines"], ["-f=short"], ["-f=none"], ["--output-style=JSON", "--no-inlines"]):
+        # The real tool prints an address that it does not have.
+        requests = REQUESTS.replace("FRAME out main\n", "") if style == ["-a"] else REQUESTS
+        text = (requests % symbols).encode()
+        failures.append(compare("requests", style, text, folder))
+        fixed = (FIXED_REQUESTS % symbols).encode()
+        failures.append(compare("requests", [*style, "-e", "out"], fixed, folder))
+    for line in (REQUESTS % symbols).splitlines():
+        failures.append(compare("one request", [line], b"", folder))
+    report(failures)
+
+
+COMMAND_LINES = """-e out main
+-eout main
+-e=out main
+--exe out main
+--exe=out main
+-exe out main
+-aCfie out main
+-afe out main
+-ape out main
+-ae=out main
+-f=none -e out main
+-f none -e out main
+-f=short --functions -e out main
+--functions=bogus -e out main
+--output-style=gnu -e out main
+--adjust-vma 0x10 -e out main
+--print-source-context-lines 2 -e out main
+--print-source-context-lines=0x2 -e out main
+--print-source-context-lines=-1 -e out main
+-e out -e /bin/true main
+-s --relativenames -e out main
+--relativenames -s -e out main
+-i --no-inlines -e out main
+--no-inlines -i -e out main
+--no-demangle --demangle -e out main
+-e nosuch main
+-e / main --output-style=JSON
+-e nosuch
+--obj= main
+--build-id=00 main
+@options main
+@nosuch
+-
+-e out out main
+--output-style=JSON -e out main nosuch 0 DATA""".splitlines()
+# What is wrong: the tools need not say it in the same words.
+WRONG_LINES = """--bogus -e out main
+-Z -e out main
+-obj=out main
+-i=0 -e out main
+--inlines=false -e out main
+--demangle=false -e out main
+-s=short -e out main
+--verbose=1 -e out main
+--adjust-vma=zz -e out main
+--print-source-context-lines=x -e out main
+--cache-size=x -e out main
+--build-id=xx main
+--build-id=ab --obj=out main
+-e
+--obj
+--help=1""".splitlines()
+
+
+def check_command_lines():
+    folder = tools.build("options", ["g++", "-gdwarf-4", "-O1", "-o", "out", "shapes.cc"])
+    with open(os.path.join(folder, "options"), "w", encoding="ascii") as file:
+        file.write("-a '-s'\n\"-e\" o\\ut")
+    failures = [compare("command line", line.split(), b"", folder) for line in COMMAND_LINES]
+    failures.append(compare("environment", ["-e", "out", "main"], b"", folder, LLVM_SYMBOLIZER_OPTS="-a '-s'"))
+    for line in WRONG_LINES:
+        real, own = (tools.run(t, line.split(), b"", folder) for t in (tools.theirs(), tools.OURS))
+        if real[0] != own[0] or real[2] != own[2] or bool(real[1]) != bool(own[1]):
+            failures.append(f"{line}: real {real} ours {own}")
+    report(failures)
+
+
+def check_build_id():
+    folder = tools.build("build-id", ["gcc", "-g", "-O1", "-Wl,--build-id=0xabcdef0123", "-o", "out", "plain.c",
+                                      "other.c"],
+                         ["mkdir", "-p", "debug/.build-id/ab"],
+                         ["objcopy", "--only-keep-debug", "out", "debug/.build-id/ab/cdef0123.debug"],
+                         ["strip", "out"])
+    path = os.path.join(folder, "out")
+    code = code_addresses(path, 400)
+    found = ["--debug-file-directory=debug"]
+    by_id = "".join(f"BUILDID:ABcdef0123 {a:#x}\nCODE BUILDID:\"abcdef0123\" {a:#x}\n" for a in code)
+    text = "".join(f"{a:#x}\n" for a in code).encode()
+    report([compare(path, found, by_id.encode(), folder),
+            compare(path, [*found, "--output-style=JSON"], b"BUILDID:abcdef0123 main\n", folder, {"declaration"}),
+            compare(path, [*found, "--build-id=abcdef0123"], text, folder),
+            compare(path, [*found, "-e", "out"], text, folder)])
+
+
+def check_absolute_names():
+    """clang writes the name of a file as it was given: the real tool does not shorten absolute ones."""
+    folder = tools.build("absolute")
+    source = os.path.join(folder, "plain.c")
+    tools.need("clang-19")
+    ask.run("clang-19", "-g", "-O0", "-c", "-o", os.path.join(folder, "a.o"), source, cwd="/")
+    ask.run("clang-19", "-g", "-O0", "-o", "out", "a.o", "other.c", cwd=folder)
+    real, own = (tools.run(t, ["-s", "-e", "out", "main"], b"", folder)[0] for t in (tools.theirs(), tools.OURS))
+    assert own.count(b"\nplain.c:") == 1 and real == own.replace(b"plain.c", source.encode()), \
+        tools.first_difference(real, own)
+
+
+CASES = [(f"llvm-symbolizer on {name}", lambda f=(name, options, steps): check_build(*f))
+         for name, options, steps in FILES]
+CASES += [
+    ("llvm-symbolizer on fathom itself", check_fathom),
+    ("llvm-symbolizer: requests of every form", check_requests),
+    ("llvm-symbolizer: command lines", check_command_lines),
+    ("llvm-symbolizer: files by build-id", check_build_id),
+    ("llvm-symbolizer: absolute names are shortened", check_absolute_names),
+]

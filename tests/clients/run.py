@@ -1,0 +1,15 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The suite "clients": programs that use symbolizers, with fathom in the place of the one they know;
+and fathom beside the real llvm-symbolizer."""
+import shutil
+import sys
+
+import tools
+import llvm_cases
+
+try:
+    status = tools.tap.run("clients", tools.tap.chosen(llvm_cases.CASES))
+finally:
+    shutil.rmtree(tools.FOLDER)
+sys.exit(status)

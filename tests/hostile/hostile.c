@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * hostile MODE FILE: damages FILE in every way of MODE and asks the damaged file what the whole one
+ * was asked. Nothing may crash (the program itself would), and what is answered must be what the
+ * whole file answers, or less: never another name or line.
+ *
+ * cuts    every prefix up to 64 KiB; above that, around every header and section boundary, and
+ * 2,000 seeded places flips   20,000 seeded bytes inverted (what a name or line says may then
+ * change: only crashes count) lies    4 GiB in every size, offset and count of the headers, and at
+ * the start of every section allocs  the n-th allocation fails, for growing n
+ */
+#include <elf.h>
+#include <fathom/fathom.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define N_ADDRESSES 48
+#define SMALL       ((size_t)64 << 10)
+#define SEEDED      2000
+#define FLIPS       20000
+
+/* What the whole file says of an address. */
+struct truth {
+	uint64_t address;
+	char *names; /* "outer<mid<inner", linkage names */
+	char *place; /* "file:line" of the innermost frame, or NULL */
+};
+
+struct hostile {
+	uint8_t *whole;
+	size_t size;
+	int fd;
+	char path[64];
+	struct fathom *session;
+	struct truth truth[N_ADDRESSES];
+	size_t n;
+	uint64_t seed;
+	size_t tried;
+	size_t wrong;
+};
+
+/* The allocation that is to fail, counted down; 0: none. */
+static long fail_after;
+static long allocations;
+
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t n, size_t size);
+void *__libc_realloc(void *p, size_t size);
+
+static int must_fail(void)
+{
+	allocations++;
+	return fail_after && allocations == fail_after;
+}
+
+void *malloc(size_t size)
+{
+	return must_fail() ? NULL : __libc_malloc(size);
+}
+
+void *calloc(size_t n, size_t size)
+{
+	return must_fail() ? NULL : __libc_calloc(n, size);
+}
+
+void *realloc(void *p, size_t size)
+{
+	return must_fail() ? NULL : __libc_realloc(p, size);
+}
+
+static uint64_t next_random(struct hostile *h)
+{
+	h->seed ^= h->seed << 13;
+	h->seed ^= h->seed >> 7;
+	h->seed ^= h->seed << 17;
+	return h->seed;
+}
+
+/* Puts the first @size bytes at @data in the file that is opened. */
+static void set_file(struct hostile *h, const uint8_t *data, size_t size)
+{
+	if (ftruncate(h->fd, 0) || pwrite(h->fd, data, size, 0) != (ssize_t)size)
+		abort();
+}
+
+static char *names_of(const struct fathom_answers *answers, const struct fathom_answer *a)
+{
+	const struct fathom_frame *frame = fathom_answers_frame(answers, a->frame);
+	const struct fathom_function *f = fathom_answers_function(answers, a->symbol);
+	char text[4096] = "";
+	size_t at = 0;
+
+	if (!frame && f)
+		(void)snprintf(text, sizeof text, "%s", f->name);
+	for (; frame && at < sizeof text; frame = fathom_answers_frame(answers, frame->outer)) {
+		f = fathom_answers_function(answers, frame->function);
+		at += (size_t)snprintf(text + at, sizeof text - at, "<%s", f ? f->name : "??");
+	}
+	return strdup(text);
+}
+
+static char *place_of(const struct fathom_answers *answers, const struct fathom_answer *a)
+{
+	const struct fathom_frame *frame = fathom_answers_frame(answers, a->frame);
+	const struct fathom_source_file *file =
+		frame ? fathom_answers_file(answers, frame->file) : NULL;
+	char text[4096];
+
+	if (!file)
+		return NULL;
+	(void)snprintf(text, sizeof text, "%s:%u", file->path, frame->line);
+	return strdup(text);
+}
+
+/* The last name of a chain: the physical function. */
+static const char *outermost(const char *names)
+{
+	const char *last = strrchr(names, '<');
+
+	return last ? last + 1 : names;
+}
+
+/*
+ * Whether @names may be served where the whole file says @truth: the same chain, or the physical
+ * function alone, or bounds without a name.
+ */
+static int names_fit(const char *truth, const char *names)
+{
+	return !names[0] || strcmp(truth, names) == 0 ||
+	       strcmp(outermost(truth), outermost(names)) == 0 ||
+	       strncmp(outermost(names), "func@[", 6) == 0 || strcmp(names, "<??") == 0;
+}
+
+static void check_answer(struct hostile *h, const struct fathom_answers *answers, size_t i,
+			 const char *what, uint64_t detail)
+{
+	const struct fathom_answer *a = fathom_answers_get(answers, i);
+	char *names = names_of(answers, a);
+	char *place = place_of(answers, a);
+	const struct truth *t = &h->truth[i];
+
+	if (!names_fit(t->names, names) || (place && t->place && strcmp(place, t->place) != 0)) {
+		if (h->wrong++ < 5)
+			printf("# %s %llu: %#llx is %s %s, not %s %s\n", what,
+			       (unsigned long long)detail, (unsigned long long)t->address, names,
+			       place ? place : "-", t->names, t->place ? t->place : "-");
+	}
+	free(names);
+	free(place);
+}
+
+/* Asks the file as it is now. @strict: answers must be true. */
+static void ask(struct hostile *h, int strict, const char *what, uint64_t detail)
+{
+	struct fathom_target *target;
+	struct fathom_answers *answers;
+	uint64_t addresses[N_ADDRESSES];
+
+	h->tried++;
+	for (size_t i = 0; i < h->n; i++)
+		addresses[i] = h->truth[i].address;
+	if (fathom_target_open_file(h->session, h->path, &target, NULL))
+		return;
+	if (!fathom_symbolize(target, NULL, addresses, h->n, &answers, NULL)) {
+		fail_after = 0; /* what follows is our own */
+		for (size_t i = 0; strict && i < h->n; i++)
+			check_answer(h, answers, i, what, detail);
+		fathom_answers_free(answers);
+	}
+	fathom_target_release(target);
+}
+
+/* Learns the truth from the whole file: addresses spread over its code. */
+static int learn(struct hostile *h)
+{
+	struct fathom_target *target;
+	struct fathom_answers *answers;
+	uint64_t addresses[N_ADDRESSES];
+	uint64_t text;
+
+	set_file(h, h->whole, h->size);
+	if (fathom_target_open_file(h->session, h->path, &target, NULL))
+		return 0;
+	if (fathom_target_section_address(target, ".text", 0, &text))
+		text = 0x1000;
+	for (size_t i = 0; i < N_ADDRESSES; i++)
+		addresses[i] = text + i * 11;
+	h->n = N_ADDRESSES;
+	if (fathom_symbolize(target, NULL, addresses, h->n, &answers, NULL))
+		return 0;
+	for (size_t i = 0; i < h->n; i++) {
+		const struct fathom_answer *a = fathom_answers_get(answers, i);
+
+		h->truth[i] =
+			(struct truth){ addresses[i], names_of(answers, a), place_of(answers, a) };
+	}
+	fathom_answers_free(answers);
+	fathom_target_release(target);
+	return 1;
+}
+
+static void cut_at(struct hostile *h, size_t size)
+{
+	if (size >= h->size)
+		return;
+	set_file(h, h->whole, size);
+	ask(h, 1, "cut at", size);
+}
+
+static void cut_around(struct hostile *h, size_t place)
+{
+	for (size_t i = place > 16 ? place - 16 : 0; i <= place + 16; i++)
+		cut_at(h, i);
+}
+
+/* Header tables and sections, read without care: the whole file is sound. */
+static void cut_boundaries(struct hostile *h)
+{
+	const Elf64_Ehdr *e = (const void *)h->whole;
+	const Elf64_Shdr *s = (const void *)(h->whole + e->e_shoff);
+
+	if (h->whole[EI_CLASS] != ELFCLASS64 || h->whole[EI_DATA] != ELFDATA2LSB)
+		return;
+	cut_around(h, e->e_shoff);
+	cut_around(h, e->e_shoff + (size_t)e->e_shnum * e->e_shentsize);
+	for (size_t i = 1; i < e->e_shnum; i++) {
+		cut_around(h, s[i].sh_offset);
+		if (s[i].sh_type != SHT_NOBITS)
+			cut_around(h, s[i].sh_offset + s[i].sh_size);
+	}
+}
+
+static void run_cuts(struct hostile *h)
+{
+	if (h->size <= SMALL) {
+		for (size_t size = 1; size < h->size; size++)
+			cut_at(h, size);
+		return;
+	}
+	cut_boundaries(h);
+	for (int i = 0; i < SEEDED; i++)
+		cut_at(h, 1 + next_random(h) % (h->size - 1));
+}
+
+static void run_flips(struct hostile *h)
+{
+	for (int i = 0; i < FLIPS; i++) {
+		const size_t at = next_random(h) % h->size;
+		const uint8_t flip = (uint8_t)(1u << (next_random(h) & 7));
+
+		h->whole[at] ^= flip;
+		set_file(h, h->whole, h->size);
+		ask(h, 0, "flip at", at);
+		h->whole[at] ^= flip;
+	}
+}
+
+/* Puts the @n bytes at @lie over those at @at, asks, and puts the old ones back. */
+static void lie_at(struct hostile *h, size_t at, const void *lie, size_t n)
+{
+	uint8_t old[16];
+
+	if (at + n > h->size)
+		return;
+	memcpy(old, h->whole + at, n);
+	memcpy(h->whole + at, lie, n);
+	set_file(h, h->whole, h->size);
+	ask(h, 0, "lie at", at);
+	memcpy(h->whole + at, old, n);
+}
+
+static void lie_everywhere(struct hostile *h, size_t at, size_t n)
+{
+	static const uint64_t lies[] = { 0,          UINT32_MAX,     UINT64_C(1) << 32,
+					 UINT64_MAX, UINT64_MAX - 7, UINT64_C(1) << 63 };
+
+	for (size_t i = 0; i < sizeof lies / sizeof *lies; i++)
+		lie_at(h, at, &lies[i], n);
+}
+
+static void run_lies(struct hostile *h)
+{
+	static const uint8_t dwarf64[12] = { 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0, 1, 0, 0, 0 };
+	const Elf64_Ehdr *e = (const void *)h->whole;
+	const Elf64_Shdr *s = (const void *)(h->whole + e->e_shoff);
+	const size_t n_sections = e->e_shnum;
+
+	if (h->whole[EI_CLASS] != ELFCLASS64 || h->whole[EI_DATA] != ELFDATA2LSB) {
+		for (size_t at = 16; at < 64; at++)
+			lie_everywhere(h, at, 4);
+		return;
+	}
+	for (size_t at = 16; at < sizeof *e; at += 2)
+		lie_everywhere(h, at, at < 24 || at >= 48 ? 2 : 8);
+	for (size_t at = e->e_phoff; at < e->e_phoff + e->e_phnum * sizeof(Elf64_Phdr); at += 8)
+		lie_everywhere(h, at, 8);
+	for (size_t at = e->e_shoff; at < e->e_shoff + n_sections * sizeof *s; at += 8)
+		lie_everywhere(h, at, 8);
+	/* Lengths, counts and versions stand at the start of most sections. */
+	for (size_t i = 1; i < n_sections; i++) {
+		if (s[i].sh_type == SHT_NOBITS)
+			continue;
+		for (size_t at = 0; at < 48 && at < s[i].sh_size; at++)
+			lie_everywhere(h, s[i].sh_offset + at, 4);
+		lie_at(h, s[i].sh_offset, dwarf64, sizeof dwarf64);
+	}
+}
+
+static void run_allocs(struct hostile *h)
+{
+	long needed;
+
+	set_file(h, h->whole, h->size);
+	allocations = 0;
+	ask(h, 0, "allocation", 0);
+	needed = allocations;
+	for (long n = 1; n <= needed + 2; n++) {
+		allocations = 0;
+		fail_after = n;
+		ask(h, 1, "allocation", (uint64_t)n);
+		fail_after = 0;
+	}
+}
+
+static int load(struct hostile *h, const char *path)
+{
+	FILE *file = fopen(path, "rb");
+	long size;
+
+	if (!file || fseek(file, 0, SEEK_END) || (size = ftell(file)) <= 0)
+		return 0;
+	rewind(file);
+	h->size = (size_t)size;
+	h->whole = malloc(h->size);
+	if (!h->whole || fread(h->whole, 1, h->size, file) != h->size)
+		return 0;
+	(void)fclose(file);
+	return 1;
+}
+
+int main(int argc, char **argv)
+{
+	const struct fathom_options options = { .size = sizeof options,
+						.flags = FATHOM_NO_CACHE,
+						.threads = 1,
+						.memory_budget = 64 << 20 };
+	struct hostile h = { .seed = 88172645463325252u };
+
+	if (argc != 3 || !load(&h, argv[2]) || fathom_create(&options, &h.session, NULL))
+		return 2;
+	h.fd = memfd_create("hostile", MFD_CLOEXEC);
+	(void)snprintf(h.path, sizeof h.path, "/proc/self/fd/%d", h.fd);
+	if (!learn(&h)) {
+		printf("not ok - %s %s: the whole file cannot be read\n", argv[1], argv[2]);
+		return 1;
+	}
+	if (strcmp(argv[1], "cuts") == 0)
+		run_cuts(&h);
+	else if (strcmp(argv[1], "flips") == 0)
+		run_flips(&h);
+	else if (strcmp(argv[1], "lies") == 0)
+		run_lies(&h);
+	else if (strcmp(argv[1], "allocs") == 0)
+		run_allocs(&h);
+	printf("%sok - %s: %zu tries, %zu wrong answers\n", h.wrong || !h.tried ? "not " : "",
+	       argv[1], h.tried, h.wrong);
+	for (size_t i = 0; i < h.n; i++) {
+		free(h.truth[i].names);
+		free(h.truth[i].place);
+	}
+	free(h.whole);
+	fathom_destroy(h.session);
+	return h.wrong != 0;
+}

@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Hostile files: every fixture cut, flipped and lied about, and allocations that fail. Prints TAP."""
+import concurrent.futures
+import glob
+import os
+import subprocess
+import sys
+import tempfile
+
+MODES = ("cuts", "lies", "flips", "allocs")
+TIMEOUT = 300
+build = os.environ["BUILD"]
+harness = os.path.join(build, "tests", "hostile")
+
+SOURCE = """
+#include <stdio.h>
+static inline __attribute__((always_inline)) int inner(int x) { return x * 3 + 1; }
+__attribute__((noinline)) int outer(int x) { for (int i = 0; i < x; i++) x += inner(i); return x; }
+int main(int argc, char **argv) { printf("%d %s\\n", outer(argc), argv[0]); return inner(argc); }
+"""
+
+# What this test builds itself: one file of each kind that is read by other code.
+OWN = {
+    "plain": ["-O2", "-g"], "dwarf4": ["-O2", "-g", "-gdwarf-4"], "dwarf2": ["-O1", "-g", "-gdwarf-2"],
+    "zlib": ["-O2", "-g", "-gz=zlib"], "zdebug": ["-O2", "-g", "-gz=zlib-gnu"], "object.o": ["-O2", "-g", "-c"],
+    "object-zlib.o": ["-O2", "-g", "-c", "-gz"], "stripped": ["-O2", "-s"], "large": ["-O0", "-g3", "-static"],
+}
+
+
+def build_own(folder):
+    source = os.path.join(folder, "hostile.c")
+    with open(source, "w", encoding="ascii") as f:
+        f.write(SOURCE)
+    for name, flags in OWN.items():
+        path = os.path.join(folder, name)
+        subprocess.run(["gcc", *flags, "-o", path, source], check=True)
+        yield name, path
+
+
+def run(case):
+    mode, name, path = case
+    try:
+        done = subprocess.run([harness, mode, path], capture_output=True, text=True, errors="replace", timeout=TIMEOUT)
+    except subprocess.TimeoutExpired:
+        return f"not ok {{}} - {mode} of {name}: no end after {TIMEOUT} s"
+    comments = "".join(f"\n{line[:300]}" for line in done.stdout.splitlines() if line.startswith("#"))
+    if done.returncode == 0:
+        return f"ok {{}} - {mode} of {name}: " + done.stdout.split(": ", 1)[-1].strip()
+    report = "".join(f"\n# {line[:200]}" for line in done.stderr.splitlines()[:15])
+    return f"not ok {{}} - {mode} of {name}: status {done.returncode}" + (comments + report).replace("{", "{{").replace("}", "}}")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        files = list(build_own(folder))
+        # Whatever the fixture suite has left is tried as well.
+        for path in sorted(glob.glob(os.path.join(build, "fixtures", "hostile", "*"))):
+            files.append((os.path.basename(path), path))
+        cases = [(mode, name, path) for name, path in files for mode in MODES]
+        print(f"1..{len(cases)}")
+        failed = False
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            for number, line in enumerate(pool.map(run, cases), 1):
+                print(line.format(number), flush=True)
+                failed |= line.startswith("not ok")
+    return 1 if failed else 0
+
+
+sys.exit(main())

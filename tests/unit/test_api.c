@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+/* The promises of the public headers that no other test needs. */
+#include "unit.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fathom/fathom.h"
+
+static struct fathom *new_session(void)
+{
+	const struct fathom_options options = { .size = sizeof options, .flags = FATHOM_NO_CACHE };
+	struct fathom *session;
+
+	assert_int_equal(fathom_create(&options, &session, NULL), 0);
+	return session;
+}
+
+static void options_that_are_not_known_are_refused(void **state)
+{
+	struct {
+		struct fathom_options options;
+		uint64_t newer;
+	} larger = { .options = { .size = sizeof larger } };
+	struct fathom_options options = { .size = sizeof options };
+	struct fathom *session;
+
+	(void)state;
+	/* A newer header's fields may be there as long as they are zero. */
+	assert_int_equal(fathom_create(&larger.options, &session, NULL), 0);
+	fathom_destroy(session);
+	larger.newer = 1;
+	assert_int_equal(fathom_create(&larger.options, &session, NULL), FATHOM_E_ARGUMENT);
+	options.reserved[2] = 1;
+	assert_int_equal(fathom_create(&options, &session, NULL), FATHOM_E_ARGUMENT);
+	options.reserved[2] = 0;
+	options.flags = 1u << 31;
+	assert_int_equal(fathom_create(&options, &session, NULL), FATHOM_E_ARGUMENT);
+	options = (struct fathom_options){ .size = 2 };
+	assert_int_equal(fathom_create(&options, &session, NULL), FATHOM_E_ARGUMENT);
+	/* An older header's struct is shorter. */
+	options = (struct fathom_options){ .size = offsetof(struct fathom_options, cache_dir) };
+	assert_int_equal(fathom_create(&options, &session, NULL), 0);
+	fathom_destroy(session);
+}
+
+struct refusal {
+	const char *path;
+	fathom_err err;
+	int os_errno;
+	const char *what;
+};
+
+static void files_that_cannot_be_read_say_why(void **state)
+{
+	static const struct refusal refusals[] = {
+		{ "/nonexistent/file", FATHOM_E_OS, ENOENT, "No such file or directory" },
+		{ "/", FATHOM_E_FORMAT, 0, "is a directory" },
+		{ "/dev/null", FATHOM_E_FORMAT, 0, "is not a regular file" },
+		{ "/etc/os-release", FATHOM_E_FORMAT, 0, "not an ELF file" },
+	};
+	struct fathom *session = new_session();
+	struct fathom_target *target;
+	struct fathom_errinfo info;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
+		assert_int_equal(fathom_target_open_file(session, refusals[i].path, &target, &info),
+				 refusals[i].err);
+		assert_int_equal(info.err, refusals[i].err);
+		assert_int_equal(info.os_errno, refusals[i].os_errno);
+		assert_string_equal(info.what, refusals[i].what);
+		assert_string_equal(info.file, refusals[i].path);
+	}
+	fathom_destroy(session);
+}
+
+static size_t count_descriptors(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	size_t n = 0;
+
+	while (readdir(dir))
+		n++;
+	(void)closedir(dir);
+	return n;
+}
+
+static void no_descriptor_stays_open(void **state)
+{
+	const size_t before = count_descriptors();
+	struct fathom *session = new_session();
+	struct fathom_target *target;
+	struct fathom_answers *answers;
+	const uint64_t address = 0x1000;
+
+	(void)state;
+	assert_int_equal(fathom_target_open_file(session, "/bin/sh", &target, NULL), 0);
+	assert_int_equal(fathom_symbolize(target, NULL, &address, 1, &answers, NULL), 0);
+	assert_int_equal(count_descriptors(), before);
+	fathom_answers_free(answers);
+	fathom_target_release(target);
+	fathom_destroy(session);
+}
+
+static void a_batch_may_be_empty_and_an_address_anything(void **state)
+{
+	const uint64_t addresses[] = { 0, UINT64_MAX, 0, UINT64_C(1) << 63 };
+	struct fathom_symbolize_options options = { .size = sizeof options };
+	struct fathom *session = new_session();
+	struct fathom_target *target;
+	struct fathom_answers *answers;
+
+	(void)state;
+	assert_int_equal(fathom_target_open_file(session, "/bin/sh", &target, NULL), 0);
+	assert_int_equal(fathom_symbolize(target, NULL, NULL, 0, &answers, NULL), 0);
+	assert_int_equal(fathom_answers_count(answers), 0);
+	fathom_answers_free(answers);
+	for (options.flags = 0; options.flags < 32; options.flags++) {
+		assert_int_equal(fathom_symbolize(target, &options, addresses, 4, &answers, NULL),
+				 0);
+		assert_int_equal(fathom_answers_count(answers), 4);
+		for (size_t i = 0; i < 4; i++) {
+			const struct fathom_answer *a = fathom_answers_get(answers, i);
+
+			assert_true(a->address == addresses[i]);
+			assert_true(a->symbol != FATHOM_NONE || a->reason);
+		}
+		assert_int_equal(fathom_answers_get(answers, 1)->reason, FATHOM_REASON_UNMAPPED);
+		fathom_answers_free(answers);
+	}
+	options.flags = 1u << 31;
+	assert_int_equal(fathom_symbolize(target, &options, addresses, 4, &answers, NULL),
+			 FATHOM_E_ARGUMENT);
+	fathom_target_release(target);
+	fathom_destroy(session);
+}
+
+static void ids_that_stand_for_nothing_give_nothing(void **state)
+{
+	struct fathom *session = new_session();
+	struct fathom_target *target;
+	struct fathom_answers *answers;
+
+	(void)state;
+	assert_int_equal(fathom_target_open_file(session, "/bin/sh", &target, NULL), 0);
+	assert_int_equal(fathom_symbolize(target, NULL, NULL, 0, &answers, NULL), 0);
+	for (uint32_t id = 0; id < 3; id++) {
+		assert_null(fathom_answers_frame(answers, id - 1));
+		assert_null(fathom_answers_function(answers, id - 1));
+		assert_null(fathom_answers_file(answers, id - 1));
+	}
+	assert_null(fathom_target_note(target, 0));
+	assert_null(fathom_target_note(target, SIZE_MAX));
+	fathom_answers_free(answers);
+	fathom_target_release(fathom_target_acquire(target));
+	fathom_target_release(target);
+	fathom_target_release(NULL);
+	fathom_destroy(session);
+	fathom_destroy(NULL);
+}
+
+/* A stored index that somebody else could have written is not believed. */
+static void an_index_that_others_can_write_is_not_read(void **state)
+{
+	char dir[] = "/tmp/fathom-test-XXXXXX";
+	struct fathom_options options = { .size = sizeof options, .cache_dir = dir };
+	struct fathom_cache_result result;
+	struct fathom_target *target;
+	struct fathom *session;
+	struct dirent *entry;
+	char path[512] = "";
+	DIR *listing;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	for (int round = 0; round < 3; round++) {
+		assert_int_equal(fathom_create(&options, &session, NULL), 0);
+		assert_int_equal(fathom_target_open_file(session, "/bin/sh", &target, NULL), 0);
+		assert_int_equal(fathom_cache_store(target, true, 0, &result, NULL), 0);
+		/* Round 1 finds the index of round 0; round 2 must not. */
+		assert_int_equal(result.file_size == 0, round == 1);
+		fathom_target_release(target);
+		fathom_destroy(session);
+		listing = opendir(dir);
+		while ((entry = readdir(listing)) != NULL)
+			if (entry->d_name[0] != '.')
+				(void)snprintf(path, sizeof path, "%s/%s", dir, entry->d_name);
+		(void)closedir(listing);
+		assert_int_equal(chmod(path, round == 0 ? 0600 : 0622), 0);
+	}
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(rmdir(dir), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(options_that_are_not_known_are_refused),
+		cmocka_unit_test(files_that_cannot_be_read_say_why),
+		cmocka_unit_test(no_descriptor_stays_open),
+		cmocka_unit_test(a_batch_may_be_empty_and_an_address_anything),
+		cmocka_unit_test(ids_that_stand_for_nothing_give_nothing),
+		cmocka_unit_test(an_index_that_others_can_write_is_not_read),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One target, many threads: everybody gets the answers that one thread alone gets, also while the
+ * budget forces what was decoded out again. ./dev tsan watches.
+ */
+#include "unit.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fathom/fathom.h"
+
+#define N_THREADS   8
+#define N_ADDRESSES 600
+#define ROUNDS      40
+#define BATCH       50
+
+/* The program that is asked about: the command itself, which has debug information. */
+static const char *program(void)
+{
+	const char *path = getenv("FATHOM");
+
+	return path ? path : "fathom";
+}
+
+struct shared {
+	struct fathom *session;
+	struct fathom_target *target;
+	uint64_t addresses[N_ADDRESSES];
+	char *truth[N_ADDRESSES];
+};
+
+/* All of an answer as text. */
+static char *text_of(const struct fathom_answers *answers, size_t i)
+{
+	const struct fathom_answer *a = fathom_answers_get(answers, i);
+	const struct fathom_function *f = fathom_answers_function(answers, a->symbol);
+	const struct fathom_frame *frame = fathom_answers_frame(answers, a->frame);
+	char text[8192];
+	int at = snprintf(text, sizeof text, "%s+%llu", f ? f->name : "??",
+			  (unsigned long long)a->offset);
+
+	for (; frame && at < (int)sizeof text - 512;
+	     frame = fathom_answers_frame(answers, frame->outer)) {
+		const struct fathom_source_file *file = fathom_answers_file(answers, frame->file);
+
+		f = fathom_answers_function(answers, frame->function);
+		at += snprintf(text + at, sizeof text - (size_t)at, " %s@%s:%u:%u",
+			       f ? f->name : "??", file ? file->path : "-", frame->line,
+			       frame->column);
+	}
+	return strdup(text);
+}
+
+static void setup(struct shared *s, uint64_t budget, uint32_t threads)
+{
+	const struct fathom_options options = { .size = sizeof options,
+						.flags = FATHOM_NO_CACHE,
+						.threads = threads,
+						.memory_budget = budget };
+	struct fathom_answers *answers;
+	uint64_t text;
+
+	memset(s, 0, sizeof *s);
+	assert_int_equal(fathom_create(&options, &s->session, NULL), 0);
+	assert_int_equal(fathom_target_open_file(s->session, program(), &s->target, NULL), 0);
+	assert_int_equal(fathom_target_section_address(s->target, ".text", 0, &text), 0);
+	for (size_t i = 0; i < N_ADDRESSES; i++)
+		s->addresses[i] = text + i * 127;
+	assert_int_equal(
+		fathom_symbolize(s->target, NULL, s->addresses, N_ADDRESSES, &answers, NULL), 0);
+	for (size_t i = 0; i < N_ADDRESSES; i++)
+		s->truth[i] = text_of(answers, i);
+	fathom_answers_free(answers);
+}
+
+static void teardown(struct shared *s)
+{
+	for (size_t i = 0; i < N_ADDRESSES; i++)
+		free(s->truth[i]);
+	fathom_target_release(s->target);
+	fathom_destroy(s->session);
+}
+
+struct worker {
+	struct shared *shared;
+	unsigned seed;
+	size_t wrong;
+	pthread_t id;
+};
+
+/* One batch of random addresses, compared with what one thread alone was told. */
+static void ask(struct worker *w)
+{
+	struct shared *s = w->shared;
+	struct fathom_answers *answers;
+	uint64_t addresses[BATCH];
+	size_t which[BATCH];
+	struct fathom_symbolize_options options = { .size = sizeof options };
+
+	options.flags = rand_r(&w->seed) % 4 == 0 ? FATHOM_ONE_SHOT : 0;
+	for (size_t i = 0; i < BATCH; i++) {
+		which[i] = (size_t)rand_r(&w->seed) % N_ADDRESSES;
+		addresses[i] = s->addresses[which[i]];
+	}
+	if (fathom_symbolize(s->target, &options, addresses, BATCH, &answers, NULL)) {
+		w->wrong++;
+		return;
+	}
+	for (size_t i = 0; i < BATCH; i++) {
+		char *text = text_of(answers, i);
+
+		w->wrong += strcmp(text, s->truth[which[i]]) != 0;
+		free(text);
+	}
+	fathom_answers_free(answers);
+}
+
+static void *worker_main(void *arg)
+{
+	struct worker *w = arg;
+
+	for (int i = 0; i < ROUNDS; i++)
+		ask(w);
+	return NULL;
+}
+
+static size_t run_threads(struct shared *s)
+{
+	struct worker workers[N_THREADS];
+	size_t wrong = 0;
+
+	for (unsigned i = 0; i < N_THREADS; i++) {
+		workers[i] = (struct worker){ .shared = s, .seed = i + 1 };
+		assert_int_equal(pthread_create(&workers[i].id, NULL, worker_main, &workers[i]), 0);
+	}
+	for (unsigned i = 0; i < N_THREADS; i++) {
+		(void)pthread_join(workers[i].id, NULL);
+		wrong += workers[i].wrong;
+	}
+	return wrong;
+}
+
+static void eight_threads_get_the_answers_of_one(void **state)
+{
+	struct shared s;
+
+	(void)state;
+	setup(&s, 0, 2);
+	assert_int_equal(run_threads(&s), 0);
+	teardown(&s);
+}
+
+static void answers_stay_right_while_units_are_evicted(void **state)
+{
+	struct fathom_usage usage;
+	struct shared s;
+
+	(void)state;
+	setup(&s, 256 << 10, 1);
+	assert_int_equal(run_threads(&s), 0);
+	fathom_get_usage(s.session, &usage);
+	assert_true(usage.memory_used <= usage.memory_budget);
+	teardown(&s);
+}
+
+/* The same work without a bound needs more: so the bound above was met. */
+static void without_a_budget_more_is_kept(void **state)
+{
+	struct fathom_usage usage;
+	struct shared s;
+
+	(void)state;
+	setup(&s, 1 << 30, 1);
+	assert_int_equal(run_threads(&s), 0);
+	fathom_get_usage(s.session, &usage);
+	assert_true(usage.memory_used > 256 << 10);
+	teardown(&s);
+}
+
+static void answers_outlive_their_target(void **state)
+{
+	struct fathom_answers *answers;
+	struct shared s;
+	char *text;
+
+	(void)state;
+	setup(&s, 0, 1);
+	assert_int_equal(fathom_symbolize(s.target, NULL, s.addresses, N_ADDRESSES, &answers, NULL),
+			 0);
+	fathom_target_release(s.target);
+	s.target = NULL;
+	for (size_t i = 0; i < N_ADDRESSES; i++) {
+		text = text_of(answers, i);
+		assert_string_equal(text, s.truth[i]);
+		free(text);
+	}
+	fathom_answers_free(answers);
+	teardown(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(eight_threads_get_the_answers_of_one),
+		cmocka_unit_test(answers_stay_right_while_units_are_evicted),
+		cmocka_unit_test(without_a_budget_more_is_kept),
+		cmocka_unit_test(answers_outlive_their_target),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: MIT
+# bash completion for fathom(1)
+
+_fathom()
+{
+    local current=${COMP_WORDS[COMP_CWORD]}
+    local previous=${COMP_WORDS[COMP_CWORD - 1]}
+    local verbs="addr addr2line cache llvm-symbolizer"
+    local common="--json --no-cache --cache-dir --debug-dir --sysroot --debuginfod
+        --debuginfod-timeout --memory --threads --help"
+    local own=""
+
+    if [ "$COMP_CWORD" -eq 1 ]; then
+        mapfile -t COMPREPLY < <(compgen -W "$verbs --help --version" -- "$current")
+        return
+    fi
+    case $previous in
+    --cache-dir | --debug-dir | --sysroot)
+        mapfile -t COMPREPLY < <(compgen -d -- "$current")
+        return
+        ;;
+    --memory | --threads | --debuginfod-timeout | -j | --section) return ;;
+    esac
+    case ${COMP_WORDS[1]} in
+    addr)
+        own="--section --hex --return-addresses --names-only --no-demangle --cache=auto
+            --cache=off --cache=build"
+        ;;
+    cache)
+        if [ "$COMP_CWORD" -eq 2 ]; then
+            mapfile -t COMPREPLY < <(compgen -W "build clear path $common" -- "$current")
+            return
+        fi
+        ;;
+    addr2line)
+        common=""
+        own="--addresses --basenames --demangle --exe= --functions --inlines --pretty-print
+            --section= --help --version"
+        ;;
+    llvm-symbolizer)
+        common=""
+        own="--obj= --inlines --no-inlines --functions= --demangle --no-demangle
+            --output-style= --pretty-print --print-address --basenames --relativenames
+            --adjust-vma= --debug-file-directory= --help --version"
+        ;;
+    esac
+    case $current in
+    -*) mapfile -t COMPREPLY < <(compgen -W "$own $common" -- "$current") ;;
+    *) mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
+    esac
+}
+
+complete -o filenames -F _fathom fathom

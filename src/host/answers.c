@@ -9,11 +9,27 @@
 
 #define FIRST_SET 256
 
+/* Notes the first failure of the part; returns what stands for no id. */
+static uint32_t fail(struct fathom_part *p, fathom_err err)
+{
+	if (!p->err)
+		p->err = err;
+	return FATHOM_NONE;
+}
+
 static uint32_t make_id(const struct fathom_part *p, size_t index)
 {
-	return index < (1u << FATHOM_PART_BITS) - 1
-		       ? p->number << FATHOM_PART_BITS | (uint32_t)index
-		       : FATHOM_NONE;
+	return p->number << FATHOM_PART_BITS | (uint32_t)index;
+}
+
+/* Makes room for one more item of a table whose items have ids; false when there is none. */
+static bool reserve(struct fathom_part *p, struct fathom_array *table, size_t item)
+{
+	if (table->n >= (1u << FATHOM_PART_BITS) - 1)
+		fail(p, FATHOM_E_LIMIT);
+	else if (!fathom_array_reserve(table, item, 1))
+		fail(p, FATHOM_E_MEMORY);
+	return !p->err;
 }
 
 static uint32_t index_of(uint32_t id)
@@ -114,14 +130,17 @@ static bool set_name(struct fathom_part *p, struct fathom_function *f, struct fa
 		     struct fathom_str plain, uint32_t flags)
 {
 	const uint32_t suffix = fathom_clone_suffix(linkage);
+	fathom_err err;
 
 	f->clone_suffix = suffix < linkage.size ? f->linkage_name + suffix : NULL;
 	f->name = linkage.size ? f->linkage_name : f->plain_name;
 	f->name_size = linkage.size ? linkage.size : plain.size;
 	p->text.n = 0;
-	if (!linkage.size || (p->flags & FATHOM_NO_DEMANGLE) ||
-	    !fathom_demangle(linkage, flags & FATHOM_BLOCK_ADA, &p->text))
+	if (!linkage.size || (p->flags & FATHOM_NO_DEMANGLE))
 		return true;
+	err = fathom_demangle(linkage, flags & FATHOM_BLOCK_ADA, &p->text);
+	if (err)
+		return err == FATHOM_END;
 	f->name_size = (uint32_t)p->text.n;
 	f->name = fathom_arena_strdup(&p->arena, (struct fathom_str){ p->text.data, f->name_size });
 	return f->name != NULL;
@@ -133,8 +152,7 @@ static uint32_t add_function(struct fathom_part *p, struct fathom_str linkage,
 {
 	struct fathom_function f = { .flags = public_flags(flags), .decl_file = FATHOM_NONE };
 
-	if (make_id(p, p->functions.n) == FATHOM_NONE ||
-	    !fathom_array_reserve(&p->functions, sizeof f, 1))
+	if (!reserve(p, &p->functions, sizeof f))
 		return FATHOM_NONE;
 	if (linkage.size)
 		f.linkage_name = fathom_arena_strdup(&p->arena, linkage);
@@ -142,7 +160,7 @@ static uint32_t add_function(struct fathom_part *p, struct fathom_str linkage,
 		f.plain_name = fathom_arena_strdup(&p->arena, plain);
 	if ((linkage.size && !f.linkage_name) || (plain.size && !f.plain_name) ||
 	    !set_name(p, &f, linkage, plain, flags))
-		return FATHOM_NONE;
+		return fail(p, FATHOM_E_MEMORY);
 	((struct fathom_function *)p->functions.data)[p->functions.n++] = f;
 	return make_id(p, p->functions.n - 1);
 }
@@ -156,7 +174,7 @@ static uint32_t intern_function(struct fathom_part *p, struct fathom_str linkage
 	size_t at;
 
 	if (!grow_set(&p->function_set, p->functions.n, hash_function, p->functions.data))
-		return FATHOM_NONE;
+		return fail(p, FATHOM_E_MEMORY);
 	f = p->functions.data;
 	for (at = hash_names(linkage, plain) & (p->function_set.size - 1);
 	     p->function_set.table[at]; at = (at + 1) & (p->function_set.size - 1))
@@ -174,17 +192,18 @@ static uint32_t intern_file(struct fathom_part *p, struct fathom_str path)
 	struct fathom_source_file fresh = { .path_size = path.size };
 	size_t at;
 
-	if (!fathom_array_reserve(&p->files, sizeof *files, 1) ||
-	    !grow_set(&p->file_set, p->files.n, hash_file, p->files.data))
+	if (!reserve(p, &p->files, sizeof *files))
 		return FATHOM_NONE;
+	if (!grow_set(&p->file_set, p->files.n, hash_file, p->files.data))
+		return fail(p, FATHOM_E_MEMORY);
 	files = p->files.data;
 	for (at = hash_str(1, path) & (p->file_set.size - 1); p->file_set.table[at];
 	     at = (at + 1) & (p->file_set.size - 1))
 		if (str_equal(path_of(&files[p->file_set.table[at] - 1]), path))
 			return make_id(p, p->file_set.table[at] - 1);
 	fresh.path = fathom_arena_strdup(&p->arena, path);
-	if (!fresh.path || make_id(p, p->files.n) == FATHOM_NONE)
-		return FATHOM_NONE;
+	if (!fresh.path)
+		return fail(p, FATHOM_E_MEMORY);
 	files[p->files.n++] = fresh;
 	p->file_set.table[at] = (uint32_t)p->files.n;
 	return make_id(p, p->files.n - 1);
@@ -211,14 +230,14 @@ uint32_t fathom_part_symbol(struct fathom_part *p, const struct fathom_symbol_hi
 	} else if (hit->source == FATHOM_SOURCE_PLT) {
 		p->text.n = 0;
 		if (!fathom_array_reserve(&p->text, 1, (size_t)name.size + 4))
-			return FATHOM_NONE;
+			return fail(p, FATHOM_E_MEMORY);
 		memcpy(p->text.data, name.data, name.size);
 		memcpy((char *)p->text.data + name.size, "@plt", 4);
 		/* The scratch is used again for demangling: the name is copied out of it. */
 		name.data = fathom_arena_strdup(&p->arena,
 						(struct fathom_str){ p->text.data, name.size + 4 });
 		if (!name.data)
-			return FATHOM_NONE;
+			return fail(p, FATHOM_E_MEMORY);
 		name.size += 4;
 	}
 	if (!name.size)
@@ -242,8 +261,10 @@ static bool enter_block(struct fathom_part *p, const struct fathom_block *b, uin
 	if (p->block == b && p->block_symbol == symbol)
 		return true;
 	p->plan.n = 0;
-	if (!fathom_array_reserve(&p->plan, sizeof(uint32_t), n))
+	if (!fathom_array_reserve(&p->plan, sizeof(uint32_t), n)) {
+		fail(p, FATHOM_E_MEMORY);
 		return false;
+	}
 	p->plan.n = n;
 	for (size_t i = 0; i < n; i++)
 		((uint32_t *)p->plan.data)[i] = UNKNOWN;
@@ -331,8 +352,7 @@ static uint32_t function_id(struct fathom_part *p, struct fathom_block_view view
 
 static uint32_t add_frame(struct fathom_part *p, const struct fathom_frame *frame)
 {
-	if (make_id(p, p->frames.n) == FATHOM_NONE ||
-	    !fathom_array_reserve(&p->frames, sizeof *frame, 1))
+	if (!reserve(p, &p->frames, sizeof *frame))
 		return FATHOM_NONE;
 	((struct fathom_frame *)p->frames.data)[p->frames.n++] = *frame;
 	return make_id(p, p->frames.n - 1);

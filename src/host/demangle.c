@@ -11,7 +11,7 @@ size_t fathom_demangle_name(const char *name, uint32_t mangling, uint32_t flags,
 	struct fathom_array out = { 0 };
 	size_t size = 0;
 
-	if (fathom_demangle_as(mangled, mangling, flags, &out))
+	if (!fathom_demangle_as(mangled, mangling, flags, &out))
 		size = out.n;
 	if (cap) {
 		const size_t n = size < cap ? size : cap - 1;

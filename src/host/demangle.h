@@ -10,14 +10,14 @@
 #include "memory.h"
 
 /*
- * Appends the demangled form of @name to @out; false, with @out as it was, when it is not mangled,
- * cannot be demangled, or would become unreasonably long.
+ * Appends the demangled form of @name to @out. FATHOM_END, with @out as it was, when it is not
+ * mangled, cannot be demangled, or would become unreasonably long; FATHOM_E_MEMORY.
  */
-bool fathom_demangle(struct fathom_str name, bool ada, struct fathom_array *out);
+fathom_err fathom_demangle(struct fathom_str name, bool ada, struct fathom_array *out);
 
 /* The same by the scheme @mangling (enum fathom_mangling) only, with FATHOM_DEMANGLE_ flags. */
-bool fathom_demangle_as(struct fathom_str name, uint32_t mangling, uint32_t flags,
-			struct fathom_array *out);
+fathom_err fathom_demangle_as(struct fathom_str name, uint32_t mangling, uint32_t flags,
+			      struct fathom_array *out);
 
 /*
  * Where the suffix that a compiler gives to a clone (".cold", ".part.0", ".constprop.0.isra.0")

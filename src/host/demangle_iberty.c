@@ -14,6 +14,8 @@
 #include "../safe/base/limits.h"
 #include "fathom/demangle.h"
 
+enum { STOP_LIMIT = 1, STOP_MEMORY };
+
 struct output {
 	struct fathom_array *out;
 	size_t start;
@@ -26,9 +28,10 @@ static void take_piece(const char *text, size_t size, void *opaque)
 
 	if (!size)
 		return;
-	if (o->out->n - o->start + size > FATHOM_MAX_DEMANGLED ||
-	    !fathom_array_reserve(o->out, 1, size))
-		longjmp(o->stop, 1);
+	if (o->out->n - o->start + size > FATHOM_MAX_DEMANGLED)
+		longjmp(o->stop, STOP_LIMIT);
+	if (!fathom_array_reserve(o->out, 1, size))
+		longjmp(o->stop, STOP_MEMORY);
 	memcpy((char *)o->out->data + o->out->n, text, size);
 	o->out->n += size;
 }
@@ -44,40 +47,57 @@ static int java_callback(const char *name, int options, demangle_callbackref tak
 	return java_demangle_v3_callback(name, take, opaque);
 }
 
-static bool take_pieces(piecewise *demangler, const char *name, int options,
-			struct fathom_array *out)
+static fathom_err take_pieces(piecewise *demangler, const char *name, int options,
+			      struct fathom_array *out)
 {
 	struct output o = { .out = out, .start = out->n };
 
-	if (!setjmp(o.stop) && demangler(name, options, take_piece, &o))
-		return true;
+	switch (setjmp(o.stop)) {
+	case 0:
+		if (demangler(name, options, take_piece, &o))
+			return FATHOM_OK;
+		break;
+	case STOP_MEMORY:
+		out->n = o.start;
+		return FATHOM_E_MEMORY;
+	default:
+		break;
+	}
 	out->n = o.start;
-	return false;
+	return FATHOM_END;
 }
 
-/* D and Ada come back as one allocated string. */
-static bool take_whole(char *text, struct fathom_array *out)
+/*
+ * D and Ada come back as one allocated string. (Where there is no memory for that, libiberty ends
+ * the process: it knows no other way.)
+ */
+static fathom_err take_whole(char *text, struct fathom_array *out)
 {
 	const size_t size = text ? strlen(text) : 0;
-	const bool taken =
-		size && size <= FATHOM_MAX_DEMANGLED && fathom_array_reserve(out, 1, size);
+	fathom_err err = FATHOM_END;
 
-	if (taken) {
+	if (size && size <= FATHOM_MAX_DEMANGLED)
+		err = fathom_array_reserve(out, 1, size) ? FATHOM_OK : FATHOM_E_MEMORY;
+	if (!err) {
 		memcpy((char *)out->data + out->n, text, size);
 		out->n += size;
 	}
 	free(text);
-	return taken;
+	return err;
 }
 
-static bool demangle_text(const char *name, uint32_t mangling, int options,
-			  struct fathom_array *out)
+static fathom_err demangle_text(const char *name, uint32_t mangling, int options,
+				struct fathom_array *out)
 {
+	fathom_err err;
+
 	switch (mangling) {
 	case FATHOM_MANGLING_AUTO:
 		/* Rust's legacy scheme looks like C++. */
-		return take_pieces(rust_demangle_callback, name, options, out) ||
-		       take_pieces(cplus_demangle_v3_callback, name, options, out);
+		err = take_pieces(rust_demangle_callback, name, options, out);
+		return err == FATHOM_END
+			       ? take_pieces(cplus_demangle_v3_callback, name, options, out)
+			       : err;
 	case FATHOM_MANGLING_CXX:
 		return take_pieces(cplus_demangle_v3_callback, name, options, out);
 	case FATHOM_MANGLING_RUST:
@@ -89,41 +109,41 @@ static bool demangle_text(const char *name, uint32_t mangling, int options,
 	case FATHOM_MANGLING_ADA:
 		return take_whole(ada_demangle(name, options), out);
 	default:
-		return false;
+		return FATHOM_END;
 	}
 }
 
-bool fathom_demangle_as(struct fathom_str name, uint32_t mangling, uint32_t flags,
-			struct fathom_array *out)
+fathom_err fathom_demangle_as(struct fathom_str name, uint32_t mangling, uint32_t flags,
+			      struct fathom_array *out)
 {
 	const int deep = flags & FATHOM_DEMANGLE_DEEP ? DMGL_NO_RECURSE_LIMIT : 0;
 	char buf[256];
 	char *copy = buf;
-	bool done;
+	fathom_err err;
 
 	if (!name.size || name.size > FATHOM_MAX_MANGLED)
-		return false;
+		return FATHOM_END;
 	if (name.size >= sizeof buf)
 		copy = malloc((size_t)name.size + 1);
 	if (!copy)
-		return false;
+		return FATHOM_E_MEMORY;
 	memcpy(copy, name.data, name.size);
 	copy[name.size] = '\0';
-	done = demangle_text(copy, mangling, OPTIONS | deep, out);
+	err = demangle_text(copy, mangling, OPTIONS | deep, out);
 	if (copy != buf)
 		free(copy);
-	return done;
+	return err;
 }
 
-bool fathom_demangle(struct fathom_str name, bool ada, struct fathom_array *out)
+fathom_err fathom_demangle(struct fathom_str name, bool ada, struct fathom_array *out)
 {
 	const char kind = name.size > 2 && name.data[0] == '_' ? name.data[1] : '\0';
 
 	if (name.size < 3)
-		return false;
+		return FATHOM_END;
 	if (kind == 'Z' || kind == 'R')
 		return fathom_demangle_as(name, FATHOM_MANGLING_AUTO, 0, out);
 	if (kind == 'D')
 		return fathom_demangle_as(name, FATHOM_MANGLING_D, 0, out);
-	return ada && fathom_demangle_as(name, FATHOM_MANGLING_ADA, 0, out);
+	return ada ? fathom_demangle_as(name, FATHOM_MANGLING_ADA, 0, out) : FATHOM_END;
 }

@@ -2,20 +2,20 @@
 /* Stands in for demangle_iberty.c in builds without libiberty: names are shown as linked. */
 #include "demangle.h"
 
-bool fathom_demangle(struct fathom_str name, bool ada, struct fathom_array *out)
+fathom_err fathom_demangle(struct fathom_str name, bool ada, struct fathom_array *out)
 {
 	(void)name;
 	(void)ada;
 	(void)out;
-	return false;
+	return FATHOM_END;
 }
 
-bool fathom_demangle_as(struct fathom_str name, uint32_t mangling, uint32_t flags,
-			struct fathom_array *out)
+fathom_err fathom_demangle_as(struct fathom_str name, uint32_t mangling, uint32_t flags,
+			      struct fathom_array *out)
 {
 	(void)name;
 	(void)mangling;
 	(void)flags;
 	(void)out;
-	return false;
+	return FATHOM_END;
 }

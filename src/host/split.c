@@ -322,7 +322,7 @@ fathom_err fathom_split_find(struct fathom_worker *w, struct fathom_debug *d,
 	f = find_dwo(w, d, u, name, ret_off);
 	if (!f) {
 		note_missing(d, u, name);
-		return 1;
+		return FATHOM_END;
 	}
 	*ret_file = f;
 	return FATHOM_OK;

@@ -83,13 +83,16 @@ static void fail(struct batch *b, fathom_err err)
 	(void)atomic_compare_exchange_strong(&b->err, &none, err);
 }
 
-/* Where the part remembers the id of symbol @number of @count; NULL without memory. */
+/* Where the part remembers the id of symbol @number of @count; NULL, and a failure, without memory.
+ */
 static uint32_t *symbol_id(struct fathom_part *p, uint32_t number, uint64_t count)
 {
 	if (!p->symbol_ids) {
 		p->symbol_ids = malloc(count * sizeof *p->symbol_ids);
-		if (!p->symbol_ids)
+		if (!p->symbol_ids) {
+			p->err = FATHOM_E_MEMORY;
 			return NULL;
+		}
 		memset(p->symbol_ids, 0xff, count * sizeof *p->symbol_ids);
 	}
 	return &p->symbol_ids[number];
@@ -869,6 +872,9 @@ static fathom_err run_batch(struct batch *b)
 	if (!plain)
 		FATHOM_TRY(run_lines(b, n_tasks));
 	fathom_pool_run(n_tasks > 1 ? b->threads : 1, n_tasks, plain ? run_plain : run_names, b);
+	for (unsigned i = 0; i < b->threads; i++)
+		if (b->answers->parts[i].err)
+			fail(b, b->answers->parts[i].err);
 	return atomic_load(&b->err);
 }
 

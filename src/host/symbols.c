@@ -171,14 +171,16 @@ bool fathom_symbol_contend(const struct fathom_symbol_set *set, uint8_t table,
 	struct fathom_str name = fathom_symtab_name(t, s);
 	struct fathom_str version;
 
+	/* Whoever knew the symbol by its first bytes may find that the end of its name is not
+	 * there. */
+	*ret = (struct fathom_contender){ .c = { *s, { "", 0 }, false },
+					  .svma = svma,
+					  .table = table };
 	if (!fathom_symbol_is_namable(t, s, name))
 		return false;
 	name = fathom_symbol_base_name(name, &version);
-	*ret = (struct fathom_contender){
-		.c = { *s, name, !version.data || str_starts(version, "@@") },
-		.svma = svma,
-		.table = table,
-	};
+	ret->c.name = name;
+	ret->c.default_version = !version.data || str_starts(version, "@@");
 	return true;
 }
 

@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct fathom_array out = { 0 };
 
 	if (rest.size && !memchr(rest.data, 0, rest.size)) {
-		if (fathom_demangle(name, ada, &out) && out.n > FATHOM_MAX_DEMANGLED)
+		if (!fathom_demangle(name, ada, &out) && out.n > FATHOM_MAX_DEMANGLED)
 			abort();
 		if (fathom_clone_suffix(name) > name.size)
 			abort();

@@ -4,18 +4,23 @@
  * was asked. Nothing may crash (the program itself would), and what is answered must be what the
  * whole file answers, or less: never another name or line.
  *
- * cuts    every prefix up to 64 KiB; above that, around every header and section boundary, and
- * 2,000 seeded places flips   20,000 seeded bytes inverted (what a name or line says may then
- * change: only crashes count) lies    4 GiB in every size, offset and count of the headers, and at
- * the start of every section allocs  the n-th allocation fails, for growing n
+ * - cuts: every prefix up to 64 KiB; above that, around every header and section boundary, and
+ *   2,000 seeded places
+ * - flips: 20,000 seeded bits inverted (what a name or line says may then change: only crashes
+ * count)
+ * - lies: 4 GiB in every size, offset and count of the headers, and at the start of every section
+ * - allocs: the n-th allocation fails, for growing n
  */
 #include <elf.h>
 #include <fathom/fathom.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+#include "alloc.h"
 
 #define N_ADDRESSES 48
 #define SMALL       ((size_t)64 << 10)
@@ -41,35 +46,6 @@ struct hostile {
 	size_t tried;
 	size_t wrong;
 };
-
-/* The allocation that is to fail, counted down; 0: none. */
-static long fail_after;
-static long allocations;
-
-void *__libc_malloc(size_t size);
-void *__libc_calloc(size_t n, size_t size);
-void *__libc_realloc(void *p, size_t size);
-
-static int must_fail(void)
-{
-	allocations++;
-	return fail_after && allocations == fail_after;
-}
-
-void *malloc(size_t size)
-{
-	return must_fail() ? NULL : __libc_malloc(size);
-}
-
-void *calloc(size_t n, size_t size)
-{
-	return must_fail() ? NULL : __libc_calloc(n, size);
-}
-
-void *realloc(void *p, size_t size)
-{
-	return must_fail() ? NULL : __libc_realloc(p, size);
-}
 
 static uint64_t next_random(struct hostile *h)
 {
@@ -281,6 +257,19 @@ static void lie_everywhere(struct hostile *h, size_t at, size_t n)
 		lie_at(h, at, &lies[i], n);
 }
 
+/* A section that is a little shorter, or stands a little elsewhere: its last string has no end. */
+static void lie_little(struct hostile *h, const Elf64_Shdr *s)
+{
+	const size_t at = (size_t)((const uint8_t *)s - h->whole);
+	const uint64_t size = s->sh_size - 1;
+	const uint64_t before = s->sh_offset - 1;
+	const uint64_t other = s->sh_offset ^ 0x200;
+
+	lie_at(h, at + offsetof(Elf64_Shdr, sh_size), &size, sizeof size);
+	lie_at(h, at + offsetof(Elf64_Shdr, sh_offset), &before, sizeof before);
+	lie_at(h, at + offsetof(Elf64_Shdr, sh_offset), &other, sizeof other);
+}
+
 static void run_lies(struct hostile *h)
 {
 	static const uint8_t dwarf64[12] = { 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0, 1, 0, 0, 0 };
@@ -299,6 +288,8 @@ static void run_lies(struct hostile *h)
 		lie_everywhere(h, at, 8);
 	for (size_t at = e->e_shoff; at < e->e_shoff + n_sections * sizeof *s; at += 8)
 		lie_everywhere(h, at, 8);
+	for (size_t i = 1; i < n_sections; i++)
+		lie_little(h, &s[i]);
 	/* Lengths, counts and versions stand at the start of most sections. */
 	for (size_t i = 1; i < n_sections; i++) {
 		if (s[i].sh_type == SHT_NOBITS)

@@ -20,6 +20,13 @@ __attribute__((noinline)) int outer(int x) { for (int i = 0; i < x; i++) x += in
 int main(int argc, char **argv) { printf("%d %s\\n", outer(argc), argv[0]); return inner(argc); }
 """
 
+CXX_SOURCE = """
+#include <string>
+namespace space { template <class T> struct shape { T grow(T by) { return by + by; } static T make(const char *s); }; }
+template <class T> T space::shape<T>::make(const char *s) { shape x; return x.grow(T(s)); }
+int main(int argc, char **argv) { return (int)space::shape<std::string>::make(argv[argc - 1]).size(); }
+"""
+
 # What this test builds itself: one file of each kind that is read by other code.
 OWN = {
     "plain": ["-O2", "-g"], "dwarf4": ["-O2", "-g", "-gdwarf-4"], "dwarf2": ["-O1", "-g", "-gdwarf-2"],
@@ -29,13 +36,21 @@ OWN = {
 
 
 def build_own(folder):
+    # Every run tries the same bytes.
+    prefix = f"-ffile-prefix-map={folder}=/work"
     source = os.path.join(folder, "hostile.c")
     with open(source, "w", encoding="ascii") as f:
         f.write(SOURCE)
     for name, flags in OWN.items():
         path = os.path.join(folder, name)
-        subprocess.run(["gcc", *flags, "-o", path, source], check=True)
+        subprocess.run(["gcc", *flags, prefix, "-o", path, source], check=True)
         yield name, path
+    source = os.path.join(folder, "hostile.cc")
+    with open(source, "w", encoding="ascii") as f:
+        f.write(CXX_SOURCE)
+    path = os.path.join(folder, "c++")
+    subprocess.run(["g++", "-O1", "-g", prefix, "-o", path, source], check=True)
+    yield "c++", path
 
 
 def run(case):

@@ -5,6 +5,9 @@
 
 #include "fathom/error.h"
 
+/* Beside the public values, inside only: there is no more, or nothing there. Not an error. */
+enum { FATHOM_END = 1 };
+
 #define FATHOM_TRY(expr)                        \
 	do {                                    \
 		const fathom_err err_ = (expr); \

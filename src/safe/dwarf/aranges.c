@@ -51,7 +51,7 @@ fathom_err fathom_aranges_next(struct fathom_aranges *a, uint64_t *ret_low, uint
 				return FATHOM_OK;
 		}
 		if (!cur_left(&a->sets))
-			return 1;
+			return FATHOM_END;
 		at = a->sets.p;
 		open_set(a);
 		if (!cur_ok(&a->tuples) || !cur_ok(&a->sets)) {

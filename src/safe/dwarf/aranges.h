@@ -24,7 +24,7 @@ struct fathom_aranges {
 void fathom_aranges_init(struct fathom_aranges *a, const struct fathom_dwarf *dwarf);
 
 /*
- * The next range that is not empty and the unit it belongs to: FATHOM_OK, 1 at the end, or an
+ * The next range that is not empty and the unit it belongs to: FATHOM_OK, FATHOM_END, or an
  * error. After an error the rest of the section cannot be read.
  */
 fathom_err fathom_aranges_next(struct fathom_aranges *a, uint64_t *ret_low, uint64_t *ret_size,

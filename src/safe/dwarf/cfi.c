@@ -18,6 +18,9 @@ enum {
 	DW_EH_PE_omit = 0xff,
 };
 
+/* Of an entry that describes no code. */
+#define SKIPPED FATHOM_END
+
 static const char *section_name(const struct fathom_cfi *cfi)
 {
 	return cfi->is_eh ? ".eh_frame" : ".debug_frame";
@@ -181,12 +184,12 @@ static fathom_err read_entry(struct fathom_fde_reader *r, struct fathom_fde *ret
 	if (!cur_ok(&r->c))
 		return FATHOM_E_CORRUPT;
 	if (!length) /* a terminator; crtend.o ends .eh_frame with one, more may follow */
-		return 1;
+		return SKIPPED;
 	id = cfi->is_eh ? cur_u32(&c) : cur_uint(&c, offset_size);
 	if (!cur_ok(&c))
 		return FATHOM_E_CORRUPT;
 	if (cfi->is_eh ? id == 0 : id == (offset_size == 8 ? UINT64_MAX : UINT32_MAX))
-		return 1;
+		return SKIPPED;
 	if (cfi->is_eh && id > here)
 		return FATHOM_E_CORRUPT;
 	if (!read_cie(cfi, cfi->is_eh ? here - id : id, &cie))
@@ -199,7 +202,7 @@ static fathom_err read_entry(struct fathom_fde_reader *r, struct fathom_fde *ret
 					    cie.pointer_encoding, false);
 	if (!cur_ok(&c))
 		return FATHOM_E_CORRUPT;
-	return ret->low < ret->high ? FATHOM_OK : 1;
+	return ret->low < ret->high ? FATHOM_OK : SKIPPED;
 }
 
 fathom_err fathom_fde_next(struct fathom_fde_reader *r, struct fathom_fde *ret,
@@ -217,7 +220,7 @@ fathom_err fathom_fde_next(struct fathom_fde_reader *r, struct fathom_fde *ret,
 		if (err == FATHOM_OK)
 			return err;
 	}
-	return 1;
+	return FATHOM_END;
 }
 
 /* Reads the description at @svma and says whether it covers @pc. */
@@ -265,7 +268,7 @@ static fathom_err find_in_table(const struct fathom_cfi *cfi, struct fathom_byte
 			count = mid;
 	}
 	if (!low)
-		return 1;
+		return FATHOM_END;
 	svma = header_svma + (uint64_t)(int32_t)load_u32(table + 8 * (low - 1) + 4, cfi->swap);
 	return fde_at_covers(cfi, truncate_address(cfi, svma), pc, ret) ? FATHOM_OK : 1;
 }

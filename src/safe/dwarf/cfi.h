@@ -38,13 +38,14 @@ struct fathom_fde_reader {
 
 void fathom_fde_reader_init(struct fathom_fde_reader *r, const struct fathom_cfi *cfi);
 
-/* The next description that covers code: FATHOM_OK, 1 at the end, or an error. */
+/* The next description that covers code: FATHOM_OK, FATHOM_END, or an error. */
 fathom_err fathom_fde_next(struct fathom_fde_reader *r, struct fathom_fde *ret,
 			   struct fathom_errinfo *reterr);
 
 /*
  * The description that covers @pc, by a walk, or by the sorted table of @header (.eh_frame_hdr at
- * @header_svma) where that is not empty and usable: FATHOM_OK, 1 when none does, or an error.
+ * @header_svma) where that is not empty and usable: FATHOM_OK, FATHOM_END when none does, or an
+ * error.
  */
 fathom_err fathom_fde_find(const struct fathom_cfi *cfi, struct fathom_bytes header,
 			   uint64_t header_svma, uint64_t pc, struct fathom_fde *ret,

@@ -17,7 +17,7 @@ fathom_err fathom_gdb_index_init(struct fathom_gdb_index *g, const struct fathom
 	const uint32_t symbols = cur_u32(&c);
 
 	if (!section.size || version < 4 || version > 9)
-		return 1;
+		return FATHOM_END;
 	if (!cur_ok(&c) || units > types || types > addresses || addresses > symbols ||
 	    symbols > section.size)
 		return fathom_fail(reterr, FATHOM_E_CORRUPT, SECTION, 0, "damaged header");
@@ -49,5 +49,5 @@ fathom_err fathom_gdb_index_next(struct fathom_gdb_index *g, uint64_t *ret_low, 
 		*ret_unit_off = load_u64(entry.data, g->ranges.swap);
 		return FATHOM_OK;
 	}
-	return 1;
+	return FATHOM_END;
 }

@@ -19,7 +19,7 @@ struct fathom_gdb_index {
 	const uint8_t *section;
 };
 
-/* FATHOM_OK, 1 when there is no index of a known version, or an error. */
+/* FATHOM_OK, FATHOM_END when there is no index of a known version, or an error. */
 fathom_err fathom_gdb_index_init(struct fathom_gdb_index *g, const struct fathom_dwarf *dwarf,
 				 struct fathom_errinfo *reterr);
 

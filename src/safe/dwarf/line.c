@@ -98,7 +98,7 @@ static fathom_err next_old_entry(struct fathom_line_tables *t, struct fathom_lin
 		}
 		return cur_ok(&t->c) ? FATHOM_OK : FATHOM_E_CORRUPT;
 	}
-	return 1;
+	return FATHOM_END;
 }
 
 /* The description of the entries that follow, and their number. */
@@ -145,7 +145,7 @@ static fathom_err next_new_entry(struct fathom_line_tables *t, struct fathom_lin
 		t->phase++;
 	}
 	if (t->phase == PHASE_END)
-		return 1;
+		return FATHOM_END;
 	t->left--;
 	ret->is_file = t->phase == PHASE_FILES;
 	for (uint32_t i = 0; i < t->n_formats; i++) {

@@ -57,7 +57,7 @@ struct fathom_line_tables {
 
 void fathom_line_tables_init(struct fathom_line_tables *t, const struct fathom_line_program *p);
 
-/* The next entry: FATHOM_OK, 1 at the end, or an error. */
+/* The next entry: FATHOM_OK, FATHOM_END, or an error. */
 fathom_err fathom_line_tables_next(struct fathom_line_tables *t, struct fathom_line_entry *ret,
 				   struct fathom_errinfo *reterr);
 

@@ -137,7 +137,7 @@ static bool find_abbrev(struct fathom_cursor *c, uint64_t code)
 	return false;
 }
 
-/* One entry of the pool: 1 at the end of the series, else its unit or an error. */
+/* One entry of the pool: FATHOM_END at the end of the series, else its unit or an error. */
 static fathom_err read_entry(struct fathom_names_search *s, uint64_t *ret_unit_off)
 {
 	const struct fathom_encoding e = { 5, 8, s->offset_size };
@@ -146,7 +146,7 @@ static fathom_err read_entry(struct fathom_names_search *s, uint64_t *ret_unit_o
 	uint64_t unit = 0; /* a table of one unit leaves the index out */
 
 	if (!code)
-		return cur_ok(&s->entries) ? 1 : FATHOM_E_CORRUPT;
+		return cur_ok(&s->entries) ? FATHOM_END : FATHOM_E_CORRUPT;
 	if (!find_abbrev(&abbrev, code))
 		return FATHOM_E_CORRUPT;
 	for (;;) {
@@ -187,7 +187,7 @@ fathom_err fathom_names_next(struct fathom_names_search *s, uint64_t *ret_unit_o
 		else if (cur_left(&s->tables))
 			err = open_table(s) < 0 ? FATHOM_E_CORRUPT : 1;
 		else
-			return 1;
+			return FATHOM_END;
 		if (err == FATHOM_OK)
 			return err;
 		if (err < 0) {

@@ -40,7 +40,7 @@ struct fathom_names_search {
 void fathom_names_init(struct fathom_names_search *s, const struct fathom_dwarf *dwarf,
 		       struct fathom_str name);
 
-/* The offset of the next unit: FATHOM_OK, 1 when there are no more, or an error. */
+/* The offset of the next unit: FATHOM_OK, FATHOM_END when there are no more, or an error. */
 fathom_err fathom_names_next(struct fathom_names_search *s, uint64_t *ret_unit_off,
 			     struct fathom_errinfo *reterr);
 

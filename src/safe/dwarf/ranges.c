@@ -160,7 +160,7 @@ fathom_err fathom_ranges_next(struct fathom_ranges *r, uint64_t *ret_low, uint64
 		r->form = FORM_END;
 		*ret_low = r->low;
 		*ret_high = r->high;
-		return is_tombstone(r, r->low) ? 1 : FATHOM_OK;
+		return is_tombstone(r, r->low) ? FATHOM_END : FATHOM_OK;
 	}
 	while (r->form != FORM_END) {
 		const uint8_t *at = r->c.p;
@@ -184,5 +184,5 @@ fathom_err fathom_ranges_next(struct fathom_ranges *r, uint64_t *ret_low, uint64
 			return FATHOM_OK;
 		}
 	}
-	return 1;
+	return FATHOM_END;
 }

@@ -33,7 +33,7 @@ bool fathom_ranges_of_die(struct fathom_ranges *r, const struct fathom_unit *uni
 			  const struct fathom_die *die);
 
 /*
- * The next range that is not empty: FATHOM_OK, 1 at the end, or an error that names section and
+ * The next range that is not empty: FATHOM_OK, FATHOM_END, or an error that names section and
  * offset. Addresses are svma; [ret_low, ret_high).
  */
 fathom_err fathom_ranges_next(struct fathom_ranges *r, uint64_t *ret_low, uint64_t *ret_high,

@@ -10,15 +10,28 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int digit_of(char c)
+/* Value + 1 of each digit, 0 for what is none. */
+static const uint8_t digits[256] = {
+	['0'] = 1,  ['1'] = 2,  ['2'] = 3,  ['3'] = 4,  ['4'] = 5,  ['5'] = 6,
+	['6'] = 7,  ['7'] = 8,  ['8'] = 9,  ['9'] = 10, ['a'] = 11, ['b'] = 12,
+	['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16, ['A'] = 11, ['B'] = 12,
+	['C'] = 13, ['D'] = 14, ['E'] = 15, ['F'] = 16,
+};
+
+/* All of @s, at most 16 characters, as a hexadecimal number. */
+static bool parse_hex(const char *s, size_t n, uint64_t *ret)
 {
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return 16;
+	uint64_t value = 0;
+	bool good = true;
+
+	for (size_t i = 0; i < n; i++) {
+		const uint8_t digit = digits[(uint8_t)s[i]];
+
+		good &= digit != 0;
+		value = value << 4 | (uint8_t)(digit - 1);
+	}
+	*ret = value;
+	return good;
 }
 
 /* All of @s as a number in @base; false when it is none or too large. */
@@ -28,8 +41,11 @@ static bool parse_digits(const char *s, size_t n, unsigned base, uint64_t *ret)
 
 	if (!n)
 		return false;
+	/* Most are of this form: of millions it can be felt. */
+	if (base == 16 && n <= 16)
+		return parse_hex(s, n, ret);
 	for (size_t i = 0; i < n; i++) {
-		const unsigned digit = (unsigned)digit_of(s[i]);
+		const unsigned digit = digits[(uint8_t)s[i]] - 1u;
 
 		if (digit >= base || __builtin_mul_overflow(value, base, &value) ||
 		    __builtin_add_overflow(value, digit, &value))

@@ -94,11 +94,11 @@ fathom_err fathom_debug_create(struct fathom_module *module, struct fathom_debug
 		if (d->sup && !fathom_dwarf_load(session, d->sup, "", &module->notes, &d->sup_view))
 			d->view.sup = &d->sup_view;
 		err = fathom_units_init(&d->units, &d->view, module->main, &session->memory,
-					&module->notes, d->object->file->path);
+					&module->notes, d->object->file);
 	}
 	if (!err && d->sup)
 		err = fathom_units_init(&d->sup_units, &d->sup_view, module->main, &session->memory,
-					&module->notes, d->sup->file->path);
+					&module->notes, d->sup->file);
 	if (err) {
 		fathom_debug_destroy(d);
 		return err;

@@ -37,8 +37,8 @@
 /* Work that is worth a second thread, in bytes of .debug_info. */
 #define PARALLEL_BYTES (UINT64_C(512) << 10)
 
-/* Units that stand close together are read, and given back, in stretches of this many bytes. */
-#define GIVE_BACK_BYTES (UINT64_C(4) << 20)
+/* What was read is given back in stretches of this many bytes: each time costs all threads. */
+#define GIVE_BACK_BYTES (UINT64_C(16) << 20)
 
 /* The state of one address while it is being answered, in sorted order. */
 struct query {
@@ -71,8 +71,10 @@ struct batch {
 	struct job *jobs;
 	uint32_t *order;
 	size_t n_jobs;
+	bool wants_full; /* the map of all units will be needed: made beside the jobs */
 	unsigned threads;
-	bool many; /* worth giving pages back */
+	bool many;                   /* worth giving pages back */
+	_Atomic uint64_t given_back; /* the end of what was, in .debug_info */
 	_Atomic int32_t err;
 };
 
@@ -503,10 +505,23 @@ static struct fathom_bytes unit_bytes(const struct fathom_debug *d, uint64_t off
 	return bytes_slice(d->view.section[FATHOM_DEBUG_INFO], h.off, h.end_off - h.off);
 }
 
-static void run_job(void *arg, size_t task, unsigned thread)
+/*
+ * Gives back what was read before @off, once that is @least bytes. Jobs come in the order of units;
+ * what another thread is still reading there, it gets again.
+ */
+static void give_back(struct batch *b, uint64_t off, uint64_t least)
 {
-	struct batch *b = arg;
-	const struct job *job = &b->jobs[task];
+	uint64_t from = atomic_load_explicit(&b->given_back, memory_order_relaxed);
+
+	if (b->many && off > from && off - from >= least &&
+	    atomic_compare_exchange_strong(&b->given_back, &from, off))
+		fathom_file_give_back(
+			b->debug->object->file,
+			bytes_slice(b->debug->view.section[FATHOM_DEBUG_INFO], from, off - from));
+}
+
+static void run_job(struct batch *b, const struct job *job, unsigned thread)
+{
 	struct fathom_worker *w = b->workers[thread];
 	struct fathom_part *p = &b->answers->parts[thread];
 	struct fathom *session = b->module->session;
@@ -534,9 +549,21 @@ static void run_job(void *arg, size_t task, unsigned thread)
 	if (!keep)
 		fathom_unit_data_free(data, &session->memory);
 	fathom_epoch_leave(&session->epochs, place);
-	if (b->many)
-		fathom_file_give_back(b->debug->object->file, bytes);
+	give_back(b, job->unit_off, GIVE_BACK_BYTES);
 	fathom_evict(session);
+}
+
+/* Task 0 of a batch that wants the full map is to make it; a failure shows when it is asked for. */
+static void run_task(void *arg, size_t task, unsigned thread)
+{
+	struct batch *b = arg;
+
+	if (!b->wants_full)
+		run_job(b, &b->jobs[task], thread);
+	else if (task)
+		run_job(b, &b->jobs[task - 1], thread);
+	else
+		(void)fathom_units_full(&b->debug->units, b->workers[thread]);
 }
 
 /* Answers what no unit knew, by names. */
@@ -625,11 +652,16 @@ static fathom_err run_rank(struct batch *b, const struct fathom_unit_map *map, u
 	uint64_t bytes = 0;
 	bool done = true;
 
+	b->wants_full = false;
 	for (size_t i = 0; done && i < b->n; i++) {
 		uint64_t offs[FATHOM_UNIT_CANDIDATES];
+		size_t n;
 
-		if (!b->queries[i].done &&
-		    fathom_unit_candidates(map, b->queries[i].svma, offs) > rank)
+		if (b->queries[i].done)
+			continue;
+		n = fathom_unit_candidates(map, b->queries[i].svma, offs);
+		b->wants_full |= !n;
+		if (n > rank)
 			done = add_candidate(&candidates, offs[rank], i);
 	}
 	done = done && make_jobs(b, &candidates);
@@ -640,7 +672,11 @@ static fathom_err run_rank(struct batch *b, const struct fathom_unit_map *map, u
 	for (size_t i = 0; i < b->n_jobs && bytes < PARALLEL_BYTES; i++)
 		bytes += unit_bytes(b->debug, b->jobs[i].unit_off).size;
 	b->many = bytes >= PARALLEL_BYTES;
-	fathom_pool_run(b->many ? b->threads : 1, b->n_jobs, run_job, b);
+	atomic_store(&b->given_back, b->n_jobs ? b->jobs[0].unit_off : 0);
+	/* On one thread there is nothing to win. */
+	b->wants_full = b->wants_full && b->many && b->threads > 1;
+	fathom_pool_run(b->many ? b->threads : 1, b->n_jobs + b->wants_full, run_task, b);
+	give_back(b, b->debug->view.section[FATHOM_DEBUG_INFO].size, 1);
 	return atomic_load(&b->err);
 }
 
@@ -684,7 +720,8 @@ static fathom_err run_by_names(struct batch *b)
 	fathom_array_deinit(&candidates);
 	if (!done)
 		return FATHOM_E_MEMORY;
-	fathom_pool_run(1, b->n_jobs, run_job, b);
+	b->wants_full = false;
+	fathom_pool_run(1, b->n_jobs, run_task, b);
 	return atomic_load(&b->err);
 }
 
@@ -713,6 +750,23 @@ static bool any_code(const struct batch *b)
 		if (fathom_object_has_code(b->module->main, b->queries[i].svma))
 			return true;
 	return false;
+}
+
+/* Counts the time since @start for the decision whether this run's work is worth storing. */
+static void count_cost(const struct batch *b, int64_t start)
+{
+	atomic_fetch_add(&b->module->cost_ns, (uint64_t)(fathom_now_ns() - start));
+}
+
+/* Opens the debug information and what leads from addresses to units. */
+static void open_debug(struct batch *b)
+{
+	const int64_t start = fathom_now_ns();
+
+	b->debug = fathom_module_debug(b->module, &b->no_lines);
+	if (b->debug)
+		(void)fathom_units_quick(&b->debug->units);
+	count_cost(b, start);
 }
 
 /* Starts the answer for @address; returns what is looked up for it. */
@@ -784,7 +838,7 @@ static fathom_err acquire_workers(struct batch *b)
 	return FATHOM_OK;
 }
 
-/* What has to be there before the jobs; the two parts do not need each other. */
+/* What has to be there before the jobs, in two parts that do not need each other. */
 static void run_preparation(void *arg, size_t task, unsigned thread)
 {
 	struct batch *b = arg;
@@ -800,6 +854,8 @@ static void run_preparation(void *arg, size_t task, unsigned thread)
 	err = sort_queries(b);
 	if (err)
 		fail(b, err);
+	else if (b->threads > 1 && any_code(b))
+		open_debug(b);
 }
 
 static fathom_err prepare_batch(struct batch *b)
@@ -827,8 +883,8 @@ static fathom_err prepare_batch(struct batch *b)
 /* Finds lines and inlined calls: in the stored index, then in the debug information. */
 static fathom_err run_lines(struct batch *b, size_t n_tasks)
 {
-	const int64_t start = fathom_now_ns();
 	fathom_err err = FATHOM_OK;
+	int64_t start;
 
 	if (b->index) {
 		fathom_pool_run(n_tasks > 1 ? b->threads : 1, n_tasks, run_stored, b);
@@ -837,10 +893,11 @@ static fathom_err run_lines(struct batch *b, size_t n_tasks)
 			return atomic_load(&b->err);
 	}
 	if (any_code(b))
-		b->debug = fathom_module_debug(b->module, &b->no_lines);
+		open_debug(b);
+	start = fathom_now_ns();
 	if (b->debug)
 		err = run_units(b);
-	atomic_fetch_add(&b->module->cost_ns, (uint64_t)(fathom_now_ns() - start));
+	count_cost(b, start);
 	return err;
 }
 
@@ -857,7 +914,7 @@ static fathom_err prepare_variables(struct batch *b)
 	if (!d)
 		return FATHOM_OK;
 	b->variables = fathom_variables_get(d, b->workers[0]);
-	atomic_fetch_add(&b->module->cost_ns, (uint64_t)(fathom_now_ns() - start));
+	count_cost(b, start);
 	return b->variables ? FATHOM_OK : FATHOM_E_MEMORY;
 }
 

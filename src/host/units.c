@@ -17,7 +17,7 @@
 
 fathom_err fathom_units_init(struct fathom_units *u, const struct fathom_dwarf *dwarf,
 			     const struct fathom_object *code, struct fathom_memory *m,
-			     struct fathom_notes *notes, const char *path)
+			     struct fathom_notes *notes, const struct fathom_file *file)
 {
 	const uint64_t wanted = dwarf->section[FATHOM_DEBUG_INFO].size / BYTES_PER_BUCKET;
 
@@ -31,7 +31,7 @@ fathom_err fathom_units_init(struct fathom_units *u, const struct fathom_dwarf *
 	u->code = code;
 	u->memory = m;
 	u->notes = notes;
-	u->path = path;
+	u->file = file;
 	return FATHOM_OK;
 }
 
@@ -157,7 +157,7 @@ static const struct fathom_unit_map *publish_map(struct fathom_units *u,
 
 static void note(struct fathom_units *u, struct fathom_errinfo *info)
 {
-	fathom_errinfo_set_file(info, u->path);
+	fathom_errinfo_set_file(info, u->file->path);
 	fathom_notes_add(u->notes, info);
 }
 
@@ -261,18 +261,38 @@ static bool has_code_units(const struct fathom_unit_header *h)
 	return h->type != DW_UT_type && h->type != DW_UT_split_type;
 }
 
-/* Adds the ranges of all units; damaged units are noted and left out. */
+/* Adds the ranges of the unit at @off; a damaged one is noted and left out. */
+static bool add_unit_ranges(struct fathom_units *u, struct fathom_worker *w,
+			    struct fathom_array *ranges, uint64_t off)
+{
+	struct fathom_errinfo info;
+	struct fathom_unit unit;
+	struct fathom_die root;
+	bool any = false;
+	bool done;
+
+	if (fathom_worker_open_root(w, u->dwarf, off, &unit, &root, &info)) {
+		note(u, &info);
+		return true;
+	}
+	done = add_die_ranges(u, ranges, &unit, &root, &any);
+	fathom_worker_close_unit(w, &unit);
+	if (done && !any && root.has_children && root.tag == DW_TAG_compile_unit)
+		done = add_function_ranges(u, w, ranges, off);
+	return done;
+}
+
+/* Of each unit only the start is read, but the kernel maps much around it. */
+#define GIVE_BACK_BYTES (UINT64_C(16) << 20)
+
 static bool read_roots(struct fathom_units *u, struct fathom_worker *w, struct fathom_array *ranges)
 {
-	const uint64_t size = u->dwarf->section[FATHOM_DEBUG_INFO].size;
+	const struct fathom_bytes section = u->dwarf->section[FATHOM_DEBUG_INFO];
 	struct fathom_unit_header header;
 	struct fathom_errinfo info;
+	uint64_t kept = 0;
 
-	for (uint64_t off = 0; off < size; off = header.end_off) {
-		struct fathom_unit unit;
-		struct fathom_die root;
-		bool any = false;
-		bool done;
+	for (uint64_t off = 0; off < section.size; off = header.end_off) {
 		const fathom_err err = fathom_unit_header_read(u->dwarf, off, &header, &info);
 
 		if (err) {
@@ -281,20 +301,13 @@ static bool read_roots(struct fathom_units *u, struct fathom_worker *w, struct f
 			if (err != FATHOM_E_UNSUPPORTED ||
 			    !fathom_unit_end(u->dwarf, off, &header.end_off))
 				return true;
-			continue;
-		}
-		if (!has_code_units(&header))
-			continue;
-		if (fathom_worker_open_root(w, u->dwarf, off, &unit, &root, &info)) {
-			note(u, &info);
-			continue;
-		}
-		done = add_die_ranges(u, ranges, &unit, &root, &any);
-		fathom_worker_close_unit(w, &unit);
-		if (done && !any && root.has_children && root.tag == DW_TAG_compile_unit)
-			done = add_function_ranges(u, w, ranges, off);
-		if (!done)
+		} else if (has_code_units(&header) && !add_unit_ranges(u, w, ranges, off)) {
 			return false;
+		}
+		if (off - kept >= GIVE_BACK_BYTES) {
+			fathom_file_give_back(u->file, bytes_slice(section, kept, off - kept));
+			kept = off;
+		}
 	}
 	return true;
 }

@@ -14,6 +14,7 @@
 #include "notes.h"
 #include "object.h"
 
+struct fathom_file;
 struct fathom_unit_data;
 
 /* One unit. Nodes live as long as the module; what they point to can be evicted. */
@@ -48,7 +49,7 @@ struct fathom_units {
 	const struct fathom_object *code; /* says where there is code at all */
 	struct fathom_memory *memory;
 	struct fathom_notes *notes;
-	const char *path;
+	const struct fathom_file *file; /* that .debug_info may be mapped from */
 	_Atomic(struct fathom_unit_node *) *buckets;
 	size_t n_buckets;
 	_Atomic(struct fathom_unit_map *) quick; /* from .debug_aranges or .gdb_index */
@@ -58,7 +59,7 @@ struct fathom_units {
 
 fathom_err fathom_units_init(struct fathom_units *u, const struct fathom_dwarf *dwarf,
 			     const struct fathom_object *code, struct fathom_memory *m,
-			     struct fathom_notes *notes, const char *path);
+			     struct fathom_notes *notes, const struct fathom_file *file);
 /* Frees all; @free_data is called for the data of each node. */
 void fathom_units_deinit(struct fathom_units *u,
 			 void (*free_data)(struct fathom_unit_data *data, void *arg), void *arg);

@@ -71,16 +71,26 @@ struct fathom_str fathom_symtab_name(const struct fathom_symtab *t, const struct
 /* As many bytes of a name as tell what kind of name it is. */
 #define NAME_START 16
 
+/* Whether a name that starts with @first can be one that is never served. */
+static bool may_be_mark(char first)
+{
+	return first == '.' || first == 'L' || first == '$';
+}
+
 struct fathom_str fathom_symtab_name_start(const struct fathom_symtab *t,
 					   const struct fathom_symbol *s)
 {
 	const struct fathom_bytes rest = bytes_from(t->strings, s->name);
 	struct fathom_str name = { NULL, 0 };
 
+	if (!rest.size || !rest.data[0])
+		return name;
+	name.data = (const char *)rest.data;
+	name.size = 1;
+	if (!may_be_mark(name.data[0]))
+		return name;
 	while (name.size < NAME_START && name.size < rest.size && rest.data[name.size])
 		name.size++;
-	if (name.size)
-		name.data = (const char *)rest.data;
 	return name;
 }
 
@@ -106,6 +116,8 @@ static bool is_mapping_symbol(uint16_t machine, struct fathom_str name)
  */
 static bool is_tool_mark(struct fathom_str name)
 {
+	if (!may_be_mark(name.data[0]))
+		return false;
 	if (str_starts(name, ".L") || str_starts(name, ".annobin"))
 		return true;
 	for (uint32_t i = 0; i < name.size && i < NAME_START; i++)

@@ -147,6 +147,51 @@ struct printing {
 	bool unanswered;
 };
 
+/* How far ahead each step of the way from an answer to its texts is fetched. */
+enum { AHEAD_FRAME = 12, AHEAD_TABLES = 8, AHEAD_TEXTS = 4 };
+
+/* The answer that stands @ahead, or the last. */
+static const struct fathom_answer *answer_ahead(const struct printing *p, size_t ahead)
+{
+	const size_t n = fathom_answers_count(p->answers);
+
+	return fathom_answers_get(p->answers, p->next + ahead < n ? p->next + ahead : n - 1);
+}
+
+static const struct fathom_function *shown(const struct printing *p, const struct fathom_answer *a,
+					   const struct fathom_frame *frame)
+{
+	return fathom_answers_function(p->answers, frame ? frame->function : a->symbol);
+}
+
+/* Answers stand in the order of the questions: what they lead to is all over the memory. */
+static void fetch_ahead(const struct printing *p)
+{
+	const struct fathom_answer *a;
+	const struct fathom_frame *frame;
+	const struct fathom_source_file *file;
+	const struct fathom_function *f;
+
+	if (p->next >= fathom_answers_count(p->answers))
+		return;
+	frame = fathom_answers_frame(p->answers, answer_ahead(p, AHEAD_FRAME)->frame);
+	if (frame)
+		__builtin_prefetch(frame);
+	a = answer_ahead(p, AHEAD_TABLES);
+	frame = fathom_answers_frame(p->answers, a->frame);
+	__builtin_prefetch(shown(p, a, frame));
+	if (frame)
+		__builtin_prefetch(fathom_answers_file(p->answers, frame->file));
+	a = answer_ahead(p, AHEAD_TEXTS);
+	frame = fathom_answers_frame(p->answers, a->frame);
+	f = shown(p, a, frame);
+	file = frame ? fathom_answers_file(p->answers, frame->file) : NULL;
+	if (f)
+		__builtin_prefetch(f->name);
+	if (file)
+		__builtin_prefetch(file->path);
+}
+
 static void *print_answers(void *arg)
 {
 	struct printing *p = arg;
@@ -157,6 +202,7 @@ static void *print_answers(void *arg)
 		const struct fathom_answer *a =
 			in->reason ? NULL : fathom_answers_get(p->answers, p->next++);
 
+		fetch_ahead(p);
 		p->unanswered |= !a || a->symbol == FATHOM_NONE;
 		if (v->common.json)
 			print_json(p->out, in, &v->info, p->answers, a);
@@ -233,9 +279,6 @@ static void ask_once(struct addr *v)
 		v->symbolize.flags |= FATHOM_ONE_SHOT;
 }
 
-/* Names are looked up in batches of this many, to bound the memory. */
-#define NAMES_TOGETHER (1u << 19)
-
 static void answer_stream(struct addr *v)
 {
 	struct input_stream stream;
@@ -244,16 +287,12 @@ static void answer_stream(struct addr *v)
 
 	v->framed = true;
 	input_stream_init(&stream, STDIN_FILENO);
-	/* A file is one batch: nothing comes after it. */
-	if (input_stream_is_file(&stream))
+	/* Lines gain from being looked up together, names do not: a file is one batch then. */
+	if (!(v->symbolize.flags & FATHOM_NAMES_ONLY) && input_stream_join_file(&stream))
 		ask_once(v);
 	while (!v->out.failed && input_stream_fill(&stream)) {
-		while (input_stream_line(&stream, &line, &size)) {
+		while (input_stream_line(&stream, &line, &size))
 			add_input(v, line, size);
-			/* Names alone gain little from being looked up together. */
-			if (v->n == NAMES_TOGETHER && (v->symbolize.flags & FATHOM_NAMES_ONLY))
-				answer_inputs(v);
-		}
 		answer_inputs(v);
 	}
 	input_stream_deinit(&stream);

@@ -538,7 +538,7 @@ static void answer_stream(struct addr2line *a)
 	size_t size;
 
 	input_stream_init(&stream, STDIN_FILENO);
-	if (input_stream_is_file(&stream))
+	if (input_stream_join_file(&stream))
 		a->symbolize.flags |= FATHOM_ONE_SHOT;
 	while (!a->out.failed && input_stream_fill(&stream)) {
 		while (input_stream_line(&stream, &line, &size)) {

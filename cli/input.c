@@ -186,25 +186,23 @@ static uint64_t file_size(const struct input_stream *s)
 	return fstat(s->fd, &st) == 0 && S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
 }
 
-bool input_stream_is_file(const struct input_stream *s)
+bool input_stream_join_file(struct input_stream *s)
 {
-	return file_size(s) != 0;
+	s->whole = file_size(s);
+	return s->whole != 0;
 }
 
 bool input_stream_fill(struct input_stream *s)
 {
-	const uint64_t size = file_size(s);
-
 	s->n -= s->used;
 	if (s->n)
 		memmove(s->buf, s->buf + s->used, s->n);
 	s->used = 0;
 	if (s->ended)
 		return s->n != 0;
-	if (size)
-		make_room(s, (size_t)size + 1);
+	make_room(s, s->whole ? (size_t)s->whole + 1 : FIRST_CAP);
 	while (read_some(s))
-		if (!size && (s->n >= BATCH_BYTES || !is_ready(s->fd)) &&
+		if (!s->whole && (s->n >= BATCH_BYTES || !is_ready(s->fd)) &&
 		    memchr(s->buf, '\n', s->n))
 			break;
 	return s->n != 0;

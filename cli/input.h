@@ -20,19 +20,21 @@ struct input_stream {
 	char *buf;
 	size_t n; /* bytes in buf */
 	size_t cap;
-	size_t used; /* bytes of lines that were handed out */
+	size_t used;    /* bytes of lines that were handed out */
+	uint64_t whole; /* bytes of the file that is read as a whole; 0: there is none */
 	bool ended;
 };
 
 void input_stream_init(struct input_stream *s, int fd);
 void input_stream_deinit(struct input_stream *s);
 
-/* Whether all of the input is there at once. */
-bool input_stream_is_file(const struct input_stream *s);
+/* Has a regular file read as a whole; false when the input is none. */
+bool input_stream_join_file(struct input_stream *s);
 
 /*
- * Waits for input, then reads until nothing more is ready or 4 MiB are there (of a regular file:
- * all); false at the end. What remains of an incomplete line is kept, and at the end counts as one.
+ * Waits for input, then reads until nothing more is ready or 4 MiB are there (of a file that is
+ * joined: all); false at the end. What remains of an incomplete line is kept, and at the end counts
+ * as one.
  */
 bool input_stream_fill(struct input_stream *s);
 

@@ -556,7 +556,7 @@ static void answer_stream(struct symbolizer *s)
 
 	input_stream_init(&stream, STDIN_FILENO);
 	/* A file is one batch: nothing comes after it. */
-	if (input_stream_is_file(&stream))
+	if (input_stream_join_file(&stream))
 		s->flags |= FATHOM_ONE_SHOT;
 	while (!s->out.failed && input_stream_fill(&stream)) {
 		while (input_stream_line(&stream, &line, &size))

@@ -550,17 +550,22 @@ void fathom_symbol_index_destroy(struct fathom_symbol_index *x)
 	free(x);
 }
 
+static uint64_t bucket_of(const struct fathom_symbol_index *x, uint64_t svma)
+{
+	uint64_t b;
+
+	if (svma < x->bucket_base)
+		return 0;
+	b = ((svma - x->bucket_base) >> x->bucket_shift) + 1;
+	return b < x->n_buckets ? b : x->n_buckets - 1;
+}
+
 /* The number of starts that are at or before @svma. */
 static size_t count_starts(const struct fathom_symbol_index *x, uint64_t svma)
 {
-	uint64_t b = 0;
-	uint32_t low;
+	const uint64_t b = bucket_of(x, svma);
+	const uint32_t low = x->bucket[b];
 
-	if (svma >= x->bucket_base) {
-		b = ((svma - x->bucket_base) >> x->bucket_shift) + 1;
-		b = b < x->n_buckets ? b : x->n_buckets - 1;
-	}
-	low = x->bucket[b];
 	return low + fathom_upper_bound(x->starts + low, x->bucket[b + 1] - low, svma);
 }
 
@@ -579,6 +584,20 @@ uint32_t fathom_symbol_index_at(const struct fathom_symbol_index *x, uint64_t sv
 	else if (x->rule == FATHOM_ALIAS_LLVM)
 		reached = !e->size || svma - e->svma < e->size;
 	return reached ? winner : FATHOM_NONE;
+}
+
+void fathom_symbol_index_fetch_bucket(const struct fathom_symbol_index *x, uint64_t svma)
+{
+	__builtin_prefetch(&x->bucket[bucket_of(x, svma)]);
+}
+
+uint32_t fathom_symbol_index_fetch_symbol(const struct fathom_symbol_index *x, uint64_t svma)
+{
+	const uint32_t number = fathom_symbol_index_at(x, svma);
+
+	if (number != FATHOM_NONE)
+		__builtin_prefetch(&x->entries[number]);
+	return number;
 }
 
 uint32_t fathom_symbol_index_count(const struct fathom_symbol_index *x)

@@ -785,6 +785,26 @@ static uint64_t begin_answer(const struct batch *b, uint64_t address, struct fat
 	return svma;
 }
 
+/* Look-ups that are on their way together. */
+#define GROUP 32
+
+/* Has the memory brought that the look-ups of addresses [first, end) will read. */
+static void fetch_group(const struct batch *b, const struct fathom_part *p, size_t first,
+			size_t end)
+{
+	if (!b->symbols)
+		return;
+	for (size_t i = first; i < end; i++)
+		fathom_symbol_index_fetch_bucket(b->symbols, b->addresses[i]);
+	for (size_t i = first; i < end; i++) {
+		const uint32_t number =
+			fathom_symbol_index_fetch_symbol(b->symbols, b->addresses[i]);
+
+		if (number != FATHOM_NONE && p->symbol_ids)
+			__builtin_prefetch(&p->symbol_ids[number]);
+	}
+}
+
 /* Names only: nothing is shared between addresses but the index, so they stay in their order. */
 static void run_plain(void *arg, size_t task, unsigned thread)
 {
@@ -797,6 +817,9 @@ static void run_plain(void *arg, size_t task, unsigned thread)
 		const struct query q = { begin_answer(b, b->addresses[i], &b->answers->answers[i]),
 					 (uint32_t)i, false };
 
+		if ((i - first) % GROUP == 0)
+			fetch_group(b, &b->answers->parts[thread], i,
+				    end - i > GROUP ? i + GROUP : end);
 		answer(b, &b->answers->parts[thread], &q, &nothing);
 	}
 }

@@ -347,5 +347,7 @@ int verb_addr(int argc, char **argv)
 	fathom_target_release(v.rules.target);
 	fathom_destroy(session);
 	common_deinit(&v.common);
+	if (v.out.error)
+		return EXIT_USAGE;
 	return v.unanswered ? EXIT_UNANSWERED : EXIT_ANSWERED;
 }

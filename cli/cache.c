@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common.h"
+#include "out.h"
 
 static const char usage[] =
 	"Usage: fathom cache [OPTION]... build FILE...\n"
@@ -20,6 +21,17 @@ static const struct option options[] = {
 	COMMON_OPTIONS,
 	{ NULL, 0, NULL, 0 },
 };
+
+static void print_json_string(const char *s)
+{
+	struct out o;
+
+	/* What stdio holds comes first. */
+	(void)fflush(stdout);
+	out_init(&o);
+	out_json(&o, s, strlen(s));
+	out_deinit(&o);
+}
 
 static int build_one(struct fathom *session, const struct common *common, const char *path)
 {
@@ -38,12 +50,12 @@ static int build_one(struct fathom *session, const struct common *common, const 
 		complain_error(&info);
 		return EXIT_USAGE;
 	}
-	if (common->json)
-		printf("{\"module\":\"%s\",\"bytes\":%" PRIu64 ",\"functions\":%" PRIu64
-		       ",\"complete\":%s}\n",
-		       path, result.file_size, result.functions,
-		       result.complete ? "true" : "false");
-	else if (!result.file_size)
+	if (common->json) {
+		printf("{\"module\":");
+		print_json_string(path);
+		printf(",\"bytes\":%" PRIu64 ",\"functions\":%" PRIu64 ",\"complete\":%s}\n",
+		       result.file_size, result.functions, result.complete ? "true" : "false");
+	} else if (!result.file_size)
 		printf("%s: already stored\n", path);
 	else
 		printf("%s: %" PRIu64 " functions, %" PRIu64 " bytes%s\n", path, result.functions,
@@ -66,7 +78,7 @@ static int build_all(struct fathom *session, const struct common *common, int n,
 	return status;
 }
 
-static int clear(struct fathom *session)
+static int clear(struct fathom *session, const struct common *common)
 {
 	struct fathom_errinfo info;
 	uint64_t removed;
@@ -75,11 +87,12 @@ static int clear(struct fathom *session)
 		complain_error(&info);
 		return EXIT_USAGE;
 	}
-	printf("%" PRIu64 " indexes removed\n", removed);
+	printf(common->json ? "{\"removed\":%" PRIu64 "}\n" : "%" PRIu64 " indexes removed\n",
+	       removed);
 	return EXIT_ANSWERED;
 }
 
-static int print_path(const struct fathom *session)
+static int print_path(const struct fathom *session, const struct common *common)
 {
 	const char *dir = fathom_cache_dir(session);
 
@@ -88,7 +101,13 @@ static int print_path(const struct fathom *session)
 			 "set HOME or XDG_CACHE_HOME, or give --cache-dir");
 		return EXIT_USAGE;
 	}
-	puts(dir);
+	if (common->json) {
+		printf("{\"path\":");
+		print_json_string(dir);
+		puts("}");
+	} else {
+		puts(dir);
+	}
 	return EXIT_ANSWERED;
 }
 
@@ -98,9 +117,9 @@ static int run(struct fathom *session, const struct common *common, const char *
 	if (strcmp(what, "build") == 0)
 		return build_all(session, common, n, arguments);
 	if (strcmp(what, "clear") == 0 && !n)
-		return clear(session);
+		return clear(session, common);
 	if (strcmp(what, "path") == 0 && !n)
-		return print_path(session);
+		return print_path(session, common);
 	complain(what, "is not something that 'fathom cache' does", "try 'fathom cache --help'");
 	return EXIT_USAGE;
 }

@@ -47,8 +47,10 @@ static void write_all(struct out *o, const char *p, size_t n)
 			continue;
 		if (done < 0) {
 			/* A reader that has seen enough is no error; a full disk is. */
-			if (errno != EPIPE)
+			if (errno != EPIPE) {
 				fprintf(stderr, "fathom: standard output: %s\n", strerror(errno));
+				o->error = true;
+			}
 			o->failed = true;
 			break;
 		}

@@ -16,7 +16,8 @@ struct out {
 	size_t n;
 	size_t cap;
 	bool keep;   /* collect everything in buf instead of writing it */
-	bool failed; /* what is written is lost: the reader has gone */
+	bool failed; /* what is written is lost: the reader has gone, or */
+	bool error;  /* there was an error, which has been printed */
 };
 
 /* Both exit on failure: there is nothing to be done without output. */

@@ -319,13 +319,13 @@ fathom_err fathom_cache_store(struct fathom_target *target, bool all, uint32_t d
 	err = fathom_index_writer_open(&s->writer, path);
 	if (!err)
 		err = write_all(s, all);
-	result.file_size = s->writer.off;
 	result.functions = atomic_load(&s->n_functions);
 	result.complete = s->writer.header.flags & FATHOM_INDEX_COMPLETE;
 	if (err)
 		fathom_index_writer_abort(&s->writer);
 	else
 		err = fathom_index_writer_close(&s->writer);
+	result.file_size = s->writer.header.file_size;
 	if (err == FATHOM_E_OS) {
 		errno = s->writer.os_errno;
 		(void)fathom_fail_os(reterr, path);

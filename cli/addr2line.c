@@ -560,7 +560,7 @@ int verb_addr2line(int argc, char **argv)
 		.program = argv[0],
 		.file = "a.out",
 		.symbolize = { .size = sizeof a.symbolize,
-			       .flags = FATHOM_NO_DEMANGLE | FATHOM_DWARF_NAMES,
+			       .flags = FATHOM_NO_DEMANGLE | FATHOM_DWARF_NAMES | FATHOM_VARIABLES,
 			       .alias = FATHOM_ALIAS_GNU },
 	};
 	struct words words = { 0 };

@@ -73,6 +73,8 @@ struct batch {
 	size_t n_jobs;
 	bool wants_full; /* the map of all units will be needed: made beside the jobs */
 	unsigned threads;
+	bool any_code;
+	bool any_data;
 	bool many;                   /* worth giving pages back */
 	_Atomic uint64_t given_back; /* the end of what was, in .debug_info */
 	_Atomic int32_t err;
@@ -264,14 +266,17 @@ static enum fathom_reason reason_for(const struct batch *b, const struct fathom_
 	return b->no_lines;
 }
 
-/* Says where the variable that the answer names is declared. */
-static void set_variable(const struct batch *b, struct fathom_part *p, struct fathom_answer *a)
+/* Says where the variable at @svma, or the one that the answer names, is declared. */
+static void set_variable(const struct batch *b, struct fathom_part *p, struct fathom_answer *a,
+			 uint64_t svma)
 {
+	const bool gnu = b->alias == FATHOM_ALIAS_GNU;
 	struct fathom_str path;
 	uint32_t line;
 
-	if (!b->variables || a->symbol == FATHOM_NONE || a->frame != FATHOM_NONE ||
-	    !fathom_variables_find(b->variables, a->address - a->offset, &path, &line))
+	if (!b->variables || a->frame != FATHOM_NONE || (!gnu && a->symbol == FATHOM_NONE) ||
+	    !fathom_variables_find(b->variables, gnu ? svma : a->address - a->offset, gnu, &path,
+				   &line))
 		return;
 	a->frame = fathom_part_place(p, a->symbol, path, line);
 	a->symbol_file = FATHOM_NONE;
@@ -298,7 +303,7 @@ static void answer(struct batch *b, struct fathom_part *p, const struct query *q
 	if (!f->has_row || f->row.file == FATHOM_BLOCK_NONE)
 		a->symbol_file = fathom_part_file(p, hit.file);
 	a->reason = (uint8_t)reason_for(b, a, f, q->svma);
-	set_variable(b, p, a);
+	set_variable(b, p, a, q->svma);
 }
 
 /* Reads the block of @data that holds @svma; false when nothing is known there. */
@@ -743,13 +748,26 @@ static fathom_err run_units(struct batch *b)
 	return full ? run_map(b, full) : FATHOM_E_MEMORY;
 }
 
-/* Whether any address is one of code: data has no lines, and need not have units looked through. */
-static bool any_code(const struct batch *b)
+/* What is looked up for @address. */
+static uint64_t looked_up(const struct batch *b, uint64_t address)
 {
-	for (size_t i = 0; i < b->n; i++)
-		if (fathom_object_has_code(b->module->main, b->queries[i].svma))
-			return true;
-	return false;
+	return address - (b->flags & FATHOM_RETURN_ADDRESSES && address ? 1 : 0);
+}
+
+/* What kinds of addresses there are: those of code have lines, the others may be variables. */
+static void look_at_kinds(struct batch *b)
+{
+	const bool lines = !(b->flags & FATHOM_NAMES_ONLY);
+	const bool variables = b->flags & FATHOM_VARIABLES;
+
+	for (size_t i = 0; i < b->n; i++) {
+		if ((b->any_code || !lines) && (b->any_data || !variables))
+			return;
+		if (fathom_object_has_code(b->module->main, looked_up(b, b->addresses[i])))
+			b->any_code = true;
+		else
+			b->any_data = true;
+	}
 }
 
 /* Counts the time since @start for the decision whether this run's work is worth storing. */
@@ -773,7 +791,7 @@ static void open_debug(struct batch *b)
 static uint64_t begin_answer(const struct batch *b, uint64_t address, struct fathom_answer *a)
 {
 	const struct fathom_object *o = b->module->main;
-	const uint64_t svma = address - (b->flags & FATHOM_RETURN_ADDRESSES && address ? 1 : 0);
+	const uint64_t svma = looked_up(b, address);
 
 	*a = (struct fathom_answer){ .address = address,
 				     .module_address = address,
@@ -877,7 +895,7 @@ static void run_preparation(void *arg, size_t task, unsigned thread)
 	err = sort_queries(b);
 	if (err)
 		fail(b, err);
-	else if (b->threads > 1 && any_code(b))
+	else if (b->threads > 1 && b->any_code)
 		open_debug(b);
 }
 
@@ -915,7 +933,7 @@ static fathom_err run_lines(struct batch *b, size_t n_tasks)
 				    !fathom_index_is_damaged(b->index)))
 			return atomic_load(&b->err);
 	}
-	if (any_code(b))
+	if (b->any_code)
 		open_debug(b);
 	start = fathom_now_ns();
 	if (b->debug)
@@ -931,7 +949,7 @@ static fathom_err prepare_variables(struct batch *b)
 	enum fathom_reason reason;
 	struct fathom_debug *d;
 
-	if (!(b->flags & FATHOM_VARIABLES))
+	if (!(b->flags & FATHOM_VARIABLES) || !b->any_data)
 		return FATHOM_OK;
 	d = fathom_module_debug(b->module, &reason);
 	if (!d)
@@ -947,6 +965,7 @@ static fathom_err run_batch(struct batch *b)
 	const bool plain = b->flags & FATHOM_NAMES_ONLY;
 
 	b->index = fathom_cache_index(b->module);
+	look_at_kinds(b);
 	FATHOM_TRY(prepare_batch(b));
 	FATHOM_TRY(prepare_variables(b));
 	if (!plain)

@@ -8,6 +8,7 @@
 #include "../safe/dwarf/entry.h"
 #include "lines.h"
 #include "module.h"
+#include "symbols_gnu.h"
 #include "unit_data.h"
 
 /* Codes of abbreviations that are looked up by number; nearly no table has more. */
@@ -19,6 +20,9 @@ struct variable {
 	uint32_t path; /* offset in the pool */
 	uint32_t path_size;
 	uint32_t line;
+	uint32_t name; /* offset in the pool of names, which only lasts until all is read */
+	uint32_t name_size;
+	bool in_symbol; /* the symbol that GNU's rule takes for its address holds its name */
 };
 
 struct fathom_variables {
@@ -32,8 +36,9 @@ struct fathom_variables {
 struct reading {
 	struct fathom_debug *d;
 	struct fathom_worker *w;
-	struct fathom_array list; /* struct variable */
-	struct fathom_array pool; /* char */
+	struct fathom_array list;  /* struct variable */
+	struct fathom_array pool;  /* char */
+	struct fathom_array names; /* char */
 	struct fathom_abbrev_places places;
 	/* the unit */
 	const struct fathom_open_unit *u;
@@ -46,7 +51,8 @@ struct reading {
 /* Looks for what @entry does not state itself in the entries it refers to. */
 static void complete(const struct reading *r, struct fathom_entry *entry)
 {
-	const uint32_t wanted = 1u << FATHOM_ENTRY_DECL_FILE | 1u << FATHOM_ENTRY_DECL_LINE;
+	const uint32_t wanted = 1u << FATHOM_ENTRY_DECL_FILE | 1u << FATHOM_ENTRY_DECL_LINE |
+				1u << FATHOM_ENTRY_NAME;
 	struct fathom_entry next = *entry;
 	uint64_t off;
 
@@ -98,6 +104,23 @@ static bool name_file(struct reading *r, uint32_t file)
 	return true;
 }
 
+/* Copies the name of @entry; false without memory. */
+static bool add_name(struct reading *r, const struct fathom_entry *entry, struct variable *v)
+{
+	const struct fathom_attr *a = fathom_entry_attr(entry, FATHOM_ENTRY_NAME);
+	const struct fathom_str name =
+		a ? fathom_unit_string(&r->u->unit, a) : (struct fathom_str){ NULL, 0 };
+
+	if (!fathom_array_reserve(&r->names, 1, name.size) || r->names.n > UINT32_MAX - name.size)
+		return false;
+	if (name.size)
+		memcpy((char *)r->names.data + r->names.n, name.data, name.size);
+	v->name = (uint32_t)r->names.n;
+	v->name_size = name.size;
+	r->names.n += name.size;
+	return true;
+}
+
 static bool add_variable(struct reading *r, struct fathom_entry *entry)
 {
 	const struct fathom_attr *file;
@@ -121,7 +144,7 @@ static bool add_variable(struct reading *r, struct fathom_entry *entry)
 	v->svma = svma;
 	v->unit_off = r->u->skeleton.header.off;
 	v->line = (uint32_t)line->value;
-	return true;
+	return add_name(r, entry, v);
 }
 
 /* Reads all entries of the unit; what is damaged ends it. */
@@ -187,6 +210,80 @@ static bool sort_list(struct reading *r, struct fathom_variables *v)
 	return true;
 }
 
+/* The number of the first variable at or behind @svma. */
+static size_t lower_bound(const struct fathom_variables *v, uint64_t svma)
+{
+	size_t low = 0;
+	size_t high = v->n;
+
+	while (low < high) {
+		const size_t mid = low + (high - low) / 2;
+
+		if (v->list[mid].svma < svma)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+/* By first variable at an address: the symbol that GNU's rule takes for it, 0: none. */
+static void choose_symbols(const struct fathom_variables *v, const struct fathom_symbol_table *t,
+			   uint32_t *chosen)
+{
+	for (uint32_t i = 1; i < t->view.count; i++) {
+		struct fathom_symbol_region region;
+		struct fathom_symbol s;
+		struct fathom_symbol before;
+		uint64_t svma;
+		size_t at;
+
+		fathom_symtab_get(&t->view, i, &s);
+		if (s.type == STT_SECTION || !fathom_symbol_place(t, &s, &svma, &region) ||
+		    region.code)
+			continue;
+		at = lower_bound(v, svma);
+		if (at == v->n || v->list[at].svma != svma)
+			continue;
+		fathom_symtab_get(&t->view, chosen[at], &before);
+		if (!chosen[at] || before.bind != STB_GLOBAL)
+			chosen[at] = i;
+	}
+}
+
+static bool holds(struct fathom_str text, const char *part, size_t size)
+{
+	return text.size >= size && size && memmem(text.data, text.size, part, size);
+}
+
+/* Notes which variables the symbols at their addresses name; false without memory. */
+static bool mark_named(struct reading *r, struct fathom_variables *v)
+{
+	const struct fathom_symbol_set *set = &r->d->module->symbols;
+	const uint32_t own = fathom_gnu_tables(set).own;
+	const struct fathom_symtab *t = &set->table[own].view;
+	struct fathom_symbol s;
+	uint32_t *chosen;
+	size_t first = 0;
+
+	if (own == FATHOM_NONE)
+		return true;
+	chosen = calloc(v->n + 1, sizeof *chosen);
+	if (!chosen)
+		return false;
+	choose_symbols(v, &set->table[own], chosen);
+	for (size_t i = 0; i < v->n; i++) {
+		first = v->list[i].svma == v->list[first].svma ? first : i;
+		fathom_symtab_get(t, chosen[first], &s);
+		v->list[i].in_symbol =
+			chosen[first] && s.type != STT_FUNC &&
+			holds(fathom_symtab_name(t, &s),
+			      (const char *)r->names.data + v->list[i].name, v->list[i].name_size);
+	}
+	free(chosen);
+	return true;
+}
+
 static struct fathom_variables *create(struct fathom_debug *d, struct fathom_worker *w)
 {
 	struct fathom_variables *v = calloc(1, sizeof *v);
@@ -194,9 +291,10 @@ static struct fathom_variables *create(struct fathom_debug *d, struct fathom_wor
 	bool done;
 
 	r.places.places = malloc(PLACES * sizeof *r.places.places);
-	done = v && r.places.places && read_units(&r) && sort_list(&r, v);
+	done = v && r.places.places && read_units(&r) && sort_list(&r, v) && mark_named(&r, v);
 	free(r.places.places);
 	fathom_array_deinit(&r.list);
+	fathom_array_deinit(&r.names);
 	if (!done) {
 		fathom_array_deinit(&r.pool);
 		fathom_variables_free(v, &d->module->session->memory);
@@ -233,27 +331,19 @@ void fathom_variables_free(struct fathom_variables *v, struct fathom_memory *m)
 	free(v);
 }
 
-bool fathom_variables_find(const struct fathom_variables *v, uint64_t svma,
+bool fathom_variables_find(const struct fathom_variables *v, uint64_t svma, bool in_symbol,
 			   struct fathom_str *ret_path, uint32_t *ret_line)
 {
-	size_t low = 0;
-	size_t high = v->n;
+	const struct variable *found = NULL;
 
-	while (low < high) {
-		const size_t mid = low + (high - low) / 2;
-
-		if (v->list[mid].svma < svma)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	if (low == v->n || v->list[low].svma != svma)
-		return false;
 	/* Of several units the first counts, and in it the last entry. */
-	while (low + 1 < v->n && v->list[low + 1].svma == svma &&
-	       v->list[low + 1].unit_off == v->list[low].unit_off)
-		low++;
-	*ret_path = (struct fathom_str){ v->pool + v->list[low].path, v->list[low].path_size };
-	*ret_line = v->list[low].line;
+	for (size_t i = lower_bound(v, svma); i < v->n && v->list[i].svma == svma; i++)
+		if ((v->list[i].in_symbol || !in_symbol) &&
+		    (!found || v->list[i].unit_off == found->unit_off))
+			found = &v->list[i];
+	if (!found)
+		return false;
+	*ret_path = (struct fathom_str){ v->pool + found->path, found->path_size };
+	*ret_line = found->line;
 	return true;
 }

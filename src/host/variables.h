@@ -19,8 +19,12 @@ const struct fathom_variables *fathom_variables_get(struct fathom_debug *d,
 						    struct fathom_worker *w);
 void fathom_variables_free(struct fathom_variables *v, struct fathom_memory *m);
 
-/* Where the variable that starts at @svma is declared; false when that is not known. */
-bool fathom_variables_find(const struct fathom_variables *v, uint64_t svma,
+/*
+ * Where the variable that starts at @svma is declared; false when that is not known. With
+ * @in_symbol only one whose name stands in that of the symbol that GNU addr2line takes for svma:
+ * the first global one there or, without one, the last, in the file's own table.
+ */
+bool fathom_variables_find(const struct fathom_variables *v, uint64_t svma, bool in_symbol,
 			   struct fathom_str *ret_path, uint32_t *ret_line);
 
 #endif

@@ -78,12 +78,43 @@ def confirmed(frames, llvm):
         all(f.name == (o[0] or "??").encode() for f, o in zip(frames[:-1], llvm.frames))
 
 
+DUMP = "llvm-dwarfdump-19"
+FILE_ENTRY = re.compile(r"file_names\[ *(\d+)\]:\n\s+name: \"(.*)\"\n")
+DECLARED = re.compile(r"DW_TAG_variable\n((?:\s+DW_AT_.*\n)*)")
+
+
+def attribute(text, name):
+    match = re.search(rf'{name}\s+\("?([^"\n]*?)"?\)\n', text)
+    return match and match[1]
+
+
 class Evidence:
     """What is known of one file beside its answers."""
 
-    def __init__(self, path):
+    def __init__(self, path, llvm_path):
         self.path = path
+        self.llvm_path = llvm_path
         self.forms = None
+
+    def declared(self, address, symbol):
+        """Where the variable @symbol at @address is declared, as the LLVM tools read it: "file:line".
+        In .dwo files llvm-symbolizer does not look for variables, there their names have to do."""
+        place = ask.run(ask.LLVM, f"--obj={self.llvm_path}", f"DATA {address:#x}").splitlines()[2]
+        if re.search(r":[1-9]\d*$", place):
+            return {place}
+        places = set()
+        for dwo in self.split_files():
+            files = dict(FILE_ENTRY.findall(ask.run(DUMP, "--debug-line", dwo)))
+            for entry in DECLARED.findall(ask.run(DUMP, "--debug-info", dwo)):
+                if attribute(entry, "DW_AT_name") == re.sub(r".*\.(?=\D)|\.\d+$", "", symbol):
+                    number = int(attribute(entry, "DW_AT_decl_file"), 0)
+                    places.add(files[str(number)] + ":" + attribute(entry, "DW_AT_decl_line"))
+        return places
+
+    def split_files(self):
+        roots = ask.run(DUMP, "--debug-info", self.path).split("DW_TAG_")
+        return [os.path.join(attribute(r, "DW_AT_comp_dir"), attribute(r, "_?dwo_name"))
+                for r in roots if "dwo_name" in r]
 
     def has_form(self, form):
         if self.forms is None:
@@ -111,12 +142,29 @@ def shape(gnu, ours):
     return found
 
 
+def is_declared_there(evidence, address, frame, symbol):
+    """Whether other tools, too, find the variable at @address declared at the place of @frame."""
+    places = (place.rsplit(":", 1) for place in evidence.declared(address, symbol))
+    return any(same_place(frame, (symbol, path, int(line))) for path, line in places)
+
+
+def explain_variable(evidence, address, gnu, ours, llvm):
+    """The classes of a difference about data: see explain()."""
+    if len(ours) != 1 or not is_declared_there(evidence, address, ours[0], llvm.frames[0][0]):
+        return None
+    if gnu[0].path == b"??":
+        return {"variable"}
+    return {"declaration"} if address == 0 else None
+
+
 def explain(evidence, address, gnu, ours, llvm, options=()):
     """The classes of one difference, or None when it has no explanation."""
     alone = answers(GNU, evidence.path, [address], *options)[0]
     history = {"history"} if alone != gnu else set()
     if alone == ours:
         return history
+    if shape(alone, ours) <= {"first-file", "line"} and llvm.frames and not llvm.frames[0][2]:
+        return explain_variable(evidence, address, alone, ours, llvm)
     if not confirmed(ours, llvm) or confirmed(alone, llvm):
         return None
     kinds = shape(alone, ours)
@@ -133,7 +181,7 @@ class Comparison:
     """Compares the answers for many addresses of one file."""
 
     def __init__(self, path, addresses, llvm_path=None, options=()):
-        self.evidence = Evidence(path)
+        self.evidence = Evidence(path, llvm_path or path)
         self.path = path
         self.llvm_path = llvm_path or path
         self.options = options

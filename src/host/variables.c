@@ -52,7 +52,7 @@ struct reading {
 static void complete(const struct reading *r, struct fathom_entry *entry)
 {
 	const uint32_t wanted = 1u << FATHOM_ENTRY_DECL_FILE | 1u << FATHOM_ENTRY_DECL_LINE |
-				1u << FATHOM_ENTRY_NAME;
+				1u << FATHOM_ENTRY_NAME | 1u << FATHOM_ENTRY_LINKAGE_NAME;
 	struct fathom_entry next = *entry;
 	uint64_t off;
 
@@ -104,13 +104,23 @@ static bool name_file(struct reading *r, uint32_t file)
 	return true;
 }
 
-/* Copies the name of @entry; false without memory. */
-static bool add_name(struct reading *r, const struct fathom_entry *entry, struct variable *v)
+/*
+ * The name by which GNU's rule knows @entry: its own or, of what it refers to, rather that for the
+ * linker.
+ */
+static struct fathom_str name_of(const struct reading *r, const struct fathom_entry *entry,
+				 bool own_name)
 {
-	const struct fathom_attr *a = fathom_entry_attr(entry, FATHOM_ENTRY_NAME);
-	const struct fathom_str name =
-		a ? fathom_unit_string(&r->u->unit, a) : (struct fathom_str){ NULL, 0 };
+	const struct fathom_attr *a = fathom_entry_attr(entry, FATHOM_ENTRY_LINKAGE_NAME);
 
+	if (!a || own_name)
+		a = fathom_entry_attr(entry, FATHOM_ENTRY_NAME);
+	return a ? fathom_unit_string(&r->u->unit, a) : (struct fathom_str){ NULL, 0 };
+}
+
+/* Keeps @name for @v; false without memory. */
+static bool add_name(struct reading *r, struct fathom_str name, struct variable *v)
+{
 	if (!fathom_array_reserve(&r->names, 1, name.size) || r->names.n > UINT32_MAX - name.size)
 		return false;
 	if (name.size)
@@ -127,10 +137,12 @@ static bool add_variable(struct reading *r, struct fathom_entry *entry)
 	const struct fathom_attr *line;
 	struct variable *v;
 	uint64_t svma;
+	bool own_name;
 
 	if (!fathom_entry_address(&r->u->unit, entry, &svma) ||
 	    !fathom_object_is_mapped(r->d->module->main, svma))
 		return true;
+	own_name = fathom_entry_attr(entry, FATHOM_ENTRY_NAME) != NULL;
 	complete(r, entry);
 	file = fathom_entry_attr(entry, FATHOM_ENTRY_DECL_FILE);
 	line = fathom_entry_attr(entry, FATHOM_ENTRY_DECL_LINE);
@@ -144,7 +156,7 @@ static bool add_variable(struct reading *r, struct fathom_entry *entry)
 	v->svma = svma;
 	v->unit_off = r->u->skeleton.header.off;
 	v->line = (uint32_t)line->value;
-	return add_name(r, entry, v);
+	return add_name(r, name_of(r, entry, own_name), v);
 }
 
 /* Reads all entries of the unit; what is damaged ends it. */

@@ -5,6 +5,7 @@ A difference is explained only by evidence that GNU is wrong: by GNU itself, whe
 otherwise as soon as it is asked for nothing else, or by llvm-symbolizer, when it says the same as
 fathom. docs/oracle-addr2line.md describes the classes."""
 import collections
+import functools
 import os
 import re
 import subprocess
@@ -57,25 +58,41 @@ def answers(tool, path, addresses, *options):
     return [parse(r) for r in records]
 
 
-def tail(path):
-    """The end of a path that tells files apart, however the tools compose what is before it."""
-    return b"/".join(os.path.normpath(path).split(b"/")[-2:])
+def same_path(one, other):
+    """Whether two tools' paths name one file, however much of what is before it they print."""
+    parts = [[p for p in os.path.normpath(path).split(b"/") if p not in (b"", b"..")] for path in (one, other)]
+    short, long = sorted(parts, key=len)
+    return long[-len(short):] == short
 
 
 def same_place(ours, llvm):
     _, path, line = llvm[:3]
     if path is None or path == "??":
         return ours.path == b"??"
-    return tail(ours.path)[-len(tail(path.encode())):] == tail(path.encode()) and \
-        ours.line == (b"%d" % line if line else b"?")
+    return same_path(ours.path, path.encode()) and ours.line == (b"%d" % line if line else b"?")
 
 
-def confirmed(frames, llvm):
+def confirmed(evidence, address, frames, llvm, outermost=False):
     """Whether llvm-symbolizer says the same: as many calls, each at the same place, and the same
-    names of inlined functions. (The outermost name is the symbol's, which has a rule of its own.)"""
+    names of inlined functions; that of the @outermost, which GNU may take from the symbol table by
+    a rule of its own, is only compared when asked for. Where LLVM lacks a name, gdb is asked."""
+    end = len(frames) - (not outermost)
+    names = [o[0] for o in llvm.frames]
+    if None in names[:end] and evidence.has_supplement:
+        names = evidence.gdb_names(address)
     return len(frames) == len(llvm.frames) and \
         all(same_place(f, o) for f, o in zip(frames, llvm.frames)) and \
-        all(f.name == (o[0] or "??").encode() for f, o in zip(frames[:-1], llvm.frames))
+        [f.name for f in frames[:end]] == [(n or "??").encode() for n in names[:end]]
+
+
+DEBUG = "/usr/lib/debug/.build-id"
+
+
+def debug_file(path):
+    """Where Debian keeps the debug information of @path; @path itself when it has no build-id."""
+    match = re.search(r"Build ID: ([0-9a-f]{2})([0-9a-f]+)", ask.run("readelf", "-nW", path, status=None))
+    debug = f"{DEBUG}/{match[1]}/{match[2]}.debug" if match else path
+    return debug if os.path.exists(debug) else path
 
 
 DUMP = "llvm-dwarfdump-19"
@@ -89,12 +106,11 @@ def attribute(text, name):
 
 
 class Evidence:
-    """What is known of one file beside its answers."""
+    """What other tools know of one file."""
 
     def __init__(self, path, llvm_path):
         self.path = path
         self.llvm_path = llvm_path
-        self.forms = None
 
     def declared(self, address, symbol):
         """Where the variable @symbol at @address is declared, as the LLVM tools read it: "file:line".
@@ -102,29 +118,42 @@ class Evidence:
         place = ask.run(ask.LLVM, f"--obj={self.llvm_path}", f"DATA {address:#x}").splitlines()[2]
         if re.search(r":[1-9]\d*$", place):
             return {place}
-        places = set()
-        for dwo in self.split_files():
+        # Without the scope before the name and the number behind it.
+        return self.split_variables.get(re.sub(r".*\.(?=\D)|\.\d+$", "", symbol), set())
+
+    @functools.cached_property
+    def split_variables(self):
+        """The variables in .dwo files by name: where they are declared."""
+        places = {}
+        for dwo in self.split_files:
             files = dict(FILE_ENTRY.findall(ask.run(DUMP, "--debug-line", dwo)))
             for entry in DECLARED.findall(ask.run(DUMP, "--debug-info", dwo)):
-                if attribute(entry, "DW_AT_name") == re.sub(r".*\.(?=\D)|\.\d+$", "", symbol):
-                    number = int(attribute(entry, "DW_AT_decl_file"), 0)
-                    places.add(files[str(number)] + ":" + attribute(entry, "DW_AT_decl_line"))
+                name, number, line = (attribute(entry, f"DW_AT_{a}") for a in ("name", "decl_file", "decl_line"))
+                if number:
+                    places.setdefault(name, set()).add(f"{files[str(int(number, 0))]}:{line}")
         return places
 
+    @functools.cached_property
     def split_files(self):
         roots = ask.run(DUMP, "--debug-info", self.path).split("DW_TAG_")
-        return [os.path.join(attribute(r, "DW_AT_comp_dir"), attribute(r, "_?dwo_name"))
-                for r in roots if "dwo_name" in r]
+        return [os.path.join(attribute(r, "DW_AT_comp_dir"), attribute(r, "_dwo_name"))
+                for r in roots if "_dwo_name" in r]
 
-    def has_form(self, form):
-        if self.forms is None:
-            out = ask.run("readelf", "--debug-dump=abbrev", self.path, status=None)
-            self.forms = set(re.findall(r"DW_FORM_\w+", out))
-        return form in self.forms
+    @functools.cached_property
+    def forms(self):
+        return set(re.findall(r"DW_FORM_\w+", ask.run("readelf", "--debug-dump=abbrev", self.path)))
 
-    def is_split(self):
-        out = ask.run("readelf", "--debug-dump=info", self.path, status=None)
-        return "dwo_name" in out
+    @functools.cached_property
+    def has_supplement(self):
+        """Whether dwz has moved names and functions to a file that others share."""
+        return ".gnu_debugaltlink" in ask.run("readelf", "-SW", self.llvm_path, debug_file(self.path))
+
+    def gdb_names(self, address):
+        """The names of the functions at @address, inlined ones first."""
+        walk = (f"b = gdb.block_for_pc({address:#x})", "while b and b.superblock:",
+                "    if b.function: print('@', b.function.linkage_name)", "    b = b.superblock")
+        out = ask.run("gdb", "-nx", "-batch", "-ex", "python exec(" + repr("\n".join(walk)) + ")", self.path)
+        return [line[2:] for line in out.splitlines() if line.startswith("@ ")]
 
 
 def shape(gnu, ours):
@@ -165,14 +194,20 @@ def explain(evidence, address, gnu, ours, llvm, options=()):
         return history
     if shape(alone, ours) <= {"first-file", "line"} and llvm.frames and not llvm.frames[0][2]:
         return explain_variable(evidence, address, alone, ours, llvm)
-    if not confirmed(ours, llvm) or confirmed(alone, llvm):
-        return None
     kinds = shape(alone, ours)
+    for_names = kinds == {"name"} and evidence.has_supplement
+    if not confirmed(evidence, address, ours, llvm, for_names) or \
+            confirmed(evidence, address, alone, llvm, for_names):
+        return None
+    if kinds == {"first-file"}:
+        return kinds | history
+    if evidence.has_supplement:
+        return {"supplement"}
     if kinds <= {"inlined-name", "first-file"}:
         return kinds | history
-    if evidence.is_split():
+    if evidence.split_files:
         return {"split"}
-    if evidence.has_form("DW_FORM_rnglistx"):
+    if "DW_FORM_rnglistx" in evidence.forms:
         return {"rnglistx"}
     return {"smallest"} if kinds == {"calls"} else None
 

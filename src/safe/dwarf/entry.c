@@ -79,6 +79,9 @@ static enum fathom_entry_slot slot_of(uint64_t at)
 		return FATHOM_ENTRY_LOCATION;
 	case DW_AT_low_pc:
 		return FATHOM_ENTRY_LOW_PC;
+	case DW_AT_linkage_name:
+	case DW_AT_MIPS_linkage_name:
+		return FATHOM_ENTRY_LINKAGE_NAME;
 	case DW_AT_name:
 		return FATHOM_ENTRY_NAME;
 	case DW_AT_abstract_origin:

@@ -4,7 +4,7 @@
  * byte. Where GNU's answers are wrong this one gives the right ones: docs/oracle-addr2line.md lists
  * the classes. Unlike GNU, all addresses that are there are answered together.
  *
- * Not handled: -b and its formats, all files are ELF; GNU's translations.
+ * Not handled: GNU's translations; -b makes no difference, as ELF files are read as what they are.
  */
 #include <elf.h>
 #include <errno.h>
@@ -42,6 +42,7 @@ struct item {
 struct addr2line {
 	const char *program;
 	const char *file;
+	const char *format; /* -b; NULL: not given */
 	const char *section_name;
 	bool addresses; /* -a */
 	bool functions; /* -f */
@@ -96,7 +97,7 @@ static const char usage[] =
 	"  -s, --basenames            print files without their directories\n"
 	"  -r, --no-recurse-limit     demangle what is nested too deeply, too\n"
 	"  -R, --recurse-limit        do not (default)\n"
-	"  -b, --target=FORMAT        has no effect: every ELF format is known\n"
+	"  -b, --target=FORMAT        makes no difference: every ELF format is known\n"
 	"  -h, --help                 print this help\n"
 	"  -v, --version              print the version\n"
 	"  @FILE                      read more options and addresses from FILE\n";
@@ -158,6 +159,7 @@ static void parse_options(struct addr2line *a, int argc, char **argv)
 			a->addresses = true;
 			break;
 		case 'b':
+			a->format = optarg;
 			break;
 		case 'C':
 			parse_style(a, optarg);
@@ -238,11 +240,32 @@ static bool is_archive(const char *path)
 	       memcmp(magic, "!<thin>\n", sizeof magic) == 0;
 }
 
+/*
+ * Whether binutils may have a format of this name: those of ELF and PE by their first letters, the
+ * few others, and what names a system as configure scripts do, as in x86_64-linux-gnu.
+ */
+static bool is_format(const char *name)
+{
+	static const char *const prefixes[] = { "elf32-", "elf64-", "pe-", "pei-" };
+	static const char *const others[] = { "default", "binary",     "ihex",   "plugin",
+					      "srec",    "symbolsrec", "tekhex", "verilog" };
+
+	for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
+		if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0)
+			return true;
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+		if (strcmp(name, others[i]) == 0)
+			return true;
+	return strstr(name, "-linux") != NULL;
+}
+
 static void open_target(struct addr2line *a, struct fathom *session)
 {
 	struct fathom_errinfo info;
 
 	check_file(a);
+	if (a->format && !is_format(a->format))
+		fail(a, a->file, "invalid bfd target");
 	if (is_archive(a->file))
 		fail(a, a->file, "cannot get addresses from archive");
 	if (fathom_target_open_file(session, a->file, &a->target, &info))
@@ -504,6 +527,7 @@ static void answer_items(struct addr2line *a)
 	for (size_t i = 0; i < a->n && !a->out.failed; i++)
 		print_item(a, &a->items[i]);
 	out_flush(&a->out);
+	common_print_notes(a->target, &a->next_note);
 	for (size_t i = 0; i < a->n_rounds; i++)
 		fathom_answers_free(a->rounds[i]);
 	free(addresses);
@@ -552,10 +576,19 @@ static void answer_stream(struct addr2line *a)
 	input_stream_deinit(&stream);
 }
 
+static void open_session(struct addr2line *a, struct fathom **ret)
+{
+	const struct fathom_options wanted = { .size = sizeof wanted, .flags = FATHOM_GNU_PATHS };
+	struct fathom_errinfo info;
+
+	if (fathom_create(&wanted, ret, &info))
+		fail(a, a->file, info.what);
+	open_target(a, *ret);
+	list_sections(a);
+}
+
 int verb_addr2line(int argc, char **argv)
 {
-	const struct fathom_options session_options = { .size = sizeof session_options,
-							.flags = FATHOM_GNU_PATHS };
 	struct addr2line a = {
 		.program = argv[0],
 		.file = "a.out",
@@ -564,17 +597,13 @@ int verb_addr2line(int argc, char **argv)
 			       .alias = FATHOM_ALIAS_GNU },
 	};
 	struct words words = { 0 };
-	struct fathom_errinfo info;
 	struct fathom *session;
 
 	words_expand(&words, argc, argv);
 	argc = (int)words.n;
 	argv = words.word;
 	parse_options(&a, argc, argv);
-	if (fathom_create(&session_options, &session, &info))
-		fail(&a, a.file, info.what);
-	open_target(&a, session);
-	list_sections(&a);
+	open_session(&a, &session);
 	out_init(&a.out);
 	for (int i = optind; i < argc; i++)
 		add_item(&a, argv[i]);
@@ -593,5 +622,5 @@ int verb_addr2line(int argc, char **argv)
 	fathom_target_release(a.target);
 	fathom_destroy(session);
 	words_deinit(&words);
-	return EXIT_SUCCESS;
+	return a.out.failed ? EXIT_FAILED : EXIT_SUCCESS;
 }

@@ -48,10 +48,13 @@ struct fathom_array {
 
 bool fathom_array_grow(struct fathom_array *a, size_t item, size_t more);
 
-/* Makes room for @more items of @item bytes behind the n that are there; false without memory. */
+/*
+ * Makes room for @more items of @item bytes behind the n that are there; false without memory. Data
+ * is not NULL then, even when there is nothing to hold: the C library may be given it.
+ */
 static inline bool fathom_array_reserve(struct fathom_array *a, size_t item, size_t more)
 {
-	return more <= a->cap - a->n || fathom_array_grow(a, item, more);
+	return (a->data && more <= a->cap - a->n) || fathom_array_grow(a, item, more);
 }
 
 void fathom_array_deinit(struct fathom_array *a);

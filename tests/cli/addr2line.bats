@@ -97,6 +97,46 @@ teardown() {
     same -a -f -e one
 }
 
+@test "standard input: garbage, a line of a megabyte, NULs, numbers beyond all bounds" {
+    for seed in 1 2 3; do
+        python3 -c "import random, sys
+random.seed($seed)
+sys.stdout.buffer.write(random.randbytes(50000))" >input
+        same -afi -e one
+        tr '\000-\377' '0-9a-fx+\- \t\r\n\n.$_main\000[twice*]' <input >text
+        mv text input
+        same -afipC -e one
+        same -a -j .text -e one.o
+    done
+    for byte in 1 ' ' m '\0'; do
+        { head -c 1000000 /dev/zero | tr '\0' "$byte"; printf '%s\n%s' "$address" "$address"; } >input
+        same -af -e one
+    done
+    printf '%s\n' ffffffffffffffff fffffffffffffffff 0x1111111111111111111111111111111111111111 -1 \
+        main+99999999999999999999999 main+-5 main+0xffffffffffffffff -main +5 0x 0xg >input
+    same -af -e one
+    same -af -e one.o
+}
+
+@test "formats (-b): only names that no format has are refused" {
+    for format in elf64-x86-64 elf32-i386 elf64-little pe-x86-64 srec default x86_64-linux-gnu nonsense '' ELF64-x86-64; do
+        same -f -b "$format" -e one "$address"
+        same -f "--target=$format" -e no-such-file "$address"
+    done
+}
+
+@test "what cannot be written or read is said" {
+    run bash -c '"$FATHOM" addr2line -e one "$0" 2>&1 >/dev/full' "$address"
+    [ "$status" = 1 ]
+    [ "$output" = "fathom: standard output: No space left on device" ]
+    run bash -c '"$FATHOM" addr2line -e one "$0" 2>&1 >&-' "$address"
+    [ "$status" = 1 ]
+    [ "$output" = "fathom: standard output: Bad file descriptor" ]
+    run bash -c '"$FATHOM" addr2line -e one 2>&1 </'
+    [ "$status" = 2 ]
+    [ "$output" = "fathom: standard input: Is a directory" ]
+}
+
 @test "@FILE holds options and addresses" {
     printf -- '-f "-e" o"n"e\n%s' "$address" >words
     same @words

@@ -214,7 +214,7 @@ bool gnu_symbols_find(struct gnu_symbols *symbols, struct gnu_names *names, cons
 			return false;
 	}
 	/* The value of a common symbol is its alignment; GNU takes the size for it. */
-	*ret_value = s.section == SHN_COMMON ? s.size : s.value;
+	*ret_value = s.section == (SHN_COMMON | 0xffff0000u) ? s.size : s.value;
 	return true;
 }
 

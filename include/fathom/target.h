@@ -124,7 +124,7 @@ struct fathom_symbol_info {
 	const char *name; /**< as linked, a version may follow; "" for none */
 	uint64_t value;   /**< as the table states it: in relocatable files, in the section */
 	uint64_t size;    /**< bytes; 0: not stated */
-	uint32_t section; /**< number of the section it is defined in, or SHN_ of elf.h */
+	uint32_t section; /**< of the section it is defined in; SHN_ABS and such | 0xffff0000 */
 	uint8_t type;     /**< STT_ */
 	uint8_t bind;     /**< STB_ */
 	uint8_t reserved[2];

@@ -71,7 +71,7 @@ static void find_symbols(struct fathom_module *m)
 {
 	struct fathom_symbol_set *set = &m->symbols;
 
-	set->main = m->main;
+	fathom_symbol_set_init(set, m->main);
 	fathom_symbol_set_add(set, m->main, FATHOM_SOURCE_SYMTAB);
 	if (m->debug && m->debug != m->main)
 		fathom_symbol_set_add(set, m->debug, FATHOM_SOURCE_SYMTAB);

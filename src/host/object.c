@@ -348,7 +348,7 @@ fathom_err fathom_object_load(struct fathom_object *o, uint32_t i, struct fathom
 	return FATHOM_OK;
 }
 
-bool fathom_object_has_code(const struct fathom_object *o, uint64_t svma)
+const struct fathom_range *fathom_object_code_at(const struct fathom_object *o, uint64_t svma)
 {
 	uint32_t low = 0;
 	uint32_t high = o->n_code;
@@ -361,7 +361,12 @@ bool fathom_object_has_code(const struct fathom_object *o, uint64_t svma)
 		else
 			high = mid;
 	}
-	return low < o->n_code && svma >= o->code[low].low;
+	return low < o->n_code && svma >= o->code[low].low ? &o->code[low] : NULL;
+}
+
+bool fathom_object_has_code(const struct fathom_object *o, uint64_t svma)
+{
+	return fathom_object_code_at(o, svma) != NULL;
 }
 
 uint32_t fathom_object_section_at(const struct fathom_object *o, uint64_t svma)

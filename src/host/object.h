@@ -64,6 +64,9 @@ fathom_err fathom_object_load(struct fathom_object *o, uint32_t i, struct fathom
 /* Whether section @i must be decompressed before it can be read. */
 bool fathom_object_is_compressed(const struct fathom_object *o, uint32_t i);
 
+/* The range of code that holds @svma, or NULL. */
+const struct fathom_range *fathom_object_code_at(const struct fathom_object *o, uint64_t svma);
+
 /* Whether the object has code at @svma. */
 bool fathom_object_has_code(const struct fathom_object *o, uint64_t svma);
 

@@ -56,6 +56,7 @@ static const struct rule rules[] = {
 	{ EM_ARM, R_ARM_TLS_LDO32, ACT_NONE, 4 },
 	{ EM_PPC64, R_PPC64_ADDR64, ACT_SET, 8 },
 	{ EM_PPC64, R_PPC64_ADDR32, ACT_SET, 4 },
+	{ EM_PPC64, R_PPC64_TOC, ACT_NONE, 8 }, /* of descriptors: nothing that names code */
 	{ EM_PPC64, R_PPC64_REL32, ACT_PCREL, 4 },
 	{ EM_PPC64, R_PPC64_REL64, ACT_PCREL, 8 },
 	{ EM_PPC64, R_PPC64_DTPREL64, ACT_NONE, 8 },
@@ -192,7 +193,7 @@ static bool symbol_address(const struct fathom_object *o, const struct fathom_sy
 	if (i >= symbols->count)
 		return false;
 	fathom_symtab_get(symbols, i, &s);
-	if (s.section == SHN_ABS) {
+	if (s.section == FATHOM_SHN(SHN_ABS)) {
 		*ret = s.value;
 		return true;
 	}

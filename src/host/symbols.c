@@ -62,7 +62,19 @@ static void add_table(struct fathom_symbol_set *set, const struct fathom_object 
 		return;
 	view.source = (uint8_t)source;
 	set->file[set->n_tables] = o->file;
-	set->table[set->n_tables++] = (struct fathom_symbol_table){ view, o };
+	set->table[set->n_tables++] =
+		(struct fathom_symbol_table){ view, o, set->opd.bytes.size ? &set->opd : NULL };
+}
+
+void fathom_symbol_set_init(struct fathom_symbol_set *set, struct fathom_object *main)
+{
+	const uint32_t i = main->image.machine == EM_PPC64 ? fathom_object_find(main, ".opd") : 0;
+
+	set->main = main;
+	if (i && !fathom_object_load(main, i, &set->opd.bytes, NULL)) {
+		set->opd.svma = main->sections[i].base;
+		set->opd.object = main;
+	}
 }
 
 /* Section @i as a symbol table; empty when @i is 0. */
@@ -148,6 +160,23 @@ static bool region_of_segment(const struct fathom_object *o, uint64_t svma,
 	return false;
 }
 
+/* Follows the descriptor at @svma to the code it stands for; false when it is no descriptor. */
+static bool follow_descriptor(const struct fathom_opd *opd, uint64_t *svma,
+			      struct fathom_symbol_region *ret)
+{
+	const struct fathom_bytes word = bytes_slice(opd->bytes, *svma - opd->svma, 8);
+	const struct fathom_range *code;
+
+	if (*svma < opd->svma || !word.size)
+		return false;
+	*svma = load_u64(word.data, opd->object->image.swap);
+	code = fathom_object_code_at(opd->object, *svma);
+	if (!code)
+		return false;
+	*ret = (struct fathom_symbol_region){ code->low, code->high, true };
+	return true;
+}
+
 bool fathom_symbol_place(const struct fathom_symbol_table *t, const struct fathom_symbol *s,
 			 uint64_t *ret_svma, struct fathom_symbol_region *ret_region)
 {
@@ -160,6 +189,8 @@ bool fathom_symbol_place(const struct fathom_symbol_table *t, const struct fatho
 		return false;
 	if (o->image.type == ET_REL)
 		*ret_svma += ret_region->low;
+	if (t->opd && s->type == STT_FUNC && !ret_region->code)
+		return follow_descriptor(t->opd, ret_svma, ret_region);
 	return *ret_svma >= ret_region->low && *ret_svma < ret_region->high;
 }
 
@@ -271,7 +302,9 @@ bool fathom_symbols_scan(const struct fathom_symbol_set *set, uint64_t svma,
 
 	for (uint8_t t = 0; t < set->n_tables; t++) {
 		const struct fathom_symtab *view = &set->table[t].view;
-		const bool relative = set->table[t].object->image.type == ET_REL;
+		/* Values are no addresses in these. */
+		const bool relative =
+			set->table[t].object->image.type == ET_REL || set->table[t].opd;
 
 		for (uint32_t i = 0; i < view->count; i++) {
 			struct fathom_symbol s;

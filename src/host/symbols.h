@@ -26,18 +26,33 @@
 struct fathom_symbol_table {
 	struct fathom_symtab view;
 	const struct fathom_object *object; /* whose section numbers the symbols use */
+	const struct fathom_opd *opd;       /* NULL: functions' symbols are where their code is */
+};
+
+/*
+ * .opd of 64-bit PowerPC's first ABI (ELFv1, 3.2.5): the symbol of a function is that of its
+ * descriptor, whose first word is the address of the code.
+ */
+struct fathom_opd {
+	struct fathom_bytes bytes;
+	uint64_t svma;
+	const struct fathom_object *object; /* where the code is */
 };
 
 /* The tables of one module; views only. */
 struct fathom_symbol_set {
 	struct fathom_symbol_table table[FATHOM_MAX_SYMTABS];
 	uint32_t n_tables;
-	const struct fathom_object *main;             /* where code is */
+	struct fathom_object *main;                   /* where code is */
+	struct fathom_opd opd;                        /* of main; empty on other machines */
 	struct fathom_file *file[FATHOM_MAX_SYMTABS]; /* that the tables stand in */
 	struct fathom_cfi cfi;                        /* unwind descriptions that bound functions */
 	struct fathom_bytes cfi_header;
 	uint64_t cfi_header_svma;
 };
+
+/* Prepares a set, all zero, for the symbols of @main; it must stay where it is. */
+void fathom_symbol_set_init(struct fathom_symbol_set *set, struct fathom_object *main);
 
 /* Adds the tables of @o to @set: .symtab, and .dynsym, through PT_DYNAMIC if need be. */
 void fathom_symbol_set_add(struct fathom_symbol_set *set, const struct fathom_object *o,

@@ -105,7 +105,8 @@ struct namable {
 static const struct namable marks[] = {
 	{ "main", EM_X86_64, STT_FUNC, 1, true },
 	{ "main", EM_X86_64, STT_FUNC, SHN_UNDEF, false },
-	{ "abs", EM_X86_64, STT_NOTYPE, SHN_ABS, false },
+	{ "abs", EM_X86_64, STT_NOTYPE, FATHOM_SHN(SHN_ABS), false },
+	{ "main", EM_X86_64, STT_FUNC, SHN_ABS, true }, /* the section of this number */
 	{ "file.c", EM_X86_64, STT_FILE, 1, false },
 	{ ".text", EM_X86_64, STT_SECTION, 1, false },
 	{ "tls", EM_X86_64, STT_TLS, 1, false },

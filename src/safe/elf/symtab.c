@@ -51,8 +51,9 @@ void fathom_symtab_get(const struct fathom_symtab *t, uint32_t i, struct fathom_
 	if (ret->section == SHN_XINDEX) {
 		const struct fathom_bytes x = bytes_slice(t->xindex, (uint64_t)i * 4, 4);
 
-		if (x.size)
-			ret->section = load_u32(x.data, t->swap);
+		ret->section = x.size ? load_u32(x.data, t->swap) : FATHOM_SHN(SHN_XINDEX);
+	} else if (ret->section >= SHN_LORESERVE) {
+		ret->section = FATHOM_SHN(ret->section);
 	}
 	/* Bit 0 of a Thumb function's address selects the instruction set, it is no address. */
 	if (t->machine == EM_ARM && ret->type == STT_FUNC)
@@ -129,7 +130,7 @@ static bool is_tool_mark(struct fathom_str name)
 bool fathom_symbol_is_namable(const struct fathom_symtab *t, const struct fathom_symbol *s,
 			      struct fathom_str name)
 {
-	if (s->section == SHN_UNDEF || s->section == SHN_ABS || s->section == SHN_COMMON)
+	if (s->section == SHN_UNDEF || s->section >= FATHOM_SHN(SHN_LORESERVE))
 		return false;
 	if (s->type != STT_NOTYPE && s->type != STT_OBJECT && s->type != STT_FUNC &&
 	    s->type != STT_GNU_IFUNC)

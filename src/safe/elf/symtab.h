@@ -23,11 +23,17 @@ struct fathom_symtab {
 	bool swap;
 };
 
+/*
+ * SHN_ABS and such as fathom_symbol.section has them: as 16 bits they would be the numbers of real
+ * sections in files that have more than 65,280.
+ */
+#define FATHOM_SHN(special) ((uint32_t)(special) | UINT32_C(0xffff0000))
+
 struct fathom_symbol {
 	uint64_t value;
 	uint64_t size;
 	uint32_t name;      /* offset in the string table */
-	uint32_t section;   /* index of the section it is defined in; SHN_ABS and such kept */
+	uint32_t section;   /* index of the section it is defined in; or FATHOM_SHN() */
 	uint8_t type;       /* STT_ */
 	uint8_t bind;       /* STB_ */
 	uint8_t visibility; /* STV_ */

@@ -285,6 +285,25 @@ static struct fathom_object *try_sup(struct fathom *session, const char *path,
 	return NULL;
 }
 
+static struct fathom_object *find_sup_by_debuginfod(struct fathom *session,
+						    const struct fathom_object *debug,
+						    struct fathom_bytes id,
+						    struct fathom_notes *notes)
+{
+	struct fathom_object *found;
+	struct fathom_errinfo info;
+	char *path;
+
+	if (fathom_debuginfod_find(session, id, &path, &info)) {
+		fathom_errinfo_set_file(&info, debug->file->path);
+		fathom_notes_add(notes, &info);
+		return NULL;
+	}
+	found = try_sup(session, path, id, notes);
+	free(path);
+	return found;
+}
+
 struct fathom_object *fathom_debugfile_find_sup(struct fathom *session,
 						const struct fathom_object *debug,
 						struct fathom_notes *notes)
@@ -315,6 +334,8 @@ struct fathom_object *fathom_debugfile_find_sup(struct fathom *session,
 		if (!found && build_id_path(session->sysroot, *d, id, &path))
 			found = try_sup(session, path.text, id, notes);
 	}
+	if (!found && (session->flags & FATHOM_DEBUGINFOD))
+		found = find_sup_by_debuginfod(session, debug, id, notes);
 	if (!found) {
 		(void)fathom_fail(&info, FATHOM_E_NOT_FOUND, ".gnu_debugaltlink", 0,
 				  "the supplementary debug file it names was not found");

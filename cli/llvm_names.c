@@ -245,7 +245,9 @@ void llvm_name(struct out *o, const struct fathom_function *f)
 	const bool demangled = linkage && (strlen(linkage) != f->name_size ||
 					   memcmp(linkage, f->name, f->name_size) != 0);
 
-	if (!demangled)
+	if (!linkage && f->plain_name)
+		out_str(o, f->plain_name); /* not demangled, though it may be Ada's */
+	else if (!demangled)
 		out_bytes(o, f->name, f->name_size);
 	else if (strncmp(linkage, "_R", 2) == 0)
 		write_new_rust(o, f);

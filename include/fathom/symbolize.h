@@ -140,7 +140,9 @@ struct fathom_frame {
 /** Bits of fathom_function.flags. */
 enum {
 	/** The language does not mangle: plain_name is what the compiler calls the symbol, too. */
-	FATHOM_FUNCTION_UNMANGLED = 1u << 0
+	FATHOM_FUNCTION_UNMANGLED = 1u << 0,
+	/** The language is Ada: name is demangled by GNAT's rules. */
+	FATHOM_FUNCTION_ADA = 1u << 1
 };
 
 /** A function's names. Strings belong to the answers. */

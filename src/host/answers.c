@@ -115,7 +115,8 @@ static uint64_t hash_file(const void *items, uint32_t i)
 
 static uint32_t public_flags(uint32_t flags)
 {
-	return flags & FATHOM_BLOCK_UNMANGLED ? FATHOM_FUNCTION_UNMANGLED : 0;
+	return (flags & FATHOM_BLOCK_UNMANGLED ? FATHOM_FUNCTION_UNMANGLED : 0u) |
+	       (flags & FATHOM_BLOCK_ADA ? FATHOM_FUNCTION_ADA : 0u);
 }
 
 static bool same_names(const struct fathom_function *f, struct fathom_str linkage,
@@ -130,15 +131,18 @@ static bool set_name(struct fathom_part *p, struct fathom_function *f, struct fa
 		     struct fathom_str plain, uint32_t flags)
 {
 	const uint32_t suffix = fathom_clone_suffix(linkage);
+	const bool ada = flags & FATHOM_BLOCK_ADA;
+	/* GNAT states the mangled name as the plain one, unless the program chose another. */
+	const struct fathom_str mangled = ada && !linkage.size ? plain : linkage;
 	fathom_err err;
 
 	f->clone_suffix = suffix < linkage.size ? f->linkage_name + suffix : NULL;
 	f->name = linkage.size ? f->linkage_name : f->plain_name;
 	f->name_size = linkage.size ? linkage.size : plain.size;
 	p->text.n = 0;
-	if (!linkage.size || (p->flags & FATHOM_NO_DEMANGLE))
+	if (!mangled.size || (p->flags & FATHOM_NO_DEMANGLE))
 		return true;
-	err = fathom_demangle(linkage, flags & FATHOM_BLOCK_ADA, &p->text);
+	err = fathom_demangle(mangled, ada, &p->text);
 	if (err)
 		return err == FATHOM_END;
 	f->name_size = (uint32_t)p->text.n;
@@ -445,6 +449,19 @@ uint32_t fathom_part_physical(struct fathom_part *p, struct fathom_block_view vi
 	if (!enter_block(p, view.block, FATHOM_NONE) || !fathom_block_node(view.block, 0, &node))
 		return FATHOM_NONE;
 	return function_id(p, view, node.function);
+}
+
+uint32_t fathom_part_ada_symbol(struct fathom_part *p, struct fathom_block_view view, uint32_t id)
+{
+	const struct fathom_function *functions = p->functions.data;
+	struct fathom_block_function f;
+	struct fathom_block_node node;
+
+	if (!fathom_block_node(view.block, 0, &node) ||
+	    !fathom_block_function(view.block, node.function, &f) || !(f.flags & FATHOM_BLOCK_ADA))
+		return id;
+	return intern_function(p, str_of(functions[index_of(id)].linkage_name),
+			       (struct fathom_str){ NULL, 0 }, FATHOM_BLOCK_ADA);
 }
 
 void fathom_part_deinit(struct fathom_part *p)

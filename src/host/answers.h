@@ -78,6 +78,12 @@ uint32_t fathom_part_place(struct fathom_part *p, uint32_t symbol, struct fathom
 /* The physical function of @view, or FATHOM_NONE when it stands outside functions. */
 uint32_t fathom_part_physical(struct fathom_part *p, struct fathom_block_view view);
 
+/*
+ * The function for the symbol @id once more, demangled as Ada if that is the language of @view's
+ * physical function; else @id itself. A symbol alone does not say what language it is of.
+ */
+uint32_t fathom_part_ada_symbol(struct fathom_part *p, struct fathom_block_view view, uint32_t id);
+
 void fathom_part_deinit(struct fathom_part *p);
 
 #endif

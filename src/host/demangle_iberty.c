@@ -135,6 +135,18 @@ fathom_err fathom_demangle_as(struct fathom_str name, uint32_t mangling, uint32_
 	return err;
 }
 
+/* Names that a program has chosen itself are none of GNAT's: they come back in angle brackets. */
+static fathom_err demangle_ada(struct fathom_str name, struct fathom_array *out)
+{
+	const size_t start = out->n;
+	const fathom_err err = fathom_demangle_as(name, FATHOM_MANGLING_ADA, 0, out);
+
+	if (err || ((const char *)out->data)[start] != '<')
+		return err;
+	out->n = start;
+	return FATHOM_END;
+}
+
 fathom_err fathom_demangle(struct fathom_str name, bool ada, struct fathom_array *out)
 {
 	const char kind = name.size > 2 && name.data[0] == '_' ? name.data[1] : '\0';
@@ -145,5 +157,5 @@ fathom_err fathom_demangle(struct fathom_str name, bool ada, struct fathom_array
 		return fathom_demangle_as(name, FATHOM_MANGLING_AUTO, 0, out);
 	if (kind == 'D')
 		return fathom_demangle_as(name, FATHOM_MANGLING_D, 0, out);
-	return ada ? fathom_demangle_as(name, FATHOM_MANGLING_ADA, 0, out) : FATHOM_END;
+	return ada ? demangle_ada(name, out) : FATHOM_END;
 }

@@ -283,6 +283,15 @@ static void set_variable(const struct batch *b, struct fathom_part *p, struct fa
 	a->reason = FATHOM_REASON_NONE;
 }
 
+/* The symbol @id as the language that the debug information states wants it demangled. */
+static uint32_t in_language(const struct batch *b, struct fathom_part *p, const struct found *f,
+			    uint32_t id)
+{
+	if (id == FATHOM_NONE || !f->view.block || b->alias != FATHOM_ALIAS_FATHOM)
+		return id;
+	return fathom_part_ada_symbol(p, f->view, id);
+}
+
 /* Completes the answer of @q from what was found about it. */
 static void answer(struct batch *b, struct fathom_part *p, const struct query *q,
 		   const struct found *f)
@@ -293,7 +302,7 @@ static void answer(struct batch *b, struct fathom_part *p, const struct query *q
 
 	if (!is_named_as_linked(b, f) && find_symbol(b, p, q->svma, &hit, &id) &&
 	    !dwarf_names_better(b, f, &hit))
-		set_symbol(a, &hit, id, q->svma);
+		set_symbol(a, &hit, in_language(b, p, f, id), q->svma);
 	else if (f->view.block && f->view.block->n_nodes)
 		set_dwarf_symbol(p, a, f, q->svma);
 	if (a->symbol == FATHOM_NONE)

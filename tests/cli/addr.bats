@@ -112,7 +112,7 @@ inlined() {
         while read -r -t 20 answer <&"${FATHOM_CO[0]}" && [ -n "$answer" ]; do :; done
     done
     eval "exec ${FATHOM_CO[1]}>&-"
-    wait "$FATHOM_CO_PID"
+    wait
 }
 
 @test "--json: every field of the contract, one object a line" {

@@ -315,39 +315,49 @@ static void store_index(const struct addr *v)
 		complain_error(&info);
 }
 
+static void answer_arguments(struct addr *v, int n, char **arguments)
+{
+	for (int i = 0; i < n; i++)
+		add_input(v, arguments[i], strlen(arguments[i]));
+	ask_once(v);
+	answer_inputs(v);
+}
+
+static int answer_all(struct addr *v, int n, char **arguments)
+{
+	fathom_target_get_info(v->rules.target, &v->info);
+	if (v->info.is_relocatable && !v->rules.section)
+		v->rules.section = ".text";
+	out_init(&v->out);
+	common_print_notes(v->rules.target, &v->next_note);
+	if (n)
+		answer_arguments(v, n, arguments);
+	else
+		answer_stream(v);
+	out_deinit(&v->out);
+	store_index(v);
+	free(v->inputs);
+	free(v->addresses);
+	fathom_target_release(v->rules.target);
+	if (v->out.error)
+		return EXIT_USAGE;
+	return v->unanswered ? EXIT_UNANSWERED : EXIT_ANSWERED;
+}
+
 int verb_addr(int argc, char **argv)
 {
 	struct addr v = { .symbolize = { .size = sizeof v.symbolize } };
 	struct fathom *session;
+	int status = EXIT_USAGE;
 	int first;
 
 	common_init(&v.common);
 	first = parse_options(&v, argc, argv);
 	session = common_session(&v.common);
 	v.rules.target = common_open(session, argv[first]);
-	if (!v.rules.target)
-		return EXIT_USAGE;
-	fathom_target_get_info(v.rules.target, &v.info);
-	if (v.info.is_relocatable && !v.rules.section)
-		v.rules.section = ".text";
-	out_init(&v.out);
-	common_print_notes(v.rules.target, &v.next_note);
-	for (int i = first + 1; i < argc; i++)
-		add_input(&v, argv[i], strlen(argv[i]));
-	if (first + 1 < argc) {
-		ask_once(&v);
-		answer_inputs(&v);
-	} else {
-		answer_stream(&v);
-	}
-	out_deinit(&v.out);
-	store_index(&v);
-	free(v.inputs);
-	free(v.addresses);
-	fathom_target_release(v.rules.target);
+	if (v.rules.target)
+		status = answer_all(&v, argc - first - 1, argv + first + 1);
 	fathom_destroy(session);
 	common_deinit(&v.common);
-	if (v.out.error)
-		return EXIT_USAGE;
-	return v.unanswered ? EXIT_UNANSWERED : EXIT_ANSWERED;
+	return status;
 }

@@ -17,6 +17,9 @@
 #define ROUNDS      40
 #define BATCH       50
 
+/* Well below what the work keeps without a bound, well above what one unit needs. */
+#define BUDGET (160 << 10)
+
 /* The program that is asked about: the command itself, which has debug information. */
 static const char *program(void)
 {
@@ -159,7 +162,7 @@ static void answers_stay_right_while_units_are_evicted(void **state)
 	struct shared s;
 
 	(void)state;
-	setup(&s, 256 << 10, 1);
+	setup(&s, BUDGET, 1);
 	assert_int_equal(run_threads(&s), 0);
 	fathom_get_usage(s.session, &usage);
 	assert_true(usage.memory_used <= usage.memory_budget);
@@ -176,7 +179,7 @@ static void without_a_budget_more_is_kept(void **state)
 	setup(&s, 1 << 30, 1);
 	assert_int_equal(run_threads(&s), 0);
 	fathom_get_usage(s.session, &usage);
-	assert_true(usage.memory_used > 256 << 10);
+	assert_true(usage.memory_used > BUDGET);
 	teardown(&s);
 }
 

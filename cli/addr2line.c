@@ -20,6 +20,7 @@
 #include "gnu_names.h"
 #include "input.h"
 #include "out.h"
+#include "text.h"
 #include "words.h"
 
 #define EXIT_FAILED 1
@@ -71,13 +72,6 @@ static void fail(const struct addr2line *a, const char *what, const char *why)
 {
 	fprintf(stderr, "%s: %s: %s\n", a->program, what, why);
 	exit(EXIT_FAILED);
-}
-
-static void *must(const struct addr2line *a, void *memory)
-{
-	if (!memory)
-		fail(a, a->file, "out of memory");
-	return memory;
 }
 
 static const char usage[] =
@@ -148,59 +142,73 @@ static void parse_style(struct addr2line *a, const char *style)
 	}
 }
 
+/* What the option @opt turns on; NULL when it does something else. */
+static bool *switch_of(struct addr2line *a, int opt)
+{
+	switch (opt) {
+	case 'a':
+		return &a->addresses;
+	case 'f':
+		return &a->functions;
+	case 'i':
+		return &a->inlines;
+	case 'p':
+		return &a->pretty;
+	case 's':
+		return &a->basenames;
+	default:
+		return NULL;
+	}
+}
+
+static void take_option(struct addr2line *a, int opt)
+{
+	switch (opt) {
+	case 'b':
+		a->format = optarg;
+		break;
+	case 'C':
+		parse_style(a, optarg);
+		break;
+	case 'e':
+		a->file = optarg;
+		break;
+	case 'j':
+		a->section_name = optarg;
+		break;
+	case 'r':
+		a->names.flags |= FATHOM_DEMANGLE_DEEP;
+		break;
+	case 'R':
+		a->names.flags &= ~(uint32_t)FATHOM_DEMANGLE_DEEP;
+		break;
+	case 'v':
+	case 'V':
+		printf("fathom addr2line %s, compatible with GNU addr2line 2.40\n",
+		       fathom_version());
+		exit(EXIT_SUCCESS);
+	case 'h':
+	case 'H':
+		printf("Usage: %s%s", a->program, usage);
+		exit(EXIT_SUCCESS);
+	default:
+		fprintf(stderr, "Usage: %s%s", a->program, usage);
+		exit(EXIT_FAILED);
+	}
+}
+
 /* Takes the options; the arguments that remain are addresses, from optind on. */
 static void parse_options(struct addr2line *a, int argc, char **argv)
 {
 	int opt;
 
 	while ((opt = getopt_long(argc, argv, "ab:Ce:rRsfHhij:pVv", options, NULL)) != -1) {
-		switch (opt) {
-		case 'a':
-			a->addresses = true;
-			break;
-		case 'b':
-			a->format = optarg;
-			break;
-		case 'C':
-			parse_style(a, optarg);
-			break;
-		case 'e':
-			a->file = optarg;
-			break;
-		case 'f':
-			a->functions = true;
-			break;
-		case 'i':
-			a->inlines = true;
-			break;
-		case 'j':
-			a->section_name = optarg;
-			break;
-		case 'p':
-			a->pretty = true;
-			break;
-		case 'r':
-			a->names.flags |= FATHOM_DEMANGLE_DEEP;
-			break;
-		case 'R':
-			a->names.flags &= ~(uint32_t)FATHOM_DEMANGLE_DEEP;
-			break;
-		case 's':
-			a->basenames = true;
-			break;
-		case 'v':
-		case 'V':
-			printf("fathom addr2line %s, compatible with GNU addr2line 2.40\n",
-			       fathom_version());
-			exit(EXIT_SUCCESS);
-		case 'h':
-		case 'H':
-			printf("Usage: %s%s", a->program, usage);
-			exit(EXIT_SUCCESS);
-		default:
-			fprintf(stderr, "Usage: %s%s", a->program, usage);
-			exit(EXIT_FAILED);
-		}
+		bool *on = switch_of(a, opt);
+
+		if (on)
+			*on = true;
+		else
+			take_option(a, opt);
 	}
 }
 
@@ -289,7 +297,7 @@ static void list_sections(struct addr2line *a)
 	while (!fathom_target_section(a->target, n, &s))
 		n++;
 	a->has_sections = n > 1;
-	a->sections = must(a, calloc(n + 1, sizeof *a->sections));
+	a->sections = must(calloc(n + 1, sizeof *a->sections));
 	for (size_t i = 1; !named && !fathom_target_section(a->target, i, &s); i++) {
 		named = a->section_name && strcmp(s.name, a->section_name) == 0;
 		if ((s.flags & SHF_ALLOC) && (named || !a->section_name))
@@ -304,16 +312,6 @@ static void list_sections(struct addr2line *a)
 			a->section_name);
 		exit(EXIT_FAILED);
 	}
-}
-
-static bool is_space(char c)
-{
-	return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
 }
 
 /* GNU takes for a symbol what starts neither with a decimal nor, without "+", with a hex digit. */
@@ -354,7 +352,7 @@ static void add_item(struct addr2line *a, char *text)
 		pc = (uint32_t)pc;
 	if (a->n == a->cap) {
 		a->cap = a->cap ? 2 * a->cap : 64;
-		a->items = must(a, realloc(a->items, a->cap * sizeof *a->items));
+		a->items = must(realloc(a->items, a->cap * sizeof *a->items));
 	}
 	a->items[a->n++] = (struct item){ .pc = pc };
 }
@@ -392,7 +390,7 @@ static bool answer_round(struct addr2line *a, uint64_t *addresses, size_t *numbe
 		return false;
 	if (fathom_symbolize(a->target, &a->symbolize, addresses, n, &answers, &info))
 		fail(a, a->file, info.what);
-	a->rounds = must(a, realloc(a->rounds, (a->n_rounds + 1) * sizeof *a->rounds));
+	a->rounds = must(realloc(a->rounds, (a->n_rounds + 1) * sizeof *a->rounds));
 	a->rounds[a->n_rounds++] = answers;
 	for (size_t i = 0; i < n; i++) {
 		const struct fathom_answer *answer = fathom_answers_get(answers, i);
@@ -519,8 +517,8 @@ static void print_item(struct addr2line *a, const struct item *item)
 /* Answers all items, in their order, and flushes. */
 static void answer_items(struct addr2line *a)
 {
-	uint64_t *addresses = must(a, malloc((a->n + 1) * sizeof *addresses));
-	size_t *numbers = must(a, malloc((a->n + 1) * sizeof *numbers));
+	uint64_t *addresses = must(malloc((a->n + 1) * sizeof *addresses));
+	size_t *numbers = must(malloc((a->n + 1) * sizeof *numbers));
 
 	while (answer_round(a, addresses, numbers))
 		;
@@ -536,8 +534,7 @@ static void answer_items(struct addr2line *a)
 	a->n = 0;
 }
 
-/* GNU reads lines, their ends included, into a buffer of this size: longer ones count as several.
- */
+/* GNU's buffer for a line and its end: a longer one counts as several. */
 #define LINE_SIZE 100
 
 static void add_line(struct addr2line *a, const char *line, size_t size)

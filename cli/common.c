@@ -208,6 +208,15 @@ struct fathom_target *common_open(struct fathom *session, const char *text)
 	return target;
 }
 
+void *must(void *memory)
+{
+	if (!memory) {
+		complain("the command", "out of memory", NULL);
+		exit(1);
+	}
+	return memory;
+}
+
 void common_print_notes(const struct fathom_target *target, size_t *next)
 {
 	const struct fathom_errinfo *note;

@@ -83,6 +83,9 @@ void complain(const char *what, const char *why, const char *remedy);
 /* Prints the error, with the remedy that fits it. */
 void complain_error(const struct fathom_errinfo *info);
 
+/* @memory; exits with status 1, as the tools do that have personalities, when it is NULL. */
+void *must(void *memory);
+
 /* "512M" in bytes; exits with status 2 when @text is no size. */
 uint64_t parse_size(const char *option, const char *text);
 /* A number from 1 to @max; exits with status 2 when @text is none. */

@@ -21,15 +21,6 @@ struct gnu_symbol {
 	uint32_t number; /* 0: the place is empty */
 };
 
-static void *must(void *memory)
-{
-	if (!memory) {
-		complain("addr2line", "out of memory", NULL);
-		exit(EXIT_UNANSWERED);
-	}
-	return memory;
-}
-
 /* FNV-1a. */
 static uint64_t hash_of(const char *s)
 {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "llvm_names.h"
 
+#include "text.h"
+
 /* Lambdas that are rewritten in one name, so that a hostile one costs no more than its length. */
 #define MAX_LAMBDAS 64
 
@@ -25,11 +27,6 @@ static bool stands(const struct spelling *p, const char *text)
 	const size_t n = strlen(text);
 
 	return p->n - p->at >= n && memcmp(p->s + p->at, text, n) == 0;
-}
-
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
 }
 
 /* The number at @at, and in *@at where it ends; at most what 32 bits hold. */

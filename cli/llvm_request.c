@@ -3,10 +3,7 @@
 
 #include <string.h>
 
-static bool is_space(char c)
-{
-	return c == ' ' || (c >= '\t' && c <= '\r');
-}
+#include "text.h"
 
 /* What ends a word: tabs do not, they may stand in names. */
 static bool is_delimiter(char c)

@@ -7,32 +7,23 @@
 #include <sys/stat.h>
 
 #include "common.h"
+#include "text.h"
 
 /* Files that lead to each other would never end. */
 #define MAX_FILES 2000
 
-static void reserve(struct words *w)
+static void reserve(struct words *w, size_t more)
 {
-	if (w->n < w->cap)
+	if (w->cap - w->n >= more)
 		return;
-	w->cap = w->cap ? 2 * w->cap : 16;
-	w->word = realloc(w->word, w->cap * sizeof *w->word);
-	if (!w->word) {
-		complain("the command line", "out of memory", NULL);
-		exit(1);
-	}
+	w->cap = 2 * w->cap + more;
+	w->word = must(realloc(w->word, w->cap * sizeof *w->word));
 }
 
 void words_add(struct words *w, const char *text, size_t size)
 {
-	char *copy = strndup(text, size);
-
-	if (!copy) {
-		complain("the command line", "out of memory", NULL);
-		exit(1);
-	}
-	reserve(w);
-	w->word[w->n++] = copy;
+	reserve(w, 1);
+	w->word[w->n++] = must(strndup(text, size));
 }
 
 void words_deinit(struct words *w)
@@ -42,11 +33,6 @@ void words_deinit(struct words *w)
 	free(w->word);
 }
 
-static bool is_blank(char c)
-{
-	return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
 /* Reads one word at *@text into @word, which has room for all of it, and moves *@text behind it. */
 static size_t take_word(const char **text, char *word)
 {
@@ -54,7 +40,7 @@ static size_t take_word(const char **text, char *word)
 	char quote = '\0';
 	size_t n = 0;
 
-	for (; *p && (quote || !is_blank(*p)); p++) {
+	for (; *p && (quote || !is_space(*p)); p++) {
 		if (*p == '\\') {
 			if (p[1])
 				word[n++] = *++p;
@@ -70,14 +56,10 @@ static size_t take_word(const char **text, char *word)
 
 void words_split(struct words *w, const char *text)
 {
-	char *word = malloc(strlen(text) + 1);
+	char *word = must(malloc(strlen(text) + 1));
 
-	if (!word) {
-		complain("the command line", "out of memory", NULL);
-		exit(1);
-	}
 	for (;;) {
-		while (is_blank(*text))
+		while (is_space(*text))
 			text++;
 		if (!*text)
 			break;
@@ -129,13 +111,7 @@ static void replace_word(struct words *w, size_t i, struct words *in)
 	const size_t rest = w->n - i - 1;
 
 	free(w->word[i]);
-	while (w->cap < w->n + in->n) {
-		const size_t n = w->n;
-
-		w->n = w->cap;
-		reserve(w);
-		w->n = n;
-	}
+	reserve(w, in->n);
 	memmove(w->word + i + in->n, w->word + i + 1, rest * sizeof *w->word);
 	if (in->n)
 		memcpy(w->word + i, in->word, in->n * sizeof *w->word);
@@ -161,6 +137,6 @@ void words_expand(struct words *w, int argc, char **argv)
 		/* What came in its place is looked at next. */
 		replace_word(w, i--, &in);
 	}
-	reserve(w);
+	reserve(w, 1);
 	w->word[w->n] = NULL;
 }

@@ -92,7 +92,9 @@ enum {
 	FATHOM_ONE_SHOT = 1u << 4,
 	/**
 	 * Addresses of variables, too, have a frame: where the variable is declared. All debug
-	 * information is read for that, once per target. Only variables that a symbol names.
+	 * information is read for that, once per target. Only variables that a symbol names; with
+	 * FATHOM_ALIAS_GNU only at their first byte, and the frame is called as the answer is,
+	 * which may be by the symbol of something else, or not at all.
 	 */
 	FATHOM_VARIABLES = 1u << 5
 };

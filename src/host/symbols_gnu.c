@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "symbols_gnu.h"
 
-/* The table of @o that came from @source, or FATHOM_NONE. */
+/* The table from @source of the main file or, not @of_main, of its debug file; or FATHOM_NONE. */
 static uint32_t table_from(const struct fathom_symbol_set *set, bool of_main,
 			   enum fathom_source source)
 {

@@ -19,7 +19,7 @@ _fathom()
         mapfile -t COMPREPLY < <(compgen -d -- "$current")
         return
         ;;
-    --memory | --threads | --debuginfod-timeout | -j | --section) return ;;
+    --memory | --threads | --debuginfod-timeout | -j | --section | -b | --target) return ;;
     esac
     case ${COMP_WORDS[1]} in
     addr)
@@ -34,8 +34,10 @@ _fathom()
         ;;
     addr2line)
         common=""
-        own="--addresses --basenames --demangle --exe= --functions --inlines --pretty-print
-            --section= --help --version"
+        own="--addresses --basenames --demangle --demangle=auto --demangle=dlang
+            --demangle=gnat --demangle=gnu-v3 --demangle=java --demangle=none --demangle=rust
+            --exe --functions --inlines --no-recurse-limit --pretty-print --recurse-limit
+            --section --target --help --version"
         ;;
     llvm-symbolizer)
         common=""

@@ -209,7 +209,7 @@ def explain(evidence, address, gnu, ours, llvm, options=()):
         return {"split"}
     if "DW_FORM_rnglistx" in evidence.forms:
         return {"rnglistx"}
-    return {"smallest"} if kinds == {"calls"} else None
+    return None
 
 
 class Comparison:

@@ -35,15 +35,18 @@ bool fathom_llvm_scan(const struct fathom_symbol_set *set, uint64_t svma,
 		      struct fathom_symbol_hit *ret)
 {
 	const uint32_t table = fathom_llvm_table(set);
-	const struct fathom_symbol_table *t = &set->table[table];
+	const struct fathom_symbol_table *t;
 	struct fathom_symbol best = { 0 };
 	struct fathom_symbol s;
 	uint32_t file = 0;
 	uint32_t best_file = 0;
 	bool found = false;
 
+	if (table == FATHOM_NONE)
+		return false;
+	t = &set->table[table];
 	ret->start = 0;
-	for (uint32_t i = 1; table != FATHOM_NONE && i < t->view.count; i++) {
+	for (uint32_t i = 1; i < t->view.count; i++) {
 		uint64_t start;
 
 		fathom_symtab_get(&t->view, i, &s);

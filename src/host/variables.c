@@ -273,7 +273,7 @@ static bool mark_named(struct reading *r, struct fathom_variables *v)
 {
 	const struct fathom_symbol_set *set = &r->d->module->symbols;
 	const uint32_t own = fathom_gnu_tables(set).own;
-	const struct fathom_symtab *t = &set->table[own].view;
+	const struct fathom_symtab *t;
 	struct fathom_symbol s;
 	uint32_t *chosen;
 	size_t first = 0;
@@ -283,6 +283,7 @@ static bool mark_named(struct reading *r, struct fathom_variables *v)
 	chosen = calloc(v->n + 1, sizeof *chosen);
 	if (!chosen)
 		return false;
+	t = &set->table[own].view;
 	choose_symbols(v, &set->table[own], chosen);
 	for (size_t i = 0; i < v->n; i++) {
 		first = v->list[i].svma == v->list[first].svma ? first : i;

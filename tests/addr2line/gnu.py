@@ -75,10 +75,10 @@ def same_place(ours, llvm):
 def confirmed(evidence, address, frames, llvm, outermost=False):
     """Whether llvm-symbolizer says the same: as many calls, each at the same place, and the same
     names of inlined functions; that of the @outermost, which GNU may take from the symbol table by
-    a rule of its own, is only compared when asked for. Where LLVM lacks a name, gdb is asked."""
+    a rule of its own, is only compared when asked for. Where dwz has moved names away, gdb is asked."""
     end = len(frames) - (not outermost)
     names = [o[0] for o in llvm.frames]
-    if None in names[:end] and evidence.has_supplement:
+    if evidence.has_supplement and (outermost or None in names[:end]):
         names = evidence.gdb_names(address)
     return len(frames) == len(llvm.frames) and \
         all(same_place(f, o) for f, o in zip(frames, llvm.frames)) and \

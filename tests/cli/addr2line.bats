@@ -247,10 +247,3 @@ sys.stdout.buffer.write(random.randbytes(50000))" >input
     [ ! -s err ]
 }
 
-@test "install links the tool under libexec" {
-    DESTDIR=$PWD/root meson install -C "$BUILD" --no-rebuild --quiet
-    link=$(find root -name addr2line)
-    [[ "$link" == */libexec/fathom/addr2line ]]
-    target=$(readlink "$link")
-    [ -x "root$target" ]
-}

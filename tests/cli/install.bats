@@ -1,0 +1,98 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# What `meson install` leaves is what others build on.
+
+setup_file() {
+    DESTDIR=$BATS_FILE_TMPDIR/root meson install -C "$BUILD" --no-rebuild --quiet
+    prefix=$(meson introspect "$BUILD" --buildoptions |
+        python3 -c 'import json, sys; print([o["value"] for o in json.load(sys.stdin) if o["name"] == "prefix"][0])')
+    root=$BATS_FILE_TMPDIR/root$prefix
+    pc=$(find "$root" -name fathom.pc)
+    PKG_CONFIG_PATH=$(dirname "$pc")
+    lib=$(dirname "$PKG_CONFIG_PATH")
+    examples=$BATS_TEST_DIRNAME/../../examples
+    export root prefix lib examples PKG_CONFIG_PATH PKG_CONFIG_SYSROOT_DIR=$BATS_FILE_TMPDIR/root
+    cd "$BATS_FILE_TMPDIR" || exit
+    printf 'int twice(int x) { return 2 * x; }\nint main(void) { return twice(3); }\n' >one.c
+    gcc -g -O0 -o one one.c
+}
+
+setup() {
+    cd "$BATS_FILE_TMPDIR" || exit
+}
+
+@test "each header stands alone, in C11, C17 and C++17, without a warning" {
+    for header in "$root"/include/fathom/*.h; do
+        echo "#include <fathom/$(basename "$header")>" >alone.c
+        for standard in c11 c17; do
+            gcc -std=$standard -Wall -Wextra -pedantic -Werror -I "$root/include" -fsyntax-only alone.c
+        done
+        g++ -std=c++17 -Wall -Wextra -pedantic -Werror -x c++ -I "$root/include" -fsyntax-only alone.c
+    done
+}
+
+@test "a program built by pkg-config against the shared library runs" {
+    gcc -Wall -Werror -o shared "$examples/symbolize.c" $(pkg-config --cflags --libs fathom)
+    address=$(nm one | awk '$3 == "twice" { print $1 }')
+    run env LD_LIBRARY_PATH="$lib" ./shared one "$address"
+    [ "$status" = 0 ]
+    [[ "${lines[0]}" == *" twice+0x0" ]]
+    [ "${lines[1]}" = "$(printf '\ttwice at %s/one.c:1' "$PWD")" ]
+    run env LD_LIBRARY_PATH="$lib" ./shared no-such-file 1
+    [ "$status" = 2 ]
+    [ "$output" = "no-such-file: No such file or directory" ]
+}
+
+@test "a program built by pkg-config against the static library runs" {
+    [ -f "$lib/libfathom.a" ]
+    # libfathom.so is hidden from the linker, so that only the archive is left.
+    mkdir -p archive
+    cp "$lib/libfathom.a" archive
+    gcc -o static "$examples/symbolize.c" $(pkg-config --cflags fathom) -L archive \
+        $(PKG_CONFIG_SYSROOT_DIR= pkg-config --static --libs fathom)
+    run ./static one "$(nm one | awk '$3 == "twice" { print $1 }')"
+    [ "$status" = 0 ]
+    [[ "${lines[0]}" == *" twice+0x0" ]]
+}
+
+@test "the shared library exports versioned fathom_ names and nothing else" {
+    nm -D --defined-only "$lib/libfathom.so" | awk '$2 != "A" { print $3 }' >names
+    [ "$(wc -l <names)" -gt 20 ]
+    run grep -v '^fathom_[a-z_]*@@FATHOM_[0-9.]*$' names
+    [ "$output" = "" ]
+    # All that a header declares is there, and only that.
+    sed 's/@@.*//' names | sort >exported
+    cat "$root"/include/fathom/*.h | tr '\n' ' ' | grep -o 'FATHOM_API[^;]*;' |
+        grep -o 'fathom_[a-z0-9_]*(' | tr -d '(' | sort -u >declared
+    run diff declared exported
+    [ "$output" = "" ]
+}
+
+@test "other tools find the command by their own names" {
+    for name in addr2line llvm-symbolizer; do
+        link=$(find "$root" -path "*/libexec/fathom/$name")
+        [ "$(readlink "$link")" = "$prefix/bin/fathom" ]
+    done
+}
+
+@test "a manual page is there for the command and each verb, and all are sound" {
+    for page in fathom.1 fathom-addr.1 fathom-addr2line.1 fathom-llvm-symbolizer.1 fathom-cache.1 libfathom.3; do
+        found=$(find "$root" -name "$page*")
+        [ -f "$found" ]
+        if command -v mandoc >/dev/null; then
+            run mandoc -T lint -W warning "$found"
+            [ "$output" = "" ]
+        fi
+    done
+}
+
+@test "completion is sound shell, and knows every verb and option of the help" {
+    bash -n "$(find "$root" -path '*bash-completion*' -name fathom)"
+    complete=$(cat "$(find "$root" -path '*bash-completion*' -name fathom)")
+    zsh=$(cat "$(find "$root" -name _fathom)")
+    for word in $("$FATHOM" --help | awk '/^  [a-z]/ { print $1 }') \
+        $("$FATHOM" addr --help | grep -o '^ .*--[a-z-]*' | grep -o -- '--[a-z-]*'); do
+        [[ "$complete" == *"$word"* ]] || { echo "bash completion lacks $word"; false; }
+        [[ "$zsh" == *"$word"* ]] || { echo "zsh completion lacks $word"; false; }
+    done
+}

@@ -1,0 +1,54 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""table.py: writes the newest file of bench/results/ into README.md as its table of numbers."""
+import csv
+import glob
+import re
+
+# Benchmark, what it is in words; the order of the table.
+ROWS = [
+    ("vmlinux-100k", "100,000 random function addresses of `vmlinux`: functions, lines, inlined callers"),
+    ("vmlinux-100k-cached", "the same, index cache on disk"),
+    ("vmlinux-one", "one address of it, whole process"),
+    ("vmlinux-one-cached", "the same, index cache on disk"),
+    ("vmlinux-names-1m", "1,000,000 addresses of it, names only"),
+    ("vmlinux-zlib-one", "one address, debug sections compressed (zlib), median of 20 spread ones"),
+    ("vmlinux-zlib-one-cached", "the same, index cache on disk"),
+]
+TOOLS = ["fathom", "llvm-symbolizer-19", "addr2line", "eu-addr2line"]
+
+
+def milliseconds(text):
+    value = float(text)
+    if value >= 1000:
+        return f"{value / 1000:.2f} s"
+    return f"{value:.0f} ms" if value >= 20 else f"{value:.1f} ms"
+
+
+def cell(row, fathom):
+    if not row:
+        return "–"
+    text = f"{milliseconds(row['wall_ms'])}, {float(row['peak_mib']):.0f} MiB"
+    if row is not fathom:
+        text += f" ({float(row['fathom_times_faster']):.1f}x)"
+    return text
+
+
+def main():
+    newest = sorted(glob.glob("bench/results/*.tsv"))[-1]
+    with open(newest, encoding="ascii") as f:
+        results = {(r["bench"], r["tool"]): r for r in csv.DictReader(f, delimiter="\t")}
+    lines = ["| work | " + " | ".join(TOOLS) + " |", "|---|" + "---|" * len(TOOLS)]
+    for bench, words in ROWS:
+        fathom = results.get((bench, "fathom"))
+        if fathom:
+            lines.append(f"| {words} | " + " | ".join(cell(results.get((bench, t)), fathom) for t in TOOLS) + " |")
+    with open("README.md", encoding="utf-8") as f:
+        text = f.read()
+    day = re.search(r"(\d{4}-\d\d-\d\d)", newest)[1]
+    table = f"<!-- numbers: by bench/table.py from bench/results/{day}.tsv -->\n" + "\n".join(lines) + "\n<!-- end -->"
+    with open("README.md", "w", encoding="utf-8") as f:
+        f.write(re.sub(r"<!-- numbers.*?<!-- end -->", lambda _: table, text, flags=re.S))
+
+
+main()

@@ -132,8 +132,7 @@ static void take_declaration(struct fathom_names *names, const struct fathom_uni
 	struct fathom_entry entry;
 	const struct fathom_attr *a;
 
-	if (fathom_entry_read(unit, NULL, die_off, 0, &entry))
-		return;
+	fathom_entry_read(unit, die_off, &entry);
 	a = fathom_entry_attr(&entry, FATHOM_ENTRY_DECL_LINE);
 	if (a && !names->decl_line && a->value <= UINT32_MAX)
 		names->decl_line = (uint32_t)a->value;

@@ -275,8 +275,8 @@ static void set_variable(const struct batch *b, struct fathom_part *p, struct fa
 	uint32_t line;
 
 	if (!b->variables || a->frame != FATHOM_NONE || (!gnu && a->symbol == FATHOM_NONE) ||
-	    !fathom_variables_find(b->variables, gnu ? svma : a->address - a->offset, gnu, &path,
-				   &line))
+	    !fathom_variables_find(b->variables, b->workers[p->number],
+				   gnu ? svma : a->address - a->offset, gnu, &path, &line))
 		return;
 	a->frame = fathom_part_place(p, a->symbol, path, line);
 	a->symbol_file = FATHOM_NONE;

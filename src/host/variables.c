@@ -11,45 +11,32 @@
 #include "symbols_gnu.h"
 #include "unit_data.h"
 
-/* Codes of abbreviations that are looked up by number; nearly no table has more. */
-#define PLACES 4096
-
 struct variable {
 	uint64_t svma;
 	uint64_t unit_off;
-	uint32_t path; /* offset in the pool */
-	uint32_t path_size;
+	uint32_t file; /* as its unit numbers them */
 	uint32_t line;
-	uint32_t name; /* offset in the pool of names, which only lasts until all is read */
-	uint32_t name_size;
-	bool in_symbol; /* the symbol that GNU's rule takes for its address holds its name */
+	struct fathom_attr name; /* by which GNU's rule knows it */
 };
 
 struct fathom_variables {
+	struct fathom_debug *debug;
 	struct variable *list; /* sorted by svma; those of one unit in their order */
 	size_t n;
-	char *pool;
-	uint64_t bytes; /* counted against the budget */
+	uint32_t *symbols; /* of the first variable at an address: what GNU's rule takes, 0: none */
+	uint64_t bytes;    /* counted against the budget */
 };
 
 /* What is being read. */
 struct reading {
 	struct fathom_debug *d;
 	struct fathom_worker *w;
-	struct fathom_array list;  /* struct variable */
-	struct fathom_array pool;  /* char */
-	struct fathom_array names; /* char */
-	struct fathom_abbrev_places places;
-	/* the unit */
 	const struct fathom_open_unit *u;
-	bool table_tried;
-	bool has_table;        /* its files are in the worker */
-	uint32_t file;         /* whose path was added last */
-	struct variable named; /* with that path */
+	struct fathom_array list; /* struct variable */
 };
 
 /* Looks for what @entry does not state itself in the entries it refers to. */
-static void complete(const struct reading *r, struct fathom_entry *entry)
+static void complete(const struct fathom_unit *unit, struct fathom_entry *entry)
 {
 	const uint32_t wanted = 1u << FATHOM_ENTRY_DECL_FILE | 1u << FATHOM_ENTRY_DECL_LINE |
 				1u << FATHOM_ENTRY_NAME | 1u << FATHOM_ENTRY_LINKAGE_NAME;
@@ -57,9 +44,9 @@ static void complete(const struct reading *r, struct fathom_entry *entry)
 	uint64_t off;
 
 	for (int i = 0; i < FATHOM_MAX_ORIGIN_CHAIN && (entry->present & wanted) != wanted; i++) {
-		if (!fathom_entry_origin(&r->u->unit, &next, &off) ||
-		    fathom_entry_read(&r->u->unit, &r->places, off, 0, &next))
+		if (!fathom_entry_origin(unit, &next, &off))
 			return;
+		fathom_entry_read(unit, off, &next);
 		for (int slot = 0; slot < FATHOM_ENTRY_COUNT; slot++)
 			if (wanted & ~entry->present & next.present & 1u << slot)
 				entry->attr[slot] = next.attr[slot];
@@ -67,113 +54,61 @@ static void complete(const struct reading *r, struct fathom_entry *entry)
 	}
 }
 
-/* Reads the unit's table of files, once. */
-static bool read_table(struct reading *r)
-{
-	struct fathom_errinfo info;
-
-	if (r->table_tried)
-		return r->has_table;
-	r->table_tried = true;
-	r->file = UINT32_MAX;
-	r->has_table = r->u->line_off != FATHOM_NO_LINES &&
-		       fathom_lines_collect(r->w, &r->u->unit, r->d->module->main, r->u->line_off,
-					    NULL, 0, &info) == FATHOM_OK;
-	return r->has_table;
-}
-
-/* Makes r->named carry the path of file @file; false when it has none. */
-static bool name_file(struct reading *r, uint32_t file)
-{
-	const size_t start = r->pool.n;
-
-	if (!read_table(r))
-		return false;
-	if (file == r->file)
-		return r->named.path_size != 0;
-	r->file = file;
-	r->named.path_size = 0;
-	if (!fathom_lines_define(r->w, file) ||
-	    !fathom_lines_path(r->w, &r->u->unit, r->u->comp_dir, file, &r->pool) ||
-	    r->pool.n > UINT32_MAX) {
-		r->pool.n = start;
-		return false;
-	}
-	r->named.path = (uint32_t)start;
-	r->named.path_size = (uint32_t)(r->pool.n - start);
-	return true;
-}
-
 /*
  * The name by which GNU's rule knows @entry: its own or, of what it refers to, rather that for the
  * linker.
  */
-static struct fathom_str name_of(const struct reading *r, const struct fathom_entry *entry,
-				 bool own_name)
+static struct fathom_attr name_of(const struct fathom_entry *entry, bool own_name)
 {
 	const struct fathom_attr *a = fathom_entry_attr(entry, FATHOM_ENTRY_LINKAGE_NAME);
 
 	if (!a || own_name)
 		a = fathom_entry_attr(entry, FATHOM_ENTRY_NAME);
-	return a ? fathom_unit_string(&r->u->unit, a) : (struct fathom_str){ NULL, 0 };
+	return a ? *a : (struct fathom_attr){ 0 };
 }
 
-/* Keeps @name for @v; false without memory. */
-static bool add_name(struct reading *r, struct fathom_str name, struct variable *v)
+/* Adds the variable at @off, if it has a place and is declared somewhere; false without memory. */
+static bool add_variable(struct reading *r, uint64_t off)
 {
-	if (!fathom_array_reserve(&r->names, 1, name.size) || r->names.n > UINT32_MAX - name.size)
-		return false;
-	if (name.size)
-		memcpy((char *)r->names.data + r->names.n, name.data, name.size);
-	v->name = (uint32_t)r->names.n;
-	v->name_size = name.size;
-	r->names.n += name.size;
-	return true;
-}
-
-static bool add_variable(struct reading *r, struct fathom_entry *entry)
-{
+	const struct fathom_unit *unit = &r->u->unit;
 	const struct fathom_attr *file;
 	const struct fathom_attr *line;
-	struct variable *v;
+	struct fathom_entry entry;
 	uint64_t svma;
 	bool own_name;
 
-	if (!fathom_entry_address(&r->u->unit, entry, &svma) ||
+	fathom_entry_read(unit, off, &entry);
+	if (!fathom_entry_address(unit, &entry, &svma) ||
 	    !fathom_object_is_mapped(r->d->module->main, svma))
 		return true;
-	own_name = fathom_entry_attr(entry, FATHOM_ENTRY_NAME) != NULL;
-	complete(r, entry);
-	file = fathom_entry_attr(entry, FATHOM_ENTRY_DECL_FILE);
-	line = fathom_entry_attr(entry, FATHOM_ENTRY_DECL_LINE);
-	if (!file || !line || file->value > UINT32_MAX || line->value > UINT32_MAX ||
-	    !name_file(r, (uint32_t)file->value))
+	own_name = fathom_entry_attr(&entry, FATHOM_ENTRY_NAME) != NULL;
+	complete(unit, &entry);
+	file = fathom_entry_attr(&entry, FATHOM_ENTRY_DECL_FILE);
+	line = fathom_entry_attr(&entry, FATHOM_ENTRY_DECL_LINE);
+	if (!file || !line || file->value > UINT32_MAX || line->value > UINT32_MAX)
 		return true;
-	if (!fathom_array_reserve(&r->list, sizeof *v, 1))
+	if (!fathom_array_reserve(&r->list, sizeof(struct variable), 1))
 		return false;
-	v = (struct variable *)r->list.data + r->list.n++;
-	*v = r->named;
-	v->svma = svma;
-	v->unit_off = r->u->skeleton.header.off;
-	v->line = (uint32_t)line->value;
-	return add_name(r, name_of(r, entry, own_name), v);
+	((struct variable *)r->list.data)[r->list.n++] =
+		(struct variable){ .svma = svma,
+				   .unit_off = r->u->skeleton.header.off,
+				   .file = (uint32_t)file->value,
+				   .line = (uint32_t)line->value,
+				   .name = name_of(&entry, own_name) };
+	return true;
 }
 
 /* Reads all entries of the unit; what is damaged ends it. */
 static bool read_unit(struct reading *r)
 {
-	const struct fathom_unit *unit = &r->u->unit;
-	struct fathom_entry entry;
+	struct fathom_die_reader reader;
+	struct fathom_die die;
+	uint32_t depth;
 
-	r->table_tried = false;
-	fathom_abbrev_places_read(unit, &r->places);
-	for (uint64_t off = unit->header.die_off; off < unit->header.end_off;
-	     off = entry.next_off) {
-		if (fathom_entry_read(unit, &r->places, off, DW_TAG_variable, &entry))
-			break;
-		if (entry.tag == DW_TAG_variable && !add_variable(r, &entry))
+	fathom_die_reader_init(&reader, &r->u->unit, r->u->unit.header.die_off);
+	while (!fathom_die_next(&reader, FATHOM_DIE_BIT(FATHOM_DIE_OTHER), &die, &depth, NULL))
+		if (die.tag == DW_TAG_variable && !add_variable(r, die.off))
 			return false;
-	}
 	return true;
 }
 
@@ -239,9 +174,8 @@ static size_t lower_bound(const struct fathom_variables *v, uint64_t svma)
 	return low;
 }
 
-/* By first variable at an address: the symbol that GNU's rule takes for it, 0: none. */
-static void choose_symbols(const struct fathom_variables *v, const struct fathom_symbol_table *t,
-			   uint32_t *chosen)
+/* Takes the symbol that GNU's rule takes for each address of a variable, from @t. */
+static void choose_symbols(const struct fathom_variables *v, const struct fathom_symbol_table *t)
 {
 	for (uint32_t i = 1; i < t->view.count; i++) {
 		struct fathom_symbol_region region;
@@ -257,64 +191,44 @@ static void choose_symbols(const struct fathom_variables *v, const struct fathom
 		at = lower_bound(v, svma);
 		if (at == v->n || v->list[at].svma != svma)
 			continue;
-		fathom_symtab_get(&t->view, chosen[at], &before);
-		if (!chosen[at] || before.bind != STB_GLOBAL)
-			chosen[at] = i;
+		fathom_symtab_get(&t->view, v->symbols[at], &before);
+		if (!v->symbols[at] || before.bind != STB_GLOBAL)
+			v->symbols[at] = i;
 	}
 }
 
-static bool holds(struct fathom_str text, const char *part, size_t size)
+/* The table that GNU's rule looks in, or NULL. */
+static const struct fathom_symbol_table *gnu_table(const struct fathom_debug *d)
 {
-	return text.size >= size && size && memmem(text.data, text.size, part, size);
-}
-
-/* Notes which variables the symbols at their addresses name; false without memory. */
-static bool mark_named(struct reading *r, struct fathom_variables *v)
-{
-	const struct fathom_symbol_set *set = &r->d->module->symbols;
+	const struct fathom_symbol_set *set = &d->module->symbols;
 	const uint32_t own = fathom_gnu_tables(set).own;
-	const struct fathom_symtab *t;
-	struct fathom_symbol s;
-	uint32_t *chosen;
-	size_t first = 0;
 
-	if (own == FATHOM_NONE)
-		return true;
-	chosen = calloc(v->n + 1, sizeof *chosen);
-	if (!chosen)
-		return false;
-	t = &set->table[own].view;
-	choose_symbols(v, &set->table[own], chosen);
-	for (size_t i = 0; i < v->n; i++) {
-		first = v->list[i].svma == v->list[first].svma ? first : i;
-		fathom_symtab_get(t, chosen[first], &s);
-		v->list[i].in_symbol =
-			chosen[first] && s.type != STT_FUNC &&
-			holds(fathom_symtab_name(t, &s),
-			      (const char *)r->names.data + v->list[i].name, v->list[i].name_size);
-	}
-	free(chosen);
-	return true;
+	return own == FATHOM_NONE ? NULL : &set->table[own];
+}
+
+static bool add_symbols(struct fathom_debug *d, struct fathom_variables *v)
+{
+	const struct fathom_symbol_table *t = gnu_table(d);
+
+	v->symbols = calloc(v->n + 1, sizeof *v->symbols);
+	if (v->symbols && t)
+		choose_symbols(v, t);
+	return v->symbols != NULL;
 }
 
 static struct fathom_variables *create(struct fathom_debug *d, struct fathom_worker *w)
 {
 	struct fathom_variables *v = calloc(1, sizeof *v);
-	struct reading r = { .d = d, .w = w, .places = { .n = PLACES } };
-	bool done;
+	struct reading r = { .d = d, .w = w };
+	const bool done = v && read_units(&r) && sort_list(&r, v) && add_symbols(d, v);
 
-	r.places.places = malloc(PLACES * sizeof *r.places.places);
-	done = v && r.places.places && read_units(&r) && sort_list(&r, v) && mark_named(&r, v);
-	free(r.places.places);
 	fathom_array_deinit(&r.list);
-	fathom_array_deinit(&r.names);
 	if (!done) {
-		fathom_array_deinit(&r.pool);
 		fathom_variables_free(v, &d->module->session->memory);
 		return NULL;
 	}
-	v->pool = r.pool.data;
-	v->bytes = sizeof *v + v->n * sizeof *v->list + r.pool.cap;
+	v->debug = d;
+	v->bytes = sizeof *v + v->n * (sizeof *v->list + sizeof *v->symbols);
 	fathom_memory_count(&d->module->session->memory, v->bytes);
 	return v;
 }
@@ -340,23 +254,88 @@ void fathom_variables_free(struct fathom_variables *v, struct fathom_memory *m)
 		return;
 	fathom_memory_uncount(m, v->bytes);
 	free(v->list);
-	free(v->pool);
+	free(v->symbols);
 	free(v);
 }
 
-bool fathom_variables_find(const struct fathom_variables *v, uint64_t svma, bool in_symbol,
-			   struct fathom_str *ret_path, uint32_t *ret_line)
+/* The name of the symbol that GNU's rule takes for variable @first; empty without one. */
+static struct fathom_str symbol_name(const struct fathom_variables *v, size_t first)
 {
+	const struct fathom_symbol_table *t = gnu_table(v->debug);
+	struct fathom_symbol s;
+
+	if (first == v->n || !v->symbols[first])
+		return (struct fathom_str){ NULL, 0 };
+	fathom_symtab_get(&t->view, v->symbols[first], &s);
+	return s.type == STT_FUNC ? (struct fathom_str){ NULL, 0 }
+				  : fathom_symtab_name(&t->view, &s);
+}
+
+/* Whether the name of @variable stands in @symbol. */
+static bool is_in_symbol(const struct fathom_variables *v, struct fathom_worker *w,
+			 const struct variable *variable, struct fathom_str symbol)
+{
+	struct fathom_open_unit u;
+	struct fathom_str name;
+	bool found;
+
+	if (fathom_unit_data_open(w, v->debug, variable->unit_off, &u, NULL))
+		return false;
+	name = fathom_unit_string(&u.unit, &variable->name);
+	found = name.size && name.size <= symbol.size &&
+		memmem(symbol.data, symbol.size, name.data, name.size);
+	fathom_unit_data_close(w, &u);
+	return found;
+}
+
+/* The variable that starts at @svma; NULL when none is known. */
+static const struct variable *find(const struct fathom_variables *v, struct fathom_worker *w,
+				   uint64_t svma, bool in_symbol)
+{
+	const size_t first = lower_bound(v, svma);
+	const struct fathom_str symbol =
+		in_symbol ? symbol_name(v, first) : (struct fathom_str){ NULL, 0 };
 	const struct variable *found = NULL;
 
+	if (in_symbol && !symbol.size)
+		return NULL;
 	/* Of several units the first counts, and in it the last entry. */
-	for (size_t i = lower_bound(v, svma); i < v->n && v->list[i].svma == svma; i++)
-		if ((v->list[i].in_symbol || !in_symbol) &&
-		    (!found || v->list[i].unit_off == found->unit_off))
+	for (size_t i = first; i < v->n && v->list[i].svma == svma; i++) {
+		if (found && v->list[i].unit_off != found->unit_off)
+			break;
+		if (!in_symbol || is_in_symbol(v, w, &v->list[i], symbol))
 			found = &v->list[i];
-	if (!found)
+	}
+	return found;
+}
+
+/* Writes the path of file @file of @u to the worker's pool. */
+static bool write_path(struct fathom_worker *w, struct fathom_debug *d,
+		       const struct fathom_open_unit *u, uint32_t file)
+{
+	w->pool.n = 0;
+	return u->line_off != FATHOM_NO_LINES &&
+	       fathom_lines_collect(w, &u->unit, d->module->main, u->line_off, NULL, 0, NULL) ==
+		       FATHOM_OK &&
+	       fathom_lines_define(w, file) &&
+	       fathom_lines_path(w, &u->unit, u->comp_dir, file, &w->pool) &&
+	       w->pool.n <= UINT32_MAX;
+}
+
+bool fathom_variables_find(const struct fathom_variables *v, struct fathom_worker *w, uint64_t svma,
+			   bool in_symbol, struct fathom_str *ret_path, uint32_t *ret_line)
+{
+	const struct variable *found = find(v, w, svma, in_symbol);
+	struct fathom_open_unit u;
+	bool done;
+
+	if (!found || fathom_unit_data_open(w, v->debug, found->unit_off, &u, NULL))
 		return false;
-	*ret_path = (struct fathom_str){ v->pool + found->path, found->path_size };
+	done = write_path(w, v->debug, &u, found->file);
+	fathom_unit_data_close(w, &u);
+	if (!done)
+		return false;
+	*ret_path = (struct fathom_str){ w->pool.data, (uint32_t)w->pool.n };
 	*ret_line = found->line;
 	return true;
 }

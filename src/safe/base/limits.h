@@ -22,6 +22,12 @@
 #define FATHOM_MAX_ORIGIN_CHAIN 16
 /* Inlined calls nested in one function, as served in one answer. */
 #define FATHOM_MAX_INLINE_DEPTH 512
+/*
+ * Bytes of an entry that is read attribute by attribute, and of the list of its attributes: what
+ * many entries share is then read for each of them at no great cost. Compilers stay below 100.
+ */
+#define FATHOM_MAX_ENTRY_BYTES     4096
+#define FATHOM_MAX_ATTRIBUTE_BYTES 256
 /* DW_FORM_indirect naming DW_FORM_indirect. */
 #define FATHOM_MAX_INDIRECT 4
 /* Entry formats, directories and files in one line table header. */

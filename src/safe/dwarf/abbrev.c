@@ -279,7 +279,7 @@ fathom_err fathom_abbrevs_read(const struct fathom_dwarf *dwarf, uint64_t off,
 		const uint64_t tag = code ? cur_uleb(&c) : 0;
 		const uint8_t children = code ? cur_u8(&c) : 0;
 
-		if (!cur_ok(&c) || code > UINT32_MAX)
+		if (!cur_ok(&c) || code > UINT32_MAX || at - off > UINT32_MAX / 2)
 			return fathom_fail(reterr, FATHOM_E_CORRUPT, ".debug_abbrev", at,
 					   "damaged abbreviation");
 		if (!code)
@@ -290,6 +290,7 @@ fathom_err fathom_abbrevs_read(const struct fathom_dwarf *dwarf, uint64_t off,
 		if (t->n_abbrevs == t->cap_abbrevs)
 			return FATHOM_GROW;
 		a.code = (uint32_t)code;
+		a.attributes = (uint32_t)((uint64_t)(c.p - section.data) - off);
 		a.tag = tag <= UINT16_MAX ? (uint16_t)tag : 0;
 		a.sibling = FATHOM_ABBREV_NO_SIBLING;
 		a.kind = (uint8_t)kind_of_tag(tag);

@@ -85,6 +85,7 @@ struct fathom_step {
 struct fathom_abbrev {
 	uint32_t code;
 	uint32_t first_step;
+	uint32_t attributes; /* where they stand, from the start of the table: for entry.h */
 	uint16_t tag;
 	uint16_t fixed; /* bytes of all attributes, or FATHOM_ABBREV_VARIES */
 	uint8_t n_steps;

@@ -1,75 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 #include "entry.h"
 
+#include "../base/limits.h"
+
 /* Of one byte each (DWARF 5, 7.7.1). */
 enum { OP_ADDR = 0x03, OP_ADDRX = 0xa1, OP_GNU_ADDR_INDEX = 0xfb };
 
-static struct fathom_cursor abbrev_cursor(const struct fathom_unit *unit, uint64_t off)
+/* At most @most bytes from @off, and none beyond @end, of @section. */
+static struct fathom_cursor cursor_at(struct fathom_bytes section, uint64_t off, uint64_t end,
+				      uint64_t most, bool swap)
 {
-	return cur_init(bytes_from(unit->dwarf->section[FATHOM_DEBUG_ABBREV], off),
-			unit->dwarf->swap);
-}
+	const uint64_t left = off < end ? end - off : 0;
 
-/* Reads the head of a declaration; returns its code, 0 at the end of the table. */
-static uint64_t read_head(struct fathom_cursor *c, uint64_t *ret_tag)
-{
-	const uint64_t code = cur_uleb(c);
-
-	*ret_tag = code ? cur_uleb(c) : 0;
-	if (code)
-		cur_skip(c, 1);
-	return cur_ok(c) ? code : 0;
-}
-
-/* Reads an attribute's name, form and, if the form has one, constant; false at their end. */
-static bool read_pair(struct fathom_cursor *c, uint64_t *at, uint64_t *form, int64_t *constant)
-{
-	*at = cur_uleb(c);
-	*form = cur_uleb(c);
-	*constant = *form == DW_FORM_implicit_const ? cur_sleb(c) : 0;
-	return cur_ok(c) && (*at || *form);
-}
-
-static void skip_pairs(struct fathom_cursor *c)
-{
-	uint64_t at;
-	uint64_t form;
-	int64_t constant;
-
-	while (read_pair(c, &at, &form, &constant))
-		;
-}
-
-void fathom_abbrev_places_read(const struct fathom_unit *unit, struct fathom_abbrev_places *t)
-{
-	const uint8_t *section = unit->dwarf->section[FATHOM_DEBUG_ABBREV].data;
-	struct fathom_cursor c = abbrev_cursor(unit, unit->header.abbrev_off);
-	uint64_t code;
-	uint64_t tag;
-
-	t->abbrev_off = unit->header.abbrev_off;
-	memset(t->places, 0, t->n * sizeof *t->places);
-	for (const uint8_t *at = c.p; (code = read_head(&c, &tag)) != 0; at = c.p) {
-		if (code <= t->n && !t->places[code - 1])
-			t->places[code - 1] = (uint64_t)(at - section);
-		skip_pairs(&c);
-	}
-}
-
-/* Moves @c to the attributes of the declaration of @code. */
-static bool find_declaration(const struct fathom_unit *unit, const struct fathom_abbrev_places *t,
-			     uint64_t code, struct fathom_cursor *c, uint64_t *ret_tag)
-{
-	uint64_t found;
-
-	if (t && code <= t->n) {
-		*c = abbrev_cursor(unit, t->places[code - 1]);
-		return read_head(c, ret_tag) == code;
-	}
-	*c = abbrev_cursor(unit, unit->header.abbrev_off);
-	while ((found = read_head(c, ret_tag)) != 0 && found != code)
-		skip_pairs(c);
-	return found != 0;
+	return cur_init(bytes_slice(section, off, left < most ? left : most), swap);
 }
 
 static enum fathom_entry_slot slot_of(uint64_t at)
@@ -77,8 +20,6 @@ static enum fathom_entry_slot slot_of(uint64_t at)
 	switch (at) {
 	case DW_AT_location:
 		return FATHOM_ENTRY_LOCATION;
-	case DW_AT_low_pc:
-		return FATHOM_ENTRY_LOW_PC;
 	case DW_AT_linkage_name:
 	case DW_AT_MIPS_linkage_name:
 		return FATHOM_ENTRY_LINKAGE_NAME;
@@ -97,55 +38,65 @@ static enum fathom_entry_slot slot_of(uint64_t at)
 	}
 }
 
-/* Reads the attributes that @declaration lists from @c. */
-static void read_attributes(const struct fathom_unit *unit, struct fathom_cursor declaration,
-			    struct fathom_cursor *c, bool wanted, struct fathom_entry *ret)
+/* Reads the value of one attribute; false when the entry ends before it. */
+static bool read_value(const struct fathom_unit *unit, struct fathom_cursor *c, uint64_t form,
+		       enum fathom_entry_slot slot, struct fathom_entry *ret)
 {
 	const uint8_t *section = unit->dwarf->section[FATHOM_DEBUG_INFO].data;
-	uint64_t at;
-	uint64_t form;
-	int64_t constant;
 
-	while (cur_ok(c) && read_pair(&declaration, &at, &form, &constant)) {
-		const enum fathom_entry_slot slot = wanted ? slot_of(at) : FATHOM_ENTRY_COUNT;
-		struct fathom_attr *attr = &ret->attr[slot];
+	if (slot == FATHOM_ENTRY_COUNT) {
+		fathom_form_skip(c, form, unit->header.encoding);
+		return cur_ok(c);
+	}
+	fathom_form_read(c, form, unit->header.encoding, section, &ret->attr[slot]);
+	if (!cur_ok(c))
+		return false;
+	ret->present |= 1u << slot;
+	if (slot == FATHOM_ENTRY_LOCATION)
+		ret->location_size = (uint64_t)(c->p - section) - ret->attr[slot].value;
+	return true;
+}
 
-		if (slot != FATHOM_ENTRY_COUNT)
+/* Reads the attributes that @list names, whose values follow at @c. */
+static void read_attributes(const struct fathom_unit *unit, struct fathom_cursor list,
+			    struct fathom_cursor *c, struct fathom_entry *ret)
+{
+	for (;;) {
+		const uint64_t at = cur_uleb(&list);
+		const uint64_t form = cur_uleb(&list);
+		const bool is_implicit = form == DW_FORM_implicit_const;
+		const int64_t constant = is_implicit ? cur_sleb(&list) : 0;
+		const enum fathom_entry_slot slot = slot_of(at);
+
+		if (!cur_ok(&list) || !(at | form))
+			return;
+		if (!is_implicit) {
+			if (!read_value(unit, c, form, slot, ret))
+				return;
+		} else if (slot != FATHOM_ENTRY_COUNT) {
+			ret->attr[slot] =
+				(struct fathom_attr){ (uint64_t)constant, (uint32_t)form };
 			ret->present |= 1u << slot;
-		if (form == DW_FORM_implicit_const) {
-			if (slot != FATHOM_ENTRY_COUNT)
-				*attr = (struct fathom_attr){ (uint64_t)constant, (uint32_t)form };
-		} else if (slot == FATHOM_ENTRY_COUNT) {
-			fathom_form_skip(c, form, unit->header.encoding);
-		} else {
-			fathom_form_read(c, form, unit->header.encoding, section, attr);
 		}
-		if (slot == FATHOM_ENTRY_LOCATION)
-			ret->location_size = (uint64_t)(c->p - section) - attr->value;
 	}
 }
 
-fathom_err fathom_entry_read(const struct fathom_unit *unit, const struct fathom_abbrev_places *t,
-			     uint64_t off, uint64_t tag, struct fathom_entry *ret)
+void fathom_entry_read(const struct fathom_unit *unit, uint64_t off, struct fathom_entry *ret)
 {
-	const struct fathom_bytes info = unit->dwarf->section[FATHOM_DEBUG_INFO];
-	const uint64_t end = unit->header.end_off;
-	struct fathom_cursor declaration;
-	struct fathom_cursor c = cur_init(off < end ? bytes_slice(info, off, end - off)
-						    : (struct fathom_bytes){ NULL, 0 },
-					  unit->dwarf->swap);
+	const struct fathom_dwarf *dwarf = unit->dwarf;
+	const struct fathom_bytes abbrev = dwarf->section[FATHOM_DEBUG_ABBREV];
+	struct fathom_cursor c =
+		cursor_at(dwarf->section[FATHOM_DEBUG_INFO], off, unit->header.end_off,
+			  FATHOM_MAX_ENTRY_BYTES, dwarf->swap);
 	const uint64_t code = cur_uleb(&c);
+	const struct fathom_abbrev *a = code ? fathom_abbrevs_find(unit->abbrevs, code) : NULL;
 
-	ret->off = off;
-	ret->tag = 0;
 	ret->present = 0;
-	if (cur_ok(&c) && code) {
-		if (!find_declaration(unit, t, code, &declaration, &ret->tag))
-			return FATHOM_E_CORRUPT;
-		read_attributes(unit, declaration, &c, !tag || ret->tag == tag, ret);
-	}
-	ret->next_off = (uint64_t)(c.p - info.data);
-	return cur_ok(&c) ? FATHOM_OK : FATHOM_E_CORRUPT;
+	if (a && cur_ok(&c))
+		read_attributes(unit,
+				cursor_at(abbrev, unit->abbrevs->off + a->attributes, abbrev.size,
+					  FATHOM_MAX_ATTRIBUTE_BYTES, dwarf->swap),
+				&c, ret);
 }
 
 bool fathom_entry_address(const struct fathom_unit *unit, const struct fathom_entry *entry,

@@ -55,12 +55,13 @@ static bool add_node(struct build *b, const struct fathom_die *die, uint32_t par
 {
 	struct fathom_worker *w = b->w;
 	const uint32_t names = fathom_origin_names(w, b->d, &b->u->unit, die);
+	struct fathom_block_node *node;
 
 	if (names == FATHOM_NO_NAMES || w->nodes.n >= UINT32_MAX / 2 ||
 	    !fathom_array_reserve(&w->nodes, sizeof(struct fathom_block_node), 1))
 		return false;
-	NODES(w)
-	[w->nodes.n++] = (struct fathom_block_node){
+	node = NODES(w) + w->nodes.n++;
+	*node = (struct fathom_block_node){
 		.parent = parent,
 		.function = names,
 		.call_file = fathom_die_attr(die, FATHOM_AT_CALL_FILE)
@@ -179,6 +180,7 @@ static fathom_err read_function(struct build *b, struct fathom_errinfo *reterr)
 			       FATHOM_DIE_BIT(FATHOM_DIE_BLOCK);
 	struct fathom_die_reader r;
 	struct fathom_die die;
+	struct fathom_block_node *own;
 	uint32_t passed = UINT32_MAX; /* the depth of an entry that is passed over */
 	uint32_t depth;
 	fathom_err err;
@@ -189,8 +191,8 @@ static fathom_err read_function(struct build *b, struct fathom_errinfo *reterr)
 		return err < 0 ? err : FATHOM_E_CORRUPT;
 	if (!add_node(b, &die, FATHOM_BLOCK_NONE))
 		return FATHOM_E_MEMORY;
-	NODES(b->w)
-	[0].start = wants_declarations(b->w) ? stated_start(b, &die) : 0;
+	own = NODES(b->w);
+	own->start = wants_declarations(b->w) ? stated_start(b, &die) : 0;
 	while (!(err = fathom_die_next(&r, kinds, &die, &depth, reterr))) {
 		bool pass = die.kind == FATHOM_DIE_FUNCTION;
 

@@ -146,11 +146,12 @@ static bool collect_gnu(struct fathom_symbol_index *x, struct fathom_array *entr
 static bool collect_llvm(struct fathom_symbol_index *x, struct fathom_array *entries)
 {
 	const uint32_t table = fathom_llvm_table(x->set);
-	const struct fathom_symbol_table *t = &x->set->table[table];
+	const struct fathom_symbol_table *t;
 	uint32_t file = 0;
 
 	if (table == FATHOM_NONE)
 		return true;
+	t = &x->set->table[table];
 	fathom_file_will_read(x->set->file[table], t->view.entries);
 	x->files[table] = malloc(t->view.count * sizeof *x->files[table]);
 	if (!x->files[table] || !fathom_array_reserve(entries, sizeof(struct entry), t->view.count))

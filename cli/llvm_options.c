@@ -127,26 +127,18 @@ static const struct spelling spellings[] = {
 /* What has been read so far, and what decides only at the end. */
 struct parse {
 	struct llvm_options *o;
-	const char **words;
-	size_t n;
-	size_t next;
+	size_t next; /* the first is argv[0] */
 	bool wrong;
 	bool plain_functions; /* --functions wins over --functions=..., wherever it stands */
 };
 
-static void *grown(void *array, size_t n, size_t item)
+static void add(const char ***list, size_t *n, const char *word)
 {
-	array = realloc(array, (n + 1) * item);
-	if (!array) {
+	*list = realloc(*list, (*n + 2) * sizeof **list);
+	if (!*list) {
 		fputs("error: out of memory\n", stderr);
 		exit(1);
 	}
-	return array;
-}
-
-static void add(const char ***list, size_t *n, const char *word)
-{
-	*list = grown(*list, *n + 1, sizeof **list);
 	(*list)[(*n)++] = word;
 	(*list)[*n] = NULL;
 }
@@ -292,8 +284,8 @@ static void take(struct parse *p, const struct spelling *s, const char *value)
 /* The next word as the value of @option; NULL, with the error printed, when there is none. */
 static const char *next_value(struct parse *p, const char *option)
 {
-	if (p->next < p->n)
-		return p->words[p->next++];
+	if (p->next < p->o->words.n)
+		return p->o->words.word[p->next++];
 	fprintf(stderr, "error: %s: missing argument\n", option);
 	p->wrong = true;
 	return NULL;
@@ -385,8 +377,8 @@ static void take_group(struct parse *p, const char *word)
 
 static void take_words(struct parse *p)
 {
-	while (p->next < p->n) {
-		const char *word = p->words[p->next++];
+	while (p->next < p->o->words.n) {
+		const char *word = p->o->words.word[p->next++];
 
 		if (word[0] != '-' || !word[1]) {
 			if (word[0])
@@ -400,79 +392,28 @@ static void take_words(struct parse *p)
 	}
 }
 
-/* Appends one character to a word that is being made. */
-static void append(char **word, size_t *n, char c)
+/* The words of $LLVM_SYMBOLIZER_OPTS stand before those of the command line. */
+static void collect_words(struct words *ret, int argc, char **argv)
 {
-	*word = grown(*word, *n + 1, 1);
-	(*word)[(*n)++] = c;
-	(*word)[*n] = '\0';
-}
+	const char *environment = getenv("LLVM_SYMBOLIZER_OPTS");
+	struct words all = { 0 };
 
-/*
- * Splits @text as a shell would, but without variables: blanks part words, quotes of both kinds
- * join, a backslash takes the next character as it is, but not in single quotes.
- */
-static void split(struct parse *p, const char *text)
-{
-	while (*text) {
-		char *word = NULL;
-		char quote = '\0';
-		size_t n = 0;
-
-		text += strspn(text, " \t\r\n");
-		if (!*text)
-			break;
-		append(&word, &n, '\0');
-		n = 0;
-		for (; *text && (quote || !strchr(" \t\r\n", *text)); text++) {
-			if (quote ? *text == quote : (*text == '"' || *text == '\''))
-				quote = quote ? '\0' : *text;
-			else if (*text == '\\' && quote != '\'' && text[1])
-				append(&word, &n, *++text);
-			else
-				append(&word, &n, *text);
-		}
-		p->o->owned = grown(p->o->owned, p->o->n_owned, sizeof *p->o->owned);
-		p->o->owned[p->o->n_owned++] = word;
-		add(&p->words, &p->n, word);
-	}
-}
-
-/* A file of options is read up to this many bytes. */
-#define MAX_OPTION_FILE ((size_t)1 << 20)
-
-/* Adds the words of the file; false when it cannot be read. */
-static bool split_file(struct parse *p, const char *path)
-{
-	FILE *file = fopen(path, "re");
-	char *text = calloc(1, MAX_OPTION_FILE + 1);
-	bool done = file && text;
-
-	if (done) {
-		(void)!fread(text, 1, MAX_OPTION_FILE, file);
-		done = !ferror(file);
-	}
-	if (done)
-		split(p, text);
-	free(text);
-	if (file)
-		(void)fclose(file);
-	return done;
+	words_add(&all, argv[0], strlen(argv[0]));
+	if (environment)
+		words_split(&all, environment);
+	for (int i = 1; i < argc; i++)
+		words_add(&all, argv[i], strlen(argv[i]));
+	words_expand(ret, (int)all.n, all.word);
+	words_deinit(&all);
 }
 
 void llvm_options_parse(int argc, char **argv, struct llvm_options *ret)
 {
-	const char *environment = getenv("LLVM_SYMBOLIZER_OPTS");
-	struct parse p = { .o = ret };
+	struct parse p = { .o = ret, .next = 1 };
 
 	*ret = (struct llvm_options){ .inlines = true, .demangle = true };
-	if (environment)
-		split(&p, environment);
-	for (int i = 1; i < argc; i++)
-		if (argv[i][0] != '@' || !split_file(&p, argv[i] + 1))
-			add(&p.words, &p.n, argv[i]);
+	collect_words(&ret->words, argc, argv);
 	take_words(&p);
-	free(p.words);
 	if (p.plain_functions)
 		ret->functions = LLVM_FUNCTIONS_LINKAGE;
 	if (ret->file && ret->build_id) {
@@ -489,9 +430,7 @@ void llvm_options_parse(int argc, char **argv, struct llvm_options *ret)
 
 void llvm_options_deinit(struct llvm_options *o)
 {
-	for (size_t i = 0; i < o->n_owned; i++)
-		free(o->owned[i]);
-	free(o->owned);
+	words_deinit(&o->words);
 	free(o->debug_dirs);
 	free(o->inputs);
 }

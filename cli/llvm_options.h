@@ -13,6 +13,8 @@
 
 #include <fathom/fathom.h>
 
+#include "words.h"
+
 enum llvm_style { LLVM_STYLE_LLVM, LLVM_STYLE_GNU, LLVM_STYLE_JSON };
 enum llvm_functions { LLVM_FUNCTIONS_LINKAGE, LLVM_FUNCTIONS_SHORT, LLVM_FUNCTIONS_NONE };
 enum llvm_paths { LLVM_PATHS_ABSOLUTE, LLVM_PATHS_RELATIVE, LLVM_PATHS_BASENAME };
@@ -36,8 +38,7 @@ struct llvm_options {
 	const char *fallback_dir;
 	const char **inputs; /* requests that stand on the command line */
 	size_t n_inputs;
-	char **owned; /* words that were made from files and the environment */
-	size_t n_owned;
+	struct words words; /* what all the others point into */
 };
 
 /* Exits when they are wrong (status 1), and after --help and --version (status 0). */

@@ -483,9 +483,12 @@ static struct llvm_question question_of(const struct symbolizer *s, const struct
 	if (q->module) {
 		question.module = q->module->name;
 		question.module_size = q->module->name_size;
+	} else if (s->options.file && q->r.command == LLVM_INVALID) {
+		question.module = s->options.file;
+		question.module_size = strlen(question.module);
 	} else if (q->r.has_module && !q->r.is_build_id) {
-		question.module = s->options.file ? s->options.file : q->r.module.data;
-		question.module_size = s->options.file ? strlen(s->options.file) : q->r.module.size;
+		question.module = q->r.module.data;
+		question.module_size = q->r.module.size;
 	}
 	if (q->r.symbol.data) {
 		question.symbol = q->r.symbol;

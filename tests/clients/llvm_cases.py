@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: MIT
 """fathom llvm-symbolizer beside llvm-symbolizer 19: the same input, byte for byte the same output.
 
-Where the real tool is wrong, its answer is accepted beside ours only if it is wrong in the way that
-docs/oracle-llvm-symbolizer.md describes, and only in files that give it the occasion."""
+Where the real tool leaves something out, ours is accepted beside it only if a witness states it: see
+witness.py and docs/oracle-llvm-symbolizer.md."""
 import os
 import random
 import re
 
 import ask
 import tools
+import witness
 
 ALL_OPTIONS = [
     [], ["--no-inlines"], ["--functions=short"], ["-f=none"], ["--functions=linkage", "-C"],
@@ -49,54 +50,14 @@ def symbol_addresses(path, most):
     return found if len(found) <= most else sorted(random.Random(2).sample(found, most))
 
 
-def occasions(path):
-    """What in the debug information of @path the real tool does not find: files of declarations that
-    stand in the abbreviations, and places of variables whose declaration is an entry of its own."""
-    tools.need("llvm-dwarfdump-19")
-    abbreviations = ask.run("llvm-dwarfdump-19", "--debug-abbrev", path)
-    found = set()
-    if "DW_AT_decl_file\tDW_FORM_implicit_const" in abbreviations:
-        found |= {"declaration", "variable"}
-    if re.search(r"DW_TAG_variable\b(?:\n\tDW_AT.*)*\n\tDW_AT_specification", abbreviations):
-        found.add("variable")
-    return found
-
-
-def forgive(real, own, classes):
-    """@own with what the real tool left out for one of @classes left out, too."""
-    if "declaration" in classes:
-        own = forgive_declarations(real, own)
-    if "variable" not in classes:
-        return own
-    mine, other = own.split(b"\n"), real.split(b"\n")
-    for i, line in enumerate(other[:len(mine)]):
-        if line == b"??:?" and re.fullmatch(rb".+:[1-9]\d*", mine[i]):
-            mine[i] = line
-        elif re.fullmatch(rb"[^/]+:0", line) and re.fullmatch(rb".*/" + re.escape(line[:-1]) + rb"[1-9]\d*", mine[i]):
-            mine[i] = line
-    return b"\n".join(mine)
-
-
-def forgive_declarations(real, own):
-    """@own with those files of declarations left out that the real tool leaves out."""
-    places = iter(re.findall(rb'"StartFileName": ?"([^"]*)"', real))
-    own = re.sub(rb'("StartFileName": ?)"[^"]*"',
-                 lambda m: m[1] + b'""' if next(places, None) == b"" else m[0], own)
-    mine, other = own.split(b"\n"), real.split(b"\n")
-    for i, line in enumerate(other[:len(mine)]):
-        if line in (b"  Function start filename: ", b"  Function start filename: <invalid>") and \
-                mine[i].startswith(b"  Function start filename: "):
-            mine[i] = line
-    return b"\n".join(mine)
-
-
-def compare(path, arguments, text, cwd, classes=(), **more):
-    """None when both tools answer the same; else what differs."""
+def compare(path, arguments, text, cwd, forgive=None, **more):
+    """None when both tools answer the same; else what differs. @forgive makes our output into what it
+    would be with the gaps of the real one."""
     real = tools.run(tools.theirs(), arguments, text, cwd, **more)
     own = tools.run(tools.OURS, arguments, text, cwd, **more)
     out = own[0]
-    if real[0] != out and classes:
-        out = forgive(real[0], out, classes)
+    if real[0] != out and forgive:
+        out = forgive(real[0], out)
     if real[0] == out and real[1:] == own[1:]:
         return None
     what = tools.first_difference(real[0], out) if real[0] != out else \
@@ -109,23 +70,31 @@ def report(failures):
     assert not failures, f"{len(failures)} differ\n" + "\n".join(failures[:5])
 
 
+def starts_of(path):
+    """What makes up for files of declarations that the real tool leaves out in @path."""
+    known = witness.Witness(path)
+    return lambda real, own: witness.forgive_starts(known, real, own)
+
+
 def check_file(path, options, most, cwd, debug_file=None):
     """All options over code and data of one file."""
-    classes = occasions(debug_file or path)
-    functions = classes & {"declaration"}
+    known = witness.Witness(debug_file or path)
+    starts = lambda real, own: witness.forgive_starts(known, real, own)
     code = code_addresses(path, most) + symbol_addresses(path, most)
     text = "".join(f"{a:#x}\n" for a in code).encode()
-    failures = [compare(path, [*o, "-e", path], text, cwd, functions) for o in options]
+    failures = [compare(path, [*o, "-e", path], text, cwd, starts) for o in options]
     by_line = "".join(f'CODE "{path}" {a:#x}\n' for a in code).encode()
     failures.append(compare(path, ["--demangle", "--inlines", "--default-arch=x86_64"], by_line, cwd))
     shifted = "".join(f"{a + 4096}\n" for a in code).encode()
     failures.append(compare(path, ["--adjust-vma=0x1000", "-a", f"--exe={path}"], shifted, cwd))
     arguments = [f"{a:#x}" for a in code[:40]]
     failures.append(compare(path, ["--obj", path, *arguments], b"", cwd))
-    failures.append(compare(path, ["--obj", path, "--output-style=JSON", *arguments], b"", cwd, functions))
-    data = "".join(f"DATA {a:#x}\n" for a in symbol_addresses(path, most)).encode()
+    failures.append(compare(path, ["--obj", path, "--output-style=JSON", *arguments], b"", cwd, starts))
+    data = symbol_addresses(path, most)
+    variables = lambda real, own: witness.forgive_variables(known, data, real, own)
+    text = "".join(f"DATA {a:#x}\n" for a in data).encode()
     for o in [[], ["-a", "--output-style=GNU"], ["--output-style=JSON", "-p"], ["--no-demangle"], ["-s"]]:
-        failures.append(compare(path, [*o, "-e", path], data, cwd, classes))
+        failures.append(compare(path, [*o, "-e", path], text, cwd, variables))
     assert len(code) > 20
     report(failures)
 
@@ -331,7 +300,8 @@ def check_build_id():
     by_id = "".join(f"BUILDID:ABcdef0123 {a:#x}\nCODE BUILDID:\"abcdef0123\" {a:#x}\n" for a in code)
     text = "".join(f"{a:#x}\n" for a in code).encode()
     report([compare(path, found, by_id.encode(), folder),
-            compare(path, [*found, "--output-style=JSON"], b"BUILDID:abcdef0123 main\n", folder, {"declaration"}),
+            compare(path, [*found, "--output-style=JSON"], b"BUILDID:abcdef0123 main\n", folder,
+                    starts_of(os.path.join(folder, "debug/.build-id/ab/cdef0123.debug"))),
             compare(path, [*found, "--build-id=abcdef0123"], text, folder),
             compare(path, [*found, "-e", "out"], text, folder)])
 

@@ -5,11 +5,12 @@ and fathom beside the real llvm-symbolizer."""
 import shutil
 import sys
 
-import tools
+import tools  # finds the modules that the others need
 import llvm_cases
+import sanitizers
 
 try:
-    status = tools.tap.run("clients", tools.tap.chosen(llvm_cases.CASES))
+    status = tools.tap.run("clients", tools.tap.chosen(llvm_cases.CASES + sanitizers.CASES))
 finally:
     shutil.rmtree(tools.FOLDER)
 sys.exit(status)

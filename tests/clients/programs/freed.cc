@@ -4,12 +4,12 @@
 
 struct Node {
 	int value;
-	inline int read() const { return value; }
+	inline int read() const { return value; } // at: Node::read
 };
 
 static inline int peek(const Node *node)
 {
-	return node->read();
+	return node->read(); // at: peek
 }
 
 __attribute__((noinline)) int use(std::unique_ptr<Node> &node)
@@ -17,7 +17,7 @@ __attribute__((noinline)) int use(std::unique_ptr<Node> &node)
 	const Node *raw = node.get();
 
 	node.reset();
-	return peek(raw);
+	return peek(raw); // at: use
 }
 
 int main()
@@ -25,5 +25,5 @@ int main()
 	auto node = std::make_unique<Node>();
 
 	node->value = 3;
-	return use(node);
+	return use(node); // at: main
 }

@@ -5,12 +5,12 @@ int visible[3];
 
 __attribute__((noinline)) int at(int i)
 {
-	return numbers[i];
+	return numbers[i]; /* at: at */
 }
 
 int main(int argc, char **argv)
 {
 	(void)argv;
 	visible[0] = argc;
-	return at(argc + 4);
+	return at(argc + 4); /* at: main */
 }

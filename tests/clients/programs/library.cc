@@ -4,7 +4,7 @@
 
 namespace library {
 struct Owner {
-	char *memory;
+	char *volatile memory;
 	inline void give_back() { std::free(memory); }
 };
 

@@ -79,9 +79,8 @@ static bool take_braces(struct spelling *p)
 
 	if (!is_lambda && !stands(p, "{unnamed type#"))
 		return false;
-	if (p->n_lambdas == MAX_LAMBDAS || !find_end(p, &found, &number))
+	if (p->n_lambdas++ >= MAX_LAMBDAS || !find_end(p, &found, &number))
 		return false;
-	p->n_lambdas++;
 	write_unnamed(p->o, is_lambda ? "lambda" : "unnamed", number);
 	if (is_lambda) {
 		p->open[p->n_open++] = found;

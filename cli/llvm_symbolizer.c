@@ -87,8 +87,11 @@ static const char *last_part(const char *path)
 static void complain_as_llvm(struct symbolizer *s, struct llvm_text what, const char *why)
 {
 	fprintf(stderr, "%s: error: ", s->name);
-	if (what.size)
-		fprintf(stderr, "'%.*s': ", (int)what.size, what.data);
+	if (what.size) {
+		putc('\'', stderr);
+		(void)!fwrite(what.data, 1, strnlen(what.data, what.size), stderr);
+		fputs("': ", stderr);
+	}
 	fprintf(stderr, "%s\n", why);
 }
 
@@ -646,6 +649,8 @@ int verb_llvm_symbolizer(int argc, char **argv)
 		answer_arguments(s);
 	else
 		answer_stream(s);
+	if (s->out.error)
+		status = 1;
 	stop(s);
 	free(s);
 	return status;

@@ -7,10 +7,11 @@ import sys
 
 import tools  # finds the modules that the others need
 import llvm_cases
+import protocol
 import sanitizers
 
 try:
-    status = tools.tap.run("clients", tools.tap.chosen(llvm_cases.CASES + sanitizers.CASES))
+    status = tools.tap.run("clients", tools.tap.chosen(llvm_cases.CASES + protocol.CASES + sanitizers.CASES))
 finally:
     shutil.rmtree(tools.FOLDER)
 sys.exit(status)

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import ask  # noqa: E402
@@ -63,6 +64,18 @@ def build(name, *steps):
         need(step[0])
         ask.run(*step, cwd=folder)
     return folder
+
+
+_once = threading.Lock()
+_built = {}
+
+
+def build_once(name, *steps):
+    """The same for several tests: the first one builds."""
+    with _once:
+        if name not in _built:
+            _built[name] = build(name, *steps)
+        return _built[name]
 
 
 def run(tool, arguments, text=b"", cwd=None, **more):

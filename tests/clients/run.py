@@ -7,11 +7,13 @@ import sys
 
 import tools  # finds the modules that the others need
 import llvm_cases
+import profilers
 import protocol
 import sanitizers
 
 try:
-    status = tools.tap.run("clients", tools.tap.chosen(llvm_cases.CASES + protocol.CASES + sanitizers.CASES))
+    status = tools.tap.run("clients", tools.tap.chosen(llvm_cases.CASES + protocol.CASES + sanitizers.CASES +
+                                                      profilers.CASES))
 finally:
     shutil.rmtree(tools.FOLDER)
 sys.exit(status)

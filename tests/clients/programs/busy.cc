@@ -23,5 +23,5 @@ __attribute__((noinline)) unsigned twice(unsigned n)
 
 int main()
 {
-	return (int)(twice(150000000u) & 1);
+	return twice(150000000u) == 1;
 }

@@ -41,9 +41,12 @@ _fathom()
         ;;
     llvm-symbolizer)
         common=""
-        own="--obj= --inlines --no-inlines --functions= --demangle --no-demangle
-            --output-style= --pretty-print --print-address --basenames --relativenames
-            --adjust-vma= --debug-file-directory= --help --version"
+        own="--obj= --build-id= --inlines --no-inlines --functions=linkage --functions=short
+            --functions=none --demangle --no-demangle --output-style=LLVM --output-style=GNU
+            --output-style=JSON --pretty-print --print-address --verbose --basenames
+            --relativenames --print-source-context-lines= --adjust-vma=
+            --debug-file-directory= --fallback-debug-path= --debuginfod --no-debuginfod
+            --help --version"
         ;;
     esac
     case $current in

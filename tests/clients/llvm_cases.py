@@ -3,6 +3,8 @@
 
 Where the real tool leaves something out, ours is accepted beside it only if a witness states it: see
 witness.py and docs/oracle-llvm-symbolizer.md."""
+import collections
+import itertools
 import os
 import random
 import re
@@ -131,6 +133,37 @@ def check_build(name, options, steps):
 
 def check_fathom():
     check_file(os.path.abspath(ask.FATHOM), [[], ["--no-inlines"], ["--output-style=JSON"]], 4000, None)
+
+
+def classify(real, own):
+    """How two answers differ, line by line: names may be missing, left mangled, or spelled otherwise."""
+    pairs = list(itertools.zip_longest(real.split(b"\n"), own.split(b"\n"), fillvalue=b""))
+    different = [i for i, (r, o) in enumerate(pairs) if r != o]
+    if any(i % 2 for i in different):
+        return "places"
+    if all(pairs[i][0] == b"??" for i in different):
+        return "missing"
+    return "mangled" if all(pairs[i][0].startswith(b"_Z") for i in different) else "spelled"
+
+
+def measure(path, n, seed=1):
+    """For people: answers to @n addresses of functions of @path, by both tools; prints how many differ,
+    and some of them."""
+    functions = {(int(w[1], 16), int(w[2], 0)) for w in map(str.split, ask.run("readelf", "-sW", path).splitlines())
+                 if len(w) >= 8 and w[3] in ("FUNC", "IFUNC") and w[6] not in ("UND", "ABS")}
+    choice = random.Random(seed)
+    addresses = [start + choice.randrange(size) for start, size in
+                 choice.choices(sorted(f for f in functions if f[1]), k=n)]
+    text = "".join(f"{a:#x}\n" for a in addresses).encode()
+    for arguments in ([], ["--no-inlines"], ["--no-demangle"]):
+        real, own = (tools.run(t, [*arguments, "-e", path], text)[0].split(b"\n\n")[:-1]
+                     for t in (tools.theirs(), tools.OURS))
+        assert len(real) == len(own) == n, f"{len(real)} and {len(own)} answers"
+        differ = [i for i in range(n) if real[i] != own[i]]
+        classes = collections.Counter(classify(real[i], own[i]) for i in differ)
+        print(f"{path} {' '.join(arguments)}: {n} answers, {len(differ)} differ: {dict(classes)}")
+        for i in differ[:5]:
+            print(f"{addresses[i]:#x}: {tools.first_difference(real[i], own[i])}")
 
 
 REQUESTS = """CODE out 0x%(main)x

@@ -47,7 +47,7 @@ def profiled():
 
 def pprof(folder, tool, *options):
     """The report; all tools but addr2line are the real ones."""
-    return ask.run("google-pprof", *options, "out", "profile", cwd=folder,
+    return ask.run("google-pprof", "--nodefraction=0", *options, "out", "profile", cwd=folder,
                    env=tools.environment(PPROF_TOOLS=f"addr2line:{tool}/addr2line,/usr/bin/"))
 
 

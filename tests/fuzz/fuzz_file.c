@@ -2,12 +2,16 @@
 /* Whole files through the public interface: opening, names, lines, inlined calls. */
 #include "fuzz.h"
 
+#include <elf.h>
 #include <fathom/fathom.h>
 #include <unistd.h>
 
-static void ask(struct fathom_target *target, const uint64_t *addresses, size_t n, uint32_t flags)
+static void ask(struct fathom_target *target, const uint64_t *addresses, size_t n, uint32_t flags,
+		enum fathom_alias alias)
 {
-	const struct fathom_symbolize_options options = { .size = sizeof options, .flags = flags };
+	const struct fathom_symbolize_options options = { .size = sizeof options,
+							  .flags = flags,
+							  .alias = alias };
 	struct fathom_answers *answers;
 
 	if (fathom_symbolize(target, &options, addresses, n, &answers, NULL))
@@ -24,10 +28,24 @@ static void ask(struct fathom_target *target, const uint64_t *addresses, size_t 
 	fathom_answers_free(answers);
 }
 
+/* Where variables are declared, for the symbols of the file. */
+static void ask_variables(struct fathom_target *target)
+{
+	struct fathom_symbol_info symbol;
+	uint64_t addresses[64];
+	size_t n = 0;
+
+	for (size_t i = 1; n < 64 && !fathom_target_symbol(target, i, &symbol); i++)
+		if (symbol.type == STT_OBJECT)
+			addresses[n++] = symbol.value;
+	ask(target, addresses, n, FATHOM_NAMES_ONLY | FATHOM_VARIABLES, FATHOM_ALIAS_LLVM);
+	ask(target, addresses, n, FATHOM_VARIABLES, FATHOM_ALIAS_GNU);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const struct fathom_options options = { .size = sizeof options,
-						.flags = FATHOM_NO_CACHE,
+						.flags = FATHOM_NO_CACHE | FATHOM_DECLARATIONS,
 						.threads = 1,
 						.memory_budget = 1 << 24 };
 	struct fathom_target *target;
@@ -43,9 +61,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		(void)fathom_target_section_address(target, ".text", 0, &text);
 		for (size_t i = 0; i < 16; i++)
 			addresses[i] = text + 3 * i * i;
-		ask(target, addresses, 2, 0);
-		ask(target, addresses, 16, FATHOM_ONE_SHOT);
-		ask(target, addresses, 16, FATHOM_NAMES_ONLY);
+		ask(target, addresses, 2, 0, FATHOM_ALIAS_FATHOM);
+		ask(target, addresses, 16, FATHOM_ONE_SHOT, FATHOM_ALIAS_FATHOM);
+		ask(target, addresses, 16, FATHOM_NAMES_ONLY, FATHOM_ALIAS_FATHOM);
+		ask_variables(target);
 		fathom_target_release(target);
 	}
 	fathom_destroy(session);

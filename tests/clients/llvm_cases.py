@@ -78,11 +78,11 @@ def starts_of(path):
     return lambda real, own: witness.forgive_starts(known, real, own)
 
 
-def check_file(path, options, most, cwd, debug_file=None):
-    """All options over code and data of one file."""
-    known = witness.Witness(debug_file or path)
+def check_code(path, known, options, most, cwd):
+    """All options over code of one file; returns what differs."""
     starts = lambda real, own: witness.forgive_starts(known, real, own)
     code = code_addresses(path, most) + symbol_addresses(path, most)
+    assert len(code) > 20
     text = "".join(f"{a:#x}\n" for a in code).encode()
     failures = [compare(path, [*o, "-e", path], text, cwd, starts) for o in options]
     by_line = "".join(f'CODE "{path}" {a:#x}\n' for a in code).encode()
@@ -92,13 +92,16 @@ def check_file(path, options, most, cwd, debug_file=None):
     arguments = [f"{a:#x}" for a in code[:40]]
     failures.append(compare(path, ["--obj", path, *arguments], b"", cwd))
     failures.append(compare(path, ["--obj", path, "--output-style=JSON", *arguments], b"", cwd, starts))
+    return failures
+
+
+def check_data(path, known, most, cwd):
+    """Some options over its variables."""
     data = symbol_addresses(path, most)
     variables = lambda real, own: witness.forgive_variables(known, data, real, own)
     text = "".join(f"DATA {a:#x}\n" for a in data).encode()
-    for o in [[], ["-a", "--output-style=GNU"], ["--output-style=JSON", "-p"], ["--no-demangle"], ["-s"]]:
-        failures.append(compare(path, [*o, "-e", path], text, cwd, variables))
-    assert len(code) > 20
-    report(failures)
+    return [compare(path, [*o, "-e", path], text, cwd, variables)
+            for o in ([], ["-a", "--output-style=GNU"], ["--output-style=JSON", "-p"], ["--no-demangle"], ["-s"])]
 
 
 STRIP_DEBUG = [["objcopy", "--only-keep-debug", "out", "out.debug"], ["strip", "--strip-debug", "out"],
@@ -126,13 +129,14 @@ FILES = [
 
 def check_build(name, options, steps):
     folder = tools.build(re.sub(r"\W", "-", name), *steps)
-    debug_file = os.path.join(folder, "out.debug")
-    check_file(os.path.join(folder, "out"), options, 3000, folder,
-               debug_file if os.path.exists(debug_file) else None)
+    path, debug_file = (os.path.join(folder, n) for n in ("out", "out.debug"))
+    known = witness.Witness(debug_file if os.path.exists(debug_file) else path)
+    report(check_code(path, known, options, 3000, folder) + check_data(path, known, 3000, folder))
 
 
 def check_fathom():
-    check_file(os.path.abspath(ask.FATHOM), [[], ["--no-inlines"], ["--output-style=JSON"]], 4000, None)
+    path = os.path.abspath(ask.FATHOM)
+    report(check_code(path, witness.Witness(path), [[], ["--no-inlines"], ["--output-style=JSON"]], 4000, None))
 
 
 def classify(real, own):

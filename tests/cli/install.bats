@@ -80,7 +80,8 @@ setup() {
         found=$(find "$root" -name "$page*")
         [ -f "$found" ]
         if command -v mandoc >/dev/null; then
-            run mandoc -T lint -W warning "$found"
+            # Pages of other packages need not be here.
+            run bash -c "mandoc -T lint -W warning $found | grep -v 'referenced manual not found'"
             [ "$output" = "" ]
         fi
     done

@@ -1,0 +1,142 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# The index cache on disk: what it answers, when it is written, whom it trusts.
+
+setup() {
+    cd "$BATS_TEST_TMPDIR" || exit
+    cat >one.c <<'END_OF_SOURCE'
+static inline __attribute__((always_inline)) int triple(int x)
+{
+	return x * 3;
+}
+int outer(int x)
+{
+	return triple(x) + 1;
+}
+int main(void) { return outer(3); }
+END_OF_SOURCE
+    gcc -g -O0 -Wl,--build-id -o one one.c
+    export XDG_CACHE_HOME=$PWD/home
+    nm one | awk '$2 == "T" || $2 == "t" { print "0x" $1 }' >addresses
+    "$FATHOM" addr --no-cache one <addresses >truth || true
+}
+
+indexes() {
+    find "$XDG_CACHE_HOME" -name '*.fidx' 2>/dev/null
+}
+
+# The sections that say it are overwritten in place: size, time and build-id stay.
+erase_debug_info() {
+    for section in .debug_info .debug_line; do
+        set -- $(readelf -SW one | sed 's/\[ */[/' | awk -v s=$section '$2 == s { print $5, $6 }')
+        touch -r one time
+        dd if=/dev/zero of=one bs=1 seek=$((0x$1)) count=$((0x$2)) conv=notrunc status=none
+        touch -r time one
+    done
+}
+
+@test "a quick run writes nothing; --cache=build does, for this user only" {
+    "$FATHOM" addr one main >/dev/null
+    [ "$(indexes)" = "" ]
+    "$FATHOM" addr --cache=build one main >/dev/null
+    [ "$(indexes | wc -l)" = 1 ]
+    [ "$(stat -c %a "$(indexes)")" = 600 ]
+    [ "$(stat -c %a "$XDG_CACHE_HOME/fathom")" = 700 ]
+    [[ "$(indexes)" == "$XDG_CACHE_HOME/fathom/$(readelf -n one | sed -n 's/.*Build ID: //p')-"*.fidx ]]
+}
+
+@test "what is stored gives the answers of the debug information, without reading it" {
+    "$FATHOM" cache build one
+    "$FATHOM" addr one <addresses | cmp - truth
+    erase_debug_info
+    "$FATHOM" addr one <addresses | cmp - truth
+    run "$FATHOM" addr --no-cache one main
+    [[ "$output" != *one.c* ]]
+    run "$FATHOM" addr --cache=off one main
+    [[ "$output" != *one.c* ]]
+}
+
+@test "another build of the program does not get the old index" {
+    "$FATHOM" cache build one
+    sed -i '1i\/* one line more */' one.c
+    gcc -g -O0 -Wl,--build-id -o one one.c
+    run "$FATHOM" addr one main
+    [[ "${lines[0]}" == *"one.c:10:"* ]]
+}
+
+@test "--no-cache neither reads nor writes" {
+    "$FATHOM" addr --no-cache --cache=build one main >/dev/null
+    [ "$(indexes)" = "" ]
+}
+
+@test "a damaged index never answers wrongly: the debug information is read instead" {
+    "$FATHOM" cache build one
+    index=$(indexes)
+    cp "$index" whole
+    size=$(stat -c %s whole)
+    for ((at = 0; at < size; at += 37)); do
+        cp whole "$index"
+        printf '\xa5' | dd of="$index" bs=1 seek=$at conv=notrunc status=none
+        "$FATHOM" addr one <addresses | cmp - truth
+    done
+    for ((at = 0; at < size; at += 211)); do
+        head -c $at whole >"$index"
+        "$FATHOM" addr one <addresses | cmp - truth
+    done
+}
+
+@test "an index that others can write is not read" {
+    "$FATHOM" cache build one
+    erase_debug_info
+    "$FATHOM" addr one <addresses | cmp - truth
+    chmod 620 "$(indexes)"
+    run "$FATHOM" addr one main
+    [[ "${lines[0]}" == *" main+0x0" ]]
+}
+
+@test "a link in the place of an index is not followed, and is replaced" {
+    "$FATHOM" cache build one
+    index=$(indexes)
+    mv "$index" elsewhere
+    ln -s "$PWD/elsewhere" "$index"
+    cp elsewhere before
+    "$FATHOM" addr one <addresses | cmp - truth
+    "$FATHOM" cache build one
+    [ ! -L "$index" ]
+    cmp elsewhere before
+}
+
+@test "many that build at the same time leave one whole index" {
+    for _ in 1 2 3 4 5 6 7 8; do "$FATHOM" cache build one >/dev/null & done
+    wait
+    [ "$(find "$XDG_CACHE_HOME" -type f | wc -l)" = 1 ]
+    "$FATHOM" addr one <addresses | cmp - truth
+}
+
+@test "a directory that cannot be written is an error only for who asked" {
+    : >"$XDG_CACHE_HOME"
+    "$FATHOM" addr one <addresses | cmp - truth
+    "$FATHOM" addr --cache=auto one <addresses | cmp - truth
+    run "$FATHOM" cache build one
+    [ "$status" = 2 ]
+    [[ "${lines[0]}" == "fathom: $XDG_CACHE_HOME/fathom"*": "* ]]
+}
+
+@test "path and clear" {
+    [ "$("$FATHOM" cache path)" = "$XDG_CACHE_HOME/fathom" ]
+    [ "$("$FATHOM" cache --cache-dir /somewhere path)" = /somewhere ]
+    "$FATHOM" cache build one
+    [ "$("$FATHOM" cache clear)" = "1 indexes removed" ]
+    [ "$(indexes)" = "" ]
+    [ "$("$FATHOM" cache --json clear)" = '{"removed":0}' ]
+}
+
+@test "--json says what was stored" {
+    "$FATHOM" cache --json build one >result
+    python3 - "$(indexes)" <<'END_OF_SCRIPT'
+import json, os, sys
+r = json.load(open("result"))
+assert r == {"module": "one", "bytes": os.path.getsize(sys.argv[1]), "functions": r["functions"], "complete": True}, r
+assert r["functions"] == 2, r
+END_OF_SCRIPT
+}

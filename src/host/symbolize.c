@@ -71,6 +71,7 @@ struct batch {
 	struct job *jobs;
 	uint32_t *order;
 	size_t n_jobs;
+	bool planned;    /* the jobs of the first rank are made */
 	bool wants_full; /* the map of all units will be needed: made beside the jobs */
 	unsigned threads;
 	bool any_code;
@@ -658,12 +659,10 @@ static bool add_candidate(struct fathom_array *a, uint64_t unit_off, size_t quer
 	return true;
 }
 
-/* Runs the jobs for the candidates of @map that come at place @rank for their address. */
-static fathom_err run_rank(struct batch *b, const struct fathom_unit_map *map, unsigned rank,
-			   bool *ret_any)
+/* Makes the jobs for the candidates of @map that come at place @rank for their address. */
+static bool plan_rank(struct batch *b, const struct fathom_unit_map *map, unsigned rank)
 {
 	struct fathom_array candidates = { 0 };
-	uint64_t bytes = 0;
 	bool done = true;
 
 	b->wants_full = false;
@@ -679,10 +678,20 @@ static fathom_err run_rank(struct batch *b, const struct fathom_unit_map *map, u
 			done = add_candidate(&candidates, offs[rank], i);
 	}
 	done = done && make_jobs(b, &candidates);
-	*ret_any = candidates.n != 0;
 	fathom_array_deinit(&candidates);
-	if (!done)
+	return done;
+}
+
+/* Runs the jobs of @rank; *@ret_any says whether there were any. */
+static fathom_err run_rank(struct batch *b, const struct fathom_unit_map *map, unsigned rank,
+			   bool *ret_any)
+{
+	uint64_t bytes = 0;
+
+	if (!b->planned && !plan_rank(b, map, rank))
 		return FATHOM_E_MEMORY;
+	b->planned = false;
+	*ret_any = b->n_jobs != 0;
 	for (size_t i = 0; i < b->n_jobs && bytes < PARALLEL_BYTES; i++)
 		bytes += unit_bytes(b->debug, b->jobs[i].unit_off).size;
 	b->many = bytes >= PARALLEL_BYTES;
@@ -785,14 +794,16 @@ static void count_cost(const struct batch *b, int64_t start)
 	atomic_fetch_add(&b->module->cost_ns, (uint64_t)(fathom_now_ns() - start));
 }
 
-/* Opens the debug information and what leads from addresses to units. */
+/* Opens the debug information and makes the first jobs. */
 static void open_debug(struct batch *b)
 {
 	const int64_t start = fathom_now_ns();
 
+	const struct fathom_unit_map *quick;
+
 	b->debug = fathom_module_debug(b->module, &b->no_lines);
-	if (b->debug)
-		(void)fathom_units_quick(&b->debug->units);
+	quick = b->debug ? fathom_units_quick(&b->debug->units) : NULL;
+	b->planned = quick && quick->n && plan_rank(b, quick, 0);
 	count_cost(b, start);
 }
 

@@ -235,6 +235,16 @@ static fathom_err read_attributes(struct fathom_cursor *c, struct fathom_abbrevs
 	return FATHOM_OK;
 }
 
+static void skip_attributes(struct fathom_cursor *c)
+{
+	uint64_t at;
+	uint64_t form;
+
+	for (read_pair(c, &at, &form); at | form; read_pair(c, &at, &form))
+		if (form == DW_FORM_implicit_const)
+			cur_skip_leb(c);
+}
+
 /* Shell sort: tables whose codes are not in order are rare and small. */
 static void sort_by_code(struct fathom_abbrev *a, uint32_t n)
 {
@@ -284,6 +294,10 @@ fathom_err fathom_abbrevs_read(const struct fathom_dwarf *dwarf, uint64_t off,
 					   "damaged abbreviation");
 		if (!code)
 			break;
+		if (last && code != last) {
+			skip_attributes(&c);
+			continue;
+		}
 		if (t->n_abbrevs == FATHOM_MAX_ABBREVS)
 			return fathom_fail(reterr, FATHOM_E_LIMIT, ".debug_abbrev", at,
 					   "more than 2^20 abbreviations in one table");

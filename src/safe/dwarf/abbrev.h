@@ -122,7 +122,7 @@ struct fathom_abbrevs {
 
 /*
  * Compiles the table at @off of the section .debug_abbrev of @dwarf into @t, whose storage the
- * caller has set: all of it, or when @last is not 0, up to the abbreviation of this code, which is
+ * caller has set: all of it, or when @last is not 0, only the abbreviation of this code, which is
  * enough to read an entry that uses it. Returns FATHOM_OK, FATHOM_GROW, or an error that names the
  * offset.
  */

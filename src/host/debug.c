@@ -47,12 +47,27 @@ static uint32_t find_section(const struct fathom_object *o, enum fathom_dwarf_se
 	return i;
 }
 
+/*
+ * Whether the others are of use without section @id, which could not be loaded. A damaged one
+ * leaves its strings or ranges out; but what there was no room for would make answers depend on the
+ * room: frames without names, files without directories.
+ */
+static bool can_do_without(int id, fathom_err err)
+{
+	const bool finds_units =
+		id == FATHOM_DEBUG_ARANGES || id == FATHOM_GDB_INDEX || id == FATHOM_DEBUG_NAMES;
+
+	if (id == FATHOM_DEBUG_INFO || id == FATHOM_DEBUG_ABBREV || err == FATHOM_E_MEMORY)
+		return false;
+	return err != FATHOM_E_LIMIT || finds_units;
+}
+
 fathom_err fathom_dwarf_load(struct fathom *session, struct fathom_object *o, const char *suffix,
 			     struct fathom_notes *notes, struct fathom_dwarf *ret)
 {
 	struct loading l = { .object = o, .ret = ret };
 	unsigned compressed = 0;
-	fathom_err err;
+	fathom_err err = FATHOM_OK;
 
 	memset(ret, 0, sizeof *ret);
 	ret->swap = o->image.swap;
@@ -66,11 +81,14 @@ fathom_err fathom_dwarf_load(struct fathom *session, struct fathom_object *o, co
 	if (l.section[FATHOM_DEBUG_ARANGES] || l.section[FATHOM_GDB_INDEX])
 		l.section[FATHOM_DEBUG_NAMES] = 0;
 	fathom_pool_run(compressed ? session->threads : 1, FATHOM_DWARF_SECTIONS, load_section, &l);
-	for (int i = 0; i < FATHOM_DWARF_SECTIONS; i++)
-		if (l.err[i])
-			fathom_notes_add(notes, &l.info[i]);
-	err = l.err[FATHOM_DEBUG_INFO];
-	return err ? err : l.err[FATHOM_DEBUG_ABBREV];
+	for (int i = 0; i < FATHOM_DWARF_SECTIONS; i++) {
+		if (!l.err[i])
+			continue;
+		fathom_notes_add(notes, &l.info[i]);
+		if (!err && !can_do_without(i, l.err[i]))
+			err = l.err[i];
+	}
+	return err;
 }
 
 static void free_unit_data(struct fathom_unit_data *data, void *arg)

@@ -63,7 +63,7 @@ static void add_table(struct fathom_symbol_set *set, const struct fathom_object 
 	view.source = (uint8_t)source;
 	set->file[set->n_tables] = o->file;
 	set->table[set->n_tables++] =
-		(struct fathom_symbol_table){ view, o, set->opd.bytes.size ? &set->opd : NULL };
+		(struct fathom_symbol_table){ view, o, set->opd.object ? &set->opd : NULL };
 }
 
 void fathom_symbol_set_init(struct fathom_symbol_set *set, struct fathom_object *main)
@@ -71,10 +71,13 @@ void fathom_symbol_set_init(struct fathom_symbol_set *set, struct fathom_object 
 	const uint32_t i = main->image.machine == EM_PPC64 ? fathom_object_find(main, ".opd") : 0;
 
 	set->main = main;
-	if (i && !fathom_object_load(main, i, &set->opd.bytes, NULL)) {
-		set->opd.svma = main->sections[i].base;
-		set->opd.object = main;
-	}
+	if (!i)
+		return;
+	set->opd.svma = main->sections[i].base;
+	set->opd.object = main;
+	/* Without its bytes, functions have no names rather than those of descriptors. */
+	if (fathom_object_load(main, i, &set->opd.bytes, NULL))
+		set->opd.bytes = (struct fathom_bytes){ NULL, 0 };
 }
 
 /* Section @i as a symbol table; empty when @i is 0. */

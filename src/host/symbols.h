@@ -44,7 +44,7 @@ struct fathom_symbol_set {
 	struct fathom_symbol_table table[FATHOM_MAX_SYMTABS];
 	uint32_t n_tables;
 	struct fathom_object *main;                   /* where code is */
-	struct fathom_opd opd;                        /* of main; empty on other machines */
+	struct fathom_opd opd;                        /* of main; zero on other machines */
 	struct fathom_file *file[FATHOM_MAX_SYMTABS]; /* that the tables stand in */
 	struct fathom_cfi cfi;                        /* unwind descriptions that bound functions */
 	struct fathom_bytes cfi_header;

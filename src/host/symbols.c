@@ -36,13 +36,17 @@ static uint64_t gnu_hash_count(const struct fathom_object *o, uint64_t svma)
 /* The number of symbols of a table that only DT_ entries describe. */
 static uint64_t dynamic_count(const struct fathom_object *o, const struct fathom_dynamic *d)
 {
+	const bool wide =
+		o->image.is64 && (o->image.machine == EM_S390 || o->image.machine == EM_ALPHA);
+	const uint8_t word = wide ? 8 : 4; /* of DT_HASH: not the gABI's on these */
 	struct fathom_cursor c;
 	uint64_t count;
 
 	if (d->hash) {
-		c = cur_init(fathom_image_loaded_bytes(&o->image, d->hash, 8), o->image.swap);
-		cur_skip(&c, 4);
-		count = cur_u32(&c);
+		c = cur_init(fathom_image_loaded_bytes(&o->image, d->hash, 2 * (uint64_t)word),
+			     o->image.swap);
+		cur_skip(&c, word);
+		count = cur_uint(&c, word);
 		if (cur_ok(&c) && count)
 			return count;
 	}

@@ -24,7 +24,10 @@ enum fathom_source {
 	FATHOM_SOURCE_PLT = 6
 };
 
-/** Why there is no name or, beside a name, no line. */
+/**
+ * Why there is no name or, beside a name, no line; beside both, why inlined calls may be missing: a
+ * .dwo file that is not there or belongs to another build, damage.
+ */
 enum fathom_reason {
 	FATHOM_REASON_NONE = 0,
 	FATHOM_REASON_UNMAPPED = 1, /**< no section or segment holds the address */

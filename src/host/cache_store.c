@@ -38,6 +38,11 @@ static void write_block(struct store *s, const struct fathom_block_view *view, u
 /* Writes the blocks of @data. */
 static void write_data(struct store *s, const struct fathom_unit_data *data, uint64_t unit_off)
 {
+	/* What is not there today may be there tomorrow: answers must not stay incomplete. */
+	if (data->no_split || s->debug->lacks_sup) {
+		atomic_store(&s->failed, true);
+		return;
+	}
 	pthread_mutex_lock(&s->lock);
 	for (size_t i = 0; i < 2 * (size_t)data->n_functions + 1; i++) {
 		const struct fathom_block *block =

@@ -31,6 +31,7 @@ struct fathom_debug {
 	struct fathom_module *module;
 	struct fathom_object *object; /* borrowed from the module */
 	struct fathom_object *sup;    /* owned; NULL without one */
+	bool lacks_sup;               /* it names a supplementary file that was not found */
 	struct fathom_dwarf view;
 	struct fathom_dwarf sup_view;
 	struct fathom_units units;                                        /* of view */

@@ -269,7 +269,7 @@ static bool dwo_path(const struct fathom_debug *d, const struct fathom_open_unit
 /* The .dwo as it is named, or by its last part beside the module: builds are moved around. */
 static struct fathom_split_file *find_dwo(struct fathom_worker *w, struct fathom_debug *d,
 					  const struct fathom_open_unit *u, struct fathom_str name,
-					  uint64_t *ret_off)
+					  uint64_t *ret_off, bool *ret_refused)
 {
 	const char *module_path = d->module->main->file->path;
 	const char *slash = strrchr(module_path, '/');
@@ -282,26 +282,34 @@ static struct fathom_split_file *find_dwo(struct fathom_worker *w, struct fathom
 	f = open_file(d, path);
 	if (f && f->object && find_unit(w, f, u->skeleton.header.id, ret_off))
 		return f;
+	*ret_refused = f && f->object;
 	while (base && name.data[base - 1] != '/')
 		base--;
 	if (snprintf(path, sizeof path, "%.*s%.*s", slash ? (int)(slash - module_path) + 1 : 0,
 		     module_path, (int)(name.size - base), name.data + base) >= (int)sizeof path)
 		return NULL;
 	f = open_file(d, path);
-	return f && f->object && find_unit(w, f, u->skeleton.header.id, ret_off) ? f : NULL;
+	if (f && f->object && find_unit(w, f, u->skeleton.header.id, ret_off))
+		return f;
+	*ret_refused |= f && f->object;
+	return NULL;
 }
 
-static void note_missing(struct fathom_debug *d, const struct fathom_open_unit *u,
-			 struct fathom_str name)
+static fathom_err note_missing(struct fathom_debug *d, const struct fathom_open_unit *u,
+			       struct fathom_str name, bool refused)
 {
 	struct fathom_errinfo info;
 	char path[4096];
 
-	(void)fathom_fail(&info, FATHOM_E_NOT_FOUND, "", 0,
-			  "split debug file not found, or it belongs to another build");
+	if (refused)
+		(void)fathom_fail(&info, FATHOM_E_MISMATCH, "", 0,
+				  "split debug file refused: it belongs to another build");
+	else
+		(void)fathom_fail(&info, FATHOM_E_NOT_FOUND, "", 0, "split debug file not found");
 	fathom_errinfo_set_file(
 		&info, dwo_path(d, u, name, path, sizeof path) ? path : d->object->file->path);
 	fathom_notes_add(&d->module->notes, &info);
+	return info.err;
 }
 
 fathom_err fathom_split_find(struct fathom_worker *w, struct fathom_debug *d,
@@ -312,6 +320,7 @@ fathom_err fathom_split_find(struct fathom_worker *w, struct fathom_debug *d,
 		fathom_unit_string(&u->skeleton, fathom_die_attr(&u->root, FATHOM_AT_DWO_NAME));
 	const uint64_t id = u->skeleton.header.id;
 	const struct fathom_split_file *f = find_in_package(d, d->module->main->file->path, id);
+	bool refused = false;
 
 	if (!f && d->object != d->module->main)
 		f = find_in_package(d, d->object->file->path, id);
@@ -319,11 +328,9 @@ fathom_err fathom_split_find(struct fathom_worker *w, struct fathom_debug *d,
 		*ret_file = f;
 		return FATHOM_OK;
 	}
-	f = find_dwo(w, d, u, name, ret_off);
-	if (!f) {
-		note_missing(d, u, name);
-		return FATHOM_END;
-	}
+	f = find_dwo(w, d, u, name, ret_off, &refused);
+	if (!f)
+		return note_missing(d, u, name, refused);
 	*ret_file = f;
 	return FATHOM_OK;
 }

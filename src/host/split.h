@@ -12,8 +12,8 @@
 struct fathom_open_unit;
 
 /*
- * The split unit of the skeleton in @u: FATHOM_OK with its file and offset, FATHOM_END when it
- * cannot be found, which is noted; the skeleton's own lines then still serve.
+ * The split unit of the skeleton in @u: FATHOM_OK with its file and offset, FATHOM_E_NOT_FOUND
+ * or FATHOM_E_MISMATCH, which is noted, when it is not there; the skeleton's own lines still serve.
  */
 fathom_err fathom_split_find(struct fathom_worker *w, struct fathom_debug *d,
 			     const struct fathom_open_unit *u,

@@ -199,6 +199,7 @@ struct found {
 	struct fathom_block_view view;
 	struct fathom_block_row row;
 	uint32_t index;
+	enum fathom_reason reason; /* why calls may be missing beside the line */
 	bool has_row;
 };
 
@@ -259,6 +260,8 @@ static enum fathom_reason reason_for(const struct batch *b, const struct fathom_
 		return FATHOM_REASON_UNMAPPED;
 	if (f->view.block && (f->view.block->flags & FATHOM_BLOCK_DAMAGED))
 		return FATHOM_REASON_CORRUPT;
+	if (f->reason)
+		return f->reason;
 	if (a->symbol == FATHOM_NONE && (b->flags & FATHOM_NAMES_ONLY || has_line ||
 					 b->no_lines == FATHOM_REASON_NO_DEBUG_INFO))
 		return FATHOM_REASON_NO_SYMBOLS;
@@ -326,6 +329,7 @@ static bool find_in_data(const struct fathom_unit_data *data, uint64_t svma, str
 	memset(ret, 0, sizeof *ret);
 	if (!block)
 		return false;
+	ret->reason = data->no_split;
 	ret->has_row = fathom_block_find(block, svma, &ret->row, &ret->index);
 	if (ret->has_row && ret->row.file == FATHOM_BLOCK_NONE &&
 	    ret->row.node == FATHOM_BLOCK_NONE)

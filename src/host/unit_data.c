@@ -30,9 +30,11 @@ fathom_err fathom_unit_data_open(struct fathom_worker *w, struct fathom_debug *d
 	read_root(&u, &u.root);
 	if (fathom_die_attr(&u.root, FATHOM_AT_DWO_NAME)) {
 		err = fathom_split_find(w, d, &u, &u.split, &u.split_off);
-		if (!err)
-			err = fathom_worker_open_unit(w, &u.split->view, u.split_off, &u.unit,
-						      &u.root, reterr);
+		if (err)
+			u.no_split = fathom_reason_of(err);
+		err = err ? FATHOM_END
+			  : fathom_worker_open_unit(w, &u.split->view, u.split_off, &u.unit,
+						    &u.root, reterr);
 		if (err < 0) {
 			fathom_worker_close_unit(w, &u.skeleton);
 			return err;
@@ -156,6 +158,7 @@ struct fathom_unit_data *fathom_unit_data_create(struct fathom_worker *w, struct
 	data->line_off = u->line_off;
 	data->split = u->split;
 	data->split_off = u->split_off;
+	data->no_split = u->no_split;
 	atomic_init(&data->bytes, bytes);
 	if (!sort_functions(w, data)) {
 		fathom_unit_data_free(data, &m->session->memory);

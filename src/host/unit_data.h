@@ -6,6 +6,7 @@
 #ifndef FATHOM_UNIT_DATA_H
 #define FATHOM_UNIT_DATA_H
 
+#include "fathom/symbolize.h"
 #include "../safe/index/block.h"
 #include "context.h"
 #include "debug.h"
@@ -24,7 +25,8 @@ struct fathom_unit_data {
 	const struct fathom_split_file
 		*split; /* where the entries are; NULL: in the module itself */
 	uint64_t split_off;
-	uint64_t line_off; /* FATHOM_NO_LINES: none */
+	enum fathom_reason no_split; /* why its functions and calls are missing; 0: they are not */
+	uint64_t line_off;           /* FATHOM_NO_LINES: none */
 	uint32_t n_functions;
 	fathom_err err;                          /* why functions may be missing */
 	bool full;                               /* nested functions were looked for, too */
@@ -44,6 +46,7 @@ struct fathom_open_unit {
 	uint64_t line_off;
 	const struct fathom_split_file *split;
 	uint64_t split_off;
+	enum fathom_reason no_split; /* as in unit_data */
 	bool is_split;
 };
 

@@ -49,8 +49,8 @@ PLAIN = ENCODINGS[0]
 
 
 class Case:
-    def __init__(self, name, build, llvm, note):
-        self.name, self.build, self.llvm, self.note = name, build, llvm, note
+    def __init__(self, name, build, llvm, note, reason):
+        self.name, self.build, self.llvm, self.note, self.reason = name, build, llvm, note, reason
 
 
 class Built:
@@ -65,14 +65,16 @@ class Built:
                       for name, f in (files or {}).items()}
 
 
-def case(name, llvm=True, note=None, encodings=None, **parameters):
+def case(name, llvm=True, note=None, encodings=None, reason=None, **parameters):
     """Registers the function below as a case. @llvm: True, or in words why llvm-symbolizer is no
-    witness for it. @note: what fathom has to say of the file on standard error. With @encodings the
-    function takes an encoding, else it uses PLAIN; it takes @parameters, too."""
+    witness for it. @note: what fathom has to say of the file on standard error; @reason: why
+    something is missing in every answer. With @encodings the function takes an encoding, else it
+    uses PLAIN; it takes @parameters, too."""
     def register(build):
         for e in encodings or [None]:
             full = f"{name}, {e.name}" if e else name
-            CASES.append(Case(full, lambda e=e: build(*([e] if e else []), **parameters), llvm, note))
+            CASES.append(Case(full, lambda e=e: build(*([e] if e else []), **parameters), llvm, note,
+                              reason))
         return build
     return register
 
@@ -167,6 +169,8 @@ def check(case):
             _check("fathom", addresses * times, answers, built.want)
         answers = ask.fathom(built.name, addresses, *options, stream=False, cwd=folder)
         _check("fathom, one shot", addresses, answers, built.want)
+        if case.reason:
+            assert all(a.reason == case.reason for a in answers), f"{answers}, not {case.reason}"
         if case.note:
             said = ask.complaints(built.name, addresses, *options, cwd=folder)
             assert case.note in said, f"no note of '{case.note}' in: {said}"

@@ -220,14 +220,14 @@ for _version in (4, 5):
         return Built(e.elf(main), unit.want(), files={"bin/f.dwo": unit.file()}, name="bin/main")
 
     @case(f"a .dwo of another build is refused, DWARF {_version}", version=_version, llvm=None,
-          note="belongs to another build")
+          note="belongs to another build", reason="build-id-mismatch")
     def _dwo_wrong(version, e=PLAIN):
         main, unit = split_case(e, version)
         other = Split(e, version, 99, TEXT, "f", e.dwarf(version))
         return Built(e.elf(main), {TEXT: [(None, "./a.c", 10)]}, files={"f.dwo": other.file()})
 
     @case(f"a .dwo that is missing, DWARF {_version}", version=_version, llvm=None,
-          note="f.dwo")
+          note="f.dwo: split debug file not found", reason="no-debug-info")
     def _dwo_missing(version, e=PLAIN):
         main, unit = split_case(e, version)
         return Built(e.elf(main), {TEXT: [(None, "./a.c", 10)]})
@@ -269,7 +269,8 @@ for _version in (4, 5):
             want.update(units[-1].want())
         return Built(e.elf(main), want, files={"main.dwp": package(e, version, units)})
 
-    @case(f"a .dwp that lacks the unit, DWARF {_version}", version=_version, llvm=None, note="f.dwo")
+    @case(f"a .dwp that lacks the unit, DWARF {_version}", version=_version, llvm=None, note="f.dwo",
+          reason="no-debug-info")
     def _dwp_lacks(version, e=PLAIN):
         main, unit = split_case(e, version)
         other = Split(e, version, 99, TEXT, "g", e.dwarf(version))

@@ -133,7 +133,54 @@ static void add_input(struct addr *v, const char *text, size_t size)
 			exit(EXIT_USAGE);
 		}
 	}
-	input_parse(&v->rules, text, size, &v->inputs[v->n++]);
+	v->inputs[v->n++] = (struct input){ .text = text, .size = size };
+}
+
+/* Runs @work on @here and, beside it if a thread may and can be had, on @there. */
+static void run_both(const struct addr *v, void *(*work)(void *), void *here, void *there)
+{
+	pthread_t thread;
+	const bool helped =
+		v->common.options.threads != 1 && pthread_create(&thread, NULL, work, there) == 0;
+
+	(void)work(here);
+	if (helped)
+		(void)pthread_join(thread, NULL);
+	else
+		(void)work(there);
+}
+
+/* Fewer inputs than these are not worth a thread. */
+#define ALONE 4096
+
+/* Inputs [first, end), which are texts so far. */
+struct parsing {
+	const struct addr *v;
+	size_t first;
+	size_t end;
+};
+
+static void *parse_some(void *arg)
+{
+	const struct parsing *p = arg;
+
+	for (size_t i = p->first; i < p->end; i++) {
+		struct input *in = &p->v->inputs[i];
+
+		input_parse(&p->v->rules, in->text, in->size, in);
+	}
+	return NULL;
+}
+
+static void parse_inputs(struct addr *v)
+{
+	struct parsing here = { v, 0, v->n > ALONE ? v->n / 2 : v->n };
+	struct parsing there = { v, here.end, v->n };
+
+	if (there.first < there.end)
+		run_both(v, parse_some, &here, &there);
+	else
+		(void)parse_some(&here);
 }
 
 /* Answers being printed: those of inputs [first, end), whose addresses start at answer next. */
@@ -216,31 +263,25 @@ static void *print_answers(void *arg)
 
 /* So many answers are formatted by two threads at a time, which bounds what the second keeps. */
 #define PRINT_TOGETHER 65536
-/* Fewer than these are not worth a thread. */
-#define PRINT_ALONE 4096
 
 /* Prints the answers to inputs [first, end); returns the number of the answer behind them. */
 static size_t print_some(struct addr *v, const struct fathom_answers *answers, size_t first,
 			 size_t end, size_t next)
 {
-	const size_t middle = end - first > PRINT_ALONE ? first + (end - first) / 2 : end;
+	const size_t middle = end - first > ALONE ? first + (end - first) / 2 : end;
 	struct printing here = { v, answers, &v->out, first, middle, next, false };
 	struct printing there = { .v = v, .answers = answers, .first = middle, .end = end };
 	struct out kept;
-	pthread_t thread;
-	bool helped;
 
 	there.next = next;
 	for (size_t i = first; i < middle; i++)
 		there.next += v->inputs[i].reason == 0;
 	out_init_kept(&kept);
 	there.out = &kept;
-	helped = middle < end && pthread_create(&thread, NULL, print_answers, &there) == 0;
-	(void)print_answers(&here);
-	if (helped)
-		(void)pthread_join(thread, NULL);
+	if (middle < end)
+		run_both(v, print_answers, &here, &there);
 	else
-		(void)print_answers(&there);
+		(void)print_answers(&here);
 	out_bytes(&v->out, kept.buf, kept.n);
 	out_deinit(&kept);
 	v->unanswered |= here.unanswered | there.unanswered;
@@ -255,6 +296,7 @@ static void answer_inputs(struct addr *v)
 	size_t n = 0;
 	size_t next = 0;
 
+	parse_inputs(v);
 	for (size_t i = 0; i < v->n; i++)
 		if (!v->inputs[i].reason)
 			v->addresses[n++] = v->inputs[i].address;

@@ -317,9 +317,9 @@ static void list_sections(struct addr2line *a)
 /* GNU takes for a symbol what starts neither with a decimal nor, without "+", with a hex digit. */
 static bool is_symbol(const char *text)
 {
-	const char c = *text & ~0x20;
+	const int upper = (unsigned char)*text & ~0x20;
 
-	return *text && !is_digit(*text) && !(c >= 'A' && c <= 'F' && !strchr(text, '+'));
+	return *text && !is_digit(*text) && !(upper >= 'A' && upper <= 'F' && !strchr(text, '+'));
 }
 
 /* "symbol" or "symbol+offset"; 0 when there is no such symbol. */

@@ -9,7 +9,8 @@ import sys
 import tarfile
 import tempfile
 
-TIMEOUT = 300
+TIMEOUT = 600
+WRAPPER = os.environ.get("WRAPPER", "").split()
 here = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -27,7 +28,7 @@ def replay(program, name):
         if not files:
             return "there is no input"
         try:
-            run = subprocess.run([program, *files], capture_output=True, text=True, errors="replace", timeout=TIMEOUT)
+            run = subprocess.run([*WRAPPER, program, *files], capture_output=True, text=True, errors="replace", timeout=TIMEOUT)
         except subprocess.TimeoutExpired:
             return f"no end after {TIMEOUT} s"
         if run.returncode:

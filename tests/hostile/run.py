@@ -10,6 +10,7 @@ import tempfile
 
 MODES = ("cuts", "lies", "flips", "allocs")
 TIMEOUT = 300
+WRAPPER = os.environ.get("WRAPPER", "").split()
 build = os.environ["BUILD"]
 harness = os.path.join(build, "tests", "hostile")
 
@@ -56,7 +57,7 @@ def build_own(folder):
 def run(case):
     mode, name, path = case
     try:
-        done = subprocess.run([harness, mode, path], capture_output=True, text=True, errors="replace", timeout=TIMEOUT)
+        done = subprocess.run([*WRAPPER, harness, mode, path], capture_output=True, text=True, errors="replace", timeout=TIMEOUT)
     except subprocess.TimeoutExpired:
         return f"not ok {{}} - {mode} of {name}: no end after {TIMEOUT} s"
     comments = "".join(f"\n{line[:300]}" for line in done.stdout.splitlines() if line.startswith("#"))

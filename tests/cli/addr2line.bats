@@ -50,32 +50,32 @@ teardown() {
     rm -f input
 }
 
-@test "as a verb it names the function at an address, as nm states it" {
+@test "addr2line: as a verb it names the function at an address, as nm states it" {
     run "$FATHOM" addr2line -f -e one "$address"
     [ "$status" = 0 ]
     [ "${lines[0]}" = twice ]
     [ "${lines[1]}" = "$PWD/one.c:2" ]
 }
 
-@test "any name that ends with addr2line is this tool" {
+@test "addr2line: any name that ends with addr2line is this tool" {
     ln -sf "$FATHOM" x86_64-linux-gnu-addr2line
     run ./x86_64-linux-gnu-addr2line -e one "$address"
     [ "$output" = "$PWD/one.c:2" ]
 }
 
-@test "long options, also shortened, mean what GNU's mean" {
+@test "addr2line: long options, also shortened, mean what GNU's mean" {
     same --exe=one --functions --inlines --addresses --pretty-print --basenames "$address"
     same --exe one --func --basen "$address"
     same --exe one --section=.text --demangle --recurse-limit --no-recursion-limit 10
     same -e one -b elf64-x86-64 --target=elf64-x86-64 "$address"
 }
 
-@test "options may stand behind addresses" {
+@test "addr2line: options may stand behind addresses" {
     same "$address" -e one -f
     same -e one -- "$address"
 }
 
-@test "numbers are hexadecimal, garbage is 0, symbols are found" {
+@test "addr2line: numbers are hexadecimal, garbage is 0, symbols are found" {
     same -a -f -e one -- "$address" "0x$address" "0X$address" " $address" "+$address" "${address}zz" \
         "" zz -1 , 0x ffffffffffffffff fffffffffffffffffffff 123456789abcdef0
     same -a -f -e one twice twice+1 twice+0x2 "twice + 3" "twice +010" "main " twic twice+zz variable
@@ -84,7 +84,7 @@ teardown() {
     same -a -f -j .text -e one.o 0 twice
 }
 
-@test "standard input: lines of every kind" {
+@test "addr2line: standard input: lines of every kind" {
     printf '%s\n\n  %s  junk\n%s\r\nmain\n,\n%s' "$address" "$address" "$address" "$address" >input
     same -a -f -e one
     printf '%0120d\n%s\n' 0 "$address" >input
@@ -97,7 +97,7 @@ teardown() {
     same -a -f -e one
 }
 
-@test "standard input: garbage, a line of a megabyte, NULs, numbers beyond all bounds" {
+@test "addr2line: standard input: garbage, a line of a megabyte, NULs, numbers beyond all bounds" {
     for seed in 1 2 3; do
         python3 -c "import random, sys
 random.seed($seed)
@@ -118,14 +118,14 @@ sys.stdout.buffer.write(random.randbytes(50000))" >input
     same -af -e one.o
 }
 
-@test "formats (-b): only names that no format has are refused" {
+@test "addr2line: formats (-b): only names that no format has are refused" {
     for format in elf64-x86-64 elf32-i386 elf64-little pe-x86-64 srec default x86_64-linux-gnu nonsense '' ELF64-x86-64; do
         same -f -b "$format" -e one "$address"
         same -f "--target=$format" -e no-such-file "$address"
     done
 }
 
-@test "what cannot be written or read is said" {
+@test "addr2line: what cannot be written or read is said" {
     run bash -c '"$FATHOM" addr2line -e one "$0" 2>&1 >/dev/full' "$address"
     [ "$status" = 1 ]
     [ "$output" = "fathom: standard output: No space left on device" ]
@@ -137,7 +137,7 @@ sys.stdout.buffer.write(random.randbytes(50000))" >input
     [ "$output" = "fathom: standard input: Is a directory" ]
 }
 
-@test "@FILE holds options and addresses" {
+@test "addr2line: @FILE holds options and addresses" {
     printf -- '-f "-e" o"n"e\n%s' "$address" >words
     same @words
     printf -- "-a @words '%s' \\\\%s" "$address" "$address" >more
@@ -149,12 +149,12 @@ sys.stdout.buffer.write(random.randbytes(50000))" >input
     same -e one @folder
 }
 
-@test "@FILE that leads to itself ends" {
+@test "addr2line: @FILE that leads to itself ends" {
     echo '@loop @loop' >loop
     same -e one @loop
 }
 
-@test "files that cannot be read: GNU's words and exit codes" {
+@test "addr2line: files that cannot be read: GNU's words and exit codes" {
     echo text >text
     : >empty
     mkdir -p folder
@@ -171,7 +171,7 @@ sys.stdout.buffer.write(random.randbytes(50000))" >input
     same -e one --demangle=no-such-style "$address"
 }
 
-@test "a file without permission" {
+@test "addr2line: a file without permission" {
     open=$(mktemp -d)
     chmod 755 "$open"
     cp one "$FATHOM" "$open"
@@ -189,7 +189,7 @@ sys.stdout.buffer.write(random.randbytes(50000))" >input
     [ "$status" = "$gnu_status" ]
 }
 
-@test "an unknown option: the same first line, and status 1" {
+@test "addr2line: an unknown option: the same first line, and status 1" {
     for option in --bogus -x -e --functions=1; do
         run addr2line $option
         [ "$status" = 1 ]
@@ -200,7 +200,7 @@ sys.stdout.buffer.write(random.randbytes(50000))" >input
     done
 }
 
-@test "help and version go to standard output, with status 0" {
+@test "addr2line: help and version go to standard output, with status 0" {
     for option in -h -H --help; do
         run "$FATHOM" addr2line $option
         [ "$status" = 0 ]
@@ -213,7 +213,7 @@ sys.stdout.buffer.write(random.randbytes(50000))" >input
     done
 }
 
-@test "demangling styles" {
+@test "addr2line: demangling styles" {
     for style in auto gnu-v3 java gnat dlang rust none; do
         same -f -e one "--demangle=$style" main _ZN1a1bEi _D1a1bFiZv _RNvC1a1b '..$_ZN1a1cEi' _GLOBAL__I_a
     done
@@ -221,7 +221,7 @@ sys.stdout.buffer.write(random.randbytes(50000))" >input
 }
 
 # Exact addresses, one by one: each answer is there before the next question is asked.
-@test "answers come at once: it serves as a co-process" {
+@test "addr2line: answers come at once: it serves as a co-process" {
     coproc "$FATHOM" addr2line -f -e one
     for symbol in twice main twice; do
         line=$(grep -n "^int $symbol(" one.c | cut -d: -f1)
@@ -240,7 +240,7 @@ sys.stdout.buffer.write(random.randbytes(50000))" >input
     done
 }
 
-@test "a reader that has seen enough ends it quietly" {
+@test "addr2line: a reader that has seen enough ends it quietly" {
     yes "$address" | head -100000 >input
     "$FATHOM" addr2line -e one <input 2>err | head -1 >first
     [ "$(cat first)" = "$PWD/one.c:2" ]

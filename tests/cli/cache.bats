@@ -35,7 +35,7 @@ erase_debug_info() {
     done
 }
 
-@test "a quick run writes nothing; --cache=build does, for this user only" {
+@test "cache: a quick run writes nothing; --cache=build does, for this user only" {
     "$FATHOM" addr one main >/dev/null
     [ "$(indexes)" = "" ]
     "$FATHOM" addr --cache=build one main >/dev/null
@@ -45,7 +45,7 @@ erase_debug_info() {
     [[ "$(indexes)" == "$XDG_CACHE_HOME/fathom/$(readelf -n one | sed -n 's/.*Build ID: //p')-"*.fidx ]]
 }
 
-@test "what is stored gives the answers of the debug information, without reading it" {
+@test "cache: what is stored gives the answers of the debug information, without reading it" {
     "$FATHOM" cache build one
     "$FATHOM" addr one <addresses | cmp - truth
     erase_debug_info
@@ -56,7 +56,7 @@ erase_debug_info() {
     [[ "$output" != *one.c* ]]
 }
 
-@test "another build of the program does not get the old index" {
+@test "cache: another build of the program does not get the old index" {
     "$FATHOM" cache build one
     sed -i '1i\/* one line more */' one.c
     gcc -g -O0 -Wl,--build-id -o one one.c
@@ -64,12 +64,12 @@ erase_debug_info() {
     [[ "${lines[0]}" == *"one.c:10:"* ]]
 }
 
-@test "--no-cache neither reads nor writes" {
+@test "cache: --no-cache neither reads nor writes" {
     "$FATHOM" addr --no-cache --cache=build one main >/dev/null
     [ "$(indexes)" = "" ]
 }
 
-@test "a damaged index never answers wrongly: the debug information is read instead" {
+@test "cache: a damaged index never answers wrongly: the debug information is read instead" {
     "$FATHOM" cache build one
     index=$(indexes)
     cp "$index" whole
@@ -85,7 +85,7 @@ erase_debug_info() {
     done
 }
 
-@test "an index that others can write is not read" {
+@test "cache: an index that others can write is not read" {
     "$FATHOM" cache build one
     erase_debug_info
     "$FATHOM" addr one <addresses | cmp - truth
@@ -94,7 +94,7 @@ erase_debug_info() {
     [[ "${lines[0]}" == *" main+0x0" ]]
 }
 
-@test "a link in the place of an index is not followed, and is replaced" {
+@test "cache: a link in the place of an index is not followed, and is replaced" {
     "$FATHOM" cache build one
     index=$(indexes)
     mv "$index" elsewhere
@@ -106,14 +106,14 @@ erase_debug_info() {
     cmp elsewhere before
 }
 
-@test "many that build at the same time leave one whole index" {
+@test "cache: many that build at the same time leave one whole index" {
     for _ in 1 2 3 4 5 6 7 8; do "$FATHOM" cache build one >/dev/null & done
     wait
     [ "$(find "$XDG_CACHE_HOME" -type f | wc -l)" = 1 ]
     "$FATHOM" addr one <addresses | cmp - truth
 }
 
-@test "a directory that cannot be written is an error only for who asked" {
+@test "cache: a directory that cannot be written is an error only for who asked" {
     : >"$XDG_CACHE_HOME"
     "$FATHOM" addr one <addresses | cmp - truth
     "$FATHOM" addr --cache=auto one <addresses | cmp - truth
@@ -122,7 +122,7 @@ erase_debug_info() {
     [[ "${lines[0]}" == "fathom: $XDG_CACHE_HOME/fathom"*": "* ]]
 }
 
-@test "path and clear" {
+@test "cache: path and clear" {
     [ "$("$FATHOM" cache path)" = "$XDG_CACHE_HOME/fathom" ]
     [ "$("$FATHOM" cache --cache-dir /somewhere path)" = /somewhere ]
     "$FATHOM" cache build one
@@ -131,7 +131,7 @@ erase_debug_info() {
     [ "$("$FATHOM" cache --json clear)" = '{"removed":0}' ]
 }
 
-@test "--json says what was stored" {
+@test "cache: --json says what was stored" {
     "$FATHOM" cache --json build one >result
     python3 - "$(indexes)" <<'END_OF_SCRIPT'
 import json, os, sys

@@ -23,9 +23,11 @@
 /* The program that is asked about: the command itself, which has debug information. */
 static const char *program(void)
 {
-	const char *path = getenv("FATHOM");
+	static char path[4096];
+	const char *build = getenv("BUILD");
 
-	return path ? path : "fathom";
+	(void)snprintf(path, sizeof path, "%s/fathom", build ? build : ".");
+	return path;
 }
 
 struct shared {

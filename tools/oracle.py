@@ -21,6 +21,7 @@ import tempfile
 LLVM = "llvm-symbolizer-19"
 SEED = 20260101
 AGREEMENT = 0.999
+AGREEING = ("same", "no name in stripped file", "label inside", "name in dwz file", "constructor variant")
 
 # What the classes of differences mean, and why fathom's answer stands.
 CLASSES = {
@@ -41,6 +42,22 @@ CLASSES = {
     "nearest symbol": "No symbol covers the address; llvm-symbolizer serves the nearest sizeless "
                       "one before it, although an unwind description says it ended.",
 }
+
+# The same for GNU addr2line and eu-addr2line. These count only where llvm-symbolizer says what fathom says;
+# docs/oracle-addr2line.md has more, and the comparison of fathom addr2line byte for byte.
+PLACE_CLASSES = {
+    "directory doubled": "The tool puts the compilation directory before directory 0 of DWARF 5, which is the "
+                         "compilation directory: ./iconv/./iconv/x.c.",
+    "file differs": "GNU takes file 0 of a DWARF 5 line table until the program sets another; the registers start "
+                    "with file 1 (DWARF 5, 6.2.2).",
+    "frames differ": "GNU leaves out inlined calls: those whose names dwz moved to the supplementary file, which it "
+                     "does not find, and those whose ranges it does not read.",
+    "line differs": "The tool does not find the row: the unit or the function that it found for the address before "
+                    "reaches this one, too, and is preferred.",
+    "only one answers": "The tool has no line: its unit is in a file that it does not find or a form that it does "
+                        "not read, or the line table gives line 0, which it does not show.",
+}
+READELF = "The name is that of the debug file's own symbol table or of a stub, which readelf does not list here."
 
 
 class Symbols:
@@ -147,16 +164,20 @@ class Report:
     def __init__(self):
         self.counts = collections.Counter()
         self.examples = {}
-        self.gnu_examples = {}
+        self.place_examples = {"addr2line": {}, "eu-addr2line": {}}
+        self.readelf_example = None
         self.gnu = collections.Counter()
         self.eu = collections.Counter()
         self.readelf = collections.Counter()
         self.rows = []
 
-    def add_gnu(self, path, kind, example):
-        self.gnu[kind] += 1
-        if kind not in ("same", "directory doubled"):
-            self.gnu_examples.setdefault(kind, (path, example))
+    def add_place(self, tool, path, kind, witnessed, example):
+        """@witnessed: llvm-symbolizer says what fathom says."""
+        if kind not in ("same", "neither") and not witnessed:
+            kind += ", without a witness"
+        (self.gnu if tool == "addr2line" else self.eu)[kind] += 1
+        if kind not in ("same", "neither"):
+            self.place_examples[tool].setdefault(kind, (path, example))
 
     def add(self, path, kind, example):
         self.counts[kind] += 1
@@ -171,15 +192,21 @@ def compare_llvm(report, fathom, path, stdin_path, symbols):
     if len(llvm) != len(ours):
         counts["lines of output"] += 1
         report.add(path, "lines of output", (len(llvm), len(ours)))
-        return counts
+        return counts, set()
+    agreed = set()
     for a, b in zip(map(json.loads, llvm), map(json.loads, ours)):
         kind = classify(a, b, symbols)
         counts[kind] += 1
+        if kind in AGREEING:
+            agreed.add(b["address"])
         report.add(path, kind, (b["address"], a.get("Symbol"), b["symbol"], b["frames"]))
         if b["source"] in ("symtab", "dynsym", "minidebuginfo"):
             start = int(b["address"], 16) - b["offset"]
-            report.readelf["same" if b["linkage_name"] in symbols.at.get(start, ()) else "differ"] += 1
-    return counts
+            same = b["linkage_name"] in symbols.at.get(start, ())
+            report.readelf["same" if same else "differ"] += 1
+            if not same and not report.readelf_example:
+                report.readelf_example = (path, (b["address"], b["linkage_name"], sorted(symbols.at.get(start, ()))))
+    return counts, agreed
 
 
 def compare_place(file, line, frame):
@@ -193,7 +220,7 @@ def compare_place(file, line, frame):
     return "directory doubled" if path_key(file).endswith(path_key(frame["file"])) else "file differs"
 
 
-def compare_gnu(report, fathom, path, stdin_path):
+def compare_gnu(report, fathom, path, stdin_path, agreed):
     """addr2line -i: innermost file and line, and the number of frames."""
     theirs = lines_of(["addr2line", "-a", "-i", "-e", path], stdin_path)
     ours = lines_of([fathom, "addr", "--no-cache", "--json", path], stdin_path)
@@ -206,26 +233,28 @@ def compare_gnu(report, fathom, path, stdin_path):
             group.append(re.sub(r" \(discriminator \d+\)$", "", line))
     for group, answer in zip(groups, map(json.loads, ours)):
         frames = [f for f in answer["frames"] if f["file"]]
-        if group[0].startswith("??:") or not frames:
-            report.gnu["only one answers" if group[0].startswith("??:") == bool(frames) else "neither"] += 1
+        nothing = group[0].endswith(":?")
+        if nothing or not frames:
+            kind = "only one answers" if nothing == bool(frames) else "neither"
+            report.add_place("addr2line", path, kind, answer["address"] in agreed, (answer["address"], group, frames))
             continue
         file, _, line = group[0].rpartition(":")
         kind = compare_place(file, line.replace("?", "0"), frames[0])
         if kind == "same" and len(group) != len(frames):
             kind = "frames differ"
-        report.add_gnu(path, kind, (answer["address"], group, frames))
+        report.add_place("addr2line", path, kind, answer["address"] in agreed, (answer["address"], group, frames))
 
 
-def compare_eu(report, fathom, path, stdin_path):
+def compare_eu(report, fathom, path, stdin_path, agreed):
     theirs = lines_of(["eu-addr2line", "-e", path], stdin_path)
     ours = lines_of([fathom, "addr", "--no-cache", "--json", path], stdin_path)
     for line, answer in zip(theirs, map(json.loads, ours)):
-        frame = answer["frames"][0] if answer["frames"] else None
-        if line.startswith("??") or not frame or not frame["file"]:
-            report.eu["only one answers"] += 1
-            continue
-        file, number = re.match(r"(.*?):(\d+)", line).groups()
-        report.eu[compare_place(file, number, frame)] += 1
+        frame = answer["frames"][0] if answer["frames"] and answer["frames"][0]["file"] else None
+        if line.startswith("??") or not frame:
+            kind = "only one answers" if line.startswith("??") == bool(frame) else "neither"
+        else:
+            kind = compare_place(*re.match(r"(.*?):(\d+)", line).groups(), frame)
+        report.add_place("eu-addr2line", path, kind, answer["address"] in agreed, (answer["address"], line, frame))
 
 
 def ask(report, fathom, path, n, others):
@@ -238,14 +267,14 @@ def ask(report, fathom, path, n, others):
         stdin_path = os.path.join(tmp, "addresses")
         with open(stdin_path, "w", encoding="ascii") as f:
             f.writelines(f"{a:#x}\n" for a in random_addresses(symbols.functions, n, SEED))
-        counts = compare_llvm(report, fathom, path, stdin_path, symbols)
+        counts, agreed = compare_llvm(report, fathom, path, stdin_path, symbols)
         if others:
-            compare_gnu(report, fathom, path, stdin_path)
+            compare_gnu(report, fathom, path, stdin_path, agreed)
             with open(stdin_path, encoding="ascii") as f:
                 head = list(itertools.islice(f, 1000))
             with open(stdin_path, "w", encoding="ascii") as f:
                 f.writelines(head)
-            compare_eu(report, fathom, path, stdin_path)
+            compare_eu(report, fathom, path, stdin_path, agreed)
             report.rows.append((path, counts))
     print(path, dict(counts), flush=True)
 
@@ -271,6 +300,15 @@ def agreement(counts):
     return (both - wrong) / both if both else 1.0
 
 
+def shown(path):
+    """Files of the user's own are called by their names."""
+    return path if path.startswith(("/usr/", "/lib/")) else os.path.basename(path)
+
+
+def example_lines(file, example):
+    return [f"Example, in {shown(file)}:", "", "```", json.dumps(example, indent=1)[:1500], "```"]
+
+
 def write_report(report, path, command):
     total = sum(report.counts.values())
     out = ["# Oracle: fathom against the tools people use", "",
@@ -281,7 +319,7 @@ def write_report(report, path, command):
            "| class | addresses |", "|---|---|"]
     out += [f"| {kind} | {n:,} |" for kind, n in report.counts.most_common()]
     out += ["", "## Large corpora", "", "| file | addresses | agreement |", "|---|---|---|"]
-    out += [f"| {p} | {sum(c.values()):,} | {100 * agreement(c):.3f} % |" for p, c in report.rows]
+    out += [f"| {shown(p)} | {sum(c.values()):,} | {100 * agreement(c):.3f} % |" for p, c in report.rows]
     for title, counts in (("addr2line -i (large corpora)", report.gnu), ("eu-addr2line (1,000 each)", report.eu),
                           ("readelf -s: the name stands at the start we state", report.readelf)):
         out += ["", f"## {title}", "", "| outcome | addresses |", "|---|---|"]
@@ -289,10 +327,14 @@ def write_report(report, path, command):
     out += ["", "## Differences by class"]
     for kind, (file, example) in sorted(report.examples.items()):
         out += ["", f"### {kind}", "", CLASSES.get(kind, "**Not explained.**"), "",
-                f"Example, in {file}:", "", "```", json.dumps(example, indent=1)[:1500], "```"]
-    out += ["", "## Differences from addr2line"]
-    for kind, (file, example) in sorted(report.gnu_examples.items()):
-        out += ["", f"### {kind}", "", f"Example, in {file}:", "", "```", json.dumps(example, indent=1)[:1500], "```"]
+                *example_lines(file, example)]
+    for tool, examples in report.place_examples.items():
+        out += ["", f"## Differences from {tool}", "",
+                "llvm-symbolizer says what fathom says at each of these but those named otherwise."]
+        for kind, (file, example) in sorted(examples.items()):
+            out += ["", f"### {tool}: {kind}", "", PLACE_CLASSES.get(kind, "**Not explained.**"), "", *example_lines(file, example)]
+    if report.readelf_example:
+        out += ["", "## Difference from readelf", "", READELF, "", *example_lines(*report.readelf_example)]
     with open(path, "w", encoding="utf-8") as f:
         f.write("\n".join(out) + "\n")
 
@@ -313,6 +355,7 @@ def main():
             ask(report, args.fathom, path, 200, False)
     write_report(report, args.report, "./dev oracle")
     unexplained = [k for k in report.examples if k not in CLASSES]
+    unexplained += [f"{tool}: {k}" for tool, e in report.place_examples.items() for k in e if k not in PLACE_CLASSES]
     share = agreement(report.counts)
     print(f"agreement {100 * share:.3f} %, unexplained classes: {unexplained}")
     return 1 if share < AGREEMENT or unexplained else 0

@@ -141,7 +141,8 @@ FIXTURES = [
 ]
 
 CORPORA = [
-    ("fathom", ask.FATHOM, 1000, ["first-file"]),
+    # Built by clang, its variables are placed by DW_OP_addrx.
+    ("fathom", ask.FATHOM, 1000, ["first-file", "variable"]),
     ("libstdc++", "/usr/lib/x86_64-linux-gnu/debug/libstdc++.so.6.0.30", 2000,
      ["first-file", "inlined-name", "history"]),
     ("libc", "/lib/x86_64-linux-gnu/libc.so.6", 1000, ["first-file"]),

@@ -139,7 +139,43 @@ def zlib_benches(fathom, path, folder, symbols):
             yield Bench(round_name, "/dev/null", tools, runs=runs)
 
 
+LTO_FILES, LTO_FUNCTIONS = 120, 60
+
+
+def lto_program(folder):
+    """One link-time optimised unit of thousands of functions from many files."""
+    program = os.path.join(folder, "lto")
+    if os.path.exists(program):
+        return program
+    sources = os.path.join(folder, "lto-sources")
+    os.makedirs(sources, exist_ok=True)
+    for i in range(LTO_FILES):
+        with open(os.path.join(sources, f"f{i}.c"), "w", encoding="ascii") as f:
+            f.write(f"struct s{i} {{ int a, b[{i + 1}]; struct s{i} *next; }};\n")
+            for j in range(LTO_FUNCTIONS):
+                f.write(f"static inline int h{i}_{j}(int x) {{ for (int k = 0; k < x; k++) x += k * {j}; return x ^ {i}; }}\n"
+                        f"static int f{i}_{j}(struct s{i} *p, int x) {{ p->a += h{i}_{j}(x); return h{i}_{j * 7 % (j + 1)}(p->b[0]); }}\n")
+            table = ", ".join(f"f{i}_{j}" for j in range(LTO_FUNCTIONS))
+            f.write(f"__attribute__((used)) int (*const table{i}[])(struct s{i} *, int) = {{ {table} }};\n")
+    with open(os.path.join(sources, "main.c"), "w", encoding="ascii") as f:
+        f.write("int main(void) { return 0; }\n")
+    names = [os.path.join(sources, n) for n in sorted(os.listdir(sources)) if n.endswith(".c")]
+    subprocess.run(["gcc", "-O2", "-g", "-flto=2", "-flto-partition=one", "-fno-ipa-icf", "-o", program, *names], check=True)
+    return program
+
+
+def lto_benches(fathom, folder):
+    """One address of a unit of several megabytes."""
+    path = lto_program(folder)
+    symbols = functions_of(path)
+    address = f"{sorted(symbols)[len(symbols) // 2][0]:#x}"
+    yield Bench("lto-one", "/dev/null",
+                [("fathom", [fathom, "addr", "--no-cache", path, address]), (LLVM, [LLVM, "-e", path, address]),
+                 ("addr2line", ["addr2line", "-fi", "-e", path, address])], runs=11)
+
+
 def small_benches(fathom, folder):
+    yield from lto_benches(fathom, folder)
     for label, path in (("libc", "/lib/x86_64-linux-gnu/libc.so.6"),
                         ("libstdcxx", "/usr/lib/x86_64-linux-gnu/debug/libstdc++.so.6.0.30")):
         symbols = functions_of(path)

@@ -233,7 +233,7 @@ def compare_gnu(report, fathom, path, stdin_path, agreed):
             group.append(re.sub(r" \(discriminator \d+\)$", "", line))
     for group, answer in zip(groups, map(json.loads, ours)):
         frames = [f for f in answer["frames"] if f["file"]]
-        nothing = group[0].endswith(":?")
+        nothing = group[0].startswith("??:") or group[0].endswith(":?")
         if nothing or not frames:
             kind = "only one answers" if nothing == bool(frames) else "neither"
             report.add_place("addr2line", path, kind, answer["address"] in agreed, (answer["address"], group, frames))

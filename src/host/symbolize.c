@@ -802,7 +802,6 @@ static void count_cost(const struct batch *b, int64_t start)
 static void open_debug(struct batch *b)
 {
 	const int64_t start = fathom_now_ns();
-
 	const struct fathom_unit_map *quick;
 
 	b->debug = fathom_module_debug(b->module, &b->no_lines);
@@ -919,7 +918,7 @@ static void run_preparation(void *arg, size_t task, unsigned thread)
 	err = sort_queries(b);
 	if (err)
 		fail(b, err);
-	else if (b->threads > 1 && b->any_code)
+	else if (!b->index && b->any_code)
 		open_debug(b);
 }
 
@@ -957,7 +956,7 @@ static fathom_err run_lines(struct batch *b, size_t n_tasks)
 				    !fathom_index_is_damaged(b->index)))
 			return atomic_load(&b->err);
 	}
-	if (b->any_code)
+	if (b->any_code && !b->debug)
 		open_debug(b);
 	start = fathom_now_ns();
 	if (b->debug)

@@ -30,7 +30,7 @@ erase_debug_info() {
     for section in .debug_info .debug_line; do
         set -- $(readelf -SW one | sed 's/\[ */[/' | awk -v s=$section '$2 == s { print $5, $6 }')
         touch -r one time
-        dd if=/dev/zero of=one bs=1 seek=$((0x$1)) count=$((0x$2)) conv=notrunc status=none
+        tr '\0' '\377' </dev/zero | dd of=one bs=1 seek=$((0x$1)) count=$((0x$2)) conv=notrunc status=none
         touch -r time one
     done
 }
@@ -54,6 +54,22 @@ erase_debug_info() {
     [[ "$output" != *one.c* ]]
     run "$FATHOM" addr --cache=off one main
     [[ "$output" != *one.c* ]]
+}
+
+@test "cache: what is stored saves inflating" {
+    # Sections that would not become smaller stay as they are.
+    for i in $(seq 60); do echo "int more$i(int x, int y) { int z = x * y; return z + $i; }" >>one.c; done
+    gcc -g -O0 -gz -Wl,--build-id -o one one.c
+    readelf -SW one | grep -q ' .debug_info .* C '
+    nm one | awk '$2 == "T" || $2 == "t" { print "0x" $1 }' >addresses
+    "$FATHOM" addr --no-cache one <addresses >truth || true
+    "$FATHOM" cache build one
+    erase_debug_info
+    # Whoever inflated the sections now would have something to say.
+    "$FATHOM" addr one <addresses 2>errors | cmp - truth
+    [ ! -s errors ]
+    "$FATHOM" addr --no-cache one <addresses >/dev/null 2>errors || true
+    [ -s errors ]
 }
 
 @test "cache: another build of the program does not get the old index" {

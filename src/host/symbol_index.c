@@ -204,27 +204,27 @@ static void contender_of(const struct fathom_symbol_index *x, const struct entry
 	(void)fathom_symbol_contend(x->set, e->table, &s, e->svma, ret);
 }
 
-/* The preferred one of entries [first, end) whose size is more than @over, or FATHOM_NONE. */
-static uint32_t preferred_over(const struct fathom_symbol_index *x, uint32_t first, uint32_t end,
-			       uint64_t over)
+/* The order of a group: the longest first; those of one size in the tables' order. */
+static int compare_sizes(const void *a, const void *b)
 {
-	struct fathom_contender best;
-	uint32_t winner = FATHOM_NONE;
+	const struct entry *x = a;
+	const struct entry *y = b;
 
-	for (uint32_t i = first; i < end; i++) {
-		struct fathom_contender k;
+	if (x->size != y->size)
+		return x->size > y->size ? -1 : 1;
+	if (x->table != y->table)
+		return x->table < y->table ? -1 : 1;
+	return x->symbol < y->symbol ? -1 : x->symbol > y->symbol;
+}
 
-		if (x->entries[i].size <= over)
-			continue;
-		if (winner == FATHOM_NONE && i + 1 == end)
-			return i;
-		contender_of(x, &x->entries[i], &k);
-		if (winner == FATHOM_NONE || fathom_symbol_preferred(&k.c, &best.c)) {
-			winner = i;
-			best = k;
-		}
-	}
-	return winner;
+/* Whether @a is preferred to @b; of two that nothing tells apart, the first of the tables is. */
+static bool beats(const struct entry *a, const struct fathom_contender *ka, const struct entry *b,
+		  const struct fathom_contender *kb)
+{
+	if (fathom_symbol_preferred(&ka->c, &kb->c))
+		return true;
+	return !fathom_symbol_preferred(&kb->c, &ka->c) &&
+	       (a->table < b->table || (a->table == b->table && a->symbol < b->symbol));
 }
 
 /* The preferred sizeless one of entries [first, end), or FATHOM_NONE. */
@@ -329,31 +329,32 @@ static void close_until(struct sweep *w, uint64_t limit)
 	}
 }
 
-/* Opens the sized symbols of a group: the preferred one last, longer ones below it. */
+/* Opens the sized symbols of a group, the longest first, that are preferred to all longer ones. */
 static void open_group(struct sweep *w, uint32_t first, uint32_t end)
 {
-	const struct entry *e = w->x->entries;
-	const uint32_t bottom = w->n_open;
-	uint64_t over = 0;
+	struct entry *e = w->x->entries;
+	/* What is alone is not looked at: its name would have to be brought first. */
+	const bool alone = end - first == 1;
+	struct fathom_contender best;
+	uint32_t winner = first;
 
-	for (;;) {
-		const uint32_t winner = preferred_over(w->x, first, end, over);
+	if (!alone)
+		qsort(e + first, end - first, sizeof *e, compare_sizes);
+	for (uint32_t i = first; i < end && e[i].size; i++) {
+		struct fathom_contender k;
 
-		if (winner == FATHOM_NONE)
-			break;
-		over = e[winner].size;
-		w->open[w->n_open].entry = winner;
-		if (__builtin_add_overflow(e[winner].svma, over, &w->open[w->n_open].end))
-			w->open[w->n_open].end = UINT64_MAX;
-		w->n_open++;
-	}
-	for (uint32_t i = bottom, j = w->n_open; i + 1 < j; i++, j--) {
-		const uint32_t entry = w->open[i].entry;
-		const uint64_t entry_end = w->open[i].end;
-
-		w->open[i] = w->open[j - 1];
-		w->open[j - 1].entry = entry;
-		w->open[j - 1].end = entry_end;
+		if (!alone) {
+			contender_of(w->x, &e[i], &k);
+			if (i > first && !beats(&e[i], &k, &e[winner], &best))
+				continue;
+			winner = i;
+			best = k;
+		}
+		w->open[w->n_open].entry = i;
+		/* No symbol reaches beyond its section, whatever its size. */
+		w->open[w->n_open++].end = e[i].size < e[i].region_high - e[i].svma
+						   ? e[i].svma + e[i].size
+						   : e[i].region_high;
 	}
 }
 
@@ -445,9 +446,11 @@ static bool build_buckets(struct fathom_symbol_index *x)
 	/* Bucket 0 is for what lies before the base, the last one for all behind. */
 	x->bucket[0] = 0;
 	for (uint32_t b = 1; b < x->n_buckets; b++) {
+		/* Buckets that would start behind the last address have no starts. */
+		const bool behind = b - 1 > (UINT64_MAX - x->bucket_base) >> x->bucket_shift;
 		const uint64_t low = x->bucket_base + ((uint64_t)(b - 1) << x->bucket_shift);
 
-		while (start < x->n_starts && x->starts[start] < low)
+		while (start < x->n_starts && (behind || x->starts[start] < low))
 			start++;
 		x->bucket[b] = start;
 	}

@@ -248,8 +248,8 @@ struct scan {
 	uint64_t svma;
 	struct fathom_contender covering;
 	struct fathom_contender sizeless;
-	uint64_t nearest;   /* the last start at or before svma, of any symbol */
-	bool nearest_sized; /* one of those that start there says where it ends */
+	uint64_t nearest; /* the last start at or before svma, of any symbol */
+	uint64_t ended;   /* the last end at or before svma, of a sized one */
 	bool has_covering;
 	bool has_sizeless;
 	bool has_nearest;
@@ -272,17 +272,17 @@ static void scan_symbol(struct scan *scan, const struct fathom_symbol_set *set, 
 		return;
 	if (!scan->has_nearest || svma > scan->nearest) {
 		scan->nearest = svma;
-		scan->nearest_sized = false;
 		scan->has_nearest = true;
 	}
-	scan->nearest_sized |= sized && svma == scan->nearest;
 	if (sized && scan->svma - svma < s->size) {
 		better = !scan->has_covering || svma > scan->covering.svma ||
 			 (svma == scan->covering.svma &&
 			  fathom_symbol_preferred(&k.c, &scan->covering.c));
 		scan->covering = better ? k : scan->covering;
 		scan->has_covering = true;
-	} else if (!sized) {
+	} else if (sized) {
+		scan->ended = svma + s->size > scan->ended ? svma + s->size : scan->ended;
+	} else {
 		better = !scan->has_sizeless || svma > scan->sizeless.svma ||
 			 (svma == scan->sizeless.svma &&
 			  fathom_symbol_preferred(&k.c, &scan->sizeless.c));
@@ -299,7 +299,8 @@ static bool scan_may_win(const struct scan *scan, const struct fathom_symbol *s)
 		return false;
 	if (s->size && scan->svma - s->value < s->size)
 		return !scan->has_covering || s->value >= scan->covering.svma;
-	return !scan->has_nearest || s->value >= scan->nearest;
+	return !scan->has_nearest || s->value >= scan->nearest ||
+	       s->value + s->size > scan->nearest;
 }
 
 bool fathom_symbols_scan(const struct fathom_symbol_set *set, uint64_t svma,
@@ -327,7 +328,8 @@ bool fathom_symbols_scan(const struct fathom_symbol_set *set, uint64_t svma,
 		fathom_symbol_hit_from(&scan.covering, set, ret);
 		return true;
 	}
-	if (!scan.has_sizeless || scan.sizeless.svma != scan.nearest || scan.nearest_sized)
+	/* Nothing starts behind the nearest: what ended behind it covers it. */
+	if (!scan.has_sizeless || scan.sizeless.svma != scan.nearest || scan.ended > scan.nearest)
 		return false;
 	if (svma != scan.sizeless.svma &&
 	    (!scan.region.code || svma >= sizeless_end(set, scan.sizeless.svma, scan.region.high)))

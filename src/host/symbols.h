@@ -8,8 +8,10 @@
  * - Of the sized symbols that cover the address, the one that starts last; of several that start
  *   together, the preferred name (symtab.h).
  * - Else, in code, a sizeless symbol, if no other symbol starts between it and the address, no
- *   sized one where it does, and the address is not beyond the unwind description (FDE) that the
- *   symbol starts in. In data, a sizeless symbol names its own address only.
+ *   sized one covers where it starts (it is a label inside, and ends with it), and the address is
+ *   not beyond the unwind description (FDE) that the symbol starts in. In data, a sizeless symbol
+ *   names its own address only.
+ * - No symbol reaches beyond the section it is defined in.
  *
  * The rules of GNU addr2line and llvm-symbolizer, for the personalities, are indexes of their own.
  */

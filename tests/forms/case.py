@@ -4,6 +4,7 @@
 The code of all files is at 0x1000 to 0x1100, of which nobody decodes anything. Expected answers are
 lists of frames (function, file, line[, column[, discriminator]]), innermost first, worked out from the
 standard, not from any tool's output. Where no name or line is to be found, the answer is the reason instead.
+Answers that are about symbols only are dictionaries of what the command has to say in JSON.
 """
 import os
 import sys
@@ -132,7 +133,10 @@ def _matches(got, want):
 def _check(who, addresses, answers, want):
     for address, answer in zip(addresses, answers):
         wanted = want[address]
-        if isinstance(wanted, str):
+        if isinstance(wanted, dict):
+            got = {key: answer.record[key] for key in wanted}
+            assert got == wanted, f"{who} at {address:#x}: {got}, wanted {wanted}"
+        elif isinstance(wanted, str):
             assert answer.reason == wanted, f"{who} at {address:#x}: {answer}, wanted {wanted}"
         else:
             assert _matches(answer.frames, wanted), f"{who} at {address:#x}: {answer}, wanted {wanted}"

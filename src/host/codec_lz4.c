@@ -12,7 +12,8 @@ fathom_err fathom_codec_lz4_stream(struct fathom_bytes from, struct fathom_sink 
 
 	if (LZ4F_isError(LZ4F_createDecompressionContext(&z, LZ4F_VERSION)))
 		return FATHOM_E_MEMORY;
-	while (left) {
+	/* Another frame may follow. */
+	while (left || done < from.size) {
 		size_t in = (size_t)(from.size - done);
 		size_t out;
 

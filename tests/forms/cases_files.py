@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """DWARF in several files: supplementary files (GNU's .gnu_debugaltlink; DWARF 5, 7.3.6), split units
 (DWARF 5, 7.3.2; GNU's of DWARF 4) and packages of them (7.3.5)."""
+import ask
 from case import ENCODINGS, TEXT, Built, case, function, lines, root
 from dwarfasm import AT, FORM, RLE, TAG, UT, Dwarf, die
 from elfasm import Elf
@@ -133,6 +134,19 @@ def _alt_chain(e=PLAIN):
     main = e.elf(dw)
     alt_link(main)
     return Built(main, {TEXT: [("deep", "/d/a.c", 10)]}, files={"sup": sup_file(e, sup)})
+
+
+# Compressed files ----------------------------------------------------------------------------------
+
+for _tool in ("gzip", "xz", "zstd", "lz4"):
+    @case(f"a file that {_tool} has compressed in pieces", llvm=None, tool=_tool)
+    def _pieces(tool, e=PLAIN):
+        dw = e.dwarf(4)
+        dw.unit(root(e, dw, function()))
+        data = e.elf(dw).build()
+        middle = len(data) // 2
+        pieces = [ask.run(tool, "-c", input=part, text=False) for part in (data[:middle], data[middle:])]
+        return Built(b"".join(pieces), {TEXT: [("f", "/d/a.c", 10)]})
 
 
 # Split units ---------------------------------------------------------------------------------------

@@ -21,11 +21,33 @@ int64_t fathom_now_ns(void)
 	return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
 }
 
+bool fathom_options_copy(const void *from, void *to, size_t known)
+{
+	const uint8_t *bytes = from;
+	size_t size;
+
+	memcpy(&size, from, sizeof size);
+	if (size < sizeof size)
+		return false;
+	memset(to, 0, known);
+	memcpy(to, from, size < known ? size : known);
+	for (size_t i = known; i < size; i++)
+		if (bytes[i])
+			return false;
+	return true;
+}
+
+bool fathom_options_reserved(const uint64_t *reserved, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (reserved[i])
+			return false;
+	return true;
+}
+
 /* Copies what the caller's header knows and refuses what ours does not. */
 static fathom_err copy_options(const struct fathom_options *from, struct fathom_options *to)
 {
-	const uint8_t *bytes = (const uint8_t *)from;
-	const size_t known = sizeof *to;
 	/* What is stored on disk is made without these. */
 	const uint32_t own_flags = FATHOM_GNU_PATHS | FATHOM_RELATIVE_PATHS | FATHOM_DECLARATIONS;
 	const uint32_t known_flags = FATHOM_NO_CACHE | FATHOM_DEBUGINFOD | own_flags;
@@ -33,16 +55,9 @@ static fathom_err copy_options(const struct fathom_options *from, struct fathom_
 	memset(to, 0, sizeof *to);
 	if (!from)
 		return FATHOM_OK;
-	if (from->size < sizeof from->size)
-		return FATHOM_E_ARGUMENT;
-	memcpy(to, from, from->size < known ? from->size : known);
-	for (size_t i = known; i < from->size; i++)
-		if (bytes[i])
-			return FATHOM_E_ARGUMENT;
-	for (size_t i = 0; i < sizeof to->reserved / sizeof *to->reserved; i++)
-		if (to->reserved[i])
-			return FATHOM_E_ARGUMENT;
-	if (to->reserved1 || (to->flags & ~known_flags))
+	if (!fathom_options_copy(from, to, sizeof *to) ||
+	    !fathom_options_reserved(to->reserved, sizeof to->reserved / sizeof *to->reserved) ||
+	    to->reserved1 || (to->flags & ~known_flags))
 		return FATHOM_E_ARGUMENT;
 	if (to->flags & own_flags)
 		to->flags |= FATHOM_NO_CACHE;

@@ -34,6 +34,15 @@ struct fathom {
 	void *cancelled_data;
 };
 
+/*
+ * Copies a struct of options, which starts with its size, from a caller's header to ours of @known
+ * bytes: what the caller's does not have is zero. False when it has more than ours, and sets it.
+ */
+bool fathom_options_copy(const void *from, void *to, size_t known);
+
+/* Whether the @n reserved fields of options are zero. */
+bool fathom_options_reserved(const uint64_t *reserved, size_t n);
+
 /* Nanoseconds of the monotonic clock. */
 int64_t fathom_now_ns(void);
 

@@ -46,7 +46,10 @@ size_t fathom_epoch_enter(struct fathom_epochs *e)
 		uint64_t empty = 0;
 		const uint64_t now = atomic_load(&e->now);
 
-		/* Sequentially consistent: the announcement precedes every read of a table. */
+		/*
+		 * Sequentially consistent, as must be the reads of what can be retired: then either
+		 * whoever reclaims sees the announcement, or the reader sees it taken away.
+		 */
 		if (atomic_compare_exchange_strong(&e->reader[place], &empty, now))
 			return place;
 		place = (place + 1) % FATHOM_EPOCH_READERS;

@@ -60,8 +60,7 @@ static void evict_units(struct fathom *session, struct fathom_debug *d, bool spa
 			atomic_load_explicit(&d->units.buckets[b], memory_order_acquire);
 
 		for (; node && *excess; node = node->next) {
-			struct fathom_unit_data *data =
-				atomic_load_explicit(&node->data, memory_order_acquire);
+			struct fathom_unit_data *data = atomic_load(&node->data);
 			const uint64_t bytes = data ? atomic_load(&data->bytes) : 0;
 
 			if (evict_node(session, node, spare_used))

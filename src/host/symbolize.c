@@ -490,7 +490,8 @@ static struct fathom_unit_data *prepare_unit(struct batch *b, const struct job *
 	if (node) {
 		if (!atomic_load_explicit(&node->used, memory_order_relaxed))
 			atomic_store_explicit(&node->used, 1, memory_order_relaxed);
-		data = atomic_load_explicit(&node->data, memory_order_acquire);
+		/* Sequentially consistent, as what evicts is: see fathom_epoch_enter(). */
+		data = atomic_load(&node->data);
 		if (data && (data->full || !misses_functions(b, job, data)) &&
 		    collect_wants(b, job, w, data) && !w->wants.n)
 			return data;
@@ -1005,17 +1006,16 @@ static fathom_err read_options(const struct fathom_symbolize_options *options, s
 {
 	const uint32_t known = FATHOM_NAMES_ONLY | FATHOM_RETURN_ADDRESSES | FATHOM_NO_DEMANGLE |
 			       FATHOM_DWARF_NAMES | FATHOM_ONE_SHOT | FATHOM_VARIABLES;
+	struct fathom_symbolize_options o;
 
 	if (!options)
 		return FATHOM_OK;
-	if (options->size != sizeof *options || (options->flags & ~known) ||
-	    options->alias > FATHOM_ALIAS_LLVM)
+	if (!fathom_options_copy(options, &o, sizeof o) ||
+	    !fathom_options_reserved(o.reserved, sizeof o.reserved / sizeof *o.reserved) ||
+	    (o.flags & ~known) || o.alias > FATHOM_ALIAS_LLVM)
 		return FATHOM_E_ARGUMENT;
-	for (size_t i = 0; i < sizeof options->reserved / sizeof *options->reserved; i++)
-		if (options->reserved[i])
-			return FATHOM_E_ARGUMENT;
-	b->flags = options->flags;
-	b->alias = (enum fathom_alias)options->alias;
+	b->flags = o.flags;
+	b->alias = (enum fathom_alias)o.alias;
 	return FATHOM_OK;
 }
 
@@ -1027,9 +1027,11 @@ fathom_err fathom_symbolize(struct fathom_target *target,
 	struct batch b = { .module = target->module, .addresses = addresses, .n = n };
 	fathom_err err = read_options(options, &b);
 
-	if (err || n > UINT32_MAX / 2)
+	if (err)
+		return fathom_fail(reterr, err, "", 0, "options that this version does not know");
+	if (n > UINT32_MAX / 2)
 		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0,
-				   "options that this version does not know");
+				   "more addresses than one batch may have");
 	b.answers = calloc(1, sizeof *b.answers);
 	if (b.answers)
 		b.answers->answers = malloc((n + 1) * sizeof *b.answers->answers);

@@ -108,6 +108,36 @@ static void no_descriptor_stays_open(void **state)
 	fathom_destroy(session);
 }
 
+static void options_of_a_batch_may_be_those_of_another_version(void **state)
+{
+	struct {
+		struct fathom_symbolize_options options;
+		uint64_t newer;
+	} larger = { .options = { .size = sizeof larger, .flags = FATHOM_NAMES_ONLY } };
+	const struct fathom_symbolize_options older = {
+		.size = offsetof(struct fathom_symbolize_options, reserved)
+	};
+	struct fathom_symbolize_options options = { .size = sizeof options };
+	struct fathom *session = new_session();
+	struct fathom_target *target;
+	struct fathom_answers *answers;
+
+	(void)state;
+	assert_int_equal(fathom_target_open_file(session, "/bin/sh", &target, NULL), 0);
+	assert_int_equal(fathom_symbolize(target, &larger.options, NULL, 0, &answers, NULL), 0);
+	fathom_answers_free(answers);
+	assert_int_equal(fathom_symbolize(target, &older, NULL, 0, &answers, NULL), 0);
+	fathom_answers_free(answers);
+	larger.newer = 1;
+	assert_int_equal(fathom_symbolize(target, &larger.options, NULL, 0, &answers, NULL),
+			 FATHOM_E_ARGUMENT);
+	options.reserved[3] = 1;
+	assert_int_equal(fathom_symbolize(target, &options, NULL, 0, &answers, NULL),
+			 FATHOM_E_ARGUMENT);
+	fathom_target_release(target);
+	fathom_destroy(session);
+}
+
 static void a_batch_may_be_empty_and_an_address_anything(void **state)
 {
 	const uint64_t addresses[] = { 0, UINT64_MAX, 0, UINT64_C(1) << 63 };
@@ -204,6 +234,7 @@ int main(void)
 		cmocka_unit_test(options_that_are_not_known_are_refused),
 		cmocka_unit_test(files_that_cannot_be_read_say_why),
 		cmocka_unit_test(no_descriptor_stays_open),
+		cmocka_unit_test(options_of_a_batch_may_be_those_of_another_version),
 		cmocka_unit_test(a_batch_may_be_empty_and_an_address_anything),
 		cmocka_unit_test(ids_that_stand_for_nothing_give_nothing),
 		cmocka_unit_test(an_index_that_others_can_write_is_not_read),

@@ -38,6 +38,7 @@ struct build {
 	struct fathom_debug *d;
 	const struct fathom_open_unit *u;
 	const struct fathom_want *want;
+	uint64_t ranges_left; /* entries of range lists that may still be read */
 	fathom_err lines_err; /* why rows may be missing */
 };
 
@@ -105,7 +106,7 @@ static fathom_err add_intervals(struct build *b, const struct fathom_die *die, u
 	fathom_err err;
 
 	*ret_outside = false;
-	if (!fathom_ranges_of_die(&r, &b->u->unit, die))
+	if (!fathom_ranges_of_die(&r, &b->u->unit, die, &b->ranges_left))
 		return FATHOM_OK;
 	*ret_outside = true;
 	while (!(err = fathom_ranges_next(&r, &low, &high, reterr))) {
@@ -130,13 +131,13 @@ static fathom_err add_intervals(struct build *b, const struct fathom_die *die, u
 }
 
 /* Whether a lexical block has code, but none of what is wanted. */
-static bool is_outside(const struct build *b, const struct fathom_die *die)
+static bool is_outside(struct build *b, const struct fathom_die *die)
 {
 	struct fathom_ranges r;
 	uint64_t low;
 	uint64_t high;
 
-	if (!fathom_ranges_of_die(&r, &b->u->unit, die))
+	if (!fathom_ranges_of_die(&r, &b->u->unit, die, &b->ranges_left))
 		return false;
 	while (!fathom_ranges_next(&r, &low, &high, NULL))
 		if (low < b->want->to && high > b->want->from)
@@ -740,7 +741,14 @@ fathom_err fathom_decode(struct fathom_worker *w, struct fathom_debug *d,
 	worst = lines_err;
 	fathom_origin_reset(w);
 	for (size_t i = 0; i < n; i++) {
-		struct build b = { w, d, u, &wants[i], lines_err };
+		struct build b = {
+			.w = w,
+			.d = d,
+			.u = u,
+			.want = &wants[i],
+			.ranges_left = fathom_ranges_allowed(u->unit.dwarf, u->unit.skeleton),
+			.lines_err = lines_err,
+		};
 		struct fathom_block *block = NULL;
 		const fathom_err err = build_block(&b, &block, reterr);
 

@@ -57,14 +57,14 @@ void fathom_unit_data_close(struct fathom_worker *w, const struct fathom_open_un
 /* Adds the ranges of function @die where the module has code. */
 static fathom_err add_function(struct fathom_worker *w, const struct fathom_object *code,
 			       const struct fathom_unit *unit, const struct fathom_die *die,
-			       struct fathom_errinfo *reterr)
+			       uint64_t *left, struct fathom_errinfo *reterr)
 {
 	struct fathom_ranges r;
 	uint64_t low;
 	uint64_t high;
 	fathom_err err;
 
-	if (!fathom_ranges_of_die(&r, unit, die))
+	if (!fathom_ranges_of_die(&r, unit, die, left))
 		return FATHOM_OK;
 	while (!(err = fathom_ranges_next(&r, &low, &high, reterr))) {
 		struct fathom_function_range *f;
@@ -87,6 +87,7 @@ static fathom_err find_functions(struct fathom_worker *w, const struct fathom_ob
 	struct fathom_die_reader r;
 	struct fathom_die die;
 	uint32_t depth;
+	uint64_t left = fathom_ranges_allowed(unit->dwarf, unit->skeleton);
 	fathom_err err;
 
 	w->ranges.n = 0;
@@ -95,7 +96,7 @@ static fathom_err find_functions(struct fathom_worker *w, const struct fathom_ob
 		r.pass = FATHOM_DIE_BIT(FATHOM_DIE_TYPE) | FATHOM_DIE_BIT(FATHOM_DIE_ABSTRACT);
 	while (!(err = fathom_die_next(&r, FATHOM_DIE_BIT(FATHOM_DIE_FUNCTION), &die, &depth,
 				       reterr))) {
-		FATHOM_TRY(add_function(w, code, unit, &die, reterr));
+		FATHOM_TRY(add_function(w, code, unit, &die, &left, reterr));
 		if (!full)
 			(void)fathom_die_skip_children(&r, &die);
 	}

@@ -219,13 +219,13 @@ const struct fathom_unit_map *fathom_units_quick(struct fathom_units *u)
 
 static bool add_die_ranges(struct fathom_units *u, struct fathom_array *ranges,
 			   const struct fathom_unit *unit, const struct fathom_die *die,
-			   bool *ret_any)
+			   uint64_t *left, bool *ret_any)
 {
 	struct fathom_ranges r;
 	uint64_t low;
 	uint64_t high;
 
-	if (!fathom_ranges_of_die(&r, unit, die))
+	if (!fathom_ranges_of_die(&r, unit, die, left))
 		return true;
 	while (!fathom_ranges_next(&r, &low, &high, NULL)) {
 		*ret_any = true;
@@ -237,7 +237,7 @@ static bool add_die_ranges(struct fathom_units *u, struct fathom_array *ranges,
 
 /* Some producers leave the root without addresses: then those of the functions count. */
 static bool add_function_ranges(struct fathom_units *u, struct fathom_worker *w,
-				struct fathom_array *ranges, uint64_t off)
+				struct fathom_array *ranges, uint64_t off, uint64_t *left)
 {
 	struct fathom_die_reader r;
 	struct fathom_unit unit;
@@ -251,7 +251,7 @@ static bool add_function_ranges(struct fathom_units *u, struct fathom_worker *w,
 	fathom_die_reader_init(&r, &unit, unit.header.die_off);
 	while (done &&
 	       !fathom_die_next(&r, FATHOM_DIE_BIT(FATHOM_DIE_FUNCTION), &die, &depth, NULL))
-		done = add_die_ranges(u, ranges, &unit, &die, &any);
+		done = add_die_ranges(u, ranges, &unit, &die, left, &any);
 	fathom_worker_close_unit(w, &unit);
 	return done;
 }
@@ -263,7 +263,7 @@ static bool has_code_units(const struct fathom_unit_header *h)
 
 /* Adds the ranges of the unit at @off; a damaged one is noted and left out. */
 static bool add_unit_ranges(struct fathom_units *u, struct fathom_worker *w,
-			    struct fathom_array *ranges, uint64_t off)
+			    struct fathom_array *ranges, uint64_t off, uint64_t *left)
 {
 	struct fathom_errinfo info;
 	struct fathom_unit unit;
@@ -275,10 +275,10 @@ static bool add_unit_ranges(struct fathom_units *u, struct fathom_worker *w,
 		note(u, &info);
 		return true;
 	}
-	done = add_die_ranges(u, ranges, &unit, &root, &any);
+	done = add_die_ranges(u, ranges, &unit, &root, left, &any);
 	fathom_worker_close_unit(w, &unit);
 	if (done && !any && root.has_children && root.tag == DW_TAG_compile_unit)
-		done = add_function_ranges(u, w, ranges, off);
+		done = add_function_ranges(u, w, ranges, off, left);
 	return done;
 }
 
@@ -290,6 +290,7 @@ static bool read_roots(struct fathom_units *u, struct fathom_worker *w, struct f
 	const struct fathom_bytes section = u->dwarf->section[FATHOM_DEBUG_INFO];
 	struct fathom_unit_header header;
 	struct fathom_errinfo info;
+	uint64_t left = fathom_ranges_allowed(u->dwarf, u->dwarf);
 	uint64_t kept = 0;
 
 	for (uint64_t off = 0; off < section.size; off = header.end_off) {
@@ -301,7 +302,7 @@ static bool read_roots(struct fathom_units *u, struct fathom_worker *w, struct f
 			if (err != FATHOM_E_UNSUPPORTED ||
 			    !fathom_unit_end(u->dwarf, off, &header.end_off))
 				return true;
-		} else if (has_code_units(&header) && !add_unit_ranges(u, w, ranges, off)) {
+		} else if (has_code_units(&header) && !add_unit_ranges(u, w, ranges, off, &left)) {
 			return false;
 		}
 		if (off - kept >= GIVE_BACK_BYTES) {

@@ -124,6 +124,17 @@ def _addrx_behind(e=ENCODINGS[0]):
     return built
 
 
+@case("a high_pc whose index is behind .debug_addr is no offset", llvm=None)
+def _high_addrx_behind(e=ENCODINGS[0]):
+    dw = e.dwarf(5)
+    base = dw.addr(TEXT)
+    built = one_function(e, dw, (AT.name, FORM.string, "f"), (AT.low_pc, FORM.addrx1, 0),
+                         (AT.high_pc, FORM.addrx1, 0x40),
+                         unit_attrs=[(AT.addr_base, FORM.sec_offset, base)])
+    built.want = {TEXT: [(None, "/d/a.c", 10)]}
+    return built
+
+
 # Constants -----------------------------------------------------------------------------------------
 
 # As the end of the code: an offset from low_pc, since version 4.

@@ -245,6 +245,17 @@ def _many_pieces(e=PLAIN):
     return Built(elf, {**want, 0x10008: [NOWHERE]})
 
 
+# 2,000 times 20,000 pieces from 60,000 bytes: lists that entries share must not multiply.
+@case("a long list that many functions share", llvm=None, note="lists of ranges are too long")
+def _shared_list(e=PLAIN):
+    dw = e.dwarf(5)
+    _, (off,) = dw.rnglists(dw.rnglist(*[(RLE.offset_pair, 0x10, 0x11)] * 20000))
+    functions = [die(TAG.subprogram, (AT.name, FORM.string, f"f{i}"), (AT.ranges, FORM.sec_offset, off))
+                 for i in range(2000)]
+    dw.unit(root(e, dw, function(), *functions))
+    return Built(e.elf(dw), {TEXT: [("f", "/d/a.c", 10)]})
+
+
 @case("a function of more than 4 GB")
 def _huge(e=PLAIN):
     dw = e.dwarf(4)

@@ -14,7 +14,9 @@ static void use_die(const struct fathom_unit *unit, const struct fathom_die *die
 	fuzz_use_str(fathom_unit_string(unit, fathom_die_attr(die, FATHOM_AT_LINKAGE_NAME)));
 	if (fathom_unit_reference(unit, fathom_die_attr(die, FATHOM_AT_ORIGIN), &low))
 		fuzz_use(low);
-	if (!fathom_ranges_of_die(&ranges, unit, die))
+	uint64_t left = fathom_ranges_allowed(unit->dwarf, unit->skeleton);
+
+	if (!fathom_ranges_of_die(&ranges, unit, die, &left))
 		return;
 	for (int i = 0; i < 1000 && !fathom_ranges_next(&ranges, &low, &high, NULL); i++)
 		fuzz_use(low ^ high);

@@ -33,7 +33,7 @@
 /* Entry formats, directories and files in one line table header. */
 #define FATHOM_MAX_LINE_FORMATS 64
 #define FATHOM_MAX_LINE_FILES   (1u << 20)
-/* Ranges of one debugging entry. */
+/* Entries of range lists read in one walk; one more for each byte of their sections. */
 #define FATHOM_MAX_RANGES (1u << 20)
 /* Longest name that is demangled; longer ones are shown as they are. */
 #define FATHOM_MAX_MANGLED 16384

@@ -59,26 +59,46 @@ static void open_list(struct fathom_ranges *r, const struct fathom_attr *a)
 		r->section = r->c.p;
 }
 
+uint64_t fathom_ranges_allowed(const struct fathom_dwarf *dwarf,
+			       const struct fathom_dwarf *skeleton)
+{
+	return FATHOM_MAX_RANGES + dwarf->section[FATHOM_DEBUG_RNGLISTS].size +
+	       skeleton->section[FATHOM_DEBUG_RANGES].size;
+}
+
+/* The end of the code that starts at r->low: an address, or how far behind it. */
+static bool read_high(struct fathom_ranges *r, const struct fathom_attr *high)
+{
+	switch (high->form) {
+	case DW_FORM_data1:
+	case DW_FORM_data2:
+	case DW_FORM_data4:
+	case DW_FORM_data8:
+	case DW_FORM_udata:
+	case DW_FORM_sdata:
+	case DW_FORM_implicit_const:
+		return !__builtin_add_overflow(r->low, high->value, &r->high);
+	default:
+		return fathom_unit_address(r->unit, high, &r->high);
+	}
+}
+
 bool fathom_ranges_of_die(struct fathom_ranges *r, const struct fathom_unit *unit,
-			  const struct fathom_die *die)
+			  const struct fathom_die *die, uint64_t *left)
 {
 	const struct fathom_attr *high = fathom_die_attr(die, FATHOM_AT_HIGH_PC);
 	const struct fathom_attr *list = fathom_die_attr(die, FATHOM_AT_RANGES);
 
 	r->unit = unit;
 	r->base = unit->low_pc;
-	r->left = FATHOM_MAX_RANGES;
+	r->left = left;
 	if (list) {
 		open_list(r, list);
 		return true;
 	}
 	r->form = FORM_PAIR;
-	if (!high || !fathom_unit_address(unit, fathom_die_attr(die, FATHOM_AT_LOW_PC), &r->low))
-		return false;
-	if (!fathom_unit_address(unit, high, &r->high) &&
-	    __builtin_add_overflow(r->low, high->value, &r->high))
-		return false;
-	return r->low < r->high;
+	return high && fathom_unit_address(unit, fathom_die_attr(die, FATHOM_AT_LOW_PC), &r->low) &&
+	       read_high(r, high) && r->low < r->high;
 }
 
 /* One entry of .debug_ranges; FORM_END when the list is over. */
@@ -172,12 +192,13 @@ fathom_err fathom_ranges_next(struct fathom_ranges *r, uint64_t *ret_low, uint64
 					   lists ? ".debug_rnglists" : ".debug_ranges",
 					   (uint64_t)(at - r->section), "damaged range list");
 		}
-		if (!r->left--) {
+		if (!*r->left) {
 			r->form = FORM_END;
-			return fathom_fail(reterr, FATHOM_E_LIMIT,
-					   lists ? ".debug_rnglists" : ".debug_ranges",
-					   (uint64_t)(at - r->section), "more than 2^20 ranges");
+			return fathom_fail(
+				reterr, FATHOM_E_LIMIT, lists ? ".debug_rnglists" : ".debug_ranges",
+				(uint64_t)(at - r->section), "lists of ranges are too long");
 		}
+		--*r->left;
 		if (found && low < high) {
 			*ret_low = low;
 			*ret_high = high;

@@ -21,16 +21,24 @@ struct fathom_ranges {
 	uint64_t base;
 	uint64_t low; /* the single range of a low_pc / high_pc pair */
 	uint64_t high;
-	uint32_t left; /* entries still allowed: FATHOM_MAX_RANGES */
-	uint8_t form;  /* what the list is made of; see ranges.c */
+	uint64_t *left; /* entries that may still be read */
+	uint8_t form;   /* what the list is made of; see ranges.c */
 };
 
 /*
+ * How many entries of lists may be read in one walk over debugging entries of @dwarf, whose lists
+ * of version 4 are in @skeleton. Compilers let a few entries share a list; lists that thousands
+ * share would multiply without this bound.
+ */
+uint64_t fathom_ranges_allowed(const struct fathom_dwarf *dwarf,
+			       const struct fathom_dwarf *skeleton);
+
+/*
  * Prepares the ranges of @die: of DW_AT_ranges where it has one, else of low_pc and high_pc. An
- * entry with a low_pc only has none. False when it has no code.
+ * entry with a low_pc only has none. False when it has no code. What is read is taken from @left.
  */
 bool fathom_ranges_of_die(struct fathom_ranges *r, const struct fathom_unit *unit,
-			  const struct fathom_die *die);
+			  const struct fathom_die *die, uint64_t *left);
 
 /*
  * The next range that is not empty: FATHOM_OK, FATHOM_END, or an error that names section and

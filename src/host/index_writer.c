@@ -114,13 +114,13 @@ fathom_err fathom_index_writer_open(struct fathom_index_writer *w, const char *p
 	w->fd = -1;
 	make_dirs(path);
 	w->path = strdup(path);
-	if (!w->path || asprintf(&w->temporary, "%s.%ld", path, (long)getpid()) < 0) {
+	if (!w->path || asprintf(&w->temporary, "%s.XXXXXX", path) < 0) {
 		w->temporary = NULL;
 		fail(w, FATHOM_E_MEMORY);
 		return w->err;
 	}
-	(void)unlink(w->temporary);
-	w->fd = open(w->temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	/* For this user only, and for this writer: other threads may store the same. */
+	w->fd = mkostemp(w->temporary, O_CLOEXEC);
 	if (w->fd < 0)
 		fail(w, FATHOM_E_OS);
 	append(w, zeros, sizeof zeros); /* the header's page, written last */

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "fathom/fathom.h"
 
@@ -206,6 +207,43 @@ static void answers_outlive_their_target(void **state)
 	teardown(&s);
 }
 
+static void *store_main(void *arg)
+{
+	struct worker *w = arg;
+
+	for (int i = 0; i < 5; i++)
+		w->wrong += fathom_cache_store(w->shared->target, false, 0, NULL, NULL) != 0;
+	return NULL;
+}
+
+static void many_threads_may_store_one_target(void **state)
+{
+	char dir[] = "/tmp/fathom-threads-XXXXXX";
+	struct fathom_options options = { .size = sizeof options, .cache_dir = dir };
+	struct worker workers[N_THREADS];
+	struct shared s;
+	uint64_t removed;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	assert_int_equal(fathom_create(&options, &s.session, NULL), 0);
+	assert_int_equal(fathom_target_open_file(s.session, program(), &s.target, NULL), 0);
+	for (unsigned i = 0; i < N_THREADS; i++) {
+		workers[i] = (struct worker){ .shared = &s };
+		assert_int_equal(pthread_create(&workers[i].id, NULL, store_main, &workers[i]), 0);
+	}
+	for (unsigned i = 0; i < N_THREADS; i++) {
+		(void)pthread_join(workers[i].id, NULL);
+		assert_int_equal(workers[i].wrong, 0);
+	}
+	fathom_target_release(s.target);
+	assert_int_equal(fathom_cache_clear(s.session, &removed, NULL), 0);
+	assert_int_equal(removed, 1);
+	fathom_destroy(s.session);
+	/* Nothing else was left behind. */
+	assert_int_equal(rmdir(dir), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -213,6 +251,7 @@ int main(void)
 		cmocka_unit_test(answers_stay_right_while_units_are_evicted),
 		cmocka_unit_test(without_a_budget_more_is_kept),
 		cmocka_unit_test(answers_outlive_their_target),
+		cmocka_unit_test(many_threads_may_store_one_target),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -227,6 +227,19 @@ END_OF_SCRIPT
     [ "$status" = 0 ]
 }
 
+@test "addr: what a split debug file says is not left out because an index was made without it" {
+    gcc -g -O0 -gsplit-dwarf -o split one.c
+    address=$(objdump --dwarf=decodedline split | awk '$1 == "one.c" && $2 == 3 { print $3; exit }')
+    mkdir -p aside
+    mv ./*.dwo aside
+    run "$FATHOM" addr --cache=build --cache-dir split.cache split "$address"
+    [ "$status" = 0 ]
+    mv aside/*.dwo .
+    run "$FATHOM" addr --cache-dir split.cache split "$address"
+    [[ "${lines[0]}" == *" triple+0x0 $PWD/one.c:3:"* ]]
+    [[ "${lines[1]}" == "  inlined into outer $PWD/one.c:7:"* ]]
+}
+
 @test "addr: a reader that has seen enough ends it quietly" {
     yes outer | head -n 400000 >names
     run bash -c '"$FATHOM" addr one <names 2>errors | head -n 1; echo ${PIPESTATUS[0]}; cat errors'

@@ -178,8 +178,8 @@ struct fathom_source_file {
 struct fathom_answers;
 
 /**
- * Answers @n addresses, at most 2^31 - 1. What goes wrong with one of them is its reason; the call fails only when
- * nothing could be answered.
+ * Answers @n addresses, at most 2^31 - 1. What goes wrong with one of them is its reason; the call
+ * fails only when nothing could be answered.
  *
  * The addresses are those stated in the ELF file; in a relocatable file, those that
  * fathom_target_section_address() gives.

@@ -113,14 +113,6 @@ static bool want_all(struct fathom_worker *w, const struct fathom_unit_data *dat
 	return true;
 }
 
-static int compare_wants(const void *a, const void *b)
-{
-	const struct fathom_want *x = a;
-	const struct fathom_want *y = b;
-
-	return x->from < y->from ? -1 : x->from > y->from;
-}
-
 /* Decodes all of the unit at @off and writes it. */
 static fathom_err store_unit(struct store *s, struct fathom_worker *w, uint64_t off)
 {
@@ -134,7 +126,7 @@ static fathom_err store_unit(struct store *s, struct fathom_worker *w, uint64_t 
 	data = fathom_unit_data_create(w, s->debug, &u, true);
 	err = data && want_all(w, data) ? FATHOM_OK : FATHOM_E_MEMORY;
 	if (!err) {
-		qsort(w->wants.data, w->wants.n, sizeof(struct fathom_want), compare_wants);
+		fathom_lines_sort_wants(w->wants.data, w->wants.n);
 		err = fathom_decode(w, s->debug, &u, data, &info);
 	}
 	if (!err)

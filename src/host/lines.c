@@ -8,6 +8,22 @@
 /* Rows are taken from the program in batches of this many. */
 #define BATCH 64
 
+static int compare_wants(const void *a, const void *b)
+{
+	const struct fathom_want *x = a;
+	const struct fathom_want *y = b;
+
+	if (x->from != y->from)
+		return x->from < y->from ? -1 : 1;
+	return x->slot < y->slot ? -1 : x->slot > y->slot;
+}
+
+void fathom_lines_sort_wants(struct fathom_want *wants, size_t n)
+{
+	if (n > 1)
+		qsort(wants, n, sizeof *wants, compare_wants);
+}
+
 /* Reads the directories and files; what is damaged ends the table. */
 static fathom_err read_tables(struct fathom_worker *w, const struct fathom_line_program *p,
 			      struct fathom_errinfo *reterr)
@@ -99,11 +115,6 @@ static bool add_stretch(struct run *run, uint64_t end)
 {
 	const struct fathom_line_row *row = &run->prev;
 
-	/*
-	 * A want that one sequence holds from its start to its end is done: the stretch that
-	 * reaches its end comes last, as rows are sorted.
-	 */
-
 	while (run->first < run->n && run->wants[run->first].max_to <= row->address)
 		run->first++;
 	for (size_t i = run->first; i < run->n && run->wants[i].from < end; i++) {
@@ -112,6 +123,10 @@ static bool add_stretch(struct run *run, uint64_t end)
 
 		if (want->to <= row->address)
 			continue;
+		/*
+		 * A want that one sequence holds from its start to its end is done: the stretch
+		 * that reaches its end comes last, as rows are sorted.
+		 */
 		if (!want->covered && want->to <= end && want->from >= run->sequence_low &&
 		    want->die_off != FATHOM_NO_DIE) {
 			want->covered = true;

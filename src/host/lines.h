@@ -8,7 +8,7 @@
 #include "object.h"
 #include "worker.h"
 
-/* Code that is wanted. The caller sorts wants by from and fills in the first part. */
+/* Code that is wanted. The caller fills in the first part and sorts. */
 struct fathom_want {
 	uint64_t low; /* of the function, or of the code outside functions */
 	uint64_t high;
@@ -24,6 +24,9 @@ struct fathom_want {
 };
 
 #define FATHOM_NO_DIE UINT64_MAX
+
+/* Sorts by from, as fathom_decode() and fathom_lines_collect() take wants. */
+void fathom_lines_sort_wants(struct fathom_want *wants, size_t n);
 
 /* A row that holds in a want: from address to the next row's, or to end. */
 struct fathom_want_row {

@@ -168,7 +168,8 @@ void fathom_fde_reader_init(struct fathom_fde_reader *r, const struct fathom_cfi
 	r->c = cur_init(cfi->section, cfi->swap);
 }
 
-/* Reads the entry under the cursor: FATHOM_OK for an FDE, 1 for anything else, or an error. */
+/* Reads the entry under the cursor: FATHOM_OK for an FDE, SKIPPED for anything else, or an error.
+ */
 static fathom_err read_entry(struct fathom_fde_reader *r, struct fathom_fde *ret)
 {
 	const struct fathom_cfi *cfi = r->cfi;
@@ -240,7 +241,8 @@ static bool fde_at_covers(const struct fathom_cfi *cfi, uint64_t svma, uint64_t 
 #define HEADER_SIZE    4
 #define TABLE_ENCODING (DW_EH_PE_datarel | DW_EH_PE_sdata4)
 
-/* FATHOM_OK, 1 when no description covers @pc, or an error when there is no table of this kind. */
+/* FATHOM_OK, FATHOM_END when no description covers @pc, or an error when there is no table of this
+ * kind. */
 static fathom_err find_in_table(const struct fathom_cfi *cfi, struct fathom_bytes header,
 				uint64_t header_svma, uint64_t pc, struct fathom_fde *ret)
 {
@@ -270,7 +272,7 @@ static fathom_err find_in_table(const struct fathom_cfi *cfi, struct fathom_byte
 	if (!low)
 		return FATHOM_END;
 	svma = header_svma + (uint64_t)(int32_t)load_u32(table + 8 * (low - 1) + 4, cfi->swap);
-	return fde_at_covers(cfi, truncate_address(cfi, svma), pc, ret) ? FATHOM_OK : 1;
+	return fde_at_covers(cfi, truncate_address(cfi, svma), pc, ret) ? FATHOM_OK : FATHOM_END;
 }
 
 fathom_err fathom_fde_find(const struct fathom_cfi *cfi, struct fathom_bytes header,

@@ -3,9 +3,6 @@
 
 #include "../base/limits.h"
 
-/* Of one byte each (DWARF 5, 7.7.1). */
-enum { OP_ADDR = 0x03, OP_ADDRX = 0xa1, OP_GNU_ADDR_INDEX = 0xfb };
-
 /* At most @most bytes from @off, and none beyond @end, of @section. */
 static struct fathom_cursor cursor_at(struct fathom_bytes section, uint64_t off, uint64_t end,
 				      uint64_t most, bool swap)
@@ -120,11 +117,11 @@ bool fathom_entry_address(const struct fathom_unit *unit, const struct fathom_en
 				 entry->location_size),
 		     unit->dwarf->swap);
 	switch (cur_u8(&c)) {
-	case OP_ADDR:
+	case DW_OP_addr:
 		*ret = cur_uint(&c, unit->header.encoding.address_size);
 		return cur_ok(&c) && !cur_left(&c);
-	case OP_ADDRX:
-	case OP_GNU_ADDR_INDEX:
+	case DW_OP_addrx:
+	case DW_OP_GNU_addr_index:
 		index = cur_uleb(&c);
 		return cur_ok(&c) && !cur_left(&c) && fathom_unit_indexed_address(unit, index, ret);
 	default:

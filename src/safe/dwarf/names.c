@@ -178,14 +178,14 @@ fathom_err fathom_names_next(struct fathom_names_search *s, uint64_t *ret_unit_o
 
 	for (;;) {
 		const uint8_t *at = s->tables.p;
-		fathom_err err = 1;
+		fathom_err err = FATHOM_END;
 
 		if (cur_left(&s->entries))
 			err = read_entry(s, ret_unit_off);
 		else if (s->next_name)
 			(void)find_name(s);
 		else if (cur_left(&s->tables))
-			err = open_table(s) < 0 ? FATHOM_E_CORRUPT : 1;
+			err = open_table(s) < 0 ? FATHOM_E_CORRUPT : FATHOM_END;
 		else
 			return FATHOM_END;
 		if (err == FATHOM_OK)

@@ -230,7 +230,7 @@ fathom_err fathom_die_next(struct fathom_die_reader *r, uint32_t kinds, struct f
 	struct fathom_cursor c = r->c;
 	uint32_t depth = r->depth;
 	uint32_t lowest = depth;
-	fathom_err err = 1;
+	fathom_err err = FATHOM_END;
 
 	if (depth)
 		skip_plain(&c, t);
@@ -325,7 +325,7 @@ fathom_err fathom_unit_open(const struct fathom_dwarf *dwarf,
 	fathom_die_reader_init(&r, &u, header->die_off);
 	err = fathom_die_next(&r, FATHOM_DIE_BIT(FATHOM_DIE_UNIT), ret_root, &depth, reterr);
 	FATHOM_TRY(err);
-	if (err == 1 || depth)
+	if (err == FATHOM_END || depth)
 		return fathom_fail(reterr, FATHOM_E_CORRUPT, SECTION, header->die_off,
 				   "the unit has no root entry");
 	/* Without the attribute, the unit's part starts behind the header of the first. */

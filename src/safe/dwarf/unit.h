@@ -102,9 +102,9 @@ void fathom_die_reader_init(struct fathom_die_reader *r, const struct fathom_uni
 #define FATHOM_DIE_BIT(kind) (1u << (kind))
 
 /*
- * Moves to the next entry whose kind is in @kinds and reads it into @ret: FATHOM_OK, or 1 at the
- * end of the walk, or an error. @ret_depth is its depth below the start. Entries of other kinds are
- * skipped, but not what is below them.
+ * Moves to the next entry whose kind is in @kinds and reads it into @ret: FATHOM_OK, or FATHOM_END
+ * at the end of the walk, or an error. @ret_depth is its depth below the start. Entries of other
+ * kinds are skipped, but not what is below them.
  */
 fathom_err fathom_die_next(struct fathom_die_reader *r, uint32_t kinds, struct fathom_die *ret,
 			   uint32_t *ret_depth, struct fathom_errinfo *reterr);

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A batch of addresses while it is being answered: what symbolize.c, which runs it, shares with
+ * batch_units.c, which finds lines and inlined calls, and batch_names.c, which finds names and
+ * completes the answers.
+ */
+#ifndef FATHOM_BATCH_H
+#define FATHOM_BATCH_H
+
+#include "../safe/index/index.h"
+#include "answers.h"
+#include "debug.h"
+#include "pool.h"
+#include "worker.h"
+
+/* Up to this many addresses are looked up by a pass over the symbols, without an index. */
+#define FATHOM_SCAN_LIMIT 4
+
+/* The state of one address while it is being answered, in sorted order. */
+struct fathom_query {
+	uint64_t svma;  /* looked up: one less for return addresses */
+	uint32_t index; /* in the batch */
+	bool done;      /* a unit knew it */
+};
+
+struct fathom_job;
+
+struct fathom_batch {
+	struct fathom_module *module;
+	struct fathom_debug *debug; /* NULL: names only */
+	struct fathom_answers *answers;
+	const uint64_t *addresses;
+	struct fathom_query *queries; /* sorted by svma; NULL: names only */
+	size_t n;
+	uint32_t flags;
+	enum fathom_alias alias;
+	enum fathom_reason no_lines;              /* why an address without a line has none */
+	const struct fathom_variables *variables; /* NULL: not asked for, or there are none */
+	const struct fathom_index *index;         /* of an earlier run, or NULL */
+	struct fathom_symbol_index *symbols;      /* NULL: from the index, or scan */
+	struct fathom_worker *workers[FATHOM_MAX_THREADS];
+	struct fathom_job *jobs; /* of the map being tried; batch_units.c */
+	uint32_t *order;
+	size_t n_jobs;
+	bool planned;    /* the jobs of the first rank are made */
+	bool wants_full; /* the map of all units will be needed: made beside the jobs */
+	unsigned threads;
+	bool any_code;
+	bool any_data;
+	bool many;                   /* worth giving pages back */
+	_Atomic uint64_t given_back; /* the end of what was, in .debug_info */
+	_Atomic int32_t err;
+};
+
+/* A block with the answer for @svma; block is NULL when nothing is known of its lines. */
+struct fathom_found {
+	struct fathom_block_view view;
+	struct fathom_block_row row;
+	uint32_t index;
+	enum fathom_reason reason; /* why calls may be missing beside the line */
+	bool has_row;
+};
+
+/* Notes the first failure of the batch. */
+void fathom_batch_fail(struct fathom_batch *b, fathom_err err);
+
+/* Whether a unit knew every address. */
+bool fathom_batch_is_done(const struct fathom_batch *b);
+
+/* Completes the answer of @q from what was found about it, in the tables of @p. */
+void fathom_batch_answer(struct fathom_batch *b, struct fathom_part *p,
+			 const struct fathom_query *q, const struct fathom_found *f);
+
+/* Opens the debug information and makes the first jobs, which can be done before symbols are known.
+ */
+void fathom_batch_open_units(struct fathom_batch *b);
+
+/* Answers what units know of the batch's queries; leaves the others. */
+fathom_err fathom_batch_units(struct fathom_batch *b);
+
+#endif

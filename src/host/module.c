@@ -71,7 +71,7 @@ static void find_symbols(struct fathom_module *m)
 {
 	struct fathom_symbol_set *set = &m->symbols;
 
-	fathom_symbol_set_init(set, m->main);
+	fathom_symbol_set_init(set, m->main, &m->fdes);
 	fathom_symbol_set_add(set, m->main, FATHOM_SOURCE_SYMTAB);
 	if (m->debug && m->debug != m->main)
 		fathom_symbol_set_add(set, m->debug, FATHOM_SOURCE_SYMTAB);
@@ -131,6 +131,7 @@ void fathom_module_close(struct fathom_module *m)
 	fathom_debug_destroy(d);
 	for (int i = 0; i < FATHOM_ALIAS_RULES; i++)
 		fathom_symbol_index_destroy(atomic_load(&m->symbol_index[i]));
+	fathom_fdes_destroy(atomic_load(&m->fdes.fdes));
 	if (m->debug != m->main)
 		fathom_object_close(m->debug);
 	fathom_object_close(m->mini);

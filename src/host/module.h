@@ -24,6 +24,7 @@ struct fathom_module {
 	struct fathom_object *mini;  /* MiniDebugInfo, or NULL */
 	struct fathom_notes notes;
 	struct fathom_symbol_set symbols;
+	struct fathom_fde_slot fdes;
 	_Atomic(struct fathom_symbol_index *) symbol_index[FATHOM_ALIAS_RULES];
 	_Atomic uint32_t scans; /* passes over the symbols that did without an index */
 	_Atomic(struct fathom_debug *) dwarf;

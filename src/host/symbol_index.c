@@ -22,12 +22,6 @@ struct entry {
 	bool code;
 };
 
-/* Where the unwind descriptions start and end: the true ends of sizeless functions. */
-struct bounds {
-	struct fathom_keyed *fde; /* key: first address; value: the one behind the last */
-	size_t n;
-};
-
 struct fathom_symbol_index {
 	const struct fathom_symbol_set *set;
 	struct fathom_memory *memory;
@@ -248,58 +242,21 @@ static uint32_t preferred_sizeless(const struct fathom_symbol_index *x, uint32_t
 	return winner;
 }
 
-/* Reads all descriptions once: asking for each symbol would walk them again and again. */
-static bool collect_bounds(const struct fathom_symbol_set *set, struct bounds *ret)
-{
-	struct fathom_array a = { 0 };
-	struct fathom_fde_reader r;
-	struct fathom_fde fde;
-
-	fathom_fde_reader_init(&r, &set->cfi);
-	while (fathom_fde_next(&r, &fde, NULL) == FATHOM_OK) {
-		if (!fathom_array_reserve(&a, sizeof *ret->fde, 1)) {
-			fathom_array_deinit(&a);
-			return false;
-		}
-		((struct fathom_keyed *)a.data)[a.n++] = (struct fathom_keyed){ fde.low, fde.high };
-	}
-	/* The second half is room for sorting. */
-	if (!fathom_array_reserve(&a, sizeof *ret->fde, a.n)) {
-		fathom_array_deinit(&a);
-		return false;
-	}
-	ret->fde = a.data;
-	ret->n = a.n;
-	if (a.n)
-		fathom_sort_keyed(ret->fde, ret->fde + a.n, a.n);
-	return true;
-}
-
 /* The end of what the sizeless symbol of @e may name. */
-static uint64_t sizeless_end(const struct bounds *b, const struct entry *e)
+static uint64_t sizeless_end(const struct fathom_fdes *fdes, const struct entry *e)
 {
-	size_t low = 0;
-	size_t high = b->n;
+	const struct fathom_keyed *range;
 
 	if (!e->code)
 		return e->svma + 1;
-	while (low < high) {
-		const size_t mid = low + (high - low) / 2;
-
-		if (b->fde[mid].key <= e->svma)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low && b->fde[low - 1].value > e->svma && b->fde[low - 1].value < e->region_high
-		       ? b->fde[low - 1].value
-		       : e->region_high;
+	range = fathom_fdes_at(fdes, e->svma);
+	return range && range->value < e->region_high ? range->value : e->region_high;
 }
 
 /* The sweep over the entries in the order of their starts. */
 struct sweep {
 	struct fathom_symbol_index *x;
-	struct bounds bounds;
+	const struct fathom_fdes *fdes;
 	struct {
 		uint64_t end;
 		uint32_t entry;
@@ -373,7 +330,7 @@ static void sweep_group(struct sweep *w, uint32_t first, uint32_t end)
 	sizeless = preferred_sizeless(x, first, end);
 	emit(x, e->svma, sizeless);
 	if (sizeless != FATHOM_NONE)
-		emit(x, sizeless_end(&w->bounds, e), FATHOM_NONE);
+		emit(x, sizeless_end(w->fdes, e), FATHOM_NONE);
 }
 
 /* Three starts a symbol: its own, its end, and the end of what a sizeless one may name. */
@@ -399,11 +356,11 @@ static uint32_t group_end(const struct fathom_symbol_index *x, uint32_t first)
 
 static bool build_stretches(struct fathom_symbol_index *x)
 {
-	struct sweep w = { .x = x };
+	struct sweep w = { .x = x, .fdes = fathom_symbols_fdes(x->set) };
 	uint32_t end;
 
 	w.open = malloc(((size_t)x->n_entries + 1) * sizeof *w.open);
-	if (!w.open || !collect_bounds(x->set, &w.bounds)) {
+	if (!w.open || !w.fdes) {
 		free(w.open);
 		return false;
 	}
@@ -415,7 +372,6 @@ static bool build_stretches(struct fathom_symbol_index *x)
 		sweep_group(&w, first, end);
 	}
 	close_until(&w, UINT64_MAX);
-	free(w.bounds.fde);
 	free(w.open);
 	return true;
 }

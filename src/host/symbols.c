@@ -70,11 +70,13 @@ static void add_table(struct fathom_symbol_set *set, const struct fathom_object 
 		(struct fathom_symbol_table){ view, o, set->opd.object ? &set->opd : NULL };
 }
 
-void fathom_symbol_set_init(struct fathom_symbol_set *set, struct fathom_object *main)
+void fathom_symbol_set_init(struct fathom_symbol_set *set, struct fathom_object *main,
+			    struct fathom_fde_slot *fdes)
 {
 	const uint32_t i = main->image.machine == EM_PPC64 ? fathom_object_find(main, ".opd") : 0;
 
 	set->main = main;
+	set->fdes = fdes;
 	if (!i)
 		return;
 	set->opd.svma = main->sections[i].base;
@@ -338,15 +340,43 @@ bool fathom_symbols_scan(const struct fathom_symbol_set *set, uint64_t svma,
 	return true;
 }
 
+const struct fathom_fdes *fathom_symbols_fdes(const struct fathom_symbol_set *set)
+{
+	_Atomic(struct fathom_fdes *) *slot = &set->fdes->fdes;
+	struct fathom_fdes *f = atomic_load_explicit(slot, memory_order_acquire);
+	struct fathom_fdes *expected = NULL;
+
+	if (f)
+		return f;
+	f = fathom_fdes_create(set->main->memory, &set->cfi);
+	if (f && !atomic_compare_exchange_strong(slot, &expected, f)) {
+		fathom_fdes_destroy(f);
+		f = expected;
+	}
+	return f;
+}
+
 bool fathom_symbols_fde(const struct fathom_symbol_set *set, uint64_t svma,
 			struct fathom_symbol_hit *ret)
 {
+	const struct fathom_keyed *range;
+	const struct fathom_fdes *fdes;
 	struct fathom_fde fde;
+	fathom_err err;
 
-	if (!set->cfi.section.size ||
-	    fathom_fde_find(&set->cfi, set->cfi_header, set->cfi_header_svma, svma, &fde, NULL) !=
-		    FATHOM_OK)
+	if (!set->cfi.section.size)
 		return false;
+	err = fathom_fde_find(&set->cfi, set->cfi_header, set->cfi_header_svma, svma, &fde);
+	if (err < 0) {
+		fdes = fathom_symbols_fdes(set);
+		range = fdes ? fathom_fdes_at(fdes, svma) : NULL;
+		if (!range)
+			return false;
+		fde.low = range->key;
+		fde.high = range->value;
+	} else if (err) {
+		return false;
+	}
 	*ret = (struct fathom_symbol_hit){ .start = fde.low,
 					   .size = fde.high - fde.low,
 					   .source = FATHOM_SOURCE_FDE };

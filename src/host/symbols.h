@@ -21,6 +21,7 @@
 #include "../safe/dwarf/cfi.h"
 #include "../safe/elf/symtab.h"
 #include "fathom/symbolize.h"
+#include "fdes.h"
 #include "object.h"
 
 #define FATHOM_MAX_SYMTABS 4
@@ -51,10 +52,20 @@ struct fathom_symbol_set {
 	struct fathom_cfi cfi;                        /* unwind descriptions that bound functions */
 	struct fathom_bytes cfi_header;
 	uint64_t cfi_header_svma;
+	struct fathom_fde_slot *fdes; /* made when asked for; see fdes.h */
 };
 
-/* Prepares a set, all zero, for the symbols of @main; it must stay where it is. */
-void fathom_symbol_set_init(struct fathom_symbol_set *set, struct fathom_object *main);
+/* Where the ranges of unwind descriptions are published. */
+struct fathom_fde_slot {
+	_Atomic(struct fathom_fdes *) fdes;
+};
+
+/* Prepares a set, all zero, for the symbols of @main; it must stay where it is, as must @fdes. */
+void fathom_symbol_set_init(struct fathom_symbol_set *set, struct fathom_object *main,
+			    struct fathom_fde_slot *fdes);
+
+/* The ranges of all unwind descriptions, made if need be; NULL without memory. */
+const struct fathom_fdes *fathom_symbols_fdes(const struct fathom_symbol_set *set);
 
 /* Adds the tables of @o to @set: .symtab, and .dynsym, through PT_DYNAMIC if need be. */
 void fathom_symbol_set_add(struct fathom_symbol_set *set, const struct fathom_object *o,

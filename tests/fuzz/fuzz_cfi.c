@@ -25,7 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	fathom_fde_reader_init(&reader, &cfi);
 	while (!fathom_fde_next(&reader, &fde, NULL))
 		fuzz_use(fde.low ^ fde.high);
-	if (!fathom_fde_find(&cfi, header, 0x800, pc, &fde, NULL))
+	if (!fathom_fde_find(&cfi, header, 0x800, pc, &fde))
 		fuzz_use(fde.off);
 	return 0;
 }

@@ -10,7 +10,8 @@
 
 static void use_symbols(struct fathom_memory *m, struct fathom_object *o, uint64_t svma)
 {
-	struct fathom_symbol_set set = { .main = o };
+	struct fathom_fde_slot fdes = { NULL };
+	struct fathom_symbol_set set = { .main = o, .fdes = &fdes };
 	struct fathom_symbol_index *x;
 	struct fathom_symbol_hit hit;
 	uint32_t number;
@@ -30,6 +31,7 @@ static void use_symbols(struct fathom_memory *m, struct fathom_object *o, uint64
 			fuzz_use_str(fathom_symbol_index_name(x, number));
 		fathom_symbol_index_destroy(x);
 	}
+	fathom_fdes_destroy(atomic_load(&fdes.fdes));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

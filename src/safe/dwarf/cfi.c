@@ -241,10 +241,8 @@ static bool fde_at_covers(const struct fathom_cfi *cfi, uint64_t svma, uint64_t 
 #define HEADER_SIZE    4
 #define TABLE_ENCODING (DW_EH_PE_datarel | DW_EH_PE_sdata4)
 
-/* FATHOM_OK, FATHOM_END when no description covers @pc, or an error when there is no table of this
- * kind. */
-static fathom_err find_in_table(const struct fathom_cfi *cfi, struct fathom_bytes header,
-				uint64_t header_svma, uint64_t pc, struct fathom_fde *ret)
+fathom_err fathom_fde_find(const struct fathom_cfi *cfi, struct fathom_bytes header,
+			   uint64_t header_svma, uint64_t pc, struct fathom_fde *ret)
 {
 	struct fathom_cursor c = cur_init(header, cfi->swap);
 	const uint8_t *h = cur_take(&c, HEADER_SIZE);
@@ -273,23 +271,4 @@ static fathom_err find_in_table(const struct fathom_cfi *cfi, struct fathom_byte
 		return FATHOM_END;
 	svma = header_svma + (uint64_t)(int32_t)load_u32(table + 8 * (low - 1) + 4, cfi->swap);
 	return fde_at_covers(cfi, truncate_address(cfi, svma), pc, ret) ? FATHOM_OK : FATHOM_END;
-}
-
-fathom_err fathom_fde_find(const struct fathom_cfi *cfi, struct fathom_bytes header,
-			   uint64_t header_svma, uint64_t pc, struct fathom_fde *ret,
-			   struct fathom_errinfo *reterr)
-{
-	struct fathom_fde_reader r;
-	fathom_err err;
-
-	if (header.size) {
-		err = find_in_table(cfi, header, header_svma, pc, ret);
-		if (err >= 0)
-			return err;
-	}
-	fathom_fde_reader_init(&r, cfi);
-	do
-		err = fathom_fde_next(&r, ret, reterr);
-	while (err == FATHOM_OK && (pc < ret->low || pc >= ret->high));
-	return err;
 }

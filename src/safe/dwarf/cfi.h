@@ -43,12 +43,11 @@ fathom_err fathom_fde_next(struct fathom_fde_reader *r, struct fathom_fde *ret,
 			   struct fathom_errinfo *reterr);
 
 /*
- * The description that covers @pc, by a walk, or by the sorted table of @header (.eh_frame_hdr at
- * @header_svma) where that is not empty and usable: FATHOM_OK, FATHOM_END when none does, or an
- * error.
+ * The description that covers @pc by the sorted table of @header (.eh_frame_hdr at @header_svma):
+ * FATHOM_OK, FATHOM_END when none does, or an error when there is no table, or not of the kind that
+ * all linkers write: then only a walk can tell.
  */
 fathom_err fathom_fde_find(const struct fathom_cfi *cfi, struct fathom_bytes header,
-			   uint64_t header_svma, uint64_t pc, struct fathom_fde *ret,
-			   struct fathom_errinfo *reterr);
+			   uint64_t header_svma, uint64_t pc, struct fathom_fde *ret);
 
 #endif

@@ -245,18 +245,34 @@ static void skip_attributes(struct fathom_cursor *c)
 			cur_skip_leb(c);
 }
 
-/* Shell sort: tables whose codes are not in order are rare and small. */
+/* Moves the item at @root of a heap of @n down to where it belongs. */
+static void sift_down(struct fathom_abbrev *a, uint32_t root, uint32_t n)
+{
+	const struct fathom_abbrev item = a[root];
+	uint32_t child;
+
+	while ((child = 2 * root + 1) < n) {
+		if (child + 1 < n && a[child + 1].code > a[child].code)
+			child++;
+		if (a[child].code <= item.code)
+			break;
+		a[root] = a[child];
+		root = child;
+	}
+	a[root] = item;
+}
+
+/* Heap sort: in place, and as fast when somebody has chosen the order to make it slow. */
 static void sort_by_code(struct fathom_abbrev *a, uint32_t n)
 {
-	for (uint32_t gap = n / 2; gap; gap /= 2) {
-		for (uint32_t i = gap; i < n; i++) {
-			const struct fathom_abbrev item = a[i];
-			uint32_t j = i;
+	for (uint32_t i = n / 2; i--;)
+		sift_down(a, i, n);
+	for (uint32_t end = n; end-- > 1;) {
+		const struct fathom_abbrev largest = a[0];
 
-			for (; j >= gap && a[j - gap].code > item.code; j -= gap)
-				a[j] = a[j - gap];
-			a[j] = item;
-		}
+		a[0] = a[end];
+		a[end] = largest;
+		sift_down(a, 0, end);
 	}
 }
 

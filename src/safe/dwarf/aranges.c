@@ -29,6 +29,7 @@ static void open_set(struct fathom_aranges *a)
 	if (version != 2 || segment_size ||
 	    (a->address_size != 8 && a->address_size != 4 && a->address_size != 2)) {
 		cur_fail(&set);
+		a->address_size = 8;
 	} else {
 		tuple = 2u * a->address_size;
 		cur_skip(&set, (tuple - (uint64_t)(set.p - start) % tuple) % tuple);

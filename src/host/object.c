@@ -319,12 +319,12 @@ fathom_err fathom_object_load(struct fathom_object *o, uint32_t i, struct fathom
 		*ret = l->bytes;
 		return FATHOM_OK;
 	}
+	if (s->header.size && s->header.type != SHT_NOBITS && s->header.type != SHT_NULL &&
+	    !fathom_image_section_bytes(&o->image, &s->header).size)
+		return section_error(o, i, FATHOM_E_CORRUPT,
+				     "the section reaches past the end of the file", reterr);
 	z = compression_of(o, &s->header);
 	if (z.kind == COMPRESS_NONE && (!z.size || !has_relocations(o, i))) {
-		if (s->header.size && !z.size && s->header.type != SHT_NOBITS)
-			return section_error(o, i, FATHOM_E_CORRUPT,
-					     "the section reaches past the end of the file",
-					     reterr);
 		*ret = z.data;
 		return FATHOM_OK;
 	}

@@ -7,7 +7,8 @@
 #include "object.h"
 
 #include "../safe/base/cursor.h"
-#include "../safe/elf/symtab.h"
+#include "../safe/base/limits.h"
+#include "symbols.h"
 
 enum action {
 	ACT_UNKNOWN,
@@ -240,30 +241,50 @@ static void apply(const struct rule *rule, uint8_t *p, uint64_t room, uint64_t p
 	}
 }
 
-/* Applies one table of relocations, section @table, to @bytes. */
-static fathom_err apply_table(struct fathom_object *o, uint32_t i,
-			      const struct fathom_section *table, uint8_t *bytes, uint64_t size,
+/* What the tables of one section have in common. */
+struct relocating {
+	struct fathom_object *object;
+	uint32_t section; /* that is relocated */
+	uint8_t *bytes;   /* a copy of it */
+	uint64_t size;
+	struct fathom_symtab symbols; /* of the table before */
+	uint32_t symtab;              /* the section that they are in */
+	uint32_t n_symtabs;           /* so often they were others */
+	uint64_t left; /* bytes that tables may still take: together no more than the file */
+};
+
+/* Makes r->symbols those of section @symtab. */
+static bool use_symbols(struct relocating *r, uint32_t symtab)
+{
+	const struct fathom_object *o = r->object;
+
+	if (r->n_symtabs && r->symtab == symtab)
+		return true;
+	if (r->n_symtabs++ == FATHOM_MAX_RELOCATION_SYMTABS)
+		return false;
+	r->symtab = symtab;
+	r->symbols = (struct fathom_symtab){ 0 };
+	if (symtab < o->n_sections)
+		r->symbols = fathom_object_symtab(o, symtab);
+	return true;
+}
+
+/* Applies one table of relocations. */
+static fathom_err apply_table(struct relocating *to, const struct fathom_section *table,
 			      struct fathom_errinfo *reterr)
 {
+	const struct fathom_object *o = to->object;
 	const struct fathom_image *image = &o->image;
 	const bool rela = table->type == SHT_RELA;
 	struct fathom_cursor c = cur_init(fathom_image_section_bytes(image, table), image->swap);
 	const uint8_t *start = c.p;
-	struct fathom_symtab symbols = { 0 };
 	struct rule rule = { 0 };
 	uint32_t rule_type = UINT32_MAX;
 
-	if (table->link < o->n_sections) {
-		const struct fathom_section *s = &o->sections[table->link].header;
-
-		symbols = fathom_symtab_init(image, fathom_image_section_bytes(image, s),
-					     s->entsize, (struct fathom_bytes){ NULL, 0 },
-					     (struct fathom_bytes){ NULL, 0 });
-	}
-	for (uint32_t x = 1; x < o->n_sections; x++)
-		if (o->sections[x].header.type == SHT_SYMTAB_SHNDX &&
-		    o->sections[x].header.link == table->link)
-			symbols.xindex = fathom_image_section_bytes(image, &o->sections[x].header);
+	if (cur_left(&c) > to->left || !use_symbols(to, table->link))
+		return fathom_fail(reterr, FATHOM_E_LIMIT, "", table->off,
+				   "tables of relocations overlap, or use many symbol tables");
+	to->left -= cur_left(&c);
 	while (cur_left(&c)) {
 		const uint64_t at = table->off + (uint64_t)(c.p - start);
 		struct relocation r;
@@ -280,12 +301,12 @@ static fathom_err apply_table(struct fathom_object *o, uint32_t i,
 		if (rule.action == ACT_UNKNOWN)
 			return fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", at,
 					   "unknown type of relocation");
-		if (!range_inside(r.off, rule.size, size))
+		if (!range_inside(r.off, rule.size, to->size))
 			return fathom_fail(reterr, FATHOM_E_CORRUPT, "", at,
 					   "relocation outside its section");
-		if (rule.action != ACT_NONE && symbol_address(o, &symbols, r.symbol, &value))
-			apply(&rule, bytes + r.off, size - r.off, o->sections[i].base + r.off,
-			      value, &r, image->swap);
+		if (rule.action != ACT_NONE && symbol_address(o, &to->symbols, r.symbol, &value))
+			apply(&rule, to->bytes + r.off, to->size - r.off,
+			      o->sections[to->section].base + r.off, value, &r, image->swap);
 	}
 	return FATHOM_OK;
 }
@@ -293,11 +314,19 @@ static fathom_err apply_table(struct fathom_object *o, uint32_t i,
 fathom_err fathom_object_relocate(struct fathom_object *o, uint32_t i, uint8_t *bytes,
 				  uint64_t size, struct fathom_errinfo *reterr)
 {
+	struct relocating to = {
+		.object = o,
+		.section = i,
+		.bytes = bytes,
+		.size = size,
+		.left = o->image.bytes.size,
+	};
+
 	for (uint32_t t = 1; t < o->n_sections; t++) {
 		const struct fathom_section *table = &o->sections[t].header;
 
 		if ((table->type == SHT_RELA || table->type == SHT_REL) && table->info == i)
-			FATHOM_TRY(apply_table(o, i, table, bytes, size, reterr));
+			FATHOM_TRY(apply_table(&to, table, reterr));
 	}
 	return FATHOM_OK;
 }

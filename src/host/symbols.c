@@ -86,8 +86,7 @@ void fathom_symbol_set_init(struct fathom_symbol_set *set, struct fathom_object 
 		set->opd.bytes = (struct fathom_bytes){ NULL, 0 };
 }
 
-/* Section @i as a symbol table; empty when @i is 0. */
-static struct fathom_symtab table_of_section(const struct fathom_object *o, uint32_t i)
+struct fathom_symtab fathom_object_symtab(const struct fathom_object *o, uint32_t i)
 {
 	const struct fathom_section *s = &o->sections[i].header;
 	struct fathom_bytes strings = { NULL, 0 };
@@ -129,9 +128,9 @@ void fathom_symbol_set_add(struct fathom_symbol_set *set, const struct fathom_ob
 	const uint32_t dynsym = fathom_object_find_type(o, SHT_DYNSYM);
 
 	if (symtab)
-		add_table(set, o, table_of_section(o, symtab), symtab_source);
+		add_table(set, o, fathom_object_symtab(o, symtab), symtab_source);
 	if (dynsym && o->sections[dynsym].header.size)
-		add_table(set, o, table_of_section(o, dynsym), FATHOM_SOURCE_DYNSYM);
+		add_table(set, o, fathom_object_symtab(o, dynsym), FATHOM_SOURCE_DYNSYM);
 	else if (!dynsym)
 		add_dynamic(set, o);
 }

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: MIT
 """DWARF in several files: supplementary files (GNU's .gnu_debugaltlink; DWARF 5, 7.3.6), split units
 (DWARF 5, 7.3.2; GNU's of DWARF 4) and packages of them (7.3.5)."""
+import struct
+import zlib
+
 import ask
 from case import ENCODINGS, TEXT, Built, case, function, lines, root
 from dwarfasm import AT, FORM, RLE, TAG, UT, Dwarf, die
-from elfasm import Elf
+from elfasm import SHF_COMPRESSED, Elf
 from indexasm import cu_index
 from out import Out
 
@@ -147,6 +150,19 @@ for _tool in ("gzip", "xz", "zstd", "lz4"):
         middle = len(data) // 2
         pieces = [ask.run(tool, "-c", input=part, text=False) for part in (data[:middle], data[middle:])]
         return Built(b"".join(pieces), {TEXT: [("f", "/d/a.c", 10)]})
+
+
+@case("a compressed section that the file cuts off", llvm=None, note="reaches past the end of the file")
+def _cut_compressed(e=PLAIN):
+    dw = e.dwarf(4)
+    dw.unit(root(e, dw, function()))
+    elf = e.elf(dw)
+    info = next(s for s in elf.sections if s.name == ".debug_info")
+    info.flags, info.data = SHF_COMPRESSED, Out(e.big).u32(1).u32(0).u64(0).u64(1).bytes + zlib.compress(b"")
+    data = bytearray(elf.build())
+    at = data.rindex(struct.pack("<QQ", info.off, len(info.data)))  # sh_offset, sh_size
+    data[at + 8:at + 16] = struct.pack("<Q", 1 << 40)
+    return Built(bytes(data), {TEXT: "corrupt"})
 
 
 # Split units ---------------------------------------------------------------------------------------

@@ -10,6 +10,10 @@
 
 /* Section headers of one ELF file; the kernel's largest modules have some 100,000. */
 #define FATHOM_MAX_SECTIONS (1u << 24)
+/* Longest name of a section: one string may serve as the names of many. */
+#define FATHOM_MAX_SECTION_NAME (1u << 14)
+/* Symbol tables that the relocations of one section may refer to; all have one. */
+#define FATHOM_MAX_RELOCATION_SYMTABS 16
 /* Program headers of one ELF file: PN_XNUM cores hold more than 65,535. */
 #define FATHOM_MAX_SEGMENTS (1u << 24)
 /* Abbreviations of one table. */

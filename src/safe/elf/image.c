@@ -131,6 +131,17 @@ static bool read_section(const struct fathom_image *image, uint32_t i, struct fa
 	return cur_ok(&c);
 }
 
+/* The name at @off of the name table @names; none where it is damaged or too long. */
+static struct fathom_str section_name(const struct fathom_image *image,
+				      const struct fathom_section *names, uint32_t off)
+{
+	struct fathom_bytes rest = bytes_from(fathom_image_section_bytes(image, names), off);
+
+	if (rest.size > FATHOM_MAX_SECTION_NAME)
+		rest.size = FATHOM_MAX_SECTION_NAME;
+	return fathom_bytes_str(rest, 0);
+}
+
 bool fathom_image_section(const struct fathom_image *image, uint32_t i, struct fathom_section *ret)
 {
 	struct fathom_section section = { 0 };
@@ -141,7 +152,7 @@ bool fathom_image_section(const struct fathom_image *image, uint32_t i, struct f
 	if (!read_section(image, i, &section, &name))
 		return false;
 	if (read_section(image, image->shstrndx, &names, &unused))
-		section.name = fathom_bytes_str(fathom_image_section_bytes(image, &names), name);
+		section.name = section_name(image, &names, name);
 	*ret = section;
 	return true;
 }

@@ -53,7 +53,8 @@ struct fathom_options {
 	/**
 	 * Bytes the session may keep: decompressed sections, indexes, decoded functions. Default
 	 * 1 GiB. Decoded functions are dropped to stay inside; a section that does not fit is not
-	 * decompressed, which its answers say (FATHOM_REASON_LIMIT).
+	 * decompressed, which its answers say (FATHOM_REASON_LIMIT), nor is a file
+	 * (FATHOM_E_LIMIT).
 	 */
 	uint64_t memory_budget;
 	/** Directories with debug files, NULL-terminated; default: "/usr/lib/debug". */

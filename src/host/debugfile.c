@@ -345,15 +345,12 @@ struct fathom_object *fathom_debugfile_find_sup(struct fathom *session,
 	return found;
 }
 
-/* A symbol table for one file; Fedora's largest is a few MiB. */
-#define MAX_MINI (UINT64_C(1) << 30)
-
 struct fathom_object *fathom_debugfile_mini(struct fathom *session,
 					    const struct fathom_object *main,
 					    struct fathom_notes *notes)
 {
 	const uint32_t i = fathom_object_find(main, ".gnu_debugdata");
-	struct fathom_sink sink = { .limit = MAX_MINI };
+	struct fathom_sink sink = { .limit = fathom_memory_left(&session->memory) };
 	struct fathom_object *o = NULL;
 	struct fathom_errinfo info;
 	struct fathom_file *file;

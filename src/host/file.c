@@ -13,9 +13,6 @@
 
 #define PAGE UINT64_C(4096)
 
-/* Decompressed size of one file: a core of this size is still a core, more is a bomb. */
-#define MAX_DECOMPRESSED (UINT64_C(64) << 30)
-
 void fathom_errinfo_set_file(struct fathom_errinfo *info, const char *path)
 {
 	size_t length = strlen(path);
@@ -91,7 +88,7 @@ static struct fathom_file *file_new(struct fathom_memory *m, const char *path)
 static fathom_err decompress(struct fathom_file *f, fathom_codec_stream_fn *codec,
 			     struct fathom_errinfo *reterr)
 {
-	struct fathom_sink sink = { .limit = MAX_DECOMPRESSED };
+	struct fathom_sink sink = { .limit = fathom_memory_left(f->memory) };
 	fathom_err err;
 
 	(void)madvise((void *)(uintptr_t)f->bytes.data, (size_t)f->bytes.size, MADV_SEQUENTIAL);
@@ -101,6 +98,7 @@ static fathom_err decompress(struct fathom_file *f, fathom_codec_stream_fn *code
 		return path_error(
 			reterr, err, f->path,
 			err == FATHOM_E_CORRUPT ? "compressed data is damaged"
+			: err == FATHOM_E_LIMIT ? "decompressed, it does not fit the memory budget"
 			: err == FATHOM_E_UNSUPPORTED
 				? "compressed, and this build lacks the library to read it"
 				: "cannot be decompressed");

@@ -36,11 +36,16 @@ bool fathom_memory_over(const struct fathom_memory *m)
 	return atomic_load_explicit(&m->used, memory_order_relaxed) > m->budget;
 }
 
-bool fathom_memory_fits(const struct fathom_memory *m, uint64_t size)
+uint64_t fathom_memory_left(const struct fathom_memory *m)
 {
 	const uint64_t used = atomic_load_explicit(&m->used, memory_order_relaxed);
 
-	return used <= m->budget && size <= m->budget - used;
+	return used < m->budget ? m->budget - used : 0;
+}
+
+bool fathom_memory_fits(const struct fathom_memory *m, uint64_t size)
+{
+	return size <= fathom_memory_left(m);
 }
 
 #define HUGE_PAGE (UINT64_C(2) << 20)

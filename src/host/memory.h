@@ -3,8 +3,8 @@
  * Memory that counts against a session's byte budget, and growing arrays.
  *
  * The budget bounds what fathom keeps: decompressed sections, indexes, decoded blocks. It is
- * counted here and enforced where memory is kept (unit.c evicts, object.c refuses). What is only
- * mapped from a file is not counted; whoever reads much of it gives the pages back.
+ * counted here and enforced where memory is kept (evict.c drops, object.c and file.c refuse). What
+ * is only mapped from a file is not counted; whoever reads much of it gives the pages back.
  */
 #ifndef FATHOM_MEMORY_H
 #define FATHOM_MEMORY_H
@@ -28,6 +28,9 @@ void fathom_memory_count(struct fathom_memory *m, uint64_t size);
 void fathom_memory_uncount(struct fathom_memory *m, uint64_t size);
 
 bool fathom_memory_over(const struct fathom_memory *m);
+
+/* The bytes that may still be counted without leaving the budget. */
+uint64_t fathom_memory_left(const struct fathom_memory *m);
 
 /* Whether @size more bytes would stay inside the budget. */
 bool fathom_memory_fits(const struct fathom_memory *m, uint64_t size);

@@ -254,6 +254,16 @@ END_OF_SCRIPT
     [[ "$output" == "fathom: standard output: "* ]]
 }
 
+@test "addr: a compressed file that is larger than the memory it may take is refused" {
+    { cat one; head -c 8M /dev/zero; } >large
+    gzip -kf large
+    run "$FATHOM" addr --memory=32M large.gz outer
+    [[ "${lines[0]}" == *" outer+0x0 $PWD/one.c:6:1" ]]
+    run "$FATHOM" addr --memory=4M large.gz outer
+    [ "$status" = 2 ]
+    [[ "$output" == *"does not fit the memory budget"* ]]
+}
+
 @test "addr: compressed files are read as what they hold" {
     for tool in "gzip -k" "xz -k" "zstd -qk"; do
         command -v "${tool%% *}" >/dev/null || continue

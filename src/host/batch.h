@@ -62,10 +62,21 @@ struct fathom_found {
 };
 
 /* Notes the first failure of the batch. */
-void fathom_batch_fail(struct fathom_batch *b, fathom_err err);
+static inline void fathom_batch_fail(struct fathom_batch *b, fathom_err err)
+{
+	int32_t none = FATHOM_OK;
+
+	(void)atomic_compare_exchange_strong(&b->err, &none, err);
+}
 
 /* Whether a unit knew every address. */
-bool fathom_batch_is_done(const struct fathom_batch *b);
+static inline bool fathom_batch_is_done(const struct fathom_batch *b)
+{
+	for (size_t i = 0; i < b->n; i++)
+		if (!b->queries[i].done)
+			return false;
+	return true;
+}
 
 /* Completes the answer of @q from what was found about it, in the tables of @p. */
 void fathom_batch_answer(struct fathom_batch *b, struct fathom_part *p,

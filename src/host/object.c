@@ -455,3 +455,19 @@ bool fathom_object_dynamic(const struct fathom_object *o, struct fathom_dynamic 
 	}
 	return false;
 }
+
+struct fathom_symtab fathom_object_symtab(const struct fathom_object *o, uint32_t i)
+{
+	const struct fathom_section *s = &o->sections[i].header;
+	struct fathom_bytes strings = { NULL, 0 };
+	struct fathom_bytes xindex = { NULL, 0 };
+
+	if (s->link < o->n_sections)
+		strings = fathom_image_section_bytes(&o->image, &o->sections[s->link].header);
+	for (uint32_t x = 1; x < o->n_sections; x++)
+		if (o->sections[x].header.type == SHT_SYMTAB_SHNDX &&
+		    o->sections[x].header.link == i)
+			xindex = fathom_image_section_bytes(&o->image, &o->sections[x].header);
+	return fathom_symtab_init(&o->image, fathom_image_section_bytes(&o->image, s), s->entsize,
+				  strings, xindex);
+}

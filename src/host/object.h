@@ -11,6 +11,7 @@
 #define FATHOM_OBJECT_H
 
 #include "../safe/elf/image.h"
+#include "../safe/elf/symtab.h"
 #include "file.h"
 
 struct fathom_range {
@@ -94,5 +95,8 @@ bool fathom_object_dynamic(const struct fathom_object *o, struct fathom_dynamic 
 /* Applies the relocations for section @i of a relocatable file to @bytes, a copy of it. */
 fathom_err fathom_object_relocate(struct fathom_object *o, uint32_t i, uint8_t *bytes,
 				  uint64_t size, struct fathom_errinfo *reterr);
+
+/* Section @i, which must be below n_sections, as a symbol table. */
+struct fathom_symtab fathom_object_symtab(const struct fathom_object *o, uint32_t i);
 
 #endif

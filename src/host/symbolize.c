@@ -22,21 +22,6 @@
 /* Addresses without debug information are answered in tasks of this many. */
 #define NAMES_PER_TASK 16384
 
-void fathom_batch_fail(struct fathom_batch *b, fathom_err err)
-{
-	int32_t none = FATHOM_OK;
-
-	(void)atomic_compare_exchange_strong(&b->err, &none, err);
-}
-
-bool fathom_batch_is_done(const struct fathom_batch *b)
-{
-	for (size_t i = 0; i < b->n; i++)
-		if (!b->queries[i].done)
-			return false;
-	return true;
-}
-
 /* Answers what no unit knew, by names. */
 static void run_names(void *arg, size_t task, unsigned thread)
 {

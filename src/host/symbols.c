@@ -86,22 +86,6 @@ void fathom_symbol_set_init(struct fathom_symbol_set *set, struct fathom_object 
 		set->opd.bytes = (struct fathom_bytes){ NULL, 0 };
 }
 
-struct fathom_symtab fathom_object_symtab(const struct fathom_object *o, uint32_t i)
-{
-	const struct fathom_section *s = &o->sections[i].header;
-	struct fathom_bytes strings = { NULL, 0 };
-	struct fathom_bytes xindex = { NULL, 0 };
-
-	if (s->link < o->n_sections)
-		strings = fathom_image_section_bytes(&o->image, &o->sections[s->link].header);
-	for (uint32_t x = 1; x < o->n_sections; x++)
-		if (o->sections[x].header.type == SHT_SYMTAB_SHNDX &&
-		    o->sections[x].header.link == i)
-			xindex = fathom_image_section_bytes(&o->image, &o->sections[x].header);
-	return fathom_symtab_init(&o->image, fathom_image_section_bytes(&o->image, s), s->entsize,
-				  strings, xindex);
-}
-
 static void add_dynamic(struct fathom_symbol_set *set, const struct fathom_object *o)
 {
 	const uint64_t entsize = o->image.is64 ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
@@ -139,10 +123,12 @@ void fathom_symbol_set_add(struct fathom_symbol_set *set, const struct fathom_ob
 static bool region_of_section(const struct fathom_object *o, uint32_t section,
 			      struct fathom_symbol_region *ret)
 {
-	const struct fathom_object_section *s = &o->sections[section];
+	const struct fathom_object_section *s;
 
-	if (section >= o->n_sections || !(s->header.flags & SHF_ALLOC) ||
-	    (s->header.flags & SHF_TLS))
+	if (section >= o->n_sections)
+		return false;
+	s = &o->sections[section];
+	if (!(s->header.flags & SHF_ALLOC) || (s->header.flags & SHF_TLS))
 		return false;
 	ret->low = s->base;
 	if (__builtin_add_overflow(s->base, s->header.size, &ret->high))

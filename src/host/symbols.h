@@ -71,9 +71,6 @@ const struct fathom_fdes *fathom_symbols_fdes(const struct fathom_symbol_set *se
 void fathom_symbol_set_add(struct fathom_symbol_set *set, const struct fathom_object *o,
 			   enum fathom_source symtab_source);
 
-/* Section @i, which must be below n_sections, as a symbol table. */
-struct fathom_symtab fathom_object_symtab(const struct fathom_object *o, uint32_t i);
-
 struct fathom_symbol_hit {
 	uint64_t start;         /* svma */
 	uint64_t size;          /* 0: not stated */

@@ -68,8 +68,7 @@ static void write_decoded(struct store *s)
 			atomic_load_explicit(&units->buckets[b], memory_order_acquire);
 
 		for (; node; node = node->next) {
-			const struct fathom_unit_data *data =
-				atomic_load_explicit(&node->data, memory_order_acquire);
+			const struct fathom_unit_data *data = atomic_load(&node->data);
 
 			if (data)
 				write_data(s, data, node->off);

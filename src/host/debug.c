@@ -108,10 +108,11 @@ fathom_err fathom_debug_create(struct fathom_module *module, struct fathom_debug
 	d->object = module->debug;
 	err = fathom_dwarf_load(session, d->object, "", &module->notes, &d->view);
 	if (!err) {
-		d->sup = fathom_debugfile_find_sup(session, d->object, &module->notes);
+		d->sup = fathom_debugfile_find_sup(session, d->object, &module->notes,
+						   &d->lacks_sup);
 		if (d->sup && !fathom_dwarf_load(session, d->sup, "", &module->notes, &d->sup_view))
 			d->view.sup = &d->sup_view;
-		d->lacks_sup = !d->view.sup && fathom_object_find(d->object, ".gnu_debugaltlink");
+		d->lacks_sup |= d->sup && !d->view.sup;
 		err = fathom_units_init(&d->units, &d->view, module->main, &session->memory,
 					&module->notes, d->object->file);
 	}

@@ -306,7 +306,7 @@ static struct fathom_object *find_sup_by_debuginfod(struct fathom *session,
 
 struct fathom_object *fathom_debugfile_find_sup(struct fathom *session,
 						const struct fathom_object *debug,
-						struct fathom_notes *notes)
+						struct fathom_notes *notes, bool *ret_missing)
 {
 	struct fathom_object *found = NULL;
 	struct fathom_errinfo info;
@@ -317,6 +317,7 @@ struct fathom_object *fathom_debugfile_find_sup(struct fathom *session,
 	struct path dir;
 	bool is_sup = false;
 
+	*ret_missing = false;
 	if (!read_altlink(debug, &name, &id) &&
 	    (!read_debug_sup(debug, &is_sup, &name, &id) || is_sup))
 		return NULL;
@@ -336,6 +337,7 @@ struct fathom_object *fathom_debugfile_find_sup(struct fathom *session,
 	}
 	if (!found && (session->flags & FATHOM_DEBUGINFOD))
 		found = find_sup_by_debuginfod(session, debug, id, notes);
+	*ret_missing = !found;
 	if (!found) {
 		(void)fathom_fail(&info, FATHOM_E_NOT_FOUND, ".gnu_debugaltlink", 0,
 				  "the supplementary debug file it names was not found");

@@ -24,10 +24,11 @@ struct fathom_object *fathom_debugfile_find(struct fathom *session,
 					    struct fathom_notes *notes, bool *ret_refused,
 					    bool *ret_timeout);
 
-/* The file that .gnu_debugaltlink (or .debug_sup) of @debug names, or NULL. */
+/* The file that .gnu_debugaltlink (or .debug_sup) of @debug names, or NULL: it names none, or
+ * *@ret_missing. */
 struct fathom_object *fathom_debugfile_find_sup(struct fathom *session,
 						const struct fathom_object *debug,
-						struct fathom_notes *notes);
+						struct fathom_notes *notes, bool *ret_missing);
 
 /* The ELF file inside .gnu_debugdata of @main, or NULL. */
 struct fathom_object *fathom_debugfile_mini(struct fathom *session,

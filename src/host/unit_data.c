@@ -157,8 +157,6 @@ struct fathom_unit_data *fathom_unit_data_create(struct fathom_worker *w, struct
 	data->full = full;
 	data->err = err;
 	data->line_off = u->line_off;
-	data->split = u->split;
-	data->split_off = u->split_off;
 	data->no_split = u->no_split;
 	atomic_init(&data->bytes, bytes);
 	if (!sort_functions(w, data)) {

@@ -22,9 +22,6 @@ struct fathom_function_range {
 struct fathom_unit_data {
 	struct fathom_retired retired; /* first: eviction frees through it */
 	_Atomic uint64_t bytes;        /* counted against the budget */
-	const struct fathom_split_file
-		*split; /* where the entries are; NULL: in the module itself */
-	uint64_t split_off;
 	enum fathom_reason no_split; /* why its functions and calls are missing; 0: they are not */
 	uint64_t line_off;           /* FATHOM_NO_LINES: none */
 	uint32_t n_functions;

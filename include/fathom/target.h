@@ -26,6 +26,9 @@ struct fathom_target;
  * A debug file that does not match is refused, which fathom_target_note() reports; the target opens
  * all the same.
  *
+ * Files are mapped. Like any mapping, one that another program cuts short while it is in use raises
+ * SIGBUS: who opens files that may be rewritten in place works on copies, or handles the signal.
+ *
  * Safety: mt-safe
  * Memory: *@ret_target is the caller's, to be given back with fathom_target_release(); it uses
  *	@session until then

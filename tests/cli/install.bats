@@ -21,6 +21,10 @@ setup() {
     cd "$BATS_FILE_TMPDIR" || exit
 }
 
+needs_no_sanitizer() {
+    ! nm "$lib/libfathom.a" 2>/dev/null | grep -q 'U __[atu]b*san_' || skip "a sanitizer would have to be linked, too"
+}
+
 @test "install: each header stands alone, in C11, C17 and C++17, without a warning" {
     for header in "$root"/include/fathom/*.h; do
         echo "#include <fathom/$(basename "$header")>" >alone.c
@@ -32,6 +36,7 @@ setup() {
 }
 
 @test "install: a program built by pkg-config against the shared library runs" {
+    needs_no_sanitizer
     gcc -Wall -Werror -o shared "$examples/symbolize.c" $(pkg-config --cflags --libs fathom)
     address=$(nm one | awk '$3 == "twice" { print $1 }')
     run env LD_LIBRARY_PATH="$lib" ./shared one "$address"
@@ -45,7 +50,7 @@ setup() {
 
 @test "install: a program built by pkg-config against the static library runs" {
     [ -f "$lib/libfathom.a" ]
-    ! nm "$lib/libfathom.a" 2>/dev/null | grep -q 'U __[atu]b*san_' || skip "a sanitizer would have to be linked, too"
+    needs_no_sanitizer
     # libfathom.so is hidden from the linker, so that only the archive is left.
     mkdir -p archive
     cp "$lib/libfathom.a" archive

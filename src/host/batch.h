@@ -42,6 +42,7 @@ struct fathom_batch {
 	struct fathom_job *jobs; /* of the map being tried; batch_units.c */
 	uint32_t *order;
 	size_t n_jobs;
+	bool few;        /* so few addresses that passes do without indexes */
 	bool planned;    /* the jobs of the first rank are made */
 	bool wants_full; /* the map of all units will be needed: made beside the jobs */
 	unsigned threads;

@@ -328,7 +328,10 @@ static bool add_candidate(struct fathom_array *a, uint64_t unit_off, size_t quer
 	return true;
 }
 
-/* Makes the jobs for the candidates of @map that come at place @rank for their address. */
+/*
+ * Makes the jobs for the candidates of @map (NULL: of a pass over the indexes) that come at place
+ * @rank for their address.
+ */
 static bool plan_rank(struct fathom_batch *b, const struct fathom_unit_map *map, unsigned rank)
 {
 	struct fathom_array candidates = { 0 };
@@ -341,7 +344,8 @@ static bool plan_rank(struct fathom_batch *b, const struct fathom_unit_map *map,
 
 		if (b->queries[i].done)
 			continue;
-		n = fathom_unit_candidates(map, b->queries[i].svma, offs);
+		n = map ? fathom_unit_candidates(map, b->queries[i].svma, offs)
+			: fathom_units_scan(&b->debug->units, b->queries[i].svma, offs);
 		b->wants_full |= !n;
 		if (n > rank)
 			done = add_candidate(&candidates, offs[rank], i);
@@ -353,11 +357,13 @@ static bool plan_rank(struct fathom_batch *b, const struct fathom_unit_map *map,
 
 void fathom_batch_open_units(struct fathom_batch *b)
 {
-	const struct fathom_unit_map *quick;
+	const struct fathom_unit_map *quick = NULL;
 
 	b->debug = fathom_module_debug(b->module, &b->no_lines);
-	quick = b->debug ? fathom_units_quick(&b->debug->units) : NULL;
-	b->planned = quick && quick->n && plan_rank(b, quick, 0);
+	if (b->debug && !b->few)
+		quick = fathom_units_quick(&b->debug->units);
+	if (b->debug && (b->few || (quick && quick->n)))
+		b->planned = plan_rank(b, quick, 0);
 }
 
 /* Runs the jobs of @rank; *@ret_any says whether there were any. */
@@ -381,10 +387,10 @@ static fathom_err run_rank(struct fathom_batch *b, const struct fathom_unit_map 
 	return atomic_load(&b->err);
 }
 
-/* Tries all candidates of @map, the likeliest first. */
+/* Tries all candidates, as plan_rank() has them, the likeliest first. */
 static fathom_err run_map(struct fathom_batch *b, const struct fathom_unit_map *map)
 {
-	bool any = map && map->n;
+	bool any = !map || map->n;
 
 	for (unsigned rank = 0; any && rank < FATHOM_UNIT_CANDIDATES; rank++)
 		FATHOM_TRY(run_rank(b, map, rank, &any));
@@ -421,14 +427,17 @@ static fathom_err run_by_names(struct fathom_batch *b)
 fathom_err fathom_batch_units(struct fathom_batch *b)
 {
 	const struct fathom_dwarf *view = &b->debug->view;
-	const struct fathom_unit_map *quick = fathom_units_quick(&b->debug->units);
+	const struct fathom_unit_map *quick = NULL;
 	const struct fathom_unit_map *full;
 
-	if (!quick)
-		return FATHOM_E_MEMORY;
+	if (!b->few) {
+		quick = fathom_units_quick(&b->debug->units);
+		if (!quick)
+			return FATHOM_E_MEMORY;
+	}
 	FATHOM_TRY(run_map(b, quick));
-	if (!quick->n && b->n <= FATHOM_SCAN_LIMIT && view->section[FATHOM_DEBUG_NAMES].size &&
-	    !atomic_load(&b->debug->units.full))
+	/* Which is loaded only where there is no index by address. */
+	if (b->few && view->section[FATHOM_DEBUG_NAMES].size && !atomic_load(&b->debug->units.full))
 		FATHOM_TRY(run_by_names(b));
 	if (fathom_batch_is_done(b))
 		return FATHOM_OK;

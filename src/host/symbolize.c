@@ -211,10 +211,7 @@ static void run_preparation(void *arg, size_t task, unsigned thread)
 
 static fathom_err prepare_batch(struct fathom_batch *b)
 {
-	const bool few =
-		b->n <= FATHOM_SCAN_LIMIT &&
-		atomic_load_explicit(&b->module->scans, memory_order_relaxed) < SCANS_WORTH_INDEX;
-	const bool scan = few || (b->index && b->alias == FATHOM_ALIAS_FATHOM);
+	const bool scan = b->few || (b->index && b->alias == FATHOM_ALIAS_FATHOM);
 	const bool plain = b->flags & FATHOM_NAMES_ONLY;
 	const bool many = b->n >= NAMES_PER_TASK;
 
@@ -275,6 +272,8 @@ static fathom_err run_batch(struct fathom_batch *b)
 	const bool plain = b->flags & FATHOM_NAMES_ONLY;
 
 	b->index = fathom_cache_index(b->module);
+	b->few = b->n <= FATHOM_SCAN_LIMIT &&
+		 atomic_load_explicit(&b->module->scans, memory_order_relaxed) < SCANS_WORTH_INDEX;
 	look_at_kinds(b);
 	FATHOM_TRY(prepare_batch(b));
 	FATHOM_TRY(prepare_variables(b));

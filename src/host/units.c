@@ -56,16 +56,15 @@ static void free_list(struct fathom_memory *m, struct fathom_unit_list *list)
 void fathom_units_deinit(struct fathom_units *u,
 			 void (*free_data)(struct fathom_unit_data *data, void *arg), void *arg)
 {
-	for (size_t i = 0; u->buckets && i < u->n_buckets; i++) {
-		struct fathom_unit_node *node = atomic_load(&u->buckets[i]);
+	struct fathom_unit_node *node = atomic_load(&u->all);
 
-		while (node) {
-			struct fathom_unit_node *next = node->next;
+	/* Most buckets are empty, and not even in memory. */
+	while (node) {
+		struct fathom_unit_node *next = node->next_of_all;
 
-			free_data(atomic_load(&node->data), arg);
-			free(node);
-			node = next;
-		}
+		free_data(atomic_load(&node->data), arg);
+		free(node);
+		node = next;
 	}
 	free(u->buckets);
 	free_map(u->memory, atomic_load(&u->quick));
@@ -95,14 +94,24 @@ struct fathom_unit_node *fathom_units_node(struct fathom_units *u, uint64_t off)
 		fresh->next = head;
 		/* On failure head is what another thread put there: look again. */
 		if (atomic_compare_exchange_strong(bucket, &head, fresh))
-			return fresh;
+			break;
 	}
+	fresh->next_of_all = atomic_load(&u->all);
+	while (!atomic_compare_exchange_strong(&u->all, &fresh->next_of_all, fresh))
+		;
+	return fresh;
 }
 
-/* Adds [low, high) of the unit at @off, unless there is no code: a linker dropped it. */
-static bool add_range(const struct fathom_units *u, struct fathom_array *a, uint64_t low,
-		      uint64_t high, uint64_t off)
+/* Takes [low, high) of the unit at @off; false ends the reading. */
+typedef bool take_fn(const struct fathom_units *u, void *data, uint64_t low, uint64_t high,
+		     uint64_t off);
+
+/* Adds the range to an array, unless there is no code: a linker dropped it. */
+static bool add_range(const struct fathom_units *u, void *data, uint64_t low, uint64_t high,
+		      uint64_t off)
 {
+	struct fathom_array *a = data;
+
 	if (low >= high || !fathom_object_has_code(u->code, low))
 		return true;
 	if (!fathom_array_reserve(a, sizeof(struct fathom_unit_range), 1))
@@ -161,7 +170,7 @@ static void note(struct fathom_units *u, struct fathom_errinfo *info)
 	fathom_notes_add(u->notes, info);
 }
 
-static bool read_aranges(struct fathom_units *u, struct fathom_array *ranges)
+static bool read_aranges(struct fathom_units *u, take_fn *take, void *data)
 {
 	struct fathom_aranges a;
 	struct fathom_errinfo info;
@@ -172,14 +181,14 @@ static bool read_aranges(struct fathom_units *u, struct fathom_array *ranges)
 
 	fathom_aranges_init(&a, u->dwarf);
 	while (!(err = fathom_aranges_next(&a, &low, &size, &off, &info)))
-		if (!add_range(u, ranges, low, low + size, off))
+		if (!take(u, data, low, low + size, off))
 			return false;
 	if (err < 0)
 		note(u, &info);
 	return true;
 }
 
-static bool read_gdb_index(struct fathom_units *u, struct fathom_array *ranges)
+static bool read_gdb_index(struct fathom_units *u, take_fn *take, void *data)
 {
 	struct fathom_gdb_index g;
 	struct fathom_errinfo info;
@@ -190,7 +199,7 @@ static bool read_gdb_index(struct fathom_units *u, struct fathom_array *ranges)
 
 	while (!err) {
 		err = fathom_gdb_index_next(&g, &low, &size, &off, &info);
-		if (!err && !add_range(u, ranges, low, low + size, off))
+		if (!err && !take(u, data, low, low + size, off))
 			return false;
 	}
 	if (err < 0)
@@ -198,19 +207,21 @@ static bool read_gdb_index(struct fathom_units *u, struct fathom_array *ranges)
 	return true;
 }
 
+/* Reads all ranges of .gdb_index, else of .debug_aranges. */
+static bool read_index(struct fathom_units *u, take_fn *take, void *data)
+{
+	return u->dwarf->section[FATHOM_GDB_INDEX].size ? read_gdb_index(u, take, data)
+							: read_aranges(u, take, data);
+}
+
 const struct fathom_unit_map *fathom_units_quick(struct fathom_units *u)
 {
 	struct fathom_unit_map *map = atomic_load_explicit(&u->quick, memory_order_acquire);
 	struct fathom_array ranges = { 0 };
-	bool done;
 
 	if (map)
 		return map;
-	if (u->dwarf->section[FATHOM_GDB_INDEX].size)
-		done = read_gdb_index(u, &ranges);
-	else
-		done = read_aranges(u, &ranges);
-	if (!done) {
+	if (!read_index(u, add_range, &ranges)) {
 		fathom_array_deinit(&ranges);
 		return NULL;
 	}
@@ -368,6 +379,32 @@ size_t fathom_unit_candidates(const struct fathom_unit_map *map, uint64_t svma,
 		if (map->ranges[i - 1].high > svma)
 			n = insert_candidate(offs, n, map->ranges[i - 1].unit_off);
 	return n;
+}
+
+/* The candidates for svma so far. */
+struct search {
+	uint64_t svma;
+	uint64_t *offs;
+	size_t n;
+};
+
+static bool take_candidate(const struct fathom_units *u, void *data, uint64_t low, uint64_t high,
+			   uint64_t off)
+{
+	struct search *s = data;
+
+	if (low <= s->svma && s->svma < high && fathom_object_has_code(u->code, low))
+		s->n = insert_candidate(s->offs, s->n, off);
+	return true;
+}
+
+size_t fathom_units_scan(struct fathom_units *u, uint64_t svma,
+			 uint64_t offs[FATHOM_UNIT_CANDIDATES])
+{
+	struct search s = { svma, offs, 0 };
+
+	(void)read_index(u, take_candidate, &s);
+	return s.n;
 }
 
 /* The offsets of all units, from their headers. */

@@ -20,7 +20,8 @@ struct fathom_unit_data;
 /* One unit. Nodes live as long as the module; what they point to can be evicted. */
 struct fathom_unit_node {
 	struct fathom_unit_node *next; /* in its bucket */
-	uint64_t off;                  /* in .debug_info */
+	struct fathom_unit_node *next_of_all;
+	uint64_t off; /* in .debug_info */
 	_Atomic(struct fathom_unit_data *) data;
 	_Atomic uint32_t used; /* set by readers, cleared by the eviction's clock hand */
 };
@@ -52,6 +53,7 @@ struct fathom_units {
 	const struct fathom_file *file; /* that .debug_info may be mapped from */
 	_Atomic(struct fathom_unit_node *) *buckets;
 	size_t n_buckets;
+	_Atomic(struct fathom_unit_node *) all;  /* the one that was made last */
 	_Atomic(struct fathom_unit_map *) quick; /* from .debug_aranges or .gdb_index */
 	_Atomic(struct fathom_unit_map *) full;  /* from the units themselves */
 	_Atomic(struct fathom_unit_list *) list;
@@ -83,6 +85,13 @@ const struct fathom_unit_map *fathom_units_full(struct fathom_units *u, struct f
  */
 size_t fathom_unit_candidates(const struct fathom_unit_map *map, uint64_t svma,
 			      uint64_t offs[FATHOM_UNIT_CANDIDATES]);
+
+/*
+ * What fathom_unit_candidates() would say of the map from indexes, by one pass over them: making
+ * the map costs more, when few addresses are asked for.
+ */
+size_t fathom_units_scan(struct fathom_units *u, uint64_t svma,
+			 uint64_t offs[FATHOM_UNIT_CANDIDATES]);
 
 /* The offset of the unit that holds the entry at @die_off; false when none does. */
 bool fathom_units_containing(struct fathom_units *u, uint64_t die_off, uint64_t *ret_unit_off);

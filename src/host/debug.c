@@ -24,7 +24,10 @@ static void load_section(void *data, size_t task, unsigned thread)
 	struct loading *l = data;
 
 	(void)thread;
-	if (l->section[task])
+	/* The last task comes when all sections are being loaded. */
+	if (task == FATHOM_DWARF_SECTIONS)
+		fathom_object_clear_ahead(l->object);
+	else if (l->section[task])
 		l->err[task] = fathom_object_load(l->object, l->section[task],
 						  &l->ret->section[task], &l->info[task]);
 }
@@ -80,7 +83,8 @@ fathom_err fathom_dwarf_load(struct fathom *session, struct fathom_object *o, co
 	/* The name index helps only where nothing leads from addresses to units. */
 	if (l.section[FATHOM_DEBUG_ARANGES] || l.section[FATHOM_GDB_INDEX])
 		l.section[FATHOM_DEBUG_NAMES] = 0;
-	fathom_pool_run(compressed ? session->threads : 1, FATHOM_DWARF_SECTIONS, load_section, &l);
+	fathom_pool_run(compressed ? session->threads : 1, FATHOM_DWARF_SECTIONS + 1, load_section,
+			&l);
 	for (int i = 0; i < FATHOM_DWARF_SECTIONS; i++) {
 		if (!l.err[i])
 			continue;

@@ -2,6 +2,7 @@
 #include "object.h"
 
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "../safe/base/cursor.h"
 #include "codec.h"
@@ -241,12 +242,46 @@ static fathom_err section_error(const struct fathom_object *o, uint32_t i, fatho
 #define MAX_RATIO_ZLIB 1040
 #define MAX_RATIO_ZSTD 50000
 
+/* Sections of this size are worth a second thread. */
+#define FILL_TOGETHER (UINT64_C(32) << 20)
+
+/* Pages are cleared in pieces of this size. */
+#define CLEAR_STEP (UINT64_C(4) << 20)
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
+#endif
+
+void fathom_object_clear_ahead(struct fathom_object *o)
+{
+	for (uint64_t off = 0;; off += CLEAR_STEP) {
+		uint8_t *to = atomic_load(&o->filling);
+		const uint64_t size = atomic_load(&o->filling_size);
+
+		/* Where the kernel does not know how, whoever fills the pages has them cleared. */
+		if (!to || off >= size ||
+		    madvise(to + off, size - off < CLEAR_STEP ? size - off : CLEAR_STEP,
+			    MADV_POPULATE_WRITE))
+			return;
+	}
+}
+
 static fathom_err decompress(struct fathom_object *o, uint32_t i, const struct compressed *z,
 			     uint8_t *to, struct fathom_errinfo *reterr)
 {
-	fathom_err err = z->kind == COMPRESS_ZLIB ? fathom_codec_zlib(z->data, to, z->size)
-						  : fathom_codec_zstd(z->data, to, z->size);
+	const bool announced = z->size >= FILL_TOGETHER && !atomic_exchange(&o->is_filling, true);
+	fathom_err err;
 
+	if (announced) {
+		atomic_store(&o->filling_size, z->size);
+		atomic_store(&o->filling, to);
+	}
+	err = z->kind == COMPRESS_ZLIB ? fathom_codec_zlib(z->data, to, z->size)
+				       : fathom_codec_zstd(z->data, to, z->size);
+	if (announced) {
+		atomic_store(&o->filling, NULL);
+		atomic_store(&o->is_filling, false);
+	}
 	if (err)
 		return section_error(
 			o, i, err,

@@ -198,6 +198,15 @@ def merge(rows):
                statistics.median(r[8] for r in group))
 
 
+def kept_results(path, lines):
+    """What an earlier run of the day measured and this one, of some benchmarks only, did not."""
+    if not os.path.exists(path):
+        return []
+    measured = {line.split("\t")[0] for line in lines}
+    with open(path, encoding="ascii") as f:
+        return [line for line in f.read().splitlines()[1:] if line.split("\t")[0] not in measured]
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("fathom")
@@ -223,8 +232,9 @@ def main():
     print("\n".join(lines))
     if args.vmlinux:
         os.makedirs("bench/results", exist_ok=True)
-        day = datetime.date.today().isoformat()
-        with open(f"bench/results/{day}.tsv", "w", encoding="ascii") as f:
+        path = f"bench/results/{datetime.date.today().isoformat()}.tsv"
+        lines = kept_results(path, lines) + lines
+        with open(path, "w", encoding="ascii") as f:
             f.write("\n".join([header, *lines]) + "\n")
     return 0
 

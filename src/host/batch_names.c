@@ -94,12 +94,8 @@ static bool find_symbol(const struct fathom_batch *b, struct fathom_part *p, uin
 {
 	if (b->symbols)
 		return find_in_tables(b, p, svma, hit, ret_id);
-	if (b->index && b->alias == FATHOM_ALIAS_FATHOM) {
-		if (find_in_index(b, p, svma, hit, ret_id))
-			return true;
-		if (!fathom_index_is_damaged(b->index))
-			return false;
-	}
+	if (b->index && b->alias == FATHOM_ALIAS_FATHOM)
+		return find_in_index(b, p, svma, hit, ret_id);
 	if (!scan_tables(b, svma, hit))
 		return false;
 	*ret_id = fathom_part_symbol(p, hit);

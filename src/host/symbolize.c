@@ -236,8 +236,7 @@ static fathom_err run_lines(struct fathom_batch *b, size_t n_tasks)
 
 	if (b->index) {
 		fathom_pool_run(n_tasks > 1 ? b->threads : 1, n_tasks, run_stored, b);
-		if (fathom_batch_is_done(b) || (b->index->header->flags & FATHOM_INDEX_COMPLETE &&
-						!fathom_index_is_damaged(b->index)))
+		if (fathom_batch_is_done(b) || b->index->header->flags & FATHOM_INDEX_COMPLETE)
 			return atomic_load(&b->err);
 	}
 	if (b->any_code && !b->debug)
@@ -286,22 +285,42 @@ static fathom_err run_batch(struct fathom_batch *b)
 	return atomic_load(&b->err);
 }
 
+/* Answers the batch in tables of its own, which remain when it succeeds. */
+static fathom_err answer_batch(struct fathom_batch *b)
+{
+	fathom_err err = FATHOM_E_MEMORY;
+
+	b->answers = calloc(1, sizeof *b->answers);
+	if (b->answers)
+		b->answers->answers = malloc((b->n + 1) * sizeof *b->answers->answers);
+	if (b->answers && b->answers->answers) {
+		b->answers->n = b->n;
+		err = run_batch(b);
+	}
+	for (unsigned i = 0; i < b->threads; i++)
+		fathom_worker_release(b->workers[i]);
+	free(b->queries);
+	free(b->jobs);
+	free(b->order);
+	if (err) {
+		fathom_answers_free(b->answers);
+		b->answers = NULL;
+	}
+	return err;
+}
+
 /* Copies what the caller's header knows and refuses what ours does not. */
 static fathom_err read_options(const struct fathom_symbolize_options *options,
-			       struct fathom_batch *b)
+			       struct fathom_symbolize_options *ret)
 {
 	const uint32_t known = FATHOM_NAMES_ONLY | FATHOM_RETURN_ADDRESSES | FATHOM_NO_DEMANGLE |
 			       FATHOM_DWARF_NAMES | FATHOM_ONE_SHOT | FATHOM_VARIABLES;
-	struct fathom_symbolize_options o;
 
-	if (!options)
-		return FATHOM_OK;
-	if (!fathom_options_copy(options, &o, sizeof o) ||
-	    !fathom_options_reserved(o.reserved, sizeof o.reserved / sizeof *o.reserved) ||
-	    (o.flags & ~known) || o.alias > FATHOM_ALIAS_LLVM)
+	if (options && (!fathom_options_copy(options, ret, sizeof *ret) ||
+			!fathom_options_reserved(ret->reserved,
+						 sizeof ret->reserved / sizeof *ret->reserved) ||
+			(ret->flags & ~known) || ret->alias > FATHOM_ALIAS_LLVM))
 		return FATHOM_E_ARGUMENT;
-	b->flags = o.flags;
-	b->alias = (enum fathom_alias)o.alias;
 	return FATHOM_OK;
 }
 
@@ -310,28 +329,32 @@ fathom_err fathom_symbolize(struct fathom_target *target,
 			    const uint64_t *addresses, size_t n,
 			    struct fathom_answers **ret_answers, struct fathom_errinfo *reterr)
 {
-	struct fathom_batch b = { .module = target->module, .addresses = addresses, .n = n };
-	fathom_err err = read_options(options, &b);
+	struct fathom_symbolize_options o = { .size = sizeof o };
+	fathom_err err = read_options(options, &o);
+	bool damaged;
 
 	if (err)
 		return fathom_fail(reterr, err, "", 0, "options that this version does not know");
 	if (n > UINT32_MAX / 2)
 		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0,
 				   "more addresses than one batch may have");
-	b.answers = calloc(1, sizeof *b.answers);
-	if (b.answers)
-		b.answers->answers = malloc((n + 1) * sizeof *b.answers->answers);
-	err = b.answers && b.answers->answers ? run_batch(&b) : FATHOM_E_MEMORY;
-	for (unsigned i = 0; i < b.threads; i++)
-		fathom_worker_release(b.workers[i]);
-	free(b.queries);
-	free(b.jobs);
-	free(b.order);
-	if (err) {
-		fathom_answers_free(b.answers);
-		return fathom_fail(reterr, err, "", 0, fathom_err_name(err));
-	}
-	b.answers->n = n;
-	*ret_answers = b.answers;
-	return FATHOM_OK;
+	do {
+		struct fathom_batch b = { .module = target->module,
+					  .addresses = addresses,
+					  .n = n,
+					  .flags = o.flags,
+					  .alias = (enum fathom_alias)o.alias };
+
+		err = answer_batch(&b);
+		/*
+		 * Damage shows when a page of the stored index is first read. Answers that were
+		 * made by then lack what stands there: all are made again, without the index.
+		 */
+		damaged = b.index && fathom_index_is_damaged(b.index);
+		if (damaged)
+			fathom_answers_free(b.answers);
+		else if (!err)
+			*ret_answers = b.answers;
+	} while (damaged);
+	return err ? fathom_fail(reterr, err, "", 0, fathom_err_name(err)) : FATHOM_OK;
 }

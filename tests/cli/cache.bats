@@ -101,6 +101,30 @@ erase_debug_info() {
     done
 }
 
+@test "cache: damage of any page, found at any time, leaves all answers as they are" {
+    for i in $(seq 400); do
+        echo "static inline __attribute__((always_inline)) int in$i(int x) { return x / ($i + 1); }"
+        echo "int more$i(int x, int y) { int z = in$i(x) * y; return in$i(z) + $i; }"
+    done >>one.c
+    gcc -g -O0 -Wl,--build-id -o one one.c
+    # Every third byte of the code: in one batch there are answers from before and after the damage.
+    size=$((0x$(size -A -x one | awk '$1 == ".text" { print substr($2, 3) }')))
+    start=0x$(readelf -SW one | sed 's/\[ */[/' | awk '$2 == ".text" { print $4 }')
+    for ((at = 0; at < size; at += 3)); do printf '0x%x\n' $((start + at)); done >addresses
+    "$FATHOM" addr --no-cache one <addresses >truth || true
+    grep -q 'inlined into more200 ' truth
+    "$FATHOM" cache build one
+    index=$(indexes)
+    cp "$index" whole
+    pages=$((($(stat -c %s whole) + 4095) / 4096))
+    [ $pages -ge 20 ]
+    for ((page = 0; page < pages; page++)); do
+        cp whole "$index"
+        printf '\xa5\x5a' | dd of="$index" bs=1 seek=$((page * 4096 + 777)) conv=notrunc status=none
+        "$FATHOM" addr one <addresses | cmp - truth
+    done
+}
+
 @test "cache: an index that others can write is not read" {
     "$FATHOM" cache build one
     erase_debug_info

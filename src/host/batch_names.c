@@ -77,7 +77,6 @@ static bool scan_tables(const struct fathom_batch *b, uint64_t svma, struct fath
 {
 	const struct fathom_symbol_set *set = &b->module->symbols;
 
-	atomic_fetch_add_explicit(&b->module->scans, 1, memory_order_relaxed);
 	switch (b->alias) {
 	case FATHOM_ALIAS_GNU:
 		return fathom_gnu_scan(set, svma, hit);

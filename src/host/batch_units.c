@@ -355,14 +355,20 @@ static bool plan_rank(struct fathom_batch *b, const struct fathom_unit_map *map,
 	return done;
 }
 
+/* The map from indexes. NULL: a pass over the indexes does without, or there is no memory. */
+static const struct fathom_unit_map *quick_map(const struct fathom_batch *b)
+{
+	return b->few ? atomic_load_explicit(&b->debug->units.quick, memory_order_acquire)
+		      : fathom_units_quick(&b->debug->units);
+}
+
 void fathom_batch_open_units(struct fathom_batch *b)
 {
-	const struct fathom_unit_map *quick = NULL;
+	const struct fathom_unit_map *quick;
 
 	b->debug = fathom_module_debug(b->module, &b->no_lines);
-	if (b->debug && !b->few)
-		quick = fathom_units_quick(&b->debug->units);
-	if (b->debug && (b->few || (quick && quick->n)))
+	quick = b->debug ? quick_map(b) : NULL;
+	if (b->debug && (quick ? quick->n : b->few))
 		b->planned = plan_rank(b, quick, 0);
 }
 
@@ -427,14 +433,11 @@ static fathom_err run_by_names(struct fathom_batch *b)
 fathom_err fathom_batch_units(struct fathom_batch *b)
 {
 	const struct fathom_dwarf *view = &b->debug->view;
-	const struct fathom_unit_map *quick = NULL;
+	const struct fathom_unit_map *quick = quick_map(b);
 	const struct fathom_unit_map *full;
 
-	if (!b->few) {
-		quick = fathom_units_quick(&b->debug->units);
-		if (!quick)
-			return FATHOM_E_MEMORY;
-	}
+	if (!quick && !b->few)
+		return FATHOM_E_MEMORY;
 	FATHOM_TRY(run_map(b, quick));
 	/* Which is loaded only where there is no index by address. */
 	if (b->few && view->section[FATHOM_DEBUG_NAMES].size && !atomic_load(&b->debug->units.full))

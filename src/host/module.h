@@ -26,7 +26,7 @@ struct fathom_module {
 	struct fathom_symbol_set symbols;
 	struct fathom_fde_slot fdes;
 	_Atomic(struct fathom_symbol_index *) symbol_index[FATHOM_ALIAS_RULES];
-	_Atomic uint32_t scans; /* passes over the symbols that did without an index */
+	_Atomic uint32_t passes; /* addresses that were answered without indexes, by passes */
 	_Atomic(struct fathom_debug *) dwarf;
 	_Atomic int32_t dwarf_error;     /* why dwarf is NULL although there is a file */
 	struct fathom_cache_file *cache; /* what an earlier run stored, or NULL */

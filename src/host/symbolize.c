@@ -16,8 +16,9 @@
 #include "target.h"
 #include "variables.h"
 
-/* After so many passes an index is worth making: there will be more. */
-#define SCANS_WORTH_INDEX 32
+/* After so many addresses that passes have answered, indexes are worth making: there will be more.
+ */
+#define PASSES_WORTH_INDEX 32
 
 /* Addresses without debug information are answered in tasks of this many. */
 #define NAMES_PER_TASK 16384
@@ -265,14 +266,24 @@ static fathom_err prepare_variables(struct fathom_batch *b)
 	return b->variables ? FATHOM_OK : FATHOM_E_MEMORY;
 }
 
+/* Counts the addresses of a small batch; returns how many there were before. */
+static uint32_t count_passes(const struct fathom_batch *b)
+{
+	_Atomic uint32_t *passes = &b->module->passes;
+	const uint32_t before = atomic_load_explicit(passes, memory_order_relaxed);
+
+	if (before < PASSES_WORTH_INDEX)
+		atomic_fetch_add_explicit(passes, (uint32_t)b->n, memory_order_relaxed);
+	return before;
+}
+
 static fathom_err run_batch(struct fathom_batch *b)
 {
 	const size_t n_tasks = (b->n + NAMES_PER_TASK - 1) / NAMES_PER_TASK;
 	const bool plain = b->flags & FATHOM_NAMES_ONLY;
 
 	b->index = fathom_cache_index(b->module);
-	b->few = b->n <= FATHOM_SCAN_LIMIT &&
-		 atomic_load_explicit(&b->module->scans, memory_order_relaxed) < SCANS_WORTH_INDEX;
+	b->few = b->n <= FATHOM_SCAN_LIMIT && count_passes(b) < PASSES_WORTH_INDEX;
 	look_at_kinds(b);
 	FATHOM_TRY(prepare_batch(b));
 	FATHOM_TRY(prepare_variables(b));

@@ -110,6 +110,7 @@ fathom_err fathom_object_create(struct fathom_memory *m, struct fathom_file *fil
 	}
 	o->file = file;
 	o->memory = m;
+	pthread_mutex_init(&o->filling_lock, NULL);
 	err = fathom_image_init(file->bytes, &o->image, reterr);
 	if (!err)
 		err = read_sections(o, reterr);
@@ -154,6 +155,7 @@ void fathom_object_close(struct fathom_object *o)
 	free(o->sections);
 	free(o->code);
 	fathom_file_close(o->file);
+	pthread_mutex_destroy(&o->filling_lock);
 	free(o);
 }
 
@@ -254,34 +256,57 @@ static fathom_err section_error(const struct fathom_object *o, uint32_t i, fatho
 
 void fathom_object_clear_ahead(struct fathom_object *o)
 {
-	for (uint64_t off = 0;; off += CLEAR_STEP) {
-		uint8_t *to = atomic_load(&o->filling);
-		const uint64_t size = atomic_load(&o->filling_size);
+	bool more = true;
 
+	for (uint64_t off = 0; more; off += CLEAR_STEP) {
+		pthread_mutex_lock(&o->filling_lock);
+		more = off < o->filling.size;
 		/* Where the kernel does not know how, whoever fills the pages has them cleared. */
-		if (!to || off >= size ||
-		    madvise(to + off, size - off < CLEAR_STEP ? size - off : CLEAR_STEP,
+		if (more &&
+		    madvise(o->filling.to + off,
+			    o->filling.size - off < CLEAR_STEP ? o->filling.size - off : CLEAR_STEP,
 			    MADV_POPULATE_WRITE))
-			return;
+			more = false;
+		pthread_mutex_unlock(&o->filling_lock);
 	}
+}
+
+/* Lets other threads clear the pages of [to, to + size) ahead, unless they do so for others. */
+static bool announce_filling(struct fathom_object *o, uint8_t *to, uint64_t size)
+{
+	bool announced = false;
+
+	if (size < FILL_TOGETHER)
+		return false;
+	pthread_mutex_lock(&o->filling_lock);
+	if (!o->filling.to) {
+		o->filling.to = to;
+		o->filling.size = size;
+		announced = true;
+	}
+	pthread_mutex_unlock(&o->filling_lock);
+	return announced;
+}
+
+/* When this returns, no thread touches the pages any more. */
+static void end_filling(struct fathom_object *o)
+{
+	pthread_mutex_lock(&o->filling_lock);
+	o->filling.to = NULL;
+	o->filling.size = 0;
+	pthread_mutex_unlock(&o->filling_lock);
 }
 
 static fathom_err decompress(struct fathom_object *o, uint32_t i, const struct compressed *z,
 			     uint8_t *to, struct fathom_errinfo *reterr)
 {
-	const bool announced = z->size >= FILL_TOGETHER && !atomic_exchange(&o->is_filling, true);
+	const bool announced = announce_filling(o, to, z->size);
 	fathom_err err;
 
-	if (announced) {
-		atomic_store(&o->filling_size, z->size);
-		atomic_store(&o->filling, to);
-	}
 	err = z->kind == COMPRESS_ZLIB ? fathom_codec_zlib(z->data, to, z->size)
 				       : fathom_codec_zstd(z->data, to, z->size);
-	if (announced) {
-		atomic_store(&o->filling, NULL);
-		atomic_store(&o->is_filling, false);
-	}
+	if (announced)
+		end_filling(o);
 	if (err)
 		return section_error(
 			o, i, err,

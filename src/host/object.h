@@ -10,6 +10,8 @@
 #ifndef FATHOM_OBJECT_H
 #define FATHOM_OBJECT_H
 
+#include <pthread.h>
+
 #include "../safe/elf/image.h"
 #include "../safe/elf/symtab.h"
 #include "file.h"
@@ -40,10 +42,11 @@ struct fathom_object {
 	struct fathom_range *code; /* executable ranges, sorted, not overlapping */
 	uint32_t n_code;
 	struct fathom_bytes build_id;
-	/* a large section that is being decompressed: fathom_object_clear_ahead() */
-	_Atomic(uint8_t *) filling;
-	_Atomic uint64_t filling_size;
-	_Atomic bool is_filling;
+	pthread_mutex_t filling_lock; /* of what follows, and of its pages: they stay mapped */
+	struct {                      /* a large section that is being decompressed, or zero */
+		uint8_t *to;
+		uint64_t size;
+	} filling;
 };
 
 /* Takes over @file, also on failure. */

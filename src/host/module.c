@@ -28,8 +28,10 @@ static void find_cfi(struct fathom_symbol_set *set, struct fathom_object *o)
 			 o->sections[i].header.size > sizeof(uint32_t);
 	if (!set->cfi.is_eh)
 		i = fathom_object_find(o, ".debug_frame");
-	if (!i || fathom_object_load(o, i, &set->cfi.section, NULL))
+	if (!i || o->sections[i].header.type == SHT_NOBITS)
 		return;
+	set->cfi_object = o;
+	set->cfi_number = i;
 	set->cfi.svma = o->sections[i].base;
 	set->cfi.text_svma = text ? o->sections[text].base : 0;
 	set->cfi.data_svma = got ? o->sections[got].base : 0;
@@ -81,7 +83,7 @@ static void find_symbols(struct fathom_module *m)
 		find_cfi(set, m->main);
 	else
 		find_cfi_by_segment(set, m->main);
-	if (!set->cfi.section.size && m->debug && m->debug != m->main)
+	if (!set->cfi_object && !set->cfi.section.size && m->debug && m->debug != m->main)
 		find_cfi(set, m->debug);
 }
 

@@ -325,15 +325,27 @@ bool fathom_symbols_scan(const struct fathom_symbol_set *set, uint64_t svma,
 	return true;
 }
 
+/* The unwind descriptions; none when they cannot be read. */
+static struct fathom_cfi read_cfi(const struct fathom_symbol_set *set)
+{
+	struct fathom_cfi cfi = set->cfi;
+
+	if (set->cfi_object)
+		(void)fathom_object_load(set->cfi_object, set->cfi_number, &cfi.section, NULL);
+	return cfi;
+}
+
 const struct fathom_fdes *fathom_symbols_fdes(const struct fathom_symbol_set *set)
 {
 	_Atomic(struct fathom_fdes *) *slot = &set->fdes->fdes;
 	struct fathom_fdes *f = atomic_load_explicit(slot, memory_order_acquire);
 	struct fathom_fdes *expected = NULL;
+	struct fathom_cfi cfi;
 
 	if (f)
 		return f;
-	f = fathom_fdes_create(set->main->memory, &set->cfi);
+	cfi = read_cfi(set);
+	f = fathom_fdes_create(set->main->memory, &cfi);
 	if (f && !atomic_compare_exchange_strong(slot, &expected, f)) {
 		fathom_fdes_destroy(f);
 		f = expected;
@@ -346,12 +358,13 @@ bool fathom_symbols_fde(const struct fathom_symbol_set *set, uint64_t svma,
 {
 	const struct fathom_keyed *range;
 	const struct fathom_fdes *fdes;
+	const struct fathom_cfi cfi = read_cfi(set);
 	struct fathom_fde fde;
 	fathom_err err;
 
-	if (!set->cfi.section.size)
+	if (!cfi.section.size)
 		return false;
-	err = fathom_fde_find(&set->cfi, set->cfi_header, set->cfi_header_svma, svma, &fde);
+	err = fathom_fde_find(&cfi, set->cfi_header, set->cfi_header_svma, svma, &fde);
 	if (err < 0) {
 		fdes = fathom_symbols_fdes(set);
 		range = fdes ? fathom_fdes_at(fdes, svma) : NULL;

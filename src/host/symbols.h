@@ -50,6 +50,8 @@ struct fathom_symbol_set {
 	struct fathom_opd opd;                        /* of main; zero on other machines */
 	struct fathom_file *file[FATHOM_MAX_SYMTABS]; /* that the tables stand in */
 	struct fathom_cfi cfi;                        /* unwind descriptions that bound functions */
+	struct fathom_object *cfi_object; /* section cfi_number of it is loaded when asked for; */
+	uint32_t cfi_number;              /* NULL: cfi.section is there, if any */
 	struct fathom_bytes cfi_header;
 	uint64_t cfi_header_svma;
 	struct fathom_fde_slot *fdes; /* made when asked for; see fdes.h */

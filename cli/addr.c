@@ -126,12 +126,8 @@ static void add_input(struct addr *v, const char *text, size_t size)
 {
 	if (v->n == v->cap) {
 		v->cap = v->cap ? 2 * v->cap : 1024;
-		v->inputs = realloc(v->inputs, v->cap * sizeof *v->inputs);
-		v->addresses = realloc(v->addresses, v->cap * sizeof *v->addresses);
-		if (!v->inputs || !v->addresses) {
-			complain("addr", "out of memory", NULL);
-			exit(EXIT_USAGE);
-		}
+		v->inputs = must(realloc(v->inputs, v->cap * sizeof *v->inputs));
+		v->addresses = must(realloc(v->addresses, v->cap * sizeof *v->addresses));
 	}
 	v->inputs[v->n++] = (struct input){ .text = text, .size = size };
 }

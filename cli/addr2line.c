@@ -460,9 +460,8 @@ static void print_place(struct addr2line *a, const struct fathom_source_file *fi
 			uint32_t discriminator)
 {
 	const char *path = file ? file->path : "??";
-	const char *slash = a->basenames ? strrchr(path, '/') : NULL;
 
-	out_str(&a->out, slash ? slash + 1 : path);
+	out_str(&a->out, a->basenames ? last_part(path) : path);
 	if (!line) {
 		out_str(&a->out, ":?\n");
 		return;

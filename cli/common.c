@@ -212,9 +212,16 @@ void *must(void *memory)
 {
 	if (!memory) {
 		complain("the command", "out of memory", NULL);
-		exit(1);
+		exit(EXIT_USAGE);
 	}
 	return memory;
+}
+
+const char *last_part(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
 }
 
 void common_print_notes(const struct fathom_target *target, size_t *next)

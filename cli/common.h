@@ -83,8 +83,11 @@ void complain(const char *what, const char *why, const char *remedy);
 /* Prints the error, with the remedy that fits it. */
 void complain_error(const struct fathom_errinfo *info);
 
-/* @memory; exits with status 1, as the tools do that have personalities, when it is NULL. */
+/* @memory; exits with status 2 when it is NULL. */
 void *must(void *memory);
+
+/* What follows the last slash of @path, or all of it. */
+const char *last_part(const char *path);
 
 /* "512M" in bytes; exits with status 2 when @text is no size. */
 uint64_t parse_size(const char *option, const char *text);

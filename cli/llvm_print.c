@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "llvm_print.h"
 
+#include "common.h"
 #include "llvm_names.h"
 
 void llvm_printer_init(struct llvm_printer *p, const struct llvm_options *options, struct out *out)
@@ -17,9 +18,9 @@ void llvm_printer_deinit(struct llvm_printer *p)
 
 static const char *base_of(const char *path)
 {
-	const char *slash = strrchr(path, '/');
+	const char *base = last_part(path);
 
-	return slash && slash[1] ? slash + 1 : path;
+	return *base ? base : path;
 }
 
 /* @path as the options want it. */

@@ -67,22 +67,6 @@ struct symbolizer {
 	size_t cap_places;
 };
 
-static void *need(void *p)
-{
-	if (!p) {
-		complain("llvm-symbolizer", "out of memory", NULL);
-		exit(1);
-	}
-	return p;
-}
-
-static const char *last_part(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 /* Prints "TOOL: error: 'WHAT': WHY". */
 static void complain_as_llvm(struct symbolizer *s, struct llvm_text what, const char *why)
 {
@@ -135,9 +119,9 @@ static void open_module(struct symbolizer *s, struct module *m)
 		for (; *dirs && !m->target; dirs++)
 			(void)open_build_id(s, *dirs, m, &info);
 		if (!m->target)
-			m->error = need(strdup("could not find build ID"));
+			m->error = must(strdup("could not find build ID"));
 	} else if (fathom_target_open_file(s->session, m->name, &m->target, &info)) {
-		m->error = need(strdup(open_error(m->name, &info)));
+		m->error = must(strdup(open_error(m->name, &info)));
 	}
 }
 
@@ -192,10 +176,10 @@ static struct module *find_module(struct symbolizer *s, struct llvm_text name, b
 static struct module *add_module(struct symbolizer *s, struct llvm_text name, bool is_build_id)
 {
 	struct module **place = free_place(s);
-	struct module *m = need(calloc(1, sizeof *m));
+	struct module *m = must(calloc(1, sizeof *m));
 
 	*place = m;
-	m->name = need(strndup(name.data, name.size));
+	m->name = must(strndup(name.data, name.size));
 	m->name_size = strlen(m->name);
 	m->is_build_id = is_build_id;
 	m->used = s->batch;
@@ -223,7 +207,7 @@ static size_t add_address(struct lookup *l, uint64_t address)
 {
 	if (l->n == l->cap) {
 		l->cap = l->cap ? 2 * l->cap : 64;
-		l->addresses = need(realloc(l->addresses, l->cap * sizeof *l->addresses));
+		l->addresses = must(realloc(l->addresses, l->cap * sizeof *l->addresses));
 	}
 	l->addresses[l->n] = address;
 	return l->n++;
@@ -280,7 +264,7 @@ static void add_request(struct symbolizer *s, const char *line, size_t size)
 	}
 	if (s->n == s->cap) {
 		s->cap = s->cap ? 2 * s->cap : 1024;
-		s->requests = need(realloc(s->requests, s->cap * sizeof *s->requests));
+		s->requests = must(realloc(s->requests, s->cap * sizeof *s->requests));
 	}
 	s->requests[s->n++] = q;
 	if (s->n == REQUESTS_TOGETHER)
@@ -306,7 +290,7 @@ static struct llvm_place *place_at(struct symbolizer *s, size_t i)
 {
 	if (i == s->cap_places) {
 		s->cap_places = s->cap_places ? 2 * s->cap_places : 64;
-		s->places = need(realloc(s->places, s->cap_places * sizeof *s->places));
+		s->places = must(realloc(s->places, s->cap_places * sizeof *s->places));
 	}
 	s->places[i] =
 		(struct llvm_place){ .is_short = s->options.functions == LLVM_FUNCTIONS_SHORT };
@@ -425,7 +409,7 @@ static struct fathom_answers *symbolize(struct symbolizer *s, struct module *m, 
 static void answer_symbol(struct symbolizer *s, const struct request *q,
 			  const struct llvm_question *question)
 {
-	char *name = need(strndup(q->r.symbol.data, q->r.symbol.size));
+	char *name = must(strndup(q->r.symbol.data, q->r.symbol.size));
 	struct fathom_answers *answers = NULL;
 	uint64_t address;
 	size_t n = 0;
@@ -637,7 +621,7 @@ static void stop(struct symbolizer *s)
 
 int verb_llvm_symbolizer(int argc, char **argv)
 {
-	struct symbolizer *s = need(calloc(1, sizeof *s));
+	struct symbolizer *s = must(calloc(1, sizeof *s));
 	int status = 0;
 
 	s->name = last_part(argv[0]);

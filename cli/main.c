@@ -56,8 +56,7 @@ static void on_bus_error(int number)
 /* The tool that the command is called as, or NULL. */
 static const struct personality *find_personality(const char *path)
 {
-	const char *slash = strrchr(path, '/');
-	const char *name = slash ? slash + 1 : path;
+	const char *name = last_part(path);
 
 	for (size_t i = 0; i < sizeof personalities / sizeof *personalities; i++)
 		if (fnmatch(personalities[i].pattern, name, 0) == 0)

@@ -70,7 +70,19 @@ static bool collect(struct fathom_symbol_index *x, struct fathom_array *entries)
 			};
 		}
 	}
-	return entries->n < UINT32_MAX / 4;
+	return true;
+}
+
+/* Makes room for the symbols of @table, and for the file that each is from. */
+static bool begin_table(struct fathom_symbol_index *x, struct fathom_array *entries, uint32_t table)
+{
+	const struct fathom_symtab *view = &x->set->table[table].view;
+	const size_t bytes = view->count * sizeof *x->files[table];
+
+	fathom_file_will_read(x->set->file[table], view->entries);
+	x->files[table] = malloc(bytes + 1);
+	x->bytes += bytes;
+	return x->files[table] && fathom_array_reserve(entries, sizeof(struct entry), view->count);
 }
 
 /*
@@ -81,14 +93,10 @@ static bool collect_gnu_table(struct fathom_symbol_index *x, struct fathom_array
 			      uint8_t table, uint64_t *limits, bool lower)
 {
 	const struct fathom_symbol_table *t = &x->set->table[table];
-
 	struct fathom_gnu_files files = { 0 };
 
-	fathom_file_will_read(x->set->file[table], t->view.entries);
-	x->files[table] = malloc(t->view.count * sizeof *x->files[table]);
-	if (!x->files[table] || !fathom_array_reserve(entries, sizeof(struct entry), t->view.count))
+	if (!begin_table(x, entries, table))
 		return false;
-	x->bytes += t->view.count * sizeof *x->files[table];
 	for (uint32_t i = 1; i < t->view.count; i++) {
 		struct fathom_symbol_region region;
 		struct fathom_symbol s;
@@ -133,7 +141,7 @@ static bool collect_gnu(struct fathom_symbol_index *x, struct fathom_array *entr
 	if (done && tables.own != FATHOM_NONE)
 		done = collect_gnu_table(x, entries, (uint8_t)tables.own, limits, false);
 	free(limits);
-	return done && entries->n < UINT32_MAX / 4;
+	return done;
 }
 
 /* Collects by LLVM's rule. */
@@ -146,11 +154,8 @@ static bool collect_llvm(struct fathom_symbol_index *x, struct fathom_array *ent
 	if (table == FATHOM_NONE)
 		return true;
 	t = &x->set->table[table];
-	fathom_file_will_read(x->set->file[table], t->view.entries);
-	x->files[table] = malloc(t->view.count * sizeof *x->files[table]);
-	if (!x->files[table] || !fathom_array_reserve(entries, sizeof(struct entry), t->view.count))
+	if (!begin_table(x, entries, table))
 		return false;
-	x->bytes += t->view.count * sizeof *x->files[table];
 	for (uint32_t i = 1; i < t->view.count; i++) {
 		struct fathom_symbol s;
 		uint64_t svma;
@@ -164,18 +169,18 @@ static bool collect_llvm(struct fathom_symbol_index *x, struct fathom_array *ent
 			.svma = svma, .size = s.size, .symbol = i, .table = (uint8_t)table
 		};
 	}
-	return entries->n < UINT32_MAX / 4;
+	return true;
 }
 
 /* Sorts @from into entries of the index. */
 static bool sort_entries(struct fathom_symbol_index *x, const struct fathom_array *from)
 {
 	const struct entry *unsorted = from->data;
-	struct fathom_keyed *keyed = malloc(2 * from->n * sizeof *keyed);
+	struct fathom_keyed *keyed = malloc((2 * from->n + 1) * sizeof *keyed);
 
 	x->n_entries = (uint32_t)from->n;
 	x->bytes += from->n * sizeof *x->entries;
-	x->entries = malloc(from->n * sizeof *x->entries);
+	x->entries = malloc((from->n + 1) * sizeof *x->entries);
 	if (!keyed || !x->entries) {
 		free(keyed);
 		return false;
@@ -336,6 +341,9 @@ static void sweep_group(struct sweep *w, uint32_t first, uint32_t end)
 /* Three starts a symbol: its own, its end, and the end of what a sizeless one may name. */
 #define STARTS_PER_ENTRY 3
 
+/* So many that their starts have numbers of 32 bits. */
+#define MAX_ENTRIES (UINT32_MAX / (STARTS_PER_ENTRY + 1))
+
 static bool alloc_starts(struct fathom_symbol_index *x)
 {
 	const size_t n = (size_t)x->n_entries * STARTS_PER_ENTRY + 1;
@@ -472,7 +480,8 @@ struct fathom_symbol_index *fathom_symbol_index_create(struct fathom_memory *m,
 	x->set = set;
 	x->rule = rule;
 	x->memory = m;
-	done = collect_by_rule(x, &entries) && sort_entries(x, &entries) && alloc_starts(x);
+	done = collect_by_rule(x, &entries) && entries.n < MAX_ENTRIES &&
+	       sort_entries(x, &entries) && alloc_starts(x);
 	if (done && rule == FATHOM_ALIAS_FATHOM)
 		done = build_stretches(x);
 	else if (done)

@@ -4,17 +4,7 @@
 
 setup_file() {
     cd "$BATS_FILE_TMPDIR" || exit
-    cat >one.c <<'END_OF_SOURCE'
-static inline __attribute__((always_inline)) int triple(int x)
-{
-	return x * 3;
-}
-int outer(int x)
-{
-	return triple(x) + 1;
-}
-int main(void) { return outer(3); }
-END_OF_SOURCE
+    cp "$BATS_TEST_DIRNAME/one.c" .
     gcc -g -O0 -o one one.c
     gcc -g -O0 -ffunction-sections -c -o one.o one.c
     gcc -O0 -o plain one.c
@@ -29,21 +19,21 @@ setup() {
 
 # The address of the first instruction of the inlined call, by objdump's line table.
 inlined() {
-    objdump --dwarf=decodedline one | awk '$1 == "one.c" && $2 == 3 { print $3; exit }'
+    objdump --dwarf=decodedline one | awk '$1 == "one.c" && $2 == 4 { print $3; exit }'
 }
 
 @test "addr: an answer is one line: address, function, offset, file, line, column" {
     run "$FATHOM" addr one "$outer"
     [ "$status" = 0 ]
     printf -v address '0x%x' "$outer"
-    [ "${lines[0]}" = "$address outer+0x0 $PWD/one.c:6:1" ]
+    [ "${lines[0]}" = "$address outer+0x0 $PWD/one.c:7:1" ]
 }
 
 @test "addr: callers of inlined code follow, innermost first" {
     run "$FATHOM" addr one "$(inlined)"
     [ "$status" = 0 ]
-    [[ "${lines[0]}" == *" triple+0x0 $PWD/one.c:3:"* ]]
-    [[ "${lines[1]}" == "  inlined into outer $PWD/one.c:7:"* ]]
+    [[ "${lines[0]}" == *" triple+0x0 $PWD/one.c:4:"* ]]
+    [[ "${lines[1]}" == "  inlined into outer $PWD/one.c:8:"* ]]
     [ "${#lines[@]}" = 2 ]
 }
 
@@ -63,7 +53,7 @@ inlined() {
     [ "$status" = 0 ]
     printf -v offset '+0x%x' "$size"
     [[ "${lines[0]}" == *" outer$offset "* ]]
-    [[ "${lines[0]}" == *"one.c:8:"* ]]
+    [[ "${lines[0]}" == *"one.c:9:"* ]]
 }
 
 @test "addr: what is no address says why, in its place, and the status is 1" {
@@ -129,8 +119,8 @@ assert a["module"] == "one" and a["build_id"] == open("build-id").read().strip()
 assert a["symbol"] == "outer" == a["linkage_name"] and a["source"] == "symtab" and a["reason"] is None
 inner, outer = a["frames"]
 assert sorted(inner) == sorted("function linkage_name file line column discriminator inlined".split())
-assert (inner["function"], inner["line"], inner["inlined"]) == ("triple", 3, True)
-assert (outer["function"], outer["line"], outer["inlined"]) == ("outer", 7, False)
+assert (inner["function"], inner["line"], inner["inlined"]) == ("triple", 4, True)
+assert (outer["function"], outer["line"], outer["inlined"]) == ("outer", 8, False)
 assert inner["file"] == outer["file"] == folder + "/one.c" and inner["discriminator"] is None
 assert bad["input"] == "nonsense" and bad["reason"] == "no-such-symbol" and bad["frames"] == [] and bad["address"] is None
 END_OF_SCRIPT
@@ -162,7 +152,7 @@ END_OF_SCRIPT
 @test "addr: -j: addresses of an object file are offsets in a section" {
     run "$FATHOM" addr -j .text.outer one.o 0
     [ "$status" = 0 ]
-    [[ "${lines[0]}" == "0x"*" outer+0x0 $PWD/one.c:6:1" ]]
+    [[ "${lines[0]}" == "0x"*" outer+0x0 $PWD/one.c:7:1" ]]
     run "$FATHOM" addr -j .no_such one.o 0
     [ "$status" = 1 ]
     [ "$output" = "0 ?? (bad-address)" ]
@@ -229,15 +219,15 @@ END_OF_SCRIPT
 
 @test "addr: what a split debug file says is not left out because an index was made without it" {
     gcc -g -O0 -gsplit-dwarf -o split one.c
-    address=$(objdump --dwarf=decodedline split | awk '$1 == "one.c" && $2 == 3 { print $3; exit }')
+    address=$(objdump --dwarf=decodedline split | awk '$1 == "one.c" && $2 == 4 { print $3; exit }')
     mkdir -p aside
     mv ./*.dwo aside
     run "$FATHOM" addr --cache=build --cache-dir split.cache split "$address"
     [ "$status" = 0 ]
     mv aside/*.dwo .
     run "$FATHOM" addr --cache-dir split.cache split "$address"
-    [[ "${lines[0]}" == *" triple+0x0 $PWD/one.c:3:"* ]]
-    [[ "${lines[1]}" == "  inlined into outer $PWD/one.c:7:"* ]]
+    [[ "${lines[0]}" == *" triple+0x0 $PWD/one.c:4:"* ]]
+    [[ "${lines[1]}" == "  inlined into outer $PWD/one.c:8:"* ]]
 }
 
 @test "addr: a reader that has seen enough ends it quietly" {
@@ -258,7 +248,7 @@ END_OF_SCRIPT
     { cat one; head -c 8M /dev/zero; } >large
     gzip -kf large
     run "$FATHOM" addr --memory=32M large.gz outer
-    [[ "${lines[0]}" == *" outer+0x0 $PWD/one.c:6:1" ]]
+    [[ "${lines[0]}" == *" outer+0x0 $PWD/one.c:7:1" ]]
     run "$FATHOM" addr --memory=4M large.gz outer
     [ "$status" = 2 ]
     [[ "$output" == *"does not fit the memory budget"* ]]
@@ -271,6 +261,6 @@ END_OF_SCRIPT
         $tool one
         run "$FATHOM" addr one.[gxz]* outer
         [ "$status" = 0 ]
-        [[ "${lines[0]}" == *" outer+0x0 $PWD/one.c:6:1" ]]
+        [[ "${lines[0]}" == *" outer+0x0 $PWD/one.c:7:1" ]]
     done
 }

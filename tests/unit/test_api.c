@@ -91,6 +91,14 @@ static size_t count_descriptors(void)
 	return n;
 }
 
+static struct fathom_target *open_shell(struct fathom *session)
+{
+	struct fathom_target *target;
+
+	assert_int_equal(fathom_target_open_file(session, "/bin/sh", &target, NULL), 0);
+	return target;
+}
+
 static void no_descriptor_stays_open(void **state)
 {
 	const size_t before = count_descriptors();
@@ -100,7 +108,7 @@ static void no_descriptor_stays_open(void **state)
 	const uint64_t address = 0x1000;
 
 	(void)state;
-	assert_int_equal(fathom_target_open_file(session, "/bin/sh", &target, NULL), 0);
+	target = open_shell(session);
 	assert_int_equal(fathom_symbolize(target, NULL, &address, 1, &answers, NULL), 0);
 	assert_int_equal(count_descriptors(), before);
 	fathom_answers_free(answers);
@@ -123,7 +131,7 @@ static void options_of_a_batch_may_be_those_of_another_version(void **state)
 	struct fathom_answers *answers;
 
 	(void)state;
-	assert_int_equal(fathom_target_open_file(session, "/bin/sh", &target, NULL), 0);
+	target = open_shell(session);
 	assert_int_equal(fathom_symbolize(target, &larger.options, NULL, 0, &answers, NULL), 0);
 	fathom_answers_free(answers);
 	assert_int_equal(fathom_symbolize(target, &older, NULL, 0, &answers, NULL), 0);
@@ -147,7 +155,7 @@ static void a_batch_may_be_empty_and_an_address_anything(void **state)
 	struct fathom_answers *answers;
 
 	(void)state;
-	assert_int_equal(fathom_target_open_file(session, "/bin/sh", &target, NULL), 0);
+	target = open_shell(session);
 	assert_int_equal(fathom_symbolize(target, NULL, NULL, 0, &answers, NULL), 0);
 	assert_int_equal(fathom_answers_count(answers), 0);
 	fathom_answers_free(answers);
@@ -178,7 +186,7 @@ static void ids_that_stand_for_nothing_give_nothing(void **state)
 	struct fathom_answers *answers;
 
 	(void)state;
-	assert_int_equal(fathom_target_open_file(session, "/bin/sh", &target, NULL), 0);
+	target = open_shell(session);
 	assert_int_equal(fathom_symbolize(target, NULL, NULL, 0, &answers, NULL), 0);
 	for (uint32_t id = 0; id < 3; id++) {
 		assert_null(fathom_answers_frame(answers, id - 1));
@@ -211,7 +219,7 @@ static void an_index_that_others_can_write_is_not_read(void **state)
 	assert_non_null(mkdtemp(dir));
 	for (int round = 0; round < 3; round++) {
 		assert_int_equal(fathom_create(&options, &session, NULL), 0);
-		assert_int_equal(fathom_target_open_file(session, "/bin/sh", &target, NULL), 0);
+		target = open_shell(session);
 		assert_int_equal(fathom_cache_store(target, true, 0, &result, NULL), 0);
 		/* Round 1 finds the index of round 0; round 2 must not. */
 		assert_int_equal(result.file_size == 0, round == 1);

@@ -4,7 +4,7 @@
 
 setup_file() {
     cd "$BATS_FILE_TMPDIR" || exit
-    cp "$BATS_TEST_DIRNAME/one.c" .
+    cp "$BATS_TEST_DIRNAME/programs/one.c" .
     gcc -g -O0 -o one one.c
     gcc -g -O0 -ffunction-sections -c -o one.o one.c
     gcc -O0 -o plain one.c

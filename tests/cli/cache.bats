@@ -4,7 +4,7 @@
 
 setup() {
     cd "$BATS_TEST_TMPDIR" || exit
-    cp "$BATS_TEST_DIRNAME/one.c" .
+    cp "$BATS_TEST_DIRNAME/programs/one.c" .
     gcc -g -O0 -Wl,--build-id -o one one.c
     export XDG_CACHE_HOME=$PWD/home
     nm one | awk '$2 == "T" || $2 == "t" { print "0x" $1 }' >addresses

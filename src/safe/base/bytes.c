@@ -1,20 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 #include "bytes.h"
 
-/* Whether any of the eight bytes of @w is zero (exact for the test "is there one"). */
-static bool has_zero(uint64_t w)
+/* Eight bytes, the first of them lowest. */
+static uint64_t load_ascending(const uint8_t *p)
 {
-	return ((w - 0x0101010101010101u) & ~w & 0x8080808080808080u) != 0;
+	return load_u64(p, __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__);
+}
+
+/* The top bits of the bytes of @w that are zero; behind the first of them others may be set, too.
+ */
+static uint64_t zero_bytes(uint64_t w)
+{
+	return (w - 0x0101010101010101u) & ~w & 0x8080808080808080u;
 }
 
 struct fathom_str fathom_bytes_str(struct fathom_bytes b, uint64_t off)
 {
 	const struct fathom_bytes rest = bytes_from(b, off);
 	const uint64_t max = rest.size < UINT32_MAX ? rest.size : UINT32_MAX;
+	uint64_t zeros = 0;
 	uint64_t i = 0;
 
-	while (i + 8 <= max && !has_zero(load_u64(rest.data + i, false)))
+	while (i + 8 <= max && !(zeros = zero_bytes(load_ascending(rest.data + i))))
 		i += 8;
+	if (zeros)
+		i += (unsigned)__builtin_ctzll(zeros) / 8;
 	while (i < max && rest.data[i])
 		i++;
 	if (i >= max)

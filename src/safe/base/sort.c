@@ -57,11 +57,9 @@ static void sort_small(struct fathom_keyed *items, struct fathom_keyed *scratch,
 		memcpy(items, from, n * sizeof *items);
 }
 
-void fathom_sort_keyed(struct fathom_keyed *items, struct fathom_keyed *scratch, size_t n)
+/* The bits in which the keys differ; 0 when they are in order already. */
+static uint64_t differing_bits(const struct fathom_keyed *items, size_t n)
 {
-	struct fathom_keyed *from = items;
-	struct fathom_keyed *to = scratch;
-	size_t start[DIGITS];
 	uint64_t differ = 0;
 	bool sorted = true;
 
@@ -69,7 +67,18 @@ void fathom_sort_keyed(struct fathom_keyed *items, struct fathom_keyed *scratch,
 		differ |= items[i].key ^ items[0].key;
 		sorted &= items[i - 1].key <= items[i].key;
 	}
-	if (sorted)
+	return sorted ? 0 : differ;
+}
+
+/* Sorts by the digits in which the keys differ, the lowest first. */
+static void sort_digits(struct fathom_keyed *items, struct fathom_keyed *scratch, size_t n,
+			size_t start[DIGITS])
+{
+	const uint64_t differ = differing_bits(items, n);
+	struct fathom_keyed *from = items;
+	struct fathom_keyed *to = scratch;
+
+	if (!differ)
 		return;
 	if (n < SMALL) {
 		sort_small(items, scratch, n);
@@ -86,6 +95,72 @@ void fathom_sort_keyed(struct fathom_keyed *items, struct fathom_keyed *scratch,
 	}
 	if (from != items)
 		memcpy(items, from, n * sizeof *items);
+}
+
+/* Keys that differ in more bits than three digits have. */
+#define WIDE_BITS 33
+
+/*
+ * Keys are often addresses of a few regions that are far apart: there are few differing digits
+ * within a region, but many in all. So keys that differ widely are first divided by their upper
+ * bits, as long as these have few values.
+ */
+#define MAX_REGIONS 8
+
+/* Fills in, sorted, the values that the keys' bits from @shift on have; 0 when there are too many.
+ */
+static size_t find_regions(const struct fathom_keyed *items, size_t n, unsigned shift,
+			   uint64_t regions[MAX_REGIONS])
+{
+	size_t n_regions = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const uint64_t top = items[i].key >> shift;
+		size_t at = n_regions;
+
+		if (i && top == items[i - 1].key >> shift)
+			continue;
+		while (at && regions[at - 1] > top)
+			at--;
+		if (at && regions[at - 1] == top)
+			continue;
+		if (n_regions == MAX_REGIONS)
+			return 0;
+		memmove(&regions[at + 1], &regions[at], (n_regions - at) * sizeof *regions);
+		regions[at] = top;
+		n_regions++;
+	}
+	return n_regions;
+}
+
+void fathom_sort_keyed(struct fathom_keyed *items, struct fathom_keyed *scratch, size_t n)
+{
+	const uint64_t differ = differing_bits(items, n);
+	uint64_t regions[MAX_REGIONS];
+	size_t start[DIGITS];
+	size_t n_regions = 0;
+	size_t done = 0;
+
+	if (differ >> WIDE_BITS && n >= SMALL)
+		n_regions = find_regions(items, n, WIDE_BITS, regions);
+	if (!n_regions) {
+		sort_digits(items, scratch, n, start);
+		return;
+	}
+	for (size_t r = 0; r < n_regions; r++) {
+		size_t end = done;
+		size_t others = 0;
+
+		/* Brings the keys of this region before the others, all in their order. */
+		for (size_t i = done; i < n; i++)
+			if (items[i].key >> WIDE_BITS == regions[r])
+				items[end++] = items[i];
+			else
+				scratch[others++] = items[i];
+		memcpy(items + end, scratch, others * sizeof *items);
+		sort_digits(items + done, scratch, end - done, start);
+		done = end;
+	}
 }
 
 size_t fathom_upper_bound(const uint64_t *keys, size_t n, uint64_t key)

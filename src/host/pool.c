@@ -2,6 +2,7 @@
 #include "pool.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 
@@ -16,6 +17,7 @@ struct thread {
 	struct run *run;
 	pthread_t id;
 	unsigned number;
+	cpu_set_t processors; /* that it may run on */
 };
 
 static void work(struct run *run, unsigned number)
@@ -30,8 +32,34 @@ static void *thread_main(void *arg)
 {
 	const struct thread *t = arg;
 
+	(void)pthread_setaffinity_np(pthread_self(), sizeof t->processors, &t->processors);
 	work(t->run, t->number);
 	return NULL;
+}
+
+/*
+ * Has the thread start on another processor than this one, if there is one; it is free to move as
+ * soon as it runs. Left to itself, the kernel of a virtual machine does not see that a processor is
+ * idle, and queues the thread behind its creator for milliseconds.
+ */
+static int start_elsewhere(struct thread *t)
+{
+	pthread_attr_t attributes;
+	cpu_set_t others;
+	const int here = sched_getcpu();
+	int err;
+
+	if (here < 0 || sched_getaffinity(0, sizeof t->processors, &t->processors))
+		return pthread_create(&t->id, NULL, thread_main, t);
+	others = t->processors;
+	CPU_CLR((size_t)here, &others);
+	err = pthread_attr_init(&attributes);
+	if (!err && CPU_COUNT(&others))
+		err = pthread_attr_setaffinity_np(&attributes, sizeof others, &others);
+	if (!err)
+		err = pthread_create(&t->id, &attributes, thread_main, t);
+	(void)pthread_attr_destroy(&attributes);
+	return err;
 }
 
 void fathom_pool_run(unsigned threads, size_t n, fathom_task_fn *fn, void *data)
@@ -50,7 +78,7 @@ void fathom_pool_run(unsigned threads, size_t n, fathom_task_fn *fn, void *data)
 		(void)pthread_sigmask(SIG_SETMASK, &all, &before);
 	while (started + 1 < threads && started + 1 < n) {
 		others[started] = (struct thread){ .run = &run, .number = started + 1 };
-		if (pthread_create(&others[started].id, NULL, thread_main, &others[started]))
+		if (start_elsewhere(&others[started]))
 			break;
 		started++;
 	}

@@ -150,7 +150,7 @@ struct fathom_symbol_index *fathom_module_symbols(struct fathom_module *m, enum 
 
 	if (x)
 		return x;
-	x = fathom_symbol_index_create(&m->session->memory, &m->symbols, rule);
+	x = fathom_symbol_index_create(&m->session->memory, &m->symbols, rule, m->session->threads);
 	if (x && !atomic_compare_exchange_strong(slot, &expected, x)) {
 		fathom_symbol_index_destroy(x);
 		x = expected;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "../safe/base/sort.h"
+#include "pool.h"
 #include "symbols_gnu.h"
 #include "symbols_llvm.h"
 
@@ -40,41 +41,107 @@ struct fathom_symbol_index {
 	uint64_t bytes;
 };
 
-/* Collects the entries of all tables. */
-static bool collect(struct fathom_symbol_index *x, struct fathom_array *entries)
+/* Three starts a symbol: its own, its end, and the end of what a sizeless one may name. */
+#define STARTS_PER_ENTRY 3
+
+/* So many that their starts have numbers of 32 bits. */
+#define MAX_ENTRIES (UINT32_MAX / (STARTS_PER_ENTRY + 1))
+
+/* The symbols of a table that are read at a time. */
+#define SYMBOLS_PER_TASK 16384
+
+/* How many symbols ahead memory is fetched: they and their names stand in no order. */
+#define FETCH_AHEAD 12
+
+/* What an index is made of: a key for each symbol, its value names the table and the symbol. */
+struct collection {
+	struct fathom_symbol_index *x;
+	struct fathom_keyed *keyed; /* 0 to n - 1; as many again are room for sorting */
+	size_t n;
+	struct {
+		size_t first; /* in keyed */
+		size_t n;     /* that were found */
+		uint32_t symbol;
+		uint32_t end;
+		uint8_t table;
+	} * chunk;
+	size_t n_chunks;
+	const struct fathom_fdes *fdes;
+};
+
+static struct fathom_keyed make_key(uint64_t svma, uint8_t table, uint32_t symbol)
 {
-	for (uint8_t t = 0; t < x->set->n_tables; t++) {
-		const struct fathom_symbol_table *table = &x->set->table[t];
-
-		fathom_file_will_read(x->set->file[t], table->view.entries);
-		fathom_file_will_read(x->set->file[t], table->view.strings);
-		if (!fathom_array_reserve(entries, sizeof(struct entry), table->view.count))
-			return false;
-		for (uint32_t i = 0; i < table->view.count; i++) {
-			struct fathom_symbol s;
-			struct fathom_symbol_region region;
-			uint64_t svma;
-
-			fathom_symtab_get(&table->view, i, &s);
-			if (!fathom_symbol_place(table, &s, &svma, &region) ||
-			    !fathom_symbol_is_namable(&table->view, &s,
-						      fathom_symtab_name_start(&table->view, &s)))
-				continue;
-			((struct entry *)entries->data)[entries->n++] = (struct entry){
-				.svma = svma,
-				.size = s.size,
-				.region_high = region.high,
-				.symbol = i,
-				.table = t,
-				.code = region.code,
-			};
-		}
-	}
-	return true;
+	return (struct fathom_keyed){ svma, (uint64_t)table << 32 | symbol };
 }
 
-/* Makes room for the symbols of @table, and for the file that each is from. */
-static bool begin_table(struct fathom_symbol_index *x, struct fathom_array *entries, uint32_t table)
+/* Task 0 reads the unwind descriptions, each other one the symbols of a chunk. */
+static void collect_chunk(void *arg, size_t task, unsigned thread)
+{
+	struct collection *c = arg;
+	const struct fathom_symbol_set *set = c->x->set;
+	const struct fathom_symbol_table *table;
+
+	(void)thread;
+	if (!task) {
+		c->fdes = fathom_symbols_fdes(set);
+		return;
+	}
+	task--;
+	table = &set->table[c->chunk[task].table];
+	for (uint32_t i = c->chunk[task].symbol; i < c->chunk[task].end; i++) {
+		struct fathom_symbol s;
+		struct fathom_symbol_region region;
+		uint64_t svma;
+
+		fathom_symtab_fetch_name(&table->view, i + FETCH_AHEAD);
+		fathom_symtab_get(&table->view, i, &s);
+		if (fathom_symbol_place(table, &s, &svma, &region) &&
+		    fathom_symbol_is_namable(&table->view, &s,
+					     fathom_symtab_name_start(&table->view, &s)))
+			c->keyed[c->chunk[task].first + c->chunk[task].n++] =
+				make_key(svma, c->chunk[task].table, i);
+	}
+}
+
+/* Collects by our own rule: all tables, in chunks. */
+static bool collect(struct collection *c, unsigned threads)
+{
+	const struct fathom_symbol_set *set = c->x->set;
+	size_t first = 0;
+
+	for (uint8_t t = 0; t < set->n_tables; t++)
+		c->n_chunks += set->table[t].view.count / SYMBOLS_PER_TASK + 1;
+	c->chunk = calloc(c->n_chunks + 1, sizeof *c->chunk);
+	if (!c->chunk)
+		return false;
+	c->n_chunks = 0;
+	for (uint8_t t = 0; t < set->n_tables; t++) {
+		const struct fathom_symtab *view = &set->table[t].view;
+
+		fathom_file_will_read(set->file[t], view->entries);
+		fathom_file_will_read(set->file[t], view->strings);
+		for (uint32_t i = 0; i < view->count; i += SYMBOLS_PER_TASK) {
+			const uint32_t left = view->count - i;
+			const uint32_t n = left < SYMBOLS_PER_TASK ? left : SYMBOLS_PER_TASK;
+
+			c->chunk[c->n_chunks].first = first;
+			c->chunk[c->n_chunks].symbol = i;
+			c->chunk[c->n_chunks].end = i + n;
+			c->chunk[c->n_chunks++].table = t;
+			first += n;
+		}
+	}
+	fathom_pool_run(c->n_chunks > 1 ? threads : 1, c->n_chunks + 1, collect_chunk, c);
+	for (size_t i = 0; i < c->n_chunks; i++) {
+		memmove(c->keyed + c->n, c->keyed + c->chunk[i].first,
+			c->chunk[i].n * sizeof *c->keyed);
+		c->n += c->chunk[i].n;
+	}
+	return c->fdes != NULL;
+}
+
+/* Makes room for the file that each symbol of @table is from. */
+static bool begin_table(struct fathom_symbol_index *x, uint32_t table)
 {
 	const struct fathom_symtab *view = &x->set->table[table].view;
 	const size_t bytes = view->count * sizeof *x->files[table];
@@ -82,20 +149,20 @@ static bool begin_table(struct fathom_symbol_index *x, struct fathom_array *entr
 	fathom_file_will_read(x->set->file[table], view->entries);
 	x->files[table] = malloc(bytes + 1);
 	x->bytes += bytes;
-	return x->files[table] && fathom_array_reserve(entries, sizeof(struct entry), view->count);
+	return x->files[table] != NULL;
 }
 
 /*
  * Adds the symbols of @table that GNU's rule counts and that start before @limits says for their
  * section; with @lower, makes these limits the first start in each section.
  */
-static bool collect_gnu_table(struct fathom_symbol_index *x, struct fathom_array *entries,
-			      uint8_t table, uint64_t *limits, bool lower)
+static bool collect_gnu_table(struct collection *c, uint8_t table, uint64_t *limits, bool lower)
 {
+	struct fathom_symbol_index *x = c->x;
 	const struct fathom_symbol_table *t = &x->set->table[table];
 	struct fathom_gnu_files files = { 0 };
 
-	if (!begin_table(x, entries, table))
+	if (!begin_table(x, table))
 		return false;
 	for (uint32_t i = 1; i < t->view.count; i++) {
 		struct fathom_symbol_region region;
@@ -115,38 +182,34 @@ static bool collect_gnu_table(struct fathom_symbol_index *x, struct fathom_array
 		if (lower && svma < limits[s.section])
 			limits[s.section] = svma;
 		x->files[table][i] = fathom_gnu_files_of(&files, &s);
-		((struct entry *)entries->data)[entries->n++] = (struct entry){
-			.svma = svma,
-			.size = s.size,
-			.region_high = region.high,
-			.symbol = i,
-			.table = table,
-		};
+		c->keyed[c->n++] = make_key(svma, table, i);
 	}
 	return true;
 }
 
 /* Collects by GNU's rule: the table of the debug file, then what is left to the file's own. */
-static bool collect_gnu(struct fathom_symbol_index *x, struct fathom_array *entries)
+static bool collect_gnu(struct collection *c)
 {
-	const struct fathom_gnu_tables tables = fathom_gnu_tables(x->set);
-	const size_t n = (size_t)x->set->main->n_sections + 1;
+	const struct fathom_symbol_set *set = c->x->set;
+	const struct fathom_gnu_tables tables = fathom_gnu_tables(set);
+	const size_t n = (size_t)set->main->n_sections + 1;
 	uint64_t *limits = malloc(n * sizeof *limits);
 	bool done = limits != NULL;
 
 	for (size_t i = 0; done && i < n; i++)
 		limits[i] = UINT64_MAX;
 	if (done && tables.separate != FATHOM_NONE)
-		done = collect_gnu_table(x, entries, (uint8_t)tables.separate, limits, true);
+		done = collect_gnu_table(c, (uint8_t)tables.separate, limits, true);
 	if (done && tables.own != FATHOM_NONE)
-		done = collect_gnu_table(x, entries, (uint8_t)tables.own, limits, false);
+		done = collect_gnu_table(c, (uint8_t)tables.own, limits, false);
 	free(limits);
 	return done;
 }
 
 /* Collects by LLVM's rule. */
-static bool collect_llvm(struct fathom_symbol_index *x, struct fathom_array *entries)
+static bool collect_llvm(struct collection *c)
 {
+	struct fathom_symbol_index *x = c->x;
 	const uint32_t table = fathom_llvm_table(x->set);
 	const struct fathom_symbol_table *t;
 	uint32_t file = 0;
@@ -154,7 +217,7 @@ static bool collect_llvm(struct fathom_symbol_index *x, struct fathom_array *ent
 	if (table == FATHOM_NONE)
 		return true;
 	t = &x->set->table[table];
-	if (!begin_table(x, entries, table))
+	if (!begin_table(x, table))
 		return false;
 	for (uint32_t i = 1; i < t->view.count; i++) {
 		struct fathom_symbol s;
@@ -165,32 +228,86 @@ static bool collect_llvm(struct fathom_symbol_index *x, struct fathom_array *ent
 		if (!fathom_llvm_counts(t, &s, &svma))
 			continue;
 		x->files[table][i] = s.bind == STB_LOCAL ? file : 0;
-		((struct entry *)entries->data)[entries->n++] = (struct entry){
-			.svma = svma, .size = s.size, .symbol = i, .table = (uint8_t)table
-		};
+		c->keyed[c->n++] = make_key(svma, (uint8_t)table, i);
 	}
 	return true;
 }
 
-/* Sorts @from into entries of the index. */
-static bool sort_entries(struct fathom_symbol_index *x, const struct fathom_array *from)
+/* Reads the symbols of the sorted keys [task * SYMBOLS_PER_TASK, ...) into entries. */
+static void read_entries(void *arg, size_t task, unsigned thread)
 {
-	const struct entry *unsorted = from->data;
-	struct fathom_keyed *keyed = malloc((2 * from->n + 1) * sizeof *keyed);
+	struct collection *c = arg;
+	struct fathom_symbol_index *x = c->x;
+	const size_t first = task * SYMBOLS_PER_TASK;
+	const size_t end = c->n - first < SYMBOLS_PER_TASK ? c->n : first + SYMBOLS_PER_TASK;
 
-	x->n_entries = (uint32_t)from->n;
-	x->bytes += from->n * sizeof *x->entries;
-	x->entries = malloc((from->n + 1) * sizeof *x->entries);
-	if (!keyed || !x->entries) {
-		free(keyed);
-		return false;
+	(void)thread;
+	for (size_t i = first; i < end; i++) {
+		const uint8_t table = (uint8_t)(c->keyed[i].value >> 32);
+		const struct fathom_symbol_table *t = &x->set->table[table];
+		struct fathom_symbol_region region = { 0 };
+		struct fathom_symbol s;
+		uint64_t svma;
+
+		if (i + FETCH_AHEAD < c->n)
+			fathom_symtab_fetch(
+				&x->set->table[c->keyed[i + FETCH_AHEAD].value >> 32].view,
+				(uint32_t)c->keyed[i + FETCH_AHEAD].value);
+		fathom_symtab_get(&t->view, (uint32_t)c->keyed[i].value, &s);
+		/* LLVM's rule has nothing to do with regions. */
+		if (x->rule != FATHOM_ALIAS_LLVM)
+			(void)fathom_symbol_place(t, &s, &svma, &region);
+		x->entries[i] = (struct entry){
+			.svma = c->keyed[i].key,
+			.size = s.size,
+			.region_high = region.high,
+			.symbol = (uint32_t)c->keyed[i].value,
+			.table = table,
+			.code = region.code,
+		};
 	}
-	for (size_t i = 0; i < from->n; i++)
-		keyed[i] = (struct fathom_keyed){ unsorted[i].svma, i };
-	fathom_sort_keyed(keyed, keyed + from->n, from->n);
-	for (size_t i = 0; i < from->n; i++)
-		x->entries[i] = unsorted[keyed[i].value];
-	free(keyed);
+}
+
+static bool alloc_keys(struct collection *c)
+{
+	const struct fathom_symbol_set *set = c->x->set;
+	size_t n = 1;
+
+	for (uint8_t t = 0; t < set->n_tables; t++)
+		n += set->table[t].view.count;
+	if (n >= MAX_ENTRIES)
+		return false;
+	c->keyed = malloc(2 * n * sizeof *c->keyed);
+	return c->keyed != NULL;
+}
+
+static bool collect_by_rule(struct collection *c, unsigned threads)
+{
+	switch (c->x->rule) {
+	case FATHOM_ALIAS_GNU:
+		return collect_gnu(c);
+	case FATHOM_ALIAS_LLVM:
+		return collect_llvm(c);
+	default:
+		return collect(c, threads);
+	}
+}
+
+/* Fills in the entries, sorted. */
+static bool make_entries(struct collection *c, unsigned threads)
+{
+	struct fathom_symbol_index *x = c->x;
+
+	if (!alloc_keys(c) || !collect_by_rule(c, threads))
+		return false;
+	x->n_entries = (uint32_t)c->n;
+	x->bytes += c->n * sizeof *x->entries;
+	x->entries = malloc((c->n + 1) * sizeof *x->entries);
+	if (!x->entries)
+		return false;
+	fathom_sort_keyed(c->keyed, c->keyed + c->n, c->n);
+	fathom_pool_run(c->n > SYMBOLS_PER_TASK ? threads : 1,
+			(c->n + SYMBOLS_PER_TASK - 1) / SYMBOLS_PER_TASK, read_entries, c);
 	return true;
 }
 
@@ -233,6 +350,8 @@ static uint32_t preferred_sizeless(const struct fathom_symbol_index *x, uint32_t
 	struct fathom_contender best;
 	uint32_t winner = FATHOM_NONE;
 
+	if (end - first == 1)
+		return x->entries[first].size ? FATHOM_NONE : first;
 	for (uint32_t i = first; i < end; i++) {
 		struct fathom_contender k;
 
@@ -338,12 +457,6 @@ static void sweep_group(struct sweep *w, uint32_t first, uint32_t end)
 		emit(x, sizeless_end(w->fdes, e), FATHOM_NONE);
 }
 
-/* Three starts a symbol: its own, its end, and the end of what a sizeless one may name. */
-#define STARTS_PER_ENTRY 3
-
-/* So many that their starts have numbers of 32 bits. */
-#define MAX_ENTRIES (UINT32_MAX / (STARTS_PER_ENTRY + 1))
-
 static bool alloc_starts(struct fathom_symbol_index *x)
 {
 	const size_t n = (size_t)x->n_entries * STARTS_PER_ENTRY + 1;
@@ -362,16 +475,14 @@ static uint32_t group_end(const struct fathom_symbol_index *x, uint32_t first)
 	return end;
 }
 
-static bool build_stretches(struct fathom_symbol_index *x)
+static bool build_stretches(struct fathom_symbol_index *x, const struct fathom_fdes *fdes)
 {
-	struct sweep w = { .x = x, .fdes = fathom_symbols_fdes(x->set) };
+	struct sweep w = { .x = x, .fdes = fdes };
 	uint32_t end;
 
 	w.open = malloc(((size_t)x->n_entries + 1) * sizeof *w.open);
-	if (!w.open || !w.fdes) {
-		free(w.open);
+	if (!w.open)
 		return false;
-	}
 	for (uint32_t first = 0; first < x->n_entries; first = end) {
 		end = group_end(x, first);
 		/* A sizeless symbol's stretch may have been ended beyond this start. */
@@ -455,24 +566,12 @@ static void build_groups(struct fathom_symbol_index *x)
 	}
 }
 
-static bool collect_by_rule(struct fathom_symbol_index *x, struct fathom_array *entries)
-{
-	switch (x->rule) {
-	case FATHOM_ALIAS_GNU:
-		return collect_gnu(x, entries);
-	case FATHOM_ALIAS_LLVM:
-		return collect_llvm(x, entries);
-	default:
-		return collect(x, entries);
-	}
-}
-
 struct fathom_symbol_index *fathom_symbol_index_create(struct fathom_memory *m,
 						       const struct fathom_symbol_set *set,
-						       enum fathom_alias rule)
+						       enum fathom_alias rule, unsigned threads)
 {
 	struct fathom_symbol_index *x = calloc(1, sizeof *x);
-	struct fathom_array entries = { 0 };
+	struct collection c = { .x = x };
 	bool done;
 
 	if (!x)
@@ -480,14 +579,14 @@ struct fathom_symbol_index *fathom_symbol_index_create(struct fathom_memory *m,
 	x->set = set;
 	x->rule = rule;
 	x->memory = m;
-	done = collect_by_rule(x, &entries) && entries.n < MAX_ENTRIES &&
-	       sort_entries(x, &entries) && alloc_starts(x);
+	done = make_entries(&c, threads) && alloc_starts(x);
 	if (done && rule == FATHOM_ALIAS_FATHOM)
-		done = build_stretches(x);
+		done = build_stretches(x, c.fdes);
 	else if (done)
 		build_groups(x);
 	done = done && build_buckets(x);
-	fathom_array_deinit(&entries);
+	free(c.keyed);
+	free(c.chunk);
 	if (done) {
 		void *starts = realloc(x->starts, (x->n_starts + 1u) * sizeof *x->starts);
 		void *winner = realloc(x->winner, (x->n_starts + 1u) * sizeof *x->winner);

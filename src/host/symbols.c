@@ -290,26 +290,56 @@ static bool scan_may_win(const struct scan *scan, const struct fathom_symbol *s)
 	       s->value + s->size > scan->nearest;
 }
 
+/* Whether the values of the table's symbols are their addresses. */
+static bool has_addresses(const struct fathom_symbol_table *t)
+{
+	return t->object->image.type != ET_REL && !t->opd;
+}
+
+/* Looks for symbols that cover the address: nearly always there is one. */
+static void scan_covering(struct scan *scan, const struct fathom_symbol_set *set, uint8_t table)
+{
+	const struct fathom_symtab *view = &set->table[table].view;
+	struct fathom_symbol s;
+
+	for (uint32_t i = fathom_symtab_covering(view, 0, scan->svma); i < view->count;
+	     i = fathom_symtab_covering(view, i + 1, scan->svma)) {
+		fathom_symtab_get(view, i, &s);
+		if (!scan->has_covering || s.value >= scan->covering.svma)
+			scan_symbol(scan, set, table, &s);
+	}
+}
+
+/* Looks at all symbols. */
+static void scan_all(struct scan *scan, const struct fathom_symbol_set *set, uint8_t table)
+{
+	const struct fathom_symtab *view = &set->table[table].view;
+	const bool addresses = has_addresses(&set->table[table]);
+	struct fathom_symbol s;
+
+	for (uint32_t i = 0; i < view->count; i++) {
+		fathom_symtab_get(view, i, &s);
+		/* Nearly all are out of the question at once. */
+		if (!addresses || scan_may_win(scan, &s))
+			scan_symbol(scan, set, table, &s);
+	}
+}
+
 bool fathom_symbols_scan(const struct fathom_symbol_set *set, uint64_t svma,
 			 struct fathom_symbol_hit *ret)
 {
 	struct scan scan = { .svma = svma };
 
 	for (uint8_t t = 0; t < set->n_tables; t++) {
-		const struct fathom_symtab *view = &set->table[t].view;
-		/* Values are no addresses in these. */
-		const bool relative =
-			set->table[t].object->image.type == ET_REL || set->table[t].opd;
-
-		for (uint32_t i = 0; i < view->count; i++) {
-			struct fathom_symbol s;
-
-			fathom_symtab_get(view, i, &s);
-			/* Nearly all are out of the question at once. */
-			if (!relative && !scan_may_win(&scan, &s))
-				continue;
-			scan_symbol(&scan, set, t, &s);
-		}
+		if (has_addresses(&set->table[t]))
+			scan_covering(&scan, set, t);
+		else
+			scan_all(&scan, set, t);
+	}
+	if (!scan.has_covering) {
+		scan = (struct scan){ .svma = svma };
+		for (uint8_t t = 0; t < set->n_tables; t++)
+			scan_all(&scan, set, t);
 	}
 	if (scan.has_covering) {
 		fathom_symbol_hit_from(&scan.covering, set, ret);

@@ -95,10 +95,10 @@ bool fathom_symbols_find(const struct fathom_symbol_set *set, const char *name, 
 /* An index over all symbols of a set by address, for one rule (symbol_index.c). */
 struct fathom_symbol_index;
 
-/* NULL without memory. @m counts it. */
+/* Made on up to @threads threads. NULL without memory. @m counts it. */
 struct fathom_symbol_index *fathom_symbol_index_create(struct fathom_memory *m,
 						       const struct fathom_symbol_set *set,
-						       enum fathom_alias rule);
+						       enum fathom_alias rule, unsigned threads);
 void fathom_symbol_index_destroy(struct fathom_symbol_index *x);
 
 /* The number, below fathom_symbol_index_count(), of the symbol at @svma, or FATHOM_NONE. */

@@ -25,7 +25,7 @@ static void use_symbols(struct fathom_memory *m, struct fathom_object *o, uint64
 	if (fathom_symbols_find(&set, "main", &found))
 		fuzz_use(found);
 	for (int rule = 0; rule <= FATHOM_ALIAS_LLVM; rule++) {
-		x = fathom_symbol_index_create(m, &set, (enum fathom_alias)rule);
+		x = fathom_symbol_index_create(m, &set, (enum fathom_alias)rule, 1);
 		number = x ? fathom_symbol_index_at(x, svma) : FATHOM_NONE;
 		if (number != FATHOM_NONE)
 			fuzz_use_str(fathom_symbol_index_name(x, number));

@@ -3,11 +3,16 @@
 
 #include "../base/cursor.h"
 
+static uint64_t entry_size(bool is64)
+{
+	return is64 ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
+}
+
 struct fathom_symtab fathom_symtab_init(const struct fathom_image *image,
 					struct fathom_bytes entries, uint64_t entsize,
 					struct fathom_bytes strings, struct fathom_bytes xindex)
 {
-	const uint64_t expected = image->is64 ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
+	const uint64_t expected = entry_size(image->is64);
 	const uint64_t count = entsize == expected ? entries.size / expected : 0;
 
 	return (struct fathom_symtab){
@@ -19,6 +24,24 @@ struct fathom_symtab fathom_symtab_init(const struct fathom_image *image,
 		.is64 = image->is64,
 		.swap = image->swap,
 	};
+}
+
+void fathom_symtab_fetch(const struct fathom_symtab *t, uint32_t i)
+{
+	if (i < t->count)
+		__builtin_prefetch(t->entries.data + (uint64_t)i * entry_size(t->is64));
+}
+
+/* The name is the first word of both classes' entries. */
+void fathom_symtab_fetch_name(const struct fathom_symtab *t, uint32_t i)
+{
+	uint32_t name;
+
+	if (i >= t->count)
+		return;
+	name = load_u32(t->entries.data + (uint64_t)i * entry_size(t->is64), t->swap);
+	if (name < t->strings.size)
+		__builtin_prefetch(t->strings.data + name);
 }
 
 void fathom_symtab_get(const struct fathom_symtab *t, uint32_t i, struct fathom_symbol *ret)
@@ -58,6 +81,30 @@ void fathom_symtab_get(const struct fathom_symtab *t, uint32_t i, struct fathom_
 	/* Bit 0 of a Thumb function's address selects the instruction set, it is no address. */
 	if (t->machine == EM_ARM && ret->type == STT_FUNC)
 		ret->value &= ~(uint64_t)1;
+}
+
+uint32_t fathom_symtab_covering(const struct fathom_symtab *t, uint32_t i, uint64_t svma)
+{
+	const uint8_t *p = t->entries.data + (uint64_t)i * sizeof(Elf64_Sym);
+	struct fathom_symbol s;
+
+	/* A file of this machine's own kind: all of its symbols are compared in a fraction of a
+	 * millisecond. */
+	if (t->is64 && !t->swap) {
+		for (; i < t->count; i++, p += sizeof(Elf64_Sym)) {
+			const uint64_t value = load_u64(p + 8, false);
+
+			if (svma - value < load_u64(p + 16, false) && svma >= value)
+				break;
+		}
+		return i;
+	}
+	for (; i < t->count; i++) {
+		fathom_symtab_get(t, i, &s);
+		if (svma - s.value < s.size && svma >= s.value)
+			break;
+	}
+	return i;
 }
 
 struct fathom_str fathom_symtab_name(const struct fathom_symtab *t, const struct fathom_symbol *s)

@@ -47,6 +47,16 @@ struct fathom_symtab fathom_symtab_init(const struct fathom_image *image,
 /* Entry @i, which must be below count. */
 void fathom_symtab_get(const struct fathom_symtab *t, uint32_t i, struct fathom_symbol *ret);
 
+/*
+ * The first symbol from number @i on whose value and size say that it covers @svma; the table's
+ * count when there is none.
+ */
+uint32_t fathom_symtab_covering(const struct fathom_symtab *t, uint32_t i, uint64_t svma);
+
+/* Have the memory brought that reading symbol @i, which may be anything, or its name will need. */
+void fathom_symtab_fetch(const struct fathom_symtab *t, uint32_t i);
+void fathom_symtab_fetch_name(const struct fathom_symtab *t, uint32_t i);
+
 /* The name of @s: data is NULL when it has none or it is damaged. May hold "@VERSION". */
 struct fathom_str fathom_symtab_name(const struct fathom_symtab *t, const struct fathom_symbol *s);
 

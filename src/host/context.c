@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "context.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <sys/auxv.h>
 #include <time.h>
@@ -111,11 +112,17 @@ static char *usual_cache_dir(void)
 	return dir;
 }
 
+/* As many as there are processors that this thread may run on. */
 static uint32_t usual_threads(void)
 {
-	const long n = sysconf(_SC_NPROCESSORS_ONLN);
+	cpu_set_t processors;
+	int n;
 
-	return n < 1 ? 1 : n > FATHOM_MAX_THREADS ? FATHOM_MAX_THREADS : (uint32_t)n;
+	/* Fails on machines with more processors than the set has room for. */
+	if (sched_getaffinity(0, sizeof processors, &processors))
+		return FATHOM_MAX_THREADS;
+	n = CPU_COUNT(&processors);
+	return n > FATHOM_MAX_THREADS ? FATHOM_MAX_THREADS : (uint32_t)n;
 }
 
 fathom_err fathom_create(const struct fathom_options *options, struct fathom **ret_session,

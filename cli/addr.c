@@ -272,14 +272,15 @@ static size_t print_some(struct addr *v, const struct fathom_answers *answers, s
 	there.next = next;
 	for (size_t i = first; i < middle; i++)
 		there.next += v->inputs[i].reason == 0;
-	out_init_kept(&kept);
-	there.out = &kept;
-	if (middle < end)
-		run_both(v, print_answers, &here, &there);
-	else
+	if (middle == end) {
 		(void)print_answers(&here);
-	out_bytes(&v->out, kept.buf, kept.n);
-	out_deinit(&kept);
+	} else {
+		out_init_kept(&kept);
+		there.out = &kept;
+		run_both(v, print_answers, &here, &there);
+		out_bytes(&v->out, kept.buf, kept.n);
+		out_deinit(&kept);
+	}
 	v->unanswered |= here.unanswered | there.unanswered;
 	return there.next;
 }

@@ -60,6 +60,8 @@ struct fathom_found {
 	uint32_t index;
 	enum fathom_reason reason; /* why calls may be missing beside the line */
 	bool has_row;
+	bool has_symbol; /* the symbol has been looked up in the index of this run: */
+	uint32_t symbol; /* its number, or FATHOM_NONE */
 };
 
 /* Notes the first failure of the batch. */

@@ -29,9 +29,11 @@ static uint32_t *symbol_id(struct fathom_part *p, uint32_t number, uint64_t coun
 
 /* The symbol at @svma by the index that this run has built. */
 static bool find_in_tables(const struct fathom_batch *b, struct fathom_part *p, uint64_t svma,
-			   struct fathom_symbol_hit *hit, uint32_t *ret_id)
+			   const struct fathom_found *f, struct fathom_symbol_hit *hit,
+			   uint32_t *ret_id)
 {
-	const uint32_t number = fathom_symbol_index_at(b->symbols, svma);
+	const uint32_t number =
+		f->has_symbol ? f->symbol : fathom_symbol_index_at(b->symbols, svma);
 	uint32_t *id;
 
 	if (number == FATHOM_NONE)
@@ -89,10 +91,11 @@ static bool scan_tables(const struct fathom_batch *b, uint64_t svma, struct fath
 
 /* Whether the module's tables hold a symbol for @svma. */
 static bool find_symbol(const struct fathom_batch *b, struct fathom_part *p, uint64_t svma,
-			struct fathom_symbol_hit *hit, uint32_t *ret_id)
+			const struct fathom_found *f, struct fathom_symbol_hit *hit,
+			uint32_t *ret_id)
 {
 	if (b->symbols)
-		return find_in_tables(b, p, svma, hit, ret_id);
+		return find_in_tables(b, p, svma, f, hit, ret_id);
 	if (b->index && b->alias == FATHOM_ALIAS_FATHOM)
 		return find_in_index(b, p, svma, hit, ret_id);
 	if (!scan_tables(b, svma, hit))
@@ -213,7 +216,7 @@ void fathom_batch_answer(struct fathom_batch *b, struct fathom_part *p,
 	struct fathom_symbol_hit hit = { 0 };
 	uint32_t id = FATHOM_NONE;
 
-	if (!is_named_as_linked(b, f) && find_symbol(b, p, q->svma, &hit, &id) &&
+	if (!is_named_as_linked(b, f) && find_symbol(b, p, q->svma, f, &hit, &id) &&
 	    !dwarf_names_better(b, f, &hit))
 		set_symbol(a, &hit, in_language(b, p, f, id), q->svma);
 	else if (f->view.block && f->view.block->n_nodes)

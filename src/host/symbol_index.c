@@ -659,6 +659,14 @@ void fathom_symbol_index_fetch_bucket(const struct fathom_symbol_index *x, uint6
 	__builtin_prefetch(&x->bucket[bucket_of(x, svma)]);
 }
 
+void fathom_symbol_index_fetch_starts(const struct fathom_symbol_index *x, uint64_t svma)
+{
+	const uint32_t first = x->bucket[bucket_of(x, svma)];
+
+	__builtin_prefetch(&x->starts[first]);
+	__builtin_prefetch(&x->winner[first]);
+}
+
 uint32_t fathom_symbol_index_fetch_symbol(const struct fathom_symbol_index *x, uint64_t svma)
 {
 	const uint32_t number = fathom_symbol_index_at(x, svma);
@@ -666,6 +674,20 @@ uint32_t fathom_symbol_index_fetch_symbol(const struct fathom_symbol_index *x, u
 	if (number != FATHOM_NONE)
 		__builtin_prefetch(&x->entries[number]);
 	return number;
+}
+
+void fathom_symbol_index_fetch_entry(const struct fathom_symbol_index *x, uint32_t number)
+{
+	const struct entry *e = &x->entries[number];
+
+	fathom_symtab_fetch(&x->set->table[e->table].view, e->symbol);
+}
+
+void fathom_symbol_index_fetch_name(const struct fathom_symbol_index *x, uint32_t number)
+{
+	const struct entry *e = &x->entries[number];
+
+	fathom_symtab_fetch_name(&x->set->table[e->table].view, e->symbol);
 }
 
 uint32_t fathom_symbol_index_count(const struct fathom_symbol_index *x)
@@ -703,7 +725,9 @@ struct fathom_str fathom_symbol_index_file(const struct fathom_symbol_index *x, 
 	const struct entry *e = &x->entries[number];
 	const uint32_t *files = x->files[e->table];
 
-	return fathom_gnu_name(&x->set->table[e->table].view, files ? files[e->symbol] : 0);
+	if (!files)
+		return (struct fathom_str){ NULL, 0 };
+	return fathom_gnu_name(&x->set->table[e->table].view, files[e->symbol]);
 }
 
 uint32_t fathom_symbol_index_starts(const struct fathom_symbol_index *x,

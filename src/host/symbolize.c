@@ -115,21 +115,32 @@ static uint64_t begin_answer(const struct fathom_batch *b, uint64_t address,
 /* Look-ups that are on their way together. */
 #define GROUP 32
 
-/* Has the memory brought that the look-ups of addresses [first, end) will read. */
-static void fetch_group(const struct fathom_batch *b, const struct fathom_part *p, size_t first,
-			size_t end)
+/* Looks up the symbols of @n addresses; has the memory brought that their answers will need. */
+static void look_up_group(const struct fathom_batch *b, const struct fathom_part *p,
+			  const uint64_t *addresses, size_t n, struct fathom_found found[GROUP])
 {
-	if (!b->symbols)
-		return;
-	for (size_t i = first; i < end; i++)
-		fathom_symbol_index_fetch_bucket(b->symbols, b->addresses[i]);
-	for (size_t i = first; i < end; i++) {
-		const uint32_t number =
-			fathom_symbol_index_fetch_symbol(b->symbols, b->addresses[i]);
-
-		if (number != FATHOM_NONE && p->symbol_ids)
-			__builtin_prefetch(&p->symbol_ids[number]);
+	for (size_t i = 0; i < n; i++) {
+		found[i] = (struct fathom_found){ .has_symbol = b->symbols != NULL };
+		if (b->symbols)
+			fathom_symbol_index_fetch_bucket(b->symbols, looked_up(b, addresses[i]));
 	}
+	for (size_t i = 0; b->symbols && i < n; i++)
+		fathom_symbol_index_fetch_starts(b->symbols, looked_up(b, addresses[i]));
+	for (size_t i = 0; b->symbols && i < n; i++) {
+		found[i].symbol =
+			fathom_symbol_index_fetch_symbol(b->symbols, looked_up(b, addresses[i]));
+		if (found[i].symbol != FATHOM_NONE && p->symbol_ids)
+			__builtin_prefetch(&p->symbol_ids[found[i].symbol]);
+	}
+	/* Most symbols are met again, and have a name by then. */
+	for (size_t i = 0; b->symbols && i < n; i++)
+		if (found[i].symbol != FATHOM_NONE &&
+		    (!p->symbol_ids || p->symbol_ids[found[i].symbol] == FATHOM_NONE))
+			fathom_symbol_index_fetch_entry(b->symbols, found[i].symbol);
+	for (size_t i = 0; b->symbols && i < n; i++)
+		if (found[i].symbol != FATHOM_NONE &&
+		    (!p->symbol_ids || p->symbol_ids[found[i].symbol] == FATHOM_NONE))
+			fathom_symbol_index_fetch_name(b->symbols, found[i].symbol);
 }
 
 /* Names only: nothing is shared between addresses but the index, so they stay in their order. */
@@ -138,17 +149,18 @@ static void run_plain(void *arg, size_t task, unsigned thread)
 	struct fathom_batch *b = arg;
 	const size_t first = task * NAMES_PER_TASK;
 	const size_t end = first + NAMES_PER_TASK < b->n ? first + NAMES_PER_TASK : b->n;
-	const struct fathom_found nothing = { 0 };
+	struct fathom_found found[GROUP];
 
 	for (size_t i = first; i < end; i++) {
+		const size_t at = (i - first) % GROUP;
 		const struct fathom_query q = { begin_answer(b, b->addresses[i],
 							     &b->answers->answers[i]),
 						(uint32_t)i, false };
 
-		if ((i - first) % GROUP == 0)
-			fetch_group(b, &b->answers->parts[thread], i,
-				    end - i > GROUP ? i + GROUP : end);
-		fathom_batch_answer(b, &b->answers->parts[thread], &q, &nothing);
+		if (!at)
+			look_up_group(b, &b->answers->parts[thread], &b->addresses[i],
+				      end - i < GROUP ? end - i : GROUP, found);
+		fathom_batch_answer(b, &b->answers->parts[thread], &q, &found[at]);
 	}
 }
 

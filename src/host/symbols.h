@@ -105,11 +105,14 @@ void fathom_symbol_index_destroy(struct fathom_symbol_index *x);
 uint32_t fathom_symbol_index_at(const struct fathom_symbol_index *x, uint64_t svma);
 /*
  * For many look-ups whose addresses are spread: each step is told of the addresses of a group
- * before the next, so that the memory of the whole group is on its way at once. The second returns
- * what fathom_symbol_index_at() will.
+ * before the next, so that the memory of the whole group is on its way at once. The third returns
+ * what fathom_symbol_index_at() will; the others are for symbols whose names will be asked for.
  */
 void fathom_symbol_index_fetch_bucket(const struct fathom_symbol_index *x, uint64_t svma);
+void fathom_symbol_index_fetch_starts(const struct fathom_symbol_index *x, uint64_t svma);
 uint32_t fathom_symbol_index_fetch_symbol(const struct fathom_symbol_index *x, uint64_t svma);
+void fathom_symbol_index_fetch_entry(const struct fathom_symbol_index *x, uint32_t number);
+void fathom_symbol_index_fetch_name(const struct fathom_symbol_index *x, uint32_t number);
 uint32_t fathom_symbol_index_count(const struct fathom_symbol_index *x);
 /* All but the name, which costs more. */
 void fathom_symbol_index_place(const struct fathom_symbol_index *x, uint32_t number,

@@ -55,10 +55,12 @@ struct addr {
 	struct input_rules rules;
 	struct fathom_target_info info;
 	struct out out;
+	struct out kept; /* what the second printer makes; no memory until it is wanted */
 	enum cache_mode cache;
 	size_t next_note;
 	bool unanswered;
-	bool framed; /* an empty line ends each answer */
+	bool framed;  /* an empty line ends each answer */
+	bool any_bad; /* some input is no address: addresses has fewer than inputs */
 	struct input *inputs;
 	uint64_t *addresses;
 	size_t n;
@@ -122,14 +124,14 @@ static int parse_options(struct addr *v, int argc, char **argv)
 	return optind;
 }
 
-static void add_input(struct addr *v, const char *text, size_t size)
+/* Makes room for v->n inputs. */
+static void reserve_inputs(struct addr *v)
 {
-	if (v->n == v->cap) {
-		v->cap = v->cap ? 2 * v->cap : 1024;
-		v->inputs = must(realloc(v->inputs, v->cap * sizeof *v->inputs));
-		v->addresses = must(realloc(v->addresses, v->cap * sizeof *v->addresses));
-	}
-	v->inputs[v->n++] = (struct input){ .text = text, .size = size };
+	if (v->n <= v->cap)
+		return;
+	v->cap = v->n > 2 * v->cap ? v->n : 2 * v->cap;
+	v->inputs = must(realloc(v->inputs, v->cap * sizeof *v->inputs));
+	v->addresses = must(realloc(v->addresses, v->cap * sizeof *v->addresses));
 }
 
 /* Runs @work on @here and, beside it if a thread may and can be had, on @there. */
@@ -146,42 +148,72 @@ static void run_both(const struct addr *v, void *(*work)(void *), void *here, vo
 		(void)work(there);
 }
 
-/* Fewer inputs than these are not worth a thread. */
-#define ALONE 4096
+/* Less text than this is not worth a thread. */
+#define ALONE_BYTES 65536
 
-/* Inputs [first, end), which are texts so far. */
+/* Lines being read: the first of them is input @first. */
 struct parsing {
 	const struct addr *v;
+	const char *text;
+	size_t size;
 	size_t first;
-	size_t end;
+	bool bad; /* some line is no address */
 };
 
-static void *parse_some(void *arg)
+static void parse_input(struct parsing *p, size_t i, const char *text, size_t size)
 {
-	const struct parsing *p = arg;
+	struct input *in = &p->v->inputs[i];
 
-	for (size_t i = p->first; i < p->end; i++) {
-		struct input *in = &p->v->inputs[i];
+	input_parse(&p->v->rules, text, size, in);
+	p->v->addresses[i] = in->address;
+	p->bad |= in->reason != FATHOM_REASON_NONE;
+}
 
-		input_parse(&p->v->rules, in->text, in->size, in);
+static void *parse_lines(void *arg)
+{
+	struct parsing *p = arg;
+	const char *end = p->text + p->size;
+	size_t i = p->first;
+
+	for (const char *line = p->text; line < end; i++) {
+		const char *stop = memchr(line, '\n', (size_t)(end - line));
+
+		stop = stop ? stop : end;
+		parse_input(p, i, line, (size_t)(stop - line));
+		line = stop + 1;
 	}
 	return NULL;
 }
 
-static void parse_inputs(struct addr *v)
+/* The size of the first part of @text when two threads share it: whole lines. */
+static size_t first_share(const char *text, size_t size)
 {
-	struct parsing here = { v, 0, v->n > ALONE ? v->n / 2 : v->n };
-	struct parsing there = { v, here.end, v->n };
+	const char *stop =
+		size > ALONE_BYTES ? memchr(text + size / 2, '\n', size - size / 2) : NULL;
 
-	if (there.first < there.end)
-		run_both(v, parse_some, &here, &there);
+	return stop ? (size_t)(stop - text) + 1 : size;
+}
+
+/* Takes the lines of @text, which has to stay, as inputs. */
+static void parse_text(struct addr *v, const char *text, size_t size)
+{
+	const size_t share = first_share(text, size);
+	struct parsing here = { v, text, share, 0, false };
+	struct parsing there = { v, text + share, size - share, 0, false };
+
+	there.first = input_count_lines(here.text, here.size);
+	v->n = there.first + input_count_lines(there.text, there.size);
+	reserve_inputs(v);
+	if (there.size)
+		run_both(v, parse_lines, &here, &there);
 	else
-		(void)parse_some(&here);
+		(void)parse_lines(&here);
+	v->any_bad = here.bad || there.bad;
 }
 
 /* Answers being printed: those of inputs [first, end), whose addresses start at answer next. */
 struct printing {
-	const struct addr *v;
+	_Alignas(CACHE_LINE) const struct addr *v;
 	const struct fathom_answers *answers;
 	struct out *out;
 	size_t first;
@@ -257,6 +289,9 @@ static void *print_answers(void *arg)
 	return NULL;
 }
 
+/* Fewer answers than these are not worth a thread. */
+#define ALONE_ANSWERS 4096
+
 /* So many answers are formatted by two threads at a time, which bounds what the second keeps. */
 #define PRINT_TOGETHER 65536
 
@@ -264,10 +299,9 @@ static void *print_answers(void *arg)
 static size_t print_some(struct addr *v, const struct fathom_answers *answers, size_t first,
 			 size_t end, size_t next)
 {
-	const size_t middle = end - first > ALONE ? first + (end - first) / 2 : end;
+	const size_t middle = end - first > ALONE_ANSWERS ? first + (end - first) / 2 : end;
 	struct printing here = { v, answers, &v->out, first, middle, next, false };
 	struct printing there = { .v = v, .answers = answers, .first = middle, .end = end };
-	struct out kept;
 
 	there.next = next;
 	for (size_t i = first; i < middle; i++)
@@ -275,11 +309,12 @@ static size_t print_some(struct addr *v, const struct fathom_answers *answers, s
 	if (middle == end) {
 		(void)print_answers(&here);
 	} else {
-		out_init_kept(&kept);
-		there.out = &kept;
+		if (!v->kept.buf)
+			out_init_kept(&v->kept);
+		there.out = &v->kept;
 		run_both(v, print_answers, &here, &there);
-		out_bytes(&v->out, kept.buf, kept.n);
-		out_deinit(&kept);
+		out_bytes(&v->out, v->kept.buf, v->kept.n);
+		v->kept.n = 0;
 	}
 	v->unanswered |= here.unanswered | there.unanswered;
 	return there.next;
@@ -290,11 +325,10 @@ static void answer_inputs(struct addr *v)
 {
 	struct fathom_answers *answers;
 	struct fathom_errinfo info;
-	size_t n = 0;
+	size_t n = v->any_bad ? 0 : v->n;
 	size_t next = 0;
 
-	parse_inputs(v);
-	for (size_t i = 0; i < v->n; i++)
+	for (size_t i = 0; v->any_bad && i < v->n; i++)
 		if (!v->inputs[i].reason)
 			v->addresses[n++] = v->inputs[i].address;
 	if (fathom_symbolize(v->rules.target, &v->symbolize, v->addresses, n, &answers, &info)) {
@@ -321,7 +355,7 @@ static void ask_once(struct addr *v)
 static void answer_stream(struct addr *v)
 {
 	struct input_stream stream;
-	const char *line;
+	const char *text;
 	size_t size;
 
 	v->framed = true;
@@ -330,8 +364,8 @@ static void answer_stream(struct addr *v)
 	if (!(v->symbolize.flags & FATHOM_NAMES_ONLY) && input_stream_join_file(&stream))
 		ask_once(v);
 	while (!v->out.failed && input_stream_fill(&stream)) {
-		while (input_stream_line(&stream, &line, &size))
-			add_input(v, line, size);
+		input_stream_lines(&stream, &text, &size);
+		parse_text(v, text, size);
 		answer_inputs(v);
 	}
 	input_stream_deinit(&stream);
@@ -356,8 +390,13 @@ static void store_index(const struct addr *v)
 
 static void answer_arguments(struct addr *v, int n, char **arguments)
 {
-	for (int i = 0; i < n; i++)
-		add_input(v, arguments[i], strlen(arguments[i]));
+	struct parsing p = { .v = v };
+
+	v->n = (size_t)n;
+	reserve_inputs(v);
+	for (size_t i = 0; i < v->n; i++)
+		parse_input(&p, i, arguments[i], strlen(arguments[i]));
+	v->any_bad = p.bad;
 	ask_once(v);
 	answer_inputs(v);
 }
@@ -374,6 +413,7 @@ static int answer_all(struct addr *v, int n, char **arguments)
 	else
 		answer_stream(v);
 	out_deinit(&v->out);
+	out_deinit(&v->kept);
 	store_index(v);
 	free(v->inputs);
 	free(v->addresses);

@@ -221,3 +221,27 @@ bool input_stream_line(struct input_stream *s, const char **ret_line, size_t *re
 	s->used += *ret_size + (end ? 1 : 0);
 	return true;
 }
+
+void input_stream_lines(struct input_stream *s, const char **ret_text, size_t *ret_size)
+{
+	const char *text = s->buf + s->used;
+	size_t size = s->n - s->used;
+
+	if (!s->ended) {
+		const char *end = size ? memrchr(text, '\n', size) : NULL;
+
+		size = end ? (size_t)(end - text) + 1 : 0;
+	}
+	*ret_text = text;
+	*ret_size = size;
+	s->used += size;
+}
+
+size_t input_count_lines(const char *text, size_t size)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < size; i++)
+		n += text[i] == '\n';
+	return n + (size && text[size - 1] != '\n');
+}

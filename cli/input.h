@@ -38,6 +38,12 @@ bool input_stream_join_file(struct input_stream *s);
  */
 bool input_stream_fill(struct input_stream *s);
 
+/* All complete lines that there are, with their ends; the last of the input may lack its own. */
+void input_stream_lines(struct input_stream *s, const char **ret_text, size_t *ret_size);
+
+/* The number of lines of @text; what follows the last end is one, too. */
+size_t input_count_lines(const char *text, size_t size);
+
 /* The next complete line, without its end; false when there is none yet. */
 bool input_stream_line(struct input_stream *s, const char **ret_line, size_t *ret_size);
 

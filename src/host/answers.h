@@ -25,7 +25,7 @@ struct fathom_intern {
 };
 
 struct fathom_part {
-	struct fathom_arena arena;
+	_Alignas(FATHOM_CACHE_LINE) struct fathom_arena arena;
 	struct fathom_array functions; /* struct fathom_function */
 	struct fathom_array files;     /* struct fathom_source_file */
 	struct fathom_array frames;    /* struct fathom_frame */

@@ -13,6 +13,14 @@ void *fathom_memory_alloc(struct fathom_memory *m, size_t size)
 	return p;
 }
 
+void *fathom_alloc_apart(size_t size)
+{
+	const size_t whole = (size + FATHOM_CACHE_LINE - 1) & ~(size_t)(FATHOM_CACHE_LINE - 1);
+	void *p = aligned_alloc(FATHOM_CACHE_LINE, whole);
+
+	return p ? memset(p, 0, whole) : NULL;
+}
+
 void fathom_memory_free(struct fathom_memory *m, void *p, size_t size)
 {
 	if (!p)

@@ -23,6 +23,12 @@ struct fathom_memory {
 void *fathom_memory_alloc(struct fathom_memory *m, size_t size);
 void fathom_memory_free(struct fathom_memory *m, void *p, size_t size);
 
+/* What several threads write is dear within a stretch of this many bytes. */
+#define FATHOM_CACHE_LINE 64
+
+/* Zeroed memory in cache lines of its own, or NULL; to be given to free(). */
+void *fathom_alloc_apart(size_t size);
+
 /* Counts bytes that were allocated elsewhere (large buffers). */
 void fathom_memory_count(struct fathom_memory *m, uint64_t size);
 void fathom_memory_uncount(struct fathom_memory *m, uint64_t size);

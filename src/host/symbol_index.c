@@ -80,6 +80,8 @@ static void collect_chunk(void *arg, size_t task, unsigned thread)
 	struct collection *c = arg;
 	const struct fathom_symbol_set *set = c->x->set;
 	const struct fathom_symbol_table *table;
+	struct fathom_keyed *keyed;
+	size_t n = 0;
 
 	(void)thread;
 	if (!task) {
@@ -88,6 +90,7 @@ static void collect_chunk(void *arg, size_t task, unsigned thread)
 	}
 	task--;
 	table = &set->table[c->chunk[task].table];
+	keyed = c->keyed + c->chunk[task].first;
 	for (uint32_t i = c->chunk[task].symbol; i < c->chunk[task].end; i++) {
 		struct fathom_symbol s;
 		struct fathom_symbol_region region;
@@ -98,9 +101,9 @@ static void collect_chunk(void *arg, size_t task, unsigned thread)
 		if (fathom_symbol_place(table, &s, &svma, &region) &&
 		    fathom_symbol_is_namable(&table->view, &s,
 					     fathom_symtab_name_start(&table->view, &s)))
-			c->keyed[c->chunk[task].first + c->chunk[task].n++] =
-				make_key(svma, c->chunk[task].table, i);
+			keyed[n++] = make_key(svma, c->chunk[task].table, i);
 	}
+	c->chunk[task].n = n;
 }
 
 /* Collects by our own rule: all tables, in chunks. */

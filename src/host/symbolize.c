@@ -313,7 +313,7 @@ static fathom_err answer_batch(struct fathom_batch *b)
 {
 	fathom_err err = FATHOM_E_MEMORY;
 
-	b->answers = calloc(1, sizeof *b->answers);
+	b->answers = fathom_alloc_apart(sizeof *b->answers);
 	if (b->answers)
 		b->answers->answers = malloc((b->n + 1) * sizeof *b->answers->answers);
 	if (b->answers && b->answers->answers) {

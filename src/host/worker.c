@@ -11,7 +11,7 @@ struct fathom_worker *fathom_worker_acquire(struct fathom *session)
 		if (atomic_load_explicit(&session->idle[i], memory_order_relaxed))
 			w = atomic_exchange(&session->idle[i], NULL);
 	if (!w) {
-		w = calloc(1, sizeof *w);
+		w = fathom_alloc_apart(sizeof *w);
 		if (w)
 			w->session = session;
 	}

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "common.h"
+#include "heap.h"
 #include "input.h"
 #include "out.h"
 #include "print.h"
@@ -59,6 +60,7 @@ struct addr {
 	enum cache_mode cache;
 	size_t next_note;
 	bool unanswered;
+	bool many;    /* so many addresses that the heap is prepared for it */
 	bool framed;  /* an empty line ends each answer */
 	bool any_bad; /* some input is no address: addresses has fewer than inputs */
 	struct input *inputs;
@@ -365,6 +367,10 @@ static void answer_stream(struct addr *v)
 		ask_once(v);
 	while (!v->out.failed && input_stream_fill(&stream)) {
 		input_stream_lines(&stream, &text, &size);
+		if (!v->many && size >= ALONE_BYTES) {
+			v->many = true;
+			heap_expect_much();
+		}
 		parse_text(v, text, size);
 		answer_inputs(v);
 	}

@@ -239,6 +239,16 @@ static void give_back(struct fathom_batch *b, uint64_t off, uint64_t least)
 			bytes_slice(b->debug->view.section[FATHOM_DEBUG_INFO], from, off - from));
 }
 
+/* How many queries ahead the memory of answers is fetched: they stand in no order. */
+#define FETCH_AHEAD 8
+
+static void fetch_answer(const struct fathom_batch *b, const struct fathom_job *job, uint32_t i)
+{
+	if (i < job->n)
+		__builtin_prefetch(&b->answers->answers[b->queries[b->order[job->first + i]].index],
+				   1);
+}
+
 static void run_job(struct fathom_batch *b, const struct fathom_job *job, unsigned thread)
 {
 	struct fathom_worker *w = b->workers[thread];
@@ -260,6 +270,7 @@ static void run_job(struct fathom_batch *b, const struct fathom_job *job, unsign
 		struct fathom_query *q = &b->queries[b->order[job->first + i]];
 		struct fathom_found f;
 
+		fetch_answer(b, job, i + FETCH_AHEAD);
 		q->done = find_in_data(data, q->svma, &f);
 		if (q->done)
 			fathom_batch_answer(b, p, q, &f);

@@ -50,14 +50,18 @@ static const struct option options[] = {
 	{ NULL, 0, NULL, 0 },
 };
 
+/* Memory that threads write in turns is dear in stretches of this many bytes. */
+#define CACHE_LINE 64
+
 struct addr {
 	struct common common;
 	struct fathom_symbolize_options symbolize;
 	struct input_rules rules;
 	struct fathom_target_info info;
-	struct out out;
-	struct out kept; /* what the second printer makes; no memory until it is wanted */
-	enum cache_mode cache;
+	/* Two threads write these: in lines of their own, and what both read in another. */
+	_Alignas(CACHE_LINE) struct out out;
+	_Alignas(CACHE_LINE) struct out kept; /* of the second printer; no memory until wanted */
+	_Alignas(CACHE_LINE) enum cache_mode cache;
 	size_t next_note;
 	bool unanswered;
 	bool many;    /* so many addresses that the heap is prepared for it */

@@ -11,11 +11,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Memory that two threads write in turns is dear in stretches of this many bytes. */
-#define CACHE_LINE 64
-
 struct out {
-	_Alignas(CACHE_LINE) char *buf;
+	char *buf;
 	size_t n;
 	size_t cap;
 	bool keep;   /* collect everything in buf instead of writing it */

@@ -158,19 +158,19 @@ static void json_frames(struct out *o, const struct fathom_answers *answers,
 	out_char(o, ']');
 }
 
-static void json_build_id(struct out *o, const struct fathom_target_info *target)
+static void json_build_id(struct out *o, const struct fathom_module_info *module)
 {
 	static const char digits[] = "0123456789abcdef";
 
 	json_key(o, "build_id");
-	if (!target->build_id) {
+	if (!module || !module->build_id) {
 		out_str(o, "null");
 		return;
 	}
 	out_char(o, '"');
-	for (uint32_t i = 0; i < target->build_id_size; i++) {
-		out_char(o, digits[target->build_id[i] >> 4]);
-		out_char(o, digits[target->build_id[i] & 15]);
+	for (uint32_t i = 0; i < module->build_id_size; i++) {
+		out_char(o, digits[module->build_id[i] >> 4]);
+		out_char(o, digits[module->build_id[i] & 15]);
 	}
 	out_char(o, '"');
 }
@@ -201,6 +201,10 @@ void print_json(struct out *o, const struct input *in, const struct fathom_targe
 		const struct fathom_answers *answers, const struct fathom_answer *a)
 {
 	const uint8_t reason = a ? a->reason : in->reason;
+	const struct fathom_module_info of_target = { target->path, target->build_id,
+						      target->build_id_size, 0 };
+	const struct fathom_module_info *module =
+		a ? fathom_answers_module(answers, a->module) : &of_target;
 
 	out_char(o, '{');
 	json_key(o, "input");
@@ -211,9 +215,9 @@ void print_json(struct out *o, const struct input *in, const struct fathom_targe
 	else
 		out_str(o, "\"address\":null");
 	out_char(o, ',');
-	json_string(o, "module", target->path);
+	json_string(o, "module", module ? module->path : NULL);
 	out_char(o, ',');
-	json_build_id(o, target);
+	json_build_id(o, module);
 	out_char(o, ',');
 	if (a)
 		json_answer(o, answers, a);

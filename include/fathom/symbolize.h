@@ -113,6 +113,17 @@ struct fathom_symbolize_options {
 /** An id that stands for nothing. */
 #define FATHOM_NONE UINT32_MAX
 
+/** A module number that stands for nothing. */
+#define FATHOM_NO_MODULE UINT16_MAX
+
+/** A file, or what stands for one, that addresses are in. What it points to is the answers'. */
+struct fathom_module_info {
+	const char *path; /**< of a file target as it was opened; else as the system has it */
+	const uint8_t *build_id; /**< NULL without one */
+	uint32_t build_id_size;  /**< bytes */
+	uint32_t reserved;
+};
+
 /** The answer for one address. */
 struct fathom_answer {
 	uint64_t address;        /**< as asked */
@@ -123,7 +134,7 @@ struct fathom_answer {
 	uint32_t frame;          /**< frame id of the innermost frame, or FATHOM_NONE */
 	uint8_t source;          /**< enum fathom_source, of symbol */
 	uint8_t reason;          /**< enum fathom_reason */
-	uint8_t reserved[2];
+	uint16_t module;         /**< number of the module it is in, or FATHOM_NO_MODULE */
 	/**
 	 * File id of the source file that the symbol table names for symbol, without directory;
 	 * FATHOM_NONE with FATHOM_ALIAS_FATHOM, and where a frame says more.
@@ -240,6 +251,14 @@ FATHOM_API const struct fathom_function *fathom_answers_function(
  */
 FATHOM_API const struct fathom_source_file *fathom_answers_file(
 	const struct fathom_answers *answers, uint32_t id);
+
+/**
+ * Safety: mt-safe
+ * Memory: the module belongs to @answers
+ * Returns: module @number; NULL for FATHOM_NO_MODULE
+ */
+FATHOM_API const struct fathom_module_info *fathom_answers_module(
+	const struct fathom_answers *answers, uint16_t number);
 
 #ifdef __cplusplus
 }

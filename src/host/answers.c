@@ -255,6 +255,16 @@ void fathom_part_leave_block(struct fathom_part *p)
 	p->block = NULL;
 }
 
+void fathom_part_begin(struct fathom_part *p, unsigned number, uint32_t flags, uint64_t bias)
+{
+	fathom_part_leave_block(p);
+	free(p->symbol_ids);
+	p->symbol_ids = NULL;
+	p->number = number;
+	p->flags = flags;
+	p->bias = bias;
+}
+
 #define UNKNOWN (FATHOM_NONE - 1) /* in a plan: not asked for yet */
 
 /* Makes @p remember what is made for @b under @symbol. */
@@ -372,9 +382,10 @@ static uint32_t shown_function(struct fathom_part *p, struct fathom_block_view v
 	return function_id(p, view, node->function);
 }
 
-static uint64_t start_of(struct fathom_block_view view, const struct fathom_block_node *node)
+static uint64_t start_of(const struct fathom_part *p, struct fathom_block_view view,
+			 const struct fathom_block_node *node)
 {
-	return node->start == FATHOM_BLOCK_NO_START ? 0 : view.block->low + node->start;
+	return node->start == FATHOM_BLOCK_NO_START ? 0 : p->bias + view.block->low + node->start;
 }
 
 /* The frame that node @i, an inlined call, was called from. */
@@ -393,7 +404,7 @@ static uint32_t caller_frame(struct fathom_part *p, struct fathom_block_view vie
 	known = plan_node(p, i);
 	if (*known != UNKNOWN)
 		return *known;
-	frame.start = start_of(view, &parent);
+	frame.start = start_of(p, view, &parent);
 	frame.function = shown_function(p, view, &parent);
 	frame.file = file_id(p, view, node.call_file);
 	frame.line = node.call_line;
@@ -421,7 +432,7 @@ uint32_t fathom_part_frame(struct fathom_part *p, struct fathom_block_view view,
 	frame.column = row->column;
 	frame.discriminator = row->discriminator;
 	if (fathom_block_node(view.block, row->node, &node)) {
-		frame.start = start_of(view, &node);
+		frame.start = start_of(p, view, &node);
 		frame.function = shown_function(p, view, &node);
 		frame.outer = caller_frame(p, view, row->node, 0);
 	} else if (p->flags & FATHOM_DWARF_NAMES) {
@@ -477,12 +488,54 @@ void fathom_part_deinit(struct fathom_part *p)
 	free(p->symbol_ids);
 }
 
+struct fathom_answers *fathom_answers_create(size_t n)
+{
+	struct fathom_answers *answers = fathom_alloc_apart(sizeof *answers);
+
+	if (!answers)
+		return NULL;
+	answers->n = n;
+	answers->n_parts = 1; /* has the memory of modules, too */
+	answers->answers = malloc((n + 1) * sizeof *answers->answers);
+	if (!answers->answers) {
+		free(answers);
+		return NULL;
+	}
+	return answers;
+}
+
+fathom_err fathom_answers_add_module(struct fathom_answers *answers, const char *path,
+				     struct fathom_bytes build_id, uint16_t *ret)
+{
+	struct fathom_arena *arena = &answers->parts[0].arena;
+	struct fathom_module_info info = { .build_id_size = (uint32_t)build_id.size };
+	void *modules;
+
+	if (answers->n_modules == FATHOM_NO_MODULE)
+		return FATHOM_E_LIMIT;
+	modules = realloc(answers->modules, (answers->n_modules + 1u) * sizeof info);
+	if (!modules)
+		return FATHOM_E_MEMORY;
+	answers->modules = modules;
+	info.path = fathom_arena_strdup(arena, str_of(path));
+	if (build_id.size)
+		info.build_id = (const uint8_t *)fathom_arena_strdup(
+			arena, (struct fathom_str){ (const char *)build_id.data,
+						    (uint32_t)build_id.size });
+	if (!info.path || (build_id.size && !info.build_id))
+		return FATHOM_E_MEMORY;
+	*ret = answers->n_modules;
+	answers->modules[answers->n_modules++] = info;
+	return FATHOM_OK;
+}
+
 void fathom_answers_free(struct fathom_answers *answers)
 {
 	if (!answers)
 		return;
 	for (uint32_t i = 0; i < answers->n_parts; i++)
 		fathom_part_deinit(&answers->parts[i]);
+	free(answers->modules);
 	free(answers->answers);
 	free(answers);
 }
@@ -532,4 +585,10 @@ const struct fathom_source_file *fathom_answers_file(const struct fathom_answers
 	return p && index_of(id) < p->files.n
 		       ? (const struct fathom_source_file *)p->files.data + index_of(id)
 		       : NULL;
+}
+
+const struct fathom_module_info *fathom_answers_module(const struct fathom_answers *answers,
+						       uint16_t number)
+{
+	return number < answers->n_modules ? &answers->modules[number] : NULL;
 }

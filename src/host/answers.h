@@ -35,6 +35,7 @@ struct fathom_part {
 	fathom_err err;           /* the first failure: no answer of this batch can be trusted */
 	uint32_t number;
 	uint32_t flags; /* of the options */
+	uint64_t bias;  /* of the module whose addresses are being answered */
 	/* the block whose addresses are being answered */
 	const struct fathom_block *block;
 	uint32_t block_symbol;
@@ -46,9 +47,18 @@ struct fathom_part {
 struct fathom_answers {
 	size_t n;
 	struct fathom_answer *answers;
+	struct fathom_module_info *modules;
+	uint16_t n_modules;
 	uint32_t n_parts;
 	struct fathom_part parts[FATHOM_MAX_PARTS];
 };
+
+/* Answers without tables, @n of them that are not filled in; NULL without memory. */
+struct fathom_answers *fathom_answers_create(size_t n);
+
+/* Adds a module; *@ret is its number. Must not run beside threads that fill parts. */
+fathom_err fathom_answers_add_module(struct fathom_answers *answers, const char *path,
+				     struct fathom_bytes build_id, uint16_t *ret);
 
 /*
  * When memory is short or a table is full, err is set, and FATHOM_NONE is returned where an id is
@@ -60,6 +70,9 @@ uint32_t fathom_part_symbol(struct fathom_part *p, const struct fathom_symbol_hi
 
 /* A source file; FATHOM_NONE where no path is stated. */
 uint32_t fathom_part_file(struct fathom_part *p, struct fathom_str path);
+
+/* Prepares the part, number @number, for addresses of another module. */
+void fathom_part_begin(struct fathom_part *p, unsigned number, uint32_t flags, uint64_t bias);
 
 /* Forgets the block: its memory may be given back. */
 void fathom_part_leave_block(struct fathom_part *p);

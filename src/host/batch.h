@@ -19,7 +19,7 @@
 /* The state of one address while it is being answered, in sorted order. */
 struct fathom_query {
 	uint64_t svma;  /* looked up: one less for return addresses */
-	uint32_t index; /* in the batch */
+	uint32_t index; /* of its answer */
 	bool done;      /* a unit knew it */
 };
 
@@ -30,6 +30,9 @@ struct fathom_batch {
 	struct fathom_debug *debug; /* NULL: names only */
 	struct fathom_answers *answers;
 	const uint64_t *addresses;
+	const uint32_t *places; /* of the batch's addresses, in addresses; NULL: all of them */
+	uint64_t bias;          /* of the module: what is looked up is so much less */
+	uint16_t number;        /* of the module in the answers */
 	struct fathom_query *queries; /* sorted by svma; NULL: names only */
 	size_t n;
 	uint32_t flags;
@@ -63,6 +66,21 @@ struct fathom_found {
 	bool has_symbol; /* the symbol has been looked up in the index of this run: */
 	uint32_t symbol; /* its number, or FATHOM_NONE */
 };
+
+/* The addresses of a batch that are in one module. */
+struct fathom_share {
+	struct fathom_module *module;
+	const uint64_t *addresses;
+	const uint32_t *places; /* of the share in addresses; NULL: all of them */
+	size_t n;
+	uint64_t bias;   /* address - bias is as stated in the ELF */
+	uint16_t number; /* of the module in the answers */
+};
+
+/* Answers @share: each address gets the answer at its place. */
+fathom_err fathom_symbolize_share(const struct fathom_share *share,
+				  const struct fathom_symbolize_options *options,
+				  struct fathom_answers *answers);
 
 /* Notes the first failure of the batch. */
 static inline void fathom_batch_fail(struct fathom_batch *b, fathom_err err)

@@ -105,15 +105,15 @@ static bool find_symbol(const struct fathom_batch *b, struct fathom_part *p, uin
 }
 
 /* Notes the symbol in the answer. */
-static void set_symbol(struct fathom_answer *a, const struct fathom_symbol_hit *hit, uint32_t id,
-		       uint64_t svma)
+static void set_symbol(const struct fathom_batch *b, struct fathom_answer *a,
+		       const struct fathom_symbol_hit *hit, uint32_t id, uint64_t svma)
 {
 	a->symbol = id;
 	a->source = hit->source;
 	a->size = hit->size;
 	a->offset = svma - hit->start;
 	/* Of a return address that was looked up as the byte before it. */
-	a->offset += a->address - svma;
+	a->offset += a->address - b->bias - svma;
 }
 
 /* A name by what is left when no table has one. */
@@ -127,12 +127,12 @@ static void set_fallback_symbol(const struct fathom_batch *b, struct fathom_part
 	if (fathom_plt_at(&b->module->symbols, svma, &hit) ||
 	    (fathom_object_has_code(b->module->main, svma) &&
 	     fathom_symbols_fde(&b->module->symbols, svma, &hit)))
-		set_symbol(a, &hit, fathom_part_symbol(p, &hit), svma);
+		set_symbol(b, a, &hit, fathom_part_symbol(p, &hit), svma);
 }
 
 /* Names the answer after the function of the block itself. */
-static void set_dwarf_symbol(struct fathom_part *p, struct fathom_answer *a,
-			     const struct fathom_found *f, uint64_t svma)
+static void set_dwarf_symbol(const struct fathom_batch *b, struct fathom_part *p,
+			     struct fathom_answer *a, const struct fathom_found *f, uint64_t svma)
 {
 	const uint32_t id = fathom_part_physical(p, f->view);
 	const struct fathom_symbol_hit hit = { .start = f->view.block->low,
@@ -140,7 +140,7 @@ static void set_dwarf_symbol(struct fathom_part *p, struct fathom_answer *a,
 					       .source = FATHOM_SOURCE_DWARF };
 
 	if (id != FATHOM_NONE)
-		set_symbol(a, &hit, id, svma);
+		set_symbol(b, a, &hit, id, svma);
 }
 
 /* Whether the function of the block is nearer to the truth than the symbol. */
@@ -193,7 +193,8 @@ static void set_variable(const struct fathom_batch *b, struct fathom_part *p,
 
 	if (!b->variables || a->frame != FATHOM_NONE || (!gnu && a->symbol == FATHOM_NONE) ||
 	    !fathom_variables_find(b->variables, b->workers[p->number],
-				   gnu ? svma : a->address - a->offset, gnu, &path, &line))
+				   gnu ? svma : a->address - b->bias - a->offset, gnu, &path,
+				   &line))
 		return;
 	a->frame = fathom_part_place(p, a->symbol, path, line);
 	a->symbol_file = FATHOM_NONE;
@@ -218,9 +219,9 @@ void fathom_batch_answer(struct fathom_batch *b, struct fathom_part *p,
 
 	if (!is_named_as_linked(b, f) && find_symbol(b, p, q->svma, f, &hit, &id) &&
 	    !dwarf_names_better(b, f, &hit))
-		set_symbol(a, &hit, in_language(b, p, f, id), q->svma);
+		set_symbol(b, a, &hit, in_language(b, p, f, id), q->svma);
 	else if (f->view.block && f->view.block->n_nodes)
-		set_dwarf_symbol(p, a, f, q->svma);
+		set_dwarf_symbol(b, p, a, f, q->svma);
 	if (a->symbol == FATHOM_NONE)
 		set_fallback_symbol(b, p, a, q->svma);
 	if (f->has_row)

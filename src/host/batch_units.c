@@ -209,7 +209,7 @@ static struct fathom_unit_data *prepare_unit(struct fathom_batch *b, const struc
 	} else if (err) {
 		if (!info.file[0])
 			fathom_errinfo_set_file(&info, b->debug->object->file->path);
-		fathom_notes_add(&b->module->notes, &info);
+		fathom_notes_add(b->module->notes, &info);
 	}
 	return data;
 }

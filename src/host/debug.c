@@ -110,19 +110,19 @@ fathom_err fathom_debug_create(struct fathom_module *module, struct fathom_debug
 		return FATHOM_E_MEMORY;
 	d->module = module;
 	d->object = module->debug;
-	err = fathom_dwarf_load(session, d->object, "", &module->notes, &d->view);
+	err = fathom_dwarf_load(session, d->object, "", module->notes, &d->view);
 	if (!err) {
-		d->sup = fathom_debugfile_find_sup(session, d->object, &module->notes,
-						   &d->lacks_sup);
-		if (d->sup && !fathom_dwarf_load(session, d->sup, "", &module->notes, &d->sup_view))
+		d->sup =
+			fathom_debugfile_find_sup(session, d->object, module->notes, &d->lacks_sup);
+		if (d->sup && !fathom_dwarf_load(session, d->sup, "", module->notes, &d->sup_view))
 			d->view.sup = &d->sup_view;
 		d->lacks_sup |= d->sup && !d->view.sup;
 		err = fathom_units_init(&d->units, &d->view, module->main, &session->memory,
-					&module->notes, d->object->file);
+					module->notes, d->object->file);
 	}
 	if (!err && d->sup)
 		err = fathom_units_init(&d->sup_units, &d->sup_view, module->main, &session->memory,
-					&module->notes, d->sup->file);
+					module->notes, d->sup->file);
 	if (err) {
 		fathom_debug_destroy(d);
 		return err;

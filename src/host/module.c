@@ -87,29 +87,27 @@ static void find_symbols(struct fathom_module *m)
 		find_cfi(set, m->debug);
 }
 
-fathom_err fathom_module_open(struct fathom *session, const char *path, struct fathom_module **ret,
-			      struct fathom_errinfo *reterr)
+fathom_err fathom_module_create(struct fathom *session, struct fathom_object *main,
+				struct fathom_notes *notes, struct fathom_module **ret)
 {
 	struct fathom_module *m = calloc(1, sizeof *m);
 	bool refused = false;
 	bool timeout = false;
-	fathom_err err;
 
-	if (!m)
-		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
-	m->session = session;
-	err = fathom_object_open(&session->memory, path, &m->main, reterr);
-	if (err) {
-		free(m);
-		return err;
+	if (!m) {
+		fathom_object_close(main);
+		return FATHOM_E_MEMORY;
 	}
+	m->session = session;
+	m->main = main;
+	m->notes = notes;
 	m->no_debug = FATHOM_REASON_NO_DEBUG_INFO;
 	if (has_debug_info(m->main)) {
 		m->debug = m->main;
 	} else {
-		m->debug = fathom_debugfile_find(session, m->main, &m->notes, &refused, &timeout);
+		m->debug = fathom_debugfile_find(session, m->main, notes, &refused, &timeout);
 		if (!m->debug)
-			m->mini = fathom_debugfile_mini(session, m->main, &m->notes);
+			m->mini = fathom_debugfile_mini(session, m->main, notes);
 		if (!m->debug && refused)
 			m->no_debug = FATHOM_REASON_BUILD_ID_MISMATCH;
 		else if (!m->debug && timeout)
@@ -118,6 +116,17 @@ fathom_err fathom_module_open(struct fathom *session, const char *path, struct f
 	find_symbols(m);
 	fathom_cache_open(m);
 	*ret = m;
+	return FATHOM_OK;
+}
+
+fathom_err fathom_module_open(struct fathom *session, const char *path, struct fathom_notes *notes,
+			      struct fathom_module **ret, struct fathom_errinfo *reterr)
+{
+	struct fathom_object *main;
+
+	FATHOM_TRY(fathom_object_open(&session->memory, path, &main, reterr));
+	if (fathom_module_create(session, main, notes, ret))
+		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
 	return FATHOM_OK;
 }
 
@@ -138,7 +147,6 @@ void fathom_module_close(struct fathom_module *m)
 		fathom_object_close(m->debug);
 	fathom_object_close(m->mini);
 	fathom_object_close(m->main);
-	fathom_notes_deinit(&m->notes);
 	free(m);
 }
 

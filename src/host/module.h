@@ -22,7 +22,7 @@ struct fathom_module {
 	struct fathom_object *main;
 	struct fathom_object *debug; /* holds the DWARF: main, or a file of its own; NULL: none */
 	struct fathom_object *mini;  /* MiniDebugInfo, or NULL */
-	struct fathom_notes notes;
+	struct fathom_notes *notes;  /* of the target */
 	struct fathom_symbol_set symbols;
 	struct fathom_fde_slot fdes;
 	_Atomic(struct fathom_symbol_index *) symbol_index[FATHOM_ALIAS_RULES];
@@ -34,9 +34,12 @@ struct fathom_module {
 	enum fathom_reason no_debug;     /* why debug is NULL */
 };
 
-/* Opens the file at @path and finds its debug files. */
-fathom_err fathom_module_open(struct fathom *session, const char *path, struct fathom_module **ret,
-			      struct fathom_errinfo *reterr);
+/* Opens the file at @path and finds its debug files; what goes wrong is added to @notes. */
+fathom_err fathom_module_open(struct fathom *session, const char *path, struct fathom_notes *notes,
+			      struct fathom_module **ret, struct fathom_errinfo *reterr);
+/* The same for @main, an object that is open; it is taken over, also on failure. */
+fathom_err fathom_module_create(struct fathom *session, struct fathom_object *main,
+				struct fathom_notes *notes, struct fathom_module **ret);
 void fathom_module_close(struct fathom_module *m);
 
 /* The index of symbols by address for @rule, made on first use; NULL without memory. */

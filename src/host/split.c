@@ -99,9 +99,9 @@ static struct fathom_split_file *open_file(struct fathom_debug *d, const char *p
 	f = new_file(path);
 	if (!f)
 		return NULL;
-	f->object = fathom_debugfile_try(m->session, path, &m->notes);
+	f->object = fathom_debugfile_try(m->session, path, m->notes);
 	if (f->object)
-		(void)fathom_dwarf_load(m->session, f->object, ".dwo", &m->notes, &f->view);
+		(void)fathom_dwarf_load(m->session, f->object, ".dwo", m->notes, &f->view);
 	return publish(d, f);
 }
 
@@ -308,7 +308,7 @@ static fathom_err note_missing(struct fathom_debug *d, const struct fathom_open_
 		(void)fathom_fail(&info, FATHOM_E_NOT_FOUND, "", 0, "split debug file not found");
 	fathom_errinfo_set_file(
 		&info, dwo_path(d, u, name, path, sizeof path) ? path : d->object->file->path);
-	fathom_notes_add(&d->module->notes, &info);
+	fathom_notes_add(d->module->notes, &info);
 	return info.err;
 }
 

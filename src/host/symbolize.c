@@ -59,10 +59,18 @@ static void run_stored(void *arg, size_t task, unsigned thread)
 	fathom_part_leave_block(p);
 }
 
-/* What is looked up for @address. */
-static uint64_t looked_up(const struct fathom_batch *b, uint64_t address)
+/* Where address @i of the batch stands among all, and its answer. */
+static uint32_t place_of(const struct fathom_batch *b, size_t i)
 {
-	return address - (b->flags & FATHOM_RETURN_ADDRESSES && address ? 1 : 0);
+	return b->places ? b->places[i] : (uint32_t)i;
+}
+
+/* What is looked up for address @i of the batch. */
+static uint64_t looked_up(const struct fathom_batch *b, size_t i)
+{
+	const uint64_t svma = b->addresses[place_of(b, i)] - b->bias;
+
+	return svma - (b->flags & FATHOM_RETURN_ADDRESSES && svma ? 1 : 0);
 }
 
 /* What kinds of addresses there are: those of code have lines, the others may be variables. */
@@ -74,7 +82,7 @@ static void look_at_kinds(struct fathom_batch *b)
 	for (size_t i = 0; i < b->n; i++) {
 		if ((b->any_code || !lines) && (b->any_data || !variables))
 			return;
-		if (fathom_object_has_code(b->module->main, looked_up(b, b->addresses[i])))
+		if (fathom_object_has_code(b->module->main, looked_up(b, i)))
 			b->any_code = true;
 		else
 			b->any_data = true;
@@ -95,40 +103,41 @@ static void open_units(struct fathom_batch *b)
 	count_cost(b, start);
 }
 
-/* Starts the answer for @address; returns what is looked up for it. */
-static uint64_t begin_answer(const struct fathom_batch *b, uint64_t address,
-			     struct fathom_answer *a)
+/* Starts the answer for address @i of the batch. */
+static struct fathom_query begin_answer(const struct fathom_batch *b, size_t i)
 {
 	const struct fathom_object *o = b->module->main;
-	const uint64_t svma = looked_up(b, address);
+	const struct fathom_query q = { looked_up(b, i), place_of(b, i), false };
+	struct fathom_answer *a = &b->answers->answers[q.index];
 
-	*a = (struct fathom_answer){ .address = address,
-				     .module_address = address,
+	*a = (struct fathom_answer){ .address = b->addresses[q.index],
+				     .module_address = b->addresses[q.index] - b->bias,
 				     .symbol = FATHOM_NONE,
 				     .symbol_file = FATHOM_NONE,
-				     .frame = FATHOM_NONE };
+				     .frame = FATHOM_NONE,
+				     .module = b->number };
 	if (o->image.type == ET_REL)
-		a->module_address -= o->sections[fathom_object_section_at(o, svma)].base;
-	return svma;
+		a->module_address -= o->sections[fathom_object_section_at(o, q.svma)].base;
+	return q;
 }
 
 /* Look-ups that are on their way together. */
 #define GROUP 32
 
 /* Looks up the symbols of @n addresses; has the memory brought that their answers will need. */
-static void look_up_group(const struct fathom_batch *b, const struct fathom_part *p,
-			  const uint64_t *addresses, size_t n, struct fathom_found found[GROUP])
+static void look_up_group(const struct fathom_batch *b, const struct fathom_part *p, size_t first,
+			  size_t n, struct fathom_found found[GROUP])
 {
 	for (size_t i = 0; i < n; i++) {
 		found[i] = (struct fathom_found){ .has_symbol = b->symbols != NULL };
 		if (b->symbols)
-			fathom_symbol_index_fetch_bucket(b->symbols, looked_up(b, addresses[i]));
+			fathom_symbol_index_fetch_bucket(b->symbols, looked_up(b, first + i));
 	}
 	for (size_t i = 0; b->symbols && i < n; i++)
-		fathom_symbol_index_fetch_starts(b->symbols, looked_up(b, addresses[i]));
+		fathom_symbol_index_fetch_starts(b->symbols, looked_up(b, first + i));
 	for (size_t i = 0; b->symbols && i < n; i++) {
 		found[i].symbol =
-			fathom_symbol_index_fetch_symbol(b->symbols, looked_up(b, addresses[i]));
+			fathom_symbol_index_fetch_symbol(b->symbols, looked_up(b, first + i));
 		if (found[i].symbol != FATHOM_NONE && p->symbol_ids)
 			__builtin_prefetch(&p->symbol_ids[found[i].symbol]);
 	}
@@ -153,12 +162,10 @@ static void run_plain(void *arg, size_t task, unsigned thread)
 
 	for (size_t i = first; i < end; i++) {
 		const size_t at = (i - first) % GROUP;
-		const struct fathom_query q = { begin_answer(b, b->addresses[i],
-							     &b->answers->answers[i]),
-						(uint32_t)i, false };
+		const struct fathom_query q = begin_answer(b, i);
 
 		if (!at)
-			look_up_group(b, &b->answers->parts[thread], &b->addresses[i],
+			look_up_group(b, &b->answers->parts[thread], i,
 				      end - i < GROUP ? end - i : GROUP, found);
 		fathom_batch_answer(b, &b->answers->parts[thread], &q, &found[at]);
 	}
@@ -174,10 +181,11 @@ static fathom_err sort_queries(struct fathom_batch *b)
 		free(keyed);
 		return FATHOM_E_MEMORY;
 	}
-	for (size_t i = 0; i < b->n; i++)
-		keyed[i] = (struct fathom_keyed){
-			begin_answer(b, b->addresses[i], &b->answers->answers[i]), i
-		};
+	for (size_t i = 0; i < b->n; i++) {
+		const struct fathom_query q = begin_answer(b, i);
+
+		keyed[i] = (struct fathom_keyed){ q.svma, q.index };
+	}
 	fathom_sort_keyed(keyed, keyed + b->n, b->n);
 	for (size_t i = 0; i < b->n; i++)
 		b->queries[i] =
@@ -196,8 +204,7 @@ static fathom_err acquire_workers(struct fathom_batch *b)
 		b->workers[i] = fathom_worker_acquire(b->module->session);
 		if (!b->workers[i])
 			return FATHOM_E_MEMORY;
-		b->answers->parts[i].number = i;
-		b->answers->parts[i].flags = b->flags;
+		fathom_part_begin(&b->answers->parts[i], i, b->flags, b->bias);
 	}
 	return FATHOM_OK;
 }
@@ -308,27 +315,43 @@ static fathom_err run_batch(struct fathom_batch *b)
 	return atomic_load(&b->err);
 }
 
-/* Answers the batch in tables of its own, which remain when it succeeds. */
 static fathom_err answer_batch(struct fathom_batch *b)
 {
-	fathom_err err = FATHOM_E_MEMORY;
+	const fathom_err err = run_batch(b);
 
-	b->answers = fathom_alloc_apart(sizeof *b->answers);
-	if (b->answers)
-		b->answers->answers = malloc((b->n + 1) * sizeof *b->answers->answers);
-	if (b->answers && b->answers->answers) {
-		b->answers->n = b->n;
-		err = run_batch(b);
-	}
 	for (unsigned i = 0; i < b->threads; i++)
 		fathom_worker_release(b->workers[i]);
 	free(b->queries);
 	free(b->jobs);
 	free(b->order);
-	if (err) {
-		fathom_answers_free(b->answers);
-		b->answers = NULL;
-	}
+	return err;
+}
+
+fathom_err fathom_symbolize_share(const struct fathom_share *share,
+				  const struct fathom_symbolize_options *options,
+				  struct fathom_answers *answers)
+{
+	fathom_err err;
+	bool damaged;
+
+	do {
+		struct fathom_batch b = { .module = share->module,
+					  .answers = answers,
+					  .addresses = share->addresses,
+					  .places = share->places,
+					  .n = share->n,
+					  .bias = share->bias,
+					  .number = share->number,
+					  .flags = options->flags,
+					  .alias = (enum fathom_alias)options->alias };
+
+		err = answer_batch(&b);
+		/*
+		 * Damage shows when a page of the stored index is first read. Answers that were
+		 * made by then lack what stands there: all are made again, without the index.
+		 */
+		damaged = b.index && fathom_index_is_damaged(b.index);
+	} while (damaged);
 	return err;
 }
 
@@ -347,37 +370,37 @@ static fathom_err read_options(const struct fathom_symbolize_options *options,
 	return FATHOM_OK;
 }
 
+static fathom_err answer_target(struct fathom_target *target,
+				const struct fathom_symbolize_options *options,
+				const uint64_t *addresses, size_t n, struct fathom_answers *answers)
+{
+	struct fathom_share share = { .module = target->module, .addresses = addresses, .n = n };
+
+	FATHOM_TRY(fathom_answers_add_module(answers, target->module->main->file->path,
+					     target->module->main->build_id, &share.number));
+	return fathom_symbolize_share(&share, options, answers);
+}
+
 fathom_err fathom_symbolize(struct fathom_target *target,
 			    const struct fathom_symbolize_options *options,
 			    const uint64_t *addresses, size_t n,
 			    struct fathom_answers **ret_answers, struct fathom_errinfo *reterr)
 {
 	struct fathom_symbolize_options o = { .size = sizeof o };
+	struct fathom_answers *answers;
 	fathom_err err = read_options(options, &o);
-	bool damaged;
 
 	if (err)
 		return fathom_fail(reterr, err, "", 0, "options that this version does not know");
 	if (n > UINT32_MAX / 2)
 		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0,
 				   "more addresses than one batch may have");
-	do {
-		struct fathom_batch b = { .module = target->module,
-					  .addresses = addresses,
-					  .n = n,
-					  .flags = o.flags,
-					  .alias = (enum fathom_alias)o.alias };
-
-		err = answer_batch(&b);
-		/*
-		 * Damage shows when a page of the stored index is first read. Answers that were
-		 * made by then lack what stands there: all are made again, without the index.
-		 */
-		damaged = b.index && fathom_index_is_damaged(b.index);
-		if (damaged)
-			fathom_answers_free(b.answers);
-		else if (!err)
-			*ret_answers = b.answers;
-	} while (damaged);
-	return err ? fathom_fail(reterr, err, "", 0, fathom_err_name(err)) : FATHOM_OK;
+	answers = fathom_answers_create(n);
+	err = answers ? answer_target(target, &o, addresses, n, answers) : FATHOM_E_MEMORY;
+	if (err) {
+		fathom_answers_free(answers);
+		return fathom_fail(reterr, err, "", 0, fathom_err_name(err));
+	}
+	*ret_answers = answers;
+	return FATHOM_OK;
 }

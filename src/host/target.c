@@ -15,8 +15,9 @@ fathom_err fathom_target_open_file(struct fathom *session, const char *path,
 	if (!t)
 		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
 	atomic_init(&t->references, 1);
-	err = fathom_module_open(session, path, &t->module, reterr);
+	err = fathom_module_open(session, path, &t->notes, &t->module, reterr);
 	if (err) {
+		fathom_notes_deinit(&t->notes);
 		free(t);
 		return err;
 	}
@@ -35,6 +36,7 @@ void fathom_target_release(struct fathom_target *target)
 	if (!target || atomic_fetch_sub_explicit(&target->references, 1, memory_order_acq_rel) != 1)
 		return;
 	fathom_module_close(target->module);
+	fathom_notes_deinit(&target->notes);
 	free(target);
 }
 
@@ -57,7 +59,7 @@ void fathom_target_get_info(const struct fathom_target *target, struct fathom_ta
 const struct fathom_errinfo *fathom_target_note(const struct fathom_target *target, size_t i)
 {
 	return i < FATHOM_MAX_NOTES
-		       ? atomic_load_explicit(&target->module->notes.note[i], memory_order_acquire)
+		       ? atomic_load_explicit(&target->notes.note[i], memory_order_acquire)
 		       : NULL;
 }
 

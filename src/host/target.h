@@ -8,6 +8,7 @@
 
 struct fathom_target {
 	_Atomic uint32_t references;
+	struct fathom_notes notes;
 	struct fathom_module *module;
 };
 

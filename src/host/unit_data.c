@@ -142,7 +142,7 @@ struct fathom_unit_data *fathom_unit_data_create(struct fathom_worker *w, struct
 	if (err) {
 		fathom_errinfo_set_file(&info,
 					u->is_split ? u->split->path : d->object->file->path);
-		fathom_notes_add(&m->notes, &info);
+		fathom_notes_add(m->notes, &info);
 	}
 	n = w->ranges.n;
 	if (n > UINT32_MAX / 4)

@@ -37,12 +37,19 @@ static int build_one(struct fathom *session, const struct common *common, const 
 {
 	struct fathom_target *target = common_open(session, path);
 	struct fathom_cache_result result;
+	struct fathom_target_info target_info;
 	struct fathom_errinfo info;
 	size_t next = 0;
 	fathom_err err;
 
 	if (!target)
 		return EXIT_USAGE;
+	fathom_target_get_info(target, &target_info);
+	if (target_info.kind == FATHOM_TARGET_PROCESS) {
+		complain(path, "indexes are made of files", "give the files that the process runs");
+		fathom_target_release(target);
+		return EXIT_USAGE;
+	}
 	err = fathom_cache_store(target, true, 0, &result, &info);
 	common_print_notes(target, &next);
 	fathom_target_release(target);

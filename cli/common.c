@@ -2,6 +2,7 @@
 #include "common.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,6 +47,18 @@ void complain_error(const struct fathom_errinfo *info)
 	if (remedy)
 		fprintf(stderr, " (%s)", remedy);
 	fputc('\n', stderr);
+}
+
+/* The same for a process that could not be opened, which is no matter of files. */
+static void complain_process(const char *what, const struct fathom_errinfo *info)
+{
+	if (info->err == FATHOM_E_OS && (info->os_errno == ENOENT || info->os_errno == ESRCH))
+		complain(what, "there is no such process",
+			 "write file:PATH or ./PATH for a file of that name");
+	else if (info->err == FATHOM_E_OS && (info->os_errno == EACCES || info->os_errno == EPERM))
+		complain(what, "this process is not ours to look at", "run as its user or as root");
+	else
+		complain(what, info->what, NULL);
 }
 
 void common_init(struct common *c)
@@ -184,9 +197,30 @@ struct fathom *common_session(struct common *c)
 	return session;
 }
 
-static bool is_process(const char *text)
+static bool is_digits(const char *text)
 {
 	return *text && text[strspn(text, "0123456789")] == '\0';
+}
+
+static struct fathom_target *open_process(struct fathom *session, const char *text)
+{
+	const char *digits = strncmp(text, "pid:", 4) == 0 ? text + 4 : text;
+	struct fathom_target *target;
+	struct fathom_errinfo info;
+	long pid;
+
+	errno = 0;
+	pid = is_digits(digits) ? strtol(digits, NULL, 10) : 0;
+	if (errno || pid < 1 || pid > INT_MAX) {
+		complain(text, "is not the number of a process",
+			 "write file:PATH or ./PATH for a file of that name");
+		return NULL;
+	}
+	if (fathom_target_open_process(session, (int)pid, &target, &info)) {
+		complain_process(text, &info);
+		return NULL;
+	}
+	return target;
 }
 
 struct fathom_target *common_open(struct fathom *session, const char *text)
@@ -194,14 +228,15 @@ struct fathom_target *common_open(struct fathom *session, const char *text)
 	struct fathom_target *target;
 	struct fathom_errinfo info;
 
-	if (is_process(text) || strncmp(text, "pid:", 4) == 0 || strcmp(text, "kernel") == 0) {
-		complain(text, "names a process or the kernel, and this version reads files only",
+	if (is_digits(text) || strncmp(text, "pid:", 4) == 0)
+		return open_process(session, text);
+	if (strcmp(text, "kernel") == 0) {
+		complain(text, "this version reads files and processes only",
 			 "write file:PATH or ./PATH for a file of that name");
 		return NULL;
 	}
-	if (strncmp(text, "file:", 5) == 0)
-		text += 5;
-	if (fathom_target_open_file(session, text, &target, &info)) {
+	if (fathom_target_open_file(session, strncmp(text, "file:", 5) == 0 ? text + 5 : text,
+				    &target, &info)) {
 		complain_error(&info);
 		return NULL;
 	}

@@ -181,7 +181,10 @@ static void json_answer(struct out *o, const struct fathom_answers *answers,
 {
 	const struct fathom_function *f = fathom_answers_function(answers, a->symbol);
 
-	json_address(o, "module_address", a->module_address);
+	if (a->module == FATHOM_NO_MODULE)
+		out_str(o, "\"module_address\":null");
+	else
+		json_address(o, "module_address", a->module_address);
 	out_char(o, ',');
 	json_names(o, "symbol", f);
 	out_str(o, ",\"offset\":");
@@ -203,8 +206,10 @@ void print_json(struct out *o, const struct input *in, const struct fathom_targe
 	const uint8_t reason = a ? a->reason : in->reason;
 	const struct fathom_module_info of_target = { target->path, target->build_id,
 						      target->build_id_size, 0 };
+	const struct fathom_module_info *of_input =
+		target->kind == FATHOM_TARGET_FILE ? &of_target : NULL;
 	const struct fathom_module_info *module =
-		a ? fathom_answers_module(answers, a->module) : &of_target;
+		a ? fathom_answers_module(answers, a->module) : of_input;
 
 	out_char(o, '{');
 	json_key(o, "input");

@@ -21,7 +21,8 @@ enum fathom_source {
 	FATHOM_SOURCE_MINIDEBUGINFO = 3,
 	FATHOM_SOURCE_DWARF = 4,
 	FATHOM_SOURCE_FDE = 5, /**< bounds without a name: "func@[0x1139..0x1155]" */
-	FATHOM_SOURCE_PLT = 6
+	FATHOM_SOURCE_PLT = 6,
+	FATHOM_SOURCE_VDSO = 7 /**< of what the kernel maps into every process */
 };
 
 /**
@@ -40,7 +41,9 @@ enum fathom_reason {
 	FATHOM_REASON_TIMEOUT = 7,        /**< a debuginfod server did not answer in time */
 	FATHOM_REASON_UNSUPPORTED = 8,    /**< its debug information is of a kind not read */
 	FATHOM_REASON_CORRUPT = 9,        /**< its debug information is damaged; see the notes */
-	FATHOM_REASON_LIMIT = 10          /**< a limit was met; see the notes */
+	FATHOM_REASON_LIMIT = 10,         /**< a limit was met; see the notes */
+	FATHOM_REASON_NO_FILE = 11, /**< memory that no file is behind, or none that is found */
+	FATHOM_REASON_NO_PERMISSION = 12 /**< the file behind it is not ours to read */
 };
 
 /**
@@ -127,7 +130,8 @@ struct fathom_module_info {
 /** The answer for one address. */
 struct fathom_answer {
 	uint64_t address;        /**< as asked */
-	uint64_t module_address; /**< as stated in the ELF; in relocatable files, in the section */
+	uint64_t module_address; /**< as stated in the ELF; in relocatable files, in the section; 0
+				    without a module */
 	uint64_t offset;         /**< from the start of the symbol, bytes */
 	uint64_t size;           /**< of the symbol, bytes; 0: not stated */
 	uint32_t symbol;         /**< function id, or FATHOM_NONE: the address has no name */
@@ -193,12 +197,13 @@ struct fathom_answers;
  * fails only when nothing could be answered.
  *
  * The addresses are those stated in the ELF file; in a relocatable file, those that
- * fathom_target_section_address() gives.
+ * fathom_target_section_address() gives; in a process, those of its memory.
  *
  * Safety: mt-safe; several threads may ask one target at the same time, without waiting for each
  *	other
  * Memory: *@ret_answers is the caller's, to be freed with fathom_answers_free()
- * Returns: FATHOM_OK, FATHOM_E_ARGUMENT or FATHOM_E_MEMORY
+ * Returns: FATHOM_OK, FATHOM_E_ARGUMENT or FATHOM_E_MEMORY; of a process also what
+ *	fathom_target_open_process() returns: it may have ended
  */
 FATHOM_API fathom_err fathom_symbolize(struct fathom_target *target,
 				       const struct fathom_symbolize_options *options,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file
- * Targets: what questions are asked about. So far, files.
+ * Targets: what questions are asked about: files and processes.
  */
 #ifndef FATHOM_TARGET_H
 #define FATHOM_TARGET_H
@@ -40,6 +40,24 @@ FATHOM_API fathom_err fathom_target_open_file(struct fathom *session, const char
 					      struct fathom_errinfo *reterr);
 
 /**
+ * Opens process @pid, as it is known where this program runs. Each batch reads its memory map anew,
+ *so that its answers are true of the process as it was between question and answer; what it has
+ *mapped is read from the very files, also when they are deleted or replaced, or where that is not
+ *ours to do, from files with the same content, or from its memory. What had to be done without is a
+ *note.
+ *
+ * The process is not stopped.
+ *
+ * Safety: mt-safe
+ * Memory: as fathom_target_open_file()
+ * Returns: FATHOM_OK; FATHOM_E_OS when there is no such process, or it is not ours to look at;
+ *	FATHOM_E_NOT_FOUND when it has no memory: a kernel thread, or it has ended; FATHOM_E_MEMORY
+ */
+FATHOM_API fathom_err fathom_target_open_process(struct fathom *session, int pid,
+						 struct fathom_target **ret_target,
+						 struct fathom_errinfo *reterr);
+
+/**
  * Takes another reference to @target.
  *
  * Safety: mt-safe
@@ -57,17 +75,22 @@ FATHOM_API struct fathom_target *fathom_target_acquire(struct fathom_target *tar
  */
 FATHOM_API void fathom_target_release(struct fathom_target *target);
 
+/** Kinds of targets. */
+enum fathom_target_kind { FATHOM_TARGET_FILE = 0, FATHOM_TARGET_PROCESS = 1 };
+
 /** What a target is. Strings and bytes belong to the target. */
 struct fathom_target_info {
-	const char *path;        /**< as it was opened */
+	const char *path; /**< as it was opened; of a process its executable, "" if not known */
 	const char *debug_path;  /**< where its debug information is; NULL when there is none */
 	const uint8_t *build_id; /**< NULL without one */
 	uint32_t build_id_size;  /**< bytes */
-	uint16_t elf_type;       /**< ET_ of elf.h */
+	uint16_t elf_type;       /**< ET_ of elf.h; this and what follows: of a file only */
 	uint16_t elf_machine;    /**< EM_ of elf.h */
 	bool is_64bit;
 	bool is_relocatable; /**< its addresses are offsets in sections */
-	uint8_t reserved[6];
+	uint8_t kind;        /**< enum fathom_target_kind */
+	uint8_t reserved;
+	int32_t pid; /**< of a process, else 0 */
 };
 
 /**

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "fathom/cache.h"
+#include "process.h"
 #include "target.h"
 
 #define SUFFIX ".fidx"
@@ -157,9 +158,20 @@ const char *fathom_cache_dir(const struct fathom *session)
 	return session->cache_dir;
 }
 
+static void add_cost(struct fathom_module *m, void *data)
+{
+	*(uint64_t *)data += atomic_load(&m->cost_ns);
+}
+
 uint64_t fathom_cache_cost_ms(const struct fathom_target *target)
 {
-	return atomic_load(&target->module->cost_ns) / 1000000;
+	uint64_t ns = 0;
+
+	if (target->process)
+		fathom_process_each_module(target->process, add_cost, &ns);
+	else
+		add_cost(target->module, &ns);
+	return ns / 1000000;
 }
 
 /* One file of the directory. */

@@ -13,6 +13,7 @@
 #include "index_writer.h"
 #include "lines.h"
 #include "pool.h"
+#include "process.h"
 #include "target.h"
 #include "unit_data.h"
 
@@ -283,10 +284,10 @@ static fathom_err write_all(struct store *s, bool all)
 	return FATHOM_OK;
 }
 
-fathom_err fathom_cache_store(struct fathom_target *target, bool all, uint32_t deadline_ms,
-			      struct fathom_cache_result *ret_result, struct fathom_errinfo *reterr)
+static fathom_err store_module(struct fathom_module *m, bool all, uint32_t deadline_ms,
+			       struct fathom_cache_result *ret_result,
+			       struct fathom_errinfo *reterr)
 {
-	struct fathom_module *m = target->module;
 	const struct fathom_index *stored = fathom_cache_index(m);
 	char *path = fathom_cache_path(m);
 	struct fathom_cache_result result = { 0 };
@@ -336,4 +337,43 @@ fathom_err fathom_cache_store(struct fathom_target *target, bool all, uint32_t d
 	free(s);
 	free(path);
 	return err;
+}
+
+/* The storing of all modules of a process. */
+struct stores {
+	struct fathom_cache_result sum;
+	struct fathom_errinfo *reterr;
+	uint32_t deadline_ms;
+	bool all;
+	fathom_err err;
+};
+
+static void store_one(struct fathom_module *m, void *data)
+{
+	struct stores *s = data;
+	struct fathom_cache_result one = { 0 };
+
+	/* Of modules that cost nothing there is nothing to store. */
+	if (s->err || (!s->all && !atomic_load(&m->cost_ns)))
+		return;
+	s->err = store_module(m, s->all, s->deadline_ms, &one, s->reterr);
+	s->sum.functions += one.functions;
+	s->sum.file_size += one.file_size;
+	s->sum.complete &= one.complete;
+}
+
+fathom_err fathom_cache_store(struct fathom_target *target, bool all, uint32_t deadline_ms,
+			      struct fathom_cache_result *ret_result, struct fathom_errinfo *reterr)
+{
+	struct stores s = { .sum = { .complete = true },
+			    .reterr = reterr,
+			    .deadline_ms = deadline_ms,
+			    .all = all };
+
+	if (!target->process)
+		return store_module(target->module, all, deadline_ms, ret_result, reterr);
+	fathom_process_each_module(target->process, store_one, &s);
+	if (!s.err && ret_result)
+		*ret_result = s.sum;
+	return s.err;
 }

@@ -170,6 +170,19 @@ fathom_err fathom_file_wrap(struct fathom_memory *m, const char *path, uint8_t *
 	return FATHOM_OK;
 }
 
+fathom_err fathom_file_rename(struct fathom_file *f, const char *root, const char *path)
+{
+	char *name = malloc(strlen(root) + strlen(path) + 1);
+
+	if (!name)
+		return FATHOM_E_MEMORY;
+	strcpy(name, root);
+	strcat(name, path);
+	free(f->path);
+	f->path = name;
+	return FATHOM_OK;
+}
+
 void fathom_file_close(struct fathom_file *f)
 {
 	if (!f)

@@ -39,6 +39,9 @@ fathom_err fathom_file_open(struct fathom_memory *m, const char *path, struct fa
 fathom_err fathom_file_wrap(struct fathom_memory *m, const char *path, uint8_t *pages,
 			    uint64_t size, uint64_t cap, struct fathom_file **ret);
 
+/* Calls the file @root followed by @path from now on, instead of as it was opened. */
+fathom_err fathom_file_rename(struct fathom_file *f, const char *root, const char *path);
+
 void fathom_file_close(struct fathom_file *f);
 
 /* Says that @bytes, a part of the file, will be read whole: one request instead of page faults. */

@@ -13,6 +13,7 @@
 #include "batch.h"
 #include "cache.h"
 #include "module.h"
+#include "process.h"
 #include "target.h"
 #include "variables.h"
 
@@ -372,13 +373,20 @@ static fathom_err read_options(const struct fathom_symbolize_options *options,
 
 static fathom_err answer_target(struct fathom_target *target,
 				const struct fathom_symbolize_options *options,
-				const uint64_t *addresses, size_t n, struct fathom_answers *answers)
+				const uint64_t *addresses, size_t n, struct fathom_answers *answers,
+				struct fathom_errinfo *reterr)
 {
 	struct fathom_share share = { .module = target->module, .addresses = addresses, .n = n };
+	fathom_err err;
 
-	FATHOM_TRY(fathom_answers_add_module(answers, target->module->main->file->path,
-					     target->module->main->build_id, &share.number));
-	return fathom_symbolize_share(&share, options, answers);
+	if (target->process)
+		return fathom_process_symbolize(target->process, options, addresses, n, answers,
+						reterr);
+	err = fathom_answers_add_module(answers, target->module->main->file->path,
+					target->module->main->build_id, &share.number);
+	if (!err)
+		err = fathom_symbolize_share(&share, options, answers);
+	return err ? fathom_fail(reterr, err, "", 0, fathom_err_name(err)) : FATHOM_OK;
 }
 
 fathom_err fathom_symbolize(struct fathom_target *target,
@@ -396,10 +404,12 @@ fathom_err fathom_symbolize(struct fathom_target *target,
 		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0,
 				   "more addresses than one batch may have");
 	answers = fathom_answers_create(n);
-	err = answers ? answer_target(target, &o, addresses, n, answers) : FATHOM_E_MEMORY;
+	if (!answers)
+		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+	err = answer_target(target, &o, addresses, n, answers, reterr);
 	if (err) {
 		fathom_answers_free(answers);
-		return fathom_fail(reterr, err, "", 0, fathom_err_name(err));
+		return err;
 	}
 	*ret_answers = answers;
 	return FATHOM_OK;

@@ -119,6 +119,12 @@ void fathom_symbol_set_add(struct fathom_symbol_set *set, const struct fathom_ob
 		add_dynamic(set, o);
 }
 
+void fathom_symbol_set_source(struct fathom_symbol_set *set, enum fathom_source source)
+{
+	for (uint32_t t = 0; t < set->n_tables; t++)
+		set->table[t].view.source = (uint8_t)source;
+}
+
 /* The region of a symbol defined in section @section of @o; false when it is not loaded. */
 static bool region_of_section(const struct fathom_object *o, uint32_t section,
 			      struct fathom_symbol_region *ret)

@@ -73,6 +73,9 @@ const struct fathom_fdes *fathom_symbols_fdes(const struct fathom_symbol_set *se
 void fathom_symbol_set_add(struct fathom_symbol_set *set, const struct fathom_object *o,
 			   enum fathom_source symtab_source);
 
+/* Says that all symbols of @set, so far unused, are from @source. */
+void fathom_symbol_set_source(struct fathom_symbol_set *set, enum fathom_source source);
+
 struct fathom_symbol_hit {
 	uint64_t start;         /* svma */
 	uint64_t size;          /* 0: not stated */

@@ -1,24 +1,59 @@
 /* SPDX-License-Identifier: MIT */
-/* The public target: a counted module. */
+/* The public target: a counted file or process. */
 #include "target.h"
 
 #include <stdlib.h>
 
+#include "process.h"
 #include "symbols_gnu.h"
+
+static struct fathom_target *target_new(void)
+{
+	struct fathom_target *t = calloc(1, sizeof *t);
+
+	if (t)
+		atomic_init(&t->references, 1);
+	return t;
+}
+
+static void target_free(struct fathom_target *t)
+{
+	fathom_module_close(t->module);
+	fathom_process_close(t->process);
+	fathom_notes_deinit(&t->notes);
+	free(t);
+}
 
 fathom_err fathom_target_open_file(struct fathom *session, const char *path,
 				   struct fathom_target **ret_target, struct fathom_errinfo *reterr)
 {
-	struct fathom_target *t = calloc(1, sizeof *t);
+	struct fathom_target *t = target_new();
 	fathom_err err;
 
 	if (!t)
 		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
-	atomic_init(&t->references, 1);
 	err = fathom_module_open(session, path, &t->notes, &t->module, reterr);
 	if (err) {
-		fathom_notes_deinit(&t->notes);
-		free(t);
+		target_free(t);
+		return err;
+	}
+	*ret_target = t;
+	return FATHOM_OK;
+}
+
+fathom_err fathom_target_open_process(struct fathom *session, int pid,
+				      struct fathom_target **ret_target,
+				      struct fathom_errinfo *reterr)
+{
+	struct fathom_target *t = target_new();
+	fathom_err err;
+
+	if (!t)
+		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+	t->pid = pid;
+	err = fathom_process_open(session, pid, &t->notes, &t->process, reterr);
+	if (err) {
+		target_free(t);
 		return err;
 	}
 	*ret_target = t;
@@ -35,15 +70,21 @@ void fathom_target_release(struct fathom_target *target)
 {
 	if (!target || atomic_fetch_sub_explicit(&target->references, 1, memory_order_acq_rel) != 1)
 		return;
-	fathom_module_close(target->module);
-	fathom_notes_deinit(&target->notes);
-	free(target);
+	target_free(target);
 }
 
 void fathom_target_get_info(const struct fathom_target *target, struct fathom_target_info *ret_info)
 {
 	const struct fathom_module *m = target->module;
 
+	if (target->process) {
+		*ret_info = (struct fathom_target_info){
+			.path = fathom_process_exe(target->process),
+			.kind = FATHOM_TARGET_PROCESS,
+			.pid = target->pid,
+		};
+		return;
+	}
 	*ret_info = (struct fathom_target_info){
 		.path = m->main->file->path,
 		.debug_path = m->debug ? m->debug->file->path : NULL,
@@ -66,8 +107,8 @@ const struct fathom_errinfo *fathom_target_note(const struct fathom_target *targ
 fathom_err fathom_target_section_address(const struct fathom_target *target, const char *name,
 					 uint64_t offset, uint64_t *ret_address)
 {
-	const struct fathom_object *o = target->module->main;
-	const uint32_t i = fathom_object_find(o, name);
+	const struct fathom_object *o = target->module ? target->module->main : NULL;
+	const uint32_t i = o ? fathom_object_find(o, name) : 0;
 
 	if (!i || !(o->sections[i].header.flags & SHF_ALLOC))
 		return FATHOM_E_NOT_FOUND;
@@ -84,10 +125,10 @@ static const char *text_of(struct fathom_str s)
 fathom_err fathom_target_section(const struct fathom_target *target, size_t i,
 				 struct fathom_section_info *ret_section)
 {
-	const struct fathom_object *o = target->module->main;
+	const struct fathom_object *o = target->module ? target->module->main : NULL;
 	const struct fathom_object_section *s;
 
-	if (i >= o->n_sections)
+	if (!o || i >= o->n_sections)
 		return FATHOM_E_NOT_FOUND;
 	s = &o->sections[i];
 	*ret_section = (struct fathom_section_info){
@@ -103,8 +144,8 @@ fathom_err fathom_target_section(const struct fathom_target *target, size_t i,
 fathom_err fathom_target_symbol(const struct fathom_target *target, size_t i,
 				struct fathom_symbol_info *ret_symbol)
 {
-	const struct fathom_symbol_set *set = &target->module->symbols;
-	const uint32_t table = fathom_gnu_tables(set).own;
+	const struct fathom_symbol_set *set = target->module ? &target->module->symbols : NULL;
+	const uint32_t table = set ? fathom_gnu_tables(set).own : FATHOM_NONE;
 	const struct fathom_symtab *t;
 	struct fathom_symbol s;
 
@@ -126,7 +167,9 @@ fathom_err fathom_target_symbol(const struct fathom_target *target, size_t i,
 fathom_err fathom_target_find_symbol(struct fathom_target *target, const char *name,
 				     uint64_t *ret_address)
 {
-	return fathom_symbols_find(&target->module->symbols, name, ret_address)
-		       ? FATHOM_OK
-		       : FATHOM_E_NOT_FOUND;
+	const bool found =
+		target->process ? fathom_process_find_symbol(target->process, name, ret_address)
+				: fathom_symbols_find(&target->module->symbols, name, ret_address);
+
+	return found ? FATHOM_OK : FATHOM_E_NOT_FOUND;
 }

@@ -9,7 +9,9 @@
 struct fathom_target {
 	_Atomic uint32_t references;
 	struct fathom_notes notes;
-	struct fathom_module *module;
+	struct fathom_module *module;   /* of a file, else NULL */
+	struct fathom_process *process; /* NULL when it is none */
+	int pid;                        /* 0 when it is none */
 };
 
 #endif

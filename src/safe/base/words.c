@@ -14,7 +14,7 @@ const char *fathom_version(void)
 const char *fathom_source_name(enum fathom_source source)
 {
 	static const char *const names[] = { "",      "symtab", "dynsym", "minidebuginfo",
-					     "dwarf", "fde",    "plt" };
+					     "dwarf", "fde",    "plt",    "vdso" };
 
 	return (size_t)source < sizeof names / sizeof *names ? names[source] : "";
 }
@@ -33,6 +33,8 @@ const char *fathom_reason_name(enum fathom_reason reason)
 		"unsupported",
 		"corrupt",
 		"limit",
+		"no-file",
+		"no-permission",
 	};
 
 	return (size_t)reason < sizeof names / sizeof *names ? names[reason] : "";

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT */
+#include "process_image.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <sys/uio.h>
+
+#include "bias.h"
+
+size_t fathom_process_read(int pid, uint64_t avma, void *to, size_t size)
+{
+	size_t done = 0;
+
+	while (done < size && avma + done <= UINTPTR_MAX) {
+		const struct iovec here = { (uint8_t *)to + done, size - done };
+		const struct iovec there = { (void *)(uintptr_t)(avma + done), size - done };
+		const ssize_t got = process_vm_readv(pid, &here, 1, &there, 1, 0);
+
+		if (got <= 0)
+			break;
+		done += (size_t)got;
+	}
+	return done;
+}
+
+/* The mapping of the same file as @i that holds @off of it and can be read; maps->n: none. */
+static size_t mapping_of_offset(const struct fathom_maps *maps, size_t i, uint64_t off)
+{
+	size_t found = maps->n;
+
+	/* Of several, the last at or before @i: a file may be loaded more than once. */
+	for (size_t k = 0; k < maps->n; k++) {
+		const struct fathom_mapping *m = &maps->items[k];
+
+		if (m->readable && off >= m->off && off - m->off < m->end - m->start &&
+		    fathom_mapping_same_file(m, &maps->items[i]) && (found == maps->n || k <= i))
+			found = k;
+	}
+	return found;
+}
+
+/* Compares @size bytes of the file at @off with the memory of mapping @k. */
+static enum fathom_sameness compare_bytes(int pid, const struct fathom_mapping *m,
+					  struct fathom_bytes file, uint64_t off, size_t size)
+{
+	const struct fathom_bytes there = bytes_slice(file, off, size);
+	uint8_t *here;
+	enum fathom_sameness same;
+
+	if (!there.size)
+		return FATHOM_DIFFERENT;
+	here = malloc(size);
+	if (!here || fathom_process_read(pid, m->start + (off - m->off), here, size) != size)
+		same = FATHOM_UNREADABLE;
+	else
+		same = memcmp(here, there.data, size) == 0 ? FATHOM_SAME : FATHOM_DIFFERENT;
+	free(here);
+	return same;
+}
+
+enum fathom_sameness fathom_process_compare(int pid, const struct fathom_maps *maps, size_t i,
+					    const struct fathom_object *o, uint64_t page)
+{
+	const struct fathom_bytes file = o->file->bytes;
+	const size_t first = mapping_of_offset(maps, i, 0);
+	enum fathom_sameness same;
+	uint64_t off;
+	size_t k;
+
+	if (first == maps->n)
+		return FATHOM_UNREADABLE;
+	same = compare_bytes(pid, &maps->items[first], file, 0,
+			     (size_t)(file.size < page ? file.size : page));
+	if (same != FATHOM_SAME || !o->build_id.size)
+		return same;
+	off = (uint64_t)(o->build_id.data - file.data);
+	k = mapping_of_offset(maps, i, off);
+	return k == maps->n
+		       ? same
+		       : compare_bytes(pid, &maps->items[k], file, off, (size_t)o->build_id.size);
+}
+
+/* No image that people load is larger. */
+#define MAX_IMAGE (UINT64_C(1) << 30)
+
+/* Says in the ELF header that there are no section headers. */
+static void drop_sections(uint8_t *header, bool is64)
+{
+	if (is64) {
+		memset(header + offsetof(Elf64_Ehdr, e_shoff), 0, sizeof(Elf64_Off));
+		memset(header + offsetof(Elf64_Ehdr, e_shnum), 0, 2 * sizeof(Elf64_Half));
+	} else {
+		memset(header + offsetof(Elf32_Ehdr, e_shoff), 0, sizeof(Elf32_Off));
+		memset(header + offsetof(Elf32_Ehdr, e_shnum), 0, 2 * sizeof(Elf32_Half));
+	}
+}
+
+static bool is_pointer(uint64_t tag)
+{
+	switch (tag) {
+	case DT_PLTGOT:
+	case DT_HASH:
+	case DT_STRTAB:
+	case DT_SYMTAB:
+	case DT_RELA:
+	case DT_REL:
+	case DT_JMPREL:
+	case DT_GNU_HASH:
+	case DT_VERSYM:
+	case DT_VERDEF:
+	case DT_VERNEED:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/*
+ * glibc adds the bias to the addresses in PT_DYNAMIC, in place, where it can be written; other
+ * loaders do not. Takes it out again.
+ */
+static void restore_dynamic(uint8_t *bytes, const struct fathom_image *image, uint64_t bias)
+{
+	const size_t word = fathom_image_address_size(image);
+	struct fathom_segment s;
+
+	for (uint32_t i = 0; i < image->phnum; i++) {
+		if (!fathom_image_segment(image, i, &s) || s.type != PT_DYNAMIC ||
+		    !range_inside(s.off, s.filesz, image->bytes.size))
+			continue;
+		for (uint64_t at = s.off; at + 2 * word <= s.off + s.filesz; at += 2 * word) {
+			uint64_t tag = 0;
+			uint64_t value = 0;
+
+			memcpy(&tag, bytes + at, word);
+			memcpy(&value, bytes + at + word, word);
+			if (tag == DT_NULL)
+				break;
+			if (!is_pointer(tag) || fathom_bias_covers(image, 0, value) ||
+			    !fathom_bias_covers(image, bias, value))
+				continue;
+			value -= bias;
+			memcpy(bytes + at + word, &value, word);
+		}
+	}
+}
+
+/* Takes over @pages. */
+static fathom_err object_from(struct fathom_memory *m, const struct fathom_mapping *mapping,
+			      uint8_t *pages, uint64_t size, struct fathom_object **ret,
+			      struct fathom_errinfo *reterr)
+{
+	char *name = strndup(mapping->name.data, mapping->name.size);
+	struct fathom_file *file;
+	fathom_err err = FATHOM_E_MEMORY;
+
+	if (name)
+		err = fathom_file_wrap(m, name, pages, size, size, &file);
+	free(name);
+	if (err) {
+		fathom_pages_free(pages, size);
+		return fathom_fail(reterr, err, "", 0, "out of memory");
+	}
+	return fathom_object_create(m, file, ret, reterr);
+}
+
+static fathom_err no_image(struct fathom_errinfo *reterr, const struct fathom_mapping *m,
+			   fathom_err err, const char *why)
+{
+	char name[256] = "";
+
+	if (m->name.size < sizeof name)
+		memcpy(name, m->name.data, m->name.size);
+	(void)fathom_fail(reterr, err, "", 0, why);
+	fathom_errinfo_set_file(reterr, name);
+	return err;
+}
+
+/* The bytes of a file that @image has segments for. */
+static uint64_t size_of_segments(const struct fathom_image *image)
+{
+	struct fathom_segment s;
+	uint64_t size = 0;
+
+	for (uint32_t i = 0; i < image->phnum; i++) {
+		uint64_t end;
+
+		if (!fathom_image_segment(image, i, &s) || s.type != PT_LOAD)
+			continue;
+		if (__builtin_add_overflow(s.off, s.filesz, &end))
+			return UINT64_MAX;
+		size = end > size ? end : size;
+	}
+	return size;
+}
+
+/* Reads the segments of @image, loaded at @bias, to where they stand in the file. */
+static void read_segments(int pid, const struct fathom_image *image, uint64_t bias, uint8_t *to)
+{
+	struct fathom_segment s;
+
+	for (uint32_t i = 0; i < image->phnum; i++)
+		if (fathom_image_segment(image, i, &s) && s.type == PT_LOAD)
+			(void)fathom_process_read(pid, bias + s.vaddr, to + s.off,
+						  (size_t)s.filesz);
+}
+
+static fathom_err read_image(struct fathom_memory *m, int pid, const struct fathom_mapping *first,
+			     uint64_t bias, const struct fathom_image *image,
+			     struct fathom_object **ret, struct fathom_errinfo *reterr)
+{
+	const uint64_t size = size_of_segments(image);
+	const uint64_t least = image->is64 ? sizeof(Elf64_Ehdr) : sizeof(Elf32_Ehdr);
+	struct fathom_image whole;
+	uint8_t *pages;
+
+	if (size < least)
+		return no_image(reterr, first, FATHOM_E_CORRUPT, "its image in memory is damaged");
+	if (size > MAX_IMAGE || !fathom_memory_fits(m, size))
+		return no_image(reterr, first, FATHOM_E_LIMIT,
+				"its image in memory does not fit the memory budget");
+	pages = fathom_pages_alloc(size);
+	if (!pages)
+		return no_image(reterr, first, FATHOM_E_MEMORY, "out of memory");
+	read_segments(pid, image, bias, pages);
+	drop_sections(pages, image->is64);
+	if (!fathom_image_init((struct fathom_bytes){ pages, size }, &whole, NULL) && !whole.swap)
+		restore_dynamic(pages, &whole, bias);
+	return object_from(m, first, pages, size, ret, reterr);
+}
+
+/* The kernel maps its own image whole, section headers and all. */
+static fathom_err read_vdso(struct fathom_memory *m, int pid, const struct fathom_mapping *mapping,
+			    struct fathom_object **ret, struct fathom_errinfo *reterr)
+{
+	const uint64_t size = mapping->end - mapping->start;
+	uint8_t *pages = size <= MAX_IMAGE ? fathom_pages_alloc(size) : NULL;
+
+	if (!pages)
+		return no_image(reterr, mapping, FATHOM_E_MEMORY, "out of memory");
+	if (fathom_process_read(pid, mapping->start, pages, (size_t)size) != size) {
+		fathom_pages_free(pages, size);
+		return no_image(reterr, mapping, FATHOM_E_OS, "its image in memory cannot be read");
+	}
+	return object_from(m, mapping, pages, size, ret, reterr);
+}
+
+fathom_err fathom_process_image(struct fathom_memory *m, int pid, const struct fathom_maps *maps,
+				size_t i, uint64_t page, struct fathom_object **ret,
+				struct fathom_errinfo *reterr)
+{
+	const size_t k = mapping_of_offset(maps, i, 0);
+	struct fathom_image image;
+	uint8_t *header;
+	uint64_t bias;
+	size_t got;
+	fathom_err err = FATHOM_OK;
+
+	if (!maps->items[i].inode)
+		return read_vdso(m, pid, &maps->items[i], ret, reterr);
+	if (k == maps->n)
+		return no_image(reterr, &maps->items[i], FATHOM_E_NOT_FOUND,
+				"the start of its image is not in memory");
+	header = malloc((size_t)page);
+	if (!header)
+		return no_image(reterr, &maps->items[i], FATHOM_E_MEMORY, "out of memory");
+	got = fathom_process_read(pid, maps->items[k].start, header, (size_t)page);
+	if (!got) {
+		err = no_image(reterr, &maps->items[i], FATHOM_E_OS,
+			       "its image in memory cannot be read");
+		if (reterr)
+			reterr->os_errno = errno;
+	} else if (fathom_image_init((struct fathom_bytes){ header, got }, &image, NULL) ||
+		   !fathom_bias_of_mapping(&image, maps, k, page, &bias)) {
+		err = no_image(reterr, &maps->items[i], FATHOM_E_FORMAT,
+			       "what is mapped is no ELF file");
+	}
+	if (!err)
+		err = read_image(m, pid, &maps->items[k], bias, &image, ret, reterr);
+	free(header);
+	return err;
+}

@@ -52,18 +52,19 @@ static char *read_link(const char *pid, const char *name)
 	return length > 0 ? strndup(target, (size_t)length) : NULL;
 }
 
-/* Whether paths of the process mean to us what they mean to it. */
-static bool shares_paths(const char *pid)
+/*
+ * Whether the paths in the map are ours. The kernel prints them as its reader would have to write
+ * them, also those of a process with another root directory; only what is mounted elsewhere it
+ * prints as seen from there.
+ */
+static bool shares_mounts(const char *pid)
 {
 	char *theirs = read_link(pid, "ns/mnt");
 	char *ours = read_link("self", "ns/mnt");
-	char *root = read_link(pid, "root");
-	const bool same =
-		theirs && ours && root && strcmp(theirs, ours) == 0 && strcmp(root, "/") == 0;
+	const bool same = theirs && ours && strcmp(theirs, ours) == 0;
 
 	free(theirs);
 	free(ours);
-	free(root);
 	return same;
 }
 
@@ -89,7 +90,7 @@ fathom_err fathom_process_open(struct fathom *session, int pid, struct fathom_no
 	p->pid = pid;
 	p->page = (uint64_t)sysconf(_SC_PAGESIZE);
 	p->exe = read_link(number, "exe");
-	if (!shares_paths(number))
+	if (!shares_mounts(number))
 		(void)snprintf(p->root, sizeof p->root, "/proc/%d/root", pid);
 	pthread_mutex_init(&p->lock, NULL);
 	*ret = p;

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Tells where it has what, one "NAME ADDRESS" a line, then waits for commands on standard input and
+ * answers each with such lines and "done":
+ *
+ *	open PATH	dlopen; tells where "exported_code" and what "where_hidden" returns are
+ *	space PATH	the same in a namespace of its own (dlmopen)
+ *	close		dlclose what was opened last
+ *
+ * With -DPLAIN it cannot be told to open anything: it may be linked statically.
+ */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <string.h>
+
+#ifndef PLAIN
+#include <dlfcn.h>
+#endif
+
+int initialised_data = 1;
+char large_zero_data[1 << 20];
+const char constant_data[] = "constant";
+
+static __attribute__((noinline)) int hidden_code(int x)
+{
+	return x * 3 + initialised_data;
+}
+
+__attribute__((noinline)) int visible_code(int x)
+{
+	return hidden_code(x) + large_zero_data[5];
+}
+
+static void tell(const char *name, const void *address)
+{
+	printf("%s 0x%lx\n", name, (unsigned long)address);
+}
+
+#ifndef PLAIN
+static void *opened[16];
+static int n_opened;
+
+static void tell_opened(void *library)
+{
+	const void *(*where)(void) = (const void *(*)(void))dlsym(library, "where_hidden");
+
+	opened[n_opened++] = library;
+	tell("exported_code", dlsym(library, "exported_code"));
+	tell("hidden_in_library", where());
+}
+
+static void obey(char *line)
+{
+	if (strncmp(line, "open ", 5) == 0)
+		tell_opened(dlopen(line + 5, RTLD_NOW));
+	else if (strncmp(line, "space ", 6) == 0)
+		tell_opened(dlmopen(LM_ID_NEWLM, line + 6, RTLD_NOW));
+	else if (strcmp(line, "close") == 0)
+		dlclose(opened[--n_opened]);
+}
+#endif
+
+int main(void)
+{
+	char line[4096];
+
+	tell("hidden_code", (const void *)hidden_code);
+	tell("visible_code", (const void *)visible_code);
+	tell("main", (const void *)main);
+	tell("initialised_data", &initialised_data);
+	tell("constant_data", constant_data);
+	tell("large_zero_data", large_zero_data);
+	puts("done");
+	fflush(stdout);
+	while (fgets(line, sizeof line, stdin)) {
+		line[strcspn(line, "\n")] = '\0';
+#ifndef PLAIN
+		obey(line);
+#endif
+		puts("done");
+		fflush(stdout);
+	}
+	return visible_code(1) == 12345;
+}

@@ -1,0 +1,384 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The suite "processes": programs tell where they have what; fathom has to say the same of them."""
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, "..", "lib")]
+
+import tap  # noqa: E402
+
+from ask import FATHOM, run  # noqa: E402
+
+PROGRAMS = os.path.join(HERE, "programs")
+NOBODY = 65534
+TESTS = []
+
+
+def test(name, needs_root=False):
+    def add(function):
+        def call():
+            if needs_root and os.geteuid():
+                raise tap.Skip("only root can become another user, change its root or mount")
+            with tempfile.TemporaryDirectory(prefix="fathom-processes-") as folder:
+                os.chmod(folder, 0o755)
+                function(folder)
+        TESTS.append((name, call))
+        return function
+    return add
+
+
+class Told:
+    """A running programs/told.c, and what it has told: {name: address}."""
+
+    def __init__(self, command, **options):
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                        **options)
+        self.pid = self.process.pid
+        self.places = self._read()
+
+    def _read(self):
+        places = {}
+        for line in self.process.stdout:
+            if line == "done\n":
+                return places
+            name, address = line.split()
+            places[name] = int(address, 16)
+        raise AssertionError(f"{self.process.args}: ended early")
+
+    def tell(self, command):
+        self.process.stdin.write(command + "\n")
+        self.process.stdin.flush()
+        return self._read()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdin.close()
+        self.process.stdout.close()
+
+
+def build(folder, name="told", *options, source="told.c", compiler="gcc"):
+    path = os.path.join(folder, name)
+    run(compiler, "-O1", "-g", *options, "-o", path, os.path.join(PROGRAMS, source))
+    return path
+
+
+def library(folder, name, *options):
+    return build(folder, name, "-shared", "-fPIC", *options, source="library.c")
+
+
+def ask(pid, addresses, *options, user=None):
+    """fathom's answers, as records, and what it printed to standard error."""
+    command = [FATHOM, "addr", "--json", "--no-cache", *options, str(pid), *map(hex, addresses)]
+    if user is not None:
+        command = ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", *command]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+                          timeout=60)
+    assert done.returncode in (0, 1), f"{command}: {done.returncode} {done.stderr}"
+    return [json.loads(line) for line in done.stdout.splitlines()], done.stderr
+
+
+def check_places(pid, places, user=None):
+    """What is at each of @places, and 2 bytes into it, is called by its name."""
+    names = sorted(places)
+    for off in (0, 2):
+        records, _ = ask(pid, [places[n] + off for n in names], user=user)
+        got = [(r["symbol"], r["offset"]) for r in records]
+        assert got == [(n, off) for n in names], f"{got}, not {names}"
+    return records
+
+
+STYLES = [
+    ("gcc, PIE", "gcc", ["-pie", "-fPIE", "-ldl"]),
+    ("gcc, at fixed addresses", "gcc", ["-no-pie", "-ldl"]),
+    ("static", "gcc", ["-static", "-DPLAIN"]),
+    ("static PIE", "gcc", ["-static-pie", "-fPIE", "-DPLAIN"]),
+    ("code not separate", "gcc", ["-Wl,-z,noseparate-code", "-ldl"]),
+    ("pages of 2 MiB", "gcc", ["-Wl,-z,max-page-size=0x200000", "-ldl"]),
+    ("lld", "clang-19", ["-fuse-ld=lld", "-ldl"]),
+    ("gold", "gcc", ["-fuse-ld=gold", "-ldl"]),
+    ("code at 0x10000000", "gcc", ["-no-pie", "-Wl,-Ttext-segment=0x10000000", "-ldl"]),
+    ("lld, segments that share pages", "clang-19", ["-fuse-ld=lld", "-Wl,-z,noseparate-code", "-ldl"]),
+]
+
+
+def add_style(name, compiler, options):
+    @test(f"linked: {name}")
+    def _(folder):
+        with Told([build(folder, "told", *options, compiler=compiler)]) as told:
+            records = check_places(told.pid, told.places)
+            code = [r for r in records if r["symbol"].endswith("_code")]
+            assert len(code) == 2 and all(f["file"].endswith("told.c") for r in code for f in r["frames"])
+            # Far behind the end of what the file holds of it.
+            (record,), _ = ask(told.pid, [told.places["large_zero_data"] + 0xfffff])
+            assert (record["symbol"], record["offset"]) == ("large_zero_data", 0xfffff), record
+
+
+for style in STYLES:
+    add_style(*style)
+
+
+@test("linked: 32 bit")
+def thirty_two_bit(folder):
+    path = build(folder, "told", "-static", "-DPLAIN", compiler="i686-linux-gnu-gcc")
+    try:
+        told = Told([path])
+    except OSError as error:
+        raise tap.Skip(f"this kernel does not run 32-bit programs: {error}") from error
+    with told:
+        check_places(told.pid, told.places)
+
+
+@test("stripped, with a debug file that .gnu_debuglink names")
+def debug_link(folder):
+    path = build(folder)
+    run("objcopy", "--only-keep-debug", path, path + ".debug")
+    run("strip", path)
+    run("objcopy", f"--add-gnu-debuglink={path}.debug", path)
+    with Told([path]) as told:
+        check_places(told.pid, told.places)
+
+
+@test("the module and its build-id are those of the file")
+def module_of_answer(folder):
+    path = build(folder, "told", "-Wl,--build-id=0x1122334455667788990011223344556677889900", "-ldl")
+    with Told([path]) as told:
+        (record,), _ = ask(told.pid, [told.places["main"]])
+        assert record["module"] == path and record["build_id"] == "1122334455667788990011223344556677889900"
+        value = next(line.split()[0] for line in run("nm", path).splitlines() if line.endswith(" T main"))
+        assert int(record["module_address"], 16) == int(value, 16), record
+        assert int(record["address"], 16) == told.places["main"]
+
+
+@test("a library that is loaded twice, in two namespaces")
+def two_namespaces(folder):
+    path = library(folder, "lib.so")
+    with Told([build(folder, "told", "-ldl")]) as told:
+        first = told.tell(f"open {path}")
+        second = told.tell(f"space {path}")
+        assert first != second
+        check_places(told.pid, first)
+        check_places(told.pid, second)
+
+
+@test("libraries that take turns at one address, asked within one run")
+def turns(folder):
+    paths = [library(folder, "a.so"), library(folder, "b.so", "-DOTHER")]
+    with Told([build(folder, "told", "-ldl")]) as told, \
+            subprocess.Popen([FATHOM, "addr", "--json", "--no-cache", str(told.pid)], text=True,
+                             stdin=subprocess.PIPE, stdout=subprocess.PIPE) as fathom:
+        seen = set()
+        for turn in range(40):
+            place = told.tell(f"open {paths[turn % 2]}")["hidden_in_library"]
+            seen.add(place)
+            for closed in (False, True):
+                if closed:
+                    told.tell("close")
+                fathom.stdin.write(f"{place:#x}\n")
+                fathom.stdin.flush()
+                record = json.loads(fathom.stdout.readline())
+                if closed:
+                    assert (record["symbol"], record["reason"]) == (None, "unmapped"), record
+                else:
+                    assert record["symbol"] == ("hidden_in_library", "hidden_in_other")[turn % 2], record
+        fathom.stdin.close()
+        assert len(seen) < 40, "no address was used twice: the test shows nothing"
+
+
+@test("a file that was deleted")
+def deleted(folder):
+    path = build(folder)
+    with Told([path]) as told:
+        os.unlink(path)
+        records = check_places(told.pid, told.places)
+        assert {r["module"] for r in records} == {path}
+
+
+@test("a library that was replaced by another of the same name")
+def replaced(folder):
+    path = library(folder, "lib.so")
+    with Told([build(folder, "told", "-ldl")]) as told:
+        places = told.tell(f"open {path}")
+        other = library(folder, "new.so", "-DOTHER")
+        os.rename(other, path)
+        check_places(told.pid, places)
+
+
+@test("a program that has no file: memfd")
+def memfd(folder):
+    path = build(folder, "told", "-static", "-DPLAIN")
+    fd = os.memfd_create("nameless")
+    with open(path, "rb") as source:
+        os.write(fd, source.read())
+    with Told([f"/proc/self/fd/{fd}"], pass_fds=[fd]) as told:
+        check_places(told.pid, told.places)
+
+
+@test("another root directory", needs_root=True)
+def another_root(folder):
+    path = build(folder, "told", "-static", "-DPLAIN")
+    with Told(["chroot", folder, "/told"]) as told:
+        records = check_places(told.pid, told.places)
+        assert {r["module"] for r in records} == {path}
+
+
+@test("a mount namespace whose files nobody else sees", needs_root=True)
+def mount_namespace(folder):
+    path = build(folder, "told", "-static", "-DPLAIN")
+    script = f'mount -t tmpfs none "{folder}/m" && cp "{path}" "{folder}/m/inside" && exec "{folder}/m/inside"'
+    os.mkdir(f"{folder}/m")
+    with Told(["unshare", "-m", "sh", "-c", script]) as told:
+        assert not os.path.exists(f"{folder}/m/inside")
+        check_places(told.pid, told.places)
+
+
+@test("[vdso]: all functions of the image that the kernel maps")
+def vdso(folder):
+    with Told([build(folder)]) as told:
+        with open(f"/proc/{told.pid}/maps", encoding="utf-8") as maps:
+            line = next(line for line in maps if line.endswith("[vdso]\n"))
+        start, end = (int(x, 16) for x in line.split()[0].split("-"))
+        with open(f"/proc/{told.pid}/mem", "rb") as memory, open(f"{folder}/vdso.so", "wb") as image:
+            memory.seek(start)
+            image.write(memory.read(end - start))
+        symbols = re.findall(r"^ *\d+: ([0-9a-f]+) +\d+ FUNC +(?:GLOBAL|WEAK) +DEFAULT +\d+ (\w+)@",
+                             run("readelf", "--dyn-syms", "-W", f"{folder}/vdso.so"), re.M)
+        names = {}
+        for value, name in symbols:
+            names.setdefault(int(value, 16), set()).add(name)
+        assert len(names) >= 3
+        records, _ = ask(told.pid, [start + value for value in names])
+        for record, expected in zip(records, names.values()):
+            assert record["symbol"] in expected and record["offset"] == 0, record
+            assert (record["source"], record["module"]) == ("vdso", "[vdso]"), record
+
+
+@test("asked by a user who may not use map_files: the path, when it is the same file", needs_root=True)
+def by_path(folder):
+    path = build(folder, "told", "-ldl")
+    with Told(["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", path]) as told:
+        check_places(told.pid, told.places, user=NOBODY)
+
+
+@test("asked by such a user: of a file replaced or deleted, what its memory says, and why", needs_root=True)
+def by_memory(folder):
+    path = library(folder, "lib.so")
+    with Told(["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups",
+               build(folder, "told", "-ldl")]) as told:
+        places = told.tell(f"open {path}")
+        names = sorted(places)
+        os.rename(library(folder, "new.so", "-DOTHER"), path)
+        for state in ("replaced", "deleted"):
+            records, notes = ask(told.pid, [places[n] for n in names], user=NOBODY)
+            # What is exported is in memory, what is not is only in the file.
+            assert [r["symbol"] for r in records][0] == "exported_code", (state, records)
+            assert records[1]["symbol"] in (None, f"func@[{hex_range(records[1])}]"), (state, records)
+            assert records[1]["symbol"] is None or records[1]["source"] == "fde"
+            assert path in notes and "deleted or replaced" in notes, (state, notes)
+            if os.path.exists(path):
+                os.unlink(path)
+
+
+def hex_range(record):
+    start = int(record["module_address"], 16) - (record["offset"] or 0)
+    return f"{start:#x}..{start + (record['size'] or 0):#x}"
+
+
+@test("a copy of the same content counts as the file; another does not", needs_root=True)
+def copies(folder):
+    path = library(folder, "lib.so")
+    with Told(["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups",
+               build(folder, "told", "-ldl")]) as told:
+        # Mounted over, the path leads elsewhere, and the map does not say so.
+        places = told.tell(f"open {path}")
+        same, other = f"{folder}/same.so", library(folder, "other.so", "-DOTHER", "-Wl,--build-id=sha1")
+        shutil.copy(path, same)
+        for over, complaint in ((same, False), (other, True)):
+            run("mount", "--bind", over, path)
+            try:
+                records, notes = ask(told.pid, [places["hidden_in_library"]], user=NOBODY)
+                assert ("is not the file that the process has mapped" in notes) == complaint, notes
+                assert (records[0]["symbol"] == "hidden_in_library") != complaint, records
+                assert records[0]["symbol"] != "hidden_in_other"
+            finally:
+                run("umount", path)
+
+
+@test("memory without a file, and no memory at all")
+def no_file(folder):
+    with Told([build(folder, "told", "-ldl")]) as told:
+        with open(f"/proc/{told.pid}/maps", encoding="utf-8") as maps:
+            stack = next(line for line in maps if line.endswith("[stack]\n"))
+        records, _ = ask(told.pid, [int(stack.split("-")[0], 16), 0x10])
+        assert [(r["symbol"], r["reason"], r["module"], r["module_address"]) for r in records] == \
+            [(None, "no-file", None, None), (None, "unmapped", None, None)], records
+
+
+@test("return addresses, symbols with offsets, and what is no address")
+def forms(folder):
+    with Told([build(folder)]) as told:
+        place = told.places["visible_code"]
+        (record,), _ = ask(told.pid, [place], "--return-addresses")
+        assert record["symbol"] != "visible_code", record
+        (record,), _ = ask(told.pid, [place + 4], "--return-addresses")
+        assert (record["symbol"], record["offset"]) == ("visible_code", 4)
+        done = subprocess.run([FATHOM, "addr", "--no-cache", f"pid:{told.pid}", "visible_code+0x3", "nothing"],
+                              capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+        first, second = done.stdout.splitlines()[0], done.stdout.splitlines()[-1]
+        assert done.returncode == 1
+        assert first.startswith(f"{place + 3:#x} ") and "visible_code+0x3 " in done.stdout, done.stdout
+        assert second == "nothing ?? (no-such-symbol)", done.stdout
+
+
+def refused(*arguments, user=None):
+    command = [FATHOM, "addr", *map(str, arguments)]
+    if user is not None:
+        command = ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", *command]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,
+                          timeout=60)
+    assert done.returncode == 2 and not done.stdout, (done.returncode, done.stdout)
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+    return done.stderr
+
+
+@test("what cannot be asked is refused in one line", needs_root=True)
+def refusals(folder):
+    assert "there is no such process" in refused(4194305, 0x1000)
+    assert "is not the number of a process" in refused("pid:x", 0x1000)
+    assert "is not the number of a process" in refused("99999999999999999999", 0x1000)
+    child = subprocess.Popen(["true"])
+    while open(f"/proc/{child.pid}/stat", encoding="utf-8").read().split()[2] != "Z":
+        time.sleep(0.01)
+    assert "has no memory" in refused(child.pid, 0x1000)
+    child.wait()
+    with Told([build(folder)]) as told:
+        assert "not ours to look at" in refused(told.pid, 0x1000, user=NOBODY)
+        assert "a process has no sections" in refused("-j", ".text", told.pid, 0x1000)
+
+
+@test("a process that ends while it is asked: the end of the answers, and why")
+def ends_meanwhile(folder):
+    told = Told([build(folder)])
+    with subprocess.Popen([FATHOM, "addr", "--json", "--no-cache", str(told.pid)], text=True,
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as fathom:
+        fathom.stdin.write(f"{told.places['main']:#x}\n")
+        fathom.stdin.flush()
+        assert json.loads(fathom.stdout.readline())["symbol"] == "main"
+        told.__exit__()
+        out, complaint = fathom.communicate(f"{told.places['main']:#x}\n", timeout=60)
+        assert fathom.returncode == 2 and not out, (fathom.returncode, out)
+        assert len(complaint.splitlines()) == 1 and str(told.pid) in complaint, complaint
+
+
+sys.exit(tap.run("processes", tap.chosen(TESTS)))

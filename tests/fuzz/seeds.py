@@ -110,6 +110,16 @@ def seed_links(folder, tmp):
     write(folder, "links", "none", packed(b"", b"", b"", b"", b"x" * 10))
 
 
+def seed_maps(folder, tmp):
+    with open(os.path.join(tmp, "gcc5"), "rb") as f:
+        header = f.read(1024)
+    with open("/proc/self/maps", "rb") as f:
+        write(folder, "maps", "self", packed(header) + f.read())
+    lines = [b"00400000-00402000 r--p 00000000 fe:00 12 /a b (deleted)", b"00402000-00403000 r-xp 00001000 fe:00 12 /a b (deleted)",
+             b"ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0  [vsyscall]"]
+    write(folder, "maps", "odd", packed(header) + b"\n".join(lines))
+
+
 def seed_index(folder, fathom, tmp):
     cache = os.path.join(tmp, "cache")
     subprocess.run([fathom, "cache", "--cache-dir", cache, "build", os.path.join(tmp, "gcc5")], capture_output=True)
@@ -140,6 +150,7 @@ def main():
         seed_codecs(folder)
         seed_names(folder)
         seed_links(folder, tmp)
+        seed_maps(folder, tmp)
         seed_index(folder, fathom, tmp)
         seed_package(folder, tmp)
 

@@ -39,7 +39,15 @@ static void check_sorted(size_t n, uint64_t mask, uint64_t seed)
 static void sorts_stably_at_every_size(void **state)
 {
 	static const size_t sizes[] = { 0, 1, 2, 3, 31, 511, 512, 513, 5000 };
-	static const uint64_t masks[] = { UINT64_MAX, 0xff, 0xffff0000, 7, UINT64_C(1) << 63 };
+	/* The last three: two and four regions that are far apart, and too many. */
+	static const uint64_t masks[] = { UINT64_MAX,
+					  0xff,
+					  0xffff0000,
+					  7,
+					  UINT64_C(1) << 63,
+					  UINT64_C(0x8000000000ffffff),
+					  UINT64_C(0x6000000001ffffff),
+					  UINT64_C(0xf000000001ffffff) };
 
 	(void)state;
 	for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+#include "unit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "host/maps.h"
+
+static struct fathom_maps parse(const char *text)
+{
+	struct fathom_maps maps;
+
+	assert_int_equal(fathom_maps_parse(strdup(text), strlen(text), &maps), 0);
+	return maps;
+}
+
+static void assert_name(const struct fathom_mapping *m, const char *name)
+{
+	assert_int_equal(m->name.size, strlen(name));
+	assert_memory_equal(m->name.data, name, strlen(name));
+}
+
+static void each_field_of_a_line_is_read(void **state)
+{
+	struct fathom_maps maps =
+		parse("7f0000001000-7f0000003000 r-xp 0001f000 103:0a 123456   /usr/lib/a b.so\n");
+	const struct fathom_mapping *m = maps.items;
+
+	(void)state;
+	assert_int_equal(maps.n, 1);
+	assert_true(m->start == 0x7f0000001000 && m->end == 0x7f0000003000 && m->off == 0x1f000);
+	assert_true(m->device == (UINT64_C(0x103) << 32 | 0xa) && m->inode == 123456);
+	assert_true(m->readable && m->executable && !m->deleted);
+	assert_name(m, "/usr/lib/a b.so");
+	fathom_maps_deinit(&maps);
+}
+
+static void names_may_be_missing_deleted_or_the_kernels(void **state)
+{
+	struct fathom_maps maps = parse("1000-2000 rw-p 00000000 00:00 0\n"
+					"2000-3000 rw-p 00000000 00:00 0 \n"
+					"3000-4000 r--s 00000000 00:01 7   /memfd:x (deleted)\n"
+					"ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0 "
+					"[vsyscall]");
+
+	(void)state;
+	assert_int_equal(maps.n, 4);
+	assert_null(maps.items[0].name.data);
+	assert_null(maps.items[1].name.data);
+	assert_true(maps.items[2].deleted && !maps.items[2].executable);
+	assert_name(&maps.items[2], "/memfd:x");
+	assert_true(maps.items[3].end == UINT64_C(0xffffffffff601000) && !maps.items[3].readable);
+	assert_name(&maps.items[3], "[vsyscall]");
+	fathom_maps_deinit(&maps);
+}
+
+static void what_is_no_mapping_is_left_out(void **state)
+{
+	static const char *const lines[] = {
+		"\n",
+		"1000-2000\n",
+		"2000-1000 r--p 0 00:00 0\n",
+		"1000-1000 r--p 0 00:00 0\n",
+		"x000-2000 r--p 0 00:00 0\n",
+		"1000 2000 r--p 0 00:00 0\n",
+		"1000-2000 r- 0 00:00 0\n",
+		"1000-2000 r--p 0 0000 0\n",
+		"1000-2000 r--p 0 00:00 x\n",
+		"10000000000000000-20000000000000000 r--p 0 00:00 0\n",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+		struct fathom_maps maps = parse(lines[i]);
+
+		assert_int_equal(maps.n, 0);
+		fathom_maps_deinit(&maps);
+	}
+}
+
+/* A map that is read while it changes may show a mapping again where another was before. */
+static void mappings_that_go_back_are_left_out(void **state)
+{
+	struct fathom_maps maps = parse("1000-3000 r--p 0 00:00 1 /a\n"
+					"2000-4000 r--p 0 00:00 2 /b\n"
+					"3000-4000 r--p 0 00:00 3 /c\n");
+
+	(void)state;
+	assert_int_equal(maps.n, 2);
+	assert_name(&maps.items[1], "/c");
+	fathom_maps_deinit(&maps);
+}
+
+static void an_address_is_in_the_mapping_that_holds_it(void **state)
+{
+	struct fathom_maps maps = parse("1000-3000 r--p 0 00:00 1 /a\n"
+					"3000-4000 r--p 0 00:00 2 /b\n"
+					"8000-9000 r--p 0 00:00 3 /c\n");
+
+	(void)state;
+	assert_int_equal(fathom_maps_at(&maps, 0xfff), 3);
+	assert_int_equal(fathom_maps_at(&maps, 0x1000), 0);
+	assert_int_equal(fathom_maps_at(&maps, 0x2fff), 0);
+	assert_int_equal(fathom_maps_at(&maps, 0x3000), 1);
+	assert_int_equal(fathom_maps_at(&maps, 0x4000), 3);
+	assert_int_equal(fathom_maps_at(&maps, 0x8fff), 2);
+	assert_int_equal(fathom_maps_at(&maps, UINT64_MAX), 3);
+	fathom_maps_deinit(&maps);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_field_of_a_line_is_read),
+		cmocka_unit_test(names_may_be_missing_deleted_or_the_kernels),
+		cmocka_unit_test(what_is_no_mapping_is_left_out),
+		cmocka_unit_test(mappings_that_go_back_are_left_out),
+		cmocka_unit_test(an_address_is_in_the_mapping_that_holds_it),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -13,8 +13,9 @@
 #include "print.h"
 
 static const char usage[] =
-	"Usage: fathom addr [OPTION]... FILE [ADDRESS]...\n"
-	"Print the function, file, line and inlined callers of each ADDRESS of FILE.\n"
+	"Usage: fathom addr [OPTION]... TARGET [ADDRESS]...\n"
+	"Print the function, file, line and inlined callers of each ADDRESS of TARGET: the path\n"
+	"of an ELF file, or the number of a process.\n"
 	"Without ADDRESS, read them from standard input, one a line.\n"
 	"\n"
 	"An ADDRESS is 0x and hexadecimal digits, decimal digits, or SYMBOL or SYMBOL+OFFSET.\n"
@@ -26,8 +27,8 @@ static const char usage[] =
 	"      --no-demangle            print names as they are linked\n"
 	"      --cache=auto|off|build   what to do with the index cache (default "
 	"auto)\n" COMMON_HELP "\n"
-	"Exit status: 0 all answered; 1 some not, each says why; 2 usage, or FILE cannot be "
-	"read.\n";
+	"Exit status: 0 all answered; 1 some not, each says why; 2 usage, or TARGET cannot "
+	"be read.\n";
 
 enum cache_mode { CACHE_AUTO, CACHE_OFF, CACHE_BUILD };
 
@@ -124,7 +125,7 @@ static int parse_options(struct addr *v, int argc, char **argv)
 		}
 	}
 	if (optind == argc) {
-		complain("addr", "no FILE is given", "try 'fathom addr --help'");
+		complain("addr", "no TARGET is given", "try 'fathom addr --help'");
 		exit(EXIT_USAGE);
 	}
 	return optind;

@@ -51,6 +51,7 @@ _fathom()
     esac
     case $current in
     -*) mapfile -t COMPREPLY < <(compgen -W "$own $common" -- "$current") ;;
+    [0-9]*) mapfile -t COMPREPLY < <(compgen -W "$(cd /proc && echo [0-9]*)" -- "$current") ;;
     *) mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
     esac
 }

@@ -82,6 +82,12 @@ fathom_err fathom_symbolize_share(const struct fathom_share *share,
 				  const struct fathom_symbolize_options *options,
 				  struct fathom_answers *answers);
 
+/* What is looked up for @address: the call before it, where it is a return address. */
+static inline uint64_t fathom_looked_up(uint64_t address, uint32_t flags)
+{
+	return address - (flags & FATHOM_RETURN_ADDRESSES && address ? 1 : 0);
+}
+
 /* Notes the first failure of the batch. */
 static inline void fathom_batch_fail(struct fathom_batch *b, fathom_err err)
 {

@@ -471,11 +471,11 @@ static fathom_err find_mappings(struct session_maps *s, uint32_t flags, const ui
 	size_t n_keyed = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		const uint64_t back = flags & FATHOM_RETURN_ADDRESSES && addresses[i] ? 1 : 0;
+		const uint64_t avma = fathom_looked_up(addresses[i], flags);
 		enum fathom_reason reason;
 		size_t at;
 
-		FATHOM_TRY(find_mapping(s, addresses[i] - back, &at, &reason));
+		FATHOM_TRY(find_mapping(s, avma, &at, &reason));
 		if (at == s->maps.n)
 			answer_without_module(&answers->answers[i], addresses[i], reason);
 		else

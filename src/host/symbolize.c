@@ -69,9 +69,7 @@ static uint32_t place_of(const struct fathom_batch *b, size_t i)
 /* What is looked up for address @i of the batch. */
 static uint64_t looked_up(const struct fathom_batch *b, size_t i)
 {
-	const uint64_t svma = b->addresses[place_of(b, i)] - b->bias;
-
-	return svma - (b->flags & FATHOM_RETURN_ADDRESSES && svma ? 1 : 0);
+	return fathom_looked_up(b->addresses[place_of(b, i)], b->flags) - b->bias;
 }
 
 /* What kinds of addresses there are: those of code have lines, the others may be variables. */

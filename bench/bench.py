@@ -115,6 +115,7 @@ def vmlinux_benches(fathom, path, folder):
     yield Bench("vmlinux-100k-cached", many, [("fathom", cached)], before=fill)
     yield Bench("vmlinux-one-cached", "/dev/null", [("fathom", cached + [one])], runs=21, before=fill)
     yield Bench("vmlinux-names-1m", million, [("fathom", [fathom, "addr", "--no-cache", "--names-only", path])])
+    yield from process_benches(fathom)
     yield from zlib_benches(fathom, path, folder, symbols)
     yield from growth(fathom, path, folder, "vmlinux", symbols, peers_of(path))
 
@@ -174,8 +175,38 @@ def lto_benches(fathom, folder):
                  ("addr2line", ["addr2line", "-fi", "-e", path, address])], runs=11)
 
 
+# A process with some 200 mappings: libraries, and memory without a file between them.
+MANY_MAPPINGS = """
+import ctypes, mmap, sys, time
+import bz2, curses, decimal, lzma, sqlite3, ssl
+kept = [mmap.mmap(-1, 4096 * 3) for _ in range(120)]
+for i, m in enumerate(kept):
+    ctypes.CDLL(None).mprotect(ctypes.c_void_p(ctypes.addressof(ctypes.c_char.from_buffer(m)) // 4096 * 4096 + 4096), 4096, 1)
+print(hex(ctypes.cast(ctypes.CDLL("libsqlite3.so.0").sqlite3_open, ctypes.c_void_p).value + 5), flush=True)
+time.sleep(3600)
+"""
+
+
+def process_benches(fathom):
+    """The first name in a process: a run for one address of it."""
+    with subprocess.Popen([sys.executable, "-c", MANY_MAPPINGS], stdout=subprocess.PIPE, text=True) as process:
+        try:
+            address = process.stdout.readline().strip()
+            pid = str(process.pid)
+            with open(f"/proc/{pid}/maps", encoding="utf-8") as maps:
+                mappings = sum(1 for _ in maps)
+            assert 200 <= mappings < 600, mappings
+            yield Bench("process-one", "/dev/null",
+                        [("fathom", [fathom, "addr", "--no-cache", pid, address]),
+                         ("eu-addr2line", ["eu-addr2line", "-f", "-p", pid, address]),
+                         ("gdb", ["gdb", "-q", "-nx", "-batch", "-p", pid, "-ex", f"info symbol {address}"])], runs=11)
+        finally:
+            process.kill()
+
+
 def small_benches(fathom, folder):
     yield from lto_benches(fathom, folder)
+    yield from process_benches(fathom)
     for label, path in (("libc", "/lib/x86_64-linux-gnu/libc.so.6"),
                         ("libstdcxx", "/usr/lib/x86_64-linux-gnu/debug/libstdc++.so.6.0.30")):
         symbols = functions_of(path)

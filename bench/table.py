@@ -12,10 +12,11 @@ ROWS = [
     ("vmlinux-one", "one address of it, whole process"),
     ("vmlinux-one-cached", "the same, index cache on disk"),
     ("vmlinux-names-1m", "1,000,000 addresses of it, names only"),
+    ("process-one", "one address of a process with some 200 mappings"),
     ("vmlinux-zlib-one", "one address, debug sections compressed (zlib), median of 20 spread ones"),
     ("vmlinux-zlib-one-cached", "the same, index cache on disk"),
 ]
-TOOLS = ["fathom", "llvm-symbolizer-19", "addr2line", "eu-addr2line"]
+TOOLS = ["fathom", "llvm-symbolizer-19", "addr2line", "eu-addr2line", "gdb"]
 
 
 def milliseconds(text):

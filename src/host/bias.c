@@ -39,7 +39,8 @@ static size_t count_agreeing(const struct fathom_image *image, const struct fath
 	size_t n = 0;
 
 	for (size_t i = 0; i < maps->n; i++)
-		if (fathom_mapping_same_file(&maps->items[i], &maps->items[of]) &&
+		if (fathom_mapping_is_usable(&maps->items[i]) &&
+		    fathom_mapping_same_file(&maps->items[i], &maps->items[of]) &&
 		    agrees(image, &maps->items[i], page, bias))
 			n++;
 	return n;
@@ -67,6 +68,29 @@ bool fathom_bias_of_mapping(const struct fathom_image *image, const struct fatho
 		}
 	}
 	return best != 0;
+}
+
+bool fathom_bias_holds(const struct fathom_image *image, uint64_t bias,
+		       const struct fathom_mapping *m, uint64_t at, uint64_t avma, uint64_t page)
+{
+	struct fathom_segment s;
+
+	for (uint32_t i = 0; i < image->phnum; i++) {
+		uint64_t first;
+		uint64_t size;
+
+		if (!fathom_image_segment(image, i, &s) || s.type != PT_LOAD)
+			continue;
+		/* Whole pages are mapped: what stands around the segment in them, too. */
+		first = s.vaddr & ~(page - 1);
+		size = (s.vaddr - first + s.memsz + page - 1) & ~(page - 1);
+		if (avma - bias - first >= size || at - bias - first >= size)
+			continue;
+		if (m->off + (at - m->start) == s.off + (at - bias - s.vaddr) &&
+		    (m->executable || !(s.flags & PF_X)))
+			return true;
+	}
+	return false;
 }
 
 bool fathom_bias_covers(const struct fathom_image *image, uint64_t bias, uint64_t avma)

@@ -8,9 +8,9 @@
  *	bias = start - (page(p_vaddr) + off - page(p_offset))
  *
  * One page of a file may belong to two segments; then the mappings of the same file have to decide
- * together. A file may also be loaded more than once, or have pages mapped a second time elsewhere
- * (libffi's trampolines): each mapping is asked for by itself, and what agrees with most others
- *wins.
+ * together. Mappings that nobody may use, which loaders leave in gaps, say nothing. A file may also
+ *be loaded more than once, or have pages mapped a second time elsewhere (libffi's trampolines):
+ *each mapping is asked for by itself, and what agrees with most others wins.
  */
 #ifndef FATHOM_BIAS_H
 #define FATHOM_BIAS_H
@@ -24,5 +24,13 @@ bool fathom_bias_of_mapping(const struct fathom_image *image, const struct fatho
 
 /* Whether a segment of @image, loaded at @bias, has memory at @avma, in the file or not. */
 bool fathom_bias_covers(const struct fathom_image *image, uint64_t bias, uint64_t avma);
+
+/*
+ * Whether mapping @m, of the file @image loaded at @bias, holds at its own address @at what the
+ * segment that covers @avma has there. @at is @avma where the mapping holds that; else the mapping
+ * is a neighbour of memory that no file is behind.
+ */
+bool fathom_bias_holds(const struct fathom_image *image, uint64_t bias,
+		       const struct fathom_mapping *m, uint64_t at, uint64_t avma, uint64_t page);
 
 #endif

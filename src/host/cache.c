@@ -62,7 +62,9 @@ char *fathom_cache_path(const struct fathom_module *m)
 	char name[256];
 	char *path = NULL;
 
-	if (!m->session->cache_dir || !index_name(m, name, sizeof name) ||
+	/* What was put together from memory is no file that could be met again. */
+	if (!m->main->file->id.inode || !m->session->cache_dir ||
+	    !index_name(m, name, sizeof name) ||
 	    asprintf(&path, "%s/%s", m->session->cache_dir, name) < 0)
 		return NULL;
 	return path;

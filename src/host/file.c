@@ -48,11 +48,20 @@ static fathom_err path_error(struct fathom_errinfo *reterr, fathom_err err, cons
 static fathom_err open_regular(const char *path, int *ret_fd, struct stat *ret_stat,
 			       struct fathom_errinfo *reterr)
 {
-	/* O_NONBLOCK: opening a FIFO that nobody writes to must not hang. */
-	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	int fd = -1;
 
-	if (fd < 0)
+	/* Opening a device may do something: look first. */
+	if (stat(path, ret_stat) < 0)
 		return fathom_fail_os(reterr, path);
+	/* O_NONBLOCK: what is a FIFO by now must not hang. */
+	if (S_ISREG(ret_stat->st_mode))
+		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0 && S_ISREG(ret_stat->st_mode))
+		return fathom_fail_os(reterr, path);
+	if (fd < 0)
+		return path_error(reterr, FATHOM_E_FORMAT, path,
+				  S_ISDIR(ret_stat->st_mode) ? "is a directory"
+							     : "is not a regular file");
 	if (fstat(fd, ret_stat) < 0) {
 		(void)fathom_fail_os(reterr, path);
 		close(fd);
@@ -61,9 +70,8 @@ static fathom_err open_regular(const char *path, int *ret_fd, struct stat *ret_s
 	if (!S_ISREG(ret_stat->st_mode) || !ret_stat->st_size) {
 		close(fd);
 		return path_error(reterr, FATHOM_E_FORMAT, path,
-				  S_ISDIR(ret_stat->st_mode)   ? "is a directory"
-				  : S_ISREG(ret_stat->st_mode) ? "is empty"
-							       : "is not a regular file");
+				  S_ISREG(ret_stat->st_mode) ? "is empty"
+							     : "is not a regular file");
 	}
 	*ret_fd = fd;
 	return FATHOM_OK;
@@ -110,15 +118,34 @@ static fathom_err decompress(struct fathom_file *f, fathom_codec_stream_fn *code
 	return FATHOM_OK;
 }
 
-fathom_err fathom_file_open(struct fathom_memory *m, const char *path, struct fathom_file **ret,
-			    struct fathom_errinfo *reterr)
+static struct fathom_file_id id_of(const struct stat *st)
+{
+	return (struct fathom_file_id){
+		.device = (uint64_t)st->st_dev,
+		.inode = (uint64_t)st->st_ino,
+		.size = (uint64_t)st->st_size,
+		.mtime_ns = st->st_mtim.tv_sec * INT64_C(1000000000) + st->st_mtim.tv_nsec,
+		.ctime_ns = st->st_ctim.tv_sec * INT64_C(1000000000) + st->st_ctim.tv_nsec,
+	};
+}
+
+bool fathom_file_identify(const char *path, struct fathom_file_id *ret)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		return false;
+	*ret = id_of(&st);
+	return true;
+}
+
+fathom_err fathom_file_map(struct fathom_memory *m, const char *path, struct fathom_file **ret,
+			   struct fathom_errinfo *reterr)
 {
 	struct fathom_file *f;
 	struct stat st;
 	void *map;
 	int fd = -1;
-	fathom_codec_stream_fn *codec;
-	fathom_err err;
 
 	FATHOM_TRY(open_regular(path, &fd, &st, reterr));
 	if ((uint64_t)st.st_size > SIZE_MAX) {
@@ -138,22 +165,28 @@ fathom_err fathom_file_open(struct fathom_memory *m, const char *path, struct fa
 		return path_error(reterr, FATHOM_E_MEMORY, path, "out of memory");
 	}
 	f->bytes = (struct fathom_bytes){ map, (uint64_t)st.st_size };
-	f->id = (struct fathom_file_id){ (uint64_t)st.st_dev, (uint64_t)st.st_ino,
-					 (uint64_t)st.st_size,
-					 st.st_mtim.tv_sec * INT64_C(1000000000) +
-						 st.st_mtim.tv_nsec };
-	codec = fathom_codec_for_file(f->bytes);
-	if (codec) {
-		err = decompress(f, codec, reterr);
-		if (err) {
-			fathom_file_close(f);
-			return err;
-		}
-	} else {
-		(void)madvise(map, (size_t)st.st_size, MADV_RANDOM);
-	}
+	f->id = id_of(&st);
+	(void)madvise(map, (size_t)st.st_size, MADV_RANDOM);
 	*ret = f;
 	return FATHOM_OK;
+}
+
+fathom_err fathom_file_open(struct fathom_memory *m, const char *path, struct fathom_file **ret,
+			    struct fathom_errinfo *reterr)
+{
+	struct fathom_file *f;
+	fathom_codec_stream_fn *codec;
+	fathom_err err = FATHOM_OK;
+
+	FATHOM_TRY(fathom_file_map(m, path, &f, reterr));
+	codec = fathom_codec_for_file(f->bytes);
+	if (codec)
+		err = decompress(f, codec, reterr);
+	if (err)
+		fathom_file_close(f);
+	else
+		*ret = f;
+	return err;
 }
 
 fathom_err fathom_file_wrap(struct fathom_memory *m, const char *path, uint8_t *pages,

@@ -18,6 +18,7 @@ struct fathom_file_id {
 	uint64_t inode;
 	uint64_t size;
 	int64_t mtime_ns;
+	int64_t ctime_ns; /* of the last change, which cannot be set back */
 };
 
 struct fathom_file {
@@ -34,6 +35,13 @@ struct fathom_file {
  */
 fathom_err fathom_file_open(struct fathom_memory *m, const char *path, struct fathom_file **ret,
 			    struct fathom_errinfo *reterr);
+
+/* The same for the file as it is: a compressed one is not decompressed. */
+fathom_err fathom_file_map(struct fathom_memory *m, const char *path, struct fathom_file **ret,
+			   struct fathom_errinfo *reterr);
+
+/* What tells whether the file at @path is still the same; false when there is none. */
+bool fathom_file_identify(const char *path, struct fathom_file_id *ret);
 
 /* A file whose bytes are pages from fathom_pages_alloc(), which it takes over. */
 fathom_err fathom_file_wrap(struct fathom_memory *m, const char *path, uint8_t *pages,

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -54,6 +53,7 @@ static bool take_rights(struct line *l, struct fathom_mapping *m)
 	if (l->end - l->p < 4)
 		return false;
 	m->readable = l->p[0] == 'r';
+	m->writable = l->p[1] == 'w';
 	m->executable = l->p[2] == 'x';
 	l->p += 4;
 	return true;
@@ -125,8 +125,8 @@ fathom_err fathom_maps_parse(char *text, size_t size, struct fathom_maps *ret)
 	return FATHOM_OK;
 }
 
-/* Some ten thousand mappings at a time: the less often the kernel stops, the fewer moments. */
-#define READ_SIZE ((size_t)1 << 20)
+/* The kernel hands out a page or so at a time, whatever there is room for. */
+#define READ_SIZE ((size_t)64 << 10)
 /* The most that is read: the kernel allows 65,530 mappings, or as many as root has set. */
 #define MAX_SIZE ((size_t)1 << 30)
 
@@ -166,15 +166,14 @@ static fathom_err read_all(int fd, char **ret_text, size_t *ret_size)
 	return FATHOM_OK;
 }
 
-fathom_err fathom_maps_read(int pid, struct fathom_maps *ret, struct fathom_errinfo *reterr)
+fathom_err fathom_maps_read(const char *path, struct fathom_maps *ret,
+			    struct fathom_errinfo *reterr)
 {
-	char path[64];
 	char *text;
 	size_t size;
 	fathom_err err = FATHOM_E_OS;
 	int fd;
 
-	(void)snprintf(path, sizeof path, "/proc/%d/maps", pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd >= 0)
 		err = read_all(fd, &text, &size);
@@ -221,4 +220,9 @@ size_t fathom_maps_at(const struct fathom_maps *maps, uint64_t avma)
 bool fathom_mapping_same_file(const struct fathom_mapping *a, const struct fathom_mapping *b)
 {
 	return a->inode == b->inode && a->device == b->device && str_equal(a->name, b->name);
+}
+
+bool fathom_mapping_is_usable(const struct fathom_mapping *m)
+{
+	return m->readable || m->writable || m->executable;
 }

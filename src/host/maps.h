@@ -19,6 +19,7 @@ struct fathom_mapping {
 	uint64_t inode;         /* 0: no file */
 	struct fathom_str name; /* of the file, or as in "[vdso]"; data is NULL for none */
 	bool readable;
+	bool writable;
 	bool executable;
 	bool deleted; /* the line says so; a file may be called so, too */
 };
@@ -36,14 +37,18 @@ struct fathom_maps {
 fathom_err fathom_maps_parse(char *text, size_t size, struct fathom_maps *ret);
 
 /*
- * Reads the map of process @pid. FATHOM_E_OS when it is not there or not ours to read;
+ * Reads the map at @path. FATHOM_E_OS when the process is not there or not ours to look at;
  * FATHOM_E_NOT_FOUND when it has no memory: a kernel thread, or it has ended.
  */
-fathom_err fathom_maps_read(int pid, struct fathom_maps *ret, struct fathom_errinfo *reterr);
+fathom_err fathom_maps_read(const char *path, struct fathom_maps *ret,
+			    struct fathom_errinfo *reterr);
 void fathom_maps_deinit(struct fathom_maps *maps);
 
 /* The number of the mapping that holds @avma; maps->n when none does. */
 size_t fathom_maps_at(const struct fathom_maps *maps, uint64_t avma);
+
+/* Whether the mapping can be read, written or run: what cannot stands for nothing. */
+bool fathom_mapping_is_usable(const struct fathom_mapping *m);
 
 /* Whether both mappings are of one file. */
 bool fathom_mapping_same_file(const struct fathom_mapping *a, const struct fathom_mapping *b);

@@ -5,13 +5,6 @@
  * Each batch reads the memory map once and is answered from it; what it says was true at that
  * moment. Files stay open between batches, as modules, so that they are read once; a module that
  * nothing maps any more is closed.
- *
- * A mapping's file is looked for in this order:
- * 1. /proc/PID/map_files: the very file, also when it is deleted, replaced or has no name. Needs
- *    privilege.
- * 2. its path, below /proc/PID/root where that is not ours: the same file by device and inode, or
- *    one whose first page and build-id are those in the process's memory.
- * 3. the image in memory, for [vdso] and for what cannot be had otherwise.
  */
 #ifndef FATHOM_PROCESS_H
 #define FATHOM_PROCESS_H

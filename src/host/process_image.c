@@ -2,25 +2,34 @@
 #include "process_image.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <sys/uio.h>
+#include <unistd.h>
 
 #include "bias.h"
 
-size_t fathom_process_read(int pid, uint64_t avma, void *to, size_t size)
+size_t fathom_process_read(const char *dir, uint64_t avma, void *to, size_t size)
 {
+	char path[PATH_MAX];
 	size_t done = 0;
+	ssize_t got = 1;
+	int number;
+	int fd;
 
-	while (done < size && avma + done <= UINTPTR_MAX) {
-		const struct iovec here = { (uint8_t *)to + done, size - done };
-		const struct iovec there = { (void *)(uintptr_t)(avma + done), size - done };
-		const ssize_t got = process_vm_readv(pid, &here, 1, &there, 1, 0);
-
-		if (got <= 0)
-			break;
-		done += (size_t)got;
+	(void)snprintf(path, sizeof path, "%s/mem", dir);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	while (done < size && got > 0 && avma + done <= INT64_MAX) {
+		got = pread(fd, (uint8_t *)to + done, size - done, (off_t)(avma + done));
+		done += got > 0 ? (size_t)got : 0;
 	}
+	number = errno;
+	close(fd);
+	errno = number;
 	return done;
 }
 
@@ -41,7 +50,7 @@ static size_t mapping_of_offset(const struct fathom_maps *maps, size_t i, uint64
 }
 
 /* Compares @size bytes of the file at @off with the memory of mapping @k. */
-static enum fathom_sameness compare_bytes(int pid, const struct fathom_mapping *m,
+static enum fathom_sameness compare_bytes(const char *dir, const struct fathom_mapping *m,
 					  struct fathom_bytes file, uint64_t off, size_t size)
 {
 	const struct fathom_bytes there = bytes_slice(file, off, size);
@@ -51,7 +60,7 @@ static enum fathom_sameness compare_bytes(int pid, const struct fathom_mapping *
 	if (!there.size)
 		return FATHOM_DIFFERENT;
 	here = malloc(size);
-	if (!here || fathom_process_read(pid, m->start + (off - m->off), here, size) != size)
+	if (!here || fathom_process_read(dir, m->start + (off - m->off), here, size) != size)
 		same = FATHOM_UNREADABLE;
 	else
 		same = memcmp(here, there.data, size) == 0 ? FATHOM_SAME : FATHOM_DIFFERENT;
@@ -59,8 +68,8 @@ static enum fathom_sameness compare_bytes(int pid, const struct fathom_mapping *
 	return same;
 }
 
-enum fathom_sameness fathom_process_compare(int pid, const struct fathom_maps *maps, size_t i,
-					    const struct fathom_object *o, uint64_t page)
+enum fathom_sameness fathom_process_compare(const char *dir, const struct fathom_maps *maps,
+					    size_t i, const struct fathom_object *o, uint64_t page)
 {
 	const struct fathom_bytes file = o->file->bytes;
 	const size_t first = mapping_of_offset(maps, i, 0);
@@ -68,9 +77,10 @@ enum fathom_sameness fathom_process_compare(int pid, const struct fathom_maps *m
 	uint64_t off;
 	size_t k;
 
-	if (first == maps->n)
+	errno = 0;
+	if (first == maps->n || !o->build_id.size)
 		return FATHOM_UNREADABLE;
-	same = compare_bytes(pid, &maps->items[first], file, 0,
+	same = compare_bytes(dir, &maps->items[first], file, 0,
 			     (size_t)(file.size < page ? file.size : page));
 	if (same != FATHOM_SAME || !o->build_id.size)
 		return same;
@@ -78,7 +88,7 @@ enum fathom_sameness fathom_process_compare(int pid, const struct fathom_maps *m
 	k = mapping_of_offset(maps, i, off);
 	return k == maps->n
 		       ? same
-		       : compare_bytes(pid, &maps->items[k], file, off, (size_t)o->build_id.size);
+		       : compare_bytes(dir, &maps->items[k], file, off, (size_t)o->build_id.size);
 }
 
 /* No image that people load is larger. */
@@ -177,6 +187,15 @@ static fathom_err no_image(struct fathom_errinfo *reterr, const struct fathom_ma
 	return err;
 }
 
+static fathom_err unreadable(struct fathom_errinfo *reterr, const struct fathom_mapping *m,
+			     int number)
+{
+	(void)no_image(reterr, m, FATHOM_E_OS, "its image in memory cannot be read");
+	if (reterr)
+		reterr->os_errno = number;
+	return FATHOM_E_OS;
+}
+
 /* The bytes of a file that @image has segments for. */
 static uint64_t size_of_segments(const struct fathom_image *image)
 {
@@ -196,19 +215,21 @@ static uint64_t size_of_segments(const struct fathom_image *image)
 }
 
 /* Reads the segments of @image, loaded at @bias, to where they stand in the file. */
-static void read_segments(int pid, const struct fathom_image *image, uint64_t bias, uint8_t *to)
+static void read_segments(const char *dir, const struct fathom_image *image, uint64_t bias,
+			  uint8_t *to)
 {
 	struct fathom_segment s;
 
 	for (uint32_t i = 0; i < image->phnum; i++)
 		if (fathom_image_segment(image, i, &s) && s.type == PT_LOAD)
-			(void)fathom_process_read(pid, bias + s.vaddr, to + s.off,
+			(void)fathom_process_read(dir, bias + s.vaddr, to + s.off,
 						  (size_t)s.filesz);
 }
 
-static fathom_err read_image(struct fathom_memory *m, int pid, const struct fathom_mapping *first,
-			     uint64_t bias, const struct fathom_image *image,
-			     struct fathom_object **ret, struct fathom_errinfo *reterr)
+static fathom_err read_image(struct fathom_memory *m, const char *dir,
+			     const struct fathom_mapping *first, uint64_t bias,
+			     const struct fathom_image *image, struct fathom_object **ret,
+			     struct fathom_errinfo *reterr)
 {
 	const uint64_t size = size_of_segments(image);
 	const uint64_t least = image->is64 ? sizeof(Elf64_Ehdr) : sizeof(Elf32_Ehdr);
@@ -223,7 +244,7 @@ static fathom_err read_image(struct fathom_memory *m, int pid, const struct fath
 	pages = fathom_pages_alloc(size);
 	if (!pages)
 		return no_image(reterr, first, FATHOM_E_MEMORY, "out of memory");
-	read_segments(pid, image, bias, pages);
+	read_segments(dir, image, bias, pages);
 	drop_sections(pages, image->is64);
 	if (!fathom_image_init((struct fathom_bytes){ pages, size }, &whole, NULL) && !whole.swap)
 		restore_dynamic(pages, &whole, bias);
@@ -231,24 +252,25 @@ static fathom_err read_image(struct fathom_memory *m, int pid, const struct fath
 }
 
 /* The kernel maps its own image whole, section headers and all. */
-static fathom_err read_vdso(struct fathom_memory *m, int pid, const struct fathom_mapping *mapping,
-			    struct fathom_object **ret, struct fathom_errinfo *reterr)
+static fathom_err read_vdso(struct fathom_memory *m, const char *dir,
+			    const struct fathom_mapping *mapping, struct fathom_object **ret,
+			    struct fathom_errinfo *reterr)
 {
 	const uint64_t size = mapping->end - mapping->start;
 	uint8_t *pages = size <= MAX_IMAGE ? fathom_pages_alloc(size) : NULL;
 
 	if (!pages)
 		return no_image(reterr, mapping, FATHOM_E_MEMORY, "out of memory");
-	if (fathom_process_read(pid, mapping->start, pages, (size_t)size) != size) {
+	if (fathom_process_read(dir, mapping->start, pages, (size_t)size) != size) {
 		fathom_pages_free(pages, size);
 		return no_image(reterr, mapping, FATHOM_E_OS, "its image in memory cannot be read");
 	}
 	return object_from(m, mapping, pages, size, ret, reterr);
 }
 
-fathom_err fathom_process_image(struct fathom_memory *m, int pid, const struct fathom_maps *maps,
-				size_t i, uint64_t page, struct fathom_object **ret,
-				struct fathom_errinfo *reterr)
+fathom_err fathom_process_image(struct fathom_memory *m, const char *dir,
+				const struct fathom_maps *maps, size_t i, uint64_t page,
+				struct fathom_object **ret, struct fathom_errinfo *reterr)
 {
 	const size_t k = mapping_of_offset(maps, i, 0);
 	struct fathom_image image;
@@ -258,26 +280,23 @@ fathom_err fathom_process_image(struct fathom_memory *m, int pid, const struct f
 	fathom_err err = FATHOM_OK;
 
 	if (!maps->items[i].inode)
-		return read_vdso(m, pid, &maps->items[i], ret, reterr);
+		return read_vdso(m, dir, &maps->items[i], ret, reterr);
 	if (k == maps->n)
 		return no_image(reterr, &maps->items[i], FATHOM_E_NOT_FOUND,
 				"the start of its image is not in memory");
 	header = malloc((size_t)page);
 	if (!header)
 		return no_image(reterr, &maps->items[i], FATHOM_E_MEMORY, "out of memory");
-	got = fathom_process_read(pid, maps->items[k].start, header, (size_t)page);
+	got = fathom_process_read(dir, maps->items[k].start, header, (size_t)page);
 	if (!got) {
-		err = no_image(reterr, &maps->items[i], FATHOM_E_OS,
-			       "its image in memory cannot be read");
-		if (reterr)
-			reterr->os_errno = errno;
+		err = unreadable(reterr, &maps->items[i], errno);
 	} else if (fathom_image_init((struct fathom_bytes){ header, got }, &image, NULL) ||
 		   !fathom_bias_of_mapping(&image, maps, k, page, &bias)) {
 		err = no_image(reterr, &maps->items[i], FATHOM_E_FORMAT,
 			       "what is mapped is no ELF file");
 	}
 	if (!err)
-		err = read_image(m, pid, &maps->items[k], bias, &image, ret, reterr);
+		err = read_image(m, dir, &maps->items[k], bias, &image, ret, reterr);
 	free(header);
 	return err;
 }

@@ -75,8 +75,8 @@ def build(folder, name="told", *options, source="told.c", compiler="gcc"):
     return path
 
 
-def library(folder, name, *options):
-    return build(folder, name, "-shared", "-fPIC", *options, source="library.c")
+def library(folder, name, *options, compiler="gcc"):
+    return build(folder, name, "-shared", "-fPIC", *options, source="library.c", compiler=compiler)
 
 
 def ask(pid, addresses, *options, user=None):
@@ -314,6 +314,105 @@ def copies(folder):
                 assert records[0]["symbol"] != "hidden_in_other"
             finally:
                 run("umount", path)
+
+
+@test("a program that is mapped to be read is not loaded; nor is what lies behind it")
+def mapped_as_data(folder):
+    path = build(folder, "told", "-ldl")
+    with Told([path]) as told:
+        for read in (path, shutil.copy(path, f"{folder}/copy")):
+            places = told.tell(f"map {read}")
+            size = places["behind"] - places["mapped"]
+            records, _ = ask(told.pid, range(places["mapped"], places["behind"], max(1, size // 2000)))
+            assert {(r["symbol"], r["reason"]) for r in records} == {(None, "no-symbols")}
+            records, _ = ask(told.pid, range(places["behind"], places["behind"] + 4096, 8))
+            assert {(r["symbol"], r["reason"]) for r in records} == {(None, "no-file")}
+        check_places(told.pid, told.places)
+
+
+@test("a compressed program that is mapped is data")
+def mapped_compressed(folder):
+    path = build(folder, "told", "-ldl")
+    run("gzip", "-k", path)
+    with Told([path]) as told:
+        places = told.tell(f"map {path}.gz")
+        records, _ = ask(told.pid, range(places["mapped"], places["behind"], 64))
+        assert {(r["symbol"], r["reason"]) for r in records} == {(None, "no-symbols")}
+
+
+@test("gaps between segments, which the loader keeps free, have no names")
+def gaps(folder):
+    path = library(folder, "lib.so", "-fuse-ld=lld", "-Wl,-z,max-page-size=0x10000", compiler="clang-19")
+    with Told([build(folder, "told", "-ldl")]) as told:
+        check_places(told.pid, told.tell(f"open {path}"))
+        with open(f"/proc/{told.pid}/maps", encoding="utf-8") as maps:
+            free = [[int(x, 16) for x in line.split()[0].split("-")] for line in maps
+                    if path in line and line.split()[1].startswith("---")]
+        assert free, "the loader has left no gaps: the test shows nothing"
+        records, _ = ask(told.pid, [a for start, end in free for a in range(start, end, (end - start) // 64)])
+        assert {(r["symbol"], r["reason"]) for r in records} == {(None, "unmapped")}, records[0]
+
+
+@test("a library that another is copied over, asked within one run")
+def copied_over(folder):
+    path, other = library(folder, "lib.so"), library(folder, "other.so", "-DOTHER")
+    with Told([build(folder, "told", "-ldl")]) as told, \
+            subprocess.Popen([FATHOM, "addr", "--json", "--no-cache", str(told.pid)], text=True,
+                             stdin=subprocess.PIPE, stdout=subprocess.PIPE) as fathom:
+        for name in ("hidden_in_library", "hidden_in_other"):
+            place = told.tell(f"open {path}")["hidden_in_library"]
+            # So many that an index of the symbols is made, and kept.
+            fathom.stdin.write(f"{place:#x}\n" * 8)
+            fathom.stdin.flush()
+            records = [json.loads(fathom.stdout.readline()) for _ in range(8)]
+            assert {r["symbol"] for r in records} == {name}, records[0]
+            told.tell("close")
+            # The same inode, as "cp" leaves it.
+            with open(other, "rb") as source, open(path, "r+b") as target:
+                target.write(source.read())
+                target.truncate()
+        fathom.stdin.close()
+
+
+@test("another process that gets the number of one that has ended", needs_root=True)
+def number_used_again(folder):
+    path = build(folder, "told", "-static", "-DPLAIN")
+    told = Told([path])
+    with subprocess.Popen([FATHOM, "addr", "--json", "--no-cache", str(told.pid)], text=True,
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as fathom:
+        fathom.stdin.write("0x1000\n")
+        fathom.stdin.flush()
+        fathom.stdout.readline()
+        told.__exit__()
+        # Other programs take numbers, too: it may take several attempts.
+        for _ in range(200):
+            with open("/proc/sys/kernel/ns_last_pid", "w", encoding="ascii") as last:
+                last.write(str(told.pid - 1))
+            with Told([path]) as again:
+                if again.pid != told.pid:
+                    continue
+                out, complaint = fathom.communicate(f"{again.places['main']:#x}\n", timeout=60)
+                assert fathom.returncode == 2 and not out and complaint, (fathom.returncode, out)
+                return
+        fathom.kill()
+        raise tap.Skip("the number was always taken by another process")
+
+
+@test("without a build-id, content that looks the same is not enough", needs_root=True)
+def no_build_id(folder):
+    path = library(folder, "lib.so", "-Wl,--build-id=none")
+    # The same code, and other names.
+    other = library(folder, "other.so", "-DOTHER", "-Wl,--build-id=none")
+    with Told(["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups",
+               build(folder, "told", "-ldl")]) as told:
+        place = told.tell(f"open {path}")["hidden_in_library"]
+        run("mount", "--bind", other, path)
+        try:
+            (record,), notes = ask(told.pid, [place], user=NOBODY)
+        finally:
+            run("umount", path)
+        assert record["symbol"] is None or record["source"] == "fde", record
+        assert "may not be the file that the process has mapped" in notes, notes
 
 
 @test("memory without a file, and no memory at all")

@@ -6,12 +6,16 @@
  *	open PATH	dlopen; tells where "exported_code" and what "where_hidden" returns are
  *	space PATH	the same in a namespace of its own (dlmopen)
  *	close		dlclose what was opened last
+ *	map PATH	maps the file as who reads it would, and memory that may be run behind it
  *
  * With -DPLAIN it cannot be told to open anything: it may be linked statically.
  */
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #ifndef PLAIN
 #include <dlfcn.h>
@@ -36,6 +40,19 @@ static void tell(const char *name, const void *address)
 	printf("%s 0x%lx\n", name, (unsigned long)address);
 }
 
+/* Behind the file, as a JIT compiler might by chance. */
+static void map(const char *path)
+{
+	const int fd = open(path, O_RDONLY);
+	const size_t size = ((size_t)lseek(fd, 0, SEEK_END) + 4095) & ~(size_t)4095;
+	char *both = mmap(NULL, size + 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	tell("mapped", mmap(both, size, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, 0));
+	tell("behind", both + size);
+	close(fd);
+}
+
 #ifndef PLAIN
 static void *opened[16];
 static int n_opened;
@@ -55,6 +72,8 @@ static void obey(char *line)
 		tell_opened(dlopen(line + 5, RTLD_NOW));
 	else if (strncmp(line, "space ", 6) == 0)
 		tell_opened(dlmopen(LM_ID_NEWLM, line + 6, RTLD_NOW));
+	else if (strncmp(line, "map ", 4) == 0)
+		map(line + 4);
 	else if (strcmp(line, "close") == 0)
 		dlclose(opened[--n_opened]);
 }

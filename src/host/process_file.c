@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT */
+#include "process_file.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/sysmacros.h>
+
+#include "process_image.h"
+
+bool fathom_process_may_be_file(const struct fathom_mapping *m)
+{
+	return m->inode ? str_starts(m->name, "/") : str_is(m->name, "[vdso]");
+}
+
+/* One attempt to open the file of a mapping. */
+struct attempt {
+	const struct fathom_process_place *place;
+	const struct fathom_maps *maps;
+	size_t i;
+	struct fathom_process_file *file;
+	struct fathom_object *object;    /* what was found */
+	struct fathom_errinfo failed[3]; /* why the steps failed; err is 0 for one not taken */
+};
+
+static void fail_step(struct attempt *t, int step, fathom_err err, const char *why)
+{
+	(void)fathom_fail(&t->failed[step], err, "", 0, why);
+	fathom_errinfo_set_file(&t->failed[step], t->file->name);
+}
+
+static bool format_map_file(const struct fathom_process_place *place,
+			    const struct fathom_mapping *m, char *path, size_t cap)
+{
+	return snprintf(path, cap, "%s/map_files/%llx-%llx", place->dir,
+			(unsigned long long)m->start, (unsigned long long)m->end) < (int)cap;
+}
+
+static bool format_path(const struct fathom_process_place *place, const char *name, char *path,
+			size_t cap)
+{
+	return snprintf(path, cap, "%s%s", place->root, name) < (int)cap;
+}
+
+/*
+ * Whether the file is the one that the map has. What stat() says of a file and what the map says
+ * may differ on layered file systems: then it is not told, which does no harm.
+ */
+static bool is_inode_of(const struct fathom_file_id *id, const struct fathom_mapping *m)
+{
+	return id->inode == m->inode &&
+	       id->device == makedev((unsigned)(m->device >> 32), (unsigned)m->device);
+}
+
+/*
+ * Whether what was opened is the file that is mapped. Also what was opened through the map may be
+ * another by now: its range of addresses may have been taken since the map was read.
+ */
+static bool is_mapped_file(struct attempt *t, int step)
+{
+	t->file->is_file = is_inode_of(&t->object->file->id, &t->maps->items[t->i]);
+	if (t->file->is_file)
+		return true;
+	switch (fathom_process_compare(t->place->dir, t->maps, t->i, t->object, t->place->page)) {
+	case FATHOM_SAME:
+		return true;
+	case FATHOM_DIFFERENT:
+		fail_step(t, step, FATHOM_E_MISMATCH,
+			  "is not the file that the process has mapped");
+		return false;
+	default:
+		t->failed[step].os_errno = errno;
+		fail_step(t, step, errno ? FATHOM_E_OS : FATHOM_E_MISMATCH,
+			  "may not be the file that the process has mapped");
+		return false;
+	}
+}
+
+/* Opens the file at @path, as it is: mapped, a compressed one is no program. */
+static bool open_file(struct attempt *t, int step, const char *path)
+{
+	struct fathom_memory *m = &t->place->session->memory;
+	struct fathom_file *file;
+
+	if (fathom_file_map(m, path, &file, &t->failed[step]) ||
+	    fathom_object_create(m, file, &t->object, &t->failed[step])) {
+		fathom_errinfo_set_file(&t->failed[step], t->file->name);
+		return false;
+	}
+	if (is_mapped_file(t, step))
+		return true;
+	fathom_object_close(t->object);
+	t->object = NULL;
+	return false;
+}
+
+/* Step 1. */
+static bool open_map_file(struct attempt *t)
+{
+	char path[PATH_MAX];
+
+	return format_map_file(t->place, &t->maps->items[t->i], path, sizeof path) &&
+	       open_file(t, 0, path);
+}
+
+/* Step 2. */
+static bool open_path(struct attempt *t)
+{
+	char path[PATH_MAX];
+
+	if (t->maps->items[t->i].deleted) {
+		fail_step(t, 1, FATHOM_E_NOT_FOUND, "has been deleted or replaced");
+		return false;
+	}
+	if (!format_path(t->place, t->file->name, path, sizeof path)) {
+		fail_step(t, 1, FATHOM_E_NOT_FOUND, "has a path too long to be opened");
+		return false;
+	}
+	return open_file(t, 1, path);
+}
+
+/* Step 3. */
+static bool open_image(struct attempt *t)
+{
+	t->file->is_image =
+		!fathom_process_image(&t->place->session->memory, t->place->dir, t->maps, t->i,
+				      t->place->page, &t->object, &t->failed[2]);
+	return t->file->is_image;
+}
+
+static bool is_denied(const struct fathom_errinfo *info)
+{
+	return info->err == FATHOM_E_OS && (info->os_errno == EPERM || info->os_errno == EACCES);
+}
+
+static enum fathom_reason reason_of(const struct attempt *t)
+{
+	for (int step = 0; step < 3; step++) {
+		if (t->failed[step].err == FATHOM_E_FORMAT)
+			return FATHOM_REASON_NO_SYMBOLS; /* mapped, but no program */
+		if (t->failed[step].err == FATHOM_E_LIMIT)
+			return FATHOM_REASON_LIMIT;
+	}
+	if (t->failed[1].err == FATHOM_E_MISMATCH)
+		return FATHOM_REASON_BUILD_ID_MISMATCH;
+	/* Most users may not do step 1: it says nothing. */
+	return is_denied(&t->failed[1]) || is_denied(&t->failed[2]) ? FATHOM_REASON_NO_PERMISSION
+								    : FATHOM_REASON_NO_FILE;
+}
+
+/* Tells why the file was not had, when it matters: when its image had to do, or nothing. */
+static void note_failures(const struct attempt *t)
+{
+	for (int step = 0; step < 3; step++)
+		if (t->failed[step].err && (t->file->is_image || !t->object))
+			fathom_notes_add(t->place->notes, &t->failed[step]);
+}
+
+static bool lacks_memory(const struct attempt *t)
+{
+	return !t->object &&
+	       (t->failed[0].err == FATHOM_E_MEMORY || t->failed[1].err == FATHOM_E_MEMORY ||
+		t->failed[2].err == FATHOM_E_MEMORY);
+}
+
+static fathom_err open_module(struct attempt *t)
+{
+	const bool named = t->file->inode != 0;
+
+	if (!(named && (open_map_file(t) || open_path(t))) && !open_image(t))
+		t->file->reason = reason_of(t);
+	if (lacks_memory(t))
+		return FATHOM_E_MEMORY;
+	if (t->file->reason != FATHOM_REASON_NO_SYMBOLS)
+		note_failures(t);
+	if (!t->object)
+		return FATHOM_OK;
+	if (fathom_file_rename(t->object->file, t->place->root, t->file->name)) {
+		fathom_object_close(t->object);
+		return FATHOM_E_MEMORY;
+	}
+	FATHOM_TRY(fathom_module_create(t->place->session, t->object, t->place->notes,
+					&t->file->module));
+	if (!named)
+		fathom_symbol_set_source(&t->file->module->symbols, FATHOM_SOURCE_VDSO);
+	return FATHOM_OK;
+}
+
+fathom_err fathom_process_file_open(const struct fathom_process_place *place,
+				    const struct fathom_maps *maps, size_t i,
+				    struct fathom_process_file *ret)
+{
+	const struct fathom_mapping *m = &maps->items[i];
+	struct attempt t = { .place = place, .maps = maps, .i = i, .file = ret };
+	fathom_err err;
+
+	*ret = (struct fathom_process_file){ .device = m->device, .inode = m->inode };
+	ret->name = strndup(m->name.data, m->name.size);
+	if (!ret->name)
+		return FATHOM_E_MEMORY;
+	err = open_module(&t);
+	if (err)
+		fathom_process_file_close(ret);
+	return err;
+}
+
+void fathom_process_file_close(struct fathom_process_file *f)
+{
+	fathom_module_close(f->module);
+	free(f->name);
+}
+
+bool fathom_process_file_fits(const struct fathom_process_file *f, const struct fathom_mapping *m)
+{
+	return f->device == m->device && f->inode == m->inode && strlen(f->name) == m->name.size &&
+	       memcmp(f->name, m->name.data, m->name.size) == 0;
+}
+
+/* Finds what stat() says of the file now. */
+static bool identify(const struct fathom_process_place *place, const struct fathom_mapping *m,
+		     const struct fathom_process_file *f, struct fathom_file_id *ret)
+{
+	char path[PATH_MAX];
+
+	return (format_map_file(place, m, path, sizeof path) && fathom_file_identify(path, ret)) ||
+	       (format_path(place, f->name, path, sizeof path) && fathom_file_identify(path, ret));
+}
+
+bool fathom_process_file_is_current(const struct fathom_process_place *place,
+				    const struct fathom_maps *maps, size_t i,
+				    const struct fathom_process_file *f)
+{
+	const struct fathom_file_id *was = &f->module->main->file->id;
+	struct fathom_file_id is;
+
+	/* The same inode may have other content: libraries are copied over each other. */
+	if (f->is_file && identify(place, &maps->items[i], f, &is))
+		return is.inode == was->inode && is.device == was->device && is.size == was->size &&
+		       is.ctime_ns == was->ctime_ns;
+	return fathom_process_compare(place->dir, maps, i, f->module->main, place->page) ==
+	       FATHOM_SAME;
+}

@@ -42,6 +42,15 @@ static char *read_link(const char *dir, const char *name)
 	return length > 0 ? strndup(target, (size_t)length) : NULL;
 }
 
+static void drop_suffix(char *s, const char *suffix)
+{
+	const size_t length = strlen(s);
+	const size_t size = strlen(suffix);
+
+	if (length > size && strcmp(s + length - size, suffix) == 0)
+		s[length - size] = '\0';
+}
+
 /*
  * Whether the paths in the map are ours. The kernel prints them as its reader would have to write
  * them, also those of a process with another root directory; only what is mounted elsewhere it
@@ -88,6 +97,8 @@ static fathom_err find_process(struct fathom_process *p, struct fathom_errinfo *
 	FATHOM_TRY(read_maps(p, &maps, reterr));
 	fathom_maps_deinit(&maps);
 	p->exe = read_link(place->dir, "exe");
+	if (p->exe)
+		drop_suffix(p->exe, " (deleted)");
 	if (!shares_mounts(place->dir))
 		(void)snprintf(place->root, sizeof place->root, "%s/root", place->dir);
 	return FATHOM_OK;

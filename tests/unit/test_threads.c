@@ -60,26 +60,39 @@ static char *text_of(const struct fathom_answers *answers, size_t i)
 	return strdup(text);
 }
 
-static void setup(struct shared *s, uint64_t budget, uint32_t threads)
+static void open_session(struct shared *s, uint64_t budget, uint32_t threads)
 {
 	const struct fathom_options options = { .size = sizeof options,
 						.flags = FATHOM_NO_CACHE,
 						.threads = threads,
 						.memory_budget = budget };
-	struct fathom_answers *answers;
-	uint64_t text;
 
 	memset(s, 0, sizeof *s);
 	assert_int_equal(fathom_create(&options, &s->session, NULL), 0);
-	assert_int_equal(fathom_target_open_file(s->session, program(), &s->target, NULL), 0);
-	assert_int_equal(fathom_target_section_address(s->target, ".text", 0, &text), 0);
+}
+
+/* What one thread alone is told of addresses from @start on. */
+static void find_truth(struct shared *s, uint64_t start)
+{
+	struct fathom_answers *answers;
+
 	for (size_t i = 0; i < N_ADDRESSES; i++)
-		s->addresses[i] = text + i * 127;
+		s->addresses[i] = start + i * 127;
 	assert_int_equal(
 		fathom_symbolize(s->target, NULL, s->addresses, N_ADDRESSES, &answers, NULL), 0);
 	for (size_t i = 0; i < N_ADDRESSES; i++)
 		s->truth[i] = text_of(answers, i);
 	fathom_answers_free(answers);
+}
+
+static void setup(struct shared *s, uint64_t budget, uint32_t threads)
+{
+	uint64_t text;
+
+	open_session(s, budget, threads);
+	assert_int_equal(fathom_target_open_file(s->session, program(), &s->target, NULL), 0);
+	assert_int_equal(fathom_target_section_address(s->target, ".text", 0, &text), 0);
+	find_truth(s, text);
 }
 
 static void teardown(struct shared *s)
@@ -186,6 +199,23 @@ static void without_a_budget_more_is_kept(void **state)
 	teardown(&s);
 }
 
+/* The process that is asked is this one: each batch reads its map, and all share its files. */
+static void a_process_is_asked_by_eight_threads(void **state)
+{
+	struct shared s;
+	uint64_t start;
+
+	(void)state;
+	open_session(&s, 0, 1);
+	assert_int_equal(fathom_target_open_process(s.session, getpid(), &s.target, NULL), 0);
+	assert_int_equal(fathom_target_find_symbol(s.target, "fathom_symbolize", &start), 0);
+	assert_true(start == (uint64_t)(uintptr_t)fathom_symbolize);
+	find_truth(&s, start);
+	assert_non_null(strstr(s.truth[0], "fathom_symbolize+0"));
+	assert_int_equal(run_threads(&s), 0);
+	teardown(&s);
+}
+
 static void answers_outlive_their_target(void **state)
 {
 	struct fathom_answers *answers;
@@ -250,6 +280,7 @@ int main(void)
 		cmocka_unit_test(eight_threads_get_the_answers_of_one),
 		cmocka_unit_test(answers_stay_right_while_units_are_evicted),
 		cmocka_unit_test(without_a_budget_more_is_kept),
+		cmocka_unit_test(a_process_is_asked_by_eight_threads),
 		cmocka_unit_test(answers_outlive_their_target),
 		cmocka_unit_test(many_threads_may_store_one_target),
 	};

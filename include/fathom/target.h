@@ -47,8 +47,8 @@ FATHOM_API fathom_err fathom_target_open_file(struct fathom *session, const char
  * done without is a note. Memory that is not of a loaded program has no names: not yet code that
  * the process has made itself.
  *
- * The process is not stopped. The target keeps one descriptor, of its directory below /proc: when the
- * process has ended, no other that gets its number takes its place.
+ * The process is not stopped. The target keeps one descriptor, of its directory below /proc: when
+ *the process has ended, no other that gets its number takes its place.
  *
  * Safety: mt-safe
  * Memory: as fathom_target_open_file()

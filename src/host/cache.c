@@ -11,9 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "fathom/cache.h"
-#include "process.h"
-#include "target.h"
+#include "context.h"
 
 #define SUFFIX ".fidx"
 
@@ -158,22 +156,6 @@ const struct fathom_index *fathom_cache_index(const struct fathom_module *m)
 const char *fathom_cache_dir(const struct fathom *session)
 {
 	return session->cache_dir;
-}
-
-static void add_cost(struct fathom_module *m, void *data)
-{
-	*(uint64_t *)data += atomic_load(&m->cost_ns);
-}
-
-uint64_t fathom_cache_cost_ms(const struct fathom_target *target)
-{
-	uint64_t ns = 0;
-
-	if (target->process)
-		fathom_process_each_module(target->process, add_cost, &ns);
-	else
-		add_cost(target->module, &ns);
-	return ns / 1000000;
 }
 
 /* One file of the directory. */

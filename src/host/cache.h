@@ -10,6 +10,7 @@
 #define FATHOM_INTERNAL_CACHE_H
 
 #include "../safe/index/index.h"
+#include "fathom/cache.h"
 #include "module.h"
 
 struct fathom_cache_file {
@@ -30,6 +31,11 @@ uint32_t fathom_cache_sources(const struct fathom_module *m,
 
 /* The path of the index of @m in its session's directory, the caller's to free(); or NULL. */
 char *fathom_cache_path(const struct fathom_module *m);
+
+/* fathom_cache_store() for one module. */
+fathom_err fathom_cache_store_module(struct fathom_module *m, bool all, uint32_t deadline_ms,
+				     struct fathom_cache_result *ret_result,
+				     struct fathom_errinfo *reterr);
 
 /* Removes the files used longest ago until those that are left take at most the limit. */
 void fathom_cache_trim(const struct fathom *session);

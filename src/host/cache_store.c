@@ -8,13 +8,11 @@
 
 #include "cache.h"
 #include "decode.h"
-#include "fathom/cache.h"
 #include "file.h"
 #include "index_writer.h"
 #include "lines.h"
 #include "pool.h"
-#include "process.h"
-#include "target.h"
+#include "module.h"
 #include "unit_data.h"
 
 struct store {
@@ -284,9 +282,9 @@ static fathom_err write_all(struct store *s, bool all)
 	return FATHOM_OK;
 }
 
-static fathom_err store_module(struct fathom_module *m, bool all, uint32_t deadline_ms,
-			       struct fathom_cache_result *ret_result,
-			       struct fathom_errinfo *reterr)
+fathom_err fathom_cache_store_module(struct fathom_module *m, bool all, uint32_t deadline_ms,
+				     struct fathom_cache_result *ret_result,
+				     struct fathom_errinfo *reterr)
 {
 	const struct fathom_index *stored = fathom_cache_index(m);
 	char *path = fathom_cache_path(m);
@@ -337,50 +335,4 @@ static fathom_err store_module(struct fathom_module *m, bool all, uint32_t deadl
 	free(s);
 	free(path);
 	return err;
-}
-
-/* The storing of all modules of a process. */
-struct stores {
-	struct fathom_cache_result sum;
-	struct fathom_errinfo *reterr;
-	int64_t deadline_ns; /* 0: none */
-	bool all;
-	fathom_err err; /* the first failure: the others are stored all the same */
-};
-
-static void store_one(struct fathom_module *m, void *data)
-{
-	struct stores *s = data;
-	struct fathom_cache_result one = { 0 };
-	struct fathom_errinfo info;
-	int64_t left = s->deadline_ns ? (s->deadline_ns - fathom_now_ns()) / 1000000 : 0;
-	fathom_err err;
-
-	/* Of modules that cost nothing there is nothing to store. */
-	if ((s->deadline_ns && left <= 0) || (!s->all && !atomic_load(&m->cost_ns)))
-		return;
-	err = store_module(m, s->all, (uint32_t)left, &one, &info);
-	if (err && !s->err) {
-		s->err = err;
-		if (s->reterr)
-			*s->reterr = info;
-	}
-	s->sum.functions += one.functions;
-	s->sum.file_size += one.file_size;
-	s->sum.complete &= one.complete;
-}
-
-fathom_err fathom_cache_store(struct fathom_target *target, bool all, uint32_t deadline_ms,
-			      struct fathom_cache_result *ret_result, struct fathom_errinfo *reterr)
-{
-	struct stores s = { .sum = { .complete = true }, .reterr = reterr, .all = all };
-
-	if (!target->process)
-		return store_module(target->module, all, deadline_ms, ret_result, reterr);
-	if (deadline_ms)
-		s.deadline_ns = fathom_now_ns() + deadline_ms * INT64_C(1000000);
-	fathom_process_each_module(target->process, store_one, &s);
-	if (!s.err && ret_result)
-		*ret_result = s.sum;
-	return s.err;
 }

@@ -13,8 +13,6 @@
 #include "batch.h"
 #include "cache.h"
 #include "module.h"
-#include "process.h"
-#include "target.h"
 #include "variables.h"
 
 /* After so many addresses that passes have answered, indexes are worth making: there will be more.
@@ -352,63 +350,4 @@ fathom_err fathom_symbolize_share(const struct fathom_share *share,
 		damaged = b.index && fathom_index_is_damaged(b.index);
 	} while (damaged);
 	return err;
-}
-
-/* Copies what the caller's header knows and refuses what ours does not. */
-static fathom_err read_options(const struct fathom_symbolize_options *options,
-			       struct fathom_symbolize_options *ret)
-{
-	const uint32_t known = FATHOM_NAMES_ONLY | FATHOM_RETURN_ADDRESSES | FATHOM_NO_DEMANGLE |
-			       FATHOM_DWARF_NAMES | FATHOM_ONE_SHOT | FATHOM_VARIABLES;
-
-	if (options && (!fathom_options_copy(options, ret, sizeof *ret) ||
-			!fathom_options_reserved(ret->reserved,
-						 sizeof ret->reserved / sizeof *ret->reserved) ||
-			(ret->flags & ~known) || ret->alias > FATHOM_ALIAS_LLVM))
-		return FATHOM_E_ARGUMENT;
-	return FATHOM_OK;
-}
-
-static fathom_err answer_target(struct fathom_target *target,
-				const struct fathom_symbolize_options *options,
-				const uint64_t *addresses, size_t n, struct fathom_answers *answers,
-				struct fathom_errinfo *reterr)
-{
-	struct fathom_share share = { .module = target->module, .addresses = addresses, .n = n };
-	fathom_err err;
-
-	if (target->process)
-		return fathom_process_symbolize(target->process, options, addresses, n, answers,
-						reterr);
-	err = fathom_answers_add_module(answers, target->module->main->file->path,
-					target->module->main->build_id, &share.number);
-	if (!err)
-		err = fathom_symbolize_share(&share, options, answers);
-	return err ? fathom_fail(reterr, err, "", 0, fathom_err_name(err)) : FATHOM_OK;
-}
-
-fathom_err fathom_symbolize(struct fathom_target *target,
-			    const struct fathom_symbolize_options *options,
-			    const uint64_t *addresses, size_t n,
-			    struct fathom_answers **ret_answers, struct fathom_errinfo *reterr)
-{
-	struct fathom_symbolize_options o = { .size = sizeof o };
-	struct fathom_answers *answers;
-	fathom_err err = read_options(options, &o);
-
-	if (err)
-		return fathom_fail(reterr, err, "", 0, "options that this version does not know");
-	if (n > UINT32_MAX / 2)
-		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0,
-				   "more addresses than one batch may have");
-	answers = fathom_answers_create(n);
-	if (!answers)
-		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
-	err = answer_target(target, &o, addresses, n, answers, reterr);
-	if (err) {
-		fathom_answers_free(answers);
-		return err;
-	}
-	*ret_answers = answers;
-	return FATHOM_OK;
 }

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+/* What a target of any kind is asked: a file is one module, a process has many. */
+#include "batch.h"
+#include "cache.h"
+#include "context.h"
+#include "process.h"
+#include "target.h"
+
+/* Copies what the caller's header knows and refuses what ours does not. */
+static fathom_err read_options(const struct fathom_symbolize_options *options,
+			       struct fathom_symbolize_options *ret)
+{
+	const uint32_t known = FATHOM_NAMES_ONLY | FATHOM_RETURN_ADDRESSES | FATHOM_NO_DEMANGLE |
+			       FATHOM_DWARF_NAMES | FATHOM_ONE_SHOT | FATHOM_VARIABLES;
+
+	if (options && (!fathom_options_copy(options, ret, sizeof *ret) ||
+			!fathom_options_reserved(ret->reserved,
+						 sizeof ret->reserved / sizeof *ret->reserved) ||
+			(ret->flags & ~known) || ret->alias > FATHOM_ALIAS_LLVM))
+		return FATHOM_E_ARGUMENT;
+	return FATHOM_OK;
+}
+
+static fathom_err answer_target(struct fathom_target *target,
+				const struct fathom_symbolize_options *options,
+				const uint64_t *addresses, size_t n, struct fathom_answers *answers,
+				struct fathom_errinfo *reterr)
+{
+	struct fathom_share share = { .module = target->module, .addresses = addresses, .n = n };
+	fathom_err err;
+
+	if (target->process)
+		return fathom_process_symbolize(target->process, options, addresses, n, answers,
+						reterr);
+	err = fathom_answers_add_module(answers, target->module->main->file->path,
+					target->module->main->build_id, &share.number);
+	if (!err)
+		err = fathom_symbolize_share(&share, options, answers);
+	return err ? fathom_fail(reterr, err, "", 0, fathom_err_name(err)) : FATHOM_OK;
+}
+
+fathom_err fathom_symbolize(struct fathom_target *target,
+			    const struct fathom_symbolize_options *options,
+			    const uint64_t *addresses, size_t n,
+			    struct fathom_answers **ret_answers, struct fathom_errinfo *reterr)
+{
+	struct fathom_symbolize_options o = { .size = sizeof o };
+	struct fathom_answers *answers;
+	fathom_err err = read_options(options, &o);
+
+	if (err)
+		return fathom_fail(reterr, err, "", 0, "options that this version does not know");
+	if (n > UINT32_MAX / 2)
+		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0,
+				   "more addresses than one batch may have");
+	answers = fathom_answers_create(n);
+	if (!answers)
+		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+	err = answer_target(target, &o, addresses, n, answers, reterr);
+	if (err) {
+		fathom_answers_free(answers);
+		return err;
+	}
+	*ret_answers = answers;
+	return FATHOM_OK;
+}
+
+static void add_cost(struct fathom_module *m, void *data)
+{
+	*(uint64_t *)data += atomic_load(&m->cost_ns);
+}
+
+uint64_t fathom_cache_cost_ms(const struct fathom_target *target)
+{
+	uint64_t ns = 0;
+
+	if (target->process)
+		fathom_process_each_module(target->process, add_cost, &ns);
+	else
+		add_cost(target->module, &ns);
+	return ns / 1000000;
+}
+
+/* The storing of all modules of a process. */
+struct stores {
+	struct fathom_cache_result sum;
+	struct fathom_errinfo *reterr;
+	int64_t deadline_ns; /* 0: none */
+	bool all;
+	fathom_err err; /* the first failure: the others are stored all the same */
+};
+
+static void store_one(struct fathom_module *m, void *data)
+{
+	struct stores *s = data;
+	struct fathom_cache_result one = { 0 };
+	struct fathom_errinfo info;
+	int64_t left = s->deadline_ns ? (s->deadline_ns - fathom_now_ns()) / 1000000 : 0;
+	fathom_err err;
+
+	/* Of modules that cost nothing there is nothing to store. */
+	if ((s->deadline_ns && left <= 0) || (!s->all && !atomic_load(&m->cost_ns)))
+		return;
+	err = fathom_cache_store_module(m, s->all, (uint32_t)left, &one, &info);
+	if (err && !s->err) {
+		s->err = err;
+		if (s->reterr)
+			*s->reterr = info;
+	}
+	s->sum.functions += one.functions;
+	s->sum.file_size += one.file_size;
+	s->sum.complete &= one.complete;
+}
+
+fathom_err fathom_cache_store(struct fathom_target *target, bool all, uint32_t deadline_ms,
+			      struct fathom_cache_result *ret_result, struct fathom_errinfo *reterr)
+{
+	struct stores s = { .sum = { .complete = true }, .reterr = reterr, .all = all };
+
+	if (!target->process)
+		return fathom_cache_store_module(target->module, all, deadline_ms, ret_result,
+						 reterr);
+	if (deadline_ms)
+		s.deadline_ns = fathom_now_ns() + deadline_ms * INT64_C(1000000);
+	fathom_process_each_module(target->process, store_one, &s);
+	if (!s.err && ret_result)
+		*ret_result = s.sum;
+	return s.err;
+}

@@ -237,6 +237,9 @@ def another_root(folder):
 @test("a mount namespace whose files nobody else sees", needs_root=True)
 def mount_namespace(folder):
     path = build(folder, "told", "-static", "-DPLAIN")
+    able = subprocess.run(["unshare", "-m", "true"], capture_output=True, text=True, check=False)
+    if able.returncode:
+        raise tap.Skip(f"below another root directory: {able.stderr.strip()}")
     script = f'mount -t tmpfs none "{folder}/m" && cp "{path}" "{folder}/m/inside" && exec "{folder}/m/inside"'
     os.mkdir(f"{folder}/m")
     with Told(["unshare", "-m", "sh", "-c", script]) as told:

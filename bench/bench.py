@@ -179,7 +179,7 @@ def lto_benches(fathom, folder):
 MANY_MAPPINGS = """
 import ctypes, mmap, sys, time
 import bz2, curses, decimal, lzma, sqlite3, ssl
-kept = [mmap.mmap(-1, 4096 * 3) for _ in range(120)]
+kept = [mmap.mmap(-1, 4096 * 3) for _ in range(25)]
 for i, m in enumerate(kept):
     ctypes.CDLL(None).mprotect(ctypes.c_void_p(ctypes.addressof(ctypes.c_char.from_buffer(m)) // 4096 * 4096 + 4096), 4096, 1)
 print(hex(ctypes.cast(ctypes.CDLL("libsqlite3.so.0").sqlite3_open, ctypes.c_void_p).value + 5), flush=True)

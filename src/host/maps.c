@@ -166,6 +166,32 @@ static fathom_err read_all(int fd, char **ret_text, size_t *ret_size)
 	return FATHOM_OK;
 }
 
+/* There are mappings, or there is no process behind the map. */
+static fathom_err no_memory(const char *path, struct fathom_errinfo *reterr)
+{
+	(void)fathom_fail(reterr, FATHOM_E_NOT_FOUND, "", 0,
+			  "has no memory: a kernel thread, or it has ended");
+	fathom_errinfo_set_file(reterr, path);
+	return FATHOM_E_NOT_FOUND;
+}
+
+fathom_err fathom_maps_check(const char *path, struct fathom_errinfo *reterr)
+{
+	const int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t got = -1;
+	char byte;
+
+	if (fd >= 0) {
+		got = read(fd, &byte, 1);
+		if (got < 0)
+			(void)fathom_fail_os(reterr, path);
+		close(fd);
+	} else {
+		(void)fathom_fail_os(reterr, path);
+	}
+	return got > 0 ? FATHOM_OK : got < 0 ? FATHOM_E_OS : no_memory(path, reterr);
+}
+
 fathom_err fathom_maps_read(const char *path, struct fathom_maps *ret,
 			    struct fathom_errinfo *reterr)
 {
@@ -181,18 +207,12 @@ fathom_err fathom_maps_read(const char *path, struct fathom_maps *ret,
 		return fathom_fail_os(reterr, path);
 	if (!err)
 		err = fathom_maps_parse(text, size, ret);
-	if (!err && !ret->n) {
-		fathom_maps_deinit(ret);
-		err = FATHOM_E_NOT_FOUND;
-	}
-	if (err) {
-		(void)fathom_fail(reterr, err, "", 0,
-				  err == FATHOM_E_MEMORY
-					  ? "out of memory"
-					  : "has no memory: a kernel thread, or it has ended");
-		fathom_errinfo_set_file(reterr, path);
-	}
-	return err;
+	if (err)
+		return fathom_fail(reterr, err, "", 0, "out of memory");
+	if (ret->n)
+		return FATHOM_OK;
+	fathom_maps_deinit(ret);
+	return no_memory(path, reterr);
 }
 
 void fathom_maps_deinit(struct fathom_maps *maps)

@@ -42,6 +42,8 @@ fathom_err fathom_maps_parse(char *text, size_t size, struct fathom_maps *ret);
  */
 fathom_err fathom_maps_read(const char *path, struct fathom_maps *ret,
 			    struct fathom_errinfo *reterr);
+/* Whether the map at @path could be read now; fails as fathom_maps_read() would. */
+fathom_err fathom_maps_check(const char *path, struct fathom_errinfo *reterr);
 void fathom_maps_deinit(struct fathom_maps *maps);
 
 /* The number of the mapping that holds @avma; maps->n when none does. */

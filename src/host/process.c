@@ -67,6 +67,7 @@ static bool shares_mounts(const char *dir)
 	return same;
 }
 
+/* Reads the map, or only looks whether that can be done, for @ret NULL. */
 static fathom_err read_maps(const struct fathom_process *p, struct fathom_maps *ret,
 			    struct fathom_errinfo *reterr)
 {
@@ -74,7 +75,7 @@ static fathom_err read_maps(const struct fathom_process *p, struct fathom_maps *
 	fathom_err err;
 
 	(void)snprintf(path, sizeof path, "%s/maps", p->place.dir);
-	err = fathom_maps_read(path, ret, reterr);
+	err = ret ? fathom_maps_read(path, ret, reterr) : fathom_maps_check(path, reterr);
 	if (err) {
 		(void)snprintf(path, sizeof path, "/proc/%d/maps", p->pid);
 		fathom_errinfo_set_file(reterr, path);
@@ -86,7 +87,6 @@ static fathom_err read_maps(const struct fathom_process *p, struct fathom_maps *
 static fathom_err find_process(struct fathom_process *p, struct fathom_errinfo *reterr)
 {
 	struct fathom_process_place *place = &p->place;
-	struct fathom_maps maps;
 	char path[32];
 
 	(void)snprintf(path, sizeof path, "/proc/%d", p->pid);
@@ -94,8 +94,7 @@ static fathom_err find_process(struct fathom_process *p, struct fathom_errinfo *
 	if (p->fd < 0)
 		return fathom_fail_os(reterr, path);
 	(void)snprintf(place->dir, sizeof place->dir, "/proc/self/fd/%d", p->fd);
-	FATHOM_TRY(read_maps(p, &maps, reterr));
-	fathom_maps_deinit(&maps);
+	FATHOM_TRY(read_maps(p, NULL, reterr));
 	p->exe = read_link(place->dir, "exe");
 	if (p->exe)
 		drop_suffix(p->exe, " (deleted)");

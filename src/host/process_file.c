@@ -59,6 +59,8 @@ static bool is_inode_of(const struct fathom_file_id *id, const struct fathom_map
  */
 static bool is_mapped_file(struct attempt *t, int step)
 {
+	int number;
+
 	t->file->is_file = is_inode_of(&t->object->file->id, &t->maps->items[t->i]);
 	if (t->file->is_file)
 		return true;
@@ -70,9 +72,10 @@ static bool is_mapped_file(struct attempt *t, int step)
 			  "is not the file that the process has mapped");
 		return false;
 	default:
-		t->failed[step].os_errno = errno;
-		fail_step(t, step, errno ? FATHOM_E_OS : FATHOM_E_MISMATCH,
+		number = errno;
+		fail_step(t, step, number ? FATHOM_E_OS : FATHOM_E_MISMATCH,
 			  "may not be the file that the process has mapped");
+		t->failed[step].os_errno = number;
 		return false;
 	}
 }
@@ -126,6 +129,7 @@ static bool open_image(struct attempt *t)
 	t->file->is_image =
 		!fathom_process_image(&t->place->session->memory, t->place->dir, t->maps, t->i,
 				      t->place->page, &t->object, &t->failed[2]);
+	fathom_errinfo_set_file(&t->failed[2], t->file->name);
 	return t->file->is_image;
 }
 

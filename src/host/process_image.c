@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "../safe/base/cursor.h"
 #include "bias.h"
 
 size_t fathom_process_read(const char *dir, uint64_t avma, void *to, size_t size)
@@ -23,6 +24,7 @@ size_t fathom_process_read(const char *dir, uint64_t avma, void *to, size_t size
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return 0;
+	errno = 0;
 	while (done < size && got > 0 && avma + done <= INT64_MAX) {
 		got = pread(fd, (uint8_t *)to + done, size - done, (off_t)(avma + done));
 		done += got > 0 ? (size_t)got : 0;
@@ -82,12 +84,12 @@ enum fathom_sameness fathom_process_compare(const char *dir, const struct fathom
 		return FATHOM_UNREADABLE;
 	same = compare_bytes(dir, &maps->items[first], file, 0,
 			     (size_t)(file.size < page ? file.size : page));
-	if (same != FATHOM_SAME || !o->build_id.size)
+	if (same != FATHOM_SAME)
 		return same;
 	off = (uint64_t)(o->build_id.data - file.data);
 	k = mapping_of_offset(maps, i, off);
 	return k == maps->n
-		       ? same
+		       ? FATHOM_UNREADABLE
 		       : compare_bytes(dir, &maps->items[k], file, off, (size_t)o->build_id.size);
 }
 
@@ -126,32 +128,40 @@ static bool is_pointer(uint64_t tag)
 	}
 }
 
+static void store_word(uint8_t *to, uint8_t word, uint64_t value)
+{
+	const uint32_t half = (uint32_t)value;
+
+	if (word == sizeof half)
+		memcpy(to, &half, sizeof half);
+	else
+		memcpy(to, &value, sizeof value);
+}
+
 /*
  * glibc adds the bias to the addresses in PT_DYNAMIC, in place, where it can be written; other
  * loaders do not. Takes it out again.
  */
 static void restore_dynamic(uint8_t *bytes, const struct fathom_image *image, uint64_t bias)
 {
-	const size_t word = fathom_image_address_size(image);
+	const uint8_t word = fathom_image_address_size(image);
 	struct fathom_segment s;
+	struct fathom_cursor c;
 
 	for (uint32_t i = 0; i < image->phnum; i++) {
-		if (!fathom_image_segment(image, i, &s) || s.type != PT_DYNAMIC ||
-		    !range_inside(s.off, s.filesz, image->bytes.size))
+		if (!fathom_image_segment(image, i, &s) || s.type != PT_DYNAMIC)
 			continue;
-		for (uint64_t at = s.off; at + 2 * word <= s.off + s.filesz; at += 2 * word) {
-			uint64_t tag = 0;
-			uint64_t value = 0;
+		c = cur_init(bytes_slice(image->bytes, s.off, s.filesz), image->swap);
+		while (cur_left(&c)) {
+			const uint64_t tag = cur_uint(&c, word);
+			const uint64_t value = cur_uint(&c, word);
 
-			memcpy(&tag, bytes + at, word);
-			memcpy(&value, bytes + at + word, word);
-			if (tag == DT_NULL)
+			if (!cur_ok(&c) || tag == DT_NULL)
 				break;
-			if (!is_pointer(tag) || fathom_bias_covers(image, 0, value) ||
-			    !fathom_bias_covers(image, bias, value))
-				continue;
-			value -= bias;
-			memcpy(bytes + at + word, &value, word);
+			if (is_pointer(tag) && !fathom_bias_covers(image, 0, value) &&
+			    fathom_bias_covers(image, bias, value))
+				store_word(bytes + (c.p - image->bytes.data) - word, word,
+					   value - bias);
 		}
 	}
 }
@@ -175,22 +185,12 @@ static fathom_err object_from(struct fathom_memory *m, const struct fathom_mappi
 	return fathom_object_create(m, file, ret, reterr);
 }
 
-static fathom_err no_image(struct fathom_errinfo *reterr, const struct fathom_mapping *m,
-			   fathom_err err, const char *why)
+/* Its memory cannot be read: errno says why. */
+static fathom_err unreadable(struct fathom_errinfo *reterr)
 {
-	char name[256] = "";
+	const int number = errno;
 
-	if (m->name.size < sizeof name)
-		memcpy(name, m->name.data, m->name.size);
-	(void)fathom_fail(reterr, err, "", 0, why);
-	fathom_errinfo_set_file(reterr, name);
-	return err;
-}
-
-static fathom_err unreadable(struct fathom_errinfo *reterr, const struct fathom_mapping *m,
-			     int number)
-{
-	(void)no_image(reterr, m, FATHOM_E_OS, "its image in memory cannot be read");
+	(void)fathom_fail(reterr, FATHOM_E_OS, "", 0, "its image in memory cannot be read");
 	if (reterr)
 		reterr->os_errno = number;
 	return FATHOM_E_OS;
@@ -237,13 +237,14 @@ static fathom_err read_image(struct fathom_memory *m, const char *dir,
 	uint8_t *pages;
 
 	if (size < least)
-		return no_image(reterr, first, FATHOM_E_CORRUPT, "its image in memory is damaged");
+		return fathom_fail(reterr, FATHOM_E_CORRUPT, "", 0,
+				   "its image in memory is damaged");
 	if (size > MAX_IMAGE || !fathom_memory_fits(m, size))
-		return no_image(reterr, first, FATHOM_E_LIMIT,
-				"its image in memory does not fit the memory budget");
+		return fathom_fail(reterr, FATHOM_E_LIMIT, "", 0,
+				   "its image in memory does not fit the memory budget");
 	pages = fathom_pages_alloc(size);
 	if (!pages)
-		return no_image(reterr, first, FATHOM_E_MEMORY, "out of memory");
+		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
 	read_segments(dir, image, bias, pages);
 	drop_sections(pages, image->is64);
 	if (!fathom_image_init((struct fathom_bytes){ pages, size }, &whole, NULL) && !whole.swap)
@@ -260,10 +261,12 @@ static fathom_err read_vdso(struct fathom_memory *m, const char *dir,
 	uint8_t *pages = size <= MAX_IMAGE ? fathom_pages_alloc(size) : NULL;
 
 	if (!pages)
-		return no_image(reterr, mapping, FATHOM_E_MEMORY, "out of memory");
+		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
 	if (fathom_process_read(dir, mapping->start, pages, (size_t)size) != size) {
+		const fathom_err err = unreadable(reterr);
+
 		fathom_pages_free(pages, size);
-		return no_image(reterr, mapping, FATHOM_E_OS, "its image in memory cannot be read");
+		return err;
 	}
 	return object_from(m, mapping, pages, size, ret, reterr);
 }
@@ -282,18 +285,17 @@ fathom_err fathom_process_image(struct fathom_memory *m, const char *dir,
 	if (!maps->items[i].inode)
 		return read_vdso(m, dir, &maps->items[i], ret, reterr);
 	if (k == maps->n)
-		return no_image(reterr, &maps->items[i], FATHOM_E_NOT_FOUND,
-				"the start of its image is not in memory");
+		return fathom_fail(reterr, FATHOM_E_NOT_FOUND, "", 0,
+				   "the start of its image is not in memory");
 	header = malloc((size_t)page);
 	if (!header)
-		return no_image(reterr, &maps->items[i], FATHOM_E_MEMORY, "out of memory");
+		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
 	got = fathom_process_read(dir, maps->items[k].start, header, (size_t)page);
 	if (!got) {
-		err = unreadable(reterr, &maps->items[i], errno);
+		err = unreadable(reterr);
 	} else if (fathom_image_init((struct fathom_bytes){ header, got }, &image, NULL) ||
 		   !fathom_bias_of_mapping(&image, maps, k, page, &bias)) {
-		err = no_image(reterr, &maps->items[i], FATHOM_E_FORMAT,
-			       "what is mapped is no ELF file");
+		err = fathom_fail(reterr, FATHOM_E_FORMAT, "", 0, "what is mapped is no ELF file");
 	}
 	if (!err)
 		err = read_image(m, dir, &maps->items[k], bias, &image, ret, reterr);

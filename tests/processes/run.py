@@ -79,13 +79,13 @@ def library(folder, name, *options, compiler="gcc"):
     return build(folder, name, "-shared", "-fPIC", *options, source="library.c", compiler=compiler)
 
 
-def ask(pid, addresses, *options, user=None):
+def ask(pid, addresses, *options, user=None, env=None):
     """fathom's answers, as records, and what it printed to standard error."""
     command = [FATHOM, "addr", "--json", "--no-cache", *options, str(pid), *map(hex, addresses)]
     if user is not None:
         command = ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", *command]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
-                          timeout=60)
+                          timeout=60, env=env)
     assert done.returncode in (0, 1), f"{command}: {done.returncode} {done.stderr}"
     return [json.loads(line) for line in done.stdout.splitlines()], done.stderr
 
@@ -415,6 +415,28 @@ def no_build_id(folder):
         finally:
             run("umount", path)
         assert record["symbol"] is None or record["source"] == "fde", record
+        assert "may not be the file that the process has mapped" in notes, notes
+
+
+@test("where memory may not be read: the files that are the same, and no others", needs_root=True)
+def unreadable_memory(folder):
+    path = library(folder, "lib.so")
+    shutil.copy(path, f"{folder}/same.so")
+    shim = build(folder, "nomemory.so", "-shared", "-fPIC", "-ldl", source="nomemory.c")
+    with Told(["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups",
+               build(folder, "told", "-ldl")]) as told:
+        place = told.tell(f"open {path}")["hidden_in_library"]
+        with open(f"/proc/{told.pid}/maps", encoding="utf-8") as maps:
+            vdso = int(next(line for line in maps if line.endswith("[vdso]\n")).split("-")[0], 16)
+        environment = dict(os.environ, LD_PRELOAD=shim)
+        (record,), _ = ask(told.pid, [place], user=NOBODY, env=environment)
+        assert record["symbol"] == "hidden_in_library", record
+        run("mount", "--bind", f"{folder}/same.so", path)
+        try:
+            records, notes = ask(told.pid, [place, vdso + 0x800], user=NOBODY, env=environment)
+        finally:
+            run("umount", path)
+        assert [(r["symbol"], r["reason"]) for r in records] == [(None, "no-permission")] * 2, records
         assert "may not be the file that the process has mapped" in notes, notes
 
 

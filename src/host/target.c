@@ -19,7 +19,7 @@ static struct fathom_target *target_new(void)
 static void target_free(struct fathom_target *t)
 {
 	fathom_module_close(t->module);
-	fathom_process_close(t->process);
+	fathom_space_close(t->space);
 	fathom_notes_deinit(&t->notes);
 	free(t);
 }
@@ -51,7 +51,7 @@ fathom_err fathom_target_open_process(struct fathom *session, int pid,
 	if (!t)
 		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
 	t->pid = pid;
-	err = fathom_process_open(session, pid, &t->notes, &t->process, reterr);
+	err = fathom_process_open(session, pid, &t->notes, &t->space, reterr);
 	if (err) {
 		target_free(t);
 		return err;
@@ -77,9 +77,9 @@ void fathom_target_get_info(const struct fathom_target *target, struct fathom_ta
 {
 	const struct fathom_module *m = target->module;
 
-	if (target->process) {
+	if (target->space) {
 		*ret_info = (struct fathom_target_info){
-			.path = fathom_process_exe(target->process),
+			.path = fathom_process_exe(target->space),
 			.kind = FATHOM_TARGET_PROCESS,
 			.pid = target->pid,
 		};
@@ -168,8 +168,8 @@ fathom_err fathom_target_find_symbol(struct fathom_target *target, const char *n
 				     uint64_t *ret_address)
 {
 	const bool found =
-		target->process ? fathom_process_find_symbol(target->process, name, ret_address)
-				: fathom_symbols_find(&target->module->symbols, name, ret_address);
+		target->space ? fathom_space_find_symbol(target->space, name, ret_address)
+			      : fathom_symbols_find(&target->module->symbols, name, ret_address);
 
 	return found ? FATHOM_OK : FATHOM_E_NOT_FOUND;
 }

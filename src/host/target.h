@@ -5,13 +5,14 @@
 
 #include "fathom/target.h"
 #include "module.h"
+#include "space.h"
 
 struct fathom_target {
 	_Atomic uint32_t references;
 	struct fathom_notes notes;
-	struct fathom_module *module;   /* of a file, else NULL */
-	struct fathom_process *process; /* NULL when it is none */
-	int pid;                        /* 0 when it is none */
+	struct fathom_module *module; /* of a file; else NULL, and there is */
+	struct fathom_space *space;
+	int pid; /* of a process, or 0 */
 };
 
 #endif

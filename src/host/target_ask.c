@@ -3,7 +3,7 @@
 #include "batch.h"
 #include "cache.h"
 #include "context.h"
-#include "process.h"
+#include "space.h"
 #include "target.h"
 
 /* Copies what the caller's header knows and refuses what ours does not. */
@@ -29,9 +29,9 @@ static fathom_err answer_target(struct fathom_target *target,
 	struct fathom_share share = { .module = target->module, .addresses = addresses, .n = n };
 	fathom_err err;
 
-	if (target->process)
-		return fathom_process_symbolize(target->process, options, addresses, n, answers,
-						reterr);
+	if (target->space)
+		return fathom_space_symbolize(target->space, options, addresses, n, answers,
+					      reterr);
 	err = fathom_answers_add_module(answers, target->module->main->file->path,
 					target->module->main->build_id, &share.number);
 	if (!err)
@@ -74,8 +74,8 @@ uint64_t fathom_cache_cost_ms(const struct fathom_target *target)
 {
 	uint64_t ns = 0;
 
-	if (target->process)
-		fathom_process_each_module(target->process, add_cost, &ns);
+	if (target->space)
+		fathom_space_each_open(target->space, add_cost, &ns);
 	else
 		add_cost(target->module, &ns);
 	return ns / 1000000;
@@ -117,12 +117,12 @@ fathom_err fathom_cache_store(struct fathom_target *target, bool all, uint32_t d
 {
 	struct stores s = { .sum = { .complete = true }, .reterr = reterr, .all = all };
 
-	if (!target->process)
+	if (!target->space)
 		return fathom_cache_store_module(target->module, all, deadline_ms, ret_result,
 						 reterr);
 	if (deadline_ms)
 		s.deadline_ns = fathom_now_ns() + deadline_ms * INT64_C(1000000);
-	fathom_process_each_module(target->process, store_one, &s);
+	fathom_space_each_open(target->space, store_one, &s);
 	if (!s.err && ret_result)
 		*ret_result = s.sum;
 	return s.err;

@@ -312,7 +312,7 @@ def copies(folder):
             run("mount", "--bind", over, path)
             try:
                 records, notes = ask(told.pid, [places["hidden_in_library"]], user=NOBODY)
-                assert ("is not the file that the process has mapped" in notes) == complaint, notes
+                assert ("is not the file that was mapped" in notes) == complaint, notes
                 assert (records[0]["symbol"] == "hidden_in_library") != complaint, records
                 assert records[0]["symbol"] != "hidden_in_other"
             finally:
@@ -415,7 +415,7 @@ def no_build_id(folder):
         finally:
             run("umount", path)
         assert record["symbol"] is None or record["source"] == "fde", record
-        assert "may not be the file that the process has mapped" in notes, notes
+        assert "may not be the file that was mapped" in notes, notes
 
 
 @test("where memory may not be read: the files that are the same, and no others", needs_root=True)
@@ -437,7 +437,7 @@ def unreadable_memory(folder):
         finally:
             run("umount", path)
         assert [(r["symbol"], r["reason"]) for r in records] == [(None, "no-permission")] * 2, records
-        assert "may not be the file that the process has mapped" in notes, notes
+        assert "may not be the file that was mapped" in notes, notes
 
 
 @test("memory without a file, and no memory at all")

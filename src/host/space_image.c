@@ -1,39 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "process_image.h"
+#include "space_image.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "../safe/base/cursor.h"
 #include "bias.h"
-
-size_t fathom_process_read(const char *dir, uint64_t avma, void *to, size_t size)
-{
-	char path[PATH_MAX];
-	size_t done = 0;
-	ssize_t got = 1;
-	int number;
-	int fd;
-
-	(void)snprintf(path, sizeof path, "%s/mem", dir);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return 0;
-	errno = 0;
-	while (done < size && got > 0 && avma + done <= INT64_MAX) {
-		got = pread(fd, (uint8_t *)to + done, size - done, (off_t)(avma + done));
-		done += got > 0 ? (size_t)got : 0;
-	}
-	number = errno;
-	close(fd);
-	errno = number;
-	return done;
-}
 
 /* The mapping of the same file as @i that holds @off of it and can be read; maps->n: none. */
 static size_t mapping_of_offset(const struct fathom_maps *maps, size_t i, uint64_t off)
@@ -52,8 +25,9 @@ static size_t mapping_of_offset(const struct fathom_maps *maps, size_t i, uint64
 }
 
 /* Compares @size bytes of the file at @off with the memory of mapping @k. */
-static enum fathom_sameness compare_bytes(const char *dir, const struct fathom_mapping *m,
-					  struct fathom_bytes file, uint64_t off, size_t size)
+static enum fathom_sameness compare_bytes(const struct fathom_space *s,
+					  const struct fathom_mapping *m, struct fathom_bytes file,
+					  uint64_t off, size_t size)
 {
 	const struct fathom_bytes there = bytes_slice(file, off, size);
 	uint8_t *here;
@@ -62,7 +36,7 @@ static enum fathom_sameness compare_bytes(const char *dir, const struct fathom_m
 	if (!there.size)
 		return FATHOM_DIFFERENT;
 	here = malloc(size);
-	if (!here || fathom_process_read(dir, m->start + (off - m->off), here, size) != size)
+	if (!here || fathom_space_read(s, m->start + (off - m->off), here, size) != size)
 		same = FATHOM_UNREADABLE;
 	else
 		same = memcmp(here, there.data, size) == 0 ? FATHOM_SAME : FATHOM_DIFFERENT;
@@ -70,8 +44,9 @@ static enum fathom_sameness compare_bytes(const char *dir, const struct fathom_m
 	return same;
 }
 
-enum fathom_sameness fathom_process_compare(const char *dir, const struct fathom_maps *maps,
-					    size_t i, const struct fathom_object *o, uint64_t page)
+enum fathom_sameness fathom_space_compare(const struct fathom_space *s,
+					  const struct fathom_maps *maps, size_t i,
+					  const struct fathom_object *o)
 {
 	const struct fathom_bytes file = o->file->bytes;
 	const size_t first = mapping_of_offset(maps, i, 0);
@@ -82,15 +57,15 @@ enum fathom_sameness fathom_process_compare(const char *dir, const struct fathom
 	errno = 0;
 	if (first == maps->n || !o->build_id.size)
 		return FATHOM_UNREADABLE;
-	same = compare_bytes(dir, &maps->items[first], file, 0,
-			     (size_t)(file.size < page ? file.size : page));
+	same = compare_bytes(s, &maps->items[first], file, 0,
+			     (size_t)(file.size < s->page ? file.size : s->page));
 	if (same != FATHOM_SAME)
 		return same;
 	off = (uint64_t)(o->build_id.data - file.data);
 	k = mapping_of_offset(maps, i, off);
 	return k == maps->n
 		       ? FATHOM_UNREADABLE
-		       : compare_bytes(dir, &maps->items[k], file, off, (size_t)o->build_id.size);
+		       : compare_bytes(s, &maps->items[k], file, off, (size_t)o->build_id.size);
 }
 
 /* No image that people load is larger. */
@@ -215,21 +190,19 @@ static uint64_t size_of_segments(const struct fathom_image *image)
 }
 
 /* Reads the segments of @image, loaded at @bias, to where they stand in the file. */
-static void read_segments(const char *dir, const struct fathom_image *image, uint64_t bias,
-			  uint8_t *to)
+static void read_segments(const struct fathom_space *s, const struct fathom_image *image,
+			  uint64_t bias, uint8_t *to)
 {
-	struct fathom_segment s;
+	struct fathom_segment p;
 
 	for (uint32_t i = 0; i < image->phnum; i++)
-		if (fathom_image_segment(image, i, &s) && s.type == PT_LOAD)
-			(void)fathom_process_read(dir, bias + s.vaddr, to + s.off,
-						  (size_t)s.filesz);
+		if (fathom_image_segment(image, i, &p) && p.type == PT_LOAD)
+			(void)fathom_space_read(s, bias + p.vaddr, to + p.off, (size_t)p.filesz);
 }
 
-static fathom_err read_image(struct fathom_memory *m, const char *dir,
-			     const struct fathom_mapping *first, uint64_t bias,
-			     const struct fathom_image *image, struct fathom_object **ret,
-			     struct fathom_errinfo *reterr)
+static fathom_err read_image(const struct fathom_space *s, const struct fathom_mapping *first,
+			     uint64_t bias, const struct fathom_image *image,
+			     struct fathom_object **ret, struct fathom_errinfo *reterr)
 {
 	const uint64_t size = size_of_segments(image);
 	const uint64_t least = image->is64 ? sizeof(Elf64_Ehdr) : sizeof(Elf32_Ehdr);
@@ -239,41 +212,39 @@ static fathom_err read_image(struct fathom_memory *m, const char *dir,
 	if (size < least)
 		return fathom_fail(reterr, FATHOM_E_CORRUPT, "", 0,
 				   "its image in memory is damaged");
-	if (size > MAX_IMAGE || !fathom_memory_fits(m, size))
+	if (size > MAX_IMAGE || !fathom_memory_fits(&s->session->memory, size))
 		return fathom_fail(reterr, FATHOM_E_LIMIT, "", 0,
 				   "its image in memory does not fit the memory budget");
 	pages = fathom_pages_alloc(size);
 	if (!pages)
 		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
-	read_segments(dir, image, bias, pages);
+	read_segments(s, image, bias, pages);
 	drop_sections(pages, image->is64);
 	if (!fathom_image_init((struct fathom_bytes){ pages, size }, &whole, NULL) && !whole.swap)
 		restore_dynamic(pages, &whole, bias);
-	return object_from(m, first, pages, size, ret, reterr);
+	return object_from(&s->session->memory, first, pages, size, ret, reterr);
 }
 
 /* The kernel maps its own image whole, section headers and all. */
-static fathom_err read_vdso(struct fathom_memory *m, const char *dir,
-			    const struct fathom_mapping *mapping, struct fathom_object **ret,
-			    struct fathom_errinfo *reterr)
+static fathom_err read_vdso(const struct fathom_space *s, const struct fathom_mapping *mapping,
+			    struct fathom_object **ret, struct fathom_errinfo *reterr)
 {
 	const uint64_t size = mapping->end - mapping->start;
 	uint8_t *pages = size <= MAX_IMAGE ? fathom_pages_alloc(size) : NULL;
 
 	if (!pages)
 		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
-	if (fathom_process_read(dir, mapping->start, pages, (size_t)size) != size) {
+	if (fathom_space_read(s, mapping->start, pages, (size_t)size) != size) {
 		const fathom_err err = unreadable(reterr);
 
 		fathom_pages_free(pages, size);
 		return err;
 	}
-	return object_from(m, mapping, pages, size, ret, reterr);
+	return object_from(&s->session->memory, mapping, pages, size, ret, reterr);
 }
 
-fathom_err fathom_process_image(struct fathom_memory *m, const char *dir,
-				const struct fathom_maps *maps, size_t i, uint64_t page,
-				struct fathom_object **ret, struct fathom_errinfo *reterr)
+fathom_err fathom_space_image(const struct fathom_space *s, const struct fathom_maps *maps,
+			      size_t i, struct fathom_object **ret, struct fathom_errinfo *reterr)
 {
 	const size_t k = mapping_of_offset(maps, i, 0);
 	struct fathom_image image;
@@ -283,22 +254,22 @@ fathom_err fathom_process_image(struct fathom_memory *m, const char *dir,
 	fathom_err err = FATHOM_OK;
 
 	if (!maps->items[i].inode)
-		return read_vdso(m, dir, &maps->items[i], ret, reterr);
+		return read_vdso(s, &maps->items[i], ret, reterr);
 	if (k == maps->n)
 		return fathom_fail(reterr, FATHOM_E_NOT_FOUND, "", 0,
 				   "the start of its image is not in memory");
-	header = malloc((size_t)page);
+	header = malloc((size_t)s->page);
 	if (!header)
 		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
-	got = fathom_process_read(dir, maps->items[k].start, header, (size_t)page);
+	got = fathom_space_read(s, maps->items[k].start, header, (size_t)s->page);
 	if (!got) {
 		err = unreadable(reterr);
 	} else if (fathom_image_init((struct fathom_bytes){ header, got }, &image, NULL) ||
-		   !fathom_bias_of_mapping(&image, maps, k, page, &bias)) {
+		   !fathom_bias_of_mapping(&image, maps, k, s->page, &bias)) {
 		err = fathom_fail(reterr, FATHOM_E_FORMAT, "", 0, "what is mapped is no ELF file");
 	}
 	if (!err)
-		err = read_image(m, dir, &maps->items[k], bias, &image, ret, reterr);
+		err = read_image(s, &maps->items[k], bias, &image, ret, reterr);
 	free(header);
 	return err;
 }

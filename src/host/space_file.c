@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "process_file.h"
+#include "space_file.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -7,19 +7,19 @@
 #include <stdlib.h>
 #include <sys/sysmacros.h>
 
-#include "process_image.h"
+#include "space_image.h"
 
-bool fathom_process_may_be_file(const struct fathom_mapping *m)
+bool fathom_mapping_may_be_file(const struct fathom_mapping *m)
 {
 	return m->inode ? str_starts(m->name, "/") : str_is(m->name, "[vdso]");
 }
 
 /* One attempt to open the file of a mapping. */
 struct attempt {
-	const struct fathom_process_place *place;
+	const struct fathom_space *space;
 	const struct fathom_maps *maps;
 	size_t i;
-	struct fathom_process_file *file;
+	struct fathom_space_file *file;
 	struct fathom_object *object;    /* what was found */
 	struct fathom_errinfo failed[3]; /* why the steps failed; err is 0 for one not taken */
 };
@@ -30,17 +30,15 @@ static void fail_step(struct attempt *t, int step, fathom_err err, const char *w
 	fathom_errinfo_set_file(&t->failed[step], t->file->name);
 }
 
-static bool format_map_file(const struct fathom_process_place *place,
-			    const struct fathom_mapping *m, char *path, size_t cap)
+static bool format_very_path(const struct fathom_space *s, const struct fathom_mapping *m,
+			     char *path, size_t cap)
 {
-	return snprintf(path, cap, "%s/map_files/%llx-%llx", place->dir,
-			(unsigned long long)m->start, (unsigned long long)m->end) < (int)cap;
+	return s->ops->format_very_path && s->ops->format_very_path(s, m, path, cap);
 }
 
-static bool format_path(const struct fathom_process_place *place, const char *name, char *path,
-			size_t cap)
+static bool format_path(const struct fathom_space *s, const char *name, char *path, size_t cap)
 {
-	return snprintf(path, cap, "%s%s", place->root, name) < (int)cap;
+	return snprintf(path, cap, "%s%s", s->root, name) < (int)cap;
 }
 
 /*
@@ -64,17 +62,16 @@ static bool is_mapped_file(struct attempt *t, int step)
 	t->file->is_file = is_inode_of(&t->object->file->id, &t->maps->items[t->i]);
 	if (t->file->is_file)
 		return true;
-	switch (fathom_process_compare(t->place->dir, t->maps, t->i, t->object, t->place->page)) {
+	switch (fathom_space_compare(t->space, t->maps, t->i, t->object)) {
 	case FATHOM_SAME:
 		return true;
 	case FATHOM_DIFFERENT:
-		fail_step(t, step, FATHOM_E_MISMATCH,
-			  "is not the file that the process has mapped");
+		fail_step(t, step, FATHOM_E_MISMATCH, "is not the file that was mapped");
 		return false;
 	default:
 		number = errno;
 		fail_step(t, step, number ? FATHOM_E_OS : FATHOM_E_MISMATCH,
-			  "may not be the file that the process has mapped");
+			  "may not be the file that was mapped");
 		t->failed[step].os_errno = number;
 		return false;
 	}
@@ -83,7 +80,7 @@ static bool is_mapped_file(struct attempt *t, int step)
 /* Opens the file at @path, as it is: mapped, a compressed one is no program. */
 static bool open_file(struct attempt *t, int step, const char *path)
 {
-	struct fathom_memory *m = &t->place->session->memory;
+	struct fathom_memory *m = &t->space->session->memory;
 	struct fathom_file *file;
 
 	if (fathom_file_map(m, path, &file, &t->failed[step]) ||
@@ -99,11 +96,11 @@ static bool open_file(struct attempt *t, int step, const char *path)
 }
 
 /* Step 1. */
-static bool open_map_file(struct attempt *t)
+static bool open_very_file(struct attempt *t)
 {
 	char path[PATH_MAX];
 
-	return format_map_file(t->place, &t->maps->items[t->i], path, sizeof path) &&
+	return format_very_path(t->space, &t->maps->items[t->i], path, sizeof path) &&
 	       open_file(t, 0, path);
 }
 
@@ -116,7 +113,7 @@ static bool open_path(struct attempt *t)
 		fail_step(t, 1, FATHOM_E_NOT_FOUND, "has been deleted or replaced");
 		return false;
 	}
-	if (!format_path(t->place, t->file->name, path, sizeof path)) {
+	if (!format_path(t->space, t->file->name, path, sizeof path)) {
 		fail_step(t, 1, FATHOM_E_NOT_FOUND, "has a path too long to be opened");
 		return false;
 	}
@@ -126,9 +123,7 @@ static bool open_path(struct attempt *t)
 /* Step 3. */
 static bool open_image(struct attempt *t)
 {
-	t->file->is_image =
-		!fathom_process_image(&t->place->session->memory, t->place->dir, t->maps, t->i,
-				      t->place->page, &t->object, &t->failed[2]);
+	t->file->is_image = !fathom_space_image(t->space, t->maps, t->i, &t->object, &t->failed[2]);
 	fathom_errinfo_set_file(&t->failed[2], t->file->name);
 	return t->file->is_image;
 }
@@ -158,7 +153,7 @@ static void note_failures(const struct attempt *t)
 {
 	for (int step = 0; step < 3; step++)
 		if (t->failed[step].err && (t->file->is_image || !t->object))
-			fathom_notes_add(t->place->notes, &t->failed[step]);
+			fathom_notes_add(t->space->notes, &t->failed[step]);
 }
 
 static bool lacks_memory(const struct attempt *t)
@@ -172,7 +167,7 @@ static fathom_err open_module(struct attempt *t)
 {
 	const bool named = t->file->inode != 0;
 
-	if (!(named && (open_map_file(t) || open_path(t))) && !open_image(t))
+	if (!(named && (open_very_file(t) || open_path(t))) && !open_image(t))
 		t->file->reason = reason_of(t);
 	if (lacks_memory(t))
 		return FATHOM_E_MEMORY;
@@ -180,68 +175,78 @@ static fathom_err open_module(struct attempt *t)
 		note_failures(t);
 	if (!t->object)
 		return FATHOM_OK;
-	if (fathom_file_rename(t->object->file, t->place->root, t->file->name)) {
+	if (fathom_file_rename(t->object->file, t->space->root, t->file->name)) {
 		fathom_object_close(t->object);
 		return FATHOM_E_MEMORY;
 	}
-	FATHOM_TRY(fathom_module_create(t->place->session, t->object, t->place->notes,
+	FATHOM_TRY(fathom_module_create(t->space->session, t->object, t->space->notes,
 					&t->file->module));
 	if (!named)
 		fathom_symbol_set_source(&t->file->module->symbols, FATHOM_SOURCE_VDSO);
 	return FATHOM_OK;
 }
 
-fathom_err fathom_process_file_open(const struct fathom_process_place *place,
-				    const struct fathom_maps *maps, size_t i,
-				    struct fathom_process_file *ret)
+fathom_err fathom_space_file_open(const struct fathom_space *s, const struct fathom_maps *maps,
+				  size_t i, struct fathom_space_file **ret)
 {
 	const struct fathom_mapping *m = &maps->items[i];
-	struct attempt t = { .place = place, .maps = maps, .i = i, .file = ret };
-	fathom_err err;
+	struct fathom_space_file *f = calloc(1, sizeof *f);
+	struct attempt t = { .space = s, .maps = maps, .i = i, .file = f };
+	fathom_err err = FATHOM_E_MEMORY;
 
-	*ret = (struct fathom_process_file){ .device = m->device, .inode = m->inode };
-	ret->name = strndup(m->name.data, m->name.size);
-	if (!ret->name)
+	if (!f)
 		return FATHOM_E_MEMORY;
-	err = open_module(&t);
+	f->device = m->device;
+	f->inode = m->inode;
+	f->name = strndup(m->name.data, m->name.size);
+	if (f->name)
+		err = open_module(&t);
 	if (err)
-		fathom_process_file_close(ret);
+		fathom_space_files_close(f);
+	else
+		*ret = f;
 	return err;
 }
 
-void fathom_process_file_close(struct fathom_process_file *f)
+void fathom_space_files_close(struct fathom_space_file *files)
 {
-	fathom_module_close(f->module);
-	free(f->name);
+	while (files) {
+		struct fathom_space_file *next = files->next;
+
+		fathom_module_close(files->module);
+		free(files->name);
+		free(files);
+		files = next;
+	}
 }
 
-bool fathom_process_file_fits(const struct fathom_process_file *f, const struct fathom_mapping *m)
+bool fathom_space_file_fits(const struct fathom_space_file *f, const struct fathom_mapping *m)
 {
 	return f->device == m->device && f->inode == m->inode && strlen(f->name) == m->name.size &&
 	       memcmp(f->name, m->name.data, m->name.size) == 0;
 }
 
 /* Finds what stat() says of the file now. */
-static bool identify(const struct fathom_process_place *place, const struct fathom_mapping *m,
-		     const struct fathom_process_file *f, struct fathom_file_id *ret)
+static bool identify(const struct fathom_space *s, const struct fathom_mapping *m,
+		     const struct fathom_space_file *f, struct fathom_file_id *ret)
 {
 	char path[PATH_MAX];
 
-	return (format_map_file(place, m, path, sizeof path) && fathom_file_identify(path, ret)) ||
-	       (format_path(place, f->name, path, sizeof path) && fathom_file_identify(path, ret));
+	return (format_very_path(s, m, path, sizeof path) && fathom_file_identify(path, ret)) ||
+	       (format_path(s, f->name, path, sizeof path) && fathom_file_identify(path, ret));
 }
 
-bool fathom_process_file_is_current(const struct fathom_process_place *place,
-				    const struct fathom_maps *maps, size_t i,
-				    const struct fathom_process_file *f)
+bool fathom_space_file_is_current(const struct fathom_space *s, const struct fathom_maps *maps,
+				  size_t i, const struct fathom_space_file *f)
 {
 	const struct fathom_file_id *was = &f->module->main->file->id;
 	struct fathom_file_id is;
 
+	if (!s->is_live)
+		return true;
 	/* The same inode may have other content: libraries are copied over each other. */
-	if (f->is_file && identify(place, &maps->items[i], f, &is))
+	if (f->is_file && identify(s, &maps->items[i], f, &is))
 		return is.inode == was->inode && is.device == was->device && is.size == was->size &&
 		       is.ctime_ns == was->ctime_ns;
-	return fathom_process_compare(place->dir, maps, i, f->module->main, place->page) ==
-	       FATHOM_SAME;
+	return fathom_space_compare(s, maps, i, f->module->main) == FATHOM_SAME;
 }

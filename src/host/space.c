@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+#include "space.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "../safe/base/sort.h"
+#include "batch.h"
+#include "space_batch.h"
+
+void fathom_space_init(struct fathom_space *s, const struct fathom_space_ops *ops,
+		       struct fathom *session, struct fathom_notes *notes)
+{
+	s->ops = ops;
+	s->session = session;
+	s->notes = notes;
+	s->page = (uint64_t)sysconf(_SC_PAGESIZE);
+	pthread_mutex_init(&s->lock, NULL);
+}
+
+void fathom_space_close(struct fathom_space *s)
+{
+	if (!s)
+		return;
+	fathom_space_files_close(s->files);
+	pthread_mutex_destroy(&s->lock);
+	s->ops->free(s);
+}
+
+size_t fathom_space_read(const struct fathom_space *s, uint64_t avma, void *to, size_t size)
+{
+	return s->ops->read(s, avma, to, size);
+}
+
+static void answer_without_module(struct fathom_answer *a, uint64_t address,
+				  enum fathom_reason reason)
+{
+	*a = (struct fathom_answer){ .address = address,
+				     .symbol = FATHOM_NONE,
+				     .symbol_file = FATHOM_NONE,
+				     .frame = FATHOM_NONE,
+				     .module = FATHOM_NO_MODULE,
+				     .reason = (uint8_t)reason };
+}
+
+/* Keys the addresses that are in a module by the mapping that says so; answers the others. */
+static fathom_err find_mappings(struct fathom_space_batch *b, uint32_t flags,
+				const uint64_t *addresses, size_t n, struct fathom_answers *answers,
+				struct fathom_keyed *keyed, size_t *ret_n)
+{
+	size_t n_keyed = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const uint64_t avma = fathom_looked_up(addresses[i], flags);
+		enum fathom_reason reason;
+		size_t at;
+
+		FATHOM_TRY(fathom_space_batch_find(b, avma, &at, &reason));
+		if (at == b->maps.n)
+			answer_without_module(&answers->answers[i], addresses[i], reason);
+		else
+			keyed[n_keyed++] = (struct fathom_keyed){ at, i };
+	}
+	*ret_n = n_keyed;
+	return FATHOM_OK;
+}
+
+/* The number of the module of @f in the answers, where each stands once. */
+static fathom_err number_module(struct fathom_answers *answers, struct fathom_batch_file *f,
+				uint16_t *ret)
+{
+	if (f->number == FATHOM_NO_MODULE)
+		FATHOM_TRY(fathom_answers_add_module(answers, f->file->name,
+						     f->file->module->main->build_id, &f->number));
+	*ret = f->number;
+	return FATHOM_OK;
+}
+
+static fathom_err answer_shares(struct fathom_space_batch *b,
+				const struct fathom_symbolize_options *options,
+				const uint64_t *addresses, const struct fathom_keyed *keyed,
+				size_t n, uint32_t *places, struct fathom_answers *answers)
+{
+	struct fathom_share share = { .addresses = addresses };
+
+	for (size_t i = 0; i < n; i++)
+		places[i] = (uint32_t)keyed[i].value;
+	for (size_t i = 0; i < n; i += share.n) {
+		struct fathom_batch_file *f = fathom_space_batch_file(b, keyed[i].key);
+
+		share.module = f->file->module;
+		share.places = places + i;
+		share.bias = b->of[keyed[i].key].bias;
+		share.n = 1;
+		while (i + share.n < n &&
+		       fathom_space_batch_is_one(b, keyed[i].key, keyed[i + share.n].key))
+			share.n++;
+		FATHOM_TRY(number_module(answers, f, &share.number));
+		FATHOM_TRY(fathom_symbolize_share(&share, options, answers));
+	}
+	return FATHOM_OK;
+}
+
+fathom_err fathom_space_symbolize(struct fathom_space *s,
+				  const struct fathom_symbolize_options *options,
+				  const uint64_t *addresses, size_t n,
+				  struct fathom_answers *answers, struct fathom_errinfo *reterr)
+{
+	struct fathom_keyed *keyed = malloc((2 * n + 1) * sizeof *keyed);
+	uint32_t *places = malloc((n + 1) * sizeof *places);
+	struct fathom_space_batch b;
+	size_t n_keyed = 0;
+	fathom_err err = keyed && places ? FATHOM_OK : FATHOM_E_MEMORY;
+
+	if (err)
+		(void)fathom_fail(reterr, err, "", 0, "out of memory");
+	else
+		err = fathom_space_batch_begin(s, &b, reterr);
+	if (!err) {
+		err = find_mappings(&b, options->flags, addresses, n, answers, keyed, &n_keyed);
+		if (!err) {
+			fathom_sort_keyed(keyed, keyed + n_keyed, n_keyed);
+			err = answer_shares(&b, options, addresses, keyed, n_keyed, places,
+					    answers);
+		}
+		if (err)
+			(void)fathom_fail(reterr, err, "", 0, fathom_err_name(err));
+		fathom_space_batch_end(&b);
+	}
+	free(keyed);
+	free(places);
+	return err;
+}
+
+fathom_err fathom_space_walk(struct fathom_space *s,
+			     bool (*fn)(const struct fathom_space_module *m, void *data),
+			     void *data, struct fathom_errinfo *reterr)
+{
+	struct fathom_space_batch b;
+	size_t last = SIZE_MAX;
+	bool more = true;
+	fathom_err err;
+
+	FATHOM_TRY(fathom_space_batch_begin(s, &b, reterr));
+	err = FATHOM_OK;
+	for (size_t i = 0; i < b.maps.n && more && !err; i++) {
+		struct fathom_space_module m;
+
+		err = fathom_space_batch_look_up(&b, i);
+		if (err || b.of[i].reason ||
+		    (last != SIZE_MAX && fathom_space_batch_is_one(&b, last, i)))
+			continue;
+		last = i;
+		m.module = fathom_space_batch_file(&b, i)->file->module;
+		m.name = fathom_space_batch_file(&b, i)->file->name;
+		m.bias = b.of[i].bias;
+		m.start = b.maps.items[i].start;
+		more = fn(&m, data);
+	}
+	fathom_space_batch_end(&b);
+	return err ? fathom_fail(reterr, err, "", 0, fathom_err_name(err)) : FATHOM_OK;
+}
+
+/* A symbol that is looked for in each module. */
+struct wanted {
+	const char *name;
+	uint64_t avma;
+	bool found;
+};
+
+static bool find_in_module(const struct fathom_space_module *m, void *data)
+{
+	struct wanted *w = data;
+
+	w->found = fathom_symbols_find(&m->module->symbols, w->name, &w->avma);
+	w->avma += m->bias;
+	return !w->found;
+}
+
+bool fathom_space_find_symbol(struct fathom_space *s, const char *name, uint64_t *ret_avma)
+{
+	struct wanted w = { .name = name };
+
+	if (fathom_space_walk(s, find_in_module, &w, NULL) || !w.found)
+		return false;
+	*ret_avma = w.avma;
+	return true;
+}
+
+void fathom_space_each_open(struct fathom_space *s, void (*fn)(struct fathom_module *m, void *data),
+			    void *data)
+{
+	struct fathom_space_file *last;
+
+	/* Whatever is put into the list meanwhile comes before the first. */
+	pthread_mutex_lock(&s->lock);
+	last = s->files;
+	for (struct fathom_space_file *f = last; f; f = f->next)
+		f->users++;
+	pthread_mutex_unlock(&s->lock);
+	/* No file that is in use leaves the list, and so none is passed by. */
+	for (struct fathom_space_file *f = last; f; f = f->next)
+		if (f->module)
+			fn(f->module, data);
+	pthread_mutex_lock(&s->lock);
+	for (struct fathom_space_file *f = last; f; f = f->next)
+		f->users--;
+	pthread_mutex_unlock(&s->lock);
+}

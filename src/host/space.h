@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A space: the addresses of something that runs or ran, a process for one. Which file, or what
+ * stands for one, an address is in.
+ *
+ * Each batch has one map, and is answered from it; what it says was true at one moment. Files stay
+ * open between batches, as modules, so that they are read once; a module that nothing maps any more
+ * is closed.
+ */
+#ifndef FATHOM_SPACE_H
+#define FATHOM_SPACE_H
+
+#include <pthread.h>
+
+#include "context.h"
+#include "fathom/symbolize.h"
+#include "maps.h"
+#include "notes.h"
+
+struct fathom_module;
+struct fathom_space;
+
+/* What is different in each kind of space. All may be called by several threads at once. */
+struct fathom_space_ops {
+	/* Reads the map as it is, or was; one without a mapping is an error. */
+	fathom_err (*read_maps)(const struct fathom_space *s, struct fathom_maps *ret,
+				struct fathom_errinfo *reterr);
+	/*
+	 * Reads up to @size bytes of memory at @avma; returns how many could be read, with errno
+	 * for those that could not, 0 when there are none.
+	 */
+	size_t (*read)(const struct fathom_space *s, uint64_t avma, void *to, size_t size);
+	/*
+	 * Formats a path that leads to the very file of mapping @m, whatever became of its name;
+	 * false when there is none. NULL: there never is.
+	 */
+	bool (*format_very_path)(const struct fathom_space *s, const struct fathom_mapping *m,
+				 char *path, size_t cap);
+	/* Frees what the kind has, @s itself included. */
+	void (*free)(struct fathom_space *s);
+};
+
+/* The general part; a kind's own structure begins with it. */
+struct fathom_space {
+	const struct fathom_space_ops *ops;
+	struct fathom *session;
+	struct fathom_notes *notes;      /* of the target */
+	char root[48];                   /* what stands before its paths, or "" */
+	uint64_t page;                   /* bytes */
+	bool is_live;                    /* map and memory may change */
+	pthread_mutex_t lock;            /* of the list; held for no longer than to look at it */
+	struct fathom_space_file *files; /* open; space_batch.c */
+};
+
+/* Prepares the general part, all zero: its page is the machine's. */
+void fathom_space_init(struct fathom_space *s, const struct fathom_space_ops *ops,
+		       struct fathom *session, struct fathom_notes *notes);
+/* Closes the space, which may be NULL, with all its files. */
+void fathom_space_close(struct fathom_space *s);
+
+/* Reads memory, as the operation does. */
+size_t fathom_space_read(const struct fathom_space *s, uint64_t avma, void *to, size_t size);
+
+/* Answers @n @addresses (avma) into @answers. */
+fathom_err fathom_space_symbolize(struct fathom_space *s,
+				  const struct fathom_symbolize_options *options,
+				  const uint64_t *addresses, size_t n,
+				  struct fathom_answers *answers, struct fathom_errinfo *reterr);
+
+/* A module where it is loaded. */
+struct fathom_space_module {
+	struct fathom_module *module;
+	const char *name; /* as the map has it */
+	uint64_t bias;
+	uint64_t start; /* of its first mapping, avma */
+};
+
+/*
+ * Calls @fn for each module, in the map's order, until it returns false. What it is given is there
+ * for the time of the call. A file that is loaded more than once has a call for each.
+ */
+fathom_err fathom_space_walk(struct fathom_space *s,
+			     bool (*fn)(const struct fathom_space_module *m, void *data),
+			     void *data, struct fathom_errinfo *reterr);
+
+/* The address of the symbol called @name in the first module that has it. */
+bool fathom_space_find_symbol(struct fathom_space *s, const char *name, uint64_t *ret_avma);
+
+/* Calls @fn for each module that is open; none is closed meanwhile. */
+void fathom_space_each_open(struct fathom_space *s, void (*fn)(struct fathom_module *m, void *data),
+			    void *data);
+
+#endif

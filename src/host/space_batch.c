@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: MIT */
+#include "space_batch.h"
+
+#include <stdlib.h>
+
+#include "bias.h"
+
+/* The open file that fits mapping @m, in use from now on; NULL when there is none. */
+static struct fathom_space_file *find_open(struct fathom_space *s, const struct fathom_mapping *m)
+{
+	struct fathom_space_file *f;
+
+	pthread_mutex_lock(&s->lock);
+	for (f = s->files; f; f = f->next)
+		if (!f->is_stale && f->module && fathom_space_file_fits(f, m))
+			break;
+	if (f)
+		f->users++;
+	pthread_mutex_unlock(&s->lock);
+	return f;
+}
+
+/* Ends one use of @f, which is not what it was. */
+static void release_stale(struct fathom_space *s, struct fathom_space_file *f)
+{
+	pthread_mutex_lock(&s->lock);
+	f->is_stale = true;
+	f->users--;
+	pthread_mutex_unlock(&s->lock);
+}
+
+/* The file of mapping @i, open and in use, or NULL without memory. */
+static struct fathom_space_file *acquire(struct fathom_space *s, const struct fathom_maps *maps,
+					 size_t i)
+{
+	struct fathom_space_file *f;
+
+	while ((f = find_open(s, &maps->items[i])) != NULL) {
+		if (fathom_space_file_is_current(s, maps, i, f))
+			return f;
+		release_stale(s, f);
+	}
+	if (fathom_space_file_open(s, maps, i, &f))
+		return NULL;
+	/* Another thread may have opened it, too: both are good, and closed when they are not used.
+	 */
+	f->users = 1;
+	pthread_mutex_lock(&s->lock);
+	f->next = s->files;
+	s->files = f;
+	pthread_mutex_unlock(&s->lock);
+	return f;
+}
+
+/* Finds the number of the file of mapping @i, which is looked at once for each batch. */
+static fathom_err use_file(struct fathom_space_batch *b, size_t i, uint32_t *ret)
+{
+	const struct fathom_mapping *m = &b->maps.items[i];
+	struct fathom_batch_file *larger;
+
+	/* The mappings of one file are neighbours: the last is the first to be looked at. */
+	for (uint32_t k = b->n_files; k-- > 0;)
+		if (fathom_space_file_fits(b->files[k].file, m)) {
+			*ret = k;
+			return FATHOM_OK;
+		}
+	if (b->n_files == b->cap_files) {
+		const uint32_t cap = 2 * b->cap_files + 8;
+
+		larger = realloc(b->files, cap * sizeof *larger);
+		if (!larger)
+			return FATHOM_E_MEMORY;
+		b->files = larger;
+		b->cap_files = cap;
+	}
+	b->files[b->n_files] = (struct fathom_batch_file){ .file = acquire(b->space, &b->maps, i),
+							   .number = FATHOM_NO_MODULE };
+	if (!b->files[b->n_files].file)
+		return FATHOM_E_MEMORY;
+	*ret = b->n_files++;
+	return FATHOM_OK;
+}
+
+/* Notes for each mapping its nearest neighbours that have a file. */
+static void find_neighbours(struct fathom_space_batch *b)
+{
+	const struct fathom_mapping *m = b->maps.items;
+	const uint32_t none = (uint32_t)b->maps.n;
+
+	for (uint32_t i = 0; i < none; i++)
+		b->of[i].before = !i || m[i - 1].end != m[i].start ? none
+				  : m[i - 1].inode                 ? i - 1
+								   : b->of[i - 1].before;
+	for (uint32_t i = none; i-- > 0;)
+		b->of[i].behind = i + 1 == none || m[i].end != m[i + 1].start ? none
+				  : m[i + 1].inode                            ? i + 1
+									      : b->of[i + 1].behind;
+}
+
+fathom_err fathom_space_batch_begin(struct fathom_space *s, struct fathom_space_batch *ret,
+				    struct fathom_errinfo *reterr)
+{
+	struct fathom_space_batch b = { .space = s };
+
+	FATHOM_TRY(s->ops->read_maps(s, &b.maps, reterr));
+	b.of = calloc(b.maps.n, sizeof *b.of);
+	if (!b.of) {
+		fathom_maps_deinit(&b.maps);
+		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+	}
+	find_neighbours(&b);
+	*ret = b;
+	return FATHOM_OK;
+}
+
+/* Whether some mapping is of @f, and no file before it in the list is for the same. */
+static bool is_wanted(const struct fathom_space *s, const struct fathom_space_file *f,
+		      const struct fathom_maps *maps)
+{
+	size_t i = 0;
+
+	/* An image of a file is made again: its memory may have become another file's. */
+	if (f->is_stale || !f->module || (s->is_live && f->is_image && f->inode))
+		return false;
+	while (i < maps->n && !fathom_space_file_fits(f, &maps->items[i]))
+		i++;
+	if (i == maps->n)
+		return false;
+	for (const struct fathom_space_file *other = s->files; other != f; other = other->next)
+		if (!other->is_stale && other->module &&
+		    fathom_space_file_fits(other, &maps->items[i]))
+			return false;
+	return true;
+}
+
+void fathom_space_batch_end(struct fathom_space_batch *b)
+{
+	struct fathom_space *s = b->space;
+	struct fathom_space_file **link = &s->files;
+	struct fathom_space_file *useless = NULL;
+
+	pthread_mutex_lock(&s->lock);
+	for (uint32_t i = 0; i < b->n_files; i++)
+		b->files[i].file->users--;
+	while (*link) {
+		struct fathom_space_file *f = *link;
+
+		if (f->users || is_wanted(s, f, &b->maps)) {
+			link = &f->next;
+		} else {
+			*link = f->next;
+			f->next = useless;
+			useless = f;
+		}
+	}
+	pthread_mutex_unlock(&s->lock);
+	fathom_space_files_close(useless);
+	fathom_maps_deinit(&b->maps);
+	free(b->of);
+	free(b->files);
+}
+
+struct fathom_batch_file *fathom_space_batch_file(const struct fathom_space_batch *b, size_t i)
+{
+	return &b->files[b->of[i].file];
+}
+
+static const struct fathom_image *image_of(const struct fathom_space_batch *b, size_t i)
+{
+	return &fathom_space_batch_file(b, i)->file->module->main->image;
+}
+
+/* Whether mapping @i has at @at what its file says of @avma. */
+static bool holds(const struct fathom_space_batch *b, size_t i, uint64_t at, uint64_t avma)
+{
+	return !b->of[i].reason && fathom_bias_holds(image_of(b, i), b->of[i].bias,
+						     &b->maps.items[i], at, avma, b->space->page);
+}
+
+/* A mapping is of a module when segments fill it: who only reads a file maps it otherwise. */
+fathom_err fathom_space_batch_look_up(struct fathom_space_batch *b, size_t i)
+{
+	const struct fathom_mapping *m = &b->maps.items[i];
+	struct fathom_batch_mapping *of = &b->of[i];
+
+	if (of->looked)
+		return FATHOM_OK;
+	of->looked = true;
+	of->file = FATHOM_NONE;
+	of->reason = FATHOM_REASON_UNMAPPED;
+	if (!fathom_mapping_is_usable(m))
+		return FATHOM_OK;
+	of->reason = FATHOM_REASON_NO_FILE;
+	if (!fathom_mapping_may_be_file(m))
+		return FATHOM_OK;
+	FATHOM_TRY(use_file(b, i, &of->file));
+	of->reason = b->files[of->file].file->reason;
+	if (!b->files[of->file].file->module)
+		return FATHOM_OK;
+	if (!fathom_bias_of_mapping(image_of(b, i), &b->maps, i, b->space->page, &of->bias) ||
+	    !holds(b, i, m->start, m->start) || !holds(b, i, m->end - 1, m->end - 1))
+		of->reason = FATHOM_REASON_NO_SYMBOLS;
+	return FATHOM_OK;
+}
+
+bool fathom_space_batch_is_one(const struct fathom_space_batch *b, size_t i, size_t k)
+{
+	return !b->of[i].reason && !b->of[k].reason && b->of[i].file == b->of[k].file &&
+	       b->of[i].bias == b->of[k].bias;
+}
+
+/*
+ * Memory without a file belongs to a module when it goes on with a segment of it: as .bss behind
+ * .data, or as code that was copied to huge pages, with the module's own mappings around it.
+ */
+static fathom_err find_neighbour(struct fathom_space_batch *b, size_t at, uint64_t avma,
+				 size_t *ret)
+{
+	const size_t before = b->of[at].before;
+	const size_t behind = b->of[at].behind;
+	const size_t none = b->maps.n;
+
+	if (before < none)
+		FATHOM_TRY(fathom_space_batch_look_up(b, before));
+	if (behind < none)
+		FATHOM_TRY(fathom_space_batch_look_up(b, behind));
+	if (before < none && holds(b, before, b->maps.items[before].end - 1, avma))
+		*ret = before;
+	else if (behind < none && holds(b, behind, b->maps.items[behind].start, avma))
+		*ret = behind;
+	else if (before < none && behind < none && fathom_space_batch_is_one(b, before, behind) &&
+		 fathom_bias_covers(image_of(b, before), b->of[before].bias, avma))
+		*ret = before;
+	return FATHOM_OK;
+}
+
+fathom_err fathom_space_batch_find(struct fathom_space_batch *b, uint64_t avma, size_t *ret,
+				   enum fathom_reason *ret_reason)
+{
+	const size_t at = fathom_maps_at(&b->maps, avma);
+
+	*ret = b->maps.n;
+	*ret_reason = FATHOM_REASON_UNMAPPED;
+	if (at == b->maps.n)
+		return FATHOM_OK;
+	FATHOM_TRY(fathom_space_batch_look_up(b, at));
+	*ret_reason = b->of[at].reason;
+	if (holds(b, at, avma, avma))
+		*ret = at;
+	else if (!b->maps.items[at].inode && b->of[at].reason == FATHOM_REASON_NO_FILE)
+		return find_neighbour(b, at, avma, ret);
+	return FATHOM_OK;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/* What one batch knows of a space: a map, and the files of those mappings that were asked about. */
+#ifndef FATHOM_SPACE_BATCH_H
+#define FATHOM_SPACE_BATCH_H
+
+#include "space.h"
+#include "space_file.h"
+
+/* A file in use. */
+struct fathom_batch_file {
+	struct fathom_space_file *file;
+	uint16_t number; /* of its module in the answers; FATHOM_NO_MODULE: it has none yet */
+};
+
+/* What is known of one mapping. */
+struct fathom_batch_mapping {
+	uint32_t before; /* the nearest mapping of a file, if all between is mapped; maps.n: none */
+	uint32_t behind; /* the same, to the other side */
+	uint32_t file;   /* in files; FATHOM_NONE: it has none */
+	enum fathom_reason reason; /* why it is of no module */
+	uint64_t bias;
+	bool looked; /* the file, the reason and the bias are known */
+};
+
+struct fathom_space_batch {
+	struct fathom_space *space;
+	struct fathom_maps maps;
+	struct fathom_batch_mapping *of; /* each mapping */
+	struct fathom_batch_file *files;
+	uint32_t n_files;
+	uint32_t cap_files;
+};
+
+/* Reads the map. */
+fathom_err fathom_space_batch_begin(struct fathom_space *s, struct fathom_space_batch *ret,
+				    struct fathom_errinfo *reterr);
+/* Gives all files back, and closes those that are of no more use. */
+void fathom_space_batch_end(struct fathom_space_batch *b);
+
+/* Finds out what mapping @i is of, once. FATHOM_E_MEMORY. */
+fathom_err fathom_space_batch_look_up(struct fathom_space_batch *b, size_t i);
+
+/*
+ * The mapping, of the file of a module, that says what is at @avma; maps.n when there is none,
+ * because of *@ret_reason. FATHOM_E_MEMORY.
+ */
+fathom_err fathom_space_batch_find(struct fathom_space_batch *b, uint64_t avma, size_t *ret,
+				   enum fathom_reason *ret_reason);
+
+/* Whether mappings @a and @b are of one module. */
+bool fathom_space_batch_is_one(const struct fathom_space_batch *b, size_t i, size_t k);
+
+/* The file of mapping @i, which is of a module. */
+struct fathom_batch_file *fathom_space_batch_file(const struct fathom_space_batch *b, size_t i);
+
+#endif

@@ -46,15 +46,40 @@ static size_t count_agreeing(const struct fathom_image *image, const struct fath
 	return n;
 }
 
+/* What the first segment of which @m may be says of its bias, and whether another says otherwise.
+ */
+static bool first_bias(const struct fathom_image *image, const struct fathom_mapping *m,
+		       uint64_t page, uint64_t *ret_bias, bool *ret_is_disputed)
+{
+	struct fathom_segment s;
+	bool found = false;
+	uint64_t bias;
+
+	*ret_is_disputed = false;
+	for (uint32_t k = 0; k < image->phnum; k++) {
+		if (!fathom_image_segment(image, k, &s) || !bias_by_segment(&s, m, page, &bias))
+			continue;
+		if (!found)
+			*ret_bias = bias;
+		else if (bias != *ret_bias)
+			*ret_is_disputed = true;
+		found = true;
+	}
+	return found;
+}
+
 bool fathom_bias_of_mapping(const struct fathom_image *image, const struct fathom_maps *maps,
 			    size_t i, uint64_t page, uint64_t *ret_bias)
 {
 	const struct fathom_mapping *m = &maps->items[i];
 	struct fathom_segment s;
 	size_t best = 0;
+	bool is_disputed;
 	uint64_t bias;
 
-	for (uint32_t k = 0; k < image->phnum; k++) {
+	if (!first_bias(image, m, page, ret_bias, &is_disputed))
+		return false;
+	for (uint32_t k = 0; is_disputed && k < image->phnum; k++) {
 		size_t votes;
 
 		if (!fathom_image_segment(image, k, &s) || !bias_by_segment(&s, m, page, &bias))
@@ -67,7 +92,7 @@ bool fathom_bias_of_mapping(const struct fathom_image *image, const struct fatho
 			*ret_bias = bias;
 		}
 	}
-	return best != 0;
+	return true;
 }
 
 bool fathom_bias_holds(const struct fathom_image *image, uint64_t bias,

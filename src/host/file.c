@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -44,34 +45,39 @@ static fathom_err path_error(struct fathom_errinfo *reterr, fathom_err err, cons
 	return err;
 }
 
+/* Why what @st says is not read as a file; NULL when it is. */
+static const char *refusal(const struct stat *st)
+{
+	if (S_ISDIR(st->st_mode))
+		return "is a directory";
+	return S_ISREG(st->st_mode) ? NULL : "is not a regular file";
+}
+
 /* Opens @path for reading if it is a regular file with content. */
 static fathom_err open_regular(const char *path, int *ret_fd, struct stat *ret_stat,
 			       struct fathom_errinfo *reterr)
 {
-	int fd = -1;
+	const char *why;
+	int fd;
 
 	/* Opening a device may do something: look first. */
 	if (stat(path, ret_stat) < 0)
 		return fathom_fail_os(reterr, path);
+	why = refusal(ret_stat);
+	if (why)
+		return path_error(reterr, FATHOM_E_FORMAT, path, why);
 	/* O_NONBLOCK: what is a FIFO by now must not hang. */
-	if (S_ISREG(ret_stat->st_mode))
-		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0 && S_ISREG(ret_stat->st_mode))
-		return fathom_fail_os(reterr, path);
-	if (fd < 0)
-		return path_error(reterr, FATHOM_E_FORMAT, path,
-				  S_ISDIR(ret_stat->st_mode) ? "is a directory"
-							     : "is not a regular file");
-	if (fstat(fd, ret_stat) < 0) {
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0 || fstat(fd, ret_stat) < 0) {
 		(void)fathom_fail_os(reterr, path);
-		close(fd);
+		if (fd >= 0)
+			close(fd);
 		return FATHOM_E_OS;
 	}
-	if (!S_ISREG(ret_stat->st_mode) || !ret_stat->st_size) {
+	why = refusal(ret_stat);
+	if (why || !ret_stat->st_size) {
 		close(fd);
-		return path_error(reterr, FATHOM_E_FORMAT, path,
-				  S_ISREG(ret_stat->st_mode) ? "is empty"
-							     : "is not a regular file");
+		return path_error(reterr, FATHOM_E_FORMAT, path, why ? why : "is empty");
 	}
 	*ret_fd = fd;
 	return FATHOM_OK;
@@ -205,12 +211,10 @@ fathom_err fathom_file_wrap(struct fathom_memory *m, const char *path, uint8_t *
 
 fathom_err fathom_file_rename(struct fathom_file *f, const char *root, const char *path)
 {
-	char *name = malloc(strlen(root) + strlen(path) + 1);
+	char *name;
 
-	if (!name)
+	if (asprintf(&name, "%s%s", root, path) < 0)
 		return FATHOM_E_MEMORY;
-	strcpy(name, root);
-	strcat(name, path);
 	free(f->path);
 	f->path = name;
 	return FATHOM_OK;

@@ -6,91 +6,89 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "../safe/base/cursor.h"
 #include "file.h"
 
 #define DELETED " (deleted)"
 
-/* What is left of a line. */
-struct line {
-	const char *p;
-	const char *end;
-};
-
-static bool take_char(struct line *l, char c)
+static void expect(struct fathom_cursor *c, char wanted)
 {
-	if (l->p == l->end || *l->p != c)
-		return false;
-	l->p++;
-	return true;
+	if (cur_u8(c) != (uint8_t)wanted)
+		cur_fail(c);
+}
+
+/* 16 when @c is no digit. */
+static unsigned digit_value(uint8_t c)
+{
+	if (c >= '0' && c <= '9')
+		return c - (unsigned)'0';
+	return c >= 'a' && c <= 'f' ? c - (unsigned)'a' + 10 : 16;
 }
 
 /* A number in @base, 10 or 16. */
-static bool take_number(struct line *l, unsigned base, uint64_t *ret)
+static uint64_t take_number(struct fathom_cursor *c, unsigned base)
 {
-	const char *start = l->p;
+	const uint8_t *start = c->p;
 	uint64_t value = 0;
 
-	while (l->p < l->end) {
-		const char c = *l->p;
-		const unsigned digit = c >= '0' && c <= '9'   ? (unsigned)(c - '0')
-				       : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a') + 10
-							      : base;
-
-		if (digit >= base)
-			break;
+	for (; cur_left(c) && digit_value(*c->p) < base; c->p++)
 		if (__builtin_mul_overflow(value, base, &value) ||
-		    __builtin_add_overflow(value, digit, &value))
-			return false;
-		l->p++;
-	}
-	*ret = value;
-	return l->p != start;
+		    __builtin_add_overflow(value, digit_value(*c->p), &value))
+			cur_fail(c);
+	if (c->p == start)
+		cur_fail(c);
+	return value;
 }
 
 /* "r-xp" */
-static bool take_rights(struct line *l, struct fathom_mapping *m)
+static void take_rights(struct fathom_cursor *c, struct fathom_mapping *m)
 {
-	if (l->end - l->p < 4)
-		return false;
-	m->readable = l->p[0] == 'r';
-	m->writable = l->p[1] == 'w';
-	m->executable = l->p[2] == 'x';
-	l->p += 4;
-	return true;
+	m->readable = cur_u8(c) == 'r';
+	m->writable = cur_u8(c) == 'w';
+	m->executable = cur_u8(c) == 'x';
+	cur_skip(c, 1);
 }
 
 /* What follows the inode: blanks, then the name to the end of the line, with any blanks in it. */
-static void take_name(struct line *l, struct fathom_mapping *m)
+static void take_name(struct fathom_cursor *c, struct fathom_mapping *m)
 {
 	const size_t suffix = sizeof DELETED - 1;
 	size_t size;
 
-	while (take_char(l, ' '))
-		;
-	size = (size_t)(l->end - l->p);
-	if (size > suffix && memcmp(l->end - suffix, DELETED, suffix) == 0) {
+	while (cur_left(c) && *c->p == ' ')
+		c->p++;
+	size = (size_t)cur_left(c);
+	if (size > suffix && memcmp(c->end - suffix, DELETED, suffix) == 0) {
 		m->deleted = true;
 		size -= suffix;
 	}
 	if (size)
-		m->name = (struct fathom_str){ l->p, (uint32_t)size };
+		m->name = (struct fathom_str){ (const char *)c->p, (uint32_t)size };
 }
 
-static bool parse_line(struct line l, struct fathom_mapping *m)
+static bool parse_line(struct fathom_bytes line, struct fathom_mapping *m)
 {
+	struct fathom_cursor c = cur_init(line, false);
 	uint64_t major;
-	uint64_t minor;
 
 	memset(m, 0, sizeof *m);
-	if (!take_number(&l, 16, &m->start) || !take_char(&l, '-') ||
-	    !take_number(&l, 16, &m->end) || !take_char(&l, ' ') || !take_rights(&l, m) ||
-	    !take_char(&l, ' ') || !take_number(&l, 16, &m->off) || !take_char(&l, ' ') ||
-	    !take_number(&l, 16, &major) || !take_char(&l, ':') || !take_number(&l, 16, &minor) ||
-	    !take_char(&l, ' ') || !take_number(&l, 10, &m->inode))
+	m->start = take_number(&c, 16);
+	expect(&c, '-');
+	m->end = take_number(&c, 16);
+	expect(&c, ' ');
+	take_rights(&c, m);
+	expect(&c, ' ');
+	m->off = take_number(&c, 16);
+	expect(&c, ' ');
+	major = take_number(&c, 16);
+	expect(&c, ':');
+	m->device = major << 32 | take_number(&c, 16);
+	expect(&c, ' ');
+	m->inode = take_number(&c, 10);
+	if (!cur_ok(&c) || m->start >= m->end)
 		return false;
-	m->device = major << 32 | minor;
-	take_name(&l, m);
-	return m->start < m->end;
+	take_name(&c, m);
+	return true;
 }
 
 static size_t count_lines(const char *text, size_t size)
@@ -105,20 +103,23 @@ static size_t count_lines(const char *text, size_t size)
 fathom_err fathom_maps_parse(char *text, size_t size, struct fathom_maps *ret)
 {
 	struct fathom_maps maps = { .text = text };
-	struct line l = { text, text };
+	const char *line = text;
+	const char *end;
 
 	maps.items = malloc(count_lines(text, size) * sizeof *maps.items);
 	if (!maps.items) {
 		free(text);
 		return FATHOM_E_MEMORY;
 	}
-	for (; l.p < text + size; l.p = l.end + 1) {
-		const size_t left = (size_t)(text + size - l.p);
+	for (; line < text + size; line = end + 1) {
+		const size_t left = (size_t)(text + size - line);
 		struct fathom_mapping m;
 
-		l.end = memchr(l.p, '\n', left);
-		l.end = l.end ? l.end : text + size;
-		if (parse_line(l, &m) && (!maps.n || maps.items[maps.n - 1].end <= m.start))
+		end = memchr(line, '\n', left);
+		end = end ? end : text + size;
+		if (parse_line((struct fathom_bytes){ (const uint8_t *)line, (size_t)(end - line) },
+			       &m) &&
+		    (!maps.n || maps.items[maps.n - 1].end <= m.start))
 			maps.items[maps.n++] = m;
 	}
 	*ret = maps;
@@ -130,40 +131,27 @@ fathom_err fathom_maps_parse(char *text, size_t size, struct fathom_maps *ret)
 /* The most that is read: the kernel allows 65,530 mappings, or as many as root has set. */
 #define MAX_SIZE ((size_t)1 << 30)
 
-/* Reads all of @fd, which is closed, into memory from malloc(). */
-static fathom_err read_all(int fd, char **ret_text, size_t *ret_size)
+/* Reads all of @fd into memory from malloc(), *@text, also on failure the caller's. */
+static fathom_err read_all(int fd, char **text, size_t *size)
 {
-	char *text = NULL;
-	size_t size = 0;
 	size_t cap = 0;
-	ssize_t got = 1;
+	ssize_t got;
 
-	while (got > 0 && size < MAX_SIZE) {
-		if (cap - size < READ_SIZE) {
-			char *larger = realloc(text, cap + 2 * READ_SIZE);
+	do {
+		if (*size >= MAX_SIZE)
+			return FATHOM_E_LIMIT;
+		if (cap - *size < READ_SIZE) {
+			char *larger = realloc(*text, cap + 2 * READ_SIZE);
 
 			if (!larger)
-				break;
-			text = larger;
+				return FATHOM_E_MEMORY;
+			*text = larger;
 			cap += 2 * READ_SIZE;
 		}
-		do
-			got = read(fd, text + size, cap - size);
-		while (got < 0 && errno == EINTR);
-		size += got > 0 ? (size_t)got : 0;
-	}
-	if (got) {
-		const int number = errno;
-
-		free(text);
-		close(fd);
-		errno = number;
-		return got < 0 ? FATHOM_E_OS : FATHOM_E_MEMORY;
-	}
-	close(fd);
-	*ret_text = text;
-	*ret_size = size;
-	return FATHOM_OK;
+		got = read(fd, *text + *size, cap - *size);
+		*size += got > 0 ? (size_t)got : 0;
+	} while (got > 0 || (got < 0 && errno == EINTR));
+	return got < 0 ? FATHOM_E_OS : FATHOM_OK;
 }
 
 /* There are mappings, or there is no process behind the map. */
@@ -192,23 +180,43 @@ fathom_err fathom_maps_check(const char *path, struct fathom_errinfo *reterr)
 	return got > 0 ? FATHOM_OK : got < 0 ? FATHOM_E_OS : no_memory(path, reterr);
 }
 
+/* Reads the text of the map at @path. */
+static fathom_err read_text(const char *path, char **ret_text, size_t *ret_size,
+			    struct fathom_errinfo *reterr)
+{
+	const int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char *text = NULL;
+	size_t size = 0;
+	fathom_err err;
+
+	if (fd < 0)
+		return fathom_fail_os(reterr, path);
+	err = read_all(fd, &text, &size);
+	if (err == FATHOM_E_OS)
+		(void)fathom_fail_os(reterr, path);
+	else if (err)
+		(void)fathom_fail(reterr, err, "", 0,
+				  err == FATHOM_E_LIMIT ? "has more mappings than are read"
+							: "out of memory");
+	close(fd);
+	if (err) {
+		free(text);
+		return err;
+	}
+	*ret_text = text;
+	*ret_size = size;
+	return FATHOM_OK;
+}
+
 fathom_err fathom_maps_read(const char *path, struct fathom_maps *ret,
 			    struct fathom_errinfo *reterr)
 {
-	char *text;
-	size_t size;
-	fathom_err err = FATHOM_E_OS;
-	int fd;
+	char *text = NULL;
+	size_t size = 0;
 
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0)
-		err = read_all(fd, &text, &size);
-	if (err == FATHOM_E_OS)
-		return fathom_fail_os(reterr, path);
-	if (!err)
-		err = fathom_maps_parse(text, size, ret);
-	if (err)
-		return fathom_fail(reterr, err, "", 0, "out of memory");
+	FATHOM_TRY(read_text(path, &text, &size, reterr));
+	if (fathom_maps_parse(text, size, ret))
+		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
 	if (ret->n)
 		return FATHOM_OK;
 	fathom_maps_deinit(ret);

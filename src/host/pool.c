@@ -5,19 +5,21 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 
 struct run {
 	fathom_task_fn *fn;
 	void *data;
 	size_t n;
 	_Atomic size_t next;
+	cpu_set_t processors; /* that the threads may run on, if that is known */
+	bool knows_processors;
 };
 
 struct thread {
 	struct run *run;
 	pthread_t id;
 	unsigned number;
-	cpu_set_t processors; /* that it may run on */
 };
 
 static void work(struct run *run, unsigned number)
@@ -32,7 +34,9 @@ static void *thread_main(void *arg)
 {
 	const struct thread *t = arg;
 
-	(void)pthread_setaffinity_np(pthread_self(), sizeof t->processors, &t->processors);
+	if (t->run->knows_processors)
+		(void)pthread_setaffinity_np(pthread_self(), sizeof t->run->processors,
+					     &t->run->processors);
 	work(t->run, t->number);
 	return NULL;
 }
@@ -49,9 +53,9 @@ static int start_elsewhere(struct thread *t)
 	const int here = sched_getcpu();
 	int err;
 
-	if (here < 0 || sched_getaffinity(0, sizeof t->processors, &t->processors))
+	if (here < 0 || !t->run->knows_processors)
 		return pthread_create(&t->id, NULL, thread_main, t);
-	others = t->processors;
+	others = t->run->processors;
 	CPU_CLR((size_t)here, &others);
 	err = pthread_attr_init(&attributes);
 	if (!err && CPU_COUNT(&others))
@@ -74,8 +78,11 @@ void fathom_pool_run(unsigned threads, size_t n, fathom_task_fn *fn, void *data)
 		threads = FATHOM_MAX_THREADS;
 	/* Signals belong to the threads of the program that we are a guest in. */
 	sigfillset(&all);
-	if (threads > 1 && n > 1)
+	if (threads > 1 && n > 1) {
 		(void)pthread_sigmask(SIG_SETMASK, &all, &before);
+		run.knows_processors =
+			!sched_getaffinity(0, sizeof run.processors, &run.processors);
+	}
 	while (started + 1 < threads && started + 1 < n) {
 		others[started] = (struct thread){ .run = &run, .number = started + 1 };
 		if (start_elsewhere(&others[started]))

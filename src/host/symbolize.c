@@ -121,31 +121,35 @@ static struct fathom_query begin_answer(const struct fathom_batch *b, size_t i)
 /* Look-ups that are on their way together. */
 #define GROUP 32
 
+/* Whether symbol @number is one that the part has not met: most are met again, and have a name. */
+static bool is_new(const struct fathom_part *p, uint32_t number)
+{
+	return number != FATHOM_NONE && (!p->symbol_ids || p->symbol_ids[number] == FATHOM_NONE);
+}
+
 /* Looks up the symbols of @n addresses; has the memory brought that their answers will need. */
 static void look_up_group(const struct fathom_batch *b, const struct fathom_part *p, size_t first,
 			  size_t n, struct fathom_found found[GROUP])
 {
-	for (size_t i = 0; i < n; i++) {
-		found[i] = (struct fathom_found){ .has_symbol = b->symbols != NULL };
-		if (b->symbols)
-			fathom_symbol_index_fetch_bucket(b->symbols, looked_up(b, first + i));
-	}
-	for (size_t i = 0; b->symbols && i < n; i++)
+	memset(found, 0, n * sizeof *found);
+	if (!b->symbols)
+		return;
+	for (size_t i = 0; i < n; i++)
+		fathom_symbol_index_fetch_bucket(b->symbols, looked_up(b, first + i));
+	for (size_t i = 0; i < n; i++)
 		fathom_symbol_index_fetch_starts(b->symbols, looked_up(b, first + i));
-	for (size_t i = 0; b->symbols && i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
+		found[i].has_symbol = true;
 		found[i].symbol =
 			fathom_symbol_index_fetch_symbol(b->symbols, looked_up(b, first + i));
 		if (found[i].symbol != FATHOM_NONE && p->symbol_ids)
 			__builtin_prefetch(&p->symbol_ids[found[i].symbol]);
 	}
-	/* Most symbols are met again, and have a name by then. */
-	for (size_t i = 0; b->symbols && i < n; i++)
-		if (found[i].symbol != FATHOM_NONE &&
-		    (!p->symbol_ids || p->symbol_ids[found[i].symbol] == FATHOM_NONE))
+	for (size_t i = 0; i < n; i++)
+		if (is_new(p, found[i].symbol))
 			fathom_symbol_index_fetch_entry(b->symbols, found[i].symbol);
-	for (size_t i = 0; b->symbols && i < n; i++)
-		if (found[i].symbol != FATHOM_NONE &&
-		    (!p->symbol_ids || p->symbol_ids[found[i].symbol] == FATHOM_NONE))
+	for (size_t i = 0; i < n; i++)
+		if (is_new(p, found[i].symbol))
 			fathom_symbol_index_fetch_name(b->symbols, found[i].symbol);
 }
 

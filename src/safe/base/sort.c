@@ -70,11 +70,10 @@ static uint64_t differing_bits(const struct fathom_keyed *items, size_t n)
 	return sorted ? 0 : differ;
 }
 
-/* Sorts by the digits in which the keys differ, the lowest first. */
+/* Sorts by the digits in which the keys differ, as @differ says, the lowest first. */
 static void sort_digits(struct fathom_keyed *items, struct fathom_keyed *scratch, size_t n,
-			size_t start[DIGITS])
+			uint64_t differ, size_t start[DIGITS])
 {
-	const uint64_t differ = differing_bits(items, n);
 	struct fathom_keyed *from = items;
 	struct fathom_keyed *to = scratch;
 
@@ -144,7 +143,7 @@ void fathom_sort_keyed(struct fathom_keyed *items, struct fathom_keyed *scratch,
 	if (differ >> WIDE_BITS && n >= SMALL)
 		n_regions = find_regions(items, n, WIDE_BITS, regions);
 	if (!n_regions) {
-		sort_digits(items, scratch, n, start);
+		sort_digits(items, scratch, n, differ, start);
 		return;
 	}
 	for (size_t r = 0; r < n_regions; r++) {
@@ -158,7 +157,8 @@ void fathom_sort_keyed(struct fathom_keyed *items, struct fathom_keyed *scratch,
 			else
 				scratch[others++] = items[i];
 		memcpy(items + end, scratch, others * sizeof *items);
-		sort_digits(items + done, scratch, end - done, start);
+		sort_digits(items + done, scratch, end - done,
+			    differing_bits(items + done, end - done), start);
 		done = end;
 	}
 }

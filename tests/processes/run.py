@@ -114,6 +114,32 @@ STYLES = [
 ]
 
 
+class Asked:
+    """One run of fathom addr that is asked about a process again and again."""
+
+    def __init__(self, pid):
+        self.process = subprocess.Popen([FATHOM, "addr", "--json", "--no-cache", str(pid)], text=True,
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def ask(self, address, times=1):
+        """The answers to the address, asked so many times in one batch."""
+        self.process.stdin.write(f"{address:#x}\n" * times)
+        self.process.stdin.flush()
+        return [json.loads(self.process.stdout.readline()) for _ in range(times)]
+
+    def last(self, address):
+        """(status, answers, complaint) of a last question."""
+        out, complaint = self.process.communicate(f"{address:#x}\n", timeout=60)
+        return self.process.returncode, out, complaint
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.communicate()
+
+
 def add_style(name, compiler, options):
     @test(f"linked: {name}")
     def _(folder):
@@ -176,9 +202,7 @@ def two_namespaces(folder):
 @test("libraries that take turns at one address, asked within one run")
 def turns(folder):
     paths = [library(folder, "a.so"), library(folder, "b.so", "-DOTHER")]
-    with Told([build(folder, "told", "-ldl")]) as told, \
-            subprocess.Popen([FATHOM, "addr", "--json", "--no-cache", str(told.pid)], text=True,
-                             stdin=subprocess.PIPE, stdout=subprocess.PIPE) as fathom:
+    with Told([build(folder, "told", "-ldl")]) as told, Asked(told.pid) as fathom:
         seen = set()
         for turn in range(40):
             place = told.tell(f"open {paths[turn % 2]}")["hidden_in_library"]
@@ -186,14 +210,11 @@ def turns(folder):
             for closed in (False, True):
                 if closed:
                     told.tell("close")
-                fathom.stdin.write(f"{place:#x}\n")
-                fathom.stdin.flush()
-                record = json.loads(fathom.stdout.readline())
+                record, = fathom.ask(place)
                 if closed:
                     assert (record["symbol"], record["reason"]) == (None, "unmapped"), record
                 else:
                     assert record["symbol"] == ("hidden_in_library", "hidden_in_other")[turn % 2], record
-        fathom.stdin.close()
         assert len(seen) < 40, "no address was used twice: the test shows nothing"
 
 
@@ -359,33 +380,25 @@ def gaps(folder):
 @test("a library that another is copied over, asked within one run")
 def copied_over(folder):
     path, other = library(folder, "lib.so"), library(folder, "other.so", "-DOTHER")
-    with Told([build(folder, "told", "-ldl")]) as told, \
-            subprocess.Popen([FATHOM, "addr", "--json", "--no-cache", str(told.pid)], text=True,
-                             stdin=subprocess.PIPE, stdout=subprocess.PIPE) as fathom:
+    with Told([build(folder, "told", "-ldl")]) as told, Asked(told.pid) as fathom:
         for name in ("hidden_in_library", "hidden_in_other"):
             place = told.tell(f"open {path}")["hidden_in_library"]
             # So many that an index of the symbols is made, and kept.
-            fathom.stdin.write(f"{place:#x}\n" * 8)
-            fathom.stdin.flush()
-            records = [json.loads(fathom.stdout.readline()) for _ in range(8)]
+            records = fathom.ask(place, times=8)
             assert {r["symbol"] for r in records} == {name}, records[0]
             told.tell("close")
             # The same inode, as "cp" leaves it.
             with open(other, "rb") as source, open(path, "r+b") as target:
                 target.write(source.read())
                 target.truncate()
-        fathom.stdin.close()
 
 
 @test("another process that gets the number of one that has ended", needs_root=True)
 def number_used_again(folder):
     path = build(folder, "told", "-static", "-DPLAIN")
     told = Told([path])
-    with subprocess.Popen([FATHOM, "addr", "--json", "--no-cache", str(told.pid)], text=True,
-                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as fathom:
-        fathom.stdin.write("0x1000\n")
-        fathom.stdin.flush()
-        fathom.stdout.readline()
+    with Asked(told.pid) as fathom:
+        fathom.ask(0x1000)
         told.__exit__()
         # Other programs take numbers, too: it may take several attempts.
         for _ in range(200):
@@ -394,10 +407,9 @@ def number_used_again(folder):
             with Told([path]) as again:
                 if again.pid != told.pid:
                     continue
-                out, complaint = fathom.communicate(f"{again.places['main']:#x}\n", timeout=60)
-                assert fathom.returncode == 2 and not out and complaint, (fathom.returncode, out)
+                status, out, complaint = fathom.last(again.places["main"])
+                assert status == 2 and not out and complaint, (status, out)
                 return
-        fathom.kill()
         raise tap.Skip("the number was always taken by another process")
 
 
@@ -495,14 +507,11 @@ def refusals(folder):
 @test("a process that ends while it is asked: the end of the answers, and why")
 def ends_meanwhile(folder):
     told = Told([build(folder)])
-    with subprocess.Popen([FATHOM, "addr", "--json", "--no-cache", str(told.pid)], text=True,
-                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as fathom:
-        fathom.stdin.write(f"{told.places['main']:#x}\n")
-        fathom.stdin.flush()
-        assert json.loads(fathom.stdout.readline())["symbol"] == "main"
+    with Asked(told.pid) as fathom:
+        assert fathom.ask(told.places["main"])[0]["symbol"] == "main"
         told.__exit__()
-        out, complaint = fathom.communicate(f"{told.places['main']:#x}\n", timeout=60)
-        assert fathom.returncode == 2 and not out, (fathom.returncode, out)
+        status, out, complaint = fathom.last(told.places["main"])
+        assert status == 2 and not out, (status, out)
         assert len(complaint.splitlines()) == 1 and str(told.pid) in complaint, complaint
 
 

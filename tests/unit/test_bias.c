@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "host/bias.h"
+#include "maps.h"
 
 #define MAX_LOADS 4
 
@@ -53,20 +54,16 @@ static struct fathom_image make_image(struct file *f, const struct load *loads, 
 	return image;
 }
 
-static struct fathom_maps parse(const char *text)
+/* Asserts that each of the mappings from @first to before @end has this bias. */
+static void have_bias(const struct fathom_image *image, const struct fathom_maps *maps,
+		      size_t first, size_t end, uint64_t wanted)
 {
-	struct fathom_maps maps;
+	for (size_t i = first; i < end; i++) {
+		uint64_t bias = UINT64_MAX;
 
-	assert_int_equal(fathom_maps_parse(strdup(text), strlen(text), &maps), 0);
-	return maps;
-}
-
-static uint64_t bias_of(const struct fathom_image *image, const struct fathom_maps *maps, size_t i)
-{
-	uint64_t bias = UINT64_MAX;
-
-	assert_true(fathom_bias_of_mapping(image, maps, i, 4096, &bias));
-	return bias;
+		assert_true(fathom_bias_of_mapping(image, maps, i, 4096, &bias));
+		assert_true(bias == wanted);
+	}
 }
 
 /* ld.lld: vaddr and offset of code differ by a page, and so segments share pages of the file. */
@@ -88,8 +85,7 @@ static void a_page_of_four_segments_is_told_apart_by_all_mappings(void **state)
 					"555555558000-555555659000 rw-p 0 00:00 0\n");
 
 	(void)state;
-	for (size_t i = 0; i < 4; i++)
-		assert_true(bias_of(&image, &maps, i) == 0x555555554000);
+	have_bias(&image, &maps, 0, 4, 0x555555554000);
 	/* .bss, which no file is behind */
 	assert_true(fathom_bias_covers(&image, 0x555555554000, 0x55555565853f));
 	assert_false(fathom_bias_covers(&image, 0x555555554000, 0x555555658540));
@@ -115,10 +111,8 @@ static void each_load_of_a_file_has_its_own_bias(void **state)
 					"35000-37000 rw-p 3000 fe:00 9 /gnu\n");
 
 	(void)state;
-	for (size_t i = 0; i < 3; i++)
-		assert_true(bias_of(&image, &maps, i) == 0x10000);
-	for (size_t i = 3; i < 6; i++)
-		assert_true(bias_of(&image, &maps, i) == 0x30000);
+	have_bias(&image, &maps, 0, 3, 0x10000);
+	have_bias(&image, &maps, 3, 6, 0x30000);
 	fathom_maps_deinit(&maps);
 }
 
@@ -134,9 +128,8 @@ static void a_page_mapped_once_more_does_not_move_the_others(void **state)
 
 	(void)state;
 	/* What is there is what the file has at 0x2000, so at svma 0x2000. */
-	assert_true(bias_of(&image, &maps, 0) == 0x6000);
-	for (size_t i = 1; i < 4; i++)
-		assert_true(bias_of(&image, &maps, i) == 0x10000);
+	have_bias(&image, &maps, 0, 1, 0x6000);
+	have_bias(&image, &maps, 1, 4, 0x10000);
 	fathom_maps_deinit(&maps);
 }
 
@@ -150,8 +143,7 @@ static void code_mapped_in_parts_is_one(void **state)
 					"13000-14000 r-xp 3000 fe:00 9 /gnu\n");
 
 	(void)state;
-	for (size_t i = 0; i < 3; i++)
-		assert_true(bias_of(&image, &maps, i) == 0x10000);
+	have_bias(&image, &maps, 0, 3, 0x10000);
 	fathom_maps_deinit(&maps);
 }
 

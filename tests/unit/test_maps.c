@@ -4,15 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/maps.h"
-
-static struct fathom_maps parse(const char *text)
-{
-	struct fathom_maps maps;
-
-	assert_int_equal(fathom_maps_parse(strdup(text), strlen(text), &maps), 0);
-	return maps;
-}
+#include "maps.h"
 
 static void assert_name(const struct fathom_mapping *m, const char *name)
 {

@@ -68,6 +68,15 @@ static bool first_bias(const struct fathom_image *image, const struct fathom_map
 	return found;
 }
 
+bool fathom_bias_is_disputed(const struct fathom_image *image, const struct fathom_mapping *m,
+			     uint64_t page)
+{
+	bool is_disputed;
+	uint64_t bias = 0;
+
+	return first_bias(image, m, page, &bias, &is_disputed) && is_disputed;
+}
+
 bool fathom_bias_of_mapping(const struct fathom_image *image, const struct fathom_maps *maps,
 			    size_t i, uint64_t page, uint64_t *ret_bias)
 {

@@ -22,6 +22,10 @@
 bool fathom_bias_of_mapping(const struct fathom_image *image, const struct fathom_maps *maps,
 			    size_t i, uint64_t page, uint64_t *ret_bias);
 
+/* Whether the bias of @m cannot be told without the other mappings of the file. */
+bool fathom_bias_is_disputed(const struct fathom_image *image, const struct fathom_mapping *m,
+			     uint64_t page);
+
 /* Whether a segment of @image, loaded at @bias, has memory at @avma, in the file or not. */
 bool fathom_bias_covers(const struct fathom_image *image, uint64_t bias, uint64_t avma);
 

@@ -25,9 +25,10 @@ struct fathom_mapping {
 };
 
 struct fathom_maps {
-	char *text;
+	char *text;                   /* with the names */
 	struct fathom_mapping *items; /* sorted, as the kernel makes them */
 	size_t n;
+	bool is_part; /* those mappings only that were asked for: there may be others */
 };
 
 /*
@@ -44,6 +45,16 @@ fathom_err fathom_maps_read(const char *path, struct fathom_maps *ret,
 			    struct fathom_errinfo *reterr);
 /* Whether the map at @path could be read now; fails as fathom_maps_read() would. */
 fathom_err fathom_maps_check(const char *path, struct fathom_errinfo *reterr);
+/* The most addresses that fathom_maps_query() takes: for more the whole map is read sooner. */
+#define FATHOM_MAPS_QUERIES 8
+
+/*
+ * Asks the kernel for the mappings that hold @addresses, of which there are @n, through the map at
+ * @path. Each was so at one moment. Fails, without more, where the kernel has no such question, or
+ * the process no memory.
+ */
+fathom_err fathom_maps_query(const char *path, const uint64_t *addresses, size_t n,
+			     struct fathom_maps *ret);
 void fathom_maps_deinit(struct fathom_maps *maps);
 
 /* The number of the mapping that holds @avma; maps->n when none does. */

@@ -84,6 +84,15 @@ static fathom_err read_maps(const struct fathom_space *s, struct fathom_maps *re
 	return err;
 }
 
+static fathom_err query_maps(const struct fathom_space *s, const uint64_t *addresses, size_t n,
+			     struct fathom_maps *ret)
+{
+	char path[PATH_MAX];
+
+	(void)snprintf(path, sizeof path, "%s/maps", process_of(s)->dir);
+	return fathom_maps_query(path, addresses, n, ret);
+}
+
 static size_t read_memory(const struct fathom_space *s, uint64_t avma, void *to, size_t size)
 {
 	char path[PATH_MAX];
@@ -126,6 +135,7 @@ static void process_free(struct fathom_space *s)
 
 static const struct fathom_space_ops process_ops = {
 	.read_maps = read_maps,
+	.query_maps = query_maps,
 	.read = read_memory,
 	.format_very_path = format_map_file,
 	.free = process_free,

@@ -101,34 +101,67 @@ static fathom_err answer_shares(struct fathom_space_batch *b,
 	return FATHOM_OK;
 }
 
+/* Scratch of a batch. */
+struct scratch {
+	struct fathom_keyed *keyed; /* twice as many as there are addresses */
+	uint32_t *places;
+	size_t n_keyed;
+};
+
+/* Begins a batch and finds the mappings: in a part of the map, if that will do. */
+static fathom_err begin_batch(struct fathom_space *s, uint32_t flags, const uint64_t *addresses,
+			      size_t n, struct scratch *k, struct fathom_answers *answers,
+			      struct fathom_space_batch *ret, struct fathom_errinfo *reterr)
+{
+	uint64_t avmas[FATHOM_MAPS_QUERIES];
+	fathom_err err;
+
+	for (size_t i = 0; i < n && i < FATHOM_MAPS_QUERIES; i++)
+		avmas[i] = fathom_looked_up(addresses[i], flags);
+	err = fathom_space_batch_begin_part(s, avmas, n, ret);
+	if (!err) {
+		err = find_mappings(ret, flags, addresses, n, answers, k->keyed, &k->n_keyed);
+		if (!err)
+			return FATHOM_OK;
+		fathom_space_batch_end(ret);
+	}
+	FATHOM_TRY(fathom_space_batch_begin(s, ret, reterr));
+	err = find_mappings(ret, flags, addresses, n, answers, k->keyed, &k->n_keyed);
+	if (!err)
+		return FATHOM_OK;
+	fathom_space_batch_end(ret);
+	return fathom_fail(reterr, err, "", 0, fathom_err_name(err));
+}
+
+static fathom_err run_batch(struct fathom_space *s, const struct fathom_symbolize_options *options,
+			    const uint64_t *addresses, size_t n, struct scratch *k,
+			    struct fathom_answers *answers, struct fathom_errinfo *reterr)
+{
+	struct fathom_space_batch b;
+	fathom_err err;
+
+	FATHOM_TRY(begin_batch(s, options->flags, addresses, n, k, answers, &b, reterr));
+	fathom_sort_keyed(k->keyed, k->keyed + k->n_keyed, k->n_keyed);
+	err = answer_shares(&b, options, addresses, k->keyed, k->n_keyed, k->places, answers);
+	fathom_space_batch_end(&b);
+	return err ? fathom_fail(reterr, err, "", 0, fathom_err_name(err)) : FATHOM_OK;
+}
+
 fathom_err fathom_space_symbolize(struct fathom_space *s,
 				  const struct fathom_symbolize_options *options,
 				  const uint64_t *addresses, size_t n,
 				  struct fathom_answers *answers, struct fathom_errinfo *reterr)
 {
-	struct fathom_keyed *keyed = malloc((2 * n + 1) * sizeof *keyed);
-	uint32_t *places = malloc((n + 1) * sizeof *places);
-	struct fathom_space_batch b;
-	size_t n_keyed = 0;
-	fathom_err err = keyed && places ? FATHOM_OK : FATHOM_E_MEMORY;
+	struct scratch k = { .keyed = malloc((2 * n + 1) * sizeof *k.keyed),
+			     .places = malloc((n + 1) * sizeof *k.places) };
+	fathom_err err = FATHOM_E_MEMORY;
 
-	if (err)
-		(void)fathom_fail(reterr, err, "", 0, "out of memory");
+	if (k.keyed && k.places)
+		err = run_batch(s, options, addresses, n, &k, answers, reterr);
 	else
-		err = fathom_space_batch_begin(s, &b, reterr);
-	if (!err) {
-		err = find_mappings(&b, options->flags, addresses, n, answers, keyed, &n_keyed);
-		if (!err) {
-			fathom_sort_keyed(keyed, keyed + n_keyed, n_keyed);
-			err = answer_shares(&b, options, addresses, keyed, n_keyed, places,
-					    answers);
-		}
-		if (err)
-			(void)fathom_fail(reterr, err, "", 0, fathom_err_name(err));
-		fathom_space_batch_end(&b);
-	}
-	free(keyed);
-	free(places);
+		(void)fathom_fail(reterr, err, "", 0, "out of memory");
+	free(k.keyed);
+	free(k.places);
 	return err;
 }
 

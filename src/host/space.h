@@ -11,6 +11,7 @@
 #define FATHOM_SPACE_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "context.h"
 #include "fathom/symbolize.h"
@@ -25,6 +26,12 @@ struct fathom_space_ops {
 	/* Reads the map as it is, or was; one without a mapping is an error. */
 	fathom_err (*read_maps)(const struct fathom_space *s, struct fathom_maps *ret,
 				struct fathom_errinfo *reterr);
+	/*
+	 * Reads a part of the map: the mappings that hold @addresses, at most
+	 * FATHOM_MAPS_QUERIES. When it fails the whole map is read. NULL: there is only the whole.
+	 */
+	fathom_err (*query_maps)(const struct fathom_space *s, const uint64_t *addresses, size_t n,
+				 struct fathom_maps *ret);
 	/*
 	 * Reads up to @size bytes of memory at @avma; returns how many could be read, with errno
 	 * for those that could not, 0 when there are none.
@@ -50,6 +57,7 @@ struct fathom_space {
 	bool is_live;                    /* map and memory may change */
 	pthread_mutex_t lock;            /* of the list; held for no longer than to look at it */
 	struct fathom_space_file *files; /* open; space_batch.c */
+	_Atomic uint32_t parts;          /* batches that began with a part of the map, or tried */
 };
 
 /* Prepares the general part, all zero: its page is the machine's. */

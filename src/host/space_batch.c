@@ -20,28 +20,35 @@ static struct fathom_space_file *find_open(struct fathom_space *s, const struct 
 	return f;
 }
 
-/* Ends one use of @f, which is not what it was. */
-static void release_stale(struct fathom_space *s, struct fathom_space_file *f)
+/* Ends one use of @f, which is @stale or not. */
+static void release(struct fathom_space *s, struct fathom_space_file *f, bool stale)
 {
 	pthread_mutex_lock(&s->lock);
-	f->is_stale = true;
+	f->is_stale |= stale;
 	f->users--;
 	pthread_mutex_unlock(&s->lock);
 }
 
-/* The file of mapping @i, open and in use, or NULL without memory. */
-static struct fathom_space_file *acquire(struct fathom_space *s, const struct fathom_maps *maps,
-					 size_t i)
+/* Finds the file of mapping @i, open and in use. */
+static fathom_err acquire(struct fathom_space *s, const struct fathom_maps *maps, size_t i,
+			  struct fathom_space_file **ret)
 {
 	struct fathom_space_file *f;
 
 	while ((f = find_open(s, &maps->items[i])) != NULL) {
+		*ret = f;
+		if (maps->is_part && !f->is_file && f->inode)
+			break;
 		if (fathom_space_file_is_current(s, maps, i, f))
-			return f;
-		release_stale(s, f);
+			return FATHOM_OK;
+		release(s, f, true);
 	}
-	if (fathom_space_file_open(s, maps, i, &f))
-		return NULL;
+	/* It is told by its content, which takes more mappings than there are. */
+	if (f) {
+		release(s, f, false);
+		return FATHOM_E_UNSUPPORTED;
+	}
+	FATHOM_TRY(fathom_space_file_open(s, maps, i, &f));
 	/* Another thread may have opened it, too: both are good, and closed when they are not used.
 	 */
 	f->users = 1;
@@ -49,7 +56,8 @@ static struct fathom_space_file *acquire(struct fathom_space *s, const struct fa
 	f->next = s->files;
 	s->files = f;
 	pthread_mutex_unlock(&s->lock);
-	return f;
+	*ret = f;
+	return FATHOM_OK;
 }
 
 /* Finds the number of the file of mapping @i, which is looked at once for each batch. */
@@ -73,10 +81,8 @@ static fathom_err use_file(struct fathom_space_batch *b, size_t i, uint32_t *ret
 		b->files = larger;
 		b->cap_files = cap;
 	}
-	b->files[b->n_files] = (struct fathom_batch_file){ .file = acquire(b->space, &b->maps, i),
-							   .number = FATHOM_NO_MODULE };
-	if (!b->files[b->n_files].file)
-		return FATHOM_E_MEMORY;
+	b->files[b->n_files].number = FATHOM_NO_MODULE;
+	FATHOM_TRY(acquire(b->space, &b->maps, i, &b->files[b->n_files].file));
 	*ret = b->n_files++;
 	return FATHOM_OK;
 }
@@ -97,20 +103,46 @@ static void find_neighbours(struct fathom_space_batch *b)
 									      : b->of[i + 1].behind;
 }
 
-fathom_err fathom_space_batch_begin(struct fathom_space *s, struct fathom_space_batch *ret,
-				    struct fathom_errinfo *reterr)
+/* Makes a batch of @maps, which it takes over. */
+static fathom_err begin(struct fathom_space *s, const struct fathom_maps *maps,
+			struct fathom_space_batch *ret)
 {
-	struct fathom_space_batch b = { .space = s };
+	struct fathom_space_batch b = { .space = s, .maps = *maps };
 
-	FATHOM_TRY(s->ops->read_maps(s, &b.maps, reterr));
-	b.of = calloc(b.maps.n, sizeof *b.of);
+	b.of = calloc(maps->n + 1, sizeof *b.of);
 	if (!b.of) {
 		fathom_maps_deinit(&b.maps);
-		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+		return FATHOM_E_MEMORY;
 	}
 	find_neighbours(&b);
 	*ret = b;
 	return FATHOM_OK;
+}
+
+fathom_err fathom_space_batch_begin(struct fathom_space *s, struct fathom_space_batch *ret,
+				    struct fathom_errinfo *reterr)
+{
+	struct fathom_maps maps;
+
+	FATHOM_TRY(s->ops->read_maps(s, &maps, reterr));
+	return begin(s, &maps, ret) ? fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory")
+				    : FATHOM_OK;
+}
+
+/* Of so many batches one has the whole map. */
+#define PARTS 64
+
+fathom_err fathom_space_batch_begin_part(struct fathom_space *s, const uint64_t *addresses,
+					 size_t n, struct fathom_space_batch *ret)
+{
+	struct fathom_maps maps;
+
+	/* Files that are of no use any more are found with a whole map. */
+	if (!s->ops->query_maps || n > FATHOM_MAPS_QUERIES ||
+	    atomic_fetch_add_explicit(&s->parts, 1, memory_order_relaxed) % PARTS == PARTS - 1)
+		return FATHOM_E_UNSUPPORTED;
+	FATHOM_TRY(s->ops->query_maps(s, addresses, n, &maps));
+	return begin(s, &maps, ret);
 }
 
 /* Whether some mapping is of @f, and no file before it in the list is for the same. */
@@ -125,7 +157,7 @@ static bool is_wanted(const struct fathom_space *s, const struct fathom_space_fi
 	while (i < maps->n && !fathom_space_file_fits(f, &maps->items[i]))
 		i++;
 	if (i == maps->n)
-		return false;
+		return maps->is_part;
 	for (const struct fathom_space_file *other = s->files; other != f; other = other->next)
 		if (!other->is_stale && other->module &&
 		    fathom_space_file_fits(other, &maps->items[i]))
@@ -197,6 +229,8 @@ fathom_err fathom_space_batch_look_up(struct fathom_space_batch *b, size_t i)
 	of->reason = b->files[of->file].file->reason;
 	if (!b->files[of->file].file->module)
 		return FATHOM_OK;
+	if (b->maps.is_part && fathom_bias_is_disputed(image_of(b, i), m, b->space->page))
+		return FATHOM_E_UNSUPPORTED;
 	if (!fathom_bias_of_mapping(image_of(b, i), &b->maps, i, b->space->page, &of->bias) ||
 	    !holds(b, i, m->start, m->start) || !holds(b, i, m->end - 1, m->end - 1))
 		of->reason = FATHOM_REASON_NO_SYMBOLS;
@@ -248,6 +282,6 @@ fathom_err fathom_space_batch_find(struct fathom_space_batch *b, uint64_t avma, 
 	if (holds(b, at, avma, avma))
 		*ret = at;
 	else if (!b->maps.items[at].inode && b->of[at].reason == FATHOM_REASON_NO_FILE)
-		return find_neighbour(b, at, avma, ret);
+		return b->maps.is_part ? FATHOM_E_UNSUPPORTED : find_neighbour(b, at, avma, ret);
 	return FATHOM_OK;
 }

@@ -34,15 +34,21 @@ struct fathom_space_batch {
 /* Reads the map. */
 fathom_err fathom_space_batch_begin(struct fathom_space *s, struct fathom_space_batch *ret,
 				    struct fathom_errinfo *reterr);
+/*
+ * Reads the part of the map that holds @addresses (avma), if the space can. With a part, the
+ * functions below return FATHOM_E_UNSUPPORTED when the whole is needed: another batch has to begin.
+ */
+fathom_err fathom_space_batch_begin_part(struct fathom_space *s, const uint64_t *addresses,
+					 size_t n, struct fathom_space_batch *ret);
 /* Gives all files back, and closes those that are of no more use. */
 void fathom_space_batch_end(struct fathom_space_batch *b);
 
-/* Finds out what mapping @i is of, once. FATHOM_E_MEMORY. */
+/* Finds out what mapping @i is of, once. FATHOM_E_MEMORY, FATHOM_E_UNSUPPORTED. */
 fathom_err fathom_space_batch_look_up(struct fathom_space_batch *b, size_t i);
 
 /*
  * The mapping, of the file of a module, that says what is at @avma; maps.n when there is none,
- * because of *@ret_reason. FATHOM_E_MEMORY.
+ * because of *@ret_reason. FATHOM_E_MEMORY, FATHOM_E_UNSUPPORTED.
  */
 fathom_err fathom_space_batch_find(struct fathom_space_batch *b, uint64_t avma, size_t *ret,
 				   enum fathom_reason *ret_reason);

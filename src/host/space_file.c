@@ -167,8 +167,12 @@ static fathom_err open_module(struct attempt *t)
 {
 	const bool named = t->file->inode != 0;
 
-	if (!(named && (open_very_file(t) || open_path(t))) && !open_image(t))
-		t->file->reason = reason_of(t);
+	if (!(named && (open_very_file(t) || open_path(t)))) {
+		if (named && t->maps->is_part)
+			return FATHOM_E_UNSUPPORTED;
+		if (!open_image(t))
+			t->file->reason = reason_of(t);
+	}
 	if (lacks_memory(t))
 		return FATHOM_E_MEMORY;
 	if (t->file->reason != FATHOM_REASON_NO_SYMBOLS)

@@ -30,7 +30,10 @@ struct fathom_space_file {
 /* Whether a file, or what stands for one, may be behind the mapping. */
 bool fathom_mapping_may_be_file(const struct fathom_mapping *m);
 
-/* Opens the file of mapping @i. Fails without memory only: else the file says why it is not had. */
+/*
+ * Opens the file of mapping @i; if it cannot be had, it says why. FATHOM_E_MEMORY;
+ * FATHOM_E_UNSUPPORTED when @maps is a part, and does not suffice.
+ */
 fathom_err fathom_space_file_open(const struct fathom_space *s, const struct fathom_maps *maps,
 				  size_t i, struct fathom_space_file **ret);
 /* Closes all of the list @files. */

@@ -573,6 +573,26 @@ def add_comparison(program, peer, starts_by, sources):
         assert sum(o is not None for o in ours) > RANDOM_ADDRESSES // 3
 
 
+
+@test("one by one the same answers as all at once")
+def one_by_one(folder):
+    with subprocess.Popen(REAL["perl"], stdin=subprocess.PIPE) as process:
+        try:
+            while "POSIX.so" not in open(f"/proc/{process.pid}/maps", encoding="utf-8").read():
+                time.sleep(0.01)
+            addresses = random_code(process.pid)[:400] + [0, 0x1000, 2 ** 64 - 1]
+            with open(f"/proc/{process.pid}/maps", encoding="utf-8") as maps:
+                addresses += [int(line.split("-")[0], 16) for line in maps]
+            together, _ = ask(process.pid, addresses)
+            with Asked(process.pid) as fathom:
+                one_by_one = [fathom.ask(address)[0] for address in addresses]
+        finally:
+            process.kill()
+    different = [pair for pair in zip(together, one_by_one, strict=True) if pair[0] != pair[1]]
+    assert not different, different[0]
+    assert sum(r["symbol"] is not None for r in together) > 100
+
+
 for real in REAL:
     # Bounds without a name are no symbol; elfutils does not name the stubs of the PLT.
     add_comparison(real, "gdb", starts_by_gdb, ("symtab", "dynsym", "minidebuginfo", "plt"))

@@ -100,6 +100,53 @@ static void an_address_is_in_the_mapping_that_holds_it(void **state)
 	fathom_maps_deinit(&maps);
 }
 
+/* A mapping that the map has and a question for its start has, too. */
+static void asserts_same(const struct fathom_mapping *a, const struct fathom_mapping *b)
+{
+	assert_true(a->start == b->start && a->end == b->end && a->off == b->off);
+	assert_true(a->readable == b->readable && a->writable == b->writable &&
+		    a->executable == b->executable && a->deleted == b->deleted);
+	assert_true(fathom_mapping_same_file(a, b));
+}
+
+static void the_kernel_answers_as_the_map_says(void **state)
+{
+	struct fathom_maps all;
+	size_t same = 0;
+
+	(void)state;
+	assert_int_equal(fathom_maps_read("/proc/self/maps", &all, NULL), 0);
+	for (size_t i = 0; i < all.n; i++) {
+		const uint64_t two[2] = { all.items[i].end - 1, all.items[i].start };
+		struct fathom_maps one;
+
+		/* The heap may move. */
+		if (!all.items[i].inode && !str_is(all.items[i].name, "[vdso]"))
+			continue;
+		if (fathom_maps_query("/proc/self/maps", two, 2, &one))
+			skip(); /* the kernel is older than 6.11 */
+		assert_true(one.is_part && one.n == 1);
+		asserts_same(&one.items[0], &all.items[i]);
+		fathom_maps_deinit(&one);
+		same++;
+	}
+	assert_true(same > 4);
+	fathom_maps_deinit(&all);
+}
+
+static void an_address_that_nothing_holds_has_no_mapping(void **state)
+{
+	const uint64_t addresses[] = { 1, 0 };
+	struct fathom_maps none;
+
+	(void)state;
+	if (fathom_maps_query("/proc/self/maps", addresses, 2, &none))
+		skip();
+	assert_true(none.n == 0);
+	fathom_maps_deinit(&none);
+	assert_true(fathom_maps_query("/proc/self/nothing", addresses, 2, &none) != 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -108,6 +155,8 @@ int main(void)
 		cmocka_unit_test(what_is_no_mapping_is_left_out),
 		cmocka_unit_test(mappings_that_go_back_are_left_out),
 		cmocka_unit_test(an_address_is_in_the_mapping_that_holds_it),
+		cmocka_unit_test(the_kernel_answers_as_the_map_says),
+		cmocka_unit_test(an_address_that_nothing_holds_has_no_mapping),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

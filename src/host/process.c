@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "process.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -70,18 +71,70 @@ static void set_name(const struct process *p, struct fathom_errinfo *info)
 	fathom_errinfo_set_file(info, path);
 }
 
-static fathom_err read_maps(const struct fathom_space *s, struct fathom_maps *ret,
-			    struct fathom_errinfo *reterr)
+/*
+ * Calls @fn with the directory of the process, and as long as that returns false with those of its
+ * threads: when the first of them has ended, the memory that the others have is seen through theirs
+ * only.
+ */
+static bool try_threads(const struct process *p, bool (*fn)(const char *dir, void *data),
+			void *data)
 {
-	const struct process *p = process_of(s);
+	char path[PATH_MAX];
+	struct dirent *entry;
+	bool done = fn(p->dir, data);
+	DIR *tasks;
+
+	if (done)
+		return true;
+	(void)snprintf(path, sizeof path, "%s/task", p->dir);
+	tasks = opendir(path);
+	while (!done && tasks && (entry = readdir(tasks)) != NULL) {
+		(void)snprintf(path, sizeof path, "%s/task/%s", p->dir, entry->d_name);
+		done = entry->d_name[0] != '.' && fn(path, data);
+	}
+	if (tasks)
+		closedir(tasks);
+	return done;
+}
+
+struct map_reading {
+	struct fathom_maps *ret; /* NULL: only look whether the map can be read */
+	struct fathom_errinfo *reterr;
+	fathom_err err; /* of the first that was tried, unless another could be read */
+	bool tried;
+};
+
+static bool read_map_below(const char *dir, void *data)
+{
+	struct map_reading *r = data;
+	struct fathom_errinfo *reterr = r->tried ? NULL : r->reterr;
 	char path[PATH_MAX];
 	fathom_err err;
 
-	(void)snprintf(path, sizeof path, "%s/maps", p->dir);
-	err = fathom_maps_read(path, ret, reterr);
-	if (err)
+	(void)snprintf(path, sizeof path, "%s/maps", dir);
+	err = r->ret ? fathom_maps_read(path, r->ret, reterr) : fathom_maps_check(path, reterr);
+	if (!err || !r->tried)
+		r->err = err;
+	r->tried = true;
+	return err != FATHOM_E_NOT_FOUND;
+}
+
+/* Reads the map, or looks only whether that can be done, for @ret NULL. */
+static fathom_err read_map(const struct process *p, struct fathom_maps *ret,
+			   struct fathom_errinfo *reterr)
+{
+	struct map_reading r = { .ret = ret, .reterr = reterr };
+
+	(void)try_threads(p, read_map_below, &r);
+	if (r.err)
 		set_name(p, reterr);
-	return err;
+	return r.err;
+}
+
+static fathom_err read_maps(const struct fathom_space *s, struct fathom_maps *ret,
+			    struct fathom_errinfo *reterr)
+{
+	return read_map(process_of(s), ret, reterr);
 }
 
 static fathom_err query_maps(const struct fathom_space *s, const uint64_t *addresses, size_t n,
@@ -93,27 +146,45 @@ static fathom_err query_maps(const struct fathom_space *s, const uint64_t *addre
 	return fathom_maps_query(path, addresses, n, ret);
 }
 
-static size_t read_memory(const struct fathom_space *s, uint64_t avma, void *to, size_t size)
+struct memory_reading {
+	uint64_t avma;
+	uint8_t *to;
+	size_t size;
+	size_t done;
+	int number; /* errno */
+};
+
+static bool read_memory_below(const char *dir, void *data)
 {
+	struct memory_reading *r = data;
 	char path[PATH_MAX];
-	size_t done = 0;
 	ssize_t got = 1;
-	int number;
 	int fd;
 
-	(void)snprintf(path, sizeof path, "%s/mem", process_of(s)->dir);
+	(void)snprintf(path, sizeof path, "%s/mem", dir);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return 0;
-	errno = 0;
-	while (done < size && got > 0 && avma + done <= INT64_MAX) {
-		got = pread(fd, (uint8_t *)to + done, size - done, (off_t)(avma + done));
-		done += got > 0 ? (size_t)got : 0;
+	if (fd < 0) {
+		r->number = errno;
+		return errno != ESRCH;
 	}
-	number = errno;
+	errno = 0;
+	while (r->done < r->size && got > 0 && r->avma + r->done <= INT64_MAX) {
+		got = pread(fd, r->to + r->done, r->size - r->done, (off_t)(r->avma + r->done));
+		r->done += got > 0 ? (size_t)got : 0;
+	}
+	r->number = errno;
 	close(fd);
-	errno = number;
-	return done;
+	/* Of memory that is gone there is nothing, without an error. */
+	return got != 0;
+}
+
+static size_t read_memory(const struct fathom_space *s, uint64_t avma, void *to, size_t size)
+{
+	struct memory_reading r = { .avma = avma, .to = to, .size = size };
+
+	(void)try_threads(process_of(s), read_memory_below, &r);
+	errno = r.number;
+	return r.done;
 }
 
 static bool format_map_file(const struct fathom_space *s, const struct fathom_mapping *m,
@@ -141,28 +212,32 @@ static const struct fathom_space_ops process_ops = {
 	.free = process_free,
 };
 
+/* Finds what the links below @dir say of the process; those of a thread that has ended are gone. */
+static bool find_links(const char *dir, void *data)
+{
+	struct process *p = data;
+
+	p->exe = read_link(dir, "exe");
+	if (!p->exe)
+		return false;
+	drop_suffix(p->exe, " (deleted)");
+	if (!shares_mounts(dir))
+		(void)snprintf(p->space.root, sizeof p->space.root, "%s/root", dir);
+	return true;
+}
+
 /* Finds the process; it is closed by whoever opens it. */
 static fathom_err find_process(struct process *p, struct fathom_errinfo *reterr)
 {
-	char path[PATH_MAX];
-	fathom_err err;
+	char path[32];
 
 	(void)snprintf(path, sizeof path, "/proc/%d", p->pid);
 	p->fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (p->fd < 0)
 		return fathom_fail_os(reterr, path);
 	(void)snprintf(p->dir, sizeof p->dir, "/proc/self/fd/%d", p->fd);
-	(void)snprintf(path, sizeof path, "%s/maps", p->dir);
-	err = fathom_maps_check(path, reterr);
-	if (err) {
-		set_name(p, reterr);
-		return err;
-	}
-	p->exe = read_link(p->dir, "exe");
-	if (p->exe)
-		drop_suffix(p->exe, " (deleted)");
-	if (!shares_mounts(p->dir))
-		(void)snprintf(p->space.root, sizeof p->space.root, "%s/root", p->dir);
+	FATHOM_TRY(read_map(p, NULL, reterr));
+	(void)try_threads(p, find_links, p);
 	return FATHOM_OK;
 }
 

@@ -52,7 +52,7 @@ struct fathom_space {
 	const struct fathom_space_ops *ops;
 	struct fathom *session;
 	struct fathom_notes *notes;      /* of the target */
-	char root[48];                   /* what stands before its paths, or "" */
+	char root[64];                   /* what stands before its paths, or "" */
 	uint64_t page;                   /* bytes */
 	bool is_live;                    /* map and memory may change */
 	pthread_mutex_t lock;            /* of the list; held for no longer than to look at it */

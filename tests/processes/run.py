@@ -227,6 +227,24 @@ def deleted(folder):
         assert {r["module"] for r in records} == {path}
 
 
+@test("a process whose first thread has ended")
+def first_thread_ended(folder):
+    path = library(folder, "lib.so")
+    with Told([build(folder, "told", "-ldl")]) as told:
+        told.places |= told.tell(f"open {path}")
+        told.process.stdin.write("leave\n")
+        told.process.stdin.flush()
+        while open(f"/proc/{told.pid}/stat", encoding="utf-8").read().split()[2] != "Z":
+            time.sleep(0.01)
+        check_places(told.pid, told.places)
+        # By its content and from its memory, too: only a thread has these.
+        os.unlink(path)
+        (record,), _ = ask(told.pid, [told.places["exported_code"]])
+        assert record["symbol"] == "exported_code", record
+        os.unlink(told.process.args[0])
+        told.tell("")
+
+
 @test("a library that was replaced by another of the same name")
 def replaced(folder):
     path = library(folder, "lib.so")

@@ -7,18 +7,21 @@
  *	space PATH	the same in a namespace of its own (dlmopen)
  *	close		dlclose what was opened last
  *	map PATH	maps the file as who reads it would, and memory that may be run behind it
+ *	leave		ends the first thread; another goes on
  *
  * With -DPLAIN it cannot be told to open anything: it may be linked statically.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #ifndef PLAIN
 #include <dlfcn.h>
+#include <pthread.h>
 #endif
 
 int initialised_data = 1;
@@ -54,6 +57,16 @@ static void map(const char *path)
 }
 
 #ifndef PLAIN
+static void *listen(void *nothing);
+
+static void leave(void)
+{
+	pthread_t other;
+
+	if (!pthread_create(&other, NULL, listen, NULL))
+		pthread_exit(NULL);
+}
+
 static void *opened[16];
 static int n_opened;
 
@@ -76,12 +89,28 @@ static void obey(char *line)
 		map(line + 4);
 	else if (strcmp(line, "close") == 0)
 		dlclose(opened[--n_opened]);
+	else if (strcmp(line, "leave") == 0)
+		leave();
 }
 #endif
 
-int main(void)
+static void *listen(void *nothing)
 {
 	char line[4096];
+
+	while (fgets(line, sizeof line, stdin)) {
+		line[strcspn(line, "\n")] = '\0';
+#ifndef PLAIN
+		obey(line);
+#endif
+		puts("done");
+		fflush(stdout);
+	}
+	return nothing;
+}
+
+int main(void)
+{
 
 	tell("hidden_code", (const void *)hidden_code);
 	tell("visible_code", (const void *)visible_code);
@@ -91,13 +120,6 @@ int main(void)
 	tell("large_zero_data", large_zero_data);
 	puts("done");
 	fflush(stdout);
-	while (fgets(line, sizeof line, stdin)) {
-		line[strcspn(line, "\n")] = '\0';
-#ifndef PLAIN
-		obey(line);
-#endif
-		puts("done");
-		fflush(stdout);
-	}
-	return visible_code(1) == 12345;
+	(void)listen(NULL);
+	exit(visible_code(1) == 12345);
 }

@@ -29,10 +29,13 @@ __attribute__((format(printf, 2, 3))) static bool path_format(struct path *p, co
 	return length > 0 && (size_t)length < sizeof p->text;
 }
 
-/* The directory of @path, "/usr/bin/" for "/usr/bin/true", links followed. */
-static bool directory_of(const char *path, struct path *ret)
+/*
+ * The directory of @f, "/usr/bin/" for "/usr/bin/true", links followed; those below another root
+ * directory would be followed in ours.
+ */
+static bool directory_of(const struct fathom_file *f, struct path *ret)
 {
-	char *real = realpath(path, NULL);
+	char *real = f->root_size ? strdup(f->path) : realpath(f->path, NULL);
 	char *slash = real ? strrchr(real, '/') : NULL;
 	bool done = false;
 
@@ -42,6 +45,22 @@ static bool directory_of(const char *path, struct path *ret)
 	}
 	free(real);
 	return done;
+}
+
+/* The directories that stand for "/" to a file: that of the process that has it mapped, and ours.
+ */
+struct roots {
+	struct path path[2];
+	int n;
+};
+
+static void find_roots(const struct fathom *session, const struct fathom_file *f, struct roots *ret)
+{
+	ret->n = 0;
+	if (f->root_size && path_format(&ret->path[0], "%.*s", (int)f->root_size, f->path))
+		ret->n++;
+	ret->n += snprintf(ret->path[ret->n].text, sizeof ret->path->text, "%s", session->sysroot) <
+		  (int)sizeof ret->path->text;
 }
 
 struct fathom_object *fathom_debugfile_try(struct fathom *session, const char *path,
@@ -55,6 +74,17 @@ struct fathom_object *fathom_debugfile_try(struct fathom *session, const char *p
 	if (info.err != FATHOM_E_OS || (info.os_errno != ENOENT && info.os_errno != ENOTDIR))
 		fathom_notes_add(notes, &info);
 	return NULL;
+}
+
+/* The same below the root of @of, if @path is. */
+static struct fathom_object *try_for(struct fathom *session, const char *path,
+				     const struct fathom_object *of, struct fathom_notes *notes)
+{
+	struct fathom_object *o = fathom_debugfile_try(session, path, notes);
+
+	if (o && strncmp(path, of->file->path, of->file->root_size) == 0)
+		o->file->root_size = of->file->root_size;
+	return o;
 }
 
 static bool same_bytes(struct fathom_bytes a, struct fathom_bytes b)
@@ -91,7 +121,7 @@ static struct fathom_object *try_candidate(struct fathom *session, const char *p
 					   const struct wanted *wanted, struct fathom_notes *notes,
 					   bool *ret_refused)
 {
-	struct fathom_object *o = fathom_debugfile_try(session, path, notes);
+	struct fathom_object *o = try_for(session, path, wanted->main, notes);
 	const char *refused = NULL;
 
 	if (!o)
@@ -134,11 +164,15 @@ static struct fathom_object *find_by_build_id(struct fathom *session, const stru
 					      struct fathom_notes *notes, bool *ret_refused)
 {
 	struct fathom_object *found = NULL;
+	struct roots roots;
 	struct path path;
 
-	for (char **dir = session->debug_dirs; *dir && !found; dir++)
-		if (build_id_path(session->sysroot, *dir, wanted->build_id, &path))
-			found = try_candidate(session, path.text, wanted, notes, ret_refused);
+	find_roots(session, wanted->main->file, &roots);
+	for (int r = 0; r < roots.n; r++)
+		for (char **dir = session->debug_dirs; *dir && !found; dir++)
+			if (build_id_path(roots.path[r].text, *dir, wanted->build_id, &path))
+				found = try_candidate(session, path.text, wanted, notes,
+						      ret_refused);
 	return found;
 }
 
@@ -160,32 +194,46 @@ static bool read_debuglink(const struct fathom_object *main, struct fathom_str *
 	return cur_ok(&c) && ret_name->size;
 }
 
+/* Looks for the file @name names below @root, in the directories of debug files. */
+static struct fathom_object *find_below(struct fathom *session, const char *root, const char *dir,
+					struct fathom_str name, const struct wanted *wanted,
+					struct fathom_notes *notes, bool *ret_refused)
+{
+	/* Debug files of /usr/lib/x may have been packaged when it was /lib/x. */
+	const char *merged = strncmp(dir, "/usr/", 5) == 0 ? dir + 4 : NULL;
+	struct fathom_object *found = NULL;
+	struct path path;
+
+	for (char **d = session->debug_dirs; *d && !found; d++) {
+		if (path_format(&path, "%s%s%s%s", root, *d, dir, name.data))
+			found = try_candidate(session, path.text, wanted, notes, ret_refused);
+		if (!found && merged && path_format(&path, "%s%s%s%s", root, *d, merged, name.data))
+			found = try_candidate(session, path.text, wanted, notes, ret_refused);
+	}
+	return found;
+}
+
 static struct fathom_object *find_by_debuglink(struct fathom *session, struct wanted *wanted,
 					       struct fathom_notes *notes, bool *ret_refused)
 {
+	const struct fathom_file *main = wanted->main->file;
 	struct fathom_object *found = NULL;
 	struct fathom_str name;
+	struct roots roots;
 	struct path dir;
 	struct path path;
-	const char *below;
 
-	if (!read_debuglink(wanted->main, &name, &wanted->crc) ||
-	    !directory_of(wanted->main->file->path, &dir))
+	if (!read_debuglink(wanted->main, &name, &wanted->crc) || !directory_of(main, &dir))
 		return NULL;
 	wanted->has_crc = true;
 	if (path_format(&path, "%s%s", dir.text, name.data))
 		found = try_candidate(session, path.text, wanted, notes, ret_refused);
 	if (!found && path_format(&path, "%s.debug/%s", dir.text, name.data))
 		found = try_candidate(session, path.text, wanted, notes, ret_refused);
-	for (char **d = session->debug_dirs; *d && !found; d++) {
-		if (path_format(&path, "%s%s%s%s", session->sysroot, *d, dir.text, name.data))
-			found = try_candidate(session, path.text, wanted, notes, ret_refused);
-		/* Debug files of /usr/lib/x may have been packaged when it was /lib/x. */
-		below = strncmp(dir.text, "/usr/", 5) == 0 ? dir.text + 4 : NULL;
-		if (!found && below &&
-		    path_format(&path, "%s%s%s%s", session->sysroot, *d, below, name.data))
-			found = try_candidate(session, path.text, wanted, notes, ret_refused);
-	}
+	find_roots(session, main, &roots);
+	for (int r = 0; r < roots.n && !found; r++)
+		found = find_below(session, roots.path[r].text, dir.text + main->root_size, name,
+				   wanted, notes, ret_refused);
 	return found;
 }
 
@@ -273,10 +321,11 @@ static bool is_supplement(const struct fathom_object *o, struct fathom_bytes id)
 	return read_debug_sup(o, &is_sup, &path, &own_id) && is_sup && same_bytes(own_id, id);
 }
 
-static struct fathom_object *try_sup(struct fathom *session, const char *path,
-				     struct fathom_bytes id, struct fathom_notes *notes)
+static struct fathom_object *try_sup(struct fathom *session, const struct fathom_object *debug,
+				     const char *path, struct fathom_bytes id,
+				     struct fathom_notes *notes)
 {
-	struct fathom_object *o = fathom_debugfile_try(session, path, notes);
+	struct fathom_object *o = try_for(session, path, debug, notes);
 
 	if (!o || is_supplement(o, id))
 		return o;
@@ -299,8 +348,29 @@ static struct fathom_object *find_sup_by_debuginfod(struct fathom *session,
 		fathom_notes_add(notes, &info);
 		return NULL;
 	}
-	found = try_sup(session, path, id, notes);
+	found = try_sup(session, debug, path, id, notes);
 	free(path);
+	return found;
+}
+
+/* Looks for the supplementary file of @debug below @root. */
+static struct fathom_object *find_sup_below(struct fathom *session,
+					    const struct fathom_object *debug, const char *root,
+					    struct fathom_str name, struct fathom_bytes id,
+					    struct fathom_notes *notes)
+{
+	const char *slash = strrchr(name.data, '/');
+	struct fathom_object *found = NULL;
+	struct path path;
+
+	if (name.data[0] == '/' && path_format(&path, "%s%s", root, name.data))
+		found = try_sup(session, debug, path.text, id, notes);
+	for (char **d = session->debug_dirs; *d && !found; d++) {
+		if (path_format(&path, "%s%s/.dwz/%s", root, *d, slash ? slash + 1 : name.data))
+			found = try_sup(session, debug, path.text, id, notes);
+		if (!found && build_id_path(root, *d, id, &path))
+			found = try_sup(session, debug, path.text, id, notes);
+	}
 	return found;
 }
 
@@ -312,7 +382,7 @@ struct fathom_object *fathom_debugfile_find_sup(struct fathom *session,
 	struct fathom_errinfo info;
 	struct fathom_bytes id;
 	struct fathom_str name;
-	const char *base;
+	struct roots roots;
 	struct path path;
 	struct path dir;
 	bool is_sup = false;
@@ -321,20 +391,12 @@ struct fathom_object *fathom_debugfile_find_sup(struct fathom *session,
 	if (!read_altlink(debug, &name, &id) &&
 	    (!read_debug_sup(debug, &is_sup, &name, &id) || is_sup))
 		return NULL;
-	if (name.data[0] == '/') {
-		if (path_format(&path, "%s%s", session->sysroot, name.data))
-			found = try_sup(session, path.text, id, notes);
-	} else if (directory_of(debug->file->path, &dir) &&
-		   path_format(&path, "%s%s", dir.text, name.data)) {
-		found = try_sup(session, path.text, id, notes);
-	}
-	base = strrchr(name.data, '/') ? strrchr(name.data, '/') + 1 : name.data;
-	for (char **d = session->debug_dirs; *d && !found; d++) {
-		if (path_format(&path, "%s%s/.dwz/%s", session->sysroot, *d, base))
-			found = try_sup(session, path.text, id, notes);
-		if (!found && build_id_path(session->sysroot, *d, id, &path))
-			found = try_sup(session, path.text, id, notes);
-	}
+	if (name.data[0] != '/' && directory_of(debug->file, &dir) &&
+	    path_format(&path, "%s%s", dir.text, name.data))
+		found = try_sup(session, debug, path.text, id, notes);
+	find_roots(session, debug->file, &roots);
+	for (int r = 0; r < roots.n && !found; r++)
+		found = find_sup_below(session, debug, roots.path[r].text, name, id, notes);
 	if (!found && (session->flags & FATHOM_DEBUGINFOD))
 		found = find_sup_by_debuginfod(session, debug, id, notes);
 	*ret_missing = !found;

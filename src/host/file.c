@@ -217,6 +217,7 @@ fathom_err fathom_file_rename(struct fathom_file *f, const char *root, const cha
 		return FATHOM_E_MEMORY;
 	free(f->path);
 	f->path = name;
+	f->root_size = strlen(root);
 	return FATHOM_OK;
 }
 

@@ -23,6 +23,7 @@ struct fathom_file_id {
 
 struct fathom_file {
 	char *path;
+	size_t root_size; /* bytes of path: the root directory of who sees it so; 0: ours */
 	struct fathom_bytes bytes;
 	struct fathom_file_id id;
 	uint64_t allocated; /* of bytes when they are pages of ours, else 0: mapped */

@@ -254,13 +254,15 @@ static struct fathom_split_file *find_in_package(struct fathom_debug *d, const c
 static bool dwo_path(const struct fathom_debug *d, const struct fathom_open_unit *u,
 		     struct fathom_str name, char *ret, size_t cap)
 {
-	const char *sysroot = d->module->session->sysroot;
+	const struct fathom_file *f = d->module->main->file;
+	const char *root = f->root_size ? f->path : d->module->session->sysroot;
+	const int size = (int)(f->root_size ? f->root_size : strlen(root));
 	int length;
 
 	if (name.size && name.data[0] == '/')
-		length = snprintf(ret, cap, "%s%.*s", sysroot, (int)name.size, name.data);
+		length = snprintf(ret, cap, "%.*s%.*s", size, root, (int)name.size, name.data);
 	else
-		length = snprintf(ret, cap, "%s%.*s/%.*s", sysroot, (int)u->comp_dir.size,
+		length = snprintf(ret, cap, "%.*s%.*s/%.*s", size, root, (int)u->comp_dir.size,
 				  u->comp_dir.size ? u->comp_dir.data : "", (int)name.size,
 				  name.size ? name.data : "");
 	return name.size && length > 0 && (size_t)length < cap;

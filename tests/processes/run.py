@@ -286,6 +286,29 @@ def mount_namespace(folder):
         check_places(told.pid, told.places)
 
 
+@test("debug files that are in the process's mount namespace only", needs_root=True)
+def debug_files_inside(folder):
+    path = build(folder, "told", "-static", "-DPLAIN")
+    able = subprocess.run(["unshare", "-m", "true"], capture_output=True, text=True, check=False)
+    if able.returncode:
+        raise tap.Skip(f"below another root directory: {able.stderr.strip()}")
+    build_id = re.search(r"Build ID: (\w+)", run("readelf", "-n", path)).group(1)
+    by_id = f"/usr/lib/debug/.build-id/{build_id[:2]}"
+    for where in (by_id, f"/usr/lib/debug{folder}/m", f"{folder}/m/.debug"):
+        run("objcopy", "--only-keep-debug", path, f"{path}.debug")
+        run("objcopy", "--strip-all", f"--add-gnu-debuglink={path}.debug", path, f"{path}.bare")
+        os.makedirs(f"{folder}/m", exist_ok=True)
+        name = f"{build_id[2:]}.debug" if where == by_id else "told.debug"
+        script = (f'mount -t tmpfs none "{folder}/m" && mount -t tmpfs none /usr/lib/debug && mkdir -p "{where}" && '
+                  f'cp "{path}.bare" "{folder}/m/inside" && cp "{path}.debug" "{where}/{name}" && '
+                  f'exec "{folder}/m/inside"')
+        with Told(["unshare", "-m", "sh", "-c", script]) as told:
+            assert not os.path.exists(f"{where}/{name}")
+            records = check_places(told.pid, told.places)
+            code = [r for r in records if r["symbol"].endswith("_code")]
+            assert len(code) == 2 and all(f["file"].endswith("told.c") for r in code for f in r["frames"]), where
+
+
 @test("[vdso]: all functions of the image that the kernel maps")
 def vdso(folder):
     with Told([build(folder)]) as told:

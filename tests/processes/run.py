@@ -556,6 +556,31 @@ def ends_meanwhile(folder):
         assert len(complaint.splitlines()) == 1 and str(told.pid) in complaint, complaint
 
 
+QUESTIONS = int(os.environ.get("QUESTIONS", "100000"))
+
+
+@test(f"a process that opens, closes and becomes another, asked {QUESTIONS} times: no answer was never true")
+def changing(folder):
+    turns = [build(folder, f"turn{i}.so", "-shared", "-fPIC", f"-DNAME=hidden_in_{i}", source="turn.c")
+             for i in range(4)]
+    first = build(folder, "first", "-ldl", source="changing.c")
+    other = build(folder, "other", "-ldl", "-DOTHER", source="changing.c")
+    with open(f"{folder}/log", "wb") as log:
+        log.truncate(1 << 20)
+    with subprocess.Popen([first, f"{folder}/log", other, *turns]) as process:
+        try:
+            time.sleep(0.3)
+            said = run(os.path.join(os.environ["BUILD"], "tests", "asker"), process.pid, f"{folder}/log", QUESTIONS,
+                       status=None)
+            counts = re.fullmatch(r"(\d+) named, (\d+) not, (\d+) could not be judged\n", said)
+            assert counts, said
+            named, unnamed, late = map(int, counts.groups())
+            assert named > QUESTIONS // 10 and unnamed > QUESTIONS // 10 and late < QUESTIONS // 100, said
+            print(f"# {said}", end="")
+        finally:
+            process.kill()
+
+
 # Programs of Debian's own, with libraries that have symbols and others that have none.
 REAL = {"python3": ["/usr/bin/python3", "-c", "import ssl, sqlite3; input()"],
         "perl": ["perl", "-e", "use POSIX; <STDIN>"]}

@@ -8,7 +8,8 @@
 
 int open64(const char *path, int flags, ...)
 {
-	int (*next)(const char *, int, ...) = (int (*)(const char *, int, ...))dlsym(RTLD_NEXT, "open64");
+	int (*next)(const char *, int, ...) =
+		(int (*)(const char *, int, ...))dlsym(RTLD_NEXT, "open64");
 	const size_t length = strlen(path);
 
 	if (length > 4 && strcmp(path + length - 4, "/mem") == 0) {

@@ -3,7 +3,6 @@
 """The suite "processes": programs tell where they have what; fathom has to say the same of them."""
 import json
 import os
-import random
 import re
 import shutil
 import subprocess
@@ -17,6 +16,7 @@ sys.path[:0] = [os.path.join(HERE, "..", "lib")]
 import tap  # noqa: E402
 
 from ask import FATHOM, run  # noqa: E402
+from living import PEERS, RANDOM_ADDRESSES, Living, compare, random_code  # noqa: E402
 
 PROGRAMS = os.path.join(HERE, "programs")
 NOBODY = 65534
@@ -581,88 +581,30 @@ def changing(folder):
             process.kill()
 
 
-# Programs of Debian's own, with libraries that have symbols and others that have none.
-REAL = {"python3": ["/usr/bin/python3", "-c", "import ssl, sqlite3; input()"],
-        "perl": ["perl", "-e", "use POSIX; <STDIN>"]}
-RANDOM_ADDRESSES = 10000
-
-
-def random_code(pid):
-    """Addresses all over the code that a process has mapped from files."""
-    code = []
-    with open(f"/proc/{pid}/maps", encoding="utf-8") as maps:
-        for line in maps:
-            fields = line.split(None, 5)
-            if "x" in fields[1] and len(fields) > 5 and fields[5].startswith("/"):
-                code.append([int(x, 16) for x in fields[0].split("-")])
-    rng = random.Random(1)
-    spans = rng.choices(code, [end - start for start, end in code], k=RANDOM_ADDRESSES)
-    return [rng.randrange(start, end) for start, end in spans]
-
-
-def starts_by_gdb(pid, addresses, folder):
-    """Where the symbol that gdb names starts, or None, for each address."""
-    with open(f"{folder}/commands", "w", encoding="ascii") as commands:
-        commands.writelines(f"info symbol {a:#x}\n" for a in addresses)
-    out = run("gdb", "-q", "-nx", "-batch", "-p", pid, "-x", f"{folder}/commands", status=None)
-    lines = [line for line in out.splitlines() if line.startswith("No symbol matches") or " in section " in line]
-    found = [re.match(r"\S+(?: \+ (\d+))? in section ", line) for line in lines]
-    return [m and a - int(m[1] or 0) for a, m in zip(addresses, found, strict=True)]
-
-
-def starts_by_elfutils(pid, addresses, _):
-    out = run("eu-addr2line", "-S", "-p", pid, input="".join(f"{a:#x}\n" for a in addresses))
-    found = [re.match(r"(?!\(|\?\?)\S+?(?:\+(0x[0-9a-f]+))?$", line) for line in out.splitlines()[::2]]
-    return [m and a - int(m[1] or "0", 16) for a, m in zip(addresses, found, strict=True)]
-
-
-def add_comparison(program, peer, starts_by, sources):
-    @test(f"{RANDOM_ADDRESSES} random addresses of {program} beside {peer}", needs_root=True)
-    def _(folder):
-        with subprocess.Popen(REAL[program], stdin=subprocess.PIPE) as process:
-            try:
-                while not any("libsqlite3" in line or "POSIX.so" in line
-                              for line in open(f"/proc/{process.pid}/maps", encoding="utf-8")):
-                    time.sleep(0.01)
-                time.sleep(0.2)
-                addresses = random_code(process.pid)
-                out = run(FATHOM, "addr", "--json", "--no-cache", "--names-only", process.pid, status=(0, 1),
-                          input="".join(f"{a:#x}\n" for a in addresses))
-                theirs = starts_by(process.pid, addresses, folder)
-            finally:
-                process.kill()
-        ours = [int(r["address"], 16) - r["offset"] if r["source"] in sources else None
-                for r in map(json.loads, out.splitlines())]
-        different = [(hex(a), o and hex(o), t and hex(t)) for a, o, t in zip(addresses, ours, theirs, strict=True)
-                     if o != t]
-        assert not different, f"{len(different)} differ: {different[:5]}"
-        assert sum(o is not None for o in ours) > RANDOM_ADDRESSES // 3
-
-
-
 @test("one by one the same answers as all at once")
 def one_by_one(folder):
-    with subprocess.Popen(REAL["perl"], stdin=subprocess.PIPE) as process:
-        try:
-            while "POSIX.so" not in open(f"/proc/{process.pid}/maps", encoding="utf-8").read():
-                time.sleep(0.01)
-            addresses = random_code(process.pid)[:400] + [0, 0x1000, 2 ** 64 - 1]
-            with open(f"/proc/{process.pid}/maps", encoding="utf-8") as maps:
-                addresses += [int(line.split("-")[0], 16) for line in maps]
-            together, _ = ask(process.pid, addresses)
-            with Asked(process.pid) as fathom:
-                one_by_one = [fathom.ask(address)[0] for address in addresses]
-        finally:
-            process.kill()
-    different = [pair for pair in zip(together, one_by_one, strict=True) if pair[0] != pair[1]]
+    with Living("perl", folder) as pid:
+        addresses = random_code(pid, 400) + [0, 0x1000, 2 ** 64 - 1]
+        with open(f"/proc/{pid}/maps", encoding="utf-8") as maps:
+            addresses += [int(line.split("-")[0], 16) for line in maps]
+        together, _ = ask(pid, addresses)
+        with Asked(pid) as fathom:
+            alone = [fathom.ask(address)[0] for address in addresses]
+    different = [pair for pair in zip(together, alone, strict=True) if pair[0] != pair[1]]
     assert not different, different[0]
     assert sum(r["symbol"] is not None for r in together) > 100
 
 
-for real in REAL:
-    # Bounds without a name are no symbol; elfutils does not name the stubs of the PLT.
-    add_comparison(real, "gdb", starts_by_gdb, ("symtab", "dynsym", "minidebuginfo", "plt"))
-    add_comparison(real, "eu-addr2line", starts_by_elfutils, ("symtab", "dynsym", "minidebuginfo"))
+def add_comparison(program, peer):
+    @test(f"{RANDOM_ADDRESSES} random addresses of {program} beside {peer}", needs_root=True)
+    def _(folder):
+        compare(program, peer, folder)
+
+
+# Programs with libraries that have symbols and others that have none; more are in the suite "real".
+for real in ("python3", "perl"):
+    for other in PEERS:
+        add_comparison(real, other)
 
 
 sys.exit(tap.run("processes", tap.chosen(TESTS)))

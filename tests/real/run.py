@@ -1,0 +1,29 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The suite "real": heavy programs of Debian's own, run for real. Too slow for every commit."""
+import os
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, "..", "lib")]
+
+import tap  # noqa: E402
+
+from living import PEERS, RANDOM_ADDRESSES, compare, is_mapped_twice  # noqa: E402
+
+TESTS = []
+
+
+def add_comparison(program, peer):
+    def call():
+        with tempfile.TemporaryDirectory(prefix="fathom-real-") as folder:
+            compare(program, peer, folder, is_mapped_twice)
+    TESTS.append((f"{RANDOM_ADDRESSES} random addresses of {program} beside {peer}", call))
+
+
+for real in ("node", "java", "luajit", "ruby", "lua", "gdb", "sqlite3"):
+    for other in PEERS:
+        add_comparison(real, other)
+
+sys.exit(tap.run("real", tap.chosen(TESTS)))

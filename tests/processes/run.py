@@ -3,8 +3,10 @@
 """The suite "processes": programs tell where they have what; fathom has to say the same of them."""
 import json
 import os
+import random
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -579,6 +581,39 @@ def changing(folder):
             print(f"# {said}", end="")
         finally:
             process.kill()
+
+
+@test("a process that is stopped")
+def stopped(folder):
+    with Told([build(folder)]) as told:
+        told.process.send_signal(signal.SIGSTOP)
+        while open(f"/proc/{told.pid}/stat", encoding="utf-8").read().split()[2] != "T":
+            time.sleep(0.01)
+        check_places(told.pid, told.places)
+
+
+@test("processes that are killed while they are asked: an answer or why there is none, and no hang")
+def killed(folder):
+    path = build(folder, "told", "-static", "-DPLAIN")
+    answered = refused_ones = 0
+    rng = random.Random(3)
+    for _ in range(200):
+        told = Told([path])
+        place = told.places["main"]
+        command = [FATHOM, "addr", "--json", "--no-cache", str(told.pid), hex(place)]
+        with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              text=True) as fathom:
+            time.sleep(rng.random() * 0.005)
+            told.__exit__()
+            out, complaint = fathom.communicate(timeout=60)
+        if fathom.returncode == 2:
+            refused_ones += 1
+            assert not out and complaint.startswith("fathom: "), (out, complaint)
+        else:
+            record = json.loads(out)
+            answered += record["symbol"] == "main"
+            assert record["symbol"] == "main" or record["reason"] in ("unmapped", "no-file", "no-permission"), record
+    assert answered > 10 and refused_ones > 10, (answered, refused_ones)
 
 
 @test("one by one the same answers as all at once")

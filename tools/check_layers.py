@@ -11,7 +11,8 @@ LAW = {
     "src/safe/elf": ["src/safe/base"],
     "src/safe/dwarf": ["src/safe/base"],
     "src/safe/index": ["src/safe/base"],
-    "src/host": ["src/safe/base", "src/safe/elf", "src/safe/dwarf", "src/safe/index"],
+    "src/safe/jit": ["src/safe/base"],
+    "src/host": ["src/safe/base", "src/safe/elf", "src/safe/dwarf", "src/safe/index", "src/safe/jit"],
     "cli": [],
     "include/fathom": [],
 }

@@ -43,5 +43,20 @@
 #define FATHOM_MAX_MANGLED 16384
 /* Longest demangled name; beyond it the mangled one is shown. */
 #define FATHOM_MAX_DEMANGLED (1u << 16)
+/* Longest name of JIT code in a jitdump, and bytes of the lines of one function that are read. */
+#define FATHOM_MAX_JIT_NAME      (1u << 16)
+#define FATHOM_MAX_JITDUMP_LINES (1u << 26)
+/* Entries of a list of GDB's JIT interface, and the bytes of all its symbol files together. */
+#define FATHOM_MAX_GDB_ENTRIES (1u << 20)
+#define FATHOM_MAX_GDB_SYMFILE (UINT64_C(1) << 28)
+#define FATHOM_MAX_GDB_BYTES   (UINT64_C(1) << 30)
+/* Lists of GDB's JIT interface in one process: each library may have one. */
+#define FATHOM_MAX_GDB_LISTS 64
+/* Symbol files that stay open from batch to batch. */
+#define FATHOM_MAX_GDB_MODULES 1024
+/* How often answers about JIT code are made anew because the code changed meanwhile. */
+#define FATHOM_MAX_JIT_ROUNDS 8
+/* Jitdumps of one process: it writes one, and has it mapped. */
+#define FATHOM_MAX_JITDUMPS 8
 
 #endif

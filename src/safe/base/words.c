@@ -13,8 +13,9 @@ const char *fathom_version(void)
 
 const char *fathom_source_name(enum fathom_source source)
 {
-	static const char *const names[] = { "",      "symtab", "dynsym", "minidebuginfo",
-					     "dwarf", "fde",    "plt",    "vdso" };
+	static const char *const names[] = { "",         "symtab",   "dynsym",  "minidebuginfo",
+					     "dwarf",    "fde",      "plt",     "vdso",
+					     "kallsyms", "perf-map", "jitdump", "gdb-jit" };
 
 	return (size_t)source < sizeof names / sizeof *names ? names[source] : "";
 }
@@ -35,6 +36,7 @@ const char *fathom_reason_name(enum fathom_reason reason)
 		"limit",
 		"no-file",
 		"no-permission",
+		"changed",
 	};
 
 	return (size_t)reason < sizeof names / sizeof *names ? names[reason] : "";

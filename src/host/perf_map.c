@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+#include "perf_map.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* The file is read in pieces of this size. */
+#define READ_SIZE (UINT64_C(1) << 20)
+/* What was read is compared with the file in so many places, of so many bytes each. */
+#define N_SAMPLES   16
+#define SAMPLE_SIZE 4096
+
+void fathom_perf_map_init(struct fathom_perf_map *map, struct fathom_memory *m)
+{
+	map->memory = m;
+	map->table.memory = m;
+}
+
+void fathom_perf_map_clear(struct fathom_perf_map *map)
+{
+	fathom_code_table_clear(&map->table);
+	fathom_memory_uncount(map->memory, map->cap);
+	free(map->text);
+	map->text = NULL;
+	map->size = 0;
+	map->parsed = 0;
+	map->cap = 0;
+}
+
+/* A line being taken apart. */
+struct line {
+	const char *p;
+	const char *end; /* of the line, without the line break */
+};
+
+static bool is_blank(const struct line *l)
+{
+	return l->p < l->end && (*l->p == ' ' || *l->p == '\t');
+}
+
+static int hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+static bool take_hex(struct line *l, uint64_t *ret)
+{
+	uint64_t value = 0;
+	const char *start;
+
+	if (l->end - l->p > 2 && l->p[0] == '0' && (l->p[1] == 'x' || l->p[1] == 'X'))
+		l->p += 2;
+	for (start = l->p; l->p < l->end && hex_digit(*l->p) >= 0; l->p++) {
+		if (value >> 60)
+			return false;
+		value = value << 4 | (unsigned)hex_digit(*l->p);
+	}
+	*ret = value;
+	return l->p != start;
+}
+
+/* Reads a line; its name may be empty. */
+static bool parse_line(struct line l, struct fathom_perf_symbol *ret)
+{
+	uint64_t end;
+
+	while (is_blank(&l))
+		l.p++;
+	if (!take_hex(&l, &ret->start) || !is_blank(&l))
+		return false;
+	while (is_blank(&l))
+		l.p++;
+	if (!take_hex(&l, &ret->size) || (l.p < l.end && !is_blank(&l)) ||
+	    __builtin_add_overflow(ret->start, ret->size, &end))
+		return false;
+	/* One blank only: what follows is the name's own. */
+	l.p += l.p < l.end;
+	if (l.p < l.end && l.end[-1] == '\r')
+		l.end--;
+	/* No name has these; who writes one writes something else. */
+	if (l.end - l.p > UINT32_MAX || memchr(l.p, '\0', (size_t)(l.end - l.p)))
+		return false;
+	ret->name = (struct fathom_str){ l.p, (uint32_t)(l.end - l.p) };
+	return true;
+}
+
+/* Adds the claims of the whole lines among what has not been parsed yet. */
+static fathom_err parse_lines(struct fathom_perf_map *map)
+{
+	struct fathom_array claims = { 0 };
+	fathom_err err = FATHOM_OK;
+	uint64_t at = map->parsed;
+
+	while (at < map->size) {
+		const char *start = map->text + at;
+		const char *end = memchr(start, '\n', (size_t)(map->size - at));
+		struct fathom_perf_symbol s;
+
+		if (!end)
+			break;
+		if (parse_line((struct line){ start, end }, &s)) {
+			if (!fathom_array_reserve(&claims, sizeof(struct fathom_claim), 1)) {
+				err = FATHOM_E_MEMORY;
+				break;
+			}
+			((struct fathom_claim *)claims.data)[claims.n++] =
+				(struct fathom_claim){ s.start, s.start + s.size, at + 1 };
+		}
+		at += (uint64_t)(end - start) + 1;
+	}
+	if (!err && claims.n)
+		err = fathom_code_table_add(&map->table, claims.data, claims.n);
+	if (!err)
+		map->parsed = at;
+	fathom_array_deinit(&claims);
+	return err;
+}
+
+/* Makes room for @more bytes of text. */
+static fathom_err reserve(struct fathom_perf_map *map, uint64_t more)
+{
+	uint64_t cap = map->cap + map->cap / 2;
+	char *text;
+
+	if (more <= map->cap - map->size)
+		return FATHOM_OK;
+	if (more > UINT64_MAX / 4 - map->size)
+		return FATHOM_E_LIMIT;
+	if (cap < map->size + more)
+		cap = map->size + more;
+	if (cap > SIZE_MAX || !fathom_memory_fits(map->memory, cap - map->cap))
+		return FATHOM_E_LIMIT;
+	text = realloc(map->text, (size_t)cap);
+	if (!text)
+		return FATHOM_E_MEMORY;
+	fathom_memory_count(map->memory, cap - map->cap);
+	map->text = text;
+	map->cap = cap;
+	return FATHOM_OK;
+}
+
+fathom_err fathom_perf_map_add(struct fathom_perf_map *map, const char *text, uint64_t size)
+{
+	FATHOM_TRY(reserve(map, size));
+	if (size)
+		memcpy(map->text + map->size, text, (size_t)size);
+	map->size += size;
+	return parse_lines(map);
+}
+
+/* Reads @size bytes at @off of @fd; returns how many there were, or a negative value. */
+static ssize_t read_at(int fd, void *to, size_t size, uint64_t off)
+{
+	ssize_t got;
+
+	do
+		got = pread(fd, to, size, (off_t)off);
+	while (got < 0 && errno == EINTR);
+	return got;
+}
+
+/* Whether the file still begins with what was read of it. */
+static bool is_continued(const struct fathom_perf_map *map, int fd, uint64_t size)
+{
+	char there[SAMPLE_SIZE];
+
+	if (size < map->size)
+		return false;
+	for (uint64_t i = 0; i < N_SAMPLES && map->size; i++) {
+		const uint64_t last = map->size < SAMPLE_SIZE ? 0 : map->size - SAMPLE_SIZE;
+		const uint64_t off = last * i / (N_SAMPLES - 1);
+		const size_t n =
+			(size_t)(map->size - off < SAMPLE_SIZE ? map->size - off : SAMPLE_SIZE);
+
+		if (read_at(fd, there, n, off) != (ssize_t)n ||
+		    memcmp(there, map->text + off, n) != 0)
+			return false;
+		if (!last)
+			break;
+	}
+	return true;
+}
+
+fathom_err fathom_perf_map_read(struct fathom_perf_map *map, int fd, uint64_t size)
+{
+	if (!is_continued(map, fd, size))
+		fathom_perf_map_clear(map);
+	if (map->size < size)
+		FATHOM_TRY(reserve(map, size - map->size));
+	while (map->size < size) {
+		const uint64_t left = size - map->size;
+		const ssize_t got =
+			read_at(fd, map->text + map->size,
+				(size_t)(left < READ_SIZE ? left : READ_SIZE), map->size);
+
+		if (got < 0)
+			return FATHOM_E_OS;
+		if (!got)
+			break;
+		map->size += (uint64_t)got;
+	}
+	return parse_lines(map);
+}
+
+bool fathom_perf_map_at(const struct fathom_perf_map *map, uint64_t avma,
+			struct fathom_perf_symbol *ret)
+{
+	const struct fathom_claim *c = fathom_code_table_at(&map->table, avma);
+	const char *start = c ? map->text + c->order - 1 : NULL;
+	const char *end = c ? memchr(start, '\n', (size_t)(map->parsed - (c->order - 1))) : NULL;
+
+	return end && parse_line((struct line){ start, end }, ret) && ret->name.size;
+}

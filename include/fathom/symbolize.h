@@ -22,7 +22,10 @@ enum fathom_source {
 	FATHOM_SOURCE_DWARF = 4,
 	FATHOM_SOURCE_FDE = 5, /**< bounds without a name: "func@[0x1139..0x1155]" */
 	FATHOM_SOURCE_PLT = 6,
-	FATHOM_SOURCE_VDSO = 7 /**< of what the kernel maps into every process */
+	FATHOM_SOURCE_VDSO = 7,     /**< of what the kernel maps into every process */
+	FATHOM_SOURCE_PERF_MAP = 9, /**< code that the program made: /tmp/perf-PID.map */
+	FATHOM_SOURCE_JITDUMP = 10, /**< code that the program made: jit-PID.dump */
+	FATHOM_SOURCE_GDB_JIT = 11  /**< code that the program made: the list for GDB */
 };
 
 /**
@@ -43,7 +46,8 @@ enum fathom_reason {
 	FATHOM_REASON_CORRUPT = 9,        /**< its debug information is damaged; see the notes */
 	FATHOM_REASON_LIMIT = 10,         /**< a limit was met; see the notes */
 	FATHOM_REASON_NO_FILE = 11, /**< memory that no file is behind, or none that is found */
-	FATHOM_REASON_NO_PERMISSION = 12 /**< the file behind it is not ours to read */
+	FATHOM_REASON_NO_PERMISSION = 12, /**< the file behind it is not ours to read */
+	FATHOM_REASON_CHANGED = 13 /**< what is there changed again and again while it was asked */
 };
 
 /**

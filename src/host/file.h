@@ -28,6 +28,7 @@ struct fathom_file {
 	struct fathom_file_id id;
 	uint64_t allocated; /* of bytes when they are pages of ours, else 0: mapped */
 	struct fathom_memory *memory;
+	bool is_placed; /* its sections stand where they say, even if it is a relocatable file */
 };
 
 /*

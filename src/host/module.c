@@ -87,12 +87,25 @@ static void find_symbols(struct fathom_module *m)
 		find_cfi(set, m->debug);
 }
 
-fathom_err fathom_module_create(struct fathom *session, struct fathom_object *main,
-				struct fathom_notes *notes, struct fathom_module **ret)
+/* Looks for a file with the debug information, which main does not have. */
+static void find_debug(struct fathom_module *m)
 {
-	struct fathom_module *m = calloc(1, sizeof *m);
 	bool refused = false;
 	bool timeout = false;
+
+	m->debug = fathom_debugfile_find(m->session, m->main, m->notes, &refused, &timeout);
+	if (!m->debug)
+		m->mini = fathom_debugfile_mini(m->session, m->main, m->notes);
+	if (!m->debug && refused)
+		m->no_debug = FATHOM_REASON_BUILD_ID_MISMATCH;
+	else if (!m->debug && timeout)
+		m->no_debug = FATHOM_REASON_TIMEOUT;
+}
+
+static fathom_err create(struct fathom *session, struct fathom_object *main,
+			 struct fathom_notes *notes, bool alone, struct fathom_module **ret)
+{
+	struct fathom_module *m = calloc(1, sizeof *m);
 
 	if (!m) {
 		fathom_object_close(main);
@@ -102,21 +115,26 @@ fathom_err fathom_module_create(struct fathom *session, struct fathom_object *ma
 	m->main = main;
 	m->notes = notes;
 	m->no_debug = FATHOM_REASON_NO_DEBUG_INFO;
-	if (has_debug_info(m->main)) {
+	if (has_debug_info(m->main))
 		m->debug = m->main;
-	} else {
-		m->debug = fathom_debugfile_find(session, m->main, notes, &refused, &timeout);
-		if (!m->debug)
-			m->mini = fathom_debugfile_mini(session, m->main, notes);
-		if (!m->debug && refused)
-			m->no_debug = FATHOM_REASON_BUILD_ID_MISMATCH;
-		else if (!m->debug && timeout)
-			m->no_debug = FATHOM_REASON_TIMEOUT;
-	}
+	else if (!alone)
+		find_debug(m);
 	find_symbols(m);
 	fathom_cache_open(m);
 	*ret = m;
 	return FATHOM_OK;
+}
+
+fathom_err fathom_module_create(struct fathom *session, struct fathom_object *main,
+				struct fathom_notes *notes, struct fathom_module **ret)
+{
+	return create(session, main, notes, false, ret);
+}
+
+fathom_err fathom_module_create_alone(struct fathom *session, struct fathom_object *main,
+				      struct fathom_notes *notes, struct fathom_module **ret)
+{
+	return create(session, main, notes, true, ret);
 }
 
 fathom_err fathom_module_open(struct fathom *session, const char *path, struct fathom_notes *notes,
@@ -212,4 +230,22 @@ struct fathom_debug *fathom_module_debug(struct fathom_module *m, enum fathom_re
 		d = expected;
 	}
 	return d;
+}
+
+/* Values of jit_descriptor that are no addresses of an aligned variable. */
+#define JIT_UNKNOWN 0 /* not looked up yet */
+#define JIT_NONE    1
+
+bool fathom_module_jit_descriptor(struct fathom_module *m, uint64_t *ret_svma)
+{
+	uint64_t svma = atomic_load_explicit(&m->jit_descriptor, memory_order_relaxed);
+
+	if (svma == JIT_UNKNOWN) {
+		if (!fathom_symbols_find(&m->symbols, "__jit_debug_descriptor", &svma) ||
+		    svma == JIT_UNKNOWN)
+			svma = JIT_NONE;
+		atomic_store_explicit(&m->jit_descriptor, svma, memory_order_relaxed);
+	}
+	*ret_svma = svma;
+	return svma != JIT_NONE;
 }

@@ -32,6 +32,7 @@ struct fathom_module {
 	struct fathom_cache_file *cache; /* what an earlier run stored, or NULL */
 	_Atomic uint64_t cost_ns;        /* spent decompressing and decoding */
 	enum fathom_reason no_debug;     /* why debug is NULL */
+	_Atomic uint64_t jit_descriptor; /* svma, or JIT_ of module.c */
 };
 
 /* Opens the file at @path and finds its debug files; what goes wrong is added to @notes. */
@@ -40,7 +41,13 @@ fathom_err fathom_module_open(struct fathom *session, const char *path, struct f
 /* The same for @main, an object that is open; it is taken over, also on failure. */
 fathom_err fathom_module_create(struct fathom *session, struct fathom_object *main,
 				struct fathom_notes *notes, struct fathom_module **ret);
+/* The same, without looking for files: @main has all there is. */
+fathom_err fathom_module_create_alone(struct fathom *session, struct fathom_object *main,
+				      struct fathom_notes *notes, struct fathom_module **ret);
 void fathom_module_close(struct fathom_module *m);
+
+/* Where the module has __jit_debug_descriptor, looked up once (svma); false when it has none. */
+bool fathom_module_jit_descriptor(struct fathom_module *m, uint64_t *ret_svma);
 
 /* The index of symbols by address for @rule, made on first use; NULL without memory. */
 struct fathom_symbol_index *fathom_module_symbols(struct fathom_module *m, enum fathom_alias rule);

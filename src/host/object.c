@@ -32,7 +32,7 @@ static fathom_err read_sections(struct fathom_object *o, struct fathom_errinfo *
 		if (!fathom_image_section(&o->image, i, &s->header))
 			break;
 		s->base = s->header.addr;
-		if (o->image.type != ET_REL || !(s->header.flags & SHF_ALLOC))
+		if (o->image.type != ET_REL || o->file->is_placed || !(s->header.flags & SHF_ALLOC))
 			continue;
 		align = s->header.align && s->header.align < (1u << 30) &&
 					!(s->header.align & (s->header.align - 1))

@@ -194,6 +194,11 @@ static bool format_map_file(const struct fathom_space *s, const struct fathom_ma
 			(unsigned long long)m->start, (unsigned long long)m->end) < (int)cap;
 }
 
+static bool format_proc_path(const struct fathom_space *s, const char *name, char *path, size_t cap)
+{
+	return snprintf(path, cap, "%s/%s", process_of(s)->dir, name) < (int)cap;
+}
+
 static void process_free(struct fathom_space *s)
 {
 	struct process *p = (struct process *)s;
@@ -209,6 +214,7 @@ static const struct fathom_space_ops process_ops = {
 	.query_maps = query_maps,
 	.read = read_memory,
 	.format_very_path = format_map_file,
+	.format_proc_path = format_proc_path,
 	.free = process_free,
 };
 

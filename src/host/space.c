@@ -6,6 +6,7 @@
 
 #include "../safe/base/sort.h"
 #include "batch.h"
+#include "jit.h"
 #include "space_batch.h"
 
 void fathom_space_init(struct fathom_space *s, const struct fathom_space_ops *ops,
@@ -23,6 +24,7 @@ void fathom_space_close(struct fathom_space *s)
 	if (!s)
 		return;
 	fathom_space_files_close(s->files);
+	fathom_jit_destroy(atomic_load(&s->jit));
 	pthread_mutex_destroy(&s->lock);
 	s->ops->free(s);
 }
@@ -43,25 +45,44 @@ static void answer_without_module(struct fathom_answer *a, uint64_t address,
 				     .reason = (uint8_t)reason };
 }
 
+/* Scratch of a batch. */
+struct scratch {
+	struct fathom_keyed *keyed; /* twice as many as there are addresses */
+	uint32_t *places;
+	uint32_t *jit; /* places of addresses that may be of code without a module */
+	size_t n_keyed;
+	size_t n_jit;
+};
+
+/* Whether there may be code at @avma. */
+static bool is_executable(const struct fathom_space_batch *b, uint64_t avma)
+{
+	const size_t at = fathom_maps_at(&b->maps, avma);
+
+	return at < b->maps.n && b->maps.items[at].executable;
+}
+
 /* Keys the addresses that are in a module by the mapping that says so; answers the others. */
 static fathom_err find_mappings(struct fathom_space_batch *b, uint32_t flags,
 				const uint64_t *addresses, size_t n, struct fathom_answers *answers,
-				struct fathom_keyed *keyed, size_t *ret_n)
+				struct scratch *k)
 {
-	size_t n_keyed = 0;
-
+	k->n_keyed = 0;
+	k->n_jit = 0;
 	for (size_t i = 0; i < n; i++) {
 		const uint64_t avma = fathom_looked_up(addresses[i], flags);
 		enum fathom_reason reason;
 		size_t at;
 
 		FATHOM_TRY(fathom_space_batch_find(b, avma, &at, &reason));
-		if (at == b->maps.n)
-			answer_without_module(&answers->answers[i], addresses[i], reason);
-		else
-			keyed[n_keyed++] = (struct fathom_keyed){ at, i };
+		if (at < b->maps.n) {
+			k->keyed[k->n_keyed++] = (struct fathom_keyed){ at, i };
+			continue;
+		}
+		answer_without_module(&answers->answers[i], addresses[i], reason);
+		if (is_executable(b, avma))
+			k->jit[k->n_jit++] = (uint32_t)i;
 	}
-	*ret_n = n_keyed;
 	return FATHOM_OK;
 }
 
@@ -101,13 +122,6 @@ static fathom_err answer_shares(struct fathom_space_batch *b,
 	return FATHOM_OK;
 }
 
-/* Scratch of a batch. */
-struct scratch {
-	struct fathom_keyed *keyed; /* twice as many as there are addresses */
-	uint32_t *places;
-	size_t n_keyed;
-};
-
 /* Begins a batch and finds the mappings: in a part of the map, if that will do. */
 static fathom_err begin_batch(struct fathom_space *s, uint32_t flags, const uint64_t *addresses,
 			      size_t n, struct scratch *k, struct fathom_answers *answers,
@@ -120,13 +134,14 @@ static fathom_err begin_batch(struct fathom_space *s, uint32_t flags, const uint
 		avmas[i] = fathom_looked_up(addresses[i], flags);
 	err = fathom_space_batch_begin_part(s, avmas, n, ret);
 	if (!err) {
-		err = find_mappings(ret, flags, addresses, n, answers, k->keyed, &k->n_keyed);
-		if (!err)
+		err = find_mappings(ret, flags, addresses, n, answers, k);
+		/* Any module may know of code that is in none. */
+		if (!err && !k->n_jit)
 			return FATHOM_OK;
 		fathom_space_batch_end(ret);
 	}
 	FATHOM_TRY(fathom_space_batch_begin(s, ret, reterr));
-	err = find_mappings(ret, flags, addresses, n, answers, k->keyed, &k->n_keyed);
+	err = find_mappings(ret, flags, addresses, n, answers, k);
 	if (!err)
 		return FATHOM_OK;
 	fathom_space_batch_end(ret);
@@ -143,6 +158,8 @@ static fathom_err run_batch(struct fathom_space *s, const struct fathom_symboliz
 	FATHOM_TRY(begin_batch(s, options->flags, addresses, n, k, answers, &b, reterr));
 	fathom_sort_keyed(k->keyed, k->keyed + k->n_keyed, k->n_keyed);
 	err = answer_shares(&b, options, addresses, k->keyed, k->n_keyed, k->places, answers);
+	if (!err)
+		err = fathom_jit_answer(&b, options, addresses, k->jit, k->n_jit, answers);
 	fathom_space_batch_end(&b);
 	return err ? fathom_fail(reterr, err, "", 0, fathom_err_name(err)) : FATHOM_OK;
 }
@@ -153,15 +170,17 @@ fathom_err fathom_space_symbolize(struct fathom_space *s,
 				  struct fathom_answers *answers, struct fathom_errinfo *reterr)
 {
 	struct scratch k = { .keyed = malloc((2 * n + 1) * sizeof *k.keyed),
-			     .places = malloc((n + 1) * sizeof *k.places) };
+			     .places = malloc((n + 1) * sizeof *k.places),
+			     .jit = malloc((n + 1) * sizeof *k.jit) };
 	fathom_err err = FATHOM_E_MEMORY;
 
-	if (k.keyed && k.places)
+	if (k.keyed && k.places && k.jit)
 		err = run_batch(s, options, addresses, n, &k, answers, reterr);
 	else
 		(void)fathom_fail(reterr, err, "", 0, "out of memory");
 	free(k.keyed);
 	free(k.places);
+	free(k.jit);
 	return err;
 }
 

@@ -20,6 +20,7 @@
 
 struct fathom_module;
 struct fathom_space;
+struct fathom_jit;
 
 /* What is different in each kind of space. All may be called by several threads at once. */
 struct fathom_space_ops {
@@ -43,6 +44,12 @@ struct fathom_space_ops {
 	 */
 	bool (*format_very_path)(const struct fathom_space *s, const struct fathom_mapping *m,
 				 char *path, size_t cap);
+	/*
+	 * Formats the path of @name ("status", "root") in the directory of the process below /proc;
+	 * false when it does not fit. NULL: there is no such process.
+	 */
+	bool (*format_proc_path)(const struct fathom_space *s, const char *name, char *path,
+				 size_t cap);
 	/* Frees what the kind has, @s itself included. */
 	void (*free)(struct fathom_space *s);
 };
@@ -51,13 +58,14 @@ struct fathom_space_ops {
 struct fathom_space {
 	const struct fathom_space_ops *ops;
 	struct fathom *session;
-	struct fathom_notes *notes;      /* of the target */
-	char root[64];                   /* what stands before its paths, or "" */
-	uint64_t page;                   /* bytes */
-	bool is_live;                    /* map and memory may change */
-	pthread_mutex_t lock;            /* of the list; held for no longer than to look at it */
-	struct fathom_space_file *files; /* open; space_batch.c */
-	_Atomic uint32_t parts;          /* batches that began with a part of the map, or tried */
+	struct fathom_notes *notes;       /* of the target */
+	char root[64];                    /* what stands before its paths, or "" */
+	uint64_t page;                    /* bytes */
+	bool is_live;                     /* map and memory may change */
+	pthread_mutex_t lock;             /* of the list; held for no longer than to look at it */
+	struct fathom_space_file *files;  /* open; space_batch.c */
+	_Atomic uint32_t parts;           /* batches that began with a part of the map, or tried */
+	_Atomic(struct fathom_jit *) jit; /* kept between batches: jit.h */
 };
 
 /* Prepares the general part, all zero: its page is the machine's. */

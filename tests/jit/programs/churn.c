@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * churn LOG NANOSECONDS: registers and unregisters code with GDB's JIT interface all the time. All
+ * of it is at the same few addresses, in the same few entries and symbol files, so that what is
+ * gone, or not there yet, looks like what is there. A function comes and another leaves in so much
+ * time.
+ *
+ * LOG is shared memory: when each function came, as what it is called by its number, and when it
+ * left, in nanoseconds of the monotonic clock. Where the functions can be is printed first.
+ */
+#define _GNU_SOURCE
+#include <elf.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SLOTS     4
+#define CODE_SIZE 64
+/* As many functions as can be logged. */
+#define FUNCTIONS (1u << 22)
+
+struct jit_code_entry {
+	struct jit_code_entry *next_entry;
+	struct jit_code_entry *prev_entry;
+	const char *symfile_addr;
+	uint64_t symfile_size;
+};
+
+struct jit_descriptor {
+	uint32_t version;
+	uint32_t action_flag;
+	struct jit_code_entry *relevant_entry;
+	struct jit_code_entry *first_entry;
+};
+
+struct jit_descriptor __jit_debug_descriptor = { 1, 0, NULL, NULL };
+
+__attribute__((noinline)) void __jit_debug_register_code(void)
+{
+	__asm__ volatile("" ::: "memory");
+}
+
+/* A relocatable file with one function, its section where the code is. */
+struct symfile {
+	Elf64_Ehdr header;
+	Elf64_Sym symbols[2];
+	char strings[16]; /* "", "f0000000" */
+	char names[32];
+	Elf64_Shdr sections[5];
+};
+
+struct logged {
+	_Atomic uint64_t came;
+	_Atomic uint64_t left;
+};
+
+static struct jit_code_entry entries[SLOTS];
+static struct symfile symfiles[SLOTS];
+static uint32_t functions[SLOTS];
+static struct logged *logged;
+
+static uint64_t now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+static void make_symfile(struct symfile *f, uint32_t number, uint64_t code)
+{
+	memset(f, 0, sizeof *f);
+	memcpy(f->header.e_ident, ELFMAG "\2\1\1", 7);
+	f->header.e_type = ET_REL;
+	f->header.e_machine = EM_X86_64;
+	f->header.e_version = 1;
+	f->header.e_ehsize = sizeof f->header;
+	f->header.e_shoff = offsetof(struct symfile, sections);
+	f->header.e_shentsize = sizeof *f->sections;
+	f->header.e_shnum = 5;
+	f->header.e_shstrndx = 4;
+	snprintf(f->strings + 1, sizeof f->strings - 1, "f%07u", number);
+	memcpy(f->names, "\0.text\0.symtab\0.strtab", 23);
+	f->symbols[1].st_name = 1;
+	f->symbols[1].st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC);
+	f->symbols[1].st_shndx = 1;
+	f->symbols[1].st_size = CODE_SIZE;
+	f->sections[1] = (Elf64_Shdr){ .sh_name = 1,
+				       .sh_type = SHT_NOBITS,
+				       .sh_flags = SHF_ALLOC | SHF_EXECINSTR,
+				       .sh_addr = code,
+				       .sh_size = CODE_SIZE };
+	f->sections[2] = (Elf64_Shdr){ .sh_name = 7,
+				       .sh_type = SHT_SYMTAB,
+				       .sh_offset = offsetof(struct symfile, symbols),
+				       .sh_size = sizeof f->symbols,
+				       .sh_entsize = sizeof *f->symbols,
+				       .sh_link = 3,
+				       .sh_info = 1 };
+	f->sections[3] = (Elf64_Shdr){ .sh_name = 15,
+				       .sh_type = SHT_STRTAB,
+				       .sh_offset = offsetof(struct symfile, strings),
+				       .sh_size = sizeof f->strings };
+	f->sections[4] = (Elf64_Shdr){ .sh_name = 15,
+				       .sh_type = SHT_STRTAB,
+				       .sh_offset = offsetof(struct symfile, names),
+				       .sh_size = sizeof f->names };
+}
+
+static void act(uint32_t action, struct jit_code_entry *e)
+{
+	__jit_debug_descriptor.relevant_entry = e;
+	__jit_debug_descriptor.action_flag = action;
+	__jit_debug_register_code();
+}
+
+/* Makes the symbol file of what is not registered yet. */
+static void prepare(unsigned slot, uint32_t number, uint64_t code)
+{
+	functions[slot] = number;
+	make_symfile(&symfiles[slot], number, code);
+}
+
+static void come(unsigned slot)
+{
+	struct jit_code_entry *e = &entries[slot];
+
+	e->symfile_addr = (const char *)&symfiles[slot];
+	e->symfile_size = sizeof symfiles[slot];
+	e->prev_entry = NULL;
+	e->next_entry = __jit_debug_descriptor.first_entry;
+	atomic_store(&logged[functions[slot]].came, now());
+	if (e->next_entry)
+		e->next_entry->prev_entry = e;
+	__jit_debug_descriptor.first_entry = e;
+	act(1, e);
+}
+
+static void leave(unsigned slot)
+{
+	struct jit_code_entry *e = &entries[slot];
+
+	if (e->prev_entry)
+		e->prev_entry->next_entry = e->next_entry;
+	else
+		__jit_debug_descriptor.first_entry = e->next_entry;
+	if (e->next_entry)
+		e->next_entry->prev_entry = e->prev_entry;
+	act(2, e);
+	atomic_store(&logged[functions[slot]].left, now());
+}
+
+static void wait_for(uint64_t pause)
+{
+	for (const uint64_t end = now() + pause; now() < end;)
+		if (pause > 50000)
+			usleep((useconds_t)(pause / 1000));
+}
+
+int main(int argc, char **argv)
+{
+	const int fd = argc == 3 ? open(argv[1], O_RDWR | O_CREAT, 0600) : -1;
+	const uint64_t pause = argc == 3 ? (uint64_t)atoi(argv[2]) : 0;
+	unsigned char *code = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS,
+				   -1, 0);
+
+	if (fd < 0 || ftruncate(fd, FUNCTIONS * sizeof *logged))
+		return 1;
+	logged = mmap(NULL, FUNCTIONS * sizeof *logged, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	printf("0x%lx\n", (unsigned long)code);
+	fflush(stdout);
+	for (uint32_t i = 1; i < FUNCTIONS; i++) {
+		const unsigned slot = i % SLOTS;
+		/* Where the code is changes more slowly than where its entry is, and overlaps. */
+		const uint64_t at = (uint64_t)code + i / 3 % 5 * CODE_SIZE;
+
+		if (functions[slot])
+			leave(slot);
+		wait_for(pause / 4);
+		prepare(slot, i, at);
+		wait_for(pause / 4);
+		come(slot);
+		wait_for(pause / 2);
+	}
+	return 0;
+}

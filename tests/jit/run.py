@@ -1,0 +1,612 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The suite "jit": programs say what code they have made; fathom has to say the same of it, as long as it is true."""
+import json
+import mmap
+import os
+import random
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, "..", "lib"), HERE]
+
+import elfasm  # noqa: E402
+import jitfiles  # noqa: E402
+import tap  # noqa: E402
+
+from ask import FATHOM, run  # noqa: E402
+
+PROGRAMS = os.path.join(HERE, "programs")
+NOBODY = 65534
+ASKED = 20000
+TESTS = []
+
+
+def test(name, needs_root=False):
+    def add(function):
+        def call():
+            if needs_root and os.geteuid():
+                raise tap.Skip("only root can give files away and make namespaces")
+            # Not in /tmp, which some of them have of their own.
+            with tempfile.TemporaryDirectory(prefix="jit-", dir=os.environ["BUILD"]) as folder:
+                os.chmod(folder, 0o755)
+                function(folder)
+        TESTS.append((name, call))
+        return function
+    return add
+
+
+def build(folder, source="jitted.c", *options, compiler="gcc"):
+    path = os.path.join(folder, source.removesuffix(".c"))
+    run(compiler, "-O1", "-g", *options, "-o", path, os.path.join(PROGRAMS, source))
+    return path
+
+
+class Jitted:
+    """A running programs/jitted.c; what it writes to /tmp is removed."""
+
+    def __init__(self, command, **options):
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **options)
+        self.pid = self.process.pid
+        self.map = f"/tmp/perf-{self.pid}.map"
+        self.remove()
+        self.places = self._read()
+        self.code = self.places["code"]
+
+    def remove(self):
+        for path in (self.map, self.map + ".other"):
+            if os.path.lexists(path):
+                shutil.rmtree(path) if os.path.isdir(path) and not os.path.islink(path) else os.unlink(path)
+
+    def _read(self):
+        places = {}
+        for line in self.process.stdout:
+            if line == "done\n":
+                return places
+            name, address = line.split()
+            places[name] = int(address, 16)
+        raise AssertionError(f"{self.process.args}: ended early")
+
+    def tell(self, command):
+        self.process.stdin.write(command + "\n")
+        self.process.stdin.flush()
+        return self._read()
+
+    def write(self, text, mode="a"):
+        with open(self.map, mode, encoding="utf-8") as file:
+            file.write(text)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdin.close()
+        self.process.stdout.close()
+        self.remove()
+
+
+class Asker:
+    """One fathom that is asked again and again: it keeps what it has read."""
+
+    def __init__(self, pid):
+        self.process = subprocess.Popen([FATHOM, "addr", "--json", "--no-cache", str(pid)], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, text=True)
+
+    def ask(self, address):
+        self.process.stdin.write(f"{address:#x}\n")
+        self.process.stdin.flush()
+        return json.loads(self.process.stdout.readline())
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.stdin.close()
+        self.process.wait()
+        self.process.stdout.close()
+
+
+def ask(pid, addresses, *options):
+    """fathom's answers, as records, and what it printed to standard error."""
+    done = subprocess.run([FATHOM, "addr", "--json", "--no-cache", *options, str(pid), *map(hex, addresses)],
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode in (0, 1), f"{done.returncode} {done.stderr}"
+    return [json.loads(line) for line in done.stdout.splitlines()], done.stderr
+
+
+def check(pid, expected, *options):
+    """@expected: {address: (symbol, offset, size, source), or None for no name}."""
+    records, _ = ask(pid, expected, *options)
+    for record, (address, wanted) in zip(records, expected.items(), strict=True):
+        got = (record["symbol"], record["offset"], record["size"], record["source"])
+        assert got == (wanted or (None, None, None, None)), f"{address:#x}: {got}, not {wanted}"
+        assert record["module"] is None and record["module_address"] is None, record
+    return records
+
+
+# Perf maps.
+
+@test("a perf map: both dialects, names with blanks")
+def perf_map(folder):
+    with Jitted([build(folder)]) as j:
+        c = j.code
+        j.write(f"{c:x} 20 JS:*hot /a b.js:1:2\n0x{c + 0x40:016x} 0x00000010 void Object::<init>(int, long)\r\n")
+        (record,) = check(j.pid, {c: ("JS:*hot /a b.js:1:2", 0, 0x20, "perf-map")})
+        assert record["reason"] == "no-debug-info" and len(record["frames"]) == 1, record
+        check(j.pid, {c + 0x1f: ("JS:*hot /a b.js:1:2", 0x1f, 0x20, "perf-map"), c + 0x20: None,
+                      c + 0x4f: ("void Object::<init>(int, long)", 0xf, 0x10, "perf-map"), c + 0x50: None})
+        # A return address behind the last instruction is of what was called.
+        check(j.pid, {c + 0x20: ("JS:*hot /a b.js:1:2", 0x20, 0x20, "perf-map"), c: None}, "--return-addresses")
+        (record,), _ = ask(j.pid, [c], "--names-only")
+        assert (record["symbol"], record["reason"]) == ("JS:*hot /a b.js:1:2", None), record
+
+
+@test("a perf map: names that compilers mangle are demangled")
+def perf_map_mangled(folder):
+    with Jitted([build(folder)]) as j:
+        j.write(f"{j.code:x} 20 _ZN3foo3barEi\n")
+        (record,), _ = ask(j.pid, [j.code])
+        assert (record["symbol"], record["linkage_name"]) == ("foo::bar(int)", "_ZN3foo3barEi"), record
+
+
+@test("a perf map: the last line holds, also when it was written after the question before")
+def perf_map_overlap(folder):
+    with Jitted([build(folder)]) as j, Asker(j.pid) as asker:
+        rng = random.Random(1)
+        truth = {}
+        for turn in range(60):
+            for _ in range(rng.randrange(6)):
+                start, size = rng.randrange(400), rng.randrange(1, 80)
+                name = f"f{turn}_{start}"
+                j.write(f"{j.code + start:x} {size:x} {name}\n")
+                truth |= dict.fromkeys(range(start, start + size), (name, start))
+            at = rng.randrange(420)
+            record = asker.ask(j.code + at)
+            name, start = truth.get(at, (None, None))
+            assert (record["symbol"], record["offset"]) == (name, at - start if name else None), record
+
+
+@test("a perf map: a line without its end does not count, damage does no harm")
+def perf_map_damaged(folder):
+    with Jitted([build(folder)]) as j, Asker(j.pid) as asker:
+        c = j.code
+        j.write(f"{c:x} 20 whole\n\0\0\0\0\n\nxyz\n{c + 0x20:x} 20 ha")
+        assert asker.ask(c)["symbol"] == "whole"
+        assert asker.ask(c + 0x20)["symbol"] is None
+        j.write("lf\n")
+        assert asker.ask(c + 0x20)["symbol"] == "half"
+
+
+@test("a perf map: one that is written anew, replaced or removed")
+def perf_map_replaced(folder):
+    with Jitted([build(folder)]) as j, Asker(j.pid) as asker:
+        c = j.code
+        j.write(f"{c:x} 20 one\n{c + 0x20:x} 20 two\n")
+        assert asker.ask(c + 0x20)["symbol"] == "two"
+        j.write(f"{c:x} 20 six\n{c + 0x20:x} 20 ten\n", "w")
+        assert [asker.ask(c)["symbol"], asker.ask(c + 0x20)["symbol"]] == ["six", "ten"]
+        with open(j.map + ".other", "w", encoding="ascii") as file:
+            file.write(f"{c + 0x40:x} 20 other\n")
+        os.rename(j.map + ".other", j.map)
+        assert [asker.ask(c)["symbol"], asker.ask(c + 0x40)["symbol"]] == [None, "other"]
+        os.unlink(j.map)
+        assert asker.ask(c + 0x40)["symbol"] is None
+
+
+@test("a perf map: only memory that may be run now has names, and modules keep theirs")
+def perf_map_memory(folder):
+    with Jitted([build(folder)]) as j:
+        names = {j.code: "code", j.places["data"]: "data", j.places["shared"]: "shared", j.places["main"] & ~0xfff: "lie"}
+        j.write("".join(f"{a:x} 1000 {n}\n" for a, n in names.items()))
+        check(j.pid, {j.code: ("code", 0, 4096, "perf-map"), j.places["data"]: None,
+                      j.places["shared"]: ("shared", 0, 4096, "perf-map")})
+        (record,), _ = ask(j.pid, [j.places["main"]])
+        assert (record["symbol"], record["source"]) == ("main", "symtab"), record
+        j.tell("unmap")
+        (record,), _ = ask(j.pid, [j.code])
+        assert (record["symbol"], record["reason"]) == (None, "unmapped"), record
+
+
+def add_refusal(name, make, why, needs_root=False):
+    @test(f"a perf map that is not believed: {name}", needs_root)
+    def _(folder):
+        with Jitted([build(folder)]) as j:
+            make(j)
+            started = time.monotonic()
+            records, notes = ask(j.pid, [j.code])
+            assert time.monotonic() - started < 10
+            assert records[0]["symbol"] is None, records
+            assert why in notes and j.map in notes, notes
+
+
+def fill(j, path=None):
+    with open(path or j.map, "w", encoding="ascii") as file:
+        file.write(f"{j.code:x} 20 lie\n")
+
+
+def make_foreign(j):
+    fill(j)
+    os.chown(j.map, NOBODY, NOBODY)
+
+
+def make_writable(j):
+    fill(j)
+    os.chmod(j.map, 0o666)
+
+
+def make_link(j):
+    fill(j, j.map + ".other")
+    os.symlink(j.map + ".other", j.map)
+
+
+add_refusal("of another user", make_foreign, "belongs to another user", True)
+add_refusal("everybody may write to it", make_writable, "everybody may write")
+add_refusal("a symbolic link", make_link, "symbolic link")
+add_refusal("a FIFO, which has no writer", lambda j: os.mkfifo(j.map), "no regular file")
+add_refusal("a directory", lambda j: os.mkdir(j.map), "no regular file")
+
+
+@test("a perf map of the process's own user is believed when root asks", needs_root=True)
+def perf_map_of_user(folder):
+    with Jitted(["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", build(folder)]) as j:
+        j.tell(f"append {j.map} {j.code:x} 20 mine")
+        assert os.stat(j.map).st_uid == NOBODY
+        check(j.pid, {j.code: ("mine", 0, 32, "perf-map")})
+
+
+def unshare(*options, then):
+    """A command that runs the shell script @then in namespaces of its own."""
+    able = subprocess.run(["unshare", *options, "true"], capture_output=True, text=True, check=False)
+    if able.returncode:
+        raise tap.Skip(f"namespaces cannot be made here: {able.stderr.strip()}")
+    return ["unshare", *options, "sh", "-c", then]
+
+
+def hidden_tmp(folder, then):
+    """A script that has a /tmp of its own, where the program may have been before, and it as descriptor 9."""
+    return f"exec 9<{build(folder)} && mount -t tmpfs none /tmp && {then}"
+
+
+def pid_inside(j):
+    """The process that unshare has started, its number as it is known outside."""
+    with open(f"/proc/{j.pid}/task/{j.pid}/children", encoding="ascii") as file:
+        children = file.read().split()
+    return int(children[0]) if children else j.pid
+
+
+@test("a perf map in a pid and mount namespace: by the inner number, in its own /tmp", needs_root=True)
+def perf_map_namespace(folder):
+    command = unshare("-p", "-m", "-f", then=hidden_tmp(folder, "exec /proc/self/fd/9"))
+    with Jitted(command) as j:
+        pid = pid_inside(j)
+        assert pid != j.pid
+        j.tell(f"append /tmp/perf-1.map {j.code:x} 20 inside")
+        # What stands in our /tmp is of somebody else.
+        with open(f"/tmp/perf-{pid}.map", "w", encoding="ascii") as file:
+            file.write(f"{j.code:x} 20 lie\n")
+        try:
+            check(pid, {j.code: ("inside", 0, 32, "perf-map")})
+        finally:
+            os.unlink(f"/tmp/perf-{pid}.map")
+        # A link in its root leads inside of it.
+        j.tell("append /tmp/map-of-another-name x")
+        check(pid, {j.code: ("inside", 0, 32, "perf-map")})
+
+
+@test("a perf map in a pid namespace that shares /tmp: also by the outer number", needs_root=True)
+def perf_map_pid_namespace(folder):
+    with Jitted(unshare("-p", "-f", then=f"exec {build(folder)}")) as j:
+        pid = pid_inside(j)
+        path = f"/tmp/perf-{pid}.map"
+        try:
+            j.tell(f"append {path} {j.code:x} 20 by an agent")
+            check(pid, {j.code: ("by an agent", 0, 32, "perf-map")})
+        finally:
+            os.unlink(path)
+
+
+@test("a perf map that is older than the process: of another with its number", needs_root=True)
+def perf_map_stale(folder):
+    # The number of the process is 1, and so can be known before it starts.
+    then = "echo '0 ffffffffffff lie' >/tmp/perf-1.map && sleep 4 && exec unshare -pf /proc/self/fd/9"
+    with Jitted(unshare("-m", then=hidden_tmp(folder, then))) as j:
+        pid = pid_inside(j)
+        records, notes = ask(pid, [j.code])
+        assert records[0]["symbol"] is None and "older than the process" in notes, (records, notes)
+        j.tell(f"append /tmp/perf-1.map {j.code:x} 20 fresh")
+        check(pid, {j.code: ("fresh", 0, 32, "perf-map")})
+
+
+# Jitdumps.
+
+class Dump:
+    def __init__(self, folder, j):
+        self.path = os.path.join(folder, f"jit-{j.pid}.dump")
+        self.write(jitfiles.dump_header(j.pid))
+
+    def write(self, data):
+        with open(self.path, "ab") as file:
+            file.write(data)
+
+
+@test("a jitdump: code with lines, code that moves, addresses used again")
+def jitdump(folder):
+    with Jitted([build(folder)]) as j, Asker(j.pid) as asker:
+        c = j.code
+        dump = Dump(folder, j)
+        # Not mapped, it is nobody's.
+        dump.write(jitfiles.load(c, 0x40, 0, "first one"))
+        assert asker.ask(c)["symbol"] is None
+        j.tell(f"mark {dump.path}")
+        dump.write(jitfiles.lines(c + 0x100, [(0, 7, "/src/a.js"), (8, 8, None), (16, 1, "/src/b.js")]))
+        dump.write(jitfiles.record(jitfiles.UNWINDING_INFO, bytes(64)) + jitfiles.record(1000, b"unknown"))
+        dump.write(jitfiles.load(c + 0x100, 0x20, 1, "with lines"))
+        check(j.pid, {c: ("first one", 0, 0x40, "jitdump"), c + 0x40: None, c + 0x11f: ("with lines", 0x1f, 0x20, "jitdump")})
+        for off, place in {0: ("/src/a.js", 7), 7: ("/src/a.js", 7), 8: ("/src/a.js", 8), 31: ("/src/b.js", 1)}.items():
+            record = asker.ask(c + 0x100 + off)
+            (frame,) = record["frames"]
+            assert (frame["function"], frame["file"], frame["line"]) == ("with lines", *place), record
+            assert record["reason"] is None
+        dump.write(jitfiles.move(c + 0x100, c + 0x200, 0x20, 1))
+        assert asker.ask(c + 0x100)["symbol"] is None
+        record = asker.ask(c + 0x208)
+        assert (record["symbol"], record["offset"], record["frames"][0]["line"]) == ("with lines", 8, 8), record
+        dump.write(jitfiles.load(c + 0x20, 0x10, 2, "again"))
+        assert [asker.ask(c + a)["symbol"] for a in (0x1f, 0x20, 0x30)] == ["first one", "again", "first one"]
+        # Written by halves.
+        data = jitfiles.load(c + 0x300, 0x10, 3, "late")
+        dump.write(data[:30])
+        assert asker.ask(c + 0x300)["symbol"] is None
+        dump.write(data[30:])
+        assert asker.ask(c + 0x300)["symbol"] == "late"
+        # The perf map of the same code says less.
+        j.write(f"{c:x} 400 less\n")
+        assert [asker.ask(c + a)["symbol"] for a in (0, 0x3ff)] == ["first one", "less"]
+
+
+@test("a jitdump that was deleted is read as long as it is mapped", needs_root=True)
+def jitdump_deleted(folder):
+    with Jitted([build(folder)]) as j:
+        dump = Dump(folder, j)
+        dump.write(jitfiles.load(j.code, 0x40, 0, "deleted"))
+        j.tell(f"mark {dump.path}")
+        os.unlink(dump.path)
+        check(j.pid, {j.code: ("deleted", 0, 0x40, "jitdump")})
+
+
+@test("a jitdump of another user, and a damaged one, say why they are not used", needs_root=True)
+def jitdump_refused(folder):
+    with Jitted([build(folder)]) as j:
+        dump = Dump(folder, j)
+        dump.write(jitfiles.load(j.code, 0x40, 0, "good") + struct.pack("<IIQ", 0, 3, 0) +
+                   jitfiles.load(j.code + 0x40, 0x40, 1, "behind"))
+        j.tell(f"mark {dump.path}")
+        records, notes = ask(j.pid, [j.code, j.code + 0x40])
+        assert [r["symbol"] for r in records] == ["good", None], records
+        assert "is damaged" in notes and dump.path in notes, notes
+        os.chown(dump.path, NOBODY, NOBODY)
+        records, notes = ask(j.pid, [j.code])
+        assert records[0]["symbol"] is None and "belongs to another user" in notes, (records, notes)
+
+
+# GDB's interface.
+
+def register(folder, j, data, name="symfile"):
+    path = os.path.join(folder, name)
+    with open(path, "wb") as file:
+        file.write(data)
+    return j.tell(f"register {path}")
+
+
+def gdb_symbols(pid, addresses):
+    """What gdb says is at @addresses: "name" or "name + offset", None for nothing."""
+    commands = [word for a in addresses for word in ("-ex", f"info symbol {a:#x}")]
+    out = run("gdb", "-nx", "-batch", "-p", str(pid), *commands, status=None, stdin=subprocess.DEVNULL)
+    answers = [line for line in out.splitlines() if " in section " in line or line.startswith("No symbol matches")]
+    assert len(answers) == len(addresses), out
+    return [None if a.startswith("No symbol") else a.split(" in section ")[0] for a in answers]
+
+
+def check_with_gdb(pid, addresses):
+    records, _ = ask(pid, addresses)
+    ours = [r["symbol"] and r["symbol"] + (f" + {r['offset']}" if r["offset"] else "") for r in records]
+    theirs = gdb_symbols(pid, addresses)
+    assert ours == theirs, f"{ours}\ngdb: {theirs}"
+
+
+@test("GDB's list: symbol files whose symbols count from sections, and such that do not; as gdb says")
+def gdb_list(folder):
+    with Jitted([build(folder)]) as j:
+        c = j.code
+        register(folder, j, jitfiles.relocatable(c, [("a", 0, 0x10), ("b", 0x10, 0x20)]))
+        register(folder, j, jitfiles.loaded(c + 0x1000, [("dyn", 0, 0x10), ("amic", 0x20, 0x10)]))
+        register(folder, j, jitfiles.loaded(c + 0x2000, [("exec", 0, 0x10)], elfasm.ET_EXEC))
+        check(j.pid, {c: ("a", 0, 0x10, "gdb-jit"), c + 0x10: ("b", 0, 0x20, "gdb-jit"),
+                      c + 0x2f: ("b", 0x1f, 0x20, "gdb-jit"), c + 0x30: None,
+                      c + 0x100f: ("dyn", 0xf, 0x10, "gdb-jit"), c + 0x1010: None, c + 0x1028: ("amic", 8, 0x10, "gdb-jit"),
+                      c + 0x2000: ("exec", 0, 0x10, "gdb-jit")})
+        check_with_gdb(j.pid, [c, c + 0x10, c + 0x2f, c + 0x1000, c + 0x1028, c + 0x2001])
+
+
+@test("GDB's list: lines and inlined calls of compiled code")
+def gdb_list_lines(folder):
+    source = os.path.join(PROGRAMS, "lines.c")
+    with Jitted([build(folder)]) as j:
+        path = os.path.join(folder, "lines.o")
+        functions = jitfiles.compiled(path, source, j.code)
+        j.tell(f"register {path}")
+        off, size = functions["outer"]
+        records, _ = ask(j.pid, range(j.code + off, j.code + off + size))
+        assert {r["symbol"] for r in records} == {"outer"} and {r["source"] for r in records} == {"gdb-jit"}
+        seen = set()
+        for record in records:
+            frames = [(f["function"], f["line"]) for f in record["frames"]]
+            assert all(f["file"] == source for f in record["frames"]), record
+            seen.add(tuple(frames))
+        assert (("inner", 10), ("outer", 16)) in seen, seen
+        off, _ = functions["twice"]
+        (record,), _ = ask(j.pid, [j.code + off])
+        assert [(f["function"], f["line"]) for f in record["frames"]] == [("twice", 5)], record
+        check_with_gdb(j.pid, [j.code + off, j.code + functions["outer"][0] + 1])
+
+
+@test("GDB's list: of a 32-bit program")
+def gdb_list_32(folder):
+    try:
+        j = Jitted([build(folder, "jitted.c", "-static", compiler="i686-linux-gnu-gcc")])
+    except OSError as error:
+        raise tap.Skip(f"this kernel does not run 32-bit programs: {error}") from error
+    with j:
+        for i in range(3):
+            register(folder, j, jitfiles.relocatable(j.code + i * 64, [(f"f{i}", 0, 0x20)], 32, elfasm.EM_386))
+        check(j.pid, {j.code + i * 64 + 4: (f"f{i}", 4, 0x20, "gdb-jit") for i in range(3)})
+
+
+@test("GDB's list: what was taken out is gone, what is at its place is what it is, within one run")
+def gdb_list_gone(folder):
+    with Jitted([build(folder)]) as j, Asker(j.pid) as asker:
+        c = j.code
+        entries = set()
+        for turn in range(30):
+            name = f"turn{turn:03}"
+            entries.add(register(folder, j, jitfiles.relocatable(c, [(name, 0, 0x40)]))["entry"])
+            record = asker.ask(c + 5)
+            assert (record["symbol"], record["offset"]) == (name, 5), record
+            # A newer one covers part of it.
+            register(folder, j, jitfiles.relocatable(c + 4, [("newer", 0, 0x10)]), "newer")
+            assert asker.ask(c + 5)["symbol"] == "newer" and asker.ask(c + 0x20)["symbol"] == name
+            j.tell("unregister")
+            assert asker.ask(c + 5)["symbol"] == name
+            j.tell("unregister")
+            assert asker.ask(c + 5)["symbol"] is None
+        assert len(entries) < 30, "no entry was used twice: the test shows nothing"
+
+
+@test("GDB's list: it says more than a jitdump, and that more than a perf map")
+def precedence(folder):
+    with Jitted([build(folder)]) as j:
+        j.write(f"{j.code:x} 100 by map\n")
+        dump = Dump(folder, j)
+        dump.write(jitfiles.load(j.code, 0x40, 0, "by dump"))
+        j.tell(f"mark {dump.path}")
+        register(folder, j, jitfiles.relocatable(j.code, [("by_list", 0, 0x20)]))
+        check(j.pid, {j.code: ("by_list", 0, 0x20, "gdb-jit"), j.code + 0x20: ("by dump", 0x20, 0x40, "jitdump"),
+                      j.code + 0x40: ("by map", 0x40, 0x100, "perf-map")})
+
+
+def add_damage(how, why):
+    @test(f"GDB's list, damaged: {how}")
+    def _(folder):
+        with Jitted([build(folder)]) as j:
+            for i in range(5):
+                register(folder, j, jitfiles.relocatable(j.code + i * 64, [(f"f{i}", 0, 0x20)]))
+            j.write(f"{j.code:x} 20 by map\n")
+            j.tell(how)
+            started = time.monotonic()
+            records, notes = ask(j.pid, [j.code, j.code + 4 * 64])
+            assert time.monotonic() - started < 10
+            assert records[1]["symbol"] is None, records
+            assert records[0]["symbol"] == ("f0" if how == "huge" else "by map"), records
+            assert why in notes, notes
+
+
+add_damage("circle", "leads astray")
+add_damage("astray", "leads astray")
+add_damage("huge", "larger than fathom reads")
+
+
+@test("GDB's list: symbol files cut anywhere, and of bytes that are none, do no harm")
+def gdb_list_cut(folder):
+    with Jitted([build(folder)]) as j:
+        whole = jitfiles.relocatable(j.code, [("f", 0, 0x20)])
+        for i, cut in enumerate([*range(1, len(whole), 37), len(whole)]):
+            register(folder, j, whole[:cut], f"cut{i}")
+        register(folder, j, os.urandom(1000), "random")
+        records, _ = ask(j.pid, [j.code])
+        assert records[0]["symbol"] == "f", records
+
+
+# Truth while the list changes all the time.
+
+def ask_churn(folder, pause, asked):
+    """Asks a churning program; returns how many answers had names, and how many said "changed"."""
+    log_path = os.path.join(folder, "log")
+    process = subprocess.Popen([build(folder, "churn.c"), log_path, str(pause)], stdout=subprocess.PIPE, text=True)
+    named = changed = 0
+    try:
+        code = int(process.stdout.readline(), 16)
+        with open(log_path, "rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as log, \
+                Asker(process.pid) as asker:
+            rng = random.Random(2)
+            for _ in range(asked):
+                at = rng.randrange(5 * 64)
+                before = time.monotonic_ns()
+                record = asker.ask(code + at)
+                after = time.monotonic_ns()
+                if record["symbol"] is None:
+                    changed += record["reason"] == "changed"
+                    continue
+                named += 1
+                number = int(record["symbol"][1:])
+                came, left = struct.unpack_from("<QQ", log, number * 16)
+                place = number // 3 % 5 * 64
+                assert came and came <= after and (not left or left >= before), \
+                    f"{record['symbol']} was there from {came} to {left}, asked from {before} to {after}"
+                assert place <= at < place + 64 and record["offset"] == at - place, record
+        assert process.poll() is None, "the program has ended: ask less"
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+    return named, changed
+
+
+def add_churn(nanoseconds, asked):
+    @test(f"GDB's list changes every {nanoseconds} ns and is asked {asked} times: no name is of code that is not there")
+    def _(folder):
+        named, changed = ask_churn(folder, nanoseconds, asked)
+        assert named + changed > asked // 10, (named, changed)
+
+
+# Faster than an answer is made, as fast, and so slow that what is not there is not there all the time that it takes.
+for nanoseconds in (4000, 100000, 2000000):
+    add_churn(nanoseconds, ASKED // 2)
+
+
+# A real compiler.
+
+def add_lli(kind):
+    @test(f"lli-19, {kind}: names and lines of what it has compiled, as gdb says")
+    def _(folder):
+        source = os.path.join(PROGRAMS, "busy.c")
+        code = os.path.join(folder, "busy.bc")
+        run("clang-19", "-g", "-O1", "-emit-llvm", "-c", "-o", code, source)
+        process = subprocess.Popen(["lli-19", f"--jit-kind={kind}", code], stdout=subprocess.PIPE, text=True)
+        try:
+            leaf, outer = (int(word, 16) for word in process.stdout.readline().split())
+            records, _ = ask(process.pid, [leaf, outer, *range(leaf + 1, leaf + 45)])
+            assert [(r["symbol"], r["offset"], r["source"]) for r in records[:2]] == \
+                [("hot_leaf", 0, "gdb-jit"), ("hot_outer", 0, "gdb-jit")], records[:2]
+            places = [[(f["function"], f["file"], f["line"]) for f in r["frames"]] for r in records]
+            assert places[0] == [("hot_leaf", source, 13)] and places[1] == [("hot_outer", source, 20)], places[:2]
+            assert all(p[-1][0] == "hot_leaf" for p in places[2:]) and len({p[-1][2] for p in places[2:]}) > 1, places
+            check_with_gdb(process.pid, [leaf, outer, leaf + 5, outer + 9])
+        finally:
+            process.kill()
+            process.wait()
+            process.stdout.close()
+
+
+for kind in ("mcjit", "orc"):
+    add_lli(kind)
+
+
+sys.exit(tap.run("jit", tap.chosen(TESTS)))

@@ -31,9 +31,9 @@ static uint64_t take_number(struct fathom_cursor *c, unsigned base)
 	const uint8_t *start = c->p;
 	uint64_t value = 0;
 
-	for (; cur_left(c) && digit_value(*c->p) < base; c->p++)
+	while (cur_left(c) && digit_value(*c->p) < base)
 		if (__builtin_mul_overflow(value, base, &value) ||
-		    __builtin_add_overflow(value, digit_value(*c->p), &value))
+		    __builtin_add_overflow(value, digit_value(*c->p++), &value))
 			cur_fail(c);
 	if (c->p == start)
 		cur_fail(c);

@@ -100,6 +100,18 @@ static void an_address_is_in_the_mapping_that_holds_it(void **state)
 	fathom_maps_deinit(&maps);
 }
 
+static void a_number_that_is_too_large_ends_its_line_only(void **state)
+{
+	struct fathom_maps maps = parse("1ffffffffffffffff\n"
+					"1000-2000 rw-p 0 00:00 99999999999999999999\n"
+					"3000-4000 rw-p 0 00:00 18446744073709551615\n");
+
+	(void)state;
+	assert_int_equal(maps.n, 1);
+	assert_true(maps.items[0].start == 0x3000 && maps.items[0].inode == UINT64_MAX);
+	fathom_maps_deinit(&maps);
+}
+
 /* A mapping that the map has and a question for its start has, too. */
 static void asserts_same(const struct fathom_mapping *a, const struct fathom_mapping *b)
 {
@@ -155,6 +167,7 @@ int main(void)
 		cmocka_unit_test(what_is_no_mapping_is_left_out),
 		cmocka_unit_test(mappings_that_go_back_are_left_out),
 		cmocka_unit_test(an_address_is_in_the_mapping_that_holds_it),
+		cmocka_unit_test(a_number_that_is_too_large_ends_its_line_only),
 		cmocka_unit_test(the_kernel_answers_as_the_map_says),
 		cmocka_unit_test(an_address_that_nothing_holds_has_no_mapping),
 	};

@@ -16,6 +16,8 @@
 #define FATHOM_MAX_RELOCATION_SYMTABS 16
 /* Program headers of one ELF file: PN_XNUM cores hold more than 65,535. */
 #define FATHOM_MAX_SEGMENTS (1u << 24)
+/* Mappings of a core or a snapshot: systems allow 65,530, some a million. */
+#define FATHOM_MAX_DUMP_MAPPINGS (1u << 21)
 /* Abbreviations of one table. */
 #define FATHOM_MAX_ABBREVS (1u << 20)
 /* Attributes in one abbreviation table, after joining those that are only skipped. */

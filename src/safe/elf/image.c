@@ -3,6 +3,7 @@
 
 #include "../base/cursor.h"
 #include "../base/limits.h"
+#include "note.h"
 
 /* One field of a header: 8 bytes in 64-bit files, 4 in 32-bit ones. */
 static uint64_t cur_word(struct fathom_cursor *c, bool is64)
@@ -219,24 +220,11 @@ struct fathom_bytes fathom_image_loaded_bytes(const struct fathom_image *image, 
 static struct fathom_bytes build_id_in(struct fathom_bytes notes, uint64_t align, bool swap)
 {
 	struct fathom_cursor c = cur_init(notes, swap);
-	const uint64_t mask = (align == 8 ? 8 : 4) - 1;
+	struct fathom_note note;
 
-	while (cur_left(&c) >= 12) {
-		const uint32_t name_size = cur_u32(&c);
-		const uint32_t desc_size = cur_u32(&c);
-		const uint32_t type = cur_u32(&c);
-		const uint8_t *name = cur_take(&c, name_size);
-		const uint8_t *desc;
-
-		cur_skip(&c, (0 - (12 + (uint64_t)name_size)) & mask);
-		desc = cur_take(&c, desc_size);
-		if (!cur_ok(&c))
-			break;
-		if (type == NT_GNU_BUILD_ID && name_size == 4 && memcmp(name, "GNU", 4) == 0 &&
-		    desc_size)
-			return (struct fathom_bytes){ desc, desc_size };
-		cur_skip(&c, (0 - (uint64_t)desc_size) & mask);
-	}
+	while (fathom_note_next(&c, align, &note))
+		if (fathom_note_is(&note, NT_GNU_BUILD_ID, "GNU") && note.desc.size)
+			return note.desc;
 	return (struct fathom_bytes){ NULL, 0 };
 }
 

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The memory of something that ran, as somebody stored it: a core (core_file.c) or a snapshot
+ * (snapshot_file.c). The map is whole, or as whole as it was stored; of the memory there are
+ * pieces. What is not in a piece is not known: it is not zero.
+ */
+#ifndef FATHOM_DUMP_H
+#define FATHOM_DUMP_H
+
+#include "file.h"
+#include "maps.h"
+
+/* Memory that was stored. */
+struct fathom_dump_piece {
+	uint64_t start; /* avma */
+	struct fathom_bytes bytes;
+};
+
+struct fathom_dump {
+	struct fathom_file *file; /* what follows points into it */
+	struct fathom_maps maps;
+	struct fathom_dump_piece *pieces; /* sorted, none over another */
+	size_t n_pieces;
+	uint64_t page;    /* bytes */
+	uint64_t entry;   /* avma where the program started, AT_ENTRY; 0: not known */
+	int pid;          /* 0: not known */
+	char command[16]; /* the name of the program as the kernel had it, cut to fit; "" */
+};
+
+/* The stored bytes from @avma to the end of their piece; empty when there are none. */
+struct fathom_bytes fathom_dump_from(const struct fathom_dump *d, uint64_t avma);
+
+/* Copies up to @size bytes of memory at @avma; returns how many there are. */
+size_t fathom_dump_read(const struct fathom_dump *d, uint64_t avma, void *to, size_t size);
+
+/* A page size that systems have; 4096 for what is none. */
+uint64_t fathom_dump_page(uint64_t page);
+
+/* Closes the file, too. */
+void fathom_dump_deinit(struct fathom_dump *d);
+
+#endif

@@ -135,6 +135,9 @@ bool common_take(struct common *c, int opt, const char *argument)
 	case OPT_SYSROOT:
 		c->options.sysroot = argument;
 		return true;
+	case OPT_EXE:
+		c->options.exe = argument;
+		return true;
 	case OPT_DEBUG_DIR:
 		add_debug_dir(c, argument);
 		return true;

@@ -23,6 +23,7 @@ enum {
 	OPT_JSON = OPT_COMMON,
 	OPT_NO_CACHE,
 	OPT_SYSROOT,
+	OPT_EXE,
 	OPT_DEBUG_DIR,
 	OPT_DEBUGINFOD,
 	OPT_DEBUGINFOD_TIMEOUT,
@@ -38,6 +39,7 @@ enum {
 	{ "json", no_argument, NULL, OPT_JSON }, \
 	{ "no-cache", no_argument, NULL, OPT_NO_CACHE }, \
 	{ "sysroot", required_argument, NULL, OPT_SYSROOT }, \
+	{ "exe", required_argument, NULL, OPT_EXE }, \
 	{ "debug-dir", required_argument, NULL, OPT_DEBUG_DIR }, \
 	{ "debuginfod", optional_argument, NULL, OPT_DEBUGINFOD }, \
 	{ "debuginfod-timeout", required_argument, NULL, OPT_DEBUGINFOD_TIMEOUT }, \
@@ -52,7 +54,8 @@ enum {
 	"      --no-cache               neither read nor write the index cache\n"              \
 	"      --cache-dir DIR          the index cache is in DIR\n"                           \
 	"      --debug-dir DIR          look for debug files in DIR, too (repeatable)\n"       \
-	"      --sysroot DIR            look for debug files below DIR\n"                      \
+	"      --sysroot DIR            look for files of cores and debug files below DIR\n"   \
+	"      --exe PATH               the program that a core or snapshot is of\n"           \
 	"      --debuginfod[=URLS]      ask debuginfod servers (default: $DEBUGINFOD_URLS)\n"  \
 	"      --debuginfod-timeout S   seconds for all questions together (default 10)\n"     \
 	"      --memory SIZE            what may be kept in memory, as in 512M (default 1G)\n" \

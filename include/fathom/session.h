@@ -59,7 +59,10 @@ struct fathom_options {
 	uint64_t memory_budget;
 	/** Directories with debug files, NULL-terminated; default: "/usr/lib/debug". */
 	const char *const *debug_dirs;
-	/** Prepended to absolute paths of debug files; default: none. */
+	/**
+	 * Prepended to absolute paths of debug files, and tried before those of the files that a
+	 * core or snapshot names; default: none.
+	 */
 	const char *sysroot;
 	/** Directory of the index cache; default: $XDG_CACHE_HOME/fathom, else ~/.cache/fathom. */
 	const char *cache_dir;
@@ -74,6 +77,8 @@ struct fathom_options {
 	 */
 	int (*cancelled)(void *data);
 	void *cancelled_data;
+	/** Path of the program that a core or snapshot is of; default: the one that it names. */
+	const char *exe;
 	uint64_t reserved[4];
 };
 

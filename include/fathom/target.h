@@ -19,9 +19,16 @@ extern "C" {
 struct fathom_target;
 
 /**
- * Opens the ELF file at @path (an executable, shared library, object or kernel module, debug file;
- * also compressed as .gz, .xz, .zst or .lz4) and finds the debug files that belong to it: by
+ * Opens the ELF file at @path (an executable, shared library, object or kernel module, debug file,
+ * core; also compressed as .gz, .xz, .zst or .lz4) and finds the debug files that belong to it: by
  * build-id, by .gnu_debuglink, and from debuginfod when the session asks for that.
+ *
+ * Of a core, the kernel's or gcore's, addresses are those of the process that left it. The files
+ * that it had mapped are looked for where it says, below the session's sysroot first, and must be
+ * those that were mapped: first page and build-id as in the core's memory or, without a build-id,
+ * all of their code. Where that cannot be told, they are not used. Else what is of them in the
+ * core's memory has to do, with debug files that have its build-id. What had to be done without is
+ * a note.
  *
  * A debug file that does not match is refused, which fathom_target_note() reports; the target opens
  * all the same.
@@ -78,7 +85,11 @@ FATHOM_API struct fathom_target *fathom_target_acquire(struct fathom_target *tar
 FATHOM_API void fathom_target_release(struct fathom_target *target);
 
 /** Kinds of targets. */
-enum fathom_target_kind { FATHOM_TARGET_FILE = 0, FATHOM_TARGET_PROCESS = 1 };
+enum fathom_target_kind {
+	FATHOM_TARGET_FILE = 0,
+	FATHOM_TARGET_PROCESS = 1,
+	FATHOM_TARGET_CORE = 2
+};
 
 /** What a target is. Strings and bytes belong to the target. */
 struct fathom_target_info {
@@ -92,7 +103,8 @@ struct fathom_target_info {
 	bool is_relocatable; /**< its addresses are offsets in sections */
 	uint8_t kind;        /**< enum fathom_target_kind */
 	uint8_t reserved;
-	int32_t pid; /**< of a process, else 0 */
+	int32_t pid; /**< of a process, or of the one that left a core; 0: none, or not known */
+	const char *command; /**< of a core: the program's name, cut to 15 bytes; else NULL */
 };
 
 /**

@@ -149,9 +149,10 @@ fathom_err fathom_create(const struct fathom_options *options, struct fathom **r
 	s->cancelled_data = o.cancelled_data;
 	s->debug_dirs = copy_dirs(o.debug_dirs);
 	s->sysroot = strdup(o.sysroot ? o.sysroot : "");
+	s->exe = strdup(o.exe ? o.exe : "");
 	if (!(o.flags & FATHOM_NO_CACHE))
 		s->cache_dir = o.cache_dir ? strdup(o.cache_dir) : usual_cache_dir();
-	if (!s->debug_dirs || !s->sysroot) {
+	if (!s->debug_dirs || !s->sysroot || !s->exe) {
 		fathom_destroy(s);
 		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
 	}
@@ -170,6 +171,7 @@ void fathom_destroy(struct fathom *session)
 		free(*dir);
 	free(session->debug_dirs);
 	free(session->sysroot);
+	free(session->exe);
 	free(session->cache_dir);
 	pthread_mutex_destroy(&session->debugs_lock);
 	free(session);

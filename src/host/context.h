@@ -23,6 +23,7 @@ struct fathom {
 	struct fathom_debug *debugs; /* whose units can be evicted */
 	char **debug_dirs;           /* NULL-terminated */
 	char *sysroot;               /* "" for none */
+	char *exe;                   /* the program of what was stored; "" for none */
 	char *cache_dir;             /* NULL: no cache */
 	uint64_t cache_limit;
 	uint32_t threads;

@@ -137,12 +137,13 @@ fathom_err fathom_module_create_alone(struct fathom *session, struct fathom_obje
 	return create(session, main, notes, true, ret);
 }
 
-fathom_err fathom_module_open(struct fathom *session, const char *path, struct fathom_notes *notes,
-			      struct fathom_module **ret, struct fathom_errinfo *reterr)
+fathom_err fathom_module_open(struct fathom *session, struct fathom_file *file,
+			      struct fathom_notes *notes, struct fathom_module **ret,
+			      struct fathom_errinfo *reterr)
 {
 	struct fathom_object *main;
 
-	FATHOM_TRY(fathom_object_open(&session->memory, path, &main, reterr));
+	FATHOM_TRY(fathom_object_create(&session->memory, file, &main, reterr));
 	if (fathom_module_create(session, main, notes, ret))
 		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
 	return FATHOM_OK;

@@ -35,10 +35,14 @@ struct fathom_module {
 	_Atomic uint64_t jit_descriptor; /* svma, or JIT_ of module.c */
 };
 
-/* Opens the file at @path and finds its debug files; what goes wrong is added to @notes. */
-fathom_err fathom_module_open(struct fathom *session, const char *path, struct fathom_notes *notes,
-			      struct fathom_module **ret, struct fathom_errinfo *reterr);
-/* The same for @main, an object that is open; it is taken over, also on failure. */
+/*
+ * Reads @file, which is taken over, also on failure, and finds its debug files; what goes wrong is
+ * added to @notes.
+ */
+fathom_err fathom_module_open(struct fathom *session, struct fathom_file *file,
+			      struct fathom_notes *notes, struct fathom_module **ret,
+			      struct fathom_errinfo *reterr);
+/* The same for @main, an object that is open. */
 fathom_err fathom_module_create(struct fathom *session, struct fathom_object *main,
 				struct fathom_notes *notes, struct fathom_module **ret);
 /* The same, without looking for files: @main has all there is. */

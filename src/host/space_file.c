@@ -14,17 +14,21 @@ bool fathom_mapping_may_be_file(const struct fathom_mapping *m)
 	return m->inode ? str_starts(m->name, "/") : str_is(m->name, "[vdso]");
 }
 
+/* Where the file of a mapping is looked for, in this order. */
+enum step { STEP_VERY, STEP_SYSROOT, STEP_PATH, STEP_IMAGE, N_STEPS };
+
 /* One attempt to open the file of a mapping. */
 struct attempt {
 	const struct fathom_space *space;
 	const struct fathom_maps *maps;
 	size_t i;
 	struct fathom_space_file *file;
-	struct fathom_object *object;    /* what was found */
-	struct fathom_errinfo failed[3]; /* why the steps failed; err is 0 for one not taken */
+	struct fathom_object *object; /* what was found */
+	bool is_bare;                 /* it is an image of which the symbols are not known */
+	struct fathom_errinfo failed[N_STEPS]; /* err is 0 for a step not taken */
 };
 
-static void fail_step(struct attempt *t, int step, fathom_err err, const char *why)
+static void fail_step(struct attempt *t, enum step step, fathom_err err, const char *why)
 {
 	(void)fathom_fail(&t->failed[step], err, "", 0, why);
 	fathom_errinfo_set_file(&t->failed[step], t->file->name);
@@ -36,9 +40,9 @@ static bool format_very_path(const struct fathom_space *s, const struct fathom_m
 	return s->ops->format_very_path && s->ops->format_very_path(s, m, path, cap);
 }
 
-static bool format_path(const struct fathom_space *s, const char *name, char *path, size_t cap)
+static bool format_path(const char *root, const char *name, char *path, size_t cap)
 {
-	return snprintf(path, cap, "%s%s", s->root, name) < (int)cap;
+	return snprintf(path, cap, "%s%s", root, name) < (int)cap;
 }
 
 /*
@@ -55,7 +59,7 @@ static bool is_inode_of(const struct fathom_file_id *id, const struct fathom_map
  * Whether what was opened is the file that is mapped. Also what was opened through the map may be
  * another by now: its range of addresses may have been taken since the map was read.
  */
-static bool is_mapped_file(struct attempt *t, int step)
+static bool is_mapped_file(struct attempt *t, enum step step)
 {
 	int number;
 
@@ -70,6 +74,15 @@ static bool is_mapped_file(struct attempt *t, int step)
 		return false;
 	default:
 		number = errno;
+		/* Nothing speaks against it, and the user says so: stored memory has no very file.
+		 */
+		if (step == STEP_VERY && !t->space->is_live) {
+			fail_step(
+				t, step, FATHOM_E_MISMATCH,
+				"is taken to be of what --exe names: what was stored cannot tell");
+			fathom_notes_add(t->space->notes, &t->failed[step]);
+			return true;
+		}
 		fail_step(t, step, number ? FATHOM_E_OS : FATHOM_E_MISMATCH,
 			  "may not be the file that was mapped");
 		t->failed[step].os_errno = number;
@@ -78,7 +91,7 @@ static bool is_mapped_file(struct attempt *t, int step)
 }
 
 /* Opens the file at @path, as it is: mapped, a compressed one is no program. */
-static bool open_file(struct attempt *t, int step, const char *path)
+static bool open_file(struct attempt *t, enum step step, const char *path)
 {
 	struct fathom_memory *m = &t->space->session->memory;
 	struct fathom_file *file;
@@ -95,36 +108,45 @@ static bool open_file(struct attempt *t, int step, const char *path)
 	return false;
 }
 
-/* Step 1. */
 static bool open_very_file(struct attempt *t)
 {
 	char path[PATH_MAX];
 
 	return format_very_path(t->space, &t->maps->items[t->i], path, sizeof path) &&
-	       open_file(t, 0, path);
+	       open_file(t, STEP_VERY, path);
 }
 
-/* Step 2. */
-static bool open_path(struct attempt *t)
+static bool open_below(struct attempt *t, enum step step, const char *root)
 {
 	char path[PATH_MAX];
 
-	if (t->maps->items[t->i].deleted) {
-		fail_step(t, 1, FATHOM_E_NOT_FOUND, "has been deleted or replaced");
+	if (!format_path(root, t->file->name, path, sizeof path)) {
+		fail_step(t, step, FATHOM_E_NOT_FOUND, "has a path too long to be opened");
 		return false;
 	}
-	if (!format_path(t->space, t->file->name, path, sizeof path)) {
-		fail_step(t, 1, FATHOM_E_NOT_FOUND, "has a path too long to be opened");
-		return false;
-	}
-	return open_file(t, 1, path);
+	return open_file(t, step, path);
 }
 
-/* Step 3. */
+static bool open_path(struct attempt *t)
+{
+	const char *sysroot = t->space->session->sysroot;
+
+	/* What ran may be of another machine, whose files are here. */
+	if (!t->space->is_live && sysroot[0] && open_below(t, STEP_SYSROOT, sysroot))
+		return true;
+	/* Of what ran, the same file may have come back. */
+	if (t->space->is_live && t->maps->items[t->i].deleted) {
+		fail_step(t, STEP_PATH, FATHOM_E_NOT_FOUND, "has been deleted or replaced");
+		return false;
+	}
+	return open_below(t, STEP_PATH, t->space->root);
+}
+
 static bool open_image(struct attempt *t)
 {
-	t->file->is_image = !fathom_space_image(t->space, t->maps, t->i, &t->object, &t->failed[2]);
-	fathom_errinfo_set_file(&t->failed[2], t->file->name);
+	t->file->is_image = !fathom_space_image(t->space, t->maps, t->i, &t->object, &t->is_bare,
+						&t->failed[STEP_IMAGE]);
+	fathom_errinfo_set_file(&t->failed[STEP_IMAGE], t->file->name);
 	return t->file->is_image;
 }
 
@@ -133,34 +155,45 @@ static bool is_denied(const struct fathom_errinfo *info)
 	return info->err == FATHOM_E_OS && (info->os_errno == EPERM || info->os_errno == EACCES);
 }
 
+static bool any_failed(const struct attempt *t, fathom_err err)
+{
+	for (int step = 0; step < N_STEPS; step++)
+		if (t->failed[step].err == err)
+			return true;
+	return false;
+}
+
 static enum fathom_reason reason_of(const struct attempt *t)
 {
-	for (int step = 0; step < 3; step++) {
-		if (t->failed[step].err == FATHOM_E_FORMAT)
-			return FATHOM_REASON_NO_SYMBOLS; /* mapped, but no program */
-		if (t->failed[step].err == FATHOM_E_LIMIT)
-			return FATHOM_REASON_LIMIT;
-	}
-	if (t->failed[1].err == FATHOM_E_MISMATCH)
+	const bool is_elf = t->object != NULL; /* what was mapped */
+
+	/* Mapped, but no program; or what was one, and in its place is none. */
+	if (any_failed(t, FATHOM_E_FORMAT))
+		return is_elf ? FATHOM_REASON_BUILD_ID_MISMATCH : FATHOM_REASON_NO_SYMBOLS;
+	if (any_failed(t, FATHOM_E_LIMIT))
+		return FATHOM_REASON_LIMIT;
+	if (t->failed[STEP_SYSROOT].err == FATHOM_E_MISMATCH ||
+	    t->failed[STEP_PATH].err == FATHOM_E_MISMATCH ||
+	    (t->failed[STEP_VERY].err == FATHOM_E_MISMATCH && !t->space->is_live))
 		return FATHOM_REASON_BUILD_ID_MISMATCH;
-	/* Most users may not do step 1: it says nothing. */
-	return is_denied(&t->failed[1]) || is_denied(&t->failed[2]) ? FATHOM_REASON_NO_PERMISSION
-								    : FATHOM_REASON_NO_FILE;
+	/* Most users may not look for the very file: that says nothing. */
+	for (int step = STEP_SYSROOT; step < N_STEPS; step++)
+		if (is_denied(&t->failed[step]))
+			return FATHOM_REASON_NO_PERMISSION;
+	return FATHOM_REASON_NO_FILE;
 }
 
 /* Tells why the file was not had, when it matters: when its image had to do, or nothing. */
 static void note_failures(const struct attempt *t)
 {
-	for (int step = 0; step < 3; step++)
+	for (int step = 0; step < N_STEPS; step++)
 		if (t->failed[step].err && (t->file->is_image || !t->object))
 			fathom_notes_add(t->space->notes, &t->failed[step]);
 }
 
 static bool lacks_memory(const struct attempt *t)
 {
-	return !t->object &&
-	       (t->failed[0].err == FATHOM_E_MEMORY || t->failed[1].err == FATHOM_E_MEMORY ||
-		t->failed[2].err == FATHOM_E_MEMORY);
+	return !t->object && any_failed(t, FATHOM_E_MEMORY);
 }
 
 static fathom_err open_module(struct attempt *t)
@@ -179,13 +212,20 @@ static fathom_err open_module(struct attempt *t)
 		note_failures(t);
 	if (!t->object)
 		return FATHOM_OK;
-	if (fathom_file_rename(t->object->file, t->space->root, t->file->name)) {
+	/* Debug files are looked for beside it; what was stored is where it was found. */
+	if ((t->space->is_live || t->file->is_image) &&
+	    fathom_file_rename(t->object->file, t->space->root, t->file->name)) {
 		fathom_object_close(t->object);
 		return FATHOM_E_MEMORY;
 	}
 	FATHOM_TRY(fathom_module_create(t->space->session, t->object, t->space->notes,
 					&t->file->module));
-	if (!named)
+	if (t->is_bare && !t->file->module->debug) {
+		/* Nothing is known of it but where it was. */
+		fathom_module_close(t->file->module);
+		t->file->module = NULL;
+		t->file->reason = reason_of(t);
+	} else if (!named)
 		fathom_symbol_set_source(&t->file->module->symbols, FATHOM_SOURCE_VDSO);
 	return FATHOM_OK;
 }
@@ -237,7 +277,8 @@ static bool identify(const struct fathom_space *s, const struct fathom_mapping *
 	char path[PATH_MAX];
 
 	return (format_very_path(s, m, path, sizeof path) && fathom_file_identify(path, ret)) ||
-	       (format_path(s, f->name, path, sizeof path) && fathom_file_identify(path, ret));
+	       (format_path(s->root, f->name, path, sizeof path) &&
+		fathom_file_identify(path, ret));
 }
 
 bool fathom_space_file_is_current(const struct fathom_space *s, const struct fathom_maps *maps,

@@ -3,10 +3,12 @@
  * The files that a space has mapped, each opened as a module. A mapping's file is looked for in
  * this order:
  * 1. what the kernel keeps of it: the very file, also when it is deleted, replaced or has no name
- *    (/proc/PID/map_files, which needs privilege).
- * 2. its path, below the root that the space says: the same file by device and inode, or one whose
- *    first page and build-id are those in the memory of the space.
- * 3. the image in memory, for [vdso] and for what cannot be had otherwise.
+ *    (/proc/PID/map_files, which needs privilege); of what was stored, what the user says it is.
+ * 2. its path, below the root that the space says (of what was stored, below the sysroot first):
+ * the same file by device and inode, or one whose first page and build-id are those in the memory
+ * of the space.
+ * 3. the image in memory, for [vdso] and for what cannot be had otherwise. Where its symbols are
+ * not in memory, it needs a debug file with its build-id.
  */
 #ifndef FATHOM_SPACE_FILE_H
 #define FATHOM_SPACE_FILE_H

@@ -44,9 +44,10 @@ static enum fathom_sameness compare_bytes(const struct fathom_space *s,
 	return same;
 }
 
-enum fathom_sameness fathom_space_compare(const struct fathom_space *s,
-					  const struct fathom_maps *maps, size_t i,
-					  const struct fathom_object *o)
+/* By the first page and the build-id. */
+static enum fathom_sameness compare_identity(const struct fathom_space *s,
+					     const struct fathom_maps *maps, size_t i,
+					     const struct fathom_object *o)
 {
 	const struct fathom_bytes file = o->file->bytes;
 	const size_t first = mapping_of_offset(maps, i, 0);
@@ -66,6 +67,62 @@ enum fathom_sameness fathom_space_compare(const struct fathom_space *s,
 	return k == maps->n
 		       ? FATHOM_UNREADABLE
 		       : compare_bytes(s, &maps->items[k], file, off, (size_t)o->build_id.size);
+}
+
+/* Code is compared in pieces of this size. */
+#define COMPARE_STEP ((size_t)64 << 10)
+
+/* Compares @file with the memory at @avma. */
+static enum fathom_sameness compare_memory(const struct fathom_space *s, uint64_t avma,
+					   struct fathom_bytes file, uint8_t *scratch)
+{
+	for (uint64_t done = 0; done < file.size; done += COMPARE_STEP) {
+		const uint64_t left = file.size - done;
+		const size_t size = left < COMPARE_STEP ? (size_t)left : COMPARE_STEP;
+
+		if (fathom_space_read(s, avma + done, scratch, size) != size)
+			return FATHOM_UNREADABLE;
+		if (memcmp(scratch, file.data + done, size) != 0)
+			return FATHOM_DIFFERENT;
+	}
+	return FATHOM_SAME;
+}
+
+/* By all of the code: there has to be some, and what is executable was not written. */
+static enum fathom_sameness compare_code(const struct fathom_space *s,
+					 const struct fathom_maps *maps, size_t i,
+					 const struct fathom_object *o)
+{
+	enum fathom_sameness same = FATHOM_SAME;
+	struct fathom_segment p;
+	struct fathom_bytes code;
+	uint64_t bias;
+	uint64_t compared = 0;
+	uint8_t *scratch;
+
+	if (!fathom_bias_of_mapping(&o->image, maps, i, s->page, &bias))
+		return FATHOM_DIFFERENT;
+	scratch = malloc(COMPARE_STEP);
+	for (uint32_t k = 0; k < o->image.phnum && scratch && same == FATHOM_SAME; k++) {
+		if (!fathom_image_segment(&o->image, k, &p) || p.type != PT_LOAD ||
+		    !(p.flags & PF_X))
+			continue;
+		code = bytes_slice(o->file->bytes, p.off, p.filesz);
+		same = code.size != p.filesz ? FATHOM_DIFFERENT
+					     : compare_memory(s, bias + p.vaddr, code, scratch);
+		compared += p.filesz;
+	}
+	free(scratch);
+	return same == FATHOM_SAME && !compared ? FATHOM_UNREADABLE : same;
+}
+
+enum fathom_sameness fathom_space_compare(const struct fathom_space *s,
+					  const struct fathom_maps *maps, size_t i,
+					  const struct fathom_object *o)
+{
+	const enum fathom_sameness same = compare_identity(s, maps, i, o);
+
+	return same == FATHOM_UNREADABLE && !s->is_live ? compare_code(s, maps, i, o) : same;
 }
 
 /* No image that people load is larger. */
@@ -165,6 +222,9 @@ static fathom_err unreadable(struct fathom_errinfo *reterr)
 {
 	const int number = errno;
 
+	if (!number)
+		return fathom_fail(reterr, FATHOM_E_NOT_FOUND, "", 0,
+				   "the start of its image is not in memory");
 	(void)fathom_fail(reterr, FATHOM_E_OS, "", 0, "its image in memory cannot be read");
 	if (reterr)
 		reterr->os_errno = number;
@@ -189,24 +249,107 @@ static uint64_t size_of_segments(const struct fathom_image *image)
 	return size;
 }
 
-/* Reads the segments of @image, loaded at @bias, to where they stand in the file. */
+/*
+ * Reads the segments of @image, loaded at @bias, to where they stand in the file; notes which are
+ * there whole.
+ */
 static void read_segments(const struct fathom_space *s, const struct fathom_image *image,
-			  uint64_t bias, uint8_t *to)
+			  uint64_t bias, uint8_t *to, bool *whole)
 {
 	struct fathom_segment p;
 
 	for (uint32_t i = 0; i < image->phnum; i++)
 		if (fathom_image_segment(image, i, &p) && p.type == PT_LOAD)
-			(void)fathom_space_read(s, bias + p.vaddr, to + p.off, (size_t)p.filesz);
+			whole[i] = fathom_space_read(s, bias + p.vaddr, to + p.off,
+						     (size_t)p.filesz) == p.filesz;
+}
+
+/* Whether @svma is in the file's part of a segment that was read whole. */
+static bool is_known(const struct fathom_image *image, const bool *whole, uint64_t svma)
+{
+	struct fathom_segment p;
+
+	for (uint32_t i = 0; i < image->phnum; i++)
+		if (whole[i] && fathom_image_segment(image, i, &p) && p.type == PT_LOAD &&
+		    svma - p.vaddr < p.filesz)
+			return true;
+	return false;
+}
+
+/* Whether all that PT_DYNAMIC, segment @s, leads to is known. */
+static bool is_dynamic_known(const struct fathom_image *image, const bool *whole,
+			     const struct fathom_segment *s)
+{
+	const uint8_t word = fathom_image_address_size(image);
+	struct fathom_cursor c =
+		cur_init(bytes_slice(image->bytes, s->off, s->filesz), image->swap);
+
+	if (!is_known(image, whole, s->vaddr))
+		return false;
+	while (cur_left(&c)) {
+		const uint64_t tag = cur_uint(&c, word);
+		const uint64_t value = cur_uint(&c, word);
+
+		if (!cur_ok(&c) || tag == DT_NULL)
+			break;
+		if (is_pointer(tag) && value && !is_known(image, whole, value))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Takes those program headers out of @bytes, the image, whose segments lead to what was not read: a
+ * table of symbols with gaps would name what others stand for. Says whether it did.
+ */
+static bool hide_unknown(uint8_t *bytes, const struct fathom_image *image, const bool *whole)
+{
+	struct fathom_segment s;
+	bool hidden = false;
+
+	for (uint32_t i = 0; i < image->phnum; i++) {
+		if (!fathom_image_segment(image, i, &s) ||
+		    (s.type != PT_DYNAMIC && s.type != PT_GNU_EH_FRAME) ||
+		    (s.type == PT_DYNAMIC ? is_dynamic_known(image, whole, &s)
+					  : is_known(image, whole, s.vaddr)))
+			continue;
+		/* p_type comes first; PT_NULL is zero. */
+		memset(bytes + image->phoff + (uint64_t)i * image->phentsize, 0, sizeof(uint32_t));
+		hidden = true;
+	}
+	return hidden;
+}
+
+/* Makes of @pages, where the segments are to be read to, a file. */
+static bool fill_image(const struct fathom_space *s, uint64_t bias,
+		       const struct fathom_image *image, uint8_t *pages, uint64_t size,
+		       bool *ret_bare)
+{
+	bool *whole = calloc((size_t)image->phnum + 1, sizeof *whole);
+	struct fathom_image made;
+
+	if (!whole)
+		return false;
+	read_segments(s, image, bias, pages, whole);
+	drop_sections(pages, image->is64);
+	*ret_bare = false;
+	if (!fathom_image_init((struct fathom_bytes){ pages, size }, &made, NULL)) {
+		made.phnum = made.phnum < image->phnum ? made.phnum : image->phnum;
+		if (!made.swap)
+			restore_dynamic(pages, &made, bias);
+		*ret_bare = hide_unknown(pages, &made, whole);
+	}
+	free(whole);
+	return true;
 }
 
 static fathom_err read_image(const struct fathom_space *s, const struct fathom_mapping *first,
 			     uint64_t bias, const struct fathom_image *image,
-			     struct fathom_object **ret, struct fathom_errinfo *reterr)
+			     struct fathom_object **ret, bool *ret_bare,
+			     struct fathom_errinfo *reterr)
 {
 	const uint64_t size = size_of_segments(image);
 	const uint64_t least = image->is64 ? sizeof(Elf64_Ehdr) : sizeof(Elf32_Ehdr);
-	struct fathom_image whole;
 	uint8_t *pages;
 
 	if (size < least)
@@ -218,10 +361,10 @@ static fathom_err read_image(const struct fathom_space *s, const struct fathom_m
 	pages = fathom_pages_alloc(size);
 	if (!pages)
 		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
-	read_segments(s, image, bias, pages);
-	drop_sections(pages, image->is64);
-	if (!fathom_image_init((struct fathom_bytes){ pages, size }, &whole, NULL) && !whole.swap)
-		restore_dynamic(pages, &whole, bias);
+	if (!fill_image(s, bias, image, pages, size, ret_bare)) {
+		fathom_pages_free(pages, size);
+		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+	}
 	return object_from(&s->session->memory, first, pages, size, ret, reterr);
 }
 
@@ -244,7 +387,8 @@ static fathom_err read_vdso(const struct fathom_space *s, const struct fathom_ma
 }
 
 fathom_err fathom_space_image(const struct fathom_space *s, const struct fathom_maps *maps,
-			      size_t i, struct fathom_object **ret, struct fathom_errinfo *reterr)
+			      size_t i, struct fathom_object **ret, bool *ret_bare,
+			      struct fathom_errinfo *reterr)
 {
 	const size_t k = mapping_of_offset(maps, i, 0);
 	struct fathom_image image;
@@ -269,7 +413,7 @@ fathom_err fathom_space_image(const struct fathom_space *s, const struct fathom_
 		err = fathom_fail(reterr, FATHOM_E_FORMAT, "", 0, "what is mapped is no ELF file");
 	}
 	if (!err)
-		err = read_image(s, &maps->items[k], bias, &image, ret, reterr);
+		err = read_image(s, &maps->items[k], bias, &image, ret, ret_bare, reterr);
 	free(header);
 	return err;
 }

@@ -10,8 +10,8 @@ enum fathom_sameness { FATHOM_DIFFERENT, FATHOM_SAME, FATHOM_UNREADABLE };
 
 /*
  * Whether @o is the file of mapping @i, by what is of it in memory: the first page and the
- * build-id. Without a build-id there is no telling; where memory cannot be read, errno says why, or
- * is 0.
+ * build-id. Where those cannot tell, memory that does not change is compared by all of its code;
+ * else there is no telling. Where memory cannot be read, errno says why, or is 0.
  */
 enum fathom_sameness fathom_space_compare(const struct fathom_space *s,
 					  const struct fathom_maps *maps, size_t i,
@@ -19,9 +19,11 @@ enum fathom_sameness fathom_space_compare(const struct fathom_space *s,
 
 /*
  * The file of mapping @i as its segments are in memory: without section headers, so with the
- * symbols of its dynamic table only. [vdso] is there whole.
+ * symbols of its dynamic table only. [vdso] is there whole. Where not all of a segment can be read,
+ * what is said about symbols or unwinding in it is left out; *@ret_bare says that it was.
  */
 fathom_err fathom_space_image(const struct fathom_space *s, const struct fathom_maps *maps,
-			      size_t i, struct fathom_object **ret, struct fathom_errinfo *reterr);
+			      size_t i, struct fathom_object **ret, bool *ret_bare,
+			      struct fathom_errinfo *reterr);
 
 #endif

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The public target: a counted file or process. */
+/* The public target: a counted file or space. */
 #include "target.h"
 
 #include <stdlib.h>
 
+#include "core_file.h"
 #include "process.h"
+#include "stored.h"
 #include "symbols_gnu.h"
 
 static struct fathom_target *target_new(void)
@@ -24,6 +26,29 @@ static void target_free(struct fathom_target *t)
 	free(t);
 }
 
+static fathom_err open_core(struct fathom_target *t, struct fathom *session,
+			    struct fathom_file *file, struct fathom_errinfo *reterr)
+{
+	struct fathom_dump dump;
+
+	t->kind = FATHOM_TARGET_CORE;
+	FATHOM_TRY(fathom_core_file_read(file, &t->notes, &dump, reterr));
+	t->pid = dump.pid;
+	return fathom_stored_open(session, &dump, &t->notes, &t->space, reterr);
+}
+
+/* Opens what is told by its first bytes. */
+static fathom_err open_any(struct fathom_target *t, struct fathom *session, const char *path,
+			   struct fathom_errinfo *reterr)
+{
+	struct fathom_file *file;
+
+	FATHOM_TRY(fathom_file_open(&session->memory, path, &file, reterr));
+	if (fathom_core_file_is(file->bytes))
+		return open_core(t, session, file, reterr);
+	return fathom_module_open(session, file, &t->notes, &t->module, reterr);
+}
+
 fathom_err fathom_target_open_file(struct fathom *session, const char *path,
 				   struct fathom_target **ret_target, struct fathom_errinfo *reterr)
 {
@@ -32,7 +57,7 @@ fathom_err fathom_target_open_file(struct fathom *session, const char *path,
 
 	if (!t)
 		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
-	err = fathom_module_open(session, path, &t->notes, &t->module, reterr);
+	err = open_any(t, session, path, reterr);
 	if (err) {
 		target_free(t);
 		return err;
@@ -50,6 +75,7 @@ fathom_err fathom_target_open_process(struct fathom *session, int pid,
 
 	if (!t)
 		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+	t->kind = FATHOM_TARGET_PROCESS;
 	t->pid = pid;
 	err = fathom_process_open(session, pid, &t->notes, &t->space, reterr);
 	if (err) {
@@ -78,11 +104,13 @@ void fathom_target_get_info(const struct fathom_target *target, struct fathom_ta
 	const struct fathom_module *m = target->module;
 
 	if (target->space) {
-		*ret_info = (struct fathom_target_info){
-			.path = fathom_process_exe(target->space),
-			.kind = FATHOM_TARGET_PROCESS,
-			.pid = target->pid,
-		};
+		*ret_info = (struct fathom_target_info){ .kind = target->kind, .pid = target->pid };
+		if (target->kind == FATHOM_TARGET_PROCESS) {
+			ret_info->path = fathom_process_exe(target->space);
+		} else {
+			ret_info->path = fathom_stored_dump(target->space)->file->path;
+			ret_info->command = fathom_stored_dump(target->space)->command;
+		}
 		return;
 	}
 	*ret_info = (struct fathom_target_info){

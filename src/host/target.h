@@ -12,6 +12,7 @@ struct fathom_target {
 	struct fathom_notes notes;
 	struct fathom_module *module; /* of a file; else NULL, and there is */
 	struct fathom_space *space;
+	enum fathom_target_kind kind;
 	int pid; /* of a process, or 0 */
 };
 

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+#include "stored.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct stored {
+	struct fathom_space space;
+	struct fathom_dump dump;
+};
+
+const struct fathom_dump *fathom_stored_dump(const struct fathom_space *s)
+{
+	return &((const struct stored *)s)->dump;
+}
+
+/* Names stay where they are, in the file that was read. */
+static fathom_err read_maps(const struct fathom_space *s, struct fathom_maps *ret,
+			    struct fathom_errinfo *reterr)
+{
+	const struct fathom_maps *maps = &fathom_stored_dump(s)->maps;
+	struct fathom_mapping *items = malloc(maps->n * sizeof *items);
+
+	if (!items)
+		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+	memcpy(items, maps->items, maps->n * sizeof *items);
+	*ret = (struct fathom_maps){ .items = items, .n = maps->n };
+	return FATHOM_OK;
+}
+
+static size_t read_memory(const struct fathom_space *s, uint64_t avma, void *to, size_t size)
+{
+	errno = 0;
+	return fathom_dump_read(fathom_stored_dump(s), avma, to, size);
+}
+
+/* The program's own file is where the user says. */
+static bool format_exe(const struct fathom_space *s, const struct fathom_mapping *m, char *path,
+		       size_t cap)
+{
+	const struct fathom_dump *d = fathom_stored_dump(s);
+	const size_t i = fathom_maps_at(&d->maps, d->entry);
+
+	return s->session->exe[0] && i < d->maps.n &&
+	       fathom_mapping_same_file(&d->maps.items[i], m) &&
+	       snprintf(path, cap, "%s", s->session->exe) < (int)cap;
+}
+
+static void stored_free(struct fathom_space *s)
+{
+	struct stored *stored = (struct stored *)s;
+
+	fathom_dump_deinit(&stored->dump);
+	free(stored);
+}
+
+static const struct fathom_space_ops stored_ops = {
+	.read_maps = read_maps,
+	.read = read_memory,
+	.format_very_path = format_exe,
+	.free = stored_free,
+};
+
+fathom_err fathom_stored_open(struct fathom *session, struct fathom_dump *dump,
+			      struct fathom_notes *notes, struct fathom_space **ret,
+			      struct fathom_errinfo *reterr)
+{
+	struct stored *stored = calloc(1, sizeof *stored);
+
+	if (!stored) {
+		fathom_dump_deinit(dump);
+		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+	}
+	fathom_space_init(&stored->space, &stored_ops, session, notes);
+	stored->dump = *dump;
+	stored->space.page = dump->page;
+	*ret = &stored->space;
+	return FATHOM_OK;
+}

@@ -415,8 +415,8 @@ static void answer_arguments(struct addr *v, int n, char **arguments)
 static int answer_all(struct addr *v, int n, char **arguments)
 {
 	fathom_target_get_info(v->rules.target, &v->info);
-	if (v->info.kind == FATHOM_TARGET_PROCESS && v->rules.section) {
-		complain("--section", "a process has no sections",
+	if (v->info.kind != FATHOM_TARGET_FILE && v->rules.section) {
+		complain("--section", "a process or core has no sections",
 			 "give the addresses of its memory, or the file");
 		exit(EXIT_USAGE);
 	}

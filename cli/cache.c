@@ -45,7 +45,7 @@ static int build_one(struct fathom *session, const struct common *common, const 
 	if (!target)
 		return EXIT_USAGE;
 	fathom_target_get_info(target, &target_info);
-	if (target_info.kind == FATHOM_TARGET_PROCESS) {
+	if (target_info.kind != FATHOM_TARGET_FILE) {
 		complain(path, "indexes are made of files", "give the files that the process runs");
 		fathom_target_release(target);
 		return EXIT_USAGE;

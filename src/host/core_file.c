@@ -245,6 +245,11 @@ static fathom_err make_pieces(struct core *core, struct fathom_errinfo *reterr)
 	return FATHOM_OK;
 }
 
+static bool same_bytes(struct fathom_bytes a, struct fathom_bytes b)
+{
+	return a.size == b.size && (!a.size || memcmp(a.data, b.data, (size_t)a.size) == 0);
+}
+
 /* A number for the file called @name (FNV-1a), which is not 0. */
 static uint64_t number_of(struct fathom_str name)
 {
@@ -338,16 +343,31 @@ static fathom_err make_maps(struct core *core, struct fathom_errinfo *reterr)
 	}
 }
 
-/* What was stored of the first page of the mapping. */
-static struct fathom_bytes first_page(const struct fathom_dump *d, const struct fathom_mapping *m)
+/*
+ * Whether the mappings, of which both are of the start of a file, are of different programs: by
+ * program headers and build-id, which nobody writes to.
+ */
+static bool are_different(const struct fathom_dump *d, const struct fathom_mapping *a,
+			  const struct fathom_mapping *b)
 {
-	struct fathom_bytes b = fathom_dump_from(d, m->start);
+	struct fathom_image x;
+	struct fathom_image y;
+	struct fathom_bytes p;
+	struct fathom_bytes q;
 
-	b.size = b.size < d->page ? b.size : d->page;
-	return b;
+	if (fathom_image_init(fathom_dump_from(d, a->start), &x, NULL) ||
+	    fathom_image_init(fathom_dump_from(d, b->start), &y, NULL))
+		return false;
+	p = bytes_slice(x.bytes, x.phoff, (uint64_t)x.phnum * x.phentsize);
+	q = bytes_slice(y.bytes, y.phoff, (uint64_t)y.phnum * y.phentsize);
+	if (!same_bytes(p, q))
+		return true;
+	p = fathom_image_build_id(&x);
+	q = fathom_image_build_id(&y);
+	return p.size && q.size && !same_bytes(p, q);
 }
 
-/* Whether the mappings of one path, @n of them, start with different pages. */
+/* Whether the mappings of one path, @n of them, are of different programs. */
 static bool are_several_files(const struct fathom_dump *d, const struct fathom_keyed *group,
 			      size_t n)
 {
@@ -355,16 +375,12 @@ static bool are_several_files(const struct fathom_dump *d, const struct fathom_k
 
 	for (size_t i = 0; i < n; i++) {
 		const struct fathom_mapping *m = &d->maps.items[group[i].value];
-		struct fathom_bytes a;
-		struct fathom_bytes b;
 
 		if (m->off)
 			continue;
-		first = first ? first : m;
-		a = first_page(d, first);
-		b = first_page(d, m);
-		if (a.size != b.size || (a.size && memcmp(a.data, b.data, (size_t)a.size) != 0))
+		if (first && are_different(d, first, m))
 			return true;
+		first = first ? first : m;
 	}
 	return false;
 }

@@ -8,19 +8,24 @@
 #include "../safe/base/cursor.h"
 #include "bias.h"
 
+/* Whether mapping @k is of the same file as @i, holds @off of it, and can be read. */
+static bool holds_offset(const struct fathom_maps *maps, size_t i, size_t k, uint64_t off)
+{
+	const struct fathom_mapping *m = &maps->items[k];
+
+	return m->readable && off >= m->off && off - m->off < m->end - m->start &&
+	       fathom_mapping_same_file(m, &maps->items[i]);
+}
+
 /* The mapping of the same file as @i that holds @off of it and can be read; maps->n: none. */
 static size_t mapping_of_offset(const struct fathom_maps *maps, size_t i, uint64_t off)
 {
 	size_t found = maps->n;
 
 	/* Of several, the last at or before @i: a file may be loaded more than once. */
-	for (size_t k = 0; k < maps->n; k++) {
-		const struct fathom_mapping *m = &maps->items[k];
-
-		if (m->readable && off >= m->off && off - m->off < m->end - m->start &&
-		    fathom_mapping_same_file(m, &maps->items[i]) && (found == maps->n || k <= i))
+	for (size_t k = 0; k < maps->n; k++)
+		if (holds_offset(maps, i, k, off) && (found == maps->n || k <= i))
 			found = k;
-	}
 	return found;
 }
 
@@ -44,29 +49,45 @@ static enum fathom_sameness compare_bytes(const struct fathom_space *s,
 	return same;
 }
 
+/*
+ * Compares with each mapping of the file that holds those bytes: where data shares pages with what
+ * is only read, one that was written to differs.
+ */
+static enum fathom_sameness compare_any(const struct fathom_space *s,
+					const struct fathom_maps *maps, size_t i,
+					struct fathom_bytes file, uint64_t off, size_t size)
+{
+	enum fathom_sameness found = FATHOM_UNREADABLE;
+
+	for (size_t k = 0; k < maps->n && found != FATHOM_SAME; k++) {
+		enum fathom_sameness same;
+
+		if (!holds_offset(maps, i, k, off))
+			continue;
+		same = compare_bytes(s, &maps->items[k], file, off, size);
+		if (same != FATHOM_UNREADABLE)
+			found = same;
+	}
+	return found;
+}
+
 /* By the first page and the build-id. */
 static enum fathom_sameness compare_identity(const struct fathom_space *s,
 					     const struct fathom_maps *maps, size_t i,
 					     const struct fathom_object *o)
 {
 	const struct fathom_bytes file = o->file->bytes;
-	const size_t first = mapping_of_offset(maps, i, 0);
+	const size_t first = (size_t)(file.size < s->page ? file.size : s->page);
 	enum fathom_sameness same;
-	uint64_t off;
-	size_t k;
 
 	errno = 0;
-	if (first == maps->n || !o->build_id.size)
+	if (!o->build_id.size)
 		return FATHOM_UNREADABLE;
-	same = compare_bytes(s, &maps->items[first], file, 0,
-			     (size_t)(file.size < s->page ? file.size : s->page));
+	same = compare_any(s, maps, i, file, 0, first);
 	if (same != FATHOM_SAME)
 		return same;
-	off = (uint64_t)(o->build_id.data - file.data);
-	k = mapping_of_offset(maps, i, off);
-	return k == maps->n
-		       ? FATHOM_UNREADABLE
-		       : compare_bytes(s, &maps->items[k], file, off, (size_t)o->build_id.size);
+	return compare_any(s, maps, i, file, (uint64_t)(o->build_id.data - file.data),
+			   (size_t)o->build_id.size);
 }
 
 /* Code is compared in pieces of this size. */
@@ -300,24 +321,27 @@ static bool is_dynamic_known(const struct fathom_image *image, const bool *whole
 
 /*
  * Takes those program headers out of @bytes, the image, whose segments lead to what was not read: a
- * table of symbols with gaps would name what others stand for. Says whether it did.
+ * table of symbols with gaps would name what others stand for. Says whether nothing is left that
+ * names or bounds anything.
  */
 static bool hide_unknown(uint8_t *bytes, const struct fathom_image *image, const bool *whole)
 {
 	struct fathom_segment s;
-	bool hidden = false;
+	bool is_bare = true;
 
 	for (uint32_t i = 0; i < image->phnum; i++) {
 		if (!fathom_image_segment(image, i, &s) ||
-		    (s.type != PT_DYNAMIC && s.type != PT_GNU_EH_FRAME) ||
-		    (s.type == PT_DYNAMIC ? is_dynamic_known(image, whole, &s)
-					  : is_known(image, whole, s.vaddr)))
+		    (s.type != PT_DYNAMIC && s.type != PT_GNU_EH_FRAME))
 			continue;
-		/* p_type comes first; PT_NULL is zero. */
-		memset(bytes + image->phoff + (uint64_t)i * image->phentsize, 0, sizeof(uint32_t));
-		hidden = true;
+		if (s.type == PT_DYNAMIC ? is_dynamic_known(image, whole, &s)
+					 : is_known(image, whole, s.vaddr))
+			is_bare = false;
+		else
+			/* p_type comes first; PT_NULL is zero. */
+			memset(bytes + image->phoff + (uint64_t)i * image->phentsize, 0,
+			       sizeof(uint32_t));
 	}
-	return hidden;
+	return is_bare;
 }
 
 /* Makes of @pages, where the segments are to be read to, a file. */

@@ -20,7 +20,7 @@ enum fathom_sameness fathom_space_compare(const struct fathom_space *s,
 /*
  * The file of mapping @i as its segments are in memory: without section headers, so with the
  * symbols of its dynamic table only. [vdso] is there whole. Where not all of a segment can be read,
- * what is said about symbols or unwinding in it is left out; *@ret_bare says that it was.
+ * what is said about symbols or unwinding in it is left out; *@ret_bare says that nothing is left.
  */
 fathom_err fathom_space_image(const struct fathom_space *s, const struct fathom_maps *maps,
 			      size_t i, struct fathom_object **ret, bool *ret_bare,

@@ -19,8 +19,8 @@ import tap  # noqa: E402
 
 from ask import FATHOM, run  # noqa: E402
 from living import PEERS, RANDOM_ADDRESSES, Living, compare, random_code  # noqa: E402
+from told import PROGRAMS, STYLES, Told, ask, build, check_places, library  # noqa: E402
 
-PROGRAMS = os.path.join(HERE, "programs")
 NOBODY = 65534
 TESTS = []
 
@@ -36,84 +36,6 @@ def test(name, needs_root=False):
         TESTS.append((name, call))
         return function
     return add
-
-
-class Told:
-    """A running programs/told.c, and what it has told: {name: address}."""
-
-    def __init__(self, command, **options):
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                                        **options)
-        self.pid = self.process.pid
-        self.places = self._read()
-
-    def _read(self):
-        places = {}
-        for line in self.process.stdout:
-            if line == "done\n":
-                return places
-            name, address = line.split()
-            places[name] = int(address, 16)
-        raise AssertionError(f"{self.process.args}: ended early")
-
-    def tell(self, command):
-        self.process.stdin.write(command + "\n")
-        self.process.stdin.flush()
-        return self._read()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.process.kill()
-        self.process.wait()
-        self.process.stdin.close()
-        self.process.stdout.close()
-
-
-def build(folder, name="told", *options, source="told.c", compiler="gcc"):
-    path = os.path.join(folder, name)
-    run(compiler, "-O1", "-g", *options, "-o", path, os.path.join(PROGRAMS, source))
-    return path
-
-
-def library(folder, name, *options, compiler="gcc"):
-    return build(folder, name, "-shared", "-fPIC", *options, source="library.c", compiler=compiler)
-
-
-def ask(pid, addresses, *options, user=None, env=None):
-    """fathom's answers, as records, and what it printed to standard error."""
-    command = [FATHOM, "addr", "--json", "--no-cache", *options, str(pid), *map(hex, addresses)]
-    if user is not None:
-        command = ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", *command]
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
-                          timeout=60, env=env)
-    assert done.returncode in (0, 1), f"{command}: {done.returncode} {done.stderr}"
-    return [json.loads(line) for line in done.stdout.splitlines()], done.stderr
-
-
-def check_places(pid, places, user=None):
-    """What is at each of @places, and 2 bytes into it, is called by its name."""
-    names = sorted(places)
-    for off in (0, 2):
-        records, _ = ask(pid, [places[n] + off for n in names], user=user)
-        got = [(r["symbol"], r["offset"]) for r in records]
-        assert got == [(n, off) for n in names], f"{got}, not {names}"
-    return records
-
-
-STYLES = [
-    ("gcc, PIE", "gcc", ["-pie", "-fPIE", "-ldl"]),
-    ("gcc, at fixed addresses", "gcc", ["-no-pie", "-ldl"]),
-    ("static", "gcc", ["-static", "-DPLAIN"]),
-    ("static PIE", "gcc", ["-static-pie", "-fPIE", "-DPLAIN"]),
-    ("code not separate", "gcc", ["-Wl,-z,noseparate-code", "-ldl"]),
-    ("pages of 2 MiB", "gcc", ["-Wl,-z,max-page-size=0x200000", "-ldl"]),
-    ("lld", "clang-19", ["-fuse-ld=lld", "-ldl"]),
-    ("gold", "gcc", ["-fuse-ld=gold", "-ldl"]),
-    ("code at 0x10000000", "gcc", ["-no-pie", "-Wl,-Ttext-segment=0x10000000", "-ldl"]),
-    ("lld, segments that share pages", "clang-19", ["-fuse-ld=lld", "-Wl,-z,noseparate-code", "-ldl"]),
-]
 
 
 class Asked:
@@ -545,7 +467,7 @@ def refusals(folder):
     child.wait()
     with Told([build(folder)]) as told:
         assert "not ours to look at" in refused(told.pid, 0x1000, user=NOBODY)
-        assert "a process has no sections" in refused("-j", ".text", told.pid, 0x1000)
+        assert "a process or core has no sections" in refused("-j", ".text", told.pid, 0x1000)
 
 
 @test("a process that ends while it is asked: the end of the answers, and why")

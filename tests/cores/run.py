@@ -1,0 +1,464 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The suite "cores": programs tell where they have what, and leave a core; fathom has to say the same of it
+when they are gone. Where the core does not tell, it has to say why."""
+import glob
+import os
+import random
+import re
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, "..", "lib")]
+
+import tap  # noqa: E402
+
+from ask import FATHOM, run  # noqa: E402
+from told import (RANDOM_ADDRESSES, REAL, STYLES, Real, Told, ask, build, check_places, check_starts,  # noqa: E402
+                  library, random_code, starts_by_elfutils, starts_by_fathom, starts_by_gdb)
+
+TESTS = []
+UNNAMED = r"func@\[0x[0-9a-f]+\.\.0x[0-9a-f]+\]"
+# Of files: what was written (1) and shared (2, 8), ELF headers (10); all else of them (4).
+NO_HEADERS, USUAL, ALL = 0x23, 0x33, 0x3f
+
+
+def test(name):
+    def add(function):
+        def call():
+            with tempfile.TemporaryDirectory(prefix="fathom-cores-") as folder:
+                function(folder)
+        TESTS.append((name, call))
+        return function
+    return add
+
+
+def dying(command, core_filter=USUAL):
+    """@command so that the kernel writes its core, with such memory in it."""
+    script = f'ulimit -c unlimited && echo {core_filter:#x} > /proc/self/coredump_filter && exec "$@"'
+    return ["sh", "-c", script, "sh", *command]
+
+
+def by_kernel(process, folder):
+    """Ends @process, which runs in @folder by dying(), with a core."""
+    with open("/proc/sys/kernel/core_pattern", encoding="utf-8") as pattern:
+        if re.match(r"\||.*/", pattern.read()):
+            raise tap.Skip("this system gives cores of the kernel to another program (core_pattern)")
+    process.send_signal(signal.SIGABRT)
+    process.wait()
+    cores = glob.glob(f"{folder}/core*")
+    assert len(cores) == 1, cores
+    return cores[0]
+
+
+def by_gcore(process, folder):
+    done = subprocess.run(["gcore", "-o", f"{folder}/core", str(process.pid)], capture_output=True, text=True,
+                          check=False)
+    if "ptrace" in done.stderr and not os.path.exists(f"{folder}/core.{process.pid}"):
+        raise tap.Skip(f"gdb may not attach here: {done.stderr.splitlines()[-1]}")
+    process.kill()
+    process.wait()
+    return f"{folder}/core.{process.pid}"
+
+
+WRITERS = {"the kernel": by_kernel, "gcore": by_gcore}
+
+
+def leave_core(command, folder, writer=by_kernel, tell=(), core_filter=USUAL):
+    """The core of told.c, and what it has told where it is."""
+    with Told(dying(command, core_filter), cwd=folder) as told:
+        places = dict(told.places)
+        for order in tell:
+            places.update(told.tell(order))
+        return writer(told.process, folder), places
+
+
+def add_style(name, compiler, options, writer):
+    @test(f"linked: {name}, written by {writer}")
+    def _(folder):
+        path = build(folder, "told", *options, compiler=compiler)
+        core, places = leave_core([path], folder, WRITERS[writer])
+        records = check_places(core, places)
+        code = [r for r in records if r["symbol"].endswith("_code")]
+        assert len(code) == 2 and all(f["file"].endswith("told.c") for r in code for f in r["frames"])
+        assert {r["module"] for r in records} == {path}
+        (record,), _ = ask(core, [places["large_zero_data"] + 0xfffff])
+        assert (record["symbol"], record["offset"]) == ("large_zero_data", 0xfffff), record
+
+
+for style in STYLES:
+    for who in WRITERS:
+        add_style(*style, who)
+
+
+def add_32_bit(writer):
+    @test(f"linked: 32 bit, written by {writer}")
+    def _(folder):
+        path = build(folder, "told", "-static", "-DPLAIN", compiler="i686-linux-gnu-gcc")
+        try:
+            with Told([path]):
+                pass
+        except OSError as error:
+            raise tap.Skip(f"this kernel does not run 32-bit programs: {error}") from error
+        core, places = leave_core([path], folder, WRITERS[writer])
+        check_places(core, places)
+
+
+def add_library(writer):
+    @test(f"a library that was loaded twice, in two namespaces, written by {writer}")
+    def _(folder):
+        path = library(folder, "lib.so")
+        with Told(dying([build(folder, "told", "-ldl")]), cwd=folder) as told:
+            first = told.tell(f"open {path}")
+            second = told.tell(f"space {path}")
+            core = WRITERS[writer](told.process, folder)
+        assert first != second
+        check_places(core, first)
+        check_places(core, second)
+
+
+for who in WRITERS:
+    add_32_bit(who)
+    add_library(who)
+
+
+def check_unnamed(core, places, wanted, *options, exported=None):
+    """Nothing is called but by its true name; what only the file can name is not named, because of @wanted."""
+    records, notes = ask(core, [places[n] for n in sorted(places)], *options)
+    for name, record in zip(sorted(places), records):
+        assert record["symbol"] in (None, exported if name == exported else None) or \
+            re.fullmatch(UNNAMED, record["symbol"]), (name, record)
+        if record["symbol"] is None:
+            assert record["reason"] in wanted, (name, record)
+    return notes
+
+
+def many_functions(folder, name, *options):
+    """A library whose tables are so large that the kernel does not store them; and told.c's two functions."""
+    source = f"{folder}/{name}.c"
+    shutil.copy(os.path.join(HERE, "..", "processes", "programs", "library.c"), source)
+    with open(source, "a", encoding="ascii") as f:
+        f.writelines(f"int one_of_many_functions_{i}(int x) {{ return x * {i} + exported_code(x); }}\n"
+                     for i in range(400))
+    run("gcc", "-O1", "-g", "-shared", "-fPIC", "-Wl,--build-id=sha1", *options, "-o", f"{folder}/{name}", source)
+    return f"{folder}/{name}"
+
+
+# Where the library's own file is not there, what it exports may still be known from memory.
+KNOWN_BY_MEMORY = "exported_code"
+
+
+def add_missing(what, change, reason):
+    def of(folder, make, writer):
+        path = make(folder, "lib.so")
+        with Told(dying([build(folder, "told", "-ldl")]), cwd=folder) as told:
+            places = told.tell(f"open {path}")
+            change(folder, make, path)
+            return path, WRITERS[writer](told.process, folder), places
+
+    def add(writer):
+        @test(f"a library that was {what}: its names are not known, written by {writer}")
+        def _(folder):
+            path, core, places = of(folder, many_functions, writer)
+            notes = check_unnamed(core, places, [reason], exported=KNOWN_BY_MEMORY)
+            assert path in notes, notes
+
+        @test(f"a small library that was {what}: what it exports, if that, written by {writer}")
+        def _(folder):
+            _, core, places = of(folder, library, writer)
+            check_unnamed(core, places, [reason, "no-symbols"], exported=KNOWN_BY_MEMORY)
+
+    for who in WRITERS:
+        add(who)
+
+    @test(f"a library that was {what}, and a debug file with its build-id")
+    def _(folder):
+        kept = f"{folder}/kept"
+
+        def keep(folder, make, path):
+            run("objcopy", "--only-keep-debug", path, kept)
+            change(folder, make, path)
+
+        path = many_functions(folder, "lib.so")
+        build_id = re.search(r"Build ID: (\w+)", run("readelf", "-n", path))[1]
+        with Told(dying([build(folder, "told", "-ldl")]), cwd=folder) as told:
+            places = told.tell(f"open {path}")
+            keep(folder, many_functions, path)
+            core = by_kernel(told.process, folder)
+        os.makedirs(f"{folder}/debug/.build-id/{build_id[:2]}")
+        os.rename(kept, f"{folder}/debug/.build-id/{build_id[:2]}/{build_id[2:]}.debug")
+        records = check_places(core, places, "--debug-dir", f"{folder}/debug")
+        assert {(r["source"], r["build_id"]) for r in records} == {("symtab", build_id)}, records
+
+
+def delete(_folder, _make, path):
+    os.unlink(path)
+
+
+def replace(folder, make, path):
+    os.rename(make(folder, "new.so", "-DOTHER"), path)
+
+
+def replace_by_text(folder, _make, path):
+    with open(f"{folder}/new", "w", encoding="ascii") as text:
+        text.write("Not a program.\n")
+    os.rename(f"{folder}/new", path)
+
+
+add_missing("deleted", delete, "no-file")
+add_missing("replaced", replace, "build-id-mismatch")
+add_missing("replaced by a text", replace_by_text, "build-id-mismatch")
+
+
+@test("a library that was deleted and came back, the same")
+def came_back(folder):
+    path = library(folder, "lib.so")
+    with Told(dying([build(folder, "told", "-ldl")]), cwd=folder) as told:
+        places = told.tell(f"open {path}")
+        shutil.copy(path, f"{folder}/copy")
+        os.unlink(path)
+        core = by_kernel(told.process, folder)
+    os.rename(f"{folder}/copy", path)
+    check_places(core, places)
+
+
+@test("a library that was replaced and loaded again, twice deleted: each is told apart by its first page")
+def twins(folder):
+    path = many_functions(folder, "lib.so")
+    with Told(dying([build(folder, "told", "-ldl")]), cwd=folder) as told:
+        first = told.tell(f"open {path}")
+        other = many_functions(folder, "other.so", "-DOTHER")
+        os.rename(path, f"{folder}/first.so")
+        shutil.copy(other, path)
+        second = told.tell(f"space {path}")
+        os.unlink(path)
+        # The map has both as "lib.so (deleted)".
+        os.unlink(f"{folder}/first.so")
+        core = by_kernel(told.process, folder)
+    shutil.copy(other, path)
+    assert first["hidden_in_library"] != second["hidden_in_library"]
+    (record,), _ = ask(core, [second["hidden_in_library"]])
+    assert record["symbol"] == "hidden_in_other", record
+    (record,), _ = ask(core, [first["hidden_in_library"]])
+    assert record["symbol"] is None, record
+
+
+@test("the files are elsewhere: below --sysroot, or where --exe says")
+def elsewhere(folder):
+    os.mkdir(f"{folder}/there")
+    path = build(f"{folder}/there", "told", "-ldl")
+    core, places = leave_core([path], folder)
+    os.makedirs(f"{folder}/root{folder}")
+    os.rename(f"{folder}/there", f"{folder}/root{folder}/there")
+    here = f"{folder}/root{path}"
+    check_unnamed(core, places, ["no-file", "no-symbols"])
+    records = check_places(core, places, "--sysroot", f"{folder}/root")
+    assert {r["module"] for r in records} == {path}
+    check_places(core, places, "--exe", here)
+    # Another program is not taken for it.
+    other = build(folder, "other", "-ldl", "-DOTHER", "-O2")
+    notes = check_unnamed(core, places, ["build-id-mismatch", "no-symbols"], "--exe", other)
+    assert "is not the file that was mapped" in notes, notes
+
+
+@test("a machine without any of the files: reasons, and what memory tells")
+def nothing_there(folder):
+    path = build(folder, "told", "-static", "-DPLAIN")
+    core, places = leave_core([path], folder)
+    os.unlink(path)
+    records, notes = ask(core, [places[n] for n in sorted(places)])
+    assert [(r["symbol"], r["reason"]) for r in records] == [(None, "no-file")] * len(places), records
+    assert path in notes and "No such file" in notes, notes
+
+
+@test("a program without a build-id: by its code if that was stored, or as the user says; else not")
+def no_build_id(folder):
+    path = build(folder, "told", "-Wl,--build-id=none", "-ldl")
+    core, places = leave_core([path], folder)
+    notes = check_unnamed(core, places, ["build-id-mismatch", "no-symbols"])
+    assert "may not be the file" in notes, notes
+    check_places(core, places, "--exe", path)
+    _, notes = ask(core, [places["main"]], "--exe", path)
+    assert "what was stored cannot tell" in notes, notes
+    os.unlink(core)
+    core, places = leave_core([path], folder, core_filter=ALL)
+    check_places(core, places)
+    # The same but for one instruction: as large, with the same headers.
+    build(folder, "other", "-Wl,--build-id=none", "-ldl")
+    with open(f"{folder}/other", "r+b") as other:
+        code = other.read()
+        at = code.index(b"\x8d\x04\x7f")  # lea (%rdi,%rdi,2): x * 3
+        other.seek(at)
+        other.write(b"\x8d\x04\xbf")
+    os.rename(f"{folder}/other", path)
+    check_unnamed(core, places, ["build-id-mismatch", "no-symbols"], exported="visible_code")
+
+
+@test("no ELF headers were stored: nothing tells whose the files are")
+def no_headers(folder):
+    path = build(folder, "told", "-ldl")
+    core, places = leave_core([path], folder, core_filter=NO_HEADERS)
+    notes = check_unnamed(core, places, ["build-id-mismatch"])
+    assert "may not be the file" in notes, notes
+    check_places(core, places, "--exe", path)
+
+
+@test("[vdso]: all functions of the image in the core")
+def vdso(folder):
+    with Told(dying([build(folder)]), cwd=folder) as told:
+        with open(f"/proc/{told.pid}/maps", encoding="utf-8") as maps:
+            line = next(line for line in maps if line.endswith("[vdso]\n"))
+        start, end = (int(x, 16) for x in line.split()[0].split("-"))
+        with open(f"/proc/{told.pid}/mem", "rb") as memory, open(f"{folder}/vdso.so", "wb") as image:
+            memory.seek(start)
+            image.write(memory.read(end - start))
+        core = by_kernel(told.process, folder)
+    symbols = re.findall(r"^ *\d+: ([0-9a-f]+) +\d+ FUNC +(?:GLOBAL|WEAK) +DEFAULT +\d+ (\w+)@",
+                         run("readelf", "--dyn-syms", "-W", f"{folder}/vdso.so"), re.M)
+    names = {}
+    for value, name in symbols:
+        names.setdefault(int(value, 16), set()).add(name)
+    assert len(names) >= 3
+    records, _ = ask(core, [start + value for value in names])
+    for record, expected in zip(records, names.values()):
+        assert record["symbol"] in expected and record["offset"] == 0, record
+        assert (record["source"], record["module"]) == ("vdso", "[vdso]"), record
+
+
+COMPRESSORS = {"gz": "gzip", "xz": "xz", "zst": "zstd", "lz4": "lz4"}
+
+
+def add_compressor(suffix, command):
+    @test(f"compressed: .{suffix}")
+    def _(folder):
+        core, places = leave_core([build(folder)], folder)
+        run(command, "-q", "-k", core, *([f"{core}.lz4"] if command == "lz4" else []))
+        check_places(f"{core}.{suffix}", places)
+        done = subprocess.run([FATHOM, "addr", "--memory", "1K", f"{core}.{suffix}", "main"], capture_output=True,
+                              text=True, check=False)
+        assert done.returncode == 2 and "--memory" in done.stderr and not done.stdout, done
+
+
+for one in COMPRESSORS.items():
+    add_compressor(*one)
+
+
+@test("symbols and sums are addresses, as in a process")
+def symbols(folder):
+    core, places = leave_core([build(folder, "told", "-ldl")], folder)
+    out = run(FATHOM, "addr", "--json", "--no-cache", core, "main", "visible_code+0x2")
+    assert f'"address":"{places["main"]:#x}"' in out and f'"address":"{places["visible_code"] + 2:#x}"' in out, out
+    done = subprocess.run([FATHOM, "addr", "--section", ".text", core, "0"], capture_output=True, text=True,
+                          check=False)
+    assert done.returncode == 2 and "core" in done.stderr, done
+
+
+def add_cuts(writer):
+    @test(f"cut short at many places: never a wrong name, written by {writer}")
+    def _(folder):
+        core, places = leave_core([build(folder, "told", "-ldl")], folder, WRITERS[writer],
+                                  [f"open {library(folder, 'lib.so')}"])
+        with open(core, "rb") as f:
+            whole = f.read()
+        number, = struct.unpack_from("<H", whole, 56)
+        bounds = [64 + 56 * i for i in range(number + 1)]
+        for i in range(number):
+            off, = struct.unpack_from("<Q", whole, 64 + 56 * i + 8)
+            size, = struct.unpack_from("<Q", whole, 64 + 56 * i + 32)
+            bounds += [off, off + size]
+        rng = random.Random(1)
+        cuts = {b + d for b in bounds for d in (-1, 0, 1)} | {rng.randrange(len(whole)) for _ in range(200)}
+        names = sorted(places)
+        named = 0
+        for cut in sorted(c for c in cuts if 0 < c < len(whole)):
+            with open(f"{folder}/cut", "wb") as f:
+                f.write(whole[:cut])
+            done = subprocess.run([FATHOM, "addr", "--no-cache", f"{folder}/cut", *(hex(places[n]) for n in names)],
+                                  capture_output=True, text=True, check=False, timeout=60)
+            assert done.returncode in (0, 1, 2), (cut, done)
+            assert (done.stderr or cut >= max(bounds)) and (done.returncode != 2 or not done.stdout), (cut, done)
+            lines = [line for line in done.stdout.splitlines() if not line.startswith(" ")]
+            for name, line in zip(names, lines, strict=done.returncode != 2):
+                assert re.match(rf"0x\w+ ({name}\+0x0|\?\? \([a-z-]+\)|{UNNAMED})", line), (cut, name, line)
+                named += f" {name}+" in line
+        assert named, "nothing was named: the test shows nothing"
+
+
+for who in WRITERS:
+    add_cuts(who)
+
+
+MANY = """
+#include <stdio.h>
+#include <sys/mman.h>
+int main(void)
+{
+	char *p = mmap(NULL, 140000 * 4096L, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	for (long i = 0; i < 140000; i += 2)
+		if (mprotect(p + i * 4096, 4096, PROT_READ))
+			return 1;
+	printf("main 0x%lx\\ndone\\n", (unsigned long)main);
+	fflush(stdout);
+	return getchar();
+}
+"""
+
+
+@test("more than 65,535 mappings")
+def many_mappings(folder):
+    with open(f"{folder}/many.c", "w", encoding="ascii") as source:
+        source.write(MANY)
+    run("gcc", "-g", "-o", f"{folder}/many", f"{folder}/many.c")
+    limit = "/proc/sys/vm/max_map_count"
+    with open(limit, encoding="ascii") as f:
+        before = f.read()
+    try:
+        with open(limit, "w", encoding="ascii") as f:
+            f.write("200000")
+    except OSError as error:
+        raise tap.Skip(f"so many mappings are not allowed here: {error}") from error
+    try:
+        core, places = leave_core([f"{folder}/many"], folder)
+    finally:
+        with open(limit, "w", encoding="ascii") as f:
+            f.write(before)
+    with open(core, "rb") as f:
+        header = f.read(64)
+    assert struct.unpack_from("<H", header, 56)[0] == 0xffff
+    check_places(core, places)
+
+
+def add_comparison(program, writer, peer, starts_by, sources):
+    @test(f"{RANDOM_ADDRESSES} random addresses of {program}'s core by {writer} beside {peer}")
+    def _(folder):
+        if writer == "the kernel":
+            with Real(program, cwd=folder, preexec_fn=allow_core) as real:
+                maps = real.maps()
+                core = by_kernel(real.process, folder)
+        else:
+            with Real(program) as real:
+                maps = real.maps()
+                core = by_gcore(real.process, folder)
+        addresses = random_code(maps)
+        ours = starts_by_fathom(core, addresses, sources)
+        theirs = starts_by([REAL[program][0], core] if peer == "gdb" else [f"--core={core}"], addresses, folder)
+        check_starts(addresses, ours, theirs)
+
+
+def allow_core():
+    import resource
+    resource.setrlimit(resource.RLIMIT_CORE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+
+
+for real_name in REAL:
+    for who in WRITERS:
+        add_comparison(real_name, who, "gdb", starts_by_gdb, ("symtab", "dynsym", "minidebuginfo", "plt"))
+        add_comparison(real_name, who, "eu-addr2line", starts_by_elfutils, ("symtab", "dynsym", "minidebuginfo"))
+
+
+sys.exit(tap.run("cores", tap.chosen(TESTS)))

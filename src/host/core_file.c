@@ -8,32 +8,18 @@
 #include "../safe/base/text.h"
 #include "../safe/elf/image.h"
 #include "../safe/elf/note.h"
+#include "core_link.h"
 
 #define DELETED " (deleted)"
 /* No file has this device number. */
 #define CORE_DEVICE UINT64_MAX
 
-/* A range of addresses: a PT_LOAD, or a line of NT_FILE. */
-struct range {
-	uint64_t start;
-	uint64_t end;
-	uint64_t off; /* in the core, or in the mapped file */
-	uint64_t filesz;
-	struct fathom_str name; /* of NT_FILE; data is NULL where it is damaged */
-	uint32_t flags;         /* PF_ */
-};
-
-struct ranges {
-	struct range *items; /* sorted, none over another */
-	size_t n;
-};
-
 struct core {
 	struct fathom_image image;
 	struct fathom_dump dump;
-	struct ranges loads;
-	struct ranges files;
-	uint64_t vdso; /* avma, AT_SYSINFO_EHDR; 0: not known */
+	struct fathom_core_ranges loads;
+	struct fathom_core_ranges files;
+	struct fathom_core_facts facts; /* 0: not known */
 	bool is_cut;
 };
 
@@ -55,10 +41,10 @@ static uint64_t cur_word(struct fathom_cursor *c, const struct core *core)
 }
 
 /* Sorts @r by address. What overlaps what is before it is left out: no system maps twice. */
-static bool sort_ranges(struct ranges *r)
+static bool sort_ranges(struct fathom_core_ranges *r)
 {
 	struct fathom_keyed *keyed = malloc((2 * r->n + 1) * sizeof *keyed);
-	struct range *sorted = malloc((r->n + 1) * sizeof *sorted);
+	struct fathom_core_range *sorted = malloc((r->n + 1) * sizeof *sorted);
 	size_t n = 0;
 
 	if (!keyed || !sorted) {
@@ -70,22 +56,22 @@ static bool sort_ranges(struct ranges *r)
 		keyed[i] = (struct fathom_keyed){ r->items[i].start, i };
 	fathom_sort_keyed(keyed, keyed + r->n, r->n);
 	for (size_t i = 0; i < r->n; i++) {
-		const struct range *next = &r->items[keyed[i].value];
+		const struct fathom_core_range *next = &r->items[keyed[i].value];
 
 		if (!n || sorted[n - 1].end <= next->start)
 			sorted[n++] = *next;
 	}
 	free(keyed);
 	free(r->items);
-	*r = (struct ranges){ sorted, n };
+	*r = (struct fathom_core_ranges){ sorted, n };
 	return true;
 }
 
 /* One line of NT_FILE; false when it is none that can be. */
 static bool read_file_range(struct fathom_cursor *c, const struct core *core, uint64_t unit,
-			    struct range *ret)
+			    struct fathom_core_range *ret)
 {
-	*ret = (struct range){ .start = cur_word(c, core) };
+	*ret = (struct fathom_core_range){ .start = cur_word(c, core) };
 	ret->end = cur_word(c, core);
 	return !__builtin_mul_overflow(cur_word(c, core), unit, &ret->off) && ret->start < ret->end;
 }
@@ -112,7 +98,7 @@ static fathom_err read_files(struct core *core, struct fathom_bytes desc,
 	if (!core->files.items)
 		return fail_memory(reterr);
 	for (uint64_t i = 0; i < n; i++) {
-		struct range *r = &core->files.items[core->files.n];
+		struct fathom_core_range *r = &core->files.items[core->files.n];
 
 		core->files.n += read_file_range(&lines, core, unit, r);
 		r->name = cur_str(&c);
@@ -133,7 +119,9 @@ static void read_auxv(struct core *core, struct fathom_bytes desc)
 		if (type == AT_PAGESZ)
 			core->dump.page = fathom_dump_page(value);
 		else if (type == AT_SYSINFO_EHDR)
-			core->vdso = value;
+			core->facts.vdso = value;
+		else if (type == AT_EXECFN)
+			core->facts.execfn = value;
 		else if (type == AT_ENTRY)
 			core->dump.entry = value;
 	}
@@ -198,9 +186,9 @@ static fathom_err read_notes(struct core *core, const struct fathom_segment *s,
 
 static void read_load(struct core *core, const struct fathom_segment *s)
 {
-	struct range *r = &core->loads.items[core->loads.n];
+	struct fathom_core_range *r = &core->loads.items[core->loads.n];
 
-	*r = (struct range){ .start = s->vaddr, .off = s->off, .flags = s->flags };
+	*r = (struct fathom_core_range){ .start = s->vaddr, .off = s->off, .flags = s->flags };
 	r->filesz = s->filesz < s->memsz ? s->filesz : s->memsz;
 	if (s->memsz && !__builtin_add_overflow(s->vaddr, s->memsz, &r->end))
 		core->loads.n++;
@@ -224,8 +212,7 @@ static fathom_err read_segments(struct core *core, struct fathom_errinfo *reterr
 		else if (s.type == PT_LOAD)
 			read_load(core, &s);
 	}
-	return sort_ranges(&core->loads) && sort_ranges(&core->files) ? FATHOM_OK
-								      : fail_memory(reterr);
+	return sort_ranges(&core->loads) ? FATHOM_OK : fail_memory(reterr);
 }
 
 static fathom_err make_pieces(struct core *core, struct fathom_errinfo *reterr)
@@ -236,7 +223,7 @@ static fathom_err make_pieces(struct core *core, struct fathom_errinfo *reterr)
 	if (!d->pieces)
 		return fail_memory(reterr);
 	for (size_t i = 0; i < core->loads.n; i++) {
-		const struct range *r = &core->loads.items[i];
+		const struct fathom_core_range *r = &core->loads.items[i];
 		const struct fathom_bytes bytes = present(core, r->off, r->filesz);
 
 		if (bytes.size)
@@ -260,14 +247,14 @@ static uint64_t number_of(struct fathom_str name)
 	return hash ? hash : 1;
 }
 
-static void set_file(struct fathom_mapping *m, const struct range *file)
+static void set_file(struct fathom_mapping *m, const struct fathom_core_range *file)
 {
 	const uint32_t suffix = sizeof DELETED - 1;
 	struct fathom_str name = file->name;
 
 	m->off = file->off + (m->start - file->start);
 	m->device = CORE_DEVICE;
-	m->inode = number_of(name);
+	m->inode = file->number ? file->number : number_of(name);
 	if (name.size > suffix && memcmp(name.data + name.size - suffix, DELETED, suffix) == 0) {
 		m->deleted = true;
 		name.size -= suffix;
@@ -276,8 +263,9 @@ static void set_file(struct fathom_mapping *m, const struct range *file)
 }
 
 /* The mapping [@start, @end) of @load and of @file, one of which may be NULL. */
-static struct fathom_mapping mapping_of(uint64_t start, uint64_t end, const struct range *load,
-					const struct range *file)
+static struct fathom_mapping mapping_of(uint64_t start, uint64_t end,
+					const struct fathom_core_range *load,
+					const struct fathom_core_range *file)
 {
 	/* Rights that are not known are no reason against anything. */
 	const uint32_t flags = load ? load->flags : PF_R | PF_X;
@@ -292,7 +280,7 @@ static struct fathom_mapping mapping_of(uint64_t start, uint64_t end, const stru
 }
 
 /* The start, not before @at, of the first range of @r from *@i on; moves *@i to it. */
-static uint64_t next_start(const struct ranges *r, size_t *i, uint64_t at)
+static uint64_t next_start(const struct fathom_core_ranges *r, size_t *i, uint64_t at)
 {
 	while (*i < r->n && r->items[*i].end <= at)
 		(*i)++;
@@ -306,8 +294,8 @@ static uint64_t next_start(const struct ranges *r, size_t *i, uint64_t at)
  * before
  * @start, where it begins.
  */
-static uint64_t end_before(const struct ranges *r, size_t i, uint64_t start, uint64_t at,
-			   uint64_t end)
+static uint64_t end_before(const struct fathom_core_ranges *r, size_t i, uint64_t start,
+			   uint64_t at, uint64_t end)
 {
 	const uint64_t mine = start == at ? (i < r->n ? r->items[i].end : end) : start;
 
@@ -430,10 +418,10 @@ static fathom_err tell_files_apart(struct core *core, struct fathom_errinfo *ret
 /* [vdso] is the mapping that the kernel says has its ELF header. */
 static void name_vdso(struct core *core)
 {
-	const size_t i = fathom_maps_at(&core->dump.maps, core->vdso);
+	const size_t i = fathom_maps_at(&core->dump.maps, core->facts.vdso);
 	struct fathom_mapping *m = &core->dump.maps.items[i];
 
-	if (i == core->dump.maps.n || m->start != core->vdso || m->inode)
+	if (i == core->dump.maps.n || m->start != core->facts.vdso || m->inode)
 		return;
 	if (fathom_image_is_elf(fathom_dump_from(&core->dump, m->start)))
 		m->name = (struct fathom_str){ "[vdso]", sizeof "[vdso]" - 1 };
@@ -455,6 +443,15 @@ static fathom_err read_core(struct core *core, struct fathom_notes *notes,
 	FATHOM_TRY(fathom_image_init(core->dump.file->bytes, &core->image, reterr));
 	FATHOM_TRY(read_segments(core, reterr));
 	FATHOM_TRY(make_pieces(core, reterr));
+	if (!core->files.n) {
+		note(core, notes, FATHOM_E_NOT_FOUND,
+		     "the core does not say which files were mapped (NT_FILE): what is in its "
+		     "memory has to do");
+		if (fathom_core_link_files(&core->dump, &core->loads, &core->facts, &core->files))
+			return fail_memory(reterr);
+	}
+	if (!sort_ranges(&core->files))
+		return fail_memory(reterr);
 	FATHOM_TRY(make_maps(core, reterr));
 	if (!core->dump.maps.n)
 		return fathom_fail(reterr, FATHOM_E_CORRUPT, "", 0,
@@ -464,9 +461,6 @@ static fathom_err read_core(struct core *core, struct fathom_notes *notes,
 	if (core->is_cut)
 		note(core, notes, FATHOM_E_CORRUPT,
 		     "the core was cut short: what is behind its end is not known");
-	if (!core->files.n)
-		note(core, notes, FATHOM_E_NOT_FOUND,
-		     "the core does not say which files were mapped (NT_FILE)");
 	return FATHOM_OK;
 }
 

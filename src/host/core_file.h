@@ -10,10 +10,9 @@
  * the first pages of theirs that were stored.
  *
  * Of a core that was cut short, as by a limit on file sizes, is read what is there. Where the list
- * of files is missing (gcore writes it last), no mapping has a file.
+ * of files is missing, core_link.c finds them.
  *
- * Not handled: registers and threads; cores of other systems; kernels before 3.7, which wrote no
- * NT_FILE.
+ * Not handled: registers and threads; cores of other systems.
  */
 #ifndef FATHOM_CORE_FILE_H
 #define FATHOM_CORE_FILE_H

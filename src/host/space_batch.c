@@ -223,7 +223,7 @@ fathom_err fathom_space_batch_look_up(struct fathom_space_batch *b, size_t i)
 	if (!fathom_mapping_is_usable(m))
 		return FATHOM_OK;
 	of->reason = FATHOM_REASON_NO_FILE;
-	if (!fathom_mapping_may_be_file(m))
+	if (!fathom_space_may_be_file(b->space, m))
 		return FATHOM_OK;
 	FATHOM_TRY(use_file(b, i, &of->file));
 	of->reason = b->files[of->file].file->reason;

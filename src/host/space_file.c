@@ -9,9 +9,10 @@
 
 #include "space_image.h"
 
-bool fathom_mapping_may_be_file(const struct fathom_mapping *m)
+bool fathom_space_may_be_file(const struct fathom_space *s, const struct fathom_mapping *m)
 {
-	return m->inode ? str_starts(m->name, "/") : str_is(m->name, "[vdso]");
+	/* The kernel calls what is no file "anon_inode:" and the like. */
+	return m->inode ? !s->is_live || str_starts(m->name, "/") : str_is(m->name, "[vdso]");
 }
 
 /* Where the file of a mapping is looked for, in this order. */
@@ -120,6 +121,10 @@ static bool open_below(struct attempt *t, enum step step, const char *root)
 {
 	char path[PATH_MAX];
 
+	if (t->file->name[0] != '/') {
+		fail_step(t, step, FATHOM_E_NOT_FOUND, "has no path that leads to it");
+		return false;
+	}
 	if (!format_path(root, t->file->name, path, sizeof path)) {
 		fail_step(t, step, FATHOM_E_NOT_FOUND, "has a path too long to be opened");
 		return false;
@@ -242,7 +247,7 @@ fathom_err fathom_space_file_open(const struct fathom_space *s, const struct fat
 		return FATHOM_E_MEMORY;
 	f->device = m->device;
 	f->inode = m->inode;
-	f->name = strndup(m->name.data, m->name.size);
+	f->name = strndup(m->name.data ? m->name.data : "", m->name.size);
 	if (f->name)
 		err = open_module(&t);
 	if (err)

@@ -30,7 +30,7 @@ struct fathom_space_file {
 };
 
 /* Whether a file, or what stands for one, may be behind the mapping. */
-bool fathom_mapping_may_be_file(const struct fathom_mapping *m);
+bool fathom_space_may_be_file(const struct fathom_space *s, const struct fathom_mapping *m);
 
 /*
  * Opens the file of mapping @i; if it cannot be had, it says why. FATHOM_E_MEMORY;

@@ -224,7 +224,7 @@ static fathom_err object_from(struct fathom_memory *m, const struct fathom_mappi
 			      uint8_t *pages, uint64_t size, struct fathom_object **ret,
 			      struct fathom_errinfo *reterr)
 {
-	char *name = strndup(mapping->name.data, mapping->name.size);
+	char *name = strndup(mapping->name.data ? mapping->name.data : "", mapping->name.size);
 	struct fathom_file *file;
 	fathom_err err = FATHOM_E_MEMORY;
 

@@ -18,6 +18,8 @@
 #define FATHOM_MAX_SEGMENTS (1u << 24)
 /* Mappings of a core or a snapshot: systems allow 65,530, some a million. */
 #define FATHOM_MAX_DUMP_MAPPINGS (1u << 21)
+/* Entries of the dynamic linker's list of what is loaded. */
+#define FATHOM_MAX_LINK_MAPS (1u << 16)
 /* Abbreviations of one table. */
 #define FATHOM_MAX_ABBREVS (1u << 20)
 /* Attributes in one abbreviation table, after joining those that are only skipped. */

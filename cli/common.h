@@ -102,5 +102,6 @@ int verb_addr(int argc, char **argv);
 int verb_addr2line(int argc, char **argv);
 int verb_cache(int argc, char **argv);
 int verb_llvm_symbolizer(int argc, char **argv);
+int verb_snapshot(int argc, char **argv);
 
 #endif

@@ -21,6 +21,7 @@ static const struct verb verbs[] = {
 	  "store the index of a file, so that every later run finds it ready" },
 	{ "llvm-symbolizer", verb_llvm_symbolizer,
 	  "answer as llvm-symbolizer does, for the sanitizers, perf and pprof" },
+	{ "snapshot", verb_snapshot, "keep what names the addresses of a process when it is gone" },
 };
 
 /* Called by a name like these, the command is another tool. */

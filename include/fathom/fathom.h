@@ -41,6 +41,7 @@
 #include <fathom/error.h>
 #include <fathom/format.h>
 #include <fathom/session.h>
+#include <fathom/snapshot.h>
 #include <fathom/symbolize.h>
 #include <fathom/target.h>
 #include <fathom/version.h>

@@ -28,7 +28,7 @@ struct fathom_target;
  * those that were mapped: first page and build-id as in the core's memory or, without a build-id,
  * all of their code. Where that cannot be told, they are not used. Else what is of them in the
  * core's memory has to do, with debug files that have its build-id. What had to be done without is
- * a note.
+ * a note. The same is done with what fathom_snapshot_write() wrote.
  *
  * A debug file that does not match is refused, which fathom_target_note() reports; the target opens
  * all the same.
@@ -88,7 +88,8 @@ FATHOM_API void fathom_target_release(struct fathom_target *target);
 enum fathom_target_kind {
 	FATHOM_TARGET_FILE = 0,
 	FATHOM_TARGET_PROCESS = 1,
-	FATHOM_TARGET_CORE = 2
+	FATHOM_TARGET_CORE = 2,
+	FATHOM_TARGET_SNAPSHOT = 3
 };
 
 /** What a target is. Strings and bytes belong to the target. */
@@ -103,8 +104,8 @@ struct fathom_target_info {
 	bool is_relocatable; /**< its addresses are offsets in sections */
 	uint8_t kind;        /**< enum fathom_target_kind */
 	uint8_t reserved;
-	int32_t pid; /**< of a process, or of the one that left a core; 0: none, or not known */
-	const char *command; /**< of a core: the program's name, cut to 15 bytes; else NULL */
+	int32_t pid;         /**< of the process that it is or was; 0: none, or not known */
+	const char *command; /**< of what ran: the program's name, cut to 15 bytes; else NULL */
 };
 
 /**

@@ -53,5 +53,6 @@ void fathom_dump_deinit(struct fathom_dump *d)
 {
 	fathom_maps_deinit(&d->maps);
 	free(d->pieces);
+	free(d->files);
 	fathom_file_close(d->file);
 }

@@ -16,11 +16,21 @@ struct fathom_dump_piece {
 	struct fathom_bytes bytes;
 };
 
+/* What was known of a mapped file: what its mapping has, and what stat() said of it. */
+struct fathom_dump_file {
+	struct fathom_file_id
+		id; /* device as mappings have it; ctime_ns 0: size and time unknown */
+	struct fathom_str name;
+	bool deleted;
+};
+
 struct fathom_dump {
 	struct fathom_file *file; /* what follows points into it */
 	struct fathom_maps maps;
 	struct fathom_dump_piece *pieces; /* sorted, none over another */
 	size_t n_pieces;
+	struct fathom_dump_file *files; /* of a snapshot, in no order; else NULL */
+	size_t n_files;
 	uint64_t page;    /* bytes */
 	uint64_t entry;   /* avma where the program started, AT_ENTRY; 0: not known */
 	int pid;          /* 0: not known */

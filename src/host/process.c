@@ -2,6 +2,7 @@
 #include "process.h"
 
 #include <dirent.h>
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -9,6 +10,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "../safe/base/cursor.h"
 #include "file.h"
 
 struct process {
@@ -199,6 +201,56 @@ static bool format_proc_path(const struct fathom_space *s, const char *name, cha
 	return snprintf(path, cap, "%s/%s", process_of(s)->dir, name) < (int)cap;
 }
 
+/* AT_ENTRY of @size bytes of pairs of words of @word bytes; 0 when that is not what they are. */
+static uint64_t find_entry(const uint8_t *auxv, size_t size, uint8_t word)
+{
+	struct fathom_cursor c = cur_init((struct fathom_bytes){ auxv, size }, false);
+	uint64_t entry = 0;
+
+	while (cur_left(&c)) {
+		const uint64_t type = cur_uint(&c, word);
+		const uint64_t value = cur_uint(&c, word);
+
+		if (type == AT_NULL)
+			return cur_ok(&c) ? entry : 0;
+		if (type == AT_ENTRY)
+			entry = value;
+	}
+	return 0;
+}
+
+/* Reads up to @size bytes of the file called @name; returns how many. */
+static size_t read_small(const struct process *p, const char *name, void *to, size_t size)
+{
+	char path[PATH_MAX];
+	ssize_t got = -1;
+	int fd;
+
+	(void)snprintf(path, sizeof path, "%s/%s", p->dir, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		got = read(fd, to, size);
+		close(fd);
+	}
+	return got > 0 ? (size_t)got : 0;
+}
+
+static void describe(const struct fathom_space *s, struct fathom_space_facts *ret)
+{
+	uint8_t auxv[1024];
+	const size_t size = read_small(process_of(s), "auxv", auxv, sizeof auxv);
+	size_t length;
+
+	memset(ret, 0, sizeof *ret);
+	/* A line, of 15 bytes at most. */
+	length = read_small(process_of(s), "comm", ret->command, sizeof ret->command);
+	if (length)
+		ret->command[length - 1] = '\0';
+	ret->entry = find_entry(auxv, size, 8);
+	if (!ret->entry)
+		ret->entry = find_entry(auxv, size, 4);
+}
+
 static void process_free(struct fathom_space *s)
 {
 	struct process *p = (struct process *)s;
@@ -215,6 +267,7 @@ static const struct fathom_space_ops process_ops = {
 	.read = read_memory,
 	.format_very_path = format_map_file,
 	.format_proc_path = format_proc_path,
+	.describe = describe,
 	.free = process_free,
 };
 

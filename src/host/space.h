@@ -18,9 +18,16 @@
 #include "maps.h"
 #include "notes.h"
 
+struct fathom_file_id;
 struct fathom_module;
 struct fathom_space;
 struct fathom_jit;
+
+/* What a snapshot keeps of a space. */
+struct fathom_space_facts {
+	uint64_t entry;   /* avma where the program started, AT_ENTRY; 0: not known */
+	char command[16]; /* the program's name, cut to fit; "" */
+};
 
 /* What is different in each kind of space. All may be called by several threads at once. */
 struct fathom_space_ops {
@@ -50,6 +57,13 @@ struct fathom_space_ops {
 	 */
 	bool (*format_proc_path)(const struct fathom_space *s, const char *name, char *path,
 				 size_t cap);
+	/*
+	 * Whether what stat() says of a file, @id, tells that it is the one of mapping @m. NULL:
+	 * device and inode tell.
+	 */
+	bool (*is_file)(const struct fathom_space *s, const struct fathom_mapping *m,
+			const struct fathom_file_id *id);
+	void (*describe)(const struct fathom_space *s, struct fathom_space_facts *ret);
 	/* Frees what the kind has, @s itself included. */
 	void (*free)(struct fathom_space *s);
 };

@@ -46,14 +46,16 @@ static bool format_path(const char *root, const char *name, char *path, size_t c
 	return snprintf(path, cap, "%s%s", root, name) < (int)cap;
 }
 
-/*
- * Whether the file is the one that the map has. What stat() says of a file and what the map says
- * may differ on layered file systems: then it is not told, which does no harm.
- */
-static bool is_inode_of(const struct fathom_file_id *id, const struct fathom_mapping *m)
+bool fathom_mapping_is_inode(const struct fathom_mapping *m, const struct fathom_file_id *id)
 {
 	return id->inode == m->inode &&
 	       id->device == makedev((unsigned)(m->device >> 32), (unsigned)m->device);
+}
+
+bool fathom_space_is_file(const struct fathom_space *s, const struct fathom_mapping *m,
+			  const struct fathom_file_id *id)
+{
+	return s->ops->is_file ? s->ops->is_file(s, m, id) : fathom_mapping_is_inode(m, id);
 }
 
 /*
@@ -64,7 +66,8 @@ static bool is_mapped_file(struct attempt *t, enum step step)
 {
 	int number;
 
-	t->file->is_file = is_inode_of(&t->object->file->id, &t->maps->items[t->i]);
+	t->file->is_file =
+		fathom_space_is_file(t->space, &t->maps->items[t->i], &t->object->file->id);
 	if (t->file->is_file)
 		return true;
 	switch (fathom_space_compare(t->space, t->maps, t->i, t->object)) {

@@ -38,6 +38,15 @@ bool fathom_space_may_be_file(const struct fathom_space *s, const struct fathom_
  */
 fathom_err fathom_space_file_open(const struct fathom_space *s, const struct fathom_maps *maps,
 				  size_t i, struct fathom_space_file **ret);
+/*
+ * Whether what stat() says of a file tells that it is the one of mapping @m. What it says and what
+ * the map says may differ on layered file systems: then it is not told, which does no harm.
+ */
+bool fathom_space_is_file(const struct fathom_space *s, const struct fathom_mapping *m,
+			  const struct fathom_file_id *id);
+/* The same, by device and inode. */
+bool fathom_mapping_is_inode(const struct fathom_mapping *m, const struct fathom_file_id *id);
+
 /* Closes all of the list @files. */
 void fathom_space_files_close(struct fathom_space_file *files);
 

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "space_file.h"
+
 struct stored {
 	struct fathom_space space;
 	struct fathom_dump dump;
@@ -47,6 +49,30 @@ static bool format_exe(const struct fathom_space *s, const struct fathom_mapping
 	       snprintf(path, cap, "%s", s->session->exe) < (int)cap;
 }
 
+/* Inodes are used again: size and time of change have to be what they were. */
+static bool is_file(const struct fathom_space *s, const struct fathom_mapping *m,
+		    const struct fathom_file_id *id)
+{
+	const struct fathom_dump *d = fathom_stored_dump(s);
+
+	for (size_t i = 0; i < d->n_files; i++) {
+		const struct fathom_file_id *was = &d->files[i].id;
+
+		if (was->ctime_ns && was->device == m->device && was->inode == m->inode &&
+		    was->size == id->size && was->ctime_ns == id->ctime_ns)
+			return fathom_mapping_is_inode(m, id);
+	}
+	return false;
+}
+
+static void describe(const struct fathom_space *s, struct fathom_space_facts *ret)
+{
+	const struct fathom_dump *d = fathom_stored_dump(s);
+
+	ret->entry = d->entry;
+	memcpy(ret->command, d->command, sizeof ret->command);
+}
+
 static void stored_free(struct fathom_space *s)
 {
 	struct stored *stored = (struct stored *)s;
@@ -59,6 +85,8 @@ static const struct fathom_space_ops stored_ops = {
 	.read_maps = read_maps,
 	.read = read_memory,
 	.format_very_path = format_exe,
+	.is_file = is_file,
+	.describe = describe,
 	.free = stored_free,
 };
 

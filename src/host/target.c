@@ -6,6 +6,7 @@
 
 #include "core_file.h"
 #include "process.h"
+#include "snapshot_file.h"
 #include "stored.h"
 #include "symbols_gnu.h"
 
@@ -26,13 +27,15 @@ static void target_free(struct fathom_target *t)
 	free(t);
 }
 
-static fathom_err open_core(struct fathom_target *t, struct fathom *session,
-			    struct fathom_file *file, struct fathom_errinfo *reterr)
+static fathom_err open_stored(struct fathom_target *t, struct fathom *session,
+			      struct fathom_file *file, struct fathom_errinfo *reterr)
 {
 	struct fathom_dump dump;
 
-	t->kind = FATHOM_TARGET_CORE;
-	FATHOM_TRY(fathom_core_file_read(file, &t->notes, &dump, reterr));
+	if (t->kind == FATHOM_TARGET_CORE)
+		FATHOM_TRY(fathom_core_file_read(file, &t->notes, &dump, reterr));
+	else
+		FATHOM_TRY(fathom_snapshot_file_read(file, &dump, reterr));
 	t->pid = dump.pid;
 	return fathom_stored_open(session, &dump, &t->notes, &t->space, reterr);
 }
@@ -45,7 +48,11 @@ static fathom_err open_any(struct fathom_target *t, struct fathom *session, cons
 
 	FATHOM_TRY(fathom_file_open(&session->memory, path, &file, reterr));
 	if (fathom_core_file_is(file->bytes))
-		return open_core(t, session, file, reterr);
+		t->kind = FATHOM_TARGET_CORE;
+	else if (fathom_snapshot_file_is(file->bytes))
+		t->kind = FATHOM_TARGET_SNAPSHOT;
+	if (t->kind != FATHOM_TARGET_FILE)
+		return open_stored(t, session, file, reterr);
 	return fathom_module_open(session, file, &t->notes, &t->module, reterr);
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The suite "cores": programs tell where they have what, and leave a core; fathom has to say the same of it
-when they are gone. Where the core does not tell, it has to say why."""
+"""The suite "cores": programs tell where they have what, and leave a core or are kept as a snapshot; fathom
+has to say the same of it when they are gone. Where it does not tell, fathom has to say why."""
 import glob
 import os
 import random
@@ -66,7 +66,15 @@ def by_gcore(process, folder):
     return f"{folder}/core.{process.pid}"
 
 
-WRITERS = {"the kernel": by_kernel, "gcore": by_gcore}
+def by_snapshot(process, folder):
+    run(FATHOM, "snapshot", process.pid, f"{folder}/snapshot")
+    process.kill()
+    process.wait()
+    return f"{folder}/snapshot"
+
+
+CORES = {"the kernel": by_kernel, "gcore": by_gcore}
+WRITERS = {**CORES, "fathom snapshot": by_snapshot}
 
 
 def leave_core(command, folder, writer=by_kernel, tell=(), core_filter=USUAL):
@@ -389,8 +397,21 @@ def add_cuts(writer):
         assert named, "nothing was named: the test shows nothing"
 
 
-for who in WRITERS:
+for who in CORES:
     add_cuts(who)
+
+
+@test("gcore's list of files, at the end, was cut off: the dynamic linker's list and --exe have to do")
+def list_cut_off(folder):
+    path = build(folder, "told", "-ldl")
+    core, places = leave_core([path], folder, by_gcore, [f"open {library(folder, 'lib.so')}"])
+    with open(core, "r+b") as f:
+        f.truncate(struct.unpack_from("<Q", f.read(80), 72)[0])
+    in_library = {n: a for n, a in places.items() if n in ("exported_code", "hidden_in_library")}
+    _, notes = ask(core, [places["main"]])
+    assert "NT_FILE" in notes, notes
+    check_places(core, in_library)
+    check_places(core, places, "--exe", path)
 
 
 MANY = """
@@ -433,6 +454,66 @@ def many_mappings(folder):
     check_places(core, places)
 
 
+@test("a snapshot of a core is as good as one of the process")
+def of_core(folder):
+    path = build(folder, "told", "-ldl")
+    core, places = leave_core([path], folder)
+    run(FATHOM, "snapshot", core, f"{folder}/snapshot")
+    os.unlink(core)
+    assert os.stat(f"{folder}/snapshot").st_size < 65536
+    check_places(f"{folder}/snapshot", places)
+    check_places(f"{folder}/snapshot", places, "--exe", path)
+
+
+@test("a snapshot, and programs without a build-id: only the very file, unchanged")
+def snapshot_no_build_id(folder):
+    path = build(folder, "told", "-Wl,--build-id=none", "-ldl")
+    snapshot, places = leave_core([path], folder, by_snapshot)
+    check_places(snapshot, places)
+    shutil.copy(path, f"{folder}/copy")
+    os.chmod(path, 0o700)  # its content may have changed with this
+    notes = check_unnamed(snapshot, places, ["build-id-mismatch", "no-symbols"])
+    assert "may not be the file" in notes, notes
+    check_places(snapshot, places, "--exe", f"{folder}/copy")
+
+
+@test("snapshots that are damaged, cut or of another version are refused in one line")
+def bad_snapshots(folder):
+    snapshot, _ = leave_core([build(folder)], folder, by_snapshot)
+    with open(snapshot, "rb") as f:
+        whole = f.read()
+    rng = random.Random(1)
+    bad = [whole[:n] for n in [8, 12, 23, 24, 25, len(whole) - 1] + rng.sample(range(26, len(whole)), 20)]
+    bad += [whole + b"\0"]
+    for at in list(range(8, 24)) + rng.sample(range(24, len(whole)), 60):
+        bad.append(whole[:at] + bytes([whole[at] ^ 1 << rng.randrange(8)]) + whole[at + 1:])
+    for data in bad:
+        with open(f"{folder}/bad", "wb") as f:
+            f.write(data)
+        done = subprocess.run([FATHOM, "addr", f"{folder}/bad", "main"], capture_output=True, text=True, check=False)
+        assert done.returncode == 2 and not done.stdout and len(done.stderr.splitlines()) == 1 and \
+            "snapshot" in done.stderr and f"{folder}/bad" in done.stderr, done
+
+
+@test("snapshots that cannot be taken are refused in one line, and what was there stays")
+def no_snapshot(folder):
+    path = build(folder, "told", "-ldl")
+    with open(f"{folder}/kept", "w", encoding="ascii") as f:
+        f.write("before")
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    with Told([path]) as told:
+        for arguments, words in (([path, f"{folder}/kept"], "not of a file"), ([gone.pid, f"{folder}/kept"], "no such process"),
+                                 ([told.pid, f"{folder}/none/file"], "No such file"), ([told.pid], "are wanted"),
+                                 ([told.pid, folder], "directory"), ([f"{folder}/none", f"{folder}/kept"], "No such file")):
+            done = subprocess.run([FATHOM, "snapshot", *map(str, arguments)], capture_output=True, text=True, check=False)
+            assert done.returncode == 2 and not done.stdout and words in done.stderr and \
+                len(done.stderr.splitlines()) == 1, done
+    with open(f"{folder}/kept", encoding="ascii") as f:
+        assert f.read() == "before"
+    assert sorted(os.listdir(folder)) == ["kept", "told"]
+
+
 def add_comparison(program, writer, peer, starts_by, sources):
     @test(f"{RANDOM_ADDRESSES} random addresses of {program}'s core by {writer} beside {peer}")
     def _(folder):
@@ -456,7 +537,7 @@ def allow_core():
 
 
 for real_name in REAL:
-    for who in WRITERS:
+    for who in CORES:
         add_comparison(real_name, who, "gdb", starts_by_gdb, ("symtab", "dynsym", "minidebuginfo", "plt"))
         add_comparison(real_name, who, "eu-addr2line", starts_by_elfutils, ("symtab", "dynsym", "minidebuginfo"))
 

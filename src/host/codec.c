@@ -18,12 +18,9 @@ fathom_err fathom_sink_grow(struct fathom_sink *sink)
 		return FATHOM_E_LIMIT;
 	if (cap > sink->limit)
 		cap = sink->limit;
-	data = fathom_pages_alloc(cap);
+	data = fathom_pages_grow(sink->data, sink->cap, cap);
 	if (!data)
 		return FATHOM_E_MEMORY;
-	if (sink->size)
-		memcpy(data, sink->data, (size_t)sink->size);
-	fathom_pages_free(sink->data, sink->cap);
 	sink->data = data;
 	sink->cap = cap;
 	return FATHOM_OK;

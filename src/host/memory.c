@@ -73,6 +73,20 @@ void *fathom_pages_alloc(uint64_t size)
 	return p;
 }
 
+void *fathom_pages_grow(void *p, uint64_t size, uint64_t larger)
+{
+	void *moved;
+
+	if (!p || larger > SIZE_MAX)
+		return p ? NULL : fathom_pages_alloc(larger);
+	moved = mremap(p, (size_t)size, (size_t)larger, MREMAP_MAYMOVE);
+	if (moved == MAP_FAILED)
+		return NULL;
+	if (larger >= 2 * HUGE_PAGE)
+		(void)madvise(moved, (size_t)larger, MADV_HUGEPAGE);
+	return moved;
+}
+
 void fathom_pages_free(void *p, uint64_t size)
 {
 	if (p)

@@ -46,6 +46,8 @@ bool fathom_memory_fits(const struct fathom_memory *m, uint64_t size);
  * page faults of filling them. NULL when there is no memory.
  */
 void *fathom_pages_alloc(uint64_t size);
+/* Makes @p, of @size bytes or NULL, larger, without a copy; NULL, and @p stays, without memory. */
+void *fathom_pages_grow(void *p, uint64_t size, uint64_t larger);
 void fathom_pages_free(void *p, uint64_t size);
 
 /* An array that grows: scratch of one thread, not counted. */

@@ -5,8 +5,8 @@ _fathom()
 {
     local current=${COMP_WORDS[COMP_CWORD]}
     local previous=${COMP_WORDS[COMP_CWORD - 1]}
-    local verbs="addr addr2line cache llvm-symbolizer"
-    local common="--json --no-cache --cache-dir --debug-dir --sysroot --debuginfod
+    local verbs="addr addr2line cache llvm-symbolizer snapshot"
+    local common="--json --no-cache --cache-dir --debug-dir --sysroot --exe --debuginfod
         --debuginfod-timeout --memory --threads --help"
     local own=""
 

@@ -120,6 +120,43 @@ def seed_maps(folder, tmp):
     write(folder, "maps", "odd", packed(header) + b"\n".join(lines))
 
 
+DYING = "#include <stdlib.h>\nint main(void) { abort(); }\n"
+
+
+def without_list(core):
+    """@core without NT_FILE, and without what is large: the stack, the heap."""
+    data = bytearray(core.replace(b"ELIF\x43\x4f\x52\x45", b"\0\0\0\0\x43\x4f\x52\x45"))
+    for i in range(struct.unpack_from("<H", data, 56)[0]):
+        header = 64 + 56 * i
+        if struct.unpack_from("<Q", data, header + 32)[0] > 0x5000:
+            struct.pack_into("<Q", data, header + 32, 0)
+    return bytes(data)
+
+
+def seed_cores(folder, fathom, tmp):
+    source = os.path.join(tmp, "dying.c")
+    with open(source, "w", encoding="ascii") as f:
+        f.write(DYING)
+    for name, command in (("64", ["gcc"]), ("static", ["gcc", "-static"]), ("32", ["i686-linux-gnu-gcc", "-static"])):
+        for filter in ("0x10", "0x11"):
+            work = os.path.join(tmp, f"core-{name}-{filter}")
+            os.mkdir(work)
+            subprocess.run([*command, "-o", f"{work}/dying", source], check=True)
+            subprocess.run(["sh", "-c", f"ulimit -c unlimited; echo {filter} > /proc/self/coredump_filter; exec ./dying"], cwd=work,
+                           check=False)
+            for core in (f for f in os.listdir(work) if f.startswith("core")):
+                with open(os.path.join(work, core), "rb") as f:
+                    data = f.read()
+                write(folder, "core", f"{name}-{filter}", data[:65536])
+                if name != "32":
+                    write(folder, "core", f"{name}-{filter}-unlisted", without_list(data)[:65536])
+    with subprocess.Popen(["sleep", "100"]) as process:
+        subprocess.run([fathom, "snapshot", str(process.pid), f"{tmp}/snapshot"], check=True)
+        process.kill()
+    with open(f"{tmp}/snapshot", "rb") as f:
+        write(folder, "snapshot", "sleep", f.read()[24:])
+
+
 def seed_index(folder, fathom, tmp):
     cache = os.path.join(tmp, "cache")
     subprocess.run([fathom, "cache", "--cache-dir", cache, "build", os.path.join(tmp, "gcc5")], capture_output=True)
@@ -152,6 +189,7 @@ def main():
         seed_links(folder, tmp)
         seed_maps(folder, tmp)
         seed_index(folder, fathom, tmp)
+        seed_cores(folder, fathom, tmp)
         seed_package(folder, tmp)
 
 

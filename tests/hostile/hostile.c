@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * hostile MODE FILE: damages FILE in every way of MODE and asks the damaged file what the whole one
- * was asked. Nothing may crash (the program itself would), and what is answered must be what the
- * whole file answers, or less: never another name or line.
+ * hostile MODE FILE [ADDRESS]...: damages FILE in every way of MODE and asks the damaged file what
+ * the whole one was asked: the addresses, or some of its .text. Nothing may crash (the program
+ * itself would), and what is answered must be what the whole file answers, or less: never another
+ * name or line.
  *
  * - cuts: every prefix up to 64 KiB; above that, around every header and section boundary, and
  *   2,000 seeded places
@@ -149,22 +150,35 @@ static void ask(struct hostile *h, int strict, const char *what, uint64_t detail
 	fathom_target_release(target);
 }
 
-/* Learns the truth from the whole file: addresses spread over its code. */
-static int learn(struct hostile *h)
+/* The addresses of the command line, or such that are spread over the code; returns how many. */
+static size_t choose(const struct fathom_target *target, int argc, char **argv,
+		     uint64_t addresses[N_ADDRESSES])
+{
+	uint64_t text;
+	size_t n = 0;
+
+	for (; n < N_ADDRESSES && (int)n < argc; n++)
+		addresses[n] = strtoull(argv[n], NULL, 16);
+	if (n)
+		return n;
+	if (fathom_target_section_address(target, ".text", 0, &text))
+		text = 0x1000;
+	for (; n < N_ADDRESSES; n++)
+		addresses[n] = text + n * 11;
+	return n;
+}
+
+/* Learns the truth from the whole file. */
+static int learn(struct hostile *h, int argc, char **argv)
 {
 	struct fathom_target *target;
 	struct fathom_answers *answers;
 	uint64_t addresses[N_ADDRESSES];
-	uint64_t text;
 
 	set_file(h, h->whole, h->size);
 	if (fathom_target_open_file(h->session, h->path, &target, NULL))
 		return 0;
-	if (fathom_target_section_address(target, ".text", 0, &text))
-		text = 0x1000;
-	for (size_t i = 0; i < N_ADDRESSES; i++)
-		addresses[i] = text + i * 11;
-	h->n = N_ADDRESSES;
+	h->n = choose(target, argc, argv, addresses);
 	if (fathom_symbolize(target, NULL, addresses, h->n, &answers, NULL))
 		return 0;
 	for (size_t i = 0; i < h->n; i++) {
@@ -192,14 +206,27 @@ static void cut_around(struct hostile *h, size_t place)
 		cut_at(h, i);
 }
 
+/* Whether its headers can be read as they are here. */
+static int is_plain_elf(const struct hostile *h)
+{
+	return memcmp(h->whole, ELFMAG, SELFMAG) == 0 && h->whole[EI_CLASS] == ELFCLASS64 &&
+	       h->whole[EI_DATA] == ELFDATA2LSB;
+}
+
 /* Header tables and sections, read without care: the whole file is sound. */
 static void cut_boundaries(struct hostile *h)
 {
 	const Elf64_Ehdr *e = (const void *)h->whole;
 	const Elf64_Shdr *s = (const void *)(h->whole + e->e_shoff);
+	const Elf64_Phdr *p = (const void *)(h->whole + e->e_phoff);
 
-	if (h->whole[EI_CLASS] != ELFCLASS64 || h->whole[EI_DATA] != ELFDATA2LSB)
+	if (!is_plain_elf(h))
 		return;
+	for (size_t i = 0; e->e_type == ET_CORE && i < e->e_phnum; i++) {
+		cut_around(h, e->e_phoff + i * sizeof *p);
+		cut_around(h, p[i].p_offset);
+		cut_around(h, p[i].p_offset + p[i].p_filesz);
+	}
 	cut_around(h, e->e_shoff);
 	cut_around(h, e->e_shoff + (size_t)e->e_shnum * e->e_shentsize);
 	for (size_t i = 1; i < e->e_shnum; i++) {
@@ -270,6 +297,17 @@ static void lie_little(struct hostile *h, const Elf64_Shdr *s)
 	lie_at(h, at + offsetof(Elf64_Shdr, sh_offset), &other, sizeof other);
 }
 
+/* Of a core: all words of its notes, up to 4 KiB. */
+static void lie_in_notes(struct hostile *h, const Elf64_Ehdr *e)
+{
+	const Elf64_Phdr *p = (const void *)(h->whole + e->e_phoff);
+
+	for (size_t i = 0; e->e_type == ET_CORE && i < e->e_phnum; i++)
+		for (size_t at = 0; p[i].p_type == PT_NOTE && at < p[i].p_filesz && at < 4096;
+		     at += 4)
+			lie_everywhere(h, p[i].p_offset + at, 4);
+}
+
 static void run_lies(struct hostile *h)
 {
 	static const uint8_t dwarf64[12] = { 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0, 1, 0, 0, 0 };
@@ -277,7 +315,7 @@ static void run_lies(struct hostile *h)
 	const Elf64_Shdr *s = (const void *)(h->whole + e->e_shoff);
 	const size_t n_sections = e->e_shnum;
 
-	if (h->whole[EI_CLASS] != ELFCLASS64 || h->whole[EI_DATA] != ELFDATA2LSB) {
+	if (!is_plain_elf(h)) {
 		for (size_t at = 16; at < 64; at++)
 			lie_everywhere(h, at, 4);
 		return;
@@ -288,6 +326,7 @@ static void run_lies(struct hostile *h)
 		lie_everywhere(h, at, 8);
 	for (size_t at = e->e_shoff; at < e->e_shoff + n_sections * sizeof *s; at += 8)
 		lie_everywhere(h, at, 8);
+	lie_in_notes(h, e);
 	for (size_t i = 1; i < n_sections; i++)
 		lie_little(h, &s[i]);
 	/* Lengths, counts and versions stand at the start of most sections. */
@@ -340,11 +379,11 @@ int main(int argc, char **argv)
 						.memory_budget = 64 << 20 };
 	struct hostile h = { .seed = 88172645463325252u };
 
-	if (argc != 3 || !load(&h, argv[2]) || fathom_create(&options, &h.session, NULL))
+	if (argc < 3 || !load(&h, argv[2]) || fathom_create(&options, &h.session, NULL))
 		return 2;
 	h.fd = memfd_create("hostile", MFD_CLOEXEC);
 	(void)snprintf(h.path, sizeof h.path, "/proc/self/fd/%d", h.fd);
-	if (!learn(&h)) {
+	if (!learn(&h, argc - 3, argv + 3)) {
 		printf("not ok - %s %s: the whole file cannot be read\n", argv[1], argv[2]);
 		return 1;
 	}

@@ -4,6 +4,8 @@
 import concurrent.futures
 import glob
 import os
+import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -54,10 +56,29 @@ def build_own(folder):
     yield "c++", path
 
 
+TOLD = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "processes", "programs", "told.c")
+
+
+def build_stored(folder):
+    """A core and a snapshot, with the addresses that are asked of them."""
+    path = os.path.join(folder, "told")
+    subprocess.run(["gcc", "-O1", "-g", f"-ffile-prefix-map={folder}=/work", "-o", path, TOLD, "-ldl"], check=True)
+    with subprocess.Popen(["sh", "-c", 'ulimit -c unlimited; echo 0x10 > /proc/self/coredump_filter; exec "$1"', "sh", path],
+                          cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        places = [line.split()[1] for line in iter(process.stdout.readline, "done\n")]
+        subprocess.run([os.environ["FATHOM"], "snapshot", str(process.pid), f"{folder}/snapshot"], check=True)
+        process.send_signal(signal.SIGABRT)
+        process.wait()
+    places += [hex(int(place, 16) + 3) for place in places]
+    # Where the system gives cores to another program, there is none.
+    for path in [f"{folder}/snapshot", *glob.glob(f"{folder}/core*")]:
+        yield re.sub(r"\W\d+", "", os.path.basename(path)), path, places
+
+
 def run(case):
-    mode, name, path = case
+    mode, name, path, *addresses = case
     try:
-        done = subprocess.run([*WRAPPER, harness, mode, path], capture_output=True, text=True, errors="replace", timeout=TIMEOUT)
+        done = subprocess.run([*WRAPPER, harness, mode, path, *addresses], capture_output=True, text=True, errors="replace", timeout=TIMEOUT)
     except subprocess.TimeoutExpired:
         return f"not ok {{}} - {mode} of {name}: no end after {TIMEOUT} s"
     comments = "".join(f"\n{line[:300]}" for line in done.stdout.splitlines() if line.startswith("#"))
@@ -74,6 +95,7 @@ def main():
         for path in sorted(glob.glob(os.path.join(build, "fixtures", "hostile", "*"))):
             files.append((os.path.basename(path), path))
         cases = [(mode, name, path) for name, path in files for mode in MODES]
+        cases += [(mode, name, path, *places) for name, path, places in build_stored(folder) for mode in MODES]
         print(f"1..{len(cases)}")
         failed = False
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:

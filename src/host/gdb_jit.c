@@ -105,7 +105,7 @@ static fathom_err find_lists(struct asking *a)
 	for (size_t i = 0; i < s->maps.n; i++) {
 		const struct fathom_mapping *m = &s->maps.items[i];
 
-		if (!m->executable || !m->inode || !fathom_mapping_may_be_file(m))
+		if (!m->executable || !m->inode || !fathom_space_may_be_file(s->space, m))
 			continue;
 		FATHOM_TRY(fathom_space_batch_look_up(s, i));
 		if (s->of[i].reason || (last < s->maps.n && fathom_space_batch_is_one(s, last, i)))

@@ -65,18 +65,18 @@ def random_code(pid, count=RANDOM_ADDRESSES):
     return [rng.randrange(start, end) for start, end in spans]
 
 
-def starts_by_gdb(pid, addresses, folder):
-    """Where the symbol that gdb names starts, or None, for each address."""
+def starts_by_gdb(target, addresses, folder):
+    """Where the symbol that gdb names starts, or None, for each address of what the arguments @target say."""
     with open(f"{folder}/commands", "w", encoding="ascii") as commands:
         commands.writelines(f"info symbol {a:#x}\n" for a in addresses)
-    out = run("gdb", "-q", "-nx", "-batch", "-p", pid, "-x", f"{folder}/commands", status=None)
+    out = run("gdb", "-q", "-nx", "-batch", *target, "-x", f"{folder}/commands", status=None)
     lines = [line for line in out.splitlines() if line.startswith("No symbol matches") or " in section " in line]
     found = [re.match(r".+?(?: \+ (\d+))? in section ", line) for line in lines]
     return [m and a - int(m[1] or 0) for a, m in zip(addresses, found, strict=True)]
 
 
-def starts_by_elfutils(pid, addresses, _):
-    out = run("eu-addr2line", "-S", "-p", pid, input="".join(f"{a:#x}\n" for a in addresses))
+def starts_by_elfutils(target, addresses, _):
+    out = run("eu-addr2line", "-S", *target, input="".join(f"{a:#x}\n" for a in addresses))
     found = [re.match(r"(?!\(|\?\?)\S+?(?:\+(0x[0-9a-f]+))?$", line) for line in out.splitlines()[::2]]
     return [m and a - int(m[1] or "0", 16) for a, m in zip(addresses, found, strict=True)]
 
@@ -115,7 +115,7 @@ def compare(program, peer, folder, explain=lambda pid, record, theirs: False):
         addresses = random_code(pid)
         out = run(FATHOM, "addr", "--json", "--no-cache", "--names-only", pid, status=(0, 1),
                   input="".join(f"{a:#x}\n" for a in addresses))
-        theirs = starts_by(pid, addresses, folder)
+        theirs = starts_by(["-p", pid], addresses, folder)
         records = [json.loads(line) for line in out.splitlines()]
         ours = [int(r["address"], 16) - r["offset"] if r["source"] in sources else None for r in records]
         different = [(record, t and hex(t)) for record, o, t in zip(records, ours, theirs, strict=True)

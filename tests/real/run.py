@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The suite "real": heavy programs of Debian's own, run for real. Too slow for every commit."""
 import os
+import re
 import sys
 import tempfile
 
@@ -10,6 +11,7 @@ sys.path[:0] = [os.path.join(HERE, "..", "lib")]
 
 import tap  # noqa: E402
 
+from ask import run  # noqa: E402
 from living import PEERS, RANDOM_ADDRESSES, compare, is_mapped_twice  # noqa: E402
 
 TESTS = []
@@ -25,5 +27,19 @@ def add_comparison(program, peer):
 for real in ("node", "java", "luajit", "ruby", "lua", "gdb", "sqlite3"):
     for other in PEERS:
         add_comparison(real, other)
+
+
+def add_longer(suite, name, questions):
+    """Tests of another suite, with more questions than each commit can wait for."""
+    def call():
+        out = run(sys.executable, os.path.join(HERE, "..", suite, "run.py"), name, status=None,
+                  env=dict(os.environ, QUESTIONS=str(questions)))
+        results = re.findall(r"^(?:not )?ok .*", out, re.M)
+        assert results and not any(r.startswith("not") for r in results), out
+    TESTS.append((f"{suite}: {name}: {questions} questions", call))
+
+
+add_longer("processes", "opens, closes and becomes another", 1000000)
+add_longer("jit", "GDB's list changes every 100000", 400000)
 
 sys.exit(tap.run("real", tap.chosen(TESTS)))

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "json.h"
+
 /* The bytes from where @frame's code starts to the address that is looked up. */
 static uint64_t offset_in(const struct fathom_answer *a, const struct fathom_frame *frame,
 			  bool innermost)
@@ -77,40 +79,6 @@ void print_text(struct out *o, const struct input *in, const struct fathom_answe
 		print_place(o, answers, frame);
 		out_char(o, '\n');
 	}
-}
-
-static void json_key(struct out *o, const char *key)
-{
-	out_char(o, '"');
-	out_str(o, key);
-	out_str(o, "\":");
-}
-
-static void json_string(struct out *o, const char *key, const char *s)
-{
-	json_key(o, key);
-	if (s && *s)
-		out_json(o, s, strlen(s));
-	else
-		out_str(o, "null");
-}
-
-static void json_address(struct out *o, const char *key, uint64_t address)
-{
-	json_key(o, key);
-	out_char(o, '"');
-	out_hex(o, address);
-	out_char(o, '"');
-}
-
-/* A number of which 0 means "none". */
-static void json_count(struct out *o, const char *key, uint64_t value)
-{
-	json_key(o, key);
-	if (value)
-		out_dec(o, value);
-	else
-		out_str(o, "null");
 }
 
 static void json_names(struct out *o, const char *key, const struct fathom_function *f)

@@ -39,11 +39,13 @@
 #include <fathom/cache.h>
 #include <fathom/demangle.h>
 #include <fathom/error.h>
+#include <fathom/find.h>
 #include <fathom/format.h>
 #include <fathom/session.h>
 #include <fathom/snapshot.h>
 #include <fathom/symbolize.h>
 #include <fathom/target.h>
+#include <fathom/value.h>
 #include <fathom/version.h>
 
 #endif

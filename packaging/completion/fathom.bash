@@ -5,7 +5,7 @@ _fathom()
 {
     local current=${COMP_WORDS[COMP_CWORD]}
     local previous=${COMP_WORDS[COMP_CWORD - 1]}
-    local verbs="addr addr2line cache llvm-symbolizer snapshot"
+    local verbs="addr addr2line cache find llvm-symbolizer snapshot"
     local common="--json --no-cache --cache-dir --debug-dir --sysroot --exe --debuginfod
         --debuginfod-timeout --memory --threads --help"
     local own=""
@@ -19,12 +19,15 @@ _fathom()
         mapfile -t COMPREPLY < <(compgen -d -- "$current")
         return
         ;;
-    --memory | --threads | --debuginfod-timeout | -j | --section | -b | --target) return ;;
+    --memory | --threads | --debuginfod-timeout | -j | --section | -b | --target | -r | --read | --limit | -w | --wait) return ;;
     esac
     case ${COMP_WORDS[1]} in
     addr)
         own="--section --hex --return-addresses --names-only --no-demangle --cache=auto
             --cache=off --cache=build"
+        ;;
+    find)
+        own="--read --inlined --regex --literal --exported --limit --first --wait"
         ;;
     cache)
         if [ "$COMP_CWORD" -eq 2 ]; then

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "object.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
@@ -457,39 +458,36 @@ bool fathom_object_is_mapped(const struct fathom_object *o, uint64_t svma)
 }
 
 /* Stores one DT_ entry where it is wanted. */
+/* Where each entry of the table belongs. */
+static const struct {
+	uint64_t tag;
+	size_t field;
+} dynamic_fields[] = {
+	{ DT_SYMTAB, offsetof(struct fathom_dynamic, symtab) },
+	{ DT_STRTAB, offsetof(struct fathom_dynamic, strtab) },
+	{ DT_STRSZ, offsetof(struct fathom_dynamic, strsz) },
+	{ DT_SYMENT, offsetof(struct fathom_dynamic, syment) },
+	{ DT_HASH, offsetof(struct fathom_dynamic, hash) },
+	{ DT_GNU_HASH, offsetof(struct fathom_dynamic, gnu_hash) },
+	{ DT_JMPREL, offsetof(struct fathom_dynamic, jmprel) },
+	{ DT_PLTRELSZ, offsetof(struct fathom_dynamic, pltrelsz) },
+	{ DT_PLTREL, offsetof(struct fathom_dynamic, pltrel) },
+	{ DT_RELA, offsetof(struct fathom_dynamic, rela) },
+	{ DT_RELASZ, offsetof(struct fathom_dynamic, relasz) },
+	{ DT_REL, offsetof(struct fathom_dynamic, rel) },
+	{ DT_RELSZ, offsetof(struct fathom_dynamic, relsz) },
+	{ DT_VERSYM, offsetof(struct fathom_dynamic, versym) },
+	{ DT_VERDEF, offsetof(struct fathom_dynamic, verdef) },
+	{ DT_VERDEFNUM, offsetof(struct fathom_dynamic, verdefnum) },
+	{ DT_VERNEED, offsetof(struct fathom_dynamic, verneed) },
+	{ DT_VERNEEDNUM, offsetof(struct fathom_dynamic, verneednum) },
+};
+
 static void store_dynamic(struct fathom_dynamic *d, uint64_t tag, uint64_t value)
 {
-	switch (tag) {
-	case DT_SYMTAB:
-		d->symtab = value;
-		break;
-	case DT_STRTAB:
-		d->strtab = value;
-		break;
-	case DT_STRSZ:
-		d->strsz = value;
-		break;
-	case DT_SYMENT:
-		d->syment = value;
-		break;
-	case DT_HASH:
-		d->hash = value;
-		break;
-	case DT_GNU_HASH:
-		d->gnu_hash = value;
-		break;
-	case DT_JMPREL:
-		d->jmprel = value;
-		break;
-	case DT_PLTRELSZ:
-		d->pltrelsz = value;
-		break;
-	case DT_PLTREL:
-		d->pltrel = value;
-		break;
-	default:
-		break;
-	}
+	for (size_t i = 0; i < sizeof dynamic_fields / sizeof *dynamic_fields; i++)
+		if (dynamic_fields[i].tag == tag)
+			memcpy((char *)d + dynamic_fields[i].field, &value, sizeof value);
 }
 
 bool fathom_object_dynamic(const struct fathom_object *o, struct fathom_dynamic *ret)
@@ -502,13 +500,18 @@ bool fathom_object_dynamic(const struct fathom_object *o, struct fathom_dynamic 
 	for (uint32_t i = 0; i < o->image.phnum; i++) {
 		if (!fathom_image_segment(&o->image, i, &s) || s.type != PT_DYNAMIC)
 			continue;
-		c = cur_init(bytes_slice(o->image.bytes, s.off, s.filesz), o->image.swap);
+		ret->svma = s.vaddr;
+		ret->bytes = bytes_slice(o->image.bytes, s.off, s.filesz);
+		c = cur_init(ret->bytes, o->image.swap);
 		while (cur_left(&c)) {
+			const uint64_t at = s.vaddr + s.filesz - cur_left(&c);
 			const uint64_t tag = cur_uint(&c, word);
 			const uint64_t value = cur_uint(&c, word);
 
 			if (!cur_ok(&c) || tag == DT_NULL)
 				break;
+			if (tag == DT_DEBUG)
+				ret->debug = at + word;
 			store_dynamic(ret, tag, value);
 		}
 		return ret->symtab && ret->strtab;

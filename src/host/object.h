@@ -95,6 +95,18 @@ struct fathom_dynamic {
 	uint64_t jmprel;
 	uint64_t pltrelsz;
 	uint64_t pltrel; /* DT_REL or DT_RELA */
+	uint64_t rela;
+	uint64_t relasz;
+	uint64_t rel;
+	uint64_t relsz;
+	uint64_t versym;
+	uint64_t verdef;
+	uint64_t verdefnum;
+	uint64_t verneed;
+	uint64_t verneednum;
+	uint64_t svma;  /* of the table itself */
+	uint64_t debug; /* svma of the word of DT_DEBUG, or 0 */
+	struct fathom_bytes bytes;
 };
 
 bool fathom_object_dynamic(const struct fathom_object *o, struct fathom_dynamic *ret);

@@ -50,6 +50,7 @@ enum {
 	DW_AT_decl_file = 0x3a,
 	DW_AT_decl_line = 0x3b,
 	DW_AT_specification = 0x47,
+	DW_AT_entry_pc = 0x52,
 	DW_AT_ranges = 0x55,
 	DW_AT_call_column = 0x57,
 	DW_AT_call_file = 0x58,

@@ -28,6 +28,8 @@ static enum fathom_entry_slot slot_of(uint64_t at)
 		return FATHOM_ENTRY_DECL_FILE;
 	case DW_AT_decl_line:
 		return FATHOM_ENTRY_DECL_LINE;
+	case DW_AT_entry_pc:
+		return FATHOM_ENTRY_ENTRY_PC;
 	case DW_AT_specification:
 		return FATHOM_ENTRY_SPECIFICATION;
 	default:

@@ -15,6 +15,7 @@
 enum fathom_entry_slot {
 	FATHOM_ENTRY_DECL_FILE,
 	FATHOM_ENTRY_DECL_LINE,
+	FATHOM_ENTRY_ENTRY_PC, /* an address, or bytes from the lowest one */
 	FATHOM_ENTRY_LINKAGE_NAME,
 	FATHOM_ENTRY_LOCATION, /* the offset of its bytes in the section */
 	FATHOM_ENTRY_NAME,

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: MIT */
+/* fathom find: where is this name. */
+#include <elf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common.h"
+#include "find_print.h"
+#include "input.h"
+#include "out.h"
+
+static const char usage[] =
+	"Usage: fathom find [OPTION]... TARGET [QUERY]...\n"
+	"Print the addresses that each QUERY has in TARGET: the path of an ELF file, or the "
+	"number\n"
+	"of a process. Without QUERY, read them from standard input, one a line.\n"
+	"\n"
+	"A QUERY is [LIBRARY:]NAME[@VERSION], where NAME may be a pattern or a demangled name,\n"
+	"[LIBRARY:]/EXPRESSION/, or [LIBRARY:]FILE:LINE. See fathom-find(1).\n"
+	"\n"
+	"  -r, --read TYPE              read the value there: str, bytes:16, u32[4], ptr->str ...\n"
+	"  -i, --inlined                every inlined copy of functions\n"
+	"  -E, --regex                  each QUERY is a regular expression as it stands\n"
+	"  -F, --literal                each QUERY is a name as it stands\n"
+	"      --exported               only what the dynamic linker can find\n"
+	"      --limit N                print N answers to a QUERY, at most\n"
+	"      --first                  print the first answer only, as --limit 1\n"
+	"  -w, --wait SECONDS           ask again until all is found, for so long\n" COMMON_HELP
+	"\n"
+	"Exit status: 0 all found; 1 some not, each says why; 2 usage, or TARGET cannot be read.\n";
+
+enum {
+	OPT_EXPORTED = OPT_VERB,
+	OPT_LIMIT,
+	OPT_FIRST,
+};
+
+static const struct option options[] = {
+	{ "read", required_argument, NULL, 'r' },
+	{ "inlined", no_argument, NULL, 'i' },
+	{ "regex", no_argument, NULL, 'E' },
+	{ "literal", no_argument, NULL, 'F' },
+	{ "exported", no_argument, NULL, OPT_EXPORTED },
+	{ "limit", required_argument, NULL, OPT_LIMIT },
+	{ "first", no_argument, NULL, OPT_FIRST },
+	{ "wait", required_argument, NULL, 'w' },
+	COMMON_OPTIONS,
+	{ NULL, 0, NULL, 0 },
+};
+
+struct find {
+	struct common common;
+	struct fathom_find_options options;
+	struct fathom_target *target;
+	const char *read; /* NULL: nothing is read */
+	uint64_t wait_ms;
+	uint32_t limit; /* answers printed for a query; 0: all */
+	struct out out;
+	size_t next_note;
+	bool unanswered;
+	bool framed; /* an empty line ends each answer */
+};
+
+/* Takes the options; returns the index of the first argument. */
+static int parse_options(struct find *v, int argc, char **argv)
+{
+	int opt;
+
+	while ((opt = getopt_long(argc, argv, "r:iEFw:h", options, NULL)) != -1) {
+		switch (opt) {
+		case 'r':
+			v->read = optarg;
+			break;
+		case 'i':
+			v->options.flags |= FATHOM_FIND_INLINED;
+			break;
+		case 'E':
+			v->options.flags |= FATHOM_FIND_REGEX;
+			break;
+		case 'F':
+			v->options.flags |= FATHOM_FIND_LITERAL;
+			break;
+		case OPT_EXPORTED:
+			v->options.flags |= FATHOM_FIND_EXPORTED;
+			break;
+		case OPT_LIMIT:
+			v->limit = parse_count("--limit", optarg, 1000000000);
+			break;
+		case OPT_FIRST:
+			v->limit = 1;
+			break;
+		case 'w':
+			v->wait_ms = 1000 * (uint64_t)parse_count("--wait", optarg, 86400);
+			break;
+		case OPT_HELP:
+		case 'h':
+			fputs(usage, stdout);
+			exit(EXIT_ANSWERED);
+		default:
+			if (!common_take(&v->common, opt, optarg)) {
+				fputs("Try 'fathom find --help'.\n", stderr);
+				exit(EXIT_USAGE);
+			}
+		}
+	}
+	if (optind == argc) {
+		complain("find", "no TARGET is given", "try 'fathom find --help'");
+		exit(EXIT_USAGE);
+	}
+	return optind;
+}
+
+static uint64_t now_ms(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+/* Whether each query has a match. */
+static bool is_complete(const struct fathom_matches *matches)
+{
+	for (size_t i = 0; i < fathom_matches_count(matches); i++)
+		if (fathom_matches_get(matches, i)->rank == FATHOM_NO_RANK)
+			return false;
+	return true;
+}
+
+/* How long one pause of waiting is: short at first, then a fiftieth of what it took so far. */
+static void pause_waiting(uint64_t waited_ms)
+{
+	const uint64_t ms = waited_ms / 50 < 2 ? 2 : waited_ms / 50 > 100 ? 100 : waited_ms / 50;
+	const struct timespec t = { .tv_nsec = (long)ms * 1000000 };
+
+	(void)nanosleep(&t, NULL);
+}
+
+/* Asks, and, where that is wanted, again until all is found. Exits when it cannot be asked. */
+static struct fathom_matches *ask(struct find *v, char **queries, size_t n)
+{
+	const uint64_t start = now_ms();
+	struct fathom_matches *matches;
+	struct fathom_errinfo info;
+
+	for (;;) {
+		const uint64_t waited = now_ms() - start;
+
+		if (fathom_find(v->target, &v->options, (const char *const *)queries, n, &matches,
+				&info)) {
+			out_flush(&v->out);
+			complain_error(&info);
+			exit(EXIT_USAGE);
+		}
+		if (is_complete(matches) || waited >= v->wait_ms)
+			return matches;
+		fathom_matches_free(matches);
+		pause_waiting(waited);
+	}
+}
+
+/* Prints the matches of query @query, which start at number @first; returns how many there are. */
+static size_t print_query(struct find *v, const struct fathom_matches *matches, size_t first,
+			  const char *query)
+{
+	const size_t count = fathom_matches_count(matches);
+	const uint32_t number = fathom_matches_get(matches, first)->query;
+	bool answered = false;
+	size_t n = 0;
+
+	for (; first + n < count; n++) {
+		const struct fathom_match *m = fathom_matches_get(matches, first + n);
+		struct find_value value = { 0 };
+
+		if (m->query != number)
+			break;
+		if (v->limit && n >= v->limit)
+			continue;
+		if (v->read)
+			find_value_read(&value, v->target, m, v->read);
+		answered |= m->rank != FATHOM_NO_RANK && !m->reason && !value.reason;
+		if (v->common.json)
+			find_print_json(&v->out, query, m, &value);
+		else
+			find_print_text(&v->out, query, m, &value);
+		find_value_deinit(&value);
+	}
+	v->unanswered |= !answered;
+	return n;
+}
+
+static void answer(struct find *v, char **queries, size_t n)
+{
+	struct fathom_matches *matches = ask(v, queries, n);
+	size_t first = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		first += print_query(v, matches, first, queries[i]);
+		if (v->framed && !v->common.json)
+			out_char(&v->out, '\n');
+	}
+	out_flush(&v->out);
+	fathom_matches_free(matches);
+	common_print_notes(v->target, &v->next_note);
+}
+
+/* All complete lines of the stream are one search. */
+static void answer_lines(struct find *v, struct input_stream *stream)
+{
+	char **queries = NULL;
+	size_t cap = 0;
+	size_t n = 0;
+	const char *line;
+	size_t size;
+
+	while (input_stream_line(stream, &line, &size)) {
+		if (n == cap) {
+			cap = cap ? 2 * cap : 64;
+			queries = must(realloc(queries, cap * sizeof *queries));
+		}
+		queries[n++] = must(strndup(line, size));
+	}
+	if (n)
+		answer(v, queries, n);
+	for (size_t i = 0; i < n; i++)
+		free(queries[i]);
+	free(queries);
+}
+
+static void answer_stream(struct find *v)
+{
+	struct input_stream stream;
+
+	v->framed = true;
+	input_stream_init(&stream, STDIN_FILENO);
+	while (!v->out.failed && input_stream_fill(&stream))
+		answer_lines(v, &stream);
+	input_stream_deinit(&stream);
+}
+
+static int answer_all(struct find *v, int n, char **queries)
+{
+	out_init(&v->out);
+	common_print_notes(v->target, &v->next_note);
+	if (n)
+		answer(v, queries, (size_t)n);
+	else
+		answer_stream(v);
+	out_deinit(&v->out);
+	fathom_target_release(v->target);
+	if (v->out.error)
+		return EXIT_USAGE;
+	return v->unanswered ? EXIT_UNANSWERED : EXIT_ANSWERED;
+}
+
+int verb_find(int argc, char **argv)
+{
+	struct find v = { .options = { .size = sizeof v.options } };
+	struct fathom *session;
+	int status = EXIT_USAGE;
+	int first;
+
+	common_init(&v.common);
+	first = parse_options(&v, argc, argv);
+	if (v.read)
+		find_value_check(v.read);
+	session = common_session(&v.common);
+	v.target = common_open(session, argv[first]);
+	if (v.target)
+		status = answer_all(&v, argc - first - 1, argv + first + 1);
+	fathom_destroy(session);
+	common_deinit(&v.common);
+	return status;
+}

@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: MIT */
+#include "find_print.h"
+
+#include <elf.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common.h"
+#include "json.h"
+
+void find_value_check(const char *type)
+{
+	struct fathom_errinfo info;
+	char what[64];
+
+	if (!fathom_value_check(type, &info))
+		return;
+	(void)snprintf(what, sizeof what, "--read: %.40s", type + info.offset);
+	complain(*(type + info.offset) ? what : "--read", info.what,
+		 "as in str, bytes:16, u32[4], ptr->str; see fathom-find(1)");
+	exit(EXIT_USAGE);
+}
+
+void find_value_read(struct find_value *v, struct fathom_target *target,
+		     const struct fathom_match *m, const char *type)
+{
+	struct fathom_errinfo info;
+
+	v->is_asked = true;
+	if (!(m->flags & FATHOM_MATCH_ADDRESS)) {
+		v->reason = m->reason ? m->reason : FATHOM_REASON_UNMAPPED;
+		return;
+	}
+	if (fathom_value_read(target, type, m->address, &v->value, &info)) {
+		complain_error(&info);
+		v->reason = FATHOM_REASON_UNMAPPED;
+		return;
+	}
+	v->reason = v->value.reason;
+}
+
+void find_value_deinit(struct find_value *v)
+{
+	fathom_value_free(&v->value);
+}
+
+static const char *type_name(const struct fathom_match *m)
+{
+	if (m->kind == FATHOM_MATCH_LINE)
+		return "line";
+	if (m->kind == FATHOM_MATCH_INLINED)
+		return "inlined";
+	switch (m->type) {
+	case STT_OBJECT:
+		return "object";
+	case STT_FUNC:
+		return "func";
+	case STT_TLS:
+		return "tls";
+	case STT_GNU_IFUNC:
+		return "ifunc";
+	default:
+		return "notype";
+	}
+}
+
+static const char *binding_name(const struct fathom_match *m)
+{
+	if (m->kind != FATHOM_MATCH_SYMBOL)
+		return NULL;
+	switch (m->binding) {
+	case STB_LOCAL:
+		return "local";
+	case STB_GLOBAL:
+		return "global";
+	case STB_WEAK:
+		return "weak";
+	case STB_GNU_UNIQUE:
+		return "unique";
+	default:
+		return NULL;
+	}
+}
+
+static void print_signed(struct out *o, int64_t value)
+{
+	if (value < 0)
+		out_char(o, '-');
+	out_dec(o, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
+}
+
+/* JSON has no word for what is no number. */
+static void print_double(struct out *o, double value)
+{
+	char text[40];
+
+	if (!isfinite(value)) {
+		out_str(o, isnan(value) ? "\"nan\"" : value < 0 ? "\"-inf\"" : "\"inf\"");
+		return;
+	}
+	(void)snprintf(text, sizeof text, "%.17g", value);
+	out_str(o, text);
+}
+
+static void print_item(struct out *o, const struct fathom_value *v, uint32_t i, bool json)
+{
+	const uint64_t *items = v->items;
+	double d;
+
+	switch (v->kind) {
+	case FATHOM_VALUE_SIGNED:
+		print_signed(o, (int64_t)items[i]);
+		break;
+	case FATHOM_VALUE_FLOAT:
+		memcpy(&d, &items[i], sizeof d);
+		print_double(o, d);
+		break;
+	case FATHOM_VALUE_POINTER:
+		if (json)
+			out_char(o, '"');
+		out_hex(o, items[i]);
+		if (json)
+			out_char(o, '"');
+		break;
+	default:
+		out_dec(o, items[i]);
+	}
+}
+
+static void print_bytes(struct out *o, const struct fathom_value *v, bool json)
+{
+	static const char digits[] = "0123456789abcdef";
+	const uint8_t *p = v->items;
+
+	if (json)
+		out_char(o, '"');
+	for (uint32_t i = 0; i < v->count; i++) {
+		if (i && !json)
+			out_char(o, ' ');
+		out_char(o, digits[p[i] >> 4]);
+		out_char(o, digits[p[i] & 15]);
+	}
+	if (json)
+		out_char(o, '"');
+}
+
+/* A value, as JSON has it, which people can read, too. */
+static void print_value(struct out *o, const struct fathom_value *v, bool json)
+{
+	if (v->kind == FATHOM_VALUE_TEXT) {
+		out_json(o, v->items, v->count);
+		if (v->is_cut && !json)
+			out_str(o, "...");
+		return;
+	}
+	if (v->kind == FATHOM_VALUE_BYTES) {
+		print_bytes(o, v, json);
+		return;
+	}
+	if (v->count > 1)
+		out_char(o, '[');
+	for (uint32_t i = 0; i < v->count; i++) {
+		if (i)
+			out_str(o, json ? "," : ", ");
+		print_item(o, v, i, json);
+	}
+	if (v->count > 1)
+		out_char(o, ']');
+}
+
+/* Fills up to column @column, at least one blank. */
+static void pad_to(struct out *o, size_t *at, size_t column)
+{
+	do {
+		out_char(o, ' ');
+		++*at;
+	} while (*at < column);
+}
+
+static void print_padded(struct out *o, size_t *at, const char *s)
+{
+	out_text(o, s, strlen(s));
+	*at += strlen(s);
+}
+
+/* A number that ends before column @column. */
+static void print_right(struct out *o, size_t *at, uint64_t number, size_t column)
+{
+	char text[FATHOM_NUMBER_SIZE];
+	const size_t n = fathom_format_dec(text, number);
+
+	if (*at + n < column)
+		pad_to(o, at, column - n);
+	out_bytes(o, text, n);
+	*at += n;
+}
+
+/* Where the columns of an answer start: what follows them is the name. */
+enum { COLUMN_TYPE = 21, COLUMN_SIZE_END = 36, COLUMN_MODULE = 37, COLUMN_NAME = 57 };
+
+static void print_address(struct out *o, size_t *at, const struct fathom_match *m)
+{
+	char text[FATHOM_NUMBER_SIZE];
+	size_t n;
+
+	/* The star is what the dynamic linker answers. */
+	out_str(o, m->rank ? "  " : "* ");
+	*at = 2;
+	if (!(m->flags & FATHOM_MATCH_ADDRESS)) {
+		print_padded(o, at, "??");
+		return;
+	}
+	n = fathom_format_hex(text, m->address);
+	out_bytes(o, text, n);
+	*at += n;
+}
+
+static void print_place(struct out *o, const struct fathom_match *m)
+{
+	if (m->inlined_into) {
+		out_str(o, " inlined into ");
+		out_text(o, m->inlined_into, strlen(m->inlined_into));
+	}
+	if (!m->file)
+		return;
+	out_char(o, ' ');
+	out_text(o, m->file, strlen(m->file));
+	out_char(o, ':');
+	out_dec(o, m->line);
+}
+
+static void print_extras(struct out *o, const struct fathom_match *m)
+{
+	if (m->version) {
+		out_str(o, m->flags & FATHOM_MATCH_DEFAULT_VERSION ? "@@" : "@");
+		out_text(o, m->version, strlen(m->version));
+	}
+	if (m->tid) {
+		out_str(o, " thread ");
+		out_dec(o, (uint64_t)m->tid);
+	}
+	if (m->type == STT_TLS && !(m->flags & FATHOM_MATCH_ADDRESS)) {
+		out_str(o, " offset ");
+		out_hex(o, m->module_address);
+	}
+	if (m->flags & FATHOM_MATCH_RESOLVED || (m->resolver && m->reason)) {
+		out_str(o, " resolver ");
+		out_hex(o, m->resolver);
+	}
+}
+
+static void print_reason(struct out *o, uint8_t reason)
+{
+	out_str(o, " (");
+	out_str(o, fathom_reason_name((enum fathom_reason)reason));
+	out_char(o, ')');
+}
+
+void find_print_text(struct out *o, const char *query, const struct fathom_match *m,
+		     const struct find_value *v)
+{
+	size_t at;
+
+	if (m->rank == FATHOM_NO_RANK) {
+		out_text(o, query, strlen(query));
+		out_str(o, " ??");
+		print_reason(o, m->reason);
+		out_char(o, '\n');
+		return;
+	}
+	print_address(o, &at, m);
+	pad_to(o, &at, COLUMN_TYPE);
+	print_padded(o, &at, type_name(m));
+	print_right(o, &at, m->size, COLUMN_SIZE_END);
+	pad_to(o, &at, COLUMN_MODULE);
+	print_padded(o, &at, last_part(m->module));
+	pad_to(o, &at, COLUMN_NAME);
+	print_padded(o, &at, m->name ? m->name : "??");
+	print_extras(o, m);
+	print_place(o, m);
+	if (m->reason)
+		print_reason(o, m->reason);
+	if (v->is_asked) {
+		out_str(o, "\n    = ");
+		if (v->reason)
+			out_str(o, "??");
+		else
+			print_value(o, &v->value, false);
+		if (v->reason)
+			print_reason(o, v->reason);
+	}
+	out_char(o, '\n');
+}
+
+static void json_place(struct out *o, const struct fathom_match *m)
+{
+	json_string(o, "file", m->file);
+	out_char(o, ',');
+	json_count(o, "line", m->line);
+	out_char(o, ',');
+	json_string(o, "inlined_into", m->inlined_into);
+	out_char(o, ',');
+	json_string(o, "source", fathom_source_name((enum fathom_source)m->source));
+	out_char(o, ',');
+}
+
+/* The version with what says whether it is the default one. */
+static void json_version(struct out *o, const struct fathom_match *m)
+{
+	json_key(o, "version");
+	if (!m->version) {
+		out_str(o, "null,");
+		return;
+	}
+	out_json(o, m->version, strlen(m->version));
+	out_char(o, ',');
+}
+
+static void json_address_or_null(struct out *o, const char *key, bool is_there, uint64_t address)
+{
+	if (is_there) {
+		json_address(o, key, address);
+	} else {
+		json_key(o, key);
+		out_str(o, "null");
+	}
+	out_char(o, ',');
+}
+
+static void json_symbol(struct out *o, const struct fathom_match *m)
+{
+	const bool found = m->rank != FATHOM_NO_RANK;
+
+	json_string(o, "name", m->name);
+	out_char(o, ',');
+	json_string(o, "linkage_name", m->linkage_name);
+	out_char(o, ',');
+	json_address_or_null(o, "address", m->flags & FATHOM_MATCH_ADDRESS, m->address);
+	json_string(o, "module", m->module);
+	out_char(o, ',');
+	json_address_or_null(o, "module_address", found, m->module_address);
+	json_count(o, "size", m->size);
+	out_char(o, ',');
+	json_string(o, "type", found ? type_name(m) : NULL);
+	out_char(o, ',');
+	json_string(o, "binding", found ? binding_name(m) : NULL);
+	out_char(o, ',');
+	json_version(o, m);
+	json_key(o, "default_version");
+	out_str(o, !m->version                               ? "null,"
+		   : m->flags & FATHOM_MATCH_DEFAULT_VERSION ? "true,"
+							     : "false,");
+	json_string(o, "table", fathom_table_name((enum fathom_table)m->table));
+	out_char(o, ',');
+	json_key(o, "rank");
+	if (found)
+		out_dec(o, m->rank);
+	else
+		out_str(o, "null");
+	out_char(o, ',');
+}
+
+void find_print_json(struct out *o, const char *query, const struct fathom_match *m,
+		     const struct find_value *v)
+{
+	out_char(o, '{');
+	json_key(o, "query");
+	out_json(o, query, strlen(query));
+	out_char(o, ',');
+	json_symbol(o, m);
+	json_key(o, "value");
+	if (v->is_asked && !v->reason)
+		print_value(o, &v->value, true);
+	else
+		out_str(o, "null");
+	out_char(o, ',');
+	json_place(o, m);
+	json_address_or_null(o, "resolver", m->resolver != 0, m->resolver);
+	json_count(o, "tid", (uint64_t)m->tid);
+	out_char(o, ',');
+	json_string(o, "reason",
+		    fathom_reason_name((enum fathom_reason)(m->reason ? m->reason : v->reason)));
+	out_str(o, "}\n");
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+#include "json.h"
+
+#include <string.h>
+
+void json_key(struct out *o, const char *key)
+{
+	out_char(o, '"');
+	out_str(o, key);
+	out_str(o, "\":");
+}
+
+void json_string(struct out *o, const char *key, const char *s)
+{
+	json_key(o, key);
+	if (s && *s)
+		out_json(o, s, strlen(s));
+	else
+		out_str(o, "null");
+}
+
+void json_address(struct out *o, const char *key, uint64_t address)
+{
+	json_key(o, key);
+	out_char(o, '"');
+	out_hex(o, address);
+	out_char(o, '"');
+}
+
+/* A number of which 0 means "none". */
+void json_count(struct out *o, const char *key, uint64_t value)
+{
+	json_key(o, key);
+	if (value)
+		out_dec(o, value);
+	else
+		out_str(o, "null");
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * @file
+ * What stands at an address: a value of a type that a text describes.
+ *
+ *	TYPE   = { HOP } VALUE
+ *	HOP    = "*" [OFFSET ":"]      follow the pointer that is here, then go on by OFFSET
+ *	       | "ptr->" [OFFSET ":"]  the same
+ *	       | OFFSET ":"            go on by OFFSET from here
+ *	OFFSET = ("+" | "-") NUMBER    bytes, decimal or 0x and hexadecimal
+ *	VALUE  = SCALAR ["[" COUNT "]"]
+ *	       | "str" [":" MOST]      bytes up to a NUL, MOST at most (default 4,096)
+ *	       | "bytes:" COUNT
+ *	SCALAR = i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 ptr
+ *
+ * So `u32[4]` is an array, `*str` and `ptr->str` the text that a pointer leads to, and `*+16:*u64`
+ * what the pointer 16 bytes into the object leads to that the pointer here leads to. Numbers and
+ * pointers have the target's byte order, and pointers its size.
+ */
+#ifndef FATHOM_VALUE_H
+#define FATHOM_VALUE_H
+
+#include <stdbool.h>
+
+#include <fathom/error.h>
+#include <fathom/symbolize.h>
+#include <fathom/target.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** What the items of a value are. */
+enum fathom_value_kind {
+	FATHOM_VALUE_UNSIGNED = 0, /**< uint64_t */
+	FATHOM_VALUE_SIGNED = 1,   /**< int64_t */
+	FATHOM_VALUE_FLOAT = 2,    /**< double */
+	FATHOM_VALUE_POINTER = 3,  /**< uint64_t: addresses */
+	FATHOM_VALUE_TEXT = 4,     /**< bytes without the NUL */
+	FATHOM_VALUE_BYTES = 5
+};
+
+/** Most bytes of one value in memory. */
+#define FATHOM_VALUE_MAX 65536
+/** Most hops of one type. */
+#define FATHOM_VALUE_HOPS 16
+
+/** A value, or with reason, why there is none. Zero-fill it before it is used first. */
+struct fathom_value {
+	uint64_t address; /**< where it stands, or what could not be read */
+	/** @count items as kind says, of the library's memory; of text and bytes, the bytes. */
+	const void *items;
+	uint32_t count;
+	uint8_t kind;   /**< enum fathom_value_kind */
+	uint8_t reason; /**< enum fathom_reason; FATHOM_REASON_NONE: there is a value */
+	bool is_cut;    /**< of text: there was no NUL so far */
+	uint8_t reserved[9];
+};
+
+/**
+ * Reads the value of type @type at @address of @target, which is as fathom_symbolize() takes it; of
+ * a file, as it will be when the file is loaded, before anything is relocated.
+ *
+ * The whole way to the value is read again until it is twice the same: while that never is, the
+ * reason is FATHOM_REASON_CHANGED. FATHOM_REASON_UNMAPPED: address is not there to be read.
+ *
+ * Safety: mt-safe
+ * Memory: *@ret_value is to be given to fathom_value_free()
+ * Returns: FATHOM_OK, also where the value has a reason; FATHOM_E_ARGUMENT when @type is none, with
+ *	the place in it as the offset; FATHOM_E_LIMIT when it is larger than the constants above
+ *	say; FATHOM_E_MEMORY
+ */
+FATHOM_API fathom_err fathom_value_read(struct fathom_target *target, const char *type,
+					uint64_t address, struct fathom_value *ret_value,
+					struct fathom_errinfo *reterr);
+
+/**
+ * Whether @type is a type, which fathom_value_read() would say, too.
+ *
+ * Safety: mt-safe
+ * Memory: none
+ * Returns: as fathom_value_read()
+ */
+FATHOM_API fathom_err fathom_value_check(const char *type, struct fathom_errinfo *reterr);
+
+/**
+ * Safety: neither
+ * Memory: frees what @value, which may be NULL or zero, points to
+ * Returns: nothing
+ */
+FATHOM_API void fathom_value_free(struct fathom_value *value);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One search of fathom_find(): what its parts share. find.c runs it; find_tables.c looks in symbol
+ * tables, find_lines.c and find_inlined.c in the debug information; scope.c says what the dynamic
+ * linker of a process would answer, find_ifunc.c and find_tls.c where that really is.
+ */
+#ifndef FATHOM_INTERNAL_FIND_H
+#define FATHOM_INTERNAL_FIND_H
+
+#include "dynsym.h"
+#include "fathom/find.h"
+#include "find_query.h"
+#include "module.h"
+#include "space_batch.h"
+
+/* A module that is searched. */
+struct fathom_find_module {
+	struct fathom_module *module;
+	const char *path;
+	uint64_t bias;  /* 0 in a file */
+	uint32_t order; /* in which the dynamic linker searches it; FATHOM_NONE: it does not */
+	struct fathom_dynsym dynsym;
+	uint32_t dynamic_table; /* number of .dynsym in its symbols; FATHOM_NONE: it has none */
+};
+
+/* A symbol that fits a query. */
+struct fathom_candidate_symbol {
+	uint32_t query;
+	uint32_t module;
+	uint32_t table; /* of the module's symbols */
+	uint32_t number;
+	struct fathom_symbol symbol;
+	uint64_t svma;
+	struct fathom_str name; /* as linked, without version */
+	struct fathom_str version;
+	bool is_default;
+	uint8_t verdict; /* enum fathom_dlsym_verdict */
+	uint32_t rank;
+};
+
+struct fathom_find {
+	struct fathom *session;
+	struct fathom_notes *notes;
+	struct fathom_find_query *queries;
+	size_t n_queries;
+	struct fathom_find_module *modules;
+	size_t n_modules;
+	struct fathom_space *space; /* NULL: a file */
+	struct fathom_space_batch batch;
+	uint32_t flags;
+	uint32_t limit;
+	struct fathom_matches *matches;
+	uint32_t *n_matches;            /* of each query */
+	struct fathom_array candidates; /* struct fathom_candidate_symbol */
+	struct fathom_array links;      /* struct fathom_link, of scope.c */
+	struct fathom_array slots;      /* of find_ifunc.c */
+	bool has_slots;
+};
+
+/* Which queries a pass over the tables is for. */
+enum fathom_find_pass {
+	FATHOM_PASS_ASKED,     /* as they were asked */
+	FATHOM_PASS_DEMANGLED, /* plain names that nothing is linked as, among the demangled ones */
+};
+
+/* Adds the symbols of all modules that fit the queries, which must not be of lines. */
+fathom_err fathom_find_tables(struct fathom_find *f, enum fathom_find_pass pass);
+
+/* Orders the candidates, each once, and gives them ranks. */
+void fathom_find_rank(struct fathom_find *f);
+
+/* The code of the lines that are asked for. */
+fathom_err fathom_find_lines(struct fathom_find *f);
+
+/* The inlined copies of functions. */
+fathom_err fathom_find_inlined(struct fathom_find *f);
+
+/*
+ * Adds a copy of @m, whose strings need not stay, to the matches: false without memory. Its query
+ * has one more match then.
+ */
+bool fathom_find_add(struct fathom_find *f, const struct fathom_match *m);
+
+/* The same string, as long as the matches live; NULL without memory, or for data NULL. */
+const char *fathom_find_keep(struct fathom_find *f, struct fathom_str s);
+
+/* Whether query @i may have more matches. */
+bool fathom_find_has_room(const struct fathom_find *f, uint32_t query);
+
+#endif

@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The order of look-ups: glibc keeps what dlsym(RTLD_DEFAULT) searches in the main program's struct
+ * link_map, as an array of pointers and its length, in a place that differs from version to
+ * version. It is told by what it is: a pointer to as many pointers to loaded modules as the next
+ * word says, the main program first, none twice. Where nothing is like that (other C libraries), it
+ * is the main program, what was preloaded, and what they need, the nearest first: what dlopen()
+ * brought in with RTLD_GLOBAL is missed then.
+ */
+#include "scope.h"
+
+#include <stdlib.h>
+
+/* More modules are not loaded by any program; a list in a circle ends here. */
+#define MAX_LINKS 65536
+/* Namespaces; glibc has 16. */
+#define MAX_SPACES 64
+/* Bytes of glibc's struct link_map that are looked at: it has some 1,200. */
+#define LINK_MAP_BYTES 2048
+/* Times that a list is read while the dynamic linker is at work on it. */
+#define MAX_TRIES 5
+
+bool fathom_scope_read(const struct fathom_find *f, const struct fathom_object *o, uint64_t avma,
+		       uint8_t size, uint64_t *ret)
+{
+	uint8_t bytes[8];
+
+	if (fathom_space_read(f->space, avma, bytes, size) != size)
+		return false;
+	*ret = size == 8 ? load_u64(bytes, o->image.swap) : load_u32(bytes, o->image.swap);
+	return true;
+}
+
+/* Word number @i of @bytes. */
+static uint64_t word_of(const struct fathom_object *o, const uint8_t *bytes, size_t i)
+{
+	return o->image.is64 ? load_u64(bytes + 8 * i, o->image.swap)
+			     : load_u32(bytes + 4 * i, o->image.swap);
+}
+
+static uint32_t module_of_link(const struct fathom_find *f, uint64_t bias, uint64_t dynamic)
+{
+	for (uint32_t i = 0; i < f->n_modules; i++) {
+		const struct fathom_find_module *m = &f->modules[i];
+
+		if (m->dynamic_table != FATHOM_NONE &&
+		    m->dynsym.dynamic.svma + m->bias == dynamic && m->bias == bias)
+			return i;
+	}
+	return FATHOM_NONE;
+}
+
+/* Reads the list that starts at @at; false when it contradicts itself. */
+static bool read_list(struct fathom_find *f, const struct fathom_object *o, uint64_t at,
+		      uint32_t space)
+{
+	const uint8_t word = fathom_image_address_size(&o->image);
+	uint64_t before = 0;
+
+	/* l_addr, l_name, l_ld, l_next, l_prev */
+	while (at) {
+		uint8_t bytes[5 * 8];
+		struct fathom_link link = { .at = at, .space = space };
+
+		if (f->links.n >= MAX_LINKS ||
+		    fathom_space_read(f->space, at, bytes, 5u * word) != 5u * word ||
+		    word_of(o, bytes, 4) != before ||
+		    !fathom_array_reserve(&f->links, sizeof link, 1))
+			return false;
+		link.bias = word_of(o, bytes, 0);
+		link.dynamic = word_of(o, bytes, 2);
+		link.module = module_of_link(f, link.bias, link.dynamic);
+		((struct fathom_link *)f->links.data)[f->links.n++] = link;
+		before = at;
+		at = word_of(o, bytes, 3);
+	}
+	return true;
+}
+
+/* Reads the lists of all namespaces, from the struct r_debug at @at; false: they changed. */
+static bool read_lists(struct fathom_find *f, const struct fathom_object *o, uint64_t at)
+{
+	const uint8_t word = fathom_image_address_size(&o->image);
+
+	f->links.n = 0;
+	for (uint32_t space = 0; at && space < MAX_SPACES; space++) {
+		uint64_t version;
+		uint64_t first;
+		uint64_t state;
+
+		/* r_version, r_map, r_brk, r_state, r_ldbase, and from version 2 r_next */
+		if (!fathom_scope_read(f, o, at, 4, &version) ||
+		    !fathom_scope_read(f, o, at + word, word, &first) ||
+		    !fathom_scope_read(f, o, at + 3u * word, 4, &state) || !version ||
+		    version > 16 || state || !read_list(f, o, first, space))
+			return false;
+		if (version < 2 || !fathom_scope_read(f, o, at + 5u * word, word, &at))
+			at = 0;
+	}
+	return true;
+}
+
+/* The struct r_debug that the dynamic linker has told module @m of; 0: none. */
+static uint64_t find_debug(const struct fathom_find *f, const struct fathom_find_module *m)
+{
+	const struct fathom_object *o = m->module->main;
+	uint64_t at = 0;
+
+	if (m->dynamic_table == FATHOM_NONE || !m->dynsym.dynamic.debug ||
+	    !fathom_scope_read(f, o, m->dynsym.dynamic.debug + m->bias,
+			       fathom_image_address_size(&o->image), &at))
+		return 0;
+	return at;
+}
+
+static int compare_words(const void *a, const void *b)
+{
+	const uint64_t x = *(const uint64_t *)a;
+	const uint64_t y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static const struct fathom_link *find_link(const struct fathom_find *f, uint64_t at)
+{
+	const struct fathom_link *links = f->links.data;
+
+	for (size_t i = 0; i < f->links.n; i++)
+		if (links[i].at == at)
+			return &links[i];
+	return NULL;
+}
+
+/*
+ * Whether the @n words at @at are pointers to modules of the program's namespace, the main program
+ * first and none twice; then gives them their order.
+ */
+static bool take_scope(struct fathom_find *f, const struct fathom_object *o, uint64_t at,
+		       uint64_t n)
+{
+	const struct fathom_link *links = f->links.data;
+	const uint8_t word = fathom_image_address_size(&o->image);
+	uint64_t *sorted;
+	uint64_t first;
+	uint8_t *bytes;
+	bool good;
+
+	if (!n || n > f->links.n || !fathom_scope_read(f, o, at, word, &first) ||
+	    first != links[0].at)
+		return false;
+	bytes = malloc(n * word);
+	sorted = malloc(n * sizeof *sorted);
+	good = bytes && sorted && fathom_space_read(f->space, at, bytes, n * word) == n * word;
+	for (size_t i = 0; good && i < n; i++) {
+		const struct fathom_link *link = find_link(f, word_of(o, bytes, i));
+
+		sorted[i] = word_of(o, bytes, i);
+		good = link && !link->space;
+	}
+	if (good) {
+		qsort(sorted, n, sizeof *sorted, compare_words);
+		for (size_t i = 1; i < n; i++)
+			good &= sorted[i] != sorted[i - 1];
+	}
+	for (size_t i = 0; good && i < n; i++) {
+		const uint32_t module = find_link(f, word_of(o, bytes, i))->module;
+
+		if (module != FATHOM_NONE)
+			f->modules[module].order = (uint32_t)i;
+	}
+	free(bytes);
+	free(sorted);
+	return good;
+}
+
+/* Looks in the main program's struct link_map for the array of what is searched. */
+static bool find_scope(struct fathom_find *f, const struct fathom_object *o)
+{
+	const struct fathom_link *links = f->links.data;
+	const uint8_t word = fathom_image_address_size(&o->image);
+	uint8_t bytes[LINK_MAP_BYTES];
+	const size_t got = fathom_space_read(f->space, links[0].at, bytes, sizeof bytes);
+
+	for (size_t i = 5; (i + 2) * word <= got; i++) {
+		const uint64_t at = word_of(o, bytes, i);
+		/* The length is an unsigned int. */
+		const uint64_t n = load_u32(bytes + (i + 1) * word, o->image.swap);
+
+		if (at % word == 0 && at && n && n <= f->links.n && take_scope(f, o, at, n))
+			return true;
+	}
+	return false;
+}
+
+static struct fathom_str last_part(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	const char *name = slash ? slash + 1 : path;
+
+	return (struct fathom_str){ name, (uint32_t)strlen(name) };
+}
+
+/* Whether @needed, as in DT_NEEDED, is module @m. */
+static bool is_called(const struct fathom_find_module *m, struct fathom_str needed)
+{
+	struct fathom_str soname;
+
+	if (m->dynamic_table == FATHOM_NONE)
+		return false;
+	soname = fathom_dynsym_soname(&m->dynsym);
+	return (soname.data && str_equal(soname, needed)) || str_equal(last_part(m->path), needed);
+}
+
+/* Appends the modules of the program's namespace that @m needs to @queue, by order. */
+static uint32_t add_needed(struct fathom_find *f, const struct fathom_find_module *m, uint32_t next,
+			   uint32_t *queue)
+{
+	const struct fathom_link *links = f->links.data;
+	struct fathom_str needed;
+
+	for (uint32_t k = 0; (needed = fathom_dynsym_needed(&m->dynsym, k)).data; k++) {
+		for (size_t i = 0; i < f->links.n; i++) {
+			const uint32_t module = links[i].module;
+
+			if (links[i].space || module == FATHOM_NONE ||
+			    f->modules[module].order != FATHOM_NONE ||
+			    !is_called(&f->modules[module], needed))
+				continue;
+			queue[next] = module;
+			f->modules[module].order = next++;
+			break;
+		}
+	}
+	return next;
+}
+
+/* Whether the main program, or what it needs, needs module @module. */
+static bool is_needed(const struct fathom_find *f, const struct fathom_find_module *main,
+		      uint32_t module)
+{
+	struct fathom_str needed;
+
+	for (uint32_t k = 0; (needed = fathom_dynsym_needed(&main->dynsym, k)).data; k++)
+		if (is_called(&f->modules[module], needed))
+			return true;
+	return false;
+}
+
+/*
+ * By DT_NEEDED: the main program, what stands in the list between it and the first that it needs
+ * itself, which was preloaded, then what is needed, the nearest first.
+ */
+static fathom_err follow_needs(struct fathom_find *f)
+{
+	const struct fathom_link *links = f->links.data;
+	const struct fathom_find_module *main;
+	uint32_t *queue = malloc((f->n_modules + 1) * sizeof *queue);
+	uint32_t n = 0;
+
+	if (!queue)
+		return FATHOM_E_MEMORY;
+	if (links[0].module == FATHOM_NONE) {
+		free(queue);
+		return FATHOM_OK;
+	}
+	main = &f->modules[links[0].module];
+	for (size_t i = 0; i < f->links.n && !links[i].space; i++) {
+		const uint32_t module = links[i].module;
+
+		if (module == FATHOM_NONE || f->modules[module].order != FATHOM_NONE ||
+		    strcmp(f->modules[module].path, "[vdso]") == 0)
+			continue;
+		if (i && is_needed(f, main, module))
+			break;
+		queue[n] = module;
+		f->modules[module].order = n++;
+	}
+	for (uint32_t i = 0; i < n; i++)
+		n = add_needed(f, &f->modules[queue[i]], n, queue);
+	free(queue);
+	return FATHOM_OK;
+}
+
+fathom_err fathom_scope_order(struct fathom_find *f)
+{
+	for (size_t i = 0; i < f->n_modules; i++) {
+		const struct fathom_object *o = f->modules[i].module->main;
+		const uint64_t debug = find_debug(f, &f->modules[i]);
+		const struct fathom_link *links;
+		bool good = false;
+
+		for (int k = 0; debug && !good && k < MAX_TRIES; k++)
+			good = read_lists(f, o, debug);
+		links = f->links.data;
+		/* Who was told of the list is the first in it. */
+		if (!good || !f->links.n || links[0].module != i) {
+			f->links.n = 0;
+			continue;
+		}
+		return find_scope(f, o) ? FATHOM_OK : follow_needs(f);
+	}
+	return FATHOM_OK;
+}
+
+void fathom_scope_deinit(struct fathom_find *f)
+{
+	fathom_array_deinit(&f->links);
+	fathom_array_deinit(&f->slots);
+}
+
+/* The match of a TLS symbol that copies are added of. */
+struct copies {
+	struct fathom_find *f;
+	const struct fathom_match *like;
+	uint32_t n;
+	bool failed;
+};
+
+static bool add_copy(int32_t tid, uint64_t avma, void *data)
+{
+	struct copies *c = data;
+	struct fathom_match m = *c->like;
+
+	m.tid = tid;
+	m.address = avma;
+	m.flags |= FATHOM_MATCH_ADDRESS;
+	c->n++;
+	c->failed = fathom_find_has_room(c->f, m.query) && !fathom_find_add(c->f, &m);
+	return !c->failed;
+}
+
+static bool emit_tls(struct fathom_find *f, const struct fathom_candidate_symbol *c,
+		     struct fathom_match *m)
+{
+	struct copies copies = { .f = f, .like = m };
+
+	m->address = 0;
+	m->flags &= (uint8_t)~FATHOM_MATCH_ADDRESS;
+	if (f->space && !fathom_tls_walk(f, c, add_copy, &copies) && !copies.n)
+		m->reason = FATHOM_REASON_UNSUPPORTED;
+	if (copies.failed)
+		return false;
+	/* Without a copy the symbol is there all the same. */
+	return copies.n || fathom_find_add(f, m);
+}
+
+bool fathom_scope_emit(struct fathom_find *f, const struct fathom_candidate_symbol *c,
+		       struct fathom_match *m)
+{
+	if (c->symbol.type == STT_TLS)
+		return emit_tls(f, c, m);
+	if (c->symbol.type == STT_GNU_IFUNC) {
+		const uint64_t resolved = f->space ? fathom_ifunc_resolved(f, c) : 0;
+
+		m->resolver = m->address;
+		if (resolved) {
+			m->address = resolved;
+			m->size = 0;
+			m->flags |= FATHOM_MATCH_RESOLVED;
+		} else if (f->space) {
+			m->address = 0;
+			m->flags &= (uint8_t)~FATHOM_MATCH_ADDRESS;
+			m->reason = FATHOM_REASON_UNSUPPORTED;
+		}
+	}
+	return fathom_find_add(f, m);
+}

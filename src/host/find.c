@@ -130,24 +130,65 @@ static bool add_module(struct fathom_find *f, struct fathom_module *module, cons
 	return m->path != NULL;
 }
 
+/* Whether the module loaded at @bias has memory at @svma. */
+static bool is_mapped(struct fathom_space_batch *b, const struct fathom_module *m, uint64_t bias,
+		      uint64_t svma)
+{
+	enum fathom_reason reason;
+	size_t i;
+
+	return fathom_space_batch_find(b, svma + bias, &i, &reason) == FATHOM_OK && i < b->maps.n &&
+	       b->of[i].bias == bias && fathom_space_batch_file(b, i)->file->module == m;
+}
+
+/*
+ * Whether not all segments of @m start at @bias. Some programs map pages of a file a second time:
+ * libffi its trampolines, V8 its builtins. What is there of the file is code like any other.
+ */
+static bool is_part(struct fathom_space_batch *b, const struct fathom_module *m, uint64_t bias)
+{
+	const struct fathom_image *image = &m->main->image;
+	struct fathom_segment s;
+
+	for (uint32_t i = 0; i < image->phnum; i++)
+		if (fathom_image_segment(image, i, &s) && s.type == PT_LOAD && s.memsz &&
+		    !is_mapped(b, m, bias, s.vaddr))
+			return true;
+	return false;
+}
+
+static bool has_module(const struct fathom_find *f, const struct fathom_module *m, uint64_t bias)
+{
+	for (size_t i = f->n_modules; i-- > 0;)
+		if (f->modules[i].module == m && f->modules[i].bias == bias)
+			return true;
+	return false;
+}
+
 /* All modules that the space has mapped; what cannot be had has no names. */
 static fathom_err add_modules(struct fathom_find *f)
 {
 	struct fathom_space_batch *b = &f->batch;
-	size_t last = SIZE_MAX;
 
 	for (size_t i = 0; i < b->maps.n; i++) {
 		const struct fathom_space_file *file;
 
 		FATHOM_TRY(fathom_space_batch_look_up(b, i));
-		if (b->of[i].reason || (last != SIZE_MAX && fathom_space_batch_is_one(b, last, i)))
+		if (b->of[i].reason)
 			continue;
-		last = i;
 		file = fathom_space_batch_file(b, i)->file;
+		if (has_module(f, file->module, b->of[i].bias))
+			continue;
 		if (!add_module(f, file->module, file->name, b->of[i].bias))
 			return FATHOM_E_MEMORY;
+		f->modules[f->n_modules - 1].is_part = is_part(b, file->module, b->of[i].bias);
 	}
 	return FATHOM_OK;
+}
+
+bool fathom_find_is_there(struct fathom_find *f, const struct fathom_find_module *m, uint64_t svma)
+{
+	return !m->is_part || is_mapped(&f->batch, m->module, m->bias, svma);
 }
 
 static enum fathom_table table_of(const struct fathom_find *f,

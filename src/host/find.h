@@ -18,6 +18,7 @@ struct fathom_find_module {
 	struct fathom_module *module;
 	const char *path;
 	uint64_t bias;  /* 0 in a file */
+	bool is_part;   /* only some of its pages are mapped at this bias */
 	uint32_t order; /* in which the dynamic linker searches it; FATHOM_NONE: it does not */
 	struct fathom_dynsym dynsym;
 	uint32_t dynamic_table; /* number of .dynsym in its symbols; FATHOM_NONE: it has none */
@@ -83,6 +84,9 @@ bool fathom_find_add(struct fathom_find *f, const struct fathom_match *m);
 
 /* The same string, as long as the matches live; NULL without memory, or for data NULL. */
 const char *fathom_find_keep(struct fathom_find *f, struct fathom_str s);
+
+/* Whether what is at @svma of module @m is really there. */
+bool fathom_find_is_there(struct fathom_find *f, const struct fathom_find_module *m, uint64_t svma);
 
 /* Whether query @i may have more matches. */
 bool fathom_find_has_room(const struct fathom_find *f, uint32_t query);

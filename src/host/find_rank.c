@@ -76,13 +76,21 @@ static bool is_known(const struct fathom_candidate_symbol *first,
 	return false;
 }
 
+/* Whether @c has a place: pages that are mapped a second time hold but some symbols. */
+static bool is_there(struct fathom_find *f, const struct fathom_candidate_symbol *c)
+{
+	const struct fathom_find_module *m = &f->modules[c->module];
+
+	return !m->is_part || (!is_tls(c) && fathom_find_is_there(f, m, c->svma));
+}
+
 static void drop_known(struct fathom_find *f)
 {
 	struct fathom_candidate_symbol *c = f->candidates.data;
 	size_t n = 0;
 
 	for (size_t i = 0; i < f->candidates.n; i++)
-		if (!is_known(c, c + n, &c[i]))
+		if (!is_known(c, c + n, &c[i]) && is_there(f, &c[i]))
 			c[n++] = c[i];
 	f->candidates.n = n;
 }

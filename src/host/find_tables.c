@@ -205,6 +205,35 @@ static bool ask_hash(struct pass *p, uint32_t module)
 	return true;
 }
 
+/* Asks the index of table @table of module @module, which is made now or was, for exact names. */
+static bool ask_index(struct pass *p, uint32_t module, uint32_t table,
+		      const struct fathom_name_index *x)
+{
+	struct fathom_find *f = p->f;
+	const struct fathom_symtab *view = &f->modules[module].module->symbols.table[table].view;
+
+	for (uint32_t i = 0; i < p->keys.n; i++) {
+		const uint32_t query = p->keys.item[i].query;
+		const struct fathom_str wanted = f->queries[query].text;
+
+		if (!asks(f, query, module))
+			continue;
+		for (uint32_t k = fathom_name_index_first(x, wanted); k; k = x->next[k]) {
+			struct fathom_symbol s;
+			struct fathom_str version;
+			struct fathom_str name;
+
+			fathom_symtab_get(view, k, &s);
+			name = fathom_symtab_name(view, &s);
+			if ((str_equal(name, wanted) ||
+			     str_equal(fathom_symbol_base_name(name, &version), wanted)) &&
+			    !add(f, &f->candidates, module, table, k, query))
+				return false;
+		}
+	}
+	return true;
+}
+
 /* Whether the name that starts at @text is @wanted: a version may follow in it. */
 static bool is_name(const char *text, uint64_t left, struct fathom_str wanted)
 {
@@ -358,6 +387,20 @@ static bool is_asked(const struct pass *p, uint32_t module)
 	return false;
 }
 
+/* Has table @table of module @module looked through: by its index, if names are asked for again. */
+static bool plan_table(struct pass *p, uint32_t module, uint32_t table)
+{
+	struct fathom_module *m = p->f->modules[module].module;
+	const struct fathom_name_index *x;
+
+	if (!p->n_patterns && atomic_load(&m->name_passes) > 1) {
+		x = fathom_module_names(m, table);
+		if (x)
+			return ask_index(p, module, table, x);
+	}
+	return add_tasks(p, module, table);
+}
+
 /* Asks the hash tables, and plans the passes over the other tables. */
 static bool plan(struct pass *p)
 {
@@ -368,13 +411,15 @@ static bool plan(struct pass *p)
 
 		if (!is_asked(p, i))
 			continue;
+		if (!p->n_patterns)
+			atomic_fetch_add(&m->module->name_passes, 1);
 		if (m->dynsym.has_hash && m->dynamic_table != FATHOM_NONE && !ask_hash(p, i))
 			return false;
 		for (uint32_t t = 0; t < m->module->symbols.n_tables; t++) {
 			const bool hashed = t == m->dynamic_table && m->dynsym.has_hash;
 
 			if (is_wanted(f, m, t) && !(hashed && !p->n_patterns) &&
-			    !add_tasks(p, i, t))
+			    !plan_table(p, i, t))
 				return false;
 		}
 	}

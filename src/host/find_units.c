@@ -216,7 +216,8 @@ static bool take_places(struct walk *w, uint32_t module)
 		qsort(all.data, all.n, sizeof *place, compare_places);
 	for (size_t i = 0; done && i < all.n; i++)
 		if ((!i || compare_places(&place[i - 1], &place[i])) &&
-		    fathom_find_has_room(w->f, place[i].query))
+		    fathom_find_has_room(w->f, place[i].query) &&
+		    fathom_find_is_there(w->f, &w->f->modules[module], place[i].svma))
 			done = add_match(w, module, &place[i], &name);
 	fathom_array_deinit(&all);
 	fathom_find_name_deinit(&name);

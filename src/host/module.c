@@ -161,6 +161,8 @@ void fathom_module_close(struct fathom_module *m)
 	fathom_debug_destroy(d);
 	for (int i = 0; i < FATHOM_ALIAS_RULES; i++)
 		fathom_symbol_index_destroy(atomic_load(&m->symbol_index[i]));
+	for (int i = 0; i < FATHOM_MAX_SYMTABS; i++)
+		fathom_name_index_destroy(atomic_load(&m->name_index[i]));
 	fathom_fdes_destroy(atomic_load(&m->fdes.fdes));
 	if (m->debug != m->main)
 		fathom_object_close(m->debug);
@@ -180,6 +182,22 @@ struct fathom_symbol_index *fathom_module_symbols(struct fathom_module *m, enum 
 	x = fathom_symbol_index_create(&m->session->memory, &m->symbols, rule, m->session->threads);
 	if (x && !atomic_compare_exchange_strong(slot, &expected, x)) {
 		fathom_symbol_index_destroy(x);
+		x = expected;
+	}
+	return x;
+}
+
+const struct fathom_name_index *fathom_module_names(struct fathom_module *m, uint32_t t)
+{
+	_Atomic(struct fathom_name_index *) *slot = &m->name_index[t];
+	struct fathom_name_index *x = atomic_load_explicit(slot, memory_order_acquire);
+	struct fathom_name_index *expected = NULL;
+
+	if (x)
+		return x;
+	x = fathom_name_index_create(&m->session->memory, &m->symbols.table[t].view);
+	if (x && !atomic_compare_exchange_strong(slot, &expected, x)) {
+		fathom_name_index_destroy(x);
 		x = expected;
 	}
 	return x;

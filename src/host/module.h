@@ -9,6 +9,7 @@
 #include "context.h"
 #include "debug.h"
 #include "fathom/symbolize.h"
+#include "name_index.h"
 #include "notes.h"
 #include "object.h"
 #include "symbols.h"
@@ -26,7 +27,9 @@ struct fathom_module {
 	struct fathom_symbol_set symbols;
 	struct fathom_fde_slot fdes;
 	_Atomic(struct fathom_symbol_index *) symbol_index[FATHOM_ALIAS_RULES];
-	_Atomic uint32_t passes; /* addresses that were answered without indexes, by passes */
+	_Atomic(struct fathom_name_index *) name_index[FATHOM_MAX_SYMTABS]; /* of each table */
+	_Atomic uint32_t name_passes; /* searches for names that were passes over the tables */
+	_Atomic uint32_t passes;      /* addresses that were answered without indexes, by passes */
 	_Atomic(struct fathom_debug *) dwarf;
 	_Atomic int32_t dwarf_error;     /* why dwarf is NULL although there is a file */
 	struct fathom_cache_file *cache; /* what an earlier run stored, or NULL */
@@ -55,6 +58,9 @@ bool fathom_module_jit_descriptor(struct fathom_module *m, uint64_t *ret_svma);
 
 /* The index of symbols by address for @rule, made on first use; NULL without memory. */
 struct fathom_symbol_index *fathom_module_symbols(struct fathom_module *m, enum fathom_alias rule);
+
+/* The index of the names of table @t, made on first use; NULL without memory. */
+const struct fathom_name_index *fathom_module_names(struct fathom_module *m, uint32_t t);
 
 /* The debug information, made ready on first use; NULL when there is none, or *@ret_reason says
  * why. */

@@ -28,6 +28,20 @@ class Bench:
         self.name, self.stdin, self.commands, self.runs, self.before = name, stdin, commands, runs, before
 
 
+class Told(Bench):
+    """Commands that measure themselves: each prints the nanoseconds of its parts, of which @part counts."""
+
+    def __init__(self, name, part, commands, runs=RUNS):
+        super().__init__(name, "/dev/null", commands, runs)
+        self.part = part
+
+
+def run_told(part, command, environment):
+    out = subprocess.run(command, capture_output=True, text=True, env=environment, check=True, stdin=subprocess.DEVNULL)
+    ms = int(out.stdout.split()[part]) / 1e6
+    return ms, ms, 0
+
+
 def run_once(spawn, stdin, command, environment):
     out = subprocess.run([spawn, stdin, *command], capture_output=True, text=True, env=environment, check=True)
     wall, user, system, peak, _ = map(int, out.stdout.split())
@@ -41,7 +55,10 @@ def measure(bench, spawn, environment):
         for tool, command in bench.commands:
             if bench.before and tool == "fathom":
                 bench.before()
-            sample = run_once(spawn, bench.stdin, command, environment)
+            if isinstance(bench, Told):
+                sample = run_told(bench.part, command, environment)
+            else:
+                sample = run_once(spawn, bench.stdin, command, environment)
             if turn:
                 samples[tool].append(sample)
     rows = []
@@ -116,6 +133,7 @@ def vmlinux_benches(fathom, path, folder):
     yield Bench("vmlinux-one-cached", "/dev/null", [("fathom", cached + [one])], runs=21, before=fill)
     yield Bench("vmlinux-names-1m", million, [("fathom", [fathom, "addr", "--no-cache", "--names-only", path])])
     yield from process_benches(fathom)
+    yield from find_benches(fathom, folder)
     yield from zlib_benches(fathom, path, folder, symbols)
     yield from growth(fathom, path, folder, "vmlinux", symbols, peers_of(path))
 
@@ -204,9 +222,41 @@ def process_benches(fathom):
             process.kill()
 
 
+def find_benches(fathom, folder):
+    """An exact name in node: 180,000 symbols. As library calls (the first, then those that follow), and as a
+    command beside nm, which prints all names, and gdb."""
+    node = shutil.which("node")
+    if not node:
+        return
+    caller = os.path.join(folder, "find")
+    top = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    build = os.path.dirname(fathom)
+    subprocess.run(["gcc", "-O2", "-o", caller, os.path.join(top, "bench", "find.c"), "-I", os.path.join(top, "include"),
+                    "-L", os.path.join(build, "src"), "-lfathom", "-Wl,-rpath," + os.path.abspath(os.path.join(build, "src"))],
+                   check=True)
+    name = "node_module_register"
+    with subprocess.Popen([node, "-e", "console.log('ready'); process.stdin.resume()"], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, text=True) as process:
+        try:
+            process.stdout.readline()
+            pid = str(process.pid)
+            for label, target in (("file", node), ("process", pid)):
+                yield Told(f"find-node-{label}-call", 1, [("fathom", [caller, target, name])])
+                yield Told(f"find-node-{label}-first-call", 0, [("fathom", [caller, target, name])])
+            yield Bench("find-node-file", "/dev/null",
+                        [("fathom", [fathom, "find", "--no-cache", node, name]), ("nm", ["nm", node]),
+                         ("gdb", ["gdb", "-q", "-nx", "-batch", "-ex", f"info address {name}", node])], runs=11)
+            yield Bench("find-node-process", "/dev/null",
+                        [("fathom", [fathom, "find", "--no-cache", pid, name]),
+                         ("gdb", ["gdb", "-q", "-nx", "-batch", "-p", pid, "-ex", f"info address {name}"])], runs=5)
+        finally:
+            process.kill()
+
+
 def small_benches(fathom, folder):
     yield from lto_benches(fathom, folder)
     yield from process_benches(fathom)
+    yield from find_benches(fathom, folder)
     for label, path in (("libc", "/lib/x86_64-linux-gnu/libc.so.6"),
                         ("libstdcxx", "/usr/lib/x86_64-linux-gnu/debug/libstdc++.so.6.0.30")):
         symbols = functions_of(path)

@@ -863,7 +863,8 @@ def trampolines(_):
     with subprocess.Popen(["/usr/bin/python3", "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                           text=True) as process:
         want = int(process.stdout.readline(), 16)
-        assert want in places(process.pid, "libffi*:ffi_call")["libffi*:ffi_call"]
+        # The page of trampolines holds none of its other functions.
+        assert places(process.pid, "libffi*:ffi_call")["libffi*:ffi_call"] == [want]
         process.kill()
 
 

@@ -11,6 +11,8 @@ sys.path[:0] = [os.path.join(HERE, "..", "lib")]
 
 import tap  # noqa: E402
 
+import find  # noqa: E402
+
 from ask import run  # noqa: E402
 from living import PEERS, RANDOM_ADDRESSES, compare, is_mapped_twice  # noqa: E402
 
@@ -41,5 +43,7 @@ def add_longer(suite, name, questions):
 
 add_longer("processes", "opens, closes and becomes another", 1000000)
 add_longer("jit", "GDB's list changes every 100000", 400000)
+
+TESTS += find.tests()
 
 sys.exit(tap.run("real", tap.chosen(TESTS)))

@@ -192,6 +192,22 @@ FATHOM_API fathom_err fathom_target_symbol(const struct fathom_target *target, s
 FATHOM_API fathom_err fathom_target_find_symbol(struct fathom_target *target, const char *name,
 						uint64_t *ret_address);
 
+/**
+ * Reads up to @size bytes at @address into @to: of a process from its memory; of a file what it has
+ * for an address as stated in it (in a relocatable file: that fathom_target_section_address()
+ * gives), before any relocation, and zeros where it only states that there is room (.bss). Less
+ *than
+ * @size is read where memory ends.
+ *
+ * Safety: mt-safe
+ * Memory: writes at most @size bytes to @to, and their number, 0 only where @size is, to *@ret_size
+ * Returns: FATHOM_OK when there was anything to read; FATHOM_E_NOT_FOUND when nothing is there, as
+ *of the code of a debug file; FATHOM_E_OS
+ */
+FATHOM_API fathom_err fathom_target_read(struct fathom_target *target, uint64_t address, void *to,
+					 size_t size, size_t *ret_size,
+					 struct fathom_errinfo *reterr);
+
 #ifdef __cplusplus
 }
 #endif

@@ -84,6 +84,14 @@ uint32_t fathom_object_section_at(const struct fathom_object *o, uint64_t svma);
 /* Whether @svma lies in a section or a segment that is loaded. */
 bool fathom_object_is_mapped(const struct fathom_object *o, uint64_t svma);
 
+/*
+ * Reads up to @size bytes that are loaded at @svma, of a relocatable file as they stand in it;
+ * zeros where the file only states that there is room. Returns how many there are before something
+ * is not loaded, or, of a debug file, not in the file.
+ */
+uint64_t fathom_object_read(const struct fathom_object *o, uint64_t svma, uint8_t *to,
+			    uint64_t size);
+
 /* What DT_ entries of PT_DYNAMIC say; used where section headers are missing. */
 struct fathom_dynamic {
 	uint64_t symtab;

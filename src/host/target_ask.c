@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What a target of any kind is asked: a file is one module, a process has many. */
+#include <errno.h>
+
 #include "batch.h"
 #include "cache.h"
 #include "context.h"
@@ -63,6 +65,44 @@ fathom_err fathom_symbolize(struct fathom_target *target,
 	}
 	*ret_answers = answers;
 	return FATHOM_OK;
+}
+
+static fathom_err read_space(const struct fathom_target *target, uint64_t address, void *to,
+			     size_t size, size_t *ret_size, struct fathom_errinfo *reterr)
+{
+	struct fathom_target_info info;
+	size_t got;
+
+	errno = 0;
+	got = fathom_space_read(target->space, address, to, size);
+	if (got || !size) {
+		*ret_size = got;
+		return FATHOM_OK;
+	}
+	if (!errno || errno == EIO || errno == EFAULT)
+		return fathom_fail(reterr, FATHOM_E_NOT_FOUND, "", address,
+				   "no memory can be read at this address");
+	fathom_target_get_info(target, &info);
+	return fathom_fail_os(reterr, info.path);
+}
+
+fathom_err fathom_target_read(struct fathom_target *target, uint64_t address, void *to, size_t size,
+			      size_t *ret_size, struct fathom_errinfo *reterr)
+{
+	uint64_t got;
+	fathom_err err;
+
+	if (target->space)
+		return read_space(target, address, to, size, ret_size, reterr);
+	got = fathom_object_read(target->module->main, address, to, size);
+	if (got || !size) {
+		*ret_size = (size_t)got;
+		return FATHOM_OK;
+	}
+	err = fathom_fail(reterr, FATHOM_E_NOT_FOUND, "", address,
+			  "the file has no bytes for this address");
+	fathom_errinfo_set_file(reterr, target->module->main->file->path);
+	return err;
 }
 
 static void add_cost(struct fathom_module *m, void *data)

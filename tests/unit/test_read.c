@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+/* Bytes at addresses: of files as they are loaded, of processes from memory. */
+#include "unit.h"
+
+#include <elf.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "fathom/fathom.h"
+
+/* Found by these names in the file of this program. */
+extern const char fathom_test_constant[8];
+const char fathom_test_constant[8] = "constant";
+extern char fathom_test_zeros[100];
+char fathom_test_zeros[100];
+
+static struct fathom *new_session(void)
+{
+	const struct fathom_options options = { .size = sizeof options, .flags = FATHOM_NO_CACHE };
+	struct fathom *session;
+
+	assert_int_equal(fathom_create(&options, &session, NULL), 0);
+	return session;
+}
+
+static void a_process_is_read_from_memory(void **state)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	struct fathom *session = new_session();
+	struct fathom_target *target;
+	struct fathom_errinfo info;
+	char *pages =
+		mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char to[16];
+	size_t got = 99;
+
+	(void)state;
+	assert_true(pages != MAP_FAILED);
+	memcpy(pages + page - 4, "abcd", 4);
+	assert_int_equal(munmap(pages + page, page), 0);
+	assert_int_equal(fathom_target_open_process(session, getpid(), &target, NULL), 0);
+	/* Memory ends after four bytes. */
+	assert_int_equal(
+		fathom_target_read(target, (uintptr_t)pages + page - 4, to, 16, &got, NULL), 0);
+	assert_int_equal(got, 4);
+	assert_memory_equal(to, "abcd", 4);
+	assert_int_equal(fathom_target_read(target, (uintptr_t)pages + page, to, 16, &got, &info),
+			 FATHOM_E_NOT_FOUND);
+	assert_int_equal(info.offset, (uintptr_t)pages + page);
+	assert_int_equal(got, 4);
+	assert_int_equal(fathom_target_read(target, 0, to, 0, &got, NULL), 0);
+	assert_int_equal(got, 0);
+	fathom_target_release(target);
+	fathom_destroy(session);
+}
+
+static void a_file_is_read_as_it_is_loaded(void **state)
+{
+	struct fathom *session = new_session();
+	struct fathom_target *target;
+	uint64_t address;
+	char to[100];
+	size_t got;
+
+	(void)state;
+	fathom_test_zeros[0] = 1; /* in memory, not in the file */
+	assert_int_equal(fathom_target_open_file(session, "/proc/self/exe", &target, NULL), 0);
+	assert_int_equal(fathom_target_find_symbol(target, "fathom_test_constant", &address), 0);
+	assert_int_equal(fathom_target_read(target, address, to, 8, &got, NULL), 0);
+	assert_int_equal(got, 8);
+	assert_memory_equal(to, "constant", 8);
+	assert_int_equal(fathom_target_find_symbol(target, "fathom_test_zeros", &address), 0);
+	memset(to, 1, sizeof to);
+	assert_int_equal(fathom_target_read(target, address, to, sizeof to, &got, NULL), 0);
+	assert_int_equal(got, sizeof to);
+	for (size_t i = 0; i < sizeof to; i++)
+		assert_int_equal(to[i], 0);
+	assert_int_equal(fathom_target_read(target, UINT64_MAX, to, 8, &got, NULL),
+			 FATHOM_E_NOT_FOUND);
+	fathom_target_release(target);
+	fathom_destroy(session);
+}
+
+enum { TEXT = 1, BSS, NAMES, N_SECTIONS };
+
+/* A file with four bytes of code and room for eight, as an assembler or objcopy leaves it. */
+struct small {
+	Elf64_Ehdr header;
+	Elf64_Shdr sections[N_SECTIONS];
+	char text[4];
+	char names[32];
+};
+
+static struct small make_small(uint16_t type)
+{
+	struct small f = { .text = "code", .names = "\0.text\0.bss" };
+
+	memcpy(f.header.e_ident, ELFMAG, SELFMAG);
+	f.header.e_ident[EI_CLASS] = ELFCLASS64;
+	f.header.e_ident[EI_DATA] =
+		__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB : ELFDATA2MSB;
+	f.header.e_ident[EI_VERSION] = EV_CURRENT;
+	f.header.e_type = type;
+	f.header.e_machine = EM_X86_64;
+	f.header.e_version = EV_CURRENT;
+	f.header.e_ehsize = sizeof f.header;
+	f.header.e_shoff = offsetof(struct small, sections);
+	f.header.e_shentsize = sizeof(Elf64_Shdr);
+	f.header.e_shnum = N_SECTIONS;
+	f.header.e_shstrndx = NAMES;
+	f.sections[TEXT] = (Elf64_Shdr){ .sh_name = 1,
+					 .sh_type = SHT_PROGBITS,
+					 .sh_flags = SHF_ALLOC | SHF_EXECINSTR,
+					 .sh_offset = offsetof(struct small, text),
+					 .sh_size = sizeof f.text };
+	f.sections[BSS] = (Elf64_Shdr){
+		.sh_name = 7, .sh_type = SHT_NOBITS, .sh_flags = SHF_ALLOC | SHF_WRITE, .sh_size = 8
+	};
+	f.sections[NAMES] = (Elf64_Shdr){ .sh_type = SHT_STRTAB,
+					  .sh_offset = offsetof(struct small, names),
+					  .sh_size = sizeof f.names };
+	return f;
+}
+
+static struct fathom_target *open_small(struct fathom *session, const struct small *f)
+{
+	struct fathom_target *target;
+	char path[64];
+	const int fd = memfd_create("small", 0);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, f, sizeof *f), (ssize_t)sizeof *f);
+	(void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+	assert_int_equal(fathom_target_open_file(session, path, &target, NULL), 0);
+	(void)close(fd);
+	return target;
+}
+
+static void sections_of_a_relocatable_file_are_read_one_by_one(void **state)
+{
+	const struct small f = make_small(ET_REL);
+	struct fathom *session = new_session();
+	struct fathom_target *target = open_small(session, &f);
+	uint64_t address;
+	char to[16];
+	size_t got;
+
+	(void)state;
+	assert_int_equal(fathom_target_section_address(target, ".text", 1, &address), 0);
+	assert_int_equal(fathom_target_read(target, address, to, sizeof to, &got, NULL), 0);
+	assert_int_equal(got, 3);
+	assert_memory_equal(to, "ode", 3);
+	assert_int_equal(fathom_target_section_address(target, ".bss", 2, &address), 0);
+	assert_int_equal(fathom_target_read(target, address, to, sizeof to, &got, NULL), 0);
+	assert_int_equal(got, 6);
+	assert_memory_equal(to, "\0\0\0\0\0\0", 6);
+	fathom_target_release(target);
+	fathom_destroy(session);
+}
+
+static void a_debug_file_has_no_code_of_zeros(void **state)
+{
+	struct small f = make_small(ET_EXEC);
+	struct fathom *session = new_session();
+	struct fathom_target *target;
+	char to[4];
+	size_t got;
+
+	(void)state;
+	f.sections[TEXT].sh_type = SHT_NOBITS;
+	f.sections[TEXT].sh_addr = 0x401000;
+	target = open_small(session, &f);
+	assert_int_equal(fathom_target_read(target, 0x401000, to, sizeof to, &got, NULL),
+			 FATHOM_E_NOT_FOUND);
+	fathom_target_release(target);
+	fathom_destroy(session);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_process_is_read_from_memory),
+		cmocka_unit_test(a_file_is_read_as_it_is_loaded),
+		cmocka_unit_test(sections_of_a_relocatable_file_are_read_one_by_one),
+		cmocka_unit_test(a_debug_file_has_no_code_of_zeros),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

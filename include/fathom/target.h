@@ -182,8 +182,10 @@ FATHOM_API fathom_err fathom_target_symbol(const struct fathom_target *target, s
 					   struct fathom_symbol_info *ret_symbol);
 
 /**
- * The address of the symbol called @name (as linked, not demangled; a version may follow as in
- * "memcpy@GLIBC_2.14"). Of several, the one that fathom_symbolize() would prefer.
+ * The address of the symbol called @name, as it is linked; a version may follow as in
+ * "memcpy@GLIBC_2.14". Of several, the one that fathom_symbolize() would prefer. Where there is
+ * none, that of the function with this demangled name, "ns::f(int)"; "ns::f" will do if only one is
+ * called so.
  *
  * Safety: mt-safe
  * Memory: writes *@ret_address

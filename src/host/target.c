@@ -199,6 +199,34 @@ fathom_err fathom_target_symbol(const struct fathom_target *target, size_t i,
 	return FATHOM_OK;
 }
 
+/* The search for a demangled name in the modules of a space. */
+struct demangled {
+	const char *name;
+	uint64_t address;
+	bool found;
+};
+
+static bool find_in_module(const struct fathom_space_module *m, void *data)
+{
+	struct demangled *d = data;
+
+	d->found = fathom_symbols_find_demangled(&m->module->symbols, d->name, &d->address);
+	d->address += d->found ? m->bias : 0;
+	return !d->found;
+}
+
+static bool find_demangled(struct fathom_target *target, const char *name, uint64_t *ret)
+{
+	struct demangled d = { .name = name };
+
+	if (target->module)
+		return fathom_symbols_find_demangled(&target->module->symbols, name, ret);
+	if (fathom_space_walk(target->space, find_in_module, &d, NULL) || !d.found)
+		return false;
+	*ret = d.address;
+	return true;
+}
+
 fathom_err fathom_target_find_symbol(struct fathom_target *target, const char *name,
 				     uint64_t *ret_address)
 {
@@ -206,5 +234,5 @@ fathom_err fathom_target_find_symbol(struct fathom_target *target, const char *n
 		target->space ? fathom_space_find_symbol(target->space, name, ret_address)
 			      : fathom_symbols_find(&target->module->symbols, name, ret_address);
 
-	return found ? FATHOM_OK : FATHOM_E_NOT_FOUND;
+	return found || find_demangled(target, name, ret_address) ? FATHOM_OK : FATHOM_E_NOT_FOUND;
 }

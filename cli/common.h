@@ -101,6 +101,7 @@ uint32_t parse_count(const char *option, const char *text, uint32_t max);
 int verb_addr(int argc, char **argv);
 int verb_addr2line(int argc, char **argv);
 int verb_cache(int argc, char **argv);
+int verb_disasm(int argc, char **argv);
 int verb_find(int argc, char **argv);
 int verb_llvm_symbolizer(int argc, char **argv);
 int verb_snapshot(int argc, char **argv);

@@ -19,6 +19,7 @@ static const struct verb verbs[] = {
 	{ "addr2line", verb_addr2line, "answer as GNU addr2line does, byte for byte" },
 	{ "cache", verb_cache,
 	  "store the index of a file, so that every later run finds it ready" },
+	{ "disasm", verb_disasm, "what does this code say: instructions, every address named" },
 	{ "find", verb_find, "where is this name: addresses of symbols, lines, inlined copies" },
 	{ "llvm-symbolizer", verb_llvm_symbolizer,
 	  "answer as llvm-symbolizer does, for the sanitizers, perf and pprof" },

@@ -38,6 +38,7 @@
 
 #include <fathom/cache.h>
 #include <fathom/demangle.h>
+#include <fathom/disasm.h>
 #include <fathom/error.h>
 #include <fathom/find.h>
 #include <fathom/format.h>

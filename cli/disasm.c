@@ -1,0 +1,472 @@
+/* SPDX-License-Identifier: MIT */
+/* fathom disasm: what the code of a function, or at an address, says. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common.h"
+#include "input.h"
+#include "out.h"
+
+static const char usage[] =
+	"Usage: fathom disasm [OPTION]... TARGET FUNCTION|ADDRESS[..END]...\n"
+	"Disassemble functions of TARGET, the path of an ELF file or the number of a process, with "
+	"a\n"
+	"name for every address that the code refers to.\n"
+	"\n"
+	"An ADDRESS alone stands for the function around it, or 16 instructions where there is "
+	"none.\n"
+	"\n"
+	"      --intel                  Intel syntax\n"
+	"      --bytes                  show the bytes of instructions\n"
+	"      --no-lines               no files and lines\n"
+	"      --no-demangle            print names as they are linked\n"
+	"  -j, --section NAME           addresses are offsets in this section\n"
+	"      --hex                    digits only are hexadecimal, too\n" COMMON_HELP "\n"
+	"Exit status: 0 all disassembled; 1 some not, each says why; 2 usage, or TARGET cannot be "
+	"read.\n";
+
+enum {
+	OPT_INTEL = OPT_VERB,
+	OPT_BYTES,
+	OPT_NO_LINES,
+	OPT_NO_DEMANGLE,
+	OPT_HEX,
+};
+
+static const struct option options[] = {
+	{ "intel", no_argument, NULL, OPT_INTEL },
+	{ "bytes", no_argument, NULL, OPT_BYTES },
+	{ "no-lines", no_argument, NULL, OPT_NO_LINES },
+	{ "no-demangle", no_argument, NULL, OPT_NO_DEMANGLE },
+	{ "section", required_argument, NULL, 'j' },
+	{ "hex", no_argument, NULL, OPT_HEX },
+	COMMON_OPTIONS,
+	{ NULL, 0, NULL, 0 },
+};
+
+/* So many instructions are disassembled and printed at a time. */
+#define AT_A_TIME 65536
+/* Shown where no function is known. */
+#define WITHOUT_FUNCTION 16
+
+struct disasm {
+	struct common common;
+	struct fathom_disasm_options options;
+	struct input_rules rules;
+	struct fathom_target_info info;
+	struct out out;
+	size_t next_note;
+	bool bytes;
+	bool unanswered;
+	/* what was printed last, of the range that is being printed */
+	char *function;
+	char *file;
+	uint32_t line;
+	bool lined; /* there is a column of lines */
+};
+
+/* A range of code that was asked for. */
+struct range {
+	uint64_t start;
+	uint64_t end;
+	uint32_t most; /* instructions; 0: all to the end */
+};
+
+static int parse_options(struct disasm *v, int argc, char **argv)
+{
+	int opt;
+
+	while ((opt = getopt_long(argc, argv, "j:h", options, NULL)) != -1) {
+		switch (opt) {
+		case OPT_INTEL:
+			v->options.flags |= FATHOM_DISASM_INTEL;
+			break;
+		case OPT_BYTES:
+			v->bytes = true;
+			break;
+		case OPT_NO_LINES:
+			v->options.flags |= FATHOM_DISASM_NO_LINES;
+			break;
+		case OPT_NO_DEMANGLE:
+			v->options.flags |= FATHOM_DISASM_NO_DEMANGLE;
+			break;
+		case 'j':
+			v->rules.section = optarg;
+			break;
+		case OPT_HEX:
+			v->rules.hex = true;
+			break;
+		case OPT_HELP:
+		case 'h':
+			fputs(usage, stdout);
+			exit(EXIT_ANSWERED);
+		default:
+			if (!common_take(&v->common, opt, optarg)) {
+				fputs("Try 'fathom disasm --help'.\n", stderr);
+				exit(EXIT_USAGE);
+			}
+		}
+	}
+	if (argc - optind < 2) {
+		complain("disasm", optind == argc ? "no TARGET is given" : "no FUNCTION is given",
+			 "try 'fathom disasm --help'");
+		exit(EXIT_USAGE);
+	}
+	return optind;
+}
+
+/* The bounds of the function around @address; false when none is known. */
+static bool find_function(struct disasm *v, uint64_t address, struct range *ret)
+{
+	const struct fathom_symbolize_options o = { .size = sizeof o, .flags = FATHOM_NAMES_ONLY };
+	const struct fathom_answer *a;
+	struct fathom_answers *answers;
+	struct fathom_errinfo info;
+	bool found;
+
+	if (fathom_symbolize(v->rules.target, &o, &address, 1, &answers, &info)) {
+		out_flush(&v->out);
+		complain_error(&info);
+		exit(EXIT_USAGE);
+	}
+	a = fathom_answers_get(answers, 0);
+	found = a->symbol != FATHOM_NONE && a->size;
+	if (found) {
+		ret->start = address - a->offset;
+		ret->end = ret->start + a->size;
+	}
+	fathom_answers_free(answers);
+	return found && ret->end > ret->start;
+}
+
+/* "START..END"; both may be names, and names may hold dots. */
+static bool parse_bounds(const struct disasm *v, const char *text, struct range *ret)
+{
+	const size_t size = strlen(text);
+	struct input start;
+	struct input end;
+
+	for (const char *dots = strstr(text, ".."); dots; dots = strstr(dots + 1, "..")) {
+		const size_t before = (size_t)(dots - text);
+
+		input_parse(&v->rules, text, before, &start);
+		input_parse(&v->rules, dots + 2, size - before - 2, &end);
+		if (start.reason || end.reason)
+			continue;
+		*ret = (struct range){ start.address, end.address, 0 };
+		return true;
+	}
+	return false;
+}
+
+/* Finds out what @text asks for; returns why it cannot be known. */
+static uint8_t parse_range(struct disasm *v, const char *text, struct range *ret)
+{
+	struct input in;
+
+	input_parse(&v->rules, text, strlen(text), &in);
+	*ret = (struct range){ in.address, UINT64_MAX, WITHOUT_FUNCTION };
+	if (in.reason)
+		return parse_bounds(v, text, ret) ? FATHOM_REASON_NONE : in.reason;
+	if (find_function(v, in.address, ret))
+		ret->most = 0;
+	return FATHOM_REASON_NONE;
+}
+
+/* An address as it is written in input: in a relocatable file, from the start of its section. */
+static uint64_t shown_address(const struct disasm *v, uint64_t address)
+{
+	struct fathom_section_info s;
+
+	for (size_t i = 1; v->info.is_relocatable && !fathom_target_section(v->rules.target, i, &s);
+	     i++)
+		if ((s.flags & 2 /* SHF_ALLOC */) && address >= s.address &&
+		    address - s.address < s.size)
+			return address - s.address;
+	return address;
+}
+
+static void out_pad(struct out *o, size_t from, size_t width)
+{
+	while (o->n - from < width)
+		out_char(o, ' ');
+}
+
+static void out_bytes_hex(struct out *o, const uint8_t *bytes, size_t n, const char *between)
+{
+	static const char digits[] = "0123456789abcdef";
+
+	for (size_t i = 0; i < n; i++) {
+		out_str(o, i ? between : "");
+		out_char(o, digits[bytes[i] >> 4]);
+		out_char(o, digits[bytes[i] & 15]);
+	}
+}
+
+/* Whether @text is @*last; makes it so. */
+static bool is_last(char **last, const char *text)
+{
+	if (*last ? text && strcmp(*last, text) == 0 : !text)
+		return true;
+	free(*last);
+	*last = text ? must(strdup(text)) : NULL;
+	return false;
+}
+
+/* Widths of the columns of lines and of bytes. */
+enum { LINE_WIDTH = 6, BYTES_WIDTH = 22 };
+
+/* What stands above an instruction: the function, the file of the source. */
+static void print_heads(struct disasm *v, const struct fathom_instruction *i)
+{
+	struct out *o = &v->out;
+
+	if (!is_last(&v->function, i->function)) {
+		out_text(o, i->function ? i->function : "??",
+			 strlen(i->function ? i->function : "??"));
+		if (i->function && i->function_offset) {
+			out_char(o, '+');
+			out_hex(o, i->function_offset);
+		}
+		out_str(o, ":\n");
+		(void)is_last(&v->file, NULL);
+		v->line = 0;
+	}
+	if (i->file && !is_last(&v->file, i->file)) {
+		out_str(o, "  ");
+		out_text(o, i->file, strlen(i->file));
+		out_char(o, '\n');
+		v->line = 0;
+	}
+}
+
+/* The line, when it is another than that of the instruction before. */
+static void print_line(struct disasm *v, const struct fathom_instruction *i)
+{
+	char digits[FATHOM_NUMBER_SIZE];
+	const size_t start = v->out.n;
+	const size_t n = i->line && i->line != v->line ? fathom_format_dec(digits, i->line) : 0;
+
+	out_pad(&v->out, start, n < LINE_WIDTH ? LINE_WIDTH - n : 0);
+	out_bytes(&v->out, digits, n);
+	v->line = i->line;
+}
+
+static void print_text_of(struct disasm *v, const struct fathom_instruction *i)
+{
+	struct out *o = &v->out;
+	size_t start;
+
+	/* Columns are counted from where they start: nothing may be written out between. */
+	if (o->cap - o->n < 8192)
+		out_flush(o);
+	print_heads(v, i);
+	if (v->lined)
+		print_line(v, i);
+	out_str(o, "  ");
+	out_hex(o, shown_address(v, i->address));
+	out_str(o, "  ");
+	if (v->bytes) {
+		if (o->cap - o->n < 256)
+			out_flush(o);
+		start = o->n;
+		out_bytes_hex(o, i->bytes, i->size, " ");
+		out_char(o, ' ');
+		out_pad(o, start, BYTES_WIDTH);
+	}
+	out_text(o, i->text, i->text_size);
+	out_char(o, '\n');
+}
+
+static void json_string(struct out *o, const char *key, const char *s)
+{
+	out_str(o, key);
+	if (s)
+		out_json(o, s, strlen(s));
+	else
+		out_str(o, "null");
+}
+
+static void json_address(struct out *o, const char *key, bool known, uint64_t address)
+{
+	out_str(o, key);
+	out_str(o, known ? "\"" : "null");
+	if (known) {
+		out_hex(o, address);
+		out_char(o, '"');
+	}
+}
+
+/* NAME or NAME+0xOFFSET, as a JSON string. */
+static void json_target(struct out *o, const struct fathom_instruction *i)
+{
+	char offset[FATHOM_NUMBER_SIZE + 1] = "+";
+	size_t n = 0;
+	char *name;
+
+	if (!i->target_name || !i->target_offset) {
+		json_string(o, ",\"target_name\":", i->target_name);
+		return;
+	}
+	n = 1 + fathom_format_hex(offset + 1, i->target_offset);
+	name = must(malloc(strlen(i->target_name) + n + 1));
+	memcpy(name, i->target_name, strlen(i->target_name));
+	memcpy(name + strlen(i->target_name), offset, n);
+	out_str(o, ",\"target_name\":");
+	out_json(o, name, strlen(i->target_name) + n);
+	free(name);
+}
+
+static void print_json_of(struct disasm *v, const struct fathom_instruction *i)
+{
+	struct out *o = &v->out;
+
+	json_address(o, "{\"address\":", true, shown_address(v, i->address));
+	out_str(o, ",\"bytes\":\"");
+	out_bytes_hex(o, i->bytes, i->size, "");
+	out_char(o, '"');
+	json_string(o, ",\"text\":", i->text);
+	json_address(o, ",\"target\":", i->flags & FATHOM_INSTRUCTION_TARGET,
+		     shown_address(v, i->target));
+	json_target(o, i);
+	json_string(o, ",\"file\":", i->file);
+	out_str(o, ",\"line\":");
+	if (i->line)
+		out_dec(o, i->line);
+	else
+		out_str(o, "null");
+	out_str(o, "}\n");
+}
+
+static void print_all(struct disasm *v, const struct fathom_disasm *d)
+{
+	const size_t n = fathom_disasm_count(d);
+
+	for (size_t i = 0; i < n && !v->lined; i++)
+		v->lined = fathom_disasm_get(d, i)->line != 0;
+	for (size_t i = 0; i < n && !v->out.failed; i++) {
+		if (v->common.json)
+			print_json_of(v, fathom_disasm_get(d, i));
+		else
+			print_text_of(v, fathom_disasm_get(d, i));
+	}
+}
+
+/* Says why what was asked for, or the rest of it from @address on, is not there. */
+static void print_reason(struct disasm *v, const char *text, const uint64_t *address,
+			 uint8_t reason)
+{
+	struct out *o = &v->out;
+	const char *word = fathom_reason_name((enum fathom_reason)reason);
+
+	v->unanswered = true;
+	if (v->common.json) {
+		json_address(o, "{\"address\":", address, address ? *address : 0);
+		out_str(o, ",\"bytes\":null,\"text\":null,\"target\":null,\"target_name\":null,"
+			   "\"file\":null,\"line\":null");
+		json_string(o, ",\"input\":", text);
+		json_string(o, ",\"reason\":", word);
+		out_str(o, "}\n");
+		return;
+	}
+	if (address)
+		out_hex(o, *address);
+	else
+		out_text(o, text, strlen(text));
+	out_str(o, " ?? (");
+	out_str(o, word);
+	out_str(o, ")\n");
+}
+
+/* Disassembles one stretch of @r and moves its start; false when there is no more. */
+static bool print_stretch(struct disasm *v, const char *text, struct range *r)
+{
+	struct fathom_disasm *d;
+	struct fathom_errinfo info;
+	const fathom_err err =
+		fathom_disassemble(v->rules.target, &v->options, r->start, r->end, &d, &info);
+	bool more;
+
+	if (err == FATHOM_E_NOT_FOUND) {
+		const uint64_t address = shown_address(v, r->start);
+
+		print_reason(v, text, &address, FATHOM_REASON_UNMAPPED);
+		return false;
+	}
+	if (err) {
+		out_flush(&v->out);
+		complain_error(&info);
+		exit(EXIT_USAGE);
+	}
+	print_all(v, d);
+	r->start = fathom_disasm_next(d);
+	more = !r->most && r->start < r->end && fathom_disasm_count(d) && !v->out.failed;
+	fathom_disasm_free(d);
+	return more;
+}
+
+static void answer(struct disasm *v, const char *text)
+{
+	struct range r;
+	uint8_t reason = parse_range(v, text, &r);
+
+	if (!reason && r.start >= r.end)
+		reason = FATHOM_REASON_BAD_ADDRESS;
+	if (reason) {
+		print_reason(v, text, NULL, reason);
+		return;
+	}
+	v->options.max_instructions = r.most ? r.most : AT_A_TIME;
+	(void)is_last(&v->function, NULL);
+	(void)is_last(&v->file, NULL);
+	v->line = 0;
+	v->lined = false;
+	while (print_stretch(v, text, &r))
+		;
+}
+
+static int answer_all(struct disasm *v, int n, char **arguments)
+{
+	fathom_target_get_info(v->rules.target, &v->info);
+	if (v->info.kind != FATHOM_TARGET_FILE && v->rules.section) {
+		complain("--section", "a process has no sections",
+			 "give the addresses of its memory, or the file");
+		exit(EXIT_USAGE);
+	}
+	if (v->info.is_relocatable && !v->rules.section)
+		v->rules.section = ".text";
+	out_init(&v->out);
+	common_print_notes(v->rules.target, &v->next_note);
+	for (int i = 0; i < n && !v->out.failed; i++) {
+		if (i && !v->common.json)
+			out_char(&v->out, '\n');
+		answer(v, arguments[i]);
+	}
+	out_deinit(&v->out);
+	common_print_notes(v->rules.target, &v->next_note);
+	fathom_target_release(v->rules.target);
+	free(v->function);
+	free(v->file);
+	if (v->out.error)
+		return EXIT_USAGE;
+	return v->unanswered ? EXIT_UNANSWERED : EXIT_ANSWERED;
+}
+
+int verb_disasm(int argc, char **argv)
+{
+	struct disasm v = { .options = { .size = sizeof v.options } };
+	struct fathom *session;
+	int status = EXIT_USAGE;
+	int first;
+
+	common_init(&v.common);
+	first = parse_options(&v, argc, argv);
+	session = common_session(&v.common);
+	v.rules.target = common_open(session, argv[first]);
+	if (v.rules.target)
+		status = answer_all(&v, argc - first - 1, argv + first + 1);
+	fathom_destroy(session);
+	common_deinit(&v.common);
+	return status;
+}

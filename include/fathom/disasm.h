@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * @file
+ * What does this code say: instructions, with a name for every address that they refer to.
+ *
+ * In AT&T syntax the text is that of `objdump -d -M suffix`, its addresses with 0x before and their
+ * names in parentheses behind:
+ * @code
+ *	callq  0x401030 (puts@plt)
+ *	callq  *0x69(%rip)        # 0x7f19fdf1d358 (JITRT_UnlinkFrame(_ts*))
+ *	leaq   0xe9b(%rip),%rdi        # 0x402010 (greeting)
+ * @endcode
+ *
+ * The name of a slot that code is called through, or that an address is loaded from, is the name of
+ * what the slot *holds*: in a process by its memory, in a file by the relocation that fills it or
+ * by its bytes. Where the slot itself has a name, it stands before that: `(handler -> on_signal)`.
+ * Immediate values are named only where they lie in memory that a symbol covers.
+ *
+ * Addresses that are put together in registers are followed where the code is straight: `movabs;
+ * call *%rax`, `adrp; add`, `adrp; ldr`, `mov; movk`. What is not known is not guessed: jump tables
+ * and what is reached through values from elsewhere have no names.
+ */
+#ifndef FATHOM_DISASM_H
+#define FATHOM_DISASM_H
+
+#include <fathom/target.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Bits of fathom_disasm_options.flags. */
+enum {
+	/** Intel syntax on x86; else AT&T. */
+	FATHOM_DISASM_INTEL = 1u << 0,
+	/** No files and lines: no debug information is read. */
+	FATHOM_DISASM_NO_LINES = 1u << 1,
+	/** No demangling: names are linkage names. */
+	FATHOM_DISASM_NO_DEMANGLE = 1u << 2,
+	/** Drop what was decoded of the debug information; for programs that ask once. */
+	FATHOM_DISASM_ONE_SHOT = 1u << 3
+};
+
+/** Options; as struct fathom_options. */
+struct fathom_disasm_options {
+	size_t size;
+	uint32_t flags;
+	/**
+	 * EM_X86_64, EM_386 or EM_AARCH64 of elf.h; default: that of the target, or without one
+	 * that of this build of the library.
+	 */
+	uint32_t machine;
+	/** Stop after so many instructions; default, and at most: FATHOM_DISASM_MAX. */
+	uint32_t max_instructions;
+	uint32_t reserved1;
+	/**
+	 * Names @address where the target has no name, or there is none: writes a NUL-terminated
+	 * name of at most @cap bytes to @to, and how far behind its start the address is. A result
+	 * of 0 says that there is no name. NULL: never asked.
+	 */
+	int (*name)(void *data, uint64_t address, char *to, size_t cap, uint64_t *ret_offset);
+	void *name_data;
+	uint64_t reserved[4];
+};
+
+/** Most instructions of one call. */
+#define FATHOM_DISASM_MAX (1u << 22)
+
+/** How an instruction goes on. */
+enum fathom_flow {
+	FATHOM_FLOW_NEXT = 0,   /**< with the next one */
+	FATHOM_FLOW_CALL = 1,   /**< with the next one, when the callee returns */
+	FATHOM_FLOW_BRANCH = 2, /**< with the next one, or elsewhere */
+	FATHOM_FLOW_JUMP = 3,   /**< elsewhere */
+	FATHOM_FLOW_RETURN = 4, /**< at the caller */
+	FATHOM_FLOW_STOP = 5    /**< not at all: a trap */
+};
+
+/** What an instruction refers to. */
+enum fathom_reference {
+	FATHOM_REFERENCE_NONE = 0,
+	FATHOM_REFERENCE_BRANCH = 1,  /**< target is where it goes */
+	FATHOM_REFERENCE_ADDRESS = 2, /**< target is an address that it computes */
+	FATHOM_REFERENCE_SLOT = 3,    /**< target is what the memory at slot holds, or slot */
+	FATHOM_REFERENCE_VALUE = 4    /**< target is a constant that has a name */
+};
+
+/** Bits of fathom_instruction.flags. */
+enum {
+	FATHOM_INSTRUCTION_BAD = 1u << 0,    /**< its bytes are no instruction */
+	FATHOM_INSTRUCTION_TARGET = 1u << 1, /**< target is known */
+	FATHOM_INSTRUCTION_SLOT = 1u << 2    /**< slot is known */
+};
+
+/** One instruction. Strings and bytes belong to the disassembly. */
+struct fathom_instruction {
+	uint64_t address;
+	uint64_t target;        /**< see reference; 0 where it is not known */
+	uint64_t slot;          /**< address of the memory that is gone or read through, else 0 */
+	uint64_t target_offset; /**< from the start of what target_name names, bytes */
+	uint64_t function_offset;
+	const uint8_t *bytes;
+	const char *text;        /**< with the names of what it refers to */
+	const char *target_name; /**< NULL without one; also of what a relocation will fill in */
+	const char *slot_name;   /**< of the memory at slot, NULL without one */
+	const char *function;    /**< that the instruction is in, NULL where it is not known */
+	const char *file;        /**< of the source, NULL where it is not known */
+	uint32_t line;           /**< 0: not known */
+	uint32_t text_size;      /**< bytes of text, without the NUL */
+	uint32_t code_size;      /**< bytes at the start of text that are without any name */
+	uint8_t size;            /**< bytes */
+	uint8_t flow;            /**< enum fathom_flow */
+	uint8_t reference;       /**< enum fathom_reference */
+	uint8_t flags;           /**< FATHOM_INSTRUCTION_ bits */
+};
+
+/** Instructions in the order of their addresses. Opaque; independent of the target. */
+struct fathom_disasm;
+
+/**
+ * Disassembles what is in @target at [@start, @end): addresses as fathom_symbolize() takes them.
+ * One instruction follows the other, also through data between them; where bytes are no
+ * instruction, one byte (on aarch64 four) is skipped as a bad one. An instruction that reaches
+ * beyond @end is bad.
+ *
+ * Where memory ends before @end, or there are more instructions than options allow, the rest is
+ * left out: fathom_disasm_next() tells.
+ *
+ * All names are looked up as one batch, all lines as another.
+ *
+ * Safety: mt-safe
+ * Memory: *@ret_disasm is the caller's, to be freed with fathom_disasm_free()
+ * Returns: FATHOM_OK, also without instructions where @start is @end; FATHOM_E_ARGUMENT;
+ *	FATHOM_E_NOT_FOUND when there is nothing to read at @start; FATHOM_E_UNSUPPORTED for code of
+ *	other machines, or when the library that decodes it is not installed; FATHOM_E_MEMORY; of a
+ *	process also what fathom_symbolize() returns
+ */
+FATHOM_API fathom_err fathom_disassemble(struct fathom_target *target,
+					 const struct fathom_disasm_options *options,
+					 uint64_t start, uint64_t end,
+					 struct fathom_disasm **ret_disasm,
+					 struct fathom_errinfo *reterr);
+
+/**
+ * The same for @size bytes at @bytes, which are, or will be, at @address: code that a JIT compiler
+ * has just made, say. @target, which may be NULL, names what they refer to; slots inside are read
+ * from @bytes, others from the target.
+ *
+ * Safety: mt-safe
+ * Memory: *@ret_disasm is the caller's, to be freed with fathom_disasm_free(); @bytes are copied
+ * Returns: as fathom_disassemble(), but for FATHOM_E_NOT_FOUND
+ */
+FATHOM_API fathom_err fathom_disassemble_bytes(struct fathom_target *target,
+					       const struct fathom_disasm_options *options,
+					       const void *bytes, size_t size, uint64_t address,
+					       struct fathom_disasm **ret_disasm,
+					       struct fathom_errinfo *reterr);
+
+/**
+ * Safety: neither
+ * Memory: frees @disasm, which may be NULL, and all that was reached through it
+ * Returns: nothing
+ */
+FATHOM_API void fathom_disasm_free(struct fathom_disasm *disasm);
+
+/**
+ * Safety: mt-safe
+ * Memory: none
+ * Returns: the number of instructions
+ */
+FATHOM_API size_t fathom_disasm_count(const struct fathom_disasm *disasm);
+
+/**
+ * Safety: mt-safe
+ * Memory: the instruction belongs to @disasm
+ * Returns: instruction @i, which must be below the count
+ */
+FATHOM_API const struct fathom_instruction *fathom_disasm_get(const struct fathom_disasm *disasm,
+							      size_t i);
+
+/**
+ * Safety: mt-safe
+ * Memory: none
+ * Returns: the address behind the last instruction: the end that was asked for, unless something
+ *	ended before
+ */
+FATHOM_API uint64_t fathom_disasm_next(const struct fathom_disasm *disasm);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

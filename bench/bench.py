@@ -134,6 +134,7 @@ def vmlinux_benches(fathom, path, folder):
     yield Bench("vmlinux-names-1m", million, [("fathom", [fathom, "addr", "--no-cache", "--names-only", path])])
     yield from process_benches(fathom)
     yield from find_benches(fathom, folder)
+    yield from disasm_benches(fathom, folder)
     yield from zlib_benches(fathom, path, folder, symbols)
     yield from growth(fathom, path, folder, "vmlinux", symbols, peers_of(path))
 
@@ -253,7 +254,31 @@ def find_benches(fathom, folder):
             process.kill()
 
 
+def disassembled(fathom, path, *options):
+    """The command that disassembles all of the .text of @path."""
+    out = subprocess.run(["readelf", "-SW", path], capture_output=True, text=True, check=True).stdout
+    start, size = (int(n, 16) for n in re.search(r" \.text +PROGBITS +(\w+) \w+ (\w+)", out).groups())
+    return [fathom, "disasm", "--no-cache", *options, path, f"{start:#x}..{start + size:#x}"]
+
+
+def disasm_benches(fathom, folder):
+    """All of the text of libc, and with lines that of libstdc++, which has its debug information inside."""
+    # With a debug file in the system, llvm-objdump takes the code from there, where there is none.
+    libc = os.path.join(folder, "libc.so")
+    subprocess.run(["objcopy", "--remove-section=.note.gnu.build-id", "--remove-section=.gnu_debuglink",
+                    "/lib/x86_64-linux-gnu/libc.so.6", libc], check=True)
+    gnu = ["objdump", "-d", "-M", "suffix", "-j", ".text"]
+    llvm = ["llvm-objdump-19", "-d", "-j", ".text"]
+    yield Bench("libc-disasm", "/dev/null",
+                [("fathom", disassembled(fathom, libc, "--no-lines")), ("objdump", [*gnu, libc]), ("llvm-objdump-19", [*llvm, libc])])
+    path = "/usr/lib/x86_64-linux-gnu/debug/libstdc++.so.6.0.30"
+    yield Bench("libstdcxx-disasm-lines", "/dev/null",
+                [("fathom", disassembled(fathom, path)), ("objdump", [*gnu, "-C", "-l", path]), ("llvm-objdump-19", [*llvm, "-C", "-l", path])],
+                runs=3)
+
+
 def small_benches(fathom, folder):
+    yield from disasm_benches(fathom, folder)
     yield from lto_benches(fathom, folder)
     yield from process_benches(fathom)
     yield from find_benches(fathom, folder)

@@ -13,10 +13,12 @@ ROWS = [
     ("vmlinux-one-cached", "the same, index cache on disk"),
     ("vmlinux-names-1m", "1,000,000 addresses of it, names only"),
     ("process-one", "one address of a process with some 200 mappings"),
+    ("libc-disasm", "libc's text disassembled, every address named"),
+    ("libstdcxx-disasm-lines", "libstdc++'s text, with source lines"),
     ("vmlinux-zlib-one", "one address, debug sections compressed (zlib), median of 20 spread ones"),
     ("vmlinux-zlib-one-cached", "the same, index cache on disk"),
 ]
-TOOLS = ["fathom", "llvm-symbolizer-19", "addr2line", "eu-addr2line", "gdb"]
+TOOLS = ["fathom", "llvm-symbolizer-19", "addr2line", "eu-addr2line", "gdb", "objdump", "llvm-objdump-19"]
 
 
 def milliseconds(text):

@@ -222,9 +222,10 @@ static void print_heads(struct disasm *v, const struct fathom_instruction *i)
 {
 	struct out *o = &v->out;
 
-	if (!is_last(&v->function, i->function)) {
-		out_text(o, i->function ? i->function : "??",
-			 strlen(i->function ? i->function : "??"));
+	/* Padding between functions is in none, which goes without saying. */
+	if (!(i->flags & FATHOM_INSTRUCTION_PADDING && !i->function) &&
+	    !is_last(&v->function, i->function ? i->function : "??")) {
+		out_text(o, v->function, strlen(v->function));
 		if (i->function && i->function_offset) {
 			out_char(o, '+');
 			out_hex(o, i->function_offset);

@@ -89,7 +89,8 @@ enum fathom_reference {
 enum {
 	FATHOM_INSTRUCTION_BAD = 1u << 0,    /**< its bytes are no instruction */
 	FATHOM_INSTRUCTION_TARGET = 1u << 1, /**< target is known */
-	FATHOM_INSTRUCTION_SLOT = 1u << 2    /**< slot is known */
+	FATHOM_INSTRUCTION_SLOT = 1u << 2,   /**< slot is known */
+	FATHOM_INSTRUCTION_PADDING = 1u << 3 /**< does nothing, as what stands between functions */
 };
 
 /** One instruction. Strings and bytes belong to the disassembly. */

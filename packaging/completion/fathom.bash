@@ -5,7 +5,7 @@ _fathom()
 {
     local current=${COMP_WORDS[COMP_CWORD]}
     local previous=${COMP_WORDS[COMP_CWORD - 1]}
-    local verbs="addr addr2line cache find llvm-symbolizer snapshot"
+    local verbs="addr addr2line cache disasm find llvm-symbolizer snapshot"
     local common="--json --no-cache --cache-dir --debug-dir --sysroot --exe --debuginfod
         --debuginfod-timeout --memory --threads --help"
     local own=""
@@ -35,6 +35,7 @@ _fathom()
             return
         fi
         ;;
+    disasm) own="--intel --bytes --no-lines --no-demangle --section --hex" ;;
     addr2line)
         common=""
         own="--addresses --basenames --demangle --demangle=auto --demangle=dlang

@@ -15,6 +15,7 @@ struct aarch64 {
 
 #define SP_OR_ZR 31
 #define LINK     30
+#define NOP      0xd503201f
 
 static int64_t sign_extend(uint64_t value, unsigned bits)
 {
@@ -228,6 +229,7 @@ static void decode(struct fathom_decoder *d, struct fathom_bytes bytes, uint64_t
 		return;
 	}
 	insn = load_u32(bytes.data, swap);
+	ret->padding = insn == NOP || !insn;
 	if (!fathom_capstone_decode(a->capstone, bytes.data, address, &i)) {
 		ret->bad = insn >> 16 != 0;
 		/* It may be newer than the library: nothing is known of any register. */

@@ -45,6 +45,7 @@ struct fathom_code {
 	uint8_t base;         /* that value is to be added to, or FATHOM_NO_REGISTER */
 	uint8_t shift;        /* bits */
 	uint8_t has_constant : 1;
+	uint8_t padding : 1;
 	uint8_t bad : 1;      /* undecodable */
 	uint8_t relative : 1; /* to the instruction: an address whatever it is */
 	uint8_t pointer : 1;  /* the slot may hold an address: general registers take part */

@@ -457,6 +457,8 @@ static void make_instruction(struct naming *n, size_t i)
 					   .flow = c->flow,
 					   .reference = c->kind };
 	to->flags = (uint8_t)(c->bad ? FATHOM_INSTRUCTION_BAD : 0);
+	if (c->padding)
+		to->flags |= FATHOM_INSTRUCTION_PADDING;
 	if (r->has_slot)
 		to->flags |= FATHOM_INSTRUCTION_SLOT;
 	if (r->has_target && (!r->by_contents || target.text || branches)) {

@@ -225,6 +225,7 @@ static void decode(struct fathom_decoder *d, struct fathom_bytes bytes, uint64_t
 		return;
 	}
 	ret->size = n->i.length;
+	ret->padding = n->i.mnemonic == ZYDIS_MNEMONIC_NOP || n->i.mnemonic == ZYDIS_MNEMONIC_INT3;
 	analyse(x, ret);
 	place = x->intel ? fathom_x86_print_intel(n, text) : fathom_x86_print_att(n, text);
 	ret->operand = place.at;

@@ -157,6 +157,19 @@ def seed_cores(folder, fathom, tmp):
         write(folder, "snapshot", "sleep", f.read()[24:])
 
 
+def seed_disasm(folder, tmp):
+    for number, compiler in ((0, "gcc"), (1, "i686-linux-gnu-gcc"), (2, "aarch64-linux-gnu-gcc")):
+        for name, options in (("code", ["-O2"]), ("object", ["-O1", "-c"])):
+            path = os.path.join(tmp, f"disasm-{number}-{name}")
+            done = subprocess.run([compiler, "-ffreestanding", "-nostdlib", "-shared", "-fPIC", *options, "-o", path, "seed.c"],
+                                  cwd=tmp, capture_output=True)
+            if done.returncode:
+                continue
+            write(folder, "disasm", f"{number}-{name}", bytes([number | 16]) + section(path, "text"))
+            with open(path, "rb") as f:
+                write(folder, "disasm", f"{number}-{name}-file", bytes([number | 8 | 16]) + f.read()[:60000])
+
+
 def seed_index(folder, fathom, tmp):
     cache = os.path.join(tmp, "cache")
     subprocess.run([fathom, "cache", "--cache-dir", cache, "build", os.path.join(tmp, "gcc5")], capture_output=True)
@@ -188,6 +201,7 @@ def main():
         seed_names(folder)
         seed_links(folder, tmp)
         seed_maps(folder, tmp)
+        seed_disasm(folder, tmp)
         seed_index(folder, fathom, tmp)
         seed_cores(folder, fathom, tmp)
         seed_package(folder, tmp)

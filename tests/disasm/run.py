@@ -1,0 +1,366 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The suite "disasm": what objdump says of the same code, what the linker says of the same addresses, and what
+running programs say of themselves."""
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, "..", "lib")]
+
+import tap  # noqa: E402
+
+import objdump  # noqa: E402
+from ask import FATHOM, run  # noqa: E402
+
+PROGRAMS = os.path.join(HERE, "programs")
+LIBC = "/lib/x86_64-linux-gnu/libc.so.6"
+LIBC_32 = "/usr/i686-linux-gnu/lib/libc.so.6"
+LIBC_ARM = "/usr/aarch64-linux-gnu/lib/libc.so.6"
+ARM = "aarch64-linux-gnu-"
+TESTS = []
+
+
+def test(name):
+    def add(function):
+        def call():
+            with tempfile.TemporaryDirectory(prefix="fathom-disasm-") as folder:
+                function(folder)
+        TESTS.append((name, call))
+        return function
+    return add
+
+
+def build(folder, *options, name="shapes", source="shapes.c", compiler="gcc"):
+    path = os.path.join(folder, name)
+    run(compiler, "-O2", "-g", *options, "-o", path, os.path.join(PROGRAMS, source))
+    return path
+
+
+def ask(target, *arguments, status=0):
+    """fathom's lines as (text, error)."""
+    done = subprocess.run([FATHOM, "disasm", "--no-cache", *map(str, [*arguments[:0], target, *arguments])],
+                          capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == status, f"{arguments}: status {done.returncode}\n{done.stdout}{done.stderr}"
+    return done.stdout, done.stderr
+
+
+def records(target, *arguments):
+    return [json.loads(line) for line in ask(target, "--json", *arguments)[0].splitlines()]
+
+
+def texts(target, *arguments):
+    return [r["text"] for r in records(target, "--no-lines", *arguments)]
+
+
+def expect(lines, *patterns):
+    """Each pattern is a regular expression for the whole of some line, in this order."""
+    left = iter(lines)
+    for pattern in patterns:
+        assert any(re.fullmatch(pattern, line) for line in left), f"no line {pattern!r} (in this order) in\n" + "\n".join(lines)
+
+
+# -- the same words as objdump
+
+def alternative(theirs, ours):
+    """The second of two encodings of one instruction, which assemblers choose by a suffix: no word of the language."""
+    return re.sub(r"^(\S+)\.s( *)", lambda m: m[1] + m[2].ljust(7 - len(m[1])), theirs).split() == ours.split()
+
+
+def far_ahead(theirs, ours):
+    """A negative distance from rip, which objdump prints as a huge positive one in Intel's syntax."""
+    match = re.search(r"\[rip\+0x(f{8}[0-9a-f]{8})\]", theirs)
+    return match and theirs.replace(match[0], f"[rip-{2**64 - int(match[1], 16):#x}]") == ours
+
+
+def unsized(theirs, ours):
+    """Loads by absolute address into eax, whose size objdump does not state in Intel's syntax."""
+    return re.sub(r"(?:D?WORD|BYTE|QWORD) PTR ((?:[d-g]s):0x)", r"\1", ours) == theirs
+
+
+AGREEMENTS = [
+    ("libc, AT&T", LIBC, "suffix", [], {"alternative encodings": alternative}, 10),
+    ("libc, Intel", LIBC, "intel", ["--intel"], {"negative distances": far_ahead}, 1000),
+    ("libc of i386, AT&T", LIBC_32, "suffix", [], {}, 0),
+    ("libc of i386, Intel", LIBC_32, "intel", ["--intel"], {"sizes": unsized}, 2000),
+]
+
+
+def add_agreement(name, path, words, options, classes, most):
+    @test(f"agrees with objdump: {name}")
+    def _(_folder):
+        theirs = objdump.gnu("objdump", path, "-M", words, "-j", ".text")
+        ours = objdump.fathom(path, objdump.section(path), *options)
+        found = objdump.differences(theirs, ours, classes)
+        assert None not in found, f"{len(found[None])} of {len(theirs)} unexplained: {found[None][:5]}"
+        assert len(theirs) > 300000 and sum(map(len, found.values())) <= most, {k: len(v) for k, v in found.items()}
+
+
+for agreement in AGREEMENTS:
+    add_agreement(*agreement)
+
+
+# Two words for one condition.
+CONDITIONS = {"b.cs": "b.hs", "b.cc": "b.lo"}
+
+
+@test("aarch64: where branches go, as objdump says, over libc's text")
+def branches_of_aarch64(_folder):
+    theirs = objdump.gnu(ARM + "objdump", LIBC_ARM, "-j", ".text")
+    ours = objdump.fathom(LIBC_ARM, objdump.section(LIBC_ARM))
+    words = (r"(?:b|bl|b\.\w+|cbn?z|tbn?z|adrp?)\t", r"(?:b|bl|b\.\w+|cbn?z|tbn?z|adrp?) ")
+    compared = 0
+    for address, (text, _) in theirs.items():
+        own, _ = ours.get(address, ("", None))
+        # What is data for objdump, by mapping symbols, is not compared.
+        if not re.match(words[0], text):
+            continue
+        assert re.match(words[1], own), f"{address:#x}: {text} {own}"
+        name = text.split("\t")[0]
+        place = int(re.search(r"([0-9a-f]+)$", text)[1], 16)
+        assert CONDITIONS.get(name, name) == own.split()[0] and int(re.search(r"0x([0-9a-f]+)$", own)[1], 16) == place, f"{address:#x}: {text} {own}"
+        compared += 1
+    assert compared > 20000, compared
+
+
+# -- names
+
+@test("a file: calls, slots by their relocations, data")
+def a_file(folder):
+    lines = texts(build(folder), "use")
+    expect(lines, r"leaq   -?0x\w+\(%rip\),%rax        # 0x\w+ \(on_signal\)",
+           r"movq   %rax,0x\w+\(%rip\)        # 0x\w+ \(handler\)", r"callq  0x\w+ \(puts@plt\)",
+           r"callq  0x\w+ \(helper\)", r"callq  \*0x\w+\(%rip\)        # 0x\w+ \(handler\)")
+
+
+@test("a file without lazy stubs: slots are named by what the loader will put there")
+def without_plt(folder):
+    expect(texts(build(folder, "-fno-plt"), "use"), r"callq  \*0x\w+\(%rip\)        # 0x\w+ \(puts\)")
+
+
+@test("a stub of the PLT")
+def a_stub(folder):
+    path = build(folder, "-fcf-protection=none", "-Wl,-z,lazy")
+    stub = next(r for r in records(path, "use") if r["target_name"] == "puts@plt")
+    expect(texts(path, stub["target"]), r"jmpq   \*0x\w+\(%rip\)        # 0x\w+ \(puts\)")
+
+
+@test("constants: those that are addresses of the program")
+def constants(folder):
+    path = build(folder, "-no-pie", "-fno-pie")
+    expect(texts(path, "use"),
+           r"movq   \$0x\w+,0x\w+\(%rip\)        # 0x\w+ \(handler\), 0x\w+ \(on_signal\)|"
+           r"movl   \$0x\w+,%edi        # 0x\w+ \(greeting\)", r"callq  0x\w+ \(puts@plt\)")
+    for record in records(path, "use"):
+        assert "$0x3e8" not in record["text"] or record["target"] is None, record
+
+
+@test("Intel's syntax")
+def intel(folder):
+    expect(texts(build(folder), "--intel", "use"), r"lea    rax,\[rip[+-]0x\w+\]        # 0x\w+ \(on_signal\)",
+           r"call   0x\w+ \(puts@plt\)", r"call   QWORD PTR \[rip\+0x\w+\]        # 0x\w+ \(handler\)")
+
+
+@test("a relocatable file: the names of relocations, never those of what stands there")
+def relocatable(folder):
+    for options in ([], ["-mcmodel=large", "-fno-pic"], ["-fno-pic"], ["-ffunction-sections"]):
+        path = build(folder, "-c", *options, name="shapes.o")
+        found = records(path, "use")
+        names = {r["target_name"] for r in found}
+        assert {"puts", "helper", "handler"} <= names, f"{options}: {names}"
+        # What objdump -r says of each instruction with a relocation.
+        told = {}
+        section = ".text.use" if "-ffunction-sections" in options else ".text"
+        for line in run("objdump", "-r", "-j", section, path).splitlines():
+            match = re.match(r"([0-9a-f]{16}) R_X86_64_\w+ +(\S+)", line)
+            if match:
+                told[int(match[1], 16)] = re.sub(r"[+-]0x[0-9a-f]+$", "", match[2])
+        checked = 0
+        for r in found:
+            start = int(r["address"], 16)
+            symbols = [told[a] for a in range(start, start + len(r["bytes"]) // 2) if a in told]
+            if symbols and not symbols[0].startswith("."):
+                assert r["target_name"] and r["target_name"].split("+")[0] == symbols[0], f"{options}: {r} {symbols}"
+                checked += 1
+        assert checked >= 2, f"{options}: {told}"
+    expect(texts(build(folder, "-c", name="shapes.o"), "use"), "callq  puts")
+
+
+@test("a running process: a slot is named by what its memory holds")
+def a_process(folder):
+    path = build(folder, "-fno-plt", "-Wl,-z,now")
+    with subprocess.Popen([path], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        process.stdout.read(6)
+        lines = texts(process.pid, "use")
+        expect(lines, r"callq  \*0x\w+\(%rip\)        # 0x\w+ \(puts\)",
+               r"callq  \*0x\w+\(%rip\)        # 0x\w+ \(handler -> on_signal\)")
+        # The name is that of the address that is there: of the library, not of the slot.
+        record = next(r for r in records(process.pid, "use") if r["target_name"] == "puts")
+        answer = json.loads(run(FATHOM, "addr", "--json", "--no-cache", process.pid, record["target"]))
+        assert answer["symbol"] == "puts" and "libc" in answer["module"] and answer["offset"] == 0, answer
+        # Before the assignment the variable was empty: the file does not know its contents.
+        expect(texts(path, "use"), r"callq  \*0x\w+\(%rip\)        # 0x\w+ \(handler\)")
+        process.stdin.close()
+
+
+def aarch64(folder, *options, name="shapes"):
+    return build(folder, "-Wl,--emit-relocs", *options, name=name, compiler=ARM + "gcc")
+
+
+def relocations(tool, path, of=".rela.text"):
+    """(address, type, value of the symbol, its name, addend) of each in the table called @of."""
+    inside = False
+    for line in run(tool, "-rW", path).splitlines():
+        if line.startswith("Relocation section"):
+            inside = f"'{of}'" in line
+        match = re.match(r"([0-9a-f]{16}) +[0-9a-f]{16} (\S+) +([0-9a-f]{16}) (\S+)(?: ([+-]) ([0-9a-f]+))?$", line)
+        if inside and match:
+            addend = int(match[6] or "0", 16) * (-1 if match[5] == "-" else 1)
+            yield int(match[1], 16), match[2], int(match[3], 16), match[4].split("@")[0], addend
+
+
+@test("aarch64: pairs of adrp and add, ldr, str lead where the linker says")
+def pairs(folder):
+    compared, followed_pairs, left = 0, 0, 0
+    for options in (["-O0"], ["-O1"], ["-O2"], ["-O3", "-fno-schedule-insns"], ["-static", "-O2"]):
+        path = aarch64(folder, *options)
+        bounds = objdump.section(path)
+        ours = {int(r["address"], 16): r for r in records(path, f"{bounds[0]:#x}..{bounds[1]:#x}")}
+        for address, kind, value, name, addend in relocations(ARM + "readelf", path):
+            match = re.fullmatch(r"R_AARCH64_(ADD_ABS_LO12_NC|LDST\d+_ABS_LO12_NC|CALL26|JUMP26|LD64_GOT_LO12_NC)", kind)
+            if not match or address not in ours or not value:
+                continue
+            record = ours[address]
+            direct = match[1] in ("CALL26", "JUMP26")
+            # What is not followed has no name, which is no wrong one. A linker may make a call of
+            # a weak function that is nowhere into a nop, and a load of a slot into an addition.
+            if record["target"] is None or (direct and record["text"] == "nop"):
+                left += not direct
+                continue
+            if match[1] == "LD64_GOT_LO12_NC":
+                assert record["target_name"].split("+")[0] == name or int(record["target"], 16) == value, f"{options}: {name} {record}"
+            elif not (direct and "@plt" in (record["target_name"] or "")):
+                assert int(record["target"], 16) == value + addend, f"{options}: {kind} {name} {value + addend:#x} {record}"
+            compared += 1
+            followed_pairs += not direct
+    assert compared > 2000 and left < followed_pairs / 3, f"{compared} compared, {followed_pairs} pairs followed, {left} left"
+
+
+@test("aarch64: a function of a small program, all of it followed")
+def followed(folder):
+    lines = texts(aarch64(folder), "use")
+    expect(lines, r"add +x\d+, x\d+, #0x\w+        // 0x\w+ \((?:on_signal|greeting)\)", r"bl     0x\w+ \(puts@plt\)",
+           r"bl     0x\w+ \(helper\)", r"blr    x\d+        // 0x\w+ \(handler\)")
+    for r in records(aarch64(folder), "use"):
+        if re.match(r"add .*, #0x\w+( |$)", r["text"]) and "sp" not in r["text"]:
+            assert r["target_name"], r
+
+
+@test("aarch64: a relocatable file")
+def relocatable_aarch64(folder):
+    path = build(folder, "-c", name="shapes.o", compiler=ARM + "gcc")
+    expect(texts(path, "use"), "bl     puts", r"bl     0x\w+ \(helper\)")
+    told = {}
+    for line in run(ARM + "objdump", "-r", "-j", ".text", path).splitlines():
+        match = re.match(r"([0-9a-f]{16}) R_AARCH64_\w+ +([^\s+]+)(\+0x\w+)?$", line)
+        if match and not match[2].startswith("."):
+            told[int(match[1], 16)] = match[2]
+    checked = 0
+    for r in records(path, "use"):
+        name = told.get(int(r["address"], 16))
+        if name:
+            assert r["target_name"] and r["target_name"].split("+")[0] == name, f"{r} {name}"
+            checked += 1
+    assert checked >= 4, told
+
+
+# -- what is asked for
+
+@test("functions are found by demangled names, and without parameters when that is clear")
+def demangled(folder):
+    path = build(folder, name="overloads", source="overloads.cc", compiler="g++")
+    for name in ("shapes::area(int, int)", "_ZN6shapes4areaEii"):
+        out, _ = ask(path, "--no-lines", name)
+        assert out.startswith("shapes::area(int, int):\n"), out
+    assert ask(path, "--no-lines", "shapes::only")[0].startswith("shapes::only(int):\n")
+    assert "shapes::area ?? (no-such-symbol)" in ask(path, "shapes::area", status=1)[0]
+    assert ask(path, "--no-lines", "--no-demangle", "shapes::only")[0].startswith("_ZN6shapes4onlyEi:\n")
+
+
+@test("a function, an address in it, and bounds give what they should")
+def asked(folder):
+    path = build(folder)
+    whole = records(path, "use")
+    size = next(int(f[2]) for f in (line.split() for line in run("readelf", "-sW", path).splitlines()) if f and f[-1] == "use")
+    assert sum(len(r["bytes"]) for r in whole) // 2 == size
+    assert records(path, "use+3") == whole and records(path, whole[-1]["address"]) == whole
+    assert records(path, f"use..{whole[4]['address']}") == whole[:4]
+    assert records(path, f"{whole[2]['address']}..use+{size}") == whole[2:]
+    assert [r["line"] for r in whole if r["line"]] and {os.path.basename(r["file"]) for r in whole if r["file"]} == {"shapes.c"}
+    stripped = os.path.join(folder, "stripped")
+    run("strip", "-o", stripped, path)
+    run("objcopy", "--remove-section", ".eh_frame", "--remove-section", ".eh_frame_hdr", stripped)
+    assert records(stripped, whole[0]["address"])[:1][0]["bytes"] == whole[0]["bytes"]
+    assert len(records(stripped, whole[0]["address"])) == 16
+
+
+@test("lines agree with addr, each is shown once")
+def lines(folder):
+    path = build(folder)
+    found = records(path, "use")
+    answers = [json.loads(line) for line in run(FATHOM, "addr", "--json", "--no-cache", path,
+                                                *(r["address"] for r in found)).splitlines()]
+    for r, a in zip(found, answers):
+        assert (r["file"], r["line"]) == (a["frames"][0]["file"], a["frames"][0]["line"]), f"{r} {a}"
+    shown = [int(m[1]) for m in re.finditer(r"^ +(\d+)  0x", ask(path, "use")[0], re.M)]
+    expected = [r["line"] for b, r in zip([{"line": None}, *found], found) if r["line"] and r["line"] != b["line"]]
+    assert shown == expected, f"{shown} {expected}"
+    assert ask(path, "use")[0].startswith("use:\n  ")
+
+
+@test("the end of memory, names that are not there, files that are no code")
+def refused(folder):
+    path = build(folder)
+    out, _ = ask(path, "nosuch", "0x99999999", "use..0", status=1)
+    assert out.splitlines() == ["nosuch ?? (no-such-symbol)", "", "0x99999999 ?? (unmapped)", "", "use..0 ?? (bad-address)"], out
+    debug = os.path.join(folder, "only.debug")
+    run("objcopy", "--only-keep-debug", path, debug)
+    assert "(unmapped)" in ask(debug, "use", status=1)[0]
+    _, err = ask("/etc/os-release", "main", status=2)
+    assert err.startswith("fathom: /etc/os-release: ") and err.count("\n") == 1
+    assert "no FUNCTION" in ask(path, status=2)[1]
+    # Record without JSON's null address is no record.
+    (record,) = records_of_failure(path, "nosuch")
+    assert record["reason"] == "no-such-symbol" and record["address"] is None and record["text"] is None
+
+
+def records_of_failure(target, *arguments):
+    return [json.loads(line) for line in ask(target, "--json", *arguments, status=1)[0].splitlines()]
+
+
+@test("code of other machines, and a library that is not there, are told")
+def unsupported(folder):
+    path = build(folder)
+    with open(path, "rb") as f:
+        data = bytearray(f.read())
+    data[18] = 243  # EM_RISCV
+    other = os.path.join(folder, "other")
+    with open(other, "wb") as f:
+        f.write(data)
+    assert "only code for x86 and aarch64" in ask(other, "use", status=2)[1]
+
+
+@test("bytes are shown on demand")
+def shown_bytes(folder):
+    path = build(folder)
+    out, _ = ask(path, "--bytes", "--no-lines", "on_signal")
+    first = records(path, "on_signal")[0]
+    spaced = " ".join(re.findall("..", first["bytes"]))
+    assert out.splitlines()[1].startswith(f"  {first['address']}  {spaced} "), out
+
+
+sys.exit(tap.run("disasm", tap.chosen(TESTS)))

@@ -1,15 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Following addresses through registers, where code is straight. What a register holds is forgotten
- * wherever a branch of the same code leads to, behind what does not go on with the next
- * instruction, and, for those that callees may change, behind calls. Labels that only a jump table
- * leads to are not known; behind them a value may still be remembered that came from above.
+ * wherever a branch leads to, behind what does not go on with the next instruction, and, for those
+ * that callees may change, behind calls.
+ *
+ * Branches are those of the code itself, and those that lead back from where it branches to, as
+ * from the cold part of a function; labels that only a jump table leads to are not known.
+ *
+ * One thing outlives labels: the page that an adrp has put into a register. If a register that is
+ * used behind a label holds a page on one of the ways there, then the use is to complete an address
+ * in this page: on that way it makes no sense else. So the pages of all ways are taken together;
+ * where two ways bring different pages, there is none.
  */
 #include <stdlib.h>
 
 #include "disasm_work.h"
 
 #define N_REGISTERS 32
+
+/* So many places outside are looked at, and so many instructions there. */
+#define MAX_EXCURSIONS     1024
+#define MAX_EXCURSION_SIZE 64
+
+/* What leads to an instruction: a branch, a call. */
+enum { LABEL = 1, ENTRY = 2 };
 
 enum how { UNKNOWN, NUMBER, CONTENTS };
 
@@ -19,12 +33,20 @@ struct known {
 	uint32_t from;   /* the instruction that says so; CONTENTS: of what its slot holds */
 	uint8_t how;     /* enum how */
 	bool is_address; /* by how it was made, not only by its value */
+	bool is_page;    /* by an adrp, not yet completed */
+};
+
+/* The pages that branches bring to a label. */
+struct arriving {
+	struct known known[N_REGISTERS];
+	uint32_t contradicted; /* registers for which there are several */
 };
 
 struct following {
 	struct fathom_disasm_work *w;
 	struct known known[N_REGISTERS];
-	uint8_t *labels; /* a byte for each instruction */
+	uint8_t *labels;            /* a byte for each instruction */
+	struct arriving **arriving; /* for each instruction; NULL: none */
 };
 
 /* The number of the instruction at @address, or that of instructions. */
@@ -44,17 +66,62 @@ static size_t find_code(const struct fathom_disasm_work *w, uint64_t address)
 	return low < w->codes.n && fathom_work_code(w, low)->address == address ? low : w->codes.n;
 }
 
+static void mark(struct following *f, const struct fathom_code *c)
+{
+	size_t at;
+
+	if (c->kind != FATHOM_REFERENCE_BRANCH)
+		return;
+	at = find_code(f->w, c->value);
+	if (at < f->w->codes.n)
+		f->labels[at] |= c->flow == FATHOM_FLOW_CALL ? ENTRY : LABEL;
+}
+
+/* Marks where the straight code at @address, outside, branches back to. */
+static void look_outside(struct following *f, uint64_t address)
+{
+	const struct fathom_disasm_work *w = f->w;
+	uint8_t bytes[MAX_EXCURSION_SIZE * FATHOM_MAX_INSN];
+	char buf[FATHOM_INSN_TEXT];
+	struct fathom_bytes left = { bytes, 0 };
+	size_t size = 0;
+
+	if (fathom_target_read(w->target, address, bytes, sizeof bytes, &size, NULL))
+		return;
+	left.size = size;
+	for (unsigned i = 0; i < MAX_EXCURSION_SIZE && left.size; i++) {
+		struct fathom_text text = text_init(buf, sizeof buf);
+		struct fathom_external ignored;
+		struct fathom_code c;
+
+		w->decoder->decode(w->decoder, left, address, &c, &text);
+		if (w->relocatable)
+			fathom_disasm_relocate_one(w, &c, &ignored);
+		mark(f, &c);
+		if (c.flow == FATHOM_FLOW_JUMP || c.flow == FATHOM_FLOW_RETURN ||
+		    c.flow == FATHOM_FLOW_STOP)
+			break;
+		address += c.size;
+		left = bytes_from(left, c.size);
+	}
+}
+
+static bool is_inside(const struct fathom_disasm_work *w, uint64_t address)
+{
+	return address - w->start < w->to->next - w->start;
+}
+
 static void find_labels(struct following *f)
 {
+	unsigned excursions = 0;
+
 	for (size_t i = 0; i < f->w->codes.n; i++) {
 		const struct fathom_code *c = fathom_work_code(f->w, i);
-		size_t at;
 
-		if (c->kind != FATHOM_REFERENCE_BRANCH)
-			continue;
-		at = find_code(f->w, c->value);
-		if (at < f->w->codes.n)
-			f->labels[at] = 1;
+		mark(f, c);
+		if (c->kind == FATHOM_REFERENCE_BRANCH && c->flow == FATHOM_FLOW_BRANCH &&
+		    f->w->target && !is_inside(f->w, c->value) && excursions++ < MAX_EXCURSIONS)
+			look_outside(f, c->value);
 	}
 }
 
@@ -134,38 +201,93 @@ static void follow_insert(const struct following *f, struct fathom_code *c)
 	c->kind = FATHOM_REFERENCE_VALUE;
 }
 
-static void follow_one(struct following *f, size_t i)
+/* Takes what a branch to instruction @to brings there. */
+static fathom_err send(struct following *f, size_t to)
 {
-	struct fathom_code *c = fathom_work_code(f->w, i);
+	struct arriving *a = f->arriving[to];
 
-	if (f->labels[i])
-		forget(f, ~UINT32_C(0));
-	follow_branch(f, i, c);
-	follow_base(f, c);
-	follow_insert(f, c);
+	if (!a)
+		a = f->arriving[to] = calloc(1, sizeof *a);
+	if (!a)
+		return FATHOM_E_MEMORY;
+	for (unsigned r = 0; r < N_REGISTERS; r++) {
+		if (f->known[r].how == UNKNOWN || !f->known[r].is_page)
+			continue;
+		if (a->known[r].how && a->known[r].value != f->known[r].value)
+			a->contradicted |= 1u << r;
+		a->known[r] = f->known[r];
+	}
+	return FATHOM_OK;
+}
+
+/* At label @i: forgets all but pages, to which those are added that branches bring. */
+static fathom_err arrive(struct following *f, size_t i)
+{
+	struct arriving *a;
+
+	for (unsigned r = 0; r < N_REGISTERS; r++)
+		if (!f->known[r].is_page || (f->labels[i] & ENTRY))
+			f->known[r].how = UNKNOWN;
+	FATHOM_TRY(send(f, i));
+	a = f->arriving[i];
+	memcpy(f->known, a->known, sizeof f->known);
+	forget(f, a->contradicted);
+	free(a);
+	f->arriving[i] = NULL;
+	return FATHOM_OK;
+}
+
+/* What an instruction leaves in registers. */
+static void leave(struct following *f, size_t i, const struct fathom_code *c)
+{
 	forget(f, c->writes);
 	if (c->flow == FATHOM_FLOW_CALL)
 		forget(f, f->w->decoder->clobbered);
-	else if (c->flow == FATHOM_FLOW_JUMP || c->flow == FATHOM_FLOW_RETURN ||
-		 c->flow == FATHOM_FLOW_STOP)
-		forget(f, ~UINT32_C(0));
 	if (c->reg >= N_REGISTERS)
 		return;
 	if (c->effect == FATHOM_EFFECT_SET)
-		f->known[c->reg] = (struct known){ c->value, (uint32_t)i, NUMBER, c->relative };
+		f->known[c->reg] = (struct known){ c->value, (uint32_t)i, NUMBER, c->relative,
+						   c->relative && !c->kind };
 	else if (c->effect == FATHOM_EFFECT_LOAD && c->kind == FATHOM_REFERENCE_SLOT)
-		f->known[c->reg] = (struct known){ 0, (uint32_t)i, CONTENTS, false };
+		f->known[c->reg] = (struct known){ 0, (uint32_t)i, CONTENTS, false, false };
+}
+
+static fathom_err follow_one(struct following *f, size_t i)
+{
+	struct fathom_code *c = fathom_work_code(f->w, i);
+	size_t to;
+
+	if (f->labels[i])
+		FATHOM_TRY(arrive(f, i));
+	follow_branch(f, i, c);
+	follow_base(f, c);
+	follow_insert(f, c);
+	leave(f, i, c);
+	if (c->kind == FATHOM_REFERENCE_BRANCH && c->operand_size && c->flow != FATHOM_FLOW_CALL) {
+		to = find_code(f->w, c->value);
+		if (to > i && to < f->w->codes.n)
+			FATHOM_TRY(send(f, to));
+	}
+	if (c->flow == FATHOM_FLOW_JUMP || c->flow == FATHOM_FLOW_RETURN ||
+	    c->flow == FATHOM_FLOW_STOP)
+		forget(f, ~UINT32_C(0));
+	return FATHOM_OK;
 }
 
 fathom_err fathom_disasm_follow(struct fathom_disasm_work *w)
 {
-	struct following f = { .w = w, .labels = calloc(w->codes.n + 1, 1) };
+	struct following f = { .w = w,
+			       .labels = calloc(w->codes.n + 1, 1),
+			       .arriving = calloc(w->codes.n + 1, sizeof *f.arriving) };
+	fathom_err err = f.labels && f.arriving ? FATHOM_OK : FATHOM_E_MEMORY;
 
-	if (!f.labels)
-		return FATHOM_E_MEMORY;
-	find_labels(&f);
-	for (size_t i = 0; i < w->codes.n; i++)
-		follow_one(&f, i);
+	if (!err)
+		find_labels(&f);
+	for (size_t i = 0; i < w->codes.n && !err; i++)
+		err = follow_one(&f, i);
+	for (size_t i = 0; i < w->codes.n && f.arriving; i++)
+		free(f.arriving[i]);
 	free(f.labels);
-	return FATHOM_OK;
+	free(f.arriving);
+	return err;
 }

@@ -100,8 +100,8 @@ static bool may_stand(const struct fathom_code *c)
 }
 
 /* What two relocations of one instruction say: one of memory, one of a constant. */
-static void apply_all(struct fathom_disasm_work *w, struct fathom_code *c,
-		      struct fathom_external *e)
+void fathom_disasm_relocate_one(const struct fathom_disasm_work *w, struct fathom_code *c,
+				struct fathom_external *e)
 {
 	struct fathom_fixup f;
 	size_t at = 0;
@@ -135,6 +135,6 @@ fathom_err fathom_disasm_relocate(struct fathom_disasm_work *w)
 	external = w->external.data;
 	memset(external, 0, w->codes.n * sizeof *external);
 	for (size_t i = 0; i < w->codes.n; i++)
-		apply_all(w, fathom_work_code(w, i), &external[i]);
+		fathom_disasm_relocate_one(w, fathom_work_code(w, i), &external[i]);
 	return FATHOM_OK;
 }

@@ -53,6 +53,10 @@ static inline struct fathom_code *fathom_work_code(const struct fathom_disasm_wo
 /* Applies relocations to what instructions of a relocatable file refer to. */
 fathom_err fathom_disasm_relocate(struct fathom_disasm_work *w);
 
+/* The same for @c, with what the relocation says beyond it. */
+void fathom_disasm_relocate_one(const struct fathom_disasm_work *w, struct fathom_code *c,
+				struct fathom_external *e);
+
 /* Finds the addresses that instructions put together in registers. */
 fathom_err fathom_disasm_follow(struct fathom_disasm_work *w);
 

@@ -24,6 +24,37 @@ LIBC_ARM = "/usr/aarch64-linux-gnu/lib/libc.so.6"
 ARM = "aarch64-linux-gnu-"
 TESTS = []
 
+# Two functions that call what a register holds. Into one of them code comes back from another section.
+COLD = """
+.globl open_ended, closed
+.type one, @function; .type two, @function; .type open_ended, @function; .type closed, @function
+.text
+one: nop; ret; .size one, .-one
+two: nop; ret; .size two, .-two
+open_ended:
+    testl %edi, %edi
+    jne cold
+    leaq one(%rip), %rax
+back:
+    call *%rax
+    ret
+    .size open_ended, .-open_ended
+closed:
+    testl %edi, %edi
+    jne cold_without_return
+    leaq one(%rip), %rax
+    call *%rax
+    ret
+    .size closed, .-closed
+.section .text.unlikely, "ax"
+    .zero 64, 0x90
+cold:
+    leaq two(%rip), %rax
+    jmp back
+cold_without_return:
+    ud2
+"""
+
 
 def test(name):
     def add(function):
@@ -159,6 +190,19 @@ def constants(folder):
         assert "$0x3e8" not in record["text"] or record["target"] is None, record
 
 
+@test("what comes back from the cold part of a function may have other values in registers")
+def from_elsewhere(folder):
+    source = os.path.join(folder, "cold.s")
+    with open(source, "w", encoding="ascii") as f:
+        f.write(COLD)
+    path = os.path.join(folder, "cold")
+    run("gcc", "-nostdlib", "-shared", "-o", path, source)
+    run("gcc", "-c", "-o", path + ".o", source)
+    assert texts(path + ".o", "open_ended")[-2:] == ["callq  *%rax", "retq"], texts(path + ".o", "open_ended")
+    assert texts(path, "open_ended")[-2:] == ["callq  *%rax", "retq"], texts(path, "open_ended")
+    expect(texts(path, "closed"), r"callq  \*%rax        # 0x\w+ \(one\)")
+
+
 @test("Intel's syntax")
 def intel(folder):
     expect(texts(build(folder), "--intel", "use"), r"lea    rax,\[rip[+-]0x\w+\]        # 0x\w+ \(on_signal\)",
@@ -247,7 +291,7 @@ def pairs(folder):
                 assert int(record["target"], 16) == value + addend, f"{options}: {kind} {name} {value + addend:#x} {record}"
             compared += 1
             followed_pairs += not direct
-    assert compared > 2000 and left < followed_pairs / 3, f"{compared} compared, {followed_pairs} pairs followed, {left} left"
+    assert compared > 2000 and left < followed_pairs / 10, f"{compared} compared, {followed_pairs} pairs followed, {left} left"
 
 
 @test("aarch64: a function of a small program, all of it followed")

@@ -343,6 +343,45 @@ static void addresses_made_of_parts_are_followed(void **state)
 	fathom_disasm_free(d);
 }
 
+static void pages_outlive_labels_unless_they_differ(void **state)
+{
+	static const uint32_t words[] = {
+		0xb0000002, /* 0x400000 adrp x2, 0x401000 */
+		0xb4000080, /* 0x400004 cbz  x0, 0x400014 */
+		0xb0000001, /* 0x400008 adrp x1, 0x401000 */
+		0xb0000003, /* 0x40000c adrp x3, 0x401000 */
+		0x14000003, /* 0x400010 b    0x40001c */
+		0xd0000001, /* 0x400014 adrp x1, 0x402000 */
+		0xb0000003, /* 0x400018 adrp x3, 0x401000 */
+		0x91004021, /* 0x40001c add  x1, x1, #0x10: of which page? */
+		0x91004042, /* 0x400020 add  x2, x2, #0x10 */
+		0x91004063, /* 0x400024 add  x3, x3, #0x10 */
+		0xd65f03c0, /* 0x400028 ret */
+		0x91004042, /* 0x40002c add  x2, x2, #0x10: nothing leads here */
+	};
+	static const char *const texts[] = {
+		"add    x1, x1, #0x10",
+		"add    x2, x2, #0x10        // 0x401010 (page+0x10)",
+		"add    x3, x3, #0x10        // 0x401010 (page+0x10)",
+		"ret",
+		"add    x2, x2, #0x10",
+	};
+	unsigned asked = 0;
+	const struct fathom_disasm_options o = {
+		.size = sizeof o, .machine = EM_AARCH64, .name = name_of_page, .name_data = &asked
+	};
+	uint8_t code[sizeof words];
+	struct fathom_disasm *d;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+		put(code + 4 * i, words[i], 4);
+	d = disassemble(NULL, &o, code, sizeof code, 0x400000);
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+		assert_string_equal(fathom_disasm_get(d, 7 + i)->text, texts[i]);
+	fathom_disasm_free(d);
+}
+
 static void a_number_of_instructions_can_be_asked_for(void **state)
 {
 	static const uint8_t code[] = { 0x90, 0x90, 0x90 };
@@ -391,6 +430,7 @@ int main(void)
 		cmocka_unit_test(what_is_no_instruction_is_skipped_byte_by_byte),
 		cmocka_unit_test(code_of_32_bits_is_decoded_as_such),
 		cmocka_unit_test(addresses_made_of_parts_are_followed),
+		cmocka_unit_test(pages_outlive_labels_unless_they_differ),
 		cmocka_unit_test(a_number_of_instructions_can_be_asked_for),
 		cmocka_unit_test(what_cannot_be_done_is_refused),
 	};

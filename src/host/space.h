@@ -91,6 +91,12 @@ void fathom_space_close(struct fathom_space *s);
 /* Reads memory, as the operation does. */
 size_t fathom_space_read(const struct fathom_space *s, uint64_t avma, void *to, size_t size);
 
+/*
+ * The same, and what was not stored of constant segments from the files that were mapped
+ * (space_read.c); may open files.
+ */
+size_t fathom_space_read_mapped(struct fathom_space *s, uint64_t avma, void *to, size_t size);
+
 /* Answers @n @addresses (avma) into @answers. */
 fathom_err fathom_space_symbolize(struct fathom_space *s,
 				  const struct fathom_symbolize_options *options,

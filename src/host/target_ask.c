@@ -74,7 +74,7 @@ static fathom_err read_space(const struct fathom_target *target, uint64_t addres
 	size_t got;
 
 	errno = 0;
-	got = fathom_space_read(target->space, address, to, size);
+	got = fathom_space_read_mapped(target->space, address, to, size);
 	if (got || !size) {
 		*ret_size = got;
 		return FATHOM_OK;

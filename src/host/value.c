@@ -27,49 +27,11 @@ struct layout {
 	bool swap;
 };
 
-/* The bytes of a file, as they will be loaded: behind what it holds of a segment stand zeros. */
-static size_t read_file(const struct fathom_object *o, uint64_t svma, uint8_t *to, size_t size)
-{
-	struct fathom_segment s;
-
-	if (o->image.type == ET_REL) {
-		const uint32_t i = fathom_object_section_at(o, svma);
-		const struct fathom_bytes b =
-			bytes_from(i ? fathom_image_section_bytes(&o->image, &o->sections[i].header)
-				     : (struct fathom_bytes){ NULL, 0 },
-				   i ? svma - o->sections[i].base : 0);
-		const size_t n = b.size < size ? (size_t)b.size : size;
-
-		if (n)
-			memcpy(to, b.data, n);
-		return n;
-	}
-	for (uint32_t i = 0; i < o->image.phnum; i++) {
-		struct fathom_bytes b;
-		size_t held;
-		size_t n;
-
-		if (!fathom_image_segment(&o->image, i, &s) || s.type != PT_LOAD ||
-		    svma < s.vaddr || svma - s.vaddr >= s.memsz)
-			continue;
-		n = s.memsz - (svma - s.vaddr) < size ? (size_t)(s.memsz - (svma - s.vaddr)) : size;
-		b = bytes_from(bytes_slice(o->image.bytes, s.off, s.filesz), svma - s.vaddr);
-		/* A segment that reaches behind the end of its file is not there. */
-		if (s.filesz && !bytes_slice(o->image.bytes, s.off, s.filesz).size)
-			return 0;
-		held = b.size < n ? (size_t)b.size : n;
-		if (held)
-			memcpy(to, b.data, held);
-		memset(to + held, 0, n - held);
-		return n;
-	}
-	return 0;
-}
-
 static size_t read_bytes(const struct layout *l, uint64_t address, uint8_t *to, size_t size)
 {
-	return l->target->space ? fathom_space_read(l->target->space, address, to, size)
-				: read_file(l->target->module->main, address, to, size);
+	size_t got;
+
+	return fathom_target_read(l->target, address, to, size, &got, NULL) ? 0 : got;
 }
 
 static bool read_word(const struct layout *l, uint64_t address, uint64_t *ret)

@@ -467,6 +467,30 @@ def of_core(folder):
     check_places(f"{folder}/snapshot", places, "--exe", path)
 
 
+def read_value(target, kind, name):
+    out = run(FATHOM, "find", "--json", "--no-cache", "--first", "--read", kind, target, name, status=(0, 1))
+    record = json.loads(out.splitlines()[0])
+    return record["value"], record["reason"]
+
+
+def add_memory(writer):
+    @test(f"memory that was not stored is that of the file, if nobody writes there, written by {writer}")
+    def _(folder):
+        path = build(folder, "told", "-ldl")
+        core, _ = leave_core([path], folder, WRITERS[writer])
+        assert read_value(core, "str", "constant_data") == ("constant", None)
+        value, reason = read_value(core, "i32", "initialised_data")
+        assert (value, reason) == (1, None) if writer in CORES else value is None and reason, (value, reason)
+        code = [[json.loads(line)["bytes"] for line in
+                 run(FATHOM, "disasm", "--json", "--no-cache", target, "visible_code").splitlines()]
+                for target in (core, path)]
+        assert code[0] == code[1] and len(code[0]) > 3, code
+
+
+for who in WRITERS:
+    add_memory(who)
+
+
 @test("a snapshot, and programs without a build-id: only the very file, unchanged")
 def snapshot_no_build_id(folder):
     path = build(folder, "told", "-Wl,--build-id=none", "-ldl")

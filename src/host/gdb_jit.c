@@ -27,7 +27,8 @@ struct asking {
 	size_t n_keyed;
 	uint32_t *left; /* places that have to be asked again */
 	size_t n_left;
-	uint64_t n_bytes;  /* of symbol files, read so far */
+	uint64_t n_bytes; /* of symbol files, read so far */
+	struct fathom_array scratch;
 	fathom_err walked; /* how the last walk went */
 };
 
@@ -62,56 +63,59 @@ void fathom_gdb_jit_deinit(struct fathom_gdb_jit *g)
 }
 
 /* Notes what is wrong with the JIT code of the process. */
-static void note(const struct asking *a, fathom_err err, const char *what)
+static void note_in(const struct fathom_space *s, fathom_err err, const char *what)
 {
 	struct fathom_errinfo info;
 
 	(void)fathom_fail(&info, err, "", 0, what);
 	fathom_errinfo_set_file(&info, "__jit_debug_descriptor");
-	fathom_notes_add(a->b->space->space->notes, &info);
+	fathom_notes_add(s->notes, &info);
+}
+
+static void note(const struct asking *a, fathom_err err, const char *what)
+{
+	note_in(a->b->space->space, err, what);
 }
 
 /* Adds the list of the module of mapping @i, if it has one. */
-static fathom_err add_list(struct asking *a, size_t i)
+static fathom_err add_list(struct fathom_gdb_jit *g, const struct fathom_space_batch *b, size_t i)
 {
-	struct fathom_space_batch *s = a->b->space;
-	struct fathom_module *m = fathom_space_batch_file(s, i)->file->module;
+	struct fathom_module *m = fathom_space_batch_file(b, i)->file->module;
 	const struct fathom_image *image = &m->main->image;
 	struct fathom_gdb_list *l;
 	uint64_t svma;
 
 	if (!fathom_module_jit_descriptor(m, &svma))
 		return FATHOM_OK;
-	if (a->g->lists.n == FATHOM_MAX_GDB_LISTS) {
-		note(a, FATHOM_E_LIMIT, "more lists of JIT code than fathom reads");
+	if (g->lists.n == FATHOM_MAX_GDB_LISTS) {
+		note_in(b->space, FATHOM_E_LIMIT, "more lists of JIT code than fathom reads");
 		return FATHOM_OK;
 	}
-	if (!fathom_array_reserve(&a->g->lists, sizeof *l, 1))
+	if (!fathom_array_reserve(&g->lists, sizeof *l, 1))
 		return FATHOM_E_MEMORY;
-	l = (struct fathom_gdb_list *)a->g->lists.data + a->g->lists.n++;
+	l = (struct fathom_gdb_list *)g->lists.data + g->lists.n++;
 	*l = (struct fathom_gdb_list){ .layout = fathom_gdb_layout(image->is64, image->machine,
 								   image->swap),
-				       .descriptor = svma + s->of[i].bias };
+				       .descriptor = svma + b->of[i].bias };
 	return FATHOM_OK;
 }
 
-/* Any module with code may have a list: all are looked at. */
-static fathom_err find_lists(struct asking *a)
+fathom_err fathom_gdb_jit_find(struct fathom_gdb_jit *g, struct fathom_space_batch *b)
 {
-	struct fathom_space_batch *s = a->b->space;
-	size_t last = s->maps.n;
+	size_t last = b->maps.n;
 
-	a->g->lists.n = 0;
-	for (size_t i = 0; i < s->maps.n; i++) {
-		const struct fathom_mapping *m = &s->maps.items[i];
+	g->lists.n = 0;
+	for (size_t i = 0; i < b->maps.n; i++) {
+		const struct fathom_mapping *m = &b->maps.items[i];
 
-		if (!m->executable || !m->inode || !fathom_space_may_be_file(s->space, m))
+		/* Any module with code may have one. */
+		if (!m->executable || !m->inode || !fathom_space_may_be_file(b->space, m))
 			continue;
-		FATHOM_TRY(fathom_space_batch_look_up(s, i));
-		if (s->of[i].reason || (last < s->maps.n && fathom_space_batch_is_one(s, last, i)))
+		FATHOM_TRY(fathom_space_batch_look_up(b, i));
+		if (b->of[i].reason || (last < b->maps.n && fathom_space_batch_is_one(b, last, i)))
 			continue;
 		last = i;
-		FATHOM_TRY(add_list(a, i));
+		FATHOM_TRY(add_list(g, b, i));
 	}
 	return FATHOM_OK;
 }
@@ -127,6 +131,20 @@ static fathom_err walk(const struct asking *a, struct fathom_array *items)
 	return FATHOM_OK;
 }
 
+/* Whether a symbol file of @size bytes may be read; counts it. */
+static fathom_err check_size(struct asking *a, uint64_t size)
+{
+	if (!size)
+		return FATHOM_E_NOT_FOUND;
+	if (size > FATHOM_MAX_GDB_SYMFILE || size > FATHOM_MAX_GDB_BYTES - a->n_bytes ||
+	    !fathom_memory_fits(a->g->memory, size)) {
+		note(a, FATHOM_E_LIMIT, "its symbol files are larger than fathom reads");
+		return FATHOM_E_LIMIT;
+	}
+	a->n_bytes += size;
+	return FATHOM_OK;
+}
+
 /*
  * Reads the symbol file of @item into pages of their own. FATHOM_E_NOT_FOUND when it cannot be
  * read; FATHOM_E_LIMIT; FATHOM_E_MEMORY.
@@ -136,16 +154,10 @@ static fathom_err read_symfile(struct asking *a, const struct fathom_gdb_item *i
 	const uint64_t size = item->entry.size;
 	uint8_t *pages;
 
-	if (!size || size > FATHOM_MAX_GDB_SYMFILE || size > FATHOM_MAX_GDB_BYTES - a->n_bytes ||
-	    !fathom_memory_fits(a->g->memory, size)) {
-		if (size)
-			note(a, FATHOM_E_LIMIT, "its symbol files are larger than fathom reads");
-		return size ? FATHOM_E_LIMIT : FATHOM_E_NOT_FOUND;
-	}
+	FATHOM_TRY(check_size(a, size));
 	pages = fathom_pages_alloc(size);
 	if (!pages)
 		return FATHOM_E_MEMORY;
-	a->n_bytes += size;
 	if (fathom_remote_read(a->b->remote, item->entry.symfile, pages, (size_t)size)) {
 		*ret = pages;
 		return FATHOM_OK;
@@ -175,38 +187,79 @@ static fathom_err make_object(struct asking *a, const struct fathom_gdb_item *it
 	return fathom_object_create(a->g->memory, file, ret, NULL);
 }
 
-/* Remembers where @o has code. */
-static fathom_err keep_code(struct known *k, const struct fathom_object *o)
+/* Adds [low, low + size), which may reach beyond all addresses. */
+static bool add_code(struct fathom_array *code, uint64_t low, uint64_t size)
 {
-	struct fathom_range *code = malloc((o->n_code + 1) * sizeof *code);
+	struct fathom_range r = { low, 0 };
 
-	if (!code)
+	if (__builtin_add_overflow(low, size, &r.high))
+		r.high = UINT64_MAX;
+	if (!fathom_array_reserve(code, sizeof r, 1))
+		return false;
+	((struct fathom_range *)code->data)[code->n++] = r;
+	return true;
+}
+
+/* Finds where @image has code: its executable sections, or else its executable segments. */
+static bool find_code(const struct fathom_image *image, struct fathom_array *code)
+{
+	const uint64_t flags = SHF_ALLOC | SHF_EXECINSTR;
+	struct fathom_section section;
+	struct fathom_segment segment;
+
+	if (!fathom_array_reserve(code, sizeof(struct fathom_range), 1))
+		return false;
+	for (uint32_t i = 0; i < image->shnum && fathom_image_section(image, i, &section); i++)
+		if ((section.flags & flags) == flags && !add_code(code, section.addr, section.size))
+			return false;
+	for (uint32_t i = 0; !image->shnum && i < image->phnum; i++)
+		if (fathom_image_segment(image, i, &segment) && segment.type == PT_LOAD &&
+		    (segment.flags & PF_X) && !add_code(code, segment.vaddr, segment.memsz))
+			return false;
+	return true;
+}
+
+/* Remembers where @image has code. */
+static fathom_err keep_code(struct known *k, const struct fathom_image *image)
+{
+	struct fathom_array code = { 0 };
+
+	if (!find_code(image, &code)) {
+		fathom_array_deinit(&code);
 		return FATHOM_E_MEMORY;
-	memcpy(code, o->code, o->n_code * sizeof *code);
-	k->is_other = k->n_code != o->n_code ||
-		      (o->n_code && memcmp(code, k->code, o->n_code * sizeof *code) != 0);
+	}
+	k->is_other =
+		k->n_code != code.n ||
+		(code.n && memcmp(code.data, k->code, code.n * sizeof(struct fathom_range)) != 0);
 	free(k->code);
-	k->code = code;
-	k->n_code = o->n_code;
+	/* There are many of them, with a range or two each. */
+	k->code = realloc(code.data, (code.n + 1) * sizeof *k->code);
+	k->code = k->code ? k->code : code.data;
+	k->n_code = (uint32_t)code.n;
 	return FATHOM_OK;
 }
 
 /* Reads where the symbol file of @k has code. What cannot be read has none. */
 static fathom_err read_code(struct asking *a, struct known *k)
 {
-	struct fathom_object *o = NULL;
-	uint8_t *pages;
-	fathom_err err = read_symfile(a, &k->item, &pages);
+	struct fathom_bytes bytes = { NULL, k->item.entry.size };
+	struct fathom_image image;
+	fathom_err err = check_size(a, bytes.size);
 
 	k->is_read = true;
+	if (!err && !fathom_array_reserve(&a->scratch, 1, (size_t)bytes.size))
+		return FATHOM_E_MEMORY;
+	bytes.data = a->scratch.data;
+	if (!err && !fathom_remote_read(a->b->remote, k->item.entry.symfile, a->scratch.data,
+					(size_t)bytes.size))
+		err = FATHOM_E_NOT_FOUND;
 	if (!err)
-		err = make_object(a, &k->item, pages, &o);
+		err = fathom_image_init(bytes, &image, NULL);
 	if (!err)
-		err = keep_code(k, o);
-	else
+		err = keep_code(k, &image);
+	if (err)
 		k->n_code = 0;
 	k->is_other = false;
-	fathom_object_close(o);
 	return err == FATHOM_E_MEMORY ? err : FATHOM_OK;
 }
 
@@ -299,6 +352,8 @@ static fathom_err update_known(struct asking *a)
 		free(fresh);
 		return FATHOM_E_MEMORY;
 	}
+	/* Its numbers are those of what was known: until it is made anew it must not be used. */
+	fathom_code_table_clear(&g->table);
 	keep_known(g, sorted, fresh);
 	free(sorted);
 	fathom_array_deinit(&g->known);
@@ -383,7 +438,7 @@ static fathom_err refresh_module(struct asking *a, struct known *k)
 		err = make_object(a, &k->item, pages, &o);
 	if (err)
 		return err == FATHOM_E_MEMORY ? err : FATHOM_OK;
-	err = keep_code(k, o);
+	err = keep_code(k, &o->image);
 	if (err) {
 		fathom_object_close(o);
 		return err;
@@ -594,7 +649,7 @@ static void drop_answered(struct fathom_jit_batch *b)
 
 static fathom_err ask(struct asking *a)
 {
-	fathom_err err = find_lists(a);
+	fathom_err err = FATHOM_OK;
 
 	for (size_t i = 0; i < a->g->known.n; i++)
 		known_at(a->g, i)->is_read = false;
@@ -620,6 +675,7 @@ fathom_err fathom_gdb_jit_answer(struct fathom_gdb_jit *g, struct fathom_jit_bat
 		err = ask(&a);
 	free(a.keyed);
 	free(a.left);
+	fathom_array_deinit(&a.scratch);
 	if (!err)
 		drop_answered(b);
 	return err;

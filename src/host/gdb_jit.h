@@ -15,7 +15,7 @@
 #include "space_batch.h"
 
 struct fathom_gdb_jit {
-	struct fathom_array lists;      /* struct fathom_gdb_list, of this batch */
+	struct fathom_array lists;      /* struct fathom_gdb_list */
 	struct fathom_array items;      /* of the last walk; the newest first */
 	struct fathom_array known;      /* what is known of each of them */
 	struct fathom_code_table table; /* orders: n - number in known, as newer ones come first */
@@ -37,7 +37,10 @@ struct fathom_jit_batch {
 void fathom_gdb_jit_init(struct fathom_gdb_jit *g, struct fathom_memory *m);
 void fathom_gdb_jit_deinit(struct fathom_gdb_jit *g);
 
-/* Answers those of @b's places that are in registered code. FATHOM_E_MEMORY. */
+/* Finds the lists of all modules of @b. FATHOM_E_MEMORY. */
+fathom_err fathom_gdb_jit_find(struct fathom_gdb_jit *g, struct fathom_space_batch *b);
+
+/* Answers those of @b's places that are in code of the lists. FATHOM_E_MEMORY. */
 fathom_err fathom_gdb_jit_answer(struct fathom_gdb_jit *g, struct fathom_jit_batch *b);
 
 #endif

@@ -396,7 +396,9 @@ fathom_err fathom_jit_answer(struct fathom_space_batch *b,
 	if (!jit)
 		return FATHOM_E_MEMORY;
 	reader_open(&reader, b->space);
-	err = fathom_gdb_jit_answer(&jit->gdb, &batch);
+	err = fathom_gdb_jit_find(&jit->gdb, b);
+	if (!err)
+		err = fathom_gdb_jit_answer(&jit->gdb, &batch);
 	reader_close(&reader);
 	if (!err)
 		err = ask_files(jit, &batch);

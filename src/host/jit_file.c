@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
-#include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -207,13 +206,6 @@ fathom_err fathom_jit_file_open(const struct fathom_jit_owner *o, enum fathom_ji
 	return accept_file(o, path, fd, ret_fd, ret_st, reterr);
 }
 
-/* Whether @st is the file that the map has; on layered file systems that is not to be told. */
-static bool is_mapped(const struct stat *st, const struct fathom_mapping *m)
-{
-	return st->st_ino == m->inode &&
-	       st->st_dev == makedev((unsigned)(m->device >> 32), (unsigned)m->device);
-}
-
 fathom_err fathom_jit_file_open_mapped(const struct fathom_jit_owner *o,
 				       const struct fathom_mapping *m, int *ret_fd,
 				       struct stat *ret_st, struct fathom_errinfo *reterr)
@@ -236,7 +228,8 @@ fathom_err fathom_jit_file_open_mapped(const struct fathom_jit_owner *o,
 	/* The map has paths as seen from its root, or as we would write them. */
 	err = fathom_jit_file_open(o, s->root[0] ? FATHOM_JIT_THEIRS : FATHOM_JIT_OURS, name,
 				   ret_fd, ret_st, reterr);
-	if (err || is_mapped(ret_st, m))
+	/* What map and stat() call the device differs on layered file systems. */
+	if (err || ret_st->st_ino == m->inode)
 		return err;
 	close(*ret_fd);
 	return refuse(reterr, name, "is not the file that the process has mapped");

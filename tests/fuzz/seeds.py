@@ -170,6 +170,37 @@ def seed_disasm(folder, tmp):
                 write(folder, "disasm", f"{number}-{name}-file", bytes([number | 8 | 16]) + f.read()[:60000])
 
 
+def seed_jit(folder, tmp):
+    sys.path[:0] = [os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", d) for d in ("lib", "jit")]
+    import elfasm
+    import jitfiles
+    text = b"1000 20 a\n0x0000000000001010 0x00000020 b c\r\n1018 8 \n1000 0 d\n2000 10 _Z1fv\nx\n3000 1"
+    write(folder, "perf_map", "lines", b"\x00" + text)
+    write(folder, "perf_map", "grown", b"\x03" + text)
+    dump = jitfiles.dump_header() + jitfiles.lines(0x1000, [(0, 1, "a.js"), (8, 2, None), (16, 3, "b.js")])
+    dump += jitfiles.record(jitfiles.UNWINDING_INFO, bytes(32)) + jitfiles.load(0x1000, 0x20, 0, "first", 5)
+    dump += jitfiles.load(0x1010, 0x20, 1, "second", 6) + jitfiles.move(0x1010, 0x2000, 0x20, 1, 7)
+    dump += jitfiles.record(77, b"unknown") + jitfiles.record(jitfiles.CLOSE, b"", 9)
+    write(folder, "jitdump", "whole", b"\xff" + dump)
+    write(folder, "jitdump", "grown", b"\x02" + dump)
+    base, code = 0x10000, 0x7000
+    with open(os.path.join(tmp, "gcc5.o"), "rb") as f:
+        compiled = f.read()
+    for name, files, changes in [
+            ("one", [jitfiles.relocatable(code, [("f", 0, 0x20)])], b""),
+            ("three", [jitfiles.relocatable(code, [("f", 0, 0x20)]), jitfiles.loaded(code + 8, [("g", 0, 0x20)]), compiled], b""),
+            ("changes", [jitfiles.relocatable(code, [("f", 0, 0x20)]), jitfiles.loaded(code, [("g", 0, 0x20)])],
+             b"\x08\x00\x10\x38\x0c\x00\x48\x01")]:
+        entries, data = [], b""
+        first = base + 24
+        for i, file in enumerate(files):
+            entries.append((first + 32 * (i + 1) if i + 1 < len(files) else 0, first + 32 * (i - 1) if i else 0,
+                            first + 32 * len(files) + len(data), len(file)))
+            data += file
+        memory = struct.pack("<IIQQ", 1, 1, first, first) + b"".join(struct.pack("<QQQQ", *e) for e in entries) + data
+        write(folder, "gdb_jit", name, b"\x00" + struct.pack(">Q", code) + changes.ljust(32, b"\0") + memory)
+
+
 def seed_index(folder, fathom, tmp):
     cache = os.path.join(tmp, "cache")
     subprocess.run([fathom, "cache", "--cache-dir", cache, "build", os.path.join(tmp, "gcc5")], capture_output=True)
@@ -204,6 +235,7 @@ def main():
         seed_disasm(folder, tmp)
         seed_index(folder, fathom, tmp)
         seed_cores(folder, fathom, tmp)
+        seed_jit(folder, tmp)
         seed_package(folder, tmp)
 
 

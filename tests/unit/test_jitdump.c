@@ -417,7 +417,8 @@ static void large_code_is_not_read(void **state)
 	fathom_jitdump_init(&j, &memory);
 	put_header(&d);
 	start = begin_record(&d, 0, 1);
-	put(&d, 0, 16);
+	put(&d, 0, 8);
+	put(&d, 0, 8);
 	put(&d, 0x100000, 8);
 	put(&d, size, 8);
 	put(&d, 0, 8);

@@ -51,7 +51,7 @@
 #define FATHOM_MAX_JIT_NAME      (1u << 16)
 #define FATHOM_MAX_JITDUMP_LINES (1u << 26)
 /* Entries of a list of GDB's JIT interface, and the bytes of all its symbol files together. */
-#define FATHOM_MAX_GDB_ENTRIES (1u << 20)
+#define FATHOM_MAX_GDB_ENTRIES (1u << 18)
 #define FATHOM_MAX_GDB_SYMFILE (UINT64_C(1) << 28)
 #define FATHOM_MAX_GDB_BYTES   (UINT64_C(1) << 30)
 /* Lists of GDB's JIT interface in one process: each library may have one. */

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+/* GDB's list of JIT code in memory that changes while it is read, and the symbol files in it. */
+#include "fuzz.h"
+
+#include <elf.h>
+#include <fathom/fathom.h>
+#include <stdlib.h>
+
+#include "host/answers.h"
+#include "host/gdb_jit.h"
+
+/* Where the memory is, with the descriptor at its start. */
+#define BASE       UINT64_C(0x10000)
+#define N_CHANGES  8
+#define N_ASKED    16
+#define MAX_MEMORY (1 << 16)
+
+/* A byte that changes when so much has been read. */
+struct change {
+	uint32_t when;
+	uint32_t off;
+	uint8_t value;
+};
+
+struct memory {
+	uint8_t bytes[MAX_MEMORY];
+	size_t size;
+	uint32_t n_reads;
+	struct change change[N_CHANGES];
+};
+
+static size_t read_memory(void *data, uint64_t avma, void *to, size_t size)
+{
+	struct memory *m = data;
+	const uint64_t off = avma - BASE;
+
+	m->n_reads++;
+	for (int i = 0; i < N_CHANGES; i++)
+		if (m->change[i].when == m->n_reads && m->change[i].off < m->size)
+			m->bytes[m->change[i].off] = m->change[i].value;
+	if (avma < BASE || off >= m->size)
+		return 0;
+	if (size > m->size - off)
+		size = (size_t)(m->size - off);
+	memcpy(to, m->bytes + off, size);
+	return size;
+}
+
+static void fill(struct memory *m, struct fuzz *f)
+{
+	struct fathom_bytes rest;
+
+	for (int i = 0; i < N_CHANGES; i++) {
+		m->change[i].when = fuzz_byte(f);
+		m->change[i].off = (uint32_t)fuzz_byte(f) << 8 | fuzz_byte(f);
+		m->change[i].value = fuzz_byte(f);
+	}
+	rest = fuzz_rest(f);
+	m->size = rest.size < MAX_MEMORY ? (size_t)rest.size : MAX_MEMORY;
+	if (m->size)
+		memcpy(m->bytes, rest.data, m->size);
+}
+
+/* Asks for the start of each entry's code, and somewhere in it. */
+static void ask(struct fathom_gdb_jit *g, struct fathom_space_batch *b,
+		const struct fathom_remote *remote, uint64_t code)
+{
+	const struct fathom_symbolize_options options = { .size = sizeof options };
+	struct fathom_answers *answers = fathom_answers_create(N_ASKED);
+	uint64_t addresses[N_ASKED];
+	uint32_t places[N_ASKED];
+	struct fathom_jit_batch batch = { .space = b,
+					  .remote = remote,
+					  .options = &options,
+					  .addresses = addresses,
+					  .places = places,
+					  .n = N_ASKED,
+					  .answers = answers };
+
+	if (!answers)
+		return;
+	for (uint32_t i = 0; i < N_ASKED; i++) {
+		addresses[i] = code + 7 * i;
+		places[i] = i;
+		answers->answers[i] =
+			(struct fathom_answer){ .symbol = FATHOM_NONE, .frame = FATHOM_NONE };
+	}
+	if (!fathom_gdb_jit_answer(g, &batch))
+		for (uint32_t i = 0; i < N_ASKED; i++) {
+			const struct fathom_answer *a = fathom_answers_get(answers, i);
+			const struct fathom_frame *frame = fathom_answers_frame(answers, a->frame);
+
+			for (; frame; frame = fathom_answers_frame(answers, frame->outer))
+				fuzz_use(frame->line);
+			if (a->symbol != FATHOM_NONE)
+				fuzz_use(fathom_answers_function(answers, a->symbol)->name_size);
+		}
+	fathom_answers_free(answers);
+}
+
+static void run(struct fathom *session, struct fuzz *f)
+{
+	static struct memory memory;
+	const struct fathom_remote remote = { read_memory, &memory };
+	const uint8_t flags = fuzz_byte(f);
+	const struct fathom_gdb_list list = {
+		fathom_gdb_layout(!(flags & 1), flags & 2 ? EM_386 : EM_ARM, flags & 4), BASE
+	};
+	const uint64_t code = fuzz_number(f);
+	struct fathom_notes notes = { 0 };
+	struct fathom_space space = { .session = session, .notes = &notes, .is_live = true };
+	struct fathom_space_batch batch = { .space = &space };
+	struct fathom_gdb_jit g = { 0 };
+
+	memory.n_reads = 0;
+	fill(&memory, f);
+	fathom_gdb_jit_init(&g, &session->memory);
+	if (fathom_array_reserve(&g.lists, sizeof list, 1)) {
+		((struct fathom_gdb_list *)g.lists.data)[g.lists.n++] = list;
+		ask(&g, &batch, &remote, code);
+		ask(&g, &batch, &remote, code);
+	}
+	fathom_gdb_jit_deinit(&g);
+	fathom_notes_deinit(&notes);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	const struct fathom_options options = { .size = sizeof options,
+						.flags = FATHOM_NO_CACHE,
+						.threads = 1,
+						.memory_budget = 1 << 24 };
+	struct fuzz f = fuzz_init(data, size);
+	struct fathom *session;
+
+	if (fathom_create(&options, &session, NULL))
+		return 0;
+	run(session, &f);
+	fathom_destroy(session);
+	return 0;
+}

@@ -7,11 +7,12 @@ import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [os.path.join(HERE, "..", "lib")]
+sys.path[:0] = [os.path.join(HERE, "..", "lib"), HERE]
 
 import tap  # noqa: E402
 
 import find  # noqa: E402
+import jit  # noqa: E402
 
 from ask import run  # noqa: E402
 from living import PEERS, RANDOM_ADDRESSES, compare, is_mapped_twice  # noqa: E402
@@ -45,5 +46,15 @@ add_longer("processes", "opens, closes and becomes another", 1000000)
 add_longer("jit", "GDB's list changes every 100000", 400000)
 
 TESTS += find.tests()
+
+def add_jit(name, check):
+    def call():
+        with tempfile.TemporaryDirectory(prefix="fathom-real-") as folder:
+            check(folder)
+    TESTS.append((name, call))
+
+
+for title, function in jit.TESTS:
+    add_jit(title, function)
 
 sys.exit(tap.run("real", tap.chosen(TESTS)))

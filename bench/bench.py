@@ -277,11 +277,46 @@ def disasm_benches(fathom, folder):
                 runs=3)
 
 
+# A process that has memory for code, and says of it in LINES lines of a perf map, a tenth of which are of places used
+# again, what is there.
+PERF_MAP = """
+import ctypes, os, random, sys, time
+lines = int(sys.argv[1])
+libc = ctypes.CDLL(None)
+libc.mmap.restype = ctypes.c_void_p
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+code = libc.mmap(None, lines * 64, 5, 0x22, -1, 0)
+rng = random.Random(1)
+places = list(range(lines))
+rng.shuffle(places)
+places[lines * 9 // 10:] = [rng.choice(places) for _ in places[lines * 9 // 10:]]
+with open(f"/tmp/perf-{os.getpid()}.map", "w") as file:
+    for i, place in enumerate(places):
+        file.write(f"{code + place * 64:x} 40 LazyCompile:*function{i} /home/user/project/file{i % 977}.js:{i % 1009}\\n")
+print(hex(code + places[-1] * 64 + 5), flush=True)
+time.sleep(3600)
+"""
+
+
+def perf_map_benches(fathom):
+    """The first name of a perf map, whole process: it has to be read once."""
+    for label, lines in (("100", 100), ("10k", 10000), ("1m", 1000000)):
+        with subprocess.Popen([sys.executable, "-c", PERF_MAP, str(lines)], stdout=subprocess.PIPE, text=True) as process:
+            try:
+                address = process.stdout.readline().strip()
+                yield Bench(f"perf-map-{label}", "/dev/null",
+                            [("fathom", [fathom, "addr", "--no-cache", str(process.pid), address])], runs=11)
+            finally:
+                process.kill()
+                os.unlink(f"/tmp/perf-{process.pid}.map")
+
+
 def small_benches(fathom, folder):
     yield from disasm_benches(fathom, folder)
     yield from lto_benches(fathom, folder)
     yield from process_benches(fathom)
     yield from find_benches(fathom, folder)
+    yield from perf_map_benches(fathom)
     for label, path in (("libc", "/lib/x86_64-linux-gnu/libc.so.6"),
                         ("libstdcxx", "/usr/lib/x86_64-linux-gnu/debug/libstdc++.so.6.0.30")):
         symbols = functions_of(path)

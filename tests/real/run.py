@@ -47,6 +47,7 @@ add_longer("jit", "GDB's list changes every 100000", 400000)
 
 TESTS += find.tests()
 
+
 def add_jit(name, check):
     def call():
         with tempfile.TemporaryDirectory(prefix="fathom-real-") as folder:

@@ -51,8 +51,9 @@ FATHOM_API fathom_err fathom_target_open_file(struct fathom *session, const char
  * so that its answers are true of the process as it was between question and answer; what it has
  * mapped is read from the very files, also when they are deleted or replaced, or where that is not
  * ours to do, from files with the same build-id and first page, or from its memory. What had to be
- * done without is a note. Memory that is not of a loaded program has no names: not yet code that
- * the process has made itself.
+ * done without is a note. Code that the process has made itself is named by GDB's JIT interface,
+ * else by a jitdump that it has mapped, else by its perf map. Other memory that is not of a loaded
+ * program has no names.
  *
  * The process is not stopped. The target keeps one descriptor, of its directory below /proc: when
  *the process has ended, no other that gets its number takes its place.

@@ -120,14 +120,15 @@ fathom_err fathom_gdb_jit_find(struct fathom_gdb_jit *g, struct fathom_space_bat
 	return FATHOM_OK;
 }
 
-/* Walks all lists. */
-static fathom_err walk(const struct asking *a, struct fathom_array *items)
+/* Walks all lists, where what @before found is likely to be still. */
+static fathom_err walk(const struct asking *a, const struct fathom_array *before,
+		       struct fathom_array *items)
 {
 	const struct fathom_gdb_list *lists = a->g->lists.data;
 
 	items->n = 0;
 	for (size_t i = 0; i < a->g->lists.n; i++)
-		FATHOM_TRY(fathom_gdb_list_walk(a->b->remote, &lists[i], items));
+		FATHOM_TRY(fathom_gdb_list_walk(a->b->remote, &lists[i], before, items));
 	return FATHOM_OK;
 }
 
@@ -560,7 +561,7 @@ static bool has_stayed(const struct asking *a, size_t number, const struct fatho
 static fathom_err verify_items(struct asking *a, size_t first, size_t end)
 {
 	struct fathom_array now = { 0 };
-	const fathom_err err = walk(a, &now);
+	const fathom_err err = walk(a, &a->g->items, &now);
 	size_t n;
 
 	for (size_t i = first; i < end; i += n) {
@@ -621,11 +622,22 @@ static fathom_err refresh(struct asking *a)
 	return any ? make_table(a) : FATHOM_OK;
 }
 
+/* Finds the items that there are now. */
+static fathom_err walk_again(struct asking *a)
+{
+	struct fathom_array now = { 0 };
+	const fathom_err err = walk(a, &a->g->items, &now);
+
+	fathom_array_deinit(&a->g->items);
+	a->g->items = now;
+	return err;
+}
+
 /* Answers what is left once; what has changed meanwhile is left. */
 static fathom_err run_round(struct asking *a)
 {
 	/* A list that is being changed may lead anywhere: it is walked anew, in the next round. */
-	a->walked = walk(a, &a->g->items);
+	a->walked = walk_again(a);
 	if (a->walked)
 		return a->walked == FATHOM_E_CORRUPT ? FATHOM_OK : a->walked;
 	FATHOM_TRY(refresh(a));

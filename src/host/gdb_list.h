@@ -14,8 +14,16 @@
 struct fathom_remote {
 	/* Reads up to @size bytes at @avma; returns how many could be read. */
 	size_t (*read)(void *data, uint64_t avma, void *to, size_t size);
+	/*
+	 * Reads @size bytes at each of @n @avmas, one behind the other, in one go; returns how many
+	 * could be read, from the first on. NULL: there is no such way.
+	 */
+	size_t (*read_each)(void *data, const uint64_t *avmas, size_t n, size_t size, uint8_t *to);
 	void *data;
 };
+
+/* So many places are read in one go, at most. */
+#define FATHOM_REMOTE_EACH 256
 
 static inline bool fathom_remote_read(const struct fathom_remote *r, uint64_t avma, void *to,
 				      size_t size)
@@ -38,13 +46,14 @@ struct fathom_gdb_item {
 };
 
 /*
- * Adds the entries of @l, the newest first, to @items (struct fathom_gdb_item). Those of a version
- * that is not known, and of a descriptor that cannot be read, are none. FATHOM_E_CORRUPT for a list
- * that leads astray or in a circle, which it may while it is being changed; FATHOM_E_LIMIT;
- * FATHOM_E_MEMORY.
+ * Adds the entries of @l, the newest first, to @items (struct fathom_gdb_item). @before, which may
+ * be NULL, is what an earlier walk found: most of it is still there, and is read ahead. Those of a
+ * version that is not known, and of a descriptor that cannot be read, are none. FATHOM_E_CORRUPT
+ * for a list that leads astray or in a circle, which it may while it is being changed;
+ * FATHOM_E_LIMIT; FATHOM_E_MEMORY.
  */
 fathom_err fathom_gdb_list_walk(const struct fathom_remote *r, const struct fathom_gdb_list *l,
-				struct fathom_array *items);
+				const struct fathom_array *before, struct fathom_array *items);
 
 /* Whether both walks found the same. */
 bool fathom_gdb_items_same(const struct fathom_array *a, const struct fathom_array *b);

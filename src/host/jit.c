@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "../safe/base/limits.h"
@@ -86,6 +87,7 @@ static void give_back(struct fathom_space *s, struct fathom_jit *jit)
 struct reader {
 	const struct fathom_space *space;
 	int fd;
+	pid_t pid; /* 0: not looked for yet, or there is none */
 };
 
 static size_t read_memory(void *data, uint64_t avma, void *to, size_t size)
@@ -104,11 +106,36 @@ static size_t read_memory(void *data, uint64_t avma, void *to, size_t size)
 	return done ? done : fathom_space_read(r->space, avma, to, size);
 }
 
+/* Whether the process is still there: what was read by its number was its own then. */
+static bool is_there(const struct fathom_space *s)
+{
+	char path[PATH_MAX];
+
+	return s->ops->format_proc_path(s, "stat", path, sizeof path) && !access(path, F_OK);
+}
+
+static size_t read_each(void *data, const uint64_t *avmas, size_t n, size_t size, uint8_t *to)
+{
+	struct reader *r = data;
+	struct fathom_jit_owner owner;
+	struct iovec local = { to, n * size };
+	struct iovec remote[FATHOM_REMOTE_EACH];
+	ssize_t got;
+
+	if (r->fd < 0 || (!r->pid && !fathom_jit_owner_read(r->space, &owner)))
+		return 0;
+	r->pid = r->pid ? r->pid : (pid_t)owner.pid;
+	for (size_t i = 0; i < n; i++)
+		remote[i] = (struct iovec){ (void *)(uintptr_t)avmas[i], size };
+	got = process_vm_readv(r->pid, &local, 1, remote, n, 0);
+	return got > 0 && is_there(r->space) ? (size_t)got / size : 0;
+}
+
 static void reader_open(struct reader *r, const struct fathom_space *s)
 {
 	char path[PATH_MAX];
 
-	*r = (struct reader){ s, -1 };
+	*r = (struct reader){ s, -1, 0 };
 	if (s->ops->format_proc_path && s->ops->format_proc_path(s, "mem", path, sizeof path))
 		r->fd = open(path, O_RDONLY | O_CLOEXEC);
 }
@@ -379,7 +406,7 @@ fathom_err fathom_jit_answer(struct fathom_space_batch *b,
 			     struct fathom_answers *answers)
 {
 	struct reader reader;
-	const struct fathom_remote remote = { read_memory, &reader };
+	const struct fathom_remote remote = { read_memory, read_each, &reader };
 	struct fathom_jit_batch batch = { .space = b,
 					  .remote = &remote,
 					  .options = options,

@@ -46,6 +46,15 @@ static size_t read_memory(void *data, uint64_t avma, void *to, size_t size)
 	return size;
 }
 
+static size_t read_each(void *data, const uint64_t *avmas, size_t n, size_t size, uint8_t *to)
+{
+	size_t i = 0;
+
+	while (i < n && read_memory(data, avmas[i], to + i * size, size) == size)
+		i++;
+	return i;
+}
+
 static void fill(struct memory *m, struct fuzz *f)
 {
 	struct fathom_bytes rest;
@@ -101,7 +110,7 @@ static void ask(struct fathom_gdb_jit *g, struct fathom_space_batch *b,
 static void run(struct fathom *session, struct fuzz *f)
 {
 	static struct memory memory;
-	const struct fathom_remote remote = { read_memory, &memory };
+	const struct fathom_remote remote = { read_memory, read_each, &memory };
 	const uint8_t flags = fuzz_byte(f);
 	const struct fathom_gdb_list list = {
 		fathom_gdb_layout(!(flags & 1), flags & 2 ? EM_386 : EM_ARM, flags & 4), BASE

@@ -2,6 +2,7 @@
 #include "unit.h"
 
 #include <elf.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "host/gdb_list.h"
@@ -24,7 +25,19 @@ static size_t read_image(void *data, uint64_t avma, void *to, size_t size)
 	return size;
 }
 
-static const struct fathom_remote remote = { read_image, NULL };
+static unsigned n_gone_ahead;
+
+static size_t read_each(void *data, const uint64_t *avmas, size_t n, size_t size, uint8_t *to)
+{
+	size_t i = 0;
+
+	n_gone_ahead++;
+	while (i < n && read_image(data, avmas[i], to + i * size, size) == size)
+		i++;
+	return i;
+}
+
+static const struct fathom_remote remote = { read_image, read_each, NULL };
 
 static void put(uint64_t avma, uint64_t value, unsigned size, bool swap)
 {
@@ -79,7 +92,7 @@ static void entries_are_found_in_their_order(void **state)
 	put_descriptor64(BASE, 1, BASE + 100);
 	put_entry64(BASE + 100, BASE + 200, 0, 0xaaaa, 11);
 	put_entry64(BASE + 200, 0, BASE + 100, 0xbbbb, 22);
-	assert_int_equal(fathom_gdb_list_walk(&remote, &l, &items), 0);
+	assert_int_equal(fathom_gdb_list_walk(&remote, &l, NULL, &items), 0);
 	assert_int_equal(items.n, 2);
 	assert_true(item(&items, 0)->avma == BASE + 100 && item(&items, 0)->before == BASE);
 	assert_true(item(&items, 0)->entry.symfile == 0xaaaa && item(&items, 0)->entry.size == 11);
@@ -99,7 +112,7 @@ static void lists_of_32_bit_and_big_endian_are_read(void **state)
 	put(BASE + 12, BASE + 100, 4, true);
 	put(BASE + 108, 0x12345678, 4, true);
 	put(BASE + 116, 99, 8, true);
-	assert_int_equal(fathom_gdb_list_walk(&remote, &l, &items), 0);
+	assert_int_equal(fathom_gdb_list_walk(&remote, &l, NULL, &items), 0);
 	assert_int_equal(items.n, 1);
 	assert_true(item(&items, 0)->entry.symfile == 0x12345678 &&
 		    item(&items, 0)->entry.size == 99);
@@ -113,11 +126,11 @@ static void what_is_no_list_has_no_entries(void **state)
 
 	(void)state;
 	put_descriptor64(BASE, 2, BASE + 100);
-	assert_int_equal(fathom_gdb_list_walk(&remote, &l, &items), 0);
+	assert_int_equal(fathom_gdb_list_walk(&remote, &l, NULL, &items), 0);
 	put_descriptor64(BASE, 1, 0);
-	assert_int_equal(fathom_gdb_list_walk(&remote, &l, &items), 0);
+	assert_int_equal(fathom_gdb_list_walk(&remote, &l, NULL, &items), 0);
 	l.descriptor = 0x999999;
-	assert_int_equal(fathom_gdb_list_walk(&remote, &l, &items), 0);
+	assert_int_equal(fathom_gdb_list_walk(&remote, &l, NULL, &items), 0);
 	assert_int_equal(items.n, 0);
 	fathom_array_deinit(&items);
 }
@@ -130,7 +143,7 @@ static void circles_and_lists_that_lead_astray_end(void **state)
 	(void)state;
 	put_descriptor64(BASE, 1, BASE + 100);
 	put_entry64(BASE + 100, 0x999999, 0, 0, 0);
-	assert_int_equal(fathom_gdb_list_walk(&remote, &l, &items), FATHOM_E_CORRUPT);
+	assert_int_equal(fathom_gdb_list_walk(&remote, &l, NULL, &items), FATHOM_E_CORRUPT);
 	for (unsigned length = 1; length < 20; length++) {
 		put_descriptor64(BASE, 1, BASE + 100);
 		put_entry64(BASE + 100, BASE + 132, 0, 0, 0);
@@ -138,7 +151,7 @@ static void circles_and_lists_that_lead_astray_end(void **state)
 			put_entry64(BASE + 100 + 32 * i, BASE + 100 + 32 * (i < length ? i + 1 : 1),
 				    0, 0, 0);
 		items.n = 0;
-		assert_int_equal(fathom_gdb_list_walk(&remote, &l, &items), FATHOM_E_CORRUPT);
+		assert_int_equal(fathom_gdb_list_walk(&remote, &l, NULL, &items), FATHOM_E_CORRUPT);
 		assert_true(items.n <= 4 * (length + 2));
 	}
 	fathom_array_deinit(&items);
@@ -154,8 +167,8 @@ static void an_entry_stays_when_it_is_linked_whatever_else_changed(void **state)
 	put_descriptor64(BASE, 1, BASE + 100);
 	put_entry64(BASE + 100, BASE + 200, 0, 1, 10);
 	put_entry64(BASE + 200, 0, BASE + 100, 2, 20);
-	assert_int_equal(fathom_gdb_list_walk(&remote, &l, &before), 0);
-	assert_int_equal(fathom_gdb_list_walk(&remote, &l, &after), 0);
+	assert_int_equal(fathom_gdb_list_walk(&remote, &l, NULL, &before), 0);
+	assert_int_equal(fathom_gdb_list_walk(&remote, &l, NULL, &after), 0);
 	assert_true(fathom_gdb_items_same(&before, &after));
 	assert_true(fathom_gdb_item_stayed(&before, 1, &after));
 	/* A third is put in front. */
@@ -164,23 +177,71 @@ static void an_entry_stays_when_it_is_linked_whatever_else_changed(void **state)
 	put_entry64(BASE + 100, BASE + 200, BASE + 300, 1, 10);
 	put_entry64(BASE + 200, 0, BASE + 100, 2, 20);
 	after.n = 0;
-	assert_int_equal(fathom_gdb_list_walk(&remote, &l, &after), 0);
+	assert_int_equal(fathom_gdb_list_walk(&remote, &l, NULL, &after), 0);
 	assert_false(fathom_gdb_items_same(&before, &after));
 	assert_true(fathom_gdb_item_stayed(&before, 0, &after));
 	assert_true(fathom_gdb_item_stayed(&before, 1, &after));
 	/* The first leaves, but what the second says comes before it is not yet changed: torn. */
 	put(BASE + 300, BASE + 200, 8, false);
 	after.n = 0;
-	assert_int_equal(fathom_gdb_list_walk(&remote, &l, &after), 0);
+	assert_int_equal(fathom_gdb_list_walk(&remote, &l, NULL, &after), 0);
 	assert_false(fathom_gdb_item_stayed(&before, 0, &after));
 	assert_false(fathom_gdb_item_stayed(&before, 1, &after));
 	/* The second has another symbol file. */
 	put_entry64(BASE + 200, 0, BASE + 300, 4, 20);
 	after.n = 0;
-	assert_int_equal(fathom_gdb_list_walk(&remote, &l, &after), 0);
+	assert_int_equal(fathom_gdb_list_walk(&remote, &l, NULL, &after), 0);
 	assert_false(fathom_gdb_item_stayed(&before, 1, &after));
 	fathom_array_deinit(&before);
 	fathom_array_deinit(&after);
+}
+
+#define MANY 100
+
+/* Makes a list of those of MANY entries that are there. */
+static void put_many(const bool *is_there)
+{
+	uint64_t last = 0;
+
+	put_descriptor64(BASE, 1, 0);
+	for (unsigned i = 0; i < MANY; i++) {
+		const uint64_t at = BASE + 32 + 32 * (uint64_t)i;
+
+		if (!is_there[i])
+			continue;
+		put_entry64(at, 0, last, 0x1000 + i, 1 + i);
+		put(last ? last : BASE + 16, at, 8, false);
+		last = at;
+	}
+}
+
+/* Whatever left or came since the walk before, reading ahead finds what reading one by one does. */
+static void reading_ahead_finds_the_same(void **state)
+{
+	const struct fathom_gdb_list l = list64();
+	struct fathom_array before = { 0 };
+	unsigned seed = 1;
+
+	(void)state;
+	n_gone_ahead = 0;
+	for (int run = 0; run < 200; run++) {
+		const int rate = rand_r(&seed) % 10;
+		struct fathom_array plain = { 0 };
+		struct fathom_array ahead = { 0 };
+		bool is_there[MANY];
+
+		for (unsigned i = 0; i < MANY; i++)
+			is_there[i] = rand_r(&seed) % 10 >= rate;
+		put_many(is_there);
+		assert_int_equal(fathom_gdb_list_walk(&remote, &l, NULL, &plain), 0);
+		assert_int_equal(fathom_gdb_list_walk(&remote, &l, &before, &ahead), 0);
+		assert_true(fathom_gdb_items_same(&plain, &ahead));
+		fathom_array_deinit(&plain);
+		fathom_array_deinit(&before);
+		before = ahead;
+	}
+	fathom_array_deinit(&before);
+	assert_true(n_gone_ahead > 0);
 }
 
 int main(void)
@@ -192,6 +253,7 @@ int main(void)
 		cmocka_unit_test(what_is_no_list_has_no_entries),
 		cmocka_unit_test(circles_and_lists_that_lead_astray_end),
 		cmocka_unit_test(an_entry_stays_when_it_is_linked_whatever_else_changed),
+		cmocka_unit_test(reading_ahead_finds_the_same),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -244,6 +244,23 @@ bool fathom_space_batch_is_one(const struct fathom_space_batch *b, size_t i, siz
 }
 
 /*
+ * Sets *@ret to mapping @i, if code of its module is mapped, too: a file that was mapped whole, to
+ * be read, may fill its segments just as a loaded one does, and has nothing around it.
+ */
+static fathom_err choose_loaded(struct fathom_space_batch *b, size_t i, size_t *ret)
+{
+	for (size_t k = 0; k < b->maps.n && *ret != i; k++) {
+		if (!b->maps.items[k].executable ||
+		    !fathom_mapping_same_file(&b->maps.items[k], &b->maps.items[i]))
+			continue;
+		FATHOM_TRY(fathom_space_batch_look_up(b, k));
+		if (fathom_space_batch_is_one(b, i, k))
+			*ret = i;
+	}
+	return FATHOM_OK;
+}
+
+/*
  * Memory without a file belongs to a module when it goes on with a segment of it: as .bss behind
  * .data, or as code that was copied to huge pages, with the module's own mappings around it.
  */
@@ -259,11 +276,11 @@ static fathom_err find_neighbour(struct fathom_space_batch *b, size_t at, uint64
 	if (behind < none)
 		FATHOM_TRY(fathom_space_batch_look_up(b, behind));
 	if (before < none && holds(b, before, b->maps.items[before].end - 1, avma))
-		*ret = before;
-	else if (behind < none && holds(b, behind, b->maps.items[behind].start, avma))
-		*ret = behind;
-	else if (before < none && behind < none && fathom_space_batch_is_one(b, before, behind) &&
-		 fathom_bias_covers(image_of(b, before), b->of[before].bias, avma))
+		return choose_loaded(b, before, ret);
+	if (behind < none && holds(b, behind, b->maps.items[behind].start, avma))
+		return choose_loaded(b, behind, ret);
+	if (before < none && behind < none && fathom_space_batch_is_one(b, before, behind) &&
+	    fathom_bias_covers(image_of(b, before), b->of[before].bias, avma))
 		*ret = before;
 	return FATHOM_OK;
 }

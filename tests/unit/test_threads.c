@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "fathom/fathom.h"
@@ -237,6 +238,45 @@ static void a_process_is_asked_by_eight_threads(void **state)
 	teardown(&s);
 }
 
+#define CODE_SIZE ((size_t)N_ADDRESSES * 128)
+
+/* Memory for code, each 100 bytes of which have a name in a perf map. */
+static uint8_t *make_code(char *path, size_t cap)
+{
+	uint8_t *code =
+		mmap(NULL, CODE_SIZE, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	FILE *file;
+
+	assert_true(code != MAP_FAILED);
+	(void)snprintf(path, cap, "/tmp/perf-%d.map", (int)getpid());
+	file = fopen(path, "w");
+	assert_non_null(file);
+	for (size_t i = 0; i + 100 <= CODE_SIZE; i += 100)
+		assert_true(fprintf(file, "%llx 64 code%zu\n",
+				    (unsigned long long)(uintptr_t)(code + i), i) > 0);
+	assert_int_equal(fclose(file), 0);
+	return code;
+}
+
+/* What one batch has read of it another takes over, or reads anew beside it. */
+static void code_that_was_made_is_asked_by_eight_threads(void **state)
+{
+	struct shared s;
+	char path[64];
+	uint8_t *code = make_code(path, sizeof path);
+
+	(void)state;
+	open_session(&s, 0, 1);
+	assert_int_equal(fathom_target_open_process(s.session, getpid(), &s.target, NULL), 0);
+	find_truth(&s, (uint64_t)(uintptr_t)code);
+	assert_string_equal(s.truth[0], "code0+0");
+	assert_string_equal(s.truth[2], "code200+54");
+	assert_int_equal(run_threads(&s), 0);
+	teardown(&s);
+	(void)unlink(path);
+	(void)munmap(code, CODE_SIZE);
+}
+
 static void answers_outlive_their_target(void **state)
 {
 	struct fathom_answers *answers;
@@ -302,6 +342,7 @@ int main(void)
 		cmocka_unit_test(answers_stay_right_while_units_are_evicted),
 		cmocka_unit_test(without_a_budget_more_is_kept),
 		cmocka_unit_test(a_process_is_asked_by_eight_threads),
+		cmocka_unit_test(code_that_was_made_is_asked_by_eight_threads),
 		cmocka_unit_test(answers_outlive_their_target),
 		cmocka_unit_test(many_threads_may_store_one_target),
 	};

@@ -125,6 +125,7 @@ static fathom_err open_fixups(struct fathom_disasm_work *w)
 	if (!w->target || !w->target->module)
 		return FATHOM_OK;
 	w->object = w->target->module->main;
+	w->movable = w->object->image.type == ET_DYN;
 	w->fixups = fathom_fixups_create(w->object);
 	return w->fixups ? FATHOM_OK : FATHOM_E_MEMORY;
 }

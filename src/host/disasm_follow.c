@@ -155,7 +155,7 @@ static void follow_branch(const struct following *f, size_t i, struct fathom_cod
 	from = fathom_work_code(f->w, k->from);
 	c->kind = k->how == NUMBER ? FATHOM_REFERENCE_BRANCH : from->kind;
 	c->value = k->how == NUMBER ? k->value : from->value;
-	c->relative = true;
+	c->relative = k->how == NUMBER ? k->is_address : from->relative;
 	c->slot_size = from->slot_size;
 	if (f->w->external.n)
 		*external_of(f, i) = *external_of(f, k->from);

@@ -138,12 +138,21 @@ static void read_slot(struct naming *n, const struct fathom_code *c, struct refe
 	r->by_contents = true;
 	if (read_fixup(n, c->value, r))
 		return;
-	bytes = n->w->relocatable ? NULL : memory_at(n, c->value, word);
+	/* What would be an address there would have a relocation. */
+	bytes = n->w->relocatable || n->w->movable ? NULL : memory_at(n, c->value, word);
 	if (!bytes)
 		return;
 	r->target = word == 8 ? load_u64(bytes, swap) : load_u32(bytes, swap);
 	r->has_target = true;
 	r->ask_target = ask(n, r->target);
+}
+
+/* In a file that may be loaded anywhere, what code states is no address, but a distance may lead to
+ * one. */
+static bool is_mere_number(const struct naming *n, const struct fathom_code *c,
+			   const struct fathom_external *e)
+{
+	return n->w->movable && !c->relative && !(e && e->name.data);
 }
 
 static void begin_reference(struct naming *n, size_t i)
@@ -156,9 +165,9 @@ static void begin_reference(struct naming *n, size_t i)
 	*r = (struct reference){ .ask_target = NO_QUESTION,
 				 .ask_slot = NO_QUESTION,
 				 .ask_constant = NO_QUESTION };
-	if (!c->kind)
+	if (!c->kind || is_mere_number(n, c, e))
 		return;
-	if (c->has_constant)
+	if (c->has_constant && !n->w->movable)
 		r->ask_constant = ask(n, c->constant);
 	if (e && e->name.data) {
 		r->name = keep_name(n, e->name);
@@ -472,10 +481,11 @@ static void make_instruction(struct naming *n, size_t i)
 	}
 	/* Constants without a name are numbers. */
 	if (c->kind == FATHOM_REFERENCE_VALUE && !target.text) {
-		to->reference = FATHOM_REFERENCE_NONE;
 		to->flags &= (uint8_t)~FATHOM_INSTRUCTION_TARGET;
 		to->target = 0;
 	}
+	if (!(to->flags & (FATHOM_INSTRUCTION_TARGET | FATHOM_INSTRUCTION_SLOT)) && !target.text)
+		to->reference = FATHOM_REFERENCE_NONE;
 	fill_place(n, i, to);
 	to->text_size = (uint32_t)n->text.n;
 	put_text(n, i, slot, target);

@@ -24,6 +24,25 @@ LIBC_ARM = "/usr/aarch64-linux-gnu/lib/libc.so.6"
 ARM = "aarch64-linux-gnu-"
 TESTS = []
 
+# A number that happens to be the address of a function.
+NUMBERS = """
+.type one, @function; .type two, @function
+.text
+.globl one
+one: nop; ret; .size one, .-one
+two:
+    movl $PLACE, %eax
+    cmpq $PLACE, %rdi
+    movq .Lnumber(%rip), %rdx
+    call *%rax
+    ret
+    .size two, .-two
+.section .rodata
+    .zero 16
+.Lnumber:
+    .quad PLACE
+"""
+
 # Two functions that call what a register holds. Into one of them code comes back from another section.
 COLD = """
 .globl open_ended, closed
@@ -188,6 +207,24 @@ def constants(folder):
            r"movl   \$0x\w+,%edi        # 0x\w+ \(greeting\)", r"callq  0x\w+ \(puts@plt\)")
     for record in records(path, "use"):
         assert "$0x3e8" not in record["text"] or record["target"] is None, record
+
+
+@test("numbers are not taken for addresses where code has none")
+def numbers(folder):
+    source = os.path.join(folder, "numbers.s")
+    with open(source, "w", encoding="ascii") as f:
+        f.write(NUMBERS)
+    for options, are_addresses in (("-shared", False), ("-no-pie", True)):
+        path = os.path.join(folder, "numbers")
+        place = 0x1000
+        for _ in range(2):
+            run("gcc", "-nostdlib", options, "-e", "one", f"-Wa,--defsym,PLACE={place}", "-o", path, source)
+            place = next(int(line.split()[0], 16) for line in run("nm", path).splitlines() if line.endswith(" one"))
+        found = records(path, "two")
+        assert [f"${place:#x}" in r["text"] for r in found[:2]] == [True, True], found
+        # The number, the number in memory, a call of each.
+        names = [r["target_name"] for r in found if r["target_name"]]
+        assert names == (["one", "one", "one", "one"] if are_addresses else []), f"{options}: {names}"
 
 
 @test("what comes back from the cold part of a function may have other values in registers")

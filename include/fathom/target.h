@@ -196,11 +196,11 @@ FATHOM_API fathom_err fathom_target_find_symbol(struct fathom_target *target, co
 						uint64_t *ret_address);
 
 /**
- * Reads up to @size bytes at @address into @to: of a process from its memory; of a file what it has
- * for an address as stated in it (in a relocatable file: that fathom_target_section_address()
- * gives), before any relocation, and zeros where it only states that there is room (.bss). Less
- *than
- * @size is read where memory ends.
+ * Reads up to @size bytes at @address into @to: of a process from its memory; of a core, too, and
+ * what it leaves out from the files that were mapped, where they were not writable, which is all
+ * that there is of a snapshot; of a file what it has for an address as stated in it (in a
+ * relocatable file: that fathom_target_section_address() gives), before any relocation, and zeros
+ * where it only states that there is room (.bss). Less than @size is read where memory ends.
  *
  * Safety: mt-safe
  * Memory: writes at most @size bytes to @to, and their number, 0 only where @size is, to *@ret_size

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The suite "disasm": what objdump says of the same code, what the linker says of the same addresses, and what
 running programs say of themselves."""
+import glob
 import json
 import os
 import re
@@ -288,6 +289,27 @@ def a_process(folder):
         process.stdin.close()
 
 
+@test("a core and a snapshot: code from the files, slots from what is kept of the memory")
+def cores(folder):
+    path = build(folder, "-fno-plt", "-Wl,-z,now")
+    core = os.path.join(folder, "core")
+    snapshot = os.path.join(folder, "snapshot")
+    with subprocess.Popen([path], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        process.stdout.read(6)
+        alive = records(process.pid, "use")
+        run("gcore", "-o", core, process.pid)
+        run(FATHOM, "snapshot", process.pid, snapshot)
+        core += f".{process.pid}"
+        process.stdin.close()
+    assert records(core, "use") == alive
+    expect(texts(core, "use"), r"callq  \*0x\w+\(%rip\)        # 0x\w+ \(handler -> on_signal\)")
+    # A snapshot has no memory: what a slot held is not known, what the code says is.
+    kept = records(snapshot, "use")
+    assert [(r["address"], r["bytes"]) for r in kept] == [(r["address"], r["bytes"]) for r in alive]
+    expect(texts(snapshot, "use"), r"callq  0x\w+ \(helper\)", r"callq  \*0x\w+\(%rip\)        # 0x\w+ \(handler\)")
+    assert not any(r["target_name"] == "puts" for r in kept)
+
+
 def aarch64(folder, *options, name="shapes"):
     return build(folder, "-Wl,--emit-relocs", *options, name=name, compiler=ARM + "gcc")
 
@@ -433,6 +455,20 @@ def unsupported(folder):
     with open(other, "wb") as f:
         f.write(data)
     assert "only code for x86 and aarch64" in ask(other, "use", status=2)[1]
+
+
+@test("a decoder that is not installed is named")
+def without_library(folder):
+    if os.geteuid():
+        raise tap.Skip("only root can mount something over a library")
+    path = build(folder)
+    (library,) = glob.glob("/usr/lib/x86_64-linux-gnu/libZydis.so.*.*.*.*")
+    done = subprocess.run(["unshare", "-m", "sh", "-c", f"mount --bind /dev/null {library} && exec {FATHOM} disasm {path} use"],
+                          capture_output=True, text=True, check=False)
+    if "unshare:" in done.stderr or "mount:" in done.stderr:
+        raise tap.Skip(f"nothing can be mounted here: {done.stderr}")
+    assert done.returncode == 2 and not done.stdout
+    assert re.fullmatch(r"fathom: libZydis\.so\.\d+\.\d+: .* is not installed \(install the package that has it\)\n", done.stderr), done.stderr
 
 
 @test("bytes are shown on demand")

@@ -15,7 +15,7 @@
 static const char usage[] =
 	"Usage: fathom addr [OPTION]... TARGET [ADDRESS]...\n"
 	"Print the function, file, line and inlined callers of each ADDRESS of TARGET: the path\n"
-	"of an ELF file, or the number of a process.\n"
+	"of an ELF file, the number of a process, or the word kernel.\n"
 	"Without ADDRESS, read them from standard input, one a line.\n"
 	"\n"
 	"An ADDRESS is 0x and hexadecimal digits, decimal digits, or SYMBOL or SYMBOL+OFFSET.\n"
@@ -416,7 +416,9 @@ static int answer_all(struct addr *v, int n, char **arguments)
 {
 	fathom_target_get_info(v->rules.target, &v->info);
 	if (v->info.kind != FATHOM_TARGET_FILE && v->rules.section) {
-		complain("--section", "a process or core has no sections",
+		complain("--section",
+			 v->info.kind == FATHOM_TARGET_KERNEL ? "the kernel has no sections"
+							      : "a process or core has no sections",
 			 "give the addresses of its memory, or the file");
 		exit(EXIT_USAGE);
 	}
@@ -449,7 +451,7 @@ int verb_addr(int argc, char **argv)
 	common_init(&v.common);
 	first = parse_options(&v, argc, argv);
 	session = common_session(&v.common);
-	v.rules.target = common_open(session, argv[first]);
+	v.rules.target = common_open(&v.common, session, argv[first]);
 	if (v.rules.target)
 		status = answer_all(&v, argc - first - 1, argv + first + 1);
 	fathom_destroy(session);

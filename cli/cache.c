@@ -35,7 +35,7 @@ static void print_json_string(const char *s)
 
 static int build_one(struct fathom *session, const struct common *common, const char *path)
 {
-	struct fathom_target *target = common_open(session, path);
+	struct fathom_target *target = common_open(common, session, path);
 	struct fathom_cache_result result;
 	struct fathom_target_info target_info;
 	struct fathom_errinfo info;
@@ -46,7 +46,10 @@ static int build_one(struct fathom *session, const struct common *common, const 
 		return EXIT_USAGE;
 	fathom_target_get_info(target, &target_info);
 	if (target_info.kind != FATHOM_TARGET_FILE) {
-		complain(path, "indexes are made of files", "give the files that the process runs");
+		complain(path, "indexes are made of files",
+			 target_info.kind == FATHOM_TARGET_KERNEL
+				 ? "give its vmlinux"
+				 : "give the files that the process runs");
 		fathom_target_release(target);
 		return EXIT_USAGE;
 	}

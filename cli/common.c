@@ -226,18 +226,30 @@ static struct fathom_target *open_process(struct fathom *session, const char *te
 	return target;
 }
 
-struct fathom_target *common_open(struct fathom *session, const char *text)
+/* Files of the kernel are looked for below --sysroot, and so is what it says of itself. */
+static struct fathom_target *open_kernel(const struct common *c, struct fathom *session)
+{
+	const struct fathom_kernel_options options = { .size = sizeof options,
+						       .root = c->options.sysroot };
+	struct fathom_target *target;
+	struct fathom_errinfo info;
+
+	if (fathom_target_open_kernel(session, &options, &target, &info)) {
+		complain_error(&info);
+		return NULL;
+	}
+	return target;
+}
+
+struct fathom_target *common_open(const struct common *c, struct fathom *session, const char *text)
 {
 	struct fathom_target *target;
 	struct fathom_errinfo info;
 
 	if (is_digits(text) || strncmp(text, "pid:", 4) == 0)
 		return open_process(session, text);
-	if (strcmp(text, "kernel") == 0) {
-		complain(text, "this version reads files and processes only",
-			 "write file:PATH or ./PATH for a file of that name");
-		return NULL;
-	}
+	if (strcmp(text, "kernel") == 0 || strcmp(text, "/proc/kcore") == 0)
+		return open_kernel(c, session);
 	if (fathom_target_open_file(session, strncmp(text, "file:", 5) == 0 ? text + 5 : text,
 				    &target, &info)) {
 		complain_error(&info);

@@ -75,7 +75,7 @@ struct fathom *common_session(struct common *c);
  * Opens @text, the TARGET of the command line. On failure prints one line and returns NULL: the
  * caller exits with status 2.
  */
-struct fathom_target *common_open(struct fathom *session, const char *text);
+struct fathom_target *common_open(const struct common *c, struct fathom *session, const char *text);
 
 /* Prints the notes of @target from number *@next on to standard error, and moves *@next. */
 void common_print_notes(const struct fathom_target *target, size_t *next);

@@ -467,7 +467,7 @@ int verb_disasm(int argc, char **argv)
 	common_init(&v.common);
 	first = parse_options(&v, argc, argv);
 	session = common_session(&v.common);
-	v.rules.target = common_open(session, argv[first]);
+	v.rules.target = common_open(&v.common, session, argv[first]);
 	if (v.rules.target)
 		status = answer_all(&v, argc - first - 1, argv + first + 1);
 	fathom_destroy(session);

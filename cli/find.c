@@ -268,7 +268,7 @@ int verb_find(int argc, char **argv)
 	if (v.read)
 		find_value_check(v.read);
 	session = common_session(&v.common);
-	v.target = common_open(session, argv[first]);
+	v.target = common_open(&v.common, session, argv[first]);
 	if (v.target)
 		status = answer_all(&v, argc - first - 1, argv + first + 1);
 	fathom_destroy(session);

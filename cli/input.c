@@ -76,6 +76,7 @@ static uint8_t parse_symbol(const struct input_rules *rules, const char *s, size
 	char name[4096];
 	uint64_t offset = 0;
 	size_t length = n;
+	fathom_err err;
 
 	/* A name may hold a plus sign itself (operator+): only a number behind it is an offset. */
 	if (plus &&
@@ -87,8 +88,10 @@ static uint8_t parse_symbol(const struct input_rules *rules, const char *s, size
 		return FATHOM_REASON_BAD_ADDRESS;
 	memcpy(name, s, length);
 	name[length] = '\0';
-	if (fathom_target_find_symbol(rules->target, name, ret))
-		return FATHOM_REASON_NO_SUCH_SYMBOL;
+	err = fathom_target_find_symbol(rules->target, name, ret);
+	if (err)
+		return err == FATHOM_E_OS ? FATHOM_REASON_NO_PERMISSION
+					  : FATHOM_REASON_NO_SUCH_SYMBOL;
 	return __builtin_add_overflow(*ret, offset, ret) ? FATHOM_REASON_BAD_ADDRESS
 							 : FATHOM_REASON_NONE;
 }

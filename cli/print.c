@@ -149,7 +149,7 @@ static void json_answer(struct out *o, const struct fathom_answers *answers,
 {
 	const struct fathom_function *f = fathom_answers_function(answers, a->symbol);
 
-	if (a->module == FATHOM_NO_MODULE)
+	if (a->module == FATHOM_NO_MODULE || a->module_address == FATHOM_NO_ADDRESS)
 		out_str(o, "\"module_address\":null");
 	else
 		json_address(o, "module_address", a->module_address);

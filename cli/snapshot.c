@@ -18,9 +18,10 @@ static const struct option options[] = {
 	{ NULL, 0, NULL, 0 },
 };
 
-static int write_snapshot(struct fathom *session, const char *what, const char *path)
+static int write_snapshot(const struct common *c, struct fathom *session, const char *what,
+			  const char *path)
 {
-	struct fathom_target *target = common_open(session, what);
+	struct fathom_target *target = common_open(c, session, what);
 	struct fathom_target_info target_info;
 	struct fathom_errinfo info;
 	int status = EXIT_USAGE;
@@ -63,7 +64,7 @@ int verb_snapshot(int argc, char **argv)
 		exit(EXIT_USAGE);
 	}
 	session = common_session(&common);
-	status = write_snapshot(session, argv[optind], argv[optind + 1]);
+	status = write_snapshot(&common, session, argv[optind], argv[optind + 1]);
 	fathom_destroy(session);
 	common_deinit(&common);
 	return status;

@@ -23,6 +23,7 @@ enum fathom_source {
 	FATHOM_SOURCE_FDE = 5, /**< bounds without a name: "func@[0x1139..0x1155]" */
 	FATHOM_SOURCE_PLT = 6,
 	FATHOM_SOURCE_VDSO = 7,     /**< of what the kernel maps into every process */
+	FATHOM_SOURCE_KALLSYMS = 8, /**< of the running kernel's own table */
 	FATHOM_SOURCE_PERF_MAP = 9, /**< code that the program made: /tmp/perf-PID.map */
 	FATHOM_SOURCE_JITDUMP = 10, /**< code that the program made: jit-PID.dump */
 	FATHOM_SOURCE_GDB_JIT = 11  /**< code that the program made: the list for GDB */
@@ -123,6 +124,9 @@ struct fathom_symbolize_options {
 /** A module number that stands for nothing. */
 #define FATHOM_NO_MODULE UINT16_MAX
 
+/** A module_address that is not known. */
+#define FATHOM_NO_ADDRESS UINT64_MAX
+
 /** A file, or what stands for one, that addresses are in. What it points to is the answers'. */
 struct fathom_module_info {
 	const char *path; /**< of a file target as it was opened; else as the system has it */
@@ -135,7 +139,7 @@ struct fathom_module_info {
 struct fathom_answer {
 	uint64_t address;        /**< as asked */
 	uint64_t module_address; /**< as stated in the ELF; in relocatable files, in the section; 0
-				    without a module */
+				    without a module; FATHOM_NO_ADDRESS without the file */
 	uint64_t offset;         /**< from the start of the symbol, bytes */
 	uint64_t size;           /**< of the symbol, bytes; 0: not stated */
 	uint32_t symbol;         /**< function id, or FATHOM_NONE: the address has no name */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file
- * Targets: what questions are asked about: files and processes.
+ * Targets: what questions are asked about: files, processes, the kernel.
  */
 #ifndef FATHOM_TARGET_H
 #define FATHOM_TARGET_H
@@ -67,6 +67,42 @@ FATHOM_API fathom_err fathom_target_open_process(struct fathom *session, int pid
 						 struct fathom_target **ret_target,
 						 struct fathom_errinfo *reterr);
 
+/** Options of fathom_target_open_kernel(); as struct fathom_options. */
+struct fathom_kernel_options {
+	size_t size;
+	uint32_t flags; /**< none yet: 0 */
+	uint32_t reserved1;
+	/** The directory that stands for "/": of /proc, /sys and all files; default: ours. */
+	const char *root;
+	uint64_t reserved[4];
+};
+
+/**
+ * Opens the running kernel, of which addresses are what it has them at now, wherever it was loaded.
+ * @options may be NULL.
+ *
+ * Its symbols are those of /proc/kallsyms. The debug information of the image is found by the
+ * build-id of /sys/kernel/notes: as .build-id, boot/vmlinux-RELEASE and lib/modules/RELEASE/vmlinux
+ * in the directories of debug files, as the latter two below the root, as
+ * /lib/modules/RELEASE/build/vmlinux, and from debuginfod when the session asks for that. Files of
+ * modules are found by modules.dep, or by their build-id, and matched with that of /sys/module. A
+ * file of another build is refused, which is a note; what has no file is named all the same.
+ *
+ * A kernel that shows its addresses to privileged users only opens; its answers say
+ * FATHOM_REASON_NO_PERMISSION.
+ *
+ * Modules come and go. Each batch is true of those that were loaded between question and answer.
+ *
+ * Safety: mt-safe
+ * Memory: as fathom_target_open_file()
+ * Returns: FATHOM_OK; FATHOM_E_ARGUMENT for options that this version does not know; FATHOM_E_OS
+ *	without /proc/kallsyms; FATHOM_E_NOT_FOUND when it has no _text; FATHOM_E_MEMORY
+ */
+FATHOM_API fathom_err fathom_target_open_kernel(struct fathom *session,
+						const struct fathom_kernel_options *options,
+						struct fathom_target **ret_target,
+						struct fathom_errinfo *reterr);
+
 /**
  * Takes another reference to @target.
  *
@@ -90,13 +126,19 @@ enum fathom_target_kind {
 	FATHOM_TARGET_FILE = 0,
 	FATHOM_TARGET_PROCESS = 1,
 	FATHOM_TARGET_CORE = 2,
-	FATHOM_TARGET_SNAPSHOT = 3
+	FATHOM_TARGET_SNAPSHOT = 3,
+	FATHOM_TARGET_KERNEL = 4
 };
 
 /** What a target is. Strings and bytes belong to the target. */
 struct fathom_target_info {
-	const char *path; /**< as it was opened; of a process its executable, "" if not known */
-	const char *debug_path;  /**< where its debug information is; NULL when there is none */
+	/** As it was opened; of a process its executable, "" if not known; "[kernel]" */
+	const char *path;
+	/**
+	 * Where its debug information is; NULL when there is none, or, of the kernel, none was
+	 * needed yet.
+	 */
+	const char *debug_path;
 	const uint8_t *build_id; /**< NULL without one */
 	uint32_t build_id_size;  /**< bytes */
 	uint16_t elf_type;       /**< ET_ of elf.h; this and what follows: of a file only */
@@ -190,7 +232,8 @@ FATHOM_API fathom_err fathom_target_symbol(const struct fathom_target *target, s
  *
  * Safety: mt-safe
  * Memory: writes *@ret_address
- * Returns: FATHOM_OK or FATHOM_E_NOT_FOUND
+ * Returns: FATHOM_OK or FATHOM_E_NOT_FOUND; of the kernel FATHOM_E_OS, too, when it shows no
+ *	addresses
  */
 FATHOM_API fathom_err fathom_target_find_symbol(struct fathom_target *target, const char *name,
 						uint64_t *ret_address);

@@ -56,6 +56,7 @@ _fathom()
     case $current in
     -*) mapfile -t COMPREPLY < <(compgen -W "$own $common" -- "$current") ;;
     [0-9]*) mapfile -t COMPREPLY < <(compgen -W "$(cd /proc && echo [0-9]*)" -- "$current") ;;
+    k*) mapfile -t COMPREPLY < <(compgen -f -W kernel -- "$current") ;;
     *) mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
     esac
 }

@@ -2,8 +2,6 @@
 #include "debugfile.h"
 
 #include <errno.h>
-#include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -11,29 +9,13 @@
 #include "codec.h"
 #include "debuginfod.h"
 #include "notes.h"
-
-/* A path being put together; longer than the system allows means there is no such file. */
-struct path {
-	char text[PATH_MAX];
-};
-
-__attribute__((format(printf, 2, 3))) static bool path_format(struct path *p, const char *format,
-							      ...)
-{
-	va_list args;
-	int length;
-
-	va_start(args, format);
-	length = vsnprintf(p->text, sizeof p->text, format, args);
-	va_end(args);
-	return length > 0 && (size_t)length < sizeof p->text;
-}
+#include "path.h"
 
 /*
  * The directory of @f, "/usr/bin/" for "/usr/bin/true", links followed; those below another root
  * directory would be followed in ours.
  */
-static bool directory_of(const struct fathom_file *f, struct path *ret)
+static bool directory_of(const struct fathom_file *f, struct fathom_path *ret)
 {
 	char *real = f->root_size ? strdup(f->path) : realpath(f->path, NULL);
 	char *slash = real ? strrchr(real, '/') : NULL;
@@ -41,7 +23,7 @@ static bool directory_of(const struct fathom_file *f, struct path *ret)
 
 	if (slash) {
 		slash[1] = '\0';
-		done = path_format(ret, "%s", real);
+		done = fathom_path_format(ret, "%s", real);
 	}
 	free(real);
 	return done;
@@ -50,14 +32,14 @@ static bool directory_of(const struct fathom_file *f, struct path *ret)
 /* The directories that stand for "/" to a file: that of the process that has it mapped, and ours.
  */
 struct roots {
-	struct path path[2];
+	struct fathom_path path[2];
 	int n;
 };
 
 static void find_roots(const struct fathom *session, const struct fathom_file *f, struct roots *ret)
 {
 	ret->n = 0;
-	if (f->root_size && path_format(&ret->path[0], "%.*s", (int)f->root_size, f->path))
+	if (f->root_size && fathom_path_format(&ret->path[0], "%.*s", (int)f->root_size, f->path))
 		ret->n++;
 	ret->n += snprintf(ret->path[ret->n].text, sizeof ret->path->text, "%s", session->sysroot) <
 		  (int)sizeof ret->path->text;
@@ -149,7 +131,7 @@ static struct fathom_object *try_candidate(struct fathom *session, const char *p
 
 /* "DIR/.build-id/ab/cdef.debug" */
 static bool build_id_path(const char *sysroot, const char *dir, struct fathom_bytes id,
-			  struct path *ret)
+			  struct fathom_path *ret)
 {
 	char hex[2 * 64 + 1];
 
@@ -157,7 +139,35 @@ static bool build_id_path(const char *sysroot, const char *dir, struct fathom_by
 		return false;
 	for (size_t i = 0; i < id.size; i++)
 		(void)snprintf(hex + 2 * i, 3, "%02x", id.data[i]);
-	return path_format(ret, "%s%s/.build-id/%.2s/%s.debug", sysroot, dir, hex, hex + 2);
+	return fathom_path_format(ret, "%s%s/.build-id/%.2s/%s.debug", sysroot, dir, hex, hex + 2);
+}
+
+struct fathom_object *fathom_debugfile_try_id(struct fathom *session, const char *path,
+					      struct fathom_bytes build_id,
+					      struct fathom_notes *notes, bool *ret_refused)
+{
+	struct fathom_object *o = fathom_debugfile_try(session, path, notes);
+
+	if (!o || same_bytes(o->build_id, build_id))
+		return o;
+	note_refused(notes, o, "refused: its build-id is another");
+	*ret_refused = true;
+	fathom_object_close(o);
+	return NULL;
+}
+
+struct fathom_object *fathom_debugfile_by_id(struct fathom *session, const char *root,
+					     struct fathom_bytes build_id,
+					     struct fathom_notes *notes, bool *ret_refused)
+{
+	struct fathom_object *found = NULL;
+	struct fathom_path path;
+
+	for (char **dir = session->debug_dirs; *dir && !found; dir++)
+		if (build_id_path(root, *dir, build_id, &path))
+			found = fathom_debugfile_try_id(session, path.text, build_id, notes,
+							ret_refused);
+	return found;
 }
 
 static struct fathom_object *find_by_build_id(struct fathom *session, const struct wanted *wanted,
@@ -165,7 +175,7 @@ static struct fathom_object *find_by_build_id(struct fathom *session, const stru
 {
 	struct fathom_object *found = NULL;
 	struct roots roots;
-	struct path path;
+	struct fathom_path path;
 
 	find_roots(session, wanted->main->file, &roots);
 	for (int r = 0; r < roots.n; r++)
@@ -202,12 +212,13 @@ static struct fathom_object *find_below(struct fathom *session, const char *root
 	/* Debug files of /usr/lib/x may have been packaged when it was /lib/x. */
 	const char *merged = strncmp(dir, "/usr/", 5) == 0 ? dir + 4 : NULL;
 	struct fathom_object *found = NULL;
-	struct path path;
+	struct fathom_path path;
 
 	for (char **d = session->debug_dirs; *d && !found; d++) {
-		if (path_format(&path, "%s%s%s%s", root, *d, dir, name.data))
+		if (fathom_path_format(&path, "%s%s%s%s", root, *d, dir, name.data))
 			found = try_candidate(session, path.text, wanted, notes, ret_refused);
-		if (!found && merged && path_format(&path, "%s%s%s%s", root, *d, merged, name.data))
+		if (!found && merged &&
+		    fathom_path_format(&path, "%s%s%s%s", root, *d, merged, name.data))
 			found = try_candidate(session, path.text, wanted, notes, ret_refused);
 	}
 	return found;
@@ -220,15 +231,15 @@ static struct fathom_object *find_by_debuglink(struct fathom *session, struct wa
 	struct fathom_object *found = NULL;
 	struct fathom_str name;
 	struct roots roots;
-	struct path dir;
-	struct path path;
+	struct fathom_path dir;
+	struct fathom_path path;
 
 	if (!read_debuglink(wanted->main, &name, &wanted->crc) || !directory_of(main, &dir))
 		return NULL;
 	wanted->has_crc = true;
-	if (path_format(&path, "%s%s", dir.text, name.data))
+	if (fathom_path_format(&path, "%s%s", dir.text, name.data))
 		found = try_candidate(session, path.text, wanted, notes, ret_refused);
-	if (!found && path_format(&path, "%s.debug/%s", dir.text, name.data))
+	if (!found && fathom_path_format(&path, "%s.debug/%s", dir.text, name.data))
 		found = try_candidate(session, path.text, wanted, notes, ret_refused);
 	find_roots(session, main, &roots);
 	for (int r = 0; r < roots.n && !found; r++)
@@ -361,12 +372,13 @@ static struct fathom_object *find_sup_below(struct fathom *session,
 {
 	const char *slash = strrchr(name.data, '/');
 	struct fathom_object *found = NULL;
-	struct path path;
+	struct fathom_path path;
 
-	if (name.data[0] == '/' && path_format(&path, "%s%s", root, name.data))
+	if (name.data[0] == '/' && fathom_path_format(&path, "%s%s", root, name.data))
 		found = try_sup(session, debug, path.text, id, notes);
 	for (char **d = session->debug_dirs; *d && !found; d++) {
-		if (path_format(&path, "%s%s/.dwz/%s", root, *d, slash ? slash + 1 : name.data))
+		if (fathom_path_format(&path, "%s%s/.dwz/%s", root, *d,
+				       slash ? slash + 1 : name.data))
 			found = try_sup(session, debug, path.text, id, notes);
 		if (!found && build_id_path(root, *d, id, &path))
 			found = try_sup(session, debug, path.text, id, notes);
@@ -383,8 +395,8 @@ struct fathom_object *fathom_debugfile_find_sup(struct fathom *session,
 	struct fathom_bytes id;
 	struct fathom_str name;
 	struct roots roots;
-	struct path path;
-	struct path dir;
+	struct fathom_path path;
+	struct fathom_path dir;
 	bool is_sup = false;
 
 	*ret_missing = false;
@@ -392,7 +404,7 @@ struct fathom_object *fathom_debugfile_find_sup(struct fathom *session,
 	    (!read_debug_sup(debug, &is_sup, &name, &id) || is_sup))
 		return NULL;
 	if (name.data[0] != '/' && directory_of(debug->file, &dir) &&
-	    path_format(&path, "%s%s", dir.text, name.data))
+	    fathom_path_format(&path, "%s%s", dir.text, name.data))
 		found = try_sup(session, debug, path.text, id, notes);
 	find_roots(session, debug->file, &roots);
 	for (int r = 0; r < roots.n && !found; r++)

@@ -39,4 +39,14 @@ struct fathom_object *fathom_debugfile_mini(struct fathom *session,
 struct fathom_object *fathom_debugfile_try(struct fathom *session, const char *path,
 					   struct fathom_notes *notes);
 
+/* The same, only if its build-id is @build_id; else a note, and *@ret_refused is set. */
+struct fathom_object *fathom_debugfile_try_id(struct fathom *session, const char *path,
+					      struct fathom_bytes build_id,
+					      struct fathom_notes *notes, bool *ret_refused);
+
+/* The file with @build_id in the directories of debug files below @root, or NULL. */
+struct fathom_object *fathom_debugfile_by_id(struct fathom *session, const char *root,
+					     struct fathom_bytes build_id,
+					     struct fathom_notes *notes, bool *ret_refused);
+
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The public target: a counted file or space. */
+/* The public target: a counted file, space or kernel. */
 #include "target.h"
 
 #include <stdlib.h>
@@ -23,6 +23,7 @@ static void target_free(struct fathom_target *t)
 {
 	fathom_module_close(t->module);
 	fathom_space_close(t->space);
+	fathom_kernel_close(t->kernel);
 	fathom_notes_deinit(&t->notes);
 	free(t);
 }
@@ -93,6 +94,33 @@ fathom_err fathom_target_open_process(struct fathom *session, int pid,
 	return FATHOM_OK;
 }
 
+fathom_err fathom_target_open_kernel(struct fathom *session,
+				     const struct fathom_kernel_options *options,
+				     struct fathom_target **ret_target,
+				     struct fathom_errinfo *reterr)
+{
+	struct fathom_kernel_options o = { .size = sizeof o };
+	struct fathom_target *t;
+	fathom_err err;
+
+	if (options &&
+	    (!fathom_options_copy(options, &o, sizeof o) ||
+	     !fathom_options_reserved(o.reserved, sizeof o.reserved / sizeof *o.reserved) ||
+	     o.flags || o.reserved1))
+		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0,
+				   "options that this version does not know");
+	t = target_new();
+	if (!t)
+		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+	err = fathom_kernel_open(session, &o, &t->notes, &t->kernel, reterr);
+	if (err) {
+		target_free(t);
+		return err;
+	}
+	*ret_target = t;
+	return FATHOM_OK;
+}
+
 struct fathom_target *fathom_target_acquire(struct fathom_target *target)
 {
 	atomic_fetch_add_explicit(&target->references, 1, memory_order_relaxed);
@@ -110,6 +138,10 @@ void fathom_target_get_info(const struct fathom_target *target, struct fathom_ta
 {
 	const struct fathom_module *m = target->module;
 
+	if (target->kernel) {
+		fathom_kernel_info(target->kernel, ret_info);
+		return;
+	}
 	if (target->space) {
 		*ret_info = (struct fathom_target_info){ .kind = target->kind, .pid = target->pid };
 		if (target->kind == FATHOM_TARGET_PROCESS) {
@@ -230,8 +262,11 @@ static bool find_demangled(struct fathom_target *target, const char *name, uint6
 fathom_err fathom_target_find_symbol(struct fathom_target *target, const char *name,
 				     uint64_t *ret_address)
 {
-	const bool found =
-		target->space ? fathom_space_find_symbol(target->space, name, ret_address)
+	bool found;
+
+	if (target->kernel)
+		return fathom_kernel_find_symbol(target->kernel, name, ret_address);
+	found = target->space ? fathom_space_find_symbol(target->space, name, ret_address)
 			      : fathom_symbols_find(&target->module->symbols, name, ret_address);
 
 	return found || find_demangled(target, name, ret_address) ? FATHOM_OK : FATHOM_E_NOT_FOUND;

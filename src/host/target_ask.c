@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a target of any kind is asked: a file is one module, a process has many. */
+/* What a target of any kind is asked: a file is one module, a process or the kernel has many. */
 #include <errno.h>
 
 #include "batch.h"
@@ -31,6 +31,9 @@ static fathom_err answer_target(struct fathom_target *target,
 	struct fathom_share share = { .module = target->module, .addresses = addresses, .n = n };
 	fathom_err err;
 
+	if (target->kernel)
+		return fathom_kernel_symbolize(target->kernel, options, addresses, n, answers,
+					       reterr);
 	if (target->space)
 		return fathom_space_symbolize(target->space, options, addresses, n, answers,
 					      reterr);
@@ -110,18 +113,27 @@ static void add_cost(struct fathom_module *m, void *data)
 	*(uint64_t *)data += atomic_load(&m->cost_ns);
 }
 
+/* Calls @fn for each module of @target that is open. */
+static void each_open(const struct fathom_target *target,
+		      void (*fn)(struct fathom_module *m, void *data), void *data)
+{
+	if (target->kernel)
+		fathom_kernel_each_open(target->kernel, fn, data);
+	else if (target->space)
+		fathom_space_each_open(target->space, fn, data);
+	else
+		fn(target->module, data);
+}
+
 uint64_t fathom_cache_cost_ms(const struct fathom_target *target)
 {
 	uint64_t ns = 0;
 
-	if (target->space)
-		fathom_space_each_open(target->space, add_cost, &ns);
-	else
-		add_cost(target->module, &ns);
+	each_open(target, add_cost, &ns);
 	return ns / 1000000;
 }
 
-/* The storing of all modules of a process. */
+/* The storing of all modules of a process or kernel. */
 struct stores {
 	struct fathom_cache_result sum;
 	struct fathom_errinfo *reterr;
@@ -157,12 +169,12 @@ fathom_err fathom_cache_store(struct fathom_target *target, bool all, uint32_t d
 {
 	struct stores s = { .sum = { .complete = true }, .reterr = reterr, .all = all };
 
-	if (!target->space)
+	if (target->module)
 		return fathom_cache_store_module(target->module, all, deadline_ms, ret_result,
 						 reterr);
 	if (deadline_ms)
 		s.deadline_ns = fathom_now_ns() + deadline_ms * INT64_C(1000000);
-	fathom_space_each_open(target->space, store_one, &s);
+	each_open(target, store_one, &s);
 	if (!s.err && ret_result)
 		*ret_result = s.sum;
 	return s.err;

@@ -216,8 +216,7 @@ struct fathom_bytes fathom_image_loaded_bytes(const struct fathom_image *image, 
 	return bytes_slice(fathom_image_loaded_from(image, svma), 0, size);
 }
 
-/* The build-id among the notes of @notes, or an empty range. */
-static struct fathom_bytes build_id_in(struct fathom_bytes notes, uint64_t align, bool swap)
+struct fathom_bytes fathom_notes_build_id(struct fathom_bytes notes, uint64_t align, bool swap)
 {
 	struct fathom_cursor c = cur_init(notes, swap);
 	struct fathom_note note;
@@ -236,11 +235,12 @@ struct fathom_bytes fathom_image_build_id(const struct fathom_image *image)
 
 	for (uint32_t i = 0; i < image->phnum && !id.size; i++)
 		if (fathom_image_segment(image, i, &segment) && segment.type == PT_NOTE)
-			id = build_id_in(bytes_slice(image->bytes, segment.off, segment.filesz),
-					 segment.align, image->swap);
+			id = fathom_notes_build_id(
+				bytes_slice(image->bytes, segment.off, segment.filesz),
+				segment.align, image->swap);
 	for (uint32_t i = 0; i < image->shnum && !id.size; i++)
 		if (fathom_image_section(image, i, &section) && section.type == SHT_NOTE)
-			id = build_id_in(fathom_image_section_bytes(image, &section), section.align,
-					 image->swap);
+			id = fathom_notes_build_id(fathom_image_section_bytes(image, &section),
+						   section.align, image->swap);
 	return id;
 }

@@ -88,6 +88,9 @@ struct fathom_bytes fathom_image_loaded_from(const struct fathom_image *image, u
  */
 struct fathom_bytes fathom_image_build_id(const struct fathom_image *image);
 
+/* The same among @notes, the bytes of a segment or section with that alignment. */
+struct fathom_bytes fathom_notes_build_id(struct fathom_bytes notes, uint64_t align, bool swap);
+
 /* An address field of this image's class: 4 or 8 bytes. */
 static inline uint8_t fathom_image_address_size(const struct fathom_image *image)
 {

@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Answering a batch of addresses of the kernel: first what has files, as shares of the batch, then
+ * by kallsyms what has none.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "../safe/base/cursor.h"
+#include "../safe/base/sort.h"
+#include "batch.h"
+#include "kernel.h"
+#include "module.h"
+#include "path.h"
+#include "text_file.h"
+
+/* So few addresses are worth reading a part of kallsyms. */
+#define FEW 8
+
+/* An owner of symbols, the image aside: a module, or what else kallsyms has in brackets. */
+struct owner {
+	struct fathom_str name;                  /* in the table */
+	const struct fathom_kernel_module *file; /* or NULL */
+	uint64_t *sections; /* of the file: avma of each; 0: not loaded; NULL: no file to use */
+	enum fathom_reason reason;
+	uint16_t number; /* of its module in the answers */
+};
+
+/* A batch while it is being answered. */
+struct kernel_batch {
+	struct fathom_kernel *kernel;
+	const struct fathom_symbolize_options *options;
+	const uint64_t *addresses;
+	size_t n;
+	struct fathom_answers *answers;
+	struct fathom_errinfo *reterr;
+	const struct fathom_kernel_image *image;
+	struct fathom_kernel_table *table; /* NULL: not needed */
+	struct owner *owners;
+	uint32_t n_owners;
+	struct fathom_keyed *shares; /* by share, then address: the places of those with a file */
+	size_t n_shares;
+	struct fathom_keyed *rest; /* by avma: the places of the others */
+	size_t n_rest;
+	uint32_t *places;
+	uint16_t number;  /* of the image in the answers */
+	uint32_t last_id; /* the function that was made last, */
+	uint64_t last;    /* of the symbol that starts there */
+};
+
+/* The share of the image; those of modules are from 1 on, see share_of(). */
+#define SHARE_IMAGE 0
+
+static uint64_t share_of(uint32_t owner, uint32_t section)
+{
+	return (uint64_t)(owner + 1) << 32 | section;
+}
+
+static uint64_t looked_up(const struct kernel_batch *b, size_t i)
+{
+	return fathom_looked_up(b->addresses[i], b->options->flags);
+}
+
+static bool in_image(const struct fathom_kernel_image *image, uint64_t avma)
+{
+	return image->module && avma >= image->low && avma < image->high;
+}
+
+/* Addresses of the image, and the others, whose order is that of their values. */
+static void part_addresses(struct kernel_batch *b)
+{
+	for (size_t i = 0; i < b->n; i++) {
+		const uint64_t avma = looked_up(b, i);
+
+		if (in_image(b->image, avma))
+			b->shares[b->n_shares++] = (struct fathom_keyed){ SHARE_IMAGE, i };
+		else
+			b->rest[b->n_rest++] = (struct fathom_keyed){ avma, i };
+	}
+	fathom_sort_keyed(b->rest, b->rest + b->n_rest, b->n_rest);
+}
+
+/* Whether all that has no file yet is in the image: that stays as it is. */
+static bool rest_is_image(const struct kernel_batch *b)
+{
+	for (size_t i = 0; i < b->n_rest; i++)
+		if (!fathom_kallsyms_in_image(&b->table->symbols, b->rest[i].key))
+			return false;
+	return true;
+}
+
+/* Takes a table that is true of all that has no file. */
+static fathom_err take_table(struct kernel_batch *b)
+{
+	const int64_t now = fathom_now_ns();
+	const bool part = b->n_rest <= FEW && b->rest[0].key >= b->kernel->start;
+	const uint64_t last = b->rest[b->n_rest - 1].key;
+
+	FATHOM_TRY(fathom_kernel_take_table(b->kernel, 0, part ? last : UINT64_MAX, &b->table,
+					    b->reterr));
+	if (b->table->read_ns >= now || rest_is_image(b))
+		return FATHOM_OK;
+	fathom_kernel_give_table(b->kernel, b->table);
+	b->table = NULL;
+	return fathom_kernel_take_table(b->kernel, now, UINT64_MAX, &b->table, b->reterr);
+}
+
+/* "0xffffffffc0a01000", as sysfs has it; 0 when it is hidden or not there. */
+static uint64_t read_address(const char *path)
+{
+	char text[24];
+	char *end;
+	const size_t size = fathom_text_read_short(path, text, sizeof text - 1);
+	unsigned long long value;
+
+	text[size] = '\0';
+	if (size < 3 || memcmp(text, "0x", 2) != 0)
+		return 0;
+	value = strtoull(text + 2, &end, 16);
+	return end == text + 2 || (*end && *end != '\n') ? 0 : value;
+}
+
+/*
+ * Whether a section stays where the loader has put it. What is needed only to start is freed, and
+ * another module may be there by now; the address stated of per-CPU memory is a template's.
+ */
+static bool stays(const struct fathom_section *s)
+{
+	return (s->flags & SHF_ALLOC) && s->size && s->name.data && !str_starts(s->name, ".init") &&
+	       !str_starts(s->name, ".data..percpu") && !memchr(s->name.data, '/', s->name.size);
+}
+
+/* Reads where the sections of the owner's file are; whether any is. */
+static bool read_sections(const struct kernel_batch *b, struct owner *owner)
+{
+	const struct fathom_object *o = owner->file->module->main;
+	struct fathom_path path;
+	bool any = false;
+
+	for (uint32_t i = 1; i < o->n_sections; i++) {
+		const struct fathom_section *s = &o->sections[i].header;
+
+		if (!stays(s) ||
+		    !fathom_path_format(&path, "%s/sys/module/%.*s/sections/%.*s",
+					b->kernel->place.root, (int)owner->name.size,
+					owner->name.data, (int)s->name.size, s->name.data))
+			continue;
+		owner->sections[i] = read_address(path.text);
+		any |= owner->sections[i] != 0;
+	}
+	return any;
+}
+
+static void note_sections(const struct kernel_batch *b, const struct owner *owner)
+{
+	struct fathom_errinfo info;
+	struct fathom_path path;
+
+	(void)fathom_fail(&info, FATHOM_E_OS, "", 0,
+			  "shows no addresses of its sections (run as root)");
+	if (fathom_path_format(&path, "%s/sys/module/%.*s/sections", b->kernel->place.root,
+			       (int)owner->name.size, owner->name.data))
+		fathom_errinfo_set_file(&info, path.text);
+	fathom_notes_add(b->kernel->place.notes, &info);
+}
+
+/* Finds the file of a module, if it is one, and where its sections are. */
+static fathom_err find_file(struct kernel_batch *b, struct owner *owner)
+{
+	struct fathom_str name = owner->name;
+
+	owner->reason = FATHOM_REASON_NO_DEBUG_INFO;
+	if (memchr(name.data, '/', name.size) || name.data[0] == '.' ||
+	    str_starts(name, "__builtin__") || str_is(name, "bpf"))
+		return FATHOM_OK;
+	owner->file = fathom_kernel_module(b->kernel, name);
+	if (!owner->file)
+		return FATHOM_E_MEMORY;
+	owner->reason = owner->file->reason;
+	if (!owner->file->module)
+		return FATHOM_OK;
+	owner->sections =
+		calloc((size_t)owner->file->module->main->n_sections + 1, sizeof *owner->sections);
+	if (!owner->sections)
+		return FATHOM_E_MEMORY;
+	if (read_sections(b, owner))
+		return FATHOM_OK;
+	note_sections(b, owner);
+	owner->reason = FATHOM_REASON_NO_PERMISSION;
+	free(owner->sections);
+	owner->sections = NULL;
+	return FATHOM_OK;
+}
+
+static fathom_err number_owner(struct kernel_batch *b, struct owner *owner)
+{
+	struct fathom_bytes id = { NULL, 0 };
+	fathom_err err;
+	char *path;
+
+	if (owner->file)
+		id = (struct fathom_bytes){ owner->file->build_id.data,
+					    owner->file->build_id.size };
+	if (asprintf(&path, "[%.*s]", (int)owner->name.size, owner->name.data) < 0)
+		return FATHOM_E_MEMORY;
+	err = fathom_answers_add_module(b->answers, path, id, &owner->number);
+	free(path);
+	return err;
+}
+
+/* The number of the owner called @name in the batch. */
+static fathom_err use_owner(struct kernel_batch *b, struct fathom_str name, uint32_t *ret)
+{
+	struct owner *larger;
+
+	/* Addresses come sorted: nearly always it is the last. */
+	for (uint32_t i = b->n_owners; i-- > 0;)
+		if (str_equal(b->owners[i].name, name)) {
+			*ret = i;
+			return FATHOM_OK;
+		}
+	larger = realloc(b->owners, (b->n_owners + 1) * sizeof *larger);
+	if (!larger)
+		return FATHOM_E_MEMORY;
+	b->owners = larger;
+	b->owners[b->n_owners] = (struct owner){ .name = name };
+	b->n_owners++;
+	FATHOM_TRY(find_file(b, &b->owners[b->n_owners - 1]));
+	FATHOM_TRY(number_owner(b, &b->owners[b->n_owners - 1]));
+	*ret = b->n_owners - 1;
+	return FATHOM_OK;
+}
+
+/* The section of the owner's file that is at @avma, or 0. */
+static uint32_t section_at(const struct owner *owner, uint64_t avma)
+{
+	const struct fathom_object *o = owner->file->module->main;
+
+	for (uint32_t i = 1; i < o->n_sections; i++)
+		if (owner->sections[i] && avma >= owner->sections[i] &&
+		    avma - owner->sections[i] < o->sections[i].header.size)
+			return i;
+	return 0;
+}
+
+/* Moves what is in a section of a module's file to the shares. */
+static fathom_err find_modules(struct kernel_batch *b)
+{
+	size_t left = 0;
+
+	for (size_t i = 0; i < b->n_rest; i++) {
+		const struct fathom_keyed r = b->rest[i];
+		const struct fathom_str name = fathom_kallsyms_owner(&b->table->symbols, r.key);
+		uint32_t section = 0;
+		uint32_t owner = 0;
+
+		if (name.size) {
+			FATHOM_TRY(use_owner(b, name, &owner));
+			if (b->owners[owner].sections)
+				section = section_at(&b->owners[owner], r.key);
+		}
+		if (section)
+			b->shares[b->n_shares++] =
+				(struct fathom_keyed){ share_of(owner, section), r.value };
+		else
+			b->rest[left++] = r;
+	}
+	b->n_rest = left;
+	return FATHOM_OK;
+}
+
+/* Says what the share @key is of. */
+static void begin_share(const struct kernel_batch *b, uint64_t key, struct fathom_share *share)
+{
+	const uint32_t section = (uint32_t)key;
+	const struct owner *owner;
+
+	if (key == SHARE_IMAGE) {
+		share->module = b->image->module;
+		share->bias = b->image->bias;
+		share->number = b->number;
+		return;
+	}
+	owner = &b->owners[(key >> 32) - 1];
+	share->module = owner->file->module;
+	share->bias = owner->sections[section] - share->module->main->sections[section].base;
+	share->number = owner->number;
+}
+
+static fathom_err answer_shares(struct kernel_batch *b)
+{
+	struct fathom_share share = { .addresses = b->addresses };
+
+	fathom_sort_keyed(b->shares, b->shares + b->n_shares, b->n_shares);
+	for (size_t i = 0; i < b->n_shares; i++)
+		b->places[i] = (uint32_t)b->shares[i].value;
+	for (size_t i = 0; i < b->n_shares; i += share.n) {
+		begin_share(b, b->shares[i].key, &share);
+		share.places = b->places + i;
+		share.n = 1;
+		while (i + share.n < b->n_shares && b->shares[i + share.n].key == b->shares[i].key)
+			share.n++;
+		FATHOM_TRY(fathom_symbolize_share(&share, b->options, b->answers));
+	}
+	return FATHOM_OK;
+}
+
+/* Why there is nothing at @avma. */
+static enum fathom_reason reason_without(const struct kernel_batch *b, uint64_t avma)
+{
+	if (!b->kernel->start)
+		return FATHOM_REASON_NO_PERMISSION;
+	/* The kernel is in the upper half: below it, addresses are of processes, or offsets. */
+	return avma >> 63 != b->kernel->start >> 63 ? FATHOM_REASON_UNMAPPED
+						    : FATHOM_REASON_NO_SYMBOLS;
+}
+
+static void answer_nothing(struct kernel_batch *b, size_t place, uint64_t avma)
+{
+	b->answers->answers[place] =
+		(struct fathom_answer){ .address = b->addresses[place],
+					.symbol = FATHOM_NONE,
+					.symbol_file = FATHOM_NONE,
+					.frame = FATHOM_NONE,
+					.module = FATHOM_NO_MODULE,
+					.reason = (uint8_t)reason_without(b, avma) };
+}
+
+/* The function for @hit; the addresses of one come one behind the other. */
+static uint32_t function_of(struct kernel_batch *b, const struct fathom_kallsym_hit *hit)
+{
+	const struct fathom_symbol_hit symbol = { .start = hit->start,
+						  .size = hit->size,
+						  .name = hit->name,
+						  .source = FATHOM_SOURCE_KALLSYMS };
+
+	if (b->last_id == FATHOM_NONE || b->last != hit->start)
+		b->last_id = fathom_part_symbol(&b->answers->parts[0], &symbol);
+	b->last = hit->start;
+	return b->last_id;
+}
+
+/* Answers what no file knows. */
+static fathom_err answer_rest(struct kernel_batch *b)
+{
+	const bool lines = !(b->options->flags & FATHOM_NAMES_ONLY);
+
+	fathom_part_begin(&b->answers->parts[0], 0, b->options->flags, 0);
+	b->last_id = FATHOM_NONE;
+	for (size_t i = 0; i < b->n_rest; i++) {
+		const struct fathom_keyed r = b->rest[i];
+		struct fathom_answer *a = &b->answers->answers[r.value];
+		enum fathom_reason reason = b->image->reason;
+		struct fathom_kallsym_hit hit;
+		uint32_t owner;
+
+		answer_nothing(b, r.value, r.key);
+		if (!b->table || !fathom_kallsyms_at(&b->table->symbols, r.key, &hit))
+			continue;
+		a->module = b->number;
+		if (hit.owner.size) {
+			FATHOM_TRY(use_owner(b, hit.owner, &owner));
+			a->module = b->owners[owner].number;
+			reason = b->owners[owner].reason;
+		}
+		a->module_address = FATHOM_NO_ADDRESS;
+		a->symbol = function_of(b, &hit);
+		a->source = FATHOM_SOURCE_KALLSYMS;
+		a->offset = a->address - hit.start;
+		a->size = hit.size;
+		a->reason = (uint8_t)(lines ? reason : FATHOM_REASON_NONE);
+	}
+	return b->answers->parts[0].err;
+}
+
+/* Says once why there are no lines. */
+static void note_no_image(const struct kernel_batch *b)
+{
+	struct fathom_errinfo info;
+
+	if (b->image->module || (b->options->flags & FATHOM_NAMES_ONLY) || !b->n_rest)
+		return;
+	(void)fathom_fail(&info, FATHOM_E_NOT_FOUND, "", 0,
+			  "no vmlinux with its build-id was found: names only (install its debug "
+			  "package, or name its directory with --debug-dir)");
+	fathom_errinfo_set_file(&info, "kernel");
+	fathom_notes_add(b->kernel->place.notes, &info);
+}
+
+static fathom_err answer_batch(struct kernel_batch *b)
+{
+	const struct fathom_kernel *k = b->kernel;
+
+	FATHOM_TRY(fathom_answers_add_module(
+		b->answers, "[kernel]", (struct fathom_bytes){ k->build_id.data, k->build_id.size },
+		&b->number));
+	part_addresses(b);
+	if (b->n_rest && k->start) {
+		note_no_image(b);
+		FATHOM_TRY(take_table(b));
+		FATHOM_TRY(find_modules(b));
+	}
+	FATHOM_TRY(answer_shares(b));
+	return answer_rest(b);
+}
+
+static void batch_deinit(struct kernel_batch *b)
+{
+	for (uint32_t i = 0; i < b->n_owners; i++)
+		free(b->owners[i].sections);
+	if (b->table)
+		fathom_kernel_give_table(b->kernel, b->table);
+	free(b->owners);
+	free(b->shares);
+	free(b->rest);
+	free(b->places);
+}
+
+/* The image of a kernel that shows no addresses is nowhere. */
+static const struct fathom_kernel_image *image_of(struct fathom_kernel *k)
+{
+	static const struct fathom_kernel_image nowhere = { .reason = FATHOM_REASON_NO_PERMISSION };
+
+	return k->start ? fathom_kernel_image(k) : &nowhere;
+}
+
+fathom_err fathom_kernel_symbolize(struct fathom_kernel *k,
+				   const struct fathom_symbolize_options *options,
+				   const uint64_t *addresses, size_t n,
+				   struct fathom_answers *answers, struct fathom_errinfo *reterr)
+{
+	struct fathom_errinfo info = { .err = FATHOM_OK };
+	struct kernel_batch b = { .kernel = k,
+				  .options = options,
+				  .addresses = addresses,
+				  .n = n,
+				  .answers = answers,
+				  .reterr = &info,
+				  .image = image_of(k),
+				  .shares = malloc((2 * n + 1) * sizeof *b.shares),
+				  .rest = malloc((2 * n + 1) * sizeof *b.rest),
+				  .places = malloc((n + 1) * sizeof *b.places) };
+	fathom_err err = FATHOM_E_MEMORY;
+
+	if (b.image && b.shares && b.rest && b.places)
+		err = answer_batch(&b);
+	batch_deinit(&b);
+	if (!err)
+		return FATHOM_OK;
+	if (info.err != err)
+		return fathom_fail(reterr, err, "", 0, fathom_err_name(err));
+	if (reterr)
+		*reterr = info;
+	return err;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* A path being put together. */
+#ifndef FATHOM_PATH_H
+#define FATHOM_PATH_H
+
+#include <limits.h>
+#include <stdbool.h>
+
+struct fathom_path {
+	char text[PATH_MAX];
+};
+
+/* False when it is longer than the system allows: there is no such file. */
+__attribute__((format(printf, 2, 3))) bool fathom_path_format(struct fathom_path *p,
+							      const char *format, ...);
+
+#endif

@@ -1,0 +1,28 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The suite "kernel": the running kernel, by its own list of symbols, and kernels of our own making,
+whose files other tools read."""
+import os
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, "..", "lib"), HERE]
+
+import tap  # noqa: E402
+
+import files  # noqa: E402
+import live  # noqa: E402
+import symbols  # noqa: E402
+
+
+def in_folder(function):
+    def call():
+        with tempfile.TemporaryDirectory(prefix="fathom-kernel-") as folder:
+            os.chmod(folder, 0o755)
+            function(folder)
+    return call
+
+
+TESTS = [(name, in_folder(f)) for part in (live, symbols, files) for name, f in part.TESTS]
+sys.exit(tap.run("kernel", tap.chosen(TESTS)))

@@ -201,6 +201,17 @@ def seed_jit(folder, tmp):
         write(folder, "gdb_jit", name, b"\x00" + struct.pack(">Q", code) + changes.ljust(32, b"\0") + memory)
 
 
+def seed_kallsyms(folder):
+    with open("/proc/kallsyms", "rb") as f:
+        lines = f.read().splitlines(keepends=True)
+    write(folder, "kallsyms", "self", b"".join(lines[:20] + lines[-20:]))
+    odd = [b"0000000000000000 A fixed_percpu_data", b"ffffffff81000000 T _stext", b"ffffffff81000000 T _text",
+           b"ffffffff81000010 t a", b"ffffffff81000020 W b", b"ffffffff81000030 T _etext", b"ffffffff82000000 D d",
+           b"ffffffffc0201000 t ftrace_trampoline\t[__builtin__ftrace]", b"ffffffffc0300000 t bpf_prog_1\t[bpf]",
+           b"ffffffffc0000000 t $x.5\t[m]", b"ffffffffc0000040 t work\t[m]", b"ffffffffc0000000 r first\t[m]"]
+    write(folder, "kallsyms", "odd", b"\n".join(odd))
+
+
 def seed_index(folder, fathom, tmp):
     cache = os.path.join(tmp, "cache")
     subprocess.run([fathom, "cache", "--cache-dir", cache, "build", os.path.join(tmp, "gcc5")], capture_output=True)
@@ -233,6 +244,7 @@ def main():
         seed_links(folder, tmp)
         seed_maps(folder, tmp)
         seed_disasm(folder, tmp)
+        seed_kallsyms(folder)
         seed_index(folder, fathom, tmp)
         seed_cores(folder, fathom, tmp)
         seed_jit(folder, tmp)

@@ -5,11 +5,13 @@
  */
 #include "unit.h"
 
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "fathom/fathom.h"
@@ -277,6 +279,63 @@ static void code_that_was_made_is_asked_by_eight_threads(void **state)
 	(void)munmap(code, CODE_SIZE);
 }
 
+#define KERNEL_START UINT64_C(0xffffffff81000000)
+
+/* A root directory with a kernel, and behind its image a module, of functions of 64 bytes. */
+static void make_kernel(char *root)
+{
+	const uint64_t end = KERNEL_START + (uint64_t)N_ADDRESSES * 127;
+	char path[64];
+	FILE *f;
+
+	assert_non_null(mkdtemp(root));
+	(void)snprintf(path, sizeof path, "%s/proc", root);
+	assert_int_equal(mkdir(path, 0700), 0);
+	(void)snprintf(path, sizeof path, "%s/proc/kallsyms", root);
+	f = fopen(path, "w");
+	assert_non_null(f);
+	fprintf(f, "%016" PRIx64 " T _text\n", KERNEL_START);
+	for (uint64_t at = KERNEL_START; at < end; at += 64)
+		fprintf(f, "%016" PRIx64 " t function_%" PRIx64 "%s\n", at, at,
+			at < KERNEL_START + (end - KERNEL_START) / 2 ? "" : "\t[module]");
+	fclose(f);
+}
+
+static void remove_kernel(const char *root)
+{
+	char path[64];
+
+	(void)snprintf(path, sizeof path, "%s/proc/kallsyms", root);
+	assert_int_equal(unlink(path), 0);
+	(void)snprintf(path, sizeof path, "%s/proc", root);
+	assert_int_equal(rmdir(path), 0);
+	assert_int_equal(rmdir(root), 0);
+}
+
+/* Each batch reads the list of symbols anew, because of the module. */
+static void the_kernel_is_asked_by_eight_threads(void **state)
+{
+	char root[] = "/tmp/fathom-unit-XXXXXX";
+	const struct fathom_kernel_options options = { .size = sizeof options, .root = root };
+	struct fathom_usage usage;
+	struct shared s;
+
+	(void)state;
+	make_kernel(root);
+	open_session(&s, 0, 1);
+	assert_int_equal(fathom_target_open_kernel(s.session, &options, &s.target, NULL), 0);
+	find_truth(&s, KERNEL_START);
+	assert_string_equal(s.truth[0], "function_ffffffff81000000+0");
+	assert_string_equal(s.truth[1], "function_ffffffff81000040+63");
+	assert_int_equal(run_threads(&s), 0);
+	remove_kernel(root);
+	fathom_target_release(s.target);
+	s.target = NULL;
+	fathom_get_usage(s.session, &usage);
+	assert_true(usage.memory_used == 0);
+	teardown(&s);
+}
+
 static void answers_outlive_their_target(void **state)
 {
 	struct fathom_answers *answers;
@@ -343,6 +402,7 @@ int main(void)
 		cmocka_unit_test(without_a_budget_more_is_kept),
 		cmocka_unit_test(a_process_is_asked_by_eight_threads),
 		cmocka_unit_test(code_that_was_made_is_asked_by_eight_threads),
+		cmocka_unit_test(the_kernel_is_asked_by_eight_threads),
 		cmocka_unit_test(answers_outlive_their_target),
 		cmocka_unit_test(many_threads_may_store_one_target),
 	};

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/* The kernel's list of symbols: lines as no kernel would write them. */
+#include "fuzz.h"
+
+#include <stdlib.h>
+
+#include "host/kallsyms.h"
+
+/* What has to be true of whoever names @avma. */
+static void check_hit(const struct fathom_kallsyms *k, uint64_t avma)
+{
+	struct fathom_kallsym_hit hit;
+
+	fuzz_use_str(fathom_kallsyms_owner(k, avma));
+	if (!fathom_kallsyms_at(k, avma, &hit))
+		return;
+	fuzz_use_str(hit.name);
+	fuzz_use_str(hit.owner);
+	if (!hit.name.size || avma < hit.start || avma - hit.start >= (hit.size ? hit.size : 1))
+		abort();
+}
+
+/* Each symbol's address has a name, of somebody who starts there. */
+static void check_item(const struct fathom_kallsyms *k, const struct fathom_kallsym *s)
+{
+	struct fathom_kallsym_hit hit;
+
+	if (!fathom_kallsyms_at(k, s->avma, &hit) || hit.start != s->avma)
+		abort();
+	check_hit(k, s->avma - 1);
+	check_hit(k, s->avma + 1);
+	check_hit(k, s->avma | 4095);
+}
+
+static void check_order(const struct fathom_kallsym *items, size_t n, bool owned)
+{
+	for (size_t i = 0; i < n; i++)
+		if ((i && items[i - 1].avma > items[i].avma) || !items[i].avma ||
+		    !items[i].owner_size == owned)
+			abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char *text = malloc(size + 1);
+	struct fathom_kallsyms k;
+	uint64_t avma;
+	char name[64];
+
+	if (!text)
+		return 0;
+	if (size)
+		memcpy(text, data, size);
+	if (fathom_kallsyms_parse(text, size, &k))
+		return 0;
+	check_order(k.items, k.n_image, false);
+	check_order(k.items + k.n_image, k.n - k.n_image, true);
+	for (size_t i = 0; i < k.n; i++)
+		check_item(&k, &k.items[i]);
+	/* Each name is looked for among all. */
+	for (size_t i = 0; i < k.n && i < 16; i++) {
+		if (k.items[i].name_size >= sizeof name ||
+		    memchr(k.items[i].name, 0, k.items[i].name_size))
+			continue;
+		memcpy(name, k.items[i].name, k.items[i].name_size);
+		name[k.items[i].name_size] = '\0';
+		if (!fathom_kallsyms_find(&k, name, &avma))
+			abort();
+	}
+	fathom_kallsyms_deinit(&k);
+	return 0;
+}

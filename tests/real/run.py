@@ -9,6 +9,7 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "lib"), HERE]
 
+import kernel  # noqa: E402
 import tap  # noqa: E402
 
 import find  # noqa: E402
@@ -17,7 +18,7 @@ import jit  # noqa: E402
 from ask import run  # noqa: E402
 from living import PEERS, RANDOM_ADDRESSES, compare, is_mapped_twice  # noqa: E402
 
-TESTS = []
+TESTS = list(kernel.TESTS)
 
 
 def add_comparison(program, peer):

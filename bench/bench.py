@@ -135,6 +135,7 @@ def vmlinux_benches(fathom, path, folder):
     yield from process_benches(fathom)
     yield from find_benches(fathom, folder)
     yield from disasm_benches(fathom, folder)
+    yield from kernel_benches(fathom, folder)
     yield from zlib_benches(fathom, path, folder, symbols)
     yield from growth(fathom, path, folder, "vmlinux", symbols, peers_of(path))
 
@@ -311,12 +312,27 @@ def perf_map_benches(fathom):
                 os.unlink(f"/tmp/perf-{process.pid}.map")
 
 
+def kernel_benches(fathom, folder):
+    """The running kernel, which takes most of the time to write its list of symbols. perf and others name
+    addresses as a part of larger work only."""
+    with open("/proc/kallsyms", encoding="utf-8") as f:
+        code = [line.split() for line in f]
+    symbols = [(int(s[0], 16), 1) for s in code if s[1] in "tT" and len(s) == 3 and int(s[0], 16)]
+    if not symbols:
+        print("kernel-one, kernel-10k: the kernel shows no addresses to this user", file=sys.stderr)
+        return
+    stdin = address_file(folder, "kernel", symbols, 10000, 4)
+    yield Bench("kernel-one", "/dev/null", [("fathom", [fathom, "addr", "--no-cache", "kernel", one_address(stdin)])], runs=11)
+    yield Bench("kernel-10k", stdin, [("fathom", [fathom, "addr", "--no-cache", "kernel"])], runs=11)
+
+
 def small_benches(fathom, folder):
     yield from disasm_benches(fathom, folder)
     yield from lto_benches(fathom, folder)
     yield from process_benches(fathom)
     yield from find_benches(fathom, folder)
     yield from perf_map_benches(fathom)
+    yield from kernel_benches(fathom, folder)
     for label, path in (("libc", "/lib/x86_64-linux-gnu/libc.so.6"),
                         ("libstdcxx", "/usr/lib/x86_64-linux-gnu/debug/libstdc++.so.6.0.30")):
         symbols = functions_of(path)

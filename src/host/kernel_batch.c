@@ -10,6 +10,7 @@
 #include "../safe/base/sort.h"
 #include "batch.h"
 #include "kernel.h"
+#include "kernel_modules.h"
 #include "module.h"
 #include "path.h"
 #include "text_file.h"
@@ -17,9 +18,12 @@
 /* So few addresses are worth reading a part of kallsyms. */
 #define FEW 8
 
+/* No kernel has so many modules; addresses of further ones are left without a name. */
+#define MAX_OWNERS 4096
+
 /* An owner of symbols, the image aside: a module, or what else kallsyms has in brackets. */
 struct owner {
-	struct fathom_str name;                  /* in the table */
+	struct fathom_str name;                  /* in one of the lists */
 	const struct fathom_kernel_module *file; /* or NULL */
 	uint64_t *sections; /* of the file: avma of each; 0: not loaded; NULL: no file to use */
 	enum fathom_reason reason;
@@ -35,6 +39,7 @@ struct kernel_batch {
 	struct fathom_answers *answers;
 	struct fathom_errinfo *reterr;
 	const struct fathom_kernel_image *image;
+	struct fathom_kernel_modules modules;
 	struct fathom_kernel_table *table; /* NULL: not needed */
 	struct owner *owners;
 	uint32_t n_owners;
@@ -208,7 +213,7 @@ static fathom_err number_owner(struct kernel_batch *b, struct owner *owner)
 	return err;
 }
 
-/* The number of the owner called @name in the batch. */
+/* The number of the owner called @name in the batch; FATHOM_NONE when there are too many. */
 static fathom_err use_owner(struct kernel_batch *b, struct fathom_str name, uint32_t *ret)
 {
 	struct owner *larger;
@@ -219,6 +224,9 @@ static fathom_err use_owner(struct kernel_batch *b, struct fathom_str name, uint
 			*ret = i;
 			return FATHOM_OK;
 		}
+	*ret = FATHOM_NONE;
+	if (b->n_owners == MAX_OWNERS)
+		return FATHOM_OK;
 	larger = realloc(b->owners, (b->n_owners + 1) * sizeof *larger);
 	if (!larger)
 		return FATHOM_E_MEMORY;
@@ -231,39 +239,101 @@ static fathom_err use_owner(struct kernel_batch *b, struct fathom_str name, uint
 	return FATHOM_OK;
 }
 
-/* The section of the owner's file that is at @avma, or 0. */
+/* The section of the owner's file that is at @avma; 0 when there is none, or more than one. */
 static uint32_t section_at(const struct owner *owner, uint64_t avma)
 {
 	const struct fathom_object *o = owner->file->module->main;
+	uint32_t found = 0;
 
-	for (uint32_t i = 1; i < o->n_sections; i++)
-		if (owner->sections[i] && avma >= owner->sections[i] &&
-		    avma - owner->sections[i] < o->sections[i].header.size)
-			return i;
-	return 0;
+	for (uint32_t i = 1; i < o->n_sections; i++) {
+		if (!owner->sections[i] || avma < owner->sections[i] ||
+		    avma - owner->sections[i] >= o->sections[i].header.size)
+			continue;
+		/* sysfs has one address for all sections of one name. */
+		if (found)
+			return 0;
+		found = i;
+	}
+	return found;
 }
 
-/* Moves what is in a section of a module's file to the shares. */
+/* Moves what stands at @i of the rest to the shares, if it is in a section of @owner's file. */
+static bool move_to_share(struct kernel_batch *b, size_t i, uint32_t owner)
+{
+	const struct fathom_keyed r = b->rest[i];
+	const uint32_t section = owner != FATHOM_NONE && b->owners[owner].sections
+					 ? section_at(&b->owners[owner], r.key)
+					 : 0;
+
+	if (section)
+		b->shares[b->n_shares++] =
+			(struct fathom_keyed){ share_of(owner, section), r.value };
+	return section != 0;
+}
+
+/* The number of the first address of the rest that is @avma or above. */
+static size_t first_from(const struct kernel_batch *b, uint64_t avma)
+{
+	size_t low = 0;
+	size_t high = b->n_rest;
+
+	while (low < high) {
+		const size_t mid = low + (high - low) / 2;
+
+		if (b->rest[mid].key < avma)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+/*
+ * Moves what is in a section of the file of a module of the list to the shares: if that is all, as
+ * it mostly is, kallsyms need not be read.
+ */
+static fathom_err find_listed(struct kernel_batch *b)
+{
+	struct fathom_path path;
+
+	if (!fathom_path_format(&path, "%s/proc/modules", b->kernel->place.root))
+		return FATHOM_OK;
+	FATHOM_TRY(fathom_kernel_modules_read(path.text, &b->modules));
+	for (size_t m = 0; m < b->modules.n; m++) {
+		const struct fathom_kernel_range *range = &b->modules.items[m];
+		const size_t first = first_from(b, range->start);
+		const size_t end = first_from(b, range->start + range->size);
+		size_t left = first;
+		uint32_t owner;
+
+		if (first == end)
+			continue;
+		FATHOM_TRY(use_owner(b, range->name, &owner));
+		for (size_t i = first; i < end; i++)
+			if (!move_to_share(b, i, owner))
+				b->rest[left++] = b->rest[i];
+		memmove(b->rest + left, b->rest + end, (b->n_rest - end) * sizeof *b->rest);
+		b->n_rest -= end - left;
+	}
+	return FATHOM_OK;
+}
+
+/* The same for those that are where kallsyms says that the module has something. */
 static fathom_err find_modules(struct kernel_batch *b)
 {
 	size_t left = 0;
 
 	for (size_t i = 0; i < b->n_rest; i++) {
-		const struct fathom_keyed r = b->rest[i];
-		const struct fathom_str name = fathom_kallsyms_owner(&b->table->symbols, r.key);
-		uint32_t section = 0;
-		uint32_t owner = 0;
+		const struct fathom_str name =
+			fathom_kallsyms_owner(&b->table->symbols, b->rest[i].key);
+		uint32_t owner;
 
 		if (name.size) {
 			FATHOM_TRY(use_owner(b, name, &owner));
-			if (b->owners[owner].sections)
-				section = section_at(&b->owners[owner], r.key);
+			if (move_to_share(b, i, owner))
+				continue;
 		}
-		if (section)
-			b->shares[b->n_shares++] =
-				(struct fathom_keyed){ share_of(owner, section), r.value };
-		else
-			b->rest[left++] = r;
+		b->rest[left++] = b->rest[i];
 	}
 	b->n_rest = left;
 	return FATHOM_OK;
@@ -357,9 +427,14 @@ static fathom_err answer_rest(struct kernel_batch *b)
 		answer_nothing(b, r.value, r.key);
 		if (!b->table || !fathom_kallsyms_at(&b->table->symbols, r.key, &hit))
 			continue;
-		a->module = b->number;
-		if (hit.owner.size) {
+		if (!hit.owner.size) {
+			a->module = b->number;
+		} else {
 			FATHOM_TRY(use_owner(b, hit.owner, &owner));
+			if (owner == FATHOM_NONE) {
+				a->reason = FATHOM_REASON_LIMIT;
+				continue;
+			}
 			a->module = b->owners[owner].number;
 			reason = b->owners[owner].reason;
 		}
@@ -395,6 +470,8 @@ static fathom_err answer_batch(struct kernel_batch *b)
 		b->answers, "[kernel]", (struct fathom_bytes){ k->build_id.data, k->build_id.size },
 		&b->number));
 	part_addresses(b);
+	if (b->n_rest && k->start)
+		FATHOM_TRY(find_listed(b));
 	if (b->n_rest && k->start) {
 		note_no_image(b);
 		FATHOM_TRY(take_table(b));
@@ -410,6 +487,7 @@ static void batch_deinit(struct kernel_batch *b)
 		free(b->owners[i].sections);
 	if (b->table)
 		fathom_kernel_give_table(b->kernel, b->table);
+	fathom_kernel_modules_deinit(&b->modules);
 	free(b->owners);
 	free(b->shares);
 	free(b->rest);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The kernel's list of symbols: lines as no kernel would write them. */
+/* The kernel's lists of symbols and of modules: lines as no kernel would write them. */
 #include "fuzz.h"
 
 #include <stdlib.h>
 
 #include "host/kallsyms.h"
+#include "host/kernel_modules.h"
 
 /* What has to be true of whoever names @avma. */
 static void check_hit(const struct fathom_kallsyms *k, uint64_t avma)
@@ -40,6 +41,25 @@ static void check_order(const struct fathom_kallsym *items, size_t n, bool owned
 			abort();
 }
 
+static void check_modules(const uint8_t *data, size_t size)
+{
+	struct fathom_kernel_modules m;
+	char *text = malloc(size + 1);
+
+	if (!text)
+		return;
+	if (size)
+		memcpy(text, data, size);
+	if (fathom_kernel_modules_parse(text, size, &m))
+		return;
+	for (size_t i = 0; i < m.n; i++) {
+		fuzz_use_str(m.items[i].name);
+		if (!m.items[i].name.size || m.items[i].start + m.items[i].size <= m.items[i].start)
+			abort();
+	}
+	fathom_kernel_modules_deinit(&m);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *text = malloc(size + 1);
@@ -47,6 +67,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint64_t avma;
 	char name[64];
 
+	check_modules(data, size);
 	if (!text)
 		return 0;
 	if (size)

@@ -210,6 +210,8 @@ def seed_kallsyms(folder):
            b"ffffffffc0201000 t ftrace_trampoline\t[__builtin__ftrace]", b"ffffffffc0300000 t bpf_prog_1\t[bpf]",
            b"ffffffffc0000000 t $x.5\t[m]", b"ffffffffc0000040 t work\t[m]", b"ffffffffc0000000 r first\t[m]"]
     write(folder, "kallsyms", "odd", b"\n".join(odd))
+    modules = [b"nf_tables 335872 0 - Live 0xffffffffc0a01000 (OE)", b"ext4 983040 2 crc16,mbcache, Live 0xffffffffc03e2000"]
+    write(folder, "kallsyms", "modules", b"\n".join(modules))
 
 
 def seed_index(folder, fathom, tmp):

@@ -225,6 +225,44 @@ def module_places(folder):
     check_module(root)
 
 
+@test("what /proc/modules lists is found in the files; kallsyms is asked for the rest")
+def module_listed(folder):
+    root = Root(folder)
+    root.install()
+    # Since Linux 6.4, a module's memory is in pieces: its size reaches over those of others.
+    root.list_modules(("other_mod", SECTIONS[".text"] - 0x1000, 0x100000), ("my_mod", SECTIONS[".text"], 0x4100))
+    with_all = check_module(root)
+    data = ask([SECTIONS[".data"] + 1, SECTIONS[".bss"] + 1], root=root.path)[0]
+    assert [r["symbol"] for r in data] == ["counter", "hidden"], data
+    # Nothing of it in kallsyms: the list is enough, but not for what is outside of its range.
+    root.lines = root.lines[:-len(root.module_symbols())]
+    root.save()
+    assert check_module(root) == with_all
+    assert [r["symbol"] for r in ask([SECTIONS[".bss"] + 1], root=root.path)[0]] == [None]
+    # What is in the range, but in no section, is not the module's.
+    root.add(SECTIONS[".text"] + 0x800, "t", "intruder", "bpf")
+    root.save()
+    record = ask([SECTIONS[".text"] + 0x801, SECTIONS[".text"] + 1], root=root.path)[0]
+    assert [(r["symbol"], r["module"]) for r in record] == [("intruder", "[bpf]"), ("mod_work", "[my_mod]")], record
+
+
+@test("lists of modules that are damaged, hidden or none")
+def module_list_damaged(folder):
+    root = Root(folder)
+    root.install()
+    start, end = SECTIONS[".text"], 2 ** 64 - 1
+    for text in ("", "\n\n", "my_mod", "my_mod 16384 0 - Live", f"my_mod x 0 - Live 0x{start:x}",
+                 "my_mod 16384 0 - Live 0x0000000000000000", f"my_mod 16384 0 - Live {start:x}",
+                 f"my_mod {end} 0 - Live 0x{start:x}", f" 16384 0 - Live 0x{start:x}",
+                 f"../my_mod 16384 0 - Live 0x{start:x}\n. 16384 0 - Live 0x{start:x}",
+                 f"{'n' * 5000} 16384 0 - Live 0x{start:x}", f"my_mod 16384 0 - Live 0x{'f' * 40}",
+                 "".join(f"mod{i} 16384 0 - Live 0x{start:x}\n" for i in range(70000))):
+        root.write("proc/modules", text)
+        record = ask([start + 1], root=root.path)[0][0]
+        assert (record["symbol"], record["source"]) == ("mod_work", "symtab") or \
+            (len(text) > 100000 and record["reason"] == "limit"), f"{text[:60]}: {record}"
+
+
 @test("a module's file of another build is refused")
 def module_mismatch(folder):
     root = Root(folder)

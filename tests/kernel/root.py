@@ -114,6 +114,11 @@ class Root:
         return [(value + sections[places[name]], kind, name) for value, kind, name in nm(self.module)
                 if kind != "U" and places[name] != ".init.text"]
 
+    def list_modules(self, *modules):
+        """Writes /proc/modules of (name, address, size)."""
+        self.write("proc/modules", "".join(f"{name} {size} 0 - Live 0x{address:016x} (OE)\n"
+                                           for name, address, size in modules))
+
     def load_module(self, name="my_mod", sections=None):
         for section, address in (sections or SECTIONS).items():
             self.write(f"sys/module/{name}/sections/{section}", f"0x{address:016x}\n")

@@ -132,7 +132,7 @@ def vmlinux_benches(fathom, path, folder):
     yield Bench("vmlinux-100k-cached", many, [("fathom", cached)], before=fill)
     yield Bench("vmlinux-one-cached", "/dev/null", [("fathom", cached + [one])], runs=21, before=fill)
     yield Bench("vmlinux-names-1m", million, [("fathom", [fathom, "addr", "--no-cache", "--names-only", path])])
-    yield from process_benches(fathom)
+    yield from process_benches(fathom, folder)
     yield from find_benches(fathom, folder)
     yield from disasm_benches(fathom, folder)
     yield from kernel_benches(fathom, folder)
@@ -207,8 +207,8 @@ time.sleep(3600)
 """
 
 
-def process_benches(fathom):
-    """The first name in a process: a run for one address of it."""
+def process_benches(fathom, folder):
+    """The first name in a process, and in its core: a run for one address of it."""
     with subprocess.Popen([sys.executable, "-c", MANY_MAPPINGS], stdout=subprocess.PIPE, text=True) as process:
         try:
             address = process.stdout.readline().strip()
@@ -220,8 +220,15 @@ def process_benches(fathom):
                         [("fathom", [fathom, "addr", "--no-cache", pid, address]),
                          ("eu-addr2line", ["eu-addr2line", "-f", "-p", pid, address]),
                          ("gdb", ["gdb", "-q", "-nx", "-batch", "-p", pid, "-ex", f"info symbol {address}"])], runs=11)
+            subprocess.run(["gcore", "-o", f"{folder}/core", pid], check=True, capture_output=True)
         finally:
             process.kill()
+    core = f"{folder}/core.{pid}"
+    yield Bench("core-one", "/dev/null",
+                [("fathom", [fathom, "addr", "--no-cache", core, address]),
+                 ("eu-addr2line", ["eu-addr2line", "-f", f"--core={core}", address]),
+                 ("gdb", ["gdb", "-q", "-nx", "-batch", sys.executable, core, "-ex", f"info symbol {address}"])], runs=11)
+    os.unlink(core)
 
 
 def find_benches(fathom, folder):
@@ -329,7 +336,7 @@ def kernel_benches(fathom, folder):
 def small_benches(fathom, folder):
     yield from disasm_benches(fathom, folder)
     yield from lto_benches(fathom, folder)
-    yield from process_benches(fathom)
+    yield from process_benches(fathom, folder)
     yield from find_benches(fathom, folder)
     yield from perf_map_benches(fathom)
     yield from kernel_benches(fathom, folder)

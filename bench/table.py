@@ -15,6 +15,7 @@ ROWS = [
     ("process-one", "one address of a process with some 200 mappings"),
     ("libc-disasm", "libc's text disassembled, every address named"),
     ("libstdcxx-disasm-lines", "libstdc++'s text, with source lines"),
+    ("core-one", "one address of its core"),
     ("vmlinux-zlib-one", "one address, debug sections compressed (zlib), median of 20 spread ones"),
     ("vmlinux-zlib-one-cached", "the same, index cache on disk"),
 ]

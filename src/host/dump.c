@@ -42,6 +42,22 @@ size_t fathom_dump_read(const struct fathom_dump *d, uint64_t avma, void *to, si
 	return done;
 }
 
+const struct fathom_dump_code *fathom_dump_code_at(const struct fathom_dump *d, uint64_t avma)
+{
+	size_t low = 0;
+	size_t high = d->n_code;
+
+	while (low < high) {
+		const size_t mid = low + (high - low) / 2;
+
+		if (d->code[mid].end <= avma)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low < d->n_code && d->code[low].start <= avma ? &d->code[low] : NULL;
+}
+
 uint64_t fathom_dump_page(uint64_t page)
 {
 	const bool is_one = page >= LEAST_PAGE && page <= LARGEST_PAGE && !(page & (page - 1));
@@ -54,5 +70,6 @@ void fathom_dump_deinit(struct fathom_dump *d)
 	fathom_maps_deinit(&d->maps);
 	free(d->pieces);
 	free(d->files);
+	free(d->code);
 	fathom_file_close(d->file);
 }

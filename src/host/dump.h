@@ -24,6 +24,16 @@ struct fathom_dump_file {
 	bool deleted;
 };
 
+/* Code that the program had made itself. */
+struct fathom_dump_code {
+	uint64_t start; /* avma */
+	uint64_t end;
+	uint64_t symbol; /* avma where its symbol starts */
+	uint64_t size;   /* of the symbol; 0: not known */
+	struct fathom_str name;
+	uint8_t source; /* enum fathom_source */
+};
+
 struct fathom_dump {
 	struct fathom_file *file; /* what follows points into it */
 	struct fathom_maps maps;
@@ -31,6 +41,8 @@ struct fathom_dump {
 	size_t n_pieces;
 	struct fathom_dump_file *files; /* of a snapshot, in no order; else NULL */
 	size_t n_files;
+	struct fathom_dump_code *code; /* of a snapshot, sorted, none over another; else NULL */
+	size_t n_code;
 	uint64_t page;    /* bytes */
 	uint64_t entry;   /* avma where the program started, AT_ENTRY; 0: not known */
 	int pid;          /* 0: not known */
@@ -39,6 +51,9 @@ struct fathom_dump {
 
 /* The stored bytes from @avma to the end of their piece; empty when there are none. */
 struct fathom_bytes fathom_dump_from(const struct fathom_dump *d, uint64_t avma);
+
+/* The code that holds @avma, or NULL. */
+const struct fathom_dump_code *fathom_dump_code_at(const struct fathom_dump *d, uint64_t avma);
 
 /* Copies up to @size bytes of memory at @avma; returns how many there are. */
 size_t fathom_dump_read(const struct fathom_dump *d, uint64_t avma, void *to, size_t size);

@@ -331,6 +331,16 @@ static bool find_in_files(const struct fathom_jit *jit, uint64_t avma,
 	return false;
 }
 
+/* What is known of @avma otherwise than by GDB's interface. */
+static bool find_code(const struct fathom_jit *jit, const struct fathom_space *s, uint64_t avma,
+		      struct fathom_symbol_hit *ret, struct fathom_jitdump_hit *ret_line)
+{
+	if (!s->ops->find_code)
+		return find_in_files(jit, avma, ret, ret_line);
+	*ret_line = (struct fathom_jitdump_hit){ 0 };
+	return s->ops->find_code(s, avma, ret);
+}
+
 /* Writes the answer for @address, found by @hit, whose name is @id. */
 static void set_answer(struct fathom_part *p, struct fathom_answer *a, uint64_t address,
 		       const struct fathom_symbol_hit *hit, uint32_t id,
@@ -371,7 +381,7 @@ static fathom_err answer_by_files(const struct fathom_jit *jit, struct fathom_ji
 		struct fathom_jitdump_hit line;
 		struct fathom_symbol_hit hit;
 
-		if (!find_in_files(jit, keyed[i].key, &hit, &line))
+		if (!find_code(jit, b->space->space, keyed[i].key, &hit, &line))
 			continue;
 		if (hit.name.data != last)
 			id = fathom_part_symbol(p, &hit);
@@ -382,16 +392,91 @@ static fathom_err answer_by_files(const struct fathom_jit *jit, struct fathom_ji
 	return p->err;
 }
 
-static fathom_err ask_files(struct fathom_jit *jit, struct fathom_jit_batch *b)
+/* Reads the files of the process of @s; there are none of what was stored. */
+static fathom_err refresh(struct fathom_jit *jit, const struct fathom_space *s,
+			  const struct fathom_maps *maps)
 {
 	struct fathom_jit_owner owner;
+
+	if (!fathom_jit_owner_read(s, &owner))
+		return FATHOM_OK;
+	FATHOM_TRY(refresh_dumps(jit, &owner, maps));
+	return refresh_maps(jit, &owner);
+}
+
+/* Adds where the claims of @t start and end to @bounds, of uint64_t pairs with a value unused. */
+static bool add_bounds(const struct fathom_code_table *t, struct fathom_array *bounds)
+{
+	for (unsigned l = 0; l < t->n_levels; l++) {
+		struct fathom_keyed *to;
+
+		if (!fathom_array_reserve(bounds, sizeof *to, 2 * t->level[l].n))
+			return false;
+		to = (struct fathom_keyed *)bounds->data + bounds->n;
+		for (size_t i = 0; i < t->level[l].n; i++) {
+			*to++ = (struct fathom_keyed){ t->level[l].claims[i].start, 0 };
+			*to++ = (struct fathom_keyed){ t->level[l].claims[i].end, 0 };
+		}
+		bounds->n += 2 * t->level[l].n;
+	}
+	return true;
+}
+
+static bool add_all_bounds(const struct fathom_jit *jit, struct fathom_array *bounds)
+{
+	bool done = true;
+
+	for (unsigned i = 0; i < FATHOM_MAX_JITDUMPS && done; i++)
+		done = !jit->dump[i].key.inode || add_bounds(&jit->dump[i].dump.table, bounds);
+	for (int i = 0; i < N_MAPS && done; i++)
+		done = add_bounds(&jit->map[i].map.table, bounds);
+	/* Room to sort. */
+	return done && fathom_array_reserve(bounds, sizeof(struct fathom_keyed), bounds->n + 1);
+}
+
+/* Between two bounds that follow each other, one symbol holds, or none. */
+static void each_between(const struct fathom_jit *jit, struct fathom_array *bounds,
+			 bool (*fn)(const struct fathom_jit_code *code, void *data), void *data)
+{
+	struct fathom_keyed *keyed = bounds->data;
+	bool more = true;
+
+	fathom_sort_keyed(keyed, keyed + bounds->n, bounds->n);
+	for (size_t i = 1; i < bounds->n && more; i++) {
+		struct fathom_jitdump_hit line;
+		struct fathom_symbol_hit hit;
+		const struct fathom_jit_code code = { keyed[i - 1].key, keyed[i].key, &hit };
+
+		if (code.start < code.end && find_in_files(jit, code.start, &hit, &line))
+			more = fn(&code, data);
+	}
+}
+
+fathom_err fathom_jit_each(struct fathom_space *s, const struct fathom_maps *maps,
+			   bool (*fn)(const struct fathom_jit_code *code, void *data), void *data)
+{
+	struct fathom_array bounds = { NULL, 0, 0 };
+	struct fathom_jit *jit = take(s);
+	fathom_err err = jit ? refresh(jit, s, maps) : FATHOM_E_MEMORY;
+
+	if (!err && !add_all_bounds(jit, &bounds))
+		err = FATHOM_E_MEMORY;
+	if (!err)
+		each_between(jit, &bounds, fn, data);
+	fathom_array_deinit(&bounds);
+	if (jit)
+		give_back(s, jit);
+	return err;
+}
+
+static fathom_err ask_files(struct fathom_jit *jit, struct fathom_jit_batch *b)
+{
 	struct fathom_keyed *keyed;
 	fathom_err err;
 
-	if (!b->n || !fathom_jit_owner_read(b->space->space, &owner))
+	if (!b->n)
 		return FATHOM_OK;
-	FATHOM_TRY(refresh_dumps(jit, &owner, &b->space->maps));
-	FATHOM_TRY(refresh_maps(jit, &owner));
+	FATHOM_TRY(refresh(jit, b->space->space, &b->space->maps));
 	keyed = malloc((2 * b->n + 1) * sizeof *keyed);
 	if (!keyed)
 		return FATHOM_E_MEMORY;

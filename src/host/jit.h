@@ -21,6 +21,20 @@ fathom_err fathom_jit_answer(struct fathom_space_batch *b,
 			     const uint64_t *addresses, uint32_t *places, size_t n,
 			     struct fathom_answers *answers);
 
+/* Code that a program has made itself: where it is, and its symbol, which may start elsewhere. */
+struct fathom_jit_code {
+	uint64_t start; /* avma */
+	uint64_t end;
+	const struct fathom_symbol_hit *symbol;
+};
+
+/*
+ * Calls @fn for all code that jitdumps and perf maps name now, in the order of addresses, until it
+ * returns false. Nothing of what did not run on this machine. FATHOM_E_MEMORY.
+ */
+fathom_err fathom_jit_each(struct fathom_space *s, const struct fathom_maps *maps,
+			   bool (*fn)(const struct fathom_jit_code *code, void *data), void *data);
+
 /* Frees what is kept, which may be NULL. */
 void fathom_jit_destroy(struct fathom_jit *jit);
 

@@ -8,8 +8,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../safe/base/cursor.h"
+#include "../safe/base/limits.h"
 #include "bias.h"
 #include "codec.h"
+#include "gdb_jit.h"
+#include "jit.h"
 #include "snapshot_file.h"
 #include "space_file.h"
 #include "target.h"
@@ -23,7 +27,7 @@
 #define MAX_VDSO ((size_t)1 << 20)
 
 struct writer {
-	const struct fathom_space *space;
+	struct fathom_space *space;
 	struct fathom_maps maps;
 	uint32_t *file_of; /* the number of the file of each mapping, or 0 */
 	struct fathom_array body;
@@ -245,6 +249,160 @@ static void put_memories(struct writer *w)
 	}
 }
 
+static bool put_code(const struct fathom_jit_code *code, void *data)
+{
+	const struct fathom_symbol_hit *symbol = code->symbol;
+	struct writer *w = data;
+
+	begin_record(w, FATHOM_SNAPSHOT_CODE);
+	put_u64(w, code->start);
+	put_u64(w, code->end);
+	put_u64(w, symbol->start);
+	put_u64(w, symbol->size);
+	put_u32(w, symbol->source == FATHOM_SOURCE_JITDUMP ? 1 : 2);
+	put_u32(w, symbol->name.size);
+	(void)put(w, symbol->name.data, symbol->name.size);
+	end_record(w);
+	return !w->failed;
+}
+
+static size_t read_memory(void *data, uint64_t avma, void *to, size_t size)
+{
+	return fathom_space_read(data, avma, to, size);
+}
+
+/* Walks all lists, the entries of one behind those of the other. */
+static fathom_err walk_lists(const struct writer *w, const struct fathom_array *lists,
+			     struct fathom_array *items)
+{
+	const struct fathom_remote remote = { read_memory, NULL, w->space };
+	const struct fathom_gdb_list *l = lists->data;
+
+	items->n = 0;
+	for (size_t i = 0; i < lists->n; i++)
+		FATHOM_TRY(fathom_gdb_list_walk(&remote, &l[i], NULL, items));
+	return FATHOM_OK;
+}
+
+/* Stores what the lists are made of. */
+static void put_lists(struct writer *w, const struct fathom_array *lists,
+		      const struct fathom_array *items)
+{
+	const struct fathom_gdb_list *l = lists->data;
+	const struct fathom_gdb_item *item = items->data;
+	uint64_t left = FATHOM_MAX_GDB_BYTES;
+
+	for (size_t i = 0; i < lists->n; i++)
+		if (put_memory(w, l[i].descriptor, l[i].layout.descriptor).size)
+			end_record(w);
+	for (size_t i = 0; i < items->n && !w->failed; i++) {
+		const struct fathom_gdb_entry *e = &item[i].entry;
+		size_t k = 0;
+
+		while (k + 1 < lists->n && l[k].descriptor != item[i].list)
+			k++;
+		if (put_memory(w, item[i].avma, l[k].layout.entry).size)
+			end_record(w);
+		if (!e->size || e->size > FATHOM_MAX_GDB_SYMFILE || e->size > left)
+			continue;
+		left -= e->size;
+		if (put_memory(w, e->symfile, (size_t)e->size).size)
+			end_record(w);
+	}
+}
+
+/* Whether memory still is what the records from @start on say. */
+static bool is_unchanged(const struct writer *w, size_t start)
+{
+	const uint8_t *body = w->body.data;
+	struct fathom_cursor c =
+		cur_init((struct fathom_bytes){ body + start, w->body.n - start }, SWAP);
+	uint8_t here[4096];
+
+	while (cur_left(&c)) {
+		struct fathom_cursor r;
+		uint64_t avma;
+		uint64_t size;
+
+		cur_skip(&c, 2 * sizeof(uint32_t));
+		size = cur_u64(&c);
+		r = cur_sub(&c, size);
+		cur_skip(&c, (0 - size) & 7);
+		avma = cur_u64(&r);
+		while (cur_left(&r)) {
+			const size_t n =
+				cur_left(&r) < sizeof here ? (size_t)cur_left(&r) : sizeof here;
+
+			if (fathom_space_read(w->space, avma, here, n) != n ||
+			    memcmp(here, r.p, n) != 0)
+				return false;
+			avma += n;
+			cur_skip(&r, n);
+		}
+	}
+	return true;
+}
+
+static void note_left_out(const struct writer *w)
+{
+	struct fathom_errinfo info;
+
+	(void)fathom_fail(&info, FATHOM_E_TIMEOUT, "", 0,
+			  "changes all the time: its code is not in the snapshot");
+	fathom_errinfo_set_file(&info, "__jit_debug_descriptor");
+	fathom_notes_add(w->space->notes, &info);
+}
+
+/* A list that changes meanwhile is read again so often; then it is left out. */
+#define LIST_TRIES 8
+
+/*
+ * Stores the lists of GDB's JIT interface as they were at one moment: that of the second walk,
+ * which found what the first did, while the memory before it is that behind it.
+ */
+static fathom_err put_gdb_lists(struct writer *w)
+{
+	struct fathom_gdb_jit g = { 0 };
+	struct fathom_array *lists = &g.lists;
+	struct fathom_array before = { NULL, 0, 0 };
+	struct fathom_array after = { NULL, 0, 0 };
+	struct fathom_space_batch b;
+	const size_t start = w->body.n;
+	fathom_err err = fathom_space_batch_begin(w->space, &b, NULL);
+	bool same = false;
+
+	fathom_gdb_jit_init(&g, &w->space->session->memory);
+	if (!err) {
+		err = fathom_gdb_jit_find(&g, &b);
+		fathom_space_batch_end(&b);
+	}
+	for (int i = 0; i < LIST_TRIES && lists->n && !same && err != FATHOM_E_MEMORY; i++) {
+		w->body.n = start;
+		err = walk_lists(w, lists, &before);
+		if (err)
+			continue;
+		put_lists(w, lists, &before);
+		err = walk_lists(w, lists, &after);
+		same = !err && fathom_gdb_items_same(&before, &after) && !w->failed &&
+		       is_unchanged(w, start);
+	}
+	if (lists->n && !same && !w->failed && err != FATHOM_E_MEMORY) {
+		w->body.n = start;
+		note_left_out(w);
+	}
+	fathom_gdb_jit_deinit(&g);
+	fathom_array_deinit(&before);
+	fathom_array_deinit(&after);
+	return err == FATHOM_E_MEMORY ? err : FATHOM_OK;
+}
+
+/* Stores the code that the program has made itself. */
+static void put_jit(struct writer *w)
+{
+	w->failed |= fathom_jit_each(w->space, &w->maps, put_code, w) != FATHOM_OK;
+	w->failed |= put_gdb_lists(w) != FATHOM_OK;
+}
+
 /* The next mapping of a file from @i on. */
 static size_t next_of_file(const struct fathom_maps *maps, size_t i)
 {
@@ -286,6 +444,7 @@ static fathom_err take(struct writer *w, int pid, bool *ret_changed, struct fath
 		put_files(w);
 		put_mappings(w);
 		put_memories(w);
+		put_jit(w);
 	}
 	w->failed |= !w->file_of;
 	err = w->failed ? fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory")

@@ -7,6 +7,7 @@
 #include "../safe/base/limits.h"
 #include "../safe/base/sort.h"
 #include "codec.h"
+#include "fathom/symbolize.h"
 
 /* The format is little-endian. */
 #define SWAP (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)
@@ -17,6 +18,7 @@ struct snapshot {
 	struct fathom_dump dump;
 	struct fathom_array files;    /* of fathom_dump_file, as they come */
 	struct fathom_array pieces;   /* of fathom_dump_piece, as they come */
+	struct fathom_array code;     /* of fathom_dump_code */
 	struct fathom_bytes mappings; /* the record */
 };
 
@@ -103,6 +105,31 @@ static bool read_memory(struct snapshot *s, struct fathom_cursor *c)
 	return true;
 }
 
+/* A name that is no text, code that goes back or ends where it starts: it is left out. */
+static bool read_code(struct snapshot *s, struct fathom_cursor *c)
+{
+	static const uint8_t sources[] = { 0, FATHOM_SOURCE_JITDUMP, FATHOM_SOURCE_PERF_MAP };
+	struct fathom_dump_code k = { .start = cur_u64(c) };
+	const struct fathom_dump_code *last;
+	uint32_t source;
+
+	k.end = cur_u64(c);
+	k.symbol = cur_u64(c);
+	k.size = cur_u64(c);
+	source = cur_u32(c);
+	k.name.size = cur_u32(c);
+	k.name.data = (const char *)cur_take(c, k.name.size);
+	last = s->code.n ? (struct fathom_dump_code *)s->code.data + s->code.n - 1 : NULL;
+	if (!cur_ok(c) || !k.name.size || !source || source >= sizeof sources || k.start >= k.end ||
+	    k.symbol > k.start || (last && last->end > k.start))
+		return true;
+	k.source = sources[source];
+	if (!fathom_array_reserve(&s->code, sizeof k, 1))
+		return false;
+	((struct fathom_dump_code *)s->code.data)[s->code.n++] = k;
+	return true;
+}
+
 static bool read_record(struct snapshot *s, uint32_t type, struct fathom_cursor c)
 {
 	switch (type) {
@@ -116,6 +143,8 @@ static bool read_record(struct snapshot *s, uint32_t type, struct fathom_cursor 
 		return true;
 	case FATHOM_SNAPSHOT_MEMORY:
 		return read_memory(s, &c);
+	case FATHOM_SNAPSHOT_CODE:
+		return read_code(s, &c);
 	default:
 		return true;
 	}
@@ -240,6 +269,8 @@ fathom_err fathom_snapshot_file_read(struct fathom_file *file, struct fathom_dum
 	fathom_array_deinit(&s.pieces);
 	s.dump.files = s.files.data;
 	s.dump.n_files = s.files.n;
+	s.dump.code = s.code.data;
+	s.dump.n_code = s.code.n;
 	if (err) {
 		fathom_errinfo_set_file(reterr, file->path);
 		fathom_dump_deinit(&s.dump);

@@ -15,7 +15,11 @@
  *	3 MAPPINGS	for each u64 start, u64 end, u64 offset, u32 number of its file, or 0, u32
  *			rights (1 read, 2 write, 4 execute)
  *	4 MEMORY	u64 address, the bytes there: [vdso] whole; of each ELF file its first page
- *			and its notes, by which it is known again
+ *			and its notes, by which it is known again; the lists of GDB's JIT interface
+ *			with their symbol files
+ *	5 CODE		what jitdumps and perf maps say, in the order of addresses: u64 start, u64
+ *			end, u64 start and u64 size of its symbol, u32 where that stood (1 jitdump,
+ *			2 perf map), u32 bytes of the name, the name
  */
 #ifndef FATHOM_SNAPSHOT_FILE_H
 #define FATHOM_SNAPSHOT_FILE_H
@@ -30,7 +34,8 @@ enum fathom_snapshot_record {
 	FATHOM_SNAPSHOT_PROCESS = 1,
 	FATHOM_SNAPSHOT_FILE = 2,
 	FATHOM_SNAPSHOT_MAPPINGS = 3,
-	FATHOM_SNAPSHOT_MEMORY = 4
+	FATHOM_SNAPSHOT_MEMORY = 4,
+	FATHOM_SNAPSHOT_CODE = 5
 };
 
 /* Whether the bytes start as a snapshot of any version does. */

@@ -19,6 +19,7 @@
 #include "notes.h"
 
 struct fathom_file_id;
+struct fathom_symbol_hit;
 struct fathom_module;
 struct fathom_space;
 struct fathom_jit;
@@ -63,6 +64,12 @@ struct fathom_space_ops {
 	 */
 	bool (*is_file)(const struct fathom_space *s, const struct fathom_mapping *m,
 			const struct fathom_file_id *id);
+	/*
+	 * Finds what was stored of code at @avma that the program had made itself. NULL: nothing
+	 * was stored, ask the process.
+	 */
+	bool (*find_code)(const struct fathom_space *s, uint64_t avma,
+			  struct fathom_symbol_hit *ret);
 	void (*describe)(const struct fathom_space *s, struct fathom_space_facts *ret);
 	/* Frees what the kind has, @s itself included. */
 	void (*free)(struct fathom_space *s);

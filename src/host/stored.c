@@ -65,6 +65,18 @@ static bool is_file(const struct fathom_space *s, const struct fathom_mapping *m
 	return false;
 }
 
+static bool find_code(const struct fathom_space *s, uint64_t avma, struct fathom_symbol_hit *ret)
+{
+	const struct fathom_dump_code *c = fathom_dump_code_at(fathom_stored_dump(s), avma);
+
+	if (!c)
+		return false;
+	*ret = (struct fathom_symbol_hit){
+		.start = c->symbol, .size = c->size, .name = c->name, .source = c->source
+	};
+	return true;
+}
+
 static void describe(const struct fathom_space *s, struct fathom_space_facts *ret)
 {
 	const struct fathom_dump *d = fathom_stored_dump(s);
@@ -86,6 +98,7 @@ static const struct fathom_space_ops stored_ops = {
 	.read = read_memory,
 	.format_very_path = format_exe,
 	.is_file = is_file,
+	.find_code = find_code,
 	.describe = describe,
 	.free = stored_free,
 };

@@ -609,4 +609,86 @@ for kind in ("mcjit", "orc"):
     add_lli(kind)
 
 
+# What ran: a snapshot has all three, a core what is in its memory.
+
+def add_stored(how, store, has_files):
+    @test(f"{how}: the same answers when the process is gone")
+    def _(folder):
+        with Jitted([build(folder)]) as j:
+            c = j.code
+            j.write(f"{c:x} 100 by map\n{c + 0x80:x} 10 newer\n{c + 0x300:x} 20 far\n{c + 0x308:x} 8 inner\n")
+            dump = Dump(folder, j)
+            dump.write(jitfiles.load(c, 0x40, 0, "by dump"))
+            j.tell(f"mark {dump.path}")
+            register(folder, j, jitfiles.relocatable(c, [("by_list", 0, 0x20)]))
+            path = os.path.join(folder, "lines.o")
+            functions = jitfiles.compiled(path, os.path.join(PROGRAMS, "lines.c"), c + 0x1000)
+            j.tell(f"register {path}")
+            off, size = functions["outer"]
+            addresses = list(range(c - 8, c + 0x340, 4)) + list(range(c + 0x1000 + off - 2, c + 0x1000 + off + size + 2))
+            living, _ = ask(j.pid, addresses)
+            assert {r["source"] for r in living} == {None, "perf-map", "jitdump", "gdb-jit"}
+            stored = store(folder, j.pid)
+        records, notes = ask(stored, addresses)
+        assert "changes" not in notes, notes
+        for then, now in zip(living, records, strict=True):
+            if then["source"] == "gdb-jit" or has_files and then["symbol"] is None:
+                assert now == then, (then, now)
+            elif has_files:
+                assert all(now[k] == then[k] for k in ("symbol", "offset", "size", "source")), (then, now)
+            else:
+                assert now["symbol"] is None, now
+
+
+def by_snapshot(folder, pid):
+    run(FATHOM, "snapshot", pid, f"{folder}/snapshot")
+    return f"{folder}/snapshot"
+
+
+def by_gcore(folder, pid):
+    run("gcore", "-o", f"{folder}/core", pid)
+    return f"{folder}/core.{pid}"
+
+
+def add_stored_churn(nanoseconds):
+    @test(f"snapshots while GDB's list changes every {nanoseconds} ns: no name is of code that was not there")
+    def _(folder):
+        log_path = os.path.join(folder, "log")
+        process = subprocess.Popen([build(folder, "churn.c"), log_path, str(nanoseconds)], stdout=subprocess.PIPE, text=True)
+        taken = []
+        named = 0
+        try:
+            code = int(process.stdout.readline(), 16)
+            for turn in range(60):
+                before = time.monotonic_ns()
+                run(FATHOM, "snapshot", process.pid, f"{folder}/snapshot{turn}")
+                taken.append((f"{folder}/snapshot{turn}", before, time.monotonic_ns()))
+            assert process.poll() is None, "the program has ended: take less"
+            with open(log_path, "rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as log:
+                logged = bytes(log)
+        finally:
+            process.kill()
+            process.wait()
+            process.stdout.close()
+        for path, before, after in taken:
+            records, _ = ask(path, range(code, code + 5 * 64, 4))
+            for at, record in zip(range(0, 5 * 64, 4), records, strict=True):
+                if record["symbol"] is None:
+                    continue
+                named += 1
+                number = int(record["symbol"][1:])
+                came, left = struct.unpack_from("<QQ", logged, number * 16)
+                assert came and came <= after and (not left or left >= before), (record, came, left, before, after)
+                assert number // 3 % 5 * 64 <= at < number // 3 % 5 * 64 + 64, record
+        assert named or nanoseconds < 1000000, "nothing was named: the test shows nothing"
+
+
+for nanoseconds in (4000, 100000, 2000000):
+    add_stored_churn(nanoseconds)
+
+
+add_stored("a snapshot", by_snapshot, True)
+add_stored("a core, GDB's list only", by_gcore, False)
+
+
 sys.exit(tap.run("jit", tap.chosen(TESTS)))

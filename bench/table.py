@@ -13,9 +13,9 @@ ROWS = [
     ("vmlinux-one-cached", "the same, index cache on disk"),
     ("vmlinux-names-1m", "1,000,000 addresses of it, names only"),
     ("process-one", "one address of a process with some 200 mappings"),
+    ("core-one", "one address of its core"),
     ("libc-disasm", "libc's text disassembled, every address named"),
     ("libstdcxx-disasm-lines", "libstdc++'s text, with source lines"),
-    ("core-one", "one address of its core"),
     ("vmlinux-zlib-one", "one address, debug sections compressed (zlib), median of 20 spread ones"),
     ("vmlinux-zlib-one-cached", "the same, index cache on disk"),
 ]

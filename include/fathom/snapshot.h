@@ -16,8 +16,9 @@ extern "C" {
 /**
  * Writes to @path what is mapped where in @target, a process or core, now, and by what its files
  * are known again: their first pages and build-ids; [vdso] is stored whole. The files themselves
- *are not. fathom_target_open_file() opens what was written. Names of code that the process has made
- * itself are not stored yet.
+ * are not. Of code that the process has made itself, what is said of it now is stored: GDB's list
+ * with its symbol files, the names of jitdumps and perf maps. fathom_target_open_file() opens what
+ * was written.
  *
  * The file is replaced atomically, and may be read by its owner only.
  *

@@ -447,6 +447,8 @@ static fathom_err read_core(struct core *core, struct fathom_notes *notes,
 		note(core, notes, FATHOM_E_NOT_FOUND,
 		     "the core does not say which files were mapped (NT_FILE): what is in its "
 		     "memory has to do");
+		free(core->files.items);
+		core->files = (struct fathom_core_ranges){ NULL, 0 };
 		if (fathom_core_link_files(&core->dump, &core->loads, &core->facts, &core->files))
 			return fail_memory(reterr);
 	}

@@ -500,6 +500,21 @@ static void what_overlaps_is_left_out(void **state)
 	close_opened(&o);
 }
 
+static void a_list_without_a_range_that_can_be_is_none(void **state)
+{
+	static const struct file_line files[] = { { 0x400000, 0x400000, 0, "/a" } };
+	const struct recipe r = {
+		.loads = plain_loads, .n_loads = 4, .files = files, .n_files = 1, .unit = 0x1000
+	};
+	struct opened o;
+
+	(void)state;
+	open_recipe(&o, &r);
+	assert_true(has_note(&o, "NT_FILE"));
+	assert_mapping(&o, 1, "401000-403000 r-x 0 ");
+	close_opened(&o);
+}
+
 static void of_what_was_cut_short_the_rest_is_known(void **state)
 {
 	const struct recipe r = { .loads = plain_loads,
@@ -542,6 +557,7 @@ int main(void)
 		cmocka_unit_test(a_file_may_be_deleted_and_paths_be_the_same),
 		cmocka_unit_test(files_of_one_path_are_told_apart_by_their_headers),
 		cmocka_unit_test(what_overlaps_is_left_out),
+		cmocka_unit_test(a_list_without_a_range_that_can_be_is_none),
 		cmocka_unit_test(of_what_was_cut_short_the_rest_is_known),
 	};
 

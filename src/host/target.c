@@ -143,7 +143,8 @@ void fathom_target_get_info(const struct fathom_target *target, struct fathom_ta
 		return;
 	}
 	if (target->space) {
-		*ret_info = (struct fathom_target_info){ .kind = target->kind, .pid = target->pid };
+		*ret_info = (struct fathom_target_info){ .kind = (uint8_t)target->kind,
+							 .pid = target->pid };
 		if (target->kind == FATHOM_TARGET_PROCESS) {
 			ret_info->path = fathom_process_exe(target->space);
 		} else {

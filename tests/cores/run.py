@@ -456,6 +456,21 @@ def many_mappings(folder):
     check_places(core, places)
 
 
+@test("code that was not stored is read from the file; data that was not is not")
+def read_from_file(folder):
+    path = build(folder, "told", "-ldl")
+    core, places = leave_core([path], folder, core_filter=0x10)
+    code = [json.loads(line)["bytes"] for line in run(FATHOM, "disasm", "--json", path, "visible_code").splitlines()]
+    there = [json.loads(line)["bytes"] for line in run(FATHOM, "disasm", "--json", core, "visible_code").splitlines()]
+    assert there == code and len(code) > 3, (there, code)
+    done = subprocess.run([FATHOM, "find", "--read", "i32", core, "initialised_data"], capture_output=True, text=True,
+                          check=False)
+    assert done.returncode == 1 and hex(places["initialised_data"]) in done.stdout, done
+    os.unlink(core)
+    core, places = leave_core([path], folder)
+    assert re.search(r"\b1\b", run(FATHOM, "find", "--read", "i32", core, "initialised_data").split("initialised_data")[-1])
+
+
 @test("a snapshot of a core is as good as one of the process")
 def of_core(folder):
     path = build(folder, "told", "-ldl")

@@ -393,7 +393,7 @@ static bool plan_table(struct pass *p, uint32_t module, uint32_t table)
 	struct fathom_module *m = p->f->modules[module].module;
 	const struct fathom_name_index *x;
 
-	if (!p->n_patterns && atomic_load(&m->name_passes) > 1) {
+	if (!p->n_patterns && atomic_load(&m->name_passes)) {
 		x = fathom_module_names(m, table);
 		if (x)
 			return ask_index(p, module, table, x);
@@ -411,8 +411,6 @@ static bool plan(struct pass *p)
 
 		if (!is_asked(p, i))
 			continue;
-		if (!p->n_patterns)
-			atomic_fetch_add(&m->module->name_passes, 1);
 		if (m->dynsym.has_hash && m->dynamic_table != FATHOM_NONE && !ask_hash(p, i))
 			return false;
 		for (uint32_t t = 0; t < m->module->symbols.n_tables; t++) {
@@ -464,6 +462,10 @@ fathom_err fathom_find_tables(struct fathom_find *f, enum fathom_find_pass which
 		fathom_pool_run(p.n_tasks > 1 ? f->session->threads : 1, p.n_tasks, run_task, &p);
 		done = collect(&p);
 	}
+	/* Not before: a file that is loaded twice is one module, and is asked once. */
+	for (uint32_t i = 0; !p.n_patterns && i < f->n_modules; i++)
+		if (is_asked(&p, i))
+			atomic_store(&f->modules[i].module->name_passes, 1);
 	for (size_t i = 0; i < p.n_tasks; i++)
 		fathom_array_deinit(&p.tasks[i].found);
 	free(p.tasks);

@@ -23,7 +23,7 @@ struct member {
 
 /* glibc in the process, as far as it is needed. */
 struct runtime {
-	const struct fathom_find *f;
+	struct fathom_find *f;
 	const struct fathom_object *o;
 	const struct fathom_find_module *libc;
 	uint64_t global; /* _rtld_global */

@@ -20,12 +20,12 @@
 /* Times that a list is read while the dynamic linker is at work on it. */
 #define MAX_TRIES 5
 
-bool fathom_scope_read(const struct fathom_find *f, const struct fathom_object *o, uint64_t avma,
+bool fathom_scope_read(struct fathom_find *f, const struct fathom_object *o, uint64_t avma,
 		       uint8_t size, uint64_t *ret)
 {
 	uint8_t bytes[8];
 
-	if (fathom_space_read(f->space, avma, bytes, size) != size)
+	if (fathom_space_read_mapped(f->space, avma, bytes, size) != size)
 		return false;
 	*ret = size == 8 ? load_u64(bytes, o->image.swap) : load_u32(bytes, o->image.swap);
 	return true;
@@ -63,7 +63,7 @@ static bool read_list(struct fathom_find *f, const struct fathom_object *o, uint
 		struct fathom_link link = { .at = at, .space = space };
 
 		if (f->links.n >= MAX_LINKS ||
-		    fathom_space_read(f->space, at, bytes, 5u * word) != 5u * word ||
+		    fathom_space_read_mapped(f->space, at, bytes, 5u * word) != 5u * word ||
 		    word_of(o, bytes, 4) != before ||
 		    !fathom_array_reserve(&f->links, sizeof link, 1))
 			return false;
@@ -101,7 +101,7 @@ static bool read_lists(struct fathom_find *f, const struct fathom_object *o, uin
 }
 
 /* The struct r_debug that the dynamic linker has told module @m of; 0: none. */
-static uint64_t find_debug(const struct fathom_find *f, const struct fathom_find_module *m)
+static uint64_t find_debug(struct fathom_find *f, const struct fathom_find_module *m)
 {
 	const struct fathom_object *o = m->module->main;
 	uint64_t at = 0;
@@ -150,7 +150,8 @@ static bool take_scope(struct fathom_find *f, const struct fathom_object *o, uin
 		return false;
 	bytes = malloc(n * word);
 	sorted = malloc(n * sizeof *sorted);
-	good = bytes && sorted && fathom_space_read(f->space, at, bytes, n * word) == n * word;
+	good = bytes && sorted &&
+	       fathom_space_read_mapped(f->space, at, bytes, n * word) == n * word;
 	for (size_t i = 0; good && i < n; i++) {
 		const struct fathom_link *link = find_link(f, word_of(o, bytes, i));
 
@@ -179,7 +180,7 @@ static bool find_scope(struct fathom_find *f, const struct fathom_object *o)
 	const struct fathom_link *links = f->links.data;
 	const uint8_t word = fathom_image_address_size(&o->image);
 	uint8_t bytes[LINK_MAP_BYTES];
-	const size_t got = fathom_space_read(f->space, links[0].at, bytes, sizeof bytes);
+	const size_t got = fathom_space_read_mapped(f->space, links[0].at, bytes, sizeof bytes);
 
 	for (size_t i = 5; (i + 2) * word <= got; i++) {
 		const uint64_t at = word_of(o, bytes, i);

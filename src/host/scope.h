@@ -42,7 +42,7 @@ bool fathom_tls_walk(struct fathom_find *f, const struct fathom_candidate_symbol
 		     bool (*fn)(int32_t tid, uint64_t avma, void *data), void *data);
 
 /* Reads a number of @size bytes, 4 or 8, in memory as a module like @o has it. */
-bool fathom_scope_read(const struct fathom_find *f, const struct fathom_object *o, uint64_t avma,
+bool fathom_scope_read(struct fathom_find *f, const struct fathom_object *o, uint64_t avma,
 		       uint8_t size, uint64_t *ret);
 
 #endif

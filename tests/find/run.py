@@ -876,6 +876,26 @@ def not_ours(_):
     assert done.returncode == 2 and "no such process" in done.stderr, done
 
 
+# Cores and snapshots.
+
+@test("a core: names, dlsym's answers, TLS and values, as they were in the process")
+def core(folder):
+    with asked(folder, env={"LD_PRELOAD": library(folder)}) as program:
+        told = program.tell("tls")
+        names = [*DLSYM_NAMES, "thread_own", "library_thread_own", "greeting", "first"]
+        live, _ = find(program.pid, names)
+        values, _ = find(program.pid, "first", "--read", "+8:**str")
+        run("gcore", "-o", os.path.join(folder, "core"), program.pid)
+        path = os.path.join(folder, f"core.{program.pid}")
+        dead, _ = find(path, names)
+        assert dead == live, [pair for pair in zip(dead, live) if pair[0] != pair[1]][:2]
+        assert {address(r) for r in dead if r["query"] == "thread_own"} >= \
+            {a for n, a in told.items() if n.startswith("thread_own:")}
+        assert find(path, "first", "--read", "+8:**str")[0] == values and values[0]["value"] == "second", values
+        records, _ = find(path, "greeting", "--read", "str")
+        assert records[0]["value"] == "good day", records
+
+
 # Hostile.
 
 @test("damaged tables: every byte of hash, versions and dynamic section changed, and nothing hangs")

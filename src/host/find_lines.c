@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The code of a line: each stretch of code that the line tables give to it, from where a debugger
- * would stop (DWARF 5, 6.2.2: is_stmt) to where another line begins.
+ * would stop (DWARF 5, 6.2.2: is_stmt) to where another line begins. Optimising compilers leave
+ * statements without code: where a function has nothing better of the line, such a place counts;
+ * where it has not even that, code of the line that no statement starts in.
  */
 #include "find_units.h"
 #include "lines.h"
@@ -14,9 +16,15 @@ struct wanted {
 	uint32_t query;
 	uint32_t file; /* as the table counts */
 	const char *path;
-	uint64_t low; /* of the stretch that is open; where is_open */
+	/* the stretch that is open, where is_open */
+	uint64_t low;
+	uint64_t statement; /* the first in it; where has_statement */
+	bool has_statement;
 	bool is_open;
 };
+
+/* What a stretch is worth. */
+enum { TIER_STATEMENT, TIER_EMPTY, TIER_CODE };
 
 /* The tables of one unit. */
 struct table {
@@ -90,18 +98,19 @@ static bool find_files(struct table *tab)
 /* Ends the stretch that is open at @end. */
 static bool close_stretch(struct table *tab, struct wanted *x, uint64_t end)
 {
-	const struct fathom_find_place place = {
-		.svma = x->low,
-		.size = end - x->low,
+	struct fathom_find_place place = {
+		.svma = x->has_statement ? x->statement : x->low,
 		.query = x->query,
 		.line = tab->t->f->queries[x->query].line,
 		.file = x->path,
 	};
 
 	x->is_open = false;
-	/* Code that was dropped is nowhere; a row may be empty. */
-	if (end <= x->low ||
-	    !fathom_object_has_code(tab->t->f->modules[tab->t->module].module->main, x->low))
+	place.size = end > place.svma ? end - place.svma : 0;
+	place.tier = !x->has_statement ? TIER_CODE : place.size ? TIER_STATEMENT : TIER_EMPTY;
+	/* Code that was dropped is nowhere. */
+	if ((!place.size && !x->has_statement) ||
+	    !fathom_object_has_code(tab->t->f->modules[tab->t->module].module->main, place.svma))
 		return true;
 	return fathom_find_task_add(tab->t, &place);
 }
@@ -116,9 +125,14 @@ static bool take_row(struct table *tab, const struct fathom_line_row *row)
 
 		if (x[i].is_open && !is_of && !close_stretch(tab, &x[i], row->address))
 			return false;
-		if (!x[i].is_open && is_of && row->is_stmt) {
+		if (!x[i].is_open && is_of) {
 			x[i].is_open = true;
+			x[i].has_statement = false;
 			x[i].low = row->address;
+		}
+		if (is_of && row->is_stmt && !x[i].has_statement) {
+			x[i].has_statement = true;
+			x[i].statement = row->address;
 		}
 	}
 	return true;

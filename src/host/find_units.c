@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "../safe/base/sort.h"
 #include "file.h"
 #include "pool.h"
 
@@ -193,13 +194,70 @@ static bool add_match(struct walk *w, uint32_t module, const struct fathom_find_
 	return fathom_find_add(w->f, &match);
 }
 
+#define DROPPED UINT32_MAX
+
+/* Drops those of @n places, of one function, that are of a higher tier than another. */
+static void drop_lesser(struct fathom_find_place *places, const struct fathom_keyed *keyed,
+			size_t n)
+{
+	uint32_t best = DROPPED;
+
+	for (size_t i = 0; i < n; i++)
+		best = places[keyed[i].value].tier < best ? places[keyed[i].value].tier : best;
+	for (size_t i = 0; i < n; i++)
+		if (places[keyed[i].value].tier > best)
+			places[keyed[i].value].tier = DROPPED;
+}
+
+/* Keeps the best of each function, of the @n places of one query. False without memory. */
+static bool choose_places(const struct fathom_find_module *m, struct fathom_find_place *places,
+			  size_t n)
+{
+	struct fathom_keyed *keyed = malloc((2 * n + 1) * sizeof *keyed);
+	size_t end;
+
+	if (!keyed)
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		struct fathom_symbol_hit hit = { 0 };
+
+		(void)fathom_symbols_scan(&m->module->symbols, places[i].svma, &hit);
+		keyed[i] = (struct fathom_keyed){ hit.start, i };
+	}
+	fathom_sort_keyed(keyed, keyed + n, n);
+	for (size_t i = 0; i < n; i = end) {
+		for (end = i + 1; end < n && keyed[end].key == keyed[i].key;)
+			end++;
+		drop_lesser(places, keyed + i, end - i);
+	}
+	free(keyed);
+	return true;
+}
+
+/* The same for each query that has places of several tiers. */
+static bool choose_all(const struct fathom_find_module *m, struct fathom_find_place *places,
+		       size_t n)
+{
+	size_t end;
+
+	for (size_t i = 0; i < n; i = end) {
+		bool differ = false;
+
+		for (end = i + 1; end < n && places[end].query == places[i].query; end++)
+			differ |= places[end].tier != places[i].tier;
+		if (differ && !choose_places(m, places + i, end - i))
+			return false;
+	}
+	return true;
+}
+
 /* Makes matches of what all parts have found, each once: units may share a line table. */
 static bool take_places(struct walk *w, uint32_t module)
 {
 	struct part *parts = w->parts.data;
 	struct fathom_array all = { 0 };
 	struct fathom_find_name name = { 0 };
-	const struct fathom_find_place *place;
+	struct fathom_find_place *place;
 	bool done = true;
 
 	for (size_t i = 0; done && i < w->parts.n; i++) {
@@ -214,8 +272,9 @@ static bool take_places(struct walk *w, uint32_t module)
 	place = all.data;
 	if (done)
 		qsort(all.data, all.n, sizeof *place, compare_places);
+	done = done && choose_all(&w->f->modules[module], place, all.n);
 	for (size_t i = 0; done && i < all.n; i++)
-		if ((!i || compare_places(&place[i - 1], &place[i])) &&
+		if (place[i].tier != DROPPED && (!i || compare_places(&place[i - 1], &place[i])) &&
 		    fathom_find_has_room(w->f, place[i].query) &&
 		    fathom_find_is_there(w->f, &w->f->modules[module], place[i].svma))
 			done = add_match(w, module, &place[i], &name);

@@ -13,6 +13,7 @@ struct fathom_find_place {
 	uint64_t size;
 	uint32_t query;
 	uint32_t line;       /* 0: none */
+	uint32_t tier;       /* counts only where its function has none of a lower one */
 	const char *linkage; /* NULL: it is what the symbol at svma is called */
 	const char *file;
 	const char *caller; /* as linked, or plain; NULL: none */

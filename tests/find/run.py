@@ -196,29 +196,36 @@ def demangled(folder):
             assert r["name"] == run("c++filt", r["linkage_name"]).strip(), r
 
 
-def line_oracle(path, file, line):
-    """Where the rows of a line start, by llvm-dwarfdump: the first of each run that is a statement."""
-    starts = []
-    open_run = False
-    files = {}
+def runs_of_line(path, file, line):
+    """By llvm-dwarfdump, the runs of rows of a line: (first address, first statement or None, end)."""
     text = run("llvm-dwarfdump-19", "--debug-line", path)
     for block in text.split("debug_line["):
         files = {int(m[1]): m[2] for m in re.finditer(r'file_names\[ *(\d+)\]:\s+name: "([^"]+)"', block)}
-        open_run = False
         rows = re.findall(r"^0x([0-9a-f]+) +(\d+) +\d+ +(\d+) +\d+ +\d+(?: +\d+)? ?(.*)$", block, re.M)
-        for i, (at, row_line, row_file, flags) in enumerate(rows):
-            is_of = int(row_line) == line and os.path.basename(files.get(int(row_file), "")) == file \
-                and "end_sequence" not in flags
-            if is_of and not open_run and "is_stmt" in flags:
-                # An empty stretch holds nothing.
-                rest = [int(r[0], 16) for r in rows[i + 1:]
-                        if not (int(r[1]) == line and r[2] == row_file and "end_sequence" not in r[3])]
-                open_run = True
-                if rest and rest[0] > int(at, 16):
-                    starts.append(int(at, 16))
-            elif not is_of:
-                open_run = False
-    return sorted(set(starts))
+        first = statement = None
+        for at, row_line, row_file, flags in rows:
+            at = int(at, 16)
+            if int(row_line) == line and os.path.basename(files.get(int(row_file), "")) == file \
+                    and "end_sequence" not in flags:
+                first = at if first is None else first
+                statement = at if statement is None and "is_stmt" in flags else statement
+            elif first is not None:
+                yield first, statement, at
+                first = statement = None
+
+
+def line_oracle(path, file, line):
+    """Where the code of a line starts: of each function, the best that it has of it."""
+    starts = sorted(v for values in nm(path).values() for v, kind in values if kind in "tTwW")
+    found = {}
+    for first, statement, end in runs_of_line(path, file, line):
+        at = first if statement is None else statement
+        tier = 2 if statement is None else 0 if end > statement else 1
+        if tier == 2 and end == first:
+            continue
+        function = max((s for s in starts if s <= at), default=0)
+        found.setdefault(function, []).append((tier, at))
+    return sorted({at for places in found.values() for tier, at in places if tier == min(places)[0]})
 
 
 @test("file:line: the stretches of code that llvm-dwarfdump's rows make, of every line")
@@ -239,7 +246,7 @@ def lines(folder):
 
 @test("file:line: paths match by whole parts, in a library, and each match says its function")
 def line_paths(folder):
-    path = build(folder, "inlined", source="inlined.cc", compiler="g++")
+    path = build(folder, "inlined", "-O0", source="inlined.cc", compiler="g++")
     folder_name = os.path.basename(PROGRAMS)
     want = places(path, "inlined.cc:75")["inlined.cc:75"]
     for query in [f"{folder_name}/inlined.cc:75", os.path.join(PROGRAMS, "inlined.cc") + ":75",

@@ -48,7 +48,8 @@ enum fathom_reason {
 	FATHOM_REASON_LIMIT = 10,         /**< a limit was met; see the notes */
 	FATHOM_REASON_NO_FILE = 11, /**< memory that no file is behind, or none that is found */
 	FATHOM_REASON_NO_PERMISSION = 12, /**< the file behind it is not ours to read */
-	FATHOM_REASON_CHANGED = 13 /**< what is there changed again and again while it was asked */
+	FATHOM_REASON_CHANGED = 13, /**< what is there changed again and again while it was asked */
+	FATHOM_REASON_NOT_PREPARED = 14 /**< what could tell was not prepared for a handler */
 };
 
 /**

@@ -114,11 +114,13 @@ static bool fits_module(const struct fathom_module *m, const struct fathom_index
 	       (!id.size || memcmp(h->build_id, id.data, (size_t)id.size) == 0);
 }
 
-static void free_cache(struct fathom_cache_file *c)
+void fathom_cache_file_close(struct fathom_cache_file *c)
 {
 	if (!c)
 		return;
-	if (c->map.data)
+	if (c->allocated)
+		free((void *)(uintptr_t)c->map.data);
+	else if (c->map.data)
 		(void)munmap((void *)(uintptr_t)c->map.data, (size_t)c->map.size);
 	free((void *)c->index.checked);
 	free(c);
@@ -139,13 +141,73 @@ void fathom_cache_open(struct fathom_module *m)
 			free((void *)checked);
 	}
 	if (!m->cache)
-		free_cache(c);
+		fathom_cache_file_close(c);
 	free(path);
 }
 
 void fathom_cache_close(struct fathom_module *m)
 {
-	free_cache(m->cache);
+	fathom_cache_file_close(m->cache);
+}
+
+/* Takes the whole index of @m over, if there is one and it is sound. */
+static struct fathom_cache_file *take(struct fathom_module *m)
+{
+	struct fathom_cache_file *c = m->cache;
+	const struct fathom_index_header *h = c ? c->index.header : NULL;
+
+	/* To look at it whole is to look at each page once. */
+	if (!h || !(h->flags & FATHOM_INDEX_COMPLETE) ||
+	    !fathom_index_bytes(&c->index, FATHOM_INDEX_PAGE, h->checks.off - FATHOM_INDEX_PAGE))
+		return NULL;
+	m->cache = NULL;
+	return c;
+}
+
+/* Makes the index of @m in memory, where it stays. */
+static fathom_err make(struct fathom_module *m)
+{
+	struct fathom_cache_file *c = calloc(1, sizeof *c);
+	_Atomic uint64_t *checked = NULL;
+	fathom_err err = c ? fathom_cache_make(m, &c->map) : FATHOM_E_MEMORY;
+
+	if (!err) {
+		c->allocated = true;
+		checked = calloc((size_t)fathom_index_checked_words(c->map.size), sizeof *checked);
+		err = checked ? FATHOM_OK : FATHOM_E_MEMORY;
+	}
+	if (!err && !fathom_index_init(&c->index, c->map, checked))
+		err = FATHOM_E_CORRUPT;
+	if (err) {
+		if (c && !c->index.checked)
+			free((void *)checked);
+		fathom_cache_file_close(c);
+		return err;
+	}
+	fathom_cache_close(m);
+	m->cache = c;
+	return FATHOM_OK;
+}
+
+fathom_err fathom_cache_take_all(struct fathom_module *m, struct fathom_cache_file **ret)
+{
+	*ret = take(m);
+	if (*ret)
+		return FATHOM_OK;
+	if (!fathom_cache_store_module(m, true, 0, NULL, NULL)) {
+		fathom_cache_close(m);
+		m->cache = NULL;
+		fathom_cache_open(m);
+		*ret = take(m);
+	}
+	if (!*ret) {
+		FATHOM_TRY(make(m));
+		*ret = m->cache;
+		m->cache = NULL;
+		(void)fathom_index_bytes(&(*ret)->index, FATHOM_INDEX_PAGE,
+					 (*ret)->index.header->checks.off - FATHOM_INDEX_PAGE);
+	}
+	return FATHOM_OK;
 }
 
 const struct fathom_index *fathom_cache_index(const struct fathom_module *m)

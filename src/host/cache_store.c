@@ -282,6 +282,41 @@ static fathom_err write_all(struct store *s, bool all)
 	return FATHOM_OK;
 }
 
+static struct store *store_new(struct fathom_module *m, uint32_t deadline_ms)
+{
+	struct store *s = calloc(1, sizeof *s);
+
+	if (!s)
+		return NULL;
+	s->module = m;
+	s->debug = atomic_load_explicit(&m->dwarf, memory_order_acquire);
+	s->deadline_ns = deadline_ms ? fathom_now_ns() + deadline_ms * INT64_C(1000000) : 0;
+	pthread_mutex_init(&s->lock, NULL);
+	return s;
+}
+
+static void store_free(struct store *s)
+{
+	pthread_mutex_destroy(&s->lock);
+	free(s);
+}
+
+fathom_err fathom_cache_make(struct fathom_module *m, struct fathom_bytes *ret)
+{
+	struct store *s = store_new(m, 0);
+	fathom_err err = s ? fathom_index_writer_open(&s->writer, NULL) : FATHOM_E_MEMORY;
+
+	if (!err)
+		err = write_all(s, true);
+	if (err && s)
+		fathom_index_writer_abort(&s->writer);
+	else if (s)
+		err = fathom_index_writer_close_memory(&s->writer, ret);
+	if (s)
+		store_free(s);
+	return err;
+}
+
 fathom_err fathom_cache_store_module(struct fathom_module *m, bool all, uint32_t deadline_ms,
 				     struct fathom_cache_result *ret_result,
 				     struct fathom_errinfo *reterr)
@@ -302,15 +337,11 @@ fathom_err fathom_cache_store_module(struct fathom_module *m, bool all, uint32_t
 		free(path);
 		return FATHOM_OK;
 	}
-	s = calloc(1, sizeof *s);
+	s = store_new(m, deadline_ms);
 	if (!s) {
 		free(path);
 		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
 	}
-	s->module = m;
-	s->debug = atomic_load_explicit(&m->dwarf, memory_order_acquire);
-	s->deadline_ns = deadline_ms ? fathom_now_ns() + deadline_ms * INT64_C(1000000) : 0;
-	pthread_mutex_init(&s->lock, NULL);
 	err = fathom_index_writer_open(&s->writer, path);
 	if (!err)
 		err = write_all(s, all);
@@ -331,8 +362,7 @@ fathom_err fathom_cache_store_module(struct fathom_module *m, bool all, uint32_t
 		if (ret_result)
 			*ret_result = result;
 	}
-	pthread_mutex_destroy(&s->lock);
-	free(s);
+	store_free(s);
 	free(path);
 	return err;
 }

@@ -32,8 +32,27 @@ static void make_dirs(const char *path)
 	free(copy);
 }
 
+/* Puts @n bytes in memory at @off, which is at most the end of what is there. */
+static void store_at(struct fathom_index_writer *w, const uint8_t *p, size_t n, uint64_t off)
+{
+	const size_t end = (size_t)off + n;
+
+	if (w->err || !n)
+		return;
+	if (end > w->memory.n && !fathom_array_reserve(&w->memory, 1, end - w->memory.n)) {
+		fail(w, FATHOM_E_MEMORY);
+		return;
+	}
+	memcpy((uint8_t *)w->memory.data + off, p, n);
+	w->memory.n = end > w->memory.n ? end : w->memory.n;
+}
+
 static void write_at(struct fathom_index_writer *w, const uint8_t *p, size_t n, uint64_t off)
 {
+	if (!w->path) {
+		store_at(w, p, n, off);
+		return;
+	}
 	while (n && !w->err) {
 		const ssize_t done = pwrite(w->fd, p, n, (off_t)off);
 
@@ -105,6 +124,21 @@ void fathom_index_writer_part(struct fathom_index_writer *w, const void *items, 
 	append(w, items, n * size);
 }
 
+static void open_file(struct fathom_index_writer *w, const char *path)
+{
+	make_dirs(path);
+	w->path = strdup(path);
+	if (!w->path || asprintf(&w->temporary, "%s.XXXXXX", path) < 0) {
+		w->temporary = NULL;
+		fail(w, FATHOM_E_MEMORY);
+		return;
+	}
+	/* For this user only, and for this writer: other threads may store the same. */
+	w->fd = mkostemp(w->temporary, O_CLOEXEC);
+	if (w->fd < 0)
+		fail(w, FATHOM_E_OS);
+}
+
 fathom_err fathom_index_writer_open(struct fathom_index_writer *w, const char *path)
 {
 	static const uint8_t zeros[FATHOM_INDEX_PAGE];
@@ -112,17 +146,8 @@ fathom_err fathom_index_writer_open(struct fathom_index_writer *w, const char *p
 
 	memset(w, 0, sizeof *w);
 	w->fd = -1;
-	make_dirs(path);
-	w->path = strdup(path);
-	if (!w->path || asprintf(&w->temporary, "%s.XXXXXX", path) < 0) {
-		w->temporary = NULL;
-		fail(w, FATHOM_E_MEMORY);
-		return w->err;
-	}
-	/* For this user only, and for this writer: other threads may store the same. */
-	w->fd = mkostemp(w->temporary, O_CLOEXEC);
-	if (w->fd < 0)
-		fail(w, FATHOM_E_OS);
+	if (path)
+		open_file(w, path);
 	append(w, zeros, sizeof zeros); /* the header's page, written last */
 	w->header.blocks.off = w->off;
 	/* Reference 0 stands for no string: nothing may be there. */
@@ -410,6 +435,7 @@ static void free_writer(struct fathom_index_writer *w)
 	fathom_array_deinit(&w->pool);
 	fathom_array_deinit(&w->claims);
 	fathom_array_deinit(&w->out);
+	fathom_array_deinit(&w->memory);
 }
 
 void fathom_index_writer_abort(struct fathom_index_writer *w)
@@ -419,10 +445,10 @@ void fathom_index_writer_abort(struct fathom_index_writer *w)
 	free_writer(w);
 }
 
-fathom_err fathom_index_writer_close(struct fathom_index_writer *w)
+/* Writes what is left, and the header. */
+static void write_rest(struct fathom_index_writer *w)
 {
 	struct fathom_index_header *h = &w->header;
-	fathom_err err;
 
 	write_segments(w);
 	fathom_index_writer_part(w, w->pool.data, w->pool.n, 1, &h->pool);
@@ -438,6 +464,27 @@ fathom_err fathom_index_writer_close(struct fathom_index_writer *w)
 	h->file_size = w->off + w->checks.n * sizeof(uint32_t);
 	h->check = fathom_index_check(h, offsetof(struct fathom_index_header, check));
 	write_at(w, (const uint8_t *)h, sizeof *h, 0);
+}
+
+fathom_err fathom_index_writer_close_memory(struct fathom_index_writer *w, struct fathom_bytes *ret)
+{
+	fathom_err err;
+
+	write_rest(w);
+	err = w->err;
+	if (!err) {
+		*ret = (struct fathom_bytes){ w->memory.data, w->memory.n };
+		w->memory = (struct fathom_array){ NULL, 0, 0 };
+	}
+	free_writer(w);
+	return err;
+}
+
+fathom_err fathom_index_writer_close(struct fathom_index_writer *w)
+{
+	fathom_err err;
+
+	write_rest(w);
 	if (!w->err && rename(w->temporary, w->path))
 		fail(w, FATHOM_E_OS);
 	err = w->err;

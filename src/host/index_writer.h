@@ -19,7 +19,7 @@ struct fathom_index_claim {
 };
 
 struct fathom_index_writer {
-	char *path;
+	char *path; /* NULL: it is made in memory */
 	char *temporary;
 	int fd;
 	fathom_err err; /* the first failure; nothing is written after it */
@@ -32,14 +32,18 @@ struct fathom_index_writer {
 	uint32_t *strings;          /* a hash table over the pool: references */
 	size_t strings_size;
 	size_t n_strings;
-	struct fathom_array out; /* struct fathom_block: the one being written */
+	struct fathom_array out;    /* struct fathom_block: the one being written */
+	struct fathom_array memory; /* uint8_t: what is written, where there is no file */
 	struct fathom_index_header header;
 	uint8_t page[FATHOM_INDEX_PAGE];
 	uint8_t buffer[64 * FATHOM_INDEX_PAGE];
 	size_t n_buffer;
 };
 
-/* Starts the file that will be @path; its directory is made if need be. */
+/*
+ * Starts the file that will be @path; its directory is made if need be. With NULL, what would be
+ * the file is made in memory.
+ */
 fathom_err fathom_index_writer_open(struct fathom_index_writer *w, const char *path);
 
 /*
@@ -61,6 +65,9 @@ void fathom_index_writer_part(struct fathom_index_writer *w, const void *items, 
  * build-id), and gives the file its name. Must be called, or fathom_index_writer_abort().
  */
 fathom_err fathom_index_writer_close(struct fathom_index_writer *w);
+/* The same for what was made in memory: *@ret is the caller's to free(). */
+fathom_err fathom_index_writer_close_memory(struct fathom_index_writer *w,
+					    struct fathom_bytes *ret);
 void fathom_index_writer_abort(struct fathom_index_writer *w);
 
 #endif

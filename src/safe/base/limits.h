@@ -62,5 +62,13 @@
 #define FATHOM_MAX_JIT_ROUNDS 8
 /* Jitdumps of one process: it writes one, and has it mapped. */
 #define FATHOM_MAX_JITDUMPS 8
+/*
+ * What is read of a module that stands in this process's own memory, by a handler: entries of its
+ * dynamic section, symbols, program headers and notes.
+ */
+#define FATHOM_MAX_DYNAMIC         1024
+#define FATHOM_MAX_DYNAMIC_SYMBOLS (1u << 22)
+#define FATHOM_MAX_MEMORY_SEGMENTS 256
+#define FATHOM_MAX_MEMORY_NOTES    64
 
 #endif

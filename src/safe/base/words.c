@@ -37,6 +37,7 @@ const char *fathom_reason_name(enum fathom_reason reason)
 		"no-file",
 		"no-permission",
 		"changed",
+		"not-prepared",
 	};
 
 	return (size_t)reason < sizeof names / sizeof *names ? names[reason] : "";

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+#include "loader.h"
+
+/*
+ * struct dl_find_object as dlfcn.h of glibc has it, which other C libraries have not. What follows
+ * these fields differs between processors, and is not looked at.
+ */
+struct found {
+	unsigned long long flags;
+	void *start;
+	void *end;
+	void *link_map;
+	unsigned long long rest[16];
+};
+
+/* The name is the C library's. */
+__attribute__((weak)) int _dl_find_object(void *address, struct found *ret);
+
+bool fathom_self_has_loader(void)
+{
+	return _dl_find_object != NULL;
+}
+
+bool fathom_self_object_at(uintptr_t avma, struct fathom_self_object *ret)
+{
+	struct found f;
+
+	if (!_dl_find_object || _dl_find_object((void *)avma, &f))
+		return false;
+	*ret = (struct fathom_self_object){ (uintptr_t)f.start, (uintptr_t)f.end,
+					    (uintptr_t)f.link_map };
+	return true;
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT */
+/* Naming one address from what was prepared. */
+#include "../base/limits.h"
+#include "../base/peek.h"
+#include "loader.h"
+#include "memory.h"
+#include "table.h"
+
+/* No build-id that linkers make is longer; longer ones are not kept (self_names.c). */
+#define MAX_BUILD_ID 64
+
+/* Whether the module of @p is in memory where the table has it, at @avma of it. */
+static bool is_there(const struct fathom_self_place *p, uintptr_t avma)
+{
+	const struct fathom_self_module *m = (const struct fathom_self_module *)p->module;
+	struct fathom_self_object o;
+	uint8_t id[MAX_BUILD_ID];
+
+	if (p->flags & FATHOM_SELF_STAYS)
+		return true;
+	if (p->object && fathom_self_has_loader() &&
+	    (!fathom_self_object_at(avma, &o) || o.start != p->object || o.end != p->object_end))
+		return false;
+	/* Without a build-id anything may have been loaded there. */
+	return p->build_id && m->build_id_size && m->build_id_size <= sizeof id &&
+	       fathom_peek(p->build_id, id, m->build_id_size) == m->build_id_size &&
+	       memcmp(id, m->build_id, m->build_id_size) == 0;
+}
+
+static const char *string_of(const struct fathom_self_module *m, uint32_t off)
+{
+	return off ? m->strings + off : NULL;
+}
+
+static const char *block_text(const struct fathom_block_view *view, uint32_t reference)
+{
+	/* All strings of an index end with a NUL. */
+	return fathom_block_string(view, reference).data;
+}
+
+/* The demangled name of what the index of lines calls @linkage, or NULL. */
+static const char *demangled(const struct fathom_self_module *m, uint32_t linkage)
+{
+	uint32_t low = 0;
+	uint32_t high = m->n_demangled;
+
+	while (low < high) {
+		const uint32_t mid = low + (high - low) / 2;
+
+		if (m->demangled[mid].linkage < linkage)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low < m->n_demangled && m->demangled[low].linkage == linkage
+		       ? string_of(m, m->demangled[low].name)
+		       : NULL;
+}
+
+/* What is known of one address while its answer is made. */
+struct look {
+	const struct fathom_self_module *module;
+	struct fathom_block_view view; /* block is NULL: no lines are known */
+	uint32_t flags;
+	struct fathom_self_answer *answer;
+};
+
+static void name_function(const struct look *l, uint32_t function, struct fathom_self_frame *f)
+{
+	struct fathom_block_function names;
+	const char *name;
+
+	if (!fathom_block_function(l->view.block, function, &names))
+		return;
+	f->linkage_name = block_text(&l->view, names.linkage);
+	name = names.linkage && !(l->flags & FATHOM_NO_DEMANGLE)
+		       ? demangled(l->module, names.linkage)
+		       : NULL;
+	f->function = name              ? name
+		      : f->linkage_name ? f->linkage_name
+					: block_text(&l->view, names.name);
+}
+
+static const char *file_name(const struct look *l, uint32_t file)
+{
+	uint32_t reference;
+
+	return fathom_block_file(l->view.block, file, &reference) ? block_text(&l->view, reference)
+								  : NULL;
+}
+
+/* Makes room for one more frame: where there is none, the last one has to go. */
+static struct fathom_self_frame *add_frame(struct fathom_self_answer *a)
+{
+	if (a->n_frames == FATHOM_SELF_FRAMES) {
+		a->is_cut = true;
+		a->n_frames--;
+	}
+	a->frames[a->n_frames] = (struct fathom_self_frame){ 0 };
+	return &a->frames[a->n_frames++];
+}
+
+/* The frames of @row, innermost first; the outermost is called as the answer is. */
+static void set_frames(const struct look *l, const struct fathom_block_row *row)
+{
+	struct fathom_self_answer *a = l->answer;
+	struct fathom_block_node node;
+	struct fathom_self_frame *f = add_frame(a);
+	uint32_t i = row->node;
+
+	f->file = file_name(l, row->file);
+	f->line = row->line;
+	f->column = row->column;
+	f->discriminator = row->discriminator;
+	for (unsigned depth = 0; depth < FATHOM_MAX_INLINE_DEPTH; depth++) {
+		if (!fathom_block_node(l->view.block, i, &node))
+			break;
+		name_function(l, node.function, f);
+		if (node.parent == FATHOM_BLOCK_NONE || node.parent >= i)
+			break;
+		f = add_frame(a);
+		f->file = file_name(l, node.call_file);
+		f->line = node.call_line;
+		f->column = node.call_column;
+		f->discriminator = node.discriminator;
+		i = node.parent;
+	}
+	if (a->function) {
+		f->function = a->function;
+		f->linkage_name = a->linkage_name;
+	}
+}
+
+/* Names the answer after the function of the block itself. */
+static void name_by_block(const struct look *l, uint64_t svma)
+{
+	struct fathom_self_answer *a = l->answer;
+	struct fathom_self_frame f = { 0 };
+	struct fathom_block_node node;
+
+	if (!fathom_block_node(l->view.block, 0, &node))
+		return;
+	name_function(l, node.function, &f);
+	a->function = f.function;
+	a->linkage_name = f.linkage_name;
+	a->source = FATHOM_SOURCE_DWARF;
+	a->size = l->view.block->size;
+	a->offset = svma - l->view.block->low;
+}
+
+static void name_by_symbol(const struct look *l, const struct fathom_self_symbol *s, uint64_t svma)
+{
+	struct fathom_self_answer *a = l->answer;
+
+	a->linkage_name = string_of(l->module, s->linkage);
+	a->function =
+		l->flags & FATHOM_NO_DEMANGLE ? a->linkage_name : string_of(l->module, s->name);
+	a->source = (uint8_t)s->source;
+	a->size = s->size;
+	a->offset = svma - s->start;
+}
+
+/* Whether the function of the block is nearer to the truth than the symbol. */
+static bool block_names_better(const struct look *l, const struct fathom_self_symbol *s)
+{
+	return l->view.block && l->view.block->n_nodes &&
+	       (!s || (!s->size && l->view.block->low > s->start));
+}
+
+static void answer_from(const struct look *l, uint64_t svma)
+{
+	const struct fathom_self_module *m = l->module;
+	const struct fathom_self_symbol *s = fathom_self_symbol_at(m, svma);
+	struct fathom_self_answer *a = l->answer;
+	struct fathom_block_row row;
+	uint32_t index;
+
+	if (block_names_better(l, s))
+		name_by_block(l, svma);
+	else if (s)
+		name_by_symbol(l, s, svma);
+	/* Of a return address, which was looked up as the byte before it. */
+	if (a->function)
+		a->offset += a->module_address - svma;
+	if (l->view.block && fathom_block_find(l->view.block, svma, &row, &index))
+		set_frames(l, &row);
+	if (l->view.block && l->view.block->flags & FATHOM_BLOCK_DAMAGED)
+		a->reason = FATHOM_REASON_CORRUPT;
+	else if (!a->function && (l->flags & FATHOM_NAMES_ONLY ||
+				  m->no_lines == FATHOM_REASON_NO_DEBUG_INFO || !m->no_lines))
+		a->reason = FATHOM_REASON_NO_SYMBOLS;
+	else if (!(l->flags & FATHOM_NAMES_ONLY) && (!a->n_frames || !a->frames[0].file))
+		a->reason = m->no_lines;
+}
+
+bool fathom_self_answer(const struct fathom_self *self, uint64_t address, uint32_t flags,
+			bool is_current, struct fathom_self_answer *ret)
+{
+	const uint64_t pc = address - (flags & FATHOM_RETURN_ADDRESSES && address ? 1 : 0);
+	struct fathom_self_place place;
+	struct look l = { .flags = flags, .answer = ret };
+
+	memset(ret, 0, offsetof(struct fathom_self_answer, frames));
+	ret->address = address;
+	if (pc > UINTPTR_MAX) {
+		ret->reason = FATHOM_REASON_UNMAPPED;
+		return false;
+	}
+	if (!fathom_self_find_place(self, (uintptr_t)pc, &place) ||
+	    (!is_current && !is_there(&place, (uintptr_t)pc)))
+		return fathom_self_answer_from_memory((uintptr_t)pc, ret);
+	l.module = (const struct fathom_self_module *)place.module;
+	ret->module = l.module->path;
+	ret->build_id = l.module->build_id;
+	ret->build_id_size = l.module->build_id_size;
+	ret->module_address = address - place.bias;
+	if (l.module->lines && !(flags & FATHOM_NAMES_ONLY) &&
+	    !fathom_index_find_block(l.module->lines, pc - place.bias, &l.view))
+		l.view.block = NULL;
+	answer_from(&l, pc - place.bias);
+	return ret->function != NULL;
+}
+
+bool fathom_self_lookup(const struct fathom_self *self, uint64_t address, uint32_t flags,
+			struct fathom_self_answer *ret)
+{
+	return fathom_self_answer(self, address, flags, false, ret);
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a process knows of itself: which segment of which module is loaded where, and the symbols
+ * and lines of each module. The host makes it (host/self.c); here it is searched.
+ *
+ * Modules are never changed once they are published, and live as long as the whole. Where they are
+ * changes: there are two tables of that, of which number `generation & 1` is in use. The host fills
+ * in the other one and counts the generation up. A reader looks at the generation before and after;
+ * if it has changed, the table may have been filled in anew meanwhile, and is searched again. So
+ * readers write nothing, wait for nobody, and find a table that is whole also when the handler they
+ * are in has interrupted the host at its work.
+ *
+ * Safety: as-safe.
+ */
+#ifndef FATHOM_SELF_TABLE_H
+#define FATHOM_SELF_TABLE_H
+
+#include <stdatomic.h>
+
+#include "../index/index.h"
+#include "fathom/self.h"
+
+/* A symbol; names are offsets in the strings of its module. */
+struct fathom_self_symbol {
+	uint64_t start; /* svma */
+	uint64_t size;  /* 0: not stated */
+	uint32_t name;  /* demangled */
+	uint32_t linkage;
+	uint32_t source; /* enum fathom_source */
+	uint32_t reserved;
+};
+
+/* Stands for no symbol among winners. */
+#define FATHOM_SELF_NONE UINT32_MAX
+
+/* The demangled name of a function that the index of lines names. */
+struct fathom_self_demangled {
+	uint32_t linkage; /* a string of the index */
+	uint32_t name;    /* of the module */
+};
+
+struct fathom_self_module {
+	const char *path;
+	const uint8_t *build_id;
+	uint32_t build_id_size;
+	uint8_t no_lines; /* enum fathom_reason: why an address has none */
+	const char *strings;
+	/* Stretches of addresses: from starts[i] on it is symbol winners[i]. */
+	const uint64_t *starts;
+	const uint32_t *winners;
+	uint32_t n_starts;
+	/* Starts by buckets of 2^shift bytes, from base; bucket[n_buckets] ends the last. */
+	uint32_t n_buckets;
+	const uint32_t *buckets;
+	uint64_t base;
+	uint32_t shift;
+	uint32_t n_demangled;
+	const struct fathom_self_symbol *symbols;
+	const struct fathom_index *lines;              /* checked as a whole; NULL: none */
+	const struct fathom_self_demangled *demangled; /* by linkage */
+};
+
+#define FATHOM_SELF_STAYS 1u /* the module is never unloaded */
+
+/* A segment of a module, where it is loaded; all avma. */
+struct fathom_self_place {
+	uintptr_t low;
+	uintptr_t high;
+	uintptr_t bias;
+	uintptr_t build_id; /* where it is in memory; 0: nowhere */
+	uintptr_t object;   /* start of what the loader has mapped; 0: it does not know of it */
+	uintptr_t object_end;
+	uintptr_t flags;
+	uintptr_t module; /* struct fathom_self_module * */
+};
+
+#define FATHOM_SELF_WORDS (sizeof(struct fathom_self_place) / sizeof(uintptr_t))
+
+struct fathom_self_row {
+	_Atomic uintptr_t word[FATHOM_SELF_WORDS];
+};
+
+/* Sorted, not overlapping. The lows stand by themselves, too, for they are what is searched. */
+struct fathom_self_table {
+	uint32_t cap;
+	_Atomic uint32_t n;
+	_Atomic uintptr_t *lows;
+	struct fathom_self_row *rows;
+};
+
+struct fathom_self {
+	_Atomic uint32_t generation;
+	_Atomic(struct fathom_self_table *) tables[2];
+	uint64_t started_ns; /* by the monotonic clock */
+};
+
+/* The place that holds @avma; false when there is none. */
+bool fathom_self_find_place(const struct fathom_self *self, uintptr_t avma,
+			    struct fathom_self_place *ret);
+
+/* The symbol at @svma, or NULL. */
+const struct fathom_self_symbol *fathom_self_symbol_at(const struct fathom_self_module *m,
+						       uint64_t svma);
+
+/*
+ * Has the @n sorted @places seen by all who ask from now on. One thread at a time; the table not in
+ * use must have room for them.
+ */
+void fathom_self_publish(struct fathom_self *self, const struct fathom_self_place *places,
+			 uint32_t n);
+
+/* fathom_self_lookup(), where the places are known to be those of now for @is_current. */
+bool fathom_self_answer(const struct fathom_self *self, uint64_t address, uint32_t flags,
+			bool is_current, struct fathom_self_answer *ret);
+
+#endif

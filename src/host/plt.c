@@ -178,6 +178,17 @@ static uint64_t aarch64_stub_size(struct fathom_bytes stubs)
 	return stubs.size > 16 ? 24 : 16;
 }
 
+/*
+ * Whether stubs are a jump and a filler of two bytes: so they are in .plt.got, and in the .plt of
+ * static programs, of which the linker does not state it.
+ */
+static bool has_short_x86_stubs(struct fathom_bytes stubs)
+{
+	const uint8_t *p = stubs.data;
+
+	return stubs.size >= 8 && p[0] == 0xff && p[1] == 0x25 && p[6] == 0x66 && p[7] == 0x90;
+}
+
 static struct layout layout_of(const struct fathom_image *image, const struct fathom_section *s)
 {
 	struct layout l = { 0, s->entsize == 8 ? 8 : 16 };
@@ -186,7 +197,9 @@ static struct layout layout_of(const struct fathom_image *image, const struct fa
 		l.header = str_is(s->name, ".plt") ? 32 : 0;
 		l.size = aarch64_stub_size(
 			bytes_from(fathom_image_section_bytes(image, s), l.header));
-	} else if (str_is(s->name, ".plt.got") && s->entsize != 16) {
+	} else if (s->entsize != 16 &&
+		   (str_is(s->name, ".plt.got") ||
+		    has_short_x86_stubs(fathom_image_section_bytes(image, s)))) {
 		l.size = 8;
 	}
 	return l;

@@ -74,9 +74,9 @@ FATHOM_API const char *fathom_reason_name(enum fathom_reason reason);
 enum fathom_alias {
 	/**
 	 * fathom's rule: typed before untyped; sized before sizeless; exported before local; the
-	 * fewest leading underscores ("_IO_" counts as one more, the prefix of a mangled name as
-	 * none); global before weak; the default version; the shorter; the first in byte order.
-	 * So `printf`, never `_IO_printf`.
+	 * fewest leading underscores ("_IO_" counts as one more, the prefix of a mangled name and
+	 * "__vdso_" as none); global before weak; the default version; the shorter; the first in
+	 * byte order. So `printf`, never `_IO_printf`.
 	 */
 	FATHOM_ALIAS_FATHOM = 0,
 	/**

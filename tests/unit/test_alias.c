@@ -48,6 +48,8 @@ static const struct rule rules[] = {
 	  FUNC("_alias_of_it", STB_GLOBAL) },
 	{ "a mangled prefix is no underscore", FUNC("_RNvC1a1b", STB_GLOBAL),
 	  FUNC("_alias_of_it", STB_GLOBAL) },
+	{ "of the vDSO what the kernel documents", FUNC("__vdso_clock_gettime", STB_GLOBAL),
+	  FUNC("clock_gettime", STB_WEAK) },
 	{ "constructors: C1 before C2", FUNC("_ZN1AC1Ev", STB_WEAK), FUNC("_ZN1AC2Ev", STB_WEAK) },
 	{ "an IFUNC is typed",
 	  { "strlen", STT_GNU_IFUNC, STB_GLOBAL, 16, false },

@@ -228,12 +228,15 @@ static bool has_mangled_prefix(struct fathom_str name)
 	       (str_starts(name, "_D") && digit);
 }
 
-/* Underscores that mark a name as internal; the prefix of a mangled name is no such mark. */
+/*
+ * Underscores that mark a name as internal; the prefix of a mangled name is no such mark, nor that
+ * of the names that the kernel documents for its vDSO.
+ */
 static unsigned rank_underscores(struct fathom_str name)
 {
 	unsigned n = 0;
 
-	if (has_mangled_prefix(name))
+	if (has_mangled_prefix(name) || str_starts(name, "__vdso_"))
 		return 0;
 	while (n < name.size && name.data[n] == '_')
 		n++;

@@ -87,8 +87,9 @@ struct fathom_candidate {
 /*
  * Whether @a is to be preferred to @b, two names of one address: typed before untyped; then sized
  * before sizeless; then exported (global, weak, unique) before local; then the fewest leading
- * underscores, where "_IO_" counts as one more and the prefix of a mangled name as none; then
- * global before weak; then the default version; then the shorter; then the first in byte order.
+ * underscores, where "_IO_" counts as one more, the prefix of a mangled name and "__vdso_" as none;
+ * then global before weak; then the default version; then the shorter; then the first in byte
+ * order.
  */
 bool fathom_symbol_preferred(const struct fathom_candidate *a, const struct fathom_candidate *b);
 

@@ -2,12 +2,70 @@
 /* Naming one address from what was prepared. */
 #include "../base/limits.h"
 #include "../base/peek.h"
+#include "../base/sort.h"
 #include "loader.h"
 #include "memory.h"
 #include "table.h"
 
 /* No build-id that linkers make is longer; longer ones are not kept (self_names.c). */
 #define MAX_BUILD_ID 64
+
+/* After so many generations during one search nobody is waited for. */
+#define MAX_TRIES 16
+
+/*
+ * The number of the first @n lows of @t that are at or before @avma. They are acquired, as is all
+ * that is read of a table: the generation, read after them, is then not from before.
+ */
+static uint32_t count_lows(const struct fathom_self_table *t, uint32_t n, uintptr_t avma)
+{
+	uint32_t first = 0;
+
+	while (n > 1) {
+		const uint32_t half = n / 2;
+		const uintptr_t low =
+			atomic_load_explicit(&t->lows[first + half - 1], memory_order_acquire);
+
+		/* Compiles to a conditional move: the branch would be a coin toss. */
+		first = low <= avma ? first + half : first;
+		n -= half;
+	}
+	return first + (n && atomic_load_explicit(&t->lows[first], memory_order_acquire) <= avma);
+}
+
+static struct fathom_self_place read_row(const struct fathom_self_row *row)
+{
+	uintptr_t word[FATHOM_SELF_WORDS];
+	struct fathom_self_place p;
+
+	for (size_t i = 0; i < FATHOM_SELF_WORDS; i++)
+		word[i] = atomic_load_explicit(&row->word[i], memory_order_acquire);
+	memcpy(&p, word, sizeof p);
+	return p;
+}
+
+/* The place that holds @avma; false when there is none. */
+static bool find_place(const struct fathom_self *self, uintptr_t avma,
+		       struct fathom_self_place *ret)
+{
+	for (int i = 0; i < MAX_TRIES; i++) {
+		const uint32_t generation =
+			atomic_load_explicit(&self->generation, memory_order_acquire);
+		const struct fathom_self_table *t =
+			atomic_load_explicit(&self->tables[generation & 1], memory_order_acquire);
+		const uint32_t n = atomic_load_explicit(&t->n, memory_order_acquire);
+		const uint32_t count = count_lows(t, n, avma);
+		struct fathom_self_place p = { 0 };
+
+		if (count)
+			p = read_row(&t->rows[count - 1]);
+		if (atomic_load_explicit(&self->generation, memory_order_acquire) != generation)
+			continue;
+		*ret = p;
+		return avma >= p.low && avma < p.high;
+	}
+	return false;
+}
 
 /* Whether the module of @p is in memory where the table has it, at @avma of it. */
 static bool is_there(const struct fathom_self_place *p, uintptr_t avma)
@@ -25,6 +83,23 @@ static bool is_there(const struct fathom_self_place *p, uintptr_t avma)
 	return p->build_id && m->build_id_size && m->build_id_size <= sizeof id &&
 	       fathom_peek(p->build_id, id, m->build_id_size) == m->build_id_size &&
 	       memcmp(id, m->build_id, m->build_id_size) == 0;
+}
+
+/* The symbol at @svma, or NULL. */
+static const struct fathom_self_symbol *symbol_at(const struct fathom_self_module *m, uint64_t svma)
+{
+	uint64_t bucket = 0;
+	uint32_t first;
+	size_t n;
+
+	if (svma >= m->base)
+		bucket = ((svma - m->base) >> m->shift) + 1;
+	bucket = bucket < m->n_buckets ? bucket : m->n_buckets - 1;
+	first = m->buckets[bucket];
+	n = first + fathom_upper_bound(m->starts + first, m->buckets[bucket + 1] - first, svma);
+	if (!n || m->winners[n - 1] == FATHOM_SELF_NONE)
+		return NULL;
+	return &m->symbols[m->winners[n - 1]];
 }
 
 static const char *string_of(const struct fathom_self_module *m, uint32_t off)
@@ -170,7 +245,7 @@ static bool block_names_better(const struct look *l, const struct fathom_self_sy
 static void answer_from(const struct look *l, uint64_t svma)
 {
 	const struct fathom_self_module *m = l->module;
-	const struct fathom_self_symbol *s = fathom_self_symbol_at(m, svma);
+	const struct fathom_self_symbol *s = symbol_at(m, svma);
 	struct fathom_self_answer *a = l->answer;
 	struct fathom_block_row row;
 	uint32_t index;
@@ -206,7 +281,7 @@ bool fathom_self_answer(const struct fathom_self *self, uint64_t address, uint32
 		ret->reason = FATHOM_REASON_UNMAPPED;
 		return false;
 	}
-	if (!fathom_self_find_place(self, (uintptr_t)pc, &place) ||
+	if (!find_place(self, (uintptr_t)pc, &place) ||
 	    (!is_current && !is_there(&place, (uintptr_t)pc)))
 		return fathom_self_answer_from_memory((uintptr_t)pc, ret);
 	l.module = (const struct fathom_self_module *)place.module;

@@ -94,14 +94,6 @@ struct fathom_self {
 	uint64_t started_ns; /* by the monotonic clock */
 };
 
-/* The place that holds @avma; false when there is none. */
-bool fathom_self_find_place(const struct fathom_self *self, uintptr_t avma,
-			    struct fathom_self_place *ret);
-
-/* The symbol at @svma, or NULL. */
-const struct fathom_self_symbol *fathom_self_symbol_at(const struct fathom_self_module *m,
-						       uint64_t svma);
-
 /*
  * Has the @n sorted @places seen by all who ask from now on. One thread at a time; the table not in
  * use must have room for them.

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A program that has every kind of function, and asks fathom for the name of each: at its first
+ * byte, inside, and as a return address behind its last. Prints what is wrong, then "done".
+ */
+#define _GNU_SOURCE
+#include "check.h"
+
+#include <sys/auxv.h>
+#include <time.h>
+
+#ifdef __PIC__
+#define FIXED 0
+#else
+#define FIXED 1
+#endif
+
+/* What Cinder's test has: a static function of that name in the program. */
+static __attribute__((noinline, used)) long PyObject_Size(long x)
+{
+	return x * 3 + 1;
+}
+
+__attribute__((noinline)) long global_code(long x)
+{
+	return PyObject_Size(x) + 2;
+}
+
+static __attribute__((noinline, used)) long static_code(long x)
+{
+	return global_code(x) * 5;
+}
+
+__attribute__((noinline, visibility("hidden"))) long hidden_code(long x)
+{
+	return static_code(x) - 7;
+}
+
+/* Another name for one function: the one without underscores is what people know. */
+extern long _alias_code(long x) __attribute__((alias("global_code")));
+__attribute__((weak)) long weak_code(long x)
+{
+	return hidden_code(x) ^ 3;
+}
+
+static __attribute__((noinline, used)) long chosen_one(long x)
+{
+	return x + 11;
+}
+
+static long (*resolve_chosen(void))(long)
+{
+	return chosen_one;
+}
+
+long chosen(long x) __attribute__((ifunc("resolve_chosen")));
+
+/* Untyped, without a size. */
+__asm__(".text\n.globl assembled\nassembled:\n\tnop\n\tnop\n\tret\n"
+	".type sized_assembled, @function\nsized_assembled:\n\tnop\n\tret\n"
+	".size sized_assembled, .-sized_assembled\n.globl sized_assembled\n");
+void assembled(void);
+void sized_assembled(void);
+
+int initialised_data[4] = { 1 };
+static int zero_data[256];
+
+/* Of names.cc. */
+extern void *const cxx_functions[];
+extern const char *const cxx_names[];
+
+static const struct {
+	void *at;
+	const char *name;
+} own[] = {
+	{ (void *)main_code, "main_code" },
+	{ (void *)PyObject_Size, "PyObject_Size" },
+	{ (void *)global_code, "global_code" },
+	{ (void *)static_code, "static_code" },
+	{ (void *)hidden_code, "hidden_code" },
+	{ (void *)weak_code, "weak_code" },
+	{ (void *)chosen_one, "chosen_one" },
+	{ (void *)assembled, "assembled" },
+	{ (void *)sized_assembled, "sized_assembled" },
+	{ initialised_data, "initialised_data" },
+	{ zero_data, "zero_data" },
+};
+
+static void check_all(void)
+{
+	for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
+		expect_name((uintptr_t)own[i].at, own[i].name, 0);
+		expect_name((uintptr_t)own[i].at + 1, own[i].name, 1);
+	}
+	for (size_t i = 0; cxx_names[i]; i++) {
+		expect_name((uintptr_t)cxx_functions[i], cxx_names[i], 0);
+		expect_name((uintptr_t)cxx_functions[i] + 1, cxx_names[i], 1);
+	}
+}
+
+/* The byte before a return address is the call's. */
+static void check_return_address(void)
+{
+	struct fathom_self_answer a;
+
+	expect(fathom_self_lookup(self, (uintptr_t)global_code + 1, FATHOM_RETURN_ADDRESSES, &a));
+	expect(a.offset == 1 && strcmp(a.function, "global_code") == 0);
+	/* At the very start it is of what stands before. */
+	(void)fathom_self_lookup(self, (uintptr_t)global_code, FATHOM_RETURN_ADDRESSES, &a);
+	expect(!a.function || strcmp(a.function, "global_code") != 0);
+}
+
+/* Cinder: labs is called so, what is nowhere has no name. */
+static void check_outside(void)
+{
+	struct fathom_self_answer a;
+
+	/* At fixed addresses that of a function of a library is that of its stub. */
+	if (fathom_self_lookup(self, (uintptr_t)labs, 0, &a) && a.source == FATHOM_SOURCE_PLT)
+		expect(FIXED && strcmp(a.function, "labs@plt") == 0);
+	else
+		expect_name((uintptr_t)labs, "labs", 0);
+	expect(!fathom_self_lookup(self, UINT64_MAX, 0, &a) && !a.function && !a.module &&
+	       a.reason == FATHOM_REASON_UNMAPPED);
+	expect(!fathom_self_lookup(self, 0, 0, &a) && a.reason == FATHOM_REASON_UNMAPPED);
+	expect(!fathom_self_lookup(self, (uintptr_t)&a, 0, &a) &&
+	       a.reason == FATHOM_REASON_NO_FILE);
+}
+
+/* Every symbol of the vDSO by what the kernel calls it. */
+static void check_vdso(void)
+{
+	const uint8_t *image = (const uint8_t *)getauxval(AT_SYSINFO_EHDR);
+	struct fathom_self_answer a;
+
+	if (!image)
+		return;
+	expect(!fathom_self_lookup(self, (uintptr_t)image, 0, &a));
+	expect(a.module && strcmp(a.module, "[vdso]") == 0);
+}
+
+/*
+ * What the resolver chose is called by its own name. At fixed addresses the function's address is
+ * that of a stub, which is called by the IFUNC's.
+ */
+static void check_ifunc(void)
+{
+	struct fathom_self_answer a;
+
+	expect(fathom_self_lookup(self, (uintptr_t)chosen, 0, &a) && !a.offset);
+	expect(strcmp(a.function, (void *)chosen == (void *)chosen_one ? "chosen_one" : "chosen@plt") == 0);
+	expect(chosen(1) == 12);
+}
+
+int main_code(int argc, char **argv)
+{
+	const uint32_t flags = argc > 1 && strcmp(argv[1], "full") == 0 ? FATHOM_SELF_FULL : 0;
+
+	start(flags);
+	check_all();
+	check_return_address();
+	check_outside();
+	check_vdso();
+	check_ifunc();
+	return end();
+}
+
+int main(int argc, char **argv)
+{
+	return main_code(argc, argv);
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Preparing leaves no descriptor and no mapping of a module's file behind; bad memory is not read; a
+ * forked child is named as its parent. "quiet seccomp": where process_vm_readv is forbidden, too.
+ */
+#define _GNU_SOURCE
+#include "check.h"
+
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static __attribute__((noinline)) int quiet_code(int x)
+{
+	return x * 3;
+}
+
+static int count_fds(void)
+{
+	int n = 0;
+
+	for (int fd = 0; fd < 1024; fd++)
+		n += fcntl(fd, F_GETFD) >= 0;
+	return n;
+}
+
+static void forbid_reading(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog program = { sizeof code / sizeof *code, code };
+
+	expect(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+	expect(!prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program));
+}
+
+static void check_bad_pointers(void)
+{
+	char *pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct fathom_self_answer a;
+	char text[64];
+
+	(void)munmap(pages + 4096, 4096);
+	memset(pages, 'x', 4096);
+	(void)fathom_self_format(self, text, sizeof text, "%s %s", (char *)0x31337, pages + 4093);
+	expect(strcmp(text, "!!31337 xxx") == 0);
+	expect(!fathom_self_lookup(self, (uintptr_t)pages + 4096, 0, &a) &&
+	       a.reason == FATHOM_REASON_UNMAPPED);
+	expect(!fathom_self_lookup(self, (uintptr_t)pages, 0, &a) &&
+	       a.reason == FATHOM_REASON_NO_FILE);
+	(void)munmap(pages, 4096);
+}
+
+static void check_child(void)
+{
+	const pid_t child = fork();
+	int status;
+
+	if (!child) {
+		char text[64];
+
+		expect_name((uintptr_t)quiet_code, "quiet_code", 0);
+		(void)fathom_self_format(self, text, sizeof text, "%s %t", "own", quiet_code);
+		expect(strcmp(text, "own quiet_code") == 0);
+		(void)fflush(stdout);
+		_exit(n_wrong);
+	}
+	expect(waitpid(child, &status, 0) == child && status == 0);
+}
+
+int main(int argc, char **argv)
+{
+	const int before = count_fds();
+	char path[400];
+	FILE *maps;
+
+	start(0);
+	expect(count_fds() == before);
+	if (argc > 1 && strcmp(argv[1], "seccomp") == 0)
+		forbid_reading();
+	expect_name((uintptr_t)quiet_code, "quiet_code", 0);
+	expect_name((uintptr_t)quiet_code + 2, "quiet_code", 2);
+	expect_name((uintptr_t)labs, "labs", 0);
+	check_bad_pointers();
+	check_child();
+	/* Another library's file would be mapped whole, readable, from its start. */
+	maps = fopen("/proc/self/maps", "r");
+	for (int n = 0; maps && fgets(path, sizeof path, maps);)
+		if (strstr(path, argv[0]) && strstr(path, "r--p 00000000"))
+			expect(++n == 1);
+	if (maps)
+		(void)fclose(maps);
+	return end();
+}

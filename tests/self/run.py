@@ -1,0 +1,204 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The suite "self": programs that have libfathom inside ask for their own names, and print what is wrong."""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, "..", "lib")]
+
+import tap  # noqa: E402
+
+from ask import run  # noqa: E402
+
+TOP = os.path.join(HERE, "..", "..")
+PROGRAMS = os.path.join(HERE, "programs")
+BUILD = os.environ["BUILD"]
+LIBRARY = os.path.join(BUILD, "src", "libfathom.a")
+TESTS = []
+
+
+def test(name):
+    def add(function):
+        def call():
+            with tempfile.TemporaryDirectory(prefix="fathom-self-") as folder:
+                os.chmod(folder, 0o755)
+                function(folder)
+        TESTS.append((name, call))
+        return function
+    return add
+
+
+def codecs():
+    """The libraries that the archive needs, as it says itself."""
+    wanted = {"deflate": "libdeflate_zlib_decompress", "z": "inflateInit2_", "zstd": "ZSTD_createDStream",
+              "lzma": "lzma_stream_decoder", "lz4": "LZ4F_createDecompressionContext", "iberty": "cplus_demangle"}
+    names = run("nm", "-u", LIBRARY)
+    return [f"-l{library}" for library, name in wanted.items() if name in names]
+
+
+def plain():
+    """The library must be for this machine, and not instrumented."""
+    if os.environ.get("WRAPPER"):
+        raise tap.Skip("the programs of this suite run by themselves")
+    if re.search(r"\b__(asan|tsan|ubsan)_", run("nm", "-u", LIBRARY)):
+        raise tap.Skip("the programs of this suite are not instrumented, as the library is")
+
+
+def build(folder, name, *options, sources=None, compiler="gcc"):
+    plain()
+    path = os.path.join(folder, name)
+    sources = [os.path.join(PROGRAMS, s) for s in sources or [f"{name}.c"]]
+    run(compiler, "-O1", "-g", "-I", os.path.join(TOP, "include"), *options, "-o", path, *sources, LIBRARY, *codecs(),
+        "-ldl", "-lpthread")
+    return path
+
+
+def names(folder, *options, compiler="gcc"):
+    return build(folder, "names", "-fno-exceptions", "-fno-rtti", *options, sources=["names.c", "names.cc"],
+                 compiler=compiler)
+
+
+def library(folder, name, *options):
+    path = os.path.join(folder, name)
+    run("gcc", "-O1", "-g", "-shared", "-fPIC", *options, "-o", path, os.path.join(PROGRAMS, "plugin.c"))
+    return path
+
+
+def check(*command, **options):
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=300,
+                          **options)
+    lines = done.stdout.splitlines()
+    assert done.returncode == 0 and lines and lines[-1] == "done", \
+        f"{command}: {done.returncode}\n{done.stdout}{done.stderr}"
+    return lines[:-1]
+
+
+STYLES = [
+    ("PIE", "gcc", ["-pie", "-fPIE"]),
+    ("at fixed addresses", "gcc", ["-no-pie", "-fno-pie"]),
+    ("static", "gcc", ["-static"]),
+    ("static PIE", "gcc", ["-static-pie", "-fPIE"]),
+    ("-rdynamic", "gcc", ["-rdynamic"]),
+    ("lld", "clang-19", ["-fuse-ld=lld", "-fPIE"]),
+    ("gold", "gcc", ["-fuse-ld=gold"]),
+    ("pages of 2 MiB", "gcc", ["-Wl,-z,max-page-size=0x200000"]),
+    ("without a build-id", "gcc", ["-Wl,--build-id=none"]),
+]
+
+
+def add_style(name, compiler, options):
+    @test(f"every function is named: {name}")
+    def _(folder):
+        path = names(folder, *options, compiler=compiler)
+        check(path)
+        check(path, "full")
+
+
+for style in STYLES:
+    add_style(*style)
+
+
+@test("every function is named: stripped, with a debug file that .gnu_debuglink names")
+def debug_link(folder):
+    path = names(folder)
+    run("objcopy", "--only-keep-debug", path, path + ".debug")
+    run("strip", path)
+    run("objcopy", f"--add-gnu-debuglink={path}.debug", path)
+    check(path)
+    check(path, "full")
+    # The test can fail: without that file static functions have no name.
+    os.rename(path + ".debug", path + ".gone")
+    done = subprocess.run([path], capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and "static_code" in done.stdout, done.stdout
+
+
+@test("every function is named: the program was deleted after its start")
+def deleted(folder):
+    path = names(folder)
+    check("sh", "-c", f"exec 9<{path}; rm {path}; exec /proc/self/fd/9")
+
+
+@test("functions of libc and the vDSO are called as people know them")
+def libc_names(folder):
+    told = {}
+    for line in check(build(folder, "libc", "-fno-builtin")):
+        asked, name, address, module = line.split()
+        told[asked] = (name, int(address, 16), module)
+    for name in ("labs", "printf", "qsort", "__vdso_clock_gettime"):
+        assert told[name][0] == name, told[name]
+    # IFUNCs: what was chosen for this processor, by the symbols of the debug file.
+    module = told["memcpy"][2]
+    build_id = re.search(r"Build ID: (\w+)", run("readelf", "-n", module)).group(1)
+    debug = f"/usr/lib/debug/.build-id/{build_id[:2]}/{build_id[2:]}.debug"
+    if not os.path.exists(debug):
+        raise tap.Skip("libc6-dbg is not that of the C library")
+    symbols = {}
+    for line in run("nm", debug).splitlines():
+        fields = line.split()
+        if len(fields) == 3:
+            symbols.setdefault(int(fields[0], 16), set()).add(fields[2])
+    for name, form in (("memcpy", "__mem(cpy|move)_"), ("strlen", "__strlen_")):
+        got, address, _ = told[name]
+        assert got in symbols[address] and re.match(form, got), f"{got} is none of {symbols[address]}"
+
+
+@test("libraries that come and go at one address, with build-ids")
+def follow_ids(folder):
+    check(build(folder, "follow"), library(folder, "one.so", "-Wl,--build-id"),
+          library(folder, "two.so", "-DOTHER", "-Wl,--build-id"), "build-ids")
+
+
+@test("libraries that come and go at one address, without build-ids")
+def follow(folder):
+    check(build(folder, "follow"), library(folder, "one.so", "-Wl,--build-id=none"),
+          library(folder, "two.so", "-DOTHER", "-Wl,--build-id=none"), "no-build-ids")
+
+
+@test("a storm of signals over malloc, dlopen and printf")
+def storm(folder):
+    print("\n".join("# " + line for line in check(build(folder, "storm"), library(folder, "one.so", "-Wl,--build-id"), "3")))
+
+
+@test("nothing stays open; memory that is not there is not read; a child is named, too")
+def quiet(folder):
+    check(build(folder, "quiet"))
+
+
+@test("where process_vm_readv is forbidden")
+def seccomp(folder):
+    check(build(folder, "quiet"), "seccomp")
+
+
+@test("without /proc")
+def without_proc(folder):
+    if os.geteuid():
+        raise tap.Skip("only root can mount")
+    for options in (["-Wl,--build-id"], ["-static", "-Wl,--build-id"]):
+        path = build(folder, "quiet", *options)
+        done = subprocess.run(["unshare", "-m", "sh", "-c", f"umount -l /proc && ! test -e /proc/self && exec {path}"],
+                              capture_output=True, text=True, check=False)
+        if "unshare" in done.stderr or "umount" in done.stderr:
+            raise tap.Skip(f"no mount namespace here: {done.stderr.strip()}")
+        assert done.returncode == 0 and done.stdout == "done\n", done.stdout + done.stderr
+
+
+@test("under valgrind")
+def under_valgrind(folder):
+    if not shutil.which("valgrind"):
+        raise tap.Skip("valgrind is not installed")
+    check("valgrind", "-q", "--error-exitcode=99", build(folder, "quiet"))
+
+
+@test("under valgrind, with lines")
+def names_under_valgrind(folder):
+    if not shutil.which("valgrind"):
+        raise tap.Skip("valgrind is not installed")
+    check("valgrind", "-q", "--error-exitcode=99", names(folder), "full")
+
+
+sys.exit(tap.run("self", tap.chosen(TESTS)))

@@ -74,7 +74,7 @@ static bool grow_set(struct fathom_intern *set, size_t n,
 	if (!table)
 		return false;
 	for (uint32_t i = 0; i < n; i++) {
-		size_t at = hash(items, i) & (size - 1);
+		size_t at = (size_t)hash(items, i) & (size - 1);
 
 		while (table[at])
 			at = (at + 1) & (size - 1);
@@ -180,7 +180,7 @@ static uint32_t intern_function(struct fathom_part *p, struct fathom_str linkage
 	if (!grow_set(&p->function_set, p->functions.n, hash_function, p->functions.data))
 		return fail(p, FATHOM_E_MEMORY);
 	f = p->functions.data;
-	for (at = hash_names(linkage, plain) & (p->function_set.size - 1);
+	for (at = (size_t)hash_names(linkage, plain) & (p->function_set.size - 1);
 	     p->function_set.table[at]; at = (at + 1) & (p->function_set.size - 1))
 		if (same_names(&f[p->function_set.table[at] - 1], linkage, plain, flags))
 			return make_id(p, p->function_set.table[at] - 1);
@@ -201,7 +201,7 @@ static uint32_t intern_file(struct fathom_part *p, struct fathom_str path)
 	if (!grow_set(&p->file_set, p->files.n, hash_file, p->files.data))
 		return fail(p, FATHOM_E_MEMORY);
 	files = p->files.data;
-	for (at = hash_str(1, path) & (p->file_set.size - 1); p->file_set.table[at];
+	for (at = (size_t)hash_str(1, path) & (p->file_set.size - 1); p->file_set.table[at];
 	     at = (at + 1) & (p->file_set.size - 1))
 		if (str_equal(path_of(&files[p->file_set.table[at] - 1]), path))
 			return make_id(p, p->file_set.table[at] - 1);

@@ -14,7 +14,7 @@
 
 /* Where the part remembers the id of symbol @number of @count; NULL, and a failure, without memory.
  */
-static uint32_t *symbol_id(struct fathom_part *p, uint32_t number, uint64_t count)
+static uint32_t *symbol_id(struct fathom_part *p, uint32_t number, size_t count)
 {
 	if (!p->symbol_ids) {
 		p->symbol_ids = malloc(count * sizeof *p->symbol_ids);
@@ -65,7 +65,7 @@ static bool find_in_index(const struct fathom_batch *b, struct fathom_part *p, u
 					   .size = symbol.size,
 					   .source = (uint8_t)symbol.source };
 	if (b->n > FATHOM_SCAN_LIMIT)
-		id = symbol_id(p, number, b->index->header->symbols.n);
+		id = symbol_id(p, number, (size_t)b->index->header->symbols.n);
 	if (id && *id == FATHOM_NONE) {
 		hit->name = fathom_index_string(b->index, symbol.name);
 		*id = fathom_part_symbol(p, hit);

@@ -247,7 +247,7 @@ void fathom_file_will_read(const struct fathom_file *f, struct fathom_bytes byte
 	const uintptr_t start = (uintptr_t)bytes.data & ~(uintptr_t)(PAGE - 1);
 
 	if (is_mapped(f, bytes))
-		(void)madvise((void *)start, (uintptr_t)bytes.data + bytes.size - start,
+		(void)madvise((void *)start, (uintptr_t)bytes.data + (size_t)bytes.size - start,
 			      MADV_WILLNEED);
 }
 

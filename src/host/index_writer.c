@@ -174,7 +174,7 @@ static struct fathom_str string_at(const struct fathom_index_writer *w, uint32_t
 /* The place of @s in the table: its reference, or 0 where it is to be put. */
 static uint32_t *string_place(struct fathom_index_writer *w, struct fathom_str s)
 {
-	size_t at = fathom_index_check(s.data, s.size) & (w->strings_size - 1);
+	size_t at = (size_t)fathom_index_check(s.data, s.size) & (w->strings_size - 1);
 
 	while (w->strings[at] && !str_equal(string_at(w, w->strings[at]), s))
 		at = (at + 1) & (w->strings_size - 1);
@@ -279,13 +279,13 @@ void fathom_index_writer_block(struct fathom_index_writer *w, const struct fatho
 	if (w->err || !claim_rows(w, b, unit_off))
 		return;
 	w->out.n = 0;
-	if (!fathom_array_reserve(&w->out, 1, bytes)) {
+	if (bytes > SIZE_MAX || !fathom_array_reserve(&w->out, 1, (size_t)bytes)) {
 		fail(w, FATHOM_E_MEMORY);
 		return;
 	}
 	out = w->out.data;
-	memset((char *)out + fixed, 0, bytes - fixed);
-	memcpy(out, b, fixed);
+	memset((char *)out + fixed, 0, (size_t)(bytes - fixed));
+	memcpy(out, b, (size_t)fixed);
 	out->bytes = bytes;
 	out->pool_size = 0;
 	for (uint32_t i = 0; i < b->n_functions; i++) {

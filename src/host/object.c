@@ -265,7 +265,8 @@ void fathom_object_clear_ahead(struct fathom_object *o)
 		/* Where the kernel does not know how, whoever fills the pages has them cleared. */
 		if (more &&
 		    madvise(o->filling.to + off,
-			    o->filling.size - off < CLEAR_STEP ? o->filling.size - off : CLEAR_STEP,
+			    (size_t)(o->filling.size - off < CLEAR_STEP ? o->filling.size - off
+									: CLEAR_STEP),
 			    MADV_POPULATE_WRITE))
 			more = false;
 		pthread_mutex_unlock(&o->filling_lock);

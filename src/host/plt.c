@@ -22,6 +22,18 @@ static void read_relocation(struct fathom_cursor *c, const struct fathom_image *
 	ret->addend = rela ? cur_uint(c, word) : 0;
 }
 
+/* Where the relocation itself has no addend (REL), what the file has in the slot is it. */
+static void read_addend(struct slot_relocation *r, const struct fathom_image *image, uint32_t type)
+{
+	const uint8_t word = fathom_image_address_size(image);
+	struct fathom_cursor c;
+
+	if (type != SHT_REL)
+		return;
+	c = cur_init(fathom_image_loaded_bytes(image, r->off, word), image->swap);
+	r->addend = cur_uint(&c, word);
+}
+
 /* The name of symbol @i of the table in section @link. */
 static struct fathom_str symbol_name(const struct fathom_object *o, uint32_t link, uint32_t i)
 {
@@ -77,8 +89,10 @@ static bool name_of_slot(const struct fathom_symbol_set *set, uint64_t slot, str
 		c = cur_init(fathom_image_section_bytes(&o->image, s), o->image.swap);
 		while (cur_left(&c)) {
 			read_relocation(&c, &o->image, s->type == SHT_RELA, &r);
-			if (cur_ok(&c) && r.off == slot)
-				return name_of_relocation(set, t, &r, ret);
+			if (!cur_ok(&c) || r.off != slot)
+				continue;
+			read_addend(&r, &o->image, s->type);
+			return name_of_relocation(set, t, &r, ret);
 		}
 	}
 	return false;

@@ -107,14 +107,14 @@ static fathom_err answer_shares(struct fathom_space_batch *b,
 	for (size_t i = 0; i < n; i++)
 		places[i] = (uint32_t)keyed[i].value;
 	for (size_t i = 0; i < n; i += share.n) {
-		struct fathom_batch_file *f = fathom_space_batch_file(b, keyed[i].key);
+		struct fathom_batch_file *f = fathom_space_batch_file(b, (size_t)keyed[i].key);
 
 		share.module = f->file->module;
 		share.places = places + i;
 		share.bias = b->of[keyed[i].key].bias;
 		share.n = 1;
-		while (i + share.n < n &&
-		       fathom_space_batch_is_one(b, keyed[i].key, keyed[i + share.n].key))
+		while (i + share.n < n && fathom_space_batch_is_one(b, (size_t)keyed[i].key,
+								    (size_t)keyed[i + share.n].key))
 			share.n++;
 		FATHOM_TRY(number_module(answers, f, &share.number));
 		FATHOM_TRY(fathom_symbolize_share(&share, options, answers));

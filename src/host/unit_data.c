@@ -172,7 +172,7 @@ void fathom_unit_data_free(struct fathom_unit_data *data, struct fathom_memory *
 		return;
 	for (size_t i = 0; i < 2 * (size_t)data->n_functions + 1; i++)
 		free(atomic_load_explicit(&data->blocks[i], memory_order_relaxed));
-	fathom_memory_free(m, data, atomic_load(&data->bytes));
+	fathom_memory_free(m, data, (size_t)atomic_load(&data->bytes));
 }
 
 uint32_t fathom_unit_data_slot(const struct fathom_unit_data *data, uint64_t svma)

@@ -78,6 +78,14 @@ def check(*command, **options):
     return lines[:-1]
 
 
+def loader32(options):
+    """What runs a 32-bit program: the cross compiler's C library is where no loader looks."""
+    lib = "/usr/i686-linux-gnu/lib"
+    if "-static" in options or os.path.exists("/lib/ld-linux.so.2"):
+        return []
+    return [f"{lib}/ld-linux.so.2", "--library-path", lib]
+
+
 STYLES = [
     ("PIE", "gcc", ["-pie", "-fPIE"]),
     ("at fixed addresses", "gcc", ["-no-pie", "-fno-pie"]),
@@ -185,6 +193,39 @@ def without_proc(folder):
         if "unshare" in done.stderr or "umount" in done.stderr:
             raise tap.Skip(f"no mount namespace here: {done.stderr.strip()}")
         assert done.returncode == 0 and done.stdout == "done\n", done.stdout + done.stderr
+
+
+@test("32 bit: the library is built, its tier is proven, every function is named, libraries come and go")
+def thirty_two_bit(folder):
+    plain()
+    # Kept for the next run: it takes half a minute.
+    other = os.path.join(BUILD, "i686")
+    if not os.path.exists(os.path.join(other, "build.ninja")):
+        run("meson", "setup", other, TOP, "--cross-file", os.path.join(TOP, "packaging", "i686.ini"), "-Dcli=false",
+            "-Dtests=false", "-Dbuildtype=debugoptimized")
+    printed = run("ninja", "-C", other, "src/libfathom.a", "src/libfathom-safe.a")
+    assert "warning:" not in printed, printed
+    run("python3", os.path.join(HERE, "..", "check_safe_tier.py"), other)
+    archive = os.path.join(other, "src", "libfathom.a")
+    compiler = ["i686-linux-gnu-gcc", "-O1", "-g", "-I", os.path.join(TOP, "include")]
+    path = os.path.join(folder, "hello")
+    run("i686-linux-gnu-gcc", "-static", "-o", path, os.path.join(PROGRAMS, "hello.c"))
+    try:
+        run(path)
+    except OSError as error:
+        raise tap.Skip(f"this kernel does not run 32-bit programs: {error}") from error
+    for options in (["-pie", "-fPIC"], ["-no-pie", "-fno-pie"], ["-static", "-fno-pie"]):
+        path = os.path.join(folder, "names")
+        run(*compiler, "-DWITHOUT_CXX", *options, "-o", path, os.path.join(PROGRAMS, "names.c"), archive, "-ldl",
+            "-lpthread")
+        check(*loader32(options), path)
+        check(*loader32(options), path, "full")
+    path = os.path.join(folder, "follow")
+    run(*compiler, "-o", path, os.path.join(PROGRAMS, "follow.c"), archive, "-ldl", "-lpthread")
+    for name, option in (("one.so", []), ("two.so", ["-DOTHER"])):
+        run("i686-linux-gnu-gcc", "-O1", "-g", "-shared", "-fPIC", "-Wl,--build-id", *option, "-o",
+            os.path.join(folder, name), os.path.join(PROGRAMS, "plugin.c"))
+    check(*loader32([]), path, os.path.join(folder, "one.so"), os.path.join(folder, "two.so"), "build-ids")
 
 
 @test("under valgrind")

@@ -192,7 +192,7 @@ static inline struct fathom_str cur_str(struct fathom_cursor *c)
 	const uint8_t *start = c->p;
 
 	cur_skip_str(c);
-	if (!cur_ok(c) || c->p - start > UINT32_MAX)
+	if (!cur_ok(c) || (uint64_t)(c->p - start) > UINT32_MAX)
 		return (struct fathom_str){ NULL, 0 };
 	return (struct fathom_str){ (const char *)start, (uint32_t)(c->p - start - 1) };
 }

@@ -80,7 +80,7 @@ static bool page_is_sound(const struct fathom_index *x, uint64_t i)
 		return true;
 	end = end < h->checks.off ? end : h->checks.off;
 	if (load_u32(x->file.data + h->checks.off + i * sizeof(uint32_t), false) !=
-	    (uint32_t)fathom_index_check(x->file.data + start, end - start)) {
+	    (uint32_t)fathom_index_check(x->file.data + start, (size_t)(end - start))) {
 		atomic_store_explicit(damage_word(x), 1, memory_order_relaxed);
 		return false;
 	}

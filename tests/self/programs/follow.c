@@ -85,7 +85,8 @@ int main(int argc, char **argv)
 		/* A miss that becomes a hit. */
 		expect(is(now(l.hidden, &a), hidden[which]) && !a.reason);
 		expect(a.n_frames == 1 && strstr(a.frames[0].file, "plugin.c"));
-		expect(a.frames[0].line == 10);
+		/* The function's own line, or its statement's where that needs no instructions. */
+		expect(a.frames[0].line == 9 || a.frames[0].line == 10);
 		expect(is(now(l.exported + 1, &a), exported[which]) && a.offset == 1);
 		/* A handler believes what can be told from something else. */
 		expect(is(in_handler(l.hidden), has_ids ? hidden[which] : NULL));

@@ -65,9 +65,14 @@ void sized_assembled(void);
 int initialised_data[4] = { 1 };
 static int zero_data[256];
 
+#ifdef WITHOUT_CXX /* nor a demangler */
+static void *const cxx_functions[] = { NULL };
+static const char *const cxx_names[] = { NULL };
+#else
 /* Of names.cc. */
 extern void *const cxx_functions[];
 extern const char *const cxx_names[];
+#endif
 
 static const struct {
 	void *at;
@@ -145,10 +150,11 @@ static void check_vdso(void)
  */
 static void check_ifunc(void)
 {
-	struct fathom_self_answer a;
+	/* Compilers believe that two functions are at two addresses. */
+	const volatile uintptr_t called = (uintptr_t)chosen;
+	const volatile uintptr_t one = (uintptr_t)chosen_one;
 
-	expect(fathom_self_lookup(self, (uintptr_t)chosen, 0, &a) && !a.offset);
-	expect(strcmp(a.function, (void *)chosen == (void *)chosen_one ? "chosen_one" : "chosen@plt") == 0);
+	expect_name(called, called == one ? "chosen_one" : "chosen@plt", 0);
 	expect(chosen(1) == 12);
 }
 

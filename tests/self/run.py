@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """The suite "self": programs that have libfathom inside ask for their own names, and print what is wrong."""
+import json
 import os
 import re
 import shutil
@@ -13,7 +14,7 @@ sys.path[:0] = [os.path.join(HERE, "..", "lib")]
 
 import tap  # noqa: E402
 
-from ask import run  # noqa: E402
+from ask import FATHOM, run  # noqa: E402
 
 TOP = os.path.join(HERE, "..", "..")
 PROGRAMS = os.path.join(HERE, "programs")
@@ -153,6 +154,53 @@ def libc_names(folder):
     for name, form in (("memcpy", "__mem(cpy|move)_"), ("strlen", "__strlen_")):
         got, address, _ = told[name]
         assert got in symbols[address] and re.match(form, got), f"{got} is none of {symbols[address]}"
+
+
+def as_addr(record):
+    """A record of `fathom addr --json` in the form that programs/random.c prints."""
+    fields = [record["module_address"], record["symbol"] or "-", record["linkage_name"] or "-",
+              hex(int(record["offset"] or 0)), record["source"] if record["symbol"] else record["reason"]]
+    frames = record["frames"]
+    # The command shows a frame where nothing is known but the symbol.
+    if len(frames) == 1 and not frames[0]["file"]:
+        frames = []
+    for frame in frames:
+        fields += [frame["function"] or "-", frame["file"] or "-", str(frame["line"] or 0), str(frame["column"] or 0)]
+    return fields
+
+
+def add_random(name):
+    @test(f"random addresses are answered as `fathom addr` answers them: {name}")
+    def _(folder):
+        path = os.path.join("/usr/lib/x86_64-linux-gnu", name)
+        if not os.path.exists(path):
+            raise tap.Skip(f"{path} is not there")
+        path = os.path.realpath(path)
+        lines = check(build(folder, "random"), name, "3000")
+        answered = [line.split("\t") for line in lines]
+        records = [json.loads(line) for line in run(
+            FATHOM, "addr", "--json", "--no-cache", path, input="\n".join(f[0] for f in answered) + "\n",
+            status=(0, 1)).splitlines()]
+        assert len(records) == 3000
+        deep = 0
+        for fields, record in zip(answered, records):
+            expected = as_addr(record)
+            deep += len(record["frames"]) > 1
+            if fields[-1] == "cut":
+                continue
+            # printf writes 0x0 as 0.
+            fields[3] = hex(int(fields[3], 16))
+            if fields[6:-1] == ["-", "0", "0"]:
+                del fields[5:9]
+            # Of the lines of padding, which is in no function, a stored index knows others.
+            if not record["symbol"]:
+                del fields[5:-1], expected[5:]
+            assert fields[:-1] == expected, f"{fields}\n{expected}"
+        assert deep > 50 or name != "libc.so.6", f"only {deep} with inlined calls: the test shows little"
+
+
+for library_name in ("libc.so.6", "libstdc++.so.6"):
+    add_random(library_name)
 
 
 @test("libraries that come and go at one address, with build-ids")

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+// self TOOL ADDRESSES LOOKUPS LIBRARY: names random addresses of the code of a library in this process,
+// ADDRESSES different ones, LOOKUPS times in all, and prints: milliseconds that 1,000,000 such look-ups take,
+// milliseconds that preparing took, MiB of peak memory, how many of 100 addresses had a name.
+//
+// TOOL: fathom (as in a signal handler), fathom-now (outside: follows the loader), dladdr,
+// backtrace_symbols_fd, absl.
+#include <absl/debugging/symbolize.h>
+#include <dlfcn.h>
+#include <execinfo.h>
+#include <fathom/fathom.h>
+#include <fcntl.h>
+#include <link.h>
+#include <sys/resource.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace {
+
+struct Code {
+	const char *name;
+	uintptr_t low = 0;
+	uintptr_t high = 0;
+};
+
+int find_code(dl_phdr_info *info, size_t, void *data)
+{
+	auto *code = static_cast<Code *>(data);
+	if (!info->dlpi_name || !strstr(info->dlpi_name, code->name))
+		return 0;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const auto &s = info->dlpi_phdr[i];
+		if (s.p_type == PT_LOAD && s.p_flags & PF_X) {
+			code->low = info->dlpi_addr + s.p_vaddr;
+			code->high = code->low + s.p_memsz;
+		}
+	}
+	return 1;
+}
+
+// Of the processor, this thread's own: nobody waits for anything here.
+double milliseconds()
+{
+	timespec now;
+	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) / 1e6;
+}
+
+fathom *session;
+fathom_self *self;
+fathom_self_answer answer;
+char text[4096];
+int null_fd;
+
+bool by_fathom(uintptr_t pc)
+{
+	return fathom_self_lookup(self, pc, FATHOM_NAMES_ONLY, &answer);
+}
+
+bool by_fathom_now(uintptr_t pc)
+{
+	return fathom_self_lookup_now(self, pc, FATHOM_NAMES_ONLY, &answer);
+}
+
+bool by_dladdr(uintptr_t pc)
+{
+	Dl_info info;
+	return dladdr(reinterpret_cast<void *>(pc), &info) && info.dli_sname;
+}
+
+bool by_backtrace(uintptr_t pc)
+{
+	void *frame = reinterpret_cast<void *>(pc);
+	backtrace_symbols_fd(&frame, 1, null_fd);
+	return true;
+}
+
+bool by_absl(uintptr_t pc)
+{
+	return absl::Symbolize(reinterpret_cast<void *>(pc), text, sizeof text);
+}
+
+}  // namespace
+
+int main(int argc, char **argv)
+{
+	if (argc < 5)
+		return 2;
+	const std::string tool = argv[1];
+	const auto n = std::stoul(argv[2]);
+	const auto lookups = std::stoul(argv[3]);
+	Code code = { argv[4] };
+	// Linked, it stays; else it may be unloaded, which handlers have to look at.
+	if (!dlopen(argv[4], RTLD_NOW) || !dl_iterate_phdr(find_code, &code) || !code.low)
+		return 2;
+	const double start = milliseconds();
+	if (tool == "fathom" || tool == "fathom-now") {
+		fathom_options options = {};
+		options.size = sizeof options;
+		options.flags = FATHOM_NO_CACHE;
+		if (fathom_create(&options, &session, nullptr) || fathom_self_prepare(session, nullptr, &self, nullptr))
+			return 2;
+	} else if (tool == "absl") {
+		absl::InitializeSymbolizer(argv[0]);
+	}
+	const double prepared = milliseconds() - start;
+	null_fd = open("/dev/null", O_WRONLY);
+	bool (*ask)(uintptr_t) = tool == "fathom"		? by_fathom
+				 : tool == "fathom-now"		? by_fathom_now
+				 : tool == "dladdr"		? by_dladdr
+				 : tool == "backtrace_symbols_fd" ? by_backtrace
+								  : by_absl;
+	std::mt19937_64 dice(1);
+	std::vector<uintptr_t> pcs(n);
+	for (auto &pc : pcs)
+		pc = code.low + dice() % (code.high - code.low);
+	int named = 0;
+	for (size_t i = 0; i < 100; i++)
+		named += ask(pcs[i % n]);
+	const double begin = milliseconds();
+	for (size_t i = 0; i < lookups; i++)
+		(void)ask(pcs[i % n]);
+	const double took = (milliseconds() - begin) / static_cast<double>(lookups) * 1e6;
+	rusage usage;
+	(void)getrusage(RUSAGE_SELF, &usage);
+	printf("%.3f %.3f %.1f %d\n", took, prepared, static_cast<double>(usage.ru_maxrss) / 1024, named);
+	return 0;
+}

@@ -175,14 +175,16 @@ FATHOM_API const struct fathom_errinfo *fathom_self_note(const struct fathom_sel
  *
  * A directive is `%[flags][width][.precision][type]letter`; width and precision may be `*`.
  *
- *	d i u x X o b	a number: signed, unsigned, hexadecimal, octal, binary
- *	c C s p		a character; text; a pointer in hexadecimal, 0 and -1 as such
- *	t		the name of an address: `NAME+0xOFF`, or `0xADDRESS` without one; with type
- *l followed by ` FILE:LINE` where that is known; with # as `&NAME` or `&ADDRESS` m		the
- *name of the error number that is its argument, as `ENOENT`: nothing for 0, and with the flag space
- *one before it. (errno itself is not read.) G		the name of the signal number that is its
- *argument P H T		the process, the thread, nanoseconds since @self was prepared; no
- *argument n %		a newline; a per cent sign
+ * - d i u x X o b: a number, signed, unsigned, hexadecimal, octal, binary
+ * - c C s: a character; text
+ * - p: a pointer in hexadecimal; 0 and -1 as such
+ * - t: the name of an address, `NAME+0xOFF`, or `0xADDRESS` without one; with type l followed by
+ *   ` FILE:LINE` where that is known; with # as `&NAME` or `&ADDRESS`
+ * - m: the name of the error number that is its argument, as `ENOENT`; nothing for 0, and with the
+ *   flag space one before it. (errno itself is not read.)
+ * - G: the name of the signal number that is its argument
+ * - P H T: the process, the thread, nanoseconds since @self was prepared; no argument
+ * - n %: a newline; a per cent sign
  *
  * Types of numbers: none int, hhh bool ("true"), hh char, h short, l long, ll long long, j, z.
  * Types of c and s: none UTF-8, hh bytes as code page 437 shows them, h UTF-16, l wchar_t.
@@ -192,9 +194,9 @@ FATHOM_API const struct fathom_errinfo *fathom_self_note(const struct fathom_sel
  * without looking whether it can be read.
  *
  * Text that cannot be read is `!!ADDRESS`, NULL is `NULL`, nothing with the flag space. It ends
- *where memory that can be read ends, at a NUL, or after @precision units. Outside quotes control
- * characters, but newline and tab, are shown as the symbols for them, and what is no UTF-8 as
- *U+FFFD.
+ * where memory that can be read ends, at a NUL, or after @precision units, 65,536 at most. Outside
+ * quotes control characters, but newline and tab, are shown as the symbols for them, and what is no
+ * UTF-8 as U+FFFD.
  *
  * What does not fit is cut between characters and ends in `...`, and a newline if the whole text
  * does. There is always a NUL when @cap is not 0. A directive that is none is written as it stands,

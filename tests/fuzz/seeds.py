@@ -232,6 +232,39 @@ def seed_package(folder, tmp):
                 write(folder, "package", "v" + version, f.read())
 
 
+def in_memory(path):
+    """The segments of a 64-bit file as they are loaded at 0, and where its dynamic section is."""
+    with open(path, "rb") as f:
+        data = f.read()
+    off, = struct.unpack_from("<Q", data, 32)
+    number, = struct.unpack_from("<H", data, 56)
+    memory, dynamic = bytearray(), 0
+    for i in range(number):
+        kind, _, start, address, _, size, _, _ = struct.unpack_from("<IIQQQQQQ", data, off + 56 * i)
+        if kind == 1:
+            memory.extend(bytes(max(0, address + size - len(memory))))
+            memory[address:address + size] = data[start:start + size]
+        elif kind == 2:
+            dynamic = address
+    return bytes(memory), dynamic
+
+
+def seed_memory(folder, tmp):
+    for style in ("gnu", "sysv"):
+        library = os.path.join(tmp, style + ".so")
+        subprocess.run(["gcc", "-shared", "-fPIC", "-O2", "-nostdlib", f"-Wl,--hash-style={style},-z,max-page-size=64,-z,norelro",
+                        "-o", library, "seed.c"], cwd=tmp, capture_output=True, check=True)
+        memory, dynamic = in_memory(library)
+        for line in subprocess.run(["nm", library], capture_output=True, text=True, check=True).stdout.splitlines():
+            if line.endswith(" T main"):
+                write(folder, "memory", style, struct.pack(">QQB", dynamic, int(line.split()[0], 16) + 3, 255) + memory)
+
+
+def seed_format(folder):
+    for i, form in enumerate([b"%d %s %x", b"%'20ld|%-8lx|%#b", b"%#.*hhs %hs %#ls", b"%lt %m %G %n%P %H %T", b"%C%c%hhc %hhhd %p %"]):
+        write(folder, "format", str(i), b"\x80" + packed(form) + "text \u263a \1".encode())
+
+
 def main():
     folder, fathom = sys.argv[1:3]
     with tempfile.TemporaryDirectory() as tmp:
@@ -251,6 +284,8 @@ def main():
         seed_cores(folder, fathom, tmp)
         seed_jit(folder, tmp)
         seed_package(folder, tmp)
+        seed_memory(folder, tmp)
+        seed_format(folder)
 
 
 main()

@@ -70,5 +70,7 @@
 #define FATHOM_MAX_DYNAMIC_SYMBOLS (1u << 22)
 #define FATHOM_MAX_MEMORY_SEGMENTS 256
 #define FATHOM_MAX_MEMORY_NOTES    64
+/* Units of text (bytes, or wider) that one directive of the formatter for handlers reads. */
+#define FATHOM_MAX_FORMAT_TEXT (1u << 16)
 
 #endif

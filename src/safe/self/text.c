@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "text.h"
 
+#include "../base/limits.h"
 #include "../base/peek.h"
 
 #define REPLACEMENT 0xfffd
@@ -364,7 +365,9 @@ static uint8_t unit_size(const struct fathom_spec *spec)
 void fathom_out_text(struct fathom_out *o, const struct fathom_spec *spec, uint64_t avma)
 {
 	struct source s = { .avma = avma,
-			    .left = spec->precision,
+			    .left = spec->precision < FATHOM_MAX_FORMAT_TEXT
+					    ? spec->precision
+					    : FATHOM_MAX_FORMAT_TEXT,
 			    .size = unit_size(spec),
 			    .trusted = spec->flags & FLAG_TRUST,
 			    .counted = spec->unit == UNIT_CHAR && spec->precision != NO_PRECISION };

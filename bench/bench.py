@@ -42,6 +42,16 @@ def run_told(part, command, environment):
     return ms, ms, 0
 
 
+class Inside(Bench):
+    """Programs that measure themselves: they print the milliseconds of 1,000,000 look-ups, those of preparing, MiB."""
+
+
+def run_inside(command, environment):
+    out = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
+    took, prepared, peak, _ = map(float, out.stdout.split())
+    return took, prepared, peak
+
+
 def run_once(spawn, stdin, command, environment):
     out = subprocess.run([spawn, stdin, *command], capture_output=True, text=True, env=environment, check=True)
     wall, user, system, peak, _ = map(int, out.stdout.split())
@@ -57,6 +67,8 @@ def measure(bench, spawn, environment):
                 bench.before()
             if isinstance(bench, Told):
                 sample = run_told(bench.part, command, environment)
+            elif isinstance(bench, Inside):
+                sample = run_inside(command, environment)
             else:
                 sample = run_once(spawn, bench.stdin, command, environment)
             if turn:
@@ -136,6 +148,7 @@ def vmlinux_benches(fathom, path, folder):
     yield from find_benches(fathom, folder)
     yield from disasm_benches(fathom, folder)
     yield from kernel_benches(fathom, folder)
+    yield from self_benches(fathom, folder)
     yield from zlib_benches(fathom, path, folder, symbols)
     yield from growth(fathom, path, folder, "vmlinux", symbols, peers_of(path))
 
@@ -333,6 +346,22 @@ def kernel_benches(fathom, folder):
     yield Bench("kernel-10k", stdin, [("fathom", [fathom, "addr", "--no-cache", "kernel"])], runs=11)
 
 
+def self_benches(fathom, folder):
+    """In the own process: 1,000,000 look-ups; cpu_ms is what preparing takes. Peers are asked fewer times, and told
+    per million."""
+    program = os.path.join(folder, "self")
+    here = os.path.dirname(os.path.abspath(__file__))
+    libraries = subprocess.run(["pkg-config", "--libs", "absl_symbolize"], capture_output=True, text=True, check=True).stdout.split()
+    subprocess.run(["g++", "-O2", "-I", os.path.join(here, "..", "include"), "-o", program, os.path.join(here, "self.cc"),
+                    os.path.join(os.path.dirname(fathom), "src", "libfathom.a"), "-ldeflate", "-lz", "-lzstd", "-llzma", "-llz4",
+                    "-liberty", "-ldl", "-lpthread", *libraries], check=True)
+    for name, library, peer_lookups in (("self-libc", "libc.so.6", "20000"), ("self-llvm", "libLLVM.so.19.1", "1000")):
+        peers = [(tool, [program, tool, "1000", peer_lookups, library]) for tool in ("dladdr", "backtrace_symbols_fd", "absl")]
+        yield Inside(f"{name}-warm", None, [("fathom", [program, "fathom", "1000", "1000000", library]),
+                                            ("fathom-now", [program, "fathom-now", "1000", "1000000", library]), *peers])
+        yield Inside(f"{name}-random", None, [("fathom", [program, "fathom", "1000000", "1000000", library])])
+
+
 def small_benches(fathom, folder):
     yield from disasm_benches(fathom, folder)
     yield from lto_benches(fathom, folder)
@@ -340,6 +369,7 @@ def small_benches(fathom, folder):
     yield from find_benches(fathom, folder)
     yield from perf_map_benches(fathom)
     yield from kernel_benches(fathom, folder)
+    yield from self_benches(fathom, folder)
     for label, path in (("libc", "/lib/x86_64-linux-gnu/libc.so.6"),
                         ("libstdcxx", "/usr/lib/x86_64-linux-gnu/debug/libstdc++.so.6.0.30")):
         symbols = functions_of(path)

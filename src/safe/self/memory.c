@@ -152,7 +152,7 @@ static void consider(struct search *x, const struct fathom_symtab *t, const stru
 		x->too_long = true;
 		return;
 	}
-	if (!fathom_symbol_is_namable(t, s, c.name) ||
+	if (!c.name.size || !fathom_symbol_is_namable(t, s, c.name) ||
 	    (x->found && !s->size == !x->best.symbol.size && s->value == x->best.symbol.value &&
 	     !fathom_symbol_preferred(&c, &x->best)))
 		return;

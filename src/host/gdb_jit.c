@@ -312,9 +312,9 @@ static size_t find_known(const struct fathom_gdb_jit *g, const struct fathom_key
 			high = mid;
 	}
 	while (low < n && sorted[low].key == item->avma &&
-	       !same_symfile(&known_at(g, sorted[low].value)->item, item))
+	       !same_symfile(&known_at(g, (size_t)sorted[low].value)->item, item))
 		low++;
-	return low < n && sorted[low].key == item->avma ? sorted[low].value : n;
+	return low < n && sorted[low].key == item->avma ? (size_t)sorted[low].value : n;
 }
 
 /* Takes over what is known of the items that are still there into @fresh, item by item. */
@@ -429,7 +429,8 @@ static fathom_err refresh_module(struct asking *a, struct known *k)
 	fathom_err err;
 
 	err = read_symfile(a, &k->item, &pages);
-	if (!err && k->module && memcmp(k->module->main->file->bytes.data, pages, size) == 0) {
+	if (!err && k->module &&
+	    memcmp(k->module->main->file->bytes.data, pages, (size_t)size) == 0) {
 		fathom_pages_free(pages, size);
 		return FATHOM_OK;
 	}

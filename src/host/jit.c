@@ -98,7 +98,7 @@ static size_t read_memory(void *data, uint64_t avma, void *to, size_t size)
 
 	if (r->fd < 0)
 		return fathom_space_read(r->space, avma, to, size);
-	while (done < size && got > 0 && avma <= INT64_MAX - done) {
+	while (done < size && got > 0 && avma <= (uint64_t)INT64_MAX - done) {
 		got = pread(r->fd, (uint8_t *)to + done, size - done, (off_t)(avma + done));
 		done += got > 0 ? (size_t)got : 0;
 	}

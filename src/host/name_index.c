@@ -27,7 +27,7 @@ struct fathom_name_index *fathom_name_index_create(struct fathom_memory *m,
 	x->bytes = sizeof *x + (size + t->count) * sizeof *x->first;
 	x->memory = m;
 	if (size <= UINT32_MAX && fathom_memory_fits(m, x->bytes)) {
-		x->first = calloc(size, sizeof *x->first);
+		x->first = calloc((size_t)size, sizeof *x->first);
 		x->next = malloc((t->count + 1u) * sizeof *x->next);
 	}
 	if (!x->first || !x->next) {

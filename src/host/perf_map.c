@@ -83,7 +83,7 @@ static bool parse_line(struct line l, struct fathom_perf_symbol *ret)
 	if (l.p < l.end && l.end[-1] == '\r')
 		l.end--;
 	/* No name has these; who writes one writes something else. */
-	if (l.end - l.p > UINT32_MAX || memchr(l.p, '\0', (size_t)(l.end - l.p)))
+	if ((uint64_t)(l.end - l.p) > UINT32_MAX || memchr(l.p, '\0', (size_t)(l.end - l.p)))
 		return false;
 	ret->name = (struct fathom_str){ l.p, (uint32_t)(l.end - l.p) };
 	return true;

@@ -148,10 +148,10 @@ static bool take_scope(struct fathom_find *f, const struct fathom_object *o, uin
 	if (!n || n > f->links.n || !fathom_scope_read(f, o, at, word, &first) ||
 	    first != links[0].at)
 		return false;
-	bytes = malloc(n * word);
-	sorted = malloc(n * sizeof *sorted);
+	bytes = malloc((size_t)n * word);
+	sorted = malloc((size_t)n * sizeof *sorted);
 	good = bytes && sorted &&
-	       fathom_space_read_mapped(f->space, at, bytes, n * word) == n * word;
+	       fathom_space_read_mapped(f->space, at, bytes, (size_t)n * word) == n * word;
 	for (size_t i = 0; good && i < n; i++) {
 		const struct fathom_link *link = find_link(f, word_of(o, bytes, i));
 
@@ -159,7 +159,7 @@ static bool take_scope(struct fathom_find *f, const struct fathom_object *o, uin
 		good = link && !link->space;
 	}
 	if (good) {
-		qsort(sorted, n, sizeof *sorted, compare_words);
+		qsort(sorted, (size_t)n, sizeof *sorted, compare_words);
 		for (size_t i = 1; i < n; i++)
 			good &= sorted[i] != sorted[i - 1];
 	}

@@ -132,8 +132,12 @@ static volatile bool stop;
 
 static void *churn(void *unused)
 {
-	while (!stop)
-		free(malloc(100 + (size_t)rand() % 10000));
+	while (!stop) {
+		/* Volatile: compilers leave out what is freed at once. */
+		void *volatile p = malloc(100 + (size_t)rand() % 10000);
+
+		free(p);
+	}
 	return unused;
 }
 
@@ -148,6 +152,7 @@ int main(int argc, char **argv)
 	const stack_t alternate = { .ss_sp = stack, .ss_size = sizeof stack };
 	FILE *null = fopen("/dev/null", "w");
 	pthread_t thread;
+	void *volatile kept;
 
 	start(FATHOM_SELF_FULL);
 	(void)sigaltstack(&alternate, NULL);
@@ -166,7 +171,8 @@ int main(int argc, char **argv)
 			(void)fathom_self_refresh(self, NULL);
 		if (handle)
 			dlclose(handle);
-		free(malloc((size_t)rand() % 100000));
+		kept = malloc((size_t)rand() % 100000);
+		free(kept);
 	}
 	(void)setitimer(ITIMER_PROF, &never, NULL);
 	(void)setitimer(ITIMER_REAL, &never, NULL);

@@ -424,7 +424,7 @@ static fathom_err answer_rest(struct kernel_batch *b)
 		struct fathom_kallsym_hit hit;
 		uint32_t owner;
 
-		answer_nothing(b, r.value, r.key);
+		answer_nothing(b, (size_t)r.value, r.key);
 		if (!b->table || !fathom_kallsyms_at(&b->table->symbols, r.key, &hit))
 			continue;
 		if (!hit.owner.size) {

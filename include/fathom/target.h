@@ -248,7 +248,7 @@ FATHOM_API fathom_err fathom_target_find_symbol(struct fathom_target *target, co
  * Safety: mt-safe
  * Memory: writes at most @size bytes to @to, and their number, 0 only where @size is, to *@ret_size
  * Returns: FATHOM_OK when there was anything to read; FATHOM_E_NOT_FOUND when nothing is there, as
- *of the code of a debug file; FATHOM_E_OS
+ *of the code of a debug file; FATHOM_E_OS; FATHOM_E_UNSUPPORTED of the kernel
  */
 FATHOM_API fathom_err fathom_target_read(struct fathom_target *target, uint64_t address, void *to,
 					 size_t size, size_t *ret_size,

@@ -52,7 +52,7 @@ static uint32_t machine_of(const struct fathom_target *target)
 {
 	uint32_t machine = EM_NONE;
 
-	if (!target)
+	if (!target || target->kernel)
 		return own_machine();
 	if (target->module)
 		return target->module->main->image.machine;

@@ -405,6 +405,9 @@ fathom_err fathom_find(struct fathom_target *target, const struct fathom_find_op
 
 	if (err)
 		return fathom_fail(reterr, err, "", 0, "options that this version does not know");
+	if (target->kernel)
+		return fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
+				   "this version does not search the kernel");
 	if (n > MAX_QUERIES)
 		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0,
 				   "more queries than one search may have");

@@ -524,7 +524,7 @@ fathom_err fathom_snapshot_write(struct fathom_target *target, const char *path,
 
 	if (!target->space)
 		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0,
-				   "snapshots are taken of what runs or ran, not of a file");
+				   "snapshots are taken of processes and cores");
 	for (int i = 0; i < TRIES && changed && !err; i++)
 		err = take(&w, target->pid, &changed, reterr);
 	if (!err && changed)

@@ -95,6 +95,9 @@ fathom_err fathom_target_read(struct fathom_target *target, uint64_t address, vo
 	uint64_t got;
 	fathom_err err;
 
+	if (target->kernel)
+		return fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", address,
+				   "this version does not read the kernel's memory");
 	if (target->space)
 		return read_space(target, address, to, size, ret_size, reterr);
 	got = fathom_object_read(target->module->main, address, to, size);

@@ -179,6 +179,9 @@ static fathom_err find_layout(struct fathom_target *target, struct layout *ret,
 			      struct fathom_errinfo *reterr)
 {
 	*ret = (struct layout){ .target = target, .word = sizeof(void *) };
+	if (target->kernel)
+		return fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
+				   "this version does not read the kernel's memory");
 	if (target->space)
 		return fathom_space_walk(target->space, take_layout, ret, reterr);
 	ret->word = fathom_image_address_size(&target->module->main->image);

@@ -56,6 +56,8 @@ static const struct option options[] = {
 
 struct addr {
 	struct common common;
+	char **arguments; /* what is asked; none: standard input */
+	int n_arguments;
 	struct fathom_symbolize_options symbolize;
 	struct input_rules rules;
 	struct fathom_target_info info;
@@ -113,21 +115,12 @@ static int parse_options(struct addr *v, int argc, char **argv)
 			if (v->cache == CACHE_OFF)
 				v->common.options.flags |= FATHOM_NO_CACHE;
 			break;
-		case OPT_HELP:
-		case 'h':
-			fputs(usage, stdout);
-			exit(EXIT_ANSWERED);
 		default:
-			if (!common_take(&v->common, opt, optarg)) {
-				fputs("Try 'fathom addr --help'.\n", stderr);
-				exit(EXIT_USAGE);
-			}
+			common_take(&v->common, opt, optarg, "addr", usage);
 		}
 	}
-	if (optind == argc) {
-		complain("addr", "no TARGET is given", "try 'fathom addr --help'");
-		exit(EXIT_USAGE);
-	}
+	if (optind == argc)
+		complain_lacking("addr", "no TARGET is given");
 	return optind;
 }
 
@@ -412,22 +405,17 @@ static void answer_arguments(struct addr *v, int n, char **arguments)
 	answer_inputs(v);
 }
 
-static int answer_all(struct addr *v, int n, char **arguments)
+static int answer_all(void *verb, struct fathom_target *target)
 {
-	fathom_target_get_info(v->rules.target, &v->info);
-	if (v->info.kind != FATHOM_TARGET_FILE && v->rules.section) {
-		complain("--section",
-			 v->info.kind == FATHOM_TARGET_KERNEL ? "the kernel has no sections"
-							      : "a process or core has no sections",
-			 "give the addresses of its memory, or the file");
-		exit(EXIT_USAGE);
-	}
-	if (v->info.is_relocatable && !v->rules.section)
-		v->rules.section = ".text";
+	struct addr *v = verb;
+
+	v->rules.target = target;
+	fathom_target_get_info(target, &v->info);
+	input_rules_check(&v->rules, &v->info);
 	out_init(&v->out);
 	common_print_notes(v->rules.target, &v->next_note);
-	if (n)
-		answer_arguments(v, n, arguments);
+	if (v->n_arguments)
+		answer_arguments(v, v->n_arguments, v->arguments);
 	else
 		answer_stream(v);
 	out_deinit(&v->out);
@@ -435,7 +423,6 @@ static int answer_all(struct addr *v, int n, char **arguments)
 	store_index(v);
 	free(v->inputs);
 	free(v->addresses);
-	fathom_target_release(v->rules.target);
 	if (v->out.error)
 		return EXIT_USAGE;
 	return v->unanswered ? EXIT_UNANSWERED : EXIT_ANSWERED;
@@ -444,17 +431,11 @@ static int answer_all(struct addr *v, int n, char **arguments)
 int verb_addr(int argc, char **argv)
 {
 	struct addr v = { .symbolize = { .size = sizeof v.symbolize } };
-	struct fathom *session;
-	int status = EXIT_USAGE;
 	int first;
 
 	common_init(&v.common);
 	first = parse_options(&v, argc, argv);
-	session = common_session(&v.common);
-	v.rules.target = common_open(&v.common, session, argv[first]);
-	if (v.rules.target)
-		status = answer_all(&v, argc - first - 1, argv + first + 1);
-	fathom_destroy(session);
-	common_deinit(&v.common);
-	return status;
+	v.arguments = argv + first + 1;
+	v.n_arguments = argc - first - 1;
+	return common_run(&v.common, argv[first], answer_all, &v);
 }

@@ -142,16 +142,8 @@ int verb_cache(int argc, char **argv)
 	int status;
 
 	common_init(&common);
-	while ((opt = getopt_long(argc, argv, "h", options, NULL)) != -1) {
-		if (opt == OPT_HELP || opt == 'h') {
-			fputs(usage, stdout);
-			exit(EXIT_ANSWERED);
-		}
-		if (!common_take(&common, opt, optarg)) {
-			fputs("Try 'fathom cache --help'.\n", stderr);
-			exit(EXIT_USAGE);
-		}
-	}
+	while ((opt = getopt_long(argc, argv, "h", options, NULL)) != -1)
+		common_take(&common, opt, optarg, "cache", usage);
 	if (optind == argc) {
 		fputs(usage, stderr);
 		return EXIT_USAGE;

@@ -123,7 +123,7 @@ static void add_debug_dir(struct common *c, const char *dir)
 	c->debug_dirs = dirs;
 }
 
-bool common_take(struct common *c, int opt, const char *argument)
+static bool take_common(struct common *c, int opt, const char *argument)
 {
 	switch (opt) {
 	case OPT_JSON:
@@ -164,6 +164,29 @@ bool common_take(struct common *c, int opt, const char *argument)
 	default:
 		return false;
 	}
+}
+
+_Noreturn void complain_lacking(const char *verb, const char *what)
+{
+	char remedy[64];
+
+	(void)snprintf(remedy, sizeof remedy, "try 'fathom %s --help'", verb);
+	complain(verb, what, remedy);
+	exit(EXIT_USAGE);
+}
+
+void common_take(struct common *c, int opt, const char *argument, const char *verb,
+		 const char *usage)
+{
+	if (opt == OPT_HELP || opt == 'h') {
+		fputs(usage, stdout);
+		exit(EXIT_ANSWERED);
+	}
+	if (take_common(c, opt, argument))
+		return;
+	/* getopt has said what is wrong with it. */
+	fprintf(stderr, "Try 'fathom %s --help'.\n", verb);
+	exit(EXIT_USAGE);
 }
 
 static volatile sig_atomic_t interrupted;
@@ -256,6 +279,21 @@ struct fathom_target *common_open(const struct common *c, struct fathom *session
 		return NULL;
 	}
 	return target;
+}
+
+int common_run(struct common *c, const char *text,
+	       int (*answer)(void *verb, struct fathom_target *target), void *verb)
+{
+	struct fathom *session = common_session(c);
+	struct fathom_target *target = common_open(c, session, text);
+	int status = EXIT_USAGE;
+
+	if (target)
+		status = answer(verb, target);
+	fathom_target_release(target);
+	fathom_destroy(session);
+	common_deinit(c);
+	return status;
 }
 
 void *must(void *memory)

@@ -65,11 +65,25 @@ enum {
 void common_init(struct common *c);
 void common_deinit(struct common *c);
 
-/* Takes option @opt with its argument; false when it is none of the common ones. */
-bool common_take(struct common *c, int opt, const char *argument);
+/*
+ * Takes option @opt of @verb with its argument: a common one, or a wish for help, after which it
+ * exits with @usage printed, as it does, with a complaint, when the option is unknown.
+ */
+void common_take(struct common *c, int opt, const char *argument, const char *verb,
+		 const char *usage);
+
+/* Exits with the complaint that @verb lacks something: @what, as in "no TARGET is given". */
+_Noreturn void complain_lacking(const char *verb, const char *what);
 
 /* Starts the session; exits with status 2 when that fails. */
 struct fathom *common_session(struct common *c);
+
+/*
+ * The whole of a verb that asks one target: opens @text, calls @answer with the target, which is
+ * released afterwards, and returns its status; ends what common_init() began.
+ */
+int common_run(struct common *c, const char *text,
+	       int (*answer)(void *verb, struct fathom_target *target), void *verb);
 
 /*
  * Opens @text, the TARGET of the command line. On failure prints one line and returns NULL: the

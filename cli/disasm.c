@@ -52,6 +52,8 @@ static const struct option options[] = {
 
 struct disasm {
 	struct common common;
+	char **arguments; /* functions and addresses */
+	int n_arguments;
 	struct fathom_disasm_options options;
 	struct input_rules rules;
 	struct fathom_target_info info;
@@ -97,22 +99,13 @@ static int parse_options(struct disasm *v, int argc, char **argv)
 		case OPT_HEX:
 			v->rules.hex = true;
 			break;
-		case OPT_HELP:
-		case 'h':
-			fputs(usage, stdout);
-			exit(EXIT_ANSWERED);
 		default:
-			if (!common_take(&v->common, opt, optarg)) {
-				fputs("Try 'fathom disasm --help'.\n", stderr);
-				exit(EXIT_USAGE);
-			}
+			common_take(&v->common, opt, optarg, "disasm", usage);
 		}
 	}
-	if (argc - optind < 2) {
-		complain("disasm", optind == argc ? "no TARGET is given" : "no FUNCTION is given",
-			 "try 'fathom disasm --help'");
-		exit(EXIT_USAGE);
-	}
+	if (argc - optind < 2)
+		complain_lacking("disasm",
+				 optind == argc ? "no TARGET is given" : "no FUNCTION is given");
 	return optind;
 }
 
@@ -430,26 +423,22 @@ static void answer(struct disasm *v, const char *text)
 		;
 }
 
-static int answer_all(struct disasm *v, int n, char **arguments)
+static int answer_all(void *verb, struct fathom_target *target)
 {
-	fathom_target_get_info(v->rules.target, &v->info);
-	if (v->info.kind != FATHOM_TARGET_FILE && v->rules.section) {
-		complain("--section", "a process has no sections",
-			 "give the addresses of its memory, or the file");
-		exit(EXIT_USAGE);
-	}
-	if (v->info.is_relocatable && !v->rules.section)
-		v->rules.section = ".text";
+	struct disasm *v = verb;
+
+	v->rules.target = target;
+	fathom_target_get_info(target, &v->info);
+	input_rules_check(&v->rules, &v->info);
 	out_init(&v->out);
 	common_print_notes(v->rules.target, &v->next_note);
-	for (int i = 0; i < n && !v->out.failed; i++) {
+	for (int i = 0; i < v->n_arguments && !v->out.failed; i++) {
 		if (i && !v->common.json)
 			out_char(&v->out, '\n');
-		answer(v, arguments[i]);
+		answer(v, v->arguments[i]);
 	}
 	out_deinit(&v->out);
 	common_print_notes(v->rules.target, &v->next_note);
-	fathom_target_release(v->rules.target);
 	free(v->function);
 	free(v->file);
 	if (v->out.error)
@@ -460,17 +449,11 @@ static int answer_all(struct disasm *v, int n, char **arguments)
 int verb_disasm(int argc, char **argv)
 {
 	struct disasm v = { .options = { .size = sizeof v.options } };
-	struct fathom *session;
-	int status = EXIT_USAGE;
 	int first;
 
 	common_init(&v.common);
 	first = parse_options(&v, argc, argv);
-	session = common_session(&v.common);
-	v.rules.target = common_open(&v.common, session, argv[first]);
-	if (v.rules.target)
-		status = answer_all(&v, argc - first - 1, argv + first + 1);
-	fathom_destroy(session);
-	common_deinit(&v.common);
-	return status;
+	v.arguments = argv + first + 1;
+	v.n_arguments = argc - first - 1;
+	return common_run(&v.common, argv[first], answer_all, &v);
 }

@@ -53,6 +53,8 @@ static const struct option options[] = {
 
 struct find {
 	struct common common;
+	char **arguments; /* what is asked; none: standard input */
+	int n_arguments;
 	struct fathom_find_options options;
 	struct fathom_target *target;
 	const char *read; /* NULL: nothing is read */
@@ -95,21 +97,12 @@ static int parse_options(struct find *v, int argc, char **argv)
 		case 'w':
 			v->wait_ms = 1000 * (uint64_t)parse_count("--wait", optarg, 86400);
 			break;
-		case OPT_HELP:
-		case 'h':
-			fputs(usage, stdout);
-			exit(EXIT_ANSWERED);
 		default:
-			if (!common_take(&v->common, opt, optarg)) {
-				fputs("Try 'fathom find --help'.\n", stderr);
-				exit(EXIT_USAGE);
-			}
+			common_take(&v->common, opt, optarg, "find", usage);
 		}
 	}
-	if (optind == argc) {
-		complain("find", "no TARGET is given", "try 'fathom find --help'");
-		exit(EXIT_USAGE);
-	}
+	if (optind == argc)
+		complain_lacking("find", "no TARGET is given");
 	return optind;
 }
 
@@ -241,16 +234,18 @@ static void answer_stream(struct find *v)
 	input_stream_deinit(&stream);
 }
 
-static int answer_all(struct find *v, int n, char **queries)
+static int answer_all(void *verb, struct fathom_target *target)
 {
+	struct find *v = verb;
+
+	v->target = target;
 	out_init(&v->out);
 	common_print_notes(v->target, &v->next_note);
-	if (n)
-		answer(v, queries, (size_t)n);
+	if (v->n_arguments)
+		answer(v, v->arguments, (size_t)v->n_arguments);
 	else
 		answer_stream(v);
 	out_deinit(&v->out);
-	fathom_target_release(v->target);
 	if (v->out.error)
 		return EXIT_USAGE;
 	return v->unanswered ? EXIT_UNANSWERED : EXIT_ANSWERED;
@@ -259,19 +254,13 @@ static int answer_all(struct find *v, int n, char **queries)
 int verb_find(int argc, char **argv)
 {
 	struct find v = { .options = { .size = sizeof v.options } };
-	struct fathom *session;
-	int status = EXIT_USAGE;
 	int first;
 
 	common_init(&v.common);
 	first = parse_options(&v, argc, argv);
 	if (v.read)
 		find_value_check(v.read);
-	session = common_session(&v.common);
-	v.target = common_open(&v.common, session, argv[first]);
-	if (v.target)
-		status = answer_all(&v, argc - first - 1, argv + first + 1);
-	fathom_destroy(session);
-	common_deinit(&v.common);
-	return status;
+	v.arguments = argv + first + 1;
+	v.n_arguments = argc - first - 1;
+	return common_run(&v.common, argv[first], answer_all, &v);
 }

@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common.h"
+
 /* Value + 1 of each digit, 0 for what is none. */
 static const uint8_t digits[256] = {
 	['0'] = 1,  ['1'] = 2,  ['2'] = 3,  ['3'] = 4,  ['4'] = 5,  ['5'] = 6,
@@ -99,6 +101,19 @@ static uint8_t parse_symbol(const struct input_rules *rules, const char *s, size
 static bool is_blank(char c)
 {
 	return c == ' ' || c == '\t' || c == '\r';
+}
+
+void input_rules_check(struct input_rules *rules, const struct fathom_target_info *info)
+{
+	if (info->kind != FATHOM_TARGET_FILE && rules->section) {
+		complain("--section",
+			 info->kind == FATHOM_TARGET_KERNEL ? "the kernel has no sections"
+							    : "a process or core has no sections",
+			 "give the addresses of its memory, or the file");
+		exit(EXIT_USAGE);
+	}
+	if (info->is_relocatable && !rules->section)
+		rules->section = ".text";
 }
 
 void input_parse(const struct input_rules *rules, const char *text, size_t size, struct input *ret)

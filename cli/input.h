@@ -11,6 +11,9 @@ struct input_rules {
 	bool hex;            /* digits only are hexadecimal, too */
 };
 
+/* Makes the rules those of the target that @info tells of; exits when it has no sections. */
+void input_rules_check(struct input_rules *rules, const struct fathom_target_info *info);
+
 /* Reads @text: 0x..., digits, or a symbol with or without +offset. */
 void input_parse(const struct input_rules *rules, const char *text, size_t size, struct input *ret);
 

@@ -18,54 +18,40 @@ static const struct option options[] = {
 	{ NULL, 0, NULL, 0 },
 };
 
-static int write_snapshot(const struct common *c, struct fathom *session, const char *what,
-			  const char *path)
+/* What is to be done: the target as it was called, and the file. */
+struct snapshot {
+	const char *what;
+	const char *path;
+};
+
+static int write_snapshot(void *verb, struct fathom_target *target)
 {
-	struct fathom_target *target = common_open(c, session, what);
+	const struct snapshot *v = verb;
 	struct fathom_target_info target_info;
 	struct fathom_errinfo info;
-	int status = EXIT_USAGE;
 
-	if (!target)
-		return EXIT_USAGE;
 	fathom_target_get_info(target, &target_info);
 	if (target_info.kind == FATHOM_TARGET_FILE)
-		complain(what, "snapshots are taken of what runs or ran, not of a file",
+		complain(v->what, "snapshots are taken of what runs or ran, not of a file",
 			 "give the number of a process, or a core");
-	else if (fathom_snapshot_write(target, path, &info))
+	else if (fathom_snapshot_write(target, v->path, &info))
 		complain_error(&info);
 	else
-		status = EXIT_ANSWERED;
-	fathom_target_release(target);
-	return status;
+		return EXIT_ANSWERED;
+	return EXIT_USAGE;
 }
 
 int verb_snapshot(int argc, char **argv)
 {
 	struct common common;
-	struct fathom *session;
+	struct snapshot v;
 	int opt;
-	int status;
 
 	common_init(&common);
-	while ((opt = getopt_long(argc, argv, "h", options, NULL)) != -1) {
-		if (opt == OPT_HELP || opt == 'h') {
-			fputs(usage, stdout);
-			exit(EXIT_ANSWERED);
-		}
-		if (!common_take(&common, opt, optarg)) {
-			fputs("Try 'fathom snapshot --help'.\n", stderr);
-			exit(EXIT_USAGE);
-		}
-	}
-	if (argc - optind != 2) {
-		complain("snapshot", "a TARGET and a FILE are wanted",
-			 "try 'fathom snapshot --help'");
-		exit(EXIT_USAGE);
-	}
-	session = common_session(&common);
-	status = write_snapshot(&common, session, argv[optind], argv[optind + 1]);
-	fathom_destroy(session);
-	common_deinit(&common);
-	return status;
+	while ((opt = getopt_long(argc, argv, "h", options, NULL)) != -1)
+		common_take(&common, opt, optarg, "snapshot", usage);
+	if (argc - optind != 2)
+		complain_lacking("snapshot", "a TARGET and a FILE are wanted");
+	v = (struct snapshot){ argv[optind], argv[optind + 1] };
+	return common_run(&common, v.what, write_snapshot, &v);
 }

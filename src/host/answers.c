@@ -220,17 +220,11 @@ uint32_t fathom_part_file(struct fathom_part *p, struct fathom_str path)
 
 uint32_t fathom_part_symbol(struct fathom_part *p, const struct fathom_symbol_hit *hit)
 {
-	char buf[512];
-	struct fathom_text t = text_init(buf, sizeof buf);
+	char buf[FATHOM_BOUNDS_NAME];
 	struct fathom_str name = hit->name;
 
 	if (hit->source == FATHOM_SOURCE_FDE) {
-		fathom_text_cstr(&t, "func@[");
-		fathom_text_hex(&t, hit->start);
-		fathom_text_cstr(&t, "..");
-		fathom_text_hex(&t, hit->start + hit->size);
-		fathom_text_char(&t, ']');
-		name = (struct fathom_str){ buf, (uint32_t)t.len };
+		name = fathom_symbol_bounds(hit, buf);
 	} else if (hit->source == FATHOM_SOURCE_PLT) {
 		p->text.n = 0;
 		if (!fathom_array_reserve(&p->text, 1, (size_t)name.size + 4))

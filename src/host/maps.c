@@ -8,6 +8,7 @@
 
 #include "../safe/base/cursor.h"
 #include "file.h"
+#include "text_file.h"
 
 #define DELETED " (deleted)"
 
@@ -126,33 +127,8 @@ fathom_err fathom_maps_parse(char *text, size_t size, struct fathom_maps *ret)
 	return FATHOM_OK;
 }
 
-/* The kernel hands out a page or so at a time, whatever there is room for. */
-#define READ_SIZE ((size_t)64 << 10)
 /* The most that is read: the kernel allows 65,530 mappings, or as many as root has set. */
 #define MAX_SIZE ((size_t)1 << 30)
-
-/* Reads all of @fd into memory from malloc(), *@text, also on failure the caller's. */
-static fathom_err read_all(int fd, char **text, size_t *size)
-{
-	size_t cap = 0;
-	ssize_t got;
-
-	do {
-		if (*size >= MAX_SIZE)
-			return FATHOM_E_LIMIT;
-		if (cap - *size < READ_SIZE) {
-			char *larger = realloc(*text, cap + 2 * READ_SIZE);
-
-			if (!larger)
-				return FATHOM_E_MEMORY;
-			*text = larger;
-			cap += 2 * READ_SIZE;
-		}
-		got = read(fd, *text + *size, cap - *size);
-		*size += got > 0 ? (size_t)got : 0;
-	} while (got > 0 || (got < 0 && errno == EINTR));
-	return got < 0 ? FATHOM_E_OS : FATHOM_OK;
-}
 
 /* There are mappings, or there is no process behind the map. */
 static fathom_err no_memory(const char *path, struct fathom_errinfo *reterr)
@@ -180,41 +156,13 @@ fathom_err fathom_maps_check(const char *path, struct fathom_errinfo *reterr)
 	return got > 0 ? FATHOM_OK : got < 0 ? FATHOM_E_OS : no_memory(path, reterr);
 }
 
-/* Reads the text of the map at @path. */
-static fathom_err read_text(const char *path, char **ret_text, size_t *ret_size,
-			    struct fathom_errinfo *reterr)
-{
-	const int fd = open(path, O_RDONLY | O_CLOEXEC);
-	char *text = NULL;
-	size_t size = 0;
-	fathom_err err;
-
-	if (fd < 0)
-		return fathom_fail_os(reterr, path);
-	err = read_all(fd, &text, &size);
-	if (err == FATHOM_E_OS)
-		(void)fathom_fail_os(reterr, path);
-	else if (err)
-		(void)fathom_fail(reterr, err, "", 0,
-				  err == FATHOM_E_LIMIT ? "has more mappings than are read"
-							: "out of memory");
-	close(fd);
-	if (err) {
-		free(text);
-		return err;
-	}
-	*ret_text = text;
-	*ret_size = size;
-	return FATHOM_OK;
-}
-
 fathom_err fathom_maps_read(const char *path, struct fathom_maps *ret,
 			    struct fathom_errinfo *reterr)
 {
 	char *text = NULL;
 	size_t size = 0;
 
-	FATHOM_TRY(read_text(path, &text, &size, reterr));
+	FATHOM_TRY(fathom_text_read(path, MAX_SIZE, NULL, NULL, &text, &size, reterr));
 	if (fathom_maps_parse(text, size, ret))
 		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
 	if (ret->n)

@@ -62,18 +62,12 @@ uint32_t fathom_self_add_demangled(struct fathom_self_prepared *p, struct fathom
 /* What answers call the symbol of @hit; the text is in c->scratch where it is made here. */
 static struct fathom_str linkage_of(struct copy *c, const struct fathom_symbol_hit *hit)
 {
-	char buf[64];
-	struct fathom_text t = text_init(buf, sizeof buf);
+	char buf[FATHOM_BOUNDS_NAME];
 	struct fathom_str name = hit->name;
 	const char *suffix = "@plt";
 
 	if (hit->source == FATHOM_SOURCE_FDE) {
-		fathom_text_cstr(&t, "func@[");
-		fathom_text_hex(&t, hit->start);
-		fathom_text_cstr(&t, "..");
-		fathom_text_hex(&t, hit->start + hit->size);
-		fathom_text_char(&t, ']');
-		name = (struct fathom_str){ buf, (uint32_t)t.len };
+		name = fathom_symbol_bounds(hit, buf);
 		suffix = "";
 	} else if (hit->source != FATHOM_SOURCE_PLT) {
 		return name;

@@ -2,6 +2,7 @@
 #include "symbols.h"
 
 #include "../safe/base/cursor.h"
+#include "../safe/base/text.h"
 
 /* Symbol counts that hash tables state are believed up to this many. */
 #define MAX_DYNAMIC_SYMBOLS (1u << 26)
@@ -387,6 +388,19 @@ const struct fathom_fdes *fathom_symbols_fdes(const struct fathom_symbol_set *se
 		f = expected;
 	}
 	return f;
+}
+
+struct fathom_str fathom_symbol_bounds(const struct fathom_symbol_hit *hit,
+				       char buf[FATHOM_BOUNDS_NAME])
+{
+	struct fathom_text t = text_init(buf, FATHOM_BOUNDS_NAME);
+
+	fathom_text_cstr(&t, "func@[");
+	fathom_text_hex(&t, hit->start);
+	fathom_text_cstr(&t, "..");
+	fathom_text_hex(&t, hit->start + hit->size);
+	fathom_text_char(&t, ']');
+	return (struct fathom_str){ buf, (uint32_t)t.len };
 }
 
 bool fathom_symbols_fde(const struct fathom_symbol_set *set, uint64_t svma,

@@ -84,6 +84,13 @@ struct fathom_symbol_hit {
 	uint8_t source;
 };
 
+/* Room for the longest name of bounds. */
+#define FATHOM_BOUNDS_NAME 64
+
+/* What stands for the name of a hit that has bounds only: "func@[0x1139..0x1155]", in @buf. */
+struct fathom_str fathom_symbol_bounds(const struct fathom_symbol_hit *hit,
+				       char buf[FATHOM_BOUNDS_NAME]);
+
 /* The symbol at @svma by a pass over the tables; false when none covers it. */
 bool fathom_symbols_scan(const struct fathom_symbol_set *set, uint64_t svma,
 			 struct fathom_symbol_hit *ret);

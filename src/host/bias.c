@@ -127,6 +127,31 @@ bool fathom_bias_holds(const struct fathom_image *image, uint64_t bias,
 	return false;
 }
 
+static bool may_run(const struct fathom_maps *maps, uint64_t avma)
+{
+	const size_t at = fathom_maps_at(maps, avma);
+
+	return at < maps->n && maps->items[at].executable;
+}
+
+bool fathom_bias_is_loaded(const struct fathom_image *image, const struct fathom_maps *maps,
+			   uint64_t bias)
+{
+	struct fathom_segment s;
+	bool has_code = false;
+
+	for (uint32_t i = 0; i < image->phnum; i++) {
+		if (!fathom_image_segment(image, i, &s) || s.type != PT_LOAD || !(s.flags & PF_X) ||
+		    !s.memsz)
+			continue;
+		has_code = true;
+		/* Single pages may have lost that right for a while: those that are patched. */
+		if (may_run(maps, bias + s.vaddr) || may_run(maps, bias + s.vaddr + s.memsz - 1))
+			return true;
+	}
+	return !has_code;
+}
+
 bool fathom_bias_covers(const struct fathom_image *image, uint64_t bias, uint64_t avma)
 {
 	struct fathom_segment s;

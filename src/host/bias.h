@@ -26,6 +26,13 @@ bool fathom_bias_of_mapping(const struct fathom_image *image, const struct fatho
 bool fathom_bias_is_disputed(const struct fathom_image *image, const struct fathom_mapping *m,
 			     uint64_t page);
 
+/*
+ * Whether @image was loaded at @bias, which one of its mappings has: then its code, if it has any,
+ * may be run there. A file that is mapped whole, to be read, may fill its segments just as well.
+ */
+bool fathom_bias_is_loaded(const struct fathom_image *image, const struct fathom_maps *maps,
+			   uint64_t bias);
+
 /* Whether a segment of @image, loaded at @bias, has memory at @avma, in the file or not. */
 bool fathom_bias_covers(const struct fathom_image *image, uint64_t bias, uint64_t avma);
 

@@ -209,7 +209,10 @@ static bool holds(const struct fathom_space_batch *b, size_t i, uint64_t at, uin
 						     &b->maps.items[i], at, avma, b->space->page);
 }
 
-/* A mapping is of a module when segments fill it: who only reads a file maps it otherwise. */
+/*
+ * A mapping is of a module when segments fill it, and the module's code is there, too: who only
+ * reads a file maps it otherwise.
+ */
 fathom_err fathom_space_batch_look_up(struct fathom_space_batch *b, size_t i)
 {
 	const struct fathom_mapping *m = &b->maps.items[i];
@@ -234,6 +237,12 @@ fathom_err fathom_space_batch_look_up(struct fathom_space_batch *b, size_t i)
 	if (!fathom_bias_of_mapping(image_of(b, i), &b->maps, i, b->space->page, &of->bias) ||
 	    !holds(b, i, m->start, m->start) || !holds(b, i, m->end - 1, m->end - 1))
 		of->reason = FATHOM_REASON_NO_SYMBOLS;
+	if (of->reason || m->executable)
+		return FATHOM_OK;
+	if (b->maps.is_part)
+		return FATHOM_E_UNSUPPORTED;
+	if (!fathom_bias_is_loaded(image_of(b, i), &b->maps, of->bias))
+		of->reason = FATHOM_REASON_NO_SYMBOLS;
 	return FATHOM_OK;
 }
 
@@ -241,23 +250,6 @@ bool fathom_space_batch_is_one(const struct fathom_space_batch *b, size_t i, siz
 {
 	return !b->of[i].reason && !b->of[k].reason && b->of[i].file == b->of[k].file &&
 	       b->of[i].bias == b->of[k].bias;
-}
-
-/*
- * Sets *@ret to mapping @i, if code of its module is mapped, too: a file that was mapped whole, to
- * be read, may fill its segments just as a loaded one does, and has nothing around it.
- */
-static fathom_err choose_loaded(struct fathom_space_batch *b, size_t i, size_t *ret)
-{
-	for (size_t k = 0; k < b->maps.n && *ret != i; k++) {
-		if (!b->maps.items[k].executable ||
-		    !fathom_mapping_same_file(&b->maps.items[k], &b->maps.items[i]))
-			continue;
-		FATHOM_TRY(fathom_space_batch_look_up(b, k));
-		if (fathom_space_batch_is_one(b, i, k))
-			*ret = i;
-	}
-	return FATHOM_OK;
 }
 
 /*
@@ -276,11 +268,11 @@ static fathom_err find_neighbour(struct fathom_space_batch *b, size_t at, uint64
 	if (behind < none)
 		FATHOM_TRY(fathom_space_batch_look_up(b, behind));
 	if (before < none && holds(b, before, b->maps.items[before].end - 1, avma))
-		return choose_loaded(b, before, ret);
-	if (behind < none && holds(b, behind, b->maps.items[behind].start, avma))
-		return choose_loaded(b, behind, ret);
-	if (before < none && behind < none && fathom_space_batch_is_one(b, before, behind) &&
-	    fathom_bias_covers(image_of(b, before), b->of[before].bias, avma))
+		*ret = before;
+	else if (behind < none && holds(b, behind, b->maps.items[behind].start, avma))
+		*ret = behind;
+	else if (before < none && behind < none && fathom_space_batch_is_one(b, before, behind) &&
+		 fathom_bias_covers(image_of(b, before), b->of[before].bias, avma))
 		*ret = before;
 	return FATHOM_OK;
 }

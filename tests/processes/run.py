@@ -305,11 +305,17 @@ def copies(folder):
                 run("umount", path)
 
 
+def mapped_libc(pid):
+    """The C library, whose segments lie in memory as they do in the file."""
+    with open(f"/proc/{pid}/maps", encoding="utf-8") as maps:
+        return next(line.split()[-1] for line in maps if "/libc.so." in line or "/libc-" in line)
+
+
 @test("a program that is mapped to be read is not loaded; nor is what lies behind it")
 def mapped_as_data(folder):
     path = build(folder, "told", "-ldl")
     with Told([path]) as told:
-        for read in (path, shutil.copy(path, f"{folder}/copy")):
+        for read in (path, shutil.copy(path, f"{folder}/copy"), library(folder, "lib.so"), mapped_libc(told.pid)):
             places = told.tell(f"map {read}")
             size = places["behind"] - places["mapped"]
             records, _ = ask(told.pid, range(places["mapped"], places["behind"], max(1, size // 2000)))

@@ -159,6 +159,56 @@ static void what_no_segment_holds_has_none(void **state)
 	fathom_maps_deinit(&maps);
 }
 
+static const struct load debian_libc[] = {
+	{ 0x0, 0x0, 0x25388, 0x25388, PF_R },
+	{ 0x26000, 0x26000, 0x1550fc, 0x1550fc, PF_R | PF_X },
+	{ 0x17c000, 0x17c000, 0x52c31, 0x52c31, PF_R },
+	{ 0x1cf8d0, 0x1cf8d0, 0x4f98, 0x12680, PF_R | PF_W },
+};
+
+static void a_file_is_loaded_where_its_code_may_run(void **state)
+{
+	struct file f;
+	const struct fathom_image image = make_image(&f, debian_libc, 4);
+	/* Read from end to end; loaded; headers only; with a page that is being patched. */
+	struct fathom_maps maps = parse("1000000-11d5000 r--p 0 fe:00 9 /libc\n"
+					"11d5000-11e2000 rwxp 0 00:00 0\n"
+					"2000000-2026000 r--p 0 fe:00 9 /libc\n"
+					"2026000-217c000 r-xp 26000 fe:00 9 /libc\n"
+					"217c000-21cf000 r--p 17c000 fe:00 9 /libc\n"
+					"21cf000-21d5000 rw-p 1cf000 fe:00 9 /libc\n"
+					"21d5000-21e2000 rw-p 0 00:00 0\n"
+					"3000000-3001000 r--p 0 fe:00 9 /libc\n"
+					"4000000-4026000 r--p 0 fe:00 9 /libc\n"
+					"4026000-4027000 rw-p 26000 fe:00 9 /libc\n"
+					"4027000-417c000 r-xp 27000 fe:00 9 /libc\n");
+
+	(void)state;
+	/* All of the first could be of it. */
+	have_bias(&image, &maps, 0, 1, 0x1000000);
+	assert_true(
+		fathom_bias_holds(&image, 0x1000000, &maps.items[0], 0x1000000, 0x1000000, 4096));
+	assert_true(
+		fathom_bias_holds(&image, 0x1000000, &maps.items[0], 0x11d4fff, 0x11d4fff, 4096));
+	assert_false(fathom_bias_is_loaded(&image, &maps, 0x1000000));
+	assert_true(fathom_bias_is_loaded(&image, &maps, 0x2000000));
+	assert_false(fathom_bias_is_loaded(&image, &maps, 0x3000000));
+	assert_true(fathom_bias_is_loaded(&image, &maps, 0x4000000));
+	fathom_maps_deinit(&maps);
+}
+
+static void a_file_without_code_is_loaded_anywhere(void **state)
+{
+	static const struct load data[] = { { 0x0, 0x0, 0x25388, 0x25388, PF_R } };
+	struct file f;
+	const struct fathom_image image = make_image(&f, data, 1);
+	struct fathom_maps maps = parse("1000000-1026000 r--p 0 fe:00 9 /libicudata\n");
+
+	(void)state;
+	assert_true(fathom_bias_is_loaded(&image, &maps, 0x1000000));
+	fathom_maps_deinit(&maps);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -167,6 +217,8 @@ int main(void)
 		cmocka_unit_test(a_page_mapped_once_more_does_not_move_the_others),
 		cmocka_unit_test(code_mapped_in_parts_is_one),
 		cmocka_unit_test(what_no_segment_holds_has_none),
+		cmocka_unit_test(a_file_is_loaded_where_its_code_may_run),
+		cmocka_unit_test(a_file_without_code_is_loaded_anywhere),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

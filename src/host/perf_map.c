@@ -7,9 +7,8 @@
 
 /* The file is read in pieces of this size. */
 #define READ_SIZE (UINT64_C(1) << 20)
-/* What was read is compared with the file in so many places, of so many bytes each. */
-#define N_SAMPLES   16
-#define SAMPLE_SIZE 4096
+/* What was read is compared with the file in pieces of this size. */
+#define COMPARE_SIZE 16384
 
 void fathom_perf_map_init(struct fathom_perf_map *map, struct fathom_memory *m)
 {
@@ -164,24 +163,23 @@ static ssize_t read_at(int fd, void *to, size_t size, uint64_t off)
 	return got;
 }
 
-/* Whether the file still begins with what was read of it. */
+/*
+ * Whether the file still begins with what was read of it. All is compared: of a map that is written
+ * anew, which agents do, most lines are what and where they were.
+ */
 static bool is_continued(const struct fathom_perf_map *map, int fd, uint64_t size)
 {
-	char there[SAMPLE_SIZE];
+	char there[COMPARE_SIZE];
 
 	if (size < map->size)
 		return false;
-	for (uint64_t i = 0; i < N_SAMPLES && map->size; i++) {
-		const uint64_t last = map->size < SAMPLE_SIZE ? 0 : map->size - SAMPLE_SIZE;
-		const uint64_t off = last * i / (N_SAMPLES - 1);
-		const size_t n =
-			(size_t)(map->size - off < SAMPLE_SIZE ? map->size - off : SAMPLE_SIZE);
+	for (uint64_t off = 0; off < map->size; off += COMPARE_SIZE) {
+		const uint64_t left = map->size - off;
+		const size_t n = (size_t)(left < COMPARE_SIZE ? left : COMPARE_SIZE);
 
 		if (read_at(fd, there, n, off) != (ssize_t)n ||
 		    memcmp(there, map->text + off, n) != 0)
 			return false;
-		if (!last)
-			break;
 	}
 	return true;
 }

@@ -36,8 +36,8 @@ void fathom_perf_map_clear(struct fathom_perf_map *map);
 
 /*
  * Reads what @fd, whose size is @size, has beyond what was read before; all of it, when what was
- * read is not there any more. Of long files samples tell that. FATHOM_E_OS; FATHOM_E_MEMORY;
- * FATHOM_E_LIMIT when it does not fit the memory budget.
+ * read is not there any more. FATHOM_E_OS; FATHOM_E_MEMORY; FATHOM_E_LIMIT when it does not fit the
+ * memory budget.
  */
 fathom_err fathom_perf_map_read(struct fathom_perf_map *map, int fd, uint64_t size);
 

@@ -186,7 +186,7 @@ static void a_file_that_grew_is_read_on_and_another_from_its_start(void **state)
 	close(fd);
 }
 
-static void a_long_file_that_changed_anywhere_near_its_ends_is_read_anew(void **state)
+static void a_long_file_that_changed_anywhere_is_read_anew(void **state)
 {
 	const int fd = memfd_create("map", MFD_CLOEXEC);
 	struct fathom_perf_map map = map_of("");
@@ -203,6 +203,10 @@ static void a_long_file_that_changed_anywhere_near_its_ends_is_read_anew(void **
 	assert_int_equal(pwrite(fd, "100000 10 g", 11, 0), 11);
 	read_file(&map, fd);
 	assert_at(&map, 0x100000, "g00000");
+	/* Lines are of 17 bytes: one in the middle, far from anything else. */
+	assert_int_equal(pwrite(fd, "g", 1, 7501 * 17 + 10), 1);
+	read_file(&map, fd);
+	assert_at(&map, 0x100000 + 7501 * 16, "g07501");
 	assert_int_equal(pwrite(fd, "9\n", 2, lseek(fd, 0, SEEK_END) - 2), 2);
 	assert_int_equal(pwrite(fd, "8", 1, lseek(fd, 0, SEEK_END) - 2), 1);
 	read_file(&map, fd);
@@ -235,7 +239,7 @@ int main(void)
 		cmocka_unit_test(bytes_that_no_name_has_make_no_line),
 		cmocka_unit_test(a_line_counts_when_its_end_is_there),
 		cmocka_unit_test(a_file_that_grew_is_read_on_and_another_from_its_start),
-		cmocka_unit_test(a_long_file_that_changed_anywhere_near_its_ends_is_read_anew),
+		cmocka_unit_test(a_long_file_that_changed_anywhere_is_read_anew),
 		cmocka_unit_test(more_than_the_budget_is_refused),
 	};
 

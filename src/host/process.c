@@ -196,9 +196,30 @@ static bool format_map_file(const struct fathom_space *s, const struct fathom_ma
 			(unsigned long long)m->start, (unsigned long long)m->end) < (int)cap;
 }
 
+struct path_formatting {
+	const char *name;
+	char *path;
+	size_t cap;
+	bool fits;
+};
+
+/* Formats the path below @dir; says whether it leads anywhere. */
+static bool format_below(const char *dir, void *data)
+{
+	struct path_formatting *f = data;
+
+	f->fits = snprintf(f->path, f->cap, "%s/%s", dir, f->name) < (int)f->cap;
+	/* Where we may not look, the threads are no better. */
+	return !f->fits || !access(f->path, F_OK) || errno != ENOENT;
+}
+
+/* The root that the first thread had is gone when that has ended; the others have it still. */
 static bool format_proc_path(const struct fathom_space *s, const char *name, char *path, size_t cap)
 {
-	return snprintf(path, cap, "%s/%s", process_of(s)->dir, name) < (int)cap;
+	struct path_formatting f = { .name = name, .path = path, .cap = cap };
+
+	(void)try_threads(process_of(s), format_below, &f);
+	return f.fits;
 }
 
 /* AT_ENTRY of @size bytes of pairs of words of @word bytes; 0 when that is not what they are. */

@@ -156,11 +156,19 @@ def first_thread_ended(folder):
     path = library(folder, "lib.so")
     with Told([build(folder, "told", "-ldl")]) as told:
         told.places |= told.tell(f"open {path}")
+        made = told.tell(f"map {path}")["behind"]
         told.process.stdin.write("leave\n")
         told.process.stdin.flush()
         while open(f"/proc/{told.pid}/stat", encoding="utf-8").read().split()[2] != "Z":
             time.sleep(0.01)
         check_places(told.pid, told.places)
+        try:
+            with open(f"/tmp/perf-{told.pid}.map", "w", encoding="ascii") as perf_map:
+                perf_map.write(f"{made:x} 20 made_by_it\n")
+            (record,), _ = ask(told.pid, [made])
+            assert record["symbol"] == "made_by_it", record
+        finally:
+            os.unlink(f"/tmp/perf-{told.pid}.map")
         # By its content and from its memory, too: only a thread has these.
         os.unlink(path)
         (record,), _ = ask(told.pid, [told.places["exported_code"]])

@@ -220,16 +220,25 @@ static fathom_err refresh_maps(struct fathom_jit *jit, const struct fathom_jit_o
 	return refresh_map(o, FATHOM_JIT_OURS, o->pid, &jit->map[1]);
 }
 
-/* "…/jit-PID.dump" */
-static bool is_dump(const struct fathom_mapping *m)
+/*
+ * "…/jit-PID.dump", by the number that the process knows itself by, or by ours. A copy, made by
+ * fork(), has its parent's mapped: that goes on with what the parent makes.
+ */
+static bool is_dump(const struct fathom_jit_owner *o, const struct fathom_mapping *m)
 {
-	const char *end = m->name.data + m->name.size;
 	const char *slash = m->executable && m->inode && m->name.size
 				    ? memrchr(m->name.data, '/', m->name.size)
 				    : NULL;
+	const size_t size = slash ? (size_t)(m->name.data + m->name.size - slash) : 0;
+	const uint64_t pids[] = { o->inner_pid, o->pid };
+	char name[40];
 
-	return slash && end - slash > 10 && memcmp(slash, "/jit-", 5) == 0 &&
-	       memcmp(end - 5, ".dump", 5) == 0;
+	for (int i = 0; i < 2; i++)
+		if ((size_t)snprintf(name, sizeof name, "/jit-%llu.dump",
+				     (unsigned long long)pids[i]) == size &&
+		    memcmp(name, slash, size) == 0)
+			return true;
+	return false;
 }
 
 /* Where what was read of the file is kept, or is to be; NULL when there are too many. */
@@ -285,7 +294,7 @@ static fathom_err refresh_dumps(struct fathom_jit *jit, const struct fathom_jit_
 	bool used[FATHOM_MAX_JITDUMPS] = { false };
 
 	for (size_t i = 0; i < maps->n; i++)
-		if (is_dump(&maps->items[i]))
+		if (is_dump(o, &maps->items[i]))
 			FATHOM_TRY(refresh_dump(jit, o, &maps->items[i], used));
 	for (unsigned i = 0; i < FATHOM_MAX_JITDUMPS; i++) {
 		if (used[i])

@@ -382,6 +382,16 @@ def jitdump_deleted(folder):
         check(j.pid, {j.code: ("deleted", 0, 0x40, "jitdump")})
 
 
+@test("a jitdump of another process, such as a copy has mapped by inheritance")
+def jitdump_of_parent(folder):
+    with Jitted([build(folder)]) as j:
+        dump = Dump(folder, j)
+        dump.write(jitfiles.load(j.code, 0x40, 0, "made_by_parent", pid=os.getpid()))
+        os.rename(dump.path, f"{folder}/jit-{os.getpid()}.dump")
+        j.tell(f"mark {folder}/jit-{os.getpid()}.dump")
+        check(j.pid, {j.code: None})
+
+
 @test("a jitdump of another user, and a damaged one, say why they are not used", needs_root=True)
 def jitdump_refused(folder):
     with Jitted([build(folder)]) as j:

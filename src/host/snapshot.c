@@ -2,6 +2,7 @@
 /* Writing snapshots; what is in one stands in snapshot_file.h. */
 #include "fathom/snapshot.h"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -485,9 +486,25 @@ static bool write_file(int fd, const struct fathom_array *body)
 	return done;
 }
 
+/* Writes to what is no file but a device or a pipe: that stays what it is. */
+static fathom_err store_into(const struct fathom_array *body, const char *path,
+			     struct fathom_errinfo *reterr)
+{
+	const int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+	fathom_err err = FATHOM_OK;
+
+	if (fd < 0)
+		return fathom_fail_os(reterr, path);
+	if (!write_file(fd, body))
+		err = fathom_fail_os(reterr, path);
+	if (close(fd) && !err)
+		err = fathom_fail_os(reterr, path);
+	return err;
+}
+
 /* Replaces the file at @path, which is whole or what it was before. */
-static fathom_err store(const struct fathom_array *body, const char *path,
-			struct fathom_errinfo *reterr)
+static fathom_err replace(const struct fathom_array *body, const char *path,
+			  struct fathom_errinfo *reterr)
 {
 	char temporary[PATH_MAX];
 	fathom_err err = FATHOM_OK;
@@ -498,7 +515,7 @@ static fathom_err store(const struct fathom_array *body, const char *path,
 		fathom_errinfo_set_file(reterr, path);
 		return FATHOM_E_ARGUMENT;
 	}
-	fd = mkstemp(temporary);
+	fd = mkostemp(temporary, O_CLOEXEC);
 	if (fd < 0)
 		return fathom_fail_os(reterr, path);
 	if (!write_file(fd, body))
@@ -509,6 +526,22 @@ static fathom_err store(const struct fathom_array *body, const char *path,
 		err = fathom_fail_os(reterr, path);
 	if (err)
 		(void)unlink(temporary);
+	return err;
+}
+
+/* Stores the snapshot at @path, or where the link that it is leads to. */
+static fathom_err store(const struct fathom_array *body, const char *path,
+			struct fathom_errinfo *reterr)
+{
+	char *target;
+	struct stat st;
+	fathom_err err;
+
+	if (!stat(path, &st) && !S_ISREG(st.st_mode))
+		return store_into(body, path, reterr);
+	target = realpath(path, NULL);
+	err = replace(body, target ? target : path, reterr);
+	free(target);
 	return err;
 }
 

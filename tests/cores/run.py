@@ -10,6 +10,7 @@ import re
 import resource
 import shutil
 import signal
+import stat
 import struct
 import subprocess
 import sys
@@ -553,6 +554,26 @@ def no_snapshot(folder):
     with open(f"{folder}/kept", encoding="ascii") as f:
         assert f.read() == "before"
     assert sorted(os.listdir(folder)) == ["kept", "told"]
+
+
+@test("a snapshot goes into a pipe, and to where a link leads, which stay what they are")
+def snapshot_into(folder):
+    os.mkfifo(f"{folder}/pipe")
+    os.symlink("pointed", f"{folder}/link")
+    with open(f"{folder}/pointed", "w", encoding="ascii") as f:
+        f.write("before")
+    with Told([build(folder, "told", "-ldl")]) as told:
+        with subprocess.Popen(["timeout", "20", "cat", f"{folder}/pipe"], stdout=subprocess.PIPE) as reader:
+            run(FATHOM, "snapshot", told.pid, f"{folder}/pipe")
+            # When the pipe is gone, nobody writes to it any more.
+            os.close(os.open(f"{folder}/pipe", os.O_RDWR | os.O_NONBLOCK))
+            with open(f"{folder}/piped", "wb") as f:
+                f.write(reader.communicate(timeout=60)[0])
+        run(FATHOM, "snapshot", told.pid, f"{folder}/link")
+        for snapshot in ("piped", "link"):
+            check_places(f"{folder}/{snapshot}", told.places)
+    assert stat.S_ISFIFO(os.lstat(f"{folder}/pipe").st_mode)
+    assert os.path.islink(f"{folder}/link") and os.path.getsize(f"{folder}/pointed") > 1000
 
 
 def add_comparison(program, writer, peer):

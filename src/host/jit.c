@@ -162,6 +162,15 @@ static fathom_err note_file(const struct fathom_space *s, fathom_err err, const 
 	return err == FATHOM_E_MEMORY ? err : FATHOM_OK;
 }
 
+/*
+ * Whether a file was read in part only. The last that it says of an address holds, and may be in
+ * the other part: then it names nothing.
+ */
+static bool is_read_in_part(fathom_err err)
+{
+	return err == FATHOM_E_LIMIT || err == FATHOM_E_OS;
+}
+
 static bool is_of(const struct file_key *key, const struct stat *st)
 {
 	return key->inode == st->st_ino && key->device == st->st_dev;
@@ -203,9 +212,10 @@ static fathom_err refresh_map(const struct fathom_jit_owner *o, enum fathom_jit_
 	kept->key = key_of(&st);
 	err = fathom_perf_map_read(&kept->map, fd, (uint64_t)st.st_size);
 	close(fd);
+	if (is_read_in_part(err))
+		fathom_perf_map_clear(&kept->map);
 	return note_file(o->space, err, path, 0,
-			 "does not fit the memory budget: what is beyond "
-			 "has no names");
+			 "does not fit the memory budget: its names are not used");
 }
 
 /*
@@ -278,13 +288,16 @@ static fathom_err refresh_dump(struct fathom_jit *jit, const struct fathom_jit_o
 		kept->key = key_of(&st);
 		used[kept - jit->dump] = true;
 		err = fathom_jitdump_read(&kept->dump, fd, (uint64_t)st.st_size, &damage);
+		if (is_read_in_part(err))
+			fathom_jitdump_clear(&kept->dump);
 	}
 	close(fd);
 	return note_file(o->space, err, path, damage,
 			 !kept                    ? "more jitdumps than fathom reads"
 			 : err == FATHOM_E_FORMAT ? "is no jitdump of version 1"
-			 : err == FATHOM_E_LIMIT  ? "does not fit the memory budget"
-						  : "is damaged: what is beyond has no names");
+			 : err == FATHOM_E_LIMIT
+				 ? "does not fit the memory budget: its names are not used"
+				 : "is damaged: what is beyond has no names");
 }
 
 /* The jitdumps that are mapped, as their writers have to. */

@@ -96,9 +96,9 @@ class Jitted:
 class Asker:
     """One fathom that is asked again and again: it keeps what it has read."""
 
-    def __init__(self, pid):
-        self.process = subprocess.Popen([FATHOM, "addr", "--json", "--no-cache", str(pid)], stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, text=True)
+    def __init__(self, pid, *options):
+        self.process = subprocess.Popen([FATHOM, "addr", "--json", "--no-cache", *options, str(pid)],
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def ask(self, address):
         self.process.stdin.write(f"{address:#x}\n")
@@ -380,6 +380,21 @@ def jitdump_deleted(folder):
         j.tell(f"mark {dump.path}")
         os.unlink(dump.path)
         check(j.pid, {j.code: ("deleted", 0, 0x40, "jitdump")})
+
+
+@test("a perf map and a jitdump that outgrow the memory do not name what they named before")
+def outgrown(folder):
+    with Jitted([build(folder)]) as j, Asker(j.pid, "--memory", "4M") as asker:
+        dump = Dump(folder, j)
+        j.tell(f"mark {dump.path}")
+        j.write(f"{j.code:x} 20 old\n")
+        dump.write(jitfiles.load(j.code + 0x40, 0x40, 0, "old"))
+        assert [asker.ask(j.code)["symbol"], asker.ask(j.code + 0x40)["symbol"]] == ["old", "old"]
+        j.write("".join(f"{0x100000 + i:x} 1 another_function_{i:06}\n" for i in range(200000)))
+        j.write(f"{j.code:x} 20 new\n")
+        dump.write(b"".join(jitfiles.load(0x100000 + i, 1, i, f"another_function_{i:06}") for i in range(200000)))
+        dump.write(jitfiles.load(j.code + 0x40, 0x40, 1, "new"))
+        assert [asker.ask(j.code)["symbol"], asker.ask(j.code + 0x40)["symbol"]] == [None, None]
 
 
 @test("a jitdump of another process, such as a copy has mapped by inheritance")

@@ -20,6 +20,7 @@ struct core {
 	struct fathom_core_ranges loads;
 	struct fathom_core_ranges files;
 	struct fathom_core_facts facts; /* 0: not known */
+	uint64_t notes_left;            /* bytes of notes that there can be yet */
 	bool is_cut;
 };
 
@@ -176,9 +177,14 @@ static struct fathom_bytes present(struct core *core, uint64_t off, uint64_t siz
 static fathom_err read_notes(struct core *core, const struct fathom_segment *s,
 			     struct fathom_errinfo *reterr)
 {
-	struct fathom_cursor c = cur_init(present(core, s->off, s->filesz), core->image.swap);
+	const struct fathom_bytes notes = present(core, s->off, s->filesz);
+	struct fathom_cursor c = cur_init(notes, core->image.swap);
 	struct fathom_note note;
 
+	if (notes.size > core->notes_left)
+		return fathom_fail(reterr, FATHOM_E_CORRUPT, "", s->off,
+				   "the core has notes that lie over others");
+	core->notes_left -= notes.size;
 	while (cur_left(&c) && fathom_note_next(&c, s->align, &note))
 		FATHOM_TRY(read_note(core, &note, reterr));
 	return FATHOM_OK;
@@ -441,6 +447,7 @@ static fathom_err read_core(struct core *core, struct fathom_notes *notes,
 			    struct fathom_errinfo *reterr)
 {
 	FATHOM_TRY(fathom_image_init(core->dump.file->bytes, &core->image, reterr));
+	core->notes_left = core->image.bytes.size;
 	FATHOM_TRY(read_segments(core, reterr));
 	FATHOM_TRY(make_pieces(core, reterr));
 	if (!core->files.n) {

@@ -472,6 +472,23 @@ def read_from_file(folder):
     assert re.search(r"\b1\b", run(FATHOM, "find", "--read", "i32", core, "initialised_data").split("initialised_data")[-1])
 
 
+@test("a core or library of 65,000 segments, each of them all of its notes, takes no time")
+def notes_over_notes(folder):
+    n, size = 65000, 8 << 20
+    begin = 64 + 56 * n
+    notes = struct.pack("<IIQQQQQQ", 4, 4, begin, 0, 0, size, 0, 4)  # PT_NOTE
+    load = struct.pack("<IIQQQQQQ", 1, 5, begin, 0x1000, 0, 4096, 4096, 4096)
+    for type, name in ((4, "core"), (3, "library")):  # ET_CORE, ET_DYN
+        with open(f"{folder}/{name}", "wb") as f:
+            f.write(b"\x7fELF\2\1\1".ljust(16, b"\0"))
+            f.write(struct.pack("<HHIQQQIHHHHHH", type, 62, 1, 0, 64, 0, 0, 64, 56, n, 0, 0, 0))
+            f.write(notes * (n - 1) + load + bytes(size))
+        done = subprocess.run([FATHOM, "addr", "--no-cache", f"{folder}/{name}", "0x1000"], capture_output=True,
+                              text=True, check=False, timeout=20)
+        assert done.returncode == (2 if name == "core" else 1), done
+        assert name != "core" or "notes that lie over others" in done.stderr, done
+
+
 @test("a snapshot of a core is as good as one of the process")
 def of_core(folder):
     path = build(folder, "told", "-ldl")

@@ -227,20 +227,33 @@ struct fathom_bytes fathom_notes_build_id(struct fathom_bytes notes, uint64_t al
 	return (struct fathom_bytes){ NULL, 0 };
 }
 
+/* The build-id among @notes, at most *@left bytes; takes what was looked at from that. */
+static struct fathom_bytes find_build_id(const struct fathom_image *image,
+					 struct fathom_bytes notes, uint64_t align, uint64_t *left)
+{
+	if (notes.size > *left)
+		return (struct fathom_bytes){ NULL, 0 };
+	*left -= notes.size;
+	return fathom_notes_build_id(notes, align, image->swap);
+}
+
 struct fathom_bytes fathom_image_build_id(const struct fathom_image *image)
 {
+	/* No notes are over others: all are together no longer than the file, in either table. */
+	uint64_t of_segments = image->bytes.size;
+	uint64_t of_sections = image->bytes.size;
 	struct fathom_bytes id = { NULL, 0 };
 	struct fathom_segment segment;
 	struct fathom_section section;
 
 	for (uint32_t i = 0; i < image->phnum && !id.size; i++)
 		if (fathom_image_segment(image, i, &segment) && segment.type == PT_NOTE)
-			id = fathom_notes_build_id(
-				bytes_slice(image->bytes, segment.off, segment.filesz),
-				segment.align, image->swap);
+			id = find_build_id(image,
+					   bytes_slice(image->bytes, segment.off, segment.filesz),
+					   segment.align, &of_segments);
 	for (uint32_t i = 0; i < image->shnum && !id.size; i++)
 		if (fathom_image_section(image, i, &section) && section.type == SHT_NOTE)
-			id = fathom_notes_build_id(fathom_image_section_bytes(image, &section),
-						   section.align, image->swap);
+			id = find_build_id(image, fathom_image_section_bytes(image, &section),
+					   section.align, &of_sections);
 	return id;
 }

@@ -224,6 +224,7 @@ static fathom_err read_segments(struct core *core, struct fathom_errinfo *reterr
 static fathom_err make_pieces(struct core *core, struct fathom_errinfo *reterr)
 {
 	struct fathom_dump *d = &core->dump;
+	uint64_t left = core->image.bytes.size;
 
 	d->pieces = malloc((core->loads.n + 1) * sizeof *d->pieces);
 	if (!d->pieces)
@@ -232,6 +233,11 @@ static fathom_err make_pieces(struct core *core, struct fathom_errinfo *reterr)
 		const struct fathom_core_range *r = &core->loads.items[i];
 		const struct fathom_bytes bytes = present(core, r->off, r->filesz);
 
+		/* What is read of each piece is then no more than a few times the file. */
+		if (bytes.size > left)
+			return fathom_fail(reterr, FATHOM_E_CORRUPT, "", r->off,
+					   "the core has memory that lies over other");
+		left -= bytes.size;
 		if (bytes.size)
 			d->pieces[d->n_pieces++] = (struct fathom_dump_piece){ r->start, bytes };
 	}

@@ -489,6 +489,33 @@ def notes_over_notes(folder):
         assert name != "core" or "notes that lie over others" in done.stderr, done
 
 
+@test("a core that has one piece of memory at 60,000 places is refused at once")
+def memory_over_memory(folder):
+    n, size, first, step = 60000, 4 << 20, 1 << 28, 1 << 28
+
+    def header(type, count):
+        return b"\x7fELF\2\1\1".ljust(16, b"\0") + struct.pack("<HHIQQQIHHHHHH", type, 62, 1, 0, 64, 0, 0, 64, 56,
+                                                                count, 0, 0, 0)
+
+    def segment(type, off, address, size):
+        return struct.pack("<IIQQQQQQ", type, 5, off, address, address, size, size, 4)
+
+    library = header(3, 2) + segment(4, 4096, 4096, size - 4096) + segment(1, 0, 0, size)
+    files = struct.pack("<QQ", n, 1)
+    files += b"".join(struct.pack("<QQQ", first + i * step, first + i * step + size, 0) for i in range(n)) + b"/x\0" * n
+    files += bytes(-len(files) % 4)
+    note = struct.pack("<III8s", 5, len(files), 0x46494c45, b"CORE") + files  # NT_FILE
+    begin = 64 + 56 * (n + 1)
+    memory = (begin + len(note) + 4095) & ~4095
+    with open(f"{folder}/core", "wb") as f:
+        f.write(header(4, n + 1) + segment(4, begin, 0, len(note)))
+        f.write(b"".join(segment(1, memory, first + i * step, size) for i in range(n)))
+        f.write(note.ljust(memory - begin, b"\0") + library.ljust(size, b"\0"))
+    done = subprocess.run([FATHOM, "addr", "--no-cache", f"{folder}/core", hex(first)], capture_output=True, text=True,
+                          check=False, timeout=20)
+    assert done.returncode == 2 and "memory that lies over other" in done.stderr, done
+
+
 @test("a snapshot of a core is as good as one of the process")
 def of_core(folder):
     path = build(folder, "told", "-ldl")

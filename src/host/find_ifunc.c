@@ -117,6 +117,19 @@ static bool read_module(struct fathom_find *f, uint32_t module)
 	       read_table(f, module, d->jmprel, d->pltrelsz, d->pltrel == DT_RELA);
 }
 
+/*
+ * Whether a reference without a version would lead to @c: to the oldest version of its file, which
+ * has the lowest number, or else to the only one; dlsym() takes the newest.
+ */
+static bool is_oldest(const struct fathom_find *f, const struct fathom_candidate_symbol *c)
+{
+	const struct fathom_find_module *m = &f->modules[c->module];
+	const uint16_t number = fathom_version_number(&m->dynsym.versions, c->number);
+
+	return c->table == m->dynamic_table &&
+	       (number & ~FATHOM_VERSION_HIDDEN) <= FATHOM_VERSION_GLOBAL + 1;
+}
+
 /* Whether the slot is for the function that @c is the resolver of. */
 static bool is_for(const struct fathom_find *f, const struct slot *s,
 		   const struct fathom_candidate_symbol *c)
@@ -134,7 +147,18 @@ static bool is_for(const struct fathom_find *f, const struct slot *s,
 	if (!str_equal(fathom_symtab_name(&m->dynsym.table, &symbol), c->name))
 		return false;
 	version = fathom_dynsym_version(&m->dynsym, s->symbol, &is_default);
-	return !version.data || !c->version.data || str_equal(version, c->version);
+	if (!version.data && c->version.data)
+		return is_oldest(f, c);
+	return !c->version.data || str_equal(version, c->version);
+}
+
+/* Whether @value is not what the file has in the slot: the way back to a stub, until it is bound.
+ */
+static bool is_bound(const struct fathom_find *f, const struct slot *s, uint64_t value)
+{
+	const struct fathom_find_module *m = &f->modules[s->module];
+
+	return value != implicit_addend(&m->module->main->image, s->svma) + m->bias;
 }
 
 /* Whether a function can start at @avma that @c, in its own module, has chosen. */
@@ -172,7 +196,7 @@ uint64_t fathom_ifunc_resolved(struct fathom_find *f, const struct fathom_candid
 		if (!is_for(f, &slots[i], c) ||
 		    !fathom_scope_read(f, o, slots[i].svma + m->bias,
 				       fathom_image_address_size(&o->image), &value) ||
-		    !is_function(f, c, value))
+		    !is_bound(f, &slots[i], value) || !is_function(f, c, value))
 			continue;
 		/* Resolvers give one answer; slots that differ hold something else. */
 		if (found && found != value)

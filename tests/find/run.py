@@ -589,6 +589,36 @@ def ifunc(folder):
             assert record["address"] or record["reason"] == "unsupported", record
 
 
+@test("an IFUNC without section headers: the way back to its own stub is not taken for it")
+def ifunc_stub(folder):
+    versions = library(folder, "libversions.so", "-Wl,-z,lazy")
+    strip_headers(versions)
+    with asked(folder, env={"LD_PRELOAD": versions}) as program:
+        (record,), _ = find(program.pid, "indirect", status=(0, 1))
+        assert address(record) in (None, program.default("indirect")), record
+        # Called once, its slot holds it.
+        program.tell("call call_indirect")
+        (record,), _ = find(program.pid, "indirect")
+        assert address(record) == program.default("indirect"), record
+
+
+@test("an IFUNC of several versions: a reference without a version is to the oldest")
+def ifunc_versions(folder):
+    stub = os.path.join(folder, "stub")
+    os.mkdir(stub)
+    run("gcc", "-shared", "-fPIC", "-nostdlib", "-Wl,-soname,libc.so.6", "-o", os.path.join(stub, "libc.so.6"),
+        "-x", "c", "-", input="void copy(void) {} __asm__(\".globl memcpy; memcpy = copy; .type memcpy, @function\");")
+    path = os.path.join(folder, "libuser.so")
+    run("gcc", "-shared", "-fPIC", "-nostdlib", "-fno-builtin", "-Wl,-z,now", "-o", path, "-x", "c", "-", "-x", "none",
+        os.path.join(stub, "libc.so.6"), input="extern void *memcpy(); void *used = memcpy;")
+    with asked(folder, env={"LD_PRELOAD": path}) as program:
+        for version in ("GLIBC_2.2.5", "GLIBC_2.14"):
+            want = program.tell(f"version memcpy {version}")["memcpy"]
+            assert address(dynamic(program.pid, f"memcpy@{version}")) == want, version
+        (record,), _ = find(program.pid, "used", "--read", "ptr")
+        assert int(record["value"], 16) == program.tell("version memcpy GLIBC_2.2.5")["memcpy"], record
+
+
 @test("memcpy of a process is the variant that this processor gets, as its slot says")
 def memcpy_variant(folder):
     with asked(folder) as program:

@@ -6,6 +6,7 @@
  *	default NAME		dlsym(RTLD_DEFAULT)
  *	version NAME VERSION	dlvsym(RTLD_DEFAULT)
  *	of NAME			dlsym() of what was opened last
+ *	call NAME		call it, as a function of a number
  *	open PATH		dlopen, RTLD_LOCAL
  *	global PATH		dlopen, RTLD_GLOBAL
  *	space PATH		dlmopen, in a namespace of its own
@@ -95,6 +96,8 @@ static void obey(char *line)
 		tell(name, dlvsym(RTLD_DEFAULT, name, version));
 	else if (strcmp(word, "of") == 0)
 		tell(name, dlsym(opened, name));
+	else if (strcmp(word, "call") == 0)
+		((int (*)(int))dlsym(RTLD_DEFAULT, name))(1);
 	else if (strcmp(word, "open") == 0)
 		opened = dlopen(name, RTLD_NOW | RTLD_LOCAL);
 	else if (strcmp(word, "global") == 0)

@@ -10,6 +10,7 @@
 #include "scope.h"
 
 #include <stdlib.h>
+#include <time.h>
 
 /* More modules are not loaded by any program; a list in a circle ends here. */
 #define MAX_LINKS 65536
@@ -17,8 +18,9 @@
 #define MAX_SPACES 64
 /* Bytes of glibc's struct link_map that are looked at: it has some 1,200. */
 #define LINK_MAP_BYTES 2048
-/* Times that a list is read while the dynamic linker is at work on it. */
-#define MAX_TRIES 5
+/* Times that a list is read while the dynamic linker is at work on it, and the pauses between. */
+#define MAX_TRIES      10
+#define FIRST_PAUSE_NS 50000
 
 bool fathom_scope_read(struct fathom_find *f, const struct fathom_object *o, uint64_t avma,
 		       uint8_t size, uint64_t *ret)
@@ -282,23 +284,65 @@ static fathom_err follow_needs(struct fathom_find *f)
 	return FATHOM_OK;
 }
 
-fathom_err fathom_scope_order(struct fathom_find *f)
+static void note_unsettled(struct fathom_find *f)
 {
-	for (size_t i = 0; i < f->n_modules; i++) {
-		const struct fathom_object *o = f->modules[i].module->main;
-		const uint64_t debug = find_debug(f, &f->modules[i]);
-		const struct fathom_link *links;
-		bool good = false;
+	struct fathom_errinfo info;
 
-		for (int k = 0; debug && !good && k < MAX_TRIES; k++)
-			good = read_lists(f, o, debug);
+	(void)fathom_fail(&info, FATHOM_E_TIMEOUT, "", 0,
+			  "its dynamic linker is at work: what that would answer is not known");
+	fathom_notes_add(f->notes, &info);
+}
+
+/*
+ * Reads the lists that module @main was told of, when nobody changes them: dlopen() takes some
+ * hundred microseconds. False, and there are none, when that never is.
+ */
+static bool read_settled(struct fathom_find *f, uint32_t main, uint64_t debug)
+{
+	struct timespec pause = { .tv_nsec = FIRST_PAUSE_NS };
+	const struct fathom_link *links;
+
+	for (int i = 0; i < MAX_TRIES; i++) {
+		const bool good = read_lists(f, f->modules[main].module->main, debug);
+
 		links = f->links.data;
 		/* Who was told of the list is the first in it. */
-		if (!good || !f->links.n || links[0].module != i) {
-			f->links.n = 0;
-			continue;
-		}
-		return find_scope(f, o) ? FATHOM_OK : follow_needs(f);
+		if (good && f->links.n && links[0].module == main)
+			return true;
+		f->links.n = 0;
+		if (good || !f->space->is_live)
+			return false;
+		(void)nanosleep(&pause, NULL);
+		pause.tv_nsec *= 2;
+	}
+	note_unsettled(f);
+	return false;
+}
+
+/* Gives the modules their order, once the lists that module @main was told of are settled. */
+static fathom_err read_order(struct fathom_find *f, uint32_t main, uint64_t debug)
+{
+	const struct fathom_object *o = f->modules[main].module->main;
+
+	/* A module may be in the order of look-ups that is newer than the lists. */
+	for (int i = 0; i < MAX_TRIES; i++) {
+		if (find_scope(f, o))
+			return FATHOM_OK;
+		if (!f->space->is_live)
+			break;
+		if (!read_settled(f, main, debug))
+			return FATHOM_OK;
+	}
+	return follow_needs(f);
+}
+
+fathom_err fathom_scope_order(struct fathom_find *f)
+{
+	for (uint32_t i = 0; i < f->n_modules; i++) {
+		const uint64_t debug = find_debug(f, &f->modules[i]);
+
+		if (debug && read_settled(f, i, debug))
+			return read_order(f, i, debug);
 	}
 	return FATHOM_OK;
 }

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The suite "find": where names are, by programs that know it and tools that people use."""
 import fnmatch
+import json
 import os
 import random
 import re
@@ -535,6 +536,26 @@ def interposed(folder):
         program.tell(f"global {versions}")
         check_default(program, ["versioned", "retired", "call_indirect", "indirect"])
         assert dynamic(program.pid, "versioned")["version"] == "V_2"
+
+
+@test("dlsym's answers while libraries come and go: never another than the program's own")
+def while_loading(folder):
+    source = ("#define _GNU_SOURCE\n#include <dlfcn.h>\n#include <stdio.h>\n"
+              "int main(int argc, char **argv) { dlopen(argv[1], RTLD_NOW | RTLD_GLOBAL);"
+              "printf(\"stays 0x%lx\\ndone\\n\", (unsigned long)dlsym(RTLD_DEFAULT, \"stays\")); fflush(stdout);"
+              "for (;;) dlclose(dlopen(argv[2], RTLD_NOW | RTLD_GLOBAL)); }")
+    path = os.path.join(folder, "loads")
+    run("gcc", "-o", path, "-x", "c", "-", "-ldl", input=source)
+    stays, goes = (os.path.join(folder, name) for name in ("libstays.so", "libgoes.so"))
+    run("gcc", "-shared", "-fPIC", "-o", stays, "-x", "c", "-", input="int stays(void) { return 1; }")
+    run("gcc", "-shared", "-fPIC", "-o", goes, "-x", "c", "-", input="int goes(void) { return 1; }")
+    with Asked([path, stays, goes]) as program:
+        for _ in range(250):
+            done = subprocess.run([FATHOM, "find", "--json", "--first", str(program.pid), "stays"], capture_output=True,
+                                  text=True, check=True)
+            record = json.loads(done.stdout)
+            assert address(record) == program.places["stays"], record
+            assert record["rank"] == 0 or "at work" in done.stderr, done
 
 
 @test("dlsym's answers in one library, by its name: local ones, and those of another namespace")

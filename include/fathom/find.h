@@ -20,7 +20,8 @@
  * LIBRARY is what stands before the first colon that has no other beside it, if that is no
  *number's: a pattern for the last part of the module's path or, with a slash in it, for all of it.
  *VERSION is a pattern for the symbol's version; after "@@" only symbols match of which that is the
- *default one.
+ *default one. In a process one that is no pattern also takes symbols of libraries that have no
+ *versions at all, as dlvsym() does.
  */
 #ifndef FATHOM_FIND_H
 #define FATHOM_FIND_H

@@ -119,6 +119,29 @@ enum fathom_dlsym_verdict fathom_dynsym_verdict(const struct fathom_dynsym *d, u
 	return number & FATHOM_VERSION_HIDDEN ? FATHOM_DLSYM_NO : FATHOM_DLSYM_UNIQUE;
 }
 
+bool fathom_dynsym_find(const struct fathom_dynsym *d, struct fathom_str name,
+			struct fathom_symbol *ret)
+{
+	struct fathom_hash_search s;
+	struct fathom_symbol symbol;
+	uint32_t number;
+
+	if (!d->has_hash)
+		return false;
+	fathom_hash_search_init(&s, &d->hash, name);
+	while (fathom_hash_search_next(&s, &number)) {
+		if (number >= d->table.count)
+			continue;
+		fathom_symtab_get(&d->table, number, &symbol);
+		if (symbol.section != SHN_UNDEF &&
+		    str_equal(fathom_symtab_name(&d->table, &symbol), name)) {
+			*ret = symbol;
+			return true;
+		}
+	}
+	return false;
+}
+
 /* The string of entry number @n with @tag. */
 static struct fathom_str entry_text(const struct fathom_dynsym *d, uint64_t tag, uint32_t n)
 {

@@ -48,6 +48,10 @@ enum fathom_dlsym_verdict {
 enum fathom_dlsym_verdict fathom_dynsym_verdict(const struct fathom_dynsym *d, uint32_t i,
 						const struct fathom_symbol *s, bool is_versioned);
 
+/* Asks the hash table for the first defined symbol called @name; false: there is none. */
+bool fathom_dynsym_find(const struct fathom_dynsym *d, struct fathom_str name,
+			struct fathom_symbol *ret);
+
 /* The name in entry number @n, from 0, of those with tag DT_NEEDED; data is NULL behind the last.
  */
 struct fathom_str fathom_dynsym_needed(const struct fathom_dynsym *d, uint32_t n);

@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 
-#include "find.h"
+#include "scope.h"
 
 static int compare_numbers(uint64_t a, uint64_t b)
 {
@@ -151,6 +151,39 @@ static bool is_taken(const struct fathom_find *f, const struct fathom_candidate_
 	return true;
 }
 
+/* Whether module @m exports a symbol called @name of which a namespace has only one. */
+static bool has_unique(const struct fathom_find_module *m, struct fathom_str name)
+{
+	struct fathom_symbol symbol;
+
+	return m->dynamic_table != FATHOM_NONE && fathom_dynsym_find(&m->dynsym, name, &symbol) &&
+	       symbol.bind == STB_GNU_UNIQUE;
+}
+
+/*
+ * Whether another module's symbol may stand for @c, of which a namespace has only one: that which
+ * was looked up first. That is the first in the order of look-ups, unless a module was loaded
+ * before it was in that order, or with RTLD_LOCAL.
+ */
+static bool is_unclear(const struct fathom_find *f, const struct fathom_candidate_symbol *c)
+{
+	const struct fathom_link *own;
+
+	if (c->symbol.bind != STB_GNU_UNIQUE || !f->space)
+		return false;
+	own = fathom_scope_link(f, c->module);
+	for (uint32_t i = 0; own && i < f->n_modules; i++) {
+		const struct fathom_link *other = i == c->module ? NULL : fathom_scope_link(f, i);
+
+		if (!other || other->space != own->space || !has_unique(&f->modules[i], c->name))
+			continue;
+		if (f->modules[c->module].order == FATHOM_NONE ||
+		    f->modules[i].order == FATHOM_NONE || other < own)
+			return true;
+	}
+	return false;
+}
+
 /* Orders the @n candidates of one name. */
 static void rank_name(struct fathom_find *f, struct fathom_candidate_symbol *c, size_t n)
 {
@@ -163,6 +196,8 @@ static void rank_name(struct fathom_find *f, struct fathom_candidate_symbol *c, 
 		    (taken == n ||
 		     f->modules[c[i].module].order < f->modules[c[taken].module].order))
 			taken = i;
+	if (taken < n && is_unclear(f, &c[taken]))
+		taken = n;
 	if (taken < n) {
 		const struct fathom_candidate_symbol first = c[taken];
 

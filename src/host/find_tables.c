@@ -136,6 +136,19 @@ static bool is_defined(const struct fathom_symtab *t, const struct fathom_symbol
 	       (s->section == FATHOM_SHN(SHN_ABS) && s->value);
 }
 
+/*
+ * Whether dlvsym() takes @c for the version that @q asks for: a module without any versions may
+ * have what was written before there were some.
+ */
+static bool is_any_version(const struct fathom_find *f, const struct fathom_find_query *q,
+			   const struct fathom_candidate_symbol *c)
+{
+	const struct fathom_find_module *m = &f->modules[c->module];
+
+	return f->space && c->verdict && !m->dynsym.versions.numbers.size && q->version.data &&
+	       !strpbrk(q->version.data, "*?[\\");
+}
+
 /* Adds symbol @number, whose name fits query @query, if its version and all else fits, too. */
 static bool add(struct fathom_find *f, struct fathom_array *out, uint32_t module, uint32_t table,
 		uint32_t number, uint32_t query)
@@ -161,8 +174,10 @@ static bool add(struct fathom_find *f, struct fathom_array *out, uint32_t module
 							   q->version.data != NULL);
 	}
 	/* A stub is of interest only where it stands for the function. */
-	if ((c.symbol.section == SHN_UNDEF && !c.verdict) ||
-	    !fathom_find_query_takes_version(q, c.version, c.is_default))
+	if (c.symbol.section == SHN_UNDEF && !c.verdict)
+		return true;
+	if (!fathom_find_query_takes_version(q, c.version, c.is_default) &&
+	    !is_any_version(f, q, &c))
 		return true;
 	if (!fathom_array_reserve(out, sizeof c, 1))
 		return false;

@@ -36,23 +36,13 @@ struct runtime {
 /* Where the object called @name, which module @m exports, is; 0: it does not. */
 static uint64_t find_object(const struct fathom_find_module *m, const char *name)
 {
-	const struct fathom_str wanted = { name, (uint32_t)strlen(name) };
-	struct fathom_hash_search s;
 	struct fathom_symbol symbol;
-	uint32_t number;
 
-	if (m->dynamic_table == FATHOM_NONE || !m->dynsym.has_hash)
+	if (m->dynamic_table == FATHOM_NONE ||
+	    !fathom_dynsym_find(&m->dynsym, (struct fathom_str){ name, (uint32_t)strlen(name) },
+				&symbol))
 		return 0;
-	fathom_hash_search_init(&s, &m->dynsym.hash, wanted);
-	while (fathom_hash_search_next(&s, &number)) {
-		if (number >= m->dynsym.table.count)
-			continue;
-		fathom_symtab_get(&m->dynsym.table, number, &symbol);
-		if (symbol.section != SHN_UNDEF &&
-		    str_equal(fathom_symtab_name(&m->dynsym.table, &symbol), wanted))
-			return symbol.value + m->bias;
-	}
-	return 0;
+	return symbol.value + m->bias;
 }
 
 static bool read_member(const struct runtime *r, const char *name, struct member *ret)
@@ -118,17 +108,6 @@ static bool find_runtime(struct fathom_find *f, uint32_t module, struct runtime 
 static bool read_word(const struct runtime *r, uint64_t at, uint64_t *ret)
 {
 	return fathom_scope_read(r->f, r->o, at, r->word, ret);
-}
-
-/* The struct link_map of module @module; 0: there is none. */
-static uint64_t find_link(const struct fathom_find *f, uint32_t module)
-{
-	const struct fathom_link *links = f->links.data;
-
-	for (size_t i = 0; i < f->links.n; i++)
-		if (links[i].module == module)
-			return links[i].at;
-	return 0;
 }
 
 /* From when on the module at @link has number @modid: false when it has not. */
@@ -213,12 +192,12 @@ static bool walk_list(const struct tls *t, uint64_t head)
 bool fathom_tls_walk(struct fathom_find *f, const struct fathom_candidate_symbol *c,
 		     bool (*fn)(int32_t tid, uint64_t avma, void *data), void *data)
 {
-	const uint64_t link = find_link(f, c->module);
+	const struct fathom_link *link = fathom_scope_link(f, c->module);
 	struct tls t = { .off = c->symbol.value, .fn = fn, .data = data };
 
 	if (!link || !find_runtime(f, c->module, &t.r) ||
-	    !read_word(&t.r, link + t.r.modid.off, &t.modid) || !t.modid ||
-	    !read_generation(&t.r, link, t.modid, &t.generation))
+	    !read_word(&t.r, link->at + t.r.modid.off, &t.modid) || !t.modid ||
+	    !read_generation(&t.r, link->at, t.modid, &t.generation))
 		return false;
 	return walk_list(&t, t.r.global + t.r.stack_user.off) &&
 	       walk_list(&t, t.r.global + t.r.stack_used.off);

@@ -353,6 +353,16 @@ void fathom_scope_deinit(struct fathom_find *f)
 	fathom_array_deinit(&f->slots);
 }
 
+const struct fathom_link *fathom_scope_link(const struct fathom_find *f, uint32_t module)
+{
+	const struct fathom_link *links = f->links.data;
+
+	for (size_t i = 0; i < f->links.n; i++)
+		if (links[i].module == module)
+			return &links[i];
+	return NULL;
+}
+
 /* The match of a TLS symbol that copies are added of. */
 struct copies {
 	struct fathom_find *f;

@@ -27,6 +27,9 @@ struct fathom_link {
 fathom_err fathom_scope_order(struct fathom_find *f);
 void fathom_scope_deinit(struct fathom_find *f);
 
+/* What was read of module @module; NULL: the dynamic linker does not know it. */
+const struct fathom_link *fathom_scope_link(const struct fathom_find *f, uint32_t module);
+
 /*
  * Adds the matches of @c, which all are like @m: one, but for TLS symbols in a process. False
  * without memory.

@@ -589,6 +589,35 @@ def dlvsym(folder):
             assert (got and address(got)) == want, (name, version, got, want)
 
 
+@test("dlvsym's answers: a library without any versions, which is before")
+def dlvsym_unversioned(folder):
+    plain = os.path.join(folder, "libplain.so")
+    run("gcc", "-shared", "-fPIC", "-nostdlib", "-o", plain, "-x", "c", "-", input="int versioned(int x) { return -x; }")
+    with asked(folder, env={"LD_PRELOAD": f"{plain} {library(folder)}"}) as program:
+        for version in ("V_1", "V_2"):
+            want = program.tell(f"version versioned {version}")["versioned"]
+            assert address(dynamic(program.pid, f"versioned@{version}")) == want, version
+            assert address(dynamic(program.pid, f"versioned@@{version}")) == want, version
+
+
+@test("what a namespace has only once: not known where a library with RTLD_LOCAL may have been first")
+def unique(folder):
+    source = 'inline int only_one = ID; extern "C" int *get_one() { return &only_one; }'
+    one, two = (os.path.join(folder, f"lib{i}.so") for i in "12")
+    for number, path in enumerate((one, two)):
+        run("g++", "-std=c++17", "-shared", "-fPIC", f"-DID={number}", "-o", path, "-x", "c++", "-", input=source)
+    with asked(folder) as program:
+        program.tell(f"open {one}")
+        program.tell(f"global {two}")
+        # dlsym() answers what is in the first, though that is none that it searches.
+        assert program.default("only_one") == program.tell("of only_one")["only_one"]
+        for query in ("only_one", "lib2.so:only_one"):
+            got = dynamic(program.pid, query)
+            assert got is None or address(got) == program.default("only_one"), got
+    with asked(folder, env={"LD_PRELOAD": f"{one} {two}"}) as program:
+        assert address(dynamic(program.pid, "only_one")) == program.default("only_one")
+
+
 @test("an IFUNC: what its slot holds; without a slot its resolver is not taken for it")
 def ifunc(folder):
     versions = library(folder)

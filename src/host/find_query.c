@@ -30,7 +30,8 @@ static const char own_words[] =
 	"dynamic_cast const_cast reinterpret_cast co_await closure shim impl dyn mut str as unsafe "
 	"extern usize isize u8 i8 u16 i16 u32 i32 u64 i64 u128 i128 f32 f64 ref out lazy immutable "
 	"shared inout pure nothrow property initializer ClassInfo Interface ModuleInfo _GLOBAL__N "
-	"delegate byte ubyte ushort uint ulong cent ucent real creal cfloat cdouble ifloat idouble "
+	"abi delegate byte ubyte ushort uint ulong cent ucent real creal cfloat cdouble ifloat "
+	"idouble "
 	"ireal wchar dchar typeof null scope";
 
 static bool is_word_start(char c)
@@ -153,6 +154,12 @@ static fathom_err compile(struct fathom_find_query *q, struct fathom_errinfo *re
 		     : FATHOM_OK;
 }
 
+/* Whether at @p the tag of a demangled name starts, as in "f[abi:cxx11]()". */
+static bool is_tag(const char *p)
+{
+	return strncmp(p, "[abi:", 5) == 0;
+}
+
 /*
  * The first colon of @text with no other beside it, before anything that only names have; NULL for
  * none.
@@ -160,11 +167,12 @@ static fathom_err compile(struct fathom_find_query *q, struct fathom_errinfo *re
 static const char *find_colon(const char *text)
 {
 	for (const char *p = text; *p && !strchr("(<{ ", *p); p++) {
-		if (*p != ':')
-			continue;
-		if (p[1] != ':')
+		if (is_tag(p))
+			p += 4;
+		else if (*p == ':' && p[1] != ':')
 			return p;
-		p++;
+		else
+			p += *p == ':';
 	}
 	return NULL;
 }
@@ -223,6 +231,16 @@ static bool is_method(const char *text)
 	return (text[0] == '-' || text[0] == '+') && text[1] == '[';
 }
 
+/* Whether @text has what patterns have, and a tag is none. */
+static bool has_wildcard(const char *text)
+{
+	const char *p = strpbrk(text, "*?[");
+
+	while (p && is_tag(p))
+		p = strpbrk(p + 1, "*?[");
+	return p;
+}
+
 static bool finish_name(struct fathom_find_query *q, uint32_t flags, struct fathom_arena *arena)
 {
 	const char *text = q->text.data;
@@ -231,7 +249,7 @@ static bool finish_name(struct fathom_find_query *q, uint32_t flags, struct fath
 		if (!take_version(q, arena))
 			return false;
 		text = q->text.data;
-		if (strpbrk(text, "*?[") && !strchr(text, '(') && !strstr(text, "operator") &&
+		if (has_wildcard(text) && !strchr(text, '(') && !strstr(text, "operator") &&
 		    !is_method(text))
 			q->kind = FATHOM_QUERY_GLOB;
 	}
@@ -316,12 +334,14 @@ void fathom_find_query_deinit(struct fathom_find_query *q)
 bool fathom_find_query_takes_module(const struct fathom_find_query *q, const char *path)
 {
 	const char *slash = strrchr(path, '/');
+	const char *name = path;
 
 	if (!q->library.data)
 		return true;
-	if (strchr(q->library.data, '/') || !slash)
-		return fnmatch(q->library.data, path, 0) == 0;
-	return fnmatch(q->library.data, slash + 1, 0) == 0;
+	if (slash && !strchr(q->library.data, '/'))
+		name = slash + 1;
+	/* "[vdso]" is a name, too. */
+	return strcmp(q->library.data, name) == 0 || fnmatch(q->library.data, name, 0) == 0;
 }
 
 bool fathom_find_query_takes_version(const struct fathom_find_query *q, struct fathom_str version,

@@ -197,6 +197,21 @@ def demangled(folder):
             assert r["name"] == run("c++filt", r["linkage_name"]).strip(), r
 
 
+@test("tags of the ABI: names are found as they are printed; [vdso] is the name of a library")
+def tags(folder):
+    path = os.path.join(folder, "libtags.so")
+    run("g++", "-shared", "-fPIC", "-o", path, "-x", "c++", "-",
+        input='__attribute__((abi_tag("v1"))) int f(int a) { return a; }'
+              'namespace n { struct [[gnu::abi_tag("zz")]] T { int x; }; T g(T t) { return t; } }')
+    for query, want in [("f[abi:v1]", "_Z1fB2v1i"), ("f[abi:v1](int)", "_Z1fB2v1i"), ("libtags*:f[abi:v1]", "_Z1fB2v1i"),
+                        ("n::g(n::T[abi:zz])", "_ZN1n1gENS_1TB2zzE"), ("n::g", "_ZN1n1gENS_1TB2zzE"),
+                        ("f[a]", None)]:
+        for options in [[], ["-F"]] if not query.startswith("lib") else [[]]:
+            assert find(path, query, *options)[0][0]["linkage_name"] == want, (query, options)
+    (record, *_), _ = find(os.getpid(), "[vdso]:clock_gettime")
+    assert record["module"] == "[vdso]", record
+
+
 def runs_of_line(path, file, line):
     """By llvm-dwarfdump, the runs of rows of a line: (first address, first statement or None, end)."""
     text = run("llvm-dwarfdump-19", "--debug-line", path)

@@ -41,24 +41,18 @@ static uint32_t own_machine(void)
 #endif
 }
 
-static bool take_machine(const struct fathom_space_module *m, void *data)
-{
-	*(uint32_t *)data = m->module->main->image.machine;
-	return false;
-}
-
-/* The machine of the code in @target. All modules of a process are for one. */
+/* The machine of the code in @target. */
 static uint32_t machine_of(const struct fathom_target *target)
 {
-	uint32_t machine = EM_NONE;
+	struct fathom_space_layout program;
 
 	if (!target || target->kernel)
 		return own_machine();
 	if (target->module)
 		return target->module->main->image.machine;
-	if (fathom_space_walk(target->space, take_machine, &machine, NULL))
+	if (fathom_space_layout(target->space, &program, NULL))
 		return EM_NONE;
-	return machine;
+	return program.machine;
 }
 
 static fathom_err open_decoder(struct fathom_disasm_work *w, struct fathom_errinfo *reterr)

@@ -213,6 +213,39 @@ fathom_err fathom_space_walk(struct fathom_space *s,
 	return err ? fathom_fail(reterr, err, "", 0, fathom_err_name(err)) : FATHOM_OK;
 }
 
+/* The module whose layout is looked for. */
+struct program {
+	struct fathom_space_layout layout;
+	uint64_t entry; /* avma; 0: not known */
+};
+
+static bool take_layout(const struct fathom_space_module *m, void *data)
+{
+	const struct fathom_image *image = &m->module->main->image;
+	struct program *p = data;
+	const bool is_program = image->entry + m->bias == p->entry;
+
+	if (is_program || p->layout.machine == EM_NONE) {
+		p->layout.machine = image->machine;
+		p->layout.word = fathom_image_address_size(image);
+		p->layout.swap = image->swap;
+	}
+	return p->entry && !is_program;
+}
+
+fathom_err fathom_space_layout(struct fathom_space *s, struct fathom_space_layout *ret,
+			       struct fathom_errinfo *reterr)
+{
+	struct program p = { .layout = { .machine = EM_NONE, .word = sizeof(void *) } };
+	struct fathom_space_facts facts;
+
+	s->ops->describe(s, &facts);
+	p.entry = facts.entry;
+	FATHOM_TRY(fathom_space_walk(s, take_layout, &p, reterr));
+	*ret = p.layout;
+	return FATHOM_OK;
+}
+
 /* A symbol that is looked for in each module. */
 struct wanted {
 	const char *name;

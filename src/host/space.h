@@ -126,6 +126,20 @@ fathom_err fathom_space_walk(struct fathom_space *s,
 			     bool (*fn)(const struct fathom_space_module *m, void *data),
 			     void *data, struct fathom_errinfo *reterr);
 
+/* How a program writes numbers, and for which machine it is. */
+struct fathom_space_layout {
+	uint32_t machine; /* EM_; EM_NONE: not known */
+	uint8_t word;     /* bytes of a pointer */
+	bool swap;        /* its byte order is not this machine's */
+};
+
+/*
+ * Tells the layout of the module that the program started in; where that is not known, of the
+ * first: programs may map files of other machines, to look at them or to run them.
+ */
+fathom_err fathom_space_layout(struct fathom_space *s, struct fathom_space_layout *ret,
+			       struct fathom_errinfo *reterr);
+
 /* The address of the symbol called @name in the first module that has it. */
 bool fathom_space_find_symbol(struct fathom_space *s, const char *name, uint64_t *ret_avma);
 

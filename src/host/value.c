@@ -165,25 +165,21 @@ static fathom_err take_reading(const struct layout *l, const struct fathom_value
 	return FATHOM_OK;
 }
 
-/* The module whose way of writing numbers the target has: of a space, the first. */
-static bool take_layout(const struct fathom_space_module *m, void *data)
-{
-	struct layout *l = data;
-
-	l->word = fathom_image_address_size(&m->module->main->image);
-	l->swap = m->module->main->image.swap;
-	return false;
-}
-
 static fathom_err find_layout(struct fathom_target *target, struct layout *ret,
 			      struct fathom_errinfo *reterr)
 {
+	struct fathom_space_layout program;
+
 	*ret = (struct layout){ .target = target, .word = sizeof(void *) };
 	if (target->kernel)
 		return fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
 				   "this version does not read the kernel's memory");
-	if (target->space)
-		return fathom_space_walk(target->space, take_layout, ret, reterr);
+	if (target->space) {
+		FATHOM_TRY(fathom_space_layout(target->space, &program, reterr));
+		ret->word = program.word;
+		ret->swap = program.swap;
+		return FATHOM_OK;
+	}
 	ret->word = fathom_image_address_size(&target->module->main->image);
 	ret->swap = target->module->main->image.swap;
 	return FATHOM_OK;

@@ -468,6 +468,33 @@ def process_values(folder):
             assert (records[0]["value"], records[0]["reason"]) == (None, "unmapped"), (kind, records)
 
 
+@test("a program that maps a file of another machine keeps its own layout, for values and instructions")
+def other_machine(folder):
+    other = os.path.join(folder, "other.so")
+    run("i686-linux-gnu-gcc", "-shared", "-fPIC", "-nostdlib", "-o", other, "-x", "c", "-", input="int other(void) { return 1; }")
+    path = os.path.join(folder, "maps")
+    run("gcc", "-O1", "-o", path, "-x", "c", "-", input=f"""
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/mman.h>
+const char *text = "told";
+int main(void)
+{{
+	int fd = open("{other}", O_RDONLY);
+	mmap((void *)0x10000000, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, fd, 0);
+	mmap((void *)0x10001000, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, fd, 0x1000);
+	printf("main 0x%lx\\ndone\\n", (unsigned long)main);
+	fflush(stdout);
+	return getchar();
+}}""")
+    with Asked([path]) as program:
+        (record,), _ = find(program.pid, "text", "--read", "*str")
+        assert record["value"] == "told", record
+        live, stored = ([line.split()[1] for line in run(FATHOM, "disasm", str(target), "main").splitlines()[1:4]]
+                        for target in (program.pid, path))
+        assert live == stored, (live, stored)
+
+
 @test("values: what is no type, or too large, is refused with its place")
 def bad_types(_):
     for kind, part in [("u31", "u31"), ("u32[", "number and ]"), ("bytes:", "number of bytes"), ("", "--read"),

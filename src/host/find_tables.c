@@ -11,6 +11,8 @@
 
 /* So many symbols are one task. */
 #define TASK_SYMBOLS 32768
+/* Making an index of names takes as long as so many passes over the tables. */
+#define INDEX_PASSES 16
 
 /* Exact names by their first eight bytes, in a hash table of chains. */
 struct keys {
@@ -408,7 +410,7 @@ static bool plan_table(struct pass *p, uint32_t module, uint32_t table)
 	struct fathom_module *m = p->f->modules[module].module;
 	const struct fathom_name_index *x;
 
-	if (!p->n_patterns && atomic_load(&m->name_passes)) {
+	if (!p->n_patterns && atomic_load(&m->name_passes) >= INDEX_PASSES) {
 		x = fathom_module_names(m, table);
 		if (x)
 			return ask_index(p, module, table, x);
@@ -477,10 +479,10 @@ fathom_err fathom_find_tables(struct fathom_find *f, enum fathom_find_pass which
 		fathom_pool_run(p.n_tasks > 1 ? f->session->threads : 1, p.n_tasks, run_task, &p);
 		done = collect(&p);
 	}
-	/* Not before: a file that is loaded twice is one module, and is asked once. */
+	/* Not before: a file that is loaded twice is one module. */
 	for (uint32_t i = 0; !p.n_patterns && i < f->n_modules; i++)
 		if (is_asked(&p, i))
-			atomic_store(&f->modules[i].module->name_passes, 1);
+			atomic_fetch_add(&f->modules[i].module->name_passes, 1);
 	for (size_t i = 0; i < p.n_tasks; i++)
 		fathom_array_deinit(&p.tasks[i].found);
 	free(p.tasks);

@@ -424,6 +424,22 @@ def stream(_):
     assert blocks[2] == " ?? (bad-address)" and blocks[3].count("memcpy@") == 2, blocks
 
 
+@test("the same question a hundred times in one session: the same answer, from tables and from their index")
+def again(folder):
+    path = library(folder)
+    queries = ["versioned", "choose", "retired@V_1", "nothing_like_it", "frame_dummy"]
+    want = {q: find(path, q)[0] for q in queries}
+    with subprocess.Popen([FATHOM, "find", "--json", "--no-cache", path], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          text=True) as process:
+        for i in range(100):
+            query = queries[i % len(queries)]
+            process.stdin.write(query + "\n")
+            process.stdin.flush()
+            got = [json.loads(process.stdout.readline()) for _ in want[query]]
+            assert got == want[query], (i, got, want[query])
+        process.stdin.close()
+
+
 @test("text lines up: within 80 columns, where the name is not too long for that")
 def columns(folder):
     path = build(folder, "asked", "-ldl", "-pthread")

@@ -8,8 +8,6 @@
 #include "demangle.h"
 #include "fathom/find.h"
 
-/* Longest text of a query. */
-#define MAX_QUERY 4096
 /* What an expression may ask to be repeated: all its numbers multiplied. */
 #define MAX_REPEATED 32767
 
@@ -44,7 +42,15 @@ static bool is_word(char c)
 	return is_word_start(c) || (c >= '0' && c <= '9');
 }
 
-/* Looks for the word that starts at text[i] as a literal; returns where it ends. */
+static bool starts_operator(const char *text, uint32_t left)
+{
+	return left >= 8 && memcmp(text, "operator", 8) == 0;
+}
+
+/*
+ * Looks for the word that starts at text[i] as a literal; returns where it ends. Spaces do not
+ * count: "operatornew" is none.
+ */
 static uint32_t take_word(struct fathom_find_query *q, uint32_t i)
 {
 	const char *start = q->text.data + i;
@@ -53,7 +59,7 @@ static uint32_t take_word(struct fathom_find_query *q, uint32_t i)
 	while (i + size < q->text.size && is_word(start[size]))
 		size++;
 	if (is_word_start(*start) && size > 1 && size > q->literal.size &&
-	    !memmem(own_words, sizeof own_words - 1, start, size))
+	    !starts_operator(start, size) && !memmem(own_words, sizeof own_words - 1, start, size))
 		q->literal = (struct fathom_str){ start, size };
 	return i + size;
 }
@@ -88,7 +94,7 @@ static void find_literal(struct fathom_find_query *q)
 
 			i = take_word(q, i);
 			/* What follows is the operator's name. */
-			if (i - start == 8 && memcmp(q->text.data + start, "operator", 8) == 0)
+			if (starts_operator(q->text.data + start, i - start))
 				return;
 		} else {
 			depth += c == '<' || c == '(' || c == '{';
@@ -301,11 +307,11 @@ static fathom_err parse_ruled(struct fathom_find_query *q, const char *text, uin
 fathom_err fathom_find_query_parse(struct fathom_find_query *q, const char *text, uint32_t flags,
 				   struct fathom_arena *arena, struct fathom_errinfo *reterr)
 {
-	const size_t size = strnlen(text, MAX_QUERY + 1);
+	const size_t size = strnlen(text, FATHOM_MAX_QUERY + 1);
 	fathom_err err;
 
 	*q = (struct fathom_find_query){ .kind = FATHOM_QUERY_NAME };
-	if (size > MAX_QUERY)
+	if (size > FATHOM_MAX_QUERY)
 		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0,
 				   "a query of more than 4,096 bytes");
 	if (flags & FATHOM_FIND_REGEX) {
@@ -473,6 +479,30 @@ struct fathom_str fathom_find_name_shown(struct fathom_find_name *n)
 	return n->demangled.data ? n->demangled : n->linked;
 }
 
+/* Whether a name that starts like @linked may have a demangled form. */
+static bool is_mangled(struct fathom_str linked)
+{
+	return linked.size >= 3 && linked.data[0] == '_' && strchr("ZRD", linked.data[1]);
+}
+
+uint32_t fathom_find_name_bare(struct fathom_find_name *n, char to[FATHOM_MAX_QUERY + 1])
+{
+	uint32_t size = 0;
+
+	if (!is_mangled(n->linked))
+		return 0;
+	demangle(n);
+	for (uint32_t i = 0; i < n->plain.size; i++) {
+		if (n->plain.data[i] == ' ')
+			continue;
+		if (size == FATHOM_MAX_QUERY)
+			return 0;
+		to[size++] = n->plain.data[i];
+	}
+	to[size] = '\0';
+	return size;
+}
+
 /* Whether @bare, without spaces, is @s but for its spaces. */
 static bool equal_bare(const char *bare, struct fathom_str s)
 {
@@ -517,7 +547,7 @@ bool fathom_find_query_takes_name(const struct fathom_find_query *q, struct fath
 {
 	if (q->kind == FATHOM_QUERY_NAME ? str_equal(q->text, n->linked) : takes_form(q, n->linked))
 		return true;
-	if (n->linked.size < 3 || n->linked.data[0] != '_' || !strchr("ZRD", n->linked.data[1]))
+	if (!is_mangled(n->linked))
 		return false;
 	if (q->literal.size &&
 	    !memmem(n->linked.data, n->linked.size, q->literal.data, q->literal.size))

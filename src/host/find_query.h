@@ -67,6 +67,15 @@ struct fathom_find_name {
 void fathom_find_name_set(struct fathom_find_name *n, struct fathom_str linked);
 void fathom_find_name_deinit(struct fathom_find_name *n);
 
+/* Longest text of a query. */
+#define FATHOM_MAX_QUERY 4096
+
+/*
+ * Writes the demangled form without parameters and spaces to @to, with a NUL: what a query that is
+ * a plain name is compared with. Returns its size; 0: there is none, or none that a query can be.
+ */
+uint32_t fathom_find_name_bare(struct fathom_find_name *n, char to[FATHOM_MAX_QUERY + 1]);
+
 /* The demangled form, or as linked. */
 struct fathom_str fathom_find_name_shown(struct fathom_find_name *n);
 

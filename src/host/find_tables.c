@@ -14,6 +14,10 @@
 /* Making an index of names takes as long as so many passes over the tables. */
 #define INDEX_PASSES 16
 
+/* From so many plain names on, demangling each symbol is faster than comparing it with each name.
+ */
+#define MANY_NAMES 16
+
 /* Exact names by their first eight bytes, in a hash table of chains. */
 struct keys {
 	uint32_t *first; /* of the chain: number + 1; of a power of 2 */
@@ -41,6 +45,7 @@ struct pass {
 	struct keys keys;
 	uint32_t *patterns; /* numbers of queries that look at every name */
 	size_t n_patterns;
+	struct keys plain; /* of the second pass the same, when they are many */
 	struct task *tasks;
 	size_t n_tasks;
 	size_t cap_tasks;
@@ -279,6 +284,25 @@ static bool compare_exact(struct pass *p, struct task *t, const struct fathom_sy
 	return true;
 }
 
+/* Compares the demangled form of symbol @i, called @name, with many plain names. */
+static bool compare_plain(struct pass *p, struct task *t, uint32_t i, struct fathom_find_name *name)
+{
+	char bare[FATHOM_MAX_QUERY + 1];
+	const uint32_t size = fathom_find_name_bare(name, bare);
+	const uint64_t key = key_of(bare, size);
+
+	for (uint32_t k = size ? p->plain.first[bucket_of(&p->plain, key)] : 0; k;
+	     k = p->plain.item[k - 1].next) {
+		const uint32_t query = p->plain.item[k - 1].query;
+
+		if (p->plain.item[k - 1].key == key && str_is(p->f->queries[query].text, bare) &&
+		    asks(p->f, query, t->module) &&
+		    !add(p->f, &t->found, t->module, t->table, i, query))
+			return false;
+	}
+	return true;
+}
+
 /* Compares the name of symbol @i with all that is no exact name. */
 static bool compare_patterns(struct pass *p, struct task *t, const struct fathom_symtab *view,
 			     uint32_t i, struct fathom_find_name *name)
@@ -302,6 +326,8 @@ static bool compare_patterns(struct pass *p, struct task *t, const struct fathom
 		text = full;
 	}
 	fathom_find_name_set(name, text);
+	if (p->plain.n)
+		return compare_plain(p, t, i, name);
 	for (size_t k = 0; k < p->n_patterns; k++)
 		if (asks(p->f, p->patterns[k], t->module) &&
 		    fathom_find_query_takes_name(&p->f->queries[p->patterns[k]], name) &&
@@ -356,6 +382,18 @@ static bool sort_queries(struct pass *p, enum fathom_find_pass which, const bool
 			p->patterns[p->n_patterns++] = i;
 		}
 	}
+	return true;
+}
+
+/* Sorts the plain names of the second pass, when they are many. */
+static bool sort_plain(struct pass *p, enum fathom_find_pass which)
+{
+	if (which != FATHOM_PASS_DEMANGLED || p->n_patterns <= MANY_NAMES)
+		return true;
+	if (!keys_init(&p->plain, p->n_patterns))
+		return false;
+	for (size_t i = 0; i < p->n_patterns; i++)
+		keys_add(&p->plain, p->f->queries[p->patterns[i]].text, p->patterns[i]);
 	return true;
 }
 
@@ -473,7 +511,8 @@ fathom_err fathom_find_tables(struct fathom_find *f, enum fathom_find_pass which
 {
 	struct pass p = { .f = f };
 	bool *has_match = find_matched(f);
-	bool done = has_match && sort_queries(&p, which, has_match) && plan(&p);
+	bool done = has_match && sort_queries(&p, which, has_match) && sort_plain(&p, which) &&
+		    plan(&p);
 
 	if (done) {
 		fathom_pool_run(p.n_tasks > 1 ? f->session->threads : 1, p.n_tasks, run_task, &p);
@@ -489,6 +528,8 @@ fathom_err fathom_find_tables(struct fathom_find *f, enum fathom_find_pass which
 	free(p.patterns);
 	free(p.keys.first);
 	free(p.keys.item);
+	free(p.plain.first);
+	free(p.plain.item);
 	free(has_match);
 	return done ? FATHOM_OK : FATHOM_E_MEMORY;
 }

@@ -6,6 +6,7 @@ import json
 import os
 import random
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -210,6 +211,23 @@ def tags(folder):
             assert find(path, query, *options)[0][0]["linkage_name"] == want, (query, options)
     (record, *_), _ = find(os.getpid(), "[vdso]:clock_gettime")
     assert record["module"] == "[vdso]", record
+
+
+@test("thousands of names, of which nothing is linked as: as each alone, and not a pass for each")
+def many_names(folder):
+    path = os.path.join(folder, "libplain.so")
+    functions = "".join(f"int plain_{i}(int a) {{ return a; }} " for i in range(40))
+    run("g++", "-shared", "-fPIC", "-o", path, "-x", "c++", "-",
+        input=functions + "struct S { int x; }; S operator+(S a, S) { return a; } void *operator new[](unsigned long) { return 0; }"
+              "template<class T> T of_type(T a) { return a; } template int of_type(int); namespace n { int plain_1() { return 1; } }")
+    names = [f"plain_{i}" for i in range(45)] + ["operator+", "operatornew[]", "of_type", "of_type<int>", "n::plain_1", "S"]
+    together = find(path, names)[0]
+    assert together == [r for name in names for r in find(path, name)[0]], together
+    linked = {r["query"]: r["linkage_name"] for r in together}
+    assert [linked[q] for q in ("plain_1", "operator+", "plain_44")] == ["_Z7plain_1i", "_Zpl1SS_", None], linked
+    start = time.monotonic()
+    find(shutil.which("node") or LIBC, [f"no_such_name_{i}" for i in range(3000)])
+    assert time.monotonic() - start < 10
 
 
 def runs_of_line(path, file, line):

@@ -17,6 +17,9 @@ struct aarch64 {
 #define LINK     30
 #define NOP      0xd503201f
 
+/* x0 to x18 and the link register (AAPCS64 6.1.1). */
+#define CLOBBERED (UINT32_C(0x7ffff) | UINT32_C(1) << LINK)
+
 static int64_t sign_extend(uint64_t value, unsigned bits)
 {
 	const uint64_t top = UINT64_C(1) << (bits - 1);
@@ -152,6 +155,12 @@ static bool spares_register(uint32_t insn)
 	       (insn & 0x3a400000) == 0x28000000;
 }
 
+/* svc, hvc, smc: the kernel or a hypervisor answers in registers that are no operands. */
+static bool leaves_program(uint32_t insn)
+{
+	return (insn & 0xffe0001c) == 0xd4000000 && (insn & 3);
+}
+
 static void analyse(struct fathom_code *c, uint32_t insn)
 {
 	const bool branches = decode_branch(c, insn) || decode_register_branch(c, insn);
@@ -162,6 +171,8 @@ static void analyse(struct fathom_code *c, uint32_t insn)
 		decode_memory(c, insn);
 	if (c->flow == FATHOM_FLOW_NEXT && !spares_register(insn))
 		c->writes |= UINT32_C(1) << field(insn, 0, 5);
+	if (leaves_program(insn))
+		c->writes |= CLOBBERED;
 	if (c->base == SP_OR_ZR || (c->effect && c->reg == SP_OR_ZR)) {
 		c->effect = FATHOM_EFFECT_NONE;
 		c->kind = c->relative ? c->kind : FATHOM_REFERENCE_NONE;
@@ -248,9 +259,6 @@ static void close_decoder(struct fathom_decoder *d)
 	fathom_capstone_close(((struct aarch64 *)d)->capstone);
 	free(d);
 }
-
-/* x0 to x18 and the link register (AAPCS64 6.1.1). */
-#define CLOBBERED (UINT32_C(0x7ffff) | UINT32_C(1) << LINK)
 
 fathom_err fathom_aarch64_open(struct fathom_decoder **ret, struct fathom_errinfo *reterr)
 {

@@ -152,6 +152,21 @@ static uint8_t gpr_of(const struct x86 *x, const ZydisDecodedOperand *o)
 	return o->type == ZYDIS_OPERAND_TYPE_REGISTER ? x->gpr[o->reg.value] : FATHOM_NO_REGISTER;
 }
 
+/* Whether the kernel or a hypervisor answers in registers that are no operands. */
+static bool leaves_program(ZydisMnemonic mnemonic)
+{
+	switch (mnemonic) {
+	case ZYDIS_MNEMONIC_INT:
+	case ZYDIS_MNEMONIC_SYSCALL:
+	case ZYDIS_MNEMONIC_SYSENTER:
+	case ZYDIS_MNEMONIC_VMCALL:
+	case ZYDIS_MNEMONIC_VMMCALL:
+		return true;
+	default:
+		return false;
+	}
+}
+
 /* What happens to registers. */
 static void note_effect(const struct x86 *x, struct fathom_code *c)
 {
@@ -165,6 +180,8 @@ static void note_effect(const struct x86 *x, struct fathom_code *c)
 		    (n->o[k].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE))
 			c->writes |= 1u << reg;
 	}
+	if (leaves_program(n->i.mnemonic))
+		c->writes |= x->decoder.clobbered;
 	c->reg = gpr_of(x, &n->o[0]);
 	if (is_indirect(c) || c->reg == FATHOM_NO_REGISTER || !whole)
 		return;

@@ -363,6 +363,24 @@ def followed(folder):
             assert r["target_name"], r
 
 
+@test("what the kernel answers is in registers that no operand tells")
+def system_calls(folder):
+    load = {"gcc": "leaq one(%rip), %rax", ARM + "gcc": "adrp x0, one\nadd x0, x0, :lo12:one"}
+    through = {"gcc": "call *%rax", ARM + "gcc": "blr x0"}
+    for compiler, calls in (("gcc", ["syscall", "int $0x80", "nop"]), (ARM + "gcc", ["svc #0", "hvc #0", "nop"])):
+        for call in calls:
+            source = os.path.join(folder, "calls.s")
+            with open(source, "w", encoding="ascii") as f:
+                f.write(f".globl one, two\n.type one, %function\n.type two, %function\n.text\n"
+                        f"one: nop\nret\n.size one, .-one\n"
+                        f"two: {load[compiler]}\n{call}\n{through[compiler]}\nret\n.size two, .-two\n".replace(
+                            "%function", "@function" if compiler == "gcc" else "%function"))
+            path = os.path.join(folder, "calls")
+            run(compiler, "-nostdlib", "-shared", "-Wl,-Bsymbolic", "-o", path, source)
+            last = [r for r in records(path, "two") if r["text"].startswith(("call", "blr"))][-1]
+            assert last["target_name"] == ("one" if call == "nop" else None), f"{call}: {last}"
+
+
 @test("aarch64: a relocatable file")
 def relocatable_aarch64(folder):
     path = build(folder, "-c", name="shapes.o", compiler=ARM + "gcc")

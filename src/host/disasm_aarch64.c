@@ -161,6 +161,12 @@ static bool leaves_program(uint32_t insn)
 	return (insn & 0xffe0001c) == 0xd4000000 && (insn & 3);
 }
 
+/* Additions of registers, and loads at the distance of a register. */
+static bool computes(uint32_t insn)
+{
+	return (insn & 0x1f000000) == 0x0b000000 || (insn & 0x3b200c00) == 0x38200800;
+}
+
 static void analyse(struct fathom_code *c, uint32_t insn)
 {
 	const bool branches = decode_branch(c, insn) || decode_register_branch(c, insn);
@@ -171,6 +177,7 @@ static void analyse(struct fathom_code *c, uint32_t insn)
 		decode_memory(c, insn);
 	if (c->flow == FATHOM_FLOW_NEXT && !spares_register(insn))
 		c->writes |= UINT32_C(1) << field(insn, 0, 5);
+	c->computes = computes(insn);
 	if (leaves_program(insn))
 		c->writes |= CLOBBERED;
 	if (c->base == SP_OR_ZR || (c->effect && c->reg == SP_OR_ZR)) {

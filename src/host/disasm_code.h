@@ -49,6 +49,7 @@ struct fathom_code {
 	uint8_t bad : 1;      /* undecodable */
 	uint8_t relative : 1; /* to the instruction: an address whatever it is */
 	uint8_t pointer : 1;  /* the slot may hold an address: general registers take part */
+	uint8_t computes : 1; /* adds registers, or reads or jumps through memory with an index */
 	uint32_t writes;      /* registers that it leaves with other values, as bits */
 };
 

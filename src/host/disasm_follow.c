@@ -4,8 +4,9 @@
  * wherever a branch leads to, behind what does not go on with the next instruction, and, for those
  * that callees may change, behind calls.
  *
- * Branches are those of the code itself, and those that lead back from where it branches to, as
- * from the cold part of a function; labels that only a jump table leads to are not known.
+ * Branches are those of the code itself, of the rest of its function, and those that lead back from
+ * where it branches to, as from the cold part of a function. Tables are not read: where a function
+ * jumps through one, every instruction is a label.
  *
  * One thing outlives labels: the page that an adrp has put into a register. If a register that is
  * used behind a label holds a page on one of the ways there, then the use is to complete an address
@@ -18,9 +19,17 @@
 
 #define N_REGISTERS 32
 
-/* So many places outside are looked at, and so many instructions there. */
-#define MAX_EXCURSIONS     1024
+/* So many places outside are looked at, so many ways from there, and so many instructions of each.
+ */
+#define MAX_EXCURSIONS     4096
+#define MAX_PATHS          8
 #define MAX_EXCURSION_SIZE 64
+
+/* So much of a function is looked at of which only a part is wanted, bytes. */
+#define MAX_AROUND (UINT64_C(1) << 20)
+
+/* The first addresses whose functions are looked at: the ends of the range. */
+#define N_ENDS 2
 
 /* What leads to an instruction: a branch, a call. */
 enum { LABEL = 1, ENTRY = 2 };
@@ -45,12 +54,14 @@ struct arriving {
 struct following {
 	struct fathom_disasm_work *w;
 	struct known known[N_REGISTERS];
-	uint8_t *labels;            /* a byte for each instruction */
+	uint8_t *labels;   /* a byte for each instruction */
+	uint64_t all_from; /* what mark_all() has marked last */
+	uint64_t all_to;
 	struct arriving **arriving; /* for each instruction; NULL: none */
 };
 
-/* The number of the instruction at @address, or that of instructions. */
-static size_t find_code(const struct fathom_disasm_work *w, uint64_t address)
+/* The number of the first instruction at @address or behind it, or that of instructions. */
+static size_t first_code(const struct fathom_disasm_work *w, uint64_t address)
 {
 	size_t low = 0;
 	size_t high = w->codes.n;
@@ -63,47 +74,43 @@ static size_t find_code(const struct fathom_disasm_work *w, uint64_t address)
 		else
 			high = mid;
 	}
-	return low < w->codes.n && fathom_work_code(w, low)->address == address ? low : w->codes.n;
+	return low;
+}
+
+/* The number of the instruction at @address, or that of instructions. */
+static size_t find_code(const struct fathom_disasm_work *w, uint64_t address)
+{
+	const size_t i = first_code(w, address);
+
+	return i < w->codes.n && fathom_work_code(w, i)->address == address ? i : w->codes.n;
 }
 
 static void mark(struct following *f, const struct fathom_code *c)
 {
+	const bool branches = c->kind == FATHOM_REFERENCE_BRANCH;
 	size_t at;
 
-	if (c->kind != FATHOM_REFERENCE_BRANCH)
+	/* Code whose address is taken may be gone to from anywhere. */
+	if (!branches && (c->base != FATHOM_NO_REGISTER || (c->kind != FATHOM_REFERENCE_ADDRESS &&
+							    c->kind != FATHOM_REFERENCE_VALUE)))
 		return;
 	at = find_code(f->w, c->value);
 	if (at < f->w->codes.n)
-		f->labels[at] |= c->flow == FATHOM_FLOW_CALL ? ENTRY : LABEL;
+		f->labels[at] |= branches && c->flow == FATHOM_FLOW_CALL ? ENTRY : LABEL;
 }
 
-/* Marks where the straight code at @address, outside, branches back to. */
-static void look_outside(struct following *f, uint64_t address)
+/* Makes a label of every instruction from @start to before @end: any may be gone to. */
+static void mark_all(struct following *f, uint64_t start, uint64_t end)
 {
-	const struct fathom_disasm_work *w = f->w;
-	uint8_t bytes[MAX_EXCURSION_SIZE * FATHOM_MAX_INSN];
-	char buf[FATHOM_INSN_TEXT];
-	struct fathom_bytes left = { bytes, 0 };
-	size_t size = 0;
+	const size_t first = first_code(f->w, start);
 
-	if (fathom_target_read(w->target, address, bytes, sizeof bytes, &size, NULL))
+	/* A function may have a thousand tables. */
+	if (f->all_from == start && f->all_to == end)
 		return;
-	left.size = size;
-	for (unsigned i = 0; i < MAX_EXCURSION_SIZE && left.size; i++) {
-		struct fathom_text text = text_init(buf, sizeof buf);
-		struct fathom_external ignored;
-		struct fathom_code c;
-
-		w->decoder->decode(w->decoder, left, address, &c, &text);
-		if (w->relocatable)
-			fathom_disasm_relocate_one(w, &c, &ignored);
-		mark(f, &c);
-		if (c.flow == FATHOM_FLOW_JUMP || c.flow == FATHOM_FLOW_RETURN ||
-		    c.flow == FATHOM_FLOW_STOP)
-			break;
-		address += c.size;
-		left = bytes_from(left, c.size);
-	}
+	for (size_t i = first; i < f->w->codes.n && fathom_work_code(f->w, i)->address < end; i++)
+		f->labels[i] |= LABEL;
+	f->all_from = start;
+	f->all_to = end;
 }
 
 static bool is_inside(const struct fathom_disasm_work *w, uint64_t address)
@@ -111,18 +118,179 @@ static bool is_inside(const struct fathom_disasm_work *w, uint64_t address)
 	return address - w->start < w->to->next - w->start;
 }
 
-static void find_labels(struct following *f)
+/* Whether it goes where a table says; @computed are the registers that were computed. */
+static bool takes_table(const struct fathom_code *c, uint32_t *computed)
 {
-	unsigned excursions = 0;
+	const bool by_register = c->reg < N_REGISTERS && *computed >> c->reg & 1;
 
-	for (size_t i = 0; i < f->w->codes.n; i++) {
-		const struct fathom_code *c = fathom_work_code(f->w, i);
+	if (c->flow == FATHOM_FLOW_JUMP && c->kind == FATHOM_REFERENCE_NONE)
+		return c->computes || by_register;
+	*computed = c->computes ? *computed | c->writes : *computed & ~c->writes;
+	return false;
+}
+
+static bool goes_on(const struct fathom_code *c)
+{
+	return c->flow != FATHOM_FLOW_JUMP && c->flow != FATHOM_FLOW_RETURN &&
+	       c->flow != FATHOM_FLOW_STOP;
+}
+
+/* Whether it may lead to a part of the function that is elsewhere. */
+static bool leads_outside(const struct following *f, const struct fathom_code *c)
+{
+	return c->kind == FATHOM_REFERENCE_BRANCH &&
+	       (c->flow == FATHOM_FLOW_BRANCH || c->flow == FATHOM_FLOW_JUMP) && f->w->target &&
+	       !is_inside(f->w, c->value);
+}
+
+/* Code outside being looked at. */
+struct outside {
+	uint8_t bytes[MAX_EXCURSION_SIZE * FATHOM_MAX_INSN];
+	struct fathom_bytes left;
+	uint64_t address;
+};
+
+/* The next instruction outside; false where there is none to be read. */
+static bool next_outside(const struct following *f, struct outside *o, struct fathom_code *ret)
+{
+	const struct fathom_disasm_work *w = f->w;
+	char buf[FATHOM_INSN_TEXT];
+	struct fathom_text text = text_init(buf, sizeof buf);
+	struct fathom_external ignored;
+	size_t size = 0;
+
+	if (o->left.size < FATHOM_MAX_INSN) {
+		if (fathom_target_read(w->target, o->address, o->bytes, sizeof o->bytes, &size,
+				       NULL))
+			return false;
+		o->left = (struct fathom_bytes){ o->bytes, size };
+	}
+	w->decoder->decode(w->decoder, o->left, o->address, ret, &text);
+	if (w->relocatable)
+		fathom_disasm_relocate_one(w, ret, &ignored);
+	o->address += ret->size;
+	o->left = bytes_from(o->left, ret->size);
+	return true;
+}
+
+/* Marks where the code at @address, outside, branches back to. */
+static void look_outside(struct following *f, uint64_t address)
+{
+	uint64_t paths[MAX_PATHS] = { address };
+	unsigned n = 1;
+
+	for (unsigned k = 0; k < n; k++) {
+		struct outside o = { .address = paths[k] };
+		struct fathom_code c = { .flow = FATHOM_FLOW_NEXT };
+
+		for (unsigned i = 0; i < MAX_EXCURSION_SIZE && goes_on(&c); i++) {
+			if (!next_outside(f, &o, &c))
+				break;
+			mark(f, &c);
+			if (c.flow == FATHOM_FLOW_BRANCH && leads_outside(f, &c) && n < MAX_PATHS)
+				paths[n++] = c.value;
+		}
+	}
+}
+
+/* Marks where the code of a function from @start to @end, outside, leads; false: to anywhere. */
+static bool look_along(struct following *f, uint64_t start, uint64_t end)
+{
+	struct outside o = { .address = start };
+	uint32_t computed = 0;
+	struct fathom_code c;
+
+	if (end - start > MAX_AROUND)
+		return false;
+	while (o.address < end) {
+		if (!next_outside(f, &o, &c) || takes_table(&c, &computed))
+			return false;
+		mark(f, &c);
+	}
+	return true;
+}
+
+/* Looks at the function that @a is the answer of: at what of it is outside, and at its tables. */
+static void look_around(struct following *f, const struct fathom_answer *a, bool has_table)
+{
+	const uint64_t start = a->address - a->offset;
+	const uint64_t end = start + a->size;
+	const uint64_t first = f->w->start;
+	const uint64_t next = f->w->to->next;
+
+	if (a->symbol == FATHOM_NONE || !a->size) {
+		if (has_table)
+			mark_all(f, first, next);
+	} else if (has_table || (start < first && !look_along(f, start, first)) ||
+		   (end > next && !look_along(f, next, end))) {
+		mark_all(f, start, end);
+	}
+}
+
+/* Looks at the functions of @addresses: the first two are those of the range's ends. */
+static void look_around_all(struct following *f, const struct fathom_array *addresses)
+{
+	const struct fathom_symbolize_options o = {
+		.size = sizeof o, .flags = FATHOM_NAMES_ONLY | FATHOM_NO_DEMANGLE
+	};
+	struct fathom_answers *answers;
+
+	/* A target that has gone will say so when names are asked for. */
+	if (!f->w->target ||
+	    fathom_symbolize(f->w->target, &o, addresses->data, addresses->n, &answers, NULL)) {
+		if (f->w->target || addresses->n > N_ENDS)
+			mark_all(f, f->w->start, f->w->to->next);
+		return;
+	}
+	for (size_t i = 0; i < addresses->n; i++)
+		look_around(f, fathom_answers_get(answers, i), i >= N_ENDS);
+	fathom_answers_free(answers);
+}
+
+static fathom_err add_address(struct fathom_array *to, uint64_t address)
+{
+	if (!fathom_array_reserve(to, sizeof address, 1))
+		return FATHOM_E_MEMORY;
+	((uint64_t *)to->data)[to->n++] = address;
+	return FATHOM_OK;
+}
+
+/* Marks what leads where; @addresses are those whose functions are to be looked at. */
+static fathom_err find_labels(struct following *f, struct fathom_array *addresses)
+{
+	const struct fathom_disasm_work *w = f->w;
+	unsigned excursions = 0;
+	uint32_t computed = 0;
+
+	FATHOM_TRY(add_address(addresses, w->start));
+	FATHOM_TRY(add_address(addresses, w->to->next - 1));
+	for (size_t i = 0; i < w->codes.n; i++) {
+		const struct fathom_code *c = fathom_work_code(w, i);
 
 		mark(f, c);
-		if (c->kind == FATHOM_REFERENCE_BRANCH && c->flow == FATHOM_FLOW_BRANCH &&
-		    f->w->target && !is_inside(f->w, c->value) && excursions++ < MAX_EXCURSIONS)
+		if (takes_table(c, &computed))
+			FATHOM_TRY(add_address(addresses, c->address));
+		if (leads_outside(f, c) && excursions++ < MAX_EXCURSIONS)
 			look_outside(f, c->value);
 	}
+	if (excursions > MAX_EXCURSIONS)
+		mark_all(f, w->start, w->to->next);
+	look_around_all(f, addresses);
+	return FATHOM_OK;
+}
+
+/* Whether anything is to be known of a register. */
+static bool needs_following(const struct fathom_disasm_work *w)
+{
+	for (size_t i = 0; i < w->codes.n; i++) {
+		const struct fathom_code *c = fathom_work_code(w, i);
+
+		if (c->base != FATHOM_NO_REGISTER || c->effect == FATHOM_EFFECT_INSERT ||
+		    (!c->kind && c->reg != FATHOM_NO_REGISTER &&
+		     (c->flow == FATHOM_FLOW_CALL || c->flow == FATHOM_FLOW_JUMP)))
+			return true;
+	}
+	return false;
 }
 
 static void forget(struct following *f, uint32_t registers)
@@ -268,8 +436,7 @@ static fathom_err follow_one(struct following *f, size_t i)
 		if (to > i && to < f->w->codes.n)
 			FATHOM_TRY(send(f, to));
 	}
-	if (c->flow == FATHOM_FLOW_JUMP || c->flow == FATHOM_FLOW_RETURN ||
-	    c->flow == FATHOM_FLOW_STOP)
+	if (!goes_on(c))
 		forget(f, ~UINT32_C(0));
 	return FATHOM_OK;
 }
@@ -280,13 +447,15 @@ fathom_err fathom_disasm_follow(struct fathom_disasm_work *w)
 			       .labels = calloc(w->codes.n + 1, 1),
 			       .arriving = calloc(w->codes.n + 1, sizeof *f.arriving) };
 	fathom_err err = f.labels && f.arriving ? FATHOM_OK : FATHOM_E_MEMORY;
+	struct fathom_array addresses = { 0 };
 
-	if (!err)
-		find_labels(&f);
+	if (!err && needs_following(w))
+		err = find_labels(&f, &addresses);
 	for (size_t i = 0; i < w->codes.n && !err; i++)
 		err = follow_one(&f, i);
 	for (size_t i = 0; i < w->codes.n && f.arriving; i++)
 		free(f.arriving[i]);
+	fathom_array_deinit(&addresses);
 	free(f.labels);
 	free(f.arriving);
 	return err;

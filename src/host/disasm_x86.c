@@ -200,10 +200,12 @@ static void analyse(const struct x86 *x, struct fathom_code *c)
 
 	c->flow = flow_of(&n->i);
 	c->pointer = true;
+	c->computes = n->i.mnemonic == ZYDIS_MNEMONIC_ADD || n->i.mnemonic == ZYDIS_MNEMONIC_SUB;
 	for (unsigned k = 0; k < n->i.operand_count_visible; k++) {
 		const ZydisDecodedOperand *o = &n->o[k];
 
 		if (o->type == ZYDIS_OPERAND_TYPE_MEMORY) {
+			c->computes |= o->mem.index != ZYDIS_REGISTER_NONE;
 			refer_memory(x, o, c);
 		} else if (o->type == ZYDIS_OPERAND_TYPE_IMMEDIATE && o->imm.is_relative) {
 			c->kind = FATHOM_REFERENCE_BRANCH;

@@ -76,6 +76,97 @@ cold_without_return:
 """
 
 
+# Functions that call what a register holds behind a label, to which something else leads than a branch in the code
+# before: a table of distances, one of addresses, a jump out of the function, a second piece outside, an address.
+LABELS = """
+.macro function name
+.globl \\name
+.type \\name, @function
+\\name:
+.endm
+.text
+function one
+    nop; ret; .size one, .-one
+function two
+    nop; ret; .size two, .-two
+function distances
+    leaq two(%rip), %rbx
+    leaq .Ldistances(%rip), %rdx
+    movslq (%rdx,%rdi,4), %rax
+    addq %rdx, %rax
+    jmp *%rax
+.Lfirst:
+    leaq one(%rip), %rbx
+.Lsecond:
+    call *%rbx
+    ret
+    .size distances, .-distances
+function addresses
+    leaq two(%rip), %rbx
+    jmp *.Laddresses(,%rdi,8)
+.Lthird:
+    leaq one(%rip), %rbx
+.Lfourth:
+    call *%rbx
+    ret
+    .size addresses, .-addresses
+function jumps
+    leaq one(%rip), %rbx
+.Lback:
+    call *%rbx
+    ret
+    jmp .Loutside
+    .size jumps, .-jumps
+function pieces
+    testl %edi, %edi
+    jne .Lpiece
+    leaq one(%rip), %rbx
+.Lagain:
+    call *%rbx
+    ret
+    .size pieces, .-pieces
+function takes
+    leaq two(%rip), %rbx
+    leaq .Ltaken(%rip), %rax
+    jmp *%rax
+    leaq one(%rip), %rbx
+.Ltaken:
+    call *%rbx
+    ret
+    .size takes, .-takes
+function part
+    leaq one(%rip), %rbx
+.Lpart:
+    call *%rbx
+    ret
+    leaq two(%rip), %rbx
+    jmp .Lpart
+    .size part, .-part
+function straight
+    leaq one(%rip), %rbx
+    call *%rbx
+    ret
+    .size straight, .-straight
+.section .text.unlikely, "ax"
+    .zero 64, 0x90
+.Loutside:
+    leaq two(%rip), %rbx
+    jmp .Lback
+.Lpiece:
+    cmpl $1, %edi
+    jne .Lother
+    ud2
+.Lother:
+    leaq two(%rip), %rbx
+    jmp .Lagain
+.section .rodata
+.Ldistances:
+    .long .Lfirst - .Ldistances, .Lsecond - .Ldistances
+.Laddresses:
+    .quad .Lthird, .Lfourth
+"""
+
+
 def test(name):
     def add(function):
         def call():
@@ -239,6 +330,25 @@ def from_elsewhere(folder):
     assert texts(path + ".o", "open_ended")[-2:] == ["callq  *%rax", "retq"], texts(path + ".o", "open_ended")
     assert texts(path, "open_ended")[-2:] == ["callq  *%rax", "retq"], texts(path, "open_ended")
     expect(texts(path, "closed"), r"callq  \*%rax        # 0x\w+ \(one\)")
+
+
+@test("behind a label that no branch shows, registers may have other values")
+def labels(folder):
+    source = os.path.join(folder, "labels.s")
+    with open(source, "w", encoding="ascii") as f:
+        f.write(LABELS)
+    path = os.path.join(folder, "labels")
+    run("gcc", "-nostdlib", "-no-pie", "-Wl,-e,one", "-o", path, source)
+    run("gcc", "-c", "-o", path + ".o", source)
+    for target in (path, path + ".o"):
+        for function in ("distances", "addresses", "jumps", "pieces", "takes", "part"):
+            assert "callq  *%rbx" in texts(target, function), f"{function}: {texts(target, function)}"
+        expect(texts(target, "straight"), r"callq  \*%rbx        # 0x\w+ \(one\)")
+    # The same where only the first instructions of a function are asked for, or without its start.
+    for function, first in (("part", 0), ("distances", -3)):
+        start = int(records(path, function)[first]["address"], 16)
+        some = texts(path, f"{start:#x}..{start + 9:#x}")
+        assert len(some) == 2 and some[-1] == "callq  *%rbx", f"{function}: {some}"
 
 
 @test("Intel's syntax")

@@ -55,6 +55,7 @@ struct following {
 	struct fathom_disasm_work *w;
 	struct known known[N_REGISTERS];
 	uint8_t *labels;   /* a byte for each instruction */
+	bool called;       /* the last instruction, padding aside, was a call */
 	uint64_t all_from; /* what mark_all() has marked last */
 	uint64_t all_to;
 	struct arriving **arriving; /* for each instruction; NULL: none */
@@ -388,6 +389,19 @@ static fathom_err send(struct following *f, size_t to)
 	return FATHOM_OK;
 }
 
+/*
+ * A call before label @i may not return: what comes from there counts only where a branch brings
+ * the same.
+ */
+static void doubt(struct following *f, size_t i)
+{
+	const struct arriving *a = f->arriving[i];
+
+	for (unsigned r = 0; r < N_REGISTERS; r++)
+		if (!a || a->known[r].how == UNKNOWN)
+			f->known[r].how = UNKNOWN;
+}
+
 /* At label @i: forgets all but pages, to which those are added that branches bring. */
 static fathom_err arrive(struct following *f, size_t i)
 {
@@ -396,6 +410,8 @@ static fathom_err arrive(struct following *f, size_t i)
 	for (unsigned r = 0; r < N_REGISTERS; r++)
 		if (!f->known[r].is_page || (f->labels[i] & ENTRY))
 			f->known[r].how = UNKNOWN;
+	if (f->called)
+		doubt(f, i);
 	FATHOM_TRY(send(f, i));
 	a = f->arriving[i];
 	memcpy(f->known, a->known, sizeof f->known);
@@ -436,6 +452,7 @@ static fathom_err follow_one(struct following *f, size_t i)
 		if (to > i && to < f->w->codes.n)
 			FATHOM_TRY(send(f, to));
 	}
+	f->called = c->flow == FATHOM_FLOW_CALL || (f->called && c->padding);
 	if (!goes_on(c))
 		forget(f, ~UINT32_C(0));
 	return FATHOM_OK;

@@ -473,6 +473,38 @@ def followed(folder):
             assert r["target_name"], r
 
 
+@test("aarch64: a call that does not return brings nothing to the label behind it")
+def without_return(folder):
+    source = os.path.join(folder, "ends.s")
+    path = os.path.join(folder, "ends")
+    for jump, known in (("cbnz x0, .Lother", False), ("cbnz x1, .Lother", True)):
+        with open(source, "w", encoding="ascii") as f:
+            f.write(f"""
+.globl ends, number
+.type ends, %function; .type number, %object
+.text
+ends:
+    mov x19, x0
+    {jump if not known else "nop"}
+    adrp x19, number
+    {jump if known else "nop"}
+    ldr x0, [x19, #:lo12:number]
+    bl stop
+.Lother:
+    ldr x0, [x19, #:lo12:number]
+    ret
+    .size ends, .-ends
+stop: brk #0
+.data
+    .zero 16
+number: .quad 1
+    .size number, 8
+""")
+        run(ARM + "gcc", "-nostdlib", "-shared", "-Wl,-Bsymbolic", "-o", path, source)
+        names = [r["target_name"] for r in records(path, "ends") if r["text"].startswith("ldr")]
+        assert names == ["number", "number" if known else None], f"{jump}: {names}"
+
+
 @test("what the kernel answers is in registers that no operand tells")
 def system_calls(folder):
     load = {"gcc": "leaq one(%rip), %rax", ARM + "gcc": "adrp x0, one\nadd x0, x0, :lo12:one"}

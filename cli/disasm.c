@@ -292,10 +292,11 @@ static void json_address(struct out *o, const char *key, bool known, uint64_t ad
 	}
 }
 
-/* NAME or NAME+0xOFFSET, as a JSON string. */
+/* NAME, NAME+0xOFFSET or, a little before it, NAME-0xOFFSET, as a JSON string. */
 static void json_target(struct out *o, const struct fathom_instruction *i)
 {
-	char offset[FATHOM_NUMBER_SIZE + 1] = "+";
+	const bool before = (int64_t)i->target_offset < 0;
+	char offset[FATHOM_NUMBER_SIZE + 1];
 	size_t n = 0;
 	char *name;
 
@@ -303,7 +304,8 @@ static void json_target(struct out *o, const struct fathom_instruction *i)
 		json_string(o, ",\"target_name\":", i->target_name);
 		return;
 	}
-	n = 1 + fathom_format_hex(offset + 1, i->target_offset);
+	offset[0] = before ? '-' : '+';
+	n = 1 + fathom_format_hex(offset + 1, before ? 0 - i->target_offset : i->target_offset);
 	name = must(malloc(strlen(i->target_name) + n + 1));
 	memcpy(name, i->target_name, strlen(i->target_name));
 	memcpy(name + strlen(i->target_name), offset, n);

@@ -98,7 +98,7 @@ struct fathom_instruction {
 	uint64_t address;
 	uint64_t target;        /**< see reference; 0 where it is not known */
 	uint64_t slot;          /**< address of the memory that is gone or read through, else 0 */
-	uint64_t target_offset; /**< from the start of what target_name names, bytes */
+	uint64_t target_offset; /**< from the start of target_name, bytes; may be negative */
 	uint64_t function_offset;
 	const uint8_t *bytes;
 	const char *text;        /**< with the names of what it refers to */

@@ -382,6 +382,16 @@ def relocatable(folder):
     expect(texts(build(folder, "-c", name="shapes.o"), "use"), "callq  puts")
 
 
+@test("a place before a symbol is named in records as in texts")
+def before(folder):
+    source = os.path.join(folder, "before.s")
+    with open(source, "w", encoding="ascii") as f:
+        f.write(".type early, @function\nearly: movl table-8(%rip), %eax\nret\n.size early, .-early\n")
+    run("gcc", "-c", "-o", source + ".o", source)
+    record = records(source + ".o", "early")[0]
+    assert record["text"].endswith("(table-0x8)") and record["target_name"] == "table-0x8", record
+
+
 @test("a running process: a slot is named by what its memory holds")
 def a_process(folder):
     path = build(folder, "-fno-plt", "-Wl,-z,now")

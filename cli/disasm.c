@@ -10,9 +10,10 @@
 
 static const char usage[] =
 	"Usage: fathom disasm [OPTION]... TARGET FUNCTION|ADDRESS[..END]...\n"
-	"Disassemble functions of TARGET, the path of an ELF file or the number of a process, with "
-	"a\n"
-	"name for every address that the code refers to.\n"
+	"Disassemble functions of TARGET, the path of an ELF file or core, the number of a "
+	"process, "
+	"or\n"
+	"\"kernel\", with a name for every address that the code refers to.\n"
 	"\n"
 	"An ADDRESS alone stands for the function around it, or 16 instructions where there is "
 	"none.\n"

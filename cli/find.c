@@ -14,9 +14,11 @@
 
 static const char usage[] =
 	"Usage: fathom find [OPTION]... TARGET [QUERY]...\n"
-	"Print the addresses that each QUERY has in TARGET: the path of an ELF file, or the "
-	"number\n"
-	"of a process. Without QUERY, read them from standard input, one a line.\n"
+	"Print the addresses that each QUERY has in TARGET: the path of an ELF file, core or "
+	"snapshot,\n"
+	"the number of a process, or \"kernel\". Without QUERY, read them from standard input, one "
+	"a\n"
+	"line.\n"
 	"\n"
 	"A QUERY is [LIBRARY:]NAME[@VERSION], where NAME may be a pattern or a demangled name,\n"
 	"[LIBRARY:]/EXPRESSION/, or [LIBRARY:]FILE:LINE. See fathom-find(1).\n"

@@ -26,6 +26,7 @@ void find_value_check(const char *type)
 void find_value_read(struct find_value *v, struct fathom_target *target,
 		     const struct fathom_match *m, const char *type)
 {
+	struct fathom_target_info target_info;
 	struct fathom_errinfo info;
 
 	v->is_asked = true;
@@ -34,8 +35,12 @@ void find_value_read(struct find_value *v, struct fathom_target *target,
 		return;
 	}
 	if (fathom_value_read(target, type, m->address, &v->value, &info)) {
-		complain_error(&info);
-		v->reason = FATHOM_REASON_UNMAPPED;
+		/* Why the kernel has no memory to read is a note: it is the same for all. */
+		fathom_target_get_info(target, &target_info);
+		if (target_info.kind != FATHOM_TARGET_KERNEL)
+			complain_error(&info);
+		v->reason = info.err == FATHOM_E_OS ? FATHOM_REASON_NO_PERMISSION
+						    : FATHOM_REASON_UNMAPPED;
 		return;
 	}
 	v->reason = v->value.reason;
@@ -340,7 +345,8 @@ static void json_symbol(struct out *o, const struct fathom_match *m)
 	json_address_or_null(o, "address", m->flags & FATHOM_MATCH_ADDRESS, m->address);
 	json_string(o, "module", m->module);
 	out_char(o, ',');
-	json_address_or_null(o, "module_address", found, m->module_address);
+	json_address_or_null(o, "module_address", found && m->module_address != FATHOM_NO_ADDRESS,
+			     m->module_address);
 	json_count(o, "size", m->size);
 	out_char(o, ',');
 	json_string(o, "type", found ? type_name(m) : NULL);

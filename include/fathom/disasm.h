@@ -129,6 +129,10 @@ struct fathom_disasm;
  *
  * All names are looked up as one batch, all lines as another.
  *
+ * Of the kernel, code whose memory cannot be read is that of the image's file, which a note of the
+ * target says: the kernel patches its own code. Constants have no names there, and slots are not
+ * read.
+ *
  * Safety: mt-safe
  * Memory: *@ret_disasm is the caller's, to be freed with fathom_disasm_free()
  * Returns: FATHOM_OK, also without instructions where @start is @end; FATHOM_E_ARGUMENT;

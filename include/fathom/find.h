@@ -19,6 +19,7 @@
  *
  * LIBRARY is what stands before the first colon that has no other beside it, if that is no
  *number's: a pattern for the last part of the module's path or, with a slash in it, for all of it.
+ *What has no path is called by a word in brackets, which may be left out: "[vdso]", "[kernel]".
  *VERSION is a pattern for the symbol's version; after "@@" only symbols match of which that is the
  *default one. In a process one that is no pattern also takes symbols of libraries that have no
  *versions at all, as dlvsym() does.
@@ -42,7 +43,7 @@ enum {
 	FATHOM_FIND_LITERAL = 1u << 1,
 	/** What is looked for is every inlined copy of functions, in the debug information. */
 	FATHOM_FIND_INLINED = 1u << 2,
-	/** Only what the dynamic linker could find: static functions are passed over. */
+	/** Only what the dynamic linker could find, in the kernel what is not static. */
 	FATHOM_FIND_EXPORTED = 1u << 3
 };
 
@@ -61,7 +62,8 @@ enum fathom_table {
 	FATHOM_TABLE_DYNSYM = 1,
 	FATHOM_TABLE_SYMTAB = 2,
 	FATHOM_TABLE_MINIDEBUGINFO = 3,
-	FATHOM_TABLE_DEBUG = 4 /**< .symtab of a debug file */
+	FATHOM_TABLE_DEBUG = 4,   /**< .symtab of a debug file */
+	FATHOM_TABLE_KALLSYMS = 5 /**< the running kernel's own table */
 };
 
 /** Bits of fathom_match.flags. */
@@ -90,7 +92,8 @@ enum fathom_match_kind {
  */
 struct fathom_match {
 	uint64_t address;         /**< as fathom_symbolize() takes it; see FATHOM_MATCH_ADDRESS */
-	uint64_t module_address;  /**< as stated in the ELF; of a TLS symbol, in the TLS block */
+	uint64_t module_address;  /**< as stated in the ELF; of a TLS symbol, in the TLS block;
+				       FATHOM_NO_ADDRESS without the file */
 	uint64_t size;            /**< bytes; 0: not stated */
 	uint64_t resolver;        /**< of an IFUNC, its address, else 0 */
 	const char *name;         /**< demangled */
@@ -131,12 +134,17 @@ struct fathom_matches;
  *has one match for each thread that has its copy. Not known, and so never of rank 0, is the answer
  *where it depends on STB_GNU_UNIQUE symbols of libraries opened with RTLD_LOCAL.
  *
+ * In the kernel, names are those of /proc/kallsyms, with what the image's and the modules' files
+ *say of their sizes and types, and then those that only the image's file has. No dynamic linker
+ *answers there: the first match has rank 1, global symbols before weak and local ones, the image's
+ *before modules'. Where no file is found, module_address is FATHOM_NO_ADDRESS.
+ *
  * Safety: mt-safe
  * Memory: *@ret_matches is the caller's, to be freed with fathom_matches_free()
  * Returns: FATHOM_OK, also when nothing is found: a query that is none has the reason
  *	FATHOM_REASON_BAD_ADDRESS, and a note says why; FATHOM_E_ARGUMENT for options, or more than
- *	2^20 queries; FATHOM_E_UNSUPPORTED of the kernel; FATHOM_E_MEMORY; of a process also
- *	what fathom_target_open_process() returns
+ *	2^20 queries; FATHOM_E_MEMORY; of a process also what fathom_target_open_process() returns,
+ *	of the kernel what fathom_target_open_kernel() does
  */
 FATHOM_API fathom_err fathom_find(struct fathom_target *target,
 				  const struct fathom_find_options *options,

@@ -243,12 +243,14 @@ FATHOM_API fathom_err fathom_target_find_symbol(struct fathom_target *target, co
  * what it leaves out from the files that were mapped, where they were not writable, which is all
  * that there is of a snapshot; of a file what it has for an address as stated in it (in a
  * relocatable file: that fathom_target_section_address() gives), before any relocation, and zeros
- * where it only states that there is room (.bss). Less than @size is read where memory ends.
+ * where it only states that there is room (.bss); of the kernel through /proc/kcore, which shows
+ * zeros where it has no page. Less than @size is read where memory ends.
  *
  * Safety: mt-safe
  * Memory: writes at most @size bytes to @to, and their number, 0 only where @size is, to *@ret_size
  * Returns: FATHOM_OK when there was anything to read; FATHOM_E_NOT_FOUND when nothing is there, as
- *of the code of a debug file; FATHOM_E_OS; FATHOM_E_UNSUPPORTED of the kernel
+ *	of the code of a debug file; FATHOM_E_OS, of the kernel with what helps; FATHOM_E_CORRUPT
+ *for a /proc/kcore that is no core file
  */
 FATHOM_API fathom_err fathom_target_read(struct fathom_target *target, uint64_t address, void *to,
 					 size_t size, size_t *ret_size,

@@ -68,7 +68,8 @@ struct fathom_value {
  * Memory: *@ret_value is to be given to fathom_value_free()
  * Returns: FATHOM_OK, also where the value has a reason; FATHOM_E_ARGUMENT when @type is none, with
  *	the place in it as the offset; FATHOM_E_LIMIT when it is larger than the constants above
- *	say; FATHOM_E_MEMORY
+ *	say; FATHOM_E_MEMORY; of the kernel also what fathom_target_read() returns when none of its
+ *	memory can be read
  */
 FATHOM_API fathom_err fathom_value_read(struct fathom_target *target, const char *type,
 					uint64_t address, struct fathom_value *ret_value,

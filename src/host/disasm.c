@@ -41,13 +41,27 @@ static uint32_t own_machine(void)
 #endif
 }
 
+/* That of the kernel that runs here may be larger than ours. */
+static uint32_t machine_of_kernel(struct fathom_kernel *kernel)
+{
+	const struct fathom_kcore *memory;
+	const struct fathom_kernel_image *image;
+
+	if (fathom_kernel_memory(kernel, &memory, NULL) == FATHOM_OK)
+		return fathom_kcore_layout(memory).machine;
+	image = fathom_kernel_image(kernel);
+	return image && image->module ? image->module->main->image.machine : own_machine();
+}
+
 /* The machine of the code in @target. */
 static uint32_t machine_of(const struct fathom_target *target)
 {
 	struct fathom_space_layout program;
 
-	if (!target || target->kernel)
+	if (!target)
 		return own_machine();
+	if (target->kernel)
+		return machine_of_kernel(target->kernel);
 	if (target->module)
 		return target->module->main->image.machine;
 	if (fathom_space_layout(target->space, &program, NULL))
@@ -184,6 +198,21 @@ static uint64_t bytes_wanted(const struct fathom_disasm_work *w, uint64_t start,
 	return end - start < most ? end - start : most;
 }
 
+/* Reads the code at @start: the kernel's, where its memory is not to be had, from its file. */
+static fathom_err read_code(struct fathom_disasm_work *w, uint64_t start, size_t size,
+			    size_t *ret_size, struct fathom_errinfo *reterr)
+{
+	struct fathom_target *target = w->target;
+	const fathom_err err =
+		fathom_target_read(target, start, w->to->bytes, size, ret_size, reterr);
+
+	if (!err || !target->kernel || err == FATHOM_E_NOT_FOUND || err == FATHOM_E_MEMORY)
+		return err;
+	*ret_size = fathom_kernel_read_file(target->kernel, start, w->to->bytes, size);
+	w->movable = *ret_size != 0;
+	return *ret_size ? FATHOM_OK : err;
+}
+
 fathom_err fathom_disassemble(struct fathom_target *target,
 			      const struct fathom_disasm_options *options, uint64_t start,
 			      uint64_t end, struct fathom_disasm **ret_disasm,
@@ -199,8 +228,7 @@ fathom_err fathom_disassemble(struct fathom_target *target,
 	if (end < start)
 		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0, "the end is before the start");
 	FATHOM_TRY(begin(&w, bytes_wanted(&w, start, end), reterr));
-	err = fathom_target_read(target, start, w.to->bytes, (size_t)bytes_wanted(&w, start, end),
-				 &got, reterr);
+	err = read_code(&w, start, (size_t)bytes_wanted(&w, start, end), &got, reterr);
 	if (err) {
 		fathom_disasm_free(w.to);
 		return err;

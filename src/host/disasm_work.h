@@ -37,7 +37,8 @@ struct fathom_disasm_work {
 	struct fathom_fixups *fixups; /* of a file, else NULL */
 	struct fathom_object *object; /* a file, else NULL */
 	bool relocatable;             /* addresses in bytes are not yet what they will be */
-	bool movable; /* a file of which the loader decides where it is: it states no addresses */
+	bool movable; /* a file of which the loader decides where it is: it states no addresses, and
+		       * slots hold none */
 	struct fathom_bytes bytes;    /* of the code */
 	uint64_t start;               /* where they are */
 	struct fathom_array codes;    /* struct fathom_code */

@@ -108,8 +108,8 @@ static uint32_t find_dynamic_table(const struct fathom_module *m)
 	return FATHOM_NONE;
 }
 
-static bool add_module(struct fathom_find *f, struct fathom_module *module, const char *path,
-		       uint64_t bias)
+bool fathom_find_add_module(struct fathom_find *f, struct fathom_module *module, const char *path,
+			    uint64_t bias)
 {
 	struct fathom_find_module *m;
 
@@ -179,15 +179,27 @@ static fathom_err add_modules(struct fathom_find *f)
 		file = fathom_space_batch_file(b, i)->file;
 		if (has_module(f, file->module, b->of[i].bias))
 			continue;
-		if (!add_module(f, file->module, file->name, b->of[i].bias))
+		if (!fathom_find_add_module(f, file->module, file->name, b->of[i].bias))
 			return FATHOM_E_MEMORY;
 		f->modules[f->n_modules - 1].is_part = is_part(b, file->module, b->of[i].bias);
 	}
 	return FATHOM_OK;
 }
 
+uint64_t fathom_find_avma(const struct fathom_find_module *m, uint64_t svma)
+{
+	const struct fathom_object *o = m->module->main;
+	const uint32_t section = m->sections ? fathom_object_section_at(o, svma) : 0;
+
+	return section ? m->sections[section] + (svma - o->sections[section].base) : svma + m->bias;
+}
+
 bool fathom_find_is_there(struct fathom_find *f, const struct fathom_find_module *m, uint64_t svma)
 {
+	if (m->high)
+		return svma + m->bias >= m->low && svma + m->bias < m->high;
+	if (m->sections)
+		return m->sections[fathom_object_section_at(m->module->main, svma)] != 0;
 	return !m->is_part || is_mapped(&f->batch, m->module, m->bias, svma);
 }
 
@@ -227,7 +239,7 @@ static bool start_match(struct fathom_find *f, const struct fathom_candidate_sym
 		return false;
 	fathom_find_name_set(name, (struct fathom_str){ linked, c->name.size });
 	*ret = (struct fathom_match){
-		.address = c->svma + (is_absolute ? 0 : m->bias),
+		.address = is_absolute ? c->svma : fathom_find_avma(m, c->svma),
 		.module_address = module_address(m, c),
 		.size = c->symbol.size,
 		.linkage_name = linked,
@@ -275,7 +287,7 @@ static fathom_err emit_symbols(struct fathom_find *f)
 	return done ? FATHOM_OK : FATHOM_E_MEMORY;
 }
 
-static fathom_err find_symbols(struct fathom_find *f)
+fathom_err fathom_find_symbols(struct fathom_find *f)
 {
 	FATHOM_TRY(fathom_find_tables(f, FATHOM_PASS_ASKED));
 	FATHOM_TRY(fathom_find_tables(f, FATHOM_PASS_DEMANGLED));
@@ -283,10 +295,15 @@ static fathom_err find_symbols(struct fathom_find *f)
 	return emit_symbols(f);
 }
 
+bool fathom_find_needs_debug(const struct fathom_find *f, const struct fathom_find_query *q)
+{
+	return q->kind == FATHOM_QUERY_LINE || (f->flags & FATHOM_FIND_INLINED);
+}
+
 /* Why query @q has no match. */
 static enum fathom_reason why_none(const struct fathom_find *f, const struct fathom_find_query *q)
 {
-	const bool needs_debug = q->kind == FATHOM_QUERY_LINE || (f->flags & FATHOM_FIND_INLINED);
+	const bool needs_debug = fathom_find_needs_debug(f, q);
 	enum fathom_reason reason = FATHOM_REASON_NO_FILE;
 
 	if (q->kind == FATHOM_QUERY_BAD)
@@ -343,20 +360,38 @@ static bool order_matches(struct fathom_find *f)
 	return done;
 }
 
-static fathom_err search(struct fathom_find *f)
+fathom_err fathom_find_debug(struct fathom_find *f)
 {
-	const bool inlined = f->flags & FATHOM_FIND_INLINED;
 	bool lines = false;
 
 	for (size_t i = 0; i < f->n_queries; i++)
 		lines |= f->queries[i].kind == FATHOM_QUERY_LINE;
-	if (inlined)
+	if (f->flags & FATHOM_FIND_INLINED)
 		FATHOM_TRY(fathom_find_inlined(f));
-	else
-		FATHOM_TRY(find_symbols(f));
-	if (lines)
-		FATHOM_TRY(fathom_find_lines(f));
+	return lines ? fathom_find_lines(f) : FATHOM_OK;
+}
+
+static fathom_err search(struct fathom_find *f)
+{
+	if (!(f->flags & FATHOM_FIND_INLINED))
+		FATHOM_TRY(fathom_find_symbols(f));
+	FATHOM_TRY(fathom_find_debug(f));
 	return explain(f) && order_matches(f) ? FATHOM_OK : FATHOM_E_MEMORY;
+}
+
+static fathom_err search_kernel(struct fathom_find *f, struct fathom_kernel *k,
+				struct fathom_errinfo *reterr)
+{
+	struct fathom_errinfo info = { .err = FATHOM_OK };
+	fathom_err err = fathom_find_kernel(f, k, &info);
+
+	if (!err && !order_matches(f))
+		err = FATHOM_E_MEMORY;
+	if (err && info.err != err)
+		return fathom_fail(reterr, err, "", 0, fathom_err_name(err));
+	if (err && reterr)
+		*reterr = info;
+	return err;
 }
 
 /* Searches the modules of the target, which stay open until it ends. */
@@ -365,8 +400,10 @@ static fathom_err search_target(struct fathom_find *f, const struct fathom_targe
 {
 	fathom_err err;
 
+	if (target->kernel)
+		return search_kernel(f, target->kernel, reterr);
 	if (!target->space) {
-		if (!add_module(f, target->module, target->module->main->file->path, 0))
+		if (!fathom_find_add_module(f, target->module, target->module->main->file->path, 0))
 			return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
 		f->modules[0].order = 0;
 		err = search(f);
@@ -405,16 +442,15 @@ fathom_err fathom_find(struct fathom_target *target, const struct fathom_find_op
 
 	if (err)
 		return fathom_fail(reterr, err, "", 0, "options that this version does not know");
-	if (target->kernel)
-		return fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
-				   "this version does not search the kernel");
 	if (n > MAX_QUERIES)
 		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0,
 				   "more queries than one search may have");
 	f.matches = calloc(1, sizeof *f.matches);
 	if (!f.matches)
 		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
-	f.session = target->space ? target->space->session : target->module->session;
+	f.session = target->kernel  ? target->kernel->place.session
+		    : target->space ? target->space->session
+				    : target->module->session;
 	f.flags = o.flags;
 	f.limit = o.limit ? o.limit : DEFAULT_LIMIT;
 	err = parse_queries(&f, queries, n);
@@ -451,7 +487,8 @@ const struct fathom_match *fathom_matches_get(const struct fathom_matches *match
 
 const char *fathom_table_name(enum fathom_table table)
 {
-	static const char *const names[] = { "", "dynsym", "symtab", "minidebuginfo", "debug" };
+	static const char *const names[] = { "",      "dynsym",  "symtab", "minidebuginfo",
+					     "debug", "kallsyms" };
 
 	return (unsigned)table < sizeof names / sizeof *names ? names[table] : "";
 }

@@ -2,7 +2,8 @@
 /*
  * One search of fathom_find(): what its parts share. find.c runs it; find_tables.c looks in symbol
  * tables, find_lines.c and find_inlined.c in the debug information; scope.c says what the dynamic
- * linker of a process would answer, find_ifunc.c and find_tls.c where that really is.
+ * linker of a process would answer, find_ifunc.c and find_tls.c where that really is;
+ * kernel_find.c searches the kernel.
  */
 #ifndef FATHOM_INTERNAL_FIND_H
 #define FATHOM_INTERNAL_FIND_H
@@ -17,8 +18,11 @@
 struct fathom_find_module {
 	struct fathom_module *module;
 	const char *path;
-	uint64_t bias;  /* 0 in a file */
-	bool is_part;   /* only some of its pages are mapped at this bias */
+	uint64_t bias; /* 0 in a file */
+	bool is_part;  /* only some of its pages are mapped at this bias */
+	uint64_t low;  /* of the kernel's image: where it is, avma; else 0 */
+	uint64_t high;
+	const uint64_t *sections; /* of a module of the kernel: avma of each; 0: not loaded */
 	uint32_t order; /* in which the dynamic linker searches it; FATHOM_NONE: it does not */
 	struct fathom_dynsym dynsym;
 	uint32_t dynamic_table; /* number of .dynsym in its symbols; FATHOM_NONE: it has none */
@@ -38,6 +42,8 @@ struct fathom_candidate_symbol {
 	uint8_t verdict; /* enum fathom_dlsym_verdict */
 	uint32_t rank;
 };
+
+struct fathom_kernel;
 
 struct fathom_find {
 	struct fathom *session;
@@ -84,6 +90,27 @@ bool fathom_find_add(struct fathom_find *f, const struct fathom_match *m);
 
 /* The same string, as long as the matches live; NULL without memory, or for data NULL. */
 const char *fathom_find_keep(struct fathom_find *f, struct fathom_str s);
+
+/* Adds a module to those that are searched; false without memory. @path need not stay. */
+bool fathom_find_add_module(struct fathom_find *f, struct fathom_module *module, const char *path,
+			    uint64_t bias);
+
+/* Symbols from the tables of all modules, and code of lines or inlined copies. */
+fathom_err fathom_find_symbols(struct fathom_find *f);
+fathom_err fathom_find_debug(struct fathom_find *f);
+
+/*
+ * The same in the kernel: by kallsyms, what that does not know by the image's file. A query that
+ * has no match gets its reason.
+ */
+fathom_err fathom_find_kernel(struct fathom_find *f, struct fathom_kernel *k,
+			      struct fathom_errinfo *reterr);
+
+/* What queries of lines, or where copies are looked for all, need: debug information. */
+bool fathom_find_needs_debug(const struct fathom_find *f, const struct fathom_find_query *q);
+
+/* Where @svma of module @m is. */
+uint64_t fathom_find_avma(const struct fathom_find_module *m, uint64_t svma);
 
 /* Whether what is at @svma of module @m is really there. */
 bool fathom_find_is_there(struct fathom_find *f, const struct fathom_find_module *m, uint64_t svma);

@@ -337,12 +337,27 @@ void fathom_find_query_deinit(struct fathom_find_query *q)
 	q->has_regex = false;
 }
 
+/* Whether the query asks "[WORD]" by what is in the brackets. */
+static bool takes_bracketed(const struct fathom_find_query *q, const char *path)
+{
+	const size_t size = strlen(path);
+	char word[256];
+
+	if (size < 2 || size - 2 >= sizeof word)
+		return false;
+	memcpy(word, path + 1, size - 2);
+	word[size - 2] = '\0';
+	return fnmatch(q->library.data, word, 0) == 0;
+}
+
 bool fathom_find_query_takes_module(const struct fathom_find_query *q, const char *path)
 {
 	const char *slash = strrchr(path, '/');
 	const char *name = path;
 
 	if (!q->library.data)
+		return true;
+	if (path[0] == '[' && takes_bracketed(q, path))
 		return true;
 	if (slash && !strchr(q->library.data, '/'))
 		name = slash + 1;

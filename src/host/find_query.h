@@ -36,6 +36,7 @@ struct fathom_find_query {
 	bool is_default;   /* only default versions */
 	bool is_demangled; /* of a name: no symbol can be linked as this */
 	bool has_regex;
+	bool is_answered; /* no table need be asked any more */
 };
 
 /* Reads query @text, for FATHOM_FIND_ @flags; its texts are of @arena. */
@@ -43,7 +44,10 @@ fathom_err fathom_find_query_parse(struct fathom_find_query *q, const char *text
 				   struct fathom_arena *arena, struct fathom_errinfo *reterr);
 void fathom_find_query_deinit(struct fathom_find_query *q);
 
-/* Whether the module at @path is one that the query asks. */
+/*
+ * Whether the module at @path is one that the query asks. What has no file is called by a word in
+ * brackets, [vdso], which may be left out.
+ */
 bool fathom_find_query_takes_module(const struct fathom_find_query *q, const char *path);
 
 /* Whether @version, data NULL for none, is one that the query asks for. */

@@ -371,7 +371,7 @@ static bool sort_queries(struct pass *p, enum fathom_find_pass which, const bool
 	for (uint32_t i = 0; i < f->n_queries; i++) {
 		const struct fathom_find_query *q = &f->queries[i];
 
-		if (q->kind == FATHOM_QUERY_LINE || q->kind == FATHOM_QUERY_BAD)
+		if (q->kind == FATHOM_QUERY_LINE || q->kind == FATHOM_QUERY_BAD || q->is_answered)
 			continue;
 		if (which == FATHOM_PASS_DEMANGLED) {
 			if (q->kind == FATHOM_QUERY_NAME && !q->is_demangled && !has_match[i])

@@ -156,6 +156,13 @@ static struct fathom_str str_of(const char *s)
 	return (struct fathom_str){ s, s ? (uint32_t)strlen(s) : 0 };
 }
 
+/* @svma as the file states it: in a relocatable one, from the start of the section. */
+static uint64_t module_address(const struct fathom_object *o, uint64_t svma)
+{
+	return o->image.type == ET_REL ? svma - o->sections[fathom_object_section_at(o, svma)].base
+				       : svma;
+}
+
 /* Adds the match for @p; false without memory. */
 static bool add_match(struct walk *w, uint32_t module, const struct fathom_find_place *p,
 		      struct fathom_find_name *name)
@@ -163,8 +170,8 @@ static bool add_match(struct walk *w, uint32_t module, const struct fathom_find_
 	const struct fathom_find_module *m = &w->f->modules[module];
 	struct fathom_symbol_hit hit = { 0 };
 	struct fathom_match match = {
-		.address = p->svma + m->bias,
-		.module_address = p->svma,
+		.address = fathom_find_avma(m, p->svma),
+		.module_address = module_address(m->module->main, p->svma),
 		.size = p->size,
 		.module = m->path,
 		.line = p->line,

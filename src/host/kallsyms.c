@@ -462,6 +462,23 @@ bool fathom_kallsyms_at(const struct fathom_kallsyms *k, uint64_t avma,
 	return true;
 }
 
+void fathom_kallsyms_describe(const struct fathom_kallsyms *k, size_t i,
+			      struct fathom_kallsym_facts *ret)
+{
+	const struct fathom_kallsym *s = &k->items[i];
+	const struct fathom_candidate c = candidate_of(s);
+	const struct part p = i < k->n_image ? image_of(k) : others_of(k);
+	const size_t number = (size_t)(s - p.items);
+
+	*ret = (struct fathom_kallsym_facts){ .avma = s->avma,
+					      .name = c.name,
+					      .owner = owner_of(s),
+					      .type = c.symbol.type,
+					      .bind = c.symbol.bind };
+	if (c.symbol.type == STT_FUNC)
+		ret->size = end_of_code(p, number, upper_bound(p.items, p.n, s->avma)) - s->avma;
+}
+
 struct fathom_str fathom_kallsyms_owner(const struct fathom_kallsyms *k, uint64_t avma)
 {
 	size_t next;

@@ -68,6 +68,20 @@ struct fathom_kallsym_hit {
 bool fathom_kallsyms_at(const struct fathom_kallsyms *k, uint64_t avma,
 			struct fathom_kallsym_hit *ret);
 
+/* What is known of a symbol. */
+struct fathom_kallsym_facts {
+	uint64_t avma;
+	uint64_t size; /* 0: not known */
+	struct fathom_str name;
+	struct fathom_str owner; /* size 0: the kernel's image */
+	uint8_t type;            /* STT_NOTYPE (a mark), STT_FUNC or STT_OBJECT */
+	uint8_t bind;            /* STB_ */
+};
+
+/* Those of item @i, below n. */
+void fathom_kallsyms_describe(const struct fathom_kallsyms *k, size_t i,
+			      struct fathom_kallsym_facts *ret);
+
 /* Who has the last symbol at or before @avma, named or not; size 0: the image, or nobody. */
 struct fathom_str fathom_kallsyms_owner(const struct fathom_kallsyms *k, uint64_t avma);
 

@@ -126,6 +126,7 @@ void fathom_kernel_close(struct fathom_kernel *k)
 		module_free(m);
 	}
 	image_free(atomic_load(&k->image));
+	fathom_kcore_close(atomic_load(&k->memory));
 	if (k->table)
 		table_free(k, k->table);
 	pthread_mutex_destroy(&k->lock);
@@ -248,6 +249,14 @@ const struct fathom_kernel_image *fathom_kernel_image(struct fathom_kernel *k)
 		image = expected;
 	}
 	return image;
+}
+
+void fathom_kernel_note_no_image(const struct fathom_kernel *k)
+{
+	note(k, FATHOM_E_NOT_FOUND, "kernel",
+	     "no vmlinux with its build-id was found: names only (install its debug package, or "
+	     "name "
+	     "its directory with --debug-dir)");
 }
 
 /* The open file of that build of the module; NULL when there is none. */

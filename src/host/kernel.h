@@ -17,6 +17,7 @@
 
 #include "fathom/symbolize.h"
 #include "kallsyms.h"
+#include "kcore.h"
 #include "kernel_files.h"
 
 struct fathom_module;
@@ -45,10 +46,24 @@ fathom_err fathom_kernel_find_symbol(struct fathom_kernel *k, const char *name, 
 void fathom_kernel_each_open(struct fathom_kernel *k,
 			     void (*fn)(struct fathom_module *m, void *data), void *data);
 
+/*
+ * Its memory, opened when first asked for. Why there is none is also noted: FATHOM_E_OS with what
+ * helps, or what fathom_kcore_open() returns.
+ */
+fathom_err fathom_kernel_memory(struct fathom_kernel *k, const struct fathom_kcore **ret,
+				struct fathom_errinfo *reterr);
+
+/*
+ * Reads code of the image from its file, as far as segments go that are code; returns how much. The
+ * kernel changes its own code, which a note says: what runs may differ, and numbers that state
+ * addresses are as they were linked.
+ */
+size_t fathom_kernel_read_file(struct fathom_kernel *k, uint64_t avma, void *to, size_t size);
+
 /* What is known of the image. */
 void fathom_kernel_info(const struct fathom_kernel *k, struct fathom_target_info *ret);
 
-/* What kernel.c and kernel_batch.c share. */
+/* What the parts of the kernel share: kernel.c, kernel_batch.c, kernel_find.c. */
 
 /* The image's file, or why there is none. */
 struct fathom_kernel_image {
@@ -83,12 +98,16 @@ struct fathom_kernel {
 	_Atomic uint32_t parts; /* batches that have read a part of kallsyms */
 	_Atomic(struct fathom_kernel_image *) image;
 	_Atomic(struct fathom_kernel_module *) modules; /* only added to */
-	pthread_mutex_t lock;                           /* of what follows and of users in it */
-	struct fathom_kernel_table *table;              /* the newest; NULL: none yet */
+	_Atomic(struct fathom_kcore *) memory;
+	pthread_mutex_t lock;              /* of what follows and of users in it */
+	struct fathom_kernel_table *table; /* the newest; NULL: none yet */
 };
 
 /* The image, looked for when first asked for; NULL without memory. */
 const struct fathom_kernel_image *fathom_kernel_image(struct fathom_kernel *k);
+
+/* Says once that no file of the image was found. */
+void fathom_kernel_note_no_image(const struct fathom_kernel *k);
 
 /* The file of the module called @name that is loaded now; NULL without memory. */
 const struct fathom_kernel_module *fathom_kernel_module(struct fathom_kernel *k,
@@ -102,5 +121,19 @@ fathom_err fathom_kernel_take_table(struct fathom_kernel *k, int64_t since_ns, u
 				    struct fathom_kernel_table **ret,
 				    struct fathom_errinfo *reterr);
 void fathom_kernel_give_table(struct fathom_kernel *k, struct fathom_kernel_table *table);
+
+/* Whether @owner, a word in brackets, may be a module that has a file. */
+bool fathom_kernel_may_have_file(struct fathom_str owner);
+
+/*
+ * Where the sections of @o, the file of module @name, are: for each its avma, 0 where it is not
+ * loaded. False when nothing is shown, which is noted.
+ */
+bool fathom_kernel_read_sections(const struct fathom_kernel_place *place, struct fathom_str name,
+				 const struct fathom_object *o, uint64_t *ret);
+
+/* The section at @avma of @o, whose sections are there; 0 for none, or more than one. */
+uint32_t fathom_kernel_section_at(const struct fathom_object *o, const uint64_t *sections,
+				  uint64_t avma);
 
 #endif

@@ -110,73 +110,13 @@ static fathom_err take_table(struct kernel_batch *b)
 	return fathom_kernel_take_table(b->kernel, now, UINT64_MAX, &b->table, b->reterr);
 }
 
-/* "0xffffffffc0a01000", as sysfs has it; 0 when it is hidden or not there. */
-static uint64_t read_address(const char *path)
-{
-	char text[24];
-	char *end;
-	const size_t size = fathom_text_read_short(path, text, sizeof text - 1);
-	unsigned long long value;
-
-	text[size] = '\0';
-	if (size < 3 || memcmp(text, "0x", 2) != 0)
-		return 0;
-	value = strtoull(text + 2, &end, 16);
-	return end == text + 2 || (*end && *end != '\n') ? 0 : value;
-}
-
-/*
- * Whether a section stays where the loader has put it. What is needed only to start is freed, and
- * another module may be there by now; the address stated of per-CPU memory is a template's.
- */
-static bool stays(const struct fathom_section *s)
-{
-	return (s->flags & SHF_ALLOC) && s->size && s->name.data && !str_starts(s->name, ".init") &&
-	       !str_starts(s->name, ".data..percpu") && !memchr(s->name.data, '/', s->name.size);
-}
-
-/* Reads where the sections of the owner's file are; whether any is. */
-static bool read_sections(const struct kernel_batch *b, struct owner *owner)
-{
-	const struct fathom_object *o = owner->file->module->main;
-	struct fathom_path path;
-	bool any = false;
-
-	for (uint32_t i = 1; i < o->n_sections; i++) {
-		const struct fathom_section *s = &o->sections[i].header;
-
-		if (!stays(s) ||
-		    !fathom_path_format(&path, "%s/sys/module/%.*s/sections/%.*s",
-					b->kernel->place.root, (int)owner->name.size,
-					owner->name.data, (int)s->name.size, s->name.data))
-			continue;
-		owner->sections[i] = read_address(path.text);
-		any |= owner->sections[i] != 0;
-	}
-	return any;
-}
-
-static void note_sections(const struct kernel_batch *b, const struct owner *owner)
-{
-	struct fathom_errinfo info;
-	struct fathom_path path;
-
-	(void)fathom_fail(&info, FATHOM_E_OS, "", 0,
-			  "shows no addresses of its sections (run as root)");
-	if (fathom_path_format(&path, "%s/sys/module/%.*s/sections", b->kernel->place.root,
-			       (int)owner->name.size, owner->name.data))
-		fathom_errinfo_set_file(&info, path.text);
-	fathom_notes_add(b->kernel->place.notes, &info);
-}
-
 /* Finds the file of a module, if it is one, and where its sections are. */
 static fathom_err find_file(struct kernel_batch *b, struct owner *owner)
 {
 	struct fathom_str name = owner->name;
 
 	owner->reason = FATHOM_REASON_NO_DEBUG_INFO;
-	if (memchr(name.data, '/', name.size) || name.data[0] == '.' ||
-	    str_starts(name, "__builtin__") || str_is(name, "bpf"))
+	if (!fathom_kernel_may_have_file(name))
 		return FATHOM_OK;
 	owner->file = fathom_kernel_module(b->kernel, name);
 	if (!owner->file)
@@ -188,9 +128,9 @@ static fathom_err find_file(struct kernel_batch *b, struct owner *owner)
 		calloc((size_t)owner->file->module->main->n_sections + 1, sizeof *owner->sections);
 	if (!owner->sections)
 		return FATHOM_E_MEMORY;
-	if (read_sections(b, owner))
+	if (fathom_kernel_read_sections(&b->kernel->place, name, owner->file->module->main,
+					owner->sections))
 		return FATHOM_OK;
-	note_sections(b, owner);
 	owner->reason = FATHOM_REASON_NO_PERMISSION;
 	free(owner->sections);
 	owner->sections = NULL;
@@ -239,31 +179,15 @@ static fathom_err use_owner(struct kernel_batch *b, struct fathom_str name, uint
 	return FATHOM_OK;
 }
 
-/* The section of the owner's file that is at @avma; 0 when there is none, or more than one. */
-static uint32_t section_at(const struct owner *owner, uint64_t avma)
-{
-	const struct fathom_object *o = owner->file->module->main;
-	uint32_t found = 0;
-
-	for (uint32_t i = 1; i < o->n_sections; i++) {
-		if (!owner->sections[i] || avma < owner->sections[i] ||
-		    avma - owner->sections[i] >= o->sections[i].header.size)
-			continue;
-		/* sysfs has one address for all sections of one name. */
-		if (found)
-			return 0;
-		found = i;
-	}
-	return found;
-}
-
 /* Moves what stands at @i of the rest to the shares, if it is in a section of @owner's file. */
 static bool move_to_share(struct kernel_batch *b, size_t i, uint32_t owner)
 {
 	const struct fathom_keyed r = b->rest[i];
-	const uint32_t section = owner != FATHOM_NONE && b->owners[owner].sections
-					 ? section_at(&b->owners[owner], r.key)
-					 : 0;
+	const uint32_t section =
+		owner != FATHOM_NONE && b->owners[owner].sections
+			? fathom_kernel_section_at(b->owners[owner].file->module->main,
+						   b->owners[owner].sections, r.key)
+			: 0;
 
 	if (section)
 		b->shares[b->n_shares++] =
@@ -451,15 +375,8 @@ static fathom_err answer_rest(struct kernel_batch *b)
 /* Says once why there are no lines. */
 static void note_no_image(const struct kernel_batch *b)
 {
-	struct fathom_errinfo info;
-
-	if (b->image->module || (b->options->flags & FATHOM_NAMES_ONLY) || !b->n_rest)
-		return;
-	(void)fathom_fail(&info, FATHOM_E_NOT_FOUND, "", 0,
-			  "no vmlinux with its build-id was found: names only (install its debug "
-			  "package, or name its directory with --debug-dir)");
-	fathom_errinfo_set_file(&info, "kernel");
-	fathom_notes_add(b->kernel->place.notes, &info);
+	if (!b->image->module && !(b->options->flags & FATHOM_NAMES_ONLY) && b->n_rest)
+		fathom_kernel_note_no_image(b->kernel);
 }
 
 static fathom_err answer_batch(struct kernel_batch *b)

@@ -89,6 +89,21 @@ static fathom_err read_space(const struct fathom_target *target, uint64_t addres
 	return fathom_fail_os(reterr, info.path);
 }
 
+static fathom_err read_kernel(struct fathom_kernel *kernel, uint64_t address, void *to, size_t size,
+			      size_t *ret_size, struct fathom_errinfo *reterr)
+{
+	const struct fathom_kcore *memory;
+	size_t got;
+
+	FATHOM_TRY(fathom_kernel_memory(kernel, &memory, reterr));
+	got = fathom_kcore_read(memory, address, to, size);
+	if (!got && size)
+		return fathom_fail(reterr, FATHOM_E_NOT_FOUND, "", address,
+				   "no memory of the kernel can be read at this address");
+	*ret_size = got;
+	return FATHOM_OK;
+}
+
 fathom_err fathom_target_read(struct fathom_target *target, uint64_t address, void *to, size_t size,
 			      size_t *ret_size, struct fathom_errinfo *reterr)
 {
@@ -96,8 +111,7 @@ fathom_err fathom_target_read(struct fathom_target *target, uint64_t address, vo
 	fathom_err err;
 
 	if (target->kernel)
-		return fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", address,
-				   "this version does not read the kernel's memory");
+		return read_kernel(target->kernel, address, to, size, ret_size, reterr);
 	if (target->space)
 		return read_space(target, address, to, size, ret_size, reterr);
 	got = fathom_object_read(target->module->main, address, to, size);

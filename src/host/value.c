@@ -165,6 +165,17 @@ static fathom_err take_reading(const struct layout *l, const struct fathom_value
 	return FATHOM_OK;
 }
 
+static fathom_err find_kernel_layout(struct fathom_kernel *kernel, struct layout *ret,
+				     struct fathom_errinfo *reterr)
+{
+	const struct fathom_kcore *memory;
+
+	FATHOM_TRY(fathom_kernel_memory(kernel, &memory, reterr));
+	ret->word = fathom_kcore_layout(memory).word;
+	ret->swap = fathom_kcore_layout(memory).swap;
+	return FATHOM_OK;
+}
+
 static fathom_err find_layout(struct fathom_target *target, struct layout *ret,
 			      struct fathom_errinfo *reterr)
 {
@@ -172,8 +183,7 @@ static fathom_err find_layout(struct fathom_target *target, struct layout *ret,
 
 	*ret = (struct layout){ .target = target, .word = sizeof(void *) };
 	if (target->kernel)
-		return fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
-				   "this version does not read the kernel's memory");
+		return find_kernel_layout(target->kernel, ret, reterr);
 	if (target->space) {
 		FATHOM_TRY(fathom_space_layout(target->space, &program, reterr));
 		ret->word = program.word;

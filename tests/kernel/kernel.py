@@ -42,6 +42,27 @@ def ask(addresses, *options, root=None, user=None, stream=False, target="kernel"
     return records, done.stderr
 
 
+def find(queries, *options, root=None, user=None):
+    """The matches of fathom find, as records, those that only say why there is none too, and its complaints."""
+    command = [FATHOM, "find", "--json", "--no-cache", *options]
+    if root is not None:
+        command += ["--sysroot", root]
+    command += ["kernel", *queries]
+    if user is not None:
+        command = ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", *command]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode in (0, 1), f"{command}: {done.returncode} {done.stderr}"
+    records = [json.loads(line) for line in done.stdout.splitlines()]
+    assert {r["query"] for r in records} == set(queries), records
+    answered = {r["query"] for r in records if not r["reason"]}
+    assert done.returncode == (0 if answered == set(queries) else 1), f"status {done.returncode}"
+    return records, done.stderr
+
+
+def at(record):
+    return int(record["address"], 16)
+
+
 def refused(*arguments):
     """What fathom addr says when it cannot open its target."""
     done = subprocess.run([FATHOM, "addr", *arguments], stdin=subprocess.DEVNULL, capture_output=True, text=True,

@@ -13,6 +13,8 @@ import tap  # noqa: E402
 
 import files  # noqa: E402
 import live  # noqa: E402
+import memory  # noqa: E402
+import names  # noqa: E402
 import symbols  # noqa: E402
 
 
@@ -24,5 +26,5 @@ def in_folder(function):
     return call
 
 
-TESTS = [(name, in_folder(f)) for part in (live, symbols, files) for name, f in part.TESTS]
+TESTS = [(name, in_folder(f)) for part in (live, symbols, files, names, memory) for name, f in part.TESTS]
 sys.exit(tap.run("kernel", tap.chosen(TESTS)))

@@ -32,6 +32,10 @@ static const struct name names[] = {
 	{ "_ada_start", false, NULL },
 	{ "Mixed_Case", true, NULL },
 	{ "_Z3fooi", true, "foo(int)" },
+	/* Cinder's own tests of its symbolizer's demangler. */
+	{ "PyObject_Size", false, NULL },
+	{ "_ZN3jit7Runtime3getEv", false, "jit::Runtime::get()" },
+	{ "_ZWTFBBQ", false, NULL },
 	/* What only looks like it. */
 	{ "main", false, NULL },
 	{ "_Znotmangled", false, NULL },

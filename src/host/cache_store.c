@@ -25,11 +25,93 @@ struct store {
 	_Atomic bool late;
 	_Atomic bool failed; /* some unit could not be decoded whole */
 	_Atomic uint64_t n_functions;
+	struct fathom_array bounds; /* struct fathom_index_bound, by unit; not overlapping */
+	bool all_bounds;            /* they are those of all units */
 };
 
-static void write_block(struct store *s, const struct fathom_block_view *view, uint64_t unit_off)
+/* Stands for the bounds of what was bounded before, or is not known to be. */
+static const struct fathom_index_bound everywhere = { 0, 0, UINT64_MAX };
+
+static int compare_bounds(const void *a, const void *b)
 {
-	fathom_index_writer_block(&s->writer, view, unit_off);
+	const struct fathom_index_bound *x = a;
+	const struct fathom_index_bound *y = b;
+
+	if (x->unit_off != y->unit_off)
+		return x->unit_off < y->unit_off ? -1 : 1;
+	return x->low < y->low ? -1 : x->low > y->low;
+}
+
+static bool add_bounds(struct store *s, const struct fathom_unit_map *map)
+{
+	struct fathom_index_bound *to;
+
+	if (!map || !map->n)
+		return map != NULL;
+	if (!fathom_array_reserve(&s->bounds, sizeof *to, map->n))
+		return false;
+	to = (struct fathom_index_bound *)s->bounds.data + s->bounds.n;
+	for (size_t i = 0; i < map->n; i++)
+		to[i] = (struct fathom_index_bound){ map->ranges[i].unit_off, map->ranges[i].low,
+						     map->ranges[i].high };
+	s->bounds.n += map->n;
+	return true;
+}
+
+/*
+ * Notes what the units claim: who is not asked for an address today must not answer for it from the
+ * index either. Without @w what the units themselves say is taken only where it is at hand.
+ */
+static bool find_bounds(struct store *s, struct fathom_worker *w)
+{
+	struct fathom_units *units = &s->debug->units;
+	const struct fathom_unit_map *full =
+		w ? fathom_units_full(units, w) : atomic_load(&units->full);
+	struct fathom_index_bound *b;
+	size_t n = 0;
+
+	if ((w && !full) || !add_bounds(s, fathom_units_quick(units)) ||
+	    (full && !add_bounds(s, full)))
+		return false;
+	s->all_bounds = full != NULL;
+	b = s->bounds.data;
+	if (s->bounds.n)
+		qsort(b, s->bounds.n, sizeof *b, compare_bounds);
+	for (size_t i = 0; i < s->bounds.n; i++)
+		if (n && b[n - 1].unit_off == b[i].unit_off && b[n - 1].high >= b[i].low)
+			b[n - 1].high = b[i].high > b[n - 1].high ? b[i].high : b[n - 1].high;
+		else
+			b[n++] = b[i];
+	s->bounds.n = n;
+	return true;
+}
+
+/* The bounds of the unit at @off; their number. */
+static size_t bounds_of(const struct store *s, uint64_t off, const struct fathom_index_bound **ret)
+{
+	const struct fathom_index_bound *b = s->bounds.data;
+	size_t low = 0;
+	size_t high = s->bounds.n;
+	size_t end;
+
+	while (low < high) {
+		const size_t mid = low + (high - low) / 2;
+
+		if (b[mid].unit_off < off)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	for (end = low; end < s->bounds.n && b[end].unit_off == off;)
+		end++;
+	*ret = b + low;
+	return end - low;
+}
+
+static void write_block(struct store *s, const struct fathom_block_view *view, uint64_t unit_off,
+			const struct fathom_index_bound *bounds, size_t n)
+{
+	fathom_index_writer_block(&s->writer, view, unit_off, bounds, n);
 	if (view->block->n_nodes)
 		atomic_fetch_add(&s->n_functions, 1);
 }
@@ -37,6 +119,9 @@ static void write_block(struct store *s, const struct fathom_block_view *view, u
 /* Writes the blocks of @data. */
 static void write_data(struct store *s, const struct fathom_unit_data *data, uint64_t unit_off)
 {
+	const struct fathom_index_bound *bounds;
+	const size_t n = bounds_of(s, unit_off, &bounds);
+
 	/* What is not there today may be there tomorrow: answers must not stay incomplete. */
 	if (data->no_split || s->debug->lacks_sup) {
 		atomic_store(&s->failed, true);
@@ -51,7 +136,11 @@ static void write_data(struct store *s, const struct fathom_unit_data *data, uin
 		if (!block)
 			continue;
 		view = fathom_block_own_view(block);
-		write_block(s, &view, unit_off);
+		/* What a unit of unknown bounds says of a function, that it was asked for. */
+		if (!n && !s->all_bounds && block->n_nodes)
+			write_block(s, &view, unit_off, &everywhere, 1);
+		else
+			write_block(s, &view, unit_off, bounds, n);
 	}
 	pthread_mutex_unlock(&s->lock);
 }
@@ -76,19 +165,45 @@ static void write_decoded(struct store *s)
 	fathom_epoch_leave(&s->module->session->epochs, place);
 }
 
-/* Writes what an earlier run stored. Segments of one block need not stand together. */
-static void write_stored(struct store *s, const struct fathom_index *index)
+static int compare_segments(const void *a, const void *b)
 {
-	struct fathom_index_segment segment;
-	struct fathom_block_view view;
-	const struct fathom_block *last = NULL;
+	const struct fathom_index_segment *x = a;
+	const struct fathom_index_segment *y = b;
 
-	for (uint64_t i = 0; fathom_index_segment(index, i, &segment); i++) {
-		if (!fathom_index_find_block(index, segment.low, &view) || view.block == last)
-			continue;
-		last = view.block;
-		write_block(s, &view, segment.unit_off);
+	if (x->block != y->block)
+		return x->block < y->block ? -1 : 1;
+	return x->low < y->low ? -1 : x->low > y->low;
+}
+
+/*
+ * Writes what an earlier run stored: each block for its segments, which need not stand together. It
+ * may have rows for more, where another block answers, or none.
+ */
+static bool write_stored(struct store *s, const struct fathom_index *index)
+{
+	const size_t most = (size_t)index->header->segments.n;
+	struct fathom_index_segment *segments = malloc((most + 1) * sizeof *segments);
+	struct fathom_index_bound *bounds = malloc((most + 1) * sizeof *bounds);
+	const bool done = segments && bounds;
+	struct fathom_block_view view;
+	size_t n = 0;
+
+	while (done && fathom_index_segment(index, n, &segments[n]))
+		n++;
+	if (n)
+		qsort(segments, n, sizeof *segments, compare_segments);
+	for (size_t i = 0; i < n; i++)
+		bounds[i] = (struct fathom_index_bound){ segments[i].unit_off, segments[i].low,
+							 segments[i].high };
+	for (size_t first = 0, end = 0; first < n; first = end) {
+		while (end < n && segments[end].block == segments[first].block)
+			end++;
+		if (fathom_index_find_block(index, bounds[first].low, &view))
+			write_block(s, &view, bounds[first].unit_off, bounds + first, end - first);
 	}
+	free(segments);
+	free(bounds);
+	return done;
 }
 
 /* Wants every slot of @data. */
@@ -177,6 +292,8 @@ static fathom_err store_all(struct store *s)
 		if (!s->workers[i])
 			err = FATHOM_E_MEMORY;
 	}
+	if (!err && !find_bounds(s, s->workers[0]))
+		err = FATHOM_E_MEMORY;
 	if (!err)
 		fathom_pool_run(threads, atomic_load(&s->debug->units.list)->n, run_unit, s);
 	for (unsigned i = 0; i < threads; i++)
@@ -269,10 +386,12 @@ static fathom_err write_all(struct store *s, bool all)
 		FATHOM_TRY(store_all(s));
 	}
 	if (!all || atomic_load(&s->late)) {
+		if (s->debug && !s->bounds.n && !find_bounds(s, NULL))
+			return FATHOM_E_MEMORY;
 		if (s->debug)
 			write_decoded(s);
-		if (stored)
-			write_stored(s, stored);
+		if (stored && !write_stored(s, stored))
+			return FATHOM_E_MEMORY;
 	}
 	s->writer.header.blocks.n = s->writer.off - s->writer.header.blocks.off;
 	if (all && !atomic_load(&s->late) && !atomic_load(&s->failed))
@@ -298,6 +417,7 @@ static struct store *store_new(struct fathom_module *m, uint32_t deadline_ms)
 static void store_free(struct store *s)
 {
 	pthread_mutex_destroy(&s->lock);
+	fathom_array_deinit(&s->bounds);
 	free(s);
 }
 

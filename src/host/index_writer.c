@@ -228,22 +228,41 @@ uint32_t fathom_index_writer_string(struct fathom_index_writer *w, struct fathom
 	return *place;
 }
 
-static void claim(struct fathom_index_writer *w, const struct fathom_block *b, uint64_t from,
-		  uint64_t to, uint64_t unit_off)
+/* What is claimed for one block. */
+struct claiming {
+	const struct fathom_block *block;
+	uint64_t unit_off;
+	const struct fathom_index_bound *bounds;
+	size_t n_bounds;
+};
+
+static void claim(struct fathom_index_writer *w, const struct claiming *c, uint64_t from,
+		  uint64_t to)
 {
-	if (!fathom_array_reserve(&w->claims, sizeof(struct fathom_index_claim), 1)) {
-		fail(w, FATHOM_E_MEMORY);
-		return;
+	const uint64_t low = c->block->low + from;
+	const uint64_t high = c->block->low + to;
+
+	for (size_t i = 0; i < c->n_bounds && c->bounds[i].low < high; i++) {
+		const struct fathom_index_bound *b = &c->bounds[i];
+		struct fathom_index_claim *out;
+
+		if (b->high <= low)
+			continue;
+		if (!fathom_array_reserve(&w->claims, sizeof *out, 1)) {
+			fail(w, FATHOM_E_MEMORY);
+			return;
+		}
+		out = (struct fathom_index_claim *)w->claims.data + w->claims.n++;
+		*out = (struct fathom_index_claim){ low > b->low ? low : b->low,
+						    high < b->high ? high : b->high, w->off,
+						    c->unit_off, c->block->n_nodes != 0 };
 	}
-	((struct fathom_index_claim *)w->claims.data)[w->claims.n++] =
-		(struct fathom_index_claim){ b->low + from, b->low + to, w->off, unit_off,
-					     b->n_nodes != 0 };
 }
 
-/* Claims what the rows of @b say something about; false when that is nothing. */
-static bool claim_rows(struct fathom_index_writer *w, const struct fathom_block *b,
-		       uint64_t unit_off)
+/* Claims what the rows of the block say something about; false when that is nothing. */
+static bool claim_rows(struct fathom_index_writer *w, const struct claiming *c)
 {
+	const struct fathom_block *b = c->block;
 	const size_t before = w->claims.n;
 	uint64_t from = 0;
 	bool open = false;
@@ -257,26 +276,27 @@ static bool claim_rows(struct fathom_index_writer *w, const struct fathom_block 
 		if (known == open)
 			continue;
 		if (open)
-			claim(w, b, from, row.off, unit_off);
+			claim(w, c, from, row.off);
 		from = row.off;
 		open = known;
 	}
 	if (open)
-		claim(w, b, from, b->size, unit_off);
+		claim(w, c, from, b->size);
 	return w->claims.n != before;
 }
 
 void fathom_index_writer_block(struct fathom_index_writer *w, const struct fathom_block_view *view,
-			       uint64_t unit_off)
+			       uint64_t unit_off, const struct fathom_index_bound *bounds, size_t n)
 {
 	const struct fathom_block *b = view->block;
+	const struct claiming c = { b, unit_off, bounds, n };
 	const uint64_t fixed =
 		fathom_block_bytes(b->flags, b->n_rows, b->n_nodes, b->n_functions, b->n_files);
 	const uint64_t bytes = (fixed + 7) & ~UINT64_C(7);
 	struct fathom_block *out;
 
 	align(w);
-	if (w->err || !claim_rows(w, b, unit_off))
+	if (w->err || !claim_rows(w, &c))
 		return;
 	w->out.n = 0;
 	if (bytes > SIZE_MAX || !fathom_array_reserve(&w->out, 1, (size_t)bytes)) {

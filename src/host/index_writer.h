@@ -18,6 +18,13 @@ struct fathom_index_claim {
 	bool function; /* not code outside functions */
 };
 
+/* Addresses that a unit claims. */
+struct fathom_index_bound {
+	uint64_t unit_off;
+	uint64_t low;
+	uint64_t high;
+};
+
 struct fathom_index_writer {
 	char *path; /* NULL: it is made in memory */
 	char *temporary;
@@ -47,11 +54,13 @@ struct fathom_index_writer {
 fathom_err fathom_index_writer_open(struct fathom_index_writer *w, const char *path);
 
 /*
- * Adds a block of the unit at @unit_off. Nothing is added for a block that knows nothing. Failures
- * show at the end.
+ * Adds a block of the unit at @unit_off, for the addresses in the @n sorted @bounds: line tables
+ * reach beyond what their unit claims, into padding, where nobody is asked. Nothing is added for a
+ * block that knows nothing. Failures show at the end.
  */
 void fathom_index_writer_block(struct fathom_index_writer *w, const struct fathom_block_view *view,
-			       uint64_t unit_off);
+			       uint64_t unit_off, const struct fathom_index_bound *bounds,
+			       size_t n);
 
 /* A reference to @s in the pool. */
 uint32_t fathom_index_writer_string(struct fathom_index_writer *w, struct fathom_str s);

@@ -23,7 +23,7 @@
 #include "block.h"
 
 #define FATHOM_INDEX_MAGIC   "fathomIX"
-#define FATHOM_INDEX_VERSION 2
+#define FATHOM_INDEX_VERSION 3
 #define FATHOM_INDEX_PAGE    4096
 #define FATHOM_INDEX_SOURCES 4
 

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+/* A stored index answers for each byte of code as the debug information does: also for padding. */
+#include "unit.h"
+
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fathom/fathom.h"
+
+/*
+ * A unit with code in more than one section claims each function by itself, but its line table goes
+ * on through the padding between them.
+ */
+#define PADDED __attribute__((noinline, used, aligned(64), section(".text.padded")))
+
+PADDED static int padded_first(int x)
+{
+	return x + 1;
+}
+
+PADDED static int padded_second(int x)
+{
+	return x * 3;
+}
+
+PADDED static int padded_third(int x)
+{
+	return x - 7;
+}
+
+/* Enough of the program to have many units in it, and all that is padded. */
+#define N_ADDRESSES (UINT64_C(256) << 10)
+
+struct asked {
+	uint64_t first; /* svma */
+	char dir[32];
+	struct fathom *session;
+	struct fathom_target *target;
+	struct fathom_answers *answers;
+};
+
+static int take_bias(struct dl_phdr_info *info, size_t size, void *data)
+{
+	(void)size;
+	*(uint64_t *)data = info->dlpi_addr;
+	return 1;
+}
+
+static void open_self(struct asked *a, const char *dir)
+{
+	const struct fathom_options options = { .size = sizeof options,
+						.flags = dir ? 0 : FATHOM_NO_CACHE,
+						.cache_dir = dir };
+
+	assert_int_equal(fathom_create(&options, &a->session, NULL), 0);
+	assert_int_equal(fathom_target_open_file(a->session, "/proc/self/exe", &a->target, NULL),
+			 0);
+}
+
+/* Asks for each @step-th address from number @from on. */
+static void ask(struct asked *a, size_t from, size_t step)
+{
+	uint64_t *addresses = malloc((size_t)N_ADDRESSES * sizeof *addresses);
+	size_t n = 0;
+
+	assert_non_null(addresses);
+	for (size_t i = from; i < N_ADDRESSES; i += step)
+		addresses[n++] = a->first + i;
+	assert_int_equal(fathom_symbolize(a->target, NULL, addresses, n, &a->answers, NULL), 0);
+	free(addresses);
+}
+
+static void close_self(struct asked *a)
+{
+	fathom_answers_free(a->answers);
+	fathom_target_release(a->target);
+	fathom_destroy(a->session);
+}
+
+static const char *file_of(const struct fathom_answers *answers, const struct fathom_frame *f)
+{
+	const struct fathom_source_file *file = fathom_answers_file(answers, f->file);
+
+	return file ? file->path : "";
+}
+
+static void assert_same_frames(const struct asked *a, const struct asked *b, size_t i)
+{
+	const struct fathom_answer *x = fathom_answers_get(a->answers, i);
+	const struct fathom_answer *y = fathom_answers_get(b->answers, i);
+	const struct fathom_frame *f = fathom_answers_frame(a->answers, x->frame);
+	const struct fathom_frame *g = fathom_answers_frame(b->answers, y->frame);
+
+	for (; f && g; f = fathom_answers_frame(a->answers, f->outer),
+		       g = fathom_answers_frame(b->answers, g->outer)) {
+		assert_int_equal(f->line, g->line);
+		assert_string_equal(file_of(a->answers, f), file_of(b->answers, g));
+	}
+	if (f || g)
+		fail_msg("0x%llx: line %u without the index, %u with it",
+			 (unsigned long long)x->address, f ? f->line : 0, g ? g->line : 0);
+}
+
+static void the_index_says_what_the_file_says(void **state)
+{
+	char dir[] = "/tmp/fathom-test-XXXXXX";
+	struct asked truth = { 0 };
+	struct asked stored = { 0 };
+	char command[64];
+
+	(void)state;
+	assert_int_equal(padded_first(1) + padded_second(2) + padded_third(3), 4);
+	assert_int_equal(dl_iterate_phdr(take_bias, &truth.first), 1);
+	truth.first = (uint64_t)(uintptr_t)padded_first - truth.first - 256;
+	stored.first = truth.first;
+	assert_non_null(mkdtemp(dir));
+	open_self(&truth, NULL);
+	ask(&truth, 0, 1);
+	/* Some is stored, then more with it, then all. */
+	for (size_t round = 0; round < 4; round++) {
+		open_self(&stored, dir);
+		ask(&stored, round * 13, round == 3 ? 1 : 101);
+		assert_int_equal(fathom_cache_store(stored.target, round == 3, 0, NULL, NULL), 0);
+		close_self(&stored);
+		open_self(&stored, dir);
+		ask(&stored, 0, 1);
+		for (size_t i = 0; i < N_ADDRESSES; i++)
+			assert_same_frames(&truth, &stored, i);
+		close_self(&stored);
+	}
+	close_self(&truth);
+	(void)snprintf(command, sizeof command, "rm -r %s", dir);
+	assert_int_equal(system(command), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_index_says_what_the_file_says),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

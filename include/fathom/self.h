@@ -58,6 +58,9 @@ struct fathom_self_options {
 /** Bytes of an answer for what is in no table: names read from memory. */
 #define FATHOM_SELF_TEXT 1024
 
+/** Libraries that were unloaded whose strings are kept, those that went last. */
+#define FATHOM_SELF_KEPT 64
+
 /** One frame: of an inlined call, or of the function itself. What is not known is NULL or 0. */
 struct fathom_self_frame {
 	const char *function;     /**< demangled */
@@ -70,9 +73,12 @@ struct fathom_self_frame {
 };
 
 /**
- * The answer for one address. Strings belong to the struct fathom_self and live as long as it, but
- * those of a module that is not prepared (FATHOM_REASON_NOT_PREPARED): they stand in text, and a
- * copy of the answer points to the original's.
+ * The answer for one address. Strings belong to the struct fathom_self and live as long as it.
+ *
+ * Those of a library that is unloaded live until FATHOM_SELF_KEPT others have been unloaded after
+ * it, and fathom_self_refresh() has been called; who wants them for longer copies them. Those of a
+ * module that is not prepared (FATHOM_REASON_NOT_PREPARED) stand in text, and a copy of the answer
+ * points to the original's.
  */
 struct fathom_self_answer {
 	uint64_t address;         /**< as asked */
@@ -115,7 +121,7 @@ FATHOM_API fathom_err fathom_self_prepare(struct fathom *session,
  * no more than a look at the loader's counters when nothing has changed.
  *
  * Safety: mt-safe; not in signal handlers
- * Memory: what earlier answers point to stays
+ * Memory: frees the strings of libraries that have been gone for long (struct fathom_self_answer)
  * Returns: as fathom_self_prepare(); after an error what was prepared is still used
  */
 FATHOM_API fathom_err fathom_self_refresh(struct fathom_self *self, struct fathom_errinfo *reterr);

@@ -19,6 +19,8 @@ struct host_self {
 	pthread_mutex_t lock; /* of all that follows, but the counters */
 	uint32_t flags;
 	struct fathom_self_prepared *prepared;
+	uint64_t n_looks;
+	_Atomic uint32_t readers;
 	struct old_table *old;
 	/* What the loader had counted when the table in use was made. */
 	_Atomic uint64_t loaded;
@@ -86,35 +88,6 @@ static void finish(struct host_self *h, struct fathom_self_prepared *p)
 	h->prepared = p;
 }
 
-/* The module of @m, prepared; NULL without memory. */
-static const struct fathom_self_prepared *prepare_module(struct host_self *h,
-							 const struct fathom_space_module *m)
-{
-	struct fathom_self_prepared *p = calloc(1, sizeof *p);
-	fathom_err err = FATHOM_E_MEMORY;
-
-	if (!p)
-		return NULL;
-	p->path = strdup(m->name);
-	if (p->path && identify(m, p))
-		for (struct fathom_self_prepared *old = h->prepared; old; old = old->next)
-			if (is_same(old, p)) {
-				free_prepared(h, p);
-				return old;
-			}
-	if (p->path)
-		err = fathom_self_copy_names(m->module, p);
-	if (!err && h->flags & FATHOM_SELF_FULL)
-		err = fathom_self_copy_lines(m->module, p);
-	if (err) {
-		p->bytes = 0;
-		free_prepared(h, p);
-		return NULL;
-	}
-	finish(h, p);
-	return p;
-}
-
 /* One look at the process. */
 struct look {
 	struct host_self *self;
@@ -137,16 +110,80 @@ static uintptr_t place_of_build_id(const struct fathom_space_module *m)
 	return 0;
 }
 
-/* Whether the segment at @low, of what is loaded at @bias, is of a module that stays. */
-static bool stays(const struct look *l, uintptr_t bias, uintptr_t low)
+/* What the loader's list says of the segment at @low, of what is loaded at @bias. */
+static uintptr_t flags_of(const struct look *l, uintptr_t bias, uintptr_t low)
 {
 	const struct fathom_self_loaded *o = l->loaded.data;
 
 	for (size_t i = 0; i < l->loaded.n; i++)
-		if (o[i].stays && (o[i].bias == bias || o[i].is_vdso) && low >= o[i].low &&
-		    low < o[i].high)
+		if ((o[i].bias == bias || o[i].is_vdso) && low >= o[i].low && low < o[i].high)
+			return FATHOM_SELF_OURS | (o[i].stays ? FATHOM_SELF_STAYS : 0);
+	return 0;
+}
+
+/* Whether a segment of @m is of what stays. */
+static bool any_stays(const struct look *l, const struct fathom_space_module *m)
+{
+	const struct fathom_image *image = &m->module->main->image;
+	struct fathom_segment s;
+
+	for (uint32_t i = 0; i < image->phnum; i++)
+		if (fathom_image_segment(image, i, &s) && s.type == PT_LOAD &&
+		    flags_of(l, (uintptr_t)m->bias, (uintptr_t)(m->bias + s.vaddr)) &
+			    FATHOM_SELF_STAYS)
 			return true;
 	return false;
+}
+
+/* The same module as @p, which is not finished, as it was prepared before; NULL: it was not. */
+static struct fathom_self_prepared *find_prepared(const struct host_self *h,
+						  const struct fathom_self_prepared *p,
+						  bool is_identified)
+{
+	struct fathom_self_prepared *old = h->prepared;
+
+	if (is_identified)
+		while (old && !is_same(old, p))
+			old = old->next;
+	else
+		while (old && !(old->stays && p->stays && old->bias == p->bias &&
+				strcmp(old->path, p->path) == 0))
+			old = old->next;
+	return old;
+}
+
+/* The module of @m, prepared; NULL without memory. */
+static struct fathom_self_prepared *prepare_module(struct look *l,
+						   const struct fathom_space_module *m)
+{
+	struct host_self *h = l->self;
+	struct fathom_self_prepared *p = calloc(1, sizeof *p);
+	struct fathom_self_prepared *old = NULL;
+	fathom_err err = FATHOM_E_MEMORY;
+
+	if (!p)
+		return NULL;
+	p->path = strdup(m->name);
+	p->bias = (uintptr_t)m->bias;
+	p->stays = any_stays(l, m);
+	if (p->path)
+		old = find_prepared(h, p, identify(m, p));
+	if (old) {
+		old->stays |= p->stays;
+		free_prepared(h, p);
+		return old;
+	}
+	if (p->path)
+		err = fathom_self_copy_names(m->module, p);
+	if (!err && h->flags & FATHOM_SELF_FULL)
+		err = fathom_self_copy_lines(m->module, p);
+	if (err) {
+		p->bytes = 0;
+		free_prepared(h, p);
+		return NULL;
+	}
+	finish(h, p);
+	return p;
 }
 
 static bool add_place(struct look *l, const struct fathom_self_place *segment)
@@ -158,9 +195,10 @@ static bool add_place(struct look *l, const struct fathom_self_place *segment)
 		return false;
 	p = (struct fathom_self_place *)l->places.data + l->places.n++;
 	*p = *segment;
-	if (stays(l, p->bias, p->low))
-		p->flags |= FATHOM_SELF_STAYS;
+	p->flags |= flags_of(l, p->bias, p->low);
 	if (fathom_self_object_at(p->low, &o)) {
+		/* Also what is in a namespace that is not ours. */
+		p->flags |= FATHOM_SELF_OURS;
 		p->object = o.start;
 		p->object_end = o.end;
 	}
@@ -171,13 +209,15 @@ static bool add_module(const struct fathom_space_module *m, void *data)
 {
 	struct look *l = data;
 	const struct fathom_image *image = &m->module->main->image;
-	const struct fathom_self_prepared *p;
+	struct fathom_self_prepared *p;
 	struct fathom_segment s;
 
 	/* The process has no code of another kind of machine than its own. */
 	if (image->is64 != (sizeof(void *) == 8) || image->swap)
 		return true;
-	p = prepare_module(l->self, m);
+	p = prepare_module(l, m);
+	if (p)
+		p->look = l->self->n_looks;
 	for (uint32_t i = 0; p && i < image->phnum; i++) {
 		struct fathom_self_place place = { .bias = (uintptr_t)m->bias,
 						   .build_id = place_of_build_id(m),
@@ -274,6 +314,7 @@ static fathom_err look_around(struct host_self *h, struct look *l, struct fathom
 	fathom_err err;
 
 	*l = (struct look){ .self = h };
+	h->n_looks++;
 	if (fathom_self_list(&l->loaded) || fathom_self_space_open(h->session, &h->notes, &space))
 		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
 	err = fathom_space_walk(space, add_module, l, reterr);
@@ -289,6 +330,39 @@ static bool is_current(const struct host_self *h, struct fathom_self_counters c)
 	/* The loader counts from 1. */
 	return atomic_load_explicit(&h->loaded, memory_order_acquire) == c.loaded &&
 	       atomic_load_explicit(&h->unloaded, memory_order_acquire) == c.unloaded && c.loaded;
+}
+
+/* Takes out of the list what has been gone for longest; NULL when no more is gone than is kept. */
+static struct fathom_self_prepared *take_gone(struct host_self *h)
+{
+	struct fathom_self_prepared **oldest = NULL;
+	struct fathom_self_prepared *p;
+	size_t n = 0;
+
+	for (struct fathom_self_prepared **at = &h->prepared; *at; at = &(*at)->next) {
+		if ((*at)->look == h->n_looks || (*at)->stays)
+			continue;
+		n++;
+		if (!oldest || (*at)->look <= (*oldest)->look)
+			oldest = at;
+	}
+	if (n <= FATHOM_SELF_KEPT)
+		return NULL;
+	p = *oldest;
+	*oldest = p->next;
+	return p;
+}
+
+/* Frees what has been gone for long, once nobody reads. The table in use must be of the last look.
+ */
+static void free_gone(struct host_self *h)
+{
+	struct fathom_self_prepared *p;
+
+	if (atomic_load(&h->readers))
+		return;
+	while ((p = take_gone(h)) != NULL)
+		free_prepared(h, p);
 }
 
 /* Makes a table of what is there now; *@ret_settled: nothing came or went meanwhile. */
@@ -313,6 +387,7 @@ static fathom_err make_table(struct host_self *h, bool *ret_settled, struct fath
 		if (*ret_settled) {
 			atomic_store_explicit(&h->unloaded, after.unloaded, memory_order_release);
 			atomic_store_explicit(&h->loaded, after.loaded, memory_order_release);
+			free_gone(h);
 		}
 	}
 	fathom_self_list_free(&l.loaded);
@@ -412,6 +487,7 @@ fathom_err fathom_self_prepare(struct fathom *session, const struct fathom_self_
 		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
 	h->session = session;
 	h->flags = o.flags;
+	h->self.readers = &h->readers;
 	h->self.started_ns = (uint64_t)fathom_now_ns();
 	pthread_mutex_init(&h->lock, NULL);
 	err = init_tables(h) ? fathom_self_refresh(&h->self, reterr)

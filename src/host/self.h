@@ -4,8 +4,8 @@
  * handlers, is in safe/self/table.h.
  *
  * To prepare is to look at this process as at any other (space.h), once, and to copy of each module
- * what is needed. Files are open for no longer than that. What was copied is kept until the end,
- * for answers point to it; a library that comes back finds it ready.
+ * what is needed. Files are open for no longer than that. What was copied of libraries that are
+ * gone is kept for some time, for answers point to it; one that comes back finds it ready.
  */
 #ifndef FATHOM_HOST_SELF_H
 #define FATHOM_HOST_SELF_H
@@ -20,7 +20,10 @@
 struct fathom_self_prepared {
 	struct fathom_self_prepared *next;
 	struct fathom_self_module module;
-	/* What it was made from; a module without build-id and sources is never met again. */
+	uint64_t look;  /* the last one that met it */
+	bool stays;     /* it was published as what is never unloaded, and is never freed */
+	uintptr_t bias; /* where it was met first */
+	/* What it was made from; only one that stays is met again without build-id and sources. */
 	struct fathom_index_source source[FATHOM_INDEX_SOURCES];
 	uint32_t n_sources;
 	uint8_t build_id[64];

@@ -3,12 +3,16 @@
 #include "unit.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "fathom/fathom.h"
+#include "host/context.h"
 #include "safe/self/table.h"
 
 static struct fathom *session;
@@ -64,25 +68,91 @@ static void *ask(void *unused)
 	return unused;
 }
 
+/* More libraries than are kept: each is a copy of one. */
+#define N_COPIES (FATHOM_SELF_KEPT + 40)
+
+static void copy_file(const char *from, const char *to)
+{
+	char buf[4096];
+	FILE *in = fopen(from, "rb");
+	FILE *out = fopen(to, "wb");
+	size_t n;
+
+	assert_true(in && out);
+	while ((n = fread(buf, 1, sizeof buf, in)) > 0)
+		assert_int_equal(fwrite(buf, 1, n, out), n);
+	assert_int_equal(fclose(in) | fclose(out), 0);
+}
+
+/* Where libraries are, or were. */
+static _Atomic uintptr_t somewhere;
+
+static void *ask_for_what_goes(void *unused)
+{
+	struct fathom_self_answer a;
+
+	while (!atomic_load(&stop))
+		(void)fathom_self_lookup(self, atomic_load(&somewhere), 0, &a);
+	return unused;
+}
+
+static void load_copy(const char *from, const char *to)
+{
+	struct fathom_self_answer a;
+	struct link_map *map;
+	void *handle;
+
+	copy_file(from, to);
+	handle = dlopen(to, RTLD_NOW);
+	assert_non_null(handle);
+	assert_int_equal(unlink(to), 0);
+	assert_int_equal(dlinfo(handle, RTLD_DI_LINKMAP, &map), 0);
+	assert_int_equal(fathom_self_refresh(self, NULL), 0);
+	atomic_store(&somewhere, (uintptr_t)map->l_ld);
+	(void)fathom_self_lookup(self, (uintptr_t)map->l_ld, 0, &a);
+	assert_non_null(a.module);
+	assert_non_null(strstr(a.module, strrchr(to, '/')));
+	dlclose(handle);
+}
+
 static void threads_ask_while_libraries_come_and_go(void **state)
 {
+	char dir[] = "/tmp/fathom-test-XXXXXX";
 	pthread_t thread[4];
+	struct link_map *map;
+	char from[4096];
+	char to[64];
+	uint64_t first = 0;
+	uint64_t each = 0;
+	void *handle = dlopen("libBrokenLocale.so.1", RTLD_NOW);
 
 	(void)state;
+	assert_non_null(handle);
+	assert_int_equal(dlinfo(handle, RTLD_DI_LINKMAP, &map), 0);
+	assert_true(snprintf(from, sizeof from, "%s", map->l_name) < (int)sizeof from);
+	dlclose(handle);
+	assert_non_null(mkdtemp(dir));
 	for (int i = 0; i < 4; i++)
-		assert_int_equal(pthread_create(&thread[i], NULL, ask, NULL), 0);
-	for (int turn = 0; turn < 30; turn++) {
-		void *handle = dlopen("libBrokenLocale.so.1", RTLD_NOW);
-
-		assert_int_equal(fathom_self_refresh(self, NULL), 0);
-		if (handle)
-			dlclose(handle);
+		assert_int_equal(
+			pthread_create(&thread[i], NULL, i < 2 ? ask : ask_for_what_goes, NULL), 0);
+	for (int i = 0; i < N_COPIES; i++) {
+		(void)snprintf(to, sizeof to, "%s/%03d.so", dir, i);
+		load_copy(from, to);
+		if (i == 0)
+			first = atomic_load(&session->memory.used);
+		if (i == 1)
+			each = atomic_load(&session->memory.used) - first;
 	}
+	/* None is freed while somebody reads; then all that are too many. */
+	assert_true(each > 0);
 	while (atomic_load(&n_answers) < 200)
 		;
 	atomic_store(&stop, true);
 	for (int i = 0; i < 4; i++)
 		assert_int_equal(pthread_join(thread[i], NULL), 0);
+	load_copy(from, to);
+	assert_true(atomic_load(&session->memory.used) <= first + (FATHOM_SELF_KEPT + 1) * each);
+	assert_int_equal(rmdir(dir), 0);
 }
 
 /* A table of our own, whose modules only the answers' bounds are seen of. */

@@ -49,8 +49,8 @@ static bool find_place(const struct fathom_self *self, uintptr_t avma,
 		       struct fathom_self_place *ret)
 {
 	for (int i = 0; i < MAX_TRIES; i++) {
-		const uint32_t generation =
-			atomic_load_explicit(&self->generation, memory_order_acquire);
+		/* After the reader was counted, in the order that all see. */
+		const uint32_t generation = atomic_load(&self->generation);
 		const struct fathom_self_table *t =
 			atomic_load_explicit(&self->tables[generation & 1], memory_order_acquire);
 		const uint32_t n = atomic_load_explicit(&t->n, memory_order_acquire);
@@ -268,12 +268,48 @@ static void answer_from(const struct look *l, uint64_t svma)
 		a->reason = m->no_lines;
 }
 
+/* Answers for @pc of what is at @place. */
+static bool answer_at(const struct fathom_self_place *place, uint64_t pc, uint32_t flags,
+		      struct fathom_self_answer *ret)
+{
+	struct look l = { .flags = flags, .answer = ret };
+
+	l.module = (const struct fathom_self_module *)place->module;
+	ret->module = l.module->path;
+	ret->build_id = l.module->build_id;
+	ret->build_id_size = l.module->build_id_size;
+	ret->module_address = ret->address - place->bias;
+	if (l.module->lines && !(flags & FATHOM_NAMES_ONLY) &&
+	    !fathom_index_find_block(l.module->lines, pc - place->bias, &l.view))
+		l.view.block = NULL;
+	answer_from(&l, pc - place->bias);
+	return ret->function != NULL;
+}
+
+/*
+ * Answers for @pc of what may be unloaded, if it is there; false when it is not. Counted as a
+ * reader first, and looked for then: what was found before may be about to be freed.
+ */
+static bool answer_guarded(const struct fathom_self *self, uint64_t pc, uint32_t flags,
+			   bool is_current, struct fathom_self_answer *ret)
+{
+	struct fathom_self_place place;
+	bool there;
+
+	(void)atomic_fetch_add(self->readers, 1);
+	there = find_place(self, (uintptr_t)pc, &place) &&
+		((is_current && place.flags & FATHOM_SELF_OURS) || is_there(&place, (uintptr_t)pc));
+	if (there)
+		(void)answer_at(&place, pc, flags, ret);
+	(void)atomic_fetch_sub(self->readers, 1);
+	return there;
+}
+
 bool fathom_self_answer(const struct fathom_self *self, uint64_t address, uint32_t flags,
 			bool is_current, struct fathom_self_answer *ret)
 {
 	const uint64_t pc = address - (flags & FATHOM_RETURN_ADDRESSES && address ? 1 : 0);
 	struct fathom_self_place place;
-	struct look l = { .flags = flags, .answer = ret };
 
 	memset(ret, 0, offsetof(struct fathom_self_answer, frames));
 	ret->address = address;
@@ -281,18 +317,12 @@ bool fathom_self_answer(const struct fathom_self *self, uint64_t address, uint32
 		ret->reason = FATHOM_REASON_UNMAPPED;
 		return false;
 	}
-	if (!find_place(self, (uintptr_t)pc, &place) ||
-	    (!is_current && !is_there(&place, (uintptr_t)pc)))
+	if (!find_place(self, (uintptr_t)pc, &place))
 		return fathom_self_answer_from_memory((uintptr_t)pc, ret);
-	l.module = (const struct fathom_self_module *)place.module;
-	ret->module = l.module->path;
-	ret->build_id = l.module->build_id;
-	ret->build_id_size = l.module->build_id_size;
-	ret->module_address = address - place.bias;
-	if (l.module->lines && !(flags & FATHOM_NAMES_ONLY) &&
-	    !fathom_index_find_block(l.module->lines, pc - place.bias, &l.view))
-		l.view.block = NULL;
-	answer_from(&l, pc - place.bias);
+	if (place.flags & FATHOM_SELF_STAYS)
+		return answer_at(&place, pc, flags, ret);
+	if (!answer_guarded(self, pc, flags, is_current, ret))
+		return fathom_self_answer_from_memory((uintptr_t)pc, ret);
 	return ret->function != NULL;
 }
 

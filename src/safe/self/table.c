@@ -17,5 +17,6 @@ void fathom_self_publish(struct fathom_self *self, const struct fathom_self_plac
 		atomic_store_explicit(&t->lows[i], places[i].low, memory_order_release);
 	}
 	atomic_store_explicit(&t->n, n, memory_order_release);
-	atomic_store_explicit(&self->generation, generation + 1, memory_order_release);
+	/* Before the host looks at the count of readers. */
+	atomic_store(&self->generation, generation + 1);
 }

@@ -3,12 +3,17 @@
  * What a process knows of itself: which segment of which module is loaded where, and the symbols
  * and lines of each module. The host makes it (host/self.c); here it is searched.
  *
- * Modules are never changed once they are published, and live as long as the whole. Where they are
- * changes: there are two tables of that, of which number `generation & 1` is in use. The host fills
- * in the other one and counts the generation up. A reader looks at the generation before and after;
- * if it has changed, the table may have been filled in anew meanwhile, and is searched again. So
- * readers write nothing, wait for nobody, and find a table that is whole also when the handler they
- * are in has interrupted the host at its work.
+ * Modules are never changed once they are published, and those that stay live as long as the whole.
+ * What may be unloaded is freed some time after it is gone. Who reads it says so before, by
+ * counting in `readers`, and looks for it again then: while the count is 0 after a module was left
+ * out of the table, nobody is in it. (A thread that never comes back from a handler keeps all that
+ * is there.)
+ *
+ * Where modules are changes: there are two tables of that, of which number `generation & 1` is in
+ * use. The host fills in the other one and counts the generation up. A reader looks at the
+ * generation before and after; if it has changed, the table may have been filled in anew meanwhile,
+ * and is searched again. So readers wait for nobody, and find a table that is whole also when the
+ * handler they are in has interrupted the host at its work.
  *
  * Safety: as-safe.
  */
@@ -61,6 +66,7 @@ struct fathom_self_module {
 };
 
 #define FATHOM_SELF_STAYS 1u /* the module is never unloaded */
+#define FATHOM_SELF_OURS  2u /* the loader knows of it: its counters tell when it goes */
 
 /* A segment of a module, where it is loaded; all avma. */
 struct fathom_self_place {
@@ -91,7 +97,8 @@ struct fathom_self_table {
 struct fathom_self {
 	_Atomic uint32_t generation;
 	_Atomic(struct fathom_self_table *) tables[2];
-	uint64_t started_ns; /* by the monotonic clock */
+	_Atomic uint32_t *readers; /* of what may be unloaded */
+	uint64_t started_ns;       /* by the monotonic clock */
 };
 
 /*

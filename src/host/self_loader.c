@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What the loader says of this process (dl_iterate_phdr(3)), and which of its objects stay until
- * the end: the program, what it needs from the start, what is marked so, and the vDSO. All others
- * dlclose() may unload.
+ * the end: the program, what it needs from the start, and the vDSO. All others dlclose() may
+ * unload, and so may dlopen() before it returns: a library that is marked to stay (DF_1_NODELETE)
+ * is listed already, and goes again if it cannot be relocated.
  */
 #include <link.h>
 #include <stdlib.h>
@@ -69,8 +70,6 @@ static bool read_dynamic(struct fathom_self_loaded *l, const ElfW(Dyn) * dynamic
 
 		if (dynamic[i].d_tag == DT_NEEDED && !add_needed(l, text_at(l, strings, value)))
 			return false;
-		if (dynamic[i].d_tag == DT_FLAGS_1 && value & DF_1_NODELETE)
-			l->stays = true;
 		soname = dynamic[i].d_tag == DT_SONAME ? text_at(l, strings, value) : NULL;
 		if (soname && !l->soname) {
 			l->soname = strdup(soname);

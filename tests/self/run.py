@@ -212,6 +212,13 @@ def follow(folder):
           library(folder, "two.so", "-DOTHER", "-Wl,--build-id=none"), "no-build-ids")
 
 
+@test("a library that is marked to stay does not come to be loaded")
+def half_loaded(folder):
+    half = os.path.join(folder, "half.so")
+    run("gcc", "-O1", "-shared", "-fPIC", "-Wl,-z,nodelete", "-o", half, os.path.join(PROGRAMS, "half.c"))
+    check(build(folder, "half_loaded"), half, library(folder, "one.so", "-Wl,--build-id"))
+
+
 @test("what another loader has mapped is not believed to be there for good")
 def own_loader(folder):
     one = library(folder, "one.so", "-Wl,--build-id")

@@ -192,6 +192,8 @@ FATHOM_API const struct fathom_errinfo *fathom_self_note(const struct fathom_sel
  * - P H T: the process, the thread, nanoseconds since @self was prepared; no argument
  * - n %: a newline; a per cent sign
  *
+ * Widths beyond 4,096 count as that; no precision makes more than 64 digits.
+ *
  * Types of numbers: none int, hhh bool ("true"), hh char, h short, l long, ll long long, j, z.
  * Types of c and s: none UTF-8, hh bytes as code page 437 shows them, h UTF-16, l wchar_t.
  *

@@ -77,6 +77,23 @@ static void numbers_as_printf_has_them(void **state)
 			 "text", "text", 'x', 'y', 'z');
 }
 
+static void octals_as_printf_has_them(void **state)
+{
+	(void)state;
+	assert_as_printf("%#o %#o %#.0o %.0o", 8, 0, 0, 0);
+	assert_as_printf("%#.5o %#.2o %#.1o %#6o|%#-6o|", 8, 8, 8, 8, 8);
+}
+
+static void long_precisions_count_whole(void **state)
+{
+	static char much[65536];
+
+	(void)state;
+	memset(much, 'x', sizeof much - 1);
+	assert_int_equal(fathom_self_format(NULL, text, sizeof text, "%.50000s", much), 50000);
+	assert_int_equal(fathom_self_format(NULL, text, sizeof text, "%.*s", 50000, much), 50000);
+}
+
 static void pointers(void **state)
 {
 	(void)state;
@@ -162,6 +179,8 @@ static void bytes_as_glyphs(void **state)
 static void precision_does_not_cut_characters(void **state)
 {
 	(void)state;
+	/* The text ends inside of it, not the precision. */
+	assert_format("a\xef\xbf\xbd", "%.10s", "a\xc3");
 	assert_format("a☺", "%.4s", "a☺☺");
 	assert_format("a☺", "%.5s", "a☺☺");
 	assert_format("a☺", "%.6s", "a☺☺");
@@ -311,6 +330,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(numbers),
 		cmocka_unit_test(numbers_as_printf_has_them),
+		cmocka_unit_test(octals_as_printf_has_them),
+		cmocka_unit_test(long_precisions_count_whole),
 		cmocka_unit_test(pointers),
 		cmocka_unit_test(text_ends_with_the_memory),
 		cmocka_unit_test(text_as_c_writes_it),

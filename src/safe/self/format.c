@@ -15,10 +15,13 @@ struct arguments {
 	va_list list;
 };
 
-/* Widths and precisions of numbers beyond this are cut: nobody reads so many blanks. */
+/* Widths beyond this are cut: nobody reads so many blanks. */
 #define MAX_WIDTH 4096
 
-/* Digits of a number: 64 binary ones, or as many as the precision wants, with separators. */
+/* Counts are read up to here: more than any that makes a difference. */
+#define MAX_COUNT 1000000
+
+/* Digits of a number: 64 binary ones; no precision makes it more. */
 #define MAX_DIGITS 64
 
 /* A number as it is written. */
@@ -76,7 +79,7 @@ static const char *read_count(const char *p, struct arguments *a, int64_t *ret)
 		return p + 1;
 	}
 	for (; *p >= '0' && *p <= '9'; p++)
-		n = n < MAX_WIDTH ? n * 10 + (*p - '0') : n;
+		n = n < MAX_COUNT ? n * 10 + (*p - '0') : n;
 	*ret = n;
 	return p;
 }
@@ -369,6 +372,18 @@ static void put_pointer(struct fathom_out *o, const struct fathom_spec *spec, ui
 		put_number(o, spec, &n);
 }
 
+/* As printf has it: the first digit is a 0, be it by the precision. */
+static const char *octal_prefix(const struct fathom_spec *spec, uint64_t value)
+{
+	uint32_t digits = 0;
+
+	for (uint64_t left = value; left; left >>= 3)
+		digits++;
+	if (spec->precision == NO_PRECISION)
+		return value ? "0" : "";
+	return spec->precision > digits ? "" : "0";
+}
+
 static void put_unsigned(struct fathom_out *o, const struct fathom_spec *spec, uint64_t value)
 {
 	struct fathom_spec own = *spec;
@@ -388,7 +403,7 @@ static void put_unsigned(struct fathom_out *o, const struct fathom_spec *spec, u
 		break;
 	case 'o':
 		n.base = 8;
-		n.prefix = hash ? "0" : "";
+		n.prefix = spec->flags & FLAG_HASH ? octal_prefix(spec, value) : "";
 		break;
 	case 'b':
 		n.base = 2;

@@ -196,6 +196,7 @@ struct source {
 	bool trusted;      /* not to be looked at whether it can be read */
 	bool counted;      /* a unit of 0 does not end it */
 	bool failed;       /* it could not be read on */
+	bool ended;        /* a unit of 0 was met */
 	uint8_t piece[64]; /* what was read ahead */
 	uint32_t at;       /* in piece, bytes */
 	uint32_t end;
@@ -241,6 +242,7 @@ static bool next_unit(struct source *s, uint32_t *ret)
 	s->left--;
 	if (!unit && !s->counted) {
 		s->left = 0;
+		s->ended = true;
 		return false;
 	}
 	*ret = unit;
@@ -301,7 +303,8 @@ static void put_utf8(struct fathom_out *o, const struct fathom_spec *spec, struc
 		take(s, size);
 		return;
 	}
-	if (size > there && !s->left && !s->failed && spec->precision != NO_PRECISION) {
+	if (size > there && !s->left && !s->failed && !s->ended &&
+	    spec->precision != NO_PRECISION) {
 		/* The precision ends inside of it: none of it is written. */
 		take(s, s->n_ahead);
 		return;

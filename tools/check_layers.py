@@ -5,6 +5,14 @@ import os
 import re
 import sys
 
+SAFE = ["src/safe/" + room for room in ("base", "elf", "dwarf", "index", "jit", "self")]
+
+
+def host(*rooms):
+    """The safe tier, and these rooms of the host tier."""
+    return SAFE + ["src/host/" + room for room in rooms]
+
+
 # What each folder may include, beside itself. Public headers (fathom/...) are in every list.
 LAW = {
     "src/safe/base": [],
@@ -13,7 +21,19 @@ LAW = {
     "src/safe/index": ["src/safe/base"],
     "src/safe/jit": ["src/safe/base"],
     "src/safe/self": ["src/safe/base", "src/safe/elf", "src/safe/index"],
-    "src/host": ["src/safe/base", "src/safe/elf", "src/safe/dwarf", "src/safe/index", "src/safe/jit", "src/safe/self"],
+    "src/host/base": host(),
+    "src/host/file": host("base"),
+    "src/host/symbol": host("base", "file"),
+    "src/host/module": host("base", "file", "symbol"),
+    "src/host/symbolize": host("base", "file", "symbol", "module"),
+    # Code that a process makes is found through its space, and asked for by its batches.
+    "src/host/space": host("base", "file", "symbol", "module", "symbolize", "jit"),
+    "src/host/jit": host("base", "file", "symbol", "module", "symbolize", "space"),
+    "src/host/kernel": host("base", "file", "symbol", "module", "symbolize"),
+    "src/host/self": host("base", "file", "symbol", "module", "symbolize", "space"),
+    "src/host/target": host("base", "file", "symbol", "module", "symbolize", "space", "jit", "kernel"),
+    "src/host/find": host("base", "file", "symbol", "module", "symbolize", "space", "kernel", "target"),
+    "src/host/disasm": host("base", "file", "symbol", "module", "symbolize", "space", "kernel", "target"),
     "cli": [],
     "include/fathom": [],
 }

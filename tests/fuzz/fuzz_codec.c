@@ -4,8 +4,8 @@
 
 #include <stdlib.h>
 
-#include "host/codec.h"
-#include "host/memory.h"
+#include "host/file/codec.h"
+#include "host/base/memory.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

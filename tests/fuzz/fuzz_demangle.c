@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "host/demangle.h"
+#include "host/base/demangle.h"
 #include "safe/base/limits.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -4,9 +4,9 @@
 
 #include <unistd.h>
 
-#include "host/object.h"
-#include "host/plt.h"
-#include "host/symbols.h"
+#include "host/file/object.h"
+#include "host/symbol/plt.h"
+#include "host/symbol/symbols.h"
 
 static void use_symbols(struct fathom_memory *m, struct fathom_object *o, uint64_t svma)
 {

@@ -6,8 +6,8 @@
 #include <fathom/fathom.h>
 #include <stdlib.h>
 
-#include "host/answers.h"
-#include "host/gdb_jit.h"
+#include "host/symbolize/answers.h"
+#include "host/jit/gdb_jit.h"
 
 /* Where the memory is, with the descriptor at its start. */
 #define BASE       UINT64_C(0x10000)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "host/jitdump.h"
+#include "host/jit/jitdump.h"
 
 static struct fathom_memory memory = { .budget = UINT64_C(1) << 28 };
 

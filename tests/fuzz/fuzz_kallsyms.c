@@ -4,8 +4,8 @@
 
 #include <stdlib.h>
 
-#include "host/kallsyms.h"
-#include "host/kernel_modules.h"
+#include "host/kernel/kallsyms.h"
+#include "host/kernel/kernel_modules.h"
 
 /* What has to be true of whoever names @avma. */
 static void check_hit(const struct fathom_kallsyms *k, uint64_t avma)

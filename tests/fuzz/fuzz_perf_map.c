@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "host/perf_map.h"
+#include "host/jit/perf_map.h"
 
 static struct fathom_memory memory = { .budget = UINT64_C(1) << 30 };
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "host/codec.h"
-#include "host/snapshot_file.h"
+#include "host/file/codec.h"
+#include "host/space/snapshot_file.h"
 
 /* The header of a snapshot with that body. */
 static void make_header(uint8_t header[FATHOM_SNAPSHOT_HEADER], struct fathom_bytes body)

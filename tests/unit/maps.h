@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "host/maps.h"
+#include "host/space/maps.h"
 
 static inline struct fathom_maps parse(const char *text)
 {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/bias.h"
+#include "host/space/bias.h"
 #include "maps.h"
 
 #define MAX_LOADS 4

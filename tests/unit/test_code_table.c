@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "host/code_table.h"
+#include "host/jit/code_table.h"
 
 static struct fathom_memory memory = { .budget = UINT64_MAX };
 

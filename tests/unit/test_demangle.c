@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "host/demangle.h"
+#include "host/base/demangle.h"
 
 struct name {
 	const char *linkage;

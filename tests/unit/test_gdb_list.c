@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/gdb_list.h"
+#include "host/jit/gdb_list.h"
 
 #define BASE 0x10000
 

@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "host/jitdump.h"
+#include "host/jit/jitdump.h"
 
 static struct fathom_memory memory = { .budget = UINT64_MAX };
 

@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "host/perf_map.h"
+#include "host/jit/perf_map.h"
 
 static struct fathom_memory memory = { .budget = UINT64_MAX };
 

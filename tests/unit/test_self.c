@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "fathom/fathom.h"
-#include "host/context.h"
+#include "host/base/context.h"
 #include "safe/self/table.h"
 
 static struct fathom *session;

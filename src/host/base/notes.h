@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* Notes of a target: a list that only grows and is read without a lock. */
+#ifndef FATHOM_NOTES_H
+#define FATHOM_NOTES_H
+
+#include <stdatomic.h>
+
+#include "../../safe/base/error.h"
+
+/* More different notes than anybody reads; the rest is dropped. */
+#define FATHOM_MAX_NOTES 64
+
+struct fathom_notes {
+	_Atomic(struct fathom_errinfo *) note[FATHOM_MAX_NOTES];
+};
+
+/* Adds a copy of @info unless an equal note is there. */
+void fathom_notes_add(struct fathom_notes *n, const struct fathom_errinfo *info);
+void fathom_notes_deinit(struct fathom_notes *n);
+
+#endif

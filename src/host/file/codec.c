@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+#include "codec.h"
+
+#include <sys/mman.h>
+
+#include "../base/memory.h"
+
+#define FIRST_CAP (UINT64_C(1) << 20)
+
+fathom_err fathom_sink_grow(struct fathom_sink *sink)
+{
+	uint64_t cap = sink->cap ? sink->cap * 2 : FIRST_CAP;
+	uint8_t *data;
+
+	if (sink->size < sink->cap)
+		return FATHOM_OK;
+	if (sink->cap >= sink->limit)
+		return FATHOM_E_LIMIT;
+	if (cap > sink->limit)
+		cap = sink->limit;
+	data = fathom_pages_grow(sink->data, sink->cap, cap);
+	if (!data)
+		return FATHOM_E_MEMORY;
+	sink->data = data;
+	sink->cap = cap;
+	return FATHOM_OK;
+}
+
+void fathom_sink_deinit(struct fathom_sink *sink)
+{
+	fathom_pages_free(sink->data, sink->cap);
+	*sink = (struct fathom_sink){ NULL, 0, 0, 0 };
+}
+
+static bool starts_with(struct fathom_bytes b, const char *magic, size_t size)
+{
+	return b.size >= size && memcmp(b.data, magic, size) == 0;
+}
+
+fathom_codec_stream_fn *fathom_codec_for_file(struct fathom_bytes bytes)
+{
+	if (starts_with(bytes, "\x1f\x8b", 2))
+		return fathom_codec_gzip_stream;
+	if (starts_with(bytes,
+			"\xfd"
+			"7zXZ",
+			6))
+		return fathom_codec_xz_stream;
+	if (starts_with(bytes, "\x28\xb5\x2f\xfd", 4))
+		return fathom_codec_zstd_stream;
+	if (starts_with(bytes, "\x04\x22\x4d\x18", 4))
+		return fathom_codec_lz4_stream;
+	return NULL;
+}

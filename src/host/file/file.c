@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT */
+#include "file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../../safe/base/text.h"
+#include "codec.h"
+
+#define PAGE UINT64_C(4096)
+
+void fathom_errinfo_set_file(struct fathom_errinfo *info, const char *path)
+{
+	size_t length = strlen(path);
+
+	if (!info)
+		return;
+	if (length >= sizeof info->file)
+		path += length - (sizeof info->file - 1);
+	fathom_copy_cstr(info->file, sizeof info->file, path);
+}
+
+fathom_err fathom_fail_os(struct fathom_errinfo *reterr, const char *path)
+{
+	const int number = errno;
+	const char *what = strerrordesc_np(number);
+
+	(void)fathom_fail(reterr, FATHOM_E_OS, "", 0, what ? what : "unknown system error");
+	if (reterr)
+		reterr->os_errno = number;
+	fathom_errinfo_set_file(reterr, path);
+	return FATHOM_E_OS;
+}
+
+static fathom_err path_error(struct fathom_errinfo *reterr, fathom_err err, const char *path,
+			     const char *what)
+{
+	(void)fathom_fail(reterr, err, "", 0, what);
+	fathom_errinfo_set_file(reterr, path);
+	return err;
+}
+
+/* Why what @st says is not read as a file; NULL when it is. */
+static const char *refusal(const struct stat *st)
+{
+	if (S_ISDIR(st->st_mode))
+		return "is a directory";
+	return S_ISREG(st->st_mode) ? NULL : "is not a regular file";
+}
+
+/* Opens @path for reading if it is a regular file with content. */
+static fathom_err open_regular(const char *path, int *ret_fd, struct stat *ret_stat,
+			       struct fathom_errinfo *reterr)
+{
+	const char *why;
+	int fd;
+
+	/* Opening a device may do something: look first. */
+	if (stat(path, ret_stat) < 0)
+		return fathom_fail_os(reterr, path);
+	why = refusal(ret_stat);
+	if (why)
+		return path_error(reterr, FATHOM_E_FORMAT, path, why);
+	/* O_NONBLOCK: what is a FIFO by now must not hang. */
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0 || fstat(fd, ret_stat) < 0) {
+		(void)fathom_fail_os(reterr, path);
+		if (fd >= 0)
+			close(fd);
+		return FATHOM_E_OS;
+	}
+	why = refusal(ret_stat);
+	if (why || !ret_stat->st_size) {
+		close(fd);
+		return path_error(reterr, FATHOM_E_FORMAT, path, why ? why : "is empty");
+	}
+	*ret_fd = fd;
+	return FATHOM_OK;
+}
+
+static struct fathom_file *file_new(struct fathom_memory *m, const char *path)
+{
+	struct fathom_file *f = calloc(1, sizeof *f);
+
+	if (f)
+		f->path = strdup(path);
+	if (f && !f->path) {
+		free(f);
+		return NULL;
+	}
+	if (f)
+		f->memory = m;
+	return f;
+}
+
+/* Replaces the mapped, compressed bytes of @f by what they decompress to. */
+static fathom_err decompress(struct fathom_file *f, fathom_codec_stream_fn *codec,
+			     struct fathom_errinfo *reterr)
+{
+	struct fathom_sink sink = { .limit = fathom_memory_left(f->memory) };
+	fathom_err err;
+
+	(void)madvise((void *)(uintptr_t)f->bytes.data, (size_t)f->bytes.size, MADV_SEQUENTIAL);
+	err = codec(f->bytes, &sink);
+	if (err) {
+		fathom_sink_deinit(&sink);
+		return path_error(
+			reterr, err, f->path,
+			err == FATHOM_E_CORRUPT ? "compressed data is damaged"
+			: err == FATHOM_E_LIMIT ? "decompressed, it does not fit the memory budget"
+			: err == FATHOM_E_UNSUPPORTED
+				? "compressed, and this build lacks the library to read it"
+				: "cannot be decompressed");
+	}
+	(void)munmap((void *)(uintptr_t)f->bytes.data, (size_t)f->bytes.size);
+	f->bytes = (struct fathom_bytes){ sink.data, sink.size };
+	f->allocated = sink.cap;
+	fathom_memory_count(f->memory, sink.cap);
+	return FATHOM_OK;
+}
+
+static struct fathom_file_id id_of(const struct stat *st)
+{
+	return (struct fathom_file_id){
+		.device = (uint64_t)st->st_dev,
+		.inode = (uint64_t)st->st_ino,
+		.size = (uint64_t)st->st_size,
+		.mtime_ns = st->st_mtim.tv_sec * INT64_C(1000000000) + st->st_mtim.tv_nsec,
+		.ctime_ns = st->st_ctim.tv_sec * INT64_C(1000000000) + st->st_ctim.tv_nsec,
+	};
+}
+
+bool fathom_file_identify(const char *path, struct fathom_file_id *ret)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		return false;
+	*ret = id_of(&st);
+	return true;
+}
+
+fathom_err fathom_file_map(struct fathom_memory *m, const char *path, struct fathom_file **ret,
+			   struct fathom_errinfo *reterr)
+{
+	struct fathom_file *f;
+	struct stat st;
+	void *map;
+	int fd = -1;
+
+	FATHOM_TRY(open_regular(path, &fd, &st, reterr));
+	if ((uint64_t)st.st_size > SIZE_MAX) {
+		close(fd);
+		return path_error(reterr, FATHOM_E_LIMIT, path, "is too large to be mapped");
+	}
+	map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (map == MAP_FAILED) {
+		(void)fathom_fail_os(reterr, path);
+		close(fd);
+		return FATHOM_E_OS;
+	}
+	close(fd);
+	f = file_new(m, path);
+	if (!f) {
+		(void)munmap(map, (size_t)st.st_size);
+		return path_error(reterr, FATHOM_E_MEMORY, path, "out of memory");
+	}
+	f->bytes = (struct fathom_bytes){ map, (uint64_t)st.st_size };
+	f->id = id_of(&st);
+	(void)madvise(map, (size_t)st.st_size, MADV_RANDOM);
+	*ret = f;
+	return FATHOM_OK;
+}
+
+fathom_err fathom_file_open(struct fathom_memory *m, const char *path, struct fathom_file **ret,
+			    struct fathom_errinfo *reterr)
+{
+	struct fathom_file *f;
+	fathom_codec_stream_fn *codec;
+	fathom_err err = FATHOM_OK;
+
+	FATHOM_TRY(fathom_file_map(m, path, &f, reterr));
+	codec = fathom_codec_for_file(f->bytes);
+	if (codec)
+		err = decompress(f, codec, reterr);
+	if (err)
+		fathom_file_close(f);
+	else
+		*ret = f;
+	return err;
+}
+
+fathom_err fathom_file_wrap(struct fathom_memory *m, const char *path, uint8_t *pages,
+			    uint64_t size, uint64_t cap, struct fathom_file **ret)
+{
+	struct fathom_file *f = file_new(m, path);
+
+	if (!f)
+		return FATHOM_E_MEMORY;
+	f->bytes = (struct fathom_bytes){ pages, size };
+	f->allocated = cap;
+	fathom_memory_count(m, cap);
+	*ret = f;
+	return FATHOM_OK;
+}
+
+fathom_err fathom_file_rename(struct fathom_file *f, const char *root, const char *path)
+{
+	char *name;
+
+	if (asprintf(&name, "%s%s", root, path) < 0)
+		return FATHOM_E_MEMORY;
+	free(f->path);
+	f->path = name;
+	f->root_size = strlen(root);
+	return FATHOM_OK;
+}
+
+void fathom_file_close(struct fathom_file *f)
+{
+	if (!f)
+		return;
+	if (f->allocated) {
+		fathom_pages_free((void *)(uintptr_t)f->bytes.data, f->allocated);
+		fathom_memory_uncount(f->memory, f->allocated);
+	} else {
+		(void)munmap((void *)(uintptr_t)f->bytes.data, (size_t)f->bytes.size);
+	}
+	free(f->path);
+	free(f);
+}
+
+/* Whether @bytes are a part of the mapping; decompressed copies are not. */
+static bool is_mapped(const struct fathom_file *f, struct fathom_bytes bytes)
+{
+	return f && !f->allocated && bytes.size && bytes.data >= f->bytes.data &&
+	       bytes.data + bytes.size <= f->bytes.data + f->bytes.size;
+}
+
+void fathom_file_will_read(const struct fathom_file *f, struct fathom_bytes bytes)
+{
+	const uintptr_t start = (uintptr_t)bytes.data & ~(uintptr_t)(PAGE - 1);
+
+	if (is_mapped(f, bytes))
+		(void)madvise((void *)start, (uintptr_t)bytes.data + (size_t)bytes.size - start,
+			      MADV_WILLNEED);
+}
+
+void fathom_file_give_back(const struct fathom_file *f, struct fathom_bytes bytes)
+{
+	const uintptr_t start = ((uintptr_t)bytes.data + PAGE - 1) & ~(uintptr_t)(PAGE - 1);
+	const uintptr_t end = ((uintptr_t)bytes.data + bytes.size) & ~(uintptr_t)(PAGE - 1);
+
+	if (is_mapped(f, bytes) && start < end)
+		(void)madvise((void *)start, end - start, MADV_DONTNEED);
+}

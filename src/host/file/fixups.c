@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT */
+#include "fixups.h"
+
+#include <stdlib.h>
+
+#include "../../safe/base/cursor.h"
+#include "../../safe/base/sort.h"
+
+struct entry {
+	uint64_t addend;
+	uint32_t symbol;
+	uint32_t type;
+	uint32_t table; /* section that it stands in */
+};
+
+struct fathom_fixups {
+	const struct fathom_object *object;
+	struct fathom_keyed *keyed; /* by address; the value is the number of the entry */
+	struct entry *entries;
+	size_t n;
+	size_t cap;
+};
+
+struct type {
+	uint16_t machine;
+	uint16_t type;
+	uint8_t kind;
+};
+
+static const struct type types[] = {
+	{ EM_X86_64, R_X86_64_64, FATHOM_FIXUP_ADDRESS },
+	{ EM_X86_64, R_X86_64_32, FATHOM_FIXUP_ADDRESS },
+	{ EM_X86_64, R_X86_64_32S, FATHOM_FIXUP_ADDRESS },
+	{ EM_X86_64, R_X86_64_GLOB_DAT, FATHOM_FIXUP_ADDRESS },
+	{ EM_X86_64, R_X86_64_JUMP_SLOT, FATHOM_FIXUP_ADDRESS },
+	{ EM_X86_64, R_X86_64_RELATIVE, FATHOM_FIXUP_BASE },
+	{ EM_X86_64, R_X86_64_IRELATIVE, FATHOM_FIXUP_BASE },
+	{ EM_X86_64, R_X86_64_PC32, FATHOM_FIXUP_PCREL },
+	{ EM_X86_64, R_X86_64_PLT32, FATHOM_FIXUP_PCREL },
+	{ EM_X86_64, R_X86_64_GOTPCREL, FATHOM_FIXUP_GOT },
+	{ EM_X86_64, R_X86_64_GOTPCRELX, FATHOM_FIXUP_GOT },
+	{ EM_X86_64, R_X86_64_REX_GOTPCRELX, FATHOM_FIXUP_GOT },
+	{ EM_386, R_386_32, FATHOM_FIXUP_ADDRESS },
+	{ EM_386, R_386_GLOB_DAT, FATHOM_FIXUP_ADDRESS },
+	{ EM_386, R_386_JMP_SLOT, FATHOM_FIXUP_ADDRESS },
+	{ EM_386, R_386_RELATIVE, FATHOM_FIXUP_BASE },
+	{ EM_386, R_386_IRELATIVE, FATHOM_FIXUP_BASE },
+	{ EM_386, R_386_PC32, FATHOM_FIXUP_PCREL },
+	{ EM_386, R_386_PLT32, FATHOM_FIXUP_PCREL },
+	{ EM_AARCH64, R_AARCH64_ABS64, FATHOM_FIXUP_ADDRESS },
+	{ EM_AARCH64, R_AARCH64_GLOB_DAT, FATHOM_FIXUP_ADDRESS },
+	{ EM_AARCH64, R_AARCH64_JUMP_SLOT, FATHOM_FIXUP_ADDRESS },
+	{ EM_AARCH64, R_AARCH64_RELATIVE, FATHOM_FIXUP_BASE },
+	{ EM_AARCH64, R_AARCH64_IRELATIVE, FATHOM_FIXUP_BASE },
+	{ EM_AARCH64, R_AARCH64_CALL26, FATHOM_FIXUP_BRANCH },
+	{ EM_AARCH64, R_AARCH64_JUMP26, FATHOM_FIXUP_BRANCH },
+	{ EM_AARCH64, R_AARCH64_CONDBR19, FATHOM_FIXUP_BRANCH },
+	{ EM_AARCH64, R_AARCH64_TSTBR14, FATHOM_FIXUP_BRANCH },
+	{ EM_AARCH64, R_AARCH64_ADR_PREL_LO21, FATHOM_FIXUP_ADDRESS },
+	{ EM_AARCH64, R_AARCH64_LD_PREL_LO19, FATHOM_FIXUP_ADDRESS },
+	{ EM_AARCH64, R_AARCH64_ADR_PREL_PG_HI21, FATHOM_FIXUP_PAGE },
+	{ EM_AARCH64, R_AARCH64_ADR_PREL_PG_HI21_NC, FATHOM_FIXUP_PAGE },
+	{ EM_AARCH64, R_AARCH64_ADD_ABS_LO12_NC, FATHOM_FIXUP_LOW },
+	{ EM_AARCH64, R_AARCH64_LDST8_ABS_LO12_NC, FATHOM_FIXUP_LOW },
+	{ EM_AARCH64, R_AARCH64_LDST16_ABS_LO12_NC, FATHOM_FIXUP_LOW },
+	{ EM_AARCH64, R_AARCH64_LDST32_ABS_LO12_NC, FATHOM_FIXUP_LOW },
+	{ EM_AARCH64, R_AARCH64_LDST64_ABS_LO12_NC, FATHOM_FIXUP_LOW },
+	{ EM_AARCH64, R_AARCH64_LDST128_ABS_LO12_NC, FATHOM_FIXUP_LOW },
+	{ EM_AARCH64, R_AARCH64_ADR_GOT_PAGE, FATHOM_FIXUP_GOT_PAGE },
+	{ EM_AARCH64, R_AARCH64_LD64_GOT_LO12_NC, FATHOM_FIXUP_GOT_LOW },
+};
+
+static uint8_t kind_of(uint16_t machine, uint32_t type)
+{
+	for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+		if (types[i].machine == machine && types[i].type == type)
+			return types[i].kind;
+	return FATHOM_FIXUP_OTHER;
+}
+
+static bool is_table(const struct fathom_object *o, uint32_t i)
+{
+	const struct fathom_section *s = &o->sections[i].header;
+
+	if (s->type != SHT_RELA && s->type != SHT_REL)
+		return false;
+	if (o->image.type != ET_REL)
+		return s->flags & SHF_ALLOC;
+	return s->info < o->n_sections && (o->sections[s->info].header.flags & SHF_ALLOC);
+}
+
+/* What a relocation without an addend of its own adds: what stands there. */
+static uint64_t addend_in_place(const struct fathom_object *o, const struct fathom_section *table,
+				uint64_t off)
+{
+	const struct fathom_section *s;
+	struct fathom_bytes word;
+
+	if (o->image.type == ET_REL) {
+		s = &o->sections[table->info].header;
+		word = bytes_slice(fathom_image_section_bytes(&o->image, s), off, 4);
+	} else {
+		word = fathom_image_loaded_bytes(&o->image, off, 4);
+	}
+	return word.size ? (uint64_t)(int32_t)load_u32(word.data, o->image.swap) : 0;
+}
+
+static void add_table(struct fathom_fixups *f, uint32_t number)
+{
+	const struct fathom_object *o = f->object;
+	const struct fathom_section *s = &o->sections[number].header;
+	const uint8_t word = fathom_image_address_size(&o->image);
+	const uint64_t base = o->image.type == ET_REL ? o->sections[s->info].base : 0;
+	struct fathom_cursor c = cur_init(fathom_image_section_bytes(&o->image, s), o->image.swap);
+
+	while (cur_left(&c) && f->n < f->cap) {
+		const uint64_t off = cur_uint(&c, word);
+		const uint64_t info = cur_uint(&c, word);
+		struct entry e = { .table = number };
+
+		e.symbol = (uint32_t)(o->image.is64 ? info >> 32 : info >> 8);
+		e.type = (uint32_t)(o->image.is64 ? info : info & 0xff);
+		if (s->type == SHT_REL)
+			e.addend = addend_in_place(o, s, off);
+		else
+			e.addend = o->image.is64 ? cur_u64(&c) : (uint64_t)(int32_t)cur_u32(&c);
+		if (!cur_ok(&c))
+			break;
+		f->keyed[f->n] = (struct fathom_keyed){ base + off, f->n };
+		f->entries[f->n++] = e;
+	}
+}
+
+/* The most entries that the tables can hold; tables may overlap, but together be no more. */
+static size_t count_entries(const struct fathom_object *o)
+{
+	const uint64_t most = o->image.bytes.size;
+	uint64_t n = 0;
+
+	for (uint32_t i = 1; i < o->n_sections; i++)
+		if (is_table(o, i))
+			n += fathom_image_section_bytes(&o->image, &o->sections[i].header).size;
+	return (size_t)((n < most ? n : most) / (2 * fathom_image_address_size(&o->image)));
+}
+
+struct fathom_fixups *fathom_fixups_create(const struct fathom_object *o)
+{
+	struct fathom_fixups *f = calloc(1, sizeof *f);
+
+	if (!f)
+		return NULL;
+	f->object = o;
+	f->cap = count_entries(o);
+	f->keyed = malloc((2 * f->cap + 1) * sizeof *f->keyed);
+	f->entries = malloc((f->cap + 1) * sizeof *f->entries);
+	if (!f->keyed || !f->entries) {
+		fathom_fixups_destroy(f);
+		return NULL;
+	}
+	for (uint32_t i = 1; i < o->n_sections; i++)
+		if (is_table(o, i))
+			add_table(f, i);
+	fathom_sort_keyed(f->keyed, f->keyed + f->cap, f->n);
+	return f;
+}
+
+void fathom_fixups_destroy(struct fathom_fixups *f)
+{
+	if (!f)
+		return;
+	free(f->keyed);
+	free(f->entries);
+	free(f);
+}
+
+/* The symbol of @e, with its address where it is defined here. */
+static void read_symbol(const struct fathom_fixups *f, const struct entry *e,
+			struct fathom_fixup *ret)
+{
+	const struct fathom_object *o = f->object;
+	const uint32_t link = o->sections[e->table].header.link;
+	struct fathom_symbol symbol;
+	struct fathom_symtab t;
+	struct fathom_str version;
+
+	if (!e->symbol || link >= o->n_sections)
+		return;
+	t = fathom_object_symtab(o, link);
+	if (e->symbol >= t.count)
+		return;
+	fathom_symtab_get(&t, e->symbol, &symbol);
+	ret->name = fathom_symbol_base_name(fathom_symtab_name(&t, &symbol), &version);
+	if (!ret->name.size)
+		ret->name.data = NULL;
+	/* What another library may define in this one's place is not this one's to say. */
+	if (symbol.section == SHN_UNDEF || symbol.section >= o->n_sections)
+		return;
+	if (o->image.type != ET_REL && symbol.bind != STB_LOCAL)
+		return;
+	ret->value = symbol.value;
+	if (o->image.type == ET_REL)
+		ret->value += o->sections[symbol.section].base;
+	ret->defined = true;
+}
+
+static size_t lower_bound(const struct fathom_fixups *f, uint64_t svma)
+{
+	size_t low = 0;
+	size_t high = f->n;
+
+	while (low < high) {
+		const size_t mid = low + (high - low) / 2;
+
+		if (f->keyed[mid].key < svma)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+bool fathom_fixups_find(const struct fathom_fixups *f, uint64_t low, uint64_t high, size_t *i,
+			struct fathom_fixup *ret)
+{
+	const struct entry *e;
+
+	if (!*i)
+		*i = lower_bound(f, low);
+	if (*i >= f->n || f->keyed[*i].key >= high)
+		return false;
+	e = &f->entries[f->keyed[*i].value];
+	*ret = (struct fathom_fixup){ .svma = f->keyed[*i].key,
+				      .addend = e->addend,
+				      .kind = kind_of(f->object->image.machine, e->type) };
+	read_symbol(f, e, ret);
+	return true;
+}

@@ -1,0 +1,537 @@
+/* SPDX-License-Identifier: MIT */
+#include "object.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "../../safe/base/cursor.h"
+#include "codec.h"
+
+/* The first address given to sections of relocatable files; 0 and 1 mark dropped code. */
+#define LAYOUT_START UINT64_C(0x10000)
+
+static bool is_code(const struct fathom_section *s)
+{
+	return (s->flags & (SHF_ALLOC | SHF_EXECINSTR)) == (SHF_ALLOC | SHF_EXECINSTR);
+}
+
+/* Reads all section headers and gives each its address. */
+static fathom_err read_sections(struct fathom_object *o, struct fathom_errinfo *reterr)
+{
+	uint64_t next = LAYOUT_START;
+
+	o->n_sections = o->image.shnum;
+	/* One at least: section 0 stands for "none" and can be looked at. */
+	o->sections = calloc((size_t)o->n_sections + 1, sizeof *o->sections);
+	if (!o->sections)
+		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+	for (uint32_t i = 0; i < o->n_sections; i++) {
+		struct fathom_object_section *s = &o->sections[i];
+		uint64_t align;
+
+		if (!fathom_image_section(&o->image, i, &s->header))
+			break;
+		s->base = s->header.addr;
+		if (o->image.type != ET_REL || o->file->is_placed || !(s->header.flags & SHF_ALLOC))
+			continue;
+		align = s->header.align && s->header.align < (1u << 30) &&
+					!(s->header.align & (s->header.align - 1))
+				? s->header.align
+				: 16;
+		s->base = (next + align - 1) & ~(align - 1);
+		if (__builtin_add_overflow(s->base, s->header.size, &next) || next > UINT64_MAX / 2)
+			return fathom_fail(reterr, FATHOM_E_CORRUPT, "",
+					   o->image.shoff + (uint64_t)i * o->image.shentsize,
+					   "sections larger than the address space");
+		next++; /* an address behind a section is not the start of the next */
+	}
+	return FATHOM_OK;
+}
+
+static int compare_ranges(const void *a, const void *b)
+{
+	const struct fathom_range *x = a;
+	const struct fathom_range *y = b;
+
+	return x->low < y->low ? -1 : x->low > y->low;
+}
+
+/* Adds [low, low + size) to the code ranges; @cap is their room. */
+static void add_code(struct fathom_object *o, uint64_t low, uint64_t size)
+{
+	uint64_t high;
+
+	if (__builtin_add_overflow(low, size, &high))
+		high = UINT64_MAX;
+	if (low < high)
+		o->code[o->n_code++] = (struct fathom_range){ low, high };
+}
+
+/* Where the file has code: its executable sections, or else its executable segments. */
+static fathom_err find_code(struct fathom_object *o)
+{
+	struct fathom_segment segment;
+	bool by_sections;
+	uint32_t n = 0;
+
+	o->code = calloc((size_t)o->n_sections + o->image.phnum + 1, sizeof *o->code);
+	if (!o->code)
+		return FATHOM_E_MEMORY;
+	for (uint32_t i = 0; i < o->n_sections; i++)
+		if (is_code(&o->sections[i].header))
+			add_code(o, o->sections[i].base, o->sections[i].header.size);
+	by_sections = o->n_code != 0;
+	for (uint32_t i = 0; !by_sections && i < o->image.phnum; i++)
+		if (fathom_image_segment(&o->image, i, &segment) && segment.type == PT_LOAD &&
+		    (segment.flags & PF_X))
+			add_code(o, segment.vaddr, segment.memsz);
+	qsort(o->code, o->n_code, sizeof *o->code, compare_ranges);
+	for (uint32_t i = 0; i < o->n_code; i++) {
+		if (n && o->code[i].low <= o->code[n - 1].high) {
+			if (o->code[i].high > o->code[n - 1].high)
+				o->code[n - 1].high = o->code[i].high;
+		} else {
+			o->code[n++] = o->code[i];
+		}
+	}
+	o->n_code = n;
+	return FATHOM_OK;
+}
+
+fathom_err fathom_object_create(struct fathom_memory *m, struct fathom_file *file,
+				struct fathom_object **ret, struct fathom_errinfo *reterr)
+{
+	struct fathom_object *o = calloc(1, sizeof *o);
+	fathom_err err;
+
+	if (!o) {
+		fathom_file_close(file);
+		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+	}
+	o->file = file;
+	o->memory = m;
+	pthread_mutex_init(&o->filling_lock, NULL);
+	err = fathom_image_init(file->bytes, &o->image, reterr);
+	if (!err)
+		err = read_sections(o, reterr);
+	if (!err)
+		err = find_code(o);
+	if (err) {
+		fathom_errinfo_set_file(reterr, file->path);
+		fathom_object_close(o);
+		return err;
+	}
+	o->build_id = fathom_image_build_id(&o->image);
+	*ret = o;
+	return FATHOM_OK;
+}
+
+fathom_err fathom_object_open(struct fathom_memory *m, const char *path, struct fathom_object **ret,
+			      struct fathom_errinfo *reterr)
+{
+	struct fathom_file *file;
+
+	FATHOM_TRY(fathom_file_open(m, path, &file, reterr));
+	return fathom_object_create(m, file, ret, reterr);
+}
+
+static void free_loaded(struct fathom_object *o, struct fathom_loaded *l)
+{
+	if (!l)
+		return;
+	if (l->allocated) {
+		fathom_pages_free((void *)(uintptr_t)l->bytes.data, l->allocated);
+		fathom_memory_uncount(o->memory, l->allocated);
+	}
+	free(l);
+}
+
+void fathom_object_close(struct fathom_object *o)
+{
+	if (!o)
+		return;
+	for (uint32_t i = 0; o->sections && i < o->n_sections; i++)
+		free_loaded(o, atomic_load(&o->sections[i].loaded));
+	free(o->sections);
+	free(o->code);
+	fathom_file_close(o->file);
+	pthread_mutex_destroy(&o->filling_lock);
+	free(o);
+}
+
+uint32_t fathom_object_find(const struct fathom_object *o, const char *name)
+{
+	for (uint32_t i = 1; i < o->n_sections; i++)
+		if (o->sections[i].header.name.data && str_is(o->sections[i].header.name, name))
+			return i;
+	return 0;
+}
+
+uint32_t fathom_object_find_type(const struct fathom_object *o, uint32_t type)
+{
+	for (uint32_t i = 1; i < o->n_sections; i++)
+		if (o->sections[i].header.type == type)
+			return i;
+	return 0;
+}
+
+enum compression { COMPRESS_NONE, COMPRESS_ZLIB, COMPRESS_ZSTD, COMPRESS_UNKNOWN };
+
+struct compressed {
+	enum compression kind;
+	struct fathom_bytes data;
+	uint64_t size; /* decompressed */
+};
+
+#define ZDEBUG_HEADER 12 /* "ZLIB" and the size, big-endian */
+#ifndef ELFCOMPRESS_ZSTD
+#define ELFCOMPRESS_ZSTD 2
+#endif
+
+/* How section @s is compressed: SHF_COMPRESSED (gABI), or GNU's older .zdebug_ sections. */
+static struct compressed compression_of(const struct fathom_object *o,
+					const struct fathom_section *s)
+{
+	const struct fathom_bytes raw = fathom_image_section_bytes(&o->image, s);
+	struct compressed z = { COMPRESS_NONE, raw, raw.size };
+	struct fathom_cursor c = cur_init(raw, o->image.swap);
+	uint32_t type;
+
+	if (s->flags & SHF_COMPRESSED) {
+		type = cur_u32(&c);
+		if (o->image.is64)
+			cur_skip(&c, 4);
+		z.size = o->image.is64 ? cur_u64(&c) : cur_u32(&c);
+		cur_skip(&c, o->image.is64 ? 8 : 4);
+		z.kind = !cur_ok(&c)                ? COMPRESS_UNKNOWN
+			 : type == ELFCOMPRESS_ZLIB ? COMPRESS_ZLIB
+			 : type == ELFCOMPRESS_ZSTD ? COMPRESS_ZSTD
+						    : COMPRESS_UNKNOWN;
+		z.data = (struct fathom_bytes){ c.p, cur_left(&c) };
+	} else if (s->name.data && str_starts(s->name, ".zdebug_") && raw.size >= ZDEBUG_HEADER &&
+		   memcmp(raw.data, "ZLIB", 4) == 0) {
+		z.kind = COMPRESS_ZLIB;
+		z.size = load_u64(raw.data + 4, __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__);
+		z.data = bytes_from(raw, ZDEBUG_HEADER);
+	}
+	return z;
+}
+
+bool fathom_object_is_compressed(const struct fathom_object *o, uint32_t i)
+{
+	return compression_of(o, &o->sections[i].header).kind != COMPRESS_NONE;
+}
+
+/* Fails with the section's own name, which is not a static text. */
+static fathom_err section_error(const struct fathom_object *o, uint32_t i, fathom_err err,
+				const char *what, struct fathom_errinfo *reterr)
+{
+	const struct fathom_str name = o->sections[i].header.name;
+
+	(void)fathom_fail(reterr, err, "", 0, what);
+	if (reterr && name.data) {
+		const size_t room = sizeof reterr->section - 1;
+		const size_t size = name.size < room ? name.size : room;
+
+		memcpy(reterr->section, name.data, size);
+		reterr->section[size] = '\0';
+	}
+	fathom_errinfo_set_file(reterr, o->file->path);
+	return err;
+}
+
+/* No compressor reaches a ratio above this: deflate's limit is 1032, zstd's blocks reach 43,690. */
+#define MAX_RATIO_ZLIB 1040
+#define MAX_RATIO_ZSTD 50000
+
+/* Sections of this size are worth a second thread. */
+#define FILL_TOGETHER (UINT64_C(32) << 20)
+
+/* Pages are cleared in pieces of this size. */
+#define CLEAR_STEP (UINT64_C(4) << 20)
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
+#endif
+
+void fathom_object_clear_ahead(struct fathom_object *o)
+{
+	bool more = true;
+
+	for (uint64_t off = 0; more; off += CLEAR_STEP) {
+		pthread_mutex_lock(&o->filling_lock);
+		more = off < o->filling.size;
+		/* Where the kernel does not know how, whoever fills the pages has them cleared. */
+		if (more &&
+		    madvise(o->filling.to + off,
+			    (size_t)(o->filling.size - off < CLEAR_STEP ? o->filling.size - off
+									: CLEAR_STEP),
+			    MADV_POPULATE_WRITE))
+			more = false;
+		pthread_mutex_unlock(&o->filling_lock);
+	}
+}
+
+/* Lets other threads clear the pages of [to, to + size) ahead, unless they do so for others. */
+static bool announce_filling(struct fathom_object *o, uint8_t *to, uint64_t size)
+{
+	bool announced = false;
+
+	if (size < FILL_TOGETHER)
+		return false;
+	pthread_mutex_lock(&o->filling_lock);
+	if (!o->filling.to) {
+		o->filling.to = to;
+		o->filling.size = size;
+		announced = true;
+	}
+	pthread_mutex_unlock(&o->filling_lock);
+	return announced;
+}
+
+/* When this returns, no thread touches the pages any more. */
+static void end_filling(struct fathom_object *o)
+{
+	pthread_mutex_lock(&o->filling_lock);
+	o->filling.to = NULL;
+	o->filling.size = 0;
+	pthread_mutex_unlock(&o->filling_lock);
+}
+
+static fathom_err decompress(struct fathom_object *o, uint32_t i, const struct compressed *z,
+			     uint8_t *to, struct fathom_errinfo *reterr)
+{
+	const bool announced = announce_filling(o, to, z->size);
+	fathom_err err;
+
+	err = z->kind == COMPRESS_ZLIB ? fathom_codec_zlib(z->data, to, z->size)
+				       : fathom_codec_zstd(z->data, to, z->size);
+	if (announced)
+		end_filling(o);
+	if (err)
+		return section_error(
+			o, i, err,
+			err == FATHOM_E_CORRUPT ? "compressed data is damaged"
+			: err == FATHOM_E_UNSUPPORTED
+				? "compressed, and this build lacks the library to read it"
+				: "out of memory",
+			reterr);
+	return FATHOM_OK;
+}
+
+/* Whether a section of a relocatable file has relocations to be applied. */
+static bool has_relocations(const struct fathom_object *o, uint32_t i)
+{
+	if (o->image.type != ET_REL)
+		return false;
+	for (uint32_t r = 1; r < o->n_sections; r++) {
+		const struct fathom_section *s = &o->sections[r].header;
+
+		if ((s->type == SHT_RELA || s->type == SHT_REL) && s->info == i)
+			return true;
+	}
+	return false;
+}
+
+/* Makes the copy of section @i that is to be read. */
+static fathom_err make_copy(struct fathom_object *o, uint32_t i, const struct compressed *z,
+			    struct fathom_loaded *ret, struct fathom_errinfo *reterr)
+{
+	uint8_t *to;
+	fathom_err err = FATHOM_OK;
+	const uint64_t ratio = z->kind == COMPRESS_ZLIB ? MAX_RATIO_ZLIB : MAX_RATIO_ZSTD;
+
+	if (z->kind == COMPRESS_UNKNOWN)
+		return section_error(o, i, FATHOM_E_UNSUPPORTED, "unknown compression", reterr);
+	if (z->kind != COMPRESS_NONE && z->size / ratio > z->data.size)
+		return section_error(o, i, FATHOM_E_CORRUPT,
+				     "states a size that its compressed data cannot have", reterr);
+	if (!fathom_memory_fits(o->memory, z->size))
+		return section_error(o, i, FATHOM_E_LIMIT,
+				     "decompressed, it does not fit the memory budget", reterr);
+	to = fathom_pages_alloc(z->size);
+	if (!to)
+		return section_error(o, i, FATHOM_E_MEMORY, "out of memory", reterr);
+	fathom_memory_count(o->memory, z->size);
+	ret->bytes = (struct fathom_bytes){ to, z->size };
+	ret->allocated = z->size;
+	if (z->kind == COMPRESS_NONE)
+		memcpy(to, z->data.data, (size_t)z->size);
+	else
+		err = decompress(o, i, z, to, reterr);
+	if (!err && has_relocations(o, i)) {
+		err = fathom_object_relocate(o, i, to, z->size, reterr);
+		if (err)
+			fathom_errinfo_set_file(reterr, o->file->path);
+	}
+	return err;
+}
+
+fathom_err fathom_object_load(struct fathom_object *o, uint32_t i, struct fathom_bytes *ret,
+			      struct fathom_errinfo *reterr)
+{
+	struct fathom_object_section *s = &o->sections[i];
+	struct fathom_loaded *l = atomic_load_explicit(&s->loaded, memory_order_acquire);
+	struct fathom_loaded *expected = NULL;
+	struct compressed z;
+	fathom_err err;
+
+	if (l) {
+		*ret = l->bytes;
+		return FATHOM_OK;
+	}
+	if (s->header.size && s->header.type != SHT_NOBITS && s->header.type != SHT_NULL &&
+	    !fathom_image_section_bytes(&o->image, &s->header).size)
+		return section_error(o, i, FATHOM_E_CORRUPT,
+				     "the section reaches past the end of the file", reterr);
+	z = compression_of(o, &s->header);
+	if (z.kind == COMPRESS_NONE && (!z.size || !has_relocations(o, i))) {
+		*ret = z.data;
+		return FATHOM_OK;
+	}
+	if (!z.size) {
+		*ret = (struct fathom_bytes){ NULL, 0 };
+		return FATHOM_OK;
+	}
+	l = calloc(1, sizeof *l);
+	if (!l)
+		return section_error(o, i, FATHOM_E_MEMORY, "out of memory", reterr);
+	err = make_copy(o, i, &z, l, reterr);
+	if (err) {
+		free_loaded(o, l);
+		return err;
+	}
+	if (!atomic_compare_exchange_strong(&s->loaded, &expected, l)) {
+		free_loaded(o, l);
+		l = expected;
+	}
+	*ret = l->bytes;
+	return FATHOM_OK;
+}
+
+const struct fathom_range *fathom_object_code_at(const struct fathom_object *o, uint64_t svma)
+{
+	uint32_t low = 0;
+	uint32_t high = o->n_code;
+
+	while (low < high) {
+		const uint32_t mid = low + (high - low) / 2;
+
+		if (o->code[mid].high <= svma)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low < o->n_code && svma >= o->code[low].low ? &o->code[low] : NULL;
+}
+
+bool fathom_object_has_code(const struct fathom_object *o, uint64_t svma)
+{
+	return fathom_object_code_at(o, svma) != NULL;
+}
+
+uint32_t fathom_object_section_at(const struct fathom_object *o, uint64_t svma)
+{
+	for (uint32_t i = 1; i < o->n_sections; i++) {
+		const struct fathom_object_section *s = &o->sections[i];
+
+		/* .tbss takes no room: what stands at its addresses is another section. */
+		if ((s->header.flags & SHF_ALLOC) && svma >= s->base &&
+		    svma - s->base < s->header.size &&
+		    !((s->header.flags & SHF_TLS) && s->header.type == SHT_NOBITS))
+			return i;
+	}
+	return 0;
+}
+
+bool fathom_object_is_mapped(const struct fathom_object *o, uint64_t svma)
+{
+	struct fathom_segment s;
+
+	if (fathom_object_section_at(o, svma))
+		return true;
+	for (uint32_t i = 0; i < o->image.phnum; i++)
+		if (fathom_image_segment(&o->image, i, &s) && s.type == PT_LOAD &&
+		    svma >= s.vaddr && svma - s.vaddr < s.memsz)
+			return true;
+	return false;
+}
+
+/* Stores one DT_ entry where it is wanted. */
+/* Where each entry of the table belongs. */
+static const struct {
+	uint64_t tag;
+	size_t field;
+} dynamic_fields[] = {
+	{ DT_SYMTAB, offsetof(struct fathom_dynamic, symtab) },
+	{ DT_STRTAB, offsetof(struct fathom_dynamic, strtab) },
+	{ DT_STRSZ, offsetof(struct fathom_dynamic, strsz) },
+	{ DT_SYMENT, offsetof(struct fathom_dynamic, syment) },
+	{ DT_HASH, offsetof(struct fathom_dynamic, hash) },
+	{ DT_GNU_HASH, offsetof(struct fathom_dynamic, gnu_hash) },
+	{ DT_JMPREL, offsetof(struct fathom_dynamic, jmprel) },
+	{ DT_PLTRELSZ, offsetof(struct fathom_dynamic, pltrelsz) },
+	{ DT_PLTREL, offsetof(struct fathom_dynamic, pltrel) },
+	{ DT_RELA, offsetof(struct fathom_dynamic, rela) },
+	{ DT_RELASZ, offsetof(struct fathom_dynamic, relasz) },
+	{ DT_REL, offsetof(struct fathom_dynamic, rel) },
+	{ DT_RELSZ, offsetof(struct fathom_dynamic, relsz) },
+	{ DT_VERSYM, offsetof(struct fathom_dynamic, versym) },
+	{ DT_VERDEF, offsetof(struct fathom_dynamic, verdef) },
+	{ DT_VERDEFNUM, offsetof(struct fathom_dynamic, verdefnum) },
+	{ DT_VERNEED, offsetof(struct fathom_dynamic, verneed) },
+	{ DT_VERNEEDNUM, offsetof(struct fathom_dynamic, verneednum) },
+};
+
+static void store_dynamic(struct fathom_dynamic *d, uint64_t tag, uint64_t value)
+{
+	for (size_t i = 0; i < sizeof dynamic_fields / sizeof *dynamic_fields; i++)
+		if (dynamic_fields[i].tag == tag)
+			memcpy((char *)d + dynamic_fields[i].field, &value, sizeof value);
+}
+
+bool fathom_object_dynamic(const struct fathom_object *o, struct fathom_dynamic *ret)
+{
+	const uint8_t word = fathom_image_address_size(&o->image);
+	struct fathom_segment s;
+	struct fathom_cursor c;
+
+	memset(ret, 0, sizeof *ret);
+	for (uint32_t i = 0; i < o->image.phnum; i++) {
+		if (!fathom_image_segment(&o->image, i, &s) || s.type != PT_DYNAMIC)
+			continue;
+		ret->svma = s.vaddr;
+		ret->bytes = bytes_slice(o->image.bytes, s.off, s.filesz);
+		c = cur_init(ret->bytes, o->image.swap);
+		while (cur_left(&c)) {
+			const uint64_t at = s.vaddr + s.filesz - cur_left(&c);
+			const uint64_t tag = cur_uint(&c, word);
+			const uint64_t value = cur_uint(&c, word);
+
+			if (!cur_ok(&c) || tag == DT_NULL)
+				break;
+			if (tag == DT_DEBUG)
+				ret->debug = at + word;
+			store_dynamic(ret, tag, value);
+		}
+		return ret->symtab && ret->strtab;
+	}
+	return false;
+}
+
+struct fathom_symtab fathom_object_symtab(const struct fathom_object *o, uint32_t i)
+{
+	const struct fathom_section *s = &o->sections[i].header;
+	struct fathom_bytes strings = { NULL, 0 };
+	struct fathom_bytes xindex = { NULL, 0 };
+
+	if (s->link < o->n_sections)
+		strings = fathom_image_section_bytes(&o->image, &o->sections[s->link].header);
+	for (uint32_t x = 1; x < o->n_sections; x++)
+		if (o->sections[x].header.type == SHT_SYMTAB_SHNDX &&
+		    o->sections[x].header.link == i)
+			xindex = fathom_image_section_bytes(&o->image, &o->sections[x].header);
+	return fathom_symtab_init(&o->image, fathom_image_section_bytes(&o->image, s), s->entsize,
+				  strings, xindex);
+}

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Relocating sections of ET_REL files: only what compilers emit in debug and unwind sections
+ * (absolute, pc-relative, and the add / subtract pairs of RISC-V and LoongArch), per the psABI of
+ * each machine.
+ */
+#include "object.h"
+
+#include "../../safe/base/cursor.h"
+#include "../../safe/base/limits.h"
+#include "../../safe/elf/symtab.h"
+
+enum action {
+	ACT_UNKNOWN,
+	ACT_NONE,
+	ACT_SET,
+	ACT_PCREL,
+	ACT_ADD,
+	ACT_SUB,
+	ACT_SET6,
+	ACT_SUB6,
+	ACT_SET_ULEB,
+	ACT_SUB_ULEB
+};
+
+struct rule {
+	uint16_t machine;
+	uint16_t type;
+	uint8_t action;
+	uint8_t size;
+};
+
+static const struct rule rules[] = {
+	{ EM_X86_64, R_X86_64_64, ACT_SET, 8 },
+	{ EM_X86_64, R_X86_64_32, ACT_SET, 4 },
+	{ EM_X86_64, R_X86_64_32S, ACT_SET, 4 },
+	{ EM_X86_64, R_X86_64_16, ACT_SET, 2 },
+	{ EM_X86_64, R_X86_64_8, ACT_SET, 1 },
+	{ EM_X86_64, R_X86_64_PC32, ACT_PCREL, 4 },
+	{ EM_X86_64, R_X86_64_PLT32, ACT_PCREL, 4 },
+	{ EM_X86_64, R_X86_64_PC64, ACT_PCREL, 8 },
+	{ EM_X86_64, R_X86_64_DTPOFF32, ACT_NONE, 4 },
+	{ EM_X86_64, R_X86_64_DTPOFF64, ACT_NONE, 8 },
+	{ EM_386, R_386_32, ACT_SET, 4 },
+	{ EM_386, R_386_16, ACT_SET, 2 },
+	{ EM_386, R_386_8, ACT_SET, 1 },
+	{ EM_386, R_386_PC32, ACT_PCREL, 4 },
+	{ EM_386, R_386_TLS_LDO_32, ACT_NONE, 4 },
+	{ EM_AARCH64, R_AARCH64_ABS64, ACT_SET, 8 },
+	{ EM_AARCH64, R_AARCH64_ABS32, ACT_SET, 4 },
+	{ EM_AARCH64, R_AARCH64_ABS16, ACT_SET, 2 },
+	{ EM_AARCH64, R_AARCH64_PREL64, ACT_PCREL, 8 },
+	{ EM_AARCH64, R_AARCH64_PREL32, ACT_PCREL, 4 },
+	{ EM_AARCH64, R_AARCH64_TLS_DTPREL, ACT_NONE, 8 },
+	{ EM_ARM, R_ARM_ABS32, ACT_SET, 4 },
+	{ EM_ARM, R_ARM_REL32, ACT_PCREL, 4 },
+	{ EM_ARM, R_ARM_TLS_LDO32, ACT_NONE, 4 },
+	{ EM_PPC64, R_PPC64_ADDR64, ACT_SET, 8 },
+	{ EM_PPC64, R_PPC64_ADDR32, ACT_SET, 4 },
+	{ EM_PPC64, R_PPC64_TOC, ACT_NONE, 8 }, /* of descriptors: nothing that names code */
+	{ EM_PPC64, R_PPC64_REL32, ACT_PCREL, 4 },
+	{ EM_PPC64, R_PPC64_REL64, ACT_PCREL, 8 },
+	{ EM_PPC64, R_PPC64_DTPREL64, ACT_NONE, 8 },
+	{ EM_PPC, R_PPC_ADDR32, ACT_SET, 4 },
+	{ EM_PPC, R_PPC_UADDR32, ACT_SET, 4 },
+	{ EM_PPC, R_PPC_REL32, ACT_PCREL, 4 },
+	{ EM_PPC, R_PPC_DTPREL32, ACT_NONE, 4 },
+	{ EM_S390, R_390_64, ACT_SET, 8 },
+	{ EM_S390, R_390_32, ACT_SET, 4 },
+	{ EM_S390, R_390_PC32, ACT_PCREL, 4 },
+	{ EM_S390, R_390_PC64, ACT_PCREL, 8 },
+	{ EM_S390, R_390_TLS_LDO64, ACT_NONE, 8 },
+	{ EM_SPARCV9, R_SPARC_64, ACT_SET, 8 },
+	{ EM_SPARCV9, R_SPARC_UA64, ACT_SET, 8 },
+	{ EM_SPARCV9, R_SPARC_32, ACT_SET, 4 },
+	{ EM_SPARCV9, R_SPARC_UA32, ACT_SET, 4 },
+	{ EM_SPARCV9, R_SPARC_DISP32, ACT_PCREL, 4 },
+	{ EM_MIPS, R_MIPS_32, ACT_SET, 4 },
+	{ EM_MIPS, R_MIPS_64, ACT_SET, 8 },
+	{ EM_RISCV, R_RISCV_64, ACT_SET, 8 },
+	{ EM_RISCV, R_RISCV_32, ACT_SET, 4 },
+	{ EM_RISCV, R_RISCV_RELAX, ACT_NONE, 0 },
+	{ EM_RISCV, R_RISCV_ADD8, ACT_ADD, 1 },
+	{ EM_RISCV, R_RISCV_ADD16, ACT_ADD, 2 },
+	{ EM_RISCV, R_RISCV_ADD32, ACT_ADD, 4 },
+	{ EM_RISCV, R_RISCV_ADD64, ACT_ADD, 8 },
+	{ EM_RISCV, R_RISCV_SUB8, ACT_SUB, 1 },
+	{ EM_RISCV, R_RISCV_SUB16, ACT_SUB, 2 },
+	{ EM_RISCV, R_RISCV_SUB32, ACT_SUB, 4 },
+	{ EM_RISCV, R_RISCV_SUB64, ACT_SUB, 8 },
+	{ EM_RISCV, R_RISCV_SET6, ACT_SET6, 1 },
+	{ EM_RISCV, R_RISCV_SUB6, ACT_SUB6, 1 },
+	{ EM_RISCV, R_RISCV_SET8, ACT_SET, 1 },
+	{ EM_RISCV, R_RISCV_SET16, ACT_SET, 2 },
+	{ EM_RISCV, R_RISCV_SET32, ACT_SET, 4 },
+	{ EM_RISCV, R_RISCV_32_PCREL, ACT_PCREL, 4 },
+	{ EM_RISCV, 60 /* R_RISCV_SET_ULEB128 */, ACT_SET_ULEB, 1 },
+	{ EM_RISCV, 61 /* R_RISCV_SUB_ULEB128 */, ACT_SUB_ULEB, 1 },
+	{ EM_LOONGARCH, R_LARCH_32, ACT_SET, 4 },
+	{ EM_LOONGARCH, R_LARCH_64, ACT_SET, 8 },
+	{ EM_LOONGARCH, 100 /* R_LARCH_RELAX */, ACT_NONE, 0 },
+	{ EM_LOONGARCH, R_LARCH_ADD8, ACT_ADD, 1 },
+	{ EM_LOONGARCH, R_LARCH_ADD16, ACT_ADD, 2 },
+	{ EM_LOONGARCH, R_LARCH_ADD32, ACT_ADD, 4 },
+	{ EM_LOONGARCH, R_LARCH_ADD64, ACT_ADD, 8 },
+	{ EM_LOONGARCH, R_LARCH_SUB8, ACT_SUB, 1 },
+	{ EM_LOONGARCH, R_LARCH_SUB16, ACT_SUB, 2 },
+	{ EM_LOONGARCH, R_LARCH_SUB32, ACT_SUB, 4 },
+	{ EM_LOONGARCH, R_LARCH_SUB64, ACT_SUB, 8 },
+	{ EM_LOONGARCH, 99 /* R_LARCH_32_PCREL */, ACT_PCREL, 4 },
+};
+
+static struct rule rule_for(uint16_t machine, uint32_t type)
+{
+	if (!type) /* R_*_NONE is 0 on every machine above */
+		return (struct rule){ machine, 0, ACT_NONE, 0 };
+	for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+		if (rules[i].machine == machine && rules[i].type == type)
+			return rules[i];
+	return (struct rule){ machine, 0, ACT_UNKNOWN, 0 };
+}
+
+static uint64_t load_uint(const uint8_t *p, unsigned size, bool swap)
+{
+	struct fathom_cursor c = cur_init((struct fathom_bytes){ p, size }, swap);
+
+	return cur_uint(&c, size);
+}
+
+static void store_uint(uint8_t *p, unsigned size, bool swap, uint64_t value)
+{
+	const bool little = (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__) != swap;
+
+	for (unsigned i = 0; i < size; i++)
+		p[little ? i : size - 1 - i] = (uint8_t)(value >> (8 * i));
+}
+
+/* Rewrites the LEB128 at @p, keeping its length, which the assembler padded for this. */
+static void add_uleb(uint8_t *p, uint64_t room, uint64_t delta, bool set)
+{
+	struct fathom_cursor c = cur_init((struct fathom_bytes){ p, room }, false);
+	uint64_t value = set ? delta : cur_uleb(&c) - delta;
+	uint64_t i = 0;
+
+	while (i < room && (p[i] & 0x80)) {
+		p[i++] = (uint8_t)(0x80 | (value & 0x7f));
+		value >>= 7;
+	}
+	if (i < room)
+		p[i] = (uint8_t)(value & 0x7f);
+}
+
+struct relocation {
+	uint64_t off;
+	uint64_t addend;
+	uint32_t symbol;
+	uint32_t type;
+	bool has_addend;
+};
+
+static void read_relocation(struct fathom_cursor *c, const struct fathom_image *image, bool rela,
+			    struct relocation *ret)
+{
+	const uint8_t word = fathom_image_address_size(image);
+	uint64_t info;
+
+	ret->off = cur_uint(c, word);
+	if (image->is64 && image->machine == EM_MIPS &&
+	    image->swap == (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)) {
+		/* MIPS64 little-endian has its own layout: symbol, then four bytes of types. */
+		ret->symbol = cur_u32(c);
+		ret->type = cur_u32(c) >> 24;
+	} else {
+		info = cur_uint(c, word);
+		ret->symbol = image->is64 ? (uint32_t)(info >> 32) : (uint32_t)(info >> 8);
+		ret->type = image->is64 ? (uint32_t)info : (uint32_t)(info & 0xff);
+		if (image->machine == EM_SPARCV9 || (image->is64 && image->machine == EM_MIPS))
+			ret->type &= 0xff;
+	}
+	ret->has_addend = rela;
+	ret->addend = 0;
+	if (rela && image->is64)
+		ret->addend = cur_u64(c);
+	else if (rela)
+		ret->addend = (uint64_t)(int32_t)cur_u32(c);
+}
+
+/* The address of symbol @i; false when it is defined elsewhere, and the place stays as it is. */
+static bool symbol_address(const struct fathom_object *o, const struct fathom_symtab *symbols,
+			   uint32_t i, uint64_t *ret)
+{
+	struct fathom_symbol s;
+
+	if (i >= symbols->count)
+		return false;
+	fathom_symtab_get(symbols, i, &s);
+	if (s.section == FATHOM_SHN(SHN_ABS)) {
+		*ret = s.value;
+		return true;
+	}
+	if (s.section == SHN_UNDEF || s.section >= o->n_sections)
+		return false;
+	*ret = s.value + o->sections[s.section].base;
+	return true;
+}
+
+static void apply(const struct rule *rule, uint8_t *p, uint64_t room, uint64_t place,
+		  uint64_t value, const struct relocation *r, bool swap)
+{
+	const uint64_t old = load_uint(p, rule->size, swap);
+
+	if (!r->has_addend)
+		value += rule->size == 4 ? (uint64_t)(int32_t)old : old;
+	else
+		value += r->addend;
+	switch (rule->action) {
+	case ACT_SET:
+		store_uint(p, rule->size, swap, value);
+		break;
+	case ACT_PCREL:
+		store_uint(p, rule->size, swap, value - place);
+		break;
+	case ACT_ADD:
+		store_uint(p, rule->size, swap, old + value);
+		break;
+	case ACT_SUB:
+		store_uint(p, rule->size, swap, old - value);
+		break;
+	case ACT_SET6:
+		*p = (uint8_t)((*p & 0xc0) | (value & 0x3f));
+		break;
+	case ACT_SUB6:
+		*p = (uint8_t)((*p & 0xc0) | (((*p & 0x3f) - value) & 0x3f));
+		break;
+	case ACT_SET_ULEB:
+	case ACT_SUB_ULEB:
+		add_uleb(p, room, value, rule->action == ACT_SET_ULEB);
+		break;
+	default:
+		break;
+	}
+}
+
+/* What the tables of one section have in common. */
+struct relocating {
+	struct fathom_object *object;
+	uint32_t section; /* that is relocated */
+	uint8_t *bytes;   /* a copy of it */
+	uint64_t size;
+	struct fathom_symtab symbols; /* of the table before */
+	uint32_t symtab;              /* the section that they are in */
+	uint32_t n_symtabs;           /* so often they were others */
+	uint64_t left; /* bytes that tables may still take: together no more than the file */
+};
+
+/* Makes r->symbols those of section @symtab. */
+static bool use_symbols(struct relocating *r, uint32_t symtab)
+{
+	const struct fathom_object *o = r->object;
+
+	if (r->n_symtabs && r->symtab == symtab)
+		return true;
+	if (r->n_symtabs++ == FATHOM_MAX_RELOCATION_SYMTABS)
+		return false;
+	r->symtab = symtab;
+	r->symbols = (struct fathom_symtab){ 0 };
+	if (symtab < o->n_sections)
+		r->symbols = fathom_object_symtab(o, symtab);
+	return true;
+}
+
+/* Applies one table of relocations. */
+static fathom_err apply_table(struct relocating *to, const struct fathom_section *table,
+			      struct fathom_errinfo *reterr)
+{
+	const struct fathom_object *o = to->object;
+	const struct fathom_image *image = &o->image;
+	const bool rela = table->type == SHT_RELA;
+	struct fathom_cursor c = cur_init(fathom_image_section_bytes(image, table), image->swap);
+	const uint8_t *start = c.p;
+	struct rule rule = { 0 };
+	uint32_t rule_type = UINT32_MAX;
+
+	if (cur_left(&c) > to->left || !use_symbols(to, table->link))
+		return fathom_fail(reterr, FATHOM_E_LIMIT, "", table->off,
+				   "tables of relocations overlap, or use many symbol tables");
+	to->left -= cur_left(&c);
+	while (cur_left(&c)) {
+		const uint64_t at = table->off + (uint64_t)(c.p - start);
+		struct relocation r;
+		uint64_t value;
+
+		read_relocation(&c, image, rela, &r);
+		if (!cur_ok(&c))
+			return fathom_fail(reterr, FATHOM_E_CORRUPT, "", at,
+					   "damaged table of relocations");
+		if (r.type != rule_type) {
+			rule = rule_for(image->machine, r.type);
+			rule_type = r.type;
+		}
+		if (rule.action == ACT_UNKNOWN)
+			return fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", at,
+					   "unknown type of relocation");
+		if (!range_inside(r.off, rule.size, to->size))
+			return fathom_fail(reterr, FATHOM_E_CORRUPT, "", at,
+					   "relocation outside its section");
+		if (rule.action != ACT_NONE && symbol_address(o, &to->symbols, r.symbol, &value))
+			apply(&rule, to->bytes + r.off, to->size - r.off,
+			      o->sections[to->section].base + r.off, value, &r, image->swap);
+	}
+	return FATHOM_OK;
+}
+
+fathom_err fathom_object_relocate(struct fathom_object *o, uint32_t i, uint8_t *bytes,
+				  uint64_t size, struct fathom_errinfo *reterr)
+{
+	struct relocating to = {
+		.object = o,
+		.section = i,
+		.bytes = bytes,
+		.size = size,
+		.left = o->image.bytes.size,
+	};
+
+	for (uint32_t t = 1; t < o->n_sections; t++) {
+		const struct fathom_section *table = &o->sections[t].header;
+
+		if ((table->type == SHT_RELA || table->type == SHT_REL) && table->info == i)
+			FATHOM_TRY(apply_table(&to, table, reterr));
+	}
+	return FATHOM_OK;
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One search of fathom_find(): what its parts share. find.c runs it; find_tables.c looks in symbol
+ * tables, find_lines.c and find_inlined.c in the debug information; scope.c says what the dynamic
+ * linker of a process would answer, find_ifunc.c and find_tls.c where that really is;
+ * find_kernel.c searches the kernel.
+ */
+#ifndef FATHOM_INTERNAL_FIND_H
+#define FATHOM_INTERNAL_FIND_H
+
+#include "../symbol/dynsym.h"
+#include "fathom/find.h"
+#include "find_query.h"
+#include "../module/module.h"
+#include "../space/space_batch.h"
+
+/* A module that is searched. */
+struct fathom_find_module {
+	struct fathom_module *module;
+	const char *path;
+	uint64_t bias; /* 0 in a file */
+	bool is_part;  /* only some of its pages are mapped at this bias */
+	uint64_t low;  /* of the kernel's image: where it is, avma; else 0 */
+	uint64_t high;
+	const uint64_t *sections; /* of a module of the kernel: avma of each; 0: not loaded */
+	uint32_t order; /* in which the dynamic linker searches it; FATHOM_NONE: it does not */
+	struct fathom_dynsym dynsym;
+	uint32_t dynamic_table; /* number of .dynsym in its symbols; FATHOM_NONE: it has none */
+};
+
+/* A symbol that fits a query. */
+struct fathom_candidate_symbol {
+	uint32_t query;
+	uint32_t module;
+	uint32_t table; /* of the module's symbols */
+	uint32_t number;
+	struct fathom_symbol symbol;
+	uint64_t svma;
+	struct fathom_str name; /* as linked, without version */
+	struct fathom_str version;
+	bool is_default;
+	uint8_t verdict; /* enum fathom_dlsym_verdict */
+	uint32_t rank;
+};
+
+struct fathom_kernel;
+
+struct fathom_find {
+	struct fathom *session;
+	struct fathom_notes *notes;
+	struct fathom_find_query *queries;
+	size_t n_queries;
+	struct fathom_find_module *modules;
+	size_t n_modules;
+	struct fathom_space *space; /* NULL: a file */
+	struct fathom_space_batch batch;
+	uint32_t flags;
+	uint32_t limit;
+	struct fathom_matches *matches;
+	uint32_t *n_matches;            /* of each query */
+	struct fathom_array candidates; /* struct fathom_candidate_symbol */
+	struct fathom_array links;      /* struct fathom_link, of scope.c */
+	struct fathom_array slots;      /* of find_ifunc.c */
+	bool has_slots;
+};
+
+/* Which queries a pass over the tables is for. */
+enum fathom_find_pass {
+	FATHOM_PASS_ASKED,     /* as they were asked */
+	FATHOM_PASS_DEMANGLED, /* plain names that nothing is linked as, among the demangled ones */
+};
+
+/* Adds the symbols of all modules that fit the queries, which must not be of lines. */
+fathom_err fathom_find_tables(struct fathom_find *f, enum fathom_find_pass pass);
+
+/* Orders the candidates, each once, and gives them ranks. */
+void fathom_find_rank(struct fathom_find *f);
+
+/* The code of the lines that are asked for. */
+fathom_err fathom_find_lines(struct fathom_find *f);
+
+/* The inlined copies of functions. */
+fathom_err fathom_find_inlined(struct fathom_find *f);
+
+/*
+ * Adds a copy of @m, whose strings need not stay, to the matches: false without memory. Its query
+ * has one more match then.
+ */
+bool fathom_find_add(struct fathom_find *f, const struct fathom_match *m);
+
+/* The same string, as long as the matches live; NULL without memory, or for data NULL. */
+const char *fathom_find_keep(struct fathom_find *f, struct fathom_str s);
+
+/* Adds a module to those that are searched; false without memory. @path need not stay. */
+bool fathom_find_add_module(struct fathom_find *f, struct fathom_module *module, const char *path,
+			    uint64_t bias);
+
+/* Symbols from the tables of all modules, and code of lines or inlined copies. */
+fathom_err fathom_find_symbols(struct fathom_find *f);
+fathom_err fathom_find_debug(struct fathom_find *f);
+
+/*
+ * The same in the kernel: by kallsyms, what that does not know by the image's file. A query that
+ * has no match gets its reason.
+ */
+fathom_err fathom_find_kernel(struct fathom_find *f, struct fathom_kernel *k,
+			      struct fathom_errinfo *reterr);
+
+/* What queries of lines, or where copies are looked for all, need: debug information. */
+bool fathom_find_needs_debug(const struct fathom_find *f, const struct fathom_find_query *q);
+
+/* Where @svma of module @m is. */
+uint64_t fathom_find_avma(const struct fathom_find_module *m, uint64_t svma);
+
+/* Whether what is at @svma of module @m is really there. */
+bool fathom_find_is_there(struct fathom_find *f, const struct fathom_find_module *m, uint64_t svma);
+
+/* Whether query @i may have more matches. */
+bool fathom_find_has_room(const struct fathom_find *f, uint32_t query);
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Names and lines of code that a space has registered with GDB's JIT interface: its symbol files
+ * are read from memory, and answer as any other ELF file does.
+ *
+ * The program is not stopped. What an answer was made from is read twice, and the list between: an
+ * answer leaves only when its entry was in the list with that symbol file. What has changed is made
+ * anew, a few times.
+ */
+#ifndef FATHOM_GDB_JIT_H
+#define FATHOM_GDB_JIT_H
+
+#include "code_table.h"
+#include "gdb_list.h"
+#include "../space/space_batch.h"
+
+struct fathom_gdb_jit {
+	struct fathom_array lists;      /* struct fathom_gdb_list */
+	struct fathom_array items;      /* of the last walk; the newest first */
+	struct fathom_array known;      /* what is known of each of them */
+	struct fathom_code_table table; /* orders: n - number in known, as newer ones come first */
+	struct fathom_memory *memory;
+};
+
+/* What the batch asks. */
+struct fathom_jit_batch {
+	struct fathom_space_batch *space;
+	const struct fathom_remote *remote;
+	const struct fathom_symbolize_options *options;
+	const uint64_t *addresses;
+	uint32_t *places; /* in addresses and answers, of what no module holds */
+	size_t n;         /* of places: whoever answers some takes them out */
+	struct fathom_answers *answers;
+};
+
+/* Prepares @g, all zero. */
+void fathom_gdb_jit_init(struct fathom_gdb_jit *g, struct fathom_memory *m);
+void fathom_gdb_jit_deinit(struct fathom_gdb_jit *g);
+
+/* Finds the lists of all modules of @b. FATHOM_E_MEMORY. */
+fathom_err fathom_gdb_jit_find(struct fathom_gdb_jit *g, struct fathom_space_batch *b);
+
+/* Answers those of @b's places that are in code of the lists. FATHOM_E_MEMORY. */
+fathom_err fathom_gdb_jit_answer(struct fathom_gdb_jit *g, struct fathom_jit_batch *b);
+
+#endif

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+#include "gdb_list.h"
+
+#include "../../safe/base/limits.h"
+
+/* Entries that were read ahead, where an earlier walk had found them. */
+struct ahead {
+	const struct fathom_array *before;
+	size_t next; /* of before: what comes behind the last entry that was there */
+	uint64_t avmas[FATHOM_REMOTE_EACH];
+	uint8_t bytes[FATHOM_REMOTE_EACH * FATHOM_GDB_MAX_SIZE];
+	size_t at;
+	size_t n;
+};
+
+/* A walk from entry to entry; circles are found by Brent's method. */
+struct walk {
+	const struct fathom_remote *remote;
+	const struct fathom_gdb_list *list;
+	struct ahead *ahead; /* NULL: each is read by itself */
+	uint64_t landmark;   /* an entry that was passed */
+	uint64_t steps;      /* since then */
+	uint64_t stretch;    /* so many steps, and the landmark moves on */
+};
+
+static bool is_circle(struct walk *w, uint64_t avma)
+{
+	if (avma == w->landmark)
+		return true;
+	if (++w->steps == w->stretch) {
+		w->landmark = avma;
+		w->stretch *= 2;
+		w->steps = 0;
+	}
+	return false;
+}
+
+/* Entries that have left since the earlier walk, one behind the other, before reading ahead ends.
+ */
+#define MAX_LEFT 64
+
+/* Reads from the entry at @avma on ahead, if the earlier walk was there. */
+static void read_ahead(const struct walk *w, uint64_t avma)
+{
+	struct ahead *a = w->ahead;
+	const struct fathom_gdb_item *items = a->before->data;
+	const size_t end = a->before->n - a->next < MAX_LEFT ? a->before->n : a->next + MAX_LEFT;
+	size_t i = a->next;
+
+	a->n = 0;
+	a->at = 0;
+	while (i < end && items[i].avma != avma)
+		i++;
+	if (i == end)
+		return;
+	for (; i < a->before->n && a->n < FATHOM_REMOTE_EACH; i++)
+		a->avmas[a->n++] = items[i].avma;
+	a->next = i;
+	a->n = w->remote->read_each(w->remote->data, a->avmas, a->n, w->list->layout.entry,
+				    a->bytes);
+}
+
+/* Passes those that were read ahead and have left. */
+static void pass_left(struct ahead *a, uint64_t avma)
+{
+	size_t at = a->at;
+
+	while (at < a->n && a->avmas[at] != avma)
+		at++;
+	if (at < a->n)
+		a->at = at;
+}
+
+static bool read_entry(const struct walk *w, uint64_t avma, struct fathom_gdb_entry *ret)
+{
+	uint8_t bytes[FATHOM_GDB_MAX_SIZE];
+	const uint8_t size = w->list->layout.entry;
+	struct ahead *a = w->ahead;
+
+	if (a && a->at < a->n)
+		pass_left(a, avma);
+	else if (a)
+		read_ahead(w, avma);
+	if (a && a->at < a->n && a->avmas[a->at] == avma) {
+		fathom_gdb_entry_read(&w->list->layout, a->bytes + a->at++ * size, ret);
+		return true;
+	}
+	if (!fathom_remote_read(w->remote, avma, bytes, size))
+		return false;
+	fathom_gdb_entry_read(&w->list->layout, bytes, ret);
+	return true;
+}
+
+/* Walks on from the entry at @item->avma. */
+static fathom_err walk_entries(struct walk *w, struct fathom_gdb_item *item,
+			       struct fathom_array *items)
+{
+	for (; item->avma; item->avma = item->entry.next) {
+		if (items->n == FATHOM_MAX_GDB_ENTRIES)
+			return FATHOM_E_LIMIT;
+		if (is_circle(w, item->avma) || !read_entry(w, item->avma, &item->entry))
+			return FATHOM_E_CORRUPT;
+		if (!fathom_array_reserve(items, sizeof *item, 1))
+			return FATHOM_E_MEMORY;
+		((struct fathom_gdb_item *)items->data)[items->n++] = *item;
+		item->before = item->avma;
+	}
+	return FATHOM_OK;
+}
+
+fathom_err fathom_gdb_list_walk(const struct fathom_remote *r, const struct fathom_gdb_list *l,
+				const struct fathom_array *before, struct fathom_array *items)
+{
+	struct ahead ahead = { .before = before };
+	struct walk w = { .remote = r,
+			  .list = l,
+			  .ahead = before && r->read_each ? &ahead : NULL,
+			  .stretch = 1 };
+	struct fathom_gdb_item item = { .before = l->descriptor, .list = l->descriptor };
+	uint8_t bytes[FATHOM_GDB_MAX_SIZE];
+	struct fathom_gdb_descriptor d;
+
+	if (!fathom_remote_read(r, l->descriptor, bytes, l->layout.descriptor))
+		return FATHOM_OK;
+	fathom_gdb_descriptor_read(&l->layout, bytes, &d);
+	if (d.version != FATHOM_GDB_VERSION)
+		return FATHOM_OK;
+	item.avma = d.first;
+	return walk_entries(&w, &item, items);
+}
+
+bool fathom_gdb_items_same(const struct fathom_array *a, const struct fathom_array *b)
+{
+	return a->n == b->n &&
+	       (!a->n || memcmp(a->data, b->data, a->n * sizeof(struct fathom_gdb_item)) == 0);
+}
+
+/* Whether @i says itself what it comes behind: 0 for the first. */
+static bool is_linked(const struct fathom_gdb_item *i)
+{
+	return i->entry.prev == (i->before == i->list ? 0 : i->before);
+}
+
+bool fathom_gdb_item_stayed(const struct fathom_array *before, size_t i,
+			    const struct fathom_array *after)
+{
+	const struct fathom_gdb_item *was = (const struct fathom_gdb_item *)before->data + i;
+	const struct fathom_gdb_item *is = after->data;
+
+	if (fathom_gdb_items_same(before, after))
+		return true;
+	for (size_t k = 0; k < after->n; k++)
+		if (is[k].avma == was->avma && is[k].list == was->list)
+			return is_linked(&is[k]) && is[k].entry.symfile == was->entry.symfile &&
+			       is[k].entry.size == was->entry.size;
+	return false;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Lists of GDB's JIT interface (safe/jit/gdb_jit.h), read from memory that somebody else changes
+ * meanwhile: what a list says is torn then, and has to be compared with what it says a moment
+ * later.
+ */
+#ifndef FATHOM_GDB_LIST_H
+#define FATHOM_GDB_LIST_H
+
+#include "../../safe/jit/gdb_jit.h"
+#include "../base/memory.h"
+
+/* Memory to read from. */
+struct fathom_remote {
+	/* Reads up to @size bytes at @avma; returns how many could be read. */
+	size_t (*read)(void *data, uint64_t avma, void *to, size_t size);
+	/*
+	 * Reads @size bytes at each of @n @avmas, one behind the other, in one go; returns how many
+	 * could be read, from the first on. NULL: there is no such way.
+	 */
+	size_t (*read_each)(void *data, const uint64_t *avmas, size_t n, size_t size, uint8_t *to);
+	void *data;
+};
+
+/* So many places are read in one go, at most. */
+#define FATHOM_REMOTE_EACH 256
+
+static inline bool fathom_remote_read(const struct fathom_remote *r, uint64_t avma, void *to,
+				      size_t size)
+{
+	return r->read(r->data, avma, to, size) == size;
+}
+
+/* A list, by its descriptor. */
+struct fathom_gdb_list {
+	struct fathom_gdb_layout layout;
+	uint64_t descriptor; /* avma */
+};
+
+/* An entry where it stood. */
+struct fathom_gdb_item {
+	uint64_t avma;
+	uint64_t before; /* avma of what led to it: an entry, or the descriptor */
+	uint64_t list;   /* avma of the descriptor */
+	struct fathom_gdb_entry entry;
+};
+
+/*
+ * Adds the entries of @l, the newest first, to @items (struct fathom_gdb_item). @before, which may
+ * be NULL, is what an earlier walk found: most of it is still there, and is read ahead. Those of a
+ * version that is not known, and of a descriptor that cannot be read, are none. FATHOM_E_CORRUPT
+ * for a list that leads astray or in a circle, which it may while it is being changed;
+ * FATHOM_E_LIMIT; FATHOM_E_MEMORY.
+ */
+fathom_err fathom_gdb_list_walk(const struct fathom_remote *r, const struct fathom_gdb_list *l,
+				const struct fathom_array *before, struct fathom_array *items);
+
+/* Whether both walks found the same. */
+bool fathom_gdb_items_same(const struct fathom_array *a, const struct fathom_array *b);
+
+/*
+ * Whether item @i of @before was in its list at some moment of the walk that made @after, with the
+ * same symbol file. One walk alone may pass through entries that have left: but either both walks
+ * found the same, or what led to the entry then, and what the entry says comes before it, agree.
+ */
+bool fathom_gdb_item_stayed(const struct fathom_array *before, size_t i,
+			    const struct fathom_array *after);
+
+#endif

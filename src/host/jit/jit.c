@@ -1,0 +1,541 @@
+/* SPDX-License-Identifier: MIT */
+#include "jit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "../../safe/base/limits.h"
+#include "../../safe/base/sort.h"
+#include "../symbolize/batch.h"
+#include "../file/file.h"
+#include "gdb_jit.h"
+#include "jit_file.h"
+#include "jitdump.h"
+#include "perf_map.h"
+
+/* Which file something was read from; all zero: from none. */
+struct file_key {
+	uint64_t device;
+	uint64_t inode;
+};
+
+struct kept_map {
+	struct file_key key;
+	struct fathom_perf_map map;
+};
+
+struct kept_dump {
+	struct file_key key;
+	struct fathom_jitdump dump;
+};
+
+/* A process has one perf map, by its own number or by ours. */
+#define N_MAPS 2
+
+struct fathom_jit {
+	struct fathom_gdb_jit gdb;
+	struct kept_map map[N_MAPS];
+	struct kept_dump dump[FATHOM_MAX_JITDUMPS];
+};
+
+void fathom_jit_destroy(struct fathom_jit *jit)
+{
+	if (!jit)
+		return;
+	fathom_gdb_jit_deinit(&jit->gdb);
+	for (int i = 0; i < N_MAPS; i++)
+		fathom_perf_map_clear(&jit->map[i].map);
+	for (unsigned i = 0; i < FATHOM_MAX_JITDUMPS; i++)
+		fathom_jitdump_clear(&jit->dump[i].dump);
+	free(jit);
+}
+
+/* What is kept, for this batch alone; NULL without memory. */
+static struct fathom_jit *take(struct fathom_space *s)
+{
+	struct fathom_memory *m = &s->session->memory;
+	struct fathom_jit *jit = atomic_exchange(&s->jit, NULL);
+
+	if (jit)
+		return jit;
+	jit = calloc(1, sizeof *jit);
+	if (!jit)
+		return NULL;
+	fathom_gdb_jit_init(&jit->gdb, m);
+	for (int i = 0; i < N_MAPS; i++)
+		fathom_perf_map_init(&jit->map[i].map, m);
+	for (unsigned i = 0; i < FATHOM_MAX_JITDUMPS; i++)
+		fathom_jitdump_init(&jit->dump[i].dump, m);
+	return jit;
+}
+
+/* Keeps @jit for the next batch, unless another batch was there first. */
+static void give_back(struct fathom_space *s, struct fathom_jit *jit)
+{
+	struct fathom_jit *none = NULL;
+
+	if (!atomic_compare_exchange_strong(&s->jit, &none, jit))
+		fathom_jit_destroy(jit);
+}
+
+/* Memory, through a descriptor where there is one: lists are many small reads. */
+struct reader {
+	const struct fathom_space *space;
+	int fd;
+	pid_t pid; /* 0: not looked for yet, or there is none */
+};
+
+static size_t read_memory(void *data, uint64_t avma, void *to, size_t size)
+{
+	const struct reader *r = data;
+	size_t done = 0;
+	ssize_t got = 1;
+
+	if (r->fd < 0)
+		return fathom_space_read(r->space, avma, to, size);
+	while (done < size && got > 0 && avma <= (uint64_t)INT64_MAX - done) {
+		got = pread(r->fd, (uint8_t *)to + done, size - done, (off_t)(avma + done));
+		done += got > 0 ? (size_t)got : 0;
+	}
+	/* Where the first thread has ended, its memory is seen through another. */
+	return done ? done : fathom_space_read(r->space, avma, to, size);
+}
+
+/* Whether the process is still there: what was read by its number was its own then. */
+static bool is_there(const struct fathom_space *s)
+{
+	char path[PATH_MAX];
+
+	return s->ops->format_proc_path(s, "stat", path, sizeof path) && !access(path, F_OK);
+}
+
+static size_t read_each(void *data, const uint64_t *avmas, size_t n, size_t size, uint8_t *to)
+{
+	struct reader *r = data;
+	struct fathom_jit_owner owner;
+	struct iovec local = { to, n * size };
+	struct iovec remote[FATHOM_REMOTE_EACH];
+	ssize_t got;
+
+	if (r->fd < 0 || (!r->pid && !fathom_jit_owner_read(r->space, &owner)))
+		return 0;
+	r->pid = r->pid ? r->pid : (pid_t)owner.pid;
+	for (size_t i = 0; i < n; i++)
+		remote[i] = (struct iovec){ (void *)(uintptr_t)avmas[i], size };
+	got = process_vm_readv(r->pid, &local, 1, remote, n, 0);
+	return got > 0 && is_there(r->space) ? (size_t)got / size : 0;
+}
+
+static void reader_open(struct reader *r, const struct fathom_space *s)
+{
+	char path[PATH_MAX];
+
+	*r = (struct reader){ s, -1, 0 };
+	if (s->ops->format_proc_path && s->ops->format_proc_path(s, "mem", path, sizeof path))
+		r->fd = open(path, O_RDONLY | O_CLOEXEC);
+}
+
+static void reader_close(const struct reader *r)
+{
+	if (r->fd >= 0)
+		close(r->fd);
+}
+
+/* Says why a file is not read, or not to its end; FATHOM_E_MEMORY fails. */
+static fathom_err note_file(const struct fathom_space *s, fathom_err err, const char *path,
+			    uint64_t off, const char *what)
+{
+	struct fathom_errinfo info;
+
+	if (err == FATHOM_E_OS)
+		(void)fathom_fail_os(&info, path);
+	else
+		(void)fathom_fail(&info, err, "", off, what);
+	fathom_errinfo_set_file(&info, path);
+	if (err && err != FATHOM_E_MEMORY)
+		fathom_notes_add(s->notes, &info);
+	return err == FATHOM_E_MEMORY ? err : FATHOM_OK;
+}
+
+/*
+ * Whether a file was read in part only. The last that it says of an address holds, and may be in
+ * the other part: then it names nothing.
+ */
+static bool is_read_in_part(fathom_err err)
+{
+	return err == FATHOM_E_LIMIT || err == FATHOM_E_OS;
+}
+
+static bool is_of(const struct file_key *key, const struct stat *st)
+{
+	return key->inode == st->st_ino && key->device == st->st_dev;
+}
+
+static struct file_key key_of(const struct stat *st)
+{
+	return (struct file_key){ st->st_dev, st->st_ino };
+}
+
+/* Whether a file could not be used for a reason that is worth a note. */
+static void note_refusal(const struct fathom_space *s, fathom_err err,
+			 const struct fathom_errinfo *info)
+{
+	if (err != FATHOM_E_NOT_FOUND)
+		fathom_notes_add(s->notes, info);
+}
+
+/* Brings @kept up to date with the file of number @pid below @root, if there is one. */
+static fathom_err refresh_map(const struct fathom_jit_owner *o, enum fathom_jit_root root,
+			      uint64_t pid, struct kept_map *kept)
+{
+	struct fathom_errinfo info;
+	struct stat st;
+	char path[64];
+	fathom_err err;
+	int fd;
+
+	(void)snprintf(path, sizeof path, "/tmp/perf-%llu.map", (unsigned long long)pid);
+	err = fathom_jit_file_open(o, root, path, &fd, &st, &info);
+	if (err) {
+		note_refusal(o->space, err, &info);
+		fathom_perf_map_clear(&kept->map);
+		kept->key = (struct file_key){ 0 };
+		return FATHOM_OK;
+	}
+	if (!is_of(&kept->key, &st))
+		fathom_perf_map_clear(&kept->map);
+	kept->key = key_of(&st);
+	err = fathom_perf_map_read(&kept->map, fd, (uint64_t)st.st_size);
+	close(fd);
+	if (is_read_in_part(err))
+		fathom_perf_map_clear(&kept->map);
+	return note_file(o->space, err, path, 0,
+			 "does not fit the memory budget: its names are not used");
+}
+
+/*
+ * The perf maps: by the number that the process knows itself by, where it would write it; and by
+ * ours in our own /tmp, where an agent from outside does, if that is the same place.
+ */
+static fathom_err refresh_maps(struct fathom_jit *jit, const struct fathom_jit_owner *o)
+{
+	FATHOM_TRY(refresh_map(o, FATHOM_JIT_THEIRS, o->inner_pid, &jit->map[0]));
+	if (o->pid == o->inner_pid || o->space->root[0])
+		return FATHOM_OK;
+	return refresh_map(o, FATHOM_JIT_OURS, o->pid, &jit->map[1]);
+}
+
+/*
+ * "…/jit-PID.dump", by the number that the process knows itself by, or by ours. A copy, made by
+ * fork(), has its parent's mapped: that goes on with what the parent makes.
+ */
+static bool is_dump(const struct fathom_jit_owner *o, const struct fathom_mapping *m)
+{
+	const char *slash = m->executable && m->inode && m->name.size
+				    ? memrchr(m->name.data, '/', m->name.size)
+				    : NULL;
+	const size_t size = slash ? (size_t)(m->name.data + m->name.size - slash) : 0;
+	const uint64_t pids[] = { o->inner_pid, o->pid };
+	char name[40];
+
+	for (int i = 0; i < 2; i++)
+		if ((size_t)snprintf(name, sizeof name, "/jit-%llu.dump",
+				     (unsigned long long)pids[i]) == size &&
+		    memcmp(name, slash, size) == 0)
+			return true;
+	return false;
+}
+
+/* Where what was read of the file is kept, or is to be; NULL when there are too many. */
+static struct kept_dump *place_of(struct fathom_jit *jit, const struct stat *st)
+{
+	struct kept_dump *place = NULL;
+
+	for (unsigned i = 0; i < FATHOM_MAX_JITDUMPS; i++) {
+		if (is_of(&jit->dump[i].key, st))
+			return &jit->dump[i];
+		if (!jit->dump[i].key.inode && !place)
+			place = &jit->dump[i];
+	}
+	return place;
+}
+
+static fathom_err refresh_dump(struct fathom_jit *jit, const struct fathom_jit_owner *o,
+			       const struct fathom_mapping *m, bool used[FATHOM_MAX_JITDUMPS])
+{
+	struct fathom_errinfo info;
+	struct kept_dump *kept;
+	uint64_t damage = 0;
+	char path[PATH_MAX];
+	struct stat st;
+	fathom_err err;
+	int fd;
+
+	(void)snprintf(path, sizeof path, "%.*s", (int)m->name.size, m->name.data);
+	err = fathom_jit_file_open_mapped(o, m, &fd, &st, &info);
+	if (err) {
+		note_refusal(o->space, err, &info);
+		return FATHOM_OK;
+	}
+	kept = place_of(jit, &st);
+	err = FATHOM_E_LIMIT;
+	if (kept) {
+		kept->key = key_of(&st);
+		used[kept - jit->dump] = true;
+		err = fathom_jitdump_read(&kept->dump, fd, (uint64_t)st.st_size, &damage);
+		if (is_read_in_part(err))
+			fathom_jitdump_clear(&kept->dump);
+	}
+	close(fd);
+	return note_file(o->space, err, path, damage,
+			 !kept                    ? "more jitdumps than fathom reads"
+			 : err == FATHOM_E_FORMAT ? "is no jitdump of version 1"
+			 : err == FATHOM_E_LIMIT
+				 ? "does not fit the memory budget: its names are not used"
+				 : "is damaged: what is beyond has no names");
+}
+
+/* The jitdumps that are mapped, as their writers have to. */
+static fathom_err refresh_dumps(struct fathom_jit *jit, const struct fathom_jit_owner *o,
+				const struct fathom_maps *maps)
+{
+	bool used[FATHOM_MAX_JITDUMPS] = { false };
+
+	for (size_t i = 0; i < maps->n; i++)
+		if (is_dump(o, &maps->items[i]))
+			FATHOM_TRY(refresh_dump(jit, o, &maps->items[i], used));
+	for (unsigned i = 0; i < FATHOM_MAX_JITDUMPS; i++) {
+		if (used[i])
+			continue;
+		fathom_jitdump_clear(&jit->dump[i].dump);
+		jit->dump[i].key = (struct file_key){ 0 };
+	}
+	return FATHOM_OK;
+}
+
+static bool find_in_dumps(const struct fathom_jit *jit, uint64_t avma,
+			  struct fathom_jitdump_hit *ret)
+{
+	for (unsigned i = 0; i < FATHOM_MAX_JITDUMPS; i++)
+		if (jit->dump[i].key.inode && fathom_jitdump_at(&jit->dump[i].dump, avma, ret))
+			return true;
+	return false;
+}
+
+/* What the files say of @avma. */
+static bool find_in_files(const struct fathom_jit *jit, uint64_t avma,
+			  struct fathom_symbol_hit *ret, struct fathom_jitdump_hit *ret_line)
+{
+	struct fathom_perf_symbol s;
+
+	*ret_line = (struct fathom_jitdump_hit){ 0 };
+	if (find_in_dumps(jit, avma, ret_line)) {
+		*ret = (struct fathom_symbol_hit){ .start = ret_line->start,
+						   .size = ret_line->size,
+						   .name = ret_line->name,
+						   .source = FATHOM_SOURCE_JITDUMP };
+		return true;
+	}
+	for (int i = 0; i < N_MAPS; i++) {
+		if (!fathom_perf_map_at(&jit->map[i].map, avma, &s))
+			continue;
+		*ret = (struct fathom_symbol_hit){ .start = s.start,
+						   .size = s.size,
+						   .name = s.name,
+						   .source = FATHOM_SOURCE_PERF_MAP };
+		return true;
+	}
+	return false;
+}
+
+/* What is known of @avma otherwise than by GDB's interface. */
+static bool find_code(const struct fathom_jit *jit, const struct fathom_space *s, uint64_t avma,
+		      struct fathom_symbol_hit *ret, struct fathom_jitdump_hit *ret_line)
+{
+	if (!s->ops->find_code)
+		return find_in_files(jit, avma, ret, ret_line);
+	*ret_line = (struct fathom_jitdump_hit){ 0 };
+	return s->ops->find_code(s, avma, ret);
+}
+
+/* Writes the answer for @address, found by @hit, whose name is @id. */
+static void set_answer(struct fathom_part *p, struct fathom_answer *a, uint64_t address,
+		       const struct fathom_symbol_hit *hit, uint32_t id,
+		       const struct fathom_jitdump_hit *line)
+{
+	const bool has_line = line->file.data && !(p->flags & FATHOM_NAMES_ONLY);
+
+	*a = (struct fathom_answer){ .address = address,
+				     .offset = address - hit->start,
+				     .size = hit->size,
+				     .symbol = id,
+				     .symbol_file = FATHOM_NONE,
+				     .frame = FATHOM_NONE,
+				     .module = FATHOM_NO_MODULE,
+				     .source = hit->source,
+				     .reason = has_line || p->flags & FATHOM_NAMES_ONLY
+						       ? FATHOM_REASON_NONE
+						       : FATHOM_REASON_NO_DEBUG_INFO };
+	if (has_line)
+		a->frame = fathom_part_place(p, id, line->file, line->line);
+}
+
+/* Answers what the files know of the batch, address by address, so that each name is made once. */
+static fathom_err answer_by_files(const struct fathom_jit *jit, struct fathom_jit_batch *b,
+				  struct fathom_keyed *keyed)
+{
+	struct fathom_part *p = &b->answers->parts[0];
+	uint32_t id = FATHOM_NONE;
+	const char *last = NULL;
+
+	fathom_part_begin(p, 0, b->options->flags, 0);
+	for (size_t i = 0; i < b->n; i++)
+		keyed[i] = (struct fathom_keyed){ fathom_looked_up(b->addresses[b->places[i]],
+								   b->options->flags),
+						  b->places[i] };
+	fathom_sort_keyed(keyed, keyed + b->n, b->n);
+	for (size_t i = 0; i < b->n && !p->err; i++) {
+		struct fathom_jitdump_hit line;
+		struct fathom_symbol_hit hit;
+
+		if (!find_code(jit, b->space->space, keyed[i].key, &hit, &line))
+			continue;
+		if (hit.name.data != last)
+			id = fathom_part_symbol(p, &hit);
+		last = hit.name.data;
+		set_answer(p, &b->answers->answers[keyed[i].value], b->addresses[keyed[i].value],
+			   &hit, id, &line);
+	}
+	return p->err;
+}
+
+/* Reads the files of the process of @s; there are none of what was stored. */
+static fathom_err refresh(struct fathom_jit *jit, const struct fathom_space *s,
+			  const struct fathom_maps *maps)
+{
+	struct fathom_jit_owner owner;
+
+	if (!fathom_jit_owner_read(s, &owner))
+		return FATHOM_OK;
+	FATHOM_TRY(refresh_dumps(jit, &owner, maps));
+	return refresh_maps(jit, &owner);
+}
+
+/* Adds where the claims of @t start and end to @bounds, of uint64_t pairs with a value unused. */
+static bool add_bounds(const struct fathom_code_table *t, struct fathom_array *bounds)
+{
+	for (unsigned l = 0; l < t->n_levels; l++) {
+		struct fathom_keyed *to;
+
+		if (!fathom_array_reserve(bounds, sizeof *to, 2 * t->level[l].n))
+			return false;
+		to = (struct fathom_keyed *)bounds->data + bounds->n;
+		for (size_t i = 0; i < t->level[l].n; i++) {
+			*to++ = (struct fathom_keyed){ t->level[l].claims[i].start, 0 };
+			*to++ = (struct fathom_keyed){ t->level[l].claims[i].end, 0 };
+		}
+		bounds->n += 2 * t->level[l].n;
+	}
+	return true;
+}
+
+static bool add_all_bounds(const struct fathom_jit *jit, struct fathom_array *bounds)
+{
+	bool done = true;
+
+	for (unsigned i = 0; i < FATHOM_MAX_JITDUMPS && done; i++)
+		done = !jit->dump[i].key.inode || add_bounds(&jit->dump[i].dump.table, bounds);
+	for (int i = 0; i < N_MAPS && done; i++)
+		done = add_bounds(&jit->map[i].map.table, bounds);
+	/* Room to sort. */
+	return done && fathom_array_reserve(bounds, sizeof(struct fathom_keyed), bounds->n + 1);
+}
+
+/* Between two bounds that follow each other, one symbol holds, or none. */
+static void each_between(const struct fathom_jit *jit, struct fathom_array *bounds,
+			 bool (*fn)(const struct fathom_jit_code *code, void *data), void *data)
+{
+	struct fathom_keyed *keyed = bounds->data;
+	bool more = true;
+
+	fathom_sort_keyed(keyed, keyed + bounds->n, bounds->n);
+	for (size_t i = 1; i < bounds->n && more; i++) {
+		struct fathom_jitdump_hit line;
+		struct fathom_symbol_hit hit;
+		const struct fathom_jit_code code = { keyed[i - 1].key, keyed[i].key, &hit };
+
+		if (code.start < code.end && find_in_files(jit, code.start, &hit, &line))
+			more = fn(&code, data);
+	}
+}
+
+fathom_err fathom_jit_each(struct fathom_space *s, const struct fathom_maps *maps,
+			   bool (*fn)(const struct fathom_jit_code *code, void *data), void *data)
+{
+	struct fathom_array bounds = { NULL, 0, 0 };
+	struct fathom_jit *jit = take(s);
+	fathom_err err = jit ? refresh(jit, s, maps) : FATHOM_E_MEMORY;
+
+	if (!err && !add_all_bounds(jit, &bounds))
+		err = FATHOM_E_MEMORY;
+	if (!err)
+		each_between(jit, &bounds, fn, data);
+	fathom_array_deinit(&bounds);
+	if (jit)
+		give_back(s, jit);
+	return err;
+}
+
+static fathom_err ask_files(struct fathom_jit *jit, struct fathom_jit_batch *b)
+{
+	struct fathom_keyed *keyed;
+	fathom_err err;
+
+	if (!b->n)
+		return FATHOM_OK;
+	FATHOM_TRY(refresh(jit, b->space->space, &b->space->maps));
+	keyed = malloc((2 * b->n + 1) * sizeof *keyed);
+	if (!keyed)
+		return FATHOM_E_MEMORY;
+	err = answer_by_files(jit, b, keyed);
+	free(keyed);
+	return err;
+}
+
+fathom_err fathom_jit_answer(struct fathom_space_batch *b,
+			     const struct fathom_symbolize_options *options,
+			     const uint64_t *addresses, uint32_t *places, size_t n,
+			     struct fathom_answers *answers)
+{
+	struct reader reader;
+	const struct fathom_remote remote = { read_memory, read_each, &reader };
+	struct fathom_jit_batch batch = { .space = b,
+					  .remote = &remote,
+					  .options = options,
+					  .addresses = addresses,
+					  .places = places,
+					  .n = n,
+					  .answers = answers };
+	struct fathom_jit *jit;
+	fathom_err err;
+
+	if (!n)
+		return FATHOM_OK;
+	jit = take(b->space);
+	if (!jit)
+		return FATHOM_E_MEMORY;
+	reader_open(&reader, b->space);
+	err = fathom_gdb_jit_find(&jit->gdb, b);
+	if (!err)
+		err = fathom_gdb_jit_answer(&jit->gdb, &batch);
+	reader_close(&reader);
+	if (!err)
+		err = ask_files(jit, &batch);
+	give_back(b->space, jit);
+	return err;
+}

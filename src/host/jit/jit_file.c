@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT */
+#include "jit_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../file/file.h"
+
+/* The files of /proc that are read here are shorter. */
+#define PROC_SIZE 8192
+
+/* Reads the file @name of the process as text; false when it cannot be had. */
+static bool read_proc(const struct fathom_space *s, const char *name, char text[PROC_SIZE])
+{
+	char path[PATH_MAX];
+	ssize_t got = -1;
+	int fd = -1;
+
+	if (s->ops->format_proc_path && s->ops->format_proc_path(s, name, path, sizeof path))
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		got = read(fd, text, PROC_SIZE - 1);
+		close(fd);
+	}
+	text[got > 0 ? got : 0] = '\0';
+	return got > 0;
+}
+
+/* What stands behind @label in @text; NULL when it is not there. */
+static const char *find_label(const char *text, const char *label)
+{
+	const char *at = strstr(text, label);
+
+	return at ? at + strlen(label) : NULL;
+}
+
+/* The last number of a line: the process's number in the innermost namespace. */
+static uint64_t last_number(const char *line)
+{
+	uint64_t value = 0;
+	char *end;
+
+	for (; *line && *line != '\n'; line = end) {
+		const uint64_t next = strtoull(line, &end, 10);
+
+		if (end == line)
+			break;
+		value = next;
+	}
+	return value;
+}
+
+static int64_t seconds_of(clockid_t clock)
+{
+	struct timespec now;
+
+	return clock_gettime(clock, &now) ? 0 : now.tv_sec;
+}
+
+/* When the process started: field 22 of stat, in ticks since the machine did (proc_pid_stat(5)). */
+static int64_t read_start(const struct fathom_space *s)
+{
+	const long ticks = sysconf(_SC_CLK_TCK);
+	char text[PROC_SIZE];
+	const char *at;
+
+	if (ticks <= 0 || !read_proc(s, "stat", text))
+		return 0;
+	/* The name, field 2, may have anything in it, but only there is a parenthesis. */
+	at = strrchr(text, ')');
+	for (int field = 2; at && field < 22; field++)
+		at = strchr(at + 1, ' ');
+	return at ? seconds_of(CLOCK_REALTIME) - seconds_of(CLOCK_BOOTTIME) +
+			       (int64_t)(strtoull(at, NULL, 10) / (unsigned long)ticks)
+		  : 0;
+}
+
+bool fathom_jit_owner_read(const struct fathom_space *s, struct fathom_jit_owner *ret)
+{
+	char text[PROC_SIZE];
+	const char *uids;
+	const char *pid;
+	const char *inner;
+	char *end;
+
+	if (!read_proc(s, "status", text))
+		return false;
+	/* The name of the process, which comes first, has its line breaks escaped. */
+	uids = find_label(text, "\nUid:");
+	pid = find_label(text, "\nPid:");
+	inner = find_label(text, "\nNSpid:");
+	if (!uids || !pid)
+		return false;
+	*ret = (struct fathom_jit_owner){ .space = s, .pid = last_number(pid) };
+	ret->inner_pid = inner ? last_number(inner) : ret->pid;
+	for (int i = 0; i < 4; i++) {
+		ret->uid[i] = (uint32_t)strtoul(uids, &end, 10);
+		uids = end;
+	}
+	ret->started = read_start(s);
+	return true;
+}
+
+static fathom_err refuse(struct fathom_errinfo *reterr, const char *path, const char *why)
+{
+	(void)fathom_fail(reterr, FATHOM_E_MISMATCH, "", 0, why);
+	fathom_errinfo_set_file(reterr, path);
+	return FATHOM_E_MISMATCH;
+}
+
+static bool is_theirs(const struct fathom_jit_owner *o, const struct stat *st)
+{
+	return !st->st_uid || st->st_uid == o->uid[0] || st->st_uid == o->uid[1] ||
+	       st->st_uid == o->uid[2] || st->st_uid == o->uid[3];
+}
+
+/* The clocks that are compared differ by what their seconds are rounded off. */
+#define CLOCK_SLACK 2
+
+/* Whether what is at @path may be believed; says why not. */
+static fathom_err check_file(const struct fathom_jit_owner *o, const char *path,
+			     const struct stat *st, struct fathom_errinfo *reterr)
+{
+	if (!S_ISREG(st->st_mode))
+		return refuse(reterr, path, "not used for names of JIT code: no regular file");
+	if (!is_theirs(o, st))
+		return refuse(reterr, path,
+			      "not used for names of JIT code: it belongs to another user than "
+			      "the process");
+	if (st->st_mode & S_IWOTH)
+		return refuse(reterr, path,
+			      "not used for names of JIT code: everybody may write to it");
+	if (o->started && st->st_ctim.tv_sec + CLOCK_SLACK < o->started)
+		return refuse(reterr, path,
+			      "not used for names of JIT code: it is older than the process, so "
+			      "it is of another that had the same number");
+	return FATHOM_OK;
+}
+
+/* Checks @fd, which is open or the error of an attempt, and takes it over. */
+static fathom_err accept_file(const struct fathom_jit_owner *o, const char *path, int fd,
+			      int *ret_fd, struct stat *ret_st, struct fathom_errinfo *reterr)
+{
+	fathom_err err;
+
+	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
+		return fathom_fail(reterr, FATHOM_E_NOT_FOUND, "", 0, "no such file");
+	if (fd < 0 && errno == ELOOP)
+		return refuse(reterr, path,
+			      "not used for names of JIT code: it is a symbolic link");
+	if (fd < 0)
+		return fathom_fail_os(reterr, path);
+	err = fstat(fd, ret_st) ? fathom_fail_os(reterr, path)
+				: check_file(o, path, ret_st, reterr);
+	if (err)
+		close(fd);
+	else
+		*ret_fd = fd;
+	return err;
+}
+
+/* A FIFO does not make us wait, a terminal does not become ours, a link leads nowhere. */
+#define OPEN_FLAGS (O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY)
+
+/* Opens @path below the root @root; links that start with a slash start there, too. */
+static int open_below(const char *root, const char *path)
+{
+	struct open_how how = { .flags = OPEN_FLAGS, .resolve = RESOLVE_IN_ROOT };
+	const int dir = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int number;
+	int fd;
+
+	if (dir < 0)
+		return -1;
+	fd = (int)syscall(SYS_openat2, dir, path, &how, sizeof how);
+	/* Linux before 5.6, and sandboxes that have not heard of it. */
+	if (fd < 0 && (errno == ENOSYS || errno == EPERM))
+		fd = openat(dir, path + strspn(path, "/"), OPEN_FLAGS);
+	number = errno;
+	close(dir);
+	errno = number;
+	return fd;
+}
+
+fathom_err fathom_jit_file_open(const struct fathom_jit_owner *o, enum fathom_jit_root root,
+				const char *path, int *ret_fd, struct stat *ret_st,
+				struct fathom_errinfo *reterr)
+{
+	const struct fathom_space *s = o->space;
+	char theirs[PATH_MAX];
+	int fd;
+
+	if (root == FATHOM_JIT_OURS)
+		fd = open(path, OPEN_FLAGS);
+	else if (s->ops->format_proc_path(s, "root", theirs, sizeof theirs))
+		fd = open_below(theirs, path);
+	else
+		return fathom_fail(reterr, FATHOM_E_NOT_FOUND, "", 0, "no such file");
+	return accept_file(o, path, fd, ret_fd, ret_st, reterr);
+}
+
+fathom_err fathom_jit_file_open_mapped(const struct fathom_jit_owner *o,
+				       const struct fathom_mapping *m, int *ret_fd,
+				       struct stat *ret_st, struct fathom_errinfo *reterr)
+{
+	const struct fathom_space *s = o->space;
+	char name[PATH_MAX];
+	char path[PATH_MAX];
+	fathom_err err;
+
+	if (snprintf(name, sizeof name, "%.*s", (int)m->name.size, m->name.data) >=
+	    (int)sizeof name)
+		return fathom_fail(reterr, FATHOM_E_NOT_FOUND, "", 0, "no such file");
+	/* What the kernel keeps of it is a link by its nature. */
+	if (s->ops->format_very_path && s->ops->format_very_path(s, m, path, sizeof path)) {
+		const int fd = open(path, OPEN_FLAGS & ~O_NOFOLLOW);
+
+		if (fd >= 0)
+			return accept_file(o, name, fd, ret_fd, ret_st, reterr);
+	}
+	/* The map has paths as seen from its root, or as we would write them. */
+	err = fathom_jit_file_open(o, s->root[0] ? FATHOM_JIT_THEIRS : FATHOM_JIT_OURS, name,
+				   ret_fd, ret_st, reterr);
+	/* What map and stat() call the device differs on layered file systems. */
+	if (err || ret_st->st_ino == m->inode)
+		return err;
+	close(*ret_fd);
+	return refuse(reterr, name, "is not the file that the process has mapped");
+}

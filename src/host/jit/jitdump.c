@@ -1,0 +1,483 @@
+/* SPDX-License-Identifier: MIT */
+#include "jitdump.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "../../safe/base/cursor.h"
+#include "../../safe/base/limits.h"
+
+#define MAGIC       0x4a695444 /* "JiTD" in the byte order of who writes it */
+#define VERSION     1
+#define HEADER_SIZE 40
+#define PREFIX_SIZE 16
+
+enum record { RECORD_LOAD = 0, RECORD_MOVE = 1, RECORD_DEBUG_INFO = 2 };
+
+/* Bytes of a record before what varies in size. */
+#define LOAD_SIZE  (PREFIX_SIZE + 40)
+#define MOVE_SIZE  (PREFIX_SIZE + 48)
+#define DEBUG_SIZE (PREFIX_SIZE + 16)
+#define LINE_SIZE  16
+
+/* How much too high V8 states the addresses of lines. */
+#define ELF_HEADER 0x40
+
+#define NOTHING UINT32_MAX
+
+struct function {
+	uint64_t size;
+	uint64_t index; /* code_index */
+	size_t name;
+	size_t first_line;
+	size_t n_lines;
+	uint32_t name_size;
+};
+
+/* From @time on, @function is at @start; NOTHING: nothing is. */
+struct event {
+	uint64_t time;
+	uint64_t start;
+	uint64_t size;
+	uint32_t function;
+};
+
+struct line {
+	uint64_t off; /* from the start of the code, as stated */
+	size_t file;
+	uint32_t file_size;
+	uint32_t line;
+};
+
+void fathom_jitdump_init(struct fathom_jitdump *d, struct fathom_memory *m)
+{
+	d->memory = m;
+	d->table.memory = m;
+	d->lowest_line = UINT64_MAX;
+	d->lines_of.n = 0;
+}
+
+void fathom_jitdump_clear(struct fathom_jitdump *d)
+{
+	struct fathom_memory *m = d->memory;
+
+	fathom_code_table_clear(&d->table);
+	fathom_array_deinit(&d->events);
+	fathom_array_deinit(&d->functions);
+	fathom_array_deinit(&d->lines);
+	fathom_array_deinit(&d->names);
+	fathom_array_deinit(&d->claims);
+	fathom_array_deinit(&d->scratch);
+	fathom_memory_uncount(m, d->counted);
+	memset(d, 0, sizeof *d);
+	fathom_jitdump_init(d, m);
+}
+
+/* Makes room for @n items of @item bytes in @a, within the budget. */
+static fathom_err reserve(struct fathom_jitdump *d, struct fathom_array *a, size_t item, size_t n)
+{
+	const size_t before = a->cap;
+
+	if (a->data && n <= a->cap - a->n)
+		return FATHOM_OK;
+	if (n > SIZE_MAX / 4 / item || !fathom_memory_fits(d->memory, (a->cap + n) * item))
+		return FATHOM_E_LIMIT;
+	if (!fathom_array_reserve(a, item, n))
+		return FATHOM_E_MEMORY;
+	fathom_memory_count(d->memory, (a->cap - before) * item);
+	d->counted += (a->cap - before) * item;
+	return FATHOM_OK;
+}
+
+static fathom_err add_name(struct fathom_jitdump *d, struct fathom_str name, size_t *ret)
+{
+	FATHOM_TRY(reserve(d, &d->names, 1, name.size));
+	if (name.size)
+		memcpy((char *)d->names.data + d->names.n, name.data, name.size);
+	*ret = d->names.n;
+	d->names.n += name.size;
+	return FATHOM_OK;
+}
+
+static struct fathom_str name_at(const struct fathom_jitdump *d, size_t at, uint32_t size)
+{
+	return (struct fathom_str){ (const char *)d->names.data + at, size };
+}
+
+/* Puts the claims that were made into the table. */
+static fathom_err flush(struct fathom_jitdump *d)
+{
+	const size_t n = d->claims.n;
+
+	d->claims.n = 0;
+	return n ? fathom_code_table_add(&d->table, d->claims.data, n) : FATHOM_OK;
+}
+
+static fathom_err add_event(struct fathom_jitdump *d, const struct event *e)
+{
+	FATHOM_TRY(reserve(d, &d->events, sizeof *e, 1));
+	FATHOM_TRY(reserve(d, &d->claims, sizeof(struct fathom_claim), 1));
+	((struct event *)d->events.data)[d->events.n++] = *e;
+	((struct fathom_claim *)d->claims.data)[d->claims.n++] =
+		(struct fathom_claim){ e->start, e->start + e->size, d->events.n };
+	return FATHOM_OK;
+}
+
+/* Whether [start, start + size) is a range of addresses. */
+static bool is_range(uint64_t start, uint64_t size)
+{
+	uint64_t end;
+
+	return !__builtin_add_overflow(start, size, &end);
+}
+
+/* A record: what is there of it. */
+struct record_view {
+	uint32_t id;
+	uint32_t size;
+	uint64_t time;
+	struct fathom_cursor c; /* behind the prefix */
+};
+
+/* Whether the lines that were read can be of code of @size bytes at @start. */
+static bool lines_fit(const struct fathom_jitdump *d, uint64_t start, uint64_t size)
+{
+	const struct line *lines = (const struct line *)d->lines.data + d->lines_of.first;
+
+	if (!d->lines_of.n || d->lines_of.code != start)
+		return false;
+	for (size_t i = 0; i < d->lines_of.n; i++)
+		if (lines[i].off > size && lines[i].off - size > ELF_HEADER)
+			return false;
+	return true;
+}
+
+static fathom_err read_load(struct fathom_jitdump *d, struct record_view *r)
+{
+	struct event e = { .time = r->time };
+	struct function f = { 0 };
+	struct fathom_str name;
+
+	cur_skip(&r->c, 16); /* pid, tid, vma */
+	e.start = cur_u64(&r->c);
+	e.size = cur_u64(&r->c);
+	f.index = cur_u64(&r->c);
+	name = cur_str(&r->c);
+	/* A name longer than we read, or without an end: its code is there, but has none. */
+	if (!cur_ok(&r->c))
+		name.size = 0;
+	if (!is_range(e.start, e.size))
+		return FATHOM_OK;
+	if (lines_fit(d, e.start, e.size)) {
+		f.first_line = d->lines_of.first;
+		f.n_lines = d->lines_of.n;
+	}
+	d->lines_of.n = 0;
+	f.size = e.size;
+	f.name_size = name.size;
+	e.function = NOTHING;
+	if (name.size) {
+		FATHOM_TRY(add_name(d, name, &f.name));
+		FATHOM_TRY(reserve(d, &d->functions, sizeof f, 1));
+		if (d->functions.n == NOTHING)
+			return FATHOM_E_LIMIT;
+		e.function = (uint32_t)d->functions.n;
+		((struct function *)d->functions.data)[d->functions.n++] = f;
+	}
+	return add_event(d, &e);
+}
+
+/* The event that holds at @avma, in the table. */
+static const struct event *event_at(const struct fathom_jitdump *d, uint64_t avma)
+{
+	const struct fathom_claim *c = fathom_code_table_at(&d->table, avma);
+
+	return c ? (const struct event *)d->events.data + c->order - 1 : NULL;
+}
+
+static fathom_err read_move(struct fathom_jitdump *d, struct record_view *r)
+{
+	struct event gone = { .time = r->time, .function = NOTHING };
+	struct event e = { .time = r->time, .function = NOTHING };
+	const struct function *functions;
+	const struct event *was;
+	uint64_t index;
+
+	cur_skip(&r->c, 16);
+	gone.start = cur_u64(&r->c);
+	e.start = cur_u64(&r->c);
+	e.size = cur_u64(&r->c);
+	gone.size = e.size;
+	index = cur_u64(&r->c);
+	if (!cur_ok(&r->c) || !is_range(e.start, e.size) || !is_range(gone.start, gone.size))
+		return FATHOM_OK;
+	FATHOM_TRY(flush(d));
+	was = event_at(d, gone.start);
+	functions = d->functions.data;
+	/* What is not known to have been there has no name where it is now, either. */
+	if (was && was->function != NOTHING && was->start == gone.start &&
+	    functions[was->function].index == index)
+		e.function = was->function;
+	FATHOM_TRY(add_event(d, &gone));
+	return add_event(d, &e);
+}
+
+/* Whether @name may be the path of a file: V8 of 2023 writes bytes of something else there. */
+static bool is_path(struct fathom_str name)
+{
+	for (uint32_t i = 0; i < name.size; i++)
+		if ((uint8_t)name.data[i] < ' ' || name.data[i] == 0x7f)
+			return false;
+	return name.size != 0;
+}
+
+/* Reads a line that belongs to code at @code; *@ret_file is the name, or the one before. */
+static bool read_line(struct fathom_cursor *c, uint64_t code, struct line *ret,
+		      struct fathom_str *file)
+{
+	const uint64_t avma = cur_u64(c);
+	struct fathom_str name;
+
+	ret->line = cur_u32(c);
+	cur_skip(c, 4); /* discriminator */
+	name = cur_str(c);
+	ret->off = avma - code;
+	if (name.size != 1 || (uint8_t)name.data[0] != 0xff)
+		*file = name;
+	return cur_ok(c) && avma >= code && file->data && is_path(*file);
+}
+
+/*
+ * Reads lines, which belong to the next code. One that cannot be says that all are something else:
+ * none of them is used.
+ */
+static fathom_err read_debug_info(struct fathom_jitdump *d, struct record_view *r)
+{
+	const uint64_t code = cur_u64(&r->c);
+	const uint64_t n = cur_u64(&r->c);
+	struct fathom_str file = { NULL, 0 };
+	struct fathom_str last = { NULL, 0 };
+	struct line line = { 0 };
+	uint64_t lowest = d->lowest_line;
+
+	d->lines_of.n = 0;
+	d->lines_of.code = code;
+	d->lines_of.first = d->lines.n;
+	for (uint64_t i = 0; i < n && cur_left(&r->c); i++) {
+		if (!read_line(&r->c, code, &line, &file)) {
+			d->lines.n = d->lines_of.first;
+			return FATHOM_OK;
+		}
+		FATHOM_TRY(reserve(d, &d->lines, sizeof line, 1));
+		if (!last.data || !str_equal(last, file)) {
+			FATHOM_TRY(add_name(d, file, &line.file));
+			line.file_size = file.size;
+			last = file;
+		}
+		lowest = line.off < lowest ? line.off : lowest;
+		((struct line *)d->lines.data)[d->lines.n++] = line;
+	}
+	d->lowest_line = lowest;
+	d->lines_of.n = d->lines.n - d->lines_of.first;
+	return FATHOM_OK;
+}
+
+static fathom_err read_record(struct fathom_jitdump *d, struct record_view *r)
+{
+	switch (r->id) {
+	case RECORD_LOAD:
+		return read_load(d, r);
+	case RECORD_MOVE:
+		return read_move(d, r);
+	case RECORD_DEBUG_INFO:
+		return read_debug_info(d, r);
+	default:
+		return FATHOM_OK;
+	}
+}
+
+/* The bytes that are read of a record of @size bytes. */
+static uint64_t wanted_of(uint32_t id, uint64_t size)
+{
+	const uint64_t most = id == RECORD_LOAD         ? LOAD_SIZE + FATHOM_MAX_JIT_NAME
+			      : id == RECORD_MOVE       ? MOVE_SIZE
+			      : id == RECORD_DEBUG_INFO ? FATHOM_MAX_JITDUMP_LINES
+							: PREFIX_SIZE;
+
+	return size < most ? size : most;
+}
+
+static fathom_err read_header(struct fathom_jitdump *d, struct fathom_cursor *c)
+{
+	uint32_t magic;
+	uint32_t version;
+	uint32_t size;
+
+	memcpy(d->header, c->p, HEADER_SIZE);
+	magic = load_u32(d->header, false);
+	d->swap = magic == __builtin_bswap32(MAGIC);
+	version = load_u32(d->header + 4, d->swap);
+	size = load_u32(d->header + 8, d->swap);
+	if ((magic != MAGIC && !d->swap) || version != VERSION || size < HEADER_SIZE)
+		return FATHOM_E_FORMAT;
+	c->swap = d->swap;
+	d->has_header = true;
+	d->next = size;
+	return FATHOM_OK;
+}
+
+fathom_err fathom_jitdump_parse(struct fathom_jitdump *d, struct fathom_bytes bytes, uint64_t left,
+				uint64_t *ret_wanted)
+{
+	struct fathom_cursor c = cur_init(bytes, d->swap);
+
+	*ret_wanted = 0;
+	if (!d->has_header) {
+		if (left < HEADER_SIZE)
+			return FATHOM_OK;
+		*ret_wanted = HEADER_SIZE;
+		if (cur_left(&c) < HEADER_SIZE)
+			return FATHOM_OK;
+		FATHOM_TRY(read_header(d, &c));
+		*ret_wanted = d->next <= left ? PREFIX_SIZE : 0;
+		if (d->next > cur_left(&c))
+			return FATHOM_OK;
+		cur_skip(&c, d->next);
+		left -= d->next;
+	}
+	while (left >= PREFIX_SIZE) {
+		struct record_view r;
+		struct fathom_cursor record = c;
+
+		*ret_wanted = PREFIX_SIZE;
+		if (cur_left(&c) < PREFIX_SIZE)
+			return flush(d);
+		r.id = cur_u32(&record);
+		r.size = cur_u32(&record);
+		r.time = cur_u64(&record);
+		if (r.size < PREFIX_SIZE) {
+			FATHOM_TRY(flush(d));
+			return FATHOM_E_CORRUPT;
+		}
+		if (r.size > left)
+			break;
+		*ret_wanted = wanted_of(r.id, r.size);
+		if (cur_left(&c) < *ret_wanted)
+			return flush(d);
+		r.c = cur_sub(&record, *ret_wanted - PREFIX_SIZE);
+		FATHOM_TRY(read_record(d, &r));
+		d->next += r.size;
+		left -= r.size;
+		if (cur_left(&c) < r.size) {
+			*ret_wanted = left >= PREFIX_SIZE ? PREFIX_SIZE : 0;
+			return flush(d);
+		}
+		cur_skip(&c, r.size);
+	}
+	*ret_wanted = 0;
+	return flush(d);
+}
+
+/* The file is read in pieces of at least this size. */
+#define READ_SIZE (UINT64_C(1) << 20)
+
+/* Reads @size bytes at @off of @fd; returns how many there were, or a negative value. */
+static ssize_t read_at(int fd, void *to, size_t size, uint64_t off)
+{
+	ssize_t got;
+
+	do
+		got = pread(fd, to, size, (off_t)off);
+	while (got < 0 && errno == EINTR);
+	return got;
+}
+
+/* Whether the file is the one that was read, as far as its header tells. */
+static bool is_continued(const struct fathom_jitdump *d, int fd, uint64_t size)
+{
+	uint8_t header[HEADER_SIZE];
+
+	return !d->has_header || (size >= d->next &&
+				  read_at(fd, header, sizeof header, 0) == (ssize_t)sizeof header &&
+				  memcmp(header, d->header, sizeof header) == 0);
+}
+
+fathom_err fathom_jitdump_read(struct fathom_jitdump *d, int fd, uint64_t size,
+			       uint64_t *ret_damage)
+{
+	uint64_t wanted = PREFIX_SIZE;
+	fathom_err err = FATHOM_OK;
+
+	if (!is_continued(d, fd, size))
+		fathom_jitdump_clear(d);
+	while (!err && wanted && d->next < size) {
+		const uint64_t left = size - d->next;
+		uint64_t piece = wanted > READ_SIZE ? wanted : READ_SIZE;
+		ssize_t got;
+
+		piece = piece < left ? piece : left;
+		d->scratch.n = 0;
+		FATHOM_TRY(reserve(d, &d->scratch, 1, (size_t)piece));
+		got = read_at(fd, d->scratch.data, (size_t)piece, d->next);
+		if (got < 0)
+			return FATHOM_E_OS;
+		/* The file was cut while it was read: the next batch sees that. */
+		if ((uint64_t)got < wanted)
+			break;
+		err = fathom_jitdump_parse(
+			d, (struct fathom_bytes){ d->scratch.data, (uint64_t)got }, left, &wanted);
+	}
+	*ret_damage = d->next;
+	return err;
+}
+
+/* The line of @f at @off in its code. */
+static void find_line(const struct fathom_jitdump *d, const struct function *f, uint64_t off,
+		      struct fathom_jitdump_hit *ret)
+{
+	const struct line *lines = (const struct line *)d->lines.data + f->first_line;
+	const uint64_t at = off + (d->lowest_line == ELF_HEADER ? ELF_HEADER : 0);
+	const struct line *best = NULL;
+
+	for (size_t i = 0; i < f->n_lines; i++)
+		if (lines[i].off <= at && (!best || lines[i].off >= best->off))
+			best = &lines[i];
+	if (!best)
+		return;
+	ret->file = name_at(d, best->file, best->file_size);
+	ret->line = best->line;
+}
+
+static bool make_hit(const struct fathom_jitdump *d, const struct event *e, uint64_t avma,
+		     struct fathom_jitdump_hit *ret)
+{
+	const struct function *f;
+
+	if (!e || e->function == NOTHING)
+		return false;
+	f = (const struct function *)d->functions.data + e->function;
+	*ret = (struct fathom_jitdump_hit){ .start = e->start,
+					    .size = f->size,
+					    .name = name_at(d, f->name, f->name_size) };
+	find_line(d, f, avma - e->start, ret);
+	return true;
+}
+
+bool fathom_jitdump_at(const struct fathom_jitdump *d, uint64_t avma,
+		       struct fathom_jitdump_hit *ret)
+{
+	return make_hit(d, event_at(d, avma), avma, ret);
+}
+
+bool fathom_jitdump_at_time(const struct fathom_jitdump *d, uint64_t avma, uint64_t time,
+			    struct fathom_jitdump_hit *ret)
+{
+	const struct event *events = d->events.data;
+	size_t i = d->events.n;
+
+	while (i && (events[i - 1].time > time || avma < events[i - 1].start ||
+		     avma - events[i - 1].start >= events[i - 1].size))
+		i--;
+	return i && make_hit(d, &events[i - 1], avma, ret);
+}

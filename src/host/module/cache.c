@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: MIT */
+#include "cache.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../base/context.h"
+
+#define SUFFIX ".fidx"
+
+static struct fathom_index_source source_of(const struct fathom_object *o)
+{
+	const struct fathom_file_id *id = &o->file->id;
+	struct fathom_index_source s = { .size = id->size, .mtime_ns = id->mtime_ns };
+
+	/* Copies of one build are the same; without a build-id, only the very file is. */
+	if (!o->build_id.size) {
+		s.device = id->device;
+		s.inode = id->inode;
+	}
+	return s;
+}
+
+uint32_t fathom_cache_sources(const struct fathom_module *m,
+			      struct fathom_index_source source[FATHOM_INDEX_SOURCES])
+{
+	uint32_t n = 0;
+
+	source[n++] = source_of(m->main);
+	if (m->debug && m->debug != m->main)
+		source[n++] = source_of(m->debug);
+	return n;
+}
+
+/* "BUILDID-SOURCES.fidx"; the second part tells apart what was made from different files. */
+static bool index_name(const struct fathom_module *m, char *buf, size_t cap)
+{
+	struct fathom_index_source source[FATHOM_INDEX_SOURCES];
+	const uint32_t n = fathom_cache_sources(m, source);
+	const struct fathom_bytes id = m->main->build_id;
+	size_t at = 0;
+
+	memset(buf, 0, cap);
+	for (uint64_t i = 0; i < id.size && at + 3 < cap; i++)
+		at += (size_t)snprintf(buf + at, cap - at, "%02x", id.data[i]);
+	return snprintf(buf + at, cap - at, "-%016llx" SUFFIX,
+			(unsigned long long)fathom_index_check(source, n * sizeof *source)) <
+	       (int)(cap - at);
+}
+
+char *fathom_cache_path(const struct fathom_module *m)
+{
+	char name[256];
+	char *path = NULL;
+
+	/* What was put together from memory is no file that could be met again. */
+	if (!m->main->file->id.inode || !m->session->cache_dir ||
+	    !index_name(m, name, sizeof name) ||
+	    asprintf(&path, "%s/%s", m->session->cache_dir, name) < 0)
+		return NULL;
+	return path;
+}
+
+/* Whether nobody but this user and root can have written the file. */
+static bool is_ours(const struct stat *st)
+{
+	return S_ISREG(st->st_mode) && (st->st_uid == geteuid() || st->st_uid == 0) &&
+	       !(st->st_mode & (S_IWGRP | S_IWOTH));
+}
+
+/* Notes that the file is in use, once a day: the oldest are removed first. */
+static void touch(int fd, const struct stat *st)
+{
+	const time_t day = 24 * 60 * 60;
+
+	if (time(NULL) - st->st_mtime > day)
+		(void)futimens(fd, NULL);
+}
+
+static bool map_file(const char *path, struct fathom_bytes *ret)
+{
+	const int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+	struct stat st;
+	void *map = MAP_FAILED;
+
+	if (fd < 0)
+		return false;
+	if (!fstat(fd, &st) && is_ours(&st) && st.st_size > 0 && (uint64_t)st.st_size <= SIZE_MAX) {
+		map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+		touch(fd, &st);
+	}
+	close(fd);
+	if (map == MAP_FAILED)
+		return false;
+	*ret = (struct fathom_bytes){ map, (uint64_t)st.st_size };
+	return true;
+}
+
+static bool fits_module(const struct fathom_module *m, const struct fathom_index_header *h)
+{
+	struct fathom_index_source source[FATHOM_INDEX_SOURCES];
+	const struct fathom_bytes id = m->main->build_id;
+	const uint32_t n = fathom_cache_sources(m, source);
+
+	return h->n_sources == n && memcmp(h->source, source, n * sizeof *source) == 0 &&
+	       h->build_id_size == id.size &&
+	       (!id.size || memcmp(h->build_id, id.data, (size_t)id.size) == 0);
+}
+
+void fathom_cache_file_close(struct fathom_cache_file *c)
+{
+	if (!c)
+		return;
+	if (c->allocated)
+		free((void *)(uintptr_t)c->map.data);
+	else if (c->map.data)
+		(void)munmap((void *)(uintptr_t)c->map.data, (size_t)c->map.size);
+	free((void *)c->index.checked);
+	free(c);
+}
+
+void fathom_cache_open(struct fathom_module *m)
+{
+	char *path = fathom_cache_path(m);
+	struct fathom_cache_file *c = path ? calloc(1, sizeof *c) : NULL;
+	_Atomic uint64_t *checked;
+
+	if (c && map_file(path, &c->map)) {
+		checked = calloc((size_t)fathom_index_checked_words(c->map.size), sizeof *checked);
+		if (checked && fathom_index_init(&c->index, c->map, checked) &&
+		    fits_module(m, c->index.header))
+			m->cache = c;
+		else if (!c->index.checked)
+			free((void *)checked);
+	}
+	if (!m->cache)
+		fathom_cache_file_close(c);
+	free(path);
+}
+
+void fathom_cache_close(struct fathom_module *m)
+{
+	fathom_cache_file_close(m->cache);
+}
+
+/* Takes the whole index of @m over, if there is one and it is sound. */
+static struct fathom_cache_file *take(struct fathom_module *m)
+{
+	struct fathom_cache_file *c = m->cache;
+	const struct fathom_index_header *h = c ? c->index.header : NULL;
+
+	/* To look at it whole is to look at each page once. */
+	if (!h || !(h->flags & FATHOM_INDEX_COMPLETE) ||
+	    !fathom_index_bytes(&c->index, FATHOM_INDEX_PAGE, h->checks.off - FATHOM_INDEX_PAGE))
+		return NULL;
+	m->cache = NULL;
+	return c;
+}
+
+/* Makes the index of @m in memory, where it stays. */
+static fathom_err make(struct fathom_module *m)
+{
+	struct fathom_cache_file *c = calloc(1, sizeof *c);
+	_Atomic uint64_t *checked = NULL;
+	fathom_err err = c ? fathom_cache_make(m, &c->map) : FATHOM_E_MEMORY;
+
+	if (!err) {
+		c->allocated = true;
+		checked = calloc((size_t)fathom_index_checked_words(c->map.size), sizeof *checked);
+		err = checked ? FATHOM_OK : FATHOM_E_MEMORY;
+	}
+	if (!err && !fathom_index_init(&c->index, c->map, checked))
+		err = FATHOM_E_CORRUPT;
+	if (err) {
+		if (c && !c->index.checked)
+			free((void *)checked);
+		fathom_cache_file_close(c);
+		return err;
+	}
+	fathom_cache_close(m);
+	m->cache = c;
+	return FATHOM_OK;
+}
+
+fathom_err fathom_cache_take_all(struct fathom_module *m, struct fathom_cache_file **ret)
+{
+	*ret = take(m);
+	if (*ret)
+		return FATHOM_OK;
+	if (!fathom_cache_store_module(m, true, 0, NULL, NULL)) {
+		fathom_cache_close(m);
+		m->cache = NULL;
+		fathom_cache_open(m);
+		*ret = take(m);
+	}
+	if (!*ret) {
+		FATHOM_TRY(make(m));
+		*ret = m->cache;
+		m->cache = NULL;
+		(void)fathom_index_bytes(&(*ret)->index, FATHOM_INDEX_PAGE,
+					 (*ret)->index.header->checks.off - FATHOM_INDEX_PAGE);
+	}
+	return FATHOM_OK;
+}
+
+const struct fathom_index *fathom_cache_index(const struct fathom_module *m)
+{
+	return m->cache && !fathom_index_is_damaged(&m->cache->index) ? &m->cache->index : NULL;
+}
+
+const char *fathom_cache_dir(const struct fathom *session)
+{
+	return session->cache_dir;
+}
+
+/* One file of the directory. */
+struct cached {
+	char *name;
+	uint64_t size;
+	int64_t used;
+};
+
+static int compare_used(const void *a, const void *b)
+{
+	const struct cached *x = a;
+	const struct cached *y = b;
+
+	return x->used < y->used ? -1 : x->used > y->used;
+}
+
+/* Whether @name is an index, or one that was being written when its writer died. */
+static bool is_index_name(const char *name, bool *ret_temporary)
+{
+	const char *suffix = strstr(name, SUFFIX);
+
+	*ret_temporary = suffix && suffix[strlen(SUFFIX)] == '.';
+	return suffix && (!suffix[strlen(SUFFIX)] || *ret_temporary);
+}
+
+/* An hour after its start nobody is still writing an index. */
+#define TEMPORARY_AGE 3600
+
+/* Lists the indexes of the open directory @dir; abandoned ones are removed on the way. */
+static void list_indexes(DIR *dir, struct fathom_array *list)
+{
+	struct dirent *entry;
+	struct stat st;
+	bool temporary;
+
+	while ((entry = readdir(dir)) != NULL) {
+		struct cached c = { 0 };
+
+		if (!is_index_name(entry->d_name, &temporary) ||
+		    fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) ||
+		    !S_ISREG(st.st_mode))
+			continue;
+		if (temporary) {
+			if (time(NULL) - st.st_mtime > TEMPORARY_AGE)
+				(void)unlinkat(dirfd(dir), entry->d_name, 0);
+			continue;
+		}
+		c.name = strdup(entry->d_name);
+		c.size = (uint64_t)st.st_size;
+		c.used = st.st_mtime;
+		if (!c.name || !fathom_array_reserve(list, sizeof c, 1)) {
+			free(c.name);
+			continue;
+		}
+		((struct cached *)list->data)[list->n++] = c;
+	}
+}
+
+/* Removes the oldest indexes until the rest takes at most @limit; returns how many. */
+static uint64_t remove_oldest(DIR *dir, uint64_t limit)
+{
+	struct fathom_array list = { 0 };
+	struct cached *c;
+	uint64_t total = 0;
+	uint64_t removed = 0;
+
+	list_indexes(dir, &list);
+	c = list.data;
+	if (list.n)
+		qsort(c, list.n, sizeof *c, compare_used);
+	for (size_t i = 0; i < list.n; i++)
+		total += c[i].size;
+	for (size_t i = 0; i < list.n; i++) {
+		if (total > limit && unlinkat(dirfd(dir), c[i].name, 0) == 0) {
+			total -= c[i].size;
+			removed++;
+		}
+		free(c[i].name);
+	}
+	fathom_array_deinit(&list);
+	return removed;
+}
+
+void fathom_cache_trim(const struct fathom *session)
+{
+	DIR *dir = opendir(session->cache_dir);
+
+	if (dir) {
+		(void)remove_oldest(dir, session->cache_limit);
+		(void)closedir(dir);
+	}
+}
+
+fathom_err fathom_cache_clear(struct fathom *session, uint64_t *ret_removed,
+			      struct fathom_errinfo *reterr)
+{
+	DIR *dir = session->cache_dir ? opendir(session->cache_dir) : NULL;
+	uint64_t removed = 0;
+
+	if (dir) {
+		removed = remove_oldest(dir, 0);
+		(void)closedir(dir);
+	} else if (session->cache_dir && errno != ENOENT) {
+		return fathom_fail_os(reterr, session->cache_dir);
+	}
+	if (ret_removed)
+		*ret_removed = removed;
+	return FATHOM_OK;
+}

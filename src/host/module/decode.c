@@ -1,0 +1,762 @@
+/* SPDX-License-Identifier: MIT */
+#include "decode.h"
+
+#include <stdlib.h>
+
+#include "../../safe/base/limits.h"
+#include "../../safe/base/sort.h"
+#include "../../safe/dwarf/ranges.h"
+#include "lines.h"
+#include "module.h"
+#include "origin.h"
+
+/* Inlined calls that cover one address, as one function's entries state them. */
+#define MAX_ACTIVE 4096
+
+/* A stretch of code that belongs to an inlined call. Calls are numbered in the entries' order. */
+struct interval {
+	uint64_t low;
+	uint64_t high;
+	uint32_t node;
+};
+
+/* An inlined call whose own inlined calls are being read. */
+struct open_call {
+	uint32_t depth;
+	uint32_t node;
+};
+
+/* The number that something outside has in the block with this stamp. */
+struct local {
+	uint32_t stamp;
+	uint32_t number;
+};
+
+/* One block being built. */
+struct build {
+	struct fathom_worker *w;
+	struct fathom_debug *d;
+	const struct fathom_open_unit *u;
+	const struct fathom_want *want;
+	uint64_t ranges_left; /* entries of range lists that may still be read */
+	fathom_err lines_err; /* why rows may be missing */
+};
+
+#define NODES(w) ((struct fathom_block_node *)(w)->nodes.data)
+
+static uint32_t attr_u32(const struct fathom_die *die, enum fathom_slot slot)
+{
+	const struct fathom_attr *a = fathom_die_attr(die, slot);
+
+	return a && a->value <= UINT32_MAX ? (uint32_t)a->value : 0;
+}
+
+/* Adds a node; its call_file is a number of the line table, its function one of the names. */
+static bool add_node(struct build *b, const struct fathom_die *die, uint32_t parent)
+{
+	struct fathom_worker *w = b->w;
+	const uint32_t names = fathom_origin_names(w, b->d, &b->u->unit, die);
+	struct fathom_block_node *node;
+
+	if (names == FATHOM_NO_NAMES || w->nodes.n >= UINT32_MAX / 2 ||
+	    !fathom_array_reserve(&w->nodes, sizeof(struct fathom_block_node), 1))
+		return false;
+	node = NODES(w) + w->nodes.n++;
+	*node = (struct fathom_block_node){
+		.parent = parent,
+		.function = names,
+		.call_file = fathom_die_attr(die, FATHOM_AT_CALL_FILE)
+				     ? attr_u32(die, FATHOM_AT_CALL_FILE)
+				     : FATHOM_BLOCK_NONE,
+		.call_line = attr_u32(die, FATHOM_AT_CALL_LINE),
+		.call_column = attr_u32(die, FATHOM_AT_CALL_COLUMN),
+		.discriminator = attr_u32(die, FATHOM_AT_DISCRIMINATOR),
+		.start = UINT64_MAX,
+	};
+	return true;
+}
+
+static bool wants_declarations(const struct fathom_worker *w)
+{
+	return w->session->flags & FATHOM_DECLARATIONS;
+}
+
+/* Where @die says that its code starts, or FATHOM_BLOCK_NO_START. */
+static uint64_t stated_start(const struct build *b, const struct fathom_die *die)
+{
+	uint64_t low;
+
+	if (!fathom_unit_address(&b->u->unit, fathom_die_attr(die, FATHOM_AT_LOW_PC), &low))
+		return FATHOM_BLOCK_NO_START;
+	return low - b->want->low;
+}
+
+/*
+ * Adds the parts of an inlined call that lie inside the want. *@ret_outside says that it has code,
+ * but none of what is wanted.
+ */
+static fathom_err add_intervals(struct build *b, const struct fathom_die *die, uint32_t node,
+				bool *ret_outside, struct fathom_errinfo *reterr)
+{
+	const struct fathom_want *want = b->want;
+	struct fathom_worker *w = b->w;
+	struct fathom_ranges r;
+	uint64_t low;
+	uint64_t high;
+	fathom_err err;
+
+	*ret_outside = false;
+	if (!fathom_ranges_of_die(&r, &b->u->unit, die, &b->ranges_left))
+		return FATHOM_OK;
+	*ret_outside = true;
+	while (!(err = fathom_ranges_next(&r, &low, &high, reterr))) {
+		if (low < want->high && low >= want->low && low - want->low < NODES(w)[node].start)
+			NODES(w)[node].start = low - want->low;
+		low = low > want->from ? low : want->from;
+		high = high < want->to ? high : want->to;
+		if (low >= high)
+			continue;
+		*ret_outside = false;
+		if (!fathom_array_reserve(&w->intervals, sizeof(struct interval), 1))
+			return FATHOM_E_MEMORY;
+		((struct interval *)w->intervals.data)[w->intervals.n++] =
+			(struct interval){ low, high, node };
+	}
+	if (wants_declarations(w))
+		NODES(w)[node].start = stated_start(b, die);
+	/* A call that begins before the function's own range is one that was moved. */
+	else if (NODES(w)[node].start == UINT64_MAX)
+		NODES(w)[node].start = 0;
+	return err < 0 ? err : FATHOM_OK;
+}
+
+/* Whether a lexical block has code, but none of what is wanted. */
+static bool is_outside(struct build *b, const struct fathom_die *die)
+{
+	struct fathom_ranges r;
+	uint64_t low;
+	uint64_t high;
+
+	if (!fathom_ranges_of_die(&r, &b->u->unit, die, &b->ranges_left))
+		return false;
+	while (!fathom_ranges_next(&r, &low, &high, NULL))
+		if (low < b->want->to && high > b->want->from)
+			return false;
+	return true;
+}
+
+/* Closes the calls at @lowest and deeper: the walk has left them. */
+static void close_calls(struct fathom_worker *w, uint32_t lowest)
+{
+	const struct open_call *calls = w->calls.data;
+
+	while (w->calls.n && calls[w->calls.n - 1].depth >= lowest)
+		w->calls.n--;
+}
+
+/* Reads one inlined call at @depth below the function. */
+static fathom_err add_call(struct build *b, const struct fathom_die *die, uint32_t depth,
+			   bool *ret_outside, struct fathom_errinfo *reterr)
+{
+	struct fathom_worker *w = b->w;
+	const struct open_call *calls = w->calls.data;
+	const uint32_t node = (uint32_t)w->nodes.n;
+	const uint32_t parent = w->calls.n ? calls[w->calls.n - 1].node : 0;
+
+	if (!add_node(b, die, parent) ||
+	    !fathom_array_reserve(&w->calls, sizeof(struct open_call), 1))
+		return FATHOM_E_MEMORY;
+	((struct open_call *)w->calls.data)[w->calls.n++] = (struct open_call){ depth, node };
+	return add_intervals(b, die, node, ret_outside, reterr);
+}
+
+/*
+ * Reads the function of the want: itself as node 0, and the calls inlined into it. What stands
+ * below an entry whose code is not wanted is passed over: its code is part of that entry's.
+ */
+static fathom_err read_function(struct build *b, struct fathom_errinfo *reterr)
+{
+	const uint32_t kinds = FATHOM_DIE_BIT(FATHOM_DIE_FUNCTION) |
+			       FATHOM_DIE_BIT(FATHOM_DIE_INLINED) |
+			       FATHOM_DIE_BIT(FATHOM_DIE_BLOCK);
+	struct fathom_die_reader r;
+	struct fathom_die die;
+	struct fathom_block_node *own;
+	uint32_t passed = UINT32_MAX; /* the depth of an entry that is passed over */
+	uint32_t depth;
+	fathom_err err;
+
+	fathom_die_reader_init(&r, &b->u->unit, b->want->die_off);
+	err = fathom_die_next(&r, kinds, &die, &depth, reterr);
+	if (err || die.off != b->want->die_off)
+		return err < 0 ? err : FATHOM_E_CORRUPT;
+	if (!add_node(b, &die, FATHOM_BLOCK_NONE))
+		return FATHOM_E_MEMORY;
+	own = NODES(b->w);
+	own->start = wants_declarations(b->w) ? stated_start(b, &die) : 0;
+	while (!(err = fathom_die_next(&r, kinds, &die, &depth, reterr))) {
+		bool pass = die.kind == FATHOM_DIE_FUNCTION;
+
+		close_calls(b->w, r.lowest);
+		if (r.lowest <= passed)
+			passed = UINT32_MAX;
+		if (passed != UINT32_MAX)
+			continue;
+		if (die.kind == FATHOM_DIE_INLINED)
+			FATHOM_TRY(add_call(b, &die, depth, &pass, reterr));
+		else if (die.kind == FATHOM_DIE_BLOCK)
+			pass = is_outside(b, &die);
+		if (pass && !fathom_die_skip_children(&r, &die))
+			passed = depth;
+	}
+	return err < 0 ? err : FATHOM_OK;
+}
+
+/* Sorts the intervals by their starts; those that start together stay in the entries' order. */
+static bool sort_intervals(struct fathom_worker *w)
+{
+	const size_t n = w->intervals.n;
+	struct fathom_keyed *keyed;
+
+	w->keyed.n = 0;
+	w->sorted.n = 0;
+	if (!fathom_array_reserve(&w->keyed, sizeof *keyed, 2 * n) ||
+	    !fathom_array_reserve(&w->sorted, sizeof(struct interval), n))
+		return false;
+	keyed = w->keyed.data;
+	for (size_t i = 0; i < n; i++)
+		keyed[i] =
+			(struct fathom_keyed){ ((const struct interval *)w->intervals.data)[i].low,
+					       i };
+	fathom_sort_keyed(keyed, keyed + n, n);
+	for (size_t i = 0; i < n; i++)
+		((struct interval *)w->sorted.data)[i] =
+			((const struct interval *)w->intervals.data)[keyed[i].value];
+	w->sorted.n = n;
+	return true;
+}
+
+/* The position of the sweep that lays calls over rows. */
+struct sweep {
+	const struct fathom_want_row *rows;
+	uint32_t n_rows;
+	uint32_t row;    /* the last one that starts at or before pos */
+	size_t interval; /* the first one that starts behind pos */
+	uint64_t pos;
+	uint64_t end;
+	uint32_t no_call; /* the node where no call is: 0, or none */
+};
+
+/*
+ * Brings the calls that cover the position up to date and returns the one to serve: of those that
+ * overlap, the one whose entry stands last, which is the innermost where they nest.
+ */
+static fathom_err update_calls(struct fathom_worker *w, struct sweep *s, uint32_t *ret_node)
+{
+	const struct interval *sorted = w->sorted.data;
+	struct interval *active = w->active.data;
+	size_t n = 0;
+
+	for (size_t i = 0; i < w->active.n; i++)
+		if (active[i].high > s->pos)
+			active[n++] = active[i];
+	w->active.n = n;
+	for (; s->interval < w->sorted.n && sorted[s->interval].low <= s->pos; s->interval++) {
+		if (sorted[s->interval].high <= s->pos)
+			continue;
+		if (w->active.n >= MAX_ACTIVE)
+			return FATHOM_E_LIMIT;
+		if (!fathom_array_reserve(&w->active, sizeof *active, 1))
+			return FATHOM_E_MEMORY;
+		active = w->active.data;
+		active[w->active.n++] = sorted[s->interval];
+	}
+	*ret_node = s->no_call;
+	for (size_t i = 0; i < w->active.n; i++)
+		if (*ret_node == FATHOM_BLOCK_NONE || active[i].node > *ret_node)
+			*ret_node = active[i].node;
+	return FATHOM_OK;
+}
+
+/* The row that holds at the position, or NULL. */
+static const struct fathom_want_row *update_row(struct sweep *s)
+{
+	while (s->row + 1 < s->n_rows && s->rows[s->row + 1].address <= s->pos)
+		s->row++;
+	if (s->row >= s->n_rows || s->rows[s->row].address > s->pos ||
+	    s->rows[s->row].end <= s->pos)
+		return NULL;
+	return &s->rows[s->row];
+}
+
+static uint64_t min_beyond(uint64_t best, uint64_t candidate, uint64_t pos)
+{
+	return candidate > pos && candidate < best ? candidate : best;
+}
+
+/* Where the next change is. */
+static uint64_t next_position(const struct fathom_worker *w, const struct sweep *s)
+{
+	const struct interval *active = w->active.data;
+	uint64_t next = s->end;
+
+	if (s->interval < w->sorted.n)
+		next = min_beyond(next, ((const struct interval *)w->sorted.data)[s->interval].low,
+				  s->pos);
+	for (size_t i = 0; i < w->active.n; i++)
+		next = min_beyond(next, active[i].high, s->pos);
+	if (s->row < s->n_rows) {
+		next = min_beyond(next, s->rows[s->row].address, s->pos);
+		next = min_beyond(next, s->rows[s->row].end, s->pos);
+	}
+	if (s->row + 1 < s->n_rows)
+		next = min_beyond(next, s->rows[s->row + 1].address, s->pos);
+	return next;
+}
+
+static bool same_row(const struct fathom_block_row *a, const struct fathom_block_row *b)
+{
+	return a->line == b->line && a->column == b->column && a->file == b->file &&
+	       a->node == b->node && a->discriminator == b->discriminator;
+}
+
+static bool emit_row(struct fathom_worker *w, uint64_t off, const struct fathom_want_row *line,
+		     uint32_t node)
+{
+	struct fathom_block_row row = { .off = off, .file = FATHOM_BLOCK_NONE, .node = node };
+	struct fathom_block_row *out = w->out_rows.data;
+
+	if (line) {
+		row.file = line->file;
+		row.line = line->line;
+		row.column = line->column;
+		row.discriminator = line->discriminator;
+	}
+	if (w->out_rows.n && same_row(&out[w->out_rows.n - 1], &row))
+		return true;
+	if (!fathom_array_reserve(&w->out_rows, sizeof row, 1))
+		return false;
+	((struct fathom_block_row *)w->out_rows.data)[w->out_rows.n++] = row;
+	return true;
+}
+
+/*
+ * Fills out_rows, whose files are still numbers of the line table, from @from to @to, with offsets
+ * from @low.
+ */
+static fathom_err lay_out(struct build *b, uint64_t low, uint64_t from, uint64_t to)
+{
+	struct fathom_worker *w = b->w;
+	struct sweep s = {
+		.rows = (const struct fathom_want_row *)w->row_order.data + b->want->first_row,
+		.n_rows = b->want->n_rows,
+		.pos = from,
+		.end = to,
+		.no_call = w->nodes.n ? 0 : FATHOM_BLOCK_NONE,
+	};
+
+	w->out_rows.n = 0;
+	w->active.n = 0;
+	if (!sort_intervals(w))
+		return FATHOM_E_MEMORY;
+	while (s.pos < s.end) {
+		uint32_t node;
+
+		FATHOM_TRY(update_calls(w, &s, &node));
+		if (!emit_row(w, s.pos - low, update_row(&s), node))
+			return FATHOM_E_MEMORY;
+		s.pos = next_position(w, &s);
+	}
+	return FATHOM_OK;
+}
+
+/* Starts a string in the pool; the text is appended by the caller, then closed. */
+static bool begin_string(struct fathom_array *pool, size_t *ret_at)
+{
+	if (!fathom_array_reserve(pool, 1, sizeof(uint32_t)))
+		return false;
+	*ret_at = pool->n;
+	pool->n += sizeof(uint32_t);
+	return true;
+}
+
+static bool end_string(struct fathom_array *pool, size_t at, uint32_t *ret_reference)
+{
+	const size_t size = pool->n - at - sizeof(uint32_t);
+	const uint32_t length = (uint32_t)size;
+
+	if (pool->n > UINT32_MAX || !fathom_array_reserve(pool, 1, 1))
+		return false;
+	memcpy((char *)pool->data + at, &length, sizeof length);
+	((char *)pool->data)[pool->n++] = '\0';
+	*ret_reference = (uint32_t)at;
+	return true;
+}
+
+static bool add_string(struct fathom_array *pool, struct fathom_str s, uint32_t *ret_reference)
+{
+	size_t at;
+
+	*ret_reference = 0;
+	if (!s.size)
+		return true;
+	if (!begin_string(pool, &at) || !fathom_array_reserve(pool, 1, s.size))
+		return false;
+	memcpy((char *)pool->data + pool->n, s.data, s.size);
+	pool->n += s.size;
+	return end_string(pool, at, ret_reference);
+}
+
+/* The entry for number @i of @table, grown as needed; NULL without memory. */
+static struct local *local_of(struct fathom_array *table, uint32_t i)
+{
+	if (i >= table->n) {
+		const size_t more = (size_t)i + 1 - table->n;
+
+		if (!fathom_array_reserve(table, sizeof(struct local), more))
+			return NULL;
+		memset((struct local *)table->data + table->n, 0, more * sizeof(struct local));
+		table->n = (size_t)i + 1;
+	}
+	return (struct local *)table->data + i;
+}
+
+/* The block's number for the file @file of the line table; FATHOM_BLOCK_NONE when it has no name.
+ */
+static bool local_file(struct build *b, uint32_t file, uint32_t *ret)
+{
+	struct fathom_worker *w = b->w;
+	struct local *local;
+	uint32_t reference;
+	size_t at;
+
+	*ret = FATHOM_BLOCK_NONE;
+	if (file == FATHOM_BLOCK_NONE)
+		return true;
+	if (!fathom_lines_define(w, file))
+		return false;
+	/* All numbers that the table does not have count as one. */
+	if (file > w->files.n + w->files_base)
+		file = (uint32_t)w->files.n + w->files_base;
+	local = local_of(&w->local_files, file);
+	if (!local)
+		return false;
+	if (local->stamp != w->stamp) {
+		local->stamp = w->stamp;
+		local->number = FATHOM_BLOCK_NONE;
+		if (!begin_string(&w->pool, &at))
+			return false;
+		if (!fathom_lines_path(w, &b->u->unit, b->u->comp_dir, file, &w->pool)) {
+			w->pool.n = at;
+			return true;
+		}
+		if (!end_string(&w->pool, at, &reference) ||
+		    !fathom_array_reserve(&w->out_files, sizeof reference, 1))
+			return false;
+		local->number = (uint32_t)w->out_files.n;
+		((uint32_t *)w->out_files.data)[w->out_files.n++] = reference;
+	}
+	*ret = local->number;
+	return true;
+}
+
+/* Says where the function that is added next is declared. */
+static bool add_declaration(struct build *b, const struct fathom_names *names)
+{
+	struct fathom_worker *w = b->w;
+	struct fathom_block_declaration d = { .line = names->decl_line };
+
+	if (!local_file(b, names->decl_file, &d.file) ||
+	    !fathom_array_reserve(&w->out_declared, sizeof d, 1))
+		return false;
+	((struct fathom_block_declaration *)w->out_declared.data)[w->out_declared.n++] = d;
+	return true;
+}
+
+/* The block's number for names @i. */
+static bool local_function(struct build *b, uint32_t i, uint32_t *ret)
+{
+	struct fathom_worker *w = b->w;
+	const struct fathom_names *names = (const struct fathom_names *)w->names.data + i;
+	struct local *local = local_of(&w->local_names, i);
+	struct fathom_block_function f = { 0 };
+
+	if (!local)
+		return false;
+	if (local->stamp != w->stamp) {
+		if (!add_string(&w->pool, names->name, &f.name) ||
+		    !add_string(&w->pool, names->linkage, &f.linkage) ||
+		    !fathom_array_reserve(&w->out_functions, sizeof f, 1))
+			return false;
+		if (wants_declarations(w) && !add_declaration(b, names))
+			return false;
+		f.flags = names->flags;
+		local->stamp = w->stamp;
+		local->number = (uint32_t)w->out_functions.n;
+		((struct fathom_block_function *)w->out_functions.data)[w->out_functions.n++] = f;
+	}
+	*ret = local->number;
+	return true;
+}
+
+#define UNUSED UINT32_MAX
+
+/* Numbers the nodes that rows need, and their parents; the others are dropped. */
+static bool number_nodes(struct fathom_worker *w, uint32_t *ret_n)
+{
+	const struct fathom_block_row *rows = w->out_rows.data;
+	uint32_t *local;
+	uint32_t n = 0;
+
+	w->local_nodes.n = 0;
+	if (!fathom_array_reserve(&w->local_nodes, sizeof *local, w->nodes.n))
+		return false;
+	local = w->local_nodes.data;
+	memset(local, 0xff, w->nodes.n * sizeof *local);
+	for (size_t i = 0; i < w->out_rows.n; i++)
+		for (uint32_t node = rows[i].node;
+		     node != FATHOM_BLOCK_NONE && local[node] == UNUSED;
+		     node = NODES(w)[node].parent)
+			local[node] = 0;
+	for (size_t i = 0; i < w->nodes.n; i++)
+		if (local[i] != UNUSED)
+			local[i] = n++;
+	*ret_n = n;
+	return true;
+}
+
+/* Turns what rows and nodes refer to into numbers of the block. */
+static bool localize(struct build *b)
+{
+	struct fathom_worker *w = b->w;
+	struct fathom_block_row *rows = w->out_rows.data;
+	const uint32_t *local = w->local_nodes.data;
+
+	for (size_t i = 0; i < w->nodes.n; i++) {
+		struct fathom_block_node *node = &NODES(w)[i];
+
+		if (local[i] == UNUSED)
+			continue;
+		if (node->parent != FATHOM_BLOCK_NONE)
+			node->parent = local[node->parent];
+		if (!local_function(b, node->function, &node->function) ||
+		    !local_file(b, node->call_file, &node->call_file))
+			return false;
+	}
+	for (size_t i = 0; i < w->out_rows.n; i++) {
+		if (rows[i].file != FATHOM_BLOCK_NONE &&
+		    !local_file(b, rows[i].file, &rows[i].file))
+			return false;
+		if (rows[i].node != FATHOM_BLOCK_NONE)
+			rows[i].node = local[rows[i].node];
+	}
+	return true;
+}
+
+/* Whether all numbers of the rows fit the narrow form. */
+static bool is_narrow(const struct fathom_worker *w, uint32_t n_nodes)
+{
+	const struct fathom_block_row *rows = w->out_rows.data;
+
+	if (n_nodes >= UINT16_MAX || w->out_files.n >= UINT16_MAX)
+		return false;
+	for (size_t i = 0; i < w->out_rows.n; i++)
+		if (rows[i].off > UINT32_MAX ||
+		    (rows[i].column | rows[i].discriminator) > UINT16_MAX)
+			return false;
+	return true;
+}
+
+static void write_rows(const struct fathom_worker *w, struct fathom_block *block)
+{
+	const struct fathom_block_row *rows = w->out_rows.data;
+	struct fathom_block_narrow *narrow = fathom_block_rows(block);
+
+	if (block->flags & FATHOM_BLOCK_WIDE) {
+		memcpy(fathom_block_rows(block), rows, w->out_rows.n * sizeof *rows);
+		return;
+	}
+	for (size_t i = 0; i < w->out_rows.n; i++)
+		narrow[i] = (struct fathom_block_narrow){
+			.off = (uint32_t)rows[i].off,
+			.line = rows[i].line,
+			.column = (uint16_t)rows[i].column,
+			.discriminator = (uint16_t)rows[i].discriminator,
+			.file = (uint16_t)rows[i].file, /* none becomes 0xffff */
+			.node = (uint16_t)rows[i].node,
+		};
+}
+
+static void write_nodes(const struct fathom_worker *w, struct fathom_block *block)
+{
+	const uint32_t *local = w->local_nodes.data;
+	struct fathom_block_node *out = fathom_block_nodes(block);
+
+	for (size_t i = 0; i < w->nodes.n; i++)
+		if (local[i] != UNUSED)
+			out[local[i]] = NODES(w)[i];
+}
+
+static void copy_array(void *to, const struct fathom_array *a, size_t item)
+{
+	if (a->n)
+		memcpy(to, a->data, a->n * item);
+}
+
+/* Puts the block together; NULL without memory. */
+static struct fathom_block *write_block(const struct fathom_worker *w, uint64_t low, uint64_t high,
+					uint32_t n_nodes, bool damaged)
+{
+	const uint32_t flags = (is_narrow(w, n_nodes) ? 0 : FATHOM_BLOCK_WIDE) |
+			       (damaged ? FATHOM_BLOCK_DAMAGED : 0) |
+			       (wants_declarations(w) ? FATHOM_BLOCK_DECLARED : 0);
+	const uint64_t fixed = fathom_block_bytes(flags, w->out_rows.n, n_nodes, w->out_functions.n,
+						  w->out_files.n);
+	const uint64_t bytes = (fixed + w->pool.n + 7) & ~UINT64_C(7);
+	struct fathom_block *block = fixed && bytes <= SIZE_MAX ? malloc((size_t)bytes) : NULL;
+
+	if (!block)
+		return NULL;
+	*block = (struct fathom_block){
+		.low = low,
+		.size = high - low,
+		.bytes = bytes,
+		.flags = flags,
+		.n_rows = (uint32_t)w->out_rows.n,
+		.n_nodes = n_nodes,
+		.n_functions = (uint32_t)w->out_functions.n,
+		.n_files = (uint32_t)w->out_files.n,
+		.pool_size = (uint32_t)w->pool.n,
+	};
+	write_rows(w, block);
+	write_nodes(w, block);
+	copy_array(fathom_block_functions(block), &w->out_functions,
+		   sizeof(struct fathom_block_function));
+	copy_array(fathom_block_files(block), &w->out_files, sizeof(uint32_t));
+	copy_array(fathom_block_declarations(block), &w->out_declared,
+		   sizeof(struct fathom_block_declaration));
+	copy_array(fathom_block_pool(block), &w->pool, 1);
+	memset((char *)block + fixed + w->pool.n, 0, (size_t)(bytes - fixed - w->pool.n));
+	return block;
+}
+
+/* The stretch that a block of code outside functions is about: from its first row to its last. */
+static void clip_to_rows(const struct build *b, uint64_t *low, uint64_t *high)
+{
+	const struct fathom_want_row *rows =
+		(const struct fathom_want_row *)b->w->row_order.data + b->want->first_row;
+
+	*high = 0;
+	*low = b->want->n_rows ? rows[0].address : 0;
+	for (uint32_t i = 0; i < b->want->n_rows; i++)
+		*high = rows[i].end > *high ? rows[i].end : *high;
+}
+
+/* Makes the block of one want. */
+static fathom_err build_block(struct build *b, struct fathom_block **ret,
+			      struct fathom_errinfo *reterr)
+{
+	struct fathom_worker *w = b->w;
+	uint64_t low = b->want->low;
+	uint64_t high = b->want->high;
+	uint32_t n_nodes;
+	uint64_t from = b->want->from;
+	uint64_t to = b->want->to;
+	fathom_err read_err = FATHOM_OK;
+	fathom_err err;
+
+	w->nodes.n = 0;
+	w->intervals.n = 0;
+	w->calls.n = 0;
+	w->out_functions.n = 0;
+	w->out_declared.n = 0;
+	w->out_files.n = 0;
+	w->pool.n = 0;
+	w->stamp++;
+	if (b->want->die_off == FATHOM_NO_DIE) {
+		clip_to_rows(b, &low, &high);
+		from = low;
+		to = high;
+	} else {
+		read_err = read_function(b, reterr);
+	}
+	if (read_err == FATHOM_E_MEMORY)
+		return read_err;
+	err = lay_out(b, low, from, to);
+	if (err == FATHOM_E_LIMIT)
+		(void)fathom_fail(reterr, err, ".debug_info", b->want->die_off,
+				  "too many inlined calls cover one address");
+	FATHOM_TRY(err);
+	/* Reference 0 stands for no string: nothing may be there. */
+	if (!fathom_array_reserve(&w->pool, 1, sizeof(uint32_t)))
+		return FATHOM_E_MEMORY;
+	memset(w->pool.data, 0, sizeof(uint32_t));
+	w->pool.n = sizeof(uint32_t);
+	if (!number_nodes(w, &n_nodes) || !localize(b))
+		return FATHOM_E_MEMORY;
+	*ret = write_block(w, low, high, n_nodes, read_err || (b->lines_err && !b->want->covered));
+	return *ret ? read_err : FATHOM_E_MEMORY;
+}
+
+/* Publishes @block in its slot, or frees it when another thread was first. */
+static void publish(struct fathom_debug *d, struct fathom_unit_data *data, uint32_t slot,
+		    struct fathom_block *block)
+{
+	struct fathom_block *expected = NULL;
+
+	if (!atomic_compare_exchange_strong(&data->blocks[slot], &expected, block)) {
+		free(block);
+		return;
+	}
+	atomic_fetch_add(&data->bytes, block->bytes);
+	fathom_memory_count(&d->module->session->memory, block->bytes);
+}
+
+fathom_err fathom_decode(struct fathom_worker *w, struct fathom_debug *d,
+			 const struct fathom_open_unit *u, struct fathom_unit_data *data,
+			 struct fathom_errinfo *reterr)
+{
+	struct fathom_want *wants = w->wants.data;
+	const size_t n = w->wants.n;
+	fathom_err lines_err = FATHOM_OK;
+	fathom_err worst;
+
+	for (size_t i = 0; i < n; i++) {
+		wants[i].covered = false;
+		wants[i].n_rows = 0;
+		wants[i].max_to =
+			i && wants[i - 1].max_to > wants[i].to ? wants[i - 1].max_to : wants[i].to;
+	}
+	w->files.n = 0;
+	w->files_base = 1;
+	/* Wants without rows point at its start. */
+	if (!fathom_array_reserve(&w->row_order, sizeof(struct fathom_want_row), 1))
+		return FATHOM_E_MEMORY;
+	w->defined = true;
+	if (data->line_off != FATHOM_NO_LINES)
+		lines_err = fathom_lines_collect(w, &u->unit, d->module->main, data->line_off,
+						 wants, n, reterr);
+	if (lines_err == FATHOM_E_MEMORY)
+		return lines_err;
+	worst = lines_err;
+	fathom_origin_reset(w);
+	for (size_t i = 0; i < n; i++) {
+		struct build b = {
+			.w = w,
+			.d = d,
+			.u = u,
+			.want = &wants[i],
+			.ranges_left = fathom_ranges_allowed(u->unit.dwarf, u->unit.skeleton),
+			.lines_err = lines_err,
+		};
+		struct fathom_block *block = NULL;
+		const fathom_err err = build_block(&b, &block, reterr);
+
+		worst = err ? err : worst;
+		if (err == FATHOM_E_MEMORY)
+			return err;
+		if (block)
+			publish(d, data, wants[i].slot, block);
+	}
+	return worst;
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Running the line program of a unit for the ranges of code that are wanted, and only for those.
+ */
+#ifndef FATHOM_LINES_H
+#define FATHOM_LINES_H
+
+#include "../file/object.h"
+#include "../base/worker.h"
+
+/* Code that is wanted. The caller fills in the first part and sorts. */
+struct fathom_want {
+	uint64_t low; /* of the function, or of the code outside functions */
+	uint64_t high;
+	uint64_t from; /* the part of it that is to be decoded */
+	uint64_t to;
+	uint64_t die_off; /* the function, or FATHOM_NO_DIE for code outside functions */
+	uint32_t slot;    /* of the unit's blocks */
+	/* filled in by fathom_decode() and fathom_lines_collect() */
+	uint64_t max_to;    /* of this and all before it */
+	uint32_t first_row; /* in the worker's row_order */
+	uint32_t n_rows;
+	bool covered; /* a sequence holds all of it: no other will */
+};
+
+#define FATHOM_NO_DIE UINT64_MAX
+
+/* Sorts by from, as fathom_decode() and fathom_lines_collect() take wants. */
+void fathom_lines_sort_wants(struct fathom_want *wants, size_t n);
+
+/* A row that holds in a want: from address to the next row's, or to end. */
+struct fathom_want_row {
+	uint64_t address;
+	uint64_t end;
+	uint32_t line;
+	uint32_t column;
+	uint32_t discriminator;
+	uint32_t file;
+	uint32_t want;
+};
+
+/*
+ * Reads the line table at @line_off into @w: its directories and files to files and dirs, and the
+ * rows of the @n wants, those of each sorted by address, to rows through row_order.
+ *
+ * When the program is damaged, what came before the damage is kept and the error returned.
+ */
+fathom_err fathom_lines_collect(struct fathom_worker *w, const struct fathom_unit *unit,
+				const struct fathom_object *code, uint64_t line_off,
+				struct fathom_want *wants, size_t n, struct fathom_errinfo *reterr);
+
+/*
+ * Adds the files that the program itself defines to those of the table that was read last, when
+ * @file is a number that the table does not have. False without memory.
+ */
+bool fathom_lines_define(struct fathom_worker *w, uint32_t file);
+
+/*
+ * Writes the path of file number @file of the table that was read last (counted as the version
+ * counts) to @pool as comp_dir/directory/name; false when there is no such file, or no memory.
+ */
+bool fathom_lines_path(struct fathom_worker *w, const struct fathom_unit *unit,
+		       struct fathom_str comp_dir, uint32_t file, struct fathom_array *pool);
+
+#endif

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: MIT */
+#include "module.h"
+
+#include <stdlib.h>
+
+#include "cache.h"
+#include "../file/debugfile.h"
+#include "evict.h"
+
+static bool has_debug_info(const struct fathom_object *o)
+{
+	uint32_t i = fathom_object_find(o, ".debug_info");
+
+	if (!i)
+		i = fathom_object_find(o, ".zdebug_info");
+	return i && o->sections[i].header.type != SHT_NOBITS;
+}
+
+/* Where functions start and end by their unwind descriptions: .eh_frame, else .debug_frame. */
+static void find_cfi(struct fathom_symbol_set *set, struct fathom_object *o)
+{
+	uint32_t i = fathom_object_find(o, ".eh_frame");
+	const uint32_t header = fathom_object_find(o, ".eh_frame_hdr");
+	const uint32_t text = fathom_object_find(o, ".text");
+	const uint32_t got = fathom_object_find(o, ".got");
+
+	set->cfi.is_eh = i && o->sections[i].header.type != SHT_NOBITS &&
+			 o->sections[i].header.size > sizeof(uint32_t);
+	if (!set->cfi.is_eh)
+		i = fathom_object_find(o, ".debug_frame");
+	if (!i || o->sections[i].header.type == SHT_NOBITS)
+		return;
+	set->cfi_object = o;
+	set->cfi_number = i;
+	set->cfi.svma = o->sections[i].base;
+	set->cfi.text_svma = text ? o->sections[text].base : 0;
+	set->cfi.data_svma = got ? o->sections[got].base : 0;
+	set->cfi.address_size = fathom_image_address_size(&o->image);
+	set->cfi.swap = o->image.swap;
+	if (set->cfi.is_eh && header) {
+		set->cfi_header =
+			fathom_image_section_bytes(&o->image, &o->sections[header].header);
+		set->cfi_header_svma = o->sections[header].base;
+	}
+}
+
+/* Without section headers: PT_GNU_EH_FRAME leads to .eh_frame_hdr, and that to .eh_frame. */
+static void find_cfi_by_segment(struct fathom_symbol_set *set, const struct fathom_object *o)
+{
+	struct fathom_segment s;
+	struct fathom_bytes header;
+
+	for (uint32_t i = 0; i < o->image.phnum; i++) {
+		if (!fathom_image_segment(&o->image, i, &s) || s.type != PT_GNU_EH_FRAME)
+			continue;
+		header = fathom_image_loaded_bytes(&o->image, s.vaddr, s.filesz);
+		/* DW_EH_PE_pcrel | DW_EH_PE_sdata4 is what every linker writes. */
+		if (header.size < 8 || header.data[0] != 1 || header.data[1] != 0x1b)
+			return;
+		set->cfi.svma =
+			s.vaddr + 4 + (uint64_t)(int32_t)load_u32(header.data + 4, o->image.swap);
+		set->cfi.section = fathom_image_loaded_from(&o->image, set->cfi.svma);
+		set->cfi.address_size = fathom_image_address_size(&o->image);
+		set->cfi.swap = o->image.swap;
+		set->cfi.is_eh = true;
+		set->cfi_header = header;
+		set->cfi_header_svma = s.vaddr;
+		return;
+	}
+}
+
+static void find_symbols(struct fathom_module *m)
+{
+	struct fathom_symbol_set *set = &m->symbols;
+
+	fathom_symbol_set_init(set, m->main, &m->fdes);
+	fathom_symbol_set_add(set, m->main, FATHOM_SOURCE_SYMTAB);
+	if (m->debug && m->debug != m->main)
+		fathom_symbol_set_add(set, m->debug, FATHOM_SOURCE_SYMTAB);
+	if (m->mini)
+		fathom_symbol_set_add(set, m->mini, FATHOM_SOURCE_MINIDEBUGINFO);
+	if (m->main->n_sections)
+		find_cfi(set, m->main);
+	else
+		find_cfi_by_segment(set, m->main);
+	if (!set->cfi_object && !set->cfi.section.size && m->debug && m->debug != m->main)
+		find_cfi(set, m->debug);
+}
+
+/* Looks for a file with the debug information, which main does not have. */
+static void find_debug(struct fathom_module *m)
+{
+	bool refused = false;
+	bool timeout = false;
+
+	m->debug = fathom_debugfile_find(m->session, m->main, m->notes, &refused, &timeout);
+	if (!m->debug)
+		m->mini = fathom_debugfile_mini(m->session, m->main, m->notes);
+	if (!m->debug && refused)
+		m->no_debug = FATHOM_REASON_BUILD_ID_MISMATCH;
+	else if (!m->debug && timeout)
+		m->no_debug = FATHOM_REASON_TIMEOUT;
+}
+
+static fathom_err create(struct fathom *session, struct fathom_object *main,
+			 struct fathom_notes *notes, bool alone, struct fathom_module **ret)
+{
+	struct fathom_module *m = calloc(1, sizeof *m);
+
+	if (!m) {
+		fathom_object_close(main);
+		return FATHOM_E_MEMORY;
+	}
+	m->session = session;
+	m->main = main;
+	m->notes = notes;
+	m->no_debug = FATHOM_REASON_NO_DEBUG_INFO;
+	if (has_debug_info(m->main))
+		m->debug = m->main;
+	else if (!alone)
+		find_debug(m);
+	find_symbols(m);
+	fathom_cache_open(m);
+	*ret = m;
+	return FATHOM_OK;
+}
+
+fathom_err fathom_module_create(struct fathom *session, struct fathom_object *main,
+				struct fathom_notes *notes, struct fathom_module **ret)
+{
+	return create(session, main, notes, false, ret);
+}
+
+fathom_err fathom_module_create_alone(struct fathom *session, struct fathom_object *main,
+				      struct fathom_notes *notes, struct fathom_module **ret)
+{
+	return create(session, main, notes, true, ret);
+}
+
+fathom_err fathom_module_open(struct fathom *session, struct fathom_file *file,
+			      struct fathom_notes *notes, struct fathom_module **ret,
+			      struct fathom_errinfo *reterr)
+{
+	struct fathom_object *main;
+
+	FATHOM_TRY(fathom_object_create(&session->memory, file, &main, reterr));
+	if (fathom_module_create(session, main, notes, ret))
+		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+	return FATHOM_OK;
+}
+
+void fathom_module_close(struct fathom_module *m)
+{
+	struct fathom_debug *d = m ? atomic_load(&m->dwarf) : NULL;
+
+	if (!m)
+		return;
+	fathom_cache_close(m);
+	if (d)
+		fathom_evict_unregister(m->session, d);
+	fathom_debug_destroy(d);
+	for (int i = 0; i < FATHOM_ALIAS_RULES; i++)
+		fathom_symbol_index_destroy(atomic_load(&m->symbol_index[i]));
+	for (int i = 0; i < FATHOM_MAX_SYMTABS; i++)
+		fathom_name_index_destroy(atomic_load(&m->name_index[i]));
+	fathom_fdes_destroy(atomic_load(&m->fdes.fdes));
+	if (m->debug != m->main)
+		fathom_object_close(m->debug);
+	fathom_object_close(m->mini);
+	fathom_object_close(m->main);
+	free(m);
+}
+
+struct fathom_symbol_index *fathom_module_symbols(struct fathom_module *m, enum fathom_alias rule)
+{
+	_Atomic(struct fathom_symbol_index *) *slot = &m->symbol_index[rule];
+	struct fathom_symbol_index *x = atomic_load_explicit(slot, memory_order_acquire);
+	struct fathom_symbol_index *expected = NULL;
+
+	if (x)
+		return x;
+	x = fathom_symbol_index_create(&m->session->memory, &m->symbols, rule, m->session->threads);
+	if (x && !atomic_compare_exchange_strong(slot, &expected, x)) {
+		fathom_symbol_index_destroy(x);
+		x = expected;
+	}
+	return x;
+}
+
+const struct fathom_name_index *fathom_module_names(struct fathom_module *m, uint32_t t)
+{
+	_Atomic(struct fathom_name_index *) *slot = &m->name_index[t];
+	struct fathom_name_index *x = atomic_load_explicit(slot, memory_order_acquire);
+	struct fathom_name_index *expected = NULL;
+
+	if (x)
+		return x;
+	x = fathom_name_index_create(&m->session->memory, &m->symbols.table[t].view);
+	if (x && !atomic_compare_exchange_strong(slot, &expected, x)) {
+		fathom_name_index_destroy(x);
+		x = expected;
+	}
+	return x;
+}
+
+enum fathom_reason fathom_reason_of(fathom_err err)
+{
+	switch (err) {
+	case FATHOM_E_LIMIT:
+	case FATHOM_E_MEMORY:
+		return FATHOM_REASON_LIMIT;
+	case FATHOM_E_UNSUPPORTED:
+		return FATHOM_REASON_UNSUPPORTED;
+	case FATHOM_E_MISMATCH:
+		return FATHOM_REASON_BUILD_ID_MISMATCH;
+	case FATHOM_E_NOT_FOUND:
+		return FATHOM_REASON_NO_DEBUG_INFO;
+	default:
+		return FATHOM_REASON_CORRUPT;
+	}
+}
+
+struct fathom_debug *fathom_module_debug(struct fathom_module *m, enum fathom_reason *ret_reason)
+{
+	struct fathom_debug *d = atomic_load_explicit(&m->dwarf, memory_order_acquire);
+	struct fathom_debug *expected = NULL;
+	fathom_err err;
+
+	if (d)
+		return d;
+	if (!m->debug) {
+		*ret_reason = m->no_debug;
+		return NULL;
+	}
+	err = atomic_load(&m->dwarf_error);
+	if (!err) {
+		err = fathom_debug_create(m, &d);
+		if (err && err != FATHOM_E_MEMORY)
+			atomic_store(&m->dwarf_error, err);
+	}
+	if (err) {
+		*ret_reason = fathom_reason_of(err);
+		return NULL;
+	}
+	if (atomic_compare_exchange_strong(&m->dwarf, &expected, d)) {
+		fathom_evict_register(m->session, d);
+	} else {
+		fathom_debug_destroy(d);
+		d = expected;
+	}
+	return d;
+}
+
+/* Values of jit_descriptor that are no addresses of an aligned variable. */
+#define JIT_UNKNOWN 0 /* not looked up yet */
+#define JIT_NONE    1
+
+bool fathom_module_jit_descriptor(struct fathom_module *m, uint64_t *ret_svma)
+{
+	uint64_t svma = atomic_load_explicit(&m->jit_descriptor, memory_order_relaxed);
+
+	if (svma == JIT_UNKNOWN) {
+		if (!fathom_symbols_find(&m->symbols, "__jit_debug_descriptor", &svma) ||
+		    svma == JIT_UNKNOWN)
+			svma = JIT_NONE;
+		atomic_store_explicit(&m->jit_descriptor, svma, memory_order_relaxed);
+	}
+	*ret_svma = svma;
+	return svma != JIT_NONE;
+}

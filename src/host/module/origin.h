@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The names of a function: they often stand not in its own entry but in the abstract function or
+ * the declaration that it refers to, possibly in another unit or in the supplementary file.
+ */
+#ifndef FATHOM_ORIGIN_H
+#define FATHOM_ORIGIN_H
+
+#include "debug.h"
+#include "../base/worker.h"
+
+/* What is known by name of the entry at off of the view with this serial. Views of the sections. */
+struct fathom_names {
+	uint64_t serial;
+	uint64_t off;
+	struct fathom_str name;    /* DW_AT_name */
+	struct fathom_str linkage; /* DW_AT_linkage_name */
+	uint32_t decl_file;        /* as the unit's line table counts, or FATHOM_BLOCK_NONE */
+	uint32_t decl_line;        /* 0: none */
+	bool has_decl_file;        /* stated, be it by a number of another unit's table */
+	uint32_t flags;            /* FATHOM_BLOCK_ of struct fathom_block_function */
+};
+
+/* Forgets the names of the unit before. */
+void fathom_origin_reset(struct fathom_worker *w);
+
+/*
+ * The number in the worker's names of the names of @die, an entry of @unit; FATHOM_NO_NAMES without
+ * memory. Entries that share an origin share a number.
+ */
+uint32_t fathom_origin_names(struct fathom_worker *w, struct fathom_debug *d,
+			     const struct fathom_unit *unit, const struct fathom_die *die);
+
+#define FATHOM_NO_NAMES UINT32_MAX
+
+#endif

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: MIT */
+#include "variables.h"
+
+#include <stdlib.h>
+
+#include "../../safe/base/limits.h"
+#include "../../safe/base/sort.h"
+#include "../../safe/dwarf/entry.h"
+#include "lines.h"
+#include "module.h"
+#include "../symbol/symbols_gnu.h"
+#include "unit_data.h"
+
+struct variable {
+	uint64_t svma;
+	uint64_t unit_off;
+	uint32_t file; /* as its unit numbers them */
+	uint32_t line;
+	struct fathom_attr name; /* by which GNU's rule knows it */
+};
+
+struct fathom_variables {
+	struct fathom_debug *debug;
+	struct variable *list; /* sorted by svma; those of one unit in their order */
+	size_t n;
+	uint32_t *symbols; /* of the first variable at an address: what GNU's rule takes, 0: none */
+	uint64_t bytes;    /* counted against the budget */
+};
+
+/* What is being read. */
+struct reading {
+	struct fathom_debug *d;
+	struct fathom_worker *w;
+	const struct fathom_open_unit *u;
+	struct fathom_array list; /* struct variable */
+};
+
+/* Looks for what @entry does not state itself in the entries it refers to. */
+static void complete(const struct fathom_unit *unit, struct fathom_entry *entry)
+{
+	const uint32_t wanted = 1u << FATHOM_ENTRY_DECL_FILE | 1u << FATHOM_ENTRY_DECL_LINE |
+				1u << FATHOM_ENTRY_NAME | 1u << FATHOM_ENTRY_LINKAGE_NAME;
+	struct fathom_entry next = *entry;
+	uint64_t off;
+
+	for (int i = 0; i < FATHOM_MAX_ORIGIN_CHAIN && (entry->present & wanted) != wanted; i++) {
+		if (!fathom_entry_origin(unit, &next, &off))
+			return;
+		fathom_entry_read(unit, off, &next);
+		for (int slot = 0; slot < FATHOM_ENTRY_COUNT; slot++)
+			if (wanted & ~entry->present & next.present & 1u << slot)
+				entry->attr[slot] = next.attr[slot];
+		entry->present |= next.present & wanted;
+	}
+}
+
+/*
+ * The name by which GNU's rule knows @entry: its own or, of what it refers to, rather that for the
+ * linker.
+ */
+static struct fathom_attr name_of(const struct fathom_entry *entry, bool own_name)
+{
+	const struct fathom_attr *a = fathom_entry_attr(entry, FATHOM_ENTRY_LINKAGE_NAME);
+
+	if (!a || own_name)
+		a = fathom_entry_attr(entry, FATHOM_ENTRY_NAME);
+	return a ? *a : (struct fathom_attr){ 0 };
+}
+
+/* Adds the variable at @off, if it has a place and is declared somewhere; false without memory. */
+static bool add_variable(struct reading *r, uint64_t off)
+{
+	const struct fathom_unit *unit = &r->u->unit;
+	const struct fathom_attr *file;
+	const struct fathom_attr *line;
+	struct fathom_entry entry;
+	uint64_t svma;
+	bool own_name;
+
+	fathom_entry_read(unit, off, &entry);
+	if (!fathom_entry_address(unit, &entry, &svma) ||
+	    !fathom_object_is_mapped(r->d->module->main, svma))
+		return true;
+	own_name = fathom_entry_attr(&entry, FATHOM_ENTRY_NAME) != NULL;
+	complete(unit, &entry);
+	file = fathom_entry_attr(&entry, FATHOM_ENTRY_DECL_FILE);
+	line = fathom_entry_attr(&entry, FATHOM_ENTRY_DECL_LINE);
+	if (!file || !line || file->value > UINT32_MAX || line->value > UINT32_MAX)
+		return true;
+	if (!fathom_array_reserve(&r->list, sizeof(struct variable), 1))
+		return false;
+	((struct variable *)r->list.data)[r->list.n++] =
+		(struct variable){ .svma = svma,
+				   .unit_off = r->u->skeleton.header.off,
+				   .file = (uint32_t)file->value,
+				   .line = (uint32_t)line->value,
+				   .name = name_of(&entry, own_name) };
+	return true;
+}
+
+/* Reads all entries of the unit; what is damaged ends it. */
+static bool read_unit(struct reading *r)
+{
+	struct fathom_die_reader reader;
+	struct fathom_die die;
+	uint32_t depth;
+
+	fathom_die_reader_init(&reader, &r->u->unit, r->u->unit.header.die_off);
+	while (!fathom_die_next(&reader, FATHOM_DIE_BIT(FATHOM_DIE_OTHER), &die, &depth, NULL))
+		if (die.tag == DW_TAG_variable && !add_variable(r, die.off))
+			return false;
+	return true;
+}
+
+static bool read_units(struct reading *r)
+{
+	const struct fathom_dwarf *view = &r->d->view;
+	const uint64_t size = view->section[FATHOM_DEBUG_INFO].size;
+	struct fathom_unit_header header;
+	struct fathom_open_unit u;
+	bool done = true;
+
+	for (uint64_t off = 0; done && off < size; off = header.end_off) {
+		const fathom_err err = fathom_unit_header_read(view, off, &header, NULL);
+
+		if (err &&
+		    (err != FATHOM_E_UNSUPPORTED || !fathom_unit_end(view, off, &header.end_off)))
+			break;
+		if (err || header.type == DW_UT_type ||
+		    fathom_unit_data_open(r->w, r->d, off, &u, NULL))
+			continue;
+		r->u = &u;
+		done = read_unit(r);
+		fathom_unit_data_close(r->w, &u);
+	}
+	return done;
+}
+
+/* Sorts by address; the order of equal ones stays. */
+static bool sort_list(struct reading *r, struct fathom_variables *v)
+{
+	const struct variable *from = r->list.data;
+	struct fathom_keyed *keyed = malloc((2 * r->list.n + 1) * sizeof *keyed);
+
+	v->n = r->list.n;
+	v->list = malloc((v->n + 1) * sizeof *v->list);
+	if (!keyed || !v->list) {
+		free(keyed);
+		return false;
+	}
+	for (size_t i = 0; i < v->n; i++)
+		keyed[i] = (struct fathom_keyed){ from[i].svma, i };
+	fathom_sort_keyed(keyed, keyed + v->n, v->n);
+	for (size_t i = 0; i < v->n; i++)
+		v->list[i] = from[keyed[i].value];
+	free(keyed);
+	return true;
+}
+
+/* The number of the first variable at or behind @svma. */
+static size_t lower_bound(const struct fathom_variables *v, uint64_t svma)
+{
+	size_t low = 0;
+	size_t high = v->n;
+
+	while (low < high) {
+		const size_t mid = low + (high - low) / 2;
+
+		if (v->list[mid].svma < svma)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+/* Takes the symbol that GNU's rule takes for each address of a variable, from @t. */
+static void choose_symbols(const struct fathom_variables *v, const struct fathom_symbol_table *t)
+{
+	for (uint32_t i = 1; i < t->view.count; i++) {
+		struct fathom_symbol_region region;
+		struct fathom_symbol s;
+		struct fathom_symbol before;
+		uint64_t svma;
+		size_t at;
+
+		fathom_symtab_get(&t->view, i, &s);
+		if (s.type == STT_SECTION || !fathom_symbol_place(t, &s, &svma, &region) ||
+		    region.code)
+			continue;
+		at = lower_bound(v, svma);
+		if (at == v->n || v->list[at].svma != svma)
+			continue;
+		fathom_symtab_get(&t->view, v->symbols[at], &before);
+		if (!v->symbols[at] || before.bind != STB_GLOBAL)
+			v->symbols[at] = i;
+	}
+}
+
+/* The table that GNU's rule looks in, or NULL. */
+static const struct fathom_symbol_table *gnu_table(const struct fathom_debug *d)
+{
+	const struct fathom_symbol_set *set = &d->module->symbols;
+	const uint32_t own = fathom_gnu_tables(set).own;
+
+	return own == FATHOM_NONE ? NULL : &set->table[own];
+}
+
+static bool add_symbols(struct fathom_debug *d, struct fathom_variables *v)
+{
+	const struct fathom_symbol_table *t = gnu_table(d);
+
+	v->symbols = calloc(v->n + 1, sizeof *v->symbols);
+	if (v->symbols && t)
+		choose_symbols(v, t);
+	return v->symbols != NULL;
+}
+
+static struct fathom_variables *create(struct fathom_debug *d, struct fathom_worker *w)
+{
+	struct fathom_variables *v = calloc(1, sizeof *v);
+	struct reading r = { .d = d, .w = w };
+	const bool done = v && read_units(&r) && sort_list(&r, v) && add_symbols(d, v);
+
+	fathom_array_deinit(&r.list);
+	if (!done) {
+		fathom_variables_free(v, &d->module->session->memory);
+		return NULL;
+	}
+	v->debug = d;
+	v->bytes = sizeof *v + v->n * (sizeof *v->list + sizeof *v->symbols);
+	fathom_memory_count(&d->module->session->memory, v->bytes);
+	return v;
+}
+
+const struct fathom_variables *fathom_variables_get(struct fathom_debug *d, struct fathom_worker *w)
+{
+	struct fathom_variables *expected = NULL;
+	struct fathom_variables *v = atomic_load_explicit(&d->variables, memory_order_acquire);
+
+	if (v)
+		return v;
+	v = create(d, w);
+	if (v && !atomic_compare_exchange_strong(&d->variables, &expected, v)) {
+		fathom_variables_free(v, &d->module->session->memory);
+		v = expected;
+	}
+	return v;
+}
+
+void fathom_variables_free(struct fathom_variables *v, struct fathom_memory *m)
+{
+	if (!v)
+		return;
+	fathom_memory_uncount(m, v->bytes);
+	free(v->list);
+	free(v->symbols);
+	free(v);
+}
+
+/* The name of the symbol that GNU's rule takes for variable @first; empty without one. */
+static struct fathom_str symbol_name(const struct fathom_variables *v, size_t first)
+{
+	const struct fathom_symbol_table *t = gnu_table(v->debug);
+	struct fathom_symbol s;
+
+	if (first == v->n || !v->symbols[first])
+		return (struct fathom_str){ NULL, 0 };
+	fathom_symtab_get(&t->view, v->symbols[first], &s);
+	return s.type == STT_FUNC ? (struct fathom_str){ NULL, 0 }
+				  : fathom_symtab_name(&t->view, &s);
+}
+
+/* Whether the name of @variable stands in @symbol. */
+static bool is_in_symbol(const struct fathom_variables *v, struct fathom_worker *w,
+			 const struct variable *variable, struct fathom_str symbol)
+{
+	struct fathom_open_unit u;
+	struct fathom_str name;
+	bool found;
+
+	if (fathom_unit_data_open(w, v->debug, variable->unit_off, &u, NULL))
+		return false;
+	name = fathom_unit_string(&u.unit, &variable->name);
+	found = name.size && name.size <= symbol.size &&
+		memmem(symbol.data, symbol.size, name.data, name.size);
+	fathom_unit_data_close(w, &u);
+	return found;
+}
+
+/* The variable that starts at @svma; NULL when none is known. */
+static const struct variable *find(const struct fathom_variables *v, struct fathom_worker *w,
+				   uint64_t svma, bool in_symbol)
+{
+	const size_t first = lower_bound(v, svma);
+	const struct fathom_str symbol =
+		in_symbol ? symbol_name(v, first) : (struct fathom_str){ NULL, 0 };
+	const struct variable *found = NULL;
+
+	if (in_symbol && !symbol.size)
+		return NULL;
+	/* Of several units the first counts, and in it the last entry. */
+	for (size_t i = first; i < v->n && v->list[i].svma == svma; i++) {
+		if (found && v->list[i].unit_off != found->unit_off)
+			break;
+		if (!in_symbol || is_in_symbol(v, w, &v->list[i], symbol))
+			found = &v->list[i];
+	}
+	return found;
+}
+
+/* Writes the path of file @file of @u to the worker's pool. */
+static bool write_path(struct fathom_worker *w, struct fathom_debug *d,
+		       const struct fathom_open_unit *u, uint32_t file)
+{
+	w->pool.n = 0;
+	return u->line_off != FATHOM_NO_LINES &&
+	       fathom_lines_collect(w, &u->unit, d->module->main, u->line_off, NULL, 0, NULL) ==
+		       FATHOM_OK &&
+	       fathom_lines_define(w, file) &&
+	       fathom_lines_path(w, &u->unit, u->comp_dir, file, &w->pool) &&
+	       w->pool.n <= UINT32_MAX;
+}
+
+bool fathom_variables_find(const struct fathom_variables *v, struct fathom_worker *w, uint64_t svma,
+			   bool in_symbol, struct fathom_str *ret_path, uint32_t *ret_line)
+{
+	const struct variable *found = find(v, w, svma, in_symbol);
+	struct fathom_open_unit u;
+	bool done;
+
+	if (!found || fathom_unit_data_open(w, v->debug, found->unit_off, &u, NULL))
+		return false;
+	done = write_path(w, v->debug, &u, found->file);
+	fathom_unit_data_close(w, &u);
+	if (!done)
+		return false;
+	*ret_path = (struct fathom_str){ w->pool.data, (uint32_t)w->pool.n };
+	*ret_line = found->line;
+	return true;
+}

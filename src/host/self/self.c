@@ -1,0 +1,536 @@
+/* SPDX-License-Identifier: MIT */
+#include "self.h"
+
+#include <elf.h>
+#include <stdlib.h>
+
+#include "../../safe/self/loader.h"
+
+/* Tables of places that were outgrown, kept to the end: a reader may be in them. */
+struct old_table {
+	struct old_table *next;
+	struct fathom_self_table *table;
+};
+
+struct host_self {
+	struct fathom_self self; /* what handlers see */
+	struct fathom *session;
+	struct fathom_notes notes;
+	pthread_mutex_t lock; /* of all that follows, but the counters */
+	uint32_t flags;
+	struct fathom_self_prepared *prepared;
+	uint64_t n_looks;
+	_Atomic uint32_t readers;
+	struct old_table *old;
+	/* What the loader had counted when the table in use was made. */
+	_Atomic uint64_t loaded;
+	_Atomic uint64_t unloaded;
+};
+
+/* The loader may go on loading while we look: after so many times we take what we have. */
+#define MAX_ATTEMPTS 8
+
+static struct host_self *host_of(struct fathom_self *self)
+{
+	return (struct host_self *)self;
+}
+
+static void free_prepared(struct host_self *h, struct fathom_self_prepared *p)
+{
+	fathom_memory_uncount(&h->session->memory, p->bytes);
+	fathom_cache_file_close(p->lines);
+	fathom_array_deinit(&p->strings);
+	fathom_array_deinit(&p->demangled);
+	free(p->starts);
+	free(p->winners);
+	free(p->buckets);
+	free(p->symbols);
+	free(p->path);
+	free(p);
+}
+
+/* What tells the module of @m from others; false when nothing does. */
+static bool identify(const struct fathom_space_module *m, struct fathom_self_prepared *ret)
+{
+	const struct fathom_object *o = m->module->main;
+
+	if (o->file->id.inode)
+		ret->n_sources = fathom_cache_sources(m->module, ret->source);
+	if (o->build_id.size <= sizeof ret->build_id) {
+		ret->module.build_id_size = (uint32_t)o->build_id.size;
+		if (o->build_id.size)
+			memcpy(ret->build_id, o->build_id.data, (size_t)o->build_id.size);
+	}
+	return ret->n_sources || ret->module.build_id_size;
+}
+
+static bool is_same(const struct fathom_self_prepared *a, const struct fathom_self_prepared *b)
+{
+	return strcmp(a->path, b->path) == 0 && a->n_sources == b->n_sources &&
+	       a->module.build_id_size == b->module.build_id_size &&
+	       memcmp(a->build_id, b->build_id, sizeof a->build_id) == 0 &&
+	       memcmp(a->source, b->source, sizeof a->source) == 0;
+}
+
+/* Completes what @p says of itself and counts it. */
+static void finish(struct host_self *h, struct fathom_self_prepared *p)
+{
+	struct fathom_self_module *to = &p->module;
+
+	to->path = p->path;
+	to->build_id = p->build_id;
+	to->strings = p->strings.data;
+	to->demangled = p->demangled.data;
+	to->n_demangled = (uint32_t)p->demangled.n;
+	p->bytes += p->strings.cap + p->demangled.cap * sizeof *to->demangled;
+	fathom_memory_count(&h->session->memory, p->bytes);
+	p->next = h->prepared;
+	h->prepared = p;
+}
+
+/* One look at the process. */
+struct look {
+	struct host_self *self;
+	struct fathom_array loaded; /* struct fathom_self_loaded */
+	struct fathom_array places; /* struct fathom_self_place */
+	bool failed;                /* no memory */
+};
+
+/* Where the build-id is in memory; 0: nowhere. */
+static uintptr_t place_of_build_id(const struct fathom_space_module *m)
+{
+	const struct fathom_object *o = m->module->main;
+	const uint64_t off = (uint64_t)(o->build_id.data - o->image.bytes.data);
+	struct fathom_segment s;
+
+	for (uint32_t i = 0; o->build_id.size && i < o->image.phnum; i++)
+		if (fathom_image_segment(&o->image, i, &s) && s.type == PT_LOAD && off >= s.off &&
+		    range_inside(off - s.off, o->build_id.size, s.filesz))
+			return (uintptr_t)(m->bias + s.vaddr + (off - s.off));
+	return 0;
+}
+
+/* What the loader's list says of the segment at @low, of what is loaded at @bias. */
+static uintptr_t flags_of(const struct look *l, uintptr_t bias, uintptr_t low)
+{
+	const struct fathom_self_loaded *o = l->loaded.data;
+
+	for (size_t i = 0; i < l->loaded.n; i++)
+		if ((o[i].bias == bias || o[i].is_vdso) && low >= o[i].low && low < o[i].high)
+			return FATHOM_SELF_OURS | (o[i].stays ? FATHOM_SELF_STAYS : 0);
+	return 0;
+}
+
+/* Whether a segment of @m is of what stays. */
+static bool any_stays(const struct look *l, const struct fathom_space_module *m)
+{
+	const struct fathom_image *image = &m->module->main->image;
+	struct fathom_segment s;
+
+	for (uint32_t i = 0; i < image->phnum; i++)
+		if (fathom_image_segment(image, i, &s) && s.type == PT_LOAD &&
+		    flags_of(l, (uintptr_t)m->bias, (uintptr_t)(m->bias + s.vaddr)) &
+			    FATHOM_SELF_STAYS)
+			return true;
+	return false;
+}
+
+/* The same module as @p, which is not finished, as it was prepared before; NULL: it was not. */
+static struct fathom_self_prepared *find_prepared(const struct host_self *h,
+						  const struct fathom_self_prepared *p,
+						  bool is_identified)
+{
+	struct fathom_self_prepared *old = h->prepared;
+
+	if (is_identified)
+		while (old && !is_same(old, p))
+			old = old->next;
+	else
+		while (old && !(old->stays && p->stays && old->bias == p->bias &&
+				strcmp(old->path, p->path) == 0))
+			old = old->next;
+	return old;
+}
+
+/* The module of @m, prepared; NULL without memory. */
+static struct fathom_self_prepared *prepare_module(struct look *l,
+						   const struct fathom_space_module *m)
+{
+	struct host_self *h = l->self;
+	struct fathom_self_prepared *p = calloc(1, sizeof *p);
+	struct fathom_self_prepared *old = NULL;
+	fathom_err err = FATHOM_E_MEMORY;
+
+	if (!p)
+		return NULL;
+	p->path = strdup(m->name);
+	p->bias = (uintptr_t)m->bias;
+	p->stays = any_stays(l, m);
+	if (p->path)
+		old = find_prepared(h, p, identify(m, p));
+	if (old) {
+		old->stays |= p->stays;
+		free_prepared(h, p);
+		return old;
+	}
+	if (p->path)
+		err = fathom_self_copy_names(m->module, p);
+	if (!err && h->flags & FATHOM_SELF_FULL)
+		err = fathom_self_copy_lines(m->module, p);
+	if (err) {
+		p->bytes = 0;
+		free_prepared(h, p);
+		return NULL;
+	}
+	finish(h, p);
+	return p;
+}
+
+static bool add_place(struct look *l, const struct fathom_self_place *segment)
+{
+	struct fathom_self_place *p;
+	struct fathom_self_object o;
+
+	if (!fathom_array_reserve(&l->places, sizeof *p, 1))
+		return false;
+	p = (struct fathom_self_place *)l->places.data + l->places.n++;
+	*p = *segment;
+	p->flags |= flags_of(l, p->bias, p->low);
+	if (fathom_self_object_at(p->low, &o)) {
+		/* Also what is in a namespace that is not ours. */
+		p->flags |= FATHOM_SELF_OURS;
+		p->object = o.start;
+		p->object_end = o.end;
+	}
+	return true;
+}
+
+static bool add_module(const struct fathom_space_module *m, void *data)
+{
+	struct look *l = data;
+	const struct fathom_image *image = &m->module->main->image;
+	struct fathom_self_prepared *p;
+	struct fathom_segment s;
+
+	/* The process has no code of another kind of machine than its own. */
+	if (image->is64 != (sizeof(void *) == 8) || image->swap)
+		return true;
+	p = prepare_module(l, m);
+	if (p)
+		p->look = l->self->n_looks;
+	for (uint32_t i = 0; p && i < image->phnum; i++) {
+		struct fathom_self_place place = { .bias = (uintptr_t)m->bias,
+						   .build_id = place_of_build_id(m),
+						   .module = (uintptr_t)&p->module };
+
+		if (!fathom_image_segment(image, i, &s) || s.type != PT_LOAD || !s.memsz)
+			continue;
+		place.low = (uintptr_t)(m->bias + s.vaddr);
+		place.high = place.low + (uintptr_t)s.memsz;
+		if (place.high > place.low && !add_place(l, &place))
+			p = NULL;
+	}
+	l->failed = !p;
+	return p != NULL;
+}
+
+static int compare_lows(const void *a, const void *b)
+{
+	const struct fathom_self_place *x = a;
+	const struct fathom_self_place *y = b;
+
+	return x->low < y->low ? -1 : x->low > y->low;
+}
+
+/* Sorts the places; what two claim is of the one that starts last. */
+static void sort_places(struct fathom_array *a)
+{
+	struct fathom_self_place *p = a->data;
+
+	if (a->n)
+		qsort(p, a->n, sizeof *p, compare_lows);
+	for (size_t i = 0; i + 1 < a->n; i++)
+		if (p[i].high > p[i + 1].low)
+			p[i].high = p[i + 1].low;
+}
+
+static struct fathom_self_table *table_new(uint32_t cap)
+{
+	struct fathom_self_table *t = calloc(1, sizeof *t);
+
+	if (!t)
+		return NULL;
+	t->cap = cap;
+	t->lows = calloc(cap, sizeof *t->lows);
+	t->rows = calloc(cap, sizeof *t->rows);
+	if (t->lows && t->rows)
+		return t;
+	free((void *)t->lows);
+	free(t->rows);
+	free(t);
+	return NULL;
+}
+
+static void table_free(struct fathom_self_table *t)
+{
+	if (!t)
+		return;
+	free((void *)t->lows);
+	free(t->rows);
+	free(t);
+}
+
+/* Makes room for @n places in the table that is not in use. */
+static bool reserve_table(struct host_self *h, size_t n)
+{
+	_Atomic(struct fathom_self_table *) *slot =
+		&h->self.tables[(atomic_load(&h->self.generation) + 1) & 1];
+	struct fathom_self_table *t = atomic_load(slot);
+	struct old_table *old;
+	uint32_t cap = t->cap;
+
+	if (n <= cap)
+		return true;
+	if (n > UINT32_MAX / 4)
+		return false;
+	while (cap < n)
+		cap *= 2;
+	old = malloc(sizeof *old);
+	t = old ? table_new(cap) : NULL;
+	if (!t) {
+		free(old);
+		return false;
+	}
+	/* The outgrown one stays: a reader may have come to it when it was in use. */
+	*old = (struct old_table){ h->old, atomic_load(slot) };
+	h->old = old;
+	atomic_store_explicit(slot, t, memory_order_release);
+	return true;
+}
+
+static fathom_err look_around(struct host_self *h, struct look *l, struct fathom_errinfo *reterr)
+{
+	struct fathom_space *space;
+	fathom_err err;
+
+	*l = (struct look){ .self = h };
+	h->n_looks++;
+	if (fathom_self_list(&l->loaded) || fathom_self_space_open(h->session, &h->notes, &space))
+		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+	err = fathom_space_walk(space, add_module, l, reterr);
+	fathom_space_close(space);
+	if (!err && l->failed)
+		err = fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+	return err;
+}
+
+/* Whether the table in use is of now. */
+static bool is_current(const struct host_self *h, struct fathom_self_counters c)
+{
+	/* The loader counts from 1. */
+	return atomic_load_explicit(&h->loaded, memory_order_acquire) == c.loaded &&
+	       atomic_load_explicit(&h->unloaded, memory_order_acquire) == c.unloaded && c.loaded;
+}
+
+/* Takes out of the list what has been gone for longest; NULL when no more is gone than is kept. */
+static struct fathom_self_prepared *take_gone(struct host_self *h)
+{
+	struct fathom_self_prepared **oldest = NULL;
+	struct fathom_self_prepared *p;
+	size_t n = 0;
+
+	for (struct fathom_self_prepared **at = &h->prepared; *at; at = &(*at)->next) {
+		if ((*at)->look == h->n_looks || (*at)->stays)
+			continue;
+		n++;
+		if (!oldest || (*at)->look <= (*oldest)->look)
+			oldest = at;
+	}
+	if (n <= FATHOM_SELF_KEPT)
+		return NULL;
+	p = *oldest;
+	*oldest = p->next;
+	return p;
+}
+
+/* Frees what has been gone for long, once nobody reads. The table in use must be of the last look.
+ */
+static void free_gone(struct host_self *h)
+{
+	struct fathom_self_prepared *p;
+
+	if (atomic_load(&h->readers))
+		return;
+	while ((p = take_gone(h)) != NULL)
+		free_prepared(h, p);
+}
+
+/* Makes a table of what is there now; *@ret_settled: nothing came or went meanwhile. */
+static fathom_err make_table(struct host_self *h, bool *ret_settled, struct fathom_errinfo *reterr)
+{
+	const struct fathom_self_counters before = fathom_self_count();
+	struct fathom_self_counters after;
+	struct look l;
+	fathom_err err = look_around(h, &l, reterr);
+
+	after = fathom_self_count();
+	*ret_settled = before.loaded == after.loaded && before.unloaded == after.unloaded;
+	if (!err) {
+		sort_places(&l.places);
+		if (!reserve_table(h, l.places.n))
+			err = fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+	}
+	if (!err) {
+		/* Who asks meanwhile must not take the old counters for those of the new table. */
+		atomic_store_explicit(&h->loaded, 0, memory_order_release);
+		fathom_self_publish(&h->self, l.places.data, (uint32_t)l.places.n);
+		if (*ret_settled) {
+			atomic_store_explicit(&h->unloaded, after.unloaded, memory_order_release);
+			atomic_store_explicit(&h->loaded, after.loaded, memory_order_release);
+			free_gone(h);
+		}
+	}
+	fathom_self_list_free(&l.loaded);
+	fathom_array_deinit(&l.places);
+	return err;
+}
+
+static fathom_err refresh(struct host_self *h, bool *ret_is_current, struct fathom_errinfo *reterr)
+{
+	fathom_err err = FATHOM_OK;
+	bool settled;
+
+	*ret_is_current = is_current(h, fathom_self_count());
+	if (*ret_is_current)
+		return FATHOM_OK;
+	pthread_mutex_lock(&h->lock);
+	for (int i = 0; i < MAX_ATTEMPTS && !err && !*ret_is_current; i++) {
+		/* Another thread may have done it meanwhile. */
+		settled = is_current(h, fathom_self_count());
+		if (!settled)
+			err = make_table(h, &settled, reterr);
+		*ret_is_current = !err && settled;
+	}
+	pthread_mutex_unlock(&h->lock);
+	return err;
+}
+
+fathom_err fathom_self_refresh(struct fathom_self *self, struct fathom_errinfo *reterr)
+{
+	bool current;
+
+	return refresh(host_of(self), &current, reterr);
+}
+
+bool fathom_self_lookup_now(struct fathom_self *self, uint64_t address, uint32_t flags,
+			    struct fathom_self_answer *ret)
+{
+	bool current = false;
+
+	if (refresh(host_of(self), &current, NULL))
+		current = false;
+	return fathom_self_answer(self, address, flags, current, ret);
+}
+
+/*
+ * Has what handlers call from other libraries bound now: the loader's lazy binding takes locks, and
+ * more stack than all else. The sizes are unknown to the compiler, so that it calls.
+ */
+static void bind_functions(void)
+{
+	volatile size_t size = 8;
+	struct fathom_self_object o;
+	char from[64] = "";
+	char to[64];
+
+	memcpy(to, from, size);
+	memmove(to + 1, to, size);
+	memset(to, memcmp(from, to, size), size);
+	(void)fathom_self_object_at((uintptr_t)bind_functions, &o);
+}
+
+/* What stands in the beginning: two tables without a place. */
+static bool init_tables(struct host_self *h)
+{
+	for (int i = 0; i < 2; i++) {
+		struct fathom_self_table *t = table_new(64);
+
+		if (!t)
+			return false;
+		atomic_init(&h->self.tables[i], t);
+	}
+	return true;
+}
+
+static fathom_err check_options(const struct fathom_self_options *options,
+				struct fathom_self_options *ret, struct fathom_errinfo *reterr)
+{
+	*ret = (struct fathom_self_options){ .size = sizeof *ret };
+	if (options && (!fathom_options_copy(options, ret, sizeof *ret) || ret->reserved1 ||
+			!fathom_options_reserved(ret->reserved,
+						 sizeof ret->reserved / sizeof *ret->reserved) ||
+			ret->flags & ~(uint32_t)FATHOM_SELF_FULL))
+		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0, "an option that is not known");
+	return FATHOM_OK;
+}
+
+fathom_err fathom_self_prepare(struct fathom *session, const struct fathom_self_options *options,
+			       struct fathom_self **ret_self, struct fathom_errinfo *reterr)
+{
+	struct fathom_self_options o;
+	struct host_self *h;
+	fathom_err err;
+
+	FATHOM_TRY(check_options(options, &o, reterr));
+	h = calloc(1, sizeof *h);
+	if (!h)
+		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+	h->session = session;
+	h->flags = o.flags;
+	h->self.readers = &h->readers;
+	h->self.started_ns = (uint64_t)fathom_now_ns();
+	pthread_mutex_init(&h->lock, NULL);
+	err = init_tables(h) ? fathom_self_refresh(&h->self, reterr)
+			     : fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+	if (err) {
+		fathom_self_destroy(&h->self);
+		return err;
+	}
+	bind_functions();
+	*ret_self = &h->self;
+	return FATHOM_OK;
+}
+
+void fathom_self_destroy(struct fathom_self *self)
+{
+	struct host_self *h = host_of(self);
+
+	if (!h)
+		return;
+	while (h->prepared) {
+		struct fathom_self_prepared *next = h->prepared->next;
+
+		free_prepared(h, h->prepared);
+		h->prepared = next;
+	}
+	while (h->old) {
+		struct old_table *next = h->old->next;
+
+		table_free(h->old->table);
+		free(h->old);
+		h->old = next;
+	}
+	for (int i = 0; i < 2; i++)
+		table_free(atomic_load(&h->self.tables[i]));
+	fathom_notes_deinit(&h->notes);
+	pthread_mutex_destroy(&h->lock);
+	free(h);
+}
+
+const struct fathom_errinfo *fathom_self_note(const struct fathom_self *self, size_t i)
+{
+	const struct host_self *h = (const struct host_self *)self;
+
+	return i < FATHOM_MAX_NOTES ? atomic_load_explicit(&h->notes.note[i], memory_order_acquire)
+				    : NULL;
+}

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: MIT */
+#include "process.h"
+
+#include <dirent.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "../../safe/base/cursor.h"
+#include "../file/file.h"
+
+struct process {
+	struct fathom_space space;
+	/* "/proc/self/fd/N", its directory: another process with its number is not found there */
+	char dir[40];
+	char *exe;
+	int fd; /* of the directory */
+	int pid;
+};
+
+static const struct process *process_of(const struct fathom_space *s)
+{
+	return (const struct process *)s;
+}
+
+/* What the link @name below @dir leads to; NULL when it cannot be known. */
+static char *read_link(const char *dir, const char *name)
+{
+	char path[PATH_MAX];
+	char target[PATH_MAX];
+	ssize_t length;
+
+	(void)snprintf(path, sizeof path, "%s/%s", dir, name);
+	length = readlink(path, target, sizeof target);
+	return length > 0 ? strndup(target, (size_t)length) : NULL;
+}
+
+static void drop_suffix(char *s, const char *suffix)
+{
+	const size_t length = strlen(s);
+	const size_t size = strlen(suffix);
+
+	if (length > size && strcmp(s + length - size, suffix) == 0)
+		s[length - size] = '\0';
+}
+
+/*
+ * Whether the paths in the map are ours. The kernel prints them as its reader would have to write
+ * them, also those of a process with another root directory; only what is mounted elsewhere it
+ * prints as seen from there.
+ */
+static bool shares_mounts(const char *dir)
+{
+	char *theirs = read_link(dir, "ns/mnt");
+	char *ours = read_link("/proc/self", "ns/mnt");
+	const bool same = theirs && ours && strcmp(theirs, ours) == 0;
+
+	free(theirs);
+	free(ours);
+	return same;
+}
+
+/* Says what is known by another name in @dir as people know it. */
+static void set_name(const struct process *p, struct fathom_errinfo *info)
+{
+	char path[32];
+
+	(void)snprintf(path, sizeof path, "/proc/%d/maps", p->pid);
+	fathom_errinfo_set_file(info, path);
+}
+
+/*
+ * Calls @fn with the directory of the process, and as long as that returns false with those of its
+ * threads: when the first of them has ended, the memory that the others have is seen through theirs
+ * only.
+ */
+static bool try_threads(const struct process *p, bool (*fn)(const char *dir, void *data),
+			void *data)
+{
+	char path[PATH_MAX];
+	struct dirent *entry;
+	bool done = fn(p->dir, data);
+	DIR *tasks;
+
+	if (done)
+		return true;
+	(void)snprintf(path, sizeof path, "%s/task", p->dir);
+	tasks = opendir(path);
+	while (!done && tasks && (entry = readdir(tasks)) != NULL) {
+		(void)snprintf(path, sizeof path, "%s/task/%s", p->dir, entry->d_name);
+		done = entry->d_name[0] != '.' && fn(path, data);
+	}
+	if (tasks)
+		closedir(tasks);
+	return done;
+}
+
+struct map_reading {
+	struct fathom_maps *ret; /* NULL: only look whether the map can be read */
+	struct fathom_errinfo *reterr;
+	fathom_err err; /* of the first that was tried, unless another could be read */
+	bool tried;
+};
+
+static bool read_map_below(const char *dir, void *data)
+{
+	struct map_reading *r = data;
+	struct fathom_errinfo *reterr = r->tried ? NULL : r->reterr;
+	char path[PATH_MAX];
+	fathom_err err;
+
+	(void)snprintf(path, sizeof path, "%s/maps", dir);
+	err = r->ret ? fathom_maps_read(path, r->ret, reterr) : fathom_maps_check(path, reterr);
+	if (!err || !r->tried)
+		r->err = err;
+	r->tried = true;
+	return err != FATHOM_E_NOT_FOUND;
+}
+
+/* Reads the map, or looks only whether that can be done, for @ret NULL. */
+static fathom_err read_map(const struct process *p, struct fathom_maps *ret,
+			   struct fathom_errinfo *reterr)
+{
+	struct map_reading r = { .ret = ret, .reterr = reterr };
+
+	(void)try_threads(p, read_map_below, &r);
+	if (r.err)
+		set_name(p, reterr);
+	return r.err;
+}
+
+static fathom_err read_maps(const struct fathom_space *s, struct fathom_maps *ret,
+			    struct fathom_errinfo *reterr)
+{
+	return read_map(process_of(s), ret, reterr);
+}
+
+static fathom_err query_maps(const struct fathom_space *s, const uint64_t *addresses, size_t n,
+			     struct fathom_maps *ret)
+{
+	char path[PATH_MAX];
+
+	(void)snprintf(path, sizeof path, "%s/maps", process_of(s)->dir);
+	return fathom_maps_query(path, addresses, n, ret);
+}
+
+struct memory_reading {
+	uint64_t avma;
+	uint8_t *to;
+	size_t size;
+	size_t done;
+	int number; /* errno */
+};
+
+static bool read_memory_below(const char *dir, void *data)
+{
+	struct memory_reading *r = data;
+	char path[PATH_MAX];
+	ssize_t got = 1;
+	int fd;
+
+	(void)snprintf(path, sizeof path, "%s/mem", dir);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0) {
+		r->number = errno;
+		return errno != ESRCH;
+	}
+	errno = 0;
+	while (r->done < r->size && got > 0 && r->avma + r->done <= INT64_MAX) {
+		got = pread(fd, r->to + r->done, r->size - r->done, (off_t)(r->avma + r->done));
+		r->done += got > 0 ? (size_t)got : 0;
+	}
+	r->number = errno;
+	close(fd);
+	/* Of memory that is gone there is nothing, without an error. */
+	return got != 0;
+}
+
+static size_t read_memory(const struct fathom_space *s, uint64_t avma, void *to, size_t size)
+{
+	struct memory_reading r = { .avma = avma, .to = to, .size = size };
+
+	(void)try_threads(process_of(s), read_memory_below, &r);
+	errno = r.number;
+	return r.done;
+}
+
+static bool format_map_file(const struct fathom_space *s, const struct fathom_mapping *m,
+			    char *path, size_t cap)
+{
+	return snprintf(path, cap, "%s/map_files/%llx-%llx", process_of(s)->dir,
+			(unsigned long long)m->start, (unsigned long long)m->end) < (int)cap;
+}
+
+struct path_formatting {
+	const char *name;
+	char *path;
+	size_t cap;
+	bool fits;
+};
+
+/* Formats the path below @dir; says whether it leads anywhere. */
+static bool format_below(const char *dir, void *data)
+{
+	struct path_formatting *f = data;
+
+	f->fits = snprintf(f->path, f->cap, "%s/%s", dir, f->name) < (int)f->cap;
+	/* Where we may not look, the threads are no better. */
+	return !f->fits || !access(f->path, F_OK) || errno != ENOENT;
+}
+
+/* The root that the first thread had is gone when that has ended; the others have it still. */
+static bool format_proc_path(const struct fathom_space *s, const char *name, char *path, size_t cap)
+{
+	struct path_formatting f = { .name = name, .path = path, .cap = cap };
+
+	(void)try_threads(process_of(s), format_below, &f);
+	return f.fits;
+}
+
+/* AT_ENTRY of @size bytes of pairs of words of @word bytes; 0 when that is not what they are. */
+static uint64_t find_entry(const uint8_t *auxv, size_t size, uint8_t word)
+{
+	struct fathom_cursor c = cur_init((struct fathom_bytes){ auxv, size }, false);
+	uint64_t entry = 0;
+
+	while (cur_left(&c)) {
+		const uint64_t type = cur_uint(&c, word);
+		const uint64_t value = cur_uint(&c, word);
+
+		if (type == AT_NULL)
+			return cur_ok(&c) ? entry : 0;
+		if (type == AT_ENTRY)
+			entry = value;
+	}
+	return 0;
+}
+
+/* Reads up to @size bytes of the file called @name; returns how many. */
+static size_t read_small(const struct process *p, const char *name, void *to, size_t size)
+{
+	char path[PATH_MAX];
+	ssize_t got = -1;
+	int fd;
+
+	(void)snprintf(path, sizeof path, "%s/%s", p->dir, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		got = read(fd, to, size);
+		close(fd);
+	}
+	return got > 0 ? (size_t)got : 0;
+}
+
+static void describe(const struct fathom_space *s, struct fathom_space_facts *ret)
+{
+	uint8_t auxv[1024];
+	const size_t size = read_small(process_of(s), "auxv", auxv, sizeof auxv);
+	size_t length;
+
+	memset(ret, 0, sizeof *ret);
+	/* A line, of 15 bytes at most. */
+	length = read_small(process_of(s), "comm", ret->command, sizeof ret->command);
+	if (length)
+		ret->command[length - 1] = '\0';
+	ret->entry = find_entry(auxv, size, 8);
+	if (!ret->entry)
+		ret->entry = find_entry(auxv, size, 4);
+}
+
+static void process_free(struct fathom_space *s)
+{
+	struct process *p = (struct process *)s;
+
+	if (p->fd >= 0)
+		close(p->fd);
+	free(p->exe);
+	free(p);
+}
+
+static const struct fathom_space_ops process_ops = {
+	.read_maps = read_maps,
+	.query_maps = query_maps,
+	.read = read_memory,
+	.format_very_path = format_map_file,
+	.format_proc_path = format_proc_path,
+	.describe = describe,
+	.free = process_free,
+};
+
+/* Finds what the links below @dir say of the process; those of a thread that has ended are gone. */
+static bool find_links(const char *dir, void *data)
+{
+	struct process *p = data;
+
+	p->exe = read_link(dir, "exe");
+	if (!p->exe)
+		return false;
+	drop_suffix(p->exe, " (deleted)");
+	if (!shares_mounts(dir))
+		(void)snprintf(p->space.root, sizeof p->space.root, "%s/root", dir);
+	return true;
+}
+
+/* Finds the process; it is closed by whoever opens it. */
+static fathom_err find_process(struct process *p, struct fathom_errinfo *reterr)
+{
+	char path[32];
+
+	(void)snprintf(path, sizeof path, "/proc/%d", p->pid);
+	p->fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (p->fd < 0)
+		return fathom_fail_os(reterr, path);
+	(void)snprintf(p->dir, sizeof p->dir, "/proc/self/fd/%d", p->fd);
+	FATHOM_TRY(read_map(p, NULL, reterr));
+	(void)try_threads(p, find_links, p);
+	return FATHOM_OK;
+}
+
+fathom_err fathom_process_open(struct fathom *session, int pid, struct fathom_notes *notes,
+			       struct fathom_space **ret, struct fathom_errinfo *reterr)
+{
+	struct process *p = calloc(1, sizeof *p);
+	fathom_err err;
+
+	if (!p)
+		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+	fathom_space_init(&p->space, &process_ops, session, notes);
+	p->space.is_live = true;
+	p->pid = pid;
+	err = find_process(p, reterr);
+	if (err)
+		fathom_space_close(&p->space);
+	else
+		*ret = &p->space;
+	return err;
+}
+
+const char *fathom_process_exe(const struct fathom_space *s)
+{
+	const char *exe = process_of(s)->exe;
+
+	return exe ? exe : "";
+}

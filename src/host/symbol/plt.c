@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: MIT */
+#include "plt.h"
+
+#include "../../safe/base/cursor.h"
+
+/* One relocation of the tables that fill the GOT. */
+struct slot_relocation {
+	uint64_t off;
+	uint64_t addend;
+	uint32_t symbol;
+};
+
+static void read_relocation(struct fathom_cursor *c, const struct fathom_image *image, bool rela,
+			    struct slot_relocation *ret)
+{
+	const uint8_t word = fathom_image_address_size(image);
+	uint64_t info;
+
+	ret->off = cur_uint(c, word);
+	info = cur_uint(c, word);
+	ret->symbol = image->is64 ? (uint32_t)(info >> 32) : (uint32_t)(info >> 8);
+	ret->addend = rela ? cur_uint(c, word) : 0;
+}
+
+/* Where the relocation itself has no addend (REL), what the file has in the slot is it. */
+static void read_addend(struct slot_relocation *r, const struct fathom_image *image, uint32_t type)
+{
+	const uint8_t word = fathom_image_address_size(image);
+	struct fathom_cursor c;
+
+	if (type != SHT_REL)
+		return;
+	c = cur_init(fathom_image_loaded_bytes(image, r->off, word), image->swap);
+	r->addend = cur_uint(&c, word);
+}
+
+/* The name of symbol @i of the table in section @link. */
+static struct fathom_str symbol_name(const struct fathom_object *o, uint32_t link, uint32_t i)
+{
+	const struct fathom_section *s = &o->sections[link].header;
+	struct fathom_str version;
+	struct fathom_symtab t;
+	struct fathom_symbol symbol;
+
+	if (link >= o->n_sections || s->link >= o->n_sections)
+		return (struct fathom_str){ NULL, 0 };
+	t = fathom_symtab_init(&o->image, fathom_image_section_bytes(&o->image, s), s->entsize,
+			       fathom_image_section_bytes(&o->image, &o->sections[s->link].header),
+			       (struct fathom_bytes){ NULL, 0 });
+	if (!i || i >= t.count)
+		return (struct fathom_str){ NULL, 0 };
+	fathom_symtab_get(&t, i, &symbol);
+	return fathom_symbol_base_name(fathom_symtab_name(&t, &symbol), &version);
+}
+
+/* What relocation fills: a function by name, or an IFUNC by the address of its resolver. */
+static bool name_of_relocation(const struct fathom_symbol_set *set, uint32_t table,
+			       const struct slot_relocation *r, struct fathom_str *ret)
+{
+	const struct fathom_object *o = set->main;
+	struct fathom_symbol_hit hit;
+
+	*ret = symbol_name(o, o->sections[table].header.link, r->symbol);
+	if (ret->data)
+		return true;
+	if (r->symbol || !r->addend || !fathom_symbols_scan(set, r->addend, &hit))
+		return false;
+	*ret = hit.name;
+	return true;
+}
+
+static bool is_loaded_relocations(const struct fathom_section *s)
+{
+	return (s->type == SHT_RELA || s->type == SHT_REL) && (s->flags & SHF_ALLOC);
+}
+
+/* The function whose address the loader puts in the GOT slot at @slot. */
+static bool name_of_slot(const struct fathom_symbol_set *set, uint64_t slot, struct fathom_str *ret)
+{
+	const struct fathom_object *o = set->main;
+
+	for (uint32_t t = 1; t < o->n_sections; t++) {
+		const struct fathom_section *s = &o->sections[t].header;
+		struct fathom_cursor c;
+		struct slot_relocation r;
+
+		if (!is_loaded_relocations(s))
+			continue;
+		c = cur_init(fathom_image_section_bytes(&o->image, s), o->image.swap);
+		while (cur_left(&c)) {
+			read_relocation(&c, &o->image, s->type == SHT_RELA, &r);
+			if (!cur_ok(&c) || r.off != slot)
+				continue;
+			read_addend(&r, &o->image, s->type);
+			return name_of_relocation(set, t, &r, ret);
+		}
+	}
+	return false;
+}
+
+/* The function of relocation @i of .rela.plt, which lazy stubs push. */
+static bool name_of_index(const struct fathom_symbol_set *set, uint32_t i, struct fathom_str *ret)
+{
+	const struct fathom_object *o = set->main;
+	uint32_t table = fathom_object_find(o, ".rela.plt");
+	struct slot_relocation r;
+	struct fathom_cursor c;
+	uint64_t size;
+
+	if (!table)
+		table = fathom_object_find(o, ".rel.plt");
+	if (!table)
+		return false;
+	size = o->sections[table].header.entsize;
+	c = cur_init(bytes_slice(fathom_image_section_bytes(&o->image, &o->sections[table].header),
+				 (uint64_t)i * size, size),
+		     o->image.swap);
+	read_relocation(&c, &o->image, o->sections[table].header.type == SHT_RELA, &r);
+	return cur_ok(&c) && name_of_relocation(set, table, &r, ret);
+}
+
+/* `jmp *disp(%rip)`, `jmp *abs` (i386), `jmp *disp(%ebx)` (i386, PIC), or `push $index`. */
+static bool name_x86_stub(const struct fathom_symbol_set *set, struct fathom_bytes stub,
+			  uint64_t svma, struct fathom_str *ret)
+{
+	const struct fathom_object *o = set->main;
+	const uint32_t got = fathom_object_find(o, ".got.plt");
+	const uint8_t *p = stub.data;
+
+	for (uint64_t i = 0; i + 6 <= stub.size; i++) {
+		const uint64_t disp = (uint64_t)(int32_t)load_u32(p + i + 2, o->image.swap);
+
+		if (p[i] == 0xff && p[i + 1] == 0x25)
+			return name_of_slot(
+				set, o->image.is64 ? svma + i + 6 + disp : (uint32_t)disp, ret);
+		if (p[i] == 0xff && p[i + 1] == 0xa3 && !o->image.is64 && got)
+			return name_of_slot(set, o->sections[got].base + disp, ret);
+	}
+	for (uint64_t i = 0; i + 5 <= stub.size; i++)
+		if (p[i] == 0x68)
+			return name_of_index(set, load_u32(p + i + 1, o->image.swap), ret);
+	return false;
+}
+
+#define ADRP_X16 0x90000010
+
+/* `adrp x16, page; ldr x17, [x16, #off]`. */
+static bool name_aarch64_stub(const struct fathom_symbol_set *set, struct fathom_bytes stub,
+			      uint64_t svma, struct fathom_str *ret)
+{
+	for (uint64_t i = 0; i + 8 <= stub.size; i += 4) {
+		/* Instructions are little-endian on either byte order. */
+		const bool swap = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
+		const uint32_t adrp = load_u32(stub.data + i, swap);
+		const uint32_t ldr = load_u32(stub.data + i + 4, swap);
+		uint64_t page;
+
+		if ((adrp & 0x9f00001f) != ADRP_X16 || (ldr & 0xffc003ff) != 0xf9400211)
+			continue;
+		page = (uint64_t)((adrp >> 5) & 0x7ffff) << 2 | ((adrp >> 29) & 3);
+		page = (page ^ (UINT64_C(1) << 20)) - (UINT64_C(1) << 20);
+		return name_of_slot(set,
+				    ((svma + i) & ~UINT64_C(0xfff)) + (page << 12) +
+					    (uint64_t)((ldr >> 10) & 0xfff) * 8,
+				    ret);
+	}
+	return false;
+}
+
+/* How stubs are laid out in a section. */
+struct layout {
+	uint64_t header; /* bytes of the first, special stub */
+	uint64_t size;   /* bytes of each other */
+};
+
+/*
+ * Stubs of aarch64 are of four instructions, and of six where branches are protected; linkers do
+ * not state it. They are as far apart as their adrp, before which only some have a `bti c`.
+ */
+static uint64_t aarch64_stub_size(struct fathom_bytes stubs)
+{
+	const bool swap = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
+	uint64_t first = UINT64_MAX;
+
+	for (uint64_t i = 0; i + 4 <= stubs.size && i < 64; i += 4) {
+		if ((load_u32(stubs.data + i, swap) & 0x9f00001f) != ADRP_X16)
+			continue;
+		if (first != UINT64_MAX)
+			return i - first > 16 ? 24 : 16;
+		first = i;
+	}
+	return stubs.size > 16 ? 24 : 16;
+}
+
+/*
+ * Whether stubs are a jump and a filler of two bytes: so they are in .plt.got, and in the .plt of
+ * static programs, of which the linker does not state it.
+ */
+static bool has_short_x86_stubs(struct fathom_bytes stubs)
+{
+	const uint8_t *p = stubs.data;
+
+	return stubs.size >= 8 && p[0] == 0xff && p[1] == 0x25 && p[6] == 0x66 && p[7] == 0x90;
+}
+
+static struct layout layout_of(const struct fathom_image *image, const struct fathom_section *s)
+{
+	struct layout l = { 0, s->entsize == 8 ? 8 : 16 };
+
+	if (image->machine == EM_AARCH64) {
+		l.header = str_is(s->name, ".plt") ? 32 : 0;
+		l.size = aarch64_stub_size(
+			bytes_from(fathom_image_section_bytes(image, s), l.header));
+	} else if (s->entsize != 16 &&
+		   (str_is(s->name, ".plt.got") ||
+		    has_short_x86_stubs(fathom_image_section_bytes(image, s)))) {
+		l.size = 8;
+	}
+	return l;
+}
+
+bool fathom_plt_at(const struct fathom_symbol_set *set, uint64_t svma,
+		   struct fathom_symbol_hit *ret)
+{
+	const struct fathom_object *o = set->main;
+	const uint32_t i = fathom_object_section_at(o, svma);
+	const struct fathom_section *s = &o->sections[i].header;
+	struct fathom_bytes stub;
+	struct layout l;
+	uint64_t off;
+	bool found;
+
+	if (!i || !s->name.data || !(str_starts(s->name, ".plt") || str_starts(s->name, ".iplt")))
+		return false;
+	l = layout_of(&o->image, s);
+	off = svma - o->sections[i].base;
+	if (off < l.header)
+		return false;
+	off -= (off - l.header) % l.size;
+	stub = bytes_slice(fathom_image_section_bytes(&o->image, s), off, l.size);
+	ret->start = o->sections[i].base + off;
+	ret->size = l.size;
+	ret->source = FATHOM_SOURCE_PLT;
+	switch (o->image.machine) {
+	case EM_X86_64:
+	case EM_386:
+		found = name_x86_stub(set, stub, ret->start, &ret->name);
+		break;
+	case EM_AARCH64:
+		found = name_aarch64_stub(set, stub, ret->start, &ret->name);
+		break;
+	default:
+		found = false;
+	}
+	return found && ret->name.data;
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Naming one address: the symbol of the tables or of the stored index, what stands in for it, and
+ * the reason where there is none.
+ */
+#include <stdlib.h>
+
+#include "batch.h"
+#include "../module/module.h"
+#include "../symbol/plt.h"
+#include "../symbol/symbols_gnu.h"
+#include "../symbol/symbols_llvm.h"
+#include "../module/variables.h"
+
+/* Where the part remembers the id of symbol @number of @count; NULL, and a failure, without memory.
+ */
+static uint32_t *symbol_id(struct fathom_part *p, uint32_t number, size_t count)
+{
+	if (!p->symbol_ids) {
+		p->symbol_ids = malloc(count * sizeof *p->symbol_ids);
+		if (!p->symbol_ids) {
+			p->err = FATHOM_E_MEMORY;
+			return NULL;
+		}
+		memset(p->symbol_ids, 0xff, count * sizeof *p->symbol_ids);
+	}
+	return &p->symbol_ids[number];
+}
+
+/* The symbol at @svma by the index that this run has built. */
+static bool find_in_tables(const struct fathom_batch *b, struct fathom_part *p, uint64_t svma,
+			   const struct fathom_found *f, struct fathom_symbol_hit *hit,
+			   uint32_t *ret_id)
+{
+	const uint32_t number =
+		f->has_symbol ? f->symbol : fathom_symbol_index_at(b->symbols, svma);
+	uint32_t *id;
+
+	if (number == FATHOM_NONE)
+		return false;
+	fathom_symbol_index_place(b->symbols, number, hit);
+	hit->file = fathom_symbol_index_file(b->symbols, number);
+	id = symbol_id(p, number, fathom_symbol_index_count(b->symbols));
+	if (id && *id == FATHOM_NONE) {
+		hit->name = fathom_symbol_index_name(b->symbols, number);
+		*id = fathom_part_symbol(p, hit);
+	}
+	*ret_id = id ? *id : FATHOM_NONE;
+	return true;
+}
+
+/* The symbol at @svma by the index that an earlier run has stored. */
+static bool find_in_index(const struct fathom_batch *b, struct fathom_part *p, uint64_t svma,
+			  struct fathom_symbol_hit *hit, uint32_t *ret_id)
+{
+	struct fathom_index_symbol symbol;
+	uint32_t number;
+	uint32_t own = FATHOM_NONE;
+	uint32_t *id = &own;
+
+	if (!fathom_index_find_symbol(b->index, svma, &number) ||
+	    !fathom_index_symbol(b->index, number, &symbol))
+		return false;
+	*hit = (struct fathom_symbol_hit){ .start = symbol.start,
+					   .size = symbol.size,
+					   .source = (uint8_t)symbol.source };
+	if (b->n > FATHOM_SCAN_LIMIT)
+		id = symbol_id(p, number, (size_t)b->index->header->symbols.n);
+	if (id && *id == FATHOM_NONE) {
+		hit->name = fathom_index_string(b->index, symbol.name);
+		*id = fathom_part_symbol(p, hit);
+	}
+	*ret_id = id ? *id : FATHOM_NONE;
+	return true;
+}
+
+/* The symbol at @svma without an index. */
+static bool scan_tables(const struct fathom_batch *b, uint64_t svma, struct fathom_symbol_hit *hit)
+{
+	const struct fathom_symbol_set *set = &b->module->symbols;
+
+	switch (b->alias) {
+	case FATHOM_ALIAS_GNU:
+		return fathom_gnu_scan(set, svma, hit);
+	case FATHOM_ALIAS_LLVM:
+		return fathom_llvm_scan(set, svma, hit);
+	default:
+		return fathom_symbols_scan(set, svma, hit);
+	}
+}
+
+/* Whether the module's tables hold a symbol for @svma. */
+static bool find_symbol(const struct fathom_batch *b, struct fathom_part *p, uint64_t svma,
+			const struct fathom_found *f, struct fathom_symbol_hit *hit,
+			uint32_t *ret_id)
+{
+	if (b->symbols)
+		return find_in_tables(b, p, svma, f, hit, ret_id);
+	if (b->index && b->alias == FATHOM_ALIAS_FATHOM)
+		return find_in_index(b, p, svma, hit, ret_id);
+	if (!scan_tables(b, svma, hit))
+		return false;
+	*ret_id = fathom_part_symbol(p, hit);
+	return true;
+}
+
+/* Notes the symbol in the answer. */
+static void set_symbol(const struct fathom_batch *b, struct fathom_answer *a,
+		       const struct fathom_symbol_hit *hit, uint32_t id, uint64_t svma)
+{
+	a->symbol = id;
+	a->source = hit->source;
+	a->size = hit->size;
+	a->offset = svma - hit->start;
+	/* Of a return address that was looked up as the byte before it. */
+	a->offset += a->address - b->bias - svma;
+}
+
+/* A name by what is left when no table has one. */
+static void set_fallback_symbol(const struct fathom_batch *b, struct fathom_part *p,
+				struct fathom_answer *a, uint64_t svma)
+{
+	struct fathom_symbol_hit hit;
+
+	if (b->alias != FATHOM_ALIAS_FATHOM)
+		return;
+	if (fathom_plt_at(&b->module->symbols, svma, &hit) ||
+	    (fathom_object_has_code(b->module->main, svma) &&
+	     fathom_symbols_fde(&b->module->symbols, svma, &hit)))
+		set_symbol(b, a, &hit, fathom_part_symbol(p, &hit), svma);
+}
+
+/* Names the answer after the function of the block itself. */
+static void set_dwarf_symbol(const struct fathom_batch *b, struct fathom_part *p,
+			     struct fathom_answer *a, const struct fathom_found *f, uint64_t svma)
+{
+	const uint32_t id = fathom_part_physical(p, f->view);
+	const struct fathom_symbol_hit hit = { .start = f->view.block->low,
+					       .size = f->view.block->size,
+					       .source = FATHOM_SOURCE_DWARF };
+
+	if (id != FATHOM_NONE)
+		set_symbol(b, a, &hit, id, svma);
+}
+
+/* Whether the function of the block is nearer to the truth than the symbol. */
+static bool dwarf_names_better(const struct fathom_batch *b, const struct fathom_found *f,
+			       const struct fathom_symbol_hit *hit)
+{
+	return b->alias == FATHOM_ALIAS_FATHOM && f->view.block && f->view.block->n_nodes &&
+	       !hit->size && f->view.block->low > hit->start;
+}
+
+/* Whether the answer can do without the symbol: GNU takes the linker's name from the DWARF. */
+static bool is_named_as_linked(const struct fathom_batch *b, const struct fathom_found *f)
+{
+	struct fathom_block_function function;
+	struct fathom_block_node node;
+
+	return b->alias == FATHOM_ALIAS_GNU && (b->flags & FATHOM_DWARF_NAMES) && f->view.block &&
+	       fathom_block_node(f->view.block, f->row.node, &node) &&
+	       fathom_block_function(f->view.block, node.function, &function) &&
+	       (function.linkage || (function.name && function.flags & FATHOM_BLOCK_UNMANGLED));
+}
+
+/* Why this answer has no line, or no name. */
+static enum fathom_reason reason_for(const struct fathom_batch *b, const struct fathom_answer *a,
+				     const struct fathom_found *f, uint64_t svma)
+{
+	const bool has_line = f->has_row && f->row.file != FATHOM_BLOCK_NONE;
+
+	if (a->symbol == FATHOM_NONE && !fathom_object_is_mapped(b->module->main, svma))
+		return FATHOM_REASON_UNMAPPED;
+	if (f->view.block && (f->view.block->flags & FATHOM_BLOCK_DAMAGED))
+		return FATHOM_REASON_CORRUPT;
+	if (f->reason)
+		return f->reason;
+	if (a->symbol == FATHOM_NONE && (b->flags & FATHOM_NAMES_ONLY || has_line ||
+					 b->no_lines == FATHOM_REASON_NO_DEBUG_INFO))
+		return FATHOM_REASON_NO_SYMBOLS;
+	if (has_line || (b->flags & FATHOM_NAMES_ONLY))
+		return FATHOM_REASON_NONE;
+	return b->no_lines;
+}
+
+/* Says where the variable at @svma, or the one that the answer names, is declared. */
+static void set_variable(const struct fathom_batch *b, struct fathom_part *p,
+			 struct fathom_answer *a, uint64_t svma)
+{
+	const bool gnu = b->alias == FATHOM_ALIAS_GNU;
+	struct fathom_str path;
+	uint32_t line;
+
+	if (!b->variables || a->frame != FATHOM_NONE || (!gnu && a->symbol == FATHOM_NONE) ||
+	    !fathom_variables_find(b->variables, b->workers[p->number],
+				   gnu ? svma : a->address - b->bias - a->offset, gnu, &path,
+				   &line))
+		return;
+	a->frame = fathom_part_place(p, a->symbol, path, line);
+	a->symbol_file = FATHOM_NONE;
+	a->reason = FATHOM_REASON_NONE;
+}
+
+/* The symbol @id as the language that the debug information states wants it demangled. */
+static uint32_t in_language(const struct fathom_batch *b, struct fathom_part *p,
+			    const struct fathom_found *f, uint32_t id)
+{
+	if (id == FATHOM_NONE || !f->view.block || b->alias != FATHOM_ALIAS_FATHOM)
+		return id;
+	return fathom_part_ada_symbol(p, f->view, id);
+}
+
+void fathom_batch_answer(struct fathom_batch *b, struct fathom_part *p,
+			 const struct fathom_query *q, const struct fathom_found *f)
+{
+	struct fathom_answer *a = &b->answers->answers[q->index];
+	struct fathom_symbol_hit hit = { 0 };
+	uint32_t id = FATHOM_NONE;
+
+	if (!is_named_as_linked(b, f) && find_symbol(b, p, q->svma, f, &hit, &id) &&
+	    !dwarf_names_better(b, f, &hit))
+		set_symbol(b, a, &hit, in_language(b, p, f, id), q->svma);
+	else if (f->view.block && f->view.block->n_nodes)
+		set_dwarf_symbol(b, p, a, f, q->svma);
+	if (a->symbol == FATHOM_NONE)
+		set_fallback_symbol(b, p, a, q->svma);
+	if (f->has_row)
+		a->frame = fathom_part_frame(p, f->view, &f->row, f->index, a->symbol);
+	if (!f->has_row || f->row.file == FATHOM_BLOCK_NONE)
+		a->symbol_file = fathom_part_file(p, hit.file);
+	a->reason = (uint8_t)reason_for(b, a, f, q->svma);
+	set_variable(b, p, a, q->svma);
+}

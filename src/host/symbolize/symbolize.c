@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Answering a batch of addresses.
+ *
+ * The addresses are sorted, so that each unit, each function and each symbol is looked at once.
+ * What a stored index or a unit (batch_units.c) knows is answered with its lines; what no unit
+ * knows gets its symbol only. All of it runs on several threads, each with a worker (scratch) and a
+ * part (tables of answers) of its own.
+ */
+#include <stdlib.h>
+
+#include "../../safe/base/sort.h"
+#include "batch.h"
+#include "../module/cache.h"
+#include "../module/module.h"
+#include "../module/variables.h"
+
+/* After so many addresses that passes have answered, indexes are worth making: there will be more.
+ */
+#define PASSES_WORTH_INDEX 32
+
+/* Addresses without debug information are answered in tasks of this many. */
+#define NAMES_PER_TASK 16384
+
+/* Answers what no unit knew, by names. */
+static void run_names(void *arg, size_t task, unsigned thread)
+{
+	struct fathom_batch *b = arg;
+	const size_t first = task * NAMES_PER_TASK;
+	const size_t end = first + NAMES_PER_TASK < b->n ? first + NAMES_PER_TASK : b->n;
+	const struct fathom_found nothing = { 0 };
+
+	for (size_t i = first; i < end; i++)
+		if (!b->queries[i].done)
+			fathom_batch_answer(b, &b->answers->parts[thread], &b->queries[i],
+					    &nothing);
+}
+
+/* Answers what an earlier run has stored. */
+static void run_stored(void *arg, size_t task, unsigned thread)
+{
+	struct fathom_batch *b = arg;
+	struct fathom_part *p = &b->answers->parts[thread];
+	const size_t first = task * NAMES_PER_TASK;
+	const size_t end = first + NAMES_PER_TASK < b->n ? first + NAMES_PER_TASK : b->n;
+
+	for (size_t i = first; i < end; i++) {
+		struct fathom_query *q = &b->queries[i];
+		struct fathom_found f = { 0 };
+
+		if (!fathom_index_find_block(b->index, q->svma, &f.view))
+			continue;
+		f.has_row = fathom_block_find(f.view.block, q->svma, &f.row, &f.index);
+		q->done = f.has_row;
+		if (q->done)
+			fathom_batch_answer(b, p, q, &f);
+	}
+	fathom_part_leave_block(p);
+}
+
+/* Where address @i of the batch stands among all, and its answer. */
+static uint32_t place_of(const struct fathom_batch *b, size_t i)
+{
+	return b->places ? b->places[i] : (uint32_t)i;
+}
+
+/* What is looked up for address @i of the batch. */
+static uint64_t looked_up(const struct fathom_batch *b, size_t i)
+{
+	return fathom_looked_up(b->addresses[place_of(b, i)], b->flags) - b->bias;
+}
+
+/* What kinds of addresses there are: those of code have lines, the others may be variables. */
+static void look_at_kinds(struct fathom_batch *b)
+{
+	const bool lines = !(b->flags & FATHOM_NAMES_ONLY);
+	const bool variables = b->flags & FATHOM_VARIABLES;
+
+	for (size_t i = 0; i < b->n; i++) {
+		if ((b->any_code || !lines) && (b->any_data || !variables))
+			return;
+		if (fathom_object_has_code(b->module->main, looked_up(b, i)))
+			b->any_code = true;
+		else
+			b->any_data = true;
+	}
+}
+
+/* Counts the time since @start for the decision whether this run's work is worth storing. */
+static void count_cost(const struct fathom_batch *b, int64_t start)
+{
+	atomic_fetch_add(&b->module->cost_ns, (uint64_t)(fathom_now_ns() - start));
+}
+
+static void open_units(struct fathom_batch *b)
+{
+	const int64_t start = fathom_now_ns();
+
+	fathom_batch_open_units(b);
+	count_cost(b, start);
+}
+
+/* Starts the answer for address @i of the batch. */
+static struct fathom_query begin_answer(const struct fathom_batch *b, size_t i)
+{
+	const struct fathom_object *o = b->module->main;
+	const struct fathom_query q = { looked_up(b, i), place_of(b, i), false };
+	struct fathom_answer *a = &b->answers->answers[q.index];
+
+	*a = (struct fathom_answer){ .address = b->addresses[q.index],
+				     .module_address = b->addresses[q.index] - b->bias,
+				     .symbol = FATHOM_NONE,
+				     .symbol_file = FATHOM_NONE,
+				     .frame = FATHOM_NONE,
+				     .module = b->number };
+	if (o->image.type == ET_REL)
+		a->module_address -= o->sections[fathom_object_section_at(o, q.svma)].base;
+	return q;
+}
+
+/* Look-ups that are on their way together. */
+#define GROUP 32
+
+/* Whether symbol @number is one that the part has not met: most are met again, and have a name. */
+static bool is_new(const struct fathom_part *p, uint32_t number)
+{
+	return number != FATHOM_NONE && (!p->symbol_ids || p->symbol_ids[number] == FATHOM_NONE);
+}
+
+/* Looks up the symbols of @n addresses; has the memory brought that their answers will need. */
+static void look_up_group(const struct fathom_batch *b, const struct fathom_part *p, size_t first,
+			  size_t n, struct fathom_found found[GROUP])
+{
+	memset(found, 0, n * sizeof *found);
+	if (!b->symbols)
+		return;
+	for (size_t i = 0; i < n; i++)
+		fathom_symbol_index_fetch_bucket(b->symbols, looked_up(b, first + i));
+	for (size_t i = 0; i < n; i++)
+		fathom_symbol_index_fetch_starts(b->symbols, looked_up(b, first + i));
+	for (size_t i = 0; i < n; i++) {
+		found[i].has_symbol = true;
+		found[i].symbol =
+			fathom_symbol_index_fetch_symbol(b->symbols, looked_up(b, first + i));
+		if (found[i].symbol != FATHOM_NONE && p->symbol_ids)
+			__builtin_prefetch(&p->symbol_ids[found[i].symbol]);
+	}
+	for (size_t i = 0; i < n; i++)
+		if (is_new(p, found[i].symbol))
+			fathom_symbol_index_fetch_entry(b->symbols, found[i].symbol);
+	for (size_t i = 0; i < n; i++)
+		if (is_new(p, found[i].symbol))
+			fathom_symbol_index_fetch_name(b->symbols, found[i].symbol);
+}
+
+/* Names only: nothing is shared between addresses but the index, so they stay in their order. */
+static void run_plain(void *arg, size_t task, unsigned thread)
+{
+	struct fathom_batch *b = arg;
+	const size_t first = task * NAMES_PER_TASK;
+	const size_t end = first + NAMES_PER_TASK < b->n ? first + NAMES_PER_TASK : b->n;
+	struct fathom_found found[GROUP];
+
+	for (size_t i = first; i < end; i++) {
+		const size_t at = (i - first) % GROUP;
+		const struct fathom_query q = begin_answer(b, i);
+
+		if (!at)
+			look_up_group(b, &b->answers->parts[thread], i,
+				      end - i < GROUP ? end - i : GROUP, found);
+		fathom_batch_answer(b, &b->answers->parts[thread], &q, &found[at]);
+	}
+}
+
+/* Fills in the queries, sorted, and the answers, which know nothing yet. */
+static fathom_err sort_queries(struct fathom_batch *b)
+{
+	struct fathom_keyed *keyed = malloc((2 * b->n + 1) * sizeof *keyed);
+
+	b->queries = malloc((b->n + 1) * sizeof *b->queries);
+	if (!keyed || !b->queries) {
+		free(keyed);
+		return FATHOM_E_MEMORY;
+	}
+	for (size_t i = 0; i < b->n; i++) {
+		const struct fathom_query q = begin_answer(b, i);
+
+		keyed[i] = (struct fathom_keyed){ q.svma, q.index };
+	}
+	fathom_sort_keyed(keyed, keyed + b->n, b->n);
+	for (size_t i = 0; i < b->n; i++)
+		b->queries[i] =
+			(struct fathom_query){ keyed[i].key, (uint32_t)keyed[i].value, false };
+	free(keyed);
+	return FATHOM_OK;
+}
+
+static fathom_err acquire_workers(struct fathom_batch *b)
+{
+	b->threads = b->module->session->threads;
+	if (b->threads > FATHOM_MAX_THREADS)
+		b->threads = FATHOM_MAX_THREADS;
+	b->answers->n_parts = b->threads;
+	for (unsigned i = 0; i < b->threads; i++) {
+		b->workers[i] = fathom_worker_acquire(b->module->session);
+		if (!b->workers[i])
+			return FATHOM_E_MEMORY;
+		fathom_part_begin(&b->answers->parts[i], i, b->flags, b->bias);
+	}
+	return FATHOM_OK;
+}
+
+/* What has to be there before the jobs, in two parts that do not need each other. */
+static void run_preparation(void *arg, size_t task, unsigned thread)
+{
+	struct fathom_batch *b = arg;
+	fathom_err err;
+
+	(void)thread;
+	if (task == 0) {
+		b->symbols = fathom_module_symbols(b->module, b->alias);
+		if (!b->symbols)
+			fathom_batch_fail(b, FATHOM_E_MEMORY);
+		return;
+	}
+	err = sort_queries(b);
+	if (err)
+		fathom_batch_fail(b, err);
+	else if (!b->index && b->any_code)
+		open_units(b);
+}
+
+static fathom_err prepare_batch(struct fathom_batch *b)
+{
+	const bool scan = b->few || (b->index && b->alias == FATHOM_ALIAS_FATHOM);
+	const bool plain = b->flags & FATHOM_NAMES_ONLY;
+	const bool many = b->n >= NAMES_PER_TASK;
+
+	b->no_lines = FATHOM_REASON_NO_DEBUG_INFO;
+	FATHOM_TRY(acquire_workers(b));
+	if (many && !plain && !scan) {
+		fathom_pool_run(b->threads, 2, run_preparation, b);
+	} else {
+		if (!scan)
+			run_preparation(b, 0, 0);
+		if (!plain)
+			run_preparation(b, 1, 0);
+	}
+	return atomic_load(&b->err);
+}
+
+/* Finds lines and inlined calls: in the stored index, then in the debug information. */
+static fathom_err run_lines(struct fathom_batch *b, size_t n_tasks)
+{
+	fathom_err err = FATHOM_OK;
+	int64_t start;
+
+	if (b->index) {
+		fathom_pool_run(n_tasks > 1 ? b->threads : 1, n_tasks, run_stored, b);
+		if (fathom_batch_is_done(b) || b->index->header->flags & FATHOM_INDEX_COMPLETE)
+			return atomic_load(&b->err);
+	}
+	if (b->any_code && !b->debug)
+		open_units(b);
+	start = fathom_now_ns();
+	if (b->debug)
+		err = fathom_batch_units(b);
+	count_cost(b, start);
+	return err;
+}
+
+/* Reads where variables are declared, if that is asked for and known. */
+static fathom_err prepare_variables(struct fathom_batch *b)
+{
+	const int64_t start = fathom_now_ns();
+	enum fathom_reason reason;
+	struct fathom_debug *d;
+
+	if (!(b->flags & FATHOM_VARIABLES) || !b->any_data)
+		return FATHOM_OK;
+	d = fathom_module_debug(b->module, &reason);
+	if (!d)
+		return FATHOM_OK;
+	b->variables = fathom_variables_get(d, b->workers[0]);
+	count_cost(b, start);
+	return b->variables ? FATHOM_OK : FATHOM_E_MEMORY;
+}
+
+/* Counts the addresses of a small batch; returns how many there were before. */
+static uint32_t count_passes(const struct fathom_batch *b)
+{
+	_Atomic uint32_t *passes = &b->module->passes;
+	const uint32_t before = atomic_load_explicit(passes, memory_order_relaxed);
+
+	if (before < PASSES_WORTH_INDEX)
+		atomic_fetch_add_explicit(passes, (uint32_t)b->n, memory_order_relaxed);
+	return before;
+}
+
+static fathom_err run_batch(struct fathom_batch *b)
+{
+	const size_t n_tasks = (b->n + NAMES_PER_TASK - 1) / NAMES_PER_TASK;
+	const bool plain = b->flags & FATHOM_NAMES_ONLY;
+
+	b->index = fathom_cache_index(b->module);
+	b->few = b->n <= FATHOM_SCAN_LIMIT && count_passes(b) < PASSES_WORTH_INDEX;
+	look_at_kinds(b);
+	FATHOM_TRY(prepare_batch(b));
+	FATHOM_TRY(prepare_variables(b));
+	if (!plain)
+		FATHOM_TRY(run_lines(b, n_tasks));
+	fathom_pool_run(n_tasks > 1 ? b->threads : 1, n_tasks, plain ? run_plain : run_names, b);
+	for (unsigned i = 0; i < b->threads; i++)
+		if (b->answers->parts[i].err)
+			fathom_batch_fail(b, b->answers->parts[i].err);
+	return atomic_load(&b->err);
+}
+
+static fathom_err answer_batch(struct fathom_batch *b)
+{
+	const fathom_err err = run_batch(b);
+
+	for (unsigned i = 0; i < b->threads; i++)
+		fathom_worker_release(b->workers[i]);
+	free(b->queries);
+	free(b->jobs);
+	free(b->order);
+	return err;
+}
+
+fathom_err fathom_symbolize_share(const struct fathom_share *share,
+				  const struct fathom_symbolize_options *options,
+				  struct fathom_answers *answers)
+{
+	fathom_err err;
+	bool damaged;
+
+	do {
+		struct fathom_batch b = { .module = share->module,
+					  .answers = answers,
+					  .addresses = share->addresses,
+					  .places = share->places,
+					  .n = share->n,
+					  .bias = share->bias,
+					  .number = share->number,
+					  .flags = options->flags,
+					  .alias = (enum fathom_alias)options->alias };
+
+		err = answer_batch(&b);
+		/*
+		 * Damage shows when a page of the stored index is first read. Answers that were
+		 * made by then lack what stands there: all are made again, without the index.
+		 */
+		damaged = b.index && fathom_index_is_damaged(b.index);
+	} while (damaged);
+	return err;
+}

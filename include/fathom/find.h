@@ -7,22 +7,21 @@
  *
  *	[LIBRARY:]NAME[@VERSION]     a symbol
  *	[LIBRARY:]/EXPRESSION/       symbols, by a POSIX extended regular expression (regex(7))
- *	[LIBRARY:]FILE:LINE          the code of a line; FILE is the end of a path: whole parts of
- *it
+ *	[LIBRARY:]FILE:LINE          the code of a line; FILE is whole parts of a path's end
  *
  * NAME is what a symbol is linked as, or that demangled, with its parameters or without; spaces do
  * not count. A name that nothing is linked as is looked for among the demangled ones, too: `get`
  * finds `get(int)`; it takes `jit::Runtime::get` to find that. Where `*`, `?` or `[` stand in a
- *NAME that has no parenthesis and not the word "operator", it is a pattern (glob(7)). Patterns and
+ * NAME that has no parenthesis and not the word "operator", it is a pattern (glob(7)). Patterns and
  * expressions are compared with both forms of a name, the demangled with and without parameters;
  * expressions may match anywhere in it.
  *
  * LIBRARY is what stands before the first colon that has no other beside it, if that is no
- *number's: a pattern for the last part of the module's path or, with a slash in it, for all of it.
- *What has no path is called by a word in brackets, which may be left out: "[vdso]", "[kernel]".
- *VERSION is a pattern for the symbol's version; after "@@" only symbols match of which that is the
- *default one. In a process one that is no pattern also takes symbols of libraries that have no
- *versions at all, as dlvsym() does.
+ * number's: a pattern for the last part of the module's path or, with a slash in it, for all of it.
+ * What has no path is called by a word in brackets, which may be left out: "[vdso]", "[kernel]".
+ * VERSION is a pattern for the symbol's version; after "@@" only symbols match of which that is the
+ * default one. In a process one that is no pattern also takes symbols of libraries that have no
+ * versions at all, as dlvsym() does.
  */
 #ifndef FATHOM_FIND_H
 #define FATHOM_FIND_H
@@ -130,14 +129,14 @@ struct fathom_matches;
  *
  * An exact name is answered from the hash tables of the dynamic linker, and by one pass over the
  * other symbol tables. In a process all modules are searched, of all namespaces of dlmopen(); for
- *an IFUNC, what it was resolved to is read from the slots of the modules that use it; a TLS symbol
- *has one match for each thread that has its copy. Not known, and so never of rank 0, is the answer
- *where it depends on STB_GNU_UNIQUE symbols of libraries opened with RTLD_LOCAL.
+ * an IFUNC, what it was resolved to is read from the slots of the modules that use it; a TLS symbol
+ * has one match for each thread that has its copy. Not known, and so never of rank 0, is the answer
+ * where it depends on STB_GNU_UNIQUE symbols of libraries opened with RTLD_LOCAL.
  *
  * In the kernel, names are those of /proc/kallsyms, with what the image's and the modules' files
- *say of their sizes and types, and then those that only the image's file has. No dynamic linker
- *answers there: the first match has rank 1, global symbols before weak and local ones, the image's
- *before modules'. Where no file is found, module_address is FATHOM_NO_ADDRESS.
+ * say of their sizes and types, and then those that only the image's file has. No dynamic linker
+ * answers there: the first match has rank 1, global symbols before weak and local ones, the image's
+ * before modules'. Where no file is found, module_address is FATHOM_NO_ADDRESS.
  *
  * Safety: mt-safe
  * Memory: *@ret_matches is the caller's, to be freed with fathom_matches_free()

@@ -56,7 +56,7 @@ FATHOM_API fathom_err fathom_target_open_file(struct fathom *session, const char
  * program has no names.
  *
  * The process is not stopped. The target keeps one descriptor, of its directory below /proc: when
- *the process has ended, no other that gets its number takes its place.
+ * the process has ended, no other that gets its number takes its place.
  *
  * Safety: mt-safe
  * Memory: as fathom_target_open_file()
@@ -249,8 +249,8 @@ FATHOM_API fathom_err fathom_target_find_symbol(struct fathom_target *target, co
  * Safety: mt-safe
  * Memory: writes at most @size bytes to @to, and their number, 0 only where @size is, to *@ret_size
  * Returns: FATHOM_OK when there was anything to read; FATHOM_E_NOT_FOUND when nothing is there, as
- *	of the code of a debug file; FATHOM_E_OS, of the kernel with what helps; FATHOM_E_CORRUPT
- *for a /proc/kcore that is no core file
+ *	of the code of a debug file; FATHOM_E_OS, of the kernel with what helps;
+ *	FATHOM_E_CORRUPT for a /proc/kcore that is no core file
  */
 FATHOM_API fathom_err fathom_target_read(struct fathom_target *target, uint64_t address, void *to,
 					 size_t size, size_t *ret_size,

@@ -3,14 +3,14 @@
  * Where a file was loaded: bias = avma - svma, by DESIGN's rule.
  *
  * The loader maps each PT_LOAD by whole pages (gABI, "Program Loading"). So a mapping at file
- *offset off belongs to a segment whose page-rounded file range holds off, and says that
+ * offset off belongs to a segment whose page-rounded file range holds off, and says that
  *
  *	bias = start - (page(p_vaddr) + off - page(p_offset))
  *
  * One page of a file may belong to two segments; then the mappings of the same file have to decide
  * together. Mappings that nobody may use, which loaders leave in gaps, say nothing. A file may also
- *be loaded more than once, or have pages mapped a second time elsewhere (libffi's trampolines):
- *each mapping is asked for by itself, and what agrees with most others wins.
+ * be loaded more than once, or have pages mapped a second time elsewhere (libffi's trampolines):
+ * each mapping is asked for by itself, and what agrees with most others wins.
  */
 #ifndef FATHOM_BIAS_H
 #define FATHOM_BIAS_H

@@ -4,8 +4,8 @@
  * debugger of code that it makes. A descriptor, the variable __jit_debug_descriptor of any module,
  * leads to a list of entries, each with an ELF file in memory, the symbol file:
  *
- *	struct jit_descriptor { u32 version; u32 action_flag; entry *relevant_entry, *first_entry;
- *}; struct jit_code_entry { entry *next, *prev; const char *symfile_addr; u64 symfile_size; };
+ *	struct jit_descriptor { u32 version, action_flag; entry *relevant_entry, *first_entry; };
+ *	struct jit_code_entry { entry *next, *prev; const char *symfile_addr; u64 symfile_size; };
  *
  * These read them from bytes that were copied from a process, of any class and byte order. An
  * integer of 64 bits is aligned to 8, but for 32-bit x86 and m68k: System V's ABI has them at 4 and

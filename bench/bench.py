@@ -146,6 +146,7 @@ def vmlinux_benches(fathom, path, folder):
     yield Bench("vmlinux-names-1m", million, [("fathom", [fathom, "addr", "--no-cache", "--names-only", path])])
     yield from process_benches(fathom, folder)
     yield from find_benches(fathom, folder)
+    yield from perf_map_benches(fathom)
     yield from disasm_benches(fathom, folder)
     yield from kernel_benches(fathom, folder)
     yield from self_benches(fathom, folder)

@@ -19,6 +19,19 @@ ROWS = [
     ("vmlinux-zlib-one", "one address, debug sections compressed (zlib), median of 20 spread ones"),
     ("vmlinux-zlib-one-cached", "the same, index cache on disk"),
 ]
+# The same for what has other peers.
+MORE_ROWS = [
+    ("self-libc-warm", "1,000,000 warm look-ups of the own process's libc, as a handler does them"),
+    ("self-llvm-warm", "the same of libLLVM"),
+    ("self-llvm-random", "1,000,000 random addresses of libLLVM"),
+    ("find-node-process-call", "an exact name in a running node, library call, warm"),
+    ("find-node-process-first-call", "the same, the first call"),
+    ("find-node-file", "an exact name in node's file, whole process"),
+    ("find-node-process", "an exact name in a running node, whole process"),
+    ("perf-map-1m", "the first name of a perf map of 1,000,000 lines"),
+    ("kernel-one", "one address of the running kernel, without its vmlinux"),
+]
+MORE_TOOLS = ["fathom", "dladdr", "backtrace_symbols_fd", "absl", "nm", "gdb"]
 TOOLS = ["fathom", "llvm-symbolizer-19", "addr2line", "eu-addr2line", "gdb", "objdump", "llvm-objdump-19"]
 
 
@@ -26,27 +39,38 @@ def milliseconds(text):
     value = float(text)
     if value >= 1000:
         return f"{value / 1000:.2f} s"
+    if value < 0.1:
+        return f"{value * 1000:.1f} us"
+    if value < 1:
+        return f"{value:.2f} ms"
     return f"{value:.0f} ms" if value >= 20 else f"{value:.1f} ms"
 
 
 def cell(row, fathom):
     if not row:
         return "–"
-    text = f"{milliseconds(row['wall_ms'])}, {float(row['peak_mib']):.0f} MiB"
+    text = milliseconds(row["wall_ms"])
+    if float(row["peak_mib"]):
+        text += f", {float(row['peak_mib']):.0f} MiB"
     if row is not fathom:
         text += f" ({float(row['fathom_times_faster']):.1f}x)"
     return text
+
+
+def table_of(results, rows, tools):
+    lines = ["| work | " + " | ".join(tools) + " |", "|---|" + "---|" * len(tools)]
+    for bench, words in rows:
+        fathom = results.get((bench, "fathom"))
+        if fathom:
+            lines.append(f"| {words} | " + " | ".join(cell(results.get((bench, t)), fathom) for t in tools) + " |")
+    return lines
 
 
 def main():
     newest = sorted(glob.glob("bench/results/*.tsv"))[-1]
     with open(newest, encoding="ascii") as f:
         results = {(r["bench"], r["tool"]): r for r in csv.DictReader(f, delimiter="\t")}
-    lines = ["| work | " + " | ".join(TOOLS) + " |", "|---|" + "---|" * len(TOOLS)]
-    for bench, words in ROWS:
-        fathom = results.get((bench, "fathom"))
-        if fathom:
-            lines.append(f"| {words} | " + " | ".join(cell(results.get((bench, t)), fathom) for t in TOOLS) + " |")
+    lines = table_of(results, ROWS, TOOLS) + [""] + table_of(results, MORE_ROWS, MORE_TOOLS)
     with open("README.md", encoding="utf-8") as f:
         text = f.read()
     day = re.search(r"(\d{4}-\d\d-\d\d)", newest)[1]

@@ -21,9 +21,9 @@ ROWS = [
 ]
 # The same for what has other peers.
 MORE_ROWS = [
-    ("self-libc-warm", "1,000,000 warm look-ups of the own process's libc, as a handler does them"),
-    ("self-llvm-warm", "the same of libLLVM"),
-    ("self-llvm-random", "1,000,000 random addresses of libLLVM"),
+    ("self-libc-warm", "1,000,000 warm look-ups in libc of the own process, as handlers do them (peers: per million)"),
+    ("self-llvm-warm", "the same in libLLVM, which may be unloaded: each time its build-id in memory is read"),
+    ("self-llvm-random", "the same at random addresses"),
     ("find-node-process-call", "an exact name in a running node, library call, warm"),
     ("find-node-process-first-call", "the same, the first call"),
     ("find-node-file", "an exact name in node's file, whole process"),

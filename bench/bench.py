@@ -360,7 +360,8 @@ def self_benches(fathom, folder):
         peers = [(tool, [program, tool, "1000", peer_lookups, library]) for tool in ("dladdr", "backtrace_symbols_fd", "absl")]
         yield Inside(f"{name}-warm", None, [("fathom", [program, "fathom", "1000", "1000000", library]),
                                             ("fathom-now", [program, "fathom-now", "1000", "1000000", library]), *peers])
-        yield Inside(f"{name}-random", None, [("fathom", [program, "fathom", "1000000", "1000000", library])])
+        yield Inside(f"{name}-random", None, [("fathom", [program, "fathom", "1000000", "1000000", library]),
+                                              ("fathom-now", [program, "fathom-now", "1000000", "1000000", library])])
 
 
 def small_benches(fathom, folder):

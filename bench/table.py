@@ -21,7 +21,7 @@ ROWS = [
 ]
 # The same for what has other peers.
 MORE_ROWS = [
-    ("self-libc-warm", "1,000,000 warm look-ups in libc of the own process, as handlers do them (peers: per million)"),
+    ("self-libc-warm", "1,000,000 warm look-ups in libc of the own process, as handlers do them; fathom-now is `fathom_self_lookup_now()` (peers: per million)"),
     ("self-llvm-warm", "the same in libLLVM, which may be unloaded: each time its build-id in memory is read"),
     ("self-llvm-random", "the same at random addresses"),
     ("find-node-process-call", "an exact name in a running node, library call, warm"),
@@ -31,7 +31,7 @@ MORE_ROWS = [
     ("perf-map-1m", "the first name of a perf map of 1,000,000 lines"),
     ("kernel-one", "one address of the running kernel, without its vmlinux"),
 ]
-MORE_TOOLS = ["fathom", "dladdr", "backtrace_symbols_fd", "absl", "nm", "gdb"]
+MORE_TOOLS = ["fathom", "fathom-now", "dladdr", "backtrace_symbols_fd", "absl", "nm", "gdb"]
 TOOLS = ["fathom", "llvm-symbolizer-19", "addr2line", "eu-addr2line", "gdb", "objdump", "llvm-objdump-19"]
 
 

@@ -288,18 +288,26 @@ def thirty_two_bit(folder):
     check(*loader32([]), path, os.path.join(folder, "one.so"), os.path.join(folder, "two.so"), "build-ids")
 
 
-@test("under valgrind")
-def under_valgrind(folder):
+def check_under_valgrind(*command):
     if not shutil.which("valgrind"):
         raise tap.Skip("valgrind is not installed")
-    check("valgrind", "-q", "--error-exitcode=99", build(folder, "quiet"))
+    try:
+        check("valgrind", "-q", "--error-exitcode=99", *command)
+    except AssertionError as failure:
+        # Its own reader gives up before the program starts.
+        if "debuginfo reader" in str(failure):
+            raise tap.Skip("this valgrind does not read the debug information of this compiler") from failure
+        raise
+
+
+@test("under valgrind")
+def under_valgrind(folder):
+    check_under_valgrind(build(folder, "quiet"))
 
 
 @test("under valgrind, with lines")
 def names_under_valgrind(folder):
-    if not shutil.which("valgrind"):
-        raise tap.Skip("valgrind is not installed")
-    check("valgrind", "-q", "--error-exitcode=99", names(folder), "full")
+    check_under_valgrind(names(folder), "full")
 
 
 sys.exit(tap.run("self", tap.chosen(TESTS)))

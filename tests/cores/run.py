@@ -14,7 +14,6 @@ import stat
 import struct
 import subprocess
 import sys
-import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "lib")]
@@ -25,20 +24,11 @@ from ask import FATHOM, run  # noqa: E402
 from living import PEERS, PROGRAMS, RANDOM_ADDRESSES, Living, random_code  # noqa: E402
 from told import STYLES, Told, ask, build, check_places, library  # noqa: E402
 
-TESTS = []
+SUITE = tap.Suite("cores")
+test = SUITE.test
 UNNAMED = r"func@\[0x[0-9a-f]+\.\.0x[0-9a-f]+\]"
 # Of files: what was written (1) and shared (2, 8), ELF headers (10); all else of them (4).
 NO_HEADERS, USUAL, ALL = 0x23, 0x33, 0x3f
-
-
-def test(name):
-    def add(function):
-        def call():
-            with tempfile.TemporaryDirectory(prefix="fathom-cores-") as folder:
-                function(folder)
-        TESTS.append((name, call))
-        return function
-    return add
 
 
 def dying(command, core_filter=USUAL):
@@ -647,4 +637,4 @@ for real in ("python3", "perl"):
             add_comparison(real, who, other)
 
 
-sys.exit(tap.run("cores", tap.chosen(TESTS)))
+sys.exit(SUITE.run())

@@ -8,7 +8,6 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "lib")]
@@ -23,7 +22,8 @@ LIBC = "/lib/x86_64-linux-gnu/libc.so.6"
 LIBC_32 = "/usr/i686-linux-gnu/lib/libc.so.6"
 LIBC_ARM = "/usr/aarch64-linux-gnu/lib/libc.so.6"
 ARM = "aarch64-linux-gnu-"
-TESTS = []
+SUITE = tap.Suite("disasm")
+test = SUITE.test
 
 # A number that happens to be the address of a function.
 NUMBERS = """
@@ -165,16 +165,6 @@ function straight
 .Laddresses:
     .quad .Lthird, .Lfourth
 """
-
-
-def test(name):
-    def add(function):
-        def call():
-            with tempfile.TemporaryDirectory(prefix="fathom-disasm-") as folder:
-                function(folder)
-        TESTS.append((name, call))
-        return function
-    return add
 
 
 def build(folder, *options, name="shapes", source="shapes.c", compiler="gcc"):
@@ -650,4 +640,4 @@ def shown_bytes(folder):
     assert out.splitlines()[1].startswith(f"  {first['address']}  {spaced} "), out
 
 
-sys.exit(tap.run("disasm", tap.chosen(TESTS)))
+sys.exit(SUITE.run())

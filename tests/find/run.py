@@ -10,7 +10,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 
@@ -24,20 +23,8 @@ from finding import Asked, address, dynamic, find, places  # noqa: E402
 
 PROGRAMS = os.path.join(HERE, "programs")
 LIBC = "/lib/x86_64-linux-gnu/libc.so.6"
-TESTS = []
-
-
-def test(name, needs_root=False):
-    def add(function):
-        def call():
-            if needs_root and os.geteuid():
-                raise tap.Skip("only root can mount and change its root")
-            with tempfile.TemporaryDirectory(prefix="fathom-find-") as folder:
-                os.chmod(folder, 0o755)
-                function(folder)
-        TESTS.append((name, call))
-        return function
-    return add
+SUITE = tap.Suite("find", "mount and change its root")
+test = SUITE.test
 
 
 def build(folder, name="asked", *options, source="asked.c", compiler="gcc"):
@@ -1082,4 +1069,4 @@ def damaged(folder):
             assert done.returncode in (0, 1, 2), (name, at - off, done)
 
 
-sys.exit(tap.run("find", tap.chosen(TESTS)))
+sys.exit(SUITE.run())

@@ -1,16 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """The suite "jit": programs say what code they have made; fathom has to say the same of it, as long as it is true."""
-import json
 import mmap
 import os
 import random
-import re
 import shutil
 import struct
 import subprocess
 import sys
-import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -21,25 +18,14 @@ import jitfiles  # noqa: E402
 import tap  # noqa: E402
 
 from ask import FATHOM, run  # noqa: E402
+from told import Asked, Told, ask  # noqa: E402
 
 PROGRAMS = os.path.join(HERE, "programs")
 NOBODY = 65534
 ASKED = int(os.environ.get("QUESTIONS", "20000"))
-TESTS = []
-
-
-def test(name, needs_root=False):
-    def add(function):
-        def call():
-            if needs_root and os.geteuid():
-                raise tap.Skip("only root can give files away and make namespaces")
-            # Not in /tmp, which some of them have of their own.
-            with tempfile.TemporaryDirectory(prefix="jit-", dir=os.environ["BUILD"]) as folder:
-                os.chmod(folder, 0o755)
-                function(folder)
-        TESTS.append((name, call))
-        return function
-    return add
+# Not in /tmp, which some of them have of their own.
+SUITE = tap.Suite("jit", "give files away and make namespaces", parent=os.environ["BUILD"])
+test = SUITE.test
 
 
 def build(folder, source="jitted.c", *options, compiler="gcc"):
@@ -48,78 +34,27 @@ def build(folder, source="jitted.c", *options, compiler="gcc"):
     return path
 
 
-class Jitted:
+class Jitted(Told):
     """A running programs/jitted.c; what it writes to /tmp is removed."""
 
     def __init__(self, command, **options):
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **options)
-        self.pid = self.process.pid
+        super().__init__(command, **options)
         self.map = f"/tmp/perf-{self.pid}.map"
-        self.remove()
-        self.places = self._read()
         self.code = self.places["code"]
+        self.remove()
 
     def remove(self):
         for path in (self.map, self.map + ".other"):
             if os.path.lexists(path):
                 shutil.rmtree(path) if os.path.isdir(path) and not os.path.islink(path) else os.unlink(path)
 
-    def _read(self):
-        places = {}
-        for line in self.process.stdout:
-            if line == "done\n":
-                return places
-            name, address = line.split()
-            places[name] = int(address, 16)
-        raise AssertionError(f"{self.process.args}: ended early")
-
-    def tell(self, command):
-        self.process.stdin.write(command + "\n")
-        self.process.stdin.flush()
-        return self._read()
-
     def write(self, text, mode="a"):
         with open(self.map, mode, encoding="utf-8") as file:
             file.write(text)
 
-    def __enter__(self):
-        return self
-
     def __exit__(self, *_):
-        self.process.kill()
-        self.process.wait()
-        self.process.stdin.close()
-        self.process.stdout.close()
+        super().__exit__()
         self.remove()
-
-
-class Asker:
-    """One fathom that is asked again and again: it keeps what it has read."""
-
-    def __init__(self, pid, *options):
-        self.process = subprocess.Popen([FATHOM, "addr", "--json", "--no-cache", *options, str(pid)],
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-    def ask(self, address):
-        self.process.stdin.write(f"{address:#x}\n")
-        self.process.stdin.flush()
-        return json.loads(self.process.stdout.readline())
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.process.stdin.close()
-        self.process.wait()
-        self.process.stdout.close()
-
-
-def ask(pid, addresses, *options):
-    """fathom's answers, as records, and what it printed to standard error."""
-    done = subprocess.run([FATHOM, "addr", "--json", "--no-cache", *options, str(pid), *map(hex, addresses)],
-                          stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=60)
-    assert done.returncode in (0, 1), f"{done.returncode} {done.stderr}"
-    return [json.loads(line) for line in done.stdout.splitlines()], done.stderr
 
 
 def check(pid, expected, *options):
@@ -159,7 +94,7 @@ def perf_map_mangled(folder):
 
 @test("a perf map: the last line holds, also when it was written after the question before")
 def perf_map_overlap(folder):
-    with Jitted([build(folder)]) as j, Asker(j.pid) as asker:
+    with Jitted([build(folder)]) as j, Asked(j.pid) as asker:
         rng = random.Random(1)
         truth = {}
         for turn in range(60):
@@ -169,36 +104,36 @@ def perf_map_overlap(folder):
                 j.write(f"{j.code + start:x} {size:x} {name}\n")
                 truth |= dict.fromkeys(range(start, start + size), (name, start))
             at = rng.randrange(420)
-            record = asker.ask(j.code + at)
+            record = asker.one(j.code + at)
             name, start = truth.get(at, (None, None))
             assert (record["symbol"], record["offset"]) == (name, at - start if name else None), record
 
 
 @test("a perf map: a line without its end does not count, damage does no harm")
 def perf_map_damaged(folder):
-    with Jitted([build(folder)]) as j, Asker(j.pid) as asker:
+    with Jitted([build(folder)]) as j, Asked(j.pid) as asker:
         c = j.code
         j.write(f"{c:x} 20 whole\n\0\0\0\0\n\nxyz\n{c + 0x20:x} 20 ha")
-        assert asker.ask(c)["symbol"] == "whole"
-        assert asker.ask(c + 0x20)["symbol"] is None
+        assert asker.one(c)["symbol"] == "whole"
+        assert asker.one(c + 0x20)["symbol"] is None
         j.write("lf\n")
-        assert asker.ask(c + 0x20)["symbol"] == "half"
+        assert asker.one(c + 0x20)["symbol"] == "half"
 
 
 @test("a perf map: one that is written anew, replaced or removed")
 def perf_map_replaced(folder):
-    with Jitted([build(folder)]) as j, Asker(j.pid) as asker:
+    with Jitted([build(folder)]) as j, Asked(j.pid) as asker:
         c = j.code
         j.write(f"{c:x} 20 one\n{c + 0x20:x} 20 two\n")
-        assert asker.ask(c + 0x20)["symbol"] == "two"
+        assert asker.one(c + 0x20)["symbol"] == "two"
         j.write(f"{c:x} 20 six\n{c + 0x20:x} 20 ten\n", "w")
-        assert [asker.ask(c)["symbol"], asker.ask(c + 0x20)["symbol"]] == ["six", "ten"]
+        assert [asker.one(c)["symbol"], asker.one(c + 0x20)["symbol"]] == ["six", "ten"]
         with open(j.map + ".other", "w", encoding="ascii") as file:
             file.write(f"{c + 0x40:x} 20 other\n")
         os.rename(j.map + ".other", j.map)
-        assert [asker.ask(c)["symbol"], asker.ask(c + 0x40)["symbol"]] == [None, "other"]
+        assert [asker.one(c)["symbol"], asker.one(c + 0x40)["symbol"]] == [None, "other"]
         os.unlink(j.map)
-        assert asker.ask(c + 0x40)["symbol"] is None
+        assert asker.one(c + 0x40)["symbol"] is None
 
 
 @test("a perf map: only memory that may be run now has names, and modules keep theirs")
@@ -339,37 +274,37 @@ class Dump:
 
 @test("a jitdump: code with lines, code that moves, addresses used again")
 def jitdump(folder):
-    with Jitted([build(folder)]) as j, Asker(j.pid) as asker:
+    with Jitted([build(folder)]) as j, Asked(j.pid) as asker:
         c = j.code
         dump = Dump(folder, j)
         # Not mapped, it is nobody's.
         dump.write(jitfiles.load(c, 0x40, 0, "first one"))
-        assert asker.ask(c)["symbol"] is None
+        assert asker.one(c)["symbol"] is None
         j.tell(f"mark {dump.path}")
         dump.write(jitfiles.lines(c + 0x100, [(0, 7, "/src/a.js"), (8, 8, None), (16, 1, "/src/b.js")]))
         dump.write(jitfiles.record(jitfiles.UNWINDING_INFO, bytes(64)) + jitfiles.record(1000, b"unknown"))
         dump.write(jitfiles.load(c + 0x100, 0x20, 1, "with lines"))
         check(j.pid, {c: ("first one", 0, 0x40, "jitdump"), c + 0x40: None, c + 0x11f: ("with lines", 0x1f, 0x20, "jitdump")})
         for off, place in {0: ("/src/a.js", 7), 7: ("/src/a.js", 7), 8: ("/src/a.js", 8), 31: ("/src/b.js", 1)}.items():
-            record = asker.ask(c + 0x100 + off)
+            record = asker.one(c + 0x100 + off)
             (frame,) = record["frames"]
             assert (frame["function"], frame["file"], frame["line"]) == ("with lines", *place), record
             assert record["reason"] is None
         dump.write(jitfiles.move(c + 0x100, c + 0x200, 0x20, 1))
-        assert asker.ask(c + 0x100)["symbol"] is None
-        record = asker.ask(c + 0x208)
+        assert asker.one(c + 0x100)["symbol"] is None
+        record = asker.one(c + 0x208)
         assert (record["symbol"], record["offset"], record["frames"][0]["line"]) == ("with lines", 8, 8), record
         dump.write(jitfiles.load(c + 0x20, 0x10, 2, "again"))
-        assert [asker.ask(c + a)["symbol"] for a in (0x1f, 0x20, 0x30)] == ["first one", "again", "first one"]
+        assert [asker.one(c + a)["symbol"] for a in (0x1f, 0x20, 0x30)] == ["first one", "again", "first one"]
         # Written by halves.
         data = jitfiles.load(c + 0x300, 0x10, 3, "late")
         dump.write(data[:30])
-        assert asker.ask(c + 0x300)["symbol"] is None
+        assert asker.one(c + 0x300)["symbol"] is None
         dump.write(data[30:])
-        assert asker.ask(c + 0x300)["symbol"] == "late"
+        assert asker.one(c + 0x300)["symbol"] == "late"
         # The perf map of the same code says less.
         j.write(f"{c:x} 400 less\n")
-        assert [asker.ask(c + a)["symbol"] for a in (0, 0x3ff)] == ["first one", "less"]
+        assert [asker.one(c + a)["symbol"] for a in (0, 0x3ff)] == ["first one", "less"]
 
 
 @test("a jitdump that was deleted is read as long as it is mapped", needs_root=True)
@@ -384,17 +319,17 @@ def jitdump_deleted(folder):
 
 @test("a perf map and a jitdump that outgrow the memory do not name what they named before")
 def outgrown(folder):
-    with Jitted([build(folder)]) as j, Asker(j.pid, "--memory", "4M") as asker:
+    with Jitted([build(folder)]) as j, Asked(j.pid, "--memory", "4M") as asker:
         dump = Dump(folder, j)
         j.tell(f"mark {dump.path}")
         j.write(f"{j.code:x} 20 old\n")
         dump.write(jitfiles.load(j.code + 0x40, 0x40, 0, "old"))
-        assert [asker.ask(j.code)["symbol"], asker.ask(j.code + 0x40)["symbol"]] == ["old", "old"]
+        assert [asker.one(j.code)["symbol"], asker.one(j.code + 0x40)["symbol"]] == ["old", "old"]
         j.write("".join(f"{0x100000 + i:x} 1 another_function_{i:06}\n" for i in range(200000)))
         j.write(f"{j.code:x} 20 new\n")
         dump.write(b"".join(jitfiles.load(0x100000 + i, 1, i, f"another_function_{i:06}") for i in range(200000)))
         dump.write(jitfiles.load(j.code + 0x40, 0x40, 1, "new"))
-        assert [asker.ask(j.code)["symbol"], asker.ask(j.code + 0x40)["symbol"]] == [None, None]
+        assert [asker.one(j.code)["symbol"], asker.one(j.code + 0x40)["symbol"]] == [None, None]
 
 
 @test("a jitdump of another process, such as a copy has mapped by inheritance")
@@ -497,21 +432,21 @@ def gdb_list_32(folder):
 
 @test("GDB's list: what was taken out is gone, what is at its place is what it is, within one run")
 def gdb_list_gone(folder):
-    with Jitted([build(folder)]) as j, Asker(j.pid) as asker:
+    with Jitted([build(folder)]) as j, Asked(j.pid) as asker:
         c = j.code
         entries = set()
         for turn in range(30):
             name = f"turn{turn:03}"
             entries.add(register(folder, j, jitfiles.relocatable(c, [(name, 0, 0x40)]))["entry"])
-            record = asker.ask(c + 5)
+            record = asker.one(c + 5)
             assert (record["symbol"], record["offset"]) == (name, 5), record
             # A newer one covers part of it.
             register(folder, j, jitfiles.relocatable(c + 4, [("newer", 0, 0x10)]), "newer")
-            assert asker.ask(c + 5)["symbol"] == "newer" and asker.ask(c + 0x20)["symbol"] == name
+            assert asker.one(c + 5)["symbol"] == "newer" and asker.one(c + 0x20)["symbol"] == name
             j.tell("unregister")
-            assert asker.ask(c + 5)["symbol"] == name
+            assert asker.one(c + 5)["symbol"] == name
             j.tell("unregister")
-            assert asker.ask(c + 5)["symbol"] is None
+            assert asker.one(c + 5)["symbol"] is None
         assert len(entries) < 30, "no entry was used twice: the test shows nothing"
 
 
@@ -569,12 +504,12 @@ def ask_churn(folder, pause, asked):
     try:
         code = int(process.stdout.readline(), 16)
         with open(log_path, "rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as log, \
-                Asker(process.pid) as asker:
+                Asked(process.pid) as asker:
             rng = random.Random(2)
             for _ in range(asked):
                 at = rng.randrange(5 * 64)
                 before = time.monotonic_ns()
-                record = asker.ask(code + at)
+                record = asker.one(code + at)
                 after = time.monotonic_ns()
                 if record["symbol"] is None:
                     changed += record["reason"] == "changed"
@@ -716,4 +651,4 @@ add_stored("a snapshot", by_snapshot, True)
 add_stored("a core, GDB's list only", by_gcore, False)
 
 
-sys.exit(tap.run("jit", tap.chosen(TESTS)))
+sys.exit(SUITE.run())

@@ -4,7 +4,6 @@
 whose files other tools read."""
 import os
 import sys
-import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "lib"), HERE]
@@ -18,13 +17,8 @@ import names  # noqa: E402
 import symbols  # noqa: E402
 
 
-def in_folder(function):
-    def call():
-        with tempfile.TemporaryDirectory(prefix="fathom-kernel-") as folder:
-            os.chmod(folder, 0o755)
-            function(folder)
-    return call
-
-
-TESTS = [(name, in_folder(f)) for part in (live, symbols, files, names, memory) for name, f in part.TESTS]
-sys.exit(tap.run("kernel", tap.chosen(TESTS)))
+SUITE = tap.Suite("kernel")
+for part in (live, symbols, files, names, memory):
+    for name, function in part.TESTS:
+        SUITE.add(name, function)
+sys.exit(SUITE.run())

@@ -4,6 +4,7 @@ import json
 import subprocess
 
 from ask import FATHOM
+from told import Told
 
 
 def find(target, queries, *options, status=(0, 1), **more):
@@ -38,38 +39,9 @@ def dynamic(target, query, *options):
     return first[0] if first else None
 
 
-class Asked:
-    """A running programs/asked.c; @answers what it told at the start: {name: address}."""
-
-    def __init__(self, command, **options):
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                                        **options)
-        self.pid = self.process.pid
-        self.places = self._read()
-
-    def _read(self):
-        answers = {}
-        for line in self.process.stdout:
-            if line == "done\n":
-                return answers
-            name, place = line.split()
-            answers[name] = int(place, 16)
-        raise AssertionError(f"{self.process.args}: ended early")
-
-    def tell(self, command):
-        self.process.stdin.write(command + "\n")
-        self.process.stdin.flush()
-        return self._read()
+class Asked(Told):
+    """A running find/programs/asked.c."""
 
     def default(self, name):
         """What dlsym(RTLD_DEFAULT) says of @name there; None for NULL."""
         return self.tell(f"default {name}")[name] or None
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.process.kill()
-        self.process.wait()
-        self.process.stdin.close()
-        self.process.stdout.close()

@@ -2,6 +2,7 @@
 """Runs tests on a few threads and prints them as TAP, in their order."""
 import os
 import sys
+import tempfile
 import traceback
 from concurrent.futures import ThreadPoolExecutor
 
@@ -58,3 +59,30 @@ def chosen(tests):
     """Those of @tests whose name holds one of the command's arguments; all without arguments."""
     wanted = sys.argv[1:]
     return [t for t in tests if not wanted or any(w in t[0] for w in wanted)]
+
+
+class Suite:
+    """Tests, each of which is given a folder of its own. @only_root says what only root can do there."""
+
+    def __init__(self, name, only_root="", parent=None):
+        self.name, self.only_root, self.parent = name, only_root, parent
+        self.tests = []
+
+    def add(self, name, function, needs_root=False):
+        def call():
+            if needs_root and os.geteuid():
+                raise Skip(f"only root can {self.only_root}")
+            with tempfile.TemporaryDirectory(prefix=f"fathom-{self.name}-", dir=self.parent) as folder:
+                os.chmod(folder, 0o755)
+                function(folder)
+        self.tests.append((name, call))
+
+    def test(self, name, needs_root=False):
+        """Makes a test of the function that follows."""
+        def decorate(function):
+            self.add(name, function, needs_root)
+            return function
+        return decorate
+
+    def run(self):
+        return run(self.name, chosen(self.tests))

@@ -11,7 +11,8 @@ PROGRAMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "proce
 
 
 class Told:
-    """A running programs/told.c, and what it has told: {name: address}."""
+    """A running program that tells "NAME ADDRESS" lines and then "done", at its start and after each command that
+    it reads; @places is what it told at its start: {name: address}."""
 
     def __init__(self, command, **options):
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
@@ -41,6 +42,35 @@ class Told:
         self.process.wait()
         self.process.stdin.close()
         self.process.stdout.close()
+
+
+class Asked:
+    """One run of fathom addr that is asked about a process again and again: it keeps what it has read."""
+
+    def __init__(self, pid, *options):
+        self.process = subprocess.Popen([FATHOM, "addr", "--json", "--no-cache", *options, str(pid)], text=True,
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def ask(self, address, times=1):
+        """The answers to the address, asked so many times in one batch."""
+        self.process.stdin.write(f"{address:#x}\n" * times)
+        self.process.stdin.flush()
+        return [json.loads(self.process.stdout.readline()) for _ in range(times)]
+
+    def one(self, address):
+        return self.ask(address)[0]
+
+    def last(self, address):
+        """(status, answers, complaint) of a last question."""
+        out, complaint = self.process.communicate(f"{address:#x}\n", timeout=60)
+        return self.process.returncode, out, complaint
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.communicate()
 
 
 def build(folder, name="told", *options, source="told.c", compiler="gcc"):

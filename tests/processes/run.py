@@ -9,7 +9,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -19,49 +18,11 @@ import tap  # noqa: E402
 
 from ask import FATHOM, run  # noqa: E402
 from living import PEERS, RANDOM_ADDRESSES, Living, compare, random_code  # noqa: E402
-from told import PROGRAMS, STYLES, Told, ask, build, check_places, library  # noqa: E402
+from told import STYLES, Asked, Told, ask, build, check_places, library  # noqa: E402
 
 NOBODY = 65534
-TESTS = []
-
-
-def test(name, needs_root=False):
-    def add(function):
-        def call():
-            if needs_root and os.geteuid():
-                raise tap.Skip("only root can become another user, change its root or mount")
-            with tempfile.TemporaryDirectory(prefix="fathom-processes-") as folder:
-                os.chmod(folder, 0o755)
-                function(folder)
-        TESTS.append((name, call))
-        return function
-    return add
-
-
-class Asked:
-    """One run of fathom addr that is asked about a process again and again."""
-
-    def __init__(self, pid):
-        self.process = subprocess.Popen([FATHOM, "addr", "--json", "--no-cache", str(pid)], text=True,
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-
-    def ask(self, address, times=1):
-        """The answers to the address, asked so many times in one batch."""
-        self.process.stdin.write(f"{address:#x}\n" * times)
-        self.process.stdin.flush()
-        return [json.loads(self.process.stdout.readline()) for _ in range(times)]
-
-    def last(self, address):
-        """(status, answers, complaint) of a last question."""
-        out, complaint = self.process.communicate(f"{address:#x}\n", timeout=60)
-        return self.process.returncode, out, complaint
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.process.kill()
-        self.process.communicate()
+SUITE = tap.Suite("processes", "become another user, change its root or mount")
+test = SUITE.test
 
 
 def add_style(name, compiler, options):
@@ -579,4 +540,4 @@ for real in ("python3", "perl"):
         add_comparison(real, other)
 
 
-sys.exit(tap.run("processes", tap.chosen(TESTS)))
+sys.exit(SUITE.run())

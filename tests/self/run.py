@@ -7,7 +7,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "lib")]
@@ -20,18 +19,8 @@ TOP = os.path.join(HERE, "..", "..")
 PROGRAMS = os.path.join(HERE, "programs")
 BUILD = os.environ["BUILD"]
 LIBRARY = os.path.join(BUILD, "src", "libfathom.a")
-TESTS = []
-
-
-def test(name):
-    def add(function):
-        def call():
-            with tempfile.TemporaryDirectory(prefix="fathom-self-") as folder:
-                os.chmod(folder, 0o755)
-                function(folder)
-        TESTS.append((name, call))
-        return function
-    return add
+SUITE = tap.Suite("self")
+test = SUITE.test
 
 
 def codecs():
@@ -310,4 +299,4 @@ def names_under_valgrind(folder):
     check_under_valgrind(names(folder), "full")
 
 
-sys.exit(tap.run("self", tap.chosen(TESTS)))
+sys.exit(SUITE.run())

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -206,6 +207,14 @@ def half_loaded(folder):
     half = os.path.join(folder, "half.so")
     run("gcc", "-O1", "-shared", "-fPIC", "-Wl,-z,nodelete", "-o", half, os.path.join(PROGRAMS, "half.c"))
     check(build(folder, "half_loaded"), half, library(folder, "one.so", "-Wl,--build-id"))
+
+
+@test("a library that is marked to stay is named without a look at its build-id")
+def stays(folder):
+    program = build(folder, "stays")
+    check(program, library(folder, "stays.so", "-Wl,--build-id", "-Wl,-z,nodelete"))
+    done = subprocess.run([program, library(folder, "goes.so", "-Wl,--build-id")], capture_output=True, check=False)
+    assert done.returncode == -signal.SIGSYS, done
 
 
 @test("what another loader has mapped is not believed to be there for good")

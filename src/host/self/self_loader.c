@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What the loader says of this process (dl_iterate_phdr(3)), and which of its objects stay until
- * the end: the program, what it needs from the start, and the vDSO. All others dlclose() may
- * unload, and so may dlopen() before it returns: a library that is marked to stay (DF_1_NODELETE)
- * is listed already, and goes again if it cannot be relocated.
+ * the end: the program, the vDSO, libraries that are marked to stay (DF_1_NODELETE), and what these
+ * need. All others dlclose() may unload.
+ *
+ * The mark counts from when the library can be found by its addresses. It is listed before, while
+ * dlopen() relocates it, and goes again when that fails; _dl_find_object() knows it only after.
  */
 #include <link.h>
 #include <stdlib.h>
 #include <sys/auxv.h>
 
 #include "../../safe/base/limits.h"
+#include "../../safe/self/loader.h"
 #include "self.h"
 
 /* Only glibc unloads; who has no such function is another. */
@@ -56,6 +59,14 @@ static bool add_needed(struct fathom_self_loaded *l, const char *soname)
 	return true;
 }
 
+/* Whether it was loaded with success, not only begun. */
+static bool is_relocated(const struct fathom_self_loaded *l)
+{
+	struct fathom_self_object o;
+
+	return fathom_self_object_at(l->low, &o) && o.start <= l->low && l->low < o.end;
+}
+
 /* The loader keeps it where it is while it calls us: it can be read as it stands. */
 static bool read_dynamic(struct fathom_self_loaded *l, const ElfW(Dyn) * dynamic)
 {
@@ -68,6 +79,8 @@ static bool read_dynamic(struct fathom_self_loaded *l, const ElfW(Dyn) * dynamic
 	for (size_t i = 0; i < FATHOM_MAX_DYNAMIC && dynamic[i].d_tag != DT_NULL; i++) {
 		const size_t value = (size_t)dynamic[i].d_un.d_val;
 
+		if (dynamic[i].d_tag == DT_FLAGS_1 && value & DF_1_NODELETE)
+			l->stays |= is_relocated(l);
 		if (dynamic[i].d_tag == DT_NEEDED && !add_needed(l, text_at(l, strings, value)))
 			return false;
 		soname = dynamic[i].d_tag == DT_SONAME ? text_at(l, strings, value) : NULL;

@@ -4,15 +4,10 @@
  * forked child is named as its parent. "quiet seccomp": where process_vm_readv is forbidden, too.
  */
 #define _GNU_SOURCE
-#include "check.h"
+#include "forbid.h"
 
 #include <fcntl.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <stddef.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -28,20 +23,6 @@ static int count_fds(void)
 	for (int fd = 0; fd < 1024; fd++)
 		n += fcntl(fd, F_GETFD) >= 0;
 	return n;
-}
-
-static void forbid_reading(void)
-{
-	struct sock_filter code[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	const struct sock_fprog program = { sizeof code / sizeof *code, code };
-
-	expect(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
-	expect(!prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program));
 }
 
 static void check_bad_pointers(void)
@@ -87,7 +68,7 @@ int main(int argc, char **argv)
 	start(0);
 	expect(count_fds() == before);
 	if (argc > 1 && strcmp(argv[1], "seccomp") == 0)
-		forbid_reading();
+		forbid_reading(SECCOMP_RET_ERRNO | 1);
 	expect_name((uintptr_t)quiet_code, "quiet_code", 0);
 	expect_name((uintptr_t)quiet_code + 2, "quiet_code", 2);
 	expect_name((uintptr_t)labs, "labs", 0);

@@ -8,6 +8,7 @@ Every line of output is one result, tab-separated: bench, tool, median wall ms, 
 ms, peak MiB, runs, and how often fathom is faster. Results are appended to bench/results/.
 """
 import argparse
+import glob
 import datetime
 import os
 import random
@@ -352,11 +353,14 @@ def self_benches(fathom, folder):
     per million."""
     program = os.path.join(folder, "self")
     here = os.path.dirname(os.path.abspath(__file__))
-    libraries = subprocess.run(["pkg-config", "--libs", "absl_symbolize"], capture_output=True, text=True, check=True).stdout.split()
+    absl = subprocess.run(["pkg-config", "--libs", "absl_symbolize"], capture_output=True, text=True, check=True).stdout.split()
     subprocess.run(["g++", "-O2", "-I", os.path.join(here, "..", "include"), "-o", program, os.path.join(here, "self.cc"),
                     os.path.join(os.path.dirname(fathom), "src", "libfathom.a"), "-ldeflate", "-lz", "-lzstd", "-llzma", "-llz4",
-                    "-liberty", "-ldl", "-lpthread", *libraries], check=True)
-    for name, library, peer_lookups in (("self-libc", "libc.so.6", "20000"), ("self-llvm", "libLLVM.so.19.1", "1000")):
+                    "-liberty", "-ldl", "-lpthread", *absl], check=True)
+    libraries = [("self-libc", "libc.so.6", "20000"), ("self-llvm", "libLLVM.so.19.1", "1000")]
+    # One that dlclose() may unload: handlers look at its build-id in memory.
+    libraries += [("self-jvm", path, "1000") for path in glob.glob("/usr/lib/jvm/java-17-openjdk-*/lib/server/libjvm.so")]
+    for name, library, peer_lookups in libraries:
         peers = [(tool, [program, tool, "1000", peer_lookups, library]) for tool in ("dladdr", "backtrace_symbols_fd", "absl")]
         yield Inside(f"{name}-warm", None, [("fathom", [program, "fathom", "1000", "1000000", library]),
                                             ("fathom-now", [program, "fathom-now", "1000", "1000000", library]), *peers])

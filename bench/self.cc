@@ -109,7 +109,7 @@ int main(int argc, char **argv)
 	const auto n = std::stoul(argv[2]);
 	const auto lookups = std::stoul(argv[3]);
 	Code code = { argv[4] };
-	// Linked, it stays; else it may be unloaded, which handlers have to look at.
+	// Linked, or marked to stay, it stays; else it may be unloaded, which handlers have to look at.
 	if (!dlopen(argv[4], RTLD_NOW) || !dl_iterate_phdr(find_code, &code) || !code.low)
 		return 2;
 	const double start = milliseconds();

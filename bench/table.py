@@ -22,8 +22,10 @@ ROWS = [
 # The same for what has other peers.
 MORE_ROWS = [
     ("self-libc-warm", "1,000,000 warm look-ups in libc of the own process, as handlers do them; fathom-now is `fathom_self_lookup_now()` (peers: per million)"),
-    ("self-llvm-warm", "the same in libLLVM, which may be unloaded: each time its build-id in memory is read"),
-    ("self-llvm-random", "the same at random addresses"),
+    ("self-llvm-warm", "the same in libLLVM"),
+    ("self-llvm-random", "the same at 1,000,000 random addresses"),
+    ("self-jvm-warm", "the same in libjvm, which may be unloaded: handlers read its build-id in memory each time"),
+    ("self-jvm-random", "the same at 1,000,000 random addresses"),
     ("find-node-process-call", "an exact name in a running node, library call, warm"),
     ("find-node-process-first-call", "the same, the first call"),
     ("find-node-file", "an exact name in node's file, whole process"),

@@ -217,6 +217,11 @@ def stays(folder):
     assert done.returncode == -signal.SIGSYS, done
 
 
+@test("a library that is unloaded in the middle of a look-up")
+def raced(folder):
+    check(build(folder, "raced"), library(folder, "one.so", "-Wl,--build-id"))
+
+
 @test("what another loader has mapped is not believed to be there for good")
 def own_loader(folder):
     one = library(folder, "one.so", "-Wl,--build-id")

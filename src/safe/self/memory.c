@@ -291,6 +291,29 @@ static void set_name(const struct fathom_symbol *s, struct fathom_str name,
 	ret->offset = ret->module_address - s->value;
 }
 
+/* Whether the loader has at @pc what it had before: another thread may have unloaded it meanwhile.
+ */
+static bool is_still(uintptr_t pc, const struct fathom_self_object *o, const struct link *link)
+{
+	struct fathom_self_object now;
+	struct link l;
+
+	return fathom_self_object_at(pc, &now) && now.start == o->start && now.end == o->end &&
+	       now.link_map == o->link_map && fathom_peek(o->link_map, &l, sizeof l) == sizeof l &&
+	       memcmp(&l, link, sizeof l) == 0;
+}
+
+/* Answers nothing of what was read while it changed. */
+static bool has_changed(struct fathom_self_answer *ret)
+{
+	const uint64_t address = ret->address;
+
+	memset(ret, 0, offsetof(struct fathom_self_answer, frames));
+	ret->address = address;
+	ret->reason = FATHOM_REASON_CHANGED;
+	return false;
+}
+
 bool fathom_self_answer_from_memory(uintptr_t pc, struct fathom_self_answer *ret)
 {
 	struct room r = { ret->text, sizeof ret->text };
@@ -300,6 +323,7 @@ bool fathom_self_answer_from_memory(uintptr_t pc, struct fathom_self_answer *ret
 	struct fathom_str name;
 	struct link link;
 	uint8_t byte;
+	bool found;
 
 	if (!fathom_self_object_at(pc, &o)) {
 		ret->reason =
@@ -310,9 +334,11 @@ bool fathom_self_answer_from_memory(uintptr_t pc, struct fathom_self_answer *ret
 	if (fathom_peek(o.link_map, &link, sizeof link) != sizeof link)
 		return false;
 	set_module(&o, &link, &r, ret);
-	if (!fathom_self_read_dynamic(link.dynamic, o.start, o.end, link.bias, &d) ||
-	    !fathom_self_dynamic_symbol(&d, pc, r.at, r.left, &s, &name))
-		return false;
-	set_name(&s, name, ret);
-	return true;
+	found = fathom_self_read_dynamic(link.dynamic, o.start, o.end, link.bias, &d) &&
+		fathom_self_dynamic_symbol(&d, pc, r.at, r.left, &s, &name);
+	if (!is_still(pc, &o, &link))
+		return has_changed(ret);
+	if (found)
+		set_name(&s, name, ret);
+	return found;
 }

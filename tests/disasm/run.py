@@ -274,6 +274,17 @@ def without_plt(folder):
     expect(texts(build(folder, "-fno-plt"), "use"), r"callq  \*0x\w+\(%rip\)        # 0x\w+ \(puts\)")
 
 
+@test("a file: packed relocations (DT_RELR) name slots as others do, over words of the bitmap")
+def packed(folder):
+    for option in ("nopack-relative-relocs", "pack-relative-relocs"):
+        path = build(folder, "-pie", "-fPIE", f"-Wl,-z,{option}", name=option, source="slots.c")
+        assert ("(RELR)" in run("readelf", "-d", path)) == (option == "pack-relative-relocs")
+        called = re.findall(r"callq  \*.* \((slots.*)\)", "\n".join(texts(path, "all")))
+        # As slots.c fills them in.
+        assert called == ["slots -> one", "slots+0x8 -> two", "slots+0x1f0 -> one", "slots+0x1f8 -> two",
+                          "slots+0x200 -> one", "slots+0x278 -> two"], called
+
+
 @test("a stub of the PLT")
 def a_stub(folder):
     path = build(folder, "-fcf-protection=none", "-Wl,-z,lazy")

@@ -19,7 +19,17 @@ struct fathom_fixups {
 	struct entry *entries;
 	size_t n;
 	size_t cap;
+	/* What is loaded from `low` on: the segment that was looked up last. */
+	uint64_t low;
+	struct fathom_bytes loaded;
+	uint64_t looked_at; /* segments */
 };
+
+/*
+ * Slots stand together, segments are few: a file for which more segments have to be looked at is
+ * not read to the end.
+ */
+#define MAX_LOOKED_AT (UINT64_C(1) << 24)
 
 struct type {
 	uint16_t machine;
@@ -70,18 +80,32 @@ static const struct type types[] = {
 	{ EM_AARCH64, R_AARCH64_LD64_GOT_LO12_NC, FATHOM_FIXUP_GOT_LOW },
 };
 
+/* The type of what stands in DT_RELR, of any machine: R_*_RELATIVE. */
+#define PACKED UINT32_MAX
+
 static uint8_t kind_of(uint16_t machine, uint32_t type)
 {
+	if (type == PACKED)
+		return FATHOM_FIXUP_BASE;
 	for (size_t i = 0; i < sizeof types / sizeof *types; i++)
 		if (types[i].machine == machine && types[i].type == type)
 			return types[i].kind;
 	return FATHOM_FIXUP_OTHER;
 }
 
+static bool is_packed(const struct fathom_object *o, uint32_t i)
+{
+	const struct fathom_section *s = &o->sections[i].header;
+
+	return s->type == SHT_RELR && s->flags & SHF_ALLOC && o->image.type != ET_REL;
+}
+
 static bool is_table(const struct fathom_object *o, uint32_t i)
 {
 	const struct fathom_section *s = &o->sections[i].header;
 
+	if (is_packed(o, i))
+		return true;
 	if (s->type != SHT_RELA && s->type != SHT_REL)
 		return false;
 	if (o->image.type != ET_REL)
@@ -89,10 +113,26 @@ static bool is_table(const struct fathom_object *o, uint32_t i)
 	return s->info < o->n_sections && (o->sections[s->info].header.flags & SHF_ALLOC);
 }
 
+/* What the file has at @svma, @size bytes; empty when it has nothing there. */
+static struct fathom_bytes slot_bytes(struct fathom_fixups *f, uint64_t svma, uint64_t size)
+{
+	if (svma >= f->low && range_inside(svma - f->low, size, f->loaded.size))
+		return bytes_slice(f->loaded, svma - f->low, size);
+	f->looked_at += f->object->image.phnum;
+	if (f->looked_at > MAX_LOOKED_AT)
+		f->cap = f->n;
+	if (f->n == f->cap)
+		return (struct fathom_bytes){ NULL, 0 };
+	f->low = svma;
+	f->loaded = fathom_image_loaded_at(&f->object->image, svma, &f->low);
+	return bytes_slice(f->loaded, svma - f->low, size);
+}
+
 /* What a relocation without an addend of its own adds: what stands there. */
-static uint64_t addend_in_place(const struct fathom_object *o, const struct fathom_section *table,
+static uint64_t addend_in_place(struct fathom_fixups *f, const struct fathom_section *table,
 				uint64_t off)
 {
+	const struct fathom_object *o = f->object;
 	const struct fathom_section *s;
 	struct fathom_bytes word;
 
@@ -100,7 +140,7 @@ static uint64_t addend_in_place(const struct fathom_object *o, const struct fath
 		s = &o->sections[table->info].header;
 		word = bytes_slice(fathom_image_section_bytes(&o->image, s), off, 4);
 	} else {
-		word = fathom_image_loaded_bytes(&o->image, off, 4);
+		word = slot_bytes(f, off, 4);
 	}
 	return word.size ? (uint64_t)(int32_t)load_u32(word.data, o->image.swap) : 0;
 }
@@ -121,26 +161,79 @@ static void add_table(struct fathom_fixups *f, uint32_t number)
 		e.symbol = (uint32_t)(o->image.is64 ? info >> 32 : info >> 8);
 		e.type = (uint32_t)(o->image.is64 ? info : info & 0xff);
 		if (s->type == SHT_REL)
-			e.addend = addend_in_place(o, s, off);
+			e.addend = addend_in_place(f, s, off);
 		else
 			e.addend = o->image.is64 ? cur_u64(&c) : (uint64_t)(int32_t)cur_u32(&c);
-		if (!cur_ok(&c))
+		if (!cur_ok(&c) || f->n == f->cap)
 			break;
 		f->keyed[f->n] = (struct fathom_keyed){ base + off, f->n };
 		f->entries[f->n++] = e;
 	}
 }
 
-/* The most entries that the tables can hold; tables may overlap, but together be no more. */
+/* Adds the word at @svma, which the bias is added to; what is not in the file is not one. */
+static void add_packed(struct fathom_fixups *f, uint32_t table, uint64_t svma)
+{
+	const struct fathom_image *image = &f->object->image;
+	const uint8_t word = fathom_image_address_size(image);
+	const struct fathom_bytes bytes = slot_bytes(f, svma, word);
+	struct fathom_cursor c = cur_init(bytes, image->swap);
+
+	if (!bytes.size || f->n == f->cap)
+		return;
+	f->keyed[f->n] = (struct fathom_keyed){ svma, f->n };
+	f->entries[f->n++] = (struct entry){ cur_uint(&c, word), 0, PACKED, table };
+}
+
+/*
+ * DT_RELR (gABI, "Relative Relocation Table"): an even word is the address of one; an odd one says
+ * in its other bits, from the lowest, which of the words that follow the last address are.
+ */
+static void add_packed_table(struct fathom_fixups *f, uint32_t number)
+{
+	const struct fathom_object *o = f->object;
+	const struct fathom_section *s = &o->sections[number].header;
+	const uint8_t word = fathom_image_address_size(&o->image);
+	struct fathom_cursor c = cur_init(fathom_image_section_bytes(&o->image, s), o->image.swap);
+	uint64_t next = 0;
+
+	while (cur_left(&c) >= word && f->n < f->cap) {
+		const uint64_t value = cur_uint(&c, word);
+
+		if (!(value & 1)) {
+			add_packed(f, number, value);
+			next = value + word;
+			continue;
+		}
+		for (unsigned bit = 1; bit < 8u * word; bit++)
+			if (value >> bit & 1)
+				add_packed(f, number, next + (bit - 1) * (uint64_t)word);
+		next += (8u * word - 1) * (uint64_t)word;
+	}
+}
+
+/*
+ * The most entries that the tables can hold; tables may overlap, but together be no more. What is
+ * packed stands for words of the file.
+ */
 static size_t count_entries(const struct fathom_object *o)
 {
 	const uint64_t most = o->image.bytes.size;
+	const uint8_t word = fathom_image_address_size(&o->image);
+	uint64_t packed = 0;
 	uint64_t n = 0;
 
-	for (uint32_t i = 1; i < o->n_sections; i++)
-		if (is_table(o, i))
-			n += fathom_image_section_bytes(&o->image, &o->sections[i].header).size;
-	return (size_t)((n < most ? n : most) / (2 * fathom_image_address_size(&o->image)));
+	for (uint32_t i = 1; i < o->n_sections; i++) {
+		const uint64_t size =
+			fathom_image_section_bytes(&o->image, &o->sections[i].header).size;
+
+		if (is_packed(o, i))
+			packed += size / word * 8 * word;
+		else if (is_table(o, i))
+			n += size;
+	}
+	return (size_t)((n < most ? n : most) / (2 * word) +
+			(packed < most / word ? packed : most / word));
 }
 
 struct fathom_fixups *fathom_fixups_create(const struct fathom_object *o)
@@ -158,7 +251,9 @@ struct fathom_fixups *fathom_fixups_create(const struct fathom_object *o)
 		return NULL;
 	}
 	for (uint32_t i = 1; i < o->n_sections; i++)
-		if (is_table(o, i))
+		if (is_packed(o, i))
+			add_packed_table(f, i);
+		else if (is_table(o, i))
 			add_table(f, i);
 	fathom_sort_keyed(f->keyed, f->keyed + f->cap, f->n);
 	return f;

@@ -3,7 +3,7 @@
  * The relocations of a file by the address they change: what the loader will write into a slot
  * (those that are loaded, as .rela.dyn), and what the linker will write into code and data of a
  * relocatable file. Types: x86-64, i386 and aarch64 psABIs. What is not handled: tables that only
- * DT_ entries describe, and DT_RELR.
+ * DT_ entries describe.
  */
 #ifndef FATHOM_FIXUPS_H
 #define FATHOM_FIXUPS_H

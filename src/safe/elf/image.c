@@ -193,7 +193,8 @@ struct fathom_bytes fathom_image_section_bytes(const struct fathom_image *image,
 	return bytes_slice(image->bytes, section->off, section->size);
 }
 
-struct fathom_bytes fathom_image_loaded_from(const struct fathom_image *image, uint64_t svma)
+struct fathom_bytes fathom_image_loaded_at(const struct fathom_image *image, uint64_t svma,
+					   uint64_t *ret_start)
 {
 	struct fathom_segment s;
 
@@ -202,12 +203,21 @@ struct fathom_bytes fathom_image_loaded_from(const struct fathom_image *image, u
 			continue;
 		if (svma >= s.vaddr && svma - s.vaddr < s.filesz && s.off <= image->bytes.size) {
 			const struct fathom_bytes file = bytes_from(image->bytes, s.off);
-			const uint64_t size = s.filesz < file.size ? s.filesz : file.size;
 
-			return bytes_from((struct fathom_bytes){ file.data, size }, svma - s.vaddr);
+			*ret_start = s.vaddr;
+			return (struct fathom_bytes){ file.data,
+						      s.filesz < file.size ? s.filesz : file.size };
 		}
 	}
 	return (struct fathom_bytes){ NULL, 0 };
+}
+
+struct fathom_bytes fathom_image_loaded_from(const struct fathom_image *image, uint64_t svma)
+{
+	uint64_t start = svma;
+	const struct fathom_bytes loaded = fathom_image_loaded_at(image, svma, &start);
+
+	return bytes_from(loaded, svma - start);
 }
 
 struct fathom_bytes fathom_image_loaded_bytes(const struct fathom_image *image, uint64_t svma,

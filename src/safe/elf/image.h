@@ -79,6 +79,13 @@ struct fathom_bytes fathom_image_section_bytes(const struct fathom_image *image,
 struct fathom_bytes fathom_image_loaded_bytes(const struct fathom_image *image, uint64_t svma,
 					      uint64_t size);
 
+/*
+ * The bytes of the file behind the first loaded segment that has @svma in the file; *@ret_start is
+ * the svma of the first of them. Empty when there is none.
+ */
+struct fathom_bytes fathom_image_loaded_at(const struct fathom_image *image, uint64_t svma,
+					   uint64_t *ret_start);
+
 /* The bytes from @svma to the end of the file part of its segment; empty where none is. */
 struct fathom_bytes fathom_image_loaded_from(const struct fathom_image *image, uint64_t svma);
 

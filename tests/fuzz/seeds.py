@@ -11,6 +11,8 @@ import sys
 import tempfile
 import zlib
 
+HERE = os.path.dirname(os.path.abspath(__file__))
+
 SOURCE = """
 #include <stdio.h>
 static inline __attribute__((always_inline)) int inner(int x) { return x * 3 + 1; }
@@ -158,10 +160,12 @@ def seed_cores(folder, fathom, tmp):
 
 
 def seed_disasm(folder, tmp):
+    slots = os.path.join(HERE, "..", "disasm", "programs", "slots.c")
     for number, compiler in ((0, "gcc"), (1, "i686-linux-gnu-gcc"), (2, "aarch64-linux-gnu-gcc")):
-        for name, options in (("code", ["-O2"]), ("object", ["-O1", "-c"])):
+        for name, options in (("code", ["-O2", "seed.c"]), ("object", ["-O1", "-c", "seed.c"]),
+                              ("packed", ["-O2", "-Wl,-z,pack-relative-relocs", slots])):
             path = os.path.join(tmp, f"disasm-{number}-{name}")
-            done = subprocess.run([compiler, "-ffreestanding", "-nostdlib", "-shared", "-fPIC", *options, "-o", path, "seed.c"],
+            done = subprocess.run([compiler, "-ffreestanding", "-nostdlib", "-shared", "-fPIC", *options, "-o", path],
                                   cwd=tmp, capture_output=True)
             if done.returncode:
                 continue
@@ -171,7 +175,7 @@ def seed_disasm(folder, tmp):
 
 
 def seed_jit(folder, tmp):
-    sys.path[:0] = [os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", d) for d in ("lib", "jit")]
+    sys.path[:0] = [os.path.join(HERE, "..", d) for d in ("lib", "jit")]
     import elfasm
     import jitfiles
     text = b"1000 20 a\n0x0000000000001010 0x00000020 b c\r\n1018 8 \n1000 0 d\n2000 10 _Z1fv\nx\n3000 1"

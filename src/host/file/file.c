@@ -25,6 +25,23 @@ void fathom_errinfo_set_file(struct fathom_errinfo *info, const char *path)
 	fathom_copy_cstr(info->file, sizeof info->file, path);
 }
 
+size_t fathom_file_read_at(int fd, uint64_t off, void *to, size_t size)
+{
+	size_t done = 0;
+
+	errno = 0;
+	while (done < size && off <= (uint64_t)INT64_MAX - done) {
+		const ssize_t got =
+			pread(fd, (uint8_t *)to + done, size - done, (off_t)(off + done));
+
+		if (!got || (got < 0 && errno != EINTR))
+			break;
+		done += got > 0 ? (size_t)got : 0;
+		errno = 0;
+	}
+	return done;
+}
+
 fathom_err fathom_fail_os(struct fathom_errinfo *reterr, const char *path)
 {
 	const int number = errno;

@@ -60,6 +60,12 @@ void fathom_file_will_read(const struct fathom_file *f, struct fathom_bytes byte
 /* Gives the pages that lie whole inside @bytes back; they can be read again. */
 void fathom_file_give_back(const struct fathom_file *f, struct fathom_bytes bytes);
 
+/*
+ * Reads up to @size bytes at @off of @fd; returns how many there are. errno says why there are no
+ * more, and is 0 where the file ends.
+ */
+size_t fathom_file_read_at(int fd, uint64_t off, void *to, size_t size);
+
 /* Notes errno as what failed with @path. */
 fathom_err fathom_fail_os(struct fathom_errinfo *reterr, const char *path);
 

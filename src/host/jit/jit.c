@@ -93,15 +93,8 @@ struct reader {
 static size_t read_memory(void *data, uint64_t avma, void *to, size_t size)
 {
 	const struct reader *r = data;
-	size_t done = 0;
-	ssize_t got = 1;
+	const size_t done = r->fd < 0 ? 0 : fathom_file_read_at(r->fd, avma, to, size);
 
-	if (r->fd < 0)
-		return fathom_space_read(r->space, avma, to, size);
-	while (done < size && got > 0 && avma <= (uint64_t)INT64_MAX - done) {
-		got = pread(r->fd, (uint8_t *)to + done, size - done, (off_t)(avma + done));
-		done += got > 0 ? (size_t)got : 0;
-	}
 	/* Where the first thread has ended, its memory is seen through another. */
 	return done ? done : fathom_space_read(r->space, avma, to, size);
 }

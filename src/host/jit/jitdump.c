@@ -3,10 +3,10 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "../../safe/base/cursor.h"
 #include "../../safe/base/limits.h"
+#include "../file/file.h"
 
 #define MAGIC       0x4a695444 /* "JiTD" in the byte order of who writes it */
 #define VERSION     1
@@ -382,25 +382,15 @@ fathom_err fathom_jitdump_parse(struct fathom_jitdump *d, struct fathom_bytes by
 /* The file is read in pieces of at least this size. */
 #define READ_SIZE (UINT64_C(1) << 20)
 
-/* Reads @size bytes at @off of @fd; returns how many there were, or a negative value. */
-static ssize_t read_at(int fd, void *to, size_t size, uint64_t off)
-{
-	ssize_t got;
-
-	do
-		got = pread(fd, to, size, (off_t)off);
-	while (got < 0 && errno == EINTR);
-	return got;
-}
-
 /* Whether the file is the one that was read, as far as its header tells. */
 static bool is_continued(const struct fathom_jitdump *d, int fd, uint64_t size)
 {
 	uint8_t header[HEADER_SIZE];
 
-	return !d->has_header || (size >= d->next &&
-				  read_at(fd, header, sizeof header, 0) == (ssize_t)sizeof header &&
-				  memcmp(header, d->header, sizeof header) == 0);
+	return !d->has_header ||
+	       (size >= d->next &&
+		fathom_file_read_at(fd, 0, header, sizeof header) == sizeof header &&
+		memcmp(header, d->header, sizeof header) == 0);
 }
 
 fathom_err fathom_jitdump_read(struct fathom_jitdump *d, int fd, uint64_t size,
@@ -414,19 +404,19 @@ fathom_err fathom_jitdump_read(struct fathom_jitdump *d, int fd, uint64_t size,
 	while (!err && wanted && d->next < size) {
 		const uint64_t left = size - d->next;
 		uint64_t piece = wanted > READ_SIZE ? wanted : READ_SIZE;
-		ssize_t got;
+		size_t got;
 
 		piece = piece < left ? piece : left;
 		d->scratch.n = 0;
 		FATHOM_TRY(reserve(d, &d->scratch, 1, (size_t)piece));
-		got = read_at(fd, d->scratch.data, (size_t)piece, d->next);
-		if (got < 0)
+		got = fathom_file_read_at(fd, d->next, d->scratch.data, (size_t)piece);
+		if (got < piece && errno)
 			return FATHOM_E_OS;
 		/* The file was cut while it was read: the next batch sees that. */
-		if ((uint64_t)got < wanted)
+		if (got < wanted)
 			break;
-		err = fathom_jitdump_parse(
-			d, (struct fathom_bytes){ d->scratch.data, (uint64_t)got }, left, &wanted);
+		err = fathom_jitdump_parse(d, (struct fathom_bytes){ d->scratch.data, got }, left,
+					   &wanted);
 	}
 	*ret_damage = d->next;
 	return err;

@@ -3,10 +3,9 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <unistd.h>
 
-/* The file is read in pieces of this size. */
-#define READ_SIZE (UINT64_C(1) << 20)
+#include "../file/file.h"
+
 /* What was read is compared with the file in pieces of this size. */
 #define COMPARE_SIZE 16384
 
@@ -152,17 +151,6 @@ fathom_err fathom_perf_map_add(struct fathom_perf_map *map, const char *text, ui
 	return parse_lines(map);
 }
 
-/* Reads @size bytes at @off of @fd; returns how many there were, or a negative value. */
-static ssize_t read_at(int fd, void *to, size_t size, uint64_t off)
-{
-	ssize_t got;
-
-	do
-		got = pread(fd, to, size, (off_t)off);
-	while (got < 0 && errno == EINTR);
-	return got;
-}
-
 /*
  * Whether the file still begins with what was read of it. All is compared: of a map that is written
  * anew, which agents do, most lines are what and where they were.
@@ -177,7 +165,7 @@ static bool is_continued(const struct fathom_perf_map *map, int fd, uint64_t siz
 		const uint64_t left = map->size - off;
 		const size_t n = (size_t)(left < COMPARE_SIZE ? left : COMPARE_SIZE);
 
-		if (read_at(fd, there, n, off) != (ssize_t)n ||
+		if (fathom_file_read_at(fd, off, there, n) != n ||
 		    memcmp(there, map->text + off, n) != 0)
 			return false;
 	}
@@ -188,19 +176,13 @@ fathom_err fathom_perf_map_read(struct fathom_perf_map *map, int fd, uint64_t si
 {
 	if (!is_continued(map, fd, size))
 		fathom_perf_map_clear(map);
-	if (map->size < size)
+	if (map->size < size) {
 		FATHOM_TRY(reserve(map, size - map->size));
-	while (map->size < size) {
-		const uint64_t left = size - map->size;
-		const ssize_t got =
-			read_at(fd, map->text + map->size,
-				(size_t)(left < READ_SIZE ? left : READ_SIZE), map->size);
-
-		if (got < 0)
+		map->size += fathom_file_read_at(fd, map->size, map->text + map->size,
+						 (size_t)(size - map->size));
+		/* Where the file was cut meanwhile, it ends: the next batch sees that. */
+		if (map->size < size && errno)
 			return FATHOM_E_OS;
-		if (!got)
-			break;
-		map->size += (uint64_t)got;
 	}
 	return parse_lines(map);
 }

@@ -56,22 +56,6 @@ static fathom_err fail_open(struct fathom_errinfo *reterr, const char *path, int
 	return FATHOM_E_OS;
 }
 
-/* Reads @size bytes at @off, or as many as there are. */
-static size_t read_at(int fd, uint64_t off, uint8_t *to, size_t size)
-{
-	size_t done = 0;
-
-	while (done < size && off + done <= INT64_MAX) {
-		const ssize_t got = pread(fd, to + done, size - done, (off_t)(off + done));
-
-		if (got > 0)
-			done += (size_t)got;
-		else if (!got || errno != EINTR)
-			break;
-	}
-	return done;
-}
-
 /* Where the program headers end, by the ELF header in @bytes. */
 static uint64_t headers_end(struct fathom_bytes bytes, const struct fathom_image *image)
 {
@@ -86,7 +70,7 @@ static fathom_err read_headers(int fd, uint8_t **ret_bytes, struct fathom_image 
 			       struct fathom_errinfo *reterr)
 {
 	uint8_t head[sizeof(Elf64_Ehdr)];
-	struct fathom_bytes bytes = { head, read_at(fd, 0, head, sizeof head) };
+	struct fathom_bytes bytes = { head, fathom_file_read_at(fd, 0, head, sizeof head) };
 	struct fathom_image image;
 	uint64_t end;
 	uint8_t *all;
@@ -102,7 +86,7 @@ static fathom_err read_headers(int fd, uint8_t **ret_bytes, struct fathom_image 
 	all = malloc((size_t)end);
 	if (!all)
 		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
-	bytes = (struct fathom_bytes){ all, read_at(fd, 0, all, (size_t)end) };
+	bytes = (struct fathom_bytes){ all, fathom_file_read_at(fd, 0, all, (size_t)end) };
 	err = fathom_image_init(bytes, ret_image, reterr);
 	if (err)
 		free(all);
@@ -206,7 +190,7 @@ size_t fathom_kcore_read(const struct fathom_kcore *k, uint64_t avma, void *to, 
 		left = s->size - off < size - done ? s->size - off : size - done;
 		if (__builtin_add_overflow(off, s->off, &off))
 			break;
-		got = read_at(k->fd, off, bytes + done, (size_t)left);
+		got = fathom_file_read_at(k->fd, off, bytes + done, (size_t)left);
 		done += got;
 		if (got < left)
 			break;

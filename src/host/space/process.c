@@ -160,7 +160,6 @@ static bool read_memory_below(const char *dir, void *data)
 {
 	struct memory_reading *r = data;
 	char path[PATH_MAX];
-	ssize_t got = 1;
 	int fd;
 
 	(void)snprintf(path, sizeof path, "%s/mem", dir);
@@ -169,22 +168,20 @@ static bool read_memory_below(const char *dir, void *data)
 		r->number = errno;
 		return errno != ESRCH;
 	}
-	errno = 0;
-	while (r->done < r->size && got > 0 && r->avma + r->done <= INT64_MAX) {
-		got = pread(fd, r->to + r->done, r->size - r->done, (off_t)(r->avma + r->done));
-		r->done += got > 0 ? (size_t)got : 0;
-	}
+	r->done += fathom_file_read_at(fd, r->avma + r->done, r->to + r->done, r->size - r->done);
 	r->number = errno;
 	close(fd);
 	/* Of memory that is gone there is nothing, without an error. */
-	return got != 0;
+	return r->done == r->size || r->number;
 }
 
 static size_t read_memory(const struct fathom_space *s, uint64_t avma, void *to, size_t size)
 {
 	struct memory_reading r = { .avma = avma, .to = to, .size = size };
 
-	(void)try_threads(process_of(s), read_memory_below, &r);
+	/* No file reaches beyond, and no thread has more. */
+	if (avma <= INT64_MAX)
+		(void)try_threads(process_of(s), read_memory_below, &r);
 	errno = r.number;
 	return r.done;
 }

@@ -471,19 +471,24 @@ static bool write_all(int fd, const void *bytes, size_t size)
 	return true;
 }
 
-static bool write_file(int fd, const struct fathom_array *body)
+/* Writes all to @fd, which it closes; it is the file called @path. */
+static fathom_err write_file(int fd, const struct fathom_array *body, const char *path,
+			     struct fathom_errinfo *reterr)
 {
 	struct writer header = { .space = NULL };
-	bool done;
+	fathom_err err = FATHOM_OK;
 
 	(void)put(&header, FATHOM_SNAPSHOT_MAGIC, sizeof FATHOM_SNAPSHOT_MAGIC - 1);
 	put_u32(&header, FATHOM_SNAPSHOT_VERSION);
 	put_u32(&header, fathom_codec_crc32((struct fathom_bytes){ body->data, body->n }));
 	put_u64(&header, body->n);
-	done = !header.failed && write_all(fd, header.body.data, header.body.n) &&
-	       write_all(fd, body->data, body->n);
+	if (header.failed || !write_all(fd, header.body.data, header.body.n) ||
+	    !write_all(fd, body->data, body->n))
+		err = fathom_fail_os(reterr, path);
+	if (close(fd) && !err)
+		err = fathom_fail_os(reterr, path);
 	fathom_array_deinit(&header.body);
-	return done;
+	return err;
 }
 
 /* Writes to what is no file but a device or a pipe: that stays what it is. */
@@ -491,15 +496,8 @@ static fathom_err store_into(const struct fathom_array *body, const char *path,
 			     struct fathom_errinfo *reterr)
 {
 	const int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
-	fathom_err err = FATHOM_OK;
 
-	if (fd < 0)
-		return fathom_fail_os(reterr, path);
-	if (!write_file(fd, body))
-		err = fathom_fail_os(reterr, path);
-	if (close(fd) && !err)
-		err = fathom_fail_os(reterr, path);
-	return err;
+	return fd < 0 ? fathom_fail_os(reterr, path) : write_file(fd, body, path, reterr);
 }
 
 /* Replaces the file at @path, which is whole or what it was before. */
@@ -507,8 +505,8 @@ static fathom_err replace(const struct fathom_array *body, const char *path,
 			  struct fathom_errinfo *reterr)
 {
 	char temporary[PATH_MAX];
-	fathom_err err = FATHOM_OK;
-	int fd = -1;
+	fathom_err err;
+	int fd;
 
 	if (snprintf(temporary, sizeof temporary, "%s.XXXXXX", path) >= (int)sizeof temporary) {
 		(void)fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0, "is too long a path");
@@ -518,10 +516,7 @@ static fathom_err replace(const struct fathom_array *body, const char *path,
 	fd = mkostemp(temporary, O_CLOEXEC);
 	if (fd < 0)
 		return fathom_fail_os(reterr, path);
-	if (!write_file(fd, body))
-		err = fathom_fail_os(reterr, path);
-	if (close(fd) && !err)
-		err = fathom_fail_os(reterr, path);
+	err = write_file(fd, body, path, reterr);
 	if (!err && rename(temporary, path))
 		err = fathom_fail_os(reterr, path);
 	if (err)

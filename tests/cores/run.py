@@ -22,7 +22,7 @@ import tap  # noqa: E402
 
 from ask import FATHOM, run  # noqa: E402
 from living import PEERS, PROGRAMS, RANDOM_ADDRESSES, Living, random_code  # noqa: E402
-from told import STYLES, Told, ask, build, check_places, library  # noqa: E402
+from told import STYLES, Asked, Told, ask, build, check_places, library  # noqa: E402
 
 SUITE = tap.Suite("cores")
 test = SUITE.test
@@ -212,6 +212,21 @@ def replace_by_text(folder, _make, path):
 
 
 add_missing("deleted", delete, "no-file")
+
+
+@test("a library that is away for a while: what is kept of the map between two questions is not that")
+def away(folder):
+    path = library(folder, "lib.so")
+    with Told([build(folder, "told", "-ldl")]) as told:
+        places = told.tell(f"open {path}")
+        snapshot = by_snapshot(told.process, folder)
+    os.rename(path, f"{folder}/away")
+    with Asked(snapshot) as fathom:
+        absent = [fathom.one(places[name]) for name in sorted(places)]
+        os.rename(f"{folder}/away", path)
+        present = [fathom.one(places[name]) for name in sorted(places)]
+    assert [(r["symbol"], r["reason"]) for r in absent] == [(None, "no-file")] * len(places), absent
+    assert [r["symbol"] for r in present] == sorted(places), present
 add_missing("replaced", replace, "build-id-mismatch")
 add_missing("replaced by a text", replace_by_text, "build-id-mismatch")
 

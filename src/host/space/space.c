@@ -23,6 +23,7 @@ void fathom_space_close(struct fathom_space *s)
 {
 	if (!s)
 		return;
+	fathom_space_batch_drop(s);
 	fathom_space_files_close(s->files);
 	fathom_jit_destroy(atomic_load(&s->jit));
 	pthread_mutex_destroy(&s->lock);

@@ -3,7 +3,8 @@
  * A space: the addresses of something that runs or ran, a process for one. Which file, or what
  * stands for one, an address is in.
  *
- * Each batch has one map, and is answered from it; what it says was true at one moment. Files stay
+ * Each batch has one map, and is answered from it; what it says was true at one moment. That of
+ * what was stored is read once, and what was found out about it is kept between batches. Files stay
  * open between batches, as modules, so that they are read once; a module that nothing maps any more
  * is closed.
  */
@@ -22,6 +23,7 @@ struct fathom_file_id;
 struct fathom_symbol_hit;
 struct fathom_module;
 struct fathom_space;
+struct fathom_space_batch;
 struct fathom_jit;
 
 /* What a snapshot keeps of a space. */
@@ -87,6 +89,8 @@ struct fathom_space {
 	struct fathom_space_file *files;  /* open; space_batch.c */
 	_Atomic uint32_t parts;           /* batches that began with a part of the map, or tried */
 	_Atomic(struct fathom_jit *) jit; /* kept between batches: jit.h */
+	/* kept between batches where the map never changes */
+	_Atomic(struct fathom_space_batch *) idle;
 };
 
 /* Prepares the general part, all zero: its page is the machine's. */

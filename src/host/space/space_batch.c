@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "space_batch.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "bias.h"
@@ -122,8 +123,14 @@ static fathom_err begin(struct fathom_space *s, const struct fathom_maps *maps,
 fathom_err fathom_space_batch_begin(struct fathom_space *s, struct fathom_space_batch *ret,
 				    struct fathom_errinfo *reterr)
 {
+	struct fathom_space_batch *idle = atomic_exchange(&s->idle, NULL);
 	struct fathom_maps maps;
 
+	if (idle) {
+		*ret = *idle;
+		free(idle);
+		return FATHOM_OK;
+	}
 	FATHOM_TRY(s->ops->read_maps(s, &maps, reterr));
 	return begin(s, &maps, ret) ? fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory")
 				    : FATHOM_OK;
@@ -165,7 +172,8 @@ static bool is_wanted(const struct fathom_space *s, const struct fathom_space_fi
 	return true;
 }
 
-void fathom_space_batch_end(struct fathom_space_batch *b)
+/* Gives all files back, and closes those that are of no more use. */
+static void release_files(struct fathom_space_batch *b)
 {
 	struct fathom_space *s = b->space;
 	struct fathom_space_file **link = &s->files;
@@ -187,9 +195,65 @@ void fathom_space_batch_end(struct fathom_space_batch *b)
 	}
 	pthread_mutex_unlock(&s->lock);
 	fathom_space_files_close(useless);
+	b->n_files = 0;
+}
+
+/* What could not be had now may be later: then all files are looked for again. */
+static void forget_failures(struct fathom_space_batch *b)
+{
+	bool failed = false;
+
+	for (uint32_t i = 0; i < b->n_files; i++) {
+		b->files[i].number = FATHOM_NO_MODULE;
+		failed |= !b->files[i].file->module;
+	}
+	if (!failed)
+		return;
+	release_files(b);
+	for (size_t i = 0; i < b->maps.n; i++)
+		b->of[i].looked = false;
+}
+
+/* Keeps @b for the next batch, unless another batch was there first. */
+static bool keep(struct fathom_space_batch *b)
+{
+	struct fathom_space_batch *none = NULL;
+	struct fathom_space_batch *idle = malloc(sizeof *idle);
+
+	if (!idle)
+		return false;
+	forget_failures(b);
+	*idle = *b;
+	if (atomic_compare_exchange_strong(&b->space->idle, &none, idle))
+		return true;
+	free(idle);
+	return false;
+}
+
+static void batch_deinit(struct fathom_space_batch *b)
+{
 	fathom_maps_deinit(&b->maps);
 	free(b->of);
 	free(b->files);
+}
+
+void fathom_space_batch_end(struct fathom_space_batch *b)
+{
+	/* The map of what was stored stays what it is. */
+	if (!b->space->is_live && keep(b))
+		return;
+	release_files(b);
+	batch_deinit(b);
+}
+
+void fathom_space_batch_drop(struct fathom_space *s)
+{
+	struct fathom_space_batch *idle = atomic_load(&s->idle);
+
+	if (!idle)
+		return;
+	batch_deinit(idle);
+	free(idle);
 }
 
 struct fathom_batch_file *fathom_space_batch_file(const struct fathom_space_batch *b, size_t i)
@@ -213,14 +277,11 @@ static bool holds(const struct fathom_space_batch *b, size_t i, uint64_t at, uin
  * A mapping is of a module when segments fill it, and the module's code is there, too: who only
  * reads a file maps it otherwise.
  */
-fathom_err fathom_space_batch_look_up(struct fathom_space_batch *b, size_t i)
+static fathom_err look_up(struct fathom_space_batch *b, size_t i)
 {
 	const struct fathom_mapping *m = &b->maps.items[i];
 	struct fathom_batch_mapping *of = &b->of[i];
 
-	if (of->looked)
-		return FATHOM_OK;
-	of->looked = true;
 	of->file = FATHOM_NONE;
 	of->reason = FATHOM_REASON_UNMAPPED;
 	if (!fathom_mapping_is_usable(m))
@@ -244,6 +305,14 @@ fathom_err fathom_space_batch_look_up(struct fathom_space_batch *b, size_t i)
 	if (!fathom_bias_is_loaded(image_of(b, i), &b->maps, of->bias))
 		of->reason = FATHOM_REASON_NO_SYMBOLS;
 	return FATHOM_OK;
+}
+
+fathom_err fathom_space_batch_look_up(struct fathom_space_batch *b, size_t i)
+{
+	const fathom_err err = b->of[i].looked ? FATHOM_OK : look_up(b, i);
+
+	b->of[i].looked = !err;
+	return err;
 }
 
 bool fathom_space_batch_is_one(const struct fathom_space_batch *b, size_t i, size_t k)

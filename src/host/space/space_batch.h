@@ -31,7 +31,7 @@ struct fathom_space_batch {
 	uint32_t cap_files;
 };
 
-/* Reads the map. */
+/* Reads the map, or takes what is kept of it. */
 fathom_err fathom_space_batch_begin(struct fathom_space *s, struct fathom_space_batch *ret,
 				    struct fathom_errinfo *reterr);
 /*
@@ -40,8 +40,10 @@ fathom_err fathom_space_batch_begin(struct fathom_space *s, struct fathom_space_
  */
 fathom_err fathom_space_batch_begin_part(struct fathom_space *s, const uint64_t *addresses,
 					 size_t n, struct fathom_space_batch *ret);
-/* Gives all files back, and closes those that are of no more use. */
+/* Gives all files back, and closes those that are of no more use; or keeps all, what was stored. */
 void fathom_space_batch_end(struct fathom_space_batch *b);
+/* Frees what is kept; the files of @s are being closed. */
+void fathom_space_batch_drop(struct fathom_space *s);
 
 /* Finds out what mapping @i is of, once. FATHOM_E_MEMORY, FATHOM_E_UNSUPPORTED. */
 fathom_err fathom_space_batch_look_up(struct fathom_space_batch *b, size_t i);

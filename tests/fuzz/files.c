@@ -14,3 +14,17 @@ int fuzz_file(const uint8_t *data, size_t size, char path[64])
 	(void)snprintf(path, 64, "/proc/self/fd/%d", fd);
 	return fd;
 }
+
+struct fathom *fuzz_session(uint32_t flags, const char *const *debug_dirs)
+{
+	const struct fathom_options options = { .size = sizeof options,
+						.flags = FATHOM_NO_CACHE | flags,
+						.threads = 1,
+						.debug_dirs = debug_dirs,
+						.memory_budget = 1 << 24 };
+	struct fathom *session;
+
+	if (fathom_create(&options, &session, NULL))
+		abort();
+	return session;
+}

@@ -3,6 +3,7 @@
 #ifndef FATHOM_FUZZ_H
 #define FATHOM_FUZZ_H
 
+#include <fathom/fathom.h>
 #include <stdio.h>
 
 #include "safe/base/cursor.h"
@@ -80,5 +81,8 @@ static inline void fuzz_use_str(struct fathom_str s)
 
 /* A file in memory with the bytes at @data; its path in @path. Returns its descriptor. */
 int fuzz_file(const uint8_t *data, size_t size, char path[64]);
+
+/* A session of one thread and little memory, with @flags besides; @debug_dirs as in its options. */
+struct fathom *fuzz_session(uint32_t flags, const char *const *debug_dirs);
 
 #endif

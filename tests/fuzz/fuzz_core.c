@@ -53,10 +53,6 @@ static void read_alone(const uint8_t *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const struct fathom_options options = { .size = sizeof options,
-						.flags = FATHOM_NO_CACHE,
-						.threads = 1,
-						.memory_budget = 1 << 24 };
 	struct fathom_target *target;
 	struct fathom_answers *answers;
 	struct fathom *session;
@@ -64,8 +60,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	char path[64];
 	int fd;
 
-	if (!size || fathom_create(&options, &session, NULL))
+	if (!size)
 		return 0;
+	session = fuzz_session(0, NULL);
 	if (fathom_core_file_is((struct fathom_bytes){ data, size }))
 		read_alone(data, size);
 	fd = fuzz_file(data, size, path);

@@ -57,21 +57,13 @@ static void check_all(const struct fathom_disasm *d, uint64_t start)
 static void disassemble_file(const uint8_t *data, size_t size,
 			     const struct fathom_disasm_options *o)
 {
-	const struct fathom_options options = { .size = sizeof options,
-						.flags = FATHOM_NO_CACHE,
-						.threads = 1,
-						.memory_budget = 1 << 24 };
 	struct fathom_section_info s;
 	struct fathom_target *target;
 	struct fathom_disasm *d;
-	struct fathom *session;
+	struct fathom *session = fuzz_session(0, NULL);
 	char path[64];
 	const int fd = fuzz_file(data, size, path);
 
-	if (fd < 0)
-		return;
-	if (fathom_create(&options, &session, NULL))
-		abort();
 	if (!fathom_target_open_file(session, path, &target, NULL)) {
 		for (size_t i = 1; i < 32 && !fathom_target_section(target, i, &s); i++) {
 			const uint64_t most = s.size < MOST ? s.size : MOST;

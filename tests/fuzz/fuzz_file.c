@@ -44,19 +44,13 @@ static void ask_variables(struct fathom_target *target)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const struct fathom_options options = { .size = sizeof options,
-						.flags = FATHOM_NO_CACHE | FATHOM_DECLARATIONS,
-						.threads = 1,
-						.memory_budget = 1 << 24 };
 	struct fathom_target *target;
-	struct fathom *session;
+	struct fathom *session = fuzz_session(FATHOM_DECLARATIONS, NULL);
 	uint64_t addresses[16];
 	uint64_t text = 0;
 	char path[64];
 	const int fd = fuzz_file(data, size, path);
 
-	if (fathom_create(&options, &session, NULL))
-		return 0;
 	if (!fathom_target_open_file(session, path, &target, NULL)) {
 		(void)fathom_target_section_address(target, ".text", 0, &text);
 		for (size_t i = 0; i < 16; i++)

@@ -125,29 +125,22 @@ static void ask(struct fathom_target *target, struct fuzz *f, uint32_t flags)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const char *dirs[] = { "/nonexistent", NULL };
-	const struct fathom_options options = { .size = sizeof options,
-						.flags = FATHOM_NO_CACHE,
-						.threads = 1,
-						.debug_dirs = dirs,
-						.memory_budget = 1 << 24 };
 	struct fuzz f = fuzz_init(data, size);
 	/* The first byte says how the queries are to be read, so that it does not move. */
 	const uint32_t flags = fuzz_byte(&f) & (FATHOM_FIND_REGEX | FATHOM_FIND_LITERAL |
 						FATHOM_FIND_INLINED | FATHOM_FIND_EXPORTED);
 	uint8_t *file = malloc(size + 4096);
 	struct fathom_target *target;
-	struct fathom *session;
+	struct fathom *session = fuzz_session(0, dirs);
 	char path[64];
 	int fd;
 
 	fd = fuzz_file(file, build(&f, file), path);
-	if (!fathom_create(&options, &session, NULL)) {
-		if (!fathom_target_open_file(session, path, &target, NULL)) {
-			ask(target, &f, flags);
-			fathom_target_release(target);
-		}
-		fathom_destroy(session);
+	if (!fathom_target_open_file(session, path, &target, NULL)) {
+		ask(target, &f, flags);
+		fathom_target_release(target);
 	}
+	fathom_destroy(session);
 	close(fd);
 	free(file);
 	return 0;

@@ -135,15 +135,9 @@ static void run(struct fathom *session, struct fuzz *f)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const struct fathom_options options = { .size = sizeof options,
-						.flags = FATHOM_NO_CACHE,
-						.threads = 1,
-						.memory_budget = 1 << 24 };
 	struct fuzz f = fuzz_init(data, size);
-	struct fathom *session;
+	struct fathom *session = fuzz_session(0, NULL);
 
-	if (fathom_create(&options, &session, NULL))
-		return 0;
 	run(session, &f);
 	fathom_destroy(session);
 	return 0;

@@ -56,29 +56,22 @@ static size_t build(struct fuzz *f, uint8_t *file)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const char *dirs[] = { "/nonexistent", NULL };
-	const struct fathom_options options = { .size = sizeof options,
-						.flags = FATHOM_NO_CACHE,
-						.threads = 1,
-						.debug_dirs = dirs,
-						.memory_budget = 1 << 24 };
 	struct fuzz f = fuzz_init(data, size);
 	uint8_t *file = malloc(size + 4096);
 	struct fathom_answers *answers;
 	struct fathom_target *target;
-	struct fathom *session;
+	struct fathom *session = fuzz_session(0, dirs);
 	uint64_t address = 0x1000;
 	char path[64];
 	int fd;
 
 	fd = fuzz_file(file, build(&f, file), path);
-	if (!fathom_create(&options, &session, NULL)) {
-		if (!fathom_target_open_file(session, path, &target, NULL)) {
-			if (!fathom_symbolize(target, NULL, &address, 1, &answers, NULL))
-				fathom_answers_free(answers);
-			fathom_target_release(target);
-		}
-		fathom_destroy(session);
+	if (!fathom_target_open_file(session, path, &target, NULL)) {
+		if (!fathom_symbolize(target, NULL, &address, 1, &answers, NULL))
+			fathom_answers_free(answers);
+		fathom_target_release(target);
 	}
+	fathom_destroy(session);
 	close(fd);
 	free(file);
 	return 0;

@@ -70,14 +70,10 @@ static void write_program(const char *path)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const struct fathom_options options = { .size = sizeof options,
-						.flags = FATHOM_NO_CACHE,
-						.threads = 1,
-						.memory_budget = 1 << 24 };
 	const uint64_t address = 0x1004;
 	struct fathom_answers *answers;
 	struct fathom_target *target;
-	struct fathom *session;
+	struct fathom *session = fuzz_session(0, NULL);
 	char program[64];
 	char package[80];
 
@@ -85,14 +81,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	(void)snprintf(package, sizeof package, "%s.dwp", program);
 	write_program(program);
 	write_file(package, data, size);
-	if (!fathom_create(&options, &session, NULL)) {
-		if (!fathom_target_open_file(session, program, &target, NULL)) {
-			if (!fathom_symbolize(target, NULL, &address, 1, &answers, NULL))
-				fathom_answers_free(answers);
-			fathom_target_release(target);
-		}
-		fathom_destroy(session);
+	if (!fathom_target_open_file(session, program, &target, NULL)) {
+		if (!fathom_symbolize(target, NULL, &address, 1, &answers, NULL))
+			fathom_answers_free(answers);
+		fathom_target_release(target);
 	}
+	fathom_destroy(session);
 	(void)unlink(program);
 	(void)unlink(package);
 	return 0;

@@ -32,18 +32,15 @@ static void ask(struct fathom_target *target)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const struct fathom_options options = { .size = sizeof options,
-						.flags = FATHOM_NO_CACHE,
-						.threads = 1,
-						.memory_budget = 1 << 24 };
 	uint8_t *whole = malloc(FATHOM_SNAPSHOT_HEADER + size);
 	struct fathom_target *target;
 	struct fathom *session;
 	char path[64];
 	int fd;
 
-	if (!whole || fathom_create(&options, &session, NULL))
+	if (!whole)
 		return 0;
+	session = fuzz_session(0, NULL);
 	make_header(whole, (struct fathom_bytes){ data, size });
 	if (size)
 		memcpy(whole + FATHOM_SNAPSHOT_HEADER, data, size);

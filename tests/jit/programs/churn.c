@@ -21,31 +21,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "gdb_jit.h"
+
 #define SLOTS     4
 #define CODE_SIZE 64
 /* As many functions as can be logged. */
 #define FUNCTIONS (1u << 22)
-
-struct jit_code_entry {
-	struct jit_code_entry *next_entry;
-	struct jit_code_entry *prev_entry;
-	const char *symfile_addr;
-	uint64_t symfile_size;
-};
-
-struct jit_descriptor {
-	uint32_t version;
-	uint32_t action_flag;
-	struct jit_code_entry *relevant_entry;
-	struct jit_code_entry *first_entry;
-};
-
-struct jit_descriptor __jit_debug_descriptor = { 1, 0, NULL, NULL };
-
-__attribute__((noinline)) void __jit_debug_register_code(void)
-{
-	__asm__ volatile("" ::: "memory");
-}
 
 /* A relocatable file with one function, its section where the code is. */
 struct symfile {
@@ -114,13 +95,6 @@ static void make_symfile(struct symfile *f, uint32_t number, uint64_t code)
 				       .sh_size = sizeof f->names };
 }
 
-static void act(uint32_t action, struct jit_code_entry *e)
-{
-	__jit_debug_descriptor.relevant_entry = e;
-	__jit_debug_descriptor.action_flag = action;
-	__jit_debug_register_code();
-}
-
 /* Makes the symbol file of what is not registered yet. */
 static void prepare(unsigned slot, uint32_t number, uint64_t code)
 {
@@ -134,26 +108,13 @@ static void come(unsigned slot)
 
 	e->symfile_addr = (const char *)&symfiles[slot];
 	e->symfile_size = sizeof symfiles[slot];
-	e->prev_entry = NULL;
-	e->next_entry = __jit_debug_descriptor.first_entry;
 	atomic_store(&logged[functions[slot]].came, now());
-	if (e->next_entry)
-		e->next_entry->prev_entry = e;
-	__jit_debug_descriptor.first_entry = e;
-	act(1, e);
+	register_entry(e);
 }
 
 static void leave(unsigned slot)
 {
-	struct jit_code_entry *e = &entries[slot];
-
-	if (e->prev_entry)
-		e->prev_entry->next_entry = e->next_entry;
-	else
-		__jit_debug_descriptor.first_entry = e->next_entry;
-	if (e->next_entry)
-		e->next_entry->prev_entry = e->prev_entry;
-	act(2, e);
+	unregister_entry(&entries[slot]);
 	atomic_store(&logged[functions[slot]].left, now());
 }
 
@@ -168,8 +129,8 @@ int main(int argc, char **argv)
 {
 	const int fd = argc == 3 ? open(argv[1], O_RDWR | O_CREAT, 0600) : -1;
 	const uint64_t pause = argc == 3 ? (uint64_t)atoi(argv[2]) : 0;
-	unsigned char *code = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS,
-				   -1, 0);
+	unsigned char *code =
+		mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (fd < 0 || ftruncate(fd, FUNCTIONS * sizeof *logged))
 		return 1;

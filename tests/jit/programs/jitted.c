@@ -21,41 +21,15 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "gdb_jit.h"
+
 #define SIZE ((size_t)1 << 20)
-
-struct jit_code_entry {
-	struct jit_code_entry *next_entry;
-	struct jit_code_entry *prev_entry;
-	const char *symfile_addr;
-	uint64_t symfile_size;
-};
-
-struct jit_descriptor {
-	uint32_t version;
-	uint32_t action_flag;
-	struct jit_code_entry *relevant_entry;
-	struct jit_code_entry *first_entry;
-};
-
-struct jit_descriptor __jit_debug_descriptor = { 1, 0, NULL, NULL };
-
-__attribute__((noinline)) void __jit_debug_register_code(void)
-{
-	__asm__ volatile("" ::: "memory");
-}
 
 static char *code;
 
 static void tell(const char *name, const void *address)
 {
 	printf("%s 0x%lx\n", name, (unsigned long)address);
-}
-
-static void act(uint32_t action, struct jit_code_entry *e)
-{
-	__jit_debug_descriptor.relevant_entry = e;
-	__jit_debug_descriptor.action_flag = action;
-	__jit_debug_register_code();
 }
 
 static void append(char *argument)
@@ -87,11 +61,9 @@ static void enter(const char *path)
 	if (pread(fd, symfile, size, 0) != (ssize_t)size)
 		abort();
 	close(fd);
-	*e = (struct jit_code_entry){ __jit_debug_descriptor.first_entry, NULL, symfile, size };
-	if (e->next_entry)
-		e->next_entry->prev_entry = e;
-	__jit_debug_descriptor.first_entry = e;
-	act(1, e);
+	e->symfile_addr = symfile;
+	e->symfile_size = size;
+	register_entry(e);
 	tell("entry", e);
 }
 
@@ -99,10 +71,7 @@ static void leave(void)
 {
 	struct jit_code_entry *e = __jit_debug_descriptor.first_entry;
 
-	__jit_debug_descriptor.first_entry = e->next_entry;
-	if (e->next_entry)
-		e->next_entry->prev_entry = NULL;
-	act(2, e);
+	unregister_entry(e);
 	free((void *)e->symfile_addr);
 	free(e);
 }

@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-#include "../../safe/base/cursor.h"
 #include "../../safe/base/sort.h"
+#include "../../safe/elf/relocation.h"
 
 struct entry {
 	uint64_t addend;
@@ -149,25 +149,21 @@ static void add_table(struct fathom_fixups *f, uint32_t number)
 {
 	const struct fathom_object *o = f->object;
 	const struct fathom_section *s = &o->sections[number].header;
-	const uint8_t word = fathom_image_address_size(&o->image);
 	const uint64_t base = o->image.type == ET_REL ? o->sections[s->info].base : 0;
 	struct fathom_cursor c = cur_init(fathom_image_section_bytes(&o->image, s), o->image.swap);
 
 	while (cur_left(&c) && f->n < f->cap) {
-		const uint64_t off = cur_uint(&c, word);
-		const uint64_t info = cur_uint(&c, word);
-		struct entry e = { .table = number };
+		struct fathom_relocation r;
 
-		e.symbol = (uint32_t)(o->image.is64 ? info >> 32 : info >> 8);
-		e.type = (uint32_t)(o->image.is64 ? info : info & 0xff);
-		if (s->type == SHT_REL)
-			e.addend = addend_in_place(f, s, off);
-		else
-			e.addend = o->image.is64 ? cur_u64(&c) : (uint64_t)(int32_t)cur_u32(&c);
-		if (!cur_ok(&c) || f->n == f->cap)
+		fathom_relocation_read(&c, &o->image, s->type == SHT_RELA, &r);
+		if (!cur_ok(&c))
 			break;
-		f->keyed[f->n] = (struct fathom_keyed){ base + off, f->n };
-		f->entries[f->n++] = e;
+		if (s->type == SHT_REL)
+			r.addend = addend_in_place(f, s, r.off);
+		if (f->n == f->cap)
+			break;
+		f->keyed[f->n] = (struct fathom_keyed){ base + r.off, f->n };
+		f->entries[f->n++] = (struct entry){ r.addend, r.symbol, r.type, number };
 	}
 }
 

@@ -8,6 +8,7 @@
 
 #include "../../safe/base/cursor.h"
 #include "../../safe/base/limits.h"
+#include "../../safe/elf/relocation.h"
 #include "../../safe/elf/symtab.h"
 
 enum action {
@@ -150,41 +151,6 @@ static void add_uleb(uint8_t *p, uint64_t room, uint64_t delta, bool set)
 		p[i] = (uint8_t)(value & 0x7f);
 }
 
-struct relocation {
-	uint64_t off;
-	uint64_t addend;
-	uint32_t symbol;
-	uint32_t type;
-	bool has_addend;
-};
-
-static void read_relocation(struct fathom_cursor *c, const struct fathom_image *image, bool rela,
-			    struct relocation *ret)
-{
-	const uint8_t word = fathom_image_address_size(image);
-	uint64_t info;
-
-	ret->off = cur_uint(c, word);
-	if (image->is64 && image->machine == EM_MIPS &&
-	    image->swap == (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)) {
-		/* MIPS64 little-endian has its own layout: symbol, then four bytes of types. */
-		ret->symbol = cur_u32(c);
-		ret->type = cur_u32(c) >> 24;
-	} else {
-		info = cur_uint(c, word);
-		ret->symbol = image->is64 ? (uint32_t)(info >> 32) : (uint32_t)(info >> 8);
-		ret->type = image->is64 ? (uint32_t)info : (uint32_t)(info & 0xff);
-		if (image->machine == EM_SPARCV9 || (image->is64 && image->machine == EM_MIPS))
-			ret->type &= 0xff;
-	}
-	ret->has_addend = rela;
-	ret->addend = 0;
-	if (rela && image->is64)
-		ret->addend = cur_u64(c);
-	else if (rela)
-		ret->addend = (uint64_t)(int32_t)cur_u32(c);
-}
-
 /* The address of symbol @i; false when it is defined elsewhere, and the place stays as it is. */
 static bool symbol_address(const struct fathom_object *o, const struct fathom_symtab *symbols,
 			   uint32_t i, uint64_t *ret)
@@ -205,11 +171,11 @@ static bool symbol_address(const struct fathom_object *o, const struct fathom_sy
 }
 
 static void apply(const struct rule *rule, uint8_t *p, uint64_t room, uint64_t place,
-		  uint64_t value, const struct relocation *r, bool swap)
+		  uint64_t value, const struct fathom_relocation *r, bool rela, bool swap)
 {
 	const uint64_t old = load_uint(p, rule->size, swap);
 
-	if (!r->has_addend)
+	if (!rela)
 		value += rule->size == 4 ? (uint64_t)(int32_t)old : old;
 	else
 		value += r->addend;
@@ -287,10 +253,10 @@ static fathom_err apply_table(struct relocating *to, const struct fathom_section
 	to->left -= cur_left(&c);
 	while (cur_left(&c)) {
 		const uint64_t at = table->off + (uint64_t)(c.p - start);
-		struct relocation r;
+		struct fathom_relocation r;
 		uint64_t value;
 
-		read_relocation(&c, image, rela, &r);
+		fathom_relocation_read(&c, image, rela, &r);
 		if (!cur_ok(&c))
 			return fathom_fail(reterr, FATHOM_E_CORRUPT, "", at,
 					   "damaged table of relocations");
@@ -306,7 +272,7 @@ static fathom_err apply_table(struct relocating *to, const struct fathom_section
 					   "relocation outside its section");
 		if (rule.action != ACT_NONE && symbol_address(o, &to->symbols, r.symbol, &value))
 			apply(&rule, to->bytes + r.off, to->size - r.off,
-			      o->sections[to->section].base + r.off, value, &r, image->swap);
+			      o->sections[to->section].base + r.off, value, &r, rela, image->swap);
 	}
 	return FATHOM_OK;
 }

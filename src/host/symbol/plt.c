@@ -1,29 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 #include "plt.h"
 
-#include "../../safe/base/cursor.h"
+#include "../../safe/elf/relocation.h"
 
-/* One relocation of the tables that fill the GOT. */
-struct slot_relocation {
-	uint64_t off;
-	uint64_t addend;
-	uint32_t symbol;
-};
-
+/* Reads one of the relocations that fill the GOT; what they add is an address. */
 static void read_relocation(struct fathom_cursor *c, const struct fathom_image *image, bool rela,
-			    struct slot_relocation *ret)
+			    struct fathom_relocation *ret)
 {
-	const uint8_t word = fathom_image_address_size(image);
-	uint64_t info;
-
-	ret->off = cur_uint(c, word);
-	info = cur_uint(c, word);
-	ret->symbol = image->is64 ? (uint32_t)(info >> 32) : (uint32_t)(info >> 8);
-	ret->addend = rela ? cur_uint(c, word) : 0;
+	fathom_relocation_read(c, image, rela, ret);
+	if (!image->is64)
+		ret->addend = (uint32_t)ret->addend;
 }
 
 /* Where the relocation itself has no addend (REL), what the file has in the slot is it. */
-static void read_addend(struct slot_relocation *r, const struct fathom_image *image, uint32_t type)
+static void read_addend(struct fathom_relocation *r, const struct fathom_image *image,
+			uint32_t type)
 {
 	const uint8_t word = fathom_image_address_size(image);
 	struct fathom_cursor c;
@@ -37,17 +28,14 @@ static void read_addend(struct slot_relocation *r, const struct fathom_image *im
 /* The name of symbol @i of the table in section @link. */
 static struct fathom_str symbol_name(const struct fathom_object *o, uint32_t link, uint32_t i)
 {
-	const struct fathom_section *s = &o->sections[link].header;
 	struct fathom_str version;
 	struct fathom_symtab t;
 	struct fathom_symbol symbol;
 
-	if (link >= o->n_sections || s->link >= o->n_sections)
+	if (!i || link >= o->n_sections)
 		return (struct fathom_str){ NULL, 0 };
-	t = fathom_symtab_init(&o->image, fathom_image_section_bytes(&o->image, s), s->entsize,
-			       fathom_image_section_bytes(&o->image, &o->sections[s->link].header),
-			       (struct fathom_bytes){ NULL, 0 });
-	if (!i || i >= t.count)
+	t = fathom_object_symtab(o, link);
+	if (i >= t.count)
 		return (struct fathom_str){ NULL, 0 };
 	fathom_symtab_get(&t, i, &symbol);
 	return fathom_symbol_base_name(fathom_symtab_name(&t, &symbol), &version);
@@ -55,7 +43,7 @@ static struct fathom_str symbol_name(const struct fathom_object *o, uint32_t lin
 
 /* What relocation fills: a function by name, or an IFUNC by the address of its resolver. */
 static bool name_of_relocation(const struct fathom_symbol_set *set, uint32_t table,
-			       const struct slot_relocation *r, struct fathom_str *ret)
+			       const struct fathom_relocation *r, struct fathom_str *ret)
 {
 	const struct fathom_object *o = set->main;
 	struct fathom_symbol_hit hit;
@@ -82,7 +70,7 @@ static bool name_of_slot(const struct fathom_symbol_set *set, uint64_t slot, str
 	for (uint32_t t = 1; t < o->n_sections; t++) {
 		const struct fathom_section *s = &o->sections[t].header;
 		struct fathom_cursor c;
-		struct slot_relocation r;
+		struct fathom_relocation r;
 
 		if (!is_loaded_relocations(s))
 			continue;
@@ -103,7 +91,7 @@ static bool name_of_index(const struct fathom_symbol_set *set, uint32_t i, struc
 {
 	const struct fathom_object *o = set->main;
 	uint32_t table = fathom_object_find(o, ".rela.plt");
-	struct slot_relocation r;
+	struct fathom_relocation r;
 	struct fathom_cursor c;
 	uint64_t size;
 

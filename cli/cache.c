@@ -65,12 +65,13 @@ static int build_one(struct fathom *session, const struct common *common, const 
 		print_json_string(path);
 		printf(",\"bytes\":%" PRIu64 ",\"functions\":%" PRIu64 ",\"complete\":%s}\n",
 		       result.file_size, result.functions, result.complete ? "true" : "false");
-	} else if (!result.file_size)
+	} else if (!result.file_size) {
 		printf("%s: already stored\n", path);
-	else
+	} else {
 		printf("%s: %" PRIu64 " functions, %" PRIu64 " bytes%s\n", path, result.functions,
 		       result.file_size,
 		       result.complete ? "" : " (incomplete: parts could not be decoded)");
+	}
 	return EXIT_ANSWERED;
 }
 

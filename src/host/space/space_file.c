@@ -233,8 +233,9 @@ static fathom_err open_module(struct attempt *t)
 		fathom_module_close(t->file->module);
 		t->file->module = NULL;
 		t->file->reason = reason_of(t);
-	} else if (!named)
+	} else if (!named) {
 		fathom_symbol_set_source(&t->file->module->symbols, FATHOM_SOURCE_VDSO);
+	}
 	return FATHOM_OK;
 }
 

@@ -76,11 +76,35 @@ static void upper_bound_counts_what_is_not_above(void **state)
 		}
 }
 
+static void lower_bound_counts_what_is_below(void **state)
+{
+	const struct fathom_keyed items[] = { { 2, 9 }, { 2, 8 }, { 4, 7 },         { 8, 6 },
+					      { 8, 5 }, { 8, 4 }, { UINT64_MAX, 3 } };
+
+	(void)state;
+	assert_int_equal(fathom_lower_bound(items, 7, 0), 0);
+	assert_int_equal(fathom_lower_bound(items, 7, 2), 0);
+	assert_int_equal(fathom_lower_bound(items, 7, 3), 2);
+	assert_int_equal(fathom_lower_bound(items, 7, 8), 3);
+	assert_int_equal(fathom_lower_bound(items, 7, 9), 6);
+	assert_int_equal(fathom_lower_bound(items, 7, UINT64_MAX), 6);
+	assert_int_equal(fathom_lower_bound(items, 0, 5), 0);
+	for (size_t n = 1; n <= 7; n++)
+		for (uint64_t key = 0; key < 10; key++) {
+			size_t expected = 0;
+
+			while (expected < n && items[expected].key < key)
+				expected++;
+			assert_int_equal(fathom_lower_bound(items, n, key), expected);
+		}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sorts_stably_at_every_size),
 		cmocka_unit_test(upper_bound_counts_what_is_not_above),
+		cmocka_unit_test(lower_bound_counts_what_is_below),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

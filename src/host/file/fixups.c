@@ -294,29 +294,13 @@ static void read_symbol(const struct fathom_fixups *f, const struct entry *e,
 	ret->defined = true;
 }
 
-static size_t lower_bound(const struct fathom_fixups *f, uint64_t svma)
-{
-	size_t low = 0;
-	size_t high = f->n;
-
-	while (low < high) {
-		const size_t mid = low + (high - low) / 2;
-
-		if (f->keyed[mid].key < svma)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
-}
-
 bool fathom_fixups_find(const struct fathom_fixups *f, uint64_t low, uint64_t high, size_t *i,
 			struct fathom_fixup *ret)
 {
 	const struct entry *e;
 
 	if (!*i)
-		*i = lower_bound(f, low);
+		*i = fathom_lower_bound(f->keyed, f->n, low);
 	if (*i >= f->n || f->keyed[*i].key >= high)
 		return false;
 	e = &f->entries[f->keyed[*i].value];

@@ -300,21 +300,12 @@ static bool same_symfile(const struct fathom_gdb_item *a, const struct fathom_gd
 static size_t find_known(const struct fathom_gdb_jit *g, const struct fathom_keyed *sorted,
 			 size_t n, const struct fathom_gdb_item *item)
 {
-	size_t low = 0;
-	size_t high = n;
+	size_t i = fathom_lower_bound(sorted, n, item->avma);
 
-	while (low < high) {
-		const size_t mid = low + (high - low) / 2;
-
-		if (sorted[mid].key < item->avma)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	while (low < n && sorted[low].key == item->avma &&
-	       !same_symfile(&known_at(g, (size_t)sorted[low].value)->item, item))
-		low++;
-	return low < n && sorted[low].key == item->avma ? (size_t)sorted[low].value : n;
+	while (i < n && sorted[i].key == item->avma &&
+	       !same_symfile(&known_at(g, (size_t)sorted[i].value)->item, item))
+		i++;
+	return i < n && sorted[i].key == item->avma ? (size_t)sorted[i].value : n;
 }
 
 /* Takes over what is known of the items that are still there into @fresh, item by item. */

@@ -195,23 +195,6 @@ static bool move_to_share(struct kernel_batch *b, size_t i, uint32_t owner)
 	return section != 0;
 }
 
-/* The number of the first address of the rest that is @avma or above. */
-static size_t first_from(const struct kernel_batch *b, uint64_t avma)
-{
-	size_t low = 0;
-	size_t high = b->n_rest;
-
-	while (low < high) {
-		const size_t mid = low + (high - low) / 2;
-
-		if (b->rest[mid].key < avma)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
-}
-
 /*
  * Moves what is in a section of the file of a module of the list to the shares: if that is all, as
  * it mostly is, kallsyms need not be read.
@@ -225,8 +208,9 @@ static fathom_err find_listed(struct kernel_batch *b)
 	FATHOM_TRY(fathom_kernel_modules_read(path.text, &b->modules));
 	for (size_t m = 0; m < b->modules.n; m++) {
 		const struct fathom_kernel_range *range = &b->modules.items[m];
-		const size_t first = first_from(b, range->start);
-		const size_t end = first_from(b, range->start + range->size);
+		const size_t first = fathom_lower_bound(b->rest, b->n_rest, range->start);
+		const size_t end =
+			fathom_lower_bound(b->rest, b->n_rest, range->start + range->size);
 		size_t left = first;
 		uint32_t owner;
 

@@ -116,23 +116,6 @@ static bool find_headers(struct link *l, uint64_t vdso)
 	return true;
 }
 
-/* The first of by_bias that is not below @bias. */
-static size_t first_with(const struct link *l, uint64_t bias)
-{
-	size_t low = 0;
-	size_t high = l->n;
-
-	while (low < high) {
-		const size_t mid = low + (high - low) / 2;
-
-		if (l->by_bias[mid].key < bias)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
-}
-
 /* Whether the program's dynamic section is at @avma. */
 static bool has_dynamic_at(const struct linked *k, uint64_t avma)
 {
@@ -152,7 +135,7 @@ static void read_link_map(struct link *l, uint64_t avma)
 {
 	const uint64_t bias = word_at(l, avma);
 	const uint64_t dynamic = word_at(l, avma + 2 * (uint64_t)l->word);
-	const size_t first = first_with(l, bias);
+	const size_t first = fathom_lower_bound(l->by_bias, l->n, bias);
 
 	for (size_t i = first; i < l->n && i - first < MAX_SAME_BIAS && l->by_bias[i].key == bias;
 	     i++) {

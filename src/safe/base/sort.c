@@ -176,3 +176,18 @@ size_t fathom_upper_bound(const uint64_t *keys, size_t n, uint64_t key)
 	}
 	return (size_t)(base - keys) + (n && *base <= key);
 }
+
+size_t fathom_lower_bound(const struct fathom_keyed *items, size_t n, uint64_t key)
+{
+	size_t low = 0;
+
+	while (low < n) {
+		const size_t mid = low + (n - low) / 2;
+
+		if (items[mid].key < key)
+			low = mid + 1;
+		else
+			n = mid;
+	}
+	return low;
+}

@@ -20,4 +20,7 @@ void fathom_sort_keyed(struct fathom_keyed *items, struct fathom_keyed *scratch,
 /* The number of the first @n sorted @keys that are <= @key. */
 size_t fathom_upper_bound(const uint64_t *keys, size_t n, uint64_t key);
 
+/* How many of @items, @n and sorted by key, have a key below @key. */
+size_t fathom_lower_bound(const struct fathom_keyed *items, size_t n, uint64_t key);
+
 #endif

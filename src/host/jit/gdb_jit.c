@@ -468,12 +468,7 @@ static void finish_answer(struct fathom_answer *answer)
 	answer->symbol_file = FATHOM_NONE;
 	if (answer->symbol == FATHOM_NONE || answer->source == FATHOM_SOURCE_FDE ||
 	    answer->source == FATHOM_SOURCE_PLT)
-		*answer = (struct fathom_answer){ .address = answer->address,
-						  .symbol = FATHOM_NONE,
-						  .symbol_file = FATHOM_NONE,
-						  .frame = FATHOM_NONE,
-						  .module = FATHOM_NO_MODULE,
-						  .reason = FATHOM_REASON_NO_FILE };
+		*answer = fathom_answer_without_module(answer->address, FATHOM_REASON_NO_FILE);
 	else
 		answer->source = FATHOM_SOURCE_GDB_JIT;
 }
@@ -529,12 +524,8 @@ static fathom_err answer_items(struct asking *a, size_t first, size_t end)
 /* What is left of an answer that was not true long enough. */
 static void set_changed(const struct asking *a, uint32_t place)
 {
-	a->b->answers->answers[place] = (struct fathom_answer){ .address = a->b->addresses[place],
-								.symbol = FATHOM_NONE,
-								.symbol_file = FATHOM_NONE,
-								.frame = FATHOM_NONE,
-								.module = FATHOM_NO_MODULE,
-								.reason = FATHOM_REASON_CHANGED };
+	a->b->answers->answers[place] =
+		fathom_answer_without_module(a->b->addresses[place], FATHOM_REASON_CHANGED);
 }
 
 /* Whether what item @number, which answers were made of, says has stayed true until @now. */

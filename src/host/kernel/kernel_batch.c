@@ -293,17 +293,6 @@ static enum fathom_reason reason_without(const struct kernel_batch *b, uint64_t 
 						    : FATHOM_REASON_NO_SYMBOLS;
 }
 
-static void answer_nothing(struct kernel_batch *b, size_t place, uint64_t avma)
-{
-	b->answers->answers[place] =
-		(struct fathom_answer){ .address = b->addresses[place],
-					.symbol = FATHOM_NONE,
-					.symbol_file = FATHOM_NONE,
-					.frame = FATHOM_NONE,
-					.module = FATHOM_NO_MODULE,
-					.reason = (uint8_t)reason_without(b, avma) };
-}
-
 /* The function for @hit; the addresses of one come one behind the other. */
 static uint32_t function_of(struct kernel_batch *b, const struct fathom_kallsym_hit *hit)
 {
@@ -332,7 +321,7 @@ static fathom_err answer_rest(struct kernel_batch *b)
 		struct fathom_kallsym_hit hit;
 		uint32_t owner;
 
-		answer_nothing(b, (size_t)r.value, r.key);
+		*a = fathom_answer_without_module(b->addresses[r.value], reason_without(b, r.key));
 		if (!b->table || !fathom_kallsyms_at(&b->table->symbols, r.key, &hit))
 			continue;
 		if (!hit.owner.size) {

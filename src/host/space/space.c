@@ -35,17 +35,6 @@ size_t fathom_space_read(const struct fathom_space *s, uint64_t avma, void *to, 
 	return s->ops->read(s, avma, to, size);
 }
 
-static void answer_without_module(struct fathom_answer *a, uint64_t address,
-				  enum fathom_reason reason)
-{
-	*a = (struct fathom_answer){ .address = address,
-				     .symbol = FATHOM_NONE,
-				     .symbol_file = FATHOM_NONE,
-				     .frame = FATHOM_NONE,
-				     .module = FATHOM_NO_MODULE,
-				     .reason = (uint8_t)reason };
-}
-
 /* Scratch of a batch. */
 struct scratch {
 	struct fathom_keyed *keyed; /* twice as many as there are addresses */
@@ -80,7 +69,7 @@ static fathom_err find_mappings(struct fathom_space_batch *b, uint32_t flags,
 			k->keyed[k->n_keyed++] = (struct fathom_keyed){ at, i };
 			continue;
 		}
-		answer_without_module(&answers->answers[i], addresses[i], reason);
+		answers->answers[i] = fathom_answer_without_module(addresses[i], reason);
 		if (is_executable(b, avma))
 			k->jit[k->n_jit++] = (uint32_t)i;
 	}

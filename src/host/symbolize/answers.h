@@ -56,6 +56,18 @@ struct fathom_answers {
 /* Answers without tables, @n of them that are not filled in; NULL without memory. */
 struct fathom_answers *fathom_answers_create(size_t n);
 
+/* The answer for an address that is in no module, or in none that says anything of it. */
+static inline struct fathom_answer fathom_answer_without_module(uint64_t address,
+								enum fathom_reason reason)
+{
+	return (struct fathom_answer){ .address = address,
+				       .symbol = FATHOM_NONE,
+				       .symbol_file = FATHOM_NONE,
+				       .frame = FATHOM_NONE,
+				       .module = FATHOM_NO_MODULE,
+				       .reason = (uint8_t)reason };
+}
+
 /* Adds a module; *@ret is its number. Must not run beside threads that fill parts. */
 fathom_err fathom_answers_add_module(struct fathom_answers *answers, const char *path,
 				     struct fathom_bytes build_id, uint16_t *ret);

@@ -9,7 +9,7 @@
 struct entry {
 	uint64_t addend;
 	uint32_t symbol;
-	uint32_t type;
+	uint32_t type;  /* of a packed one 0 */
 	uint32_t table; /* section that it stands in */
 };
 
@@ -80,13 +80,8 @@ static const struct type types[] = {
 	{ EM_AARCH64, R_AARCH64_LD64_GOT_LO12_NC, FATHOM_FIXUP_GOT_LOW },
 };
 
-/* The type of what stands in DT_RELR, of any machine: R_*_RELATIVE. */
-#define PACKED UINT32_MAX
-
 static uint8_t kind_of(uint16_t machine, uint32_t type)
 {
-	if (type == PACKED)
-		return FATHOM_FIXUP_BASE;
 	for (size_t i = 0; i < sizeof types / sizeof *types; i++)
 		if (types[i].machine == machine && types[i].type == type)
 			return types[i].kind;
@@ -178,7 +173,7 @@ static void add_packed(struct fathom_fixups *f, uint32_t table, uint64_t svma)
 	if (!bytes.size || f->n == f->cap)
 		return;
 	f->keyed[f->n] = (struct fathom_keyed){ svma, f->n };
-	f->entries[f->n++] = (struct entry){ cur_uint(&c, word), 0, PACKED, table };
+	f->entries[f->n++] = (struct entry){ cur_uint(&c, word), 0, 0, table };
 }
 
 /*
@@ -306,7 +301,9 @@ bool fathom_fixups_find(const struct fathom_fixups *f, uint64_t low, uint64_t hi
 	e = &f->entries[f->keyed[*i].value];
 	*ret = (struct fathom_fixup){ .svma = f->keyed[*i].key,
 				      .addend = e->addend,
-				      .kind = kind_of(f->object->image.machine, e->type) };
+				      .kind = FATHOM_FIXUP_BASE };
+	if (!is_packed(f->object, e->table))
+		ret->kind = kind_of(f->object->image.machine, e->type);
 	read_symbol(f, e, ret);
 	return true;
 }

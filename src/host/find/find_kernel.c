@@ -53,19 +53,6 @@ struct search {
 	struct fathom_find_name name; /* of that */
 };
 
-static int compare_numbers(uint64_t a, uint64_t b)
-{
-	return a < b ? -1 : a > b;
-}
-
-static int compare_texts(struct fathom_str a, struct fathom_str b)
-{
-	const uint32_t shorter = a.size < b.size ? a.size : b.size;
-	const int order = shorter ? memcmp(a.data, b.data, shorter) : 0;
-
-	return order ? order : compare_numbers(a.size, b.size);
-}
-
 static bool is_image(const struct owner *o)
 {
 	return o->name.size == 0;
@@ -165,9 +152,9 @@ static int compare_exact(const void *pa, const void *pb, void *data)
 	const struct fathom_find_query *queries = data;
 	const uint32_t a = *(const uint32_t *)pa;
 	const uint32_t b = *(const uint32_t *)pb;
-	const int order = compare_texts(queries[a].text, queries[b].text);
+	const int order = str_compare(queries[a].text, queries[b].text);
 
-	return order ? order : compare_numbers(a, b);
+	return order ? order : u64_compare(a, b);
 }
 
 /* Whether names can answer the query: the kernel's symbols have no versions. */
@@ -206,7 +193,7 @@ static size_t first_exact(const struct search *s, struct fathom_str name)
 	while (low < high) {
 		const size_t mid = low + (high - low) / 2;
 
-		if (compare_texts(s->f->queries[s->exact[mid]].text, name) < 0)
+		if (str_compare(s->f->queries[s->exact[mid]].text, name) < 0)
 			low = mid + 1;
 		else
 			high = mid;
@@ -291,17 +278,17 @@ static int compare_hits(const void *pa, const void *pb)
 {
 	const struct hit *a = pa;
 	const struct hit *b = pb;
-	int order = compare_numbers(a->query, b->query);
+	int order = u64_compare(a->query, b->query);
 
 	if (!order)
-		order = compare_texts(a->facts.name, b->facts.name);
+		order = str_compare(a->facts.name, b->facts.name);
 	if (!order)
-		order = compare_numbers(quality(a), quality(b));
+		order = u64_compare(quality(a), quality(b));
 	if (!order)
-		order = compare_numbers(a->facts.owner.size != 0, b->facts.owner.size != 0);
+		order = u64_compare(a->facts.owner.size != 0, b->facts.owner.size != 0);
 	if (!order)
-		order = compare_numbers(a->facts.avma, b->facts.avma);
-	return order ? order : compare_texts(a->facts.owner, b->facts.owner);
+		order = u64_compare(a->facts.avma, b->facts.avma);
+	return order ? order : str_compare(a->facts.owner, b->facts.owner);
 }
 
 /* Whether @symbol of the owner's file is what stands at @avma. */

@@ -7,19 +7,6 @@
 
 #include "scope.h"
 
-static int compare_numbers(uint64_t a, uint64_t b)
-{
-	return a < b ? -1 : a > b;
-}
-
-static int compare_texts(struct fathom_str a, struct fathom_str b)
-{
-	const uint32_t shorter = a.size < b.size ? a.size : b.size;
-	const int order = shorter ? memcmp(a.data, b.data, shorter) : 0;
-
-	return order ? order : compare_numbers(a.size, b.size);
-}
-
 static bool is_tls(const struct fathom_candidate_symbol *c)
 {
 	return c->symbol.type == STT_TLS;
@@ -31,22 +18,22 @@ static int compare_places(const void *pa, const void *pb, void *data)
 	const struct fathom_candidate_symbol *a = pa;
 	const struct fathom_candidate_symbol *b = pb;
 	const struct fathom_find *f = data;
-	int order = compare_numbers(a->query, b->query);
+	int order = u64_compare(a->query, b->query);
 
 	if (!order)
-		order = compare_texts(a->name, b->name);
+		order = str_compare(a->name, b->name);
 	if (!order)
-		order = compare_numbers(a->module, b->module);
+		order = u64_compare(a->module, b->module);
 	if (!order)
-		order = compare_numbers(is_tls(a), is_tls(b));
+		order = u64_compare(is_tls(a), is_tls(b));
 	if (!order)
-		order = compare_numbers(a->svma, b->svma);
+		order = u64_compare(a->svma, b->svma);
 	if (!order)
-		order = compare_numbers(a->table != f->modules[a->module].dynamic_table,
-					b->table != f->modules[b->module].dynamic_table);
+		order = u64_compare(a->table != f->modules[a->module].dynamic_table,
+				    b->table != f->modules[b->module].dynamic_table);
 	if (!order)
-		order = compare_numbers(a->table, b->table);
-	return order ? order : compare_numbers(a->number, b->number);
+		order = u64_compare(a->table, b->table);
+	return order ? order : u64_compare(a->number, b->number);
 }
 
 static bool is_one_name(const struct fathom_candidate_symbol *a,
@@ -123,12 +110,12 @@ static int compare_quality(const void *pa, const void *pb, void *data)
 	const struct fathom_candidate_symbol *a = pa;
 	const struct fathom_candidate_symbol *b = pb;
 	const struct fathom_find *f = data;
-	int order = compare_numbers(quality(f, a), quality(f, b));
+	int order = u64_compare(quality(f, a), quality(f, b));
 
 	if (!order)
-		order = compare_numbers(f->modules[a->module].order, f->modules[b->module].order);
+		order = u64_compare(f->modules[a->module].order, f->modules[b->module].order);
 	if (!order)
-		order = compare_numbers(a->module, b->module);
+		order = u64_compare(a->module, b->module);
 	return order ? order : compare_places(a, b, data);
 }
 

@@ -136,19 +136,19 @@ static int compare_places(const void *pa, const void *pb)
 {
 	const struct fathom_find_place *a = pa;
 	const struct fathom_find_place *b = pb;
-	int order = a->query < b->query ? -1 : a->query > b->query;
+	int order = u64_compare(a->query, b->query);
 
 	if (!order)
-		order = a->svma < b->svma ? -1 : a->svma > b->svma;
+		order = u64_compare(a->svma, b->svma);
 	if (!order)
-		order = a->size < b->size ? -1 : a->size > b->size;
+		order = u64_compare(a->size, b->size);
 	if (!order)
 		order = compare_texts(a->linkage, b->linkage);
 	if (!order)
 		order = compare_texts(a->caller, b->caller);
 	if (!order)
 		order = compare_texts(a->file, b->file);
-	return order ? order : (a->line > b->line) - (a->line < b->line);
+	return order ? order : u64_compare(a->line, b->line);
 }
 
 static struct fathom_str str_of(const char *s)

@@ -84,6 +84,21 @@ static inline bool str_equal(struct fathom_str a, struct fathom_str b)
 	return a.size == b.size && (!a.size || memcmp(a.data, b.data, a.size) == 0);
 }
 
+/* The order of two numbers: below 0, 0 or above 0. */
+static inline int u64_compare(uint64_t a, uint64_t b)
+{
+	return a < b ? -1 : a > b;
+}
+
+/* The order of two strings by their bytes; what another starts with comes before it. */
+static inline int str_compare(struct fathom_str a, struct fathom_str b)
+{
+	const uint32_t shorter = a.size < b.size ? a.size : b.size;
+	const int order = shorter ? memcmp(a.data, b.data, shorter) : 0;
+
+	return order ? order : u64_compare(a.size, b.size);
+}
+
 /* Whether @s is exactly the C string @c. */
 static inline bool str_is(struct fathom_str s, const char *c)
 {

@@ -243,28 +243,23 @@ static unsigned rank_underscores(struct fathom_str name)
 	return n + (str_starts(name, "_IO_") ? 1 : 0);
 }
 
-static int compare_unsigned(uint64_t a, uint64_t b)
-{
-	return a < b ? -1 : a > b;
-}
-
 bool fathom_symbol_preferred(const struct fathom_candidate *a, const struct fathom_candidate *b)
 {
 	const uint32_t shorter = a->name.size < b->name.size ? a->name.size : b->name.size;
-	int order = compare_unsigned(rank_type(&a->symbol), rank_type(&b->symbol));
+	int order = u64_compare(rank_type(&a->symbol), rank_type(&b->symbol));
 
 	if (!order)
-		order = compare_unsigned(!a->symbol.size, !b->symbol.size);
+		order = u64_compare(!a->symbol.size, !b->symbol.size);
 	if (!order)
-		order = compare_unsigned(rank_exported(&a->symbol), rank_exported(&b->symbol));
+		order = u64_compare(rank_exported(&a->symbol), rank_exported(&b->symbol));
 	if (!order)
-		order = compare_unsigned(rank_underscores(a->name), rank_underscores(b->name));
+		order = u64_compare(rank_underscores(a->name), rank_underscores(b->name));
 	if (!order)
-		order = compare_unsigned(a->symbol.bind == STB_WEAK, b->symbol.bind == STB_WEAK);
+		order = u64_compare(a->symbol.bind == STB_WEAK, b->symbol.bind == STB_WEAK);
 	if (!order)
-		order = compare_unsigned(!a->default_version, !b->default_version);
+		order = u64_compare(!a->default_version, !b->default_version);
 	if (!order)
-		order = compare_unsigned(a->name.size, b->name.size);
+		order = u64_compare(a->name.size, b->name.size);
 	if (!order)
 		order = memcmp(a->name.data, b->name.data, shorter);
 	return order < 0;

@@ -16,6 +16,12 @@ void complain(const char *what, const char *why, const char *remedy)
 	fputc('\n', stderr);
 }
 
+/* Whether the limit that was met is the memory budget, the only one that can be raised for all. */
+static bool is_of_memory(const struct fathom_errinfo *info)
+{
+	return strstr(info->what, "memory budget") != NULL;
+}
+
 /* What the user can do about it, or NULL. */
 static const char *remedy_for(const struct fathom_errinfo *info)
 {
@@ -27,7 +33,7 @@ static const char *remedy_for(const struct fathom_errinfo *info)
 	case FATHOM_E_FORMAT:
 		return "an executable, library, object or debug file is wanted";
 	case FATHOM_E_LIMIT:
-		return "raise the limit with --memory";
+		return is_of_memory(info) ? "raise the limit with --memory" : NULL;
 	case FATHOM_E_MISMATCH:
 		return "install the debug package of exactly this version";
 	case FATHOM_E_TIMEOUT:

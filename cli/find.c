@@ -28,8 +28,8 @@ static const char usage[] =
 	"  -E, --regex                  each QUERY is a regular expression as it stands\n"
 	"  -F, --literal                each QUERY is a name as it stands\n"
 	"      --exported               only what the dynamic linker can find\n"
-	"      --limit N                print N answers to a QUERY, at most\n"
-	"      --first                  print the first answer only, as --limit 1\n"
+	"      --limit N                at most N answers to a QUERY; default 1,000,000\n"
+	"      --first                  the first answer only, as --limit 1\n"
 	"  -w, --wait SECONDS           ask again until all is found, for so long\n" COMMON_HELP
 	"\n"
 	"Exit status: 0 all found; 1 some not, each says why; 2 usage, or TARGET cannot be read.\n";
@@ -61,7 +61,6 @@ struct find {
 	struct fathom_target *target;
 	const char *read; /* NULL: nothing is read */
 	uint64_t wait_ms;
-	uint32_t limit; /* answers printed for a query; 0: all */
 	struct out out;
 	size_t next_note;
 	bool unanswered;
@@ -91,10 +90,10 @@ static int parse_options(struct find *v, int argc, char **argv)
 			v->options.flags |= FATHOM_FIND_EXPORTED;
 			break;
 		case OPT_LIMIT:
-			v->limit = parse_count("--limit", optarg, 1000000000);
+			v->options.limit = parse_count("--limit", optarg, 1000000000);
 			break;
 		case OPT_FIRST:
-			v->limit = 1;
+			v->options.limit = 1;
 			break;
 		case 'w':
 			v->wait_ms = 1000 * (uint64_t)parse_count("--wait", optarg, 86400);
@@ -172,8 +171,6 @@ static size_t print_query(struct find *v, const struct fathom_matches *matches, 
 
 		if (m->query != number)
 			break;
-		if (v->limit && n >= v->limit)
-			continue;
 		if (v->read)
 			find_value_read(&value, v->target, m, v->read);
 		answered |= m->rank != FATHOM_NO_RANK && !m->reason && !value.reason;

@@ -50,7 +50,10 @@ enum {
 struct fathom_find_options {
 	size_t size;
 	uint32_t flags;
-	/** Matches of one query, at most; default 1,000,000. */
+	/**
+	 * Matches of one query, at most; default 1,000,000: that there are more than these, which
+	 * are left out, is a note.
+	 */
 	uint32_t limit;
 	uint64_t reserved[4];
 };

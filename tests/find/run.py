@@ -8,6 +8,7 @@ import random
 import re
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import threading
@@ -19,6 +20,7 @@ sys.path[:0] = [os.path.join(HERE, "..", "lib")]
 import tap  # noqa: E402
 
 from ask import FATHOM, run  # noqa: E402
+from elfasm import SHT_STRTAB, SHT_SYMTAB, Elf  # noqa: E402
 from finding import Asked, address, dynamic, find, places  # noqa: E402
 
 PROGRAMS = os.path.join(HERE, "programs")
@@ -443,6 +445,44 @@ def again(folder):
             got = [json.loads(process.stdout.readline()) for _ in want[query]]
             assert got == want[query], (i, got, want[query])
         process.stdin.close()
+
+
+def many_symbols(path, n):
+    """An executable file with @n functions of one byte, called s0000000 and so on."""
+    elf = Elf()
+    elf.text(0x100000, n)
+    names = b"\0" + b"".join(b"s%07d\0" % i for i in range(n))
+    entry = struct.Struct("<IBBHQQ").pack
+    table = bytes(24) + b"".join(entry(1 + 9 * i, 0x12, 0, 1, 0x100000 + i, 1) for i in range(n))
+    strings = elf.section(".strtab", names, SHT_STRTAB)
+    elf.section(".symtab", table, SHT_SYMTAB, align=8, link=strings, info=1, entsize=24)
+    with open(path, "wb") as file:
+        file.write(elf.build())
+
+
+def count_lines(*command):
+    """How many lines of JSON the command prints, the last of them, and what it says on standard error."""
+    n, last = 0, None
+    with subprocess.Popen([FATHOM, "find", "--json", "--no-cache", *command], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, stdin=subprocess.DEVNULL) as process:
+        for last in process.stdout:
+            n += 1
+        errors = process.stderr.read().decode()
+    assert process.returncode == 0, (command, process.returncode, errors)
+    return n, json.loads(last)["name"], errors
+
+
+@test("more than a million matches: a message says that some are left out, and --limit has them all")
+def more_than_a_million(folder):
+    path = os.path.join(folder, "many")
+    many_symbols(path, 1000001)
+    n, last, errors = count_lines(path, "s*")
+    assert (n, last) == (1000000, "s0999999"), (n, last)
+    assert errors.startswith("fathom: s*: more than 1,000,000 matches") and "larger limit" in errors, errors
+    assert "--memory" not in errors, errors
+    assert count_lines("--limit", "2000000", path, "s*") == (1000001, "s1000000", "")
+    assert count_lines("--limit", "7", path, "s*") == (7, "s0000006", "")
+    assert count_lines(path, "s0*") == (1000000, "s0999999", ""), "as many as may be are no more than that"
 
 
 @test("text lines up: within 80 columns, where the name is not too long for that")

@@ -10,7 +10,7 @@
 #include "scope.h"
 #include "../target/target.h"
 
-/* Matches of one query where the caller states no limit. */
+/* Matches of one query where the caller states no limit. A note names it. */
 #define DEFAULT_LIMIT 1000000
 /* More queries than this are not one search. */
 #define MAX_QUERIES (1u << 20)
@@ -25,9 +25,12 @@ const char *fathom_find_keep(struct fathom_find *f, struct fathom_str s)
 	return s.data ? fathom_arena_strdup(&f->matches->arena, s) : NULL;
 }
 
-bool fathom_find_has_room(const struct fathom_find *f, uint32_t query)
+bool fathom_find_has_room(struct fathom_find *f, uint32_t query)
 {
-	return f->n_matches[query] < f->limit;
+	if (f->n_matches[query] < f->limit)
+		return true;
+	f->queries[query].is_cut = true;
+	return false;
 }
 
 bool fathom_find_add(struct fathom_find *f, const struct fathom_match *m)
@@ -65,6 +68,22 @@ static void refuse_query(struct fathom_find *f, size_t i, const char *text,
 	info->offset = 0;
 	fathom_copy_cstr(info->file, sizeof info->file, text);
 	fathom_notes_add(f->notes, info);
+}
+
+/* Who has stated no limit does not know that there is more than what was found. */
+static void note_cut_queries(struct fathom_find *f, const char *const *texts)
+{
+	for (size_t i = 0; i < f->n_queries; i++) {
+		struct fathom_errinfo info;
+
+		if (!f->queries[i].is_cut)
+			continue;
+		(void)fathom_fail(&info, FATHOM_E_LIMIT, "", 0,
+				  "more than 1,000,000 matches: the others are left out, unless "
+				  "the query is made narrower or a larger limit is stated");
+		fathom_copy_cstr(info.file, sizeof info.file, texts[i]);
+		fathom_notes_add(f->notes, &info);
+	}
 }
 
 static fathom_err parse_queries(struct fathom_find *f, const char *const *texts, size_t n)
@@ -458,6 +477,8 @@ fathom_err fathom_find(struct fathom_target *target, const struct fathom_find_op
 		(void)fathom_fail(reterr, err, "", 0, "out of memory");
 	else
 		err = search_target(&f, target, reterr);
+	if (!err && !o.limit)
+		note_cut_queries(&f, queries);
 	find_deinit(&f);
 	if (err)
 		fathom_matches_free(f.matches);

@@ -115,7 +115,7 @@ uint64_t fathom_find_avma(const struct fathom_find_module *m, uint64_t svma);
 /* Whether what is at @svma of module @m is really there. */
 bool fathom_find_is_there(struct fathom_find *f, const struct fathom_find_module *m, uint64_t svma);
 
-/* Whether query @i may have more matches. */
-bool fathom_find_has_room(const struct fathom_find *f, uint32_t query);
+/* Whether the query may have the match that was found; that it may not is remembered. */
+bool fathom_find_has_room(struct fathom_find *f, uint32_t query);
 
 #endif

@@ -37,6 +37,7 @@ struct fathom_find_query {
 	bool is_demangled; /* of a name: no symbol can be linked as this */
 	bool has_regex;
 	bool is_answered; /* no table need be asked any more */
+	bool is_cut;      /* there were more matches than may be */
 };
 
 /* Reads query @text, for FATHOM_FIND_ @flags; its texts are of @arena. */

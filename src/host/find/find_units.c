@@ -282,8 +282,8 @@ static bool take_places(struct walk *w, uint32_t module)
 	done = done && choose_all(&w->f->modules[module], place, all.n);
 	for (size_t i = 0; done && i < all.n; i++)
 		if (place[i].tier != DROPPED && (!i || compare_places(&place[i - 1], &place[i])) &&
-		    fathom_find_has_room(w->f, place[i].query) &&
-		    fathom_find_is_there(w->f, &w->f->modules[module], place[i].svma))
+		    fathom_find_is_there(w->f, &w->f->modules[module], place[i].svma) &&
+		    fathom_find_has_room(w->f, place[i].query))
 			done = add_match(w, module, &place[i], &name);
 	fathom_array_deinit(&all);
 	fathom_find_name_deinit(&name);

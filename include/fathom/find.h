@@ -145,8 +145,9 @@ struct fathom_matches;
  * Memory: *@ret_matches is the caller's, to be freed with fathom_matches_free()
  * Returns: FATHOM_OK, also when nothing is found: a query that is none has the reason
  *	FATHOM_REASON_BAD_ADDRESS, and a note says why; FATHOM_E_ARGUMENT for options, or more than
- *	2^20 queries; FATHOM_E_MEMORY; of a process also what fathom_target_open_process() returns,
- *	of the kernel what fathom_target_open_kernel() does
+ *	2^20 queries; FATHOM_E_LIMIT when what the queries find does not fit the memory budget,
+ *	which it counts against until the search ends; FATHOM_E_MEMORY; of a process also what
+ *fathom_target_open_process() returns, of the kernel what fathom_target_open_kernel() does
  */
 FATHOM_API fathom_err fathom_find(struct fathom_target *target,
 				  const struct fathom_find_options *options,

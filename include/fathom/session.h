@@ -54,7 +54,8 @@ struct fathom_options {
 	 * Bytes the session may keep: decompressed sections, indexes, decoded functions. Default
 	 * 1 GiB. Decoded functions are dropped to stay inside; a section that does not fit is not
 	 * decompressed, which its answers say (FATHOM_REASON_LIMIT), nor is a file
-	 * (FATHOM_E_LIMIT).
+	 * (FATHOM_E_LIMIT). What fathom_find() finds has to fit, too (FATHOM_E_LIMIT), and is the
+	 * caller's then.
 	 */
 	uint64_t memory_budget;
 	/** Directories with debug files, NULL-terminated; default: "/usr/lib/debug". */

@@ -485,6 +485,23 @@ def more_than_a_million(folder):
     assert count_lines(path, "s0*") == (1000000, "s0999999", ""), "as many as may be are no more than that"
 
 
+@test("what does not fit the memory budget is an error that names it; what is narrower fits")
+def over_budget(folder):
+    path = os.path.join(folder, "many")
+    many_symbols(path, 200000)
+    for memory, query in [("8M", "*"), ("8M", "/^s/"), ("1M", "s00*"), ("40M", "*")]:
+        done = subprocess.run([FATHOM, "find", "--no-cache", "--memory", memory, path, query], capture_output=True,
+                              text=True, check=False)
+        assert done.returncode == 2 and not done.stdout, (memory, query, done.returncode, done.stdout[:500])
+        assert re.fullmatch(r"fathom: " + re.escape(query) + r": .*memory budget.*narrower.*\(.*--memory\)\n", done.stderr), done
+    done = subprocess.run([FATHOM, "find", "--no-cache", "--memory", "1M", path, "s0*", "s1*"], capture_output=True,
+                          text=True, check=False)
+    assert done.returncode == 2 and done.stderr.startswith("fathom: all queries together: "), done
+    assert count_lines("--memory", "1M", path, "s0*99") == (2000, "s0199999", "")
+    assert count_lines("--memory", "10K", path, "s0123456") == (1, "s0123456", "")
+    assert count_lines("--memory", "200M", path, "*") == (200000, "s0199999", "")
+
+
 @test("text lines up: within 80 columns, where the name is not too long for that")
 def columns(folder):
     path = build(folder, "asked", "-ldl", "-pthread")

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "fathom/find.h"
+#include "fathom/fathom.h"
 #include "host/find/find_query.h"
 #include "host/find/value_type.h"
 
@@ -253,6 +253,55 @@ static void bad_types_are_refused(void **state)
 	assert_int_equal(fathom_value_type_parse("*****************u8", &t, &info), FATHOM_E_LIMIT);
 }
 
+static uint64_t memory_used(const struct fathom *session)
+{
+	struct fathom_usage usage;
+
+	fathom_get_usage(session, &usage);
+	return usage.memory_used;
+}
+
+/* Opens this program, with the budget, and looks for @query in it. */
+static fathom_err find_here(uint64_t budget, const char *query, uint64_t *ret_left)
+{
+	const struct fathom_options options = { .size = sizeof options,
+						.flags = FATHOM_NO_CACHE,
+						.memory_budget = budget };
+	struct fathom_errinfo info = { 0 };
+	struct fathom_matches *matches;
+	struct fathom_target *target;
+	struct fathom *session;
+	uint64_t before;
+	fathom_err err;
+
+	assert_int_equal(fathom_create(&options, &session, NULL), 0);
+	assert_int_equal(fathom_target_open_file(session, "/proc/self/exe", &target, NULL), 0);
+	before = memory_used(session);
+	err = fathom_find(target, NULL, &query, 1, &matches, &info);
+	if (!err)
+		fathom_matches_free(matches);
+	else
+		assert_string_equal(info.file, query);
+	*ret_left = memory_used(session) - before;
+	fathom_target_release(target);
+	fathom_destroy(session);
+	return err;
+}
+
+static void a_search_gives_the_memory_budget_back(void **state)
+{
+	uint64_t left;
+
+	(void)state;
+	assert_int_equal(find_here(0, "*", &left), 0);
+	assert_int_equal(left, 0);
+	assert_int_equal(find_here(50000, "*", &left), FATHOM_E_LIMIT);
+	assert_int_equal(left, 0);
+	/* What is small is found whatever others have left of the budget. */
+	assert_int_equal(find_here(1, "main", &left), 0);
+	assert_int_equal(left, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -262,6 +311,7 @@ int main(void)
 		cmocka_unit_test(files_end_with_whole_parts),
 		cmocka_unit_test(types_are_read),
 		cmocka_unit_test(bad_types_are_refused),
+		cmocka_unit_test(a_search_gives_the_memory_budget_back),
 	};
 
 	return cmocka_run_group_tests_name("find", tests, NULL, NULL);

@@ -3,8 +3,9 @@
  * Memory that counts against a session's byte budget, and growing arrays.
  *
  * The budget bounds what fathom keeps: decompressed sections, indexes, decoded blocks. It is
- * counted here and enforced where memory is kept (evict.c drops, object.c and file.c refuse). What
- * is only mapped from a file is not counted; whoever reads much of it gives the pages back.
+ * counted here and enforced where memory is kept (evict.c drops, object.c and file.c refuse). So is
+ * what a search has found, until it is the caller's (find.c refuses). What is only mapped from a
+ * file is not counted; whoever reads much of it gives the pages back.
  */
 #ifndef FATHOM_MEMORY_H
 #define FATHOM_MEMORY_H

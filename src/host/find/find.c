@@ -7,11 +7,14 @@
 #include "../../safe/base/sort.h"
 #include "../../safe/base/text.h"
 #include "../file/file.h"
+#include "../module/evict.h"
 #include "scope.h"
 #include "../target/target.h"
 
 /* Matches of one query where the caller states no limit. A note names it. */
 #define DEFAULT_LIMIT 1000000
+/* A search that holds no more is never refused: others may have filled the memory budget. */
+#define SMALL_BYTES (UINT64_C(64) << 10)
 /* More queries than this are not one search. */
 #define MAX_QUERIES (1u << 20)
 
@@ -20,9 +23,61 @@ struct fathom_matches {
 	struct fathom_arena arena;
 };
 
+/* Whether @size more bytes fit the memory budget; units that were decoded make room. */
+static bool fits(struct fathom_find *f, uint64_t size)
+{
+	struct fathom_memory *m = &f->session->memory;
+
+	if (fathom_memory_fits(m, size) ||
+	    (size <= SMALL_BYTES && atomic_load(&f->counted) <= SMALL_BYTES - size))
+		return true;
+	fathom_memory_count(m, size);
+	fathom_evict(f->session);
+	fathom_memory_uncount(m, size);
+	if (fathom_memory_fits(m, size))
+		return true;
+	atomic_store(&f->is_over, true);
+	return false;
+}
+
+static void count(struct fathom_find *f, uint64_t size)
+{
+	fathom_memory_count(&f->session->memory, size);
+	atomic_fetch_add(&f->counted, size);
+}
+
+static void uncount(struct fathom_find *f, uint64_t size)
+{
+	fathom_memory_uncount(&f->session->memory, size);
+	atomic_fetch_sub(&f->counted, size);
+}
+
+bool fathom_find_reserve(struct fathom_find *f, struct fathom_array *a, size_t item, size_t more)
+{
+	const size_t before = a->cap;
+	uint64_t size;
+
+	if (a->data && more <= a->cap - a->n)
+		return true;
+	if (__builtin_mul_overflow(a->cap + (uint64_t)more, item, &size) || !fits(f, size) ||
+	    !fathom_array_reserve(a, item, more))
+		return false;
+	count(f, (uint64_t)(a->cap - before) * item);
+	return true;
+}
+
+void fathom_find_release(struct fathom_find *f, struct fathom_array *a, size_t item)
+{
+	uncount(f, (uint64_t)a->cap * item);
+	fathom_array_deinit(a);
+}
+
 const char *fathom_find_keep(struct fathom_find *f, struct fathom_str s)
 {
-	return s.data ? fathom_arena_strdup(&f->matches->arena, s) : NULL;
+	if (!s.data || !fits(f, s.size))
+		return NULL;
+	count(f, s.size);
+	return fathom_arena_strdup(&f->matches->arena, s);
 }
 
 bool fathom_find_has_room(struct fathom_find *f, uint32_t query)
@@ -37,7 +92,7 @@ bool fathom_find_add(struct fathom_find *f, const struct fathom_match *m)
 {
 	struct fathom_array *a = &f->matches->items;
 
-	if (!fathom_array_reserve(a, sizeof *m, 1))
+	if (!fathom_find_reserve(f, a, sizeof *m, 1))
 		return false;
 	((struct fathom_match *)a->data)[a->n++] = *m;
 	f->n_matches[m->query]++;
@@ -354,15 +409,30 @@ static bool explain(struct fathom_find *f)
 	return true;
 }
 
+static bool is_ordered(const struct fathom_match *m, size_t n)
+{
+	for (size_t i = 1; i < n; i++)
+		if (m[i].query < m[i - 1].query)
+			return false;
+	return true;
+}
+
 /* Puts the matches into the order of the queries; those of each stay as they are. */
 static bool order_matches(struct fathom_find *f)
 {
 	struct fathom_array *a = &f->matches->items;
-	struct fathom_match *sorted = malloc((a->n + 1) * sizeof *sorted);
-	struct fathom_keyed *keyed = malloc((2 * a->n + 1) * sizeof *keyed);
 	const struct fathom_match *m = a->data;
-	const bool done = sorted && keyed;
+	struct fathom_match *sorted;
+	struct fathom_keyed *keyed;
+	bool done;
 
+	if (is_ordered(m, a->n))
+		return true;
+	if (!fits(f, a->n * (sizeof *sorted + 2 * sizeof *keyed)))
+		return false;
+	sorted = malloc((a->n + 1) * sizeof *sorted);
+	keyed = malloc((2 * a->n + 1) * sizeof *keyed);
+	done = sorted && keyed;
 	for (size_t i = 0; done && i < a->n; i++)
 		keyed[i] = (struct fathom_keyed){ m[i].query, i };
 	if (done) {
@@ -438,6 +508,18 @@ static fathom_err search_target(struct fathom_find *f, const struct fathom_targe
 	return err ? fathom_fail(reterr, err, "", 0, fathom_err_name(err)) : FATHOM_OK;
 }
 
+/* The error of a search that the memory budget has ended. */
+static fathom_err fail_over(const char *const *queries, size_t n, struct fathom_errinfo *reterr)
+{
+	(void)fathom_fail(reterr, FATHOM_E_LIMIT, "", 0,
+			  "what fits the query does not fit the memory budget: make it narrower, "
+			  "as by a library");
+	if (reterr)
+		fathom_copy_cstr(reterr->file, sizeof reterr->file,
+				 n == 1 ? queries[0] : "all queries together");
+	return FATHOM_E_LIMIT;
+}
+
 static void find_deinit(struct fathom_find *f)
 {
 	for (size_t i = 0; i < f->n_queries; i++)
@@ -445,7 +527,9 @@ static void find_deinit(struct fathom_find *f)
 	for (size_t i = 0; i < f->n_modules; i++)
 		fathom_dynsym_deinit(&f->modules[i].dynsym);
 	fathom_scope_deinit(f);
-	fathom_array_deinit(&f->candidates);
+	fathom_find_release(f, &f->candidates, sizeof(struct fathom_candidate_symbol));
+	/* Matches are the caller's from now on. */
+	uncount(f, atomic_load(&f->counted));
 	free(f->queries);
 	free(f->n_matches);
 	free(f->modules);
@@ -477,6 +561,8 @@ fathom_err fathom_find(struct fathom_target *target, const struct fathom_find_op
 		(void)fathom_fail(reterr, err, "", 0, "out of memory");
 	else
 		err = search_target(&f, target, reterr);
+	if (err == FATHOM_E_MEMORY && f.is_over)
+		err = fail_over(queries, n, reterr);
 	if (!err && !o.limit)
 		note_cut_queries(&f, queries);
 	find_deinit(&f);

@@ -62,6 +62,8 @@ struct fathom_find {
 	struct fathom_array links;      /* struct fathom_link, of scope.c */
 	struct fathom_array slots;      /* of find_ifunc.c */
 	bool has_slots;
+	_Atomic uint64_t counted; /* bytes of the memory budget that the search has */
+	_Atomic bool is_over;     /* it has failed because the budget has no room for more */
 };
 
 /* Which queries a pass over the tables is for. */
@@ -81,6 +83,16 @@ fathom_err fathom_find_lines(struct fathom_find *f);
 
 /* The inlined copies of functions. */
 fathom_err fathom_find_inlined(struct fathom_find *f);
+
+/*
+ * As fathom_array_reserve(), for what a search finds, of which there may be as much as the target
+ * has: it counts against the memory budget while the search runs. "Without memory" in what follows
+ * is also where that has no room. All threads of the search may call it.
+ */
+bool fathom_find_reserve(struct fathom_find *f, struct fathom_array *a, size_t item, size_t more);
+
+/* Frees what was reserved so. */
+void fathom_find_release(struct fathom_find *f, struct fathom_array *a, size_t item);
 
 /*
  * Adds a copy of @m, whose strings need not stay, to the matches: false without memory. Its query

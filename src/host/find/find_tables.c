@@ -186,7 +186,7 @@ static bool add(struct fathom_find *f, struct fathom_array *out, uint32_t module
 	if (!fathom_find_query_takes_version(q, c.version, c.is_default) &&
 	    !is_any_version(f, q, &c))
 		return true;
-	if (!fathom_array_reserve(out, sizeof c, 1))
+	if (!fathom_find_reserve(f, out, sizeof c, 1))
 		return false;
 	((struct fathom_candidate_symbol *)out->data)[out->n++] = c;
 	return true;
@@ -485,14 +485,15 @@ static bool collect(struct pass *p)
 	struct fathom_array *to = &p->f->candidates;
 
 	for (size_t i = 0; i < p->n_tasks; i++) {
-		const struct task *t = &p->tasks[i];
+		struct task *t = &p->tasks[i];
 		const size_t size = sizeof(struct fathom_candidate_symbol);
 
-		if (t->failed || !fathom_array_reserve(to, size, t->found.n))
+		if (t->failed || !fathom_find_reserve(p->f, to, size, t->found.n))
 			return false;
 		if (t->found.n)
 			memcpy((char *)to->data + to->n * size, t->found.data, t->found.n * size);
 		to->n += t->found.n;
+		fathom_find_release(p->f, &t->found, size);
 	}
 	return true;
 }
@@ -523,7 +524,7 @@ fathom_err fathom_find_tables(struct fathom_find *f, enum fathom_find_pass which
 		if (is_asked(&p, i))
 			atomic_fetch_add(&f->modules[i].module->name_passes, 1);
 	for (size_t i = 0; i < p.n_tasks; i++)
-		fathom_array_deinit(&p.tasks[i].found);
+		fathom_find_release(f, &p.tasks[i].found, sizeof(struct fathom_candidate_symbol));
 	free(p.tasks);
 	free(p.patterns);
 	free(p.keys.first);

@@ -34,7 +34,7 @@ bool fathom_find_task_asks(const struct fathom_find_task *t, uint32_t query)
 
 bool fathom_find_task_add(struct fathom_find_task *t, const struct fathom_find_place *p)
 {
-	if (!fathom_array_reserve(&t->places, sizeof *p, 1))
+	if (!fathom_find_reserve(t->f, &t->places, sizeof *p, 1))
 		return false;
 	((struct fathom_find_place *)t->places.data)[t->places.n++] = *p;
 	return true;
@@ -270,7 +270,7 @@ static bool take_places(struct walk *w, uint32_t module)
 	for (size_t i = 0; done && i < w->parts.n; i++) {
 		const struct fathom_array *from = &parts[i].task.places;
 
-		done = fathom_array_reserve(&all, sizeof *place, from->n);
+		done = fathom_find_reserve(w->f, &all, sizeof *place, from->n);
 		if (done && from->n)
 			memcpy((struct fathom_find_place *)all.data + all.n, from->data,
 			       from->n * sizeof *place);
@@ -285,7 +285,7 @@ static bool take_places(struct walk *w, uint32_t module)
 		    fathom_find_is_there(w->f, &w->f->modules[module], place[i].svma) &&
 		    fathom_find_has_room(w->f, place[i].query))
 			done = add_match(w, module, &place[i], &name);
-	fathom_array_deinit(&all);
+	fathom_find_release(w->f, &all, sizeof *place);
 	fathom_find_name_deinit(&name);
 	return done;
 }
@@ -304,7 +304,7 @@ static fathom_err walk_module(struct walk *w, uint32_t module)
 		done &= parts[i].err != FATHOM_E_MEMORY;
 	done = done && take_places(w, module);
 	for (size_t i = 0; i < w->parts.n; i++) {
-		fathom_array_deinit(&parts[i].task.places);
+		fathom_find_release(w->f, &parts[i].task.places, sizeof(struct fathom_find_place));
 		fathom_arena_deinit(&parts[i].task.arena);
 	}
 	for (unsigned i = 0; i < FATHOM_MAX_THREADS; i++)

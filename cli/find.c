@@ -60,6 +60,10 @@ struct find {
 	struct fathom_find_options options;
 	struct fathom_target *target;
 	const char *read; /* NULL: nothing is read */
+	/* Of the matches from @first_value on, one behind the other; a stretch at a time. */
+	struct find_value values[FIND_VALUES];
+	size_t first_value;
+	size_t n_values;
 	uint64_t wait_ms;
 	struct out out;
 	size_t next_note;
@@ -156,6 +160,19 @@ static struct fathom_matches *ask(struct find *v, char **queries, size_t n)
 	}
 }
 
+/* The value that was asked for with match @i: matches are taken one after the other. */
+static struct find_value *value_of(struct find *v, const struct fathom_matches *matches, size_t i)
+{
+	const size_t left = fathom_matches_count(matches) - i;
+
+	if (i - v->first_value >= v->n_values) {
+		v->first_value = i;
+		v->n_values = left < FIND_VALUES ? left : FIND_VALUES;
+		find_values_read(v->values, v->target, matches, i, v->n_values, v->read);
+	}
+	return &v->values[i - v->first_value];
+}
+
 /* Prints the matches of query @query, which start at number @first; returns how many there are. */
 static size_t print_query(struct find *v, const struct fathom_matches *matches, size_t first,
 			  const char *query)
@@ -172,7 +189,7 @@ static size_t print_query(struct find *v, const struct fathom_matches *matches, 
 		if (m->query != number)
 			break;
 		if (v->read)
-			find_value_read(&value, v->target, m, v->read);
+			value = *value_of(v, matches, first + n);
 		answered |= m->rank != FATHOM_NO_RANK && !m->reason && !value.reason;
 		if (v->common.json)
 			find_print_json(&v->out, query, m, &value);
@@ -189,6 +206,7 @@ static void answer(struct find *v, char **queries, size_t n)
 	struct fathom_matches *matches = ask(v, queries, n);
 	size_t first = 0;
 
+	v->n_values = 0;
 	for (size_t i = 0; i < n; i++) {
 		first += print_query(v, matches, first, queries[i]);
 		if (v->framed && !v->common.json)

@@ -23,27 +23,53 @@ void find_value_check(const char *type)
 	exit(EXIT_USAGE);
 }
 
-void find_value_read(struct find_value *v, struct fathom_target *target,
-		     const struct fathom_match *m, const char *type)
+/* Takes what was read at a match that has an address, or with @err, why nothing could be. */
+static void take_value(struct find_value *v, const struct fathom_value *value, fathom_err err)
 {
-	struct fathom_target_info target_info;
-	struct fathom_errinfo info;
-
-	v->is_asked = true;
-	if (!(m->flags & FATHOM_MATCH_ADDRESS)) {
-		v->reason = m->reason ? m->reason : FATHOM_REASON_UNMAPPED;
+	if (err) {
+		v->reason =
+			err == FATHOM_E_OS ? FATHOM_REASON_NO_PERMISSION : FATHOM_REASON_UNMAPPED;
 		return;
 	}
-	if (fathom_value_read(target, type, m->address, &v->value, &info)) {
+	v->value = *value;
+	v->reason = value->reason;
+}
+
+void find_values_read(struct find_value *values, struct fathom_target *target,
+		      const struct fathom_matches *matches, size_t first, size_t n,
+		      const char *type)
+{
+	uint64_t addresses[FIND_VALUES];
+	struct fathom_value read[FIND_VALUES];
+	struct fathom_target_info target_info;
+	struct fathom_errinfo info;
+	fathom_err err = FATHOM_OK;
+	size_t n_addresses = 0;
+	size_t next = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct fathom_match *m = fathom_matches_get(matches, first + i);
+
+		if (m->flags & FATHOM_MATCH_ADDRESS)
+			addresses[n_addresses++] = m->address;
+	}
+	if (n_addresses)
+		err = fathom_values_read(target, type, addresses, n_addresses, read, &info);
+	if (err) {
 		/* Why the kernel has no memory to read is a note: it is the same for all. */
 		fathom_target_get_info(target, &target_info);
 		if (target_info.kind != FATHOM_TARGET_KERNEL)
 			complain_error(&info);
-		v->reason = info.err == FATHOM_E_OS ? FATHOM_REASON_NO_PERMISSION
-						    : FATHOM_REASON_UNMAPPED;
-		return;
 	}
-	v->reason = v->value.reason;
+	for (size_t i = 0; i < n; i++) {
+		const struct fathom_match *m = fathom_matches_get(matches, first + i);
+
+		values[i] = (struct find_value){ .is_asked = true };
+		if (m->flags & FATHOM_MATCH_ADDRESS)
+			take_value(&values[i], &read[next++], err);
+		else
+			values[i].reason = m->reason ? m->reason : FATHOM_REASON_UNMAPPED;
+	}
 }
 
 void find_value_deinit(struct find_value *v)

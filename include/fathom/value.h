@@ -76,6 +76,19 @@ FATHOM_API fathom_err fathom_value_read(struct fathom_target *target, const char
 					struct fathom_errinfo *reterr);
 
 /**
+ * The same at @n @addresses, with what all have in common found out once: in a process, the map is
+ * read for all values together. Each was there at some moment of the call, not all at the same one.
+ *
+ * Safety: mt-safe
+ * Memory: each of the @n @ret_values is to be given to fathom_value_free()
+ * Returns: as fathom_value_read(); after a failure there are no values
+ */
+FATHOM_API fathom_err fathom_values_read(struct fathom_target *target, const char *type,
+					 const uint64_t *addresses, size_t n,
+					 struct fathom_value *ret_values,
+					 struct fathom_errinfo *reterr);
+
+/**
  * Whether @type is a type, which fathom_value_read() would say, too.
  *
  * Safety: mt-safe

@@ -546,6 +546,67 @@ def process_values(folder):
             assert (records[0]["value"], records[0]["reason"]) == (None, "unmapped"), (kind, records)
 
 
+def opens_of_map(folder, pid, *queries):
+    """How often the command opens the map of the process to read values, by strace, and how many there are."""
+    log = os.path.join(folder, "opens")
+    # What looks for leaks traces, too, and cannot be traced.
+    done = subprocess.run(["strace", "-f", "-qq", "-e", "trace=openat", "-o", log, FATHOM, "find", "--no-cache", "--json",
+                           "--read", "u8", str(pid), *queries], capture_output=True, text=True, check=False,
+                          env=dict(os.environ, ASAN_OPTIONS="detect_leaks=0"))
+    if "PTRACE_TRACEME" in done.stderr:
+        raise tap.Skip(f"strace may not trace here: {done.stderr.splitlines()[0]}")
+    assert done.returncode in (0, 1), done
+    with open(log, encoding="ascii", errors="replace") as file:
+        opens = sum('/maps"' in line for line in file)
+    values = [json.loads(line)["value"] for line in done.stdout.splitlines()]
+    return opens, sum(v is not None for v in values)
+
+
+@test("values of many matches: the map is read once for a thousand of them")
+def one_map(folder):
+    with asked(folder) as program:
+        one, n = opens_of_map(folder, program.pid, "counted")
+        assert one >= 2 and n == 1, (one, n)
+        opens, n = opens_of_map(folder, program.pid, "libc.so*:str*", "libc.so*:mem*", "counted", "greeting", "first")
+        assert n > 100 and opens == one, (opens, one, n)
+        opens, n = opens_of_map(folder, program.pid, "libc.so*:*")
+        assert n > 2000 and opens <= one + n / 500, (opens, one, n)
+
+
+@test("values while a process runs one program after another, of 64 and of 32 bits: each as its program has it")
+def other_programs(folder):
+    """Each program has 500 pointers at the same places as the other, and runs that after a moment."""
+    paths = [os.path.join(folder, name) for name in ("wide", "narrow")]
+    source = """
+#include <unistd.h>
+__asm__(".section .values, \\"aw\\", @progbits\\n.altmacro\\n"
+	".macro place i\\n.globl p\\\\i\\np\\\\i:\\n.long LOW, HIGH\\n.type p\\\\i, @object\\n.size p\\\\i, 8\\n.endm\\n"
+	".set n, 0\\n.rept 500\\nplace %n\\n.set n, n+1\\n.endr\\n.text\\n");
+int main(int argc, char **argv)
+{
+	usleep(2000);
+	execl(argv[argc - 1], argv[argc - 1], argv[0], (char *)0);
+	return 1;
+}"""
+    for path, compiler, low, high in ((paths[0], "gcc", "0x22222222", "0x11111111"),
+                                      (paths[1], "i686-linux-gnu-gcc", "0x33333333", "0x33333333")):
+        run(compiler, "-static", "-no-pie", "-O1", "-Wl,--section-start=.values=0x20000000", "-o", path, "-x", "c", "-",
+            input=source.replace("LOW", low).replace("HIGH", high))
+    seen, reasons = {}, {}
+    with subprocess.Popen([paths[0], paths[1]], stdin=subprocess.DEVNULL) as process:
+        for _ in range(150):
+            records, _ = find(process.pid, "p[0-9]*", "--read", "ptr", status=(0, 1, 2))
+            for r in records:
+                if r["type"] == "object":
+                    seen[r["value"]] = seen.get(r["value"], 0) + 1
+                    reasons[r["reason"]] = reasons.get(r["reason"], 0) + 1
+        assert process.poll() is None
+        process.kill()
+    good = {"0x1111111122222222", "0x33333333"}
+    assert good <= set(seen) <= good | {None}, (seen, reasons)
+    assert set(reasons) <= {None, "changed"}, (seen, reasons)
+
+
 @test("a program that maps a file of another machine keeps its own layout, for values and instructions")
 def other_machine(folder):
     other = os.path.join(folder, "other.so")

@@ -27,7 +27,7 @@ bool fathom_scope_read(struct fathom_find *f, const struct fathom_object *o, uin
 {
 	uint8_t bytes[8];
 
-	if (fathom_space_read_mapped(f->space, avma, bytes, size) != size)
+	if (fathom_space_batch_read(&f->batch, avma, bytes, size) != size)
 		return false;
 	*ret = size == 8 ? load_u64(bytes, o->image.swap) : load_u32(bytes, o->image.swap);
 	return true;
@@ -65,7 +65,7 @@ static bool read_list(struct fathom_find *f, const struct fathom_object *o, uint
 		struct fathom_link link = { .at = at, .space = space };
 
 		if (f->links.n >= MAX_LINKS ||
-		    fathom_space_read_mapped(f->space, at, bytes, 5u * word) != 5u * word ||
+		    fathom_space_batch_read(&f->batch, at, bytes, 5u * word) != 5u * word ||
 		    word_of(o, bytes, 4) != before ||
 		    !fathom_array_reserve(&f->links, sizeof link, 1))
 			return false;
@@ -153,7 +153,7 @@ static bool take_scope(struct fathom_find *f, const struct fathom_object *o, uin
 	bytes = malloc((size_t)n * word);
 	sorted = malloc((size_t)n * sizeof *sorted);
 	good = bytes && sorted &&
-	       fathom_space_read_mapped(f->space, at, bytes, (size_t)n * word) == n * word;
+	       fathom_space_batch_read(&f->batch, at, bytes, (size_t)n * word) == n * word;
 	for (size_t i = 0; good && i < n; i++) {
 		const struct fathom_link *link = find_link(f, word_of(o, bytes, i));
 
@@ -182,7 +182,7 @@ static bool find_scope(struct fathom_find *f, const struct fathom_object *o)
 	const struct fathom_link *links = f->links.data;
 	const uint8_t word = fathom_image_address_size(&o->image);
 	uint8_t bytes[LINK_MAP_BYTES];
-	const size_t got = fathom_space_read_mapped(f->space, links[0].at, bytes, sizeof bytes);
+	const size_t got = fathom_space_batch_read(&f->batch, links[0].at, bytes, sizeof bytes);
 
 	for (size_t i = 5; (i + 2) * word <= got; i++) {
 		const uint64_t at = word_of(o, bytes, i);

@@ -156,23 +156,36 @@ struct memory_reading {
 	int number; /* errno */
 };
 
+static int open_memory_of(const char *dir)
+{
+	char path[PATH_MAX];
+
+	(void)snprintf(path, sizeof path, "%s/mem", dir);
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+/* Reads what is wanted from @fd; false when the memory is gone. */
+static bool read_memory_from(int fd, struct memory_reading *r)
+{
+	r->done += fathom_file_read_at(fd, r->avma + r->done, r->to + r->done, r->size - r->done);
+	r->number = errno;
+	/* Of memory that is gone there is nothing, without an error. */
+	return r->done == r->size || r->number;
+}
+
 static bool read_memory_below(const char *dir, void *data)
 {
 	struct memory_reading *r = data;
-	char path[PATH_MAX];
-	int fd;
+	const int fd = open_memory_of(dir);
+	bool is_there;
 
-	(void)snprintf(path, sizeof path, "%s/mem", dir);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0) {
 		r->number = errno;
 		return errno != ESRCH;
 	}
-	r->done += fathom_file_read_at(fd, r->avma + r->done, r->to + r->done, r->size - r->done);
-	r->number = errno;
+	is_there = read_memory_from(fd, r);
 	close(fd);
-	/* Of memory that is gone there is nothing, without an error. */
-	return r->done == r->size || r->number;
+	return is_there;
 }
 
 static size_t read_memory(const struct fathom_space *s, uint64_t avma, void *to, size_t size)
@@ -184,6 +197,42 @@ static size_t read_memory(const struct fathom_space *s, uint64_t avma, void *to,
 		(void)try_threads(process_of(s), read_memory_below, &r);
 	errno = r.number;
 	return r.done;
+}
+
+static size_t read_open(int memory, uint64_t avma, void *to, size_t size, bool *ret_gone)
+{
+	struct memory_reading r = { .avma = avma, .to = to, .size = size };
+
+	/* No file reaches beyond, whatever became of it. */
+	if (avma <= INT64_MAX && !read_memory_from(memory, &r))
+		*ret_gone = true;
+	errno = r.number;
+	return r.done;
+}
+
+static bool open_memory_below(const char *dir, void *data)
+{
+	int *fd = data;
+	bool gone = false;
+	uint8_t byte;
+
+	*fd = open_memory_of(dir);
+	if (*fd < 0)
+		return errno != ESRCH;
+	(void)read_open(*fd, 0, &byte, 1, &gone);
+	if (!gone)
+		return true;
+	close(*fd);
+	*fd = -1;
+	return false;
+}
+
+static int open_memory(const struct fathom_space *s)
+{
+	int fd = -1;
+
+	(void)try_threads(process_of(s), open_memory_below, &fd);
+	return fd;
 }
 
 static bool format_map_file(const struct fathom_space *s, const struct fathom_mapping *m,
@@ -283,6 +332,8 @@ static const struct fathom_space_ops process_ops = {
 	.read_maps = read_maps,
 	.query_maps = query_maps,
 	.read = read_memory,
+	.open_memory = open_memory,
+	.read_open = read_open,
 	.format_very_path = format_map_file,
 	.format_proc_path = format_proc_path,
 	.describe = describe,

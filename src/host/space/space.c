@@ -174,31 +174,38 @@ fathom_err fathom_space_symbolize(struct fathom_space *s,
 	return err;
 }
 
+fathom_err fathom_space_batch_walk(struct fathom_space_batch *b,
+				   bool (*fn)(const struct fathom_space_module *m, void *data),
+				   void *data)
+{
+	size_t last = SIZE_MAX;
+	bool more = true;
+
+	for (size_t i = 0; i < b->maps.n && more; i++) {
+		struct fathom_space_module m;
+
+		FATHOM_TRY(fathom_space_batch_look_up(b, i));
+		if (b->of[i].reason || (last != SIZE_MAX && fathom_space_batch_is_one(b, last, i)))
+			continue;
+		last = i;
+		m.module = fathom_space_batch_file(b, i)->file->module;
+		m.name = fathom_space_batch_file(b, i)->file->name;
+		m.bias = b->of[i].bias;
+		m.start = b->maps.items[i].start;
+		more = fn(&m, data);
+	}
+	return FATHOM_OK;
+}
+
 fathom_err fathom_space_walk(struct fathom_space *s,
 			     bool (*fn)(const struct fathom_space_module *m, void *data),
 			     void *data, struct fathom_errinfo *reterr)
 {
 	struct fathom_space_batch b;
-	size_t last = SIZE_MAX;
-	bool more = true;
 	fathom_err err;
 
 	FATHOM_TRY(fathom_space_batch_begin(s, &b, reterr));
-	err = FATHOM_OK;
-	for (size_t i = 0; i < b.maps.n && more && !err; i++) {
-		struct fathom_space_module m;
-
-		err = fathom_space_batch_look_up(&b, i);
-		if (err || b.of[i].reason ||
-		    (last != SIZE_MAX && fathom_space_batch_is_one(&b, last, i)))
-			continue;
-		last = i;
-		m.module = fathom_space_batch_file(&b, i)->file->module;
-		m.name = fathom_space_batch_file(&b, i)->file->name;
-		m.bias = b.of[i].bias;
-		m.start = b.maps.items[i].start;
-		more = fn(&m, data);
-	}
+	err = fathom_space_batch_walk(&b, fn, data);
 	fathom_space_batch_end(&b);
 	return err ? fathom_fail(reterr, err, "", 0, fathom_err_name(err)) : FATHOM_OK;
 }
@@ -223,17 +230,28 @@ static bool take_layout(const struct fathom_space_module *m, void *data)
 	return p->entry && !is_program;
 }
 
-fathom_err fathom_space_layout(struct fathom_space *s, struct fathom_space_layout *ret,
-			       struct fathom_errinfo *reterr)
+fathom_err fathom_space_batch_layout(struct fathom_space_batch *b, struct fathom_space_layout *ret)
 {
 	struct program p = { .layout = { .machine = EM_NONE, .word = sizeof(void *) } };
 	struct fathom_space_facts facts;
 
-	s->ops->describe(s, &facts);
+	b->space->ops->describe(b->space, &facts);
 	p.entry = facts.entry;
-	FATHOM_TRY(fathom_space_walk(s, take_layout, &p, reterr));
+	FATHOM_TRY(fathom_space_batch_walk(b, take_layout, &p));
 	*ret = p.layout;
 	return FATHOM_OK;
+}
+
+fathom_err fathom_space_layout(struct fathom_space *s, struct fathom_space_layout *ret,
+			       struct fathom_errinfo *reterr)
+{
+	struct fathom_space_batch b;
+	fathom_err err;
+
+	FATHOM_TRY(fathom_space_batch_begin(s, &b, reterr));
+	err = fathom_space_batch_layout(&b, ret);
+	fathom_space_batch_end(&b);
+	return err ? fathom_fail(reterr, err, "", 0, fathom_err_name(err)) : FATHOM_OK;
 }
 
 /* A symbol that is looked for in each module. */

@@ -49,6 +49,14 @@ struct fathom_space_ops {
 	 */
 	size_t (*read)(const struct fathom_space *s, uint64_t avma, void *to, size_t size);
 	/*
+	 * Opens the memory of the program that runs now, to be closed with close(); -1 when that
+	 * cannot be done. It is gone, for read_open(), when exec() has put another program in its
+	 * place. NULL, both: no other comes.
+	 */
+	int (*open_memory)(const struct fathom_space *s);
+	/* Reads as read() does; when the memory is gone it reads nothing and sets *@ret_gone. */
+	size_t (*read_open)(int memory, uint64_t avma, void *to, size_t size, bool *ret_gone);
+	/*
 	 * Formats a path that leads to the very file of mapping @m, whatever became of its name;
 	 * false when there is none. NULL: there never is.
 	 */

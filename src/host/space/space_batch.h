@@ -58,6 +58,17 @@ fathom_err fathom_space_batch_find(struct fathom_space_batch *b, uint64_t avma, 
 /* Whether mappings @a and @b are of one module. */
 bool fathom_space_batch_is_one(const struct fathom_space_batch *b, size_t i, size_t k);
 
+/* Calls @fn for each module, as fathom_space_walk() does. FATHOM_E_MEMORY. */
+fathom_err fathom_space_batch_walk(struct fathom_space_batch *b,
+				   bool (*fn)(const struct fathom_space_module *m, void *data),
+				   void *data);
+
+/* The layout, as fathom_space_layout() tells it. FATHOM_E_MEMORY. */
+fathom_err fathom_space_batch_layout(struct fathom_space_batch *b, struct fathom_space_layout *ret);
+
+/* Reads memory, as fathom_space_read_mapped() does. */
+size_t fathom_space_batch_read(struct fathom_space_batch *b, uint64_t avma, void *to, size_t size);
+
 /* The file of mapping @i, which is of a module. */
 struct fathom_batch_file *fathom_space_batch_file(const struct fathom_space_batch *b, size_t i);
 

@@ -38,22 +38,37 @@ static size_t read_mapped(struct fathom_space_batch *b, uint64_t avma, uint8_t *
 	return (size_t)fathom_object_read(f->module->main, svma, to, left < size ? left : size);
 }
 
+/* Reads what is behind the first @done of @size bytes at @avma; returns how many there are then. */
+static size_t read_rest(struct fathom_space_batch *b, uint64_t avma, uint8_t *to, size_t size,
+			size_t done)
+{
+	size_t got = 1;
+
+	/* What was stored and what was not may take turns. */
+	while (done < size && got) {
+		got = read_mapped(b, avma + done, to + done, size - done);
+		done += got;
+		if (done < size)
+			done += fathom_space_read(b->space, avma + done, to + done, size - done);
+	}
+	return done;
+}
+
+size_t fathom_space_batch_read(struct fathom_space_batch *b, uint64_t avma, void *to, size_t size)
+{
+	const size_t done = fathom_space_read(b->space, avma, to, size);
+
+	return done == size || b->space->is_live ? done : read_rest(b, avma, to, size, done);
+}
+
 size_t fathom_space_read_mapped(struct fathom_space *s, uint64_t avma, void *to, size_t size)
 {
-	uint8_t *bytes = to;
 	struct fathom_space_batch b;
 	size_t done = fathom_space_read(s, avma, to, size);
-	size_t got = 1;
 
 	if (done == size || s->is_live || fathom_space_batch_begin(s, &b, NULL))
 		return done;
-	/* What was stored and what was not may take turns. */
-	while (done < size && got) {
-		got = read_mapped(&b, avma + done, bytes + done, size - done);
-		done += got;
-		if (done < size)
-			done += fathom_space_read(s, avma + done, bytes + done, size - done);
-	}
+	done = read_rest(&b, avma, to, size, done);
 	fathom_space_batch_end(&b);
 	return done;
 }

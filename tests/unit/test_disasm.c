@@ -186,6 +186,28 @@ static int name_of_page(void *data, uint64_t address, char *to, size_t cap, uint
 	return 1;
 }
 
+/* The same with what is in that page named. */
+static struct fathom_disasm *disassemble_named(uint32_t machine, const void *bytes, size_t size,
+					       uint64_t address)
+{
+	unsigned asked = 0;
+	const struct fathom_disasm_options o = {
+		.size = sizeof o, .machine = machine, .name = name_of_page, .name_data = &asked
+	};
+	struct fathom_disasm *d = disassemble(NULL, &o, bytes, size, address);
+
+	assert_true(asked > 0);
+	return d;
+}
+
+/* Whether the instructions from number @first on are the @n texts. */
+static void expect_all(const struct fathom_disasm *d, size_t first, const char *const *texts,
+		       size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		assert_string_equal(fathom_disasm_get(d, first + i)->text, texts[i]);
+}
+
 static void what_a_register_holds_is_forgotten_in_time(void **state)
 {
 	/*
@@ -220,17 +242,11 @@ static void what_a_register_holds_is_forgotten_in_time(void **state)
 		"callq  *%rsi",
 		"jmp    0x2a",
 	};
-	unsigned asked = 0;
-	const struct fathom_disasm_options o = {
-		.size = sizeof o, .machine = EM_X86_64, .name = name_of_page, .name_data = &asked
-	};
-	struct fathom_disasm *d = disassemble(NULL, &o, code, sizeof code, 0);
+	struct fathom_disasm *d = disassemble_named(EM_X86_64, code, sizeof code, 0);
 
 	(void)state;
 	assert_int_equal(fathom_disasm_count(d), sizeof texts / sizeof *texts);
-	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-		assert_string_equal(fathom_disasm_get(d, i)->text, texts[i]);
-	assert_true(asked > 0);
+	expect_all(d, 0, texts, sizeof texts / sizeof *texts);
 	fathom_disasm_free(d);
 }
 
@@ -239,11 +255,7 @@ static void numbers_that_are_no_addresses_have_no_names(void **state)
 	/* mov $0x401008,%eax (inside something); and $0x401000,%eax (a mask); add $0x10,%eax */
 	static const uint8_t code[] = { 0xb8, 0x08, 0x10, 0x40, 0x00, 0x25, 0x00,
 					0x10, 0x40, 0x00, 0x83, 0xc0, 0x10 };
-	unsigned asked = 0;
-	const struct fathom_disasm_options o = {
-		.size = sizeof o, .machine = EM_X86_64, .name = name_of_page, .name_data = &asked
-	};
-	struct fathom_disasm *d = disassemble(NULL, &o, code, sizeof code, 0);
+	struct fathom_disasm *d = disassemble_named(EM_X86_64, code, sizeof code, 0);
 
 	(void)state;
 	expect(d, 0, "movl   $0x401008,%%eax", 0);
@@ -278,11 +290,7 @@ static void code_of_32_bits_is_decoded_as_such(void **state)
 	/* push %es; inc %eax; call *0x401000; push $0x401000 */
 	static const uint8_t code[] = { 0x06, 0x40, 0xff, 0x15, 0x00, 0x10, 0x40,
 					0x00, 0x68, 0x00, 0x10, 0x40, 0x00 };
-	unsigned asked = 0;
-	const struct fathom_disasm_options o = {
-		.size = sizeof o, .machine = EM_386, .name = name_of_page, .name_data = &asked
-	};
-	struct fathom_disasm *d = disassemble(NULL, &o, code, sizeof code, 0);
+	struct fathom_disasm *d = disassemble_named(EM_386, code, sizeof code, 0);
 
 	(void)state;
 	expect(d, 0, "pushl  %%es", 0);
@@ -326,20 +334,15 @@ static void addresses_made_of_parts_are_followed(void **state)
 		"br     x3        // 0x401004 (page+0x4)",
 		"udf    #0",
 	};
-	unsigned asked = 0;
-	const struct fathom_disasm_options o = {
-		.size = sizeof o, .machine = EM_AARCH64, .name = name_of_page, .name_data = &asked
-	};
 	uint8_t code[sizeof words];
 	struct fathom_disasm *d;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
 		put(code + 4 * i, words[i], 4);
-	d = disassemble(NULL, &o, code, sizeof code, 0x400000);
+	d = disassemble_named(EM_AARCH64, code, sizeof code, 0x400000);
 	assert_int_equal(fathom_disasm_count(d), sizeof texts / sizeof *texts);
-	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-		assert_string_equal(fathom_disasm_get(d, i)->text, texts[i]);
+	expect_all(d, 0, texts, sizeof texts / sizeof *texts);
 	fathom_disasm_free(d);
 }
 
@@ -366,19 +369,14 @@ static void pages_outlive_labels_unless_they_differ(void **state)
 		"ret",
 		"add    x2, x2, #0x10",
 	};
-	unsigned asked = 0;
-	const struct fathom_disasm_options o = {
-		.size = sizeof o, .machine = EM_AARCH64, .name = name_of_page, .name_data = &asked
-	};
 	uint8_t code[sizeof words];
 	struct fathom_disasm *d;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
 		put(code + 4 * i, words[i], 4);
-	d = disassemble(NULL, &o, code, sizeof code, 0x400000);
-	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-		assert_string_equal(fathom_disasm_get(d, 7 + i)->text, texts[i]);
+	d = disassemble_named(EM_AARCH64, code, sizeof code, 0x400000);
+	expect_all(d, 7, texts, sizeof texts / sizeof *texts);
 	fathom_disasm_free(d);
 }
 

@@ -2,10 +2,10 @@
 #include "disasm_capstone.h"
 
 #include <capstone/capstone.h>
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "../base/library.h"
 #include "../file/file.h"
 
 struct fathom_capstone {
@@ -28,24 +28,22 @@ static void format_soname(char *name, size_t cap)
 	(void)snprintf(name, cap, "libcapstone.so.%d", CS_API_MAJOR);
 }
 
+static const struct fathom_library_symbol symbols[] = {
+	{ "cs_open", offsetof(struct fathom_capstone, open) },
+	{ "cs_close", offsetof(struct fathom_capstone, close) },
+	{ "cs_option", offsetof(struct fathom_capstone, option) },
+	{ "cs_malloc", offsetof(struct fathom_capstone, malloc) },
+	{ "cs_free", offsetof(struct fathom_capstone, free) },
+	{ "cs_disasm_iter", offsetof(struct fathom_capstone, iterate) },
+	{ "cs_regs_access", offsetof(struct fathom_capstone, registers) },
+};
+
 static bool open_library(struct fathom_capstone *c)
 {
 	char name[32];
-	void *handle;
 
 	format_soname(name, sizeof name);
-	handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-	if (!handle)
-		return false;
-	*(void **)&c->open = dlsym(handle, "cs_open");
-	*(void **)&c->close = dlsym(handle, "cs_close");
-	*(void **)&c->option = dlsym(handle, "cs_option");
-	*(void **)&c->malloc = dlsym(handle, "cs_malloc");
-	*(void **)&c->free = dlsym(handle, "cs_free");
-	*(void **)&c->iterate = dlsym(handle, "cs_disasm_iter");
-	*(void **)&c->registers = dlsym(handle, "cs_regs_access");
-	return c->open && c->close && c->option && c->malloc && c->free && c->iterate &&
-	       c->registers;
+	return fathom_library_open(name, symbols, sizeof symbols / sizeof *symbols, c);
 }
 
 fathom_err fathom_capstone_open(struct fathom_capstone **ret, struct fathom_errinfo *reterr)

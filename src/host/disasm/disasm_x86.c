@@ -2,10 +2,10 @@
 /* Decoding x86 with Zydis, which is opened when it is first needed and stays open. */
 #include "disasm_x86.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "../base/library.h"
 #include "../file/file.h"
 
 #define FIRST_GPR64 ZYDIS_REGISTER_RAX
@@ -27,25 +27,23 @@ static void format_soname(char *name, size_t cap)
 		       (unsigned)ZYDIS_VERSION_MINOR(ZYDIS_VERSION));
 }
 
+static const struct fathom_library_symbol symbols[] = {
+	{ "ZydisGetVersion", offsetof(struct fathom_zydis, version) },
+	{ "ZydisDecoderInit", offsetof(struct fathom_zydis, decoder_init) },
+	{ "ZydisDecoderDecodeInstruction", offsetof(struct fathom_zydis, decode_instruction) },
+	{ "ZydisDecoderDecodeOperands", offsetof(struct fathom_zydis, decode_operands) },
+	{ "ZydisMnemonicGetString", offsetof(struct fathom_zydis, mnemonic) },
+	{ "ZydisRegisterGetString", offsetof(struct fathom_zydis, register_name) },
+	{ "ZydisRegisterGetLargestEnclosing", offsetof(struct fathom_zydis, largest) },
+	{ "ZydisRegisterGetId", offsetof(struct fathom_zydis, register_id) },
+};
+
 static bool open_library(struct fathom_zydis *z)
 {
 	char name[32];
-	void *handle;
 
 	format_soname(name, sizeof name);
-	handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-	if (!handle)
-		return false;
-	*(void **)&z->version = dlsym(handle, "ZydisGetVersion");
-	*(void **)&z->decoder_init = dlsym(handle, "ZydisDecoderInit");
-	*(void **)&z->decode_instruction = dlsym(handle, "ZydisDecoderDecodeInstruction");
-	*(void **)&z->decode_operands = dlsym(handle, "ZydisDecoderDecodeOperands");
-	*(void **)&z->mnemonic = dlsym(handle, "ZydisMnemonicGetString");
-	*(void **)&z->register_name = dlsym(handle, "ZydisRegisterGetString");
-	*(void **)&z->largest = dlsym(handle, "ZydisRegisterGetLargestEnclosing");
-	*(void **)&z->register_id = dlsym(handle, "ZydisRegisterGetId");
-	return z->version && z->decoder_init && z->decode_instruction && z->decode_operands &&
-	       z->mnemonic && z->register_name && z->largest && z->register_id;
+	return fathom_library_open(name, symbols, sizeof symbols / sizeof *symbols, z);
 }
 
 uint64_t fathom_x86_branch_target(const struct fathom_x86_insn *x, const ZydisDecodedOperand *o)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "debuginfod.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
+
+#include "../base/library.h"
 
 /* libdebuginfod's interface (debuginfod_find_debuginfo(3)); opened at run time, never linked. */
 struct client;
@@ -17,21 +18,20 @@ struct library {
 	void (*end)(struct client *c);
 };
 
+static const struct fathom_library_symbol symbols[] = {
+	{ "debuginfod_begin", offsetof(struct library, begin) },
+	{ "debuginfod_find_debuginfo", offsetof(struct library, find) },
+	{ "debuginfod_set_progressfn", offsetof(struct library, set_progress) },
+	{ "debuginfod_set_user_data", offsetof(struct library, set_user_data) },
+	{ "debuginfod_get_user_data", offsetof(struct library, get_user_data) },
+	{ "debuginfod_end", offsetof(struct library, end) },
+};
+
+/* Kept open: unloading would take libcurl's state down with it. */
 static bool open_library(struct library *l)
 {
-	/* Kept open: unloading would take libcurl's state down with it. */
-	void *handle = dlopen("libdebuginfod.so.1", RTLD_NOW | RTLD_LOCAL);
-
-	if (!handle)
-		return false;
-	*(void **)&l->begin = dlsym(handle, "debuginfod_begin");
-	*(void **)&l->find = dlsym(handle, "debuginfod_find_debuginfo");
-	*(void **)&l->set_progress = dlsym(handle, "debuginfod_set_progressfn");
-	*(void **)&l->set_user_data = dlsym(handle, "debuginfod_set_user_data");
-	*(void **)&l->get_user_data = dlsym(handle, "debuginfod_get_user_data");
-	*(void **)&l->end = dlsym(handle, "debuginfod_end");
-	return l->begin && l->find && l->set_progress && l->set_user_data && l->get_user_data &&
-	       l->end;
+	return fathom_library_open("libdebuginfod.so.1", symbols, sizeof symbols / sizeof *symbols,
+				   l);
 }
 
 struct question {

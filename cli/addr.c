@@ -56,8 +56,6 @@ static const struct option options[] = {
 
 struct addr {
 	struct common common;
-	char **arguments; /* what is asked; none: standard input */
-	int n_arguments;
 	struct fathom_symbolize_options symbolize;
 	struct input_rules rules;
 	struct fathom_target_info info;
@@ -414,8 +412,8 @@ static int answer_all(void *verb, struct fathom_target *target)
 	input_rules_check(&v->rules, &v->info);
 	out_init(&v->out);
 	common_print_notes(v->rules.target, &v->next_note);
-	if (v->n_arguments)
-		answer_arguments(v, v->n_arguments, v->arguments);
+	if (v->common.n_arguments)
+		answer_arguments(v, v->common.n_arguments, v->common.arguments);
 	else
 		answer_stream(v);
 	out_deinit(&v->out);
@@ -423,9 +421,7 @@ static int answer_all(void *verb, struct fathom_target *target)
 	store_index(v);
 	free(v->inputs);
 	free(v->addresses);
-	if (v->out.error)
-		return EXIT_USAGE;
-	return v->unanswered ? EXIT_UNANSWERED : EXIT_ANSWERED;
+	return common_status(&v->out, v->unanswered);
 }
 
 int verb_addr(int argc, char **argv)
@@ -435,7 +431,5 @@ int verb_addr(int argc, char **argv)
 
 	common_init(&v.common);
 	first = parse_options(&v, argc, argv);
-	v.arguments = argv + first + 1;
-	v.n_arguments = argc - first - 1;
-	return common_run(&v.common, argv[first], answer_all, &v);
+	return common_run(&v.common, argc - first, argv + first, answer_all, &v);
 }

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "out.h"
+
 void complain(const char *what, const char *why, const char *remedy)
 {
 	fprintf(stderr, "fathom: %s: %s", what, why);
@@ -287,19 +289,28 @@ struct fathom_target *common_open(const struct common *c, struct fathom *session
 	return target;
 }
 
-int common_run(struct common *c, const char *text,
+int common_run(struct common *c, int n, char **arguments,
 	       int (*answer)(void *verb, struct fathom_target *target), void *verb)
 {
 	struct fathom *session = common_session(c);
-	struct fathom_target *target = common_open(c, session, text);
+	struct fathom_target *target = common_open(c, session, arguments[0]);
 	int status = EXIT_USAGE;
 
+	c->arguments = arguments + 1;
+	c->n_arguments = n - 1;
 	if (target)
 		status = answer(verb, target);
 	fathom_target_release(target);
 	fathom_destroy(session);
 	common_deinit(c);
 	return status;
+}
+
+int common_status(const struct out *out, bool unanswered)
+{
+	if (out->error)
+		return EXIT_USAGE;
+	return unanswered ? EXIT_UNANSWERED : EXIT_ANSWERED;
 }
 
 void *must(void *memory)

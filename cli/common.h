@@ -15,7 +15,11 @@ struct common {
 	const char **debug_dirs; /* NULL-terminated, of n_debug_dirs */
 	size_t n_debug_dirs;
 	bool json;
+	char **arguments; /* behind the TARGET, once the verb runs */
+	int n_arguments;
 };
+
+struct out;
 
 /* Long options of struct common, for the tables of the verbs; their values start here. */
 enum {
@@ -79,11 +83,15 @@ _Noreturn void complain_lacking(const char *verb, const char *what);
 struct fathom *common_session(struct common *c);
 
 /*
- * The whole of a verb that asks one target: opens @text, calls @answer with the target, which is
- * released afterwards, and returns its status; ends what common_init() began.
+ * The whole of a verb that asks one target, the first of the @n arguments: opens it, calls @answer
+ * with the target, which is released afterwards, and returns its status; ends what common_init()
+ * began.
  */
-int common_run(struct common *c, const char *text,
+int common_run(struct common *c, int n, char **arguments,
 	       int (*answer)(void *verb, struct fathom_target *target), void *verb);
+
+/* The status of a verb that has printed to @out, and for some question that there is no answer. */
+int common_status(const struct out *out, bool unanswered);
 
 /*
  * Opens @text, the TARGET of the command line. On failure prints one line and returns NULL: the

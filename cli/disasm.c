@@ -53,8 +53,6 @@ static const struct option options[] = {
 
 struct disasm {
 	struct common common;
-	char **arguments; /* functions and addresses */
-	int n_arguments;
 	struct fathom_disasm_options options;
 	struct input_rules rules;
 	struct fathom_target_info info;
@@ -435,18 +433,16 @@ static int answer_all(void *verb, struct fathom_target *target)
 	input_rules_check(&v->rules, &v->info);
 	out_init(&v->out);
 	common_print_notes(v->rules.target, &v->next_note);
-	for (int i = 0; i < v->n_arguments && !v->out.failed; i++) {
+	for (int i = 0; i < v->common.n_arguments && !v->out.failed; i++) {
 		if (i && !v->common.json)
 			out_char(&v->out, '\n');
-		answer(v, v->arguments[i]);
+		answer(v, v->common.arguments[i]);
 	}
 	out_deinit(&v->out);
 	common_print_notes(v->rules.target, &v->next_note);
 	free(v->function);
 	free(v->file);
-	if (v->out.error)
-		return EXIT_USAGE;
-	return v->unanswered ? EXIT_UNANSWERED : EXIT_ANSWERED;
+	return common_status(&v->out, v->unanswered);
 }
 
 int verb_disasm(int argc, char **argv)
@@ -456,7 +452,5 @@ int verb_disasm(int argc, char **argv)
 
 	common_init(&v.common);
 	first = parse_options(&v, argc, argv);
-	v.arguments = argv + first + 1;
-	v.n_arguments = argc - first - 1;
-	return common_run(&v.common, argv[first], answer_all, &v);
+	return common_run(&v.common, argc - first, argv + first, answer_all, &v);
 }

@@ -55,8 +55,6 @@ static const struct option options[] = {
 
 struct find {
 	struct common common;
-	char **arguments; /* what is asked; none: standard input */
-	int n_arguments;
 	struct fathom_find_options options;
 	struct fathom_target *target;
 	const char *read; /* NULL: nothing is read */
@@ -258,14 +256,12 @@ static int answer_all(void *verb, struct fathom_target *target)
 	v->target = target;
 	out_init(&v->out);
 	common_print_notes(v->target, &v->next_note);
-	if (v->n_arguments)
-		answer(v, v->arguments, (size_t)v->n_arguments);
+	if (v->common.n_arguments)
+		answer(v, v->common.arguments, (size_t)v->common.n_arguments);
 	else
 		answer_stream(v);
 	out_deinit(&v->out);
-	if (v->out.error)
-		return EXIT_USAGE;
-	return v->unanswered ? EXIT_UNANSWERED : EXIT_ANSWERED;
+	return common_status(&v->out, v->unanswered);
 }
 
 int verb_find(int argc, char **argv)
@@ -277,7 +273,5 @@ int verb_find(int argc, char **argv)
 	first = parse_options(&v, argc, argv);
 	if (v.read)
 		find_value_check(v.read);
-	v.arguments = argv + first + 1;
-	v.n_arguments = argc - first - 1;
-	return common_run(&v.common, argv[first], answer_all, &v);
+	return common_run(&v.common, argc - first, argv + first, answer_all, &v);
 }

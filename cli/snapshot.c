@@ -53,5 +53,5 @@ int verb_snapshot(int argc, char **argv)
 	if (argc - optind != 2)
 		complain_lacking("snapshot", "a TARGET and a FILE are wanted");
 	v = (struct snapshot){ argv[optind], argv[optind + 1] };
-	return common_run(&common, v.what, write_snapshot, &v);
+	return common_run(&common, argc - optind, argv + optind, write_snapshot, &v);
 }

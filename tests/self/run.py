@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """The suite "self": programs that have libfathom inside ask for their own names, and print what is wrong."""
+import glob
 import json
 import os
 import re
@@ -222,6 +223,13 @@ def raced(folder):
     check(build(folder, "raced"), library(folder, "one.so", "-Wl,--build-id"))
 
 
+@test("a library that was looked at from inside of dlopen() is not believed when only its file is mapped there")
+def midway(folder):
+    path = os.path.join(folder, "resolver.so")
+    run("gcc", "-O1", "-shared", "-fPIC", "-Wl,--build-id", "-o", path, os.path.join(PROGRAMS, "resolver.c"))
+    check(build(folder, "midway"), path)
+
+
 @test("what another loader has mapped is not believed to be there for good")
 def own_loader(folder):
     one = library(folder, "one.so", "-Wl,--build-id")
@@ -229,9 +237,22 @@ def own_loader(folder):
     check(build(folder, "own_loader"), one, "0x" + symbol)
 
 
-@test("a storm of signals over malloc, dlopen and printf")
+@test("a storm of signals over malloc, dlopen, dlclose, printf and refreshing: all as-safe functions, and they tell the truth")
 def storm(folder):
-    print("\n".join("# " + line for line in check(build(folder, "storm"), library(folder, "one.so", "-Wl,--build-id"), "3")))
+    lines = check(build(folder, "storm"), library(folder, "one.so", "-Wl,--build-id"),
+                  library(folder, "two.so", "-DOTHER", "-Wl,--build-id"), "4")
+    print("\n".join("# " + line for line in lines))
+    counts = {fields[0]: [int(n) for n in fields[1:]] for fields in (line.split() for line in lines[:-1])}
+    as_safe = set()
+    for path in glob.glob(os.path.join(TOP, "include", "fathom", "*.h")):
+        with open(path, encoding="utf-8") as header:
+            as_safe |= set(re.findall(r"Safety: as-safe(?:(?!\*/).)*\*/\s*FATHOM_API[^;(]*?(\w+)\s*\(", header.read(), re.S))
+    assert set(counts) == as_safe and len(as_safe) >= 10, set(counts) ^ as_safe
+    for name, (called, deepest) in counts.items():
+        assert called > 500 and 0 < deepest < 8192, (name, called, deepest)
+    assert counts["fathom_self_lookup"][1] > 500, "the stack was not measured"
+    known, named = (int(word) for word in lines[-1].split()[1::2])
+    assert known > 50 and 10 < named < known, (known, named)
 
 
 @test("nothing stays open; memory that is not there is not read; a child is named, too")

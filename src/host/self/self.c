@@ -186,22 +186,34 @@ static struct fathom_self_prepared *prepare_module(struct look *l,
 	return p;
 }
 
-static bool add_place(struct look *l, const struct fathom_self_place *segment)
+static void ask_loader(struct fathom_self_place *p)
 {
-	struct fathom_self_place *p;
 	struct fathom_self_object o;
 
-	if (!fathom_array_reserve(&l->places, sizeof *p, 1))
-		return false;
-	p = (struct fathom_self_place *)l->places.data + l->places.n++;
-	*p = *segment;
-	p->flags |= flags_of(l, p->bias, p->low);
 	if (fathom_self_object_at(p->low, &o)) {
 		/* Also what is in a namespace that is not ours. */
 		p->flags |= FATHOM_SELF_OURS;
 		p->object = o.start;
 		p->object_end = o.end;
 	}
+}
+
+/* Whether @p may go, and the loader, which could tell, does not know of it. */
+static bool is_unknown(const struct fathom_self_place *p)
+{
+	return !p->object && !(p->flags & FATHOM_SELF_STAYS) && fathom_self_has_loader();
+}
+
+static bool add_place(struct look *l, const struct fathom_self_place *segment)
+{
+	struct fathom_self_place *p;
+
+	if (!fathom_array_reserve(&l->places, sizeof *p, 1))
+		return false;
+	p = (struct fathom_self_place *)l->places.data + l->places.n++;
+	*p = *segment;
+	p->flags |= flags_of(l, p->bias, p->low);
+	ask_loader(p);
 	return true;
 }
 
@@ -365,6 +377,50 @@ static void free_gone(struct host_self *h)
 		free_prepared(h, p);
 }
 
+/*
+ * What the loader does not know was on its way in or out when it was looked at, or the program has
+ * mapped it itself. Of that only the build-id would tell later that it is there, and the file of a
+ * library, mapped to be read, has that, too: so the loader is asked again when it has done its
+ * work.
+ */
+static void ask_again(struct fathom_array *places)
+{
+	struct fathom_self_place *p = places->data;
+	bool any = false;
+
+	for (size_t i = 0; i < places->n; i++)
+		any |= is_unknown(&p[i]);
+	if (!any)
+		return;
+	fathom_self_await_loader();
+	for (size_t i = 0; i < places->n; i++)
+		if (is_unknown(&p[i]))
+			ask_loader(&p[i]);
+}
+
+/* Whether the loader has listed what it does not know yet: this thread asks from inside of it. */
+static bool is_loading(const struct fathom_array *places)
+{
+	const struct fathom_self_place *p = places->data;
+
+	for (size_t i = 0; i < places->n; i++)
+		if (is_unknown(&p[i]) && p[i].flags & FATHOM_SELF_OURS)
+			return true;
+	return false;
+}
+
+/* Something came or went meanwhile: it may be this. The next look will show it. */
+static void forget_unknown(struct fathom_array *places)
+{
+	struct fathom_self_place *p = places->data;
+	size_t n = 0;
+
+	for (size_t i = 0; i < places->n; i++)
+		if (!is_unknown(&p[i]))
+			p[n++] = p[i];
+	places->n = n;
+}
+
 /* Makes a table of what is there now; *@ret_settled: nothing came or went meanwhile. */
 static fathom_err make_table(struct host_self *h, bool *ret_settled, struct fathom_errinfo *reterr)
 {
@@ -373,8 +429,12 @@ static fathom_err make_table(struct host_self *h, bool *ret_settled, struct fath
 	struct look l;
 	fathom_err err = look_around(h, &l, reterr);
 
+	ask_again(&l.places);
 	after = fathom_self_count();
-	*ret_settled = before.loaded == after.loaded && before.unloaded == after.unloaded;
+	*ret_settled = before.loaded == after.loaded && before.unloaded == after.unloaded &&
+		       !is_loading(&l.places);
+	if (!*ret_settled)
+		forget_unknown(&l.places);
 	if (!err) {
 		sort_places(&l.places);
 		if (!reserve_table(h, l.places.n))

@@ -62,6 +62,9 @@ struct fathom_self_counters {
 
 struct fathom_self_counters fathom_self_count(void);
 
+/* Returns when no dlopen() or dlclose() is at work that was at the time of the call. */
+void fathom_self_await_loader(void);
+
 /* An object as the loader has it, avma. */
 struct fathom_self_loaded {
 	uintptr_t bias;

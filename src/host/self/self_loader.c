@@ -7,6 +7,7 @@
  * The mark counts from when the library can be found by its addresses. It is listed before, while
  * dlopen() relocates it, and goes again when that fails; _dl_find_object() knows it only after.
  */
+#include <dlfcn.h>
 #include <link.h>
 #include <stdlib.h>
 #include <sys/auxv.h>
@@ -33,6 +34,14 @@ struct fathom_self_counters fathom_self_count(void)
 
 	(void)dl_iterate_phdr(read_counters, &c);
 	return c;
+}
+
+void fathom_self_await_loader(void)
+{
+	Dl_info info;
+
+	/* It takes the lock that they hold from their first step to their last. */
+	(void)dladdr((const void *)(uintptr_t)fathom_self_await_loader, &info);
 }
 
 /* What PT_DYNAMIC points to, whether the loader has added the bias to it or not. */

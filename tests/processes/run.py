@@ -103,6 +103,47 @@ def turns(folder):
         assert len(seen) < 40, "no address was used twice: the test shows nothing"
 
 
+def found(pid, names):
+    """Where find says that they are."""
+    records = [json.loads(line) for line in run(FATHOM, "find", "--json", "--no-cache", pid, *names,
+                                                status=(0, 1)).splitlines()]
+    return {(r["query"], int(r["address"], 16)) for r in records if r["address"]}
+
+
+@test("a page of code that is mapped once more, below and above: the library stays where it is")
+def mapped_twice(folder):
+    for options in (["-Wl,-z,separate-code"], ["-Wl,-z,noseparate-code"], ["-fuse-ld=lld"]):
+        path = library(folder, "lib.so", *options, compiler="clang-19" if "lld" in options[0] else "gcc")
+        with Told([build(folder, "told", "-ldl")]) as told:
+            places = told.tell(f"open {path}")
+            again = told.tell(f"twice {path}")
+            # The library lies between the two.
+            assert again["low"] < min(places.values()) and again["high"] > max(places.values()), (again, places)
+            check_places(told.pid, places)
+            assert ("hidden_in_library", places["hidden_in_library"]) in found(told.pid, ["hidden_in_library"])
+            # Where its code is run a second time it has its names, too.
+            off = {name: place - again["code"] for name, place in places.items()}
+            for where in ("low", "high"):
+                records, _ = ask(told.pid, [again[where] + off[name] for name in sorted(off)])
+                assert [r["symbol"] for r in records] in (sorted(off), [None] * len(off)), (options, records)
+
+
+@test("code whose mapping is split, and a part of it that was replaced by a copy in memory")
+def split_code(folder):
+    for options in ([], ["-no-pie"], ["-Wl,-z,noseparate-code"]):
+        with Told([build(folder, "told", "-DLARGE", *options, "-ldl")]) as told:
+            for change in ("split", "move"):
+                told.tell(change)
+                with open(f"/proc/{told.pid}/maps", encoding="utf-8") as maps:
+                    parts = [line for line in maps if line.split()[1][2] == "x" and line.rstrip().endswith("/told")]
+                page = told.places["visible_code"] & ~0xfff
+                starts = [int(line.split("-")[0], 16) for line in parts]
+                assert parts and (page in starts) == (change == "split") and min(starts) < page, (change, parts)
+                check_places(told.pid, told.places)
+                names = set(told.places.items())
+                assert names <= found(told.pid, sorted(told.places)), (options, change)
+
+
 @test("a file that was deleted")
 def deleted(folder):
     path = build(folder)

@@ -7,9 +7,13 @@
  *	space PATH	the same in a namespace of its own (dlmopen)
  *	close		dlclose what was opened last
  *	map PATH	maps the file as who reads it would, and memory that may be run behind it
+ *	twice PATH	maps the first page of its code again, below and above all else that it has of it
+ *	split		changes the protection of the page that "visible_code" is in
+ *	move		puts a copy of that page, which no file is behind, in its place
  *	leave		ends the first thread; another goes on
  *
- * With -DPLAIN it cannot be told to open anything: it may be linked statically.
+ * With -DLARGE it has several pages of code. With -DPLAIN it cannot be told anything: it may be linked
+ * statically.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -22,6 +26,11 @@
 #ifndef PLAIN
 #include <dlfcn.h>
 #include <pthread.h>
+#endif
+
+#ifdef LARGE
+/* So that its functions are not all of its code's pages. */
+__asm__(".pushsection .text\n.skip 20480, 0x90\n.popsection");
 #endif
 
 int initialised_data = 1;
@@ -57,6 +66,45 @@ static void map(const char *path)
 }
 
 #ifndef PLAIN
+/* As libffi does with its trampolines. */
+static void map_twice(const char *path)
+{
+	const int fd = open(path, O_RDONLY);
+	FILE *maps = fopen("/proc/self/maps", "r");
+	unsigned long start, end, offset;
+	char line[4500], perms[5];
+	void *low = NULL;
+
+	while (!low && fgets(line, sizeof line, maps))
+		if (strstr(line, path) &&
+		    sscanf(line, "%lx-%lx %4s %lx", &start, &end, perms, &offset) == 4 &&
+		    perms[2] == 'x') {
+			low = mmap((void *)0x10000000, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd,
+				   (off_t)offset);
+			tell("low", low);
+			tell("high", mmap((void *)0x7ffff0000000, 4096, PROT_READ | PROT_EXEC,
+					  MAP_PRIVATE, fd, (off_t)offset));
+			tell("code", (void *)start);
+		}
+	(void)fclose(maps);
+	close(fd);
+}
+
+static void *page_of_code(void)
+{
+	return (void *)((unsigned long)visible_code & ~4095UL);
+}
+
+static void move(void)
+{
+	void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	memcpy(page, page_of_code(), 4096);
+	(void)mprotect(page, 4096, PROT_READ | PROT_EXEC);
+	(void)mremap(page, 4096, 4096, MREMAP_MAYMOVE | MREMAP_FIXED, page_of_code());
+	tell("page", page_of_code());
+}
+
 static void *listen(void *nothing);
 
 static void leave(void)
@@ -87,6 +135,12 @@ static void obey(char *line)
 		tell_opened(dlmopen(LM_ID_NEWLM, line + 6, RTLD_NOW));
 	else if (strncmp(line, "map ", 4) == 0)
 		map(line + 4);
+	else if (strncmp(line, "twice ", 6) == 0)
+		map_twice(line + 6);
+	else if (strcmp(line, "split") == 0)
+		(void)mprotect(page_of_code(), 4096, PROT_READ | PROT_WRITE | PROT_EXEC);
+	else if (strcmp(line, "move") == 0)
+		move();
 	else if (strcmp(line, "close") == 0)
 		dlclose(opened[--n_opened]);
 	else if (strcmp(line, "leave") == 0)

@@ -21,7 +21,7 @@ TOP = os.path.join(HERE, "..", "..")
 PROGRAMS = os.path.join(HERE, "programs")
 BUILD = os.environ["BUILD"]
 LIBRARY = os.path.join(BUILD, "src", "libfathom.a")
-SUITE = tap.Suite("self")
+SUITE = tap.Suite("self", "mount or become another user")
 test = SUITE.test
 
 
@@ -117,6 +117,51 @@ def debug_link(folder):
     assert done.returncode == 1 and "static_code" in done.stdout, done.stdout
 
 
+@test("every function is named: stripped, with a debug file that the build-id leads to", needs_root=True)
+def debug_by_build_id(folder):
+    path = names(folder, "-Wl,--build-id")
+    build_id = re.search(r"Build ID: (\w+)", run("readelf", "-n", path)).group(1)
+    by_id = f"/usr/lib/debug/.build-id/{build_id[:2]}"
+    run("objcopy", "--only-keep-debug", path, path + ".debug")
+    run("strip", path)
+    assert subprocess.run([path], capture_output=True, check=False).returncode == 1
+    script = (f'mount -t tmpfs none /usr/lib/debug && mkdir -p {by_id} && cp {path}.debug {by_id}/{build_id[2:]}.debug && '
+              f'{path} && exec {path} full')
+    done = subprocess.run(["unshare", "-m", "sh", "-c", script], capture_output=True, text=True, check=False)
+    if "unshare:" in done.stderr or "mount:" in done.stderr:
+        raise tap.Skip(f"no mount namespace here: {done.stderr.strip()}")
+    assert done.returncode == 0 and done.stdout == "done\ndone\n", done.stdout + done.stderr
+
+
+@test("every function is named: stripped, with MiniDebugInfo")
+def mini(folder):
+    # Names only: its symbols are those of functions.
+    path = names(folder, "-Wl,--build-id")
+    run("objcopy", "--strip-debug", path, f"{folder}/mini")
+    run("xz", "-k", f"{folder}/mini")
+    run("strip", path)
+    run("objcopy", f"--add-section=.gnu_debugdata={folder}/mini.xz", path)
+    check(path)
+
+
+@test("every function is named: its debug information is compressed")
+def compressed(folder):
+    for style in ("zlib", "zstd"):
+        path = names(folder)
+        run("objcopy", f"--compress-debug-sections={style}", path)
+        check(path, "full")
+
+
+@test("every function is named: the program was replaced by another after its start")
+def replaced(folder):
+    path = names(folder)
+    other = os.path.join(folder, "other")
+    with open(other + ".c", "w", encoding="ascii") as source:
+        source.write("int main(void) { return 3; } int other_code(int x) { return x * 7; }")
+    run("gcc", "-g", "-o", other, other + ".c")
+    check("sh", "-c", f"exec 9<{path}; mv {other} {path}; exec /proc/self/fd/9")
+
+
 @test("every function is named: the program was deleted after its start")
 def deleted(folder):
     path = names(folder)
@@ -197,10 +242,36 @@ def follow_ids(folder):
           library(folder, "two.so", "-DOTHER", "-Wl,--build-id"), "build-ids")
 
 
+@test("libraries that come and go, linked to an address, by lld, or aligned to 2 MiB")
+def follow_styles(folder):
+    program = build(folder, "follow")
+    for options in (["-Wl,-Ttext-segment=0x10000000"], ["-fuse-ld=lld"], ["-Wl,-z,max-page-size=0x200000"]):
+        one, two = (library(folder, name, *more, *options, "-Wl,--build-id")
+                    for name, more in (("one.so", []), ("two.so", ["-DOTHER"])))
+        if "0x10000000" in options[0]:
+            assert re.search(r"LOAD\s+0x0+ 0x0*10000000", run("readelf", "-lW", one)), "it is linked to 0"
+        check(program, one, two, "build-ids")
+
+
 @test("libraries that come and go at one address, without build-ids")
 def follow(folder):
     check(build(folder, "follow"), library(folder, "one.so", "-Wl,--build-id=none"),
           library(folder, "two.so", "-DOTHER", "-Wl,--build-id=none"), "no-build-ids")
+
+
+@test("a library that was replaced by another before it was looked at")
+def swapped(folder):
+    for user in ([], ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] if not os.geteuid() else None):
+        if user is None:
+            break
+        one, two = library(folder, "one.so", "-Wl,--build-id"), library(folder, "two.so", "-DOTHER", "-Wl,--build-id")
+        os.chmod(folder, 0o777)
+        check(*user, build(folder, "swapped"), one, two)
+
+
+@test("code that the program has made: by its own perf map, as long as it is there")
+def own_jit(folder):
+    check(build(folder, "own_jit"))
 
 
 @test("a library that is marked to stay does not come to be loaded")
@@ -258,6 +329,21 @@ def storm(folder):
 @test("nothing stays open; memory that is not there is not read; a child is named, too")
 def quiet(folder):
     check(build(folder, "quiet"))
+
+
+@test("with another user's rights, as set-user-ID programs have them", needs_root=True)
+def set_user(folder):
+    for options in (["-Wl,--build-id"], ["-static", "-Wl,--build-id"]):
+        path = build(folder, "quiet", *options)
+        os.chown(path, 65534, 65534)
+        os.chmod(path, 0o4755)
+        for first in ("", "umount -l /proc && "):
+            done = subprocess.run(["unshare", "-m", "sh", "-c",
+                                   f"{first}exec setpriv --reuid=65533 --regid=65533 --clear-groups {path} secure"],
+                                  capture_output=True, text=True, check=False)
+            if "unshare:" in done.stderr or "umount:" in done.stderr:
+                raise tap.Skip(f"no mount namespace here: {done.stderr.strip()}")
+            assert done.returncode == 0 and done.stdout == "done\n", done.stdout + done.stderr
 
 
 @test("where process_vm_readv is forbidden")

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Preparing leaves no descriptor and no mapping of a module's file behind; bad memory is not read; a
- * forked child is named as its parent. "quiet seccomp": where process_vm_readv is forbidden, too.
+ * forked child is named as its parent. "quiet seccomp": where process_vm_readv is forbidden, too;
+ * "quiet secure": it has the rights of another user than who has started it.
  */
 #define _GNU_SOURCE
 #include "forbid.h"
 
 #include <fcntl.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -69,6 +71,8 @@ int main(int argc, char **argv)
 	expect(count_fds() == before);
 	if (argc > 1 && strcmp(argv[1], "seccomp") == 0)
 		forbid_reading(SECCOMP_RET_ERRNO | 1);
+	if (argc > 1 && strcmp(argv[1], "secure") == 0)
+		expect(getauxval(AT_SECURE));
 	expect_name((uintptr_t)quiet_code, "quiet_code", 0);
 	expect_name((uintptr_t)quiet_code + 2, "quiet_code", 2);
 	expect_name((uintptr_t)labs, "labs", 0);

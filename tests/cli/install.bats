@@ -82,7 +82,7 @@ needs_no_sanitizer() {
 }
 
 @test "install: a manual page is there for the command and each verb, and all are sound" {
-    for page in fathom.1 fathom-addr.1 fathom-addr2line.1 fathom-llvm-symbolizer.1 fathom-cache.1 fathom-find.1 libfathom.3; do
+    for page in fathom.1 fathom-addr.1 fathom-addr2line.1 fathom-llvm-symbolizer.1 fathom-cache.1 fathom-find.1 libfathom.3 fathom_self_format.3; do
         found=$(find "$root" -name "$page*")
         [ -f "$found" ]
         if command -v mandoc >/dev/null; then

@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <time.h>
 #include <unistd.h>
 #include <wchar.h>
 
@@ -109,6 +110,170 @@ static void pointers(void **state)
 	assert_format("!!31335", "%hs", (char *)0x31335);
 	/* Nothing is read where nothing is wanted. */
 	assert_format("", "%.0s", (char *)0x31337);
+}
+
+/* Pointers that lead nowhere, each in its own way. */
+struct bad_pointers {
+	uint8_t *pages; /* one that can be read, one that cannot */
+	uint8_t *file;  /* a mapping beyond the end of its file: reading it raises SIGBUS */
+	size_t page;
+	uintptr_t at[10];
+	size_t n;
+};
+
+static void make_bad_pointers(struct bad_pointers *b)
+{
+	const int fd = memfd_create("short", MFD_CLOEXEC);
+
+	b->page = (size_t)sysconf(_SC_PAGESIZE);
+	b->pages =
+		mmap(NULL, 2 * b->page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(b->pages, MAP_FAILED);
+	assert_int_equal(mprotect(b->pages + b->page, b->page, PROT_NONE), 0);
+	b->file = mmap(NULL, b->page, PROT_READ, MAP_SHARED, fd, 0);
+	assert_ptr_not_equal(b->file, MAP_FAILED);
+	assert_int_equal(close(fd), 0);
+	b->at[b->n++] = 1;
+	b->at[b->n++] = 0x31337;
+	b->at[b->n++] = UINTPTR_MAX;
+	b->at[b->n++] = UINTPTR_MAX - 7;
+	/* Not canonical, of the kernel, the first behind what a program can have. */
+	b->at[b->n++] = UINTPTR_MAX / 2 + 1;
+	b->at[b->n++] = (uintptr_t)0xffffffff81000000;
+	b->at[b->n++] = (uintptr_t)0x7ffffffff000;
+	b->at[b->n++] = (uintptr_t)(b->pages + b->page);
+	b->at[b->n++] = (uintptr_t)b->file;
+}
+
+static void free_bad_pointers(struct bad_pointers *b)
+{
+	(void)munmap(b->pages, 2 * b->page);
+	(void)munmap(b->file, b->page);
+}
+
+/* Every directive that takes a pointer, in every type, with every flag but '!'. */
+static void bad_pointers_are_shown_and_not_followed(void **state)
+{
+	static const char *const types[] = { "", "hh", "h", "l" };
+	static const char *const flags[] = { "", "#", "`", "^", " ", "-", "0", "'", "+" };
+	struct bad_pointers b = { 0 };
+	char format[32];
+	char expected[80];
+
+	(void)state;
+	make_bad_pointers(&b);
+	for (size_t i = 0; i < b.n; i++) {
+		const unsigned long long at = b.at[i];
+
+		for (size_t t = 0; t < sizeof types / sizeof *types; t++)
+			for (size_t f = 0; f < sizeof flags / sizeof *flags; f++) {
+				(void)snprintf(format, sizeof format, "%%%s%ss", flags[f],
+					       types[t]);
+				(void)snprintf(expected, sizeof expected, "!!%llx", at);
+				assert_int_equal(fathom_self_format(NULL, text, sizeof text, format,
+								    (void *)b.at[i]),
+						 strlen(expected));
+				assert_string_equal(text, expected);
+				(void)snprintf(format, sizeof format, "%%%s.3%ss|", flags[f],
+					       types[t]);
+				(void)fathom_self_format(NULL, text, sizeof text, format,
+							 (void *)b.at[i]);
+				assert_memory_equal(text, "!!", 2);
+			}
+		(void)snprintf(expected, sizeof expected, "%#llx %#llx &%llx", at, at, at);
+		(void)fathom_self_format(NULL, text, sizeof text, "%t %lt %#t", (void *)b.at[i],
+					 (void *)b.at[i], (void *)b.at[i]);
+		assert_string_equal(text, expected);
+		(void)snprintf(expected, sizeof expected, at == UINTPTR_MAX ? "-1" : "%#llx", at);
+		(void)fathom_self_format(NULL, text, sizeof text, "%p", (void *)b.at[i]);
+		assert_string_equal(text, expected);
+	}
+	free_bad_pointers(&b);
+}
+
+/* Wide text whose last unit the page's end cuts in two. */
+static void wide_text_ends_before_a_unit_that_is_cut(void **state)
+{
+	struct bad_pointers b = { 0 };
+
+	(void)state;
+	make_bad_pointers(&b);
+	memset(b.pages, 'x', b.page);
+	assert_format("xxx", "%hhs", b.pages + b.page - 3);
+	for (size_t i = 0; i < 8; i += 4) {
+		memset(b.pages, 0, b.page);
+		b.pages[b.page - 8] = 'a';
+		b.pages[b.page - 4] = 'b';
+		assert_format(i ? "b" : "ab", "%ls", b.pages + b.page - 8 + i);
+	}
+	b.pages[b.page - 2] = 'c';
+	assert_format("c", "%hs", b.pages + b.page - 2);
+	/* One byte, or two, are no unit. */
+	(void)fathom_self_format(NULL, text, sizeof text, "%hs", b.pages + b.page - 1);
+	assert_memory_equal(text, "!!", 2);
+	(void)fathom_self_format(NULL, text, sizeof text, "%ls", b.pages + b.page - 2);
+	assert_memory_equal(text, "!!", 2);
+	free_bad_pointers(&b);
+}
+
+static __attribute__((noinline)) int formatted_code(int x)
+{
+	return x * 3 + 1;
+}
+
+/* The same with names at hand, and what has names. */
+static void addresses_have_names_where_they_are_known(void **state)
+{
+	const struct fathom_options options = { .size = sizeof options, .flags = FATHOM_NO_CACHE };
+	const uintptr_t at = (uintptr_t)formatted_code;
+	struct bad_pointers b = { 0 };
+	struct fathom *session;
+	struct fathom_self *self;
+	char expected[64];
+
+	(void)state;
+	make_bad_pointers(&b);
+	assert_int_equal(fathom_create(&options, &session, NULL), 0);
+	assert_int_equal(fathom_self_prepare(session, NULL, &self, NULL), 0);
+	for (size_t i = 0; i < b.n; i++) {
+		(void)snprintf(expected, sizeof expected, "%#llx", (unsigned long long)b.at[i]);
+		(void)fathom_self_format(self, text, sizeof text, "%t", (void *)b.at[i]);
+		assert_string_equal(text, expected);
+		(void)fathom_self_format(self, text, sizeof text, "%lt", (void *)b.at[i]);
+		assert_string_equal(text, expected);
+	}
+	(void)fathom_self_format(self, text, sizeof text, "%t %#t %20t|%-20t|", (void *)at,
+				 (void *)at, (void *)(at + 1), (void *)at);
+	assert_string_equal(
+		text, "formatted_code &formatted_code   formatted_code+0x1|formatted_code      |");
+	fathom_self_destroy(self);
+	fathom_destroy(session);
+	free_bad_pointers(&b);
+}
+
+/* %T: since it was prepared, and only forwards. */
+static void time_passes(void **state)
+{
+	const struct fathom_options options = { .size = sizeof options, .flags = FATHOM_NO_CACHE };
+	const struct timespec pause = { 0, 20000000 };
+	struct fathom *session;
+	struct fathom_self *self;
+	long long first, second;
+
+	(void)state;
+	assert_int_equal(fathom_create(&options, &session, NULL), 0);
+	assert_int_equal(fathom_self_prepare(session, NULL, &self, NULL), 0);
+	(void)fathom_self_format(self, text, sizeof text, "%T", 0);
+	first = atoll(text);
+	(void)nanosleep(&pause, NULL);
+	(void)fathom_self_format(self, text, sizeof text, "%T", 0);
+	second = atoll(text);
+	assert_true(first >= 0 && first < 60000000000);
+	assert_true(second - first >= 20000000 && second - first < 60000000000);
+	(void)fathom_self_format(self, text, sizeof text, "%'18T|", 0);
+	assert_true(strlen(text) == 19 && strchr(text, '\''));
+	fathom_self_destroy(self);
+	fathom_destroy(session);
 }
 
 /* Text that has no end but the page. */
@@ -333,6 +498,10 @@ int main(void)
 		cmocka_unit_test(octals_as_printf_has_them),
 		cmocka_unit_test(long_precisions_count_whole),
 		cmocka_unit_test(pointers),
+		cmocka_unit_test(bad_pointers_are_shown_and_not_followed),
+		cmocka_unit_test(wide_text_ends_before_a_unit_that_is_cut),
+		cmocka_unit_test(addresses_have_names_where_they_are_known),
+		cmocka_unit_test(time_passes),
 		cmocka_unit_test(text_ends_with_the_memory),
 		cmocka_unit_test(text_as_c_writes_it),
 		cmocka_unit_test(controls_are_shown),

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * asker PID LOG COUNT: asks the process of programs/changing.c so many times who is at an address
- * where it had code lately. Each answer has to be one that was true at some moment between question
- * and answer, by what the process itself has written.
+ * asker PID LOG COUNT [find]: asks the process of programs/changing.c so many times who is at an
+ * address where it had code lately, or where a function is that it had lately. Each answer has to
+ * be one that was true at some moment between question and answer, by what the process itself has
+ * written.
  */
 #include <fathom/fathom.h>
 
@@ -87,6 +88,114 @@ static uint64_t choose(const struct log *log)
 	return r->start + (uint64_t)rand() % r->size;
 }
 
+/* Whether @address was where @name is, at a moment of the question. */
+static bool was_there(const struct log *log, const char *name, uint64_t address,
+		      const struct question *q)
+{
+	for (int i = 0; i < RECORDS; i++) {
+		const struct record *r = &log->record[i];
+
+		if (r->start == address && strcmp(r->name, name) == 0 && r->maybe_from <= q->to &&
+		    atomic_load(&r->maybe_to) >= q->from)
+			return true;
+	}
+	return false;
+}
+
+static bool is_among(const struct fathom_matches *matches, uint64_t address)
+{
+	for (size_t i = 0; i < fathom_matches_count(matches); i++) {
+		const struct fathom_match *m = fathom_matches_get(matches, i);
+
+		if (m->flags & FATHOM_MATCH_ADDRESS && m->address == address)
+			return true;
+	}
+	return false;
+}
+
+/* Whether a place where the function was all the time is none of the matches. */
+static bool is_missing(const struct log *log, const struct fathom_matches *matches,
+		       const struct question *q)
+{
+	for (int i = 0; i < RECORDS; i++) {
+		const struct record *r = &log->record[i];
+		char name[sizeof r->name];
+
+		memcpy(name, r->name, sizeof name);
+		if (strncmp(name, q->name, sizeof name) == 0 && r->certain_from <= q->from &&
+		    atomic_load(&r->certain_to) >= q->to && !is_among(matches, r->start))
+			return true;
+	}
+	return false;
+}
+
+/* The matches of one question; the number of those that have an address. */
+static long judge(const struct log *log, const struct fathom_matches *matches, struct question *q,
+		  bool *ret_true)
+{
+	const uint64_t deadline = now() + 2000000000;
+	long n = 0;
+
+	*ret_true = true;
+	q->reason = "";
+	for (size_t i = 0; i < fathom_matches_count(matches); i++) {
+		const struct fathom_match *m = fathom_matches_get(matches, i);
+
+		if (m->reason)
+			q->reason = fathom_reason_name(m->reason);
+		if (!(m->flags & FATHOM_MATCH_ADDRESS))
+			continue;
+		n++;
+		q->address = m->address;
+		while (!was_there(log, q->name, m->address, q) && *ret_true)
+			*ret_true = now() < deadline;
+	}
+	if (*ret_true && strcmp(q->reason, "changed") != 0 && is_missing(log, matches, q)) {
+		q->reason = "is missing";
+		*ret_true = false;
+	}
+	return n;
+}
+
+/* Asks where functions are; the exit status. */
+static int ask_where(struct fathom_target *target, const struct log *log, long count)
+{
+	const struct fathom_find_options options = { .size = sizeof options };
+	struct fathom_matches *matches;
+	struct fathom_errinfo info;
+	long found = 0;
+	long refused = 0;
+	long late = 0;
+
+	for (long i = 0; i < count; i++) {
+		const uint64_t n = atomic_load(&log->n);
+		const uint64_t back = 1 + (uint64_t)rand() % (n < RECENT ? n : RECENT);
+		struct question q = { .name = log->record[(n - back) % RECORDS].name };
+		char name[sizeof log->record[0].name];
+		bool is_right;
+
+		memcpy(name, q.name, sizeof name);
+		q.name = name;
+		q.from = now();
+		if (fathom_find(target, &options, &q.name, 1, &matches, &info)) {
+			refused++;
+			continue;
+		}
+		q.to = now();
+		found += judge(log, matches, &q, &is_right) > 0;
+		fathom_matches_free(matches);
+		if (!is_right && atomic_load(&log->n) - n < OLD) {
+			complain(log, &q);
+			return 1;
+		}
+		late += !is_right;
+	}
+	printf("%ld named, %ld not, %ld could not be judged\n", found, count - found, late);
+	if (refused > count / 100)
+		printf("%ld times: %s\n", refused, info.what);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	const struct fathom_options options = { .size = sizeof options, .flags = FATHOM_NO_CACHE };
@@ -106,6 +215,8 @@ int main(int argc, char **argv)
 		puts(info.what);
 		return 2;
 	}
+	if (argc > 4)
+		return ask_where(target, log, count);
 	for (long i = 0; i < count; i++) {
 		const uint64_t n = atomic_load(&log->n);
 		struct question q = { .address = choose(log), .from = now() };

@@ -500,8 +500,8 @@ def ends_meanwhile(folder):
 QUESTIONS = int(os.environ.get("QUESTIONS", "100000"))
 
 
-@test(f"a process that opens, closes and becomes another, asked {QUESTIONS} times: no answer was never true")
-def changing(folder):
+def ask_changing(folder, questions, *how):
+    """(answers with names, without, that came too late to be judged) of a changing process."""
     turns = [build(folder, f"turn{i}.so", "-shared", "-fPIC", f"-DNAME=hidden_in_{i}", source="turn.c")
              for i in range(4)]
     first = build(folder, "first", "-ldl", source="changing.c")
@@ -511,15 +511,26 @@ def changing(folder):
     with subprocess.Popen([first, f"{folder}/log", other, *turns]) as process:
         try:
             time.sleep(0.3)
-            said = run(os.path.join(os.environ["BUILD"], "tests", "asker"), process.pid, f"{folder}/log", QUESTIONS,
-                       status=None)
+            said = run(os.path.join(os.environ["BUILD"], "tests", "asker"), process.pid, f"{folder}/log", questions,
+                       *how, status=None)
             counts = re.fullmatch(r"(\d+) named, (\d+) not, (\d+) could not be judged\n", said)
             assert counts, said
-            named, unnamed, late = map(int, counts.groups())
-            assert named > QUESTIONS // 10 and unnamed > QUESTIONS // 10 and late < QUESTIONS // 100, said
             print(f"# {said}", end="")
+            return map(int, counts.groups())
         finally:
             process.kill()
+
+
+@test(f"a process that opens, closes and becomes another, asked {QUESTIONS} times: no answer was never true")
+def changing(folder):
+    named, unnamed, late = ask_changing(folder, QUESTIONS)
+    assert named > QUESTIONS // 10 and unnamed > QUESTIONS // 10 and late < QUESTIONS // 100, (named, unnamed, late)
+
+
+@test(f"such a process, asked {QUESTIONS // 50} times where a function is: each place was true, none was left out")
+def changing_places(folder):
+    found, missing, late = ask_changing(folder, QUESTIONS // 50, "find")
+    assert found > QUESTIONS // 500 and missing > QUESTIONS // 500 and late < QUESTIONS // 500, (found, missing, late)
 
 
 @test("a process that is stopped")

@@ -44,6 +44,7 @@ def add_longer(suite, name, questions):
 
 
 add_longer("processes", "opens, closes and becomes another", 1000000)
+add_longer("processes", "where a function is", 1000000)
 add_longer("jit", "GDB's list changes every 100000", 400000)
 
 TESTS += find.tests()

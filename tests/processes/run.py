@@ -521,7 +521,7 @@ def ask_changing(folder, questions, *how):
             process.kill()
 
 
-@test(f"a process that opens, closes and becomes another, asked {QUESTIONS} times: no answer was never true")
+@test(f"a process that opens, closes, makes code and becomes another, asked {QUESTIONS} times: no answer was never true")
 def changing(folder):
     named, unnamed, late = ask_changing(folder, QUESTIONS)
     assert named > QUESTIONS // 10 and unnamed > QUESTIONS // 10 and late < QUESTIONS // 100, (named, unnamed, late)

@@ -43,7 +43,7 @@ def add_longer(suite, name, questions):
     TESTS.append((f"{suite}: {name}: {questions} questions", call))
 
 
-add_longer("processes", "opens, closes and becomes another", 1000000)
+add_longer("processes", "opens, closes, makes code and becomes another", 1000000)
 add_longer("processes", "where a function is", 1000000)
 add_longer("jit", "GDB's list changes every 100000", 400000)
 

@@ -9,7 +9,6 @@
  * left, in nanoseconds of the monotonic clock. Where the functions can be is printed first.
  */
 #define _GNU_SOURCE
-#include <elf.h>
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -22,20 +21,11 @@
 #include <unistd.h>
 
 #include "gdb_jit.h"
+#include "symfile.h"
 
 #define SLOTS     4
-#define CODE_SIZE 64
 /* As many functions as can be logged. */
 #define FUNCTIONS (1u << 22)
-
-/* A relocatable file with one function, its section where the code is. */
-struct symfile {
-	Elf64_Ehdr header;
-	Elf64_Sym symbols[2];
-	char strings[16]; /* "", "f0000000" */
-	char names[32];
-	Elf64_Shdr sections[5];
-};
 
 struct logged {
 	_Atomic uint64_t came;
@@ -53,46 +43,6 @@ static uint64_t now(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
-static void make_symfile(struct symfile *f, uint32_t number, uint64_t code)
-{
-	memset(f, 0, sizeof *f);
-	memcpy(f->header.e_ident, ELFMAG "\2\1\1", 7);
-	f->header.e_type = ET_REL;
-	f->header.e_machine = EM_X86_64;
-	f->header.e_version = 1;
-	f->header.e_ehsize = sizeof f->header;
-	f->header.e_shoff = offsetof(struct symfile, sections);
-	f->header.e_shentsize = sizeof *f->sections;
-	f->header.e_shnum = 5;
-	f->header.e_shstrndx = 4;
-	snprintf(f->strings + 1, sizeof f->strings - 1, "f%07u", number);
-	memcpy(f->names, "\0.text\0.symtab\0.strtab", 23);
-	f->symbols[1].st_name = 1;
-	f->symbols[1].st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC);
-	f->symbols[1].st_shndx = 1;
-	f->symbols[1].st_size = CODE_SIZE;
-	f->sections[1] = (Elf64_Shdr){ .sh_name = 1,
-				       .sh_type = SHT_NOBITS,
-				       .sh_flags = SHF_ALLOC | SHF_EXECINSTR,
-				       .sh_addr = code,
-				       .sh_size = CODE_SIZE };
-	f->sections[2] = (Elf64_Shdr){ .sh_name = 7,
-				       .sh_type = SHT_SYMTAB,
-				       .sh_offset = offsetof(struct symfile, symbols),
-				       .sh_size = sizeof f->symbols,
-				       .sh_entsize = sizeof *f->symbols,
-				       .sh_link = 3,
-				       .sh_info = 1 };
-	f->sections[3] = (Elf64_Shdr){ .sh_name = 15,
-				       .sh_type = SHT_STRTAB,
-				       .sh_offset = offsetof(struct symfile, strings),
-				       .sh_size = sizeof f->strings };
-	f->sections[4] = (Elf64_Shdr){ .sh_name = 15,
-				       .sh_type = SHT_STRTAB,
-				       .sh_offset = offsetof(struct symfile, names),
-				       .sh_size = sizeof f->names };
 }
 
 /* Makes the symbol file of what is not registered yet. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * changing LOG OTHER LIBRARY...: opens and closes libraries in a loop, and now and then runs OTHER,
- * a program of the same shape with other names, in its place. Without randomisation, all of them
- * come to lie at the same few addresses. Writes into LOG what was where, and when.
+ * changing LOG OTHER LIBRARY...: opens and closes libraries in a loop, makes code that GDB's JIT
+ * interface tells of and takes it back, and now and then runs OTHER, a program of the same shape with
+ * other names, in its place. Without randomisation, all of them come to lie at the same few addresses.
+ * Writes into LOG what was where, and when.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -15,6 +16,8 @@
 #include <sys/personality.h>
 #include <unistd.h>
 
+#include "../../jit/programs/gdb_jit.h"
+#include "../../jit/programs/symfile.h"
 #include "changing.h"
 
 #ifdef OTHER
@@ -28,6 +31,7 @@
 /* Changes of one program before the other takes its place. */
 #define CHANGES  300
 #define MAX_OPEN 4
+#define MAX_MADE 4
 
 static struct log *history;
 
@@ -78,6 +82,35 @@ static void close_one(struct opened *o)
 	o->library = NULL;
 }
 
+/* A function that the program has made, for one of a few places. */
+struct made {
+	struct jit_code_entry entry;
+	struct symfile file;
+	struct record *record; /* NULL: there is none */
+};
+
+static void make_one(struct made *m, const void *place)
+{
+	static uint32_t number;
+	const uint64_t before = now();
+
+	/* Also after exec it is none that was there. */
+	number = number ? number + 1 : (uint32_t)(before / 1000 % 9000000);
+	make_symfile(&m->file, number, (uintptr_t)place);
+	m->entry.symfile_addr = (const char *)&m->file;
+	m->entry.symfile_size = sizeof m->file;
+	register_entry(&m->entry);
+	m->record = write_record(place, m->file.strings + 1, before);
+}
+
+static void take_back(struct made *m)
+{
+	atomic_store(&m->record->certain_to, now());
+	unregister_entry(&m->entry);
+	atomic_store(&m->record->maybe_to, now());
+	m->record = NULL;
+}
+
 /* Whatever the program had that was here before is gone. */
 static void end_all(uint64_t field_offset)
 {
@@ -102,7 +135,9 @@ int main(int argc, char **argv)
 	const uint64_t before = now();
 	const int fd = open(argv[1], O_RDWR | O_CLOEXEC);
 	struct opened opened[MAX_OPEN] = { 0 };
+	static struct made made[MAX_MADE];
 	const char *other = argv[2];
+	char *code;
 
 	if (!(personality(0xffffffff) & ADDR_NO_RANDOMIZE)) {
 		personality(ADDR_NO_RANDOMIZE);
@@ -113,10 +148,16 @@ int main(int argc, char **argv)
 	srand((unsigned)before);
 	end_all(offsetof(struct record, maybe_to));
 	write_record((const void *)OWN, STRING(OWN), before);
+	code = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	for (int i = 0; i < CHANGES; i++) {
 		struct opened *o = &opened[rand() % MAX_OPEN];
+		const int n = rand() % MAX_MADE;
 
-		if (o->library)
+		if (rand() % 3 == 0 && made[n].record)
+			take_back(&made[n]);
+		else if (rand() % 3 == 0 && !made[n].record)
+			make_one(&made[n], code + n * CODE_SIZE);
+		else if (o->library)
 			close_one(o);
 		else
 			open_one(o, argv[3 + rand() % (argc - 3)]);

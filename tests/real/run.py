@@ -16,7 +16,7 @@ import find  # noqa: E402
 import jit  # noqa: E402
 
 from ask import run  # noqa: E402
-from living import PEERS, RANDOM_ADDRESSES, compare, is_mapped_twice  # noqa: E402
+from living import PEERS, RANDOM_ADDRESSES, compare, is_guessed, is_mapped_twice, random_data  # noqa: E402
 
 TESTS = list(kernel.TESTS)
 
@@ -28,9 +28,17 @@ def add_comparison(program, peer):
     TESTS.append((f"{RANDOM_ADDRESSES} random addresses of {program} beside {peer}", call))
 
 
+def add_data(program, peer):
+    def call():
+        with tempfile.TemporaryDirectory(prefix="fathom-real-") as folder:
+            compare(program, peer, folder, is_guessed, random_data, 1)
+    TESTS.append((f"{RANDOM_ADDRESSES} random addresses of {program}'s data beside {peer}", call))
+
+
 for real in ("node", "java", "luajit", "ruby", "lua", "gdb", "sqlite3"):
     for other in PEERS:
         add_comparison(real, other)
+        add_data(real, other)
 
 
 def add_longer(suite, name, questions):

@@ -608,6 +608,62 @@ int main(int argc, char **argv)
     assert set(reasons) <= {None, "changed"}, (seen, reasons)
 
 
+FLIPPING = """
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+volatile unsigned long words[512];
+struct pair { struct pair *other; char name[64]; } a = { &a, "aaaa" }, b = { &b, "bbbb" };
+struct pair *volatile current = &a;
+int main(void)
+{
+	struct timespec pause = { 0, 30000 };
+	puts("done");
+	fflush(stdout);
+	for (unsigned i = 0;; i++) {
+		const int letter = "ab"[i % 2];
+		struct pair *p = i % 2 ? &b : &a;
+		for (int k = 0; k < 512; k++)
+			words[k] = i % 2;
+		/* Who is not pointed to may have any name. */
+		memset(p->name, letter, 60);
+		current = p;
+		memset((i % 2 ? &a : &b)->name, 'x', 60);
+		if (PAUSE)
+			nanosleep(&pause, NULL);
+	}
+}
+"""
+
+
+@test("values that change while they are read: all of one moment, or that they changed")
+def torn(folder):
+    for pause in (1, 0):
+        path = os.path.join(folder, f"flipping{pause}")
+        run("gcc", "-O2", f"-DPAUSE={pause}", "-o", path, "-x", "c", "-", input=FLIPPING)
+        with Asked([path]) as program:
+            # What changes and comes back within one reading, in less than a microsecond, can be mixed twice.
+            for query, kind in (("words", "u64[512]"), ("current", "*+8:str"))[:1 + pause]:
+                seen = set()
+                command = [FATHOM, "find", "--json", "--no-cache", "--first", "--read", kind, str(program.pid)]
+                with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+                    for _ in range(1000):
+                        process.stdin.write(query + "\n")
+                        process.stdin.flush()
+                        record = json.loads(process.stdout.readline())
+                        value = record["value"]
+                        seen.add("changed" if value is None else str(value[0]))
+                        if value is None:
+                            assert record["reason"] == "changed", record
+                            continue
+                        # The program may stand in the midst of them: new ones, then old ones.
+                        turns = sum(x != y for x, y in zip(value, value[1:]))
+                        assert turns == 0 if query == "current" else turns <= 1, (query, pause, turns, value)
+                        assert query != "current" or value[0] in "ab", record
+                    process.stdin.close()
+                assert len(seen - {"changed"}) == 2 or not pause, (query, seen)
+
+
 @test("a program that maps a file of another machine keeps its own layout, for values and instructions")
 def other_machine(folder):
     other = os.path.join(folder, "other.so")

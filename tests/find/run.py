@@ -1240,7 +1240,7 @@ def trampolines(_):
         process.kill()
 
 
-@test("the number of an ended process, a kernel thread, another's process: what, why, and what to do")
+@test("the number of an ended process, a kernel thread: what and why")
 def not_ours(_):
     done = subprocess.run([FATHOM, "find", "2", "main"], capture_output=True, text=True, check=False)
     assert done.returncode == 2 and done.stderr.startswith("fathom: 2: "), done

@@ -542,32 +542,58 @@ def stopped(folder):
         check_places(told.pid, told.places)
 
 
-@test("processes that are killed while they are asked: an answer or why there is none, and no hang")
-def killed(folder):
-    path = build(folder, "told", "-static", "-DPLAIN")
-    answered = refused_ones = 0
-    # As long as about every second one is killed too early; that depends on what else this machine does.
-    wait = 0.003
-    rng = random.Random(3)
-    for _ in range(200):
-        told = Told([path])
-        place = told.places["main"]
-        command = [FATHOM, "addr", "--json", "--no-cache", str(told.pid), hex(place)]
-        with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                              text=True) as fathom:
-            time.sleep(rng.random() * 2 * wait)
-            told.__exit__()
-            out, complaint = fathom.communicate(timeout=60)
-        if fathom.returncode == 2:
-            refused_ones += 1
-            wait *= 1.1
-            assert not out and complaint.startswith("fathom: "), (out, complaint)
-        else:
-            record = json.loads(out)
-            answered += record["symbol"] == "main"
+def add_killed(verb, *query):
+    @test(f"processes that are killed while they are asked ({verb}): an answer or why there is none, and no hang")
+    def _(folder):
+        path = build(folder, "told", "-static", "-DPLAIN")
+        answered = refused_ones = 0
+        # As long as about every second one is killed too early; that depends on what else this machine does.
+        wait = 0.003
+        rng = random.Random(3)
+        for _ in range(200):
+            told = Told([path])
+            words = query or [hex(told.places["main"])]
+            command = [FATHOM, verb, "--json", "--no-cache", str(told.pid), *words]
+            with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                  text=True) as fathom:
+                time.sleep(rng.random() * 2 * wait)
+                told.__exit__()
+                out, complaint = fathom.communicate(timeout=60)
+            if fathom.returncode == 2:
+                refused_ones += 1
+                wait *= 1.1
+                assert not out and complaint.startswith("fathom: "), (out, complaint)
+                continue
             wait /= 1.1
-            assert record["symbol"] == "main" or record["reason"] in ("unmapped", "no-file", "no-permission"), record
-    assert answered > 10 and refused_ones > 10, (answered, refused_ones)
+            record = json.loads(out.splitlines()[0])
+            if verb == "addr":
+                named = record["symbol"] == "main"
+            else:
+                named = record["address"] == hex(told.places["main"])
+                assert named or not record["address"], record
+            answered += named
+            assert named or record["reason"] in ("unmapped", "no-file", "no-permission", "no-such-symbol"), record
+        assert answered > 10 and refused_ones > 10, (answered, refused_ones)
+
+
+add_killed("addr")
+add_killed("find", "told:main")
+add_killed("disasm", "main")
+
+
+@test("a process that is not ours, or has no memory: every verb says what helps", needs_root=True)
+def every_verb(folder):
+    with Told([build(folder)]) as told:
+        for verb, query in (("addr", "0x1000"), ("find", "main"), ("disasm", "main"), ("snapshot", f"{folder}/snapshot")):
+            for pid, user, complaint in ((told.pid, ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"],
+                                          "this process is not ours to look at (run as its user or as root)"),
+                                         (2, [], "has no memory: a kernel thread, or it has ended"),
+                                         (4194305, [], "there is no such process")):
+                done = subprocess.run([*user, FATHOM, verb, str(pid), query], capture_output=True, text=True, check=False,
+                                      stdin=subprocess.DEVNULL, timeout=60)
+                assert done.returncode == 2 and not done.stdout, (verb, pid, done)
+                assert done.stderr.startswith(f"fathom: {pid}: {complaint}") and done.stderr.count("\n") == 1, (verb, done.stderr)
+        assert not os.path.exists(f"{folder}/snapshot")
 
 
 @test("one by one the same answers as all at once")

@@ -10,7 +10,7 @@ from ask import run
 from finding import address, dynamic, find, places
 from living import Living
 
-JEMALLOC = "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2"
+ALLOCATORS = {"jemalloc": ("libjemalloc.so.2", "mallctl"), "tcmalloc": ("libtcmalloc_minimal.so.4", "tc_version")}
 
 
 def living(name, check):
@@ -98,21 +98,27 @@ def by_gdb(pid, names=("malloc", "qsort", "memcpy", "environ", "strtol", "dlsym"
         assert got and address(got) == want, (name, got, hex(want))
 
 
-def preloaded():
-    """jemalloc, preloaded into a wrapper that runs the program late: what malloc is there."""
-    command = ["sh", "-c", f"sleep 1; LD_PRELOAD={JEMALLOC} exec perl -e 'sleep 60'"]
-    with subprocess.Popen(command) as process:
-        start = time.monotonic()
-        records, _ = find(process.pid, "libjemalloc*:mallctl", "--wait", "20")
-        assert records[0]["rank"] == 0 and time.monotonic() - start < 5, records
-        assert os.path.basename(dynamic(process.pid, "malloc")["module"]) == os.path.basename(JEMALLOC)
-        process.kill()
+def preloaded(library, own):
+    """An allocator, preloaded into a wrapper that runs the program late: what malloc is there."""
+    def call():
+        command = ["sh", "-c", f"sleep 1; LD_PRELOAD=/usr/lib/x86_64-linux-gnu/{library} exec perl -e 'sleep 60'"]
+        with subprocess.Popen(command) as process:
+            start = time.monotonic()
+            records, _ = find(process.pid, f"{library}*:{own}", "--wait", "20")
+            # At most two seconds after it has come.
+            assert records[0]["rank"] == 0 and time.monotonic() - start < 3, records
+            assert os.path.basename(dynamic(process.pid, "malloc")["module"]) == os.path.basename(os.path.realpath(
+                f"/usr/lib/x86_64-linux-gnu/{library}"))
+            by_gdb(process.pid, ("malloc", "free", "calloc", own))
+            process.kill()
+    return call
 
 
 def tests():
     checks = [("ruby", ruby), ("node", node), ("java", java), ("luajit", luajit), ("lua", lua), ("python3", python)]
     for name, check in checks:
         yield f"names in {name}", living(name, check)
-    for name in ("perl", "ruby", "luajit", "lua", "python3", "sqlite3", "node"):
+    for name in ("perl", "ruby", "luajit", "lua", "python3", "sqlite3", "node", "java", "gdb"):
         yield f"dlsym's answers in {name}, by gdb's calls", living(name, by_gdb)
-    yield "jemalloc preloaded, and a program that a wrapper runs late", preloaded
+    for name, (library, own) in ALLOCATORS.items():
+        yield f"{name} preloaded, and a program that a wrapper runs late", preloaded(library, own)

@@ -159,8 +159,8 @@ static long judge(const struct log *log, const struct fathom_matches *matches, s
 	return n;
 }
 
-/* Asks where functions are; the exit status. */
-static int ask_where(struct fathom_target *target, const struct log *log, long count)
+/* Asks where functions are; whether no answer was wrong. */
+static bool ask_where(struct fathom_target *target, const struct log *log, long count)
 {
 	const struct fathom_find_options options = { .size = sizeof options };
 	struct fathom_matches *matches;
@@ -193,14 +193,14 @@ static int ask_where(struct fathom_target *target, const struct log *log, long c
 		fathom_matches_free(matches);
 		if (!is_right && atomic_load(&log->n) - n < OLD) {
 			complain(log, &q);
-			return 1;
+			return false;
 		}
 		late += !is_right;
 	}
 	printf("%ld named, %ld not, %ld could not be judged\n", found, count - found, late);
 	if (refused > count / 100)
 		printf("%ld times: %s\n", refused, info.what);
-	return 0;
+	return true;
 }
 
 int main(int argc, char **argv)
@@ -223,8 +223,13 @@ int main(int argc, char **argv)
 		puts(info.what);
 		return 2;
 	}
-	if (argc > 4)
-		return ask_where(target, log, count);
+	if (argc > 4) {
+		const bool is_right = ask_where(target, log, count);
+
+		fathom_target_release(target);
+		fathom_destroy(session);
+		return !is_right;
+	}
 	for (long i = 0; i < count; i++) {
 		const uint64_t n = atomic_load(&log->n);
 		struct question q = { .address = choose(log), .from = now() };

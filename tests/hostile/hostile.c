@@ -284,10 +284,14 @@ static void lie_everywhere(struct hostile *h, size_t at, size_t n)
 		lie_at(h, at, &lies[i], n);
 }
 
-/* A section that is a little shorter, or stands a little elsewhere: its last string has no end. */
-static void lie_little(struct hostile *h, const Elf64_Shdr *s)
+/*
+ * A section that is a little shorter, or stands a little elsewhere: its last string has no end. Or
+ * its strings are in itself, or in the next, which may be linked to it.
+ */
+static void lie_little(struct hostile *h, const Elf64_Shdr *s, uint32_t number)
 {
 	const size_t at = (size_t)((const uint8_t *)s - h->whole);
+	const uint32_t next = number + 1;
 	const uint64_t size = s->sh_size - 1;
 	const uint64_t before = s->sh_offset - 1;
 	const uint64_t other = s->sh_offset ^ 0x200;
@@ -295,6 +299,8 @@ static void lie_little(struct hostile *h, const Elf64_Shdr *s)
 	lie_at(h, at + offsetof(Elf64_Shdr, sh_size), &size, sizeof size);
 	lie_at(h, at + offsetof(Elf64_Shdr, sh_offset), &before, sizeof before);
 	lie_at(h, at + offsetof(Elf64_Shdr, sh_offset), &other, sizeof other);
+	lie_at(h, at + offsetof(Elf64_Shdr, sh_link), &number, sizeof number);
+	lie_at(h, at + offsetof(Elf64_Shdr, sh_link), &next, sizeof next);
 }
 
 /* Of a core: all words of its notes, up to 4 KiB. */
@@ -328,7 +334,7 @@ static void run_lies(struct hostile *h)
 		lie_everywhere(h, at, 8);
 	lie_in_notes(h, e);
 	for (size_t i = 1; i < n_sections; i++)
-		lie_little(h, &s[i]);
+		lie_little(h, &s[i], (uint32_t)i);
 	/* Lengths, counts and versions stand at the start of most sections. */
 	for (size_t i = 1; i < n_sections; i++) {
 		if (s[i].sh_type == SHT_NOBITS)

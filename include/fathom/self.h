@@ -118,7 +118,9 @@ FATHOM_API fathom_err fathom_self_prepare(struct fathom *session,
 
 /**
  * Follows dlopen() and dlclose(): prepares what came since, forgets where what is gone was. Costs
- * no more than a look at the loader's counters when nothing has changed.
+ * no more than a look at the loader's counters when nothing has changed. Waits for other threads
+ * that are in dlopen() or dlclose(): not to be called from dl_iterate_phdr()'s callback, nor while
+ * such a thread waits for this one.
  *
  * Safety: mt-safe; not in signal handlers
  * Memory: frees the strings of libraries that have been gone for long (struct fathom_self_answer)

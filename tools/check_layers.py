@@ -32,7 +32,7 @@ LAW = {
     "src/host/kernel": host("base", "file", "symbol", "module", "symbolize"),
     "src/host/self": host("base", "file", "symbol", "module", "symbolize", "space"),
     "src/host/target": host("base", "file", "symbol", "module", "symbolize", "space", "jit", "kernel"),
-    "src/host/find": host("base", "file", "symbol", "module", "symbolize", "space", "kernel", "target"),
+    "src/host/find": host("base", "file", "symbol", "module", "symbolize", "space", "jit", "kernel", "target"),
     "src/host/disasm": host("base", "file", "symbol", "module", "symbolize", "space", "kernel", "target"),
     "cli": [],
     "include/fathom": [],

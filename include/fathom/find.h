@@ -17,8 +17,9 @@
  * expressions may match anywhere in it.
  *
  * LIBRARY is what stands before the first colon that has no other beside it, if that is no
- * number's: a pattern for the last part of the module's path or, with a slash in it, for all of it.
- * What has no path is called by a word in brackets, which may be left out: "[vdso]", "[kernel]".
+ * number's: a pattern for the last part of the module's path, for its soname or, with a slash in
+ * it, for the whole path. What has no path is called by a word in brackets, which may be left out:
+ * "[vdso]", "[kernel]", and "[jit]" for code that the program has made itself.
  * VERSION is a pattern for the symbol's version; after "@@" only symbols match of which that is the
  * default one. In a process one that is no pattern also takes symbols of libraries that have no
  * versions at all, as dlvsym() does.
@@ -60,7 +61,7 @@ struct fathom_find_options {
 
 /** The table of a file that a match stands in. */
 enum fathom_table {
-	FATHOM_TABLE_NONE = 0, /**< none: the debug information */
+	FATHOM_TABLE_NONE = 0, /**< none: the debug information, or code that the program made */
 	FATHOM_TABLE_DYNSYM = 1,
 	FATHOM_TABLE_SYMTAB = 2,
 	FATHOM_TABLE_MINIDEBUGINFO = 3,

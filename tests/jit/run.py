@@ -18,6 +18,7 @@ import jitfiles  # noqa: E402
 import tap  # noqa: E402
 
 from ask import FATHOM, run  # noqa: E402
+from finding import find  # noqa: E402
 from told import Asked, Told, ask  # noqa: E402
 
 PROGRAMS = os.path.join(HERE, "programs")
@@ -541,6 +542,119 @@ for nanoseconds in (4000, 100000, 2000000):
     add_churn(nanoseconds, ASKED // 2)
 
 
+# By name.
+
+def found(target, query, *options):
+    """{name: [(address, size, source)]} of the code that programs have made themselves."""
+    records, _ = find(target, query, *options)
+    places = {}
+    for r in records:
+        if r["module"] == "[jit]":
+            assert r["type"] == "func" and r["table"] is None and r["module_address"] is None and r["rank"] > 0, r
+            places.setdefault(r["linkage_name"], []).append((int(r["address"], 16), r["size"], r["source"]))
+    return places
+
+
+@test("find: names of a perf map, as it holds now")
+def find_perf_map(folder):
+    with Jitted([build(folder)]) as j:
+        c = j.code
+        j.write(f"{c:x} 20 JS:*hot /a.js:1:2\n{c + 0x40:x} 40 gone\n{c + 0x40:x} 10 newer\n{c + 0x100:x} 10 _ZN3foo3barEi\n")
+        j.write(f"{c + 0x200:x} 40 kept\n{c + 0x210:x} 10 inner\n{c + 0x300:x} 8 twice\n{c + 0x308:x} 8 twice\n{j.places['data']:x} 8 data\n")
+        j.write(f"{j.places['main'] & ~0xfff:x} 1000 lie\n")
+        hot = {"JS:*hot /a.js:1:2": [(c, 0x20, "perf-map")]}
+        assert found(j.pid, "*hot*") == hot == found(j.pid, "JS:*hot /a.js:1:2", "-F") == found(j.pid, "/^JS:.hot /")
+        # Of what was at its start something else is; what it still has elsewhere has no place by name.
+        assert found(j.pid, ["gone", "newer", "kept", "inner", "twice", "foo::bar", "foo::bar(int)", "data", "lie"]) == {
+            "newer": [(c + 0x40, 0x10, "perf-map")], "kept": [(c + 0x200, 0x40, "perf-map")],
+            "inner": [(c + 0x210, 0x10, "perf-map")], "twice": [(c + 0x300, 8, "perf-map"), (c + 0x308, 8, "perf-map")],
+            "_ZN3foo3barEi": 2 * [(c + 0x100, 0x10, "perf-map")]}
+        assert set(found(j.pid, "jit:*")) == {*hot, "newer", "kept", "inner", "twice", "_ZN3foo3barEi"}
+        assert not found(j.pid, "jit*:main") and not found(j.pid, "*hot*", "--exported") and not found(j.pid, "libc*:*hot*")
+        # What is of a file goes before.
+        j.write(f"{c + 0x400:x} 10 main\n")
+        records, _ = find(j.pid, "main")
+        assert [(r["module"] == "[jit]", int(r["address"], 16)) for r in records] == [(False, j.places["main"]), (True, c + 0x400)]
+        assert run(FATHOM, "addr", "--no-cache", j.pid, "kept+0x4").startswith(f"{c + 0x204:#x} kept+0x4")
+        j.tell("unmap")
+        assert not found(j.pid, "jit:*")
+
+
+@test("find: names of a jitdump, also of code that has moved")
+def find_jitdump(folder):
+    with Jitted([build(folder)]) as j:
+        c = j.code
+        dump = Dump(folder, j)
+        j.tell(f"mark {dump.path}")
+        dump.write(jitfiles.load(c, 0x40, 0, "stays") + jitfiles.load(c + 0x100, 0x20, 1, "moves"))
+        j.write(f"{c:x} 40 by map\n{c + 0x200:x} 10 map only\n")
+        assert found(j.pid, ["stays", "moves", "by map", "map only"]) == {
+            "stays": [(c, 0x40, "jitdump")], "moves": [(c + 0x100, 0x20, "jitdump")],
+            "map only": [(c + 0x200, 0x10, "perf-map")]}
+        dump.write(jitfiles.move(c + 0x100, c + 0x400, 0x20, 1) + jitfiles.load(c, 0x10, 2, "other"))
+        assert found(j.pid, ["stays", "moves", "other"]) == {
+            "moves": [(c + 0x400, 0x20, "jitdump")], "other": [(c, 0x10, "jitdump")]}
+
+
+@test("find: names, lines and inlined calls of what GDB's list has; disasm takes the names")
+def find_gdb_list(folder):
+    source = os.path.join(PROGRAMS, "lines.c")
+    with Jitted([build(folder)]) as j:
+        c = j.code
+        path = os.path.join(folder, "lines.o")
+        functions = jitfiles.compiled(path, source, c)
+        j.tell(f"register {path}")
+        outer = c + functions["outer"][0]
+        j.write(f"{outer:x} 10 of the map\n")
+        register(folder, j, jitfiles.loaded(c + 0x1000, [("dyn", 0, 0x10), ("amic", 0x20, 0x10)]))
+        assert found(j.pid, ["outer", "dyn", "amic", "of the map"]) == {
+            "outer": [(outer, functions["outer"][1], "gdb-jit")], "dyn": [(c + 0x1000, 0x10, "gdb-jit")],
+            "amic": [(c + 0x1020, 0x10, "gdb-jit")]}
+        records, _ = find(j.pid, f"{source}:5")
+        assert [(int(r["address"], 16), r["name"], r["module"], r["line"]) for r in records] == \
+            [(c + functions["twice"][0], "twice", "[jit]", 5)], records
+        copies, _ = find(j.pid, "inner", "--inlined")
+        assert [(r["inlined_into"], r["line"], outer <= int(r["address"], 16) < outer + functions["outer"][1])
+                for r in copies] == [("outer", 16, True)], copies
+        code = run(FATHOM, "disasm", "--no-cache", j.pid, "dyn").splitlines()
+        assert code[0] == "dyn:" and f" {c + 0x1000:#x} " in code[1] and len(code) > 1, code
+        # A newer entry at the same place; then it goes.
+        register(folder, j, jitfiles.relocatable(c + 0x1000, [("newer", 0, 0x10)]), "second")
+        assert found(j.pid, ["dyn", "newer"]) == {"newer": [(c + 0x1000, 0x10, "gdb-jit")]}
+        j.tell("unregister")
+        assert found(j.pid, ["dyn", "newer"]) == {"dyn": [(c + 0x1000, 0x10, "gdb-jit")]}
+
+
+@test("find: GDB's list changes all the time: no name is of code that is not there")
+def find_churn(folder):
+    for pause in (4000, 100000):
+        log_path = os.path.join(folder, f"log{pause}")
+        process = subprocess.Popen([build(folder, "churn.c"), log_path, str(pause)], stdout=subprocess.PIPE, text=True)
+        named = changed = 0
+        try:
+            code = int(process.stdout.readline(), 16)
+            with open(log_path, "rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as log:
+                for _ in range(100):
+                    before = time.monotonic_ns()
+                    records, _ = find(process.pid, "jit:f*")
+                    after = time.monotonic_ns()
+                    for r in records:
+                        if r["linkage_name"] is None:
+                            changed += r["reason"] == "changed"
+                            continue
+                        named += 1
+                        number = int(r["linkage_name"][1:])
+                        came, left = struct.unpack_from("<QQ", log, number * 16)
+                        assert came and came <= after and (not left or left >= before), (r, came, left, before, after)
+                        assert int(r["address"], 16) == code + number // 3 % 5 * 64 and r["size"] == 64, r
+            assert process.poll() is None, "the program has ended: ask less"
+        finally:
+            process.kill()
+            process.wait()
+            process.stdout.close()
+        assert named + changed > 50, (pause, named, changed)
+
+
 # A real compiler.
 
 def add_lli(kind):
@@ -588,6 +702,8 @@ def add_stored(how, store, has_files):
             addresses = list(range(c - 8, c + 0x340, 4)) + list(range(c + 0x1000 + off - 2, c + 0x1000 + off + size + 2))
             living, _ = ask(j.pid, addresses)
             assert {r["source"] for r in living} == {None, "perf-map", "jitdump", "gdb-jit"}
+            names = found(j.pid, "jit:*")
+            assert set(names) == {"by_list", "newer", "far", "inner", "outer", "twice"}, names
             stored = store(folder, j.pid)
         records, notes = ask(stored, addresses)
         assert "changes" not in notes, notes
@@ -598,6 +714,8 @@ def add_stored(how, store, has_files):
                 assert all(now[k] == then[k] for k in ("symbol", "offset", "size", "source")), (then, now)
             else:
                 assert now["symbol"] is None, now
+        kept = {name: places for name, places in names.items() if has_files or places[0][2] == "gdb-jit"}
+        assert found(stored, "jit:*") == kept, kept
 
 
 def by_snapshot(folder, pid):

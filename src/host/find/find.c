@@ -201,7 +201,18 @@ bool fathom_find_add_module(struct fathom_find *f, struct fathom_module *module,
 	    !fathom_dynsym_init(&m->dynsym, module->main,
 				&module->symbols.table[m->dynamic_table].view))
 		m->dynamic_table = FATHOM_NONE;
+	if (m->dynamic_table != FATHOM_NONE)
+		m->soname = fathom_find_keep(f, fathom_dynsym_soname(&m->dynsym));
 	return m->path != NULL;
+}
+
+bool fathom_find_asks(const struct fathom_find *f, uint32_t query, uint32_t module)
+{
+	const struct fathom_find_query *q = &f->queries[query];
+	const struct fathom_find_module *m = &f->modules[module];
+
+	return fathom_find_query_takes_module(q, m->path) ||
+	       (m->soname && fathom_find_query_takes_module(q, m->soname));
 }
 
 /* Whether the module loaded at @bias has memory at @svma. */
@@ -270,6 +281,8 @@ uint64_t fathom_find_avma(const struct fathom_find_module *m, uint64_t svma)
 
 bool fathom_find_is_there(struct fathom_find *f, const struct fathom_find_module *m, uint64_t svma)
 {
+	if (m->jit)
+		return fathom_jit_search_holds(f->jit, &f->batch, m->jit - 1, svma);
 	if (m->high)
 		return svma + m->bias >= m->low && svma + m->bias < m->high;
 	if (m->sections)
@@ -283,6 +296,8 @@ static enum fathom_table table_of(const struct fathom_find *f,
 	const struct fathom_find_module *m = &f->modules[c->module];
 	const struct fathom_symbol_table *t = &m->module->symbols.table[c->table];
 
+	if (m->jit)
+		return FATHOM_TABLE_NONE;
 	if (c->table == m->dynamic_table)
 		return FATHOM_TABLE_DYNSYM;
 	if (t->object == m->module->mini)
@@ -297,6 +312,8 @@ static enum fathom_table table_of(const struct fathom_find *f,
 static uint64_t module_address(const struct fathom_find_module *m,
 			       const struct fathom_candidate_symbol *c)
 {
+	if (m->jit)
+		return FATHOM_NO_ADDRESS;
 	return m->module->main->image.type == ET_REL ? c->symbol.value : c->svma;
 }
 
@@ -363,8 +380,14 @@ static fathom_err emit_symbols(struct fathom_find *f)
 
 fathom_err fathom_find_symbols(struct fathom_find *f)
 {
-	FATHOM_TRY(fathom_find_tables(f, FATHOM_PASS_ASKED));
-	FATHOM_TRY(fathom_find_tables(f, FATHOM_PASS_DEMANGLED));
+	uint32_t files;
+
+	fathom_find_seek_jit(f);
+	FATHOM_TRY(fathom_find_tables(f, FATHOM_PASS_ASKED, 0));
+	files = (uint32_t)f->n_modules;
+	FATHOM_TRY(fathom_find_add_jit(f));
+	FATHOM_TRY(fathom_find_tables(f, FATHOM_PASS_ASKED, files));
+	FATHOM_TRY(fathom_find_tables(f, FATHOM_PASS_DEMANGLED, 0));
 	fathom_find_rank(f);
 	return emit_symbols(f);
 }
@@ -374,19 +397,22 @@ bool fathom_find_needs_debug(const struct fathom_find *f, const struct fathom_fi
 	return q->kind == FATHOM_QUERY_LINE || (f->flags & FATHOM_FIND_INLINED);
 }
 
-/* Why query @q has no match. */
-static enum fathom_reason why_none(const struct fathom_find *f, const struct fathom_find_query *q)
+/* Why query @query has no match. */
+static enum fathom_reason why_none(const struct fathom_find *f, uint32_t query)
 {
+	const struct fathom_find_query *q = &f->queries[query];
 	const bool needs_debug = fathom_find_needs_debug(f, q);
 	enum fathom_reason reason = FATHOM_REASON_NO_FILE;
 
 	if (q->kind == FATHOM_QUERY_BAD)
 		return FATHOM_REASON_BAD_ADDRESS;
+	if (f->jit && fathom_jit_search_has_changed(f->jit))
+		return FATHOM_REASON_CHANGED;
 	/* The best that can be said of any module that was asked. */
-	for (size_t i = 0; i < f->n_modules; i++) {
+	for (uint32_t i = 0; i < f->n_modules; i++) {
 		const struct fathom_module *m = f->modules[i].module;
 
-		if (!fathom_find_query_takes_module(q, f->modules[i].path))
+		if (!fathom_find_asks(f, query, i))
 			continue;
 		if (needs_debug ? m->debug != NULL : m->symbols.n_tables != 0)
 			return FATHOM_REASON_NO_SUCH_SYMBOL;
@@ -402,7 +428,7 @@ static bool explain(struct fathom_find *f)
 
 		if (f->n_matches[i])
 			continue;
-		m.reason = (uint8_t)why_none(f, &f->queries[i]);
+		m.reason = (uint8_t)why_none(f, i);
 		if (!fathom_find_add(f, &m))
 			return false;
 	}
@@ -462,7 +488,9 @@ fathom_err fathom_find_debug(struct fathom_find *f)
 
 static fathom_err search(struct fathom_find *f)
 {
-	if (!(f->flags & FATHOM_FIND_INLINED))
+	if (f->flags & FATHOM_FIND_INLINED)
+		FATHOM_TRY(fathom_find_add_jit(f));
+	else
 		FATHOM_TRY(fathom_find_symbols(f));
 	FATHOM_TRY(fathom_find_debug(f));
 	return explain(f) && order_matches(f) ? FATHOM_OK : FATHOM_E_MEMORY;
@@ -526,6 +554,7 @@ static void find_deinit(struct fathom_find *f)
 		fathom_find_query_deinit(&f->queries[i]);
 	for (size_t i = 0; i < f->n_modules; i++)
 		fathom_dynsym_deinit(&f->modules[i].dynsym);
+	fathom_jit_search_end(f->jit);
 	fathom_scope_deinit(f);
 	fathom_find_release(f, &f->candidates, sizeof(struct fathom_candidate_symbol));
 	/* Matches are the caller's from now on. */

@@ -3,7 +3,7 @@
  * One search of fathom_find(): what its parts share. find.c runs it; find_tables.c looks in symbol
  * tables, find_lines.c and find_inlined.c in the debug information; scope.c says what the dynamic
  * linker of a process would answer, find_ifunc.c and find_tls.c where that really is;
- * find_kernel.c searches the kernel.
+ * find_kernel.c searches the kernel, find_jit.c adds code that the program has made itself.
  */
 #ifndef FATHOM_INTERNAL_FIND_H
 #define FATHOM_INTERNAL_FIND_H
@@ -11,6 +11,7 @@
 #include "../symbol/dynsym.h"
 #include "fathom/find.h"
 #include "find_query.h"
+#include "../jit/jit.h"
 #include "../module/module.h"
 #include "../space/space_batch.h"
 
@@ -18,11 +19,13 @@
 struct fathom_find_module {
 	struct fathom_module *module;
 	const char *path;
-	uint64_t bias; /* 0 in a file */
-	bool is_part;  /* only some of its pages are mapped at this bias */
-	uint64_t low;  /* of the kernel's image: where it is, avma; else 0 */
+	const char *soname; /* NULL: it has none */
+	uint64_t bias;      /* 0 in a file */
+	bool is_part;       /* only some of its pages are mapped at this bias */
+	uint64_t low;       /* of the kernel's image: where it is, avma; else 0 */
 	uint64_t high;
 	const uint64_t *sections; /* of a module of the kernel: avma of each; 0: not loaded */
+	size_t jit;               /* number in the search of JIT code + 1; 0: of a file */
 	uint32_t order; /* in which the dynamic linker searches it; FATHOM_NONE: it does not */
 	struct fathom_dynsym dynsym;
 	uint32_t dynamic_table; /* number of .dynsym in its symbols; FATHOM_NONE: it has none */
@@ -48,12 +51,14 @@ struct fathom_kernel;
 struct fathom_find {
 	struct fathom *session;
 	struct fathom_notes *notes;
-	struct fathom_find_query *queries;
+	struct fathom_find_query *queries; /* and one more behind them: find_jit.c */
 	size_t n_queries;
 	struct fathom_find_module *modules;
 	size_t n_modules;
 	struct fathom_space *space; /* NULL: a file */
 	struct fathom_space_batch batch;
+	struct fathom_jit_search *jit; /* NULL: there is no such code, or nobody asks */
+	bool seeks_lists;              /* the query behind the others is asked, too */
 	uint32_t flags;
 	uint32_t limit;
 	struct fathom_matches *matches;
@@ -72,8 +77,8 @@ enum fathom_find_pass {
 	FATHOM_PASS_DEMANGLED, /* plain names that nothing is linked as, among the demangled ones */
 };
 
-/* Adds the symbols of all modules that fit the queries, which must not be of lines. */
-fathom_err fathom_find_tables(struct fathom_find *f, enum fathom_find_pass pass);
+/* Adds the symbols of modules from @first on that fit the queries, which must not be of lines. */
+fathom_err fathom_find_tables(struct fathom_find *f, enum fathom_find_pass pass, uint32_t first);
 
 /* Orders the candidates, each once, and gives them ranks. */
 void fathom_find_rank(struct fathom_find *f);
@@ -106,6 +111,17 @@ const char *fathom_find_keep(struct fathom_find *f, struct fathom_str s);
 /* Adds a module to those that are searched; false without memory. @path need not stay. */
 bool fathom_find_add_module(struct fathom_find *f, struct fathom_module *module, const char *path,
 			    uint64_t bias);
+
+/*
+ * Names of code that the program has made itself, if there is any and somebody asks. What tells of
+ * it has to be found in all modules: that is done with the first pass over their tables, before
+ * which this is called. Between that and the next one the modules of such code are added.
+ */
+void fathom_find_seek_jit(struct fathom_find *f);
+fathom_err fathom_find_add_jit(struct fathom_find *f);
+
+/* Whether query @query asks module @module, by the name of its file or by its soname. */
+bool fathom_find_asks(const struct fathom_find *f, uint32_t query, uint32_t module);
 
 /* Symbols from the tables of all modules, and code of lines or inlined copies. */
 fathom_err fathom_find_symbols(struct fathom_find *f);

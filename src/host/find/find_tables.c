@@ -192,12 +192,6 @@ static bool add(struct fathom_find *f, struct fathom_array *out, uint32_t module
 	return true;
 }
 
-/* Whether query @q asks module @m. */
-static bool asks(const struct fathom_find *f, uint32_t query, uint32_t module)
-{
-	return fathom_find_query_takes_module(&f->queries[query], f->modules[module].path);
-}
-
 /* Asks the hash table of module @module for the exact names. */
 static bool ask_hash(struct pass *p, uint32_t module)
 {
@@ -209,7 +203,7 @@ static bool ask_hash(struct pass *p, uint32_t module)
 		struct fathom_hash_search s;
 		uint32_t number;
 
-		if (!asks(f, query, module))
+		if (!fathom_find_asks(f, query, module))
 			continue;
 		fathom_hash_search_init(&s, &m->dynsym.hash, f->queries[query].text);
 		while (fathom_hash_search_next(&s, &number)) {
@@ -238,7 +232,7 @@ static bool ask_index(struct pass *p, uint32_t module, uint32_t table,
 		const uint32_t query = p->keys.item[i].query;
 		const struct fathom_str wanted = f->queries[query].text;
 
-		if (!asks(f, query, module))
+		if (!fathom_find_asks(f, query, module))
 			continue;
 		for (uint32_t k = fathom_name_index_first(x, wanted); k; k = x->next[k]) {
 			struct fathom_symbol s;
@@ -277,7 +271,7 @@ static bool compare_exact(struct pass *p, struct task *t, const struct fathom_sy
 
 		if (p->keys.item[k - 1].key == key &&
 		    is_name(text, left, p->f->queries[query].text) &&
-		    asks(p->f, query, t->module) &&
+		    fathom_find_asks(p->f, query, t->module) &&
 		    !add(p->f, &t->found, t->module, t->table, i, query))
 			return false;
 	}
@@ -296,7 +290,7 @@ static bool compare_plain(struct pass *p, struct task *t, uint32_t i, struct fat
 		const uint32_t query = p->plain.item[k - 1].query;
 
 		if (p->plain.item[k - 1].key == key && str_is(p->f->queries[query].text, bare) &&
-		    asks(p->f, query, t->module) &&
+		    fathom_find_asks(p->f, query, t->module) &&
 		    !add(p->f, &t->found, t->module, t->table, i, query))
 			return false;
 	}
@@ -329,7 +323,7 @@ static bool compare_patterns(struct pass *p, struct task *t, const struct fathom
 	if (p->plain.n)
 		return compare_plain(p, t, i, name);
 	for (size_t k = 0; k < p->n_patterns; k++)
-		if (asks(p->f, p->patterns[k], t->module) &&
+		if (fathom_find_asks(p->f, p->patterns[k], t->module) &&
 		    fathom_find_query_takes_name(&p->f->queries[p->patterns[k]], name) &&
 		    !add(p->f, &t->found, t->module, t->table, i, p->patterns[k]))
 			return false;
@@ -366,7 +360,7 @@ static bool sort_queries(struct pass *p, enum fathom_find_pass which, const bool
 	const struct fathom_find *f = p->f;
 
 	p->patterns = malloc((f->n_queries + 1) * sizeof *p->patterns);
-	if (!p->patterns || !keys_init(&p->keys, f->n_queries))
+	if (!p->patterns || !keys_init(&p->keys, f->n_queries + 1))
 		return false;
 	for (uint32_t i = 0; i < f->n_queries; i++) {
 		const struct fathom_find_query *q = &f->queries[i];
@@ -382,6 +376,8 @@ static bool sort_queries(struct pass *p, enum fathom_find_pass which, const bool
 			p->patterns[p->n_patterns++] = i;
 		}
 	}
+	if (which == FATHOM_PASS_ASKED && f->seeks_lists)
+		keys_add(&p->keys, f->queries[f->n_queries].text, (uint32_t)f->n_queries);
 	return true;
 }
 
@@ -434,10 +430,10 @@ static bool add_tasks(struct pass *p, uint32_t module, uint32_t table)
 static bool is_asked(const struct pass *p, uint32_t module)
 {
 	for (uint32_t i = 0; i < p->keys.n; i++)
-		if (asks(p->f, p->keys.item[i].query, module))
+		if (fathom_find_asks(p->f, p->keys.item[i].query, module))
 			return true;
 	for (size_t i = 0; i < p->n_patterns; i++)
-		if (asks(p->f, p->patterns[i], module))
+		if (fathom_find_asks(p->f, p->patterns[i], module))
 			return true;
 	return false;
 }
@@ -457,11 +453,11 @@ static bool plan_table(struct pass *p, uint32_t module, uint32_t table)
 }
 
 /* Asks the hash tables, and plans the passes over the other tables. */
-static bool plan(struct pass *p)
+static bool plan(struct pass *p, uint32_t first)
 {
 	struct fathom_find *f = p->f;
 
-	for (uint32_t i = 0; i < f->n_modules; i++) {
+	for (uint32_t i = first; i < f->n_modules; i++) {
 		const struct fathom_find_module *m = &f->modules[i];
 
 		if (!is_asked(p, i))
@@ -508,19 +504,19 @@ static bool *find_matched(const struct fathom_find *f)
 	return has;
 }
 
-fathom_err fathom_find_tables(struct fathom_find *f, enum fathom_find_pass which)
+fathom_err fathom_find_tables(struct fathom_find *f, enum fathom_find_pass which, uint32_t first)
 {
 	struct pass p = { .f = f };
 	bool *has_match = find_matched(f);
 	bool done = has_match && sort_queries(&p, which, has_match) && sort_plain(&p, which) &&
-		    plan(&p);
+		    plan(&p, first);
 
 	if (done) {
 		fathom_pool_run(p.n_tasks > 1 ? f->session->threads : 1, p.n_tasks, run_task, &p);
 		done = collect(&p);
 	}
 	/* Not before: a file that is loaded twice is one module. */
-	for (uint32_t i = 0; !p.n_patterns && i < f->n_modules; i++)
+	for (uint32_t i = first; !p.n_patterns && i < f->n_modules; i++)
 		if (is_asked(&p, i))
 			atomic_fetch_add(&f->modules[i].module->name_passes, 1);
 	for (size_t i = 0; i < p.n_tasks; i++)

@@ -29,7 +29,7 @@ struct walk {
 
 bool fathom_find_task_asks(const struct fathom_find_task *t, uint32_t query)
 {
-	return fathom_find_query_takes_module(&t->f->queries[query], t->f->modules[t->module].path);
+	return fathom_find_asks(t->f, query, t->module);
 }
 
 bool fathom_find_task_add(struct fathom_find_task *t, const struct fathom_find_place *p)
@@ -318,10 +318,10 @@ static fathom_err walk_module(struct walk *w, uint32_t module)
 /* Whether some query of the wanted kind asks module @i. */
 static bool is_asked(const struct fathom_find *f, bool lines, uint32_t module)
 {
-	for (size_t i = 0; i < f->n_queries; i++)
+	for (uint32_t i = 0; i < f->n_queries; i++)
 		if (f->queries[i].kind != FATHOM_QUERY_BAD &&
 		    (f->queries[i].kind == FATHOM_QUERY_LINE) == lines &&
-		    fathom_find_query_takes_module(&f->queries[i], f->modules[module].path))
+		    fathom_find_asks(f, i, module))
 			return true;
 	return false;
 }

@@ -368,8 +368,7 @@ static bool is_known(const struct fathom_gdb_jit *g)
 	return true;
 }
 
-/* The number of what has code at @avma, g->known.n for none. */
-static size_t number_at(const struct fathom_gdb_jit *g, uint64_t avma)
+size_t fathom_gdb_jit_number(const struct fathom_gdb_jit *g, uint64_t avma)
 {
 	const struct fathom_claim *c = fathom_code_table_at(&g->table, avma);
 
@@ -385,7 +384,7 @@ static bool key_places(struct asking *a)
 	for (size_t i = 0; i < a->n_left; i++) {
 		const uint64_t avma =
 			fathom_looked_up(a->b->addresses[a->left[i]], a->b->options->flags);
-		const size_t number = number_at(a->g, avma);
+		const size_t number = fathom_gdb_jit_number(a->g, avma);
 
 		all &= number < a->g->known.n;
 		if (number < a->g->known.n)
@@ -560,8 +559,12 @@ static fathom_err verify_items(struct asking *a, size_t first, size_t end)
 	return err == FATHOM_E_MEMORY ? err : FATHOM_OK;
 }
 
-/* Closes the modules when there are many. */
-static void trim_modules(struct fathom_gdb_jit *g)
+struct fathom_module *fathom_gdb_jit_module(const struct fathom_gdb_jit *g, size_t i)
+{
+	return known_at(g, i)->module;
+}
+
+void fathom_gdb_jit_trim(struct fathom_gdb_jit *g)
 {
 	size_t n = 0;
 
@@ -586,7 +589,7 @@ static fathom_err answer_keyed(struct asking *a)
 		FATHOM_TRY(answer_items(a, first, end));
 		if (a->b->space->space->is_live)
 			FATHOM_TRY(verify_items(a, first, end));
-		trim_modules(a->g);
+		fathom_gdb_jit_trim(a->g);
 	}
 	return FATHOM_OK;
 }
@@ -642,6 +645,15 @@ static void drop_answered(struct fathom_jit_batch *b)
 	b->n = n;
 }
 
+/* Says what is wrong with the lists, when all rounds have ended with @err. */
+static void note_walk(const struct asking *a, fathom_err err)
+{
+	if (err == FATHOM_E_LIMIT)
+		note(a, err, "its list of JIT code is longer than fathom reads");
+	else if (a->walked == FATHOM_E_CORRUPT)
+		note(a, a->walked, "its list of JIT code leads astray");
+}
+
 static fathom_err ask(struct asking *a)
 {
 	fathom_err err = FATHOM_OK;
@@ -652,10 +664,7 @@ static fathom_err ask(struct asking *a)
 	a->n_left = a->b->n;
 	for (int i = 0; i < FATHOM_MAX_JIT_ROUNDS && !err && a->n_left && a->g->lists.n; i++)
 		err = run_round(a);
-	if (err == FATHOM_E_LIMIT)
-		note(a, err, "its list of JIT code is longer than fathom reads");
-	else if (a->walked == FATHOM_E_CORRUPT)
-		note(a, a->walked, "its list of JIT code leads astray");
+	note_walk(a, err);
 	return err == FATHOM_E_LIMIT ? FATHOM_OK : err;
 }
 
@@ -674,4 +683,53 @@ fathom_err fathom_gdb_jit_answer(struct fathom_gdb_jit *g, struct fathom_jit_bat
 	if (!err)
 		drop_answered(b);
 	return err;
+}
+
+/* Closes the modules of what has not stayed; false when there is such. */
+static bool verify_modules(struct asking *a)
+{
+	struct fathom_array now = { 0 };
+	const fathom_err err = walk(a, &a->g->items, &now);
+	bool all = true;
+
+	for (size_t i = 0; i < a->g->known.n; i++) {
+		struct known *k = known_at(a->g, i);
+
+		if (!k->module || (!err && has_stayed(a, i, &now)))
+			continue;
+		fathom_module_close(k->module);
+		k->module = NULL;
+		all = false;
+	}
+	fathom_array_deinit(&now);
+	return all;
+}
+
+/* Makes all modules once; *@ret_done: they were all there together. */
+static fathom_err open_once(struct asking *a, bool *ret_done)
+{
+	a->walked = walk_again(a);
+	if (a->walked)
+		return a->walked == FATHOM_E_CORRUPT ? FATHOM_OK : a->walked;
+	FATHOM_TRY(refresh(a));
+	a->n_bytes = 0;
+	for (size_t i = 0; i < a->g->known.n; i++)
+		FATHOM_TRY(refresh_module(a, known_at(a->g, i)));
+	*ret_done = !a->b->space->space->is_live || verify_modules(a);
+	return FATHOM_OK;
+}
+
+fathom_err fathom_gdb_jit_open(struct fathom_gdb_jit *g, struct fathom_jit_batch *b,
+			       bool *ret_changed)
+{
+	struct asking a = { .g = g, .b = b };
+	bool done = !g->lists.n;
+	fathom_err err = FATHOM_OK;
+
+	for (int i = 0; i < FATHOM_MAX_JIT_ROUNDS && !err && !done; i++)
+		err = open_once(&a, &done);
+	fathom_array_deinit(&a.scratch);
+	*ret_changed = !done && !a.walked;
+	note_walk(&a, err);
+	return err == FATHOM_E_LIMIT ? FATHOM_OK : err;
 }

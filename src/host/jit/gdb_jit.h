@@ -40,6 +40,22 @@ void fathom_gdb_jit_deinit(struct fathom_gdb_jit *g);
 /* Finds the lists of all modules of @b. FATHOM_E_MEMORY. */
 fathom_err fathom_gdb_jit_find(struct fathom_gdb_jit *g, struct fathom_space_batch *b);
 
+/*
+ * Makes modules of all symbol files of the lists, as they are at one moment. What changes again and
+ * again has none: then *@ret_changed. FATHOM_E_MEMORY.
+ */
+fathom_err fathom_gdb_jit_open(struct fathom_gdb_jit *g, struct fathom_jit_batch *b,
+			       bool *ret_changed);
+
+/* The module of symbol file @i of g->known.n, the newest first; NULL when it cannot be had. */
+struct fathom_module *fathom_gdb_jit_module(const struct fathom_gdb_jit *g, size_t i);
+
+/* The number of the symbol file that has code at @avma, g->known.n for none. */
+size_t fathom_gdb_jit_number(const struct fathom_gdb_jit *g, uint64_t avma);
+
+/* Closes modules when there are many. */
+void fathom_gdb_jit_trim(struct fathom_gdb_jit *g);
+
 /* Answers those of @b's places that are in code of the lists. FATHOM_E_MEMORY. */
 fathom_err fathom_gdb_jit_answer(struct fathom_gdb_jit *g, struct fathom_jit_batch *b);
 

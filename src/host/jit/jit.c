@@ -13,10 +13,12 @@
 #include "../../safe/base/sort.h"
 #include "../symbolize/batch.h"
 #include "../file/file.h"
+#include "../module/module.h"
 #include "gdb_jit.h"
 #include "jit_file.h"
 #include "jitdump.h"
 #include "perf_map.h"
+#include "symbol_file.h"
 
 /* Which file something was read from; all zero: from none. */
 struct file_key {
@@ -451,7 +453,7 @@ static bool add_all_bounds(const struct fathom_jit *jit, struct fathom_array *bo
 
 /* Between two bounds that follow each other, one symbol holds, or none. */
 static void each_between(const struct fathom_jit *jit, struct fathom_array *bounds,
-			 bool (*fn)(const struct fathom_jit_code *code, void *data), void *data)
+			 fathom_code_fn fn, void *data)
 {
 	struct fathom_keyed *keyed = bounds->data;
 	bool more = true;
@@ -467,21 +469,178 @@ static void each_between(const struct fathom_jit *jit, struct fathom_array *boun
 	}
 }
 
-fathom_err fathom_jit_each(struct fathom_space *s, const struct fathom_maps *maps,
-			   bool (*fn)(const struct fathom_jit_code *code, void *data), void *data)
+static fathom_err each_code(struct fathom_jit *jit, const struct fathom_space *s,
+			    const struct fathom_maps *maps, fathom_code_fn fn, void *data)
 {
 	struct fathom_array bounds = { NULL, 0, 0 };
-	struct fathom_jit *jit = take(s);
-	fathom_err err = jit ? refresh(jit, s, maps) : FATHOM_E_MEMORY;
+	fathom_err err;
 
+	if (s->ops->each_code) {
+		s->ops->each_code(s, fn, data);
+		return FATHOM_OK;
+	}
+	err = refresh(jit, s, maps);
 	if (!err && !add_all_bounds(jit, &bounds))
 		err = FATHOM_E_MEMORY;
 	if (!err)
 		each_between(jit, &bounds, fn, data);
 	fathom_array_deinit(&bounds);
-	if (jit)
-		give_back(s, jit);
 	return err;
+}
+
+fathom_err fathom_jit_each(struct fathom_space *s, const struct fathom_maps *maps,
+			   fathom_code_fn fn, void *data)
+{
+	struct fathom_jit *jit = take(s);
+	fathom_err err;
+
+	if (!jit)
+		return FATHOM_E_MEMORY;
+	err = each_code(jit, s, maps, fn, data);
+	give_back(s, jit);
+	return err;
+}
+
+/* Of jitdumps and of perf maps. */
+#define N_FILES 2
+
+static const enum fathom_source source_of_file[N_FILES] = { FATHOM_SOURCE_JITDUMP,
+							    FATHOM_SOURCE_PERF_MAP };
+
+struct fathom_jit_search {
+	struct fathom_space *space;
+	struct fathom_jit *jit;
+	struct fathom_module *file[N_FILES];
+	struct fathom_array symbols[N_FILES]; /* struct fathom_made_symbol */
+	bool has_changed;
+	bool failed; /* no memory */
+};
+
+/* Takes the symbol of @code, unless its start is something else by now. */
+static bool take_symbol(const struct fathom_jit_code *code, void *data)
+{
+	const struct fathom_symbol_hit *hit = code->symbol;
+	struct fathom_jit_search *s = data;
+	struct fathom_array *to = &s->symbols[hit->source == FATHOM_SOURCE_PERF_MAP];
+
+	if (hit->start != code->start)
+		return true;
+	s->failed = !fathom_array_reserve(to, sizeof(struct fathom_made_symbol), 1);
+	if (!s->failed)
+		((struct fathom_made_symbol *)to->data)[to->n++] =
+			(struct fathom_made_symbol){ hit->start, hit->size, hit->name };
+	return !s->failed;
+}
+
+/* Makes the module of what was taken from the files of one kind. */
+static fathom_err make_file(struct fathom_jit_search *s, int i)
+{
+	const struct fathom_array *symbols = &s->symbols[i];
+	struct fathom_object *o;
+	fathom_err err;
+
+	if (!symbols->n)
+		return FATHOM_OK;
+	err = fathom_symbol_file_make(&s->space->session->memory, "[jit]", symbols->data,
+				      symbols->n, &o);
+	if (err == FATHOM_E_LIMIT)
+		return note_file(s->space, err, "[jit]", 0,
+				 "does not fit the memory budget: its names are not found");
+	if (err)
+		return err;
+	FATHOM_TRY(fathom_module_create_alone(s->space->session, o, s->space->notes, &s->file[i]));
+	fathom_symbol_set_source(&s->file[i]->symbols, source_of_file[i]);
+	return FATHOM_OK;
+}
+
+static fathom_err open_lists(struct fathom_jit_search *s, struct fathom_space_batch *b)
+{
+	struct reader reader;
+	const struct fathom_remote remote = { read_memory, read_each, &reader };
+	struct fathom_jit_batch batch = { .space = b, .remote = &remote };
+	fathom_err err;
+
+	reader_open(&reader, s->space);
+	err = fathom_gdb_jit_find(&s->jit->gdb, b);
+	if (!err)
+		err = fathom_gdb_jit_open(&s->jit->gdb, &batch, &s->has_changed);
+	reader_close(&reader);
+	return err;
+}
+
+static fathom_err open_files(struct fathom_jit_search *s, const struct fathom_space_batch *b)
+{
+	FATHOM_TRY(each_code(s->jit, s->space, &b->maps, take_symbol, s));
+	for (int i = 0; i < N_FILES && !s->failed; i++)
+		FATHOM_TRY(make_file(s, i));
+	return s->failed ? FATHOM_E_MEMORY : FATHOM_OK;
+}
+
+fathom_err fathom_jit_search_begin(struct fathom_space_batch *b, struct fathom_jit_search **ret)
+{
+	struct fathom_jit_search *s = calloc(1, sizeof *s);
+	fathom_err err;
+
+	if (!s)
+		return FATHOM_E_MEMORY;
+	s->space = b->space;
+	s->jit = take(b->space);
+	err = s->jit ? open_lists(s, b) : FATHOM_E_MEMORY;
+	if (!err)
+		err = open_files(s, b);
+	if (err)
+		fathom_jit_search_end(s);
+	else
+		*ret = s;
+	return err;
+}
+
+void fathom_jit_search_end(struct fathom_jit_search *s)
+{
+	if (!s)
+		return;
+	for (int i = 0; i < N_FILES; i++) {
+		fathom_module_close(s->file[i]);
+		fathom_array_deinit(&s->symbols[i]);
+	}
+	if (s->jit) {
+		fathom_gdb_jit_trim(&s->jit->gdb);
+		give_back(s->space, s->jit);
+	}
+	free(s);
+}
+
+size_t fathom_jit_search_count(const struct fathom_jit_search *s)
+{
+	return N_FILES + s->jit->gdb.known.n;
+}
+
+struct fathom_module *fathom_jit_search_module(const struct fathom_jit_search *s, size_t i)
+{
+	const size_t n = s->jit->gdb.known.n;
+
+	return i < n ? fathom_gdb_jit_module(&s->jit->gdb, i) : s->file[i - n];
+}
+
+bool fathom_jit_search_holds(const struct fathom_jit_search *s, struct fathom_space_batch *b,
+			     size_t i, uint64_t avma)
+{
+	const size_t n = s->jit->gdb.known.n;
+	const size_t owner = fathom_gdb_jit_number(&s->jit->gdb, avma);
+	const size_t at = fathom_maps_at(&b->maps, avma);
+	enum fathom_reason reason;
+	size_t module;
+
+	/* What GDB is told of code goes before what files say; data is in no code. */
+	if (at == b->maps.n || (owner < n && owner != i) ||
+	    (owner == n && i >= n && !b->maps.items[at].executable))
+		return false;
+	return !fathom_space_batch_find(b, avma, &module, &reason) && module == b->maps.n;
+}
+
+bool fathom_jit_search_has_changed(const struct fathom_jit_search *s)
+{
+	return s->has_changed;
 }
 
 static fathom_err ask_files(struct fathom_jit *jit, struct fathom_jit_batch *b)

@@ -21,19 +21,33 @@ fathom_err fathom_jit_answer(struct fathom_space_batch *b,
 			     const uint64_t *addresses, uint32_t *places, size_t n,
 			     struct fathom_answers *answers);
 
-/* Code that a program has made itself: where it is, and its symbol, which may start elsewhere. */
-struct fathom_jit_code {
-	uint64_t start; /* avma */
-	uint64_t end;
-	const struct fathom_symbol_hit *symbol;
-};
-
 /*
- * Calls @fn for all code that jitdumps and perf maps name now, in the order of addresses, until it
- * returns false. Nothing of what did not run on this machine. FATHOM_E_MEMORY.
+ * Calls @fn for all code that jitdumps and perf maps name now, or did in a snapshot, in the order
+ * of addresses, until it returns false. FATHOM_E_MEMORY.
  */
 fathom_err fathom_jit_each(struct fathom_space *s, const struct fathom_maps *maps,
-			   bool (*fn)(const struct fathom_jit_code *code, void *data), void *data);
+			   fathom_code_fn fn, void *data);
+
+/*
+ * All that a program has made itself, as modules to be searched by name, whose addresses are avma:
+ * the symbol files of GDB's JIT interface, as they were at one moment, and one each of what
+ * jitdumps and perf maps name.
+ */
+struct fathom_jit_search;
+
+/* Begins a search in @b. FATHOM_E_MEMORY. */
+fathom_err fathom_jit_search_begin(struct fathom_space_batch *b, struct fathom_jit_search **ret);
+/* Ends it: the modules are gone. NULL is nothing. */
+void fathom_jit_search_end(struct fathom_jit_search *s);
+
+size_t fathom_jit_search_count(const struct fathom_jit_search *s);
+/* NULL when it cannot be had. */
+struct fathom_module *fathom_jit_search_module(const struct fathom_jit_search *s, size_t i);
+/* Whether what module @i has at @avma is what is there: nothing newer, and no file's. */
+bool fathom_jit_search_holds(const struct fathom_jit_search *s, struct fathom_space_batch *b,
+			     size_t i, uint64_t avma);
+/* Whether some module is missing because it changed again and again. */
+bool fathom_jit_search_has_changed(const struct fathom_jit_search *s);
 
 /* Frees what is kept, which may be NULL. */
 void fathom_jit_destroy(struct fathom_jit *jit);

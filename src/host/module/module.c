@@ -255,12 +255,19 @@ struct fathom_debug *fathom_module_debug(struct fathom_module *m, enum fathom_re
 #define JIT_UNKNOWN 0 /* not looked up yet */
 #define JIT_NONE    1
 
+void fathom_module_set_no_jit(struct fathom_module *m)
+{
+	atomic_store_explicit(&m->jit_descriptor, JIT_NONE, memory_order_relaxed);
+}
+
 bool fathom_module_jit_descriptor(struct fathom_module *m, uint64_t *ret_svma)
 {
 	uint64_t svma = atomic_load_explicit(&m->jit_descriptor, memory_order_relaxed);
 
 	if (svma == JIT_UNKNOWN) {
-		if (!fathom_symbols_find(&m->symbols, "__jit_debug_descriptor", &svma) ||
+		/* Two numbers of 32 bits and two pointers, with room for what somebody adds. */
+		if (!fathom_symbols_find_variable(&m->symbols, "__jit_debug_descriptor", 16, 64,
+						  &svma) ||
 		    svma == JIT_UNKNOWN)
 			svma = JIT_NONE;
 		atomic_store_explicit(&m->jit_descriptor, svma, memory_order_relaxed);

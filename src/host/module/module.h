@@ -55,6 +55,8 @@ void fathom_module_close(struct fathom_module *m);
 
 /* Where the module has __jit_debug_descriptor, looked up once (svma); false when it has none. */
 bool fathom_module_jit_descriptor(struct fathom_module *m, uint64_t *ret_svma);
+/* Remembers that it has none, of whoever has looked. */
+void fathom_module_set_no_jit(struct fathom_module *m);
 
 /* The index of symbols by address for @rule, made on first use; NULL without memory. */
 struct fathom_symbol_index *fathom_module_symbols(struct fathom_module *m, enum fathom_alias rule);

@@ -26,6 +26,15 @@ struct fathom_space;
 struct fathom_space_batch;
 struct fathom_jit;
 
+/* Code that a program has made itself: where it is, and its symbol, which may start elsewhere. */
+struct fathom_jit_code {
+	uint64_t start; /* avma */
+	uint64_t end;
+	const struct fathom_symbol_hit *symbol;
+};
+
+typedef bool (*fathom_code_fn)(const struct fathom_jit_code *code, void *data);
+
 /* What a snapshot keeps of a space. */
 struct fathom_space_facts {
 	uint64_t entry;   /* avma where the program started, AT_ENTRY; 0: not known */
@@ -80,6 +89,8 @@ struct fathom_space_ops {
 	 */
 	bool (*find_code)(const struct fathom_space *s, uint64_t avma,
 			  struct fathom_symbol_hit *ret);
+	/* Calls @fn for all of that, in the order of addresses, until it returns false. */
+	void (*each_code)(const struct fathom_space *s, fathom_code_fn fn, void *data);
 	void (*describe)(const struct fathom_space *s, struct fathom_space_facts *ret);
 	/* Frees what the kind has, @s itself included. */
 	void (*free)(struct fathom_space *s);

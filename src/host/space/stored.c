@@ -77,6 +77,19 @@ static bool find_code(const struct fathom_space *s, uint64_t avma, struct fathom
 	return true;
 }
 
+static void each_code(const struct fathom_space *s, fathom_code_fn fn, void *data)
+{
+	const struct fathom_dump *d = fathom_stored_dump(s);
+	bool more = true;
+
+	for (size_t i = 0; i < d->n_code && more; i++) {
+		struct fathom_symbol_hit hit;
+		const struct fathom_jit_code code = { d->code[i].start, d->code[i].end, &hit };
+
+		more = !find_code(s, code.start, &hit) || fn(&code, data);
+	}
+}
+
 static void describe(const struct fathom_space *s, struct fathom_space_facts *ret)
 {
 	const struct fathom_dump *d = fathom_stored_dump(s);
@@ -99,6 +112,7 @@ static const struct fathom_space_ops stored_ops = {
 	.format_very_path = format_exe,
 	.is_file = is_file,
 	.find_code = find_code,
+	.each_code = each_code,
 	.describe = describe,
 	.free = stored_free,
 };

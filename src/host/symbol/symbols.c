@@ -431,39 +431,77 @@ bool fathom_symbols_fde(const struct fathom_symbol_set *set, uint64_t svma,
 	return true;
 }
 
+/* What is looked for by name. */
+struct wanted {
+	struct fathom_str name;
+	uint64_t least; /* bytes of a variable, which it is then; most is 0: anything */
+	uint64_t most;
+	struct fathom_contender best;
+	bool found;
+};
+
+/* Whether symbol @s may be it; the name has not been looked at. */
+static bool may_be(const struct wanted *w, const struct fathom_symbol *s)
+{
+	return !w->most || ((s->type == STT_OBJECT || s->type == STT_NOTYPE) &&
+			    (!s->size || (s->size >= w->least && s->size <= w->most)));
+}
+
+/* Takes symbol @s of table @t, if it is what is looked for, and better than what was found. */
+static void consider(const struct fathom_symbol_set *set, uint8_t t, const struct fathom_symbol *s,
+		     struct wanted *w)
+{
+	const struct fathom_symtab *view = &set->table[t].view;
+	const struct fathom_bytes rest = bytes_from(view->strings, s->name);
+	struct fathom_symbol_region region;
+	struct fathom_contender k;
+	struct fathom_str full;
+	uint64_t svma;
+
+	/* Nearly all end here, before anybody looks for the end of the name. */
+	if (rest.size < w->name.size || memcmp(rest.data, w->name.data, w->name.size) != 0)
+		return;
+	full = fathom_symtab_name(view, s);
+	if (full.size < w->name.size || !fathom_symbol_place(&set->table[t], s, &svma, &region) ||
+	    !fathom_symbol_contend(set, t, s, svma, &k) ||
+	    !(str_equal(full, w->name) || str_equal(k.c.name, w->name)))
+		return;
+	/* The default version answers for a name without one. */
+	if (!w->found || (k.c.default_version && !w->best.c.default_version) ||
+	    (k.c.default_version == w->best.c.default_version &&
+	     fathom_symbol_preferred(&k.c, &w->best.c)))
+		w->best = k;
+	w->found = true;
+}
+
+static bool find_wanted(const struct fathom_symbol_set *set, struct wanted *w, uint64_t *ret)
+{
+	for (uint8_t t = 0; t < set->n_tables; t++)
+		for (uint32_t i = 0; i < set->table[t].view.count; i++) {
+			struct fathom_symbol s;
+
+			fathom_symtab_get(&set->table[t].view, i, &s);
+			if (may_be(w, &s))
+				consider(set, t, &s, w);
+		}
+	if (w->found)
+		*ret = w->best.svma;
+	return w->found;
+}
+
 bool fathom_symbols_find(const struct fathom_symbol_set *set, const char *name, uint64_t *ret)
 {
-	const struct fathom_str wanted = { name, (uint32_t)strlen(name) };
-	struct fathom_contender best = { 0 };
-	bool found = false;
+	struct wanted w = { .name = { name, (uint32_t)strlen(name) } };
 
-	for (uint8_t t = 0; t < set->n_tables; t++) {
-		const struct fathom_symtab *view = &set->table[t].view;
+	return find_wanted(set, &w, ret);
+}
 
-		for (uint32_t i = 0; i < view->count; i++) {
-			struct fathom_symbol s;
-			struct fathom_symbol_region region;
-			struct fathom_contender k;
-			struct fathom_str full;
-			uint64_t svma;
+bool fathom_symbols_find_variable(const struct fathom_symbol_set *set, const char *name,
+				  uint64_t least, uint64_t most, uint64_t *ret)
+{
+	struct wanted w = { .name = { name, (uint32_t)strlen(name) },
+			    .least = least,
+			    .most = most };
 
-			fathom_symtab_get(view, i, &s);
-			full = fathom_symtab_name(view, &s);
-			if (full.size < wanted.size || memcmp(full.data, name, wanted.size) != 0)
-				continue;
-			if (!fathom_symbol_place(&set->table[t], &s, &svma, &region) ||
-			    !fathom_symbol_contend(set, t, &s, svma, &k) ||
-			    !(str_equal(full, wanted) || str_equal(k.c.name, wanted)))
-				continue;
-			/* The default version answers for a name without one. */
-			if (!found || (k.c.default_version && !best.c.default_version) ||
-			    (k.c.default_version == best.c.default_version &&
-			     fathom_symbol_preferred(&k.c, &best.c)))
-				best = k;
-			found = true;
-		}
-	}
-	if (found)
-		*ret = best.svma;
-	return found;
+	return find_wanted(set, &w, ret);
 }

@@ -103,6 +103,13 @@ bool fathom_symbols_fde(const struct fathom_symbol_set *set, uint64_t svma,
 bool fathom_symbols_find(const struct fathom_symbol_set *set, const char *name, uint64_t *ret);
 
 /*
+ * The same for a variable of @least to @most bytes, or of no stated size: of other symbols the name
+ * is not looked at, which is what takes long.
+ */
+bool fathom_symbols_find_variable(const struct fathom_symbol_set *set, const char *name,
+				  uint64_t least, uint64_t most, uint64_t *ret);
+
+/*
  * The address of the function whose demangled name is @name, with its parameters, or without them
  * when only one function is called so.
  */

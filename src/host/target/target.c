@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "../jit/jit.h"
 #include "../space/core_file.h"
 #include "../space/process.h"
 #include "../space/snapshot_file.h"
@@ -260,6 +261,38 @@ static bool find_demangled(struct fathom_target *target, const char *name, uint6
 	return true;
 }
 
+/* Finds @name among the code that the program has made itself, as @b has it. */
+static bool find_made_in(struct fathom_space_batch *b, const char *name, uint64_t *ret)
+{
+	struct fathom_jit_search *s;
+	bool found = false;
+
+	if (fathom_jit_search_begin(b, &s))
+		return false;
+	for (size_t i = 0; i < fathom_jit_search_count(s) && !found; i++) {
+		const struct fathom_module *m = fathom_jit_search_module(s, i);
+
+		found = m &&
+			(fathom_symbols_find(&m->symbols, name, ret) ||
+			 fathom_symbols_find_demangled(&m->symbols, name, ret)) &&
+			fathom_jit_search_holds(s, b, i, *ret);
+	}
+	fathom_jit_search_end(s);
+	return found;
+}
+
+static bool find_made(struct fathom_space *space, const char *name, uint64_t *ret)
+{
+	struct fathom_space_batch b;
+	bool found;
+
+	if (fathom_space_batch_begin(space, &b, NULL))
+		return false;
+	found = find_made_in(&b, name, ret);
+	fathom_space_batch_end(&b);
+	return found;
+}
+
 fathom_err fathom_target_find_symbol(struct fathom_target *target, const char *name,
 				     uint64_t *ret_address)
 {
@@ -270,5 +303,8 @@ fathom_err fathom_target_find_symbol(struct fathom_target *target, const char *n
 	found = target->space ? fathom_space_find_symbol(target->space, name, ret_address)
 			      : fathom_symbols_find(&target->module->symbols, name, ret_address);
 
-	return found || find_demangled(target, name, ret_address) ? FATHOM_OK : FATHOM_E_NOT_FOUND;
+	return found || find_demangled(target, name, ret_address) ||
+			       (target->space && find_made(target->space, name, ret_address))
+		       ? FATHOM_OK
+		       : FATHOM_E_NOT_FOUND;
 }

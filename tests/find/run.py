@@ -981,18 +981,47 @@ def thread_local(folder):
         assert [(r["address"], r["tid"]) for r in records] == [(None, None)], records
 
 
-@test("TLS of a file, and of a static program, has an offset and no address")
+@test("TLS of a file has an offset and no address")
 def thread_local_file(folder):
     path = build(folder, "asked", "-ldl", "-pthread")
     (record,), _ = find(path, "thread_own")
     want = nm(path)["thread_own"][0][0]
     assert (record["address"], record["module_address"], record["reason"]) == (None, hex(want), None), record
-    source = "__thread int own = 1; int main(void) { __builtin_printf(\"x 0x%lx\\ndone\\n\", (long)&own);" \
-             "__builtin_puts(\"\"); extern int fflush(void *); fflush(0); extern int getchar(void); return getchar(); }"
-    static = os.path.join(folder, "static")
-    run("gcc", "-static", "-o", static, "-x", "c", "-", input=source)
-    with Asked([static]) as program:
-        (record,), _ = find(program.pid, "own", status=(1,))
+
+
+def thread_copies(target):
+    """{"NAME:TID": address} of the variables of programs/threads.c."""
+    records, _ = find(target, ["exported_one", "static_one", "aligned_one"])
+    return {f"{r['name']}:{r['tid']}": address(r) for r in records}
+
+
+def add_threads(name, compiler, options):
+    @test(f"TLS of a program of its own: {name}: each thread's, in the process and in its core")
+    def _(folder):
+        path = os.path.join(folder, "threads")
+        run(compiler, "-O1", "-pthread", *options, "-o", path, os.path.join(PROGRAMS, "threads.c"))
+        with Asked([path]) as program:
+            assert len(program.places) == 9, program.places
+            got = thread_copies(program.pid)
+            assert got == program.places, (got, program.places)
+            run("gcore", "-o", os.path.join(folder, "core"), str(program.pid))
+        got = thread_copies(os.path.join(folder, f"core.{program.pid}"))
+        assert got == program.places, (got, program.places)
+
+
+for style in (("dynamic", "gcc", []), ("static", "gcc", ["-static"]), ("static PIE", "gcc", ["-static-pie"]),
+              ("static, by lld", "clang-19", ["-static", "-fuse-ld=lld"]),
+              ("static, of 32 bit", "i686-linux-gnu-gcc", ["-static"])):
+    add_threads(*style)
+
+
+@test("TLS of a static program without its symbols: not known, and said so")
+def thread_local_stripped(folder):
+    path = os.path.join(folder, "threads")
+    run("gcc", "-O1", "-pthread", "-static", "-o", path, os.path.join(PROGRAMS, "threads.c"))
+    run("objcopy", "--strip-symbol=_dl_stack_user", path)
+    with Asked([path]) as program:
+        (record,), _ = find(program.pid, "exported_one", status=(1,))
         assert (record["address"], record["reason"], record["type"]) == (None, "unsupported", "tls"), record
 
 

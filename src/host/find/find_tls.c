@@ -195,8 +195,10 @@ bool fathom_tls_walk(struct fathom_find *f, const struct fathom_candidate_symbol
 	const struct fathom_link *link = fathom_scope_link(f, c->module);
 	struct tls t = { .off = c->symbol.value, .fn = fn, .data = data };
 
-	if (!link || !find_runtime(f, c->module, &t.r) ||
-	    !read_word(&t.r, link->at + t.r.modid.off, &t.modid) || !t.modid ||
+	/* A static program that can be placed anywhere links itself. */
+	if (!link || !find_runtime(f, c->module, &t.r))
+		return fathom_tls_walk_static(f, c, fn, data);
+	if (!read_word(&t.r, link->at + t.r.modid.off, &t.modid) || !t.modid ||
 	    !read_generation(&t.r, link->at, t.modid, &t.generation))
 		return false;
 	return walk_list(&t, t.r.global + t.r.stack_user.off) &&

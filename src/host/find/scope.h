@@ -44,6 +44,10 @@ uint64_t fathom_ifunc_resolved(struct fathom_find *f, const struct fathom_candid
 bool fathom_tls_walk(struct fathom_find *f, const struct fathom_candidate_symbol *c,
 		     bool (*fn)(int32_t tid, uint64_t avma, void *data), void *data);
 
+/* The same in a static program, which has no dynamic linker (find_tls_static.c). */
+bool fathom_tls_walk_static(struct fathom_find *f, const struct fathom_candidate_symbol *c,
+			    bool (*fn)(int32_t tid, uint64_t avma, void *data), void *data);
+
 /* Reads a number of @size bytes, 4 or 8, in memory as a module like @o has it. */
 bool fathom_scope_read(struct fathom_find *f, const struct fathom_object *o, uint64_t avma,
 		       uint8_t size, uint64_t *ret);

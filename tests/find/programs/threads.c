@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* A program of its own, also without a dynamic linker: says where each thread has its variables. */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+
+__thread int exported_one = 5;
+static __thread long static_one[3] = { 1, 2, 3 };
+__thread char aligned_one[100] __attribute__((aligned(64)));
+
+static pthread_barrier_t barrier;
+
+static void *tell(void *unused)
+{
+	exported_one++;
+	printf("exported_one:%d 0x%lx\n", (int)gettid(), (unsigned long)&exported_one);
+	printf("static_one:%d 0x%lx\n", (int)gettid(), (unsigned long)static_one);
+	printf("aligned_one:%d 0x%lx\n", (int)gettid(), (unsigned long)aligned_one);
+	pthread_barrier_wait(&barrier);
+	/* Until the process is killed. */
+	pthread_barrier_wait(&barrier);
+	return unused;
+}
+
+int main(void)
+{
+	pthread_t thread;
+
+	pthread_barrier_init(&barrier, NULL, 3);
+	pthread_create(&thread, NULL, tell, NULL);
+	pthread_create(&thread, NULL, tell, NULL);
+	printf("exported_one:%d 0x%lx\n", (int)gettid(), (unsigned long)&exported_one);
+	printf("static_one:%d 0x%lx\n", (int)gettid(), (unsigned long)static_one);
+	printf("aligned_one:%d 0x%lx\n", (int)gettid(), (unsigned long)aligned_one);
+	pthread_barrier_wait(&barrier);
+	puts("done");
+	fflush(stdout);
+	return getchar();
+}

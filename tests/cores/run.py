@@ -18,6 +18,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "lib")]
 
+import finding  # noqa: E402
 import tap  # noqa: E402
 
 from ask import FATHOM, run  # noqa: E402
@@ -90,6 +91,8 @@ def add_style(name, compiler, options, writer):
         assert {r["module"] for r in records} == {path}
         (record,), _ = ask(core, [places["large_zero_data"] + 0xfffff])
         assert (record["symbol"], record["offset"]) == ("large_zero_data", 0xfffff), record
+        found = finding.places(core, places)
+        assert all(place in found[name] for name, place in places.items()), (found, places)
 
 
 for style in STYLES:

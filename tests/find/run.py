@@ -990,9 +990,9 @@ def thread_local_file(folder):
 
 
 def thread_copies(target):
-    """{"NAME:TID": address} of the variables of programs/threads.c."""
-    records, _ = find(target, ["exported_one", "static_one", "aligned_one"])
-    return {f"{r['name']}:{r['tid']}": address(r) for r in records}
+    """{"NAME:TID": address} of the variables of programs/threads.c, {"NAME": address} of what all threads share."""
+    records, _ = find(target, ["exported_one", "static_one", "aligned_one", "barrier"])
+    return {f"{r['name']}:{r['tid']}" if r["tid"] else r["name"]: address(r) for r in records}
 
 
 def add_threads(name, compiler, options):
@@ -1001,7 +1001,7 @@ def add_threads(name, compiler, options):
         path = os.path.join(folder, "threads")
         run(compiler, "-O1", "-pthread", *options, "-o", path, os.path.join(PROGRAMS, "threads.c"))
         with Asked([path]) as program:
-            assert len(program.places) == 9, program.places
+            assert len(program.places) == 10, program.places
             got = thread_copies(program.pid)
             assert got == program.places, (got, program.places)
             run("gcore", "-o", os.path.join(folder, "core"), str(program.pid))

@@ -9,6 +9,7 @@ __thread int exported_one = 5;
 static __thread long static_one[3] = { 1, 2, 3 };
 __thread char aligned_one[100] __attribute__((aligned(64)));
 
+/* Behind .tbss, which takes no room. */
 static pthread_barrier_t barrier;
 
 static void *tell(void *unused)
@@ -33,6 +34,7 @@ int main(void)
 	printf("exported_one:%d 0x%lx\n", (int)gettid(), (unsigned long)&exported_one);
 	printf("static_one:%d 0x%lx\n", (int)gettid(), (unsigned long)static_one);
 	printf("aligned_one:%d 0x%lx\n", (int)gettid(), (unsigned long)aligned_one);
+	printf("barrier 0x%lx\n", (unsigned long)&barrier);
 	pthread_barrier_wait(&barrier);
 	puts("done");
 	fflush(stdout);

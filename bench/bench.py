@@ -146,6 +146,7 @@ def vmlinux_benches(fathom, path, folder):
     yield Bench("vmlinux-one-cached", "/dev/null", [("fathom", cached + [one])], runs=21, before=fill)
     yield Bench("vmlinux-names-1m", million, [("fathom", [fathom, "addr", "--no-cache", "--names-only", path])])
     yield from process_benches(fathom, folder)
+    yield from random_benches(fathom, folder)
     yield from find_benches(fathom, folder)
     yield from perf_map_benches(fathom)
     yield from disasm_benches(fathom, folder)
@@ -244,6 +245,24 @@ def process_benches(fathom, folder):
                  ("eu-addr2line", ["eu-addr2line", "-f", f"--core={core}", address]),
                  ("gdb", ["gdb", "-q", "-nx", "-batch", sys.executable, core, "-ex", f"info symbol {address}"])], runs=11)
     os.unlink(core)
+
+
+def random_benches(fathom, folder):
+    """1,000,000 random addresses of all code of node and of libjvm, whole process with names as text; beside peers 1,000 of
+    them."""
+    files = [("node", shutil.which("node"))] + [("libjvm", p) for p in glob.glob("/usr/lib/jvm/java-17-openjdk-*/lib/server/libjvm.so")]
+    for label, path in files:
+        if not path:
+            continue
+        out = subprocess.run(["readelf", "-SW", path], capture_output=True, text=True, check=True).stdout
+        start, size = (int(n, 16) for n in re.search(r" \.text +PROGBITS +(\w+) \w+ (\w+)", out).groups())
+        stdin = address_file(folder, f"{label}-random", [(start, size)], 1000000, 5)
+        yield Bench(f"{label}-1m", stdin, [("fathom", [fathom, "addr", "--no-cache", "--names-only", path])])
+        few = address_file(folder, f"{label}-random", [(start, size)], 1000, 5)
+        yield Bench(f"{label}-1k", few, [("fathom", [fathom, "addr", "--no-cache", "--names-only", path]),
+                                         ("addr2line", ["addr2line", "-f", "-e", path]),
+                                         ("eu-addr2line", ["eu-addr2line", "-f", "-S", "-e", path]),
+                                         (LLVM, [LLVM, "-s", "--no-inlines", "-e", path])])
 
 
 def find_benches(fathom, folder):
@@ -372,6 +391,7 @@ def small_benches(fathom, folder):
     yield from disasm_benches(fathom, folder)
     yield from lto_benches(fathom, folder)
     yield from process_benches(fathom, folder)
+    yield from random_benches(fathom, folder)
     yield from find_benches(fathom, folder)
     yield from perf_map_benches(fathom)
     yield from kernel_benches(fathom, folder)

@@ -26,6 +26,8 @@ MORE_ROWS = [
     ("self-llvm-random", "the same at 1,000,000 random addresses"),
     ("self-jvm-warm", "the same in libjvm, which may be unloaded: handlers read its build-id in memory each time"),
     ("self-jvm-random", "the same at 1,000,000 random addresses"),
+    ("node-1m", "1,000,000 random addresses of node's code, names only, whole process"),
+    ("libjvm-1m", "the same of libjvm"),
     ("find-node-process-call", "an exact name in a running node, library call, warm"),
     ("find-node-process-first-call", "the same, the first call"),
     ("find-node-file", "an exact name in node's file, whole process"),

@@ -140,6 +140,25 @@ static void a_string_needs_its_end(void **state)
 	assert_false(cur_ok(&c));
 }
 
+static void a_character_is_found_wherever_it_stands(void **state)
+{
+	char text[40];
+
+	(void)state;
+	/* Every place of it, and of another before and behind, from every start. */
+	for (uint32_t size = 0; size <= sizeof text; size++)
+		for (uint32_t at = 0; at < size; at++)
+			for (uint32_t from = 0; from <= size + 1; from++) {
+				const struct fathom_str s = { text, size };
+
+				memset(text, at % 2 ? '\xc0' : 'A', sizeof text);
+				text[at] = '@';
+				assert_int_equal(fathom_str_find(s, from, '@'),
+						 from <= at ? at : size);
+				assert_int_equal(fathom_str_find(s, from, '#'), size);
+			}
+}
+
 static void initial_lengths(void **state)
 {
 	struct fathom_cursor short_form = CURSOR(0x10, 0, 0, 0);
@@ -167,6 +186,7 @@ int main(void)
 		cmocka_unit_test(leb128_fits_64_bits_or_fails),
 		cmocka_unit_test(a_sub_cursor_keeps_its_bounds),
 		cmocka_unit_test(a_string_needs_its_end),
+		cmocka_unit_test(a_character_is_found_wherever_it_stands),
 		cmocka_unit_test(initial_lengths),
 	};
 

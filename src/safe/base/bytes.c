@@ -31,3 +31,16 @@ struct fathom_str fathom_bytes_str(struct fathom_bytes b, uint64_t off)
 		return (struct fathom_str){ NULL, 0 };
 	return (struct fathom_str){ (const char *)rest.data, (uint32_t)i };
 }
+
+uint32_t fathom_str_find(struct fathom_str s, uint32_t from, char c)
+{
+	const uint64_t wanted = UINT64_C(0x0101010101010101) * (uint8_t)c;
+	const uint8_t *p = (const uint8_t *)s.data;
+	uint32_t i = from;
+
+	while (i < s.size && s.size - i >= 8 && !zero_bytes(load_ascending(p + i) ^ wanted))
+		i += 8;
+	while (i < s.size && s.data[i] != c)
+		i++;
+	return i < s.size ? i : s.size;
+}

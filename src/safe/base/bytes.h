@@ -125,4 +125,7 @@ static inline bool str_starts(struct fathom_str s, const char *c)
  */
 struct fathom_str fathom_bytes_str(struct fathom_bytes b, uint64_t off);
 
+/* The place of the first @c of @s from @from on; the size of @s when there is none. */
+uint32_t fathom_str_find(struct fathom_str s, uint32_t from, char c);
+
 #endif

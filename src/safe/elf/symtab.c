@@ -195,14 +195,13 @@ bool fathom_symbol_is_mapping(const struct fathom_symtab *t, const struct fathom
 
 struct fathom_str fathom_symbol_base_name(struct fathom_str name, struct fathom_str *ret_version)
 {
+	/* A name may start so. */
+	const uint32_t at = fathom_str_find(name, 1, '@');
+
 	*ret_version = (struct fathom_str){ NULL, 0 };
-	for (uint32_t i = 1; i < name.size; i++) {
-		if (name.data[i] != '@')
-			continue;
-		ret_version->data = name.data + i;
-		ret_version->size = name.size - i;
-		name.size = i;
-		break;
+	if (at < name.size) {
+		*ret_version = (struct fathom_str){ name.data + at, name.size - at };
+		name.size = at;
 	}
 	return name;
 }

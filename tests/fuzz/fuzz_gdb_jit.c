@@ -8,6 +8,7 @@
 
 #include "host/symbolize/answers.h"
 #include "host/jit/gdb_jit.h"
+#include "host/module/module.h"
 
 /* Where the memory is, with the descriptor at its start. */
 #define BASE       UINT64_C(0x10000)
@@ -107,6 +108,25 @@ static void ask(struct fathom_gdb_jit *g, struct fathom_space_batch *b,
 	fathom_answers_free(answers);
 }
 
+/* Makes modules of all that is there, to be searched by name. */
+static void open_all(struct fathom_gdb_jit *g, struct fathom_space_batch *b,
+		     const struct fathom_remote *remote, uint64_t code)
+{
+	struct fathom_jit_batch batch = { .space = b, .remote = remote };
+	bool changed;
+	uint64_t svma;
+
+	if (fathom_gdb_jit_open(g, &batch, &changed))
+		return;
+	fuzz_use(fathom_gdb_jit_number(g, code));
+	for (size_t i = 0; i < g->known.n; i++) {
+		struct fathom_module *m = fathom_gdb_jit_module(g, i);
+
+		fuzz_use(m && fathom_symbols_find(&m->symbols, "f", &svma));
+	}
+	fathom_gdb_jit_trim(g);
+}
+
 static void run(struct fathom *session, struct fuzz *f)
 {
 	static struct memory memory;
@@ -126,7 +146,11 @@ static void run(struct fathom *session, struct fuzz *f)
 	fathom_gdb_jit_init(&g, &session->memory);
 	if (fathom_array_reserve(&g.lists, sizeof list, 1)) {
 		((struct fathom_gdb_list *)g.lists.data)[g.lists.n++] = list;
+		if (flags & 8)
+			open_all(&g, &batch, &remote, code);
 		ask(&g, &batch, &remote, code);
+		if (flags & 16)
+			open_all(&g, &batch, &remote, code);
 		ask(&g, &batch, &remote, code);
 	}
 	fathom_gdb_jit_deinit(&g);

@@ -441,7 +441,7 @@ bool fathom_kallsyms_at(const struct fathom_kallsyms *k, uint64_t avma,
 	size_t best = SIZE_MAX;
 	uint64_t start;
 
-	if (!next || avma >= k->known_to)
+	if (!next || (avma >= k->known_to && k->known_to != UINT64_MAX))
 		return false;
 	start = p.items[next - 1].avma;
 	for (size_t i = next; i-- > 0 && p.items[i].avma == start;) {

@@ -32,7 +32,7 @@ struct fathom_kallsyms {
 	size_t n_image;
 	size_t n;
 	uint64_t memory;   /* bytes that all of it takes */
-	uint64_t known_to; /* UINT64_MAX; of a part, what is known is below that */
+	uint64_t known_to; /* UINT64_MAX: all is known; of a part, what is below that */
 	bool is_hidden;    /* there are symbols, but every address is 0 */
 };
 

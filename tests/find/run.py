@@ -1087,19 +1087,34 @@ def perl(_):
         process.kill()
 
 
-@test("python3: _PyRuntime, Py_Version, and text that a pointer leads to")
-def python(_):
-    with subprocess.Popen(["/usr/bin/python3", "-c", "print('ready', flush=True); input()"], stdin=subprocess.PIPE,
-                          stdout=subprocess.PIPE, text=True) as process:
-        process.stdout.readline()
-        record = dynamic(process.pid, "_PyRuntime")
-        assert record["type"] == "object" and record["size"] > 1000, record
-        version = run("/usr/bin/python3", "-c", "import sys; print(sys.hexversion)")
-        records, _ = find(process.pid, "Py_Version", "--read", "u64")
-        assert records[0]["value"] == int(version), records
-        records, _ = find(process.pid, "PyType_Type", "--read", "+24:*str")
-        assert records[0]["value"] == "type", records
-        process.kill()
+def add_python(layout, make, library):
+    @test(f"python3, {layout}: _PyRuntime and Py_Version of the right object, and text that a pointer leads to")
+    def _(folder):
+        command = make(folder)
+        script = "import sys; print(sys.hexversion, flush=True); input()"
+        with subprocess.Popen([command, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+            version = int(process.stdout.readline())
+            record = dynamic(process.pid, "_PyRuntime")
+            assert record["type"] == "object" and record["size"] > 1000, record
+            assert os.path.basename(record["module"]).startswith(library), record
+            records, _ = find(process.pid, "Py_Version", "--read", "u64")
+            assert records[0]["value"] == version and records[0]["module"] == record["module"], records
+            records, _ = find(process.pid, "PyType_Type", "--read", "+24:*str")
+            assert records[0]["value"] == "type", records
+            process.kill()
+
+
+def with_libpython(folder):
+    """Python as pyenv builds it: a small PIE, and all else in libpython."""
+    version = run("/usr/bin/python3", "-c", "import sys; print('%d.%d' % sys.version_info[:2])").strip()
+    path = os.path.join(folder, "python")
+    run("gcc", "-pie", "-o", path, "-x", "c", "-", f"-l:libpython{version}.so.1.0",
+        input="int Py_BytesMain(int, char **); int main(int n, char **words) { return Py_BytesMain(n, words); }")
+    return path
+
+
+add_python("all in the program", lambda _: "/usr/bin/python3", "python3")
+add_python("a PIE with libpython", with_libpython, "libpython3")
 
 
 @test("addresses by gdb's info address, in a process")

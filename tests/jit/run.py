@@ -716,6 +716,11 @@ def add_stored(how, store, has_files):
                 assert now["symbol"] is None, now
         kept = {name: places for name, places in names.items() if has_files or places[0][2] == "gdb-jit"}
         assert found(stored, "jit:*") == kept, kept
+        # What is kept of it again is as good.
+        run(FATHOM, "snapshot", stored, f"{folder}/again")
+        assert found(f"{folder}/again", "jit:*") == kept, kept
+        again, _ = ask(f"{folder}/again", addresses)
+        assert [(r["symbol"], r["offset"]) for r in again] == [(r["symbol"], r["offset"]) for r in records]
 
 
 def by_snapshot(folder, pid):

@@ -286,6 +286,7 @@ def find_benches(fathom, folder):
             for label, target in (("file", node), ("process", pid)):
                 yield Told(f"find-node-{label}-call", 1, [("fathom", [caller, target, name])])
                 yield Told(f"find-node-{label}-first-call", 0, [("fathom", [caller, target, name])])
+                yield Told(f"find-node-{label}-one-call", 0, [("fathom", [caller, target, name, "1"])])
             yield Bench("find-node-file", "/dev/null",
                         [("fathom", [fathom, "find", "--no-cache", node, name]), ("nm", ["nm", node]),
                          ("gdb", ["gdb", "-q", "-nx", "-batch", "-ex", f"info address {name}", node])], runs=11)

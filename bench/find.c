@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * find TARGET NAME: asks the library for an exact name, in a process for digits, else in a file,
- * and prints the nanoseconds of the first call and the median of 101 that follow.
+ * find TARGET NAME [LIMIT]: asks the library for an exact name, in a process for digits, else in a
+ * file, for LIMIT matches at most, and prints the nanoseconds of the first call and the median of
+ * 101 that follow.
  */
 #include <fathom/fathom.h>
 #include <stdio.h>
@@ -28,13 +29,14 @@ static int compare(const void *a, const void *b)
 }
 
 /* Nanoseconds of one call; exits when it fails. */
-static uint64_t call(struct fathom_target *target, const char *const *queries)
+static uint64_t call(struct fathom_target *target, const char *const *queries, uint32_t limit)
 {
+	const struct fathom_find_options options = { .size = sizeof options, .limit = limit };
 	const uint64_t start = now_ns();
 	struct fathom_matches *matches;
 	uint64_t took;
 
-	if (fathom_find(target, NULL, queries, 1, &matches, NULL) ||
+	if (fathom_find(target, &options, queries, 1, &matches, NULL) ||
 	    fathom_matches_get(matches, 0)->rank) {
 		fprintf(stderr, "%s: not found\n", queries[0]);
 		exit(1);
@@ -54,16 +56,16 @@ int main(int argc, char **argv)
 	uint64_t first;
 	int pid;
 
-	if (argc != 3)
+	if (argc != 3 && argc != 4)
 		return 2;
 	pid = strspn(argv[1], "0123456789") == strlen(argv[1]) ? atoi(argv[1]) : 0;
 	if (fathom_create(&options, &session, NULL) ||
 	    (pid ? fathom_target_open_process(session, pid, &target, NULL)
 		 : fathom_target_open_file(session, argv[1], &target, NULL)))
 		return 1;
-	first = call(target, queries);
+	first = call(target, queries, argc == 4 ? (uint32_t)atoi(argv[3]) : 0);
 	for (int i = 0; i < CALLS; i++)
-		took[i] = call(target, queries);
+		took[i] = call(target, queries, argc == 4 ? (uint32_t)atoi(argv[3]) : 0);
 	qsort(took, CALLS, sizeof *took, compare);
 	printf("%llu %llu\n", (unsigned long long)first, (unsigned long long)took[CALLS / 2]);
 	fathom_target_release(target);

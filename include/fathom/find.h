@@ -53,7 +53,8 @@ struct fathom_find_options {
 	uint32_t flags;
 	/**
 	 * Matches of one query, at most; default 1,000,000: that there are more than these, which
-	 * are left out, is a note.
+	 * are left out, is a note. With 1, nothing but hash tables is read for names that the
+	 * dynamic linker knows.
 	 */
 	uint32_t limit;
 	uint64_t reserved[4];

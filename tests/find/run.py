@@ -716,6 +716,13 @@ def check_default(program, names, skip=()):
             assert got["reason"] == "unsupported" and got["resolver"], got
             continue
         assert (got and address(got)) == want, (name, got, want and hex(want))
+    # Who wants the first only gets the same, whether all of them have such an answer or not.
+    known = [name for name in names if program.default(name)]
+    for asked in (known, names):
+        records, _ = find(program.pid, asked)
+        firsts = {r["query"]: r for r in reversed(records)}
+        records, _ = find(program.pid, asked, "--first")
+        assert records == [firsts[name] for name in asked], (records, firsts)
 
 
 STYLES = [("PIE", "gcc", []), ("fixed addresses", "gcc", ["-no-pie"]), ("exported", "gcc", ["-rdynamic"]),

@@ -378,10 +378,51 @@ static fathom_err emit_symbols(struct fathom_find *f)
 	return done ? FATHOM_OK : FATHOM_E_MEMORY;
 }
 
+/* Whether only the first match is wanted, of names that the dynamic linker may know. */
+static bool wants_first(const struct fathom_find *f)
+{
+	for (size_t i = 0; i < f->n_queries; i++)
+		if (f->queries[i].kind != FATHOM_QUERY_NAME || f->queries[i].is_demangled)
+			return false;
+	return f->limit == 1 && !(f->flags & FATHOM_FIND_EXPORTED);
+}
+
+/* Whether the dynamic linker has an answer to each query. */
+static bool has_all_first(const struct fathom_find *f)
+{
+	const struct fathom_candidate_symbol *c = f->candidates.data;
+	uint32_t next = 0;
+
+	for (size_t i = 0; i < f->candidates.n && next < f->n_queries; i++)
+		next += c[i].query == next && !c[i].rank;
+	return next == f->n_queries;
+}
+
+/*
+ * Looks for what the dynamic linker would answer, by its hash tables alone: nothing that other
+ * tables have goes before that.
+ */
+static fathom_err find_first(struct fathom_find *f, bool *ret_found)
+{
+	f->flags |= FATHOM_FIND_EXPORTED;
+	FATHOM_TRY(fathom_find_tables(f, FATHOM_PASS_ASKED, 0));
+	f->flags &= ~(uint32_t)FATHOM_FIND_EXPORTED;
+	fathom_find_rank(f);
+	*ret_found = has_all_first(f);
+	if (!*ret_found)
+		f->candidates.n = 0;
+	return FATHOM_OK;
+}
+
 fathom_err fathom_find_symbols(struct fathom_find *f)
 {
+	bool found = false;
 	uint32_t files;
 
+	if (wants_first(f))
+		FATHOM_TRY(find_first(f, &found));
+	if (found)
+		return emit_symbols(f);
 	fathom_find_seek_jit(f);
 	FATHOM_TRY(fathom_find_tables(f, FATHOM_PASS_ASKED, 0));
 	files = (uint32_t)f->n_modules;

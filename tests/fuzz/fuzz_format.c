@@ -6,6 +6,9 @@
 
 #include "fathom/self.h"
 
+/* As many as are given below. */
+#define N_ARGUMENTS 41
+
 /* Whether @s, of @size bytes, ends with a whole character. */
 static bool ends_whole(const char *s, size_t size)
 {
@@ -29,8 +32,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!format || !text)
 		abort();
-	for (size_t i = 0; i < form.size; i++)
-		format[i] = form.data[i] == '!' || form.data[i] >= 0x80 ? 's' : (char)form.data[i];
+	for (size_t i = 0, n = 0; i < form.size; i++) {
+		/* A directive takes an argument for itself, and one for each star. */
+		n += form.data[i] == '%' || form.data[i] == '*';
+		format[i] = form.data[i] == '!' || form.data[i] >= 0x80 || n > N_ARGUMENTS
+				    ? 's'
+				    : (char)form.data[i];
+	}
 	if (rest.size)
 		memcpy(text, rest.data, (size_t)rest.size);
 	memset(out, 'Z', sizeof out);

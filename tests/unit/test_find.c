@@ -161,6 +161,53 @@ static void names_are_compared(void **state)
 	fathom_arena_deinit(&arena);
 }
 
+/* What the C library writes out; a group and each repetition count for one more. */
+static void expressions_have_sizes(void **state)
+{
+	static const struct {
+		const char *text;
+		uint64_t size;
+	} cases[] = {
+		{ "", 0 },
+		{ "abc", 3 },
+		{ "a|b", 3 },
+		{ "\\(a", 2 },
+		{ "a*b?", 2 },
+		{ "a+", 2 },
+		{ "ab+c+", 5 },
+		{ "a{3}", 4 },
+		{ "ba{2,30}", 32 },
+		{ "a{7,}", 8 },
+		{ "a{,2}", 3 },
+		{ "a{x}", 4 },
+		{ "(ab){10}", 33 },
+		{ "(a{9}b){9}c", 121 },
+		{ "((a+)+)+", 14 },
+		{ "[(]a", 2 },
+		{ "[]({9}]+", 2 },
+		{ "[^](+]{4}", 5 },
+		{ "[[:alpha:](]b", 2 },
+		{ "[[.].](]b", 2 },
+		{ "[[=]=](]b", 2 },
+		{ "[a", 1 },
+		{ "[[:a", 1 },
+		{ "(a", 1 },
+		{ "a)b", 3 },
+		{ "\\", 1 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+		if (fathom_find_expression_size(cases[i].text) != cases[i].size)
+			fail_msg("%s: %llu", cases[i].text,
+				 (unsigned long long)fathom_find_expression_size(cases[i].text));
+	assert_true(fathom_find_expression_size("((((a{255}){255}){255}){255})") >
+		    FATHOM_MAX_EXPRESSION);
+	assert_true(fathom_find_expression_size("a{99999999999999999999999}") >
+		    FATHOM_MAX_EXPRESSION);
+	assert_true(fathom_find_expression_size("a{512}{512}") > FATHOM_MAX_EXPRESSION);
+}
+
 static void files_end_with_whole_parts(void **state)
 {
 	struct fathom_arena arena = { 0 };
@@ -308,6 +355,7 @@ int main(void)
 		cmocka_unit_test(queries_are_taken_apart),
 		cmocka_unit_test(bad_queries_are_refused),
 		cmocka_unit_test(names_are_compared),
+		cmocka_unit_test(expressions_have_sizes),
 		cmocka_unit_test(files_end_with_whole_parts),
 		cmocka_unit_test(types_are_read),
 		cmocka_unit_test(bad_types_are_refused),

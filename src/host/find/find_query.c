@@ -8,9 +8,6 @@
 #include "../base/demangle.h"
 #include "fathom/find.h"
 
-/* What an expression may ask to be repeated: all its numbers multiplied. */
-#define MAX_REPEATED 32767
-
 /*
  * Words that demanglers write of their own accord: a literal that is a part of one need not stand
  * in the mangled name.
@@ -118,39 +115,15 @@ static char *bare_copy(const char *text, uint32_t size, struct fathom_arena *are
 	return copy;
 }
 
-/* Whether what @text repeats, all numbers in braces multiplied, is within bounds. */
-static bool is_bounded(const char *text)
-{
-	uint64_t product = 1;
-
-	for (const char *p = text; *p && product <= MAX_REPEATED; p++) {
-		uint64_t most = 1;
-
-		if (*p != '{')
-			continue;
-		while (p[1] && strchr("0123456789,", p[1])) {
-			uint64_t number = 0;
-
-			for (p++; *p >= '0' && *p <= '9' && number <= MAX_REPEATED; p++)
-				number = number * 10 + (uint64_t)(*p - '0');
-			p--;
-			if (p[1] == ',')
-				p++;
-			most = number > most ? number : most;
-		}
-		product *= most;
-	}
-	return product <= MAX_REPEATED;
-}
-
 static fathom_err compile(struct fathom_find_query *q, struct fathom_errinfo *reterr)
 {
 	int error;
 
 	q->kind = FATHOM_QUERY_EXPRESSION;
-	if (!is_bounded(q->text.data))
+	if (fathom_find_expression_size(q->text.data) > FATHOM_MAX_EXPRESSION)
 		return fathom_fail(reterr, FATHOM_E_LIMIT, "", 0,
-				   "the expression repeats more than 32,767 times");
+				   "the expression has more than 262,144 parts when all that it "
+				   "repeats is written out: repeat less");
 	error = regcomp(&q->regex, q->text.data, REG_EXTENDED | REG_NOSUB);
 	q->has_regex = !error;
 	if (error == REG_ESPACE)

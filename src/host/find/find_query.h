@@ -75,6 +75,12 @@ void fathom_find_name_deinit(struct fathom_find_name *n);
 /* Longest text of a query. */
 #define FATHOM_MAX_QUERY 4096
 
+/* Most parts of an expression, written out. */
+#define FATHOM_MAX_EXPRESSION (1u << 18)
+
+/* How many parts expression @text has when all that is repeated is written out, or more. */
+uint64_t fathom_find_expression_size(const char *text);
+
 /*
  * Writes the demangled form without parameters and spaces to @to, with a NUL: what a query that is
  * a plain name is compared with. Returns its size; 0: there is none, or none that a query can be.

@@ -143,7 +143,7 @@ def is_guessed(pid, record, theirs):
     if theirs is None:
         return False
     if record["symbol"] is not None:
-        return record["symbol"] in copied(os.path.realpath(f"/proc/{pid}/exe")) and record["offset"] < record["size"]
+        return record["linkage_name"] in copied(os.path.realpath(f"/proc/{pid}/exe")) and record["offset"] < record["size"]
     value = int(record["module_address"], 16) - (int(record["address"], 16) - theirs)
     return sizes_of_symbols(record["module"]).get(value, {0}) == {0}
 

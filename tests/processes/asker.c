@@ -121,11 +121,15 @@ static bool is_missing(const struct log *log, const struct fathom_matches *match
 {
 	for (int i = 0; i < RECORDS; i++) {
 		const struct record *r = &log->record[i];
+		/* Before all else: what is written over the record from now on is newer than @q. */
+		const uint64_t to = atomic_load(&r->certain_to);
+		const uint64_t start = r->start;
 		char name[sizeof r->name];
 
 		memcpy(name, r->name, sizeof name);
-		if (strncmp(name, q->name, sizeof name) == 0 && r->certain_from <= q->from &&
-		    atomic_load(&r->certain_to) >= q->to && !is_among(matches, r->start))
+		if (to >= q->to && r->certain_from <= q->from &&
+		    strncmp(name, q->name, sizeof name) == 0 && !is_among(matches, start) &&
+		    atomic_load(&r->certain_to) == to)
 			return true;
 	}
 	return false;

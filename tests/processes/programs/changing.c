@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * changing LOG OTHER LIBRARY...: opens and closes libraries in a loop, makes code that GDB's JIT
- * interface tells of and takes it back, and now and then runs OTHER, a program of the same shape with
- * other names, in its place. Without randomisation, all of them come to lie at the same few addresses.
- * Writes into LOG what was where, and when.
+ * interface tells of and takes it back, and now and then runs OTHER, a program of the same shape
+ * with other names, in its place. Without randomisation, all of them come to lie at the same few
+ * addresses. Writes into LOG what was where, and when.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -45,14 +45,16 @@ static struct record *write_record(const void *start, const char *name, uint64_t
 	const uint64_t n = atomic_load(&history->n);
 	struct record *r = &history->record[n % RECORDS];
 
+	/* Until all of it is there, it is never certain. */
+	atomic_store(&r->certain_to, 0);
 	/* Functions are longer than this; what stands behind them is not asked about. */
 	r->start = (uintptr_t)start;
 	r->size = 4;
 	r->maybe_from = before;
-	r->certain_from = now();
-	atomic_store(&r->certain_to, UINT64_MAX);
-	atomic_store(&r->maybe_to, UINT64_MAX);
 	snprintf(r->name, sizeof r->name, "%s", name);
+	r->certain_from = now();
+	atomic_store(&r->maybe_to, UINT64_MAX);
+	atomic_store(&r->certain_to, UINT64_MAX);
 	atomic_store(&history->n, n + 1);
 	return r;
 }

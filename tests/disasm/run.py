@@ -6,6 +6,7 @@ import glob
 import json
 import os
 import re
+import struct
 import subprocess
 import sys
 
@@ -408,6 +409,26 @@ def a_process(folder):
         # Before the assignment the variable was empty: the file does not know its contents.
         expect(texts(path, "use"), r"callq  \*0x\w+\(%rip\)        # 0x\w+ \(handler\)")
         process.stdin.close()
+
+
+@test("a hostile file: packed relocations in 30,000 tables over the same bytes take no longer than one")
+def packed_tables(folder):
+    n, words = 30000, 500000
+    text = 64 + 56
+    table = text + 64
+    sections = table + 8 * words
+    size = sections + 64 * (n + 2)
+    header = struct.pack("<HHIQQQIHHHHHH", 3, 62, 1, 0x1000 + text, 64, sections, 0, 64, 56, 1, 64, n + 2, 0)
+    path = os.path.join(folder, "tables")
+    with open(path, "wb") as file:
+        file.write(b"\x7fELF\2\1\1" + bytes(9) + header)
+        file.write(struct.pack("<IIQQQQQQ", 1, 5, 0, 0x1000, 0x1000, size, size, 4096))
+        # An empty bitmap each: no entry is ever made of it.
+        file.write(64 * b"\x90" + words * struct.pack("<Q", 1) + bytes(64))
+        file.write(struct.pack("<IIQQQQIIQQ", 0, 1, 6, 0x1000 + text, text, 64, 0, 0, 16, 0))
+        file.write(n * struct.pack("<IIQQQQIIQQ", 0, 19, 2, 0x9000, table, 8 * words, 0, 0, 8, 8))
+    done = subprocess.run([FATHOM, "disasm", path, hex(0x1000 + text)], capture_output=True, text=True, timeout=10, check=True)
+    assert "nop" in done.stdout, done.stdout
 
 
 @test("a core and a snapshot: code from the files, slots from what is kept of the memory")

@@ -23,6 +23,7 @@ struct fathom_fixups {
 	uint64_t low;
 	struct fathom_bytes loaded;
 	uint64_t looked_at; /* segments */
+	uint64_t n_packed;  /* words of packed tables that may still be read */
 };
 
 /*
@@ -113,7 +114,7 @@ static struct fathom_bytes slot_bytes(struct fathom_fixups *f, uint64_t svma, ui
 {
 	if (svma >= f->low && range_inside(svma - f->low, size, f->loaded.size))
 		return bytes_slice(f->loaded, svma - f->low, size);
-	f->looked_at += f->object->image.phnum;
+	f->looked_at += UINT64_C(1) + f->object->image.phnum;
 	if (f->looked_at > MAX_LOOKED_AT)
 		f->cap = f->n;
 	if (f->n == f->cap)
@@ -178,7 +179,8 @@ static void add_packed(struct fathom_fixups *f, uint32_t table, uint64_t svma)
 
 /*
  * DT_RELR (gABI, "Relative Relocation Table"): an even word is the address of one; an odd one says
- * in its other bits, from the lowest, which of the words that follow the last address are.
+ * in its other bits, from the lowest, which of the words that follow the last address are. Tables
+ * may overlap, but together are no more than the file.
  */
 static void add_packed_table(struct fathom_fixups *f, uint32_t number)
 {
@@ -188,7 +190,7 @@ static void add_packed_table(struct fathom_fixups *f, uint32_t number)
 	struct fathom_cursor c = cur_init(fathom_image_section_bytes(&o->image, s), o->image.swap);
 	uint64_t next = 0;
 
-	while (cur_left(&c) >= word && f->n < f->cap) {
+	for (; cur_left(&c) >= word && f->n < f->cap && f->n_packed; f->n_packed--) {
 		const uint64_t value = cur_uint(&c, word);
 
 		if (!(value & 1)) {
@@ -235,6 +237,7 @@ struct fathom_fixups *fathom_fixups_create(const struct fathom_object *o)
 		return NULL;
 	f->object = o;
 	f->cap = count_entries(o);
+	f->n_packed = o->image.bytes.size / fathom_image_address_size(&o->image);
 	f->keyed = malloc((2 * f->cap + 1) * sizeof *f->keyed);
 	f->entries = malloc((f->cap + 1) * sizeof *f->entries);
 	if (!f->keyed || !f->entries) {

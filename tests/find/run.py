@@ -1023,6 +1023,20 @@ for style in (("dynamic", "gcc", []), ("static", "gcc", ["-static"]), ("static P
     add_threads(*style)
 
 
+@test("TLS: a list of threads in a circle that leaves out its head: each thread once")
+def thread_local_circle(folder):
+    source = "#include <stdio.h>\n__thread int own_one = 5;\nextern struct list { struct list *next, *prev; } _dl_stack_user;" \
+        "\nint main(void) { _dl_stack_user.next->next = _dl_stack_user.next; printf(\"own_one %p\\ndone\\n\", (void *)&own_one);" \
+        " fflush(stdout); return getchar(); }"
+    path = os.path.join(folder, "circle")
+    run("gcc", "-static", "-o", path, "-x", "c", "-", input=source)
+    with Asked([path]) as program:
+        started = time.monotonic()
+        records, _ = find(program.pid, "own_one")
+        assert time.monotonic() - started < 10
+        assert [(address(r), r["tid"]) for r in records] == [(program.places["own_one"], program.pid)], records[:3]
+
+
 @test("TLS of a static program without its symbols: not known, and said so")
 def thread_local_stripped(folder):
     path = os.path.join(folder, "threads")

@@ -11,8 +11,6 @@
  */
 #include "scope.h"
 
-/* Threads of one process; the kernel's own limit is 4,194,304. */
-#define MAX_TASKS 4194304
 /* Entries of the list of slots; each has 64 or more modules. */
 #define MAX_SLOT_LISTS 1024
 
@@ -170,23 +168,22 @@ static bool find_block(const struct tls *t, uint64_t thread, uint64_t *ret)
 static bool walk_list(const struct tls *t, uint64_t head)
 {
 	const struct runtime *r = &t->r;
-	uint64_t at;
+	struct fathom_array threads = { 0 };
+	bool more = true;
 
-	if (!read_word(r, head + r->next.off, &at))
-		return true;
-	for (uint32_t i = 0; at && at != head && i < MAX_TASKS; i++) {
+	fathom_scope_read_threads(r->f, r->o, head, r->next.off, &threads);
+	for (size_t i = 0; i < threads.n && more; i++) {
+		const uint64_t thread = ((const uint64_t *)threads.data)[i] - r->list.off;
 		uint64_t tid;
 		uint64_t block;
 
-		if (!fathom_scope_read(r->f, r->o, at - r->list.off + r->tid.off, 4, &tid))
-			return true;
-		if ((int32_t)tid > 0 && find_block(t, at - r->list.off, &block) &&
-		    !t->fn((int32_t)tid, block + t->off, t->data))
-			return false;
-		if (!read_word(r, at + r->next.off, &at))
-			return true;
+		if (!fathom_scope_read(r->f, r->o, thread + r->tid.off, 4, &tid))
+			break;
+		if ((int32_t)tid > 0 && find_block(t, thread, &block))
+			more = t->fn((int32_t)tid, block + t->off, t->data);
 	}
-	return true;
+	fathom_find_release(r->f, &threads, sizeof(uint64_t));
+	return more;
 }
 
 bool fathom_tls_walk(struct fathom_find *f, const struct fathom_candidate_symbol *c,

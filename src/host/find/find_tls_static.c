@@ -16,8 +16,6 @@
 #define HEAD_SIZE 1024
 /* The smallest there are. */
 #define PAGE 4096
-/* Threads of one process; the kernel's own limit is 4,194,304. */
-#define MAX_TASKS 4194304
 
 struct tls {
 	struct fathom_find *f;
@@ -100,20 +98,20 @@ static bool find_copy(const struct tls *t, uint64_t link, int32_t *ret_tid, uint
 /* Calls the function for the threads of the list at @head; false when that is enough. */
 static bool walk_list(const struct tls *t, uint64_t head)
 {
-	uint64_t at;
+	struct fathom_array threads = { 0 };
+	bool more = true;
 
-	if (!head || !fathom_scope_read(t->f, t->o, head, t->word, &at))
-		return true;
-	for (uint32_t i = 0; at && at != head && i < MAX_TASKS; i++) {
+	if (head)
+		fathom_scope_read_threads(t->f, t->o, head, 0, &threads);
+	for (size_t i = 0; i < threads.n && more; i++) {
 		uint64_t avma;
 		int32_t tid;
 
-		if (find_copy(t, at, &tid, &avma) && !t->fn(tid, avma, t->data))
-			return false;
-		if (!fathom_scope_read(t->f, t->o, at, t->word, &at))
-			return true;
+		if (find_copy(t, ((const uint64_t *)threads.data)[i], &tid, &avma))
+			more = t->fn(tid, avma, t->data);
 	}
-	return true;
+	fathom_find_release(t->f, &threads, sizeof(uint64_t));
+	return more;
 }
 
 /* The size of the block of @image, rounded up to how it is aligned; 0: there is none. */

@@ -21,6 +21,8 @@
 /* Times that a list is read while the dynamic linker is at work on it, and the pauses between. */
 #define MAX_TRIES      10
 #define FIRST_PAUSE_NS 50000
+/* Threads of one process; the kernel's own limit is 4,194,304. */
+#define MAX_TASKS 4194304
 
 bool fathom_scope_read(struct fathom_find *f, const struct fathom_object *o, uint64_t avma,
 		       uint8_t size, uint64_t *ret)
@@ -31,6 +33,37 @@ bool fathom_scope_read(struct fathom_find *f, const struct fathom_object *o, uin
 		return false;
 	*ret = size == 8 ? load_u64(bytes, o->image.swap) : load_u32(bytes, o->image.swap);
 	return true;
+}
+
+/* Leaves of @at, which goes in a circle of @length at its end, each once. */
+static size_t count_once(const uint64_t *at, size_t n, size_t length)
+{
+	size_t i = 0;
+
+	while (i + length < n && at[i] != at[i + length])
+		i++;
+	return i + length < n ? i + length : n;
+}
+
+void fathom_scope_read_threads(struct fathom_find *f, const struct fathom_object *o, uint64_t head,
+			       uint64_t next, struct fathom_array *ret)
+{
+	const uint8_t word = fathom_image_address_size(&o->image);
+	size_t landmark = 0; /* circles are found by Brent's method */
+	uint64_t at = head;
+
+	while (fathom_scope_read(f, o, at + next, word, &at) && at && at != head &&
+	       ret->n < MAX_TASKS && fathom_find_reserve(f, ret, sizeof at, 1)) {
+		uint64_t *to = ret->data;
+
+		if (ret->n && at == to[landmark]) {
+			ret->n = count_once(to, ret->n, ret->n - landmark);
+			return;
+		}
+		if (ret->n >= 2 * landmark)
+			landmark = ret->n;
+		to[ret->n++] = at;
+	}
 }
 
 /* Word number @i of @bytes. */
@@ -380,7 +413,9 @@ static bool add_copy(int32_t tid, uint64_t avma, void *data)
 	m.address = avma;
 	m.flags |= FATHOM_MATCH_ADDRESS;
 	c->n++;
-	c->failed = fathom_find_has_room(c->f, m.query) && !fathom_find_add(c->f, &m);
+	if (!fathom_find_has_room(c->f, m.query))
+		return false;
+	c->failed = !fathom_find_add(c->f, &m);
 	return !c->failed;
 }
 

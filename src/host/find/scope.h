@@ -48,6 +48,14 @@ bool fathom_tls_walk(struct fathom_find *f, const struct fathom_candidate_symbol
 bool fathom_tls_walk_static(struct fathom_find *f, const struct fathom_candidate_symbol *c,
 			    bool (*fn)(int32_t tid, uint64_t avma, void *data), void *data);
 
+/*
+ * Reads a list of threads into @ret, uint64_t: the avmas of what follows @head. The link to the
+ * next stands @next bytes behind each. Each is there once: a list that is being changed, or is
+ * damaged, may lead in a circle that does not come back to @head. What cannot be read ends it.
+ */
+void fathom_scope_read_threads(struct fathom_find *f, const struct fathom_object *o, uint64_t head,
+			       uint64_t next, struct fathom_array *ret);
+
 /* Reads a number of @size bytes, 4 or 8, in memory as a module like @o has it. */
 bool fathom_scope_read(struct fathom_find *f, const struct fathom_object *o, uint64_t avma,
 		       uint8_t size, uint64_t *ret);

@@ -580,6 +580,23 @@ def find_perf_map(folder):
         assert not found(j.pid, "jit:*")
 
 
+@test("find: what follows an @ in a name that a program has made is no version")
+def find_scoped(folder):
+    with Jitted([build(folder)]) as j:
+        c = j.code
+        name = "JS:~f /node_modules/@babel/core/index.js:1:2"
+        j.write(f"{c:x} 20 {name}\n{c + 0x40:x} 10 one@two\n{c + 0x80:x} 10 @three@@four\n")
+        whole = {name: [(c, 0x20, "perf-map")]}
+        assert found(j.pid, name, "-F") == whole == found(j.pid, "jit:*f*/core/*") == found(j.pid, "/@babel/core/")
+        assert found(j.pid, "jit:JS*@babel*") == whole
+        assert found(j.pid, "one@two") == {"one@two": [(c + 0x40, 0x10, "perf-map")]} == found(j.pid, "one@two", "-F")
+        assert not found(j.pid, ["one", "one@three", "@three", "jit:*babel"])
+        assert not found(j.pid, "JS:~f /node_modules/", "-F")
+        records, _ = find(j.pid, "jit:*")
+        assert {(r["linkage_name"], r["version"]) for r in records} == {(name, None), ("one@two", None), ("@three@@four", None)}
+        assert run(FATHOM, "addr", "--no-cache", j.pid, "one@two+0x4").startswith(f"{c + 0x44:#x} one@two+0x4")
+
+
 @test("find: names of a jitdump, also of code that has moved")
 def find_jitdump(folder):
     with Jitted([build(folder)]) as j:

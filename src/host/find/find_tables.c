@@ -156,6 +156,20 @@ static bool is_any_version(const struct fathom_find *f, const struct fathom_find
 	       !strpbrk(q->version.data, "*?[\\");
 }
 
+/*
+ * Whether names in @t stand for no more than what is written: those that a program has made of the
+ * paths of packages and such may have "@" in them, and no version.
+ */
+static bool is_verbatim(const struct fathom_symbol_table *t)
+{
+	return t->view.source == FATHOM_SOURCE_JITDUMP || t->view.source == FATHOM_SOURCE_PERF_MAP;
+}
+
+static bool has_version(const struct fathom_find_query *q)
+{
+	return q->version.data || q->is_default;
+}
+
 /* Adds symbol @number, whose name fits query @query, if its version and all else fits, too. */
 static bool add(struct fathom_find *f, struct fathom_array *out, uint32_t module, uint32_t table,
 		uint32_t number, uint32_t query)
@@ -186,6 +200,11 @@ static bool add(struct fathom_find *f, struct fathom_array *out, uint32_t module
 	if (!fathom_find_query_takes_version(q, c.version, c.is_default) &&
 	    !is_any_version(f, q, &c))
 		return true;
+	if (is_verbatim(t)) {
+		c.name = fathom_symtab_name(&t->view, &c.symbol);
+		c.version = (struct fathom_str){ NULL, 0 };
+		c.is_default = true;
+	}
 	if (!fathom_find_reserve(f, out, sizeof c, 1))
 		return false;
 	((struct fathom_candidate_symbol *)out->data)[out->n++] = c;
@@ -250,11 +269,14 @@ static bool ask_index(struct pass *p, uint32_t module, uint32_t table,
 	return true;
 }
 
-/* Whether the name that starts at @text is @wanted: a version may follow in it. */
-static bool is_name(const char *text, uint64_t left, struct fathom_str wanted)
+/* Whether the name that starts at @text is what @q wants: a version may follow in it. */
+static bool is_name(const char *text, uint64_t left, const struct fathom_find_query *q,
+		    bool verbatim)
 {
+	const struct fathom_str wanted = q->text;
+
 	return left > wanted.size && memcmp(text, wanted.data, wanted.size) == 0 &&
-	       (!text[wanted.size] || text[wanted.size] == '@');
+	       (!text[wanted.size] || (text[wanted.size] == '@' && (!verbatim || has_version(q))));
 }
 
 /* Compares the name of symbol @i with the exact names. */
@@ -264,13 +286,15 @@ static bool compare_exact(struct pass *p, struct task *t, const struct fathom_sy
 	const char *text = (const char *)view->strings.data + name;
 	const uint64_t left = view->strings.size - name;
 	const uint64_t key = key_of(text, left);
+	const bool verbatim =
+		is_verbatim(&p->f->modules[t->module].module->symbols.table[t->table]);
 
 	for (uint32_t k = p->keys.first[bucket_of(&p->keys, key)]; k;
 	     k = p->keys.item[k - 1].next) {
 		const uint32_t query = p->keys.item[k - 1].query;
 
 		if (p->keys.item[k - 1].key == key &&
-		    is_name(text, left, p->f->queries[query].text) &&
+		    is_name(text, left, &p->f->queries[query], verbatim) &&
 		    fathom_find_asks(p->f, query, t->module) &&
 		    !add(p->f, &t->found, t->module, t->table, i, query))
 			return false;
@@ -306,6 +330,7 @@ static bool compare_patterns(struct pass *p, struct task *t, const struct fathom
 	struct fathom_str version;
 	struct fathom_str full;
 	char copy[1024];
+	bool verbatim;
 
 	fathom_symtab_get(view, i, &s);
 	full = is_defined(view, &s) ? fathom_symtab_name(view, &s) : (struct fathom_str){ NULL, 0 };
@@ -319,14 +344,20 @@ static bool compare_patterns(struct pass *p, struct task *t, const struct fathom
 	} else {
 		text = full;
 	}
-	fathom_find_name_set(name, text);
+	verbatim = version.data &&
+		   is_verbatim(&p->f->modules[t->module].module->symbols.table[t->table]);
+	fathom_find_name_set(name, verbatim ? full : text);
 	if (p->plain.n)
 		return compare_plain(p, t, i, name);
-	for (size_t k = 0; k < p->n_patterns; k++)
+	for (size_t k = 0; k < p->n_patterns; k++) {
+		if (verbatim)
+			fathom_find_name_set(
+				name, has_version(&p->f->queries[p->patterns[k]]) ? text : full);
 		if (fathom_find_asks(p->f, p->patterns[k], t->module) &&
 		    fathom_find_query_takes_name(&p->f->queries[p->patterns[k]], name) &&
 		    !add(p->f, &t->found, t->module, t->table, i, p->patterns[k]))
 			return false;
+	}
 	return true;
 }
 

@@ -642,6 +642,14 @@ def find_gdb_list(folder):
         assert found(j.pid, ["dyn", "newer"]) == {"dyn": [(c + 0x1000, 0x10, "gdb-jit")]}
 
 
+@test("find: the names of 100,000 symbol files in GDB's list")
+def find_many(folder):
+    with Told([build(folder, "many.c"), "100000"]) as program:
+        started = time.monotonic()
+        assert found(program.pid, "f0099999") == {"f0099999": [(program.places["code"] + 64 * 99999, 64, "gdb-jit")]}
+        assert time.monotonic() - started < 15
+
+
 @test("find: GDB's list changes all the time: no name is of code that is not there")
 def find_churn(folder):
     for pause in (4000, 100000):

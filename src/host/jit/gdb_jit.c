@@ -527,34 +527,44 @@ static void set_changed(const struct asking *a, uint32_t place)
 		fathom_answer_without_module(a->b->addresses[place], FATHOM_REASON_CHANGED);
 }
 
-/* Whether what item @number, which answers were made of, says has stayed true until @now. */
-static bool has_stayed(const struct asking *a, size_t number, const struct fathom_array *now)
+/* Whether what item @number, which answers were made of, says has stayed true until now. */
+static bool has_stayed(const struct asking *a, size_t number, const struct fathom_gdb_pair *walks)
 {
 	struct known *k = known_at(a->g, number);
 
-	if (!k->is_other && fathom_gdb_item_stayed(&a->g->items, number, now) &&
+	if (!k->is_other && fathom_gdb_item_stayed(walks, number) &&
 	    (!k->module || is_unchanged(a, k)))
 		return true;
 	k->is_read = false;
 	return false;
 }
 
+/* Walks once more, into @now, to compare that with what is known. */
+static fathom_err walk_over(const struct asking *a, struct fathom_array *now,
+			    struct fathom_gdb_pair *ret_walks)
+{
+	FATHOM_TRY(walk(a, &a->g->items, now));
+	return fathom_gdb_pair_init(ret_walks, &a->g->items, now) ? FATHOM_OK : FATHOM_E_MEMORY;
+}
+
 /* Looks over the answers to what is keyed from @first to @end; leaves those that may be wrong. */
 static fathom_err verify_items(struct asking *a, size_t first, size_t end)
 {
 	struct fathom_array now = { 0 };
-	const fathom_err err = walk(a, &a->g->items, &now);
+	struct fathom_gdb_pair walks = { 0 };
+	const fathom_err err = walk_over(a, &now, &walks);
 	size_t n;
 
 	for (size_t i = first; i < end; i += n) {
 		n = count_of_item(a, i);
-		if (!err && has_stayed(a, (size_t)a->keyed[i].key, &now))
+		if (!err && has_stayed(a, (size_t)a->keyed[i].key, &walks))
 			continue;
 		for (size_t p = i; p < i + n; p++) {
 			set_changed(a, (uint32_t)a->keyed[p].value);
 			a->left[a->n_left++] = (uint32_t)a->keyed[p].value;
 		}
 	}
+	fathom_gdb_pair_deinit(&walks);
 	fathom_array_deinit(&now);
 	return err == FATHOM_E_MEMORY ? err : FATHOM_OK;
 }
@@ -689,18 +699,20 @@ fathom_err fathom_gdb_jit_answer(struct fathom_gdb_jit *g, struct fathom_jit_bat
 static bool verify_modules(struct asking *a)
 {
 	struct fathom_array now = { 0 };
-	const fathom_err err = walk(a, &a->g->items, &now);
+	struct fathom_gdb_pair walks = { 0 };
+	const fathom_err err = walk_over(a, &now, &walks);
 	bool all = true;
 
 	for (size_t i = 0; i < a->g->known.n; i++) {
 		struct known *k = known_at(a->g, i);
 
-		if (!k->module || (!err && has_stayed(a, i, &now)))
+		if (!k->module || (!err && has_stayed(a, i, &walks)))
 			continue;
 		fathom_module_close(k->module);
 		k->module = NULL;
 		all = false;
 	}
+	fathom_gdb_pair_deinit(&walks);
 	fathom_array_deinit(&now);
 	return all;
 }

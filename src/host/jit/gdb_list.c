@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "gdb_list.h"
 
+#include <stdlib.h>
+
 #include "../../safe/base/limits.h"
+#include "../../safe/base/sort.h"
 
 /* Entries that were read ahead, where an earlier walk had found them. */
 struct ahead {
@@ -141,17 +144,43 @@ static bool is_linked(const struct fathom_gdb_item *i)
 	return i->entry.prev == (i->before == i->list ? 0 : i->before);
 }
 
-bool fathom_gdb_item_stayed(const struct fathom_array *before, size_t i,
-			    const struct fathom_array *after)
+bool fathom_gdb_pair_init(struct fathom_gdb_pair *p, const struct fathom_array *before,
+			  const struct fathom_array *after)
 {
-	const struct fathom_gdb_item *was = (const struct fathom_gdb_item *)before->data + i;
-	const struct fathom_gdb_item *is = after->data;
+	const struct fathom_gdb_item *items = after->data;
 
+	*p = (struct fathom_gdb_pair){ before, after, NULL };
 	if (fathom_gdb_items_same(before, after))
 		return true;
-	for (size_t k = 0; k < after->n; k++)
-		if (is[k].avma == was->avma && is[k].list == was->list)
-			return is_linked(&is[k]) && is[k].entry.symfile == was->entry.symfile &&
-			       is[k].entry.size == was->entry.size;
+	p->sorted = malloc((2 * after->n + 1) * sizeof *p->sorted);
+	if (!p->sorted)
+		return false;
+	for (size_t i = 0; i < after->n; i++)
+		p->sorted[i] = (struct fathom_keyed){ items[i].avma, i };
+	fathom_sort_keyed(p->sorted, p->sorted + after->n, after->n);
+	return true;
+}
+
+void fathom_gdb_pair_deinit(struct fathom_gdb_pair *p)
+{
+	free(p->sorted);
+}
+
+bool fathom_gdb_item_stayed(const struct fathom_gdb_pair *p, size_t i)
+{
+	const struct fathom_gdb_item *was = (const struct fathom_gdb_item *)p->before->data + i;
+	const size_t n = p->after->n;
+
+	if (!p->sorted)
+		return true;
+	for (size_t k = fathom_lower_bound(p->sorted, n, was->avma);
+	     k < n && p->sorted[k].key == was->avma; k++) {
+		const struct fathom_gdb_item *is =
+			(const struct fathom_gdb_item *)p->after->data + p->sorted[k].value;
+
+		if (is->list == was->list)
+			return is_linked(is) && is->entry.symfile == was->entry.symfile &&
+			       is->entry.size == was->entry.size;
+	}
 	return false;
 }

@@ -58,12 +58,24 @@ fathom_err fathom_gdb_list_walk(const struct fathom_remote *r, const struct fath
 /* Whether both walks found the same. */
 bool fathom_gdb_items_same(const struct fathom_array *a, const struct fathom_array *b);
 
+/* What two walks found, one after the other, to be compared item by item. */
+struct fathom_gdb_pair {
+	const struct fathom_array *before;
+	const struct fathom_array *after;
+	struct fathom_keyed *sorted; /* numbers in @after by avma; NULL: both found the same */
+};
+
+/* Takes what was found, which has to stay; false without memory. */
+bool fathom_gdb_pair_init(struct fathom_gdb_pair *p, const struct fathom_array *before,
+			  const struct fathom_array *after);
+void fathom_gdb_pair_deinit(struct fathom_gdb_pair *p);
+
 /*
- * Whether item @i of @before was in its list at some moment of the walk that made @after, with the
- * same symbol file. One walk alone may pass through entries that have left: but either both walks
- * found the same, or what led to the entry then, and what the entry says comes before it, agree.
+ * Whether item @i of @p->before was in its list at some moment of the walk that made @p->after,
+ * with the same symbol file. One walk alone may pass through entries that have left: but either
+ * both walks found the same, or what led to the entry then, and what the entry says comes before
+ * it, agree.
  */
-bool fathom_gdb_item_stayed(const struct fathom_array *before, size_t i,
-			    const struct fathom_array *after);
+bool fathom_gdb_item_stayed(const struct fathom_gdb_pair *p, size_t i);
 
 #endif

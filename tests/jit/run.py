@@ -576,6 +576,10 @@ def find_perf_map(folder):
         records, _ = find(j.pid, "main")
         assert [(r["module"] == "[jit]", int(r["address"], 16)) for r in records] == [(False, j.places["main"]), (True, c + 0x400)]
         assert run(FATHOM, "addr", "--no-cache", j.pid, "kept+0x4").startswith(f"{c + 0x204:#x} kept+0x4")
+        # One of two places is data.
+        places = sorted([j.places["data"] + 0x40, c + 0x500])
+        j.write(f"{places[0]:x} 8 either\n{places[1]:x} 8 either\n")
+        assert run(FATHOM, "addr", "--no-cache", j.pid, "either+0x4").startswith(f"{c + 0x504:#x} either+0x4")
         j.tell("unmap")
         assert not found(j.pid, "jit:*")
 

@@ -509,6 +509,7 @@ static const enum fathom_source source_of_file[N_FILES] = { FATHOM_SOURCE_JITDUM
 
 struct fathom_jit_search {
 	struct fathom_space *space;
+	struct fathom_space_batch *batch; /* while it begins */
 	struct fathom_jit *jit;
 	struct fathom_module *file[N_FILES];
 	struct fathom_array symbols[N_FILES]; /* struct fathom_made_symbol */
@@ -516,14 +517,15 @@ struct fathom_jit_search {
 	bool failed; /* no memory */
 };
 
-/* Takes the symbol of @code, unless its start is something else by now. */
+/* Takes the symbol of @code, unless its start is something else by now, or there is no code. */
 static bool take_symbol(const struct fathom_jit_code *code, void *data)
 {
 	const struct fathom_symbol_hit *hit = code->symbol;
 	struct fathom_jit_search *s = data;
 	struct fathom_array *to = &s->symbols[hit->source == FATHOM_SOURCE_PERF_MAP];
 
-	if (hit->start != code->start)
+	if (hit->start != code->start ||
+	    !fathom_jit_search_holds(s, s->batch, fathom_jit_search_count(s), hit->start))
 		return true;
 	s->failed = !fathom_array_reserve(to, sizeof(struct fathom_made_symbol), 1);
 	if (!s->failed)
@@ -584,6 +586,7 @@ fathom_err fathom_jit_search_begin(struct fathom_space_batch *b, struct fathom_j
 	if (!s)
 		return FATHOM_E_MEMORY;
 	s->space = b->space;
+	s->batch = b;
 	s->jit = take(b->space);
 	err = s->jit ? open_lists(s, b) : FATHOM_E_MEMORY;
 	if (!err)

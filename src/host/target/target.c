@@ -265,6 +265,7 @@ static bool find_demangled(struct fathom_target *target, const char *name, uint6
 static bool find_made_in(struct fathom_space_batch *b, const char *name, uint64_t *ret)
 {
 	struct fathom_jit_search *s;
+	uint64_t avma = 0;
 	bool found = false;
 
 	if (fathom_jit_search_begin(b, &s))
@@ -273,10 +274,12 @@ static bool find_made_in(struct fathom_space_batch *b, const char *name, uint64_
 		const struct fathom_module *m = fathom_jit_search_module(s, i);
 
 		found = m &&
-			(fathom_symbols_find(&m->symbols, name, ret) ||
-			 fathom_symbols_find_demangled(&m->symbols, name, ret)) &&
-			fathom_jit_search_holds(s, b, i, *ret);
+			(fathom_symbols_find(&m->symbols, name, &avma) ||
+			 fathom_symbols_find_demangled(&m->symbols, name, &avma)) &&
+			fathom_jit_search_holds(s, b, i, avma);
 	}
+	if (found)
+		*ret = avma;
 	fathom_jit_search_end(s);
 	return found;
 }

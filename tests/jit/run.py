@@ -4,6 +4,7 @@
 import mmap
 import os
 import random
+import re
 import shutil
 import struct
 import subprocess
@@ -652,6 +653,18 @@ def find_many(folder):
         started = time.monotonic()
         assert found(program.pid, "f0099999") == {"f0099999": [(program.places["code"] + 64 * 99999, 64, "gdb-jit")]}
         assert time.monotonic() - started < 15
+        # As many as fit, a page each.
+        with open(os.path.join(folder, "told"), "w+", encoding="ascii") as told:
+            process = subprocess.Popen([FATHOM, "find", "--no-cache", "--memory", "64M", str(program.pid), "f0099999"],
+                                       stdout=told, stderr=told)
+            _, status, used = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+            told.seek(0)
+            notes = told.read()
+        assert "its symbol files are larger than fathom reads" in notes, notes
+        with open(FATHOM, "rb") as binary:
+            is_itself = re.search(rb"__asan_|__tsan_", binary.read()) is None and not os.environ.get("WRAPPER")
+        assert not is_itself or used.ru_maxrss < 300 << 10, used
 
 
 @test("find: GDB's list changes all the time: no name is of code that is not there")

@@ -34,6 +34,8 @@ struct asking {
 
 /* So many symbol files are open while their answers are made and looked over. */
 #define ITEMS_AT_ONCE 256
+/* The smallest there are. */
+#define PAGE 4096
 
 void fathom_gdb_jit_init(struct fathom_gdb_jit *g, struct fathom_memory *m)
 {
@@ -180,7 +182,9 @@ static fathom_err make_object(struct asking *a, const struct fathom_gdb_item *it
 	fathom_text_hex(&t, item->entry.symfile);
 	fathom_text_char(&t, ']');
 	fathom_text_end(&t);
-	if (fathom_file_wrap(a->g->memory, name, pages, size, size, &file)) {
+	/* Most are smaller than a page, and there are many of them. */
+	if (fathom_file_wrap(a->g->memory, name, pages, size, (size + PAGE - 1) / PAGE * PAGE,
+			     &file)) {
 		fathom_pages_free(pages, size);
 		return FATHOM_E_MEMORY;
 	}

@@ -289,6 +289,7 @@ static fathom_err make_table(const struct asking *a)
 	if (!err && claims.n)
 		err = fathom_code_table_add(&g->table, claims.data, claims.n);
 	fathom_array_deinit(&claims);
+	g->is_whole = !err;
 	if (err == FATHOM_E_LIMIT)
 		note(a, err, "its list of JIT code does not fit the memory budget");
 	return err == FATHOM_E_MEMORY ? err : FATHOM_OK;

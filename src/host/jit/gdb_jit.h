@@ -19,6 +19,7 @@ struct fathom_gdb_jit {
 	struct fathom_array items;      /* of the last walk; the newest first */
 	struct fathom_array known;      /* what is known of each of them */
 	struct fathom_code_table table; /* orders: n - number in known, as newer ones come first */
+	bool is_whole;                  /* the table: it did not outgrow the budget */
 	struct fathom_memory *memory;
 };
 

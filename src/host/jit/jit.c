@@ -634,6 +634,9 @@ bool fathom_jit_search_holds(const struct fathom_jit_search *s, struct fathom_sp
 	enum fathom_reason reason;
 	size_t module;
 
+	/* Who has the newer code is not known. */
+	if (i < n && !s->jit->gdb.is_whole)
+		return false;
 	/* What GDB is told of code goes before what files say; data is in no code. */
 	if (at == b->maps.n || (owner < n && owner != i) ||
 	    (owner == n && i >= n && !b->maps.items[at].executable))

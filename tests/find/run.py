@@ -1230,6 +1230,7 @@ def in_namespace(folder, script):
 
 @test("a container: another mount and pid namespace, a library that is only there", needs_root=True)
 def container(folder):
+    tap.need_mount_namespaces()
     inside = os.path.join(folder, "inside")
     there = os.path.join(folder, "there")
     os.mkdir(inside)

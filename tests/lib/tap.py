@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Runs tests on a few threads and prints them as TAP, in their order."""
 import os
+import subprocess
 import sys
 import tempfile
 import traceback
@@ -9,6 +10,13 @@ from concurrent.futures import ThreadPoolExecutor
 
 class Skip(Exception):
     """Raised by a test that cannot run here; the text says why."""
+
+
+def need_mount_namespaces():
+    """Below another root directory, which is no mount, there are none."""
+    able = subprocess.run(["unshare", "-m", "true"], capture_output=True, text=True, check=False)
+    if able.returncode:
+        raise Skip(f"no mount namespace can be made: {able.stderr.strip()}")
 
 
 def _line(number, name, outcome):

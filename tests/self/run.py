@@ -57,7 +57,7 @@ def names(folder, *options, compiler="gcc"):
 
 def library(folder, name, *options):
     path = os.path.join(folder, name)
-    run("gcc", "-O1", "-g", "-shared", "-fPIC", *options, "-o", path, os.path.join(PROGRAMS, "plugin.c"))
+    run("clang-19" if "-fuse-ld=lld" in options else "gcc", "-O1", "-g", "-shared", "-fPIC", *options, "-o", path, os.path.join(PROGRAMS, "plugin.c"))
     return path
 
 

@@ -239,6 +239,26 @@ def debug_files_inside(folder):
             assert len(code) == 2 and all(f["file"].endswith("told.c") for r in code for f in r["frames"]), where
 
 
+@test("debug files below the root that the process has in a mount namespace of its own", needs_root=True)
+def debug_files_below_root(folder):
+    path = build(folder, "told", "-static", "-DPLAIN")
+    tap.need_mount_namespaces()
+    build_id = re.search(r"Build ID: (\w+)", run("readelf", "-n", path)).group(1)
+    run("objcopy", "--only-keep-debug", path, f"{path}.debug")
+    run("objcopy", "--strip-all", path, f"{path}.bare")
+    root = f"{folder}/m"
+    by_id = f"{root}/usr/lib/debug/.build-id/{build_id[:2]}"
+    os.mkdir(root)
+    script = (f'mount -t tmpfs none "{root}" && mkdir -p "{by_id}" && cp "{path}.bare" "{root}/inside" && '
+              f'cp "{path}.debug" "{by_id}/{build_id[2:]}.debug" && exec chroot "{root}" /inside')
+    with Told(["unshare", "-m", "sh", "-c", script]) as told:
+        records = check_places(told.pid, told.places)
+        assert {r["module"] for r in records} == {"/inside"}
+        # One is asked by a part of the map.
+        (record,), _ = ask(told.pid, [told.places["main"]])
+        assert (record["symbol"], record["module"]) == ("main", "/inside"), record
+
+
 @test("[vdso]: all functions of the image that the kernel maps")
 def vdso(folder):
     with Told([build(folder)]) as told:

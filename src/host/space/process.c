@@ -133,10 +133,34 @@ static fathom_err read_map(const struct process *p, struct fathom_maps *ret,
 	return r.err;
 }
 
+/*
+ * Leaves of the paths in @maps what stands below the root of the process. In another mount
+ * namespace the kernel prints them from the root of that, and the process may have another one
+ * there.
+ */
+static void drop_root(const struct process *p, struct fathom_maps *maps)
+{
+	char *root = p->space.root[0] ? read_link(p->dir, "root") : NULL;
+	const uint32_t size = root && root[1] ? (uint32_t)strlen(root) : 0;
+
+	for (size_t i = 0; size && i < maps->n; i++) {
+		struct fathom_str *name = &maps->items[i].name;
+
+		if (name->size > size && memcmp(name->data, root, size) == 0 &&
+		    name->data[size] == '/') {
+			name->data += size;
+			name->size -= size;
+		}
+	}
+	free(root);
+}
+
 static fathom_err read_maps(const struct fathom_space *s, struct fathom_maps *ret,
 			    struct fathom_errinfo *reterr)
 {
-	return read_map(process_of(s), ret, reterr);
+	FATHOM_TRY(read_map(process_of(s), ret, reterr));
+	drop_root(process_of(s), ret);
+	return FATHOM_OK;
 }
 
 static fathom_err query_maps(const struct fathom_space *s, const uint64_t *addresses, size_t n,
@@ -145,7 +169,9 @@ static fathom_err query_maps(const struct fathom_space *s, const uint64_t *addre
 	char path[PATH_MAX];
 
 	(void)snprintf(path, sizeof path, "%s/maps", process_of(s)->dir);
-	return fathom_maps_query(path, addresses, n, ret);
+	FATHOM_TRY(fathom_maps_query(path, addresses, n, ret));
+	drop_root(process_of(s), ret);
+	return FATHOM_OK;
 }
 
 struct memory_reading {

@@ -115,11 +115,12 @@ static void open_all(struct fathom_gdb_jit *g, struct fathom_space_batch *b,
 	struct fathom_jit_batch batch = { .space = b, .remote = remote };
 	bool changed;
 	uint64_t svma;
+	size_t n;
 
-	if (fathom_gdb_jit_open(g, &batch, &changed))
+	if (fathom_gdb_jit_open(g, &batch, &n, &changed))
 		return;
 	fuzz_use(fathom_gdb_jit_number(g, code));
-	for (size_t i = 0; i < g->known.n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		struct fathom_module *m = fathom_gdb_jit_module(g, i);
 
 		fuzz_use(m && fathom_symbols_find(&m->symbols, "f", &svma));

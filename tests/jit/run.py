@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """The suite "jit": programs say what code they have made; fathom has to say the same of it, as long as it is true."""
+import json
 import mmap
 import os
 import random
@@ -19,7 +20,7 @@ import jitfiles  # noqa: E402
 import tap  # noqa: E402
 
 from ask import FATHOM, run  # noqa: E402
-from finding import find  # noqa: E402
+from finding import address, find  # noqa: E402
 from told import Asked, Told, ask  # noqa: E402
 
 PROGRAMS = os.path.join(HERE, "programs")
@@ -645,6 +646,27 @@ def find_gdb_list(folder):
         assert found(j.pid, ["dyn", "newer"]) == {"newer": [(c + 0x1000, 0x10, "gdb-jit")]}
         j.tell("unregister")
         assert found(j.pid, ["dyn", "newer"]) == {"dyn": [(c + 0x1000, 0x10, "gdb-jit")]}
+
+
+@test("find: of a list that leads astray nothing is left that it said before, within one run")
+def find_astray(folder):
+    with Jitted([build(folder)]) as j:
+        c = j.code
+        register(folder, j, jitfiles.relocatable(c, [("stays", 0, 0x20)]))
+        register(folder, j, jitfiles.relocatable(c + 0x40, [("goes", 0, 0x20)]), "second")
+        command = [FATHOM, "find", "--json", "--no-cache", str(j.pid)]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                              text=True) as fathom:
+            def place(name):
+                fathom.stdin.write(f"{name}\n")
+                fathom.stdin.flush()
+                return address(json.loads(fathom.stdout.readline()))
+            assert [place("stays"), place("goes")] == [c, c + 0x40]
+            j.tell("unregister")
+            j.tell("astray")
+            j.write(f"{c + 0x40:x} 20 by map\n")
+            assert [place("stays"), place("goes"), place("by map")] == [None, None, c + 0x40]
+            fathom.stdin.close()
 
 
 @test("find: the names of 100,000 symbol files in GDB's list (5,000 in an instrumented build)")

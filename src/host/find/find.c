@@ -282,7 +282,7 @@ uint64_t fathom_find_avma(const struct fathom_find_module *m, uint64_t svma)
 bool fathom_find_is_there(struct fathom_find *f, const struct fathom_find_module *m, uint64_t svma)
 {
 	if (m->jit)
-		return fathom_jit_search_holds(f->jit, &f->batch, m->jit - 1, svma);
+		return fathom_jit_search_holds(f->jit, m->jit - 1, svma);
 	if (m->high)
 		return svma + m->bias >= m->low && svma + m->bias < m->high;
 	if (m->sections)

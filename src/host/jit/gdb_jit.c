@@ -736,7 +736,7 @@ static fathom_err open_once(struct asking *a, bool *ret_done)
 	return FATHOM_OK;
 }
 
-fathom_err fathom_gdb_jit_open(struct fathom_gdb_jit *g, struct fathom_jit_batch *b,
+fathom_err fathom_gdb_jit_open(struct fathom_gdb_jit *g, struct fathom_jit_batch *b, size_t *ret_n,
 			       bool *ret_changed)
 {
 	struct asking a = { .g = g, .b = b };
@@ -746,6 +746,8 @@ fathom_err fathom_gdb_jit_open(struct fathom_gdb_jit *g, struct fathom_jit_batch
 	for (int i = 0; i < FATHOM_MAX_JIT_ROUNDS && !err && !done; i++)
 		err = open_once(&a, &done);
 	fathom_array_deinit(&a.scratch);
+	/* What is known of a walk that was another is not what the lists say now. */
+	*ret_n = g->lists.n && !err && !a.walked ? g->known.n : 0;
 	*ret_changed = !done && !a.walked;
 	note_walk(&a, err);
 	return err == FATHOM_E_LIMIT ? FATHOM_OK : err;

@@ -42,13 +42,14 @@ void fathom_gdb_jit_deinit(struct fathom_gdb_jit *g);
 fathom_err fathom_gdb_jit_find(struct fathom_gdb_jit *g, struct fathom_space_batch *b);
 
 /*
- * Makes modules of all symbol files of the lists, as they are at one moment. What changes again and
- * again has none: then *@ret_changed. FATHOM_E_MEMORY.
+ * Makes modules of all symbol files of the lists, *@ret_n of them, as they are at one moment. What
+ * changes again and again has none: then *@ret_changed. Of lists that cannot be read to their ends
+ * there are no files. FATHOM_E_MEMORY.
  */
-fathom_err fathom_gdb_jit_open(struct fathom_gdb_jit *g, struct fathom_jit_batch *b,
+fathom_err fathom_gdb_jit_open(struct fathom_gdb_jit *g, struct fathom_jit_batch *b, size_t *ret_n,
 			       bool *ret_changed);
 
-/* The module of symbol file @i of g->known.n, the newest first; NULL when it cannot be had. */
+/* The module of symbol file @i, the newest first; NULL when it cannot be had. */
 struct fathom_module *fathom_gdb_jit_module(const struct fathom_gdb_jit *g, size_t i);
 
 /* The number of the symbol file that has code at @avma, g->known.n for none. */

@@ -508,9 +508,10 @@ static const enum fathom_source source_of_file[N_FILES] = { FATHOM_SOURCE_JITDUM
 							    FATHOM_SOURCE_PERF_MAP };
 
 struct fathom_jit_search {
+	struct fathom_space_batch *batch;
 	struct fathom_space *space;
-	struct fathom_space_batch *batch; /* while it begins */
 	struct fathom_jit *jit;
+	size_t n_listed; /* symbol files of GDB's lists */
 	struct fathom_module *file[N_FILES];
 	struct fathom_array symbols[N_FILES]; /* struct fathom_made_symbol */
 	bool has_changed;
@@ -524,8 +525,7 @@ static bool take_symbol(const struct fathom_jit_code *code, void *data)
 	struct fathom_jit_search *s = data;
 	struct fathom_array *to = &s->symbols[hit->source == FATHOM_SOURCE_PERF_MAP];
 
-	if (hit->start != code->start ||
-	    !fathom_jit_search_holds(s, s->batch, fathom_jit_search_count(s), hit->start))
+	if (hit->start != code->start || !fathom_jit_search_holds(s, s->n_listed, hit->start))
 		return true;
 	s->failed = !fathom_array_reserve(to, sizeof(struct fathom_made_symbol), 1);
 	if (!s->failed)
@@ -555,24 +555,24 @@ static fathom_err make_file(struct fathom_jit_search *s, int i)
 	return FATHOM_OK;
 }
 
-static fathom_err open_lists(struct fathom_jit_search *s, struct fathom_space_batch *b)
+static fathom_err open_lists(struct fathom_jit_search *s)
 {
 	struct reader reader;
 	const struct fathom_remote remote = { read_memory, read_each, &reader };
-	struct fathom_jit_batch batch = { .space = b, .remote = &remote };
+	struct fathom_jit_batch batch = { .space = s->batch, .remote = &remote };
 	fathom_err err;
 
 	reader_open(&reader, s->space);
-	err = fathom_gdb_jit_find(&s->jit->gdb, b);
+	err = fathom_gdb_jit_find(&s->jit->gdb, s->batch);
 	if (!err)
-		err = fathom_gdb_jit_open(&s->jit->gdb, &batch, &s->has_changed);
+		err = fathom_gdb_jit_open(&s->jit->gdb, &batch, &s->n_listed, &s->has_changed);
 	reader_close(&reader);
 	return err;
 }
 
-static fathom_err open_files(struct fathom_jit_search *s, const struct fathom_space_batch *b)
+static fathom_err open_files(struct fathom_jit_search *s)
 {
-	FATHOM_TRY(each_code(s->jit, s->space, &b->maps, take_symbol, s));
+	FATHOM_TRY(each_code(s->jit, s->space, &s->batch->maps, take_symbol, s));
 	for (int i = 0; i < N_FILES && !s->failed; i++)
 		FATHOM_TRY(make_file(s, i));
 	return s->failed ? FATHOM_E_MEMORY : FATHOM_OK;
@@ -588,9 +588,9 @@ fathom_err fathom_jit_search_begin(struct fathom_space_batch *b, struct fathom_j
 	s->space = b->space;
 	s->batch = b;
 	s->jit = take(b->space);
-	err = s->jit ? open_lists(s, b) : FATHOM_E_MEMORY;
+	err = s->jit ? open_lists(s) : FATHOM_E_MEMORY;
 	if (!err)
-		err = open_files(s, b);
+		err = open_files(s);
 	if (err)
 		fathom_jit_search_end(s);
 	else
@@ -615,21 +615,21 @@ void fathom_jit_search_end(struct fathom_jit_search *s)
 
 size_t fathom_jit_search_count(const struct fathom_jit_search *s)
 {
-	return N_FILES + s->jit->gdb.known.n;
+	return s->n_listed + N_FILES;
 }
 
 struct fathom_module *fathom_jit_search_module(const struct fathom_jit_search *s, size_t i)
 {
-	const size_t n = s->jit->gdb.known.n;
+	const size_t n = s->n_listed;
 
 	return i < n ? fathom_gdb_jit_module(&s->jit->gdb, i) : s->file[i - n];
 }
 
-bool fathom_jit_search_holds(const struct fathom_jit_search *s, struct fathom_space_batch *b,
-			     size_t i, uint64_t avma)
+bool fathom_jit_search_holds(const struct fathom_jit_search *s, size_t i, uint64_t avma)
 {
-	const size_t n = s->jit->gdb.known.n;
-	const size_t owner = fathom_gdb_jit_number(&s->jit->gdb, avma);
+	struct fathom_space_batch *b = s->batch;
+	const size_t n = s->n_listed;
+	const size_t owner = n ? fathom_gdb_jit_number(&s->jit->gdb, avma) : n;
 	const size_t at = fathom_maps_at(&b->maps, avma);
 	enum fathom_reason reason;
 	size_t module;

@@ -35,7 +35,7 @@ fathom_err fathom_jit_each(struct fathom_space *s, const struct fathom_maps *map
  */
 struct fathom_jit_search;
 
-/* Begins a search in @b. FATHOM_E_MEMORY. */
+/* Begins a search in @b, which has to go on as long. FATHOM_E_MEMORY. */
 fathom_err fathom_jit_search_begin(struct fathom_space_batch *b, struct fathom_jit_search **ret);
 /* Ends it: the modules are gone. NULL is nothing. */
 void fathom_jit_search_end(struct fathom_jit_search *s);
@@ -44,8 +44,7 @@ size_t fathom_jit_search_count(const struct fathom_jit_search *s);
 /* NULL when it cannot be had. */
 struct fathom_module *fathom_jit_search_module(const struct fathom_jit_search *s, size_t i);
 /* Whether what module @i has at @avma is what is there: nothing newer, and no file's. */
-bool fathom_jit_search_holds(const struct fathom_jit_search *s, struct fathom_space_batch *b,
-			     size_t i, uint64_t avma);
+bool fathom_jit_search_holds(const struct fathom_jit_search *s, size_t i, uint64_t avma);
 /* Whether some module is missing because it changed again and again. */
 bool fathom_jit_search_has_changed(const struct fathom_jit_search *s);
 

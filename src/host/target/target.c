@@ -276,7 +276,7 @@ static bool find_made_in(struct fathom_space_batch *b, const char *name, uint64_
 		found = m &&
 			(fathom_symbols_find(&m->symbols, name, &avma) ||
 			 fathom_symbols_find_demangled(&m->symbols, name, &avma)) &&
-			fathom_jit_search_holds(s, b, i, avma);
+			fathom_jit_search_holds(s, i, avma);
 	}
 	if (found)
 		*ret = avma;

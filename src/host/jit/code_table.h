@@ -11,14 +11,8 @@
 #ifndef FATHOM_CODE_TABLE_H
 #define FATHOM_CODE_TABLE_H
 
+#include "../base/claims.h"
 #include "../base/memory.h"
-
-/* A claim, or what is left of one. */
-struct fathom_claim {
-	uint64_t start; /* avma */
-	uint64_t end;
-	uint64_t order; /* what it is known by; of two, the one with the greater one is newer */
-};
 
 /* Each level is more than twice the next. */
 #define FATHOM_CODE_LEVELS 64

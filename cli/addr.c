@@ -12,24 +12,6 @@
 #include "out.h"
 #include "print.h"
 
-static const char usage[] =
-	"Usage: fathom addr [OPTION]... TARGET [ADDRESS]...\n"
-	"Print the function, file, line and inlined callers of each ADDRESS of TARGET: the path\n"
-	"of an ELF file, the number of a process, or the word kernel.\n"
-	"Without ADDRESS, read them from standard input, one a line.\n"
-	"\n"
-	"An ADDRESS is 0x and hexadecimal digits, decimal digits, or SYMBOL or SYMBOL+OFFSET.\n"
-	"\n"
-	"  -j, --section NAME           addresses are offsets in this section\n"
-	"      --hex                    digits only are hexadecimal, too\n"
-	"      --return-addresses       they are return addresses: look up the call\n"
-	"      --names-only             no files, lines or inlined callers\n"
-	"      --no-demangle            print names as they are linked\n"
-	"      --cache=auto|off|build   what to do with the index cache (default "
-	"auto)\n" COMMON_HELP "\n"
-	"Exit status: 0 all answered; 1 some not, each says why; 2 usage, or TARGET cannot "
-	"be read.\n";
-
 enum cache_mode { CACHE_AUTO, CACHE_OFF, CACHE_BUILD };
 
 enum {
@@ -40,15 +22,34 @@ enum {
 	OPT_CACHE,
 };
 
-static const struct option options[] = {
-	{ "section", required_argument, NULL, 'j' },
-	{ "hex", no_argument, NULL, OPT_HEX },
-	{ "return-addresses", no_argument, NULL, OPT_RETURN_ADDRESSES },
-	{ "names-only", no_argument, NULL, OPT_NAMES_ONLY },
-	{ "no-demangle", no_argument, NULL, OPT_NO_DEMANGLE },
-	{ "cache", required_argument, NULL, OPT_CACHE },
-	COMMON_OPTIONS,
-	{ NULL, 0, NULL, 0 },
+static const struct verb_option options[] = {
+	{ 'j', "section", "NAME", "addresses are offsets in this section" },
+	{ OPT_HEX, "hex", NULL, "digits only are hexadecimal, too" },
+	{ OPT_RETURN_ADDRESSES, "return-addresses", NULL,
+	  "they are return addresses: look up the call" },
+	{ OPT_NAMES_ONLY, "names-only", NULL, "no files, lines or inlined callers" },
+	{ OPT_NO_DEMANGLE, "no-demangle", NULL, "print names as they are linked" },
+	{ OPT_CACHE, "cache", "=auto|off|build", "what to do with the index cache (default auto)" },
+	{ 0, NULL, NULL, NULL },
+};
+
+static const char usage[] =
+	"Usage: fathom addr [OPTION]... TARGET [ADDRESS]...\n"
+	"Print the function, file, line and inlined callers of each ADDRESS of TARGET:\n"
+	"the path of an ELF file, core or snapshot, the number of a process, or the word\n"
+	"kernel. Without ADDRESS, read them from standard input, one a line.\n"
+	"\n"
+	"An ADDRESS is 0x and hexadecimal digits, decimal digits, or SYMBOL or\n"
+	"SYMBOL+OFFSET.\n";
+
+static const struct verb_options addr_options = {
+	.verb = "addr",
+	.usage = usage,
+	.options = options,
+	.common = OPTIONS_TARGET | OPTIONS_JSON | OPTIONS_NO_CACHE | OPTIONS_CACHE_DIR |
+		  OPTIONS_DEBUG | OPTIONS_EXE | OPTIONS_MEMORY | OPTIONS_THREADS,
+	.end = "Exit status: 0 all answered; 1 some not, each says why; 2 usage, or TARGET\n"
+	       "cannot be read.\n",
 };
 
 /* Memory that threads write in turns is dear in stretches of this many bytes. */
@@ -86,12 +87,13 @@ static enum cache_mode parse_cache(const char *text)
 	exit(EXIT_USAGE);
 }
 
-/* Takes the options; returns the index of the first argument. */
-static int parse_options(struct addr *v, int argc, char **argv)
+static void parse_options(struct addr *v, int argc, char **argv)
 {
+	struct option_reader reader;
 	int opt;
 
-	while ((opt = getopt_long(argc, argv, "j:h", options, NULL)) != -1) {
+	option_reader_init(&reader, &addr_options);
+	while ((opt = option_reader_next(&reader, &v->common, argc, argv)) != -1) {
 		switch (opt) {
 		case 'j':
 			v->rules.section = optarg;
@@ -113,13 +115,9 @@ static int parse_options(struct addr *v, int argc, char **argv)
 			if (v->cache == CACHE_OFF)
 				v->common.options.flags |= FATHOM_NO_CACHE;
 			break;
-		default:
-			common_take(&v->common, opt, optarg, "addr", usage);
 		}
 	}
-	if (optind == argc)
-		complain_lacking("addr", "no TARGET is given");
-	return optind;
+	common_take_arguments(&v->common, "addr", argc - optind, argv + optind);
 }
 
 /* Makes room for v->n inputs. */
@@ -427,9 +425,8 @@ static int answer_all(void *verb, struct fathom_target *target)
 int verb_addr(int argc, char **argv)
 {
 	struct addr v = { .symbolize = { .size = sizeof v.symbolize } };
-	int first;
 
 	common_init(&v.common);
-	first = parse_options(&v, argc, argv);
-	return common_run(&v.common, argc - first, argv + first, answer_all, &v);
+	parse_options(&v, argc, argv);
+	return common_run(&v.common, answer_all, &v);
 }

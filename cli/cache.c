@@ -12,14 +12,20 @@ static const char usage[] =
 	"Usage: fathom cache [OPTION]... build FILE...\n"
 	"       fathom cache [OPTION]... clear\n"
 	"       fathom cache [OPTION]... path\n"
-	"build: decode all debug information of each FILE and store it, for every run to come.\n"
-	"clear: remove every stored index. path: print the directory.\n"
-	"\n" COMMON_HELP "\n"
-	"Exit status: 0 done; 2 usage, or a FILE could not be read or stored.\n";
+	"build: decode all debug information of each FILE and store it, for every run to\n"
+	"come. clear: remove every stored index. path: print the directory.\n";
 
-static const struct option options[] = {
-	COMMON_OPTIONS,
-	{ NULL, 0, NULL, 0 },
+static const struct verb_option options[] = {
+	{ 0, NULL, NULL, NULL },
+};
+
+static const struct verb_options cache_options = {
+	.verb = "cache",
+	.usage = usage,
+	.options = options,
+	.common =
+		OPTIONS_JSON | OPTIONS_CACHE_DIR | OPTIONS_DEBUG | OPTIONS_MEMORY | OPTIONS_THREADS,
+	.end = "Exit status: 0 done; 2 usage, or a FILE could not be read or stored.\n",
 };
 
 static void print_json_string(const char *s)
@@ -35,7 +41,7 @@ static void print_json_string(const char *s)
 
 static int build_one(struct fathom *session, const struct common *common, const char *path)
 {
-	struct fathom_target *target = common_open(common, session, path);
+	struct fathom_target *target = common_open(common, session, TARGET_ANY, path);
 	struct fathom_cache_result result;
 	struct fathom_target_info target_info;
 	struct fathom_errinfo info;
@@ -125,30 +131,36 @@ static int print_path(const struct fathom *session, const struct common *common)
 static int run(struct fathom *session, const struct common *common, const char *what, int n,
 	       char **arguments)
 {
+	static const char *const names[] = { "build", "clear", "path" };
+	char remedy[64];
+	const char *near;
+
 	if (strcmp(what, "build") == 0)
 		return build_all(session, common, n, arguments);
 	if (strcmp(what, "clear") == 0 && !n)
 		return clear(session, common);
 	if (strcmp(what, "path") == 0 && !n)
 		return print_path(session, common);
-	complain(what, "is not something that 'fathom cache' does", "try 'fathom cache --help'");
+	near = fathom_near_text(what, names, sizeof names / sizeof *names);
+	(void)snprintf(remedy, sizeof remedy, "did you mean %s?", near ? near : "");
+	complain(what, "is not something that 'fathom cache' does",
+		 near && strcmp(near, what) != 0 ? remedy : "try 'fathom cache --help'");
 	return EXIT_USAGE;
 }
 
 int verb_cache(int argc, char **argv)
 {
+	struct option_reader reader;
 	struct common common;
 	struct fathom *session;
-	int opt;
 	int status;
 
 	common_init(&common);
-	while ((opt = getopt_long(argc, argv, "h", options, NULL)) != -1)
-		common_take(&common, opt, optarg, "cache", usage);
-	if (optind == argc) {
-		fputs(usage, stderr);
-		return EXIT_USAGE;
-	}
+	option_reader_init(&reader, &cache_options);
+	while (option_reader_next(&reader, &common, argc, argv) != -1)
+		;
+	if (optind == argc)
+		complain_lacking("cache", "build, clear or path is wanted");
 	session = common_session(&common);
 	status = run(session, &common, argv[optind], argc - optind - 1, argv + optind + 1);
 	fathom_destroy(session);

@@ -58,11 +58,11 @@ void complain_error(const struct fathom_errinfo *info)
 }
 
 /* The same for a process that could not be opened, which is no matter of files. */
-static void complain_process(const char *what, const struct fathom_errinfo *info)
+static void complain_process(const char *what, const struct fathom_errinfo *info,
+			     const char *remedy)
 {
 	if (info->err == FATHOM_E_OS && (info->os_errno == ENOENT || info->os_errno == ESRCH))
-		complain(what, "there is no such process",
-			 "write file:PATH or ./PATH for a file of that name");
+		complain(what, "there is no such process", remedy);
 	else if (info->err == FATHOM_E_OS && (info->os_errno == EACCES || info->os_errno == EPERM))
 		complain(what, "this process is not ours to look at", "run as its user or as root");
 	else
@@ -131,9 +131,23 @@ static void add_debug_dir(struct common *c, const char *dir)
 	c->debug_dirs = dirs;
 }
 
-static bool take_common(struct common *c, int opt, const char *argument)
+static void take_target(struct common *c, const char *verb, enum target_kind kind, const char *text)
+{
+	if (c->target)
+		complain_lacking(verb, "-p and -e name more than one TARGET");
+	c->target = text;
+	c->target_kind = kind;
+}
+
+bool common_take(struct common *c, const struct verb_options *verb, int opt, const char *argument)
 {
 	switch (opt) {
+	case 'p':
+	case 'e':
+		if (!(verb->common & OPTIONS_TARGET))
+			return false;
+		take_target(c, verb->verb, opt == 'p' ? TARGET_PID : TARGET_FILE, argument);
+		return true;
 	case OPT_JSON:
 		c->json = true;
 		return true;
@@ -183,18 +197,16 @@ _Noreturn void complain_lacking(const char *verb, const char *what)
 	exit(EXIT_USAGE);
 }
 
-void common_take(struct common *c, int opt, const char *argument, const char *verb,
-		 const char *usage)
+void common_take_arguments(struct common *c, const char *verb, int n, char **arguments)
 {
-	if (opt == OPT_HELP || opt == 'h') {
-		fputs(usage, stdout);
-		exit(EXIT_ANSWERED);
-	}
-	if (take_common(c, opt, argument))
-		return;
-	/* getopt has said what is wrong with it. */
-	fprintf(stderr, "Try 'fathom %s --help'.\n", verb);
-	exit(EXIT_USAGE);
+	const int own = c->target ? 0 : 1;
+
+	if (n < own)
+		complain_lacking(verb, "no TARGET is given");
+	if (own)
+		c->target = arguments[0];
+	c->arguments = arguments + own;
+	c->n_arguments = n - own;
 }
 
 static volatile sig_atomic_t interrupted;
@@ -236,9 +248,13 @@ static bool is_digits(const char *text)
 	return *text && text[strspn(text, "0123456789")] == '\0';
 }
 
-static struct fathom_target *open_process(struct fathom *session, const char *text)
+static struct fathom_target *open_process(struct fathom *session, enum target_kind kind,
+					  const char *text)
 {
 	const char *digits = strncmp(text, "pid:", 4) == 0 ? text + 4 : text;
+	/* Only where the text alone told that a process is meant may a file have been. */
+	const char *remedy =
+		kind == TARGET_ANY ? "write file:PATH or ./PATH for a file of that name" : NULL;
 	struct fathom_target *target;
 	struct fathom_errinfo info;
 	long pid;
@@ -246,12 +262,11 @@ static struct fathom_target *open_process(struct fathom *session, const char *te
 	errno = 0;
 	pid = is_digits(digits) ? strtol(digits, NULL, 10) : 0;
 	if (errno || pid < 1 || pid > INT_MAX) {
-		complain(text, "is not the number of a process",
-			 "write file:PATH or ./PATH for a file of that name");
+		complain(text, "is not the number of a process", remedy);
 		return NULL;
 	}
 	if (fathom_target_open_process(session, (int)pid, &target, &info)) {
-		complain_process(text, &info);
+		complain_process(text, &info, remedy);
 		return NULL;
 	}
 	return target;
@@ -272,32 +287,33 @@ static struct fathom_target *open_kernel(const struct common *c, struct fathom *
 	return target;
 }
 
-struct fathom_target *common_open(const struct common *c, struct fathom *session, const char *text)
+struct fathom_target *common_open(const struct common *c, struct fathom *session,
+				  enum target_kind kind, const char *text)
 {
 	struct fathom_target *target;
 	struct fathom_errinfo info;
 
-	if (is_digits(text) || strncmp(text, "pid:", 4) == 0)
-		return open_process(session, text);
-	if (strcmp(text, "kernel") == 0 || strcmp(text, "/proc/kcore") == 0)
+	if (kind == TARGET_PID ||
+	    (kind == TARGET_ANY && (is_digits(text) || strncmp(text, "pid:", 4) == 0)))
+		return open_process(session, kind, text);
+	if (kind == TARGET_ANY && (strcmp(text, "kernel") == 0 || strcmp(text, "/proc/kcore") == 0))
 		return open_kernel(c, session);
-	if (fathom_target_open_file(session, strncmp(text, "file:", 5) == 0 ? text + 5 : text,
-				    &target, &info)) {
+	if (kind == TARGET_ANY && strncmp(text, "file:", 5) == 0)
+		text += 5;
+	if (fathom_target_open_file(session, text, &target, &info)) {
 		complain_error(&info);
 		return NULL;
 	}
 	return target;
 }
 
-int common_run(struct common *c, int n, char **arguments,
-	       int (*answer)(void *verb, struct fathom_target *target), void *verb)
+int common_run(struct common *c, int (*answer)(void *verb, struct fathom_target *target),
+	       void *verb)
 {
 	struct fathom *session = common_session(c);
-	struct fathom_target *target = common_open(c, session, arguments[0]);
+	struct fathom_target *target = common_open(c, session, c->target_kind, c->target);
 	int status = EXIT_USAGE;
 
-	c->arguments = arguments + 1;
-	c->n_arguments = n - 1;
 	if (target)
 		status = answer(verb, target);
 	fathom_target_release(target);

@@ -8,25 +8,6 @@
 #include "input.h"
 #include "out.h"
 
-static const char usage[] =
-	"Usage: fathom disasm [OPTION]... TARGET FUNCTION|ADDRESS[..END]...\n"
-	"Disassemble functions of TARGET, the path of an ELF file or core, the number of a "
-	"process, "
-	"or\n"
-	"\"kernel\", with a name for every address that the code refers to.\n"
-	"\n"
-	"An ADDRESS alone stands for the function around it, or 16 instructions where there is "
-	"none.\n"
-	"\n"
-	"      --intel                  Intel syntax\n"
-	"      --bytes                  show the bytes of instructions\n"
-	"      --no-lines               no files and lines\n"
-	"      --no-demangle            print names as they are linked\n"
-	"  -j, --section NAME           addresses are offsets in this section\n"
-	"      --hex                    digits only are hexadecimal, too\n" COMMON_HELP "\n"
-	"Exit status: 0 all disassembled; 1 some not, each says why; 2 usage, or TARGET cannot be "
-	"read.\n";
-
 enum {
 	OPT_INTEL = OPT_VERB,
 	OPT_BYTES,
@@ -35,15 +16,33 @@ enum {
 	OPT_HEX,
 };
 
-static const struct option options[] = {
-	{ "intel", no_argument, NULL, OPT_INTEL },
-	{ "bytes", no_argument, NULL, OPT_BYTES },
-	{ "no-lines", no_argument, NULL, OPT_NO_LINES },
-	{ "no-demangle", no_argument, NULL, OPT_NO_DEMANGLE },
-	{ "section", required_argument, NULL, 'j' },
-	{ "hex", no_argument, NULL, OPT_HEX },
-	COMMON_OPTIONS,
-	{ NULL, 0, NULL, 0 },
+static const struct verb_option options[] = {
+	{ OPT_INTEL, "intel", NULL, "Intel syntax" },
+	{ OPT_BYTES, "bytes", NULL, "show the bytes of instructions" },
+	{ OPT_NO_LINES, "no-lines", NULL, "no files and lines" },
+	{ OPT_NO_DEMANGLE, "no-demangle", NULL, "print names as they are linked" },
+	{ 'j', "section", "NAME", "addresses are offsets in this section" },
+	{ OPT_HEX, "hex", NULL, "digits only are hexadecimal, too" },
+	{ 0, NULL, NULL, NULL },
+};
+
+static const char usage[] =
+	"Usage: fathom disasm [OPTION]... TARGET FUNCTION|ADDRESS[..END]...\n"
+	"Disassemble functions of TARGET: the path of an ELF file or core, the number of\n"
+	"a process, or the word kernel; with a name for every address that the code\n"
+	"refers to.\n"
+	"\n"
+	"An ADDRESS alone stands for the function around it, or 16 instructions where\n"
+	"there is none. Addresses are written as for 'fathom addr'.\n";
+
+static const struct verb_options disasm_options = {
+	.verb = "disasm",
+	.usage = usage,
+	.options = options,
+	.common = OPTIONS_TARGET | OPTIONS_JSON | OPTIONS_NO_CACHE | OPTIONS_CACHE_DIR |
+		  OPTIONS_DEBUG | OPTIONS_EXE | OPTIONS_MEMORY | OPTIONS_THREADS,
+	.end = "Exit status: 0 all disassembled; 1 some not, each says why; 2 usage, or TARGET\n"
+	       "cannot be read.\n",
 };
 
 /* So many instructions are disassembled and printed at a time. */
@@ -74,11 +73,13 @@ struct range {
 	uint32_t most; /* instructions; 0: all to the end */
 };
 
-static int parse_options(struct disasm *v, int argc, char **argv)
+static void parse_options(struct disasm *v, int argc, char **argv)
 {
+	struct option_reader reader;
 	int opt;
 
-	while ((opt = getopt_long(argc, argv, "j:h", options, NULL)) != -1) {
+	option_reader_init(&reader, &disasm_options);
+	while ((opt = option_reader_next(&reader, &v->common, argc, argv)) != -1) {
 		switch (opt) {
 		case OPT_INTEL:
 			v->options.flags |= FATHOM_DISASM_INTEL;
@@ -98,14 +99,11 @@ static int parse_options(struct disasm *v, int argc, char **argv)
 		case OPT_HEX:
 			v->rules.hex = true;
 			break;
-		default:
-			common_take(&v->common, opt, optarg, "disasm", usage);
 		}
 	}
-	if (argc - optind < 2)
-		complain_lacking("disasm",
-				 optind == argc ? "no TARGET is given" : "no FUNCTION is given");
-	return optind;
+	common_take_arguments(&v->common, "disasm", argc - optind, argv + optind);
+	if (!v->common.n_arguments)
+		complain_lacking("disasm", "no FUNCTION is given");
 }
 
 /* The bounds of the function around @address; false when none is known. */
@@ -448,9 +446,8 @@ static int answer_all(void *verb, struct fathom_target *target)
 int verb_disasm(int argc, char **argv)
 {
 	struct disasm v = { .options = { .size = sizeof v.options } };
-	int first;
 
 	common_init(&v.common);
-	first = parse_options(&v, argc, argv);
-	return common_run(&v.common, argc - first, argv + first, answer_all, &v);
+	parse_options(&v, argc, argv);
+	return common_run(&v.common, answer_all, &v);
 }

@@ -12,45 +12,41 @@
 #include "input.h"
 #include "out.h"
 
-static const char usage[] =
-	"Usage: fathom find [OPTION]... TARGET [QUERY]...\n"
-	"Print the addresses that each QUERY has in TARGET: the path of an ELF file, core or "
-	"snapshot,\n"
-	"the number of a process, or \"kernel\". Without QUERY, read them from standard input, one "
-	"a\n"
-	"line.\n"
-	"\n"
-	"A QUERY is [LIBRARY:]NAME[@VERSION], where NAME may be a pattern or a demangled name,\n"
-	"[LIBRARY:]/EXPRESSION/, or [LIBRARY:]FILE:LINE. See fathom-find(1).\n"
-	"\n"
-	"  -r, --read TYPE              read the value there: str, bytes:16, u32[4], ptr->str ...\n"
-	"  -i, --inlined                every inlined copy of functions\n"
-	"  -E, --regex                  each QUERY is a regular expression as it stands\n"
-	"  -F, --literal                each QUERY is a name as it stands\n"
-	"      --exported               only what the dynamic linker can find\n"
-	"      --limit N                at most N answers to a QUERY; default 1,000,000\n"
-	"      --first                  the first answer only, as --limit 1\n"
-	"  -w, --wait SECONDS           ask again until all is found, for so long\n" COMMON_HELP
-	"\n"
-	"Exit status: 0 all found; 1 some not, each says why; 2 usage, or TARGET cannot be read.\n";
-
 enum {
 	OPT_EXPORTED = OPT_VERB,
 	OPT_LIMIT,
 	OPT_FIRST,
 };
 
-static const struct option options[] = {
-	{ "read", required_argument, NULL, 'r' },
-	{ "inlined", no_argument, NULL, 'i' },
-	{ "regex", no_argument, NULL, 'E' },
-	{ "literal", no_argument, NULL, 'F' },
-	{ "exported", no_argument, NULL, OPT_EXPORTED },
-	{ "limit", required_argument, NULL, OPT_LIMIT },
-	{ "first", no_argument, NULL, OPT_FIRST },
-	{ "wait", required_argument, NULL, 'w' },
-	COMMON_OPTIONS,
-	{ NULL, 0, NULL, 0 },
+static const struct verb_option options[] = {
+	{ 'r', "read", "TYPE", "read the value there: str, u32[4], ptr->str" },
+	{ 'i', "inlined", NULL, "every inlined copy of functions" },
+	{ 'E', "regex", NULL, "each QUERY is a regular expression as it stands" },
+	{ 'F', "literal", NULL, "each QUERY is a name as it stands" },
+	{ OPT_EXPORTED, "exported", NULL, "only what the dynamic linker can find" },
+	{ OPT_LIMIT, "limit", "N", "at most N answers to a QUERY; default 1,000,000" },
+	{ OPT_FIRST, "first", NULL, "the first answer only, as --limit 1" },
+	{ 'w', "wait", "SECONDS", "ask again until all is found, for so long" },
+	{ 0, NULL, NULL, NULL },
+};
+
+static const char usage[] =
+	"Usage: fathom find [OPTION]... TARGET [QUERY]...\n"
+	"Print the addresses that each QUERY has in TARGET: the path of an ELF file,\n"
+	"core or snapshot, the number of a process, or the word kernel. Without QUERY,\n"
+	"read them from standard input, one a line.\n"
+	"\n"
+	"A QUERY is [LIBRARY:]NAME[@VERSION], where NAME may be a pattern or a demangled\n"
+	"name, [LIBRARY:]/EXPRESSION/, or [LIBRARY:]FILE:LINE. See fathom-find(1).\n";
+
+static const struct verb_options find_options = {
+	.verb = "find",
+	.usage = usage,
+	.options = options,
+	.common = OPTIONS_TARGET | OPTIONS_JSON | OPTIONS_DEBUG | OPTIONS_EXE | OPTIONS_MEMORY |
+		  OPTIONS_THREADS,
+	.end = "Exit status: 0 all found; 1 some not, each says why; 2 usage, or TARGET cannot\n"
+	       "be read.\n",
 };
 
 struct find {
@@ -69,12 +65,13 @@ struct find {
 	bool framed; /* an empty line ends each answer */
 };
 
-/* Takes the options; returns the index of the first argument. */
-static int parse_options(struct find *v, int argc, char **argv)
+static void parse_options(struct find *v, int argc, char **argv)
 {
+	struct option_reader reader;
 	int opt;
 
-	while ((opt = getopt_long(argc, argv, "r:iEFw:h", options, NULL)) != -1) {
+	option_reader_init(&reader, &find_options);
+	while ((opt = option_reader_next(&reader, &v->common, argc, argv)) != -1) {
 		switch (opt) {
 		case 'r':
 			v->read = optarg;
@@ -100,13 +97,9 @@ static int parse_options(struct find *v, int argc, char **argv)
 		case 'w':
 			v->wait_ms = 1000 * (uint64_t)parse_count("--wait", optarg, 86400);
 			break;
-		default:
-			common_take(&v->common, opt, optarg, "find", usage);
 		}
 	}
-	if (optind == argc)
-		complain_lacking("find", "no TARGET is given");
-	return optind;
+	common_take_arguments(&v->common, "find", argc - optind, argv + optind);
 }
 
 static uint64_t now_ms(void)
@@ -267,11 +260,10 @@ static int answer_all(void *verb, struct fathom_target *target)
 int verb_find(int argc, char **argv)
 {
 	struct find v = { .options = { .size = sizeof v.options } };
-	int first;
 
 	common_init(&v.common);
-	first = parse_options(&v, argc, argv);
+	parse_options(&v, argc, argv);
 	if (v.read)
 		find_value_check(v.read);
-	return common_run(&v.common, argc - first, argv + first, answer_all, &v);
+	return common_run(&v.common, answer_all, &v);
 }

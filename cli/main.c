@@ -15,16 +15,17 @@ struct verb {
 };
 
 static const struct verb verbs[] = {
-	{ "addr", verb_addr, "who is at this address: function, file, line, inlined callers" },
+	{ "addr", verb_addr, "who is at this address: function, line, inlined callers" },
 	{ "addr2line", verb_addr2line, "answer as GNU addr2line does, byte for byte" },
-	{ "cache", verb_cache,
-	  "store the index of a file, so that every later run finds it ready" },
+	{ "cache", verb_cache, "store the index of a file for every later run" },
 	{ "disasm", verb_disasm, "what does this code say: instructions, every address named" },
-	{ "find", verb_find, "where is this name: addresses of symbols, lines, inlined copies" },
+	{ "find", verb_find, "where is this name: symbols, lines, inlined copies" },
 	{ "llvm-symbolizer", verb_llvm_symbolizer,
-	  "answer as llvm-symbolizer does, for the sanitizers, perf and pprof" },
+	  "answer as llvm-symbolizer does, for sanitizers, perf, pprof" },
 	{ "snapshot", verb_snapshot, "keep what names the addresses of a process when it is gone" },
 };
+
+#define N_VERBS (sizeof verbs / sizeof *verbs)
 
 /* Called by a name like these, the command is another tool. */
 struct personality {
@@ -40,9 +41,9 @@ static const struct personality personalities[] = {
 static void print_usage(FILE *to)
 {
 	fputs("Usage: fathom VERB [OPTION]... TARGET [ARGUMENT]...\n\n", to);
-	for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
+	for (size_t i = 0; i < N_VERBS; i++)
 		fprintf(to, "  %-16s %s\n", verbs[i].name, verbs[i].summary);
-	fputs("\nTry 'fathom VERB --help', or the manual page fathom(1).\n", to);
+	fputs("\nTry 'fathom help VERB', or the manual page fathom(1).\n", to);
 }
 
 /* A file that shrinks while it is mapped ends in SIGBUS: say so instead of dumping core. */
@@ -67,6 +68,37 @@ static const struct personality *find_personality(const char *path)
 	return NULL;
 }
 
+/* Runs the verb that @argv begins with. */
+static int run_verb(int argc, char **argv)
+{
+	const char *names[N_VERBS + 1];
+	const char *near;
+	char remedy[64];
+
+	for (size_t i = 0; i < N_VERBS; i++) {
+		if (strcmp(argv[0], verbs[i].name) == 0)
+			return verbs[i].run(argc, argv);
+		names[i] = verbs[i].name;
+	}
+	names[N_VERBS] = "help";
+	near = fathom_near_text(argv[0], names, N_VERBS + 1);
+	(void)snprintf(remedy, sizeof remedy, "did you mean %s?", near ? near : "");
+	complain(argv[0], "is not a verb of fathom", near ? remedy : "see 'fathom --help'");
+	return EXIT_USAGE;
+}
+
+/* "fathom help [VERB]": what "fathom VERB --help" prints, or the list of verbs. */
+static int help(int n, char **arguments)
+{
+	char word[] = "--help";
+	char *argv[] = { n ? arguments[0] : NULL, word, NULL };
+
+	if (n && strcmp(arguments[0], "help") != 0)
+		return run_verb(2, argv);
+	print_usage(stdout);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	const struct personality *personality = argc ? find_personality(argv[0]) : NULL;
@@ -80,17 +112,11 @@ int main(int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
-	    strcmp(argv[1], "help") == 0) {
-		print_usage(stdout);
-		return 0;
-	}
+	    strcmp(argv[1], "help") == 0)
+		return help(argc - 2, argv + 2);
 	if (strcmp(argv[1], "--version") == 0) {
 		printf("fathom %s\n", fathom_version());
 		return 0;
 	}
-	for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
-		if (strcmp(argv[1], verbs[i].name) == 0)
-			return verbs[i].run(argc - 1, argv + 1);
-	complain(argv[1], "is not a verb of fathom", "see 'fathom --help'");
-	return EXIT_USAGE;
+	return run_verb(argc - 1, argv + 1);
 }

@@ -5,17 +5,24 @@
 
 #include "common.h"
 
+static const struct verb_option options[] = {
+	{ 0, NULL, NULL, NULL },
+};
+
 static const char usage[] =
 	"Usage: fathom snapshot [OPTION]... TARGET FILE\n"
-	"Write to FILE what is mapped where in TARGET, the number of a process or the path of a\n"
-	"core, and by what the files are known again. 'fathom addr FILE' then names its addresses\n"
-	"also when the process is gone, as long as the files are there.\n"
-	"\n" COMMON_HELP "\n"
-	"Exit status: 0 done; 2 usage, or TARGET could not be read or FILE not be written.\n";
+	"Write to FILE what is mapped where in TARGET, the number of a process or the\n"
+	"path of a core, and by what the files are known again. 'fathom addr FILE' then\n"
+	"names its addresses also when the process is gone, as long as the files are\n"
+	"there.\n";
 
-static const struct option options[] = {
-	COMMON_OPTIONS,
-	{ NULL, 0, NULL, 0 },
+static const struct verb_options snapshot_options = {
+	.verb = "snapshot",
+	.usage = usage,
+	.options = options,
+	.common = OPTIONS_TARGET | OPTIONS_DEBUG | OPTIONS_EXE | OPTIONS_MEMORY,
+	.end = "Exit status: 0 done; 2 usage, or TARGET could not be read or FILE not be\n"
+	       "written.\n",
 };
 
 /* What is to be done: the target as it was called, and the file. */
@@ -43,15 +50,17 @@ static int write_snapshot(void *verb, struct fathom_target *target)
 
 int verb_snapshot(int argc, char **argv)
 {
+	struct option_reader reader;
 	struct common common;
 	struct snapshot v;
-	int opt;
 
 	common_init(&common);
-	while ((opt = getopt_long(argc, argv, "h", options, NULL)) != -1)
-		common_take(&common, opt, optarg, "snapshot", usage);
-	if (argc - optind != 2)
+	option_reader_init(&reader, &snapshot_options);
+	while (option_reader_next(&reader, &common, argc, argv) != -1)
+		;
+	common_take_arguments(&common, "snapshot", argc - optind, argv + optind);
+	if (common.n_arguments != 1)
 		complain_lacking("snapshot", "a TARGET and a FILE are wanted");
-	v = (struct snapshot){ argv[optind], argv[optind + 1] };
-	return common_run(&common, argc - optind, argv + optind, write_snapshot, &v);
+	v = (struct snapshot){ common.target, common.arguments[0] };
+	return common_run(&common, write_snapshot, &v);
 }

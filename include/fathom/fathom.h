@@ -42,6 +42,7 @@
 #include <fathom/error.h>
 #include <fathom/find.h>
 #include <fathom/format.h>
+#include <fathom/near.h>
 #include <fathom/self.h>
 #include <fathom/session.h>
 #include <fathom/snapshot.h>

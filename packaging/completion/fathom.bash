@@ -6,15 +6,24 @@ _fathom()
     local current=${COMP_WORDS[COMP_CWORD]}
     local previous=${COMP_WORDS[COMP_CWORD - 1]}
     local verbs="addr addr2line cache disasm find llvm-symbolizer snapshot"
-    local common="--json --no-cache --cache-dir --debug-dir --sysroot --exe --debuginfod
-        --debuginfod-timeout --memory --threads --help"
+    local common="--help"
+    local files="--debug-dir --sysroot --debuginfod --debuginfod-timeout --memory"
+    local cached="--no-cache --cache-dir"
     local own=""
 
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W "$verbs --help --version" -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W "$verbs help --help --version" -- "$current")
         return
     fi
     case $previous in
+    -e)
+        mapfile -t COMPREPLY < <(compgen -f -- "$current")
+        return
+        ;;
+    -p)
+        mapfile -t COMPREPLY < <(compgen -W "$(cd /proc && echo [0-9]*)" -- "$current")
+        return
+        ;;
     --cache-dir | --debug-dir | --sysroot)
         mapfile -t COMPREPLY < <(compgen -d -- "$current")
         return
@@ -24,18 +33,28 @@ _fathom()
     case ${COMP_WORDS[1]} in
     addr)
         own="--section --hex --return-addresses --names-only --no-demangle --cache=auto
-            --cache=off --cache=build"
+            --cache=off --cache=build --json --threads --exe $cached $files"
         ;;
     find)
-        own="--read --inlined --regex --literal --exported --limit --first --wait"
+        own="--read --inlined --regex --literal --exported --limit --first --wait --json --threads
+            --exe $files"
         ;;
     cache)
-        if [ "$COMP_CWORD" -eq 2 ]; then
-            mapfile -t COMPREPLY < <(compgen -W "build clear path $common" -- "$current")
+        own="--json --threads --cache-dir $files"
+        if [ "$COMP_CWORD" -eq 2 ] && [[ "$current" != -* ]]; then
+            mapfile -t COMPREPLY < <(compgen -W "build clear path" -- "$current")
             return
         fi
         ;;
-    disasm) own="--intel --bytes --no-lines --no-demangle --section --hex" ;;
+    disasm)
+        own="--intel --bytes --no-lines --no-demangle --section --hex --json --threads --exe $cached
+            $files"
+        ;;
+    snapshot) own="--exe $files" ;;
+    help)
+        mapfile -t COMPREPLY < <(compgen -W "$verbs" -- "$current")
+        return
+        ;;
     addr2line)
         common=""
         own="--addresses --basenames --demangle --demangle=auto --demangle=dlang

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The options of fathom's own verbs. One table per verb feeds getopt_long(), --help and "did you
+ * mean". The personalities have their tools' options instead.
+ */
+#ifndef FATHOM_OPTIONS_H
+#define FATHOM_OPTIONS_H
+
+#include <getopt.h>
+#include <stdint.h>
+
+struct common;
+
+/* One option. */
+struct verb_option {
+	int value; /* a letter, or a number of the enum below or of the verb; 0 ends a table */
+	const char *name; /* long form, "limit"; NULL: only the letter */
+	/*
+	 * As help prints it: "N"; "[=URLS]" for an argument that may be missing; "=WORD" for one
+	 * that help prints with the sign. NULL: none.
+	 */
+	const char *argument;
+	const char *help;
+};
+
+/* Values of the common options, which every verb of its own accepts. */
+enum {
+	OPT_COMMON = 256,
+	OPT_JSON = OPT_COMMON,
+	OPT_NO_CACHE,
+	OPT_CACHE_DIR,
+	OPT_DEBUG_DIR,
+	OPT_SYSROOT,
+	OPT_EXE,
+	OPT_DEBUGINFOD,
+	OPT_DEBUGINFOD_TIMEOUT,
+	OPT_MEMORY,
+	OPT_THREADS,
+	OPT_HELP,
+	OPT_VERB, /* a verb's own options start here */
+};
+
+/* Bits of verb_options.common: groups of common options. */
+enum {
+	OPTIONS_TARGET = 1u << 0, /* -p, -e */
+	OPTIONS_JSON = 1u << 1,
+	OPTIONS_NO_CACHE = 1u << 2,
+	OPTIONS_CACHE_DIR = 1u << 3,
+	OPTIONS_DEBUG = 1u << 4, /* --debug-dir, --sysroot, --debuginfod, --debuginfod-timeout */
+	OPTIONS_EXE = 1u << 5,
+	OPTIONS_MEMORY = 1u << 6,
+	OPTIONS_THREADS = 1u << 7,
+};
+
+/* A verb's options and its help. */
+struct verb_options {
+	const char *verb;
+	const char *usage;                 /* what help prints above the options */
+	const struct verb_option *options; /* its own */
+	/*
+	 * The groups of common options that make a difference to this verb. Help lists these; the
+	 * others are accepted, so that one set of options can be given to every verb.
+	 */
+	uint32_t common;
+	const char *end; /* what help prints below the options */
+};
+
+/* More than any verb has. */
+#define MAX_OPTIONS 40
+
+/* The state of reading one command line. */
+struct option_reader {
+	const struct verb_options *verb;
+	struct option table[MAX_OPTIONS + 1];
+	char letters[2 * MAX_OPTIONS + 2];
+};
+
+void option_reader_init(struct option_reader *r, const struct verb_options *verb);
+
+/*
+ * Returns the value of the next option of the verb's own, with its argument in optarg, or -1 at the
+ * end. Puts common options into @c. Exits after --help, and with status 2 after a complaint when an
+ * option is not known or its argument is wrong.
+ */
+int option_reader_next(struct option_reader *r, struct common *c, int argc, char **argv);
+
+#endif

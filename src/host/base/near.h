@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* The distance between two names in slips of the hand; see fathom/near.h. */
+#ifndef FATHOM_INTERNAL_NEAR_H
+#define FATHOM_INTERNAL_NEAR_H
+
+#include "../../safe/base/bytes.h"
+#include "fathom/near.h"
+
+/* Longer names are near to nothing. */
+#define FATHOM_NEAR_SIZE 255
+
+/* Returns how many slips still make a name near to one of @size bytes. */
+unsigned fathom_near_slips(uint32_t size);
+
+/* Returns the number of slips from @a to @b, or @most + 1 if there are more than @most. */
+unsigned fathom_near_distance(struct fathom_str a, struct fathom_str b, unsigned most);
+
+#endif

@@ -64,6 +64,7 @@ struct addr {
 	_Alignas(CACHE_LINE) struct out out;
 	_Alignas(CACHE_LINE) struct out kept; /* of the second printer; no memory until wanted */
 	_Alignas(CACHE_LINE) enum cache_mode cache;
+	size_t together; /* answers that both printers format before their output is written */
 	size_t next_note;
 	bool unanswered;
 	bool many;    /* so many addresses that the heap is prepared for it */
@@ -286,10 +287,11 @@ static void *print_answers(void *arg)
 }
 
 /* Fewer answers than these are not worth a thread. */
-#define ALONE_ANSWERS 4096
+#define ALONE_ANSWERS 2048
 
-/* So many answers are formatted by two threads at a time, which bounds what the second keeps. */
-#define PRINT_TOGETHER 65536
+/* Two threads format so many answers at a time that the second collects some KEPT_BYTES. */
+#define PRINT_TOGETHER 16384
+#define KEPT_BYTES     ((size_t)2 << 20)
 
 /* Prints the answers to inputs [first, end); returns the number of the answer behind them. */
 static size_t print_some(struct addr *v, const struct fathom_answers *answers, size_t first,
@@ -309,8 +311,8 @@ static size_t print_some(struct addr *v, const struct fathom_answers *answers, s
 			out_init_kept(&v->kept);
 		there.out = &v->kept;
 		run_both(v, print_answers, &here, &there);
-		out_bytes(&v->out, v->kept.buf, v->kept.n);
-		v->kept.n = 0;
+		v->together = KEPT_BYTES * (end - first) / (v->kept.n + 1) + ALONE_ANSWERS;
+		out_join(&v->out, &v->kept);
 	}
 	v->unanswered |= here.unanswered | there.unanswered;
 	return there.next;
@@ -322,6 +324,7 @@ static void answer_inputs(struct addr *v)
 	struct fathom_answers *answers;
 	struct fathom_errinfo info;
 	size_t n = v->any_bad ? 0 : v->n;
+	size_t first = 0;
 	size_t next = 0;
 
 	for (size_t i = 0; v->any_bad && i < v->n; i++)
@@ -332,9 +335,13 @@ static void answer_inputs(struct addr *v)
 		complain_error(&info);
 		exit(EXIT_USAGE);
 	}
-	for (size_t i = 0; i < v->n; i += PRINT_TOGETHER)
-		next = print_some(v, answers, i,
-				  v->n - i > PRINT_TOGETHER ? i + PRINT_TOGETHER : v->n, next);
+	while (first < v->n) {
+		const size_t left = v->n - first;
+		const size_t some = left < v->together ? left : v->together;
+
+		next = print_some(v, answers, first, first + some, next);
+		first += some;
+	}
 	out_flush(&v->out);
 	fathom_answers_free(answers);
 	v->n = 0;
@@ -424,7 +431,7 @@ static int answer_all(void *verb, struct fathom_target *target)
 
 int verb_addr(int argc, char **argv)
 {
-	struct addr v = { .symbolize = { .size = sizeof v.symbolize } };
+	struct addr v = { .symbolize = { .size = sizeof v.symbolize }, .together = PRINT_TOGETHER };
 
 	common_init(&v.common);
 	parse_options(&v, argc, argv);

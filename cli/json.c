@@ -1,24 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "json.h"
 
-#include <string.h>
-
-void json_key(struct out *o, const char *key)
-{
-	out_char(o, '"');
-	out_str(o, key);
-	out_str(o, "\":");
-}
-
-void json_string(struct out *o, const char *key, const char *s)
-{
-	json_key(o, key);
-	if (s && *s)
-		out_json(o, s, strlen(s));
-	else
-		out_str(o, "null");
-}
-
 void json_address(struct out *o, const char *key, uint64_t address)
 {
 	json_key(o, key);

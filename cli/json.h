@@ -6,9 +6,29 @@
 #include "out.h"
 
 /* "KEY": */
-void json_key(struct out *o, const char *key);
+static inline void json_key(struct out *o, const char *key)
+{
+	out_char(o, '"');
+	out_str(o, key);
+	out_str(o, "\":");
+}
+
+/* The member's string, @n bytes; null without any. */
+static inline void json_text(struct out *o, const char *key, const char *s, size_t n)
+{
+	json_key(o, key);
+	if (n)
+		out_json(o, s, n);
+	else
+		out_str(o, "null");
+}
+
 /* With a string; null for NULL and "". */
-void json_string(struct out *o, const char *key, const char *s);
+static inline void json_string(struct out *o, const char *key, const char *s)
+{
+	json_text(o, key, s, s ? strlen(s) : 0);
+}
+
 /* With an address, which is a string. */
 void json_address(struct out *o, const char *key, uint64_t address);
 /* With a number of which 0 means "none": null. */

@@ -65,6 +65,13 @@ void out_flush(struct out *o)
 	o->n = 0;
 }
 
+void out_join(struct out *o, struct out *kept)
+{
+	out_flush(o);
+	write_all(o, kept->buf, kept->n);
+	kept->n = 0;
+}
+
 void out_make_room(struct out *o, size_t n)
 {
 	size_t cap = o->cap;
@@ -117,28 +124,46 @@ static void out_escape(struct out *o, unsigned char c)
 	out_char(o, digits[c & 15]);
 }
 
-/* Whether any of the eight bytes of @w is below 0x20 or is 0x7f. */
-static bool has_control(uint64_t w)
-{
-	const uint64_t ones = 0x0101010101010101u;
-	const uint64_t tops = 0x8080808080808080u;
-	const uint64_t below = (w - ones * 0x20) & ~w & tops;
-	const uint64_t del = w ^ (ones * 0x7f);
+/* 16 bytes that are compared at once: a vector of GNU C. */
+#define BLOCK 16
+typedef signed char block __attribute__((vector_size(BLOCK)));
 
-	return below || ((del - ones) & ~del & tops);
+static block load_block(const char *s)
+{
+	block b;
+
+	memcpy(&b, s, sizeof b);
+	return b;
 }
 
-/* The length of the part of @s that needs no escape. */
+/* Returns whether no lane of the comparison @c holds. */
+static bool is_none(block c)
+{
+	uint64_t half[2];
+
+	memcpy(half, &c, sizeof half);
+	return !(half[0] | half[1]);
+}
+
+/* Returns whether the BLOCK bytes at @s hold no control character. Bytes above 0x7f are negative.
+ */
+static bool is_plain_block(const char *s)
+{
+	const block b = load_block(s);
+
+	return is_none(((b < 0x20) & (b >= 0)) | (b == 0x7f));
+}
+
+/* Returns the length of the part of @s that needs no escape. */
 static size_t plain_length(const char *s, size_t n)
 {
 	size_t i = 0;
-	uint64_t w;
 
-	for (; i + sizeof w <= n; i += sizeof w) {
-		memcpy(&w, s + i, sizeof w);
-		if (has_control(w))
-			break;
-	}
+	while (n - i >= BLOCK && is_plain_block(s + i))
+		i += BLOCK;
+	/* The rest together with bytes before it. */
+	if (n - i < BLOCK && n >= BLOCK && is_plain_block(s + n - BLOCK))
+		return n;
 	while (i < n && !is_control((unsigned char)s[i]))
 		i++;
 	return i;
@@ -196,27 +221,55 @@ static void out_json_char(struct out *o, unsigned char c)
 	}
 }
 
-void out_json(struct out *o, const char *s, size_t n)
+static bool is_plain_json(unsigned char c)
 {
-	size_t start = 0;
+	return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
+}
+
+/* Returns whether is_plain_json() of all BLOCK bytes at @s. */
+static bool is_plain_json_block(const char *s)
+{
+	const block b = load_block(s);
+
+	return is_none((b < 0x20) | (b == 0x7f) | (b == '"') | (b == '\\'));
+}
+
+/* Returns the length of the part of @s that is_plain_json(). */
+static size_t plain_json_length(const char *s, size_t n)
+{
 	size_t i = 0;
 
-	out_char(o, '"');
-	while (i < n) {
-		const unsigned char c = (unsigned char)s[i];
-		const size_t length = utf8_length((const unsigned char *)s + i, n - i);
+	while (n - i >= BLOCK && is_plain_json_block(s + i))
+		i += BLOCK;
+	/* The rest together with bytes before it. */
+	if (n - i < BLOCK && n >= BLOCK && is_plain_json_block(s + n - BLOCK))
+		return n;
+	while (i < n && is_plain_json((unsigned char)s[i]))
+		i++;
+	return i;
+}
 
-		if (length && c >= 0x20 && c != '"' && c != '\\' && c != 0x7f) {
-			i += length;
-			continue;
-		}
-		out_bytes(o, s + start, i - start);
-		if (length)
-			out_json_char(o, c);
+void out_json(struct out *o, const char *s, size_t n)
+{
+	out_char(o, '"');
+	for (;;) {
+		const size_t plain = plain_json_length(s, n);
+		size_t length;
+
+		out_bytes(o, s, plain);
+		s += plain;
+		n -= plain;
+		if (!n)
+			break;
+		length = utf8_length((const unsigned char *)s, n);
+		if (length > 1)
+			out_bytes(o, s, length);
+		else if (length)
+			out_json_char(o, (unsigned char)*s);
 		else
 			out_str(o, "\xef\xbf\xbd");
-		start = ++i;
+		s += length ? length : 1;
+		n -= length ? length : 1;
 	}
-	out_bytes(o, s + start, n - start);
 	out_char(o, '"');
 }

@@ -25,6 +25,8 @@ void out_init(struct out *o);
 /* Collects what a second thread formats, to be written behind the output of the first. */
 void out_init_kept(struct out *o);
 void out_flush(struct out *o);
+/* Writes what @o holds, then what @kept has collected, which is empty then. */
+void out_join(struct out *o, struct out *kept);
 void out_deinit(struct out *o);
 
 /* Makes room for @n more bytes, by writing what is there or by growing. */

@@ -83,7 +83,7 @@ void print_text(struct out *o, const struct input *in, const struct fathom_answe
 
 static void json_names(struct out *o, const char *key, const struct fathom_function *f)
 {
-	json_string(o, key, f ? f->name : NULL);
+	json_text(o, key, f ? f->name : NULL, f ? f->name_size : 0);
 	out_char(o, ',');
 	json_string(o, "linkage_name", f ? f->linkage_name : NULL);
 }
@@ -97,7 +97,7 @@ static void json_frame(struct out *o, const struct fathom_answers *answers,
 	out_char(o, '{');
 	json_names(o, "function", f);
 	out_char(o, ',');
-	json_string(o, "file", file ? file->path : NULL);
+	json_text(o, "file", file ? file->path : NULL, file ? file->path_size : 0);
 	out_char(o, ',');
 	json_count(o, "line", frame ? frame->line : 0);
 	out_char(o, ',');

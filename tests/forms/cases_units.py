@@ -417,6 +417,28 @@ def _sibling_blocks(e):
         TEXT + 0x14: [inner, ("f", "/d/a.c", 6)], TEXT + 0x20: [inner, ("f", "/d/a.c", 8)]})
 
 
+# Below types and functions, code stands seldom: a search skips it by the siblings first, then reads all.
+for _language in (LANG.C99, LANG.C_plus_plus, LANG.Rust, LANG.D):
+    for _what, _name in (("a name of fixed size first", (FORM.strp, "local")), ("a name inside first", (FORM.string, "local"))):
+        @case(f"a function in a type in a function, language {_language:#x}, {_what}", encodings=ENCODINGS,
+              language=_language, stated=_name)
+        def _local_class(e, language, stated):
+            dw = e.dwarf(4)
+            nested = function(TEXT + 0x40, 0x20, name="nested", children=[inlined("inner", TEXT + 0x50, 0x10)])
+            local = die(TAG.structure_type, (AT.name, *stated), (AT.sibling, FORM.ref4, "site"), children=[nested])
+            site = die(TAG.GNU_call_site, (AT.low_pc, FORM.addr, TEXT + 4), (AT.sibling, FORM.ref4, "call"),
+                       children=[die(TAG.variable, (AT.location, FORM.exprloc, b"\x30"))], label="site")
+            call = inlined("inner", TEXT + 0x10, 8)
+            call.label = "call"
+            dw.unit(root(e, dw, named("inner", label="inner"),
+                         die(TAG.structure_type, (AT.name, *stated), (AT.sibling, FORM.ref4, "f"), children=[die(TAG.variable)]),
+                         function(children=[local, site, call], label="f"), language=language))
+            return Built(e.elf(dw), {
+                TEXT: [("f", "/d/a.c", 10)], TEXT + 0x10: [("inner", "/d/a.c", 10), ("f", "/d/a.c", 77)],
+                TEXT + 0x40: [("nested", "/d/a.c", 10)],
+                TEXT + 0x50: [("inner", "/d/a.c", 10), ("nested", "/d/a.c", 77)]})
+
+
 # What linkers leave of code they dropped ----------------------------------------------------------
 
 for _version in (2, 4, 5):

@@ -29,7 +29,7 @@ static void walk(const struct fathom_unit *unit, uint32_t kinds, bool skip)
 	uint32_t depth;
 
 	fathom_die_reader_init(&r, unit, unit->header.die_off);
-	r.pass = skip ? UINT32_MAX : 0;
+	r.passing = skip;
 	while (!fathom_die_next(&r, kinds, &die, &depth, NULL)) {
 		use_die(unit, &die);
 		if (skip)

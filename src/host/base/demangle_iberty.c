@@ -86,6 +86,15 @@ static fathom_err take_whole(char *text, struct fathom_array *out)
 	return err;
 }
 
+/*
+ * Returns whether @name may be of one of Rust's two schemes: v0 begins with "_R", the legacy one is
+ * an Itanium name whose last part is a hash of 16 digits. A suffix may follow either.
+ */
+static bool may_be_rust(const char *name)
+{
+	return name[1] == 'R' || strstr(name, "17h");
+}
+
 static fathom_err demangle_text(const char *name, uint32_t mangling, int options,
 				struct fathom_array *out)
 {
@@ -94,7 +103,8 @@ static fathom_err demangle_text(const char *name, uint32_t mangling, int options
 	switch (mangling) {
 	case FATHOM_MANGLING_AUTO:
 		/* Rust's legacy scheme looks like C++. */
-		err = take_pieces(rust_demangle_callback, name, options, out);
+		err = may_be_rust(name) ? take_pieces(rust_demangle_callback, name, options, out)
+					: FATHOM_END;
 		return err == FATHOM_END
 			       ? take_pieces(cplus_demangle_v3_callback, name, options, out)
 			       : err;

@@ -187,6 +187,7 @@ static fathom_err read_function(struct build *b, struct fathom_errinfo *reterr)
 	fathom_err err;
 
 	fathom_die_reader_init(&r, &b->u->unit, b->want->die_off);
+	r.passing = true;
 	err = fathom_die_next(&r, kinds, &die, &depth, reterr);
 	if (err || die.off != b->want->die_off)
 		return err < 0 ? err : FATHOM_E_CORRUPT;

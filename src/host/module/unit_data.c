@@ -92,8 +92,7 @@ static fathom_err find_functions(struct fathom_worker *w, const struct fathom_ob
 
 	w->ranges.n = 0;
 	fathom_die_reader_init(&r, unit, unit->header.die_off);
-	if (!full)
-		r.pass = FATHOM_DIE_BIT(FATHOM_DIE_TYPE) | FATHOM_DIE_BIT(FATHOM_DIE_ABSTRACT);
+	r.passing = !full;
 	while (!(err = fathom_die_next(&r, FATHOM_DIE_BIT(FATHOM_DIE_FUNCTION), &die, &depth,
 				       reterr))) {
 		FATHOM_TRY(add_function(w, code, unit, &die, &left, reterr));
@@ -135,7 +134,7 @@ struct fathom_unit_data *fathom_unit_data_create(struct fathom_worker *w, struct
 	size_t n;
 	size_t bytes;
 
-	full = full || !fathom_unit_is_c(&u->unit);
+	full = full || !fathom_unit_is_flat(&u->unit);
 	err = find_functions(w, m->main, &u->unit, full, &info);
 	if (err == FATHOM_E_MEMORY)
 		return NULL;

@@ -53,8 +53,8 @@ fathom_err fathom_unit_data_open(struct fathom_worker *w, struct fathom_debug *d
 void fathom_unit_data_close(struct fathom_worker *w, const struct fathom_open_unit *u);
 
 /*
- * Finds the functions of @u. With @full, all entries are looked at; else, in C, what is below
- * functions and types is skipped, and functions nested in functions are missed.
+ * Finds the functions of @u. With @full, reads all entries; else skips what is below functions and
+ * types where fathom_unit_is_flat(), and misses the functions there.
  */
 struct fathom_unit_data *fathom_unit_data_create(struct fathom_worker *w, struct fathom_debug *d,
 						 const struct fathom_open_unit *u, bool full);

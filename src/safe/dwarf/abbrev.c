@@ -80,9 +80,9 @@ static unsigned vendor_slot(uint64_t at)
 #define CODE_BITS     (BIT(FATHOM_AT_LOW_PC) | BIT(FATHOM_AT_HIGH_PC) | BIT(FATHOM_AT_RANGES))
 #define FUNCTION_BITS (BIT(FATHOM_AT_STMT_LIST) - 1) /* all slots before those of roots */
 
-/* The slots that entries of a kind have. */
+/* The slots that entries of a kind have; childless ones of kind OTHER have none. */
 static const uint32_t slots_of_kind[] = {
-	[FATHOM_DIE_OTHER] = 0,
+	[FATHOM_DIE_OTHER] = BIT(FATHOM_AT_SIBLING),
 	[FATHOM_DIE_UNIT] = BIT(FATHOM_AT_COUNT) - 1,
 	[FATHOM_DIE_SPACE] = 0,
 	[FATHOM_DIE_TYPE] = BIT(FATHOM_AT_SIBLING),
@@ -162,6 +162,33 @@ static struct fathom_step skip_step(uint64_t form)
 	return step;
 }
 
+/*
+ * Reads the attributes of an entry of which none is wanted and all are of fixed size, which is most
+ * entries: sets @a->fixed. False, with the cursor where it was, where that is not so.
+ */
+static bool sum_sizes(struct fathom_cursor *c, const struct sizes *sizes, struct fathom_abbrev *a)
+{
+	struct fathom_cursor here = *c;
+	uint32_t fixed = 0;
+
+	while (here.end - here.p >= 2 && (here.p[0] | here.p[1])) {
+		const uint8_t form = here.p[1];
+
+		if ((here.p[0] | form) & 0x80 || form >= sizeof sizes->of ||
+		    sizes->of[form] == VARIES)
+			return false;
+		here.p += 2;
+		fixed += sizes->of[form];
+		if (form == DW_FORM_implicit_const)
+			cur_skip_leb(&here);
+	}
+	if (here.end - here.p < 2 || fixed >= FATHOM_ABBREV_VARIES)
+		return false;
+	c->p = here.p + 2;
+	a->fixed = (uint16_t)fixed;
+	return true;
+}
+
 /* Compiles the attributes of @a; the cursor stands behind its has_children byte. */
 static fathom_err read_attributes(struct fathom_cursor *c, struct fathom_abbrevs *t,
 				  const struct sizes *sizes, struct fathom_abbrev *a)
@@ -169,7 +196,8 @@ static fathom_err read_attributes(struct fathom_cursor *c, struct fathom_abbrevs
 	struct fathom_step *const first = t->steps + t->n_steps;
 	struct fathom_step *const end = t->steps + t->cap_steps;
 	struct fathom_step *step = first; /* the next to be written */
-	const uint32_t wanted = slots_of_kind[a->kind];
+	const uint32_t wanted =
+		a->kind == FATHOM_DIE_OTHER && !a->has_children ? 0 : slots_of_kind[a->kind];
 	uint32_t skipped = 0; /* bytes that the next step has to skip first */
 	uint32_t fixed = 0;
 	uint32_t present = 0;
@@ -177,6 +205,8 @@ static fathom_err read_attributes(struct fathom_cursor *c, struct fathom_abbrevs
 	uint64_t at;
 	uint64_t form;
 
+	if (!wanted && sum_sizes(c, sizes, a))
+		return FATHOM_OK;
 	for (read_pair(c, &at, &form); at | form; read_pair(c, &at, &form)) {
 		const enum fathom_slot slot = wanted ? slot_of(wanted, at) : FATHOM_AT_COUNT;
 		const unsigned size = size_of(sizes, form, t->encoding);
@@ -276,6 +306,23 @@ static void sort_by_code(struct fathom_abbrev *a, uint32_t n)
 	}
 }
 
+/* Enters @a, whose code takes one byte, in the tables of short codes. The first of a code counts.
+ */
+static void enter_short(struct fathom_abbrevs *t, const struct fathom_abbrev *a)
+{
+	const bool other = a->kind == FATHOM_DIE_OTHER;
+
+	if (t->pass[a->code] || t->skip[a->code] ||
+	    !(other || a->kind == FATHOM_DIE_TYPE || a->kind == FATHOM_DIE_ABSTRACT))
+		return;
+	if (!a->has_children && a->fixed < FATHOM_PASS_SIBLING - 1) {
+		t->pass[a->code] = (uint16_t)(a->fixed + 1);
+		t->skip[a->code] = other ? t->pass[a->code] : 0;
+	} else if (a->has_children && a->sibling != FATHOM_ABBREV_NO_SIBLING) {
+		t->pass[a->code] = (uint16_t)(FATHOM_PASS_SIBLING + a->sibling + 1);
+	}
+}
+
 fathom_err fathom_abbrevs_read(const struct fathom_dwarf *dwarf, uint64_t off,
 			       struct fathom_encoding encoding, uint64_t last,
 			       struct fathom_abbrevs *t, struct fathom_errinfo *reterr)
@@ -294,6 +341,7 @@ fathom_err fathom_abbrevs_read(const struct fathom_dwarf *dwarf, uint64_t off,
 	t->section = section.data;
 	t->swap = dwarf->swap;
 	memset(t->skip, 0, sizeof t->skip);
+	memset(t->pass, 0, sizeof t->pass);
 	init_sizes(&sizes, encoding);
 	if (off >= section.size)
 		return fathom_fail(reterr, FATHOM_E_CORRUPT, ".debug_abbrev", off,
@@ -335,9 +383,8 @@ fathom_err fathom_abbrevs_read(const struct fathom_dwarf *dwarf, uint64_t off,
 		t->dense &= code == t->n_abbrevs + 1u;
 		ordered &= !t->n_abbrevs || t->abbrevs[t->n_abbrevs - 1].code < code;
 		t->abbrevs[t->n_abbrevs++] = a;
-		if (code < FATHOM_ABBREV_SHORT && a.kind == FATHOM_DIE_OTHER && !children &&
-		    a.fixed != FATHOM_ABBREV_VARIES && !t->skip[code])
-			t->skip[code] = (uint16_t)(a.fixed + 1);
+		if (code < FATHOM_ABBREV_SHORT)
+			enter_short(t, &a);
 		if (code == last)
 			break;
 	}

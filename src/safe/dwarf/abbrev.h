@@ -97,6 +97,8 @@ struct fathom_abbrev {
 /* Codes below this take one byte. */
 #define FATHOM_ABBREV_SHORT 128
 
+#define FATHOM_PASS_SIBLING 0x8000
+
 struct fathom_abbrevs {
 	struct fathom_abbrev *abbrevs; /* caller: storage for cap_abbrevs */
 	struct fathom_step *steps;     /* caller: storage for cap_steps */
@@ -111,10 +113,14 @@ struct fathom_abbrevs {
 	const uint8_t *section;
 	bool swap;
 	/*
-	 * For codes of one byte: the bytes of an entry of kind OTHER without children and of fixed
-	 * size, code included; 0 for all others. Most entries are skipped by one look in here.
+	 * How to skip an entry whose code takes one byte, counted from that byte; 0: not by these
+	 * tables. Most entries are skipped by one look in here. skip[] has the size of childless
+	 * entries of kind OTHER that are of fixed size. pass[] has those, also of kinds TYPE and
+	 * ABSTRACT, and of entries of the three kinds that have children FATHOM_PASS_SIBLING plus
+	 * the place of the DW_FORM_ref4 that leads behind the children.
 	 */
 	uint16_t skip[FATHOM_ABBREV_SHORT];
+	uint16_t pass[FATHOM_ABBREV_SHORT];
 };
 
 /* The storage was too small: give more of both and call again. */

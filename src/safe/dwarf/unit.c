@@ -74,7 +74,7 @@ void fathom_die_reader_init(struct fathom_die_reader *r, const struct fathom_uni
 	r->c = cur_init(die_off < end ? bytes_slice(info, die_off, end - die_off)
 				      : (struct fathom_bytes){ NULL, 0 },
 			unit->dwarf->swap);
-	r->pass = 0;
+	r->passing = false;
 	r->depth = 0;
 	r->lowest = 0;
 	r->ended = false;
@@ -150,6 +150,29 @@ static void read_attributes(struct fathom_cursor *c, const struct fathom_die_rea
 	}
 }
 
+static inline void skip_step(struct fathom_cursor *c, const struct fathom_abbrevs *t,
+			     const struct fathom_step *step)
+{
+	switch ((enum fathom_step_op)step->op) {
+	case FATHOM_STEP_SKIP:
+	case FATHOM_STEP_READ_FIXED:
+		cur_skip(c, step->arg);
+		break;
+	case FATHOM_STEP_SKIP_LEB:
+		cur_skip_leb(c);
+		break;
+	case FATHOM_STEP_SKIP_BLOCK:
+		cur_skip(c, cur_uleb(c));
+		break;
+	case FATHOM_STEP_SKIP_FORM:
+	case FATHOM_STEP_READ:
+		fathom_form_skip(c, step->form, t->encoding);
+		break;
+	case FATHOM_STEP_CONST:
+		break;
+	}
+}
+
 static void skip_attributes(struct fathom_cursor *c, const struct fathom_abbrevs *t,
 			    const struct fathom_abbrev *a)
 {
@@ -160,26 +183,8 @@ static void skip_attributes(struct fathom_cursor *c, const struct fathom_abbrevs
 		cur_skip(c, a->fixed);
 		return;
 	}
-	for (; step < end; step++) {
-		switch ((enum fathom_step_op)step->op) {
-		case FATHOM_STEP_SKIP:
-		case FATHOM_STEP_READ_FIXED:
-			cur_skip(c, step->arg);
-			break;
-		case FATHOM_STEP_SKIP_LEB:
-			cur_skip_leb(c);
-			break;
-		case FATHOM_STEP_SKIP_BLOCK:
-			cur_skip(c, cur_uleb(c));
-			break;
-		case FATHOM_STEP_SKIP_FORM:
-		case FATHOM_STEP_READ:
-			fathom_form_skip(c, step->form, t->encoding);
-			break;
-		case FATHOM_STEP_CONST:
-			break;
-		}
-	}
+	for (; step < end; step++)
+		skip_step(c, t, step);
 }
 
 static fathom_err walk_failed(const struct fathom_die_reader *r, const uint8_t *at,
@@ -188,21 +193,49 @@ static fathom_err walk_failed(const struct fathom_die_reader *r, const uint8_t *
 	return fathom_fail(reterr, FATHOM_E_CORRUPT, SECTION, (uint64_t)(at - r->section), what);
 }
 
+#define PASSED_KINDS                                                          \
+	(FATHOM_DIE_BIT(FATHOM_DIE_OTHER) | FATHOM_DIE_BIT(FATHOM_DIE_TYPE) | \
+	 FATHOM_DIE_BIT(FATHOM_DIE_ABSTRACT))
+
+/*
+ * Returns the entry that the DW_FORM_ref4 at @at refers to in the @size bytes at @unit; NULL unless
+ * it is behind the reference.
+ */
+static inline const uint8_t *sibling_at(const uint8_t *at, const uint8_t *unit, uint64_t size,
+					bool swap)
+{
+	const uint64_t off = load_u32(at, swap);
+
+	return off < size && off > (uint64_t)(at - unit) + 3 ? unit + off : NULL;
+}
+
 /* Moves from the attributes of an entry to its sibling; false when that cannot be done. */
 static bool pass_entry(struct fathom_cursor *c, const struct fathom_die_reader *r,
 		       const struct fathom_abbrev *a)
 {
-	const uint64_t here = (uint64_t)(c->p - r->section) + a->sibling + 4;
-	uint64_t off;
+	const struct fathom_abbrevs *t = r->unit->abbrevs;
+	const struct fathom_step *step = t->steps + a->first_step;
+	const struct fathom_step *end = step + a->n_steps;
+	struct fathom_cursor at = *c;
+	const uint8_t *sibling;
 
-	if (!a->has_children || a->sibling == FATHOM_ABBREV_NO_SIBLING ||
-	    cur_left(c) < a->sibling + 4u)
+	if (!a->has_children)
 		return false;
-	off = r->unit->header.off + load_u32(c->p + a->sibling, c->swap);
-	if (off <= here || off >= r->unit->header.end_off)
-		return false;
-	c->p = r->section + off;
-	return true;
+	if (a->sibling != FATHOM_ABBREV_NO_SIBLING) {
+		cur_skip(&at, a->sibling);
+	} else {
+		while (step < end && step->slot != FATHOM_AT_SIBLING)
+			skip_step(&at, t, step++);
+		if (step == end || step->form != DW_FORM_ref4)
+			return false;
+	}
+	sibling = cur_left(&at) < 4
+			  ? NULL
+			  : sibling_at(at.p, r->section + r->unit->header.off,
+				       r->unit->header.end_off - r->unit->header.off, c->swap);
+	if (sibling)
+		c->p = sibling;
+	return sibling;
 }
 
 /*
@@ -223,6 +256,42 @@ static void skip_plain(struct fathom_cursor *c, const struct fathom_abbrevs *t)
 	c->p = p;
 }
 
+/* As skip_plain(), together with what is below entries that are passed. */
+static void pass_plain(struct fathom_cursor *c, const struct fathom_die_reader *r)
+{
+	const uint16_t *pass = r->unit->abbrevs->pass;
+	const uint8_t *unit = r->section + r->unit->header.off;
+	const uint64_t unit_size = r->unit->header.end_off - r->unit->header.off;
+	const uint8_t *end = c->end;
+	const uint8_t *p = c->p;
+
+	while (p < end && *p < FATHOM_ABBREV_SHORT) {
+		const uint16_t how = pass[*p];
+
+		if (how < FATHOM_PASS_SIBLING) {
+			if (!how || how > end - p)
+				break;
+			p += how;
+		} else {
+			const uint8_t *at = p + (how - FATHOM_PASS_SIBLING);
+
+			if (end - p < how - FATHOM_PASS_SIBLING + 4 ||
+			    !(at = sibling_at(at, unit, unit_size, c->swap)))
+				break;
+			p = at;
+		}
+	}
+	c->p = p;
+}
+
+static inline void skip_below(struct fathom_cursor *c, const struct fathom_die_reader *r)
+{
+	if (r->passing)
+		pass_plain(c, r);
+	else
+		skip_plain(c, r->unit->abbrevs);
+}
+
 fathom_err fathom_die_next(struct fathom_die_reader *r, uint32_t kinds, struct fathom_die *ret,
 			   uint32_t *ret_depth, struct fathom_errinfo *reterr)
 {
@@ -233,7 +302,7 @@ fathom_err fathom_die_next(struct fathom_die_reader *r, uint32_t kinds, struct f
 	fathom_err err = FATHOM_END;
 
 	if (depth)
-		skip_plain(&c, t);
+		skip_below(&c, r);
 	while (!r->ended && c.p < c.end) {
 		const uint8_t *at = c.p;
 		const uint64_t code = cur_uleb(&c);
@@ -245,7 +314,7 @@ fathom_err fathom_die_next(struct fathom_die_reader *r, uint32_t kinds, struct f
 			depth--;
 			lowest = depth < lowest ? depth : lowest;
 			if (depth)
-				skip_plain(&c, t);
+				skip_below(&c, r);
 			continue;
 		}
 		a = fathom_abbrevs_find(t, code);
@@ -261,8 +330,9 @@ fathom_err fathom_die_next(struct fathom_die_reader *r, uint32_t kinds, struct f
 			ret->has_children = a->has_children;
 			read_attributes(&c, r, a, ret);
 			err = FATHOM_OK;
-		} else if (r->pass & FATHOM_DIE_BIT(a->kind) && pass_entry(&c, r, a)) {
-			skip_plain(&c, t);
+		} else if (r->passing && depth && PASSED_KINDS & FATHOM_DIE_BIT(a->kind) &&
+			   pass_entry(&c, r, a)) {
+			skip_below(&c, r);
 			continue;
 		} else {
 			skip_attributes(&c, t, a);
@@ -282,7 +352,7 @@ fathom_err fathom_die_next(struct fathom_die_reader *r, uint32_t kinds, struct f
 		}
 		if (err == FATHOM_OK)
 			break;
-		skip_plain(&c, t);
+		skip_below(&c, r);
 	}
 	if (err)
 		r->ended = true;
@@ -482,5 +552,21 @@ bool fathom_unit_is_c(const struct fathom_unit *unit)
 		return true;
 	default:
 		return false;
+	}
+}
+
+bool fathom_unit_is_flat(const struct fathom_unit *unit)
+{
+	switch (unit->language) {
+	case DW_LANG_C_plus_plus:
+	case DW_LANG_C_plus_plus_03:
+	case DW_LANG_C_plus_plus_11:
+	case DW_LANG_C_plus_plus_14:
+	case DW_LANG_C_plus_plus_17:
+	case DW_LANG_C_plus_plus_20:
+	case DW_LANG_Rust:
+		return true;
+	default:
+		return fathom_unit_is_c(unit);
 	}
 }

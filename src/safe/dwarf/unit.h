@@ -83,7 +83,7 @@ struct fathom_die_reader {
 	const struct fathom_unit *unit;
 	struct fathom_cursor c;
 	const uint8_t *section;
-	uint32_t pass;   /* kinds below which nothing is looked for, where they are not asked for */
+	bool passing;    /* set by the caller: see fathom_die_reader_init() */
 	uint32_t depth;  /* of the entry that comes next; the root is 0 */
 	uint32_t lowest; /* depth that the walk fell to since the entry before: what stood at it or
 			  * deeper has no more children */
@@ -92,8 +92,9 @@ struct fathom_die_reader {
 
 /*
  * Starts at the entry at @die_off, which must lie in the unit; walks it and what is below it. The
- * caller may set pass then: entries of these kinds, where they are not asked for, are skipped
- * together with what is below them, as far as DW_AT_sibling allows.
+ * caller may set passing then: below the start, entries of the kinds OTHER, TYPE and ABSTRACT,
+ * which must not be asked for, are skipped together with what is below them, as far as
+ * DW_AT_sibling allows.
  */
 void fathom_die_reader_init(struct fathom_die_reader *r, const struct fathom_unit *unit,
 			    uint64_t die_off);
@@ -135,7 +136,13 @@ enum fathom_ref_kind {
 enum fathom_ref_kind fathom_unit_reference(const struct fathom_unit *unit,
 					   const struct fathom_attr *a, uint64_t *ret_off);
 
-/* Whether the language of the unit has no functions inside types (so types can be skipped). */
+/* Returns whether the unit's language is C or assembly, which link functions as they are named. */
 bool fathom_unit_is_c(const struct fathom_unit *unit);
+
+/*
+ * Returns whether compilers of the unit's language describe code below types and functions seldom
+ * (C++: members of local classes) or never (C), so that a search that skips both finds most of it.
+ */
+bool fathom_unit_is_flat(const struct fathom_unit *unit);
 
 #endif

@@ -330,7 +330,8 @@ static void answer_inputs(struct addr *v)
 	for (size_t i = 0; v->any_bad && i < v->n; i++)
 		if (!v->inputs[i].reason)
 			v->addresses[n++] = v->inputs[i].address;
-	if (fathom_symbolize(v->rules.target, &v->symbolize, v->addresses, n, &answers, &info)) {
+	if (fathom_symbolize(v->rules.target, &v->symbolize, v->addresses, n, &answers, &info) ||
+	    fathom_target_check(v->rules.target, &info)) {
 		out_flush(&v->out);
 		complain_error(&info);
 		exit(EXIT_USAGE);

@@ -518,9 +518,12 @@ static void answer_items(struct addr2line *a)
 {
 	uint64_t *addresses = must(malloc((a->n + 1) * sizeof *addresses));
 	size_t *numbers = must(malloc((a->n + 1) * sizeof *numbers));
+	struct fathom_errinfo info;
 
 	while (answer_round(a, addresses, numbers))
 		;
+	if (fathom_target_check(a->target, &info))
+		fail(a, a->file, info.what);
 	for (size_t i = 0; i < a->n && !a->out.failed; i++)
 		print_item(a, &a->items[i]);
 	out_flush(&a->out);
@@ -577,7 +580,7 @@ static void open_session(struct addr2line *a, struct fathom **ret)
 	const struct fathom_options wanted = { .size = sizeof wanted, .flags = FATHOM_GNU_PATHS };
 	struct fathom_errinfo info;
 
-	if (fathom_create(&wanted, ret, &info))
+	if (fault_create(&wanted, ret, &info))
 		fail(a, a->file, info.what);
 	open_target(a, *ret);
 	list_sections(a);
@@ -616,7 +619,7 @@ int verb_addr2line(int argc, char **argv)
 	free(a.items);
 	free(a.rounds);
 	fathom_target_release(a.target);
-	fathom_destroy(session);
+	fault_destroy(session);
 	words_deinit(&words);
 	return a.out.failed ? EXIT_FAILED : EXIT_SUCCESS;
 }

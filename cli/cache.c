@@ -163,7 +163,7 @@ int verb_cache(int argc, char **argv)
 		complain_lacking("cache", "build, clear or path is wanted");
 	session = common_session(&common);
 	status = run(session, &common, argv[optind], argc - optind - 1, argv + optind + 1);
-	fathom_destroy(session);
+	fault_destroy(session);
 	common_deinit(&common);
 	return status;
 }

@@ -38,6 +38,8 @@ static const char *remedy_for(const struct fathom_errinfo *info)
 		return is_of_memory(info) ? "raise the limit with --memory" : NULL;
 	case FATHOM_E_MISMATCH:
 		return "install the debug package of exactly this version";
+	case FATHOM_E_CHANGED:
+		return "run again";
 	case FATHOM_E_TIMEOUT:
 		return "allow more with --debuginfod-timeout";
 	default:
@@ -236,7 +238,7 @@ struct fathom *common_session(struct common *c)
 		(void)sigaction(SIGINT, &action, NULL);
 		c->options.cancelled = is_interrupted;
 	}
-	if (fathom_create(&c->options, &session, &info)) {
+	if (fault_create(&c->options, &session, &info)) {
 		complain_error(&info);
 		exit(EXIT_USAGE);
 	}
@@ -307,6 +309,16 @@ struct fathom_target *common_open(const struct common *c, struct fathom *session
 	return target;
 }
 
+void common_check(const struct fathom_target *target)
+{
+	struct fathom_errinfo info;
+
+	if (!fathom_target_check(target, &info))
+		return;
+	complain_error(&info);
+	exit(EXIT_USAGE);
+}
+
 int common_run(struct common *c, int (*answer)(void *verb, struct fathom_target *target),
 	       void *verb)
 {
@@ -314,10 +326,12 @@ int common_run(struct common *c, int (*answer)(void *verb, struct fathom_target 
 	struct fathom_target *target = common_open(c, session, c->target_kind, c->target);
 	int status = EXIT_USAGE;
 
-	if (target)
+	if (target) {
 		status = answer(verb, target);
+		common_check(target);
+	}
 	fathom_target_release(target);
-	fathom_destroy(session);
+	fault_destroy(session);
 	common_deinit(c);
 	return status;
 }

@@ -46,6 +46,14 @@ void common_take_arguments(struct common *c, const char *verb, int n, char **arg
 /* Exits with the complaint that @verb lacks something: @what, as in "no TARGET is given". */
 _Noreturn void complain_lacking(const char *verb, const char *what);
 
+/* Installs the handler of SIGBUS (fault.c). */
+void fault_begin(void);
+
+/* As fathom_create() and fathom_destroy(), for the one session whose files the handler looks at. */
+fathom_err fault_create(const struct fathom_options *options, struct fathom **ret_session,
+			struct fathom_errinfo *reterr);
+void fault_destroy(struct fathom *session);
+
 /* Starts the session; exits with status 2 when that fails. */
 struct fathom *common_session(struct common *c);
 
@@ -65,6 +73,9 @@ int common_status(const struct out *out, bool unanswered);
  */
 struct fathom_target *common_open(const struct common *c, struct fathom *session,
 				  enum target_kind kind, const char *text);
+
+/* Exits with status 2 and a complaint if a file of @target was truncated or overwritten. */
+void common_check(const struct fathom_target *target);
 
 /* Prints the notes of @target from number *@next on to standard error, and moves *@next. */
 void common_print_notes(const struct fathom_target *target, size_t *next);

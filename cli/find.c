@@ -139,7 +139,8 @@ static struct fathom_matches *ask(struct find *v, char **queries, size_t n)
 		const uint64_t waited = now_ms() - start;
 
 		if (fathom_find(v->target, &v->options, (const char *const *)queries, n, &matches,
-				&info)) {
+				&info) ||
+		    fathom_target_check(v->target, &info)) {
 			out_flush(&v->out);
 			complain_error(&info);
 			exit(EXIT_USAGE);

@@ -91,6 +91,8 @@ static uint8_t parse_symbol(const struct input_rules *rules, const char *s, size
 	memcpy(name, s, length);
 	name[length] = '\0';
 	err = fathom_target_find_symbol(rules->target, name, ret);
+	if (err == FATHOM_E_CHANGED)
+		common_check(rules->target);
 	if (err)
 		return err == FATHOM_E_OS ? FATHOM_REASON_NO_PERMISSION
 					  : FATHOM_REASON_NO_SUCH_SYMBOL;

@@ -90,6 +90,8 @@ static const char *open_error(const char *path, const struct fathom_errinfo *inf
 		return strerror(EISDIR);
 	if (info->err == FATHOM_E_OS && info->os_errno)
 		return strerror(info->os_errno);
+	if (info->err == FATHOM_E_CHANGED)
+		return info->what;
 	return "The file was not recognized as a valid object file";
 }
 
@@ -398,7 +400,8 @@ static struct fathom_answers *symbolize(struct symbolizer *s, struct module *m, 
 	struct fathom_answers *answers;
 	struct fathom_errinfo info;
 
-	if (fathom_symbolize(m->target, &options, addresses, n, &answers, &info)) {
+	if (fathom_symbolize(m->target, &options, addresses, n, &answers, &info) ||
+	    fathom_target_check(m->target, &info)) {
 		complain_error(&info);
 		exit(1);
 	}
@@ -599,7 +602,7 @@ static void start(struct symbolizer *s)
 		options.flags |= FATHOM_DECLARATIONS;
 	if (!s->options.demangle)
 		s->flags |= FATHOM_NO_DEMANGLE;
-	if (fathom_create(&options, &s->session, &info)) {
+	if (fault_create(&options, &s->session, &info)) {
 		complain_error(&info);
 		exit(1);
 	}
@@ -613,7 +616,7 @@ static void stop(struct symbolizer *s)
 	out_deinit(&s->out);
 	for (size_t i = 0; i < s->n_modules; i++)
 		free_module(s->modules[i]);
-	fathom_destroy(s->session);
+	fault_destroy(s->session);
 	llvm_options_deinit(&s->options);
 	free(s->requests);
 	free(s->places);

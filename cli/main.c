@@ -4,7 +4,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common.h"
 
@@ -44,17 +43,6 @@ static void print_usage(FILE *to)
 	for (size_t i = 0; i < N_VERBS; i++)
 		fprintf(to, "  %-16s %s\n", verbs[i].name, verbs[i].summary);
 	fputs("\nTry 'fathom help VERB', or the manual page fathom(1).\n", to);
-}
-
-/* A file that shrinks while it is mapped ends in SIGBUS: say so instead of dumping core. */
-static void on_bus_error(int number)
-{
-	static const char message[] =
-		"fathom: a file was truncated while it was being read (run again)\n";
-
-	(void)number;
-	(void)!write(STDERR_FILENO, message, sizeof message - 1);
-	_exit(EXIT_USAGE);
 }
 
 /* The tool that the command is called as, or NULL. */
@@ -104,7 +92,7 @@ int main(int argc, char **argv)
 	const struct personality *personality = argc ? find_personality(argv[0]) : NULL;
 
 	(void)signal(SIGPIPE, SIG_IGN);
-	(void)signal(SIGBUS, on_bus_error);
+	fault_begin();
 	if (personality)
 		return personality->run(argc, argv);
 	if (argc < 2) {

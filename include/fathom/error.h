@@ -42,7 +42,8 @@ enum {
 	FATHOM_E_MISMATCH = -8,    /**< a debug file that belongs to another file */
 	FATHOM_E_NOT_FOUND = -9,   /**< no such file, section or symbol */
 	FATHOM_E_TIMEOUT = -10,    /**< a deadline passed */
-	FATHOM_E_CANCELLED = -11   /**< the caller asked to stop */
+	FATHOM_E_CANCELLED = -11,  /**< the caller asked to stop */
+	FATHOM_E_CHANGED = -12     /**< a file was truncated while it was being read */
 };
 
 /** Where and why a call failed. Plain data; copy it freely. */

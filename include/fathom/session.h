@@ -102,6 +102,30 @@ FATHOM_API fathom_err fathom_create(const struct fathom_options *options,
  */
 FATHOM_API void fathom_destroy(struct fathom *session);
 
+/**
+ * For a program's own handler of SIGBUS, with the address of siginfo_t.si_addr.
+ *
+ * Files are mapped, and reading a page of one that was truncated, or whose disk fails, raises
+ * SIGBUS in the thread that reads: in any call that is given a session, a target or a struct
+ * fathom_self, except those whose Safety is as-safe, and in the threads that such a call starts.
+ * (The library installs no handler. Its threads block no signal that a fault raises, and all
+ * others.) If the address lies in
+ * a file that @session has mapped, the rest of the mapping is replaced by zeros and the handler may
+ * return: the call goes on, and returns FATHOM_E_CHANGED with the file's name; of a process, core
+ *or kernel, the addresses in that file are answered with FATHOM_REASON_CHANGED. Calls on what a
+ *call has returned (answers, matches, disassemblies, values) read no file and raise nothing.
+ *
+ * What fathom_target_get_info(), fathom_target_section() and fathom_target_symbol() point to lies
+ * in mapped files. So does, in handlers, what fathom_self_prepare() took from the index cache; its
+ * files are replaced, never written to, by the library.
+ *
+ * Safety: as-safe; mt-safe
+ * Memory: maps zeros over a file of @session
+ * Returns: 1 if the fault is dealt with and the handler may return; 0 if it is not of a file of
+ *	@session: the program deals with it as if there were no session
+ */
+FATHOM_API int fathom_handle_sigbus(struct fathom *session, const void *address);
+
 /** What a session holds at the moment. */
 struct fathom_usage {
 	uint64_t memory_used;   /**< bytes counted against the budget */

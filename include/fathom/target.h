@@ -33,8 +33,9 @@ struct fathom_target;
  * A debug file that does not match is refused, which fathom_target_note() reports; the target opens
  * all the same.
  *
- * Files are mapped. Like any mapping, one that another program cuts short while it is in use raises
- * SIGBUS: who opens files that may be rewritten in place works on copies, or handles the signal.
+ * Files are mapped. Like any mapping, one that another program truncates while it is in use raises
+ * SIGBUS. If files may be truncated in place, call fathom_handle_sigbus() from a handler of that
+ * signal, or open copies.
  *
  * Safety: mt-safe
  * Memory: *@ret_target is the caller's, to be given back with fathom_target_release(); it uses
@@ -102,6 +103,21 @@ FATHOM_API fathom_err fathom_target_open_kernel(struct fathom *session,
 						const struct fathom_kernel_options *options,
 						struct fathom_target **ret_target,
 						struct fathom_errinfo *reterr);
+
+/**
+ * Tells whether the files that @target reads are what they were when they were opened. A file that
+ * another program has truncated or overwritten since then may have given wrong answers: where that
+ * can happen, call this behind a batch and before its answers are used. (One that was replaced by
+ * rename(), as linkers and package managers do, is still read as it was.) Costs one stat() for each
+ * file; split debug files (.dwo) are not looked at. Files of a process are, at the start of each
+ * batch.
+ *
+ * Safety: mt-safe
+ * Memory: none
+ * Returns: FATHOM_OK; FATHOM_E_CHANGED, with the file named in *@reterr (which may be NULL)
+ */
+FATHOM_API fathom_err fathom_target_check(const struct fathom_target *target,
+					  struct fathom_errinfo *reterr);
 
 /**
  * Takes another reference to @target.

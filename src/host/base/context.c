@@ -14,6 +14,9 @@
 #define DEFAULT_CACHE_LIMIT   (UINT64_C(2) << 30)
 #define DEFAULT_DEBUGINFOD_MS 10000
 
+_Static_assert(offsetof(struct fathom, memory.mapped) == 0,
+	       "where safe/base/mapped.c looks for it");
+
 int64_t fathom_now_ns(void)
 {
 	struct timespec now;
@@ -174,6 +177,7 @@ void fathom_destroy(struct fathom *session)
 	free(session->exe);
 	free(session->cache_dir);
 	pthread_mutex_destroy(&session->debugs_lock);
+	fathom_mapping_deinit(&session->memory.mapped);
 	free(session);
 }
 

@@ -16,7 +16,7 @@ struct fathom_debug;
 #define FATHOM_IDLE_WORKERS 32
 
 struct fathom {
-	struct fathom_memory memory;
+	struct fathom_memory memory; /* first: fathom_handle_sigbus() */
 	struct fathom_epochs epochs;
 	_Atomic(struct fathom_worker *) idle[FATHOM_IDLE_WORKERS];
 	pthread_mutex_t debugs_lock; /* never taken to answer */

@@ -14,8 +14,10 @@
 
 #include "../../safe/base/bytes.h"
 #include "../../safe/base/error.h"
+#include "mapping.h"
 
 struct fathom_memory {
+	struct fathom_mapped_table mapped; /* files; first: fathom_handle_sigbus() */
 	_Atomic uint64_t used;
 	uint64_t budget;
 };

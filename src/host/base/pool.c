@@ -66,6 +66,20 @@ static int start_elsewhere(struct thread *t)
 	return err;
 }
 
+/*
+ * The signals that our threads leave to the threads of the program that we are a guest in: all but
+ * those that a fault of our own thread raises. A fault whose signal is blocked ends the process,
+ * whatever handler there is.
+ */
+static void foreign_signals(sigset_t *ret)
+{
+	static const int faults[] = { SIGBUS, SIGSEGV, SIGILL, SIGFPE, SIGTRAP, SIGSYS };
+
+	sigfillset(ret);
+	for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
+		sigdelset(ret, faults[i]);
+}
+
 void fathom_pool_run(unsigned threads, size_t n, fathom_task_fn *fn, void *data)
 {
 	struct run run = { .fn = fn, .data = data, .n = n };
@@ -76,8 +90,7 @@ void fathom_pool_run(unsigned threads, size_t n, fathom_task_fn *fn, void *data)
 
 	if (threads > FATHOM_MAX_THREADS)
 		threads = FATHOM_MAX_THREADS;
-	/* Signals belong to the threads of the program that we are a guest in. */
-	sigfillset(&all);
+	foreign_signals(&all);
 	if (threads > 1 && n > 1) {
 		(void)pthread_sigmask(SIG_SETMASK, &all, &before);
 		run.knows_processors =

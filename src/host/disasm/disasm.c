@@ -165,6 +165,8 @@ static fathom_err disassemble(struct fathom_disasm_work *w, uint64_t size, uint6
 	w->start = address;
 	w->bytes = (struct fathom_bytes){ w->to->bytes, size };
 	err = run(w, reterr);
+	if (w->target)
+		err = fathom_target_end_call(w->target, err, reterr);
 	if (w->decoder)
 		w->decoder->close(w->decoder);
 	fathom_fixups_destroy(w->fixups);

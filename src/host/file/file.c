@@ -62,6 +62,18 @@ static fathom_err path_error(struct fathom_errinfo *reterr, fathom_err err, cons
 	return err;
 }
 
+bool fathom_file_is_cut(const struct fathom_file *f)
+{
+	return f && fathom_mapped_is_cut(f->mapped);
+}
+
+fathom_err fathom_fail_cut(struct fathom_errinfo *reterr, const char *path)
+{
+	return path_error(
+		reterr, FATHOM_E_CHANGED, path,
+		"was truncated or overwritten, or its disk failed, while it was being read");
+}
+
 /* Why what @st says is not read as a file; NULL when it is. */
 static const char *refusal(const struct stat *st)
 {
@@ -115,6 +127,14 @@ static struct fathom_file *file_new(struct fathom_memory *m, const char *path)
 	return f;
 }
 
+static void unmap(struct fathom_file *f)
+{
+	fathom_mapping_remove(&f->memory->mapped, f->mapped);
+	f->mapped = NULL;
+	if (f->bytes.data)
+		(void)munmap((void *)(uintptr_t)f->bytes.data, (size_t)f->bytes.size);
+}
+
 /* Replaces the mapped, compressed bytes of @f by what they decompress to. */
 static fathom_err decompress(struct fathom_file *f, fathom_codec_stream_fn *codec,
 			     struct fathom_errinfo *reterr)
@@ -124,6 +144,10 @@ static fathom_err decompress(struct fathom_file *f, fathom_codec_stream_fn *code
 
 	(void)madvise((void *)(uintptr_t)f->bytes.data, (size_t)f->bytes.size, MADV_SEQUENTIAL);
 	err = codec(f->bytes, &sink);
+	if (fathom_file_is_cut(f)) {
+		fathom_sink_deinit(&sink);
+		return fathom_fail_cut(reterr, f->path);
+	}
 	if (err) {
 		fathom_sink_deinit(&sink);
 		return path_error(
@@ -134,7 +158,7 @@ static fathom_err decompress(struct fathom_file *f, fathom_codec_stream_fn *code
 				? "compressed, and this build lacks the library to read it"
 				: "cannot be decompressed");
 	}
-	(void)munmap((void *)(uintptr_t)f->bytes.data, (size_t)f->bytes.size);
+	unmap(f);
 	f->bytes = (struct fathom_bytes){ sink.data, sink.size };
 	f->allocated = sink.cap;
 	fathom_memory_count(f->memory, sink.cap);
@@ -162,36 +186,45 @@ bool fathom_file_identify(const char *path, struct fathom_file_id *ret)
 	return true;
 }
 
+/* Maps what is open as @fd into @f. */
+static fathom_err map_into(struct fathom_file *f, int fd, const struct stat *st,
+			   struct fathom_errinfo *reterr)
+{
+	const size_t size = (size_t)st->st_size;
+	void *map;
+
+	if ((uint64_t)st->st_size > SIZE_MAX)
+		return path_error(reterr, FATHOM_E_LIMIT, f->path, "is too large to be mapped");
+	map = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (map == MAP_FAILED)
+		return fathom_fail_os(reterr, f->path);
+	f->bytes = (struct fathom_bytes){ map, size };
+	f->id = id_of(st);
+	f->mapped = fathom_mapping_add(&f->memory->mapped, map, size);
+	if (!f->mapped)
+		return path_error(reterr, FATHOM_E_MEMORY, f->path, "out of memory");
+	(void)madvise(map, size, MADV_RANDOM);
+	return FATHOM_OK;
+}
+
 fathom_err fathom_file_map(struct fathom_memory *m, const char *path, struct fathom_file **ret,
 			   struct fathom_errinfo *reterr)
 {
 	struct fathom_file *f;
 	struct stat st;
-	void *map;
+	fathom_err err;
 	int fd = -1;
 
 	FATHOM_TRY(open_regular(path, &fd, &st, reterr));
-	if ((uint64_t)st.st_size > SIZE_MAX) {
-		close(fd);
-		return path_error(reterr, FATHOM_E_LIMIT, path, "is too large to be mapped");
-	}
-	map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (map == MAP_FAILED) {
-		(void)fathom_fail_os(reterr, path);
-		close(fd);
-		return FATHOM_E_OS;
-	}
-	close(fd);
 	f = file_new(m, path);
-	if (!f) {
-		(void)munmap(map, (size_t)st.st_size);
-		return path_error(reterr, FATHOM_E_MEMORY, path, "out of memory");
-	}
-	f->bytes = (struct fathom_bytes){ map, (uint64_t)st.st_size };
-	f->id = id_of(&st);
-	(void)madvise(map, (size_t)st.st_size, MADV_RANDOM);
-	*ret = f;
-	return FATHOM_OK;
+	err = f ? map_into(f, fd, &st, reterr)
+		: path_error(reterr, FATHOM_E_MEMORY, path, "out of memory");
+	close(fd);
+	if (err)
+		fathom_file_close(f);
+	else
+		*ret = f;
+	return err;
 }
 
 fathom_err fathom_file_open(struct fathom_memory *m, const char *path, struct fathom_file **ret,
@@ -210,6 +243,15 @@ fathom_err fathom_file_open(struct fathom_memory *m, const char *path, struct fa
 	else
 		*ret = f;
 	return err;
+}
+
+bool fathom_file_is_overwritten(const struct fathom_file *f)
+{
+	struct fathom_file_id now;
+
+	return f->id.inode && fathom_file_identify(f->path, &now) && now.inode == f->id.inode &&
+	       now.device == f->id.device &&
+	       (now.size != f->id.size || now.mtime_ns != f->id.mtime_ns);
 }
 
 fathom_err fathom_file_wrap(struct fathom_memory *m, const char *path, uint8_t *pages,
@@ -246,7 +288,7 @@ void fathom_file_close(struct fathom_file *f)
 		fathom_pages_free((void *)(uintptr_t)f->bytes.data, f->allocated);
 		fathom_memory_uncount(f->memory, f->allocated);
 	} else {
-		(void)munmap((void *)(uintptr_t)f->bytes.data, (size_t)f->bytes.size);
+		unmap(f);
 	}
 	free(f->path);
 	free(f);

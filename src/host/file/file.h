@@ -5,7 +5,7 @@
  * No descriptor stays open. The mapping is read at random, so read-ahead is off: one address must
  * not pull in what lies around it; whoever is about to read a range says so with
  * fathom_file_will_read(). A file that is truncated while it is mapped raises SIGBUS in its reader,
- * as with any mapping; the command turns that into a message.
+ * as with any mapping: see mapped.h.
  */
 #ifndef FATHOM_FILE_H
 #define FATHOM_FILE_H
@@ -26,7 +26,8 @@ struct fathom_file {
 	size_t root_size; /* bytes of path: the root directory of who sees it so; 0: ours */
 	struct fathom_bytes bytes;
 	struct fathom_file_id id;
-	uint64_t allocated; /* of bytes when they are pages of ours, else 0: mapped */
+	uint64_t allocated;           /* of bytes when they are pages of ours, else 0: mapped */
+	struct fathom_mapped *mapped; /* NULL: it is not mapped */
 	struct fathom_memory *memory;
 	bool is_placed; /* its sections stand where they say, even if it is a relocatable file */
 };
@@ -56,6 +57,15 @@ void fathom_file_close(struct fathom_file *f);
 
 /* Says that @bytes, a part of the file, will be read whole: one request instead of page faults. */
 void fathom_file_will_read(const struct fathom_file *f, struct fathom_bytes bytes);
+
+/* Whether bytes of the file were lost to a SIGBUS: zeros are in their place. */
+bool fathom_file_is_cut(const struct fathom_file *f);
+
+/* Whether the file was written to since it was opened; another may have taken its path. */
+bool fathom_file_is_overwritten(const struct fathom_file *f);
+
+/* Notes that @path was cut; returns FATHOM_E_CHANGED. */
+fathom_err fathom_fail_cut(struct fathom_errinfo *reterr, const char *path);
 
 /* Gives the pages that lie whole inside @bytes back; they can be read again. */
 void fathom_file_give_back(const struct fathom_file *f, struct fathom_bytes bytes);

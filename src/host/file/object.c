@@ -117,6 +117,9 @@ fathom_err fathom_object_create(struct fathom_memory *m, struct fathom_file *fil
 		err = read_sections(o, reterr);
 	if (!err)
 		err = find_code(o);
+	/* That is why, whatever else seems to be wrong with it. */
+	if (fathom_file_is_cut(file))
+		err = fathom_fail_cut(reterr, file->path);
 	if (err) {
 		fathom_errinfo_set_file(reterr, file->path);
 		fathom_object_close(o);

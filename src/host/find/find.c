@@ -621,9 +621,7 @@ fathom_err fathom_find(struct fathom_target *target, const struct fathom_find_op
 	f.matches = calloc(1, sizeof *f.matches);
 	if (!f.matches)
 		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
-	f.session = target->kernel  ? target->kernel->place.session
-		    : target->space ? target->space->session
-				    : target->module->session;
+	f.session = fathom_target_session(target);
 	f.flags = o.flags;
 	f.limit = o.limit ? o.limit : DEFAULT_LIMIT;
 	err = parse_queries(&f, queries, n);
@@ -631,6 +629,7 @@ fathom_err fathom_find(struct fathom_target *target, const struct fathom_find_op
 		(void)fathom_fail(reterr, err, "", 0, "out of memory");
 	else
 		err = search_target(&f, target, reterr);
+	err = fathom_target_end_call(target, err, reterr);
 	if (err == FATHOM_E_MEMORY && f.is_over)
 		err = fail_over(queries, n, reterr);
 	if (!err && !o.limit)

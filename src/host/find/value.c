@@ -341,6 +341,7 @@ fathom_err fathom_values_read(struct fathom_target *target, const char *type,
 		free_values(values, n);
 		err = read_now(target, &t, addresses, n, values, &good, reterr);
 	}
+	err = fathom_target_end_call(target, err, reterr);
 	if (err || !good)
 		free_values(values, n);
 	for (size_t i = 0; !err && i < n; i++)

@@ -114,10 +114,19 @@ static bool fits_module(const struct fathom_module *m, const struct fathom_index
 	       (!id.size || memcmp(h->build_id, id.data, (size_t)id.size) == 0);
 }
 
+/* Takes @c out of the session's table of mappings, which it may outlive. */
+static void leave_table(struct fathom_cache_file *c)
+{
+	if (c->mapped)
+		fathom_mapping_remove(c->table, c->mapped);
+	c->mapped = NULL;
+}
+
 void fathom_cache_file_close(struct fathom_cache_file *c)
 {
 	if (!c)
 		return;
+	leave_table(c);
 	if (c->allocated)
 		free((void *)(uintptr_t)c->map.data);
 	else if (c->map.data)
@@ -133,8 +142,10 @@ void fathom_cache_open(struct fathom_module *m)
 	_Atomic uint64_t *checked;
 
 	if (c && map_file(path, &c->map)) {
+		c->table = &m->session->memory.mapped;
+		c->mapped = fathom_mapping_add(c->table, c->map.data, (size_t)c->map.size);
 		checked = calloc((size_t)fathom_index_checked_words(c->map.size), sizeof *checked);
-		if (checked && fathom_index_init(&c->index, c->map, checked) &&
+		if (c->mapped && checked && fathom_index_init(&c->index, c->map, checked) &&
 		    fits_module(m, c->index.header))
 			m->cache = c;
 		else if (!c->index.checked)
@@ -161,6 +172,7 @@ static struct fathom_cache_file *take(struct fathom_module *m)
 	    !fathom_index_bytes(&c->index, FATHOM_INDEX_PAGE, h->checks.off - FATHOM_INDEX_PAGE))
 		return NULL;
 	m->cache = NULL;
+	leave_table(c);
 	return c;
 }
 
@@ -212,7 +224,11 @@ fathom_err fathom_cache_take_all(struct fathom_module *m, struct fathom_cache_fi
 
 const struct fathom_index *fathom_cache_index(const struct fathom_module *m)
 {
-	return m->cache && !fathom_index_is_damaged(&m->cache->index) ? &m->cache->index : NULL;
+	struct fathom_cache_file *c = m->cache;
+
+	return c && !fathom_index_is_damaged(&c->index) && !fathom_mapped_is_cut(c->mapped)
+		       ? &c->index
+		       : NULL;
 }
 
 const char *fathom_cache_dir(const struct fathom *session)

@@ -16,7 +16,9 @@
 struct fathom_cache_file {
 	struct fathom_index index;
 	struct fathom_bytes map;
-	bool allocated; /* not mapped: made in memory */
+	bool allocated;               /* not mapped: made in memory */
+	struct fathom_mapped *mapped; /* in the session's table; NULL: it is not there */
+	struct fathom_mapped_table *table;
 };
 
 /* Maps what an earlier run stored about @m, if it still fits; else m->cache stays NULL. */

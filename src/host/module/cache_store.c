@@ -467,6 +467,9 @@ fathom_err fathom_cache_store_module(struct fathom_module *m, bool all, uint32_t
 		err = write_all(s, all);
 	result.functions = atomic_load(&s->n_functions);
 	result.complete = s->writer.header.flags & FATHOM_INDEX_COMPLETE;
+	/* What was read of a file that changed meanwhile would stay. */
+	if (!err)
+		err = fathom_module_check_files(m, reterr);
 	if (err)
 		fathom_index_writer_abort(&s->writer);
 	else
@@ -475,9 +478,9 @@ fathom_err fathom_cache_store_module(struct fathom_module *m, bool all, uint32_t
 	if (err == FATHOM_E_OS) {
 		errno = s->writer.os_errno;
 		(void)fathom_fail_os(reterr, path);
-	} else if (err) {
+	} else if (err && err != FATHOM_E_CHANGED) {
 		(void)fathom_fail(reterr, err, "", 0, fathom_err_name(err));
-	} else {
+	} else if (!err) {
 		fathom_cache_trim(m->session);
 		if (ret_result)
 			*ret_result = result;

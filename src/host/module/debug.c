@@ -131,6 +131,21 @@ fathom_err fathom_debug_create(struct fathom_module *module, struct fathom_debug
 	return FATHOM_OK;
 }
 
+const struct fathom_file *fathom_debug_cut_file(const struct fathom_debug *d)
+{
+	if (d->sup && fathom_file_is_cut(d->sup->file))
+		return d->sup->file;
+	for (size_t i = 0; i < FATHOM_SPLIT_BUCKETS; i++) {
+		const struct fathom_split_file *f =
+			atomic_load_explicit(&d->splits[i], memory_order_acquire);
+
+		for (; f; f = f->next)
+			if (f->object && fathom_file_is_cut(f->object->file))
+				return f->object->file;
+	}
+	return NULL;
+}
+
 static void free_splits(struct fathom_split_file *f)
 {
 	while (f) {

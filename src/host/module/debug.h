@@ -50,6 +50,8 @@ fathom_err fathom_dwarf_load(struct fathom *session, struct fathom_object *o, co
 
 /* The debug information of @module; FATHOM_E_MEMORY, or why it cannot be read. */
 fathom_err fathom_debug_create(struct fathom_module *module, struct fathom_debug **ret);
+/* The supplementary or split file that was cut (mapped.h), or NULL. */
+const struct fathom_file *fathom_debug_cut_file(const struct fathom_debug *d);
 void fathom_debug_destroy(struct fathom_debug *d);
 
 #endif

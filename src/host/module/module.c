@@ -251,6 +251,33 @@ struct fathom_debug *fathom_module_debug(struct fathom_module *m, enum fathom_re
 	return d;
 }
 
+fathom_err fathom_module_check(const struct fathom_module *m, struct fathom_errinfo *reterr)
+{
+	struct fathom_mapped_table *mapped = &m->session->memory.mapped;
+	const struct fathom_debug *d = atomic_load_explicit(&m->dwarf, memory_order_acquire);
+	const struct fathom_file *cut = NULL;
+
+	if (!fathom_mapped_cuts(mapped))
+		return FATHOM_OK;
+	if (fathom_file_is_cut(m->main->file))
+		cut = m->main->file;
+	else if (m->debug && fathom_file_is_cut(m->debug->file))
+		cut = m->debug->file;
+	else if (d)
+		cut = fathom_debug_cut_file(d);
+	return cut ? fathom_fail_cut(reterr, cut->path) : FATHOM_OK;
+}
+
+fathom_err fathom_module_check_files(const struct fathom_module *m, struct fathom_errinfo *reterr)
+{
+	FATHOM_TRY(fathom_module_check(m, reterr));
+	if (fathom_file_is_overwritten(m->main->file))
+		return fathom_fail_cut(reterr, m->main->file->path);
+	if (m->debug && fathom_file_is_overwritten(m->debug->file))
+		return fathom_fail_cut(reterr, m->debug->file->path);
+	return FATHOM_OK;
+}
+
 /* Values of jit_descriptor that are no addresses of an aligned variable. */
 #define JIT_UNKNOWN 0 /* not looked up yet */
 #define JIT_NONE    1

@@ -68,6 +68,12 @@ const struct fathom_name_index *fathom_module_names(struct fathom_module *m, uin
  * why. */
 struct fathom_debug *fathom_module_debug(struct fathom_module *m, enum fathom_reason *ret_reason);
 
+/* Returns FATHOM_E_CHANGED, which @reterr tells more of, if a file of @m was cut (mapped.h). */
+fathom_err fathom_module_check(const struct fathom_module *m, struct fathom_errinfo *reterr);
+
+/* The same if the file of @m or its debug file was overwritten since it was opened, too. */
+fathom_err fathom_module_check_files(const struct fathom_module *m, struct fathom_errinfo *reterr);
+
 /* The reason that an error of a debug section gives to the answers that need it. */
 enum fathom_reason fathom_reason_of(fathom_err err);
 

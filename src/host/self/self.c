@@ -93,7 +93,8 @@ struct look {
 	struct host_self *self;
 	struct fathom_array loaded; /* struct fathom_self_loaded */
 	struct fathom_array places; /* struct fathom_self_place */
-	bool failed;                /* no memory */
+	fathom_err err;             /* of the first module that could not be prepared */
+	struct fathom_errinfo info;
 };
 
 /* Where the build-id is in memory; 0: nowhere. */
@@ -152,15 +153,25 @@ static struct fathom_self_prepared *find_prepared(const struct host_self *h,
 	return old;
 }
 
-/* The module of @m, prepared; NULL without memory. */
+/* Copies what is needed of @m; fails too if its file was truncated meanwhile. */
+static fathom_err copy_module(struct look *l, struct fathom_module *m,
+			      struct fathom_self_prepared *p)
+{
+	FATHOM_TRY(fathom_self_copy_names(m, p));
+	if (l->self->flags & FATHOM_SELF_FULL)
+		FATHOM_TRY(fathom_self_copy_lines(m, p));
+	return fathom_module_check(m, &l->info);
+}
+
+/* The module of @m, prepared; NULL when that fails. */
 static struct fathom_self_prepared *prepare_module(struct look *l,
 						   const struct fathom_space_module *m)
 {
 	struct host_self *h = l->self;
 	struct fathom_self_prepared *p = calloc(1, sizeof *p);
 	struct fathom_self_prepared *old = NULL;
-	fathom_err err = FATHOM_E_MEMORY;
 
+	l->err = FATHOM_E_MEMORY;
 	if (!p)
 		return NULL;
 	p->path = strdup(m->name);
@@ -171,13 +182,12 @@ static struct fathom_self_prepared *prepare_module(struct look *l,
 	if (old) {
 		old->stays |= p->stays;
 		free_prepared(h, p);
+		l->err = FATHOM_OK;
 		return old;
 	}
 	if (p->path)
-		err = fathom_self_copy_names(m->module, p);
-	if (!err && h->flags & FATHOM_SELF_FULL)
-		err = fathom_self_copy_lines(m->module, p);
-	if (err) {
+		l->err = copy_module(l, m->module, p);
+	if (l->err) {
 		p->bytes = 0;
 		free_prepared(h, p);
 		return NULL;
@@ -239,10 +249,11 @@ static bool add_module(const struct fathom_space_module *m, void *data)
 			continue;
 		place.low = (uintptr_t)(m->bias + s.vaddr);
 		place.high = place.low + (uintptr_t)s.memsz;
-		if (place.high > place.low && !add_place(l, &place))
+		if (place.high > place.low && !add_place(l, &place)) {
+			l->err = FATHOM_E_MEMORY;
 			p = NULL;
+		}
 	}
-	l->failed = !p;
 	return p != NULL;
 }
 
@@ -331,9 +342,13 @@ static fathom_err look_around(struct host_self *h, struct look *l, struct fathom
 		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
 	err = fathom_space_walk(space, add_module, l, reterr);
 	fathom_space_close(space);
-	if (!err && l->failed)
-		err = fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
-	return err;
+	if (err || !l->err)
+		return err;
+	if (l->err != FATHOM_E_CHANGED)
+		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+	if (reterr)
+		*reterr = l->info;
+	return FATHOM_E_CHANGED;
 }
 
 /* Whether the table in use is of now. */

@@ -104,6 +104,30 @@ static void find_neighbours(struct fathom_space_batch *b)
 									      : b->of[i + 1].behind;
 }
 
+/* Closes files that were cut (mapped.h) in an earlier batch: what is there now is opened anew. */
+static void drop_cut_files(struct fathom_space *s)
+{
+	struct fathom_space_file **link = &s->files;
+	struct fathom_space_file *cut = NULL;
+
+	if (!fathom_mapped_cuts(&s->session->memory.mapped))
+		return;
+	pthread_mutex_lock(&s->lock);
+	while (*link) {
+		struct fathom_space_file *f = *link;
+
+		if (f->users || !f->module || !fathom_module_check(f->module, NULL)) {
+			link = &f->next;
+		} else {
+			*link = f->next;
+			f->next = cut;
+			cut = f;
+		}
+	}
+	pthread_mutex_unlock(&s->lock);
+	fathom_space_files_close(cut);
+}
+
 /* Makes a batch of @maps, which it takes over. */
 static fathom_err begin(struct fathom_space *s, const struct fathom_maps *maps,
 			struct fathom_space_batch *ret)
@@ -116,6 +140,7 @@ static fathom_err begin(struct fathom_space *s, const struct fathom_maps *maps,
 		return FATHOM_E_MEMORY;
 	}
 	find_neighbours(&b);
+	drop_cut_files(s);
 	*ret = b;
 	return FATHOM_OK;
 }
@@ -198,14 +223,15 @@ static void release_files(struct fathom_space_batch *b)
 	b->n_files = 0;
 }
 
-/* What could not be had now may be later: then all files are looked for again. */
+/* What could not be had now, or was cut, may be had later: then all files are looked for again. */
 static void forget_failures(struct fathom_space_batch *b)
 {
 	bool failed = false;
 
 	for (uint32_t i = 0; i < b->n_files; i++) {
 		b->files[i].number = FATHOM_NO_MODULE;
-		failed |= !b->files[i].file->module;
+		failed |= !b->files[i].file->module ||
+			  fathom_module_check(b->files[i].file->module, NULL);
 	}
 	if (!failed)
 		return;

@@ -175,6 +175,8 @@ static enum fathom_reason reason_of(const struct attempt *t)
 {
 	const bool is_elf = t->object != NULL; /* what was mapped */
 
+	if (any_failed(t, FATHOM_E_CHANGED))
+		return FATHOM_REASON_CHANGED;
 	/* Mapped, but no program; or what was one, and in its place is none. */
 	if (any_failed(t, FATHOM_E_FORMAT))
 		return is_elf ? FATHOM_REASON_BUILD_ID_MISMATCH : FATHOM_REASON_NO_SYMBOLS;
@@ -204,11 +206,17 @@ static bool lacks_memory(const struct attempt *t)
 	return !t->object && any_failed(t, FATHOM_E_MEMORY);
 }
 
+/* A file that was truncated while it was opened is not asked for again by another path. */
+static bool open_mapped_file(struct attempt *t)
+{
+	return open_very_file(t) || (t->failed[STEP_VERY].err != FATHOM_E_CHANGED && open_path(t));
+}
+
 static fathom_err open_module(struct attempt *t)
 {
 	const bool named = t->file->inode != 0;
 
-	if (!(named && (open_very_file(t) || open_path(t)))) {
+	if (!(named && open_mapped_file(t))) {
 		if (named && t->maps->is_part)
 			return FATHOM_E_UNSUPPORTED;
 		if (!open_image(t))
@@ -296,6 +304,8 @@ bool fathom_space_file_is_current(const struct fathom_space *s, const struct fat
 	const struct fathom_file_id *was = &f->module->main->file->id;
 	struct fathom_file_id is;
 
+	if (fathom_module_check(f->module, NULL))
+		return false;
 	if (!s->is_live)
 		return true;
 	/* The same inode may have other content: libraries are copied over each other. */

@@ -328,6 +328,17 @@ static fathom_err answer_batch(struct fathom_batch *b)
 	return err;
 }
 
+/* Takes back what was answered: a file of the module was truncated meanwhile. */
+static void forget_answers(const struct fathom_share *share, struct fathom_answers *answers)
+{
+	for (size_t i = 0; i < share->n; i++) {
+		const uint32_t place = share->places ? share->places[i] : (uint32_t)i;
+
+		answers->answers[place] = fathom_answer_without_module(share->addresses[place],
+								       FATHOM_REASON_CHANGED);
+	}
+}
+
 fathom_err fathom_symbolize_share(const struct fathom_share *share,
 				  const struct fathom_symbolize_options *options,
 				  struct fathom_answers *answers)
@@ -351,7 +362,9 @@ fathom_err fathom_symbolize_share(const struct fathom_share *share,
 		 * Damage shows when a page of the stored index is first read. Answers that were
 		 * made by then lack what stands there: all are made again, without the index.
 		 */
-		damaged = b.index && fathom_index_is_damaged(b.index);
+		damaged = b.index && !fathom_cache_index(share->module);
 	} while (damaged);
+	if (!err && fathom_module_check(share->module, NULL))
+		forget_answers(share, answers);
 	return err;
 }

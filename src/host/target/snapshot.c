@@ -558,6 +558,7 @@ fathom_err fathom_snapshot_write(struct fathom_target *target, const char *path,
 	if (!err && changed)
 		err = fathom_fail(reterr, FATHOM_E_TIMEOUT, "", 0,
 				  "the process loads and unloads files all the time");
+	err = fathom_target_end_call(target, err, reterr);
 	if (!err)
 		err = store(&w.body, path, reterr);
 	fathom_array_deinit(&w.body);

@@ -62,11 +62,16 @@ fathom_err fathom_target_open_file(struct fathom *session, const char *path,
 				   struct fathom_target **ret_target, struct fathom_errinfo *reterr)
 {
 	struct fathom_target *t = target_new();
+	uint32_t cuts;
 	fathom_err err;
 
 	if (!t)
 		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+	cuts = fathom_mapped_cuts(&session->memory.mapped);
 	err = open_any(t, session, path, reterr);
+	/* Whatever was wrong then, that is why: what was cut may be closed again. */
+	if (cuts != fathom_mapped_cuts(&session->memory.mapped))
+		err = fathom_fail_cut(reterr, path);
 	if (err) {
 		target_free(t);
 		return err;
@@ -306,8 +311,7 @@ fathom_err fathom_target_find_symbol(struct fathom_target *target, const char *n
 	found = target->space ? fathom_space_find_symbol(target->space, name, ret_address)
 			      : fathom_symbols_find(&target->module->symbols, name, ret_address);
 
-	return found || find_demangled(target, name, ret_address) ||
-			       (target->space && find_made(target->space, name, ret_address))
-		       ? FATHOM_OK
-		       : FATHOM_E_NOT_FOUND;
+	found = found || find_demangled(target, name, ret_address) ||
+		(target->space && find_made(target->space, name, ret_address));
+	return fathom_target_end_call(target, found ? FATHOM_OK : FATHOM_E_NOT_FOUND, NULL);
 }

@@ -18,4 +18,20 @@ struct fathom_target {
 	int pid; /* of a process, or 0 */
 };
 
+/* The session that @t was opened in. */
+static inline struct fathom *fathom_target_session(const struct fathom_target *t)
+{
+	return t->kernel  ? t->kernel->place.session
+	       : t->space ? t->space->session
+			  : t->module->session;
+}
+
+/*
+ * Returns @err, how a call on @target has ended; but FATHOM_E_CHANGED, which @reterr tells more of,
+ * if a file that @target has open was cut (mapped.h): what was made of it is of no use, and what
+ * has failed has failed for that.
+ */
+fathom_err fathom_target_end_call(const struct fathom_target *target, fathom_err err,
+				  struct fathom_errinfo *reterr);
+
 #endif

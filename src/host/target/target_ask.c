@@ -6,6 +6,7 @@
 #include "../module/cache.h"
 #include "../base/context.h"
 #include "../space/space.h"
+#include "../space/stored.h"
 #include "target.h"
 
 /* Copies what the caller's header knows and refuses what ours does not. */
@@ -23,6 +24,79 @@ static fathom_err read_options(const struct fathom_symbolize_options *options,
 	return FATHOM_OK;
 }
 
+/* Calls @fn for each module of @target that is open. */
+static void each_open(const struct fathom_target *target,
+		      void (*fn)(struct fathom_module *m, void *data), void *data)
+{
+	if (target->kernel)
+		fathom_kernel_each_open(target->kernel, fn, data);
+	else if (target->space)
+		fathom_space_each_open(target->space, fn, data);
+	else
+		fn(target->module, data);
+}
+
+/* Returns FATHOM_E_CHANGED if the core or snapshot that @space is of was cut. */
+static fathom_err check_dump(const struct fathom_space *space, struct fathom_errinfo *reterr)
+{
+	const struct fathom_file *f = space->is_live ? NULL : fathom_stored_dump(space)->file;
+
+	return fathom_file_is_cut(f) ? fathom_fail_cut(reterr, f->path) : FATHOM_OK;
+}
+
+/* The search for a file that was cut. */
+struct cut_search {
+	struct fathom_errinfo *reterr;
+	fathom_err err;
+};
+
+static void check_module(struct fathom_module *m, void *data)
+{
+	struct cut_search *s = data;
+
+	if (!s->err)
+		s->err = fathom_module_check(m, s->reterr);
+}
+
+fathom_err fathom_target_end_call(const struct fathom_target *target, fathom_err err,
+				  struct fathom_errinfo *reterr)
+{
+	struct cut_search s = { .reterr = reterr };
+
+	if (!fathom_mapped_cuts(&fathom_target_session(target)->memory.mapped))
+		return err;
+	if (target->space)
+		FATHOM_TRY(check_dump(target->space, reterr));
+	each_open(target, check_module, &s);
+	return s.err ? s.err : err;
+}
+
+static void check_files(struct fathom_module *m, void *data)
+{
+	struct cut_search *s = data;
+
+	if (!s->err)
+		s->err = fathom_module_check_files(m, s->reterr);
+}
+
+fathom_err fathom_target_check(const struct fathom_target *target, struct fathom_errinfo *reterr)
+{
+	struct cut_search s = { .reterr = reterr };
+	const struct fathom_file *dump;
+
+	FATHOM_TRY(fathom_target_end_call(target, FATHOM_OK, reterr));
+	/* Those of what lives are looked at before each batch. */
+	if (target->space && target->space->is_live)
+		return FATHOM_OK;
+	if (target->space) {
+		dump = fathom_stored_dump(target->space)->file;
+		if (fathom_file_is_overwritten(dump))
+			return fathom_fail_cut(reterr, dump->path);
+	}
+	each_open(target, check_files, &s);
+	return s.err;
+}
+
 static fathom_err answer_target(struct fathom_target *target,
 				const struct fathom_symbolize_options *options,
 				const uint64_t *addresses, size_t n, struct fathom_answers *answers,
@@ -34,14 +108,17 @@ static fathom_err answer_target(struct fathom_target *target,
 	if (target->kernel)
 		return fathom_kernel_symbolize(target->kernel, options, addresses, n, answers,
 					       reterr);
-	if (target->space)
-		return fathom_space_symbolize(target->space, options, addresses, n, answers,
-					      reterr);
+	if (target->space) {
+		FATHOM_TRY(fathom_space_symbolize(target->space, options, addresses, n, answers,
+						  reterr));
+		return check_dump(target->space, reterr);
+	}
 	err = fathom_answers_add_module(answers, target->module->main->file->path,
 					target->module->main->build_id, &share.number);
 	if (!err)
 		err = fathom_symbolize_share(&share, options, answers);
-	return err ? fathom_fail(reterr, err, "", 0, fathom_err_name(err)) : FATHOM_OK;
+	return err ? fathom_fail(reterr, err, "", 0, fathom_err_name(err))
+		   : fathom_module_check(target->module, reterr);
 }
 
 fathom_err fathom_symbolize(struct fathom_target *target,
@@ -104,16 +181,12 @@ static fathom_err read_kernel(struct fathom_kernel *kernel, uint64_t address, vo
 	return FATHOM_OK;
 }
 
-fathom_err fathom_target_read(struct fathom_target *target, uint64_t address, void *to, size_t size,
-			      size_t *ret_size, struct fathom_errinfo *reterr)
+static fathom_err read_file(const struct fathom_target *target, uint64_t address, void *to,
+			    size_t size, size_t *ret_size, struct fathom_errinfo *reterr)
 {
 	uint64_t got;
 	fathom_err err;
 
-	if (target->kernel)
-		return read_kernel(target->kernel, address, to, size, ret_size, reterr);
-	if (target->space)
-		return read_space(target, address, to, size, ret_size, reterr);
 	got = fathom_object_read(target->module->main, address, to, size);
 	if (got || !size) {
 		*ret_size = (size_t)got;
@@ -125,21 +198,27 @@ fathom_err fathom_target_read(struct fathom_target *target, uint64_t address, vo
 	return err;
 }
 
+fathom_err fathom_target_read(struct fathom_target *target, uint64_t address, void *to, size_t size,
+			      size_t *ret_size, struct fathom_errinfo *reterr)
+{
+	size_t got = 0;
+	fathom_err err;
+
+	if (target->kernel)
+		err = read_kernel(target->kernel, address, to, size, &got, reterr);
+	else if (target->space)
+		err = read_space(target, address, to, size, &got, reterr);
+	else
+		err = read_file(target, address, to, size, &got, reterr);
+	err = fathom_target_end_call(target, err, reterr);
+	if (!err)
+		*ret_size = got;
+	return err;
+}
+
 static void add_cost(struct fathom_module *m, void *data)
 {
 	*(uint64_t *)data += atomic_load(&m->cost_ns);
-}
-
-/* Calls @fn for each module of @target that is open. */
-static void each_open(const struct fathom_target *target,
-		      void (*fn)(struct fathom_module *m, void *data), void *data)
-{
-	if (target->kernel)
-		fathom_kernel_each_open(target->kernel, fn, data);
-	else if (target->space)
-		fathom_space_each_open(target->space, fn, data);
-	else
-		fn(target->module, data);
 }
 
 uint64_t fathom_cache_cost_ms(const struct fathom_target *target)

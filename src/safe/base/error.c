@@ -29,6 +29,8 @@ const char *fathom_err_name(fathom_err err)
 		return "timed out";
 	case FATHOM_E_CANCELLED:
 		return "cancelled";
+	case FATHOM_E_CHANGED:
+		return "changed while it was being read";
 	default:
 		return "unknown error";
 	}

@@ -255,6 +255,12 @@ static void call_fathom_format_hex(struct asked *a)
 	wrong_unless(memcmp(a->text, "0xdeadbeef12", 12) == 0);
 }
 
+/* No file of the session is there: the stack stays what it is. */
+static void call_fathom_handle_sigbus(struct asked *a)
+{
+	wrong_unless(!fathom_handle_sigbus(session, a));
+}
+
 static void call_fathom_format_dec(struct asked *a)
 {
 	wrong_unless(fathom_format_dec(a->text, UINT64_MAX) == 20);
@@ -294,6 +300,7 @@ static struct stormed {
 	STORMED(fathom_errinfo_format),
 	STORMED(fathom_format_dec),
 	STORMED(fathom_format_hex),
+	STORMED(fathom_handle_sigbus),
 	STORMED(fathom_reason_name),
 	STORMED(fathom_self_format),
 	STORMED(fathom_self_lookup),

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * SIGBUS: files are mapped, and one that is truncated while it is read raises it in the thread that
+ * reads. If the file is one of the session's, fathom_handle_sigbus() has the reader go on, and the
+ * call that reads it returns FATHOM_E_CHANGED, with the file's name. Anything else that raises it,
+ * a truncated library for one, ends the command here.
+ */
+#include <signal.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <unistd.h>
+
+#include "common.h"
+
+/* The session whose files are mapped, for the handler: it is given nothing but the address. */
+static _Atomic(struct fathom *) reading;
+
+static void on_bus_error(int number, siginfo_t *info, void *context)
+{
+	static const char message[] =
+		"fathom: a file was truncated while it was being read (run again)\n";
+	struct fathom *session = atomic_load(&reading);
+
+	(void)number;
+	(void)context;
+	if (session && fathom_handle_sigbus(session, info->si_addr))
+		return;
+	(void)!write(STDERR_FILENO, message, sizeof message - 1);
+	_exit(EXIT_USAGE);
+}
+
+void fault_begin(void)
+{
+	struct sigaction action = { .sa_sigaction = on_bus_error };
+
+	action.sa_flags = (int)(SA_SIGINFO | SA_RESTART);
+	(void)sigaction(SIGBUS, &action, NULL);
+}
+
+fathom_err fault_create(const struct fathom_options *options, struct fathom **ret_session,
+			struct fathom_errinfo *reterr)
+{
+	const fathom_err err = fathom_create(options, ret_session, reterr);
+
+	if (!err)
+		atomic_store(&reading, *ret_session);
+	return err;
+}
+
+void fault_destroy(struct fathom *session)
+{
+	atomic_store(&reading, NULL);
+	fathom_destroy(session);
+}

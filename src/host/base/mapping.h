@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* Filling in the table of mapped files, which handlers search (safe/base/mapped.h). */
+#ifndef FATHOM_MAPPING_H
+#define FATHOM_MAPPING_H
+
+#include "../../safe/base/mapped.h"
+
+/* Adds the mapping of @size bytes at @start; NULL without memory. */
+struct fathom_mapped *fathom_mapping_add(struct fathom_mapped_table *t, const void *start,
+					 size_t size);
+
+/* Takes @m, which may be NULL, out before it is unmapped. */
+void fathom_mapping_remove(struct fathom_mapped_table *t, struct fathom_mapped *m);
+
+/* Frees the table, whose files are unmapped. */
+void fathom_mapping_deinit(struct fathom_mapped_table *t);
+
+#endif

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+#include "mapped.h"
+
+#include <sys/syscall.h>
+
+#include "fathom/session.h"
+#include "sys.h"
+
+/* Processors of 32 bits have a second call, which takes its arguments as the others' first does. */
+#ifdef SYS_mmap2
+#define MAP_CALL SYS_mmap2
+#else
+#define MAP_CALL SYS_mmap
+#endif
+
+/* The same on every processor that sys.h knows: <sys/mman.h> has calls that this tier must not use.
+ */
+#define READ      1
+#define PRIVATE   0x02
+#define FIXED     0x10
+#define ANONYMOUS 0x20
+#define NORESERVE 0x4000
+
+/* Whether @m, which does not change meanwhile, holds @address; then tells where it ends. */
+static bool holds(struct fathom_mapped *m, uintptr_t address, uintptr_t *ret_end)
+{
+	const uint32_t turn = atomic_load(&m->turn);
+	const uintptr_t start = atomic_load(&m->start);
+
+	*ret_end = atomic_load(&m->end);
+	return turn % 2 == 0 && start && address >= start && address < *ret_end &&
+	       atomic_load(&m->turn) == turn;
+}
+
+/* Puts zeros in the place of what is mapped from the page of @address up to @end. */
+static bool put_zeros(uintptr_t page_size, uintptr_t address, uintptr_t end)
+{
+	const uintptr_t page = address & ~(page_size - 1);
+	const long got = fathom_sys(MAP_CALL, (long)page, (long)(end - page), READ,
+				    PRIVATE | ANONYMOUS | FIXED | NORESERVE, -1, 0);
+
+	return got == (long)page;
+}
+
+bool fathom_mapped_cut(struct fathom_mapped_table *t, uintptr_t address)
+{
+	for (uint32_t i = 0; i < FATHOM_MAPPED_PIECES; i++) {
+		struct fathom_mapped *piece = atomic_load(&t->piece[i]);
+		uintptr_t end;
+
+		for (uint32_t k = 0; piece && k < fathom_mapped_piece_size(i); k++) {
+			if (!holds(&piece[k], address, &end))
+				continue;
+			/* The mark first: nobody must read a zero and find no mark. */
+			if (!atomic_exchange(&piece[k].is_cut, true))
+				atomic_fetch_add(&t->n_cut, 1);
+			return put_zeros(atomic_load(&t->page), address, end);
+		}
+	}
+	return false;
+}
+
+/* A session begins with its table (context.c). */
+int fathom_handle_sigbus(struct fathom *session, const void *address)
+{
+	return fathom_mapped_cut((struct fathom_mapped_table *)(void *)session, (uintptr_t)address);
+}

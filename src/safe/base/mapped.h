@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The files that a session has mapped, in a table that a signal handler can search.
+ *
+ * Reading a page of a mapping whose file was truncated, or whose disk fails, raises SIGBUS in the
+ * thread that reads. The library installs no handler; a program's own handler may pass the address
+ * to fathom_handle_sigbus(). If the address lies in a file of the table, the rest of that mapping
+ * becomes zeros and the file is marked as cut: the reader goes on, over bytes that every parser
+ * takes, and the call that reads throws its result away when it finds the mark
+ * (fathom_target_end_call()).
+ *
+ * Entries are neither moved nor freed before the session ends. Each has a turn, odd while the entry
+ * changes, so that a handler recognizes an entry that another thread is changing. That one is never
+ * the entry it looks for: a file stays in the table as long as somebody reads it.
+ *
+ * The host fills the table in: host/base/mapping.h.
+ */
+#ifndef FATHOM_MAPPED_H
+#define FATHOM_MAPPED_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* One mapped file. */
+struct fathom_mapped {
+	_Atomic uint32_t turn;
+	_Atomic bool is_cut;
+	_Atomic uintptr_t start; /* 0: the entry is free */
+	_Atomic uintptr_t end;
+};
+
+/* Entries come in pieces, each twice as large as the one before. */
+#define FATHOM_MAPPED_PIECES 26
+#define FATHOM_MAPPED_FIRST  32
+
+struct fathom_mapped_table {
+	_Atomic(struct fathom_mapped *) piece[FATHOM_MAPPED_PIECES];
+	_Atomic uintptr_t page; /* bytes; set with the first entry */
+	_Atomic uint32_t used;  /* entries that are not free */
+	_Atomic uint32_t next;  /* where the search for a free entry starts */
+	_Atomic uint32_t n_cut; /* entries that were ever marked as cut */
+};
+
+/* Entries of piece @i. */
+static inline uint32_t fathom_mapped_piece_size(uint32_t i)
+{
+	return (uint32_t)FATHOM_MAPPED_FIRST << i;
+}
+
+/* Marks the file that is mapped at @address as cut; false if none is. For signal handlers. */
+bool fathom_mapped_cut(struct fathom_mapped_table *t, uintptr_t address);
+
+/* How many files were ever cut. */
+static inline uint32_t fathom_mapped_cuts(struct fathom_mapped_table *t)
+{
+	return atomic_load_explicit(&t->n_cut, memory_order_acquire);
+}
+
+/* Whether @m, which may be NULL, was cut. */
+static inline bool fathom_mapped_is_cut(struct fathom_mapped *m)
+{
+	return m && atomic_load_explicit(&m->is_cut, memory_order_acquire);
+}
+
+#endif

@@ -11,6 +11,7 @@
 #include "input.h"
 #include "out.h"
 #include "print.h"
+#include "stream.h"
 
 enum cache_mode { CACHE_AUTO, CACHE_OFF, CACHE_BUILD };
 
@@ -363,11 +364,14 @@ static void answer_stream(struct addr *v)
 	size_t size;
 
 	v->framed = true;
-	input_stream_init(&stream, STDIN_FILENO);
-	/* Lines gain from being looked up together, names do not: a file is one batch then. */
-	if (!(v->symbolize.flags & FATHOM_NAMES_ONLY) && input_stream_join_file(&stream))
-		ask_once(v);
+	/* Lines gain from being looked up together, names do not. */
+	input_stream_init(&stream, STDIN_FILENO,
+			  v->symbolize.flags & FATHOM_NAMES_ONLY
+				  ? STREAM_BATCH
+				  : input_stream_share(v->common.options.memory_budget));
 	while (!v->out.failed && input_stream_fill(&stream)) {
+		if (input_stream_is_whole_file(&stream))
+			ask_once(v);
 		input_stream_lines(&stream, &text, &size);
 		if (!v->many && size >= ALONE_BYTES) {
 			v->many = true;

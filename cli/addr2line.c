@@ -18,8 +18,8 @@
 
 #include "common.h"
 #include "gnu_names.h"
-#include "input.h"
 #include "out.h"
+#include "stream.h"
 #include "text.h"
 #include "words.h"
 
@@ -560,10 +560,10 @@ static void answer_stream(struct addr2line *a)
 	const char *line;
 	size_t size;
 
-	input_stream_init(&stream, STDIN_FILENO);
-	if (input_stream_join_file(&stream))
-		a->symbolize.flags |= FATHOM_ONE_SHOT;
+	input_stream_init(&stream, STDIN_FILENO, input_stream_share(0));
 	while (!a->out.failed && input_stream_fill(&stream)) {
+		if (input_stream_is_whole_file(&stream))
+			a->symbolize.flags |= FATHOM_ONE_SHOT;
 		while (input_stream_line(&stream, &line, &size)) {
 			/* The last line may have no end. */
 			const bool has_end = line + size < stream.buf + stream.n;

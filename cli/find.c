@@ -9,8 +9,8 @@
 
 #include "common.h"
 #include "find_print.h"
-#include "input.h"
 #include "out.h"
+#include "stream.h"
 
 enum {
 	OPT_EXPORTED = OPT_VERB,
@@ -237,7 +237,7 @@ static void answer_stream(struct find *v)
 	struct input_stream stream;
 
 	v->framed = true;
-	input_stream_init(&stream, STDIN_FILENO);
+	input_stream_init(&stream, STDIN_FILENO, STREAM_BATCH);
 	while (!v->out.failed && input_stream_fill(&stream))
 		answer_lines(v, &stream);
 	input_stream_deinit(&stream);

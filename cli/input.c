@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "input.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "common.h"
 
@@ -140,121 +135,6 @@ void input_parse(const struct input_rules *rules, const char *text, size_t size,
 		ret->reason = parse_symbol(rules, text, size, &ret->address);
 		break;
 	}
-}
-
-#define BATCH_BYTES ((size_t)4 << 20)
-#define FIRST_CAP   ((size_t)64 << 10)
-
-void input_stream_init(struct input_stream *s, int fd)
-{
-	*s = (struct input_stream){ .fd = fd };
-}
-
-void input_stream_deinit(struct input_stream *s)
-{
-	free(s->buf);
-}
-
-static void make_room(struct input_stream *s, size_t more)
-{
-	size_t cap = s->cap ? s->cap : FIRST_CAP;
-	char *buf;
-
-	if (s->cap - s->n >= more)
-		return;
-	while (cap - s->n < more)
-		cap *= 2;
-	buf = realloc(s->buf, cap);
-	if (!buf) {
-		fputs("fathom: standard input: out of memory\n", stderr);
-		exit(2);
-	}
-	s->buf = buf;
-	s->cap = cap;
-}
-
-/* Reads once, waiting if need be; false at the end. */
-static bool read_some(struct input_stream *s)
-{
-	ssize_t got;
-
-	make_room(s, FIRST_CAP);
-	do
-		got = read(s->fd, s->buf + s->n, s->cap - s->n);
-	while (got < 0 && errno == EINTR);
-	if (got < 0) {
-		fprintf(stderr, "fathom: standard input: %s\n", strerror(errno));
-		exit(2);
-	}
-	s->n += (size_t)got;
-	s->ended = got == 0;
-	return got > 0;
-}
-
-static bool is_ready(int fd)
-{
-	struct pollfd p = { .fd = fd, .events = POLLIN };
-
-	return poll(&p, 1, 0) > 0;
-}
-
-/* The size of the regular file that is read, or 0 when it is none. */
-static uint64_t file_size(const struct input_stream *s)
-{
-	struct stat st;
-
-	return fstat(s->fd, &st) == 0 && S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
-}
-
-bool input_stream_join_file(struct input_stream *s)
-{
-	s->whole = file_size(s);
-	return s->whole != 0;
-}
-
-bool input_stream_fill(struct input_stream *s)
-{
-	s->n -= s->used;
-	if (s->n)
-		memmove(s->buf, s->buf + s->used, s->n);
-	s->used = 0;
-	if (s->ended)
-		return s->n != 0;
-	make_room(s, s->whole ? (size_t)s->whole + 1 : FIRST_CAP);
-	while (read_some(s))
-		if (!s->whole && (s->n >= BATCH_BYTES || !is_ready(s->fd)) &&
-		    memchr(s->buf, '\n', s->n))
-			break;
-	return s->n != 0;
-}
-
-bool input_stream_line(struct input_stream *s, const char **ret_line, size_t *ret_size)
-{
-	const char *line = s->buf + s->used;
-	const size_t left = s->n - s->used;
-	const char *end = left ? memchr(line, '\n', left) : NULL;
-
-	if (!end && (!s->ended || !left))
-		return false;
-	*ret_line = line;
-	*ret_size = end ? (size_t)(end - line) : left;
-	s->used += *ret_size + (end ? 1 : 0);
-	return true;
-}
-
-void input_stream_lines(struct input_stream *s, const char **ret_text, size_t *ret_size)
-{
-	const char *text = s->buf + s->used;
-	size_t size = s->n - s->used;
-
-	if (!s->ended) {
-		const char *end = size ? memrchr(text, '\n', size) : NULL;
-
-		size = end ? (size_t)(end - text) + 1 : 0;
-	}
-	*ret_text = text;
-	*ret_size = size;
-	s->used += size;
 }
 
 size_t input_count_lines(const char *text, size_t size)

@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "common.h"
-#include "input.h"
 #include "llvm_print.h"
+#include "stream.h"
 
 /* Modules that are kept open; those used longest ago make room. */
 #define MAX_MODULES 256
@@ -547,11 +547,10 @@ static void answer_stream(struct symbolizer *s)
 	const char *line;
 	size_t size;
 
-	input_stream_init(&stream, STDIN_FILENO);
-	/* A file is one batch: nothing comes after it. */
-	if (input_stream_join_file(&stream))
-		s->flags |= FATHOM_ONE_SHOT;
+	input_stream_init(&stream, STDIN_FILENO, input_stream_share(0));
 	while (!s->out.failed && input_stream_fill(&stream)) {
+		if (input_stream_is_whole_file(&stream))
+			s->flags |= FATHOM_ONE_SHOT;
 		while (input_stream_line(&stream, &line, &size))
 			add_request(s, line, size);
 		answer_requests(s);

@@ -1,0 +1,17 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The suite "bounds": nothing hangs, and nothing grows beyond what it may."""
+import os
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, "..", "lib")]
+
+import streams  # noqa: E402
+import tap  # noqa: E402
+
+suite = tap.Suite("bounds")
+streams.add_all(suite)
+
+if __name__ == "__main__":
+    sys.exit(suite.run())

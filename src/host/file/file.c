@@ -301,12 +301,19 @@ static bool is_mapped(const struct fathom_file *f, struct fathom_bytes bytes)
 	       bytes.data + bytes.size <= f->bytes.data + f->bytes.size;
 }
 
+/* Linux reads no more than a device's read-ahead by one request, and forgets the rest: mostly this.
+ */
+#define READ_AHEAD ((size_t)128 << 10)
+
 void fathom_file_will_read(const struct fathom_file *f, struct fathom_bytes bytes)
 {
-	const uintptr_t start = (uintptr_t)bytes.data & ~(uintptr_t)(PAGE - 1);
+	const uintptr_t end = (uintptr_t)bytes.data + (size_t)bytes.size;
+	uintptr_t at = (uintptr_t)bytes.data & ~(uintptr_t)(PAGE - 1);
 
-	if (is_mapped(f, bytes))
-		(void)madvise((void *)start, (uintptr_t)bytes.data + (size_t)bytes.size - start,
+	if (!is_mapped(f, bytes))
+		return;
+	for (; at < end; at += READ_AHEAD)
+		(void)madvise((void *)at, end - at < READ_AHEAD ? end - at : READ_AHEAD,
 			      MADV_WILLNEED);
 }
 

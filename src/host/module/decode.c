@@ -6,6 +6,7 @@
 #include "../../safe/base/limits.h"
 #include "../../safe/base/sort.h"
 #include "../../safe/dwarf/ranges.h"
+#include "../file/file.h"
 #include "lines.h"
 #include "module.h"
 #include "origin.h"
@@ -713,6 +714,23 @@ static void publish(struct fathom_debug *d, struct fathom_unit_data *data, uint3
 	fathom_memory_count(&d->module->session->memory, block->bytes);
 }
 
+/* Line tables above this many bytes are asked for as a whole: one request instead of page faults.
+ */
+#define LARGE_LINES 16384
+
+/* Says that the line table at @off, which the unit's program runs through, will be read. */
+static void expect_lines(const struct fathom_debug *d, const struct fathom_unit *unit, uint64_t off)
+{
+	const struct fathom_bytes lines =
+		bytes_from(unit->skeleton->section[FATHOM_DEBUG_LINE], off);
+	struct fathom_cursor c = cur_init(lines, unit->skeleton->swap);
+	uint8_t offset_size;
+	const uint64_t length = cur_initial_length(&c, &offset_size);
+
+	if (length > LARGE_LINES && length <= cur_left(&c))
+		fathom_file_will_read(d->object->file, bytes_slice(lines, 0, length));
+}
+
 fathom_err fathom_decode(struct fathom_worker *w, struct fathom_debug *d,
 			 const struct fathom_open_unit *u, struct fathom_unit_data *data,
 			 struct fathom_errinfo *reterr)
@@ -734,9 +752,11 @@ fathom_err fathom_decode(struct fathom_worker *w, struct fathom_debug *d,
 	if (!fathom_array_reserve(&w->row_order, sizeof(struct fathom_want_row), 1))
 		return FATHOM_E_MEMORY;
 	w->defined = true;
-	if (data->line_off != FATHOM_NO_LINES)
+	if (data->line_off != FATHOM_NO_LINES) {
+		expect_lines(d, &u->unit, data->line_off);
 		lines_err = fathom_lines_collect(w, &u->unit, d->module->main, data->line_off,
 						 wants, n, reterr);
+	}
 	if (lines_err == FATHOM_E_MEMORY)
 		return lines_err;
 	worst = lines_err;

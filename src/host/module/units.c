@@ -179,6 +179,7 @@ static bool read_aranges(struct fathom_units *u, take_fn *take, void *data)
 	uint64_t off;
 	fathom_err err;
 
+	fathom_file_will_read(u->file, u->dwarf->section[FATHOM_DEBUG_ARANGES]);
 	fathom_aranges_init(&a, u->dwarf);
 	while (!(err = fathom_aranges_next(&a, &low, &size, &off, &info)))
 		if (!take(u, data, low, low + size, off))
@@ -197,6 +198,9 @@ static bool read_gdb_index(struct fathom_units *u, take_fn *take, void *data)
 	uint64_t off;
 	fathom_err err = fathom_gdb_index_init(&g, u->dwarf, &info);
 
+	if (!err)
+		fathom_file_will_read(u->file,
+				      (struct fathom_bytes){ g.ranges.p, cur_left(&g.ranges) });
 	while (!err) {
 		err = fathom_gdb_index_next(&g, &low, &size, &off, &info);
 		if (!err && !take(u, data, low, low + size, off))

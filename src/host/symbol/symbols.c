@@ -338,6 +338,8 @@ bool fathom_symbols_scan(const struct fathom_symbol_set *set, uint64_t svma,
 	struct scan scan = { .svma = svma };
 
 	for (uint8_t t = 0; t < set->n_tables; t++) {
+		/* A few large requests to the disk instead of one for each page. */
+		fathom_file_will_read(set->file[t], set->table[t].view.entries);
 		if (has_addresses(&set->table[t]))
 			scan_covering(&scan, set, t);
 		else

@@ -12,32 +12,9 @@
 #include <unistd.h>
 
 #include "../base/context.h"
+#include "cache_key.h"
 
 #define SUFFIX ".fidx"
-
-static struct fathom_index_source source_of(const struct fathom_object *o)
-{
-	const struct fathom_file_id *id = &o->file->id;
-	struct fathom_index_source s = { .size = id->size, .mtime_ns = id->mtime_ns };
-
-	/* Copies of one build are the same; without a build-id, only the very file is. */
-	if (!o->build_id.size) {
-		s.device = id->device;
-		s.inode = id->inode;
-	}
-	return s;
-}
-
-uint32_t fathom_cache_sources(const struct fathom_module *m,
-			      struct fathom_index_source source[FATHOM_INDEX_SOURCES])
-{
-	uint32_t n = 0;
-
-	source[n++] = source_of(m->main);
-	if (m->debug && m->debug != m->main)
-		source[n++] = source_of(m->debug);
-	return n;
-}
 
 /* "BUILDID-SOURCES.fidx"; the second part tells apart what was made from different files. */
 static bool index_name(const struct fathom_module *m, char *buf, size_t cap)
@@ -84,22 +61,22 @@ static void touch(int fd, const struct stat *st)
 		(void)futimens(fd, NULL);
 }
 
-static bool map_file(const char *path, struct fathom_bytes *ret)
+static bool map_file(const char *path, struct fathom_bytes *ret, struct stat *ret_st)
 {
 	const int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
-	struct stat st;
 	void *map = MAP_FAILED;
 
 	if (fd < 0)
 		return false;
-	if (!fstat(fd, &st) && is_ours(&st) && st.st_size > 0 && (uint64_t)st.st_size <= SIZE_MAX) {
-		map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-		touch(fd, &st);
+	if (!fstat(fd, ret_st) && is_ours(ret_st) && ret_st->st_size > 0 &&
+	    (uint64_t)ret_st->st_size <= SIZE_MAX) {
+		map = mmap(NULL, (size_t)ret_st->st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+		touch(fd, ret_st);
 	}
 	close(fd);
 	if (map == MAP_FAILED)
 		return false;
-	*ret = (struct fathom_bytes){ map, (uint64_t)st.st_size };
+	*ret = (struct fathom_bytes){ map, (uint64_t)ret_st->st_size };
 	return true;
 }
 
@@ -112,6 +89,38 @@ static bool fits_module(const struct fathom_module *m, const struct fathom_index
 	return h->n_sources == n && memcmp(h->source, source, n * sizeof *source) == 0 &&
 	       h->build_id_size == id.size &&
 	       (!id.size || memcmp(h->build_id, id.data, (size_t)id.size) == 0);
+}
+
+/*
+ * Notes in the index at @path that the files of which @seen is the identity have its content. Where
+ * that cannot be noted it is found again each time.
+ */
+static void note_seen(const char *path, const struct stat *was, uint64_t seen, uint64_t place)
+{
+	const int fd = open(path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+	struct stat st;
+
+	if (fd < 0)
+		return;
+	/* Another may have taken its place, of other content. */
+	if (!fstat(fd, &st) && st.st_ino == was->st_ino && st.st_dev == was->st_dev)
+		(void)!pwrite(fd, &seen, sizeof seen, (off_t)place);
+	close(fd);
+}
+
+/* Whether @c, of files like those of @m, was made from what they hold. */
+static bool has_content(const struct fathom_module *m, const struct fathom_cache_file *c,
+			const char *path, const struct stat *st)
+{
+	const uint64_t seen = fathom_cache_identity(m);
+	uint64_t place;
+
+	if (fathom_index_has_seen(&c->index, seen, &place))
+		return true;
+	if (fathom_cache_content(m) != c->index.header->content)
+		return false;
+	note_seen(path, st, seen, place);
+	return true;
 }
 
 /* Takes @c out of the session's table of mappings, which it may outlive. */
@@ -140,13 +149,14 @@ void fathom_cache_open(struct fathom_module *m)
 	char *path = fathom_cache_path(m);
 	struct fathom_cache_file *c = path ? calloc(1, sizeof *c) : NULL;
 	_Atomic uint64_t *checked;
+	struct stat st;
 
-	if (c && map_file(path, &c->map)) {
+	if (c && map_file(path, &c->map, &st)) {
 		c->table = &m->session->memory.mapped;
 		c->mapped = fathom_mapping_add(c->table, c->map.data, (size_t)c->map.size);
 		checked = calloc((size_t)fathom_index_checked_words(c->map.size), sizeof *checked);
 		if (c->mapped && checked && fathom_index_init(&c->index, c->map, checked) &&
-		    fits_module(m, c->index.header))
+		    fits_module(m, c->index.header) && has_content(m, c, path, &st))
 			m->cache = c;
 		else if (!c->index.checked)
 			free((void *)checked);

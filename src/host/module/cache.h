@@ -36,10 +36,6 @@ void fathom_cache_file_close(struct fathom_cache_file *c);
 /* The index to ask first: NULL when there is none, or it turned out to be damaged. */
 const struct fathom_index *fathom_cache_index(const struct fathom_module *m);
 
-/* What the index of @m has to say it was made from; returns the number of sources. */
-uint32_t fathom_cache_sources(const struct fathom_module *m,
-			      struct fathom_index_source source[FATHOM_INDEX_SOURCES]);
-
 /* The path of the index of @m in its session's directory, the caller's to free(); or NULL. */
 char *fathom_cache_path(const struct fathom_module *m);
 

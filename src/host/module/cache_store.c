@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "cache.h"
+#include "cache_key.h"
 #include "decode.h"
 #include "../file/file.h"
 #include "index_writer.h"
@@ -361,6 +362,8 @@ static void set_header(struct store *s)
 	struct fathom_index_header *h = &s->writer.header;
 
 	h->n_sources = fathom_cache_sources(s->module, h->source);
+	h->content = fathom_cache_content(s->module);
+	s->writer.seen = fathom_cache_identity(s->module);
 	h->build_id_size = id.size <= sizeof h->build_id ? (uint32_t)id.size : 0;
 	if (h->build_id_size)
 		memcpy(h->build_id, id.data, h->build_id_size);

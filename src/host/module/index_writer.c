@@ -484,6 +484,7 @@ static void write_rest(struct fathom_index_writer *w)
 	h->file_size = w->off + w->checks.n * sizeof(uint32_t);
 	h->check = fathom_index_check(h, offsetof(struct fathom_index_header, check));
 	write_at(w, (const uint8_t *)h, sizeof *h, 0);
+	write_at(w, (const uint8_t *)&w->seen, sizeof w->seen, FATHOM_INDEX_SEEN_OFF);
 }
 
 fathom_err fathom_index_writer_close_memory(struct fathom_index_writer *w, struct fathom_bytes *ret)

@@ -42,6 +42,7 @@ struct fathom_index_writer {
 	struct fathom_array out;    /* struct fathom_block: the one being written */
 	struct fathom_array memory; /* uint8_t: what is written, where there is no file */
 	struct fathom_index_header header;
+	uint64_t seen; /* of the files that it is made from */
 	uint8_t page[FATHOM_INDEX_PAGE];
 	uint8_t buffer[64 * FATHOM_INDEX_PAGE];
 	size_t n_buffer;
@@ -70,8 +71,9 @@ void fathom_index_writer_part(struct fathom_index_writer *w, const void *items, 
 			      size_t size, struct fathom_index_part *ret);
 
 /*
- * Writes what is left, with the fields of header that the caller has set (flags, sources,
- * build-id), and gives the file its name. Must be called, or fathom_index_writer_abort().
+ * Writes what is left, with the fields that the caller has set (of header flags, sources,
+ * build-id, content; seen), and gives the file its name. Must be called, or
+ * fathom_index_writer_abort().
  */
 fathom_err fathom_index_writer_close(struct fathom_index_writer *w);
 /* The same for what was made in memory: *@ret is the caller's to free(). */

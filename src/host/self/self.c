@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "../../safe/self/loader.h"
+#include "../module/cache_key.h"
 
 /* Tables of places that were outgrown, kept to the end: a reader may be in them. */
 struct old_table {
@@ -55,21 +56,20 @@ static bool identify(const struct fathom_space_module *m, struct fathom_self_pre
 	const struct fathom_object *o = m->module->main;
 
 	if (o->file->id.inode)
-		ret->n_sources = fathom_cache_sources(m->module, ret->source);
+		ret->files = fathom_cache_identity(m->module);
 	if (o->build_id.size <= sizeof ret->build_id) {
 		ret->module.build_id_size = (uint32_t)o->build_id.size;
 		if (o->build_id.size)
 			memcpy(ret->build_id, o->build_id.data, (size_t)o->build_id.size);
 	}
-	return ret->n_sources || ret->module.build_id_size;
+	return ret->files || ret->module.build_id_size;
 }
 
 static bool is_same(const struct fathom_self_prepared *a, const struct fathom_self_prepared *b)
 {
-	return strcmp(a->path, b->path) == 0 && a->n_sources == b->n_sources &&
+	return strcmp(a->path, b->path) == 0 && a->files == b->files &&
 	       a->module.build_id_size == b->module.build_id_size &&
-	       memcmp(a->build_id, b->build_id, sizeof a->build_id) == 0 &&
-	       memcmp(a->source, b->source, sizeof a->source) == 0;
+	       memcmp(a->build_id, b->build_id, sizeof a->build_id) == 0;
 }
 
 /* Completes what @p says of itself and counts it. */

@@ -23,9 +23,8 @@ struct fathom_self_prepared {
 	uint64_t look;  /* the last one that met it */
 	bool stays;     /* it was published as what is never unloaded, and is never freed */
 	uintptr_t bias; /* where it was met first */
-	/* What it was made from; only one that stays is met again without build-id and sources. */
-	struct fathom_index_source source[FATHOM_INDEX_SOURCES];
-	uint32_t n_sources;
+	/* What it was made from; only one that stays is met again without either. */
+	uint64_t files; /* fathom_cache_identity(), or 0 */
 	uint8_t build_id[64];
 	char *path;
 	/* What module points to. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "index.h"
 
-_Static_assert(sizeof(struct fathom_index_header) <= FATHOM_INDEX_PAGE, "the header is one page");
+_Static_assert(sizeof(struct fathom_index_header) <= FATHOM_INDEX_SEEN_OFF,
+	       "the header is one page");
 _Static_assert(sizeof(struct fathom_index_symbol) == 24, "the format of the file");
 _Static_assert(sizeof(struct fathom_index_segment) == 32, "the format of the file");
 
@@ -56,6 +57,25 @@ bool fathom_index_init(struct fathom_index *x, struct fathom_bytes file, _Atomic
 		return false;
 	*x = (struct fathom_index){ file, h, checked };
 	return true;
+}
+
+bool fathom_index_has_seen(const struct fathom_index *x, uint64_t seen, uint64_t *ret_place)
+{
+	uint64_t place = FATHOM_INDEX_SEEN_OFF + seen % FATHOM_INDEX_SEEN * sizeof seen;
+	bool is_free = false;
+
+	for (uint64_t off = FATHOM_INDEX_SEEN_OFF; off < FATHOM_INDEX_PAGE; off += sizeof seen) {
+		const uint64_t here = load_u64(x->file.data + off, false);
+
+		if (here == seen || (!here && !is_free)) {
+			is_free = true;
+			place = off;
+		}
+		if (here == seen)
+			break;
+	}
+	*ret_place = place;
+	return load_u64(x->file.data + place, false) == seen;
 }
 
 static _Atomic uint64_t *damage_word(const struct fathom_index *x)

@@ -23,17 +23,21 @@
 #include "block.h"
 
 #define FATHOM_INDEX_MAGIC   "fathomIX"
-#define FATHOM_INDEX_VERSION 3
+#define FATHOM_INDEX_VERSION 4
 #define FATHOM_INDEX_PAGE    4096
 #define FATHOM_INDEX_SOURCES 4
 
 #define FATHOM_INDEX_COMPLETE 1u /* holds all that the debug information says */
 
-/* A file that went into the index. It is out of date when one of them is another file now. */
+/*
+ * A file that went into the index. The index is out of date when one of them is another file now: a
+ * file of another layout or, without a build-id, any other file.
+ */
 struct fathom_index_source {
 	uint64_t size;
-	int64_t mtime_ns;
-	uint64_t device; /* 0 where the build-id says enough */
+	uint64_t layout;  /* checksum of the build-id and of all headers; 0: it has no build-id */
+	int64_t mtime_ns; /* this and what follows: 0 with a build-id */
+	uint64_t device;
 	uint64_t inode;
 };
 
@@ -53,6 +57,8 @@ struct fathom_index_header {
 	uint8_t build_id[64];
 	uint32_t build_id_size;
 	uint32_t reserved;
+	uint64_t
+		content; /* checksum of what the answers were made from, of files with a build-id */
 	struct fathom_index_part blocks;
 	struct fathom_index_part pool;
 	struct fathom_index_part symbol_starts;
@@ -62,6 +68,14 @@ struct fathom_index_header {
 	struct fathom_index_part checks;
 	uint64_t check; /* of all before it */
 };
+
+/*
+ * Where the header's page ends stand the checksums of the devices, inodes, sizes and times of files
+ * that were found to have the content; 0: none. Readers add theirs in place, and may overwrite each
+ * other's: a lost one is only found again.
+ */
+#define FATHOM_INDEX_SEEN     64
+#define FATHOM_INDEX_SEEN_OFF (FATHOM_INDEX_PAGE - FATHOM_INDEX_SEEN * sizeof(uint64_t))
 
 struct fathom_index_symbol {
 	uint64_t start;
@@ -98,6 +112,12 @@ bool fathom_index_is_damaged(const struct fathom_index *x);
 
 /* Whether @file is an index of this version, of this machine, with its parts in place. */
 bool fathom_index_init(struct fathom_index *x, struct fathom_bytes file, _Atomic uint64_t *checked);
+
+/*
+ * Whether @seen, which is not 0, stands among the files that have the content. *@ret_place is where
+ * in the file it stands, or where it may be put.
+ */
+bool fathom_index_has_seen(const struct fathom_index *x, uint64_t seen, uint64_t *ret_place);
 
 /* @size bytes at @off, or NULL when they are outside or damaged. */
 const void *fathom_index_bytes(const struct fathom_index *x, uint64_t off, uint64_t size);

@@ -264,3 +264,18 @@ END_OF_SCRIPT
         [[ "${lines[0]}" == *" outer+0x0 $PWD/one.c:7:1" ]]
     done
 }
+
+@test "addr: stubs have the same names alone and in a batch, behind the one that has none" {
+    libc=$(ldd one | awk '/libc.so/ { print $3 }')
+    readelf -SW "$libc" | sed -n 's/.*\] \.plt  *PROGBITS *\([0-9a-f]*\) [0-9a-f]* \([0-9a-f]*\).*/0x\1 0x\2/p' >plt
+    read -r start size <plt
+    for ((i = 0; i < size; i += 12)); do printf '0x%x\n' $((start + i)); done >asked
+    [ "$(wc -l <asked)" -gt 20 ]
+    while read -r address; do "$FATHOM" addr "$libc" "$address" || true; done <asked >alone
+    [ "$(grep -c '@plt' alone)" -gt 20 ]
+    "$FATHOM" addr "$libc" <asked | grep . >together || true
+    cmp alone together
+    sort -R --random-source=asked asked >mixed
+    "$FATHOM" addr --names-only "$libc" <mixed | grep . | cut -d' ' -f1,2 | sort >together || true
+    cut -d' ' -f1,2 alone | sort | cmp - together
+}

@@ -20,7 +20,7 @@ static void use_symbols(struct fathom_memory *m, struct fathom_object *o, uint64
 	fathom_symbol_set_add(&set, o, FATHOM_SOURCE_SYMTAB);
 	if (fathom_symbols_scan(&set, svma, &hit))
 		fuzz_use_str(hit.name);
-	if (fathom_plt_at(&set, svma, &hit))
+	if (fathom_plt_at(&set, NULL, svma, &hit))
 		fuzz_use_str(hit.name);
 	if (fathom_symbols_find(&set, "main", &found))
 		fuzz_use(found);

@@ -10,14 +10,19 @@ static const char *const suffixes[] = {
 
 uint32_t fathom_clone_suffix(struct fathom_str name)
 {
-	for (uint32_t i = 1; i < name.size; i++) {
-		const struct fathom_str rest = { name.data + i, name.size - i };
+	const char *end = name.data + name.size;
+	const char *at = name.size > 1 ? name.data : end;
 
-		if (name.data[i] != '.')
+	while (at < end && (at = memchr(at + 1, '.', (size_t)(end - at - 1))) != NULL) {
+		const struct fathom_str rest = { at, (uint32_t)(end - at) };
+
+		/* The first letter of all of them. */
+		if (rest.size < 2 ||
+		    !((rest.data[1] >= 'a' && rest.data[1] <= 'w') || rest.data[1] == '_'))
 			continue;
 		for (size_t s = 0; s < sizeof suffixes / sizeof *suffixes; s++)
 			if (str_starts(rest, suffixes[s]))
-				return i;
+				return name.size - rest.size;
 	}
 	return name.size;
 }

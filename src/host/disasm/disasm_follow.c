@@ -48,12 +48,14 @@ struct known {
 /* The pages that branches bring to a label. */
 struct arriving {
 	struct known known[N_REGISTERS];
+	uint32_t some;         /* registers that are not UNKNOWN */
 	uint32_t contradicted; /* registers for which there are several */
 };
 
 struct following {
 	struct fathom_disasm_work *w;
 	struct known known[N_REGISTERS];
+	uint32_t some;     /* registers that are not UNKNOWN */
 	uint8_t *labels;   /* a byte for each instruction */
 	bool called;       /* the last instruction, padding aside, was a call */
 	uint64_t all_from; /* what mark_all() has marked last */
@@ -296,9 +298,20 @@ static bool needs_following(const struct fathom_disasm_work *w)
 
 static void forget(struct following *f, uint32_t registers)
 {
-	for (unsigned r = 0; r < N_REGISTERS; r++)
-		if (registers >> r & 1)
-			f->known[r].how = UNKNOWN;
+	for (uint32_t left = registers & f->some; left; left &= left - 1)
+		f->known[__builtin_ctz(left)].how = UNKNOWN;
+	f->some &= ~registers;
+}
+
+/* The registers that hold pages. */
+static uint32_t pages_of(const struct following *f)
+{
+	uint32_t pages = 0;
+
+	for (uint32_t left = f->some; left; left &= left - 1)
+		if (f->known[__builtin_ctz(left)].is_page)
+			pages |= left & -left;
+	return pages;
 }
 
 static const struct known *known_of(const struct following *f, uint8_t reg)
@@ -370,51 +383,42 @@ static void follow_insert(const struct following *f, struct fathom_code *c)
 	c->kind = FATHOM_REFERENCE_VALUE;
 }
 
-/* Takes what a branch to instruction @to brings there. */
+/* Takes the pages that a branch to instruction @to brings there. */
 static fathom_err send(struct following *f, size_t to)
 {
+	const uint32_t pages = pages_of(f);
 	struct arriving *a = f->arriving[to];
 
-	if (!a)
+	if (!a && pages)
 		a = f->arriving[to] = calloc(1, sizeof *a);
 	if (!a)
-		return FATHOM_E_MEMORY;
-	for (unsigned r = 0; r < N_REGISTERS; r++) {
-		if (f->known[r].how == UNKNOWN || !f->known[r].is_page)
-			continue;
+		return pages ? FATHOM_E_MEMORY : FATHOM_OK;
+	for (uint32_t left = pages; left; left &= left - 1) {
+		const int r = __builtin_ctz(left);
+
 		if (a->known[r].how && a->known[r].value != f->known[r].value)
-			a->contradicted |= 1u << r;
+			a->contradicted |= UINT32_C(1) << r;
 		a->known[r] = f->known[r];
 	}
+	a->some |= pages;
 	return FATHOM_OK;
-}
-
-/*
- * A call before label @i may not return: what comes from there counts only where a branch brings
- * the same.
- */
-static void doubt(struct following *f, size_t i)
-{
-	const struct arriving *a = f->arriving[i];
-
-	for (unsigned r = 0; r < N_REGISTERS; r++)
-		if (!a || a->known[r].how == UNKNOWN)
-			f->known[r].how = UNKNOWN;
 }
 
 /* At label @i: forgets all but pages, to which those are added that branches bring. */
 static fathom_err arrive(struct following *f, size_t i)
 {
-	struct arriving *a;
+	struct arriving *a = f->arriving[i];
 
-	for (unsigned r = 0; r < N_REGISTERS; r++)
-		if (!f->known[r].is_page || (f->labels[i] & ENTRY))
-			f->known[r].how = UNKNOWN;
+	forget(f, f->labels[i] & ENTRY ? UINT32_MAX : ~pages_of(f));
+	/* A call before the label may not return: what comes from there must come by a branch, too.
+	 */
 	if (f->called)
-		doubt(f, i);
+		forget(f, a ? ~a->some : UINT32_MAX);
+	if (!a)
+		return FATHOM_OK;
 	FATHOM_TRY(send(f, i));
-	a = f->arriving[i];
 	memcpy(f->known, a->known, sizeof f->known);
+	f->some = a->some;
 	forget(f, a->contradicted);
 	free(a);
 	f->arriving[i] = NULL;
@@ -429,6 +433,9 @@ static void leave(struct following *f, size_t i, const struct fathom_code *c)
 		forget(f, f->w->decoder->clobbered);
 	if (c->reg >= N_REGISTERS)
 		return;
+	if (c->effect == FATHOM_EFFECT_SET ||
+	    (c->effect == FATHOM_EFFECT_LOAD && c->kind == FATHOM_REFERENCE_SLOT))
+		f->some |= UINT32_C(1) << c->reg;
 	if (c->effect == FATHOM_EFFECT_SET)
 		f->known[c->reg] = (struct known){ c->value, (uint32_t)i, NUMBER, c->relative,
 						   c->relative && !c->kind };

@@ -16,41 +16,35 @@ struct printing {
 	bool intel;
 };
 
-struct renamed {
-	ZydisMnemonic mnemonic;
-	const char *name;
-};
-
 /* Names that GNU has for what Intel calls otherwise, in both syntaxes. */
-static const struct renamed both_names[] = {
-	{ ZYDIS_MNEMONIC_JZ, "je" },
-	{ ZYDIS_MNEMONIC_JNZ, "jne" },
-	{ ZYDIS_MNEMONIC_JNB, "jae" },
-	{ ZYDIS_MNEMONIC_JNBE, "ja" },
-	{ ZYDIS_MNEMONIC_JNL, "jge" },
-	{ ZYDIS_MNEMONIC_JNLE, "jg" },
-	{ ZYDIS_MNEMONIC_SETZ, "sete" },
-	{ ZYDIS_MNEMONIC_SETNZ, "setne" },
-	{ ZYDIS_MNEMONIC_SETNB, "setae" },
-	{ ZYDIS_MNEMONIC_SETNBE, "seta" },
-	{ ZYDIS_MNEMONIC_SETNL, "setge" },
-	{ ZYDIS_MNEMONIC_SETNLE, "setg" },
-	{ ZYDIS_MNEMONIC_CMOVZ, "cmove" },
-	{ ZYDIS_MNEMONIC_CMOVNZ, "cmovne" },
-	{ ZYDIS_MNEMONIC_CMOVNB, "cmovae" },
-	{ ZYDIS_MNEMONIC_CMOVNBE, "cmova" },
-	{ ZYDIS_MNEMONIC_CMOVNL, "cmovge" },
-	{ ZYDIS_MNEMONIC_CMOVNLE, "cmovg" },
-	{ ZYDIS_MNEMONIC_FCMOVNBE, "fcmovnbe" },
-	{ ZYDIS_MNEMONIC_INT3, "int3" },
+static const char *const both_names[ZYDIS_MNEMONIC_MAX_VALUE + 1] = {
+	[ZYDIS_MNEMONIC_JZ] = "je",
+	[ZYDIS_MNEMONIC_JNZ] = "jne",
+	[ZYDIS_MNEMONIC_JNB] = "jae",
+	[ZYDIS_MNEMONIC_JNBE] = "ja",
+	[ZYDIS_MNEMONIC_JNL] = "jge",
+	[ZYDIS_MNEMONIC_JNLE] = "jg",
+	[ZYDIS_MNEMONIC_SETZ] = "sete",
+	[ZYDIS_MNEMONIC_SETNZ] = "setne",
+	[ZYDIS_MNEMONIC_SETNB] = "setae",
+	[ZYDIS_MNEMONIC_SETNBE] = "seta",
+	[ZYDIS_MNEMONIC_SETNL] = "setge",
+	[ZYDIS_MNEMONIC_SETNLE] = "setg",
+	[ZYDIS_MNEMONIC_CMOVZ] = "cmove",
+	[ZYDIS_MNEMONIC_CMOVNZ] = "cmovne",
+	[ZYDIS_MNEMONIC_CMOVNB] = "cmovae",
+	[ZYDIS_MNEMONIC_CMOVNBE] = "cmova",
+	[ZYDIS_MNEMONIC_CMOVNL] = "cmovge",
+	[ZYDIS_MNEMONIC_CMOVNLE] = "cmovg",
+	[ZYDIS_MNEMONIC_FCMOVNBE] = "fcmovnbe",
+	[ZYDIS_MNEMONIC_INT3] = "int3",
 };
 
 static const char *base_name(const struct fathom_x86_insn *x)
 {
-	for (size_t k = 0; k < sizeof both_names / sizeof *both_names; k++)
-		if (both_names[k].mnemonic == x->i.mnemonic)
-			return both_names[k].name;
-	return x->zydis->mnemonic(x->i.mnemonic);
+	const char *name = both_names[x->i.mnemonic];
+
+	return name ? name : x->zydis->mnemonic(x->i.mnemonic);
 }
 
 /* Integer instructions, whose AT&T names end with the size of their operands. */
@@ -154,17 +148,17 @@ static bool takes_suffix(ZydisMnemonic mnemonic)
 }
 
 /* Names in AT&T syntax; a second table, as Intel's are the same in both. */
-static const struct renamed att_names[] = {
-	{ ZYDIS_MNEMONIC_CBW, "cbtw" },      { ZYDIS_MNEMONIC_CWDE, "cwtl" },
-	{ ZYDIS_MNEMONIC_CDQE, "cltq" },     { ZYDIS_MNEMONIC_CWD, "cwtd" },
-	{ ZYDIS_MNEMONIC_CDQ, "cltd" },      { ZYDIS_MNEMONIC_CQO, "cqto" },
-	{ ZYDIS_MNEMONIC_MOVSXD, "movslq" }, { ZYDIS_MNEMONIC_MOVSD, "movsd" },
-	{ ZYDIS_MNEMONIC_STOSD, "stosl" },   { ZYDIS_MNEMONIC_LODSD, "lodsl" },
-	{ ZYDIS_MNEMONIC_SCASD, "scasl" },   { ZYDIS_MNEMONIC_CMPSD, "cmpsl" },
-	{ ZYDIS_MNEMONIC_INSD, "insl" },     { ZYDIS_MNEMONIC_OUTSD, "outsl" },
-	{ ZYDIS_MNEMONIC_IRET, "iretw" },    { ZYDIS_MNEMONIC_IRETD, "iretl" },
-	{ ZYDIS_MNEMONIC_PUSHFD, "pushfl" }, { ZYDIS_MNEMONIC_POPFD, "popfl" },
-	{ ZYDIS_MNEMONIC_PUSHAD, "pushal" }, { ZYDIS_MNEMONIC_POPAD, "popal" },
+static const char *const att_names[ZYDIS_MNEMONIC_MAX_VALUE + 1] = {
+	[ZYDIS_MNEMONIC_CBW] = "cbtw",      [ZYDIS_MNEMONIC_CWDE] = "cwtl",
+	[ZYDIS_MNEMONIC_CDQE] = "cltq",     [ZYDIS_MNEMONIC_CWD] = "cwtd",
+	[ZYDIS_MNEMONIC_CDQ] = "cltd",      [ZYDIS_MNEMONIC_CQO] = "cqto",
+	[ZYDIS_MNEMONIC_MOVSXD] = "movslq", [ZYDIS_MNEMONIC_MOVSD] = "movsd",
+	[ZYDIS_MNEMONIC_STOSD] = "stosl",   [ZYDIS_MNEMONIC_LODSD] = "lodsl",
+	[ZYDIS_MNEMONIC_SCASD] = "scasl",   [ZYDIS_MNEMONIC_CMPSD] = "cmpsl",
+	[ZYDIS_MNEMONIC_INSD] = "insl",     [ZYDIS_MNEMONIC_OUTSD] = "outsl",
+	[ZYDIS_MNEMONIC_IRET] = "iretw",    [ZYDIS_MNEMONIC_IRETD] = "iretl",
+	[ZYDIS_MNEMONIC_PUSHFD] = "pushfl", [ZYDIS_MNEMONIC_POPFD] = "popfl",
+	[ZYDIS_MNEMONIC_PUSHAD] = "pushal", [ZYDIS_MNEMONIC_POPAD] = "popal",
 };
 
 static bool is_string(const struct fathom_x86_insn *x)
@@ -864,9 +858,8 @@ static void put_name_att(struct printing *p)
 
 	if (put_extension(p) || put_conversion(p))
 		return;
-	for (size_t k = 0; k < sizeof att_names / sizeof *att_names; k++)
-		if (att_names[k].mnemonic == x->i.mnemonic)
-			name = att_names[k].name;
+	if (att_names[x->i.mnemonic])
+		name = att_names[x->i.mnemonic];
 	if (x->i.mnemonic == ZYDIS_MNEMONIC_MOVSD && is_string(x))
 		name = "movsl";
 	else if (x->i.mnemonic == ZYDIS_MNEMONIC_CMPSD && !is_string(x))

@@ -125,14 +125,6 @@ static void emit(struct copy *c, uint64_t start, uint32_t number)
 	((uint32_t *)c->winners.data)[c->winners.n++] = number;
 }
 
-static bool is_in_plt(const struct fathom_object *o, uint64_t svma)
-{
-	const uint32_t i = fathom_object_section_at(o, svma);
-	const struct fathom_str name = o->sections[i].header.name;
-
-	return i && name.data && (str_starts(name, ".plt") || str_starts(name, ".iplt"));
-}
-
 /* The number of the first description that ends behind @svma. */
 static size_t fde_behind(const struct fathom_fdes *f, uint64_t svma)
 {
@@ -205,10 +197,10 @@ static void emit_code(struct copy *c, uint64_t low, uint64_t high)
 	uint64_t end;
 
 	for (uint64_t pos = low; pos < high && !c->failed; pos = end) {
-		if (fathom_plt_at(&c->module->symbols, pos, &hit)) {
+		if (fathom_plt_at(&c->module->symbols, c->index, pos, &hit)) {
 			end = hit.start + hit.size < high ? hit.start + hit.size : high;
 			emit(c, pos, add_symbol(c, &hit));
-		} else if (is_in_plt(o, pos)) {
+		} else if (fathom_plt_holds(o, pos)) {
 			end = (pos & ~(uint64_t)(LEAST_STUB - 1)) + LEAST_STUB;
 			(void)emit_description(c, pos, end < high ? end : high);
 		} else {

@@ -3,6 +3,12 @@
 
 #include "../../safe/elf/relocation.h"
 
+/* Where names of functions are looked for. */
+struct names {
+	const struct fathom_symbol_set *set;
+	const struct fathom_symbol_index *index; /* of set, or NULL */
+};
+
 /* Reads one of the relocations that fill the GOT; what they add is an address. */
 static void read_relocation(struct fathom_cursor *c, const struct fathom_image *image, bool rela,
 			    struct fathom_relocation *ret)
@@ -42,16 +48,25 @@ static struct fathom_str symbol_name(const struct fathom_object *o, uint32_t lin
 }
 
 /* What relocation fills: a function by name, or an IFUNC by the address of its resolver. */
-static bool name_of_relocation(const struct fathom_symbol_set *set, uint32_t table,
+static bool name_of_relocation(const struct names *n, uint32_t table,
 			       const struct fathom_relocation *r, struct fathom_str *ret)
 {
-	const struct fathom_object *o = set->main;
+	const struct fathom_object *o = n->set->main;
 	struct fathom_symbol_hit hit;
+	uint32_t number;
 
 	*ret = symbol_name(o, o->sections[table].header.link, r->symbol);
 	if (ret->data)
 		return true;
-	if (r->symbol || !r->addend || !fathom_symbols_scan(set, r->addend, &hit))
+	if (r->symbol || !r->addend)
+		return false;
+	if (n->index) {
+		number = fathom_symbol_index_at(n->index, r->addend);
+		if (number != FATHOM_NONE)
+			*ret = fathom_symbol_index_name(n->index, number);
+		return number != FATHOM_NONE;
+	}
+	if (!fathom_symbols_scan(n->set, r->addend, &hit))
 		return false;
 	*ret = hit.name;
 	return true;
@@ -63,9 +78,9 @@ static bool is_loaded_relocations(const struct fathom_section *s)
 }
 
 /* The function whose address the loader puts in the GOT slot at @slot. */
-static bool name_of_slot(const struct fathom_symbol_set *set, uint64_t slot, struct fathom_str *ret)
+static bool name_of_slot(const struct names *n, uint64_t slot, struct fathom_str *ret)
 {
-	const struct fathom_object *o = set->main;
+	const struct fathom_object *o = n->set->main;
 
 	for (uint32_t t = 1; t < o->n_sections; t++) {
 		const struct fathom_section *s = &o->sections[t].header;
@@ -80,16 +95,16 @@ static bool name_of_slot(const struct fathom_symbol_set *set, uint64_t slot, str
 			if (!cur_ok(&c) || r.off != slot)
 				continue;
 			read_addend(&r, &o->image, s->type);
-			return name_of_relocation(set, t, &r, ret);
+			return name_of_relocation(n, t, &r, ret);
 		}
 	}
 	return false;
 }
 
 /* The function of relocation @i of .rela.plt, which lazy stubs push. */
-static bool name_of_index(const struct fathom_symbol_set *set, uint32_t i, struct fathom_str *ret)
+static bool name_of_index(const struct names *n, uint32_t i, struct fathom_str *ret)
 {
-	const struct fathom_object *o = set->main;
+	const struct fathom_object *o = n->set->main;
 	uint32_t table = fathom_object_find(o, ".rela.plt");
 	struct fathom_relocation r;
 	struct fathom_cursor c;
@@ -104,14 +119,14 @@ static bool name_of_index(const struct fathom_symbol_set *set, uint32_t i, struc
 				 (uint64_t)i * size, size),
 		     o->image.swap);
 	read_relocation(&c, &o->image, o->sections[table].header.type == SHT_RELA, &r);
-	return cur_ok(&c) && name_of_relocation(set, table, &r, ret);
+	return cur_ok(&c) && name_of_relocation(n, table, &r, ret);
 }
 
 /* `jmp *disp(%rip)`, `jmp *abs` (i386), `jmp *disp(%ebx)` (i386, PIC), or `push $index`. */
-static bool name_x86_stub(const struct fathom_symbol_set *set, struct fathom_bytes stub,
-			  uint64_t svma, struct fathom_str *ret)
+static bool name_x86_stub(const struct names *n, struct fathom_bytes stub, uint64_t svma,
+			  struct fathom_str *ret)
 {
-	const struct fathom_object *o = set->main;
+	const struct fathom_object *o = n->set->main;
 	const uint32_t got = fathom_object_find(o, ".got.plt");
 	const uint8_t *p = stub.data;
 
@@ -119,22 +134,22 @@ static bool name_x86_stub(const struct fathom_symbol_set *set, struct fathom_byt
 		const uint64_t disp = (uint64_t)(int32_t)load_u32(p + i + 2, o->image.swap);
 
 		if (p[i] == 0xff && p[i + 1] == 0x25)
-			return name_of_slot(
-				set, o->image.is64 ? svma + i + 6 + disp : (uint32_t)disp, ret);
+			return name_of_slot(n, o->image.is64 ? svma + i + 6 + disp : (uint32_t)disp,
+					    ret);
 		if (p[i] == 0xff && p[i + 1] == 0xa3 && !o->image.is64 && got)
-			return name_of_slot(set, o->sections[got].base + disp, ret);
+			return name_of_slot(n, o->sections[got].base + disp, ret);
 	}
 	for (uint64_t i = 0; i + 5 <= stub.size; i++)
 		if (p[i] == 0x68)
-			return name_of_index(set, load_u32(p + i + 1, o->image.swap), ret);
+			return name_of_index(n, load_u32(p + i + 1, o->image.swap), ret);
 	return false;
 }
 
 #define ADRP_X16 0x90000010
 
 /* `adrp x16, page; ldr x17, [x16, #off]`. */
-static bool name_aarch64_stub(const struct fathom_symbol_set *set, struct fathom_bytes stub,
-			      uint64_t svma, struct fathom_str *ret)
+static bool name_aarch64_stub(const struct names *n, struct fathom_bytes stub, uint64_t svma,
+			      struct fathom_str *ret)
 {
 	for (uint64_t i = 0; i + 8 <= stub.size; i += 4) {
 		/* Instructions are little-endian on either byte order. */
@@ -147,7 +162,7 @@ static bool name_aarch64_stub(const struct fathom_symbol_set *set, struct fathom
 			continue;
 		page = (uint64_t)((adrp >> 5) & 0x7ffff) << 2 | ((adrp >> 29) & 3);
 		page = (page ^ (UINT64_C(1) << 20)) - (UINT64_C(1) << 20);
-		return name_of_slot(set,
+		return name_of_slot(n,
 				    ((svma + i) & ~UINT64_C(0xfff)) + (page << 12) +
 					    (uint64_t)((ldr >> 10) & 0xfff) * 8,
 				    ret);
@@ -207,9 +222,22 @@ static struct layout layout_of(const struct fathom_image *image, const struct fa
 	return l;
 }
 
-bool fathom_plt_at(const struct fathom_symbol_set *set, uint64_t svma,
-		   struct fathom_symbol_hit *ret)
+static bool is_of_stubs(const struct fathom_section *s)
 {
+	return s->name.data && (str_starts(s->name, ".plt") || str_starts(s->name, ".iplt"));
+}
+
+bool fathom_plt_holds(const struct fathom_object *o, uint64_t svma)
+{
+	const uint32_t i = fathom_object_section_at(o, svma);
+
+	return i && is_of_stubs(&o->sections[i].header);
+}
+
+bool fathom_plt_at(const struct fathom_symbol_set *set, const struct fathom_symbol_index *symbols,
+		   uint64_t svma, struct fathom_symbol_hit *ret)
+{
+	const struct names n = { set, symbols };
 	const struct fathom_object *o = set->main;
 	const uint32_t i = fathom_object_section_at(o, svma);
 	const struct fathom_section *s = &o->sections[i].header;
@@ -218,7 +246,7 @@ bool fathom_plt_at(const struct fathom_symbol_set *set, uint64_t svma,
 	uint64_t off;
 	bool found;
 
-	if (!i || !s->name.data || !(str_starts(s->name, ".plt") || str_starts(s->name, ".iplt")))
+	if (!i || !is_of_stubs(s))
 		return false;
 	l = layout_of(&o->image, s);
 	off = svma - o->sections[i].base;
@@ -232,10 +260,10 @@ bool fathom_plt_at(const struct fathom_symbol_set *set, uint64_t svma,
 	switch (o->image.machine) {
 	case EM_X86_64:
 	case EM_386:
-		found = name_x86_stub(set, stub, ret->start, &ret->name);
+		found = name_x86_stub(&n, stub, ret->start, &ret->name);
 		break;
 	case EM_AARCH64:
-		found = name_aarch64_stub(set, stub, ret->start, &ret->name);
+		found = name_aarch64_stub(&n, stub, ret->start, &ret->name);
 		break;
 	default:
 		found = false;

@@ -10,10 +10,14 @@
 #include "symbols.h"
 
 /*
- * The stub at @svma: its bounds, and as name that of the function it calls, without "@plt". False
- * when there is no stub, or what it calls cannot be told.
+ * Finds the stub at @svma: its bounds, and as name that of the function it calls, without "@plt".
+ * False when there is no stub, or what it calls cannot be told. @symbols is an index of @set, which
+ * saves passes over it; NULL: there is none.
  */
-bool fathom_plt_at(const struct fathom_symbol_set *set, uint64_t svma,
-		   struct fathom_symbol_hit *ret);
+bool fathom_plt_at(const struct fathom_symbol_set *set, const struct fathom_symbol_index *symbols,
+		   uint64_t svma, struct fathom_symbol_hit *ret);
+
+/* Returns whether @svma is in a section of stubs. */
+bool fathom_plt_holds(const struct fathom_object *o, uint64_t svma);
 
 #endif

@@ -254,6 +254,9 @@ void fathom_part_begin(struct fathom_part *p, unsigned number, uint32_t flags, u
 	fathom_part_leave_block(p);
 	free(p->symbol_ids);
 	p->symbol_ids = NULL;
+	free(p->nameless);
+	p->nameless = NULL;
+	p->last_nameless.size = 0;
 	p->number = number;
 	p->flags = flags;
 	p->bias = bias;
@@ -480,6 +483,7 @@ void fathom_part_deinit(struct fathom_part *p)
 	free(p->function_set.table);
 	free(p->file_set.table);
 	free(p->symbol_ids);
+	free(p->nameless);
 }
 
 struct fathom_answers *fathom_answers_create(size_t n)

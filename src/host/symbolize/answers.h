@@ -24,6 +24,17 @@ struct fathom_intern {
 	size_t size; /* a power of two, or 0 */
 };
 
+/* A stub or function without a symbol that was named: code of @size bytes at @start. */
+struct fathom_nameless {
+	uint64_t start;
+	uint64_t size; /* 0: the entry is empty */
+	uint32_t id;
+	uint8_t source;
+};
+
+/* Entries of a part's table of them; a power of two. */
+#define FATHOM_NAMELESS 1024
+
 struct fathom_part {
 	_Alignas(FATHOM_CACHE_LINE) struct fathom_arena arena;
 	struct fathom_array functions; /* struct fathom_function */
@@ -42,6 +53,8 @@ struct fathom_part {
 	struct fathom_array plan; /* uint32_t: ids by function, file, node, row of the block */
 	/* the ids of symbols of an index, by their numbers */
 	uint32_t *symbol_ids;
+	struct fathom_nameless *nameless; /* FATHOM_NAMELESS entries, by address; NULL: none yet */
+	struct fathom_nameless last_nameless;
 };
 
 struct fathom_answers {

@@ -116,18 +116,73 @@ static void set_symbol(const struct fathom_batch *b, struct fathom_answer *a,
 	a->offset += a->address - b->bias - svma;
 }
 
-/* A name by what is left when no table has one. */
+/* Names @svma by what is left when no table has a name; false when nothing is. */
+static bool find_nameless(const struct fathom_batch *b, uint64_t svma,
+			  struct fathom_symbol_hit *ret)
+{
+	return fathom_plt_at(&b->module->symbols, b->symbols, svma, ret) ||
+	       (fathom_object_has_code(b->module->main, svma) &&
+		fathom_symbols_fde(&b->module->symbols, svma, ret));
+}
+
+/* Returns the entry that remembers what is at @svma; NULL without memory. */
+static struct fathom_nameless *nameless_at(struct fathom_part *p, uint64_t svma)
+{
+	if (!p->nameless)
+		p->nameless = calloc(FATHOM_NAMELESS, sizeof *p->nameless);
+	return p->nameless ? &p->nameless[svma / 16 % FATHOM_NAMELESS] : NULL;
+}
+
+static bool is_in(const struct fathom_nameless *n, uint64_t svma)
+{
+	return svma - n->start < n->size;
+}
+
+/*
+ * As find_nameless(), with the id of the name. Most addresses of a batch are in a stub or function
+ * that was met before, and mostly in the last one.
+ */
+static bool find_known_nameless(const struct fathom_batch *b, struct fathom_part *p, uint64_t svma,
+				struct fathom_nameless *ret)
+{
+	struct fathom_nameless *known = NULL;
+	struct fathom_symbol_hit hit;
+
+	*ret = p->last_nameless;
+	if (is_in(ret, svma))
+		return true;
+	if (b->n > FATHOM_SCAN_LIMIT)
+		known = nameless_at(p, svma);
+	if (known && is_in(known, svma)) {
+		*ret = p->last_nameless = *known;
+		return true;
+	}
+	if (!find_nameless(b, svma, &hit))
+		return false;
+	*ret = (struct fathom_nameless){ hit.start, hit.size, fathom_part_symbol(p, &hit),
+					 hit.source };
+	/* One unwind description covers all stubs of a section: others of them have names. */
+	if (hit.source == FATHOM_SOURCE_FDE && fathom_plt_holds(b->module->main, svma))
+		return true;
+	p->last_nameless = *ret;
+	if (known)
+		*known = *ret;
+	return true;
+}
+
+/* Names @a by what find_nameless() finds. */
 static void set_fallback_symbol(const struct fathom_batch *b, struct fathom_part *p,
 				struct fathom_answer *a, uint64_t svma)
 {
-	struct fathom_symbol_hit hit;
+	struct fathom_symbol_hit hit = { 0 };
+	struct fathom_nameless found;
 
-	if (b->alias != FATHOM_ALIAS_FATHOM)
+	if (b->alias != FATHOM_ALIAS_FATHOM || !find_known_nameless(b, p, svma, &found))
 		return;
-	if (fathom_plt_at(&b->module->symbols, svma, &hit) ||
-	    (fathom_object_has_code(b->module->main, svma) &&
-	     fathom_symbols_fde(&b->module->symbols, svma, &hit)))
-		set_symbol(b, a, &hit, fathom_part_symbol(p, &hit), svma);
+	hit.start = found.start;
+	hit.size = found.size;
+	hit.source = found.source;
+	set_symbol(b, a, &hit, found.id, svma);
 }
 
 /* Names the answer after the function of the block itself. */

@@ -93,6 +93,16 @@ def libc_details(_):
     assert got == known, f"{list(known - got)[:5]} {list(got - known)[:5]}"
 
 
+@test("a file whose debug section has no unit: nothing is sorted that is not there")
+def no_units(folder):
+    sorted_ = build(folder, "sorted.so", "-shared", "-fPIC", source="sorted.c")
+    path = build(folder, "p", "-ldl", "-pthread", "-g0")
+    run("objcopy", "--add-section", ".debug_info=/dev/null", "--add-section", ".debug_abbrev=/dev/null", path)
+    env = dict(os.environ, LD_PRELOAD=sorted_, ASAN_OPTIONS="verify_asan_link_order=0:" + os.environ.get("ASAN_OPTIONS", ""))
+    for query in (["a.c:1"], ["--inlined", "main"]):
+        assert "no-such-symbol" in run(FATHOM, "find", "--no-cache", path, *query, status=(1,), env=env)
+
+
 @test("a file: static functions through .symtab, and all names of it as nm has them")
 def symtab(folder):
     path = build(folder, "p", "-ldl", "-pthread")

@@ -2,9 +2,14 @@
 /* Which names are demangled, and as what: the rule of src/host/demangle.h. */
 #include "unit.h"
 
+#include <malloc.h>
+#include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "../hostile/alloc.h"
 #include "host/base/demangle.h"
+#include "safe/base/limits.h"
 
 struct name {
 	const char *linkage;
@@ -25,6 +30,10 @@ static const struct name names[] = {
 	{ "_RNvCs1234_7mycrate3foo", false, "mycrate::foo" },
 	/* D ABI, "Name Mangling". */
 	{ "_D6module4funcFiZi", false, "module.func(int)" },
+	{ "_D6shapes__T5twiceTiZQjFiZi", false, "shapes.twice!(int).twice(int)" },
+	{ "_D8demangle22__T4testVG3ua3_616263Zv", false, "demangle.test!(\"abc\")" },
+	{ "_D1fFHiiHQeQgHQgQiZv", false,
+	  "f(int[int], int[int][int[int]], int[int][int[int]][int[int][int[int]]])" },
 	/* GNAT, only where it is Ada. */
 	{ "shapes__inner__scale", true, "shapes.inner.scale" },
 	{ "shapes__inner__scale", false, NULL },
@@ -91,11 +100,98 @@ static void suffixes_of_clones_are_found(void **state)
 	}
 }
 
+/* Demangles name @i; fails the test unless it becomes what it should, or there was no memory. */
+static fathom_err demangle(const struct name *n)
+{
+	const struct fathom_str s = { n->linkage, (uint32_t)strlen(n->linkage) };
+	struct fathom_array out = { 0 };
+	const fathom_err err = fathom_demangle(s, n->ada, &out);
+
+	fail_after = 0;
+	if (err == FATHOM_E_MEMORY ? out.n != 0
+				   : err != FATHOM_OK || out.n != strlen(n->wanted) ||
+					     memcmp(out.data, n->wanted, out.n) != 0)
+		fail_msg("%s: %d, %.*s", n->linkage, (int)err, (int)out.n, (const char *)out.data);
+	fathom_array_deinit(&out);
+	return err;
+}
+
+static void without_memory_names_are_not_demangled(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		size_t before;
+		long failed = 0;
+
+		if (!names[i].wanted)
+			continue;
+		assert_int_equal(demangle(&names[i]), FATHOM_OK);
+		before = mallinfo2().uordblks;
+		for (long n = 1; failed == n - 1; n++) {
+			allocations = 0;
+			fail_after = n;
+			failed += demangle(&names[i]) == FATHOM_E_MEMORY;
+		}
+		/* Nothing that was allocated before is left. */
+		if (mallinfo2().uordblks != before)
+			fail_msg("%s: %zu bytes are lost", names[i].linkage,
+				 mallinfo2().uordblks - before);
+		/* Where allocations are counted, the text itself is one. */
+		assert_true(failed || !allocations);
+	}
+}
+
+static void *demangle_again_and_again(void *wrong)
+{
+	for (int i = 0; i < 2000; i++) {
+		const struct name *n = &names[(size_t)i % (sizeof names / sizeof *names)];
+
+		if (n->wanted && demangle(n))
+			*(unsigned *)wrong += 1;
+	}
+	return NULL;
+}
+
+static void threads_demangle_each_for_itself(void **state)
+{
+	pthread_t id[4];
+	unsigned wrong[4] = { 0 };
+
+	(void)state;
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(pthread_create(&id[i], NULL, demangle_again_and_again, &wrong[i]),
+				 0);
+	for (int i = 0; i < 4; i++) {
+		(void)pthread_join(id[i], NULL);
+		assert_int_equal(wrong[i], 0);
+	}
+}
+
+/* Each parameter of this D function is a map whose key and value are the one before it. */
+static void what_grows_without_end_is_left(void **state)
+{
+	char text[256] = "_D1fFHiiHQeQg";
+	struct fathom_array out = { 0 };
+
+	(void)state;
+	for (int i = 0; i < 40; i++)
+		strcat(text, "HQgQi");
+	strcat(text, "Zv");
+	assert_int_equal(
+		fathom_demangle((struct fathom_str){ text, (uint32_t)strlen(text) }, false, &out),
+		FATHOM_END);
+	assert_int_equal(out.n, 0);
+	fathom_array_deinit(&out);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rules_are_kept),
 		cmocka_unit_test(suffixes_of_clones_are_found),
+		cmocka_unit_test(without_memory_names_are_not_demangled),
+		cmocka_unit_test(threads_demangle_each_for_itself),
+		cmocka_unit_test(what_grows_without_end_is_left),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

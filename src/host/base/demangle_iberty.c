@@ -1,126 +1,236 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Demangling by libiberty. Mangled names come from files and may be built to explode: output is
- * taken piece by piece and cut off at a limit. libiberty cannot be told to stop, so it is left by
- * longjmp; its C++ demangler allocates nothing while it prints, the Rust one at most one short
- * buffer, which is then lost.
+ * Demangling by libiberty. Mangled names come from files and may be built to explode: output is cut
+ * off at a limit, and so is the memory that a name takes meanwhile. libiberty cannot be told to
+ * stop, so it is left by longjmp.
+ *
+ * The demanglers are linked to allocate by fathom_demangle_malloc() and its like (tools/iberty):
+ * libiberty's own xmalloc() ends the process when there is no memory. What a call has allocated and
+ * not freed when it is left is freed here. Allocating has no argument that says for which call, so
+ * that is a value of the thread: the only state in the library that is not an object's.
  */
 #include "demangle.h"
 
-#include <libiberty/demangle.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdlib.h>
+
+/* The names that tools/iberty gives them: a program may have a libiberty of its own. */
+#define ada_demangle               fathom_iberty_ada_demangle
+#define cplus_demangle_v3_callback fathom_iberty_cplus_demangle_v3_callback
+#define dlang_demangle             fathom_iberty_dlang_demangle
+#define java_demangle_v3_callback  fathom_iberty_java_demangle_v3_callback
+#define rust_demangle_callback     fathom_iberty_rust_demangle_callback
+#include <libiberty/demangle.h>
 
 #include "../../safe/base/limits.h"
 #include "fathom/demangle.h"
 
 enum { STOP_LIMIT = 1, STOP_MEMORY };
 
-struct output {
+/* Memory that libiberty holds. */
+struct block {
+	struct block *next;
+	struct block *before;
+	size_t size;
+	_Alignas(max_align_t) char bytes[];
+};
+
+/* One name on its way through libiberty. */
+struct call {
 	struct fathom_array *out;
-	size_t start;
+	size_t start; /* of its text in out */
+	struct block *blocks;
+	size_t held; /* bytes of all blocks */
 	jmp_buf stop;
 };
 
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_key_t current_call;
+static bool has_key;
+
+static void make_key(void)
+{
+	has_key = !pthread_key_create(&current_call, NULL);
+}
+
+/* A library that is unloaded gives its key back. */
+__attribute__((destructor)) static void delete_key(void)
+{
+	if (has_key)
+		(void)pthread_key_delete(current_call);
+}
+
+/* Allocates for the call that this thread makes; NULL without memory. Ends a call that takes too
+ * much. */
+static struct block *block_new(size_t size)
+{
+	struct call *c = pthread_getspecific(current_call);
+	struct block *b;
+
+	if (size > FATHOM_MAX_DEMANGLE_MEMORY - c->held)
+		longjmp(c->stop, STOP_LIMIT);
+	b = malloc(sizeof *b + size);
+	if (!b)
+		return NULL;
+	b->size = size;
+	b->before = NULL;
+	b->next = c->blocks;
+	if (b->next)
+		b->next->before = b;
+	c->blocks = b;
+	c->held += size;
+	return b;
+}
+
+static void block_free(struct call *c, struct block *b)
+{
+	if (b->next)
+		b->next->before = b->before;
+	if (b->before)
+		b->before->next = b->next;
+	else
+		c->blocks = b->next;
+	c->held -= b->size;
+	free(b);
+}
+
+/* What libiberty is linked to. */
+void *fathom_demangle_malloc(size_t size);
+void *fathom_demangle_realloc(void *p, size_t size);
+void *fathom_demangle_xmalloc(size_t size);
+void *fathom_demangle_xrealloc(void *p, size_t size);
+void fathom_demangle_free(void *p);
+
+void *fathom_demangle_malloc(size_t size)
+{
+	struct block *b = block_new(size);
+
+	return b ? b->bytes : NULL;
+}
+
+static struct block *block_of(void *p)
+{
+	return (struct block *)(void *)((char *)p - offsetof(struct block, bytes));
+}
+
+void fathom_demangle_free(void *p)
+{
+	if (p)
+		block_free(pthread_getspecific(current_call), block_of(p));
+}
+
+void *fathom_demangle_realloc(void *p, size_t size)
+{
+	void *larger = fathom_demangle_malloc(size);
+
+	if (p && larger) {
+		const size_t old = block_of(p)->size;
+
+		memcpy(larger, p, old < size ? old : size);
+		fathom_demangle_free(p);
+	}
+	return larger;
+}
+
+/* libiberty relies on memory from these two. */
+static void *must(void *p)
+{
+	struct call *c = pthread_getspecific(current_call);
+
+	if (!p)
+		longjmp(c->stop, STOP_MEMORY);
+	return p;
+}
+
+void *fathom_demangle_xmalloc(size_t size)
+{
+	return must(fathom_demangle_malloc(size));
+}
+
+void *fathom_demangle_xrealloc(void *p, size_t size)
+{
+	return must(fathom_demangle_realloc(p, size));
+}
+
 static void take_piece(const char *text, size_t size, void *opaque)
 {
-	struct output *o = opaque;
+	struct call *c = opaque;
 
 	if (!size)
 		return;
-	if (o->out->n - o->start + size > FATHOM_MAX_DEMANGLED)
-		longjmp(o->stop, STOP_LIMIT);
-	if (!fathom_array_reserve(o->out, 1, size))
-		longjmp(o->stop, STOP_MEMORY);
-	memcpy((char *)o->out->data + o->out->n, text, size);
-	o->out->n += size;
+	if (c->out->n - c->start + size > FATHOM_MAX_DEMANGLED)
+		longjmp(c->stop, STOP_LIMIT);
+	if (!fathom_array_reserve(c->out, 1, size))
+		longjmp(c->stop, STOP_MEMORY);
+	memcpy((char *)c->out->data + c->out->n, text, size);
+	c->out->n += size;
 }
 
 #define OPTIONS (DMGL_PARAMS | DMGL_ANSI)
 
-/* A demangler that hands its output over piece by piece. */
-typedef int piecewise(const char *name, int options, demangle_callbackref take, void *opaque);
-
-static int java_callback(const char *name, int options, demangle_callbackref take, void *opaque)
+/* D and Ada come back as one allocated string, or NULL. */
+static int take_whole(struct call *c, const char *text)
 {
-	(void)options;
-	return java_demangle_v3_callback(name, take, opaque);
+	if (!text || !*text)
+		return 0;
+	take_piece(text, strlen(text), c);
+	return 1;
 }
 
-static fathom_err take_pieces(piecewise *demangler, const char *name, int options,
-			      struct fathom_array *out)
+/* Returns 0 if @name is not mangled by @mangling. */
+static int demangle_text(struct call *c, const char *name, uint32_t mangling, int options)
 {
-	struct output o = { .out = out, .start = out->n };
-
-	switch (setjmp(o.stop)) {
-	case 0:
-		if (demangler(name, options, take_piece, &o))
-			return FATHOM_OK;
-		break;
-	case STOP_MEMORY:
-		out->n = o.start;
-		return FATHOM_E_MEMORY;
-	default:
-		break;
-	}
-	out->n = o.start;
-	return FATHOM_END;
-}
-
-/*
- * D and Ada come back as one allocated string. (Where there is no memory for that, libiberty ends
- * the process: it knows no other way.)
- */
-static fathom_err take_whole(char *text, struct fathom_array *out)
-{
-	const size_t size = text ? strlen(text) : 0;
-	fathom_err err = FATHOM_END;
-
-	if (size && size <= FATHOM_MAX_DEMANGLED)
-		err = fathom_array_reserve(out, 1, size) ? FATHOM_OK : FATHOM_E_MEMORY;
-	if (!err) {
-		memcpy((char *)out->data + out->n, text, size);
-		out->n += size;
-	}
-	free(text);
-	return err;
-}
-
-/*
- * Returns whether @name may be of one of Rust's two schemes: v0 begins with "_R", the legacy one is
- * an Itanium name whose last part is a hash of 16 digits. A suffix may follow either.
- */
-static bool may_be_rust(const char *name)
-{
-	return name[1] == 'R' || strstr(name, "17h");
-}
-
-static fathom_err demangle_text(const char *name, uint32_t mangling, int options,
-				struct fathom_array *out)
-{
-	fathom_err err;
-
 	switch (mangling) {
 	case FATHOM_MANGLING_AUTO:
 		/* Rust's legacy scheme looks like C++. */
-		err = may_be_rust(name) ? take_pieces(rust_demangle_callback, name, options, out)
-					: FATHOM_END;
-		return err == FATHOM_END
-			       ? take_pieces(cplus_demangle_v3_callback, name, options, out)
-			       : err;
+		if (rust_demangle_callback(name, options, take_piece, c))
+			return 1;
+		c->out->n = c->start;
+		return cplus_demangle_v3_callback(name, options, take_piece, c);
 	case FATHOM_MANGLING_CXX:
-		return take_pieces(cplus_demangle_v3_callback, name, options, out);
+		return cplus_demangle_v3_callback(name, options, take_piece, c);
 	case FATHOM_MANGLING_RUST:
-		return take_pieces(rust_demangle_callback, name, options, out);
+		return rust_demangle_callback(name, options, take_piece, c);
 	case FATHOM_MANGLING_D:
-		return take_whole(dlang_demangle(name, options), out);
+		return take_whole(c, dlang_demangle(name, options));
 	case FATHOM_MANGLING_JAVA:
-		return take_pieces(java_callback, name, options, out);
+		return java_demangle_v3_callback(name, take_piece, c);
 	case FATHOM_MANGLING_ADA:
-		return take_whole(ada_demangle(name, options), out);
+		return take_whole(c, ada_demangle(name, options));
+	default:
+		return 0;
+	}
+}
+
+static fathom_err run_call(struct call *c, const char *name, uint32_t mangling, int options)
+{
+	switch (setjmp(c->stop)) {
+	case 0:
+		return demangle_text(c, name, mangling, options) ? FATHOM_OK : FATHOM_END;
+	case STOP_MEMORY:
+		return FATHOM_E_MEMORY;
 	default:
 		return FATHOM_END;
 	}
+}
+
+/* Demangles @name; frees what is left of it. */
+static fathom_err demangle(const char *name, uint32_t mangling, int options,
+			   struct fathom_array *out)
+{
+	struct call c = { .out = out, .start = out->n };
+	fathom_err err;
+
+	if (pthread_once(&once, make_key) || !has_key || pthread_setspecific(current_call, &c))
+		return FATHOM_E_MEMORY;
+	err = run_call(&c, name, mangling, options);
+	while (c.blocks)
+		block_free(&c, c.blocks);
+	(void)pthread_setspecific(current_call, NULL);
+	if (err)
+		out->n = c.start;
+	return err;
 }
 
 fathom_err fathom_demangle_as(struct fathom_str name, uint32_t mangling, uint32_t flags,
@@ -139,7 +249,7 @@ fathom_err fathom_demangle_as(struct fathom_str name, uint32_t mangling, uint32_
 		return FATHOM_E_MEMORY;
 	memcpy(copy, name.data, name.size);
 	copy[name.size] = '\0';
-	err = demangle_text(copy, mangling, OPTIONS | deep, out);
+	err = demangle(copy, mangling, OPTIONS | deep, out);
 	if (copy != buf)
 		free(copy);
 	return err;

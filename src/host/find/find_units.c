@@ -277,7 +277,8 @@ static bool take_places(struct walk *w, uint32_t module)
 		all.n += from->n;
 	}
 	place = all.data;
-	if (done)
+	/* Without units there is no array. */
+	if (done && all.n)
 		qsort(all.data, all.n, sizeof *place, compare_places);
 	done = done && choose_all(&w->f->modules[module], place, all.n);
 	for (size_t i = 0; done && i < all.n; i++)

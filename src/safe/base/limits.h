@@ -47,6 +47,8 @@
 #define FATHOM_MAX_MANGLED 16384
 /* Longest demangled name; beyond it the mangled one is shown. */
 #define FATHOM_MAX_DEMANGLED (1u << 16)
+/* Bytes that demangling one name may hold at a time: some D texts, each up to twice as large. */
+#define FATHOM_MAX_DEMANGLE_MEMORY (1u << 20)
 /* Longest name of JIT code in a jitdump, and bytes of the lines of one function that are read. */
 #define FATHOM_MAX_JIT_NAME      (1u << 16)
 #define FATHOM_MAX_JITDUMP_LINES (1u << 26)

@@ -16,7 +16,7 @@
 enum cache_mode { CACHE_AUTO, CACHE_OFF, CACHE_BUILD };
 
 enum {
-	OPT_HEX = OPT_VERB,
+	OPT_DECIMAL = OPT_VERB,
 	OPT_RETURN_ADDRESSES,
 	OPT_NAMES_ONLY,
 	OPT_NO_DEMANGLE,
@@ -25,7 +25,7 @@ enum {
 
 static const struct verb_option options[] = {
 	{ 'j', "section", "NAME", "addresses are offsets in this section" },
-	{ OPT_HEX, "hex", NULL, "digits only are hexadecimal, too" },
+	{ OPT_DECIMAL, "decimal", NULL, "numbers without 0x are decimal" },
 	{ OPT_RETURN_ADDRESSES, "return-addresses", NULL,
 	  "they are return addresses: look up the call" },
 	{ OPT_NAMES_ONLY, "names-only", NULL, "no files, lines or inlined callers" },
@@ -40,8 +40,9 @@ static const char usage[] =
 	"the path of an ELF file, core or snapshot, the number of a process, or the word\n"
 	"kernel. Without ADDRESS, read them from standard input, one a line.\n"
 	"\n"
-	"An ADDRESS is 0x and hexadecimal digits, decimal digits, or SYMBOL or\n"
-	"SYMBOL+OFFSET.\n";
+	"An ADDRESS is a hexadecimal number, with or without 0x, SYMBOL or\n"
+	"SYMBOL+OFFSET. A word of at most 7 characters that starts with a letter is the\n"
+	"symbol of that name, if there is one.\n";
 
 static const struct verb_options addr_options = {
 	.verb = "addr",
@@ -100,8 +101,8 @@ static void parse_options(struct addr *v, int argc, char **argv)
 		case 'j':
 			v->rules.section = optarg;
 			break;
-		case OPT_HEX:
-			v->rules.hex = true;
+		case OPT_DECIMAL:
+			v->rules.decimal = true;
 			break;
 		case OPT_RETURN_ADDRESSES:
 			v->symbolize.flags |= FATHOM_RETURN_ADDRESSES;
@@ -155,7 +156,8 @@ struct parsing {
 	const char *text;
 	size_t size;
 	size_t first;
-	bool bad; /* some line is no address */
+	bool bad;   /* some line is no address */
+	bool named; /* some line is a name, to be looked up yet */
 };
 
 static void parse_input(struct parsing *p, size_t i, const char *text, size_t size)
@@ -165,6 +167,7 @@ static void parse_input(struct parsing *p, size_t i, const char *text, size_t si
 	input_parse(&p->v->rules, text, size, in);
 	p->v->addresses[i] = in->address;
 	p->bad |= in->reason != FATHOM_REASON_NONE;
+	p->named |= in->kind != INPUT_READY;
 }
 
 static void *parse_lines(void *arg)
@@ -183,6 +186,16 @@ static void *parse_lines(void *arg)
 	return NULL;
 }
 
+/* Looks up the names among the inputs. */
+static void resolve_names(struct addr *v)
+{
+	input_resolve(&v->rules, v->inputs, v->n);
+	for (size_t i = 0; i < v->n; i++) {
+		v->addresses[i] = v->inputs[i].address;
+		v->any_bad |= v->inputs[i].reason != FATHOM_REASON_NONE;
+	}
+}
+
 /* The size of the first part of @text when two threads share it: whole lines. */
 static size_t first_share(const char *text, size_t size)
 {
@@ -196,8 +209,8 @@ static size_t first_share(const char *text, size_t size)
 static void parse_text(struct addr *v, const char *text, size_t size)
 {
 	const size_t share = first_share(text, size);
-	struct parsing here = { v, text, share, 0, false };
-	struct parsing there = { v, text + share, size - share, 0, false };
+	struct parsing here = { .v = v, .text = text, .size = share };
+	struct parsing there = { .v = v, .text = text + share, .size = size - share };
 
 	there.first = input_count_lines(here.text, here.size);
 	v->n = there.first + input_count_lines(there.text, there.size);
@@ -207,6 +220,8 @@ static void parse_text(struct addr *v, const char *text, size_t size)
 	else
 		(void)parse_lines(&here);
 	v->any_bad = here.bad || there.bad;
+	if (here.named || there.named)
+		resolve_names(v);
 }
 
 /* Answers being printed: those of inputs [first, end), whose addresses start at answer next. */
@@ -409,6 +424,8 @@ static void answer_arguments(struct addr *v, int n, char **arguments)
 	for (size_t i = 0; i < v->n; i++)
 		parse_input(&p, i, arguments[i], strlen(arguments[i]));
 	v->any_bad = p.bad;
+	if (p.named)
+		resolve_names(v);
 	ask_once(v);
 	answer_inputs(v);
 }

@@ -13,7 +13,7 @@ enum {
 	OPT_BYTES,
 	OPT_NO_LINES,
 	OPT_NO_DEMANGLE,
-	OPT_HEX,
+	OPT_DECIMAL,
 };
 
 static const struct verb_option options[] = {
@@ -22,7 +22,7 @@ static const struct verb_option options[] = {
 	{ OPT_NO_LINES, "no-lines", NULL, "no files and lines" },
 	{ OPT_NO_DEMANGLE, "no-demangle", NULL, "print names as they are linked" },
 	{ 'j', "section", "NAME", "addresses are offsets in this section" },
-	{ OPT_HEX, "hex", NULL, "digits only are hexadecimal, too" },
+	{ OPT_DECIMAL, "decimal", NULL, "numbers without 0x are decimal" },
 	{ 0, NULL, NULL, NULL },
 };
 
@@ -57,6 +57,9 @@ struct disasm {
 	struct fathom_target_info info;
 	struct out out;
 	size_t next_note;
+	struct input *inputs; /* what the arguments may be made of */
+	size_t n_inputs;
+	size_t cap_inputs;
 	bool bytes;
 	bool unanswered;
 	/* what was printed last, of the range that is being printed */
@@ -96,8 +99,8 @@ static void parse_options(struct disasm *v, int argc, char **argv)
 		case 'j':
 			v->rules.section = optarg;
 			break;
-		case OPT_HEX:
-			v->rules.hex = true;
+		case OPT_DECIMAL:
+			v->rules.decimal = true;
 			break;
 		}
 	}
@@ -130,38 +133,71 @@ static bool find_function(struct disasm *v, uint64_t address, struct range *ret)
 	return found && ret->end > ret->start;
 }
 
-/* "START..END"; both may be names, and names may hold dots. */
-static bool parse_bounds(const struct disasm *v, const char *text, struct range *ret)
+static void add_input(struct disasm *v, const char *text, size_t size)
 {
-	const size_t size = strlen(text);
-	struct input start;
-	struct input end;
-
-	for (const char *dots = strstr(text, ".."); dots; dots = strstr(dots + 1, "..")) {
-		const size_t before = (size_t)(dots - text);
-
-		input_parse(&v->rules, text, before, &start);
-		input_parse(&v->rules, dots + 2, size - before - 2, &end);
-		if (start.reason || end.reason)
-			continue;
-		*ret = (struct range){ start.address, end.address, 0 };
-		return true;
+	if (v->n_inputs == v->cap_inputs) {
+		v->cap_inputs = 2 * v->cap_inputs + 16;
+		v->inputs = must(realloc(v->inputs, v->cap_inputs * sizeof *v->inputs));
 	}
-	return false;
+	input_parse(&v->rules, text, size, &v->inputs[v->n_inputs++]);
 }
 
-/* Finds out what @text asks for; returns why it cannot be known. */
-static uint8_t parse_range(struct disasm *v, const char *text, struct range *ret)
-{
-	struct input in;
+/* No name has more. */
+#define MAX_DOTS 64
 
-	input_parse(&v->rules, text, strlen(text), &in);
-	*ret = (struct range){ in.address, UINT64_MAX, WITHOUT_FUNCTION };
-	if (in.reason)
-		return parse_bounds(v, text, ret) ? FATHOM_REASON_NONE : in.reason;
-	if (find_function(v, in.address, ret))
+/* The next ".." from @from on; NULL when there is none, or no more than counted are looked at. */
+static const char *next_dots(const char *from, unsigned *count)
+{
+	return ++*count <= MAX_DOTS ? strstr(from, "..") : NULL;
+}
+
+/*
+ * Reads all arguments, to look up their names at once: each as a whole, then the bounds before and
+ * behind each "..", since names may hold dots.
+ */
+static void read_arguments(struct disasm *v)
+{
+	for (int i = 0; i < v->common.n_arguments; i++) {
+		const char *text = v->common.arguments[i];
+		const size_t size = strlen(text);
+		unsigned count = 0;
+
+		add_input(v, text, size);
+		for (const char *dots = next_dots(text, &count); dots;
+		     dots = next_dots(dots + 1, &count)) {
+			const size_t before = (size_t)(dots - text);
+
+			add_input(v, text, before);
+			add_input(v, dots + 2, size - before - 2);
+		}
+	}
+	input_resolve(&v->rules, v->inputs, v->n_inputs);
+}
+
+/*
+ * Finds out what argument @text asks for; returns why it cannot be known. @in is its first input;
+ * moves it to that of the next argument.
+ */
+static uint8_t take_range(struct disasm *v, const char *text, const struct input **in,
+			  struct range *ret)
+{
+	const struct input *whole = (*in)++;
+	uint8_t reason = whole->reason;
+	unsigned count = 0;
+
+	*ret = (struct range){ whole->address, UINT64_MAX, WITHOUT_FUNCTION };
+	for (const char *dots = next_dots(text, &count); dots; dots = next_dots(dots + 1, &count)) {
+		const struct input *start = (*in)++;
+		const struct input *end = (*in)++;
+
+		if (!reason || start->reason || end->reason)
+			continue;
+		*ret = (struct range){ start->address, end->address, 0 };
+		reason = FATHOM_REASON_NONE;
+	}
+	if (!whole->reason && find_function(v, whole->address, ret))
 		ret->most = 0;
-	return FATHOM_REASON_NONE;
+	return reason;
 }
 
 /* An address as it is written in input: in a relocatable file, from the start of its section. */
@@ -402,10 +438,10 @@ static bool print_stretch(struct disasm *v, const char *text, struct range *r)
 	return more;
 }
 
-static void answer(struct disasm *v, const char *text)
+static void answer(struct disasm *v, const char *text, const struct input **in)
 {
 	struct range r;
-	uint8_t reason = parse_range(v, text, &r);
+	uint8_t reason = take_range(v, text, in, &r);
 
 	if (!reason && r.start >= r.end)
 		reason = FATHOM_REASON_BAD_ADDRESS;
@@ -425,21 +461,25 @@ static void answer(struct disasm *v, const char *text)
 static int answer_all(void *verb, struct fathom_target *target)
 {
 	struct disasm *v = verb;
+	const struct input *in;
 
 	v->rules.target = target;
 	fathom_target_get_info(target, &v->info);
 	input_rules_check(&v->rules, &v->info);
 	out_init(&v->out);
 	common_print_notes(v->rules.target, &v->next_note);
+	read_arguments(v);
+	in = v->inputs;
 	for (int i = 0; i < v->common.n_arguments && !v->out.failed; i++) {
 		if (i && !v->common.json)
 			out_char(&v->out, '\n');
-		answer(v, v->common.arguments[i]);
+		answer(v, v->common.arguments[i], &in);
 	}
 	out_deinit(&v->out);
 	common_print_notes(v->rules.target, &v->next_note);
 	free(v->function);
 	free(v->file);
+	free(v->inputs);
 	return common_status(&v->out, v->unanswered);
 }
 

@@ -52,47 +52,58 @@ static bool parse_digits(const char *s, size_t n, unsigned base, uint64_t *ret)
 	return true;
 }
 
-enum number { NUMBER_NONE, NUMBER_BAD, NUMBER_GOOD };
-
-/* Tells numbers from names: "0x..." and what starts with a digit is meant as a number. */
-static enum number parse_number(const char *s, size_t n, bool hex, uint64_t *ret)
+/* All of @s as a number with or without 0x. */
+static bool parse_number(const struct input_rules *rules, const char *s, size_t n, uint64_t *ret)
 {
 	if (n > 2 && s[0] == '0' && (s[1] == 'x' || s[1] == 'X'))
-		return parse_digits(s + 2, n - 2, 16, ret) ? NUMBER_GOOD : NUMBER_BAD;
-	if (hex && parse_digits(s, n, 16, ret))
-		return NUMBER_GOOD;
-	if (!n || s[0] < '0' || s[0] > '9')
-		return NUMBER_NONE;
-	return parse_digits(s, n, 10, ret) ? NUMBER_GOOD : NUMBER_BAD;
+		return parse_digits(s + 2, n - 2, 16, ret);
+	return parse_digits(s, n, rules->decimal ? 10 : 16, ret);
 }
 
-/* "symbol" or "symbol+offset". */
-static uint8_t parse_symbol(const struct input_rules *rules, const char *s, size_t n, uint64_t *ret)
-{
-	const char *plus = memrchr(s, '+', n);
-	char name[4096];
-	uint64_t offset = 0;
-	size_t length = n;
-	fathom_err err;
+/* A word of so many hexadecimal digits, the first a letter, may be a symbol: add, dead, face. */
+#define SHORT_WORD 7
 
+/* Whether @s has hexadecimal digits only: more than an address has are no symbol either. */
+static bool are_hex_digits(const char *s, size_t n)
+{
+	while (n && digits[(uint8_t)s[n - 1]])
+		n--;
+	return !n;
+}
+
+/* Longer names are not looked for. */
+#define MAX_NAME 4095
+
+/* Reads a word that does not start with a digit. */
+static void parse_word(const struct input_rules *rules, struct input *in)
+{
+	const char *plus;
+	size_t length;
+
+	if (!rules->decimal && parse_digits(in->text, in->size, 16, &in->address)) {
+		in->kind = in->size > SHORT_WORD ? INPUT_READY : INPUT_EITHER;
+		return;
+	}
+	plus = memrchr(in->text, '+', in->size);
+	length = plus ? (size_t)(plus - in->text) : 0;
+	in->kind = INPUT_NAME;
 	/* A name may hold a plus sign itself (operator+): only a number behind it is an offset. */
-	if (plus &&
-	    parse_number(plus + 1, n - (size_t)(plus - s) - 1, rules->hex, &offset) == NUMBER_GOOD)
-		length = (size_t)(plus - s);
-	else
-		offset = 0;
-	if (!length || length >= sizeof name || memchr(s, '\0', length))
-		return FATHOM_REASON_BAD_ADDRESS;
-	memcpy(name, s, length);
-	name[length] = '\0';
-	err = fathom_target_find_symbol(rules->target, name, ret);
-	if (err == FATHOM_E_CHANGED)
-		common_check(rules->target);
-	if (err)
-		return err == FATHOM_E_OS ? FATHOM_REASON_NO_PERMISSION
-					  : FATHOM_REASON_NO_SUCH_SYMBOL;
-	return __builtin_add_overflow(*ret, offset, ret) ? FATHOM_REASON_BAD_ADDRESS
-							 : FATHOM_REASON_NONE;
+	if (length && parse_number(rules, plus + 1, in->size - length - 1, &in->address))
+		in->kind = INPUT_NAME_PLUS;
+	if (in->size > MAX_NAME || memchr(in->text, '\0', in->size) ||
+	    (!rules->decimal && are_hex_digits(in->text, in->size))) {
+		in->kind = INPUT_READY;
+		in->reason = FATHOM_REASON_BAD_ADDRESS;
+	}
+}
+
+/* Makes of the number @in->address an address: in a section it is an offset. */
+static void place_number(const struct input_rules *rules, struct input *in)
+{
+	in->kind = INPUT_READY;
+	if (rules->section &&
+	    fathom_target_section_address(rules->target, rules->section, in->address, &in->address))
+		in->reason = FATHOM_REASON_BAD_ADDRESS;
 }
 
 static bool is_blank(char c)
@@ -122,19 +133,97 @@ void input_parse(const struct input_rules *rules, const char *text, size_t size,
 	while (size && is_blank(text[size - 1]))
 		size--;
 	*ret = (struct input){ .text = text, .size = size };
-	switch (parse_number(text, size, rules->hex, &ret->address)) {
-	case NUMBER_GOOD:
-		if (rules->section && fathom_target_section_address(rules->target, rules->section,
-								    ret->address, &ret->address))
-			ret->reason = FATHOM_REASON_BAD_ADDRESS;
-		break;
-	case NUMBER_BAD:
+	if (size && (text[0] < '0' || text[0] > '9'))
+		parse_word(rules, ret);
+	else if (!parse_number(rules, text, size, &ret->address))
 		ret->reason = FATHOM_REASON_BAD_ADDRESS;
-		break;
-	case NUMBER_NONE:
-		ret->reason = parse_symbol(rules, text, size, &ret->address);
-		break;
+	if (ret->kind == INPUT_READY && !ret->reason)
+		place_number(rules, ret);
+}
+
+/* The part of @in's text that is a name. */
+static size_t name_size(const struct input *in)
+{
+	return in->kind == INPUT_NAME_PLUS
+		       ? (size_t)((const char *)memrchr(in->text, '+', in->size) - in->text)
+		       : in->size;
+}
+
+/* Takes what the look-up of @in's name has found, or why it has not. */
+static void take_symbol(const struct input_rules *rules, struct input *in, uint64_t address,
+			uint8_t reason)
+{
+	if (reason && in->kind == INPUT_EITHER) {
+		place_number(rules, in);
+		return;
 	}
+	in->reason = reason;
+	if (!reason &&
+	    __builtin_add_overflow(address, in->kind == INPUT_NAME_PLUS ? in->address : 0,
+				   &in->address))
+		in->reason = FATHOM_REASON_BAD_ADDRESS;
+	in->kind = INPUT_READY;
+}
+
+/* The names of inputs as the library takes them. */
+struct names {
+	const char **name;
+	uint64_t *address;
+	uint8_t *reason;
+	char *text; /* of all */
+	size_t n;
+};
+
+static void copy_names(const struct input *inputs, size_t n, struct names *ret)
+{
+	size_t count = 0;
+	size_t bytes = 0;
+	char *to;
+
+	for (size_t i = 0; i < n; i++) {
+		count += inputs[i].kind != INPUT_READY;
+		bytes += inputs[i].kind != INPUT_READY ? name_size(&inputs[i]) + 1 : 0;
+	}
+	ret->name = must(malloc((count + 1) * sizeof *ret->name));
+	ret->address = must(malloc((count + 1) * sizeof *ret->address));
+	ret->reason = must(malloc(count + 1));
+	ret->text = must(malloc(bytes + 1));
+	ret->n = 0;
+	to = ret->text;
+	for (size_t i = 0; i < n; i++) {
+		size_t size;
+
+		if (inputs[i].kind == INPUT_READY)
+			continue;
+		size = name_size(&inputs[i]);
+		memcpy(to, inputs[i].text, size);
+		to[size] = '\0';
+		ret->name[ret->n++] = to;
+		to += size + 1;
+	}
+}
+
+void input_resolve(const struct input_rules *rules, struct input *inputs, size_t n)
+{
+	struct fathom_errinfo info;
+	struct names names;
+	size_t next = 0;
+
+	copy_names(inputs, n, &names);
+	if (names.n && fathom_target_find_symbols(rules->target, names.name, names.n, names.address,
+						  names.reason, &info)) {
+		complain_error(&info);
+		exit(EXIT_USAGE);
+	}
+	for (size_t i = 0; i < n; i++)
+		if (inputs[i].kind != INPUT_READY) {
+			take_symbol(rules, &inputs[i], names.address[next], names.reason[next]);
+			next++;
+		}
+	free(names.name);
+	free(names.address);
+	free(names.reason);
+	free(names.text);
 }
 
 size_t input_count_lines(const char *text, size_t size)

@@ -13,6 +13,7 @@ struct input {
 	size_t size;
 	uint64_t address;
 	uint8_t reason; /* enum fathom_reason; FATHOM_REASON_NONE: address holds */
+	uint8_t kind;   /* enum input_kind, of input.h */
 };
 
 void print_text(struct out *o, const struct input *in, const struct fathom_answers *answers,

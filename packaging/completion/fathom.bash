@@ -32,7 +32,7 @@ _fathom()
     esac
     case ${COMP_WORDS[1]} in
     addr)
-        own="--section --hex --return-addresses --names-only --no-demangle --cache=auto
+        own="--section --decimal --return-addresses --names-only --no-demangle --cache=auto
             --cache=off --cache=build --json --threads --exe $cached $files"
         ;;
     find)
@@ -47,7 +47,7 @@ _fathom()
         fi
         ;;
     disasm)
-        own="--intel --bytes --no-lines --no-demangle --section --hex --json --threads --exe $cached
+        own="--intel --bytes --no-lines --no-demangle --section --decimal --json --threads --exe $cached
             $files"
         ;;
     snapshot) own="--exe $files" ;;

@@ -37,21 +37,22 @@ inlined() {
     [ "${#lines[@]}" = 2 ]
 }
 
-@test "addr: hexadecimal, decimal, symbol and symbol with offset mean one address" {
-    for form in "$outer" "$((outer))" outer outer+0 outer+0x0; do
+@test "addr: hexadecimal with or without 0x, symbol and symbol with offset mean one address" {
+    printf -v short '%x' "$outer"
+    for form in "$outer" "${outer#0x}" "$short" outer outer+0 outer+0x0; do
         run "$FATHOM" addr one "$form"
         [ "$status" = 0 ]
         [[ "${lines[0]}" == *" outer+0x0 "* ]]
     done
-    run "$FATHOM" addr --hex one "${outer#0x}"
+    run "$FATHOM" addr --decimal one "$((outer))"
     [[ "${lines[0]}" == *" outer+0x0 "* ]]
 }
 
 @test "addr: a return address is looked up as the call before it" {
     size=$((0x$(nm -S one | awk '$4 == "outer" { print $2 }')))
-    run "$FATHOM" addr --return-addresses one "outer+$size"
-    [ "$status" = 0 ]
     printf -v offset '+0x%x' "$size"
+    run "$FATHOM" addr --return-addresses one "outer$offset"
+    [ "$status" = 0 ]
     [[ "${lines[0]}" == *" outer$offset "* ]]
     [[ "${lines[0]}" == *"one.c:9:"* ]]
 }

@@ -48,7 +48,7 @@ says() {
     says 2 "fathom: -j: lacks its argument (try 'fathom addr --help')" addr one -j
     says 2 "fathom: --section: lacks its argument (try 'fathom addr --help')" addr one --section
     says 2 "fathom: --json: takes no argument (try 'fathom addr --help')" addr --json=yes one main
-    says 2 "fathom: --de: is the start of several options (--debug-dir, --debuginfod, --debuginfod-timeout)" addr --de one
+    says 2 "fathom: --deb: is the start of several options (--debug-dir, --debuginfod, --debuginfod-timeout)" addr --deb one
     # What is the start of one option only is that.
     run "$FATHOM" addr --names one main
     [ "$status" = 0 ]

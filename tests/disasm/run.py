@@ -594,7 +594,7 @@ def asked(folder):
     assert sum(len(r["bytes"]) for r in whole) // 2 == size
     assert records(path, "use+3") == whole and records(path, whole[-1]["address"]) == whole
     assert records(path, f"use..{whole[4]['address']}") == whole[:4]
-    assert records(path, f"{whole[2]['address']}..use+{size}") == whole[2:]
+    assert records(path, f"{whole[2]['address']}..use+{size:#x}") == whole[2:]
     assert [r["line"] for r in whole if r["line"]] and {os.path.basename(r["file"]) for r in whole if r["file"]} == {"shapes.c"}
     stripped = os.path.join(folder, "stripped")
     run("strip", "-o", stripped, path)

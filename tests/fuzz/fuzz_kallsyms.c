@@ -6,6 +6,7 @@
 
 #include "host/kernel/kallsyms.h"
 #include "host/kernel/kernel_modules.h"
+#include "host/symbol/name_search.h"
 
 /* What has to be true of whoever names @avma. */
 static void check_hit(const struct fathom_kallsyms *k, uint64_t avma)
@@ -60,12 +61,35 @@ static void check_modules(const uint8_t *data, size_t size)
 	fathom_kernel_modules_deinit(&m);
 }
 
+/* Looks for the first names together, each of which is found. */
+static void look_for_names(const struct fathom_kallsyms *k)
+{
+	struct fathom_name_search search;
+	const char *names[16];
+	char text[16][64];
+	size_t n = 0;
+
+	for (size_t i = 0; i < k->n && i < 16; i++) {
+		if (k->items[i].name_size >= sizeof *text ||
+		    memchr(k->items[i].name, 0, k->items[i].name_size))
+			continue;
+		memcpy(text[n], k->items[i].name, k->items[i].name_size);
+		text[n][k->items[i].name_size] = '\0';
+		names[n] = text[n];
+		n++;
+	}
+	if (fathom_name_search_init(&search, names, n))
+		return;
+	fathom_kallsyms_search(k, &search);
+	if (search.n_left)
+		abort();
+	fathom_name_search_deinit(&search);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *text = malloc(size + 1);
 	struct fathom_kallsyms k;
-	uint64_t avma;
-	char name[64];
 
 	check_modules(data, size);
 	if (!text)
@@ -78,16 +102,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_order(k.items + k.n_image, k.n - k.n_image, true);
 	for (size_t i = 0; i < k.n; i++)
 		check_item(&k, &k.items[i]);
-	/* Each name is looked for among all. */
-	for (size_t i = 0; i < k.n && i < 16; i++) {
-		if (k.items[i].name_size >= sizeof name ||
-		    memchr(k.items[i].name, 0, k.items[i].name_size))
-			continue;
-		memcpy(name, k.items[i].name, k.items[i].name_size);
-		name[k.items[i].name_size] = '\0';
-		if (!fathom_kallsyms_find(&k, name, &avma))
-			abort();
-	}
+	look_for_names(&k);
 	fathom_kallsyms_deinit(&k);
 	return 0;
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "host/kernel/kallsyms.h"
+#include "host/symbol/name_search.h"
 
 static struct fathom_kallsyms parse(const char *text)
 {
@@ -103,7 +104,8 @@ static void order_is_not_relied_on(void **state)
 {
 	struct fathom_kallsyms k = parse("3000 t c\t[m]\n1020 T b\n2800 t a\t[m]\n1000 T a\n"
 					 "1040 D d");
-	uint64_t avma;
+	static const char *const names[] = { "a", "", "c", "aa", "a" };
+	struct fathom_name_search search;
 
 	(void)state;
 	assert_int_equal(k.n_image, 3);
@@ -112,9 +114,17 @@ static void order_is_not_relied_on(void **state)
 	assert_at(&k, 0x2801, "a", 0x2800, 0x800);
 	assert_true(fathom_kallsyms_in_image(&k, 0x1030) && !fathom_kallsyms_in_image(&k, 0x2800));
 	/* The image's comes first. */
-	assert_true(fathom_kallsyms_find(&k, "a", &avma) && avma == 0x1000);
-	assert_true(fathom_kallsyms_find(&k, "c", &avma) && avma == 0x3000);
-	assert_false(fathom_kallsyms_find(&k, "", &avma) || fathom_kallsyms_find(&k, "aa", &avma));
+	assert_int_equal(fathom_name_search_init(&search, names, 5), 0);
+	fathom_kallsyms_search(&k, &search);
+	/* What is asked twice is looked for once. */
+	assert_int_equal(search.n_wanted, 4);
+	assert_int_equal(search.n_left, 2);
+	assert_int_equal(search.number_of[4], search.number_of[0]);
+	assert_int_equal(search.wanted[search.number_of[0]].address, 0x1000);
+	assert_int_equal(search.wanted[search.number_of[2]].address, 0x3000);
+	assert_false(search.wanted[search.number_of[1]].is_found);
+	assert_false(search.wanted[search.number_of[3]].is_found);
+	fathom_name_search_deinit(&search);
 	fathom_kallsyms_deinit(&k);
 }
 

@@ -8,27 +8,14 @@
 
 #include "find.h"
 #include "../base/pool.h"
+#include "../symbol/name_keys.h"
 
 /* So many symbols are one task. */
 #define TASK_SYMBOLS 32768
-/* Making an index of names takes as long as so many passes over the tables. */
-#define INDEX_PASSES 16
 
 /* From so many plain names on, demangling each symbol is faster than comparing it with each name.
  */
 #define MANY_NAMES 16
-
-/* Exact names by their first eight bytes, in a hash table of chains. */
-struct keys {
-	uint32_t *first; /* of the chain: number + 1; of a power of 2 */
-	uint32_t size;
-	struct {
-		uint64_t key;
-		uint32_t query;
-		uint32_t next; /* number + 1 */
-	} * item;
-	uint32_t n;
-};
 
 /* Symbols [from, to) of a table. */
 struct task {
@@ -42,64 +29,14 @@ struct task {
 
 struct pass {
 	struct fathom_find *f;
-	struct keys keys;
-	uint32_t *patterns; /* numbers of queries that look at every name */
+	struct fathom_name_keys keys; /* exact names, by their queries */
+	uint32_t *patterns;           /* numbers of queries that look at every name */
 	size_t n_patterns;
-	struct keys plain; /* of the second pass the same, when they are many */
+	struct fathom_name_keys plain; /* of the second pass the same, when they are many */
 	struct task *tasks;
 	size_t n_tasks;
 	size_t cap_tasks;
 };
-
-/* The bytes of @key, the first one lowest, that stand before the first @c; all when there is none.
- */
-static uint64_t cut_before(uint64_t key, char c)
-{
-	const uint64_t ones = UINT64_C(0x0101010101010101);
-	const uint64_t x = key ^ ones * (uint8_t)c;
-	/* The lowest byte of these that is not 0 is 0x80 where x has its first zero. */
-	const uint64_t marks = (x - ones) & ~x & ones << 7;
-
-	return marks ? key & ((marks & (~marks + 1)) - 1) >> 7 : key;
-}
-
-/* The first eight bytes of a name without its version. @left bytes may be read. */
-static uint64_t key_of(const char *name, uint64_t left)
-{
-	uint64_t key = 0;
-
-	if (left >= 8)
-		key = load_u64((const uint8_t *)name, __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
-	for (uint64_t i = 0; left < 8 && i < left; i++)
-		key |= (uint64_t)(uint8_t)name[i] << 8 * i;
-	return cut_before(cut_before(key, '\0'), '@');
-}
-
-static uint32_t bucket_of(const struct keys *k, uint64_t key)
-{
-	return (uint32_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 40) & (k->size - 1);
-}
-
-static bool keys_init(struct keys *k, size_t n)
-{
-	k->size = 16;
-	while (k->size < 2 * n)
-		k->size *= 2;
-	k->first = calloc(k->size, sizeof *k->first);
-	k->item = calloc(n + 1, sizeof *k->item);
-	return k->first && k->item;
-}
-
-static void keys_add(struct keys *k, struct fathom_str name, uint32_t query)
-{
-	const uint64_t key = key_of(name.data, name.size);
-	const uint32_t b = bucket_of(k, key);
-
-	k->item[k->n].key = key;
-	k->item[k->n].query = query;
-	k->item[k->n].next = k->first[b];
-	k->first[b] = ++k->n;
-}
 
 /* Where @s stands as an address of its file; false when it is nowhere. */
 static bool place(const struct fathom_symbol_table *t, const struct fathom_symbol *s,
@@ -218,7 +155,7 @@ static bool ask_hash(struct pass *p, uint32_t module)
 	const struct fathom_find_module *m = &f->modules[module];
 
 	for (uint32_t i = 0; i < p->keys.n; i++) {
-		const uint32_t query = p->keys.item[i].query;
+		const uint32_t query = p->keys.item[i].value;
 		struct fathom_hash_search s;
 		uint32_t number;
 
@@ -248,7 +185,7 @@ static bool ask_index(struct pass *p, uint32_t module, uint32_t table,
 	const struct fathom_symtab *view = &f->modules[module].module->symbols.table[table].view;
 
 	for (uint32_t i = 0; i < p->keys.n; i++) {
-		const uint32_t query = p->keys.item[i].query;
+		const uint32_t query = p->keys.item[i].value;
 		const struct fathom_str wanted = f->queries[query].text;
 
 		if (!fathom_find_asks(f, query, module))
@@ -285,16 +222,14 @@ static bool compare_exact(struct pass *p, struct task *t, const struct fathom_sy
 {
 	const char *text = (const char *)view->strings.data + name;
 	const uint64_t left = view->strings.size - name;
-	const uint64_t key = key_of(text, left);
 	const bool verbatim =
 		is_verbatim(&p->f->modules[t->module].module->symbols.table[t->table]);
 
-	for (uint32_t k = p->keys.first[bucket_of(&p->keys, key)]; k;
-	     k = p->keys.item[k - 1].next) {
-		const uint32_t query = p->keys.item[k - 1].query;
+	for (uint32_t k = fathom_name_keys_first(&p->keys, text, left); k;
+	     k = fathom_name_keys_next(&p->keys, k)) {
+		const uint32_t query = p->keys.item[k - 1].value;
 
-		if (p->keys.item[k - 1].key == key &&
-		    is_name(text, left, &p->f->queries[query], verbatim) &&
+		if (is_name(text, left, &p->f->queries[query], verbatim) &&
 		    fathom_find_asks(p->f, query, t->module) &&
 		    !add(p->f, &t->found, t->module, t->table, i, query))
 			return false;
@@ -307,13 +242,12 @@ static bool compare_plain(struct pass *p, struct task *t, uint32_t i, struct fat
 {
 	char bare[FATHOM_MAX_QUERY + 1];
 	const uint32_t size = fathom_find_name_bare(name, bare);
-	const uint64_t key = key_of(bare, size);
 
-	for (uint32_t k = size ? p->plain.first[bucket_of(&p->plain, key)] : 0; k;
-	     k = p->plain.item[k - 1].next) {
-		const uint32_t query = p->plain.item[k - 1].query;
+	for (uint32_t k = size ? fathom_name_keys_first(&p->plain, bare, size) : 0; k;
+	     k = fathom_name_keys_next(&p->plain, k)) {
+		const uint32_t query = p->plain.item[k - 1].value;
 
-		if (p->plain.item[k - 1].key == key && str_is(p->f->queries[query].text, bare) &&
+		if (str_is(p->f->queries[query].text, bare) &&
 		    fathom_find_asks(p->f, query, t->module) &&
 		    !add(p->f, &t->found, t->module, t->table, i, query))
 			return false;
@@ -391,7 +325,7 @@ static bool sort_queries(struct pass *p, enum fathom_find_pass which, const bool
 	const struct fathom_find *f = p->f;
 
 	p->patterns = malloc((f->n_queries + 1) * sizeof *p->patterns);
-	if (!p->patterns || !keys_init(&p->keys, f->n_queries + 1))
+	if (!p->patterns || !fathom_name_keys_init(&p->keys, f->n_queries + 1))
 		return false;
 	for (uint32_t i = 0; i < f->n_queries; i++) {
 		const struct fathom_find_query *q = &f->queries[i];
@@ -402,13 +336,14 @@ static bool sort_queries(struct pass *p, enum fathom_find_pass which, const bool
 			if (q->kind == FATHOM_QUERY_NAME && !q->is_demangled && !has_match[i])
 				p->patterns[p->n_patterns++] = i;
 		} else if (q->kind == FATHOM_QUERY_NAME && !q->is_demangled) {
-			keys_add(&p->keys, q->text, i);
+			fathom_name_keys_add(&p->keys, q->text, i);
 		} else {
 			p->patterns[p->n_patterns++] = i;
 		}
 	}
 	if (which == FATHOM_PASS_ASKED && f->seeks_lists)
-		keys_add(&p->keys, f->queries[f->n_queries].text, (uint32_t)f->n_queries);
+		fathom_name_keys_add(&p->keys, f->queries[f->n_queries].text,
+				     (uint32_t)f->n_queries);
 	return true;
 }
 
@@ -417,10 +352,10 @@ static bool sort_plain(struct pass *p, enum fathom_find_pass which)
 {
 	if (which != FATHOM_PASS_DEMANGLED || p->n_patterns <= MANY_NAMES)
 		return true;
-	if (!keys_init(&p->plain, p->n_patterns))
+	if (!fathom_name_keys_init(&p->plain, p->n_patterns))
 		return false;
 	for (size_t i = 0; i < p->n_patterns; i++)
-		keys_add(&p->plain, p->f->queries[p->patterns[i]].text, p->patterns[i]);
+		fathom_name_keys_add(&p->plain, p->f->queries[p->patterns[i]].text, p->patterns[i]);
 	return true;
 }
 
@@ -461,7 +396,7 @@ static bool add_tasks(struct pass *p, uint32_t module, uint32_t table)
 static bool is_asked(const struct pass *p, uint32_t module)
 {
 	for (uint32_t i = 0; i < p->keys.n; i++)
-		if (fathom_find_asks(p->f, p->keys.item[i].query, module))
+		if (fathom_find_asks(p->f, p->keys.item[i].value, module))
 			return true;
 	for (size_t i = 0; i < p->n_patterns; i++)
 		if (fathom_find_asks(p->f, p->patterns[i], module))
@@ -475,7 +410,7 @@ static bool plan_table(struct pass *p, uint32_t module, uint32_t table)
 	struct fathom_module *m = p->f->modules[module].module;
 	const struct fathom_name_index *x;
 
-	if (!p->n_patterns && atomic_load(&m->name_passes) >= INDEX_PASSES) {
+	if (!p->n_patterns && atomic_load(&m->name_passes) >= FATHOM_INDEX_PASSES) {
 		x = fathom_module_names(m, table);
 		if (x)
 			return ask_index(p, module, table, x);
@@ -554,10 +489,8 @@ fathom_err fathom_find_tables(struct fathom_find *f, enum fathom_find_pass which
 		fathom_find_release(f, &p.tasks[i].found, sizeof(struct fathom_candidate_symbol));
 	free(p.tasks);
 	free(p.patterns);
-	free(p.keys.first);
-	free(p.keys.item);
-	free(p.plain.first);
-	free(p.plain.item);
+	fathom_name_keys_deinit(&p.keys);
+	fathom_name_keys_deinit(&p.plain);
 	free(has_match);
 	return done ? FATHOM_OK : FATHOM_E_MEMORY;
 }

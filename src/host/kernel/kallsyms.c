@@ -7,6 +7,7 @@
 #include "../../safe/base/sort.h"
 #include "../../safe/elf/symtab.h"
 #include "../file/text_file.h"
+#include "../symbol/name_search.h"
 
 /* Twenty times what kernels of distributions have: 200,000 symbols of 50 bytes. */
 #define MAX_TEXT ((size_t)256 << 20)
@@ -492,19 +493,36 @@ bool fathom_kallsyms_in_image(const struct fathom_kallsyms *k, uint64_t avma)
 	return k->n_image && avma >= k->items[0].avma && avma <= k->items[k->n_image - 1].avma;
 }
 
-bool fathom_kallsyms_find(const struct fathom_kallsyms *k, const char *name, uint64_t *ret_avma)
+/* Makes item @i the match of name @number if it is called so and the best so far. */
+static void consider(const struct fathom_kallsyms *k, size_t i, struct fathom_name_search *search,
+		     uint32_t number)
 {
-	const struct fathom_kallsym *best = NULL;
+	const struct fathom_kallsym *s = &k->items[i];
+	const struct fathom_kallsym *best;
+	struct fathom_name_match *m;
 
+	if (search->wanted[number].is_found || !str_equal(name_of(s), search->wanted[number].name))
+		return;
+	best = search->wanted[number].match
+		       ? &k->items[fathom_name_search_match(search, number)->item]
+		       : NULL;
+	if (best && (!best->owner_size != !s->owner_size || !is_preferred(s, best)))
+		return;
+	m = fathom_name_search_match(search, number);
+	if (!m)
+		return;
+	m->item = i;
+	m->svma = s->avma;
+}
+
+void fathom_kallsyms_search(const struct fathom_kallsyms *k, struct fathom_name_search *search)
+{
 	for (size_t i = 0; i < k->n; i++) {
-		const struct fathom_kallsym *s = &k->items[i];
+		const struct fathom_str name = name_of(&k->items[i]);
 
-		if (!str_is(name_of(s), name))
-			continue;
-		if (!best || (!best->owner_size == !s->owner_size && is_preferred(s, best)))
-			best = s;
+		for (uint32_t key = fathom_name_keys_first(&search->keys, name.data, name.size);
+		     key; key = fathom_name_keys_next(&search->keys, key))
+			consider(k, i, search, search->keys.item[key - 1].value);
 	}
-	if (best)
-		*ret_avma = best->avma;
-	return best != NULL;
+	fathom_name_search_take(search, 0, NULL, NULL);
 }

@@ -88,7 +88,9 @@ struct fathom_str fathom_kallsyms_owner(const struct fathom_kallsyms *k, uint64_
 /* Whether @avma lies between symbols of the image. */
 bool fathom_kallsyms_in_image(const struct fathom_kallsyms *k, uint64_t avma);
 
-/* The address of the symbol called @name: the image's before others', then the preferred one. */
-bool fathom_kallsyms_find(const struct fathom_kallsyms *k, const char *name, uint64_t *ret_avma);
+struct fathom_name_search;
+
+/* Finds the symbols that @search looks for: the image's before others', then the preferred one. */
+void fathom_kallsyms_search(const struct fathom_kallsyms *k, struct fathom_name_search *search);
 
 #endif

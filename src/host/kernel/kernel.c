@@ -393,35 +393,38 @@ void fathom_kernel_give_table(struct fathom_kernel *k, struct fathom_kernel_tabl
 		table_free(k, table);
 }
 
-/* The address of the symbol called @name by kallsyms. */
-static fathom_err find_in_table(struct fathom_kernel *k, const char *name, uint64_t *ret_avma)
+/* Whether @avma lies in the image, which @data is. */
+static bool is_in_image(uint64_t avma, const void *data)
 {
-	struct fathom_kernel_table *t;
-	bool found;
+	const struct fathom_kernel_image *image = data;
 
-	FATHOM_TRY(
-		fathom_kernel_take_table(k, fathom_now_ns() - NAMES_STAY_NS, UINT64_MAX, &t, NULL));
-	found = fathom_kallsyms_find(&t->symbols, name, ret_avma);
-	fathom_kernel_give_table(k, t);
-	return found ? FATHOM_OK : FATHOM_E_NOT_FOUND;
+	return avma >= image->low && avma < image->high;
 }
 
-fathom_err fathom_kernel_find_symbol(struct fathom_kernel *k, const char *name, uint64_t *ret_avma)
+fathom_err fathom_kernel_search(struct fathom_kernel *k, struct fathom_name_search *s,
+				struct fathom_errinfo *reterr)
 {
-	const struct fathom_kernel_image *image;
-	uint64_t avma;
+	const struct fathom_kernel_image *image = fathom_kernel_image(k);
+	struct fathom_kernel_table *t;
 
-	if (!k->start)
-		return FATHOM_E_OS;
-	image = fathom_kernel_image(k);
 	if (!image)
-		return FATHOM_E_MEMORY;
-	if (image->module && fathom_symbols_find(&image->module->symbols, name, &avma) &&
-	    avma + image->bias >= image->low && avma + image->bias < image->high) {
-		*ret_avma = avma + image->bias;
-		return FATHOM_OK;
+		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+	if (image->module) {
+		fathom_module_search(image->module, s);
+		fathom_name_search_take(s, image->bias, is_in_image, image);
 	}
-	return find_in_table(k, name, ret_avma);
+	if (!s->n_left)
+		return FATHOM_OK;
+	FATHOM_TRY(fathom_kernel_take_table(k, fathom_now_ns() - NAMES_STAY_NS, UINT64_MAX, &t,
+					    reterr));
+	fathom_kallsyms_search(&t->symbols, s);
+	fathom_kernel_give_table(k, t);
+	return FATHOM_OK;
+}
+
+bool fathom_kernel_is_hidden(const struct fathom_kernel *k)
+{
+	return !k->start;
 }
 
 void fathom_kernel_each_open(struct fathom_kernel *k,

@@ -22,6 +22,7 @@
 
 struct fathom_module;
 struct fathom_kernel;
+struct fathom_name_search;
 
 /* Opens the kernel below @options->root, which must be readable; what goes wrong later is noted. */
 fathom_err fathom_kernel_open(struct fathom *session, const struct fathom_kernel_options *options,
@@ -36,11 +37,12 @@ fathom_err fathom_kernel_symbolize(struct fathom_kernel *k,
 				   const uint64_t *addresses, size_t n,
 				   struct fathom_answers *answers, struct fathom_errinfo *reterr);
 
-/*
- * The address of the symbol called @name: of the image, else of modules. FATHOM_E_NOT_FOUND, and
- * FATHOM_E_OS when addresses are hidden.
- */
-fathom_err fathom_kernel_find_symbol(struct fathom_kernel *k, const char *name, uint64_t *ret_avma);
+/* Looks for names as linked: in the image, then in kallsyms, which has those of modules. */
+fathom_err fathom_kernel_search(struct fathom_kernel *k, struct fathom_name_search *s,
+				struct fathom_errinfo *reterr);
+
+/* Whether the kernel shows no addresses to us: then no name has one. */
+bool fathom_kernel_is_hidden(const struct fathom_kernel *k);
 
 /* Calls @fn for each module that is open. */
 void fathom_kernel_each_open(struct fathom_kernel *k,

@@ -10,6 +10,7 @@
 #include "debug.h"
 #include "fathom/symbolize.h"
 #include "../symbol/name_index.h"
+#include "../symbol/name_search.h"
 #include "../base/notes.h"
 #include "../file/object.h"
 #include "../symbol/symbols.h"
@@ -61,8 +62,16 @@ void fathom_module_set_no_jit(struct fathom_module *m);
 /* The index of symbols by address for @rule, made on first use; NULL without memory. */
 struct fathom_symbol_index *fathom_module_symbols(struct fathom_module *m, enum fathom_alias rule);
 
+/* Making an index of names takes as long as so many passes over the tables. */
+#define FATHOM_INDEX_PASSES 16
+
 /* The index of the names of table @t, made on first use; NULL without memory. */
 const struct fathom_name_index *fathom_module_names(struct fathom_module *m, uint32_t t);
+
+/* Looks for names as linked in all tables, by passes or, when that is done again and again, by
+ * index.
+ */
+void fathom_module_search(struct fathom_module *m, struct fathom_name_search *s);
 
 /* The debug information, made ready on first use; NULL when there is none, or *@ret_reason says
  * why. */

@@ -254,32 +254,6 @@ fathom_err fathom_space_layout(struct fathom_space *s, struct fathom_space_layou
 	return err ? fathom_fail(reterr, err, "", 0, fathom_err_name(err)) : FATHOM_OK;
 }
 
-/* A symbol that is looked for in each module. */
-struct wanted {
-	const char *name;
-	uint64_t avma;
-	bool found;
-};
-
-static bool find_in_module(const struct fathom_space_module *m, void *data)
-{
-	struct wanted *w = data;
-
-	w->found = fathom_symbols_find(&m->module->symbols, w->name, &w->avma);
-	w->avma += m->bias;
-	return !w->found;
-}
-
-bool fathom_space_find_symbol(struct fathom_space *s, const char *name, uint64_t *ret_avma)
-{
-	struct wanted w = { .name = name };
-
-	if (fathom_space_walk(s, find_in_module, &w, NULL) || !w.found)
-		return false;
-	*ret_avma = w.avma;
-	return true;
-}
-
 void fathom_space_each_open(struct fathom_space *s, void (*fn)(struct fathom_module *m, void *data),
 			    void *data)
 {

@@ -163,9 +163,6 @@ struct fathom_space_layout {
 fathom_err fathom_space_layout(struct fathom_space *s, struct fathom_space_layout *ret,
 			       struct fathom_errinfo *reterr);
 
-/* The address of the symbol called @name in the first module that has it. */
-bool fathom_space_find_symbol(struct fathom_space *s, const char *name, uint64_t *ret_avma);
-
 /* Calls @fn for each module that is open; none is closed meanwhile. */
 void fathom_space_each_open(struct fathom_space *s, void (*fn)(struct fathom_module *m, void *data),
 			    void *data);

@@ -4,14 +4,22 @@
 /* Bits of the filter for each name: one symbol in so many passes by chance. */
 #define FILTER_BITS 16
 
-/* FNV-1a of a name without its version. */
+/* The hash of a name without its version, eight bytes at a time. */
 static uint64_t hash_of(const char *name, uint64_t left)
 {
-	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+	uint64_t hash = 0;
 
-	for (uint64_t i = 0; i < left && name[i] && name[i] != '@'; i++)
-		hash = (hash ^ (uint8_t)name[i]) * UINT64_C(0x100000001b3);
-	return hash;
+	for (;;) {
+		const uint64_t key = fathom_name_key_of(name, left);
+
+		hash = (hash ^ key) * FATHOM_SPREAD;
+		hash ^= hash >> 29;
+		/* No byte of a name is 0: where the last of these is, the name has ended. */
+		if (!(key >> 56))
+			return hash;
+		name += 8;
+		left -= 8;
+	}
 }
 
 static uint32_t *chain_of(const struct fathom_name_keys *k, uint64_t hash)

@@ -48,16 +48,26 @@ static inline uint64_t fathom_name_cut(uint64_t key, char c)
 	return marks ? key & ((marks & (~marks + 1)) - 1) >> 7 : key;
 }
 
+/* The @left bytes at @name, up to eight, the first one lowest. */
+static inline uint64_t fathom_name_load(const char *name, uint64_t left)
+{
+	const bool swap = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
+	const uint8_t *p = (const uint8_t *)name;
+
+	if (left >= 8)
+		return load_u64(p, swap);
+	/* Two loads that may overlap: what both have is the same. */
+	if (left >= 4)
+		return load_u32(p, swap) | (uint64_t)load_u32(p + left - 4, swap) << 8 * (left - 4);
+	if (left >= 2)
+		return load_u16(p, swap) | (uint64_t)load_u16(p + left - 2, swap) << 8 * (left - 2);
+	return left ? p[0] : 0;
+}
+
 /* The first eight bytes of a name without its version. @left bytes may be read. */
 static inline uint64_t fathom_name_key_of(const char *name, uint64_t left)
 {
-	uint64_t key = 0;
-
-	if (left >= 8)
-		key = load_u64((const uint8_t *)name, __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
-	for (uint64_t i = 0; left < 8 && i < left; i++)
-		key |= (uint64_t)(uint8_t)name[i] << 8 * i;
-	return fathom_name_cut(fathom_name_cut(key, '\0'), '@');
+	return fathom_name_cut(fathom_name_cut(fathom_name_load(name, left), '\0'), '@');
 }
 
 static inline uint64_t fathom_name_keys_bit(const struct fathom_name_keys *k, uint64_t key)

@@ -109,13 +109,6 @@ bool fathom_symbols_find(const struct fathom_symbol_set *set, const char *name, 
 bool fathom_symbols_find_variable(const struct fathom_symbol_set *set, const char *name,
 				  uint64_t least, uint64_t most, uint64_t *ret);
 
-/*
- * The address of the function whose demangled name is @name, with its parameters, or without them
- * when only one function is called so.
- */
-bool fathom_symbols_find_demangled(const struct fathom_symbol_set *set, const char *name,
-				   uint64_t *ret);
-
 /* An index over all symbols of a set by address, for one rule (symbol_index.c). */
 struct fathom_symbol_index;
 

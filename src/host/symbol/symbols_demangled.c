@@ -1,74 +1,72 @@
 /* SPDX-License-Identifier: MIT */
-/* Finding a symbol by its demangled name, as people write it. */
+/* Finding symbols by their demangled names, as people write them. */
 #include "../base/demangle.h"
-#include "../base/memory.h"
-#include "symbols.h"
+#include "name_search.h"
 
-/* Names that are not mangled do not hold these. */
-static bool looks_demangled(const char *name)
+/* Makes the symbol at @svma a match of name @number; @whole: it has its parameters, or none. */
+static void add_match(struct fathom_name_search *search, uint32_t number, uint64_t svma, bool whole)
 {
-	return strpbrk(name, "(:<") != NULL;
+	struct fathom_wanted *w = &search->wanted[number];
+	const bool is_first = !w->match;
+	struct fathom_name_match *m = fathom_name_search_match(search, number);
+
+	if (!m || (m->whole && !whole))
+		return;
+	m->ambiguous = !is_first && m->whole == whole && (m->ambiguous || m->svma != svma);
+	m->whole = whole;
+	m->svma = svma;
 }
 
-struct search {
-	const struct fathom_symbol_set *set;
-	struct fathom_str wanted;
-	struct fathom_array text; /* the name being compared */
-	uint64_t svma;
-	bool whole; /* what was found has exactly the name that is wanted */
-	bool found;
-	bool ambiguous; /* several functions have it but for their parameters */
-};
-
-/* Whether @name is what is wanted; *@ret_whole: with its parameters, or without any. */
-static bool matches(const struct search *s, struct fathom_str name, bool *ret_whole)
+/* Looks for the first @size bytes of @name, a demangled one at @svma, among the wanted names. */
+static void look_up(struct fathom_name_search *search, struct fathom_str name, uint32_t size,
+		    uint64_t svma)
 {
-	*ret_whole = str_equal(name, s->wanted);
-	return *ret_whole || (name.size > s->wanted.size && name.data[s->wanted.size] == '(' &&
-			      memcmp(name.data, s->wanted.data, s->wanted.size) == 0);
+	const struct fathom_str part = { name.data, size };
+
+	for (uint32_t k = fathom_name_keys_first(&search->keys, name.data, size); k;
+	     k = fathom_name_keys_next(&search->keys, k)) {
+		const uint32_t number = search->keys.item[k - 1].value;
+
+		if (search->wanted[number].is_demangled && !search->wanted[number].is_found &&
+		    str_equal(search->wanted[number].name, part))
+			add_match(search, number, svma, size == name.size);
+	}
 }
 
-static void look_at(struct search *s, uint8_t table, uint32_t i)
+static void search_symbol(const struct fathom_symbol_set *set, uint8_t table, uint32_t i,
+			  struct fathom_array *text, struct fathom_name_search *search)
 {
-	const struct fathom_symbol_table *t = &s->set->table[table];
+	const struct fathom_symbol_table *t = &set->table[table];
 	struct fathom_symbol_region region;
 	struct fathom_contender k;
 	struct fathom_symbol symbol;
 	struct fathom_str name;
 	uint64_t svma;
-	bool whole;
 
 	fathom_symtab_get(&t->view, i, &symbol);
 	name = fathom_symtab_name(&t->view, &symbol);
 	if (name.size < 3 || name.data[0] != '_' ||
 	    !fathom_symbol_place(t, &symbol, &svma, &region) ||
-	    !fathom_symbol_contend(s->set, table, &symbol, svma, &k))
+	    !fathom_symbol_contend(set, table, &symbol, svma, &k))
 		return;
-	s->text.n = 0;
-	if (fathom_demangle(k.c.name, false, &s->text))
+	text->n = 0;
+	if (fathom_demangle(k.c.name, false, text))
 		return;
-	name = (struct fathom_str){ s->text.data, (uint32_t)s->text.n };
-	if (!matches(s, name, &whole) || (s->whole && !whole))
-		return;
-	s->ambiguous = s->found && s->whole == whole && (s->ambiguous || s->svma != svma);
-	s->found = true;
-	s->whole = whole;
-	s->svma = svma;
+	name = (struct fathom_str){ text->data, (uint32_t)text->n };
+	look_up(search, name, name.size, svma);
+	/* Parameters may be left out: any parenthesis may open them. */
+	for (uint32_t at = fathom_str_find(name, 0, '('); at < name.size;
+	     at = fathom_str_find(name, at + 1, '('))
+		look_up(search, name, at, svma);
 }
 
-bool fathom_symbols_find_demangled(const struct fathom_symbol_set *set, const char *name,
-				   uint64_t *ret)
+void fathom_symbols_search_demangled(const struct fathom_symbol_set *set,
+				     struct fathom_name_search *s)
 {
-	struct search s = { .set = set, .wanted = { name, (uint32_t)strlen(name) } };
+	struct fathom_array text = { 0 };
 
-	if (!looks_demangled(name))
-		return false;
 	for (uint8_t t = 0; t < set->n_tables; t++)
 		for (uint32_t i = 0; i < set->table[t].view.count; i++)
-			look_at(&s, t, i);
-	fathom_array_deinit(&s.text);
-	if (!s.found || s.ambiguous)
-		return false;
-	*ret = s.svma;
-	return true;
+			search_symbol(set, t, i, &text, s);
+	fathom_array_deinit(&text);
 }

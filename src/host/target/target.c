@@ -4,7 +4,6 @@
 
 #include <stdlib.h>
 
-#include "../jit/jit.h"
 #include "../space/core_file.h"
 #include "../space/process.h"
 #include "../space/snapshot_file.h"
@@ -236,82 +235,4 @@ fathom_err fathom_target_symbol(const struct fathom_target *target, size_t i,
 		.bind = s.bind,
 	};
 	return FATHOM_OK;
-}
-
-/* The search for a demangled name in the modules of a space. */
-struct demangled {
-	const char *name;
-	uint64_t address;
-	bool found;
-};
-
-static bool find_in_module(const struct fathom_space_module *m, void *data)
-{
-	struct demangled *d = data;
-
-	d->found = fathom_symbols_find_demangled(&m->module->symbols, d->name, &d->address);
-	d->address += d->found ? m->bias : 0;
-	return !d->found;
-}
-
-static bool find_demangled(struct fathom_target *target, const char *name, uint64_t *ret)
-{
-	struct demangled d = { .name = name };
-
-	if (target->module)
-		return fathom_symbols_find_demangled(&target->module->symbols, name, ret);
-	if (fathom_space_walk(target->space, find_in_module, &d, NULL) || !d.found)
-		return false;
-	*ret = d.address;
-	return true;
-}
-
-/* Finds @name among the code that the program has made itself, as @b has it. */
-static bool find_made_in(struct fathom_space_batch *b, const char *name, uint64_t *ret)
-{
-	struct fathom_jit_search *s;
-	uint64_t avma = 0;
-	bool found = false;
-
-	if (fathom_jit_search_begin(b, &s))
-		return false;
-	for (size_t i = 0; i < fathom_jit_search_count(s) && !found; i++) {
-		const struct fathom_module *m = fathom_jit_search_module(s, i);
-
-		found = m &&
-			(fathom_symbols_find(&m->symbols, name, &avma) ||
-			 fathom_symbols_find_demangled(&m->symbols, name, &avma)) &&
-			fathom_jit_search_holds(s, i, avma);
-	}
-	if (found)
-		*ret = avma;
-	fathom_jit_search_end(s);
-	return found;
-}
-
-static bool find_made(struct fathom_space *space, const char *name, uint64_t *ret)
-{
-	struct fathom_space_batch b;
-	bool found;
-
-	if (fathom_space_batch_begin(space, &b, NULL))
-		return false;
-	found = find_made_in(&b, name, ret);
-	fathom_space_batch_end(&b);
-	return found;
-}
-
-fathom_err fathom_target_find_symbol(struct fathom_target *target, const char *name,
-				     uint64_t *ret_address)
-{
-	bool found;
-
-	if (target->kernel)
-		return fathom_kernel_find_symbol(target->kernel, name, ret_address);
-	found = target->space ? fathom_space_find_symbol(target->space, name, ret_address)
-			      : fathom_symbols_find(&target->module->symbols, name, ret_address);
-
-	found = found || find_demangled(target, name, ret_address) ||
-		(target->space && find_made(target->space, name, ret_address));
-	return fathom_target_end_call(target, found ? FATHOM_OK : FATHOM_E_NOT_FOUND, NULL);
 }

@@ -1,31 +1,43 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""table.py: writes the newest file of bench/results/ into README.md as its table of numbers."""
+"""table.py [RESULTS]: writes a file of bench/results/, the newest without an argument, into README.md as its table of
+numbers. All rows must be of one commit."""
 import csv
 import glob
+import math
+import os
 import re
+import sys
 
 # Benchmark, what it is in words; the order of the table.
 ROWS = [
     ("vmlinux-100k", "100,000 random function addresses of `vmlinux`: functions, lines, inlined callers"),
     ("vmlinux-100k-cached", "the same, index cache on disk"),
-    ("vmlinux-one", "one address of it, whole process"),
+    ("cxx-100k-json", "100,000 of ceph-osd (C++, 16 MB of code), as JSON"),
+    ("cxx-100k", "the same, as text"),
+    ("vmlinux-one", "one address of `vmlinux`, whole process"),
     ("vmlinux-one-cached", "the same, index cache on disk"),
-    ("vmlinux-names-1m", "1,000,000 addresses of it, names only"),
-    ("process-one", "one address of a process with some 200 mappings"),
-    ("core-one", "one address of its core"),
-    ("libc-disasm", "libc's text disassembled, every address named"),
-    ("libstdcxx-disasm-lines", "libstdc++'s text, with source lines"),
+    ("vmlinux-one-cold", "the same, nothing of the file in memory"),
+    ("cxx-one", "one address of ceph-osd"),
+    ("vmlinux-names-1m", "1,000,000 addresses of `vmlinux`, names only"),
     ("vmlinux-zlib-one", "one address, debug sections compressed (zlib), median of 20 spread ones"),
     ("vmlinux-zlib-one-cached", "the same, index cache on disk"),
+    ("node-1k", "1,000 random addresses of node's code, names only"),
+    ("libjvm-1k", "the same of libjvm"),
+    ("modules-stream", "one stream over all libraries of a machine, four addresses of each"),
+    ("process-one", "one address of a process with some 200 mappings"),
+    ("core-one", "one address of its core"),
+    ("libc-disasm", "libc's text disassembled, without bytes"),
+    ("libstdcxx-disasm-lines", "libstdc++'s text, with source lines"),
 ]
 # The same for what has other peers.
 MORE_ROWS = [
-    ("self-libc-warm", "1,000,000 warm look-ups in libc of the own process, as handlers do them; fathom-now is `fathom_self_lookup_now()` (peers: per million)"),
-    ("self-llvm-warm", "the same in libLLVM"),
-    ("self-llvm-random", "the same at 1,000,000 random addresses"),
-    ("self-jvm-warm", "the same in libjvm, which may be unloaded: handlers read its build-id in memory each time"),
-    ("self-jvm-random", "the same at 1,000,000 random addresses"),
+    ("self-libc-hot", "100,000 look-ups of 64 addresses of libc in the own process, as handlers do them; fathom-now is `fathom_self_lookup_now()`"),
+    ("self-llvm-hot", "10,000 in libLLVM"),
+    ("self-jvm-hot", "10,000 in libjvm, which may be unloaded: handlers read its build-id in memory each time"),
+    ("self-libc-random", "1,000,000 look-ups of 1,000,000 random addresses of libc"),
+    ("self-llvm-random", "the same of libLLVM"),
+    ("self-jvm-random", "the same of libjvm"),
     ("node-1m", "1,000,000 random addresses of node's code, names only, whole process"),
     ("libjvm-1m", "the same of libjvm"),
     ("find-node-process-call", "an exact name in a running node, library call, warm"),
@@ -51,14 +63,26 @@ def milliseconds(text):
     return f"{value:.0f} ms" if value >= 20 else f"{value:.1f} ms"
 
 
+def known(text):
+    return text and not math.isnan(float(text))
+
+
 def cell(row, fathom):
     if not row:
         return "–"
-    text = milliseconds(row["wall_ms"])
+    parts = [milliseconds(row["wall_ms"])]
+    if known(row["cpu_ms"]):
+        parts.append(f"cpu {milliseconds(row['cpu_ms'])}")
+    if float(row["prepare_ms"]):
+        parts.append(f"prepared in {milliseconds(row['prepare_ms'])}")
     if float(row["peak_mib"]):
-        text += f", {float(row['peak_mib']):.0f} MiB"
+        parts.append(f"{float(row['peak_mib']):.0f} MiB")
+    if row["more"]:
+        parts.append(row["more"])
+    text = ", ".join(parts)
     if row is not fathom:
-        text += f" ({float(row['fathom_times_faster']):.1f}x)"
+        ratios = [f"{float(row[c]):.1f}x" for c in ("fathom_times_faster", "fathom_times_less_cpu") if known(row[c])]
+        text += f" ({', '.join(ratios)})"
     return text
 
 
@@ -72,14 +96,17 @@ def table_of(results, rows, tools):
 
 
 def main():
-    newest = sorted(glob.glob("bench/results/*.tsv"))[-1]
-    with open(newest, encoding="ascii") as f:
-        results = {(r["bench"], r["tool"]): r for r in csv.DictReader(f, delimiter="\t")}
+    path = sys.argv[1] if len(sys.argv) > 1 else max(glob.glob("bench/results/*.tsv"), key=os.path.getmtime)
+    with open(path, encoding="ascii") as f:
+        rows = list(csv.DictReader(f, delimiter="\t"))
+    commits = {row["commit"] for row in rows}
+    if len(commits) != 1:
+        sys.exit(f"{path}: rows of {len(commits)} commits: {', '.join(sorted(commits))}")
+    results = {(row["bench"], row["tool"]): row for row in rows}
     lines = table_of(results, ROWS, TOOLS) + [""] + table_of(results, MORE_ROWS, MORE_TOOLS)
     with open("README.md", encoding="utf-8") as f:
         text = f.read()
-    day = re.search(r"(\d{4}-\d\d-\d\d)", newest)[1]
-    table = f"<!-- numbers: by bench/table.py from bench/results/{day}.tsv -->\n" + "\n".join(lines) + "\n<!-- end -->"
+    table = f"<!-- numbers: by bench/table.py from {path} -->\n" + "\n".join(lines) + "\n<!-- end -->"
     with open("README.md", "w", encoding="utf-8") as f:
         f.write(re.sub(r"<!-- numbers.*?<!-- end -->", lambda _: table, text, flags=re.S))
 

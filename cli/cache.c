@@ -28,14 +28,18 @@ static const struct verb_options cache_options = {
 	.end = "Exit status: 0 done; 2 usage, or a FILE could not be read or stored.\n",
 };
 
-static void print_json_string(const char *s)
+/* Prints @s as a JSON string, or as text. */
+static void print_string(const struct common *common, const char *s)
 {
 	struct out o;
 
 	/* What stdio holds comes first. */
 	(void)fflush(stdout);
 	out_init(&o);
-	out_json(&o, s, strlen(s));
+	if (common->json)
+		out_json(&o, s, strlen(s));
+	else
+		out_text(&o, s, strlen(s));
 	out_deinit(&o);
 }
 
@@ -68,16 +72,18 @@ static int build_one(struct fathom *session, const struct common *common, const 
 	}
 	if (common->json) {
 		printf("{\"module\":");
-		print_json_string(path);
+		print_string(common, path);
 		printf(",\"bytes\":%" PRIu64 ",\"functions\":%" PRIu64 ",\"complete\":%s}\n",
 		       result.file_size, result.functions, result.complete ? "true" : "false");
-	} else if (!result.file_size) {
-		printf("%s: already stored\n", path);
-	} else {
-		printf("%s: %" PRIu64 " functions, %" PRIu64 " bytes%s\n", path, result.functions,
+		return EXIT_ANSWERED;
+	}
+	print_string(common, path);
+	if (!result.file_size)
+		puts(": already stored");
+	else
+		printf(": %" PRIu64 " functions, %" PRIu64 " bytes%s\n", result.functions,
 		       result.file_size,
 		       result.complete ? "" : " (incomplete: parts could not be decoded)");
-	}
 	return EXIT_ANSWERED;
 }
 
@@ -120,7 +126,7 @@ static int print_path(const struct fathom *session, const struct common *common)
 	}
 	if (common->json) {
 		printf("{\"path\":");
-		print_json_string(dir);
+		print_string(common, dir);
 		puts("}");
 	} else {
 		puts(dir);

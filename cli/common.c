@@ -10,12 +10,31 @@
 
 #include "out.h"
 
+/* Prints "fathom: TEXT (REMEDY)"; @remedy may be NULL. Names in it may be anybody's. */
+static void complain_text(const char *text, const char *remedy)
+{
+	struct out o;
+
+	out_init_kept(&o);
+	out_str(&o, "fathom: ");
+	out_text(&o, text, strlen(text));
+	if (remedy) {
+		out_str(&o, " (");
+		out_text(&o, remedy, strlen(remedy));
+		out_char(&o, ')');
+	}
+	out_char(&o, '\n');
+	(void)fwrite(o.buf, 1, o.n, stderr);
+	out_deinit(&o);
+}
+
 void complain(const char *what, const char *why, const char *remedy)
 {
-	fprintf(stderr, "fathom: %s: %s", what, why);
-	if (remedy)
-		fprintf(stderr, " (%s)", remedy);
-	fputc('\n', stderr);
+	char *text = NULL;
+
+	if (asprintf(&text, "%s: %s", what, why) >= 0)
+		complain_text(text, remedy);
+	free(text);
 }
 
 /* Whether the limit that was met is the memory budget, the only one that can be raised for all. */
@@ -53,10 +72,7 @@ void complain_error(const struct fathom_errinfo *info)
 	const char *remedy = remedy_for(info);
 
 	(void)fathom_errinfo_format(info, text, sizeof text);
-	fprintf(stderr, "fathom: %s", text);
-	if (remedy)
-		fprintf(stderr, " (%s)", remedy);
-	fputc('\n', stderr);
+	complain_text(text, remedy);
 }
 
 /* The same for a process that could not be opened, which is no matter of files. */
@@ -81,6 +97,17 @@ void common_deinit(struct common *c)
 	free(c->debug_dirs);
 }
 
+/* Exits because the argument @text of @option is wrong. */
+static _Noreturn void complain_value(const char *option, const char *text, const char *why,
+				     const char *remedy)
+{
+	char *sentence = NULL;
+
+	if (asprintf(&sentence, "'%s' %s", text, why) >= 0)
+		complain(option, sentence, remedy);
+	exit(EXIT_USAGE);
+}
+
 uint64_t parse_size(const char *option, const char *text)
 {
 	static const char units[] = "KMGT";
@@ -91,11 +118,8 @@ uint64_t parse_size(const char *option, const char *text)
 	errno = 0;
 	value = strtoull(text, &end, 10);
 	unit = *end ? strchr(units, *end >= 'a' ? *end - 'a' + 'A' : *end) : NULL;
-	if (errno || end == text || text[0] == '-' || (*end && (!unit || end[1])) || !value) {
-		fprintf(stderr, "fathom: %s: '%s' is not a size (write it as 512M or 2G)\n", option,
-			text);
-		exit(EXIT_USAGE);
-	}
+	if (errno || end == text || text[0] == '-' || (*end && (!unit || end[1])) || !value)
+		complain_value(option, text, "is not a size", "write it as 512M or 2G");
 	for (ptrdiff_t i = 0; unit && i <= unit - units; i++)
 		if (__builtin_mul_overflow(value, 1024, &value))
 			value = UINT64_MAX;
@@ -105,14 +129,14 @@ uint64_t parse_size(const char *option, const char *text)
 uint32_t parse_count(const char *option, const char *text, uint32_t max)
 {
 	char *end;
+	char why[64];
 	unsigned long value;
 
 	errno = 0;
 	value = strtoul(text, &end, 10);
 	if (errno || end == text || *end || text[0] == '-' || !value || value > max) {
-		fprintf(stderr, "fathom: %s: '%s' is not a number from 1 to %u\n", option, text,
-			max);
-		exit(EXIT_USAGE);
+		(void)snprintf(why, sizeof why, "is not a number from 1 to %u", max);
+		complain_value(option, text, why, NULL);
 	}
 	return (uint32_t)value;
 }

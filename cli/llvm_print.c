@@ -92,7 +92,7 @@ static void json_key(struct llvm_printer *p, const char *key)
 static void json_bytes(struct llvm_printer *p, const char *key, const char *s, size_t n)
 {
 	json_key(p, key);
-	out_json(p->out, s, n);
+	out_json_as_it_is(p->out, s, n);
 }
 
 static void json_string(struct llvm_printer *p, const char *key, const char *s)

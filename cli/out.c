@@ -106,24 +106,6 @@ void out_dec(struct out *o, uint64_t value)
 	o->n += fathom_format_dec(at, value);
 }
 
-static bool is_control(unsigned char c)
-{
-	return c < 0x20 || c == 0x7f;
-}
-
-static void out_escape(struct out *o, unsigned char c)
-{
-	static const char digits[] = "0123456789abcdef";
-
-	if (c == '\n' || c == '\t') {
-		out_str(o, c == '\n' ? "\\n" : "\\t");
-		return;
-	}
-	out_str(o, "\\x");
-	out_char(o, digits[c >> 4]);
-	out_char(o, digits[c & 15]);
-}
-
 /* 16 bytes that are compared at once: a vector of GNU C. */
 #define BLOCK 16
 typedef signed char block __attribute__((vector_size(BLOCK)));
@@ -145,17 +127,9 @@ static bool is_none(block c)
 	return !(half[0] | half[1]);
 }
 
-/* Returns whether the BLOCK bytes at @s hold no control character. Bytes above 0x7f are negative.
- */
-static bool is_plain_block(const char *s)
-{
-	const block b = load_block(s);
-
-	return is_none(((b < 0x20) & (b >= 0)) | (b == 0x7f));
-}
-
-/* Returns the length of the part of @s that needs no escape. */
-static size_t plain_length(const char *s, size_t n)
+/* Returns the length of the part of @s that is plain. */
+static inline size_t plain_length(const char *s, size_t n, bool (*is_plain)(unsigned char c),
+				  bool (*is_plain_block)(const char *s))
 {
 	size_t i = 0;
 
@@ -164,69 +138,29 @@ static size_t plain_length(const char *s, size_t n)
 	/* The rest together with bytes before it. */
 	if (n - i < BLOCK && n >= BLOCK && is_plain_block(s + n - BLOCK))
 		return n;
-	while (i < n && !is_control((unsigned char)s[i]))
+	while (i < n && is_plain((unsigned char)s[i]))
 		i++;
 	return i;
 }
 
-void out_text(struct out *o, const char *s, size_t n)
+static bool is_plain(unsigned char c)
 {
-	while (n) {
-		const size_t plain = plain_length(s, n);
-
-		out_bytes(o, s, plain);
-		s += plain;
-		n -= plain;
-		if (n) {
-			out_escape(o, (unsigned char)*s++);
-			n--;
-		}
-	}
+	return c >= 0x20 && c < 0x7f;
 }
 
-/* The length of the UTF-8 sequence at @s (RFC 3629), or 0 when it is none. */
-static size_t utf8_length(const unsigned char *s, size_t n)
+/* Bytes above 0x7f are negative. */
+static bool is_plain_block(const char *s)
 {
-	const unsigned char c = s[0];
-	const size_t length = c < 0x80   ? 1
-			      : c < 0xc2 ? 0
-			      : c < 0xe0 ? 2
-			      : c < 0xf0 ? 3
-			      : c < 0xf5 ? 4
-					 : 0;
+	const block b = load_block(s);
 
-	if (!length || length > n)
-		return 0;
-	for (size_t i = 1; i < length; i++)
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-	if ((c == 0xe0 && s[1] < 0xa0) || (c == 0xed && s[1] > 0x9f) ||
-	    (c == 0xf0 && s[1] < 0x90) || (c == 0xf4 && s[1] > 0x8f))
-		return 0;
-	return length;
-}
-
-static void out_json_char(struct out *o, unsigned char c)
-{
-	char code[8];
-
-	if (c == '"' || c == '\\') {
-		out_char(o, '\\');
-		out_char(o, (char)c);
-	} else if (c == '\n' || c == '\t' || c == '\r') {
-		out_str(o, c == '\n' ? "\\n" : c == '\t' ? "\\t" : "\\r");
-	} else {
-		(void)snprintf(code, sizeof code, "\\u%04x", c);
-		out_str(o, code);
-	}
+	return is_none((b < 0x20) | (b == 0x7f));
 }
 
 static bool is_plain_json(unsigned char c)
 {
-	return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
+	return is_plain(c) && c != '"' && c != '\\';
 }
 
-/* Returns whether is_plain_json() of all BLOCK bytes at @s. */
 static bool is_plain_json_block(const char *s)
 {
 	const block b = load_block(s);
@@ -234,42 +168,140 @@ static bool is_plain_json_block(const char *s)
 	return is_none((b < 0x20) | (b == 0x7f) | (b == '"') | (b == '\\'));
 }
 
-/* Returns the length of the part of @s that is_plain_json(). */
-static size_t plain_json_length(const char *s, size_t n)
-{
-	size_t i = 0;
+/* What stands for bytes that are no UTF-8. */
+#define NO_POINT UINT32_MAX
 
-	while (n - i >= BLOCK && is_plain_json_block(s + i))
-		i += BLOCK;
-	/* The rest together with bytes before it. */
-	if (n - i < BLOCK && n >= BLOCK && is_plain_json_block(s + n - BLOCK))
-		return n;
-	while (i < n && is_plain_json((unsigned char)s[i]))
-		i++;
-	return i;
+/*
+ * Reads one character of UTF-8 (RFC 3629, section 4) at @s, of @n bytes; NO_POINT if it is none.
+ * Returns its length; of none, that of the longest start of a character (Unicode 15.1, 3.9: U+FFFD
+ * substitution of maximal subparts).
+ */
+static size_t take_point(const char *s, size_t n, uint32_t *ret)
+{
+	const unsigned char *p = (const unsigned char *)s;
+	const unsigned char c = p[0];
+	const size_t size = c < 0x80 ? 1 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
+	unsigned char low = c == 0xe0 ? 0xa0 : c == 0xf0 ? 0x90 : 0x80;
+	unsigned char high = c == 0xed ? 0x9f : c == 0xf4 ? 0x8f : 0xbf;
+	uint32_t point = size == 1 ? c : c & (0x7fu >> size);
+
+	*ret = NO_POINT;
+	if (c >= 0x80 && (c < 0xc2 || c > 0xf4))
+		return 1;
+	for (size_t i = 1; i < size; i++) {
+		if (i == n || p[i] < low || p[i] > high)
+			return i;
+		point = point << 6 | (p[i] & 0x3f);
+		low = 0x80;
+		high = 0xbf;
+	}
+	*ret = point;
+	return size;
 }
 
-void out_json(struct out *o, const char *s, size_t n)
+static void out_digits(struct out *o, uint32_t value, int n)
 {
-	out_char(o, '"');
+	while (n--)
+		out_char(o, "0123456789abcdef"[value >> 4 * n & 15]);
+}
+
+/* Writes @point as C and Python write it in ASCII. */
+static void out_escape(struct out *o, uint32_t point)
+{
+	if (point == '\n' || point == '\t') {
+		out_str(o, point == '\n' ? "\\n" : "\\t");
+		return;
+	}
+	out_str(o, point < 0x80 ? "\\x" : point < 0x10000 ? "\\u" : "\\U");
+	out_digits(o, point, point < 0x80 ? 2 : point < 0x10000 ? 4 : 8);
+}
+
+void out_text(struct out *o, const char *s, size_t n)
+{
 	for (;;) {
-		const size_t plain = plain_json_length(s, n);
-		size_t length;
+		const size_t plain = plain_length(s, n, is_plain, is_plain_block);
+		uint32_t point;
+		size_t size;
 
 		out_bytes(o, s, plain);
 		s += plain;
 		n -= plain;
 		if (!n)
 			break;
-		length = utf8_length((const unsigned char *)s, n);
-		if (length > 1)
-			out_bytes(o, s, length);
-		else if (length)
-			out_json_char(o, (unsigned char)*s);
-		else
+		size = take_point(s, n, &point);
+		if (point == NO_POINT) {
+			size = 1;
+			out_str(o, "\\x");
+			out_digits(o, (unsigned char)*s, 2);
+		} else if (fathom_point_is_hidden(point)) {
+			out_escape(o, point);
+		} else {
+			out_bytes(o, s, size);
+		}
+		s += size;
+		n -= size;
+	}
+}
+
+/* Writes a character that JSON does not have as it is, or that is hidden. */
+static void out_json_point(struct out *o, uint32_t point)
+{
+	if (point == '"' || point == '\\') {
+		out_char(o, '\\');
+		out_char(o, (char)point);
+	} else if (point == '\n' || point == '\t' || point == '\r') {
+		out_str(o, point == '\n' ? "\\n" : point == '\t' ? "\\t" : "\\r");
+	} else if (point < 0x10000) {
+		out_str(o, "\\u");
+		out_digits(o, point, 4);
+	} else {
+		/* As UTF-16 has it. */
+		out_str(o, "\\u");
+		out_digits(o, 0xd800 + ((point - 0x10000) >> 10), 4);
+		out_str(o, "\\u");
+		out_digits(o, 0xdc00 + (point & 0x3ff), 4);
+	}
+}
+
+/* Whether JSON may hold @point only with an escape. */
+static bool is_special(uint32_t point)
+{
+	return point < 0x20 || point == '"' || point == '\\';
+}
+
+/* Writes @s as a JSON string; @shown: hidden characters are escaped, too. */
+static void out_json_string(struct out *o, const char *s, size_t n, bool shown)
+{
+	out_char(o, '"');
+	for (;;) {
+		const size_t plain = plain_length(s, n, is_plain_json, is_plain_json_block);
+		uint32_t point;
+		size_t size;
+
+		out_bytes(o, s, plain);
+		s += plain;
+		n -= plain;
+		if (!n)
+			break;
+		size = take_point(s, n, &point);
+		if (point == NO_POINT)
 			out_str(o, "\xef\xbf\xbd");
-		s += length ? length : 1;
-		n -= length ? length : 1;
+		else if (is_special(point) || (shown && fathom_point_is_hidden(point)))
+			out_json_point(o, point);
+		else
+			out_bytes(o, s, size);
+		s += size;
+		n -= size;
 	}
 	out_char(o, '"');
+}
+
+void out_json(struct out *o, const char *s, size_t n)
+{
+	out_json_string(o, s, n, true);
+}
+
+void out_json_as_it_is(struct out *o, const char *s, size_t n)
+{
+	out_json_string(o, s, n, false);
 }

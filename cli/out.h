@@ -55,10 +55,19 @@ static inline void out_char(struct out *o, char c)
 void out_hex(struct out *o, uint64_t value); /* with 0x */
 void out_dec(struct out *o, uint64_t value);
 
-/* Text from a file: control characters are escaped, so that a line stays a line. */
+/*
+ * Writes text from a file. Characters that would do something to a terminal, or not be seen there
+ * (fathom_point_is_hidden()), are escaped as \x1b, \u202e or \U000e0041; bytes that are no UTF-8 as
+ * \xff. So a line stays a line, and different names look different.
+ */
 void out_text(struct out *o, const char *s, size_t n);
 
-/* The same as a JSON string with its quotes; bytes that are not UTF-8 become U+FFFD. */
+/*
+ * Writes the same text as a JSON string with its quotes, with JSON's escapes; bytes that are no
+ * UTF-8 become U+FFFD.
+ */
 void out_json(struct out *o, const char *s, size_t n);
+/* Escapes only what JSON must not hold, as other tools do. */
+void out_json_as_it_is(struct out *o, const char *s, size_t n);
 
 #endif

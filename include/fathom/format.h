@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file
- * Numbers as text, fast and without locale: what programs that print many addresses need, and what
- * signal handlers can use where snprintf must not be called.
+ * Numbers and characters as text, fast and without locale: what programs that print many addresses
+ * need, and what signal handlers can use where snprintf must not be called.
  */
 #ifndef FATHOM_FORMAT_PUBLIC_H
 #define FATHOM_FORMAT_PUBLIC_H
@@ -33,6 +33,19 @@ FATHOM_API size_t fathom_format_hex(char *buf, uint64_t value);
  * Returns: the number of bytes written
  */
 FATHOM_API size_t fathom_format_dec(char *buf, uint64_t value);
+
+/**
+ * Whether a character must not be written to a terminal as it is, because it would do something
+ * there or not be seen: controls (C0, DEL, C1), line and paragraph separators, and what Unicode
+ * calls default ignorable: marks that turn the direction of text, joiners and other characters
+ * without width, byte order marks, tags. Names may hold any of them; two that differ only in such
+ * characters would look the same.
+ *
+ * Safety: as-safe
+ * Memory: none
+ * Returns: 1 or 0; of numbers that are no characters 1
+ */
+FATHOM_API int fathom_point_is_hidden(uint32_t point);
 
 #ifdef __cplusplus
 }

@@ -206,7 +206,8 @@ FATHOM_API const struct fathom_errinfo *fathom_self_note(const struct fathom_sel
  * Text that cannot be read is `!!ADDRESS`, NULL is `NULL`, nothing with the flag space. It ends
  * where memory that can be read ends, at a NUL, or after @precision units, 65,536 at most. Outside
  * quotes control characters, but newline and tab, are shown as the symbols for them, and what is no
- * UTF-8 as U+FFFD.
+ * UTF-8 as U+FFFD. In names of addresses these two are shown so, too, and what is hidden otherwise
+ * (fathom_point_is_hidden()) as U+FFFD.
  *
  * What does not fit is cut between characters and ends in `...`, and a newline if the whole text
  * does. There is always a NUL when @cap is not 0. A directive that is none is written as it stands,

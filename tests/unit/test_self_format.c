@@ -221,6 +221,16 @@ static __attribute__((noinline)) int formatted_code(int x)
 	return x * 3 + 1;
 }
 
+/* Its name turns the direction of text, has a control of C1 and what has no width. */
+__attribute__((noinline, noclone)) static int steering(int x) __asm__("st\xe2\x80\xae"
+								      "eer\xc2\x9b"
+								      "ing\xe2\x80\x8b");
+
+static int steering(int x)
+{
+	return x * 3 + 1;
+}
+
 /* The same with names at hand, and what has names. */
 static void addresses_have_names_where_they_are_known(void **state)
 {
@@ -246,6 +256,11 @@ static void addresses_have_names_where_they_are_known(void **state)
 				 (void *)at, (void *)(at + 1), (void *)at);
 	assert_string_equal(
 		text, "formatted_code &formatted_code   formatted_code+0x1|formatted_code      |");
+	(void)fathom_self_format(self, text, sizeof text, "%t|", (void *)(uintptr_t)steering);
+	assert_string_equal(text, "st\xef\xbf\xbd"
+				  "eer\xef\xbf\xbd"
+				  "ing\xef\xbf\xbd|");
+	assert_int_equal(steering(1), 4);
 	fathom_self_destroy(self);
 	fathom_destroy(session);
 	free_bad_pointers(&b);
@@ -327,6 +342,9 @@ static void controls_are_shown(void **state)
 	assert_format("\xef\xbf\xbd\xef\xbf\xbd", "%s", "\xc0\xaf");
 	assert_format("\xef\xbf\xbd", "%s", "\xc2\x9b");
 	assert_format("\"\\377x\"", "%#s", "\xffx");
+	assert_format("\"a\\u0080\\u009bb\"", "%#s",
+		      "a\xc2\x80\xc2\x9b"
+		      "b");
 	assert_format("☺", "%s", "☺");
 }
 

@@ -41,6 +41,32 @@ size_t fathom_format_dec(char *buf, uint64_t value)
 	return n;
 }
 
+int fathom_point_is_hidden(uint32_t point)
+{
+	/*
+	 * Unicode 15.1, DerivedCoreProperties.txt: Default_Ignorable_Code_Point; and the categories
+	 * Zl, Zp and Cs, and the marks of interlinear annotations (Cf). Sorted.
+	 */
+	static const struct {
+		uint32_t first;
+		uint32_t last;
+	} ranges[] = {
+		{ 0x00ad, 0x00ad },   { 0x034f, 0x034f },   { 0x061c, 0x061c },
+		{ 0x115f, 0x1160 },   { 0x17b4, 0x17b5 },   { 0x180b, 0x180f },
+		{ 0x200b, 0x200f },   { 0x2028, 0x202e },   { 0x2060, 0x206f },
+		{ 0x3164, 0x3164 },   { 0xd800, 0xdfff },   { 0xfe00, 0xfe0f },
+		{ 0xfeff, 0xfeff },   { 0xffa0, 0xffa0 },   { 0xfff0, 0xfffb },
+		{ 0x1bca0, 0x1bca3 }, { 0x1d173, 0x1d17a }, { 0xe0000, 0xe0fff },
+	};
+
+	if (point < 0xa0)
+		return point < 0x20 || point >= 0x7f;
+	for (size_t i = 0; i < sizeof ranges / sizeof *ranges && point >= ranges[i].first; i++)
+		if (point <= ranges[i].last)
+			return 1;
+	return point > 0x10ffff;
+}
+
 static void text_bytes(struct fathom_text *t, const char *bytes, size_t n)
 {
 	for (size_t i = 0; i < n; i++)

@@ -264,14 +264,16 @@ static void put_answer(struct fathom_out *o, const struct fathom_self_answer *a,
 {
 	const struct number offset = { .value = a->offset, .base = 16, .prefix = "+0x" };
 	const struct fathom_spec plain = { .precision = NO_PRECISION };
+	const struct fathom_spec trusted = { .precision = NO_PRECISION,
+					     .flags = FLAG_TRUST | FLAG_NAME };
 
-	fathom_out_cstr(o, a->function);
+	fathom_out_text(o, &trusted, (uintptr_t)a->function);
 	if (a->offset)
 		put_number(o, &plain, &offset);
 	if (!with_line || !a->n_frames || !a->frames[0].file)
 		return;
 	fathom_out_byte(o, ' ');
-	fathom_out_cstr(o, a->frames[0].file);
+	fathom_out_text(o, &trusted, (uintptr_t)a->frames[0].file);
 	fathom_out_byte(o, ':');
 	put_decimal(o, &plain, a->frames[0].line);
 }

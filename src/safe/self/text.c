@@ -3,6 +3,7 @@
 
 #include "../base/limits.h"
 #include "../base/peek.h"
+#include "fathom/format.h"
 
 #define REPLACEMENT 0xfffd
 
@@ -106,6 +107,14 @@ static void put_octal(struct fathom_out *o, uint32_t value)
 		fathom_out_byte(o, (char)('0' + (value >> shift & 7)));
 }
 
+/* A control character of C1 as C names it: \u009b. */
+static void put_universal(struct fathom_out *o, uint32_t point)
+{
+	fathom_out_cstr(o, "\\u00");
+	fathom_out_byte(o, "0123456789abcdef"[point >> 4 & 15]);
+	fathom_out_byte(o, "0123456789abcdef"[point & 15]);
+}
+
 /* The letter that C writes for a control character; 0 where there is none. */
 static char escape_letter(uint32_t point)
 {
@@ -127,19 +136,23 @@ static void put_quoted(struct fathom_out *o, uint32_t point, char quote)
 		fathom_out_byte(o, letter);
 	} else if (point < 32 || point == 127) {
 		put_octal(o, point);
+	} else if (point > 127 && point < 0xa0) {
+		put_universal(o, point);
 	} else {
 		fathom_out_point(o, point);
 	}
 }
 
 /* A character outside quotes: controls would do things to terminals. */
-static void put_plain(struct fathom_out *o, uint32_t point)
+static void put_plain(struct fathom_out *o, const struct fathom_spec *spec, uint32_t point)
 {
-	if (point < 32 && point != '\n' && point != '\t')
+	const bool name = spec->flags & FLAG_NAME;
+
+	if (point < 32 && (name || (point != '\n' && point != '\t')))
 		point += 0x2400;
 	else if (point == 127)
 		point = 0x2421;
-	else if (point > 127 && point < 0xa0)
+	else if (point > 127 && (name ? fathom_point_is_hidden(point) : point < 0xa0))
 		point = REPLACEMENT;
 	fathom_out_point(o, point);
 }
@@ -152,7 +165,7 @@ static void put_point(struct fathom_out *o, const struct fathom_spec *spec, uint
 	if (spec->flags & FLAG_HASH)
 		put_quoted(o, point, quote);
 	else
-		put_plain(o, point);
+		put_plain(o, spec, point);
 }
 
 static void open_quote(struct fathom_out *o, const struct fathom_spec *spec, char quote)

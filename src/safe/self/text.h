@@ -18,6 +18,7 @@
 #define FLAG_HASH  16u
 #define FLAG_UPPER 32u
 #define FLAG_TRUST 64u
+#define FLAG_NAME  128u /* of no directive: a name, in which nothing hidden is written */
 
 /* Types: the size of a number, and what text consists of. */
 enum fathom_unit {

@@ -267,6 +267,12 @@ static void call_fathom_format_dec(struct asked *a)
 	wrong_unless(memcmp(a->text, "18446744073709551615", 20) == 0);
 }
 
+static void call_fathom_point_is_hidden(struct asked *a)
+{
+	(void)a;
+	wrong_unless(fathom_point_is_hidden(0x202e) && !fathom_point_is_hidden('a'));
+}
+
 static void call_fathom_source_name(struct asked *a)
 {
 	(void)a;
@@ -301,6 +307,7 @@ static struct stormed {
 	STORMED(fathom_format_dec),
 	STORMED(fathom_format_hex),
 	STORMED(fathom_handle_sigbus),
+	STORMED(fathom_point_is_hidden),
 	STORMED(fathom_reason_name),
 	STORMED(fathom_self_format),
 	STORMED(fathom_self_lookup),

@@ -73,8 +73,11 @@ FATHOM_API const char *fathom_reason_name(enum fathom_reason reason);
 /** Which of several names for one address is served. */
 enum fathom_alias {
 	/**
-	 * fathom's rule: typed before untyped; sized before sizeless; exported before local; the
-	 * fewest leading underscores ("_IO_" counts as one more, the prefix of a mangled name and
+	 * fathom's rule: the symbol that names the function that debug information has there, by
+	 * one of its names or by one of them without a reserved prefix (`malloc` for
+	 * `__libc_malloc`); then typed before untyped; sized before sizeless; exported before
+	 * local; the fewest leading underscores ("_IO_" counts as one more, the prefix of a mangled
+	 * name and
 	 * "__vdso_" as none); global before weak; the default version; the shorter; the first in
 	 * byte order. So `printf`, never `_IO_printf`.
 	 */
@@ -108,7 +111,14 @@ enum {
 	 * FATHOM_ALIAS_GNU only at their first byte, and the frame is called as the answer is,
 	 * which may be by the symbol of something else, or not at all.
 	 */
-	FATHOM_VARIABLES = 1u << 5
+	FATHOM_VARIABLES = 1u << 5,
+	/**
+	 * With FATHOM_NAMES_ONLY: where symbols of several functions start at one address, debug
+	 * information is read to tell which of them the code is, as it is without
+	 * FATHOM_NAMES_ONLY. Linkers and compilers that fold equal functions (ICF) leave such
+	 * symbols.
+	 */
+	FATHOM_UNFOLD = 1u << 6
 };
 
 /** Options of one batch; as struct fathom_options. */

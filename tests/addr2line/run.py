@@ -103,6 +103,15 @@ def gxx(*options, compiler="g++"):
     return gcc(*options, source="mixed.cc", compiler=compiler)
 
 
+# alpha, zeta and bz become one function, which is alpha's code.
+FOLDED = [os.path.join(HERE, "..", "fixtures", "src", source) for source in ("folded_a.c", "folded_b.c")]
+
+
+def folded(compiler, linker, *options):
+    return [[compiler, "-g", "-ffunction-sections", "-fno-inline", *options, "-fno-pic", "-no-pie", linker, "-Wl,--icf=all",
+             "-o", "out", *FOLDED]]
+
+
 STRIPPED = [["cp", "out", "whole"], ["objcopy", "--only-keep-debug", "whole", "out.debug"],
             ["strip", "out"], ["objcopy", "--add-gnu-debuglink=out.debug", "out"]]
 # Name, steps, classes of differences that may occur, how many addresses (None: all of them).
@@ -136,6 +145,9 @@ FIXTURES = [
     ("clang-19 -O0", [gcc("-g", "-O0", compiler="clang-19")], ["variable"], None),
     ("clang++-19 -O2", [gxx("-g", "-O2", compiler="clang++-19")],
      ["rnglistx", "inlined-name"], 800),
+    ("folded by gold, gcc -O0", folded("gcc", "-fuse-ld=gold", "-O0", "-fno-ipa-icf"), [], None),
+    ("folded by gold, clang-19 -O2", folded("clang-19", "-fuse-ld=gold", "-O2"), ["variable"], None),
+    ("folded by lld, clang-19 -O2", folded("clang-19", "--ld-path=/usr/bin/ld.lld-19", "-O2"), ["variable"], None),
     ("clang++-19 -O2 DWARF 4", [gxx("-gdwarf-4", "-O2", compiler="clang++-19")],
      ["inlined-name"], 800),
 ]

@@ -106,6 +106,10 @@ def check_data(path, known, most, cwd):
 
 STRIP_DEBUG = [["objcopy", "--only-keep-debug", "out", "out.debug"], ["strip", "--strip-debug", "out"],
                ["objcopy", "--add-gnu-debuglink=out.debug", "out"]]
+# alpha, zeta and bz become one function, which is alpha's code.
+FOLDED = [os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "fixtures", "src", source)
+          for source in ("folded_a.c", "folded_b.c")]
+FOLD = ["-g", "-ffunction-sections", "-fno-inline", "-fno-pic", "-no-pie", "-Wl,--icf=all", "-o", "out", *FOLDED]
 # Name, options of the comparison, steps that leave "out".
 FILES = [
     ("C by gcc", ALL_OPTIONS, [["gcc", "-g", "-O2", "-o", "out", "plain.c", "other.c"]]),
@@ -122,6 +126,8 @@ FILES = [
     ("a shared library", FEW_OPTIONS, [["g++", "-g", "-O2", "-shared", "-fPIC", "-o", "out", "shapes.cc"]]),
     ("without debug information", FEW_OPTIONS, [["g++", "-O2", "-o", "out", "shapes.cc"]]),
     ("stripped", FEW_OPTIONS, [["g++", "-g", "-O2", "-rdynamic", "-o", "out", "shapes.cc"], ["strip", "out"]]),
+    ("functions folded by gold", FEW_OPTIONS, [["gcc", "-O2", "-fno-ipa-icf", "-fuse-ld=gold", *FOLD]]),
+    ("functions folded by lld", FEW_OPTIONS, [["clang-19", "-O1", "--ld-path=/usr/bin/ld.lld-19", *FOLD]]),
     ("with a separate debug file", FEW_OPTIONS,
      [["gcc", "-g", "-O2", "-o", "out", "plain.c", "other.c"], *STRIP_DEBUG]),
 ]

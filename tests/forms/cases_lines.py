@@ -409,6 +409,48 @@ def _touching(e):
     return program(e, p, {TEXT + 0xF: at(1), TEXT + 0x10: at(2)})
 
 
+# Sequences that overlap: linkers that fold equal functions leave the sequence of each of them. f covers
+# 0x1000 to 0x1100; sequences are (start, end, line) in the order of the table.
+OVERLAPPING = {
+    "of one range, the first holds": (
+        [(0, 0x100, 10), (0, 0x100, 20)], {0: 10, 0x40: 10, 0xFF: 10}, True),
+    "the one that holds the whole function, behind a short one": (
+        [(0x40, 0x60, 20), (0, 0x100, 10)], {0: 10, 0x3F: 10, 0x40: 10, 0x5F: 10, 0x60: 10, 0xFF: 10},
+        "it looks into one sequence only, that which ends first"),
+    "the one that holds the whole function, before a short one": (
+        [(0, 0x100, 10), (0x40, 0x60, 20)], {0: 10, 0x40: 10, 0x5F: 10, 0x60: 10, 0xFF: 10},
+        "it looks into one sequence only, that which ends first"),
+    "parts of a function, in order": (
+        [(0, 0x80, 10), (0x60, 0x100, 20)], {0: 10, 0x60: 10, 0x7F: 10, 0x80: 20, 0xFF: 20}, True),
+    "parts of a function, out of order": (
+        [(0x60, 0x100, 20), (0, 0x80, 10)], {0: 10, 0x5F: 10, 0x60: 20, 0x7F: 20, 0x80: 20, 0xFF: 20},
+        "it takes the sequence that ends first"),
+    "a part within a part": (
+        [(0x20, 0x30, 20), (0x10, 0x80, 10)],
+        {0: None, 0x10: 10, 0x1F: 10, 0x20: 20, 0x2F: 20, 0x30: 10, 0x7F: 10, 0x80: None},
+        "it looks into one sequence only, that which ends first"),
+}
+for _name, (_sequences, _want, _llvm) in OVERLAPPING.items():
+    @case(f"overlapping sequences: {_name}", encodings=ENCODINGS[:2], sequences=_sequences, want=_want, llvm=_llvm)
+    def _overlapping(e, sequences, want):
+        p = e.line(4)
+        for low, high, line in sequences:
+            p.sequence(TEXT + high, (TEXT + low, line))
+        return program(e, p, {TEXT + a: at(line) if line else no_line() for a, line in want.items()})
+
+
+# Some linkers leave what they have dropped at address 0, where code may be.
+@case("overlapping sequences: at address 0, the one as long as the function", encodings=ENCODINGS[:2])
+def _overlapping_at_0(e):
+    dw = e.dwarf(4)
+    p = e.line(4).sequence(0x80, (0, 99)).sequence(0x40, (0, 10)).sequence(0x60, (0, 98))
+    stmt_list = dw.raw("debug_line", p.build())
+    dw.unit(root(e, dw, function(0, 0x40), stmt_list=stmt_list, low=0, size=0x40))
+    elf = e.elf(dw)
+    elf.text(0, 0x100, ".text.low")
+    return Built(elf, {0: at(10), 0x3F: at(10)})
+
+
 # end_sequence alone describes no byte of code.
 @each_version("a sequence of its end only")
 def _empty_sequence(p):

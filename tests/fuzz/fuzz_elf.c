@@ -18,7 +18,7 @@ static void use_symbols(struct fathom_memory *m, struct fathom_object *o, uint64
 	uint64_t found;
 
 	fathom_symbol_set_add(&set, o, FATHOM_SOURCE_SYMTAB);
-	if (fathom_symbols_scan(&set, svma, &hit))
+	if (fathom_symbols_scan(&set, svma, NULL, &hit))
 		fuzz_use_str(hit.name);
 	if (fathom_plt_at(&set, NULL, svma, &hit))
 		fuzz_use_str(hit.name);

@@ -168,6 +168,15 @@ def deleted(folder):
     check("sh", "-c", f"exec 9<{path}; rm {path}; exec /proc/self/fd/9")
 
 
+@test("a function that others were folded into is called as the one whose lines it has")
+def folded(folder):
+    path = os.path.join(folder, "folded.so")
+    sources = [os.path.join(HERE, "..", "fixtures", "src", source) for source in ("folded_a.c", "folded_b.c")]
+    run("gcc", "-g", "-O1", "-fno-ipa-icf", "-ffunction-sections", "-fvisibility=protected", "-shared", "-fPIC",
+        "-fuse-ld=gold", "-Wl,--icf=all", "-o", path, *sources)
+    check(build(folder, "folded"), path)
+
+
 @test("functions of libc and the vDSO are called as people know them")
 def libc_names(folder):
     told = {}

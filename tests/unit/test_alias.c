@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "host/symbol/spelling.h"
 #include "safe/elf/symtab.h"
 
 struct name {
@@ -153,6 +154,51 @@ static void versions_are_split_off(void **state)
 	assert_null(version.data);
 }
 
+/* A symbol, what debug information calls the function, and whether the symbol names another one. */
+static const struct {
+	const char *symbol;
+	const char *function;
+	bool differs;
+} spellings[] = {
+	{ "alpha", "alpha", false },
+	{ "zeta", "alpha", true },
+	{ "alpha2", "alpha", true },
+	{ "malloc", "__libc_malloc", false },
+	{ "__libc_malloc", "__GI___libc_malloc", false },
+	{ "clock_nanosleep", "__clock_nanosleep", false },
+	{ "fopen", "_IO_new_fopen", false },
+	{ "work", "__internal_work", false },
+	{ "foo", "_foo", false },
+	{ "_foo", "foo", true },
+	{ "malloc", "libc_malloc", true },
+	{ "loc", "__malloc", true },
+	{ "read", "__a_b_c_read", true },
+	{ "", "__", true },
+	{ "foo.cold", "foo", false },
+	{ "foo.constprop.0.isra.0", "foo", false },
+	{ "_ZN1AC1Ev", "_ZN1AC2Ev", false },
+	{ "_ZN1AD1Ev", "_ZN1AD2Ev", false },
+	{ "_ZN1AD0Ev", "_ZN1AD2Ev", true },
+	{ "_ZN1AC1Ev", "_ZN1BC2Ev", true },
+	{ "_Z1ai", "_Z1aj", true },
+	{ "i", "_Z_i", true },
+};
+
+static struct fathom_str str_from(const char *s)
+{
+	return (struct fathom_str){ s, (uint32_t)strlen(s) };
+}
+
+static void names_of_other_functions_are_told(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++)
+		if (fathom_spelling_differs(str_from(spellings[i].symbol),
+					    str_from(spellings[i].function)) !=
+		    spellings[i].differs)
+			fail_msg("%s for %s", spellings[i].symbol, spellings[i].function);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -160,6 +206,7 @@ int main(void)
 		cmocka_unit_test(the_rule_is_an_order),
 		cmocka_unit_test(marks_of_tools_are_never_served),
 		cmocka_unit_test(versions_are_split_off),
+		cmocka_unit_test(names_of_other_functions_are_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

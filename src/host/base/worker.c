@@ -39,6 +39,7 @@ void fathom_worker_destroy(struct fathom_worker *w)
 	}
 	fathom_array_deinit(&w->files);
 	fathom_array_deinit(&w->dirs);
+	fathom_array_deinit(&w->sequences);
 	fathom_array_deinit(&w->rows);
 	fathom_array_deinit(&w->row_order);
 	fathom_array_deinit(&w->ranges);
@@ -51,6 +52,7 @@ void fathom_worker_destroy(struct fathom_worker *w)
 	fathom_array_deinit(&w->active);
 	fathom_array_deinit(&w->calls);
 	fathom_array_deinit(&w->nodes);
+	fathom_array_deinit(&w->folded);
 	fathom_array_deinit(&w->out_rows);
 	fathom_array_deinit(&w->local_nodes);
 	fathom_array_deinit(&w->local_names);

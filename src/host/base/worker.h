@@ -33,6 +33,8 @@ struct fathom_worker {
 	struct fathom_array files;          /* struct fathom_line_entry */
 	bool defined;                       /* those that the program defines are among them */
 	struct fathom_array dirs;           /* the same */
+	struct fathom_array sequences;      /* struct fathom_line_sequence: those with rows */
+	bool sequences_ordered;             /* their order is set */
 	struct fathom_array rows;           /* struct fathom_want_row */
 	struct fathom_array row_order;      /* the same, those of each want together */
 
@@ -51,6 +53,7 @@ struct fathom_worker {
 	struct fathom_array active;        /* struct interval */
 	struct fathom_array calls;         /* struct open_call */
 	struct fathom_array nodes;         /* struct fathom_block_node */
+	struct fathom_array folded;        /* uint64_t: functions that may as well be the one */
 	struct fathom_array out_rows;      /* struct fathom_block_row */
 	struct fathom_array local_nodes;   /* uint32_t */
 	struct fathom_array local_names;   /* struct local */

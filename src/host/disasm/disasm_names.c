@@ -191,7 +191,8 @@ static fathom_err look_up(struct naming *n, struct fathom_errinfo *reterr)
 {
 	const struct fathom_disasm_work *w = n->w;
 	const uint32_t flags = w->options.flags;
-	struct fathom_symbolize_options o = { .size = sizeof o, .flags = FATHOM_NAMES_ONLY };
+	struct fathom_symbolize_options o = { .size = sizeof o,
+					      .flags = FATHOM_NAMES_ONLY | FATHOM_UNFOLD };
 	struct fathom_disasm *to = w->to;
 	uint64_t *own;
 	fathom_err err;

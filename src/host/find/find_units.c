@@ -6,6 +6,7 @@
 #include "../../safe/base/sort.h"
 #include "../file/file.h"
 #include "../base/pool.h"
+#include "../symbolize/batch.h"
 
 /* Bytes of .debug_info that are one task. */
 #define TASK_BYTES (UINT64_C(1) << 20)
@@ -163,12 +164,45 @@ static uint64_t module_address(const struct fathom_object *o, uint64_t svma)
 				       : svma;
 }
 
+/*
+ * Keeps the linkage name of the symbol at @svma in *@ret, NULL when there is none: of several, the
+ * one that debug information names. False without memory.
+ */
+static bool name_symbol(struct fathom_find *f, const struct fathom_find_module *m, uint64_t svma,
+			const char **ret)
+{
+	const struct fathom_symbolize_options o = { .size = sizeof o,
+						    .flags = FATHOM_NAMES_ONLY |
+							     FATHOM_NO_DEMANGLE | FATHOM_UNFOLD |
+							     FATHOM_ONE_SHOT };
+	const struct fathom_share share = { .module = m->module, .addresses = &svma, .n = 1 };
+	const struct fathom_function *function = NULL;
+	struct fathom_symbol_hit hit;
+	struct fathom_answers *answers;
+	bool done;
+
+	*ret = NULL;
+	if (!fathom_symbols_scan(&m->module->symbols, svma, NULL, &hit))
+		return true;
+	if (!hit.shared) {
+		*ret = fathom_find_keep(f, hit.name);
+		return *ret != NULL;
+	}
+	answers = fathom_answers_create(1);
+	done = answers && fathom_symbolize_share(&share, &o, answers) == FATHOM_OK;
+	if (done)
+		function = fathom_answers_function(answers, fathom_answers_get(answers, 0)->symbol);
+	if (function)
+		*ret = fathom_find_keep(f, str_of(function->linkage_name));
+	fathom_answers_free(answers);
+	return done && *ret;
+}
+
 /* Adds the match for @p; false without memory. */
 static bool add_match(struct walk *w, uint32_t module, const struct fathom_find_place *p,
 		      struct fathom_find_name *name)
 {
 	const struct fathom_find_module *m = &w->f->modules[module];
-	struct fathom_symbol_hit hit = { 0 };
 	struct fathom_match match = {
 		.address = fathom_find_avma(m, p->svma),
 		.module_address = module_address(m->module->main, p->svma),
@@ -181,12 +215,12 @@ static bool add_match(struct walk *w, uint32_t module, const struct fathom_find_
 		.kind = p->linkage ? FATHOM_MATCH_INLINED : FATHOM_MATCH_LINE,
 		.flags = FATHOM_MATCH_ADDRESS,
 	};
-	struct fathom_str linked = str_of(p->linkage);
 
-	if (!p->linkage && fathom_symbols_scan(&m->module->symbols, p->svma, &hit))
-		linked = hit.name;
+	if (p->linkage)
+		match.linkage_name = fathom_find_keep(w->f, str_of(p->linkage));
+	else if (!name_symbol(w->f, m, p->svma, &match.linkage_name))
+		return false;
 	match.file = fathom_find_keep(w->f, str_of(p->file));
-	match.linkage_name = fathom_find_keep(w->f, linked);
 	if (match.linkage_name) {
 		fathom_find_name_set(name, str_of(match.linkage_name));
 		match.name = fathom_find_keep(w->f, fathom_find_name_shown(name));
@@ -195,8 +229,8 @@ static bool add_match(struct walk *w, uint32_t module, const struct fathom_find_
 		fathom_find_name_set(name, str_of(p->caller));
 		match.inlined_into = fathom_find_keep(w->f, fathom_find_name_shown(name));
 	}
-	if ((linked.data && !match.name) || (p->caller && !match.inlined_into) ||
-	    (p->file && !match.file))
+	if ((p->linkage && !match.linkage_name) || (match.linkage_name && !match.name) ||
+	    (p->caller && !match.inlined_into) || (p->file && !match.file))
 		return false;
 	return fathom_find_add(w->f, &match);
 }
@@ -228,7 +262,7 @@ static bool choose_places(const struct fathom_find_module *m, struct fathom_find
 	for (size_t i = 0; i < n; i++) {
 		struct fathom_symbol_hit hit = { 0 };
 
-		(void)fathom_symbols_scan(&m->module->symbols, places[i].svma, &hit);
+		(void)fathom_symbols_scan(&m->module->symbols, places[i].svma, NULL, &hit);
 		keyed[i] = (struct fathom_keyed){ hit.start, i };
 	}
 	fathom_sort_keyed(keyed, keyed + n, n);

@@ -212,11 +212,9 @@ static bool want_all(struct fathom_worker *w, const struct fathom_unit_data *dat
 {
 	w->wants.n = 0;
 	for (uint32_t slot = 0; slot < 2 * data->n_functions + 1; slot++) {
-		struct fathom_want want = { .slot = slot };
+		struct fathom_want want;
 
-		fathom_unit_data_range(data, slot, &want.low, &want.high, &want.die_off);
-		want.from = want.low;
-		want.to = want.high;
+		fathom_unit_data_want(data, slot, &want);
 		if (want.from >= want.to)
 			continue;
 		if (!fathom_array_reserve(&w->wants, sizeof want, 1))
@@ -302,58 +300,85 @@ static fathom_err store_all(struct store *s)
 	return err;
 }
 
+/* Of symbols that start at one address so many are written. */
+#define MAX_GROUP 64
+
+/* The symbols of an index that is being written. */
+struct written {
+	struct fathom_index_symbol *symbols;
+	uint32_t *numbers; /* by the index in memory: numbers in symbols, or FATHOM_NONE */
+	uint32_t n;
+};
+
+static void add_symbol(struct store *s, struct written *w, const struct fathom_symbol_index *x,
+		       uint32_t number)
+{
+	struct fathom_symbol_hit hit;
+
+	fathom_symbol_index_place(x, number, &hit);
+	w->numbers[number] = w->n;
+	w->symbols[w->n++] = (struct fathom_index_symbol){
+		hit.start, hit.size,
+		fathom_index_writer_string(&s->writer, fathom_symbol_index_name(x, number)),
+		hit.source
+	};
+}
+
+/* Adds symbol @winner with those that start where it does. */
+static void add_group(struct store *s, struct written *w, const struct fathom_symbol_index *x,
+		      uint32_t winner)
+{
+	uint32_t group[MAX_GROUP];
+	const uint32_t n = fathom_symbol_index_group(x, winner, group, MAX_GROUP);
+
+	for (uint32_t i = 0; i < n; i++)
+		if (w->numbers[group[i]] == FATHOM_NONE)
+			add_symbol(s, w, x, group[i]);
+	if (w->numbers[winner] == FATHOM_NONE)
+		add_symbol(s, w, x, winner);
+}
+
 /* Writes the symbols that win somewhere, by the index that answers from them otherwise. */
 static fathom_err write_symbols(struct store *s)
 {
 	struct fathom_symbol_index *x = fathom_module_symbols(s->module, FATHOM_ALIAS_FATHOM);
-	struct fathom_index_symbol *symbols;
+	struct written w = { 0 };
 	const uint64_t *starts;
 	const uint32_t *winners;
 	uint32_t *numbers;
-	uint32_t *written;
 	uint32_t n_starts;
-	uint32_t n = 0;
+	uint32_t n_symbols;
+	fathom_err err = FATHOM_E_MEMORY;
 
 	if (!x)
 		return FATHOM_E_MEMORY;
 	n_starts = fathom_symbol_index_starts(x, &starts, &winners);
-	symbols = malloc((n_starts + 1u) * sizeof *symbols);
+	n_symbols = fathom_symbol_index_count(x) + 1u;
+	w.symbols = malloc(n_symbols * sizeof *w.symbols);
+	w.numbers = malloc(n_symbols * sizeof *w.numbers);
 	numbers = malloc((n_starts + 1u) * sizeof *numbers);
-	written = malloc((fathom_symbol_index_count(x) + 1u) * sizeof *written);
-	if (symbols && numbers && written) {
-		memset(written, 0xff, (fathom_symbol_index_count(x) + 1u) * sizeof *written);
+	if (w.symbols && w.numbers && numbers) {
+		memset(w.numbers, 0xff, n_symbols * sizeof *w.numbers);
 		for (uint32_t i = 0; i < n_starts; i++) {
-			struct fathom_symbol_hit hit;
-
 			numbers[i] = FATHOM_NONE;
 			if (winners[i] == FATHOM_NONE)
 				continue;
-			if (written[winners[i]] == FATHOM_NONE) {
-				fathom_symbol_index_place(x, winners[i], &hit);
-				written[winners[i]] = n;
-				symbols[n++] = (struct fathom_index_symbol){
-					hit.start, hit.size,
-					fathom_index_writer_string(
-						&s->writer,
-						fathom_symbol_index_name(x, winners[i])),
-					hit.source
-				};
-			}
-			numbers[i] = written[winners[i]];
+			if (w.numbers[winners[i]] == FATHOM_NONE)
+				add_group(s, &w, x, winners[i]);
+			numbers[i] = w.numbers[winners[i]];
 		}
 		fathom_index_writer_part(&s->writer, starts, n_starts, sizeof *starts,
 					 &s->writer.header.symbol_starts);
 		fathom_index_writer_part(&s->writer, numbers, n_starts, sizeof *numbers,
 					 &s->writer.header.symbol_winners);
-		fathom_index_writer_part(&s->writer, symbols, n, sizeof *symbols,
+		fathom_index_writer_part(&s->writer, w.symbols, w.n, sizeof *w.symbols,
 					 &s->writer.header.symbols);
-	} else {
-		n = FATHOM_NONE;
+		err = FATHOM_OK;
 	}
-	free(symbols);
+	free(w.symbols);
+	free(w.numbers);
 	free(numbers);
-	free(written);
-	return n == FATHOM_NONE ? FATHOM_E_MEMORY : FATHOM_OK;
+	return err;
 }
 
 static void set_header(struct store *s)

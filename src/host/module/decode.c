@@ -38,7 +38,9 @@ struct build {
 	struct fathom_worker *w;
 	struct fathom_debug *d;
 	const struct fathom_open_unit *u;
+	const struct fathom_unit_data *data;
 	const struct fathom_want *want;
+	uint64_t die_off;     /* of the function */
 	uint64_t ranges_left; /* entries of range lists that may still be read */
 	fathom_err lines_err; /* why rows may be missing */
 };
@@ -172,7 +174,7 @@ static fathom_err add_call(struct build *b, const struct fathom_die *die, uint32
 }
 
 /*
- * Reads the function of the want: itself as node 0, and the calls inlined into it. What stands
+ * Reads the function at b->die_off: itself as node 0, and the calls inlined into it. What stands
  * below an entry whose code is not wanted is passed over: its code is part of that entry's.
  */
 static fathom_err read_function(struct build *b, struct fathom_errinfo *reterr)
@@ -187,10 +189,13 @@ static fathom_err read_function(struct build *b, struct fathom_errinfo *reterr)
 	uint32_t depth;
 	fathom_err err;
 
-	fathom_die_reader_init(&r, &b->u->unit, b->want->die_off);
+	b->w->nodes.n = 0;
+	b->w->intervals.n = 0;
+	b->w->calls.n = 0;
+	fathom_die_reader_init(&r, &b->u->unit, b->die_off);
 	r.passing = true;
 	err = fathom_die_next(&r, kinds, &die, &depth, reterr);
-	if (err || die.off != b->want->die_off)
+	if (err || die.off != b->die_off)
 		return err < 0 ? err : FATHOM_E_CORRUPT;
 	if (!add_node(b, &die, FATHOM_BLOCK_NONE))
 		return FATHOM_E_MEMORY;
@@ -372,6 +377,90 @@ static fathom_err lay_out(struct build *b, uint64_t low, uint64_t from, uint64_t
 	return FATHOM_OK;
 }
 
+/* The first line that @rows state outside inlined calls; NULL when they state none. */
+static const struct fathom_block_row *own_line(const struct fathom_array *rows)
+{
+	const struct fathom_block_row *row = rows->data;
+
+	for (size_t i = 0; i < rows->n; i++)
+		if (!row[i].node && row[i].line && row[i].file != FATHOM_BLOCK_NONE)
+			return &row[i];
+	return NULL;
+}
+
+/* Reads the entry at @off of the unit; false when it is damaged. */
+static bool read_entry(const struct build *b, uint64_t off, struct fathom_die *ret)
+{
+	struct fathom_die_reader r;
+	uint32_t depth;
+
+	fathom_die_reader_init(&r, &b->u->unit, off);
+	return fathom_die_next(&r, UINT32_MAX, ret, &depth, NULL) == FATHOM_OK;
+}
+
+/* The line that function @off states for its declaration in file @file; 0: none. */
+static uint32_t declared_in(const struct build *b, uint64_t off, uint32_t file)
+{
+	struct fathom_names names;
+	struct fathom_die die;
+
+	if (!read_entry(b, off, &die))
+		return 0;
+	fathom_origin_declaration(b->w, b->d, &b->u->unit, &die, &names);
+	return names.decl_file == file ? names.decl_line : 0;
+}
+
+/*
+ * Chooses among functions that were folded into one (ICF): their lines are those of the function
+ * that is declared last before them in their file. Sets b->die_off to the last function where that
+ * leaves several, as for the aliases that assemblers describe, and notes the others. GNU's BFD
+ * always takes the last.
+ */
+static bool choose_folded(struct build *b)
+{
+	const struct fathom_block_row *row = own_line(&b->w->out_rows);
+	struct fathom_array *folded = &b->w->folded;
+	uint32_t best = 0;
+	uint64_t off;
+
+	for (uint32_t n = 0; row && fathom_unit_data_folded(b->data, b->want->slot, n, &off); n++) {
+		const uint32_t line = declared_in(b, off, row->file);
+
+		best = line <= row->line && line > best ? line : best;
+	}
+	for (uint32_t n = 0; fathom_unit_data_folded(b->data, b->want->slot, n, &off); n++) {
+		if (best && declared_in(b, off, row->file) != best)
+			continue;
+		if (!fathom_array_reserve(folded, sizeof off, 1))
+			return false;
+		((uint64_t *)folded->data)[folded->n++] = off;
+	}
+	if (folded->n)
+		b->die_off = ((uint64_t *)folded->data)[--folded->n];
+	return true;
+}
+
+/* Reads the function of the want and lays its calls over its rows. */
+static fathom_err lay_out_function(struct build *b, fathom_err *ret_read,
+				   struct fathom_errinfo *reterr)
+{
+	const struct fathom_want *want = b->want;
+	const uint64_t first = b->die_off;
+
+	*ret_read = read_function(b, reterr);
+	if (*ret_read == FATHOM_E_MEMORY)
+		return FATHOM_E_MEMORY;
+	FATHOM_TRY(lay_out(b, want->low, want->from, want->to));
+	if (want->folded && !(b->w->session->flags & FATHOM_GNU_PATHS) && !choose_folded(b))
+		return FATHOM_E_MEMORY;
+	if (b->die_off == first)
+		return FATHOM_OK;
+	*ret_read = read_function(b, reterr);
+	if (*ret_read == FATHOM_E_MEMORY)
+		return FATHOM_E_MEMORY;
+	return lay_out(b, want->low, want->from, want->to);
+}
+
 /* Starts a string in the pool; the text is appended by the caller, then closed. */
 static bool begin_string(struct fathom_array *pool, size_t *ret_at)
 {
@@ -527,6 +616,28 @@ static bool number_nodes(struct fathom_worker *w, uint32_t *ret_n)
 	return true;
 }
 
+/* Adds the names of the functions that may as well be that of node 0, behind its own. */
+static bool localize_folded(struct build *b)
+{
+	struct fathom_worker *w = b->w;
+
+	for (size_t i = 0; i < w->folded.n; i++) {
+		struct fathom_die die;
+		uint32_t names;
+		uint32_t number;
+
+		if (!read_entry(b, ((const uint64_t *)w->folded.data)[i], &die))
+			continue;
+		names = fathom_origin_names(w, b->d, &b->u->unit, &die);
+		if (names == FATHOM_NO_NAMES || !local_function(b, names, &number))
+			return false;
+		if (number)
+			((struct fathom_block_function *)w->out_functions.data)[number].flags |=
+				FATHOM_BLOCK_FOLDED;
+	}
+	return true;
+}
+
 /* Turns what rows and nodes refer to into numbers of the block. */
 static bool localize(struct build *b)
 {
@@ -542,7 +653,8 @@ static bool localize(struct build *b)
 		if (node->parent != FATHOM_BLOCK_NONE)
 			node->parent = local[node->parent];
 		if (!local_function(b, node->function, &node->function) ||
-		    !local_file(b, node->call_file, &node->call_file))
+		    !local_file(b, node->call_file, &node->call_file) ||
+		    (!i && !localize_folded(b)))
 			return false;
 	}
 	for (size_t i = 0; i < w->out_rows.n; i++) {
@@ -662,14 +774,12 @@ static fathom_err build_block(struct build *b, struct fathom_block **ret,
 	uint64_t low = b->want->low;
 	uint64_t high = b->want->high;
 	uint32_t n_nodes;
-	uint64_t from = b->want->from;
-	uint64_t to = b->want->to;
 	fathom_err read_err = FATHOM_OK;
 	fathom_err err;
 
 	w->nodes.n = 0;
 	w->intervals.n = 0;
-	w->calls.n = 0;
+	w->folded.n = 0;
 	w->out_functions.n = 0;
 	w->out_declared.n = 0;
 	w->out_files.n = 0;
@@ -677,14 +787,10 @@ static fathom_err build_block(struct build *b, struct fathom_block **ret,
 	w->stamp++;
 	if (b->want->die_off == FATHOM_NO_DIE) {
 		clip_to_rows(b, &low, &high);
-		from = low;
-		to = high;
+		err = lay_out(b, low, low, high);
 	} else {
-		read_err = read_function(b, reterr);
+		err = lay_out_function(b, &read_err, reterr);
 	}
-	if (read_err == FATHOM_E_MEMORY)
-		return read_err;
-	err = lay_out(b, low, from, to);
 	if (err == FATHOM_E_LIMIT)
 		(void)fathom_fail(reterr, err, ".debug_info", b->want->die_off,
 				  "too many inlined calls cover one address");
@@ -743,8 +849,6 @@ fathom_err fathom_decode(struct fathom_worker *w, struct fathom_debug *d,
 	for (size_t i = 0; i < n; i++) {
 		wants[i].covered = false;
 		wants[i].n_rows = 0;
-		wants[i].max_to =
-			i && wants[i - 1].max_to > wants[i].to ? wants[i - 1].max_to : wants[i].to;
 	}
 	w->files.n = 0;
 	w->files_base = 1;
@@ -766,7 +870,9 @@ fathom_err fathom_decode(struct fathom_worker *w, struct fathom_debug *d,
 			.w = w,
 			.d = d,
 			.u = u,
+			.data = data,
 			.want = &wants[i],
+			.die_off = wants[i].die_off,
 			.ranges_left = fathom_ranges_allowed(u->unit.dwarf, u->unit.skeleton),
 			.lines_err = lines_err,
 		};

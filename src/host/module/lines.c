@@ -4,6 +4,8 @@
 #include <stdlib.h>
 
 #include "../../safe/base/limits.h"
+#include "../../safe/base/sort.h"
+#include "../base/claims.h"
 
 /* Rows are taken from the program in batches of this many. */
 #define BATCH 64
@@ -80,6 +82,17 @@ static size_t max_rows(const struct fathom_line_program *p)
 	return 65536 + 4 * (size_t)cur_left(&p->opcodes);
 }
 
+/* Sets where rows stop to matter: they have to show whether one sequence holds a whole function. */
+static void set_ends(struct fathom_want *wants, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct fathom_want *w = &wants[i];
+
+		w->end = w->die_off == FATHOM_NO_DIE || w->to > w->high ? w->to : w->high;
+		w->max_end = i && w[-1].max_end > w->end ? w[-1].max_end : w->end;
+	}
+}
+
 /* The state of one run over a program. */
 struct run {
 	struct fathom_worker *w;
@@ -90,7 +103,9 @@ struct run {
 	uint64_t sequence_low;
 	struct fathom_line_row prev;
 	bool has_prev;
-	bool dead; /* the sequence is of code that is not there */
+	bool has_rows; /* the sequence is the last one of the worker's sequences */
+	bool dead;     /* the sequence is of code that is not there */
+	bool gnu;      /* sequences count as they do for GNU's BFD */
 };
 
 /* The first want that reaches beyond @address. */
@@ -102,7 +117,7 @@ static size_t first_want(const struct run *run, uint64_t address)
 	while (low < high) {
 		const size_t mid = low + (high - low) / 2;
 
-		if (run->wants[mid].max_to <= address)
+		if (run->wants[mid].max_end <= address)
 			low = mid + 1;
 		else
 			high = mid;
@@ -110,40 +125,77 @@ static size_t first_want(const struct run *run, uint64_t address)
 	return low;
 }
 
+/*
+ * Notes that the sequence holds all of @want's function, if the stretch that ends at @end is the
+ * last one of it: rows are sorted. Where linkers leave what they dropped, at 0, that proves
+ * nothing.
+ */
+static void note_covered(struct run *run, struct fathom_want *want, uint64_t end)
+{
+	if (want->end > end || want->low < run->sequence_low || want->die_off == FATHOM_NO_DIE ||
+	    !run->sequence_low || run->gnu)
+		return;
+	want->covered = true;
+	run->covered++;
+}
+
+static struct fathom_line_sequence *last_sequence(const struct run *run)
+{
+	return (struct fathom_line_sequence *)run->w->sequences.data + run->w->sequences.n - 1;
+}
+
+/* Adds the sequence to those that have rows, unless it is there; false without memory. */
+static bool begin_rows(struct run *run)
+{
+	struct fathom_array *a = &run->w->sequences;
+	const struct fathom_line_sequence s = { run->sequence_low, UINT64_MAX, 0 };
+
+	if (run->has_rows)
+		return true;
+	if (a->n >= UINT32_MAX || !fathom_array_reserve(a, sizeof s, 1))
+		return false;
+	((struct fathom_line_sequence *)a->data)[a->n++] = s;
+	run->has_rows = true;
+	return true;
+}
+
+static bool add_row(struct run *run, size_t i, uint64_t end)
+{
+	const struct fathom_want *want = &run->wants[i];
+	const struct fathom_line_row *row = &run->prev;
+	struct fathom_want_row *out;
+
+	if (!fathom_array_reserve(&run->w->rows, sizeof *out, 1))
+		return false;
+	out = (struct fathom_want_row *)run->w->rows.data + run->w->rows.n++;
+	*out = (struct fathom_want_row){
+		.address = row->address > want->from ? row->address : want->from,
+		.end = end < want->to ? end : want->to,
+		.line = row->line,
+		.column = row->column,
+		.discriminator = row->discriminator,
+		.file = row->file,
+		.want = (uint32_t)i,
+		.sequence = (uint32_t)run->w->sequences.n - 1,
+	};
+	return true;
+}
+
 /* Gives the stretch from the previous row to @end to the wants it meets. */
 static bool add_stretch(struct run *run, uint64_t end)
 {
 	const struct fathom_line_row *row = &run->prev;
 
-	while (run->first < run->n && run->wants[run->first].max_to <= row->address)
+	while (run->first < run->n && run->wants[run->first].max_end <= row->address)
 		run->first++;
 	for (size_t i = run->first; i < run->n && run->wants[i].from < end; i++) {
 		struct fathom_want *want = &run->wants[i];
-		struct fathom_want_row *out;
 
-		if (want->to <= row->address)
+		if (want->covered || want->end <= row->address)
 			continue;
-		/*
-		 * A want that one sequence holds from its start to its end is done: the stretch
-		 * that reaches its end comes last, as rows are sorted.
-		 */
-		if (!want->covered && want->to <= end && want->from >= run->sequence_low &&
-		    want->die_off != FATHOM_NO_DIE) {
-			want->covered = true;
-			run->covered++;
-		}
-		if (!fathom_array_reserve(&run->w->rows, sizeof *out, 1))
+		if (want->to > row->address && !(begin_rows(run) && add_row(run, i, end)))
 			return false;
-		out = (struct fathom_want_row *)run->w->rows.data + run->w->rows.n++;
-		*out = (struct fathom_want_row){
-			.address = row->address > want->from ? row->address : want->from,
-			.end = end < want->to ? end : want->to,
-			.line = row->line,
-			.column = row->column,
-			.discriminator = row->discriminator,
-			.file = row->file,
-			.want = (uint32_t)i,
-		};
+		note_covered(run, want, end);
 	}
 	return true;
 }
@@ -153,6 +205,7 @@ static bool take_row(struct run *run, const struct fathom_object *code,
 {
 	if (!run->has_prev) {
 		run->sequence_low = row->address;
+		run->has_rows = false;
 		run->dead = !fathom_object_has_code(code, row->address);
 		run->first = run->dead ? run->n : first_want(run, row->address);
 	} else if (!run->dead && row->address > run->prev.address) {
@@ -165,6 +218,8 @@ static bool take_row(struct run *run, const struct fathom_object *code,
 	}
 	run->prev = *row;
 	run->has_prev = !row->end_sequence;
+	if (row->end_sequence && run->has_rows)
+		last_sequence(run)->high = row->address;
 	return true;
 }
 
@@ -174,6 +229,131 @@ static int compare_rows(const void *a, const void *b)
 	const struct fathom_want_row *y = b;
 
 	return x->address < y->address ? -1 : x->address > y->address;
+}
+
+/* BFD's order of sequences that overlap: the last one of these counts. */
+static int compare_gnu(const void *a, const void *b)
+{
+	const struct fathom_line_sequence *x = a;
+	const struct fathom_line_sequence *y = b;
+
+	if (x->low != y->low)
+		return x->low > y->low ? -1 : 1;
+	if (x->high != y->high)
+		return x->high < y->high ? -1 : 1;
+	return x->order < y->order ? -1 : 1;
+}
+
+/* Gives the sequences their order, from the table's: the first counts most. */
+static bool order_sequences(struct fathom_worker *w)
+{
+	struct fathom_line_sequence *s = w->sequences.data;
+	const uint32_t n = (uint32_t)w->sequences.n;
+	struct fathom_line_sequence *sorted;
+
+	if (w->sequences_ordered)
+		return true;
+	for (uint32_t i = 0; i < n; i++)
+		s[i].order = n - 1 - i;
+	w->sequences_ordered = true;
+	if (!(w->session->flags & FATHOM_GNU_PATHS))
+		return true;
+	sorted = malloc(n * sizeof *sorted);
+	if (!sorted)
+		return false;
+	memcpy(sorted, s, n * sizeof *sorted);
+	for (uint32_t i = 0; i < n; i++)
+		sorted[i].order = i;
+	qsort(sorted, n, sizeof *sorted, compare_gnu);
+	for (uint32_t i = 0; i < n; i++)
+		s[sorted[i].order].order = i;
+	free(sorted);
+	return true;
+}
+
+/* How much what @s says of @want counts, beyond the order of the sequences. */
+static uint64_t fit(const struct fathom_worker *w, const struct fathom_want *want,
+		    const struct fathom_line_sequence *s)
+{
+	if (w->session->flags & FATHOM_GNU_PATHS || want->die_off == FATHOM_NO_DIE ||
+	    s->low > want->low || s->high < want->high)
+		return 0;
+	return s->low || s->high == want->high ? 2 : 1;
+}
+
+/* Fills in @keyed and @claims: the rows of @want in the order in which they count. */
+static void rank_rows(const struct fathom_worker *w, const struct fathom_want *want,
+		      const struct fathom_want_row *rows, struct fathom_keyed *keyed,
+		      struct fathom_claim *claims)
+{
+	const struct fathom_line_sequence *sequences = w->sequences.data;
+	const uint32_t n = want->n_rows;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const struct fathom_line_sequence *s = &sequences[rows[i].sequence];
+
+		keyed[i] = (struct fathom_keyed){ fit(w, want, s) << 32 | s->order, i };
+	}
+	fathom_sort_keyed(keyed, keyed + n, n);
+	for (uint32_t i = 0; i < n; i++) {
+		const struct fathom_want_row *row = &rows[keyed[i].value];
+
+		claims[i] = (struct fathom_claim){ row->address, row->end, i };
+	}
+}
+
+/* Lays the rows of @want, which overlap, over each other; what remains stands behind all rows. */
+static bool lay_over(struct fathom_worker *w, struct fathom_want *want)
+{
+	const size_t n = want->n_rows;
+	struct fathom_keyed *keyed = malloc(2 * n * sizeof *keyed);
+	struct fathom_claim *claims = malloc(n * sizeof *claims);
+	struct fathom_claim *left = NULL;
+	struct fathom_want_row *out;
+	size_t n_left = 0;
+	bool done = keyed && claims && order_sequences(w) &&
+		    fathom_array_reserve(&w->row_order, sizeof *out, 2 * n);
+
+	if (done) {
+		const struct fathom_want_row *rows =
+			(struct fathom_want_row *)w->row_order.data + want->first_row;
+
+		rank_rows(w, want, rows, keyed, claims);
+		done = fathom_claims_flatten(claims, n, &left, &n_left) == FATHOM_OK;
+		out = (struct fathom_want_row *)w->row_order.data + w->row_order.n;
+		for (size_t i = 0; i < n_left; i++) {
+			out[i] = rows[keyed[left[i].order].value];
+			out[i].address = left[i].start;
+			out[i].end = left[i].end;
+		}
+	}
+	if (done) {
+		want->first_row = (uint32_t)w->row_order.n;
+		want->n_rows = (uint32_t)n_left;
+		w->row_order.n += n_left;
+	}
+	free(keyed);
+	free(claims);
+	free(left);
+	return done;
+}
+
+/* Sorts the rows of @want by their addresses, so that each address is of one of them. */
+static bool sort_rows(struct fathom_worker *w, struct fathom_want *want)
+{
+	struct fathom_want_row *own = (struct fathom_want_row *)w->row_order.data + want->first_row;
+	bool apart = true;
+
+	/* Nearly always that is so already. */
+	for (uint32_t r = 1; r < want->n_rows; r++)
+		apart &= own[r - 1].end <= own[r].address;
+	if (apart)
+		return true;
+	qsort(own, want->n_rows, sizeof *own, compare_rows);
+	apart = true;
+	for (uint32_t r = 1; r < want->n_rows; r++)
+		apart &= own[r - 1].end <= own[r].address;
+	return apart || lay_over(w, want);
 }
 
 /* Brings the rows of each want together, in the order of their addresses. */
@@ -201,15 +381,10 @@ static bool group_rows(struct fathom_worker *w, struct fathom_want *wants, size_
 
 		ordered[want->first_row + want->n_rows++] = rows[i];
 	}
-	for (size_t i = 0; i < n; i++) {
-		struct fathom_want_row *own = ordered + wants[i].first_row;
-		bool sorted = true;
-
-		for (uint32_t r = 1; r < wants[i].n_rows; r++)
-			sorted &= own[r - 1].address <= own[r].address;
-		if (!sorted)
-			qsort(own, wants[i].n_rows, sizeof *own, compare_rows);
-	}
+	w->row_order.n = w->rows.n;
+	for (size_t i = 0; i < n; i++)
+		if (!sort_rows(w, &wants[i]))
+			return false;
 	return true;
 }
 
@@ -218,11 +393,16 @@ fathom_err fathom_lines_collect(struct fathom_worker *w, const struct fathom_uni
 				struct fathom_want *wants, size_t n, struct fathom_errinfo *reterr)
 {
 	struct fathom_line_row batch[BATCH];
-	struct run run = { .w = w, .wants = wants, .n = n };
+	struct run run = {
+		.w = w, .wants = wants, .n = n, .gnu = (w->session->flags & FATHOM_GNU_PATHS) != 0
+	};
 	fathom_err err;
 	size_t got;
 
 	w->rows.n = 0;
+	w->sequences.n = 0;
+	w->sequences_ordered = false;
+	set_ends(wants, n);
 	FATHOM_TRY(fathom_line_program_read(
 		unit->skeleton, line_off, unit->header.encoding.address_size, &w->program, reterr));
 	err = read_tables(w, &w->program, reterr);
@@ -242,6 +422,8 @@ fathom_err fathom_lines_collect(struct fathom_worker *w, const struct fathom_uni
 			return fathom_fail(reterr, FATHOM_E_LIMIT, ".debug_line", line_off,
 					   "too many functions overlap");
 	}
+	if (run.has_prev && run.has_rows)
+		last_sequence(&run)->high = run.prev.address;
 	if (!group_rows(w, wants, n))
 		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
 	return err ? err : fathom_line_reader_error(&w->line_reader, reterr);

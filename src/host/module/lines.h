@@ -16,11 +16,20 @@ struct fathom_want {
 	uint64_t to;
 	uint64_t die_off; /* the function, or FATHOM_NO_DIE for code outside functions */
 	uint32_t slot;    /* of the unit's blocks */
+	bool folded;      /* other functions of the unit have the same code */
 	/* filled in by fathom_decode() and fathom_lines_collect() */
-	uint64_t max_to;    /* of this and all before it */
+	uint64_t end;       /* where rows stop to matter */
+	uint64_t max_end;   /* of this and all before it */
 	uint32_t first_row; /* in the worker's row_order */
 	uint32_t n_rows;
-	bool covered; /* a sequence holds all of it: no other will */
+	bool covered; /* one sequence holds all of the function: later ones do not count */
+};
+
+/* A sequence of a line program. */
+struct fathom_line_sequence {
+	uint64_t low;
+	uint64_t high;
+	uint32_t order; /* of two that overlap, the one with the greater order counts */
 };
 
 #define FATHOM_NO_DIE UINT64_MAX
@@ -37,11 +46,18 @@ struct fathom_want_row {
 	uint32_t discriminator;
 	uint32_t file;
 	uint32_t want;
+	uint32_t sequence; /* number in the worker's sequences */
 };
 
 /*
  * Reads the line table at @line_off into @w: its directories and files to files and dirs, and the
- * rows of the @n wants, those of each sorted by address, to rows through row_order.
+ * rows of the @n wants, those of each sorted by address and without overlap, to row_order.
+ *
+ * Sequences may overlap: linkers that fold equal functions (ICF) leave the sequence of each of
+ * them, and some leave what they dropped at address 0. Of several sequences at one address counts,
+ * first, one that holds the whole function; of those, the first that does not start at 0 or that
+ * is exactly as long as the function; else the first in the table. With FATHOM_GNU_PATHS, as in
+ * GNU's BFD, the one that starts first counts; of those the longest; of those the last.
  *
  * When the program is damaged, what came before the damage is kept and the error returned.
  */

@@ -161,9 +161,8 @@ static const struct fathom_attr *origin_of(const struct fathom_die *die)
 /* Follows origins and specifications from @die until all is found or there are no more. */
 static void collect_names(struct fathom_worker *w, struct fathom_debug *d,
 			  const struct fathom_unit *unit, const struct fathom_die *die,
-			  struct fathom_names *names)
+			  bool declarations, struct fathom_names *names)
 {
-	const bool declarations = w->session->flags & FATHOM_DECLARATIONS;
 	struct step s = { .unit = *unit };
 	struct fathom_die here = *die;
 
@@ -216,9 +215,17 @@ uint32_t fathom_origin_names(struct fathom_worker *w, struct fathom_debug *d,
 		return FATHOM_NO_NAMES;
 	place = find_place(w, names.serial, names.off);
 	if (!*place) {
-		collect_names(w, d, unit, die, &names);
+		collect_names(w, d, unit, die, w->session->flags & FATHOM_DECLARATIONS, &names);
 		((struct fathom_names *)w->names.data)[w->names.n++] = names;
 		*place = (uint32_t)w->names.n;
 	}
 	return *place - 1;
+}
+
+void fathom_origin_declaration(struct fathom_worker *w, struct fathom_debug *d,
+			       const struct fathom_unit *unit, const struct fathom_die *die,
+			       struct fathom_names *ret)
+{
+	*ret = (struct fathom_names){ 0 };
+	collect_names(w, d, unit, die, true, ret);
 }

@@ -33,4 +33,10 @@ uint32_t fathom_origin_names(struct fathom_worker *w, struct fathom_debug *d,
 
 #define FATHOM_NO_NAMES UINT32_MAX
 
+/* Reads the names of @die, and where it is declared, whatever the session's flags; keeps nothing.
+ */
+void fathom_origin_declaration(struct fathom_worker *w, struct fathom_debug *d,
+			       const struct fathom_unit *unit, const struct fathom_die *die,
+			       struct fathom_names *ret);
+
 #endif

@@ -194,18 +194,46 @@ uint32_t fathom_unit_data_slot(const struct fathom_unit_data *data, uint64_t svm
 	return 2 * low;
 }
 
-void fathom_unit_data_range(const struct fathom_unit_data *data, uint32_t slot, uint64_t *ret_low,
-			    uint64_t *ret_high, uint64_t *ret_die_off)
+/* Whether functions @a and @b have the same code. */
+static bool is_same_code(const struct fathom_function_range *a,
+			 const struct fathom_function_range *b)
 {
+	return a->low == b->low && a->high == b->high;
+}
+
+void fathom_unit_data_want(const struct fathom_unit_data *data, uint32_t slot,
+			   struct fathom_want *ret)
+{
+	const struct fathom_function_range *f = data->functions;
 	const uint32_t i = slot / 2;
 
+	*ret = (struct fathom_want){ .slot = slot, .die_off = FATHOM_NO_DIE };
 	if (slot & 1) {
-		*ret_low = data->functions[i].low;
-		*ret_high = data->functions[i].high;
-		*ret_die_off = data->functions[i].die_off;
+		ret->low = f[i].low;
+		ret->high = f[i].high;
+		ret->die_off = f[i].die_off;
+		ret->folded = (i && is_same_code(&f[i - 1], &f[i])) ||
+			      (i + 1 < data->n_functions && is_same_code(&f[i], &f[i + 1]));
 	} else {
-		*ret_low = i ? data->functions[i - 1].max_high : 0;
-		*ret_high = i < data->n_functions ? data->functions[i].low : UINT64_MAX;
-		*ret_die_off = FATHOM_NO_DIE;
+		ret->low = i ? f[i - 1].max_high : 0;
+		ret->high = i < data->n_functions ? f[i].low : UINT64_MAX;
 	}
+	ret->from = ret->low;
+	ret->to = ret->high;
+}
+
+bool fathom_unit_data_folded(const struct fathom_unit_data *data, uint32_t slot, uint32_t n,
+			     uint64_t *ret_die_off)
+{
+	const struct fathom_function_range *f = data->functions;
+	const uint32_t own = slot / 2;
+	uint32_t i = own;
+
+	while (i && own - i < FATHOM_MAX_FOLDED - 1 && is_same_code(&f[i - 1], &f[own]))
+		i--;
+	if (n >= FATHOM_MAX_FOLDED || data->n_functions - i <= n ||
+	    !is_same_code(&f[i + n], &f[own]))
+		return false;
+	*ret_die_off = f[i + n].die_off;
+	return true;
 }

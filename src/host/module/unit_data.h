@@ -66,8 +66,20 @@ void fathom_unit_data_free(struct fathom_unit_data *data, struct fathom_memory *
  */
 uint32_t fathom_unit_data_slot(const struct fathom_unit_data *data, uint64_t svma);
 
-/* The range of code of a slot; die_off is FATHOM_NO_DIE between functions. */
-void fathom_unit_data_range(const struct fathom_unit_data *data, uint32_t slot, uint64_t *ret_low,
-			    uint64_t *ret_high, uint64_t *ret_die_off);
+struct fathom_want;
+
+/* The want for all the code of @slot; die_off is FATHOM_NO_DIE between functions. */
+void fathom_unit_data_want(const struct fathom_unit_data *data, uint32_t slot,
+			   struct fathom_want *ret);
+
+/* Of functions that are folded into one so many are looked at. */
+#define FATHOM_MAX_FOLDED 64
+
+/*
+ * Of the functions whose code is exactly that of the function of @slot, itself one of them, the
+ * entry of number @n; false when there are no more.
+ */
+bool fathom_unit_data_folded(const struct fathom_unit_data *data, uint32_t slot, uint32_t n,
+			     uint64_t *ret_die_off);
 
 #endif

@@ -157,9 +157,9 @@ static struct fathom_self_prepared *find_prepared(const struct host_self *h,
 static fathom_err copy_module(struct look *l, struct fathom_module *m,
 			      struct fathom_self_prepared *p)
 {
-	FATHOM_TRY(fathom_self_copy_names(m, p));
 	if (l->self->flags & FATHOM_SELF_FULL)
 		FATHOM_TRY(fathom_self_copy_lines(m, p));
+	FATHOM_TRY(fathom_self_copy_names(m, p));
 	return fathom_module_check(m, &l->info);
 }
 

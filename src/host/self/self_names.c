@@ -239,6 +239,25 @@ static uint32_t number_of(struct copy *c, uint32_t *numbers, uint32_t entry)
 	return numbers[entry];
 }
 
+/*
+ * Of the symbols that start where @winner does, the one that the lines name for all of the stretch
+ * from @start to @end; @winner without lines.
+ */
+static uint32_t named_by_lines(const struct copy *c, uint32_t winner, uint64_t start, uint64_t end)
+{
+	const struct fathom_index *lines = c->to->module.lines;
+	struct fathom_block_view view;
+	struct fathom_symbol_hit hit;
+	uint32_t named;
+
+	if (!lines || !fathom_symbol_index_has_others(c->index, winner) ||
+	    !fathom_index_find_block(lines, start, &view) || !view.block->n_nodes)
+		return winner;
+	named = fathom_symbol_index_spelled(c->index, winner, start, &view);
+	fathom_symbol_index_place(c->index, named, &hit);
+	return !hit.size || end - hit.start <= hit.size ? named : winner;
+}
+
 static void copy_stretches(struct copy *c, uint32_t *numbers)
 {
 	const uint64_t *starts;
@@ -247,10 +266,13 @@ static void copy_stretches(struct copy *c, uint32_t *numbers)
 
 	emit_gap(c, 0, n ? starts[0] : UINT64_MAX);
 	for (uint32_t i = 0; i < n && !c->failed; i++) {
+		const uint64_t end = i + 1 < n ? starts[i + 1] : UINT64_MAX;
+
 		if (winners[i] != FATHOM_NONE)
-			emit(c, starts[i], number_of(c, numbers, winners[i]));
+			emit(c, starts[i],
+			     number_of(c, numbers, named_by_lines(c, winners[i], starts[i], end)));
 		else
-			emit_gap(c, starts[i], i + 1 < n ? starts[i + 1] : UINT64_MAX);
+			emit_gap(c, starts[i], end);
 	}
 }
 

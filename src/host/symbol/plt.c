@@ -66,7 +66,7 @@ static bool name_of_relocation(const struct names *n, uint32_t table,
 			*ret = fathom_symbol_index_name(n->index, number);
 		return number != FATHOM_NONE;
 	}
-	if (!fathom_symbols_scan(n->set, r->addend, &hit))
+	if (!fathom_symbols_scan(n->set, r->addend, NULL, &hit))
 		return false;
 	*ret = hit.name;
 	return true;

@@ -657,6 +657,104 @@ uint32_t fathom_symbol_index_at(const struct fathom_symbol_index *x, uint64_t sv
 	return reached ? winner : FATHOM_NONE;
 }
 
+bool fathom_symbol_index_has_others(const struct fathom_symbol_index *x, uint32_t number)
+{
+	const struct entry *e = &x->entries[number];
+
+	return (number && e[-1].svma == e->svma) ||
+	       (number + 1 < x->n_entries && e[1].svma == e->svma);
+}
+
+/* The first of the entries that start where entry @number does. */
+static uint32_t group_start(const struct fathom_symbol_index *x, uint32_t number)
+{
+	while (number && x->entries[number - 1].svma == x->entries[number].svma)
+		number--;
+	return number;
+}
+
+/* Whether entry @e competes for @svma with @winner, which starts where it does. */
+static bool is_rival(const struct entry *e, const struct entry *winner, uint64_t svma)
+{
+	return winner->size ? svma - e->svma < e->size : !e->size;
+}
+
+bool fathom_symbol_index_is_folded(const struct fathom_symbol_index *x, uint32_t number)
+{
+	const struct entry *winner = &x->entries[number];
+	struct fathom_contender own;
+	struct fathom_contender k;
+	uint32_t end;
+
+	if (!fathom_symbol_index_has_others(x, number))
+		return false;
+	contender_of(x, winner, &own);
+	number = group_start(x, number);
+	end = group_end(x, number);
+	for (uint32_t i = number; i < end; i++) {
+		contender_of(x, &x->entries[i], &k);
+		if (!x->entries[i].size == !winner->size &&
+		    fathom_spelling_differs(own.c.name, k.c.name))
+			return true;
+	}
+	return false;
+}
+
+uint32_t fathom_symbol_index_spelled(const struct fathom_symbol_index *x, uint32_t number,
+				     uint64_t svma, const struct fathom_block_view *view)
+{
+	const uint32_t first = group_start(x, number);
+	const uint32_t end = group_end(x, first);
+	struct fathom_contender best;
+	struct fathom_contender k;
+	uint32_t found = FATHOM_NONE;
+
+	if (x->entries[number].svma != view->block->low)
+		return number;
+	contender_of(x, &x->entries[number], &k);
+	if (fathom_spelling_fits(view, k.c.name))
+		return number;
+	for (uint32_t i = first; i < end; i++) {
+		const struct entry *e = &x->entries[i];
+
+		if (!is_rival(e, &x->entries[number], svma))
+			continue;
+		contender_of(x, e, &k);
+		if (!fathom_spelling_fits(view, k.c.name) ||
+		    (found != FATHOM_NONE && !beats(e, &k, &x->entries[found], &best)))
+			continue;
+		found = i;
+		best = k;
+	}
+	return found != FATHOM_NONE ? found : number;
+}
+
+uint32_t fathom_symbol_index_group(const struct fathom_symbol_index *x, uint32_t number,
+				   uint32_t *group, uint32_t cap)
+{
+	const uint32_t first = group_start(x, number);
+	const uint32_t end = group_end(x, first);
+	uint32_t n = 0;
+
+	for (uint32_t i = first; i < end && n < cap; i++) {
+		struct fathom_contender k;
+		struct fathom_contender other;
+		uint32_t at = n++;
+
+		contender_of(x, &x->entries[i], &k);
+		for (; at; at--) {
+			const struct entry *before = &x->entries[group[at - 1]];
+
+			contender_of(x, before, &other);
+			if (!beats(&x->entries[i], &k, before, &other))
+				break;
+			group[at] = group[at - 1];
+		}
+		group[at] = i;
+	}
+	return n;
+}
+
 void fathom_symbol_index_fetch_bucket(const struct fathom_symbol_index *x, uint64_t svma)
 {
 	__builtin_prefetch(&x->bucket[bucket_of(x, svma)]);

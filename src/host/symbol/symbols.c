@@ -240,15 +240,30 @@ void fathom_symbol_hit_from(const struct fathom_contender *k, const struct fatho
 /* What a pass over the tables has found for one address. */
 struct scan {
 	uint64_t svma;
+	const struct fathom_block_view *view; /* or NULL */
 	struct fathom_contender covering;
 	struct fathom_contender sizeless;
 	uint64_t nearest; /* the last start at or before svma, of any symbol */
 	uint64_t ended;   /* the last end at or before svma, of a sized one */
 	bool has_covering;
 	bool has_sizeless;
+	bool shared; /* a symbol of another name covers what covering does */
 	bool has_nearest;
 	struct fathom_symbol_region region; /* of sizeless */
 };
+
+/* Whether @a is to be served rather than @b, which starts at the same address. */
+static bool is_preferred(const struct scan *scan, const struct fathom_contender *a,
+			 const struct fathom_contender *b)
+{
+	if (scan->view && scan->view->block->low == a->svma) {
+		const bool fits = fathom_spelling_fits(scan->view, a->c.name);
+
+		if (fits != fathom_spelling_fits(scan->view, b->c.name))
+			return fits;
+	}
+	return fathom_symbol_preferred(&a->c, &b->c);
+}
 
 static void scan_symbol(struct scan *scan, const struct fathom_symbol_set *set, uint8_t table,
 			const struct fathom_symbol *s)
@@ -269,17 +284,19 @@ static void scan_symbol(struct scan *scan, const struct fathom_symbol_set *set, 
 		scan->has_nearest = true;
 	}
 	if (sized && scan->svma - svma < s->size) {
+		if (!scan->has_covering || svma > scan->covering.svma)
+			scan->shared = false;
+		else if (svma == scan->covering.svma)
+			scan->shared |= !str_equal(k.c.name, scan->covering.c.name);
 		better = !scan->has_covering || svma > scan->covering.svma ||
-			 (svma == scan->covering.svma &&
-			  fathom_symbol_preferred(&k.c, &scan->covering.c));
+			 (svma == scan->covering.svma && is_preferred(scan, &k, &scan->covering));
 		scan->covering = better ? k : scan->covering;
 		scan->has_covering = true;
 	} else if (sized) {
 		scan->ended = svma + s->size > scan->ended ? svma + s->size : scan->ended;
 	} else {
 		better = !scan->has_sizeless || svma > scan->sizeless.svma ||
-			 (svma == scan->sizeless.svma &&
-			  fathom_symbol_preferred(&k.c, &scan->sizeless.c));
+			 (svma == scan->sizeless.svma && is_preferred(scan, &k, &scan->sizeless));
 		scan->sizeless = better ? k : scan->sizeless;
 		scan->region = better ? region : scan->region;
 		scan->has_sizeless = true;
@@ -333,9 +350,9 @@ static void scan_all(struct scan *scan, const struct fathom_symbol_set *set, uin
 }
 
 bool fathom_symbols_scan(const struct fathom_symbol_set *set, uint64_t svma,
-			 struct fathom_symbol_hit *ret)
+			 const struct fathom_block_view *view, struct fathom_symbol_hit *ret)
 {
-	struct scan scan = { .svma = svma };
+	struct scan scan = { .svma = svma, .view = view };
 
 	for (uint8_t t = 0; t < set->n_tables; t++) {
 		/* A few large requests to the disk instead of one for each page. */
@@ -346,12 +363,13 @@ bool fathom_symbols_scan(const struct fathom_symbol_set *set, uint64_t svma,
 			scan_all(&scan, set, t);
 	}
 	if (!scan.has_covering) {
-		scan = (struct scan){ .svma = svma };
+		scan = (struct scan){ .svma = svma, .view = view };
 		for (uint8_t t = 0; t < set->n_tables; t++)
 			scan_all(&scan, set, t);
 	}
 	if (scan.has_covering) {
 		fathom_symbol_hit_from(&scan.covering, set, ret);
+		ret->shared = scan.shared;
 		return true;
 	}
 	/* Nothing starts behind the nearest: what ended behind it covers it. */

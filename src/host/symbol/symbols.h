@@ -6,7 +6,8 @@
  * that are answered from an index, built once. Both follow the same rule:
  *
  * - Of the sized symbols that cover the address, the one that starts last; of several that start
- *   together, the preferred name (symtab.h).
+ *   together, one that names the function that debug information has there (spelling.h), and of
+ *   those the preferred name (symtab.h).
  * - Else, in code, a sizeless symbol, if no other symbol starts between it and the address, no
  *   sized one covers where it starts (it is a label inside, and ends with it), and the address is
  *   not beyond the unwind description (FDE) that the symbol starts in. In data, a sizeless symbol
@@ -23,6 +24,7 @@
 #include "fathom/symbolize.h"
 #include "fdes.h"
 #include "../file/object.h"
+#include "spelling.h"
 
 #define FATHOM_MAX_SYMTABS 4
 
@@ -82,6 +84,7 @@ struct fathom_symbol_hit {
 	struct fathom_str name; /* as linked, without version */
 	struct fathom_str file; /* that the table names; only by the rules that want it */
 	uint8_t source;
+	bool shared; /* a symbol of another name covers the same code; only by a scan */
 };
 
 /* Room for the longest name of bounds. */
@@ -91,9 +94,12 @@ struct fathom_symbol_hit {
 struct fathom_str fathom_symbol_bounds(const struct fathom_symbol_hit *hit,
 				       char buf[FATHOM_BOUNDS_NAME]);
 
-/* The symbol at @svma by a pass over the tables; false when none covers it. */
+/*
+ * Finds the symbol at @svma by a pass over the tables; false when none covers it. @view is the
+ * block of debug information there, or NULL.
+ */
 bool fathom_symbols_scan(const struct fathom_symbol_set *set, uint64_t svma,
-			 struct fathom_symbol_hit *ret);
+			 const struct fathom_block_view *view, struct fathom_symbol_hit *ret);
 
 /* Like it, by the bounds of the unwind description at @svma: a hit without a name. */
 bool fathom_symbols_fde(const struct fathom_symbol_set *set, uint64_t svma,
@@ -120,6 +126,25 @@ void fathom_symbol_index_destroy(struct fathom_symbol_index *x);
 
 /* The number, below fathom_symbol_index_count(), of the symbol at @svma, or FATHOM_NONE. */
 uint32_t fathom_symbol_index_at(const struct fathom_symbol_index *x, uint64_t svma);
+/*
+ * Whether other symbols start where symbol @number does: then debug information may know better
+ * which of them names the code.
+ */
+bool fathom_symbol_index_has_others(const struct fathom_symbol_index *x, uint32_t number);
+/* Whether one of these others could be the name of another function. */
+bool fathom_symbol_index_is_folded(const struct fathom_symbol_index *x, uint32_t number);
+/*
+ * Of the symbols that start with symbol @number, which is that at @svma, and cover @svma, too: the
+ * one that names the function that debug information has there; @number when none does.
+ */
+uint32_t fathom_symbol_index_spelled(const struct fathom_symbol_index *x, uint32_t number,
+				     uint64_t svma, const struct fathom_block_view *view);
+/*
+ * Puts the numbers of the symbols that start with symbol @number in @group, the preferred first.
+ * Returns how many there are, @cap at most.
+ */
+uint32_t fathom_symbol_index_group(const struct fathom_symbol_index *x, uint32_t number,
+				   uint32_t *group, uint32_t cap);
 /*
  * For many look-ups whose addresses are spread: each step is told of the addresses of a group
  * before the next, so that the memory of the whole group is on its way at once. The third returns

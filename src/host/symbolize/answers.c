@@ -247,6 +247,7 @@ uint32_t fathom_part_symbol(struct fathom_part *p, const struct fathom_symbol_hi
 void fathom_part_leave_block(struct fathom_part *p)
 {
 	p->block = NULL;
+	p->named.block = NULL;
 }
 
 void fathom_part_begin(struct fathom_part *p, unsigned number, uint32_t flags, uint64_t bias)

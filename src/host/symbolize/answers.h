@@ -51,6 +51,14 @@ struct fathom_part {
 	const struct fathom_block *block;
 	uint32_t block_symbol;
 	struct fathom_array plan; /* uint32_t: ids by function, file, node, row of the block */
+	/* which symbol the block names: symbol to for symbol from, from low up to high */
+	struct {
+		const struct fathom_block *block;
+		uint64_t low;
+		uint64_t high;
+		uint32_t from;
+		uint32_t to;
+	} named;
 	/* the ids of symbols of an index, by their numbers */
 	uint32_t *symbol_ids;
 	struct fathom_nameless *nameless; /* FATHOM_NAMELESS entries, by address; NULL: none yet */

@@ -109,6 +109,9 @@ static inline bool fathom_batch_is_done(const struct fathom_batch *b)
 void fathom_batch_answer(struct fathom_batch *b, struct fathom_part *p,
 			 const struct fathom_query *q, const struct fathom_found *f);
 
+/* Whether symbols of several functions may start where that at @svma does. */
+bool fathom_batch_is_folded(const struct fathom_batch *b, uint64_t svma);
+
 /* Opens the debug information and makes the first jobs, which can be done before symbols are known.
  */
 void fathom_batch_open_units(struct fathom_batch *b);

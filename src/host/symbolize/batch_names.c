@@ -27,17 +27,51 @@ static uint32_t *symbol_id(struct fathom_part *p, uint32_t number, size_t count)
 	return &p->symbol_ids[number];
 }
 
+/*
+ * The block whose function decides between symbols; NULL when there is none, or the personality's
+ * own rule decides without it.
+ */
+static const struct fathom_block_view *deciding(const struct fathom_batch *b,
+						const struct fathom_found *f)
+{
+	return b->alias == FATHOM_ALIAS_FATHOM && f->view.block && f->view.block->n_nodes ? &f->view
+											  : NULL;
+}
+
+/* The symbol at @svma, by the rule of aliases symbol @number of the index, that the block names. */
+static uint32_t named_by_block(const struct fathom_batch *b, struct fathom_part *p, uint64_t svma,
+			       const struct fathom_found *f, uint32_t number)
+{
+	struct fathom_symbol_hit hit;
+
+	if (!deciding(b, f) || !fathom_symbol_index_has_others(b->symbols, number))
+		return number;
+	/* Addresses come sorted: what names one names the next, as far as it reaches. */
+	if (p->named.block == f->view.block && p->named.from == number && svma >= p->named.low &&
+	    svma < p->named.high)
+		return p->named.to;
+	p->named.block = f->view.block;
+	p->named.from = number;
+	p->named.to = fathom_symbol_index_spelled(b->symbols, number, svma, &f->view);
+	p->named.low = svma;
+	p->named.high = UINT64_MAX;
+	fathom_symbol_index_place(b->symbols, p->named.to, &hit);
+	if (p->named.to != number && hit.size)
+		p->named.high = hit.start + hit.size;
+	return p->named.to;
+}
+
 /* The symbol at @svma by the index that this run has built. */
 static bool find_in_tables(const struct fathom_batch *b, struct fathom_part *p, uint64_t svma,
 			   const struct fathom_found *f, struct fathom_symbol_hit *hit,
 			   uint32_t *ret_id)
 {
-	const uint32_t number =
-		f->has_symbol ? f->symbol : fathom_symbol_index_at(b->symbols, svma);
+	uint32_t number = f->has_symbol ? f->symbol : fathom_symbol_index_at(b->symbols, svma);
 	uint32_t *id;
 
 	if (number == FATHOM_NONE)
 		return false;
+	number = named_by_block(b, p, svma, f, number);
 	fathom_symbol_index_place(b->symbols, number, hit);
 	hit->file = fathom_symbol_index_file(b->symbols, number);
 	id = symbol_id(p, number, fathom_symbol_index_count(b->symbols));
@@ -49,17 +83,55 @@ static bool find_in_tables(const struct fathom_batch *b, struct fathom_part *p, 
 	return true;
 }
 
+/* Whether the symbols @a and @b of a stored index start together, and both cover @svma or neither.
+ */
+static bool is_rival(const struct fathom_index_symbol *a, const struct fathom_index_symbol *b,
+		     uint64_t svma)
+{
+	return a->start == b->start && (b->size ? svma - a->start < a->size : !a->size);
+}
+
+/*
+ * The symbol at @svma, by the rule of aliases symbol @number of the stored index, that the block
+ * names. Symbols that start together stand together there, the preferred first.
+ */
+static uint32_t named_in_index(const struct fathom_batch *b, uint64_t svma,
+			       const struct fathom_found *f, uint32_t number)
+{
+	struct fathom_index_symbol winner;
+	struct fathom_index_symbol s;
+	uint32_t i = number;
+
+	if (!fathom_index_symbol(b->index, number, &winner) || !deciding(b, f) ||
+	    f->view.block->low != winner.start)
+		return number;
+	while (i && fathom_index_symbol(b->index, i - 1, &s) && s.start == winner.start)
+		i--;
+	if (i == number && !(fathom_index_symbol(b->index, i + 1, &s) && s.start == winner.start))
+		return number;
+	if (fathom_spelling_fits(&f->view, fathom_index_string(b->index, winner.name)))
+		return number;
+	for (; fathom_index_symbol(b->index, i, &s) && s.start == winner.start; i++)
+		if (is_rival(&s, &winner, svma) &&
+		    fathom_spelling_fits(&f->view, fathom_index_string(b->index, s.name)))
+			return i;
+	return number;
+}
+
 /* The symbol at @svma by the index that an earlier run has stored. */
 static bool find_in_index(const struct fathom_batch *b, struct fathom_part *p, uint64_t svma,
-			  struct fathom_symbol_hit *hit, uint32_t *ret_id)
+			  const struct fathom_found *f, struct fathom_symbol_hit *hit,
+			  uint32_t *ret_id)
 {
 	struct fathom_index_symbol symbol;
 	uint32_t number;
 	uint32_t own = FATHOM_NONE;
 	uint32_t *id = &own;
 
-	if (!fathom_index_find_symbol(b->index, svma, &number) ||
-	    !fathom_index_symbol(b->index, number, &symbol))
+	if (!fathom_index_find_symbol(b->index, svma, &number))
+		return false;
+	number = named_in_index(b, svma, f, number);
+	if (!fathom_index_symbol(b->index, number, &symbol))
 		return false;
 	*hit = (struct fathom_symbol_hit){ .start = symbol.start,
 					   .size = symbol.size,
@@ -75,7 +147,8 @@ static bool find_in_index(const struct fathom_batch *b, struct fathom_part *p, u
 }
 
 /* The symbol at @svma without an index. */
-static bool scan_tables(const struct fathom_batch *b, uint64_t svma, struct fathom_symbol_hit *hit)
+static bool scan_tables(const struct fathom_batch *b, uint64_t svma, const struct fathom_found *f,
+			struct fathom_symbol_hit *hit)
 {
 	const struct fathom_symbol_set *set = &b->module->symbols;
 
@@ -85,7 +158,7 @@ static bool scan_tables(const struct fathom_batch *b, uint64_t svma, struct fath
 	case FATHOM_ALIAS_LLVM:
 		return fathom_llvm_scan(set, svma, hit);
 	default:
-		return fathom_symbols_scan(set, svma, hit);
+		return fathom_symbols_scan(set, svma, deciding(b, f), hit);
 	}
 }
 
@@ -97,11 +170,33 @@ static bool find_symbol(const struct fathom_batch *b, struct fathom_part *p, uin
 	if (b->symbols)
 		return find_in_tables(b, p, svma, f, hit, ret_id);
 	if (b->index && b->alias == FATHOM_ALIAS_FATHOM)
-		return find_in_index(b, p, svma, hit, ret_id);
-	if (!scan_tables(b, svma, hit))
+		return find_in_index(b, p, svma, f, hit, ret_id);
+	if (!scan_tables(b, svma, f, hit))
 		return false;
 	*ret_id = fathom_part_symbol(p, hit);
 	return true;
+}
+
+bool fathom_batch_is_folded(const struct fathom_batch *b, uint64_t svma)
+{
+	struct fathom_index_symbol symbol;
+	struct fathom_index_symbol other;
+	struct fathom_symbol_hit hit;
+	uint32_t number;
+
+	if (b->alias != FATHOM_ALIAS_FATHOM)
+		return false;
+	if (b->symbols) {
+		number = fathom_symbol_index_at(b->symbols, svma);
+		return number != FATHOM_NONE && fathom_symbol_index_is_folded(b->symbols, number);
+	}
+	if (!b->index)
+		return fathom_symbols_scan(&b->module->symbols, svma, NULL, &hit) && hit.shared;
+	return fathom_index_find_symbol(b->index, svma, &number) &&
+	       fathom_index_symbol(b->index, number, &symbol) &&
+	       ((number && fathom_index_symbol(b->index, number - 1, &other) &&
+		 other.start == symbol.start) ||
+		(fathom_index_symbol(b->index, number + 1, &other) && other.start == symbol.start));
 }
 
 /* Notes the symbol in the answer. */
@@ -279,7 +374,7 @@ void fathom_batch_answer(struct fathom_batch *b, struct fathom_part *p,
 		set_dwarf_symbol(b, p, a, f, q->svma);
 	if (a->symbol == FATHOM_NONE)
 		set_fallback_symbol(b, p, a, q->svma);
-	if (f->has_row)
+	if (f->has_row && !(b->flags & FATHOM_NAMES_ONLY))
 		a->frame = fathom_part_frame(p, f->view, &f->row, f->index, a->symbol);
 	if (!f->has_row || f->row.file == FATHOM_BLOCK_NONE)
 		a->symbol_file = fathom_part_file(p, hit.file);

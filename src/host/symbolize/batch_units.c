@@ -54,19 +54,20 @@ static bool add_want(const struct fathom_batch *b, struct fathom_worker *w,
 		     const struct fathom_unit_data *data, uint64_t svma, uint32_t slot)
 {
 	struct fathom_want *wants = w->wants.data;
-	struct fathom_want want = { .slot = slot, .from = svma, .to = svma + 1 };
+	struct fathom_want want;
 
 	if (w->wants.n && wants[w->wants.n - 1].slot == slot) {
-		if (b->flags & FATHOM_ONE_SHOT)
+		if (b->flags & FATHOM_ONE_SHOT && !wants[w->wants.n - 1].folded)
 			wants[w->wants.n - 1].to = svma + 1;
 		return true;
 	}
 	if (!fathom_array_reserve(&w->wants, sizeof want, 1))
 		return false;
-	fathom_unit_data_range(data, slot, &want.low, &want.high, &want.die_off);
-	if (!(b->flags & FATHOM_ONE_SHOT)) {
-		want.from = want.low;
-		want.to = want.high;
+	fathom_unit_data_want(data, slot, &want);
+	/* Only all of the code tells which of the functions it is. */
+	if (b->flags & FATHOM_ONE_SHOT && !want.folded) {
+		want.from = svma;
+		want.to = svma + 1;
 	}
 	((struct fathom_want *)w->wants.data)[w->wants.n++] = want;
 	return true;
@@ -426,7 +427,7 @@ static fathom_err run_by_names(struct fathom_batch *b)
 		uint64_t off;
 
 		if (b->queries[i].done ||
-		    !fathom_symbols_scan(&b->module->symbols, b->queries[i].svma, &hit))
+		    !fathom_symbols_scan(&b->module->symbols, b->queries[i].svma, NULL, &hit))
 			continue;
 		fathom_names_init(&s, &b->debug->view, hit.name);
 		if (fathom_names_next(&s, &off, NULL) == FATHOM_OK)

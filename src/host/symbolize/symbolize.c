@@ -172,25 +172,43 @@ static void run_plain(void *arg, size_t task, unsigned thread)
 	}
 }
 
-/* Fills in the queries, sorted, and the answers, which know nothing yet. */
+/* Whether address @i of the batch is to be looked up beyond its name. */
+static bool is_wanted(const struct fathom_batch *b, size_t i)
+{
+	const uint64_t svma = looked_up(b, i);
+
+	return !(b->flags & FATHOM_NAMES_ONLY) ||
+	       (fathom_object_has_code(b->module->main, svma) && fathom_batch_is_folded(b, svma));
+}
+
+/*
+ * Fills in the queries, sorted, and their answers, which know nothing yet. Without lines only
+ * addresses that several functions share become queries; the others are answered by then.
+ */
 static fathom_err sort_queries(struct fathom_batch *b)
 {
 	struct fathom_keyed *keyed = malloc((2 * b->n + 1) * sizeof *keyed);
+	size_t n = 0;
 
-	b->queries = malloc((b->n + 1) * sizeof *b->queries);
-	if (!keyed || !b->queries) {
+	if (!keyed)
+		return FATHOM_E_MEMORY;
+	for (size_t i = 0; i < b->n; i++) {
+		if (is_wanted(b, i)) {
+			const struct fathom_query q = begin_answer(b, i);
+
+			keyed[n++] = (struct fathom_keyed){ q.svma, q.index };
+		}
+	}
+	b->queries = malloc((n + 1) * sizeof *b->queries);
+	if (!b->queries) {
 		free(keyed);
 		return FATHOM_E_MEMORY;
 	}
-	for (size_t i = 0; i < b->n; i++) {
-		const struct fathom_query q = begin_answer(b, i);
-
-		keyed[i] = (struct fathom_keyed){ q.svma, q.index };
-	}
-	fathom_sort_keyed(keyed, keyed + b->n, b->n);
-	for (size_t i = 0; i < b->n; i++)
+	fathom_sort_keyed(keyed, keyed + n, n);
+	for (size_t i = 0; i < n; i++)
 		b->queries[i] =
 			(struct fathom_query){ keyed[i].key, (uint32_t)keyed[i].value, false };
+	b->n = n;
 	free(keyed);
 	return FATHOM_OK;
 }
@@ -297,6 +315,23 @@ static uint32_t count_passes(const struct fathom_batch *b)
 	return before;
 }
 
+/* Answers again, with lines at hand, the addresses that several functions share. */
+static fathom_err unfold(struct fathom_batch *b)
+{
+	size_t n_tasks;
+
+	if (!b->module->debug && !b->index)
+		return FATHOM_OK;
+	FATHOM_TRY(sort_queries(b));
+	if (!b->n)
+		return FATHOM_OK;
+	n_tasks = (b->n + NAMES_PER_TASK - 1) / NAMES_PER_TASK;
+	b->any_code = true;
+	FATHOM_TRY(run_lines(b, n_tasks));
+	fathom_pool_run(n_tasks > 1 ? b->threads : 1, n_tasks, run_names, b);
+	return FATHOM_OK;
+}
+
 static fathom_err run_batch(struct fathom_batch *b)
 {
 	const size_t n_tasks = (b->n + NAMES_PER_TASK - 1) / NAMES_PER_TASK;
@@ -310,6 +345,8 @@ static fathom_err run_batch(struct fathom_batch *b)
 	if (!plain)
 		FATHOM_TRY(run_lines(b, n_tasks));
 	fathom_pool_run(n_tasks > 1 ? b->threads : 1, n_tasks, plain ? run_plain : run_names, b);
+	if (plain && b->flags & FATHOM_UNFOLD)
+		FATHOM_TRY(unfold(b));
 	for (unsigned i = 0; i < b->threads; i++)
 		if (b->answers->parts[i].err)
 			fathom_batch_fail(b, b->answers->parts[i].err);

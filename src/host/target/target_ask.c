@@ -14,7 +14,8 @@ static fathom_err read_options(const struct fathom_symbolize_options *options,
 			       struct fathom_symbolize_options *ret)
 {
 	const uint32_t known = FATHOM_NAMES_ONLY | FATHOM_RETURN_ADDRESSES | FATHOM_NO_DEMANGLE |
-			       FATHOM_DWARF_NAMES | FATHOM_ONE_SHOT | FATHOM_VARIABLES;
+			       FATHOM_DWARF_NAMES | FATHOM_ONE_SHOT | FATHOM_VARIABLES |
+			       FATHOM_UNFOLD;
 
 	if (options && (!fathom_options_copy(options, ret, sizeof *ret) ||
 			!fathom_options_reserved(ret->reserved,

@@ -216,8 +216,7 @@ static unsigned rank_exported(const struct fathom_symbol *s)
 	return s->bind == STB_LOCAL ? 1 : 0;
 }
 
-/* Whether @name starts as mangled names of C++, Rust (v0) or D do. */
-static bool has_mangled_prefix(struct fathom_str name)
+bool fathom_symbol_is_mangled(struct fathom_str name)
 {
 	const char c = name.size > 2 ? name.data[2] : '\0';
 	const bool digit = c >= '0' && c <= '9';
@@ -235,7 +234,7 @@ static unsigned rank_underscores(struct fathom_str name)
 {
 	unsigned n = 0;
 
-	if (has_mangled_prefix(name) || str_starts(name, "__vdso_"))
+	if (fathom_symbol_is_mangled(name) || str_starts(name, "__vdso_"))
 		return 0;
 	while (n < name.size && name.data[n] == '_')
 		n++;

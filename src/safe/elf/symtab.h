@@ -77,6 +77,9 @@ bool fathom_symbol_is_mapping(const struct fathom_symtab *t, const struct fathom
 /* Splits "memcpy@@GLIBC_2.14" in name and version; version.data is NULL without one. */
 struct fathom_str fathom_symbol_base_name(struct fathom_str name, struct fathom_str *ret_version);
 
+/* Whether @name starts as mangled names of C++, Rust (v0) or D do. */
+bool fathom_symbol_is_mangled(struct fathom_str name);
+
 /* One candidate for an address, with what the rule looks at. */
 struct fathom_candidate {
 	struct fathom_symbol symbol;

@@ -81,6 +81,9 @@ struct fathom_block_node {
 	2u /* the language does not mangle: the name is also the linker's \
 	    */
 
+#define FATHOM_BLOCK_FOLDED \
+	4u /* behind function 0: another name of it, or of a function with the same code */
+
 struct fathom_block_function {
 	uint32_t name; /* string references */
 	uint32_t linkage;

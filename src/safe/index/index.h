@@ -6,7 +6,8 @@
  *	header     one page
  *	blocks     each 8-byte aligned, their strings in the common pool
  *	pool       strings, as in block.h
- *	symbols    starts (8 bytes each, sorted), winners (4 bytes each), entries
+ *	symbols    starts (8 bytes each, sorted), winners (4 bytes each), entries: those that start
+ *	           at one address stand together, the preferred first
  *	segments   sorted, not overlapping: which block answers for which addresses
  *	checks     a checksum of 4 bytes for each page before this part
  *

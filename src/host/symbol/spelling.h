@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which symbols name the function that debug information names. One function may have several
+ * symbols at its address, and a linker or compiler that folds equal functions (ICF) leaves symbols
+ * of other functions there: only debug information tells them apart.
+ */
+#ifndef FATHOM_SPELLING_H
+#define FATHOM_SPELLING_H
+
+#include "../../safe/index/block.h"
+
+/*
+ * Whether @symbol, which starts where the block does, is a name of the block's function: one of its
+ * own names, also with a clone's suffix; one of them without a prefix that is reserved to
+ * implementations (`malloc` for `__libc_malloc`); that of another variant of the same constructor
+ * or destructor; or, where there is no linkage name, a mangled name of which the function's name is
+ * a part.
+ */
+bool fathom_spelling_fits(const struct fathom_block_view *view, struct fathom_str symbol);
+
+/*
+ * Whether @other, a symbol that stands where @symbol does, may be the name of another function: it
+ * is no longer form of @symbol.
+ */
+bool fathom_spelling_differs(struct fathom_str symbol, struct fathom_str other);
+
+#endif

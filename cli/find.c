@@ -16,6 +16,7 @@ enum {
 	OPT_EXPORTED = OPT_VERB,
 	OPT_LIMIT,
 	OPT_FIRST,
+	OPT_THREAD,
 };
 
 static const struct verb_option options[] = {
@@ -26,6 +27,7 @@ static const struct verb_option options[] = {
 	{ OPT_EXPORTED, "exported", NULL, "only what the dynamic linker can find" },
 	{ OPT_LIMIT, "limit", "N", "at most N answers to a QUERY; default 1,000,000" },
 	{ OPT_FIRST, "first", NULL, "the first answer only, as --limit 1" },
+	{ OPT_THREAD, "thread", "TID", "of thread-local symbols that thread's copy only" },
 	{ 'w', "wait", "SECONDS", "ask again until all is found, for so long" },
 	{ 0, NULL, NULL, NULL },
 };
@@ -93,6 +95,9 @@ static void parse_options(struct find *v, int argc, char **argv)
 			break;
 		case OPT_FIRST:
 			v->options.limit = 1;
+			break;
+		case OPT_THREAD:
+			v->options.tid = (int32_t)parse_count("--thread", optarg, INT32_MAX);
 			break;
 		case 'w':
 			v->wait_ms = 1000 * (uint64_t)parse_count("--wait", optarg, 86400);

@@ -57,7 +57,13 @@ struct fathom_find_options {
 	 * dynamic linker knows.
 	 */
 	uint32_t limit;
-	uint64_t reserved[4];
+	/**
+	 * Of TLS symbols in processes and cores only the copy of the thread with this number, as
+	 * fathom_match.tid has it; 0: those of all threads.
+	 */
+	int32_t tid;
+	uint32_t reserved_tid; /**< 0 */
+	uint64_t reserved[3];
 };
 
 /** The table of a file that a match stands in. */
@@ -135,7 +141,8 @@ struct fathom_matches;
  * An exact name is answered from the hash tables of the dynamic linker, and by one pass over the
  * other symbol tables. In a process all modules are searched, of all namespaces of dlmopen(); for
  * an IFUNC, what it was resolved to is read from the slots of the modules that use it; a TLS symbol
- * has one match for each thread that has its copy. Not known, and so never of rank 0, is the answer
+ * has one match for each thread that has its copy: the main thread's first, then those of the
+ * others by their numbers. Not known, and so never of rank 0, is the answer
  * where it depends on STB_GNU_UNIQUE symbols of libraries opened with RTLD_LOCAL.
  *
  * In the kernel, names are those of /proc/kallsyms, with what the image's and the modules' files
@@ -146,10 +153,11 @@ struct fathom_matches;
  * Safety: mt-safe
  * Memory: *@ret_matches is the caller's, to be freed with fathom_matches_free()
  * Returns: FATHOM_OK, also when nothing is found: a query that is none has the reason
- *	FATHOM_REASON_BAD_ADDRESS, and a note says why; FATHOM_E_ARGUMENT for options, or more than
- *	2^20 queries; FATHOM_E_LIMIT when what the queries find does not fit the memory budget,
- *	which it counts against until the search ends; FATHOM_E_MEMORY; of a process also what
- *fathom_target_open_process() returns, of the kernel what fathom_target_open_kernel() does
+ *	FATHOM_REASON_BAD_ADDRESS, and a note says why; FATHOM_E_ARGUMENT for options, a thread of a
+ *	target that has none, or more than 2^20 queries; FATHOM_E_LIMIT when what the queries find
+ *does not fit the memory budget, which it counts against until the search ends; FATHOM_E_MEMORY; of
+ *a process also what fathom_target_open_process() returns, of the kernel what
+ *fathom_target_open_kernel() does
  */
 FATHOM_API fathom_err fathom_find(struct fathom_target *target,
 				  const struct fathom_find_options *options,

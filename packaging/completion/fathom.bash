@@ -28,7 +28,7 @@ _fathom()
         mapfile -t COMPREPLY < <(compgen -d -- "$current")
         return
         ;;
-    --memory | --threads | --debuginfod-timeout | -j | --section | -b | --target | -r | --read | --limit | -w | --wait) return ;;
+    --memory | --threads | --debuginfod-timeout | -j | --section | -b | --target | -r | --read | --limit | --thread | -w | --wait) return ;;
     esac
     case ${COMP_WORDS[1]} in
     addr)
@@ -36,8 +36,8 @@ _fathom()
             --cache=off --cache=build --json --threads --exe $cached $files"
         ;;
     find)
-        own="--read --inlined --regex --literal --exported --limit --first --wait --json --threads
-            --exe $files"
+        own="--read --inlined --regex --literal --exported --limit --first --thread --wait --json
+            --threads --exe $files"
         ;;
     cache)
         own="--json --threads --cache-dir $files"

@@ -1027,6 +1027,45 @@ def add_threads(name, compiler, options):
         assert got == program.places, (got, program.places)
 
 
+@test("TLS: the main thread's copy comes first, then the others' by their numbers; --thread chooses one")
+def thread_local_first(folder):
+    for options in ([], ["-DOWN_STACKS"], ["-DOWN_STACKS", "-static"]):
+        check_thread_order(folder, options)
+
+
+def check_thread_order(folder, options):
+    path = os.path.join(folder, "threads")
+    run("gcc", "-O1", "-pthread", *options, "-o", path, os.path.join(PROGRAMS, "threads.c"))
+    with Asked([path]) as program:
+        tids = sorted(int(place.split(":")[1]) for place in program.places if place.startswith("exported_one:"))
+        assert len(tids) == 3 and program.pid in tids, tids
+        run("gcore", "-o", os.path.join(folder, "core"), str(program.pid))
+
+        def check(target):
+            records, _ = find(target, "exported_one", "--read", "i32")
+            wanted = [program.pid] + [t for t in tids if t != program.pid]
+            assert [(r["tid"], r["value"]) for r in records] == [(t, 5 + (t != program.pid)) for t in wanted], records
+            for options in (["--first"], ["--limit=1"], [f"--thread={program.pid}"]):
+                (record,), _ = find(target, "exported_one", *options, "--read", "i32")
+                assert (record["tid"], record["value"], address(record)) == \
+                    (program.pid, 5, program.places[f"exported_one:{program.pid}"]), (options, record)
+            for tid in tids:
+                for name in ("exported_one", "static_one", "aligned_one"):
+                    (record,), _ = find(target, name, f"--thread={tid}")
+                    assert (record["tid"], address(record)) == (tid, program.places[f"{name}:{tid}"]), record
+            done = subprocess.run([FATHOM, "find", "--json", "--thread=2147483647", str(target), "exported_one"],
+                                  capture_output=True, text=True, check=False)
+            record = json.loads(done.stdout)
+            assert (done.returncode, record["address"], record["reason"]) == (1, None, "unmapped"), done
+            assert "the thread that was chosen has no copy" in done.stderr, done.stderr
+
+        check(program.pid)
+    check(os.path.join(folder, f"core.{program.pid}"))
+    done = subprocess.run([FATHOM, "find", f"--thread={program.pid}", path, "exported_one"], capture_output=True, text=True,
+                          check=False)
+    assert done.returncode == 2 and "only processes and cores have threads" in done.stderr, done
+
+
 for style in (("dynamic", "gcc", []), ("static", "gcc", ["-static"]), ("static PIE", "gcc", ["-static-pie"]),
               ("static, by lld", "clang-19", ["-static", "-fuse-ld=lld"]),
               ("static, of 32 bit", "i686-linux-gnu-gcc", ["-static"])):

@@ -109,7 +109,7 @@ static fathom_err read_options(const struct fathom_find_options *options,
 	if (options && (!fathom_options_copy(options, ret, sizeof *ret) ||
 			!fathom_options_reserved(ret->reserved,
 						 sizeof ret->reserved / sizeof *ret->reserved) ||
-			(ret->flags & ~known)))
+			ret->reserved_tid || ret->tid < 0 || (ret->flags & ~known)))
 		return FATHOM_E_ARGUMENT;
 	return FATHOM_OK;
 }
@@ -618,12 +618,17 @@ fathom_err fathom_find(struct fathom_target *target, const struct fathom_find_op
 	if (n > MAX_QUERIES)
 		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0,
 				   "more queries than one search may have");
+	if (o.tid && !target->space)
+		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0,
+				   "only processes and cores have threads to choose from");
 	f.matches = calloc(1, sizeof *f.matches);
 	if (!f.matches)
 		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
 	f.session = fathom_target_session(target);
 	f.flags = o.flags;
 	f.limit = o.limit ? o.limit : DEFAULT_LIMIT;
+	f.tid = o.tid;
+	f.main_tid = -1;
 	err = parse_queries(&f, queries, n);
 	if (err)
 		(void)fathom_fail(reterr, err, "", 0, "out of memory");

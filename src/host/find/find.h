@@ -61,6 +61,8 @@ struct fathom_find {
 	bool seeks_lists;              /* the query behind the others is asked, too */
 	uint32_t flags;
 	uint32_t limit;
+	int32_t tid;      /* whose copies of TLS symbols are asked for; 0: all */
+	int32_t main_tid; /* of the process; 0: not known, -1: not looked for yet */
 	struct fathom_matches *matches;
 	uint32_t *n_matches;            /* of each query */
 	struct fathom_array candidates; /* struct fathom_candidate_symbol */

@@ -12,6 +12,9 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "../../safe/base/text.h"
+#include "../jit/jit_file.h"
+
 /* More modules are not loaded by any program; a list in a circle ends here. */
 #define MAX_LINKS 65536
 /* Namespaces; glibc has 16. */
@@ -396,42 +399,126 @@ const struct fathom_link *fathom_scope_link(const struct fathom_find *f, uint32_
 	return NULL;
 }
 
-/* The match of a TLS symbol that copies are added of. */
-struct copies {
-	struct fathom_find *f;
-	const struct fathom_match *like;
-	uint32_t n;
-	bool failed;
+/* A thread's copy of a TLS symbol. */
+struct copy {
+	uint64_t avma;
+	int32_t tid;
 };
 
-static bool add_copy(int32_t tid, uint64_t avma, void *data)
+/* The copies of a TLS symbol. */
+struct copies {
+	struct fathom_find *f;
+	int32_t only;            /* the thread whose copy is wanted; 0: all */
+	struct fathom_array all; /* struct copy */
+	bool failed;             /* no memory */
+};
+
+static bool take_copy(int32_t tid, uint64_t avma, void *data)
 {
 	struct copies *c = data;
-	struct fathom_match m = *c->like;
+	const struct copy copy = { avma, tid };
 
-	m.tid = tid;
-	m.address = avma;
-	m.flags |= FATHOM_MATCH_ADDRESS;
-	c->n++;
-	if (!fathom_find_has_room(c->f, m.query))
+	if (c->only && tid != c->only)
+		return true;
+	c->failed = !fathom_find_reserve(c->f, &c->all, sizeof copy, 1);
+	if (c->failed)
 		return false;
-	c->failed = !fathom_find_add(c->f, &m);
-	return !c->failed;
+	((struct copy *)c->all.data)[c->all.n++] = copy;
+	return !c->only;
+}
+
+/* By the numbers of the threads, that of the main thread first. */
+static int compare_copies(const void *a, const void *b, void *data)
+{
+	const int32_t first = *(const int32_t *)data;
+	const int32_t x = ((const struct copy *)a)->tid;
+	const int32_t y = ((const struct copy *)b)->tid;
+
+	if ((x == first) != (y == first))
+		return x == first ? -1 : 1;
+	return x < y ? -1 : x > y;
+}
+
+/* The number of the main thread, as the process knows it; 0 when it is not known. */
+static int32_t main_tid(struct fathom_find *f)
+{
+	struct fathom_space_facts facts = { 0 };
+	struct fathom_jit_owner owner;
+
+	if (f->main_tid >= 0)
+		return f->main_tid;
+	if (fathom_jit_owner_read(f->space, &owner))
+		f->main_tid = (int32_t)owner.inner_pid;
+	else
+		f->space->ops->describe(f->space, &facts);
+	if (f->main_tid < 0)
+		f->main_tid = facts.pid;
+	return f->main_tid;
+}
+
+/*
+ * Finds the copies of @c that are wanted; false when they cannot be known. Where only the first is,
+ * the main thread is asked before all others.
+ */
+static bool find_copies(const struct fathom_candidate_symbol *c, struct copies *ret)
+{
+	bool known;
+
+	if (!ret->only && ret->f->limit == 1) {
+		ret->only = main_tid(ret->f);
+		known = fathom_tls_walk(ret->f, c, take_copy, ret);
+		ret->only = 0;
+		if (ret->all.n || !known || ret->failed)
+			return ret->all.n || known;
+	}
+	return fathom_tls_walk(ret->f, c, take_copy, ret) || ret->all.n;
+}
+
+/* Says that the thread that is asked for has no copy of @m. */
+static void note_no_copy(struct fathom_find *f, const struct fathom_match *m)
+{
+	struct fathom_errinfo info;
+
+	(void)fathom_fail(&info, FATHOM_E_NOT_FOUND, "", 0,
+			  "the thread that was chosen has no copy of it: it has not used it, or "
+			  "there is no such thread");
+	fathom_copy_cstr(info.file, sizeof info.file, m->name ? m->name : "");
+	fathom_notes_add(f->notes, &info);
 }
 
 static bool emit_tls(struct fathom_find *f, const struct fathom_candidate_symbol *c,
 		     struct fathom_match *m)
 {
-	struct copies copies = { .f = f, .like = m };
+	struct copies copies = { .f = f, .only = f->tid };
+	int32_t first;
+	bool done = true;
 
 	m->address = 0;
 	m->flags &= (uint8_t)~FATHOM_MATCH_ADDRESS;
-	if (f->space && !fathom_tls_walk(f, c, add_copy, &copies) && !copies.n)
+	if (f->space && !find_copies(c, &copies)) {
 		m->reason = FATHOM_REASON_UNSUPPORTED;
-	if (copies.failed)
-		return false;
+	} else if (f->space && f->tid && !copies.all.n && !copies.failed) {
+		m->reason = FATHOM_REASON_UNMAPPED;
+		note_no_copy(f, m);
+	}
+	if (copies.all.n > 1) {
+		first = main_tid(f);
+		qsort_r(copies.all.data, copies.all.n, sizeof(struct copy), compare_copies, &first);
+	}
+	for (size_t i = 0; i < copies.all.n && done && fathom_find_has_room(f, m->query); i++) {
+		const struct copy *copy = (const struct copy *)copies.all.data + i;
+
+		m->tid = copy->tid;
+		m->address = copy->avma;
+		m->flags |= FATHOM_MATCH_ADDRESS;
+		done = fathom_find_add(f, m);
+	}
 	/* Without a copy the symbol is there all the same. */
-	return copies.n || fathom_find_add(f, m);
+	if (!copies.all.n && !copies.failed)
+		done = fathom_find_add(f, m);
+	done = done && !copies.failed;
+	fathom_find_release(f, &copies.all, sizeof(struct copy));
+	return done;
 }
 
 bool fathom_scope_emit(struct fathom_find *f, const struct fathom_candidate_symbol *c,

@@ -38,6 +38,7 @@ typedef bool (*fathom_code_fn)(const struct fathom_jit_code *code, void *data);
 /* What a snapshot keeps of a space. */
 struct fathom_space_facts {
 	uint64_t entry;   /* avma where the program started, AT_ENTRY; 0: not known */
+	int pid;          /* of what was stored, as the process knew itself; 0: not known */
 	char command[16]; /* the program's name, cut to fit; "" */
 };
 

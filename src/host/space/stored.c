@@ -95,6 +95,7 @@ static void describe(const struct fathom_space *s, struct fathom_space_facts *re
 	const struct fathom_dump *d = fathom_stored_dump(s);
 
 	ret->entry = d->entry;
+	ret->pid = d->pid;
 	memcpy(ret->command, d->command, sizeof ret->command);
 }
 

@@ -24,13 +24,30 @@ static void *tell(void *unused)
 	return unused;
 }
 
-int main(void)
+/* Starts a thread; on a stack of the program's own it stands in glibc's other list, before the main
+ * thread. */
+static void begin(char *stack, size_t size)
 {
+	pthread_attr_t attributes;
 	pthread_t thread;
 
+	pthread_attr_init(&attributes);
+#ifdef OWN_STACKS
+	pthread_attr_setstack(&attributes, stack, size);
+#else
+	(void)stack;
+	(void)size;
+#endif
+	pthread_create(&thread, &attributes, tell, NULL);
+}
+
+int main(void)
+{
+	static char stacks[2][1 << 18] __attribute__((aligned(64)));
+
 	pthread_barrier_init(&barrier, NULL, 3);
-	pthread_create(&thread, NULL, tell, NULL);
-	pthread_create(&thread, NULL, tell, NULL);
+	begin(stacks[0], sizeof stacks[0]);
+	begin(stacks[1], sizeof stacks[1]);
 	printf("exported_one:%d 0x%lx\n", (int)gettid(), (unsigned long)&exported_one);
 	printf("static_one:%d 0x%lx\n", (int)gettid(), (unsigned long)static_one);
 	printf("aligned_one:%d 0x%lx\n", (int)gettid(), (unsigned long)aligned_one);

@@ -10,6 +10,7 @@ import cases_frames  # noqa: F401
 import cases_indexes  # noqa: F401
 import cases_lines  # noqa: F401
 import cases_ranges  # noqa: F401
+import cases_relocations  # noqa: F401
 import cases_symbols  # noqa: F401
 import cases_units  # noqa: F401
 

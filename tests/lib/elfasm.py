@@ -6,7 +6,7 @@ ET_REL, ET_EXEC, ET_DYN = 1, 2, 3
 EM_386, EM_PPC64, EM_ARM, EM_X86_64, EM_AARCH64 = 3, 21, 40, 62, 183
 SHT_PROGBITS, SHT_SYMTAB, SHT_STRTAB, SHT_RELA, SHT_NOTE, SHT_NOBITS, SHT_REL = 1, 2, 3, 4, 7, 8, 9
 SHF_WRITE, SHF_ALLOC, SHF_EXECINSTR, SHF_COMPRESSED = 1, 2, 4, 0x800
-STT_NOTYPE, STT_OBJECT, STT_FUNC = 0, 1, 2
+STT_NOTYPE, STT_OBJECT, STT_FUNC, STT_SECTION = 0, 1, 2, 3
 STB_LOCAL, STB_GLOBAL, STB_WEAK = 0, 1, 2
 PT_LOAD, PT_NOTE = 1, 4
 
@@ -21,8 +21,9 @@ class Section:
 class Elf:
     """One file; sections are numbered from 1 in the order in which they were added."""
 
-    def __init__(self, bits=64, big=False, machine=EM_X86_64, type=ET_EXEC):
+    def __init__(self, bits=64, big=False, machine=EM_X86_64, type=ET_EXEC, flags=0, osabi=0):
         self.bits, self.big, self.machine, self.type = bits, big, machine, type
+        self.flags, self.osabi = flags, osabi
         self.sections, self.symbols = [], []
 
     def section(self, name, data=b"", type=SHT_PROGBITS, flags=0, addr=0, align=1, link=0, info=0,
@@ -68,11 +69,11 @@ class Elf:
 
     def _header(self, shoff, phnum):
         out = Out(self.big)
-        out.raw(b"\x7fELF").u8(2 if self.bits == 64 else 1).u8(2 if self.big else 1).u8(1)
+        out.raw(b"\x7fELF").u8(2 if self.bits == 64 else 1).u8(2 if self.big else 1).u8(1).u8(self.osabi)
         out.align(16).u16(self.type).u16(self.machine).u32(1)
         self._word(out, 0)
         self._word(out, (64 if self.bits == 64 else 52) if phnum else 0)
-        self._word(out, shoff).u32(0)
+        self._word(out, shoff).u32(self.flags)
         out.u16(64 if self.bits == 64 else 52).u16(56 if self.bits == 64 else 32).u16(phnum)
         return out.u16(64 if self.bits == 64 else 40).u16(len(self.sections) + 1).u16(len(self.sections))
 

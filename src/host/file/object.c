@@ -8,8 +8,12 @@
 #include "../../safe/base/cursor.h"
 #include "codec.h"
 
-/* The first address given to sections of relocatable files; 0 and 1 mark dropped code. */
-#define LAYOUT_START UINT64_C(0x10000)
+/*
+ * The first address given to sections of relocatable files; 0 and 1 mark dropped code. Machines
+ * with addresses of 16 bits have debug information with such, too.
+ */
+#define LAYOUT_START    UINT64_C(0x10000)
+#define LAYOUT_START_16 UINT64_C(0x100)
 
 static bool is_code(const struct fathom_section *s)
 {
@@ -19,7 +23,8 @@ static bool is_code(const struct fathom_section *s)
 /* Reads all section headers and gives each its address. */
 static fathom_err read_sections(struct fathom_object *o, struct fathom_errinfo *reterr)
 {
-	uint64_t next = LAYOUT_START;
+	const bool small = o->image.machine == EM_AVR || o->image.machine == EM_MSP430;
+	uint64_t next = small ? LAYOUT_START_16 : LAYOUT_START;
 
 	o->n_sections = o->image.shnum;
 	/* One at least: section 0 stands for "none" and can be looked at. */

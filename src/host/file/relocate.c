@@ -11,11 +11,22 @@
 #include "../../safe/elf/relocation.h"
 #include "../../safe/elf/symtab.h"
 
+/* Machines that elf.h of the C library does not have. */
+#define EM_HEXAGON 164
+#define EM_LANAI   244
+#define EM_VE      251
+
+/* MSP430X numbers its relocations otherwise; this is no number of a machine. */
+#define EM_MSP430X    0xff00
+#define MSP430_MACH   0xffu /* of the header's flags */
+#define MSP430_MACH_X 45u
+
 enum action {
 	ACT_UNKNOWN,
 	ACT_NONE,
 	ACT_SET,
 	ACT_PCREL,
+	ACT_SECREL,
 	ACT_ADD,
 	ACT_SUB,
 	ACT_SET6,
@@ -76,6 +87,13 @@ static const struct rule rules[] = {
 	{ EM_SPARCV9, R_SPARC_32, ACT_SET, 4 },
 	{ EM_SPARCV9, R_SPARC_UA32, ACT_SET, 4 },
 	{ EM_SPARCV9, R_SPARC_DISP32, ACT_PCREL, 4 },
+	{ EM_SPARC, R_SPARC_8, ACT_SET, 1 },
+	{ EM_SPARC, R_SPARC_16, ACT_SET, 2 },
+	{ EM_SPARC, R_SPARC_32, ACT_SET, 4 },
+	{ EM_SPARC, R_SPARC_UA16, ACT_SET, 2 },
+	{ EM_SPARC, R_SPARC_UA32, ACT_SET, 4 },
+	{ EM_SPARC, R_SPARC_DISP32, ACT_PCREL, 4 },
+	{ EM_SPARC, R_SPARC_TLS_DTPOFF32, ACT_NONE, 4 },
 	{ EM_MIPS, R_MIPS_32, ACT_SET, 4 },
 	{ EM_MIPS, R_MIPS_64, ACT_SET, 8 },
 	{ EM_RISCV, R_RISCV_64, ACT_SET, 8 },
@@ -109,7 +127,78 @@ static const struct rule rules[] = {
 	{ EM_LOONGARCH, R_LARCH_SUB32, ACT_SUB, 4 },
 	{ EM_LOONGARCH, R_LARCH_SUB64, ACT_SUB, 8 },
 	{ EM_LOONGARCH, 99 /* R_LARCH_32_PCREL */, ACT_PCREL, 4 },
+	{ EM_68K, R_68K_32, ACT_SET, 4 },
+	{ EM_68K, R_68K_16, ACT_SET, 2 },
+	{ EM_68K, R_68K_8, ACT_SET, 1 },
+	{ EM_68K, R_68K_PC32, ACT_PCREL, 4 },
+	{ EM_68K, R_68K_PC16, ACT_PCREL, 2 },
+	{ EM_68K, R_68K_TLS_DTPREL32, ACT_NONE, 4 },
+	{ EM_68K, R_68K_TLS_LDO32, ACT_NONE, 4 },
+	{ EM_IA_64, R_IA64_DIR32MSB, ACT_SET, 4 },
+	{ EM_IA_64, R_IA64_DIR32LSB, ACT_SET, 4 },
+	{ EM_IA_64, R_IA64_DIR64MSB, ACT_SET, 8 },
+	{ EM_IA_64, R_IA64_DIR64LSB, ACT_SET, 8 },
+	{ EM_IA_64, R_IA64_PCREL32MSB, ACT_PCREL, 4 },
+	{ EM_IA_64, R_IA64_PCREL32LSB, ACT_PCREL, 4 },
+	{ EM_IA_64, R_IA64_PCREL64MSB, ACT_PCREL, 8 },
+	{ EM_IA_64, R_IA64_PCREL64LSB, ACT_PCREL, 8 },
+	{ EM_IA_64, R_IA64_SECREL32MSB, ACT_SECREL, 4 },
+	{ EM_IA_64, R_IA64_SECREL32LSB, ACT_SECREL, 4 },
+	{ EM_IA_64, R_IA64_SECREL64MSB, ACT_SECREL, 8 },
+	{ EM_IA_64, R_IA64_SECREL64LSB, ACT_SECREL, 8 },
+	{ EM_IA_64, R_IA64_DTPREL64LSB, ACT_NONE, 8 },
+	{ EM_IA_64, R_IA64_DTPREL64MSB, ACT_NONE, 8 },
+	{ EM_CSKY, R_CKCORE_ADDR32, ACT_SET, 4 },
+	{ EM_CSKY, R_CKCORE_PCREL32, ACT_PCREL, 4 },
+	{ EM_AVR, 1 /* R_AVR_32 */, ACT_SET, 4 },
+	{ EM_AVR, 4 /* R_AVR_16 */, ACT_SET, 2 },
+	{ EM_AVR, 26 /* R_AVR_8 */, ACT_SET, 1 },
+	/* Differences stand there already: these are for linkers that shorten code between. */
+	{ EM_AVR, 30 /* R_AVR_DIFF8 */, ACT_NONE, 1 },
+	{ EM_AVR, 31 /* R_AVR_DIFF16 */, ACT_NONE, 2 },
+	{ EM_AVR, 32 /* R_AVR_DIFF32 */, ACT_NONE, 4 },
+	{ EM_AVR, 36 /* R_AVR_32_PCREL */, ACT_PCREL, 4 },
+	{ EM_MSP430, 1 /* R_MSP430_32 */, ACT_SET, 4 },
+	{ EM_MSP430, 3 /* R_MSP430_16 */, ACT_SET, 2 },
+	{ EM_MSP430, 5 /* R_MSP430_16_BYTE */, ACT_SET, 2 },
+	{ EM_MSP430, 9 /* R_MSP430_8 */, ACT_SET, 1 },
+	{ EM_MSP430X, 1 /* R_MSP430_ABS32 */, ACT_SET, 4 },
+	{ EM_MSP430X, 2 /* R_MSP430_ABS16 */, ACT_SET, 2 },
+	{ EM_MSP430X, 3 /* R_MSP430_ABS8 */, ACT_SET, 1 },
+	{ EM_MSP430X, 15 /* R_MSP430X_ABS16 */, ACT_SET, 2 },
+	{ EM_HEXAGON, 6 /* R_HEX_32 */, ACT_SET, 4 },
+	{ EM_HEXAGON, 7 /* R_HEX_16 */, ACT_SET, 2 },
+	{ EM_HEXAGON, 8 /* R_HEX_8 */, ACT_SET, 1 },
+	{ EM_HEXAGON, 31 /* R_HEX_32_PCREL */, ACT_PCREL, 4 },
+	{ EM_HEXAGON, 66 /* R_HEX_DTPREL_32 */, ACT_NONE, 4 },
+	{ EM_LANAI, 4 /* R_LANAI_32 */, ACT_SET, 4 },
+	{ EM_BPF, 2 /* R_BPF_64_ABS64 */, ACT_SET, 8 },
+	{ EM_BPF, 3 /* R_BPF_64_ABS32 */, ACT_SET, 4 },
+	{ EM_BPF, 4 /* R_BPF_64_NODYLD32 */, ACT_SET, 4 },
+	{ EM_VE, 1 /* R_VE_REFLONG */, ACT_SET, 4 },
+	{ EM_VE, 2 /* R_VE_REFQUAD */, ACT_SET, 8 },
+	{ EM_VE, 3 /* R_VE_SREL32 */, ACT_PCREL, 4 },
 };
+
+/* Whether @image is of MSP430X: GNU's tools state it in the flags, TI's state no ABI. */
+static bool is_msp430x(const struct fathom_image *image)
+{
+	return (image->flags & MSP430_MACH) == MSP430_MACH_X ||
+	       image->bytes.data[EI_OSABI] == ELFOSABI_NONE;
+}
+
+/* The machine whose types of relocations @image has. */
+static uint16_t machine_of(const struct fathom_image *image)
+{
+	switch (image->machine) {
+	case EM_SPARC32PLUS:
+		return EM_SPARC;
+	case EM_MSP430:
+		return is_msp430x(image) ? EM_MSP430X : EM_MSP430;
+	default:
+		return image->machine;
+	}
+}
 
 static struct rule rule_for(uint16_t machine, uint32_t type)
 {
@@ -151,9 +240,12 @@ static void add_uleb(uint8_t *p, uint64_t room, uint64_t delta, bool set)
 		p[i] = (uint8_t)(value & 0x7f);
 }
 
-/* The address of symbol @i; false when it is defined elsewhere, and the place stays as it is. */
+/*
+ * The address of symbol @i, and that of its section; false when it is defined elsewhere, and the
+ * place stays as it is.
+ */
 static bool symbol_address(const struct fathom_object *o, const struct fathom_symtab *symbols,
-			   uint32_t i, uint64_t *ret)
+			   uint32_t i, uint64_t *ret, uint64_t *ret_section)
 {
 	struct fathom_symbol s;
 
@@ -162,11 +254,13 @@ static bool symbol_address(const struct fathom_object *o, const struct fathom_sy
 	fathom_symtab_get(symbols, i, &s);
 	if (s.section == FATHOM_SHN(SHN_ABS)) {
 		*ret = s.value;
+		*ret_section = 0;
 		return true;
 	}
 	if (s.section == SHN_UNDEF || s.section >= o->n_sections)
 		return false;
-	*ret = s.value + o->sections[s.section].base;
+	*ret_section = o->sections[s.section].base;
+	*ret = s.value + *ret_section;
 	return true;
 }
 
@@ -181,6 +275,7 @@ static void apply(const struct rule *rule, uint8_t *p, uint64_t room, uint64_t p
 		value += r->addend;
 	switch (rule->action) {
 	case ACT_SET:
+	case ACT_SECREL: /* @value is relative already */
 		store_uint(p, rule->size, swap, value);
 		break;
 	case ACT_PCREL:
@@ -255,13 +350,14 @@ static fathom_err apply_table(struct relocating *to, const struct fathom_section
 		const uint64_t at = table->off + (uint64_t)(c.p - start);
 		struct fathom_relocation r;
 		uint64_t value;
+		uint64_t section;
 
 		fathom_relocation_read(&c, image, rela, &r);
 		if (!cur_ok(&c))
 			return fathom_fail(reterr, FATHOM_E_CORRUPT, "", at,
 					   "damaged table of relocations");
 		if (r.type != rule_type) {
-			rule = rule_for(image->machine, r.type);
+			rule = rule_for(machine_of(image), r.type);
 			rule_type = r.type;
 		}
 		if (rule.action == ACT_UNKNOWN)
@@ -270,9 +366,12 @@ static fathom_err apply_table(struct relocating *to, const struct fathom_section
 		if (!range_inside(r.off, rule.size, to->size))
 			return fathom_fail(reterr, FATHOM_E_CORRUPT, "", at,
 					   "relocation outside its section");
-		if (rule.action != ACT_NONE && symbol_address(o, &to->symbols, r.symbol, &value))
-			apply(&rule, to->bytes + r.off, to->size - r.off,
-			      o->sections[to->section].base + r.off, value, &r, rela, image->swap);
+		if (rule.action == ACT_NONE ||
+		    !symbol_address(o, &to->symbols, r.symbol, &value, &section))
+			continue;
+		value -= rule.action == ACT_SECREL ? section : 0;
+		apply(&rule, to->bytes + r.off, to->size - r.off,
+		      o->sections[to->section].base + r.off, value, &r, rela, image->swap);
 	}
 	return FATHOM_OK;
 }

@@ -86,7 +86,8 @@ fathom_err fathom_image_init(struct fathom_bytes bytes, struct fathom_image *ret
 	image.entry = cur_word(&c, image.is64);
 	image.phoff = cur_word(&c, image.is64);
 	image.shoff = cur_word(&c, image.is64);
-	cur_skip(&c, 4 + 2); /* e_flags, e_ehsize */
+	image.flags = cur_u32(&c);
+	cur_skip(&c, 2); /* e_ehsize */
 	image.phentsize = cur_u16(&c);
 	phnum = cur_u16(&c);
 	image.shentsize = cur_u16(&c);

@@ -25,6 +25,7 @@ struct fathom_image {
 	uint32_t phnum; /* PN_XNUM and extended section counts resolved */
 	uint32_t shnum;
 	uint32_t shstrndx;
+	uint32_t flags; /* EF_ of the machine */
 	uint16_t phentsize;
 	uint16_t shentsize;
 	uint16_t type;    /* ET_ */

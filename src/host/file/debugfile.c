@@ -11,20 +11,21 @@
 #include "../base/notes.h"
 #include "../base/path.h"
 
-/*
- * The directory of @f, "/usr/bin/" for "/usr/bin/true", links followed; those below another root
- * directory would be followed in ours.
- */
+/* The directory of @path, "/usr/bin/" for "/usr/bin/true", "./" for "true". */
+static bool directory_in(const char *path, struct fathom_path *ret)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? fathom_path_format(ret, "%.*s", (int)(slash + 1 - path), path)
+		     : fathom_path_format(ret, "./");
+}
+
+/* The same of @f, links followed; those below another root directory would be followed in ours. */
 static bool directory_of(const struct fathom_file *f, struct fathom_path *ret)
 {
 	char *real = f->root_size ? strdup(f->path) : realpath(f->path, NULL);
-	char *slash = real ? strrchr(real, '/') : NULL;
-	bool done = false;
+	const bool done = real && directory_in(real, ret);
 
-	if (slash) {
-		slash[1] = '\0';
-		done = fathom_path_format(ret, "%s", real);
-	}
 	free(real);
 	return done;
 }
@@ -224,28 +225,63 @@ static struct fathom_object *find_below(struct fathom *session, const char *root
 	return found;
 }
 
+/* Looks for the file @name of a program in @dir: there, and where debug files of @dir are. */
+static struct fathom_object *find_for_directory(struct fathom *session, const char *dir,
+						struct fathom_str name, const struct wanted *wanted,
+						struct fathom_notes *notes, bool *ret_refused)
+{
+	const struct fathom_file *main = wanted->main->file;
+	struct fathom_object *found = NULL;
+	struct roots roots;
+	struct fathom_path path;
+
+	if (fathom_path_format(&path, "%s%s", dir, name.data))
+		found = try_candidate(session, path.text, wanted, notes, ret_refused);
+	if (!found && fathom_path_format(&path, "%s.debug/%s", dir, name.data))
+		found = try_candidate(session, path.text, wanted, notes, ret_refused);
+	find_roots(session, main, &roots);
+	/* Paths that are relative to somewhere have nothing below other directories. */
+	for (int r = 0; r < roots.n && !found && dir[0] == '/'; r++)
+		found = find_below(session, roots.path[r].text, dir + main->root_size, name, wanted,
+				   notes, ret_refused);
+	return found;
+}
+
+/* Whether @f is a link, in the directory *@ret, to a file of another directory than that. */
+static bool is_linked_from(const struct fathom_file *f, const char *directory,
+			   struct fathom_path *ret)
+{
+	char *real;
+	size_t size;
+	bool linked;
+
+	if (f->root_size || !directory_in(f->path, ret))
+		return false;
+	real = realpath(ret->text, NULL);
+	size = real && strcmp(real, "/") != 0 ? strlen(real) : 0;
+	linked =
+		real && (strncmp(real, directory, size) != 0 || strcmp(directory + size, "/") != 0);
+	free(real);
+	return linked;
+}
+
+/* A link to a file may have the debug file beside it; else it is beside what the link leads to. */
 static struct fathom_object *find_by_debuglink(struct fathom *session, struct wanted *wanted,
 					       struct fathom_notes *notes, bool *ret_refused)
 {
 	const struct fathom_file *main = wanted->main->file;
 	struct fathom_object *found = NULL;
 	struct fathom_str name;
-	struct roots roots;
+	struct fathom_path link;
 	struct fathom_path dir;
-	struct fathom_path path;
 
 	if (!read_debuglink(wanted->main, &name, &wanted->crc) || !directory_of(main, &dir))
 		return NULL;
 	wanted->has_crc = true;
-	if (fathom_path_format(&path, "%s%s", dir.text, name.data))
-		found = try_candidate(session, path.text, wanted, notes, ret_refused);
-	if (!found && fathom_path_format(&path, "%s.debug/%s", dir.text, name.data))
-		found = try_candidate(session, path.text, wanted, notes, ret_refused);
-	find_roots(session, main, &roots);
-	for (int r = 0; r < roots.n && !found; r++)
-		found = find_below(session, roots.path[r].text, dir.text + main->root_size, name,
-				   wanted, notes, ret_refused);
-	return found;
+	if (is_linked_from(main, dir.text, &link))
+		found = find_for_directory(session, link.text, name, wanted, notes, ret_refused);
+	return found ? found
+		     : find_for_directory(session, dir.text, name, wanted, notes, ret_refused);
 }
 
 static struct fathom_object *find_by_debuginfod(struct fathom *session, const struct wanted *wanted,

@@ -94,7 +94,7 @@ listed() {
     local files="--debug-dir --debuginfod --debuginfod-timeout"
     [ "$(listed snapshot)" = "$files --exe --help --memory --sysroot" ]
     [ "$(listed cache)" = "--cache-dir $files --help --json --memory --sysroot --threads" ]
-    [ "$(listed find)" = "$files --exe --exported --first --help --inlined --json --limit --literal --memory --read --regex --sysroot --threads --wait" ]
+    [ "$(listed find)" = "$files --exe --exported --first --help --inlined --json --limit --literal --memory --read --regex --sysroot --thread --threads --wait" ]
     for verb in addr disasm; do
         [[ "$(listed $verb)" == *--cache-dir*--exe*--json*--no-cache*--threads* ]]
     done

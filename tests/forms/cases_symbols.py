@@ -4,7 +4,8 @@ addresses are answered by a pass over the table, many from an index: they must a
 import random
 
 from case import ENCODINGS, TEXT, TEXT_END, Built, case
-from elfasm import STB_GLOBAL, STB_LOCAL, STB_WEAK, STT_FUNC, STT_NOTYPE, Elf
+from elfasm import (SHF_ALLOC, SHF_WRITE, STB_GLOBAL, STB_LOCAL, STB_WEAK, STT_FUNC, STT_NOTYPE, STT_OBJECT,
+                    Elf)
 
 PLAIN = ENCODINGS[0]
 
@@ -46,6 +47,26 @@ def _label_behind(e=PLAIN):
     elf.symbol("g", TEXT + 0x40, 0x10)
     return Built(elf, {TEXT + 0xf: named("f", 0xf), TEXT + 0x12: named("label", 2),
                        TEXT + 0x3f: named("label", 0x2f)})
+
+
+# Haskell's data and assembly's has no sizes: it reaches to the next symbol, as gdb has it.
+@case("a variable without a size", encodings=ENCODINGS, llvm=None)
+def _sizeless_data(e):
+    elf = e.elf()
+    data, more = 0x2000, 0x2080
+    for low, name in ((data, ".data"), (more, ".data.more")):
+        elf.section(name, b"\0" * 0x80, flags=SHF_ALLOC | SHF_WRITE, addr=low, align=16)
+    number = len(elf.sections) - 1
+    elf.symbol("closure", data + 8, type=STT_OBJECT, section=number)
+    elf.symbol("sized", data + 0x20, 8, type=STT_OBJECT, section=number)
+    elf.symbol("label", data + 0x40, type=STT_NOTYPE, bind=STB_LOCAL, section=number)
+    elf.symbol("label_in_sized", data + 0x24, type=STT_NOTYPE, bind=STB_LOCAL, section=number)
+    elf.symbol("last", more + 0x78, type=STT_OBJECT, section=number + 1)
+    return Built(elf, {data: NAMELESS, data + 8: named("closure"), data + 9: named("closure", 1),
+                       data + 0x1f: named("closure", 0x17), data + 0x20: named("sized"),
+                       data + 0x24: named("sized", 4), data + 0x27: named("sized", 7), data + 0x28: NAMELESS,
+                       data + 0x40: named("label"), data + 0x7f: named("label", 0x3f), more: NAMELESS,
+                       more + 0x78: named("last"), more + 0x7f: named("last", 7)})
 
 
 @case("a symbol that is larger than its section", llvm=None)

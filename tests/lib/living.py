@@ -137,14 +137,15 @@ def copied(path):
 
 
 def is_guessed(pid, record, theirs):
-    """Whether a peer names data by a symbol before it that states no size, such as __GNU_EH_FRAME_HDR, or by
-    one that no table has: gdb makes them for the slots of stubs. And of a variable that the program has copied
-    gdb counts from the copy also what is in the library's own."""
+    """Whether a peer names data by a symbol of the section before that states no size, such as
+    __GNU_EH_FRAME_HDR, or by one that no table has: gdb makes them for the slots of stubs. And of a variable that
+    the program has copied gdb counts from the copy also what is in the library's own."""
     if theirs is None:
         return False
-    if record["symbol"] is not None:
-        return record["linkage_name"] in copied(os.path.realpath(f"/proc/{pid}/exe")) and record["offset"] < record["size"]
     value = int(record["module_address"], 16) - (int(record["address"], 16) - theirs)
+    if record["symbol"] is not None:
+        is_copied = record["linkage_name"] in copied(os.path.realpath(f"/proc/{pid}/exe"))
+        return is_copied and record["offset"] < record["size"] or value not in sizes_of_symbols(record["module"])
     return sizes_of_symbols(record["module"]).get(value, {0}) == {0}
 
 

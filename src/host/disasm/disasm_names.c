@@ -261,9 +261,13 @@ static struct name answer_to(struct naming *n, size_t question)
 		return (struct name){ NULL, 0 };
 	if (answers) {
 		a = fathom_answers_get(answers, question);
-		if (a->symbol != FATHOM_NONE && a->source != FATHOM_SOURCE_FDE)
-			return (struct name){ fathom_answers_function(answers, a->symbol)->name,
-					      a->offset };
+		if (a->symbol != FATHOM_NONE && a->source != FATHOM_SOURCE_FDE) {
+			name.text = fathom_answers_function(answers, a->symbol)->name;
+			name.offset = a->offset;
+			/* Where a slot stands in the linker's table says nothing about it. */
+			if (!name.offset || strcmp(name.text, "_GLOBAL_OFFSET_TABLE_") != 0)
+				return name;
+		}
 	}
 	address = ((const uint64_t *)n->questions.data)[question];
 	name = callers_name(n, address);

@@ -375,7 +375,7 @@ static uint64_t sizeless_end(const struct fathom_fdes *fdes, const struct entry 
 	const struct fathom_keyed *range;
 
 	if (!e->code)
-		return e->svma + 1;
+		return e->region_high;
 	range = fathom_fdes_at(fdes, e->svma);
 	return range && range->value < e->region_high ? range->value : e->region_high;
 }

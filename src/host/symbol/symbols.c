@@ -375,8 +375,8 @@ bool fathom_symbols_scan(const struct fathom_symbol_set *set, uint64_t svma,
 	/* Nothing starts behind the nearest: what ended behind it covers it. */
 	if (!scan.has_sizeless || scan.sizeless.svma != scan.nearest || scan.ended > scan.nearest)
 		return false;
-	if (svma != scan.sizeless.svma &&
-	    (!scan.region.code || svma >= sizeless_end(set, scan.sizeless.svma, scan.region.high)))
+	if (scan.region.code && svma != scan.sizeless.svma &&
+	    svma >= sizeless_end(set, scan.sizeless.svma, scan.region.high))
 		return false;
 	fathom_symbol_hit_from(&scan.sizeless, set, ret);
 	return true;

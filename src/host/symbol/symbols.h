@@ -8,10 +8,9 @@
  * - Of the sized symbols that cover the address, the one that starts last; of several that start
  *   together, one that names the function that debug information has there (spelling.h), and of
  *   those the preferred name (symtab.h).
- * - Else, in code, a sizeless symbol, if no other symbol starts between it and the address, no
- *   sized one covers where it starts (it is a label inside, and ends with it), and the address is
- *   not beyond the unwind description (FDE) that the symbol starts in. In data, a sizeless symbol
- *   names its own address only.
+ * - Else a sizeless symbol, if no other symbol starts between it and the address, no sized one
+ *   covers where it starts (it is a label inside, and ends with it), and the address is not beyond
+ *   the unwind description (FDE) that the symbol starts in.
  * - No symbol reaches beyond the section it is defined in.
  *
  * The rules of GNU addr2line and llvm-symbolizer, for the personalities, are indexes of their own.

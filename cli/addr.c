@@ -68,6 +68,7 @@ struct addr {
 	_Alignas(CACHE_LINE) enum cache_mode cache;
 	size_t together; /* answers that both printers format before their output is written */
 	size_t next_note;
+	unsigned complaints; /* names that were not found, as far as they were looked for */
 	bool unanswered;
 	bool many;    /* so many addresses that the heap is prepared for it */
 	bool framed;  /* an empty line ends each answer */
@@ -428,6 +429,8 @@ static void answer_arguments(struct addr *v, int n, char **arguments)
 		resolve_names(v);
 	ask_once(v);
 	answer_inputs(v);
+	for (int i = 0; i < n; i++)
+		input_complain(&v->rules, &v->inputs[i], &v->complaints);
 }
 
 static int answer_all(void *verb, struct fathom_target *target)

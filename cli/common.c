@@ -87,6 +87,20 @@ static void complain_process(const char *what, const struct fathom_errinfo *info
 		complain(what, info->what, NULL);
 }
 
+/* Nobody mistypes more names at a time, and each takes a pass over the symbols. */
+#define NEAR_NAMES 4
+
+void complain_symbol(struct fathom_target *target, const char *name, unsigned *count)
+{
+	char near[FATHOM_NEAR_SIZE];
+	char remedy[FATHOM_NEAR_SIZE + 32];
+
+	if (++*count > NEAR_NAMES || fathom_near_symbol(target, name, near, NULL))
+		return;
+	(void)snprintf(remedy, sizeof remedy, "did you mean %s?", near);
+	complain(name, "no such symbol", remedy);
+}
+
 void common_init(struct common *c)
 {
 	*c = (struct common){ .options = { .size = sizeof c->options } };

@@ -83,6 +83,12 @@ void common_print_notes(const struct fathom_target *target, size_t *next);
 /* "fathom: WHAT: WHY (REMEDY)"; @remedy may be NULL. */
 void complain(const char *what, const char *why, const char *remedy);
 
+/*
+ * Prints which symbol of @target somebody who wrote @name may have meant, if there is one like it.
+ * Of a command line, only the first few names are looked for: @count counts them.
+ */
+void complain_symbol(struct fathom_target *target, const char *name, unsigned *count);
+
 /* Prints the error, with the remedy that fits it. */
 void complain_error(const struct fathom_errinfo *info);
 

@@ -60,6 +60,7 @@ struct disasm {
 	struct input *inputs; /* what the arguments may be made of */
 	size_t n_inputs;
 	size_t cap_inputs;
+	unsigned complaints; /* names that were not found, as far as they were looked for */
 	bool bytes;
 	bool unanswered;
 	/* what was printed last, of the range that is being printed */
@@ -440,6 +441,7 @@ static bool print_stretch(struct disasm *v, const char *text, struct range *r)
 
 static void answer(struct disasm *v, const char *text, const struct input **in)
 {
+	const struct input *whole = *in;
 	struct range r;
 	uint8_t reason = take_range(v, text, in, &r);
 
@@ -447,6 +449,8 @@ static void answer(struct disasm *v, const char *text, const struct input **in)
 		reason = FATHOM_REASON_BAD_ADDRESS;
 	if (reason) {
 		print_reason(v, text, NULL, reason);
+		out_flush(&v->out);
+		input_complain(&v->rules, whole, &v->complaints);
 		return;
 	}
 	v->options.max_instructions = r.most ? r.most : AT_A_TIME;

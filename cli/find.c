@@ -198,6 +198,32 @@ static size_t print_query(struct find *v, const struct fathom_matches *matches, 
 	return n;
 }
 
+/* Whether @query is the name of a symbol and nothing else. */
+static bool is_name(const struct find *v, const char *query)
+{
+	const uint32_t other = FATHOM_FIND_REGEX | FATHOM_FIND_INLINED | FATHOM_FIND_EXPORTED;
+	const char *colon = strchr(query, ':');
+
+	if (v->options.flags & other)
+		return false;
+	return v->options.flags & FATHOM_FIND_LITERAL ||
+	       (!strpbrk(query, "*?[/@") && (!colon || colon[1] == ':'));
+}
+
+/* Says of names among the arguments that were not found which ones may have been meant. */
+static void complain_missing(struct find *v, const struct fathom_matches *matches, char **queries)
+{
+	unsigned count = 0;
+
+	for (size_t i = 0; i < fathom_matches_count(matches); i++) {
+		const struct fathom_match *m = fathom_matches_get(matches, i);
+
+		if (m->rank == FATHOM_NO_RANK && m->reason == FATHOM_REASON_NO_SUCH_SYMBOL &&
+		    is_name(v, queries[m->query]))
+			complain_symbol(v->target, queries[m->query], &count);
+	}
+}
+
 static void answer(struct find *v, char **queries, size_t n)
 {
 	struct fathom_matches *matches = ask(v, queries, n);
@@ -210,6 +236,8 @@ static void answer(struct find *v, char **queries, size_t n)
 			out_char(&v->out, '\n');
 	}
 	out_flush(&v->out);
+	if (!v->framed)
+		complain_missing(v, matches, queries);
 	fathom_matches_free(matches);
 	common_print_notes(v->target, &v->next_note);
 }

@@ -226,6 +226,19 @@ void input_resolve(const struct input_rules *rules, struct input *inputs, size_t
 	free(names.text);
 }
 
+void input_complain(const struct input_rules *rules, const struct input *in, unsigned *count)
+{
+	struct input again;
+	char *name;
+
+	if (in->reason != FATHOM_REASON_NO_SUCH_SYMBOL)
+		return;
+	input_parse(rules, in->text, in->size, &again);
+	name = must(strndup(again.text, name_size(&again)));
+	complain_symbol(rules->target, name, count);
+	free(name);
+}
+
 size_t input_count_lines(const char *text, size_t size)
 {
 	size_t n = 0;

@@ -33,6 +33,9 @@ void input_parse(const struct input_rules *rules, const char *text, size_t size,
 /* Looks up the symbols of @n @inputs, all at once: they are INPUT_READY then. Exits on failure. */
 void input_resolve(const struct input_rules *rules, struct input *inputs, size_t n);
 
+/* Says which symbol may have been meant by @in, whose symbol was not found; counts in @count. */
+void input_complain(const struct input_rules *rules, const struct input *in, unsigned *count);
+
 /* The number of lines of @text; what follows the last end is one, too. */
 size_t input_count_lines(const char *text, size_t size);
 

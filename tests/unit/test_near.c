@@ -68,7 +68,7 @@ static void distances_are_those_of_the_definition(void **state)
 
 static void each_kind_of_slip_counts_once(void **state)
 {
-	char longest[FATHOM_NEAR_SIZE + 2];
+	char longest[FATHOM_NEAR_LONGEST + 2];
 
 	(void)state;
 	assert_int_equal(distance("malloc", "malloc", 2), 0);
@@ -81,7 +81,7 @@ static void each_kind_of_slip_counts_once(void **state)
 	assert_int_equal(distance("malloc", "realloc", 2), 2);
 	assert_int_equal(distance("malloc", "free", 2), 3);
 	memset(longest, 'x', sizeof longest);
-	longest[FATHOM_NEAR_SIZE + 1] = '\0';
+	longest[FATHOM_NEAR_LONGEST + 1] = '\0';
 	assert_int_equal(distance(longest, longest, 2), 3);
 	assert_int_equal(distance(longest + 1, longest + 1, 2), 0);
 	assert_int_equal(distance(longest + 1, longest + 3, 2), 2);

@@ -6,7 +6,7 @@
 
 unsigned fathom_near_slips(uint32_t size)
 {
-	return size < 3 || size > FATHOM_NEAR_SIZE ? 0 : size < 6 ? 1 : 2;
+	return size < 3 || size > FATHOM_NEAR_LONGEST ? 0 : size < 6 ? 1 : 2;
 }
 
 /* Leaves out what both begin and end with. */
@@ -31,7 +31,7 @@ static unsigned least(unsigned a, unsigned b)
 
 /* Three rows of the table of distances: row[i % 3][k] is from a[..i] to b[..k]. */
 struct rows {
-	unsigned row[3][FATHOM_NEAR_SIZE + 1];
+	unsigned row[3][FATHOM_NEAR_LONGEST + 1];
 };
 
 /* Fills row @i, from 1 on; returns its smallest distance. */
@@ -58,7 +58,7 @@ unsigned fathom_near_distance(struct fathom_str a, struct fathom_str b, unsigned
 {
 	struct rows r;
 
-	if (a.size > FATHOM_NEAR_SIZE || b.size > FATHOM_NEAR_SIZE ||
+	if (a.size > FATHOM_NEAR_LONGEST || b.size > FATHOM_NEAR_LONGEST ||
 	    (a.size > b.size ? a.size - b.size : b.size - a.size) > most)
 		return most + 1;
 	drop_common(&a, &b);
@@ -74,7 +74,7 @@ unsigned fathom_near_distance(struct fathom_str a, struct fathom_str b, unsigned
 /* Returns the slips from @wanted to @name as fathom_near_text() counts them; UINT_MAX: not near. */
 static unsigned slips_to(struct fathom_str wanted, const char *name)
 {
-	const struct fathom_str other = { name, (uint32_t)strnlen(name, FATHOM_NEAR_SIZE + 1) };
+	const struct fathom_str other = { name, (uint32_t)strnlen(name, FATHOM_NEAR_LONGEST + 1) };
 	const unsigned most = fathom_near_slips(wanted.size);
 	unsigned slips;
 
@@ -87,7 +87,7 @@ static unsigned slips_to(struct fathom_str wanted, const char *name)
 
 const char *fathom_near_text(const char *wanted, const char *const *names, size_t n)
 {
-	const struct fathom_str w = { wanted, (uint32_t)strnlen(wanted, FATHOM_NEAR_SIZE + 1) };
+	const struct fathom_str w = { wanted, (uint32_t)strnlen(wanted, FATHOM_NEAR_LONGEST + 1) };
 	const char *nearest = NULL;
 	unsigned best = UINT_MAX;
 

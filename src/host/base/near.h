@@ -7,7 +7,7 @@
 #include "fathom/near.h"
 
 /* Longer names are near to nothing. */
-#define FATHOM_NEAR_SIZE 255
+#define FATHOM_NEAR_LONGEST (FATHOM_NEAR_SIZE - 1)
 
 /* Returns how many slips still make a name near to one of @size bytes. */
 unsigned fathom_near_slips(uint32_t size);

@@ -187,10 +187,19 @@ static void *parse_lines(void *arg)
 	return NULL;
 }
 
-/* Looks up the names among the inputs. */
+/*
+ * Looks up the names among the inputs. Who reads JSON Lines answer by answer counts on one for each
+ * line; all others get every address of a name.
+ */
 static void resolve_names(struct addr *v)
 {
-	input_resolve(&v->rules, v->inputs, v->n);
+	if (v->framed && v->common.json) {
+		input_resolve(&v->rules, v->inputs, v->n);
+	} else {
+		v->inputs = input_resolve_all(&v->rules, v->inputs, v->n, &v->n);
+		v->cap = v->n;
+		v->addresses = must(realloc(v->addresses, (v->n + 1) * sizeof *v->addresses));
+	}
 	for (size_t i = 0; i < v->n; i++) {
 		v->addresses[i] = v->inputs[i].address;
 		v->any_bad |= v->inputs[i].reason != FATHOM_REASON_NONE;
@@ -297,7 +306,7 @@ static void *print_answers(void *arg)
 			print_json(p->out, in, &v->info, p->answers, a);
 		else
 			print_text(p->out, in, p->answers, a);
-		if (v->framed && !v->common.json)
+		if (v->framed && !v->common.json && !in->more)
 			out_char(p->out, '\n');
 	}
 	return NULL;

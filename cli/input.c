@@ -203,6 +203,20 @@ static void copy_names(const struct input *inputs, size_t n, struct names *ret)
 	}
 }
 
+static void free_names(struct names *names)
+{
+	free(names->name);
+	free(names->address);
+	free(names->reason);
+	free(names->text);
+}
+
+static void exit_with(const struct fathom_errinfo *info)
+{
+	complain_error(info);
+	exit(EXIT_USAGE);
+}
+
 void input_resolve(const struct input_rules *rules, struct input *inputs, size_t n)
 {
 	struct fathom_errinfo info;
@@ -211,19 +225,91 @@ void input_resolve(const struct input_rules *rules, struct input *inputs, size_t
 
 	copy_names(inputs, n, &names);
 	if (names.n && fathom_target_find_symbols(rules->target, names.name, names.n, names.address,
-						  names.reason, &info)) {
-		complain_error(&info);
-		exit(EXIT_USAGE);
-	}
+						  names.reason, &info))
+		exit_with(&info);
 	for (size_t i = 0; i < n; i++)
 		if (inputs[i].kind != INPUT_READY) {
 			take_symbol(rules, &inputs[i], names.address[next], names.reason[next]);
 			next++;
 		}
-	free(names.name);
-	free(names.address);
-	free(names.reason);
-	free(names.text);
+	free_names(&names);
+}
+
+/* The addresses that names have. */
+struct places {
+	struct {
+		size_t name;
+		uint64_t address;
+	} * item;
+	size_t n;
+	size_t cap;
+};
+
+static void take_place(void *data, size_t name, uint64_t address)
+{
+	struct places *p = data;
+
+	if (p->n == p->cap) {
+		p->cap = p->cap ? 2 * p->cap : 64;
+		p->item = must(realloc(p->item, p->cap * sizeof *p->item));
+	}
+	p->item[p->n].name = name;
+	p->item[p->n++].address = address;
+}
+
+/* Adds to @to, which has room, one input for each address of @in; returns how many. */
+static size_t add_places(const struct input_rules *rules, const struct input *in,
+			 const struct places *p, size_t first, struct input *to)
+{
+	size_t n = 0;
+
+	while (first + n < p->n && p->item[first + n].name == p->item[first].name) {
+		to[n] = *in;
+		take_symbol(rules, &to[n], p->item[first + n].address, FATHOM_REASON_NONE);
+		to[n].more = true;
+		n++;
+	}
+	to[n - 1].more = false;
+	return n;
+}
+
+struct input *input_resolve_all(const struct input_rules *rules, struct input *inputs, size_t n,
+				size_t *ret_n)
+{
+	struct places places = { 0 };
+	struct fathom_errinfo info;
+	struct names names;
+	struct input *all;
+	size_t next = 0;
+	size_t place = 0;
+
+	copy_names(inputs, n, &names);
+	if (names.n && fathom_target_find_all_symbols(rules->target, names.name, names.n,
+						      names.reason, take_place, &places, &info))
+		exit_with(&info);
+	all = must(malloc((n + places.n + 1) * sizeof *all));
+	*ret_n = 0;
+	for (size_t i = 0; i < n; i++) {
+		const size_t name = next;
+
+		next += inputs[i].kind != INPUT_READY;
+		if (next != name && !names.reason[name]) {
+			const size_t added =
+				add_places(rules, &inputs[i], &places, place, all + *ret_n);
+
+			place += added;
+			*ret_n += added;
+			continue;
+		}
+		all[*ret_n] = inputs[i];
+		if (next != name)
+			take_symbol(rules, &all[*ret_n], 0, names.reason[name]);
+		++*ret_n;
+	}
+	free_names(&names);
+	free(places.item);
+	free(inputs);
+	return all;
 }
 
 void input_complain(const struct input_rules *rules, const struct input *in, unsigned *count)

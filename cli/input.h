@@ -33,6 +33,14 @@ void input_parse(const struct input_rules *rules, const char *text, size_t size,
 /* Looks up the symbols of @n @inputs, all at once: they are INPUT_READY then. Exits on failure. */
 void input_resolve(const struct input_rules *rules, struct input *inputs, size_t n);
 
+/*
+ * Does the same; a symbol with several addresses, static functions of one name, becomes as many
+ * inputs, one behind the other. Returns the inputs, which are @inputs or in their place, and how
+ * many there are.
+ */
+struct input *input_resolve_all(const struct input_rules *rules, struct input *inputs, size_t n,
+				size_t *ret_n);
+
 /* Says which symbol may have been meant by @in, whose symbol was not found; counts in @count. */
 void input_complain(const struct input_rules *rules, const struct input *in, unsigned *count);
 

@@ -14,6 +14,7 @@ struct input {
 	uint64_t address;
 	uint8_t reason; /* enum fathom_reason; FATHOM_REASON_NONE: address holds */
 	uint8_t kind;   /* enum input_kind, of input.h */
+	bool more;      /* the next input is another address of the same text */
 };
 
 void print_text(struct out *o, const struct input *in, const struct fathom_answers *answers,

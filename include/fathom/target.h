@@ -271,6 +271,23 @@ FATHOM_API fathom_err fathom_target_find_symbols(struct fathom_target *target,
 						 uint64_t *ret_addresses, uint8_t *ret_reasons,
 						 struct fathom_errinfo *reterr);
 
+/** Takes one @address of name @i; called in the order of the names. */
+typedef void (*fathom_symbol_fn)(void *data, size_t i, uint64_t address);
+
+/**
+ * Does the same, and calls @fn for every address: of a name that only local symbols have, static
+ * functions of several source files, for each of them in one module, in ascending order; of any
+ * other name that is found for the one that fathom_target_find_symbols() finds.
+ *
+ * Safety: mt-safe; @fn is called by this thread
+ * Memory: writes up to @n reasons
+ * Returns: what fathom_target_find_symbols() returns; after an error, @fn was not called
+ */
+FATHOM_API fathom_err fathom_target_find_all_symbols(struct fathom_target *target,
+						     const char *const *names, size_t n,
+						     uint8_t *ret_reasons, fathom_symbol_fn fn,
+						     void *data, struct fathom_errinfo *reterr);
+
 /**
  * Reads up to @size bytes at @address into @to: of a process from its memory; of a core, too, and
  * what it leaves out from the files that were mapped, where they were not writable, which is all

@@ -443,4 +443,78 @@ def near_elsewhere(folder):
         assert meant(name, other) in err, err
 
 
+# Three files, each with a static function "helper", one of which has a global "both", too.
+HELPERS = """static int helper(int x) {{ return x + {0}; }}
+int use{0}(int x) {{ return helper(x); }}
+{1} int both(int x) {{ return x - {0}; }}
+int also{0}(int x) {{ return both(x); }}
+"""
+ASK_HELPERS = """#include <stdio.h>
+int use1(int), use2(int), use3(int), also1(int), also2(int), also3(int);
+int main(void) { puts("done"); fflush(stdout);
+return getchar() + use1(1) + use2(1) + use3(1) + also1(1) + also2(1) + also3(1); }
+"""
+
+
+def helpers(folder):
+    """The program, and {name: its addresses as stated in the file}."""
+    path, sources = os.path.join(folder, "helpers"), []
+    for number in (1, 2, 3):
+        sources.append(os.path.join(folder, f"h{number}.c"))
+        with open(sources[-1], "w", encoding="utf-8") as f:
+            f.write(HELPERS.format(number, "" if number == 2 else "static"))
+    sources.append(os.path.join(folder, "h.c"))
+    with open(sources[-1], "w", encoding="utf-8") as f:
+        f.write(ASK_HELPERS)
+    run("gcc", "-g", "-O0", "-o", path, *sources)
+    places = {}
+    for line in run("nm", "-n", path).splitlines():
+        fields = line.split()
+        if len(fields) == 3:
+            places.setdefault(fields[2], []).append((int(fields[0], 16), fields[1]))
+    assert [t for _, t in places["helper"]] == ["t"] * 3 and sorted(t for _, t in places["both"]) == ["T", "t", "t"]
+    return path, {name: [a for a, t in some if name != "both" or t == "T"] for name, some in places.items()}
+
+
+@test("a name of several static functions is answered for each of them")
+def several_locals(folder):
+    path, places = helpers(folder)
+
+    def answers(target, *words):
+        lines = run(FATHOM, "addr", "--json", "--no-cache", target, *words, status=(0, 1)).splitlines()
+        return [(r["input"], int(r["module_address"], 16), r["symbol"]) for r in map(json.loads, lines) if r["symbol"]]
+
+    words = ["main", "helper", "both", "nothing", "helper+2", "use2"]
+    wanted = [(w, a + (2 if "+" in w else 0), w.partition("+")[0]) for w in words
+              for a in places.get(w.partition("+")[0], [])]
+    assert len(wanted) == 9
+    assert answers(path, *words) == wanted
+    debug = os.path.join(folder, "debug")
+    shutil.copy(path, debug)
+    run("objcopy", "--only-keep-debug", path, debug + ".debug")
+    run("strip", "--strip-debug", f"--add-section=.gnu_debuglink={debug}.debug", debug, status=None)
+    assert answers(debug, *words) == wanted
+    with subprocess.Popen([path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "done\n"
+        assert answers(process.pid, *words) == wanted
+        run("gcore", "-o", os.path.join(folder, "core"), process.pid)
+        process.kill()
+    assert answers(os.path.join(folder, f"core.{process.pid}"), *words) == wanted
+
+
+@test("of standard input each line has one answer: of several addresses as text, as JSON the first")
+def several_locals_stream(folder):
+    path, places = helpers(folder)
+    words = ["helper", "main", "nothing", "helper+1"]
+    text = run(FATHOM, "addr", "--no-cache", path, input="".join(w + "\n" for w in words), status=(0, 1))
+    answers = text.split("\n\n")
+    assert answers.pop() == "" and len(answers) == len(words), text
+    assert [line.split()[0] for line in answers[0].splitlines()] == [hex(a) for a in places["helper"]], text
+    assert [line.split()[0] for line in answers[3].splitlines()] == [hex(a + 1) for a in places["helper"]], text
+    out = run(FATHOM, "addr", "--json", "--no-cache", path, input="".join(w + "\n" for w in words), status=(0, 1))
+    records = [json.loads(line) for line in out.splitlines()]
+    assert [r["input"] for r in records] == words, out
+    assert int(records[0]["address"], 16) in places["helper"] and records[3]["offset"] == 1, out
+
+
 sys.exit(SUITE.run())

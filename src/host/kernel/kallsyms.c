@@ -500,8 +500,12 @@ static void consider(const struct fathom_kallsyms *k, size_t i, struct fathom_na
 	const struct fathom_kallsym *s = &k->items[i];
 	const struct fathom_kallsym *best;
 	struct fathom_name_match *m;
+	bool is_local;
 
 	if (search->wanted[number].is_found || !str_equal(name_of(s), search->wanted[number].name))
+		return;
+	is_local = candidate_of(s).symbol.bind == STB_LOCAL;
+	if (search->wants_all && is_local && !fathom_name_search_add_place(search, number, s->avma))
 		return;
 	best = search->wanted[number].match
 		       ? &k->items[fathom_name_search_match(search, number)->item]
@@ -513,6 +517,7 @@ static void consider(const struct fathom_kallsyms *k, size_t i, struct fathom_na
 		return;
 	m->item = i;
 	m->svma = s->avma;
+	m->is_local = is_local;
 }
 
 void fathom_kallsyms_search(const struct fathom_kallsyms *k, struct fathom_name_search *search)

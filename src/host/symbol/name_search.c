@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "name_search.h"
 
+#include <stdlib.h>
+
 /* The number of the equal name among those that were added; FATHOM_NONE when there is none. */
 static uint32_t find_equal(const struct fathom_name_search *s, struct fathom_str name)
 {
@@ -52,6 +54,7 @@ void fathom_name_search_deinit(struct fathom_name_search *s)
 	free(s->number_of);
 	fathom_name_keys_deinit(&s->keys);
 	fathom_array_deinit(&s->matches);
+	fathom_array_deinit(&s->places);
 }
 
 struct fathom_name_match *fathom_name_search_match(struct fathom_name_search *s, uint32_t number)
@@ -69,17 +72,104 @@ struct fathom_name_match *fathom_name_search_match(struct fathom_name_search *s,
 	return (struct fathom_name_match *)s->matches.data + w->match - 1;
 }
 
+bool fathom_name_search_add_place(struct fathom_name_search *s, uint32_t number, uint64_t svma)
+{
+	if (!fathom_array_reserve(&s->places, sizeof(struct fathom_name_place), 1))
+		return false;
+	((struct fathom_name_place *)s->places.data)[s->places.n++] =
+		(struct fathom_name_place){ svma, number };
+	return true;
+}
+
+static int compare_places(const void *a, const void *b)
+{
+	const struct fathom_name_place *x = a;
+	const struct fathom_name_place *y = b;
+
+	if (x->wanted != y->wanted)
+		return x->wanted < y->wanted ? -1 : 1;
+	return x->address < y->address ? -1 : x->address > y->address;
+}
+
+/* Sorts the places and leaves each once. */
+static void unite_places(struct fathom_name_search *s)
+{
+	struct fathom_name_place *p = s->places.data;
+	size_t n = 0;
+
+	if (s->places.n)
+		qsort(p, s->places.n, sizeof *p, compare_places);
+	for (size_t i = 0; i < s->places.n; i++)
+		if (!n || compare_places(&p[n - 1], &p[i]) != 0)
+			p[n++] = p[i];
+	s->places.n = n;
+	s->n_taken = 0; /* sorted: nothing is added from now on */
+}
+
+size_t fathom_name_search_places(struct fathom_name_search *s, uint32_t number,
+				 const struct fathom_name_place **ret)
+{
+	const struct fathom_name_place *p;
+	size_t low = 0;
+	size_t high;
+	size_t n = 0;
+
+	if (s->n_taken)
+		unite_places(s);
+	p = s->places.data;
+	high = s->places.n;
+	while (low < high) {
+		const size_t mid = low + (high - low) / 2;
+
+		if (p[mid].wanted < number)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	while (low + n < s->places.n && p[low + n].wanted == number)
+		n++;
+	*ret = p + low;
+	return n;
+}
+
+/* Whether @m answers for its name. */
+static bool is_answer(const struct fathom_name_match *m, uint64_t bias,
+		      bool (*holds)(uint64_t avma, const void *data), const void *data)
+{
+	return !m->ambiguous && (!holds || holds(m->svma + bias, data));
+}
+
+/* Takes the places of the module being searched whose name local symbols answer for. */
+static void take_places(struct fathom_name_search *s, uint64_t bias,
+			bool (*holds)(uint64_t avma, const void *data), const void *data)
+{
+	const struct fathom_name_match *matches = s->matches.data;
+	struct fathom_name_place *p = s->places.data;
+
+	for (size_t i = s->n_taken; i < s->places.n; i++) {
+		const uint32_t match = s->wanted[p[i].wanted].match;
+
+		if (match && matches[match - 1].is_local &&
+		    is_answer(&matches[match - 1], bias, holds, data) &&
+		    (!holds || holds(p[i].address + bias, data)))
+			p[s->n_taken++] =
+				(struct fathom_name_place){ p[i].address + bias, p[i].wanted };
+	}
+	s->places.n = s->n_taken;
+}
+
 void fathom_name_search_take(struct fathom_name_search *s, uint64_t bias,
 			     bool (*holds)(uint64_t avma, const void *data), const void *data)
 {
 	const struct fathom_name_match *matches = s->matches.data;
 
+	take_places(s, bias, holds, data);
 	for (size_t i = 0; i < s->matches.n; i++) {
 		const struct fathom_name_match *m = &matches[i];
 		struct fathom_wanted *w = &s->wanted[m->wanted];
 
 		w->match = 0;
-		if (m->ambiguous || (holds && !holds(m->svma + bias, data)))
+		if (!is_answer(m, bias, holds, data))
 			continue;
 		w->address = m->svma + bias;
 		w->is_found = true;

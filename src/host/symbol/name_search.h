@@ -26,8 +26,15 @@ struct fathom_name_match {
 	uint64_t svma;
 	struct fathom_contender best; /* of linked names in symbol tables */
 	size_t item;                  /* of kallsyms */
+	bool is_local;                /* best is: no other file knows it */
 	bool whole;                   /* of demangled ones: with the parameters, or without any */
 	bool ambiguous;               /* several functions differ in their parameters only */
+};
+
+/* Where one of several local symbols with one name stands. */
+struct fathom_name_place {
+	uint64_t address; /* while its module is being searched, svma */
+	uint32_t wanted;
 };
 
 struct fathom_name_search {
@@ -37,6 +44,9 @@ struct fathom_name_search {
 	uint32_t n_left; /* not found yet */
 	struct fathom_name_keys keys;
 	struct fathom_array matches; /* struct fathom_name_match, of one module */
+	bool wants_all;              /* all places of local symbols */
+	struct fathom_array places;  /* struct fathom_name_place */
+	size_t n_taken;              /* of places: of modules that were searched before */
 };
 
 /* Begins a search for @n @names, which have to stay. FATHOM_E_MEMORY. */
@@ -70,6 +80,16 @@ bool fathom_name_search_wants_demangled(const struct fathom_name_search *s);
  * without memory.
  */
 struct fathom_name_match *fathom_name_search_match(struct fathom_name_search *s, uint32_t number);
+
+/* Notes that a local symbol called @number stands at @svma; false without memory. */
+bool fathom_name_search_add_place(struct fathom_name_search *s, uint32_t number, uint64_t svma);
+
+/*
+ * Finds the places of name @number, once the search has ended: *@ret has those of local symbols,
+ * sorted, each once. Returns how many there are; 0 where the name is not that of local symbols.
+ */
+size_t fathom_name_search_places(struct fathom_name_search *s, uint32_t number,
+				 const struct fathom_name_place **ret);
 
 /*
  * Takes the matches of a module that is loaded at @bias, where @holds, which may be NULL, says of

@@ -101,12 +101,16 @@ static void consider(const struct fathom_symbol_set *set, uint8_t t, uint32_t i,
 	if (search->wanted[number].is_found ||
 	    !take_symbol(set, t, &s, search->wanted[number].name, &k))
 		return;
+	if (search->wants_all && s.bind == STB_LOCAL &&
+	    !fathom_name_search_add_place(search, number, k.svma))
+		return;
 	m = fathom_name_search_match(search, number);
 	/* A match without a name is new. */
 	if (!m || (m->best.c.name.data && !is_better(&k, &m->best)))
 		return;
 	m->best = k;
 	m->svma = k.svma;
+	m->is_local = s.bind == STB_LOCAL;
 }
 
 void fathom_symbols_search(const struct fathom_symbol_set *set, uint8_t t,

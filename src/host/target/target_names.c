@@ -96,9 +96,22 @@ static fathom_err search(struct fathom_target *target, struct fathom_name_search
 	return FATHOM_OK;
 }
 
-fathom_err fathom_target_find_symbols(struct fathom_target *target, const char *const *names,
-				      size_t n, uint64_t *ret_addresses, uint8_t *ret_reasons,
-				      struct fathom_errinfo *reterr)
+/* Calls @fn for the addresses of name @i, which @s has found. */
+static void tell(struct fathom_name_search *s, size_t i, fathom_symbol_fn fn, void *data)
+{
+	const struct fathom_name_place *places;
+	const size_t n = fathom_name_search_places(s, s->number_of[i], &places);
+
+	for (size_t p = 0; p < n; p++)
+		fn(data, i, places[p].address);
+	if (!n)
+		fn(data, i, s->wanted[s->number_of[i]].address);
+}
+
+/* Looks for @names; @wants_all of local symbols. */
+static fathom_err find(struct fathom_target *target, const char *const *names, size_t n,
+		       bool wants_all, uint8_t *ret_reasons, fathom_symbol_fn fn, void *data,
+		       struct fathom_errinfo *reterr)
 {
 	struct fathom_name_search s;
 	fathom_err err;
@@ -112,16 +125,36 @@ fathom_err fathom_target_find_symbols(struct fathom_target *target, const char *
 	}
 	if (fathom_name_search_init(&s, names, n))
 		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+	s.wants_all = wants_all;
 	err = fathom_target_end_call(target, n ? search(target, &s, reterr) : FATHOM_OK, reterr);
 	for (size_t i = 0; !err && i < n; i++) {
-		const struct fathom_wanted *w = &s.wanted[s.number_of[i]];
+		const bool is_found = s.wanted[s.number_of[i]].is_found;
 
-		ret_reasons[i] = w->is_found ? FATHOM_REASON_NONE : FATHOM_REASON_NO_SUCH_SYMBOL;
-		if (w->is_found)
-			ret_addresses[i] = w->address;
+		ret_reasons[i] = is_found ? FATHOM_REASON_NONE : FATHOM_REASON_NO_SUCH_SYMBOL;
+		if (is_found)
+			tell(&s, i, fn, data);
 	}
 	fathom_name_search_deinit(&s);
 	return err;
+}
+
+fathom_err fathom_target_find_all_symbols(struct fathom_target *target, const char *const *names,
+					  size_t n, uint8_t *ret_reasons, fathom_symbol_fn fn,
+					  void *data, struct fathom_errinfo *reterr)
+{
+	return find(target, names, n, true, ret_reasons, fn, data, reterr);
+}
+
+static void store_address(void *data, size_t i, uint64_t address)
+{
+	((uint64_t *)data)[i] = address;
+}
+
+fathom_err fathom_target_find_symbols(struct fathom_target *target, const char *const *names,
+				      size_t n, uint64_t *ret_addresses, uint8_t *ret_reasons,
+				      struct fathom_errinfo *reterr)
+{
+	return find(target, names, n, false, ret_reasons, store_address, ret_addresses, reterr);
 }
 
 fathom_err fathom_target_find_symbol(struct fathom_target *target, const char *name,

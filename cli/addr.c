@@ -422,7 +422,7 @@ static void store_index(const struct addr *v)
 		return;
 	/* Nobody waits for it and nothing is lost without it: only what was asked for can fail. */
 	if (fathom_cache_store(v->rules.target, all, all ? 0 : STORE_WITHIN_MS, NULL, &info) && all)
-		complain_error(&info);
+		complain_store(&info);
 }
 
 static void answer_arguments(struct addr *v, int n, char **arguments)

@@ -67,7 +67,7 @@ static int build_one(struct fathom *session, const struct common *common, const 
 	common_print_notes(target, &next);
 	fathom_target_release(target);
 	if (err) {
-		complain_error(&info);
+		complain_store(&info);
 		return EXIT_USAGE;
 	}
 	if (common->json) {
@@ -107,7 +107,7 @@ static int clear(struct fathom *session, const struct common *common)
 	uint64_t removed;
 
 	if (fathom_cache_clear(session, &removed, &info)) {
-		complain_error(&info);
+		complain_store(&info);
 		return EXIT_USAGE;
 	}
 	printf(common->json ? "{\"removed\":%" PRIu64 "}\n" : "%" PRIu64 " indexes removed\n",
@@ -119,11 +119,6 @@ static int print_path(const struct fathom *session, const struct common *common)
 {
 	const char *dir = fathom_cache_dir(session);
 
-	if (!dir) {
-		complain("cache", "there is no directory for it",
-			 "set HOME or XDG_CACHE_HOME, or give --cache-dir");
-		return EXIT_USAGE;
-	}
 	if (common->json) {
 		printf("{\"path\":");
 		print_string(common, dir);
@@ -141,6 +136,13 @@ static int run(struct fathom *session, const struct common *common, const char *
 	char remedy[64];
 	const char *near;
 
+	if (!fathom_cache_dir(session)) {
+		complain("cache", "there is no directory for it",
+			 common->options.flags & FATHOM_NO_CACHE
+				 ? "leave out --no-cache"
+				 : "set HOME or XDG_CACHE_HOME, or give --cache-dir");
+		return EXIT_USAGE;
+	}
 	if (strcmp(what, "build") == 0)
 		return build_all(session, common, n, arguments);
 	if (strcmp(what, "clear") == 0 && !n)

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "out.h"
 
@@ -37,15 +39,60 @@ void complain(const char *what, const char *why, const char *remedy)
 	free(text);
 }
 
-/* Whether the limit that was met is the memory budget, the only one that can be raised for all. */
-static bool is_of_memory(const struct fathom_errinfo *info)
+/* What the user can do about the cause of an error; NULL: nothing, or it has none. */
+static const char *remedy_for_cause(uint32_t cause)
 {
-	return strstr(info->what, "memory budget") != NULL;
+	switch (cause) {
+	case FATHOM_CAUSE_BUDGET:
+		return "raise the limit with --memory";
+	case FATHOM_CAUSE_OTHER_USER:
+		return "run as that user or as root";
+	case FATHOM_CAUSE_NOT_DUMPABLE:
+	case FATHOM_CAUSE_MORE_RIGHTS:
+		return "run as root";
+	case FATHOM_CAUSE_HIDDEN:
+		return "run as root, or mount /proc without hidepid";
+	case FATHOM_CAUSE_NO_PROC:
+		return "mount -t proc proc /proc";
+	case FATHOM_CAUSE_DEBUG_FILE:
+		return "install the debug package of exactly this version";
+	case FATHOM_CAUSE_DEBUGINFOD:
+		return "allow more with --debuginfod-timeout";
+	case FATHOM_CAUSE_NOT_TRUSTED:
+		return "if you trust it: chown it to the user of the process, and chmod go-w";
+	default:
+		return NULL;
+	}
+}
+
+/* What the user can do about a file that could not be written. */
+static const char *remedy_for_writing(int number)
+{
+	switch (number) {
+	case ENOENT:
+	case ENOTDIR:
+		return "make the directory first, or check the path";
+	case EACCES:
+	case EPERM:
+	case EROFS:
+		return "name a place that this user may write to";
+	case EISDIR:
+		return "name a file in it";
+	case ENOSPC:
+	case EDQUOT:
+		return "make room there, or name another place";
+	default:
+		return NULL;
+	}
 }
 
 /* What the user can do about it, or NULL. */
 static const char *remedy_for(const struct fathom_errinfo *info)
 {
+	if (info->cause == FATHOM_CAUSE_WRITE)
+		return remedy_for_writing(info->os_errno);
+	if (info->cause)
+		return remedy_for_cause(info->cause);
 	switch (info->err) {
 	case FATHOM_E_OS:
 		return info->os_errno == ENOENT   ? "check the path"
@@ -53,38 +100,60 @@ static const char *remedy_for(const struct fathom_errinfo *info)
 						  : NULL;
 	case FATHOM_E_FORMAT:
 		return "an executable, library, object or debug file is wanted";
-	case FATHOM_E_LIMIT:
-		return is_of_memory(info) ? "raise the limit with --memory" : NULL;
-	case FATHOM_E_MISMATCH:
-		return "install the debug package of exactly this version";
 	case FATHOM_E_CHANGED:
 		return "run again";
-	case FATHOM_E_TIMEOUT:
-		return "allow more with --debuginfod-timeout";
 	default:
 		return NULL;
 	}
 }
 
-void complain_error(const struct fathom_errinfo *info)
+static void complain_info(const struct fathom_errinfo *info, const char *remedy)
 {
 	char text[512];
-	const char *remedy = remedy_for(info);
 
 	(void)fathom_errinfo_format(info, text, sizeof text);
 	complain_text(text, remedy);
 }
 
-/* The same for a process that could not be opened, which is no matter of files. */
+void complain_store(const struct fathom_errinfo *info)
+{
+	const char *remedy = remedy_for(info);
+
+	complain_info(info, info->cause == FATHOM_CAUSE_WRITE
+				    ? "name another directory with --cache-dir"
+			    : remedy ? remedy
+				     : "check --cache-dir");
+}
+
+void complain_error(const struct fathom_errinfo *info)
+{
+	complain_info(info, remedy_for(info));
+}
+
+/* Prints a note of @target: files in it are not those that the user has named. */
+static void complain_note(const struct fathom_target *target, const struct fathom_errinfo *note)
+{
+	struct fathom_target_info info;
+	const char *remedy = note->err == FATHOM_E_FORMAT ? NULL : remedy_for(note);
+
+	fathom_target_get_info(target, &info);
+	if (note->cause == FATHOM_CAUSE_MAPPED_FILE &&
+	    (info.kind == FATHOM_TARGET_CORE || info.kind == FATHOM_TARGET_SNAPSHOT))
+		remedy = "if it is elsewhere, name the directory above it with --sysroot";
+	else if (note->cause == FATHOM_CAUSE_MAPPED_FILE && geteuid())
+		remedy = "run as root, who may still read what is mapped";
+	complain_info(note, remedy);
+}
+
+/* The same for a process that could not be opened: it is known by its number. */
 static void complain_process(const char *what, const struct fathom_errinfo *info,
 			     const char *remedy)
 {
-	if (info->err == FATHOM_E_OS && (info->os_errno == ENOENT || info->os_errno == ESRCH))
+	if (info->err == FATHOM_E_OS && !info->cause &&
+	    (info->os_errno == ENOENT || info->os_errno == ESRCH))
 		complain(what, "there is no such process", remedy);
-	else if (info->err == FATHOM_E_OS && (info->os_errno == EACCES || info->os_errno == EPERM))
-		complain(what, "this process is not ours to look at", "run as its user or as root");
 	else
-		complain(what, info->what, NULL);
+		complain(what, info->what, remedy_for(info));
 }
 
 /* Nobody mistypes more names at a time, and each takes a pass over the symbols. */
@@ -249,6 +318,37 @@ void common_take_arguments(struct common *c, const char *verb, int n, char **arg
 	c->n_arguments = n - own;
 }
 
+/* Complains if @path, the argument of @option, is not there, or is a directory unless @is_dir. */
+static void check_path(const char *option, const char *path, bool is_dir)
+{
+	char *what = NULL;
+	struct stat st;
+	int number = 0;
+
+	if (stat(path, &st))
+		number = errno;
+	else if (is_dir && !S_ISDIR(st.st_mode))
+		number = ENOTDIR;
+	else if (access(path, is_dir ? X_OK : R_OK))
+		number = errno;
+	if (number && asprintf(&what, "%s: %s", option, path) >= 0)
+		complain(what, strerror(number),
+			 number == EACCES ? "run as a user who may read it" : "check the path");
+	free(what);
+}
+
+/* Says which paths among the options lead nowhere: nothing will be found there. */
+static void check_paths(const struct common *c)
+{
+	/* The first is the default one, which may be missing. */
+	for (size_t i = 1; i < c->n_debug_dirs; i++)
+		check_path("--debug-dir", c->debug_dirs[i], true);
+	if (c->options.sysroot)
+		check_path("--sysroot", c->options.sysroot, true);
+	if (c->options.exe)
+		check_path("--exe", c->options.exe, false);
+}
+
 static volatile sig_atomic_t interrupted;
 
 static void on_interrupt(int number)
@@ -270,6 +370,7 @@ struct fathom *common_session(struct common *c)
 	struct fathom *session;
 
 	c->options.debug_dirs = c->debug_dirs;
+	check_paths(c);
 	if (c->options.flags & FATHOM_DEBUGINFOD) {
 		/* The first Ctrl-C gives up waiting for the servers, the second the whole run. */
 		action.sa_flags = (int)SA_RESETHAND;
@@ -327,6 +428,18 @@ static struct fathom_target *open_kernel(const struct common *c, struct fathom *
 	return target;
 }
 
+/* Complains of a file that could not be opened as the TARGET. */
+static void complain_target(enum target_kind kind, const char *text,
+			    const struct fathom_errinfo *info)
+{
+	const bool is_address = strncmp(text, "0x", 2) == 0;
+
+	if (kind == TARGET_ANY && is_address && info->os_errno == ENOENT)
+		complain_info(info, "the TARGET is named before addresses, or by -p or -e");
+	else
+		complain_error(info);
+}
+
 struct fathom_target *common_open(const struct common *c, struct fathom *session,
 				  enum target_kind kind, const char *text)
 {
@@ -341,7 +454,7 @@ struct fathom_target *common_open(const struct common *c, struct fathom *session
 	if (kind == TARGET_ANY && strncmp(text, "file:", 5) == 0)
 		text += 5;
 	if (fathom_target_open_file(session, text, &target, &info)) {
-		complain_error(&info);
+		complain_target(kind, text, &info);
 		return NULL;
 	}
 	return target;
@@ -402,7 +515,7 @@ void common_print_notes(const struct fathom_target *target, size_t *next)
 	const struct fathom_errinfo *note;
 
 	while ((note = fathom_target_note(target, *next)) != NULL) {
-		complain_error(note);
+		complain_note(target, note);
 		++*next;
 	}
 }

@@ -89,8 +89,9 @@ void complain(const char *what, const char *why, const char *remedy);
  */
 void complain_symbol(struct fathom_target *target, const char *name, unsigned *count);
 
-/* Prints the error, with the remedy that fits it. */
+/* Prints the error, with the remedy that fits it; the other: of the index cache. */
 void complain_error(const struct fathom_errinfo *info);
+void complain_store(const struct fathom_errinfo *info);
 
 /* @memory; exits with status 2 when it is NULL. */
 void *must(void *memory);

@@ -30,9 +30,9 @@ struct fathom_cache_result {
  *
  * Safety: mt-safe
  * Memory: writes *@ret_result, which may be NULL
- * Returns: FATHOM_OK; FATHOM_E_OS with the file named; FATHOM_E_MEMORY; FATHOM_E_UNSUPPORTED when
- *	the session has no cache; FATHOM_E_TIMEOUT when @deadline_ms (0: none) passed, with nothing
- *	written
+ * Returns: FATHOM_OK; FATHOM_E_OS with the directory named; FATHOM_E_MEMORY; FATHOM_E_UNSUPPORTED
+ *	when the session has no cache; FATHOM_E_TIMEOUT when @deadline_ms (0: none) passed, with
+ *	nothing written
  */
 FATHOM_API fathom_err fathom_cache_store(struct fathom_target *target, bool all,
 					 uint32_t deadline_ms,
@@ -52,7 +52,7 @@ FATHOM_API uint64_t fathom_cache_cost_ms(const struct fathom_target *target);
  *
  * Safety: mt-safe
  * Memory: writes the number of files removed to *@ret_removed, which may be NULL
- * Returns: FATHOM_OK or FATHOM_E_OS with the file named
+ * Returns: FATHOM_OK; FATHOM_E_OS with the directory named when some could not be removed
  */
 FATHOM_API fathom_err fathom_cache_clear(struct fathom *session, uint64_t *ret_removed,
 					 struct fathom_errinfo *reterr);

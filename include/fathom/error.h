@@ -46,6 +46,22 @@ enum {
 	FATHOM_E_CHANGED = -12     /**< a file was truncated while it was being read */
 };
 
+/** What is behind an error where something particular helps. The list only grows. */
+enum fathom_cause {
+	FATHOM_CAUSE_NONE = 0,
+	FATHOM_CAUSE_BUDGET = 1,       /**< the session's memory budget is too small */
+	FATHOM_CAUSE_OTHER_USER = 2,   /**< the process belongs to another user */
+	FATHOM_CAUSE_NOT_DUMPABLE = 3, /**< the process hides even from its own user (prctl(2)) */
+	FATHOM_CAUSE_MORE_RIGHTS = 4,  /**< the user's own process, with more rights than we have */
+	FATHOM_CAUSE_HIDDEN = 5,       /**< /proc does not show the process (hidepid) */
+	FATHOM_CAUSE_NO_PROC = 6,      /**< there is no /proc */
+	FATHOM_CAUSE_DEBUG_FILE = 7,   /**< the debug file is of another build */
+	FATHOM_CAUSE_MAPPED_FILE = 8,  /**< the file that was mapped is no more, or is another */
+	FATHOM_CAUSE_NOT_TRUSTED = 9,  /**< others than the process's user can have written it */
+	FATHOM_CAUSE_DEBUGINFOD = 10,  /**< the servers had too little time */
+	FATHOM_CAUSE_WRITE = 11        /**< the file was to be written */
+};
+
 /** Where and why a call failed. Plain data; copy it freely. */
 struct fathom_errinfo {
 	fathom_err err;
@@ -54,6 +70,8 @@ struct fathom_errinfo {
 	const char *what; /**< static text: what is wrong there */
 	char section[32]; /**< section name, "" where none is concerned; cut to fit */
 	char file[256];   /**< path of the file concerned; the end of it where it is longer */
+	uint32_t cause;   /**< enum fathom_cause */
+	uint32_t reserved;
 };
 
 /**

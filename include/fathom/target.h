@@ -61,8 +61,9 @@ FATHOM_API fathom_err fathom_target_open_file(struct fathom *session, const char
  *
  * Safety: mt-safe
  * Memory: as fathom_target_open_file()
- * Returns: FATHOM_OK; FATHOM_E_OS when there is no such process, or it is not ours to look at;
- *	FATHOM_E_NOT_FOUND when it has no memory: a kernel thread, or it has ended; FATHOM_E_MEMORY
+ * Returns: FATHOM_OK; FATHOM_E_OS when there is no such process, or it is not ours to look at: the
+ *	cause in *@reterr says why; FATHOM_E_NOT_FOUND when it has no memory: a kernel thread, or it
+ *	has ended; FATHOM_E_MEMORY
  */
 FATHOM_API fathom_err fathom_target_open_process(struct fathom *session, int pid,
 						 struct fathom_target **ret_target,

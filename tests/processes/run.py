@@ -498,7 +498,7 @@ def refusals(folder):
     assert "has no memory" in refused(child.pid, 0x1000)
     child.wait()
     with Told([build(folder)]) as told:
-        assert "not ours to look at" in refused(told.pid, 0x1000, user=NOBODY)
+        assert "belongs to another user" in refused(told.pid, 0x1000, user=NOBODY)
         assert "a process or core has no sections" in refused("-j", ".text", told.pid, 0x1000)
 
 
@@ -602,7 +602,7 @@ def every_verb(folder):
     with Told([build(folder)]) as told:
         for verb, query in (("addr", "0x1000"), ("find", "main"), ("disasm", "main"), ("snapshot", f"{folder}/snapshot")):
             for pid, user, complaint in ((told.pid, ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"],
-                                          "this process is not ours to look at (run as its user or as root)"),
+                                          "belongs to another user (run as that user or as root)"),
                                          (2, [], "has no memory: a kernel thread, or it has ended"),
                                          (4194305, [], "there is no such process")):
                 done = subprocess.run([*user, FATHOM, verb, str(pid), query], capture_output=True, text=True, check=False,

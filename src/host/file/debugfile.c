@@ -80,7 +80,7 @@ static void note_refused(struct fathom_notes *notes, const struct fathom_object 
 {
 	struct fathom_errinfo info;
 
-	(void)fathom_fail(&info, FATHOM_E_MISMATCH, "", 0, what);
+	(void)fathom_fail_by(&info, FATHOM_E_MISMATCH, FATHOM_CAUSE_DEBUG_FILE, what);
 	fathom_errinfo_set_file(&info, o->file->path);
 	fathom_notes_add(notes, &info);
 }

@@ -80,8 +80,8 @@ fathom_err fathom_debuginfod_find(struct fathom *session, struct fathom_bytes bu
 		return fathom_fail(reterr, FATHOM_E_NOT_FOUND, "", 0,
 				   "debuginfod was asked for, but DEBUGINFOD_URLS is not set");
 	if (fathom_now_ns() >= q.deadline)
-		return fathom_fail(reterr, FATHOM_E_TIMEOUT, "", 0,
-				   "debuginfod servers did not answer in time");
+		return fathom_fail_by(reterr, FATHOM_E_TIMEOUT, FATHOM_CAUSE_DEBUGINFOD,
+				      "debuginfod servers did not answer in time");
 	if (!open_library(&l))
 		return fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
 				   "libdebuginfod.so.1 is not installed");
@@ -99,8 +99,8 @@ fathom_err fathom_debuginfod_find(struct fathom *session, struct fathom_bytes bu
 	if (q.cancelled)
 		return fathom_fail(reterr, FATHOM_E_CANCELLED, "", 0, "debuginfod: cancelled");
 	if (q.late || fd == -ETIME || fd == -ETIMEDOUT)
-		return fathom_fail(reterr, FATHOM_E_TIMEOUT, "", 0,
-				   "debuginfod servers did not answer in time");
+		return fathom_fail_by(reterr, FATHOM_E_TIMEOUT, FATHOM_CAUSE_DEBUGINFOD,
+				      "debuginfod servers did not answer in time");
 	if (fd == -ENOENT)
 		return fathom_fail(reterr, FATHOM_E_NOT_FOUND, "", 0,
 				   "no debuginfod server has its debug file");

@@ -54,6 +54,14 @@ fathom_err fathom_fail_os(struct fathom_errinfo *reterr, const char *path)
 	return FATHOM_E_OS;
 }
 
+fathom_err fathom_fail_write(struct fathom_errinfo *reterr, const char *path)
+{
+	(void)fathom_fail_os(reterr, path);
+	if (reterr)
+		reterr->cause = FATHOM_CAUSE_WRITE;
+	return FATHOM_E_OS;
+}
+
 static fathom_err path_error(struct fathom_errinfo *reterr, fathom_err err, const char *path,
 			     const char *what)
 {
@@ -150,13 +158,16 @@ static fathom_err decompress(struct fathom_file *f, fathom_codec_stream_fn *code
 	}
 	if (err) {
 		fathom_sink_deinit(&sink);
-		return path_error(
-			reterr, err, f->path,
-			err == FATHOM_E_CORRUPT ? "compressed data is damaged"
-			: err == FATHOM_E_LIMIT ? "decompressed, it does not fit the memory budget"
-			: err == FATHOM_E_UNSUPPORTED
-				? "compressed, and this build lacks the library to read it"
-				: "cannot be decompressed");
+		(void)path_error(reterr, err, f->path,
+				 err == FATHOM_E_CORRUPT ? "compressed data is damaged"
+				 : err == FATHOM_E_LIMIT
+					 ? "decompressed, it does not fit the memory budget"
+				 : err == FATHOM_E_UNSUPPORTED
+					 ? "compressed, and this build lacks the library to read it"
+					 : "cannot be decompressed");
+		if (reterr && err == FATHOM_E_LIMIT)
+			reterr->cause = FATHOM_CAUSE_BUDGET;
+		return err;
 	}
 	unmap(f);
 	f->bytes = (struct fathom_bytes){ sink.data, sink.size };

@@ -79,6 +79,9 @@ size_t fathom_file_read_at(int fd, uint64_t off, void *to, size_t size);
 /* Notes errno as what failed with @path. */
 fathom_err fathom_fail_os(struct fathom_errinfo *reterr, const char *path);
 
+/* The same of a file that was to be written. */
+fathom_err fathom_fail_write(struct fathom_errinfo *reterr, const char *path);
+
 /* Puts @path in @info, whose other fields are set. */
 void fathom_errinfo_set_file(struct fathom_errinfo *info, const char *path);
 

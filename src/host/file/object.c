@@ -355,9 +355,13 @@ static fathom_err make_copy(struct fathom_object *o, uint32_t i, const struct co
 	if (z->kind != COMPRESS_NONE && z->size / ratio > z->data.size)
 		return section_error(o, i, FATHOM_E_CORRUPT,
 				     "states a size that its compressed data cannot have", reterr);
-	if (!fathom_memory_fits(o->memory, z->size))
-		return section_error(o, i, FATHOM_E_LIMIT,
-				     "decompressed, it does not fit the memory budget", reterr);
+	if (!fathom_memory_fits(o->memory, z->size)) {
+		(void)section_error(o, i, FATHOM_E_LIMIT,
+				    "decompressed, it does not fit the memory budget", reterr);
+		if (reterr)
+			reterr->cause = FATHOM_CAUSE_BUDGET;
+		return FATHOM_E_LIMIT;
+	}
 	to = fathom_pages_alloc(z->size);
 	if (!to)
 		return section_error(o, i, FATHOM_E_MEMORY, "out of memory", reterr);

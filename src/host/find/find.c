@@ -121,7 +121,7 @@ static void refuse_query(struct fathom_find *f, size_t i, const char *text,
 	fathom_find_query_deinit(&f->queries[i]);
 	f->queries[i].kind = FATHOM_QUERY_BAD;
 	info->offset = 0;
-	fathom_copy_cstr(info->file, sizeof info->file, text);
+	fathom_copy_cstr(info->file, sizeof info->file, *text ? text : "''");
 	fathom_notes_add(f->notes, info);
 }
 
@@ -580,9 +580,10 @@ static fathom_err search_target(struct fathom_find *f, const struct fathom_targe
 /* The error of a search that the memory budget has ended. */
 static fathom_err fail_over(const char *const *queries, size_t n, struct fathom_errinfo *reterr)
 {
-	(void)fathom_fail(reterr, FATHOM_E_LIMIT, "", 0,
-			  "what fits the query does not fit the memory budget: make it narrower, "
-			  "as by a library");
+	(void)fathom_fail_by(
+		reterr, FATHOM_E_LIMIT, FATHOM_CAUSE_BUDGET,
+		"what fits the query does not fit the memory budget: make it narrower, "
+		"as by a library");
 	if (reterr)
 		fathom_copy_cstr(reterr->file, sizeof reterr->file,
 				 n == 1 ? queries[0] : "all queries together");

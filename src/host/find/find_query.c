@@ -115,6 +115,35 @@ static char *bare_copy(const char *text, uint32_t size, struct fathom_arena *are
 	return copy;
 }
 
+/* What is wrong with an expression that regcomp() has refused with @error. */
+static const char *name_fault(int error)
+{
+	switch (error) {
+	case REG_EPAREN:
+		return "a parenthesis in the expression has no counterpart";
+	case REG_EBRACK:
+		return "a [ in the expression has no ]";
+	case REG_EBRACE:
+		return "a { in the expression has no }";
+	case REG_BADBR:
+		return "what stands in braces in the expression is no number of repetitions";
+	case REG_BADRPT:
+		return "in the expression nothing stands before a *, + or ? that it could repeat";
+	case REG_ERANGE:
+		return "a range in the expression ends before it starts";
+	case REG_ECTYPE:
+		return "the expression names a class of characters that there is not";
+	case REG_ECOLLATE:
+		return "the expression names a character that there is not";
+	case REG_EESCAPE:
+		return "the expression ends with a backslash";
+	case REG_ESUBREG:
+		return "the expression refers back to a group that it does not have";
+	default:
+		return "not an extended regular expression";
+	}
+}
+
 static fathom_err compile(struct fathom_find_query *q, struct fathom_errinfo *reterr)
 {
 	int error;
@@ -128,9 +157,7 @@ static fathom_err compile(struct fathom_find_query *q, struct fathom_errinfo *re
 	q->has_regex = !error;
 	if (error == REG_ESPACE)
 		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
-	return error ? fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0,
-				   "not an extended regular expression")
-		     : FATHOM_OK;
+	return error ? fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0, name_fault(error)) : FATHOM_OK;
 }
 
 /* Whether at @p the tag of a demangled name starts, as in "f[abi:cxx11]()". */

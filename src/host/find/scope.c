@@ -325,7 +325,8 @@ static void note_unsettled(struct fathom_find *f)
 	struct fathom_errinfo info;
 
 	(void)fathom_fail(&info, FATHOM_E_TIMEOUT, "", 0,
-			  "its dynamic linker is at work: what that would answer is not known");
+			  "is at work: what it would answer is not known");
+	fathom_errinfo_set_file(&info, "the process's dynamic linker");
 	fathom_notes_add(f->notes, &info);
 }
 

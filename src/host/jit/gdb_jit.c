@@ -65,18 +65,19 @@ void fathom_gdb_jit_deinit(struct fathom_gdb_jit *g)
 }
 
 /* Notes what is wrong with the JIT code of the process. */
-static void note_in(const struct fathom_space *s, fathom_err err, const char *what)
+static void note_in(const struct fathom_space *s, fathom_err err, enum fathom_cause cause,
+		    const char *what)
 {
 	struct fathom_errinfo info;
 
-	(void)fathom_fail(&info, err, "", 0, what);
+	(void)fathom_fail_by(&info, err, cause, what);
 	fathom_errinfo_set_file(&info, "__jit_debug_descriptor");
 	fathom_notes_add(s->notes, &info);
 }
 
 static void note(const struct asking *a, fathom_err err, const char *what)
 {
-	note_in(a->b->space->space, err, what);
+	note_in(a->b->space->space, err, FATHOM_CAUSE_NONE, what);
 }
 
 /* Adds the list of the module of mapping @i, if it has one. */
@@ -90,7 +91,8 @@ static fathom_err add_list(struct fathom_gdb_jit *g, const struct fathom_space_b
 	if (!fathom_module_jit_descriptor(m, &svma))
 		return FATHOM_OK;
 	if (g->lists.n == FATHOM_MAX_GDB_LISTS) {
-		note_in(b->space, FATHOM_E_LIMIT, "more lists of JIT code than fathom reads");
+		note_in(b->space, FATHOM_E_LIMIT, FATHOM_CAUSE_NONE,
+			"more lists of JIT code than fathom reads");
 		return FATHOM_OK;
 	}
 	if (!fathom_array_reserve(&g->lists, sizeof *l, 1))
@@ -291,7 +293,8 @@ static fathom_err make_table(const struct asking *a)
 	fathom_array_deinit(&claims);
 	g->is_whole = !err;
 	if (err == FATHOM_E_LIMIT)
-		note(a, err, "its list of JIT code does not fit the memory budget");
+		note_in(a->b->space->space, err, FATHOM_CAUSE_BUDGET,
+			"its list of JIT code does not fit the memory budget");
 	return err == FATHOM_E_MEMORY ? err : FATHOM_OK;
 }
 

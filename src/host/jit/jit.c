@@ -143,7 +143,7 @@ static void reader_close(const struct reader *r)
 
 /* Says why a file is not read, or not to its end; FATHOM_E_MEMORY fails. */
 static fathom_err note_file(const struct fathom_space *s, fathom_err err, const char *path,
-			    uint64_t off, const char *what)
+			    uint64_t off, bool over_budget, const char *what)
 {
 	struct fathom_errinfo info;
 
@@ -151,6 +151,8 @@ static fathom_err note_file(const struct fathom_space *s, fathom_err err, const 
 		(void)fathom_fail_os(&info, path);
 	else
 		(void)fathom_fail(&info, err, "", off, what);
+	if (err == FATHOM_E_LIMIT && over_budget)
+		info.cause = FATHOM_CAUSE_BUDGET;
 	fathom_errinfo_set_file(&info, path);
 	if (err && err != FATHOM_E_MEMORY)
 		fathom_notes_add(s->notes, &info);
@@ -209,7 +211,7 @@ static fathom_err refresh_map(const struct fathom_jit_owner *o, enum fathom_jit_
 	close(fd);
 	if (is_read_in_part(err))
 		fathom_perf_map_clear(&kept->map);
-	return note_file(o->space, err, path, 0,
+	return note_file(o->space, err, path, 0, true,
 			 "does not fit the memory budget: its names are not used");
 }
 
@@ -287,7 +289,7 @@ static fathom_err refresh_dump(struct fathom_jit *jit, const struct fathom_jit_o
 			fathom_jitdump_clear(&kept->dump);
 	}
 	close(fd);
-	return note_file(o->space, err, path, damage,
+	return note_file(o->space, err, path, damage, kept != NULL,
 			 !kept                    ? "more jitdumps than fathom reads"
 			 : err == FATHOM_E_FORMAT ? "is no jitdump of version 1"
 			 : err == FATHOM_E_LIMIT
@@ -546,7 +548,7 @@ static fathom_err make_file(struct fathom_jit_search *s, int i)
 	err = fathom_symbol_file_make(&s->space->session->memory, "[jit]", symbols->data,
 				      symbols->n, &o);
 	if (err == FATHOM_E_LIMIT)
-		return note_file(s->space, err, "[jit]", 0,
+		return note_file(s->space, err, "[jit]", 0, true,
 				 "does not fit the memory budget: its names are not found");
 	if (err)
 		return err;

@@ -108,9 +108,10 @@ bool fathom_jit_owner_read(const struct fathom_space *s, struct fathom_jit_owner
 	return true;
 }
 
-static fathom_err refuse(struct fathom_errinfo *reterr, const char *path, const char *why)
+static fathom_err refuse(struct fathom_errinfo *reterr, const char *path, enum fathom_cause cause,
+			 const char *why)
 {
-	(void)fathom_fail(reterr, FATHOM_E_MISMATCH, "", 0, why);
+	(void)fathom_fail_by(reterr, FATHOM_E_MISMATCH, cause, why);
 	fathom_errinfo_set_file(reterr, path);
 	return FATHOM_E_MISMATCH;
 }
@@ -129,16 +130,17 @@ static fathom_err check_file(const struct fathom_jit_owner *o, const char *path,
 			     const struct stat *st, struct fathom_errinfo *reterr)
 {
 	if (!S_ISREG(st->st_mode))
-		return refuse(reterr, path, "not used for names of JIT code: no regular file");
+		return refuse(reterr, path, FATHOM_CAUSE_NONE,
+			      "not used for names of JIT code: no regular file");
 	if (!is_theirs(o, st))
-		return refuse(reterr, path,
+		return refuse(reterr, path, FATHOM_CAUSE_NOT_TRUSTED,
 			      "not used for names of JIT code: it belongs to another user than "
 			      "the process");
 	if (st->st_mode & S_IWOTH)
-		return refuse(reterr, path,
+		return refuse(reterr, path, FATHOM_CAUSE_NOT_TRUSTED,
 			      "not used for names of JIT code: everybody may write to it");
 	if (o->started && st->st_ctim.tv_sec + CLOCK_SLACK < o->started)
-		return refuse(reterr, path,
+		return refuse(reterr, path, FATHOM_CAUSE_NONE,
 			      "not used for names of JIT code: it is older than the process, so "
 			      "it is of another that had the same number");
 	return FATHOM_OK;
@@ -153,7 +155,7 @@ static fathom_err accept_file(const struct fathom_jit_owner *o, const char *path
 	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
 		return fathom_fail(reterr, FATHOM_E_NOT_FOUND, "", 0, "no such file");
 	if (fd < 0 && errno == ELOOP)
-		return refuse(reterr, path,
+		return refuse(reterr, path, FATHOM_CAUSE_NONE,
 			      "not used for names of JIT code: it is a symbolic link");
 	if (fd < 0)
 		return fathom_fail_os(reterr, path);
@@ -232,5 +234,6 @@ fathom_err fathom_jit_file_open_mapped(const struct fathom_jit_owner *o,
 	if (err || ret_st->st_ino == m->inode)
 		return err;
 	close(*ret_fd);
-	return refuse(reterr, name, "is not the file that the process has mapped");
+	return refuse(reterr, name, FATHOM_CAUSE_MAPPED_FILE,
+		      "is not the file that the process has mapped");
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include "../module/module.h"
 #include "../base/path.h"
@@ -57,6 +58,10 @@ static fathom_err find_kernel(struct fathom_kernel *k, struct fathom_errinfo *re
 				   "the root directory's path is too long");
 	err = fathom_kallsyms_read_start(path.text, &k->start, &k->start_name, reterr);
 	if (err) {
+		if (err == FATHOM_E_OS && !*k->place.root && access("/proc/self", F_OK))
+			err = fathom_fail_by(
+				reterr, FATHOM_E_OS, FATHOM_CAUSE_NO_PROC,
+				"/proc is not mounted: the kernel's symbols are only there");
 		fathom_errinfo_set_file(reterr, path.text);
 		return err;
 	}

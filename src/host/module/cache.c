@@ -303,10 +303,14 @@ static void list_indexes(DIR *dir, struct fathom_array *list)
 	}
 }
 
-/* Removes the oldest indexes until the rest takes at most @limit; returns how many. */
+/*
+ * Removes the oldest indexes until the rest takes at most @limit. Returns how many; errno says why
+ * there are not more, or is 0.
+ */
 static uint64_t remove_oldest(DIR *dir, uint64_t limit)
 {
 	struct fathom_array list = { 0 };
+	int number = 0;
 	struct cached *c;
 	uint64_t total = 0;
 	uint64_t removed = 0;
@@ -321,10 +325,14 @@ static uint64_t remove_oldest(DIR *dir, uint64_t limit)
 		if (total > limit && unlinkat(dirfd(dir), c[i].name, 0) == 0) {
 			total -= c[i].size;
 			removed++;
+		} else if (total > limit && errno != ENOENT && !number) {
+			number = errno;
 		}
 		free(c[i].name);
 	}
 	fathom_array_deinit(&list);
+	/* What another process has removed meanwhile is gone, too. */
+	errno = number;
 	return removed;
 }
 
@@ -345,8 +353,14 @@ fathom_err fathom_cache_clear(struct fathom *session, uint64_t *ret_removed,
 	uint64_t removed = 0;
 
 	if (dir) {
+		int number;
+
 		removed = remove_oldest(dir, 0);
+		number = errno;
 		(void)closedir(dir);
+		errno = number;
+		if (number)
+			return fathom_fail_write(reterr, session->cache_dir);
 	} else if (session->cache_dir && errno != ENOENT) {
 		return fathom_fail_os(reterr, session->cache_dir);
 	}

@@ -505,7 +505,7 @@ fathom_err fathom_cache_store_module(struct fathom_module *m, bool all, uint32_t
 	result.file_size = s->writer.header.file_size;
 	if (err == FATHOM_E_OS) {
 		errno = s->writer.os_errno;
-		(void)fathom_fail_os(reterr, path);
+		(void)fathom_fail_write(reterr, m->session->cache_dir);
 	} else if (err && err != FATHOM_E_CHANGED) {
 		(void)fathom_fail(reterr, err, "", 0, fathom_err_name(err));
 	} else if (!err) {

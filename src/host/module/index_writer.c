@@ -18,18 +18,23 @@ static void fail(struct fathom_index_writer *w, fathom_err err)
 	}
 }
 
-/* Makes the directory of @path, and those above it, for this user only. */
-static void make_dirs(const char *path)
+/*
+ * Makes the directory of @path, and those above it, for this user only. Returns the errno of the
+ * last that could not be made, or 0.
+ */
+static int make_dirs(const char *path)
 {
 	char *copy = strdup(path);
+	int number = 0;
 
 	for (char *slash = copy ? strchr(copy + 1, '/') : NULL; slash;
 	     slash = strchr(slash + 1, '/')) {
 		*slash = '\0';
-		(void)mkdir(copy, 0700);
+		number = mkdir(copy, 0700) && errno != EEXIST ? errno : 0;
 		*slash = '/';
 	}
 	free(copy);
+	return number;
 }
 
 /* Puts @n bytes in memory at @off, which is at most the end of what is there. */
@@ -126,7 +131,8 @@ void fathom_index_writer_part(struct fathom_index_writer *w, const void *items, 
 
 static void open_file(struct fathom_index_writer *w, const char *path)
 {
-	make_dirs(path);
+	const int number = make_dirs(path);
+
 	w->path = strdup(path);
 	if (!w->path || asprintf(&w->temporary, "%s.XXXXXX", path) < 0) {
 		w->temporary = NULL;
@@ -135,8 +141,12 @@ static void open_file(struct fathom_index_writer *w, const char *path)
 	}
 	/* For this user only, and for this writer: other threads may store the same. */
 	w->fd = mkostemp(w->temporary, O_CLOEXEC);
-	if (w->fd < 0)
-		fail(w, FATHOM_E_OS);
+	if (w->fd >= 0)
+		return;
+	/* There is no directory: why not, says more. */
+	if (errno == ENOENT && number)
+		errno = number;
+	fail(w, FATHOM_E_OS);
 }
 
 fathom_err fathom_index_writer_open(struct fathom_index_writer *w, const char *path)

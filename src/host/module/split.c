@@ -304,8 +304,8 @@ static fathom_err note_missing(struct fathom_debug *d, const struct fathom_open_
 	char path[4096];
 
 	if (refused)
-		(void)fathom_fail(&info, FATHOM_E_MISMATCH, "", 0,
-				  "split debug file refused: it belongs to another build");
+		(void)fathom_fail_by(&info, FATHOM_E_MISMATCH, FATHOM_CAUSE_DEBUG_FILE,
+				     "split debug file refused: it belongs to another build");
 	else
 		(void)fathom_fail(&info, FATHOM_E_NOT_FOUND, "", 0, "split debug file not found");
 	fathom_errinfo_set_file(

@@ -6,12 +6,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "../../safe/base/cursor.h"
 #include "../file/file.h"
+#include "../jit/jit_file.h"
 
 struct process {
 	struct fathom_space space;
@@ -64,6 +67,67 @@ static bool shares_mounts(const char *dir)
 	return same;
 }
 
+/* Why a process of the kernel's may not be looked at, and what to call that. */
+struct refusal {
+	enum fathom_cause cause;
+	const char *what;
+};
+
+/*
+ * Tells why the kernel refuses to show the process (ptrace(2), "Ptrace access mode checking"). The
+ * files of one that is not dumpable belong to root, whosoever the process is (proc_pid(5)).
+ */
+static struct refusal find_refusal(const struct process *p)
+{
+	const uid_t us = geteuid();
+	struct fathom_jit_owner o;
+	char path[PATH_MAX];
+	struct stat st;
+
+	(void)snprintf(path, sizeof path, "%s/maps", p->dir);
+	/* With hidepid=1 other users' processes do not even show that. */
+	if (!fathom_jit_owner_read(&p->space, &o))
+		return (struct refusal){ FATHOM_CAUSE_OTHER_USER, "belongs to another user" };
+	if (stat(path, &st) == 0 && st.st_uid != o.uid[1])
+		return (struct refusal){ FATHOM_CAUSE_NOT_DUMPABLE,
+					 "is not dumpable: not even its own user may look at it" };
+	if (o.uid[0] != us || o.uid[1] != us || o.uid[2] != us)
+		return (struct refusal){ FATHOM_CAUSE_OTHER_USER, "belongs to another user" };
+	return (struct refusal){ FATHOM_CAUSE_MORE_RIGHTS,
+				 "has rights that this user lacks, or a security module protects "
+				 "it" };
+}
+
+/* Whether /proc shows our own process: then it is that of the processes we can name. */
+static bool is_proc_ours(void)
+{
+	char *self = read_link("/proc", "self");
+	const bool is_ours = self && strtol(self, NULL, 10) == getpid();
+
+	free(self);
+	return is_ours;
+}
+
+/* Tells why @path of process @pid, below /proc, is not there; errno says that it is not. */
+static fathom_err fail_to_find(int pid, const char *path, struct fathom_errinfo *reterr)
+{
+	const int number = errno;
+	const bool is_there = kill(pid, 0) == 0 || errno == EPERM;
+
+	errno = number;
+	(void)fathom_fail_os(reterr, path);
+	if (!reterr || (number != ENOENT && number != ESRCH))
+		return FATHOM_E_OS;
+	if (access("/proc/self", F_OK)) {
+		reterr->cause = FATHOM_CAUSE_NO_PROC;
+		reterr->what = "/proc is not mounted: processes are seen only there";
+	} else if (is_there && is_proc_ours()) {
+		reterr->cause = FATHOM_CAUSE_HIDDEN;
+		reterr->what = "is there, but /proc does not show it to this user";
+	}
+	return FATHOM_E_OS;
+}
+
 /* Says what is known by another name in @dir as people know it. */
 static void set_name(const struct process *p, struct fathom_errinfo *info)
 {
@@ -99,6 +163,32 @@ static bool try_threads(const struct process *p, bool (*fn)(const char *dir, voi
 	return done;
 }
 
+/* Adds to @reterr, of a map that could not be read with @err, what is behind it. */
+static void explain(const struct process *p, fathom_err err, struct fathom_errinfo *reterr)
+{
+	struct refusal r;
+
+	set_name(p, reterr);
+	if (!reterr || err != FATHOM_E_OS)
+		return;
+	errno = reterr->os_errno;
+	if (errno == EACCES || errno == EPERM) {
+		r = find_refusal(p);
+		reterr->cause = r.cause;
+		reterr->what = r.what;
+	} else {
+		char path[sizeof reterr->file];
+
+		memcpy(path, reterr->file, sizeof path);
+		(void)fail_to_find(p->pid, path, reterr);
+		/* It was there when it was opened. */
+		if (!reterr->cause && (reterr->os_errno == ENOENT || reterr->os_errno == ESRCH)) {
+			reterr->what = "the process has ended";
+			reterr->os_errno = ESRCH;
+		}
+	}
+}
+
 struct map_reading {
 	struct fathom_maps *ret; /* NULL: only look whether the map can be read */
 	struct fathom_errinfo *reterr;
@@ -129,7 +219,7 @@ static fathom_err read_map(const struct process *p, struct fathom_maps *ret,
 
 	(void)try_threads(p, read_map_below, &r);
 	if (r.err)
-		set_name(p, reterr);
+		explain(p, r.err, reterr);
 	return r.err;
 }
 
@@ -388,7 +478,7 @@ static fathom_err find_process(struct process *p, struct fathom_errinfo *reterr)
 	(void)snprintf(path, sizeof path, "/proc/%d", p->pid);
 	p->fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (p->fd < 0)
-		return fathom_fail_os(reterr, path);
+		return fail_to_find(p->pid, path, reterr);
 	(void)snprintf(p->dir, sizeof p->dir, "/proc/self/fd/%d", p->fd);
 	FATHOM_TRY(read_map(p, NULL, reterr));
 	(void)try_threads(p, find_links, p);

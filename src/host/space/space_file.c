@@ -9,10 +9,40 @@
 
 #include "space_image.h"
 
+/* Whether @name is that of System V shared memory: "/SYSV" and its key (shmget(2)). */
+static bool is_shared_memory(struct fathom_str name)
+{
+	uint32_t i = 5;
+
+	if (name.size != 13 || !str_starts(name, "/SYSV"))
+		return false;
+	while (i < name.size && strchr("0123456789abcdef", name.data[i]))
+		i++;
+	return i == name.size;
+}
+
+/*
+ * Whether the kernel calls memory so that no file is behind: "anon_inode:[io_uring]",
+ * "socket:[123]", shared memory with and without a key, rings of asynchronous I/O. These names
+ * count as deleted, but for those with a colon.
+ */
+static bool is_memory(const struct fathom_mapping *m)
+{
+	static const char *const kinds[] = { "anon_inode:", "socket:[", "pipe:[" };
+
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+		if (str_starts(m->name, kinds[i]))
+			return true;
+	return m->deleted && (str_is(m->name, "/dev/zero") || str_is(m->name, "/[aio]") ||
+			      is_shared_memory(m->name));
+}
+
 bool fathom_space_may_be_file(const struct fathom_space *s, const struct fathom_mapping *m)
 {
-	/* The kernel calls what is no file "anon_inode:" and the like. */
-	return m->inode ? !s->is_live || str_starts(m->name, "/") : str_is(m->name, "[vdso]");
+	if (!m->inode)
+		return str_is(m->name, "[vdso]");
+	/* What was stored may have names that the program itself used, from where it was. */
+	return !is_memory(m) && (!s->is_live || str_starts(m->name, "/"));
 }
 
 /* Where the file of a mapping is looked for, in this order. */
@@ -31,7 +61,7 @@ struct attempt {
 
 static void fail_step(struct attempt *t, enum step step, fathom_err err, const char *why)
 {
-	(void)fathom_fail(&t->failed[step], err, "", 0, why);
+	(void)fathom_fail_by(&t->failed[step], err, FATHOM_CAUSE_MAPPED_FILE, why);
 	fathom_errinfo_set_file(&t->failed[step], t->file->name);
 }
 
@@ -102,6 +132,8 @@ static bool open_file(struct attempt *t, enum step step, const char *path)
 
 	if (fathom_file_map(m, path, &file, &t->failed[step]) ||
 	    fathom_object_create(m, file, &t->object, &t->failed[step])) {
+		if (t->failed[step].os_errno == ENOENT)
+			t->failed[step].cause = FATHOM_CAUSE_MAPPED_FILE;
 		fathom_errinfo_set_file(&t->failed[step], t->file->name);
 		return false;
 	}
@@ -126,8 +158,12 @@ static bool open_below(struct attempt *t, enum step step, const char *root)
 
 	if (t->file->name[0] != '/') {
 		fail_step(t, step, FATHOM_E_NOT_FOUND, "has no path that leads to it");
+		t->failed[step].cause = FATHOM_CAUSE_NONE;
 		return false;
 	}
+	/* The name of memfd_create() is no path, though it begins like one. */
+	if (strncmp(t->file->name, "/memfd:", 7) == 0)
+		return false;
 	if (!format_path(root, t->file->name, path, sizeof path)) {
 		fail_step(t, step, FATHOM_E_NOT_FOUND, "has a path too long to be opened");
 		return false;
@@ -196,8 +232,11 @@ static enum fathom_reason reason_of(const struct attempt *t)
 /* Tells why the file was not had, when it matters: when its image had to do, or nothing. */
 static void note_failures(const struct attempt *t)
 {
+	if (!t->file->is_image && t->object)
+		return;
 	for (int step = 0; step < N_STEPS; step++)
-		if (t->failed[step].err && (t->file->is_image || !t->object))
+		/* Most users may not look for the very file: what was found instead says more. */
+		if (t->failed[step].err && !(step == STEP_VERY && is_denied(&t->failed[step])))
 			fathom_notes_add(t->space->notes, &t->failed[step]);
 }
 

@@ -380,8 +380,8 @@ static fathom_err read_image(const struct fathom_space *s, const struct fathom_m
 		return fathom_fail(reterr, FATHOM_E_CORRUPT, "", 0,
 				   "its image in memory is damaged");
 	if (size > MAX_IMAGE || !fathom_memory_fits(&s->session->memory, size))
-		return fathom_fail(reterr, FATHOM_E_LIMIT, "", 0,
-				   "its image in memory does not fit the memory budget");
+		return fathom_fail_by(reterr, FATHOM_E_LIMIT, FATHOM_CAUSE_BUDGET,
+				      "its image in memory does not fit the memory budget");
 	pages = fathom_pages_alloc(size);
 	if (!pages)
 		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");

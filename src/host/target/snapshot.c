@@ -484,9 +484,9 @@ static fathom_err write_file(int fd, const struct fathom_array *body, const char
 	put_u64(&header, body->n);
 	if (header.failed || !write_all(fd, header.body.data, header.body.n) ||
 	    !write_all(fd, body->data, body->n))
-		err = fathom_fail_os(reterr, path);
+		err = fathom_fail_write(reterr, path);
 	if (close(fd) && !err)
-		err = fathom_fail_os(reterr, path);
+		err = fathom_fail_write(reterr, path);
 	fathom_array_deinit(&header.body);
 	return err;
 }
@@ -497,7 +497,7 @@ static fathom_err store_into(const struct fathom_array *body, const char *path,
 {
 	const int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
 
-	return fd < 0 ? fathom_fail_os(reterr, path) : write_file(fd, body, path, reterr);
+	return fd < 0 ? fathom_fail_write(reterr, path) : write_file(fd, body, path, reterr);
 }
 
 /* Replaces the file at @path, which is whole or what it was before. */
@@ -515,10 +515,10 @@ static fathom_err replace(const struct fathom_array *body, const char *path,
 	}
 	fd = mkostemp(temporary, O_CLOEXEC);
 	if (fd < 0)
-		return fathom_fail_os(reterr, path);
+		return fathom_fail_write(reterr, path);
 	err = write_file(fd, body, path, reterr);
 	if (!err && rename(temporary, path))
-		err = fathom_fail_os(reterr, path);
+		err = fathom_fail_write(reterr, path);
 	if (err)
 		(void)unlink(temporary);
 	return err;

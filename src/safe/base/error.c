@@ -46,7 +46,18 @@ fathom_err fathom_fail(struct fathom_errinfo *info, fathom_err err, const char *
 		info->what = what;
 		fathom_copy_cstr(info->section, sizeof info->section, section);
 		info->file[0] = '\0';
+		info->cause = FATHOM_CAUSE_NONE;
+		info->reserved = 0;
 	}
+	return err;
+}
+
+fathom_err fathom_fail_by(struct fathom_errinfo *info, fathom_err err, enum fathom_cause cause,
+			  const char *what)
+{
+	(void)fathom_fail(info, err, "", 0, what);
+	if (info)
+		info->cause = cause;
 	return err;
 }
 

@@ -22,4 +22,8 @@ enum { FATHOM_END = 1 };
 fathom_err fathom_fail(struct fathom_errinfo *info, fathom_err err, const char *section,
 		       uint64_t offset, const char *what);
 
+/* Does the same for a failure with a cause and no place in a file. */
+fathom_err fathom_fail_by(struct fathom_errinfo *info, fathom_err err, enum fathom_cause cause,
+			  const char *what);
+
 #endif

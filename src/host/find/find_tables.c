@@ -62,7 +62,7 @@ static bool is_defined(const struct fathom_symtab *t, const struct fathom_symbol
 {
 	switch (s->type) {
 	case STT_NOTYPE:
-		if (fathom_symbol_is_mapping(t, s))
+		if (fathom_symbol_is_mapping(t, s) || fathom_symbol_is_fake(t, s))
 			return false;
 		break;
 	case STT_OBJECT:

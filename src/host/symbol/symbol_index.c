@@ -174,7 +174,7 @@ static bool collect_gnu_table(struct collection *c, uint8_t table, uint64_t *lim
 
 		fathom_symtab_get(&t->view, i, &s);
 		if (fathom_gnu_files_next(&files, i, &s) || !fathom_gnu_counts(&t->view, &s) ||
-		    !fathom_symbol_place(t, &s, &svma, &region) ||
+		    !fathom_gnu_place(x->set, table, &s, &svma, &region) ||
 		    !fathom_gnu_same_section(x->set, table, s.section))
 			continue;
 		/* Files without section headers have one limit for all. */
@@ -258,7 +258,9 @@ static void read_entries(void *arg, size_t task, unsigned thread)
 				(uint32_t)c->keyed[i + FETCH_AHEAD].value);
 		fathom_symtab_get(&t->view, (uint32_t)c->keyed[i].value, &s);
 		/* LLVM's rule has nothing to do with regions. */
-		if (x->rule != FATHOM_ALIAS_LLVM)
+		if (x->rule == FATHOM_ALIAS_GNU)
+			(void)fathom_gnu_place(x->set, table, &s, &svma, &region);
+		else if (x->rule != FATHOM_ALIAS_LLVM)
 			(void)fathom_symbol_place(t, &s, &svma, &region);
 		x->entries[i] = (struct entry){
 			.svma = c->keyed[i].key,

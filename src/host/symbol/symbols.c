@@ -178,6 +178,15 @@ static bool follow_descriptor(const struct fathom_opd *opd, uint64_t *svma,
 	return true;
 }
 
+bool fathom_symbol_follow(const struct fathom_symbol_table *t, uint64_t svma, uint64_t *ret_svma,
+			  struct fathom_symbol_region *ret_region)
+{
+	if (!t->opd || !follow_descriptor(t->opd, &svma, ret_region))
+		return false;
+	*ret_svma = svma;
+	return true;
+}
+
 bool fathom_symbol_place(const struct fathom_symbol_table *t, const struct fathom_symbol *s,
 			 uint64_t *ret_svma, struct fathom_symbol_region *ret_region)
 {

@@ -179,6 +179,13 @@ struct fathom_symbol_region {
 bool fathom_symbol_place(const struct fathom_symbol_table *t, const struct fathom_symbol *s,
 			 uint64_t *ret_svma, struct fathom_symbol_region *ret_region);
 
+/*
+ * The code of the descriptor at @svma in .opd, and its region; false when there is none. Functions'
+ * symbols are followed by fathom_symbol_place() already.
+ */
+bool fathom_symbol_follow(const struct fathom_symbol_table *t, uint64_t svma, uint64_t *ret_svma,
+			  struct fathom_symbol_region *ret_region);
+
 /* A symbol among those that compete for an address. */
 struct fathom_contender {
 	struct fathom_candidate c;

@@ -51,6 +51,37 @@ bool fathom_gnu_counts(const struct fathom_symtab *t, const struct fathom_symbol
 	}
 }
 
+/* Bytes of a descriptor with an environment pointer: old compilers state them as a symbol's size.
+ */
+#define DESCRIPTOR_SIZE 24
+
+/* The section of table @table's object that is section @section of the main file. */
+static uint32_t same_section_of(const struct fathom_symbol_set *set, uint32_t table,
+				uint32_t section)
+{
+	const struct fathom_object *o = set->table[table].object;
+
+	return o == set->main
+		       ? section
+		       : fathom_object_find(o, set->main->sections[section].header.name.data);
+}
+
+bool fathom_gnu_place(const struct fathom_symbol_set *set, uint32_t table, struct fathom_symbol *s,
+		      uint64_t *ret_svma, struct fathom_symbol_region *ret_region)
+{
+	const struct fathom_symbol_table *t = &set->table[table];
+	const bool relative = t->object->image.type == ET_REL;
+	uint64_t svma = s->value;
+
+	if (relative && s->section < t->object->n_sections)
+		svma += t->object->sections[s->section].base;
+	if (!fathom_symbol_follow(t, svma, ret_svma, ret_region))
+		return fathom_symbol_place(t, s, ret_svma, ret_region);
+	s->section = same_section_of(set, table, fathom_object_section_at(set->main, *ret_svma));
+	s->size = s->size == DESCRIPTOR_SIZE ? 0 : s->size;
+	return true;
+}
+
 bool fathom_gnu_files_next(struct fathom_gnu_files *f, uint32_t i, const struct fathom_symbol *s)
 {
 	if (s->type != STT_FILE) {
@@ -85,7 +116,7 @@ static bool scan_table(const struct fathom_symbol_set *set, uint32_t table, uint
 		       uint64_t svma, struct fathom_symbol_hit *ret)
 {
 	const struct fathom_symbol_table *t = &set->table[table];
-	const bool relative = t->object->image.type == ET_REL;
+	const bool by_value = t->object->image.type != ET_REL && !t->opd;
 	struct fathom_gnu_files files = { 0 };
 	uint64_t best_size = 0;
 	uint32_t best = 0;
@@ -101,11 +132,12 @@ static bool scan_table(const struct fathom_symbol_set *set, uint32_t table, uint
 		fathom_symtab_get(&t->view, i, &s);
 		/* Nearly all are out of the question at once. */
 		if (fathom_gnu_files_next(&files, i, &s) ||
-		    (!relative && (s.value > svma || s.value < ret->start)))
+		    (by_value && (s.value > svma || s.value < ret->start)) ||
+		    (!t->opd && t->object->n_sections && s.section != section))
 			continue;
-		if ((t->object->n_sections && s.section != section) ||
-		    !fathom_gnu_counts(&t->view, &s) ||
-		    !fathom_symbol_place(t, &s, &start, &region) || start > svma)
+		if (!fathom_gnu_counts(&t->view, &s) ||
+		    !fathom_gnu_place(set, table, &s, &start, &region) ||
+		    (t->object->n_sections && s.section != section) || start > svma)
 			continue;
 		size = s.size ? s.size : 1;
 		if (start < ret->start || (start == ret->start && size <= best_size))

@@ -34,6 +34,14 @@ bool fathom_gnu_same_section(const struct fathom_symbol_set *set, uint32_t table
 /* Whether @s counts at all. */
 bool fathom_gnu_counts(const struct fathom_symtab *t, const struct fathom_symbol *s);
 
+/*
+ * Where symbol @s of table @table stands, in which section of the table's object; false when it is
+ * nowhere. What names a function descriptor (.opd of 64-bit PowerPC) stands where the code is, and
+ * a size that is the descriptor's counts as none.
+ */
+bool fathom_gnu_place(const struct fathom_symbol_set *set, uint32_t table, struct fathom_symbol *s,
+		      uint64_t *ret_svma, struct fathom_symbol_region *ret_region);
+
 /* The position of a pass over a table, for the source files in it. */
 struct fathom_gnu_files {
 	uint32_t file; /* the symbol of the file that began last, 0: none */

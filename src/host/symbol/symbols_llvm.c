@@ -20,7 +20,8 @@ bool fathom_llvm_counts(const struct fathom_symbol_table *t, const struct fathom
 	const struct fathom_object *o = t->object;
 	struct fathom_symbol_region region;
 
-	if (!is_namable_type(s->type) || !s->name || fathom_symbol_is_mapping(&t->view, s))
+	if (!is_namable_type(s->type) || !s->name || fathom_symbol_is_mapping(&t->view, s) ||
+	    fathom_symbol_is_fake(&t->view, s))
 		return false;
 	if (!o->n_sections)
 		return fathom_symbol_place(t, s, ret_svma, &region);
@@ -28,6 +29,7 @@ bool fathom_llvm_counts(const struct fathom_symbol_table *t, const struct fathom
 	    !(o->sections[s->section].header.flags & SHF_ALLOC))
 		return false;
 	*ret_svma = s->value + (o->image.type == ET_REL ? o->sections[s->section].base : 0);
+	(void)fathom_symbol_follow(t, *ret_svma, ret_svma, &region);
 	return true;
 }
 

@@ -6,7 +6,7 @@
  *   address; of several that start together the longest, and of those the last of the table. If it
  *   has a size and ends before the address, there is none. One without a size names all up to the
  *   next symbol, even beyond its section.
- * - Functions, variables and untyped symbols count; mapping symbols do not.
+ * - Functions, variables and untyped symbols count; mapping symbols and RISC-V's ".L0 " do not.
  * - The table is .symtab of the file itself or, where that is empty, .dynsym; never that of a
  *   separate debug file. Versions stay in the names.
  * - The source file of a local symbol is the STT_FILE before it in the table.

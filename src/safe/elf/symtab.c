@@ -142,7 +142,10 @@ struct fathom_str fathom_symtab_name_start(const struct fathom_symtab *t,
 	return name;
 }
 
-/* ARM ELF for the Arm Architecture 4.5.5, AAELF64 5.5, RISC-V psABI "Mapping Symbol". */
+/*
+ * ARM ELF for the Arm Architecture 4.5.5, AAELF64 5.5, RISC-V psABI "Mapping Symbol"; C-SKY's as
+ * its assemblers write them.
+ */
 static bool is_mapping_symbol(uint16_t machine, struct fathom_str name)
 {
 	if (name.size < 2 || name.data[0] != '$')
@@ -155,6 +158,8 @@ static bool is_mapping_symbol(uint16_t machine, struct fathom_str name)
 			name.data[1] == 'x');
 	case EM_RISCV:
 		return name.data[1] == 'x' || name.data[1] == 'd';
+	case EM_CSKY:
+		return name.data[1] == 't' || name.data[1] == 'd';
 	default:
 		return false;
 	}
@@ -191,6 +196,12 @@ bool fathom_symbol_is_mapping(const struct fathom_symtab *t, const struct fathom
 {
 	return s->type == STT_NOTYPE &&
 	       is_mapping_symbol(t->machine, fathom_symtab_name_start(t, s));
+}
+
+bool fathom_symbol_is_fake(const struct fathom_symtab *t, const struct fathom_symbol *s)
+{
+	return t->machine == EM_RISCV && s->type == STT_NOTYPE &&
+	       str_is(fathom_symtab_name_start(t, s), ".L0 ");
 }
 
 struct fathom_str fathom_symbol_base_name(struct fathom_str name, struct fathom_str *ret_version)

@@ -17,7 +17,7 @@ struct fathom_symtab {
 	struct fathom_bytes strings;
 	struct fathom_bytes xindex; /* SHT_SYMTAB_SHNDX, or empty */
 	uint32_t count;
-	uint16_t machine; /* EM_, for the mapping symbols of ARM, AArch64 and RISC-V */
+	uint16_t machine; /* EM_, for the mapping symbols of some */
 	uint8_t source;   /* enum fathom_source: what an answer from here says of itself */
 	bool is64;
 	bool swap;
@@ -73,6 +73,9 @@ bool fathom_symbol_is_namable(const struct fathom_symtab *t, const struct fathom
 
 /* Whether @s is a mapping symbol, by which assemblers tell code from data. */
 bool fathom_symbol_is_mapping(const struct fathom_symtab *t, const struct fathom_symbol *s);
+
+/* Whether @s is ".L0 ", by which assemblers for RISC-V mark the ends of differences. */
+bool fathom_symbol_is_fake(const struct fathom_symtab *t, const struct fathom_symbol *s);
 
 /* Splits "memcpy@@GLIBC_2.14" in name and version; version.data is NULL without one. */
 struct fathom_str fathom_symbol_base_name(struct fathom_str name, struct fathom_str *ret_version);

@@ -168,11 +168,13 @@ def _cut_compressed(e=PLAIN):
 # Split units ---------------------------------------------------------------------------------------
 
 class Split:
-    """The parts of one split unit: f at @low, in pieces, with inner inlined in the first."""
+    """The parts of one split unit: f at @low, in pieces, with inner inlined in the first. With @lists its
+    range lists of DWARF 5 are in the main file, reached by index through the base that the skeleton states
+    ("based"), by index without it ("first"), or by offset ("offset")."""
 
-    def __init__(self, e, version, id, low, name, main, strings=None):
+    def __init__(self, e, version, id, low, name, main, strings=None, lists=None):
         self.e, self.version, self.id, self.low, self.name = e, version, id, low, name
-        self.main = main
+        self.main, self.lists, self.rnglists_base = main, lists, None
         self.dwo = Dwarf(version, e.offset_size, e.bits // 8, e.big, ".dwo")
         if strings:  # one .debug_str for all units of a package
             self.dwo.pools, self.dwo.sections["debug_str"] = strings.pools, strings.section("debug_str")
@@ -202,9 +204,15 @@ class Split:
             off = self.main.ranges((0, 0x20), (0x30, 0x40)) - self.ranges_base
             ranges = (AT.ranges, FORM.sec_offset, off)
         else:
-            self.dwo.rnglists(self.dwo.rnglist(), self.dwo.rnglist(
-                (RLE.startx_length, 1, 0x20), (RLE.offset_pair, 0x30, 0x40)))
+            dw = self.main if self.lists else self.dwo
+            if self.lists == "based":
+                dw.rnglists(dw.rnglist(), dw.rnglist())
+            base, offsets = dw.rnglists(dw.rnglist(), dw.rnglist((RLE.startx_length, 1, 0x20), (RLE.offset_pair, 0x30, 0x40)))
             ranges = (AT.ranges, FORM.rnglistx, 1)
+            if self.lists == "based":
+                self.rnglists_base = base
+            if self.lists == "offset":
+                ranges = (AT.ranges, FORM.sec_offset, offsets[1])
         attrs = [(AT.name, string, 0), (AT.language, FORM.data2, 4)]
         attrs += [(AT.GNU_dwo_id, FORM.data8, self.id)] if gnu else []
         self.dwo.unit(die(TAG.compile_unit, *attrs, children=self._children(string, address, ranges)),
@@ -221,6 +229,8 @@ class Split:
         if gnu:
             attrs += [(AT.GNU_dwo_id, FORM.data8, self.id), (AT.GNU_ranges_base, FORM.sec_offset,
                                                             self.ranges_base)]
+        if self.rnglists_base is not None:
+            attrs += [(AT.rnglists_base, FORM.sec_offset, self.rnglists_base)]
         main.unit(die(TAG.compile_unit if gnu else TAG.skeleton_unit, *attrs),
                   **({} if gnu else {"type": UT.skeleton, "id": self.id}))
 
@@ -242,6 +252,14 @@ for _version in (4, 5):
     def _dwo(e, version):
         main, unit = split_case(e, version)
         return Built(e.elf(main), unit.want(), files={"f.dwo": unit.file()})
+
+    # Compilers before gcc 11 had no .debug_rnglists.dwo.
+    for _lists in ("based", "first", "offset") if _version == 5 else ():
+        @case(f"a .dwo whose range lists are in the main file, {_lists}", encodings=ENCODINGS, lists=_lists,
+              llvm="looks for them in the .dwo only")
+        def _dwo_lists(e, lists):
+            main, unit = split_case(e, 5, lists=lists)
+            return Built(e.elf(main), unit.want(), files={"f.dwo": unit.file()})
 
     @case(f"a .dwo that was moved beside the file, DWARF {_version}", version=_version,
           llvm="looks where the compiler put it only")

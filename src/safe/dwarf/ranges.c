@@ -26,8 +26,8 @@ static bool indexed_list(const struct fathom_unit *unit, uint64_t index, uint64_
 	if (__builtin_mul_overflow(index, size, &off) ||
 	    __builtin_add_overflow(off, unit->rnglists_base, &off))
 		return false;
-	c = cur_init(bytes_slice(unit->dwarf->section[FATHOM_DEBUG_RNGLISTS], off, size),
-		     unit->dwarf->swap);
+	c = cur_init(bytes_slice(unit->lists->section[FATHOM_DEBUG_RNGLISTS], off, size),
+		     unit->lists->swap);
 	off = cur_uint(&c, size);
 	return cur_ok(&c) && !__builtin_add_overflow(off, unit->rnglists_base, ret);
 }
@@ -43,6 +43,7 @@ static void open_list(struct fathom_ranges *r, const struct fathom_attr *a)
 
 	if (unit->header.encoding.version >= 5) {
 		r->form = FORM_RNGLISTS;
+		dwarf = unit->lists;
 		section = dwarf->section[FATHOM_DEBUG_RNGLISTS];
 		if (a->form == DW_FORM_rnglistx)
 			found = indexed_list(unit, a->value, &off);
@@ -63,6 +64,7 @@ uint64_t fathom_ranges_allowed(const struct fathom_dwarf *dwarf,
 			       const struct fathom_dwarf *skeleton)
 {
 	return FATHOM_MAX_RANGES + dwarf->section[FATHOM_DEBUG_RNGLISTS].size +
+	       skeleton->section[FATHOM_DEBUG_RNGLISTS].size +
 	       skeleton->section[FATHOM_DEBUG_RANGES].size;
 }
 

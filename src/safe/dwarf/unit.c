@@ -385,7 +385,11 @@ fathom_err fathom_unit_open(const struct fathom_dwarf *dwarf,
 			    struct fathom_die *ret_root, struct fathom_errinfo *reterr)
 {
 	struct fathom_unit u = {
-		.dwarf = dwarf, .skeleton = dwarf, .abbrevs = abbrevs, .header = *header
+		.dwarf = dwarf,
+		.skeleton = dwarf,
+		.lists = dwarf,
+		.abbrevs = abbrevs,
+		.header = *header,
 	};
 	struct fathom_die_reader r;
 	const struct fathom_attr *a;
@@ -407,10 +411,11 @@ fathom_err fathom_unit_open(const struct fathom_dwarf *dwarf,
 	a = fathom_die_attr(ret_root, FATHOM_AT_ADDR_BASE);
 	if (a)
 		u.addr_base = a->value;
+	/* Without the attribute, the table of lists stands behind the header of the first. */
 	a = fathom_die_attr(ret_root, FATHOM_AT_RNGLISTS_BASE);
 	if (a)
 		u.rnglists_base = a->value;
-	else if (header->type == DW_UT_split_compile)
+	else if (header->type == DW_UT_split_compile || header->type == DW_UT_skeleton)
 		u.rnglists_base = header->encoding.offset_size == 8 ? 20 : 12;
 	a = fathom_die_attr(ret_root, FATHOM_AT_GNU_RANGES_BASE);
 	if (a)
@@ -431,6 +436,10 @@ void fathom_unit_split(struct fathom_unit *unit, const struct fathom_unit *skele
 	unit->skeleton = skeleton->dwarf;
 	unit->addr_base = skeleton->addr_base;
 	unit->ranges_base = skeleton->gnu_ranges_base;
+	if (!unit->dwarf->section[FATHOM_DEBUG_RNGLISTS].size) {
+		unit->lists = skeleton->dwarf;
+		unit->rnglists_base = skeleton->rnglists_base;
+	}
 	unit->low_pc = skeleton->low_pc;
 }
 

@@ -60,6 +60,8 @@ struct fathom_unit {
 	uint64_t low_pc; /* the base of its range lists */
 	uint64_t str_offsets_base;
 	uint64_t addr_base;
+	const struct fathom_dwarf
+		*lists; /* whose .debug_rnglists: of old split units the skeleton's */
 	uint64_t rnglists_base;
 	uint64_t ranges_base;     /* added to offsets in .debug_ranges: 0 but in split units */
 	uint64_t gnu_ranges_base; /* of a skeleton: the ranges_base of its split unit */

@@ -537,6 +537,7 @@ struct fathom_symtab fathom_object_symtab(const struct fathom_object *o, uint32_
 	const struct fathom_section *s = &o->sections[i].header;
 	struct fathom_bytes strings = { NULL, 0 };
 	struct fathom_bytes xindex = { NULL, 0 };
+	struct fathom_symtab ret;
 
 	if (s->link < o->n_sections)
 		strings = fathom_image_section_bytes(&o->image, &o->sections[s->link].header);
@@ -544,6 +545,46 @@ struct fathom_symtab fathom_object_symtab(const struct fathom_object *o, uint32_
 		if (o->sections[x].header.type == SHT_SYMTAB_SHNDX &&
 		    o->sections[x].header.link == i)
 			xindex = fathom_image_section_bytes(&o->image, &o->sections[x].header);
-	return fathom_symtab_init(&o->image, fathom_image_section_bytes(&o->image, s), s->entsize,
-				  strings, xindex);
+	ret = fathom_symtab_init(&o->image, fathom_image_section_bytes(&o->image, s), s->entsize,
+				 strings, xindex);
+	ret.bias = o->bias;
+	return ret;
+}
+
+/* By how much the code of @main stands elsewhere than that of @o: by its largest section. */
+static uint64_t distance(const struct fathom_object *o, const struct fathom_object *main)
+{
+	uint64_t largest = 0;
+	uint64_t bias = 0;
+
+	for (uint32_t i = 1; i < main->n_sections; i++) {
+		const struct fathom_object_section *s = &main->sections[i];
+		uint32_t same;
+
+		if (!is_code(&s->header) || !s->header.name.data || s->header.size <= largest)
+			continue;
+		same = fathom_object_find(o, s->header.name.data);
+		if (!same || !is_code(&o->sections[same].header) ||
+		    o->sections[same].header.size != s->header.size)
+			continue;
+		largest = s->header.size;
+		bias = s->base - o->sections[same].base;
+	}
+	return bias;
+}
+
+void fathom_object_rebase(struct fathom_object *o, const struct fathom_object *main)
+{
+	if (o->image.type == ET_REL || main->image.type == ET_REL || main->file->is_placed)
+		return;
+	o->bias = distance(o, main);
+	if (!o->bias)
+		return;
+	for (uint32_t i = 1; i < o->n_sections; i++)
+		if (o->sections[i].header.flags & SHF_ALLOC)
+			o->sections[i].base += o->bias;
+	for (uint32_t i = 0; i < o->n_code; i++) {
+		o->code[i].low += o->bias;
+		o->code[i].high += o->bias;
+	}
 }

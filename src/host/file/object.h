@@ -41,6 +41,7 @@ struct fathom_object {
 	uint32_t n_sections;
 	struct fathom_range *code; /* executable ranges, sorted, not overlapping */
 	uint32_t n_code;
+	uint64_t bias; /* added to all addresses that it states: see fathom_object_rebase() */
 	struct fathom_bytes build_id;
 	pthread_mutex_t filling_lock; /* of what follows, and of its pages: they stay mapped */
 	struct {                      /* a large section that is being decompressed, or zero */
@@ -122,6 +123,12 @@ bool fathom_object_dynamic(const struct fathom_object *o, struct fathom_dynamic 
 /* Applies the relocations for section @i of a relocatable file to @bytes, a copy of it. */
 fathom_err fathom_object_relocate(struct fathom_object *o, uint32_t i, uint8_t *bytes,
 				  uint64_t size, struct fathom_errinfo *reterr);
+
+/*
+ * Makes what debug file @o states about addresses hold for @main, which may have been moved to
+ * another base since (prelink): all that is read of @o from now on is moved, too.
+ */
+void fathom_object_rebase(struct fathom_object *o, const struct fathom_object *main);
 
 /* Section @i, which must be below n_sections, as a symbol table. */
 struct fathom_symtab fathom_object_symtab(const struct fathom_object *o, uint32_t i);

@@ -118,7 +118,7 @@ static uint64_t entry_pc(const struct inlined *x, const struct fathom_die *die, 
 	if (!a)
 		return low;
 	if (fathom_unit_address(unit, a, &at))
-		return at;
+		return fathom_dwarf_address(unit->skeleton, at);
 	/* DWARF 5, 2.18: a constant counts from the base, which only a low_pc states for sure. */
 	return fathom_die_attr(die, FATHOM_AT_LOW_PC) ? low + a->value : low;
 }

@@ -111,6 +111,7 @@ fathom_err fathom_debug_create(struct fathom_module *module, struct fathom_debug
 	d->module = module;
 	d->object = module->debug;
 	err = fathom_dwarf_load(session, d->object, "", module->notes, &d->view);
+	d->view.bias = d->object->bias;
 	if (!err) {
 		d->sup =
 			fathom_debugfile_find_sup(session, d->object, module->notes, &d->lacks_sup);

@@ -91,7 +91,7 @@ static uint64_t stated_start(const struct build *b, const struct fathom_die *die
 
 	if (!fathom_unit_address(&b->u->unit, fathom_die_attr(die, FATHOM_AT_LOW_PC), &low))
 		return FATHOM_BLOCK_NO_START;
-	return low - b->want->low;
+	return fathom_dwarf_address(b->u->unit.skeleton, low) - b->want->low;
 }
 
 /*

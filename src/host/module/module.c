@@ -83,7 +83,9 @@ static void find_symbols(struct fathom_module *m)
 		find_cfi(set, m->main);
 	else
 		find_cfi_by_segment(set, m->main);
-	if (!set->cfi_object && !set->cfi.section.size && m->debug && m->debug != m->main)
+	/* What a debug file for another base describes of unwinding is not moved. */
+	if (!set->cfi_object && !set->cfi.section.size && m->debug && m->debug != m->main &&
+	    !m->debug->bias)
 		find_cfi(set, m->debug);
 }
 
@@ -96,6 +98,10 @@ static void find_debug(struct fathom_module *m)
 	m->debug = fathom_debugfile_find(m->session, m->main, m->notes, &refused, &timeout);
 	if (!m->debug)
 		m->mini = fathom_debugfile_mini(m->session, m->main, m->notes);
+	if (m->debug)
+		fathom_object_rebase(m->debug, m->main);
+	if (m->mini)
+		fathom_object_rebase(m->mini, m->main);
 	if (!m->debug && refused)
 		m->no_debug = FATHOM_REASON_BUILD_ID_MISMATCH;
 	else if (!m->debug && timeout)

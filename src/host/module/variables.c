@@ -78,8 +78,10 @@ static bool add_variable(struct reading *r, uint64_t off)
 	bool own_name;
 
 	fathom_entry_read(unit, off, &entry);
-	if (!fathom_entry_address(unit, &entry, &svma) ||
-	    !fathom_object_is_mapped(r->d->module->main, svma))
+	if (!fathom_entry_address(unit, &entry, &svma))
+		return true;
+	svma = fathom_dwarf_address(unit->skeleton, svma);
+	if (!fathom_object_is_mapped(r->d->module->main, svma))
 		return true;
 	own_name = fathom_entry_attr(&entry, FATHOM_ENTRY_NAME) != NULL;
 	complete(unit, &entry);

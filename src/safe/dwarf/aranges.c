@@ -5,6 +5,7 @@ void fathom_aranges_init(struct fathom_aranges *a, const struct fathom_dwarf *dw
 {
 	const struct fathom_bytes section = dwarf->section[FATHOM_DEBUG_ARANGES];
 
+	a->dwarf = dwarf;
 	a->sets = cur_init(section, dwarf->swap);
 	a->tuples = cur_init((struct fathom_bytes){ NULL, 0 }, dwarf->swap);
 	a->section = section.data;
@@ -48,8 +49,10 @@ fathom_err fathom_aranges_next(struct fathom_aranges *a, uint64_t *ret_low, uint
 			*ret_size = cur_uint(&a->tuples, a->address_size);
 			*ret_unit_off = a->unit_off;
 			/* A pair of zeros ends the set, but some sets hold one in the middle. */
-			if (*ret_size)
-				return FATHOM_OK;
+			if (!*ret_size)
+				continue;
+			*ret_low = fathom_dwarf_address(a->dwarf, *ret_low);
+			return FATHOM_OK;
 		}
 		if (!cur_left(&a->sets))
 			return FATHOM_END;

@@ -14,6 +14,7 @@
 #include "dwarf.h"
 
 struct fathom_aranges {
+	const struct fathom_dwarf *dwarf;
 	struct fathom_cursor sets;   /* what is left of the section */
 	struct fathom_cursor tuples; /* what is left of the current set */
 	const uint8_t *section;

@@ -215,7 +215,17 @@ struct fathom_dwarf {
 	const struct fathom_dwarf *sup; /* the supplementary (dwz) file, or NULL */
 	uint64_t
 		serial; /* unlike that of any other view of the session; for what is kept by view */
+	uint64_t bias;  /* of a debug file for another base than its program has: see below */
 	bool swap;
 };
+
+/*
+ * The address that the program has for @address of its debug information: prelink moves libraries,
+ * and leaves their debug files as they are. 0 and 1 mark code that was dropped.
+ */
+static inline uint64_t fathom_dwarf_address(const struct fathom_dwarf *d, uint64_t address)
+{
+	return address > 1 ? address + d->bias : address;
+}
 
 #endif

@@ -21,6 +21,7 @@ fathom_err fathom_gdb_index_init(struct fathom_gdb_index *g, const struct fathom
 	if (!cur_ok(&c) || units > types || types > addresses || addresses > symbols ||
 	    symbols > section.size)
 		return fathom_fail(reterr, FATHOM_E_CORRUPT, SECTION, 0, "damaged header");
+	g->dwarf = dwarf;
 	g->units = bytes_slice(section, units, types - units);
 	g->ranges = cur_init(bytes_slice(section, addresses, symbols - addresses), swap);
 	g->section = section.data;
@@ -44,7 +45,7 @@ fathom_err fathom_gdb_index_next(struct fathom_gdb_index *g, uint64_t *ret_low, 
 		/* Indices behind the units are those of type units, which have no code. */
 		if (!entry.size || low >= high)
 			continue;
-		*ret_low = low;
+		*ret_low = fathom_dwarf_address(g->dwarf, low);
 		*ret_size = high - low;
 		*ret_unit_off = load_u64(entry.data, g->ranges.swap);
 		return FATHOM_OK;

@@ -14,6 +14,7 @@
 #include "dwarf.h"
 
 struct fathom_gdb_index {
+	const struct fathom_dwarf *dwarf;
 	struct fathom_bytes units;   /* 16 bytes each: offset, length */
 	struct fathom_cursor ranges; /* 20 bytes each: low, high, unit */
 	const uint8_t *section;

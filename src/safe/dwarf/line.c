@@ -292,7 +292,7 @@ size_t fathom_line_reader_rows(struct fathom_line_reader *r, struct fathom_line_
 				if (e.opcode == DW_LNE_set_discriminator) {
 					row.discriminator = (uint32_t)e.value;
 				} else if (e.opcode == DW_LNE_set_address) {
-					row.address = e.value;
+					row.address = fathom_dwarf_address(p->dwarf, e.value);
 					row.op_index = 0;
 				} else if (e.opcode == DW_LNE_end_sequence && cur_ok(&c)) {
 					row.end_sequence = true;

@@ -180,8 +180,8 @@ fathom_err fathom_ranges_next(struct fathom_ranges *r, uint64_t *ret_low, uint64
 
 	if (r->form == FORM_PAIR) {
 		r->form = FORM_END;
-		*ret_low = r->low;
-		*ret_high = r->high;
+		*ret_low = fathom_dwarf_address(r->unit->skeleton, r->low);
+		*ret_high = *ret_low + (r->high - r->low);
 		return is_tombstone(r, r->low) ? FATHOM_END : FATHOM_OK;
 	}
 	while (r->form != FORM_END) {
@@ -202,8 +202,8 @@ fathom_err fathom_ranges_next(struct fathom_ranges *r, uint64_t *ret_low, uint64
 		}
 		--*r->left;
 		if (found && low < high) {
-			*ret_low = low;
-			*ret_high = high;
+			*ret_low = fathom_dwarf_address(r->unit->skeleton, low);
+			*ret_high = *ret_low + (high - low);
 			return FATHOM_OK;
 		}
 	}

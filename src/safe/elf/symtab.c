@@ -78,6 +78,9 @@ void fathom_symtab_get(const struct fathom_symtab *t, uint32_t i, struct fathom_
 	} else if (ret->section >= SHN_LORESERVE) {
 		ret->section = FATHOM_SHN(ret->section);
 	}
+	if (ret->type != STT_TLS && ret->section != SHN_UNDEF &&
+	    ret->section < FATHOM_SHN(SHN_LORESERVE))
+		ret->value += t->bias;
 	/* Bit 0 of a Thumb function's address selects the instruction set, it is no address. */
 	if (t->machine == EM_ARM && ret->type == STT_FUNC)
 		ret->value &= ~(uint64_t)1;
@@ -91,6 +94,7 @@ uint32_t fathom_symtab_covering(const struct fathom_symtab *t, uint32_t i, uint6
 	/* A file of this machine's own kind: all of its symbols are compared in a fraction of a
 	 * millisecond. */
 	if (t->is64 && !t->swap) {
+		svma -= t->bias;
 		for (; i < t->count; i++, p += sizeof(Elf64_Sym)) {
 			const uint64_t value = load_u64(p + 8, false);
 

@@ -16,6 +16,7 @@ struct fathom_symtab {
 	struct fathom_bytes entries;
 	struct fathom_bytes strings;
 	struct fathom_bytes xindex; /* SHT_SYMTAB_SHNDX, or empty */
+	uint64_t bias;              /* added to values that are addresses */
 	uint32_t count;
 	uint16_t machine; /* EM_, for the mapping symbols of some */
 	uint8_t source;   /* enum fathom_source: what an answer from here says of itself */

@@ -6,7 +6,8 @@ import tempfile
 
 from case import Built, case
 from dwarfasm import AT, FORM, LANG, TAG, Dwarf, Line, die
-from elfasm import ET_REL, SHT_REL, SHT_RELA, STB_GLOBAL, STB_LOCAL, STT_FUNC, STT_SECTION, Elf
+from elfasm import (ET_REL, SHF_ALLOC, SHF_WRITE, SHT_REL, SHT_RELA, STB_GLOBAL, STB_LOCAL, STT_FUNC, STT_OBJECT,
+                    STT_SECTION, Elf)
 from out import Out
 
 
@@ -121,6 +122,36 @@ def _build(m):
         elf.symbol("", 0, 0, place, STT_SECTION, STB_LOCAL)
     elf.symbol("f", 0x20, 0x10, text, STT_FUNC, STB_GLOBAL)
     return elf
+
+
+# Files that are written by hand: what nothing relocates is as it stands.
+UNRELOCATED = {"sections at 0": (0, 0, (0x10, 0x30)), "sections with addresses": (0x4000, 0x5000, (0x10, 0x30)),
+               "larger than the layout's start": (0, 0, (0x10, 0x20010))}
+
+for _name, (_text, _data, _places) in UNRELOCATED.items():
+    @case(f"a relocatable file without relocations: {_name}", llvm=None if _text else True, text=_text, data=_data,
+          places=_places)
+    def _unrelocated(text, data, places):
+        dw = Dwarf(4, 4, 8)
+        line = Line(4)
+        functions = []
+        for number, at in enumerate(places):
+            line.sequence(text + at + 0x10, (text + at, 10 + number))
+            functions.append(die(TAG.subprogram, (AT.name, FORM.string, f"f{number}"), (AT.low_pc, FORM.addr, text + at),
+                                 (AT.high_pc, FORM.data4, 0x10)))
+        dw.unit(die(TAG.compile_unit, (AT.name, FORM.string, "a.c"), (AT.comp_dir, FORM.string, "/d"),
+                    (AT.language, FORM.data2, LANG.C99), (AT.low_pc, FORM.addr, text), (AT.high_pc, FORM.data4, 0x30000),
+                    (AT.stmt_list, FORM.sec_offset, dw.raw("debug_line", line.build())), children=functions))
+        elf = Elf(type=ET_REL)
+        elf.text(text, 0x30000)
+        elf.section(".data", b"\0" * 16, flags=SHF_ALLOC | SHF_WRITE, addr=data)
+        for section, content in dw.finish().items():
+            elf.section(section, content)
+        elf.symbol("f0", places[0], 0x10)
+        elf.symbol("f1", places[1], 0x10)
+        elf.symbol("variable", 4, 4, 2, STT_OBJECT)
+        want = {at + more: [(f"f{number}", "/d/a.c", 10 + number)] for number, at in enumerate(places) for more in (0, 0xF)}
+        return Built(elf, {**want, "variable": {"symbol": "variable", "offset": 0}} if text else want)
 
 
 for _name, _machine in MACHINES.items():

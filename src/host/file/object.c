@@ -20,12 +20,97 @@ static bool is_code(const struct fathom_section *s)
 	return (s->flags & (SHF_ALLOC | SHF_EXECINSTR)) == (SHF_ALLOC | SHF_EXECINSTR);
 }
 
+static bool is_table_of_relocations(const struct fathom_section *s)
+{
+	return s->type == SHT_RELA || s->type == SHT_REL;
+}
+
+static bool is_debug_section(const struct fathom_section *s)
+{
+	return s->name.data && (str_is(s->name, ".debug_info") || str_is(s->name, ".debug_line") ||
+				str_is(s->name, ".debug_addr"));
+}
+
+/*
+ * Whether the debug information of a relocatable file states addresses although nothing relocates
+ * it, as in files that were written by hand.
+ */
+static bool is_relocated(const struct fathom_object *o)
+{
+	bool relocated = false;
+	bool has_debug = false;
+
+	for (uint32_t i = 1; i < o->n_sections && !relocated; i++) {
+		const struct fathom_section *s = &o->sections[i].header;
+
+		has_debug |= is_debug_section(s);
+		relocated = is_table_of_relocations(s) && s->info < o->n_sections &&
+			    is_debug_section(&o->sections[s->info].header);
+	}
+	return relocated || !has_debug;
+}
+
+/*
+ * Leaves the sections of a relocatable file where its debug information, which nothing relocates,
+ * expects them: where they are stated to be, or the first with code at 0. Returns false for all
+ * others: they have to be laid out behind *@next.
+ */
+static bool keep_stated(const struct fathom_object *o, uint64_t *next)
+{
+	for (uint32_t i = 1; i < o->n_sections; i++)
+		if (o->sections[i].header.flags & SHF_ALLOC && o->sections[i].header.addr)
+			return true;
+	for (uint32_t i = 1; i < o->n_sections; i++)
+		if (is_code(&o->sections[i].header)) {
+			*next = o->sections[i].header.size < UINT64_MAX / 2
+					? *next + o->sections[i].header.size
+					: *next;
+			break;
+		}
+	return false;
+}
+
+/* Gives section @i of a relocatable file, which is loaded, the next address that suits it. */
+static bool lay_out_section(struct fathom_object *o, uint32_t i, uint64_t *next)
+{
+	struct fathom_object_section *s = &o->sections[i];
+	uint64_t align = s->header.align;
+
+	if (!align || align >= (1u << 30) || align & (align - 1))
+		align = 16;
+	s->base = (*next + align - 1) & ~(align - 1);
+	if (__builtin_add_overflow(s->base, s->header.size, next) || *next > UINT64_MAX / 2)
+		return false;
+	++*next; /* an address behind a section is not the start of the next */
+	return true;
+}
+
+/* Gives the loaded sections of a relocatable file their addresses. */
+static fathom_err lay_out_sections(struct fathom_object *o, struct fathom_errinfo *reterr)
+{
+	const bool small = o->image.machine == EM_AVR || o->image.machine == EM_MSP430;
+	bool stated = !is_relocated(o);
+	uint64_t next = small ? LAYOUT_START_16 : LAYOUT_START;
+
+	if (stated && keep_stated(o, &next))
+		return FATHOM_OK;
+	for (uint32_t i = 1; i < o->n_sections; i++) {
+		if (!(o->sections[i].header.flags & SHF_ALLOC))
+			continue;
+		/* Its debug information counts from the start of the first code. */
+		if (stated && is_code(&o->sections[i].header))
+			stated = false;
+		else if (!lay_out_section(o, i, &next))
+			return fathom_fail(reterr, FATHOM_E_CORRUPT, "",
+					   o->image.shoff + (uint64_t)i * o->image.shentsize,
+					   "sections larger than the address space");
+	}
+	return FATHOM_OK;
+}
+
 /* Reads all section headers and gives each its address. */
 static fathom_err read_sections(struct fathom_object *o, struct fathom_errinfo *reterr)
 {
-	const bool small = o->image.machine == EM_AVR || o->image.machine == EM_MSP430;
-	uint64_t next = small ? LAYOUT_START_16 : LAYOUT_START;
-
 	o->n_sections = o->image.shnum;
 	/* One at least: section 0 stands for "none" and can be looked at. */
 	o->sections = calloc((size_t)o->n_sections + 1, sizeof *o->sections);
@@ -33,25 +118,13 @@ static fathom_err read_sections(struct fathom_object *o, struct fathom_errinfo *
 		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
 	for (uint32_t i = 0; i < o->n_sections; i++) {
 		struct fathom_object_section *s = &o->sections[i];
-		uint64_t align;
 
 		if (!fathom_image_section(&o->image, i, &s->header))
 			break;
 		s->base = s->header.addr;
-		if (o->image.type != ET_REL || o->file->is_placed || !(s->header.flags & SHF_ALLOC))
-			continue;
-		align = s->header.align && s->header.align < (1u << 30) &&
-					!(s->header.align & (s->header.align - 1))
-				? s->header.align
-				: 16;
-		s->base = (next + align - 1) & ~(align - 1);
-		if (__builtin_add_overflow(s->base, s->header.size, &next) || next > UINT64_MAX / 2)
-			return fathom_fail(reterr, FATHOM_E_CORRUPT, "",
-					   o->image.shoff + (uint64_t)i * o->image.shentsize,
-					   "sections larger than the address space");
-		next++; /* an address behind a section is not the start of the next */
 	}
-	return FATHOM_OK;
+	return o->image.type == ET_REL && !o->file->is_placed ? lay_out_sections(o, reterr)
+							      : FATHOM_OK;
 }
 
 static int compare_ranges(const void *a, const void *b)

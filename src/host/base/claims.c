@@ -6,13 +6,19 @@
 
 #include "../../safe/base/sort.h"
 
+/* What the heap holds of a claim: comparing two must not bring the claims themselves into cache. */
+struct started {
+	uint64_t order;
+	uint64_t end;
+};
+
 /* Claims being laid over each other, from the lowest address to the highest. */
 struct sweep {
 	const struct fathom_claim *claims;
 	struct fathom_keyed *by_start; /* numbers of claims */
 	size_t n;
-	size_t next;  /* in by_start */
-	size_t *heap; /* numbers of those that have started, the newest first */
+	size_t next;          /* in by_start */
+	struct started *heap; /* claims that have started, the newest first */
 	size_t n_heap;
 	struct fathom_claim *out;
 	size_t n_out;
@@ -20,22 +26,25 @@ struct sweep {
 
 static bool is_newer(const struct sweep *s, size_t a, size_t b)
 {
-	return s->claims[s->heap[a]].order > s->claims[s->heap[b]].order;
+	return s->heap[a].order > s->heap[b].order;
 }
 
 static void swap(struct sweep *s, size_t a, size_t b)
 {
-	const size_t claim = s->heap[a];
+	const struct started claim = s->heap[a];
 
 	s->heap[a] = s->heap[b];
 	s->heap[b] = claim;
 }
 
-static void push(struct sweep *s, size_t claim)
+/* Adds @claim, unless the newest that has started covers all of it: it never holds then. */
+static void push(struct sweep *s, const struct fathom_claim *claim)
 {
-	size_t i = s->n_heap++;
+	size_t i = s->n_heap;
 
-	s->heap[i] = claim;
+	if (i && s->heap[0].order > claim->order && s->heap[0].end >= claim->end)
+		return;
+	s->heap[s->n_heap++] = (struct started){ claim->order, claim->end };
 	for (; i && is_newer(s, i, (i - 1) / 2); i = (i - 1) / 2)
 		swap(s, i, (i - 1) / 2);
 }
@@ -55,15 +64,15 @@ static void pop(struct sweep *s)
 	}
 }
 
-/* Appends that @claim holds from @start to @end. */
-static void put(struct sweep *s, const struct fathom_claim *claim, uint64_t start, uint64_t end)
+/* Appends that the claim of @order holds from @start to @end. */
+static void put(struct sweep *s, uint64_t order, uint64_t start, uint64_t end)
 {
 	struct fathom_claim *last = s->n_out ? &s->out[s->n_out - 1] : NULL;
 
-	if (last && last->order == claim->order && last->end == start)
+	if (last && last->order == order && last->end == start)
 		last->end = end;
 	else
-		s->out[s->n_out++] = (struct fathom_claim){ start, end, claim->order };
+		s->out[s->n_out++] = (struct fathom_claim){ start, end, order };
 }
 
 /* Each step takes a claim that starts, or drops one that has ended: there are at most 2 n. */
@@ -72,23 +81,21 @@ static void run_sweep(struct sweep *s)
 	uint64_t at = 0;
 
 	for (;;) {
-		const struct fathom_claim *top;
 		uint64_t end;
 
-		while (s->n_heap && s->claims[s->heap[0]].end <= at)
+		while (s->n_heap && s->heap[0].end <= at)
 			pop(s);
 		if (!s->n_heap && s->next == s->n)
 			return;
 		if (!s->n_heap)
 			at = s->by_start[s->next].key;
 		while (s->next < s->n && s->by_start[s->next].key <= at)
-			push(s, (size_t)s->by_start[s->next++].value);
-		top = &s->claims[s->heap[0]];
-		end = top->end;
+			push(s, &s->claims[s->by_start[s->next++].value]);
+		end = s->heap[0].end;
 		if (s->next < s->n && s->by_start[s->next].key < end)
 			end = s->by_start[s->next].key;
 		if (end > at)
-			put(s, top, at, end);
+			put(s, s->heap[0].order, at, end);
 		at = end > at ? end : at;
 	}
 }

@@ -36,16 +36,21 @@ static int write_snapshot(void *verb, struct fathom_target *target)
 	const struct snapshot *v = verb;
 	struct fathom_target_info target_info;
 	struct fathom_errinfo info;
+	size_t next = 0;
+	fathom_err err;
 
 	fathom_target_get_info(target, &target_info);
-	if (target_info.kind == FATHOM_TARGET_FILE)
+	if (target_info.kind == FATHOM_TARGET_FILE) {
 		complain(v->what, "snapshots are taken of what runs or ran, not of a file",
 			 "give the number of a process, or a core");
-	else if (fathom_snapshot_write(target, v->path, &info))
+		return EXIT_USAGE;
+	}
+	err = fathom_snapshot_write(target, v->path, &info);
+	/* What is not in the snapshot. */
+	common_print_notes(target, &next);
+	if (err)
 		complain_error(&info);
-	else
-		return EXIT_ANSWERED;
-	return EXIT_USAGE;
+	return err ? EXIT_USAGE : EXIT_ANSWERED;
 }
 
 int verb_snapshot(int argc, char **argv)

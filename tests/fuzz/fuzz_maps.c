@@ -39,7 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	/* Each mapping is compared with all others. */
 	if (maps.n < 256 && !fathom_image_init(elf, &image, NULL) && image.phnum < 64)
 		for (size_t i = 0; i < maps.n; i++)
-			if (fathom_bias_of_mapping(&image, &maps, i, 4096, &bias))
+			if (fathom_bias_of_mapping(&image, &maps, i, 4096, NULL, &bias))
 				(void)fathom_bias_covers(&image, bias, maps.items[i].start);
 	fathom_maps_deinit(&maps);
 	return 0;

@@ -61,7 +61,7 @@ static void have_bias(const struct fathom_image *image, const struct fathom_maps
 	for (size_t i = first; i < end; i++) {
 		uint64_t bias = UINT64_MAX;
 
-		assert_true(fathom_bias_of_mapping(image, maps, i, 4096, &bias));
+		assert_true(fathom_bias_of_mapping(image, maps, i, 4096, NULL, &bias));
 		assert_true(bias == wanted);
 	}
 }
@@ -155,7 +155,7 @@ static void what_no_segment_holds_has_none(void **state)
 	uint64_t bias;
 
 	(void)state;
-	assert_false(fathom_bias_of_mapping(&image, &maps, 0, 4096, &bias));
+	assert_false(fathom_bias_of_mapping(&image, &maps, 0, 4096, NULL, &bias));
 	fathom_maps_deinit(&maps);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "unit.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -112,6 +113,42 @@ static void a_number_that_is_too_large_ends_its_line_only(void **state)
 	fathom_maps_deinit(&maps);
 }
 
+#define N_LINKED 400
+
+/* Each mapping leads to the first of its file, and to the next, as comparing it with all others
+ * says. */
+static void the_mappings_of_a_file_are_linked(void **state)
+{
+	char text[N_LINKED * 64];
+	struct fathom_maps maps;
+	uint32_t seed = 1;
+	size_t at = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < N_LINKED; i++) {
+		seed = seed * 1103515245 + 12345;
+		at += (size_t)snprintf(text + at, sizeof text - at,
+				       "%x000-%x000 r-xp 0 0%u:0%u %u /%c\n", 2 * i + 1, 2 * i + 2,
+				       seed >> 16 & 1, seed >> 17 & 1, seed >> 18 & 7,
+				       'a' + (char)(seed >> 21 & 1));
+	}
+	maps = parse(text);
+	assert_int_equal(maps.n, N_LINKED);
+	for (size_t i = 0; i < maps.n; i++) {
+		size_t first = 0;
+		size_t next = i + 1;
+
+		while (!fathom_mapping_same_file(&maps.items[first], &maps.items[i]))
+			first++;
+		while (next < maps.n &&
+		       !fathom_mapping_same_file(&maps.items[next], &maps.items[i]))
+			next++;
+		assert_int_equal(maps.items[i].first, first);
+		assert_int_equal(maps.items[i].next, next);
+	}
+	fathom_maps_deinit(&maps);
+}
+
 /* A mapping that the map has and a question for its start has, too. */
 static void asserts_same(const struct fathom_mapping *a, const struct fathom_mapping *b)
 {
@@ -168,6 +205,7 @@ int main(void)
 		cmocka_unit_test(mappings_that_go_back_are_left_out),
 		cmocka_unit_test(an_address_is_in_the_mapping_that_holds_it),
 		cmocka_unit_test(a_number_that_is_too_large_ends_its_line_only),
+		cmocka_unit_test(the_mappings_of_a_file_are_linked),
 		cmocka_unit_test(the_kernel_answers_as_the_map_says),
 		cmocka_unit_test(an_address_that_nothing_holds_has_no_mapping),
 	};

@@ -187,13 +187,19 @@ bool fathom_find_add_module(struct fathom_find *f, struct fathom_module *module,
 {
 	struct fathom_find_module *m;
 
-	m = realloc(f->modules, (f->n_modules + 1) * sizeof *m);
-	if (!m)
-		return false;
-	f->modules = m;
-	m += f->n_modules++;
+	if (f->n_modules == f->cap_modules) {
+		const size_t cap = 2 * f->cap_modules + 16;
+
+		m = realloc(f->modules, cap * sizeof *m);
+		if (!m)
+			return false;
+		f->modules = m;
+		f->cap_modules = cap;
+	}
+	m = &f->modules[f->n_modules++];
 	*m = (struct fathom_find_module){ .module = module, .bias = bias };
 	m->order = FATHOM_NONE;
+	m->link = FATHOM_NONE;
 	m->path = fathom_arena_strdup(&f->matches->arena,
 				      (struct fathom_str){ path, (uint32_t)strlen(path) });
 	m->dynamic_table = find_dynamic_table(module);
@@ -242,12 +248,27 @@ static bool is_part(struct fathom_space_batch *b, const struct fathom_module *m,
 	return false;
 }
 
-static bool has_module(const struct fathom_find *f, const struct fathom_module *m, uint64_t bias)
+/* Makes the table of modules for as many as there are mappings. */
+static bool make_known(struct fathom_find *f)
 {
-	for (size_t i = f->n_modules; i-- > 0;)
-		if (f->modules[i].module == m && f->modules[i].bias == bias)
-			return true;
-	return false;
+	f->known_mask = 15;
+	while (f->known_mask < 2 * f->batch.maps.n)
+		f->known_mask = 2 * f->known_mask + 1;
+	f->known = calloc(f->known_mask + 1, sizeof *f->known);
+	return f->known != NULL;
+}
+
+/* Returns where the number of the module loaded at @bias stands, or is to be put. */
+static uint32_t *find_known(const struct fathom_find *f, const struct fathom_module *m,
+			    uint64_t bias)
+{
+	const uint64_t hash = (bias ^ (uint64_t)(uintptr_t)m) * UINT64_C(0x9e3779b97f4a7c15);
+	size_t at = (size_t)(hash >> 32) & f->known_mask;
+
+	while (f->known[at] && (f->modules[f->known[at] - 1].module != m ||
+				f->modules[f->known[at] - 1].bias != bias))
+		at = (at + 1) & f->known_mask;
+	return &f->known[at];
 }
 
 /* All modules that the space has mapped; what cannot be had has no names. */
@@ -255,17 +276,22 @@ static fathom_err add_modules(struct fathom_find *f)
 {
 	struct fathom_space_batch *b = &f->batch;
 
+	if (!make_known(f))
+		return FATHOM_E_MEMORY;
 	for (size_t i = 0; i < b->maps.n; i++) {
 		const struct fathom_space_file *file;
+		uint32_t *known;
 
 		FATHOM_TRY(fathom_space_batch_look_up(b, i));
 		if (b->of[i].reason)
 			continue;
 		file = fathom_space_batch_file(b, i)->file;
-		if (has_module(f, file->module, b->of[i].bias))
+		known = find_known(f, file->module, b->of[i].bias);
+		if (*known)
 			continue;
 		if (!fathom_find_add_module(f, file->module, file->name, b->of[i].bias))
 			return FATHOM_E_MEMORY;
+		*known = (uint32_t)f->n_modules;
 		f->modules[f->n_modules - 1].is_part = is_part(b, file->module, b->of[i].bias);
 	}
 	return FATHOM_OK;
@@ -604,6 +630,7 @@ static void find_deinit(struct fathom_find *f)
 	free(f->queries);
 	free(f->n_matches);
 	free(f->modules);
+	free(f->known);
 }
 
 fathom_err fathom_find(struct fathom_target *target, const struct fathom_find_options *options,

@@ -27,6 +27,7 @@ struct fathom_find_module {
 	const uint64_t *sections; /* of a module of the kernel: avma of each; 0: not loaded */
 	size_t jit;               /* number in the search of JIT code + 1; 0: of a file */
 	uint32_t order; /* in which the dynamic linker searches it; FATHOM_NONE: it does not */
+	uint32_t link;  /* number of its struct fathom_link; FATHOM_NONE: it has none */
 	struct fathom_dynsym dynsym;
 	uint32_t dynamic_table; /* number of .dynsym in its symbols; FATHOM_NONE: it has none */
 };
@@ -55,6 +56,9 @@ struct fathom_find {
 	size_t n_queries;
 	struct fathom_find_module *modules;
 	size_t n_modules;
+	size_t cap_modules;
+	uint32_t *known; /* hash table of the modules of a space: numbers + 1; 0: free */
+	size_t known_mask;
 	struct fathom_space *space; /* NULL: a file */
 	struct fathom_space_batch batch;
 	struct fathom_jit_search *jit; /* NULL: there is no such code, or nobody asks */
@@ -67,6 +71,8 @@ struct fathom_find {
 	uint32_t *n_matches;            /* of each query */
 	struct fathom_array candidates; /* struct fathom_candidate_symbol */
 	struct fathom_array links;      /* struct fathom_link, of scope.c */
+	struct fathom_array dynamics;   /* struct fathom_keyed, of scope.c */
+	struct fathom_array places;     /* the same */
 	struct fathom_array slots;      /* of find_ifunc.c */
 	bool has_slots;
 	_Atomic uint64_t counted; /* bytes of the memory budget that the search has */

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "../../safe/base/sort.h"
 #include "../../safe/base/text.h"
 #include "../jit/jit_file.h"
 
@@ -76,15 +77,34 @@ static uint64_t word_of(const struct fathom_object *o, const uint8_t *bytes, siz
 			     : load_u32(bytes + 4 * i, o->image.swap);
 }
 
-static uint32_t module_of_link(const struct fathom_find *f, uint64_t bias, uint64_t dynamic)
+/* Sorts the modules by where their dynamic sections are. False without memory. */
+static bool sort_dynamics(struct fathom_find *f)
 {
-	for (uint32_t i = 0; i < f->n_modules; i++) {
+	struct fathom_keyed *keyed;
+
+	if (!fathom_array_reserve(&f->dynamics, sizeof *keyed, 2 * f->n_modules))
+		return false;
+	keyed = f->dynamics.data;
+	for (size_t i = 0; i < f->n_modules; i++) {
 		const struct fathom_find_module *m = &f->modules[i];
 
-		if (m->dynamic_table != FATHOM_NONE &&
-		    m->dynsym.dynamic.svma + m->bias == dynamic && m->bias == bias)
-			return i;
+		if (m->dynamic_table != FATHOM_NONE)
+			keyed[f->dynamics.n++] =
+				(struct fathom_keyed){ m->dynsym.dynamic.svma + m->bias, i };
 	}
+	fathom_sort_keyed(keyed, keyed + f->n_modules, f->dynamics.n);
+	return true;
+}
+
+/* The module at @bias whose dynamic section is at @dynamic; FATHOM_NONE: there is none. */
+static uint32_t module_of_link(const struct fathom_find *f, uint64_t bias, uint64_t dynamic)
+{
+	const struct fathom_keyed *keyed = f->dynamics.data;
+
+	for (size_t i = fathom_lower_bound(keyed, f->dynamics.n, dynamic);
+	     i < f->dynamics.n && keyed[i].key == dynamic; i++)
+		if (f->modules[keyed[i].value].bias == bias)
+			return (uint32_t)keyed[i].value;
 	return FATHOM_NONE;
 }
 
@@ -159,14 +179,39 @@ static int compare_words(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static const struct fathom_link *find_link(const struct fathom_find *f, uint64_t at)
+/*
+ * Makes the links, which are settled, easy to find: by where they are, and from their modules.
+ * False without memory.
+ */
+static bool index_links(struct fathom_find *f)
 {
 	const struct fathom_link *links = f->links.data;
+	struct fathom_keyed *keyed;
 
+	f->places.n = 0;
+	if (!fathom_array_reserve(&f->places, sizeof *keyed, 2 * f->links.n))
+		return false;
+	keyed = f->places.data;
 	for (size_t i = 0; i < f->links.n; i++)
-		if (links[i].at == at)
-			return &links[i];
-	return NULL;
+		keyed[f->places.n++] = (struct fathom_keyed){ links[i].at, i };
+	fathom_sort_keyed(keyed, keyed + f->places.n, f->places.n);
+	for (size_t i = 0; i < f->n_modules; i++)
+		f->modules[i].link = FATHOM_NONE;
+	/* The first link of a module is the one that counts. */
+	for (size_t i = f->links.n; i-- > 0;)
+		if (links[i].module != FATHOM_NONE)
+			f->modules[links[i].module].link = (uint32_t)i;
+	return true;
+}
+
+static const struct fathom_link *find_link(const struct fathom_find *f, uint64_t at)
+{
+	const struct fathom_keyed *keyed = f->places.data;
+	const size_t i = fathom_lower_bound(keyed, f->places.n, at);
+
+	return i < f->places.n && keyed[i].key == at
+		       ? (const struct fathom_link *)f->links.data + keyed[i].value
+		       : NULL;
 }
 
 /*
@@ -344,7 +389,7 @@ static bool read_settled(struct fathom_find *f, uint32_t main, uint64_t debug)
 
 		links = f->links.data;
 		/* Who was told of the list is the first in it. */
-		if (good && f->links.n && links[0].module == main)
+		if (good && f->links.n && links[0].module == main && index_links(f))
 			return true;
 		f->links.n = 0;
 		if (good || !f->space->is_live)
@@ -375,6 +420,8 @@ static fathom_err read_order(struct fathom_find *f, uint32_t main, uint64_t debu
 
 fathom_err fathom_scope_order(struct fathom_find *f)
 {
+	if (!sort_dynamics(f))
+		return FATHOM_E_MEMORY;
 	for (uint32_t i = 0; i < f->n_modules; i++) {
 		const uint64_t debug = find_debug(f, &f->modules[i]);
 
@@ -387,17 +434,16 @@ fathom_err fathom_scope_order(struct fathom_find *f)
 void fathom_scope_deinit(struct fathom_find *f)
 {
 	fathom_array_deinit(&f->links);
+	fathom_array_deinit(&f->dynamics);
+	fathom_array_deinit(&f->places);
 	fathom_array_deinit(&f->slots);
 }
 
 const struct fathom_link *fathom_scope_link(const struct fathom_find *f, uint32_t module)
 {
-	const struct fathom_link *links = f->links.data;
+	const uint32_t link = f->modules[module].link;
 
-	for (size_t i = 0; i < f->links.n; i++)
-		if (links[i].module == module)
-			return &links[i];
-	return NULL;
+	return link < f->links.n ? (const struct fathom_link *)f->links.data + link : NULL;
 }
 
 /* A thread's copy of a TLS symbol. */

@@ -85,20 +85,17 @@ static void give_back(struct fathom_space *s, struct fathom_jit *jit)
 		fathom_jit_destroy(jit);
 }
 
-/* Memory, through a descriptor where there is one: lists are many small reads. */
+/* Memory: lists are many small reads. */
 struct reader {
-	const struct fathom_space *space;
-	int fd;
+	struct fathom_space_memory memory;
 	pid_t pid; /* 0: not looked for yet, or there is none */
 };
 
 static size_t read_memory(void *data, uint64_t avma, void *to, size_t size)
 {
 	const struct reader *r = data;
-	const size_t done = r->fd < 0 ? 0 : fathom_file_read_at(r->fd, avma, to, size);
 
-	/* Where the first thread has ended, its memory is seen through another. */
-	return done ? done : fathom_space_read(r->space, avma, to, size);
+	return fathom_space_memory_read(&r->memory, avma, to, size);
 }
 
 /* Whether the process is still there: what was read by its number was its own then. */
@@ -117,28 +114,24 @@ static size_t read_each(void *data, const uint64_t *avmas, size_t n, size_t size
 	struct iovec remote[FATHOM_REMOTE_EACH];
 	ssize_t got;
 
-	if (r->fd < 0 || (!r->pid && !fathom_jit_owner_read(r->space, &owner)))
+	if (r->memory.fd < 0 || (!r->pid && !fathom_jit_owner_read(r->memory.space, &owner)))
 		return 0;
 	r->pid = r->pid ? r->pid : (pid_t)owner.pid;
 	for (size_t i = 0; i < n; i++)
 		remote[i] = (struct iovec){ (void *)(uintptr_t)avmas[i], size };
 	got = process_vm_readv(r->pid, &local, 1, remote, n, 0);
-	return got > 0 && is_there(r->space) ? (size_t)got / size : 0;
+	return got > 0 && is_there(r->memory.space) ? (size_t)got / size : 0;
 }
 
 static void reader_open(struct reader *r, const struct fathom_space *s)
 {
-	char path[PATH_MAX];
-
-	*r = (struct reader){ s, -1, 0 };
-	if (s->ops->format_proc_path && s->ops->format_proc_path(s, "mem", path, sizeof path))
-		r->fd = open(path, O_RDONLY | O_CLOEXEC);
+	r->pid = 0;
+	fathom_space_memory_open(&r->memory, s);
 }
 
-static void reader_close(const struct reader *r)
+static void reader_close(struct reader *r)
 {
-	if (r->fd >= 0)
-		close(r->fd);
+	fathom_space_memory_close(&r->memory);
 }
 
 /* Says why a file is not read, or not to its end; FATHOM_E_MEMORY fails. */

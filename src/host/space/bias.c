@@ -1,6 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "bias.h"
 
+#include <stdlib.h>
+
+#include "../../safe/base/sort.h"
+#include "../base/memory.h"
+
+/* Votes of one file: 65,530 mappings of a file with several segments for each page have fewer. */
+#define MAX_VOTES ((size_t)1 << 22)
+
 /* What segment @s says of the bias of mapping @m; false when the mapping is not of it. */
 static bool bias_by_segment(const struct fathom_segment *s, const struct fathom_mapping *m,
 			    uint64_t page, uint64_t *ret_bias)
@@ -18,32 +26,75 @@ static bool bias_by_segment(const struct fathom_segment *s, const struct fathom_
 	return true;
 }
 
-/* Whether some segment says @bias of @m. */
-static bool agrees(const struct fathom_image *image, const struct fathom_mapping *m, uint64_t page,
-		   uint64_t bias)
+static int compare_biases(const void *a, const void *b)
 {
-	struct fathom_segment s;
-	uint64_t other;
+	const uint64_t x = *(const uint64_t *)a;
+	const uint64_t y = *(const uint64_t *)b;
 
-	for (uint32_t i = 0; i < image->phnum; i++)
-		if (fathom_image_segment(image, i, &s) && bias_by_segment(&s, m, page, &other) &&
-		    other == bias)
-			return true;
-	return false;
+	return x < y ? -1 : x > y;
 }
 
-/* How many of the mappings of the same file agree with @bias. */
-static size_t count_agreeing(const struct fathom_image *image, const struct fathom_maps *maps,
-			     size_t of, uint64_t page, uint64_t bias)
+/* Sorts what @biases has from number @first on, and keeps each once. */
+static void keep_once(struct fathom_array *biases, size_t first)
 {
-	size_t n = 0;
+	uint64_t *bias = (uint64_t *)biases->data + first;
+	const size_t n = biases->n - first;
+	size_t kept = n != 0;
 
-	for (size_t i = 0; i < maps->n; i++)
-		if (fathom_mapping_is_usable(&maps->items[i]) &&
-		    fathom_mapping_same_file(&maps->items[i], &maps->items[of]) &&
-		    agrees(image, &maps->items[i], page, bias))
-			n++;
-	return n;
+	if (n > 1)
+		qsort(bias, n, sizeof *bias, compare_biases);
+	for (size_t i = 1; i < n; i++)
+		if (bias[i] != bias[kept - 1])
+			bias[kept++] = bias[i];
+	biases->n = first + kept;
+}
+
+/* Adds the biases that @m may have, each once. False without memory, or when there are too many. */
+static bool add_votes(const struct fathom_image *image, const struct fathom_mapping *m,
+		      uint64_t page, struct fathom_array *biases)
+{
+	const size_t first = biases->n;
+	struct fathom_segment s;
+	uint64_t bias;
+
+	for (uint32_t k = 0; k < image->phnum; k++) {
+		if (!fathom_image_segment(image, k, &s) || !bias_by_segment(&s, m, page, &bias))
+			continue;
+		if (biases->n >= MAX_VOTES || !fathom_array_reserve(biases, sizeof bias, 1))
+			return false;
+		((uint64_t *)biases->data)[biases->n++] = bias;
+	}
+	if (biases->n > first)
+		keep_once(biases, first);
+	return true;
+}
+
+/* Counts the votes of the mappings of the file of mapping @i, as far as there is room for them. */
+static void count_votes(const struct fathom_image *image, const struct fathom_maps *maps, size_t i,
+			uint64_t page, struct fathom_bias_votes *ret)
+{
+	struct fathom_array biases = { 0 };
+	bool done = true;
+
+	for (size_t k = maps->items[i].first; done && k < maps->n; k = maps->items[k].next)
+		if (fathom_mapping_is_usable(&maps->items[k]))
+			done = add_votes(image, &maps->items[k], page, &biases);
+	if (biases.n)
+		qsort(biases.data, biases.n, sizeof(uint64_t), compare_biases);
+	*ret = (struct fathom_bias_votes){ biases.data, biases.n };
+}
+
+void fathom_bias_votes_deinit(struct fathom_bias_votes *votes)
+{
+	free(votes->biases);
+	*votes = (struct fathom_bias_votes){ NULL, 0 };
+}
+
+/* How many mappings agree with @bias. */
+static size_t count_agreeing(const struct fathom_bias_votes *votes, uint64_t bias)
+{
+	return fathom_upper_bound(votes->biases, votes->n, bias) -
+	       (bias ? fathom_upper_bound(votes->biases, votes->n, bias - 1) : 0);
 }
 
 /* What the first segment of which @m may be says of its bias, and whether another says otherwise.
@@ -77,30 +128,49 @@ bool fathom_bias_is_disputed(const struct fathom_image *image, const struct fath
 	return first_bias(image, m, page, &bias, &is_disputed) && is_disputed;
 }
 
-bool fathom_bias_of_mapping(const struct fathom_image *image, const struct fathom_maps *maps,
-			    size_t i, uint64_t page, uint64_t *ret_bias)
+/*
+ * Returns the bias that most mappings of the file agree with, of those that @m may have; @chosen,
+ * the first of them, if none agrees with any.
+ */
+static uint64_t choose_bias(const struct fathom_image *image, const struct fathom_mapping *m,
+			    uint64_t page, const struct fathom_bias_votes *votes, uint64_t chosen)
 {
-	const struct fathom_mapping *m = &maps->items[i];
 	struct fathom_segment s;
 	size_t best = 0;
-	bool is_disputed;
 	uint64_t bias;
 
-	if (!first_bias(image, m, page, ret_bias, &is_disputed))
-		return false;
-	for (uint32_t k = 0; is_disputed && k < image->phnum; k++) {
-		size_t votes;
+	for (uint32_t k = 0; k < image->phnum; k++) {
+		size_t n;
 
 		if (!fathom_image_segment(image, k, &s) || !bias_by_segment(&s, m, page, &bias))
 			continue;
 		/* Of two that as many agree with, the one whose rights are the mapping's. */
-		votes = 2 * count_agreeing(image, maps, i, page, bias) +
-			(((s.flags & PF_X) != 0) == m->executable);
-		if (votes > best) {
-			best = votes;
-			*ret_bias = bias;
+		n = 2 * count_agreeing(votes, bias) + (((s.flags & PF_X) != 0) == m->executable);
+		if (n > best) {
+			best = n;
+			chosen = bias;
 		}
 	}
+	return chosen;
+}
+
+bool fathom_bias_of_mapping(const struct fathom_image *image, const struct fathom_maps *maps,
+			    size_t i, uint64_t page, struct fathom_bias_votes *votes,
+			    uint64_t *ret_bias)
+{
+	const struct fathom_mapping *m = &maps->items[i];
+	struct fathom_bias_votes own = { NULL, 0 };
+	bool is_disputed;
+
+	if (!first_bias(image, m, page, ret_bias, &is_disputed))
+		return false;
+	if (!is_disputed)
+		return true;
+	votes = votes ? votes : &own;
+	if (!votes->biases)
+		count_votes(image, maps, i, page, votes);
+	*ret_bias = choose_bias(image, m, page, votes, *ret_bias);
+	fathom_bias_votes_deinit(&own);
 	return true;
 }
 

@@ -18,9 +18,21 @@
 #include "../../safe/elf/image.h"
 #include "maps.h"
 
-/* The bias of mapping number @i, which is of the file @image; false when no segment fits it. */
+/* How many mappings of one file agree with each bias that any of them may have. */
+struct fathom_bias_votes {
+	uint64_t *biases; /* sorted: one for each mapping that agrees with it; NULL: not counted yet
+			   */
+	size_t n;
+};
+
+/*
+ * The bias of mapping number @i, which is of the file @image; false when no segment fits it. @votes
+ * keeps what was counted for other mappings of the same file, and may be NULL.
+ */
 bool fathom_bias_of_mapping(const struct fathom_image *image, const struct fathom_maps *maps,
-			    size_t i, uint64_t page, uint64_t *ret_bias);
+			    size_t i, uint64_t page, struct fathom_bias_votes *votes,
+			    uint64_t *ret_bias);
+void fathom_bias_votes_deinit(struct fathom_bias_votes *votes);
 
 /* Whether the bias of @m cannot be told without the other mappings of the file. */
 bool fathom_bias_is_disputed(const struct fathom_image *image, const struct fathom_mapping *m,

@@ -123,7 +123,66 @@ fathom_err fathom_maps_parse(char *text, size_t size, struct fathom_maps *ret)
 		    (!maps.n || maps.items[maps.n - 1].end <= m.start))
 			maps.items[maps.n++] = m;
 	}
+	if (fathom_maps_link(&maps)) {
+		fathom_maps_deinit(&maps);
+		return FATHOM_E_MEMORY;
+	}
 	*ret = maps;
+	return FATHOM_OK;
+}
+
+uint64_t fathom_mapping_hash_file(const struct fathom_mapping *m)
+{
+	uint64_t hash = (m->inode + 1) * UINT64_C(0x9e3779b97f4a7c15) ^ m->device;
+
+	for (uint32_t i = 0; i < m->name.size; i++)
+		hash = (hash ^ (uint8_t)m->name.data[i]) * UINT64_C(0x100000001b3);
+	return hash ^ hash >> 32;
+}
+
+/* The last mapping so far of each file, by hash. */
+struct files {
+	uint32_t *last; /* number + 1; 0: free */
+	size_t mask;
+};
+
+/* Returns where the last mapping of the file of @i is noted, or is to be. */
+static uint32_t *find_last(const struct files *f, const struct fathom_maps *maps, size_t i)
+{
+	size_t at = (size_t)fathom_mapping_hash_file(&maps->items[i]) & f->mask;
+
+	while (f->last[at] &&
+	       !fathom_mapping_same_file(&maps->items[f->last[at] - 1], &maps->items[i]))
+		at = (at + 1) & f->mask;
+	return &f->last[at];
+}
+
+fathom_err fathom_maps_link(struct fathom_maps *maps)
+{
+	struct fathom_mapping *m = maps->items;
+	struct files files = { .mask = 15 };
+	uint32_t *last = NULL;
+
+	if (maps->n >= UINT32_MAX / 4)
+		return FATHOM_E_LIMIT;
+	while (files.mask < 2 * maps->n)
+		files.mask = 2 * files.mask + 1;
+	files.last = calloc(files.mask + 1, sizeof *files.last);
+	if (!files.last)
+		return FATHOM_E_MEMORY;
+	for (uint32_t i = 0; i < maps->n; i++) {
+		m[i].first = i;
+		m[i].next = (uint32_t)maps->n;
+		/* Most are of the file that the one before is of. */
+		if (!i || !fathom_mapping_same_file(&m[i - 1], &m[i]))
+			last = find_last(&files, maps, i);
+		if (*last) {
+			m[i].first = m[*last - 1].first;
+			m[*last - 1].next = i;
+		}
+		*last = i + 1;
+	}
+	free(files.last);
 	return FATHOM_OK;
 }
 

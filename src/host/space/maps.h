@@ -21,7 +21,9 @@ struct fathom_mapping {
 	bool readable;
 	bool writable;
 	bool executable;
-	bool deleted; /* the line says so; a file may be called so, too */
+	bool deleted;   /* the line says so; a file may be called so, too */
+	uint32_t first; /* number of the first mapping of the same file */
+	uint32_t next;  /* number of the next one; that of all mappings: there is none */
 };
 
 struct fathom_maps {
@@ -55,6 +57,11 @@ fathom_err fathom_maps_check(const char *path, struct fathom_errinfo *reterr);
  */
 fathom_err fathom_maps_query(const char *path, const uint64_t *addresses, size_t n,
 			     struct fathom_maps *ret);
+/*
+ * Links the mappings of each file, which fathom_maps_parse() does, too: one that walks over the
+ * mappings of a file need not look at all others. FATHOM_E_MEMORY; FATHOM_E_LIMIT.
+ */
+fathom_err fathom_maps_link(struct fathom_maps *maps);
 void fathom_maps_deinit(struct fathom_maps *maps);
 
 /* The number of the mapping that holds @avma; maps->n when none does. */
@@ -63,7 +70,10 @@ size_t fathom_maps_at(const struct fathom_maps *maps, uint64_t avma);
 /* Whether the mapping can be read, written or run: what cannot stands for nothing. */
 bool fathom_mapping_is_usable(const struct fathom_mapping *m);
 
-/* Whether both mappings are of one file. */
+/* A hash of what tells files apart. */
+uint64_t fathom_mapping_hash_file(const struct fathom_mapping *m);
+
+/* Whether both mappings are of one file, of two maps maybe. */
 bool fathom_mapping_same_file(const struct fathom_mapping *a, const struct fathom_mapping *b);
 
 #endif

@@ -97,16 +97,20 @@ struct fathom_space_ops {
 	void (*free)(struct fathom_space *s);
 };
 
+/* A process has some hundred files, one that loads all it can some ten thousand. */
+#define FATHOM_SPACE_BUCKETS 1024
+
 /* The general part; a kind's own structure begins with it. */
 struct fathom_space {
 	const struct fathom_space_ops *ops;
 	struct fathom *session;
-	struct fathom_notes *notes;       /* of the target */
-	char root[64];                    /* what stands before its paths, or "" */
-	uint64_t page;                    /* bytes */
-	bool is_live;                     /* map and memory may change */
-	pthread_mutex_t lock;             /* of the list; held for no longer than to look at it */
-	struct fathom_space_file *files;  /* open; space_batch.c */
+	struct fathom_notes *notes;      /* of the target */
+	char root[64];                   /* what stands before its paths, or "" */
+	uint64_t page;                   /* bytes */
+	bool is_live;                    /* map and memory may change */
+	pthread_mutex_t lock;            /* of the list; held for no longer than to look at it */
+	struct fathom_space_file *files; /* open; space_batch.c */
+	struct fathom_space_file *bucket[FATHOM_SPACE_BUCKETS]; /* the same by hash */
 	_Atomic uint32_t parts;           /* batches that began with a part of the map, or tried */
 	_Atomic(struct fathom_jit *) jit; /* kept between batches: jit.h */
 	/* kept between batches where the map never changes */
@@ -127,6 +131,22 @@ size_t fathom_space_read(const struct fathom_space *s, uint64_t avma, void *to, 
  * (space_read.c); may open files.
  */
 size_t fathom_space_read_mapped(struct fathom_space *s, uint64_t avma, void *to, size_t size);
+
+/* Memory for many small reads: through one descriptor, if the space has it. */
+struct fathom_space_memory {
+	const struct fathom_space *space;
+	int fd; /* -1: none */
+};
+
+/*
+ * Opens the memory of the program that @s runs now. When exec() has put another program in its
+ * place, nothing is read any more.
+ */
+void fathom_space_memory_open(struct fathom_space_memory *m, const struct fathom_space *s);
+/* Reads memory, as fathom_space_read() does. */
+size_t fathom_space_memory_read(const struct fathom_space_memory *m, uint64_t avma, void *to,
+				size_t size);
+void fathom_space_memory_close(struct fathom_space_memory *m);
 
 /* Answers @n @addresses (avma) into @answers. */
 fathom_err fathom_space_symbolize(struct fathom_space *s,

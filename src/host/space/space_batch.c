@@ -4,15 +4,47 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "bias.h"
+/* Where the newest of the files with this hash is found. */
+static struct fathom_space_file **bucket_of(struct fathom_space *s, uint64_t hash)
+{
+	return &s->bucket[hash % FATHOM_SPACE_BUCKETS];
+}
+
+/* Adds @f to the open files. Under the lock. */
+static void add_open(struct fathom_space *s, struct fathom_space_file *f)
+{
+	struct fathom_space_file **bucket = bucket_of(s, f->hash);
+
+	f->next = s->files;
+	s->files = f;
+	f->in_bucket = *bucket;
+	*bucket = f;
+}
+
+/* Takes *@link, in the list of open files, out, and puts it on @to. Under the lock. */
+static void move_open(struct fathom_space *s, struct fathom_space_file **link,
+		      struct fathom_space_file **to)
+{
+	struct fathom_space_file *f = *link;
+	struct fathom_space_file **in_bucket = bucket_of(s, f->hash);
+
+	while (*in_bucket != f)
+		in_bucket = &(*in_bucket)->in_bucket;
+	*in_bucket = f->in_bucket;
+	*link = f->next;
+	f->next = *to;
+	*to = f;
+}
 
 /* The open file that fits mapping @m, in use from now on; NULL when there is none. */
 static struct fathom_space_file *find_open(struct fathom_space *s, const struct fathom_mapping *m)
 {
 	struct fathom_space_file *f;
 
+	const uint64_t hash = fathom_mapping_hash_file(m);
+
 	pthread_mutex_lock(&s->lock);
-	for (f = s->files; f; f = f->next)
+	for (f = *bucket_of(s, hash); f; f = f->in_bucket)
 		if (!f->is_stale && f->module && fathom_space_file_fits(f, m))
 			break;
 	if (f)
@@ -54,8 +86,7 @@ static fathom_err acquire(struct fathom_space *s, const struct fathom_maps *maps
 	 */
 	f->users = 1;
 	pthread_mutex_lock(&s->lock);
-	f->next = s->files;
-	s->files = f;
+	add_open(s, f);
 	pthread_mutex_unlock(&s->lock);
 	*ret = f;
 	return FATHOM_OK;
@@ -64,15 +95,13 @@ static fathom_err acquire(struct fathom_space *s, const struct fathom_maps *maps
 /* Finds the number of the file of mapping @i, which is looked at once for each batch. */
 static fathom_err use_file(struct fathom_space_batch *b, size_t i, uint32_t *ret)
 {
-	const struct fathom_mapping *m = &b->maps.items[i];
+	uint32_t *opened = &b->of[b->maps.items[i].first].opened;
 	struct fathom_batch_file *larger;
 
-	/* The mappings of one file are neighbours: the last is the first to be looked at. */
-	for (uint32_t k = b->n_files; k-- > 0;)
-		if (fathom_space_file_fits(b->files[k].file, m)) {
-			*ret = k;
-			return FATHOM_OK;
-		}
+	if (*opened) {
+		*ret = *opened - 1;
+		return FATHOM_OK;
+	}
 	if (b->n_files == b->cap_files) {
 		const uint32_t cap = 2 * b->cap_files + 8;
 
@@ -82,9 +111,10 @@ static fathom_err use_file(struct fathom_space_batch *b, size_t i, uint32_t *ret
 		b->files = larger;
 		b->cap_files = cap;
 	}
-	b->files[b->n_files].number = FATHOM_NO_MODULE;
+	b->files[b->n_files] = (struct fathom_batch_file){ .number = FATHOM_NO_MODULE };
 	FATHOM_TRY(acquire(b->space, &b->maps, i, &b->files[b->n_files].file));
 	*ret = b->n_files++;
+	*opened = b->n_files;
 	return FATHOM_OK;
 }
 
@@ -116,13 +146,10 @@ static void drop_cut_files(struct fathom_space *s)
 	while (*link) {
 		struct fathom_space_file *f = *link;
 
-		if (f->users || !f->module || !fathom_module_check(f->module, NULL)) {
+		if (f->users || !f->module || !fathom_module_check(f->module, NULL))
 			link = &f->next;
-		} else {
-			*link = f->next;
-			f->next = cut;
-			cut = f;
-		}
+		else
+			move_open(s, link, &cut);
 	}
 	pthread_mutex_unlock(&s->lock);
 	fathom_space_files_close(cut);
@@ -177,24 +204,31 @@ fathom_err fathom_space_batch_begin_part(struct fathom_space *s, const uint64_t 
 	return begin(s, &maps, ret);
 }
 
-/* Whether some mapping is of @f, and no file before it in the list is for the same. */
-static bool is_wanted(const struct fathom_space *s, const struct fathom_space_file *f,
-		      const struct fathom_maps *maps)
+/* Notes which open files @maps has mappings of. Under the lock. */
+static void mark_used(struct fathom_space *s, const struct fathom_maps *maps)
 {
-	size_t i = 0;
+	for (size_t i = 0; i < maps->n; i++) {
+		const struct fathom_mapping *m = &maps->items[i];
+		enum fathom_file_use use = FATHOM_FILE_USED;
 
+		if (m->first != i)
+			continue;
+		for (struct fathom_space_file *f = *bucket_of(s, fathom_mapping_hash_file(m)); f;
+		     f = f->in_bucket)
+			if (!f->is_stale && f->module && fathom_space_file_fits(f, m)) {
+				f->use = use;
+				use = FATHOM_FILE_SUPERSEDED;
+			}
+	}
+}
+
+/* Whether @f may serve later batches, of which mark_used() has told what a map @is_part says. */
+static bool is_wanted(const struct fathom_space *s, const struct fathom_space_file *f, bool is_part)
+{
 	/* An image of a file is made again: its memory may have become another file's. */
 	if (f->is_stale || !f->module || (s->is_live && f->is_image && f->inode))
 		return false;
-	while (i < maps->n && !fathom_space_file_fits(f, &maps->items[i]))
-		i++;
-	if (i == maps->n)
-		return maps->is_part;
-	for (const struct fathom_space_file *other = s->files; other != f; other = other->next)
-		if (!other->is_stale && other->module &&
-		    fathom_space_file_fits(other, &maps->items[i]))
-			return false;
-	return true;
+	return f->use == FATHOM_FILE_USED || (is_part && f->use == FATHOM_FILE_UNUSED);
 }
 
 /* Gives all files back, and closes those that are of no more use. */
@@ -207,19 +241,21 @@ static void release_files(struct fathom_space_batch *b)
 	pthread_mutex_lock(&s->lock);
 	for (uint32_t i = 0; i < b->n_files; i++)
 		b->files[i].file->users--;
+	mark_used(s, &b->maps);
 	while (*link) {
 		struct fathom_space_file *f = *link;
+		const bool keep = f->users || is_wanted(s, f, b->maps.is_part);
 
-		if (f->users || is_wanted(s, f, &b->maps)) {
+		f->use = FATHOM_FILE_UNUSED;
+		if (keep)
 			link = &f->next;
-		} else {
-			*link = f->next;
-			f->next = useless;
-			useless = f;
-		}
+		else
+			move_open(s, link, &useless);
 	}
 	pthread_mutex_unlock(&s->lock);
 	fathom_space_files_close(useless);
+	for (uint32_t i = 0; i < b->n_files; i++)
+		fathom_bias_votes_deinit(&b->files[i].votes);
 	b->n_files = 0;
 }
 
@@ -236,8 +272,10 @@ static void forget_failures(struct fathom_space_batch *b)
 	if (!failed)
 		return;
 	release_files(b);
-	for (size_t i = 0; i < b->maps.n; i++)
+	for (size_t i = 0; i < b->maps.n; i++) {
 		b->of[i].looked = false;
+		b->of[i].opened = 0;
+	}
 }
 
 /* Keeps @b for the next batch, unless another batch was there first. */
@@ -258,6 +296,8 @@ static bool keep(struct fathom_space_batch *b)
 
 static void batch_deinit(struct fathom_space_batch *b)
 {
+	for (uint32_t i = 0; i < b->n_files; i++)
+		fathom_bias_votes_deinit(&b->files[i].votes);
 	fathom_maps_deinit(&b->maps);
 	free(b->of);
 	free(b->files);
@@ -321,7 +361,8 @@ static fathom_err look_up(struct fathom_space_batch *b, size_t i)
 		return FATHOM_OK;
 	if (b->maps.is_part && fathom_bias_is_disputed(image_of(b, i), m, b->space->page))
 		return FATHOM_E_UNSUPPORTED;
-	if (!fathom_bias_of_mapping(image_of(b, i), &b->maps, i, b->space->page, &of->bias) ||
+	if (!fathom_bias_of_mapping(image_of(b, i), &b->maps, i, b->space->page,
+				    &b->files[of->file].votes, &of->bias) ||
 	    !holds(b, i, m->start, m->start) || !holds(b, i, m->end - 1, m->end - 1))
 		of->reason = FATHOM_REASON_NO_SYMBOLS;
 	if (of->reason || m->executable)

@@ -3,12 +3,14 @@
 #ifndef FATHOM_SPACE_BATCH_H
 #define FATHOM_SPACE_BATCH_H
 
+#include "bias.h"
 #include "space.h"
 #include "space_file.h"
 
 /* A file in use. */
 struct fathom_batch_file {
 	struct fathom_space_file *file;
+	struct fathom_bias_votes votes;
 	uint16_t number; /* of its module in the answers; FATHOM_NO_MODULE: it has none yet */
 };
 
@@ -17,6 +19,7 @@ struct fathom_batch_mapping {
 	uint32_t before; /* the nearest mapping of a file, if all between is mapped; maps.n: none */
 	uint32_t behind; /* the same, to the other side */
 	uint32_t file;   /* in files; FATHOM_NONE: it has none */
+	uint32_t opened; /* the same + 1, if this is the first mapping of the file; 0: not yet */
 	enum fathom_reason reason; /* why it is of no module */
 	uint64_t bias;
 	bool looked; /* the file, the reason and the bias are known */

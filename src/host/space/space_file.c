@@ -296,6 +296,7 @@ fathom_err fathom_space_file_open(const struct fathom_space *s, const struct fat
 
 	if (!f)
 		return FATHOM_E_MEMORY;
+	f->hash = fathom_mapping_hash_file(m);
 	f->device = m->device;
 	f->inode = m->inode;
 	f->name = strndup(m->name.data ? m->name.data : "", m->name.size);

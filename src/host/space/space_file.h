@@ -16,13 +16,23 @@
 #include "../module/module.h"
 #include "space.h"
 
+/* What the map of a batch says of a file. */
+enum fathom_file_use {
+	FATHOM_FILE_UNUSED, /* no mapping is of it */
+	FATHOM_FILE_USED,
+	FATHOM_FILE_SUPERSEDED /* a mapping is of it, but a newer entry is for the same */
+};
+
 struct fathom_space_file {
-	struct fathom_space_file *next; /* in the space's list */
-	unsigned users;                 /* batches under way; like is_stale, under the lock */
-	bool is_stale;                  /* not to be used again */
+	struct fathom_space_file *next;      /* in the space's list */
+	struct fathom_space_file *in_bucket; /* the next in its bucket; older */
+	enum fathom_file_use use;            /* while a batch ends */
+	unsigned users;                      /* batches under way; like is_stale, under the lock */
+	bool is_stale;                       /* not to be used again */
 	bool is_file;  /* the very file; while it is open, its inode cannot become another's */
 	bool is_image; /* put together from memory */
 	char *name;    /* as the map has it */
+	uint64_t hash; /* fathom_mapping_hash_file() */
 	uint64_t device;
 	uint64_t inode;               /* 0: [vdso] */
 	struct fathom_module *module; /* NULL: it cannot be had, because of */

@@ -8,13 +8,10 @@
 #include "../../safe/base/cursor.h"
 #include "bias.h"
 
-/* Whether mapping @k is of the same file as @i, holds @off of it, and can be read. */
-static bool holds_offset(const struct fathom_maps *maps, size_t i, size_t k, uint64_t off)
+/* Whether @m holds @off of its file, and can be read. */
+static bool holds_offset(const struct fathom_mapping *m, uint64_t off)
 {
-	const struct fathom_mapping *m = &maps->items[k];
-
-	return m->readable && off >= m->off && off - m->off < m->end - m->start &&
-	       fathom_mapping_same_file(m, &maps->items[i]);
+	return m->readable && off >= m->off && off - m->off < m->end - m->start;
 }
 
 /* The mapping of the same file as @i that holds @off of it and can be read; maps->n: none. */
@@ -23,8 +20,8 @@ static size_t mapping_of_offset(const struct fathom_maps *maps, size_t i, uint64
 	size_t found = maps->n;
 
 	/* Of several, the last at or before @i: a file may be loaded more than once. */
-	for (size_t k = 0; k < maps->n; k++)
-		if (holds_offset(maps, i, k, off) && (found == maps->n || k <= i))
+	for (size_t k = maps->items[i].first; k < maps->n; k = maps->items[k].next)
+		if (holds_offset(&maps->items[k], off) && (found == maps->n || k <= i))
 			found = k;
 	return found;
 }
@@ -59,10 +56,11 @@ static enum fathom_sameness compare_any(const struct fathom_space *s,
 {
 	enum fathom_sameness found = FATHOM_UNREADABLE;
 
-	for (size_t k = 0; k < maps->n && found != FATHOM_SAME; k++) {
+	for (size_t k = maps->items[i].first; k < maps->n && found != FATHOM_SAME;
+	     k = maps->items[k].next) {
 		enum fathom_sameness same;
 
-		if (!holds_offset(maps, i, k, off))
+		if (!holds_offset(&maps->items[k], off))
 			continue;
 		same = compare_bytes(s, &maps->items[k], file, off, size);
 		if (same != FATHOM_UNREADABLE)
@@ -121,7 +119,7 @@ static enum fathom_sameness compare_code(const struct fathom_space *s,
 	uint64_t compared = 0;
 	uint8_t *scratch;
 
-	if (!fathom_bias_of_mapping(&o->image, maps, i, s->page, &bias))
+	if (!fathom_bias_of_mapping(&o->image, maps, i, s->page, NULL, &bias))
 		return FATHOM_DIFFERENT;
 	scratch = malloc(COMPARE_STEP);
 	for (uint32_t k = 0; k < o->image.phnum && scratch && same == FATHOM_SAME; k++) {
@@ -410,11 +408,30 @@ static fathom_err read_vdso(const struct fathom_space *s, const struct fathom_ma
 	return object_from(&s->session->memory, mapping, pages, size, ret, reterr);
 }
 
+/*
+ * Reads the first page of the file of mapping *@k from another mapping, which *@k is then; returns
+ * how much can be read. Snapshots keep that page once for each file.
+ */
+static size_t read_other_header(const struct fathom_space *s, const struct fathom_maps *maps,
+				size_t *k, uint8_t *header)
+{
+	size_t got = 0;
+
+	for (size_t i = maps->items[*k].first; i < maps->n && !got; i = maps->items[i].next) {
+		if (i == *k || !holds_offset(&maps->items[i], 0))
+			continue;
+		got = fathom_space_read(s, maps->items[i].start, header, (size_t)s->page);
+		if (got)
+			*k = i;
+	}
+	return got;
+}
+
 fathom_err fathom_space_image(const struct fathom_space *s, const struct fathom_maps *maps,
 			      size_t i, struct fathom_object **ret, bool *ret_bare,
 			      struct fathom_errinfo *reterr)
 {
-	const size_t k = mapping_of_offset(maps, i, 0);
+	size_t k = mapping_of_offset(maps, i, 0);
 	struct fathom_image image;
 	uint8_t *header;
 	uint64_t bias;
@@ -430,10 +447,12 @@ fathom_err fathom_space_image(const struct fathom_space *s, const struct fathom_
 	if (!header)
 		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
 	got = fathom_space_read(s, maps->items[k].start, header, (size_t)s->page);
+	if (!got)
+		got = read_other_header(s, maps, &k, header);
 	if (!got) {
 		err = unreadable(reterr);
 	} else if (fathom_image_init((struct fathom_bytes){ header, got }, &image, NULL) ||
-		   !fathom_bias_of_mapping(&image, maps, k, s->page, &bias)) {
+		   !fathom_bias_of_mapping(&image, maps, k, s->page, NULL, &bias)) {
 		err = fathom_fail(reterr, FATHOM_E_FORMAT, "", 0, "what is mapped is no ELF file");
 	}
 	if (!err)

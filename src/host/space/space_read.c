@@ -6,6 +6,29 @@
  */
 #include "space_batch.h"
 
+#include <unistd.h>
+
+void fathom_space_memory_open(struct fathom_space_memory *m, const struct fathom_space *s)
+{
+	*m = (struct fathom_space_memory){ s, s->ops->open_memory ? s->ops->open_memory(s) : -1 };
+}
+
+size_t fathom_space_memory_read(const struct fathom_space_memory *m, uint64_t avma, void *to,
+				size_t size)
+{
+	bool gone;
+
+	return m->fd < 0 ? fathom_space_read(m->space, avma, to, size)
+			 : m->space->ops->read_open(m->fd, avma, to, size, &gone);
+}
+
+void fathom_space_memory_close(struct fathom_space_memory *m)
+{
+	if (m->fd >= 0)
+		close(m->fd);
+	m->fd = -1;
+}
+
 /* Whether @svma is in a segment that programs do not write to, nor the dynamic linker (RELRO). */
 static bool is_constant(const struct fathom_image *image, uint64_t svma)
 {

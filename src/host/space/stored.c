@@ -124,7 +124,8 @@ fathom_err fathom_stored_open(struct fathom *session, struct fathom_dump *dump,
 {
 	struct stored *stored = calloc(1, sizeof *stored);
 
-	if (!stored) {
+	if (!stored || fathom_maps_link(&dump->maps)) {
+		free(stored);
 		fathom_dump_deinit(dump);
 		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
 	}

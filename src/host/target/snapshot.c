@@ -29,6 +29,7 @@
 
 struct writer {
 	struct fathom_space *space;
+	struct fathom_space_memory memory;
 	struct fathom_maps maps;
 	uint32_t *file_of; /* the number of the file of each mapping, or 0 */
 	struct fathom_array body;
@@ -129,30 +130,20 @@ static void put_file(struct writer *w, const struct fathom_mapping *m)
 	end_record(w);
 }
 
-/* The mapping before @i that has the same file or name; @i: none. */
-static size_t same_before(const struct writer *w, size_t i)
-{
-	for (size_t k = i; k-- > 0;)
-		if (w->file_of[k] && fathom_mapping_same_file(&w->maps.items[k], &w->maps.items[i]))
-			return k;
-	return i;
-}
-
 static void put_files(struct writer *w)
 {
 	uint32_t n = 0;
 
 	for (size_t i = 0; i < w->maps.n; i++) {
-		size_t same;
+		const struct fathom_mapping *m = &w->maps.items[i];
 
-		if (!w->maps.items[i].inode && !w->maps.items[i].name.size)
+		if (!m->inode && !m->name.size)
 			continue;
-		same = same_before(w, i);
-		if (same == i) {
-			put_file(w, &w->maps.items[i]);
+		if (m->first == i) {
+			put_file(w, m);
 			w->file_of[i] = ++n;
 		} else {
-			w->file_of[i] = w->file_of[same];
+			w->file_of[i] = w->file_of[m->first];
 		}
 	}
 }
@@ -183,7 +174,7 @@ static struct fathom_bytes put_memory(struct writer *w, uint64_t avma, size_t si
 	begin_record(w, FATHOM_SNAPSHOT_MEMORY);
 	put_u64(w, avma);
 	to = put(w, NULL, size);
-	got = to ? fathom_space_read(w->space, avma, to, size) : 0;
+	got = to ? fathom_space_memory_read(&w->memory, avma, to, size) : 0;
 	w->body.n -= size - got;
 	if (!got) {
 		w->body.n = w->failed ? w->body.n : before;
@@ -201,7 +192,7 @@ static void put_notes(struct writer *w, size_t i, const uint8_t *page, size_t si
 	uint64_t bias;
 
 	if (fathom_image_init((struct fathom_bytes){ page, size }, &image, NULL) ||
-	    !fathom_bias_of_mapping(&image, &w->maps, i, w->space->page, &bias))
+	    !fathom_bias_of_mapping(&image, &w->maps, i, w->space->page, NULL, &bias))
 		return;
 	for (uint32_t k = 0; k < image.phnum; k++) {
 		if (!fathom_image_segment(&image, k, &s) || s.type != PT_NOTE || !s.filesz ||
@@ -212,8 +203,8 @@ static void put_notes(struct writer *w, size_t i, const uint8_t *page, size_t si
 	}
 }
 
-/* Stores the first page of mapping @i and the notes, if it is an ELF file's. */
-static void put_elf(struct writer *w, size_t i)
+/* Stores the first page of mapping @i and the notes; false if it is no ELF file's. */
+static bool put_elf(struct writer *w, size_t i)
 {
 	const size_t before = w->body.n;
 	const struct fathom_bytes stored =
@@ -222,7 +213,7 @@ static void put_elf(struct writer *w, size_t i)
 
 	if (!fathom_image_is_elf(stored)) {
 		w->body.n = w->failed ? w->body.n : before;
-		return;
+		return false;
 	}
 	/* What is stored moves when more is. */
 	page = malloc((size_t)stored.size);
@@ -233,6 +224,22 @@ static void put_elf(struct writer *w, size_t i)
 	if (page)
 		put_notes(w, i, page, (size_t)stored.size);
 	free(page);
+	return true;
+}
+
+/*
+ * Stores the first page of the file whose first mapping is number @first, from a mapping that is
+ * @writable or not, if there is one and the file is ELF.
+ */
+static bool put_first_page(struct writer *w, size_t first, bool writable)
+{
+	for (size_t i = first; i < w->maps.n && !w->failed; i = w->maps.items[i].next) {
+		const struct fathom_mapping *m = &w->maps.items[i];
+
+		if (!m->off && m->readable && m->writable == writable && put_elf(w, i))
+			return true;
+	}
+	return false;
 }
 
 static void put_memories(struct writer *w)
@@ -240,8 +247,10 @@ static void put_memories(struct writer *w)
 	for (size_t i = 0; i < w->maps.n && !w->failed; i++) {
 		const struct fathom_mapping *m = &w->maps.items[i];
 
-		if (m->inode && !m->off && m->readable) {
-			put_elf(w, i);
+		if (m->inode && m->first == i) {
+			/* One is enough to know the file again; what is written to may differ. */
+			if (!put_first_page(w, i, false))
+				(void)put_first_page(w, i, true);
 		} else if (!m->inode && str_is(m->name, "[vdso]") &&
 			   m->end - m->start <= MAX_VDSO) {
 			if (put_memory(w, m->start, (size_t)(m->end - m->start)).size)
@@ -269,14 +278,14 @@ static bool put_code(const struct fathom_jit_code *code, void *data)
 
 static size_t read_memory(void *data, uint64_t avma, void *to, size_t size)
 {
-	return fathom_space_read(data, avma, to, size);
+	return fathom_space_memory_read(data, avma, to, size);
 }
 
 /* Walks all lists, the entries of one behind those of the other. */
-static fathom_err walk_lists(const struct writer *w, const struct fathom_array *lists,
+static fathom_err walk_lists(struct writer *w, const struct fathom_array *lists,
 			     struct fathom_array *items)
 {
-	const struct fathom_remote remote = { read_memory, NULL, w->space };
+	const struct fathom_remote remote = { read_memory, NULL, &w->memory };
 	const struct fathom_gdb_list *l = lists->data;
 
 	items->n = 0;
@@ -334,7 +343,7 @@ static bool is_unchanged(const struct writer *w, size_t start)
 			const size_t n =
 				cur_left(&r) < sizeof here ? (size_t)cur_left(&r) : sizeof here;
 
-			if (fathom_space_read(w->space, avma, here, n) != n ||
+			if (fathom_space_memory_read(&w->memory, avma, here, n) != n ||
 			    memcmp(here, r.p, n) != 0)
 				return false;
 			avma += n;
@@ -344,12 +353,18 @@ static bool is_unchanged(const struct writer *w, size_t start)
 	return true;
 }
 
-static void note_left_out(const struct writer *w)
+/* Notes that the code of the lists is not stored, because of @err. */
+static void note_left_out(const struct writer *w, fathom_err err)
 {
 	struct fathom_errinfo info;
 
-	(void)fathom_fail(&info, FATHOM_E_TIMEOUT, "", 0,
-			  "changes all the time: its code is not in the snapshot");
+	if (err == FATHOM_E_LIMIT)
+		(void)fathom_fail(
+			&info, err, "", 0,
+			"is a longer list than fathom reads: its code is not in the snapshot");
+	else
+		(void)fathom_fail(&info, FATHOM_E_TIMEOUT, "", 0,
+				  "changes all the time: its code is not in the snapshot");
 	fathom_errinfo_set_file(&info, "__jit_debug_descriptor");
 	fathom_notes_add(w->space->notes, &info);
 }
@@ -380,6 +395,9 @@ static fathom_err put_gdb_lists(struct writer *w)
 	for (int i = 0; i < LIST_TRIES && lists->n && !same && err != FATHOM_E_MEMORY; i++) {
 		w->body.n = start;
 		err = walk_lists(w, lists, &before);
+		/* A list that is too long now will be. */
+		if (err == FATHOM_E_LIMIT)
+			break;
 		if (err)
 			continue;
 		put_lists(w, lists, &before);
@@ -389,7 +407,7 @@ static fathom_err put_gdb_lists(struct writer *w)
 	}
 	if (lists->n && !same && !w->failed && err != FATHOM_E_MEMORY) {
 		w->body.n = start;
-		note_left_out(w);
+		note_left_out(w, err);
 	}
 	fathom_gdb_jit_deinit(&g);
 	fathom_array_deinit(&before);
@@ -440,6 +458,7 @@ static fathom_err take(struct writer *w, int pid, bool *ret_changed, struct fath
 	w->body.n = 0;
 	FATHOM_TRY(w->space->ops->read_maps(w->space, &w->maps, reterr));
 	w->file_of = calloc(w->maps.n + 1, sizeof *w->file_of);
+	fathom_space_memory_open(&w->memory, w->space);
 	if (w->file_of) {
 		put_process(w, pid);
 		put_files(w);
@@ -454,6 +473,7 @@ static fathom_err take(struct writer *w, int pid, bool *ret_changed, struct fath
 		*ret_changed = !have_same_files(&w->maps, &after);
 		fathom_maps_deinit(&after);
 	}
+	fathom_space_memory_close(&w->memory);
 	fathom_maps_deinit(&w->maps);
 	free(w->file_of);
 	return err;

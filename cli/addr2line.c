@@ -68,7 +68,7 @@ struct addr2line {
 	struct out out;
 };
 
-static void fail(const struct addr2line *a, const char *what, const char *why)
+static _Noreturn void fail(const struct addr2line *a, const char *what, const char *why)
 {
 	fprintf(stderr, "%s: %s: %s\n", a->program, what, why);
 	exit(EXIT_FAILED);
@@ -267,20 +267,31 @@ static bool is_format(const char *name)
 	return strstr(name, "-linux") != NULL;
 }
 
-static void open_target(struct addr2line *a, struct fathom *session)
+/* Says what GNU says of a file that was not opened. */
+static _Noreturn void fail_open(const struct addr2line *a, const struct fathom_errinfo *info)
 {
-	struct fathom_errinfo info;
-
+	/* A file that is being written to, or whose file system does not answer, is let alone. */
+	if (info->err == FATHOM_E_CHANGED || info->err == FATHOM_E_TIMEOUT)
+		fail(a, a->file, info->what);
 	check_file(a);
 	if (a->format && !is_format(a->format))
 		fail(a, a->file, "invalid bfd target");
 	if (is_archive(a->file))
 		fail(a, a->file, "cannot get addresses from archive");
+	fail(a, a->file,
+	     info->err == FATHOM_E_OS       ? strerror(info->os_errno)
+	     : info->err == FATHOM_E_FORMAT ? "file format not recognized"
+					    : info->what);
+}
+
+static void open_target(struct addr2line *a, struct fathom *session)
+{
+	struct fathom_errinfo info;
+
 	if (fathom_target_open_file(session, a->file, &a->target, &info))
-		fail(a, a->file,
-		     info.err == FATHOM_E_OS       ? strerror(info.os_errno)
-		     : info.err == FATHOM_E_FORMAT ? "file format not recognized"
-						   : info.what);
+		fail_open(a, &info);
+	if (a->format && !is_format(a->format))
+		fail(a, a->file, "invalid bfd target");
 	fathom_target_get_info(a->target, &a->info);
 	if (a->info.elf_type == ET_CORE)
 		fail(a, a->file, "file format not recognized");

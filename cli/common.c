@@ -58,6 +58,8 @@ static const char *remedy_for_cause(uint32_t cause)
 		return "install the debug package of exactly this version";
 	case FATHOM_CAUSE_DEBUGINFOD:
 		return "allow more with --debuginfod-timeout";
+	case FATHOM_CAUSE_SILENT:
+		return "its server is gone or slow: allow more with --file-timeout";
 	case FATHOM_CAUSE_NOT_TRUSTED:
 		return "if you trust it: chown it to the user of the process, and chmod go-w";
 	default:
@@ -282,6 +284,9 @@ bool common_take(struct common *c, const struct verb_options *verb, int opt, con
 	case OPT_DEBUGINFOD_TIMEOUT:
 		c->options.debuginfod_timeout_ms =
 			1000 * parse_count("--debuginfod-timeout", argument, 86400);
+		return true;
+	case OPT_FILE_TIMEOUT:
+		c->options.file_timeout_ms = 1000 * parse_count("--file-timeout", argument, 86400);
 		return true;
 	case OPT_MEMORY:
 		c->options.memory_budget = parse_size("--memory", argument);

@@ -49,7 +49,10 @@ _Noreturn void complain_lacking(const char *verb, const char *what);
 /* Installs the handler of SIGBUS (fault.c). */
 void fault_begin(void);
 
-/* As fathom_create() and fathom_destroy(), for the one session whose files the handler looks at. */
+/*
+ * As fathom_create() and fathom_destroy(), for the one session whose files the handler looks at. It
+ * waits for no file system for long.
+ */
 fathom_err fault_create(const struct fathom_options *options, struct fathom **ret_session,
 			struct fathom_errinfo *reterr);
 void fault_destroy(struct fathom *session);

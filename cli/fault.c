@@ -12,6 +12,9 @@
 
 #include "common.h"
 
+/* File systems whose server is gone may take so long together: all is said within two seconds. */
+#define FILE_TIMEOUT_MS 1500
+
 /* The session whose files are mapped, for the handler: it is given nothing but the address. */
 static _Atomic(struct fathom *) reading;
 
@@ -40,7 +43,12 @@ void fault_begin(void)
 fathom_err fault_create(const struct fathom_options *options, struct fathom **ret_session,
 			struct fathom_errinfo *reterr)
 {
-	const fathom_err err = fathom_create(options, ret_session, reterr);
+	struct fathom_options all = *options;
+	fathom_err err;
+
+	if (!all.file_timeout_ms)
+		all.file_timeout_ms = FILE_TIMEOUT_MS;
+	err = fathom_create(&all, ret_session, reterr);
 
 	if (!err)
 		atomic_store(&reading, *ret_session);

@@ -86,6 +86,9 @@ static const char *open_error(const char *path, const struct fathom_errinfo *inf
 {
 	struct stat st;
 
+	/* Whoever looks at a file on a file system that does not answer is kept waiting. */
+	if (info->err == FATHOM_E_TIMEOUT)
+		return info->what;
 	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
 		return strerror(EISDIR);
 	if (info->err == FATHOM_E_OS && info->os_errno)

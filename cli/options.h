@@ -34,6 +34,7 @@ enum {
 	OPT_EXE,
 	OPT_DEBUGINFOD,
 	OPT_DEBUGINFOD_TIMEOUT,
+	OPT_FILE_TIMEOUT,
 	OPT_MEMORY,
 	OPT_THREADS,
 	OPT_HELP,
@@ -46,7 +47,7 @@ enum {
 	OPTIONS_JSON = 1u << 1,
 	OPTIONS_NO_CACHE = 1u << 2,
 	OPTIONS_CACHE_DIR = 1u << 3,
-	OPTIONS_DEBUG = 1u << 4, /* --debug-dir, --sysroot, --debuginfod, --debuginfod-timeout */
+	OPTIONS_DEBUG = 1u << 4, /* --debug-dir, --sysroot, --debuginfod, and the timeouts */
 	OPTIONS_EXE = 1u << 5,
 	OPTIONS_MEMORY = 1u << 6,
 	OPTIONS_THREADS = 1u << 7,

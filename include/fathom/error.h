@@ -59,7 +59,8 @@ enum fathom_cause {
 	FATHOM_CAUSE_MAPPED_FILE = 8,  /**< the file that was mapped is no more, or is another */
 	FATHOM_CAUSE_NOT_TRUSTED = 9,  /**< others than the process's user can have written it */
 	FATHOM_CAUSE_DEBUGINFOD = 10,  /**< the servers had too little time */
-	FATHOM_CAUSE_WRITE = 11        /**< the file was to be written */
+	FATHOM_CAUSE_WRITE = 11,       /**< the file was to be written */
+	FATHOM_CAUSE_SILENT = 12       /**< the server of its file system is gone, or slow */
 };
 
 /** Where and why a call failed. Plain data; copy it freely. */

@@ -71,7 +71,15 @@ struct fathom_options {
 	uint64_t cache_limit;
 	/** Milliseconds that all questions to debuginfod may take together; default 10,000. */
 	uint32_t debuginfod_timeout_ms;
-	uint32_t reserved1;
+	/**
+	 * Milliseconds that waits for file systems that do not answer (FUSE, NFS, SMB and others,
+	 * whose server is gone) may take together in any minute. What is on them is left out, with
+	 * a note (FATHOM_REASON_TIMEOUT), or cannot be opened (FATHOM_E_TIMEOUT). Only where there
+	 * are such file systems: a process without descriptors, a child of nobody, is forked to
+	 * touch their files first, and is left behind where it gets stuck. Default 0: files are
+	 * opened as they are, and a thread that waits for a server that is gone waits for ever.
+	 */
+	uint32_t file_timeout_ms;
 	/**
 	 * Asked while a debuginfod server is being waited for; a result other than 0 gives up.
 	 * NULL: never.

@@ -42,11 +42,12 @@ enum fathom_reason {
 	FATHOM_REASON_NO_DEBUG_INFO = 4,  /**< nothing says which line this is */
 	FATHOM_REASON_NO_SUCH_SYMBOL = 5, /**< the input names a symbol that is not there */
 	FATHOM_REASON_BAD_ADDRESS = 6,    /**< the input is no address */
-	FATHOM_REASON_TIMEOUT = 7,        /**< a debuginfod server did not answer in time */
-	FATHOM_REASON_UNSUPPORTED = 8,    /**< its debug information is of a kind not read */
-	FATHOM_REASON_CORRUPT = 9,        /**< its debug information is damaged; see the notes */
-	FATHOM_REASON_LIMIT = 10,         /**< a limit was met; see the notes */
-	FATHOM_REASON_NO_FILE = 11, /**< memory that no file is behind, or none that is found */
+	/** a debuginfod server, or the file system of the file, did not answer in time */
+	FATHOM_REASON_TIMEOUT = 7,
+	FATHOM_REASON_UNSUPPORTED = 8, /**< its debug information is of a kind not read */
+	FATHOM_REASON_CORRUPT = 9,     /**< its debug information is damaged; see the notes */
+	FATHOM_REASON_LIMIT = 10,      /**< a limit was met; see the notes */
+	FATHOM_REASON_NO_FILE = 11,    /**< memory that no file is behind, or none that is found */
 	FATHOM_REASON_NO_PERMISSION = 12, /**< the file behind it is not ours to read */
 	FATHOM_REASON_CHANGED = 13, /**< what is there changed again and again while it was asked */
 	FATHOM_REASON_NOT_PREPARED = 14 /**< what could tell was not prepared for a handler */

@@ -40,7 +40,8 @@ struct fathom_target;
  * Safety: mt-safe
  * Memory: *@ret_target is the caller's, to be given back with fathom_target_release(); it uses
  *	@session until then
- * Returns: FATHOM_OK; FATHOM_E_OS, FATHOM_E_FORMAT, FATHOM_E_CORRUPT, FATHOM_E_LIMIT or
+ * Returns: FATHOM_OK; FATHOM_E_TIMEOUT when its file system does not answer (file_timeout_ms of the
+ *	session); FATHOM_E_OS, FATHOM_E_FORMAT, FATHOM_E_CORRUPT, FATHOM_E_LIMIT or
  *	FATHOM_E_MEMORY, with the file named in *@reterr (which may be NULL)
  */
 FATHOM_API fathom_err fathom_target_open_file(struct fathom *session, const char *path,
@@ -300,7 +301,8 @@ FATHOM_API fathom_err fathom_target_find_all_symbols(struct fathom_target *targe
  * Safety: mt-safe
  * Memory: writes at most @size bytes to @to, and their number, 0 only where @size is, to *@ret_size
  * Returns: FATHOM_OK when there was anything to read; FATHOM_E_NOT_FOUND when nothing is there, as
- *	of the code of a debug file; FATHOM_E_OS, of the kernel with what helps;
+ *	of the code of a debug file; FATHOM_E_OS, of the kernel with what helps; FATHOM_E_TIMEOUT
+ *	for memory of a file, which is named, whose file system does not answer;
  *	FATHOM_E_CORRUPT for a /proc/kcore that is no core file
  */
 FATHOM_API fathom_err fathom_target_read(struct fathom_target *target, uint64_t address, void *to,

@@ -7,7 +7,7 @@ _fathom()
     local previous=${COMP_WORDS[COMP_CWORD - 1]}
     local verbs="addr addr2line cache disasm find llvm-symbolizer snapshot"
     local common="--help"
-    local files="--debug-dir --sysroot --debuginfod --debuginfod-timeout --memory"
+    local files="--debug-dir --sysroot --debuginfod --debuginfod-timeout --file-timeout --memory"
     local cached="--no-cache --cache-dir"
     local own=""
 
@@ -28,7 +28,7 @@ _fathom()
         mapfile -t COMPREPLY < <(compgen -d -- "$current")
         return
         ;;
-    --memory | --threads | --debuginfod-timeout | -j | --section | -b | --target | -r | --read | --limit | --thread | -w | --wait) return ;;
+    --memory | --threads | --debuginfod-timeout | --file-timeout | -j | --section | -b | --target | -r | --read | --limit | --thread | -w | --wait) return ;;
     esac
     case ${COMP_WORDS[1]} in
     addr)

@@ -8,6 +8,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "lib")]
 
 import cache  # noqa: E402
+import mounts  # noqa: E402
 import streams  # noqa: E402
 import tap  # noqa: E402
 
@@ -15,6 +16,7 @@ suite = tap.Suite("bounds", only_root="mount a file system, and become another u
 streams.add_all(suite)
 cache.add_keys(suite)
 cache.add_bounds(suite)
+mounts.add_all(suite)
 
 if __name__ == "__main__":
     sys.exit(suite.run())

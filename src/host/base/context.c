@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "pool.h"
+#include "reach.h"
 #include "worker.h"
 
 #define DEFAULT_BUDGET        (UINT64_C(1) << 30)
@@ -61,7 +62,7 @@ static fathom_err copy_options(const struct fathom_options *from, struct fathom_
 		return FATHOM_OK;
 	if (!fathom_options_copy(from, to, sizeof *to) ||
 	    !fathom_options_reserved(to->reserved, sizeof to->reserved / sizeof *to->reserved) ||
-	    to->reserved1 || (to->flags & ~known_flags))
+	    (to->flags & ~known_flags))
 		return FATHOM_E_ARGUMENT;
 	if (to->flags & own_flags)
 		to->flags |= FATHOM_NO_CACHE;
@@ -155,7 +156,9 @@ fathom_err fathom_create(const struct fathom_options *options, struct fathom **r
 	s->exe = strdup(o.exe ? o.exe : "");
 	if (!(o.flags & FATHOM_NO_CACHE))
 		s->cache_dir = o.cache_dir ? strdup(o.cache_dir) : usual_cache_dir();
-	if (!s->debug_dirs || !s->sysroot || !s->exe) {
+	if (o.file_timeout_ms)
+		s->memory.reach = fathom_reach_create(o.file_timeout_ms);
+	if (!s->debug_dirs || !s->sysroot || !s->exe || (o.file_timeout_ms && !s->memory.reach)) {
 		fathom_destroy(s);
 		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
 	}
@@ -178,6 +181,7 @@ void fathom_destroy(struct fathom *session)
 	free(session->cache_dir);
 	pthread_mutex_destroy(&session->debugs_lock);
 	fathom_mapping_deinit(&session->memory.mapped);
+	fathom_reach_destroy(session->memory.reach);
 	free(session);
 }
 

@@ -16,10 +16,13 @@
 #include "../../safe/base/error.h"
 #include "mapping.h"
 
+struct fathom_reach;
+
 struct fathom_memory {
 	struct fathom_mapped_table mapped; /* files; first: fathom_handle_sigbus() */
 	_Atomic uint64_t used;
 	uint64_t budget;
+	struct fathom_reach *reach; /* of files before they are mapped; NULL: they are not tested */
 };
 
 /* Zeroed memory, or NULL; counted until fathom_memory_free() with the same size. */

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "../../safe/base/text.h"
+#include "../base/reach.h"
 #include "codec.h"
 
 #define PAGE UINT64_C(4096)
@@ -80,6 +81,20 @@ fathom_err fathom_fail_cut(struct fathom_errinfo *reterr, const char *path)
 	return path_error(
 		reterr, FATHOM_E_CHANGED, path,
 		"was truncated or overwritten, or its disk failed, while it was being read");
+}
+
+fathom_err fathom_fail_reach(struct fathom_errinfo *reterr, const char *path)
+{
+	(void)path_error(reterr, FATHOM_E_TIMEOUT, path, "its file system does not answer");
+	if (reterr)
+		reterr->cause = FATHOM_CAUSE_SILENT;
+	return FATHOM_E_TIMEOUT;
+}
+
+fathom_err fathom_file_reach(struct fathom_memory *m, const char *path,
+			     struct fathom_errinfo *reterr)
+{
+	return fathom_reach_path(m->reach, path) ? FATHOM_OK : fathom_fail_reach(reterr, path);
 }
 
 /* Why what @st says is not read as a file; NULL when it is. */
@@ -245,6 +260,7 @@ fathom_err fathom_file_open(struct fathom_memory *m, const char *path, struct fa
 	fathom_codec_stream_fn *codec;
 	fathom_err err = FATHOM_OK;
 
+	FATHOM_TRY(fathom_file_reach(m, path, reterr));
 	FATHOM_TRY(fathom_file_map(m, path, &f, reterr));
 	codec = fathom_codec_for_file(f->bytes);
 	if (codec)
@@ -260,7 +276,8 @@ bool fathom_file_is_overwritten(const struct fathom_file *f)
 {
 	struct fathom_file_id now;
 
-	return f->id.inode && fathom_file_identify(f->path, &now) && now.inode == f->id.inode &&
+	return f->id.inode && fathom_reach_path(f->memory->reach, f->path) &&
+	       fathom_file_identify(f->path, &now) && now.inode == f->id.inode &&
 	       now.device == f->id.device &&
 	       (now.size != f->id.size || now.mtime_ns != f->id.mtime_ns);
 }

@@ -39,9 +39,16 @@ struct fathom_file {
 fathom_err fathom_file_open(struct fathom_memory *m, const char *path, struct fathom_file **ret,
 			    struct fathom_errinfo *reterr);
 
-/* The same for the file as it is: a compressed one is not decompressed. */
+/* The same for the file as it is, on a file system that answers: a compressed one stays so. */
 fathom_err fathom_file_map(struct fathom_memory *m, const char *path, struct fathom_file **ret,
 			   struct fathom_errinfo *reterr);
+
+/* Fails with FATHOM_E_TIMEOUT when the file system that @path leads to does not answer. */
+fathom_err fathom_file_reach(struct fathom_memory *m, const char *path,
+			     struct fathom_errinfo *reterr);
+
+/* Notes that the file system of the file called @path does not answer; FATHOM_E_TIMEOUT. */
+fathom_err fathom_fail_reach(struct fathom_errinfo *reterr, const char *path);
 
 /* What tells whether the file at @path is still the same; false when there is none. */
 bool fathom_file_identify(const char *path, struct fathom_file_id *ret);

@@ -2,6 +2,7 @@
 /* Values in the memory of a target. */
 #include "fathom/value.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -20,6 +21,7 @@ struct reading {
 	size_t size;
 	uint64_t address; /* of the value, or of what cannot be read */
 	bool is_there;
+	bool is_silent; /* a file system that its memory is of does not answer */
 };
 
 /* What reads the values of one call. The map of a space is read once for all of them. */
@@ -41,13 +43,14 @@ static bool is_live(const struct fathom_target *target)
 
 static size_t read_bytes(struct reader *rd, uint64_t address, uint8_t *to, size_t size)
 {
+	const struct fathom_space *s = rd->target->space;
 	size_t got;
 
 	if (is_live(rd->target))
-		return rd->memory < 0 ? 0
-				      : rd->target->space->ops->read_open(rd->memory, address, to,
-									  size, &rd->is_gone);
-	if (rd->target->space)
+		return rd->memory < 0
+			       ? 0
+			       : s->ops->read_open(s, rd->memory, address, to, size, &rd->is_gone);
+	if (s)
 		return fathom_space_batch_read(&rd->batch, address, to, size);
 	return fathom_target_read(rd->target, address, to, size, &got, NULL) ? 0 : got;
 }
@@ -89,10 +92,14 @@ static void read_once(struct reader *rd, const struct fathom_value_type *t, uint
 	const size_t wanted = (size_t)t->count * (t->size ? t->size : rd->program.word);
 
 	r->is_there = false;
+	r->is_silent = false;
 	r->address = address;
+	errno = 0;
 	for (uint32_t i = 0; i < t->n_hops; i++) {
-		if (t->hop[i].is_pointer && !read_word(rd, r->address, &r->address))
+		if (t->hop[i].is_pointer && !read_word(rd, r->address, &r->address)) {
+			r->is_silent = errno == ETIMEDOUT;
 			return;
+		}
 		r->address += t->hop[i].offset;
 		r->hop[i] = r->address;
 	}
@@ -104,6 +111,7 @@ static void read_once(struct reader *rd, const struct fathom_value_type *t, uint
 		r->size = read_bytes(rd, r->address, r->bytes, wanted);
 		r->is_there = r->size == wanted;
 	}
+	r->is_silent = !r->is_there && errno == ETIMEDOUT;
 }
 
 static bool is_same(const struct fathom_value_type *t, const struct reading *a,
@@ -169,7 +177,7 @@ static fathom_err take_reading(const struct reader *rd, const struct fathom_valu
 	struct fathom_value v = { .address = r->address, .kind = t->kind };
 
 	if (!r->is_there) {
-		v.reason = FATHOM_REASON_UNMAPPED;
+		v.reason = r->is_silent ? FATHOM_REASON_TIMEOUT : FATHOM_REASON_UNMAPPED;
 	} else if (t->kind == FATHOM_VALUE_TEXT || t->kind == FATHOM_VALUE_BYTES) {
 		v.is_cut = t->kind == FATHOM_VALUE_TEXT && r->bytes[r->size - 1];
 		v.count = (uint32_t)r->size - (t->kind == FATHOM_VALUE_TEXT && !v.is_cut);

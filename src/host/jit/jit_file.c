@@ -191,6 +191,21 @@ static int open_below(const char *root, const char *path)
 	return fd;
 }
 
+/* Fails when the file system of the file does not answer. */
+static fathom_err reach(const struct fathom_space *s, enum fathom_jit_root root, const char *path,
+			struct fathom_errinfo *reterr)
+{
+	char theirs[PATH_MAX];
+	char whole[PATH_MAX];
+
+	if (root == FATHOM_JIT_OURS)
+		return fathom_file_reach(&s->session->memory, path, reterr);
+	if (!s->ops->format_proc_path(s, "root", theirs, sizeof theirs) ||
+	    snprintf(whole, sizeof whole, "%s%s", theirs, path) >= (int)sizeof whole)
+		return FATHOM_OK;
+	return fathom_file_reach(&s->session->memory, whole, reterr);
+}
+
 fathom_err fathom_jit_file_open(const struct fathom_jit_owner *o, enum fathom_jit_root root,
 				const char *path, int *ret_fd, struct stat *ret_st,
 				struct fathom_errinfo *reterr)
@@ -199,6 +214,7 @@ fathom_err fathom_jit_file_open(const struct fathom_jit_owner *o, enum fathom_ji
 	char theirs[PATH_MAX];
 	int fd;
 
+	FATHOM_TRY(reach(s, root, path, reterr));
 	if (root == FATHOM_JIT_OURS)
 		fd = open(path, OPEN_FLAGS);
 	else if (s->ops->format_proc_path(s, "root", theirs, sizeof theirs))
@@ -220,6 +236,8 @@ fathom_err fathom_jit_file_open_mapped(const struct fathom_jit_owner *o,
 	if (snprintf(name, sizeof name, "%.*s", (int)m->name.size, m->name.data) >=
 	    (int)sizeof name)
 		return fathom_fail(reterr, FATHOM_E_NOT_FOUND, "", 0, "no such file");
+	if (!fathom_space_is_reachable(s, m))
+		return fathom_fail_reach(reterr, name);
 	/* What the kernel keeps of it is a link by its nature. */
 	if (s->ops->format_very_path && s->ops->format_very_path(s, m, path, sizeof path)) {
 		const int fd = open(path, OPEN_FLAGS & ~O_NOFOLLOW);

@@ -34,6 +34,7 @@ static bool index_name(const struct fathom_module *m, char *buf, size_t cap)
 
 char *fathom_cache_path(const struct fathom_module *m)
 {
+	struct fathom_errinfo info;
 	char name[256];
 	char *path = NULL;
 
@@ -42,7 +43,12 @@ char *fathom_cache_path(const struct fathom_module *m)
 	    !index_name(m, name, sizeof name) ||
 	    asprintf(&path, "%s/%s", m->session->cache_dir, name) < 0)
 		return NULL;
-	return path;
+	if (!fathom_file_reach(&m->session->memory, path, &info))
+		return path;
+	fathom_errinfo_set_file(&info, m->session->cache_dir);
+	fathom_notes_add(m->notes, &info);
+	free(path);
+	return NULL;
 }
 
 /* Whether nobody but this user and root can have written the file. */
@@ -349,9 +355,13 @@ void fathom_cache_trim(const struct fathom *session)
 fathom_err fathom_cache_clear(struct fathom *session, uint64_t *ret_removed,
 			      struct fathom_errinfo *reterr)
 {
-	DIR *dir = session->cache_dir ? opendir(session->cache_dir) : NULL;
 	uint64_t removed = 0;
+	DIR *dir = NULL;
 
+	if (session->cache_dir) {
+		FATHOM_TRY(fathom_file_reach(&session->memory, session->cache_dir, reterr));
+		dir = opendir(session->cache_dir);
+	}
 	if (dir) {
 		int number;
 

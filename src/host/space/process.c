@@ -15,9 +15,11 @@
 #include "../../safe/base/cursor.h"
 #include "../file/file.h"
 #include "../jit/jit_file.h"
+#include "hazards.h"
 
 struct process {
 	struct fathom_space space;
+	struct fathom_hazards *hazards;
 	/* "/proc/self/fd/N", its directory: another process with its number is not found there */
 	char dir[40];
 	char *exe;
@@ -249,6 +251,7 @@ static fathom_err read_maps(const struct fathom_space *s, struct fathom_maps *re
 			    struct fathom_errinfo *reterr)
 {
 	FATHOM_TRY(read_map(process_of(s), ret, reterr));
+	fathom_hazards_note(process_of(s)->hazards, ret);
 	drop_root(process_of(s), ret);
 	return FATHOM_OK;
 }
@@ -260,6 +263,12 @@ static fathom_err query_maps(const struct fathom_space *s, const uint64_t *addre
 
 	(void)snprintf(path, sizeof path, "%s/maps", process_of(s)->dir);
 	FATHOM_TRY(fathom_maps_query(path, addresses, n, ret));
+	/* Of those that may not answer the whole map tells more. */
+	for (size_t i = 0; i < ret->n; i++)
+		if (fathom_hazards_has(process_of(s)->hazards, &ret->items[i])) {
+			fathom_maps_deinit(ret);
+			return FATHOM_E_UNSUPPORTED;
+		}
 	drop_root(process_of(s), ret);
 	return FATHOM_OK;
 }
@@ -270,11 +279,13 @@ struct memory_reading {
 	size_t size;
 	size_t done;
 	int number; /* errno */
+	int fd;     /* the memory, which is open; -1: it is not */
+	bool gone;  /* what was open is the memory of no program any more */
 };
 
 static int open_memory_of(const char *dir)
 {
-	char path[PATH_MAX];
+	char path[PATH_MAX + sizeof "/mem"];
 
 	(void)snprintf(path, sizeof path, "%s/mem", dir);
 	return open(path, O_RDONLY | O_CLOEXEC);
@@ -304,24 +315,98 @@ static bool read_memory_below(const char *dir, void *data)
 	return is_there;
 }
 
+/* Whether some memory may not answer; reads the map if that is not known yet. */
+static bool has_hazards(const struct process *p)
+{
+	struct fathom_maps maps;
+
+	if (!p->hazards->reach)
+		return false;
+	if (!atomic_load(&p->hazards->known) && !read_maps(&p->space, &maps, NULL))
+		fathom_maps_deinit(&maps);
+	return atomic_load(&p->hazards->any);
+}
+
+/* Reads what @r wants more of, of memory that answers at once. */
+static void read_plain(const struct process *p, struct memory_reading *r)
+{
+	if (r->fd >= 0)
+		r->gone = !read_memory_from(r->fd, r);
+	else
+		(void)try_threads(p, read_memory_below, r);
+}
+
+/* Has a helper read of @h, which holds the next byte that @r wants. */
+static void read_hazard(const struct process *p, const struct fathom_hazard *h,
+			struct memory_reading *r)
+{
+	const uint64_t from = r->avma + r->done;
+	char path[sizeof p->dir + sizeof "/mem"];
+	size_t left = r->size - r->done;
+
+	if (left > h->end - from)
+		left = (size_t)(h->end - from);
+	(void)snprintf(path, sizeof path, "%s/mem", p->dir);
+	r->done += fathom_reach_read_memory(p->hazards->reach, h->device, path, from,
+					    r->to + r->done, left);
+	r->number = errno;
+}
+
+/* Reads what @r wants: hazards by a helper, what lies between them here. */
+static void read_pieces(const struct process *p, struct memory_reading *r)
+{
+	const size_t size = r->size;
+	size_t before;
+
+	if (!has_hazards(p)) {
+		read_plain(p, r);
+		return;
+	}
+	do {
+		const uint64_t from = r->avma + r->done;
+		const struct fathom_hazard h = fathom_hazards_next(p->hazards, from);
+
+		before = r->done;
+		r->size = h.start > from && h.start - from < size - r->done
+				  ? r->done + (size_t)(h.start - from)
+				  : size;
+		if (from >= h.start)
+			read_hazard(p, &h, r);
+		else
+			read_plain(p, r);
+	} while (r->done < size && r->done > before && !r->gone);
+}
+
 static size_t read_memory(const struct fathom_space *s, uint64_t avma, void *to, size_t size)
 {
-	struct memory_reading r = { .avma = avma, .to = to, .size = size };
+	struct memory_reading r = { .avma = avma, .to = to, .size = size, .fd = -1 };
 
 	/* No file reaches beyond, and no thread has more. */
 	if (avma <= INT64_MAX)
-		(void)try_threads(process_of(s), read_memory_below, &r);
+		read_pieces(process_of(s), &r);
 	errno = r.number;
 	return r.done;
 }
 
-static size_t read_open(int memory, uint64_t avma, void *to, size_t size, bool *ret_gone)
+/* Whether the memory @fd is still that of a program. */
+static bool is_there(int fd)
 {
-	struct memory_reading r = { .avma = avma, .to = to, .size = size };
+	uint8_t byte;
+	struct memory_reading r = { .to = &byte, .size = 1 };
+
+	return read_memory_from(fd, &r);
+}
+
+static size_t read_open(const struct fathom_space *s, int memory, uint64_t avma, void *to,
+			size_t size, bool *ret_gone)
+{
+	struct memory_reading r = { .avma = avma, .to = to, .size = size, .fd = memory };
 
 	/* No file reaches beyond, whatever became of it. */
-	if (avma <= INT64_MAX && !read_memory_from(memory, &r))
-		*ret_gone = true;
+	if (avma > INT64_MAX)
+		return 0;
+	read_pieces(process_of(s), &r);
+	*ret_gone |= r.gone;
 	errno = r.number;
 	return r.done;
 }
@@ -329,14 +414,11 @@ static size_t read_open(int memory, uint64_t avma, void *to, size_t size, bool *
 static bool open_memory_below(const char *dir, void *data)
 {
 	int *fd = data;
-	bool gone = false;
-	uint8_t byte;
 
 	*fd = open_memory_of(dir);
 	if (*fd < 0)
 		return errno != ESRCH;
-	(void)read_open(*fd, 0, &byte, 1, &gone);
-	if (!gone)
+	if (is_there(*fd))
 		return true;
 	close(*fd);
 	*fd = -1;
@@ -356,6 +438,19 @@ static bool format_map_file(const struct fathom_space *s, const struct fathom_ma
 {
 	return snprintf(path, cap, "%s/map_files/%llx-%llx", process_of(s)->dir,
 			(unsigned long long)m->start, (unsigned long long)m->end) < (int)cap;
+}
+
+static bool is_reachable(const struct fathom_space *s, const struct fathom_mapping *m)
+{
+	char very[PATH_MAX];
+	char named[PATH_MAX];
+
+	if (!fathom_hazards_has(process_of(s)->hazards, m) ||
+	    !format_map_file(s, m, very, sizeof very) ||
+	    snprintf(named, sizeof named, "%s%.*s", s->root, (int)m->name.size, m->name.data) >=
+		    (int)sizeof named)
+		return true;
+	return fathom_reach_device(process_of(s)->hazards->reach, m->device, very, named);
 }
 
 struct path_formatting {
@@ -440,6 +535,8 @@ static void process_free(struct fathom_space *s)
 
 	if (p->fd >= 0)
 		close(p->fd);
+	fathom_hazards_deinit(p->hazards);
+	free(p->hazards);
 	free(p->exe);
 	free(p);
 }
@@ -451,10 +548,20 @@ static const struct fathom_space_ops process_ops = {
 	.open_memory = open_memory,
 	.read_open = read_open,
 	.format_very_path = format_map_file,
+	.is_reachable = is_reachable,
 	.format_proc_path = format_proc_path,
 	.describe = describe,
 	.free = process_free,
 };
+
+/* Has those file systems known that only the process sees. */
+static void add_mounts(const struct process *p, const char *dir)
+{
+	char path[PATH_MAX];
+
+	(void)snprintf(path, sizeof path, "%s/mountinfo", dir);
+	fathom_reach_add_mounts(p->hazards->reach, path);
+}
 
 /* Finds what the links below @dir say of the process; those of a thread that has ended are gone. */
 static bool find_links(const char *dir, void *data)
@@ -465,8 +572,10 @@ static bool find_links(const char *dir, void *data)
 	if (!p->exe)
 		return false;
 	drop_suffix(p->exe, " (deleted)");
-	if (!shares_mounts(dir))
+	if (!shares_mounts(dir)) {
 		(void)snprintf(p->space.root, sizeof p->space.root, "%s/root", dir);
+		add_mounts(p, dir);
+	}
 	return true;
 }
 
@@ -491,8 +600,13 @@ fathom_err fathom_process_open(struct fathom *session, int pid, struct fathom_no
 	struct process *p = calloc(1, sizeof *p);
 	fathom_err err;
 
-	if (!p)
+	if (p)
+		p->hazards = malloc(sizeof *p->hazards);
+	if (!p || !p->hazards) {
+		free(p);
 		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+	}
+	fathom_hazards_init(p->hazards, session->memory.reach);
 	fathom_space_init(&p->space, &process_ops, session, notes);
 	p->space.is_live = true;
 	p->pid = pid;

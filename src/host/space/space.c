@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "space.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -8,6 +9,7 @@
 #include "../symbolize/batch.h"
 #include "../jit/jit.h"
 #include "space_batch.h"
+#include "../file/file.h"
 
 void fathom_space_init(struct fathom_space *s, const struct fathom_space_ops *ops,
 		       struct fathom *session, struct fathom_notes *notes)
@@ -28,6 +30,28 @@ void fathom_space_close(struct fathom_space *s)
 	fathom_jit_destroy(atomic_load(&s->jit));
 	pthread_mutex_destroy(&s->lock);
 	s->ops->free(s);
+}
+
+bool fathom_space_is_reachable(const struct fathom_space *s, const struct fathom_mapping *m)
+{
+	return !s->ops->is_reachable || s->ops->is_reachable(s, m);
+}
+
+fathom_err fathom_space_fail_reach(const struct fathom_space *s, uint64_t avma,
+				   struct fathom_errinfo *reterr)
+{
+	char name[sizeof reterr->file] = "";
+	struct fathom_maps maps;
+	size_t at;
+
+	if (!s->ops->read_maps(s, &maps, NULL)) {
+		at = fathom_maps_at(&maps, avma);
+		if (at < maps.n)
+			(void)snprintf(name, sizeof name, "%.*s", (int)maps.items[at].name.size,
+				       maps.items[at].name.data);
+		fathom_maps_deinit(&maps);
+	}
+	return fathom_fail_reach(reterr, name);
 }
 
 size_t fathom_space_read(const struct fathom_space *s, uint64_t avma, void *to, size_t size)

@@ -65,13 +65,19 @@ struct fathom_space_ops {
 	 */
 	int (*open_memory)(const struct fathom_space *s);
 	/* Reads as read() does; when the memory is gone it reads nothing and sets *@ret_gone. */
-	size_t (*read_open)(int memory, uint64_t avma, void *to, size_t size, bool *ret_gone);
+	size_t (*read_open)(const struct fathom_space *s, int memory, uint64_t avma, void *to,
+			    size_t size, bool *ret_gone);
 	/*
 	 * Formats a path that leads to the very file of mapping @m, whatever became of its name;
 	 * false when there is none. NULL: there never is.
 	 */
 	bool (*format_very_path)(const struct fathom_space *s, const struct fathom_mapping *m,
 				 char *path, size_t cap);
+	/*
+	 * Whether the file system of mapping @m's file answers; if not, neither the file nor that
+	 * memory is to be touched. NULL: what is asked of it is what was stored.
+	 */
+	bool (*is_reachable)(const struct fathom_space *s, const struct fathom_mapping *m);
 	/*
 	 * Formats the path of @name ("status", "root") in the directory of the process below /proc;
 	 * false when it does not fit. NULL: there is no such process.
@@ -122,6 +128,13 @@ void fathom_space_init(struct fathom_space *s, const struct fathom_space_ops *op
 		       struct fathom *session, struct fathom_notes *notes);
 /* Closes the space, which may be NULL, with all its files. */
 void fathom_space_close(struct fathom_space *s);
+
+/* Whether the file of mapping @m can be touched, as the operation says. */
+bool fathom_space_is_reachable(const struct fathom_space *s, const struct fathom_mapping *m);
+
+/* Notes that the file that has the memory at @avma cannot be touched; FATHOM_E_TIMEOUT. */
+fathom_err fathom_space_fail_reach(const struct fathom_space *s, uint64_t avma,
+				   struct fathom_errinfo *reterr);
 
 /* Reads memory, as the operation does. */
 size_t fathom_space_read(const struct fathom_space *s, uint64_t avma, void *to, size_t size);

@@ -128,9 +128,12 @@ static bool is_mapped_file(struct attempt *t, enum step step)
 static bool open_file(struct attempt *t, enum step step, const char *path)
 {
 	struct fathom_memory *m = &t->space->session->memory;
+	/* Of the very file that a process has mapped it is known. */
+	const bool known = step == STEP_VERY && t->space->is_live;
 	struct fathom_file *file;
 
-	if (fathom_file_map(m, path, &file, &t->failed[step]) ||
+	if ((!known && fathom_file_reach(m, path, &t->failed[step])) ||
+	    fathom_file_map(m, path, &file, &t->failed[step]) ||
 	    fathom_object_create(m, file, &t->object, &t->failed[step])) {
 		if (t->failed[step].os_errno == ENOENT)
 			t->failed[step].cause = FATHOM_CAUSE_MAPPED_FILE;
@@ -213,6 +216,8 @@ static enum fathom_reason reason_of(const struct attempt *t)
 
 	if (any_failed(t, FATHOM_E_CHANGED))
 		return FATHOM_REASON_CHANGED;
+	if (any_failed(t, FATHOM_E_TIMEOUT))
+		return FATHOM_REASON_TIMEOUT;
 	/* Mapped, but no program; or what was one, and in its place is none. */
 	if (any_failed(t, FATHOM_E_FORMAT))
 		return is_elf ? FATHOM_REASON_BUILD_ID_MISMATCH : FATHOM_REASON_NO_SYMBOLS;
@@ -255,6 +260,12 @@ static fathom_err open_module(struct attempt *t)
 {
 	const bool named = t->file->inode != 0;
 
+	if (named && !fathom_space_is_reachable(t->space, &t->maps->items[t->i])) {
+		(void)fathom_fail_reach(&t->failed[STEP_VERY], t->file->name);
+		t->file->reason = FATHOM_REASON_TIMEOUT;
+		note_failures(t);
+		return FATHOM_OK;
+	}
 	if (!(named && open_mapped_file(t))) {
 		if (named && t->maps->is_part)
 			return FATHOM_E_UNSUPPORTED;
@@ -335,6 +346,7 @@ static bool identify(const struct fathom_space *s, const struct fathom_mapping *
 
 	return (format_very_path(s, m, path, sizeof path) && fathom_file_identify(path, ret)) ||
 	       (format_path(s->root, f->name, path, sizeof path) &&
+		!fathom_file_reach(&s->session->memory, path, NULL) &&
 		fathom_file_identify(path, ret));
 }
 
@@ -348,6 +360,8 @@ bool fathom_space_file_is_current(const struct fathom_space *s, const struct fat
 		return false;
 	if (!s->is_live)
 		return true;
+	if (f->inode && !fathom_space_is_reachable(s, &maps->items[i]))
+		return false;
 	/* The same inode may have other content: libraries are copied over each other. */
 	if (f->is_file && identify(s, &maps->items[i], f, &is))
 		return is.inode == was->inode && is.device == was->device && is.size == was->size &&

@@ -19,7 +19,7 @@ size_t fathom_space_memory_read(const struct fathom_space_memory *m, uint64_t av
 	bool gone;
 
 	return m->fd < 0 ? fathom_space_read(m->space, avma, to, size)
-			 : m->space->ops->read_open(m->fd, avma, to, size, &gone);
+			 : m->space->ops->read_open(m->space, m->fd, avma, to, size, &gone);
 }
 
 void fathom_space_memory_close(struct fathom_space_memory *m)

@@ -110,6 +110,7 @@ static void identify(const struct fathom_space *s, const struct fathom_mapping *
 	if (!s->is_live || !m->inode || m->deleted ||
 	    snprintf(path, sizeof path, "%s%.*s", s->root, (int)m->name.size, m->name.data) >=
 		    (int)sizeof path ||
+	    fathom_file_reach(&s->session->memory, path, NULL) ||
 	    !fathom_file_identify(path, ret) || !fathom_space_is_file(s, m, ret))
 		*ret = (struct fathom_file_id){ 0 };
 }
@@ -242,14 +243,27 @@ static bool put_first_page(struct writer *w, size_t first, bool writable)
 	return false;
 }
 
+/* Says that the file of mapping @m, and so its names, will have to be found without its memory. */
+static void note_unreachable(const struct writer *w, const struct fathom_mapping *m)
+{
+	struct fathom_errinfo info;
+	char name[sizeof info.file];
+
+	(void)snprintf(name, sizeof name, "%.*s", (int)m->name.size, m->name.data);
+	(void)fathom_fail_reach(&info, name);
+	fathom_notes_add(w->space->notes, &info);
+}
+
 static void put_memories(struct writer *w)
 {
 	for (size_t i = 0; i < w->maps.n && !w->failed; i++) {
 		const struct fathom_mapping *m = &w->maps.items[i];
 
 		if (m->inode && m->first == i) {
+			if (!fathom_space_is_reachable(w->space, m))
+				note_unreachable(w, m);
 			/* One is enough to know the file again; what is written to may differ. */
-			if (!put_first_page(w, i, false))
+			else if (!put_first_page(w, i, false))
 				(void)put_first_page(w, i, true);
 		} else if (!m->inode && str_is(m->name, "[vdso]") &&
 			   m->end - m->start <= MAX_VDSO) {

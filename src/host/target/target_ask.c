@@ -163,6 +163,8 @@ static fathom_err read_space(const struct fathom_target *target, uint64_t addres
 	if (!errno || errno == EIO || errno == EFAULT)
 		return fathom_fail(reterr, FATHOM_E_NOT_FOUND, "", address,
 				   "no memory can be read at this address");
+	if (errno == ETIMEDOUT)
+		return fathom_space_fail_reach(target->space, address, reterr);
 	fathom_target_get_info(target, &info);
 	return fathom_fail_os(reterr, info.path);
 }

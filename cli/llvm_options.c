@@ -5,22 +5,35 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common.h"
 #include "llvm_request.h"
 
-static const char usage[] =
+static const char symbolizer_usage[] =
 	"Usage: fathom llvm-symbolizer [OPTION]... [REQUEST]...\n"
 	"Answer each REQUEST, or each line of standard input, as llvm-symbolizer 19 does.\n"
+	"Default: --functions=linkage --inlines --demangle --output-style=LLVM.\n"
 	"\n"
 	"A REQUEST is [CODE|DATA|FRAME] [FILE:|BUILDID:]MODULE ADDRESS; without MODULE when\n"
-	"--obj or --build-id names it. An ADDRESS is a number, SYMBOL or SYMBOL+OFFSET.\n"
+	"--obj or --build-id names it. An ADDRESS is a number, SYMBOL or SYMBOL+OFFSET.\n";
+
+static const char addr2line_usage[] =
+	"Usage: fathom llvm-addr2line [OPTION]... [REQUEST]...\n"
+	"Answer each REQUEST, or each line of standard input, as llvm-addr2line 19 does.\n"
+	"Default: --functions=none --no-inlines --no-demangle --output-style=GNU.\n"
+	"\n"
+	"A REQUEST is [CODE|DATA|FRAME] [FILE:|BUILDID:]MODULE ADDRESS; without MODULE when\n"
+	"--obj or --build-id names it. An ADDRESS is a hexadecimal number, SYMBOL or\n"
+	"SYMBOL+OFFSET.\n";
+
+static const char options_usage[] =
 	"\n"
 	"  -e, --exe, --obj=FILE            the file that all addresses are of\n"
 	"      --build-id=ID                the file with this build-id\n"
-	"  -i, --inlines, --inlining        print inlined callers (default)\n"
+	"  -i, --inlines, --inlining        print inlined callers\n"
 	"      --no-inlines\n"
 	"  -f, --functions[=linkage|short|none]\n"
-	"                                   names: as linked (default), short, or none\n"
-	"  -C, --demangle, --no-demangle    demangle names (default), or not\n"
+	"                                   names: as linked, short, or none\n"
+	"  -C, --demangle, --no-demangle    demangle names, or not\n"
 	"  -s, --basenames                  print files without directories\n"
 	"      --relativenames              print files without the compilation directory\n"
 	"  -a, --addresses, --print-address print the address before each answer\n"
@@ -40,9 +53,10 @@ static const char usage[] =
 	"Accepted without effect: --cache-size, --color, --default-arch, --dia, --dsym-hint, "
 	"--dwp,\n"
 	"--relative-address, --[no-]untag-addresses, --use-symbol-table. Options stand also in\n"
-	"$LLVM_SYMBOLIZER_OPTS and in files given as @FILE.\n";
+	"$LLVM_SYMBOLIZER_OPTS, of llvm-addr2line in $LLVM_ADDR2LINE_OPTS, and in files given\n"
+	"as @FILE.\n";
 
-enum option {
+enum llvm_option {
 	OPTION_NONE,
 	OPTION_ADDRESSES,
 	OPTION_ADJUST_VMA,
@@ -52,6 +66,7 @@ enum option {
 	OPTION_DEBUG_DIR,
 	OPTION_DEBUGINFOD,
 	OPTION_DEMANGLE,
+	OPTION_DSYM_HINT,
 	OPTION_FALLBACK,
 	OPTION_FILE,
 	OPTION_FUNCTIONS,
@@ -75,7 +90,7 @@ enum value { VALUE_NONE, VALUE_EQUALS, VALUE_ANY };
 
 struct spelling {
 	const char *name;
-	enum option option;
+	enum llvm_option option;
 	enum value value; /* VALUE_EQUALS: behind '=' only */
 };
 
@@ -94,7 +109,7 @@ static const struct spelling spellings[] = {
 	{ "-demangle=false", OPTION_NO_DEMANGLE, VALUE_NONE },
 	{ "-demangle=true", OPTION_DEMANGLE, VALUE_NONE },
 	{ "--dia", OPTION_IGNORED, VALUE_NONE },
-	{ "--dsym-hint", OPTION_IGNORED, VALUE_ANY },
+	{ "--dsym-hint", OPTION_DSYM_HINT, VALUE_ANY },
 	{ "--dwp", OPTION_IGNORED, VALUE_ANY },
 	{ "--exe", OPTION_FILE, VALUE_ANY },
 	{ "--fallback-debug-path", OPTION_FALLBACK, VALUE_ANY },
@@ -124,12 +139,24 @@ static const struct spelling spellings[] = {
 	{ "--version", OPTION_VERSION, VALUE_NONE },
 };
 
-/* What has been read so far, and what decides only at the end. */
+/*
+ * What has been read so far, and what decides only at the end: unknown options are told before
+ * anything else, and of several values of an option only the last is looked at.
+ */
 struct parse {
 	struct llvm_options *o;
 	size_t next; /* the first is argv[0] */
 	bool wrong;
 	bool plain_functions; /* --functions wins over --functions=..., wherever it stands */
+	bool help;
+	bool version;
+	bool markup;
+	const char *adjust_vma; /* values as they stand; NULL: not given */
+	const char *build_id;
+	const char *cache_size;
+	const char *context_lines;
+	const char **dsym_hints;
+	size_t n_dsym_hints;
 };
 
 static void add(const char ***list, size_t *n, const char *word)
@@ -143,30 +170,34 @@ static void add(const char ***list, size_t *n, const char *word)
 	(*list)[*n] = NULL;
 }
 
-static uint64_t parse_number(const char *option, const char *text)
+/* Reads @text as a number of at most @most; 0 for NULL. */
+static uint64_t parse_number(const char *option, const char *text, bool is_negative, uint64_t most)
 {
-	uint64_t value;
+	const char *digits = is_negative ? text + 1 : text;
+	uint64_t value = 0;
 
-	if (!llvm_parse_number((struct llvm_text){ text, strlen(text) }, &value)) {
-		fprintf(stderr, "%s=: expected a non-negative integer, but got '%s'\n", option,
-			text);
+	if (digits && (!llvm_parse_number((struct llvm_text){ digits, strlen(digits) }, &value) ||
+		       value > most)) {
+		/* Without an end of line, as LLVM has it. */
+		fprintf(stderr, "%s=: expected a non-negative integer, but got '%s'", option, text);
 		exit(1);
 	}
 	return value;
 }
 
-/* A negative number of lines is none. */
+/* Reads a number of lines, of 32 bits; a negative one is none. */
 static uint64_t parse_lines(const char *option, const char *text)
 {
-	const bool negative = text[0] == '-';
-	const uint64_t n = parse_number(option, text + negative);
+	const bool is_negative = text && text[0] == '-';
+	const uint64_t n =
+		parse_number(option, text, is_negative, (uint64_t)INT32_MAX + is_negative);
 
-	return negative ? 0 : n;
+	return is_negative ? 0 : n;
 }
 
 static const char *parse_build_id(const char *option, const char *text)
 {
-	if (!llvm_is_hex((struct llvm_text){ text, strlen(text) })) {
+	if (text && !llvm_is_hex((struct llvm_text){ text, strlen(text) })) {
 		fprintf(stderr, "%s=: expected a build ID, but got '%s'\n", option, text);
 		exit(1);
 	}
@@ -187,14 +218,8 @@ static enum llvm_functions parse_functions(const char *text)
 	return strcmp(text, "short") == 0 ? LLVM_FUNCTIONS_SHORT : LLVM_FUNCTIONS_LINKAGE;
 }
 
-static void print_version(void)
-{
-	printf("llvm-symbolizer\nfathom %s, compatible with LLVM version 19.1\n", fathom_version());
-	exit(0);
-}
-
 /* Those that have no value; false for the others. */
-static bool take_flag(struct parse *p, enum option option)
+static bool take_flag(struct parse *p, enum llvm_option option)
 {
 	struct llvm_options *o = p->o;
 
@@ -229,6 +254,15 @@ static bool take_flag(struct parse *p, enum option option)
 	case OPTION_VERBOSE:
 		o->verbose = true;
 		return true;
+	case OPTION_HELP:
+		p->help = true;
+		return true;
+	case OPTION_VERSION:
+		p->version = true;
+		return true;
+	case OPTION_MARKUP:
+		p->markup = true;
+		return true;
 	default:
 		return option == OPTION_IGNORED;
 	}
@@ -240,13 +274,13 @@ static void take(struct parse *p, const struct spelling *s, const char *value)
 
 	switch (s->option) {
 	case OPTION_ADJUST_VMA:
-		o->adjust_vma = parse_number(s->name, value);
+		p->adjust_vma = value;
 		break;
 	case OPTION_BUILD_ID:
-		o->build_id = parse_build_id(s->name, value);
+		p->build_id = value;
 		break;
 	case OPTION_CACHE_SIZE:
-		(void)parse_number(s->name, value);
+		p->cache_size = value;
 		break;
 	case OPTION_DEBUG_DIR:
 		add(&o->debug_dirs, &o->n_debug_dirs, value);
@@ -261,20 +295,14 @@ static void take(struct parse *p, const struct spelling *s, const char *value)
 		o->functions = parse_functions(value);
 		break;
 	case OPTION_SOURCE:
-		o->context_lines = parse_lines(s->name, value);
+		p->context_lines = value;
 		break;
 	case OPTION_STYLE:
 		o->style = parse_style(value);
 		break;
-	case OPTION_HELP:
-		fputs(usage, stdout);
-		exit(0);
-	case OPTION_VERSION:
-		print_version();
+	case OPTION_DSYM_HINT:
+		add(&p->dsym_hints, &p->n_dsym_hints, value);
 		break;
-	case OPTION_MARKUP:
-		fputs("error: --filter-markup: not supported by this llvm-symbolizer\n", stderr);
-		exit(1);
 	default:
 		(void)take_flag(p, s->option);
 		break;
@@ -320,7 +348,7 @@ static bool take_long(struct parse *p, const char *word)
 	return false;
 }
 
-static enum option short_option(char c)
+static enum llvm_option short_option(char c)
 {
 	switch (c) {
 	case 'a':
@@ -365,13 +393,14 @@ static void take_group(struct parse *p, const char *word)
 			p->o->functions = parse_functions(c + 2);
 			return;
 		}
-		if (s.option == OPTION_NONE || c[1] == '=') {
-			complain_unknown(p, "-", c, c[1] == '=' ? (int)strlen(c) : 1);
-			if (c[1] == '=')
-				return;
-			continue;
+		if (s.option == OPTION_NONE) {
+			complain_unknown(p, "-", c, 1);
+		} else if (c[1] == '=') {
+			complain_unknown(p, "-", c, (int)strlen(c));
+			return;
+		} else {
+			take(p, &s, NULL);
 		}
-		take(p, &s, NULL);
 	}
 }
 
@@ -392,10 +421,11 @@ static void take_words(struct parse *p)
 	}
 }
 
-/* The words of $LLVM_SYMBOLIZER_OPTS stand before those of the command line. */
-static void collect_words(struct words *ret, int argc, char **argv)
+/* The words of the tool's variable of the environment stand before those of the command line. */
+static void collect_words(struct words *ret, bool is_addr2line, int argc, char **argv)
 {
-	const char *environment = getenv("LLVM_SYMBOLIZER_OPTS");
+	const char *environment =
+		getenv(is_addr2line ? "LLVM_ADDR2LINE_OPTS" : "LLVM_SYMBOLIZER_OPTS");
 	struct words all = { 0 };
 
 	words_add(&all, argv[0], strlen(argv[0]));
@@ -407,21 +437,71 @@ static void collect_words(struct words *ret, int argc, char **argv)
 	words_deinit(&all);
 }
 
+static void print_usage(const struct llvm_options *o)
+{
+	fputs(o->is_addr2line ? addr2line_usage : symbolizer_usage, stdout);
+	fputs(options_usage, stdout);
+}
+
+static void print_version(const struct llvm_options *o)
+{
+	printf("%s\nfathom %s, compatible with LLVM version 19.1\n",
+	       o->is_addr2line ? "llvm-addr2line" : "llvm-symbolizer", fathom_version());
+}
+
+/* Warns about a hint where Mach-O debug files are; only its form matters here. */
+static void check_dsym_hint(const char *hint)
+{
+	const char *dot = strrchr(last_part(hint), '.');
+
+	if (!dot || strcmp(dot, ".dSYM") != 0)
+		fprintf(stderr,
+			"Warning: invalid dSYM hint: \"%s\" (must have the '.dSYM' extension).\n",
+			hint);
+}
+
+/* Takes the values that decide at the end, in the order in which LLVM complains about them. */
+static void take_values(struct parse *p)
+{
+	struct llvm_options *o = p->o;
+
+	if (p->wrong)
+		exit(1);
+	if (p->help || p->version) {
+		(p->help ? print_usage : print_version)(o);
+		exit(0);
+	}
+	if (p->plain_functions)
+		o->functions = LLVM_FUNCTIONS_LINKAGE;
+	o->adjust_vma = parse_number("--adjust-vma", p->adjust_vma, false, UINT64_MAX);
+	o->context_lines = parse_lines("--print-source-context-lines", p->context_lines);
+	(void)parse_number("--cache-size", p->cache_size, false, UINT64_MAX);
+	for (size_t i = 0; i < p->n_dsym_hints; i++)
+		check_dsym_hint(p->dsym_hints[i]);
+	free(p->dsym_hints);
+	if (p->markup) {
+		fputs("error: --filter-markup: not supported by this llvm-symbolizer\n", stderr);
+		exit(1);
+	}
+	if (o->file && p->build_id) {
+		fputs("error: cannot specify both --build-id and --obj\n", stderr);
+		exit(1);
+	}
+	o->build_id = parse_build_id("--build-id", p->build_id);
+}
+
 void llvm_options_parse(int argc, char **argv, struct llvm_options *ret)
 {
 	struct parse p = { .o = ret, .next = 1 };
 
 	*ret = (struct llvm_options){ .inlines = true, .demangle = true };
-	collect_words(&ret->words, argc, argv);
+	if (strstr(last_part(argv[0]), "addr2line"))
+		*ret = (struct llvm_options){ .is_addr2line = true,
+					      .functions = LLVM_FUNCTIONS_NONE,
+					      .style = LLVM_STYLE_GNU };
+	collect_words(&ret->words, ret->is_addr2line, argc, argv);
 	take_words(&p);
-	if (p.plain_functions)
-		ret->functions = LLVM_FUNCTIONS_LINKAGE;
-	if (ret->file && ret->build_id) {
-		fputs("error: cannot specify both --build-id and --obj\n", stderr);
-		p.wrong = true;
-	}
-	if (p.wrong)
-		exit(1);
+	take_values(&p);
 	if (ret->fallback_dir && !ret->n_debug_dirs)
 		add(&ret->debug_dirs, &ret->n_debug_dirs, "/usr/lib/debug");
 	if (ret->fallback_dir)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The command line of llvm-symbolizer 19: long options with two dashes, their values behind '=' or
- * in the next argument; short options in groups; @FILE, whose words take the argument's place; and
- * LLVM_SYMBOLIZER_OPTS, whose words come first.
+ * The command line of llvm-symbolizer 19 and llvm-addr2line 19, one tool with two sets of defaults:
+ * long options with two dashes, their values behind '=' or in the next argument; short options in
+ * groups; @FILE, whose words take the argument's place; and LLVM_SYMBOLIZER_OPTS or
+ * LLVM_ADDR2LINE_OPTS, whose words come first.
  *
  * Accepted without effect: --cache-size, --color, --default-arch, --dia, --dsym-hint, --dwp,
  * --relative-address, --untag-addresses, --no-untag-addresses, and --use-symbol-table of earlier
@@ -20,7 +21,8 @@ enum llvm_functions { LLVM_FUNCTIONS_LINKAGE, LLVM_FUNCTIONS_SHORT, LLVM_FUNCTIO
 enum llvm_paths { LLVM_PATHS_ABSOLUTE, LLVM_PATHS_RELATIVE, LLVM_PATHS_BASENAME };
 
 struct llvm_options {
-	const char *file; /* NULL: every request names its own */
+	bool is_addr2line; /* called as llvm-addr2line: addresses are hexadecimal */
+	const char *file;  /* NULL: every request names its own */
 	const char *build_id;
 	enum llvm_style style;
 	enum llvm_functions functions;
@@ -41,7 +43,10 @@ struct llvm_options {
 	struct words words; /* what all the others point into */
 };
 
-/* Exits when they are wrong (status 1), and after --help and --version (status 0). */
+/*
+ * Reads the command line; the last part of argv[0] says which of the two tools it is of. Exits when
+ * it is wrong (status 1), and after --help and --version (status 0).
+ */
 void llvm_options_parse(int argc, char **argv, struct llvm_options *ret);
 void llvm_options_deinit(struct llvm_options *o);
 

@@ -82,9 +82,9 @@ static unsigned take_base(struct llvm_text *s)
 	return 10;
 }
 
-bool llvm_parse_number(struct llvm_text s, uint64_t *ret)
+/* Reads the digits @s, at least one, of a number in @base. */
+static bool parse_digits(struct llvm_text s, unsigned base, uint64_t *ret)
 {
-	const unsigned base = take_base(&s);
 	uint64_t value = 0;
 
 	if (!s.size)
@@ -95,6 +95,21 @@ bool llvm_parse_number(struct llvm_text s, uint64_t *ret)
 			return false;
 	*ret = value;
 	return true;
+}
+
+bool llvm_parse_number(struct llvm_text s, uint64_t *ret)
+{
+	const unsigned base = take_base(&s);
+
+	return parse_digits(s, base, ret);
+}
+
+/* Reads @s as llvm-addr2line does: hexadecimal, with or without 0x. */
+static bool parse_hexadecimal(struct llvm_text s, uint64_t *ret)
+{
+	if (!take_prefix(&s, "0x"))
+		(void)take_prefix(&s, "0X");
+	return parse_digits(s, 16, ret);
 }
 
 bool llvm_is_hex(struct llvm_text s)
@@ -146,7 +161,7 @@ static const char *take_module(struct llvm_text *s, bool has_file, struct llvm_r
 }
 
 /* Reads the address; returns why it cannot, or NULL. */
-static const char *take_address(struct llvm_text *s, struct llvm_request *ret)
+static const char *take_address(struct llvm_text *s, bool is_hexadecimal, struct llvm_request *ret)
 {
 	struct llvm_text word = { NULL, 0 };
 	const char *plus;
@@ -160,7 +175,8 @@ static const char *take_address(struct llvm_text *s, struct llvm_request *ret)
 	if (word.size == s->size)
 		while (is_space(word.data[word.size - 1]))
 			word.size--;
-	if (llvm_parse_number(word, &ret->address))
+	if (is_hexadecimal ? parse_hexadecimal(word, &ret->address)
+			   : llvm_parse_number(word, &ret->address))
 		return NULL;
 	if (digit_of(word.data[0]) < 10)
 		return "expected a number as module offset";
@@ -174,7 +190,8 @@ static const char *take_address(struct llvm_text *s, struct llvm_request *ret)
 	return NULL;
 }
 
-void llvm_request_parse(const char *line, size_t size, bool has_file, struct llvm_request *ret)
+void llvm_request_parse(const char *line, size_t size, const struct llvm_request_rules *rules,
+			struct llvm_request *ret)
 {
 	const char *end = size ? memchr(line, '\0', size) : NULL;
 	struct llvm_text s = { line, end ? (size_t)(end - line) : size };
@@ -192,10 +209,10 @@ void llvm_request_parse(const char *line, size_t size, bool has_file, struct llv
 		ret->command = LLVM_FRAME;
 	else
 		(void)take_prefix(&s, "CODE ");
-	ret->error = take_module(&s, has_file, ret);
+	ret->error = take_module(&s, rules->has_file, ret);
 	ret->has_module = !ret->error;
 	if (!ret->error)
-		ret->error = take_address(&s, ret);
+		ret->error = take_address(&s, rules->is_hexadecimal, ret);
 	if (ret->error)
 		ret->command = LLVM_INVALID;
 	else if (ret->symbol.size && ret->command == LLVM_CODE)

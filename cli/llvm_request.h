@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The requests of llvm-symbolizer 19, one a line (its manual page, "DESCRIPTION"):
+ * The requests of llvm-symbolizer 19 and llvm-addr2line 19, one a line (the manual page of the
+ * former, "DESCRIPTION"):
  *
  *	[CODE |DATA |FRAME ][FILE:|BUILDID:]MODULE ADDRESS
  *
  * without MODULE where the command line names the file. MODULE may stand in quotes of either kind,
  * which nothing escapes. ADDRESS is a number, decimal or with 0x, 0b, 0o or 0 in front, or SYMBOL,
- * or SYMBOL+NUMBER. What follows it is ignored.
+ * or SYMBOL+NUMBER. llvm-addr2line takes numbers for hexadecimal, but for the one behind SYMBOL.
+ * What follows ADDRESS is ignored.
  */
 #ifndef FATHOM_LLVM_REQUEST_H
 #define FATHOM_LLVM_REQUEST_H
@@ -40,11 +42,15 @@ struct llvm_request {
 	const char *error; /* of an invalid one: static text */
 };
 
-/*
- * Reads the request @line. With @has_file, the command line names the file. The parts point into
- * the line.
- */
-void llvm_request_parse(const char *line, size_t size, bool has_file, struct llvm_request *ret);
+/* What the command line says about all requests. */
+struct llvm_request_rules {
+	bool has_file;       /* requests do not name theirs */
+	bool is_hexadecimal; /* llvm-addr2line: addresses are, with or without 0x */
+};
+
+/* Reads the request @line by @rules. The parts of *@ret point into the line. */
+void llvm_request_parse(const char *line, size_t size, const struct llvm_request_rules *rules,
+			struct llvm_request *ret);
 
 /* The number @s, in the base that its first digits tell; false when it is none. */
 bool llvm_parse_number(struct llvm_text s, uint64_t *ret);

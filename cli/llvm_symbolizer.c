@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fathom llvm-symbolizer: a drop-in for llvm-symbolizer 19, for the sanitizers, perf and people.
+ * fathom llvm-symbolizer and llvm-addr2line: a drop-in for both tools of LLVM 19, for the
+ * sanitizers, perf, pprof and people.
  *
  * Requests that are there together are read together, so that the addresses of each module become
  * one batch; the answers come in the order of the requests and are flushed before more is waited
@@ -37,8 +38,8 @@ struct module {
 	bool is_build_id;
 	struct fathom_target *target; /* NULL: it cannot be read */
 	char *error;                  /* why */
-	bool error_told;
-	uint64_t used; /* the batch that named it last */
+	bool is_error_told; /* once, but of a build-id that no file has: for each request */
+	uint64_t used;      /* the batch that named it last */
 	struct lookup code;
 	struct lookup data;
 };
@@ -98,36 +99,50 @@ static const char *open_error(const char *path, const struct fathom_errinfo *inf
 	return "The file was not recognized as a valid object file";
 }
 
-/* Opens DIR/.build-id/ab/cdef.debug. */
-static fathom_err open_build_id(struct symbolizer *s, const char *dir, struct module *m,
-				struct fathom_errinfo *info)
+static bool is_missing_build_id(const struct module *m)
+{
+	return m->is_build_id && !m->target && !m->error;
+}
+
+static void open_path(struct symbolizer *s, const char *path, struct module *m)
+{
+	struct fathom_errinfo info = { 0 };
+
+	if (fathom_target_open_file(s->session, path, &m->target, &info))
+		m->error = must(strdup(open_error(path, &info)));
+}
+
+/* Opens DIR/.build-id/ab/cdef.debug, if it is there. */
+static void open_build_id(struct symbolizer *s, const char *dir, struct module *m)
 {
 	char path[4096];
 	size_t n = (size_t)snprintf(path, sizeof path, "%s/.build-id/%.2s/%s.debug", dir, m->name,
 				    m->name + (m->name_size > 2 ? 2 : m->name_size));
 
 	if (n >= sizeof path)
-		return FATHOM_E_LIMIT;
+		return;
 	for (size_t i = strlen(dir); i < n; i++)
 		if (path[i] >= 'A' && path[i] <= 'F')
 			path[i] = (char)(path[i] - 'A' + 'a');
-	return fathom_target_open_file(s->session, path, &m->target, info);
+	if (access(path, F_OK) == 0)
+		open_path(s, path, m);
 }
 
 static void open_module(struct symbolizer *s, struct module *m)
 {
 	static const char *const usual[] = { "/usr/lib/debug", NULL };
 	const char *const *dirs = s->options.debug_dirs ? s->options.debug_dirs : usual;
-	struct fathom_errinfo info = { 0 };
 
-	if (m->is_build_id) {
-		for (; *dirs && !m->target; dirs++)
-			(void)open_build_id(s, *dirs, m, &info);
-		if (!m->target)
-			m->error = must(strdup("could not find build ID"));
-	} else if (fathom_target_open_file(s->session, m->name, &m->target, &info)) {
-		m->error = must(strdup(open_error(m->name, &info)));
-	}
+	if (!m->is_build_id)
+		open_path(s, m->name, m);
+	for (; *dirs && is_missing_build_id(m); dirs++)
+		open_build_id(s, *dirs, m);
+}
+
+/* Returns why @m cannot be read. */
+static const char *error_of(const struct module *m)
+{
+	return m->error ? m->error : "could not find build ID";
 }
 
 static void free_module(struct module *m)
@@ -154,12 +169,22 @@ static struct module **free_place(struct symbolizer *s)
 	return place;
 }
 
+/* Returns how many zeros to put before @name: a build-id consists of bytes. */
+static size_t padding_of(struct llvm_text name, bool is_build_id)
+{
+	return is_build_id ? name.size & 1 : 0;
+}
+
 static bool is_module(const struct module *m, struct llvm_text name, bool is_build_id)
 {
-	if (m->name_size != name.size || m->is_build_id != is_build_id)
+	const size_t padding = padding_of(name, is_build_id);
+
+	if (m->name_size != padding + name.size || m->is_build_id != is_build_id)
 		return false;
-	return is_build_id ? strncasecmp(m->name, name.data, name.size) == 0
-			   : memcmp(m->name, name.data, name.size) == 0;
+	if (!is_build_id)
+		return memcmp(m->name, name.data, name.size) == 0;
+	return (!padding || m->name[0] == '0') &&
+	       strncasecmp(m->name + padding, name.data, name.size) == 0;
 }
 
 /* The open module called @name, or NULL. The last one asked for is likely to be asked for again. */
@@ -182,10 +207,13 @@ static struct module *add_module(struct symbolizer *s, struct llvm_text name, bo
 {
 	struct module **place = free_place(s);
 	struct module *m = must(calloc(1, sizeof *m));
+	const size_t padding = padding_of(name, is_build_id);
 
 	*place = m;
-	m->name = must(strndup(name.data, name.size));
-	m->name_size = strlen(m->name);
+	m->name_size = padding + name.size;
+	m->name = must(calloc(1, m->name_size + 1));
+	memset(m->name, '0', padding);
+	memcpy(m->name + padding, name.data, name.size);
 	m->is_build_id = is_build_id;
 	m->used = s->batch;
 	for (char *c = m->name; is_build_id && *c; c++)
@@ -253,11 +281,13 @@ static struct module *module_of(struct symbolizer *s, const struct llvm_request 
 
 static void add_request(struct symbolizer *s, const char *line, size_t size)
 {
-	const bool has_file = s->options.file || s->options.build_id;
+	const struct llvm_request_rules rules = { .has_file =
+							  s->options.file || s->options.build_id,
+						  .is_hexadecimal = s->options.is_addr2line };
 	struct request q = { .line = { line, size } };
 	uint64_t address;
 
-	llvm_request_parse(line, size, has_file, &q.r);
+	llvm_request_parse(line, size, &rules, &q.r);
 	if (q.r.command != LLVM_INVALID && q.r.command != LLVM_EMPTY)
 		q.module = module_of(s, &q.r);
 	if (q.module && q.module->target) {
@@ -452,20 +482,20 @@ static void answer_nothing(struct symbolizer *s, const struct request *q,
 		llvm_print_places(&s->printer, question, place_at(s, 0), is_list ? 0 : 1);
 }
 
-/* The error of a module stands in its first answer only. */
+/* The error of a module stands in its first answer only; that no file has a build-id, in each. */
 static void answer_error(struct symbolizer *s, const struct request *q,
 			 const struct llvm_question *question)
 {
 	struct module *m = q->module;
-	const bool first = !m->error_told;
+	const bool is_told = !m->is_error_told || is_missing_build_id(m);
 
-	m->error_told = true;
-	if (first && s->options.style == LLVM_STYLE_JSON) {
-		llvm_print_error(&s->printer, question, m->error);
+	m->is_error_told = true;
+	if (is_told && s->options.style == LLVM_STYLE_JSON) {
+		llvm_print_error(&s->printer, question, error_of(m));
 		return;
 	}
-	if (first)
-		complain_as_llvm(s, (struct llvm_text){ m->name, m->name_size }, m->error);
+	if (is_told)
+		complain_as_llvm(s, (struct llvm_text){ m->name, m->name_size }, error_of(m));
 	answer_nothing(s, q, question);
 }
 
@@ -584,9 +614,9 @@ static bool open_first(struct symbolizer *s)
 	if (m->target)
 		return true;
 	if (s->options.style == LLVM_STYLE_JSON)
-		llvm_print_error(&s->printer, &question, m->error);
+		llvm_print_error(&s->printer, &question, error_of(m));
 	else
-		complain_as_llvm(s, name, m->error);
+		complain_as_llvm(s, name, error_of(m));
 	return false;
 }
 
@@ -629,7 +659,7 @@ int verb_llvm_symbolizer(int argc, char **argv)
 	struct symbolizer *s = must(calloc(1, sizeof *s));
 	int status = 0;
 
-	s->name = last_part(argv[0]);
+	s->name = argv[0];
 	llvm_options_parse(argc, argv, &s->options);
 	start(s);
 	if (s->options.file && !open_first(s))

@@ -19,6 +19,7 @@ static const struct verb verbs[] = {
 	{ "cache", verb_cache, "store the index of a file for every later run" },
 	{ "disasm", verb_disasm, "what does this code say: instructions, every address named" },
 	{ "find", verb_find, "where is this name: symbols, lines, inlined copies" },
+	{ "llvm-addr2line", verb_llvm_symbolizer, "answer as llvm-addr2line does" },
 	{ "llvm-symbolizer", verb_llvm_symbolizer,
 	  "answer as llvm-symbolizer does, for sanitizers, perf, pprof" },
 	{ "snapshot", verb_snapshot, "keep what names the addresses of a process when it is gone" },
@@ -26,13 +27,14 @@ static const struct verb verbs[] = {
 
 #define N_VERBS (sizeof verbs / sizeof *verbs)
 
-/* Called by a name like these, the command is another tool. */
+/* Called by a name like these, the command is another tool: the first that fits. */
 struct personality {
 	const char *pattern;
 	int (*run)(int argc, char **argv);
 };
 
 static const struct personality personalities[] = {
+	{ "llvm-addr2line*", verb_llvm_symbolizer },
 	{ "*addr2line", verb_addr2line },
 	{ "llvm-symbolizer*", verb_llvm_symbolizer },
 };

@@ -28,8 +28,8 @@ enum {
 	 */
 	FATHOM_GNU_PATHS = 1u << 2,
 	/**
-	 * Leave the compilation directory out of paths: what is below it is relative. Means
-	 * FATHOM_NO_CACHE, too.
+	 * Leave the compilation directory out of paths: what is below it is relative. Where a
+	 * variable is declared stays absolute. Means FATHOM_NO_CACHE, too.
 	 */
 	FATHOM_RELATIVE_PATHS = 1u << 3,
 	/**

@@ -5,7 +5,7 @@ _fathom()
 {
     local current=${COMP_WORDS[COMP_CWORD]}
     local previous=${COMP_WORDS[COMP_CWORD - 1]}
-    local verbs="addr addr2line cache disasm find llvm-symbolizer snapshot"
+    local verbs="addr addr2line cache disasm find llvm-addr2line llvm-symbolizer snapshot"
     local common="--help"
     local files="--debug-dir --sysroot --debuginfod --debuginfod-timeout --file-timeout --memory"
     local cached="--no-cache --cache-dir"
@@ -62,7 +62,7 @@ _fathom()
             --exe --functions --inlines --no-recurse-limit --pretty-print --recurse-limit
             --section --target --help --version"
         ;;
-    llvm-symbolizer)
+    llvm-addr2line | llvm-symbolizer)
         common=""
         own="--obj= --build-id= --inlines --no-inlines --functions=linkage --functions=short
             --functions=none --demangle --no-demangle --output-style=LLVM --output-style=GNU

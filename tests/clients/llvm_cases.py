@@ -52,11 +52,11 @@ def symbol_addresses(path, most):
     return found if len(found) <= most else sorted(random.Random(2).sample(found, most))
 
 
-def compare(path, arguments, text, cwd, forgive=None, **more):
-    """None when both tools answer the same; else what differs. @forgive makes our output into what it
-    would be with the gaps of the real one."""
-    real = tools.run(tools.theirs(), arguments, text, cwd, **more)
-    own = tools.run(tools.OURS, arguments, text, cwd, **more)
+def compare(path, arguments, text, cwd, forgive=None, name="llvm-symbolizer", **more):
+    """None when both tools, called by @name, answer the same; else what differs. @forgive makes our
+    output into what it would be with the gaps of the real one."""
+    real = tools.run(tools.theirs(name), arguments, text, cwd, **more)
+    own = tools.run(tools.ours(name), arguments, text, cwd, **more)
     out = own[0]
     if real[0] != out and forgive:
         out = forgive(real[0], out)
@@ -101,7 +101,8 @@ def check_data(path, known, most, cwd):
     variables = lambda real, own: witness.forgive_variables(known, data, real, own)
     text = "".join(f"DATA {a:#x}\n" for a in data).encode()
     return [compare(path, [*o, "-e", path], text, cwd, variables)
-            for o in ([], ["-a", "--output-style=GNU"], ["--output-style=JSON", "-p"], ["--no-demangle"], ["-s"])]
+            for o in ([], ["-a", "--output-style=GNU"], ["--output-style=JSON", "-p"], ["--no-demangle"], ["-s"],
+                      ["--relativenames"])]
 
 
 STRIP_DEBUG = [["objcopy", "--only-keep-debug", "out", "out.debug"], ["strip", "--strip-debug", "out"],
@@ -298,32 +299,51 @@ COMMAND_LINES = """-e out main
 @nosuch
 -
 -e out out main
---output-style=JSON -e out main nosuch 0 DATA""".splitlines()
-# What is wrong: the tools need not say it in the same words.
-WRONG_LINES = """--bogus -e out main
+--output-style=JSON -e out main nosuch 0 DATA
+--adjust-vma=zz --adjust-vma=1 -e out main
+--adjust-vma=0xffffffffffffffff -e out main
+--print-source-context-lines=-2147483648 -e out main
+--print-source-context-lines=-0x5 -e out main
+--dsym-hint=x.dSYM --dsym-hint .dSYM --dia -e out main
+--dsym-hint=x --dsym-hint=y.dSYM/ -e out main
+--bogus -e out main
+--help --bogus
 -Z -e out main
+-ZaY=1 -e out main
 -obj=out main
 -i=0 -e out main
 --inlines=false -e out main
---demangle=false -e out main
 -s=short -e out main
+-aps=1 -e out main
 --verbose=1 -e out main
 --adjust-vma=zz -e out main
+--adjust-vma= -e out main
+--adjust-vma=-1 --cache-size=x -e out main
 --print-source-context-lines=x -e out main
+--print-source-context-lines=2147483648 -e out main
+--print-source-context-lines=-2147483649 -e out main
 --cache-size=x -e out main
 --build-id=xx main
 --build-id=ab --obj=out main
+--build-id=xx --obj=out main
 -e
 --obj
 --help=1""".splitlines()
+# What is wrong, where LLVM also says which option may be meant.
+WRONG_LINES = """--demangle=false -e out main
+--colour=1 -e out main
+--demangler -e out main""".splitlines()
 
 
 def check_command_lines():
     folder = tools.build("options", ["g++", "-gdwarf-4", "-O1", "-o", "out", "shapes.cc"])
     with open(os.path.join(folder, "options"), "w", encoding="ascii") as file:
         file.write("-a '-s'\n\"-e\" o\\ut")
-    failures = [compare("command line", line.split(), b"", folder) for line in COMMAND_LINES]
-    failures.append(compare("environment", ["-e", "out", "main"], b"", folder, LLVM_SYMBOLIZER_OPTS="-a '-s'"))
+    failures = [compare("command line", line.split(), b"", folder, name=name)
+                for line in COMMAND_LINES for name in ("llvm-symbolizer", "llvm-addr2line")]
+    failures += [compare("environment", ["-e", "out", "main"], b"", folder, name=name,
+                         LLVM_SYMBOLIZER_OPTS="-a '-s'", LLVM_ADDR2LINE_OPTS="-f --verbose")
+                 for name in ("llvm-symbolizer", "llvm-addr2line")]
     for line in WRONG_LINES:
         real, own = (tools.run(t, line.split(), b"", folder) for t in (tools.theirs(), tools.OURS))
         if real[0] != own[0] or real[2] != own[2] or bool(real[1]) != bool(own[1]):
@@ -349,6 +369,105 @@ def check_build_id():
             compare(path, [*found, "-e", "out"], text, folder)])
 
 
+def check_missing_build_id():
+    """That no file has a build-id is told for each request, in the words of the real tool; a file that
+    is there but is none, once."""
+    folder = tools.build("missing-build-id", ["mkdir", "-p", "debug/.build-id/ab"],
+                         ["cp", "plain.c", "debug/.build-id/ab/cd.debug"])
+    requests = "".join(f"{kind}BUILDID:{build_id} {place}\n" for kind in ("", "DATA ", "FRAME ")
+                       for build_id in ("0123", "abcd", "abc", "0ABC") for place in ("0", "0x10", "main"))
+    failures = []
+    for style in ([], ["--output-style=JSON"], ["--output-style=GNU"], ["--no-inlines"]):
+        arguments = ["--debug-file-directory=debug", *style]
+        failures.append(compare("stream", arguments, requests.encode(), folder))
+        failures += [compare("one", [*arguments, f"--build-id={build_id}", "0", "0x10", "main", "DATA 0"], b"",
+                             folder) for build_id in ("0123", "abcd", "abc", "a", "00")]
+    report(failures)
+
+
+# As arguments, and one a line: hexadecimal with or without 0x; what starts as a number must be one.
+ADDR2LINE_REQUESTS = """main
+%(main)x
+0x%(main)x
+0X%(main)X
+0000000%(main)x
+main+10
+main+0x10
+main+010
+main+0b1
+main+a
+main+
++1
+0
+0x
+0X
+0xzz
+0b1
+0o1
+1z
+%(main)x+1
+abc+1
+zz
+0x-1
+ffffffffffffffff
+0xffffffffffffffff
+10000000000000000
+fffffffffffffffff
+CODE %(main)x
+CODE 0x%(main)x more
+DATA %(table)x
+DATA 0x%(table)x
+DATA table
+DATA 0x
+FRAME 0
+
+FILE:out %(main)x
+out %(main)x""".splitlines()
+ADDR2LINE_OPTIONS = [
+    [], ["-f"], ["-fi"], ["-fiC"], ["-a"], ["-afi"], ["-p"], ["-apfiC"], ["-s", "-f"], ["--relativenames"],
+    ["--verbose", "-f"], ["-f=short"], ["--functions=linkage", "--inlining=true"], ["-f", "--no-inlines", "-i"],
+    ["--output-style=LLVM", "-fi"], ["--output-style=JSON", "-fiC"], ["--output-style=JSON"],
+    ["--print-source-context-lines=3", "-i"], ["-demangle=true", "-f"]]
+
+
+def check_addr2line():
+    """llvm-addr2line is the same tool with other defaults, and another idea of numbers."""
+    folder = tools.build("addr2line", ["clang++-19", "-g", "-O2", "-o", "out", "shapes.cc"])
+    path = os.path.join(folder, "out")
+    symbols = {line.split()[2]: int(line.split()[0], 16)
+               for line in ask.run("nm", path).splitlines() if len(line.split()) == 3}
+    # "DATA table" has no address: with -a the real tool prints what its stack holds.
+    requests = [r % symbols for r in ADDR2LINE_REQUESTS if r != "DATA table"]
+    failures = [compare("out", ["-e", "out", "DATA table"], b"", folder, name="llvm-addr2line")]
+    code = "".join(f"{a:x}\n" for a in code_addresses(path, 2000)).encode()
+    starts = starts_of(path)
+    for options in ADDR2LINE_OPTIONS:
+        both = lambda arguments, text: compare("out", [*options, *arguments], text, folder, starts,
+                                               name="llvm-addr2line")
+        failures += [both(["-e", "out"], code), both(["-e", "out", *requests], b""),
+                     both(["-e", "out"], "\n".join(requests).encode()),
+                     both([], "".join(f"out {r}\nFILE:out {r}\n" for r in requests if r).encode()),
+                     both(["-e", "out", "--adjust-vma=0x10"], code)]
+    report(failures)
+
+
+def check_addr2line_names():
+    """By which names it is called, and that each is the same tool."""
+    folder = tools.build_once("protocol", ["g++", "-g", "-O1", "-o", "out", "shapes.cc"])
+    for name in ("llvm-addr2line", "llvm-addr2line-19", "llvm-addr2line-19.1"):
+        report([compare(name, ["-fie", "out", "main", "nosuch", "0xz"], b"", folder, name=name)])
+    arguments = ["-afie", "out", "main", "0", "zz"]
+    wanted = tools.run(tools.ours("llvm-addr2line"), arguments, b"", folder)
+    assert wanted[0].startswith(b"main\n") and wanted[2] == 0, wanted
+    assert tools.run(os.path.abspath(ask.FATHOM), ["llvm-addr2line", *arguments], b"", folder) == wanted
+    # GNU's tool answers with all 16 digits.
+    gnu = tools.run(tools.ours("x86_64-linux-gnu-addr2line"), arguments, b"", folder)
+    assert gnu[0].startswith(b"0x00000000"), gnu
+    for option, first in (("--version", b"llvm-addr2line\n"), ("--help", b"Usage: fathom llvm-addr2line ")):
+        out, complaints, status = tools.run(tools.ours("llvm-addr2line-19"), [option])
+        assert out.startswith(first) and (complaints, status) == (b"", 0), (out, complaints, status)
+
+
 def check_absolute_names():
     """clang writes the name of a file as it was given: the real tool does not shorten absolute ones."""
     folder = tools.build("absolute")
@@ -368,5 +487,8 @@ CASES += [
     ("llvm-symbolizer: requests of every form", check_requests),
     ("llvm-symbolizer: command lines", check_command_lines),
     ("llvm-symbolizer: files by build-id", check_build_id),
+    ("llvm-symbolizer: a build-id that no file has is told each time", check_missing_build_id),
+    ("llvm-addr2line: addresses and options", check_addr2line),
+    ("llvm-addr2line: all its names", check_addr2line_names),
     ("llvm-symbolizer: absolute names are shortened", check_absolute_names),
 ]

@@ -23,25 +23,25 @@ def need(*programs):
             raise tap.Skip(f"{program} is not installed")
 
 
-def ours():
-    """fathom by the name that clients look for."""
-    folder = os.path.join(FOLDER, "ours")
+def linked(folder, name, program):
+    """A link called @name to @program; its path."""
+    folder = os.path.join(FOLDER, folder)
     os.makedirs(folder, exist_ok=True)
-    link = os.path.join(folder, "llvm-symbolizer")
+    link = os.path.join(folder, name)
     if not os.path.lexists(link):
-        os.symlink(os.path.abspath(ask.FATHOM), link)
+        os.symlink(program, link)
     return link
 
 
-def theirs():
+def ours(name="llvm-symbolizer"):
+    """fathom by the name that clients look for."""
+    return linked("ours", name, os.path.abspath(ask.FATHOM))
+
+
+def theirs(name="llvm-symbolizer"):
     """The real tool by the same name, so that their messages are the same, too."""
     need("llvm-symbolizer-19")
-    folder = os.path.join(FOLDER, "theirs")
-    os.makedirs(folder, exist_ok=True)
-    link = os.path.join(folder, "llvm-symbolizer")
-    if not os.path.lexists(link):
-        os.symlink(REAL, link)
-    return link
+    return linked("theirs", name, REAL)
 
 
 OURS = ours()

@@ -495,8 +495,9 @@ static bool append_gnu_path(struct fathom_worker *w, const struct fathom_unit *u
 	return append(pool, name.data, name.size);
 }
 
-bool fathom_lines_path(struct fathom_worker *w, const struct fathom_unit *unit,
-		       struct fathom_str comp_dir, uint32_t file, struct fathom_array *pool)
+static bool append_path(struct fathom_worker *w, const struct fathom_unit *unit,
+			struct fathom_str comp_dir, uint32_t file, bool is_relative,
+			struct fathom_array *pool)
 {
 	const uint32_t index = file - w->files_base;
 	struct fathom_line_entry entry;
@@ -517,9 +518,22 @@ bool fathom_lines_path(struct fathom_worker *w, const struct fathom_unit *unit,
 	dir = directory(w, unit, entry.directory);
 	/* In version 5, directory 0 is the compilation directory itself. */
 	is_comp_dir = w->files_base == 0 && entry.directory == 0 && dir.size;
-	if (w->session->flags & FATHOM_RELATIVE_PATHS)
+	if (is_relative)
 		return (is_comp_dir || append_dir(pool, dir)) && append(pool, name.data, name.size);
 	if (!is_absolute(dir) && !is_comp_dir && !append_dir(pool, comp_dir))
 		return false;
 	return append_dir(pool, dir) && append(pool, name.data, name.size);
+}
+
+bool fathom_lines_path(struct fathom_worker *w, const struct fathom_unit *unit,
+		       struct fathom_str comp_dir, uint32_t file, struct fathom_array *pool)
+{
+	return append_path(w, unit, comp_dir, file,
+			   (w->session->flags & FATHOM_RELATIVE_PATHS) != 0, pool);
+}
+
+bool fathom_lines_whole_path(struct fathom_worker *w, const struct fathom_unit *unit,
+			     struct fathom_str comp_dir, uint32_t file, struct fathom_array *pool)
+{
+	return append_path(w, unit, comp_dir, file, false, pool);
 }

@@ -78,4 +78,8 @@ bool fathom_lines_define(struct fathom_worker *w, uint32_t file);
 bool fathom_lines_path(struct fathom_worker *w, const struct fathom_unit *unit,
 		       struct fathom_str comp_dir, uint32_t file, struct fathom_array *pool);
 
+/* Writes it with @comp_dir also where FATHOM_RELATIVE_PATHS leaves that out. */
+bool fathom_lines_whole_path(struct fathom_worker *w, const struct fathom_unit *unit,
+			     struct fathom_str comp_dir, uint32_t file, struct fathom_array *pool);
+
 #endif

@@ -320,7 +320,7 @@ static bool write_path(struct fathom_worker *w, struct fathom_debug *d,
 	       fathom_lines_collect(w, &u->unit, d->module->main, u->line_off, NULL, 0, NULL) ==
 		       FATHOM_OK &&
 	       fathom_lines_define(w, file) &&
-	       fathom_lines_path(w, &u->unit, u->comp_dir, file, &w->pool) &&
+	       fathom_lines_whole_path(w, &u->unit, u->comp_dir, file, &w->pool) &&
 	       w->pool.n <= UINT32_MAX;
 }
 

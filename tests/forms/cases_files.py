@@ -170,11 +170,13 @@ def _cut_compressed(e=PLAIN):
 class Split:
     """The parts of one split unit: f at @low, in pieces, with inner inlined in the first. With @lists its
     range lists of DWARF 5 are in the main file, reached by index through the base that the skeleton states
-    ("based"), by index without it ("first"), or by offset ("offset")."""
+    ("based"), by index without it ("first"), or by offset ("offset"). Its file is in @folder below
+    @comp_dir, where None is a unit that does not state where it was compiled."""
 
-    def __init__(self, e, version, id, low, name, main, strings=None, lists=None):
+    def __init__(self, e, version, id, low, name, main, strings=None, lists=None, comp_dir=".", folder=""):
         self.e, self.version, self.id, self.low, self.name = e, version, id, low, name
         self.main, self.lists, self.rnglists_base = main, lists, None
+        self.comp_dir, self.folder = comp_dir, folder
         self.dwo = Dwarf(version, e.offset_size, e.bits // 8, e.big, ".dwo")
         if strings:  # one .debug_str for all units of a package
             self.dwo.pools, self.dwo.sections["debug_str"] = strings.pools, strings.section("debug_str")
@@ -184,9 +186,11 @@ class Split:
 
     def want(self):
         inner, f = f"inner_{self.name}", self.name
-        return {self.low: [(f, "./a.c", 10)], self.low + 0x1F: [(f, "./a.c", 10)],
-                self.low + 0x10: [(inner, "./a.c", 10), (f, "./a.c", 77)],
-                self.low + 0x20: [(None, "./a.c", 10)], self.low + 0x30: [(f, "./a.c", 10)]}
+        # In version 5 the line table states the directory, too.
+        path = "./a.c" if self.comp_dir or self.version >= 5 else "a.c"
+        return {self.low: [(f, path, 10)], self.low + 0x1F: [(f, path, 10)],
+                self.low + 0x10: [(inner, path, 10), (f, path, 77)],
+                self.low + 0x20: [(None, path, 10)], self.low + 0x30: [(f, path, 10)]}
 
     def _children(self, string, address, ranges):
         inner = die(TAG.subprogram, (AT.name, string, 2), (AT.inline, FORM.data1, 1), label="inner")
@@ -223,9 +227,10 @@ class Split:
         main.addr(0xBAD, header=not gnu)
         addr_base = main.addr(0xBAD, self.low, self.low + 0x10, header=not gnu)
         names = (AT.GNU_dwo_name, AT.GNU_addr_base) if gnu else (AT.dwo_name, AT.addr_base)
-        attrs = [(AT.stmt_list, FORM.sec_offset, self.stmt_list), (names[0], FORM.string, f"{self.name}.dwo"),
-                 (AT.comp_dir, FORM.string, "."), (AT.low_pc, FORM.addr, self.low),
+        attrs = [(AT.stmt_list, FORM.sec_offset, self.stmt_list),
+                 (names[0], FORM.string, f"{self.folder}{self.name}.dwo"), (AT.low_pc, FORM.addr, self.low),
                  (AT.high_pc, FORM.data4, 0x40), (names[1], FORM.sec_offset, addr_base)]
+        attrs += [(AT.comp_dir, FORM.string, self.comp_dir)] if self.comp_dir else []
         if gnu:
             attrs += [(AT.GNU_dwo_id, FORM.data8, self.id), (AT.GNU_ranges_base, FORM.sec_offset,
                                                             self.ranges_base)]
@@ -266,6 +271,18 @@ for _version in (4, 5):
     def _dwo_moved(version, e=PLAIN):
         main, unit = split_case(e, version)
         return Built(e.elf(main), unit.want(), files={"bin/f.dwo": unit.file()}, name="bin/main")
+
+    @case(f"a .dwo of a unit without a compilation directory, DWARF {_version}", version=_version)
+    def _dwo_without_directory(version, e=PLAIN):
+        main, unit = split_case(e, version, comp_dir=None, folder="sub/")
+        return Built(e.elf(main), unit.want(), files={"sub/f.dwo": unit.file()})
+
+    @case(f"a .dwo of a unit without a compilation directory that is missing, DWARF {_version}",
+          version=_version, llvm=None, note="fathom: sub/f.dwo: split debug file not found",
+          reason="no-debug-info")
+    def _dwo_without_directory_missing(version, e=PLAIN):
+        main, unit = split_case(e, version, comp_dir=None, folder="sub/")
+        return Built(e.elf(main), {TEXT: [(None, "./a.c" if version >= 5 else "a.c", 10)]})
 
     @case(f"a .dwo of another build is refused, DWARF {_version}", version=_version, llvm=None,
           note="belongs to another build", reason="build-id-mismatch")

@@ -250,7 +250,10 @@ static struct fathom_split_file *find_in_package(struct fathom_debug *d, const c
 	return f && f->object ? open_part(d, f, id) : NULL;
 }
 
-/* Puts together where the skeleton says its .dwo is. */
+/*
+ * Puts together where the skeleton says its .dwo is: without a compilation directory, below the
+ * working directory.
+ */
 static bool dwo_path(const struct fathom_debug *d, const struct fathom_open_unit *u,
 		     struct fathom_str name, char *ret, size_t cap)
 {
@@ -259,7 +262,9 @@ static bool dwo_path(const struct fathom_debug *d, const struct fathom_open_unit
 	const int size = (int)(f->root_size ? f->root_size : strlen(root));
 	int length;
 
-	if (name.size && name.data[0] == '/')
+	if (!u->comp_dir.size && name.size && name.data[0] != '/')
+		length = snprintf(ret, cap, "%.*s", (int)name.size, name.data);
+	else if (name.size && name.data[0] == '/')
 		length = snprintf(ret, cap, "%.*s%.*s", size, root, (int)name.size, name.data);
 	else
 		length = snprintf(ret, cap, "%.*s%.*s/%.*s", size, root, (int)u->comp_dir.size,

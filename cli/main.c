@@ -39,6 +39,17 @@ static const struct personality personalities[] = {
 	{ "llvm-symbolizer*", verb_llvm_symbolizer },
 };
 
+/* Called by one of these, it hands over to the tool that the system has. */
+static bool is_system_tool(const char *path)
+{
+	static const char *const names[] = { "nm", "objdump", "c++filt" };
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (strcmp(last_part(path), names[i]) == 0)
+			return true;
+	return false;
+}
+
 static void print_usage(FILE *to)
 {
 	fputs("Usage: fathom VERB [OPTION]... TARGET [ARGUMENT]...\n\n", to);
@@ -93,6 +104,9 @@ int main(int argc, char **argv)
 {
 	const struct personality *personality = argc ? find_personality(argv[0]) : NULL;
 
+	/* Before any signal is treated in a way that the tool would inherit. */
+	if (argc && is_system_tool(argv[0]))
+		return run_system_tool(argv);
 	(void)signal(SIGPIPE, SIG_IGN);
 	fault_begin();
 	if (personality)

@@ -75,7 +75,7 @@ needs_no_sanitizer() {
 }
 
 @test "install: other tools find the command by their own names" {
-    for name in addr2line llvm-addr2line llvm-symbolizer; do
+    for name in addr2line llvm-addr2line llvm-symbolizer c++filt nm objdump; do
         link=$(find "$root" -path "*/libexec/fathom/$name")
         [ "$(readlink "$link")" = "$prefix/bin/fathom" ]
     done

@@ -80,6 +80,47 @@ def check_rows(*options):
     assert flat_by_place(own) == flat_by_place(gnu)
 
 
+def installed_tools():
+    """A folder with the links that `meson install` puts into libexec/fathom, which lead to the command."""
+    build = os.environ["BUILD"]
+    root = os.path.join(tools.FOLDER, "installed")
+    ask.run("meson", "install", "-C", build, "--no-rebuild", "--quiet", "--destdir", root)
+    links = [os.path.join(folder, name) for folder, _, names in os.walk(root) for name in names
+             if folder.endswith("/libexec/fathom")]
+    assert all(os.readlink(link).endswith("/bin/fathom") for link in links), links
+    for link in links:
+        tools.linked("tools", os.path.basename(link), os.path.abspath(ask.FATHOM))
+    return os.path.join(tools.FOLDER, "tools")
+
+
+def check_tools_folder():
+    """PPROF_TOOLS as the README has it: all that google-pprof asks for is in the installed folder. The
+    programs that are not ours are the system's, also where the folder itself comes first in the path."""
+    tools.need("meson", "nm", "objdump", "c++filt")
+    folder, own = profiled(), installed_tools()
+    environment = tools.environment(PPROF_TOOLS=f"{own}/", PATH=f"{own}:{os.environ['PATH']}")
+    for options in (["--text", "--lines"], ["--list=^(spin|twice)\\b"], ["--disasm=^spin\\b"], ["--callgrind"]):
+        known = pprof(folder, tool_folders()["own"], *options)
+        report = ask.run("google-pprof", "--nodefraction=0", *options, "out", "profile", cwd=folder, env=environment)
+        assert "spin" in report and report == known, f"{options}: {len(report)} {len(known)}" + tools.first_difference(known.encode(), report.encode())
+    for name in ("nm", "objdump", "c++filt"):
+        real, ours = (subprocess.run([program, "--version"], env=environment, capture_output=True, check=False)
+                      for program in (shutil.which(name), os.path.join(own, name)))
+        assert real.stdout == ours.stdout and real.returncode == ours.returncode == 0, (real, ours)
+
+
+def check_tools_missing():
+    """Without the system's tool, what is missing and the status of shells; never an endless chain of fathoms."""
+    own = os.path.dirname(tools.linked("alone", "nm", os.path.abspath(ask.FATHOM)))
+    other = os.path.dirname(tools.linked("another", "nm", "fathom"))
+    shutil.copy(os.path.abspath(ask.FATHOM), os.path.join(other, "fathom"))
+    for path in (own, f"{own}:{other}", "/nowhere", ""):
+        done = subprocess.run([os.path.join(own, "nm"), "x"], env=tools.environment(PATH=path), capture_output=True,
+                              check=False, timeout=60)
+        assert (done.returncode, done.stdout) == (127, b""), done
+        assert done.stderr == b"fathom: nm: no such program in $PATH (install binutils)\n", done
+
+
 # perf
 
 def recorded():
@@ -135,6 +176,8 @@ def check_perf():
         assert not sampled or chain == expected, f"{address:#x}: {chain}, LLVM says {expected}"
 
 
-CASES = [("google-pprof --list", check_list), ("perf script", check_perf)]
+CASES = [("google-pprof --list", check_list), ("perf script", check_perf),
+         ("google-pprof with the installed tools", check_tools_folder),
+         ("tools of the system that are missing", check_tools_missing)]
 CASES += [(f"google-pprof {' '.join(o)}", lambda o=o: check_rows(*o))
           for o in (["--text", "--lines"], ["--text", "--cum"])]

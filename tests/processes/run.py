@@ -179,6 +179,60 @@ def first_thread_ended(folder):
         told.tell("")
 
 
+def leave(told):
+    """Ends the first thread of @told; another one goes on."""
+    told.process.stdin.write("leave\n")
+    told.process.stdin.flush()
+    while open(f"/proc/{told.pid}/stat", encoding="utf-8").read().split()[2] != "Z":
+        time.sleep(0.01)
+
+
+@test("a process whose first thread has ended: every verb")
+def first_thread_ended_verbs(folder):
+    path = library(folder, "lib.so")
+    with Told([build(folder, "told", "-ldl")]) as told:
+        places = told.places | told.tell(f"open {path}")
+        wanted = {}
+
+        def ask_all():
+            code = places["hidden_in_library"]
+            yield "find", run(FATHOM, "find", "--no-cache", told.pid, "visible_code", "exported_code", "hidden_in_library")
+            yield "find --first", run(FATHOM, "find", "--no-cache", "--first", told.pid, "exported_code", "printf")
+            yield "find --read", run(FATHOM, "find", "--no-cache", "--read", "i32", told.pid, "initialised_data")
+            yield "find lines", run(FATHOM, "find", "--no-cache", told.pid, "library.c:11")
+            yield "disasm", run(FATHOM, "disasm", "--no-cache", told.pid, hex(code), "visible_code")
+            yield "addr", run(FATHOM, "addr", "--no-cache", told.pid, *map(hex, places.values()))
+            run(FATHOM, "snapshot", "--no-cache", told.pid, f"{folder}/snapshot")
+            yield "snapshot", run(FATHOM, "addr", "--no-cache", f"{folder}/snapshot", *map(hex, places.values()))
+            yield "find in a snapshot", run(FATHOM, "find", "--no-cache", f"{folder}/snapshot", "hidden_in_library")
+
+        wanted.update(ask_all())
+        assert " 1\n" in wanted["find --read"] and "hidden_in_library" in wanted["disasm"], wanted
+        leave(told)
+        for verb, got in ask_all():
+            assert got == wanted[verb], (verb, wanted[verb], got)
+
+
+@test("a process whose first thread has ended: a deleted library has all its names", needs_root=True)
+def first_thread_ended_deleted(folder):
+    path = library(folder, "lib.so")
+    with Told([build(folder, "told", "-ldl")]) as told, Asked(told.pid) as asked:
+        places = told.tell(f"open {path}")
+        hidden = places["hidden_in_library"]
+        assert asked.one(hidden)["symbol"] == "hidden_in_library"
+        leave(told)
+        # It is read anew, and by who had it open before.
+        os.unlink(path)
+        assert asked.one(hidden)["symbol"] == "hidden_in_library"
+        (record,), complaint = ask(told.pid, [hidden])
+        assert (record["symbol"], record["module"], complaint) == ("hidden_in_library", path, ""), (record, complaint)
+        assert record["frames"][0]["line"] == 11, record
+        out = run(FATHOM, "find", "--no-cache", told.pid, "hidden_in_library")
+        assert int(re.search(r"0x[0-9a-f]+", out)[0], 16) == hidden, out
+        out = run(FATHOM, "disasm", "--no-cache", told.pid, "hidden_in_library")
+        assert f"{hidden:x}" in out and "hidden_in_library" in out, out
+
+
 @test("a library that was replaced by another of the same name")
 def replaced(folder):
     path = library(folder, "lib.so")

@@ -25,6 +25,7 @@ struct process {
 	char *exe;
 	int fd; /* of the directory */
 	int pid;
+	_Atomic bool has_ended; /* its first thread has, as the last reading of its map showed */
 };
 
 static const struct process *process_of(const struct fathom_space *s)
@@ -32,16 +33,22 @@ static const struct process *process_of(const struct fathom_space *s)
 	return (const struct process *)s;
 }
 
-/* What the link @name below @dir leads to; NULL when it cannot be known. */
+/* Returns what the link at @path leads to; NULL when it cannot be known. */
+static char *read_link_at(const char *path)
+{
+	char target[PATH_MAX];
+	const ssize_t length = readlink(path, target, sizeof target);
+
+	return length > 0 ? strndup(target, (size_t)length) : NULL;
+}
+
+/* The same for the link @name below @dir. */
 static char *read_link(const char *dir, const char *name)
 {
 	char path[PATH_MAX];
-	char target[PATH_MAX];
-	ssize_t length;
 
 	(void)snprintf(path, sizeof path, "%s/%s", dir, name);
-	length = readlink(path, target, sizeof target);
-	return length > 0 ? strndup(target, (size_t)length) : NULL;
+	return read_link_at(path);
 }
 
 static void drop_suffix(char *s, const char *suffix)
@@ -195,7 +202,7 @@ struct map_reading {
 	struct fathom_maps *ret; /* NULL: only look whether the map can be read */
 	struct fathom_errinfo *reterr;
 	fathom_err err; /* of the first that was tried, unless another could be read */
-	bool tried;
+	unsigned tried; /* directories */
 };
 
 static bool read_map_below(const char *dir, void *data)
@@ -209,7 +216,7 @@ static bool read_map_below(const char *dir, void *data)
 	err = r->ret ? fathom_maps_read(path, r->ret, reterr) : fathom_maps_check(path, reterr);
 	if (!err || !r->tried)
 		r->err = err;
-	r->tried = true;
+	r->tried++;
 	return err != FATHOM_E_NOT_FOUND;
 }
 
@@ -220,6 +227,7 @@ static fathom_err read_map(const struct process *p, struct fathom_maps *ret,
 	struct map_reading r = { .ret = ret, .reterr = reterr };
 
 	(void)try_threads(p, read_map_below, &r);
+	atomic_store(&((struct process *)(uintptr_t)p)->has_ended, !r.err && r.tried > 1);
 	if (r.err)
 		explain(p, r.err, reterr);
 	return r.err;
@@ -232,7 +240,7 @@ static fathom_err read_map(const struct process *p, struct fathom_maps *ret,
  */
 static void drop_root(const struct process *p, struct fathom_maps *maps)
 {
-	char *root = p->space.root[0] ? read_link(p->dir, "root") : NULL;
+	char *root = p->space.root[0] ? read_link_at(p->space.root) : NULL;
 	const uint32_t size = root && root[1] ? (uint32_t)strlen(root) : 0;
 
 	for (size_t i = 0; size && i < maps->n; i++) {
@@ -261,6 +269,9 @@ static fathom_err query_maps(const struct fathom_space *s, const uint64_t *addre
 {
 	char path[PATH_MAX];
 
+	/* The whole map finds a thread that has it. */
+	if (atomic_load(&process_of(s)->has_ended))
+		return FATHOM_E_UNSUPPORTED;
 	(void)snprintf(path, sizeof path, "%s/maps", process_of(s)->dir);
 	FATHOM_TRY(fathom_maps_query(path, addresses, n, ret));
 	/* Of those that may not answer the whole map tells more. */
@@ -433,11 +444,41 @@ static int open_memory(const struct fathom_space *s)
 	return fd;
 }
 
+struct map_file {
+	const struct fathom_mapping *mapping;
+	char *path;
+	size_t cap;
+};
+
+/* Formats the link to the file of a mapping below @dir; says whether it is there. */
+static bool format_link_below(const char *dir, void *data)
+{
+	static const char below[] = "/task/";
+	const struct map_file *f = data;
+	const char *task = strstr(dir, below);
+
+	/* A thread's directory below task/ has no such links, the one below /proc has. */
+	if (snprintf(f->path, f->cap, "%s%s/map_files/%llx-%llx", task ? "/proc/" : dir,
+		     task ? task + sizeof below - 1 : "", (unsigned long long)f->mapping->start,
+		     (unsigned long long)f->mapping->end) >= (int)f->cap)
+		return false;
+	return !faccessat(AT_FDCWD, f->path, F_OK, AT_SYMLINK_NOFOLLOW);
+}
+
+/*
+ * When the first thread has ended, another has the links. Its number may have become another
+ * process's by now: whoever opens the file makes sure that it is the one of the mapping.
+ */
 static bool format_map_file(const struct fathom_space *s, const struct fathom_mapping *m,
 			    char *path, size_t cap)
 {
-	return snprintf(path, cap, "%s/map_files/%llx-%llx", process_of(s)->dir,
-			(unsigned long long)m->start, (unsigned long long)m->end) < (int)cap;
+	const struct process *p = process_of(s);
+	struct map_file f = { m, path, cap };
+
+	if (atomic_load(&p->has_ended))
+		return try_threads(p, format_link_below, &f);
+	return snprintf(path, cap, "%s/map_files/%llx-%llx", p->dir, (unsigned long long)m->start,
+			(unsigned long long)m->end) < (int)cap;
 }
 
 static bool is_reachable(const struct fathom_space *s, const struct fathom_mapping *m)
@@ -497,20 +538,39 @@ static uint64_t find_entry(const uint8_t *auxv, size_t size, uint8_t word)
 	return 0;
 }
 
-/* Reads up to @size bytes of the file called @name; returns how many. */
-static size_t read_small(const struct process *p, const char *name, void *to, size_t size)
+struct small_reading {
+	const char *name;
+	void *to;
+	size_t size;
+	size_t got;
+};
+
+/* Reads the start of a file below @dir; false when it is empty: what a thread had that has ended.
+ */
+static bool read_small_below(const char *dir, void *data)
 {
-	char path[PATH_MAX];
+	struct small_reading *r = data;
+	char path[PATH_MAX + 16];
 	ssize_t got = -1;
 	int fd;
 
-	(void)snprintf(path, sizeof path, "%s/%s", p->dir, name);
+	(void)snprintf(path, sizeof path, "%s/%s", dir, r->name);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd >= 0) {
-		got = read(fd, to, size);
+		got = read(fd, r->to, r->size);
 		close(fd);
 	}
-	return got > 0 ? (size_t)got : 0;
+	r->got = got > 0 ? (size_t)got : 0;
+	return r->got != 0;
+}
+
+/* Reads up to @size bytes of the file called @name; returns how many. */
+static size_t read_small(const struct process *p, const char *name, void *to, size_t size)
+{
+	struct small_reading r = { .name = name, .to = to, .size = size };
+
+	(void)try_threads(p, read_small_below, &r);
+	return r.got;
 }
 
 static void describe(const struct fathom_space *s, struct fathom_space_facts *ret)

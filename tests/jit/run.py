@@ -112,7 +112,7 @@ def perf_map_overlap(folder):
             assert (record["symbol"], record["offset"]) == (name, at - start if name else None), record
 
 
-@test("a perf map: a line without its end does not count, damage does no harm")
+@test("a perf map: a line that is being written does not count, damage does no harm")
 def perf_map_damaged(folder):
     with Jitted([build(folder)]) as j, Asked(j.pid) as asker:
         c = j.code
@@ -121,6 +121,20 @@ def perf_map_damaged(folder):
         assert asker.one(c + 0x20)["symbol"] is None
         j.write("lf\n")
         assert asker.one(c + 0x20)["symbol"] == "half"
+
+
+@test("a perf map: its last line counts without a line break when nobody writes it")
+def perf_map_last_line(folder):
+    with Jitted([build(folder)]) as j, Asked(j.pid) as asker:
+        c = j.code
+        j.write(f"{c:x} 20 first\n{c + 0x10:x} 20 last")
+        assert asker.one(c + 0x10)["symbol"] == "first"
+        written = time.time() - 3
+        os.utime(j.map, (written, written))
+        assert [asker.one(c + off)["symbol"] for off in (0xf, 0x10, 0x2f, 0x30)] == ["first", "last", "last", None]
+        assert [r["symbol"] for r in ask(j.pid, [c + 0x10])[0]] == ["last"]
+        out = run(FATHOM, "find", "--no-cache", j.pid, "last", "first")
+        assert [int(a, 16) for a in re.findall(r"0x([0-9a-f]+) ", out)] == [c + 0x10, c], out
 
 
 @test("a perf map: one that is written anew, replaced or removed")

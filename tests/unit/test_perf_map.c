@@ -126,22 +126,58 @@ static void bytes_that_no_name_has_make_no_line(void **state)
 	fathom_perf_map_clear(&map);
 }
 
-static void a_line_counts_when_its_end_is_there(void **state)
+static void the_last_line_counts_without_its_end_when_nobody_writes(void **state)
 {
-	struct fathom_perf_map map = map_of("1000 10 first\n2000 10 sec");
+	struct fathom_perf_map map = map_of("1000 100 first\n1080 10 sec");
 
 	(void)state;
-	assert_at(&map, 0x1000, "first");
-	assert_at(&map, 0x2000, NULL);
+	assert_at(&map, 0x107f, "first");
+	assert_at(&map, 0x1080, "first");
+	fathom_perf_map_end(&map);
+	assert_at(&map, 0x107f, "first");
+	assert_at(&map, 0x1080, "sec");
+	assert_at(&map, 0x1090, "first");
+	/* It was not the end after all. */
 	assert_int_equal(fathom_perf_map_add(&map, "ond", 3), 0);
-	assert_at(&map, 0x2000, NULL);
+	assert_at(&map, 0x108f, "first");
 	assert_int_equal(fathom_perf_map_add(&map, "\n3000 1", 7), 0);
-	assert_at(&map, 0x2000, "second");
+	assert_at(&map, 0x1080, "second");
+	/* A number alone names nothing. */
+	fathom_perf_map_end(&map);
 	assert_at(&map, 0x3000, NULL);
 	assert_int_equal(fathom_perf_map_add(&map, "0 third\n", 8), 0);
+	fathom_perf_map_end(&map);
 	assert_at(&map, 0x300f, "third");
+	/* Without a name it says that what was there is gone. */
+	assert_int_equal(fathom_perf_map_add(&map, "1000 20 ", 8), 0);
+	fathom_perf_map_end(&map);
+	assert_at(&map, 0x1000, NULL);
+	assert_at(&map, 0x1020, "first");
 	fathom_perf_map_clear(&map);
+	assert_at(&map, 0x1000, NULL);
 	assert_int_equal(memory.used, 0);
+}
+
+static void a_line_cut_where_a_page_ends_does_not_count(void **state)
+{
+	struct fathom_perf_map map = { 0 };
+	char text[4097];
+
+	(void)state;
+	/* The end of the page cuts the name "second". */
+	(void)snprintf(text, sizeof text, "1000 10 %*s\n2000 10 sec", 4096 - 8 - 12, "first");
+	assert_int_equal(strlen(text), 4096);
+	fathom_perf_map_init(&map, &memory);
+	assert_int_equal(fathom_perf_map_add(&map, text, 4095), 0);
+	fathom_perf_map_end(&map);
+	assert_at(&map, 0x2000, "se");
+	assert_int_equal(fathom_perf_map_add(&map, "c", 1), 0);
+	fathom_perf_map_end(&map);
+	assert_at(&map, 0x2000, NULL);
+	assert_int_equal(fathom_perf_map_add(&map, "o", 1), 0);
+	fathom_perf_map_end(&map);
+	assert_at(&map, 0x2000, "seco");
+	fathom_perf_map_clear(&map);
 }
 
 static void write_file(int fd, const char *text)
@@ -237,7 +273,8 @@ int main(void)
 		cmocka_unit_test(a_later_line_takes_away_what_it_covers),
 		cmocka_unit_test(what_is_no_line_is_left_out),
 		cmocka_unit_test(bytes_that_no_name_has_make_no_line),
-		cmocka_unit_test(a_line_counts_when_its_end_is_there),
+		cmocka_unit_test(the_last_line_counts_without_its_end_when_nobody_writes),
+		cmocka_unit_test(a_line_cut_where_a_page_ends_does_not_count),
 		cmocka_unit_test(a_file_that_grew_is_read_on_and_another_from_its_start),
 		cmocka_unit_test(a_long_file_that_changed_anywhere_is_read_anew),
 		cmocka_unit_test(more_than_the_budget_is_refused),

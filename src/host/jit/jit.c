@@ -6,7 +6,9 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "../../safe/base/limits.h"
@@ -179,6 +181,14 @@ static void note_refusal(const struct fathom_space *s, fathom_err err,
 		fathom_notes_add(s->notes, info);
 }
 
+/* Whether the file of @st was written to within the last second. */
+static bool is_being_written(const struct stat *st)
+{
+	struct timespec now;
+
+	return clock_gettime(CLOCK_REALTIME, &now) < 0 || now.tv_sec - st->st_mtim.tv_sec < 2;
+}
+
 /* Brings @kept up to date with the file of number @pid below @root, if there is one. */
 static fathom_err refresh_map(const struct fathom_jit_owner *o, enum fathom_jit_root root,
 			      uint64_t pid, struct kept_map *kept)
@@ -202,6 +212,8 @@ static fathom_err refresh_map(const struct fathom_jit_owner *o, enum fathom_jit_
 	kept->key = key_of(&st);
 	err = fathom_perf_map_read(&kept->map, fd, (uint64_t)st.st_size);
 	close(fd);
+	if (!err && !is_being_written(&st))
+		fathom_perf_map_end(&kept->map);
 	if (is_read_in_part(err))
 		fathom_perf_map_clear(&kept->map);
 	return note_file(o->space, err, path, 0, true,
@@ -434,6 +446,22 @@ static bool add_bounds(const struct fathom_code_table *t, struct fathom_array *b
 	return true;
 }
 
+/* The same for the last line of @map, which is no claim. */
+static bool add_tail_bounds(const struct fathom_perf_map *map, struct fathom_array *bounds)
+{
+	struct fathom_keyed *to;
+
+	if (!map->tail.size)
+		return true;
+	if (!fathom_array_reserve(bounds, sizeof *to, 2))
+		return false;
+	to = (struct fathom_keyed *)bounds->data + bounds->n;
+	to[0] = (struct fathom_keyed){ map->tail.start, 0 };
+	to[1] = (struct fathom_keyed){ map->tail.start + map->tail.size, 0 };
+	bounds->n += 2;
+	return true;
+}
+
 static bool add_all_bounds(const struct fathom_jit *jit, struct fathom_array *bounds)
 {
 	bool done = true;
@@ -441,7 +469,8 @@ static bool add_all_bounds(const struct fathom_jit *jit, struct fathom_array *bo
 	for (unsigned i = 0; i < FATHOM_MAX_JITDUMPS && done; i++)
 		done = !jit->dump[i].key.inode || add_bounds(&jit->dump[i].dump.table, bounds);
 	for (int i = 0; i < N_MAPS && done; i++)
-		done = add_bounds(&jit->map[i].map.table, bounds);
+		done = add_bounds(&jit->map[i].map.table, bounds) &&
+		       add_tail_bounds(&jit->map[i].map, bounds);
 	/* Room to sort. */
 	return done && fathom_array_reserve(bounds, sizeof(struct fathom_keyed), bounds->n + 1);
 }

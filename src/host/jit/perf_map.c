@@ -8,6 +8,8 @@
 
 /* What was read is compared with the file in pieces of this size. */
 #define COMPARE_SIZE 16384
+/* What collects output writes a multiple of this many bytes. */
+#define WRITE_SIZE 4096
 
 void fathom_perf_map_init(struct fathom_perf_map *map, struct fathom_memory *m)
 {
@@ -24,6 +26,7 @@ void fathom_perf_map_clear(struct fathom_perf_map *map)
 	map->size = 0;
 	map->parsed = 0;
 	map->cap = 0;
+	map->tail = (struct fathom_perf_symbol){ 0 };
 }
 
 /* A line being taken apart. */
@@ -148,7 +151,16 @@ fathom_err fathom_perf_map_add(struct fathom_perf_map *map, const char *text, ui
 	if (size)
 		memcpy(map->text + map->size, text, (size_t)size);
 	map->size += size;
+	map->tail.size = 0;
 	return parse_lines(map);
+}
+
+void fathom_perf_map_end(struct fathom_perf_map *map)
+{
+	const struct line l = { map->text + map->parsed, map->text + map->size };
+
+	if (map->parsed == map->size || map->size % WRITE_SIZE == 0 || !parse_line(l, &map->tail))
+		map->tail.size = 0;
 }
 
 /*
@@ -176,6 +188,7 @@ fathom_err fathom_perf_map_read(struct fathom_perf_map *map, int fd, uint64_t si
 {
 	if (!is_continued(map, fd, size))
 		fathom_perf_map_clear(map);
+	map->tail.size = 0;
 	if (map->size < size) {
 		FATHOM_TRY(reserve(map, size - map->size));
 		map->size += fathom_file_read_at(fd, map->size, map->text + map->size,
@@ -191,8 +204,13 @@ bool fathom_perf_map_at(const struct fathom_perf_map *map, uint64_t avma,
 			struct fathom_perf_symbol *ret)
 {
 	const struct fathom_claim *c = fathom_code_table_at(&map->table, avma);
+	const bool is_in_tail = avma >= map->tail.start && avma - map->tail.start < map->tail.size;
 	const char *start = c ? map->text + c->order - 1 : NULL;
 	const char *end = c ? memchr(start, '\n', (size_t)(map->parsed - (c->order - 1))) : NULL;
 
+	if (is_in_tail) {
+		*ret = map->tail;
+		return ret->name.size;
+	}
 	return end && parse_line((struct line){ start, end }, ret) && ret->name.size;
 }

@@ -6,13 +6,22 @@
  * One line for each function: START SIZE NAME, numbers in hex with or without 0x, the name to the
  * end of the line, blanks and all. The file only grows, and says nothing of code that is gone:
  * where lines overlap, the last one holds. A line without a name or of size 0 names nothing; the
- * first still says that what was there before is gone. Lines that are no such lines are left out;
- * the last one counts when its end has been written.
+ * first still says that what was there before is gone. Lines that are no such lines are left out.
+ *
+ * Behind the last line break a line may be half written. It counts when nobody writes the file any
+ * more (fathom_perf_map_end()), unless the file ends where a page does: writers that collect their
+ * output write whole pages of it, so that the line is most likely cut.
  */
 #ifndef FATHOM_PERF_MAP_H
 #define FATHOM_PERF_MAP_H
 
 #include "code_table.h"
+
+struct fathom_perf_symbol {
+	uint64_t start; /* avma */
+	uint64_t size;  /* bytes */
+	struct fathom_str name;
+};
 
 struct fathom_perf_map {
 	struct fathom_memory *memory;
@@ -21,12 +30,7 @@ struct fathom_perf_map {
 	uint64_t size;                  /* bytes of text */
 	uint64_t parsed;                /* of them: whole lines */
 	uint64_t cap;
-};
-
-struct fathom_perf_symbol {
-	uint64_t start; /* avma */
-	uint64_t size;  /* bytes */
-	struct fathom_str name;
+	struct fathom_perf_symbol tail; /* the line behind those that counts; size 0: none */
 };
 
 /* Prepares @map, all zero. */
@@ -43,6 +47,9 @@ fathom_err fathom_perf_map_read(struct fathom_perf_map *map, int fd, uint64_t si
 
 /* Adds @size bytes, which follow those that are there. FATHOM_E_MEMORY, FATHOM_E_LIMIT. */
 fathom_err fathom_perf_map_add(struct fathom_perf_map *map, const char *text, uint64_t size);
+
+/* Says that nobody is writing the file: what stands behind its last line break is a line, too. */
+void fathom_perf_map_end(struct fathom_perf_map *map);
 
 /* The function at @avma; false when no line names it. The name lies in @map. */
 bool fathom_perf_map_at(const struct fathom_perf_map *map, uint64_t avma,

@@ -181,6 +181,15 @@ static void note_refusal(const struct fathom_space *s, fathom_err err,
 		fathom_notes_add(s->notes, info);
 }
 
+/* Says of a core that names come from what lies beside it. */
+static void note_kept(const struct fathom_jit_owner *o, const char *path)
+{
+	if (o->ended)
+		(void)note_file(o->space, FATHOM_E_NOT_FOUND, path, 0, false,
+				"names of JIT code are from this file, which is still there: the "
+				"core has none");
+}
+
 /* Whether the file of @st was written to within the last second. */
 static bool is_being_written(const struct stat *st)
 {
@@ -214,6 +223,8 @@ static fathom_err refresh_map(const struct fathom_jit_owner *o, enum fathom_jit_
 	close(fd);
 	if (!err && !is_being_written(&st))
 		fathom_perf_map_end(&kept->map);
+	if (!err)
+		note_kept(o, path);
 	if (is_read_in_part(err))
 		fathom_perf_map_clear(&kept->map);
 	return note_file(o->space, err, path, 0, true,
@@ -292,6 +303,8 @@ static fathom_err refresh_dump(struct fathom_jit *jit, const struct fathom_jit_o
 		err = fathom_jitdump_read(&kept->dump, fd, (uint64_t)st.st_size, &damage);
 		if (is_read_in_part(err))
 			fathom_jitdump_clear(&kept->dump);
+		else if (!err || err == FATHOM_E_CORRUPT)
+			note_kept(o, path);
 	}
 	close(fd);
 	return note_file(o->space, err, path, damage, kept != NULL,
@@ -329,20 +342,11 @@ static bool find_in_dumps(const struct fathom_jit *jit, uint64_t avma,
 	return false;
 }
 
-/* What the files say of @avma. */
-static bool find_in_files(const struct fathom_jit *jit, uint64_t avma,
-			  struct fathom_symbol_hit *ret, struct fathom_jitdump_hit *ret_line)
+/* What the perf maps say of @avma. */
+static bool find_in_maps(const struct fathom_jit *jit, uint64_t avma, struct fathom_symbol_hit *ret)
 {
 	struct fathom_perf_symbol s;
 
-	*ret_line = (struct fathom_jitdump_hit){ 0 };
-	if (find_in_dumps(jit, avma, ret_line)) {
-		*ret = (struct fathom_symbol_hit){ .start = ret_line->start,
-						   .size = ret_line->size,
-						   .name = ret_line->name,
-						   .source = FATHOM_SOURCE_JITDUMP };
-		return true;
-	}
 	for (int i = 0; i < N_MAPS; i++) {
 		if (!fathom_perf_map_at(&jit->map[i].map, avma, &s))
 			continue;
@@ -355,41 +359,55 @@ static bool find_in_files(const struct fathom_jit *jit, uint64_t avma,
 	return false;
 }
 
+/* What the files say of @avma. */
+static bool find_in_files(const struct fathom_jit *jit, uint64_t avma,
+			  struct fathom_symbol_hit *ret, struct fathom_jitdump_hit *ret_line)
+{
+	*ret_line = (struct fathom_jitdump_hit){ 0 };
+	if (find_in_dumps(jit, avma, ret_line)) {
+		*ret = (struct fathom_symbol_hit){ .start = ret_line->start,
+						   .size = ret_line->size,
+						   .name = ret_line->name,
+						   .source = FATHOM_SOURCE_JITDUMP };
+		return true;
+	}
+	return find_in_maps(jit, avma, ret);
+}
+
 /* What is known of @avma otherwise than by GDB's interface. */
 static bool find_code(const struct fathom_jit *jit, const struct fathom_space *s, uint64_t avma,
 		      struct fathom_symbol_hit *ret, struct fathom_jitdump_hit *ret_line)
 {
-	if (!s->ops->find_code)
-		return find_in_files(jit, avma, ret, ret_line);
 	*ret_line = (struct fathom_jitdump_hit){ 0 };
-	return s->ops->find_code(s, avma, ret);
+	if (s->ops->find_code && s->ops->find_code(s, avma, ret))
+		return true;
+	return find_in_files(jit, avma, ret, ret_line);
 }
 
-/* Writes the answer for @address, found by @hit, whose name is @id. */
-static void set_answer(struct fathom_part *p, struct fathom_answer *a, uint64_t address,
+/* Completes the answer @a, so far without a name, found by @hit, whose name is @id. */
+static void set_answer(struct fathom_part *p, struct fathom_answer *a,
 		       const struct fathom_symbol_hit *hit, uint32_t id,
 		       const struct fathom_jitdump_hit *line)
 {
 	const bool has_line = line->file.data && !(p->flags & FATHOM_NAMES_ONLY);
 
-	*a = (struct fathom_answer){ .address = address,
-				     .offset = address - hit->start,
-				     .size = hit->size,
-				     .symbol = id,
-				     .symbol_file = FATHOM_NONE,
-				     .frame = FATHOM_NONE,
-				     .module = FATHOM_NO_MODULE,
-				     .source = hit->source,
-				     .reason = has_line || p->flags & FATHOM_NAMES_ONLY
-						       ? FATHOM_REASON_NONE
-						       : FATHOM_REASON_NO_DEBUG_INFO };
+	a->offset = a->address - hit->start;
+	a->size = hit->size;
+	a->symbol = id;
+	a->source = (uint8_t)hit->source;
+	a->reason = has_line || p->flags & FATHOM_NAMES_ONLY ? FATHOM_REASON_NONE
+							     : FATHOM_REASON_NO_DEBUG_INFO;
 	if (has_line)
 		a->frame = fathom_part_place(p, id, line->file, line->line);
 }
 
-/* Answers what the files know of the batch, address by address, so that each name is made once. */
+/*
+ * Answers what the files know of the batch, address by address, so that each name is made once. Of
+ * code that is @in_files perf maps alone are asked: what else is there speaks of memory that the
+ * program has written.
+ */
 static fathom_err answer_by_files(const struct fathom_jit *jit, struct fathom_jit_batch *b,
-				  struct fathom_keyed *keyed)
+				  bool in_files, struct fathom_keyed *keyed)
 {
 	struct fathom_part *p = &b->answers->parts[0];
 	uint32_t id = FATHOM_NONE;
@@ -402,21 +420,21 @@ static fathom_err answer_by_files(const struct fathom_jit *jit, struct fathom_ji
 						  b->places[i] };
 	fathom_sort_keyed(keyed, keyed + b->n, b->n);
 	for (size_t i = 0; i < b->n && !p->err; i++) {
-		struct fathom_jitdump_hit line;
+		struct fathom_jitdump_hit line = { 0 };
 		struct fathom_symbol_hit hit;
 
-		if (!find_code(jit, b->space->space, keyed[i].key, &hit, &line))
+		if (in_files ? !find_in_maps(jit, keyed[i].key, &hit)
+			     : !find_code(jit, b->space->space, keyed[i].key, &hit, &line))
 			continue;
 		if (hit.name.data != last)
 			id = fathom_part_symbol(p, &hit);
 		last = hit.name.data;
-		set_answer(p, &b->answers->answers[keyed[i].value], b->addresses[keyed[i].value],
-			   &hit, id, &line);
+		set_answer(p, &b->answers->answers[keyed[i].value], &hit, id, &line);
 	}
 	return p->err;
 }
 
-/* Reads the files of the process of @s; there are none of what was stored. */
+/* Reads the files of the process of @s, also where it has left a core; a snapshot has all. */
 static fathom_err refresh(struct fathom_jit *jit, const struct fathom_space *s,
 			  const struct fathom_maps *maps)
 {
@@ -499,10 +517,8 @@ static fathom_err each_code(struct fathom_jit *jit, const struct fathom_space *s
 	struct fathom_array bounds = { NULL, 0, 0 };
 	fathom_err err;
 
-	if (s->ops->each_code) {
+	if (s->ops->each_code)
 		s->ops->each_code(s, fn, data);
-		return FATHOM_OK;
-	}
 	err = refresh(jit, s, maps);
 	if (!err && !add_all_bounds(jit, &bounds))
 		err = FATHOM_E_MEMORY;
@@ -525,8 +541,7 @@ fathom_err fathom_jit_each(struct fathom_space *s, const struct fathom_maps *map
 	return err;
 }
 
-/* Of jitdumps and of perf maps. */
-#define N_FILES 2
+enum { FILE_JITDUMP, FILE_PERF_MAP, N_FILES };
 
 static const enum fathom_source source_of_file[N_FILES] = { FATHOM_SOURCE_JITDUMP,
 							    FATHOM_SOURCE_PERF_MAP };
@@ -547,9 +562,11 @@ static bool take_symbol(const struct fathom_jit_code *code, void *data)
 {
 	const struct fathom_symbol_hit *hit = code->symbol;
 	struct fathom_jit_search *s = data;
-	struct fathom_array *to = &s->symbols[hit->source == FATHOM_SOURCE_PERF_MAP];
+	const size_t kind = hit->source == FATHOM_SOURCE_PERF_MAP ? FILE_PERF_MAP : FILE_JITDUMP;
+	struct fathom_array *to = &s->symbols[kind];
 
-	if (hit->start != code->start || !fathom_jit_search_holds(s, s->n_listed, hit->start))
+	if (hit->start != code->start ||
+	    !fathom_jit_search_holds(s, s->n_listed + kind, hit->start))
 		return true;
 	s->failed = !fathom_array_reserve(to, sizeof(struct fathom_made_symbol), 1);
 	if (!s->failed)
@@ -649,6 +666,15 @@ struct fathom_module *fathom_jit_search_module(const struct fathom_jit_search *s
 	return i < n ? fathom_gdb_jit_module(&s->jit->gdb, i) : s->file[i - n];
 }
 
+/* Whether the file of mapping @at, which is of a module, has no name for its code at @avma. */
+static bool is_nameless(const struct fathom_space_batch *b, size_t at, uint64_t avma)
+{
+	const struct fathom_module *m = fathom_space_batch_file(b, at)->file->module;
+	struct fathom_symbol_hit hit;
+
+	return !fathom_symbols_scan(&m->symbols, avma - b->of[at].bias, NULL, &hit);
+}
+
 bool fathom_jit_search_holds(const struct fathom_jit_search *s, size_t i, uint64_t avma)
 {
 	struct fathom_space_batch *b = s->batch;
@@ -665,7 +691,10 @@ bool fathom_jit_search_holds(const struct fathom_jit_search *s, size_t i, uint64
 	if (at == b->maps.n || (owner < n && owner != i) ||
 	    (owner == n && i >= n && !b->maps.items[at].executable))
 		return false;
-	return !fathom_space_batch_find(b, avma, &module, &reason) && module == b->maps.n;
+	if (fathom_space_batch_find(b, avma, &module, &reason))
+		return false;
+	/* Of code in files only perf maps tell. */
+	return module == b->maps.n || (i == n + FILE_PERF_MAP && is_nameless(b, module, avma));
 }
 
 bool fathom_jit_search_has_changed(const struct fathom_jit_search *s)
@@ -673,18 +702,22 @@ bool fathom_jit_search_has_changed(const struct fathom_jit_search *s)
 	return s->has_changed;
 }
 
-static fathom_err ask_files(struct fathom_jit *jit, struct fathom_jit_batch *b)
+static fathom_err ask_files(struct fathom_jit *jit, struct fathom_jit_batch *b, bool in_files)
 {
+	struct fathom_jit_owner owner;
 	struct fathom_keyed *keyed;
 	fathom_err err;
 
 	if (!b->n)
 		return FATHOM_OK;
-	FATHOM_TRY(refresh(jit, b->space->space, &b->space->maps));
+	if (!in_files)
+		FATHOM_TRY(refresh(jit, b->space->space, &b->space->maps));
+	else if (fathom_jit_owner_read(b->space->space, &owner))
+		FATHOM_TRY(refresh_maps(jit, &owner));
 	keyed = malloc((2 * b->n + 1) * sizeof *keyed);
 	if (!keyed)
 		return FATHOM_E_MEMORY;
-	err = answer_by_files(jit, b, keyed);
+	err = answer_by_files(jit, b, in_files, keyed);
 	free(keyed);
 	return err;
 }
@@ -717,7 +750,31 @@ fathom_err fathom_jit_answer(struct fathom_space_batch *b,
 		err = fathom_gdb_jit_answer(&jit->gdb, &batch);
 	reader_close(&reader);
 	if (!err)
-		err = ask_files(jit, &batch);
+		err = ask_files(jit, &batch, false);
+	give_back(b->space, jit);
+	return err;
+}
+
+fathom_err fathom_jit_answer_in_files(struct fathom_space_batch *b,
+				      const struct fathom_symbolize_options *options,
+				      const uint64_t *addresses, uint32_t *places, size_t n,
+				      struct fathom_answers *answers)
+{
+	struct fathom_jit_batch batch = { .space = b,
+					  .options = options,
+					  .addresses = addresses,
+					  .places = places,
+					  .n = n,
+					  .answers = answers };
+	struct fathom_jit *jit;
+	fathom_err err;
+
+	if (!n)
+		return FATHOM_OK;
+	jit = take(b->space);
+	if (!jit)
+		return FATHOM_E_MEMORY;
+	err = ask_files(jit, &batch, true);
 	give_back(b->space, jit);
 	return err;
 }

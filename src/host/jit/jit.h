@@ -22,6 +22,16 @@ fathom_err fathom_jit_answer(struct fathom_space_batch *b,
 			     struct fathom_answers *answers);
 
 /*
+ * Names those of @n @places of @addresses that are in a file whose tables have no name for them, by
+ * what perf maps say: a program may have code that it has made before in its own file, as V8 has
+ * its builtins. The answers keep their modules.
+ */
+fathom_err fathom_jit_answer_in_files(struct fathom_space_batch *b,
+				      const struct fathom_symbolize_options *options,
+				      const uint64_t *addresses, uint32_t *places, size_t n,
+				      struct fathom_answers *answers);
+
+/*
  * Calls @fn for all code that jitdumps and perf maps name now, or did in a snapshot, in the order
  * of addresses, until it returns false. FATHOM_E_MEMORY.
  */
@@ -43,7 +53,10 @@ void fathom_jit_search_end(struct fathom_jit_search *s);
 size_t fathom_jit_search_count(const struct fathom_jit_search *s);
 /* NULL when it cannot be had. */
 struct fathom_module *fathom_jit_search_module(const struct fathom_jit_search *s, size_t i);
-/* Whether what module @i has at @avma is what is there: nothing newer, and no file's. */
+/*
+ * Whether what module @i has at @avma is what is there: nothing newer, and no file's, but where a
+ * file has no name for code that a perf map names.
+ */
 bool fathom_jit_search_holds(const struct fathom_jit_search *s, size_t i, uint64_t avma);
 /* Whether some module is missing because it changed again and again. */
 bool fathom_jit_search_has_changed(const struct fathom_jit_search *s);

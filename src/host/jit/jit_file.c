@@ -82,6 +82,28 @@ static int64_t read_start(const struct fathom_space *s)
 		  : 0;
 }
 
+/*
+ * Who left the core. When the process started it does not say: not before the machine did, if the
+ * core was written since.
+ */
+static bool read_core_owner(const struct fathom_space *s, struct fathom_jit_owner *ret)
+{
+	const int64_t boot = seconds_of(CLOCK_REALTIME) - seconds_of(CLOCK_BOOTTIME);
+	struct fathom_space_facts facts = { .uid = -1 };
+
+	s->ops->describe(s, &facts);
+	if (facts.pid <= 0 || facts.uid < 0 || !facts.ended)
+		return false;
+	*ret = (struct fathom_jit_owner){ .space = s,
+					  .pid = (uint64_t)facts.pid,
+					  .inner_pid = (uint64_t)facts.pid,
+					  .started = facts.ended > boot ? boot : 0,
+					  .ended = facts.ended };
+	for (int i = 0; i < 4; i++)
+		ret->uid[i] = (uint32_t)facts.uid;
+	return true;
+}
+
 bool fathom_jit_owner_read(const struct fathom_space *s, struct fathom_jit_owner *ret)
 {
 	char text[PROC_SIZE];
@@ -90,6 +112,8 @@ bool fathom_jit_owner_read(const struct fathom_space *s, struct fathom_jit_owner
 	const char *inner;
 	char *end;
 
+	if (!s->is_live)
+		return read_core_owner(s, ret);
 	if (!read_proc(s, "status", text))
 		return false;
 	/* The name of the process, which comes first, has its line breaks escaped. */
@@ -143,6 +167,9 @@ static fathom_err check_file(const struct fathom_jit_owner *o, const char *path,
 		return refuse(reterr, path, FATHOM_CAUSE_NONE,
 			      "not used for names of JIT code: it is older than the process, so "
 			      "it is of another that had the same number");
+	if (o->ended && st->st_mtim.tv_sec > o->ended)
+		return refuse(reterr, path, FATHOM_CAUSE_NONE,
+			      "not used for names of JIT code: it was written after the core");
 	return FATHOM_OK;
 }
 
@@ -191,6 +218,16 @@ static int open_below(const char *root, const char *path)
 	return fd;
 }
 
+/* Formats the directory that the paths of the process start at; false when it does not fit. */
+static bool format_root(const struct fathom_space *s, char *path, size_t cap)
+{
+	const char *sysroot = s->session->sysroot;
+
+	if (s->ops->format_proc_path)
+		return s->ops->format_proc_path(s, "root", path, cap);
+	return snprintf(path, cap, "%s", sysroot[0] ? sysroot : "/") < (int)cap;
+}
+
 /* Fails when the file system of the file does not answer. */
 static fathom_err reach(const struct fathom_space *s, enum fathom_jit_root root, const char *path,
 			struct fathom_errinfo *reterr)
@@ -200,7 +237,7 @@ static fathom_err reach(const struct fathom_space *s, enum fathom_jit_root root,
 
 	if (root == FATHOM_JIT_OURS)
 		return fathom_file_reach(&s->session->memory, path, reterr);
-	if (!s->ops->format_proc_path(s, "root", theirs, sizeof theirs) ||
+	if (!format_root(s, theirs, sizeof theirs) ||
 	    snprintf(whole, sizeof whole, "%s%s", theirs, path) >= (int)sizeof whole)
 		return FATHOM_OK;
 	return fathom_file_reach(&s->session->memory, whole, reterr);
@@ -217,7 +254,7 @@ fathom_err fathom_jit_file_open(const struct fathom_jit_owner *o, enum fathom_ji
 	FATHOM_TRY(reach(s, root, path, reterr));
 	if (root == FATHOM_JIT_OURS)
 		fd = open(path, OPEN_FLAGS);
-	else if (s->ops->format_proc_path(s, "root", theirs, sizeof theirs))
+	else if (format_root(s, theirs, sizeof theirs))
 		fd = open_below(theirs, path);
 	else
 		return fathom_fail(reterr, FATHOM_E_NOT_FOUND, "", 0, "no such file");
@@ -246,10 +283,13 @@ fathom_err fathom_jit_file_open_mapped(const struct fathom_jit_owner *o,
 			return accept_file(o, name, fd, ret_fd, ret_st, reterr);
 	}
 	/* The map has paths as seen from its root, or as we would write them. */
-	err = fathom_jit_file_open(o, s->root[0] ? FATHOM_JIT_THEIRS : FATHOM_JIT_OURS, name,
-				   ret_fd, ret_st, reterr);
-	/* What map and stat() call the device differs on layered file systems. */
-	if (err || ret_st->st_ino == m->inode)
+	err = fathom_jit_file_open(o, s->root[0] || o->ended ? FATHOM_JIT_THEIRS : FATHOM_JIT_OURS,
+				   name, ret_fd, ret_st, reterr);
+	/*
+	 * What map and stat() call the device differs on layered file systems. A core has paths
+	 * only.
+	 */
+	if (err || o->ended || ret_st->st_ino == m->inode)
 		return err;
 	close(*ret_fd);
 	return refuse(reterr, name, FATHOM_CAUSE_MAPPED_FILE,

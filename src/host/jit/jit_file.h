@@ -11,19 +11,21 @@
 #include "../../safe/base/error.h"
 #include "../space/space.h"
 
-/* The process, as its directory below /proc tells. */
+/* The process, as its directory below /proc or its core tells. */
 struct fathom_jit_owner {
 	const struct fathom_space *space;
 	uint32_t uid[4];    /* real, effective, saved, of the file system */
 	uint64_t pid;       /* as it is known to us */
 	uint64_t inner_pid; /* as it knows itself, in its own namespace */
-	int64_t started;    /* seconds of the real time clock; 0 when it cannot be known */
+	int64_t started;    /* not before, seconds of the real time clock; 0: not known */
+	int64_t ended;      /* when its core was written, likewise; 0: it runs */
 };
 
-/* Reads who the process of @s is. False when @s is no live process, or it cannot be known. */
+/* Reads who the process of @s is or was. False when @s is neither a process nor a core that says.
+ */
 bool fathom_jit_owner_read(const struct fathom_space *s, struct fathom_jit_owner *ret);
 
-/* Where the path of a file starts. */
+/* Where the path of a file starts: what a core's files are below is theirs, too. */
 enum fathom_jit_root { FATHOM_JIT_THEIRS, FATHOM_JIT_OURS };
 
 /*

@@ -128,24 +128,32 @@ static void read_auxv(struct core *core, struct fathom_bytes desc)
 	}
 }
 
+/* The size of NT_PRPSINFO where user and group are numbers of 16 bits: i386 and ARM. */
+#define SMALL_PSINFO 124
+
 /*
- * NT_PRPSINFO differs between machines in what stands before its end: pid, parent, group and
- * session of four bytes each, 16 bytes of name, 80 of arguments.
+ * NT_PRPSINFO differs between machines in what stands before its end: user and group, pid, parent,
+ * group and session of four bytes each, 16 bytes of name, 80 of arguments.
  */
 static void read_psinfo(struct core *core, struct fathom_bytes desc)
 {
-	const uint64_t tail = 4 * sizeof(uint32_t) + 16 + 80;
+	const uint8_t id = desc.size == SMALL_PSINFO ? sizeof(uint16_t) : sizeof(uint32_t);
+	const uint64_t tail = 2 * id + 4 * sizeof(uint32_t) + 16 + 80;
 	struct fathom_cursor c =
 		cur_init(bytes_from(desc, desc.size > tail ? desc.size - tail : desc.size),
 			 core->image.swap);
-	const int32_t pid = (int32_t)cur_u32(&c);
+	const uint64_t uid = cur_uint(&c, id);
 	const uint8_t *name;
+	int32_t pid;
 
+	cur_skip(&c, id);
+	pid = (int32_t)cur_u32(&c);
 	cur_skip(&c, 3 * sizeof(uint32_t));
 	name = cur_take(&c, sizeof core->dump.command);
 	if (!name)
 		return;
 	core->dump.pid = pid > 0 ? pid : 0;
+	core->dump.uid = (int64_t)uid;
 	memcpy(core->dump.command, name, sizeof core->dump.command);
 	core->dump.command[sizeof core->dump.command - 1] = '\0';
 }
@@ -482,7 +490,7 @@ static fathom_err read_core(struct core *core, struct fathom_notes *notes,
 fathom_err fathom_core_file_read(struct fathom_file *file, struct fathom_notes *notes,
 				 struct fathom_dump *ret, struct fathom_errinfo *reterr)
 {
-	struct core core = { .dump = { .file = file, .page = fathom_dump_page(0) } };
+	struct core core = { .dump = { .file = file, .page = fathom_dump_page(0), .uid = -1 } };
 	const fathom_err err = read_core(&core, notes, reterr);
 
 	free(core.loads.items);
@@ -491,6 +499,7 @@ fathom_err fathom_core_file_read(struct fathom_file *file, struct fathom_notes *
 		fathom_errinfo_set_file(reterr, file->path);
 		fathom_dump_deinit(&core.dump);
 	} else {
+		core.dump.ended = file->id.mtime_ns / INT64_C(1000000000);
 		*ret = core.dump;
 	}
 	return err;

@@ -46,6 +46,8 @@ struct fathom_dump {
 	uint64_t page;    /* bytes */
 	uint64_t entry;   /* avma where the program started, AT_ENTRY; 0: not known */
 	int pid;          /* 0: not known */
+	int64_t uid;      /* of a core: the user that the process ran as; -1: not known */
+	int64_t ended;    /* of a core: when it was written, seconds since 1970; 0: not known */
 	char command[16]; /* the name of the program as the kernel had it, cut to fit; "" */
 };
 

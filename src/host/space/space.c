@@ -136,6 +136,26 @@ static fathom_err answer_shares(struct fathom_space_batch *b,
 	return FATHOM_OK;
 }
 
+/* Asks the program itself for names of code in its files that their tables do not name. */
+static fathom_err answer_nameless(struct fathom_space_batch *b,
+				  const struct fathom_symbolize_options *options,
+				  const uint64_t *addresses, struct scratch *k,
+				  struct fathom_answers *answers)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < k->n_keyed; i++) {
+		const uint32_t place = (uint32_t)k->keyed[i].value;
+		const struct fathom_answer *a = &answers->answers[place];
+		const uint64_t avma = fathom_looked_up(addresses[place], options->flags);
+
+		if ((a->symbol == FATHOM_NONE || a->source == FATHOM_SOURCE_FDE) &&
+		    a->frame == FATHOM_NONE && is_executable(b, avma))
+			k->places[n++] = place;
+	}
+	return fathom_jit_answer_in_files(b, options, addresses, k->places, n, answers);
+}
+
 /* Begins a batch and finds the mappings: in a part of the map, if that will do. */
 static fathom_err begin_batch(struct fathom_space *s, uint32_t flags, const uint64_t *addresses,
 			      size_t n, struct scratch *k, struct fathom_answers *answers,
@@ -174,6 +194,8 @@ static fathom_err run_batch(struct fathom_space *s, const struct fathom_symboliz
 	err = answer_shares(&b, options, addresses, k->keyed, k->n_keyed, k->places, answers);
 	if (!err)
 		err = fathom_jit_answer(&b, options, addresses, k->jit, k->n_jit, answers);
+	if (!err)
+		err = answer_nameless(&b, options, addresses, k, answers);
 	fathom_space_batch_end(&b);
 	return err ? fathom_fail(reterr, err, "", 0, fathom_err_name(err)) : FATHOM_OK;
 }

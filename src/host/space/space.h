@@ -40,6 +40,8 @@ struct fathom_space_facts {
 	uint64_t entry;   /* avma where the program started, AT_ENTRY; 0: not known */
 	int pid;          /* of what was stored, as the process knew itself; 0: not known */
 	char command[16]; /* the program's name, cut to fit; "" */
+	int64_t uid;      /* of a core: the user that it ran as; -1: not known */
+	int64_t ended;    /* of a core: when it was written, seconds since 1970; 0: not known */
 };
 
 /* What is different in each kind of space. All may be called by several threads at once. */
@@ -92,7 +94,7 @@ struct fathom_space_ops {
 			const struct fathom_file_id *id);
 	/*
 	 * Finds what was stored of code at @avma that the program had made itself. NULL: nothing
-	 * was stored, ask the process.
+	 * was stored; the files that the process has written have to do.
 	 */
 	bool (*find_code)(const struct fathom_space *s, uint64_t avma,
 			  struct fathom_symbol_hit *ret);

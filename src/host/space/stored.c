@@ -97,6 +97,8 @@ static void describe(const struct fathom_space *s, struct fathom_space_facts *re
 	ret->entry = d->entry;
 	ret->pid = d->pid;
 	memcpy(ret->command, d->command, sizeof ret->command);
+	ret->uid = d->uid;
+	ret->ended = d->ended;
 }
 
 static void stored_free(struct fathom_space *s)

@@ -27,6 +27,25 @@
 
 static char *code;
 
+/* Code in the program's file that no symbol and no unwind description names, as V8's builtins are. */
+asm(".pushsection .builtins, \"ax\"\n"
+    ".balign 4096\n"
+    ".Lbuiltins:\n"
+    ".skip 4096, 0xc3\n"
+    ".popsection");
+
+static const void *builtins(void)
+{
+	const void *address = NULL;
+
+#ifdef __x86_64__
+	asm("lea .Lbuiltins(%%rip), %0" : "=r"(address));
+#elif defined(__aarch64__)
+	asm("adrp %0, .Lbuiltins" : "=r"(address));
+#endif
+	return address;
+}
+
 static void tell(const char *name, const void *address)
 {
 	printf("%s 0x%lx\n", name, (unsigned long)address);
@@ -124,6 +143,7 @@ int main(void)
 		return 1;
 	tell("shared", mmap(NULL, SIZE, PROT_READ | PROT_EXEC, MAP_SHARED, fd, 0));
 	tell("main", (const void *)main);
+	tell("builtins", builtins());
 	printf("done\n");
 	fflush(stdout);
 	while (fgets(line, sizeof line, stdin)) {

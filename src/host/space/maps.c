@@ -101,6 +101,23 @@ static size_t count_lines(const char *text, size_t size)
 	return n;
 }
 
+/*
+ * Adds @m behind the other mappings. It may begin before the end of the last one: mappings that the
+ * kernel has joined since the last line was made. What is behind that end counts.
+ */
+static void add_mapping(struct fathom_maps *maps, struct fathom_mapping *m)
+{
+	const uint64_t end = maps->n ? maps->items[maps->n - 1].end : 0;
+
+	if (m->end <= end)
+		return;
+	if (m->start < end) {
+		m->off += m->inode ? end - m->start : 0;
+		m->start = end;
+	}
+	maps->items[maps->n++] = *m;
+}
+
 fathom_err fathom_maps_parse(char *text, size_t size, struct fathom_maps *ret)
 {
 	struct fathom_maps maps = { .text = text };
@@ -119,9 +136,8 @@ fathom_err fathom_maps_parse(char *text, size_t size, struct fathom_maps *ret)
 		end = memchr(line, '\n', left);
 		end = end ? end : text + size;
 		if (parse_line((struct fathom_bytes){ (const uint8_t *)line, (size_t)(end - line) },
-			       &m) &&
-		    (!maps.n || maps.items[maps.n - 1].end <= m.start))
-			maps.items[maps.n++] = m;
+			       &m))
+			add_mapping(&maps, &m);
 	}
 	if (fathom_maps_link(&maps)) {
 		fathom_maps_deinit(&maps);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "host/jit/jitdump.h"
+#include "rewritten.h"
 
 static struct fathom_memory memory = { .budget = UINT64_MAX };
 
@@ -372,6 +373,42 @@ static void another_file_is_read_from_its_start(void **state)
 	close(fd);
 }
 
+static void a_file_that_is_rewritten_meanwhile_is_not_mixed(void **state)
+{
+	const int fd = memfd_create("dump", MFD_CLOEXEC);
+	static struct dump d;
+	static struct dump other;
+	uint64_t damage;
+
+	(void)state;
+	put_header(&other);
+	other.bytes[32]++; /* another time stamp */
+	put_load(&other, 1, 0x5000, 0x20, 0, "other");
+	put_load(&other, 1, 0x2000, 0x20, 0, "mixed");
+	for (int n = 1; n < 5; n++) {
+		struct fathom_jitdump j = { 0 };
+
+		fathom_jitdump_init(&j, &memory);
+		d.n = 0;
+		put_header(&d);
+		put_load(&d, 1, 0x1000, 0x20, 0, "first");
+		write_file(fd, &d, d.n);
+		assert_int_equal(fathom_jitdump_read(&j, fd, d.n, &damage), 0);
+		assert_at(&j, 0x1000, "first");
+		put_load(&d, 1, 0x3000, 0x20, 0, "grown");
+		write_file(fd, &d, d.n);
+		rewrite_before(n, fd, other.bytes, other.n);
+		assert_int_equal(fathom_jitdump_read(&j, fd, d.n, &damage), 0);
+		assert_at(&j, 0x1000, n < 4 ? NULL : "first");
+		assert_at(&j, 0x3000, n < 4 ? NULL : "grown");
+		assert_at(&j, 0x2000, n < 4 ? "mixed" : NULL);
+		assert_at(&j, 0x5000, n < 4 ? "other" : NULL);
+		fathom_jitdump_clear(&j);
+	}
+	rewrite_before(0, fd, NULL, 0);
+	close(fd);
+}
+
 static void damage_ends_the_reading_and_is_told(void **state)
 {
 	const int fd = memfd_create("dump", MFD_CLOEXEC);
@@ -448,6 +485,7 @@ int main(void)
 		cmocka_unit_test(lines_that_cannot_be_are_not_used),
 		cmocka_unit_test(a_record_counts_when_it_is_whole),
 		cmocka_unit_test(another_file_is_read_from_its_start),
+		cmocka_unit_test(a_file_that_is_rewritten_meanwhile_is_not_mixed),
 		cmocka_unit_test(damage_ends_the_reading_and_is_told),
 		cmocka_unit_test(large_code_is_not_read),
 	};

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "host/jit/perf_map.h"
+#include "rewritten.h"
 
 static struct fathom_memory memory = { .budget = UINT64_MAX };
 
@@ -251,6 +252,32 @@ static void a_long_file_that_changed_anywhere_is_read_anew(void **state)
 	close(fd);
 }
 
+static void a_file_that_is_rewritten_meanwhile_is_not_mixed(void **state)
+{
+	const int fd = memfd_create("map", MFD_CLOEXEC);
+	const char *grown = "1000 10 old\n2000 10 grown\n";
+	/* What was read of the first, and from there on this, would be "2000 10 mixed". */
+	const char *other = "3000 100 ano\n5000 0 mixed\n";
+
+	(void)state;
+	for (int n = 1; n < 4; n++) {
+		struct fathom_perf_map map = map_of("");
+
+		write_file(fd, "1000 10 old\n2000 1");
+		read_file(&map, fd);
+		assert_at(&map, 0x1000, "old");
+		write_file(fd, grown);
+		rewrite_before(n, fd, other, strlen(other));
+		read_file(&map, fd);
+		assert_at(&map, 0x1000, n < 3 ? NULL : "old");
+		assert_at(&map, 0x2000, n < 3 ? NULL : "grown");
+		assert_at(&map, 0x3000, n < 3 ? "ano" : NULL);
+		fathom_perf_map_clear(&map);
+	}
+	rewrite_before(0, fd, NULL, 0);
+	close(fd);
+}
+
 static void more_than_the_budget_is_refused(void **state)
 {
 	struct fathom_memory small = { .budget = 64 };
@@ -277,6 +304,7 @@ int main(void)
 		cmocka_unit_test(a_line_cut_where_a_page_ends_does_not_count),
 		cmocka_unit_test(a_file_that_grew_is_read_on_and_another_from_its_start),
 		cmocka_unit_test(a_long_file_that_changed_anywhere_is_read_anew),
+		cmocka_unit_test(a_file_that_is_rewritten_meanwhile_is_not_mixed),
 		cmocka_unit_test(more_than_the_budget_is_refused),
 	};
 

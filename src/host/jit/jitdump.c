@@ -393,14 +393,12 @@ static bool is_continued(const struct fathom_jitdump *d, int fd, uint64_t size)
 		memcmp(header, d->header, sizeof header) == 0);
 }
 
-fathom_err fathom_jitdump_read(struct fathom_jitdump *d, int fd, uint64_t size,
-			       uint64_t *ret_damage)
+/* Reads the records of @fd that were not read yet. */
+static fathom_err read_records(struct fathom_jitdump *d, int fd, uint64_t size)
 {
 	uint64_t wanted = PREFIX_SIZE;
 	fathom_err err = FATHOM_OK;
 
-	if (!is_continued(d, fd, size))
-		fathom_jitdump_clear(d);
 	while (!err && wanted && d->next < size) {
 		const uint64_t left = size - d->next;
 		uint64_t piece = wanted > READ_SIZE ? wanted : READ_SIZE;
@@ -418,8 +416,28 @@ fathom_err fathom_jitdump_read(struct fathom_jitdump *d, int fd, uint64_t size,
 		err = fathom_jitdump_parse(d, (struct fathom_bytes){ d->scratch.data, got }, left,
 					   &wanted);
 	}
-	*ret_damage = d->next;
 	return err;
+}
+
+/* So many times a file is read that is written anew while it is read. */
+#define MAX_READS 4
+
+fathom_err fathom_jitdump_read(struct fathom_jitdump *d, int fd, uint64_t size,
+			       uint64_t *ret_damage)
+{
+	fathom_err err;
+
+	if (!is_continued(d, fd, size))
+		fathom_jitdump_clear(d);
+	/* Records may be of two files when the header is another one afterwards. */
+	for (int i = 0; i < MAX_READS; i++) {
+		err = read_records(d, fd, size);
+		*ret_damage = d->next;
+		if (is_continued(d, fd, size))
+			return err;
+		fathom_jitdump_clear(d);
+	}
+	return FATHOM_OK;
 }
 
 /* The line of @f at @off in its code. */

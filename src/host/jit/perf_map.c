@@ -164,15 +164,13 @@ void fathom_perf_map_end(struct fathom_perf_map *map)
 }
 
 /*
- * Whether the file still begins with what was read of it. All is compared: of a map that is written
- * anew, which agents do, most lines are what and where they were.
+ * Whether the file begins with what was read of it. All is compared: of a map that is written anew,
+ * which agents do, most lines are what and where they were.
  */
-static bool is_continued(const struct fathom_perf_map *map, int fd, uint64_t size)
+static bool is_continued(const struct fathom_perf_map *map, int fd)
 {
 	char there[COMPARE_SIZE];
 
-	if (size < map->size)
-		return false;
 	for (uint64_t off = 0; off < map->size; off += COMPARE_SIZE) {
 		const uint64_t left = map->size - off;
 		const size_t n = (size_t)(left < COMPARE_SIZE ? left : COMPARE_SIZE);
@@ -184,20 +182,34 @@ static bool is_continued(const struct fathom_perf_map *map, int fd, uint64_t siz
 	return true;
 }
 
+/* Reads what the file has beyond what was read, up to @size. */
+static fathom_err read_rest(struct fathom_perf_map *map, int fd, uint64_t size)
+{
+	if (map->size >= size)
+		return FATHOM_OK;
+	FATHOM_TRY(reserve(map, size - map->size));
+	map->size += fathom_file_read_at(fd, map->size, map->text + map->size,
+					 (size_t)(size - map->size));
+	/* Where the file was cut meanwhile, it ends: the next batch sees that. */
+	return map->size < size && errno ? FATHOM_E_OS : FATHOM_OK;
+}
+
+/* So many times a file is read that is written anew while it is read. */
+#define MAX_READS 4
+
 fathom_err fathom_perf_map_read(struct fathom_perf_map *map, int fd, uint64_t size)
 {
-	if (!is_continued(map, fd, size))
-		fathom_perf_map_clear(map);
 	map->tail.size = 0;
-	if (map->size < size) {
-		FATHOM_TRY(reserve(map, size - map->size));
-		map->size += fathom_file_read_at(fd, map->size, map->text + map->size,
-						 (size_t)(size - map->size));
-		/* Where the file was cut meanwhile, it ends: the next batch sees that. */
-		if (map->size < size && errno)
-			return FATHOM_E_OS;
+	if (size < map->size)
+		fathom_perf_map_clear(map);
+	/* Compared after the rest was read, so that text of two files is never put together. */
+	for (int i = 0; i < MAX_READS; i++) {
+		FATHOM_TRY(read_rest(map, fd, size));
+		if (is_continued(map, fd))
+			return parse_lines(map);
+		fathom_perf_map_clear(map);
 	}
-	return parse_lines(map);
+	return FATHOM_OK;
 }
 
 bool fathom_perf_map_at(const struct fathom_perf_map *map, uint64_t avma,

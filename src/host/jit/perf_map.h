@@ -40,7 +40,8 @@ void fathom_perf_map_clear(struct fathom_perf_map *map);
 
 /*
  * Reads what @fd, whose size is @size, has beyond what was read before; all of it, when what was
- * read is not there any more. FATHOM_E_OS; FATHOM_E_MEMORY; FATHOM_E_LIMIT when it does not fit the
+ * read is not there any more. A file that is written anew again and again meanwhile has no lines.
+ * FATHOM_E_OS; FATHOM_E_MEMORY; FATHOM_E_LIMIT when it does not fit the
  * memory budget.
  */
 fathom_err fathom_perf_map_read(struct fathom_perf_map *map, int fd, uint64_t size);

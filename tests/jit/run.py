@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """The suite "jit": programs say what code they have made; fathom has to say the same of it, as long as it is true."""
+import glob
 import json
 import mmap
 import os
@@ -23,7 +24,7 @@ import tap  # noqa: E402
 
 from ask import FATHOM, run  # noqa: E402
 from finding import address, find  # noqa: E402
-from told import Asked, Told, ask  # noqa: E402
+from told import Asked, Told, ask, build as build_program  # noqa: E402
 
 PROGRAMS = os.path.join(HERE, "programs")
 NOBODY = 65534
@@ -642,11 +643,64 @@ def add_churn(nanoseconds, asked):
     def _(folder):
         named, changed = ask_churn(folder, nanoseconds, asked)
         assert named + changed > asked // 10, (named, changed)
+        assert changed < asked // 10 or nanoseconds < 100000, (named, changed)
 
 
 # Faster than an answer is made, as fast, and so slow that what is not there is not there all the time that it takes.
 for nanoseconds in (4000, 100000, 2000000):
     add_churn(nanoseconds, ASKED // 2)
+
+
+# Truth while all kinds of code come, move and go, told by everything there is.
+
+RACED = int(os.environ.get("RACED", "100000"))
+# How an asker is told which code it asks about: enum kind of processes/programs/changing.h.
+KINDS = {"libraries": 0, "GDB's list": 1, "a perf map": 2, "a jitdump": 3}
+
+
+class Racing:
+    """A running programs/racing.c; entered, a function that asks it."""
+
+    def __init__(self, folder):
+        turns = [build_program(folder, f"turn{i}.so", "-shared", "-fPIC", f"-DNAME=hidden_in_{i}", source="turn.c")
+                 for i in range(4)]
+        self.log = os.path.join(folder, "log")
+        with open(self.log, "wb") as log:
+            log.truncate(1 << 20)
+        self.process = subprocess.Popen([build(folder, "racing.c", "-ldl"), self.log, folder, "100000", *turns])
+
+    def ask(self, count, how, kind):
+        """How many of @count answers had names, had none, could not be judged, were "changed"."""
+        said = run(os.path.join(os.environ["BUILD"], "tests", "asker"), self.process.pid, self.log, count, how, kind,
+                   status=None)
+        counts = re.fullmatch(r"(\d+) named, (\d+) not, (\d+) could not be judged, (\d+) changed, 0 refused\n", said)
+        assert counts, said
+        return [int(n) for n in counts.groups()]
+
+    def __enter__(self):
+        time.sleep(0.3)
+        return self.ask
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+        for path in glob.glob(f"/tmp/perf-{self.process.pid}.map*"):
+            os.unlink(path)
+
+
+def add_race(how, kind, count):
+    @test(f"a racing writer, {kind} asked {count} times by {how}: nothing is wrong, nothing is left out")
+    def _(folder):
+        with Racing(folder) as race:
+            named, unnamed, late, changed = counts = race(count, how, KINDS[kind])
+        print(f"# {how}, {kind}: {named} named, {unnamed} not, {late} could not be judged, {changed} changed")
+        assert named > count // 20 and unnamed > count // 20 and late <= count // 100, counts
+        assert changed < count // 10, counts
+
+
+for kind in KINDS:
+    add_race("addr", kind, RACED * (32 if kind == "libraries" else 20) // 100)
+    add_race("find", kind, RACED * 2 // 100)
 
 
 # By name.

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * asker PID LOG COUNT [find]: asks the process of programs/changing.c so many times who is at an
- * address where it had code lately, or where a function is that it had lately. Each answer has to
+ * asker PID LOG COUNT addr|find [KIND]: asks the process of programs/changing.c or
+ * ../jit/programs/racing.c COUNT times who is at an address where it had code lately, or where a
+ * function is that it had lately; of code of KIND only, a number of enum kind. Each answer has to
  * be one that was true at some moment between question and answer, by what the process itself has
- * written.
+ * written. What was there all that time must be found, unless the answer is "changed".
  */
 #include <fathom/fathom.h>
 
@@ -21,17 +22,37 @@
 /* Answers that are older than so many records cannot be judged: they may have been written over. */
 #define OLD (RECORDS / 2)
 
+/* Where names of each kind come from; NULL: from several places. */
+static const char *const sources[N_KINDS] = { NULL, "gdb-jit", "perf-map", "jitdump" };
+
 struct question {
 	uint64_t address;
+	uint64_t start; /* of the function that the answer names */
 	uint64_t from;
 	uint64_t to;
 	const char *name; /* the answer; NULL for none */
 	const char *reason;
+	const char *source;
+};
+
+/* What the answers were. */
+struct counts {
+	long named;
+	long unnamed;
+	long late; /* could not be judged */
+	long changed;
+	long refused; /* the process could not be asked: it was becoming another program */
 };
 
 static bool holds(const struct record *r, uint64_t address)
 {
 	return address - r->start < r->size;
+}
+
+static bool is_named(const struct record *r, const struct question *q)
+{
+	return r->start == q->start && strcmp(r->name, q->name) == 0 &&
+	       (!sources[r->kind] || strcmp(sources[r->kind], q->source) == 0);
 }
 
 /* Whether the log has a moment at which the answer was true. */
@@ -44,7 +65,7 @@ static bool was_true(const struct log *log, const struct question *q)
 
 		if (!holds(r, q->address))
 			continue;
-		if (q->name && strcmp(r->name, q->name) == 0 && r->maybe_from <= q->to &&
+		if (q->name && is_named(r, q) && r->maybe_from <= q->to &&
 		    atomic_load(&r->maybe_to) >= q->from)
 			return true;
 		if (!q->name && r->certain_from <= q->from && atomic_load(&r->certain_to) >= q->to)
@@ -53,15 +74,24 @@ static bool was_true(const struct log *log, const struct question *q)
 	return !q->name;
 }
 
-/* What is being opened now is written when it is there: waits for that. */
+/*
+ * What is new is logged once it is there, which may be after the answer: whether the log is to be
+ * looked at again. @n: its records when the answer came, @deadline: when to give up.
+ */
+static bool may_be_logged_yet(const struct log *log, uint64_t n, uint64_t deadline)
+{
+	return atomic_load(&log->n) < n + 2 && now() < deadline;
+}
+
 static bool is_true(const struct log *log, const struct question *q)
 {
+	const uint64_t n = atomic_load(&log->n);
 	const uint64_t deadline = now() + 2000000000;
 
-	while (!was_true(log, q))
-		if (now() > deadline)
-			return false;
-	return true;
+	while (may_be_logged_yet(log, n, deadline))
+		if (was_true(log, q))
+			return true;
+	return was_true(log, q);
 }
 
 static void complain(const struct log *log, const struct question *q)
@@ -72,8 +102,8 @@ static void complain(const struct log *log, const struct question *q)
 	for (int i = 0; i < RECORDS; i++) {
 		const struct record *r = &log->record[i];
 
-		if (holds(r, q->address) && r->maybe_to + 5000000 >= q->from &&
-		    r->maybe_from <= q->to + 5000000)
+		if ((holds(r, q->address) || (q->name && strcmp(r->name, q->name) == 0)) &&
+		    r->maybe_to >= q->from - 5000000 && r->maybe_from <= q->to + 5000000)
 			printf("  %s from %llu (%llu) to %llu (%llu)\n", r->name,
 			       (unsigned long long)r->certain_from,
 			       (unsigned long long)r->maybe_from, (unsigned long long)r->certain_to,
@@ -81,13 +111,19 @@ static void complain(const struct log *log, const struct question *q)
 	}
 }
 
-static uint64_t choose(const struct log *log)
+/* A record of @kind, or of any, among the last ones. */
+static const struct record *choose(const struct log *log, uint32_t kind)
 {
-	const uint64_t n = atomic_load(&log->n);
-	const uint64_t back = 1 + (uint64_t)rand() % (n < RECENT ? n : RECENT);
-	const struct record *r = &log->record[(n - back) % RECORDS];
+	const struct record *r;
 
-	return r->start + (uint64_t)rand() % r->size;
+	do {
+		const uint64_t n = atomic_load(&log->n);
+		const uint64_t recent = kind == N_KINDS ? RECENT : RECENT * N_KINDS;
+		const uint64_t back = 1 + (uint64_t)rand() % (n < recent ? n : recent);
+
+		r = &log->record[(n - back) % RECORDS];
+	} while (kind != N_KINDS && r->kind != kind);
+	return r;
 }
 
 /* Whether @address was where @name is, at a moment of the question. */
@@ -102,6 +138,18 @@ static bool was_there(const struct log *log, const char *name, uint64_t address,
 			return true;
 	}
 	return false;
+}
+
+/* As is_true(), of a place. */
+static bool is_true_place(const struct log *log, uint64_t address, const struct question *q)
+{
+	const uint64_t n = atomic_load(&log->n);
+	const uint64_t deadline = now() + 2000000000;
+
+	while (may_be_logged_yet(log, n, deadline))
+		if (was_there(log, q->name, address, q))
+			return true;
+	return was_there(log, q->name, address, q);
 }
 
 static bool is_among(const struct fathom_matches *matches, uint64_t address)
@@ -135,11 +183,10 @@ static bool is_missing(const struct log *log, const struct fathom_matches *match
 	return false;
 }
 
-/* The matches of one question; the number of those that have an address. */
-static long judge(const struct log *log, const struct fathom_matches *matches, struct question *q,
-		  bool *ret_true)
+/* Judges the matches of one question; returns the number of those that have an address. */
+static long judge_places(const struct log *log, const struct fathom_matches *matches,
+			 struct question *q, bool *ret_true)
 {
-	const uint64_t deadline = now() + 2000000000;
 	long n = 0;
 
 	*ret_true = true;
@@ -153,8 +200,7 @@ static long judge(const struct log *log, const struct fathom_matches *matches, s
 			continue;
 		n++;
 		q->address = m->address;
-		while (!was_there(log, q->name, m->address, q) && *ret_true)
-			*ret_true = now() < deadline;
+		*ret_true &= is_true_place(log, m->address, q);
 	}
 	if (*ret_true && strcmp(q->reason, "changed") != 0 && is_missing(log, matches, q)) {
 		q->reason = "is missing";
@@ -163,107 +209,101 @@ static long judge(const struct log *log, const struct fathom_matches *matches, s
 	return n;
 }
 
-/* Asks where functions are; whether no answer was wrong. */
-static bool ask_where(struct fathom_target *target, const struct log *log, long count)
+/* Counts an answer; whether it is not known to be wrong. @n: records when it was asked. */
+static bool count_answer(const struct log *log, const struct question *q, uint64_t n, bool is_found,
+			 bool is_right, struct counts *counts)
+{
+	counts->named += is_found;
+	counts->unnamed += !is_found;
+	counts->changed += strcmp(q->reason, "changed") == 0;
+	counts->late += !is_right;
+	if (is_right || atomic_load(&log->n) - n >= OLD)
+		return true;
+	complain(log, q);
+	return false;
+}
+
+/* Asks where a function is; whether the answer was not wrong. */
+static bool ask_where(struct fathom_target *target, const struct log *log, uint32_t kind,
+		      struct counts *counts)
 {
 	const struct fathom_find_options options = { .size = sizeof options };
+	const uint64_t n = atomic_load(&log->n);
 	struct fathom_matches *matches;
 	struct fathom_errinfo info;
-	long found = 0;
-	long asked = 0;
-	long refused = 0;
-	long late = 0;
+	char name[sizeof log->record[0].name];
+	struct question q = { .name = name };
+	bool is_found;
+	bool is_right;
 
-	while (asked < count) {
-		const uint64_t n = atomic_load(&log->n);
-		const uint64_t back = 1 + (uint64_t)rand() % (n < RECENT ? n : RECENT);
-		struct question q = { .name = log->record[(n - back) % RECORDS].name };
-		char name[sizeof log->record[0].name];
-		bool is_right;
-
-		memcpy(name, q.name, sizeof name);
-		q.name = name;
-		/* Code that was made, whose names are of this form, is not looked for. */
-		if (name[0] == 'f' && name[1] >= '0' && name[1] <= '9')
-			continue;
-		asked++;
-		q.from = now();
-		if (fathom_find(target, &options, &q.name, 1, &matches, &info)) {
-			refused++;
-			continue;
-		}
-		q.to = now();
-		found += judge(log, matches, &q, &is_right) > 0;
-		fathom_matches_free(matches);
-		if (!is_right && atomic_load(&log->n) - n < OLD) {
-			complain(log, &q);
-			return false;
-		}
-		late += !is_right;
+	memcpy(name, choose(log, kind)->name, sizeof name);
+	q.from = now();
+	if (fathom_find(target, &options, &q.name, 1, &matches, &info)) {
+		counts->refused++;
+		return true;
 	}
-	printf("%ld named, %ld not, %ld could not be judged\n", found, count - found, late);
-	if (refused > count / 100)
-		printf("%ld times: %s\n", refused, info.what);
-	return true;
+	q.to = now();
+	is_found = judge_places(log, matches, &q, &is_right) > 0;
+	fathom_matches_free(matches);
+	return count_answer(log, &q, n, is_found, is_right, counts);
+}
+
+/* Asks who is at an address; whether the answer was not wrong. */
+static bool ask_who(struct fathom_target *target, const struct log *log, uint32_t kind,
+		    struct counts *counts)
+{
+	const struct fathom_symbolize_options plain = { .size = sizeof plain,
+							.flags = FATHOM_NAMES_ONLY };
+	const uint64_t n = atomic_load(&log->n);
+	const struct record *r = choose(log, kind);
+	struct question q = { .address = r->start + (uint64_t)rand() % r->size, .from = now() };
+	struct fathom_answers *answers;
+	const struct fathom_answer *a;
+	struct fathom_errinfo info;
+	bool is_right;
+
+	if (fathom_symbolize(target, &plain, &q.address, 1, &answers, &info)) {
+		printf("addr: %s\n", info.what);
+		return false;
+	}
+	q.to = now();
+	a = fathom_answers_get(answers, 0);
+	if (a->symbol != FATHOM_NONE)
+		q.name = fathom_answers_function(answers, a->symbol)->name;
+	q.start = q.address - a->offset;
+	q.reason = fathom_reason_name(a->reason);
+	q.source = fathom_source_name(a->source);
+	is_right = count_answer(log, &q, n, q.name != NULL, is_true(log, &q), counts);
+	fathom_answers_free(answers);
+	return is_right;
 }
 
 int main(int argc, char **argv)
 {
 	const struct fathom_options options = { .size = sizeof options, .flags = FATHOM_NO_CACHE };
-	const struct fathom_symbolize_options plain = { .size = sizeof plain,
-							.flags = FATHOM_NAMES_ONLY };
-	const int fd = open(argv[2], O_RDONLY);
+	const int fd = argc > 4 ? open(argv[2], O_RDONLY) : -1;
 	const struct log *log = mmap(NULL, sizeof *log, PROT_READ, MAP_SHARED, fd, 0);
-	const long count = argc > 3 ? atol(argv[3]) : 1;
+	const long count = argc > 4 ? atol(argv[3]) : 0;
+	const bool by_name = argc > 4 && strcmp(argv[4], "find") == 0;
+	const uint32_t kind = argc > 5 ? (uint32_t)atoi(argv[5]) : N_KINDS;
+	struct counts counts = { 0 };
 	struct fathom_target *target;
 	struct fathom_errinfo info;
 	struct fathom *session;
-	long named = 0;
-	long late = 0;
-	long changed = 0;
+	bool is_right = true;
 
-	if (fathom_create(&options, &session, &info) ||
+	if (log == MAP_FAILED || fathom_create(&options, &session, &info) ||
 	    fathom_target_open_process(session, atoi(argv[1]), &target, &info)) {
-		puts(info.what);
+		puts(log == MAP_FAILED ? "no log" : info.what);
 		return 2;
 	}
-	if (argc > 4) {
-		const bool is_right = ask_where(target, log, count);
-
-		fathom_target_release(target);
-		fathom_destroy(session);
-		return !is_right;
-	}
-	for (long i = 0; i < count; i++) {
-		const uint64_t n = atomic_load(&log->n);
-		struct question q = { .address = choose(log), .from = now() };
-		struct fathom_answers *answers;
-		const struct fathom_answer *a;
-
-		if (fathom_symbolize(target, &plain, &q.address, 1, &answers, &info)) {
-			printf("after %ld answers: %s\n", i, info.what);
-			return 2;
-		}
-		q.to = now();
-		a = fathom_answers_get(answers, 0);
-		if (a->symbol != FATHOM_NONE)
-			q.name = fathom_answers_function(answers, a->symbol)->name;
-		q.reason = fathom_reason_name(a->reason);
-		named += q.name != NULL;
-		changed += strcmp(q.reason, "changed") == 0;
-		if (!is_true(log, &q)) {
-			if (atomic_load(&log->n) - n < OLD) {
-				complain(log, &q);
-				return 1;
-			}
-			late++;
-		}
-		fathom_answers_free(answers);
-	}
-	printf("%ld named, %ld not, %ld could not be judged\n", named, count - named, late);
-	if (changed > count / 10)
-		printf("%ld times it had changed\n", changed);
+	for (long i = 0; i < count && is_right; i++)
+		is_right = by_name ? ask_where(target, log, kind, &counts)
+				   : ask_who(target, log, kind, &counts);
+	if (is_right)
+		printf("%ld named, %ld not, %ld could not be judged, %ld changed, %ld refused\n",
+		       counts.named, counts.unnamed, counts.late, counts.changed, counts.refused);
 	fathom_target_release(target);
 	fathom_destroy(session);
-	return 0;
+	return !is_right;
 }

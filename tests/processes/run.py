@@ -570,8 +570,9 @@ def ends_meanwhile(folder):
 QUESTIONS = int(os.environ.get("QUESTIONS", "100000"))
 
 
-def ask_changing(folder, questions, *how):
-    """(answers with names, without, that came too late to be judged) of a changing process."""
+def ask_changing(folder, questions, how):
+    """How many answers of a changing process had names, had none, came too late to be judged, were "changed", and how
+    many questions were refused."""
     turns = [build(folder, f"turn{i}.so", "-shared", "-fPIC", f"-DNAME=hidden_in_{i}", source="turn.c")
              for i in range(4)]
     first = build(folder, "first", "-ldl", source="changing.c")
@@ -582,25 +583,28 @@ def ask_changing(folder, questions, *how):
         try:
             time.sleep(0.3)
             said = run(os.path.join(os.environ["BUILD"], "tests", "asker"), process.pid, f"{folder}/log", questions,
-                       *how, status=None)
-            counts = re.fullmatch(r"(\d+) named, (\d+) not, (\d+) could not be judged\n", said)
+                       how, status=None)
+            counts = re.fullmatch(r"(\d+) named, (\d+) not, (\d+) could not be judged, (\d+) changed, (\d+) refused\n", said)
             assert counts, said
             print(f"# {said}", end="")
-            return map(int, counts.groups())
+            return [int(n) for n in counts.groups()]
         finally:
             process.kill()
 
 
 @test(f"a process that opens, closes, makes code and becomes another, asked {QUESTIONS} times: no answer was never true")
 def changing(folder):
-    named, unnamed, late = ask_changing(folder, QUESTIONS)
-    assert named > QUESTIONS // 10 and unnamed > QUESTIONS // 10 and late < QUESTIONS // 100, (named, unnamed, late)
+    named, unnamed, late, changed, refused = counts = ask_changing(folder, QUESTIONS, "addr")
+    assert named > QUESTIONS // 10 and unnamed > QUESTIONS // 10 and late < QUESTIONS // 100, counts
+    assert changed < QUESTIONS // 10 and not refused, counts
 
 
 @test(f"such a process, asked {QUESTIONS // 50} times where a function is: each place was true, none was left out")
 def changing_places(folder):
-    found, missing, late = ask_changing(folder, QUESTIONS // 50, "find")
-    assert found > QUESTIONS // 500 and missing > QUESTIONS // 500 and late < QUESTIONS // 500, (found, missing, late)
+    asked = QUESTIONS // 50
+    found, missing, late, changed, refused = counts = ask_changing(folder, asked, "find")
+    assert found > asked // 10 and missing > asked // 10 and late < asked // 10, counts
+    assert changed < asked // 10 and refused <= asked // 100, counts
 
 
 @test("a process that is stopped")

@@ -45,7 +45,7 @@ def add_longer(suite, name, questions):
     """Tests of another suite, with more questions than each commit can wait for."""
     def call():
         out = run(sys.executable, os.path.join(HERE, "..", suite, "run.py"), name, status=None,
-                  env=dict(os.environ, QUESTIONS=str(questions)))
+                  env=dict(os.environ, QUESTIONS=str(questions), RACED=str(questions)))
         results = re.findall(r"^(?:not )?ok .*", out, re.M)
         assert results and not any(r.startswith("not") for r in results), out
     TESTS.append((f"{suite}: {name}: {questions} questions", call))
@@ -54,6 +54,7 @@ def add_longer(suite, name, questions):
 add_longer("processes", "opens, closes, makes code and becomes another", 1000000)
 add_longer("processes", "where a function is", 1000000)
 add_longer("jit", "GDB's list changes every 100000", 400000)
+add_longer("jit", "a racing writer", 1000000)
 
 TESTS += find.tests()
 

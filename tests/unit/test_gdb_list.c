@@ -208,6 +208,33 @@ static void an_entry_stays_when_it_is_linked_whatever_else_changed(void **state)
 	fathom_array_deinit(&after);
 }
 
+/* A walk that followed an entry that has left ends early, or shows it by an entry behind. */
+static void a_walk_is_whole_when_all_entries_are_linked(void **state)
+{
+	const struct fathom_gdb_list l = list64();
+	struct fathom_array items = { 0 };
+
+	(void)state;
+	assert_true(fathom_gdb_items_linked(&items));
+	put_descriptor64(BASE, 1, BASE + 100);
+	put_entry64(BASE + 100, BASE + 200, 0, 1, 10);
+	put_entry64(BASE + 200, 0, BASE + 100, 2, 20);
+	assert_int_equal(fathom_gdb_list_walk(&remote, &l, NULL, &items), 0);
+	assert_true(fathom_gdb_items_linked(&items));
+	/* The first has left, but was reached before; the second says that nothing is before it. */
+	put_entry64(BASE + 200, 0, 0, 2, 20);
+	items.n = 0;
+	assert_int_equal(fathom_gdb_list_walk(&remote, &l, NULL, &items), 0);
+	assert_false(fathom_gdb_items_linked(&items));
+	/* Its memory was cleared, so that it leads nowhere. */
+	put_entry64(BASE + 100, 0, 0, 0, 0);
+	items.n = 0;
+	assert_int_equal(fathom_gdb_list_walk(&remote, &l, NULL, &items), 0);
+	assert_int_equal(items.n, 1);
+	assert_false(fathom_gdb_items_linked(&items));
+	fathom_array_deinit(&items);
+}
+
 #define MANY 100
 
 /* Makes a list of those of MANY entries that are there. */
@@ -264,6 +291,7 @@ int main(void)
 		cmocka_unit_test(lists_of_32_bit_and_big_endian_are_read),
 		cmocka_unit_test(what_is_no_list_has_no_entries),
 		cmocka_unit_test(circles_and_lists_that_lead_astray_end),
+		cmocka_unit_test(a_walk_is_whole_when_all_entries_are_linked),
 		cmocka_unit_test(an_entry_stays_when_it_is_linked_whatever_else_changed),
 		cmocka_unit_test(reading_ahead_finds_the_same),
 	};

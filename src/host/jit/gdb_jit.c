@@ -27,10 +27,16 @@ struct asking {
 	size_t n_keyed;
 	uint32_t *left; /* places that have to be asked again */
 	size_t n_left;
+	uint32_t *lost; /* places that no item answers, though one that was missed may */
+	size_t n_lost;
 	uint64_t n_bytes; /* of symbol files, read so far */
 	struct fathom_array scratch;
 	fathom_err walked; /* how the last walk went */
+	bool is_whole;     /* it missed nothing that was in the lists all the time */
 };
+
+/* So many walks are made until one is whole. */
+#define MAX_WALKS 4
 
 /* So many symbol files are open while their answers are made and looked over. */
 #define ITEMS_AT_ONCE 256
@@ -386,20 +392,20 @@ size_t fathom_gdb_jit_number(const struct fathom_gdb_jit *g, uint64_t avma)
 /* Looks up which items are to answer the places that are left; false when some place has none. */
 static bool key_places(struct asking *a)
 {
-	bool all = true;
-
 	a->n_keyed = 0;
+	a->n_lost = 0;
 	for (size_t i = 0; i < a->n_left; i++) {
 		const uint64_t avma =
 			fathom_looked_up(a->b->addresses[a->left[i]], a->b->options->flags);
 		const size_t number = fathom_gdb_jit_number(a->g, avma);
 
-		all &= number < a->g->known.n;
 		if (number < a->g->known.n)
 			a->keyed[a->n_keyed++] = (struct fathom_keyed){ number, a->left[i] };
+		else
+			a->lost[a->n_lost++] = a->left[i];
 	}
 	fathom_sort_keyed(a->keyed, a->keyed + a->n_keyed, a->n_keyed);
-	return all;
+	return !a->n_lost;
 }
 
 /* Reads the symbol files again that were not read in this batch: they may be others by now. */
@@ -626,15 +632,49 @@ static fathom_err refresh(struct asking *a)
 	return any ? make_table(a) : FATHOM_OK;
 }
 
+/* Whether the walk that found @now is whole, or two walks found the same. */
+static bool is_whole(const struct asking *a, const struct fathom_array *before,
+		     const struct fathom_array *now)
+{
+	return !a->b->space->space->is_live || fathom_gdb_items_linked(now) ||
+	       (before && fathom_gdb_items_same(before, now));
+}
+
 /* Finds the items that there are now. */
 static fathom_err walk_again(struct asking *a)
 {
-	struct fathom_array now = { 0 };
-	const fathom_err err = walk(a, &a->g->items, &now);
+	fathom_err err = FATHOM_E_CORRUPT;
 
-	fathom_array_deinit(&a->g->items);
-	a->g->items = now;
+	a->is_whole = false;
+	for (int i = 0; i < MAX_WALKS && !a->is_whole; i++) {
+		const bool again = !err;
+		struct fathom_array now = { 0 };
+
+		err = walk(a, &a->g->items, &now);
+		a->is_whole = !err && is_whole(a, again ? &a->g->items : NULL, &now);
+		fathom_array_deinit(&a->g->items);
+		a->g->items = now;
+		if (err && (err != FATHOM_E_CORRUPT || !a->b->space->space->is_live))
+			break;
+	}
 	return err;
+}
+
+/* Ends with the places that no item answers; leaves them if an item may have been missed. */
+static void end_lost(struct asking *a)
+{
+	for (size_t i = 0; i < a->n_lost; i++) {
+		struct fathom_answer *answer = &a->b->answers->answers[a->lost[i]];
+
+		if (!a->is_whole) {
+			set_changed(a, a->lost[i]);
+			a->left[a->n_left++] = a->lost[i];
+		} else if (answer->reason == FATHOM_REASON_CHANGED) {
+			/* In an earlier round it was another item's. */
+			*answer = fathom_answer_without_module(answer->address,
+							       FATHOM_REASON_NO_FILE);
+		}
+	}
 }
 
 /* Answers what is left once; what has changed meanwhile is left. */
@@ -649,7 +689,9 @@ static fathom_err run_round(struct asking *a)
 		FATHOM_TRY(read_again(a));
 		(void)key_places(a);
 	}
-	return answer_keyed(a);
+	FATHOM_TRY(answer_keyed(a));
+	end_lost(a);
+	return FATHOM_OK;
 }
 
 /* Takes the places that were answered out of the batch. */
@@ -693,39 +735,44 @@ fathom_err fathom_gdb_jit_answer(struct fathom_gdb_jit *g, struct fathom_jit_bat
 
 	a.keyed = malloc((2 * b->n + 1) * sizeof *a.keyed);
 	a.left = malloc((b->n + 1) * sizeof *a.left);
-	if (a.keyed && a.left)
+	a.lost = malloc((b->n + 1) * sizeof *a.lost);
+	if (a.keyed && a.left && a.lost)
 		err = ask(&a);
 	free(a.keyed);
 	free(a.left);
+	free(a.lost);
 	fathom_array_deinit(&a.scratch);
 	if (!err)
 		drop_answered(b);
 	return err;
 }
 
-/* Closes the modules of what has not stayed; false when there is such. */
+/*
+ * Closes the modules of what has not stayed. False if something that was there all the time may be
+ * missing then: the walk was not whole, or the table of all code is not that of the symbol files.
+ */
 static bool verify_modules(struct asking *a)
 {
 	struct fathom_array now = { 0 };
 	struct fathom_gdb_pair walks = { 0 };
 	const fathom_err err = walk_over(a, &now, &walks);
-	bool all = true;
+	bool all = !err && is_whole(a, &a->g->items, &now);
 
 	for (size_t i = 0; i < a->g->known.n; i++) {
 		struct known *k = known_at(a->g, i);
 
+		all &= !k->is_other;
 		if (!k->module || (!err && has_stayed(a, i, &walks)))
 			continue;
 		fathom_module_close(k->module);
 		k->module = NULL;
-		all = false;
 	}
 	fathom_gdb_pair_deinit(&walks);
 	fathom_array_deinit(&now);
 	return all;
 }
 
-/* Makes all modules once; *@ret_done: they were all there together. */
+/* Makes all modules once; *@ret_done: what was in the lists all the time is among them. */
 static fathom_err open_once(struct asking *a, bool *ret_done)
 {
 	a->walked = walk_again(a);
@@ -735,7 +782,7 @@ static fathom_err open_once(struct asking *a, bool *ret_done)
 	a->n_bytes = 0;
 	for (size_t i = 0; i < a->g->known.n; i++)
 		FATHOM_TRY(refresh_module(a, known_at(a->g, i)));
-	*ret_done = !a->b->space->space->is_live || verify_modules(a);
+	*ret_done = !a->b->space->space->is_live || (verify_modules(a) && a->is_whole);
 	return FATHOM_OK;
 }
 

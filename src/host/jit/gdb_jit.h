@@ -4,8 +4,8 @@
  * are read from memory, and answer as any other ELF file does.
  *
  * The program is not stopped. What an answer was made from is read twice, and the list between: an
- * answer leaves only when its entry was in the list with that symbol file. What has changed is made
- * anew, a few times.
+ * answer leaves only when its entry was in the list with that symbol file. That there is none
+ * leaves only after a walk that cannot have missed one. What has changed is made anew, a few times.
  */
 #ifndef FATHOM_GDB_JIT_H
 #define FATHOM_GDB_JIT_H
@@ -42,9 +42,9 @@ void fathom_gdb_jit_deinit(struct fathom_gdb_jit *g);
 fathom_err fathom_gdb_jit_find(struct fathom_gdb_jit *g, struct fathom_space_batch *b);
 
 /*
- * Makes modules of all symbol files of the lists, *@ret_n of them, as they are at one moment. What
- * changes again and again has none: then *@ret_changed. Of lists that cannot be read to their ends
- * there are no files. FATHOM_E_MEMORY.
+ * Makes modules of all symbol files of the lists, *@ret_n of them: of each that is in a list all
+ * the time, of none that is not. Where that cannot be told, *@ret_changed, and some may be missing.
+ * Of lists that cannot be read to their ends there are no files. FATHOM_E_MEMORY.
  */
 fathom_err fathom_gdb_jit_open(struct fathom_gdb_jit *g, struct fathom_jit_batch *b, size_t *ret_n,
 			       bool *ret_changed);

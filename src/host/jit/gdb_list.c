@@ -144,6 +144,16 @@ static bool is_linked(const struct fathom_gdb_item *i)
 	return i->entry.prev == (i->before == i->list ? 0 : i->before);
 }
 
+bool fathom_gdb_items_linked(const struct fathom_array *items)
+{
+	const struct fathom_gdb_item *item = items->data;
+
+	for (size_t i = 0; i < items->n; i++)
+		if (!is_linked(&item[i]) || !item[i].entry.symfile || !item[i].entry.size)
+			return false;
+	return true;
+}
+
 bool fathom_gdb_pair_init(struct fathom_gdb_pair *p, const struct fathom_array *before,
 			  const struct fathom_array *after)
 {

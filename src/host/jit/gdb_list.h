@@ -58,6 +58,12 @@ fathom_err fathom_gdb_list_walk(const struct fathom_remote *r, const struct fath
 /* Whether both walks found the same. */
 bool fathom_gdb_items_same(const struct fathom_array *a, const struct fathom_array *b);
 
+/*
+ * Whether each of @items says itself what it comes behind, and has a symbol file. Then the walk has
+ * missed nothing that was in the list all the time: it never followed an entry that had left.
+ */
+bool fathom_gdb_items_linked(const struct fathom_array *items);
+
 /* What two walks found, one after the other, to be compared item by item. */
 struct fathom_gdb_pair {
 	const struct fathom_array *before;

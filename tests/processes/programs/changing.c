@@ -32,31 +32,14 @@
 #define CHANGES  300
 #define MAX_OPEN 4
 #define MAX_MADE 4
+/* Functions are longer than this; what stands behind them is not asked about. */
+#define SIZE 4
 
 static struct log *history;
 
 static __attribute__((noinline)) int OWN(int x)
 {
 	return x * 7;
-}
-
-static struct record *write_record(const void *start, const char *name, uint64_t before)
-{
-	const uint64_t n = atomic_load(&history->n);
-	struct record *r = &history->record[n % RECORDS];
-
-	/* Until all of it is there, it is never certain. */
-	atomic_store(&r->certain_to, 0);
-	/* Functions are longer than this; what stands behind them is not asked about. */
-	r->start = (uintptr_t)start;
-	r->size = 4;
-	r->maybe_from = before;
-	snprintf(r->name, sizeof r->name, "%s", name);
-	r->certain_from = now();
-	atomic_store(&r->maybe_to, UINT64_MAX);
-	atomic_store(&r->certain_to, UINT64_MAX);
-	atomic_store(&history->n, n + 1);
-	return r;
 }
 
 struct opened {
@@ -73,7 +56,7 @@ static void open_one(struct opened *o, const char *path)
 	o->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	where = (const void *(*)(void))dlsym(o->library, "where");
 	name = (const char *(*)(void))dlsym(o->library, "name");
-	o->record = write_record(where(), name(), before);
+	o->record = write_record(history, KIND_FILE, where(), SIZE, name(), before);
 }
 
 static void close_one(struct opened *o)
@@ -102,7 +85,7 @@ static void make_one(struct made *m, const void *place)
 	m->entry.symfile_addr = (const char *)&m->file;
 	m->entry.symfile_size = sizeof m->file;
 	register_entry(&m->entry);
-	m->record = write_record(place, m->file.strings + 1, before);
+	m->record = write_record(history, KIND_GDB, place, SIZE, m->file.strings + 1, before);
 }
 
 static void take_back(struct made *m)
@@ -149,7 +132,7 @@ int main(int argc, char **argv)
 	close(fd);
 	srand((unsigned)before);
 	end_all(offsetof(struct record, maybe_to));
-	write_record((const void *)OWN, STRING(OWN), before);
+	write_record(history, KIND_FILE, (const void *)OWN, SIZE, STRING(OWN), before);
 	code = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	for (int i = 0; i < CHANGES; i++) {
 		struct opened *o = &opened[rand() % MAX_OPEN];

@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include "host/base/mapping.h"
 #include "host/file/object.h"
 #include "host/symbol/plt.h"
 #include "host/symbol/symbols.h"
@@ -51,6 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			use_symbols(&memory, o, o->code[0].low);
 		fathom_object_close(o);
 	}
+	fathom_mapping_deinit(&memory.mapped);
 	close(fd);
 	return 0;
 }

@@ -16,7 +16,7 @@ void fathom_space_memory_open(struct fathom_space_memory *m, const struct fathom
 size_t fathom_space_memory_read(const struct fathom_space_memory *m, uint64_t avma, void *to,
 				size_t size)
 {
-	bool gone;
+	bool gone = false;
 
 	return m->fd < 0 ? fathom_space_read(m->space, avma, to, size)
 			 : m->space->ops->read_open(m->space, m->fd, avma, to, size, &gone);

@@ -141,6 +141,28 @@ def kept():
         assert server.asked == [question(fixture.file)], server.asked
 
 
+@test("find in a process: a static function whose symbols only a server has")
+def found_in_a_process():
+    source = '#include <stdio.h>\nstatic __attribute__((noinline)) int hidden(int x) { return x * 3; }\n' \
+        'int main(void) { printf("%p\\n", (void *)hidden); fflush(stdout); return hidden(getchar()); }\n'
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "program")
+        subprocess.run(["gcc", "-O1", "-g", "-Wl,--build-id", "-o", path, "-x", "c", "-"], input=source, text=True, check=True)
+        subprocess.run(["objcopy", "--only-keep-debug", path, path + ".hidden"], check=True)
+        subprocess.run(["strip", path], check=True)
+        with open(path + ".hidden", "rb") as f:
+            files = {question(path): f.read()}
+        with servers.Recording(files) as server, environment(server.url) as env, \
+                subprocess.Popen([path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+            told = int(process.stdout.readline(), 16)
+            for options, want in ([], None), (["--debuginfod"], hex(told)):
+                done = subprocess.run([FATHOM, "find", "--json", "--no-cache", *options, str(process.pid), "program:hidden"], env=env,
+                                      text=True, capture_output=True, stdin=subprocess.DEVNULL, timeout=HANG_SECONDS, check=False)
+                assert [json.loads(line)["address"] for line in done.stdout.splitlines()] == [want], (options, done)
+            assert question(path) in server.asked, server.asked
+            process.kill()
+
+
 @test("a server's file of another build is refused")
 def refused():
     fixture = stripped()

@@ -15,8 +15,9 @@ import threading
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [os.path.join(HERE, "..", "lib")]
+sys.path[:0] = [os.path.join(HERE, "..", "lib"), HERE]
 
+import lookups  # noqa: E402
 import tap  # noqa: E402
 
 from ask import FATHOM, run  # noqa: E402
@@ -42,9 +43,12 @@ def library(folder, name="libversions.so", *options, source="versions.c", **more
                  source=source, **more)
 
 
-def asked(folder, *options, env=None, **more):
-    return Asked([build(folder, "asked", "-ldl", "-pthread", *options, **more)],
-                 env=dict(os.environ, **env) if env else None)
+def asked(folder, *options, env=None, wrapper=(), root="", **more):
+    """A running asked.c: started by @wrapper, and copied below @root, which that changes to."""
+    path = build(folder, "asked", "-ldl", "-pthread", *options, **more)
+    if root:
+        shutil.copy(path, root + path)
+    return Asked([*wrapper, path], env=dict(os.environ, **env) if env else None)
 
 
 def nm(path, *options):
@@ -1141,20 +1145,29 @@ def thirty_two(folder):
             {n: a for n, a in told.items() if n.startswith("thread_own:")}, records
 
 
-@test("perl: the names of the seed, as readelf has them")
+@test("perl: names, types and sizes as readelf has them, addresses by the map, text as perl has it")
 def perl(_):
     with subprocess.Popen(["perl", "-e", "$| = 1; print qq(ready\\n); <STDIN>"], stdin=subprocess.PIPE,
                           stdout=subprocess.PIPE, text=True) as process:
         process.stdout.readline()
         names = ["PL_bincompat_options", "Perl_sv_catpv_mg", "Perl_pp_ucfirst"]
         records, _ = find(process.pid, names)
+        with open(f"/proc/{process.pid}/maps", encoding="utf-8") as maps:
+            mapped = [line.split() for line in maps if line.rstrip("\n").endswith(" " + records[0]["module"])]
+        # The first segment of a PIE or a library is at 0, and is mapped where its file begins.
+        bias = next(int(f[0].split("-")[0], 16) for f in mapped if int(f[2], 16) == 0)
         for record in records[:len(names)]:
             symbols = run("readelf", "-W", "--dyn-syms", record["module"])
             m = re.search(rf"([0-9a-f]+)\s+(\d+) (\w+)\s+GLOBAL\s+\w+\s+\w+ {record['query']}$", symbols, re.M)
             assert m and int(m[1], 16) == int(record["module_address"], 16) and int(m[2]) == record["size"], record
             assert m[3].lower() == record["type"] and record["rank"] == 0
+            assert address(record) == bias + int(m[1], 16), (record, hex(bias))
             back = run(FATHOM, "addr", "--json", "--no-cache", process.pid, record["address"])
             assert f'"symbol":"{record["query"]}"' in back and '"offset":0' in back
+        # A text of perl's, which it also prints.
+        said = run("perl", "-MConfig", "-e", "print join(q( ), Config::bincompat_options())")
+        records, _ = find(process.pid, "PL_bincompat_options", "--read", "str")
+        assert said and records[0]["value"].strip() == said, (records, said)
         process.kill()
 
 
@@ -1413,4 +1426,5 @@ def damaged(folder):
             assert done.returncode in (0, 1, 2), (name, at - off, done)
 
 
+lookups.add(test, library, asked)
 sys.exit(SUITE.run())

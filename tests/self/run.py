@@ -13,6 +13,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "lib")]
 
+import counting  # noqa: E402
 import tap  # noqa: E402
 
 from ask import FATHOM, run  # noqa: E402
@@ -245,6 +246,29 @@ for library_name in ("libc.so.6", "libstdc++.so.6"):
     add_random(library_name)
 
 
+def add_cost(how, lookups, least, most):
+    def text(functions):
+        return "".join(f".globl f{i}\n.type f{i},@function\nf{i}: .fill 15,1,0x90\nret\n.size f{i},16\n" for i in range(functions))
+
+    @test(f"random places among 75,000 functions: from {least} to {most} instructions each, by {how}")
+    def _(folder):
+        program = build(folder, "many")
+        costs = {}
+        for functions in (1000, 75000):
+            path = f"{folder}/lib{functions}.so"
+            run("gcc", "-shared", "-nostdlib", "-o", path, "-x", "assembler", "-", input=text(functions))
+            check(program, path, str(functions), how, str(lookups))
+            few, many = (counting.instructions([program, path, functions, how, n]) for n in (1, 1 + lookups))
+            costs[functions] = (many - few) / lookups
+        assert least < costs[75000] < most, costs
+
+
+# Names are printed and compared, too: some 800 instructions. A microsecond is 3,000 of them or more.
+add_cost("fathom", 10000, 100, 1800)
+# What the C library does reads all symbols: the test can fail.
+add_cost("dladdr", 20, 100000, 10000000)
+
+
 @test("libraries that come and go at one address, with build-ids")
 def follow_ids(folder):
     check(build(folder, "follow"), library(folder, "one.so", "-Wl,--build-id"),
@@ -278,7 +302,7 @@ def swapped(folder):
         check(*user, build(folder, "swapped"), one, two)
 
 
-@test("code that the program has made: by its own perf map, as long as it is there")
+@test("code that the program has made: by its own perf map and its list for GDB, as long as they are there")
 def own_jit(folder):
     check(build(folder, "own_jit"))
 

@@ -81,12 +81,13 @@ def run(case):
     try:
         done = subprocess.run([*WRAPPER, harness, mode, path, *addresses], capture_output=True, text=True, errors="replace", timeout=TIMEOUT)
     except subprocess.TimeoutExpired:
-        return f"not ok {{}} - {mode} of {name}: no end after {TIMEOUT} s"
+        return f"not ok {{}} - {mode} of {name}\n# no end after {TIMEOUT} s"
     comments = "".join(f"\n{line[:300]}" for line in done.stdout.splitlines() if line.startswith("#"))
     if done.returncode == 0:
-        return f"ok {{}} - {mode} of {name}: " + done.stdout.split(": ", 1)[-1].strip()
+        tries = done.stdout.split(": ", 1)[-1].strip()
+        return f"ok {{}} - {mode} of {name}\n# {tries}"
     report = "".join(f"\n# {line[:200]}" for line in done.stderr.splitlines()[:15])
-    return f"not ok {{}} - {mode} of {name}: status {done.returncode}" + (comments + report).replace("{", "{{").replace("}", "}}")
+    return f"not ok {{}} - {mode} of {name}\n# status {done.returncode}" + (comments + report).replace("{", "{{").replace("}", "}}")
 
 
 def main():

@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The suite "tables": what tests/account.py says of runs that are made by hand."""
+import os
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, "..", "lib"), os.path.join(HERE, "..")]
+
+import account  # noqa: E402
+import tap  # noqa: E402
+
+SUITE = tap.Suite("tables")
+test = SUITE.test
+SKIPS = "# a comment\nfirst\tone: *\tno room (*)\tThe machine may have none.\n"
+
+
+def judge(folder, log, skips=SKIPS, scenarios="S1\tfirst\tthree\n", check=account.check_skips):
+    """What @check says of the run @log, with such tables."""
+    for name, text in (("log", log), ("skips", skips), ("scenarios", scenarios)):
+        with open(os.path.join(folder, name), "w", encoding="utf-8") as f:
+            f.write(text)
+    aloud = []
+    options = {"say": aloud.append} if check == account.check_named else {}
+    return list(check(list(account.read_log(os.path.join(folder, "log"))), folder, **options)), aloud
+
+
+def same(got, want):
+    assert got == want, f"{got}, not {want}"
+
+
+@test("lines of TAP: numbers, suites in names, skips")
+def lines(folder):
+    log = "first\tok 1 - first: one: a\nfirst\tok 2 b # skip why: so\nfirst\tnot ok - c\nfirst\tok - d # SKIP\n"
+    with open(f"{folder}/log", "w", encoding="utf-8") as f:
+        f.write(log)
+    same([tuple(t) for t in account.read_log(f"{folder}/log")],
+         [("first", "one: a", True, None), ("first", "b", True, "why: so"), ("first", "c", False, None),
+          ("first", "d", True, "no reason")])
+
+
+@test("a skip is allowed for its suite, name and reason only")
+def skips(folder):
+    for line, allowed in (("first\tok 1 - one: x # SKIP no room (a)", True), ("first\tok 1 - one: x # SKIP no time", False),
+                          ("second\tok 1 - one: x # SKIP no room (a)", False), ("first\tok 1 - two # SKIP no room (a)", False),
+                          ("sanitized\tok 1 - first: one: x # SKIP no room (a)", True), ("first\tok 1 - two", True)):
+        wrong, _ = judge(folder, line + "\n")
+        same(len(wrong), not allowed)
+        assert allowed or ("tests/skips" in wrong[0] and line.rpartition("SKIP ")[2] in wrong[0]), wrong
+
+
+@test("a listed skip must be of a test that exists")
+def stale(folder):
+    same(judge(folder, "first\tok 1 - one: x\n", check=account.check_skips_exist)[0], [])
+    same(judge(folder, "second\tok 1 - one: x\n", check=account.check_skips_exist)[0], [])
+    same(judge(folder, "first\tok 1 - two\n", check=account.check_skips_exist)[0], ["tests/skips: first: no test is called one: *"])
+
+
+@test("a scenario needs tests that exist and passed; its skips are said aloud")
+def scenarios(folder):
+    for log, want, said in (("first\tok 1 - three", [], []),
+                            ("first\tnot ok 1 - three", ["S1: first: three failed"], []),
+                            ("first\tok 1 - three # SKIP no room", [], ["# S1: first: three was skipped: no room"]),
+                            ("first\tok 1 - threescore", ["S1: first: no test is called three"], []),
+                            ("second\tok 1 - three", ["S1: first: no test is called three"], [])):
+        got, aloud = judge(folder, log + "\n", check=account.check_named)
+        same((got, aloud), (want, said))
+
+
+@test("every identifier has a row, and there are 50 of them")
+def identifiers(folder):
+    same(len(set(account.IDS)), 50)
+    all_rows = "".join(f"{name}\t-\tno such thing\n" for name in account.IDS)
+    same(judge(folder, "", scenarios=all_rows, check=account.check_identifiers)[0], [])
+    same(judge(folder, "", scenarios=all_rows.replace("AL12\t", "x\t"), check=account.check_identifiers)[0],
+         ["AL12: tests/scenarios has no row"])
+
+
+sys.exit(SUITE.run())

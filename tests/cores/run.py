@@ -22,7 +22,7 @@ import finding  # noqa: E402
 import tap  # noqa: E402
 
 from ask import FATHOM, run  # noqa: E402
-from living import PEERS, PROGRAMS, RANDOM_ADDRESSES, Living, random_code  # noqa: E402
+from living import PEERS, PROGRAMS, RANDOM_ADDRESSES, Living, check, random_code  # noqa: E402
 from told import STYLES, Asked, Told, ask, build, check_places, library  # noqa: E402
 
 SUITE = tap.Suite("cores")
@@ -631,7 +631,6 @@ def snapshot_into(folder):
 def add_comparison(program, writer, peer):
     @test(f"{RANDOM_ADDRESSES} random addresses of {program}'s core by {writer} beside {peer}")
     def _(folder):
-        starts_by, sources = PEERS[peer]
         living = Living(program, folder)
         resource.prlimit(living.process.pid, resource.RLIMIT_CORE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
         with living as pid:
@@ -639,14 +638,9 @@ def add_comparison(program, writer, peer):
             core = CORES[writer](living.process, folder)
         out = run(FATHOM, "addr", "--json", "--no-cache", "--names-only", core, status=(0, 1),
                   input="".join(f"{a:#x}\n" for a in addresses))
-        ours = [int(r["address"], 16) - r["offset"] if r["source"] in sources else None
-                for r in map(json.loads, out.splitlines())]
         target = [shutil.which(PROGRAMS[program][0]), core] if peer == "gdb" else [f"--core={core}"]
-        theirs = starts_by(target, addresses, folder)
-        different = [(hex(a), o and hex(o), t and hex(t)) for a, o, t in zip(addresses, ours, theirs, strict=True)
-                     if o != t]
-        assert not different, f"{len(different)} differ: {different[:5]}"
-        assert sum(o is not None for o in ours) > RANDOM_ADDRESSES // 4
+        check(f"{program}'s core by {writer}", peer, [json.loads(line) for line in out.splitlines()],
+              PEERS[peer][0](target, addresses, folder))
 
 
 for real in ("python3", "perl"):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Programs of Debian's own, running, and what other tools say of their addresses."""
+import collections
 import functools
 import json
 import os
@@ -16,7 +17,12 @@ JAVA = """public class Wait {
     }
 }
 """
-# Each prints "ready" when it has loaded what it will, then waits for its standard input.
+NGINX = """error_log stderr notice;
+pid nginx.pid;
+events {}
+http { access_log off; server { listen unix:nginx.sock; } }
+"""
+# Each prints "ready" when it has loaded what it will, then waits for its standard input, or for clients that never come.
 PROGRAMS = {
     "python3": ["/usr/bin/python3", "-c", "import ssl, sqlite3; print('ready', flush=True); input()"],
     "perl": ["perl", "-e", "use POSIX; $| = 1; print qq(ready\\n); <STDIN>"],
@@ -27,40 +33,77 @@ PROGRAMS = {
     "lua": ["lua5.4", "-e", "print('ready') io.stdout:flush() io.read()"],
     "gdb": ["gdb", "-q", "-nx", "-ex", "python print('ready', flush=True)"],
     "sqlite3": ["sqlite3", "-interactive", "-cmd", ".print ready"],
+    "php": ["php", "-r", "echo \"ready\\n\"; fgets(STDIN);"],
+    "erlang": ["erl", "-noshell", "-eval", "io:format(\"ready~n\"), io:get_line(\"\")."],
+    "postgres": ["/usr/lib/postgresql/15/bin/postgres", "-D", "data", "-k", ".", "-h", ""],
+    "nginx": ["/usr/sbin/nginx", "-p", ".", "-c", "nginx.conf", "-g", "daemon off;"],
+    "redis": ["redis-server", "--port", "0", "--unixsocket", "redis.sock", "--save", ""],
 }
+# What says so of those that have other words for it.
+READY = {"nginx": "start worker processes"}
+NOBODY = 65534
+
+
+def as_nobody(*command):
+    """@command, run by a user who is not root: some refuse to run as root."""
+    return ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", *command] if not os.geteuid() \
+        else list(command)
+
+
+def prepare(name, folder):
+    """Writes what the program needs into @folder; returns its command."""
+    os.chmod(folder, 0o755)
+    for file, text in (("Wait.java", JAVA), ("nginx.conf", NGINX)):
+        with open(os.path.join(folder, file), "w", encoding="ascii") as source:
+            source.write(text)
+    command = PROGRAMS[name]
+    if name != "postgres":
+        return command
+    os.mkdir(os.path.join(folder, "data"), 0o700)
+    if not os.geteuid():
+        os.chown(os.path.join(folder, "data"), NOBODY, NOBODY)
+    run(*as_nobody(os.path.join(os.path.dirname(command[0]), "initdb"), "-A", "trust", "--no-sync", "data"), cwd=folder)
+    return as_nobody(*command)
 
 
 class Living:
     """One of the programs, running; entered, its number."""
 
     def __init__(self, name, folder):
-        with open(os.path.join(folder, "Wait.java"), "w", encoding="ascii") as source:
-            source.write(JAVA)
-        self.process = subprocess.Popen(PROGRAMS[name], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                                        cwd=folder)
+        self.ready = READY.get(name, "ready")
+        self.process = subprocess.Popen(prepare(name, folder), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.STDOUT, text=True, cwd=folder)
 
     def __enter__(self):
         for line in self.process.stdout:
-            if "ready" in line:
+            if self.ready in line:
                 return self.process.pid
         raise AssertionError(f"{self.process.args}: ended early")
 
     def __exit__(self, *_):
-        self.process.kill()
+        # Those that have other processes below them end these first.
+        self.process.terminate()
+        try:
+            self.process.wait(10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
         self.process.communicate()
 
 
 RANDOM_ADDRESSES = 10000
 
 
-def random_places(pid, count, is_wanted):
-    """Addresses all over what a process has mapped from files with such permissions."""
-    wanted = []
+def mappings_of(pid):
+    """(start, end, rights, path or "") of each."""
     with open(f"/proc/{pid}/maps", encoding="utf-8") as maps:
         for line in maps:
-            fields = line.split(None, 5)
-            if is_wanted(fields[1]) and len(fields) > 5 and fields[5].startswith("/"):
-                wanted.append([int(x, 16) for x in fields[0].split("-")])
+            fields = line.rstrip("\n").split(None, 5)
+            yield *(int(x, 16) for x in fields[0].split("-")), fields[1], fields[5] if len(fields) > 5 else ""
+
+
+def random_places(pid, count, is_wanted):
+    """Addresses all over what a process has mapped from files with such permissions."""
+    wanted = [(start, end) for start, end, rights, path in mappings_of(pid) if is_wanted(rights) and path.startswith("/")]
     rng = random.Random(1)
     spans = rng.choices(wanted, [end - start for start, end in wanted], k=count)
     return [rng.randrange(start, end) for start, end in spans]
@@ -74,26 +117,61 @@ def random_data(pid, count=RANDOM_ADDRESSES):
     return random_places(pid, count, lambda permissions: "r" in permissions and "x" not in permissions)
 
 
-def starts_by_gdb(target, addresses, folder):
-    """Where the symbol that gdb names starts, or None, for each address of what the arguments @target say."""
+def programs_of(pid):
+    """The paths of the program and its libraries."""
+    return sorted({path for _, _, rights, path in mappings_of(pid) if "x" in rights and os.path.exists(path)})
+
+
+def named_data(pid, count=2000):
+    """Addresses inside of variables that the symbol tables of a process's files have, and where they start."""
+    mapped = [(start, end) for start, end, rights, _ in mappings_of(pid) if rights[0] == "r"]
+    spans = []
+    for path in programs_of(pid):
+        bias = bias_of(pid, path)
+        # The C library's warnings for the linker are in sections that are not loaded.
+        spans += sorted({(bias + s.value, s.size) for s in symbols_of(path)
+                         if s.type == "OBJECT" and s.size and not s.name.startswith("__evoke_link_warning_")})
+    rng = random.Random(2)
+    chosen = [start + rng.randrange(size) * rng.randrange(2) for start, size in rng.choices(spans, k=count)]
+    found = [a for a in chosen if any(start <= a < end for start, end in mapped)]
+    assert len(found) >= 1000, len(found)
+    return found
+
+
+def names_by_gdb(target, addresses, folder):
+    """(name, start) of the symbol that gdb has, or None, for each address of what the arguments @target say."""
     with open(f"{folder}/commands", "w", encoding="ascii") as commands:
+        commands.write("set print demangle off\nset print asm-demangle off\n")
         commands.writelines(f"info symbol {a:#x}\n" for a in addresses)
     out = run("gdb", "-q", "-nx", "-batch", *target, "-x", f"{folder}/commands", status=None)
     lines = [line for line in out.splitlines() if line.startswith("No symbol matches") or " in section " in line]
-    found = [re.match(r".+?(?: \+ (\d+))? in section ", line) for line in lines]
-    return [m and a - int(m[1] or 0) for a, m in zip(addresses, found, strict=True)]
+    found = [re.match(r"(.+?)(?: \+ (\d+))? in section ", line) for line in lines]
+    return [m and (m[1], a - int(m[2] or 0)) for a, m in zip(addresses, found, strict=True)]
 
 
-def starts_by_elfutils(target, addresses, _):
+def names_by_elfutils(target, addresses, _):
     out = run("eu-addr2line", "-S", *target, input="".join(f"{a:#x}\n" for a in addresses))
-    found = [re.match(r"(?!\(|\?\?)\S+?(?:\+(0x[0-9a-f]+))?$", line) for line in out.splitlines()[::2]]
-    return [m and a - int(m[1] or "0", 16) for a, m in zip(addresses, found, strict=True)]
+    found = [re.match(r"(?!\(|\?\?)(\S+?)(?:\+(0x[0-9a-f]+))?$", line) for line in out.splitlines()[::2]]
+    return [m and (m[1], a - int(m[2] or "0", 16)) for a, m in zip(addresses, found, strict=True)]
 
 
 # How a peer is asked, and which of our sources it has, too: bounds without a name are no symbol, and
 # elfutils does not name the stubs of the PLT.
-PEERS = {"gdb": (starts_by_gdb, ("symtab", "dynsym", "minidebuginfo", "plt")),
-         "eu-addr2line": (starts_by_elfutils, ("symtab", "dynsym", "minidebuginfo"))}
+PEERS = {"gdb": (names_by_gdb, ("symtab", "dynsym", "minidebuginfo", "plt")),
+         "eu-addr2line": (names_by_elfutils, ("symtab", "dynsym", "minidebuginfo"))}
+
+# Why a peer's answer may be another one, although ours is right.
+CLASSES = {
+    "stub of an IFUNC": "gdb names the stub by the address of the function that chooses: *ABS*+0x2e350@plt",
+    "behind the file": "zeroed data whose pages are not mapped from the file: eu-addr2line knows the file's pages only",
+    "mapped twice": "pages that are mapped a second time, as V8 does with its builtins: peers know the program's own "
+                    "place of them only; the bytes are the same",
+    "variable of another file": "gdb counts from another file's variable of this name, which the program may have copied from "
+                                "the library, also in the library",
+    "slot of a stub": "gdb makes symbols for the slots of stubs, NAME@got.plt, which no table has",
+    "symbol without a size": "the peer names what is behind a symbol that states no size, such as __GNU_EH_FRAME_HDR, "
+                             "in another section",
+}
 
 
 def peek(pid, address, size=16):
@@ -103,64 +181,143 @@ def peek(pid, address, size=16):
 
 
 def is_mapped_twice(pid, record, theirs):
-    """Whether the address is in pages that are mapped a second time elsewhere, as V8 does with its
-    builtins; peers know the program's own place of them only. There the bytes are the same."""
+    """Whether the address is in pages that are mapped a second time elsewhere."""
     if theirs is not None or not record["module"]:
         return False
-    with open(f"/proc/{pid}/maps", encoding="utf-8") as maps:
-        start = next(int(line.split("-")[0], 16) for line in maps if line.rstrip().endswith(record["module"]))
-    with open(record["module"], "rb") as file:
-        kind = file.read(18)[16]
-    own = int(record["module_address"], 16) + (start if kind == 3 else 0)
+    bias = bias_of(pid, record["module"])
+    own = int(record["module_address"], 16) + bias
     address = int(record["address"], 16)
     return own != address and peek(pid, own) == peek(pid, address)
 
 
-@functools.lru_cache(None)
-def sizes_of_symbols(path):
-    """{value: the sizes of all symbols there}, of the tables of a file and of its debug file."""
-    sizes, files = {}, [path]
+def debug_file(path):
+    """The debug file of @path by its build-id, where it would be."""
     build_id = re.search(r"Build ID: (\w+)", run("readelf", "-nW", path, status=None))
-    if build_id:
-        files.append(f"/usr/lib/debug/.build-id/{build_id[1][:2]}/{build_id[1][2:]}.debug")
-    for file in filter(os.path.exists, files):
-        for m in re.finditer(r"^ *\d+: ([0-9a-f]+) +(\d+|0x\w+) +\w+ +\w+ +\w+ +(?!UND)\S+ ",
-                             run("readelf", "-sW", file, status=None), re.M):
-            sizes.setdefault(int(m[1], 16), set()).add(int(m[2], 0))
-    return sizes
+    return f"/usr/lib/debug/.build-id/{build_id[1][:2]}/{build_id[1][2:]}.debug" if build_id else ""
+
+
+Symbol = collections.namedtuple("Symbol", "value size type name")
+
+
+def bare(name):
+    """A name without a version, but with the @plt of stubs."""
+    return re.sub(r"@@?(?!plt$).*", "", name)
 
 
 @functools.lru_cache(None)
-def copied(path):
-    """The variables that a program has copied to itself from its libraries."""
-    return set(re.findall(r" R_X86_64_COPY +\S+ (\w+)", run("readelf", "-rW", path, status=None)))
+def symbols_of(path):
+    """All symbols of the tables of a file and of its debug file, as readelf has them."""
+    found = []
+    for file in filter(os.path.exists, [path, debug_file(path)]):
+        for m in re.finditer(r"^ *\d+: ([0-9a-f]+) +(\d+|0x\w+) +(\w+) +\w+ +\w+ +(?!UND)(?:\[.*?\] +)?\S+ (\S+)",
+                             run("readelf", "-sW", file, status=None), re.M):
+            found.append(Symbol(int(m[1], 16), int(m[2], 0), m[3], bare(m[4])))
+    return found
 
 
-def is_guessed(pid, record, theirs):
-    """Whether a peer names data by a symbol of the section before that states no size, such as
-    __GNU_EH_FRAME_HDR, or by one that no table has: gdb makes them for the slots of stubs. And of a variable that
-    the program has copied gdb counts from the copy also what is in the library's own."""
+@functools.lru_cache(None)
+def symbols_at(path):
+    """{value: its symbols}."""
+    symbols = collections.defaultdict(list)
+    for s in symbols_of(path):
+        symbols[s.value].append(s)
+    return symbols
+
+
+@functools.lru_cache(None)
+def bias_of(pid, path):
+    """What is to be added to the addresses of a file to have those of the process."""
+    loads = re.findall(r"^ +LOAD +0x(\w+) 0x(\w+) 0x\w+ 0x(\w+)", run("readelf", "-lW", path), re.M)
+    with open(f"/proc/{pid}/maps", encoding="utf-8") as maps:
+        start, off = next((int(line.split("-")[0], 16), int(line.split()[2], 16)) for line in maps
+                          if line.rstrip().endswith(" " + path))
+    for p_offset, vaddr, size in ([int(x, 16) for x in load] for load in loads):
+        if p_offset & ~0xfff <= off < p_offset + size:
+            return start - (vaddr - p_offset + off)
+    raise AssertionError(f"{path}: {off:#x} is in no segment")
+
+
+def places_elsewhere(pid, path, names):
+    """Where other files of the process have variables of these names."""
+    return {bias_of(pid, other) + s.value for other in programs_of(pid) if other != path
+            for s in symbols_of(other) if s.type == "OBJECT" and s.name in names}
+
+
+def is_in_file(pid, address):
+    """Whether the mapping at the address is one of a file."""
+    return any(start <= address < end and path.startswith("/") for start, end, _, path in mappings_of(pid))
+
+
+def why_mapped(pid, record, _, theirs):
+    return "mapped twice" if is_mapped_twice(pid, record, theirs) else None
+
+
+def why_guessed(pid, record, ours, theirs):
+    """The class of a peer's other answer for data."""
     if theirs is None:
+        return None if is_in_file(pid, int(record["address"], 16)) else "behind the file"
+    value = int(record["module_address"], 16) - (int(record["address"], 16) - theirs[1])
+    at = symbols_at(record["module"])[value]
+    if ours:
+        own = {s.name for s in symbols_at(record["module"])[int(record["module_address"], 16) - record["offset"]]}
+        # gdb prints the lower 32 bits of the distance.
+        if theirs[1] % 2 ** 32 in {place % 2 ** 32 for place in places_elsewhere(pid, record["module"], own)}:
+            return "variable of another file"
+    if not at:
+        return "slot of a stub" if theirs[0].endswith("@got.plt") else None
+    return "symbol without a size" if not ours and all(s.size == 0 for s in at) else None
+
+
+def is_same(record, ours, theirs):
+    """Whether both are the same symbol, or two of one address, as its file's tables have them."""
+    if ours is None or theirs is None:
+        return ours is theirs
+    if ours[1] != theirs[1]:
         return False
-    value = int(record["module_address"], 16) - (int(record["address"], 16) - theirs)
-    if record["symbol"] is not None:
-        is_copied = record["linkage_name"] in copied(os.path.realpath(f"/proc/{pid}/exe"))
-        return is_copied and record["offset"] < record["size"] or value not in sizes_of_symbols(record["module"])
-    return sizes_of_symbols(record["module"]).get(value, {0}) == {0}
+    if bare(ours[0]) == bare(theirs[0]):
+        return True
+    names = {s.name for s in symbols_at(record["module"])[int(record["module_address"], 16) - record["offset"]]}
+    return {bare(ours[0]), bare(theirs[0])} <= names
 
 
-def compare(program, peer, folder, explain=lambda pid, record, theirs: False, choose=random_code, least=RANDOM_ADDRESSES // 4):
-    """Random addresses of the program: what we and a peer name starts at the same address, or
-    @explain knows why not; @least have names."""
-    starts_by, sources = PEERS[peer]
+def why_stub(record, ours, theirs):
+    """The class of gdb's other name for the stub of a function that is chosen when it is loaded: BFD calls it by the
+    address of what chooses, which is where the symbol is."""
+    chooser = theirs and re.fullmatch(r"\*ABS\*\+0x(\w+)@plt", theirs[0])
+    if not chooser or not ours or ours[1] != theirs[1]:
+        return None
+    names = {s.name for s in symbols_at(record["module"])[int(chooser[1], 16)]}
+    return "stub of an IFUNC" if ours[0].removesuffix("@plt") in names else None
+
+
+def check(title, peer, records, theirs, explain=lambda *_: None, share=0.25):
+    """Whether our answers @records and those of a peer have the same symbols, or @explain knows the class of the
+    difference; @share of them have names."""
+    sources = PEERS[peer][1]
+    ours = [(r["linkage_name"], int(r["address"], 16) - r["offset"]) if r["source"] in sources else None for r in records]
+    classes, different = collections.Counter(), []
+    for record, o, t in zip(records, ours, theirs, strict=True):
+        if is_same(record, o, t):
+            classes["another name of one address"] += o is not None and bare(o[0]) != bare(t[0])
+            continue
+        why = why_stub(record, o, t) or explain(record, o, t)
+        classes[why] += 1
+        if why not in CLASSES:
+            different.append((record, t))
+    named = sum(o is not None for o in ours)
+    print(f"# {title} beside {peer}: {len(records)} addresses, {named} named" +
+          "".join(f", {n} {why}" for why, n in sorted(classes.items(), key=str) if n))
+    assert not different, f"{len(different)} differ: " + "\n".join(map(str, different[:5]))
+    assert named >= share * len(records), named
+
+
+def compare(program, peer, folder, explain=lambda *_: None, choose=random_code, share=0.25):
+    """Asks us and a peer about addresses that @choose has chosen in a running program. @explain is given its number
+    before the rest."""
     with Living(program, folder) as pid:
         addresses = choose(pid)
         out = run(FATHOM, "addr", "--json", "--no-cache", "--names-only", pid, status=(0, 1),
                   input="".join(f"{a:#x}\n" for a in addresses))
-        theirs = starts_by(["-p", pid], addresses, folder)
-        records = [json.loads(line) for line in out.splitlines()]
-        ours = [int(r["address"], 16) - r["offset"] if r["source"] in sources else None for r in records]
-        different = [(record, t and hex(t)) for record, o, t in zip(records, ours, theirs, strict=True)
-                     if o != t and not explain(pid, record, t)]
-    assert not different, f"{len(different)} differ: {different[:5]}"
-    assert sum(o is not None for o in ours) > least, sum(o is not None for o in ours)
+        theirs = PEERS[peer][0](["-p", pid], addresses, folder)
+        check(program, peer, [json.loads(line) for line in out.splitlines()], theirs,
+              functools.partial(explain, pid), share)

@@ -17,7 +17,7 @@ sys.path[:0] = [os.path.join(HERE, "..", "lib")]
 import tap  # noqa: E402
 
 from ask import FATHOM, run  # noqa: E402
-from living import PEERS, RANDOM_ADDRESSES, Living, compare, is_guessed, random_code, random_data  # noqa: E402
+from living import PEERS, RANDOM_ADDRESSES, Living, compare, named_data, random_code, random_data, why_guessed  # noqa: E402
 from told import STYLES, Asked, Told, ask, build, check_places, library  # noqa: E402
 
 NOBODY = 65534
@@ -693,7 +693,13 @@ def add_comparison(program, peer):
 def add_data(program, peer):
     @test(f"{RANDOM_ADDRESSES} random addresses of {program}'s data beside {peer}", needs_root=True)
     def _(folder):
-        compare(program, peer, folder, is_guessed, random_data, 100)
+        compare(program, peer, folder, why_guessed, random_data, 0.01)
+
+
+def add_named(program, peer):
+    @test(f"named data of {program} beside {peer}: all has a name, and the same one", needs_root=True)
+    def _(folder):
+        compare(program, peer, folder, why_guessed, named_data, 1)
 
 
 # Programs with libraries that have symbols and others that have none; more are in the suite "real".
@@ -701,6 +707,7 @@ for real in ("python3", "perl"):
     for other in PEERS:
         add_comparison(real, other)
         add_data(real, other)
+        add_named(real, other)
 
 
 sys.exit(SUITE.run())

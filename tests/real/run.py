@@ -16,7 +16,7 @@ import find  # noqa: E402
 import jit  # noqa: E402
 
 from ask import run  # noqa: E402
-from living import PEERS, RANDOM_ADDRESSES, compare, is_guessed, is_mapped_twice, random_data  # noqa: E402
+from living import PEERS, RANDOM_ADDRESSES, compare, named_data, random_data, why_guessed, why_mapped  # noqa: E402
 
 TESTS = list(kernel.TESTS)
 
@@ -24,21 +24,29 @@ TESTS = list(kernel.TESTS)
 def add_comparison(program, peer):
     def call():
         with tempfile.TemporaryDirectory(prefix="fathom-real-") as folder:
-            compare(program, peer, folder, is_mapped_twice)
+            compare(program, peer, folder, why_mapped)
     TESTS.append((f"{RANDOM_ADDRESSES} random addresses of {program} beside {peer}", call))
 
 
 def add_data(program, peer):
     def call():
         with tempfile.TemporaryDirectory(prefix="fathom-real-") as folder:
-            compare(program, peer, folder, is_guessed, random_data, 1)
+            compare(program, peer, folder, why_guessed, random_data, 0.0001)
     TESTS.append((f"{RANDOM_ADDRESSES} random addresses of {program}'s data beside {peer}", call))
 
 
-for real in ("node", "java", "luajit", "ruby", "lua", "gdb", "sqlite3"):
+def add_named(program, peer):
+    def call():
+        with tempfile.TemporaryDirectory(prefix="fathom-real-") as folder:
+            compare(program, peer, folder, why_guessed, named_data, 1)
+    TESTS.append((f"named data of {program} beside {peer}: all has a name, and the same one", call))
+
+
+for real in ("node", "java", "luajit", "ruby", "lua", "gdb", "sqlite3", "php", "erlang", "postgres", "nginx", "redis"):
     for other in PEERS:
         add_comparison(real, other)
         add_data(real, other)
+        add_named(real, other)
 
 
 def add_longer(suite, name, questions):

@@ -9,6 +9,7 @@
 #include <fathom/fathom.h>
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -278,6 +279,28 @@ static bool ask_who(struct fathom_target *target, const struct log *log, uint32_
 	return is_right;
 }
 
+static struct fathom *session;
+
+/* Files of the process are cut while they are read. */
+static void handle_sigbus(int signal, siginfo_t *info, void *context)
+{
+	(void)context;
+	if (fathom_handle_sigbus(session, info->si_addr))
+		return;
+	(void)sigaction(signal, &(struct sigaction){ .sa_handler = SIG_DFL }, NULL);
+}
+
+/* Waits until the process has done enough to be asked about; false if it does not begin. */
+static bool wait_for_records(const struct log *log)
+{
+	const struct timespec t = { 0, 1000000 };
+	const uint64_t deadline = now() + 10000000000;
+
+	while (atomic_load(&log->n) < RECENT && now() < deadline)
+		nanosleep(&t, NULL);
+	return atomic_load(&log->n) >= RECENT;
+}
+
 int main(int argc, char **argv)
 {
 	const struct fathom_options options = { .size = sizeof options, .flags = FATHOM_NO_CACHE };
@@ -289,14 +312,20 @@ int main(int argc, char **argv)
 	struct counts counts = { 0 };
 	struct fathom_target *target;
 	struct fathom_errinfo info;
-	struct fathom *session;
 	bool is_right = true;
 
-	if (log == MAP_FAILED || fathom_create(&options, &session, &info) ||
-	    fathom_target_open_process(session, atoi(argv[1]), &target, &info)) {
-		puts(log == MAP_FAILED ? "no log" : info.what);
+	if (log == MAP_FAILED || !wait_for_records(log)) {
+		puts("the process writes no log");
 		return 2;
 	}
+	if (fathom_create(&options, &session, &info) ||
+	    fathom_target_open_process(session, atoi(argv[1]), &target, &info)) {
+		puts(info.what);
+		return 2;
+	}
+	(void)sigaction(
+		SIGBUS,
+		&(struct sigaction){ .sa_sigaction = handle_sigbus, .sa_flags = SA_SIGINFO }, NULL);
 	for (long i = 0; i < count && is_right; i++)
 		is_right = by_name ? ask_where(target, log, kind, &counts)
 				   : ask_who(target, log, kind, &counts);

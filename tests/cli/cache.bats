@@ -80,12 +80,12 @@ erase_debug_info() {
     index=$(indexes)
     cp "$index" whole
     size=$(stat -c %s whole)
-    for ((at = 0; at < size; at += 37)); do
+    for ((at = 0; at < size; at += 37 * ${EVERY:-1})); do
         cp whole "$index"
         printf '\xa5' | dd of="$index" bs=1 seek=$at conv=notrunc status=none
         "$FATHOM" addr one <addresses | cmp - truth
     done
-    for ((at = 0; at < size; at += 211)); do
+    for ((at = 0; at < size; at += 211 * ${EVERY:-1})); do
         head -c $at whole >"$index"
         "$FATHOM" addr one <addresses | cmp - truth
     done
@@ -108,7 +108,7 @@ erase_debug_info() {
     cp "$index" whole
     pages=$((($(stat -c %s whole) + 4095) / 4096))
     [ $pages -ge 20 ]
-    for ((page = 0; page < pages; page++)); do
+    for ((page = 0; page < pages; page += ${EVERY:-1})); do
         cp whole "$index"
         printf '\xa5\x5a' | dd of="$index" bs=1 seek=$((page * 4096 + 777)) conv=notrunc status=none
         "$FATHOM" addr one <addresses | cmp - truth

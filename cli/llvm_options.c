@@ -45,13 +45,14 @@ static const char options_usage[] =
 	"      --adjust-vma=OFFSET          subtract OFFSET from addresses\n"
 	"      --debug-file-directory=DIR   look for debug files in DIR (repeatable)\n"
 	"      --fallback-debug-path=DIR    look for debug files in DIR, too\n"
+	"      --dwp=FILE                   split debug files are in the package FILE\n"
+	"      --cache-size=BYTES           close files that are not used beyond so much memory\n"
 	"      --debuginfod, --no-debuginfod\n"
 	"                                   ask the servers of $DEBUGINFOD_URLS, or do not\n"
 	"  -h, --help\n"
 	"  -v, --version\n"
 	"\n"
-	"Accepted without effect: --cache-size, --color, --default-arch, --dia, --dsym-hint, "
-	"--dwp,\n"
+	"Accepted without effect: --color, --default-arch, --dia, --dsym-hint,\n"
 	"--relative-address, --[no-]untag-addresses, --use-symbol-table. Options stand also in\n"
 	"$LLVM_SYMBOLIZER_OPTS, of llvm-addr2line in $LLVM_ADDR2LINE_OPTS, and in files given\n"
 	"as @FILE.\n";
@@ -67,6 +68,7 @@ enum llvm_option {
 	OPTION_DEBUGINFOD,
 	OPTION_DEMANGLE,
 	OPTION_DSYM_HINT,
+	OPTION_DWP,
 	OPTION_FALLBACK,
 	OPTION_FILE,
 	OPTION_FUNCTIONS,
@@ -110,7 +112,7 @@ static const struct spelling spellings[] = {
 	{ "-demangle=true", OPTION_DEMANGLE, VALUE_NONE },
 	{ "--dia", OPTION_IGNORED, VALUE_NONE },
 	{ "--dsym-hint", OPTION_DSYM_HINT, VALUE_ANY },
-	{ "--dwp", OPTION_IGNORED, VALUE_ANY },
+	{ "--dwp", OPTION_DWP, VALUE_ANY },
 	{ "--exe", OPTION_FILE, VALUE_ANY },
 	{ "--fallback-debug-path", OPTION_FALLBACK, VALUE_ANY },
 	{ "--filter-markup", OPTION_MARKUP, VALUE_NONE },
@@ -284,6 +286,9 @@ static void take(struct parse *p, const struct spelling *s, const char *value)
 		break;
 	case OPTION_DEBUG_DIR:
 		add(&o->debug_dirs, &o->n_debug_dirs, value);
+		break;
+	case OPTION_DWP:
+		o->dwp = value;
 		break;
 	case OPTION_FALLBACK:
 		o->fallback_dir = value;
@@ -475,7 +480,9 @@ static void take_values(struct parse *p)
 		o->functions = LLVM_FUNCTIONS_LINKAGE;
 	o->adjust_vma = parse_number("--adjust-vma", p->adjust_vma, false, UINT64_MAX);
 	o->context_lines = parse_lines("--print-source-context-lines", p->context_lines);
-	(void)parse_number("--cache-size", p->cache_size, false, UINT64_MAX);
+	o->cache_size = parse_number("--cache-size", p->cache_size, false, UINT64_MAX);
+	if (!p->cache_size)
+		o->cache_size = UINT64_MAX;
 	for (size_t i = 0; i < p->n_dsym_hints; i++)
 		check_dsym_hint(p->dsym_hints[i]);
 	free(p->dsym_hints);

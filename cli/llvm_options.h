@@ -35,9 +35,11 @@ struct llvm_options {
 	bool debuginfod;
 	uint64_t adjust_vma;
 	uint64_t context_lines;
+	uint64_t cache_size; /* modules are closed when they take more bytes than this */
 	const char **debug_dirs; /* NULL-terminated; NULL: the usual ones */
 	size_t n_debug_dirs;
 	const char *fallback_dir;
+	const char *dwp;     /* the package of split debug files; NULL: that beside each file */
 	const char **inputs; /* requests that stand on the command line */
 	size_t n_inputs;
 	struct words words; /* what all the others point into */

@@ -7,48 +7,24 @@
  * one batch; the answers come in the order of the requests and are flushed before more is waited
  * for. What differs from the real tool is in docs/oracle-llvm-symbolizer.md.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common.h"
+#include "llvm_modules.h"
 #include "llvm_print.h"
 #include "stream.h"
-
-/* Modules that are kept open; those used longest ago make room. */
-#define MAX_MODULES 256
 
 /* Requests that are answered together, to bound the memory. */
 #define REQUESTS_TOGETHER (1u << 19)
 
-/* Addresses of one module that are looked up in one batch. */
-struct lookup {
-	uint64_t *addresses;
-	size_t n;
-	size_t cap;
-	struct fathom_answers *answers;
-};
-
-struct module {
-	char *name; /* a path, or the upper-case digits of a build-id */
-	size_t name_size;
-	bool is_build_id;
-	struct fathom_target *target; /* NULL: it cannot be read */
-	char *error;                  /* why */
-	bool is_error_told; /* once, but of a build-id that no file has: for each request */
-	uint64_t used;      /* the batch that named it last */
-	struct lookup code;
-	struct lookup data;
-};
-
 struct request {
 	struct llvm_request r;
 	struct llvm_text line;
-	struct module *module; /* NULL: none is named */
-	size_t index;          /* in the module's code or data */
+	struct llvm_module *module; /* NULL: none is named */
+	size_t index;               /* in the module's code or data */
 };
 
 struct symbolizer {
@@ -58,9 +34,7 @@ struct symbolizer {
 	uint32_t flags; /* of fathom_symbolize() */
 	struct out out;
 	struct llvm_printer printer;
-	struct module *modules[MAX_MODULES];
-	size_t n_modules;
-	uint64_t batch;
+	struct llvm_modules modules;
 	struct request *requests;
 	size_t n;
 	size_t cap;
@@ -80,163 +54,9 @@ static void complain_as_llvm(struct symbolizer *s, struct llvm_text what, const 
 	fprintf(stderr, "%s\n", why);
 }
 
-/* Modules. */
-
-/* What LLVM says of a file that cannot be opened. */
-static const char *open_error(const char *path, const struct fathom_errinfo *info)
-{
-	struct stat st;
-
-	/* Whoever looks at a file on a file system that does not answer is kept waiting. */
-	if (info->err == FATHOM_E_TIMEOUT)
-		return info->what;
-	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
-		return strerror(EISDIR);
-	if (info->err == FATHOM_E_OS && info->os_errno)
-		return strerror(info->os_errno);
-	if (info->err == FATHOM_E_CHANGED)
-		return info->what;
-	return "The file was not recognized as a valid object file";
-}
-
-static bool is_missing_build_id(const struct module *m)
-{
-	return m->is_build_id && !m->target && !m->error;
-}
-
-static void open_path(struct symbolizer *s, const char *path, struct module *m)
-{
-	struct fathom_errinfo info = { 0 };
-
-	if (fathom_target_open_file(s->session, path, &m->target, &info))
-		m->error = must(strdup(open_error(path, &info)));
-}
-
-/* Opens DIR/.build-id/ab/cdef.debug, if it is there. */
-static void open_build_id(struct symbolizer *s, const char *dir, struct module *m)
-{
-	char path[4096];
-	size_t n = (size_t)snprintf(path, sizeof path, "%s/.build-id/%.2s/%s.debug", dir, m->name,
-				    m->name + (m->name_size > 2 ? 2 : m->name_size));
-
-	if (n >= sizeof path)
-		return;
-	for (size_t i = strlen(dir); i < n; i++)
-		if (path[i] >= 'A' && path[i] <= 'F')
-			path[i] = (char)(path[i] - 'A' + 'a');
-	if (access(path, F_OK) == 0)
-		open_path(s, path, m);
-}
-
-static void open_module(struct symbolizer *s, struct module *m)
-{
-	static const char *const usual[] = { "/usr/lib/debug", NULL };
-	const char *const *dirs = s->options.debug_dirs ? s->options.debug_dirs : usual;
-
-	if (!m->is_build_id)
-		open_path(s, m->name, m);
-	for (; *dirs && is_missing_build_id(m); dirs++)
-		open_build_id(s, *dirs, m);
-}
-
-/* Returns why @m cannot be read. */
-static const char *error_of(const struct module *m)
-{
-	return m->error ? m->error : "could not find build ID";
-}
-
-static void free_module(struct module *m)
-{
-	fathom_target_release(m->target);
-	free(m->code.addresses);
-	free(m->data.addresses);
-	free(m->error);
-	free(m->name);
-	free(m);
-}
-
-/* The place of a new module: that of the one used longest ago, if all are taken. */
-static struct module **free_place(struct symbolizer *s)
-{
-	struct module **place = &s->modules[0];
-
-	if (s->n_modules < MAX_MODULES)
-		return &s->modules[s->n_modules++];
-	for (size_t i = 1; i < s->n_modules; i++)
-		if (s->modules[i]->used < (*place)->used)
-			place = &s->modules[i];
-	free_module(*place);
-	return place;
-}
-
-/* Returns how many zeros to put before @name: a build-id consists of bytes. */
-static size_t padding_of(struct llvm_text name, bool is_build_id)
-{
-	return is_build_id ? name.size & 1 : 0;
-}
-
-static bool is_module(const struct module *m, struct llvm_text name, bool is_build_id)
-{
-	const size_t padding = padding_of(name, is_build_id);
-
-	if (m->name_size != padding + name.size || m->is_build_id != is_build_id)
-		return false;
-	if (!is_build_id)
-		return memcmp(m->name, name.data, name.size) == 0;
-	return (!padding || m->name[0] == '0') &&
-	       strncasecmp(m->name + padding, name.data, name.size) == 0;
-}
-
-/* The open module called @name, or NULL. The last one asked for is likely to be asked for again. */
-static struct module *find_module(struct symbolizer *s, struct llvm_text name, bool is_build_id)
-{
-	for (size_t i = 0; i < s->n_modules; i++) {
-		struct module *m = s->modules[i];
-
-		if (!is_module(m, name, is_build_id))
-			continue;
-		s->modules[i] = s->modules[0];
-		s->modules[0] = m;
-		m->used = s->batch;
-		return m;
-	}
-	return NULL;
-}
-
-static struct module *add_module(struct symbolizer *s, struct llvm_text name, bool is_build_id)
-{
-	struct module **place = free_place(s);
-	struct module *m = must(calloc(1, sizeof *m));
-	const size_t padding = padding_of(name, is_build_id);
-
-	*place = m;
-	m->name_size = padding + name.size;
-	m->name = must(calloc(1, m->name_size + 1));
-	memset(m->name, '0', padding);
-	memcpy(m->name + padding, name.data, name.size);
-	m->is_build_id = is_build_id;
-	m->used = s->batch;
-	for (char *c = m->name; is_build_id && *c; c++)
-		if (*c >= 'a' && *c <= 'f')
-			*c = (char)(*c - 'a' + 'A');
-	open_module(s, m);
-	return m;
-}
-
-/* Whether all places are taken by modules of this batch. */
-static bool is_full(const struct symbolizer *s)
-{
-	if (s->n_modules < MAX_MODULES)
-		return false;
-	for (size_t i = 0; i < s->n_modules; i++)
-		if (s->modules[i]->used != s->batch)
-			return false;
-	return true;
-}
-
 /* Requests. */
 
-static size_t add_address(struct lookup *l, uint64_t address)
+static size_t add_address(struct llvm_lookup *l, uint64_t address)
 {
 	if (l->n == l->cap) {
 		l->cap = l->cap ? 2 * l->cap : 64;
@@ -247,7 +67,7 @@ static size_t add_address(struct lookup *l, uint64_t address)
 }
 
 /* The address that the library takes for @address of a request. */
-static uint64_t target_address(const struct module *m, uint64_t address)
+static uint64_t target_address(const struct llvm_module *m, uint64_t address)
 {
 	struct fathom_target_info info;
 
@@ -260,23 +80,23 @@ static uint64_t target_address(const struct module *m, uint64_t address)
 static void answer_requests(struct symbolizer *s);
 
 /* The module that the request names; answers what was added when there is no place for it. */
-static struct module *module_of(struct symbolizer *s, const struct llvm_request *r)
+static struct llvm_module *module_of(struct symbolizer *s, const struct llvm_request *r)
 {
 	const char *fixed = s->options.file ? s->options.file : s->options.build_id;
 	const bool own = r->module.size != 0;
 	const struct llvm_text name =
 		own ? r->module : (struct llvm_text){ fixed, fixed ? strlen(fixed) : 0 };
 	const bool is_build_id = own ? r->is_build_id : !s->options.file;
-	struct module *m;
+	struct llvm_module *m;
 
 	if (!fixed && !own)
 		return NULL;
-	m = find_module(s, name, is_build_id);
+	m = llvm_modules_find(&s->modules, name, is_build_id);
 	if (m)
 		return m;
-	if (is_full(s))
+	if (llvm_modules_are_full(&s->modules))
 		answer_requests(s);
-	return add_module(s, name, is_build_id);
+	return llvm_modules_open(&s->modules, name, is_build_id);
 }
 
 static void add_request(struct symbolizer *s, const char *line, size_t size)
@@ -424,7 +244,7 @@ static void answer_data(struct symbolizer *s, const struct request *q,
 	llvm_print_variable(&s->printer, question, &v);
 }
 
-static struct fathom_answers *symbolize(struct symbolizer *s, struct module *m, uint32_t flags,
+static struct fathom_answers *symbolize(struct symbolizer *s, struct llvm_module *m, uint32_t flags,
 					const uint64_t *addresses, size_t n)
 {
 	const struct fathom_symbolize_options options = { .size = sizeof options,
@@ -486,16 +306,17 @@ static void answer_nothing(struct symbolizer *s, const struct request *q,
 static void answer_error(struct symbolizer *s, const struct request *q,
 			 const struct llvm_question *question)
 {
-	struct module *m = q->module;
-	const bool is_told = !m->is_error_told || is_missing_build_id(m);
+	struct llvm_module *m = q->module;
+	const bool is_told = !m->is_error_told || llvm_module_is_missing(m);
 
 	m->is_error_told = true;
 	if (is_told && s->options.style == LLVM_STYLE_JSON) {
-		llvm_print_error(&s->printer, question, error_of(m));
+		llvm_print_error(&s->printer, question, llvm_module_error(m));
 		return;
 	}
 	if (is_told)
-		complain_as_llvm(s, (struct llvm_text){ m->name, m->name_size }, error_of(m));
+		complain_as_llvm(s, (struct llvm_text){ m->name, m->name_size },
+				 llvm_module_error(m));
 	answer_nothing(s, q, question);
 }
 
@@ -542,36 +363,27 @@ static void answer_request(struct symbolizer *s, const struct request *q)
 		llvm_print_locals(&s->printer, &question);
 }
 
-static void look_up(struct symbolizer *s, struct module *m, struct lookup *l, uint32_t flags)
+static void look_up(struct symbolizer *s, struct llvm_module *m, struct llvm_lookup *l,
+		    uint32_t flags)
 {
 	if (l->n)
 		l->answers = symbolize(s, m, flags, l->addresses, l->n);
 	l->n = 0;
 }
 
-static void forget(struct lookup *l)
-{
-	fathom_answers_free(l->answers);
-	l->answers = NULL;
-}
-
 /* Answers what was added, in its order, and flushes. */
 static void answer_requests(struct symbolizer *s)
 {
-	for (size_t i = 0; i < s->n_modules; i++) {
-		look_up(s, s->modules[i], &s->modules[i]->code, code_flags(s));
-		look_up(s, s->modules[i], &s->modules[i]->data,
-			FATHOM_NAMES_ONLY | FATHOM_VARIABLES);
+	for (struct llvm_module *m = llvm_modules_asked(&s->modules); m;
+	     m = llvm_modules_next_asked(&s->modules, m)) {
+		look_up(s, m, &m->code, code_flags(s));
+		look_up(s, m, &m->data, FATHOM_NAMES_ONLY | FATHOM_VARIABLES);
 	}
 	for (size_t i = 0; i < s->n && !s->out.failed; i++)
 		answer_request(s, &s->requests[i]);
 	out_flush(&s->out);
-	for (size_t i = 0; i < s->n_modules; i++) {
-		forget(&s->modules[i]->code);
-		forget(&s->modules[i]->data);
-	}
+	llvm_modules_end_batch(&s->modules);
 	s->n = 0;
-	s->batch++;
 }
 
 static void answer_stream(struct symbolizer *s)
@@ -609,14 +421,14 @@ static bool open_first(struct symbolizer *s)
 	const struct llvm_question question = { .module = name.data,
 						.module_size = name.size,
 						.has_address = true };
-	const struct module *m = add_module(s, name, false);
+	const struct llvm_module *m = llvm_modules_open(&s->modules, name, false);
 
 	if (m->target)
 		return true;
 	if (s->options.style == LLVM_STYLE_JSON)
-		llvm_print_error(&s->printer, &question, error_of(m));
+		llvm_print_error(&s->printer, &question, llvm_module_error(m));
 	else
-		complain_as_llvm(s, name, error_of(m));
+		complain_as_llvm(s, name, llvm_module_error(m));
 	return false;
 }
 
@@ -626,6 +438,7 @@ static void start(struct symbolizer *s)
 	struct fathom_errinfo info;
 
 	options.debug_dirs = s->options.debug_dirs;
+	options.dwp = s->options.dwp;
 	if (s->options.debuginfod)
 		options.flags |= FATHOM_DEBUGINFOD;
 	if (s->options.paths == LLVM_PATHS_RELATIVE)
@@ -638,6 +451,7 @@ static void start(struct symbolizer *s)
 		complain_error(&info);
 		exit(1);
 	}
+	llvm_modules_init(&s->modules, s->session, &s->options);
 	out_init(&s->out);
 	llvm_printer_init(&s->printer, &s->options, &s->out);
 }
@@ -646,8 +460,7 @@ static void stop(struct symbolizer *s)
 {
 	llvm_printer_deinit(&s->printer);
 	out_deinit(&s->out);
-	for (size_t i = 0; i < s->n_modules; i++)
-		free_module(s->modules[i]);
+	llvm_modules_deinit(&s->modules);
 	fault_destroy(s->session);
 	llvm_options_deinit(&s->options);
 	free(s->requests);

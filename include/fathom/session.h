@@ -88,7 +88,12 @@ struct fathom_options {
 	void *cancelled_data;
 	/** Path of the program that a core or snapshot is of; default: the one that it names. */
 	const char *exe;
-	uint64_t reserved[4];
+	/**
+	 * Path of a package of split debug files (.dwp), for all files instead of the one beside
+	 * each; default: that one. Means FATHOM_NO_CACHE, too.
+	 */
+	const char *dwp;
+	uint64_t reserved[3];
 };
 
 /**

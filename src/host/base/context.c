@@ -64,7 +64,7 @@ static fathom_err copy_options(const struct fathom_options *from, struct fathom_
 	    !fathom_options_reserved(to->reserved, sizeof to->reserved / sizeof *to->reserved) ||
 	    (to->flags & ~known_flags))
 		return FATHOM_E_ARGUMENT;
-	if (to->flags & own_flags)
+	if (to->flags & own_flags || to->dwp)
 		to->flags |= FATHOM_NO_CACHE;
 	return FATHOM_OK;
 }
@@ -154,11 +154,12 @@ fathom_err fathom_create(const struct fathom_options *options, struct fathom **r
 	s->debug_dirs = copy_dirs(o.debug_dirs);
 	s->sysroot = strdup(o.sysroot ? o.sysroot : "");
 	s->exe = strdup(o.exe ? o.exe : "");
+	s->dwp = strdup(o.dwp ? o.dwp : "");
 	if (!(o.flags & FATHOM_NO_CACHE))
 		s->cache_dir = o.cache_dir ? strdup(o.cache_dir) : usual_cache_dir();
 	if (o.file_timeout_ms)
 		s->memory.reach = fathom_reach_create(o.file_timeout_ms);
-	if (!s->debug_dirs || !s->sysroot || !s->exe || (o.file_timeout_ms && !s->memory.reach)) {
+	if (!s->debug_dirs || !s->sysroot || !s->exe || !s->dwp || (o.file_timeout_ms && !s->memory.reach)) {
 		fathom_destroy(s);
 		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
 	}
@@ -178,6 +179,7 @@ void fathom_destroy(struct fathom *session)
 	free(session->debug_dirs);
 	free(session->sysroot);
 	free(session->exe);
+	free(session->dwp);
 	free(session->cache_dir);
 	pthread_mutex_destroy(&session->debugs_lock);
 	fathom_mapping_deinit(&session->memory.mapped);

@@ -237,14 +237,16 @@ static struct fathom_split_file *open_part(struct fathom_debug *d,
 	return publish(d, part);
 }
 
-/* The package beside @path, if it holds the unit with the id @id. */
+/* Finds the unit with the id @id in the session's package or, without one, in that beside @path. */
 static struct fathom_split_file *find_in_package(struct fathom_debug *d, const char *module_path,
 						 uint64_t id)
 {
+	const char *named = d->module->session->dwp;
 	const struct fathom_split_file *f;
 	char path[4096];
 
-	if (snprintf(path, sizeof path, "%s.dwp", module_path) >= (int)sizeof path)
+	if (snprintf(path, sizeof path, "%s%s", named[0] ? named : module_path,
+		     named[0] ? "" : ".dwp") >= (int)sizeof path)
 		return NULL;
 	f = open_file(d, path);
 	return f && f->object ? open_part(d, f, id) : NULL;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "llvm_modules.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,10 +75,103 @@ static void open_module(const struct llvm_modules *all, struct llvm_module *m)
 	static const char *const usual[] = { "/usr/lib/debug", NULL };
 	const char *const *dirs = all->options->debug_dirs ? all->options->debug_dirs : usual;
 
+	struct fathom_target_info info;
+
 	if (!m->is_build_id)
 		open_path(all->session, m->name, m);
 	for (; *dirs && llvm_module_is_missing(m); dirs++)
 		open_build_id(all->session, *dirs, m);
+	if (m->target) {
+		fathom_target_get_info(m->target, &info);
+		m->is_relocatable = info.is_relocatable;
+	}
+}
+
+/* Variables of relocatable files. */
+
+static int compare_objects(const void *a, const void *b)
+{
+	const struct llvm_object *x = a;
+	const struct llvm_object *y = b;
+
+	if (x->value != y->value)
+		return x->value < y->value ? -1 : 1;
+	if (x->size != y->size)
+		return x->size < y->size ? -1 : 1;
+	return 0;
+}
+
+/* Reads where the variables of @m are, once. */
+static void read_objects(struct llvm_module *m)
+{
+	struct fathom_section_info section;
+	struct fathom_symbol_info symbol;
+	size_t cap = 0;
+
+	m->has_objects = true;
+	for (size_t i = 1; fathom_target_symbol(m->target, i, &symbol) == FATHOM_OK; i++) {
+		if ((symbol.type != STT_OBJECT && symbol.type != STT_NOTYPE) || !symbol.name[0] ||
+		    symbol.section == SHN_UNDEF ||
+		    fathom_target_section(m->target, symbol.section, &section) != FATHOM_OK ||
+		    !(section.flags & SHF_ALLOC) || section.flags & SHF_EXECINSTR)
+			continue;
+		if (m->n_objects == cap) {
+			cap = cap ? 2 * cap : 64;
+			m->objects = must(realloc(m->objects, cap * sizeof *m->objects));
+		}
+		m->objects[m->n_objects++] =
+			(struct llvm_object){ symbol.value, symbol.size, symbol.section };
+	}
+	if (m->n_objects)
+		qsort(m->objects, m->n_objects, sizeof *m->objects, compare_objects);
+}
+
+/* Returns the variable that @address means, the largest of those that start together; or NULL. */
+static const struct llvm_object *object_at(const struct llvm_module *m, uint64_t address)
+{
+	const struct llvm_object *o;
+	size_t low = 0;
+	size_t high = m->n_objects;
+
+	while (low < high) {
+		const size_t mid = low + (high - low) / 2;
+
+		if (m->objects[mid].value <= address)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	if (!low)
+		return NULL;
+	o = &m->objects[low - 1];
+	return !o->size || address - o->value < o->size ? o : NULL;
+}
+
+/* Returns the address of what is at @off in .text; that of nothing behind its end. */
+static uint64_t address_in_text(const struct llvm_module *m, uint64_t off)
+{
+	struct fathom_section_info section;
+
+	for (size_t i = 1; fathom_target_section(m->target, i, &section) == FATHOM_OK; i++)
+		if (strcmp(section.name, ".text") == 0 && off < section.size)
+			return section.address + off;
+	return UINT64_MAX;
+}
+
+uint64_t llvm_module_address(struct llvm_module *m, uint64_t address, bool is_data)
+{
+	const struct llvm_object *object = NULL;
+	struct fathom_section_info section;
+
+	if (!m->is_relocatable)
+		return address;
+	if (is_data && !m->has_objects)
+		read_objects(m);
+	if (is_data)
+		object = object_at(m, address);
+	if (object && fathom_target_section(m->target, object->section, &section) == FATHOM_OK)
+		return section.address + address;
+	return address_in_text(m, address);
 }
 
 /* The list, the newest first. */
@@ -170,6 +264,7 @@ static void close_module(struct llvm_modules *all, struct llvm_module *m)
 	unlink_module(all, m);
 	all->n--;
 	fathom_target_release(m->target);
+	free(m->objects);
 	free(m->code.addresses);
 	free(m->data.addresses);
 	free(m->error);

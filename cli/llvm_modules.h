@@ -22,6 +22,13 @@ struct llvm_lookup {
 	struct fathom_answers *answers;
 };
 
+/* A variable of a relocatable file. */
+struct llvm_object {
+	uint64_t value; /* in its section */
+	uint64_t size;
+	uint32_t section;
+};
+
 struct llvm_module {
 	char *name; /* a path, or the upper-case digits of a build-id */
 	size_t name_size;
@@ -29,6 +36,10 @@ struct llvm_module {
 	struct fathom_target *target; /* NULL: it cannot be read */
 	char *error;                  /* why */
 	bool is_error_told; /* once, but of a build-id that no file has: for each request */
+	bool is_relocatable;
+	bool has_objects; /* they have been read */
+	struct llvm_object *objects;
+	size_t n_objects;
 	struct llvm_lookup code;
 	struct llvm_lookup data;
 	uint64_t batch;           /* that named it last */
@@ -73,6 +84,13 @@ void llvm_modules_end_batch(struct llvm_modules *m);
 struct llvm_module *llvm_modules_asked(const struct llvm_modules *m);
 struct llvm_module *llvm_modules_next_asked(const struct llvm_modules *m,
 					    const struct llvm_module *module);
+
+/*
+ * Returns the address that the library takes for @address of a request. LLVM lays all sections of a
+ * relocatable file over each other: of data it means the variable that starts last at or before it,
+ * if that reaches so far, and else .text.
+ */
+uint64_t llvm_module_address(struct llvm_module *m, uint64_t address, bool is_data);
 
 /* Returns whether no file has the build-id that @m is called by. */
 bool llvm_module_is_missing(const struct llvm_module *m);

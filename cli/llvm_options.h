@@ -35,7 +35,7 @@ struct llvm_options {
 	bool debuginfod;
 	uint64_t adjust_vma;
 	uint64_t context_lines;
-	uint64_t cache_size; /* modules are closed when they take more bytes than this */
+	uint64_t cache_size;     /* modules are closed when they take more bytes than this */
 	const char **debug_dirs; /* NULL-terminated; NULL: the usual ones */
 	size_t n_debug_dirs;
 	const char *fallback_dir;

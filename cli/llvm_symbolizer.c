@@ -66,17 +66,6 @@ static size_t add_address(struct llvm_lookup *l, uint64_t address)
 	return l->n++;
 }
 
-/* The address that the library takes for @address of a request. */
-static uint64_t target_address(const struct llvm_module *m, uint64_t address)
-{
-	struct fathom_target_info info;
-
-	fathom_target_get_info(m->target, &info);
-	if (info.is_relocatable)
-		(void)fathom_target_section_address(m->target, ".text", address, &address);
-	return address;
-}
-
 static void answer_requests(struct symbolizer *s);
 
 /* The module that the request names; answers what was added when there is no place for it. */
@@ -111,7 +100,8 @@ static void add_request(struct symbolizer *s, const char *line, size_t size)
 	if (q.r.command != LLVM_INVALID && q.r.command != LLVM_EMPTY)
 		q.module = module_of(s, &q.r);
 	if (q.module && q.module->target) {
-		address = target_address(q.module, q.r.address - s->options.adjust_vma);
+		address = llvm_module_address(q.module, q.r.address - s->options.adjust_vma,
+					      q.r.command == LLVM_DATA);
 		if (q.r.command == LLVM_CODE)
 			q.index = add_address(&q.module->code, address);
 		else if (q.r.command == LLVM_DATA)
@@ -177,7 +167,7 @@ static void apply_symbol(const struct symbolizer *s, const struct fathom_answers
 		return;
 	place->function = fathom_answers_function(answers, a->symbol);
 	place->has_start = true;
-	place->start = a->address - a->offset;
+	place->start = a->module_address - a->offset;
 	if (!place->file)
 		place->file = symbol_file_of(answers, a);
 }
@@ -198,7 +188,8 @@ static size_t places_of(struct symbolizer *s, const struct fathom_answers *answe
 		place->column = frame->column;
 		place->discriminator = frame->discriminator;
 		place->has_start = frame->start != 0;
-		place->start = frame->start;
+		/* In relocatable files addresses are counted in their sections. */
+		place->start = frame->start ? frame->start - a->address + a->module_address : 0;
 		if (place->function) {
 			place->start_file = path_of(answers, place->function->decl_file);
 			place->start_line = place->function->decl_line;
@@ -233,7 +224,7 @@ static void answer_data(struct symbolizer *s, const struct request *q,
 
 	if (a->symbol != FATHOM_NONE) {
 		v.name = fathom_answers_function(answers, a->symbol);
-		v.start = a->address - a->offset;
+		v.start = a->module_address - a->offset;
 		v.size = a->size;
 		v.file = symbol_file_of(answers, a);
 	}
@@ -261,28 +252,59 @@ static struct fathom_answers *symbolize(struct symbolizer *s, struct llvm_module
 	return answers;
 }
 
-/* The place that a symbol, and an offset inside it, stands for. */
+static void take_address(void *data, size_t i, uint64_t address)
+{
+	(void)i;
+	(void)add_address(data, address);
+}
+
+/* Moves the addresses of symbols by @offset, those that are so large. */
+static void add_offset(struct symbolizer *s, struct llvm_module *m, struct llvm_lookup *symbols,
+		       uint64_t offset)
+{
+	struct fathom_answers *answers;
+
+	if (!offset)
+		return;
+	answers = symbolize(s, m, FATHOM_NAMES_ONLY, symbols->addresses, symbols->n);
+	for (size_t i = 0; i < symbols->n; i++)
+		if (offset < fathom_answers_get(answers, i)->size)
+			symbols->addresses[i] += offset;
+	fathom_answers_free(answers);
+}
+
+/* The places that a symbol, and an offset inside it, stands for: local ones can be several. */
 static void answer_symbol(struct symbolizer *s, const struct request *q,
 			  const struct llvm_question *question)
 {
-	char *name = must(strndup(q->r.symbol.data, q->r.symbol.size));
+	char *text = must(strndup(q->r.symbol.data, q->r.symbol.size));
+	const char *const name = text;
+	struct llvm_lookup found = { .n = 0 };
 	struct fathom_answers *answers = NULL;
-	uint64_t address;
+	struct llvm_place *places = NULL;
 	size_t n = 0;
+	uint8_t reason;
 
-	if (fathom_target_find_symbol(q->module->target, name, &address) == FATHOM_OK) {
-		answers = symbolize(s, q->module, FATHOM_NAMES_ONLY, &address, 1);
-		if (q->r.address < fathom_answers_get(answers, 0)->size)
-			address += q->r.address;
-		fathom_answers_free(answers);
-		answers = symbolize(s, q->module, code_flags(s), &address, 1);
-		(void)places_of(s, answers, fathom_answers_get(answers, 0));
-		apply_symbol(s, answers, fathom_answers_get(answers, 0), &s->places[0]);
-		n = s->places[0].file != NULL;
+	(void)fathom_target_find_all_symbols(q->module->target, &name, 1, &reason, take_address,
+					     &found, NULL);
+	if (found.n) {
+		add_offset(s, q->module, &found, q->r.address);
+		answers = symbolize(s, q->module, code_flags(s), found.addresses, found.n);
+		places = must(calloc(found.n, sizeof *places));
 	}
-	llvm_print_places(&s->printer, question, s->places, n);
+	for (size_t i = 0; i < found.n; i++) {
+		const struct fathom_answer *a = fathom_answers_get(answers, i);
+
+		(void)places_of(s, answers, a);
+		apply_symbol(s, answers, a, &s->places[0]);
+		if (s->places[0].file)
+			places[n++] = s->places[0];
+	}
+	llvm_print_places(&s->printer, question, places, n);
 	fathom_answers_free(answers);
-	free(name);
+	free(found.addresses);
+	free(places);
+	free(text);
 }
 
 /* What is answered for a module that cannot be read, and for a request that is none. */

@@ -159,7 +159,8 @@ fathom_err fathom_create(const struct fathom_options *options, struct fathom **r
 		s->cache_dir = o.cache_dir ? strdup(o.cache_dir) : usual_cache_dir();
 	if (o.file_timeout_ms)
 		s->memory.reach = fathom_reach_create(o.file_timeout_ms);
-	if (!s->debug_dirs || !s->sysroot || !s->exe || !s->dwp || (o.file_timeout_ms && !s->memory.reach)) {
+	if (!s->debug_dirs || !s->sysroot || !s->exe || !s->dwp ||
+	    (o.file_timeout_ms && !s->memory.reach)) {
 		fathom_destroy(s);
 		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
 	}

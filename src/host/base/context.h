@@ -24,8 +24,8 @@ struct fathom {
 	char **debug_dirs;           /* NULL-terminated */
 	char *sysroot;               /* "" for none */
 	char *exe;                   /* the program of what was stored; "" for none */
-	char *dwp;                   /* the package of split debug files; "" for that of each file */
-	char *cache_dir;             /* NULL: no cache */
+	char *dwp;       /* the package of split debug files; "" for that of each file */
+	char *cache_dir; /* NULL: no cache */
 	uint64_t cache_limit;
 	uint32_t threads;
 	uint32_t flags;

@@ -16,6 +16,7 @@ struct variable {
 	uint64_t unit_off;
 	uint32_t file; /* as its unit numbers them */
 	uint32_t line;
+	bool is_merged;          /* with others, to one symbol */
 	struct fathom_attr name; /* by which GNU's rule knows it */
 };
 
@@ -74,13 +75,14 @@ static bool add_variable(struct reading *r, uint64_t off)
 	const struct fathom_attr *file;
 	const struct fathom_attr *line;
 	struct fathom_entry entry;
+	uint64_t merged_off;
 	uint64_t svma;
 	bool own_name;
 
 	fathom_entry_read(unit, off, &entry);
-	if (!fathom_entry_address(unit, &entry, &svma))
+	if (!fathom_entry_address(unit, &entry, &svma, &merged_off))
 		return true;
-	svma = fathom_dwarf_address(unit->skeleton, svma);
+	svma = fathom_dwarf_address(unit->skeleton, svma) + merged_off;
 	if (!fathom_object_is_mapped(r->d->module->main, svma))
 		return true;
 	own_name = fathom_entry_attr(&entry, FATHOM_ENTRY_NAME) != NULL;
@@ -96,6 +98,7 @@ static bool add_variable(struct reading *r, uint64_t off)
 				   .unit_off = r->u->skeleton.header.off,
 				   .file = (uint32_t)file->value,
 				   .line = (uint32_t)line->value,
+				   .is_merged = merged_off != 0,
 				   .name = name_of(&entry, own_name) };
 	return true;
 }
@@ -305,7 +308,8 @@ static const struct variable *find(const struct fathom_variables *v, struct fath
 	for (size_t i = first; i < v->n && v->list[i].svma == svma; i++) {
 		if (found && v->list[i].unit_off != found->unit_off)
 			break;
-		if (!in_symbol || is_in_symbol(v, w, &v->list[i], symbol))
+		if (!in_symbol ||
+		    (!v->list[i].is_merged && is_in_symbol(v, w, &v->list[i], symbol)))
 			found = &v->list[i];
 	}
 	return found;
@@ -324,13 +328,18 @@ static bool write_path(struct fathom_worker *w, struct fathom_debug *d,
 	       w->pool.n <= UINT32_MAX;
 }
 
-bool fathom_variables_find(const struct fathom_variables *v, struct fathom_worker *w, uint64_t svma,
-			   bool in_symbol, struct fathom_str *ret_path, uint32_t *ret_line)
+bool fathom_variables_find(const struct fathom_variables *v, struct fathom_worker *w, uint64_t low,
+			   uint64_t svma, bool in_symbol, struct fathom_str *ret_path,
+			   uint32_t *ret_line)
 {
-	const struct variable *found = find(v, w, svma, in_symbol);
+	const size_t next = in_symbol || svma == UINT64_MAX ? 0 : lower_bound(v, svma + 1);
+	const struct variable *found;
 	struct fathom_open_unit u;
 	bool done;
 
+	if (next && v->list[next - 1].svma >= low)
+		svma = v->list[next - 1].svma;
+	found = find(v, w, svma, in_symbol);
 	if (!found || fathom_unit_data_open(w, v->debug, found->unit_off, &u, NULL))
 		return false;
 	done = write_path(w, v->debug, &u, found->file);

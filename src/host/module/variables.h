@@ -21,12 +21,14 @@ const struct fathom_variables *fathom_variables_get(struct fathom_debug *d,
 void fathom_variables_free(struct fathom_variables *v, struct fathom_memory *m);
 
 /*
- * Where the variable that starts at @svma is declared; false when that is not known. With
- * @in_symbol only one whose name stands in that of the symbol that GNU addr2line takes for svma:
- * the first global one there or, without one, the last, in the file's own table. The path is in the
- * worker until that is used again.
+ * Finds where the variable is declared that starts last from @low, where its symbol starts, to
+ * @svma: one symbol stands for several variables that were merged. False when that is not known.
+ * With @in_symbol only one that starts at svma, and whose name stands in that of the symbol that
+ * GNU addr2line takes for it: the first global one there or, without one, the last, in the file's
+ * own table. The path is in the worker until that is used again.
  */
-bool fathom_variables_find(const struct fathom_variables *v, struct fathom_worker *w, uint64_t svma,
-			   bool in_symbol, struct fathom_str *ret_path, uint32_t *ret_line);
+bool fathom_variables_find(const struct fathom_variables *v, struct fathom_worker *w, uint64_t low,
+			   uint64_t svma, bool in_symbol, struct fathom_str *ret_path,
+			   uint32_t *ret_line);
 
 #endif

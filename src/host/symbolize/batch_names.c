@@ -343,7 +343,7 @@ static void set_variable(const struct fathom_batch *b, struct fathom_part *p,
 
 	if (!b->variables || a->frame != FATHOM_NONE || (!gnu && a->symbol == FATHOM_NONE) ||
 	    !fathom_variables_find(b->variables, b->workers[p->number],
-				   gnu ? svma : a->address - b->bias - a->offset, gnu, &path,
+				   gnu ? svma : a->address - b->bias - a->offset, svma, gnu, &path,
 				   &line))
 		return;
 	a->frame = fathom_part_place(p, a->symbol, path, line);

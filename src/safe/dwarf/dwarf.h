@@ -120,6 +120,7 @@ enum {
 
 enum {
 	DW_OP_addr = 0x03,
+	DW_OP_plus_uconst = 0x23,
 	DW_OP_addrx = 0xa1,
 	DW_OP_GNU_addr_index = 0xfb,
 };

@@ -99,7 +99,7 @@ void fathom_entry_read(const struct fathom_unit *unit, uint64_t off, struct fath
 }
 
 bool fathom_entry_address(const struct fathom_unit *unit, const struct fathom_entry *entry,
-			  uint64_t *ret)
+			  uint64_t *ret, uint64_t *ret_offset)
 {
 	const struct fathom_attr *a = fathom_entry_attr(entry, FATHOM_ENTRY_LOCATION);
 	struct fathom_cursor c;
@@ -121,14 +121,22 @@ bool fathom_entry_address(const struct fathom_unit *unit, const struct fathom_en
 	switch (cur_u8(&c)) {
 	case DW_OP_addr:
 		*ret = cur_uint(&c, unit->header.encoding.address_size);
-		return cur_ok(&c) && !cur_left(&c);
+		break;
 	case DW_OP_addrx:
 	case DW_OP_GNU_addr_index:
 		index = cur_uleb(&c);
-		return cur_ok(&c) && !cur_left(&c) && fathom_unit_indexed_address(unit, index, ret);
+		if (!cur_ok(&c) || !fathom_unit_indexed_address(unit, index, ret))
+			return false;
+		break;
 	default:
 		return false;
 	}
+	*ret_offset = 0;
+	if (cur_left(&c) && cur_u8(&c) != DW_OP_plus_uconst)
+		return false;
+	if (cur_left(&c))
+		*ret_offset = cur_uleb(&c);
+	return cur_ok(&c) && !cur_left(&c);
 }
 
 bool fathom_entry_origin(const struct fathom_unit *unit, const struct fathom_entry *entry,

@@ -43,11 +43,12 @@ static inline const struct fathom_attr *fathom_entry_attr(const struct fathom_en
 }
 
 /*
- * The address of the variable @entry: of locations, only a single address, direct or indexed, is
- * one. False for all others.
+ * Finds the address of the variable @entry, *@ret + *@ret_offset: of locations, only a single
+ * address, direct or indexed, is one, with the offset in it of a variable that the compiler has
+ * merged with others. False for all others.
  */
 bool fathom_entry_address(const struct fathom_unit *unit, const struct fathom_entry *entry,
-			  uint64_t *ret);
+			  uint64_t *ret, uint64_t *ret_offset);
 
 /*
  * The offset of the entry that @entry refers to for what it does not state itself; false when that

@@ -84,6 +84,12 @@ void fathom_symtab_get(const struct fathom_symtab *t, uint32_t i, struct fathom_
 	/* Bit 0 of a Thumb function's address selects the instruction set, it is no address. */
 	if (t->machine == EM_ARM && ret->type == STT_FUNC)
 		ret->value &= ~(uint64_t)1;
+	/* Tags in the top byte, as of variables under HWASan; the kernel's addresses have its ones.
+	 */
+	if (t->machine == EM_AARCH64 && ret->value >> 56)
+		ret->value = (ret->value & UINT64_C(1) << 55)
+				     ? ret->value | UINT64_C(0xff) << 56
+				     : ret->value & ~(UINT64_C(0xff) << 56);
 }
 
 uint32_t fathom_symtab_covering(const struct fathom_symtab *t, uint32_t i, uint64_t svma)

@@ -722,44 +722,28 @@ static fathom_err ask_files(struct fathom_jit *jit, struct fathom_jit_batch *b, 
 	return err;
 }
 
-fathom_err fathom_jit_answer(struct fathom_space_batch *b,
+/* Answers what GDB's lists know, and takes it out of the batch. */
+static fathom_err ask_lists(struct fathom_jit *jit, struct fathom_jit_batch *b)
+{
+	struct reader reader;
+	const struct fathom_remote remote = { read_memory, read_each, &reader };
+	fathom_err err;
+
+	b->remote = &remote;
+	reader_open(&reader, b->space->space);
+	err = fathom_gdb_jit_find(&jit->gdb, b->space);
+	if (!err)
+		err = fathom_gdb_jit_answer(&jit->gdb, b);
+	reader_close(&reader);
+	b->remote = NULL;
+	return err;
+}
+
+fathom_err fathom_jit_answer(struct fathom_space_batch *b, bool in_files,
 			     const struct fathom_symbolize_options *options,
 			     const uint64_t *addresses, uint32_t *places, size_t n,
 			     struct fathom_answers *answers)
 {
-	struct reader reader;
-	const struct fathom_remote remote = { read_memory, read_each, &reader };
-	struct fathom_jit_batch batch = { .space = b,
-					  .remote = &remote,
-					  .options = options,
-					  .addresses = addresses,
-					  .places = places,
-					  .n = n,
-					  .answers = answers };
-	struct fathom_jit *jit;
-	fathom_err err;
-
-	if (!n)
-		return FATHOM_OK;
-	jit = take(b->space);
-	if (!jit)
-		return FATHOM_E_MEMORY;
-	reader_open(&reader, b->space);
-	err = fathom_gdb_jit_find(&jit->gdb, b);
-	if (!err)
-		err = fathom_gdb_jit_answer(&jit->gdb, &batch);
-	reader_close(&reader);
-	if (!err)
-		err = ask_files(jit, &batch, false);
-	give_back(b->space, jit);
-	return err;
-}
-
-fathom_err fathom_jit_answer_in_files(struct fathom_space_batch *b,
-				      const struct fathom_symbolize_options *options,
-				      const uint64_t *addresses, uint32_t *places, size_t n,
-				      struct fathom_answers *answers)
-{
 	struct fathom_jit_batch batch = { .space = b,
 					  .options = options,
 					  .addresses = addresses,
@@ -774,7 +758,9 @@ fathom_err fathom_jit_answer_in_files(struct fathom_space_batch *b,
 	jit = take(b->space);
 	if (!jit)
 		return FATHOM_E_MEMORY;
-	err = ask_files(jit, &batch, true);
+	err = in_files ? FATHOM_OK : ask_lists(jit, &batch);
+	if (!err)
+		err = ask_files(jit, &batch, in_files);
 	give_back(b->space, jit);
 	return err;
 }

@@ -15,21 +15,16 @@
 
 struct fathom_jit;
 
-/* Answers the @n @places of @addresses, all in executable memory without a module. */
-fathom_err fathom_jit_answer(struct fathom_space_batch *b,
+/*
+ * Answers the @n @places of @addresses, all in executable memory: without a module or, @in_files,
+ * in a file whose tables have no name for them. There perf maps alone are asked, and the answers
+ * keep their modules: a program may have code that it has made before in its own file, as V8 has
+ * its builtins.
+ */
+fathom_err fathom_jit_answer(struct fathom_space_batch *b, bool in_files,
 			     const struct fathom_symbolize_options *options,
 			     const uint64_t *addresses, uint32_t *places, size_t n,
 			     struct fathom_answers *answers);
-
-/*
- * Names those of @n @places of @addresses that are in a file whose tables have no name for them, by
- * what perf maps say: a program may have code that it has made before in its own file, as V8 has
- * its builtins. The answers keep their modules.
- */
-fathom_err fathom_jit_answer_in_files(struct fathom_space_batch *b,
-				      const struct fathom_symbolize_options *options,
-				      const uint64_t *addresses, uint32_t *places, size_t n,
-				      struct fathom_answers *answers);
 
 /*
  * Calls @fn for all code that jitdumps and perf maps name now, or did in a snapshot, in the order

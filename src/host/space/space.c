@@ -153,7 +153,7 @@ static fathom_err answer_nameless(struct fathom_space_batch *b,
 		    a->frame == FATHOM_NONE && is_executable(b, avma))
 			k->places[n++] = place;
 	}
-	return fathom_jit_answer_in_files(b, options, addresses, k->places, n, answers);
+	return fathom_jit_answer(b, true, options, addresses, k->places, n, answers);
 }
 
 /* Begins a batch and finds the mappings: in a part of the map, if that will do. */
@@ -193,7 +193,7 @@ static fathom_err run_batch(struct fathom_space *s, const struct fathom_symboliz
 	fathom_sort_keyed(k->keyed, k->keyed + k->n_keyed, k->n_keyed);
 	err = answer_shares(&b, options, addresses, k->keyed, k->n_keyed, k->places, answers);
 	if (!err)
-		err = fathom_jit_answer(&b, options, addresses, k->jit, k->n_jit, answers);
+		err = fathom_jit_answer(&b, false, options, addresses, k->jit, k->n_jit, answers);
 	if (!err)
 		err = answer_nameless(&b, options, addresses, k, answers);
 	fathom_space_batch_end(&b);

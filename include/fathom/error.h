@@ -85,8 +85,9 @@ struct fathom_errinfo {
 FATHOM_API const char *fathom_err_name(fathom_err err);
 
 /**
- * Writes one line of text for @info into @buf: `FILE: SECTION+0xOFFSET: WHAT`, the parts that do
- * not apply left out. Always ends with a NUL when @cap is not 0; cut when it does not fit.
+ * Writes one line of text for @info into @buf: `FILE: SECTION+0xOFFSET: WHAT`, or `FILE: at
+ * 0xOFFSET: WHAT` where the damage is in no section; the parts that do not apply left out. Always
+ * ends with a NUL when @cap is not 0; cut when it does not fit.
  *
  * Safety: as-safe
  * Memory: writes only to @buf

@@ -6,6 +6,7 @@
 
 long fail_after;
 long allocations;
+const int alloc_is_ours = 1;
 
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t n, size_t size);

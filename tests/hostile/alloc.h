@@ -9,4 +9,7 @@ extern long fail_after;
 /* Allocations so far. Never more than 0 in builds that have an allocator of their own. */
 extern long allocations;
 
+/* Whether allocations are the C library's: not so in builds whose sanitizer brings an allocator. */
+extern const int alloc_is_ours;
+
 #endif

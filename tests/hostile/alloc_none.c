@@ -4,3 +4,4 @@
 
 long fail_after;
 long allocations;
+const int alloc_is_ours = 0;

@@ -1,6 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Hostile files: every fixture cut, flipped and lied about, and allocations that fail. Prints TAP."""
+"""Hostile files. Prints TAP.
+
+A few files of each kind are cut, flipped and lied about in every way that the program hostile knows, and allocations
+fail. In every file of every fixture, and in what processes leave and say, lies are told of the kinds in lies.py, some
+of them (LIES=all: all of them). What counts as wrong is in truth.h, which lies can be told from truth in lies.py;
+deadlines, memory and messages are watched by liar.c.
+"""
 import concurrent.futures
 import glob
 import os
@@ -10,6 +16,17 @@ import subprocess
 import sys
 import tempfile
 
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+
+import every  # noqa: E402
+import live  # noqa: E402
+import tap  # noqa: E402
+
+# So many lies are told in a file of a fixture, of a form, and of what a process leaves.
+EVERY = int(os.environ.get("EVERY", "1"))
+EACH = (None, None, None) if os.environ.get("LIES") == "all" else (60, 20, 200 // EVERY)
+FORMS_TOGETHER = 100
 MODES = ("cuts", "lies", "flips", "allocs")
 TIMEOUT = 300
 WRAPPER = os.environ.get("WRAPPER", "").split()
@@ -56,8 +73,8 @@ def build_own(folder):
     yield "c++", path
 
 
-COMMITTED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "fixtures", "committed")
-TOLD = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "processes", "programs", "told.c")
+COMMITTED = os.path.join(HERE, "..", "fixtures", "committed")
+TOLD = os.path.join(HERE, "..", "processes", "programs", "told.c")
 
 
 def build_stored(folder):
@@ -77,37 +94,89 @@ def build_stored(folder):
 
 
 def run(case):
-    mode, name, path, *addresses = case
+    mode, _, path, *addresses = case
     try:
-        done = subprocess.run([*WRAPPER, harness, mode, path, *addresses], capture_output=True, text=True, errors="replace", timeout=TIMEOUT)
+        done = subprocess.run([*WRAPPER, harness, mode, path, *addresses], capture_output=True, text=True, errors="replace",
+                              timeout=TIMEOUT, check=False)
     except subprocess.TimeoutExpired:
-        return f"not ok {{}} - {mode} of {name}\n# no end after {TIMEOUT} s"
-    comments = "".join(f"\n{line[:300]}" for line in done.stdout.splitlines() if line.startswith("#"))
-    if done.returncode == 0:
-        tries = done.stdout.split(": ", 1)[-1].strip()
-        return f"ok {{}} - {mode} of {name}\n# {tries}"
-    report = "".join(f"\n# {line[:200]}" for line in done.stderr.splitlines()[:15])
-    return f"not ok {{}} - {mode} of {name}\n# status {done.returncode}" + (comments + report).replace("{", "{{").replace("}", "}}")
+        raise AssertionError(f"no end after {TIMEOUT} s") from None
+    comments = "\n".join(line[2:300] for line in done.stdout.splitlines() if line.startswith("#"))
+    report = "\n".join(line[:200] for line in done.stderr.splitlines()[:15])
+    assert done.returncode == 0, f"status {done.returncode}\n{comments}\n{report}"
+
+
+def tell(jobs, number):
+    """Runs the jobs; all that they complained of becomes one failure."""
+    faults, jobs = [], list(jobs)
+    for job in jobs:
+        status, out = job.run(number)
+        if status:
+            faults.append(f"{job.name}: {out}")
+    assert not faults, "\n".join(faults)
+    assert jobs, "nothing was asked"
+
+
+def tell_fixture(name, folder):
+    with every.spoiled(folder):
+        tell(every.of_folder(name, folder), EACH[0])
+
+
+def tell_forms(cases):
+    for case in cases:
+        with tempfile.TemporaryDirectory(prefix="fathom-hostile-") as folder:
+            tell(every.of_form(case, folder), EACH[1])
+
+
+def tell_live(make):
+    with tempfile.TemporaryDirectory(prefix="fathom-hostile-") as folder, make(folder) as jobs:
+        tell(jobs, EACH[2])
+
+
+def notices(old, new, complaint):
+    """What cannot be told from truth, said to be such, is found: or nothing that liar says holds."""
+    with tempfile.TemporaryDirectory(prefix="fathom-hostile-") as folder:
+        (path,) = [path for name, path in build_own(folder) if name == "plain"]
+        with open(path, "rb") as file:
+            data = file.read()
+        lines = [f"write s {found.start():x} {new.hex()} another-word" for found in re.finditer(re.escape(old), data)]
+        assert len(old) == len(new) and lines
+        status, out = every.Job("plain", path, path, every.questions(path), lines).run()
+        assert status == 1 and complaint in out, out
+        with open(path, "rb") as file:
+            assert file.read() == data, "the file is not whole again"
+
+
+def tests():
+    yield "a wrong name is noticed", lambda: notices(b"\0outer\0", b"\0inner\0", "a wrong name")
+    yield "a wrong file is noticed", lambda: notices(b"hostile.c\0", b"hostilX.c\0", "a place that is wrong")
+    for make in live.ALL:
+        yield f"lies in {make.__name__.replace('_', ' ')}", lambda make=make: tell_live(make)
+    # Those that the suite "fixtures" has built.
+    for name, folder in list(every.fixtures())[::EVERY]:
+        yield f"lies in {name}", lambda name=name, folder=folder: tell_fixture(name, folder)
+    forms = every.forms()[::EVERY]
+    for i in range(0, len(forms), FORMS_TOGETHER):
+        part = forms[i:i + FORMS_TOGETHER]
+        yield f"lies in forms {i} to {i + len(part) - 1}", lambda part=part: tell_forms(part)
+
+
+def thorough(folder):
+    """Cases for the program hostile."""
+    files = list(build_own(folder))
+    # Whatever the fixture suite has left is tried as well.
+    for path in sorted(glob.glob(os.path.join(build, "fixtures", "hostile", "*"))):
+        files.append((os.path.basename(path), path))
+    yield from ((mode, name, path) for name, path in files for mode in MODES)
+    # Names of D and Ada are demangled by code that knows of no failure to allocate. (Without debug
+    # information Ada's are shown as linked: what is cut has another name.)
+    yield from (("allocs", name, os.path.join(COMMITTED, name)) for name in ("ada.elf", "d.elf"))
+    yield from ((mode, name, path, *places) for name, path, places in build_stored(folder) for mode in MODES)
 
 
 def main():
     with tempfile.TemporaryDirectory() as folder:
-        files = list(build_own(folder))
-        # Whatever the fixture suite has left is tried as well.
-        for path in sorted(glob.glob(os.path.join(build, "fixtures", "hostile", "*"))):
-            files.append((os.path.basename(path), path))
-        cases = [(mode, name, path) for name, path in files for mode in MODES]
-        # Names of D and Ada are demangled by code that knows of no failure to allocate. (Without debug
-        # information Ada's are shown as linked: what is cut has another name.)
-        cases += [("allocs", name, os.path.join(COMMITTED, name)) for name in ("ada.elf", "d.elf")]
-        cases += [(mode, name, path, *places) for name, path, places in build_stored(folder) for mode in MODES]
-        print(f"1..{len(cases)}")
-        failed = False
-        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-            for number, line in enumerate(pool.map(run, cases), 1):
-                print(line.format(number), flush=True)
-                failed |= line.startswith("not ok")
-    return 1 if failed else 0
+        cases = [(f"{case[0]} of {case[1]}", lambda case=case: run(case)) for case in thorough(folder)]
+        return tap.run("hostile", tap.chosen([*tests(), *cases]))
 
 
 sys.exit(main())

@@ -27,6 +27,7 @@ class ElfFile:
     def __init__(self, path):
         with open(path, "rb") as f:
             self.bytes = f.read()
+        self._symbols = {}
         self.is64 = self.bytes[4] == 2
         self.order = ">" if self.bytes[5] == 2 else "<"
         head = self._unpack("HHIQQQIHHHHHH" if self.is64 else "HHIIIIIHHHHHH", 16)
@@ -68,6 +69,11 @@ class ElfFile:
 
     def symbols(self, type=SHT_SYMTAB):
         """The symbols of .symtab (or .dynsym), the null symbol first."""
+        if type not in self._symbols:
+            self._symbols[type] = self._read_symbols(type)
+        return self._symbols[type]
+
+    def _read_symbols(self, type):
         out = []
         for index, s in enumerate(self.sections):
             if s.type != type:

@@ -44,8 +44,9 @@ static bool is_relocated(const struct fathom_object *o)
 		const struct fathom_section *s = &o->sections[i].header;
 
 		has_debug |= is_debug_section(s);
-		relocated = is_table_of_relocations(s) && s->info < o->n_sections &&
-			    is_debug_section(&o->sections[s->info].header);
+		relocated = is_table_of_relocations(s) &&
+			    (s->info >= o->n_sections ||
+			     is_debug_section(&o->sections[s->info].header));
 	}
 	return relocated || !has_debug;
 }
@@ -79,7 +80,8 @@ static bool lay_out_section(struct fathom_object *o, uint32_t i, uint64_t *next)
 	if (!align || align >= (1u << 30) || align & (align - 1))
 		align = 16;
 	s->base = (*next + align - 1) & ~(align - 1);
-	if (__builtin_add_overflow(s->base, s->header.size, next) || *next > UINT64_MAX / 2)
+	if (__builtin_add_overflow(s->base, s->header.size, next) ||
+	    *next > (o->image.is64 ? UINT64_MAX / 2 : UINT32_MAX))
 		return false;
 	++*next; /* an address behind a section is not the start of the next */
 	return true;
@@ -249,6 +251,14 @@ uint32_t fathom_object_find(const struct fathom_object *o, const char *name)
 	return 0;
 }
 
+bool fathom_object_is_cut(const struct fathom_object *o, uint32_t i)
+{
+	const struct fathom_section *s = &o->sections[i].header;
+
+	return s->size && s->type != SHT_NOBITS && s->type != SHT_NULL &&
+	       !fathom_image_section_bytes(&o->image, s).size;
+}
+
 uint32_t fathom_object_find_type(const struct fathom_object *o, uint32_t type)
 {
 	for (uint32_t i = 1; i < o->n_sections; i++)
@@ -290,8 +300,11 @@ static struct compressed compression_of(const struct fathom_object *o,
 			 : type == ELFCOMPRESS_ZSTD ? COMPRESS_ZSTD
 						    : COMPRESS_UNKNOWN;
 		z.data = (struct fathom_bytes){ c.p, cur_left(&c) };
-	} else if (s->name.data && str_starts(s->name, ".zdebug_") && raw.size >= ZDEBUG_HEADER &&
-		   memcmp(raw.data, "ZLIB", 4) == 0) {
+	} else if (s->name.data && str_starts(s->name, ".zdebug_") && raw.size) {
+		if (raw.size < ZDEBUG_HEADER || memcmp(raw.data, "ZLIB", 4) != 0) {
+			z.kind = COMPRESS_UNKNOWN;
+			return z;
+		}
 		z.kind = COMPRESS_ZLIB;
 		z.size = load_u64(raw.data + 4, __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__);
 		z.data = bytes_from(raw, ZDEBUG_HEADER);
@@ -304,13 +317,12 @@ bool fathom_object_is_compressed(const struct fathom_object *o, uint32_t i)
 	return compression_of(o, &o->sections[i].header).kind != COMPRESS_NONE;
 }
 
-/* Fails with the section's own name, which is not a static text. */
-static fathom_err section_error(const struct fathom_object *o, uint32_t i, fathom_err err,
-				const char *what, struct fathom_errinfo *reterr)
+fathom_err fathom_object_fail(const struct fathom_object *o, uint32_t i, fathom_err err,
+			      uint64_t off, const char *what, struct fathom_errinfo *reterr)
 {
 	const struct fathom_str name = o->sections[i].header.name;
 
-	(void)fathom_fail(reterr, err, "", 0, what);
+	(void)fathom_fail(reterr, err, "", name.data ? off : o->sections[i].header.off + off, what);
 	if (reterr && name.data) {
 		const size_t room = sizeof reterr->section - 1;
 		const size_t size = name.size < room ? name.size : room;
@@ -320,6 +332,12 @@ static fathom_err section_error(const struct fathom_object *o, uint32_t i, fatho
 	}
 	fathom_errinfo_set_file(reterr, o->file->path);
 	return err;
+}
+
+static fathom_err section_error(const struct fathom_object *o, uint32_t i, fathom_err err,
+				const char *what, struct fathom_errinfo *reterr)
+{
+	return fathom_object_fail(o, i, err, 0, what, reterr);
 }
 
 /* No compressor reaches a ratio above this: deflate's limit is 1032, zstd's blocks reach 43,690. */
@@ -406,12 +424,9 @@ static bool has_relocations(const struct fathom_object *o, uint32_t i)
 {
 	if (o->image.type != ET_REL)
 		return false;
-	for (uint32_t r = 1; r < o->n_sections; r++) {
-		const struct fathom_section *s = &o->sections[r].header;
-
-		if ((s->type == SHT_RELA || s->type == SHT_REL) && s->info == i)
+	for (uint32_t table = 1; table < o->n_sections; table++)
+		if (fathom_object_relocates(o, table, i))
 			return true;
-	}
 	return false;
 }
 
@@ -466,8 +481,7 @@ fathom_err fathom_object_load(struct fathom_object *o, uint32_t i, struct fathom
 		*ret = l->bytes;
 		return FATHOM_OK;
 	}
-	if (s->header.size && s->header.type != SHT_NOBITS && s->header.type != SHT_NULL &&
-	    !fathom_image_section_bytes(&o->image, &s->header).size)
+	if (fathom_object_is_cut(o, i))
 		return section_error(o, i, FATHOM_E_CORRUPT,
 				     "the section reaches past the end of the file", reterr);
 	z = compression_of(o, &s->header);

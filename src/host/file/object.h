@@ -57,6 +57,13 @@ fathom_err fathom_object_open(struct fathom_memory *m, const char *path, struct 
 			      struct fathom_errinfo *reterr);
 void fathom_object_close(struct fathom_object *o);
 
+/* Whether section @i states more than the file has. */
+bool fathom_object_is_cut(const struct fathom_object *o, uint32_t i);
+
+/* Fails at @off of section @i, whose name is no static text. @what is one. */
+fathom_err fathom_object_fail(const struct fathom_object *o, uint32_t i, fathom_err err,
+			      uint64_t off, const char *what, struct fathom_errinfo *reterr);
+
 /* The index of the first section called @name, or 0, which is never a section. */
 uint32_t fathom_object_find(const struct fathom_object *o, const char *name);
 /* The first section of type @type (SHT_), or 0. */
@@ -119,6 +126,12 @@ struct fathom_dynamic {
 };
 
 bool fathom_object_dynamic(const struct fathom_object *o, struct fathom_dynamic *ret);
+
+/*
+ * Whether section @t holds relocations for section @i. One that is for a section that is not there
+ * is taken for that of its name: then what it should have relocated cannot be read.
+ */
+bool fathom_object_relocates(const struct fathom_object *o, uint32_t t, uint32_t i);
 
 /* Applies the relocations for section @i of a relocatable file to @bytes, a copy of it. */
 fathom_err fathom_object_relocate(struct fathom_object *o, uint32_t i, uint8_t *bytes,

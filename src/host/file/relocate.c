@@ -314,58 +314,79 @@ struct relocating {
 	uint64_t left; /* bytes that tables may still take: together no more than the file */
 };
 
-/* Makes r->symbols those of section @symtab. */
-static bool use_symbols(struct relocating *r, uint32_t symtab)
+/* Makes r->symbols those that table @t is linked to. */
+static fathom_err use_symbols(struct relocating *r, uint32_t t, struct fathom_errinfo *reterr)
 {
 	const struct fathom_object *o = r->object;
+	const uint32_t symtab = o->sections[t].header.link;
 
 	if (r->n_symtabs && r->symtab == symtab)
-		return true;
+		return FATHOM_OK;
 	if (r->n_symtabs++ == FATHOM_MAX_RELOCATION_SYMTABS)
-		return false;
+		return fathom_object_fail(o, t, FATHOM_E_LIMIT, 0,
+					  "relocations that use many symbol tables", reterr);
+	if (symtab >= o->n_sections || fathom_object_is_cut(o, symtab))
+		return fathom_object_fail(o, t, FATHOM_E_CORRUPT, 0,
+					  "relocations whose symbol table is not in the file",
+					  reterr);
 	r->symtab = symtab;
-	r->symbols = (struct fathom_symtab){ 0 };
-	if (symtab < o->n_sections)
-		r->symbols = fathom_object_symtab(o, symtab);
-	return true;
+	r->symbols = fathom_object_symtab(o, symtab);
+	return FATHOM_OK;
 }
 
-/* Applies one table of relocations. */
-static fathom_err apply_table(struct relocating *to, const struct fathom_section *table,
-			      struct fathom_errinfo *reterr)
+/* Looks at what is said of table @t before it is read. */
+static fathom_err check_table(struct relocating *to, uint32_t t, struct fathom_errinfo *reterr)
+{
+	const struct fathom_object *o = to->object;
+	const struct fathom_section *table = &o->sections[t].header;
+
+	if (table->info >= o->n_sections)
+		return fathom_object_fail(o, t, FATHOM_E_CORRUPT, 0,
+					  "relocations of a section that is not in the file",
+					  reterr);
+	if (fathom_object_is_cut(o, t))
+		return fathom_object_fail(o, t, FATHOM_E_CORRUPT, 0,
+					  "the section reaches past the end of the file", reterr);
+	if (table->size > to->left)
+		return fathom_object_fail(o, t, FATHOM_E_LIMIT, 0, "tables of relocations overlap",
+					  reterr);
+	to->left -= table->size;
+	return use_symbols(to, t, reterr);
+}
+
+/* Applies the relocations of section @t. */
+static fathom_err apply_table(struct relocating *to, uint32_t t, struct fathom_errinfo *reterr)
 {
 	const struct fathom_object *o = to->object;
 	const struct fathom_image *image = &o->image;
+	const struct fathom_section *table = &o->sections[t].header;
 	const bool rela = table->type == SHT_RELA;
 	struct fathom_cursor c = cur_init(fathom_image_section_bytes(image, table), image->swap);
 	const uint8_t *start = c.p;
 	struct rule rule = { 0 };
 	uint32_t rule_type = UINT32_MAX;
 
-	if (cur_left(&c) > to->left || !use_symbols(to, table->link))
-		return fathom_fail(reterr, FATHOM_E_LIMIT, "", table->off,
-				   "tables of relocations overlap, or use many symbol tables");
-	to->left -= cur_left(&c);
+	FATHOM_TRY(check_table(to, t, reterr));
 	while (cur_left(&c)) {
-		const uint64_t at = table->off + (uint64_t)(c.p - start);
+		const uint64_t at = (uint64_t)(c.p - start);
 		struct fathom_relocation r;
 		uint64_t value;
 		uint64_t section;
 
 		fathom_relocation_read(&c, image, rela, &r);
 		if (!cur_ok(&c))
-			return fathom_fail(reterr, FATHOM_E_CORRUPT, "", at,
-					   "damaged table of relocations");
+			return fathom_object_fail(o, t, FATHOM_E_CORRUPT, at,
+						  "damaged table of relocations", reterr);
 		if (r.type != rule_type) {
 			rule = rule_for(machine_of(image), r.type);
 			rule_type = r.type;
 		}
 		if (rule.action == ACT_UNKNOWN)
-			return fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", at,
-					   "unknown type of relocation");
+			return fathom_object_fail(o, t, FATHOM_E_UNSUPPORTED, at,
+						  "unknown type of relocation", reterr);
 		if (!range_inside(r.off, rule.size, to->size))
-			return fathom_fail(reterr, FATHOM_E_CORRUPT, "", at,
-					   "relocation outside its section");
+			return fathom_object_fail(o, t, FATHOM_E_CORRUPT, at,
+						  "relocation outside its section", reterr);
 		if (rule.action == ACT_NONE ||
 		    !symbol_address(o, &to->symbols, r.symbol, &value, &section))
 			continue;
@@ -374,6 +395,26 @@ static fathom_err apply_table(struct relocating *to, const struct fathom_section
 		      o->sections[to->section].base + r.off, value, &r, rela, image->swap);
 	}
 	return FATHOM_OK;
+}
+
+/* Whether the one name is ".rel" or ".rela" and the other. */
+static bool is_named_after(struct fathom_str table, struct fathom_str section)
+{
+	const size_t prefix = table.data && str_starts(table, ".rela") ? 5 : 4;
+
+	return table.data && section.data && str_starts(table, ".rel") &&
+	       table.size == section.size + prefix &&
+	       memcmp(table.data + prefix, section.data, section.size) == 0;
+}
+
+bool fathom_object_relocates(const struct fathom_object *o, uint32_t t, uint32_t i)
+{
+	const struct fathom_section *table = &o->sections[t].header;
+
+	if (table->type != SHT_RELA && table->type != SHT_REL)
+		return false;
+	return table->info == i || (table->info >= o->n_sections &&
+				    is_named_after(table->name, o->sections[i].header.name));
 }
 
 fathom_err fathom_object_relocate(struct fathom_object *o, uint32_t i, uint8_t *bytes,
@@ -387,11 +428,8 @@ fathom_err fathom_object_relocate(struct fathom_object *o, uint32_t i, uint8_t *
 		.left = o->image.bytes.size,
 	};
 
-	for (uint32_t t = 1; t < o->n_sections; t++) {
-		const struct fathom_section *table = &o->sections[t].header;
-
-		if ((table->type == SHT_RELA || table->type == SHT_REL) && table->info == i)
-			FATHOM_TRY(apply_table(&to, table, reterr));
-	}
+	for (uint32_t t = 1; t < o->n_sections; t++)
+		if (fathom_object_relocates(o, t, i))
+			FATHOM_TRY(apply_table(&to, t, reterr));
 	return FATHOM_OK;
 }

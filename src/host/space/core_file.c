@@ -447,12 +447,12 @@ static void name_vdso(struct core *core)
 		m->name = (struct fathom_str){ "[vdso]", sizeof "[vdso]" - 1 };
 }
 
-static void note(const struct core *core, struct fathom_notes *notes, fathom_err err,
+static void note(const struct core *core, struct fathom_notes *notes, fathom_err err, uint64_t off,
 		 const char *what)
 {
 	struct fathom_errinfo info;
 
-	(void)fathom_fail(&info, err, "", 0, what);
+	(void)fathom_fail(&info, err, "", off, what);
 	fathom_errinfo_set_file(&info, core->dump.file->path);
 	fathom_notes_add(notes, &info);
 }
@@ -465,7 +465,7 @@ static fathom_err read_core(struct core *core, struct fathom_notes *notes,
 	FATHOM_TRY(read_segments(core, reterr));
 	FATHOM_TRY(make_pieces(core, reterr));
 	if (!core->files.n) {
-		note(core, notes, FATHOM_E_NOT_FOUND,
+		note(core, notes, FATHOM_E_NOT_FOUND, 0,
 		     "the core does not say which files were mapped (NT_FILE): what is in its "
 		     "memory has to do");
 		free(core->files.items);
@@ -477,12 +477,12 @@ static fathom_err read_core(struct core *core, struct fathom_notes *notes,
 		return fail_memory(reterr);
 	FATHOM_TRY(make_maps(core, reterr));
 	if (!core->dump.maps.n)
-		return fathom_fail(reterr, FATHOM_E_CORRUPT, "", 0,
+		return fathom_fail(reterr, FATHOM_E_CORRUPT, "", core->image.bytes.size,
 				   "the core holds no memory: it was cut short");
 	FATHOM_TRY(tell_files_apart(core, reterr));
 	name_vdso(core);
 	if (core->is_cut)
-		note(core, notes, FATHOM_E_CORRUPT,
+		note(core, notes, FATHOM_E_CORRUPT, core->image.bytes.size,
 		     "the core was cut short: what is behind its end is not known");
 	return FATHOM_OK;
 }

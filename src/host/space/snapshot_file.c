@@ -34,6 +34,11 @@ static fathom_err fail_memory(struct fathom_errinfo *reterr)
 	return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
 }
 
+/* Where the header has what. */
+#define VERSION_OFF 8
+#define CRC_OFF     12
+#define SIZE_OFF    16
+
 /* Checks the header and moves @c to the body. */
 static fathom_err read_header(struct fathom_cursor *c, struct fathom_errinfo *reterr)
 {
@@ -41,14 +46,14 @@ static fathom_err read_header(struct fathom_cursor *c, struct fathom_errinfo *re
 
 	cur_skip(c, sizeof FATHOM_SNAPSHOT_MAGIC - 1);
 	if (cur_u32(c) != FATHOM_SNAPSHOT_VERSION && cur_ok(c))
-		return fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
+		return fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", VERSION_OFF,
 				   "is a snapshot of another version of fathom");
 	crc = cur_u32(c);
 	if (cur_u64(c) != cur_left(c) || !cur_ok(c))
-		return fathom_fail(reterr, FATHOM_E_CORRUPT, "", 0,
+		return fathom_fail(reterr, FATHOM_E_CORRUPT, "", SIZE_OFF,
 				   "the snapshot is not as long as it says: it was cut short");
 	if (fathom_codec_crc32((struct fathom_bytes){ c->p, cur_left(c) }) != crc)
-		return fathom_fail(reterr, FATHOM_E_CORRUPT, "", 0,
+		return fathom_fail(reterr, FATHOM_E_CORRUPT, "", CRC_OFF,
 				   "the snapshot is damaged: its checksum is another");
 	return FATHOM_OK;
 }
@@ -154,6 +159,7 @@ static fathom_err read_records(struct snapshot *s, struct fathom_cursor *c,
 			       struct fathom_errinfo *reterr)
 {
 	while (cur_left(c)) {
+		const uint64_t at = (uint64_t)(c->p - s->dump.file->bytes.data);
 		const uint32_t type = cur_u32(c);
 		uint64_t size;
 		struct fathom_cursor record;
@@ -163,7 +169,7 @@ static fathom_err read_records(struct snapshot *s, struct fathom_cursor *c,
 		record = cur_sub(c, size);
 		cur_skip(c, (0 - size) & 7);
 		if (!cur_ok(c))
-			return fathom_fail(reterr, FATHOM_E_CORRUPT, "", 0,
+			return fathom_fail(reterr, FATHOM_E_CORRUPT, "", at,
 					   "a record of the snapshot reaches past its end");
 		if (!read_record(s, type, record))
 			return fail_memory(reterr);
@@ -249,7 +255,7 @@ static fathom_err make_maps(struct snapshot *s, struct fathom_errinfo *reterr)
 			maps->items[maps->n++] = m;
 	}
 	return maps->n ? FATHOM_OK
-		       : fathom_fail(reterr, FATHOM_E_CORRUPT, "", 0,
+		       : fathom_fail(reterr, FATHOM_E_CORRUPT, "", FATHOM_SNAPSHOT_HEADER,
 				     "the snapshot holds no mapping");
 }
 

@@ -201,6 +201,9 @@ bool fathom_symbol_place(const struct fathom_symbol_table *t, const struct fatho
 		*ret_svma += ret_region->low;
 	if (t->opd && s->type == STT_FUNC && !ret_region->code)
 		return follow_descriptor(t->opd, ret_svma, ret_region);
+	/* Where the section ends is not known then. */
+	if (!s->size && *ret_svma < ret_region->high && fathom_object_is_cut(o, s->section))
+		ret_region->high = *ret_svma + 1;
 	return *ret_svma >= ret_region->low && *ret_svma < ret_region->high;
 }
 

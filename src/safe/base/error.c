@@ -61,6 +61,13 @@ fathom_err fathom_fail_by(struct fathom_errinfo *info, fathom_err err, enum fath
 	return err;
 }
 
+/* Whether the offset of @info, which names no section, is one in its file. */
+static bool has_file_offset(const struct fathom_errinfo *info)
+{
+	return info->offset && (info->err == FATHOM_E_CORRUPT ||
+				info->err == FATHOM_E_UNSUPPORTED || info->err == FATHOM_E_LIMIT);
+}
+
 size_t fathom_errinfo_format(const struct fathom_errinfo *info, char *buf, size_t cap)
 {
 	struct fathom_text t = text_init(buf, cap);
@@ -72,6 +79,10 @@ size_t fathom_errinfo_format(const struct fathom_errinfo *info, char *buf, size_
 	if (info->section[0]) {
 		fathom_text_cstr(&t, info->section);
 		fathom_text_char(&t, '+');
+		fathom_text_hex(&t, info->offset);
+		fathom_text_cstr(&t, ": ");
+	} else if (has_file_offset(info)) {
+		fathom_text_cstr(&t, "at ");
 		fathom_text_hex(&t, info->offset);
 		fathom_text_cstr(&t, ": ");
 	}

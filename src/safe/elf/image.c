@@ -202,6 +202,9 @@ struct fathom_bytes fathom_image_loaded_at(const struct fathom_image *image, uin
 	for (uint32_t i = 0; i < image->phnum; i++) {
 		if (!fathom_image_segment(image, i, &s) || s.type != PT_LOAD)
 			continue;
+		/* What contradicts itself so would lay the file's bytes over other segments. */
+		if (s.filesz > s.memsz)
+			continue;
 		if (svma >= s.vaddr && svma - s.vaddr < s.filesz && s.off <= image->bytes.size) {
 			const struct fathom_bytes file = bytes_from(image->bytes, s.off);
 

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: MIT
+"""The promise that threads ask one target without waiting for each other: the program lockless."""
+import os
+import subprocess
+
+import tap
+
+LOCKLESS = os.path.join(os.environ["BUILD"], "tests", "lockless")
+
+
+def add_all(suite):
+    @suite.test("look-ups in a target that was asked before take no lock, and wait for no thread")
+    def _(_folder):
+        if not os.path.exists(LOCKLESS):
+            raise tap.Skip("a sanitizer's allocator takes locks")
+        if os.environ.get("WRAPPER"):
+            raise tap.Skip("what runs under a wrapper is not counted")
+        # The program itself has a symbol table and debug information.
+        done = subprocess.run([LOCKLESS, LOCKLESS], capture_output=True, text=True, timeout=600, check=False)
+        assert done.returncode == 0, f"{done.stdout}{done.stderr}"
+        assert [line for line in done.stdout.splitlines() if line.startswith("ok")] and "not ok" not in done.stdout

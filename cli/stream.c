@@ -225,16 +225,21 @@ void input_stream_deinit(struct input_stream *s)
 	free(s->buf);
 }
 
-/* An answer takes some ten times the bytes of its line: so a batch takes a third of the budget. */
+/*
+ * An answer takes some ten times the bytes of its line: so a batch takes a third of the budget, but
+ * for what each run needs (SCRATCH: tables and buffers of its threads).
+ */
 #define SHARE 32
 
 #define DEFAULT_BUDGET ((uint64_t)1 << 30)
-#define LEAST_SHARE    ((size_t)1 << 20)
+#define SCRATCH        ((uint64_t)8 << 20)
+#define LEAST_SHARE    ((size_t)64 << 10)
 #define MOST_SHARE     ((size_t)32 << 20)
 
 size_t input_stream_share(uint64_t memory_budget)
 {
-	const uint64_t share = (memory_budget ? memory_budget : DEFAULT_BUDGET) / SHARE;
+	const uint64_t budget = memory_budget ? memory_budget : DEFAULT_BUDGET;
+	const uint64_t share = budget > SCRATCH ? (budget - SCRATCH) / SHARE : 0;
 
 	return share < LEAST_SHARE ? LEAST_SHARE : share > MOST_SHARE ? MOST_SHARE : (size_t)share;
 }

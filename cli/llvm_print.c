@@ -152,8 +152,8 @@ static void json_source(struct llvm_printer *p, const struct llvm_place *place)
 	if (!place->file || !p->options->context_lines)
 		return;
 	p->scratch.n = 0;
-	llvm_source_write(&p->source, &p->scratch, shown_path(p, place->file), place->line,
-			  p->options->context_lines);
+	llvm_source_write(&p->source, &p->scratch, place->source, shown_path(p, place->file),
+			  place->line, p->options->context_lines);
 	if (p->scratch.n)
 		json_scratch(p, "Source");
 }
@@ -264,7 +264,8 @@ static void print_simple(struct llvm_printer *p, const char *file, const struct 
 	}
 	out_char(o, '\n');
 	if (p->options->context_lines)
-		llvm_source_write(&p->source, o, file, place->line, p->options->context_lines);
+		llvm_source_write(&p->source, o, place->source, file, place->line,
+				  p->options->context_lines);
 }
 
 static void print_place(struct llvm_printer *p, const struct llvm_place *place, bool inlined)

@@ -13,6 +13,7 @@ struct llvm_place {
 	const struct fathom_function *function; /* NULL: not known */
 	bool is_short;                          /* its plain name is wanted */
 	const char *file;                       /* NULL: not known */
+	struct llvm_text source;                /* embedded text of file; data NULL: none */
 	uint32_t line;
 	uint32_t column;
 	uint32_t discriminator;

@@ -62,8 +62,8 @@ static void write_line(struct out *o, uint64_t number, unsigned width, bool mark
 	out_char(o, '\n');
 }
 
-void llvm_source_write(struct llvm_source *s, struct out *o, const char *path, uint64_t line,
-		       uint64_t n)
+void llvm_source_write(struct llvm_source *s, struct out *o, struct llvm_text embedded,
+		       const char *path, uint64_t line, uint64_t n)
 {
 	const uint64_t first = line > n / 2 + 1 ? line - n / 2 : 1;
 	const uint64_t last = first + n - 1;
@@ -72,11 +72,14 @@ void llvm_source_write(struct llvm_source *s, struct out *o, const char *path, u
 
 	if (!n)
 		return;
-	load(s, path);
-	if (!s->text)
+	if (!embedded.data) {
+		load(s, path);
+		embedded = (struct llvm_text){ s->text, s->size };
+	}
+	if (!embedded.data)
 		return;
-	at = s->text;
-	end = s->text + s->size;
+	at = embedded.data;
+	end = at + embedded.size;
 	for (uint64_t number = 1; number <= last && at < end; number++) {
 		const char *newline = memchr(at, '\n', (size_t)(end - at));
 		const char *stop = newline ? newline : end;

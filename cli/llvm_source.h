@@ -3,6 +3,7 @@
 #ifndef FATHOM_LLVM_SOURCE_H
 #define FATHOM_LLVM_SOURCE_H
 
+#include "llvm_request.h"
 #include "out.h"
 
 /* The file that was shown last: places follow one another in the same file. */
@@ -13,11 +14,11 @@ struct llvm_source {
 };
 
 /*
- * Writes @n lines of the file at @path, with their numbers, @line in the middle and marked; nothing
- * when it cannot be read.
+ * Writes @n lines of @embedded or, where its data is NULL, of the file at @path, with their
+ * numbers, @line in the middle and marked. Writes nothing when the file cannot be read.
  */
-void llvm_source_write(struct llvm_source *s, struct out *o, const char *path, uint64_t line,
-		       uint64_t n);
+void llvm_source_write(struct llvm_source *s, struct out *o, struct llvm_text embedded,
+		       const char *path, uint64_t line, uint64_t n);
 void llvm_source_deinit(struct llvm_source *s);
 
 #endif

@@ -172,9 +172,21 @@ static void apply_symbol(const struct symbolizer *s, const struct fathom_answers
 		place->file = symbol_file_of(answers, a);
 }
 
-/* Makes the places of all frames of @a; returns how many. */
-static size_t places_of(struct symbolizer *s, const struct fathom_answers *answers,
-			const struct fathom_answer *a)
+/* Returns the text of @file that the unit of @address has embedded, if lines of it are wanted. */
+static struct llvm_text embedded_source(const struct symbolizer *s, struct fathom_target *target,
+					uint64_t address, const char *file)
+{
+	struct llvm_text text = { NULL, 0 };
+
+	if (!file || !s->options.context_lines ||
+	    fathom_target_source(target, address, file, &text.data, &text.size, NULL))
+		return (struct llvm_text){ NULL, 0 };
+	return text;
+}
+
+/* Makes the places of all frames of @a, an answer of @target; returns how many. */
+static size_t places_of(struct symbolizer *s, struct fathom_target *target,
+			const struct fathom_answers *answers, const struct fathom_answer *a)
 {
 	const struct fathom_frame *frame = fathom_answers_frame(answers, a->frame);
 	struct llvm_place *place = place_at(s, 0);
@@ -184,6 +196,7 @@ static size_t places_of(struct symbolizer *s, const struct fathom_answers *answe
 		place = place_at(s, n++);
 		place->function = fathom_answers_function(answers, frame->function);
 		place->file = path_of(answers, frame->file);
+		place->source = embedded_source(s, target, a->address, place->file);
 		place->line = frame->line;
 		place->column = frame->column;
 		place->discriminator = frame->discriminator;
@@ -204,7 +217,7 @@ static void answer_code(struct symbolizer *s, const struct request *q,
 {
 	const struct fathom_answers *answers = q->module->code.answers;
 	const struct fathom_answer *a = fathom_answers_get(answers, q->index);
-	size_t n = places_of(s, answers, a);
+	size_t n = places_of(s, q->module->target, answers, a);
 
 	/* Without inlined calls: where the innermost is, but called by the symbol's name. */
 	if (!s->options.inlines && s->options.style != LLVM_STYLE_GNU)
@@ -295,7 +308,7 @@ static void answer_symbol(struct symbolizer *s, const struct request *q,
 	for (size_t i = 0; i < found.n; i++) {
 		const struct fathom_answer *a = fathom_answers_get(answers, i);
 
-		(void)places_of(s, answers, a);
+		(void)places_of(s, q->module->target, answers, a);
 		apply_symbol(s, answers, a, &s->places[0]);
 		if (s->places[0].file)
 			places[n++] = s->places[0];

@@ -285,6 +285,21 @@ FATHOM_API const struct fathom_source_file *fathom_answers_file(
 FATHOM_API const struct fathom_module_info *fathom_answers_module(
 	const struct fathom_answers *answers, uint16_t number);
 
+/**
+ * Finds the text of a source file that the compiler has embedded in the debug information, as clang
+ * does with -gembed-source. @address is one that fathom_symbolize() takes, @path that of a file of
+ * one of its frames, as the answers have it. Only files have such texts here, not processes, cores
+ * or the kernel.
+ *
+ * Safety: mt-safe
+ * Memory: writes *@ret_text and *@ret_size, in bytes; the text lives as long as @target
+ * Returns: FATHOM_OK; FATHOM_E_NOT_FOUND when no text is embedded, or an empty one;
+ *	FATHOM_E_MEMORY; FATHOM_E_CHANGED as fathom_target_check()
+ */
+FATHOM_API fathom_err fathom_target_source(struct fathom_target *target, uint64_t address,
+					   const char *path, const char **ret_text,
+					   size_t *ret_size, struct fathom_errinfo *reterr);
+
 #ifdef __cplusplus
 }
 #endif

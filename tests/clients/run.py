@@ -11,6 +11,7 @@ import sys
 import tools  # finds the modules that the others need
 import llvm_cases
 import llvm_data
+import llvm_embedded
 import profilers
 import protocol
 import sanitizers
@@ -19,7 +20,7 @@ try:
     if sys.argv[1:2] == ["--file"]:
         llvm_cases.measure(sys.argv[2], *map(int, sys.argv[3:]))
         sys.exit(0)
-    status = tools.tap.run("clients", tools.tap.chosen(llvm_cases.CASES + llvm_data.CASES + protocol.CASES + sanitizers.CASES +
+    status = tools.tap.run("clients", tools.tap.chosen(llvm_cases.CASES + llvm_data.CASES + llvm_embedded.CASES + protocol.CASES + sanitizers.CASES +
                                                       profilers.CASES))
 finally:
     shutil.rmtree(tools.FOLDER)

@@ -26,8 +26,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (fathom_line_program_read(&dwarf, 0, flags & 2 ? 4 : 8, &p, NULL))
 		return 0;
 	fathom_line_tables_init(&tables, &p);
-	for (int i = 0; i < 1000 && !fathom_line_tables_next(&tables, &entry, NULL); i++)
+	for (int i = 0; i < 1000 && !fathom_line_tables_next(&tables, &entry, NULL); i++) {
 		fuzz_use_str(fathom_line_entry_name(&p, &unit, &entry));
+		fuzz_use_str(fathom_line_tables_source(&tables, &unit));
+	}
 	fathom_line_reader_init(&reader, &p);
 	while ((n = fathom_line_reader_rows(&reader, rows, 16)) != 0) {
 		if (n > 16)

@@ -33,8 +33,9 @@
 /* What the whole file says of an address. */
 struct truth {
 	uint64_t address;
-	char *names; /* "outer<mid<inner", linkage names */
-	char *place; /* "file:line" of the innermost frame, or NULL */
+	char *names;  /* "outer<mid<inner", linkage names */
+	char *place;  /* "file:line" of the innermost frame, or NULL */
+	char *source; /* embedded text of that file, or NULL */
 };
 
 struct hostile {
@@ -96,6 +97,24 @@ static char *place_of(const struct fathom_answers *answers, const struct fathom_
 	return strdup(text);
 }
 
+/*
+ * Returns a copy of the text that is embedded for the file of the innermost frame of @a; NULL
+ * without one.
+ */
+static char *source_of(struct fathom_target *target, const struct fathom_answers *answers,
+		       const struct fathom_answer *a)
+{
+	const struct fathom_frame *frame = fathom_answers_frame(answers, a->frame);
+	const struct fathom_source_file *file =
+		frame ? fathom_answers_file(answers, frame->file) : NULL;
+	const char *text;
+	size_t size;
+
+	if (!file || fathom_target_source(target, a->address, file->path, &text, &size, NULL))
+		return NULL;
+	return strndup(text, size);
+}
+
 /* The last name of a chain: the physical function. */
 static const char *outermost(const char *names)
 {
@@ -116,7 +135,7 @@ static int names_fit(const char *truth, const char *names)
 }
 
 static void check_answer(struct hostile *h, const struct fathom_answers *answers, size_t i,
-			 const char *what, uint64_t detail)
+			 const char *source, const char *what, uint64_t detail)
 {
 	const struct fathom_answer *a = fathom_answers_get(answers, i);
 	char *names = names_of(answers, a);
@@ -129,6 +148,9 @@ static void check_answer(struct hostile *h, const struct fathom_answers *answers
 			       (unsigned long long)detail, (unsigned long long)t->address, names,
 			       place ? place : "-", t->names, t->place ? t->place : "-");
 	}
+	if (source && (!t->source || strcmp(source, t->source) != 0) && h->wrong++ < 5)
+		printf("# %s %llu: %#llx has a wrong source\n", what, (unsigned long long)detail,
+		       (unsigned long long)t->address);
 	free(names);
 	free(place);
 }
@@ -139,6 +161,7 @@ static void ask(struct hostile *h, int strict, const char *what, uint64_t detail
 	struct fathom_target *target;
 	struct fathom_answers *answers;
 	uint64_t addresses[N_ADDRESSES];
+	char *sources[N_ADDRESSES];
 
 	if (h->turn++ % h->every)
 		return;
@@ -148,9 +171,13 @@ static void ask(struct hostile *h, int strict, const char *what, uint64_t detail
 	if (fathom_target_open_file(h->session, h->path, &target, NULL))
 		return;
 	if (!fathom_symbolize(target, NULL, addresses, h->n, &answers, NULL)) {
+		for (size_t i = 0; i < h->n; i++)
+			sources[i] = source_of(target, answers, fathom_answers_get(answers, i));
 		fail_after = 0; /* what follows is our own */
 		for (size_t i = 0; strict && i < h->n; i++)
-			check_answer(h, answers, i, what, detail);
+			check_answer(h, answers, i, sources[i], what, detail);
+		for (size_t i = 0; i < h->n; i++)
+			free(sources[i]);
 		fathom_answers_free(answers);
 	}
 	fathom_target_release(target);
@@ -190,8 +217,8 @@ static int learn(struct hostile *h, int argc, char **argv)
 	for (size_t i = 0; i < h->n; i++) {
 		const struct fathom_answer *a = fathom_answers_get(answers, i);
 
-		h->truth[i] =
-			(struct truth){ addresses[i], names_of(answers, a), place_of(answers, a) };
+		h->truth[i] = (struct truth){ addresses[i], names_of(answers, a),
+					      place_of(answers, a), source_of(target, answers, a) };
 	}
 	fathom_answers_free(answers);
 	fathom_target_release(target);
@@ -418,6 +445,7 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < h.n; i++) {
 		free(h.truth[i].names);
 		free(h.truth[i].place);
+		free(h.truth[i].source);
 	}
 	free(h.whole);
 	fathom_destroy(h.session);

@@ -68,6 +68,10 @@ def build_own(folder):
     source = os.path.join(folder, "hostile.cc")
     with open(source, "w", encoding="ascii") as f:
         f.write(CXX_SOURCE)
+    path = os.path.join(folder, "embedded")
+    subprocess.run(["clang-19", "-O1", "-g", "-gdwarf-5", "-gembed-source", prefix, "-o", path,
+                    os.path.join(folder, "hostile.c")], check=True)
+    yield "embedded", path
     path = os.path.join(folder, "c++")
     subprocess.run(["g++", "-O1", "-g", prefix, "-o", path, source], check=True)
     yield "c++", path

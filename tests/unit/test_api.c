@@ -116,6 +116,30 @@ static void no_descriptor_stays_open(void **state)
 	fathom_destroy(session);
 }
 
+/* gcc embeds no texts, and those of a process are not looked for. */
+static void sources_that_are_not_embedded_are_not_found(void **state)
+{
+	struct fathom *session = new_session();
+	struct fathom_target *targets[2] = { open_shell(session), NULL };
+	const char *text = "untouched";
+	size_t size = 9;
+
+	(void)state;
+	assert_int_equal(fathom_target_open_process(session, getpid(), &targets[1], NULL), 0);
+	for (size_t i = 0; i < 2; i++) {
+		struct fathom_errinfo info = { 0 };
+
+		assert_int_equal(
+			fathom_target_source(targets[i], 0x1000, "/src/sh.c", &text, &size, &info),
+			FATHOM_E_NOT_FOUND);
+		assert_int_equal(info.err, FATHOM_E_NOT_FOUND);
+		assert_string_equal(text, "untouched");
+		assert_int_equal(size, 9);
+		fathom_target_release(targets[i]);
+	}
+	fathom_destroy(session);
+}
+
 static void options_of_a_batch_may_be_those_of_another_version(void **state)
 {
 	struct {
@@ -242,6 +266,7 @@ int main(void)
 		cmocka_unit_test(options_that_are_not_known_are_refused),
 		cmocka_unit_test(files_that_cannot_be_read_say_why),
 		cmocka_unit_test(no_descriptor_stays_open),
+		cmocka_unit_test(sources_that_are_not_embedded_are_not_found),
 		cmocka_unit_test(options_of_a_batch_may_be_those_of_another_version),
 		cmocka_unit_test(a_batch_may_be_empty_and_an_address_anything),
 		cmocka_unit_test(ids_that_stand_for_nothing_give_nothing),

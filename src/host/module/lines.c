@@ -537,3 +537,61 @@ bool fathom_lines_whole_path(struct fathom_worker *w, const struct fathom_unit *
 {
 	return append_path(w, unit, comp_dir, file, false, pool);
 }
+
+/* Returns whether the files of @p may have embedded texts: all entries have the same members. */
+static bool has_sources(const struct fathom_line_program *p)
+{
+	struct fathom_line_tables t;
+	struct fathom_line_entry entry;
+
+	fathom_line_tables_init(&t, p);
+	while (!fathom_line_tables_next(&t, &entry, NULL))
+		if (entry.is_file)
+			return t.source.form != 0;
+	return false;
+}
+
+/* Returns whether @entry, number @file of the table read last, has the path @path. */
+static bool has_path(struct fathom_worker *w, const struct fathom_unit *unit,
+		     struct fathom_str comp_dir, const struct fathom_line_entry *entry,
+		     uint32_t file, struct fathom_str path)
+{
+	const struct fathom_str name = fathom_line_entry_name(&w->program, unit, entry);
+	const struct fathom_array *pool = &w->pool;
+
+	/* Every path ends with the name. */
+	if (!name.size || name.size > path.size ||
+	    memcmp(path.data + path.size - name.size, name.data, name.size) != 0)
+		return false;
+	w->pool.n = 0;
+	return fathom_lines_path(w, unit, comp_dir, file, &w->pool) && pool->n == path.size &&
+	       memcmp(pool->data, path.data, path.size) == 0;
+}
+
+fathom_err fathom_lines_source(struct fathom_worker *w, const struct fathom_unit *unit,
+			       struct fathom_str comp_dir, uint64_t line_off,
+			       struct fathom_str path, struct fathom_str *ret)
+{
+	struct fathom_line_tables t;
+	struct fathom_line_entry entry;
+	uint32_t file;
+
+	if (fathom_line_program_read(unit->skeleton, line_off, unit->header.encoding.address_size,
+				     &w->program, NULL) ||
+	    !has_sources(&w->program))
+		return FATHOM_END;
+	if (read_tables(w, &w->program, NULL) == FATHOM_E_MEMORY)
+		return FATHOM_E_MEMORY;
+	file = w->files_base;
+	fathom_line_tables_init(&t, &w->program);
+	while (!fathom_line_tables_next(&t, &entry, NULL)) {
+		if (!entry.is_file)
+			continue;
+		if (has_path(w, unit, comp_dir, &entry, file++, path)) {
+			*ret = fathom_line_tables_source(&t, unit);
+			if (ret->size)
+				return FATHOM_OK;
+		}
+	}
+	return FATHOM_END;
+}

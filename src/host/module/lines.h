@@ -78,6 +78,15 @@ bool fathom_lines_define(struct fathom_worker *w, uint32_t file);
 bool fathom_lines_path(struct fathom_worker *w, const struct fathom_unit *unit,
 		       struct fathom_str comp_dir, uint32_t file, struct fathom_array *pool);
 
+/*
+ * Finds the text that the line table at @line_off has embedded for the file whose path
+ * fathom_lines_path() composes as @path. FATHOM_END when there is none, also where the table is
+ * damaged before it; FATHOM_E_MEMORY. The text belongs to the debug information.
+ */
+fathom_err fathom_lines_source(struct fathom_worker *w, const struct fathom_unit *unit,
+			       struct fathom_str comp_dir, uint64_t line_off,
+			       struct fathom_str path, struct fathom_str *ret);
+
 /* Writes it with @comp_dir also where FATHOM_RELATIVE_PATHS leaves that out. */
 bool fathom_lines_whole_path(struct fathom_worker *w, const struct fathom_unit *unit,
 			     struct fathom_str comp_dir, uint32_t file, struct fathom_array *pool);

@@ -4,6 +4,7 @@
 
 #include "../symbolize/batch.h"
 #include "../module/cache.h"
+#include "../module/source.h"
 #include "../base/context.h"
 #include "../space/space.h"
 #include "../space/stored.h"
@@ -217,6 +218,30 @@ fathom_err fathom_target_read(struct fathom_target *target, uint64_t address, vo
 	if (!err)
 		*ret_size = got;
 	return err;
+}
+
+fathom_err fathom_target_source(struct fathom_target *target, uint64_t address, const char *path,
+				const char **ret_text, size_t *ret_size,
+				struct fathom_errinfo *reterr)
+{
+	const size_t size = strlen(path);
+	struct fathom_str text = { NULL, 0 };
+	fathom_err err = FATHOM_E_NOT_FOUND;
+
+	if (target->module && size <= UINT32_MAX)
+		err = fathom_source_find(target->module, address,
+					 (struct fathom_str){ path, (uint32_t)size }, &text);
+	if (err == FATHOM_E_NOT_FOUND)
+		(void)fathom_fail(reterr, err, "", address,
+				  "the debug information has no text of this source file");
+	else if (err)
+		(void)fathom_fail(reterr, err, "", 0, "out of memory");
+	err = fathom_target_end_call(target, err, reterr);
+	if (err)
+		return err;
+	*ret_text = text.data;
+	*ret_size = text.size;
+	return FATHOM_OK;
 }
 
 static void add_cost(struct fathom_module *m, void *data)

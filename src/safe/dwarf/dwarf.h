@@ -167,6 +167,7 @@ enum {
 
 	DW_LNCT_path = 0x1,
 	DW_LNCT_directory_index = 0x2,
+	DW_LNCT_LLVM_source = 0x2001,
 };
 
 enum {

@@ -111,7 +111,7 @@ static fathom_err read_formats(struct fathom_line_tables *t)
 		const uint64_t type = cur_uleb(&t->c);
 		const uint64_t form = cur_uleb(&t->c);
 
-		t->types[i] = type <= UINT8_MAX ? (uint8_t)type : 0;
+		t->types[i] = type <= UINT16_MAX ? (uint16_t)type : 0;
 		t->forms[i] = form <= UINT16_MAX ? (uint16_t)form : 0;
 	}
 	t->left = cur_uleb(&t->c);
@@ -121,17 +121,30 @@ static fathom_err read_formats(struct fathom_line_tables *t)
 	return cur_ok(&t->c) ? FATHOM_OK : FATHOM_E_CORRUPT;
 }
 
+/* Returns the string that @a of a table of @p stands for; @unit resolves indexed strings. */
+static struct fathom_str table_string(const struct fathom_line_program *p,
+				      const struct fathom_unit *unit, const struct fathom_attr *a)
+{
+	struct fathom_unit view = *unit;
+
+	if (a->form == DW_FORM_string)
+		return fathom_bytes_str(p->dwarf->section[FATHOM_DEBUG_LINE], a->value);
+	view.dwarf = p->dwarf;
+	view.header.encoding.offset_size = p->encoding.offset_size;
+	return fathom_unit_string(&view, a);
+}
+
 struct fathom_str fathom_line_entry_name(const struct fathom_line_program *p,
 					 const struct fathom_unit *unit,
 					 const struct fathom_line_entry *entry)
 {
-	struct fathom_unit view = *unit;
+	return table_string(p, unit, &entry->name);
+}
 
-	if (entry->name.form == DW_FORM_string)
-		return fathom_bytes_str(p->dwarf->section[FATHOM_DEBUG_LINE], entry->name.value);
-	view.dwarf = p->dwarf;
-	view.header.encoding.offset_size = p->encoding.offset_size;
-	return fathom_unit_string(&view, &entry->name);
+struct fathom_str fathom_line_tables_source(const struct fathom_line_tables *t,
+					    const struct fathom_unit *unit)
+{
+	return table_string(t->program, unit, &t->source);
 }
 
 static fathom_err next_new_entry(struct fathom_line_tables *t, struct fathom_line_entry *ret)
@@ -157,6 +170,9 @@ static fathom_err next_new_entry(struct fathom_line_tables *t, struct fathom_lin
 			fathom_form_read(&t->c, t->forms[i], p->encoding, p->section, &a);
 			ret->directory = a.value;
 			break;
+		case DW_LNCT_LLVM_source:
+			fathom_form_read(&t->c, t->forms[i], p->encoding, p->section, &t->source);
+			break;
 		default:
 			fathom_form_skip(&t->c, t->forms[i], p->encoding);
 		}
@@ -172,6 +188,7 @@ fathom_err fathom_line_tables_next(struct fathom_line_tables *t, struct fathom_l
 
 	ret->name = (struct fathom_attr){ 0, 0 };
 	ret->directory = 0;
+	t->source = (struct fathom_attr){ 0, 0 };
 	err = t->program->encoding.version >= 5 ? next_new_entry(t, ret) : next_old_entry(t, ret);
 	if (err < 0) {
 		t->phase = PHASE_END;

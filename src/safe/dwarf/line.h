@@ -51,8 +51,9 @@ struct fathom_line_tables {
 	uint64_t left; /* entries of the current table, version 5 */
 	uint32_t n_formats;
 	uint8_t phase;
-	uint8_t types[64];
+	uint16_t types[64];
 	uint16_t forms[64];
+	struct fathom_attr source; /* embedded text of the last entry; form 0 without one */
 };
 
 void fathom_line_tables_init(struct fathom_line_tables *t, const struct fathom_line_program *p);
@@ -65,6 +66,10 @@ fathom_err fathom_line_tables_next(struct fathom_line_tables *t, struct fathom_l
 struct fathom_str fathom_line_entry_name(const struct fathom_line_program *p,
 					 const struct fathom_unit *unit,
 					 const struct fathom_line_entry *entry);
+
+/* The same for the embedded text of the entry that @t has returned last; empty without one. */
+struct fathom_str fathom_line_tables_source(const struct fathom_line_tables *t,
+					    const struct fathom_unit *unit);
 
 /* One row: what holds from address up to the next row of its sequence. */
 struct fathom_line_row {

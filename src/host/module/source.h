@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/* Texts of source files that compilers embed in the debug information (DW_LNCT_LLVM_source). */
+#ifndef FATHOM_SOURCE_H
+#define FATHOM_SOURCE_H
+
+#include "module.h"
+
+/*
+ * Finds the embedded text of the file that the unit of @svma has as @path, composed as in answers.
+ * FATHOM_E_NOT_FOUND when there is none; FATHOM_E_MEMORY. The text lives as long as @m.
+ */
+fathom_err fathom_source_find(struct fathom_module *m, uint64_t svma, struct fathom_str path,
+			      struct fathom_str *ret);
+
+#endif

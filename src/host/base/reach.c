@@ -34,7 +34,7 @@
 #define WINDOW_NS (60000 * NS_PER_MS)
 
 /* The part of the time that a wait gets when all was used up. */
-#define REST 20
+#define REST 6
 
 /* The most that a wait is longer because the helper got no processor. */
 #define STARVED_NS (400 * NS_PER_MS)

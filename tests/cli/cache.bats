@@ -27,7 +27,8 @@ erase_debug_info() {
 
 @test "cache: a quick run writes nothing; --cache=build does, for this user only" {
     "$FATHOM" addr one main >/dev/null
-    [ "$(indexes)" = "" ]
+    # With a wrapper no run is quick.
+    [ -n "$WRAPPER" ] || [ "$(indexes)" = "" ]
     "$FATHOM" addr --cache=build one main >/dev/null
     [ "$(indexes | wc -l)" = 1 ]
     [ "$(stat -c %a "$(indexes)")" = 600 ]

@@ -6,12 +6,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common.h"
-#include "heap.h"
-#include "input.h"
-#include "out.h"
-#include "print.h"
-#include "stream.h"
+#include "cli/common.h"
+#include "cli/heap.h"
+#include "cli/input.h"
+#include "cli/out.h"
+#include "cli/print.h"
+#include "cli/stream.h"
 
 enum cache_mode { CACHE_AUTO, CACHE_OFF, CACHE_BUILD };
 

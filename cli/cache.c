@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common.h"
-#include "out.h"
+#include "cli/common.h"
+#include "cli/out.h"
 
 static const char usage[] =
 	"Usage: fathom cache [OPTION]... build FILE...\n"

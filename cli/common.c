@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "common.h"
+#include "cli/common.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "out.h"
+#include "cli/out.h"
 
 /* Prints "fathom: TEXT (REMEDY)"; @remedy may be NULL. Names in it may be anybody's. */
 static void complain_text(const char *text, const char *remedy)

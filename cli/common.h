@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* What the verbs share: options, opening targets, messages. */
-#ifndef FATHOM_COMMON_H
-#define FATHOM_COMMON_H
+#ifndef FATHOM_CLI_COMMON_H
+#define FATHOM_CLI_COMMON_H
 
 #include <fathom/fathom.h>
 
-#include "options.h"
+#include "cli/options.h"
 
 /* Exit statuses of fathom's own verbs. */
 enum { EXIT_ANSWERED = 0, EXIT_UNANSWERED = 1, EXIT_USAGE = 2 };

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common.h"
-#include "input.h"
-#include "out.h"
+#include "cli/common.h"
+#include "cli/input.h"
+#include "cli/out.h"
 
 enum {
 	OPT_INTEL = OPT_VERB,

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <unistd.h>
 
-#include "common.h"
+#include "cli/common.h"
 
 /* File systems whose server is gone may take so long together: all is said within two seconds. */
 #define FILE_TIMEOUT_MS 1500

@@ -7,10 +7,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "common.h"
-#include "find_print.h"
-#include "out.h"
-#include "stream.h"
+#include "cli/common.h"
+#include "cli/find_print.h"
+#include "cli/out.h"
+#include "cli/stream.h"
 
 enum {
 	OPT_EXPORTED = OPT_VERB,

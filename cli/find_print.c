@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "find_print.h"
+#include "cli/find_print.h"
 
 #include <elf.h>
 #include <math.h>
@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common.h"
-#include "json.h"
+#include "cli/common.h"
+#include "cli/json.h"
 
 void find_value_check(const char *type)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* What fathom find prints: matches, and the values that stand there. */
-#ifndef FATHOM_FIND_PRINT_H
-#define FATHOM_FIND_PRINT_H
+#ifndef FATHOM_CLI_FIND_PRINT_H
+#define FATHOM_CLI_FIND_PRINT_H
 
 #include <fathom/fathom.h>
 
-#include "out.h"
+#include "cli/out.h"
 
 /* A value that was asked for with a match. */
 struct find_value {

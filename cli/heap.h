@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* How the C library's heap is used. */
-#ifndef FATHOM_HEAP_H
-#define FATHOM_HEAP_H
+#ifndef FATHOM_CLI_HEAP_H
+#define FATHOM_CLI_HEAP_H
 
 /*
  * Prepares the heap for much work: it grows in large steps, its pages are huge ones, and what is

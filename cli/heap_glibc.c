@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "heap.h"
+#include "cli/heap.h"
 
 #define STEP      (64 << 20)
 #define LARGE     (32 << 20) /* the most that mallopt() takes; what is larger is mapped alone */

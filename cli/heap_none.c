@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "heap.h"
+#include "cli/heap.h"
 
 void heap_expect_much(void)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "input.h"
+#include "cli/input.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "common.h"
+#include "cli/common.h"
 
 /* Value + 1 of each digit, 0 for what is none. */
 static const uint8_t digits[256] = {

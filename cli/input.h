@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Addresses as people and programs write them, one by one or as a stream. */
-#ifndef FATHOM_INPUT_H
-#define FATHOM_INPUT_H
+#ifndef FATHOM_CLI_INPUT_H
+#define FATHOM_CLI_INPUT_H
 
-#include "print.h"
+#include "cli/print.h"
 
 struct input_rules {
 	struct fathom_target *target;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "json.h"
+#include "cli/json.h"
 
 void json_address(struct out *o, const char *key, uint64_t address)
 {

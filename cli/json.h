@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Members of JSON objects, as all verbs print them. */
-#ifndef FATHOM_JSON_H
-#define FATHOM_JSON_H
+#ifndef FATHOM_CLI_JSON_H
+#define FATHOM_CLI_JSON_H
 
-#include "out.h"
+#include "cli/out.h"
 
 /* "KEY": */
 static inline void json_key(struct out *o, const char *key)

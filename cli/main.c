@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common.h"
+#include "cli/common.h"
 
 struct verb {
 	const char *name;

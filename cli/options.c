@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-#include "options.h"
+#include "cli/options.h"
 
-#include <fathom/near.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "common.h"
+#include <fathom/near.h>
+
+#include "cli/common.h"
 
 /* A common option and the group that it is in; group 0 is always listed. */
 struct common_option {

@@ -3,8 +3,8 @@
  * The options of fathom's own verbs. One table per verb feeds getopt_long(), --help and "did you
  * mean". The personalities have their tools' options instead.
  */
-#ifndef FATHOM_OPTIONS_H
-#define FATHOM_OPTIONS_H
+#ifndef FATHOM_CLI_OPTIONS_H
+#define FATHOM_CLI_OPTIONS_H
 
 #include <getopt.h>
 #include <stdint.h>

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "out.h"
+#include "cli/out.h"
 
 #include <errno.h>
-#include <fathom/fathom.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
+
+#include <fathom/fathom.h>
 
 #define FIRST_SIZE ((size_t)256 << 10)
 

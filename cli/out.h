@@ -3,8 +3,8 @@
  * Standard output, buffered and formatted by hand: a million answers are a gigabyte of text, and
  * stdio would cost more than finding them.
  */
-#ifndef FATHOM_OUT_H
-#define FATHOM_OUT_H
+#ifndef FATHOM_CLI_OUT_H
+#define FATHOM_CLI_OUT_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "print.h"
+#include "cli/print.h"
 
 #include <string.h>
 
-#include "json.h"
+#include "cli/json.h"
 
 /* The bytes from where @frame's code starts to the address that is looked up. */
 static uint64_t offset_in(const struct fathom_answer *a, const struct fathom_frame *frame,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Answers as text for people, and as JSON Lines. */
-#ifndef FATHOM_PRINT_H
-#define FATHOM_PRINT_H
+#ifndef FATHOM_CLI_PRINT_H
+#define FATHOM_CLI_PRINT_H
 
 #include <fathom/fathom.h>
 
-#include "out.h"
+#include "cli/out.h"
 
 /* One line of input: an address, or why it is none. */
 struct input {

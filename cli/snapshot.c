@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "common.h"
+#include "cli/common.h"
 
 static const struct verb_option options[] = {
 	{ 0, NULL, NULL, NULL },

@@ -7,8 +7,8 @@
  * So a thread reads on while a large batch is being answered, and the next batch is what has come
  * meanwhile. A client that asks little never meets that thread.
  */
-#ifndef FATHOM_STREAM_H
-#define FATHOM_STREAM_H
+#ifndef FATHOM_CLI_STREAM_H
+#define FATHOM_CLI_STREAM_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -27,14 +27,19 @@ LAW = {
     "src/host/module": host("base", "file", "symbol"),
     "src/host/symbolize": host("base", "file", "symbol", "module"),
     # Code that a process makes is found through its space, and asked for by its batches.
-    "src/host/space": host("base", "file", "symbol", "module", "symbolize", "jit"),
-    "src/host/jit": host("base", "file", "symbol", "module", "symbolize", "space"),
-    "src/host/kernel": host("base", "file", "symbol", "module", "symbolize"),
-    "src/host/self": host("base", "file", "symbol", "module", "symbolize", "space"),
-    "src/host/target": host("base", "file", "symbol", "module", "symbolize", "space", "jit", "kernel"),
-    "src/host/find": host("base", "file", "symbol", "module", "symbolize", "space", "jit", "kernel", "target"),
-    "src/host/disasm": host("base", "file", "symbol", "module", "symbolize", "space", "kernel", "target"),
+    "src/host/jit": host("base", "file", "symbol", "module", "symbolize", "target"),
+    "src/host/target/kernel": host("base", "file", "symbol", "module", "symbolize"),
+    "src/host/target": host("base", "file", "symbol", "module", "symbolize", "jit", "target/kernel"),
+    "src/host/runtime": host("base", "file", "symbol", "module", "symbolize", "jit", "target", "find"),
+    "src/host/find": host("base", "file", "symbol", "module", "symbolize", "jit", "runtime", "target",
+                          "target/kernel"),
+    "src/host/value": host("base", "file", "symbol", "module", "symbolize", "target"),
+    "src/host/disasm": host("base", "file", "symbol", "module", "symbolize", "target", "target/kernel"),
+    "src/host/self": host("base", "file", "symbol", "module", "symbolize", "target"),
     "cli": [],
+    "cli/compat": ["cli"],
+    "cli/compat/addr2line": ["cli", "cli/compat"],
+    "cli/compat/llvm": ["cli", "cli/compat"],
     "include/fathom": [],
 }
 
@@ -61,8 +66,11 @@ def check(path, folder):
                 if folder.startswith("src/safe") and name not in SAFE_SYSTEM:
                     wrong.append(f"{place}: the safe tier may not include <{name}>")
                 continue
-            target = os.path.normpath(os.path.join(os.path.dirname(path), name))
+            target = name if name.startswith("cli/") else "src/" + name
             home = os.path.dirname(target)
+            if not os.path.exists(target):
+                wrong.append(f"{place}: {name} is not written from src/ or cli/ on")
+                continue
             if home != folder and home not in LAW[folder]:
                 wrong.append(f"{place}: {folder} may not include {target}")
     return wrong

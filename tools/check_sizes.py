@@ -11,7 +11,7 @@ MAX_FUNCTION = 120
 
 
 def sources():
-    return sorted(p for pattern in ("src/**/*.[ch]", "cli/*.[ch]", "include/**/*.h", "tests/**/*.[ch]",
+    return sorted(p for pattern in ("src/**/*.[ch]", "cli/**/*.[ch]", "include/**/*.h", "tests/**/*.[ch]",
                                     "bench/*.c", "examples/*.c")
                   for p in glob.glob(pattern, recursive=True))
 

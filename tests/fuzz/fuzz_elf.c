@@ -7,7 +7,7 @@
 #include "host/base/mapping.h"
 #include "host/file/object.h"
 #include "host/symbol/plt.h"
-#include "host/symbol/symbols.h"
+#include "host/symbol/tables.h"
 
 static void use_symbols(struct fathom_memory *m, struct fathom_object *o, uint64_t svma)
 {

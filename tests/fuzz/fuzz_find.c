@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "host/find/value_type.h"
+#include "host/value/type.h"
 #include "safe/elf/gnu_hash.h"
 #include "safe/elf/version.h"
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "host/symbolize/answers.h"
-#include "host/jit/gdb_jit.h"
+#include "host/jit/gdb_provider.h"
 #include "host/module/module.h"
 
 /* Where the memory is, with the descriptor at its start. */
@@ -73,7 +73,7 @@ static void fill(struct memory *m, struct fuzz *f)
 
 /* Asks for the start of each entry's code, and somewhere in it. */
 static void ask(struct fathom_gdb_jit *g, struct fathom_space_batch *b,
-		const struct fathom_remote *remote, uint64_t code)
+		const struct fathom_reader *remote, uint64_t code)
 {
 	const struct fathom_symbolize_options options = { .size = sizeof options };
 	struct fathom_answers *answers = fathom_answers_create(N_ASKED);
@@ -110,7 +110,7 @@ static void ask(struct fathom_gdb_jit *g, struct fathom_space_batch *b,
 
 /* Makes modules of all that is there, to be searched by name. */
 static void open_all(struct fathom_gdb_jit *g, struct fathom_space_batch *b,
-		     const struct fathom_remote *remote, uint64_t code)
+		     const struct fathom_reader *remote, uint64_t code)
 {
 	struct fathom_jit_batch batch = { .space = b, .remote = remote };
 	bool changed;
@@ -131,7 +131,7 @@ static void open_all(struct fathom_gdb_jit *g, struct fathom_space_batch *b,
 static void run(struct fathom *session, struct fuzz *f)
 {
 	static struct memory memory;
-	const struct fathom_remote remote = { read_memory, read_each, &memory };
+	const struct fathom_reader remote = { read_memory, read_each, &memory };
 	const uint8_t flags = fuzz_byte(f);
 	const struct fathom_gdb_list list = {
 		fathom_gdb_layout(!(flags & 1), flags & 2 ? EM_386 : EM_ARM, flags & 4), BASE

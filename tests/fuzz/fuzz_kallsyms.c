@@ -4,8 +4,8 @@
 
 #include <stdlib.h>
 
-#include "host/kernel/kallsyms.h"
-#include "host/kernel/kernel_modules.h"
+#include "host/target/kernel/kallsyms.h"
+#include "host/target/kernel/loaded_modules.h"
 #include "host/symbol/name_search.h"
 
 /* What has to be true of whoever names @avma. */

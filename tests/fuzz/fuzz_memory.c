@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "safe/self/memory.h"
+#include "safe/self/unprepared.h"
 
 #define ROOM (UINT64_C(1) << 17)
 #define HOLE UINT64_C(65536)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/space/bias.h"
+#include "host/target/bias.h"
 #include "maps.h"
 
 #define MAX_LOADS 4

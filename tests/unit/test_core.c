@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/space/core_file.h"
-#include "host/space/stored.h"
+#include "host/target/core.h"
+#include "host/target/stored.h"
 
 #define MAX_LOADS 100000
 

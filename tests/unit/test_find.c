@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "fathom/fathom.h"
-#include "host/find/find_query.h"
-#include "host/find/value_type.h"
+#include "host/find/query.h"
+#include "host/value/type.h"
 
 static struct fathom_str str(const char *s)
 {

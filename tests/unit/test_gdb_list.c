@@ -37,7 +37,7 @@ static size_t read_each(void *data, const uint64_t *avmas, size_t n, size_t size
 	return i;
 }
 
-static const struct fathom_remote remote = { read_image, read_each, NULL };
+static const struct fathom_reader remote = { read_image, read_each, NULL };
 
 static void put(uint64_t avma, uint64_t value, unsigned size, bool swap)
 {

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "host/kernel/kallsyms.h"
+#include "host/target/kernel/kallsyms.h"
 #include "host/symbol/name_search.h"
 
 static struct fathom_kallsyms parse(const char *text)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "claims.h"
+#include "host/base/claims.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "../../safe/base/sort.h"
+#include "safe/base/sort.h"
 
 /* What the heap holds of a claim: comparing two must not bring the claims themselves into cache. */
 struct started {

@@ -3,13 +3,13 @@
  * Claims to address ranges that may overlap: at each address the claim with the greatest order
  * holds. Laying them over each other leaves sorted stretches that do not overlap.
  */
-#ifndef FATHOM_CLAIMS_H
-#define FATHOM_CLAIMS_H
+#ifndef FATHOM_BASE_CLAIMS_H
+#define FATHOM_BASE_CLAIMS_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../../safe/base/error.h"
+#include "safe/base/error.h"
 
 /* A claim, or what is left of one. */
 struct fathom_claim {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "demangle.h"
+#include "host/base/demangle.h"
 
 /* What gcc and clang append to the names of the copies and parts they make of a function. */
 static const char *const suffixes[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "context.h"
+#include "host/base/context.h"
 
 #include <sched.h>
 #include <stdlib.h>
@@ -7,9 +7,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "pool.h"
-#include "reach.h"
-#include "worker.h"
+#include "host/base/pool.h"
+#include "host/base/reach.h"
+#include "host/base/worker.h"
 
 #define DEFAULT_BUDGET        (UINT64_C(1) << 30)
 #define DEFAULT_CACHE_LIMIT   (UINT64_C(2) << 30)

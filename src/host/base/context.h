@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* The inside of a session: the options as copied, and what its targets share. */
-#ifndef FATHOM_CONTEXT_H
-#define FATHOM_CONTEXT_H
+#ifndef FATHOM_BASE_CONTEXT_H
+#define FATHOM_BASE_CONTEXT_H
 
 #include <pthread.h>
 
-#include "epoch.h"
 #include "fathom/session.h"
-#include "memory.h"
+#include "host/base/epoch.h"
+#include "host/base/memory.h"
 
 struct fathom_worker;
 struct fathom_debug;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The public face of demangling; demangle_iberty.c does it. */
-#include "demangle.h"
+#include "host/base/demangle.h"
 
 #include "fathom/demangle.h"
 

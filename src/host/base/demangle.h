@@ -3,11 +3,11 @@
  * Demangling. C++, Rust (legacy and v0) and D are told by the name itself; Ada's encoding looks
  * like any other name, so only the language of the unit can say so.
  */
-#ifndef FATHOM_DEMANGLE_H
-#define FATHOM_DEMANGLE_H
+#ifndef FATHOM_BASE_DEMANGLE_H
+#define FATHOM_BASE_DEMANGLE_H
 
-#include "../../safe/base/bytes.h"
-#include "memory.h"
+#include "host/base/memory.h"
+#include "safe/base/bytes.h"
 
 /*
  * Appends the demangled form of @name to @out. FATHOM_END, with @out as it was, when it is not

@@ -9,11 +9,11 @@
  * not freed when it is left is freed here. Allocating has no argument that says for which call, so
  * that is a value of the thread: the only state in the library that is not an object's.
  */
-#include "demangle.h"
-
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdlib.h>
+
+#include "host/base/demangle.h"
 
 /* The names that tools/iberty gives them: a program may have a libiberty of its own. */
 #define ada_demangle               fathom_iberty_ada_demangle
@@ -23,7 +23,7 @@
 #define rust_demangle_callback     fathom_iberty_rust_demangle_callback
 #include <libiberty/demangle.h>
 
-#include "../../safe/base/limits.h"
+#include "safe/base/limits.h"
 #include "fathom/demangle.h"
 
 enum { STOP_LIMIT = 1, STOP_MEMORY };

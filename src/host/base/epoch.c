@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "epoch.h"
+#include "host/base/epoch.h"
 
 #include <sched.h>
 

@@ -5,8 +5,8 @@
  *
  * Entering and leaving are two stores. Only eviction, which is rare, looks at all readers.
  */
-#ifndef FATHOM_EPOCH_H
-#define FATHOM_EPOCH_H
+#ifndef FATHOM_BASE_EPOCH_H
+#define FATHOM_BASE_EPOCH_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

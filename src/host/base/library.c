@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "library.h"
+#include "host/base/library.h"
 
 #include <dlfcn.h>
 #include <string.h>

@@ -3,8 +3,8 @@
  * Shared libraries that are opened when they are first needed, by dlopen(3). They stay open: what
  * others may have of them must not go away.
  */
-#ifndef FATHOM_LIBRARY_H
-#define FATHOM_LIBRARY_H
+#ifndef FATHOM_BASE_LIBRARY_H
+#define FATHOM_BASE_LIBRARY_H
 
 #include <stdbool.h>
 #include <stddef.h>

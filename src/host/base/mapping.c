@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "mapping.h"
+#include "host/base/mapping.h"
 
 #include <stdlib.h>
 #include <unistd.h>

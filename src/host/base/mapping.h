@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Filling in the table of mapped files, which handlers search (safe/base/mapped.h). */
-#ifndef FATHOM_MAPPING_H
-#define FATHOM_MAPPING_H
+#ifndef FATHOM_BASE_MAPPING_H
+#define FATHOM_BASE_MAPPING_H
 
-#include "../../safe/base/mapped.h"
+#include "safe/base/mapped.h"
 
 /* Adds the mapping of @size bytes at @start; NULL without memory. */
 struct fathom_mapped *fathom_mapping_add(struct fathom_mapped_table *t, const void *start,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "memory.h"
+#include "host/base/memory.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Optimal string alignment: edit distance with swaps of neighbours (Damerau 1964). */
-#include "near.h"
+#include "host/base/near.h"
 
 #include <limits.h>
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The distance between two names in slips of the hand; see fathom/near.h. */
-#ifndef FATHOM_INTERNAL_NEAR_H
-#define FATHOM_INTERNAL_NEAR_H
+#ifndef FATHOM_BASE_NEAR_H
+#define FATHOM_BASE_NEAR_H
 
-#include "../../safe/base/bytes.h"
 #include "fathom/near.h"
+#include "safe/base/bytes.h"
 
 /* Longer names are near to nothing. */
 #define FATHOM_NEAR_LONGEST (FATHOM_NEAR_SIZE - 1)

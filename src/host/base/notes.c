@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "notes.h"
+#include "host/base/notes.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

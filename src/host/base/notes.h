@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Notes of a target: a list that only grows and is read without a lock. */
-#ifndef FATHOM_NOTES_H
-#define FATHOM_NOTES_H
+#ifndef FATHOM_BASE_NOTES_H
+#define FATHOM_BASE_NOTES_H
 
 #include <stdatomic.h>
 
-#include "../../safe/base/error.h"
+#include "safe/base/error.h"
 
 /* More different notes than anybody reads; the rest is dropped. */
 #define FATHOM_MAX_NOTES 64

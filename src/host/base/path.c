@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "path.h"
+#include "host/base/path.h"
 
 #include <stdarg.h>
 #include <stddef.h>

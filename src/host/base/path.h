@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A path being put together. */
-#ifndef FATHOM_PATH_H
-#define FATHOM_PATH_H
+#ifndef FATHOM_BASE_PATH_H
+#define FATHOM_BASE_PATH_H
 
 #include <limits.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "pool.h"
+#include "host/base/pool.h"
 
 #include <pthread.h>
 #include <sched.h>

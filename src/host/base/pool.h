@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Running independent tasks on several threads, the caller's included. */
-#ifndef FATHOM_POOL_H
-#define FATHOM_POOL_H
+#ifndef FATHOM_BASE_POOL_H
+#define FATHOM_BASE_POOL_H
 
 #include <stddef.h>
 #include <stdint.h>

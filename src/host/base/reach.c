@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "reach.h"
+#include "host/base/reach.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,9 +17,9 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "context.h"
-#include "path.h"
-#include "reach_helper.h"
+#include "host/base/context.h"
+#include "host/base/path.h"
+#include "host/base/reach_helper.h"
 
 #ifndef RESOLVE_CACHED
 #define RESOLVE_CACHED 0x20 /* Linux 5.12 */

@@ -13,8 +13,8 @@
  * directory where the helper got stuck. A server may stop answering between the helper and us, or
  * later: nothing helps then.
  */
-#ifndef FATHOM_REACH_H
-#define FATHOM_REACH_H
+#ifndef FATHOM_BASE_REACH_H
+#define FATHOM_BASE_REACH_H
 
 #include <stdbool.h>
 #include <stddef.h>

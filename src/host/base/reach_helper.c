@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "reach_helper.h"
+#include "host/base/reach_helper.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -14,8 +14,8 @@
  * /proc/PID/mem with its NUL, an address and a size, both as 8 bytes; the answer is errno as 4
  * bytes and what could be read.
  */
-#ifndef FATHOM_REACH_HELPER_H
-#define FATHOM_REACH_HELPER_H
+#ifndef FATHOM_BASE_REACH_HELPER_H
+#define FATHOM_BASE_REACH_HELPER_H
 
 #include <limits.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "worker.h"
+#include "host/base/worker.h"
 
 #include <stdlib.h>
 

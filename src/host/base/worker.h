@@ -4,12 +4,12 @@
  * and arrays that keep their size from one unit to the next. Taken from the session for one batch
  * and given back; never shared while in use.
  */
-#ifndef FATHOM_WORKER_H
-#define FATHOM_WORKER_H
+#ifndef FATHOM_BASE_WORKER_H
+#define FATHOM_BASE_WORKER_H
 
-#include "../../safe/dwarf/line.h"
-#include "../../safe/dwarf/unit.h"
-#include "context.h"
+#include "host/base/context.h"
+#include "safe/dwarf/line.h"
+#include "safe/dwarf/unit.h"
 
 #define FATHOM_ABBREV_SLOTS 32
 

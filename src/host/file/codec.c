@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "codec.h"
+#include "host/file/codec.h"
 
 #include <sys/mman.h>
 
-#include "../base/memory.h"
+#include "host/base/memory.h"
 
 #define FIRST_CAP (UINT64_C(1) << 20)
 

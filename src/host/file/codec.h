@@ -3,11 +3,11 @@
  * Decompression: whole sections, and whole files. Each format stands in a file of its own
  * (codec_*.c) with a codec_*_none.c that takes its place in builds without the library.
  */
-#ifndef FATHOM_CODEC_H
-#define FATHOM_CODEC_H
+#ifndef FATHOM_FILE_CODEC_H
+#define FATHOM_FILE_CODEC_H
 
-#include "../../safe/base/bytes.h"
-#include "../../safe/base/error.h"
+#include "safe/base/bytes.h"
+#include "safe/base/error.h"
 
 /*
  * Decompresses all of @from into the @size bytes at @to, which it must fill exactly: FATHOM_OK,

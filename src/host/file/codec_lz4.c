@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "codec.h"
-
 #include <lz4frame.h>
+
+#include "host/file/codec.h"
 
 fathom_err fathom_codec_lz4_stream(struct fathom_bytes from, struct fathom_sink *sink)
 {

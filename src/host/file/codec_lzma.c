@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "codec.h"
-
 #include <lzma.h>
+
+#include "host/file/codec.h"
 
 /* Debian's largest preset needs 65 MiB. */
 #define MEMORY_LIMIT (UINT64_C(256) << 20)

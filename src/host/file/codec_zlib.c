@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* zlib sections by libdeflate, which is 2.5 times as fast; gzip streams by zlib, which can stream.
  */
-#include "codec.h"
-
 #include <libdeflate.h>
 #include <zlib.h>
+
+#include "host/file/codec.h"
 
 fathom_err fathom_codec_zlib(struct fathom_bytes from, uint8_t *to, uint64_t size)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Stands in for codec_zlib.c in builds without libdeflate and zlib. */
-#include "codec.h"
+#include "host/file/codec.h"
 
 fathom_err fathom_codec_zlib(struct fathom_bytes from, uint8_t *to, uint64_t size)
 {

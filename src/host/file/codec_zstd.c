@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "codec.h"
-
 #include <zstd.h>
 #include <zstd_errors.h>
+
+#include "host/file/codec.h"
 
 static fathom_err error_of(size_t result)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "debuginfod.h"
+#include "host/file/debuginfod.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "../base/library.h"
+#include "host/base/library.h"
 
 /* libdebuginfod's interface (debuginfod_find_debuginfo(3)); opened at run time, never linked. */
 struct client;

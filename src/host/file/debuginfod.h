@@ -3,10 +3,10 @@
  * Asking debuginfod servers (elfutils) for a debug file. Only when the session asks for it; all
  * questions of a session share one deadline, and the caller's callback can give up.
  */
-#ifndef FATHOM_DEBUGINFOD_H
-#define FATHOM_DEBUGINFOD_H
+#ifndef FATHOM_FILE_DEBUGINFOD_H
+#define FATHOM_FILE_DEBUGINFOD_H
 
-#include "../base/context.h"
+#include "host/base/context.h"
 
 /*
  * Fetches the debug information for @build_id; on success *@ret_path, the caller's to free(), is

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Stands in for debuginfod.c in builds without dlopen. */
-#include "debuginfod.h"
+#include "host/file/debuginfod.h"
 
 fathom_err fathom_debuginfod_find(struct fathom *session, struct fathom_bytes build_id,
 				  char **ret_path, struct fathom_errinfo *reterr)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "file.h"
+#include "host/file/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,9 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../../safe/base/text.h"
-#include "../base/reach.h"
-#include "codec.h"
+#include "host/base/reach.h"
+#include "host/file/codec.h"
+#include "safe/base/text.h"
 
 #define PAGE UINT64_C(4096)
 

@@ -7,10 +7,10 @@
  * fathom_file_will_read(). A file that is truncated while it is mapped raises SIGBUS in its reader,
  * as with any mapping: see mapped.h.
  */
-#ifndef FATHOM_FILE_H
-#define FATHOM_FILE_H
+#ifndef FATHOM_FILE_FILE_H
+#define FATHOM_FILE_FILE_H
 
-#include "../base/memory.h"
+#include "host/base/memory.h"
 
 /* What tells whether a file is still the same without reading it. */
 struct fathom_file_id {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "fixups.h"
+#include "host/file/fixups.h"
 
 #include <stdlib.h>
 
-#include "../../safe/base/sort.h"
-#include "../../safe/elf/relocation.h"
+#include "safe/base/sort.h"
+#include "safe/elf/relocation.h"
 
 struct entry {
 	uint64_t addend;

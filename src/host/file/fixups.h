@@ -5,10 +5,10 @@
  * relocatable file. Types: x86-64, i386 and aarch64 psABIs. What is not handled: tables that only
  * DT_ entries describe.
  */
-#ifndef FATHOM_FIXUPS_H
-#define FATHOM_FIXUPS_H
+#ifndef FATHOM_FILE_FIXUPS_H
+#define FATHOM_FILE_FIXUPS_H
 
-#include "object.h"
+#include "host/file/object.h"
 
 enum fathom_fixup_kind {
 	FATHOM_FIXUP_OTHER,    /* nothing that names an address */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "object.h"
+#include "host/file/object.h"
 
 #include <stddef.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "../../safe/base/cursor.h"
-#include "codec.h"
+#include "host/file/codec.h"
+#include "safe/base/cursor.h"
 
 /*
  * The first address given to sections of relocatable files; 0 and 1 mark dropped code. Machines

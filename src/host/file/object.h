@@ -7,14 +7,14 @@
  * loaded section at an address of its own, so that everything behind this file works on one address
  * space; fathom_object_section_base() leads back to offsets in sections.
  */
-#ifndef FATHOM_OBJECT_H
-#define FATHOM_OBJECT_H
+#ifndef FATHOM_FILE_OBJECT_H
+#define FATHOM_FILE_OBJECT_H
 
 #include <pthread.h>
 
-#include "../../safe/elf/image.h"
-#include "../../safe/elf/symtab.h"
-#include "file.h"
+#include "host/file/file.h"
+#include "safe/elf/image.h"
+#include "safe/elf/symtab.h"
 
 struct fathom_range {
 	uint64_t low;

@@ -3,7 +3,7 @@
  * What a program has in its memory when it starts, as far as its file says: the contents of
  * segments, or, in relocatable files, of sections.
  */
-#include "object.h"
+#include "host/file/object.h"
 
 /* Debug files have the headers of code that they have no bytes of. */
 static bool is_debug_file(const struct fathom_object *o)

@@ -4,12 +4,11 @@
  * (absolute, pc-relative, and the add / subtract pairs of RISC-V and LoongArch), per the psABI of
  * each machine.
  */
-#include "object.h"
-
-#include "../../safe/base/cursor.h"
-#include "../../safe/base/limits.h"
-#include "../../safe/elf/relocation.h"
-#include "../../safe/elf/symtab.h"
+#include "host/file/object.h"
+#include "safe/base/cursor.h"
+#include "safe/base/limits.h"
+#include "safe/elf/relocation.h"
+#include "safe/elf/symtab.h"
 
 /* Machines that elf.h of the C library does not have. */
 #define EM_HEXAGON 164

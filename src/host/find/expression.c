@@ -5,7 +5,7 @@
  * extended syntax (regex(7)), as far as that goes; what is no such expression is refused by
  * regcomp() itself.
  */
-#include "find_query.h"
+#include "host/find/query.h"
 
 /* An expression has no more groups inside each other. */
 #define MAX_DEPTH (FATHOM_MAX_QUERY / 2)

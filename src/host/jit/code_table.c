@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "code_table.h"
+#include "host/jit/code_table.h"
 
 #include <stdlib.h>
 #include <string.h>

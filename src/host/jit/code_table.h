@@ -8,11 +8,11 @@
  * than those below it and at most half as large. So a claim costs O(log n) when it is added and a
  * look-up two binary searches in the mean, however the claims come.
  */
-#ifndef FATHOM_CODE_TABLE_H
-#define FATHOM_CODE_TABLE_H
+#ifndef FATHOM_JIT_CODE_TABLE_H
+#define FATHOM_JIT_CODE_TABLE_H
 
-#include "../base/claims.h"
-#include "../base/memory.h"
+#include "host/base/claims.h"
+#include "host/base/memory.h"
 
 /* Each level is more than twice the next. */
 #define FATHOM_CODE_LEVELS 64

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-#include "gdb_list.h"
+#include "host/jit/gdb_list.h"
 
 #include <stdlib.h>
 
-#include "../../safe/base/limits.h"
-#include "../../safe/base/sort.h"
+#include "safe/base/limits.h"
+#include "safe/base/sort.h"
 
 /* Entries that were read ahead, where an earlier walk had found them. */
 struct ahead {
 	const struct fathom_array *before;
 	size_t next; /* of before: what comes behind the last entry that was there */
-	uint64_t avmas[FATHOM_REMOTE_EACH];
-	uint8_t bytes[FATHOM_REMOTE_EACH * FATHOM_GDB_MAX_SIZE];
+	uint64_t avmas[FATHOM_READER_EACH];
+	uint8_t bytes[FATHOM_READER_EACH * FATHOM_GDB_MAX_SIZE];
 	size_t at;
 	size_t n;
 };
 
 /* A walk from entry to entry; circles are found by Brent's method. */
 struct walk {
-	const struct fathom_remote *remote;
+	const struct fathom_reader *remote;
 	const struct fathom_gdb_list *list;
 	struct ahead *ahead; /* NULL: each is read by itself */
 	uint64_t landmark;   /* an entry that was passed */
@@ -56,7 +56,7 @@ static void read_ahead(const struct walk *w, uint64_t avma)
 		i++;
 	if (i == end)
 		return;
-	for (; i < a->before->n && a->n < FATHOM_REMOTE_EACH; i++)
+	for (; i < a->before->n && a->n < FATHOM_READER_EACH; i++)
 		a->avmas[a->n++] = items[i].avma;
 	a->next = i;
 	a->n = w->remote->read_each(w->remote->data, a->avmas, a->n, w->list->layout.entry,
@@ -88,7 +88,7 @@ static bool read_entry(const struct walk *w, uint64_t avma, struct fathom_gdb_en
 		fathom_gdb_entry_read(&w->list->layout, a->bytes + a->at++ * size, ret);
 		return true;
 	}
-	if (!fathom_remote_read(w->remote, avma, bytes, size))
+	if (!fathom_reader_read(w->remote, avma, bytes, size))
 		return false;
 	fathom_gdb_entry_read(&w->list->layout, bytes, ret);
 	return true;
@@ -111,7 +111,7 @@ static fathom_err walk_entries(struct walk *w, struct fathom_gdb_item *item,
 	return FATHOM_OK;
 }
 
-fathom_err fathom_gdb_list_walk(const struct fathom_remote *r, const struct fathom_gdb_list *l,
+fathom_err fathom_gdb_list_walk(const struct fathom_reader *r, const struct fathom_gdb_list *l,
 				const struct fathom_array *before, struct fathom_array *items)
 {
 	struct ahead ahead = { .before = before };
@@ -123,7 +123,7 @@ fathom_err fathom_gdb_list_walk(const struct fathom_remote *r, const struct fath
 	uint8_t bytes[FATHOM_GDB_MAX_SIZE];
 	struct fathom_gdb_descriptor d;
 
-	if (!fathom_remote_read(r, l->descriptor, bytes, l->layout.descriptor))
+	if (!fathom_reader_read(r, l->descriptor, bytes, l->layout.descriptor))
 		return FATHOM_OK;
 	fathom_gdb_descriptor_read(&l->layout, bytes, &d);
 	if (d.version != FATHOM_GDB_VERSION)

@@ -1,35 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lists of GDB's JIT interface (safe/jit/gdb_jit.h), read from memory that somebody else changes
+ * Lists of GDB's JIT interface (safe/jit/gdb_layout.h), read from memory that somebody else changes
  * meanwhile: what a list says is torn then, and has to be compared with what it says a moment
  * later.
  */
-#ifndef FATHOM_GDB_LIST_H
-#define FATHOM_GDB_LIST_H
+#ifndef FATHOM_JIT_GDB_LIST_H
+#define FATHOM_JIT_GDB_LIST_H
 
-#include "../../safe/jit/gdb_jit.h"
-#include "../base/memory.h"
-
-/* Memory to read from. */
-struct fathom_remote {
-	/* Reads up to @size bytes at @avma; returns how many could be read. */
-	size_t (*read)(void *data, uint64_t avma, void *to, size_t size);
-	/*
-	 * Reads @size bytes at each of @n @avmas, one behind the other, in one go; returns how many
-	 * could be read, from the first on. NULL: there is no such way.
-	 */
-	size_t (*read_each)(void *data, const uint64_t *avmas, size_t n, size_t size, uint8_t *to);
-	void *data;
-};
-
-/* So many places are read in one go, at most. */
-#define FATHOM_REMOTE_EACH 256
-
-static inline bool fathom_remote_read(const struct fathom_remote *r, uint64_t avma, void *to,
-				      size_t size)
-{
-	return r->read(r->data, avma, to, size) == size;
-}
+#include "host/base/memory.h"
+#include "safe/base/reader.h"
+#include "safe/jit/gdb_layout.h"
 
 /* A list, by its descriptor. */
 struct fathom_gdb_list {
@@ -52,7 +32,7 @@ struct fathom_gdb_item {
  * for a list that leads astray or in a circle, which it may while it is being changed;
  * FATHOM_E_LIMIT; FATHOM_E_MEMORY.
  */
-fathom_err fathom_gdb_list_walk(const struct fathom_remote *r, const struct fathom_gdb_list *l,
+fathom_err fathom_gdb_list_walk(const struct fathom_reader *r, const struct fathom_gdb_list *l,
 				const struct fathom_array *before, struct fathom_array *items);
 
 /* Whether both walks found the same. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "jit.h"
+#include "host/jit/jit.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,16 +11,16 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../../safe/base/limits.h"
-#include "../../safe/base/sort.h"
-#include "../symbolize/batch.h"
-#include "../file/file.h"
-#include "../module/module.h"
-#include "gdb_jit.h"
-#include "jit_file.h"
-#include "jitdump.h"
-#include "perf_map.h"
-#include "symbol_file.h"
+#include "host/file/file.h"
+#include "host/jit/gdb_provider.h"
+#include "host/jit/jitdump.h"
+#include "host/jit/perf_map.h"
+#include "host/jit/symbol_file.h"
+#include "host/jit/trusted_file.h"
+#include "host/module/module.h"
+#include "host/symbolize/batch.h"
+#include "safe/base/limits.h"
+#include "safe/base/sort.h"
 
 /* Which file something was read from; all zero: from none. */
 struct file_key {
@@ -113,7 +113,7 @@ static size_t read_each(void *data, const uint64_t *avmas, size_t n, size_t size
 	struct reader *r = data;
 	struct fathom_jit_owner owner;
 	struct iovec local = { to, n * size };
-	struct iovec remote[FATHOM_REMOTE_EACH];
+	struct iovec remote[FATHOM_READER_EACH];
 	ssize_t got;
 
 	if (r->memory.fd < 0 || (!r->pid && !fathom_jit_owner_read(r->memory.space, &owner)))
@@ -599,7 +599,7 @@ static fathom_err make_file(struct fathom_jit_search *s, int i)
 static fathom_err open_lists(struct fathom_jit_search *s)
 {
 	struct reader reader;
-	const struct fathom_remote remote = { read_memory, read_each, &reader };
+	const struct fathom_reader remote = { read_memory, read_each, &reader };
 	struct fathom_jit_batch batch = { .space = s->batch, .remote = &remote };
 	fathom_err err;
 
@@ -726,7 +726,7 @@ static fathom_err ask_files(struct fathom_jit *jit, struct fathom_jit_batch *b, 
 static fathom_err ask_lists(struct fathom_jit *jit, struct fathom_jit_batch *b)
 {
 	struct reader reader;
-	const struct fathom_remote remote = { read_memory, read_each, &reader };
+	const struct fathom_reader remote = { read_memory, read_each, &reader };
 	fathom_err err;
 
 	b->remote = &remote;

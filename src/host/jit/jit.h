@@ -8,10 +8,10 @@
  * code; others cost nothing. A batch takes what is kept for itself: another at the same time
  * makes its own, so that none waits.
  */
-#ifndef FATHOM_JIT_H
-#define FATHOM_JIT_H
+#ifndef FATHOM_JIT_JIT_H
+#define FATHOM_JIT_JIT_H
 
-#include "../space/space_batch.h"
+#include "host/target/view.h"
 
 struct fathom_jit;
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "jitdump.h"
+#include "host/jit/jitdump.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#include "../../safe/base/cursor.h"
-#include "../../safe/base/limits.h"
-#include "../file/file.h"
+#include "host/file/file.h"
+#include "safe/base/cursor.h"
+#include "safe/base/limits.h"
 
 #define MAGIC       0x4a695444 /* "JiTD" in the byte order of who writes it */
 #define VERSION     1

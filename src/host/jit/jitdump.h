@@ -11,10 +11,10 @@
  * V8 states the addresses of lines too high by 0x40, the size of the ELF header in the file that
  * perf will make of the code; others do not. Which it is shows in the lowest of them all.
  */
-#ifndef FATHOM_JITDUMP_H
-#define FATHOM_JITDUMP_H
+#ifndef FATHOM_JIT_JITDUMP_H
+#define FATHOM_JIT_JITDUMP_H
 
-#include "code_table.h"
+#include "host/jit/code_table.h"
 
 struct fathom_jitdump {
 	struct fathom_memory *memory;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "perf_map.h"
+#include "host/jit/perf_map.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#include "../file/file.h"
+#include "host/file/file.h"
 
 /* What was read is compared with the file in pieces of this size. */
 #define COMPARE_SIZE 16384

@@ -12,10 +12,10 @@
  * more (fathom_perf_map_end()), unless the file ends where a page does: writers that collect their
  * output write whole pages of it, so that the line is most likely cut.
  */
-#ifndef FATHOM_PERF_MAP_H
-#define FATHOM_PERF_MAP_H
+#ifndef FATHOM_JIT_PERF_MAP_H
+#define FATHOM_JIT_PERF_MAP_H
 
-#include "code_table.h"
+#include "host/jit/code_table.h"
 
 struct fathom_perf_symbol {
 	uint64_t start; /* avma */

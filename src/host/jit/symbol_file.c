@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "symbol_file.h"
+#include "host/jit/symbol_file.h"
 
 #include <elf.h>
 

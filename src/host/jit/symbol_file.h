@@ -4,10 +4,10 @@
  * symbol tables searches these, too. It has the host's byte order and 64 bit, a section that stands
  * for all memory, .symtab and .strtab (gABI 4.1, chapter 4).
  */
-#ifndef FATHOM_SYMBOL_FILE_H
-#define FATHOM_SYMBOL_FILE_H
+#ifndef FATHOM_JIT_SYMBOL_FILE_H
+#define FATHOM_JIT_SYMBOL_FILE_H
 
-#include "../file/object.h"
+#include "host/file/object.h"
 
 struct fathom_made_symbol {
 	uint64_t start; /* avma */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "cache_key.h"
+#include "host/module/cache_key.h"
 
-#include "module.h"
+#include "host/module/module.h"
 
 /* Bytes of a section that are compared at most, in as many pieces. */
 #define COMPARED (UINT64_C(1) << 20)

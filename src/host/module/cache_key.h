@@ -11,10 +11,10 @@
  *
  * Of sections that are not symbol tables and larger than 1 MB, only parts are compared.
  */
-#ifndef FATHOM_CACHE_KEY_H
-#define FATHOM_CACHE_KEY_H
+#ifndef FATHOM_MODULE_CACHE_KEY_H
+#define FATHOM_MODULE_CACHE_KEY_H
 
-#include "../../safe/index/index.h"
+#include "safe/index/index.h"
 
 struct fathom_module;
 

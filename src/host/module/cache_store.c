@@ -6,15 +6,15 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "cache.h"
-#include "cache_key.h"
-#include "decode.h"
-#include "../file/file.h"
-#include "index_writer.h"
-#include "lines.h"
-#include "../base/pool.h"
-#include "module.h"
-#include "unit_data.h"
+#include "host/base/pool.h"
+#include "host/file/file.h"
+#include "host/module/cache_key.h"
+#include "host/module/cache_read.h"
+#include "host/module/decode.h"
+#include "host/module/index_writer.h"
+#include "host/module/lines.h"
+#include "host/module/module.h"
+#include "host/module/unit_data.h"
 
 struct store {
 	struct fathom_module *module;

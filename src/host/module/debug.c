@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-#include "debug.h"
+#include "host/module/debug.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../file/debugfile.h"
-#include "module.h"
-#include "../base/pool.h"
-#include "unit_data.h"
-#include "variables.h"
+#include "host/base/pool.h"
+#include "host/file/debug_search.h"
+#include "host/module/module.h"
+#include "host/module/unit_data.h"
+#include "host/module/variables.h"
 
 /* One loading of the sections of an object. */
 struct loading {

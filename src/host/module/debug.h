@@ -3,14 +3,14 @@
  * The debug information of a module, ready to be read: the section views of the file that holds it
  * and of its supplementary file, and the units of split DWARF that were opened so far.
  */
-#ifndef FATHOM_DEBUG_H
-#define FATHOM_DEBUG_H
+#ifndef FATHOM_MODULE_DEBUG_H
+#define FATHOM_MODULE_DEBUG_H
 
-#include "../../safe/dwarf/unit.h"
-#include "../base/context.h"
-#include "../base/notes.h"
-#include "../file/object.h"
-#include "units.h"
+#include "host/base/context.h"
+#include "host/base/notes.h"
+#include "host/file/object.h"
+#include "host/module/units.h"
+#include "safe/dwarf/unit.h"
 
 struct fathom_module;
 struct fathom_variables;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-#include "decode.h"
+#include "host/module/decode.h"
 
 #include <stdlib.h>
 
-#include "../../safe/base/limits.h"
-#include "../../safe/base/sort.h"
-#include "../../safe/dwarf/ranges.h"
-#include "../file/file.h"
-#include "lines.h"
-#include "module.h"
-#include "origin.h"
+#include "host/file/file.h"
+#include "host/module/lines.h"
+#include "host/module/module.h"
+#include "host/module/origin.h"
+#include "safe/base/limits.h"
+#include "safe/base/sort.h"
+#include "safe/dwarf/ranges.h"
 
 /* Inlined calls that cover one address, as one function's entries state them. */
 #define MAX_ACTIVE 4096

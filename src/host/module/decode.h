@@ -3,11 +3,11 @@
  * From debugging entries and line rows to blocks (safe/index/block.h): the inlined calls of a
  * function are laid over its rows, so that what remains is one sorted list of stretches.
  */
-#ifndef FATHOM_DECODE_H
-#define FATHOM_DECODE_H
+#ifndef FATHOM_MODULE_DECODE_H
+#define FATHOM_MODULE_DECODE_H
 
-#include "debug.h"
-#include "unit_data.h"
+#include "host/module/debug.h"
+#include "host/module/unit_data.h"
 
 /*
  * Makes the blocks of the @n wants in the worker's wants, which are sorted by from, and publishes

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "evict.h"
+#include "host/module/evict.h"
 
-#include "debug.h"
-#include "unit_data.h"
+#include "host/module/debug.h"
+#include "host/module/unit_data.h"
 
 void fathom_evict_register(struct fathom *session, struct fathom_debug *d)
 {

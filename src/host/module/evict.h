@@ -2,10 +2,10 @@
 /*
  * Keeping the byte budget: dropping what was decoded of units that were not asked about lately.
  */
-#ifndef FATHOM_EVICT_H
-#define FATHOM_EVICT_H
+#ifndef FATHOM_MODULE_EVICT_H
+#define FATHOM_MODULE_EVICT_H
 
-#include "../base/context.h"
+#include "host/base/context.h"
 
 struct fathom_debug;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "index_writer.h"
+#include "host/module/index_writer.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../../safe/base/sort.h"
+#include "safe/base/sort.h"
 
 static void fail(struct fathom_index_writer *w, fathom_err err)
 {

@@ -3,11 +3,11 @@
  * Writing an index file (safe/index/index.h), part after part: blocks first, as they are made, then
  * what refers to them. The file gets its name only when it is whole.
  */
-#ifndef FATHOM_INDEX_WRITER_H
-#define FATHOM_INDEX_WRITER_H
+#ifndef FATHOM_MODULE_INDEX_WRITER_H
+#define FATHOM_MODULE_INDEX_WRITER_H
 
-#include "../../safe/index/index.h"
-#include "../base/memory.h"
+#include "host/base/memory.h"
+#include "safe/index/index.h"
 
 /* A stretch of addresses that a block can answer for. */
 struct fathom_index_claim {

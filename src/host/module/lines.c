@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "lines.h"
+#include "host/module/lines.h"
 
 #include <stdlib.h>
 
-#include "../../safe/base/limits.h"
-#include "../../safe/base/sort.h"
-#include "../base/claims.h"
+#include "host/base/claims.h"
+#include "safe/base/limits.h"
+#include "safe/base/sort.h"
 
 /* Rows are taken from the program in batches of this many. */
 #define BATCH 64

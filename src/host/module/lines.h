@@ -2,11 +2,11 @@
 /*
  * Running the line program of a unit for the ranges of code that are wanted, and only for those.
  */
-#ifndef FATHOM_LINES_H
-#define FATHOM_LINES_H
+#ifndef FATHOM_MODULE_LINES_H
+#define FATHOM_MODULE_LINES_H
 
-#include "../file/object.h"
-#include "../base/worker.h"
+#include "host/base/worker.h"
+#include "host/file/object.h"
 
 /* Code that is wanted. The caller fills in the first part and sorts. */
 struct fathom_want {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "module.h"
+#include "host/module/module.h"
 
 #include <stdlib.h>
 
-#include "cache.h"
-#include "../file/debugfile.h"
-#include "evict.h"
+#include "host/file/debug_search.h"
+#include "host/module/cache_read.h"
+#include "host/module/evict.h"
 
 static bool has_debug_info(const struct fathom_object *o)
 {

@@ -3,17 +3,17 @@
  * A module: one ELF file with everything that belongs to it. What is cheap is made when the module
  * is opened (the files, views of the symbol tables); the rest when it is first needed.
  */
-#ifndef FATHOM_MODULE_H
-#define FATHOM_MODULE_H
+#ifndef FATHOM_MODULE_MODULE_H
+#define FATHOM_MODULE_MODULE_H
 
-#include "../base/context.h"
-#include "debug.h"
 #include "fathom/symbolize.h"
-#include "../symbol/name_index.h"
-#include "../symbol/name_search.h"
-#include "../base/notes.h"
-#include "../file/object.h"
-#include "../symbol/symbols.h"
+#include "host/base/context.h"
+#include "host/base/notes.h"
+#include "host/file/object.h"
+#include "host/module/debug.h"
+#include "host/symbol/name_index.h"
+#include "host/symbol/name_search.h"
+#include "host/symbol/tables.h"
 
 #define FATHOM_ALIAS_RULES 3
 

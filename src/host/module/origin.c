@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "origin.h"
+#include "host/module/origin.h"
 
-#include "../../safe/base/limits.h"
-#include "../../safe/dwarf/entry.h"
-#include "../../safe/index/block.h"
+#include "safe/base/limits.h"
+#include "safe/dwarf/entry.h"
+#include "safe/index/block.h"
 
 #define FIRST_TABLE 256
 

@@ -3,11 +3,11 @@
  * The names of a function: they often stand not in its own entry but in the abstract function or
  * the declaration that it refers to, possibly in another unit or in the supplementary file.
  */
-#ifndef FATHOM_ORIGIN_H
-#define FATHOM_ORIGIN_H
+#ifndef FATHOM_MODULE_ORIGIN_H
+#define FATHOM_MODULE_ORIGIN_H
 
-#include "debug.h"
-#include "../base/worker.h"
+#include "host/base/worker.h"
+#include "host/module/debug.h"
 
 /* What is known by name of the entry at off of the view with this serial. Views of the sections. */
 struct fathom_names {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Texts of source files that compilers embed in the debug information (DW_LNCT_LLVM_source). */
-#ifndef FATHOM_SOURCE_H
-#define FATHOM_SOURCE_H
+#ifndef FATHOM_MODULE_SOURCE_H
+#define FATHOM_MODULE_SOURCE_H
 
-#include "module.h"
+#include "host/module/module.h"
 
 /*
  * Finds the embedded text of the file that the unit of @svma has as @path, composed as in answers.

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-#include "split.h"
+#include "host/module/split.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../../safe/base/cursor.h"
-#include "../file/debugfile.h"
-#include "module.h"
-#include "unit_data.h"
+#include "host/file/debug_search.h"
+#include "host/module/module.h"
+#include "host/module/unit_data.h"
+#include "safe/base/cursor.h"
 
 /* Section numbers in package indexes (DWARF 5, 7.3.5.3; version 2 is GNU's). */
 struct package_column {

@@ -3,11 +3,11 @@
  * Split DWARF (DWARF 5, 7.3.2; GNU's extension of DWARF 4): finding the unit that a skeleton stands
  * for, in a .dwo file of its own or in a package (.dwp) beside the module.
  */
-#ifndef FATHOM_SPLIT_H
-#define FATHOM_SPLIT_H
+#ifndef FATHOM_MODULE_SPLIT_H
+#define FATHOM_MODULE_SPLIT_H
 
-#include "debug.h"
-#include "../base/worker.h"
+#include "host/base/worker.h"
+#include "host/module/debug.h"
 
 struct fathom_open_unit;
 

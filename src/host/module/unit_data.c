@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-#include "unit_data.h"
+#include "host/module/unit_data.h"
 
 #include <stdlib.h>
 
-#include "../../safe/base/sort.h"
-#include "../../safe/dwarf/ranges.h"
-#include "../file/file.h"
-#include "lines.h"
-#include "module.h"
-#include "split.h"
+#include "host/file/file.h"
+#include "host/module/lines.h"
+#include "host/module/module.h"
+#include "host/module/split.h"
+#include "safe/base/sort.h"
+#include "safe/dwarf/ranges.h"
 
 /* Reads what only the skeleton or plain unit states. */
 static void read_root(struct fathom_open_unit *u, const struct fathom_die *root)

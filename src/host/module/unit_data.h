@@ -3,14 +3,14 @@
  * What is kept of one unit: which functions it has where, and the blocks of those that were asked
  * for. Published whole by one compare-and-swap and evicted whole; each block has a slot of its own.
  */
-#ifndef FATHOM_UNIT_DATA_H
-#define FATHOM_UNIT_DATA_H
+#ifndef FATHOM_MODULE_UNIT_DATA_H
+#define FATHOM_MODULE_UNIT_DATA_H
 
 #include "fathom/symbolize.h"
-#include "../../safe/index/block.h"
-#include "../base/context.h"
-#include "debug.h"
-#include "../base/worker.h"
+#include "host/base/context.h"
+#include "host/base/worker.h"
+#include "host/module/debug.h"
+#include "safe/index/block.h"
 
 struct fathom_function_range {
 	uint64_t low;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-#include "units.h"
+#include "host/module/units.h"
 
 #include <stdlib.h>
 
-#include "../../safe/base/sort.h"
-#include "../../safe/dwarf/aranges.h"
-#include "../../safe/dwarf/gdb_index.h"
-#include "../../safe/dwarf/ranges.h"
-#include "../file/file.h"
-#include "../base/worker.h"
+#include "host/base/worker.h"
+#include "host/file/file.h"
+#include "safe/base/sort.h"
+#include "safe/dwarf/aranges.h"
+#include "safe/dwarf/gdb_index.h"
+#include "safe/dwarf/ranges.h"
 
 /* One bucket for so many bytes of .debug_info: small units are some hundred bytes. */
 #define BYTES_PER_BUCKET 4096

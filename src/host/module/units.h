@@ -6,13 +6,13 @@
  * Everything is made when it is first asked for, outside any lock, and published by one
  * compare-and-swap; a thread that comes second frees its copy.
  */
-#ifndef FATHOM_UNITS_H
-#define FATHOM_UNITS_H
+#ifndef FATHOM_MODULE_UNITS_H
+#define FATHOM_MODULE_UNITS_H
 
-#include "../../safe/dwarf/unit.h"
-#include "../base/memory.h"
-#include "../base/notes.h"
-#include "../file/object.h"
+#include "host/base/memory.h"
+#include "host/base/notes.h"
+#include "host/file/object.h"
+#include "safe/dwarf/unit.h"
 
 struct fathom_file;
 struct fathom_unit_data;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-#include "variables.h"
+#include "host/module/variables.h"
 
 #include <stdlib.h>
 
-#include "../../safe/base/limits.h"
-#include "../../safe/base/sort.h"
-#include "../../safe/dwarf/entry.h"
-#include "lines.h"
-#include "module.h"
-#include "../symbol/symbols_gnu.h"
-#include "unit_data.h"
+#include "host/module/lines.h"
+#include "host/module/module.h"
+#include "host/module/unit_data.h"
+#include "host/symbol/gnu_rules.h"
+#include "safe/base/limits.h"
+#include "safe/base/sort.h"
+#include "safe/dwarf/entry.h"
 
 struct variable {
 	uint64_t svma;

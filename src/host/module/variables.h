@@ -7,11 +7,11 @@
  * count whose place is one fixed address. What stands in other units than the variable itself is
  * not followed.
  */
-#ifndef FATHOM_VARIABLES_H
-#define FATHOM_VARIABLES_H
+#ifndef FATHOM_MODULE_VARIABLES_H
+#define FATHOM_MODULE_VARIABLES_H
 
-#include "debug.h"
-#include "../base/worker.h"
+#include "host/base/worker.h"
+#include "host/module/debug.h"
 
 struct fathom_variables;
 

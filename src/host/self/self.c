@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "self.h"
+#include "host/self/self.h"
 
 #include <elf.h>
 #include <stdlib.h>
 
-#include "../../safe/self/loader.h"
-#include "../module/cache_key.h"
+#include "host/module/cache_key.h"
+#include "safe/self/loader.h"
 
 /* Tables of places that were outgrown, kept to the end: a reader may be in them. */
 struct old_table {

@@ -7,14 +7,14 @@
  * what is needed. Files are open for no longer than that. What was copied of libraries that are
  * gone is kept for some time, for answers point to it; one that comes back finds it ready.
  */
-#ifndef FATHOM_HOST_SELF_H
-#define FATHOM_HOST_SELF_H
+#ifndef FATHOM_SELF_SELF_H
+#define FATHOM_SELF_SELF_H
 
 #include <pthread.h>
 
-#include "../../safe/self/table.h"
-#include "../module/cache.h"
-#include "../space/space.h"
+#include "host/module/cache_read.h"
+#include "host/target/space.h"
+#include "safe/self/table.h"
 
 /* A module that was prepared. */
 struct fathom_self_prepared {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "dynsym.h"
+#include "host/symbol/dynsym.h"
 
 #include <stdlib.h>
 

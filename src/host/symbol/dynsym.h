@@ -3,13 +3,13 @@
  * What the dynamic linker knows of a file: its symbols by name, their versions, what the file needs
  * (System V gABI 4.3, chapter 5, "Dynamic Section").
  */
-#ifndef FATHOM_DYNSYM_H
-#define FATHOM_DYNSYM_H
+#ifndef FATHOM_SYMBOL_DYNSYM_H
+#define FATHOM_SYMBOL_DYNSYM_H
 
-#include "../../safe/elf/gnu_hash.h"
-#include "../../safe/elf/version.h"
-#include "../base/memory.h"
-#include "../file/object.h"
+#include "host/base/memory.h"
+#include "host/file/object.h"
+#include "safe/elf/gnu_hash.h"
+#include "safe/elf/version.h"
 
 struct fathom_dynsym {
 	const struct fathom_object *object;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "fdes.h"
+#include "host/symbol/fdes.h"
 
 #include <stdlib.h>
 

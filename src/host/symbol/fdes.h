@@ -3,12 +3,12 @@
  * The code of all unwind descriptions by address: where .eh_frame_hdr has no table of them, asking
  * for one address is a walk over all, and asking for many must not be so many walks.
  */
-#ifndef FATHOM_FDES_H
-#define FATHOM_FDES_H
+#ifndef FATHOM_SYMBOL_FDES_H
+#define FATHOM_SYMBOL_FDES_H
 
-#include "../../safe/base/sort.h"
-#include "../../safe/dwarf/cfi.h"
-#include "../base/memory.h"
+#include "host/base/memory.h"
+#include "safe/base/sort.h"
+#include "safe/dwarf/cfi.h"
 
 struct fathom_fdes {
 	struct fathom_memory *memory;

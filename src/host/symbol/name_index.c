@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "name_index.h"
+#include "host/symbol/name_index.h"
 
 #include <stdlib.h>
 

@@ -3,11 +3,11 @@
  * The symbols of a table by their names: for tables that the dynamic linker has no hash of. Made
  * when names are asked for a second time; the first time a pass over the table is as cheap.
  */
-#ifndef FATHOM_NAME_INDEX_H
-#define FATHOM_NAME_INDEX_H
+#ifndef FATHOM_SYMBOL_NAME_INDEX_H
+#define FATHOM_SYMBOL_NAME_INDEX_H
 
-#include "../../safe/elf/symtab.h"
-#include "../base/memory.h"
+#include "host/base/memory.h"
+#include "safe/elf/symtab.h"
 
 struct fathom_name_index {
 	struct fathom_memory *memory; /* that counts it */

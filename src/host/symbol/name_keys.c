@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "name_keys.h"
+#include "host/symbol/name_keys.h"
 
 /* Bits of the filter for each name: one symbol in so many passes by chance. */
 #define FILTER_BITS 16

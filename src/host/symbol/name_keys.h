@@ -4,12 +4,12 @@
  * nearly all symbols, then a hash table on the whole name. A version, what follows "@", counts in
  * neither: the caller compares.
  */
-#ifndef FATHOM_NAME_KEYS_H
-#define FATHOM_NAME_KEYS_H
+#ifndef FATHOM_SYMBOL_NAME_KEYS_H
+#define FATHOM_SYMBOL_NAME_KEYS_H
 
 #include <stdlib.h>
 
-#include "../../safe/base/bytes.h"
+#include "safe/base/bytes.h"
 
 struct fathom_name_key {
 	uint64_t hash;

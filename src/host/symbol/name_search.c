@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "name_search.h"
+#include "host/symbol/name_search.h"
 
 #include <stdlib.h>
 

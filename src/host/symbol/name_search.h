@@ -3,13 +3,13 @@
  * Finding symbols by many names at once: each table is passed over once for all of them. The
  * caller searches one module after the other, and takes what each has.
  */
-#ifndef FATHOM_NAME_SEARCH_H
-#define FATHOM_NAME_SEARCH_H
+#ifndef FATHOM_SYMBOL_NAME_SEARCH_H
+#define FATHOM_SYMBOL_NAME_SEARCH_H
 
-#include "../base/memory.h"
-#include "name_index.h"
-#include "name_keys.h"
-#include "symbols.h"
+#include "host/base/memory.h"
+#include "host/symbol/name_index.h"
+#include "host/symbol/name_keys.h"
+#include "host/symbol/tables.h"
 
 /* A name that is looked for. */
 struct fathom_wanted {

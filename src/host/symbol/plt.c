@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "plt.h"
+#include "host/symbol/plt.h"
 
-#include "../../safe/elf/relocation.h"
+#include "safe/elf/relocation.h"
 
 /* Where names of functions are looked for. */
 struct names {

@@ -4,10 +4,10 @@
  * slot that a stub jumps through, and the relocation for that slot (x86-64 psABI 5.2, i386 psABI,
  * AAELF64). What is not handled: files without section headers, and other processors.
  */
-#ifndef FATHOM_PLT_H
-#define FATHOM_PLT_H
+#ifndef FATHOM_SYMBOL_PLT_H
+#define FATHOM_SYMBOL_PLT_H
 
-#include "symbols.h"
+#include "host/symbol/tables.h"
 
 /*
  * Finds the stub at @svma: its bounds, and as name that of the function it calls, without "@plt".

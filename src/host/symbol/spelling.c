@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "spelling.h"
+#include "host/symbol/spelling.h"
 
-#include "../../safe/base/text.h"
-#include "../../safe/elf/symtab.h"
-#include "../base/demangle.h"
+#include "host/base/demangle.h"
+#include "safe/base/text.h"
+#include "safe/elf/symtab.h"
 
 static bool is_digit(char c)
 {

@@ -4,10 +4,10 @@
  * symbols at its address, and a linker or compiler that folds equal functions (ICF) leaves symbols
  * of other functions there: only debug information tells them apart.
  */
-#ifndef FATHOM_SPELLING_H
-#define FATHOM_SPELLING_H
+#ifndef FATHOM_SYMBOL_SPELLING_H
+#define FATHOM_SYMBOL_SPELLING_H
 
-#include "../../safe/index/block.h"
+#include "safe/index/block.h"
 
 /*
  * Whether @symbol, which starts where the block does, is a name of the block's function: one of its

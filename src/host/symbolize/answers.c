@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "answers.h"
+#include "host/symbolize/answers.h"
 
 #include <stdlib.h>
 
-#include "../../safe/base/limits.h"
-#include "../../safe/base/text.h"
-#include "../base/demangle.h"
+#include "host/base/demangle.h"
+#include "safe/base/limits.h"
+#include "safe/base/text.h"
 
 #define FIRST_SET 256
 

@@ -7,13 +7,13 @@
  * options. While addresses of one block are answered one after the other, a plan remembers the
  * frames that were made for its rows and calls.
  */
-#ifndef FATHOM_ANSWERS_H
-#define FATHOM_ANSWERS_H
+#ifndef FATHOM_SYMBOLIZE_ANSWERS_H
+#define FATHOM_SYMBOLIZE_ANSWERS_H
 
-#include "../../safe/index/block.h"
 #include "fathom/symbolize.h"
-#include "../base/memory.h"
-#include "../symbol/symbols.h"
+#include "host/base/memory.h"
+#include "host/symbol/tables.h"
+#include "safe/index/block.h"
 
 #define FATHOM_PART_BITS 26 /* entries of one table of a part; the bits above number the part */
 #define FATHOM_MAX_PARTS (1u << (32 - FATHOM_PART_BITS))

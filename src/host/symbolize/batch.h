@@ -4,14 +4,14 @@
  * batch_units.c, which finds lines and inlined calls, and batch_names.c, which finds names and
  * completes the answers.
  */
-#ifndef FATHOM_BATCH_H
-#define FATHOM_BATCH_H
+#ifndef FATHOM_SYMBOLIZE_BATCH_H
+#define FATHOM_SYMBOLIZE_BATCH_H
 
-#include "../../safe/index/index.h"
-#include "answers.h"
-#include "../module/debug.h"
-#include "../base/pool.h"
-#include "../base/worker.h"
+#include "host/base/pool.h"
+#include "host/base/worker.h"
+#include "host/module/debug.h"
+#include "host/symbolize/answers.h"
+#include "safe/index/index.h"
 
 /* Up to this many addresses are looked up by a pass over the symbols, without an index. */
 #define FATHOM_SCAN_LIMIT 4

@@ -5,12 +5,12 @@
  */
 #include <stdlib.h>
 
-#include "batch.h"
-#include "../module/module.h"
-#include "../symbol/plt.h"
-#include "../symbol/symbols_gnu.h"
-#include "../symbol/symbols_llvm.h"
-#include "../module/variables.h"
+#include "host/module/module.h"
+#include "host/module/variables.h"
+#include "host/symbol/gnu_rules.h"
+#include "host/symbol/llvm_rules.h"
+#include "host/symbol/plt.h"
+#include "host/symbolize/batch.h"
 
 /* Where the part remembers the id of symbol @number of @count; NULL, and a failure, without memory.
  */

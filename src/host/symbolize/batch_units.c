@@ -5,15 +5,15 @@
  */
 #include <stdlib.h>
 
-#include "../../safe/base/sort.h"
-#include "../../safe/dwarf/names.h"
-#include "batch.h"
-#include "../module/decode.h"
-#include "../module/evict.h"
-#include "../file/file.h"
-#include "../module/lines.h"
-#include "../module/module.h"
-#include "../module/unit_data.h"
+#include "host/file/file.h"
+#include "host/module/decode.h"
+#include "host/module/evict.h"
+#include "host/module/lines.h"
+#include "host/module/module.h"
+#include "host/module/unit_data.h"
+#include "host/symbolize/batch.h"
+#include "safe/base/sort.h"
+#include "safe/dwarf/names.h"
 
 /* Work that is worth a second thread, in bytes of .debug_info. */
 #define PARALLEL_BYTES (UINT64_C(512) << 10)

@@ -9,11 +9,11 @@
  */
 #include <stdlib.h>
 
-#include "../../safe/base/sort.h"
-#include "batch.h"
-#include "../module/cache.h"
-#include "../module/module.h"
-#include "../module/variables.h"
+#include "host/module/cache_read.h"
+#include "host/module/module.h"
+#include "host/module/variables.h"
+#include "host/symbolize/batch.h"
+#include "safe/base/sort.h"
 
 /* After so many addresses that passes have answered, indexes are worth making: there will be more.
  */

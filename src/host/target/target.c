@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* The public target: a counted file, space or kernel. */
-#include "target.h"
+#include "host/target/target.h"
 
 #include <stdlib.h>
 
-#include "../space/core_file.h"
-#include "../space/process.h"
-#include "../space/snapshot_file.h"
-#include "../space/stored.h"
-#include "../symbol/symbols_gnu.h"
+#include "host/symbol/gnu_rules.h"
+#include "host/target/core.h"
+#include "host/target/process.h"
+#include "host/target/snapshot_read.h"
+#include "host/target/stored.h"
 
 static struct fathom_target *target_new(void)
 {

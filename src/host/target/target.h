@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The inside of a target. */
-#ifndef FATHOM_INTERNAL_TARGET_H
-#define FATHOM_INTERNAL_TARGET_H
+#ifndef FATHOM_TARGET_TARGET_H
+#define FATHOM_TARGET_TARGET_H
 
 #include "fathom/target.h"
-#include "../kernel/kernel.h"
-#include "../module/module.h"
-#include "../space/space.h"
+#include "host/module/module.h"
+#include "host/target/kernel/kernel.h"
+#include "host/target/space.h"
 
 struct fathom_target {
 	_Atomic uint32_t references;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "bytes.h"
+#include "safe/base/bytes.h"
 
 /* Eight bytes, the first of them lowest. */
 static uint64_t load_ascending(const uint8_t *p)

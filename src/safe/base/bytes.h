@@ -5,8 +5,8 @@
  * All loads go through memcpy, so alignment never matters, and take the byte order as an argument,
  * so one reader serves little- and big-endian input.
  */
-#ifndef FATHOM_BYTES_H
-#define FATHOM_BYTES_H
+#ifndef FATHOM_BASE_BYTES_H
+#define FATHOM_BASE_BYTES_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -10,10 +10,10 @@
  *
  * Safety: as-safe. The functions are inline so that the cursor stays in registers.
  */
-#ifndef FATHOM_CURSOR_H
-#define FATHOM_CURSOR_H
+#ifndef FATHOM_BASE_CURSOR_H
+#define FATHOM_BASE_CURSOR_H
 
-#include "bytes.h"
+#include "safe/base/bytes.h"
 
 struct fathom_cursor {
 	const uint8_t *p;

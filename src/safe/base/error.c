@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "error.h"
-#include "text.h"
+#include "safe/base/error.h"
+
+#include "safe/base/text.h"
 
 const char *fathom_err_name(fathom_err err)
 {

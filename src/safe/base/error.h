@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Filling the public struct fathom_errinfo from inside. */
-#ifndef FATHOM_INTERNAL_ERROR_H
-#define FATHOM_INTERNAL_ERROR_H
+#ifndef FATHOM_BASE_ERROR_H
+#define FATHOM_BASE_ERROR_H
 
 #include "fathom/error.h"
 

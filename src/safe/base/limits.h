@@ -3,8 +3,8 @@
  * Every bound that fathom puts on its input, by name. Meeting one is FATHOM_E_LIMIT (or the reason
  * "limit" of a single answer), never a crash, a hang or unbounded memory.
  */
-#ifndef FATHOM_LIMITS_H
-#define FATHOM_LIMITS_H
+#ifndef FATHOM_BASE_LIMITS_H
+#define FATHOM_BASE_LIMITS_H
 
 #include <stdint.h>
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "mapped.h"
+#include "safe/base/mapped.h"
 
 #include <sys/syscall.h>
 
 #include "fathom/session.h"
-#include "sys.h"
+#include "safe/base/sys.h"
 
 /* Processors of 32 bits have a second call, which takes its arguments as the others' first does. */
 #ifdef SYS_mmap2

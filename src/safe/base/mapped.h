@@ -15,8 +15,8 @@
  *
  * The host fills the table in: host/base/mapping.h.
  */
-#ifndef FATHOM_MAPPED_H
-#define FATHOM_MAPPED_H
+#ifndef FATHOM_BASE_MAPPED_H
+#define FATHOM_BASE_MAPPED_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "peek.h"
+#include "safe/base/peek.h"
 
 #include <sys/syscall.h>
 
-#include "sys.h"
+#include "safe/base/sys.h"
 
 /* What one call reads does not reach beyond a page: that is either there or not. */
 #define PAGE 4096

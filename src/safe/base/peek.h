@@ -9,10 +9,10 @@
  *
  * Safety: as-safe.
  */
-#ifndef FATHOM_PEEK_H
-#define FATHOM_PEEK_H
+#ifndef FATHOM_BASE_PEEK_H
+#define FATHOM_BASE_PEEK_H
 
-#include "bytes.h"
+#include "safe/base/bytes.h"
 
 /* Reads up to @size bytes at @avma; returns how many could be read, from the start. */
 size_t fathom_peek(uint64_t avma, void *to, size_t size);

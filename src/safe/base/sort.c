@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sort.h"
+#include "safe/base/sort.h"
 
 #include <stdbool.h>
 #include <string.h>

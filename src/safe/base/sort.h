@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Sorting without a heap, and searching what is sorted. */
-#ifndef FATHOM_SORT_H
-#define FATHOM_SORT_H
+#ifndef FATHOM_BASE_SORT_H
+#define FATHOM_BASE_SORT_H
 
 #include <stddef.h>
 #include <stdint.h>

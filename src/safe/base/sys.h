@@ -5,8 +5,8 @@
  *
  * Safety: as-safe.
  */
-#ifndef FATHOM_SYS_H
-#define FATHOM_SYS_H
+#ifndef FATHOM_BASE_SYS_H
+#define FATHOM_BASE_SYS_H
 
 /* System call @number (SYS_); returns what the kernel does: the result, or a negative errno. */
 long fathom_sys(long number, long a, long b, long c, long d, long e, long f);

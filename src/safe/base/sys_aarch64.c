@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* AArch64: the number in x8, arguments in x0 to x5. */
-#include "sys.h"
+#include "safe/base/sys.h"
 
 long fathom_sys(long number, long a, long b, long c, long d, long e, long f)
 {

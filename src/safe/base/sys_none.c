@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Stands in where no other file knows the processor: nothing is called. */
-#include "sys.h"
+#include "safe/base/sys.h"
 
 #define NOT_THERE 38 /* ENOSYS, on every processor that this may be */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "text.h"
+#include "safe/base/text.h"
 
 #include "fathom/format.h"
 

@@ -2,10 +2,10 @@
 /*
  * Text into a caller's buffer, for use where snprintf must not be: it is not async-signal-safe.
  */
-#ifndef FATHOM_TEXT_H
-#define FATHOM_TEXT_H
+#ifndef FATHOM_BASE_TEXT_H
+#define FATHOM_BASE_TEXT_H
 
-#include "bytes.h"
+#include "safe/base/bytes.h"
 
 /*
  * A buffer being filled. len counts what would have been written, so a caller can tell how much

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "abbrev.h"
+#include "safe/dwarf/abbrev.h"
 
-#include "../base/limits.h"
+#include "safe/base/limits.h"
 
 static enum fathom_die_kind kind_of_tag(uint64_t tag)
 {

@@ -12,10 +12,10 @@
  *
  * Safety: as-safe.
  */
-#ifndef FATHOM_ABBREV_H
-#define FATHOM_ABBREV_H
+#ifndef FATHOM_DWARF_ABBREV_H
+#define FATHOM_DWARF_ABBREV_H
 
-#include "form.h"
+#include "safe/dwarf/form.h"
 
 /* What an entry is to somebody who looks for functions. */
 enum fathom_die_kind {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "aranges.h"
+#include "safe/dwarf/aranges.h"
 
 void fathom_aranges_init(struct fathom_aranges *a, const struct fathom_dwarf *dwarf)
 {

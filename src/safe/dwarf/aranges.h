@@ -7,11 +7,11 @@
  *
  * Safety: as-safe.
  */
-#ifndef FATHOM_ARANGES_H
-#define FATHOM_ARANGES_H
+#ifndef FATHOM_DWARF_ARANGES_H
+#define FATHOM_DWARF_ARANGES_H
 
-#include "../base/cursor.h"
-#include "dwarf.h"
+#include "safe/base/cursor.h"
+#include "safe/dwarf/dwarf.h"
 
 struct fathom_aranges {
 	const struct fathom_dwarf *dwarf;

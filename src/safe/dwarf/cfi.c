@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cfi.h"
+#include "safe/dwarf/cfi.h"
 
 enum {
 	DW_EH_PE_absptr = 0x00,

@@ -7,11 +7,11 @@
  *
  * Safety: as-safe.
  */
-#ifndef FATHOM_CFI_H
-#define FATHOM_CFI_H
+#ifndef FATHOM_DWARF_CFI_H
+#define FATHOM_DWARF_CFI_H
 
-#include "../base/cursor.h"
-#include "dwarf.h"
+#include "safe/base/cursor.h"
+#include "safe/dwarf/dwarf.h"
 
 /* One section of descriptions. Addresses are svma. */
 struct fathom_cfi {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "dwarf.h"
+#include "safe/dwarf/dwarf.h"
 
 const char *fathom_dwarf_section_name(enum fathom_dwarf_section section)
 {

@@ -8,11 +8,11 @@
  *
  * Safety: as-safe.
  */
-#ifndef FATHOM_DWARF_H
-#define FATHOM_DWARF_H
+#ifndef FATHOM_DWARF_DWARF_H
+#define FATHOM_DWARF_DWARF_H
 
-#include "../base/bytes.h"
-#include "../base/error.h"
+#include "safe/base/bytes.h"
+#include "safe/base/error.h"
 
 enum {
 	DW_TAG_array_type = 0x01,

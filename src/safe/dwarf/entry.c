@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "entry.h"
+#include "safe/dwarf/entry.h"
 
-#include "../base/limits.h"
+#include "safe/base/limits.h"
 
 /* At most @most bytes from @off, and none beyond @end, of @section. */
 static struct fathom_cursor cursor_at(struct fathom_bytes section, uint64_t off, uint64_t end,

@@ -6,10 +6,10 @@
  *
  * Safety: as-safe.
  */
-#ifndef FATHOM_ENTRY_H
-#define FATHOM_ENTRY_H
+#ifndef FATHOM_DWARF_ENTRY_H
+#define FATHOM_DWARF_ENTRY_H
 
-#include "unit.h"
+#include "safe/dwarf/unit.h"
 
 /* The attributes that are read. */
 enum fathom_entry_slot {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "form.h"
+#include "safe/dwarf/form.h"
 
-#include "../base/limits.h"
+#include "safe/base/limits.h"
 
 /* Forms that are not listed have no fixed size, or are unknown. */
 #define V FATHOM_FORM_VARIES

@@ -5,11 +5,11 @@
  *
  * Safety: as-safe.
  */
-#ifndef FATHOM_FORM_H
-#define FATHOM_FORM_H
+#ifndef FATHOM_DWARF_FORM_H
+#define FATHOM_DWARF_FORM_H
 
-#include "../base/cursor.h"
-#include "dwarf.h"
+#include "safe/base/cursor.h"
+#include "safe/dwarf/dwarf.h"
 
 /* What the size of a form depends on. */
 struct fathom_encoding {

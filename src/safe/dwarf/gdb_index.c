@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "gdb_index.h"
+#include "safe/dwarf/gdb_index.h"
 
 #define SECTION   ".gdb_index"
 #define UNIT_SIZE 16

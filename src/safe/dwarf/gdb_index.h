@@ -7,11 +7,11 @@
  *
  * Safety: as-safe.
  */
-#ifndef FATHOM_GDB_INDEX_H
-#define FATHOM_GDB_INDEX_H
+#ifndef FATHOM_DWARF_GDB_INDEX_H
+#define FATHOM_DWARF_GDB_INDEX_H
 
-#include "../base/cursor.h"
-#include "dwarf.h"
+#include "safe/base/cursor.h"
+#include "safe/dwarf/dwarf.h"
 
 struct fathom_gdb_index {
 	const struct fathom_dwarf *dwarf;

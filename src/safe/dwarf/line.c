@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "line.h"
+#include "safe/dwarf/line.h"
 
-#include "../base/limits.h"
+#include "safe/base/limits.h"
 
 #define SECTION ".debug_line"
 

@@ -7,10 +7,10 @@
  *
  * Safety: as-safe.
  */
-#ifndef FATHOM_LINE_H
-#define FATHOM_LINE_H
+#ifndef FATHOM_DWARF_LINE_H
+#define FATHOM_DWARF_LINE_H
 
-#include "unit.h"
+#include "safe/dwarf/unit.h"
 
 /* A header that was read and checked, and where its tables and its program are. */
 struct fathom_line_program {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "names.h"
+#include "safe/dwarf/names.h"
 
-#include "form.h"
+#include "safe/dwarf/form.h"
 
 #define SECTION ".debug_names"
 

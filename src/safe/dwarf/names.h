@@ -10,11 +10,11 @@
  *
  * Safety: as-safe.
  */
-#ifndef FATHOM_NAMES_H
-#define FATHOM_NAMES_H
+#ifndef FATHOM_DWARF_NAMES_H
+#define FATHOM_DWARF_NAMES_H
 
-#include "../base/cursor.h"
-#include "dwarf.h"
+#include "safe/base/cursor.h"
+#include "safe/dwarf/dwarf.h"
 
 struct fathom_names_search {
 	const struct fathom_dwarf *dwarf;

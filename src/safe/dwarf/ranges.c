@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "ranges.h"
+#include "safe/dwarf/ranges.h"
 
-#include "../base/limits.h"
+#include "safe/base/limits.h"
 
 enum form { FORM_PAIR, FORM_RANGES, FORM_RNGLISTS, FORM_END };
 

@@ -9,10 +9,10 @@
  *
  * Safety: as-safe.
  */
-#ifndef FATHOM_RANGES_H
-#define FATHOM_RANGES_H
+#ifndef FATHOM_DWARF_RANGES_H
+#define FATHOM_DWARF_RANGES_H
 
-#include "unit.h"
+#include "safe/dwarf/unit.h"
 
 struct fathom_ranges {
 	const struct fathom_unit *unit;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "unit.h"
+#include "safe/dwarf/unit.h"
 
-#include "../base/limits.h"
+#include "safe/base/limits.h"
 
 #define SECTION ".debug_info"
 

@@ -11,10 +11,10 @@
  *
  * Safety: as-safe.
  */
-#ifndef FATHOM_UNIT_H
-#define FATHOM_UNIT_H
+#ifndef FATHOM_DWARF_UNIT_H
+#define FATHOM_DWARF_UNIT_H
 
-#include "abbrev.h"
+#include "safe/dwarf/abbrev.h"
 
 struct fathom_unit_header {
 	uint64_t off;        /* of the unit, in .debug_info */

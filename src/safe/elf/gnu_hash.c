@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "gnu_hash.h"
+#include "safe/elf/gnu_hash.h"
 
-#include "../base/cursor.h"
+#include "safe/base/cursor.h"
 
 /* Words before the filter of DT_GNU_HASH. */
 #define GNU_HEADER 16

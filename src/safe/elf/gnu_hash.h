@@ -13,10 +13,10 @@
  *
  * Safety: as-safe.
  */
-#ifndef FATHOM_GNU_HASH_H
-#define FATHOM_GNU_HASH_H
+#ifndef FATHOM_ELF_GNU_HASH_H
+#define FATHOM_ELF_GNU_HASH_H
 
-#include "../base/bytes.h"
+#include "safe/base/bytes.h"
 
 struct fathom_hash_table {
 	struct fathom_bytes bloom; /* of DT_GNU_HASH */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "image.h"
+#include "safe/elf/image.h"
 
-#include "../base/cursor.h"
-#include "../base/limits.h"
-#include "note.h"
+#include "safe/base/cursor.h"
+#include "safe/base/limits.h"
+#include "safe/elf/note.h"
 
 /* One field of a header: 8 bytes in 64-bit files, 4 in 32-bit ones. */
 static uint64_t cur_word(struct fathom_cursor *c, bool is64)

@@ -9,13 +9,13 @@
  *
  * Safety: as-safe.
  */
-#ifndef FATHOM_IMAGE_H
-#define FATHOM_IMAGE_H
+#ifndef FATHOM_ELF_IMAGE_H
+#define FATHOM_ELF_IMAGE_H
 
 #include <elf.h>
 
-#include "../base/bytes.h"
-#include "../base/error.h"
+#include "safe/base/bytes.h"
+#include "safe/base/error.h"
 
 struct fathom_image {
 	struct fathom_bytes bytes;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "note.h"
+#include "safe/elf/note.h"
 
 /* Three words stand before the name. */
 #define HEADER_SIZE 12

@@ -4,10 +4,10 @@
  *
  * Safety: as-safe.
  */
-#ifndef FATHOM_NOTE_H
-#define FATHOM_NOTE_H
+#ifndef FATHOM_ELF_NOTE_H
+#define FATHOM_ELF_NOTE_H
 
-#include "../base/cursor.h"
+#include "safe/base/cursor.h"
 
 struct fathom_note {
 	struct fathom_bytes name; /* its NUL included */

@@ -4,11 +4,11 @@
  *
  * Safety: as-safe.
  */
-#ifndef FATHOM_RELOCATION_H
-#define FATHOM_RELOCATION_H
+#ifndef FATHOM_ELF_RELOCATION_H
+#define FATHOM_ELF_RELOCATION_H
 
-#include "../base/cursor.h"
-#include "image.h"
+#include "safe/base/cursor.h"
+#include "safe/elf/image.h"
 
 struct fathom_relocation {
 	uint64_t off;    /* r_offset: in a section of a relocatable file, else svma */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "symtab.h"
+#include "safe/elf/symtab.h"
 
-#include "../base/cursor.h"
+#include "safe/base/cursor.h"
 
 static uint64_t entry_size(bool is64)
 {

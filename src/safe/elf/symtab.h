@@ -6,10 +6,10 @@
  *
  * Safety: as-safe.
  */
-#ifndef FATHOM_SYMTAB_H
-#define FATHOM_SYMTAB_H
+#ifndef FATHOM_ELF_SYMTAB_H
+#define FATHOM_ELF_SYMTAB_H
 
-#include "image.h"
+#include "safe/elf/image.h"
 
 /* Where a table's symbols came from; the order is that of enum fathom_source. */
 struct fathom_symtab {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "version.h"
+#include "safe/elf/version.h"
 
 #include <elf.h>
 

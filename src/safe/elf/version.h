@@ -11,10 +11,10 @@
  *
  * Safety: as-safe.
  */
-#ifndef FATHOM_VERSION_TABLES_H
-#define FATHOM_VERSION_TABLES_H
+#ifndef FATHOM_ELF_VERSION_H
+#define FATHOM_ELF_VERSION_H
 
-#include "../base/cursor.h"
+#include "safe/base/cursor.h"
 
 struct fathom_versions {
 	struct fathom_bytes numbers; /* of the symbols; empty: the file has no versions */

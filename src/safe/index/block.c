@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "block.h"
+#include "safe/index/block.h"
 
-#include "index.h"
+#include "safe/index/index.h"
 
 #define NARROW_NONE UINT16_MAX
 

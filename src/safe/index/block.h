@@ -17,10 +17,10 @@
  *
  * Safety: as-safe.
  */
-#ifndef FATHOM_BLOCK_H
-#define FATHOM_BLOCK_H
+#ifndef FATHOM_INDEX_BLOCK_H
+#define FATHOM_INDEX_BLOCK_H
 
-#include "../base/bytes.h"
+#include "safe/base/bytes.h"
 
 #define FATHOM_BLOCK_WIDE     1u /* the form of the rows */
 #define FATHOM_BLOCK_DAMAGED  2u /* made from damaged debug information: parts may be missing */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "index.h"
+#include "safe/index/index.h"
 
 _Static_assert(sizeof(struct fathom_index_header) <= FATHOM_INDEX_SEEN_OFF,
 	       "the header is one page");

@@ -16,12 +16,12 @@
  *
  * Safety: as-safe.
  */
-#ifndef FATHOM_INDEX_H
-#define FATHOM_INDEX_H
+#ifndef FATHOM_INDEX_INDEX_H
+#define FATHOM_INDEX_INDEX_H
 
 #include <stdatomic.h>
 
-#include "block.h"
+#include "safe/index/block.h"
 
 #define FATHOM_INDEX_MAGIC   "fathomIX"
 #define FATHOM_INDEX_VERSION 4

@@ -6,9 +6,9 @@
  */
 #include <sys/syscall.h>
 
-#include "../base/sys.h"
-#include "table.h"
-#include "text.h"
+#include "safe/base/sys.h"
+#include "safe/self/output.h"
+#include "safe/self/table.h"
 
 /* A list of arguments can only be handed on by its address. */
 struct arguments {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "loader.h"
+#include "safe/self/loader.h"
 
 /*
  * struct dl_find_object as dlfcn.h of glibc has it, which other C libraries have not. What follows

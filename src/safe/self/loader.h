@@ -9,7 +9,7 @@
 #ifndef FATHOM_SELF_LOADER_H
 #define FATHOM_SELF_LOADER_H
 
-#include "../base/bytes.h"
+#include "safe/base/bytes.h"
 
 /* An object as the loader has it. */
 struct fathom_self_object {

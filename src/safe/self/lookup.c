@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Naming one address from what was prepared. */
-#include "../base/limits.h"
-#include "../base/peek.h"
-#include "../base/sort.h"
-#include "loader.h"
-#include "memory.h"
-#include "table.h"
+#include "safe/base/limits.h"
+#include "safe/base/peek.h"
+#include "safe/base/sort.h"
+#include "safe/self/loader.h"
+#include "safe/self/table.h"
+#include "safe/self/unprepared.h"
 
-/* No build-id that linkers make is longer; longer ones are not kept (self_names.c). */
+/* No build-id that linkers make is longer; longer ones are not kept (prepared_names.c). */
 #define MAX_BUILD_ID 64
 
 /* After so many generations during one search nobody is waited for. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "table.h"
+#include "safe/self/table.h"
 
 void fathom_self_publish(struct fathom_self *self, const struct fathom_self_place *places,
 			 uint32_t n)

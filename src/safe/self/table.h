@@ -22,8 +22,8 @@
 
 #include <stdatomic.h>
 
-#include "../index/index.h"
 #include "fathom/self.h"
+#include "safe/index/index.h"
 
 /* A symbol; names are offsets in the strings of its module. */
 struct fathom_self_symbol {

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Names as llvm-symbolizer spells them. libfathom demangles with libiberty, whose spelling differs
+ * from that of LLVM's demangler in a few regular ways, which are rewritten here; what is left is
+ * listed in docs/oracle-llvm-symbolizer.md.
+ */
+#ifndef FATHOM_CLI_COMPAT_LLVM_SPELLED_H
+#define FATHOM_CLI_COMPAT_LLVM_SPELLED_H
+
+#include <fathom/fathom.h>
+
+#include "cli/out.h"
+
+/* Writes the name of @f to @o; demangled when @f was demangled. */
+void llvm_name(struct out *o, const struct fathom_function *f);
+
+#endif

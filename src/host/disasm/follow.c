@@ -1,0 +1,486 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Following addresses through registers, where code is straight. What a register holds is forgotten
+ * wherever a branch leads to, behind what does not go on with the next instruction, and, for those
+ * that callees may change, behind calls.
+ *
+ * Branches are those of the code itself, of the rest of its function, and those that lead back from
+ * where it branches to, as from the cold part of a function. Tables are not read: where a function
+ * jumps through one, every instruction is a label.
+ *
+ * One thing outlives labels: the page that an adrp has put into a register. If a register that is
+ * used behind a label holds a page on one of the ways there, then the use is to complete an address
+ * in this page: on that way it makes no sense else. So the pages of all ways are taken together;
+ * where two ways bring different pages, there is none.
+ */
+#include <stdlib.h>
+
+#include "host/disasm/work.h"
+
+#define N_REGISTERS 32
+
+/* So many places outside are looked at, so many ways from there, and so many instructions of each.
+ */
+#define MAX_EXCURSIONS     4096
+#define MAX_PATHS          8
+#define MAX_EXCURSION_SIZE 64
+
+/* So much of a function is looked at of which only a part is wanted, bytes. */
+#define MAX_AROUND (UINT64_C(1) << 20)
+
+/* The first addresses whose functions are looked at: the ends of the range. */
+#define N_ENDS 2
+
+/* What leads to an instruction: a branch, a call. */
+enum { LABEL = 1, ENTRY = 2 };
+
+enum how { UNKNOWN, NUMBER, CONTENTS };
+
+/* What is known of a register. */
+struct known {
+	uint64_t value;  /* NUMBER: that it holds */
+	uint32_t from;   /* the instruction that says so; CONTENTS: of what its slot holds */
+	uint8_t how;     /* enum how */
+	bool is_address; /* by how it was made, not only by its value */
+	bool is_page;    /* by an adrp, not yet completed */
+};
+
+/* The pages that branches bring to a label. */
+struct arriving {
+	struct known known[N_REGISTERS];
+	uint32_t some;         /* registers that are not UNKNOWN */
+	uint32_t contradicted; /* registers for which there are several */
+};
+
+struct following {
+	struct fathom_disasm_work *w;
+	struct known known[N_REGISTERS];
+	uint32_t some;     /* registers that are not UNKNOWN */
+	uint8_t *labels;   /* a byte for each instruction */
+	bool called;       /* the last instruction, padding aside, was a call */
+	uint64_t all_from; /* what mark_all() has marked last */
+	uint64_t all_to;
+	struct arriving **arriving; /* for each instruction; NULL: none */
+};
+
+/* The number of the first instruction at @address or behind it, or that of instructions. */
+static size_t first_code(const struct fathom_disasm_work *w, uint64_t address)
+{
+	size_t low = 0;
+	size_t high = w->codes.n;
+
+	while (low < high) {
+		const size_t mid = low + (high - low) / 2;
+
+		if (fathom_work_code(w, mid)->address < address)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+/* The number of the instruction at @address, or that of instructions. */
+static size_t find_code(const struct fathom_disasm_work *w, uint64_t address)
+{
+	const size_t i = first_code(w, address);
+
+	return i < w->codes.n && fathom_work_code(w, i)->address == address ? i : w->codes.n;
+}
+
+static void mark(struct following *f, const struct fathom_code *c)
+{
+	const bool branches = c->kind == FATHOM_REFERENCE_BRANCH;
+	size_t at;
+
+	/* Code whose address is taken may be gone to from anywhere. */
+	if (!branches && (c->base != FATHOM_NO_REGISTER || (c->kind != FATHOM_REFERENCE_ADDRESS &&
+							    c->kind != FATHOM_REFERENCE_VALUE)))
+		return;
+	at = find_code(f->w, c->value);
+	if (at < f->w->codes.n)
+		f->labels[at] |= branches && c->flow == FATHOM_FLOW_CALL ? ENTRY : LABEL;
+}
+
+/* Makes a label of every instruction from @start to before @end: any may be gone to. */
+static void mark_all(struct following *f, uint64_t start, uint64_t end)
+{
+	const size_t first = first_code(f->w, start);
+
+	/* A function may have a thousand tables. */
+	if (f->all_from == start && f->all_to == end)
+		return;
+	for (size_t i = first; i < f->w->codes.n && fathom_work_code(f->w, i)->address < end; i++)
+		f->labels[i] |= LABEL;
+	f->all_from = start;
+	f->all_to = end;
+}
+
+static bool is_inside(const struct fathom_disasm_work *w, uint64_t address)
+{
+	return address - w->start < w->to->next - w->start;
+}
+
+/* Whether it goes where a table says; @computed are the registers that were computed. */
+static bool takes_table(const struct fathom_code *c, uint32_t *computed)
+{
+	const bool by_register = c->reg < N_REGISTERS && *computed >> c->reg & 1;
+
+	if (c->flow == FATHOM_FLOW_JUMP && c->kind == FATHOM_REFERENCE_NONE)
+		return c->computes || by_register;
+	*computed = c->computes ? *computed | c->writes : *computed & ~c->writes;
+	return false;
+}
+
+static bool goes_on(const struct fathom_code *c)
+{
+	return c->flow != FATHOM_FLOW_JUMP && c->flow != FATHOM_FLOW_RETURN &&
+	       c->flow != FATHOM_FLOW_STOP;
+}
+
+/* Whether it may lead to a part of the function that is elsewhere. */
+static bool leads_outside(const struct following *f, const struct fathom_code *c)
+{
+	return c->kind == FATHOM_REFERENCE_BRANCH &&
+	       (c->flow == FATHOM_FLOW_BRANCH || c->flow == FATHOM_FLOW_JUMP) && f->w->target &&
+	       !is_inside(f->w, c->value);
+}
+
+/* Code outside being looked at. */
+struct outside {
+	uint8_t bytes[MAX_EXCURSION_SIZE * FATHOM_MAX_INSN];
+	struct fathom_bytes left;
+	uint64_t address;
+};
+
+/* The next instruction outside; false where there is none to be read. */
+static bool next_outside(const struct following *f, struct outside *o, struct fathom_code *ret)
+{
+	const struct fathom_disasm_work *w = f->w;
+	char buf[FATHOM_INSN_TEXT];
+	struct fathom_text text = text_init(buf, sizeof buf);
+	struct fathom_external ignored;
+	size_t size = 0;
+
+	if (o->left.size < FATHOM_MAX_INSN) {
+		if (fathom_target_read(w->target, o->address, o->bytes, sizeof o->bytes, &size,
+				       NULL))
+			return false;
+		o->left = (struct fathom_bytes){ o->bytes, size };
+	}
+	w->decoder->decode(w->decoder, o->left, o->address, ret, &text);
+	if (w->relocatable)
+		fathom_disasm_relocate_one(w, ret, &ignored);
+	o->address += ret->size;
+	o->left = bytes_from(o->left, ret->size);
+	return true;
+}
+
+/* Marks where the code at @address, outside, branches back to. */
+static void look_outside(struct following *f, uint64_t address)
+{
+	uint64_t paths[MAX_PATHS] = { address };
+	unsigned n = 1;
+
+	for (unsigned k = 0; k < n; k++) {
+		struct outside o = { .address = paths[k] };
+		struct fathom_code c = { .flow = FATHOM_FLOW_NEXT };
+
+		for (unsigned i = 0; i < MAX_EXCURSION_SIZE && goes_on(&c); i++) {
+			if (!next_outside(f, &o, &c))
+				break;
+			mark(f, &c);
+			if (c.flow == FATHOM_FLOW_BRANCH && leads_outside(f, &c) && n < MAX_PATHS)
+				paths[n++] = c.value;
+		}
+	}
+}
+
+/* Marks where the code of a function from @start to @end, outside, leads; false: to anywhere. */
+static bool look_along(struct following *f, uint64_t start, uint64_t end)
+{
+	struct outside o = { .address = start };
+	uint32_t computed = 0;
+	struct fathom_code c;
+
+	if (end - start > MAX_AROUND)
+		return false;
+	while (o.address < end) {
+		if (!next_outside(f, &o, &c) || takes_table(&c, &computed))
+			return false;
+		mark(f, &c);
+	}
+	return true;
+}
+
+/* Looks at the function that @a is the answer of: at what of it is outside, and at its tables. */
+static void look_around(struct following *f, const struct fathom_answer *a, bool has_table)
+{
+	const uint64_t start = a->address - a->offset;
+	const uint64_t end = start + a->size;
+	const uint64_t first = f->w->start;
+	const uint64_t next = f->w->to->next;
+
+	if (a->symbol == FATHOM_NONE || !a->size) {
+		if (has_table)
+			mark_all(f, first, next);
+	} else if (has_table || (start < first && !look_along(f, start, first)) ||
+		   (end > next && !look_along(f, next, end))) {
+		mark_all(f, start, end);
+	}
+}
+
+/* Looks at the functions of @addresses: the first two are those of the range's ends. */
+static void look_around_all(struct following *f, const struct fathom_array *addresses)
+{
+	const struct fathom_symbolize_options o = {
+		.size = sizeof o, .flags = FATHOM_NAMES_ONLY | FATHOM_NO_DEMANGLE
+	};
+	struct fathom_answers *answers;
+
+	/* A target that has gone will say so when names are asked for. */
+	if (!f->w->target ||
+	    fathom_symbolize(f->w->target, &o, addresses->data, addresses->n, &answers, NULL)) {
+		if (f->w->target || addresses->n > N_ENDS)
+			mark_all(f, f->w->start, f->w->to->next);
+		return;
+	}
+	for (size_t i = 0; i < addresses->n; i++)
+		look_around(f, fathom_answers_get(answers, i), i >= N_ENDS);
+	fathom_answers_free(answers);
+}
+
+static fathom_err add_address(struct fathom_array *to, uint64_t address)
+{
+	if (!fathom_array_reserve(to, sizeof address, 1))
+		return FATHOM_E_MEMORY;
+	((uint64_t *)to->data)[to->n++] = address;
+	return FATHOM_OK;
+}
+
+/* Marks what leads where; @addresses are those whose functions are to be looked at. */
+static fathom_err find_labels(struct following *f, struct fathom_array *addresses)
+{
+	const struct fathom_disasm_work *w = f->w;
+	unsigned excursions = 0;
+	uint32_t computed = 0;
+
+	FATHOM_TRY(add_address(addresses, w->start));
+	FATHOM_TRY(add_address(addresses, w->to->next - 1));
+	for (size_t i = 0; i < w->codes.n; i++) {
+		const struct fathom_code *c = fathom_work_code(w, i);
+
+		mark(f, c);
+		if (takes_table(c, &computed))
+			FATHOM_TRY(add_address(addresses, c->address));
+		if (leads_outside(f, c) && excursions++ < MAX_EXCURSIONS)
+			look_outside(f, c->value);
+	}
+	if (excursions > MAX_EXCURSIONS)
+		mark_all(f, w->start, w->to->next);
+	look_around_all(f, addresses);
+	return FATHOM_OK;
+}
+
+/* Whether anything is to be known of a register. */
+static bool needs_following(const struct fathom_disasm_work *w)
+{
+	for (size_t i = 0; i < w->codes.n; i++) {
+		const struct fathom_code *c = fathom_work_code(w, i);
+
+		if (c->base != FATHOM_NO_REGISTER || c->effect == FATHOM_EFFECT_INSERT ||
+		    (!c->kind && c->reg != FATHOM_NO_REGISTER &&
+		     (c->flow == FATHOM_FLOW_CALL || c->flow == FATHOM_FLOW_JUMP)))
+			return true;
+	}
+	return false;
+}
+
+static void forget(struct following *f, uint32_t registers)
+{
+	for (uint32_t left = registers & f->some; left; left &= left - 1)
+		f->known[__builtin_ctz(left)].how = UNKNOWN;
+	f->some &= ~registers;
+}
+
+/* The registers that hold pages. */
+static uint32_t pages_of(const struct following *f)
+{
+	uint32_t pages = 0;
+
+	for (uint32_t left = f->some; left; left &= left - 1)
+		if (f->known[__builtin_ctz(left)].is_page)
+			pages |= left & -left;
+	return pages;
+}
+
+static const struct known *known_of(const struct following *f, uint8_t reg)
+{
+	static const struct known nothing = { .how = UNKNOWN };
+
+	return reg < N_REGISTERS ? &f->known[reg] : &nothing;
+}
+
+static struct fathom_external *external_of(const struct following *f, size_t i)
+{
+	return f->w->external.n ? (struct fathom_external *)f->w->external.data + i : NULL;
+}
+
+/* A branch to what is in a register. */
+static void follow_branch(const struct following *f, size_t i, struct fathom_code *c)
+{
+	const struct known *k = known_of(f, c->reg);
+	const struct fathom_code *from;
+
+	if (c->kind || (c->flow != FATHOM_FLOW_CALL && c->flow != FATHOM_FLOW_JUMP) || !k->how)
+		return;
+	from = fathom_work_code(f->w, k->from);
+	c->kind = k->how == NUMBER ? FATHOM_REFERENCE_BRANCH : from->kind;
+	c->value = k->how == NUMBER ? k->value : from->value;
+	c->relative = k->how == NUMBER ? k->is_address : from->relative;
+	c->slot_size = from->slot_size;
+	if (f->w->external.n)
+		*external_of(f, i) = *external_of(f, k->from);
+}
+
+/* Something at a distance from a register. */
+static void follow_base(const struct following *f, struct fathom_code *c)
+{
+	const struct known *k = known_of(f, c->base);
+
+	if (c->base == FATHOM_NO_REGISTER)
+		return;
+	c->base = FATHOM_NO_REGISTER;
+	if (k->how != NUMBER) {
+		c->kind = FATHOM_REFERENCE_NONE;
+		c->effect = FATHOM_EFFECT_NONE;
+		return;
+	}
+	c->value += k->value;
+	c->relative = k->is_address;
+	if (c->effect == FATHOM_EFFECT_ADD) {
+		c->kind = k->is_address ? FATHOM_REFERENCE_ADDRESS : FATHOM_REFERENCE_VALUE;
+		c->effect = FATHOM_EFFECT_SET;
+	}
+}
+
+/* A part of a register is replaced: the whole is what counts, not what it was before. */
+static void follow_insert(const struct following *f, struct fathom_code *c)
+{
+	const struct known *k = known_of(f, c->reg);
+	struct fathom_code *before;
+
+	if (c->effect != FATHOM_EFFECT_INSERT)
+		return;
+	c->effect = FATHOM_EFFECT_NONE;
+	if (k->how != NUMBER)
+		return;
+	before = fathom_work_code(f->w, k->from);
+	if (before->kind == FATHOM_REFERENCE_VALUE)
+		before->kind = FATHOM_REFERENCE_NONE;
+	c->value = (k->value & ~(UINT64_C(0xffff) << c->shift)) | c->value << c->shift;
+	c->effect = FATHOM_EFFECT_SET;
+	c->kind = FATHOM_REFERENCE_VALUE;
+}
+
+/* Takes the pages that a branch to instruction @to brings there. */
+static fathom_err send(struct following *f, size_t to)
+{
+	const uint32_t pages = pages_of(f);
+	struct arriving *a = f->arriving[to];
+
+	if (!a && pages)
+		a = f->arriving[to] = calloc(1, sizeof *a);
+	if (!a)
+		return pages ? FATHOM_E_MEMORY : FATHOM_OK;
+	for (uint32_t left = pages; left; left &= left - 1) {
+		const int r = __builtin_ctz(left);
+
+		if (a->known[r].how && a->known[r].value != f->known[r].value)
+			a->contradicted |= UINT32_C(1) << r;
+		a->known[r] = f->known[r];
+	}
+	a->some |= pages;
+	return FATHOM_OK;
+}
+
+/* At label @i: forgets all but pages, to which those are added that branches bring. */
+static fathom_err arrive(struct following *f, size_t i)
+{
+	struct arriving *a = f->arriving[i];
+
+	forget(f, f->labels[i] & ENTRY ? UINT32_MAX : ~pages_of(f));
+	/* A call before the label may not return: what comes from there must come by a branch, too.
+	 */
+	if (f->called)
+		forget(f, a ? ~a->some : UINT32_MAX);
+	if (!a)
+		return FATHOM_OK;
+	FATHOM_TRY(send(f, i));
+	memcpy(f->known, a->known, sizeof f->known);
+	f->some = a->some;
+	forget(f, a->contradicted);
+	free(a);
+	f->arriving[i] = NULL;
+	return FATHOM_OK;
+}
+
+/* What an instruction leaves in registers. */
+static void leave(struct following *f, size_t i, const struct fathom_code *c)
+{
+	forget(f, c->writes);
+	if (c->flow == FATHOM_FLOW_CALL)
+		forget(f, f->w->decoder->clobbered);
+	if (c->reg >= N_REGISTERS)
+		return;
+	if (c->effect == FATHOM_EFFECT_SET ||
+	    (c->effect == FATHOM_EFFECT_LOAD && c->kind == FATHOM_REFERENCE_SLOT))
+		f->some |= UINT32_C(1) << c->reg;
+	if (c->effect == FATHOM_EFFECT_SET)
+		f->known[c->reg] = (struct known){ c->value, (uint32_t)i, NUMBER, c->relative,
+						   c->relative && !c->kind };
+	else if (c->effect == FATHOM_EFFECT_LOAD && c->kind == FATHOM_REFERENCE_SLOT)
+		f->known[c->reg] = (struct known){ 0, (uint32_t)i, CONTENTS, false, false };
+}
+
+static fathom_err follow_one(struct following *f, size_t i)
+{
+	struct fathom_code *c = fathom_work_code(f->w, i);
+	size_t to;
+
+	if (f->labels[i])
+		FATHOM_TRY(arrive(f, i));
+	follow_branch(f, i, c);
+	follow_base(f, c);
+	follow_insert(f, c);
+	leave(f, i, c);
+	if (c->kind == FATHOM_REFERENCE_BRANCH && c->operand_size && c->flow != FATHOM_FLOW_CALL) {
+		to = find_code(f->w, c->value);
+		if (to > i && to < f->w->codes.n)
+			FATHOM_TRY(send(f, to));
+	}
+	f->called = c->flow == FATHOM_FLOW_CALL || (f->called && c->padding);
+	if (!goes_on(c))
+		forget(f, ~UINT32_C(0));
+	return FATHOM_OK;
+}
+
+fathom_err fathom_disasm_follow(struct fathom_disasm_work *w)
+{
+	struct following f = { .w = w,
+			       .labels = calloc(w->codes.n + 1, 1),
+			       .arriving = calloc(w->codes.n + 1, sizeof *f.arriving) };
+	fathom_err err = f.labels && f.arriving ? FATHOM_OK : FATHOM_E_MEMORY;
+	struct fathom_array addresses = { 0 };
+
+	if (!err && needs_following(w))
+		err = find_labels(&f, &addresses);
+	for (size_t i = 0; i < w->codes.n && !err; i++)
+		err = follow_one(&f, i);
+	for (size_t i = 0; i < w->codes.n && f.arriving; i++)
+		free(f.arriving[i]);
+	fathom_array_deinit(&addresses);
+	free(f.labels);
+	free(f.arriving);
+	return err;
+}

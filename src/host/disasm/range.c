@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: MIT */
+/* Disassembling: from bytes to instructions; what they refer to is found by the files beside. */
+#include <elf.h>
+#include <stdlib.h>
+
+#include "fathom/disasm.h"
+#include "host/base/context.h"
+#include "host/disasm/work.h"
+#include "host/target/space.h"
+#include "host/target/target.h"
+
+static fathom_err read_options(const struct fathom_disasm_options *options,
+			       struct fathom_disasm_options *ret)
+{
+	const uint32_t known = FATHOM_DISASM_INTEL | FATHOM_DISASM_NO_LINES |
+			       FATHOM_DISASM_NO_DEMANGLE | FATHOM_DISASM_ONE_SHOT;
+
+	*ret = (struct fathom_disasm_options){ .size = sizeof *ret };
+	if (options && (!fathom_options_copy(options, ret, sizeof *ret) || ret->reserved1 ||
+			!fathom_options_reserved(ret->reserved,
+						 sizeof ret->reserved / sizeof *ret->reserved) ||
+			(ret->flags & ~known)))
+		return FATHOM_E_ARGUMENT;
+	if (!ret->max_instructions || ret->max_instructions > FATHOM_DISASM_MAX)
+		ret->max_instructions = FATHOM_DISASM_MAX;
+	return FATHOM_OK;
+}
+
+/* The machine that this library is built for. */
+static uint32_t own_machine(void)
+{
+#if defined(__x86_64__)
+	return EM_X86_64;
+#elif defined(__i386__)
+	return EM_386;
+#elif defined(__aarch64__)
+	return EM_AARCH64;
+#else
+	return EM_NONE;
+#endif
+}
+
+/* That of the kernel that runs here may be larger than ours. */
+static uint32_t machine_of_kernel(struct fathom_kernel *kernel)
+{
+	const struct fathom_kcore *memory;
+	const struct fathom_kernel_image *image;
+
+	if (fathom_kernel_memory(kernel, &memory, NULL) == FATHOM_OK)
+		return fathom_kcore_layout(memory).machine;
+	image = fathom_kernel_image(kernel);
+	return image && image->module ? image->module->main->image.machine : own_machine();
+}
+
+/* The machine of the code in @target. */
+static uint32_t machine_of(const struct fathom_target *target)
+{
+	struct fathom_space_layout program;
+
+	if (!target)
+		return own_machine();
+	if (target->kernel)
+		return machine_of_kernel(target->kernel);
+	if (target->module)
+		return target->module->main->image.machine;
+	if (fathom_space_layout(target->space, &program, NULL))
+		return EM_NONE;
+	return program.machine;
+}
+
+static fathom_err open_decoder(struct fathom_disasm_work *w, struct fathom_errinfo *reterr)
+{
+	const bool intel = w->options.flags & FATHOM_DISASM_INTEL;
+	const uint32_t machine = w->options.machine ? w->options.machine : machine_of(w->target);
+
+	switch (machine) {
+	case EM_X86_64:
+		return fathom_x86_open(true, intel, &w->decoder, reterr);
+	case EM_386:
+		return fathom_x86_open(false, intel, &w->decoder, reterr);
+	case EM_AARCH64:
+		return fathom_aarch64_open(&w->decoder, reterr);
+	default:
+		return fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
+				   "only code for x86 and aarch64 can be disassembled");
+	}
+}
+
+/* Decodes the instruction at @off; returns its size. */
+static fathom_err decode_one(struct fathom_disasm_work *w, uint64_t off, uint8_t *ret_size)
+{
+	char buf[FATHOM_INSN_TEXT];
+	struct fathom_text text = text_init(buf, sizeof buf);
+	const uint64_t left = w->bytes.size - off;
+	const uint64_t room = left < FATHOM_MAX_INSN ? left : FATHOM_MAX_INSN;
+	struct fathom_code *c;
+
+	if (!fathom_array_reserve(&w->codes, sizeof *c, 1))
+		return FATHOM_E_MEMORY;
+	c = fathom_work_code(w, w->codes.n);
+	w->decoder->decode(w->decoder, bytes_slice(w->bytes, off, room), w->start + off, c, &text);
+	if (text.len >= sizeof buf)
+		text.len = sizeof buf - 1;
+	if (!fathom_array_reserve(&w->text, 1, text.len))
+		return FATHOM_E_MEMORY;
+	c->text = (uint32_t)w->text.n;
+	c->text_size = (uint16_t)text.len;
+	memcpy((char *)w->text.data + w->text.n, buf, text.len);
+	w->text.n += text.len;
+	w->codes.n++;
+	*ret_size = c->size;
+	return FATHOM_OK;
+}
+
+static fathom_err decode_all(struct fathom_disasm_work *w)
+{
+	uint64_t off = 0;
+
+	while (off < w->bytes.size && w->codes.n < w->options.max_instructions) {
+		uint8_t size;
+
+		FATHOM_TRY(decode_one(w, off, &size));
+		off += size;
+	}
+	w->to->next = w->start + off;
+	return FATHOM_OK;
+}
+
+/* A file has relocations, which say more than its bytes. */
+static fathom_err open_fixups(struct fathom_disasm_work *w)
+{
+	if (!w->target || !w->target->module)
+		return FATHOM_OK;
+	w->object = w->target->module->main;
+	w->movable = w->object->image.type == ET_DYN;
+	w->fixups = fathom_fixups_create(w->object);
+	return w->fixups ? FATHOM_OK : FATHOM_E_MEMORY;
+}
+
+static fathom_err run(struct fathom_disasm_work *w, struct fathom_errinfo *reterr)
+{
+	fathom_err err = open_decoder(w, reterr);
+
+	if (err)
+		return err;
+	err = open_fixups(w);
+	if (!err)
+		err = decode_all(w);
+	if (!err)
+		err = fathom_disasm_relocate(w);
+	if (!err)
+		err = fathom_disasm_follow(w);
+	if (err)
+		return fathom_fail(reterr, err, "", 0, fathom_err_name(err));
+	return fathom_disasm_name(w, reterr);
+}
+
+/* Makes the disassembly of @size bytes that w->to has; what was made is dropped on failure. */
+static fathom_err disassemble(struct fathom_disasm_work *w, uint64_t size, uint64_t address,
+			      struct fathom_disasm **ret, struct fathom_errinfo *reterr)
+{
+	fathom_err err;
+
+	w->start = address;
+	w->bytes = (struct fathom_bytes){ w->to->bytes, size };
+	err = run(w, reterr);
+	if (w->target)
+		err = fathom_target_end_call(w->target, err, reterr);
+	if (w->decoder)
+		w->decoder->close(w->decoder);
+	fathom_fixups_destroy(w->fixups);
+	fathom_array_deinit(&w->codes);
+	fathom_array_deinit(&w->external);
+	fathom_array_deinit(&w->text);
+	if (err)
+		fathom_disasm_free(w->to);
+	else
+		*ret = w->to;
+	return err;
+}
+
+/* An empty disassembly with room for @size bytes. */
+static fathom_err begin(struct fathom_disasm_work *w, uint64_t size, struct fathom_errinfo *reterr)
+{
+	w->to = calloc(1, sizeof *w->to);
+	if (w->to)
+		w->to->bytes = malloc((size_t)size + 1);
+	if (w->to && w->to->bytes)
+		return FATHOM_OK;
+	fathom_disasm_free(w->to);
+	return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+}
+
+/* The bytes that are read for so many instructions, and no more than there can be of. */
+static uint64_t bytes_wanted(const struct fathom_disasm_work *w, uint64_t start, uint64_t end)
+{
+	const uint64_t most = (uint64_t)w->options.max_instructions * FATHOM_MAX_INSN;
+
+	return end - start < most ? end - start : most;
+}
+
+/* Reads the code at @start: the kernel's, where its memory is not to be had, from its file. */
+static fathom_err read_code(struct fathom_disasm_work *w, uint64_t start, size_t size,
+			    size_t *ret_size, struct fathom_errinfo *reterr)
+{
+	struct fathom_target *target = w->target;
+	const fathom_err err =
+		fathom_target_read(target, start, w->to->bytes, size, ret_size, reterr);
+
+	if (!err || !target->kernel || err == FATHOM_E_NOT_FOUND || err == FATHOM_E_MEMORY)
+		return err;
+	*ret_size = fathom_kernel_read_file(target->kernel, start, w->to->bytes, size);
+	w->movable = *ret_size != 0;
+	return *ret_size ? FATHOM_OK : err;
+}
+
+fathom_err fathom_disassemble(struct fathom_target *target,
+			      const struct fathom_disasm_options *options, uint64_t start,
+			      uint64_t end, struct fathom_disasm **ret_disasm,
+			      struct fathom_errinfo *reterr)
+{
+	struct fathom_disasm_work w = { .target = target };
+	size_t got = 0;
+	fathom_err err;
+
+	if (read_options(options, &w.options))
+		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0,
+				   "options that this version does not know");
+	if (end < start)
+		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0, "the end is before the start");
+	FATHOM_TRY(begin(&w, bytes_wanted(&w, start, end), reterr));
+	err = read_code(&w, start, (size_t)bytes_wanted(&w, start, end), &got, reterr);
+	if (err) {
+		fathom_disasm_free(w.to);
+		return err;
+	}
+	w.relocatable = target->module && target->module->main->image.type == ET_REL;
+	return disassemble(&w, got, start, ret_disasm, reterr);
+}
+
+fathom_err fathom_disassemble_bytes(struct fathom_target *target,
+				    const struct fathom_disasm_options *options, const void *bytes,
+				    size_t size, uint64_t address,
+				    struct fathom_disasm **ret_disasm,
+				    struct fathom_errinfo *reterr)
+{
+	struct fathom_disasm_work w = { .target = target };
+
+	if (read_options(options, &w.options))
+		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0,
+				   "options that this version does not know");
+	FATHOM_TRY(begin(&w, size, reterr));
+	if (size)
+		memcpy(w.to->bytes, bytes, size);
+	return disassemble(&w, size, address, ret_disasm, reterr);
+}
+
+void fathom_disasm_free(struct fathom_disasm *disasm)
+{
+	if (!disasm)
+		return;
+	free(disasm->instructions);
+	free(disasm->bytes);
+	free(disasm->texts);
+	fathom_arena_deinit(&disasm->arena);
+	fathom_answers_free(disasm->names);
+	fathom_answers_free(disasm->places);
+	free(disasm);
+}
+
+size_t fathom_disasm_count(const struct fathom_disasm *disasm)
+{
+	return disasm->n;
+}
+
+const struct fathom_instruction *fathom_disasm_get(const struct fathom_disasm *disasm, size_t i)
+{
+	return &disasm->instructions[i];
+}
+
+uint64_t fathom_disasm_next(const struct fathom_disasm *disasm)
+{
+	return disasm->next;
+}

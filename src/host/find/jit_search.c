@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Names of code that a program has made itself: the modules of it are searched as those of files
+ * are. Which file has GDB's list of such code is a question of the same kind, and is answered by
+ * the same pass over their tables.
+ */
+#include <stdlib.h>
+
+#include "host/find/search.h"
+
+/* What is in no file is called this. */
+#define JIT "[jit]"
+/* The variable that every list starts from (GDB manual, "JIT Compilation Interface"). */
+#define LIST "__jit_debug_descriptor"
+
+/* Whether some query asks for such code. The dynamic linker knows none of it. */
+static bool is_asked(const struct fathom_find *f)
+{
+	for (size_t i = 0; i < f->n_queries && !(f->flags & FATHOM_FIND_EXPORTED); i++)
+		if (f->queries[i].kind != FATHOM_QUERY_BAD &&
+		    fathom_find_query_takes_module(&f->queries[i], JIT))
+			return true;
+	return false;
+}
+
+/* Whether there is code in memory that no file is behind; all mappings have been looked up. */
+static bool has_code(const struct fathom_space_batch *b)
+{
+	for (size_t i = 0; i < b->maps.n; i++)
+		if (b->maps.items[i].executable && b->maps.items[i].readable && b->of[i].reason)
+			return true;
+	return false;
+}
+
+static bool is_wanted(const struct fathom_find *f)
+{
+	return f->space && is_asked(f) && has_code(&f->batch);
+}
+
+void fathom_find_seek_jit(struct fathom_find *f)
+{
+	f->seeks_lists = is_wanted(f);
+	f->queries[f->n_queries] = (struct fathom_find_query){ .kind = FATHOM_QUERY_NAME,
+							       .text = { LIST, sizeof LIST - 1 } };
+}
+
+/* Takes the answers to the query that nobody has asked; modules without one have no list. */
+static fathom_err take_lists(struct fathom_find *f)
+{
+	struct fathom_candidate_symbol *c = f->candidates.data;
+	bool *has = calloc(f->n_modules + 1, sizeof *has);
+	size_t n = 0;
+
+	if (!has)
+		return FATHOM_E_MEMORY;
+	for (size_t i = 0; i < f->candidates.n; i++)
+		if (c[i].query == f->n_queries)
+			has[c[i].module] = true;
+		else
+			c[n++] = c[i];
+	f->candidates.n = n;
+	for (size_t i = 0; i < f->n_modules; i++)
+		if (!has[i])
+			fathom_module_set_no_jit(f->modules[i].module);
+	free(has);
+	f->seeks_lists = false;
+	return FATHOM_OK;
+}
+
+static fathom_err add_modules(struct fathom_find *f)
+{
+	for (size_t i = 0; i < fathom_jit_search_count(f->jit); i++) {
+		struct fathom_module *module = fathom_jit_search_module(f->jit, i);
+
+		if (!module)
+			continue;
+		if (!fathom_find_add_module(f, module, JIT, 0))
+			return FATHOM_E_MEMORY;
+		f->modules[f->n_modules - 1].is_part = true;
+		f->modules[f->n_modules - 1].jit = i + 1;
+		f->modules[f->n_modules - 1].dynamic_table = FATHOM_NONE;
+	}
+	return FATHOM_OK;
+}
+
+fathom_err fathom_find_add_jit(struct fathom_find *f)
+{
+	if (f->seeks_lists)
+		FATHOM_TRY(take_lists(f));
+	else if (!is_wanted(f))
+		return FATHOM_OK;
+	FATHOM_TRY(fathom_jit_search_begin(&f->batch, &f->jit));
+	return add_modules(f);
+}

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which of several symbols with one name is meant: first what the dynamic linker would answer, then
+ * what it could have, then what it cannot see.
+ */
+#include <stdlib.h>
+
+#include "host/runtime/scope.h"
+
+static bool is_tls(const struct fathom_candidate_symbol *c)
+{
+	return c->symbol.type == STT_TLS;
+}
+
+/* Those for one place stand together, .dynsym's first: only there versions are certain. */
+static int compare_places(const void *pa, const void *pb, void *data)
+{
+	const struct fathom_candidate_symbol *a = pa;
+	const struct fathom_candidate_symbol *b = pb;
+	const struct fathom_find *f = data;
+	int order = u64_compare(a->query, b->query);
+
+	if (!order)
+		order = str_compare(a->name, b->name);
+	if (!order)
+		order = u64_compare(a->module, b->module);
+	if (!order)
+		order = u64_compare(is_tls(a), is_tls(b));
+	if (!order)
+		order = u64_compare(a->svma, b->svma);
+	if (!order)
+		order = u64_compare(a->table != f->modules[a->module].dynamic_table,
+				    b->table != f->modules[b->module].dynamic_table);
+	if (!order)
+		order = u64_compare(a->table, b->table);
+	return order ? order : u64_compare(a->number, b->number);
+}
+
+static bool is_one_name(const struct fathom_candidate_symbol *a,
+			const struct fathom_candidate_symbol *b)
+{
+	return a->query == b->query && str_equal(a->name, b->name);
+}
+
+/* Whether @b, which stands behind @a, says nothing that @a does not. */
+static bool is_same(const struct fathom_candidate_symbol *a,
+		    const struct fathom_candidate_symbol *b)
+{
+	return is_one_name(a, b) && a->module == b->module && is_tls(a) == is_tls(b) &&
+	       a->svma == b->svma && (!b->version.data || str_equal(a->version, b->version));
+}
+
+/* Whether some candidate from @first to before @end makes @c superfluous. */
+static bool is_known(const struct fathom_candidate_symbol *first,
+		     const struct fathom_candidate_symbol *end,
+		     const struct fathom_candidate_symbol *c)
+{
+	/* There are a few versions of a name at one place, if any: a file that has more of them is
+	 * not worth more. */
+	for (int i = 0; end > first && i < 16; i++)
+		if (is_same(--end, c))
+			return true;
+	return false;
+}
+
+/* Whether @c has a place: pages that are mapped a second time hold but some symbols. */
+static bool is_there(struct fathom_find *f, const struct fathom_candidate_symbol *c)
+{
+	const struct fathom_find_module *m = &f->modules[c->module];
+
+	return !m->is_part || (!is_tls(c) && fathom_find_is_there(f, m, c->svma));
+}
+
+static void drop_known(struct fathom_find *f)
+{
+	struct fathom_candidate_symbol *c = f->candidates.data;
+	size_t n = 0;
+
+	for (size_t i = 0; i < f->candidates.n; i++)
+		if (!is_known(c, c + n, &c[i]) && is_there(f, &c[i]))
+			c[n++] = c[i];
+	f->candidates.n = n;
+}
+
+/* Whether @c is in a .dynsym. */
+static bool is_dynamic(const struct fathom_find *f, const struct fathom_candidate_symbol *c)
+{
+	return c->table == f->modules[c->module].dynamic_table;
+}
+
+/* The place of a candidate among those of its name; the lower, the better. */
+static unsigned quality(const struct fathom_find *f, const struct fathom_candidate_symbol *c)
+{
+	if (c->verdict && c->is_default)
+		return 0;
+	if (c->verdict || (is_dynamic(f, c) && c->symbol.bind != STB_LOCAL))
+		return 1;
+	switch (c->symbol.bind) {
+	case STB_LOCAL:
+		return 4;
+	case STB_WEAK:
+		return 3;
+	default:
+		return 2;
+	}
+}
+
+static int compare_quality(const void *pa, const void *pb, void *data)
+{
+	const struct fathom_candidate_symbol *a = pa;
+	const struct fathom_candidate_symbol *b = pb;
+	const struct fathom_find *f = data;
+	int order = u64_compare(quality(f, a), quality(f, b));
+
+	if (!order)
+		order = u64_compare(f->modules[a->module].order, f->modules[b->module].order);
+	if (!order)
+		order = u64_compare(a->module, b->module);
+	return order ? order : compare_places(a, b, data);
+}
+
+/*
+ * Whether the dynamic linker would take @c, of the @n candidates of its name: what has a version
+ * must be the only one of its file that is not hidden.
+ */
+static bool is_taken(const struct fathom_find *f, const struct fathom_candidate_symbol *all,
+		     size_t n, const struct fathom_candidate_symbol *c)
+{
+	/* Outside the scope only who names the library looks. */
+	if (c->verdict == FATHOM_DLSYM_NO ||
+	    (f->modules[c->module].order == FATHOM_NONE && !f->queries[c->query].library.data))
+		return false;
+	if (c->verdict == FATHOM_DLSYM_YES)
+		return true;
+	for (size_t i = 0; i < n; i++)
+		if (&all[i] != c && all[i].module == c->module && all[i].verdict)
+			return false;
+	return true;
+}
+
+/* Whether module @m exports a symbol called @name of which a namespace has only one. */
+static bool has_unique(const struct fathom_find_module *m, struct fathom_str name)
+{
+	struct fathom_symbol symbol;
+
+	return m->dynamic_table != FATHOM_NONE && fathom_dynsym_find(&m->dynsym, name, &symbol) &&
+	       symbol.bind == STB_GNU_UNIQUE;
+}
+
+/*
+ * Whether another module's symbol may stand for @c, of which a namespace has only one: that which
+ * was looked up first. That is the first in the order of look-ups, unless a module was loaded
+ * before it was in that order, or with RTLD_LOCAL.
+ */
+static bool is_unclear(const struct fathom_find *f, const struct fathom_candidate_symbol *c)
+{
+	const struct fathom_link *own;
+
+	if (c->symbol.bind != STB_GNU_UNIQUE || !f->space)
+		return false;
+	own = fathom_scope_link(f, c->module);
+	for (uint32_t i = 0; own && i < f->n_modules; i++) {
+		const struct fathom_link *other = i == c->module ? NULL : fathom_scope_link(f, i);
+
+		if (!other || other->space != own->space || !has_unique(&f->modules[i], c->name))
+			continue;
+		if (f->modules[c->module].order == FATHOM_NONE ||
+		    f->modules[i].order == FATHOM_NONE || other < own)
+			return true;
+	}
+	return false;
+}
+
+/* Orders the @n candidates of one name. */
+static void rank_name(struct fathom_find *f, struct fathom_candidate_symbol *c, size_t n)
+{
+	size_t taken = n;
+
+	qsort_r(c, n, sizeof *c, compare_quality, f);
+	/* The order of modules decides, before what is default in one of them. */
+	for (size_t i = 0; i < n; i++)
+		if (is_taken(f, c, n, &c[i]) &&
+		    (taken == n ||
+		     f->modules[c[i].module].order < f->modules[c[taken].module].order))
+			taken = i;
+	if (taken < n && is_unclear(f, &c[taken]))
+		taken = n;
+	if (taken < n) {
+		const struct fathom_candidate_symbol first = c[taken];
+
+		memmove(c + 1, c, taken * sizeof *c);
+		c[0] = first;
+	}
+	for (size_t i = 0; i < n; i++)
+		c[i].rank = (uint32_t)i + (taken == n);
+}
+
+void fathom_find_rank(struct fathom_find *f)
+{
+	struct fathom_candidate_symbol *c = f->candidates.data;
+	size_t end;
+
+	if (!f->candidates.n)
+		return;
+	qsort_r(c, f->candidates.n, sizeof *c, compare_places, f);
+	drop_known(f);
+	for (size_t i = 0; i < f->candidates.n; i = end) {
+		for (end = i + 1; end < f->candidates.n && is_one_name(&c[i], &c[end]);)
+			end++;
+		rank_name(f, c + i, end - i);
+	}
+}

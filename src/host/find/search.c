@@ -1,0 +1,703 @@
+/* SPDX-License-Identifier: MIT */
+/* fathom_find(): from queries to matches. */
+#include "host/find/search.h"
+
+#include <stdlib.h>
+
+#include "host/file/file.h"
+#include "host/module/evict.h"
+#include "host/runtime/scope.h"
+#include "host/target/target.h"
+#include "safe/base/sort.h"
+#include "safe/base/text.h"
+
+/* Matches of one query where the caller states no limit. A note names it. */
+#define DEFAULT_LIMIT 1000000
+/* A search that holds no more is never refused: others may have filled the memory budget. */
+#define SMALL_BYTES (UINT64_C(64) << 10)
+/* More queries than this are not one search. */
+#define MAX_QUERIES (1u << 20)
+
+struct fathom_matches {
+	struct fathom_array items; /* struct fathom_match */
+	struct fathom_arena arena;
+};
+
+/* Whether @size more bytes fit the memory budget; units that were decoded make room. */
+static bool fits(struct fathom_find *f, uint64_t size)
+{
+	struct fathom_memory *m = &f->session->memory;
+
+	if (fathom_memory_fits(m, size) ||
+	    (size <= SMALL_BYTES && atomic_load(&f->counted) <= SMALL_BYTES - size))
+		return true;
+	fathom_memory_count(m, size);
+	fathom_evict(f->session);
+	fathom_memory_uncount(m, size);
+	if (fathom_memory_fits(m, size))
+		return true;
+	atomic_store(&f->is_over, true);
+	return false;
+}
+
+static void count(struct fathom_find *f, uint64_t size)
+{
+	fathom_memory_count(&f->session->memory, size);
+	atomic_fetch_add(&f->counted, size);
+}
+
+static void uncount(struct fathom_find *f, uint64_t size)
+{
+	fathom_memory_uncount(&f->session->memory, size);
+	atomic_fetch_sub(&f->counted, size);
+}
+
+bool fathom_find_reserve(struct fathom_find *f, struct fathom_array *a, size_t item, size_t more)
+{
+	const size_t before = a->cap;
+	uint64_t size;
+
+	if (a->data && more <= a->cap - a->n)
+		return true;
+	if (__builtin_mul_overflow(a->cap + (uint64_t)more, item, &size) || !fits(f, size) ||
+	    !fathom_array_reserve(a, item, more))
+		return false;
+	count(f, (uint64_t)(a->cap - before) * item);
+	return true;
+}
+
+void fathom_find_release(struct fathom_find *f, struct fathom_array *a, size_t item)
+{
+	uncount(f, (uint64_t)a->cap * item);
+	fathom_array_deinit(a);
+}
+
+const char *fathom_find_keep(struct fathom_find *f, struct fathom_str s)
+{
+	if (!s.data || !fits(f, s.size))
+		return NULL;
+	count(f, s.size);
+	return fathom_arena_strdup(&f->matches->arena, s);
+}
+
+bool fathom_find_has_room(struct fathom_find *f, uint32_t query)
+{
+	if (f->n_matches[query] < f->limit)
+		return true;
+	f->queries[query].is_cut = true;
+	return false;
+}
+
+bool fathom_find_add(struct fathom_find *f, const struct fathom_match *m)
+{
+	struct fathom_array *a = &f->matches->items;
+
+	if (!fathom_find_reserve(f, a, sizeof *m, 1))
+		return false;
+	((struct fathom_match *)a->data)[a->n++] = *m;
+	f->n_matches[m->query]++;
+	return true;
+}
+
+/* Copies what the caller's header knows and refuses what ours does not. */
+static fathom_err read_options(const struct fathom_find_options *options,
+			       struct fathom_find_options *ret)
+{
+	const uint32_t known = FATHOM_FIND_REGEX | FATHOM_FIND_LITERAL | FATHOM_FIND_INLINED |
+			       FATHOM_FIND_EXPORTED;
+
+	if (options && (!fathom_options_copy(options, ret, sizeof *ret) ||
+			!fathom_options_reserved(ret->reserved,
+						 sizeof ret->reserved / sizeof *ret->reserved) ||
+			ret->reserved_tid || ret->tid < 0 || (ret->flags & ~known)))
+		return FATHOM_E_ARGUMENT;
+	return FATHOM_OK;
+}
+
+/* One bad query never fails a search: what is wrong with it is a note. */
+static void refuse_query(struct fathom_find *f, size_t i, const char *text,
+			 struct fathom_errinfo *info)
+{
+	fathom_find_query_deinit(&f->queries[i]);
+	f->queries[i].kind = FATHOM_QUERY_BAD;
+	info->offset = 0;
+	fathom_copy_cstr(info->file, sizeof info->file, *text ? text : "''");
+	fathom_notes_add(f->notes, info);
+}
+
+/* Who has stated no limit does not know that there is more than what was found. */
+static void note_cut_queries(struct fathom_find *f, const char *const *texts)
+{
+	for (size_t i = 0; i < f->n_queries; i++) {
+		struct fathom_errinfo info;
+
+		if (!f->queries[i].is_cut)
+			continue;
+		(void)fathom_fail(&info, FATHOM_E_LIMIT, "", 0,
+				  "more than 1,000,000 matches: the others are left out, unless "
+				  "the query is made narrower or a larger limit is stated");
+		fathom_copy_cstr(info.file, sizeof info.file, texts[i]);
+		fathom_notes_add(f->notes, &info);
+	}
+}
+
+static fathom_err parse_queries(struct fathom_find *f, const char *const *texts, size_t n)
+{
+	f->queries = calloc(n + 1, sizeof *f->queries);
+	f->n_matches = calloc(n + 1, sizeof *f->n_matches);
+	if (!f->queries || !f->n_matches)
+		return FATHOM_E_MEMORY;
+	for (size_t i = 0; i < n; i++) {
+		struct fathom_errinfo info = { 0 };
+		const fathom_err err = fathom_find_query_parse(&f->queries[i], texts[i], f->flags,
+							       &f->matches->arena, &info);
+
+		f->n_queries = i + 1;
+		if (err == FATHOM_E_MEMORY)
+			return err;
+		if (err)
+			refuse_query(f, i, texts[i], &info);
+	}
+	return FATHOM_OK;
+}
+
+/* The number of the table that the dynamic linker reads, or FATHOM_NONE. */
+static uint32_t find_dynamic_table(const struct fathom_module *m)
+{
+	const struct fathom_object *o = m->main;
+	const uint32_t section = fathom_object_find_type(o, SHT_DYNSYM);
+	struct fathom_dynamic d;
+	struct fathom_bytes entries;
+
+	if (section)
+		entries = fathom_image_section_bytes(&o->image, &o->sections[section].header);
+	else if (fathom_object_dynamic(o, &d))
+		entries = fathom_image_loaded_from(&o->image, d.symtab);
+	else
+		return FATHOM_NONE;
+	for (uint32_t t = 0; t < m->symbols.n_tables; t++)
+		if (m->symbols.table[t].object == o &&
+		    m->symbols.table[t].view.entries.data == entries.data)
+			return t;
+	return FATHOM_NONE;
+}
+
+bool fathom_find_add_module(struct fathom_find *f, struct fathom_module *module, const char *path,
+			    uint64_t bias)
+{
+	struct fathom_find_module *m;
+
+	if (f->n_modules == f->cap_modules) {
+		const size_t cap = 2 * f->cap_modules + 16;
+
+		m = realloc(f->modules, cap * sizeof *m);
+		if (!m)
+			return false;
+		f->modules = m;
+		f->cap_modules = cap;
+	}
+	m = &f->modules[f->n_modules++];
+	*m = (struct fathom_find_module){ .module = module, .bias = bias };
+	m->order = FATHOM_NONE;
+	m->link = FATHOM_NONE;
+	m->path = fathom_arena_strdup(&f->matches->arena,
+				      (struct fathom_str){ path, (uint32_t)strlen(path) });
+	m->dynamic_table = find_dynamic_table(module);
+	if (m->dynamic_table != FATHOM_NONE &&
+	    !fathom_dynsym_init(&m->dynsym, module->main,
+				&module->symbols.table[m->dynamic_table].view))
+		m->dynamic_table = FATHOM_NONE;
+	if (m->dynamic_table != FATHOM_NONE)
+		m->soname = fathom_find_keep(f, fathom_dynsym_soname(&m->dynsym));
+	return m->path != NULL;
+}
+
+bool fathom_find_asks(const struct fathom_find *f, uint32_t query, uint32_t module)
+{
+	const struct fathom_find_query *q = &f->queries[query];
+	const struct fathom_find_module *m = &f->modules[module];
+
+	return fathom_find_query_takes_module(q, m->path) ||
+	       (m->soname && fathom_find_query_takes_module(q, m->soname));
+}
+
+/* Whether the module loaded at @bias has memory at @svma. */
+static bool is_mapped(struct fathom_space_batch *b, const struct fathom_module *m, uint64_t bias,
+		      uint64_t svma)
+{
+	enum fathom_reason reason;
+	size_t i;
+
+	return fathom_space_batch_find(b, svma + bias, &i, &reason) == FATHOM_OK && i < b->maps.n &&
+	       b->of[i].bias == bias && fathom_space_batch_file(b, i)->file->module == m;
+}
+
+/*
+ * Whether not all segments of @m start at @bias. Some programs map pages of a file a second time:
+ * libffi its trampolines, V8 its builtins. What is there of the file is code like any other.
+ */
+static bool is_part(struct fathom_space_batch *b, const struct fathom_module *m, uint64_t bias)
+{
+	const struct fathom_image *image = &m->main->image;
+	struct fathom_segment s;
+
+	for (uint32_t i = 0; i < image->phnum; i++)
+		if (fathom_image_segment(image, i, &s) && s.type == PT_LOAD && s.memsz &&
+		    !is_mapped(b, m, bias, s.vaddr))
+			return true;
+	return false;
+}
+
+/* Makes the table of modules for as many as there are mappings. */
+static bool make_known(struct fathom_find *f)
+{
+	f->known_mask = 15;
+	while (f->known_mask < 2 * f->batch.maps.n)
+		f->known_mask = 2 * f->known_mask + 1;
+	f->known = calloc(f->known_mask + 1, sizeof *f->known);
+	return f->known != NULL;
+}
+
+/* Returns where the number of the module loaded at @bias stands, or is to be put. */
+static uint32_t *find_known(const struct fathom_find *f, const struct fathom_module *m,
+			    uint64_t bias)
+{
+	const uint64_t hash = (bias ^ (uint64_t)(uintptr_t)m) * UINT64_C(0x9e3779b97f4a7c15);
+	size_t at = (size_t)(hash >> 32) & f->known_mask;
+
+	while (f->known[at] && (f->modules[f->known[at] - 1].module != m ||
+				f->modules[f->known[at] - 1].bias != bias))
+		at = (at + 1) & f->known_mask;
+	return &f->known[at];
+}
+
+/* All modules that the space has mapped; what cannot be had has no names. */
+static fathom_err add_modules(struct fathom_find *f)
+{
+	struct fathom_space_batch *b = &f->batch;
+
+	if (!make_known(f))
+		return FATHOM_E_MEMORY;
+	for (size_t i = 0; i < b->maps.n; i++) {
+		const struct fathom_space_file *file;
+		uint32_t *known;
+
+		FATHOM_TRY(fathom_space_batch_look_up(b, i));
+		if (b->of[i].reason)
+			continue;
+		file = fathom_space_batch_file(b, i)->file;
+		known = find_known(f, file->module, b->of[i].bias);
+		if (*known)
+			continue;
+		if (!fathom_find_add_module(f, file->module, file->name, b->of[i].bias))
+			return FATHOM_E_MEMORY;
+		*known = (uint32_t)f->n_modules;
+		f->modules[f->n_modules - 1].is_part = is_part(b, file->module, b->of[i].bias);
+	}
+	return FATHOM_OK;
+}
+
+uint64_t fathom_find_avma(const struct fathom_find_module *m, uint64_t svma)
+{
+	const struct fathom_object *o = m->module->main;
+	const uint32_t section = m->sections ? fathom_object_section_at(o, svma) : 0;
+
+	return section ? m->sections[section] + (svma - o->sections[section].base) : svma + m->bias;
+}
+
+bool fathom_find_is_there(struct fathom_find *f, const struct fathom_find_module *m, uint64_t svma)
+{
+	if (m->jit)
+		return fathom_jit_search_holds(f->jit, m->jit - 1, svma);
+	if (m->high)
+		return svma + m->bias >= m->low && svma + m->bias < m->high;
+	if (m->sections)
+		return m->sections[fathom_object_section_at(m->module->main, svma)] != 0;
+	return !m->is_part || is_mapped(&f->batch, m->module, m->bias, svma);
+}
+
+static enum fathom_table table_of(const struct fathom_find *f,
+				  const struct fathom_candidate_symbol *c)
+{
+	const struct fathom_find_module *m = &f->modules[c->module];
+	const struct fathom_symbol_table *t = &m->module->symbols.table[c->table];
+
+	if (m->jit)
+		return FATHOM_TABLE_NONE;
+	if (c->table == m->dynamic_table)
+		return FATHOM_TABLE_DYNSYM;
+	if (t->object == m->module->mini)
+		return FATHOM_TABLE_MINIDEBUGINFO;
+	if (t->object != m->module->main)
+		return t->view.source == FATHOM_SOURCE_DYNSYM ? FATHOM_TABLE_DYNSYM
+							      : FATHOM_TABLE_DEBUG;
+	return FATHOM_TABLE_SYMTAB;
+}
+
+/* What is as stated in the file: in relocatable files, from the start of the section. */
+static uint64_t module_address(const struct fathom_find_module *m,
+			       const struct fathom_candidate_symbol *c)
+{
+	if (m->jit)
+		return FATHOM_NO_ADDRESS;
+	return m->module->main->image.type == ET_REL ? c->symbol.value : c->svma;
+}
+
+/* What all matches of @c have; its address is that of the symbol itself, if it has one. */
+static bool start_match(struct fathom_find *f, const struct fathom_candidate_symbol *c,
+			struct fathom_find_name *name, struct fathom_match *ret)
+{
+	const struct fathom_find_module *m = &f->modules[c->module];
+	const bool is_stub = c->symbol.section == SHN_UNDEF;
+	const bool is_absolute = c->symbol.section == FATHOM_SHN(SHN_ABS);
+	const char *linked = fathom_find_keep(f, c->name);
+
+	if (!linked)
+		return false;
+	fathom_find_name_set(name, (struct fathom_str){ linked, c->name.size });
+	*ret = (struct fathom_match){
+		.address = is_absolute ? c->svma : fathom_find_avma(m, c->svma),
+		.module_address = module_address(m, c),
+		.size = c->symbol.size,
+		.linkage_name = linked,
+		.version = fathom_find_keep(f, c->version),
+		.module = m->path,
+		.query = c->query,
+		.rank = c->rank,
+		.type = c->symbol.type,
+		.binding = c->symbol.bind,
+		.table = (uint8_t)table_of(f, c),
+		.source = is_stub ? FATHOM_SOURCE_PLT
+				  : m->module->symbols.table[c->table].view.source,
+		.flags = FATHOM_MATCH_ADDRESS |
+			 (c->is_default && c->version.data ? FATHOM_MATCH_DEFAULT_VERSION : 0),
+	};
+	if (is_stub)
+		ret->size = 0;
+	fathom_find_name_set(name, (struct fathom_str){ linked, c->name.size });
+	ret->name = fathom_find_name_shown(name).data == linked
+			    ? linked
+			    : fathom_find_keep(f, fathom_find_name_shown(name));
+	return ret->name && (ret->version || !c->version.data);
+}
+
+static bool emit(struct fathom_find *f, const struct fathom_candidate_symbol *c,
+		 struct fathom_find_name *name)
+{
+	struct fathom_match m;
+
+	if (!start_match(f, c, name, &m))
+		return false;
+	return fathom_scope_emit(f, c, &m);
+}
+
+static fathom_err emit_symbols(struct fathom_find *f)
+{
+	const struct fathom_candidate_symbol *c = f->candidates.data;
+	struct fathom_find_name name = { 0 };
+	bool done = true;
+
+	for (size_t i = 0; done && i < f->candidates.n; i++)
+		if (fathom_find_has_room(f, c[i].query))
+			done = emit(f, &c[i], &name);
+	fathom_find_name_deinit(&name);
+	return done ? FATHOM_OK : FATHOM_E_MEMORY;
+}
+
+/* Whether only the first match is wanted, of names that the dynamic linker may know. */
+static bool wants_first(const struct fathom_find *f)
+{
+	for (size_t i = 0; i < f->n_queries; i++)
+		if (f->queries[i].kind != FATHOM_QUERY_NAME || f->queries[i].is_demangled)
+			return false;
+	return f->limit == 1 && !(f->flags & FATHOM_FIND_EXPORTED);
+}
+
+/* Whether the dynamic linker has an answer to each query. */
+static bool has_all_first(const struct fathom_find *f)
+{
+	const struct fathom_candidate_symbol *c = f->candidates.data;
+	uint32_t next = 0;
+
+	for (size_t i = 0; i < f->candidates.n && next < f->n_queries; i++)
+		next += c[i].query == next && !c[i].rank;
+	return next == f->n_queries;
+}
+
+/*
+ * Looks for what the dynamic linker would answer, by its hash tables alone: nothing that other
+ * tables have goes before that.
+ */
+static fathom_err find_first(struct fathom_find *f, bool *ret_found)
+{
+	f->flags |= FATHOM_FIND_EXPORTED;
+	FATHOM_TRY(fathom_find_tables(f, FATHOM_PASS_ASKED, 0));
+	f->flags &= ~(uint32_t)FATHOM_FIND_EXPORTED;
+	fathom_find_rank(f);
+	*ret_found = has_all_first(f);
+	if (!*ret_found)
+		f->candidates.n = 0;
+	return FATHOM_OK;
+}
+
+fathom_err fathom_find_symbols(struct fathom_find *f)
+{
+	bool found = false;
+	uint32_t files;
+
+	if (wants_first(f))
+		FATHOM_TRY(find_first(f, &found));
+	if (found)
+		return emit_symbols(f);
+	fathom_find_seek_jit(f);
+	FATHOM_TRY(fathom_find_tables(f, FATHOM_PASS_ASKED, 0));
+	files = (uint32_t)f->n_modules;
+	FATHOM_TRY(fathom_find_add_jit(f));
+	FATHOM_TRY(fathom_find_tables(f, FATHOM_PASS_ASKED, files));
+	FATHOM_TRY(fathom_find_tables(f, FATHOM_PASS_DEMANGLED, 0));
+	fathom_find_rank(f);
+	return emit_symbols(f);
+}
+
+bool fathom_find_needs_debug(const struct fathom_find *f, const struct fathom_find_query *q)
+{
+	return q->kind == FATHOM_QUERY_LINE || (f->flags & FATHOM_FIND_INLINED);
+}
+
+/* Why query @query has no match. */
+static enum fathom_reason why_none(const struct fathom_find *f, uint32_t query)
+{
+	const struct fathom_find_query *q = &f->queries[query];
+	const bool needs_debug = fathom_find_needs_debug(f, q);
+	enum fathom_reason reason = FATHOM_REASON_NO_FILE;
+
+	if (q->kind == FATHOM_QUERY_BAD)
+		return FATHOM_REASON_BAD_ADDRESS;
+	if (f->jit && fathom_jit_search_has_changed(f->jit))
+		return FATHOM_REASON_CHANGED;
+	/* The best that can be said of any module that was asked. */
+	for (uint32_t i = 0; i < f->n_modules; i++) {
+		const struct fathom_module *m = f->modules[i].module;
+
+		if (!fathom_find_asks(f, query, i))
+			continue;
+		if (needs_debug ? m->debug != NULL : m->symbols.n_tables != 0)
+			return FATHOM_REASON_NO_SUCH_SYMBOL;
+		reason = needs_debug ? m->no_debug : FATHOM_REASON_NO_SYMBOLS;
+	}
+	return reason;
+}
+
+static bool explain(struct fathom_find *f)
+{
+	for (uint32_t i = 0; i < f->n_queries; i++) {
+		struct fathom_match m = { .query = i, .rank = FATHOM_NO_RANK };
+
+		if (f->n_matches[i])
+			continue;
+		m.reason = (uint8_t)why_none(f, i);
+		if (!fathom_find_add(f, &m))
+			return false;
+	}
+	return true;
+}
+
+static bool is_ordered(const struct fathom_match *m, size_t n)
+{
+	for (size_t i = 1; i < n; i++)
+		if (m[i].query < m[i - 1].query)
+			return false;
+	return true;
+}
+
+/* Puts the matches into the order of the queries; those of each stay as they are. */
+static bool order_matches(struct fathom_find *f)
+{
+	struct fathom_array *a = &f->matches->items;
+	const struct fathom_match *m = a->data;
+	struct fathom_match *sorted;
+	struct fathom_keyed *keyed;
+	bool done;
+
+	if (is_ordered(m, a->n))
+		return true;
+	if (!fits(f, a->n * (sizeof *sorted + 2 * sizeof *keyed)))
+		return false;
+	sorted = malloc((a->n + 1) * sizeof *sorted);
+	keyed = malloc((2 * a->n + 1) * sizeof *keyed);
+	done = sorted && keyed;
+	for (size_t i = 0; done && i < a->n; i++)
+		keyed[i] = (struct fathom_keyed){ m[i].query, i };
+	if (done) {
+		fathom_sort_keyed(keyed, keyed + a->n, a->n);
+		for (size_t i = 0; i < a->n; i++)
+			sorted[i] = m[keyed[i].value];
+		free(a->data);
+		a->data = sorted;
+		a->cap = a->n + 1;
+	} else {
+		free(sorted);
+	}
+	free(keyed);
+	return done;
+}
+
+fathom_err fathom_find_debug(struct fathom_find *f)
+{
+	bool lines = false;
+
+	for (size_t i = 0; i < f->n_queries; i++)
+		lines |= f->queries[i].kind == FATHOM_QUERY_LINE;
+	if (f->flags & FATHOM_FIND_INLINED)
+		FATHOM_TRY(fathom_find_inlined(f));
+	return lines ? fathom_find_lines(f) : FATHOM_OK;
+}
+
+static fathom_err search(struct fathom_find *f)
+{
+	if (f->flags & FATHOM_FIND_INLINED)
+		FATHOM_TRY(fathom_find_add_jit(f));
+	else
+		FATHOM_TRY(fathom_find_symbols(f));
+	FATHOM_TRY(fathom_find_debug(f));
+	return explain(f) && order_matches(f) ? FATHOM_OK : FATHOM_E_MEMORY;
+}
+
+static fathom_err search_kernel(struct fathom_find *f, struct fathom_kernel *k,
+				struct fathom_errinfo *reterr)
+{
+	struct fathom_errinfo info = { .err = FATHOM_OK };
+	fathom_err err = fathom_find_kernel(f, k, &info);
+
+	if (!err && !order_matches(f))
+		err = FATHOM_E_MEMORY;
+	if (err && info.err != err)
+		return fathom_fail(reterr, err, "", 0, fathom_err_name(err));
+	if (err && reterr)
+		*reterr = info;
+	return err;
+}
+
+/* Searches the modules of the target, which stay open until it ends. */
+static fathom_err search_target(struct fathom_find *f, const struct fathom_target *target,
+				struct fathom_errinfo *reterr)
+{
+	fathom_err err;
+
+	if (target->kernel)
+		return search_kernel(f, target->kernel, reterr);
+	if (!target->space) {
+		if (!fathom_find_add_module(f, target->module, target->module->main->file->path, 0))
+			return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+		f->modules[0].order = 0;
+		err = search(f);
+	} else {
+		FATHOM_TRY(fathom_space_batch_begin(target->space, &f->batch, reterr));
+		err = add_modules(f);
+		if (!err)
+			err = fathom_scope_order(f);
+		if (!err)
+			err = search(f);
+		fathom_space_batch_end(&f->batch);
+	}
+	return err ? fathom_fail(reterr, err, "", 0, fathom_err_name(err)) : FATHOM_OK;
+}
+
+/* The error of a search that the memory budget has ended. */
+static fathom_err fail_over(const char *const *queries, size_t n, struct fathom_errinfo *reterr)
+{
+	(void)fathom_fail_by(
+		reterr, FATHOM_E_LIMIT, FATHOM_CAUSE_BUDGET,
+		"what fits the query does not fit the memory budget: make it narrower, "
+		"as by a library");
+	if (reterr)
+		fathom_copy_cstr(reterr->file, sizeof reterr->file,
+				 n == 1 ? queries[0] : "all queries together");
+	return FATHOM_E_LIMIT;
+}
+
+static void find_deinit(struct fathom_find *f)
+{
+	for (size_t i = 0; i < f->n_queries; i++)
+		fathom_find_query_deinit(&f->queries[i]);
+	for (size_t i = 0; i < f->n_modules; i++)
+		fathom_dynsym_deinit(&f->modules[i].dynsym);
+	fathom_jit_search_end(f->jit);
+	fathom_scope_deinit(f);
+	fathom_find_release(f, &f->candidates, sizeof(struct fathom_candidate_symbol));
+	/* Matches are the caller's from now on. */
+	uncount(f, atomic_load(&f->counted));
+	free(f->queries);
+	free(f->n_matches);
+	free(f->modules);
+	free(f->known);
+}
+
+fathom_err fathom_find(struct fathom_target *target, const struct fathom_find_options *options,
+		       const char *const *queries, size_t n, struct fathom_matches **ret_matches,
+		       struct fathom_errinfo *reterr)
+{
+	struct fathom_find_options o = { .size = sizeof o };
+	struct fathom_find f = { .notes = &target->notes, .space = target->space };
+	fathom_err err = read_options(options, &o);
+
+	if (err)
+		return fathom_fail(reterr, err, "", 0, "options that this version does not know");
+	if (n > MAX_QUERIES)
+		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0,
+				   "more queries than one search may have");
+	if (o.tid && !target->space)
+		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0,
+				   "only processes and cores have threads to choose from");
+	f.matches = calloc(1, sizeof *f.matches);
+	if (!f.matches)
+		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+	f.session = fathom_target_session(target);
+	f.flags = o.flags;
+	f.limit = o.limit ? o.limit : DEFAULT_LIMIT;
+	f.tid = o.tid;
+	f.main_tid = -1;
+	err = parse_queries(&f, queries, n);
+	if (err)
+		(void)fathom_fail(reterr, err, "", 0, "out of memory");
+	else
+		err = search_target(&f, target, reterr);
+	err = fathom_target_end_call(target, err, reterr);
+	if (err == FATHOM_E_MEMORY && f.is_over)
+		err = fail_over(queries, n, reterr);
+	if (!err && !o.limit)
+		note_cut_queries(&f, queries);
+	find_deinit(&f);
+	if (err)
+		fathom_matches_free(f.matches);
+	else
+		*ret_matches = f.matches;
+	return err;
+}
+
+void fathom_matches_free(struct fathom_matches *matches)
+{
+	if (!matches)
+		return;
+	fathom_array_deinit(&matches->items);
+	fathom_arena_deinit(&matches->arena);
+	free(matches);
+}
+
+size_t fathom_matches_count(const struct fathom_matches *matches)
+{
+	return matches->items.n;
+}
+
+const struct fathom_match *fathom_matches_get(const struct fathom_matches *matches, size_t i)
+{
+	return (const struct fathom_match *)matches->items.data + i;
+}
+
+const char *fathom_table_name(enum fathom_table table)
+{
+	static const char *const names[] = { "",      "dynsym",  "symtab", "minidebuginfo",
+					     "debug", "kallsyms" };
+
+	return (unsigned)table < sizeof names / sizeof *names ? names[table] : "";
+}

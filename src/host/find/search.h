@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One search of fathom_find(): what its parts share. search.c runs it; table_search.c looks in
+ * symbol tables, source_lines.c and inlined_copies.c in the debug information; scope.c says what
+ * the dynamic linker of a process would answer, ifunc.c and tls.c where that really is;
+ * kernel_search.c searches the kernel, jit_search.c adds code that the program has made itself.
+ */
+#ifndef FATHOM_FIND_SEARCH_H
+#define FATHOM_FIND_SEARCH_H
+
+#include "fathom/find.h"
+#include "host/find/query.h"
+#include "host/jit/jit.h"
+#include "host/module/module.h"
+#include "host/symbol/dynsym.h"
+#include "host/target/view.h"
+
+/* A module that is searched. */
+struct fathom_find_module {
+	struct fathom_module *module;
+	const char *path;
+	const char *soname; /* NULL: it has none */
+	uint64_t bias;      /* 0 in a file */
+	bool is_part;       /* only some of its pages are mapped at this bias */
+	uint64_t low;       /* of the kernel's image: where it is, avma; else 0 */
+	uint64_t high;
+	const uint64_t *sections; /* of a module of the kernel: avma of each; 0: not loaded */
+	size_t jit;               /* number in the search of JIT code + 1; 0: of a file */
+	uint32_t order; /* in which the dynamic linker searches it; FATHOM_NONE: it does not */
+	uint32_t link;  /* number of its struct fathom_link; FATHOM_NONE: it has none */
+	struct fathom_dynsym dynsym;
+	uint32_t dynamic_table; /* number of .dynsym in its symbols; FATHOM_NONE: it has none */
+};
+
+/* A symbol that fits a query. */
+struct fathom_candidate_symbol {
+	uint32_t query;
+	uint32_t module;
+	uint32_t table; /* of the module's symbols */
+	uint32_t number;
+	struct fathom_symbol symbol;
+	uint64_t svma;
+	struct fathom_str name; /* as linked, without version */
+	struct fathom_str version;
+	bool is_default;
+	uint8_t verdict; /* enum fathom_dlsym_verdict */
+	uint32_t rank;
+};
+
+struct fathom_kernel;
+
+struct fathom_find {
+	struct fathom *session;
+	struct fathom_notes *notes;
+	struct fathom_find_query *queries; /* and one more behind them: jit_search.c */
+	size_t n_queries;
+	struct fathom_find_module *modules;
+	size_t n_modules;
+	size_t cap_modules;
+	uint32_t *known; /* hash table of the modules of a space: numbers + 1; 0: free */
+	size_t known_mask;
+	struct fathom_space *space; /* NULL: a file */
+	struct fathom_space_batch batch;
+	struct fathom_jit_search *jit; /* NULL: there is no such code, or nobody asks */
+	bool seeks_lists;              /* the query behind the others is asked, too */
+	uint32_t flags;
+	uint32_t limit;
+	int32_t tid;      /* whose copies of TLS symbols are asked for; 0: all */
+	int32_t main_tid; /* of the process; 0: not known, -1: not looked for yet */
+	struct fathom_matches *matches;
+	uint32_t *n_matches;            /* of each query */
+	struct fathom_array candidates; /* struct fathom_candidate_symbol */
+	struct fathom_array links;      /* struct fathom_link, of scope.c */
+	struct fathom_array dynamics;   /* struct fathom_keyed, of scope.c */
+	struct fathom_array places;     /* the same */
+	struct fathom_array slots;      /* of ifunc.c */
+	bool has_slots;
+	_Atomic uint64_t counted; /* bytes of the memory budget that the search has */
+	_Atomic bool is_over;     /* it has failed because the budget has no room for more */
+};
+
+/* Which queries a pass over the tables is for. */
+enum fathom_find_pass {
+	FATHOM_PASS_ASKED,     /* as they were asked */
+	FATHOM_PASS_DEMANGLED, /* plain names that nothing is linked as, among the demangled ones */
+};
+
+/* Adds the symbols of modules from @first on that fit the queries, which must not be of lines. */
+fathom_err fathom_find_tables(struct fathom_find *f, enum fathom_find_pass pass, uint32_t first);
+
+/* Orders the candidates, each once, and gives them ranks. */
+void fathom_find_rank(struct fathom_find *f);
+
+/* The code of the lines that are asked for. */
+fathom_err fathom_find_lines(struct fathom_find *f);
+
+/* The inlined copies of functions. */
+fathom_err fathom_find_inlined(struct fathom_find *f);
+
+/*
+ * As fathom_array_reserve(), for what a search finds, of which there may be as much as the target
+ * has: it counts against the memory budget while the search runs. "Without memory" in what follows
+ * is also where that has no room. All threads of the search may call it.
+ */
+bool fathom_find_reserve(struct fathom_find *f, struct fathom_array *a, size_t item, size_t more);
+
+/* Frees what was reserved so. */
+void fathom_find_release(struct fathom_find *f, struct fathom_array *a, size_t item);
+
+/*
+ * Adds a copy of @m, whose strings need not stay, to the matches: false without memory. Its query
+ * has one more match then.
+ */
+bool fathom_find_add(struct fathom_find *f, const struct fathom_match *m);
+
+/* The same string, as long as the matches live; NULL without memory, or for data NULL. */
+const char *fathom_find_keep(struct fathom_find *f, struct fathom_str s);
+
+/* Adds a module to those that are searched; false without memory. @path need not stay. */
+bool fathom_find_add_module(struct fathom_find *f, struct fathom_module *module, const char *path,
+			    uint64_t bias);
+
+/*
+ * Names of code that the program has made itself, if there is any and somebody asks. What tells of
+ * it has to be found in all modules: that is done with the first pass over their tables, before
+ * which this is called. Between that and the next one the modules of such code are added.
+ */
+void fathom_find_seek_jit(struct fathom_find *f);
+fathom_err fathom_find_add_jit(struct fathom_find *f);
+
+/* Whether query @query asks module @module, by the name of its file or by its soname. */
+bool fathom_find_asks(const struct fathom_find *f, uint32_t query, uint32_t module);
+
+/* Symbols from the tables of all modules, and code of lines or inlined copies. */
+fathom_err fathom_find_symbols(struct fathom_find *f);
+fathom_err fathom_find_debug(struct fathom_find *f);
+
+/*
+ * The same in the kernel: by kallsyms, what that does not know by the image's file. A query that
+ * has no match gets its reason.
+ */
+fathom_err fathom_find_kernel(struct fathom_find *f, struct fathom_kernel *k,
+			      struct fathom_errinfo *reterr);
+
+/* What queries of lines, or where copies are looked for all, need: debug information. */
+bool fathom_find_needs_debug(const struct fathom_find *f, const struct fathom_find_query *q);
+
+/* Where @svma of module @m is. */
+uint64_t fathom_find_avma(const struct fathom_find_module *m, uint64_t svma);
+
+/* Whether what is at @svma of module @m is really there. */
+bool fathom_find_is_there(struct fathom_find *f, const struct fathom_find_module *m, uint64_t svma);
+
+/* Whether the query may have the match that was found; that it may not is remembered. */
+bool fathom_find_has_room(struct fathom_find *f, uint32_t query);
+
+#endif

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The code of a line: each stretch of code that the line tables give to it, from where a debugger
+ * would stop (DWARF 5, 6.2.2: is_stmt) to where another line begins. Optimising compilers leave
+ * statements without code: where a function has nothing better of the line, such a place counts;
+ * where it has not even that, code of the line that no statement starts in.
+ */
+#include "host/find/unit_search.h"
+#include "host/module/lines.h"
+
+/* Rows that are read at a time. */
+#define BATCH 64
+
+/* A file of the table that a query is about. */
+struct wanted {
+	uint32_t query;
+	uint32_t file; /* as the table counts */
+	const char *path;
+	/* the stretch that is open, where is_open */
+	uint64_t low;
+	uint64_t statement; /* the first in it; where has_statement */
+	bool has_statement;
+	bool is_open;
+};
+
+/* What a stretch is worth. */
+enum { TIER_STATEMENT, TIER_EMPTY, TIER_CODE };
+
+/* The tables of one unit. */
+struct table {
+	struct fathom_find_task *t;
+	const struct fathom_unit *unit;
+	struct fathom_str comp_dir;
+	struct fathom_array wanted; /* struct wanted */
+};
+
+static struct fathom_str last_part(struct fathom_str path)
+{
+	for (uint32_t i = path.size; i-- > 0;)
+		if (path.data[i] == '/')
+			return (struct fathom_str){ path.data + i + 1, path.size - i - 1 };
+	return path;
+}
+
+/* Whether some query's file has the last part of @name: most tables are done with then. */
+static bool may_be_wanted(const struct fathom_find_task *t, struct fathom_str name)
+{
+	for (uint32_t i = 0; i < t->f->n_queries; i++)
+		if (t->f->queries[i].kind == FATHOM_QUERY_LINE &&
+		    str_equal(last_part(t->f->queries[i].text), last_part(name)))
+			return true;
+	return false;
+}
+
+/* Adds file @file, whose path is in the worker's pool, for each query that it is of. */
+static bool add_wanted(struct table *tab, uint32_t file)
+{
+	struct fathom_find_task *t = tab->t;
+	const struct fathom_str path = { t->w->pool.data, (uint32_t)t->w->pool.n };
+	const char *kept = NULL;
+
+	for (uint32_t i = 0; i < t->f->n_queries; i++) {
+		const struct fathom_find_query *q = &t->f->queries[i];
+
+		if (q->kind != FATHOM_QUERY_LINE || !fathom_find_task_asks(t, i) ||
+		    !fathom_find_query_takes_file(q, path))
+			continue;
+		if (!kept)
+			kept = fathom_arena_strdup(&t->arena, path);
+		if (!kept || !fathom_array_reserve(&tab->wanted, sizeof(struct wanted), 1))
+			return false;
+		((struct wanted *)tab->wanted.data)[tab->wanted.n++] =
+			(struct wanted){ .query = i, .file = file, .path = kept };
+	}
+	return true;
+}
+
+/* Finds the files of the table that was read last that queries are about. */
+static bool find_files(struct table *tab)
+{
+	struct fathom_worker *w = tab->t->w;
+
+	for (size_t i = 0; i < w->files.n; i++) {
+		const struct fathom_line_entry *e = (struct fathom_line_entry *)w->files.data + i;
+		const struct fathom_str name = fathom_line_entry_name(&w->program, tab->unit, e);
+		const uint32_t file = (uint32_t)i + w->files_base;
+
+		if (!name.data || !may_be_wanted(tab->t, name))
+			continue;
+		w->pool.n = 0;
+		if (fathom_lines_path(w, tab->unit, tab->comp_dir, file, &w->pool) &&
+		    w->pool.n <= UINT32_MAX && !add_wanted(tab, file))
+			return false;
+	}
+	return true;
+}
+
+/* Ends the stretch that is open at @end. */
+static bool close_stretch(struct table *tab, struct wanted *x, uint64_t end)
+{
+	struct fathom_find_place place = {
+		.svma = x->has_statement ? x->statement : x->low,
+		.query = x->query,
+		.line = tab->t->f->queries[x->query].line,
+		.file = x->path,
+	};
+
+	x->is_open = false;
+	place.size = end > place.svma ? end - place.svma : 0;
+	place.tier = !x->has_statement ? TIER_CODE : place.size ? TIER_STATEMENT : TIER_EMPTY;
+	/* Code that was dropped is nowhere. */
+	if ((!place.size && !x->has_statement) ||
+	    !fathom_object_has_code(tab->t->f->modules[tab->t->module].module->main, place.svma))
+		return true;
+	return fathom_find_task_add(tab->t, &place);
+}
+
+static bool take_row(struct table *tab, const struct fathom_line_row *row)
+{
+	struct wanted *x = tab->wanted.data;
+
+	for (size_t i = 0; i < tab->wanted.n; i++) {
+		const bool is_of = !row->end_sequence && row->file == x[i].file &&
+				   row->line == tab->t->f->queries[x[i].query].line;
+
+		if (x[i].is_open && !is_of && !close_stretch(tab, &x[i], row->address))
+			return false;
+		if (!x[i].is_open && is_of) {
+			x[i].is_open = true;
+			x[i].has_statement = false;
+			x[i].low = row->address;
+		}
+		if (is_of && row->is_stmt && !x[i].has_statement) {
+			x[i].has_statement = true;
+			x[i].statement = row->address;
+		}
+	}
+	return true;
+}
+
+static fathom_err read_rows(struct table *tab, struct fathom_errinfo *reterr)
+{
+	struct fathom_line_reader *reader = &tab->t->w->line_reader;
+	struct fathom_line_row rows[BATCH];
+	size_t n;
+
+	fathom_line_reader_init(reader, &tab->t->w->program);
+	reader->dull = 0;
+	while ((n = fathom_line_reader_rows(reader, rows, BATCH)) != 0)
+		for (size_t i = 0; i < n; i++)
+			if (!take_row(tab, &rows[i]))
+				return FATHOM_E_MEMORY;
+	return fathom_line_reader_error(reader, reterr);
+}
+
+static fathom_err look_in(struct fathom_find_task *t, uint64_t off, struct fathom_errinfo *reterr)
+{
+	struct fathom_unit unit;
+	struct fathom_die root;
+	const struct fathom_attr *list;
+	struct table tab = { .t = t, .unit = &unit };
+	fathom_err err;
+
+	err = fathom_worker_open_root(t->w, &t->d->view, off, &unit, &root, reterr);
+	if (err)
+		return err;
+	list = fathom_die_attr(&root, FATHOM_AT_STMT_LIST);
+	tab.comp_dir = fathom_unit_string(&unit, fathom_die_attr(&root, FATHOM_AT_COMP_DIR));
+	if (list)
+		err = fathom_lines_collect(t->w, &unit, t->d->module->main, list->value, NULL, 0,
+					   reterr);
+	if (list && !err && !(fathom_lines_define(t->w, UINT32_MAX) && find_files(&tab)))
+		err = FATHOM_E_MEMORY;
+	if (!err && tab.wanted.n)
+		err = read_rows(&tab, reterr);
+	fathom_worker_close_unit(t->w, &unit);
+	fathom_array_deinit(&tab.wanted);
+	return err;
+}
+
+fathom_err fathom_find_lines(struct fathom_find *f)
+{
+	return fathom_find_units(f, true, look_in);
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+/* The symbol that a person who mistyped a name is likely to have meant. */
+#include <limits.h>
+
+#include "host/base/near.h"
+#include "host/find/search.h"
+#include "host/target/kernel/kernel.h"
+#include "host/target/target.h"
+
+/* Symbols that are looked at, and those that are demangled: what one message may cost. */
+#define MOST_SYMBOLS (1u << 22)
+#define MOST_NAMES   100000u
+
+struct near_search {
+	struct fathom_str wanted;
+	unsigned most;         /* slips */
+	bool whole;            /* wanted has parameters */
+	uint32_t symbols_left; /* of MOST_SYMBOLS */
+	uint32_t names_left;   /* of MOST_NAMES */
+	struct fathom_find_name name;
+	unsigned score;              /* of best; less is better */
+	char best[FATHOM_NEAR_SIZE]; /* "" for none yet */
+};
+
+/* Takes @shown, which is @slips away, if it is better than what there is. */
+static void take(struct near_search *s, struct fathom_str shown, unsigned slips, bool local,
+		 bool demangled)
+{
+	const unsigned score = 4 * slips + 2 * local + demangled;
+
+	if (shown.size >= sizeof s->best || score > s->score ||
+	    (score == s->score &&
+	     str_compare(shown, (struct fathom_str){ s->best, (uint32_t)strlen(s->best) }) >= 0))
+		return;
+	s->score = score;
+	memcpy(s->best, shown.data, shown.size);
+	s->best[shown.size] = '\0';
+}
+
+/* Compares the demangled form of @linked. */
+static void compare_demangled(struct near_search *s, struct fathom_str linked, bool local)
+{
+	struct fathom_str shown;
+	struct fathom_str compared;
+	unsigned slips;
+
+	if (!s->names_left)
+		return;
+	s->names_left--;
+	fathom_find_name_set(&s->name, linked);
+	shown = fathom_find_name_shown(&s->name);
+	if (!s->name.demangled.data)
+		return;
+	compared = s->whole || !s->name.plain.data ? shown : s->name.plain;
+	slips = fathom_near_distance(s->wanted, compared, s->most);
+	/* With its parameters it is one function; where they are too long, its name must do. */
+	if (slips <= s->most)
+		take(s, shown.size < sizeof s->best ? shown : s->name.plain, slips, local, true);
+}
+
+static void compare_linked(struct near_search *s, struct fathom_str linked, bool local)
+{
+	const unsigned slips = fathom_near_distance(s->wanted, linked, s->most);
+
+	if (slips <= s->most)
+		take(s, linked, slips, local, false);
+}
+
+static void look_at(struct near_search *s, const struct fathom_symtab *t, uint32_t i)
+{
+	struct fathom_symbol symbol;
+	struct fathom_str version;
+	struct fathom_str linked;
+	struct fathom_str name;
+	char copy[1024];
+
+	fathom_symtab_get(t, i, &symbol);
+	name = fathom_symtab_name(t, &symbol);
+	if (!name.data || !fathom_symbol_is_namable(t, &symbol, name))
+		return;
+	linked = fathom_symbol_base_name(name, &version);
+	if (version.data && linked.size < sizeof copy) {
+		memcpy(copy, linked.data, linked.size);
+		copy[linked.size] = '\0';
+		linked.data = copy;
+	}
+	compare_linked(s, linked, symbol.bind == STB_LOCAL);
+	if (linked.size > 2 && linked.data[0] == '_')
+		compare_demangled(s, linked, symbol.bind == STB_LOCAL);
+}
+
+/* Looks at the symbols of @set; false when no more may be looked at. */
+static bool search_set(struct near_search *s, const struct fathom_symbol_set *set)
+{
+	for (uint32_t t = 0; t < set->n_tables; t++)
+		for (uint32_t i = 1; i < set->table[t].view.count && s->symbols_left; i++) {
+			s->symbols_left--;
+			look_at(s, &set->table[t].view, i);
+		}
+	return s->symbols_left;
+}
+
+static bool search_module(const struct fathom_space_module *m, void *data)
+{
+	return search_set(data, &m->module->symbols);
+}
+
+static fathom_err search_kernel(struct near_search *s, struct fathom_kernel *k,
+				struct fathom_errinfo *reterr)
+{
+	struct fathom_kernel_table *t;
+
+	FATHOM_TRY(fathom_kernel_take_table(k, 0, UINT64_MAX, &t, reterr));
+	for (size_t i = 0; i < t->symbols.n && s->symbols_left; i++) {
+		struct fathom_kallsym_facts facts;
+
+		s->symbols_left--;
+		fathom_kallsyms_describe(&t->symbols, i, &facts);
+		compare_linked(s, facts.name, facts.bind == STB_LOCAL);
+	}
+	fathom_kernel_give_table(k, t);
+	return FATHOM_OK;
+}
+
+static fathom_err search(struct near_search *s, struct fathom_target *target,
+			 struct fathom_errinfo *reterr)
+{
+	if (target->kernel)
+		return search_kernel(s, target->kernel, reterr);
+	if (target->space)
+		return fathom_space_walk(target->space, search_module, s, reterr);
+	(void)search_set(s, &target->module->symbols);
+	return FATHOM_OK;
+}
+
+fathom_err fathom_near_symbol(struct fathom_target *target, const char *name, char *buf,
+			      struct fathom_errinfo *reterr)
+{
+	const uint32_t size = (uint32_t)strnlen(name, FATHOM_NEAR_SIZE);
+	struct near_search s = { .wanted = { name, size },
+				 .most = fathom_near_slips(size),
+				 .whole = strchr(name, '(') != NULL,
+				 .symbols_left = MOST_SYMBOLS,
+				 .names_left = MOST_NAMES,
+				 .score = UINT_MAX };
+	fathom_err err = s.most ? search(&s, target, reterr) : FATHOM_OK;
+
+	fathom_find_name_deinit(&s.name);
+	err = fathom_target_end_call(target, err, reterr);
+	if (err)
+		return err;
+	if (!s.best[0])
+		return fathom_fail(reterr, FATHOM_E_NOT_FOUND, "", 0,
+				   "no symbol has a name like it");
+	memcpy(buf, s.best, sizeof s.best);
+	return FATHOM_OK;
+}

@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: MIT */
+#include "host/find/unit_search.h"
+
+#include <stdlib.h>
+
+#include "host/base/pool.h"
+#include "host/file/file.h"
+#include "host/symbolize/batch.h"
+#include "safe/base/sort.h"
+
+/* Bytes of .debug_info that are one task. */
+#define TASK_BYTES (UINT64_C(1) << 20)
+
+/* Units [from, to) of the list. */
+struct part {
+	struct fathom_find_task task;
+	size_t from;
+	size_t to;
+	fathom_err err;
+};
+
+struct walk {
+	struct fathom_find *f;
+	struct fathom_debug *d;
+	fathom_find_unit_fn *fn;
+	struct fathom_worker *workers[FATHOM_MAX_THREADS];
+	struct fathom_array offs;  /* uint64_t: of the units, and the end */
+	struct fathom_array parts; /* struct part */
+};
+
+bool fathom_find_task_asks(const struct fathom_find_task *t, uint32_t query)
+{
+	return fathom_find_asks(t->f, query, t->module);
+}
+
+bool fathom_find_task_add(struct fathom_find_task *t, const struct fathom_find_place *p)
+{
+	if (!fathom_find_reserve(t->f, &t->places, sizeof *p, 1))
+		return false;
+	((struct fathom_find_place *)t->places.data)[t->places.n++] = *p;
+	return true;
+}
+
+static void note(const struct walk *w, struct fathom_errinfo *info)
+{
+	if (!info->file[0])
+		fathom_errinfo_set_file(info, w->d->object->file->path);
+	fathom_notes_add(w->f->notes, info);
+}
+
+static void run_part(void *data, size_t number, unsigned thread)
+{
+	struct walk *w = data;
+	struct part *p = (struct part *)w->parts.data + number;
+	const uint64_t *offs = w->offs.data;
+	const struct fathom_bytes info = w->d->view.section[FATHOM_DEBUG_INFO];
+
+	p->task.w = w->workers[thread];
+	for (size_t i = p->from; i < p->to && p->err != FATHOM_E_MEMORY; i++) {
+		struct fathom_errinfo error = { 0 };
+
+		p->err = w->fn(&p->task, offs[i], &error);
+		if (p->err && p->err != FATHOM_E_MEMORY)
+			note(w, &error);
+	}
+	fathom_file_give_back(w->d->object->file,
+			      bytes_slice(info, offs[p->from], offs[p->to] - offs[p->from]));
+}
+
+static bool add_off(struct walk *w, uint64_t off)
+{
+	if (!fathom_array_reserve(&w->offs, sizeof off, 1))
+		return false;
+	((uint64_t *)w->offs.data)[w->offs.n++] = off;
+	return true;
+}
+
+/* Lists the units: all but those of types, and of versions that are not read. */
+static bool list_units(struct walk *w)
+{
+	const struct fathom_dwarf *view = &w->d->view;
+	const uint64_t size = view->section[FATHOM_DEBUG_INFO].size;
+	struct fathom_unit_header header;
+	uint64_t off = 0;
+	bool done = true;
+
+	for (; done && off < size; off = header.end_off) {
+		const fathom_err err = fathom_unit_header_read(view, off, &header, NULL);
+
+		if (err &&
+		    (err != FATHOM_E_UNSUPPORTED || !fathom_unit_end(view, off, &header.end_off)))
+			break;
+		if (!err && header.type != DW_UT_type)
+			done = add_off(w, off);
+	}
+	return done && add_off(w, off);
+}
+
+/* Divides the units into parts. */
+static bool divide(struct walk *w, uint32_t module)
+{
+	const uint64_t *offs = w->offs.data;
+	const size_t n = w->offs.n - 1;
+
+	for (size_t from = 0; from < n;) {
+		struct part p = { .from = from, .to = from + 1 };
+
+		while (p.to < n && offs[p.to] - offs[from] < TASK_BYTES)
+			p.to++;
+		p.task.f = w->f;
+		p.task.d = w->d;
+		p.task.module = module;
+		if (!fathom_array_reserve(&w->parts, sizeof p, 1))
+			return false;
+		((struct part *)w->parts.data)[w->parts.n++] = p;
+		from = p.to;
+	}
+	return true;
+}
+
+static bool acquire_workers(struct walk *w, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		w->workers[i] = fathom_worker_acquire(w->f->session);
+		if (!w->workers[i])
+			return false;
+	}
+	return true;
+}
+
+static int compare_texts(const char *a, const char *b)
+{
+	return strcmp(a ? a : "", b ? b : "");
+}
+
+static int compare_places(const void *pa, const void *pb)
+{
+	const struct fathom_find_place *a = pa;
+	const struct fathom_find_place *b = pb;
+	int order = u64_compare(a->query, b->query);
+
+	if (!order)
+		order = u64_compare(a->svma, b->svma);
+	if (!order)
+		order = u64_compare(a->size, b->size);
+	if (!order)
+		order = compare_texts(a->linkage, b->linkage);
+	if (!order)
+		order = compare_texts(a->caller, b->caller);
+	if (!order)
+		order = compare_texts(a->file, b->file);
+	return order ? order : u64_compare(a->line, b->line);
+}
+
+static struct fathom_str str_of(const char *s)
+{
+	return (struct fathom_str){ s, s ? (uint32_t)strlen(s) : 0 };
+}
+
+/* @svma as the file states it: in a relocatable one, from the start of the section. */
+static uint64_t module_address(const struct fathom_object *o, uint64_t svma)
+{
+	return o->image.type == ET_REL ? svma - o->sections[fathom_object_section_at(o, svma)].base
+				       : svma;
+}
+
+/*
+ * Keeps the linkage name of the symbol at @svma in *@ret, NULL when there is none: of several, the
+ * one that debug information names. False without memory.
+ */
+static bool name_symbol(struct fathom_find *f, const struct fathom_find_module *m, uint64_t svma,
+			const char **ret)
+{
+	const struct fathom_symbolize_options o = { .size = sizeof o,
+						    .flags = FATHOM_NAMES_ONLY |
+							     FATHOM_NO_DEMANGLE | FATHOM_UNFOLD |
+							     FATHOM_ONE_SHOT };
+	const struct fathom_share share = { .module = m->module, .addresses = &svma, .n = 1 };
+	const struct fathom_function *function = NULL;
+	struct fathom_symbol_hit hit;
+	struct fathom_answers *answers;
+	bool done;
+
+	*ret = NULL;
+	if (!fathom_symbols_scan(&m->module->symbols, svma, NULL, &hit))
+		return true;
+	if (!hit.shared) {
+		*ret = fathom_find_keep(f, hit.name);
+		return *ret != NULL;
+	}
+	answers = fathom_answers_create(1);
+	done = answers && fathom_symbolize_share(&share, &o, answers) == FATHOM_OK;
+	if (done)
+		function = fathom_answers_function(answers, fathom_answers_get(answers, 0)->symbol);
+	if (function)
+		*ret = fathom_find_keep(f, str_of(function->linkage_name));
+	fathom_answers_free(answers);
+	return done && *ret;
+}
+
+/* Adds the match for @p; false without memory. */
+static bool add_match(struct walk *w, uint32_t module, const struct fathom_find_place *p,
+		      struct fathom_find_name *name)
+{
+	const struct fathom_find_module *m = &w->f->modules[module];
+	struct fathom_match match = {
+		.address = fathom_find_avma(m, p->svma),
+		.module_address = module_address(m->module->main, p->svma),
+		.size = p->size,
+		.module = m->path,
+		.line = p->line,
+		.query = p->query,
+		.rank = w->f->n_matches[p->query] + 1,
+		.source = FATHOM_SOURCE_DWARF,
+		.kind = p->linkage ? FATHOM_MATCH_INLINED : FATHOM_MATCH_LINE,
+		.flags = FATHOM_MATCH_ADDRESS,
+	};
+
+	if (p->linkage)
+		match.linkage_name = fathom_find_keep(w->f, str_of(p->linkage));
+	else if (!name_symbol(w->f, m, p->svma, &match.linkage_name))
+		return false;
+	match.file = fathom_find_keep(w->f, str_of(p->file));
+	if (match.linkage_name) {
+		fathom_find_name_set(name, str_of(match.linkage_name));
+		match.name = fathom_find_keep(w->f, fathom_find_name_shown(name));
+	}
+	if (p->caller) {
+		fathom_find_name_set(name, str_of(p->caller));
+		match.inlined_into = fathom_find_keep(w->f, fathom_find_name_shown(name));
+	}
+	if ((p->linkage && !match.linkage_name) || (match.linkage_name && !match.name) ||
+	    (p->caller && !match.inlined_into) || (p->file && !match.file))
+		return false;
+	return fathom_find_add(w->f, &match);
+}
+
+#define DROPPED UINT32_MAX
+
+/* Drops those of @n places, of one function, that are of a higher tier than another. */
+static void drop_lesser(struct fathom_find_place *places, const struct fathom_keyed *keyed,
+			size_t n)
+{
+	uint32_t best = DROPPED;
+
+	for (size_t i = 0; i < n; i++)
+		best = places[keyed[i].value].tier < best ? places[keyed[i].value].tier : best;
+	for (size_t i = 0; i < n; i++)
+		if (places[keyed[i].value].tier > best)
+			places[keyed[i].value].tier = DROPPED;
+}
+
+/* Keeps the best of each function, of the @n places of one query. False without memory. */
+static bool choose_places(const struct fathom_find_module *m, struct fathom_find_place *places,
+			  size_t n)
+{
+	struct fathom_keyed *keyed = malloc((2 * n + 1) * sizeof *keyed);
+	size_t end;
+
+	if (!keyed)
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		struct fathom_symbol_hit hit = { 0 };
+
+		(void)fathom_symbols_scan(&m->module->symbols, places[i].svma, NULL, &hit);
+		keyed[i] = (struct fathom_keyed){ hit.start, i };
+	}
+	fathom_sort_keyed(keyed, keyed + n, n);
+	for (size_t i = 0; i < n; i = end) {
+		for (end = i + 1; end < n && keyed[end].key == keyed[i].key;)
+			end++;
+		drop_lesser(places, keyed + i, end - i);
+	}
+	free(keyed);
+	return true;
+}
+
+/* The same for each query that has places of several tiers. */
+static bool choose_all(const struct fathom_find_module *m, struct fathom_find_place *places,
+		       size_t n)
+{
+	size_t end;
+
+	for (size_t i = 0; i < n; i = end) {
+		bool differ = false;
+
+		for (end = i + 1; end < n && places[end].query == places[i].query; end++)
+			differ |= places[end].tier != places[i].tier;
+		if (differ && !choose_places(m, places + i, end - i))
+			return false;
+	}
+	return true;
+}
+
+/* Makes matches of what all parts have found, each once: units may share a line table. */
+static bool take_places(struct walk *w, uint32_t module)
+{
+	struct part *parts = w->parts.data;
+	struct fathom_array all = { 0 };
+	struct fathom_find_name name = { 0 };
+	struct fathom_find_place *place;
+	bool done = true;
+
+	for (size_t i = 0; done && i < w->parts.n; i++) {
+		const struct fathom_array *from = &parts[i].task.places;
+
+		done = fathom_find_reserve(w->f, &all, sizeof *place, from->n);
+		if (done && from->n)
+			memcpy((struct fathom_find_place *)all.data + all.n, from->data,
+			       from->n * sizeof *place);
+		all.n += from->n;
+	}
+	place = all.data;
+	/* Without units there is no array. */
+	if (done && all.n)
+		qsort(all.data, all.n, sizeof *place, compare_places);
+	done = done && choose_all(&w->f->modules[module], place, all.n);
+	for (size_t i = 0; done && i < all.n; i++)
+		if (place[i].tier != DROPPED && (!i || compare_places(&place[i - 1], &place[i])) &&
+		    fathom_find_is_there(w->f, &w->f->modules[module], place[i].svma) &&
+		    fathom_find_has_room(w->f, place[i].query))
+			done = add_match(w, module, &place[i], &name);
+	fathom_find_release(w->f, &all, sizeof *place);
+	fathom_find_name_deinit(&name);
+	return done;
+}
+
+static fathom_err walk_module(struct walk *w, uint32_t module)
+{
+	const unsigned threads = w->f->session->threads;
+	struct part *parts;
+	bool done = list_units(w) && divide(w, module) &&
+		    acquire_workers(w, w->parts.n > 1 ? threads : 1);
+
+	parts = w->parts.data;
+	if (done)
+		fathom_pool_run(w->parts.n > 1 ? threads : 1, w->parts.n, run_part, w);
+	for (size_t i = 0; i < w->parts.n; i++)
+		done &= parts[i].err != FATHOM_E_MEMORY;
+	done = done && take_places(w, module);
+	for (size_t i = 0; i < w->parts.n; i++) {
+		fathom_find_release(w->f, &parts[i].task.places, sizeof(struct fathom_find_place));
+		fathom_arena_deinit(&parts[i].task.arena);
+	}
+	for (unsigned i = 0; i < FATHOM_MAX_THREADS; i++)
+		if (w->workers[i])
+			fathom_worker_release(w->workers[i]);
+	fathom_array_deinit(&w->offs);
+	fathom_array_deinit(&w->parts);
+	return done ? FATHOM_OK : FATHOM_E_MEMORY;
+}
+
+/* Whether some query of the wanted kind asks module @i. */
+static bool is_asked(const struct fathom_find *f, bool lines, uint32_t module)
+{
+	for (uint32_t i = 0; i < f->n_queries; i++)
+		if (f->queries[i].kind != FATHOM_QUERY_BAD &&
+		    (f->queries[i].kind == FATHOM_QUERY_LINE) == lines &&
+		    fathom_find_asks(f, i, module))
+			return true;
+	return false;
+}
+
+fathom_err fathom_find_units(struct fathom_find *f, bool lines, fathom_find_unit_fn *fn)
+{
+	for (uint32_t i = 0; i < f->n_modules; i++) {
+		struct walk w = { .f = f, .fn = fn };
+		enum fathom_reason reason;
+
+		if (!is_asked(f, lines, i))
+			continue;
+		w.d = fathom_module_debug(f->modules[i].module, &reason);
+		if (w.d)
+			FATHOM_TRY(walk_module(&w, i));
+	}
+	return FATHOM_OK;
+}

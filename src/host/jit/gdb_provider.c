@@ -1,0 +1,804 @@
+/* SPDX-License-Identifier: MIT */
+#include "host/jit/gdb_provider.h"
+
+#include <stdlib.h>
+
+#include "host/module/module.h"
+#include "host/symbolize/batch.h"
+#include "safe/base/limits.h"
+#include "safe/base/sort.h"
+#include "safe/base/text.h"
+
+/* What is known of an item, number by number. */
+struct known {
+	struct fathom_gdb_item item;
+	struct fathom_range *code;    /* where its symbol file has code (avma) */
+	struct fathom_module *module; /* of the symbol file; NULL: not asked about yet */
+	uint32_t n_code;
+	bool is_read;  /* code is what the symbol file said in this batch */
+	bool is_other; /* it says other than what the table was made of */
+};
+
+/* A place of the batch and the item that is to answer it are keyed together. */
+struct asking {
+	struct fathom_gdb_jit *g;
+	struct fathom_jit_batch *b;
+	struct fathom_keyed *keyed; /* number in known -> place */
+	size_t n_keyed;
+	uint32_t *left; /* places that have to be asked again */
+	size_t n_left;
+	uint32_t *lost; /* places that no item answers, though one that was missed may */
+	size_t n_lost;
+	uint64_t n_bytes; /* of symbol files, read so far */
+	struct fathom_array scratch;
+	fathom_err walked; /* how the last walk went */
+	bool is_whole;     /* it missed nothing that was in the lists all the time */
+};
+
+/* So many walks are made until one is whole. */
+#define MAX_WALKS 4
+
+/* So many symbol files are open while their answers are made and looked over. */
+#define ITEMS_AT_ONCE 256
+/* The smallest there are. */
+#define PAGE 4096
+
+void fathom_gdb_jit_init(struct fathom_gdb_jit *g, struct fathom_memory *m)
+{
+	g->memory = m;
+	g->table.memory = m;
+}
+
+static struct known *known_at(const struct fathom_gdb_jit *g, size_t i)
+{
+	return (struct known *)g->known.data + i;
+}
+
+static void forget(struct known *k)
+{
+	fathom_module_close(k->module);
+	free(k->code);
+}
+
+void fathom_gdb_jit_deinit(struct fathom_gdb_jit *g)
+{
+	for (size_t i = 0; i < g->known.n; i++)
+		forget(known_at(g, i));
+	fathom_code_table_clear(&g->table);
+	fathom_array_deinit(&g->lists);
+	fathom_array_deinit(&g->items);
+	fathom_array_deinit(&g->known);
+}
+
+/* Notes what is wrong with the JIT code of the process. */
+static void note_in(const struct fathom_space *s, fathom_err err, enum fathom_cause cause,
+		    const char *what)
+{
+	struct fathom_errinfo info;
+
+	(void)fathom_fail_by(&info, err, cause, what);
+	fathom_errinfo_set_file(&info, "__jit_debug_descriptor");
+	fathom_notes_add(s->notes, &info);
+}
+
+static void note(const struct asking *a, fathom_err err, const char *what)
+{
+	note_in(a->b->space->space, err, FATHOM_CAUSE_NONE, what);
+}
+
+/* Adds the list of the module of mapping @i, if it has one. */
+static fathom_err add_list(struct fathom_gdb_jit *g, const struct fathom_space_batch *b, size_t i)
+{
+	struct fathom_module *m = fathom_space_batch_file(b, i)->file->module;
+	const struct fathom_image *image = &m->main->image;
+	struct fathom_gdb_list *l;
+	uint64_t svma;
+
+	if (!fathom_module_jit_descriptor(m, &svma))
+		return FATHOM_OK;
+	if (g->lists.n == FATHOM_MAX_GDB_LISTS) {
+		note_in(b->space, FATHOM_E_LIMIT, FATHOM_CAUSE_NONE,
+			"more lists of JIT code than fathom reads");
+		return FATHOM_OK;
+	}
+	if (!fathom_array_reserve(&g->lists, sizeof *l, 1))
+		return FATHOM_E_MEMORY;
+	l = (struct fathom_gdb_list *)g->lists.data + g->lists.n++;
+	*l = (struct fathom_gdb_list){ .layout = fathom_gdb_layout(image->is64, image->machine,
+								   image->swap),
+				       .descriptor = svma + b->of[i].bias };
+	return FATHOM_OK;
+}
+
+fathom_err fathom_gdb_jit_find(struct fathom_gdb_jit *g, struct fathom_space_batch *b)
+{
+	size_t last = b->maps.n;
+
+	g->lists.n = 0;
+	for (size_t i = 0; i < b->maps.n; i++) {
+		const struct fathom_mapping *m = &b->maps.items[i];
+
+		/* Any module with code may have one. */
+		if (!m->executable || !m->inode || !fathom_space_may_be_file(b->space, m))
+			continue;
+		FATHOM_TRY(fathom_space_batch_look_up(b, i));
+		if (b->of[i].reason || (last < b->maps.n && fathom_space_batch_is_one(b, last, i)))
+			continue;
+		last = i;
+		FATHOM_TRY(add_list(g, b, i));
+	}
+	return FATHOM_OK;
+}
+
+/* Walks all lists, where what @before found is likely to be still. */
+static fathom_err walk(const struct asking *a, const struct fathom_array *before,
+		       struct fathom_array *items)
+{
+	const struct fathom_gdb_list *lists = a->g->lists.data;
+
+	items->n = 0;
+	for (size_t i = 0; i < a->g->lists.n; i++)
+		FATHOM_TRY(fathom_gdb_list_walk(a->b->remote, &lists[i], before, items));
+	return FATHOM_OK;
+}
+
+/* Whether a symbol file of @size bytes may be read; counts it. */
+static fathom_err check_size(struct asking *a, uint64_t size)
+{
+	if (!size)
+		return FATHOM_E_NOT_FOUND;
+	if (size > FATHOM_MAX_GDB_SYMFILE || size > FATHOM_MAX_GDB_BYTES - a->n_bytes ||
+	    !fathom_memory_fits(a->g->memory, size)) {
+		note(a, FATHOM_E_LIMIT, "its symbol files are larger than fathom reads");
+		return FATHOM_E_LIMIT;
+	}
+	a->n_bytes += size;
+	return FATHOM_OK;
+}
+
+/*
+ * Reads the symbol file of @item into pages of their own. FATHOM_E_NOT_FOUND when it cannot be
+ * read; FATHOM_E_LIMIT; FATHOM_E_MEMORY.
+ */
+static fathom_err read_symfile(struct asking *a, const struct fathom_gdb_item *item, uint8_t **ret)
+{
+	const uint64_t size = item->entry.size;
+	uint8_t *pages;
+
+	FATHOM_TRY(check_size(a, size));
+	pages = fathom_pages_alloc(size);
+	if (!pages)
+		return FATHOM_E_MEMORY;
+	if (fathom_reader_read(a->b->remote, item->entry.symfile, pages, (size_t)size)) {
+		*ret = pages;
+		return FATHOM_OK;
+	}
+	fathom_pages_free(pages, size);
+	return FATHOM_E_NOT_FOUND;
+}
+
+/* Makes an object of a symbol file; the pages are taken over. */
+static fathom_err make_object(struct asking *a, const struct fathom_gdb_item *item, uint8_t *pages,
+			      struct fathom_object **ret)
+{
+	const uint64_t size = item->entry.size;
+	char name[64];
+	struct fathom_text t = text_init(name, sizeof name);
+	struct fathom_file *file;
+
+	fathom_text_cstr(&t, "[jit ");
+	fathom_text_hex(&t, item->entry.symfile);
+	fathom_text_char(&t, ']');
+	fathom_text_end(&t);
+	/* Most are smaller than a page, and there are many of them. */
+	if (fathom_file_wrap(a->g->memory, name, pages, size, (size + PAGE - 1) / PAGE * PAGE,
+			     &file)) {
+		fathom_pages_free(pages, size);
+		return FATHOM_E_MEMORY;
+	}
+	file->is_placed = true;
+	return fathom_object_create(a->g->memory, file, ret, NULL);
+}
+
+/* Adds [low, low + size), which may reach beyond all addresses. */
+static bool add_code(struct fathom_array *code, uint64_t low, uint64_t size)
+{
+	struct fathom_range r = { low, 0 };
+
+	if (__builtin_add_overflow(low, size, &r.high))
+		r.high = UINT64_MAX;
+	if (!fathom_array_reserve(code, sizeof r, 1))
+		return false;
+	((struct fathom_range *)code->data)[code->n++] = r;
+	return true;
+}
+
+/* Finds where @image has code: its executable sections, or else its executable segments. */
+static bool find_code(const struct fathom_image *image, struct fathom_array *code)
+{
+	const uint64_t flags = SHF_ALLOC | SHF_EXECINSTR;
+	struct fathom_section section;
+	struct fathom_segment segment;
+
+	if (!fathom_array_reserve(code, sizeof(struct fathom_range), 1))
+		return false;
+	for (uint32_t i = 0; i < image->shnum && fathom_image_section(image, i, &section); i++)
+		if ((section.flags & flags) == flags && !add_code(code, section.addr, section.size))
+			return false;
+	for (uint32_t i = 0; !image->shnum && i < image->phnum; i++)
+		if (fathom_image_segment(image, i, &segment) && segment.type == PT_LOAD &&
+		    (segment.flags & PF_X) && !add_code(code, segment.vaddr, segment.memsz))
+			return false;
+	return true;
+}
+
+/* Remembers where @image has code. */
+static fathom_err keep_code(struct known *k, const struct fathom_image *image)
+{
+	struct fathom_array code = { 0 };
+
+	if (!find_code(image, &code)) {
+		fathom_array_deinit(&code);
+		return FATHOM_E_MEMORY;
+	}
+	k->is_other =
+		k->n_code != code.n ||
+		(code.n && memcmp(code.data, k->code, code.n * sizeof(struct fathom_range)) != 0);
+	free(k->code);
+	/* There are many of them, with a range or two each. */
+	k->code = realloc(code.data, (code.n + 1) * sizeof *k->code);
+	k->code = k->code ? k->code : code.data;
+	k->n_code = (uint32_t)code.n;
+	return FATHOM_OK;
+}
+
+/* Reads where the symbol file of @k has code. What cannot be read has none. */
+static fathom_err read_code(struct asking *a, struct known *k)
+{
+	struct fathom_bytes bytes = { NULL, k->item.entry.size };
+	struct fathom_image image;
+	fathom_err err = check_size(a, bytes.size);
+
+	k->is_read = true;
+	if (!err && !fathom_array_reserve(&a->scratch, 1, (size_t)bytes.size))
+		return FATHOM_E_MEMORY;
+	bytes.data = a->scratch.data;
+	if (!err && !fathom_reader_read(a->b->remote, k->item.entry.symfile, a->scratch.data,
+					(size_t)bytes.size))
+		err = FATHOM_E_NOT_FOUND;
+	if (!err)
+		err = fathom_image_init(bytes, &image, NULL);
+	if (!err)
+		err = keep_code(k, &image);
+	if (err)
+		k->n_code = 0;
+	k->is_other = false;
+	return err == FATHOM_E_MEMORY ? err : FATHOM_OK;
+}
+
+/* Makes the table of all code, the newest entry first. */
+static fathom_err make_table(const struct asking *a)
+{
+	struct fathom_gdb_jit *g = a->g;
+	struct fathom_array claims = { 0 };
+	fathom_err err = FATHOM_OK;
+
+	fathom_code_table_clear(&g->table);
+	for (size_t i = 0; i < g->known.n && !err; i++) {
+		const struct known *k = known_at(g, i);
+
+		if (!fathom_array_reserve(&claims, sizeof(struct fathom_claim), k->n_code))
+			err = FATHOM_E_MEMORY;
+		for (uint32_t c = 0; c < k->n_code && !err; c++)
+			((struct fathom_claim *)claims.data)[claims.n++] =
+				(struct fathom_claim){ k->code[c].low, k->code[c].high,
+						       g->known.n - i };
+	}
+	if (!err && claims.n)
+		err = fathom_code_table_add(&g->table, claims.data, claims.n);
+	fathom_array_deinit(&claims);
+	g->is_whole = !err;
+	if (err == FATHOM_E_LIMIT)
+		note_in(a->b->space->space, err, FATHOM_CAUSE_BUDGET,
+			"its list of JIT code does not fit the memory budget");
+	return err == FATHOM_E_MEMORY ? err : FATHOM_OK;
+}
+
+static bool same_symfile(const struct fathom_gdb_item *a, const struct fathom_gdb_item *b)
+{
+	return a->avma == b->avma && a->list == b->list && a->entry.symfile == b->entry.symfile &&
+	       a->entry.size == b->entry.size;
+}
+
+/* The number in @sorted (avma -> number) of what is known of an item like @item; @n: nothing. */
+static size_t find_known(const struct fathom_gdb_jit *g, const struct fathom_keyed *sorted,
+			 size_t n, const struct fathom_gdb_item *item)
+{
+	size_t i = fathom_lower_bound(sorted, n, item->avma);
+
+	while (i < n && sorted[i].key == item->avma &&
+	       !same_symfile(&known_at(g, (size_t)sorted[i].value)->item, item))
+		i++;
+	return i < n && sorted[i].key == item->avma ? (size_t)sorted[i].value : n;
+}
+
+/* Takes over what is known of the items that are still there into @fresh, item by item. */
+static void keep_known(struct fathom_gdb_jit *g, struct fathom_keyed *sorted, struct known *fresh)
+{
+	const struct fathom_gdb_item *items = g->items.data;
+	const size_t n = g->known.n;
+
+	for (size_t i = 0; i < n; i++)
+		sorted[i] = (struct fathom_keyed){ known_at(g, i)->item.avma, i };
+	fathom_sort_keyed(sorted, sorted + n, n);
+	for (size_t i = 0; i < g->items.n; i++) {
+		const size_t k = find_known(g, sorted, n, &items[i]);
+
+		if (k < n) {
+			fresh[i] = *known_at(g, k);
+			known_at(g, k)->code = NULL;
+			known_at(g, k)->module = NULL;
+			known_at(g, k)->n_code = 0;
+		}
+		fresh[i].item = items[i];
+	}
+	for (size_t i = 0; i < n; i++)
+		forget(known_at(g, i));
+}
+
+/* Makes known of the items that were found last: what was known before, and what is new. */
+static fathom_err update_known(struct asking *a)
+{
+	struct fathom_gdb_jit *g = a->g;
+	struct fathom_keyed *sorted = malloc((2 * g->known.n + 1) * sizeof *sorted);
+	struct known *fresh = calloc(g->items.n + 1, sizeof *fresh);
+
+	if (!sorted || !fresh) {
+		free(sorted);
+		free(fresh);
+		return FATHOM_E_MEMORY;
+	}
+	/* Its numbers are those of what was known: until it is made anew it must not be used. */
+	fathom_code_table_clear(&g->table);
+	keep_known(g, sorted, fresh);
+	free(sorted);
+	fathom_array_deinit(&g->known);
+	g->known = (struct fathom_array){ fresh, g->items.n, g->items.n + 1 };
+	for (size_t i = 0; i < g->known.n; i++)
+		if (!fresh[i].code)
+			FATHOM_TRY(read_code(a, &fresh[i]));
+	return make_table(a);
+}
+
+static bool is_known(const struct fathom_gdb_jit *g)
+{
+	const struct fathom_gdb_item *items = g->items.data;
+
+	if (g->known.n != g->items.n)
+		return false;
+	for (size_t i = 0; i < g->items.n; i++)
+		if (!same_symfile(&known_at(g, i)->item, &items[i]))
+			return false;
+	return true;
+}
+
+size_t fathom_gdb_jit_number(const struct fathom_gdb_jit *g, uint64_t avma)
+{
+	const struct fathom_claim *c = fathom_code_table_at(&g->table, avma);
+
+	return c ? g->known.n - (size_t)c->order : g->known.n;
+}
+
+/* Looks up which items are to answer the places that are left; false when some place has none. */
+static bool key_places(struct asking *a)
+{
+	a->n_keyed = 0;
+	a->n_lost = 0;
+	for (size_t i = 0; i < a->n_left; i++) {
+		const uint64_t avma =
+			fathom_looked_up(a->b->addresses[a->left[i]], a->b->options->flags);
+		const size_t number = fathom_gdb_jit_number(a->g, avma);
+
+		if (number < a->g->known.n)
+			a->keyed[a->n_keyed++] = (struct fathom_keyed){ number, a->left[i] };
+		else
+			a->lost[a->n_lost++] = a->left[i];
+	}
+	fathom_sort_keyed(a->keyed, a->keyed + a->n_keyed, a->n_keyed);
+	return !a->n_lost;
+}
+
+/* Reads the symbol files again that were not read in this batch: they may be others by now. */
+static fathom_err read_again(struct asking *a)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < a->g->known.n; i++) {
+		struct known *k = known_at(a->g, i);
+
+		if (k->is_read)
+			continue;
+		any = true;
+		FATHOM_TRY(read_code(a, k));
+	}
+	return any ? make_table(a) : FATHOM_OK;
+}
+
+/* Makes the module of @k of the symbol file as it is now. Without one, it cannot be had. */
+static fathom_err refresh_module(struct asking *a, struct known *k)
+{
+	const uint64_t size = k->item.entry.size;
+	struct fathom_object *o;
+	uint8_t *pages;
+	fathom_err err;
+
+	err = read_symfile(a, &k->item, &pages);
+	if (!err && k->module &&
+	    memcmp(k->module->main->file->bytes.data, pages, (size_t)size) == 0) {
+		fathom_pages_free(pages, size);
+		return FATHOM_OK;
+	}
+	fathom_module_close(k->module);
+	k->module = NULL;
+	if (!err)
+		err = make_object(a, &k->item, pages, &o);
+	if (err)
+		return err == FATHOM_E_MEMORY ? err : FATHOM_OK;
+	err = keep_code(k, &o->image);
+	if (err) {
+		fathom_object_close(o);
+		return err;
+	}
+	FATHOM_TRY(fathom_module_create_alone(a->b->space->space->session, o,
+					      a->b->space->space->notes, &k->module));
+	fathom_symbol_set_source(&k->module->symbols, FATHOM_SOURCE_GDB_JIT);
+	return FATHOM_OK;
+}
+
+/* Whether the symbol file of @k is still what its module was made of. */
+static bool is_unchanged(const struct asking *a, const struct known *k)
+{
+	const struct fathom_bytes was = k->module->main->file->bytes;
+	uint8_t piece[4096];
+	uint64_t off = 0;
+
+	while (off < was.size) {
+		const size_t n =
+			(size_t)(was.size - off < sizeof piece ? was.size - off : sizeof piece);
+
+		if (!fathom_reader_read(a->b->remote, k->item.entry.symfile + off, piece, n) ||
+		    memcmp(piece, was.data + off, n) != 0)
+			return false;
+		off += n;
+	}
+	return true;
+}
+
+/* Leaves in @answer what is true of code that is not in a file. */
+static void finish_answer(struct fathom_answer *answer)
+{
+	answer->module_address = 0;
+	answer->symbol_file = FATHOM_NONE;
+	if (answer->symbol == FATHOM_NONE || answer->source == FATHOM_SOURCE_FDE ||
+	    answer->source == FATHOM_SOURCE_PLT)
+		*answer = fathom_answer_without_module(answer->address, FATHOM_REASON_NO_FILE);
+	else
+		answer->source = FATHOM_SOURCE_GDB_JIT;
+}
+
+static bool is_answered(const struct fathom_answer *a)
+{
+	return a->symbol != FATHOM_NONE || a->reason == FATHOM_REASON_CHANGED;
+}
+
+/* Answers the @n places of @keyed, all of one item, as its symbol file is now. */
+static fathom_err answer_item(struct asking *a, const struct fathom_keyed *keyed, size_t n,
+			      uint32_t *places)
+{
+	struct known *k = known_at(a->g, (size_t)keyed->key);
+	struct fathom_share share = {
+		.addresses = a->b->addresses, .places = places, .n = n, .number = FATHOM_NO_MODULE
+	};
+
+	FATHOM_TRY(refresh_module(a, k));
+	share.module = k->module;
+	for (size_t i = 0; i < n; i++)
+		places[i] = (uint32_t)keyed[i].value;
+	if (!k->module)
+		return FATHOM_OK;
+	FATHOM_TRY(fathom_symbolize_share(&share, a->b->options, a->b->answers));
+	for (size_t i = 0; i < n; i++)
+		finish_answer(&a->b->answers->answers[places[i]]);
+	return FATHOM_OK;
+}
+
+/* How many places from @first on are of one item. */
+static size_t count_of_item(const struct asking *a, size_t first)
+{
+	size_t n = 1;
+
+	while (first + n < a->n_keyed && a->keyed[first + n].key == a->keyed[first].key)
+		n++;
+	return n;
+}
+
+/* Answers what is keyed from @first to @end. */
+static fathom_err answer_items(struct asking *a, size_t first, size_t end)
+{
+	size_t n;
+
+	for (size_t i = first; i < end; i += n) {
+		n = count_of_item(a, i);
+		FATHOM_TRY(answer_item(a, a->keyed + i, n, a->left + i));
+	}
+	return FATHOM_OK;
+}
+
+/* What is left of an answer that was not true long enough. */
+static void set_changed(const struct asking *a, uint32_t place)
+{
+	a->b->answers->answers[place] =
+		fathom_answer_without_module(a->b->addresses[place], FATHOM_REASON_CHANGED);
+}
+
+/* Whether what item @number, which answers were made of, says has stayed true until now. */
+static bool has_stayed(const struct asking *a, size_t number, const struct fathom_gdb_pair *walks)
+{
+	struct known *k = known_at(a->g, number);
+
+	if (!k->is_other && fathom_gdb_item_stayed(walks, number) &&
+	    (!k->module || is_unchanged(a, k)))
+		return true;
+	k->is_read = false;
+	return false;
+}
+
+/* Walks once more, into @now, to compare that with what is known. */
+static fathom_err walk_over(const struct asking *a, struct fathom_array *now,
+			    struct fathom_gdb_pair *ret_walks)
+{
+	FATHOM_TRY(walk(a, &a->g->items, now));
+	return fathom_gdb_pair_init(ret_walks, &a->g->items, now) ? FATHOM_OK : FATHOM_E_MEMORY;
+}
+
+/* Looks over the answers to what is keyed from @first to @end; leaves those that may be wrong. */
+static fathom_err verify_items(struct asking *a, size_t first, size_t end)
+{
+	struct fathom_array now = { 0 };
+	struct fathom_gdb_pair walks = { 0 };
+	const fathom_err err = walk_over(a, &now, &walks);
+	size_t n;
+
+	for (size_t i = first; i < end; i += n) {
+		n = count_of_item(a, i);
+		if (!err && has_stayed(a, (size_t)a->keyed[i].key, &walks))
+			continue;
+		for (size_t p = i; p < i + n; p++) {
+			set_changed(a, (uint32_t)a->keyed[p].value);
+			a->left[a->n_left++] = (uint32_t)a->keyed[p].value;
+		}
+	}
+	fathom_gdb_pair_deinit(&walks);
+	fathom_array_deinit(&now);
+	return err == FATHOM_E_MEMORY ? err : FATHOM_OK;
+}
+
+struct fathom_module *fathom_gdb_jit_module(const struct fathom_gdb_jit *g, size_t i)
+{
+	return known_at(g, i)->module;
+}
+
+void fathom_gdb_jit_trim(struct fathom_gdb_jit *g)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < g->known.n; i++)
+		n += known_at(g, i)->module != NULL;
+	for (size_t i = 0; i < g->known.n && n > FATHOM_MAX_GDB_MODULES; i++) {
+		fathom_module_close(known_at(g, i)->module);
+		known_at(g, i)->module = NULL;
+	}
+}
+
+/* Answers what is keyed, some items at a time. */
+static fathom_err answer_keyed(struct asking *a)
+{
+	size_t end;
+
+	a->n_left = 0;
+	for (size_t first = 0; first < a->n_keyed; first = end) {
+		end = first;
+		for (int i = 0; i < ITEMS_AT_ONCE && end < a->n_keyed; i++)
+			end += count_of_item(a, end);
+		FATHOM_TRY(answer_items(a, first, end));
+		if (a->b->space->space->is_live)
+			FATHOM_TRY(verify_items(a, first, end));
+		fathom_gdb_jit_trim(a->g);
+	}
+	return FATHOM_OK;
+}
+
+/* Finds what there is now. */
+static fathom_err refresh(struct asking *a)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < a->g->known.n; i++) {
+		any |= known_at(a->g, i)->is_other;
+		known_at(a->g, i)->is_other = false;
+	}
+	if (!is_known(a->g))
+		return update_known(a);
+	return any ? make_table(a) : FATHOM_OK;
+}
+
+/* Whether the walk that found @now is whole, or two walks found the same. */
+static bool is_whole(const struct asking *a, const struct fathom_array *before,
+		     const struct fathom_array *now)
+{
+	return !a->b->space->space->is_live || fathom_gdb_items_linked(now) ||
+	       (before && fathom_gdb_items_same(before, now));
+}
+
+/* Finds the items that there are now. */
+static fathom_err walk_again(struct asking *a)
+{
+	fathom_err err = FATHOM_E_CORRUPT;
+
+	a->is_whole = false;
+	for (int i = 0; i < MAX_WALKS && !a->is_whole; i++) {
+		const bool again = !err;
+		struct fathom_array now = { 0 };
+
+		err = walk(a, &a->g->items, &now);
+		a->is_whole = !err && is_whole(a, again ? &a->g->items : NULL, &now);
+		fathom_array_deinit(&a->g->items);
+		a->g->items = now;
+		if (err && (err != FATHOM_E_CORRUPT || !a->b->space->space->is_live))
+			break;
+	}
+	return err;
+}
+
+/* Ends with the places that no item answers; leaves them if an item may have been missed. */
+static void end_lost(struct asking *a)
+{
+	for (size_t i = 0; i < a->n_lost; i++) {
+		struct fathom_answer *answer = &a->b->answers->answers[a->lost[i]];
+
+		if (!a->is_whole) {
+			set_changed(a, a->lost[i]);
+			a->left[a->n_left++] = a->lost[i];
+		} else if (answer->reason == FATHOM_REASON_CHANGED) {
+			/* In an earlier round it was another item's. */
+			*answer = fathom_answer_without_module(answer->address,
+							       FATHOM_REASON_NO_FILE);
+		}
+	}
+}
+
+/* Answers what is left once; what has changed meanwhile is left. */
+static fathom_err run_round(struct asking *a)
+{
+	/* A list that is being changed may lead anywhere: it is walked anew, in the next round. */
+	a->walked = walk_again(a);
+	if (a->walked)
+		return a->walked == FATHOM_E_CORRUPT ? FATHOM_OK : a->walked;
+	FATHOM_TRY(refresh(a));
+	if (!key_places(a)) {
+		FATHOM_TRY(read_again(a));
+		(void)key_places(a);
+	}
+	FATHOM_TRY(answer_keyed(a));
+	end_lost(a);
+	return FATHOM_OK;
+}
+
+/* Takes the places that were answered out of the batch. */
+static void drop_answered(struct fathom_jit_batch *b)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < b->n; i++)
+		if (!is_answered(&b->answers->answers[b->places[i]]))
+			b->places[n++] = b->places[i];
+	b->n = n;
+}
+
+/* Says what is wrong with the lists, when all rounds have ended with @err. */
+static void note_walk(const struct asking *a, fathom_err err)
+{
+	if (err == FATHOM_E_LIMIT)
+		note(a, err, "its list of JIT code is longer than fathom reads");
+	else if (a->walked == FATHOM_E_CORRUPT)
+		note(a, a->walked, "its list of JIT code leads astray");
+}
+
+static fathom_err ask(struct asking *a)
+{
+	fathom_err err = FATHOM_OK;
+
+	for (size_t i = 0; i < a->g->known.n; i++)
+		known_at(a->g, i)->is_read = false;
+	memcpy(a->left, a->b->places, a->b->n * sizeof *a->left);
+	a->n_left = a->b->n;
+	for (int i = 0; i < FATHOM_MAX_JIT_ROUNDS && !err && a->n_left && a->g->lists.n; i++)
+		err = run_round(a);
+	note_walk(a, err);
+	return err == FATHOM_E_LIMIT ? FATHOM_OK : err;
+}
+
+fathom_err fathom_gdb_jit_answer(struct fathom_gdb_jit *g, struct fathom_jit_batch *b)
+{
+	struct asking a = { .g = g, .b = b };
+	fathom_err err = FATHOM_E_MEMORY;
+
+	a.keyed = malloc((2 * b->n + 1) * sizeof *a.keyed);
+	a.left = malloc((b->n + 1) * sizeof *a.left);
+	a.lost = malloc((b->n + 1) * sizeof *a.lost);
+	if (a.keyed && a.left && a.lost)
+		err = ask(&a);
+	free(a.keyed);
+	free(a.left);
+	free(a.lost);
+	fathom_array_deinit(&a.scratch);
+	if (!err)
+		drop_answered(b);
+	return err;
+}
+
+/*
+ * Closes the modules of what has not stayed. False if something that was there all the time may be
+ * missing then: the walk was not whole, or the table of all code is not that of the symbol files.
+ */
+static bool verify_modules(struct asking *a)
+{
+	struct fathom_array now = { 0 };
+	struct fathom_gdb_pair walks = { 0 };
+	const fathom_err err = walk_over(a, &now, &walks);
+	bool all = !err && is_whole(a, &a->g->items, &now);
+
+	for (size_t i = 0; i < a->g->known.n; i++) {
+		struct known *k = known_at(a->g, i);
+
+		all &= !k->is_other;
+		if (!k->module || (!err && has_stayed(a, i, &walks)))
+			continue;
+		fathom_module_close(k->module);
+		k->module = NULL;
+	}
+	fathom_gdb_pair_deinit(&walks);
+	fathom_array_deinit(&now);
+	return all;
+}
+
+/* Makes all modules once; *@ret_done: what was in the lists all the time is among them. */
+static fathom_err open_once(struct asking *a, bool *ret_done)
+{
+	a->walked = walk_again(a);
+	if (a->walked)
+		return a->walked == FATHOM_E_CORRUPT ? FATHOM_OK : a->walked;
+	FATHOM_TRY(refresh(a));
+	a->n_bytes = 0;
+	for (size_t i = 0; i < a->g->known.n; i++)
+		FATHOM_TRY(refresh_module(a, known_at(a->g, i)));
+	*ret_done = !a->b->space->space->is_live || (verify_modules(a) && a->is_whole);
+	return FATHOM_OK;
+}
+
+fathom_err fathom_gdb_jit_open(struct fathom_gdb_jit *g, struct fathom_jit_batch *b, size_t *ret_n,
+			       bool *ret_changed)
+{
+	struct asking a = { .g = g, .b = b };
+	bool done = !g->lists.n;
+	fathom_err err = FATHOM_OK;
+
+	for (int i = 0; i < FATHOM_MAX_JIT_ROUNDS && !err && !done; i++)
+		err = open_once(&a, &done);
+	fathom_array_deinit(&a.scratch);
+	/* What is known of a walk that was another is not what the lists say now. */
+	*ret_n = g->lists.n && !err && !a.walked ? g->known.n : 0;
+	*ret_changed = !done && !a.walked;
+	note_walk(&a, err);
+	return err == FATHOM_E_LIMIT ? FATHOM_OK : err;
+}

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Copying the symbols of a module for handlers: the stretches of addresses that the index of
+ * symbols has, with names demangled, and in the gaps what answers are called otherwise: stubs of
+ * the PLT, and the bounds of unwind descriptions.
+ */
+#include <stdlib.h>
+
+#include "host/base/demangle.h"
+#include "host/self/self.h"
+#include "host/symbol/plt.h"
+#include "safe/base/text.h"
+
+/* The least distance of two stubs of a PLT. */
+#define LEAST_STUB 8
+
+struct copy {
+	struct fathom_module *module;
+	struct fathom_symbol_index *index;
+	struct fathom_self_prepared *to;
+	struct fathom_array starts;    /* uint64_t */
+	struct fathom_array winners;   /* uint32_t */
+	struct fathom_array symbols;   /* struct fathom_self_symbol */
+	struct fathom_array scratch;   /* char: a name that is made here */
+	struct fathom_array demangled; /* char */
+	const struct fathom_fdes *fdes;
+	bool failed; /* no memory */
+};
+
+uint32_t fathom_self_add_string(struct fathom_self_prepared *p, struct fathom_str s)
+{
+	const size_t need = (size_t)s.size + 1;
+	uint32_t at;
+
+	/* Offset 0 is nothing. */
+	if (!s.size || !fathom_array_reserve(&p->strings, 1, need + 1) ||
+	    p->strings.n + need + 1 > UINT32_MAX)
+		return 0;
+	if (!p->strings.n)
+		((char *)p->strings.data)[p->strings.n++] = '\0';
+	at = (uint32_t)p->strings.n;
+	memcpy((char *)p->strings.data + at, s.data, s.size);
+	((char *)p->strings.data)[at + s.size] = '\0';
+	p->strings.n += need;
+	return at;
+}
+
+uint32_t fathom_self_add_demangled(struct fathom_self_prepared *p, struct fathom_array *scratch,
+				   struct fathom_str linkage)
+{
+	fathom_err err;
+
+	scratch->n = 0;
+	err = fathom_demangle(linkage, false, scratch);
+	if (err == FATHOM_END)
+		return FATHOM_SELF_NONE;
+	return err ? 0
+		   : fathom_self_add_string(
+			     p, (struct fathom_str){ scratch->data, (uint32_t)scratch->n });
+}
+
+/* What answers call the symbol of @hit; the text is in c->scratch where it is made here. */
+static struct fathom_str linkage_of(struct copy *c, const struct fathom_symbol_hit *hit)
+{
+	char buf[FATHOM_BOUNDS_NAME];
+	struct fathom_str name = hit->name;
+	const char *suffix = "@plt";
+
+	if (hit->source == FATHOM_SOURCE_FDE) {
+		name = fathom_symbol_bounds(hit, buf);
+		suffix = "";
+	} else if (hit->source != FATHOM_SOURCE_PLT) {
+		return name;
+	}
+	c->scratch.n = 0;
+	if (!fathom_array_reserve(&c->scratch, 1, name.size + strlen(suffix))) {
+		c->failed = true;
+		return (struct fathom_str){ NULL, 0 };
+	}
+	memcpy(c->scratch.data, name.data, name.size);
+	memcpy((char *)c->scratch.data + name.size, suffix, strlen(suffix));
+	name.data = c->scratch.data;
+	name.size += (uint32_t)strlen(suffix);
+	return name;
+}
+
+/* Adds a symbol; its number, or what stands for none where it has no name. */
+static uint32_t add_symbol(struct copy *c, const struct fathom_symbol_hit *hit)
+{
+	const struct fathom_str linkage = linkage_of(c, hit);
+	struct fathom_self_symbol s = { .start = hit->start,
+					.size = hit->size,
+					.source = hit->source };
+
+	if (!linkage.size)
+		return FATHOM_SELF_NONE;
+	s.linkage = fathom_self_add_string(c->to, linkage);
+	s.name = fathom_self_add_demangled(c->to, &c->demangled, linkage);
+	if (s.name == FATHOM_SELF_NONE)
+		s.name = s.linkage;
+	if (!s.linkage || !s.name || !fathom_array_reserve(&c->symbols, sizeof s, 1)) {
+		c->failed = true;
+		return FATHOM_SELF_NONE;
+	}
+	((struct fathom_self_symbol *)c->symbols.data)[c->symbols.n++] = s;
+	return (uint32_t)(c->symbols.n - 1);
+}
+
+/* From @start on it is symbol @number. */
+static void emit(struct copy *c, uint64_t start, uint32_t number)
+{
+	uint64_t *starts = c->starts.data;
+	uint32_t *winners = c->winners.data;
+
+	if (c->starts.n && starts[c->starts.n - 1] == start)
+		c->winners.n = --c->starts.n;
+	if (c->starts.n && winners[c->starts.n - 1] == number)
+		return;
+	if (!fathom_array_reserve(&c->starts, sizeof *starts, 1) ||
+	    !fathom_array_reserve(&c->winners, sizeof *winners, 1)) {
+		c->failed = true;
+		return;
+	}
+	((uint64_t *)c->starts.data)[c->starts.n++] = start;
+	((uint32_t *)c->winners.data)[c->winners.n++] = number;
+}
+
+/* The number of the first description that ends behind @svma. */
+static size_t fde_behind(const struct fathom_fdes *f, uint64_t svma)
+{
+	size_t low = 0;
+	size_t high = f->n;
+
+	while (low < high) {
+		const size_t mid = low + (high - low) / 2;
+
+		if (f->ranges[mid].value <= svma)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+/* The last symbol, when it is that of a description that starts at @start. */
+static uint32_t same_as_last(const struct copy *c, uint64_t start)
+{
+	const struct fathom_self_symbol *s = c->symbols.data;
+
+	return c->symbols.n && s[c->symbols.n - 1].source == FATHOM_SOURCE_FDE &&
+			       s[c->symbols.n - 1].start == start
+		       ? (uint32_t)(c->symbols.n - 1)
+		       : FATHOM_SELF_NONE;
+}
+
+/* Names what is at @pos, up to @high at most, by its unwind description; where that ends. */
+static uint64_t emit_description(struct copy *c, uint64_t pos, uint64_t high)
+{
+	const size_t i = c->fdes ? fde_behind(c->fdes, pos) : 0;
+	const struct fathom_keyed *range = c->fdes && i < c->fdes->n ? &c->fdes->ranges[i] : NULL;
+	struct fathom_symbol_hit hit = { .source = FATHOM_SOURCE_FDE };
+	uint32_t number;
+
+	if (!range || range->key > pos) {
+		emit(c, pos, FATHOM_SELF_NONE);
+		return range && range->key < high ? range->key : high;
+	}
+	hit.start = range->key;
+	hit.size = range->value - range->key;
+	number = same_as_last(c, hit.start);
+	emit(c, pos, number != FATHOM_SELF_NONE ? number : add_symbol(c, &hit));
+	return range->value < high ? range->value : high;
+}
+
+/* Where the section that @pos is in ends, or the next one begins; @high at most. */
+static uint64_t section_boundary(const struct fathom_object *o, uint64_t pos, uint64_t high)
+{
+	for (uint32_t i = 1; i < o->n_sections; i++) {
+		const struct fathom_object_section *s = &o->sections[i];
+		const uint64_t end = s->base + s->header.size;
+
+		if (!(s->header.flags & SHF_EXECINSTR))
+			continue;
+		if (s->base > pos && s->base < high)
+			high = s->base;
+		if (end > pos && end < high)
+			high = end;
+	}
+	return high;
+}
+
+/* Names the code from @low to @high, where no symbol is. */
+static void emit_code(struct copy *c, uint64_t low, uint64_t high)
+{
+	const struct fathom_object *o = c->module->main;
+	struct fathom_symbol_hit hit;
+	uint64_t end;
+
+	for (uint64_t pos = low; pos < high && !c->failed; pos = end) {
+		if (fathom_plt_at(&c->module->symbols, c->index, pos, &hit)) {
+			end = hit.start + hit.size < high ? hit.start + hit.size : high;
+			emit(c, pos, add_symbol(c, &hit));
+		} else if (fathom_plt_holds(o, pos)) {
+			end = (pos & ~(uint64_t)(LEAST_STUB - 1)) + LEAST_STUB;
+			(void)emit_description(c, pos, end < high ? end : high);
+		} else {
+			end = emit_description(c, pos, section_boundary(o, pos, high));
+		}
+	}
+}
+
+/* From @low to @high there is no symbol: what is code there is named otherwise. */
+static void emit_gap(struct copy *c, uint64_t low, uint64_t high)
+{
+	const struct fathom_object *o = c->module->main;
+
+	emit(c, low, FATHOM_SELF_NONE);
+	for (uint32_t i = 0; i < o->n_code; i++) {
+		const uint64_t from = o->code[i].low > low ? o->code[i].low : low;
+		const uint64_t to = o->code[i].high < high ? o->code[i].high : high;
+
+		if (from >= to)
+			continue;
+		emit_code(c, from, to);
+		emit(c, to, FATHOM_SELF_NONE);
+	}
+}
+
+/* The symbol of @entry of the index, added when it is first met. */
+static uint32_t number_of(struct copy *c, uint32_t *numbers, uint32_t entry)
+{
+	struct fathom_symbol_hit hit;
+
+	if (numbers[entry] == FATHOM_SELF_NONE) {
+		fathom_symbol_index_place(c->index, entry, &hit);
+		hit.name = fathom_symbol_index_name(c->index, entry);
+		numbers[entry] = add_symbol(c, &hit);
+	}
+	return numbers[entry];
+}
+
+/*
+ * Of the symbols that start where @winner does, the one that the lines name for all of the stretch
+ * from @start to @end; @winner without lines.
+ */
+static uint32_t named_by_lines(const struct copy *c, uint32_t winner, uint64_t start, uint64_t end)
+{
+	const struct fathom_index *lines = c->to->module.lines;
+	struct fathom_block_view view;
+	struct fathom_symbol_hit hit;
+	uint32_t named;
+
+	if (!lines || !fathom_symbol_index_has_others(c->index, winner) ||
+	    !fathom_index_find_block(lines, start, &view) || !view.block->n_nodes)
+		return winner;
+	named = fathom_symbol_index_spelled(c->index, winner, start, &view);
+	fathom_symbol_index_place(c->index, named, &hit);
+	return !hit.size || end - hit.start <= hit.size ? named : winner;
+}
+
+static void copy_stretches(struct copy *c, uint32_t *numbers)
+{
+	const uint64_t *starts;
+	const uint32_t *winners;
+	const uint32_t n = fathom_symbol_index_starts(c->index, &starts, &winners);
+
+	emit_gap(c, 0, n ? starts[0] : UINT64_MAX);
+	for (uint32_t i = 0; i < n && !c->failed; i++) {
+		const uint64_t end = i + 1 < n ? starts[i + 1] : UINT64_MAX;
+
+		if (winners[i] != FATHOM_NONE)
+			emit(c, starts[i],
+			     number_of(c, numbers, named_by_lines(c, winners[i], starts[i], end)));
+		else
+			emit_gap(c, starts[i], end);
+	}
+}
+
+/*
+ * Divides the addresses evenly into about as many buckets as there are starts; one start in a
+ * hundred at either end is left out of account. Bucket 0 is for what lies before the base.
+ */
+static bool make_buckets(struct fathom_self_prepared *p)
+{
+	struct fathom_self_module *m = &p->module;
+	const uint32_t trim = m->n_starts / 100;
+	uint32_t start = 0;
+
+	m->n_buckets = 64;
+	while (m->n_buckets < m->n_starts)
+		m->n_buckets *= 2;
+	p->buckets = malloc((m->n_buckets + 1u) * sizeof *p->buckets);
+	if (!p->buckets)
+		return false;
+	m->buckets = p->buckets;
+	if (m->n_starts) {
+		uint64_t span;
+
+		m->base = p->starts[trim];
+		span = p->starts[m->n_starts - 1 - trim] - m->base;
+		while (span >> m->shift > m->n_buckets - 2)
+			m->shift++;
+	}
+	p->buckets[0] = 0;
+	for (uint32_t b = 1; b < m->n_buckets; b++) {
+		/* Buckets that would start behind the last address have no starts. */
+		const bool behind = b - 1 > (UINT64_MAX - m->base) >> m->shift;
+		const uint64_t low = m->base + ((uint64_t)(b - 1) << m->shift);
+
+		while (start < m->n_starts && (behind || p->starts[start] < low))
+			start++;
+		p->buckets[b] = start;
+	}
+	p->buckets[m->n_buckets] = m->n_starts;
+	return true;
+}
+
+/* Hands over what was copied. */
+static bool keep(struct copy *c)
+{
+	struct fathom_self_prepared *p = c->to;
+	struct fathom_self_module *m = &p->module;
+
+	p->starts = c->starts.data;
+	p->winners = c->winners.data;
+	p->symbols = c->symbols.data;
+	m->starts = p->starts;
+	m->winners = p->winners;
+	m->symbols = p->symbols;
+	m->n_starts = (uint32_t)c->starts.n;
+	p->bytes += c->starts.cap * sizeof *p->starts + c->winners.cap * sizeof *p->winners +
+		    c->symbols.cap * sizeof *p->symbols;
+	return make_buckets(p);
+}
+
+fathom_err fathom_self_copy_names(struct fathom_module *m, struct fathom_self_prepared *p)
+{
+	struct copy c = { .module = m, .to = p };
+	uint32_t *numbers = NULL;
+	size_t n;
+
+	/* Not by way of the module, which would keep it. */
+	c.index = fathom_symbol_index_create(&m->session->memory, &m->symbols, FATHOM_ALIAS_FATHOM,
+					     m->session->threads);
+	c.fdes = fathom_symbols_fdes(&m->symbols);
+	if (c.index) {
+		n = fathom_symbol_index_count(c.index) + 1u;
+		numbers = malloc(n * sizeof *numbers);
+		if (numbers)
+			memset(numbers, 0xff, n * sizeof *numbers);
+	}
+	c.failed = !numbers;
+	if (!c.failed)
+		copy_stretches(&c, numbers);
+	/* What was copied is freed with @p, also after a failure. */
+	if (!keep(&c))
+		c.failed = true;
+	fathom_symbol_index_destroy(c.index);
+	free(numbers);
+	fathom_array_deinit(&c.scratch);
+	fathom_array_deinit(&c.demangled);
+	return c.failed ? FATHOM_E_MEMORY : FATHOM_OK;
+}

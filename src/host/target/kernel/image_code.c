@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/* What stands in the kernel's memory: by /proc/kcore or, of code that never changes much, by its
+ * file. */
+#include <stdatomic.h>
+
+#include "host/base/path.h"
+#include "host/module/module.h"
+#include "host/target/kernel/kernel.h"
+
+fathom_err fathom_kernel_memory(struct fathom_kernel *k, const struct fathom_kcore **ret,
+				struct fathom_errinfo *reterr)
+{
+	struct fathom_kcore *memory = atomic_load_explicit(&k->memory, memory_order_acquire);
+	struct fathom_kcore *expected = NULL;
+	struct fathom_errinfo info;
+	struct fathom_path path;
+	fathom_err err;
+
+	if (memory) {
+		*ret = memory;
+		return FATHOM_OK;
+	}
+	if (!fathom_path_format(&path, "%s/proc/kcore", k->place.root))
+		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0,
+				   "the root directory's path is too long");
+	err = fathom_kcore_open(path.text, &memory, &info);
+	if (err) {
+		fathom_notes_add(k->place.notes, &info);
+		if (reterr)
+			*reterr = info;
+		return err;
+	}
+	if (!atomic_compare_exchange_strong(&k->memory, &expected, memory)) {
+		fathom_kcore_close(memory);
+		memory = expected;
+	}
+	*ret = memory;
+	return FATHOM_OK;
+}
+
+/* How many bytes from @svma on are code, which only the kernel itself writes to. */
+static uint64_t code_left(const struct fathom_object *o, uint64_t svma)
+{
+	const struct fathom_object_section *s = &o->sections[fathom_object_section_at(o, svma)];
+
+	if (s == o->sections || !(s->header.flags & SHF_EXECINSTR) || (s->header.flags & SHF_WRITE))
+		return 0;
+	return s->header.size - (svma - s->base);
+}
+
+static void note_file(const struct fathom_kernel *k, const struct fathom_object *o)
+{
+	struct fathom_errinfo info;
+
+	(void)fathom_fail(&info, FATHOM_E_UNSUPPORTED, "", 0,
+			  "code is read from this file: the kernel patches its own (alternatives, "
+			  "static keys, ftrace), so single instructions that run may be others; "
+			  "addresses they state are as linked");
+	fathom_errinfo_set_file(&info, o->file->path);
+	fathom_notes_add(k->place.notes, &info);
+}
+
+size_t fathom_kernel_read_file(struct fathom_kernel *k, uint64_t avma, void *to, size_t size)
+{
+	const struct fathom_kernel_image *image = k->start ? fathom_kernel_image(k) : NULL;
+	const struct fathom_object *o;
+	uint64_t left;
+
+	if (!image || !image->module || avma < image->low || avma >= image->high)
+		return 0;
+	o = image->module->main;
+	left = code_left(o, avma - image->bias);
+	left = fathom_object_read(o, avma - image->bias, to, left < size ? left : size);
+	if (left)
+		note_file(k, o);
+	return (size_t)left;
+}

@@ -1,0 +1,533 @@
+/* SPDX-License-Identifier: MIT */
+#include "host/target/kernel/kallsyms.h"
+
+#include <stdlib.h>
+
+#include "host/file/kernel_text.h"
+#include "host/symbol/name_search.h"
+#include "safe/base/cursor.h"
+#include "safe/base/sort.h"
+#include "safe/elf/symtab.h"
+
+/* Twenty times what kernels of distributions have: 200,000 symbols of 50 bytes. */
+#define MAX_TEXT ((size_t)256 << 20)
+
+/* The smallest there is: whatever comes behind a page of another machine is not named. */
+#define PAGE UINT64_C(4096)
+
+/* Longest name of a module (MODULE_NAME_LEN) and then some. */
+#define MAX_OWNER 255
+
+static unsigned digit_value(uint8_t c)
+{
+	if (c >= '0' && c <= '9')
+		return c - (unsigned)'0';
+	return c >= 'a' && c <= 'f' ? c - (unsigned)'a' + 10 : 16;
+}
+
+static uint64_t take_hex(struct fathom_cursor *c)
+{
+	const uint8_t *start = c->p;
+	uint64_t value = 0;
+
+	for (; cur_left(c) && digit_value(*c->p) < 16; c->p++)
+		value = value << 4 | digit_value(*c->p);
+	if (c->p == start || c->p - start > 16)
+		cur_fail(c);
+	return value;
+}
+
+static void expect(struct fathom_cursor *c, char wanted)
+{
+	if (cur_u8(c) != (uint8_t)wanted)
+		cur_fail(c);
+}
+
+/* "[OWNER]" behind the tab at the cursor, to the end of the line. */
+static void take_owner(struct fathom_cursor *c, struct fathom_kallsym *s)
+{
+	const uint64_t left = cur_left(c);
+
+	if (!left)
+		return;
+	if (left < 4 || left - 3 > MAX_OWNER || c->p[1] != '[' || c->end[-1] != ']')
+		cur_fail(c);
+	else
+		s->owner_size = (uint16_t)(left - 3);
+}
+
+static bool parse_line(const char *line, size_t size, struct fathom_kallsym *s)
+{
+	struct fathom_cursor c =
+		cur_init((struct fathom_bytes){ (const uint8_t *)line, size }, false);
+	const uint8_t *tab;
+
+	memset(s, 0, sizeof *s);
+	s->avma = take_hex(&c);
+	expect(&c, ' ');
+	s->type = (char)cur_u8(&c);
+	expect(&c, ' ');
+	if (!cur_ok(&c) || !cur_left(&c))
+		return false;
+	s->name = (const char *)c.p;
+	tab = memchr(c.p, '\t', (size_t)cur_left(&c));
+	s->name_size = (uint32_t)((tab ? tab : c.end) - c.p);
+	cur_skip(&c, s->name_size);
+	take_owner(&c, s);
+	return cur_ok(&c) && s->name_size;
+}
+
+static bool is_code(const struct fathom_kallsym *s)
+{
+	return s->type == 't' || s->type == 'T' || s->type == 'w' || s->type == 'W';
+}
+
+/* Whether @s stands at an address at all, and is called so by somebody who wrote it. */
+static bool is_usable(const struct fathom_kallsym *s)
+{
+	switch (s->type) {
+	case 'A': /* an offset in per-CPU memory, or another number */
+	case 'a':
+	case 'U': /* undefined */
+	case 'N': /* of a section that is not loaded */
+	case 'n':
+	case 'g':
+		return false;
+	default:
+		/* $x and .Ltmp1 are assemblers' own marks. */
+		return s->name[0] != '$' &&
+		       (s->name[0] != '.' || s->name_size < 2 || s->name[1] != 'L');
+	}
+}
+
+static struct fathom_str name_of(const struct fathom_kallsym *s)
+{
+	return (struct fathom_str){ s->name, s->name_size };
+}
+
+static struct fathom_str owner_of(const struct fathom_kallsym *s)
+{
+	return (struct fathom_str){ s->name + s->name_size + 2, s->owner_size };
+}
+
+static bool str_ends(struct fathom_str s, const char *end)
+{
+	const size_t size = strlen(end);
+
+	return s.size >= size && memcmp(s.data + s.size - size, end, size) == 0;
+}
+
+/* Marks of include/asm-generic/vmlinux.lds.h and of the machines' vmlinux.lds.S. */
+static bool is_mark(const struct fathom_kallsym *s)
+{
+	static const char *const marks[] = { "_text",
+					     "_stext",
+					     "_etext",
+					     "_sinittext",
+					     "_einittext",
+					     "__pi__text",
+					     "__init_begin",
+					     "__init_end",
+					     "__inittext_begin",
+					     "_end",
+					     "_sdata",
+					     "_edata",
+					     "__inittext_end",
+					     "__indirect_thunk_start",
+					     "__indirect_thunk_end" };
+	const struct fathom_str name = name_of(s);
+
+	if (s->owner_size || name.data[0] != '_')
+		return false;
+	for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+		if (str_is(name, marks[i]))
+			return true;
+	return str_starts(name, "__") &&
+	       (str_ends(name, "text_start") || str_ends(name, "text_end"));
+}
+
+static size_t count_lines(const char *text, size_t size)
+{
+	const char *end = text + size;
+	size_t n = 1;
+
+	for (const char *p = text; (p = memchr(p, '\n', (size_t)(end - p))) != NULL; p++)
+		n++;
+	return n;
+}
+
+/* Sorts by address unless, as the kernel does, that has been done. */
+static bool sort_items(struct fathom_kallsym *items, size_t n)
+{
+	struct fathom_kallsym *sorted;
+	struct fathom_keyed *keyed;
+	size_t i = 1;
+
+	while (i < n && items[i - 1].avma <= items[i].avma)
+		i++;
+	if (i >= n)
+		return true;
+	sorted = malloc(n * sizeof *sorted);
+	keyed = malloc(2 * n * sizeof *keyed);
+	for (i = 0; sorted && keyed && i < n; i++)
+		keyed[i] = (struct fathom_keyed){ items[i].avma, i };
+	if (sorted && keyed) {
+		fathom_sort_keyed(keyed, keyed + n, n);
+		for (i = 0; i < n; i++)
+			sorted[i] = items[keyed[i].value];
+		memcpy(items, sorted, n * sizeof *items);
+	}
+	i = sorted && keyed;
+	free(sorted);
+	free(keyed);
+	return i;
+}
+
+/* Moves the image's symbols before the others, which the kernel prints behind them anyway. */
+static bool part_items(struct fathom_kallsyms *k)
+{
+	struct fathom_kallsym *others;
+	size_t n_others = 0;
+
+	while (k->n_image < k->n && !k->items[k->n_image].owner_size)
+		k->n_image++;
+	others = malloc((k->n - k->n_image + 1) * sizeof *others);
+	if (!others)
+		return false;
+	for (size_t i = k->n_image; i < k->n; i++)
+		if (k->items[i].owner_size)
+			others[n_others++] = k->items[i];
+		else
+			k->items[k->n_image++] = k->items[i];
+	memcpy(k->items + k->n_image, others, n_others * sizeof *others);
+	free(others);
+	return true;
+}
+
+/* Reads the lines; returns whether any symbol is there whose address is not shown. */
+static bool parse_lines(struct fathom_kallsyms *k, size_t size)
+{
+	const char *end = k->text + size;
+	bool hidden = false;
+	const char *stop;
+
+	for (const char *line = k->text; line < end; line = stop + 1) {
+		struct fathom_kallsym s;
+
+		stop = memchr(line, '\n', (size_t)(end - line));
+		stop = stop ? stop : end;
+		if (!parse_line(line, (size_t)(stop - line), &s))
+			continue;
+		hidden |= !s.avma;
+		if (s.avma && is_usable(&s))
+			k->items[k->n++] = s;
+	}
+	return hidden;
+}
+
+fathom_err fathom_kallsyms_parse(char *text, size_t size, struct fathom_kallsyms *ret)
+{
+	const size_t n_lines = count_lines(text, size);
+	struct fathom_kallsyms k = { .text = text,
+				     .items = malloc(n_lines * sizeof *k.items),
+				     .memory = size + n_lines * sizeof *k.items,
+				     .known_to = UINT64_MAX };
+	bool hidden;
+
+	if (!k.items) {
+		free(text);
+		return FATHOM_E_MEMORY;
+	}
+	hidden = parse_lines(&k, size);
+	k.is_hidden = hidden && !k.n;
+	if (!part_items(&k) || !sort_items(k.items, k.n_image) ||
+	    !sort_items(k.items + k.n_image, k.n - k.n_image)) {
+		fathom_kallsyms_deinit(&k);
+		return FATHOM_E_MEMORY;
+	}
+	*ret = k;
+	return FATHOM_OK;
+}
+
+/* The last whole line of @text. */
+static struct fathom_str last_line(const char *text, size_t size)
+{
+	const char *end = memrchr(text, '\n', size);
+	const char *start = end ? memrchr(text, '\n', (size_t)(end - text)) : NULL;
+
+	start = start ? start + 1 : text;
+	return (struct fathom_str){ start, end ? (uint32_t)(end - start) : 0 };
+}
+
+/* How far to read. */
+struct until {
+	uint64_t avma;
+	bool past; /* a symbol behind it has been read */
+};
+
+/* Symbols of the image come sorted: one behind the address, and it can be named. */
+static bool is_past(const char *text, size_t size, void *data)
+{
+	const struct fathom_str line = last_line(text, size);
+	struct until *until = data;
+	struct fathom_kallsym s;
+
+	until->past = parse_line(line.data, line.size, &s) && !s.owner_size && is_usable(&s) &&
+		      s.avma > until->avma;
+	return until->past;
+}
+
+fathom_err fathom_kallsyms_read(const char *path, uint64_t until, struct fathom_kallsyms *ret,
+				struct fathom_errinfo *reterr)
+{
+	struct until u = { until, false };
+	size_t size = 0;
+	char *text;
+
+	FATHOM_TRY(fathom_text_read(path, MAX_TEXT, is_past, &u, &text, &size, reterr));
+	/* A piece may end within a line. */
+	while (u.past && size && text[size - 1] != '\n')
+		size--;
+	if (fathom_kallsyms_parse(text, size, ret))
+		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+	/* The last address may have more names behind what was read. */
+	if (u.past && ret->n_image)
+		ret->known_to = ret->items[ret->n_image - 1].avma;
+	return FATHOM_OK;
+}
+
+void fathom_kallsyms_deinit(struct fathom_kallsyms *k)
+{
+	free(k->items);
+	free(k->text);
+}
+
+/* A look for the first of the names of the start. */
+struct start {
+	size_t seen; /* bytes whose lines have been looked at */
+	uint64_t avma;
+	const char *name; /* NULL: not yet */
+};
+
+static bool find_start(const char *text, size_t size, void *data)
+{
+	struct start *start = data;
+	const char *stop;
+
+	while (!start->name &&
+	       (stop = memchr(text + start->seen, '\n', size - start->seen)) != NULL) {
+		struct fathom_kallsym s;
+
+		if (parse_line(text + start->seen, (size_t)(stop - text) - start->seen, &s) &&
+		    !s.owner_size) {
+			start->name = str_is(name_of(&s), "_text")    ? "_text"
+				      : str_is(name_of(&s), "_stext") ? "_stext"
+								      : NULL;
+			start->avma = s.avma;
+		}
+		start->seen = (size_t)(stop - text) + 1;
+	}
+	return start->name != NULL;
+}
+
+fathom_err fathom_kallsyms_read_start(const char *path, uint64_t *ret_avma, const char **ret_name,
+				      struct fathom_errinfo *reterr)
+{
+	struct start start = { 0, 0, NULL };
+	size_t size;
+	char *text;
+
+	FATHOM_TRY(fathom_text_read(path, MAX_TEXT, find_start, &start, &text, &size, reterr));
+	free(text);
+	if (!start.name)
+		return fathom_fail(reterr, FATHOM_E_NOT_FOUND, "", 0,
+				   "has no _text: the start of the kernel is not known");
+	*ret_avma = start.avma;
+	*ret_name = start.name;
+	return FATHOM_OK;
+}
+
+/* How many of @items, of which there are @n, are at or before @avma. */
+static size_t upper_bound(const struct fathom_kallsym *items, size_t n, uint64_t avma)
+{
+	size_t low = 0;
+
+	while (low < n) {
+		const size_t mid = low + (n - low) / 2;
+
+		if (items[mid].avma <= avma)
+			low = mid + 1;
+		else
+			n = mid;
+	}
+	return low;
+}
+
+/* One of the two sorted parts. */
+struct part {
+	const struct fathom_kallsym *items;
+	size_t n;
+};
+
+static struct part image_of(const struct fathom_kallsyms *k)
+{
+	return (struct part){ k->items, k->n_image };
+}
+
+static struct part others_of(const struct fathom_kallsyms *k)
+{
+	return (struct part){ k->items + k->n_image, k->n - k->n_image };
+}
+
+/* The part whose last symbol at or before @avma is nearest, and behind which of them @avma is. */
+static struct part nearest_part(const struct fathom_kallsyms *k, uint64_t avma, size_t *ret_n)
+{
+	const struct part image = image_of(k);
+	const struct part others = others_of(k);
+	const size_t in_image = upper_bound(image.items, image.n, avma);
+	const size_t in_others = upper_bound(others.items, others.n, avma);
+
+	if (in_others &&
+	    (!in_image || others.items[in_others - 1].avma > image.items[in_image - 1].avma)) {
+		*ret_n = in_others;
+		return others;
+	}
+	*ret_n = in_image;
+	return image;
+}
+
+static struct fathom_candidate candidate_of(const struct fathom_kallsym *s)
+{
+	const bool weak = s->type == 'w' || s->type == 'W' || s->type == 'v' || s->type == 'V';
+	const bool local = !weak && s->type >= 'a';
+
+	return (struct fathom_candidate){
+		.symbol = { .type = is_mark(s)   ? STT_NOTYPE
+				    : is_code(s) ? STT_FUNC
+						 : STT_OBJECT,
+			    .bind = weak    ? STB_WEAK
+				    : local ? STB_LOCAL
+					    : STB_GLOBAL },
+		.name = name_of(s),
+		.default_version = true,
+	};
+}
+
+static bool is_preferred(const struct fathom_kallsym *a, const struct fathom_kallsym *b)
+{
+	const struct fathom_candidate x = candidate_of(a);
+	const struct fathom_candidate y = candidate_of(b);
+
+	return fathom_symbol_preferred(&x, &y);
+}
+
+/* Where code that starts at item @i of @p ends, @next being the first item at another address. */
+static uint64_t end_of_code(struct part p, size_t i, size_t next)
+{
+	const struct fathom_kallsym *s = &p.items[i];
+	const uint64_t page_end = (s->avma | (PAGE - 1)) + 1;
+	const uint64_t limit = next < p.n ? p.items[next].avma : UINT64_MAX;
+	const bool goes_on = next < p.n && is_code(&p.items[next]) &&
+			     str_equal(owner_of(s), owner_of(&p.items[next])) &&
+			     !str_starts(owner_of(s), "__builtin__");
+
+	return goes_on || limit < page_end || !page_end ? limit : page_end;
+}
+
+bool fathom_kallsyms_at(const struct fathom_kallsyms *k, uint64_t avma,
+			struct fathom_kallsym_hit *ret)
+{
+	size_t next;
+	const struct part p = nearest_part(k, avma, &next);
+	size_t best = SIZE_MAX;
+	uint64_t start;
+
+	if (!next || (avma >= k->known_to && k->known_to != UINT64_MAX))
+		return false;
+	start = p.items[next - 1].avma;
+	for (size_t i = next; i-- > 0 && p.items[i].avma == start;) {
+		const struct fathom_kallsym *s = &p.items[i];
+
+		if (avma != start && (!is_code(s) || is_mark(s) || avma >= end_of_code(p, i, next)))
+			continue;
+		if (best == SIZE_MAX || is_preferred(s, &p.items[best]))
+			best = i;
+	}
+	if (best == SIZE_MAX)
+		return false;
+	*ret = (struct fathom_kallsym_hit){ .start = start,
+					    .name = name_of(&p.items[best]),
+					    .owner = owner_of(&p.items[best]) };
+	if (is_code(&p.items[best]) && !is_mark(&p.items[best]))
+		ret->size = end_of_code(p, best, next) - start;
+	return true;
+}
+
+void fathom_kallsyms_describe(const struct fathom_kallsyms *k, size_t i,
+			      struct fathom_kallsym_facts *ret)
+{
+	const struct fathom_kallsym *s = &k->items[i];
+	const struct fathom_candidate c = candidate_of(s);
+	const struct part p = i < k->n_image ? image_of(k) : others_of(k);
+	const size_t number = (size_t)(s - p.items);
+
+	*ret = (struct fathom_kallsym_facts){ .avma = s->avma,
+					      .name = c.name,
+					      .owner = owner_of(s),
+					      .type = c.symbol.type,
+					      .bind = c.symbol.bind };
+	if (c.symbol.type == STT_FUNC)
+		ret->size = end_of_code(p, number, upper_bound(p.items, p.n, s->avma)) - s->avma;
+}
+
+struct fathom_str fathom_kallsyms_owner(const struct fathom_kallsyms *k, uint64_t avma)
+{
+	size_t next;
+	const struct part p = nearest_part(k, avma, &next);
+
+	return next ? owner_of(&p.items[next - 1]) : (struct fathom_str){ NULL, 0 };
+}
+
+bool fathom_kallsyms_in_image(const struct fathom_kallsyms *k, uint64_t avma)
+{
+	return k->n_image && avma >= k->items[0].avma && avma <= k->items[k->n_image - 1].avma;
+}
+
+/* Makes item @i the match of name @number if it is called so and the best so far. */
+static void consider(const struct fathom_kallsyms *k, size_t i, struct fathom_name_search *search,
+		     uint32_t number)
+{
+	const struct fathom_kallsym *s = &k->items[i];
+	const struct fathom_kallsym *best;
+	struct fathom_name_match *m;
+	bool is_local;
+
+	if (search->wanted[number].is_found || !str_equal(name_of(s), search->wanted[number].name))
+		return;
+	is_local = candidate_of(s).symbol.bind == STB_LOCAL;
+	if (search->wants_all && is_local && !fathom_name_search_add_place(search, number, s->avma))
+		return;
+	best = search->wanted[number].match
+		       ? &k->items[fathom_name_search_match(search, number)->item]
+		       : NULL;
+	if (best && (!best->owner_size != !s->owner_size || !is_preferred(s, best)))
+		return;
+	m = fathom_name_search_match(search, number);
+	if (!m)
+		return;
+	m->item = i;
+	m->svma = s->avma;
+	m->is_local = is_local;
+}
+
+void fathom_kallsyms_search(const struct fathom_kallsyms *k, struct fathom_name_search *search)
+{
+	for (size_t i = 0; i < k->n; i++) {
+		const struct fathom_str name = name_of(&k->items[i]);
+
+		for (uint32_t key = fathom_name_keys_first(&search->keys, name.data, name.size);
+		     key; key = fathom_name_keys_next(&search->keys, key))
+			consider(k, i, search, search->keys.item[key - 1].value);
+	}
+	fathom_name_search_take(search, 0, NULL, NULL);
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+#include "host/target/kernel/loaded_modules.h"
+
+#include <stdlib.h>
+
+#include "host/file/kernel_text.h"
+
+/* Some hundred modules of 60 bytes are usual. */
+#define MAX_TEXT ((size_t)16 << 20)
+
+#define FIELDS 6
+
+/* Splits @line at its blanks; returns how many of the first FIELDS fields there are. */
+static size_t split(const char *line, size_t size, struct fathom_str fields[FIELDS])
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < size && n < FIELDS;) {
+		const size_t start = i;
+
+		while (i < size && line[i] != ' ')
+			i++;
+		fields[n++] = (struct fathom_str){ line + start, (uint32_t)(i - start) };
+		i++;
+	}
+	return n;
+}
+
+/* All of @s as digits of @base, 10 or 16; 0 when it is no number. */
+static uint64_t number_of(struct fathom_str s, unsigned base)
+{
+	uint64_t value = 0;
+
+	for (uint32_t i = 0; i < s.size; i++) {
+		const char c = s.data[i];
+		const unsigned digit = c >= '0' && c <= '9'   ? (unsigned)(c - '0')
+				       : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a') + 10
+							      : 16;
+
+		if (digit >= base || __builtin_mul_overflow(value, base, &value) ||
+		    __builtin_add_overflow(value, digit, &value))
+			return 0;
+	}
+	return value;
+}
+
+static bool parse_line(const char *line, size_t size, struct fathom_kernel_range *ret)
+{
+	struct fathom_str fields[FIELDS];
+	uint64_t end;
+
+	if (split(line, size, fields) < FIELDS || !fields[0].size || !str_starts(fields[5], "0x"))
+		return false;
+	fields[5].data += 2;
+	fields[5].size -= 2;
+	ret->name = fields[0];
+	ret->size = number_of(fields[1], 10);
+	ret->start = number_of(fields[5], 16);
+	return ret->start && ret->size && !__builtin_add_overflow(ret->start, ret->size, &end);
+}
+
+fathom_err fathom_kernel_modules_parse(char *text, size_t size, struct fathom_kernel_modules *ret)
+{
+	struct fathom_kernel_modules m = { .text = text };
+	const char *end = text + size;
+	size_t lines = 1;
+	const char *stop;
+
+	for (const char *p = text; (p = memchr(p, '\n', (size_t)(end - p))) != NULL; p++)
+		lines++;
+	m.items = malloc(lines * sizeof *m.items);
+	if (!m.items) {
+		free(text);
+		return FATHOM_E_MEMORY;
+	}
+	for (const char *line = text; line < end; line = stop + 1) {
+		stop = memchr(line, '\n', (size_t)(end - line));
+		stop = stop ? stop : end;
+		m.n += parse_line(line, (size_t)(stop - line), &m.items[m.n]);
+	}
+	*ret = m;
+	return FATHOM_OK;
+}
+
+fathom_err fathom_kernel_modules_read(const char *path, struct fathom_kernel_modules *ret)
+{
+	size_t size;
+	char *text;
+	const fathom_err err = fathom_text_read(path, MAX_TEXT, NULL, NULL, &text, &size, NULL);
+
+	*ret = (struct fathom_kernel_modules){ .text = NULL };
+	if (err)
+		return err == FATHOM_E_MEMORY ? err : FATHOM_OK;
+	return fathom_kernel_modules_parse(text, size, ret);
+}
+
+void fathom_kernel_modules_deinit(struct fathom_kernel_modules *m)
+{
+	free(m->items);
+	free(m->text);
+}

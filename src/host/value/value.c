@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: MIT */
+/* Values in the memory of a target. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fathom/value.h"
+#include "host/target/target.h"
+#include "host/target/view.h"
+#include "host/value/type.h"
+
+/* Readings of one value until two agree. */
+#define MAX_READINGS 8
+
+/* One way from the address to the value, as it was read: what two readings are compared by. */
+struct reading {
+	uint64_t hop[FATHOM_VALUE_HOPS]; /* where each hop led to */
+	uint8_t *bytes;                  /* of the value; FATHOM_VALUE_MAX are there */
+	size_t size;
+	uint64_t address; /* of the value, or of what cannot be read */
+	bool is_there;
+	bool is_silent; /* a file system that its memory is of does not answer */
+};
+
+/* What reads the values of one call. The map of a space is read once for all of them. */
+struct reader {
+	struct fathom_target *target;
+	struct fathom_space_batch batch;    /* of a space */
+	struct fathom_space_layout program; /* what its pointers and numbers look like */
+	struct reading r[2];
+	/* Of a live space: */
+	uint64_t entry; /* avma where the program started; 0: not known */
+	int memory;     /* of the program; -1: it cannot be read */
+	bool is_gone;   /* the memory: another program has come in its place */
+};
+
+static bool is_live(const struct fathom_target *target)
+{
+	return target->space && target->space->ops->open_memory;
+}
+
+static size_t read_bytes(struct reader *rd, uint64_t address, uint8_t *to, size_t size)
+{
+	const struct fathom_space *s = rd->target->space;
+	size_t got;
+
+	if (is_live(rd->target))
+		return rd->memory < 0
+			       ? 0
+			       : s->ops->read_open(s, rd->memory, address, to, size, &rd->is_gone);
+	if (s)
+		return fathom_space_batch_read(&rd->batch, address, to, size);
+	return fathom_target_read(rd->target, address, to, size, &got, NULL) ? 0 : got;
+}
+
+static bool read_word(struct reader *rd, uint64_t address, uint64_t *ret)
+{
+	const uint8_t word = rd->program.word;
+	const bool swap = rd->program.swap;
+	uint8_t bytes[8];
+
+	if (read_bytes(rd, address, bytes, word) != word)
+		return false;
+	*ret = word == 8 ? load_u64(bytes, swap) : load_u32(bytes, swap);
+	return true;
+}
+
+/* Reads text up to its NUL, with it; a stretch at a time: what follows need not be there. */
+static size_t read_text(struct reader *rd, uint64_t address, uint8_t *to, size_t most)
+{
+	size_t n = 0;
+
+	while (n < most) {
+		const size_t stretch = 256 - (address + n) % 256;
+		const size_t wanted = stretch < most - n ? stretch : most - n;
+		const size_t got = read_bytes(rd, address + n, to + n, wanted);
+
+		if (got && memchr(to + n, '\0', got))
+			return (size_t)((uint8_t *)memchr(to + n, '\0', got) - to) + 1;
+		n += got;
+		if (got < wanted)
+			break;
+	}
+	return n;
+}
+
+static void read_once(struct reader *rd, const struct fathom_value_type *t, uint64_t address,
+		      struct reading *r)
+{
+	const size_t wanted = (size_t)t->count * (t->size ? t->size : rd->program.word);
+
+	r->is_there = false;
+	r->is_silent = false;
+	r->address = address;
+	errno = 0;
+	for (uint32_t i = 0; i < t->n_hops; i++) {
+		if (t->hop[i].is_pointer && !read_word(rd, r->address, &r->address)) {
+			r->is_silent = errno == ETIMEDOUT;
+			return;
+		}
+		r->address += t->hop[i].offset;
+		r->hop[i] = r->address;
+	}
+	if (t->kind == FATHOM_VALUE_TEXT) {
+		r->size = read_text(rd, r->address, r->bytes, wanted);
+		/* Text that goes on into what cannot be read is no text. */
+		r->is_there = r->size == wanted || (r->size && !r->bytes[r->size - 1]);
+	} else {
+		r->size = read_bytes(rd, r->address, r->bytes, wanted);
+		r->is_there = r->size == wanted;
+	}
+	r->is_silent = !r->is_there && errno == ETIMEDOUT;
+}
+
+static bool is_same(const struct fathom_value_type *t, const struct reading *a,
+		    const struct reading *b)
+{
+	if (!a->is_there || !b->is_there)
+		return a->is_there == b->is_there && a->address == b->address;
+	return memcmp(a->hop, b->hop, t->n_hops * sizeof *a->hop) == 0 && a->size == b->size &&
+	       memcmp(a->bytes, b->bytes, a->size) == 0;
+}
+
+static uint64_t load_number(const uint8_t *p, uint8_t size, bool swap)
+{
+	switch (size) {
+	case 1:
+		return *p;
+	case 2:
+		return load_u16(p, swap);
+	case 4:
+		return load_u32(p, swap);
+	default:
+		return load_u64(p, swap);
+	}
+}
+
+static double load_float(const uint8_t *p, uint8_t size, bool swap)
+{
+	const uint32_t half = size == 4 ? load_u32(p, swap) : 0;
+	const uint64_t whole = size == 8 ? load_u64(p, swap) : 0;
+	float f;
+	double d;
+
+	memcpy(&f, &half, sizeof f);
+	memcpy(&d, &whole, sizeof d);
+	return size == 4 ? (double)f : d;
+}
+
+/* The items of a value that was read; NULL without memory. */
+static void *make_items(const struct reader *rd, const struct fathom_value_type *t,
+			const struct reading *r)
+{
+	const uint8_t size = t->size ? t->size : rd->program.word;
+	uint64_t *items = calloc(t->count, sizeof *items);
+
+	for (uint32_t i = 0; items && i < t->count; i++) {
+		const uint8_t *p = r->bytes + (size_t)i * size;
+		const double d =
+			t->kind == FATHOM_VALUE_FLOAT ? load_float(p, size, rd->program.swap) : 0;
+		uint64_t v = load_number(p, size, rd->program.swap);
+
+		if (t->kind == FATHOM_VALUE_SIGNED && size < 8 && v >> (8 * size - 1))
+			v |= UINT64_MAX << 8 * size;
+		if (t->kind == FATHOM_VALUE_FLOAT)
+			memcpy(&v, &d, sizeof v);
+		items[i] = v;
+	}
+	return items;
+}
+
+static fathom_err take_reading(const struct reader *rd, const struct fathom_value_type *t,
+			       const struct reading *r, struct fathom_value *ret)
+{
+	struct fathom_value v = { .address = r->address, .kind = t->kind };
+
+	if (!r->is_there) {
+		v.reason = r->is_silent ? FATHOM_REASON_TIMEOUT : FATHOM_REASON_UNMAPPED;
+	} else if (t->kind == FATHOM_VALUE_TEXT || t->kind == FATHOM_VALUE_BYTES) {
+		v.is_cut = t->kind == FATHOM_VALUE_TEXT && r->bytes[r->size - 1];
+		v.count = (uint32_t)r->size - (t->kind == FATHOM_VALUE_TEXT && !v.is_cut);
+		v.items = malloc(r->size);
+		if (v.items)
+			memcpy((void *)v.items, r->bytes, r->size);
+	} else {
+		v.count = t->count;
+		v.items = make_items(rd, t, r);
+	}
+	if (!v.reason && !v.items)
+		return FATHOM_E_MEMORY;
+	*ret = v;
+	return FATHOM_OK;
+}
+
+static fathom_err find_kernel_layout(struct fathom_kernel *kernel, struct fathom_space_layout *ret,
+				     struct fathom_errinfo *reterr)
+{
+	const struct fathom_kcore *memory;
+
+	FATHOM_TRY(fathom_kernel_memory(kernel, &memory, reterr));
+	ret->word = fathom_kcore_layout(memory).word;
+	ret->swap = fathom_kcore_layout(memory).swap;
+	return FATHOM_OK;
+}
+
+static uint64_t entry_of(const struct fathom_space *s)
+{
+	struct fathom_space_facts facts;
+
+	s->ops->describe(s, &facts);
+	return facts.entry;
+}
+
+static fathom_err begin_batch(struct reader *rd, struct fathom_errinfo *reterr)
+{
+	fathom_err err;
+
+	FATHOM_TRY(fathom_space_batch_begin(rd->target->space, &rd->batch, reterr));
+	err = fathom_space_batch_layout(&rd->batch, &rd->program);
+	if (!err)
+		return FATHOM_OK;
+	fathom_space_batch_end(&rd->batch);
+	return fathom_fail(reterr, err, "", 0, fathom_err_name(err));
+}
+
+static fathom_err begin_live(struct reader *rd, struct fathom_errinfo *reterr)
+{
+	const struct fathom_space *s = rd->target->space;
+	fathom_err err;
+
+	rd->entry = entry_of(s);
+	rd->memory = s->ops->open_memory(s);
+	err = begin_batch(rd, reterr);
+	if (err && rd->memory >= 0)
+		close(rd->memory);
+	return err;
+}
+
+static fathom_err reader_init(struct reader *rd, struct fathom_target *target,
+			      struct fathom_errinfo *reterr)
+{
+	*rd = (struct reader){ .target = target, .memory = -1 };
+	if (target->kernel)
+		return find_kernel_layout(target->kernel, &rd->program, reterr);
+	if (target->space)
+		return is_live(target) ? begin_live(rd, reterr) : begin_batch(rd, reterr);
+	rd->program.word = fathom_image_address_size(&target->module->main->image);
+	rd->program.swap = target->module->main->image.swap;
+	return FATHOM_OK;
+}
+
+static void reader_deinit(struct reader *rd)
+{
+	if (rd->target->space)
+		fathom_space_batch_end(&rd->batch);
+	if (rd->memory >= 0)
+		close(rd->memory);
+	free(rd->r[0].bytes);
+	free(rd->r[1].bytes);
+}
+
+/*
+ * Whether all that was read is of one program, whose layout was found out: its memory, which was
+ * opened first, must still be there. The child of vfork() has its parent's until it runs a program
+ * of its own, and that leaves it where it is: but there the entry is another.
+ */
+static bool is_one_program(struct reader *rd)
+{
+	uint8_t byte;
+
+	if (!is_live(rd->target) || rd->memory < 0)
+		return true;
+	(void)read_bytes(rd, 0, &byte, 1);
+	/* While exec() is at work there is no entry yet, nor all of the memory. */
+	return !rd->is_gone && rd->entry && entry_of(rd->target->space) == rd->entry;
+}
+
+static fathom_err read_value(struct reader *rd, const struct fathom_value_type *t, uint64_t address,
+			     struct fathom_value *ret)
+{
+	struct reading *r = rd->r;
+	int i = 0;
+
+	read_once(rd, t, address, &r[0]);
+	do
+		read_once(rd, t, address, &r[++i & 1]);
+	while (!is_same(t, &r[0], &r[1]) && i < MAX_READINGS);
+	if (is_same(t, &r[0], &r[1]))
+		return take_reading(rd, t, &r[0], ret);
+	*ret = (struct fathom_value){ .address = address,
+				      .kind = t->kind,
+				      .reason = FATHOM_REASON_CHANGED };
+	return FATHOM_OK;
+}
+
+/* Reads all @n values; those that were read are in @values, also when it fails. */
+static fathom_err read_all(struct reader *rd, const struct fathom_value_type *t,
+			   const uint64_t *addresses, size_t n, struct fathom_value *values)
+{
+	fathom_err err = FATHOM_OK;
+
+	rd->r[0].bytes = malloc(FATHOM_VALUE_MAX);
+	rd->r[1].bytes = malloc(FATHOM_VALUE_MAX);
+	if (!rd->r[0].bytes || !rd->r[1].bytes)
+		return FATHOM_E_MEMORY;
+	for (size_t i = 0; i < n && !err; i++)
+		err = read_value(rd, t, addresses[i], &values[i]);
+	return err;
+}
+
+/* The same as the target is now. When exec() came between, *@ret_good is false. */
+static fathom_err read_now(struct fathom_target *target, const struct fathom_value_type *t,
+			   const uint64_t *addresses, size_t n, struct fathom_value *values,
+			   bool *ret_good, struct fathom_errinfo *reterr)
+{
+	struct reader rd;
+	fathom_err err;
+
+	FATHOM_TRY(reader_init(&rd, target, reterr));
+	err = read_all(&rd, t, addresses, n, values);
+	*ret_good = is_one_program(&rd);
+	reader_deinit(&rd);
+	return err ? fathom_fail(reterr, err, "", 0, "out of memory") : FATHOM_OK;
+}
+
+static void free_values(struct fathom_value *values, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		fathom_value_free(&values[i]);
+}
+
+fathom_err fathom_values_read(struct fathom_target *target, const char *type,
+			      const uint64_t *addresses, size_t n, struct fathom_value *ret_values,
+			      struct fathom_errinfo *reterr)
+{
+	struct fathom_value_type t;
+	struct fathom_value *values;
+	bool good = false;
+	fathom_err err;
+
+	FATHOM_TRY(fathom_value_type_parse(type, &t, reterr));
+	values = n <= SIZE_MAX / sizeof *values ? calloc(n + 1, sizeof *values) : NULL;
+	if (!values)
+		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+	err = read_now(target, &t, addresses, n, values, &good, reterr);
+	for (int i = 1; !err && !good && i < MAX_READINGS; i++) {
+		free_values(values, n);
+		err = read_now(target, &t, addresses, n, values, &good, reterr);
+	}
+	err = fathom_target_end_call(target, err, reterr);
+	if (err || !good)
+		free_values(values, n);
+	for (size_t i = 0; !err && i < n; i++)
+		ret_values[i] = good ? values[i]
+				     : (struct fathom_value){ .address = addresses[i],
+							      .kind = t.kind,
+							      .reason = FATHOM_REASON_CHANGED };
+	free(values);
+	return err;
+}
+
+fathom_err fathom_value_read(struct fathom_target *target, const char *type, uint64_t address,
+			     struct fathom_value *ret_value, struct fathom_errinfo *reterr)
+{
+	return fathom_values_read(target, type, &address, 1, ret_value, reterr);
+}
+
+fathom_err fathom_value_check(const char *type, struct fathom_errinfo *reterr)
+{
+	struct fathom_value_type t;
+
+	return fathom_value_type_parse(type, &t, reterr);
+}
+
+void fathom_value_free(struct fathom_value *value)
+{
+	if (!value)
+		return;
+	free((void *)value->items);
+	value->items = NULL;
+	value->count = 0;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A reader of memory: of this process, another one, a core, a kernel, or what a caller of the library
+ * has. All code that looks into an address space reads through one of these.
+ *
+ * Safety: that of the functions in it.
+ */
+#ifndef FATHOM_BASE_READER_H
+#define FATHOM_BASE_READER_H
+
+#include "safe/base/bytes.h"
+
+struct fathom_reader {
+	/*
+	 * Reads up to @size bytes at @avma; returns how many could be read, from the start. In the
+	 * host tier, errno says why the rest could not; 0 where nothing is there.
+	 */
+	size_t (*read)(void *data, uint64_t avma, void *to, size_t size);
+	/*
+	 * Reads @size bytes at each of @n @avmas, at most FATHOM_READER_EACH, one behind the other,
+	 * in one go; returns how many pieces could be read, from the first on. NULL: there is no
+	 * such way.
+	 */
+	size_t (*read_each)(void *data, const uint64_t *avmas, size_t n, size_t size, uint8_t *to);
+	void *data;
+};
+
+/* Most pieces of one read_each(). */
+#define FATHOM_READER_EACH 256
+
+/* Reads all of @size bytes at @avma; false when not all can be read. */
+static inline bool fathom_reader_read(const struct fathom_reader *r, uint64_t avma, void *to,
+				      size_t size)
+{
+	return r->read(r->data, avma, to, size) == size;
+}
+
+/* Reads an unsigned number of @size bytes, 4 or 8, in the other byte order if @swap. */
+static inline bool fathom_reader_uint(const struct fathom_reader *r, uint64_t avma, uint8_t size,
+				      bool swap, uint64_t *ret)
+{
+	uint8_t bytes[8];
+
+	if (!fathom_reader_read(r, avma, bytes, size))
+		return false;
+	*ret = size == 8 ? load_u64(bytes, swap) : load_u32(bytes, swap);
+	return true;
+}
+
+#endif

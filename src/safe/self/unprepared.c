@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: MIT */
+#include "safe/self/unprepared.h"
+
+#include "safe/base/limits.h"
+#include "safe/base/peek.h"
+#include "safe/self/loader.h"
+
+/* This machine's own class. */
+#if UINTPTR_MAX > UINT32_MAX
+#define ELF(type) Elf64_##type
+#else
+#define ELF(type) Elf32_##type
+#endif
+
+#define WORD        sizeof(uintptr_t)
+#define SYMBOL_SIZE sizeof(ELF(Sym))
+
+/* Symbols read at a time. */
+#define CHUNK 32
+
+/* Hash words read at a time. */
+#define WORDS 64
+
+/* Longest name that is compared with others for the same address. */
+#define MAX_NAME 512
+
+/* glibc adds the bias to what PT_DYNAMIC points to, where that can be written; others do not. */
+static uint64_t pointer(const struct fathom_self_dynamic *d, uint64_t value)
+{
+	if (value >= d->start && value < d->end)
+		return value;
+	value = (uintptr_t)(value + d->bias);
+	return value >= d->start && value < d->end ? value : 0;
+}
+
+bool fathom_self_read_dynamic(uintptr_t avma, uintptr_t start, uintptr_t end, uint64_t bias,
+			      struct fathom_self_dynamic *ret)
+{
+	struct fathom_self_dynamic d = { .start = start, .end = end, .bias = bias };
+
+	for (uint32_t i = 0; i < FATHOM_MAX_DYNAMIC; i++) {
+		uintptr_t entry[2];
+
+		if (fathom_peek(avma + i * sizeof entry, entry, sizeof entry) != sizeof entry)
+			return false;
+		if (entry[0] == DT_NULL)
+			break;
+		if (entry[0] == DT_SYMTAB)
+			d.symbols = pointer(&d, entry[1]);
+		else if (entry[0] == DT_STRTAB)
+			d.strings = pointer(&d, entry[1]);
+		else if (entry[0] == DT_STRSZ)
+			d.strings_size = entry[1];
+		else if (entry[0] == DT_HASH)
+			d.hash = pointer(&d, entry[1]);
+		else if (entry[0] == DT_GNU_HASH)
+			d.gnu_hash = pointer(&d, entry[1]);
+	}
+	*ret = d;
+	return d.symbols && d.strings && (d.hash || d.gnu_hash);
+}
+
+/* The largest of @n words at @avma; false when they cannot be read. */
+static bool largest(uint64_t avma, uint32_t n, uint32_t *ret)
+{
+	uint32_t words[WORDS];
+	uint32_t max = 0;
+
+	for (uint32_t done = 0; done < n;) {
+		const uint32_t now = n - done < WORDS ? n - done : WORDS;
+
+		if (fathom_peek(avma + done * UINT64_C(4), words, now * sizeof *words) !=
+		    now * sizeof *words)
+			return false;
+		for (uint32_t i = 0; i < now; i++)
+			max = words[i] > max ? words[i] : max;
+		done += now;
+	}
+	*ret = max;
+	return true;
+}
+
+/* DT_GNU_HASH: the last symbol is where the chain of the last bucket ends (bit 0 of its hash). */
+static uint32_t count_by_gnu_hash(uint64_t avma)
+{
+	uint32_t header[4]; /* buckets, first symbol, words of the filter, shift */
+	uint32_t words[WORDS];
+	uint64_t chains;
+	uint32_t symbol;
+
+	if (fathom_peek(avma, header, sizeof header) != sizeof header ||
+	    header[0] > FATHOM_MAX_DYNAMIC_SYMBOLS || header[2] > FATHOM_MAX_DYNAMIC_SYMBOLS)
+		return 0;
+	avma += sizeof header + header[2] * (uint64_t)WORD;
+	chains = avma + header[0] * UINT64_C(4);
+	if (!largest(avma, header[0], &symbol) || symbol < header[1])
+		return 0;
+	while (symbol < FATHOM_MAX_DYNAMIC_SYMBOLS) {
+		const size_t got = fathom_peek(chains + (symbol - header[1]) * UINT64_C(4), words,
+					       sizeof words) /
+				   sizeof *words;
+
+		for (size_t i = 0; i < got; i++, symbol++)
+			if (words[i] & 1)
+				return symbol + 1;
+		if (got < WORDS)
+			return 0;
+	}
+	return 0;
+}
+
+static uint32_t count_symbols(const struct fathom_self_dynamic *d)
+{
+	uint32_t header[2]; /* buckets, chains: one for each symbol */
+
+	if (d->gnu_hash)
+		return count_by_gnu_hash(d->gnu_hash);
+	if (fathom_peek(d->hash, header, sizeof header) != sizeof header ||
+	    header[1] > FATHOM_MAX_DYNAMIC_SYMBOLS)
+		return 0;
+	return header[1];
+}
+
+/* The search for the symbol at one address. */
+struct search {
+	const struct fathom_self_dynamic *d;
+	uint64_t svma;
+	struct fathom_candidate best; /* its name stands in buf */
+	bool found;
+	bool too_long; /* the name does not fit */
+	char *buf;
+	size_t cap;
+};
+
+static bool covers(const struct fathom_symbol *s, uint64_t svma)
+{
+	return svma - s->value < (s->size ? s->size : 1) && svma >= s->value;
+}
+
+/* Takes @s, which covers the address, if it is a better name than what was found. */
+static void consider(struct search *x, const struct fathom_symtab *t, const struct fathom_symbol *s)
+{
+	struct fathom_candidate c = { .symbol = *s, .default_version = true };
+	char name[MAX_NAME];
+
+	if (x->found &&
+	    (!s->size != !x->best.symbol.size ? !s->size : s->value < x->best.symbol.value))
+		return;
+	if (s->name >= x->d->strings_size ||
+	    !fathom_peek_str(x->d->strings + s->name, name,
+			     x->cap < sizeof name ? x->cap : sizeof name, &c.name)) {
+		x->too_long = true;
+		return;
+	}
+	if (!c.name.size || !fathom_symbol_is_namable(t, s, c.name) ||
+	    (x->found && !s->size == !x->best.symbol.size && s->value == x->best.symbol.value &&
+	     !fathom_symbol_preferred(&c, &x->best)))
+		return;
+	memcpy(x->buf, name, c.name.size + 1);
+	c.name.data = x->buf;
+	x->best = c;
+	x->found = true;
+}
+
+bool fathom_self_dynamic_symbol(const struct fathom_self_dynamic *d, uintptr_t pc, char *buf,
+				size_t cap, struct fathom_symbol *ret, struct fathom_str *ret_name)
+{
+	const uint32_t count = count_symbols(d);
+	struct search x = { .d = d, .svma = (uintptr_t)(pc - d->bias), .buf = buf, .cap = cap };
+	uint8_t bytes[CHUNK * SYMBOL_SIZE];
+	struct fathom_symtab t = { .entries = { bytes, 0 }, .is64 = WORD == 8 };
+	struct fathom_symbol s;
+
+	/* Number 0 is none. */
+	for (uint32_t first = 1; first < count; first += CHUNK) {
+		t.count = count - first < CHUNK ? count - first : CHUNK;
+		t.entries.size = t.count * SYMBOL_SIZE;
+		if (fathom_peek(d->symbols + first * (uint64_t)SYMBOL_SIZE, bytes,
+				(size_t)t.entries.size) != t.entries.size)
+			return false;
+		for (uint32_t i = 0; i < t.count; i++) {
+			fathom_symtab_get(&t, i, &s);
+			if (covers(&s, x.svma))
+				consider(&x, &t, &s);
+		}
+	}
+	/* The one whose name was not looked at might have been the better one. */
+	if (!x.found || x.too_long)
+		return false;
+	*ret = x.best.symbol;
+	*ret_name = x.best.name;
+	return true;
+}
+
+/* The first fields of struct link_map (link.h), which the loader promises to keep. */
+struct link {
+	uintptr_t bias;
+	uintptr_t name;
+	uintptr_t dynamic;
+};
+
+/* Room in an answer's text, taken from its start. */
+struct room {
+	char *at;
+	size_t left;
+};
+
+static char *take_room(struct room *r, size_t size)
+{
+	char *at = r->at;
+
+	if (size > r->left)
+		return NULL;
+	r->at += size;
+	r->left -= size;
+	return at;
+}
+
+/* The build-id among the notes of @size bytes at @avma. */
+static void find_build_id(uint64_t avma, uint64_t size, struct room *r,
+			  struct fathom_self_answer *ret)
+{
+	Elf32_Nhdr note; /* the same in both classes */
+	char owner[4];
+
+	for (uint32_t i = 0; i < FATHOM_MAX_MEMORY_NOTES && size >= sizeof note; i++) {
+		uint64_t step;
+		uint8_t *id;
+
+		if (fathom_peek(avma, &note, sizeof note) != sizeof note)
+			return;
+		step = sizeof note + ((note.n_namesz + UINT64_C(3)) & ~UINT64_C(3)) +
+		       ((note.n_descsz + UINT64_C(3)) & ~UINT64_C(3));
+		if (step > size)
+			return;
+		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == sizeof owner &&
+		    fathom_peek(avma + sizeof note, owner, sizeof owner) == sizeof owner &&
+		    memcmp(owner, "GNU", sizeof owner) == 0) {
+			id = (uint8_t *)take_room(r, note.n_descsz);
+			if (!id || fathom_peek(avma + sizeof note + sizeof owner, id,
+					       note.n_descsz) != note.n_descsz)
+				return;
+			ret->build_id = id;
+			ret->build_id_size = note.n_descsz;
+			return;
+		}
+		avma += step;
+		size -= step;
+	}
+}
+
+/* Looks for the notes of the module whose ELF header is at @start. */
+static void set_build_id(uint64_t start, uint64_t bias, struct room *r,
+			 struct fathom_self_answer *ret)
+{
+	ELF(Ehdr) header;
+	ELF(Phdr) s;
+
+	if (fathom_peek(start, &header, sizeof header) != sizeof header ||
+	    memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_phentsize != sizeof s)
+		return;
+	for (uint32_t i = 0; i < header.e_phnum && i < FATHOM_MAX_MEMORY_SEGMENTS && !ret->build_id;
+	     i++) {
+		if (fathom_peek(start + header.e_phoff + i * sizeof s, &s, sizeof s) != sizeof s)
+			return;
+		if (s.p_type == PT_NOTE)
+			find_build_id(bias + s.p_vaddr, s.p_memsz, r, ret);
+	}
+}
+
+/* Says which module it is. The name of the program itself is empty, and is not told. */
+static void set_module(const struct fathom_self_object *o, const struct link *link, struct room *r,
+		       struct fathom_self_answer *ret)
+{
+	struct fathom_str path;
+	char *to = r->at;
+
+	ret->module_address = ret->address - link->bias;
+	if (fathom_peek_str(link->name, to, r->left / 2, &path) && path.size)
+		ret->module = take_room(r, path.size + 1);
+	set_build_id(o->start, link->bias, r, ret);
+}
+
+static void set_name(const struct fathom_symbol *s, struct fathom_str name,
+		     struct fathom_self_answer *ret)
+{
+	ret->function = name.data;
+	ret->linkage_name = name.data;
+	ret->source = FATHOM_SOURCE_DYNSYM;
+	ret->size = s->size;
+	ret->offset = ret->module_address - s->value;
+}
+
+/* Whether the loader has at @pc what it had before: another thread may have unloaded it meanwhile.
+ */
+static bool is_still(uintptr_t pc, const struct fathom_self_object *o, const struct link *link)
+{
+	struct fathom_self_object now;
+	struct link l;
+
+	return fathom_self_object_at(pc, &now) && now.start == o->start && now.end == o->end &&
+	       now.link_map == o->link_map && fathom_peek(o->link_map, &l, sizeof l) == sizeof l &&
+	       memcmp(&l, link, sizeof l) == 0;
+}
+
+/* Answers nothing of what was read while it changed. */
+static bool has_changed(struct fathom_self_answer *ret)
+{
+	const uint64_t address = ret->address;
+
+	memset(ret, 0, offsetof(struct fathom_self_answer, frames));
+	ret->address = address;
+	ret->reason = FATHOM_REASON_CHANGED;
+	return false;
+}
+
+bool fathom_self_answer_from_memory(uintptr_t pc, struct fathom_self_answer *ret)
+{
+	struct room r = { ret->text, sizeof ret->text };
+	struct fathom_self_object o;
+	struct fathom_self_dynamic d;
+	struct fathom_symbol s;
+	struct fathom_str name;
+	struct link link;
+	uint8_t byte;
+	bool found;
+
+	if (!fathom_self_object_at(pc, &o)) {
+		ret->reason =
+			fathom_peek(pc, &byte, 1) ? FATHOM_REASON_NO_FILE : FATHOM_REASON_UNMAPPED;
+		return false;
+	}
+	ret->reason = FATHOM_REASON_NOT_PREPARED;
+	if (fathom_peek(o.link_map, &link, sizeof link) != sizeof link)
+		return false;
+	set_module(&o, &link, &r, ret);
+	found = fathom_self_read_dynamic(link.dynamic, o.start, o.end, link.bias, &d) &&
+		fathom_self_dynamic_symbol(&d, pc, r.at, r.left, &s, &name);
+	if (!is_still(pc, &o, &link))
+		return has_changed(ret);
+	if (found)
+		set_name(&s, name, ret);
+	return found;
+}

@@ -1,0 +1,33 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Names of files: no two are the same, and none repeats its folder's, but for the file that the folder is named after."""
+import os
+import subprocess
+import sys
+
+ROOTS = ("src", "cli")
+# Verbs have a file each in cli/, named as the verb is; they call the room's public functions.
+MIRRORED = "arch"
+
+
+def main():
+    listed = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard", *ROOTS],
+                            capture_output=True, text=True, check=True).stdout.split()
+    sources = [path for path in listed if path.endswith((".c", ".h", ".S")) and os.path.exists(path)]
+    wrong = []
+    homes = {}
+    for path in sources:
+        folder, name = os.path.split(path)
+        if MIRRORED in folder.split("/"):
+            continue
+        first = homes.setdefault(name, path)
+        if first != path:
+            wrong.append(f"{path}: {first} has this name, too")
+        stem, room = os.path.splitext(name)[0], os.path.basename(folder)
+        if stem != room and room in stem.split("_"):
+            wrong.append(f"{path}: repeats the name of its folder")
+    print("\n".join(wrong), end="\n" if wrong else "")
+    return 1 if wrong else 0
+
+
+sys.exit(main())

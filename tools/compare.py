@@ -142,7 +142,7 @@ class Comparison:
 PROGRAMS = {
     "node": ["node", "--perf-basic-prof", "-e",
              "function f(n) { return n < 2 ? n : f(n - 1) + f(n - 2); } f(25); setTimeout(() => {}, 1e9)"],
-    "java": ["java", "-XX:+DumpPerfMapAtExit", "Sleep.java"],
+    "java": ["java", "Sleep.java"],
     "python3": ["python3", "-c", "import ssl, sqlite3, time; time.sleep(1e6)"],
     "perl": ["perl", "-MPOSIX", "-e", "sleep 1000000"],
 }
@@ -158,6 +158,8 @@ def programs(comparison, folder):
             continue
         with subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL) as process:
             time.sleep(3)
+            if what == "java":
+                subprocess.run(["jcmd", str(process.pid), "Compiler.perfmap"], stdout=subprocess.DEVNULL, check=True)
             comparison.process(process.pid, what, folder)
             process.kill()
 
@@ -179,7 +181,7 @@ def main():
             if old_line != new_line:
                 print(f"  old {old_line[:200]!r}\n  new {new_line[:200]!r}")
                 break
-    print(f"{len(paths)} files, {comparison.questions} questions, {comparison.answers} lines of answers, "
+    print(f"{len(paths)} files and {len(PROGRAMS)} programs with their cores and snapshots, {comparison.questions} questions, {comparison.answers} lines of answers, "
           f"{len(comparison.different)} different")
     return 1 if comparison.different else 0
 

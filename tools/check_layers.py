@@ -25,12 +25,13 @@ LAW = {
     "src/host/file": host("base"),
     "src/host/symbol": host("base", "file"),
     "src/host/module": host("base", "file", "symbol"),
+    # It reads memory through a reader, whosever that is.
+    "src/host/runtime": host("base", "file", "symbol", "module"),
     "src/host/symbolize": host("base", "file", "symbol", "module"),
     # Code that a process makes is found through its space, and asked for by its batches.
     "src/host/jit": host("base", "file", "symbol", "module", "symbolize", "target"),
     "src/host/target/kernel": host("base", "file", "symbol", "module", "symbolize"),
     "src/host/target": host("base", "file", "symbol", "module", "symbolize", "jit", "target/kernel"),
-    "src/host/runtime": host("base", "file", "symbol", "module", "symbolize", "jit", "target", "find"),
     "src/host/find": host("base", "file", "symbol", "module", "symbolize", "jit", "runtime", "target",
                           "target/kernel"),
     "src/host/value": host("base", "file", "symbol", "module", "symbolize", "target"),

@@ -4,7 +4,7 @@
  *
  * The budget bounds what fathom keeps: decompressed sections, indexes, decoded blocks. It is
  * counted here and enforced where memory is kept (evict.c drops, object.c and file.c refuse). So is
- * what a search has found, until it is the caller's (search.c refuses). What is only mapped from a
+ * what a search has found, until it is the caller's (budget.c refuses). What is only mapped from a
  * file is not counted; whoever reads much of it gives the pages back.
  */
 #ifndef FATHOM_BASE_MEMORY_H

@@ -67,6 +67,9 @@ static fathom_err take_lists(struct fathom_find *f)
 	return FATHOM_OK;
 }
 
+/* The dynamic linker knows nothing of such code, whatever its files say. */
+static const struct fathom_dynsym none = { .number = FATHOM_NONE };
+
 static fathom_err add_modules(struct fathom_find *f)
 {
 	for (size_t i = 0; i < fathom_jit_search_count(f->jit); i++) {
@@ -78,7 +81,7 @@ static fathom_err add_modules(struct fathom_find *f)
 			return FATHOM_E_MEMORY;
 		f->modules[f->n_modules - 1].is_part = true;
 		f->modules[f->n_modules - 1].jit = i + 1;
-		f->modules[f->n_modules - 1].dynamic_table = FATHOM_NONE;
+		f->modules[f->n_modules - 1].dynsym = &none;
 	}
 	return FATHOM_OK;
 }

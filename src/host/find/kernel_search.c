@@ -214,7 +214,7 @@ static bool take(struct search *s, size_t i, uint32_t query)
 	if (hit.owner == FATHOM_NONE ||
 	    !fathom_find_query_takes_module(&s->f->queries[query], s->owners[hit.owner].path))
 		return true;
-	if (!fathom_find_reserve(s->f, &s->hits, sizeof hit, 1))
+	if (!fathom_budget_reserve(&s->f->budget, &s->hits, sizeof hit, 1))
 		return false;
 	((struct hit *)s->hits.data)[s->hits.n++] = hit;
 	return true;
@@ -550,7 +550,7 @@ static void search_deinit(struct search *s)
 	free(s->owners);
 	free(s->exact);
 	free(s->patterns);
-	fathom_find_release(s->f, &s->hits, sizeof(struct hit));
+	fathom_budget_release(&s->f->budget, &s->hits, sizeof(struct hit));
 	fathom_array_deinit(&s->text);
 	fathom_find_name_deinit(&s->name);
 }

@@ -5,7 +5,8 @@
  */
 #include <stdlib.h>
 
-#include "host/runtime/scope.h"
+#include "host/find/search.h"
+#include "host/runtime/link_map.h"
 
 static bool is_tls(const struct fathom_candidate_symbol *c)
 {
@@ -29,8 +30,8 @@ static int compare_places(const void *pa, const void *pb, void *data)
 	if (!order)
 		order = u64_compare(a->svma, b->svma);
 	if (!order)
-		order = u64_compare(a->table != f->modules[a->module].dynamic_table,
-				    b->table != f->modules[b->module].dynamic_table);
+		order = u64_compare(a->table != f->modules[a->module].dynsym->number,
+				    b->table != f->modules[b->module].dynsym->number);
 	if (!order)
 		order = u64_compare(a->table, b->table);
 	return order ? order : u64_compare(a->number, b->number);
@@ -85,7 +86,7 @@ static void drop_known(struct fathom_find *f)
 /* Whether @c is in a .dynsym. */
 static bool is_dynamic(const struct fathom_find *f, const struct fathom_candidate_symbol *c)
 {
-	return c->table == f->modules[c->module].dynamic_table;
+	return c->table == f->modules[c->module].dynsym->number;
 }
 
 /* The place of a candidate among those of its name; the lower, the better. */
@@ -143,7 +144,7 @@ static bool has_unique(const struct fathom_find_module *m, struct fathom_str nam
 {
 	struct fathom_symbol symbol;
 
-	return m->dynamic_table != FATHOM_NONE && fathom_dynsym_find(&m->dynsym, name, &symbol) &&
+	return m->dynsym->number != FATHOM_NONE && fathom_dynsym_find(m->dynsym, name, &symbol) &&
 	       symbol.bind == STB_GNU_UNIQUE;
 }
 
@@ -158,9 +159,10 @@ static bool is_unclear(const struct fathom_find *f, const struct fathom_candidat
 
 	if (c->symbol.bind != STB_GNU_UNIQUE || !f->space)
 		return false;
-	own = fathom_scope_link(f, c->module);
+	own = fathom_link_of(&f->runtime, c->module);
 	for (uint32_t i = 0; own && i < f->n_modules; i++) {
-		const struct fathom_link *other = i == c->module ? NULL : fathom_scope_link(f, i);
+		const struct fathom_link *other =
+			i == c->module ? NULL : fathom_link_of(&f->runtime, i);
 
 		if (!other || other->space != own->space || !has_unique(&f->modules[i], c->name))
 			continue;

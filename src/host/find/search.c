@@ -5,16 +5,12 @@
 #include <stdlib.h>
 
 #include "host/file/file.h"
-#include "host/module/evict.h"
-#include "host/runtime/scope.h"
 #include "host/target/target.h"
 #include "safe/base/sort.h"
 #include "safe/base/text.h"
 
 /* Matches of one query where the caller states no limit. A note names it. */
 #define DEFAULT_LIMIT 1000000
-/* A search that holds no more is never refused: others may have filled the memory budget. */
-#define SMALL_BYTES (UINT64_C(64) << 10)
 /* More queries than this are not one search. */
 #define MAX_QUERIES (1u << 20)
 
@@ -23,60 +19,10 @@ struct fathom_matches {
 	struct fathom_arena arena;
 };
 
-/* Whether @size more bytes fit the memory budget; units that were decoded make room. */
-static bool fits(struct fathom_find *f, uint64_t size)
-{
-	struct fathom_memory *m = &f->session->memory;
-
-	if (fathom_memory_fits(m, size) ||
-	    (size <= SMALL_BYTES && atomic_load(&f->counted) <= SMALL_BYTES - size))
-		return true;
-	fathom_memory_count(m, size);
-	fathom_evict(f->session);
-	fathom_memory_uncount(m, size);
-	if (fathom_memory_fits(m, size))
-		return true;
-	atomic_store(&f->is_over, true);
-	return false;
-}
-
-static void count(struct fathom_find *f, uint64_t size)
-{
-	fathom_memory_count(&f->session->memory, size);
-	atomic_fetch_add(&f->counted, size);
-}
-
-static void uncount(struct fathom_find *f, uint64_t size)
-{
-	fathom_memory_uncount(&f->session->memory, size);
-	atomic_fetch_sub(&f->counted, size);
-}
-
-bool fathom_find_reserve(struct fathom_find *f, struct fathom_array *a, size_t item, size_t more)
-{
-	const size_t before = a->cap;
-	uint64_t size;
-
-	if (a->data && more <= a->cap - a->n)
-		return true;
-	if (__builtin_mul_overflow(a->cap + (uint64_t)more, item, &size) || !fits(f, size) ||
-	    !fathom_array_reserve(a, item, more))
-		return false;
-	count(f, (uint64_t)(a->cap - before) * item);
-	return true;
-}
-
-void fathom_find_release(struct fathom_find *f, struct fathom_array *a, size_t item)
-{
-	uncount(f, (uint64_t)a->cap * item);
-	fathom_array_deinit(a);
-}
-
 const char *fathom_find_keep(struct fathom_find *f, struct fathom_str s)
 {
-	if (!s.data || !fits(f, s.size))
+	if (!s.data || !fathom_budget_take(&f->budget, s.size))
 		return NULL;
-	count(f, s.size);
 	return fathom_arena_strdup(&f->matches->arena, s);
 }
 
@@ -92,7 +38,7 @@ bool fathom_find_add(struct fathom_find *f, const struct fathom_match *m)
 {
 	struct fathom_array *a = &f->matches->items;
 
-	if (!fathom_find_reserve(f, a, sizeof *m, 1))
+	if (!fathom_budget_reserve(&f->budget, a, sizeof *m, 1))
 		return false;
 	((struct fathom_match *)a->data)[a->n++] = *m;
 	f->n_matches[m->query]++;
@@ -161,27 +107,6 @@ static fathom_err parse_queries(struct fathom_find *f, const char *const *texts,
 	return FATHOM_OK;
 }
 
-/* The number of the table that the dynamic linker reads, or FATHOM_NONE. */
-static uint32_t find_dynamic_table(const struct fathom_module *m)
-{
-	const struct fathom_object *o = m->main;
-	const uint32_t section = fathom_object_find_type(o, SHT_DYNSYM);
-	struct fathom_dynamic d;
-	struct fathom_bytes entries;
-
-	if (section)
-		entries = fathom_image_section_bytes(&o->image, &o->sections[section].header);
-	else if (fathom_object_dynamic(o, &d))
-		entries = fathom_image_loaded_from(&o->image, d.symtab);
-	else
-		return FATHOM_NONE;
-	for (uint32_t t = 0; t < m->symbols.n_tables; t++)
-		if (m->symbols.table[t].object == o &&
-		    m->symbols.table[t].view.entries.data == entries.data)
-			return t;
-	return FATHOM_NONE;
-}
-
 bool fathom_find_add_module(struct fathom_find *f, struct fathom_module *module, const char *path,
 			    uint64_t bias)
 {
@@ -199,17 +124,12 @@ bool fathom_find_add_module(struct fathom_find *f, struct fathom_module *module,
 	m = &f->modules[f->n_modules++];
 	*m = (struct fathom_find_module){ .module = module, .bias = bias };
 	m->order = FATHOM_NONE;
-	m->link = FATHOM_NONE;
 	m->path = fathom_arena_strdup(&f->matches->arena,
 				      (struct fathom_str){ path, (uint32_t)strlen(path) });
-	m->dynamic_table = find_dynamic_table(module);
-	if (m->dynamic_table != FATHOM_NONE &&
-	    !fathom_dynsym_init(&m->dynsym, module->main,
-				&module->symbols.table[m->dynamic_table].view))
-		m->dynamic_table = FATHOM_NONE;
-	if (m->dynamic_table != FATHOM_NONE)
-		m->soname = fathom_find_keep(f, fathom_dynsym_soname(&m->dynsym));
-	return m->path != NULL;
+	m->dynsym = fathom_module_dynsym(module);
+	if (m->dynsym && m->dynsym->number != FATHOM_NONE)
+		m->soname = fathom_find_keep(f, fathom_dynsym_soname(m->dynsym));
+	return m->path && m->dynsym;
 }
 
 bool fathom_find_asks(const struct fathom_find *f, uint32_t query, uint32_t module)
@@ -324,7 +244,7 @@ static enum fathom_table table_of(const struct fathom_find *f,
 
 	if (m->jit)
 		return FATHOM_TABLE_NONE;
-	if (c->table == m->dynamic_table)
+	if (c->table == m->dynsym->number)
 		return FATHOM_TABLE_DYNSYM;
 	if (t->object == m->module->mini)
 		return FATHOM_TABLE_MINIDEBUGINFO;
@@ -381,27 +301,19 @@ static bool start_match(struct fathom_find *f, const struct fathom_candidate_sym
 	return ret->name && (ret->version || !c->version.data);
 }
 
-static bool emit(struct fathom_find *f, const struct fathom_candidate_symbol *c,
-		 struct fathom_find_name *name)
-{
-	struct fathom_match m;
-
-	if (!start_match(f, c, name, &m))
-		return false;
-	return fathom_scope_emit(f, c, &m);
-}
-
 static fathom_err emit_symbols(struct fathom_find *f)
 {
 	const struct fathom_candidate_symbol *c = f->candidates.data;
 	struct fathom_find_name name = { 0 };
-	bool done = true;
+	fathom_err err = FATHOM_OK;
+	struct fathom_match m;
 
-	for (size_t i = 0; done && i < f->candidates.n; i++)
+	for (size_t i = 0; !err && i < f->candidates.n; i++)
 		if (fathom_find_has_room(f, c[i].query))
-			done = emit(f, &c[i], &name);
+			err = start_match(f, &c[i], &name, &m) ? fathom_find_place(f, &c[i], &m)
+							       : FATHOM_E_MEMORY;
 	fathom_find_name_deinit(&name);
-	return done ? FATHOM_OK : FATHOM_E_MEMORY;
+	return err;
 }
 
 /* Whether only the first match is wanted, of names that the dynamic linker may know. */
@@ -517,11 +429,12 @@ static bool order_matches(struct fathom_find *f)
 	const struct fathom_match *m = a->data;
 	struct fathom_match *sorted;
 	struct fathom_keyed *keyed;
+	const uint64_t scratch = a->n * (sizeof *sorted + 2 * sizeof *keyed);
 	bool done;
 
 	if (is_ordered(m, a->n))
 		return true;
-	if (!fits(f, a->n * (sizeof *sorted + 2 * sizeof *keyed)))
+	if (!fathom_budget_take(&f->budget, scratch))
 		return false;
 	sorted = malloc((a->n + 1) * sizeof *sorted);
 	keyed = malloc((2 * a->n + 1) * sizeof *keyed);
@@ -539,6 +452,7 @@ static bool order_matches(struct fathom_find *f)
 		free(sorted);
 	}
 	free(keyed);
+	fathom_budget_give(&f->budget, scratch);
 	return done;
 }
 
@@ -578,6 +492,39 @@ static fathom_err search_kernel(struct fathom_find *f, struct fathom_kernel *k,
 	return err;
 }
 
+static size_t read_batch(void *data, uint64_t avma, void *to, size_t size)
+{
+	return fathom_space_batch_read(data, avma, to, size);
+}
+
+static void note_unsettled(struct fathom_find *f)
+{
+	struct fathom_errinfo info;
+
+	(void)fathom_fail(&info, FATHOM_E_TIMEOUT, "", 0,
+			  "is at work: what it would answer is not known");
+	fathom_errinfo_set_file(&info, "the process's dynamic linker");
+	fathom_notes_add(f->notes, &info);
+}
+
+/* Reads what the dynamic linker knows of the modules. */
+static fathom_err read_runtime(struct fathom_find *f)
+{
+	struct fathom_runtime *r = &f->runtime;
+
+	f->reader = (struct fathom_reader){ .read = read_batch, .data = &f->batch };
+	fathom_runtime_init(r, &f->reader, &f->budget, f->space->is_live);
+	for (size_t i = 0; i < f->n_modules; i++)
+		FATHOM_TRY(fathom_runtime_add(r, f->modules[i].module, f->modules[i].path,
+					      f->modules[i].bias));
+	FATHOM_TRY(fathom_runtime_read(r));
+	for (size_t i = 0; i < f->n_modules; i++)
+		f->modules[i].order = r->modules[i].order;
+	if (r->is_unsettled)
+		note_unsettled(f);
+	return FATHOM_OK;
+}
+
 /* Searches the modules of the target, which stay open until it ends. */
 static fathom_err search_target(struct fathom_find *f, const struct fathom_target *target,
 				struct fathom_errinfo *reterr)
@@ -595,7 +542,7 @@ static fathom_err search_target(struct fathom_find *f, const struct fathom_targe
 		FATHOM_TRY(fathom_space_batch_begin(target->space, &f->batch, reterr));
 		err = add_modules(f);
 		if (!err)
-			err = fathom_scope_order(f);
+			err = read_runtime(f);
 		if (!err)
 			err = search(f);
 		fathom_space_batch_end(&f->batch);
@@ -620,13 +567,11 @@ static void find_deinit(struct fathom_find *f)
 {
 	for (size_t i = 0; i < f->n_queries; i++)
 		fathom_find_query_deinit(&f->queries[i]);
-	for (size_t i = 0; i < f->n_modules; i++)
-		fathom_dynsym_deinit(&f->modules[i].dynsym);
 	fathom_jit_search_end(f->jit);
-	fathom_scope_deinit(f);
-	fathom_find_release(f, &f->candidates, sizeof(struct fathom_candidate_symbol));
+	fathom_runtime_deinit(&f->runtime);
+	fathom_budget_release(&f->budget, &f->candidates, sizeof(struct fathom_candidate_symbol));
 	/* Matches are the caller's from now on. */
-	uncount(f, atomic_load(&f->counted));
+	fathom_budget_give(&f->budget, atomic_load(&f->budget.counted));
 	free(f->queries);
 	free(f->n_matches);
 	free(f->modules);
@@ -652,7 +597,7 @@ fathom_err fathom_find(struct fathom_target *target, const struct fathom_find_op
 	f.matches = calloc(1, sizeof *f.matches);
 	if (!f.matches)
 		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
-	f.session = fathom_target_session(target);
+	f.budget.session = fathom_target_session(target);
 	f.flags = o.flags;
 	f.limit = o.limit ? o.limit : DEFAULT_LIMIT;
 	f.tid = o.tid;
@@ -663,7 +608,7 @@ fathom_err fathom_find(struct fathom_target *target, const struct fathom_find_op
 	else
 		err = search_target(&f, target, reterr);
 	err = fathom_target_end_call(target, err, reterr);
-	if (err == FATHOM_E_MEMORY && f.is_over)
+	if (err == FATHOM_E_MEMORY && f.budget.is_over)
 		err = fail_over(queries, n, reterr);
 	if (!err && !o.limit)
 		note_cut_queries(&f, queries);

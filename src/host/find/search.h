@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * One search of fathom_find(): what its parts share. search.c runs it; table_search.c looks in
- * symbol tables, source_lines.c and inlined_copies.c in the debug information; scope.c says what
- * the dynamic linker of a process would answer, ifunc.c and tls.c where that really is;
- * kernel_search.c searches the kernel, jit_search.c adds code that the program has made itself.
+ * symbol tables, source_lines.c and inlined_copies.c in the debug information; rank.c says what the
+ * dynamic linker of a process would answer, places.c where that really is; kernel_search.c searches
+ * the kernel, jit_search.c adds code that the program has made itself.
  */
 #ifndef FATHOM_FIND_SEARCH_H
 #define FATHOM_FIND_SEARCH_H
@@ -11,7 +11,9 @@
 #include "fathom/find.h"
 #include "host/find/query.h"
 #include "host/jit/jit.h"
+#include "host/module/budget.h"
 #include "host/module/module.h"
+#include "host/runtime/runtime.h"
 #include "host/symbol/dynsym.h"
 #include "host/target/view.h"
 
@@ -27,9 +29,7 @@ struct fathom_find_module {
 	const uint64_t *sections; /* of a module of the kernel: avma of each; 0: not loaded */
 	size_t jit;               /* number in the search of JIT code + 1; 0: of a file */
 	uint32_t order; /* in which the dynamic linker searches it; FATHOM_NONE: it does not */
-	uint32_t link;  /* number of its struct fathom_link; FATHOM_NONE: it has none */
-	struct fathom_dynsym dynsym;
-	uint32_t dynamic_table; /* number of .dynsym in its symbols; FATHOM_NONE: it has none */
+	const struct fathom_dynsym *dynsym;
 };
 
 /* A symbol that fits a query. */
@@ -50,7 +50,7 @@ struct fathom_candidate_symbol {
 struct fathom_kernel;
 
 struct fathom_find {
-	struct fathom *session;
+	struct fathom_budget budget; /* and the session */
 	struct fathom_notes *notes;
 	struct fathom_find_query *queries; /* and one more behind them: jit_search.c */
 	size_t n_queries;
@@ -70,13 +70,8 @@ struct fathom_find {
 	struct fathom_matches *matches;
 	uint32_t *n_matches;            /* of each query */
 	struct fathom_array candidates; /* struct fathom_candidate_symbol */
-	struct fathom_array links;      /* struct fathom_link, of scope.c */
-	struct fathom_array dynamics;   /* struct fathom_keyed, of scope.c */
-	struct fathom_array places;     /* the same */
-	struct fathom_array slots;      /* of ifunc.c */
-	bool has_slots;
-	_Atomic uint64_t counted; /* bytes of the memory budget that the search has */
-	_Atomic bool is_over;     /* it has failed because the budget has no room for more */
+	struct fathom_reader reader;    /* of the space */
+	struct fathom_runtime runtime;  /* its modules are the first of these; none in a file */
 };
 
 /* Which queries a pass over the tables is for. */
@@ -91,21 +86,18 @@ fathom_err fathom_find_tables(struct fathom_find *f, enum fathom_find_pass pass,
 /* Orders the candidates, each once, and gives them ranks. */
 void fathom_find_rank(struct fathom_find *f);
 
+/*
+ * Adds the matches of @c, which all are like @m: one, but for TLS symbols in a process.
+ * FATHOM_E_MEMORY.
+ */
+fathom_err fathom_find_place(struct fathom_find *f, const struct fathom_candidate_symbol *c,
+			     struct fathom_match *m);
+
 /* The code of the lines that are asked for. */
 fathom_err fathom_find_lines(struct fathom_find *f);
 
 /* The inlined copies of functions. */
 fathom_err fathom_find_inlined(struct fathom_find *f);
-
-/*
- * As fathom_array_reserve(), for what a search finds, of which there may be as much as the target
- * has: it counts against the memory budget while the search runs. "Without memory" in what follows
- * is also where that has no room. All threads of the search may call it.
- */
-bool fathom_find_reserve(struct fathom_find *f, struct fathom_array *a, size_t item, size_t more);
-
-/* Frees what was reserved so. */
-void fathom_find_release(struct fathom_find *f, struct fathom_array *a, size_t item);
 
 /*
  * Adds a copy of @m, whose strings need not stay, to the matches: false without memory. Its query

@@ -89,7 +89,7 @@ static bool is_any_version(const struct fathom_find *f, const struct fathom_find
 {
 	const struct fathom_find_module *m = &f->modules[c->module];
 
-	return f->space && c->verdict && !m->dynsym.versions.numbers.size && q->version.data &&
+	return f->space && c->verdict && !m->dynsym->versions.numbers.size && q->version.data &&
 	       !strpbrk(q->version.data, "*?[\\");
 }
 
@@ -126,9 +126,9 @@ static bool add(struct fathom_find *f, struct fathom_array *out, uint32_t module
 		c.version.data += 1 + c.is_default;
 		c.version.size -= 1u + c.is_default;
 	}
-	if (table == m->dynamic_table) {
-		c.version = fathom_dynsym_version(&m->dynsym, number, &c.is_default);
-		c.verdict = (uint8_t)fathom_dynsym_verdict(&m->dynsym, number, &c.symbol,
+	if (table == m->dynsym->number) {
+		c.version = fathom_dynsym_version(m->dynsym, number, &c.is_default);
+		c.verdict = (uint8_t)fathom_dynsym_verdict(m->dynsym, number, &c.symbol,
 							   q->version.data != NULL);
 	}
 	/* A stub is of interest only where it stands for the function. */
@@ -142,7 +142,7 @@ static bool add(struct fathom_find *f, struct fathom_array *out, uint32_t module
 		c.version = (struct fathom_str){ NULL, 0 };
 		c.is_default = true;
 	}
-	if (!fathom_find_reserve(f, out, sizeof c, 1))
+	if (!fathom_budget_reserve(&f->budget, out, sizeof c, 1))
 		return false;
 	((struct fathom_candidate_symbol *)out->data)[out->n++] = c;
 	return true;
@@ -161,16 +161,16 @@ static bool ask_hash(struct pass *p, uint32_t module)
 
 		if (!fathom_find_asks(f, query, module))
 			continue;
-		fathom_hash_search_init(&s, &m->dynsym.hash, f->queries[query].text);
+		fathom_hash_search_init(&s, &m->dynsym->hash, f->queries[query].text);
 		while (fathom_hash_search_next(&s, &number)) {
 			struct fathom_symbol symbol;
 
-			if (number >= m->dynsym.table.count)
+			if (number >= m->dynsym->table.count)
 				continue;
-			fathom_symtab_get(&m->dynsym.table, number, &symbol);
-			if (str_equal(fathom_symtab_name(&m->dynsym.table, &symbol),
+			fathom_symtab_get(&m->dynsym->table, number, &symbol);
+			if (str_equal(fathom_symtab_name(&m->dynsym->table, &symbol),
 				      f->queries[query].text) &&
-			    !add(f, &f->candidates, module, m->dynamic_table, number, query))
+			    !add(f, &f->candidates, module, m->dynsym->number, number, query))
 				return false;
 		}
 	}
@@ -302,7 +302,7 @@ static void run_task(void *data, size_t number, unsigned thread)
 	const struct fathom_find_module *m = &p->f->modules[t->module];
 	const struct fathom_symtab *view = &m->module->symbols.table[t->table].view;
 	const uint64_t size = view->is64 ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
-	const bool is_hashed = t->table == m->dynamic_table && m->dynsym.has_hash;
+	const bool is_hashed = t->table == m->dynsym->number && m->dynsym->has_hash;
 	const bool exact = p->keys.n && !is_hashed;
 	struct fathom_find_name name = { 0 };
 
@@ -362,7 +362,7 @@ static bool sort_plain(struct pass *p, enum fathom_find_pass which)
 /* Whether table @t of @m is one of exported symbols. */
 static bool is_wanted(const struct fathom_find *f, const struct fathom_find_module *m, uint32_t t)
 {
-	return !(f->flags & FATHOM_FIND_EXPORTED) || t == m->dynamic_table;
+	return !(f->flags & FATHOM_FIND_EXPORTED) || t == m->dynsym->number;
 }
 
 static bool add_tasks(struct pass *p, uint32_t module, uint32_t table)
@@ -428,10 +428,10 @@ static bool plan(struct pass *p, uint32_t first)
 
 		if (!is_asked(p, i))
 			continue;
-		if (m->dynsym.has_hash && m->dynamic_table != FATHOM_NONE && !ask_hash(p, i))
+		if (m->dynsym->has_hash && m->dynsym->number != FATHOM_NONE && !ask_hash(p, i))
 			return false;
 		for (uint32_t t = 0; t < m->module->symbols.n_tables; t++) {
-			const bool hashed = t == m->dynamic_table && m->dynsym.has_hash;
+			const bool hashed = t == m->dynsym->number && m->dynsym->has_hash;
 
 			if (is_wanted(f, m, t) && !(hashed && !p->n_patterns) &&
 			    !plan_table(p, i, t))
@@ -450,12 +450,12 @@ static bool collect(struct pass *p)
 		struct task *t = &p->tasks[i];
 		const size_t size = sizeof(struct fathom_candidate_symbol);
 
-		if (t->failed || !fathom_find_reserve(p->f, to, size, t->found.n))
+		if (t->failed || !fathom_budget_reserve(&p->f->budget, to, size, t->found.n))
 			return false;
 		if (t->found.n)
 			memcpy((char *)to->data + to->n * size, t->found.data, t->found.n * size);
 		to->n += t->found.n;
-		fathom_find_release(p->f, &t->found, size);
+		fathom_budget_release(&p->f->budget, &t->found, size);
 	}
 	return true;
 }
@@ -478,7 +478,8 @@ fathom_err fathom_find_tables(struct fathom_find *f, enum fathom_find_pass which
 		    plan(&p, first);
 
 	if (done) {
-		fathom_pool_run(p.n_tasks > 1 ? f->session->threads : 1, p.n_tasks, run_task, &p);
+		fathom_pool_run(p.n_tasks > 1 ? f->budget.session->threads : 1, p.n_tasks, run_task,
+				&p);
 		done = collect(&p);
 	}
 	/* Not before: a file that is loaded twice is one module. */
@@ -486,7 +487,8 @@ fathom_err fathom_find_tables(struct fathom_find *f, enum fathom_find_pass which
 		if (is_asked(&p, i))
 			atomic_fetch_add(&f->modules[i].module->name_passes, 1);
 	for (size_t i = 0; i < p.n_tasks; i++)
-		fathom_find_release(f, &p.tasks[i].found, sizeof(struct fathom_candidate_symbol));
+		fathom_budget_release(&f->budget, &p.tasks[i].found,
+				      sizeof(struct fathom_candidate_symbol));
 	free(p.tasks);
 	free(p.patterns);
 	fathom_name_keys_deinit(&p.keys);

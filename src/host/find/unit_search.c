@@ -35,7 +35,7 @@ bool fathom_find_task_asks(const struct fathom_find_task *t, uint32_t query)
 
 bool fathom_find_task_add(struct fathom_find_task *t, const struct fathom_find_place *p)
 {
-	if (!fathom_find_reserve(t->f, &t->places, sizeof *p, 1))
+	if (!fathom_budget_reserve(&t->f->budget, &t->places, sizeof *p, 1))
 		return false;
 	((struct fathom_find_place *)t->places.data)[t->places.n++] = *p;
 	return true;
@@ -121,7 +121,7 @@ static bool divide(struct walk *w, uint32_t module)
 static bool acquire_workers(struct walk *w, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
-		w->workers[i] = fathom_worker_acquire(w->f->session);
+		w->workers[i] = fathom_worker_acquire(w->f->budget.session);
 		if (!w->workers[i])
 			return false;
 	}
@@ -304,7 +304,7 @@ static bool take_places(struct walk *w, uint32_t module)
 	for (size_t i = 0; done && i < w->parts.n; i++) {
 		const struct fathom_array *from = &parts[i].task.places;
 
-		done = fathom_find_reserve(w->f, &all, sizeof *place, from->n);
+		done = fathom_budget_reserve(&w->f->budget, &all, sizeof *place, from->n);
 		if (done && from->n)
 			memcpy((struct fathom_find_place *)all.data + all.n, from->data,
 			       from->n * sizeof *place);
@@ -320,14 +320,14 @@ static bool take_places(struct walk *w, uint32_t module)
 		    fathom_find_is_there(w->f, &w->f->modules[module], place[i].svma) &&
 		    fathom_find_has_room(w->f, place[i].query))
 			done = add_match(w, module, &place[i], &name);
-	fathom_find_release(w->f, &all, sizeof *place);
+	fathom_budget_release(&w->f->budget, &all, sizeof *place);
 	fathom_find_name_deinit(&name);
 	return done;
 }
 
 static fathom_err walk_module(struct walk *w, uint32_t module)
 {
-	const unsigned threads = w->f->session->threads;
+	const unsigned threads = w->f->budget.session->threads;
 	struct part *parts;
 	bool done = list_units(w) && divide(w, module) &&
 		    acquire_workers(w, w->parts.n > 1 ? threads : 1);
@@ -339,7 +339,8 @@ static fathom_err walk_module(struct walk *w, uint32_t module)
 		done &= parts[i].err != FATHOM_E_MEMORY;
 	done = done && take_places(w, module);
 	for (size_t i = 0; i < w->parts.n; i++) {
-		fathom_find_release(w->f, &parts[i].task.places, sizeof(struct fathom_find_place));
+		fathom_budget_release(&w->f->budget, &parts[i].task.places,
+				      sizeof(struct fathom_find_place));
 		fathom_arena_deinit(&parts[i].task.arena);
 	}
 	for (unsigned i = 0; i < FATHOM_MAX_THREADS; i++)

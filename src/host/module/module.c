@@ -155,6 +155,13 @@ fathom_err fathom_module_open(struct fathom *session, struct fathom_file *file,
 	return FATHOM_OK;
 }
 
+static void destroy_dynsym(struct fathom_dynsym *d)
+{
+	if (d)
+		fathom_dynsym_deinit(d);
+	free(d);
+}
+
 void fathom_module_close(struct fathom_module *m)
 {
 	struct fathom_debug *d = m ? atomic_load(&m->dwarf) : NULL;
@@ -169,6 +176,7 @@ void fathom_module_close(struct fathom_module *m)
 		fathom_symbol_index_destroy(atomic_load(&m->symbol_index[i]));
 	for (int i = 0; i < FATHOM_MAX_SYMTABS; i++)
 		fathom_name_index_destroy(atomic_load(&m->name_index[i]));
+	destroy_dynsym(atomic_load(&m->dynsym));
 	fathom_fdes_destroy(atomic_load(&m->fdes.fdes));
 	if (m->debug != m->main)
 		fathom_object_close(m->debug);
@@ -207,6 +215,25 @@ const struct fathom_name_index *fathom_module_names(struct fathom_module *m, uin
 		x = expected;
 	}
 	return x;
+}
+
+const struct fathom_dynsym *fathom_module_dynsym(struct fathom_module *m)
+{
+	struct fathom_dynsym *d = atomic_load_explicit(&m->dynsym, memory_order_acquire);
+	struct fathom_dynsym *expected = NULL;
+
+	if (d)
+		return d;
+	d = malloc(sizeof *d);
+	if (!d || fathom_dynsym_init(d, &m->symbols)) {
+		free(d);
+		return NULL;
+	}
+	if (!atomic_compare_exchange_strong(&m->dynsym, &expected, d)) {
+		destroy_dynsym(d);
+		d = expected;
+	}
+	return d;
 }
 
 /* A look-up by index costs as much as so many symbols of a pass. */

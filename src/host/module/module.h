@@ -11,6 +11,7 @@
 #include "host/base/notes.h"
 #include "host/file/object.h"
 #include "host/module/debug.h"
+#include "host/symbol/dynsym.h"
 #include "host/symbol/name_index.h"
 #include "host/symbol/name_search.h"
 #include "host/symbol/tables.h"
@@ -28,6 +29,7 @@ struct fathom_module {
 	struct fathom_symbol_set symbols;
 	struct fathom_fde_slot fdes;
 	_Atomic(struct fathom_symbol_index *) symbol_index[FATHOM_ALIAS_RULES];
+	_Atomic(struct fathom_dynsym *) dynsym;
 	_Atomic(struct fathom_name_index *) name_index[FATHOM_MAX_SYMTABS]; /* of each table */
 	_Atomic uint32_t name_passes; /* searches for names that were passes over the tables */
 	_Atomic uint32_t passes;      /* addresses that were answered without indexes, by passes */
@@ -67,6 +69,9 @@ struct fathom_symbol_index *fathom_module_symbols(struct fathom_module *m, enum 
 
 /* The index of the names of table @t, made on first use; NULL without memory. */
 const struct fathom_name_index *fathom_module_names(struct fathom_module *m, uint32_t t);
+
+/* Returns what the dynamic linker knows of the module, read on first use; NULL without memory. */
+const struct fathom_dynsym *fathom_module_dynsym(struct fathom_module *m);
 
 /* Looks for names as linked in all tables, by passes or, when that is done again and again, by
  * index.

@@ -8,8 +8,7 @@
  * Not handled: slots that only DT_RELR or DT_ANDROID_REL describe, which never hold a symbol's
  * value.
  */
-#include "host/runtime/scope.h"
-#include "host/target/bias.h"
+#include "host/runtime/ifunc.h"
 
 /* A slot that an IFUNC may be in. */
 struct slot {
@@ -54,9 +53,10 @@ static uint64_t implicit_addend(const struct fathom_image *image, uint64_t svma)
 	return word == 8 ? load_u64(b.data, image->swap) : load_u32(b.data, image->swap);
 }
 
-static bool read_slots(struct fathom_find *f, uint32_t module, struct fathom_bytes bytes, bool rela)
+static bool read_slots(struct fathom_runtime *r, uint32_t module, struct fathom_bytes bytes,
+		       bool rela)
 {
-	const struct fathom_image *image = &f->modules[module].module->main->image;
+	const struct fathom_image *image = &r->modules[module].module->main->image;
 	const uint8_t word = fathom_image_address_size(image);
 	struct fathom_cursor c = cur_init(bytes, image->swap);
 
@@ -74,102 +74,103 @@ static bool read_slots(struct fathom_find *f, uint32_t module, struct fathom_byt
 			continue;
 		if (s.is_indirect && !rela)
 			s.addend = implicit_addend(image, s.svma);
-		if (!fathom_array_reserve(&f->slots, sizeof s, 1))
+		if (!fathom_budget_reserve(r->budget, &r->slots, sizeof s, 1))
 			return false;
-		((struct slot *)f->slots.data)[f->slots.n++] = s;
+		((struct slot *)r->slots.data)[r->slots.n++] = s;
 	}
 	return true;
 }
 
-static bool read_table(struct fathom_find *f, uint32_t module, uint64_t svma, uint64_t size,
+static bool read_table(struct fathom_runtime *r, uint32_t module, uint64_t svma, uint64_t size,
 		       bool rela)
 {
-	const struct fathom_image *image = &f->modules[module].module->main->image;
+	const struct fathom_image *image = &r->modules[module].module->main->image;
 
-	return !svma || read_slots(f, module, fathom_image_loaded_bytes(image, svma, size), rela);
+	return !svma || read_slots(r, module, fathom_image_loaded_bytes(image, svma, size), rela);
 }
 
 /* Of a program that no dynamic linker is for: its start-up code fills such slots itself. */
-static bool read_sections(struct fathom_find *f, uint32_t module)
+static bool read_sections(struct fathom_runtime *r, uint32_t module)
 {
-	const struct fathom_object *o = f->modules[module].module->main;
+	const struct fathom_object *o = r->modules[module].module->main;
 
 	for (uint32_t i = 1; i < o->n_sections; i++) {
 		const struct fathom_section *s = &o->sections[i].header;
 
 		if ((s->type == SHT_RELA || s->type == SHT_REL) && (s->flags & SHF_ALLOC) &&
-		    !read_slots(f, module, fathom_image_section_bytes(&o->image, s),
+		    !read_slots(r, module, fathom_image_section_bytes(&o->image, s),
 				s->type == SHT_RELA))
 			return false;
 	}
 	return true;
 }
 
-static bool read_module(struct fathom_find *f, uint32_t module)
+static bool read_module(struct fathom_runtime *r, uint32_t module)
 {
-	const struct fathom_find_module *m = &f->modules[module];
-	const struct fathom_dynamic *d = &m->dynsym.dynamic;
+	const struct fathom_runtime_module *m = &r->modules[module];
+	const struct fathom_dynamic *d = &m->dynsym->dynamic;
 
-	if (m->dynamic_table == FATHOM_NONE)
-		return read_sections(f, module);
-	return read_table(f, module, d->rela, d->relasz, true) &&
-	       read_table(f, module, d->rel, d->relsz, false) &&
-	       read_table(f, module, d->jmprel, d->pltrelsz, d->pltrel == DT_RELA);
+	if (m->dynsym->number == FATHOM_NONE)
+		return read_sections(r, module);
+	return read_table(r, module, d->rela, d->relasz, true) &&
+	       read_table(r, module, d->rel, d->relsz, false) &&
+	       read_table(r, module, d->jmprel, d->pltrelsz, d->pltrel == DT_RELA);
 }
 
 /*
- * Whether a reference without a version would lead to @c: to the oldest version of its file, which
+ * Whether a reference without a version would lead to @i: to the oldest version of its file, which
  * has the lowest number, or else to the only one; dlsym() takes the newest.
  */
-static bool is_oldest(const struct fathom_find *f, const struct fathom_candidate_symbol *c)
+static bool is_oldest(const struct fathom_runtime *r, const struct fathom_ifunc *i)
 {
-	const struct fathom_find_module *m = &f->modules[c->module];
-	const uint16_t number = fathom_version_number(&m->dynsym.versions, c->number);
+	const struct fathom_runtime_module *m = &r->modules[i->module];
+	uint16_t number;
 
-	return c->table == m->dynamic_table &&
-	       (number & ~FATHOM_VERSION_HIDDEN) <= FATHOM_VERSION_GLOBAL + 1;
+	if (i->number == FATHOM_NONE)
+		return false;
+	number = fathom_version_number(&m->dynsym->versions, i->number);
+	return (number & ~FATHOM_VERSION_HIDDEN) <= FATHOM_VERSION_GLOBAL + 1;
 }
 
-/* Whether the slot is for the function that @c is the resolver of. */
-static bool is_for(const struct fathom_find *f, const struct slot *s,
-		   const struct fathom_candidate_symbol *c)
+/* Whether the slot is for the function that @i is the resolver of. */
+static bool is_for(const struct fathom_runtime *r, const struct slot *s,
+		   const struct fathom_ifunc *i)
 {
-	const struct fathom_find_module *m = &f->modules[s->module];
+	const struct fathom_runtime_module *m = &r->modules[s->module];
 	struct fathom_symbol symbol;
 	struct fathom_str version;
 	bool is_default;
 
 	if (s->is_indirect)
-		return s->module == c->module && s->addend == c->svma;
-	if (s->addend || m->dynamic_table == FATHOM_NONE || s->symbol >= m->dynsym.table.count)
+		return s->module == i->module && s->addend == i->svma;
+	if (s->addend || m->dynsym->number == FATHOM_NONE || s->symbol >= m->dynsym->table.count)
 		return false;
-	fathom_symtab_get(&m->dynsym.table, s->symbol, &symbol);
-	if (!str_equal(fathom_symtab_name(&m->dynsym.table, &symbol), c->name))
+	fathom_symtab_get(&m->dynsym->table, s->symbol, &symbol);
+	if (!str_equal(fathom_symtab_name(&m->dynsym->table, &symbol), i->name))
 		return false;
-	version = fathom_dynsym_version(&m->dynsym, s->symbol, &is_default);
-	if (!version.data && c->version.data)
-		return is_oldest(f, c);
-	return !c->version.data || str_equal(version, c->version);
+	version = fathom_dynsym_version(m->dynsym, s->symbol, &is_default);
+	if (!version.data && i->version.data)
+		return is_oldest(r, i);
+	return !i->version.data || str_equal(version, i->version);
 }
 
 /* Whether @value is not what the file has in the slot: the way back to a stub, until it is bound.
  */
-static bool is_bound(const struct fathom_find *f, const struct slot *s, uint64_t value)
+static bool is_bound(const struct fathom_runtime *r, const struct slot *s, uint64_t value)
 {
-	const struct fathom_find_module *m = &f->modules[s->module];
+	const struct fathom_runtime_module *m = &r->modules[s->module];
 
 	return value != implicit_addend(&m->module->main->image, s->svma) + m->bias;
 }
 
-/* Whether a function can start at @avma that @c, in its own module, has chosen. */
-static bool is_function(const struct fathom_find *f, const struct fathom_candidate_symbol *c,
-			uint64_t avma)
+/* Whether a function can start at @avma that @i, in its own module, has chosen. */
+static bool is_function(const struct fathom_runtime *r, const struct fathom_ifunc *i, uint64_t avma)
 {
-	const struct fathom_find_module *m = &f->modules[c->module];
+	const struct fathom_runtime_module *m = &r->modules[i->module];
 	const struct fathom_object *o = m->module->main;
 	uint32_t section;
 
-	if (avma - m->bias == c->svma || !fathom_object_has_code(o, avma - m->bias))
+	if (avma - m->bias == i->svma || !fathom_object_has_code(o, avma - m->bias))
 		return false;
 	/* A slot that is not bound yet leads back to its stub. */
 	section = fathom_object_section_at(o, avma - m->bias);
@@ -178,30 +179,44 @@ static bool is_function(const struct fathom_find *f, const struct fathom_candida
 		 str_starts(o->sections[section].header.name, ".iplt"));
 }
 
-uint64_t fathom_ifunc_resolved(struct fathom_find *f, const struct fathom_candidate_symbol *c)
+/* Reads the slots of all modules, once. */
+static bool read_modules(struct fathom_runtime *r)
+{
+	if (r->has_slots)
+		return true;
+	r->slots.n = 0;
+	for (uint32_t k = 0; k < r->n_modules; k++)
+		if (!read_module(r, k))
+			return false;
+	r->has_slots = true;
+	return true;
+}
+
+fathom_err fathom_ifunc_resolved(struct fathom_runtime *r, const struct fathom_ifunc *i,
+				 uint64_t *ret)
 {
 	const struct slot *slots;
 	uint64_t found = 0;
 
-	for (uint32_t i = 0; !f->has_slots && i < f->n_modules; i++)
-		if (!read_module(f, i))
-			return 0;
-	f->has_slots = true;
-	slots = f->slots.data;
-	for (size_t i = 0; i < f->slots.n; i++) {
-		const struct fathom_find_module *m = &f->modules[slots[i].module];
-		const struct fathom_object *o = m->module->main;
+	if (i->module >= r->n_modules)
+		return FATHOM_E_NOT_FOUND;
+	if (!read_modules(r))
+		return FATHOM_E_MEMORY;
+	slots = r->slots.data;
+	for (size_t k = 0; k < r->slots.n; k++) {
+		const struct fathom_runtime_module *m = &r->modules[slots[k].module];
 		uint64_t value;
 
-		if (!is_for(f, &slots[i], c) ||
-		    !fathom_scope_read(f, o, slots[i].svma + m->bias,
-				       fathom_image_address_size(&o->image), &value) ||
-		    !is_bound(f, &slots[i], value) || !is_function(f, c, value))
+		if (!is_for(r, &slots[k], i) ||
+		    !fathom_runtime_word(r, &m->module->main->image, slots[k].svma + m->bias,
+					 &value) ||
+		    !is_bound(r, &slots[k], value) || !is_function(r, i, value))
 			continue;
 		/* Resolvers give one answer; slots that differ hold something else. */
 		if (found && found != value)
-			return 0;
+			return FATHOM_E_NOT_FOUND;
 		found = value;
 	}
-	return found;
+	*ret = found;
+	return found ? FATHOM_OK : FATHOM_E_NOT_FOUND;
 }

@@ -31,8 +31,8 @@ static uint32_t at_most_32(uint64_t n)
 	return n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
 }
 
-/* Puts the names of all versions where their numbers lead. */
-static void name_versions(struct fathom_dynsym *d)
+/* Puts the names of all versions where their numbers lead. False without memory. */
+static bool name_versions(struct fathom_dynsym *d)
 {
 	struct fathom_version_walk w;
 	struct fathom_version v;
@@ -43,20 +43,47 @@ static void name_versions(struct fathom_dynsym *d)
 		most = v.number > most ? v.number : most;
 	d->names = calloc(most + 1u, sizeof *d->names);
 	if (!d->names)
-		return;
+		return false;
 	d->n_names = most + 1;
 	fathom_version_walk_init(&w, &d->versions);
 	while (fathom_version_next(&w, &v))
 		if (!v.is_base)
 			d->names[v.number] = v.name;
+	return true;
 }
 
-bool fathom_dynsym_init(struct fathom_dynsym *d, const struct fathom_object *o,
-			const struct fathom_symtab *table)
+/* Returns the number of the table that the dynamic linker reads, or FATHOM_NONE. */
+static uint32_t find_table(const struct fathom_symbol_set *set)
 {
-	*d = (struct fathom_dynsym){ .object = o };
-	if (o->image.type == ET_REL || !fathom_object_dynamic(o, &d->dynamic))
-		return false;
+	const struct fathom_object *o = set->main;
+	const uint32_t section = fathom_object_find_type(o, SHT_DYNSYM);
+	struct fathom_dynamic d;
+	struct fathom_bytes entries;
+
+	if (section)
+		entries = fathom_image_section_bytes(&o->image, &o->sections[section].header);
+	else if (fathom_object_dynamic(o, &d))
+		entries = fathom_image_loaded_from(&o->image, d.symtab);
+	else
+		return FATHOM_NONE;
+	for (uint32_t t = 0; t < set->n_tables; t++)
+		if (set->table[t].object == o && set->table[t].view.entries.data == entries.data)
+			return t;
+	return FATHOM_NONE;
+}
+
+fathom_err fathom_dynsym_init(struct fathom_dynsym *d, const struct fathom_symbol_set *set)
+{
+	const struct fathom_object *o = set->main;
+	const uint32_t number = find_table(set);
+	const struct fathom_symtab *table;
+
+	*d = (struct fathom_dynsym){ .object = o, .number = FATHOM_NONE };
+	if (number == FATHOM_NONE || o->image.type == ET_REL ||
+	    !fathom_object_dynamic(o, &d->dynamic))
+		return FATHOM_OK;
+	table = &set->table[number].view;
+	d->number = number;
 	d->table = *table;
 	d->versions = (struct fathom_versions){
 		.numbers = from(o, d->dynamic.versym),
@@ -70,9 +97,7 @@ bool fathom_dynsym_init(struct fathom_dynsym *d, const struct fathom_object *o,
 	if (d->versions.numbers.size / 2 > table->count)
 		d->versions.numbers.size = (uint64_t)table->count * 2;
 	find_hash(d);
-	if (d->versions.numbers.size)
-		name_versions(d);
-	return true;
+	return !d->versions.numbers.size || name_versions(d) ? FATHOM_OK : FATHOM_E_MEMORY;
 }
 
 void fathom_dynsym_deinit(struct fathom_dynsym *d)

@@ -7,12 +7,13 @@
 #define FATHOM_SYMBOL_DYNSYM_H
 
 #include "host/base/memory.h"
-#include "host/file/object.h"
+#include "host/symbol/tables.h"
 #include "safe/elf/gnu_hash.h"
 #include "safe/elf/version.h"
 
 struct fathom_dynsym {
 	const struct fathom_object *object;
+	uint32_t number; /* of .dynsym in the tables of its module; FATHOM_NONE: it has none */
 	struct fathom_dynamic dynamic;
 	struct fathom_symtab table;
 	struct fathom_hash_table hash; /* where has_hash */
@@ -23,11 +24,10 @@ struct fathom_dynsym {
 };
 
 /*
- * Reads what @o has; false when it is not for the dynamic linker. @table is its .dynsym as it was
- * found already, or empty. Without memory, versions have no names.
+ * Reads what the main object of @set has. The number is FATHOM_NONE if that is not for the dynamic
+ * linker. FATHOM_E_MEMORY.
  */
-bool fathom_dynsym_init(struct fathom_dynsym *d, const struct fathom_object *o,
-			const struct fathom_symtab *table);
+fathom_err fathom_dynsym_init(struct fathom_dynsym *d, const struct fathom_symbol_set *set);
 void fathom_dynsym_deinit(struct fathom_dynsym *d);
 
 /* The version of symbol @i, data NULL for none; whether it is what who names none gets. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A reader of memory: of this process, another one, a core, a kernel, or what a caller of the library
- * has. All code that looks into an address space reads through one of these.
+ * A reader of memory: of this process, another one, a core, a kernel, or what a caller of the
+ * library has. All code that looks into an address space reads through one of these.
  *
  * Safety: that of the functions in it.
  */

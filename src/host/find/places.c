@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where a symbol is in a program that runs: an IFUNC where it was resolved to, a TLS symbol once
+ * for each thread.
+ */
+#include <stdlib.h>
+
+#include "host/find/search.h"
+#include "host/jit/trusted_file.h"
+#include "host/runtime/ifunc.h"
+#include "host/runtime/tls.h"
+#include "safe/base/text.h"
+
+/* A thread's copy of a TLS symbol. */
+struct copy {
+	uint64_t avma;
+	int32_t tid;
+};
+
+/* The copies of a TLS symbol. */
+struct copies {
+	struct fathom_find *f;
+	int32_t only;            /* the thread whose copy is wanted; 0: all */
+	struct fathom_array all; /* struct copy */
+	bool failed;             /* no memory */
+};
+
+static bool take_copy(int32_t tid, uint64_t avma, void *data)
+{
+	struct copies *c = data;
+	const struct copy copy = { avma, tid };
+
+	if (c->only && tid != c->only)
+		return true;
+	c->failed = !fathom_budget_reserve(&c->f->budget, &c->all, sizeof copy, 1);
+	if (c->failed)
+		return false;
+	((struct copy *)c->all.data)[c->all.n++] = copy;
+	return !c->only;
+}
+
+/* By the numbers of the threads, that of the main thread first. */
+static int compare_copies(const void *a, const void *b, void *data)
+{
+	const int32_t first = *(const int32_t *)data;
+	const int32_t x = ((const struct copy *)a)->tid;
+	const int32_t y = ((const struct copy *)b)->tid;
+
+	if ((x == first) != (y == first))
+		return x == first ? -1 : 1;
+	return x < y ? -1 : x > y;
+}
+
+/* The number of the main thread, as the process knows it; 0 when it is not known. */
+static int32_t main_tid(struct fathom_find *f)
+{
+	struct fathom_space_facts facts = { 0 };
+	struct fathom_jit_owner owner;
+
+	if (f->main_tid >= 0)
+		return f->main_tid;
+	if (fathom_jit_owner_read(f->space, &owner))
+		f->main_tid = (int32_t)owner.inner_pid;
+	else
+		f->space->ops->describe(f->space, &facts);
+	if (f->main_tid < 0)
+		f->main_tid = facts.pid;
+	return f->main_tid;
+}
+
+static fathom_err walk(struct copies *c, const struct fathom_candidate_symbol *s)
+{
+	const fathom_err err =
+		fathom_tls_walk(&c->f->runtime, s->module, s->symbol.value, take_copy, c);
+
+	return c->failed ? FATHOM_E_MEMORY : err;
+}
+
+/*
+ * Finds the copies of @c that are wanted. Where only the first is, the main thread is asked before
+ * all others. FATHOM_E_UNSUPPORTED: they cannot be known; FATHOM_E_MEMORY.
+ */
+static fathom_err find_copies(struct copies *ret, const struct fathom_candidate_symbol *c)
+{
+	fathom_err err;
+
+	if (!ret->only && ret->f->limit == 1) {
+		ret->only = main_tid(ret->f);
+		err = walk(ret, c);
+		ret->only = 0;
+		if (ret->all.n || err)
+			return err;
+	}
+	return walk(ret, c);
+}
+
+/* Says that the thread that is asked for has no copy of @m. */
+static void note_no_copy(struct fathom_find *f, const struct fathom_match *m)
+{
+	struct fathom_errinfo info;
+
+	(void)fathom_fail(&info, FATHOM_E_NOT_FOUND, "", 0,
+			  "the thread that was chosen has no copy of it: it has not used it, or "
+			  "there is no such thread");
+	fathom_copy_cstr(info.file, sizeof info.file, m->name ? m->name : "");
+	fathom_notes_add(f->notes, &info);
+}
+
+/* Adds the matches of TLS symbol @c in a process. */
+static fathom_err emit_tls(struct fathom_find *f, const struct fathom_candidate_symbol *c,
+			   struct fathom_match *m)
+{
+	struct copies copies = { .f = f, .only = f->tid };
+	fathom_err err = find_copies(&copies, c);
+	int32_t first;
+	bool done = true;
+
+	if (err == FATHOM_E_UNSUPPORTED) {
+		m->reason = FATHOM_REASON_UNSUPPORTED;
+		err = FATHOM_OK;
+	} else if (!err && f->tid && !copies.all.n) {
+		m->reason = FATHOM_REASON_UNMAPPED;
+		note_no_copy(f, m);
+	}
+	if (copies.all.n > 1) {
+		first = main_tid(f);
+		qsort_r(copies.all.data, copies.all.n, sizeof(struct copy), compare_copies, &first);
+	}
+	for (size_t i = 0; i < copies.all.n && done && fathom_find_has_room(f, m->query); i++) {
+		const struct copy *copy = (const struct copy *)copies.all.data + i;
+
+		m->tid = copy->tid;
+		m->address = copy->avma;
+		m->flags |= FATHOM_MATCH_ADDRESS;
+		done = fathom_find_add(f, m);
+	}
+	/* Without a copy the symbol is there all the same. */
+	if (!copies.all.n && !err)
+		done = fathom_find_add(f, m);
+	fathom_budget_release(&f->budget, &copies.all, sizeof(struct copy));
+	return done ? err : FATHOM_E_MEMORY;
+}
+
+/* Puts the function that IFUNC @c was resolved to in @m. */
+static fathom_err place_ifunc(struct fathom_find *f, const struct fathom_candidate_symbol *c,
+			      struct fathom_match *m)
+{
+	const bool is_dynamic = c->table == f->modules[c->module].dynsym->number;
+	const struct fathom_ifunc i = { .module = c->module,
+					.number = is_dynamic ? c->number : FATHOM_NONE,
+					.svma = c->svma,
+					.name = c->name,
+					.version = c->version };
+	const fathom_err err = fathom_ifunc_resolved(&f->runtime, &i, &m->address);
+
+	if (err == FATHOM_E_MEMORY)
+		return err;
+	if (err) {
+		m->address = 0;
+		m->flags &= (uint8_t)~FATHOM_MATCH_ADDRESS;
+		m->reason = FATHOM_REASON_UNSUPPORTED;
+	} else {
+		m->size = 0;
+		m->flags |= FATHOM_MATCH_RESOLVED;
+	}
+	return FATHOM_OK;
+}
+
+fathom_err fathom_find_place(struct fathom_find *f, const struct fathom_candidate_symbol *c,
+			     struct fathom_match *m)
+{
+	if (c->symbol.type == STT_TLS) {
+		m->address = 0;
+		m->flags &= (uint8_t)~FATHOM_MATCH_ADDRESS;
+		if (f->space)
+			return emit_tls(f, c, m);
+	}
+	if (c->symbol.type == STT_GNU_IFUNC) {
+		m->resolver = m->address;
+		if (f->space)
+			FATHOM_TRY(place_ifunc(f, c, m));
+	}
+	return fathom_find_add(f, m) ? FATHOM_OK : FATHOM_E_MEMORY;
+}

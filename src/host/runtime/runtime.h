@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the dynamic linker and libc know in a program that runs or ran: which modules are loaded and
+ * in which order names are looked up in them, where IFUNCs were resolved to, the threads, and each
+ * thread's copy of TLS symbols. Read in the program's memory, which may change meanwhile: what
+ * contradicts itself is not believed.
+ *
+ *	link_map.h	the list of loaded modules, in namespaces
+ *	scope.h		the order of look-ups
+ *	ifunc.h		what IFUNCs were resolved to
+ *	threads.h	libc's list of threads
+ *	tls.h		the threads' copies of TLS symbols
+ */
+#ifndef FATHOM_RUNTIME_RUNTIME_H
+#define FATHOM_RUNTIME_RUNTIME_H
+
+#include "host/module/budget.h"
+#include "host/module/module.h"
+#include "safe/base/reader.h"
+
+/* A module where it is loaded. */
+struct fathom_runtime_module {
+	struct fathom_module *module;
+	const struct fathom_dynsym *dynsym;
+	const char *path;
+	uint64_t bias;
+	uint32_t order; /* in which it is searched for names; FATHOM_NONE: it is not */
+	uint32_t link;  /* number of its first link; FATHOM_NONE: it has none */
+};
+
+struct fathom_glibc;
+
+struct fathom_runtime {
+	const struct fathom_reader *reader;
+	struct fathom_budget *budget;
+	bool is_live; /* the program runs on: what is read may be in the middle of a change */
+	struct fathom_runtime_module *modules;
+	size_t n_modules;
+	size_t cap_modules;
+	/* of link_map.c */
+	struct fathom_array links;    /* struct fathom_link */
+	struct fathom_array dynamics; /* struct fathom_keyed: modules by their dynamic sections */
+	struct fathom_array places;   /* struct fathom_keyed: links by where they are */
+	uint32_t main_program;        /* number of its module; FATHOM_NONE: not known */
+	uint64_t debug;               /* avma of its struct r_debug */
+	bool is_unsettled;            /* the lists have changed whenever they were read */
+	/* of ifunc.c */
+	struct fathom_array slots;
+	bool has_slots;
+	/* of glibc.c: made when it is asked for */
+	struct fathom_glibc *glibc;
+	bool has_glibc; /* it was looked for */
+};
+
+/* Begins a runtime whose memory @reader reads. Both have to stay. */
+void fathom_runtime_init(struct fathom_runtime *r, const struct fathom_reader *reader,
+			 struct fathom_budget *budget, bool is_live);
+void fathom_runtime_deinit(struct fathom_runtime *r);
+
+/*
+ * Adds a module that is loaded at @bias; its number is that of those before. @module and @path have
+ * to stay. FATHOM_E_MEMORY.
+ */
+fathom_err fathom_runtime_add(struct fathom_runtime *r, struct fathom_module *module,
+			      const char *path, uint64_t bias);
+
+/* Reads the links and the order of look-ups, once all modules were added. FATHOM_E_MEMORY. */
+fathom_err fathom_runtime_read(struct fathom_runtime *r);
+
+/* Reads a word of memory as a program like @image has it. */
+static inline bool fathom_runtime_word(const struct fathom_runtime *r,
+				       const struct fathom_image *image, uint64_t avma,
+				       uint64_t *ret)
+{
+	return fathom_reader_uint(r->reader, avma, fathom_image_address_size(image), image->swap,
+				  ret);
+}
+
+/* Reads a number of 4 bytes. */
+static inline bool fathom_runtime_u32(const struct fathom_runtime *r,
+				      const struct fathom_image *image, uint64_t avma,
+				      uint64_t *ret)
+{
+	return fathom_reader_uint(r->reader, avma, 4, image->swap, ret);
+}
+
+/* Returns word number @i of @bytes. */
+static inline uint64_t fathom_runtime_load(const struct fathom_image *image, const uint8_t *bytes,
+					   size_t i)
+{
+	return image->is64 ? load_u64(bytes + 8 * i, image->swap)
+			   : load_u32(bytes + 4 * i, image->swap);
+}
+
+#endif

@@ -95,6 +95,7 @@ static const struct rule rules[] = {
 	{ EM_SPARC, R_SPARC_TLS_DTPOFF32, ACT_NONE, 4 },
 	{ EM_MIPS, R_MIPS_32, ACT_SET, 4 },
 	{ EM_MIPS, R_MIPS_64, ACT_SET, 8 },
+	{ EM_MIPS, 248 /* R_MIPS_PC32 */, ACT_PCREL, 4 },
 	{ EM_RISCV, R_RISCV_64, ACT_SET, 8 },
 	{ EM_RISCV, R_RISCV_32, ACT_SET, 4 },
 	{ EM_RISCV, R_RISCV_RELAX, ACT_NONE, 0 },

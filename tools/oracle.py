@@ -279,7 +279,10 @@ def ask(report, fathom, path, n, others):
     print(path, dict(counts), flush=True)
 
 
-def elf_files(top):
+ET_REL, ET_EXEC, ET_DYN = 1, 2, 3
+
+
+def elf_files(top, types=(ET_EXEC, ET_DYN)):
     for folder, _, names in os.walk(top):
         for name in sorted(names):
             path = os.path.join(folder, name)
@@ -290,7 +293,7 @@ def elf_files(top):
                     head = f.read(18)
             except OSError:
                 continue
-            if head[:4] == b"\x7fELF" and head[16:18] in (b"\x02\x00", b"\x03\x00", b"\x00\x02", b"\x00\x03"):
+            if head[:4] == b"\x7fELF" and len(head) == 18 and max(head[16:]) in types and not min(head[16:]):
                 yield path
 
 

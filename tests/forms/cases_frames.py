@@ -2,96 +2,12 @@
 """Unwind descriptions (LSB 5.0, 10.6; DWARF 5, 6.4) as far as they bound functions: where nothing
 has a name, code is named after the range of its description."""
 from case import ENCODINGS, TEXT, Built, case
+from cfiasm import (ABSPTR, BASES, BEFORE_TEXT, DATAREL, EH_FRAME, EH_HDR, FORMATS, GOT, INDIRECT, PCREL, SDATA4, UDATA2, UDATA4,
+                    UDATA8, SDATA8, Frames, header, pointer)
 from elfasm import SHF_ALLOC
-from out import Out, sleb, uleb
+from out import Out
 
 PLAIN = ENCODINGS[0]
-EH_FRAME, EH_HDR, GOT = 0x2000, 0x2800, 0x3000
-BEFORE_TEXT = (0x800, 0x400)  # .eh_frame and .got: for unsigned numbers that count from them
-
-ABSPTR, ULEB, UDATA2, UDATA4, UDATA8 = 0x00, 0x01, 0x02, 0x03, 0x04
-SLEB, SDATA2, SDATA4, SDATA8 = 0x09, 0x0A, 0x0B, 0x0C
-PCREL, TEXTREL, DATAREL, FUNCREL, ALIGNED, INDIRECT = 0x10, 0x20, 0x30, 0x40, 0x50, 0x80
-FORMATS = {"absptr": ABSPTR, "uleb128": ULEB, "udata2": UDATA2, "udata4": UDATA4, "udata8": UDATA8,
-           "sleb128": SLEB, "sdata2": SDATA2, "sdata4": SDATA4, "sdata8": SDATA8}
-BASES = {"": 0, ", pc-relative": PCREL, ", relative to .text": TEXTREL, ", relative to .got": DATAREL}
-
-
-def pointer(e, value, encoding, here, got=GOT):
-    """@value as an encoded pointer that stands at address @here."""
-    value -= {0: 0, PCREL: here, TEXTREL: TEXT, DATAREL: got}[encoding & 0x70]
-    value &= (1 << e.bits) - 1
-    format = encoding & 0xF
-    if format == ULEB:
-        return uleb(value)
-    if format == SLEB:
-        return sleb(value - (1 << e.bits) if value >> (e.bits - 1) else value)
-    size = {ABSPTR: e.bits // 8, UDATA2: 2, SDATA2: 2, UDATA4: 4, SDATA4: 4, UDATA8: 8, SDATA8: 8}[format]
-    return bytes(Out(e.big).uint(value, size).bytes)
-
-
-class Frames:
-    """A section of descriptions; @eh: .eh_frame, else .debug_frame."""
-
-    def __init__(self, e, eh=True, offset_size=4, places=(EH_FRAME, GOT)):
-        self.e, self.eh, self.offset_size = e, eh, offset_size
-        self.addr, self.got = places
-        self.out = Out(e.big)
-        self.at = {}  # low: address of the description
-
-    def _add(self, body):
-        body.align(4)
-        at = len(self.out)
-        self.out.length(body.bytes, self.offset_size)
-        return at
-
-    def cie(self, augmentation="zR", data=None, version=1, encoding=ABSPTR, before=b""):
-        """@data: the augmentation's; by default what "zR" needs."""
-        body = Out(self.e.big)
-        if self.eh:
-            body.u32(0)
-        else:
-            body.uint(-1, self.offset_size)
-        body.u8(version).cstr(augmentation).raw(before)
-        if version >= 4:
-            body.u8(self.e.bits // 8).u8(0)
-        body.uleb(1).sleb(-8)
-        if version == 1:
-            body.u8(16)
-        else:
-            body.uleb(16)
-        if augmentation.startswith("z"):
-            data = bytes([encoding]) if data is None else data
-            body.uleb(len(data)).raw(data)
-        return self._add(body)
-
-    def fde(self, cie, low, size, encoding=ABSPTR, augmented=True):
-        head = 4 if self.offset_size == 4 else 12
-        at = len(self.out)
-        body = Out(self.e.big)
-        if self.eh:
-            body.u32(at + head - cie)
-        else:
-            body.uint(cie, self.offset_size)
-        here = self.addr + at + head + len(body)
-        body.raw(pointer(self.e, low, encoding, here, self.got))
-        body.raw(pointer(self.e, size, encoding & 0xF, 0))
-        if augmented and self.eh:
-            body.uleb(0)
-        self.at[low] = self.addr + at
-        return self._add(body)
-
-    def end(self):
-        self.out.u32(0)
-
-    def elf(self):
-        elf = self.e.elf()
-        if self.eh:
-            elf.section(".eh_frame", self.out.bytes, flags=SHF_ALLOC, addr=self.addr, align=8)
-        else:
-            elf.section(".debug_frame", self.out.bytes)
-        elf.section(".got", bytes(8), flags=SHF_ALLOC, addr=self.got, align=8)
-        return elf
 
 
 def ranged(low, high):
@@ -170,6 +86,31 @@ def _order(e):
     return Built(f.elf(), WANT)
 
 
+@case("a description before its CIE", encodings=ENCODINGS, llvm=None)
+def _behind(e):
+    f = Frames(e)
+    f.fde(0x1C if e.bits == 64 else 0x14, TEXT + 0x10, 0x10)
+    two(f, f.cie())
+    return Built(f.elf(), WANT)
+
+
+# Nothing is known of what such versions have in which order; the descriptions of other CIEs count.
+@case("CIEs of unknown versions are passed over", encodings=ENCODINGS, llvm=None)
+def _unknown_version(e):
+    f = Frames(e)
+    f.fde(f.cie(version=2), TEXT, 0x10)
+    two(f, f.cie()).end()
+    return Built(f.elf(), WANT)
+
+
+@case("pointers whose encoding stands behind an unknown letter are passed over", encodings=ENCODINGS, llvm=None)
+def _unknown_letter(e):
+    f = Frames(e)
+    f.fde(f.cie("zXR", bytes([UDATA4])), TEXT, 0x10)
+    two(f, f.cie()).end()
+    return Built(f.elf(), WANT)
+
+
 @case("empty ranges are no code", encodings=ENCODINGS, llvm=None)
 def _empty(e):
     f = Frames(e)
@@ -194,23 +135,23 @@ for _version in (1, 3, 4):
         return Built(f.elf(), WANT)
 
 
+@case("debug_frame version 4 with segments", encodings=ENCODINGS, llvm=None)
+def _segments(e):
+    f = Frames(e, eh=False)
+    two(f, f.cie("", version=4, sizes=(e.bits // 8, 2)), segment=b"\1\2")
+    return Built(f.elf(), WANT)
+
+
+@case("debug_frame of a function that the linker dropped", encodings=ENCODINGS, llvm=None)
+def _dropped(e):
+    f = Frames(e, eh=False)
+    cie = f.cie("", version=3)
+    f.fde(cie, 0, TEXT + 0x100)
+    two(f, cie)
+    return Built(f.elf(), WANT)
+
+
 # .eh_frame_hdr -------------------------------------------------------------------------------------
-
-def header(e, f, lows, encodings=(PCREL | SDATA4, UDATA4, DATAREL | SDATA4)):
-    """The header and its table, which counts from the header's own address."""
-    out = Out(e.big).u8(1)
-    for encoding in encodings:
-        out.u8(encoding)
-    out.raw(pointer(e, EH_FRAME, encodings[0], EH_HDR + 4))
-    out.raw(pointer(e, len(lows), encodings[1], 0))
-    for low in lows:
-        if encodings[2] == DATAREL | SDATA4:
-            out.u32(low - EH_HDR).u32(f.at[low] - EH_HDR)
-        else:
-            out.raw(pointer(e, low, encodings[2], EH_HDR + len(out)))
-            out.raw(pointer(e, f.at[low], encodings[2], EH_HDR + len(out)))
-    return bytes(out.bytes)
-
 
 def with_header(e, data, want=None):
     f = Frames(e)
@@ -230,6 +171,14 @@ def _header(e):
 def _header_lacks(e):
     want = {**WANT, TEXT + 0x40: "no-symbols", TEXT + 0x47: "no-symbols"}
     return with_header(e, lambda f: header(e, f, [TEXT + 0x10]), want)
+
+
+@case("eh_frame_hdr of another section is passed over", encodings=ENCODINGS, llvm=None)
+def _header_other(e):
+    def other(f):
+        f.at = {low: address + 4 for low, address in f.at.items()}
+        return header(e, f, [TEXT + 0x10, TEXT + 0x40], section=EH_FRAME + 4)
+    return with_header(e, other)
 
 
 for _table in (ABSPTR, UDATA4, PCREL | SDATA4, DATAREL | UDATA8):

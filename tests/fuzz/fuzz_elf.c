@@ -6,18 +6,24 @@
 
 #include "host/base/mapping.h"
 #include "host/file/object.h"
+#include "host/module/unwind_tables.h"
 #include "host/symbol/plt.h"
 #include "host/symbol/tables.h"
 
 static void use_symbols(struct fathom_memory *m, struct fathom_object *o, uint64_t svma)
 {
-	struct fathom_fde_slot fdes = { NULL };
-	struct fathom_symbol_set set = { .main = o, .fdes = &fdes };
+	struct fathom_unwind_tables unwind = { .bounds = { NULL, NULL } };
+	struct fathom_symbol_set set = { .main = o, .bounds = &unwind.bounds };
 	struct fathom_symbol_index *x;
 	struct fathom_symbol_hit hit;
 	uint32_t number;
+	struct fathom_fde fde;
 	uint64_t found;
 
+	if (!fathom_unwind_tables_init(&unwind, o, NULL)) {
+		fathom_unwind_tables_deinit(&unwind);
+		return;
+	}
 	fathom_symbol_set_add(&set, o, FATHOM_SOURCE_SYMTAB);
 	if (fathom_symbols_scan(&set, svma, NULL, &hit))
 		fuzz_use_str(hit.name);
@@ -32,7 +38,9 @@ static void use_symbols(struct fathom_memory *m, struct fathom_object *o, uint64
 			fuzz_use_str(fathom_symbol_index_name(x, number));
 		fathom_symbol_index_destroy(x);
 	}
-	fathom_fdes_destroy(atomic_load(&fdes.fdes));
+	if (!fathom_unwind_tables_find(&unwind, svma, &fde))
+		fuzz_use(fde.low ^ fde.cie->code_alignment);
+	fathom_unwind_tables_deinit(&unwind);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

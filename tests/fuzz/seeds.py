@@ -9,9 +9,13 @@ import struct
 import subprocess
 import sys
 import tempfile
+import types
 import zlib
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "lib"))
+
+from cfiasm import DATAREL, EH_HDR, FUNCREL, PCREL, SDATA4, TEXT, ULEB, Frames, header  # noqa: E402
 
 SOURCE = """
 #include <stdio.h>
@@ -84,6 +88,31 @@ def seed_dwarf(folder, name, path):
     if frames:
         write(folder, "cfi", name, b"\4" + struct.pack(">Q", 0x1010) + packed(section(path, "eh_frame_hdr")) + frames)
     del abbrev
+
+
+def seed_frames(folder):
+    """What compilers here do not write: each version, segments, 64-bit DWARF, all letters."""
+    for name, big, bits, eh, options, fde in (
+            ("v4-segments", False, 64, False, {"augmentation": "", "version": 4, "sizes": (8, 4)}, {"segment": bytes(4)}),
+            ("v3-wide", True, 64, False, {"augmentation": "", "version": 3}, {"offset_size": 8}),
+            ("v1-narrow", False, 32, False, {"augmentation": "", "version": 1}, {}),
+            ("eh-letters", False, 64, True, {"augmentation": "zPLRSBG", "data": bytes([0x50, *bytes(14), 0x1B, 3])}, {"data": bytes(4)}),
+            ("eh-wide", False, 64, True, {"encoding": 3}, {"offset_size": 8}),
+            ("eh-old", True, 32, True, {"augmentation": "eh", "before": bytes(4)}, {"augmented": False})):
+        f = Frames(types.SimpleNamespace(bits=bits, big=big), eh, fde.pop("offset_size", 4))
+        cie = f.cie(**options, instructions=b"\x0c\x07\x08\x90\x01")
+        for low in (TEXT, TEXT + 0x20):
+            f.fde(cie, low, 0x10, 3 if "z" in options.get("augmentation", "z") and eh else 0, **fde)
+        f.end()
+        write(folder, "cfi", name, bytes([big | (bits == 32) << 1 | eh << 2]) + struct.pack(">Q", TEXT) + packed(b"") + bytes(f.out.bytes))
+    # A header that leads to the section: all is relative to it, which fuzz_cfi.c has at 0x800.
+    f = Frames(types.SimpleNamespace(bits=64, big=False))
+    cie = f.cie("zLR", bytes([FUNCREL | ULEB, PCREL | SDATA4]))
+    for low in (TEXT, TEXT + 0x20):
+        f.fde(cie, low, 0x10, PCREL | SDATA4, data=b"\x7f")
+    for name, flags, table in (("header", 4, DATAREL | SDATA4), ("header-open", 12, PCREL | SDATA4)):
+        head = header(f.e, f, (TEXT, TEXT + 0x20), encodings=(PCREL | SDATA4, 3, table))
+        write(folder, "cfi", name, bytes([flags]) + struct.pack(">Q", (TEXT + 0x20 + 0x800 - EH_HDR) % 2**64) + packed(head) + bytes(f.out.bytes))
 
 
 def seed_codecs(folder):
@@ -279,6 +308,7 @@ def main():
             write(folder, "elf", name, data)
             write(folder, "file", name, data)
         seed_codecs(folder)
+        seed_frames(folder)
         seed_names(folder)
         seed_links(folder, tmp)
         seed_maps(folder, tmp)

@@ -16,77 +16,17 @@ static bool has_debug_info(const struct fathom_object *o)
 	return i && o->sections[i].header.type != SHT_NOBITS;
 }
 
-/* Where functions start and end by their unwind descriptions: .eh_frame, else .debug_frame. */
-static void find_cfi(struct fathom_symbol_set *set, struct fathom_object *o)
-{
-	uint32_t i = fathom_object_find(o, ".eh_frame");
-	const uint32_t header = fathom_object_find(o, ".eh_frame_hdr");
-	const uint32_t text = fathom_object_find(o, ".text");
-	const uint32_t got = fathom_object_find(o, ".got");
-
-	set->cfi.is_eh = i && o->sections[i].header.type != SHT_NOBITS &&
-			 o->sections[i].header.size > sizeof(uint32_t);
-	if (!set->cfi.is_eh)
-		i = fathom_object_find(o, ".debug_frame");
-	if (!i || o->sections[i].header.type == SHT_NOBITS)
-		return;
-	set->cfi_object = o;
-	set->cfi_number = i;
-	set->cfi.svma = o->sections[i].base;
-	set->cfi.text_svma = text ? o->sections[text].base : 0;
-	set->cfi.data_svma = got ? o->sections[got].base : 0;
-	set->cfi.address_size = fathom_image_address_size(&o->image);
-	set->cfi.swap = o->image.swap;
-	if (set->cfi.is_eh && header) {
-		set->cfi_header =
-			fathom_image_section_bytes(&o->image, &o->sections[header].header);
-		set->cfi_header_svma = o->sections[header].base;
-	}
-}
-
-/* Without section headers: PT_GNU_EH_FRAME leads to .eh_frame_hdr, and that to .eh_frame. */
-static void find_cfi_by_segment(struct fathom_symbol_set *set, const struct fathom_object *o)
-{
-	struct fathom_segment s;
-	struct fathom_bytes header;
-
-	for (uint32_t i = 0; i < o->image.phnum; i++) {
-		if (!fathom_image_segment(&o->image, i, &s) || s.type != PT_GNU_EH_FRAME)
-			continue;
-		header = fathom_image_loaded_bytes(&o->image, s.vaddr, s.filesz);
-		/* DW_EH_PE_pcrel | DW_EH_PE_sdata4 is what every linker writes. */
-		if (header.size < 8 || header.data[0] != 1 || header.data[1] != 0x1b)
-			return;
-		set->cfi.svma =
-			s.vaddr + 4 + (uint64_t)(int32_t)load_u32(header.data + 4, o->image.swap);
-		set->cfi.section = fathom_image_loaded_from(&o->image, set->cfi.svma);
-		set->cfi.address_size = fathom_image_address_size(&o->image);
-		set->cfi.swap = o->image.swap;
-		set->cfi.is_eh = true;
-		set->cfi_header = header;
-		set->cfi_header_svma = s.vaddr;
-		return;
-	}
-}
-
-static void find_symbols(struct fathom_module *m)
+static bool find_symbols(struct fathom_module *m)
 {
 	struct fathom_symbol_set *set = &m->symbols;
 
-	fathom_symbol_set_init(set, m->main, &m->fdes);
+	fathom_symbol_set_init(set, m->main, &m->unwind.bounds);
 	fathom_symbol_set_add(set, m->main, FATHOM_SOURCE_SYMTAB);
 	if (m->debug && m->debug != m->main)
 		fathom_symbol_set_add(set, m->debug, FATHOM_SOURCE_SYMTAB);
 	if (m->mini)
 		fathom_symbol_set_add(set, m->mini, FATHOM_SOURCE_MINIDEBUGINFO);
-	if (m->main->n_sections)
-		find_cfi(set, m->main);
-	else
-		find_cfi_by_segment(set, m->main);
-	/* What a debug file for another base describes of unwinding is not moved. */
-	if (!set->cfi_object && !set->cfi.section.size && m->debug && m->debug != m->main &&
-	    !m->debug->bias)
-		find_cfi(set, m->debug);
+	return fathom_unwind_tables_init(&m->unwind, m->main, m->debug);
 }
 
 /* Looks for a file with the debug information, which main does not have. */
@@ -125,7 +65,10 @@ static fathom_err create(struct fathom *session, struct fathom_object *main,
 		m->debug = m->main;
 	else if (!alone)
 		find_debug(m);
-	find_symbols(m);
+	if (!find_symbols(m)) {
+		fathom_module_close(m);
+		return FATHOM_E_MEMORY;
+	}
 	fathom_cache_open(m);
 	*ret = m;
 	return FATHOM_OK;
@@ -177,7 +120,7 @@ void fathom_module_close(struct fathom_module *m)
 	for (int i = 0; i < FATHOM_MAX_SYMTABS; i++)
 		fathom_name_index_destroy(atomic_load(&m->name_index[i]));
 	destroy_dynsym(atomic_load(&m->dynsym));
-	fathom_fdes_destroy(atomic_load(&m->fdes.fdes));
+	fathom_unwind_tables_deinit(&m->unwind);
 	if (m->debug != m->main)
 		fathom_object_close(m->debug);
 	fathom_object_close(m->mini);

@@ -11,6 +11,7 @@
 #include "host/base/notes.h"
 #include "host/file/object.h"
 #include "host/module/debug.h"
+#include "host/module/unwind_tables.h"
 #include "host/symbol/dynsym.h"
 #include "host/symbol/name_index.h"
 #include "host/symbol/name_search.h"
@@ -27,7 +28,7 @@ struct fathom_module {
 	struct fathom_object *mini;  /* MiniDebugInfo, or NULL */
 	struct fathom_notes *notes;  /* of the target */
 	struct fathom_symbol_set symbols;
-	struct fathom_fde_slot fdes;
+	struct fathom_unwind_tables unwind;
 	_Atomic(struct fathom_symbol_index *) symbol_index[FATHOM_ALIAS_RULES];
 	_Atomic(struct fathom_dynsym *) dynsym;
 	_Atomic(struct fathom_name_index *) name_index[FATHOM_MAX_SYMTABS]; /* of each table */

@@ -23,7 +23,7 @@ struct copy {
 	struct fathom_array symbols;   /* struct fathom_self_symbol */
 	struct fathom_array scratch;   /* char: a name that is made here */
 	struct fathom_array demangled; /* char */
-	const struct fathom_fdes *fdes;
+	const struct fathom_bounds_list *bounds;
 	bool failed; /* no memory */
 };
 
@@ -126,7 +126,7 @@ static void emit(struct copy *c, uint64_t start, uint32_t number)
 }
 
 /* The number of the first description that ends behind @svma. */
-static size_t fde_behind(const struct fathom_fdes *f, uint64_t svma)
+static size_t fde_behind(const struct fathom_bounds_list *f, uint64_t svma)
 {
 	size_t low = 0;
 	size_t high = f->n;
@@ -156,8 +156,9 @@ static uint32_t same_as_last(const struct copy *c, uint64_t start)
 /* Names what is at @pos, up to @high at most, by its unwind description; where that ends. */
 static uint64_t emit_description(struct copy *c, uint64_t pos, uint64_t high)
 {
-	const size_t i = c->fdes ? fde_behind(c->fdes, pos) : 0;
-	const struct fathom_keyed *range = c->fdes && i < c->fdes->n ? &c->fdes->ranges[i] : NULL;
+	const size_t i = c->bounds ? fde_behind(c->bounds, pos) : 0;
+	const struct fathom_keyed *range =
+		c->bounds && i < c->bounds->n ? &c->bounds->ranges[i] : NULL;
 	struct fathom_symbol_hit hit = { .source = FATHOM_SOURCE_FDE };
 	uint32_t number;
 
@@ -342,7 +343,7 @@ fathom_err fathom_self_copy_names(struct fathom_module *m, struct fathom_self_pr
 	/* Not by way of the module, which would keep it. */
 	c.index = fathom_symbol_index_create(&m->session->memory, &m->symbols, FATHOM_ALIAS_FATHOM,
 					     m->session->threads);
-	c.fdes = fathom_symbols_fdes(&m->symbols);
+	c.bounds = m->unwind.bounds.all(&m->unwind.bounds);
 	if (c.index) {
 		n = fathom_symbol_index_count(c.index) + 1u;
 		numbers = malloc(n * sizeof *numbers);

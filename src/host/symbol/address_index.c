@@ -66,13 +66,16 @@ struct collection {
 		uint8_t table;
 	} * chunk;
 	size_t n_chunks;
-	const struct fathom_fdes *fdes;
+	const struct fathom_bounds_list *bounds;
 };
 
 static struct fathom_keyed make_key(uint64_t svma, uint8_t table, uint32_t symbol)
 {
 	return (struct fathom_keyed){ svma, (uint64_t)table << 32 | symbol };
 }
+
+/* Of a set that nothing has bounds for. */
+static const struct fathom_bounds_list NO_BOUNDS;
 
 /* Task 0 reads the unwind descriptions, each other one the symbols of a chunk. */
 static void collect_chunk(void *arg, size_t task, unsigned thread)
@@ -85,7 +88,7 @@ static void collect_chunk(void *arg, size_t task, unsigned thread)
 
 	(void)thread;
 	if (!task) {
-		c->fdes = fathom_symbols_fdes(set);
+		c->bounds = set->bounds ? set->bounds->all(set->bounds) : &NO_BOUNDS;
 		return;
 	}
 	task--;
@@ -140,7 +143,7 @@ static bool collect(struct collection *c, unsigned threads)
 			c->chunk[i].n * sizeof *c->keyed);
 		c->n += c->chunk[i].n;
 	}
-	return c->fdes != NULL;
+	return c->bounds != NULL;
 }
 
 /* Makes room for the file that each symbol of @table is from. */
@@ -372,20 +375,18 @@ static uint32_t preferred_sizeless(const struct fathom_symbol_index *x, uint32_t
 }
 
 /* The end of what the sizeless symbol of @e may name. */
-static uint64_t sizeless_end(const struct fathom_fdes *fdes, const struct entry *e)
+static uint64_t sizeless_end(const struct fathom_bounds_list *bounds, const struct entry *e)
 {
-	const struct fathom_keyed *range;
+	const size_t i = e->code ? fathom_bounds_list_at(bounds, e->svma) : bounds->n;
+	const uint64_t end = i < bounds->n ? bounds->ranges[i].value : UINT64_MAX;
 
-	if (!e->code)
-		return e->region_high;
-	range = fathom_fdes_at(fdes, e->svma);
-	return range && range->value < e->region_high ? range->value : e->region_high;
+	return end < e->region_high ? end : e->region_high;
 }
 
 /* The sweep over the entries in the order of their starts. */
 struct sweep {
 	struct fathom_symbol_index *x;
-	const struct fathom_fdes *fdes;
+	const struct fathom_bounds_list *bounds;
 	struct {
 		uint64_t end;
 		uint32_t entry;
@@ -459,7 +460,7 @@ static void sweep_group(struct sweep *w, uint32_t first, uint32_t end)
 	sizeless = preferred_sizeless(x, first, end);
 	emit(x, e->svma, sizeless);
 	if (sizeless != FATHOM_NONE)
-		emit(x, sizeless_end(w->fdes, e), FATHOM_NONE);
+		emit(x, sizeless_end(w->bounds, e), FATHOM_NONE);
 }
 
 static bool alloc_starts(struct fathom_symbol_index *x)
@@ -480,9 +481,9 @@ static uint32_t group_end(const struct fathom_symbol_index *x, uint32_t first)
 	return end;
 }
 
-static bool build_stretches(struct fathom_symbol_index *x, const struct fathom_fdes *fdes)
+static bool build_stretches(struct fathom_symbol_index *x, const struct fathom_bounds_list *bounds)
 {
-	struct sweep w = { .x = x, .fdes = fdes };
+	struct sweep w = { .x = x, .bounds = bounds };
 	uint32_t end;
 
 	w.open = malloc(((size_t)x->n_entries + 1) * sizeof *w.open);
@@ -586,7 +587,7 @@ struct fathom_symbol_index *fathom_symbol_index_create(struct fathom_memory *m,
 	x->memory = m;
 	done = make_entries(&c, threads) && alloc_starts(x);
 	if (done && rule == FATHOM_ALIAS_FATHOM)
-		done = build_stretches(x, c.fdes);
+		done = build_stretches(x, c.bounds);
 	else if (done)
 		build_groups(x);
 	done = done && build_buckets(x);

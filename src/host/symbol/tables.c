@@ -72,12 +72,12 @@ static void add_table(struct fathom_symbol_set *set, const struct fathom_object 
 }
 
 void fathom_symbol_set_init(struct fathom_symbol_set *set, struct fathom_object *main,
-			    struct fathom_fde_slot *fdes)
+			    struct fathom_bounds *bounds)
 {
 	const uint32_t i = main->image.machine == EM_PPC64 ? fathom_object_find(main, ".opd") : 0;
 
 	set->main = main;
-	set->fdes = fdes;
+	set->bounds = bounds;
 	if (!i)
 		return;
 	set->opd.svma = main->sections[i].base;
@@ -394,34 +394,6 @@ bool fathom_symbols_scan(const struct fathom_symbol_set *set, uint64_t svma,
 	return true;
 }
 
-/* The unwind descriptions; none when they cannot be read. */
-static struct fathom_cfi read_cfi(const struct fathom_symbol_set *set)
-{
-	struct fathom_cfi cfi = set->cfi;
-
-	if (set->cfi_object)
-		(void)fathom_object_load(set->cfi_object, set->cfi_number, &cfi.section, NULL);
-	return cfi;
-}
-
-const struct fathom_fdes *fathom_symbols_fdes(const struct fathom_symbol_set *set)
-{
-	_Atomic(struct fathom_fdes *) *slot = &set->fdes->fdes;
-	struct fathom_fdes *f = atomic_load_explicit(slot, memory_order_acquire);
-	struct fathom_fdes *expected = NULL;
-	struct fathom_cfi cfi;
-
-	if (f)
-		return f;
-	cfi = read_cfi(set);
-	f = fathom_fdes_create(set->main->memory, &cfi);
-	if (f && !atomic_compare_exchange_strong(slot, &expected, f)) {
-		fathom_fdes_destroy(f);
-		f = expected;
-	}
-	return f;
-}
-
 struct fathom_str fathom_symbol_bounds(const struct fathom_symbol_hit *hit,
 				       char buf[FATHOM_BOUNDS_NAME])
 {
@@ -438,27 +410,12 @@ struct fathom_str fathom_symbol_bounds(const struct fathom_symbol_hit *hit,
 bool fathom_symbols_fde(const struct fathom_symbol_set *set, uint64_t svma,
 			struct fathom_symbol_hit *ret)
 {
-	const struct fathom_keyed *range;
-	const struct fathom_fdes *fdes;
-	const struct fathom_cfi cfi = read_cfi(set);
-	struct fathom_fde fde;
-	fathom_err err;
+	struct fathom_range range;
 
-	if (!cfi.section.size)
+	if (!set->bounds || !set->bounds->at(set->bounds, svma, &range))
 		return false;
-	err = fathom_fde_find(&cfi, set->cfi_header, set->cfi_header_svma, svma, &fde);
-	if (err < 0) {
-		fdes = fathom_symbols_fdes(set);
-		range = fdes ? fathom_fdes_at(fdes, svma) : NULL;
-		if (!range)
-			return false;
-		fde.low = range->key;
-		fde.high = range->value;
-	} else if (err) {
-		return false;
-	}
-	*ret = (struct fathom_symbol_hit){ .start = fde.low,
-					   .size = fde.high - fde.low,
+	*ret = (struct fathom_symbol_hit){ .start = range.low,
+					   .size = range.high - range.low,
 					   .source = FATHOM_SOURCE_FDE };
 	return true;
 }

@@ -20,9 +20,8 @@
 
 #include "fathom/symbolize.h"
 #include "host/file/object.h"
-#include "host/symbol/fdes.h"
+#include "host/symbol/bounds.h"
 #include "host/symbol/spelling.h"
-#include "safe/dwarf/cfi.h"
 #include "safe/elf/symtab.h"
 
 #define FATHOM_MAX_SYMTABS 4
@@ -50,25 +49,12 @@ struct fathom_symbol_set {
 	struct fathom_object *main;                   /* where code is */
 	struct fathom_opd opd;                        /* of main; zero on other machines */
 	struct fathom_file *file[FATHOM_MAX_SYMTABS]; /* that the tables stand in */
-	struct fathom_cfi cfi;                        /* unwind descriptions that bound functions */
-	struct fathom_object *cfi_object; /* section cfi_number of it is loaded when asked for; */
-	uint32_t cfi_number;              /* NULL: cfi.section is there, if any */
-	struct fathom_bytes cfi_header;
-	uint64_t cfi_header_svma;
-	struct fathom_fde_slot *fdes; /* made when asked for; see fdes.h */
+	struct fathom_bounds *bounds;                 /* of functions; NULL: nothing has any */
 };
 
-/* Where the ranges of unwind descriptions are published. */
-struct fathom_fde_slot {
-	_Atomic(struct fathom_fdes *) fdes;
-};
-
-/* Prepares a set, all zero, for the symbols of @main; it must stay where it is, as must @fdes. */
+/* Prepares a set, all zero, for the symbols of @main; it must stay where it is, as must @bounds. */
 void fathom_symbol_set_init(struct fathom_symbol_set *set, struct fathom_object *main,
-			    struct fathom_fde_slot *fdes);
-
-/* The ranges of all unwind descriptions, made if need be; NULL without memory. */
-const struct fathom_fdes *fathom_symbols_fdes(const struct fathom_symbol_set *set);
+			    struct fathom_bounds *bounds);
 
 /* Adds the tables of @o to @set: .symtab, and .dynsym, through PT_DYNAMIC if need be. */
 void fathom_symbol_set_add(struct fathom_symbol_set *set, const struct fathom_object *o,

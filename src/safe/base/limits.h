@@ -72,6 +72,8 @@
 #define FATHOM_MAX_DYNAMIC_SYMBOLS (1u << 22)
 #define FATHOM_MAX_MEMORY_SEGMENTS 256
 #define FATHOM_MAX_MEMORY_NOTES    64
+/* FDEs that are looked at for one address because they overlap. */
+#define FATHOM_MAX_FDE_OVERLAP 64
 /* Units of text (bytes, or wider) that one directive of the formatter for handlers reads. */
 #define FATHOM_MAX_FORMAT_TEXT (1u << 16)
 

@@ -1,26 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "safe/dwarf/cfi.h"
 
-enum {
-	DW_EH_PE_absptr = 0x00,
-	DW_EH_PE_uleb128 = 0x01,
-	DW_EH_PE_udata2 = 0x02,
-	DW_EH_PE_udata4 = 0x03,
-	DW_EH_PE_udata8 = 0x04,
-	DW_EH_PE_sleb128 = 0x09,
-	DW_EH_PE_sdata2 = 0x0a,
-	DW_EH_PE_sdata4 = 0x0b,
-	DW_EH_PE_sdata8 = 0x0c,
-	DW_EH_PE_pcrel = 0x10,
-	DW_EH_PE_textrel = 0x20,
-	DW_EH_PE_datarel = 0x30,
-	DW_EH_PE_indirect = 0x80,
-	DW_EH_PE_omit = 0xff,
-};
-
-/* Of an entry that describes no code. */
-#define SKIPPED FATHOM_END
-
 static const char *section_name(const struct fathom_cfi *cfi)
 {
 	return cfi->is_eh ? ".eh_frame" : ".debug_frame";
@@ -32,186 +12,267 @@ static uint64_t truncate_address(const struct fathom_cfi *cfi, uint64_t address)
 				      : address & ((UINT64_C(1) << (8 * cfi->address_size)) - 1);
 }
 
-/*
- * An encoded pointer. @data is the base of DW_EH_PE_datarel. Only its value part is read when
- * @relative is false: lengths are encoded like addresses but never relative to anything.
- */
-static uint64_t read_pointer(struct fathom_cursor *c, const struct fathom_cfi *cfi,
-			     struct fathom_bytes section, uint64_t svma, uint64_t data,
-			     uint8_t encoding, bool relative)
+/* The offset of @c in the section of @cfi. */
+static uint64_t offset_of(const struct fathom_cursor *c, const struct fathom_cfi *cfi)
 {
-	const uint64_t here = svma + (uint64_t)(c->p - section.data);
-	uint64_t value;
+	return (uint64_t)(c->p - cfi->section.data);
+}
 
+/* Reads an encoded pointer without adding its base. */
+static uint64_t read_value(struct fathom_cursor *c, const struct fathom_cfi *cfi, uint8_t encoding)
+{
 	switch (encoding & 0x0f) {
 	case DW_EH_PE_absptr:
-		value = cur_uint(c, cfi->address_size);
-		break;
+	case DW_EH_PE_signed: /* differs only in bits that no address has */
+		return cur_uint(c, cfi->address_size);
 	case DW_EH_PE_uleb128:
-		value = cur_uleb(c);
-		break;
+		return cur_uleb(c);
 	case DW_EH_PE_udata2:
-		value = cur_u16(c);
-		break;
+		return cur_u16(c);
 	case DW_EH_PE_udata4:
-		value = cur_u32(c);
-		break;
+		return cur_u32(c);
 	case DW_EH_PE_udata8:
 	case DW_EH_PE_sdata8:
-		value = cur_u64(c);
-		break;
+		return cur_u64(c);
 	case DW_EH_PE_sleb128:
-		value = (uint64_t)cur_sleb(c);
-		break;
+		return (uint64_t)cur_sleb(c);
 	case DW_EH_PE_sdata2:
-		value = (uint64_t)(int16_t)cur_u16(c);
-		break;
+		return (uint64_t)(int16_t)cur_u16(c);
 	case DW_EH_PE_sdata4:
-		value = (uint64_t)(int32_t)cur_u32(c);
-		break;
+		return (uint64_t)(int32_t)cur_u32(c);
 	default:
 		cur_fail(c);
 		return 0;
 	}
-	if (!relative)
-		return value;
+}
+
+/* Reads an absolute pointer that stands at the next multiple of its size. */
+static uint64_t read_aligned(struct fathom_cursor *c, const struct fathom_cfi *cfi)
+{
+	const uint64_t here = cfi->svma + offset_of(c, cfi);
+
+	cur_skip(c, -here & (cfi->address_size - 1u));
+	return cur_uint(c, cfi->address_size);
+}
+
+/*
+ * Returns what is added to a pointer of @encoding at address @here, of the FDE of the function at
+ * @function (0: of none). UINT64_MAX means that it is unknown.
+ */
+static uint64_t base_of(const struct fathom_cfi *cfi, uint8_t encoding, uint64_t here,
+			uint64_t function)
+{
+	uint64_t base;
+
 	switch (encoding & 0x70) {
-	case 0:
-		break;
+	case DW_EH_PE_absptr:
+	case DW_EH_PE_aligned:
+		return 0;
 	case DW_EH_PE_pcrel:
-		value += here;
-		break;
+		return here;
 	case DW_EH_PE_textrel:
-		value += cfi->text_svma;
+		base = cfi->text_svma;
 		break;
 	case DW_EH_PE_datarel:
-		value += data;
+		base = cfi->data_svma;
+		break;
+	case DW_EH_PE_funcrel:
+		base = function;
 		break;
 	default:
-		cur_fail(c);
+		base = 0;
 	}
-	return truncate_address(cfi, value);
+	return base ? base : UINT64_MAX;
 }
 
-/* What an FDE needs from its CIE to be read. */
-struct cie {
-	uint8_t address_size;
-	uint8_t pointer_encoding;
+/* Returns whether the bounds of FDEs can be read with @encoding. */
+static bool is_readable(const struct fathom_cfi *cfi, uint8_t encoding)
+{
+	const uint8_t format = encoding & 0x0f;
+
+	return (format <= DW_EH_PE_udata8 ||
+		(format >= DW_EH_PE_signed && format <= DW_EH_PE_sdata8)) &&
+	       base_of(cfi, encoding, 0, 0) != UINT64_MAX;
+}
+
+/* An encoded pointer that was read. */
+struct pointer {
+	uint64_t address;
+	bool is_null;    /* 0 before the base is added: it leads nowhere */
+	bool is_unknown; /* its base is unknown */
 };
 
-/* Reads the "zPLR..." data; only the encoding of code pointers is kept. */
-static void read_augmentation(struct fathom_cursor *c, const struct fathom_cfi *cfi,
-			      struct fathom_str text, struct cie *ret)
+static struct pointer read_pointer(struct fathom_cursor *c, const struct fathom_cfi *cfi,
+				   uint8_t encoding, uint64_t function)
 {
-	struct fathom_cursor data = cur_sub(c, cur_uleb(c));
-	uint8_t encoding;
+	const uint64_t here = cfi->svma + offset_of(c, cfi);
+	const uint64_t base = base_of(cfi, encoding, here, function);
+	const uint64_t value = (encoding & 0x70) == DW_EH_PE_aligned ? read_aligned(c, cfi)
+								     : read_value(c, cfi, encoding);
 
-	for (uint32_t i = 1; i < text.size && cur_ok(&data); i++) {
-		switch (text.data[i]) {
+	return (struct pointer){ .address = truncate_address(cfi, base + value),
+				 .is_null = !value,
+				 .is_unknown = base == UINT64_MAX };
+}
+
+/* Reads the encoding of the personality routine and its address. */
+static void read_personality(struct fathom_cursor *c, struct fathom_cie *cie)
+{
+	struct pointer p;
+
+	cie->personality_encoding = cur_u8(c);
+	if (cie->personality_encoding == DW_EH_PE_omit)
+		return;
+	p = read_pointer(c, &cie->cfi, cie->personality_encoding, 0);
+	cie->is_unknown |= p.is_unknown;
+	cie->personality = p.is_unknown ? 0 : p.address;
+}
+
+/*
+ * Reads the augmentation data of @letters, up to an unknown one: the size of its data is unknown.
+ * Returns false if the encoding of the bounds of FDEs stands behind it.
+ */
+static bool read_augmentation(struct fathom_cursor *c, struct fathom_str letters,
+			      struct fathom_cie *cie)
+{
+	for (uint32_t i = 0; i < letters.size && cur_ok(c); i++) {
+		switch (letters.data[i]) {
 		case 'L':
-			cur_skip(&data, 1);
+			cie->lsda_encoding = cur_u8(c);
 			break;
 		case 'R':
-			ret->pointer_encoding = cur_u8(&data);
+			cie->pointer_encoding = cur_u8(c);
 			break;
 		case 'P':
-			encoding = cur_u8(&data);
-			(void)read_pointer(&data, cfi, cfi->section, cfi->svma, 0, encoding, false);
+			read_personality(c, cie);
 			break;
-		default: /* 'S', 'B', 'G' have no data; what follows an unknown letter is unknown */
+		case 'S':
+			cie->is_signal_frame = true;
 			break;
+		case 'B':
+			cie->uses_b_key = true;
+			break;
+		case 'G':
+			cie->has_tagged_stack = true;
+			break;
+		default:
+			cie->is_unknown = true;
+			for (; i < letters.size; i++)
+				if (letters.data[i] == 'R')
+					return false;
 		}
 	}
-	if (!cur_ok(&data))
-		cur_fail(c);
+	return true;
 }
 
-/* Reads the CIE at @off. */
-static bool read_cie(const struct fathom_cfi *cfi, uint64_t off, struct cie *ret)
+/* Reads the alignments and the return address register. */
+static void read_factors(struct fathom_cursor *c, struct fathom_cie *cie)
 {
-	struct fathom_cursor c = cur_init(bytes_from(cfi->section, off), cfi->swap);
-	uint8_t offset_size;
-	const uint64_t length = cur_initial_length(&c, &offset_size);
-	struct fathom_str augmentation;
-	uint64_t id;
-	uint8_t version;
-
-	c = cur_sub(&c, length);
-	id = cfi->is_eh ? cur_u32(&c) : cur_uint(&c, offset_size);
-	if (cfi->is_eh ? id != 0 : id != (offset_size == 8 ? UINT64_MAX : UINT32_MAX))
-		return false;
-	version = cur_u8(&c);
-	augmentation = cur_str(&c);
-	*ret = (struct cie){ cfi->address_size, DW_EH_PE_absptr };
-	if (str_starts(augmentation, "eh"))
-		cur_skip(&c, cfi->address_size);
-	if (version >= 4) {
-		ret->address_size = cur_u8(&c);
-		cur_skip(&c, 1); /* segment_selector_size */
-		if (ret->address_size != 8 && ret->address_size != 4 && ret->address_size != 2)
-			return false;
-	}
-	cur_skip_leb(&c); /* code alignment */
-	cur_skip_leb(&c); /* data alignment */
-	if (version == 1)
-		cur_skip(&c, 1);
-	else
-		cur_skip_leb(&c); /* return address register */
-	if (str_starts(augmentation, "z"))
-		read_augmentation(&c, cfi, augmentation, ret);
-	return cur_ok(&c);
+	cie->code_alignment = cur_uleb(c);
+	cie->data_alignment = cur_sleb(c);
+	cie->return_register = cie->version == 1 ? cur_u8(c) : cur_uleb(c);
 }
 
-void fathom_fde_reader_init(struct fathom_fde_reader *r, const struct fathom_cfi *cfi)
+/* Reads the sizes that version 4 adds; returns false if no machine has them. */
+static bool read_sizes(struct fathom_cursor *c, struct fathom_cie *cie)
+{
+	cie->cfi.address_size = cur_u8(c);
+	cie->segment_size = cur_u8(c);
+	return (cie->cfi.address_size == 8 || cie->cfi.address_size == 4 ||
+		cie->cfi.address_size == 2) &&
+	       cie->segment_size <= 8;
+}
+
+fathom_err fathom_cie_read(const struct fathom_cfi *cfi, uint64_t off, struct fathom_cie *ret)
+{
+	struct fathom_cfi_entry e;
+	struct fathom_cursor data;
+	struct fathom_str letters;
+	bool known;
+
+	if (fathom_cfi_at(cfi, off, &e) || !e.is_cie)
+		return FATHOM_E_CORRUPT;
+	*ret = (struct fathom_cie){ .cfi = *cfi,
+				    .off = off,
+				    .pointer_encoding = DW_EH_PE_absptr,
+				    .lsda_encoding = DW_EH_PE_omit,
+				    .personality_encoding = DW_EH_PE_omit };
+	ret->version = cur_u8(&e.body);
+	if (ret->version != 1 && ret->version != 3 && ret->version != 4)
+		return FATHOM_E_UNSUPPORTED;
+	ret->augmentation = letters = cur_str(&e.body);
+	if (str_starts(letters, "eh")) { /* g++ 2 put a pointer to its own table here */
+		cur_skip(&e.body, cfi->address_size);
+		letters = (struct fathom_str){ letters.data + 2, letters.size - 2 };
+	}
+	if (ret->version == 4 && !read_sizes(&e.body, ret))
+		return FATHOM_E_UNSUPPORTED;
+	read_factors(&e.body, ret);
+	ret->has_data = str_starts(letters, "z");
+	if (ret->has_data) {
+		data = cur_sub(&e.body, cur_uleb(&e.body));
+		letters = (struct fathom_str){ letters.data + 1, letters.size - 1 };
+		known = read_augmentation(&data, letters, ret);
+		if (!cur_ok(&data))
+			return FATHOM_E_CORRUPT;
+	} else {
+		known = read_augmentation(&e.body, letters, ret);
+	}
+	if (!cur_ok(&e.body))
+		return FATHOM_E_CORRUPT;
+	if (ret->has_data || !ret->is_unknown) /* else where they start is unknown */
+		ret->instructions = (struct fathom_bytes){ e.body.p, cur_left(&e.body) };
+	return known && is_readable(cfi, ret->pointer_encoding) ? FATHOM_OK : FATHOM_E_UNSUPPORTED;
+}
+
+/* Reads the head of the entry at @c and moves @c past the entry. */
+static fathom_err read_entry(const struct fathom_cfi *cfi, struct fathom_cursor *c,
+			     struct fathom_cfi_entry *ret)
+{
+	const uint64_t off = offset_of(c, cfi);
+	uint8_t offset_size;
+	const uint64_t length = cur_initial_length(c, &offset_size);
+	struct fathom_cursor body = cur_sub(c, length);
+	const uint64_t here = offset_of(&body, cfi);
+	uint64_t id;
+
+	if (!cur_ok(c))
+		return FATHOM_E_CORRUPT;
+	if (!length) /* crtend.o ends .eh_frame with one, but more may follow */
+		return FATHOM_END;
+	id = cfi->is_eh ? cur_u32(&body) : cur_uint(&body, offset_size);
+	if (!cur_ok(&body))
+		return FATHOM_E_CORRUPT;
+	ret->off = off;
+	ret->is_cie = cfi->is_eh ? !id : id == (offset_size == 8 ? UINT64_MAX : UINT32_MAX);
+	if (ret->is_cie)
+		ret->cie_off = off;
+	else /* in .eh_frame a distance, which is negative if the CIE comes later */
+		ret->cie_off = cfi->is_eh ? here - (uint64_t)(int32_t)id : id;
+	ret->body = body;
+	return FATHOM_OK;
+}
+
+fathom_err fathom_cfi_at(const struct fathom_cfi *cfi, uint64_t off, struct fathom_cfi_entry *ret)
+{
+	struct fathom_cursor c = cur_init(cfi->section, cfi->swap);
+
+	cur_skip(&c, off);
+	return cur_ok(&c) ? read_entry(cfi, &c, ret) : FATHOM_E_CORRUPT;
+}
+
+void fathom_cfi_reader_init(struct fathom_cfi_reader *r, const struct fathom_cfi *cfi)
 {
 	r->cfi = cfi;
 	r->c = cur_init(cfi->section, cfi->swap);
 }
 
-/* Reads the entry under the cursor: FATHOM_OK for an FDE, SKIPPED for anything else, or an error.
- */
-static fathom_err read_entry(struct fathom_fde_reader *r, struct fathom_fde *ret)
-{
-	const struct fathom_cfi *cfi = r->cfi;
-	const uint64_t off = (uint64_t)(r->c.p - cfi->section.data);
-	uint8_t offset_size;
-	const uint64_t length = cur_initial_length(&r->c, &offset_size);
-	struct fathom_cursor c = cur_sub(&r->c, length);
-	const uint64_t here = (uint64_t)(c.p - cfi->section.data);
-	struct fathom_cfi view = *cfi;
-	struct cie cie;
-	uint64_t id;
-
-	if (!cur_ok(&r->c))
-		return FATHOM_E_CORRUPT;
-	if (!length) /* a terminator; crtend.o ends .eh_frame with one, more may follow */
-		return SKIPPED;
-	id = cfi->is_eh ? cur_u32(&c) : cur_uint(&c, offset_size);
-	if (!cur_ok(&c))
-		return FATHOM_E_CORRUPT;
-	if (cfi->is_eh ? id == 0 : id == (offset_size == 8 ? UINT64_MAX : UINT32_MAX))
-		return SKIPPED;
-	if (cfi->is_eh && id > here)
-		return FATHOM_E_CORRUPT;
-	if (!read_cie(cfi, cfi->is_eh ? here - id : id, &cie))
-		return FATHOM_E_CORRUPT;
-	view.address_size = cie.address_size;
-	ret->off = off;
-	ret->low = read_pointer(&c, &view, cfi->section, cfi->svma, cfi->data_svma,
-				cie.pointer_encoding, true);
-	ret->high = ret->low + read_pointer(&c, &view, cfi->section, cfi->svma, 0,
-					    cie.pointer_encoding, false);
-	if (!cur_ok(&c))
-		return FATHOM_E_CORRUPT;
-	return ret->low < ret->high ? FATHOM_OK : SKIPPED;
-}
-
-fathom_err fathom_fde_next(struct fathom_fde_reader *r, struct fathom_fde *ret,
+fathom_err fathom_cfi_next(struct fathom_cfi_reader *r, struct fathom_cfi_entry *ret,
 			   struct fathom_errinfo *reterr)
 {
 	while (cur_left(&r->c)) {
-		const uint64_t at = (uint64_t)(r->c.p - r->cfi->section.data);
-		const fathom_err err = read_entry(r, ret);
+		const uint64_t at = offset_of(&r->c, r->cfi);
+		const fathom_err err = read_entry(r->cfi, &r->c, ret);
 
 		if (err < 0) {
 			cur_fail(&r->c);
@@ -220,32 +281,65 @@ fathom_err fathom_fde_next(struct fathom_fde_reader *r, struct fathom_fde *ret,
 		}
 		if (err == FATHOM_OK)
 			return err;
+		if (r->cfi->is_open)
+			r->c.p = r->c.end;
 	}
 	return FATHOM_END;
 }
 
-/* Reads the description at @svma and says whether it covers @pc. */
-static bool fde_at_covers(const struct fathom_cfi *cfi, uint64_t svma, uint64_t pc,
-			  struct fathom_fde *ret)
+/* Reads the pointer to the LSDA of @fde from its augmentation data. */
+static void read_lsda(struct fathom_cursor *c, const struct fathom_cie *cie, struct fathom_fde *fde)
 {
-	struct fathom_fde_reader r;
+	struct pointer p;
 
-	if (svma < cfi->svma || svma - cfi->svma >= cfi->section.size)
-		return false;
-	fathom_fde_reader_init(&r, cfi);
-	r.c.p += svma - cfi->svma;
-	return read_entry(&r, ret) == FATHOM_OK && pc >= ret->low && pc < ret->high;
+	if (cie->lsda_encoding == DW_EH_PE_omit || cie->is_unknown || !cur_left(c))
+		return;
+	p = read_pointer(c, &cie->cfi, cie->lsda_encoding, fde->low);
+	if (p.is_unknown)
+		cur_fail(c);
+	fde->has_lsda = cur_ok(c) && !p.is_null;
+	fde->lsda = fde->has_lsda ? p.address : 0;
 }
 
-/* The sorted table: pairs of function and description, both sdata4 relative to the header. */
+fathom_err fathom_fde_read(const struct fathom_cfi_entry *e, const struct fathom_cie *cie,
+			   struct fathom_fde *ret)
+{
+	struct fathom_cursor c = e->body;
+	struct fathom_cursor data;
+
+	ret->cie = cie;
+	ret->off = e->off;
+	ret->lsda = 0;
+	ret->has_lsda = false;
+	cur_skip(&c, cie->segment_size);
+	ret->low = read_pointer(&c, &cie->cfi, cie->pointer_encoding, 0).address;
+	/* Lengths are encoded like addresses, but have no base. */
+	ret->high = ret->low + read_value(&c, &cie->cfi, cie->pointer_encoding);
+	if (!cur_ok(&c))
+		return FATHOM_E_CORRUPT;
+	if (cie->has_data) {
+		data = cur_sub(&c, cur_uleb(&c));
+		read_lsda(&data, cie, ret);
+		ret->is_damaged = !cur_ok(&data);
+	} else {
+		read_lsda(&c, cie, ret);
+		ret->is_damaged = !cur_ok(&c);
+	}
+	ret->instructions = (struct fathom_bytes){ c.p, cur_left(&c) };
+	return FATHOM_OK;
+}
+
+/* The sorted table: pairs of a function and its FDE, both sdata4 relative to the header. */
 #define HEADER_SIZE    4
 #define TABLE_ENCODING (DW_EH_PE_datarel | DW_EH_PE_sdata4)
 
-fathom_err fathom_fde_find(const struct fathom_cfi *cfi, struct fathom_bytes header,
-			   uint64_t header_svma, uint64_t pc, struct fathom_fde *ret)
+fathom_err fathom_cfi_search(const struct fathom_cfi *cfi, struct fathom_bytes header,
+			     uint64_t header_svma, uint64_t pc, uint64_t *ret_off)
 {
+	struct fathom_cfi view = *cfi;
 	struct fathom_cursor c = cur_init(header, cfi->swap);
 	const uint8_t *h = cur_take(&c, HEADER_SIZE);
+	struct pointer section;
 	uint64_t count;
 	uint64_t low = 0;
 	uint64_t svma;
@@ -253,9 +347,12 @@ fathom_err fathom_fde_find(const struct fathom_cfi *cfi, struct fathom_bytes hea
 
 	if (!h || h[0] != 1 || h[2] == DW_EH_PE_omit || h[3] != TABLE_ENCODING)
 		return FATHOM_E_UNSUPPORTED;
-	(void)read_pointer(&c, cfi, header, header_svma, header_svma, h[1], true);
-	count = read_pointer(&c, cfi, header, header_svma, header_svma, h[2], true);
-	if (!cur_ok(&c) || count > cur_left(&c) / 8)
+	view.section = header;
+	view.svma = view.data_svma = header_svma;
+	section = read_pointer(&c, &view, h[1], 0);
+	count = read_value(&c, &view, h[2]);
+	if (!cur_ok(&c) || section.is_unknown || section.address != cfi->svma ||
+	    count > cur_left(&c) / 8)
 		return FATHOM_E_CORRUPT;
 	table = c.p;
 	while (low < count) {
@@ -270,5 +367,9 @@ fathom_err fathom_fde_find(const struct fathom_cfi *cfi, struct fathom_bytes hea
 	if (!low)
 		return FATHOM_END;
 	svma = header_svma + (uint64_t)(int32_t)load_u32(table + 8 * (low - 1) + 4, cfi->swap);
-	return fde_at_covers(cfi, truncate_address(cfi, svma), pc, ret) ? FATHOM_OK : FATHOM_END;
+	svma = truncate_address(cfi, svma);
+	if (svma < cfi->svma || svma - cfi->svma >= cfi->section.size)
+		return FATHOM_END;
+	*ret_off = svma - cfi->svma;
+	return FATHOM_OK;
 }

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+#include "host/symbol/bounds.h"
+
+size_t fathom_bounds_list_upto(const struct fathom_bounds_list *l, uint64_t svma)
+{
+	return svma == UINT64_MAX ? l->n : fathom_lower_bound(l->ranges, l->n, svma + 1);
+}
+
+size_t fathom_bounds_list_at(const struct fathom_bounds_list *l, uint64_t svma)
+{
+	const size_t n = fathom_bounds_list_upto(l, svma);
+
+	return n && l->ranges[n - 1].value > svma ? n - 1 : l->n;
+}

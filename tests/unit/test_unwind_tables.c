@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The unwind FDEs of one module: many threads find the same ones with the same CIEs, by the
+ * table of .eh_frame_hdr and by our own; all of it is counted and given back. ./dev tsan watches.
+ */
+#include "unit.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "host/module/module.h"
+
+#define N_THREADS 8
+#define MOST      200000
+
+struct opened {
+	struct fathom *session;
+	struct fathom_notes notes;
+	struct fathom_module *module;
+	uint64_t used; /* before the module was opened */
+	uint64_t *low; /* of all FDEs that have code */
+	size_t n;
+};
+
+/* Opens the command itself, which is C and has a personality in no function. */
+static void open_module(struct opened *o)
+{
+	const struct fathom_options options = { .size = sizeof options,
+						.flags = FATHOM_NO_CACHE,
+						.threads = 1 };
+	const char *build = getenv("BUILD");
+	struct fathom_object *object;
+	char path[4096];
+
+	*o = (struct opened){ .session = NULL };
+	assert_int_equal(fathom_create(&options, &o->session, NULL), 0);
+	o->used = atomic_load(&o->session->memory.used);
+	(void)snprintf(path, sizeof path, "%s/fathom", build ? build : ".");
+	assert_int_equal(fathom_object_open(&o->session->memory, path, &object, NULL), 0);
+	assert_int_equal(fathom_module_create_alone(o->session, object, &o->notes, &o->module), 0);
+}
+
+/* Lists the FDEs by a walk, which looks nothing up. */
+static void list_all(struct opened *o)
+{
+	const struct fathom_cfi cfi = fathom_unwind_tables_section(&o->module->unwind, 0);
+	struct fathom_cfi_reader r;
+	struct fathom_cfi_entry e;
+	struct fathom_cie cie;
+	struct fathom_fde fde;
+
+	o->low = malloc(MOST * sizeof *o->low);
+	assert_non_null(o->low);
+	fathom_cfi_reader_init(&r, &cfi);
+	while (fathom_cfi_next(&r, &e, NULL) == FATHOM_OK && o->n < MOST) {
+		if (e.is_cie)
+			continue;
+		assert_int_equal(fathom_cie_read(&cfi, e.cie_off, &cie), 0);
+		assert_int_equal(fathom_fde_read(&e, &cie, &fde), 0);
+		if (fde.low < fde.high)
+			o->low[o->n++] = fde.low;
+	}
+	assert_true(o->n > 1000);
+}
+
+static void close_module(struct opened *o)
+{
+	free(o->low);
+	fathom_module_close(o->module);
+	fathom_notes_deinit(&o->notes);
+	assert_int_equal(atomic_load(&o->session->memory.used), o->used);
+	fathom_destroy(o->session);
+}
+
+struct asker {
+	struct opened *o;
+	const struct fathom_cie **cie; /* of each FDE */
+	size_t wrong;
+	size_t first; /* which FDE is asked for first */
+};
+
+static void *ask(void *arg)
+{
+	struct asker *a = arg;
+
+	for (size_t k = 0; k < a->o->n; k++) {
+		const size_t i = (k + a->first) % a->o->n;
+		struct fathom_fde fde;
+
+		if (fathom_unwind_tables_find(&a->o->module->unwind, a->o->low[i], &fde) ||
+		    fde.low != a->o->low[i])
+			a->wrong++;
+		else
+			a->cie[i] = fde.cie;
+	}
+	return NULL;
+}
+
+static void ask_all(struct opened *o)
+{
+	struct asker asker[N_THREADS];
+	pthread_t thread[N_THREADS];
+
+	for (size_t t = 0; t < N_THREADS; t++) {
+		asker[t] = (struct asker){ o, calloc(o->n, sizeof(void *)), 0, t * o->n / 2 };
+		assert_non_null(asker[t].cie);
+		assert_int_equal(pthread_create(&thread[t], NULL, ask, &asker[t]), 0);
+	}
+	for (size_t t = 0; t < N_THREADS; t++) {
+		(void)pthread_join(thread[t], NULL);
+		assert_int_equal(asker[t].wrong, 0);
+		/* Each CIE is kept once, whoever read it first. */
+		assert_memory_equal(asker[t].cie, asker[0].cie, o->n * sizeof(void *));
+	}
+	for (size_t i = 1; i < o->n; i++)
+		if (asker[0].cie[i]->off == asker[0].cie[0]->off)
+			assert_ptr_equal(asker[0].cie[i], asker[0].cie[0]);
+	for (size_t t = 0; t < N_THREADS; t++)
+		free(asker[t].cie);
+}
+
+static void test_by_header(void **state)
+{
+	struct opened o;
+
+	(void)state;
+	open_module(&o);
+	assert_true(o.module->unwind.header.size > 0);
+	list_all(&o);
+	ask_all(&o);
+	assert_null(atomic_load(&o.module->unwind.index[0]));
+	close_module(&o);
+}
+
+static void test_by_table(void **state)
+{
+	const struct fathom_bounds_list *list;
+	struct opened o;
+
+	(void)state;
+	open_module(&o);
+	o.module->unwind.header.size = 0;
+	list_all(&o);
+	ask_all(&o);
+	list = o.module->unwind.bounds.all(&o.module->unwind.bounds);
+	assert_int_equal(list->n, o.n);
+	close_module(&o);
+}
+
+/* Over budget no CIE is kept, which unwinding is told; bounds do not need one that stays. */
+static void test_over_budget(void **state)
+{
+	struct fathom_range range;
+	struct fathom_fde fde;
+	struct opened o;
+
+	(void)state;
+	open_module(&o);
+	list_all(&o);
+	o.session->memory.budget = 0;
+	assert_int_equal(fathom_unwind_tables_find(&o.module->unwind, o.low[5], &fde),
+			 FATHOM_E_LIMIT);
+	assert_true(o.module->unwind.bounds.at(&o.module->unwind.bounds, o.low[5], &range));
+	assert_int_equal(range.low, o.low[5]);
+	o.session->memory.budget = UINT64_MAX;
+	assert_int_equal(fathom_unwind_tables_find(&o.module->unwind, o.low[5], &fde), 0);
+	assert_int_equal(fde.low, range.low);
+	assert_int_equal(fde.high, range.high);
+	close_module(&o);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_by_header),
+		cmocka_unit_test(test_by_table),
+		cmocka_unit_test(test_over_budget),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

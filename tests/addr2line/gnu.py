@@ -8,7 +8,6 @@ import collections
 import functools
 import os
 import re
-import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
@@ -24,9 +23,8 @@ PLACE = re.compile(rb"(.*):(\d+|\?)(?: \(discriminator (\d+)\))?")
 def ask_tool(tool, path, addresses, *options, arguments=False):
     """What @tool prints for @addresses, given on standard input or as arguments."""
     texts = [f"{a:#x}" for a in addresses]
-    done = subprocess.run([*tool, *options, "-e", path, *(texts if arguments else [])],
-                          input=b"" if arguments else "".join(t + "\n" for t in texts).encode(),
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    done = ask.execute(*tool, *options, "-e", path, *(texts if arguments else []), text=False,
+                       input=b"" if arguments else "".join(t + "\n" for t in texts).encode())
     assert done.returncode == 0, f"{tool[0]} {options}: status {done.returncode}: {done.stderr}"
     return done.stdout
 

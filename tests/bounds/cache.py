@@ -10,7 +10,7 @@ import time
 
 import tap
 
-from ask import FATHOM, run
+from ask import FATHOM, NOBODY, run
 
 PROGRAMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs")
 HOUR, DAY = 3600, 86400
@@ -61,8 +61,8 @@ def addresses(path):
     return [hex(a) for start, size in starts for a in range(start, start + size)]
 
 
-def ask(path, questions, *options, env=None, status=(0, 1)):
-    return run(FATHOM, "addr", "--json", *options, path, input="\n".join(questions) + "\n", env=env, status=status)
+def ask(path, questions, *options, status=(0, 1), **more):
+    return run(FATHOM, "addr", "--json", *options, path, input="\n".join(questions) + "\n", status=status, **more)
 
 
 def truth(path, questions):
@@ -256,9 +256,7 @@ def add_keys(suite):
             os.chmod(p, 0o755)
         os.chmod(cache.path(), 0o444)
         before = os.stat(cache.path())
-        command = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", FATHOM, "addr", "--json",
-                   cache.option, copy]
-        out = run(*command, input="\n".join(questions) + "\n", status=(0, 1))
+        out = ask(copy, questions, cache.option, user=NOBODY)
         assert named(out, copy, path) == expected
         assert os.stat(cache.path()).st_mtime_ns == before.st_mtime_ns
 

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
 """The promise that threads ask one target without waiting for each other: the program lockless."""
 import os
-import subprocess
 
 import tap
+
+from ask import run
 
 LOCKLESS = os.path.join(os.environ["BUILD"], "tests", "lockless")
 
@@ -16,6 +17,5 @@ def add_all(suite):
         if os.environ.get("WRAPPER"):
             raise tap.Skip("what runs under a wrapper is not counted")
         # The program itself has a symbol table and debug information.
-        done = subprocess.run([LOCKLESS, LOCKLESS], capture_output=True, text=True, timeout=600, check=False)
-        assert done.returncode == 0, f"{done.stdout}{done.stderr}"
-        assert [line for line in done.stdout.splitlines() if line.startswith("ok")] and "not ok" not in done.stdout
+        out = run(LOCKLESS, LOCKLESS)
+        assert [line for line in out.splitlines() if line.startswith("ok")] and "not ok" not in out

@@ -8,7 +8,6 @@ what is printed are part of the budget, though the session does not count them: 
 time that they fit."""
 import os
 import random
-import subprocess
 
 import tap
 
@@ -54,11 +53,9 @@ class Peak:
         """The peak of a run, in bytes, and whether it printed anything."""
         out = os.path.join(self.folder, "peak.out")
         with open(stdin, "rb") as questions_file:
-            done = subprocess.run([self.program, out, *command], stdin=questions_file, stdout=subprocess.PIPE,
-                                  stderr=subprocess.PIPE, check=False)
-        assert done.returncode in (0, 1), f"{command}: {done.returncode} {done.stderr}"
+            printed = run(self.program, out, *command, status=(0, 1), text=False, stdin=questions_file)
         with open(out, encoding="ascii") as file:
-            return int(file.read()) * 1024, len(done.stdout)
+            return int(file.read()) * 1024, len(printed)
 
 
 def check(folder, path, *commands):

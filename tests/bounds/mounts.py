@@ -3,18 +3,15 @@
 run ends. Whoever touches such a file waits for ever, and cannot even be killed."""
 import contextlib
 import glob
-import json
 import os
 import re
-import shutil
-import signal
 import subprocess
 import time
 
 import tap
 
-from ask import FATHOM, run
-from told import Told
+from ask import FATHOM, as_user, records_of, run
+from running import Asked, Running, Told, state_of
 
 PROGRAMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs")
 # Nothing takes so long, but what waits for ever.
@@ -36,7 +33,7 @@ def compile_c(folder, name, *options, source=None):
     return path
 
 
-class Server:
+class Server(Running):
     """A file system that shows folder/NAME-files as folder/NAME, in a mount namespace of its own."""
 
     def __init__(self, folder, name="mnt", user=None, libraries=("lib.so",)):
@@ -52,44 +49,27 @@ class Server:
         if not os.path.exists(os.path.join(folder, "fuse")):
             compile_c(folder, "fuse")
         self.libraries = [os.path.join(self.mount, library) for library in libraries]
-        command = [os.path.join(folder, "fuse"), self.files, self.mount] + ([str(user)] if user else [])
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        assert self.process.stdout.readline() == "ready\n"
-        self.inside = ["nsenter", "-t", str(self.process.pid), "-m"]
+        super().__init__([os.path.join(folder, "fuse"), self.files, self.mount] + ([user] if user else []))
+        assert self.line() == "ready"
+        self.inside = ["nsenter", "-t", str(self.pid), "-m"]
 
     def silence(self):
         """Takes every request from now on, and answers none."""
-        self.process.stdin.write("\n")
-        self.process.stdin.flush()
+        self.send("\n")
         time.sleep(0.1)
-
-    def end(self):
-        """When the server has ended, all who wait for it get an error."""
-        self.process.kill()
-        self.process.wait()
 
     def ask(self, *command, inside=False, text=None, user=None):
         """(status, output, complaints) of a run that has to end; inside of the namespace or outside."""
-        able = ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups"] if user else []
-        command = [*(self.inside if inside else []), *able, *command]
-        with subprocess.Popen(command, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE) as process:
+        command = [*(self.inside if inside else []), *(as_user(user, *command) if user else command)]
+        with Running(command, stderr=subprocess.PIPE) as asked:
             try:
-                out, said = process.communicate(text or "", timeout=HANG_SECONDS)
+                out, said = asked.process.communicate(text or "", timeout=HANG_SECONDS)
             except subprocess.TimeoutExpired:
-                with open(f"/proc/{process.pid}/stat", encoding="utf-8") as file:
-                    state = file.read().rsplit(")", 1)[1].split()[0]
-                process.kill()
-                # Before that it cannot even be killed.
-                self.end()
+                state = state_of(asked.pid)
+                # While the server is there it cannot even be killed: then all who wait for it get an error.
+                self.kill()
                 raise AssertionError(f"{command}: it waits for ever, in state {state}") from None
-            return process.returncode, out, said
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.end()
+            return asked.process.returncode, out, said
 
 
 @contextlib.contextmanager
@@ -98,13 +78,13 @@ def user_of(server, *libraries, user=None):
     path = os.path.join(server.folder, "user")
     if not os.path.exists(path):
         compile_c(server.folder, "user", "-ldl", "-pthread")
-    able = ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups"] if user else []
-    with Told([*server.inside, *able, path, *(libraries or server.libraries)]) as told:
+    command = [path, *(libraries or server.libraries)]
+    with Told([*server.inside, *(as_user(user, *command) if user else command)]) as told:
         try:
             yield told
         finally:
             # Before that a process that waits for it cannot be ended.
-            server.end()
+            server.kill()
 
 
 def helpers(folder):
@@ -134,7 +114,7 @@ def check_left_out(folder, server, done, status=1):
 
 
 def records(done):
-    return [json.loads(line) for line in done[1].splitlines()]
+    return records_of(done[1])
 
 
 def place(told, name):
@@ -185,23 +165,15 @@ def add_all(suite):
     @test("a server that answers again is asked again, and a stream goes on", needs_root=True)
     def _(folder):
         with Server(folder) as server, user_of(server) as told:
-            with subprocess.Popen([FATHOM, "addr", "--json", "--no-cache", str(told.pid)], text=True,
-                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-                def answer(name):
-                    process.stdin.write(f"{place(told, name)}\n")
-                    process.stdin.flush()
-                    return json.loads(process.stdout.readline())
-                try:
-                    assert answer("in_library1")["symbol"] == "in_library"
-                    server.silence()
-                    assert answer("in_library1")["reason"] == "timeout"
-                    assert answer("main0")["symbol"] == "main"
-                    assert answer("in_library1")["reason"] == "timeout"
-                    out, said = process.communicate(timeout=HANG_SECONDS)
-                finally:
-                    process.kill()
-                assert said.count(SILENT) == 1, said
-                assert not out
+            with Asked(told.pid) as fathom:
+                assert fathom.one(place(told, "in_library1"))["symbol"] == "in_library"
+                server.silence()
+                assert fathom.one(place(told, "in_library1"))["reason"] == "timeout"
+                assert fathom.one(place(told, "main0"))["symbol"] == "main"
+                assert fathom.one(place(told, "in_library1"))["reason"] == "timeout"
+                _, out, said = fathom.last()
+            assert said.count(SILENT) == 1, said
+            assert not out
 
     @test("a process of which a thread is stuck in such a file", needs_root=True)
     def _(folder):

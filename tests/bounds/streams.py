@@ -9,6 +9,8 @@ import termios
 import time
 
 from ask import FATHOM, run
+from building import build_text
+from running import Running
 
 # No step takes so long, but one that waits for ever.
 HANG_SECONDS = 60
@@ -16,29 +18,17 @@ SOURCE = "int outer(int x) { return x + 1; }\nint main(void) { return outer(3); 
 
 
 def program(folder):
-    path = os.path.join(folder, "one")
-    with open(path + ".c", "w", encoding="utf-8") as file:
-        file.write(SOURCE)
-    run("gcc", "-g", "-O0", "-o", path, path + ".c")
-    return path
+    return build_text(os.path.join(folder, "one"), SOURCE, flags=("-g", "-O0"))
 
 
-class Stream:
+class Stream(Running):
     """A run of fathom addr that reads what write() gives it and writes what nobody reads until read() does."""
 
     def __init__(self, *command):
-        self.process = subprocess.Popen([FATHOM, *command], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        stderr=subprocess.DEVNULL)
+        super().__init__([FATHOM, *command], stderr=subprocess.DEVNULL, text=False)
         self.into, self.out = self.process.stdin.fileno(), self.process.stdout.fileno()
         os.set_blocking(self.into, False)
         os.set_blocking(self.out, False)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.process.kill()
-        self.process.communicate()
 
     def waiting(self):
         """The bytes of answers that nobody has read yet."""

@@ -6,7 +6,6 @@ import os
 import random
 import re
 import shutil
-import subprocess
 import sys
 import threading
 
@@ -15,8 +14,10 @@ sys.path[:0] = [os.path.join(HERE, "..", "lib")]
 
 import tap  # noqa: E402
 
-from ask import FATHOM, run  # noqa: E402
-from told import Told, build as told_build, library as told_library  # noqa: E402
+from ask import FATHOM, execute, run  # noqa: E402
+from building import core_of  # noqa: E402
+from running import Told  # noqa: E402
+from told import build as told_build, library as told_library  # noqa: E402
 
 PROGRAMS = os.path.join(HERE, "programs")
 SUITE = tap.Suite("changing")
@@ -68,7 +69,7 @@ def verbs(path, folder):
 
 
 def ask(command, given):
-    done = subprocess.run(command, input=given, capture_output=True, text=True, timeout=120, check=False)
+    done = execute(*command, input=given)
     return done.returncode, done.stdout, done.stderr
 
 
@@ -235,9 +236,9 @@ for name, words in {"addr": ["addr", "--no-cache", "{pid}", "{code}"],
 def stored(folder):
     with Told([told_build(folder, "told", "-ldl", "-pthread")]) as program:
         run(FATHOM, "snapshot", program.pid, f"{folder}/snapshot")
-        run("gcore", "-o", f"{folder}/core", program.pid)
+        core = core_of(program.pid, folder)
         code = program.places["visible_code"]
-        for path in (f"{folder}/snapshot", f"{folder}/core.{program.pid}"):
+        for path in (f"{folder}/snapshot", core):
             with open(path, "rb") as file:
                 content = file.read()
             refused = 0

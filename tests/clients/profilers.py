@@ -104,7 +104,7 @@ def check_tools_folder():
         report = ask.run("google-pprof", "--nodefraction=0", *options, "out", "profile", cwd=folder, env=environment)
         assert "spin" in report and report == known, f"{options}: {len(report)} {len(known)}" + tools.first_difference(known.encode(), report.encode())
     for name in ("nm", "objdump", "c++filt"):
-        real, ours = (subprocess.run([program, "--version"], env=environment, capture_output=True, check=False)
+        real, ours = (ask.execute(program, "--version", text=False, env=environment)
                       for program in (shutil.which(name), os.path.join(own, name)))
         assert real.stdout == ours.stdout and real.returncode == ours.returncode == 0, (real, ours)
 
@@ -115,8 +115,7 @@ def check_tools_missing():
     other = os.path.dirname(tools.linked("another", "nm", "fathom"))
     shutil.copy(os.path.abspath(ask.FATHOM), os.path.join(other, "fathom"))
     for path in (own, f"{own}:{other}", "/nowhere", ""):
-        done = subprocess.run([os.path.join(own, "nm"), "x"], env=tools.environment(PATH=path), capture_output=True,
-                              check=False, timeout=60)
+        done = ask.execute(os.path.join(own, "nm"), "x", text=False, env=tools.environment(PATH=path))
         assert (done.returncode, done.stdout) == (127, b""), done
         assert done.stderr == b"fathom: nm: no such program in $PATH (install binutils)\n", done
 
@@ -127,9 +126,8 @@ def recorded():
     tools.need("perf")
     folder = tools.build_once("perf", ["g++", "-g", "-O2", "-o", "out", SOURCE])
     if not os.path.exists(os.path.join(folder, "perf.data")):
-        done = subprocess.run(["perf", "record", "-q", "-e", "cpu-clock", "-F", "499", "--call-graph", "dwarf,1024",
-                               "-o", "perf.data", "./out"], cwd=folder, stdout=subprocess.DEVNULL,
-                              stderr=subprocess.PIPE, text=True, check=False)
+        done = ask.execute("perf", "record", "-q", "-e", "cpu-clock", "-F", "499", "--call-graph", "dwarf,1024", "-o",
+                           "perf.data", "./out", cwd=folder, stdout=subprocess.DEVNULL)
         if "perf_event_paranoid" in done.stderr or "No permission" in done.stderr:
             raise tools.tap.Skip("perf may not record here: " + done.stderr.splitlines()[0])
         assert os.path.exists(os.path.join(folder, "perf.data")), done.stderr

@@ -6,6 +6,7 @@ import select
 import signal
 import subprocess
 
+import ask
 import tools
 
 PATIENCE = 60  # seconds until an answer that does not come has failed
@@ -150,11 +151,9 @@ def check_lost_output():
         pass
     assert tool.process.wait(PATIENCE) in (0, -signal.SIGPIPE)
     with open("/dev/full", "wb") as full:
-        done = subprocess.run([tools.OURS], input=b"out main\n", stdout=full, stderr=subprocess.PIPE, cwd=folder,
-                              check=False)
+        done = ask.execute(tools.OURS, text=False, input=b"out main\n", stdout=full, cwd=folder)
     assert done.returncode > 0 and b"No space left" in done.stderr, done
-    done = subprocess.run(["sh", "-c", '"$0" >&-', tools.OURS], input=b"out main\n", stderr=subprocess.PIPE,
-                          cwd=folder, check=False)
+    done = ask.execute("sh", "-c", '"$0" >&-', tools.OURS, text=False, input=b"out main\n", cwd=folder)
     assert done.returncode > 0 and b"standard output" in done.stderr, done
 
 

@@ -35,8 +35,8 @@ def report(folder, symbolizer):
     """What the program writes while it fails; the sanitizer asks @symbolizer."""
     options = f"external_symbolizer_path={symbolizer}:print_stacktrace=1" if symbolizer else "symbolize=0"
     names = ["ASAN", "UBSAN", "TSAN", "MSAN", "LSAN"]
-    done = subprocess.run(["./out"], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
-                          env=tools.environment(**{f"{n}_OPTIONS": options for n in names}))
+    done = ask.execute("./out", text=False, cwd=folder, stderr=subprocess.STDOUT,
+                       env=tools.environment(**{f"{n}_OPTIONS": options for n in names}))
     return done.stdout.decode(), done.returncode
 
 
@@ -101,7 +101,7 @@ def names_by_llvm(frames):
 def names_by_addr(frames):
     """The same by fathom addr."""
     return [(frame[0], frame[1], str(frame[2])) for module, offset in frames
-            for frame in ask.fathom(module, [int(offset, 16)])[0].frames]
+            for frame in ask.answers(module, [int(offset, 16)])[0].frames]
 
 
 # Access, release and allocation of what is read when it is free, as the source has it.

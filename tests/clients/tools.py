@@ -2,7 +2,6 @@
 """What the tests of clients share: building programs, and the two symbolizers side by side."""
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 import threading
@@ -80,9 +79,8 @@ def build_once(name, *steps):
 
 def run(tool, arguments, text=b"", cwd=None, **more):
     """What @tool prints and complains, and its status. It is called by its short name."""
-    done = subprocess.run([os.path.basename(tool), *arguments], executable=tool, input=text, cwd=cwd,
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
-                          env=environment(**more))
+    done = ask.execute(os.path.basename(tool), *arguments, text=False, executable=tool, input=text, cwd=cwd,
+                       env=environment(**more))
     return done.stdout, done.stderr, done.returncode
 
 

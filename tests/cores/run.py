@@ -2,82 +2,58 @@
 # SPDX-License-Identifier: MIT
 """The suite "cores": programs tell where they have what, and leave a core or are kept as a snapshot; fathom
 has to say the same of it when they are gone. Where it does not tell, fathom has to say why."""
-import glob
-import json
 import os
 import random
 import re
 import resource
 import shutil
-import signal
 import stat
 import struct
-import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "lib")]
 
+import building  # noqa: E402
 import finding  # noqa: E402
 import tap  # noqa: E402
 
-from ask import FATHOM, run  # noqa: E402
+from ask import FATHOM, addr, addr_stream, execute, fathom, find, query, refused, run  # noqa: E402
+from building import build_id, build_text, debug_path  # noqa: E402
 from living import PEERS, PROGRAMS, RANDOM_ADDRESSES, Living, check, random_code  # noqa: E402
-from told import STYLES, Asked, Told, ask, build, check_places, library  # noqa: E402
+from running import ALL, NO_HEADERS, USUAL, Asked, Running, Told, dying, kernels_core  # noqa: E402
+from told import PROGRAMS as TOLD_PROGRAMS, STYLES, build, check_places, check_vdso, library, vdso_names  # noqa: E402
 
 SUITE = tap.Suite("cores")
 test = SUITE.test
 UNNAMED = r"func@\[0x[0-9a-f]+\.\.0x[0-9a-f]+\]"
-# Of files: what was written (1) and shared (2, 8), ELF headers (10); all else of them (4).
-NO_HEADERS, USUAL, ALL = 0x23, 0x33, 0x3f
 
 
-def dying(command, core_filter=USUAL):
-    """@command so that the kernel writes its core, with such memory in it."""
-    script = f'ulimit -c unlimited && echo {core_filter:#x} > /proc/self/coredump_filter && exec "$@"'
-    return ["sh", "-c", script, "sh", *command]
-
-
-def by_kernel(process, folder):
-    """Ends @process, which runs in @folder by dying(), with a core."""
-    with open("/proc/sys/kernel/core_pattern", encoding="utf-8") as pattern:
-        if re.match(r"\||.*/", pattern.read()):
-            raise tap.Skip("this system gives cores of the kernel to another program (core_pattern)")
-    process.send_signal(signal.SIGABRT)
-    process.wait()
-    cores = glob.glob(f"{folder}/core*")
-    assert len(cores) == 1, cores
-    return cores[0]
-
-
-def by_gcore(process, folder):
-    done = subprocess.run(["gcore", "-o", f"{folder}/core", str(process.pid)], capture_output=True, text=True,
-                          check=False)
-    if "ptrace" in done.stderr and not os.path.exists(f"{folder}/core.{process.pid}"):
+def by_gcore(running, folder):
+    done = execute("gcore", "-o", f"{folder}/core", running.pid)
+    if "ptrace" in done.stderr and not os.path.exists(f"{folder}/core.{running.pid}"):
         raise tap.Skip(f"gdb may not attach here: {done.stderr.splitlines()[-1]}")
-    process.kill()
-    process.wait()
-    return f"{folder}/core.{process.pid}"
+    running.kill()
+    return f"{folder}/core.{running.pid}"
 
 
-def by_snapshot(process, folder):
-    run(FATHOM, "snapshot", process.pid, f"{folder}/snapshot")
-    process.kill()
-    process.wait()
+def by_snapshot(running, folder):
+    run(FATHOM, "snapshot", running.pid, f"{folder}/snapshot")
+    running.kill()
     return f"{folder}/snapshot"
 
 
-CORES = {"the kernel": by_kernel, "gcore": by_gcore}
+CORES = {"the kernel": kernels_core, "gcore": by_gcore}
 WRITERS = {**CORES, "fathom snapshot": by_snapshot}
 
 
-def leave_core(command, folder, writer=by_kernel, tell=(), core_filter=USUAL):
+def leave_core(command, folder, writer=kernels_core, tell=(), core_filter=USUAL):
     """The core of told.c, and what it has told where it is."""
-    with Told(dying(command, core_filter), cwd=folder) as told:
+    with Told(dying(*command, core_filter=core_filter), cwd=folder) as told:
         places = dict(told.places)
         for order in tell:
             places.update(told.tell(order))
-        return writer(told.process, folder), places
+        return writer(told, folder), places
 
 
 def add_style(name, compiler, options, writer):
@@ -89,7 +65,7 @@ def add_style(name, compiler, options, writer):
         code = [r for r in records if r["symbol"].endswith("_code")]
         assert len(code) == 2 and all(f["file"].endswith("told.c") for r in code for f in r["frames"])
         assert {r["module"] for r in records} == {path}
-        (record,), _ = ask(core, [places["large_zero_data"] + 0xfffff])
+        (record,), _ = addr(core, [places["large_zero_data"] + 0xfffff])
         assert (record["symbol"], record["offset"]) == ("large_zero_data", 0xfffff), record
         found = finding.places(core, places)
         assert all(place in found[name] for name, place in places.items()), (found, places)
@@ -117,10 +93,10 @@ def add_library(writer):
     @test(f"a library that was loaded twice, in two namespaces, written by {writer}")
     def _(folder):
         path = library(folder, "lib.so")
-        with Told(dying([build(folder, "told", "-ldl")]), cwd=folder) as told:
+        with Told(dying(build(folder, "told", "-ldl")), cwd=folder) as told:
             first = told.tell(f"open {path}")
             second = told.tell(f"space {path}")
-            core = WRITERS[writer](told.process, folder)
+            core = WRITERS[writer](told, folder)
         assert first != second
         check_places(core, first)
         check_places(core, second)
@@ -133,7 +109,7 @@ for who in WRITERS:
 
 def check_unnamed(core, places, wanted, *options, exported=None):
     """Nothing is called but by its true name; what only the file can name is not named, because of @wanted."""
-    records, notes = ask(core, [places[n] for n in sorted(places)], *options)
+    records, notes = addr(core, [places[n] for n in sorted(places)], *options)
     for name, record in zip(sorted(places), records):
         assert record["symbol"] in (None, exported if name == exported else None) or \
             re.fullmatch(UNNAMED, record["symbol"]), (name, record)
@@ -145,12 +121,11 @@ def check_unnamed(core, places, wanted, *options, exported=None):
 def many_functions(folder, name, *options):
     """A library whose tables are so large that the kernel does not store them; and told.c's two functions."""
     source = f"{folder}/{name}.c"
-    shutil.copy(os.path.join(HERE, "..", "processes", "programs", "library.c"), source)
+    shutil.copy(os.path.join(TOLD_PROGRAMS, "library.c"), source)
     with open(source, "a", encoding="ascii") as f:
         f.writelines(f"int one_of_many_functions_{i}(int x) {{ return x * {i} + exported_code(x); }}\n"
                      for i in range(400))
-    run("gcc", "-O1", "-g", "-shared", "-fPIC", "-Wl,--build-id=sha1", *options, "-o", f"{folder}/{name}", source)
-    return f"{folder}/{name}"
+    return building.build(f"{folder}/{name}", source, "-shared", "-fPIC", "-Wl,--build-id=sha1", *options)
 
 
 # Where the library's own file is not there, what it exports may still be known from memory.
@@ -160,10 +135,10 @@ KNOWN_BY_MEMORY = "exported_code"
 def add_missing(what, change, reason):
     def of(folder, make, writer):
         path = make(folder, "lib.so")
-        with Told(dying([build(folder, "told", "-ldl")]), cwd=folder) as told:
+        with Told(dying(build(folder, "told", "-ldl")), cwd=folder) as told:
             places = told.tell(f"open {path}")
             change(folder, make, path)
-            return path, WRITERS[writer](told.process, folder), places
+            return path, WRITERS[writer](told, folder), places
 
     def add(writer):
         @test(f"a library that was {what}: its names are not known, written by {writer}")
@@ -189,15 +164,14 @@ def add_missing(what, change, reason):
             change(folder, make, path)
 
         path = many_functions(folder, "lib.so")
-        build_id = re.search(r"Build ID: (\w+)", run("readelf", "-n", path))[1]
-        with Told(dying([build(folder, "told", "-ldl")]), cwd=folder) as told:
+        number = build_id(path)
+        with Told(dying(build(folder, "told", "-ldl")), cwd=folder) as told:
             places = told.tell(f"open {path}")
             keep(folder, many_functions, path)
-            core = by_kernel(told.process, folder)
-        os.makedirs(f"{folder}/debug/.build-id/{build_id[:2]}")
-        os.rename(kept, f"{folder}/debug/.build-id/{build_id[:2]}/{build_id[2:]}.debug")
+            core = kernels_core(told, folder)
+        os.rename(kept, debug_path(f"{folder}/debug", number))
         records = check_places(core, places, "--debug-dir", f"{folder}/debug")
-        assert {(r["source"], r["build_id"]) for r in records} == {("symtab", build_id)}, records
+        assert {(r["source"], r["build_id"]) for r in records} == {("symtab", number)}, records
 
 
 def delete(_folder, _make, path):
@@ -222,7 +196,7 @@ def away(folder):
     path = library(folder, "lib.so")
     with Told([build(folder, "told", "-ldl")]) as told:
         places = told.tell(f"open {path}")
-        snapshot = by_snapshot(told.process, folder)
+        snapshot = by_snapshot(told, folder)
     os.rename(path, f"{folder}/away")
     with Asked(snapshot) as fathom:
         absent = [fathom.one(places[name]) for name in sorted(places)]
@@ -230,6 +204,8 @@ def away(folder):
         present = [fathom.one(places[name]) for name in sorted(places)]
     assert [(r["symbol"], r["reason"]) for r in absent] == [(None, "no-file")] * len(places), absent
     assert [r["symbol"] for r in present] == sorted(places), present
+
+
 add_missing("replaced", replace, "build-id-mismatch")
 add_missing("replaced by a text", replace_by_text, "build-id-mismatch")
 
@@ -237,11 +213,11 @@ add_missing("replaced by a text", replace_by_text, "build-id-mismatch")
 @test("a library that was deleted and came back, the same")
 def came_back(folder):
     path = library(folder, "lib.so")
-    with Told(dying([build(folder, "told", "-ldl")]), cwd=folder) as told:
+    with Told(dying(build(folder, "told", "-ldl")), cwd=folder) as told:
         places = told.tell(f"open {path}")
         shutil.copy(path, f"{folder}/copy")
         os.unlink(path)
-        core = by_kernel(told.process, folder)
+        core = kernels_core(told, folder)
     os.rename(f"{folder}/copy", path)
     check_places(core, places)
 
@@ -249,7 +225,7 @@ def came_back(folder):
 @test("a library that was replaced and loaded again, twice deleted: each is told apart by its first page")
 def twins(folder):
     path = many_functions(folder, "lib.so")
-    with Told(dying([build(folder, "told", "-ldl")]), cwd=folder) as told:
+    with Told(dying(build(folder, "told", "-ldl")), cwd=folder) as told:
         first = told.tell(f"open {path}")
         other = many_functions(folder, "other.so", "-DOTHER")
         os.rename(path, f"{folder}/first.so")
@@ -258,12 +234,12 @@ def twins(folder):
         os.unlink(path)
         # The map has both as "lib.so (deleted)".
         os.unlink(f"{folder}/first.so")
-        core = by_kernel(told.process, folder)
+        core = kernels_core(told, folder)
     shutil.copy(other, path)
     assert first["hidden_in_library"] != second["hidden_in_library"]
-    (record,), _ = ask(core, [second["hidden_in_library"]])
+    (record,), _ = addr(core, [second["hidden_in_library"]])
     assert record["symbol"] == "hidden_in_other", record
-    (record,), _ = ask(core, [first["hidden_in_library"]])
+    (record,), _ = addr(core, [first["hidden_in_library"]])
     assert record["symbol"] is None, record
 
 
@@ -290,7 +266,7 @@ def nothing_there(folder):
     path = build(folder, "told", "-static", "-DPLAIN")
     core, places = leave_core([path], folder)
     os.unlink(path)
-    records, notes = ask(core, [places[n] for n in sorted(places)])
+    records, notes = addr(core, [places[n] for n in sorted(places)])
     assert [(r["symbol"], r["reason"]) for r in records] == [(None, "no-file")] * len(places), records
     assert path in notes and "No such file" in notes, notes
 
@@ -302,7 +278,7 @@ def no_build_id(folder):
     notes = check_unnamed(core, places, ["build-id-mismatch", "no-symbols"])
     assert "may not be the file" in notes, notes
     check_places(core, places, "--exe", path)
-    _, notes = ask(core, [places["main"]], "--exe", path)
+    _, notes = addr(core, [places["main"]], "--exe", path)
     assert "what was stored cannot tell" in notes, notes
     os.unlink(core)
     core, places = leave_core([path], folder, core_filter=ALL)
@@ -329,24 +305,10 @@ def no_headers(folder):
 
 @test("[vdso]: all functions of the image in the core")
 def vdso(folder):
-    with Told(dying([build(folder)]), cwd=folder) as told:
-        with open(f"/proc/{told.pid}/maps", encoding="utf-8") as maps:
-            line = next(line for line in maps if line.endswith("[vdso]\n"))
-        start, end = (int(x, 16) for x in line.split()[0].split("-"))
-        with open(f"/proc/{told.pid}/mem", "rb") as memory, open(f"{folder}/vdso.so", "wb") as image:
-            memory.seek(start)
-            image.write(memory.read(end - start))
-        core = by_kernel(told.process, folder)
-    symbols = re.findall(r"^ *\d+: ([0-9a-f]+) +\d+ FUNC +(?:GLOBAL|WEAK) +DEFAULT +\d+ (\w+)@",
-                         run("readelf", "--dyn-syms", "-W", f"{folder}/vdso.so"), re.M)
-    names = {}
-    for value, name in symbols:
-        names.setdefault(int(value, 16), set()).add(name)
-    assert len(names) >= 3
-    records, _ = ask(core, [start + value for value in names])
-    for record, expected in zip(records, names.values()):
-        assert record["symbol"] in expected and record["offset"] == 0, record
-        assert (record["source"], record["module"]) == ("vdso", "[vdso]"), record
+    with Told(dying(build(folder)), cwd=folder) as told:
+        names = vdso_names(told.pid, folder)
+        core = kernels_core(told, folder)
+    check_vdso(core, names)
 
 
 COMPRESSORS = {"gz": "gzip", "xz": "xz", "zst": "zstd", "lz4": "lz4"}
@@ -358,9 +320,7 @@ def add_compressor(suffix, command):
         core, places = leave_core([build(folder)], folder)
         run(command, "-q", "-k", core, *([f"{core}.lz4"] if command == "lz4" else []))
         check_places(f"{core}.{suffix}", places)
-        done = subprocess.run([FATHOM, "addr", "--memory", "1K", f"{core}.{suffix}", "main"], capture_output=True,
-                              text=True, check=False)
-        assert done.returncode == 2 and "--memory" in done.stderr and not done.stdout, done
+        assert "--memory" in refused("addr", "--memory", "1K", f"{core}.{suffix}", "main")
 
 
 for one in COMPRESSORS.items():
@@ -370,11 +330,9 @@ for one in COMPRESSORS.items():
 @test("symbols and sums are addresses, as in a process")
 def symbols(folder):
     core, places = leave_core([build(folder, "told", "-ldl")], folder)
-    out = run(FATHOM, "addr", "--json", "--no-cache", core, "main", "visible_code+0x2")
-    assert f'"address":"{places["main"]:#x}"' in out and f'"address":"{places["visible_code"] + 2:#x}"' in out, out
-    done = subprocess.run([FATHOM, "addr", "--section", ".text", core, "0"], capture_output=True, text=True,
-                          check=False)
-    assert done.returncode == 2 and "core" in done.stderr, done
+    records, _ = addr(core, ["main", "visible_code+0x2"])
+    assert [r["address"] for r in records] == [hex(places["main"]), hex(places["visible_code"] + 2)], records
+    assert "core" in refused("addr", "--section", ".text", core, "0")
 
 
 def add_cuts(writer):
@@ -397,8 +355,7 @@ def add_cuts(writer):
         for cut in sorted(c for c in cuts if 0 < c < len(whole)):
             with open(f"{folder}/cut", "wb") as f:
                 f.write(whole[:cut])
-            done = subprocess.run([FATHOM, "addr", "--no-cache", f"{folder}/cut", *(hex(places[n]) for n in names)],
-                                  capture_output=True, text=True, check=False, timeout=60)
+            done = fathom("addr", "--no-cache", f"{folder}/cut", *(hex(places[n]) for n in names))
             assert done.returncode in (0, 1, 2), (cut, done)
             assert (done.stderr or cut >= max(bounds)) and (done.returncode != 2 or not done.stdout), (cut, done)
             lines = [line for line in done.stdout.splitlines() if not line.startswith(" ")]
@@ -419,7 +376,7 @@ def list_cut_off(folder):
     with open(core, "r+b") as f:
         f.truncate(struct.unpack_from("<Q", f.read(80), 72)[0])
     in_library = {n: a for n, a in places.items() if n in ("exported_code", "hidden_in_library")}
-    _, notes = ask(core, [places["main"]])
+    _, notes = addr(core, [places["main"]])
     assert "NT_FILE" in notes, notes
     check_places(core, in_library)
     check_places(core, places, "--exe", path)
@@ -443,9 +400,7 @@ int main(void)
 
 @test("more than 65,535 mappings")
 def many_mappings(folder):
-    with open(f"{folder}/many.c", "w", encoding="ascii") as source:
-        source.write(MANY)
-    run("gcc", "-g", "-o", f"{folder}/many", f"{folder}/many.c")
+    build_text(f"{folder}/many", MANY)
     limit = "/proc/sys/vm/max_map_count"
     with open(limit, encoding="ascii") as f:
         before = f.read()
@@ -465,16 +420,20 @@ def many_mappings(folder):
     check_places(core, places)
 
 
+def check_code(core, path):
+    """The instructions of a function are those of its file."""
+    there, code = ([record["bytes"] for record in query("disasm", target, "visible_code", status=0)[0]]
+                   for target in (core, path))
+    assert there == code and len(code) > 3, (there, code)
+
+
 @test("code that was not stored is read from the file; data that was not is not")
 def read_from_file(folder):
     path = build(folder, "told", "-ldl")
     core, places = leave_core([path], folder, core_filter=0x10)
-    code = [json.loads(line)["bytes"] for line in run(FATHOM, "disasm", "--json", path, "visible_code").splitlines()]
-    there = [json.loads(line)["bytes"] for line in run(FATHOM, "disasm", "--json", core, "visible_code").splitlines()]
-    assert there == code and len(code) > 3, (there, code)
-    done = subprocess.run([FATHOM, "find", "--read", "i32", core, "initialised_data"], capture_output=True, text=True,
-                          check=False)
-    assert done.returncode == 1 and hex(places["initialised_data"]) in done.stdout, done
+    check_code(core, path)
+    out = run(FATHOM, "find", "--read", "i32", core, "initialised_data", status=1)
+    assert hex(places["initialised_data"]) in out, out
     os.unlink(core)
     core, places = leave_core([path], folder)
     assert re.search(r"\b1\b", run(FATHOM, "find", "--read", "i32", core, "initialised_data").split("initialised_data")[-1])
@@ -491,8 +450,7 @@ def notes_over_notes(folder):
             f.write(b"\x7fELF\2\1\1".ljust(16, b"\0"))
             f.write(struct.pack("<HHIQQQIHHHHHH", type, 62, 1, 0, 64, 0, 0, 64, 56, n, 0, 0, 0))
             f.write(notes * (n - 1) + load + bytes(size))
-        done = subprocess.run([FATHOM, "addr", "--no-cache", f"{folder}/{name}", "0x1000"], capture_output=True,
-                              text=True, check=False, timeout=20)
+        done = fathom("addr", "--no-cache", f"{folder}/{name}", "0x1000", timeout=20)
         assert done.returncode == (2 if name == "core" else 1), done
         assert name != "core" or "notes that lie over others" in done.stderr, done
 
@@ -519,9 +477,7 @@ def memory_over_memory(folder):
         f.write(header(4, n + 1) + segment(4, begin, 0, len(note)))
         f.write(b"".join(segment(1, memory, first + i * step, size) for i in range(n)))
         f.write(note.ljust(memory - begin, b"\0") + library.ljust(size, b"\0"))
-    done = subprocess.run([FATHOM, "addr", "--no-cache", f"{folder}/core", hex(first)], capture_output=True, text=True,
-                          check=False, timeout=20)
-    assert done.returncode == 2 and "memory that lies over other" in done.stderr, done
+    assert "memory that lies over other" in refused("addr", "--no-cache", f"{folder}/core", hex(first), timeout=20)
 
 
 @test("a snapshot of a core is as good as one of the process")
@@ -536,8 +492,7 @@ def of_core(folder):
 
 
 def read_value(target, kind, name):
-    out = run(FATHOM, "find", "--json", "--no-cache", "--first", "--read", kind, target, name, status=(0, 1))
-    record = json.loads(out.splitlines()[0])
+    (record, *_), _ = find(target, name, "--first", "--read", kind)
     return record["value"], record["reason"]
 
 
@@ -549,10 +504,7 @@ def add_memory(writer):
         assert read_value(core, "str", "constant_data") == ("constant", None)
         value, reason = read_value(core, "i32", "initialised_data")
         assert (value, reason) == (1, None) if writer in CORES else value is None and reason, (value, reason)
-        code = [[json.loads(line)["bytes"] for line in
-                 run(FATHOM, "disasm", "--json", "--no-cache", target, "visible_code").splitlines()]
-                for target in (core, path)]
-        assert code[0] == code[1] and len(code[0]) > 3, code
+        check_code(core, path)
 
 
 for who in WRITERS:
@@ -584,9 +536,8 @@ def bad_snapshots(folder):
     for data in bad:
         with open(f"{folder}/bad", "wb") as f:
             f.write(data)
-        done = subprocess.run([FATHOM, "addr", f"{folder}/bad", "main"], capture_output=True, text=True, check=False)
-        assert done.returncode == 2 and not done.stdout and len(done.stderr.splitlines()) == 1 and \
-            "snapshot" in done.stderr and f"{folder}/bad" in done.stderr, done
+        said = refused("addr", f"{folder}/bad", "main")
+        assert "snapshot" in said and f"{folder}/bad" in said, said
 
 
 @test("snapshots that cannot be taken are refused in one line, and what was there stays")
@@ -594,15 +545,14 @@ def no_snapshot(folder):
     path = build(folder, "told", "-ldl")
     with open(f"{folder}/kept", "w", encoding="ascii") as f:
         f.write("before")
-    gone = subprocess.Popen(["true"])
-    gone.wait()
+    with Running(["true"]) as gone:
+        pass
     with Told([path]) as told:
         for arguments, words in (([path, f"{folder}/kept"], "not of a file"), ([gone.pid, f"{folder}/kept"], "no such process"),
                                  ([told.pid, f"{folder}/none/file"], "No such file"), ([told.pid], "are wanted"),
                                  ([told.pid, folder], "directory"), ([f"{folder}/none", f"{folder}/kept"], "No such file")):
-            done = subprocess.run([FATHOM, "snapshot", *map(str, arguments)], capture_output=True, text=True, check=False)
-            assert done.returncode == 2 and not done.stdout and words in done.stderr and \
-                len(done.stderr.splitlines()) == 1, done
+            said = refused("snapshot", *arguments)
+            assert words in said, said
     with open(f"{folder}/kept", encoding="ascii") as f:
         assert f.read() == "before"
     assert sorted(os.listdir(folder)) == ["kept", "told"]
@@ -615,12 +565,12 @@ def snapshot_into(folder):
     with open(f"{folder}/pointed", "w", encoding="ascii") as f:
         f.write("before")
     with Told([build(folder, "told", "-ldl")]) as told:
-        with subprocess.Popen(["timeout", "20", "cat", f"{folder}/pipe"], stdout=subprocess.PIPE) as reader:
+        with Running(["timeout", "20", "cat", f"{folder}/pipe"], text=False) as reader:
             run(FATHOM, "snapshot", told.pid, f"{folder}/pipe")
             # When the pipe is gone, nobody writes to it any more.
             os.close(os.open(f"{folder}/pipe", os.O_RDWR | os.O_NONBLOCK))
             with open(f"{folder}/piped", "wb") as f:
-                f.write(reader.communicate(timeout=60)[0])
+                f.write(reader.process.communicate(timeout=60)[0])
         run(FATHOM, "snapshot", told.pid, f"{folder}/link")
         for snapshot in ("piped", "link"):
             check_places(f"{folder}/{snapshot}", told.places)
@@ -635,12 +585,10 @@ def add_comparison(program, writer, peer):
         resource.prlimit(living.process.pid, resource.RLIMIT_CORE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
         with living as pid:
             addresses = random_code(pid)
-            core = CORES[writer](living.process, folder)
-        out = run(FATHOM, "addr", "--json", "--no-cache", "--names-only", core, status=(0, 1),
-                  input="".join(f"{a:#x}\n" for a in addresses))
+            core = CORES[writer](living, folder)
+        ours = addr_stream(core, addresses, "--names-only")
         target = [shutil.which(PROGRAMS[program][0]), core] if peer == "gdb" else [f"--core={core}"]
-        check(f"{program}'s core by {writer}", peer, [json.loads(line) for line in out.splitlines()],
-              PEERS[peer][0](target, addresses, folder))
+        check(f"{program}'s core by {writer}", peer, ours, PEERS[peer][0](target, addresses, folder))
 
 
 for real in ("python3", "perl"):

@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import threading
@@ -14,13 +13,15 @@ import threading
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "lib"), os.path.join(HERE, "..", "fixtures")]
 
+import ask  # noqa: E402
 import elfread  # noqa: E402
 import tap  # noqa: E402
 
 import cells_files  # noqa: E402
 import servers  # noqa: E402
-from ask import FATHOM  # noqa: E402
+from building import build_text, keep_debug  # noqa: E402
 from cells import C, CXX, Program, check  # noqa: E402
+from running import Asked, Running  # noqa: E402
 
 # No run takes so long, but one that does not end.
 HANG_SECONDS = 120
@@ -76,10 +77,8 @@ def environment(url=None):
 
 
 def run(env, *arguments, status=1):
-    done = subprocess.run([FATHOM, "addr", "--json", "--no-cache", *arguments], env=env, text=True,
-                          capture_output=True, stdin=subprocess.DEVNULL, timeout=HANG_SECONDS, check=False)
-    assert done.returncode == status, f"status {done.returncode}: {done.stderr}"
-    return [json.loads(line) for line in done.stdout.splitlines()], done.stderr
+    done = ask.fathom("addr", "--json", "--no-cache", *arguments, env=env, status=status, timeout=HANG_SECONDS)
+    return ask.records_of(done.stdout), done.stderr
 
 
 def probe_of(fixture, name="outer_begin"):
@@ -146,21 +145,17 @@ def found_in_a_process():
     source = '#include <stdio.h>\nstatic __attribute__((noinline)) int hidden(int x) { return x * 3; }\n' \
         'int main(void) { printf("%p\\n", (void *)hidden); fflush(stdout); return hidden(getchar()); }\n'
     with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "program")
-        subprocess.run(["gcc", "-O1", "-g", "-Wl,--build-id", "-o", path, "-x", "c", "-"], input=source, text=True, check=True)
-        subprocess.run(["objcopy", "--only-keep-debug", path, path + ".hidden"], check=True)
-        subprocess.run(["strip", path], check=True)
-        with open(path + ".hidden", "rb") as f:
+        path = build_text(os.path.join(folder, "program"), source, "-Wl,--build-id")
+        debug = keep_debug(path)
+        with open(debug, "rb") as f:
             files = {question(path): f.read()}
-        with servers.Recording(files) as server, environment(server.url) as env, \
-                subprocess.Popen([path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-            told = int(process.stdout.readline(), 16)
+        os.unlink(debug)
+        with servers.Recording(files) as server, environment(server.url) as env, Running([path]) as process:
+            told = int(process.line(), 16)
             for options, want in ([], None), (["--debuginfod"], hex(told)):
-                done = subprocess.run([FATHOM, "find", "--json", "--no-cache", *options, str(process.pid), "program:hidden"], env=env,
-                                      text=True, capture_output=True, stdin=subprocess.DEVNULL, timeout=HANG_SECONDS, check=False)
-                assert [json.loads(line)["address"] for line in done.stdout.splitlines()] == [want], (options, done)
+                records, _ = ask.find(process.pid, "program:hidden", *options, env=env, timeout=HANG_SECONDS)
+                assert [r["address"] for r in records] == [want], (options, records)
             assert question(path) in server.asked, server.asked
-            process.kill()
 
 
 @test("a server's file of another build is refused")
@@ -214,9 +209,8 @@ def one_deadline():
                 f.seek(note.off + 16)
                 f.write(bytes([i]))
         with servers.Stalling() as server, environment(server.url) as env:
-            out = subprocess.run([os.path.join(os.environ["BUILD"], "tests", "debuginfod_many"), "1000",
-                                  probe_of(fixture), *copies], env=env, text=True, stdout=subprocess.PIPE,
-                                 check=True, timeout=HANG_SECONDS).stdout
+            out = ask.run(os.path.join(os.environ["BUILD"], "tests", "debuginfod_many"), "1000", probe_of(fixture),
+                          *copies, env=env, timeout=HANG_SECONDS)
             assert out.split() == ["timeout"] * 5, out
             assert set(server.asked) == {question(copies[0])}, server.asked
 
@@ -225,18 +219,12 @@ def one_deadline():
 def interrupted():
     fixture = stripped()
     with servers.Stalling() as server, environment(server.url) as env:
-        asking = subprocess.Popen([FATHOM, "addr", "--json", "--no-cache", "--debuginfod",
-                                   "--debuginfod-timeout=3600", fixture.file, probe_of(fixture)],
-                                  env=env, text=True, stdin=subprocess.DEVNULL,
-                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        try:
+        with Asked(fixture.file, "--debuginfod", "--debuginfod-timeout=3600", env=env) as asking:
+            asking.send(probe_of(fixture) + "\n")
             assert server.arrived.wait(HANG_SECONDS), "the server was not asked"
-            asking.send_signal(signal.SIGINT)
-            out, said = asking.communicate(timeout=HANG_SECONDS)
-        finally:
-            asking.kill()
-            asking.wait()
-        assert asking.returncode == 0, (asking.returncode, said)
+            asking.signal(signal.SIGINT)
+            status, out, said = asking.last()
+        assert status == 0, (status, said)
         assert json.loads(out)["reason"] == "timeout", out
         assert "cancelled" in said, said
 

@@ -40,7 +40,7 @@ def section(path, name=".text"):
     raise AssertionError(f"{path}: there is no {name}")
 
 
-def fathom(path, bounds, *options):
+def ours(path, bounds, *options):
     """The same of fathom's text, whose form is checked on the way."""
     start, end = bounds
     found = {}

@@ -3,20 +3,21 @@
 """The suite "disasm": what objdump says of the same code, what the linker says of the same addresses, and what
 running programs say of themselves."""
 import glob
-import json
 import os
 import re
 import struct
-import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "lib")]
 
+import building  # noqa: E402
 import tap  # noqa: E402
 
 import objdump  # noqa: E402
-from ask import FATHOM, run  # noqa: E402
+from ask import FATHOM, addr, execute, fathom, query, run  # noqa: E402
+from building import core_of  # noqa: E402
+from running import Running  # noqa: E402
 
 PROGRAMS = os.path.join(HERE, "programs")
 LIBC = "/lib/x86_64-linux-gnu/libc.so.6"
@@ -169,21 +170,18 @@ function straight
 
 
 def build(folder, *options, name="shapes", source="shapes.c", compiler="gcc"):
-    path = os.path.join(folder, name)
-    run(compiler, "-O2", "-g", *options, "-o", path, os.path.join(PROGRAMS, source))
-    return path
+    return building.build(os.path.join(folder, name), os.path.join(PROGRAMS, source), *options, compiler=compiler,
+                          flags=("-O2", "-g"))
 
 
 def ask(target, *arguments, status=0):
     """fathom's lines as (text, error)."""
-    done = subprocess.run([FATHOM, "disasm", "--no-cache", *map(str, [*arguments[:0], target, *arguments])],
-                          capture_output=True, text=True, check=False, timeout=60)
-    assert done.returncode == status, f"{arguments}: status {done.returncode}\n{done.stdout}{done.stderr}"
+    done = fathom("disasm", "--no-cache", target, *arguments, status=status)
     return done.stdout, done.stderr
 
 
-def records(target, *arguments):
-    return [json.loads(line) for line in ask(target, "--json", *arguments)[0].splitlines()]
+def records(target, *arguments, status=0):
+    return query("disasm", target, arguments, status=status)[0]
 
 
 def texts(target, *arguments):
@@ -227,7 +225,7 @@ def add_agreement(name, path, words, options, classes, most):
     @test(f"agrees with objdump: {name}")
     def _(_folder):
         theirs = objdump.gnu("objdump", path, "-M", words, "-j", ".text")
-        ours = objdump.fathom(path, objdump.section(path), *options)
+        ours = objdump.ours(path, objdump.section(path), *options)
         found = objdump.differences(theirs, ours, classes)
         assert None not in found, f"{len(found[None])} of {len(theirs)} unexplained: {found[None][:5]}"
         assert len(theirs) > 300000 and sum(map(len, found.values())) <= most, {k: len(v) for k, v in found.items()}
@@ -244,7 +242,7 @@ CONDITIONS = {"b.cs": "b.hs", "b.cc": "b.lo"}
 @test("aarch64: where branches go, as objdump says, over libc's text")
 def branches_of_aarch64(_folder):
     theirs = objdump.gnu(ARM + "objdump", LIBC_ARM, "-j", ".text")
-    ours = objdump.fathom(LIBC_ARM, objdump.section(LIBC_ARM))
+    ours = objdump.ours(LIBC_ARM, objdump.section(LIBC_ARM))
     words = (r"(?:b|bl|b\.\w+|cbn?z|tbn?z|adrp?)\t", r"(?:b|bl|b\.\w+|cbn?z|tbn?z|adrp?) ")
     compared = 0
     for address, (text, _) in theirs.items():
@@ -397,18 +395,17 @@ def before(folder):
 @test("a running process: a slot is named by what its memory holds")
 def a_process(folder):
     path = build(folder, "-fno-plt", "-Wl,-z,now")
-    with subprocess.Popen([path], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        process.stdout.read(6)
+    with Running([path]) as process:
+        process.line()
         lines = texts(process.pid, "use")
         expect(lines, r"callq  \*0x\w+\(%rip\)        # 0x\w+ \(puts\)",
                r"callq  \*0x\w+\(%rip\)        # 0x\w+ \(handler -> on_signal\)")
         # The name is that of the address that is there: of the library, not of the slot.
         record = next(r for r in records(process.pid, "use") if r["target_name"] == "puts")
-        answer = json.loads(run(FATHOM, "addr", "--json", "--no-cache", process.pid, record["target"]))
+        (answer,), _ = addr(process.pid, [record["target"]])
         assert answer["symbol"] == "puts" and "libc" in answer["module"] and answer["offset"] == 0, answer
         # Before the assignment the variable was empty: the file does not know its contents.
         expect(texts(path, "use"), r"callq  \*0x\w+\(%rip\)        # 0x\w+ \(handler\)")
-        process.stdin.close()
 
 
 @test("a hostile file: packed relocations in 30,000 tables over the same bytes take no longer than one")
@@ -427,22 +424,19 @@ def packed_tables(folder):
         file.write(64 * b"\x90" + words * struct.pack("<Q", 1) + bytes(64))
         file.write(struct.pack("<IIQQQQIIQQ", 0, 1, 6, 0x1000 + text, text, 64, 0, 0, 16, 0))
         file.write(n * struct.pack("<IIQQQQIIQQ", 0, 19, 2, 0x9000, table, 8 * words, 0, 0, 8, 8))
-    done = subprocess.run([FATHOM, "disasm", path, hex(0x1000 + text)], capture_output=True, text=True, timeout=10, check=True)
-    assert "nop" in done.stdout, done.stdout
+    out = run(FATHOM, "disasm", path, hex(0x1000 + text), timeout=10)
+    assert "nop" in out, out
 
 
 @test("a core and a snapshot: code from the files, slots from what is kept of the memory")
 def cores(folder):
     path = build(folder, "-fno-plt", "-Wl,-z,now")
-    core = os.path.join(folder, "core")
     snapshot = os.path.join(folder, "snapshot")
-    with subprocess.Popen([path], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        process.stdout.read(6)
+    with Running([path]) as process:
+        process.line()
         alive = records(process.pid, "use")
-        run("gcore", "-o", core, process.pid)
+        core = core_of(process.pid, folder)
         run(FATHOM, "snapshot", process.pid, snapshot)
-        core += f".{process.pid}"
-        process.stdin.close()
     assert records(core, "use") == alive
     expect(texts(core, "use"), r"callq  \*0x\w+\(%rip\)        # 0x\w+ \(handler -> on_signal\)")
     # A snapshot has no memory: what a slot held is not known, what the code says is.
@@ -607,8 +601,7 @@ def asked(folder):
 def lines(folder):
     path = build(folder)
     found = records(path, "use")
-    answers = [json.loads(line) for line in run(FATHOM, "addr", "--json", "--no-cache", path,
-                                                *(r["address"] for r in found)).splitlines()]
+    answers, _ = addr(path, [r["address"] for r in found], status=0)
     for r, a in zip(found, answers):
         assert (r["file"], r["line"]) == (a["frames"][0]["file"], a["frames"][0]["line"]), f"{r} {a}"
     shown = [int(m[1]) for m in re.finditer(r"^ +(\d+)  0x", ask(path, "use")[0], re.M)]
@@ -629,12 +622,8 @@ def refused(folder):
     assert err.startswith("fathom: /etc/os-release: ") and err.count("\n") == 1
     assert "no FUNCTION" in ask(path, status=2)[1]
     # Record without JSON's null address is no record.
-    (record,) = records_of_failure(path, "nosuch")
+    (record,) = records(path, "nosuch", status=1)
     assert record["reason"] == "no-such-symbol" and record["address"] is None and record["text"] is None
-
-
-def records_of_failure(target, *arguments):
-    return [json.loads(line) for line in ask(target, "--json", *arguments, status=1)[0].splitlines()]
 
 
 @test("code of other machines, and a library that is not there, are told")
@@ -655,8 +644,8 @@ def without_library(folder):
         raise tap.Skip("only root can mount something over a library")
     path = build(folder)
     (library,) = glob.glob("/usr/lib/x86_64-linux-gnu/libZydis.so.*.*.*.*")
-    done = subprocess.run(["unshare", "-m", "sh", "-c", f"mount --bind /dev/null {library} && exec {FATHOM} disasm {path} use"],
-                          capture_output=True, text=True, check=False)
+    done = execute("unshare", "-m", "sh", "-c",
+                   f"mount --bind /dev/null {library} && exec {FATHOM} disasm {path} use")
     if "unshare:" in done.stderr or "mount:" in done.stderr:
         raise tap.Skip(f"nothing can be mounted here: {done.stderr}")
     assert done.returncode == 2 and not done.stdout

@@ -1,22 +1,20 @@
 # SPDX-License-Identifier: MIT
 """What tools that look up names in other processes got wrong: which files they search, which sections, what it costs."""
-import contextlib
 import os
 import re
 import shutil
 import signal
-import threading
 import time
 
 import counting
 import tap
 
-from ask import FATHOM, run
-from finding import address, find, places
-from told import Told
+from ask import FATHOM, find, run
+from building import add_link, add_minidebuginfo, build_id, build_text, debug_path, keep_debug, nm
+from finding import address, asked, build, library, places
+from running import Told, mapping_of, wait_for_state
+from suite import PROGRAMS, test
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-PROGRAMS = os.path.join(HERE, "programs")
 PLACED = [("gcc, PIE", "gcc", []), ("gcc, at fixed addresses", "gcc", ["-no-pie"]), ("static", "gcc", ["-static"]),
           ("lld", "clang-19", ["-fuse-ld=lld"]), ("gold", "gcc", ["-fuse-ld=gold"])]
 INTERPRETER = """
@@ -28,51 +26,22 @@ int interpreter_eval(int x) { return hidden_eval(x) + 1; }
 """
 
 
-def compile_c(path, source, *options, compiler="gcc"):
-    run(compiler, "-O1", "-g", *options, "-o", path, "-x", "c", "-", input=source)
-    return path
-
-
 def interpreter(path, version="3.1.2"):
-    return compile_c(path, INTERPRETER % version, "-shared", "-fPIC", "-Wl,--build-id")
-
-
-def values_of(path, *options):
-    """{name: value} of all symbols, by nm; of exported ones with -D."""
-    lines = (line.split() for line in run("nm", *options, path).splitlines())
-    return {f[2].split("@")[0]: int(f[0], 16) for f in lines if len(f) == 3}
+    return build_text(path, INTERPRETER % version, "-shared", "-fPIC", "-Wl,--build-id")
 
 
 def base_of(pid, path):
-    """Where the first byte of a library, whose first segment is at 0, is mapped."""
-    with open(f"/proc/{pid}/maps", encoding="utf-8") as maps:
-        return min((int(line.split("-")[0], 16) for line in maps if line.rstrip("\n").endswith(" " + path)), default=None)
+    """Where the first byte of a library, whose first segment is at 0, is mapped; None where it is not."""
+    first = mapping_of(pid, path)
+    return first and first.start
 
 
-def state(pid):
-    with open(f"/proc/{pid}/stat", encoding="utf-8") as stat:
-        return stat.read().rpartition(")")[2].split()[0]
+def value_of(path, name, *options):
+    """By nm; of exported ones with -D."""
+    return nm(path, *options)[name][0][0]
 
 
-def write(stream, text):
-    """Writes it all, or what goes until nobody reads any more."""
-    with contextlib.suppress(OSError):
-        stream.write(text)
-        stream.flush()
-
-
-def take_away_symbols(path):
-    """Leaves what is exported; all else is in a debug file, whose path it returns."""
-    run("objcopy", "--only-keep-debug", path, path + ".debug")
-    run("strip", path)
-    return path + ".debug"
-
-
-def build_id(path):
-    return re.search(r"Build ID: ([0-9a-f]+)", run("readelf", "-n", path))[1]
-
-
-def add_files(test, asked):
+def add_files():
     """Which files are searched."""
     @test("an interpreter in a library of any name, and in any number of others: as dlsym has it there")
     def _(folder):
@@ -91,27 +60,23 @@ def add_files(test, asked):
         source = INTERPRETER % "3.8.3" + '#include <stdio.h>\nint main(void) { printf("interpreter_version %p\\n' \
             'interpreter_state %p\\ndone\\n", (void *)interpreter_version, (void *)interpreter_state());\n' \
             'fflush(stdout); return getchar(); }\n'
-        with Told([compile_c(f"{folder}/editor", source)]) as told:
+        with Told([build_text(f"{folder}/editor", source)]) as told:
             records, _ = find(told.pid, "interpreter_version", "--read", "str")
             assert [(address(r), r["value"]) for r in records] == [(told.places["interpreter_version"], "3.8.3")], records
             assert places(told.pid, "hidden_state")["hidden_state"] == [told.places["interpreter_state"]]
 
 
-def add_debug_files(test, asked):
-    def by_link(folder, path, debug):
-        run("objcopy", f"--add-gnu-debuglink={debug}", path, cwd=folder)
+def add_debug_files():
+    def by_link(_folder, path, debug):
+        add_link(path, debug)
         return []
 
     def by_build_id(folder, path, debug):
-        number = build_id(path)
-        os.makedirs(f"{folder}/debug/.build-id/{number[:2]}")
-        os.rename(debug, f"{folder}/debug/.build-id/{number[:2]}/{number[2:]}.debug")
+        os.rename(debug, debug_path(f"{folder}/debug", build_id(path)))
         return ["--debug-dir", f"{folder}/debug"]
 
-    def mini(folder, path, debug):
-        run("objcopy", "--strip-debug", debug, f"{folder}/mini")
-        run("xz", "-f", f"{folder}/mini")
-        run("objcopy", f"--add-section=.gnu_debugdata={folder}/mini.xz", path)
+    def mini(_folder, path, debug):
+        add_minidebuginfo(path, debug)
         os.remove(debug)
         return []
 
@@ -119,8 +84,8 @@ def add_debug_files(test, asked):
         @test(f"a process: static functions of a stripped library, whose symbols are found by {way}")
         def _(folder, put=put):
             path = interpreter(f"{folder}/interpreter.so")
-            value = values_of(path)["hidden_eval"]
-            debug = take_away_symbols(path)
+            value = value_of(path, "hidden_eval")
+            debug = keep_debug(path)
             with asked(folder) as program:
                 program.tell(f"open {path}")
                 # What it exports shows where it is.
@@ -131,17 +96,16 @@ def add_debug_files(test, asked):
                 program.tell(f"open {path}")
                 told = program.tell("of interpreter_eval")["interpreter_eval"]
                 records, _ = find(program.pid, "hidden_eval", *options)
-                bias = told - values_of(path, "-D")["interpreter_eval"]
+                bias = told - value_of(path, "interpreter_eval", "-D")
                 assert [address(r) for r in records] == [bias + value], (records, hex(bias + value))
 
 
-def add_values(test):
+def add_values():
     """Which places are taken for a variable."""
     for style, compiler, options in PLACED:
         @test(f"variables without bytes in the file, behind .tbss, in .lbss and sections of their own: {style}")
         def _(folder, compiler=compiler, options=options):
-            path = f"{folder}/placed"
-            run(compiler, "-O1", "-g", *options, "-o", path, os.path.join(PROGRAMS, "placed.c"))
+            path = build(folder, "placed", *options, source=os.path.join(PROGRAMS, "placed.c"), compiler=compiler)
             sections = run("readelf", "-SW", path)
             nobits = re.findall(r"\] (\S+) +NOBITS", sections)
             assert nobits[0] == ".tbss" and {".bss", ".lbss"} < set(nobits), nobits
@@ -155,8 +119,7 @@ def add_values(test):
 
         @test(f"a version is what its symbol holds, not a text that looks like one: {style}")
         def _(folder, compiler=compiler, options=options):
-            path = f"{folder}/placed"
-            run(compiler, "-O1", "-g", *options, "-o", path, os.path.join(PROGRAMS, "placed.c"))
+            path = build(folder, "placed", *options, source=os.path.join(PROGRAMS, "placed.c"), compiler=compiler)
             with open(path, "rb") as f:
                 looks = re.findall(rb"\d\.\d+\.\d+\x00", f.read())
             assert b"3.8.3\0" in looks and b"3.11.2\0" in looks, looks
@@ -169,7 +132,7 @@ def add_values(test):
                 assert places(told.pid, "library_version")["library_version"] == [told.places["library_version"]]
 
 
-def add_cost(test):
+def add_cost():
     @test("a name that a library exports costs the same among 75,000 others as among 100")
     def _(folder):
         counts = {}
@@ -177,7 +140,7 @@ def add_cost(test):
             path = f"{folder}/lib{n}.so"
             text = "".join(f".globl f{i}\n.type f{i},@function\nf{i}: ret\n.size f{i},1\n" for i in range(n))
             run("gcc", "-shared", "-nostdlib", "-Wl,--hash-style=gnu", "-o", path, "-x", "assembler", "-", input=text)
-            program = compile_c(f"{folder}/p{n}", '#include <stdio.h>\n#include <dlfcn.h>\nint main(int n, char **words) {\n'
+            program = build_text(f"{folder}/p{n}", '#include <stdio.h>\n#include <dlfcn.h>\nint main(int n, char **words) {\n'
                                 'void *l = dlopen(words[n - 1], RTLD_NOW | RTLD_GLOBAL);\n'
                                 'printf("f77 %p\\ndone\\n", dlsym(l, "f77"));\nfflush(stdout); return getchar(); }\n')
             with Told([program, path]) as told:
@@ -188,35 +151,27 @@ def add_cost(test):
         assert counts[75000] < counts[100] * 1.1 and counts[75000] - counts[100] < 75000, counts
 
 
-def add_change(test, library, asked):
+def add_change():
     @test("a process that is stopped while it opens and closes a library: what is mapped is found where it is")
     def _(folder):
         versions = library(folder)
-        value = values_of(versions, "-D")["call_indirect"]
+        value = value_of(versions, "call_indirect", "-D")
         there = 0
         with asked(folder) as program:
-            script = f"global {versions}\nclose\n" * 20000
-            threads = [threading.Thread(target=write, args=(program.process.stdin, script), daemon=True),
-                       threading.Thread(target=program.process.stdout.read, daemon=True)]
-            for thread in threads:
-                thread.start()
+            program.flood(f"global {versions}\nclose\n" * 20000)
             for _ in range(40):
-                program.process.send_signal(signal.SIGSTOP)
-                while state(program.pid) != "T":
-                    time.sleep(0.001)
+                program.signal(signal.SIGSTOP)
+                wait_for_state(program.pid, "T")
                 base = base_of(program.pid, versions)
                 got = [a for a in places(program.pid, "libversions*:call_indirect")["libversions*:call_indirect"] if a]
                 assert got in ([], [base + value] if base else []), (got, base and hex(base))
                 there += bool(got)
-                program.process.send_signal(signal.SIGCONT)
+                program.signal(signal.SIGCONT)
                 time.sleep(0.003)
-            program.process.kill()
-            for thread in threads:
-                thread.join(5)
         assert there >= 3, f"the library was there {there} times of 40: the test shows little"
 
 
-def add_roots(test, asked):
+def add_roots():
     def check(program, path, outside):
         """The names of the library at @path, which is another outside of the process's namespace."""
         told = program.tell("of interpreter_eval")["interpreter_eval"]
@@ -225,12 +180,12 @@ def add_roots(test, asked):
         assert places(program.pid, "interpreter_eval")["interpreter_eval"] == [told]
         back = run(FATHOM, "addr", "--names-only", "--no-cache", program.pid, hex(told))
         assert "interpreter_eval" in back, back
-        assert values_of(outside, "-D")["interpreter_eval"] != told & 0xfff, "the two are alike: the test shows nothing"
+        assert value_of(outside, "interpreter_eval", "-D") != told & 0xfff, "the two are alike: the test shows nothing"
 
     def other(path):
         """A library with the same names elsewhere."""
         source = "\n".join(f"int filler{i}(int x) {{ return x + {i}; }}" for i in range(99)) + INTERPRETER % "1.1.1"
-        return compile_c(path, source, "-shared", "-fPIC", "-Wl,--build-id")
+        return build_text(path, source, "-shared", "-fPIC", "-Wl,--build-id")
 
     @test("a file that is mounted over another of the same path, where only the process sees it", needs_root=True)
     def _(folder):
@@ -256,10 +211,5 @@ def add_roots(test, asked):
             check(program, root + outside, outside)
 
 
-def add(test, library, asked):
-    add_files(test, asked)
-    add_debug_files(test, asked)
-    add_values(test)
-    add_cost(test)
-    add_change(test, library, asked)
-    add_roots(test, asked)
+for add in (add_files, add_debug_files, add_values, add_cost, add_change, add_roots):
+    add()

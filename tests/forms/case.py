@@ -169,9 +169,9 @@ def check(case):
         options = ["--no-cache", *(o.replace("@", folder) for o in built.options)]
         addresses = list(built.want)
         for times in built.times:
-            answers = ask.fathom(built.name, addresses * times, *options, cwd=folder)
+            answers = ask.answers(built.name, addresses * times, *options, cwd=folder)
             _check("fathom", addresses * times, answers, built.want)
-        answers = ask.fathom(built.name, addresses, *options, stream=False, cwd=folder)
+        answers = ask.answers(built.name, addresses, *options, stream=False, cwd=folder)
         _check("fathom, one shot", addresses, answers, built.want)
         if case.reason:
             assert all(a.reason == case.reason for a in answers), f"{answers}, not {case.reason}"

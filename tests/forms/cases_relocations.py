@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Relocatable files of machines by hand: debug sections wait for plain data relocations. The numbers of
 their types are those of each psABI; that they have these names GNU's or LLVM's readelf says."""
-import subprocess
 import tempfile
 
+import ask
 from case import Built, case
 from dwarfasm import AT, FORM, LANG, TAG, Dwarf, Line, die
 from elfasm import (ET_REL, SHF_ALLOC, SHF_WRITE, SHT_REL, SHT_RELA, STB_GLOBAL, STB_LOCAL, STT_FUNC, STT_OBJECT,
@@ -70,8 +70,7 @@ def _relocated(data, marks, m):
 
 
 def _names(path):
-    said = [subprocess.run([tool, "-rW", path], capture_output=True, text=True, check=False).stdout
-            for tool in ("readelf", "llvm-readelf-19")]
+    said = [ask.run(tool, "-rW", path, status=None) for tool in ("readelf", "llvm-readelf-19")]
     return {word for word in " ".join(said).split() if word.startswith("R_")}
 
 

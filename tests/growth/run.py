@@ -4,16 +4,17 @@
 seconds."""
 import os
 import re
-import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "lib")]
 
+import building  # noqa: E402
+import counting  # noqa: E402
 import tap  # noqa: E402
 
-from ask import FATHOM, run  # noqa: E402
-from told import Told  # noqa: E402
+from ask import FATHOM, execute, run  # noqa: E402
+from running import Told  # noqa: E402
 
 PROGRAMS = os.path.join(HERE, "programs")
 SUITE = tap.Suite("growth")
@@ -28,9 +29,7 @@ LIBRARIES = {"pages of their own": [], "pages that two segments share": ["-Wl,-z
 
 
 def build(folder, name, source, *options):
-    path = os.path.join(folder, name)
-    run("gcc", "-O1", "-g", *options, "-o", path, os.path.join(PROGRAMS, source))
-    return path
+    return building.build(os.path.join(folder, name), os.path.join(PROGRAMS, source), *options)
 
 
 def library(folder, *options):
@@ -39,18 +38,6 @@ def library(folder, *options):
 
 def mapped(folder, number, style, path):
     return Told([build(folder, "maps", "maps.c"), str(number), style, path])
-
-
-def instructions(command, folder):
-    """How many instructions a command takes by valgrind's count."""
-    if os.environ.get("WRAPPER"):
-        raise tap.Skip("what runs under a wrapper is not counted")
-    done = subprocess.run(["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/callgrind.out",
-                           *map(str, command)], capture_output=True, text=True, check=False)
-    counted = re.search(r"Collected : (\d+)", done.stderr)
-    if not counted:
-        raise tap.Skip(f"valgrind cannot run this build: {done.stderr.splitlines()[-1:]}")
-    return int(counted[1])
 
 
 def check_growth(counts, numbers):
@@ -66,7 +53,7 @@ def add_mapping_tests(layout, options, style, smallest, words, title):
         counts = []
         for n in numbers:
             with mapped(folder, n, style, path) as program:
-                counts.append(instructions([FATHOM, *(w.format(pid=program.pid, folder=folder) for w in words)], folder))
+                counts.append(counting.instructions([FATHOM, *(w.format(pid=program.pid, folder=folder) for w in words)]))
         check_growth(counts, numbers)
 
     SUITE.add(f"{title}: many mappings of the {style} of a file with {layout}", grows)
@@ -96,7 +83,7 @@ def add_file_test(title, words):
         counts = []
         for n in numbers:
             with mapped(folder, n, "files", files) as program:
-                counts.append(instructions([FATHOM, *(w.format(pid=program.pid, folder=folder) for w in words)], folder))
+                counts.append(counting.instructions([FATHOM, *(w.format(pid=program.pid, folder=folder) for w in words)]))
         check_growth(counts, numbers)
 
     SUITE.add(f"{title}: many files", grows)
@@ -137,9 +124,9 @@ def one_page(folder):
 def long_list(folder):
     limit = 1 << 18
     with Told([build(folder, "list", "list.c"), str(limit + 1000)]) as program:
-        done = subprocess.run(["strace", "-f", "-c", "-o", f"{folder}/calls", FATHOM, "snapshot", "--no-cache",
-                               str(program.pid), f"{folder}/snapshot"], capture_output=True, text=True, timeout=600, check=False)
-    assert done.returncode == 0 and "longer list than fathom reads" in done.stderr, done
+        done = execute("strace", "-f", "-c", "-o", f"{folder}/calls", FATHOM, "snapshot", "--no-cache", program.pid,
+                       f"{folder}/snapshot", status=0)
+    assert "longer list than fathom reads" in done.stderr, done
     with open(f"{folder}/calls", encoding="ascii") as calls:
         total = int(calls.read().splitlines()[-1].split()[3])
     assert limit < total < limit * 1.1, total
@@ -151,9 +138,8 @@ def overlapping(folder):
         raise tap.Skip("what runs under a wrapper is not counted")
     n, misses = 200000, {}
     for style in ("none", "much"):
-        done = subprocess.run(["valgrind", "--tool=cachegrind", f"--cachegrind-out-file={folder}/out", "--D1=32768,8,64",
-                               "--LL=262144,8,64", os.path.join(os.environ["BUILD"], "tests", "overlap"), str(n), style],
-                              capture_output=True, text=True, check=False)
+        done = execute("valgrind", "--tool=cachegrind", f"--cachegrind-out-file={folder}/out", "--D1=32768,8,64",
+                       "--LL=262144,8,64", os.path.join(os.environ["BUILD"], "tests", "overlap"), n, style)
         counted = re.search(r"LLd misses: +([\d,]+)", done.stderr)
         if not counted:
             raise tap.Skip(f"valgrind cannot run this build: {done.stderr.splitlines()[-1:]}")

@@ -18,6 +18,7 @@ import jitfiles  # noqa: E402
 import lies  # noqa: E402
 import told  # noqa: E402
 from ask import FATHOM, run  # noqa: E402
+from running import HEADERS_ONLY, Told, dying, peek  # noqa: E402
 from every import Job, questions  # noqa: E402
 
 JITTED = os.path.join(HERE, "..", "jit", "programs", "jitted.c")
@@ -77,20 +78,25 @@ def _of_snapshot(path):
     return snapshot.lines
 
 
+def leave_dump(folder):
+    """What a running told.c has told, the path of its snapshot, and that of its core; where the system gives cores to
+    another program, there is none."""
+    path = told.build(folder, "told", f"-ffile-prefix-map={folder}=/work", "-ldl")
+    with Told(dying(path, core_filter=HEADERS_ONLY), cwd=folder) as program:
+        snapshot = os.path.join(folder, "snapshot")
+        run(FATHOM, "snapshot", program.pid, snapshot)
+        program.signal(signal.SIGABRT)
+        program.process.wait()
+    return program.places, snapshot, *glob.glob(os.path.join(folder, "core*"))
+
+
 @contextlib.contextmanager
 def stored(folder):
     """A core and a snapshot of a program."""
-    path = told.build(folder, "told", f"-ffile-prefix-map={folder}=/src", "-ldl")
-    command = ["sh", "-c", 'ulimit -c unlimited; echo 0x10 > /proc/self/coredump_filter; exec "$1"', "sh", path]
-    with told.Told(command, cwd=folder) as program:
-        asked = _asked(program.places.values())
-        snapshot = os.path.join(folder, "snapshot")
-        run(FATHOM, "snapshot", str(program.pid), snapshot)
-        program.process.send_signal(signal.SIGABRT)
-        program.process.wait()
+    places, snapshot, *cores = leave_dump(folder)
+    asked = _asked(places.values())
     jobs = [Job("a snapshot", snapshot, snapshot, asked, _of_snapshot(snapshot))]
-    # Where the system gives cores to another program, there is none.
-    jobs += [Job("a core", core, core, asked, _of_core(core)) for core in glob.glob(os.path.join(folder, "core*"))]
+    jobs += [Job("a core", core, core, asked, _of_core(core)) for core in cores]
     yield jobs
 
 
@@ -98,7 +104,7 @@ def stored(folder):
 def _jitted(folder):
     path = os.path.join(folder, "jitted")
     run("gcc", "-O1", "-g", "-o", path, JITTED)
-    with told.Told([path]) as program:
+    with Told([path]) as program:
         yield program
 
 
@@ -163,12 +169,6 @@ def jitdump(folder):
         yield [Job("a jitdump", program.pid, path, _asked(start for start, _ in _names(code)), told_lies.lines)]
 
 
-def _memory(pid, address, size):
-    with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
-        memory.seek(address)
-        return memory.read(size)
-
-
 def _descriptor(program):
     """The address of the head of GDB's list: as far from main as in the file."""
     symbols = {x.name: x.value for x in elfread.ElfFile(program.process.args[0]).symbols()}
@@ -195,7 +195,7 @@ def gdb_list(folder):
             told_lies.word("s", entry + 16, 8, (0, *wild), "entry.symfile")
             told_lies.word("s", entry + 24, 8, (0, 1, 63, 1 << 62, lies.ALL), "entry.size")
         entry, path = entries[1]
-        at, = struct.unpack("<Q", _memory(program.pid, entry + 16, 8))
+        at, = struct.unpack("<Q", peek(program.pid, entry + 16, 8))
         for line in lies.of_elf(path):
             verb, kind, where, rest = line.split(" ", 3)
             if verb != "cut":

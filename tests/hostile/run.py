@@ -7,11 +7,9 @@ fail. In every file of every fixture, and in what processes leave and say, lies 
 of them (LIES=all: all of them). What counts as wrong is in truth.h, which lies can be told from truth in lies.py;
 deadlines, memory and messages are watched by liar.c.
 """
-import concurrent.futures
 import glob
 import os
 import re
-import signal
 import subprocess
 import sys
 import tempfile
@@ -22,6 +20,7 @@ sys.path.insert(0, HERE)
 import every  # noqa: E402
 import live  # noqa: E402
 import tap  # noqa: E402
+from ask import run as run_tool  # noqa: E402
 
 # So many lies are told in a file of a fixture, of a form, and of what a process leaves.
 EVERY = int(os.environ.get("EVERY", "1"))
@@ -63,37 +62,27 @@ def build_own(folder):
         f.write(SOURCE)
     for name, flags in OWN.items():
         path = os.path.join(folder, name)
-        subprocess.run(["gcc", *flags, prefix, "-o", path, source], check=True)
+        run_tool("gcc", *flags, prefix, "-o", path, source)
         yield name, path
     source = os.path.join(folder, "hostile.cc")
     with open(source, "w", encoding="ascii") as f:
         f.write(CXX_SOURCE)
     path = os.path.join(folder, "embedded")
-    subprocess.run(["clang-19", "-O1", "-g", "-gdwarf-5", "-gembed-source", prefix, "-o", path,
-                    os.path.join(folder, "hostile.c")], check=True)
+    run_tool("clang-19", "-O1", "-g", "-gdwarf-5", "-gembed-source", prefix, "-o", path, os.path.join(folder, "hostile.c"))
     yield "embedded", path
     path = os.path.join(folder, "c++")
-    subprocess.run(["g++", "-O1", "-g", prefix, "-o", path, source], check=True)
+    run_tool("g++", "-O1", "-g", prefix, "-o", path, source)
     yield "c++", path
 
 
 COMMITTED = os.path.join(HERE, "..", "fixtures", "committed")
-TOLD = os.path.join(HERE, "..", "processes", "programs", "told.c")
 
 
 def build_stored(folder):
     """A core and a snapshot, with the addresses that are asked of them."""
-    path = os.path.join(folder, "told")
-    subprocess.run(["gcc", "-O1", "-g", f"-ffile-prefix-map={folder}=/work", "-o", path, TOLD, "-ldl"], check=True)
-    with subprocess.Popen(["sh", "-c", 'ulimit -c unlimited; echo 0x10 > /proc/self/coredump_filter; exec "$1"', "sh", path],
-                          cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        places = [line.split()[1] for line in iter(process.stdout.readline, "done\n")]
-        subprocess.run([os.environ["FATHOM"], "snapshot", str(process.pid), f"{folder}/snapshot"], check=True)
-        process.send_signal(signal.SIGABRT)
-        process.wait()
-    places += [hex(int(place, 16) + 3) for place in places]
-    # Where the system gives cores to another program, there is none.
-    for path in [f"{folder}/snapshot", *glob.glob(f"{folder}/core*")]:
+    places, *paths = live.leave_dump(folder)
+    places = [hex(place + off) for off in (0, 3) for place in places.values()]
+    for path in paths:
         yield re.sub(r"\W\d+", "", os.path.basename(path)), path, places
 
 

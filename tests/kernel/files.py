@@ -3,14 +3,12 @@
 files at the addresses that they state."""
 import os
 import shutil
-import subprocess
 
-from ask import FATHOM, LLVM, run
-from kernel import ask, test_list
+from ask import LLVM, run
+from kernel import ask, test
+from running import AskedText
 from root import (KASLR, LINK, RELEASE, Root, SECTIONS, build_id, build_kernel, build_module, compress, nm, notes_of,
                   section_of, without)
-
-TESTS, test = test_list()
 
 
 def frames(record):
@@ -314,23 +312,16 @@ def loaded_again(folder):
     root.install()
     image = root.lines[:-len(root.module_symbols())]
     moved = {name: address + 0x123000 for name, address in SECTIONS.items()}
-    with subprocess.Popen([FATHOM, "addr", "--sysroot", root.path, "kernel"], stdin=subprocess.PIPE,
-                          stdout=subprocess.PIPE, text=True) as fathom:
+    with AskedText("kernel", "--sysroot", root.path) as fathom:
         def question(address):
-            fathom.stdin.write(f"{address:#x}\n")
-            fathom.stdin.flush()
-            lines = []
-            while (line := fathom.stdout.readline()) != "\n":
-                lines.append(line.split(maxsplit=1)[1])
-            return lines
+            return [line.split(maxsplit=1)[1] for line in fathom.one(address)]
         first = question(SECTIONS[".text"] + 0x20)
         assert "module.c:" in first[0], first
         root.lines = image[:]
         root.load_module(sections=moved)
         root.save()
         assert question(moved[".text"] + 0x20) == first
-        assert question(SECTIONS[".text"] + 0x20) == ["?? (no-symbols)\n"]
-        fathom.stdin.close()
+        assert question(SECTIONS[".text"] + 0x20) == ["?? (no-symbols)"]
 
 
 @test("damaged files: notes, and the kernel's own names")

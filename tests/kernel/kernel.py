@@ -1,41 +1,24 @@
 # SPDX-License-Identifier: MIT
-"""Asks fathom about the kernel."""
-import json
-import os
-import subprocess
+"""The suite that all its parts add tests to, and how fathom is asked about the kernel."""
+import tap
 
-from ask import FATHOM
-
-NOBODY = 65534
+from ask import fathom, records_of
 
 
-def test_list():
-    """A list of (name, function) and what adds to it."""
-    tests = []
+SUITE = tap.Suite("kernel", "become another user")
+test = SUITE.test
 
-    def test(name):
-        def add(function):
-            tests.append((name, function))
-            return function
-        return add
-    return tests, test
+
+def below(root):
+    return [] if root is None else ["--sysroot", root]
 
 
 def ask(addresses, *options, root=None, user=None, stream=False, target="kernel"):
     """fathom's answers, as records, and what it printed to standard error."""
     texts = [a if isinstance(a, str) else hex(a) for a in addresses]
-    command = [FATHOM, "addr", "--json", "--no-cache", *options]
-    if root is not None:
-        command += ["--sysroot", root]
-    command.append(target)
-    if user is not None:
-        command = ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", *command]
-    if not stream:
-        command += texts
-    done = subprocess.run(command, input="".join(t + "\n" for t in texts) if stream else "",
-                          capture_output=True, text=True, check=False, timeout=120)
-    assert done.returncode in (0, 1), f"{command}: {done.returncode} {done.stderr}"
-    records = [json.loads(line) for line in done.stdout.splitlines()]
+    words, given = ([], {"input": "".join(t + "\n" for t in texts)}) if stream else (texts, {})
+    done = fathom("addr", "--json", "--no-cache", *options, *below(root), target, *words, status=(0, 1), user=user, **given)
+    records = records_of(done.stdout)
     assert len(records) == len(texts), f"{len(texts)} addresses, {len(records)} answers"
     complete = all(r["symbol"] for r in records)
     assert done.returncode == (0 if complete else 1), f"status {done.returncode}"
@@ -44,15 +27,8 @@ def ask(addresses, *options, root=None, user=None, stream=False, target="kernel"
 
 def find(queries, *options, root=None, user=None):
     """The matches of fathom find, as records, those that only say why there is none too, and its complaints."""
-    command = [FATHOM, "find", "--json", "--no-cache", *options]
-    if root is not None:
-        command += ["--sysroot", root]
-    command += ["kernel", *queries]
-    if user is not None:
-        command = ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", *command]
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=120)
-    assert done.returncode in (0, 1), f"{command}: {done.returncode} {done.stderr}"
-    records = [json.loads(line) for line in done.stdout.splitlines()]
+    done = fathom("find", "--json", "--no-cache", *options, *below(root), "kernel", *queries, status=(0, 1), user=user)
+    records = records_of(done.stdout)
     assert {r["query"] for r in records} == set(queries), records
     answered = {r["query"] for r in records if not r["reason"]}
     assert done.returncode == (0 if answered == set(queries) else 1), f"status {done.returncode}"
@@ -61,15 +37,3 @@ def find(queries, *options, root=None, user=None):
 
 def at(record):
     return int(record["address"], 16)
-
-
-def refused(*arguments):
-    """What fathom addr says when it cannot open its target."""
-    done = subprocess.run([FATHOM, "addr", *arguments], stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                          check=False, timeout=60)
-    assert done.returncode == 2 and not done.stdout, f"{done.returncode} {done.stdout}"
-    return done.stderr
-
-
-def is_root():
-    return os.geteuid() == 0

@@ -5,9 +5,9 @@ import os
 
 import tap
 
-from kernel import NOBODY, ask, is_root, test_list
+from ask import NOBODY
+from kernel import ask, test
 
-TESTS, test = test_list()
 SAMPLE = 3000
 
 
@@ -102,10 +102,8 @@ def own_build_id(_):
     assert record["module"] == "[kernel]"
 
 
-@test("nobody is told that addresses are hidden, and what helps")
+@test("nobody is told that addresses are hidden, and what helps", needs_root=True)
 def hidden(_):
-    if not is_root():
-        raise tap.Skip("only root can become another user")
     address = next(a for a, kind, name, _ in kallsyms() if name == "_stext")
     with open("/proc/sys/kernel/perf_event_paranoid", encoding="ascii") as f:
         if int(f.read()) <= 1:

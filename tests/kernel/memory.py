@@ -1,20 +1,17 @@
 # SPDX-License-Identifier: MIT
 """The kernel's memory: values and code, by a /proc/kcore of our own making, or by the image's file where
 there is none. objdump reads the same code where it was linked."""
-import json
 import os
 import re
 import struct
-import subprocess
 
 import tap
 
-from ask import FATHOM, run
-from kernel import NOBODY, at, find, is_root, test_list
+from ask import NOBODY, fathom, records_of, run
+from kernel import at, find, test
 from names import symbols_of
 from root import KASLR, LINK, Root, SECTIONS, nm
 
-TESTS, test = test_list()
 ET_CORE, PT_LOAD, PT_NOTE = 4, 1, 4
 
 
@@ -56,12 +53,11 @@ def memory(root, patches=()):
 
 
 def disasm(root, *arguments, status=0):
-    done = subprocess.run([FATHOM, "disasm", "--json", "--no-cache", "--sysroot", root.path, "kernel", *arguments],
-                          stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=60)
+    done = fathom("disasm", "--json", "--no-cache", "--sysroot", root.path, "kernel", *arguments)
     if done.returncode == 2 and "libZydis" in done.stderr:
         raise tap.Skip("libZydis is not installed")
     assert done.returncode == status, f"{arguments}: {done.returncode} {done.stderr}"
-    return [json.loads(line) for line in done.stdout.splitlines()], done.stderr
+    return records_of(done.stdout), done.stderr
 
 
 def objdump(path, function, shift=KASLR):
@@ -197,10 +193,8 @@ def without_kcore(folder):
     assert complaint == "" and any(r["target_name"] == "zeroed" for r in records), records
 
 
-@test("a /proc/kcore that is not ours to read: what helps")
+@test("a /proc/kcore that is not ours to read: what helps", needs_root=True)
 def forbidden(folder):
-    if not is_root():
-        raise tap.Skip("only root can become another user")
     root = Root(folder)
     os.chmod(root.write("proc/kcore", core(memory(root))), 0o400)
     records, complaint = find(["jiffies"], "--read", "i32", root=root.path)

@@ -3,20 +3,17 @@
 know where they were linked."""
 import collections
 import fnmatch
-import json
 import re
-import subprocess
 import threading
 import time
 
 import tap
 
-from ask import FATHOM, LLVM, run
-from kernel import NOBODY, ask, at, find, is_root, test_list
+from ask import FATHOM, LLVM, NOBODY, run
+from ask import find as find_in_file
+from kernel import ask, at, find, test
 from live import kallsyms, sampled
 from root import KASLR, LINK, RELEASE, Root, SECTIONS, build_kernel, nm, section_of
-
-TESTS, test = test_list()
 
 
 def symbols_of(path):
@@ -167,10 +164,8 @@ def lines_of(path):
 
 
 def file_find(path, queries, *options):
-    out = run(FATHOM, "find", "--json", "--no-cache", *options, path, *queries, status=(0, 1))
     records = collections.defaultdict(set)
-    for line in out.splitlines():
-        r = json.loads(line)
+    for r in find_in_file(path, queries, *options)[0]:
         if r["address"]:
             records[r["query"]].add((r["name"], at(r), r["size"], r["inlined_into"], r["line"]))
     return records
@@ -294,13 +289,10 @@ def live(_):
             {(n, *p) for n in places if fnmatch.fnmatchcase(n, pattern) for p in places[n]}, pattern
 
 
-@test("nobody is told where names are, but why not")
+@test("nobody is told where names are, but why not", needs_root=True)
 def live_hidden(_):
-    if not is_root():
-        raise tap.Skip("only root can become another user")
     with open("/proc/kallsyms", encoding="ascii") as f:
-        if subprocess.run(["setpriv", f"--reuid={NOBODY}", "--clear-groups", "head", "-1", "/proc/kallsyms"],
-                          capture_output=True, text=True, check=True).stdout == f.readline():
+        if run("head", "-1", "/proc/kallsyms", user=NOBODY) == f.readline():
             raise tap.Skip("this kernel hides nothing")
     records, complaint = find(["vfs_read"], user=NOBODY)
     assert records[0]["reason"] == "no-permission" and "CAP_SYSLOG" in complaint, records

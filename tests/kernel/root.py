@@ -3,7 +3,6 @@
 /sys would say of it, and its files."""
 import os
 import shutil
-import subprocess
 
 from ask import run
 
@@ -146,5 +145,5 @@ def without(path, folder, *options, name):
 def compress(tool, path):
     """Replaces a file by a compressed one; its new name."""
     suffix = {"xz": ".xz", "gzip": ".gz", "zstd": ".zst"}[tool]
-    subprocess.run([tool, "-q", "-f", *(["--rm"] if tool == "zstd" else []), path], check=True)
+    run(tool, "-q", "-f", *(["--rm"] if tool == "zstd" else []), path)
     return path + suffix

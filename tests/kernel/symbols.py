@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: MIT
 """Kernels without files: what their list of symbols alone can say, and what it must not."""
 import os
-import subprocess
 import time
 
-from ask import FATHOM
-from kernel import ask, refused, test_list
+from ask import FATHOM, refused, run
+from counting import cost_of
+from kernel import ask, test
+from running import AskedText
 from root import KASLR, LINK, Root, SECTIONS, nm
-
-TESTS, test = test_list()
 
 
 def places(root):
@@ -18,7 +17,7 @@ def places(root):
 
 def sizes(root):
     """{name: (where it is, size)} of functions, as the linker has it."""
-    out = subprocess.run(["nm", "-S", root.vmlinux], capture_output=True, text=True, check=True).stdout
+    out = run("nm", "-S", root.vmlinux)
     fields = [line.split() for line in out.splitlines()]
     return {f[3]: (int(f[0], 16) + KASLR, int(f[1], 16)) for f in fields if len(f) == 4 and f[2] in "tT"}
 
@@ -133,12 +132,12 @@ def zeros(folder):
 def no_kallsyms(folder):
     root = Root(folder)
     os.remove(os.path.join(root.path, "proc/kallsyms"))
-    assert "proc/kallsyms: " in refused("--sysroot", root.path, "kernel", "0x1")
+    assert "proc/kallsyms: " in refused("addr", "--sysroot", root.path, "kernel", "0x1")
     for text in ("", "\n", "no symbols here\n", f"{LINK:x} T start_kernel\n"):
         root.save(text)
-        complaint = refused("--sysroot", root.path, "kernel", "0x1")
+        complaint = refused("addr", "--sysroot", root.path, "kernel", "0x1")
         assert "proc/kallsyms: has no _text" in complaint, complaint
-    assert "the kernel has no sections" in refused("--sysroot", Root(folder).path, "-j", ".text", "kernel", "0x1")
+    assert "the kernel has no sections" in refused("addr", "--sysroot", Root(folder).path, "-j", ".text", "kernel", "0x1")
 
 
 @test("a million symbols: seconds and memory stay within bounds")
@@ -156,11 +155,8 @@ def million(folder):
     assert records[0] == record and records[1]["symbol"] is None
     assert [r["symbol"] for r in records[2:]] == [f"function_number_{i:07}" for i in range(1, 5000)]
     assert time.monotonic() - start < 30
-    with subprocess.Popen([FATHOM, "addr", "--sysroot", root.path, "kernel", *[hex(address)] * 20],
-                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as fathom:
-        _, status, usage = os.wait4(fathom.pid, 0)
-        fathom.returncode = os.waitstatus_to_exitcode(status)
-    assert fathom.returncode == 0 and usage.ru_maxrss < 600 << 10, (fathom.returncode, usage.ru_maxrss)
+    status, _, peak = cost_of(FATHOM, "addr", "--sysroot", root.path, "kernel", *[hex(address)] * 20)
+    assert status == 0 and peak < 600 << 20, (status, peak)
 
 
 @test("modules that come and go between questions are seen")
@@ -169,13 +165,9 @@ def come_and_go(folder):
     at = places(root)
     address = SECTIONS[".text"] + 1
     image = root.lines[:-len(root.module_symbols())]
-    with subprocess.Popen([FATHOM, "addr", "--sysroot", root.path, "--names-only", "kernel"], stdin=subprocess.PIPE,
-                          stdout=subprocess.PIPE, text=True) as fathom:
+    with AskedText("kernel", "--sysroot", root.path, "--names-only") as fathom:
         def question(address):
-            fathom.stdin.write(f"{address:#x}\n")
-            fathom.stdin.flush()
-            answer = fathom.stdout.readline()
-            assert fathom.stdout.readline() == "\n"
+            (answer,) = fathom.one(address)
             return answer.split(maxsplit=1)[1].strip()
         assert question(address) == "mod_work+0x1"
         root.lines = image[:]
@@ -185,12 +177,9 @@ def come_and_go(folder):
         root.save()
         assert question(address) == "another+0x1"
         assert question(at["do_sys_open"]) == "do_sys_open+0x0"
-        fathom.stdin.close()
 
 
 @test("snapshots are of processes")
 def no_snapshot(folder):
     root = Root(folder)
-    done = subprocess.run([FATHOM, "snapshot", "--sysroot", root.path, "kernel", os.path.join(folder, "snapshot")],
-                          stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=60)
-    assert done.returncode == 2 and "snapshots are taken of" in done.stderr, done
+    assert "snapshots are taken of" in refused("snapshot", "--sysroot", root.path, "kernel", f"{folder}/snapshot")

@@ -1,20 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""Asks fathom where names are, and programs that know it themselves."""
-import json
-import subprocess
+"""Asks fathom where names are, and a program that knows it itself."""
+import os
+import shutil
 
-from ask import FATHOM
-from told import Told
+import building
+from ask import find
+from running import Told
 
-
-def find(target, queries, *options, status=(0, 1), **more):
-    """fathom's matches, as records, and what it printed to standard error."""
-    queries = [queries] if isinstance(queries, str) else list(queries)
-    command = [FATHOM, "find", "--json", "--no-cache", *options, str(target), *queries]
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
-                          timeout=120, **more)
-    assert done.returncode in status, f"{command}: {done.returncode} {done.stderr}"
-    return [json.loads(line) for line in done.stdout.splitlines()], done.stderr
+PROGRAMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs")
+LIBC = "/lib/x86_64-linux-gnu/libc.so.6"
 
 
 def address(record):
@@ -39,9 +33,29 @@ def dynamic(target, query, *options):
     return first[0] if first else None
 
 
+def build(folder, name="asked", *options, source="asked.c", compiler="gcc"):
+    """A program of lib/programs, or of another folder."""
+    return building.build(os.path.join(folder, name), os.path.join(PROGRAMS, source), *options, compiler=compiler)
+
+
+def library(folder, name="libversions.so", *options, source="versions.c", **more):
+    script = ["-Wl,--version-script=" + os.path.join(PROGRAMS, "versions.map")] if source == "versions.c" else []
+    return build(folder, name, "-shared", "-fPIC", "-Wl,-soname," + os.path.basename(name), *script, *options,
+                 source=source, **more)
+
+
 class Asked(Told):
-    """A running find/programs/asked.c."""
+    """A running lib/programs/asked.c, or another that tells where it has what."""
 
     def default(self, name):
         """What dlsym(RTLD_DEFAULT) says of @name there; None for NULL."""
         return self.tell(f"default {name}")[name] or None
+
+
+def asked(folder, *options, env=None, wrapper=(), root="", **more):
+    """A running asked.c: started by @wrapper, and copied below @root, which that changes to."""
+    path = build(folder, "asked", "-ldl", "-pthread", *options, **more)
+    if root:
+        shutil.copy(path, root + path)
+    return Asked([*wrapper, path], env=dict(os.environ, **env) if env else None)
+

@@ -2,13 +2,14 @@
 """Programs of Debian's own, running, and what other tools say of their addresses."""
 import collections
 import functools
-import json
 import os
 import random
 import re
 import subprocess
 
-from ask import FATHOM, run
+from ask import NOBODY, addr_stream, as_user, run
+from building import build_id
+from running import Running, mapping_of, mappings_of, peek
 
 JAVA = """public class Wait {
     public static void main(String[] args) throws Exception {
@@ -41,13 +42,11 @@ PROGRAMS = {
 }
 # What says so of those that have other words for it.
 READY = {"nginx": "start worker processes"}
-NOBODY = 65534
 
 
 def as_nobody(*command):
     """@command, run by a user who is not root: some refuse to run as root."""
-    return ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", *command] if not os.geteuid() \
-        else list(command)
+    return as_user(NOBODY, *command) if not os.geteuid() else list(command)
 
 
 def prepare(name, folder):
@@ -66,18 +65,17 @@ def prepare(name, folder):
     return as_nobody(*command)
 
 
-class Living:
+class Living(Running):
     """One of the programs, running; entered, its number."""
 
     def __init__(self, name, folder):
         self.ready = READY.get(name, "ready")
-        self.process = subprocess.Popen(prepare(name, folder), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        stderr=subprocess.STDOUT, text=True, cwd=folder)
+        super().__init__(prepare(name, folder), stderr=subprocess.STDOUT, cwd=folder)
 
     def __enter__(self):
         for line in self.process.stdout:
             if self.ready in line:
-                return self.process.pid
+                return self.pid
         raise AssertionError(f"{self.process.args}: ended early")
 
     def __exit__(self, *_):
@@ -93,17 +91,9 @@ class Living:
 RANDOM_ADDRESSES = 10000
 
 
-def mappings_of(pid):
-    """(start, end, rights, path or "") of each."""
-    with open(f"/proc/{pid}/maps", encoding="utf-8") as maps:
-        for line in maps:
-            fields = line.rstrip("\n").split(None, 5)
-            yield *(int(x, 16) for x in fields[0].split("-")), fields[1], fields[5] if len(fields) > 5 else ""
-
-
 def random_places(pid, count, is_wanted):
     """Addresses all over what a process has mapped from files with such permissions."""
-    wanted = [(start, end) for start, end, rights, path in mappings_of(pid) if is_wanted(rights) and path.startswith("/")]
+    wanted = [(start, end) for start, end, rights, _, path in mappings_of(pid) if is_wanted(rights) and path.startswith("/")]
     rng = random.Random(1)
     spans = rng.choices(wanted, [end - start for start, end in wanted], k=count)
     return [rng.randrange(start, end) for start, end in spans]
@@ -119,12 +109,12 @@ def random_data(pid, count=RANDOM_ADDRESSES):
 
 def programs_of(pid):
     """The paths of the program and its libraries."""
-    return sorted({path for _, _, rights, path in mappings_of(pid) if "x" in rights and os.path.exists(path)})
+    return sorted({m.path for m in mappings_of(pid) if "x" in m.rights and os.path.exists(m.path)})
 
 
 def named_data(pid, count=2000):
     """Addresses inside of variables that the symbol tables of a process's files have, and where they start."""
-    mapped = [(start, end) for start, end, rights, _ in mappings_of(pid) if rights[0] == "r"]
+    mapped = [(m.start, m.end) for m in mappings_of(pid) if m.rights[0] == "r"]
     spans = []
     for path in programs_of(pid):
         bias = bias_of(pid, path)
@@ -174,12 +164,6 @@ CLASSES = {
 }
 
 
-def peek(pid, address, size=16):
-    with open(f"/proc/{pid}/mem", "rb") as memory:
-        memory.seek(address)
-        return memory.read(size)
-
-
 def is_mapped_twice(pid, record, theirs):
     """Whether the address is in pages that are mapped a second time elsewhere."""
     if theirs is not None or not record["module"]:
@@ -192,8 +176,8 @@ def is_mapped_twice(pid, record, theirs):
 
 def debug_file(path):
     """The debug file of @path by its build-id, where it would be."""
-    build_id = re.search(r"Build ID: (\w+)", run("readelf", "-nW", path, status=None))
-    return f"/usr/lib/debug/.build-id/{build_id[1][:2]}/{build_id[1][2:]}.debug" if build_id else ""
+    number = build_id(path)
+    return f"/usr/lib/debug/.build-id/{number[:2]}/{number[2:]}.debug" if number else ""
 
 
 Symbol = collections.namedtuple("Symbol", "value size type name")
@@ -228,13 +212,11 @@ def symbols_at(path):
 def bias_of(pid, path):
     """What is to be added to the addresses of a file to have those of the process."""
     loads = re.findall(r"^ +LOAD +0x(\w+) 0x(\w+) 0x\w+ 0x(\w+)", run("readelf", "-lW", path), re.M)
-    with open(f"/proc/{pid}/maps", encoding="utf-8") as maps:
-        start, off = next((int(line.split("-")[0], 16), int(line.split()[2], 16)) for line in maps
-                          if line.rstrip().endswith(" " + path))
+    first = mapping_of(pid, path)
     for p_offset, vaddr, size in ([int(x, 16) for x in load] for load in loads):
-        if p_offset & ~0xfff <= off < p_offset + size:
-            return start - (vaddr - p_offset + off)
-    raise AssertionError(f"{path}: {off:#x} is in no segment")
+        if p_offset & ~0xfff <= first.off < p_offset + size:
+            return first.start - (vaddr - p_offset + first.off)
+    raise AssertionError(f"{path}: {first.off:#x} is in no segment")
 
 
 def places_elsewhere(pid, path, names):
@@ -245,7 +227,7 @@ def places_elsewhere(pid, path, names):
 
 def is_in_file(pid, address):
     """Whether the mapping at the address is one of a file."""
-    return any(start <= address < end and path.startswith("/") for start, end, _, path in mappings_of(pid))
+    return any(m.start <= address < m.end and m.path.startswith("/") for m in mappings_of(pid))
 
 
 def why_mapped(pid, record, _, theirs):
@@ -316,8 +298,6 @@ def compare(program, peer, folder, explain=lambda *_: None, choose=random_code, 
     before the rest."""
     with Living(program, folder) as pid:
         addresses = choose(pid)
-        out = run(FATHOM, "addr", "--json", "--no-cache", "--names-only", pid, status=(0, 1),
-                  input="".join(f"{a:#x}\n" for a in addresses))
+        ours = addr_stream(pid, addresses, "--names-only")
         theirs = PEERS[peer][0](["-p", pid], addresses, folder)
-        check(program, peer, [json.loads(line) for line in out.splitlines()], theirs,
-              functools.partial(explain, pid), share)
+        check(program, peer, ours, theirs, functools.partial(explain, pid), share)

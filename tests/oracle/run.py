@@ -3,7 +3,6 @@
 """The suite "oracle": a sample of what `./dev oracle` asks, of files that every Debian has."""
 import os
 import sys
-import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "lib"), os.path.join(HERE, "..", "..", "tools")]

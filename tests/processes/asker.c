@@ -16,7 +16,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "programs/changing.h"
+#include "../lib/programs/changing.h"
 
 /* Addresses are those of one of the last so many records. */
 #define RECENT 24

@@ -16,11 +16,13 @@ sys.path[:0] = [os.path.join(HERE, "..", "lib")]
 
 import tap  # noqa: E402
 
-from ask import FATHOM, run  # noqa: E402
+from ask import FATHOM, NOBODY, addr, as_user, find, refused, run  # noqa: E402
+from building import add_link, build_id, keep_debug  # noqa: E402
 from living import PEERS, RANDOM_ADDRESSES, Living, compare, named_data, random_code, random_data, why_guessed  # noqa: E402
-from told import STYLES, Asked, Told, ask, build, check_places, library  # noqa: E402
+from running import Asked, Running, Told, mapping_of, mappings_of, wait_for_state  # noqa: E402
+from told import STYLES, build, check_places, check_vdso, library, vdso_names  # noqa: E402
 
-NOBODY = 65534
+PROGRAMS = os.path.join(HERE, "programs")
 SUITE = tap.Suite("processes", "become another user, change its root or mount")
 test = SUITE.test
 
@@ -33,7 +35,7 @@ def add_style(name, compiler, options):
             code = [r for r in records if r["symbol"].endswith("_code")]
             assert len(code) == 2 and all(f["file"].endswith("told.c") for r in code for f in r["frames"])
             # Far behind the end of what the file holds of it.
-            (record,), _ = ask(told.pid, [told.places["large_zero_data"] + 0xfffff])
+            (record,), _ = addr(told.pid, [told.places["large_zero_data"] + 0xfffff])
             assert (record["symbol"], record["offset"]) == ("large_zero_data", 0xfffff), record
 
 
@@ -55,9 +57,7 @@ def thirty_two_bit(folder):
 @test("stripped, with a debug file that .gnu_debuglink names")
 def debug_link(folder):
     path = build(folder)
-    run("objcopy", "--only-keep-debug", path, path + ".debug")
-    run("strip", path)
-    run("objcopy", f"--add-gnu-debuglink={path}.debug", path)
+    add_link(path, keep_debug(path))
     with Told([path]) as told:
         check_places(told.pid, told.places)
 
@@ -66,7 +66,7 @@ def debug_link(folder):
 def module_of_answer(folder):
     path = build(folder, "told", "-Wl,--build-id=0x1122334455667788990011223344556677889900", "-ldl")
     with Told([path]) as told:
-        (record,), _ = ask(told.pid, [told.places["main"]])
+        (record,), _ = addr(told.pid, [told.places["main"]])
         assert record["module"] == path and record["build_id"] == "1122334455667788990011223344556677889900"
         value = next(line.split()[0] for line in run("nm", path).splitlines() if line.endswith(" T main"))
         assert int(record["module_address"], 16) == int(value, 16), record
@@ -105,9 +105,7 @@ def turns(folder):
 
 def found(pid, names):
     """Where find says that they are."""
-    records = [json.loads(line) for line in run(FATHOM, "find", "--json", "--no-cache", pid, *names,
-                                                status=(0, 1)).splitlines()]
-    return {(r["query"], int(r["address"], 16)) for r in records if r["address"]}
+    return {(r["query"], int(r["address"], 16)) for r in find(pid, names)[0] if r["address"]}
 
 
 @test("a page of code that is mapped once more, below and above: the library stays where it is")
@@ -124,7 +122,7 @@ def mapped_twice(folder):
             # Where its code is run a second time it has its names, too.
             off = {name: place - again["code"] for name, place in places.items()}
             for where in ("low", "high"):
-                records, _ = ask(told.pid, [again[where] + off[name] for name in sorted(off)])
+                records, _ = addr(told.pid, [again[where] + off[name] for name in sorted(off)])
                 assert [r["symbol"] for r in records] in (sorted(off), [None] * len(off)), (options, records)
 
 
@@ -134,11 +132,9 @@ def split_code(folder):
         with Told([build(folder, "told", "-DLARGE", *options, "-ldl")]) as told:
             for change in ("split", "move"):
                 told.tell(change)
-                with open(f"/proc/{told.pid}/maps", encoding="utf-8") as maps:
-                    parts = [line for line in maps if line.split()[1][2] == "x" and line.rstrip().endswith("/told")]
                 page = told.places["visible_code"] & ~0xfff
-                starts = [int(line.split("-")[0], 16) for line in parts]
-                assert parts and (page in starts) == (change == "split") and min(starts) < page, (change, parts)
+                starts = [m.start for m in mappings_of(told.pid) if m.rights[2] == "x" and m.path.endswith("/told")]
+                assert starts and (page in starts) == (change == "split") and min(starts) < page, (change, starts)
                 check_places(told.pid, told.places)
                 names = set(told.places.items())
                 assert names <= found(told.pid, sorted(told.places)), (options, change)
@@ -159,21 +155,18 @@ def first_thread_ended(folder):
     with Told([build(folder, "told", "-ldl")]) as told:
         told.places |= told.tell(f"open {path}")
         made = told.tell(f"map {path}")["behind"]
-        told.process.stdin.write("leave\n")
-        told.process.stdin.flush()
-        while open(f"/proc/{told.pid}/stat", encoding="utf-8").read().split()[2] != "Z":
-            time.sleep(0.01)
+        leave(told)
         check_places(told.pid, told.places)
         try:
             with open(f"/tmp/perf-{told.pid}.map", "w", encoding="ascii") as perf_map:
                 perf_map.write(f"{made:x} 20 made_by_it\n")
-            (record,), _ = ask(told.pid, [made])
+            (record,), _ = addr(told.pid, [made])
             assert record["symbol"] == "made_by_it", record
         finally:
             os.unlink(f"/tmp/perf-{told.pid}.map")
         # By its content and from its memory, too: only a thread has these.
         os.unlink(path)
-        (record,), _ = ask(told.pid, [told.places["exported_code"]])
+        (record,), _ = addr(told.pid, [told.places["exported_code"]])
         assert record["symbol"] == "exported_code", record
         os.unlink(told.process.args[0])
         told.tell("")
@@ -181,10 +174,8 @@ def first_thread_ended(folder):
 
 def leave(told):
     """Ends the first thread of @told; another one goes on."""
-    told.process.stdin.write("leave\n")
-    told.process.stdin.flush()
-    while open(f"/proc/{told.pid}/stat", encoding="utf-8").read().split()[2] != "Z":
-        time.sleep(0.01)
+    told.send("leave\n")
+    wait_for_state(told.pid, "Z")
 
 
 @test("a process whose first thread has ended: every verb")
@@ -224,7 +215,7 @@ def first_thread_ended_deleted(folder):
         # It is read anew, and by who had it open before.
         os.unlink(path)
         assert asked.one(hidden)["symbol"] == "hidden_in_library"
-        (record,), complaint = ask(told.pid, [hidden])
+        (record,), complaint = addr(told.pid, [hidden])
         assert (record["symbol"], record["module"], complaint) == ("hidden_in_library", path, ""), (record, complaint)
         assert record["frames"][0]["line"] == 11, record
         out = run(FATHOM, "find", "--no-cache", told.pid, "hidden_in_library")
@@ -276,13 +267,13 @@ def mount_namespace(folder):
 def debug_files_inside(folder):
     path = build(folder, "told", "-static", "-DPLAIN")
     tap.need_mount_namespaces()
-    build_id = re.search(r"Build ID: (\w+)", run("readelf", "-n", path)).group(1)
-    by_id = f"/usr/lib/debug/.build-id/{build_id[:2]}"
+    number = build_id(path)
+    by_id = f"/usr/lib/debug/.build-id/{number[:2]}"
     for where in (by_id, f"/usr/lib/debug{folder}/m", f"{folder}/m/.debug"):
         run("objcopy", "--only-keep-debug", path, f"{path}.debug")
         run("objcopy", "--strip-all", f"--add-gnu-debuglink={path}.debug", path, f"{path}.bare")
         os.makedirs(f"{folder}/m", exist_ok=True)
-        name = f"{build_id[2:]}.debug" if where == by_id else "told.debug"
+        name = f"{number[2:]}.debug" if where == by_id else "told.debug"
         script = (f'mount -t tmpfs none "{folder}/m" && mount -t tmpfs none /usr/lib/debug && mkdir -p "{where}" && '
                   f'cp "{path}.bare" "{folder}/m/inside" && cp "{path}.debug" "{where}/{name}" && '
                   f'exec "{folder}/m/inside"')
@@ -297,60 +288,44 @@ def debug_files_inside(folder):
 def debug_files_below_root(folder):
     path = build(folder, "told", "-static", "-DPLAIN")
     tap.need_mount_namespaces()
-    build_id = re.search(r"Build ID: (\w+)", run("readelf", "-n", path)).group(1)
+    number = build_id(path)
     run("objcopy", "--only-keep-debug", path, f"{path}.debug")
     run("objcopy", "--strip-all", path, f"{path}.bare")
     root = f"{folder}/m"
-    by_id = f"{root}/usr/lib/debug/.build-id/{build_id[:2]}"
+    by_id = f"{root}/usr/lib/debug/.build-id/{number[:2]}"
     os.mkdir(root)
     script = (f'mount -t tmpfs none "{root}" && mkdir -p "{by_id}" && cp "{path}.bare" "{root}/inside" && '
-              f'cp "{path}.debug" "{by_id}/{build_id[2:]}.debug" && exec chroot "{root}" /inside')
+              f'cp "{path}.debug" "{by_id}/{number[2:]}.debug" && exec chroot "{root}" /inside')
     with Told(["unshare", "-m", "sh", "-c", script]) as told:
         records = check_places(told.pid, told.places)
         assert {r["module"] for r in records} == {"/inside"}
         # One is asked by a part of the map.
-        (record,), _ = ask(told.pid, [told.places["main"]])
+        (record,), _ = addr(told.pid, [told.places["main"]])
         assert (record["symbol"], record["module"]) == ("main", "/inside"), record
 
 
 @test("[vdso]: all functions of the image that the kernel maps")
 def vdso(folder):
     with Told([build(folder)]) as told:
-        with open(f"/proc/{told.pid}/maps", encoding="utf-8") as maps:
-            line = next(line for line in maps if line.endswith("[vdso]\n"))
-        start, end = (int(x, 16) for x in line.split()[0].split("-"))
-        with open(f"/proc/{told.pid}/mem", "rb") as memory, open(f"{folder}/vdso.so", "wb") as image:
-            memory.seek(start)
-            image.write(memory.read(end - start))
-        symbols = re.findall(r"^ *\d+: ([0-9a-f]+) +\d+ FUNC +(?:GLOBAL|WEAK) +DEFAULT +\d+ (\w+)@",
-                             run("readelf", "--dyn-syms", "-W", f"{folder}/vdso.so"), re.M)
-        names = {}
-        for value, name in symbols:
-            names.setdefault(int(value, 16), set()).add(name)
-        assert len(names) >= 3
-        records, _ = ask(told.pid, [start + value for value in names])
-        for record, expected in zip(records, names.values()):
-            assert record["symbol"] in expected and record["offset"] == 0, record
-            assert (record["source"], record["module"]) == ("vdso", "[vdso]"), record
+        check_vdso(told.pid, vdso_names(told.pid, folder))
 
 
 @test("asked by a user who may not use map_files: the path, when it is the same file", needs_root=True)
 def by_path(folder):
     path = build(folder, "told", "-ldl")
-    with Told(["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", path]) as told:
+    with Told(as_user(NOBODY, path)) as told:
         check_places(told.pid, told.places, user=NOBODY)
 
 
 @test("asked by such a user: of a file replaced or deleted, what its memory says, and why", needs_root=True)
 def by_memory(folder):
     path = library(folder, "lib.so")
-    with Told(["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups",
-               build(folder, "told", "-ldl")]) as told:
+    with Told(as_user(NOBODY, build(folder, "told", "-ldl"))) as told:
         places = told.tell(f"open {path}")
         names = sorted(places)
         os.rename(library(folder, "new.so", "-DOTHER"), path)
         for state in ("replaced", "deleted"):
-            records, notes = ask(told.pid, [places[n] for n in names], user=NOBODY)
+            records, notes = addr(told.pid, [places[n] for n in names], user=NOBODY)
             # What is exported is in memory, what is not is only in the file.
             assert [r["symbol"] for r in records][0] == "exported_code", (state, records)
             assert records[1]["symbol"] in (None, f"func@[{hex_range(records[1])}]"), (state, records)
@@ -368,8 +343,7 @@ def hex_range(record):
 @test("a copy of the same content counts as the file; another does not", needs_root=True)
 def copies(folder):
     path = library(folder, "lib.so")
-    with Told(["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups",
-               build(folder, "told", "-ldl")]) as told:
+    with Told(as_user(NOBODY, build(folder, "told", "-ldl"))) as told:
         # Mounted over, the path leads elsewhere, and the map does not say so.
         places = told.tell(f"open {path}")
         same, other = f"{folder}/same.so", library(folder, "other.so", "-DOTHER", "-Wl,--build-id=sha1")
@@ -377,7 +351,7 @@ def copies(folder):
         for over, complaint in ((same, False), (other, True)):
             run("mount", "--bind", over, path)
             try:
-                records, notes = ask(told.pid, [places["hidden_in_library"]], user=NOBODY)
+                records, notes = addr(told.pid, [places["hidden_in_library"]], user=NOBODY)
                 assert ("is not the file that was mapped" in notes) == complaint, notes
                 assert (records[0]["symbol"] == "hidden_in_library") != complaint, records
                 assert records[0]["symbol"] != "hidden_in_other"
@@ -387,8 +361,7 @@ def copies(folder):
 
 def mapped_libc(pid):
     """The C library, whose segments lie in memory as they do in the file."""
-    with open(f"/proc/{pid}/maps", encoding="utf-8") as maps:
-        return next(line.split()[-1] for line in maps if "/libc.so." in line or "/libc-" in line)
+    return next(m.path for m in mappings_of(pid) if re.search(r"/libc[.-]", m.path))
 
 
 @test("a program that is mapped to be read is not loaded; nor is what lies behind it")
@@ -398,9 +371,9 @@ def mapped_as_data(folder):
         for read in (path, shutil.copy(path, f"{folder}/copy"), library(folder, "lib.so"), mapped_libc(told.pid)):
             places = told.tell(f"map {read}")
             size = places["behind"] - places["mapped"]
-            records, _ = ask(told.pid, range(places["mapped"], places["behind"], max(1, size // 2000)))
+            records, _ = addr(told.pid, range(places["mapped"], places["behind"], max(1, size // 2000)))
             assert {(r["symbol"], r["reason"]) for r in records} == {(None, "no-symbols")}
-            records, _ = ask(told.pid, range(places["behind"], places["behind"] + 4096, 8))
+            records, _ = addr(told.pid, range(places["behind"], places["behind"] + 4096, 8))
             assert {(r["symbol"], r["reason"]) for r in records} == {(None, "no-file")}
         check_places(told.pid, told.places)
 
@@ -411,7 +384,7 @@ def mapped_compressed(folder):
     run("gzip", "-k", path)
     with Told([path]) as told:
         places = told.tell(f"map {path}.gz")
-        records, _ = ask(told.pid, range(places["mapped"], places["behind"], 64))
+        records, _ = addr(told.pid, range(places["mapped"], places["behind"], 64))
         assert {(r["symbol"], r["reason"]) for r in records} == {(None, "no-symbols")}
 
 
@@ -420,11 +393,9 @@ def gaps(folder):
     path = library(folder, "lib.so", "-fuse-ld=lld", "-Wl,-z,max-page-size=0x10000", compiler="clang-19")
     with Told([build(folder, "told", "-ldl")]) as told:
         check_places(told.pid, told.tell(f"open {path}"))
-        with open(f"/proc/{told.pid}/maps", encoding="utf-8") as maps:
-            free = [[int(x, 16) for x in line.split()[0].split("-")] for line in maps
-                    if path in line and line.split()[1].startswith("---")]
+        free = [(m.start, m.end) for m in mappings_of(told.pid) if m.path == path and m.rights.startswith("---")]
         assert free, "the loader has left no gaps: the test shows nothing"
-        records, _ = ask(told.pid, [a for start, end in free for a in range(start, end, (end - start) // 64)])
+        records, _ = addr(told.pid, [a for start, end in free for a in range(start, end, (end - start) // 64)])
         assert {(r["symbol"], r["reason"]) for r in records} == {(None, "unmapped")}, records[0]
 
 
@@ -469,12 +440,11 @@ def no_build_id(folder):
     path = library(folder, "lib.so", "-Wl,--build-id=none")
     # The same code, and other names.
     other = library(folder, "other.so", "-DOTHER", "-Wl,--build-id=none")
-    with Told(["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups",
-               build(folder, "told", "-ldl")]) as told:
+    with Told(as_user(NOBODY, build(folder, "told", "-ldl"))) as told:
         place = told.tell(f"open {path}")["hidden_in_library"]
         run("mount", "--bind", other, path)
         try:
-            (record,), notes = ask(told.pid, [place], user=NOBODY)
+            (record,), notes = addr(told.pid, [place], user=NOBODY)
         finally:
             run("umount", path)
         assert record["symbol"] is None or record["source"] == "fde", record
@@ -485,19 +455,17 @@ def no_build_id(folder):
 def unreadable_memory(folder):
     path = library(folder, "lib.so")
     shutil.copy(path, f"{folder}/same.so")
-    shim = build(folder, "nomemory.so", "-shared", "-fPIC", "-ldl", source="nomemory.c")
-    with Told(["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups",
-               build(folder, "told", "-ldl")]) as told:
+    shim = build(folder, "nomemory.so", "-shared", "-fPIC", "-ldl", source=os.path.join(PROGRAMS, "nomemory.c"))
+    with Told(as_user(NOBODY, build(folder, "told", "-ldl"))) as told:
         place = told.tell(f"open {path}")["hidden_in_library"]
-        with open(f"/proc/{told.pid}/maps", encoding="utf-8") as maps:
-            vdso = int(next(line for line in maps if line.endswith("[vdso]\n")).split("-")[0], 16)
+        vdso = mapping_of(told.pid, "[vdso]").start
         # A build with AddressSanitizer wants to be first otherwise.
         environment = dict(os.environ, LD_PRELOAD=shim, ASAN_OPTIONS="verify_asan_link_order=0")
-        (record,), _ = ask(told.pid, [place], user=NOBODY, env=environment)
+        (record,), _ = addr(told.pid, [place], user=NOBODY, env=environment)
         assert record["symbol"] == "hidden_in_library", record
         run("mount", "--bind", f"{folder}/same.so", path)
         try:
-            records, notes = ask(told.pid, [place, vdso + 0x800], user=NOBODY, env=environment)
+            records, notes = addr(told.pid, [place, vdso + 0x800], user=NOBODY, env=environment)
         finally:
             run("umount", path)
         assert [(r["symbol"], r["reason"]) for r in records] == [(None, "no-permission")] * 2, records
@@ -507,9 +475,7 @@ def unreadable_memory(folder):
 @test("memory without a file, and no memory at all")
 def no_file(folder):
     with Told([build(folder, "told", "-ldl")]) as told:
-        with open(f"/proc/{told.pid}/maps", encoding="utf-8") as maps:
-            stack = next(line for line in maps if line.endswith("[stack]\n"))
-        records, _ = ask(told.pid, [int(stack.split("-")[0], 16), 0x10])
+        records, _ = addr(told.pid, [mapping_of(told.pid, "[stack]").start, 0x10])
         assert [(r["symbol"], r["reason"], r["module"], r["module_address"]) for r in records] == \
             [(None, "no-file", None, None), (None, "unmapped", None, None)], records
 
@@ -518,42 +484,27 @@ def no_file(folder):
 def forms(folder):
     with Told([build(folder)]) as told:
         place = told.places["visible_code"]
-        (record,), _ = ask(told.pid, [place], "--return-addresses")
+        (record,), _ = addr(told.pid, [place], "--return-addresses")
         assert record["symbol"] != "visible_code", record
-        (record,), _ = ask(told.pid, [place + 4], "--return-addresses")
+        (record,), _ = addr(told.pid, [place + 4], "--return-addresses")
         assert (record["symbol"], record["offset"]) == ("visible_code", 4)
-        done = subprocess.run([FATHOM, "addr", "--no-cache", f"pid:{told.pid}", "visible_code+0x3", "nothing"],
-                              capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
-        first, second = done.stdout.splitlines()[0], done.stdout.splitlines()[-1]
-        assert done.returncode == 1
-        assert first.startswith(f"{place + 3:#x} ") and "visible_code+0x3 " in done.stdout, done.stdout
-        assert second == "nothing ?? (no-such-symbol)", done.stdout
-
-
-def refused(*arguments, user=None):
-    command = [FATHOM, "addr", *map(str, arguments)]
-    if user is not None:
-        command = ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", *command]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,
-                          timeout=60)
-    assert done.returncode == 2 and not done.stdout, (done.returncode, done.stdout)
-    assert len(done.stderr.splitlines()) == 1, done.stderr
-    return done.stderr
+        out = run(FATHOM, "addr", "--no-cache", f"pid:{told.pid}", "visible_code+0x3", "nothing", status=1)
+        first, second = out.splitlines()[0], out.splitlines()[-1]
+        assert first.startswith(f"{place + 3:#x} ") and "visible_code+0x3 " in out, out
+        assert second == "nothing ?? (no-such-symbol)", out
 
 
 @test("what cannot be asked is refused in one line", needs_root=True)
 def refusals(folder):
-    assert "there is no such process" in refused(4194305, 0x1000)
-    assert "is not the number of a process" in refused("pid:x", 0x1000)
-    assert "is not the number of a process" in refused("99999999999999999999", 0x1000)
-    child = subprocess.Popen(["true"])
-    while open(f"/proc/{child.pid}/stat", encoding="utf-8").read().split()[2] != "Z":
-        time.sleep(0.01)
-    assert "has no memory" in refused(child.pid, 0x1000)
-    child.wait()
+    assert "there is no such process" in refused("addr", 4194305, 0x1000)
+    assert "is not the number of a process" in refused("addr", "pid:x", 0x1000)
+    assert "is not the number of a process" in refused("addr", "99999999999999999999", 0x1000)
+    with Running(["true"]) as child:
+        wait_for_state(child.pid, "Z")
+        assert "has no memory" in refused("addr", child.pid, 0x1000)
     with Told([build(folder)]) as told:
-        assert "belongs to another user" in refused(told.pid, 0x1000, user=NOBODY)
-        assert "a process or core has no sections" in refused("-j", ".text", told.pid, 0x1000)
+        assert "belongs to another user" in refused("addr", told.pid, 0x1000, user=NOBODY)
+        assert "a process or core has no sections" in refused("addr", "-j", ".text", told.pid, 0x1000)
 
 
 @test("a process that ends while it is asked: the end of the answers, and why")
@@ -575,21 +526,18 @@ def ask_changing(folder, questions, how):
     many questions were refused."""
     turns = [build(folder, f"turn{i}.so", "-shared", "-fPIC", f"-DNAME=hidden_in_{i}", source="turn.c")
              for i in range(4)]
-    first = build(folder, "first", "-ldl", source="changing.c")
-    other = build(folder, "other", "-ldl", "-DOTHER", source="changing.c")
+    first = build(folder, "first", "-ldl", source=os.path.join(PROGRAMS, "changing.c"))
+    other = build(folder, "other", "-ldl", "-DOTHER", source=os.path.join(PROGRAMS, "changing.c"))
     with open(f"{folder}/log", "wb") as log:
         log.truncate(1 << 20)
-    with subprocess.Popen([first, f"{folder}/log", other, *turns]) as process:
-        try:
-            time.sleep(0.3)
-            said = run(os.path.join(os.environ["BUILD"], "tests", "asker"), process.pid, f"{folder}/log", questions,
-                       how, status=None)
-            counts = re.fullmatch(r"(\d+) named, (\d+) not, (\d+) could not be judged, (\d+) changed, (\d+) refused\n", said)
-            assert counts, said
-            print(f"# {said}", end="")
-            return [int(n) for n in counts.groups()]
-        finally:
-            process.kill()
+    with Running([first, f"{folder}/log", other, *turns]) as process:
+        time.sleep(0.3)
+        said = run(os.path.join(os.environ["BUILD"], "tests", "asker"), process.pid, f"{folder}/log", questions,
+                   how, status=None, timeout=None)
+    counts = re.fullmatch(r"(\d+) named, (\d+) not, (\d+) could not be judged, (\d+) changed, (\d+) refused\n", said)
+    assert counts, said
+    print(f"# {said}", end="")
+    return [int(n) for n in counts.groups()]
 
 
 @test(f"a process that opens, closes, makes code and becomes another, asked {QUESTIONS} times: no answer was never true")
@@ -610,9 +558,8 @@ def changing_places(folder):
 @test("a process that is stopped")
 def stopped(folder):
     with Told([build(folder)]) as told:
-        told.process.send_signal(signal.SIGSTOP)
-        while open(f"/proc/{told.pid}/stat", encoding="utf-8").read().split()[2] != "T":
-            time.sleep(0.01)
+        told.signal(signal.SIGSTOP)
+        wait_for_state(told.pid, "T")
         check_places(told.pid, told.places)
 
 
@@ -627,13 +574,11 @@ def add_killed(verb, *query):
         for _ in range(200):
             told = Told([path])
             words = query or [hex(told.places["main"])]
-            command = [FATHOM, verb, "--json", "--no-cache", str(told.pid), *words]
-            with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                  text=True) as fathom:
+            with Running([FATHOM, verb, "--json", "--no-cache", told.pid, *words], stderr=subprocess.PIPE) as fathom:
                 time.sleep(rng.random() * 2 * wait)
                 told.__exit__()
-                out, complaint = fathom.communicate(timeout=60)
-            if fathom.returncode == 2:
+                out, complaint = fathom.process.communicate(timeout=60)
+            if fathom.process.returncode == 2:
                 refused_ones += 1
                 wait *= 1.1
                 assert not out and complaint.startswith("fathom: "), (out, complaint)
@@ -659,14 +604,11 @@ add_killed("disasm", "main")
 def every_verb(folder):
     with Told([build(folder)]) as told:
         for verb, query in (("addr", "0x1000"), ("find", "main"), ("disasm", "main"), ("snapshot", f"{folder}/snapshot")):
-            for pid, user, complaint in ((told.pid, ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"],
-                                          "belongs to another user (run as that user or as root)"),
-                                         (2, [], "has no memory: a kernel thread, or it has ended"),
-                                         (4194305, [], "there is no such process")):
-                done = subprocess.run([*user, FATHOM, verb, str(pid), query], capture_output=True, text=True, check=False,
-                                      stdin=subprocess.DEVNULL, timeout=60)
-                assert done.returncode == 2 and not done.stdout, (verb, pid, done)
-                assert done.stderr.startswith(f"fathom: {pid}: {complaint}") and done.stderr.count("\n") == 1, (verb, done.stderr)
+            for pid, user, complaint in ((told.pid, NOBODY, "belongs to another user (run as that user or as root)"),
+                                         (2, None, "has no memory: a kernel thread, or it has ended"),
+                                         (4194305, None, "there is no such process")):
+                said = refused(verb, pid, query, user=user)
+                assert said.startswith(f"fathom: {pid}: {complaint}"), (verb, said)
         assert not os.path.exists(f"{folder}/snapshot")
 
 
@@ -674,9 +616,8 @@ def every_verb(folder):
 def one_by_one(folder):
     with Living("perl", folder) as pid:
         addresses = random_code(pid, 400) + [0, 0x1000, 2 ** 64 - 1]
-        with open(f"/proc/{pid}/maps", encoding="utf-8") as maps:
-            addresses += [int(line.split("-")[0], 16) for line in maps]
-        together, _ = ask(pid, addresses)
+        addresses += [m.start for m in mappings_of(pid)]
+        together, _ = addr(pid, addresses)
         with Asked(pid) as fathom:
             alone = [fathom.ask(address)[0] for address in addresses]
     different = [pair for pair in zip(together, alone, strict=True) if pair[0] != pair[1]]

@@ -2,13 +2,13 @@
 """Names in heavy programs of Debian's own: what they and other tools say of them."""
 import os
 import re
-import subprocess
 import tempfile
 import time
 
-from ask import run
-from finding import address, dynamic, find, places
+from ask import find, run
+from finding import address, dynamic, places
 from living import Living
+from running import Running
 
 ALLOCATORS = {"jemalloc": ("libjemalloc.so.2", "mallctl"), "tcmalloc": ("libtcmalloc_minimal.so.4", "tc_version")}
 
@@ -102,7 +102,7 @@ def preloaded(library, own):
     """An allocator, preloaded into a wrapper that runs the program late: what malloc is there."""
     def call():
         command = ["sh", "-c", f"sleep 1; LD_PRELOAD=/usr/lib/x86_64-linux-gnu/{library} exec perl -e 'sleep 60'"]
-        with subprocess.Popen(command) as process:
+        with Running(command) as process:
             start = time.monotonic()
             records, _ = find(process.pid, f"{library}*:{own}", "--wait", "20")
             # At most two seconds after it has come.
@@ -110,7 +110,6 @@ def preloaded(library, own):
             assert os.path.basename(dynamic(process.pid, "malloc")["module"]) == os.path.basename(os.path.realpath(
                 f"/usr/lib/x86_64-linux-gnu/{library}"))
             by_gdb(process.pid, ("malloc", "free", "calloc", own))
-            process.kill()
     return call
 
 

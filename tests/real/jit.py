@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Code that node and java have compiled, beside what they say of it and where they are."""
 import bisect
-import json
 import os
 import random
 import re
@@ -9,7 +8,8 @@ import struct
 import subprocess
 import time
 
-from ask import FATHOM, run
+from ask import addr_stream, execute, run
+from running import Running, mappings_of
 
 ADDRESSES = 10000
 
@@ -28,26 +28,17 @@ public class Busy {
 """
 
 
-class Running:
+class Compiling(Running):
+    """A program that compiles code, and its perf map."""
+
     def __init__(self, command, folder):
-        self.process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        self.pid = self.process.pid
+        super().__init__(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.map = f"/tmp/perf-{self.pid}.map"
 
-    def __enter__(self):
-        return self
-
     def __exit__(self, *_):
-        self.process.kill()
-        self.process.wait()
+        super().__exit__()
         if os.path.exists(self.map):
             os.unlink(self.map)
-
-
-def names(pid, addresses, *options):
-    done = subprocess.run([FATHOM, "addr", "--json", "--no-cache", *options, str(pid)], capture_output=True, text=True,
-                          input="".join(f"{a:#x}\n" for a in addresses), check=False)
-    return [json.loads(line) for line in done.stdout.splitlines()]
 
 
 def lines_of(path):
@@ -76,9 +67,7 @@ def functions_of(path):
 
 def check_random(running, source, path, read):
     """Random addresses of code that the file tells of: the last that covers each, by looking through all of them."""
-    with open(f"/proc/{running.pid}/maps", encoding="utf-8") as file:
-        code = [tuple(int(x, 16) for x in line.split()[0].split("-")) for line in file
-                if line.split()[1][2] == "x" and len(line.split()) == 5]
+    code = [(m.start, m.end) for m in mappings_of(running.pid) if m.rights[2] == "x" and not m.path]
     starts = [start for start, _ in code]
 
     def is_code(address):
@@ -93,7 +82,7 @@ def check_random(running, source, path, read):
         start, size, _ = rng.choice(known)
         addresses.append(start + rng.randrange(size + size // 4 + 1))
     addresses = [a for a in addresses if is_code(a)]
-    records = names(running.pid, addresses)
+    records = addr_stream(running.pid, addresses)
     # What is written while it is asked may be newer.
     late = read(path)
     named = 0
@@ -118,12 +107,12 @@ def node(folder, *options):
     path = os.path.join(folder, "busy.js")
     with open(path, "w", encoding="ascii") as file:
         file.write(NODE)
-    return Running(["node", *options, path], folder)
+    return Compiling(["node", *options, path], folder)
 
 
 def check_where_it_is(pid, source):
     for _ in range(5):
-        (record,) = names(pid, [where_it_is(pid)])
+        (record,) = addr_stream(pid, [where_it_is(pid)])
         assert re.match(r"JS:.?hot(Leaf|Outer) ", record["symbol"] or "") and record["source"] == source, record
 
 
@@ -145,17 +134,17 @@ def java_perf_map(folder):
     path = os.path.join(folder, "Busy.java")
     with open(path, "w", encoding="ascii") as file:
         file.write(JAVA)
-    with Running(["java", path], folder) as running:
+    with Compiling(["java", path], folder) as running:
         end = time.monotonic() + 60
         hot = []
         while not hot and time.monotonic() < end:
             time.sleep(1)
             # Each time it writes the file anew.
-            done = subprocess.run(["jcmd", str(running.pid), "Compiler.perfmap"], capture_output=True, text=True, check=False)
+            done = execute("jcmd", running.pid, "Compiler.perfmap")
             if os.path.exists(running.map):
                 hot = [line for line in lines_of(running.map) if re.search(r"Busy(\.|::)hotLeaf\(", line[2])]
         assert hot, f"hotLeaf was not compiled: {done.stdout} {done.stderr}"
-        (record,) = names(running.pid, [hot[-1][0]])
+        (record,) = addr_stream(running.pid, [hot[-1][0]])
         assert record["symbol"] == hot[-1][2], (record, hot)
         check_random(running, "perf-map", running.map, lines_of)
 

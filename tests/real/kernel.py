@@ -7,7 +7,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import tempfile
 
 import tap
@@ -53,7 +52,7 @@ def initramfs(folder, image, release):
     archive = os.path.join(folder, "initramfs.cpio")
     names = run("find", ".", cwd=root)
     with open(archive, "wb") as out:
-        subprocess.run(["cpio", "-o", "-H", "newc", "--quiet"], input=names.encode(), stdout=out, cwd=root, check=True)
+        run("cpio", "-o", "-H", "newc", "--quiet", input=names, stdout=out, cwd=root)
     return archive
 
 
@@ -76,7 +75,7 @@ def boot(folder):
               "-kernel", os.path.join(image, f"boot/vmlinuz-{release}"), "-initrd", initramfs(folder, image, release),
               "-append", "console=ttyS0 quiet panic=-1",
               "-virtfs", f"local,path={share},mount_tag=share,security_model=none,multidevs=remap",
-              stdin=subprocess.DEVNULL, timeout=900, text=False)
+              timeout=900, text=False)
     assert os.path.exists(os.path.join(share, "done")), log.decode(errors="replace")[-3000:]
     return share
 

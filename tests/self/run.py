@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 import signal
-import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -16,7 +15,8 @@ sys.path[:0] = [os.path.join(HERE, "..", "lib")]
 import counting  # noqa: E402
 import tap  # noqa: E402
 
-from ask import FATHOM, run  # noqa: E402
+from ask import FATHOM, NOBODY, as_user, execute, run  # noqa: E402
+from building import add_link, build_id, keep_debug  # noqa: E402
 
 TOP = os.path.join(HERE, "..", "..")
 PROGRAMS = os.path.join(HERE, "programs")
@@ -63,8 +63,7 @@ def library(folder, name, *options):
 
 
 def check(*command, **options):
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=300,
-                          **options)
+    done = execute(*command, **options)
     lines = done.stdout.splitlines()
     assert done.returncode == 0 and lines and lines[-1] == "done", \
         f"{command}: {done.returncode}\n{done.stdout}{done.stderr}"
@@ -107,28 +106,25 @@ for style in STYLES:
 @test("every function is named: stripped, with a debug file that .gnu_debuglink names")
 def debug_link(folder):
     path = names(folder)
-    run("objcopy", "--only-keep-debug", path, path + ".debug")
-    run("strip", path)
-    run("objcopy", f"--add-gnu-debuglink={path}.debug", path)
+    add_link(path, keep_debug(path))
     check(path)
     check(path, "full")
     # The test can fail: without that file static functions have no name.
     os.rename(path + ".debug", path + ".gone")
-    done = subprocess.run([path], capture_output=True, text=True, check=False)
+    done = execute(path)
     assert done.returncode == 1 and "static_code" in done.stdout, done.stdout
 
 
 @test("every function is named: stripped, with a debug file that the build-id leads to", needs_root=True)
 def debug_by_build_id(folder):
     path = names(folder, "-Wl,--build-id")
-    build_id = re.search(r"Build ID: (\w+)", run("readelf", "-n", path)).group(1)
-    by_id = f"/usr/lib/debug/.build-id/{build_id[:2]}"
-    run("objcopy", "--only-keep-debug", path, path + ".debug")
-    run("strip", path)
-    assert subprocess.run([path], capture_output=True, check=False).returncode == 1
-    script = (f'mount -t tmpfs none /usr/lib/debug && mkdir -p {by_id} && cp {path}.debug {by_id}/{build_id[2:]}.debug && '
+    number = build_id(path)
+    by_id = f"/usr/lib/debug/.build-id/{number[:2]}"
+    keep_debug(path)
+    assert execute(path, text=False).returncode == 1
+    script = (f'mount -t tmpfs none /usr/lib/debug && mkdir -p {by_id} && cp {path}.debug {by_id}/{number[2:]}.debug && '
               f'{path} && exec {path} full')
-    done = subprocess.run(["unshare", "-m", "sh", "-c", script], capture_output=True, text=True, check=False)
+    done = execute("unshare", "-m", "sh", "-c", script)
     if "unshare:" in done.stderr or "mount:" in done.stderr:
         raise tap.Skip(f"no mount namespace here: {done.stderr.strip()}")
     assert done.returncode == 0 and done.stdout == "done\ndone\n", done.stdout + done.stderr
@@ -188,8 +184,8 @@ def libc_names(folder):
         assert told[name][0] == name, told[name]
     # IFUNCs: what was chosen for this processor, by the symbols of the debug file.
     module = told["memcpy"][2]
-    build_id = re.search(r"Build ID: (\w+)", run("readelf", "-n", module)).group(1)
-    debug = f"/usr/lib/debug/.build-id/{build_id[:2]}/{build_id[2:]}.debug"
+    number = build_id(module)
+    debug = f"/usr/lib/debug/.build-id/{number[:2]}/{number[2:]}.debug"
     if not os.path.exists(debug):
         raise tap.Skip("libc6-dbg is not that of the C library")
     symbols = {}
@@ -294,7 +290,7 @@ def follow(folder):
 
 @test("a library that was replaced by another before it was looked at")
 def swapped(folder):
-    for user in ([], ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] if not os.geteuid() else None):
+    for user in ([], as_user(NOBODY) if not os.geteuid() else None):
         if user is None:
             break
         one, two = library(folder, "one.so", "-Wl,--build-id"), library(folder, "two.so", "-DOTHER", "-Wl,--build-id")
@@ -318,7 +314,7 @@ def half_loaded(folder):
 def stays(folder):
     program = build(folder, "stays")
     check(program, library(folder, "stays.so", "-Wl,--build-id", "-Wl,-z,nodelete"))
-    done = subprocess.run([program, library(folder, "goes.so", "-Wl,--build-id")], capture_output=True, check=False)
+    done = execute(program, library(folder, "goes.so", "-Wl,--build-id"), text=False)
     assert done.returncode == -signal.SIGSYS, done
 
 
@@ -371,9 +367,8 @@ def set_user(folder):
         os.chown(path, 65534, 65534)
         os.chmod(path, 0o4755)
         for first in ("", "umount -l /proc && "):
-            done = subprocess.run(["unshare", "-m", "sh", "-c",
-                                   f"{first}exec setpriv --reuid=65533 --regid=65533 --clear-groups {path} secure"],
-                                  capture_output=True, text=True, check=False)
+            done = execute("unshare", "-m", "sh", "-c",
+                           f"{first}exec {' '.join(as_user(65533, path, 'secure'))}")
             if "unshare:" in done.stderr or "umount:" in done.stderr:
                 raise tap.Skip(f"no mount namespace here: {done.stderr.strip()}")
             assert done.returncode == 0 and done.stdout == "done\n", done.stdout + done.stderr
@@ -390,8 +385,7 @@ def without_proc(folder):
         raise tap.Skip("only root can mount")
     for options in (["-Wl,--build-id"], ["-static", "-Wl,--build-id"]):
         path = build(folder, "quiet", *options)
-        done = subprocess.run(["unshare", "-m", "sh", "-c", f"umount -l /proc && ! test -e /proc/self && exec {path}"],
-                              capture_output=True, text=True, check=False)
+        done = execute("unshare", "-m", "sh", "-c", f"umount -l /proc && ! test -e /proc/self && exec {path}")
         if "unshare" in done.stderr or "umount" in done.stderr:
             raise tap.Skip(f"no mount namespace here: {done.stderr.strip()}")
         assert done.returncode == 0 and done.stdout == "done\n", done.stdout + done.stderr

@@ -4,9 +4,8 @@ import json
 import os
 import random
 import shutil
-import subprocess
 
-from ask import FATHOM, LLVM, run
+from ask import FATHOM, LLVM, execute, fathom, run
 from named import SUITE, assemble, named
 
 test = SUITE.test
@@ -35,8 +34,7 @@ def shown(data, hidden):
 
 def echoed(folder, lines, *options):
     """What addr answers to names that nothing has: it repeats them."""
-    done = subprocess.run([FATHOM, "addr", "--no-cache", *options, named(folder)], input=b"\n".join(lines) + b"\n",
-                          stdout=subprocess.PIPE, check=False)
+    done = fathom("addr", "--no-cache", *options, named(folder), text=False, input=b"\n".join(lines) + b"\n")
     return [line for line in done.stdout.split(b"\n") if line]
 
 
@@ -97,7 +95,7 @@ def steering(folder):
 
 
 def raw(*command, data=b""):
-    done = subprocess.run([*map(str, command)], input=data, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    done = execute(*command, text=False, input=data)
     return done.stdout, done.stderr
 
 

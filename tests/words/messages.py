@@ -5,10 +5,13 @@ import re
 import shutil
 import subprocess
 
+import building
 import tap
-from ask import FATHOM, run
+from ask import FATHOM, as_user, execute, fathom, run
+from building import core_of
 from counting import is_instrumented
 from named import SUITE
+from running import Asked, Running, mapping_of
 
 test = SUITE.test
 
@@ -62,36 +65,20 @@ int main(int argc, char **argv)
 
 
 def build(folder, name="idle"):
+    """The program; its source stays beside it."""
     path = os.path.join(folder, name)
     with open(path + ".c", "w", encoding="utf-8") as f:
         f.write(IDLE)
-    run("gcc", "-w", "-o", path, path + ".c")
-    return path
+    return building.build(path, path + ".c", flags=["-w"])
 
 
-def as_user(user, rights=()):
-    """The start of a command that runs as @user with no rights but these."""
-    caps = ",".join(f"+{r}" for r in rights)
-    only = [f"--inh-caps=-all,{caps}", f"--ambient-caps={caps}"] if rights else ["--inh-caps=-all"]
-    return ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", *only]
-
-
-class Idle:
+class Idle(Running):
     """A program that waits, and what it has told."""
 
     def __init__(self, path, how="", user=None, rights=()):
-        self.program = subprocess.Popen([*(as_user(user, rights) if user else []), path, how], stdout=subprocess.PIPE,
-                                        text=True, cwd="/")
-        self.at = int(self.program.stdout.readline().strip().replace("(nil)", "0"), 16)
-        self.pid = self.program.pid
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.program.kill()
-        self.program.wait()
-        self.program.stdout.close()
+        command = [path, how]
+        super().__init__(as_user(user, *command, rights=rights) if user else command, cwd="/")
+        self.at = int(self.line().replace("(nil)", "0"), 16)
 
 
 def copy_for_all(folder):
@@ -105,9 +92,7 @@ def copy_for_all(folder):
 
 def asked(*command, status=2, user=None, env=None):
     """Standard error of a run; what it printed, and to where, is checked by its status."""
-    done = subprocess.run([*(as_user(user) if user else []), *map(str, command)], capture_output=True, text=True,
-                          check=False, stdin=subprocess.DEVNULL, timeout=60, cwd="/", env=env)
-    assert done.returncode == status, (command, done)
+    done = execute(*command, status=status, user=user, cwd="/", env=env)
     assert status != 2 or not done.stdout, done
     return done.stderr
 
@@ -115,9 +100,7 @@ def asked(*command, status=2, user=None, env=None):
 def in_namespace(script, *arguments):
     """Runs the shell script in mount namespaces of its own; its standard output and error together."""
     tap.need_mount_namespaces()
-    done = subprocess.run(["unshare", "-m", "sh", "-c", script, "sh", *map(str, arguments)], stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True, check=False, stdin=subprocess.DEVNULL, timeout=60)
-    return done.stdout
+    return run("unshare", "-m", "sh", "-c", script, "sh", *arguments, status=None, stderr=subprocess.STDOUT)
 
 
 # Processes.
@@ -154,15 +137,11 @@ def no_process(folder):
     assert asked(FATHOM, "addr", "-p", 4194305, "0") == "fathom: 4194305: there is no such process\n"
     fathom = copy_for_all(folder)
     assert asked(fathom, "addr", 4194305, "0", user=USER) == f"fathom: 4194305: there is no such process {remedy}\n"
-    with Idle(build(folder)) as program, \
-            subprocess.Popen([FATHOM, "addr", str(program.pid)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                             stderr=subprocess.PIPE, text=True) as fathom:
-        fathom.stdin.write("main\n")
-        fathom.stdin.flush()
-        assert " main+0x0" in fathom.stdout.readline()
-        program.__exit__()
-        _, complaint = fathom.communicate("main\n")
-        assert fathom.returncode == 2 and complaint == f"fathom: /proc/{program.pid}/maps: the process has ended\n", complaint
+    with Idle(build(folder)) as program, Asked(program.pid) as fathom:
+        assert fathom.one("main")["symbol"] == "main"
+        program.kill()
+        status, _, complaint = fathom.last("main")
+        assert status == 2 and complaint == f"fathom: /proc/{program.pid}/maps: the process has ended\n", complaint
 
 
 @test("messages: a /proc that hides processes says so; one that is not there, too", needs_root=True)
@@ -170,9 +149,9 @@ def hidden(folder):
     fathom = copy_for_all(folder)
     with Idle(build(folder), user=USER) as program:
         script = f"""mount -t proc -o hidepid=$1 proc /proc || exit 0
-            {' '.join(as_user(OTHER))} {fathom} addr {program.pid} main
-            {' '.join(as_user(OTHER))} {fathom} addr 4194305 0
-            {' '.join(as_user(USER))} {fathom} addr --names-only {program.pid} main | cut -d ' ' -f 2"""
+            {' '.join(as_user(OTHER, fathom))} addr {program.pid} main
+            {' '.join(as_user(OTHER, fathom))} addr 4194305 0
+            {' '.join(as_user(USER, fathom))} addr --names-only {program.pid} main | cut -d ' ' -f 2"""
         none = "fathom: 4194305: there is no such process (write file:PATH or ./PATH for a file of that name)\n"
         for way, complaint in (("1", "belongs to another user (run as that user or as root)"),
                                ("2", "is there, but /proc does not show it to this user (run as root, or mount /proc "
@@ -242,12 +221,10 @@ def no_file(folder):
             if not program.at:
                 assert how == "perf"
                 continue
-            core, shot = os.path.join(folder, f"core.{program.pid}"), os.path.join(folder, "shot")
-            run("gcore", "-o", os.path.join(folder, "core"), program.pid)
+            core, shot = core_of(program.pid, folder), os.path.join(folder, "shot")
             run(FATHOM, "snapshot", program.pid, shot)
             for target in (program.pid, core, shot):
-                done = subprocess.run([FATHOM, "addr", str(target), hex(program.at)], capture_output=True, text=True,
-                                      check=False)
+                done = fathom("addr", target, hex(program.at))
                 assert (done.stdout, done.stderr) == (f"{program.at:#x} ?? ({reason})\n", ""), (how, target, done)
     # What memfd_create() makes may be a program: there is no path, and its start is looked at.
     with Idle(path, "memfd") as program:
@@ -257,9 +234,9 @@ def no_file(folder):
             "fathom: /memfd:nothing: the start of its image is not in memory\n"
 
 
-def told(command, target, address):
+def told(command, target, address, user=None):
     """What addr says on standard error, whether it knows a name or not."""
-    return subprocess.run([*command, "addr", str(target), address], capture_output=True, text=True, check=False).stderr
+    return execute(command, "addr", target, address, user=user).stderr
 
 
 @test("messages: a file that was mapped and is no more, or is another", needs_root=True)
@@ -270,18 +247,16 @@ def mapped(folder):
     gone = os.path.join(folder, "gone")
     run("strip", "-o", gone, path)
     with Idle(gone, user=USER) as program:
-        run("gcore", "-o", os.path.join(folder, "core"), program.pid)
-        core = os.path.join(folder, f"core.{program.pid}")
+        core = core_of(program.pid, folder)
         entry = re.search(r"Entry point address:\s+(\w+)", run("readelf", "-h", gone))[1]
-        at = hex(int(run("awk", f"$6 == \"{gone}\" {{ print $1; exit }}", f"/proc/{program.pid}/maps").split("-")[0], 16)
-                 + int(entry, 16))
+        at = hex(mapping_of(program.pid, gone).start + int(entry, 16))
         os.unlink(gone)
-        assert told([*as_user(USER), fathom], program.pid, at) == \
+        assert told(fathom, program.pid, at, user=USER) == \
             f"fathom: {gone}: has been deleted or replaced (run as root, who may still read what is mapped)\n"
         assert asked(fathom, "addr", program.pid, at, status=0) == ""
-    assert told([FATHOM], core, at).startswith(f"fathom: {gone}: No such file or directory {elsewhere}\n")
+    assert told(FATHOM, core, at).startswith(f"fathom: {gone}: No such file or directory {elsewhere}\n")
     run("strip", "-o", gone, os.path.realpath("/bin/true"))
-    assert told([FATHOM], core, at).startswith(f"fathom: {gone}: is not the file that was mapped {elsewhere}\n")
+    assert told(FATHOM, core, at).startswith(f"fathom: {gone}: is not the file that was mapped {elsewhere}\n")
 
 
 # What is written.
@@ -358,7 +333,7 @@ def expressions(folder):
                          ("/[[.foo.]]/", "the expression names a character that there is not"),
                          ("/a\\/", "the expression ends with a backslash"),
                          ("", "a query without a name")):
-        done = subprocess.run([FATHOM, "find", path, query], capture_output=True, text=True, check=False)
+        done = fathom("find", path, query)
         assert done.returncode == 1 and done.stdout == f"{query} ?? (bad-address)\n", done
         name = query or "''"
         assert done.stderr == f"fathom: {name}: {fault}\n", done

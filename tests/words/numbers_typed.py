@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
 """What people type for addresses: numbers, and names that could be some."""
-import json
 import os
 import random
-import subprocess
 
-from ask import FATHOM, run
+from ask import FATHOM, addr, addr_stream, query
+from building import build_text
 from counting import instructions
 from named import FUNCTION, NAMES, SUITE, assemble, many_symbols, named
+from running import Asked, Running
 
 
 test = SUITE.test
@@ -47,9 +47,7 @@ DECIMAL = [
 
 def answers(path, words, *options, stream=False):
     """The address of each answer of addr, or its reason when it has none."""
-    command = [FATHOM, "addr", "--json", *options, path]
-    out = run(*command, *([] if stream else words), status=(0, 1), input="".join(w + "\n" for w in words))
-    records = [json.loads(line) for line in out.splitlines()]
+    records = addr_stream(path, words, *options) if stream else addr(path, words, *options)[0]
     assert [r["input"] for r in records] == [w.strip() for w in words], records
     return [int(r["address"], 16) if r["address"] else r["reason"] for r in records]
 
@@ -68,16 +66,12 @@ def words(folder):
 @test("numbers: from a stream line by line, each is what it is in a batch")
 def one_by_one(folder):
     path = named(folder)
-    with subprocess.Popen([FATHOM, "addr", "--json", path], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                          text=True) as program:
+    with Asked(path) as fathom:
         # More lines than there are passes before an index is made.
         for word, wanted in BOTH * 2:
-            program.stdin.write(word + "\n")
-            program.stdin.flush()
-            record = json.loads(program.stdout.readline())
+            record = fathom.one(word)
             got = int(record["address"], 16) if record["address"] else record["reason"]
             assert got == wanted, (word, got, wanted)
-        program.stdin.close()
 
 
 @test("numbers: an offset in a section follows the rule, too; a symbol is no offset")
@@ -87,25 +81,20 @@ def section(folder):
     # "a" is a symbol, and nothing is at 0xfee; 0x10 is in the sixth function.
     wanted = {"0": "add", "3": "dead", "a": "a", "0x4": "dead", "abba": "abba", "fee": None, "10": "beef123"}
     for options in ([], ["-j", ".text"]):
-        out = run(FATHOM, "addr", "--json", *options, path, *wanted, status=(0, 1))
-        assert [json.loads(line)["symbol"] for line in out.splitlines()] == list(wanted.values()), out
+        records, _ = addr(path, wanted, *options)
+        assert [r["symbol"] for r in records] == list(wanted.values()), records
 
 
 @test("numbers: in a process a name is asked of all its files, else it is an address there")
 def process(folder):
-    source = os.path.join(folder, "live.c")
-    with open(source, "w", encoding="utf-8") as f:
-        f.write('#include <stdio.h>\n#include <unistd.h>\nint add(void) { return 1; }\nint fade(void) { return 2; }\n'
-                'int main(void) { printf("%p %p\\n", (void *)add, (void *)fade); fflush(stdout); pause(); }\n')
-    run("gcc", "-o", source[:-2], source)
-    with subprocess.Popen([source[:-2]], stdout=subprocess.PIPE, text=True) as program:
-        try:
-            add, fade = (int(word, 16) for word in program.stdout.readline().split())
-            asked = ["add", "fade", "face", f"{add:x}", f"{fade:#x}", "add+1", "abcdef123456"]
-            assert answers(str(program.pid), asked) == [add, fade, 0xface, add, fade, add + 1, 0xabcdef123456]
-            assert answers(str(program.pid), asked, stream=True) == [add, fade, 0xface, add, fade, add + 1, 0xabcdef123456]
-        finally:
-            program.kill()
+    source = '#include <stdio.h>\n#include <unistd.h>\nint add(void) { return 1; }\nint fade(void) { return 2; }\n' \
+        'int main(void) { printf("%p %p\\n", (void *)add, (void *)fade); fflush(stdout); pause(); }\n'
+    path = build_text(os.path.join(folder, "live"), source, flags=())
+    with Running([path]) as program:
+        add, fade = (int(word, 16) for word in program.line().split())
+        asked = ["add", "fade", "face", f"{add:x}", f"{fade:#x}", "add+1", "abcdef123456"]
+        for stream in (False, True):
+            assert answers(program.pid, asked, stream=stream) == [add, fade, 0xface, add, fade, add + 1, 0xabcdef123456]
 
 
 @test("numbers: disasm reads functions, addresses and bounds by the same rule")
@@ -113,8 +102,7 @@ def disassembled(folder):
     path = named(folder)
 
     def starts(*arguments):
-        out = run(FATHOM, "disasm", "--json", path, *arguments, status=(0, 1))
-        records = [json.loads(line) for line in out.splitlines()]
+        records, _ = query("disasm", path, arguments)
         return [int(r["address"], 16) if r["address"] else r["reason"] for r in records]
 
     function = {n: [at(n), at(n, 1), at(n, 2)] for n in NAMES}
@@ -131,8 +119,8 @@ def disassembled(folder):
 @test("numbers: a name may hold dots, which then part no bounds")
 def dotted(folder):
     path = assemble(folder, "".join(FUNCTION.format(n) for n in ("_a..b", "_c..d..e", "last")), name="dotted")
-    out = run(FATHOM, "disasm", "--json", path, "_a..b", "_a..b.._c..d..e", "_c..d..e..last")
-    assert [int(json.loads(line)["address"], 16) for line in out.splitlines()] == \
+    records, _ = query("disasm", path, ["_a..b", "_a..b.._c..d..e", "_c..d..e..last"])
+    assert [int(r["address"], 16) for r in records] == \
         [0x1000, 0x1001, 0x1002, 0x1000, 0x1001, 0x1002, 0x1003, 0x1004, 0x1005]
 
 

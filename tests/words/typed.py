@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
 """Names that somebody has mistyped, and what it costs to look for many."""
-import json
 import os
 import shutil
-import subprocess
 
-from ask import FATHOM, run
+from ask import FATHOM, addr, addr_stream, fathom, run
+from building import core_of
 from counting import instructions
 from named import SUITE, many_symbols
+from running import Running, mappings_of
 
 test = SUITE.test
 
@@ -24,8 +24,7 @@ def alike(folder):
 
 def told(*arguments, data=""):
     """Standard output and error of a run, as lines."""
-    done = subprocess.run([FATHOM, *map(str, arguments)], input=data, capture_output=True, text=True, check=False)
-    assert done.returncode == 1, done
+    done = fathom(*arguments, status=1, input=data)
     return done.stdout.splitlines(), done.stderr.splitlines()
 
 
@@ -107,17 +106,14 @@ def near_demangled(folder):
 @test("names: in a process those of all its files, in the kernel those of kallsyms")
 def near_elsewhere(folder):
     path = compile_text(folder, "near.c", C)
-    with subprocess.Popen([path]) as program:
-        try:
-            while os.readlink(f"/proc/{program.pid}/exe") != os.path.realpath(path):
-                pass
-            # The loader maps libc before main() begins.
-            while "libc" not in run("cat", f"/proc/{program.pid}/maps"):
-                pass
-            _, err = told("addr", program.pid, "count_word", "getenvv")
-            assert err == [meant("count_word", "count_words"), meant("getenvv", "getenv")], err
-        finally:
-            program.kill()
+    with Running([path]) as program:
+        while os.readlink(f"/proc/{program.pid}/exe") != os.path.realpath(path):
+            pass
+        # The loader maps libc before main() begins.
+        while not any("libc" in m.path for m in mappings_of(program.pid)):
+            pass
+        _, err = told("addr", program.pid, "count_word", "getenvv")
+        assert err == [meant("count_word", "count_words"), meant("getenvv", "getenv")], err
     os.makedirs(os.path.join(folder, "root", "proc"))
     with open(os.path.join(folder, "root", "proc", "kallsyms"), "w", encoding="utf-8") as f:
         f.write("ffffffff81000000 T _text\nffffffff81001000 T do_sys_openat2\nffffffff81002000 t vfs_read\n"
@@ -165,8 +161,8 @@ def several_locals(folder):
     path, places = helpers(folder)
 
     def answers(target, *words):
-        lines = run(FATHOM, "addr", "--json", "--no-cache", target, *words, status=(0, 1)).splitlines()
-        return [(r["input"], int(r["module_address"], 16), r["symbol"]) for r in map(json.loads, lines) if r["symbol"]]
+        records, _ = addr(target, words)
+        return [(r["input"], int(r["module_address"], 16), r["symbol"]) for r in records if r["symbol"]]
 
     words = ["main", "helper", "both", "nothing", "helper+2", "use2"]
     wanted = [(w, a + (2 if "+" in w else 0), w.partition("+")[0]) for w in words
@@ -178,12 +174,11 @@ def several_locals(folder):
     run("objcopy", "--only-keep-debug", path, debug + ".debug")
     run("strip", "--strip-debug", f"--add-section=.gnu_debuglink={debug}.debug", debug, status=None)
     assert answers(debug, *words) == wanted
-    with subprocess.Popen([path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout.readline() == "done\n"
+    with Running([path]) as process:
+        assert process.line() == "done"
         assert answers(process.pid, *words) == wanted
-        run("gcore", "-o", os.path.join(folder, "core"), process.pid)
-        process.kill()
-    assert answers(os.path.join(folder, f"core.{process.pid}"), *words) == wanted
+        core = core_of(process.pid, folder)
+    assert answers(core, *words) == wanted
 
 
 @test("of standard input each line has one answer: of several addresses as text, as JSON the first")
@@ -195,7 +190,6 @@ def several_locals_stream(folder):
     assert answers.pop() == "" and len(answers) == len(words), text
     assert [line.split()[0] for line in answers[0].splitlines()] == [hex(a) for a in places["helper"]], text
     assert [line.split()[0] for line in answers[3].splitlines()] == [hex(a + 1) for a in places["helper"]], text
-    out = run(FATHOM, "addr", "--json", "--no-cache", path, input="".join(w + "\n" for w in words), status=(0, 1))
-    records = [json.loads(line) for line in out.splitlines()]
-    assert [r["input"] for r in records] == words, out
-    assert int(records[0]["address"], 16) in places["helper"] and records[3]["offset"] == 1, out
+    records = addr_stream(path, words)
+    assert [r["input"] for r in records] == words, records
+    assert int(records[0]["address"], 16) in places["helper"] and records[3]["offset"] == 1, records

@@ -3,7 +3,7 @@
  * racing LOG FOLDER NANOSECONDS LIBRARY...: opens and closes libraries, and makes, moves and drops
  * code, of which it tells by GDB's JIT interface, by a perf map and by a jitdump in FOLDER. It does
  * one of these, waits for up to so many nanoseconds, and goes on until it is killed. Writes into
- * LOG which code was where, and when (processes/programs/changing.h).
+ * LOG which code was where, and when (lib/programs/changing.h).
  *
  * All code comes to lie in the same few pages, and all symbol files in the same memory, so that
  * stale data looks like data that holds.
@@ -18,7 +18,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "../../processes/programs/changing.h"
+#include "../../lib/programs/changing.h"
 #include "gdb_jit.h"
 #include "symfile.h"
 

@@ -18,7 +18,7 @@
 
 #include "../../jit/programs/gdb_jit.h"
 #include "../../jit/programs/symfile.h"
-#include "changing.h"
+#include "../../lib/programs/changing.h"
 
 #ifdef OTHER
 #define OWN own_in_other

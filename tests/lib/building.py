@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: MIT
+"""Builds programs for tests, and says what other tools say of files."""
+import os
+import re
+
+from ask import run
+
+
+def build(path, source, *options, compiler="gcc", flags=("-O1", "-g")):
+    """@path, compiled and linked from the file @source."""
+    run(compiler, *flags, *options, "-o", path, source)
+    return path
+
+
+def build_text(path, text, *options, compiler="gcc", language="c", flags=("-O1", "-g")):
+    """@path, compiled and linked from @text."""
+    run(compiler, *flags, "-o", path, "-x", language, "-", "-x", "none", *options, input=text)
+    return path
+
+
+def nm(path, *options):
+    """{name: [(value, kind)]} of what is defined, without versions."""
+    found = {}
+    for line in run("nm", *options, path, status=None).splitlines():
+        m = re.match(r"([0-9a-f]+) (\w) (\S+)", line)
+        if m and m[2] not in "UNna":
+            found.setdefault(m[3].split("@")[0], []).append((int(m[1], 16), m[2]))
+    return found
+
+
+def strip_headers(path):
+    """Takes the section headers out of an ELF file of 64 bits: e_shoff, e_shnum and e_shstrndx become 0."""
+    with open(path, "r+b") as f:
+        f.seek(0x28)
+        f.write(bytes(8))
+        f.seek(0x3c)
+        f.write(bytes(4))
+
+
+def build_id(path):
+    """By readelf, or "" without one."""
+    found = re.search(r"Build ID: ([0-9a-f]+)", run("readelf", "-nW", path, status=None))
+    return found[1] if found else ""
+
+
+def debug_path(folder, number):
+    """Where a debug file with the build-id @number has to be below @folder; its directory is made."""
+    path = os.path.join(folder, ".build-id", number[:2], number[2:] + ".debug")
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    return path
+
+
+def keep_debug(path):
+    """Takes symbols and debug information out of @path, but for what it exports; returns the path of the debug file."""
+    run("objcopy", "--only-keep-debug", path, path + ".debug")
+    run("strip", path)
+    return path + ".debug"
+
+
+def add_link(path, debug):
+    """Adds a .gnu_debuglink to @debug."""
+    run("objcopy", f"--add-gnu-debuglink={debug}", path, cwd=os.path.dirname(path))
+
+
+def add_minidebuginfo(path, debug):
+    """Adds the symbols of the file @debug to @path as .gnu_debugdata."""
+    mini = path + ".mini"
+    run("objcopy", "--strip-debug", debug, mini)
+    run("xz", "-f", mini)
+    run("objcopy", f"--add-section=.gnu_debugdata={mini}.xz", path)
+    os.remove(mini + ".xz")
+
+
+def core_of(pid, folder):
+    """The core of a living process that gdb writes."""
+    run("gcore", "-o", os.path.join(folder, "core"), pid)
+    return os.path.join(folder, f"core.{pid}")

@@ -215,8 +215,14 @@ def trampolines(_):
               "map.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]\n"
               "line = next(l for l in open('/proc/self/maps') if 'libffi' in l and 'r-xp' in l).split()\n"
               "fd = os.open(line[5], os.O_RDONLY)\n"
-              "for at in (0x20000000, 0x7ffff0000000):\n"
-              "    print(hex(map(at, 4096, mmap.PROT_READ | mmap.PROT_EXEC, mmap.MAP_PRIVATE, fd, int(line[2], 16) + 4096)))\n"
+              # MAP_FIXED_NOREPLACE: what is mapped already stays, and the next place is tried.
+              "def place(at):\n"
+              "    while map(at, 4096, mmap.PROT_READ | mmap.PROT_EXEC, mmap.MAP_PRIVATE | 0x100000, fd,\n"
+              "              int(line[2], 16) + 4096) != at:\n"
+              "        at += 1 << 16\n"
+              "    print(hex(at))\n"
+              "place(0x20000000)\n"
+              "place(int(line[0].split(chr(45))[1], 16) + (1 << 20) & ~0xffff)\n"
               "print(hex(ctypes.cast(lib.ffi_call, ctypes.c_void_p).value), flush=True)\ninput()\n")
     with Running(["/usr/bin/python3", "-c", script]) as process:
         low, high, want = (int(process.line(), 16) for _ in range(3))

@@ -75,8 +75,10 @@ struct addr {
 	bool any_bad; /* some input is no address: addresses has fewer than inputs */
 	struct input *inputs;
 	uint64_t *addresses;
+	uint8_t *kinds; /* of addresses; NULL: all are exact */
 	size_t n;
 	size_t cap;
+	bool are_returns; /* addresses are return addresses */
 };
 
 static enum cache_mode parse_cache(const char *text)
@@ -106,7 +108,7 @@ static void parse_options(struct addr *v, int argc, char **argv)
 			v->rules.decimal = true;
 			break;
 		case OPT_RETURN_ADDRESSES:
-			v->symbolize.flags |= FATHOM_RETURN_ADDRESSES;
+			v->are_returns = true;
 			break;
 		case OPT_NAMES_ONLY:
 			v->symbolize.flags |= FATHOM_NAMES_ONLY;
@@ -246,7 +248,7 @@ struct printing {
 };
 
 /* How far ahead each step of the way from an answer to its texts is fetched. */
-enum { AHEAD_FRAME = 12, AHEAD_TABLES = 8, AHEAD_TEXTS = 4 };
+enum { AHEAD_FRAME = 8, AHEAD_TEXTS = 4 };
 
 /* The answer that stands @ahead, or the last. */
 static const struct fathom_answer *answer_ahead(const struct printing *p, size_t ahead)
@@ -256,38 +258,20 @@ static const struct fathom_answer *answer_ahead(const struct printing *p, size_t
 	return fathom_answers_get(p->answers, p->next + ahead < n ? p->next + ahead : n - 1);
 }
 
-static const struct fathom_function *shown(const struct printing *p, const struct fathom_answer *a,
-					   const struct fathom_frame *frame)
-{
-	return fathom_answers_function(p->answers, frame ? frame->function : a->symbol);
-}
-
 /* Answers stand in the order of the questions: what they lead to is all over the memory. */
 static void fetch_ahead(const struct printing *p)
 {
 	const struct fathom_answer *a;
-	const struct fathom_frame *frame;
-	const struct fathom_source_file *file;
-	const struct fathom_function *f;
 
 	if (p->next >= fathom_answers_count(p->answers))
 		return;
-	frame = fathom_answers_frame(p->answers, answer_ahead(p, AHEAD_FRAME)->frame);
-	if (frame)
-		__builtin_prefetch(frame);
-	a = answer_ahead(p, AHEAD_TABLES);
-	frame = fathom_answers_frame(p->answers, a->frame);
-	__builtin_prefetch(shown(p, a, frame));
-	if (frame)
-		__builtin_prefetch(fathom_answers_file(p->answers, frame->file));
+	a = answer_ahead(p, AHEAD_FRAME);
+	__builtin_prefetch(a->frame ? (const void *)a->frame : a->symbol);
 	a = answer_ahead(p, AHEAD_TEXTS);
-	frame = fathom_answers_frame(p->answers, a->frame);
-	f = shown(p, a, frame);
-	file = frame ? fathom_answers_file(p->answers, frame->file) : NULL;
-	if (f)
-		__builtin_prefetch(f->name);
-	if (file)
-		__builtin_prefetch(file->path);
+	if (a->frame) {
+		__builtin_prefetch(a->frame->function);
+		__builtin_prefetch(a->frame->file);
+	}
 }
 
 static void *print_answers(void *arg)
@@ -301,11 +285,11 @@ static void *print_answers(void *arg)
 			in->reason ? NULL : fathom_answers_get(p->answers, p->next++);
 
 		fetch_ahead(p);
-		p->unanswered |= !a || a->symbol == FATHOM_NONE;
+		p->unanswered |= !a || !a->symbol;
 		if (v->common.json)
-			print_json(p->out, in, &v->info, p->answers, a);
+			print_json(p->out, in, &v->info, a);
 		else
-			print_text(p->out, in, p->answers, a);
+			print_text(p->out, in, a);
 		if (v->framed && !v->common.json && !in->more)
 			out_char(p->out, '\n');
 	}
@@ -344,33 +328,62 @@ static size_t print_some(struct addr *v, const struct fathom_answers *answers, s
 	return there.next;
 }
 
-/* Answers what was added, in its order, and flushes. */
-static void answer_inputs(struct addr *v)
+/* Returns what each of @n addresses stands for, as fathom_symbolize() takes it. */
+static const uint8_t *kinds_of(struct addr *v, size_t n)
 {
+	if (!v->are_returns)
+		return NULL;
+	v->kinds = must(realloc(v->kinds, n + 1));
+	memset(v->kinds, FATHOM_PC_RETURN, n);
+	return v->kinds;
+}
+
+/* Answers inputs [first, end), in their order. */
+static void answer_some(struct addr *v, size_t first, size_t end)
+{
+	uint64_t *addresses = v->addresses + (v->any_bad ? 0 : first);
 	struct fathom_answers *answers;
 	struct fathom_errinfo info;
-	size_t n = v->any_bad ? 0 : v->n;
-	size_t first = 0;
+	size_t n = v->any_bad ? 0 : end - first;
 	size_t next = 0;
 
-	for (size_t i = 0; v->any_bad && i < v->n; i++)
+	for (size_t i = first; v->any_bad && i < end; i++)
 		if (!v->inputs[i].reason)
-			v->addresses[n++] = v->inputs[i].address;
-	if (fathom_symbolize(v->rules.target, &v->symbolize, v->addresses, n, &answers, &info) ||
+			addresses[n++] = v->inputs[i].address;
+	if (fathom_symbolize(v->rules.target, &v->symbolize, addresses, kinds_of(v, n), n, &answers,
+			     &info) ||
 	    fathom_target_check(v->rules.target, &info)) {
 		out_flush(&v->out);
 		complain_error(&info);
 		exit(EXIT_USAGE);
 	}
-	while (first < v->n) {
-		const size_t left = v->n - first;
+	while (first < end) {
+		const size_t left = end - first;
 		const size_t some = left < v->together ? left : v->together;
 
 		next = print_some(v, answers, first, first + some, next);
 		first += some;
 	}
-	out_flush(&v->out);
 	fathom_answers_free(answers);
+}
+
+/* Names gain nothing from being looked up together: so many at a time bound the memory. */
+#define NAMES_TOGETHER ((size_t)1 << 17)
+
+/* Answers what was added, in its order, and flushes. */
+static void answer_inputs(struct addr *v)
+{
+	const size_t most = v->symbolize.flags & FATHOM_NAMES_ONLY ? NAMES_TOGETHER : v->n;
+	size_t first = 0;
+
+	do {
+		const size_t left = v->n - first;
+		const size_t some = left < most ? left : most;
+
+		answer_some(v, first, first + some);
+		first += some;
+	} while (first < v->n);
+	out_flush(&v->out);
 	v->n = 0;
 	common_print_notes(v->rules.target, &v->next_note);
 }
@@ -460,6 +473,7 @@ static int answer_all(void *verb, struct fathom_target *target)
 	store_index(v);
 	free(v->inputs);
 	free(v->addresses);
+	free(v->kinds);
 	return common_status(&v->out, v->unanswered);
 }
 

@@ -114,23 +114,22 @@ static void parse_options(struct disasm *v, int argc, char **argv)
 static bool find_function(struct disasm *v, uint64_t address, struct range *ret)
 {
 	const struct fathom_symbolize_options o = { .size = sizeof o, .flags = FATHOM_NAMES_ONLY };
+	const struct fathom_pc pc = { .address = address };
 	const struct fathom_answer *a;
-	struct fathom_answers *answers;
 	struct fathom_errinfo info;
 	bool found;
 
-	if (fathom_symbolize(v->rules.target, &o, &address, 1, &answers, &info)) {
+	if (fathom_lookup(v->rules.target, pc, &o, &a, &info)) {
 		out_flush(&v->out);
 		complain_error(&info);
 		exit(EXIT_USAGE);
 	}
-	a = fathom_answers_get(answers, 0);
-	found = a->symbol != FATHOM_NONE && a->size;
+	found = a->symbol && a->size;
 	if (found) {
 		ret->start = address - a->offset;
 		ret->end = ret->start + a->size;
 	}
-	fathom_answers_free(answers);
+	fathom_answer_free(a);
 	return found && ret->end > ret->start;
 }
 
@@ -244,16 +243,38 @@ static bool is_last(char **last, const char *text)
 /* Widths of the columns of lines and of bytes. */
 enum { LINE_WIDTH = 6, BYTES_WIDTH = 22 };
 
+/* Returns the name of the function that @i is in, inlined calls aside; NULL when not known. */
+static const char *function_of(const struct fathom_instruction *i)
+{
+	const struct fathom_frame *frame = i->frame;
+
+	while (frame && frame->outer)
+		frame = frame->outer;
+	return frame ? frame->function : NULL;
+}
+
+static const char *file_of(const struct fathom_instruction *i)
+{
+	return i->frame ? i->frame->file : NULL;
+}
+
+static uint32_t line_of(const struct fathom_instruction *i)
+{
+	return file_of(i) ? i->frame->line : 0;
+}
+
 /* What stands above an instruction: the function, the file of the source. */
 static void print_heads(struct disasm *v, const struct fathom_instruction *i)
 {
+	const char *function = function_of(i);
+	const char *file = file_of(i);
 	struct out *o = &v->out;
 
 	/* Padding between functions is in none, which goes without saying. */
-	if (!(i->flags & FATHOM_INSTRUCTION_PADDING && !i->function) &&
-	    !is_last(&v->function, i->function ? i->function : "??")) {
+	if (!(i->flags & FATHOM_INSTRUCTION_PADDING && !function) &&
+	    !is_last(&v->function, function ? function : "??")) {
 		out_text(o, v->function, strlen(v->function));
-		if (i->function && i->function_offset) {
+		if (function && i->function_offset) {
 			out_char(o, '+');
 			out_hex(o, i->function_offset);
 		}
@@ -261,9 +282,9 @@ static void print_heads(struct disasm *v, const struct fathom_instruction *i)
 		(void)is_last(&v->file, NULL);
 		v->line = 0;
 	}
-	if (i->file && !is_last(&v->file, i->file)) {
+	if (file && !is_last(&v->file, file)) {
 		out_str(o, "  ");
-		out_text(o, i->file, strlen(i->file));
+		out_text(o, file, strlen(file));
 		out_char(o, '\n');
 		v->line = 0;
 	}
@@ -274,11 +295,12 @@ static void print_line(struct disasm *v, const struct fathom_instruction *i)
 {
 	char digits[FATHOM_NUMBER_SIZE];
 	const size_t start = v->out.n;
-	const size_t n = i->line && i->line != v->line ? fathom_format_dec(digits, i->line) : 0;
+	const uint32_t line = line_of(i);
+	const size_t n = line && line != v->line ? fathom_format_dec(digits, line) : 0;
 
 	out_pad(&v->out, start, n < LINE_WIDTH ? LINE_WIDTH - n : 0);
 	out_bytes(&v->out, digits, n);
-	v->line = i->line;
+	v->line = line;
 }
 
 static void print_text_of(struct disasm *v, const struct fathom_instruction *i)
@@ -360,10 +382,10 @@ static void print_json_of(struct disasm *v, const struct fathom_instruction *i)
 	json_address(o, ",\"target\":", i->flags & FATHOM_INSTRUCTION_TARGET,
 		     shown_address(v, i->target));
 	json_target(o, i);
-	json_string(o, ",\"file\":", i->file);
+	json_string(o, ",\"file\":", file_of(i));
 	out_str(o, ",\"line\":");
-	if (i->line)
-		out_dec(o, i->line);
+	if (line_of(i))
+		out_dec(o, line_of(i));
 	else
 		out_str(o, "null");
 	out_str(o, "}\n");
@@ -374,7 +396,7 @@ static void print_all(struct disasm *v, const struct fathom_disasm *d)
 	const size_t n = fathom_disasm_count(d);
 
 	for (size_t i = 0; i < n && !v->lined; i++)
-		v->lined = fathom_disasm_get(d, i)->line != 0;
+		v->lined = line_of(fathom_disasm_get(d, i)) != 0;
 	for (size_t i = 0; i < n && !v->out.failed; i++) {
 		if (v->common.json)
 			print_json_of(v, fathom_disasm_get(d, i));

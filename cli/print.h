@@ -17,9 +17,9 @@ struct input {
 	bool more;      /* the next input is another address of the same text */
 };
 
-void print_text(struct out *o, const struct input *in, const struct fathom_answers *answers,
-		const struct fathom_answer *a);
+/* Print the answer @a for @in; NULL: @in is no address. */
+void print_text(struct out *o, const struct input *in, const struct fathom_answer *a);
 void print_json(struct out *o, const struct input *in, const struct fathom_target_info *target,
-		const struct fathom_answers *answers, const struct fathom_answer *a);
+		const struct fathom_answer *a);
 
 #endif

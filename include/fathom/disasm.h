@@ -23,6 +23,7 @@
 #ifndef FATHOM_DISASM_H
 #define FATHOM_DISASM_H
 
+#include <fathom/answer.h>
 #include <fathom/target.h>
 
 #ifdef __cplusplus
@@ -96,17 +97,17 @@ enum {
 /** One instruction. Strings and bytes belong to the disassembly. */
 struct fathom_instruction {
 	uint64_t address;
-	uint64_t target;        /**< see reference; 0 where it is not known */
-	uint64_t slot;          /**< address of the memory that is gone or read through, else 0 */
-	uint64_t target_offset; /**< from the start of target_name, bytes; may be negative */
-	uint64_t function_offset;
+	uint64_t target;          /**< see reference; 0 where it is not known */
+	uint64_t slot;            /**< address of the memory that is gone or read through, else 0 */
+	uint64_t target_offset;   /**< from the start of target_name, bytes; may be negative */
+	uint64_t module_address;  /**< as struct fathom_answer has it */
+	uint64_t function_offset; /**< from the start of the outermost frame's function, bytes */
+	const struct fathom_frame
+		*frame; /**< that the instruction is in, the innermost; NULL: none */
 	const uint8_t *bytes;
 	const char *text;        /**< with the names of what it refers to */
 	const char *target_name; /**< NULL without one; also of what a relocation will fill in */
 	const char *slot_name;   /**< of the memory at slot, NULL without one */
-	const char *function;    /**< that the instruction is in, NULL where it is not known */
-	const char *file;        /**< of the source, NULL where it is not known */
-	uint32_t line;           /**< 0: not known */
 	uint32_t text_size;      /**< bytes of text, without the NUL */
 	uint32_t code_size;      /**< bytes at the start of text that are without any name */
 	uint8_t size;            /**< bytes */

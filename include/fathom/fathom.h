@@ -22,20 +22,21 @@
  * @code
  *	struct fathom *session;
  *	struct fathom_target *target;
- *	struct fathom_answers *answers;
- *	uint64_t address = 0x1139;
+ *	const struct fathom_answer *a;
+ *	struct fathom_pc pc = { 0x1139, FATHOM_PC_EXACT };
  *
  *	fathom_create(NULL, &session, NULL);
  *	fathom_target_open_file(session, "/bin/true", &target, NULL);
- *	fathom_symbolize(target, NULL, &address, 1, &answers, NULL);
- *	const struct fathom_answer *a = fathom_answers_get(answers, 0);
- *	if (a->symbol != FATHOM_NONE)
- *		puts(fathom_answers_function(answers, a->symbol)->name);
+ *	fathom_lookup(target, pc, NULL, &a, NULL);
+ *	if (a->symbol)
+ *		puts(a->symbol);
+ *	fathom_answer_free(a);
  * @endcode
  */
 #ifndef FATHOM_FATHOM_H
 #define FATHOM_FATHOM_H
 
+#include <fathom/answer.h>
 #include <fathom/cache.h>
 #include <fathom/demangle.h>
 #include <fathom/disasm.h>

@@ -26,6 +26,7 @@
 #include <stdbool.h>
 
 #include <fathom/error.h>
+#include <fathom/answer.h>
 #include <fathom/symbolize.h>
 
 #ifdef __cplusplus
@@ -43,6 +44,9 @@ enum {
 	 */
 	FATHOM_SELF_FULL = 1u << 0
 };
+
+/** A bit of the flags of fathom_self_lookup(): the address is a return address. */
+#define FATHOM_SELF_RETURN_ADDRESS (1u << 8)
 
 /** Options of fathom_self_prepare(); as struct fathom_options. */
 struct fathom_self_options {
@@ -82,7 +86,7 @@ struct fathom_self_frame {
  */
 struct fathom_self_answer {
 	uint64_t address;         /**< as asked */
-	uint64_t module_address;  /**< as stated in the ELF; 0 without a module */
+	uint64_t module_address;  /**< as stated in the ELF; FATHOM_NO_ADDRESS without a module */
 	uint64_t offset;          /**< from the start of the symbol, bytes */
 	uint64_t size;            /**< of the symbol, bytes; 0: not stated */
 	const char *function;     /**< demangled; NULL: the address has no name */
@@ -147,7 +151,7 @@ FATHOM_API void fathom_self_destroy(struct fathom_self *self);
  * place for want of a build-id, is answered from the dynamic symbols that it has in memory, with
  * FATHOM_REASON_NOT_PREPARED: module, build-id and module_address say what to resolve later.
  *
- * @flags are FATHOM_RETURN_ADDRESSES, FATHOM_NAMES_ONLY and FATHOM_NO_DEMANGLE.
+ * @flags are FATHOM_SELF_RETURN_ADDRESS, FATHOM_NAMES_ONLY and FATHOM_NO_DEMANGLE.
  *
  * Safety: as-safe; takes less than 8 KB of stack, leaves errno as it is
  * Memory: writes *@ret

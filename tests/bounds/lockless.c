@@ -161,7 +161,7 @@ static void ask(struct asked *a, size_t from, size_t n)
 {
 	struct fathom_answers *answers;
 
-	if (fathom_symbolize(a->target, NULL, a->addresses + from, n, &answers, NULL)) {
+	if (fathom_symbolize(a->target, NULL, a->addresses + from, NULL, n, &answers, NULL)) {
 		atomic_fetch_add(&a->wrong, 1);
 		return;
 	}
@@ -184,13 +184,13 @@ static int prepare(struct asked *a)
 		a->addresses[a->n] = text + a->n * 5;
 	/* Twice: what is asked again may be kept in another way. */
 	for (int i = 0; i < 2; i++) {
-		if (fathom_symbolize(a->target, NULL, a->addresses, a->n, &answers, NULL))
+		if (fathom_symbolize(a->target, NULL, a->addresses, NULL, a->n, &answers, NULL))
 			return 0;
 		for (size_t k = 0; k < a->n; k++) {
 			const struct fathom_answer *answer = fathom_answers_get(answers, k);
 
 			a->offsets[k] = answer->offset;
-			named += answer->symbol != FATHOM_NONE && answer->frame != FATHOM_NONE;
+			named += answer->symbol && answer->frame;
 		}
 		fathom_answers_free(answers);
 	}

@@ -73,14 +73,14 @@ int main(int argc, char **argv)
 		addresses[n] = strtoull(argv[n + 3], NULL, 16);
 	if (fathom_create(&options, &session, NULL) ||
 	    fathom_target_open_process(session, atoi(argv[2]), &target, NULL) ||
-	    fathom_symbolize(target, &asked, addresses, (size_t)n, &answers, NULL))
+	    fathom_symbolize(target, &asked, addresses, NULL, (size_t)n, &answers, NULL))
 		return 1;
 	for (int i = 0; i < n; i++) {
 		const struct fathom_answer *a = fathom_answers_get(answers, (size_t)i);
-		const struct fathom_function *f = fathom_answers_function(answers, a->symbol);
 
 		(void)printf("%s%s", i ? " " : "",
-			     f ? f->name : fathom_reason_name((enum fathom_reason)a->reason));
+			     a->symbol ? a->symbol
+				       : fathom_reason_name((enum fathom_reason)a->reason));
 	}
 	(void)puts("");
 	fathom_answers_free(answers);

@@ -15,7 +15,7 @@ static const char *ask(struct fathom *session, const char *path, uint64_t addres
 
 	if (fathom_target_open_file(session, path, &target, NULL))
 		return "failed";
-	if (fathom_symbolize(target, NULL, &address, 1, &answers, NULL)) {
+	if (fathom_symbolize(target, NULL, &address, NULL, 1, &answers, NULL)) {
 		fathom_target_release(target);
 		return "failed";
 	}

@@ -69,7 +69,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!fathom_target_open_file(session, path, &target, NULL)) {
 		for (size_t i = 0; i < 8; i++)
 			addresses[i] = 0x400000 + i * 0x800;
-		if (!fathom_symbolize(target, NULL, addresses, 8, &answers, NULL))
+		if (!fathom_symbolize(target, NULL, addresses, NULL, 8, &answers, NULL))
 			fathom_answers_free(answers);
 		fathom_target_release(target);
 	}

@@ -3,27 +3,34 @@
 #include "fuzz.h"
 
 #include <elf.h>
+#include <fathom/compat.h>
 #include <fathom/fathom.h>
 #include <unistd.h>
 
 static void ask(struct fathom_target *target, const uint64_t *addresses, size_t n, uint32_t flags,
-		enum fathom_alias alias)
+		const struct fathom_compat_symbolize *compat)
 {
 	const struct fathom_symbolize_options options = { .size = sizeof options,
 							  .flags = flags,
-							  .alias = alias };
+							  .compat = compat };
+	struct fathom_compat_name name;
 	struct fathom_answers *answers;
 
-	if (fathom_symbolize(target, &options, addresses, n, &answers, NULL))
+	if (fathom_symbolize(target, &options, addresses, NULL, n, &answers, NULL))
 		return;
 	for (size_t i = 0; i < n; i++) {
 		const struct fathom_answer *a = fathom_answers_get(answers, i);
-		const struct fathom_frame *frame = fathom_answers_frame(answers, a->frame);
+		const struct fathom_frame *frame = a->frame;
 
-		for (; frame; frame = fathom_answers_frame(answers, frame->outer))
+		for (; frame; frame = frame->outer) {
 			fuzz_use(frame->line);
-		if (a->symbol != FATHOM_NONE)
-			fuzz_use(fathom_answers_function(answers, a->symbol)->name_size);
+			if (compat && fathom_compat_frame_name(frame, &name))
+				fuzz_use(name.decl_line);
+		}
+		if (a->symbol)
+			fuzz_use(a->symbol_size);
+		if (compat && fathom_compat_symbol_name(answers, i, &name))
+			fuzz_use(name.name_size);
 	}
 	fathom_answers_free(answers);
 }
@@ -31,6 +38,9 @@ static void ask(struct fathom_target *target, const uint64_t *addresses, size_t 
 /* Where variables are declared, for the symbols of the file. */
 static void ask_variables(struct fathom_target *target)
 {
+	struct fathom_compat_symbolize rules = { .size = sizeof rules,
+						 .flags = FATHOM_VARIABLES,
+						 .alias = FATHOM_ALIAS_LLVM };
 	struct fathom_symbol_info symbol;
 	uint64_t addresses[64];
 	size_t n = 0;
@@ -38,8 +48,9 @@ static void ask_variables(struct fathom_target *target)
 	for (size_t i = 1; n < 64 && !fathom_target_symbol(target, i, &symbol); i++)
 		if (symbol.type == STT_OBJECT)
 			addresses[n++] = symbol.value;
-	ask(target, addresses, n, FATHOM_NAMES_ONLY | FATHOM_VARIABLES, FATHOM_ALIAS_LLVM);
-	ask(target, addresses, n, FATHOM_VARIABLES, FATHOM_ALIAS_GNU);
+	ask(target, addresses, n, FATHOM_NAMES_ONLY, &rules);
+	rules.alias = FATHOM_ALIAS_GNU;
+	ask(target, addresses, n, 0, &rules);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -55,9 +66,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		(void)fathom_target_section_address(target, ".text", 0, &text);
 		for (size_t i = 0; i < 16; i++)
 			addresses[i] = text + 3 * i * i;
-		ask(target, addresses, 2, 0, FATHOM_ALIAS_FATHOM);
-		ask(target, addresses, 16, FATHOM_ONE_SHOT, FATHOM_ALIAS_FATHOM);
-		ask(target, addresses, 16, FATHOM_NAMES_ONLY, FATHOM_ALIAS_FATHOM);
+		ask(target, addresses, 2, 0, NULL);
+		ask(target, addresses, 16, FATHOM_ONE_SHOT, NULL);
+		ask(target, addresses, 16, FATHOM_NAMES_ONLY, NULL);
 		ask_variables(target);
 		fathom_target_release(target);
 	}

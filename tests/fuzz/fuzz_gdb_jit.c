@@ -75,8 +75,8 @@ static void fill(struct memory *m, struct fuzz *f)
 static void ask(struct fathom_gdb_jit *g, struct fathom_space_batch *b,
 		const struct fathom_reader *remote, uint64_t code)
 {
-	const struct fathom_symbolize_options options = { .size = sizeof options };
-	struct fathom_answers *answers = fathom_answers_create(N_ASKED);
+	const struct fathom_batch_options options = { .flags = 0 };
+	struct fathom_answers *answers = fathom_answers_create(N_ASKED, 0);
 	uint64_t addresses[N_ASKED];
 	uint32_t places[N_ASKED];
 	struct fathom_jit_batch batch = { .space = b,
@@ -92,18 +92,17 @@ static void ask(struct fathom_gdb_jit *g, struct fathom_space_batch *b,
 	for (uint32_t i = 0; i < N_ASKED; i++) {
 		addresses[i] = code + 7 * i;
 		places[i] = i;
-		answers->answers[i] =
-			(struct fathom_answer){ .symbol = FATHOM_NONE, .frame = FATHOM_NONE };
+		answers->answers[i] = (struct fathom_answer){ .pc = { .address = addresses[i] } };
 	}
 	if (!fathom_gdb_jit_answer(g, &batch))
 		for (uint32_t i = 0; i < N_ASKED; i++) {
 			const struct fathom_answer *a = fathom_answers_get(answers, i);
-			const struct fathom_frame *frame = fathom_answers_frame(answers, a->frame);
+			const struct fathom_frame *frame = a->frame;
 
-			for (; frame; frame = fathom_answers_frame(answers, frame->outer))
+			for (; frame; frame = frame->outer)
 				fuzz_use(frame->line);
-			if (a->symbol != FATHOM_NONE)
-				fuzz_use(fathom_answers_function(answers, a->symbol)->name_size);
+			if (a->symbol)
+				fuzz_use(a->symbol_size);
 		}
 	fathom_answers_free(answers);
 }

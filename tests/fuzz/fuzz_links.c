@@ -67,7 +67,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	fd = fuzz_file(file, build(&f, file), path);
 	if (!fathom_target_open_file(session, path, &target, NULL)) {
-		if (!fathom_symbolize(target, NULL, &address, 1, &answers, NULL))
+		if (!fathom_symbolize(target, NULL, &address, NULL, 1, &answers, NULL))
 			fathom_answers_free(answers);
 		fathom_target_release(target);
 	}

@@ -82,7 +82,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	write_program(program);
 	write_file(package, data, size);
 	if (!fathom_target_open_file(session, program, &target, NULL)) {
-		if (!fathom_symbolize(target, NULL, &address, 1, &answers, NULL))
+		if (!fathom_symbolize(target, NULL, &address, NULL, 1, &answers, NULL))
 			fathom_answers_free(answers);
 		fathom_target_release(target);
 	}

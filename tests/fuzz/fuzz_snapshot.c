@@ -26,7 +26,7 @@ static void ask(struct fathom_target *target)
 
 	for (size_t i = 0; i < 8; i++)
 		addresses[i] = 0x400000 + i * 0x800;
-	if (!fathom_symbolize(target, NULL, addresses, 8, &answers, NULL))
+	if (!fathom_symbolize(target, NULL, addresses, NULL, 8, &answers, NULL))
 		fathom_answers_free(answers);
 }
 

@@ -15,6 +15,7 @@
  * With a number n in the environment as EVERY, only every n-th damaged file is asked.
  */
 #include <elf.h>
+#include <fathom/compat.h>
 #include <fathom/fathom.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -68,32 +69,26 @@ static void set_file(struct hostile *h, const uint8_t *data, size_t size)
 		abort();
 }
 
-static char *names_of(const struct fathom_answers *answers, const struct fathom_answer *a)
+static char *names_of(const struct fathom_answer *a)
 {
-	const struct fathom_frame *frame = fathom_answers_frame(answers, a->frame);
-	const struct fathom_function *f = fathom_answers_function(answers, a->symbol);
 	char text[4096] = "";
 	size_t at = 0;
 
-	if (!frame && f)
-		(void)snprintf(text, sizeof text, "%s", f->name);
-	for (; frame && at < sizeof text; frame = fathom_answers_frame(answers, frame->outer)) {
-		f = fathom_answers_function(answers, frame->function);
-		at += (size_t)snprintf(text + at, sizeof text - at, "<%s", f ? f->name : "??");
-	}
+	if (!a->frame && a->symbol)
+		(void)snprintf(text, sizeof text, "%s", a->symbol);
+	for (const struct fathom_frame *f = a->frame; f && at < sizeof text; f = f->outer)
+		at += (size_t)snprintf(text + at, sizeof text - at, "<%s",
+				       f->function ? f->function : "??");
 	return strdup(text);
 }
 
-static char *place_of(const struct fathom_answers *answers, const struct fathom_answer *a)
+static char *place_of(const struct fathom_answer *a)
 {
-	const struct fathom_frame *frame = fathom_answers_frame(answers, a->frame);
-	const struct fathom_source_file *file =
-		frame ? fathom_answers_file(answers, frame->file) : NULL;
 	char text[4096];
 
-	if (!file)
+	if (!a->frame || !a->frame->file)
 		return NULL;
-	(void)snprintf(text, sizeof text, "%s:%u", file->path, frame->line);
+	(void)snprintf(text, sizeof text, "%s:%u", a->frame->file, a->frame->line);
 	return strdup(text);
 }
 
@@ -101,16 +96,13 @@ static char *place_of(const struct fathom_answers *answers, const struct fathom_
  * Returns a copy of the text that is embedded for the file of the innermost frame of @a; NULL
  * without one.
  */
-static char *source_of(struct fathom_target *target, const struct fathom_answers *answers,
-		       const struct fathom_answer *a)
+static char *source_of(struct fathom_target *target, const struct fathom_answer *a)
 {
-	const struct fathom_frame *frame = fathom_answers_frame(answers, a->frame);
-	const struct fathom_source_file *file =
-		frame ? fathom_answers_file(answers, frame->file) : NULL;
 	const char *text;
 	size_t size;
 
-	if (!file || fathom_target_source(target, a->address, file->path, &text, &size, NULL))
+	if (!a->frame || !a->frame->file ||
+	    fathom_target_source(target, a->pc.address, a->frame->file, &text, &size, NULL))
 		return NULL;
 	return strndup(text, size);
 }
@@ -138,8 +130,8 @@ static void check_answer(struct hostile *h, const struct fathom_answers *answers
 			 const char *source, const char *what, uint64_t detail)
 {
 	const struct fathom_answer *a = fathom_answers_get(answers, i);
-	char *names = names_of(answers, a);
-	char *place = place_of(answers, a);
+	char *names = names_of(a);
+	char *place = place_of(a);
 	const struct truth *t = &h->truth[i];
 
 	if (!names_fit(t->names, names) || (place && t->place && strcmp(place, t->place) != 0)) {
@@ -170,9 +162,9 @@ static void ask(struct hostile *h, int strict, const char *what, uint64_t detail
 		addresses[i] = h->truth[i].address;
 	if (fathom_target_open_file(h->session, h->path, &target, NULL))
 		return;
-	if (!fathom_symbolize(target, NULL, addresses, h->n, &answers, NULL)) {
+	if (!fathom_symbolize(target, NULL, addresses, NULL, h->n, &answers, NULL)) {
 		for (size_t i = 0; i < h->n; i++)
-			sources[i] = source_of(target, answers, fathom_answers_get(answers, i));
+			sources[i] = source_of(target, fathom_answers_get(answers, i));
 		fail_after = 0; /* what follows is our own */
 		for (size_t i = 0; strict && i < h->n; i++)
 			check_answer(h, answers, i, sources[i], what, detail);
@@ -212,13 +204,13 @@ static int learn(struct hostile *h, int argc, char **argv)
 	if (fathom_target_open_file(h->session, h->path, &target, NULL))
 		return 0;
 	h->n = choose(target, argc, argv, addresses);
-	if (fathom_symbolize(target, NULL, addresses, h->n, &answers, NULL))
+	if (fathom_symbolize(target, NULL, addresses, NULL, h->n, &answers, NULL))
 		return 0;
 	for (size_t i = 0; i < h->n; i++) {
 		const struct fathom_answer *a = fathom_answers_get(answers, i);
 
-		h->truth[i] = (struct truth){ addresses[i], names_of(answers, a),
-					      place_of(answers, a), source_of(target, answers, a) };
+		h->truth[i] = (struct truth){ addresses[i], names_of(a), place_of(a),
+					      source_of(target, a) };
 	}
 	fathom_answers_free(answers);
 	fathom_target_release(target);

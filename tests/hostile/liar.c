@@ -190,10 +190,13 @@ static void find_addresses(const struct liar *l, const struct fathom_target *tar
 	}
 }
 
-/* Asks the target as it is now. Returns its answers, or NULL; all errors have been checked. */
+/* Asks the target as it is now, with @flags of struct fathom_compat_symbolize. Returns its answers,
+ * or NULL; all errors have been checked. */
 static struct fathom_answers *ask_once(struct liar *l, struct fathom *session, uint32_t flags)
 {
-	const struct fathom_symbolize_options options = { .size = sizeof options, .flags = flags };
+	const struct fathom_compat_symbolize rules = { .size = sizeof rules, .flags = flags };
+	const struct fathom_symbolize_options options = { .size = sizeof options,
+							  .compat = &rules };
 	struct fathom_answers *answers = NULL;
 	struct fathom_target *target;
 	struct fathom_errinfo info;
@@ -204,7 +207,7 @@ static struct fathom_answers *ask_once(struct liar *l, struct fathom *session, u
 		return NULL;
 	}
 	find_addresses(l, target, addresses);
-	if (fathom_symbolize(target, &options, addresses, l->n, &answers, &info)) {
+	if (fathom_symbolize(target, &options, addresses, NULL, l->n, &answers, &info)) {
 		check_error(l, &info);
 		answers = NULL;
 	}

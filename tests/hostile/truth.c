@@ -15,38 +15,32 @@ static int same(const char *a, const char *b)
 	return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-static const char *name_of(const struct fathom_function *f)
+static char *place_of(const struct fathom_frame *frame)
 {
-	return !f ? NULL : f->linkage_name ? f->linkage_name : f->name;
-}
-
-static char *place_of(const struct fathom_answers *answers, const struct fathom_frame *frame)
-{
-	const struct fathom_source_file *file = fathom_answers_file(answers, frame->file);
 	char text[4096];
 
-	if (!file || !frame->line)
+	if (!frame->file || !frame->line)
 		return NULL;
-	(void)snprintf(text, sizeof text, "%s:%u:%u", file->path, frame->line, frame->column);
+	(void)snprintf(text, sizeof text, "%s:%u:%u", frame->file, frame->line, frame->column);
 	return strdup(text);
 }
 
 void truth_read(struct truth *t, const struct fathom_answers *answers, size_t i)
 {
 	const struct fathom_answer *a = fathom_answers_get(answers, i);
-	const struct fathom_frame *frame = fathom_answers_frame(answers, a->frame);
-	const struct fathom_function *f;
+	const struct fathom_frame *frame = a->frame;
 
 	memset(t, 0, sizeof *t);
-	t->symbol = copy(name_of(fathom_answers_function(answers, a->symbol)));
+	t->symbol = copy(a->linkage_name ? a->linkage_name : a->symbol);
 	t->start = t->symbol ? a->module_address - a->offset : 0;
-	for (; frame && t->n < TRUTH_FRAMES; frame = fathom_answers_frame(answers, frame->outer)) {
+	for (; frame && t->n < TRUTH_FRAMES; frame = frame->outer) {
 		struct truth_frame *to = &t->frames[t->n++];
+		struct fathom_compat_name name = { 0 };
 
-		f = fathom_answers_function(answers, frame->function);
-		to->name = copy(name_of(f));
-		to->plain = copy(f ? f->plain_name : NULL);
-		to->place = place_of(answers, frame);
+		(void)fathom_compat_frame_name(frame, &name);
+		to->name = copy(name.linkage_name ? name.linkage_name : name.name);
+		to->plain = copy(name.plain_name);
+		to->place = place_of(frame);
 	}
 }
 

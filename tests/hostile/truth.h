@@ -17,6 +17,7 @@
 #ifndef HOSTILE_TRUTH_H
 #define HOSTILE_TRUTH_H
 
+#include <fathom/compat.h>
 #include <fathom/fathom.h>
 
 #define TRUTH_FRAMES 32

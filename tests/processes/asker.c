@@ -263,14 +263,14 @@ static bool ask_who(struct fathom_target *target, const struct log *log, uint32_
 	struct fathom_errinfo info;
 	bool is_right;
 
-	if (fathom_symbolize(target, &plain, &q.address, 1, &answers, &info)) {
+	if (fathom_symbolize(target, &plain, &q.address, NULL, 1, &answers, &info)) {
 		printf("addr: %s\n", info.what);
 		return false;
 	}
 	q.to = now();
 	a = fathom_answers_get(answers, 0);
-	if (a->symbol != FATHOM_NONE)
-		q.name = fathom_answers_function(answers, a->symbol)->name;
+	if (a->symbol)
+		q.name = a->symbol;
 	q.start = q.address - a->offset;
 	q.reason = fathom_reason_name(a->reason);
 	q.source = fathom_source_name(a->source);

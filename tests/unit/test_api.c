@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "fathom/compat.h"
 #include "fathom/fathom.h"
 
 static struct fathom *new_session(void)
@@ -109,7 +110,7 @@ static void no_descriptor_stays_open(void **state)
 
 	(void)state;
 	target = open_shell(session);
-	assert_int_equal(fathom_symbolize(target, NULL, &address, 1, &answers, NULL), 0);
+	assert_int_equal(fathom_symbolize(target, NULL, &address, NULL, 1, &answers, NULL), 0);
 	assert_int_equal(count_descriptors(), before);
 	fathom_answers_free(answers);
 	fathom_target_release(target);
@@ -156,15 +157,16 @@ static void options_of_a_batch_may_be_those_of_another_version(void **state)
 
 	(void)state;
 	target = open_shell(session);
-	assert_int_equal(fathom_symbolize(target, &larger.options, NULL, 0, &answers, NULL), 0);
+	assert_int_equal(fathom_symbolize(target, &larger.options, NULL, NULL, 0, &answers, NULL),
+			 0);
 	fathom_answers_free(answers);
-	assert_int_equal(fathom_symbolize(target, &older, NULL, 0, &answers, NULL), 0);
+	assert_int_equal(fathom_symbolize(target, &older, NULL, NULL, 0, &answers, NULL), 0);
 	fathom_answers_free(answers);
 	larger.newer = 1;
-	assert_int_equal(fathom_symbolize(target, &larger.options, NULL, 0, &answers, NULL),
+	assert_int_equal(fathom_symbolize(target, &larger.options, NULL, NULL, 0, &answers, NULL),
 			 FATHOM_E_ARGUMENT);
 	options.reserved[3] = 1;
-	assert_int_equal(fathom_symbolize(target, &options, NULL, 0, &answers, NULL),
+	assert_int_equal(fathom_symbolize(target, &options, NULL, NULL, 0, &answers, NULL),
 			 FATHOM_E_ARGUMENT);
 	fathom_target_release(target);
 	fathom_destroy(session);
@@ -180,46 +182,187 @@ static void a_batch_may_be_empty_and_an_address_anything(void **state)
 
 	(void)state;
 	target = open_shell(session);
-	assert_int_equal(fathom_symbolize(target, NULL, NULL, 0, &answers, NULL), 0);
+	assert_int_equal(fathom_symbolize(target, NULL, NULL, NULL, 0, &answers, NULL), 0);
 	assert_int_equal(fathom_answers_count(answers), 0);
 	fathom_answers_free(answers);
-	for (options.flags = 0; options.flags < 32; options.flags++) {
-		assert_int_equal(fathom_symbolize(target, &options, addresses, 4, &answers, NULL),
-				 0);
+	for (options.flags = 0; options.flags < 8; options.flags++) {
+		assert_int_equal(
+			fathom_symbolize(target, &options, addresses, NULL, 4, &answers, NULL), 0);
 		assert_int_equal(fathom_answers_count(answers), 4);
 		for (size_t i = 0; i < 4; i++) {
 			const struct fathom_answer *a = fathom_answers_get(answers, i);
 
-			assert_true(a->address == addresses[i]);
-			assert_true(a->symbol != FATHOM_NONE || a->reason);
+			assert_true(a->pc.address == addresses[i]);
+			assert_true(a->symbol || a->reason);
 		}
 		assert_int_equal(fathom_answers_get(answers, 1)->reason, FATHOM_REASON_UNMAPPED);
 		fathom_answers_free(answers);
 	}
 	options.flags = 1u << 31;
-	assert_int_equal(fathom_symbolize(target, &options, addresses, 4, &answers, NULL),
+	assert_int_equal(fathom_symbolize(target, &options, addresses, NULL, 4, &answers, NULL),
 			 FATHOM_E_ARGUMENT);
 	fathom_target_release(target);
 	fathom_destroy(session);
 }
 
-static void ids_that_stand_for_nothing_give_nothing(void **state)
+static void a_return_address_is_looked_up_in_its_call(void **state)
 {
+	const struct fathom_pc exact = { .address = 0x1000 };
+	const struct fathom_pc back = { .address = 0x1000, .kind = FATHOM_PC_RETURN };
+	const struct fathom_pc none = { .kind = FATHOM_PC_RETURN };
+
+	(void)state;
+	assert_true(fathom_pc_lookup(exact) == 0x1000);
+	assert_true(fathom_pc_lookup(back) == 0xfff);
+	assert_true(fathom_pc_lookup(none) == 0);
+}
+
+/* A function that the compiler leaves where a symbol says. */
+__attribute__((noinline, noclone)) int asked_about(int value);
+int asked_about(int value)
+{
+	return value * 3;
+}
+
+static void each_address_of_a_batch_has_its_kind(void **state)
+{
+	uint8_t kinds[] = { FATHOM_PC_EXACT, FATHOM_PC_RETURN, FATHOM_PC_EXACT };
 	struct fathom *session = new_session();
 	struct fathom_target *target;
 	struct fathom_answers *answers;
+	const struct fathom_answer *a;
+	uint64_t addresses[3];
+	uint64_t size;
+
+	(void)state;
+	assert_int_equal(asked_about(2), 6);
+	assert_int_equal(fathom_target_open_file(session, "/proc/self/exe", &target, NULL), 0);
+	assert_int_equal(fathom_target_find_symbol(target, "asked_about", &addresses[0]), 0);
+	assert_int_equal(fathom_symbolize(target, NULL, addresses, NULL, 1, &answers, NULL), 0);
+	size = fathom_answers_get(answers, 0)->size;
+	fathom_answers_free(answers);
+	addresses[1] = addresses[2] = addresses[0] + size;
+	assert_int_equal(fathom_symbolize(target, NULL, addresses, kinds, 3, &answers, NULL), 0);
+	a = fathom_answers_get(answers, 1);
+	assert_string_equal(a->symbol, "asked_about");
+	assert_int_equal(a->symbol_size, strlen("asked_about"));
+	assert_true(a->pc.address == addresses[1] && a->pc.kind == FATHOM_PC_RETURN);
+	assert_true(a->offset == size && a->module_address == addresses[1]);
+	a = fathom_answers_get(answers, 2);
+	assert_int_equal(a->pc.kind, FATHOM_PC_EXACT);
+	assert_true(!a->symbol || strcmp(a->symbol, "asked_about") != 0);
+	fathom_answers_free(answers);
+	kinds[2] = 2;
+	assert_int_equal(fathom_symbolize(target, NULL, addresses, kinds, 3, &answers, NULL),
+			 FATHOM_E_ARGUMENT);
+	fathom_target_release(target);
+	fathom_destroy(session);
+}
+
+static void one_address_is_a_call_of_its_own(void **state)
+{
+	struct fathom_pc pc = { .kind = FATHOM_PC_EXACT };
+	struct fathom *session = new_session();
+	struct fathom_target *target;
+	const struct fathom_answer *a;
+
+	(void)state;
+	assert_int_equal(fathom_target_open_file(session, "/proc/self/exe", &target, NULL), 0);
+	assert_int_equal(fathom_target_find_symbol(target, "asked_about", &pc.address), 0);
+	assert_int_equal(fathom_lookup(target, pc, NULL, &a, NULL), 0);
+	assert_string_equal(a->symbol, "asked_about");
+	assert_string_equal(a->module->path, "/proc/self/exe");
+	assert_non_null(a->frame);
+	assert_string_equal(a->frame->function, "asked_about");
+	assert_int_equal(a->frame->file_size, strlen(a->frame->file));
+	assert_null(a->frame->outer);
+	fathom_answer_free(a);
+	fathom_answer_free(NULL);
+	pc.address = 1;
+	assert_int_equal(fathom_lookup(target, pc, NULL, &a, NULL), 0);
+	assert_null(a->symbol);
+	assert_null(a->frame);
+	fathom_answer_free(a);
+	fathom_target_release(target);
+	fathom_destroy(session);
+}
+
+static void answers_are_an_array_with_a_stride(void **state)
+{
+	const uint64_t addresses[] = { 1, 2, 3 };
+	struct fathom *session = new_session();
+	struct fathom_target *target = open_shell(session);
+	struct fathom_answers *answers;
+	const char *first;
+	size_t stride;
+
+	(void)state;
+	assert_int_equal(fathom_symbolize(target, NULL, addresses, NULL, 3, &answers, NULL), 0);
+	first = (const char *)fathom_answers_array(answers, &stride);
+	for (size_t i = 0; i < 3; i++)
+		assert_ptr_equal(first + i * stride, fathom_answers_get(answers, i));
+	fathom_answers_free(answers);
+	fathom_target_release(target);
+	fathom_destroy(session);
+}
+
+/* Whether two frames that differ as objects are equal, text by text. */
+static bool are_twins(const struct fathom_frame *a, const struct fathom_frame *b)
+{
+	return a != b && a->outer == b->outer && a->start == b->start && a->line == b->line &&
+	       a->column == b->column && a->discriminator == b->discriminator &&
+	       a->function_size == b->function_size && a->file_size == b->file_size &&
+	       (!a->function || strcmp(a->function, b->function) == 0) &&
+	       (!a->file || strcmp(a->file, b->file) == 0);
+}
+
+#define N_FRAMED 4000
+
+static void identical_frames_are_one_object(void **state)
+{
+	const struct fathom_options wanted = { .size = sizeof wanted,
+					       .flags = FATHOM_NO_CACHE,
+					       .threads = 4 };
+	static uint64_t addresses[N_FRAMED];
+	struct fathom *session;
+	struct fathom_target *target;
+	struct fathom_answers *answers;
+	size_t shared = 0;
+
+	(void)state;
+	assert_int_equal(fathom_create(&wanted, &session, NULL), 0);
+	assert_int_equal(fathom_target_open_file(session, "/proc/self/exe", &target, NULL), 0);
+	assert_int_equal(fathom_target_section_address(target, ".text", 0, addresses), 0);
+	/* Each address twice, far from each other. */
+	for (size_t i = 1; i < N_FRAMED; i++)
+		addresses[i] = addresses[0] + i % (N_FRAMED / 2);
+	assert_int_equal(fathom_symbolize(target, NULL, addresses, NULL, N_FRAMED, &answers, NULL),
+			 0);
+	for (size_t i = 0; i < N_FRAMED; i++)
+		for (size_t k = i + 1; k < N_FRAMED; k++) {
+			const struct fathom_frame *a = fathom_answers_get(answers, i)->frame;
+			const struct fathom_frame *b = fathom_answers_get(answers, k)->frame;
+
+			if (!a || !b)
+				continue;
+			assert_false(are_twins(a, b));
+			shared += a == b;
+		}
+	assert_true(shared > N_FRAMED / 4);
+	fathom_answers_free(answers);
+	fathom_target_release(target);
+	fathom_destroy(session);
+}
+
+static void notes_that_are_not_there_are_null(void **state)
+{
+	struct fathom *session = new_session();
+	struct fathom_target *target;
 
 	(void)state;
 	target = open_shell(session);
-	assert_int_equal(fathom_symbolize(target, NULL, NULL, 0, &answers, NULL), 0);
-	for (uint32_t id = 0; id < 3; id++) {
-		assert_null(fathom_answers_frame(answers, id - 1));
-		assert_null(fathom_answers_function(answers, id - 1));
-		assert_null(fathom_answers_file(answers, id - 1));
-	}
 	assert_null(fathom_target_note(target, 0));
 	assert_null(fathom_target_note(target, SIZE_MAX));
-	fathom_answers_free(answers);
 	fathom_target_release(fathom_target_acquire(target));
 	fathom_target_release(target);
 	fathom_target_release(NULL);
@@ -269,7 +412,12 @@ int main(void)
 		cmocka_unit_test(sources_that_are_not_embedded_are_not_found),
 		cmocka_unit_test(options_of_a_batch_may_be_those_of_another_version),
 		cmocka_unit_test(a_batch_may_be_empty_and_an_address_anything),
-		cmocka_unit_test(ids_that_stand_for_nothing_give_nothing),
+		cmocka_unit_test(a_return_address_is_looked_up_in_its_call),
+		cmocka_unit_test(each_address_of_a_batch_has_its_kind),
+		cmocka_unit_test(one_address_is_a_call_of_its_own),
+		cmocka_unit_test(answers_are_an_array_with_a_stride),
+		cmocka_unit_test(identical_frames_are_one_object),
+		cmocka_unit_test(notes_that_are_not_there_are_null),
 		cmocka_unit_test(an_index_that_others_can_write_is_not_read),
 	};
 

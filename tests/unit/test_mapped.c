@@ -112,7 +112,7 @@ static void every_call_says_that_the_file_changed(void **state)
 	(void)state;
 	assert_int_equal(fathom_target_find_symbol(target, "main", &address), 0);
 	assert_int_equal(truncate(path, 0), 0);
-	assert_int_equal(fathom_symbolize(target, NULL, &address, 1, &answers, &info),
+	assert_int_equal(fathom_symbolize(target, NULL, &address, NULL, 1, &answers, &info),
 			 FATHOM_E_CHANGED);
 	assert_string_equal(info.file, path);
 	assert_true(atomic_load(&faults));
@@ -163,15 +163,13 @@ static void what_was_overwritten_is_told_apart_from_what_was_replaced(void **sta
 
 static char *name_of(struct fathom_target *target, uint64_t address)
 {
-	struct fathom_answers *answers;
-	const struct fathom_function *f;
-	char *name = NULL;
+	const struct fathom_pc pc = { .address = address };
+	const struct fathom_answer *a;
+	char *name;
 
-	assert_int_equal(fathom_symbolize(target, NULL, &address, 1, &answers, NULL), 0);
-	f = fathom_answers_function(answers, fathom_answers_get(answers, 0)->symbol);
-	if (f)
-		name = strdup(f->name);
-	fathom_answers_free(answers);
+	assert_int_equal(fathom_lookup(target, pc, NULL, &a, NULL), 0);
+	name = a->symbol ? strdup(a->symbol) : NULL;
+	fathom_answer_free(a);
 	return name;
 }
 

@@ -68,7 +68,8 @@ static void ask(struct asked *a, size_t from, size_t step)
 	assert_non_null(addresses);
 	for (size_t i = from; i < N_ADDRESSES; i += step)
 		addresses[n++] = a->first + i;
-	assert_int_equal(fathom_symbolize(a->target, NULL, addresses, n, &a->answers, NULL), 0);
+	assert_int_equal(fathom_symbolize(a->target, NULL, addresses, NULL, n, &a->answers, NULL),
+			 0);
 	free(addresses);
 }
 
@@ -79,28 +80,25 @@ static void close_self(struct asked *a)
 	fathom_destroy(a->session);
 }
 
-static const char *file_of(const struct fathom_answers *answers, const struct fathom_frame *f)
+static const char *file_of(const struct fathom_frame *f)
 {
-	const struct fathom_source_file *file = fathom_answers_file(answers, f->file);
-
-	return file ? file->path : "";
+	return f->file ? f->file : "";
 }
 
 static void assert_same_frames(const struct asked *a, const struct asked *b, size_t i)
 {
 	const struct fathom_answer *x = fathom_answers_get(a->answers, i);
 	const struct fathom_answer *y = fathom_answers_get(b->answers, i);
-	const struct fathom_frame *f = fathom_answers_frame(a->answers, x->frame);
-	const struct fathom_frame *g = fathom_answers_frame(b->answers, y->frame);
+	const struct fathom_frame *f = x->frame;
+	const struct fathom_frame *g = y->frame;
 
-	for (; f && g; f = fathom_answers_frame(a->answers, f->outer),
-		       g = fathom_answers_frame(b->answers, g->outer)) {
+	for (; f && g; f = f->outer, g = g->outer) {
 		assert_int_equal(f->line, g->line);
-		assert_string_equal(file_of(a->answers, f), file_of(b->answers, g));
+		assert_string_equal(file_of(f), file_of(g));
 	}
 	if (f || g)
 		fail_msg("0x%llx: line %u without the index, %u with it",
-			 (unsigned long long)x->address, f ? f->line : 0, g ? g->line : 0);
+			 (unsigned long long)x->pc.address, f ? f->line : 0, g ? g->line : 0);
 }
 
 static void the_index_says_what_the_file_says(void **state)

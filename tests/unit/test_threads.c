@@ -46,21 +46,15 @@ struct shared {
 static char *text_of(const struct fathom_answers *answers, size_t i)
 {
 	const struct fathom_answer *a = fathom_answers_get(answers, i);
-	const struct fathom_function *f = fathom_answers_function(answers, a->symbol);
-	const struct fathom_frame *frame = fathom_answers_frame(answers, a->frame);
 	char text[8192];
-	int at = snprintf(text, sizeof text, "%s+%llu", f ? f->name : "??",
+	int at = snprintf(text, sizeof text, "%s+%llu", a->symbol ? a->symbol : "??",
 			  (unsigned long long)a->offset);
 
-	for (; frame && at < (int)sizeof text - 512;
-	     frame = fathom_answers_frame(answers, frame->outer)) {
-		const struct fathom_source_file *file = fathom_answers_file(answers, frame->file);
-
-		f = fathom_answers_function(answers, frame->function);
+	for (const struct fathom_frame *f = a->frame; f && at < (int)sizeof text - 512;
+	     f = f->outer)
 		at += snprintf(text + at, sizeof text - (size_t)at, " %s@%s:%u:%u",
-			       f ? f->name : "??", file ? file->path : "-", frame->line,
-			       frame->column);
-	}
+			       f->function ? f->function : "??", f->file ? f->file : "-", f->line,
+			       f->column);
 	return strdup(text);
 }
 
@@ -83,7 +77,8 @@ static void find_truth(struct shared *s, uint64_t start)
 	for (size_t i = 0; i < N_ADDRESSES; i++)
 		s->addresses[i] = start + i * 127;
 	assert_int_equal(
-		fathom_symbolize(s->target, NULL, s->addresses, N_ADDRESSES, &answers, NULL), 0);
+		fathom_symbolize(s->target, NULL, s->addresses, NULL, N_ADDRESSES, &answers, NULL),
+		0);
 	for (size_t i = 0; i < N_ADDRESSES; i++)
 		s->truth[i] = text_of(answers, i);
 	fathom_answers_free(answers);
@@ -111,7 +106,7 @@ static uint64_t small_budget(void)
 
 	open_session(&s, 0, 1);
 	assert_int_equal(fathom_target_open_file(s.session, program(), &s.target, NULL), 0);
-	assert_int_equal(fathom_symbolize(s.target, &names, addresses, 8, &answers, NULL), 0);
+	assert_int_equal(fathom_symbolize(s.target, &names, addresses, NULL, 8, &answers, NULL), 0);
 	fathom_get_usage(s.session, &usage);
 	fathom_answers_free(answers);
 	fathom_target_release(s.target);
@@ -148,7 +143,7 @@ static void ask(struct worker *w)
 		which[i] = (size_t)rand_r(&w->seed) % N_ADDRESSES;
 		addresses[i] = s->addresses[which[i]];
 	}
-	if (fathom_symbolize(s->target, &options, addresses, BATCH, &answers, NULL)) {
+	if (fathom_symbolize(s->target, &options, addresses, NULL, BATCH, &answers, NULL)) {
 		w->wrong++;
 		return;
 	}
@@ -344,8 +339,9 @@ static void answers_outlive_their_target(void **state)
 
 	(void)state;
 	setup(&s, 0, 1);
-	assert_int_equal(fathom_symbolize(s.target, NULL, s.addresses, N_ADDRESSES, &answers, NULL),
-			 0);
+	assert_int_equal(
+		fathom_symbolize(s.target, NULL, s.addresses, NULL, N_ADDRESSES, &answers, NULL),
+		0);
 	fathom_target_release(s.target);
 	s.target = NULL;
 	for (size_t i = 0; i < N_ADDRESSES; i++) {

@@ -8,6 +8,7 @@
  */
 #include <elf.h>
 #include <errno.h>
+#include <fathom/compat.h>
 #include <fcntl.h>
 #include <getopt.h>
 #include <stdio.h>
@@ -37,7 +38,7 @@ struct item {
 	uint64_t pc;
 	size_t section;                       /* that is tried next */
 	const struct fathom_answers *answers; /* NULL: not answered yet */
-	const struct fathom_answer *answer;
+	size_t index;                         /* of the answer in answers */
 };
 
 struct addr2line {
@@ -51,6 +52,7 @@ struct addr2line {
 	bool demangle;  /* -C */
 	bool pretty;    /* -p */
 	bool basenames; /* -s */
+	struct fathom_compat_symbolize rules;
 	struct fathom_symbolize_options symbolize;
 	struct fathom_target *target;
 	struct fathom_target_info info;
@@ -394,22 +396,22 @@ static bool answer_round(struct addr2line *a, uint64_t *addresses, size_t *numbe
 	size_t n = 0;
 
 	for (size_t i = 0; i < a->n; i++) {
-		if (!a->items[i].answer && next_address(a, &a->items[i], &addresses[n]))
+		if (!a->items[i].answers && next_address(a, &a->items[i], &addresses[n]))
 			numbers[n++] = i;
 	}
 	if (!n)
 		return false;
-	if (fathom_symbolize(a->target, &a->symbolize, addresses, n, &answers, &info))
+	if (fathom_symbolize(a->target, &a->symbolize, addresses, NULL, n, &answers, &info))
 		fail(a, a->file, info.what);
 	a->rounds = must(realloc(a->rounds, (a->n_rounds + 1) * sizeof *a->rounds));
 	a->rounds[a->n_rounds++] = answers;
 	for (size_t i = 0; i < n; i++) {
 		const struct fathom_answer *answer = fathom_answers_get(answers, i);
 
-		if (answer->frame == FATHOM_NONE && answer->symbol == FATHOM_NONE)
+		if (!answer->frame && !answer->symbol)
 			continue;
 		a->items[numbers[i]].answers = answers;
-		a->items[numbers[i]].answer = answer;
+		a->items[numbers[i]].index = i;
 	}
 	return true;
 }
@@ -425,36 +427,36 @@ static void print_address(struct addr2line *a, uint64_t pc)
 }
 
 /* The name as linked, as far as the debug information states it; NULL when it does not. */
-static const char *linked_name(const struct fathom_function *f)
+static const char *linked_name(const struct fathom_compat_name *f)
 {
-	if (!f)
-		return NULL;
 	if (f->linkage_name)
 		return f->linkage_name;
-	return f->flags & FATHOM_FUNCTION_UNMANGLED ? f->plain_name : NULL;
+	return f->flags & FATHOM_NAME_UNMANGLED ? f->plain_name : NULL;
 }
 
 /* Any name: that of a caller, or of what is inlined, is never looked up in the symbol table. */
-static const char *any_name(const struct fathom_function *f)
+static const char *any_name(const struct fathom_compat_name *f)
 {
-	return !f ? NULL : f->linkage_name ? f->linkage_name : f->plain_name;
+	return f->linkage_name ? f->linkage_name : f->plain_name;
 }
 
 /* The name to show for @frame; @frame is NULL when only the symbol table knows the address. */
 static const char *name_of(const struct item *item, const struct fathom_frame *frame,
 			   bool innermost)
 {
-	const struct fathom_function *f =
-		frame ? fathom_answers_function(item->answers, frame->function) : NULL;
-	const struct fathom_function *symbol;
-	const char *name = linked_name(f);
+	struct fathom_compat_name f = { .name = NULL };
+	struct fathom_compat_name symbol;
+	const char *name;
 
+	if (frame)
+		(void)fathom_compat_frame_name(frame, &f);
+	name = linked_name(&f);
 	if (name)
 		return name;
-	if (!innermost || (f && frame->outer != FATHOM_NONE))
-		return any_name(f);
-	symbol = fathom_answers_function(item->answers, item->answer->symbol);
-	return symbol ? any_name(symbol) : any_name(f);
+	if (!innermost || (f.name && frame->outer))
+		return any_name(&f);
+	return any_name(fathom_compat_symbol_name(item->answers, item->index, &symbol) ? &symbol
+										       : &f);
 }
 
 static void print_function(struct addr2line *a, const char *name)
@@ -467,10 +469,10 @@ static void print_function(struct addr2line *a, const char *name)
 	out_str(&a->out, a->pretty ? " at " : "\n");
 }
 
-static void print_place(struct addr2line *a, const struct fathom_source_file *file, uint32_t line,
+static void print_place(struct addr2line *a, const char *path, uint32_t line,
 			uint32_t discriminator)
 {
-	const char *path = file ? file->path : "??";
+	path = path ? path : "??";
 
 	out_str(&a->out, a->basenames ? last_part(path) : path);
 	if (!line) {
@@ -498,27 +500,26 @@ static void print_item(struct addr2line *a, const struct item *item)
 {
 	const struct fathom_frame *innermost;
 	const struct fathom_frame *frame;
-	const struct fathom_source_file *file;
+	const char *file;
 
 	if (a->addresses)
 		print_address(a, item->pc);
-	if (!item->answer) {
+	if (!item->answers) {
 		print_unknown(a);
 		return;
 	}
-	innermost = fathom_answers_frame(item->answers, item->answer->frame);
+	innermost = fathom_answers_get(item->answers, item->index)->frame;
 	frame = innermost;
 	do {
 		if (a->functions)
 			print_function(a, name_of(item, frame, frame == innermost));
-		file = frame ? fathom_answers_file(item->answers, frame->file) : NULL;
+		file = frame ? frame->file : NULL;
 		if (!file && frame == innermost)
-			file = fathom_answers_file(item->answers, item->answer->symbol_file);
+			file = fathom_compat_symbol_file(item->answers, item->index);
 		/* GNU shows the innermost discriminator beside the callers' lines, too. */
 		print_place(a, file, frame ? frame->line : 0,
 			    innermost ? innermost->discriminator : 0);
-		frame = frame && a->inlines ? fathom_answers_frame(item->answers, frame->outer)
-					    : NULL;
+		frame = frame && a->inlines ? frame->outer : NULL;
 		if (frame && a->pretty)
 			out_str(&a->out, " (inlined by) ");
 	} while (frame);
@@ -602,9 +603,12 @@ int verb_addr2line(int argc, char **argv)
 	struct addr2line a = {
 		.program = argv[0],
 		.file = "a.out",
+		.rules = { .size = sizeof a.rules,
+			   .flags = FATHOM_DWARF_NAMES | FATHOM_VARIABLES,
+			   .alias = FATHOM_ALIAS_GNU },
 		.symbolize = { .size = sizeof a.symbolize,
-			       .flags = FATHOM_NO_DEMANGLE | FATHOM_DWARF_NAMES | FATHOM_VARIABLES,
-			       .alias = FATHOM_ALIAS_GNU },
+			       .flags = FATHOM_NO_DEMANGLE,
+			       .compat = &a.rules },
 	};
 	struct words words = { 0 };
 	struct fathom *session;

@@ -223,7 +223,7 @@ static bool write_old_rust(struct out *o, const char *s)
 }
 
 /* Rust's new scheme: libiberty leaves out what a tool has added to the name. */
-static void write_new_rust(struct out *o, const struct fathom_function *f)
+static void write_new_rust(struct out *o, const struct fathom_compat_name *f)
 {
 	const char *added = strchr(f->linkage_name, '.');
 
@@ -235,7 +235,7 @@ static void write_new_rust(struct out *o, const struct fathom_function *f)
 	}
 }
 
-void llvm_name(struct out *o, const struct fathom_function *f)
+void llvm_name(struct out *o, const struct fathom_compat_name *f)
 {
 	const char *linkage = f->linkage_name;
 	const bool demangled = linkage && (strlen(linkage) != f->name_size ||

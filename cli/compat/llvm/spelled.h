@@ -7,11 +7,11 @@
 #ifndef FATHOM_CLI_COMPAT_LLVM_SPELLED_H
 #define FATHOM_CLI_COMPAT_LLVM_SPELLED_H
 
-#include <fathom/fathom.h>
+#include <fathom/compat.h>
 
 #include "cli/out.h"
 
 /* Writes the name of @f to @o; demangled when @f was demangled. */
-void llvm_name(struct out *o, const struct fathom_function *f);
+void llvm_name(struct out *o, const struct fathom_compat_name *f);
 
 #endif

@@ -30,12 +30,12 @@ static const char *shown_path(const struct llvm_printer *p, const char *path)
 }
 
 /* Writes the name to @o; false when there is none. */
-static bool write_name(const struct llvm_printer *p, struct out *o, const struct fathom_function *f,
-		       bool is_short)
+static bool write_name(const struct llvm_printer *p, struct out *o,
+		       const struct fathom_compat_name *f, bool is_short)
 {
 	const bool wanted = p->options->functions != LLVM_FUNCTIONS_NONE;
 
-	if (!f || !wanted || (is_short && !f->plain_name))
+	if (!f->name || !wanted || (is_short && !f->plain_name))
 		return false;
 	if (is_short)
 		out_str(o, f->plain_name);
@@ -166,7 +166,7 @@ static void json_place(struct llvm_printer *p, const struct llvm_place *place, b
 	json_number(p, "Discriminator", place->discriminator);
 	json_string(p, "FileName", shown_path(p, place->file));
 	p->scratch.n = 0;
-	(void)write_name(p, &p->scratch, place->function, place->is_short);
+	(void)write_name(p, &p->scratch, &place->function, place->is_short);
 	json_scratch(p, "FunctionName");
 	json_number(p, "Line", place->line);
 	if (with_source)
@@ -275,7 +275,7 @@ static void print_place(struct llvm_printer *p, const struct llvm_place *place, 
 	if (p->options->functions != LLVM_FUNCTIONS_NONE) {
 		if (p->options->pretty && inlined)
 			out_str(p->out, " (inlined by) ");
-		if (!write_name(p, p->out, place->function, place->is_short))
+		if (!write_name(p, p->out, &place->function, place->is_short))
 			out_str(p->out, "??");
 		out_str(p->out, p->options->pretty ? " at " : "\n");
 	}
@@ -310,8 +310,8 @@ static void json_variable(struct llvm_printer *p, const struct llvm_question *q,
 	json_key(p, "Data");
 	json_open(p, '{');
 	p->scratch.n = 0;
-	if (v->name)
-		llvm_name(&p->scratch, v->name);
+	if (v->name.name)
+		llvm_name(&p->scratch, &v->name);
 	json_scratch(p, "Name");
 	json_hex(p, "Size", true, v->size);
 	json_hex(p, "Start", true, v->start);
@@ -330,8 +330,8 @@ void llvm_print_variable(struct llvm_printer *p, const struct llvm_question *q,
 		return;
 	}
 	print_header(p, q);
-	if (v->name)
-		llvm_name(o, v->name);
+	if (v->name.name)
+		llvm_name(o, &v->name);
 	else
 		out_str(o, "??");
 	out_char(o, '\n');

@@ -3,6 +3,8 @@
 #ifndef FATHOM_CLI_COMPAT_LLVM_STYLES_H
 #define FATHOM_CLI_COMPAT_LLVM_STYLES_H
 
+#include <fathom/compat.h>
+
 #include "cli/compat/llvm/flags.h"
 #include "cli/compat/llvm/request.h"
 #include "cli/compat/llvm/source_text.h"
@@ -10,10 +12,10 @@
 
 /* One place in the source: of a frame, or of a symbol. */
 struct llvm_place {
-	const struct fathom_function *function; /* NULL: not known */
-	bool is_short;                          /* its plain name is wanted */
-	const char *file;                       /* NULL: not known */
-	struct llvm_text source;                /* embedded text of file; data NULL: none */
+	struct fathom_compat_name function; /* name NULL: not known */
+	bool is_short;                      /* its plain name is wanted */
+	const char *file;                   /* NULL: not known */
+	struct llvm_text source;            /* embedded text of file; data NULL: none */
 	uint32_t line;
 	uint32_t column;
 	uint32_t discriminator;
@@ -25,7 +27,7 @@ struct llvm_place {
 
 /* A variable. */
 struct llvm_variable {
-	const struct fathom_function *name; /* NULL: not known */
+	struct fathom_compat_name name; /* name NULL: not known */
 	uint64_t start;
 	uint64_t size;
 	const char *file; /* NULL: not known */

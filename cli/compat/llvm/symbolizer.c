@@ -123,7 +123,7 @@ static bool shows_declarations(const struct symbolizer *s)
 	return s->options.verbose || s->options.style == LLVM_STYLE_JSON;
 }
 
-/* Flags for code: apply_symbol() puts the symbol's name over the one that carries the rest. */
+/* Rules for code: apply_symbol() puts the symbol's name over the one that carries the rest. */
 static uint32_t code_flags(const struct symbolizer *s)
 {
 	const bool own = s->options.functions != LLVM_FUNCTIONS_LINKAGE || shows_declarations(s);
@@ -142,34 +142,28 @@ static struct llvm_place *place_at(struct symbolizer *s, size_t i)
 	return &s->places[i];
 }
 
-static const char *path_of(const struct fathom_answers *answers, uint32_t id)
-{
-	const struct fathom_source_file *file = fathom_answers_file(answers, id);
-
-	return file ? file->path : NULL;
-}
-
 /* The file that the symbol table names; linkers write empty names behind their own symbols. */
-static const char *symbol_file_of(const struct fathom_answers *answers,
-				  const struct fathom_answer *a)
+static const char *symbol_file_of(const struct fathom_answers *answers, size_t i)
 {
-	const char *path = path_of(answers, a->symbol_file);
+	const char *path = fathom_compat_symbol_file(answers, i);
 
 	return path && *path ? path : NULL;
 }
 
 /* The name of a physical function is that of the symbol, where there is one. */
-static void apply_symbol(const struct symbolizer *s, const struct fathom_answers *answers,
-			 const struct fathom_answer *a, struct llvm_place *place)
+static void apply_symbol(const struct symbolizer *s, const struct fathom_answers *answers, size_t i,
+			 struct llvm_place *place)
 {
-	if (a->symbol == FATHOM_NONE || a->source == FATHOM_SOURCE_DWARF ||
+	const struct fathom_answer *a = fathom_answers_get(answers, i);
+
+	if (!a->symbol || a->source == FATHOM_SOURCE_DWARF ||
 	    s->options.functions != LLVM_FUNCTIONS_LINKAGE)
 		return;
-	place->function = fathom_answers_function(answers, a->symbol);
+	(void)fathom_compat_symbol_name(answers, i, &place->function);
 	place->has_start = true;
 	place->start = a->module_address - a->offset;
 	if (!place->file)
-		place->file = symbol_file_of(answers, a);
+		place->file = symbol_file_of(answers, i);
 }
 
 /* Returns the text of @file that the unit of @address has embedded, if lines of it are wanted. */
@@ -184,31 +178,29 @@ static struct llvm_text embedded_source(const struct symbolizer *s, struct fatho
 	return text;
 }
 
-/* Makes the places of all frames of @a, an answer of @target; returns how many. */
+/* Makes the places of all frames of answer @i, of @target; returns how many. */
 static size_t places_of(struct symbolizer *s, struct fathom_target *target,
-			const struct fathom_answers *answers, const struct fathom_answer *a)
+			const struct fathom_answers *answers, size_t i)
 {
-	const struct fathom_frame *frame = fathom_answers_frame(answers, a->frame);
+	const struct fathom_answer *a = fathom_answers_get(answers, i);
 	struct llvm_place *place = place_at(s, 0);
 	size_t n = 0;
 
-	for (; frame; frame = fathom_answers_frame(answers, frame->outer)) {
+	for (const struct fathom_frame *frame = a->frame; frame; frame = frame->outer) {
 		place = place_at(s, n++);
-		place->function = fathom_answers_function(answers, frame->function);
-		place->file = path_of(answers, frame->file);
-		place->source = embedded_source(s, target, a->address, place->file);
+		(void)fathom_compat_frame_name(frame, &place->function);
+		place->file = frame->file;
+		place->source = embedded_source(s, target, a->pc.address, place->file);
 		place->line = frame->line;
 		place->column = frame->column;
 		place->discriminator = frame->discriminator;
 		place->has_start = frame->start != 0;
 		/* In relocatable files addresses are counted in their sections. */
-		place->start = frame->start ? frame->start - a->address + a->module_address : 0;
-		if (place->function) {
-			place->start_file = path_of(answers, place->function->decl_file);
-			place->start_line = place->function->decl_line;
-		}
+		place->start = frame->start ? frame->start - a->pc.address + a->module_address : 0;
+		place->start_file = place->function.decl_file;
+		place->start_line = place->function.decl_line;
 	}
-	apply_symbol(s, answers, a, place);
+	apply_symbol(s, answers, i, place);
 	return n ? n : 1;
 }
 
@@ -216,12 +208,11 @@ static void answer_code(struct symbolizer *s, const struct request *q,
 			const struct llvm_question *question)
 {
 	const struct fathom_answers *answers = q->module->code.answers;
-	const struct fathom_answer *a = fathom_answers_get(answers, q->index);
-	size_t n = places_of(s, q->module->target, answers, a);
+	size_t n = places_of(s, q->module->target, answers, q->index);
 
 	/* Without inlined calls: where the innermost is, but called by the symbol's name. */
 	if (!s->options.inlines && s->options.style != LLVM_STYLE_GNU)
-		apply_symbol(s, answers, a, &s->places[0]);
+		apply_symbol(s, answers, q->index, &s->places[0]);
 	if (!s->options.inlines)
 		n = 1;
 	llvm_print_places(&s->printer, question, s->places, n);
@@ -232,32 +223,34 @@ static void answer_data(struct symbolizer *s, const struct request *q,
 {
 	const struct fathom_answers *answers = q->module->data.answers;
 	const struct fathom_answer *a = fathom_answers_get(answers, q->index);
-	const struct fathom_frame *frame = fathom_answers_frame(answers, a->frame);
 	struct llvm_variable v = { 0 };
 
-	if (a->symbol != FATHOM_NONE) {
-		v.name = fathom_answers_function(answers, a->symbol);
+	if (fathom_compat_symbol_name(answers, q->index, &v.name)) {
 		v.start = a->module_address - a->offset;
 		v.size = a->size;
-		v.file = symbol_file_of(answers, a);
+		v.file = symbol_file_of(answers, q->index);
 	}
-	if (frame) {
-		v.file = path_of(answers, frame->file);
-		v.line = frame->line;
+	if (a->frame) {
+		v.file = a->frame->file;
+		v.line = a->frame->line;
 	}
 	llvm_print_variable(&s->printer, question, &v);
 }
 
+/* Answers @n addresses by LLVM's rules; @flags and @compat are of the options. */
 static struct fathom_answers *symbolize(struct symbolizer *s, struct llvm_module *m, uint32_t flags,
-					const uint64_t *addresses, size_t n)
+					uint32_t compat, const uint64_t *addresses, size_t n)
 {
+	const struct fathom_compat_symbolize rules = { .size = sizeof rules,
+						       .flags = compat,
+						       .alias = FATHOM_ALIAS_LLVM };
 	const struct fathom_symbolize_options options = { .size = sizeof options,
 							  .flags = s->flags | flags,
-							  .alias = FATHOM_ALIAS_LLVM };
+							  .compat = &rules };
 	struct fathom_answers *answers;
 	struct fathom_errinfo info;
 
-	if (fathom_symbolize(m->target, &options, addresses, n, &answers, &info) ||
+	if (fathom_symbolize(m->target, &options, addresses, NULL, n, &answers, &info) ||
 	    fathom_target_check(m->target, &info)) {
 		complain_error(&info);
 		exit(1);
@@ -279,7 +272,7 @@ static void add_offset(struct symbolizer *s, struct llvm_module *m, struct llvm_
 
 	if (!offset)
 		return;
-	answers = symbolize(s, m, FATHOM_NAMES_ONLY, symbols->addresses, symbols->n);
+	answers = symbolize(s, m, FATHOM_NAMES_ONLY, 0, symbols->addresses, symbols->n);
 	for (size_t i = 0; i < symbols->n; i++)
 		if (offset < fathom_answers_get(answers, i)->size)
 			symbols->addresses[i] += offset;
@@ -302,14 +295,12 @@ static void answer_symbol(struct symbolizer *s, const struct request *q,
 					     &found, NULL);
 	if (found.n) {
 		add_offset(s, q->module, &found, q->r.address);
-		answers = symbolize(s, q->module, code_flags(s), found.addresses, found.n);
+		answers = symbolize(s, q->module, 0, code_flags(s), found.addresses, found.n);
 		places = must(calloc(found.n, sizeof *places));
 	}
 	for (size_t i = 0; i < found.n; i++) {
-		const struct fathom_answer *a = fathom_answers_get(answers, i);
-
-		(void)places_of(s, q->module->target, answers, a);
-		apply_symbol(s, answers, a, &s->places[0]);
+		(void)places_of(s, q->module->target, answers, i);
+		apply_symbol(s, answers, i, &s->places[0]);
 		if (s->places[0].file)
 			places[n++] = s->places[0];
 	}
@@ -399,10 +390,10 @@ static void answer_request(struct symbolizer *s, const struct request *q)
 }
 
 static void look_up(struct symbolizer *s, struct llvm_module *m, struct llvm_lookup *l,
-		    uint32_t flags)
+		    uint32_t flags, uint32_t compat)
 {
 	if (l->n)
-		l->answers = symbolize(s, m, flags, l->addresses, l->n);
+		l->answers = symbolize(s, m, flags, compat, l->addresses, l->n);
 	l->n = 0;
 }
 
@@ -411,8 +402,8 @@ static void answer_requests(struct symbolizer *s)
 {
 	for (struct llvm_module *m = llvm_modules_asked(&s->modules); m;
 	     m = llvm_modules_next_asked(&s->modules, m)) {
-		look_up(s, m, &m->code, code_flags(s));
-		look_up(s, m, &m->data, FATHOM_NAMES_ONLY | FATHOM_VARIABLES);
+		look_up(s, m, &m->code, 0, code_flags(s));
+		look_up(s, m, &m->data, FATHOM_NAMES_ONLY, FATHOM_VARIABLES);
 	}
 	for (size_t i = 0; i < s->n && !s->out.failed; i++)
 		answer_request(s, &s->requests[i]);

@@ -120,6 +120,38 @@ void fathom_array_deinit(struct fathom_array *a)
 	*a = (struct fathom_array){ NULL, 0, 0 };
 }
 
+/* Adds a chunk, of which there are @n; the array of them grows by doubling. */
+static bool add_chunk(struct fathom_store *s, size_t n)
+{
+	char **chunks = s->chunks;
+
+	if ((n & (n - 1)) == 0) {
+		chunks = realloc(chunks, (n ? 2 * n : 1) * sizeof *chunks);
+		if (!chunks)
+			return false;
+		s->chunks = chunks;
+	}
+	chunks[n] = malloc(s->item << FATHOM_STORE_BITS);
+	return chunks[n] != NULL;
+}
+
+void *fathom_store_add(struct fathom_store *s)
+{
+	const size_t in_chunk = s->n & (((size_t)1 << FATHOM_STORE_BITS) - 1);
+
+	if (!in_chunk && !add_chunk(s, s->n >> FATHOM_STORE_BITS))
+		return NULL;
+	return fathom_store_at(s, s->n++);
+}
+
+void fathom_store_deinit(struct fathom_store *s)
+{
+	for (size_t i = 0; i << FATHOM_STORE_BITS < s->n; i++)
+		free(s->chunks[i]);
+	free(s->chunks);
+	*s = (struct fathom_store){ .item = s->item };
+}
+
 struct arena_chunk {
 	struct arena_chunk *next;
 	size_t size; /* of bytes */

@@ -76,6 +76,26 @@ static inline bool fathom_array_reserve(struct fathom_array *a, size_t item, siz
 
 void fathom_array_deinit(struct fathom_array *a);
 
+/* Items that never move, numbered from 0. Not counted. Zero but for item: empty. */
+struct fathom_store {
+	char **chunks;
+	size_t n;
+	size_t item; /* bytes of one, a multiple of 8 */
+};
+
+#define FATHOM_STORE_BITS 8 /* of a number: which item of a chunk */
+
+/* Adds an item that is not zeroed, number n - 1; NULL without memory. */
+void *fathom_store_add(struct fathom_store *s);
+void fathom_store_deinit(struct fathom_store *s);
+
+static inline void *fathom_store_at(const struct fathom_store *s, size_t i)
+{
+	const size_t mask = ((size_t)1 << FATHOM_STORE_BITS) - 1;
+
+	return s->chunks[i >> FATHOM_STORE_BITS] + (i & mask) * s->item;
+}
+
 /* A bump allocator whose memory is given back as a whole. Not counted. */
 struct fathom_arena {
 	struct arena_chunk *chunks;

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 
 #include "host/disasm/work.h"
+#include "host/target/target.h"
 
 #define N_REGISTERS 32
 
@@ -216,12 +217,12 @@ static bool look_along(struct following *f, uint64_t start, uint64_t end)
 /* Looks at the function that @a is the answer of: at what of it is outside, and at its tables. */
 static void look_around(struct following *f, const struct fathom_answer *a, bool has_table)
 {
-	const uint64_t start = a->address - a->offset;
+	const uint64_t start = a->pc.address - a->offset;
 	const uint64_t end = start + a->size;
 	const uint64_t first = f->w->start;
 	const uint64_t next = f->w->to->next;
 
-	if (a->symbol == FATHOM_NONE || !a->size) {
+	if (!a->symbol || !a->size) {
 		if (has_table)
 			mark_all(f, first, next);
 	} else if (has_table || (start < first && !look_along(f, start, first)) ||
@@ -233,14 +234,12 @@ static void look_around(struct following *f, const struct fathom_answer *a, bool
 /* Looks at the functions of @addresses: the first two are those of the range's ends. */
 static void look_around_all(struct following *f, const struct fathom_array *addresses)
 {
-	const struct fathom_symbolize_options o = {
-		.size = sizeof o, .flags = FATHOM_NAMES_ONLY | FATHOM_NO_DEMANGLE
-	};
+	const struct fathom_batch_options o = { .flags = FATHOM_NAMES_ONLY | FATHOM_NO_DEMANGLE };
 	struct fathom_answers *answers;
 
 	/* A target that has gone will say so when names are asked for. */
 	if (!f->w->target ||
-	    fathom_symbolize(f->w->target, &o, addresses->data, addresses->n, &answers, NULL)) {
+	    fathom_target_answer(f->w->target, &o, addresses->data, addresses->n, &answers, NULL)) {
 		if (f->w->target || addresses->n > N_ENDS)
 			mark_all(f, f->w->start, f->w->to->next);
 		return;

@@ -36,6 +36,7 @@ struct naming {
 	uint64_t window;
 	size_t window_size;
 	uint8_t window_bytes[4096];
+	struct fathom_frame *last_frame; /* that was made, or NULL */
 	fathom_err err;
 };
 
@@ -191,8 +192,7 @@ static fathom_err look_up(struct naming *n, struct fathom_errinfo *reterr)
 {
 	const struct fathom_disasm_work *w = n->w;
 	const uint32_t flags = w->options.flags;
-	struct fathom_symbolize_options o = { .size = sizeof o,
-					      .flags = FATHOM_NAMES_ONLY | FATHOM_UNFOLD };
+	struct fathom_batch_options o = { .flags = FATHOM_NAMES_ONLY | FATHOM_BATCH_UNFOLD };
 	struct fathom_disasm *to = w->to;
 	uint64_t *own;
 	fathom_err err;
@@ -201,8 +201,8 @@ static fathom_err look_up(struct naming *n, struct fathom_errinfo *reterr)
 		return FATHOM_OK;
 	if (flags & FATHOM_DISASM_NO_DEMANGLE)
 		o.flags |= FATHOM_NO_DEMANGLE;
-	FATHOM_TRY(fathom_symbolize(w->target, &o, n->questions.data, n->questions.n, &to->names,
-				    reterr));
+	FATHOM_TRY(fathom_target_answer(w->target, &o, n->questions.data, n->questions.n,
+					&to->names, reterr));
 	own = malloc((w->codes.n + 1) * sizeof *own);
 	if (!own)
 		return FATHOM_E_MEMORY;
@@ -212,7 +212,7 @@ static fathom_err look_up(struct naming *n, struct fathom_errinfo *reterr)
 		o.flags &= ~(uint32_t)FATHOM_NAMES_ONLY;
 	if (flags & FATHOM_DISASM_ONE_SHOT)
 		o.flags |= FATHOM_ONE_SHOT;
-	err = fathom_symbolize(w->target, &o, own, w->codes.n, &to->places, reterr);
+	err = fathom_target_answer(w->target, &o, own, w->codes.n, &to->places, reterr);
 	free(own);
 	return err;
 }
@@ -261,8 +261,8 @@ static struct name answer_to(struct naming *n, size_t question)
 		return (struct name){ NULL, 0 };
 	if (answers) {
 		a = fathom_answers_get(answers, question);
-		if (a->symbol != FATHOM_NONE && a->source != FATHOM_SOURCE_FDE) {
-			name.text = fathom_answers_function(answers, a->symbol)->name;
+		if (a->symbol && a->source != FATHOM_SOURCE_FDE) {
+			name.text = a->symbol;
 			name.offset = a->offset;
 			/* Where a slot stands in the linker's table says nothing about it. */
 			if (!name.offset || strcmp(name.text, "_GLOBAL_OFFSET_TABLE_") != 0)
@@ -425,23 +425,39 @@ static void put_text(struct naming *n, size_t i, struct name slot, struct name t
 	}
 }
 
-/* Where the instruction itself is. */
-static void fill_place(const struct naming *n, size_t i, struct fathom_instruction *to)
+/* Returns the frame of code of which @a knows the symbol only: that before, if it is the same. */
+static const struct fathom_frame *symbol_frame(struct naming *n, const struct fathom_answer *a)
+{
+	const uint64_t start = a->pc.address - a->offset;
+	struct fathom_frame *frame = n->last_frame;
+
+	if (frame && frame->function == a->symbol && frame->start == start)
+		return frame;
+	frame = fathom_arena_alloc(&n->w->to->arena, sizeof *frame);
+	if (!frame) {
+		n->err = FATHOM_E_MEMORY;
+		return NULL;
+	}
+	*frame = (struct fathom_frame){ .function = a->symbol,
+					.linkage_name = a->linkage_name,
+					.start = start,
+					.function_size = a->symbol_size,
+					.linkage_size = a->linkage_size };
+	n->last_frame = frame;
+	return frame;
+}
+
+/* Says where the instruction itself is. */
+static void fill_place(struct naming *n, size_t i, struct fathom_instruction *to)
 {
 	const struct fathom_answers *places = n->w->to->places;
 	const struct fathom_answer *a = places ? fathom_answers_get(places, i) : NULL;
-	const struct fathom_frame *frame = a ? fathom_answers_frame(places, a->frame) : NULL;
-	const struct fathom_source_file *file =
-		frame ? fathom_answers_file(places, frame->file) : NULL;
 
-	if (a && a->symbol != FATHOM_NONE) {
-		to->function = fathom_answers_function(places, a->symbol)->name;
-		to->function_offset = a->offset;
-	}
-	if (file) {
-		to->file = file->path;
-		to->line = frame->line;
-	}
+	to->module_address = a ? a->module_address : FATHOM_NO_ADDRESS;
+	if (!a)
+		return;
+	to->frame = a->frame || !a->symbol ? a->frame : symbol_frame(n, a);
+	to->function_offset = a->offset;
 }
 
 static void make_instruction(struct naming *n, size_t i)

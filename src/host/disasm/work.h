@@ -11,6 +11,7 @@
 #include "host/base/memory.h"
 #include "host/disasm/code.h"
 #include "host/file/fixups.h"
+#include "host/symbolize/answers.h"
 
 struct fathom_disasm {
 	struct fathom_instruction *instructions;
@@ -18,7 +19,7 @@ struct fathom_disasm {
 	uint64_t next;
 	uint8_t *bytes;
 	char *texts;
-	struct fathom_arena arena;     /* names that are in no answers */
+	struct fathom_arena arena;     /* names and frames that are in no answers */
 	struct fathom_answers *names;  /* of what instructions refer to */
 	struct fathom_answers *places; /* of the instructions themselves */
 };

@@ -544,6 +544,12 @@ uint32_t fathom_object_section_at(const struct fathom_object *o, uint64_t svma)
 	return 0;
 }
 
+uint64_t fathom_object_stated(const struct fathom_object *o, uint64_t svma)
+{
+	return o->image.type == ET_REL ? svma - o->sections[fathom_object_section_at(o, svma)].base
+				       : svma;
+}
+
 bool fathom_object_is_mapped(const struct fathom_object *o, uint64_t svma)
 {
 	struct fathom_segment s;

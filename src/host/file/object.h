@@ -89,6 +89,9 @@ bool fathom_object_has_code(const struct fathom_object *o, uint64_t svma);
 /* The loaded section that holds @svma, or 0. */
 uint32_t fathom_object_section_at(const struct fathom_object *o, uint64_t svma);
 
+/* Returns @svma as the file states it: in a relocatable one, from the start of the section. */
+uint64_t fathom_object_stated(const struct fathom_object *o, uint64_t svma);
+
 /* Whether @svma lies in a section or a segment that is loaded. */
 bool fathom_object_is_mapped(const struct fathom_object *o, uint64_t svma);
 

@@ -157,13 +157,6 @@ static struct fathom_str str_of(const char *s)
 	return (struct fathom_str){ s, s ? (uint32_t)strlen(s) : 0 };
 }
 
-/* @svma as the file states it: in a relocatable one, from the start of the section. */
-static uint64_t module_address(const struct fathom_object *o, uint64_t svma)
-{
-	return o->image.type == ET_REL ? svma - o->sections[fathom_object_section_at(o, svma)].base
-				       : svma;
-}
-
 /*
  * Keeps the linkage name of the symbol at @svma in *@ret, NULL when there is none: of several, the
  * one that debug information names. False without memory.
@@ -171,12 +164,10 @@ static uint64_t module_address(const struct fathom_object *o, uint64_t svma)
 static bool name_symbol(struct fathom_find *f, const struct fathom_find_module *m, uint64_t svma,
 			const char **ret)
 {
-	const struct fathom_symbolize_options o = { .size = sizeof o,
-						    .flags = FATHOM_NAMES_ONLY |
-							     FATHOM_NO_DEMANGLE | FATHOM_UNFOLD |
-							     FATHOM_ONE_SHOT };
+	const struct fathom_batch_options o = { .flags = FATHOM_NAMES_ONLY | FATHOM_NO_DEMANGLE |
+							 FATHOM_BATCH_UNFOLD | FATHOM_ONE_SHOT };
 	const struct fathom_share share = { .module = m->module, .addresses = &svma, .n = 1 };
-	const struct fathom_function *function = NULL;
+	const struct fathom_answer *a = NULL;
 	struct fathom_symbol_hit hit;
 	struct fathom_answers *answers;
 	bool done;
@@ -188,12 +179,12 @@ static bool name_symbol(struct fathom_find *f, const struct fathom_find_module *
 		*ret = fathom_find_keep(f, hit.name);
 		return *ret != NULL;
 	}
-	answers = fathom_answers_create(1);
+	answers = fathom_answers_create(1, o.flags);
 	done = answers && fathom_symbolize_share(&share, &o, answers) == FATHOM_OK;
 	if (done)
-		function = fathom_answers_function(answers, fathom_answers_get(answers, 0)->symbol);
-	if (function)
-		*ret = fathom_find_keep(f, str_of(function->linkage_name));
+		a = fathom_answers_get(answers, 0);
+	if (a && a->symbol)
+		*ret = fathom_find_keep(f, str_of(a->linkage_name));
 	fathom_answers_free(answers);
 	return done && *ret;
 }
@@ -205,7 +196,7 @@ static bool add_match(struct walk *w, uint32_t module, const struct fathom_find_
 	const struct fathom_find_module *m = &w->f->modules[module];
 	struct fathom_match match = {
 		.address = fathom_find_avma(m, p->svma),
-		.module_address = module_address(m->module->main, p->svma),
+		.module_address = fathom_object_stated(m->module->main, p->svma),
 		.size = p->size,
 		.module = m->path,
 		.line = p->line,

@@ -395,8 +395,7 @@ static bool key_places(struct asking *a)
 	a->n_keyed = 0;
 	a->n_lost = 0;
 	for (size_t i = 0; i < a->n_left; i++) {
-		const uint64_t avma =
-			fathom_looked_up(a->b->addresses[a->left[i]], a->b->options->flags);
+		const uint64_t avma = fathom_looked_up(a->b->options, a->b->addresses, a->left[i]);
 		const size_t number = fathom_gdb_jit_number(a->g, avma);
 
 		if (number < a->g->known.n)
@@ -477,18 +476,17 @@ static bool is_unchanged(const struct asking *a, const struct known *k)
 /* Leaves in @answer what is true of code that is not in a file. */
 static void finish_answer(struct fathom_answer *answer)
 {
-	answer->module_address = 0;
-	answer->symbol_file = FATHOM_NONE;
-	if (answer->symbol == FATHOM_NONE || answer->source == FATHOM_SOURCE_FDE ||
+	answer->module_address = FATHOM_NO_ADDRESS;
+	if (!answer->symbol || answer->source == FATHOM_SOURCE_FDE ||
 	    answer->source == FATHOM_SOURCE_PLT)
-		*answer = fathom_answer_without_module(answer->address, FATHOM_REASON_NO_FILE);
+		*answer = fathom_answer_without_module(answer->pc.address, FATHOM_REASON_NO_FILE);
 	else
 		answer->source = FATHOM_SOURCE_GDB_JIT;
 }
 
 static bool is_answered(const struct fathom_answer *a)
 {
-	return a->symbol != FATHOM_NONE || a->reason == FATHOM_REASON_CHANGED;
+	return a->symbol || a->reason == FATHOM_REASON_CHANGED;
 }
 
 /* Answers the @n places of @keyed, all of one item, as its symbol file is now. */
@@ -496,9 +494,7 @@ static fathom_err answer_item(struct asking *a, const struct fathom_keyed *keyed
 			      uint32_t *places)
 {
 	struct known *k = known_at(a->g, (size_t)keyed->key);
-	struct fathom_share share = {
-		.addresses = a->b->addresses, .places = places, .n = n, .number = FATHOM_NO_MODULE
-	};
+	struct fathom_share share = { .addresses = a->b->addresses, .places = places, .n = n };
 
 	FATHOM_TRY(refresh_module(a, k));
 	share.module = k->module;
@@ -671,7 +667,7 @@ static void end_lost(struct asking *a)
 			a->left[a->n_left++] = a->lost[i];
 		} else if (answer->reason == FATHOM_REASON_CHANGED) {
 			/* In an earlier round it was another item's. */
-			*answer = fathom_answer_without_module(answer->address,
+			*answer = fathom_answer_without_module(answer->pc.address,
 							       FATHOM_REASON_NO_FILE);
 		}
 	}

@@ -27,7 +27,7 @@ struct fathom_gdb_jit {
 struct fathom_jit_batch {
 	struct fathom_space_batch *space;
 	const struct fathom_reader *remote;
-	const struct fathom_symbolize_options *options;
+	const struct fathom_batch_options *options;
 	const uint64_t *addresses;
 	uint32_t *places; /* in addresses and answers, of what no module holds */
 	size_t n;         /* of places: whoever answers some takes them out */

@@ -384,16 +384,17 @@ static bool find_code(const struct fathom_jit *jit, const struct fathom_space *s
 	return find_in_files(jit, avma, ret, ret_line);
 }
 
-/* Completes the answer @a, so far without a name, found by @hit, whose name is @id. */
-static void set_answer(struct fathom_part *p, struct fathom_answer *a,
+/* Completes the answer at @place, so far without a name, found by @hit, whose name is @id. */
+static void set_answer(struct fathom_part *p, struct fathom_answers *answers, uint32_t place,
 		       const struct fathom_symbol_hit *hit, uint32_t id,
 		       const struct fathom_jitdump_hit *line)
 {
 	const bool has_line = line->file.data && !(p->flags & FATHOM_NAMES_ONLY);
+	struct fathom_answer *a = &answers->answers[place];
 
-	a->offset = a->address - hit->start;
+	a->offset = a->pc.address - hit->start;
 	a->size = hit->size;
-	a->symbol = id;
+	fathom_part_name_answer(p, answers, a, id);
 	a->source = (uint8_t)hit->source;
 	a->reason = has_line || p->flags & FATHOM_NAMES_ONLY ? FATHOM_REASON_NONE
 							     : FATHOM_REASON_NO_DEBUG_INFO;
@@ -415,9 +416,9 @@ static fathom_err answer_by_files(const struct fathom_jit *jit, struct fathom_ji
 
 	fathom_part_begin(p, 0, b->options->flags, 0);
 	for (size_t i = 0; i < b->n; i++)
-		keyed[i] = (struct fathom_keyed){ fathom_looked_up(b->addresses[b->places[i]],
-								   b->options->flags),
-						  b->places[i] };
+		keyed[i] = (struct fathom_keyed){
+			fathom_looked_up(b->options, b->addresses, b->places[i]), b->places[i]
+		};
 	fathom_sort_keyed(keyed, keyed + b->n, b->n);
 	for (size_t i = 0; i < b->n && !p->err; i++) {
 		struct fathom_jitdump_hit line = { 0 };
@@ -429,7 +430,7 @@ static fathom_err answer_by_files(const struct fathom_jit *jit, struct fathom_ji
 		if (hit.name.data != last)
 			id = fathom_part_symbol(p, &hit);
 		last = hit.name.data;
-		set_answer(p, &b->answers->answers[keyed[i].value], &hit, id, &line);
+		set_answer(p, b->answers, (uint32_t)keyed[i].value, &hit, id, &line);
 	}
 	return p->err;
 }
@@ -740,9 +741,8 @@ static fathom_err ask_lists(struct fathom_jit *jit, struct fathom_jit_batch *b)
 }
 
 fathom_err fathom_jit_answer(struct fathom_space_batch *b, bool in_files,
-			     const struct fathom_symbolize_options *options,
-			     const uint64_t *addresses, uint32_t *places, size_t n,
-			     struct fathom_answers *answers)
+			     const struct fathom_batch_options *options, const uint64_t *addresses,
+			     uint32_t *places, size_t n, struct fathom_answers *answers)
 {
 	struct fathom_jit_batch batch = { .space = b,
 					  .options = options,

@@ -22,9 +22,8 @@ struct fathom_jit;
  * its builtins.
  */
 fathom_err fathom_jit_answer(struct fathom_space_batch *b, bool in_files,
-			     const struct fathom_symbolize_options *options,
-			     const uint64_t *addresses, uint32_t *places, size_t n,
-			     struct fathom_answers *answers);
+			     const struct fathom_batch_options *options, const uint64_t *addresses,
+			     uint32_t *places, size_t n, struct fathom_answers *answers);
 
 /*
  * Calls @fn for all code that jitdumps and perf maps name now, or did in a snapshot, in the order

@@ -18,7 +18,7 @@
 #ifndef FATHOM_SYMBOL_TABLES_H
 #define FATHOM_SYMBOL_TABLES_H
 
-#include "fathom/symbolize.h"
+#include "fathom/compat.h"
 #include "host/file/object.h"
 #include "host/symbol/bounds.h"
 #include "host/symbol/spelling.h"

@@ -9,6 +9,9 @@
 
 #define FIRST_SET 256
 
+/* Flags of a block's function that matter for its names. */
+#define NAME_FLAGS ((uint32_t)(FATHOM_BLOCK_UNMANGLED | FATHOM_BLOCK_ADA))
+
 /* Notes the first failure of the part; returns what stands for no id. */
 static uint32_t fail(struct fathom_part *p, fathom_err err)
 {
@@ -17,24 +20,26 @@ static uint32_t fail(struct fathom_part *p, fathom_err err)
 	return FATHOM_NONE;
 }
 
-static uint32_t make_id(const struct fathom_part *p, size_t index)
+/* Adds an item to a table whose items have ids; NULL, and a failure, when there is no room. */
+static void *add_item(struct fathom_part *p, struct fathom_store *table)
 {
-	return p->number << FATHOM_PART_BITS | (uint32_t)index;
-}
+	void *item = NULL;
 
-/* Makes room for one more item of a table whose items have ids; false when there is none. */
-static bool reserve(struct fathom_part *p, struct fathom_array *table, size_t item)
-{
-	if (table->n >= (1u << FATHOM_PART_BITS) - 1)
+	if (table->n >= FATHOM_MAX_ITEMS)
 		fail(p, FATHOM_E_LIMIT);
-	else if (!fathom_array_reserve(table, item, 1))
+	else if (!(item = fathom_store_add(table)))
 		fail(p, FATHOM_E_MEMORY);
-	return !p->err;
+	return item;
 }
 
-static uint32_t index_of(uint32_t id)
+static struct fathom_function *function_at(const struct fathom_part *p, uint32_t id)
 {
-	return id & ((1u << FATHOM_PART_BITS) - 1);
+	return fathom_store_at(&p->functions, id);
+}
+
+static const struct fathom_frame *frame_at(const struct fathom_part *p, uint32_t id)
+{
+	return id == FATHOM_NONE ? NULL : fathom_store_at(&p->frames, id);
 }
 
 static uint64_t hash_bytes(uint64_t hash, const char *data, size_t size)
@@ -57,12 +62,13 @@ static uint64_t hash_str(uint64_t hash, struct fathom_str s)
 }
 
 /*
- * Makes room for one more entry: the table stays at most half full of the @n items. Items that were
+ * Makes room for one more entry: the table stays at most half full of @items. Items that were
  * added without looking for equal ones get in here, too, which does no harm.
  */
-static bool grow_set(struct fathom_intern *set, size_t n,
-		     uint64_t (*hash)(const void *items, uint32_t i), const void *items)
+static bool grow_set(struct fathom_intern *set, const struct fathom_store *items,
+		     uint64_t (*hash)(const void *item))
 {
+	const size_t n = items->n;
 	size_t size = set->size ? set->size : FIRST_SET;
 	uint32_t *table;
 
@@ -74,7 +80,7 @@ static bool grow_set(struct fathom_intern *set, size_t n,
 	if (!table)
 		return false;
 	for (uint32_t i = 0; i < n; i++) {
-		size_t at = (size_t)hash(items, i) & (size - 1);
+		size_t at = (size_t)hash(fathom_store_at(items, i)) & (size - 1);
 
 		while (table[at])
 			at = (at + 1) & (size - 1);
@@ -96,11 +102,16 @@ static uint64_t hash_names(struct fathom_str linkage, struct fathom_str plain)
 	return hash_str(hash_str(1, linkage), plain);
 }
 
-static uint64_t hash_function(const void *items, uint32_t i)
+static struct fathom_str linkage_of(const struct fathom_function *f)
 {
-	const struct fathom_function *f = (const struct fathom_function *)items + i;
+	return (struct fathom_str){ f->linkage_name, f->linkage_size };
+}
 
-	return hash_names(str_of(f->linkage_name), str_of(f->plain_name));
+static uint64_t hash_function(const void *item)
+{
+	const struct fathom_function *f = item;
+
+	return hash_names(linkage_of(f), str_of(f->plain_name));
 }
 
 static struct fathom_str path_of(const struct fathom_source_file *f)
@@ -108,21 +119,15 @@ static struct fathom_str path_of(const struct fathom_source_file *f)
 	return (struct fathom_str){ f->path, f->path_size };
 }
 
-static uint64_t hash_file(const void *items, uint32_t i)
+static uint64_t hash_file(const void *item)
 {
-	return hash_str(1, path_of((const struct fathom_source_file *)items + i));
-}
-
-static uint32_t public_flags(uint32_t flags)
-{
-	return (flags & FATHOM_BLOCK_UNMANGLED ? FATHOM_FUNCTION_UNMANGLED : 0u) |
-	       (flags & FATHOM_BLOCK_ADA ? FATHOM_FUNCTION_ADA : 0u);
+	return hash_str(1, path_of(item));
 }
 
 static bool same_names(const struct fathom_function *f, struct fathom_str linkage,
 		       struct fathom_str plain, uint32_t flags)
 {
-	return f->flags == public_flags(flags) && str_equal(str_of(f->linkage_name), linkage) &&
+	return f->flags == (flags & NAME_FLAGS) && str_equal(linkage_of(f), linkage) &&
 	       str_equal(str_of(f->plain_name), plain);
 }
 
@@ -130,13 +135,11 @@ static bool same_names(const struct fathom_function *f, struct fathom_str linkag
 static bool set_name(struct fathom_part *p, struct fathom_function *f, struct fathom_str linkage,
 		     struct fathom_str plain, uint32_t flags)
 {
-	const uint32_t suffix = fathom_clone_suffix(linkage);
 	const bool ada = flags & FATHOM_BLOCK_ADA;
 	/* GNAT states the mangled name as the plain one, unless the program chose another. */
 	const struct fathom_str mangled = ada && !linkage.size ? plain : linkage;
 	fathom_err err;
 
-	f->clone_suffix = suffix < linkage.size ? f->linkage_name + suffix : NULL;
 	f->name = linkage.size ? f->linkage_name : f->plain_name;
 	f->name_size = linkage.size ? linkage.size : plain.size;
 	p->text.n = 0;
@@ -154,68 +157,70 @@ static bool set_name(struct fathom_part *p, struct fathom_function *f, struct fa
 static uint32_t add_function(struct fathom_part *p, struct fathom_str linkage,
 			     struct fathom_str plain, uint32_t flags)
 {
-	struct fathom_function f = { .flags = public_flags(flags), .decl_file = FATHOM_NONE };
+	struct fathom_function *f = add_item(p, &p->functions);
 
-	if (!reserve(p, &p->functions, sizeof f))
+	if (!f)
 		return FATHOM_NONE;
+	*f = (struct fathom_function){ .flags = flags & NAME_FLAGS, .linkage_size = linkage.size };
 	if (linkage.size)
-		f.linkage_name = fathom_arena_strdup(&p->arena, linkage);
+		f->linkage_name = fathom_arena_strdup(&p->arena, linkage);
 	if (plain.size)
-		f.plain_name = fathom_arena_strdup(&p->arena, plain);
-	if ((linkage.size && !f.linkage_name) || (plain.size && !f.plain_name) ||
-	    !set_name(p, &f, linkage, plain, flags))
+		f->plain_name = fathom_arena_strdup(&p->arena, plain);
+	if ((linkage.size && !f->linkage_name) || (plain.size && !f->plain_name) ||
+	    !set_name(p, f, linkage, plain, flags))
 		return fail(p, FATHOM_E_MEMORY);
-	((struct fathom_function *)p->functions.data)[p->functions.n++] = f;
-	return make_id(p, p->functions.n - 1);
+	return (uint32_t)p->functions.n - 1;
 }
 
 /* The function with these names, added if there is none yet. */
 static uint32_t intern_function(struct fathom_part *p, struct fathom_str linkage,
 				struct fathom_str plain, uint32_t flags)
 {
-	const struct fathom_function *f;
 	uint32_t id;
 	size_t at;
 
-	if (!grow_set(&p->function_set, p->functions.n, hash_function, p->functions.data))
+	if (!grow_set(&p->function_set, &p->functions, hash_function))
 		return fail(p, FATHOM_E_MEMORY);
-	f = p->functions.data;
 	for (at = (size_t)hash_names(linkage, plain) & (p->function_set.size - 1);
 	     p->function_set.table[at]; at = (at + 1) & (p->function_set.size - 1))
-		if (same_names(&f[p->function_set.table[at] - 1], linkage, plain, flags))
-			return make_id(p, p->function_set.table[at] - 1);
+		if (same_names(function_at(p, p->function_set.table[at] - 1), linkage, plain,
+			       flags))
+			return p->function_set.table[at] - 1;
 	id = add_function(p, linkage, plain, flags);
 	if (id != FATHOM_NONE)
 		p->function_set.table[at] = (uint32_t)p->functions.n;
 	return id;
 }
 
-static uint32_t intern_file(struct fathom_part *p, struct fathom_str path)
+static const struct fathom_source_file *intern_file(struct fathom_part *p, struct fathom_str path)
 {
-	struct fathom_source_file *files;
-	struct fathom_source_file fresh = { .path_size = path.size };
+	struct fathom_source_file *f;
 	size_t at;
 
-	if (!reserve(p, &p->files, sizeof *files))
-		return FATHOM_NONE;
-	if (!grow_set(&p->file_set, p->files.n, hash_file, p->files.data))
-		return fail(p, FATHOM_E_MEMORY);
-	files = p->files.data;
+	if (!grow_set(&p->file_set, &p->files, hash_file)) {
+		fail(p, FATHOM_E_MEMORY);
+		return NULL;
+	}
 	for (at = (size_t)hash_str(1, path) & (p->file_set.size - 1); p->file_set.table[at];
-	     at = (at + 1) & (p->file_set.size - 1))
-		if (str_equal(path_of(&files[p->file_set.table[at] - 1]), path))
-			return make_id(p, p->file_set.table[at] - 1);
-	fresh.path = fathom_arena_strdup(&p->arena, path);
-	if (!fresh.path)
-		return fail(p, FATHOM_E_MEMORY);
-	files[p->files.n++] = fresh;
+	     at = (at + 1) & (p->file_set.size - 1)) {
+		f = fathom_store_at(&p->files, p->file_set.table[at] - 1);
+		if (str_equal(path_of(f), path))
+			return f;
+	}
+	f = add_item(p, &p->files);
+	if (!f)
+		return NULL;
+	*f = (struct fathom_source_file){ fathom_arena_strdup(&p->arena, path), path.size,
+					  (uint32_t)p->files.n - 1 };
+	if (!f->path)
+		fail(p, FATHOM_E_MEMORY);
 	p->file_set.table[at] = (uint32_t)p->files.n;
-	return make_id(p, p->files.n - 1);
+	return f;
 }
 
-uint32_t fathom_part_file(struct fathom_part *p, struct fathom_str path)
+const struct fathom_source_file *fathom_part_file(struct fathom_part *p, struct fathom_str path)
 {
-	return path.data ? intern_file(p, path) : FATHOM_NONE;
+	return path.data ? intern_file(p, path) : NULL;
 }
 
 uint32_t fathom_part_symbol(struct fathom_part *p, const struct fathom_symbol_hit *hit)
@@ -261,6 +266,10 @@ void fathom_part_begin(struct fathom_part *p, unsigned number, uint32_t flags, u
 	p->number = number;
 	p->flags = flags;
 	p->bias = bias;
+	p->functions.item = sizeof(struct fathom_function);
+	p->files.item = sizeof(struct fathom_source_file);
+	p->frames.item = flags & FATHOM_BATCH_COMPAT ? sizeof(struct fathom_compat_frame)
+						     : sizeof(struct fathom_frame);
 }
 
 #define UNKNOWN (FATHOM_NONE - 1) /* in a plan: not asked for yet */
@@ -305,20 +314,23 @@ static uint32_t *plan_row(const struct fathom_part *p, uint32_t i)
 	return plan_node(p, p->block->n_nodes) + i;
 }
 
-static uint32_t file_id(struct fathom_part *p, struct fathom_block_view view, uint32_t i)
+static const struct fathom_source_file *file_of(struct fathom_part *p,
+						struct fathom_block_view view, uint32_t i)
 {
-	struct fathom_str path;
+	const struct fathom_source_file *f;
 	uint32_t reference;
 	uint32_t *known;
 
 	if (!fathom_block_file(view.block, i, &reference))
-		return FATHOM_NONE;
+		return NULL;
 	known = plan_file(p, i);
-	if (*known == UNKNOWN) {
-		path = fathom_block_string(&view, reference);
-		*known = fathom_part_file(p, path);
-	}
-	return *known;
+	if (*known == FATHOM_NONE)
+		return NULL;
+	if (*known != UNKNOWN)
+		return fathom_store_at(&p->files, *known);
+	f = fathom_part_file(p, fathom_block_string(&view, reference));
+	*known = f ? f->number : FATHOM_NONE;
+	return f;
 }
 
 /* Functions of one name may be declared in many places: they are not looked for. */
@@ -328,14 +340,13 @@ static uint32_t add_declared(struct fathom_part *p, struct fathom_block_view vie
 {
 	const struct fathom_str linkage = fathom_block_string(&view, f->linkage);
 	const struct fathom_str name = fathom_block_string(&view, f->name);
-	const uint32_t file = file_id(p, view, d->file);
+	const struct fathom_source_file *file = file_of(p, view, d->file);
 	const uint32_t id =
 		linkage.size || name.size ? add_function(p, linkage, name, f->flags) : FATHOM_NONE;
-	struct fathom_function *added = p->functions.data;
 
 	if (id != FATHOM_NONE) {
-		added[index_of(id)].decl_file = file;
-		added[index_of(id)].decl_line = d->line;
+		function_at(p, id)->decl_file = file;
+		function_at(p, id)->decl_line = d->line;
 	}
 	return id;
 }
@@ -362,12 +373,29 @@ static uint32_t function_id(struct fathom_part *p, struct fathom_block_view view
 	return *known;
 }
 
-static uint32_t add_frame(struct fathom_part *p, const struct fathom_frame *frame)
+/* Adds @frame, of function @function, in @file. */
+static uint32_t add_frame(struct fathom_part *p, struct fathom_frame *frame, uint32_t function,
+			  const struct fathom_source_file *file)
 {
-	if (!reserve(p, &p->frames, sizeof *frame))
+	const struct fathom_function *f = fathom_part_function(p, function);
+	struct fathom_frame *added = add_item(p, &p->frames);
+
+	if (!added)
 		return FATHOM_NONE;
-	((struct fathom_frame *)p->frames.data)[p->frames.n++] = *frame;
-	return make_id(p, p->frames.n - 1);
+	if (f) {
+		frame->function = f->name;
+		frame->function_size = f->name_size;
+		frame->linkage_name = f->linkage_name;
+		frame->linkage_size = f->linkage_size;
+	}
+	if (file) {
+		frame->file = file->path;
+		frame->file_size = file->path_size;
+	}
+	*added = *frame;
+	if (p->flags & FATHOM_BATCH_COMPAT)
+		((struct fathom_compat_frame *)added)->function = f;
+	return (uint32_t)p->frames.n - 1;
 }
 
 /* The function to show for node @i: the symbol for the physical one. */
@@ -375,7 +403,7 @@ static uint32_t shown_function(struct fathom_part *p, struct fathom_block_view v
 			       const struct fathom_block_node *node)
 {
 	if (node->parent == FATHOM_BLOCK_NONE && p->block_symbol != FATHOM_NONE &&
-	    !(p->flags & FATHOM_DWARF_NAMES))
+	    !(p->flags & FATHOM_BATCH_DWARF_NAMES))
 		return p->block_symbol;
 	return function_id(p, view, node->function);
 }
@@ -387,68 +415,64 @@ static uint64_t start_of(const struct fathom_part *p, struct fathom_block_view v
 }
 
 /* The frame that node @i, an inlined call, was called from. */
-static uint32_t caller_frame(struct fathom_part *p, struct fathom_block_view view, uint32_t i,
-			     unsigned depth)
+static const struct fathom_frame *caller_frame(struct fathom_part *p, struct fathom_block_view view,
+					       uint32_t i, unsigned depth)
 {
 	struct fathom_block_node node;
 	struct fathom_block_node parent;
-	struct fathom_frame frame = { .outer = FATHOM_NONE };
+	struct fathom_frame frame = { 0 };
 	uint32_t *known;
 
 	/* Parents come first: that bounds the walk, also in a damaged block. */
 	if (depth > FATHOM_MAX_INLINE_DEPTH || !fathom_block_node(view.block, i, &node) ||
 	    node.parent >= i || !fathom_block_node(view.block, node.parent, &parent))
-		return FATHOM_NONE;
+		return NULL;
 	known = plan_node(p, i);
-	if (*known != UNKNOWN)
-		return *known;
-	frame.start = start_of(p, view, &parent);
-	frame.function = shown_function(p, view, &parent);
-	frame.file = file_id(p, view, node.call_file);
-	frame.line = node.call_line;
-	frame.column = node.call_column;
-	frame.discriminator = node.discriminator;
-	frame.outer = caller_frame(p, view, node.parent, depth + 1);
-	*known = add_frame(p, &frame);
-	return *known;
+	if (*known == UNKNOWN) {
+		frame.start = start_of(p, view, &parent);
+		frame.line = node.call_line;
+		frame.column = node.call_column;
+		frame.discriminator = node.discriminator;
+		frame.outer = caller_frame(p, view, node.parent, depth + 1);
+		*known = add_frame(p, &frame, shown_function(p, view, &parent),
+				   file_of(p, view, node.call_file));
+	}
+	return frame_at(p, *known);
 }
 
-uint32_t fathom_part_frame(struct fathom_part *p, struct fathom_block_view view,
-			   const struct fathom_block_row *row, uint32_t index, uint32_t symbol)
+const struct fathom_frame *fathom_part_frame(struct fathom_part *p, struct fathom_block_view view,
+					     const struct fathom_block_row *row, uint32_t index,
+					     uint32_t symbol)
 {
-	struct fathom_frame frame = { .outer = FATHOM_NONE, .function = symbol };
+	struct fathom_frame frame = { .line = row->line,
+				      .column = row->column,
+				      .discriminator = row->discriminator };
 	struct fathom_block_node node;
+	uint32_t function = symbol;
 	uint32_t *known;
 
 	if (!enter_block(p, view.block, symbol))
-		return FATHOM_NONE;
+		return NULL;
 	known = plan_row(p, index);
 	if (*known != UNKNOWN)
-		return *known;
-	frame.file = file_id(p, view, row->file);
-	frame.line = row->line;
-	frame.column = row->column;
-	frame.discriminator = row->discriminator;
+		return frame_at(p, *known);
 	if (fathom_block_node(view.block, row->node, &node)) {
 		frame.start = start_of(p, view, &node);
-		frame.function = shown_function(p, view, &node);
 		frame.outer = caller_frame(p, view, row->node, 0);
-	} else if (p->flags & FATHOM_DWARF_NAMES) {
-		frame.function = FATHOM_NONE;
+		function = shown_function(p, view, &node);
+	} else if (p->flags & FATHOM_BATCH_DWARF_NAMES) {
+		function = FATHOM_NONE;
 	}
-	*known = add_frame(p, &frame);
-	return *known;
+	*known = add_frame(p, &frame, function, file_of(p, view, row->file));
+	return frame_at(p, *known);
 }
 
-uint32_t fathom_part_place(struct fathom_part *p, uint32_t symbol, struct fathom_str path,
-			   uint32_t line)
+const struct fathom_frame *fathom_part_place(struct fathom_part *p, uint32_t symbol,
+					     struct fathom_str path, uint32_t line)
 {
-	const struct fathom_frame frame = { .function = symbol,
-					    .file = fathom_part_file(p, path),
-					    .line = line,
-					    .outer = FATHOM_NONE };
+	struct fathom_frame frame = { .line = line };
 
-	return add_frame(p, &frame);
+	return frame_at(p, add_frame(p, &frame, symbol, fathom_part_file(p, path)));
 }
 
 uint32_t fathom_part_physical(struct fathom_part *p, struct fathom_block_view view)
@@ -462,23 +486,22 @@ uint32_t fathom_part_physical(struct fathom_part *p, struct fathom_block_view vi
 
 uint32_t fathom_part_ada_symbol(struct fathom_part *p, struct fathom_block_view view, uint32_t id)
 {
-	const struct fathom_function *functions = p->functions.data;
 	struct fathom_block_function f;
 	struct fathom_block_node node;
 
 	if (!fathom_block_node(view.block, 0, &node) ||
 	    !fathom_block_function(view.block, node.function, &f) || !(f.flags & FATHOM_BLOCK_ADA))
 		return id;
-	return intern_function(p, str_of(functions[index_of(id)].linkage_name),
-			       (struct fathom_str){ NULL, 0 }, FATHOM_BLOCK_ADA);
+	return intern_function(p, linkage_of(function_at(p, id)), (struct fathom_str){ NULL, 0 },
+			       FATHOM_BLOCK_ADA);
 }
 
 void fathom_part_deinit(struct fathom_part *p)
 {
 	fathom_arena_deinit(&p->arena);
-	fathom_array_deinit(&p->functions);
-	fathom_array_deinit(&p->files);
-	fathom_array_deinit(&p->frames);
+	fathom_store_deinit(&p->functions);
+	fathom_store_deinit(&p->files);
+	fathom_store_deinit(&p->frames);
 	fathom_array_deinit(&p->text);
 	fathom_array_deinit(&p->plan);
 	free(p->function_set.table);
@@ -487,45 +510,160 @@ void fathom_part_deinit(struct fathom_part *p)
 	free(p->nameless);
 }
 
-struct fathom_answers *fathom_answers_create(size_t n)
+/* What stands before the first answer: with one answer, the way back to the whole. */
+struct head {
+	struct fathom_answers *answers;
+};
+
+struct fathom_answers *fathom_answers_create(size_t n, uint32_t flags)
 {
 	struct fathom_answers *answers = fathom_alloc_apart(sizeof *answers);
+	struct head *head = malloc(sizeof *head + (n + 1) * sizeof(struct fathom_answer));
 
-	if (!answers)
-		return NULL;
-	answers->n = n;
-	answers->n_parts = 1; /* has the memory of modules, too */
-	answers->answers = malloc((n + 1) * sizeof *answers->answers);
-	if (!answers->answers) {
+	if (answers) {
+		answers->n = n;
+		answers->n_parts = 1; /* has the memory of modules, too */
+		if (flags & FATHOM_BATCH_COMPAT)
+			answers->extra = calloc(n + 1, sizeof *answers->extra);
+	}
+	if (!head || !answers || (flags & FATHOM_BATCH_COMPAT && !answers->extra)) {
+		free(head);
+		if (answers)
+			free(answers->extra);
 		free(answers);
 		return NULL;
 	}
+	head->answers = answers;
+	answers->answers = (struct fathom_answer *)(head + 1);
 	return answers;
 }
 
-fathom_err fathom_answers_add_module(struct fathom_answers *answers, const char *path,
-				     struct fathom_bytes build_id, uint16_t *ret)
+void fathom_part_name_answer(const struct fathom_part *p, struct fathom_answers *answers,
+			     struct fathom_answer *a, uint32_t id)
+{
+	static const struct fathom_function nameless;
+	const struct fathom_function *f = fathom_part_function(p, id);
+
+	if (answers->extra)
+		answers->extra[a - answers->answers].symbol = f;
+	if (!f)
+		f = &nameless;
+	a->symbol = f->name;
+	a->symbol_size = f->name_size;
+	a->linkage_name = f->linkage_name;
+	a->linkage_size = f->linkage_size;
+}
+
+/*
+ * Frames of all parts as a set: which part in the bits above PART_BITS, which frame in those below,
+ * plus 1; 0 for a free entry.
+ */
+struct frame_set {
+	const struct fathom_answers *answers;
+	uint32_t *table;
+	size_t mask;
+	bool any_twins;
+};
+
+#define PART_BITS 26
+
+/* A frame that has an equal one elsewhere has this file_size, and that one as outer. */
+#define TWIN UINT32_MAX
+
+static const struct fathom_frame *in_set(const struct frame_set *set, uint32_t entry)
+{
+	entry--;
+	return frame_at(&set->answers->parts[entry >> PART_BITS], entry & ((1u << PART_BITS) - 1));
+}
+
+/* Equal frames have equal numbers: their texts need not be hashed. */
+static uint64_t hash_frame(const struct fathom_frame *f)
+{
+	uint64_t hash = f->start ^ (uint64_t)f->line << 40 ^ (uint64_t)f->column << 20 ^
+			f->function_size ^ (uintptr_t)f->outer;
+
+	hash *= UINT64_C(0x9e3779b97f4a7c15);
+	return hash ^ hash >> 32;
+}
+
+static bool same_text(const char *a, uint32_t a_size, const char *b, uint32_t b_size)
+{
+	return a == b || (a && b && a_size == b_size && memcmp(a, b, a_size) == 0);
+}
+
+static bool same_frame(const struct fathom_frame *a, const struct fathom_frame *b)
+{
+	return a->start == b->start && a->line == b->line && a->column == b->column &&
+	       a->outer == b->outer && a->discriminator == b->discriminator &&
+	       same_text(a->function, a->function_size, b->function, b->function_size) &&
+	       same_text(a->linkage_name, a->linkage_size, b->linkage_name, b->linkage_size) &&
+	       same_text(a->file, a->file_size, b->file, b->file_size);
+}
+
+static const struct fathom_frame *not_twin(const struct fathom_frame *f)
+{
+	return f && f->file_size == TWIN ? f->outer : f;
+}
+
+/* Adds frame @i of part @part; one that has an equal one in the set becomes its twin. */
+static void add_to_set(struct frame_set *set, uint32_t part, uint32_t i)
+{
+	struct fathom_frame *f = fathom_store_at(&set->answers->parts[part].frames, i);
+	size_t at;
+
+	f->outer = not_twin(f->outer);
+	for (at = (size_t)hash_frame(f) & set->mask; set->table[at]; at = (at + 1) & set->mask) {
+		if (!same_frame(f, in_set(set, set->table[at])))
+			continue;
+		f->outer = in_set(set, set->table[at]);
+		f->file_size = TWIN;
+		set->any_twins = true;
+		return;
+	}
+	set->table[at] = (part << PART_BITS | i) + 1;
+}
+
+bool fathom_answers_unify(struct fathom_answers *answers)
+{
+	struct frame_set set = { .answers = answers, .mask = FIRST_SET - 1 };
+	size_t n = 0;
+
+	for (uint32_t p = 0; p < answers->n_parts; p++)
+		n += answers->parts[p].frames.n;
+	/* Frames of personalities say more than they show. */
+	if (n < 2 || answers->n < 2 || answers->extra)
+		return true;
+	while (n > set.mask / 4 * 3)
+		set.mask = 2 * set.mask + 1;
+	set.table = calloc(set.mask + 1, sizeof *set.table);
+	if (!set.table)
+		return false;
+	/* In each part callers stand before what is inlined into them. */
+	for (uint32_t p = 0; p < answers->n_parts; p++)
+		for (uint32_t i = 0; i < answers->parts[p].frames.n; i++)
+			add_to_set(&set, p, i);
+	for (size_t i = 0; set.any_twins && i < answers->n; i++)
+		answers->answers[i].frame = not_twin(answers->answers[i].frame);
+	free(set.table);
+	return true;
+}
+
+const struct fathom_module_info *fathom_answers_add_module(struct fathom_answers *answers,
+							   const char *path,
+							   struct fathom_bytes build_id)
 {
 	struct fathom_arena *arena = &answers->parts[0].arena;
-	struct fathom_module_info info = { .build_id_size = (uint32_t)build_id.size };
-	void *modules;
+	struct fathom_module_info *info = fathom_arena_alloc(arena, sizeof *info);
 
-	if (answers->n_modules == FATHOM_NO_MODULE)
-		return FATHOM_E_LIMIT;
-	modules = realloc(answers->modules, (answers->n_modules + 1u) * sizeof info);
-	if (!modules)
-		return FATHOM_E_MEMORY;
-	answers->modules = modules;
-	info.path = fathom_arena_strdup(arena, str_of(path));
+	if (!info)
+		return NULL;
+	*info = (struct fathom_module_info){ .path = fathom_arena_strdup(arena, str_of(path)),
+					     .build_id_size = (uint32_t)build_id.size };
 	if (build_id.size)
-		info.build_id = (const uint8_t *)fathom_arena_strdup(
+		info->build_id = (const uint8_t *)fathom_arena_strdup(
 			arena, (struct fathom_str){ (const char *)build_id.data,
 						    (uint32_t)build_id.size });
-	if (!info.path || (build_id.size && !info.build_id))
-		return FATHOM_E_MEMORY;
-	*ret = answers->n_modules;
-	answers->modules[answers->n_modules++] = info;
-	return FATHOM_OK;
+	return info->path && (info->build_id || !build_id.size) ? info : NULL;
 }
 
 void fathom_answers_free(struct fathom_answers *answers)
@@ -534,9 +672,15 @@ void fathom_answers_free(struct fathom_answers *answers)
 		return;
 	for (uint32_t i = 0; i < answers->n_parts; i++)
 		fathom_part_deinit(&answers->parts[i]);
-	free(answers->modules);
-	free(answers->answers);
+	free(answers->extra);
+	free((struct head *)answers->answers - 1);
 	free(answers);
+}
+
+void fathom_answer_free(const struct fathom_answer *answer)
+{
+	if (answer)
+		fathom_answers_free(((const struct head *)answer - 1)->answers);
 }
 
 size_t fathom_answers_count(const struct fathom_answers *answers)
@@ -549,45 +693,50 @@ const struct fathom_answer *fathom_answers_get(const struct fathom_answers *answ
 	return &answers->answers[i];
 }
 
-/* The part that @id belongs to, or NULL when it stands for nothing there. */
-static const struct fathom_part *part_of(const struct fathom_answers *answers, uint32_t id)
+const struct fathom_answer *fathom_answers_array(const struct fathom_answers *answers,
+						 size_t *ret_stride)
 {
-	const uint32_t number = id >> FATHOM_PART_BITS;
-
-	return id != FATHOM_NONE && number < answers->n_parts ? &answers->parts[number] : NULL;
+	*ret_stride = sizeof *answers->answers;
+	return answers->answers;
 }
 
-const struct fathom_frame *fathom_answers_frame(const struct fathom_answers *answers, uint32_t id)
+/* Says in public words what is known of @f. */
+static int describe_name(const struct fathom_function *f, struct fathom_compat_name *ret)
 {
-	const struct fathom_part *p = part_of(answers, id);
+	uint32_t suffix;
 
-	return p && index_of(id) < p->frames.n
-		       ? (const struct fathom_frame *)p->frames.data + index_of(id)
-		       : NULL;
+	if (!f)
+		return 0;
+	*ret = (struct fathom_compat_name){
+		.name = f->name,
+		.linkage_name = f->linkage_name,
+		.plain_name = f->plain_name,
+		.decl_file = f->decl_file ? f->decl_file->path : NULL,
+		.decl_line = f->decl_line,
+		.name_size = f->name_size,
+		.flags = (f->flags & FATHOM_BLOCK_UNMANGLED ? FATHOM_NAME_UNMANGLED : 0u) |
+			 (f->flags & FATHOM_BLOCK_ADA ? FATHOM_NAME_ADA : 0u),
+	};
+	suffix = fathom_clone_suffix(linkage_of(f));
+	if (suffix < f->linkage_size)
+		ret->clone_suffix = f->linkage_name + suffix;
+	return 1;
 }
 
-const struct fathom_function *fathom_answers_function(const struct fathom_answers *answers,
-						      uint32_t id)
+int fathom_compat_frame_name(const struct fathom_frame *frame, struct fathom_compat_name *ret)
 {
-	const struct fathom_part *p = part_of(answers, id);
-
-	return p && index_of(id) < p->functions.n
-		       ? (const struct fathom_function *)p->functions.data + index_of(id)
-		       : NULL;
+	return describe_name(((const struct fathom_compat_frame *)frame)->function, ret);
 }
 
-const struct fathom_source_file *fathom_answers_file(const struct fathom_answers *answers,
-						     uint32_t id)
+int fathom_compat_symbol_name(const struct fathom_answers *answers, size_t i,
+			      struct fathom_compat_name *ret)
 {
-	const struct fathom_part *p = part_of(answers, id);
-
-	return p && index_of(id) < p->files.n
-		       ? (const struct fathom_source_file *)p->files.data + index_of(id)
-		       : NULL;
+	return describe_name(answers->extra[i].symbol, ret);
 }
 
-const struct fathom_module_info *fathom_answers_module(const struct fathom_answers *answers,
-						       uint16_t number)
+const char *fathom_compat_symbol_file(const struct fathom_answers *answers, size_t i)
 {
-	return number < answers->n_modules ? &answers->modules[number] : NULL;
+	const struct fathom_source_file *file = answers->extra[i].file;
+
+	return file ? file->path : NULL;
 }

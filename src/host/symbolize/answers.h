@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Making the answers of a batch. Each thread fills tables of its own, a part; an id says which part
- * and which entry, so nothing has to be merged when the threads are done.
+ * Making the answers of a batch. Each thread fills tables of its own, a part. Answers and frames
+ * point into them: what is in a part never moves. Ids are numbers inside one part.
  *
  * The frames of an answer depend on three things only: the row of the block, the symbol, and the
  * options. While addresses of one block are answered one after the other, a plan remembers the
@@ -10,13 +10,73 @@
 #ifndef FATHOM_SYMBOLIZE_ANSWERS_H
 #define FATHOM_SYMBOLIZE_ANSWERS_H
 
+#include "fathom/compat.h"
 #include "fathom/symbolize.h"
 #include "host/base/memory.h"
 #include "host/symbol/tables.h"
+#include "safe/base/pc.h"
 #include "safe/index/block.h"
 
-#define FATHOM_PART_BITS 26 /* entries of one table of a part; the bits above number the part */
-#define FATHOM_MAX_PARTS (1u << (32 - FATHOM_PART_BITS))
+#define FATHOM_MAX_PARTS 64
+
+/* Bits of fathom_batch_options.flags, beside those of fathom_symbolize_options.flags. */
+enum {
+	FATHOM_BATCH_COMPAT = 1u << 16,      /* the answers can say what fathom/compat.h asks for */
+	FATHOM_BATCH_DWARF_NAMES = 1u << 17, /* FATHOM_DWARF_NAMES */
+	FATHOM_BATCH_VARIABLES = 1u << 18,   /* FATHOM_VARIABLES */
+	/*
+	 * With FATHOM_NAMES_ONLY: where symbols of several functions start at one address, debug
+	 * information is read to tell which of them the code is, as it is without
+	 * FATHOM_NAMES_ONLY. Linkers and compilers that fold equal functions (ICF) leave such
+	 * symbols.
+	 */
+	FATHOM_BATCH_UNFOLD = 1u << 19
+};
+
+/* How a batch is answered. */
+struct fathom_batch_options {
+	uint32_t flags;
+	enum fathom_alias alias;
+	const uint8_t *kinds; /* enum fathom_pc_kind of each address; NULL: all are exact */
+};
+
+/* Returns what is looked up for address @i of a batch. */
+static inline uint64_t fathom_looked_up(const struct fathom_batch_options *o,
+					const uint64_t *addresses, size_t i)
+{
+	return fathom_pc_subtract(addresses[i], o->kinds ? o->kinds[i] : FATHOM_PC_EXACT);
+}
+
+/* A source file. */
+struct fathom_source_file {
+	const char *path;
+	uint32_t path_size;
+	uint32_t number; /* in its part */
+};
+
+/* A function's names. */
+struct fathom_function {
+	const char *name;
+	const char *linkage_name;
+	const char *plain_name;
+	const struct fathom_source_file *decl_file; /* NULL but with FATHOM_DECLARATIONS */
+	uint32_t name_size;
+	uint32_t linkage_size;
+	uint32_t flags; /* FATHOM_BLOCK_ of a function */
+	uint32_t decl_line;
+};
+
+/* A frame of answers that can say what fathom/compat.h asks for. */
+struct fathom_compat_frame {
+	struct fathom_frame frame;
+	const struct fathom_function *function;
+};
+
+/* The same of an answer. */
+struct fathom_compat_extra {
+	const struct fathom_function *symbol;
+	const struct fathom_source_file *file; /* of the symbol */
+};
 
 /* A set of strings or functions that are stored once: numbers plus 1, by hash. */
 struct fathom_intern {
@@ -37,15 +97,15 @@ struct fathom_nameless {
 
 struct fathom_part {
 	_Alignas(FATHOM_CACHE_LINE) struct fathom_arena arena;
-	struct fathom_array functions; /* struct fathom_function */
-	struct fathom_array files;     /* struct fathom_source_file */
-	struct fathom_array frames;    /* struct fathom_frame */
+	struct fathom_store functions; /* struct fathom_function */
+	struct fathom_store files;     /* struct fathom_source_file */
+	struct fathom_store frames;    /* struct fathom_frame, or struct fathom_compat_frame */
 	struct fathom_intern function_set;
 	struct fathom_intern file_set;
 	struct fathom_array text; /* scratch: a name being made */
 	fathom_err err;           /* the first failure: no answer of this batch can be trusted */
 	uint32_t number;
-	uint32_t flags; /* of the options */
+	uint32_t flags; /* of struct fathom_batch_options */
 	uint64_t bias;  /* of the module whose addresses are being answered */
 	/* the block whose addresses are being answered */
 	const struct fathom_block *block;
@@ -68,30 +128,36 @@ struct fathom_part {
 struct fathom_answers {
 	size_t n;
 	struct fathom_answer *answers;
-	struct fathom_module_info *modules;
-	uint16_t n_modules;
+	struct fathom_compat_extra *extra; /* of each answer; NULL without FATHOM_BATCH_COMPAT */
 	uint32_t n_parts;
 	struct fathom_part parts[FATHOM_MAX_PARTS];
 };
 
+/* Functions, files or frames of one part. */
+#define FATHOM_MAX_ITEMS ((1u << 26) - 1)
+
 /* Answers without tables, @n of them that are not filled in; NULL without memory. */
-struct fathom_answers *fathom_answers_create(size_t n);
+struct fathom_answers *fathom_answers_create(size_t n, uint32_t flags);
 
 /* The answer for an address that is in no module, or in none that says anything of it. */
 static inline struct fathom_answer fathom_answer_without_module(uint64_t address,
 								enum fathom_reason reason)
 {
-	return (struct fathom_answer){ .address = address,
-				       .symbol = FATHOM_NONE,
-				       .symbol_file = FATHOM_NONE,
-				       .frame = FATHOM_NONE,
-				       .module = FATHOM_NO_MODULE,
+	return (struct fathom_answer){ .pc = { .address = address },
+				       .module_address = FATHOM_NO_ADDRESS,
 				       .reason = (uint8_t)reason };
 }
 
-/* Adds a module; *@ret is its number. Must not run beside threads that fill parts. */
-fathom_err fathom_answers_add_module(struct fathom_answers *answers, const char *path,
-				     struct fathom_bytes build_id, uint16_t *ret);
+/*
+ * Makes one object of frames that are equal, which several threads, or several blocks, have made.
+ * False without memory.
+ */
+bool fathom_answers_unify(struct fathom_answers *answers);
+
+/* Adds a module; NULL without memory. Must not run beside threads that fill parts. */
+const struct fathom_module_info *fathom_answers_add_module(struct fathom_answers *answers,
+							   const char *path,
+							   struct fathom_bytes build_id);
 
 /*
  * When memory is short or a table is full, err is set, and FATHOM_NONE is returned where an id is
@@ -101,8 +167,19 @@ fathom_err fathom_answers_add_module(struct fathom_answers *answers, const char 
 /* The function for a symbol, with what debug information calls it (may be empty). */
 uint32_t fathom_part_symbol(struct fathom_part *p, const struct fathom_symbol_hit *hit);
 
-/* A source file; FATHOM_NONE where no path is stated. */
-uint32_t fathom_part_file(struct fathom_part *p, struct fathom_str path);
+/* The function with this @id; NULL for FATHOM_NONE. */
+static inline const struct fathom_function *fathom_part_function(const struct fathom_part *p,
+								 uint32_t id)
+{
+	return id == FATHOM_NONE ? NULL : fathom_store_at(&p->functions, id);
+}
+
+/* Names @a, one of @answers, after function @id of @p. */
+void fathom_part_name_answer(const struct fathom_part *p, struct fathom_answers *answers,
+			     struct fathom_answer *a, uint32_t id);
+
+/* A source file; NULL where no path is stated. */
+const struct fathom_source_file *fathom_part_file(struct fathom_part *p, struct fathom_str path);
 
 /* Prepares the part, number @number, for addresses of another module. */
 void fathom_part_begin(struct fathom_part *p, unsigned number, uint32_t flags, uint64_t bias);
@@ -114,12 +191,13 @@ void fathom_part_leave_block(struct fathom_part *p);
  * The innermost frame for the row @row, number @index, of @view; its outermost frame is called
  * @symbol, unless that is FATHOM_NONE or the options want the names of the debug information.
  */
-uint32_t fathom_part_frame(struct fathom_part *p, struct fathom_block_view view,
-			   const struct fathom_block_row *row, uint32_t index, uint32_t symbol);
+const struct fathom_frame *fathom_part_frame(struct fathom_part *p, struct fathom_block_view view,
+					     const struct fathom_block_row *row, uint32_t index,
+					     uint32_t symbol);
 
 /* A frame of its own: @symbol, at line @line of @path. */
-uint32_t fathom_part_place(struct fathom_part *p, uint32_t symbol, struct fathom_str path,
-			   uint32_t line);
+const struct fathom_frame *fathom_part_place(struct fathom_part *p, uint32_t symbol,
+					     struct fathom_str path, uint32_t line);
 
 /* The physical function of @view, or FATHOM_NONE when it stands outside functions. */
 uint32_t fathom_part_physical(struct fathom_part *p, struct fathom_block_view view);

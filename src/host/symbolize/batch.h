@@ -32,10 +32,11 @@ struct fathom_batch {
 	const uint64_t *addresses;
 	const uint32_t *places; /* of the batch's addresses, in addresses; NULL: all of them */
 	uint64_t bias;          /* of the module: what is looked up is so much less */
-	uint16_t number;        /* of the module in the answers */
-	struct fathom_query *queries; /* sorted by svma; NULL: names only */
+	const struct fathom_module_info *info; /* the module as answers have it; NULL: as none */
+	struct fathom_query *queries;          /* sorted by svma; NULL: names only */
 	size_t n;
-	uint32_t flags;
+	const struct fathom_batch_options *options;
+	uint32_t flags; /* of options */
 	enum fathom_alias alias;
 	enum fathom_reason no_lines;              /* why an address without a line has none */
 	const struct fathom_variables *variables; /* NULL: not asked for, or there are none */
@@ -73,20 +74,14 @@ struct fathom_share {
 	const uint64_t *addresses;
 	const uint32_t *places; /* of the share in addresses; NULL: all of them */
 	size_t n;
-	uint64_t bias;   /* address - bias is as stated in the ELF */
-	uint16_t number; /* of the module in the answers */
+	uint64_t bias;                         /* address - bias is as stated in the ELF */
+	const struct fathom_module_info *info; /* the module as answers have it; NULL: as none */
 };
 
 /* Answers @share: each address gets the answer at its place. */
 fathom_err fathom_symbolize_share(const struct fathom_share *share,
-				  const struct fathom_symbolize_options *options,
+				  const struct fathom_batch_options *options,
 				  struct fathom_answers *answers);
-
-/* What is looked up for @address: the call before it, where it is a return address. */
-static inline uint64_t fathom_looked_up(uint64_t address, uint32_t flags)
-{
-	return address - (flags & FATHOM_RETURN_ADDRESSES && address ? 1 : 0);
-}
 
 /* Notes the first failure of the batch. */
 static inline void fathom_batch_fail(struct fathom_batch *b, fathom_err err)

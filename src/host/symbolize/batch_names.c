@@ -199,16 +199,17 @@ bool fathom_batch_is_folded(const struct fathom_batch *b, uint64_t svma)
 		(fathom_index_symbol(b->index, number + 1, &other) && other.start == symbol.start));
 }
 
-/* Notes the symbol in the answer. */
-static void set_symbol(const struct fathom_batch *b, struct fathom_answer *a,
-		       const struct fathom_symbol_hit *hit, uint32_t id, uint64_t svma)
+/* Names @a after symbol @id of @p. */
+static void set_symbol(const struct fathom_batch *b, const struct fathom_part *p,
+		       struct fathom_answer *a, const struct fathom_symbol_hit *hit, uint32_t id,
+		       uint64_t svma)
 {
-	a->symbol = id;
+	fathom_part_name_answer(p, b->answers, a, id);
 	a->source = hit->source;
 	a->size = hit->size;
 	a->offset = svma - hit->start;
 	/* Of a return address that was looked up as the byte before it. */
-	a->offset += a->address - b->bias - svma;
+	a->offset += a->pc.address - b->bias - svma;
 }
 
 /* Names @svma by what is left when no table has a name; false when nothing is. */
@@ -265,24 +266,26 @@ static bool find_known_nameless(const struct fathom_batch *b, struct fathom_part
 	return true;
 }
 
-/* Names @a by what find_nameless() finds. */
-static void set_fallback_symbol(const struct fathom_batch *b, struct fathom_part *p,
-				struct fathom_answer *a, uint64_t svma)
+/* Names @a by what find_nameless() finds; returns the id of the name. */
+static uint32_t set_fallback_symbol(const struct fathom_batch *b, struct fathom_part *p,
+				    struct fathom_answer *a, uint64_t svma)
 {
 	struct fathom_symbol_hit hit = { 0 };
 	struct fathom_nameless found;
 
 	if (b->alias != FATHOM_ALIAS_FATHOM || !find_known_nameless(b, p, svma, &found))
-		return;
+		return FATHOM_NONE;
 	hit.start = found.start;
 	hit.size = found.size;
 	hit.source = found.source;
-	set_symbol(b, a, &hit, found.id, svma);
+	set_symbol(b, p, a, &hit, found.id, svma);
+	return found.id;
 }
 
-/* Names the answer after the function of the block itself. */
-static void set_dwarf_symbol(const struct fathom_batch *b, struct fathom_part *p,
-			     struct fathom_answer *a, const struct fathom_found *f, uint64_t svma)
+/* Names the answer after the function of the block itself; returns the id of its name. */
+static uint32_t set_dwarf_symbol(const struct fathom_batch *b, struct fathom_part *p,
+				 struct fathom_answer *a, const struct fathom_found *f,
+				 uint64_t svma)
 {
 	const uint32_t id = fathom_part_physical(p, f->view);
 	const struct fathom_symbol_hit hit = { .start = f->view.block->low,
@@ -290,7 +293,8 @@ static void set_dwarf_symbol(const struct fathom_batch *b, struct fathom_part *p
 					       .source = FATHOM_SOURCE_DWARF };
 
 	if (id != FATHOM_NONE)
-		set_symbol(b, a, &hit, id, svma);
+		set_symbol(b, p, a, &hit, id, svma);
+	return id;
 }
 
 /* Whether the function of the block is nearer to the truth than the symbol. */
@@ -307,8 +311,8 @@ static bool is_named_as_linked(const struct fathom_batch *b, const struct fathom
 	struct fathom_block_function function;
 	struct fathom_block_node node;
 
-	return b->alias == FATHOM_ALIAS_GNU && (b->flags & FATHOM_DWARF_NAMES) && f->view.block &&
-	       fathom_block_node(f->view.block, f->row.node, &node) &&
+	return b->alias == FATHOM_ALIAS_GNU && (b->flags & FATHOM_BATCH_DWARF_NAMES) &&
+	       f->view.block && fathom_block_node(f->view.block, f->row.node, &node) &&
 	       fathom_block_function(f->view.block, node.function, &function) &&
 	       (function.linkage || (function.name && function.flags & FATHOM_BLOCK_UNMANGLED));
 }
@@ -319,35 +323,35 @@ static enum fathom_reason reason_for(const struct fathom_batch *b, const struct 
 {
 	const bool has_line = f->has_row && f->row.file != FATHOM_BLOCK_NONE;
 
-	if (a->symbol == FATHOM_NONE && !fathom_object_is_mapped(b->module->main, svma))
+	if (!a->symbol && !fathom_object_is_mapped(b->module->main, svma))
 		return FATHOM_REASON_UNMAPPED;
 	if (f->view.block && (f->view.block->flags & FATHOM_BLOCK_DAMAGED))
 		return FATHOM_REASON_CORRUPT;
 	if (f->reason)
 		return f->reason;
-	if (a->symbol == FATHOM_NONE && (b->flags & FATHOM_NAMES_ONLY || has_line ||
-					 b->no_lines == FATHOM_REASON_NO_DEBUG_INFO))
+	if (!a->symbol && (b->flags & FATHOM_NAMES_ONLY || has_line ||
+			   b->no_lines == FATHOM_REASON_NO_DEBUG_INFO))
 		return FATHOM_REASON_NO_SYMBOLS;
 	if (has_line || (b->flags & FATHOM_NAMES_ONLY))
 		return FATHOM_REASON_NONE;
 	return b->no_lines;
 }
 
-/* Says where the variable at @svma, or the one that the answer names, is declared. */
+/* Says where the variable at @svma, or the one that symbol @id names, is declared. */
 static void set_variable(const struct fathom_batch *b, struct fathom_part *p,
-			 struct fathom_answer *a, uint64_t svma)
+			 struct fathom_answer *a, uint32_t id, uint64_t svma)
 {
 	const bool gnu = b->alias == FATHOM_ALIAS_GNU;
 	struct fathom_str path;
 	uint32_t line;
 
-	if (!b->variables || a->frame != FATHOM_NONE || (!gnu && a->symbol == FATHOM_NONE) ||
+	if (!b->variables || a->frame || (!gnu && !a->symbol) ||
 	    !fathom_variables_find(b->variables, b->workers[p->number],
-				   gnu ? svma : a->address - b->bias - a->offset, svma, gnu, &path,
-				   &line))
+				   gnu ? svma : a->pc.address - b->bias - a->offset, svma, gnu,
+				   &path, &line))
 		return;
-	a->frame = fathom_part_place(p, a->symbol, path, line);
-	a->symbol_file = FATHOM_NONE;
+	a->frame = fathom_part_place(p, id, path, line);
+	b->answers->extra[a - b->answers->answers].file = NULL;
 	a->reason = FATHOM_REASON_NONE;
 }
 
@@ -368,16 +372,20 @@ void fathom_batch_answer(struct fathom_batch *b, struct fathom_part *p,
 	uint32_t id = FATHOM_NONE;
 
 	if (!is_named_as_linked(b, f) && find_symbol(b, p, q->svma, f, &hit, &id) &&
-	    !dwarf_names_better(b, f, &hit))
-		set_symbol(b, a, &hit, in_language(b, p, f, id), q->svma);
-	else if (f->view.block && f->view.block->n_nodes)
-		set_dwarf_symbol(b, p, a, f, q->svma);
-	if (a->symbol == FATHOM_NONE)
-		set_fallback_symbol(b, p, a, q->svma);
+	    !dwarf_names_better(b, f, &hit)) {
+		id = in_language(b, p, f, id);
+		set_symbol(b, p, a, &hit, id, q->svma);
+	} else {
+		id = FATHOM_NONE;
+		if (f->view.block && f->view.block->n_nodes)
+			id = set_dwarf_symbol(b, p, a, f, q->svma);
+	}
+	if (id == FATHOM_NONE)
+		id = set_fallback_symbol(b, p, a, q->svma);
 	if (f->has_row && !(b->flags & FATHOM_NAMES_ONLY))
-		a->frame = fathom_part_frame(p, f->view, &f->row, f->index, a->symbol);
-	if (!f->has_row || f->row.file == FATHOM_BLOCK_NONE)
-		a->symbol_file = fathom_part_file(p, hit.file);
+		a->frame = fathom_part_frame(p, f->view, &f->row, f->index, id);
+	if (b->answers->extra && (!f->has_row || f->row.file == FATHOM_BLOCK_NONE))
+		b->answers->extra[q->index].file = fathom_part_file(p, hit.file);
 	a->reason = (uint8_t)reason_for(b, a, f, q->svma);
-	set_variable(b, p, a, q->svma);
+	set_variable(b, p, a, id, q->svma);
 }

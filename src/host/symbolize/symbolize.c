@@ -67,14 +67,14 @@ static uint32_t place_of(const struct fathom_batch *b, size_t i)
 /* What is looked up for address @i of the batch. */
 static uint64_t looked_up(const struct fathom_batch *b, size_t i)
 {
-	return fathom_looked_up(b->addresses[place_of(b, i)], b->flags) - b->bias;
+	return fathom_looked_up(b->options, b->addresses, place_of(b, i)) - b->bias;
 }
 
 /* What kinds of addresses there are: those of code have lines, the others may be variables. */
 static void look_at_kinds(struct fathom_batch *b)
 {
 	const bool lines = !(b->flags & FATHOM_NAMES_ONLY);
-	const bool variables = b->flags & FATHOM_VARIABLES;
+	const bool variables = b->flags & FATHOM_BATCH_VARIABLES;
 
 	for (size_t i = 0; i < b->n; i++) {
 		if ((b->any_code || !lines) && (b->any_data || !variables))
@@ -107,12 +107,9 @@ static struct fathom_query begin_answer(const struct fathom_batch *b, size_t i)
 	const struct fathom_query q = { looked_up(b, i), place_of(b, i), false };
 	struct fathom_answer *a = &b->answers->answers[q.index];
 
-	*a = (struct fathom_answer){ .address = b->addresses[q.index],
+	*a = (struct fathom_answer){ .pc = { .address = b->addresses[q.index] },
 				     .module_address = b->addresses[q.index] - b->bias,
-				     .symbol = FATHOM_NONE,
-				     .symbol_file = FATHOM_NONE,
-				     .frame = FATHOM_NONE,
-				     .module = b->number };
+				     .module = b->info };
 	if (o->image.type == ET_REL)
 		a->module_address -= o->sections[fathom_object_section_at(o, q.svma)].base;
 	return q;
@@ -294,7 +291,7 @@ static fathom_err prepare_variables(struct fathom_batch *b)
 	enum fathom_reason reason;
 	struct fathom_debug *d;
 
-	if (!(b->flags & FATHOM_VARIABLES) || !b->any_data)
+	if (!(b->flags & FATHOM_BATCH_VARIABLES) || !b->any_data)
 		return FATHOM_OK;
 	d = fathom_module_debug(b->module, &reason);
 	if (!d)
@@ -345,7 +342,7 @@ static fathom_err run_batch(struct fathom_batch *b)
 	if (!plain)
 		FATHOM_TRY(run_lines(b, n_tasks));
 	fathom_pool_run(n_tasks > 1 ? b->threads : 1, n_tasks, plain ? run_plain : run_names, b);
-	if (plain && b->flags & FATHOM_UNFOLD)
+	if (plain && b->flags & FATHOM_BATCH_UNFOLD)
 		FATHOM_TRY(unfold(b));
 	for (unsigned i = 0; i < b->threads; i++)
 		if (b->answers->parts[i].err)
@@ -377,7 +374,7 @@ static void forget_answers(const struct fathom_share *share, struct fathom_answe
 }
 
 fathom_err fathom_symbolize_share(const struct fathom_share *share,
-				  const struct fathom_symbolize_options *options,
+				  const struct fathom_batch_options *options,
 				  struct fathom_answers *answers)
 {
 	fathom_err err;
@@ -390,9 +387,10 @@ fathom_err fathom_symbolize_share(const struct fathom_share *share,
 					  .places = share->places,
 					  .n = share->n,
 					  .bias = share->bias,
-					  .number = share->number,
+					  .info = share->info,
+					  .options = options,
 					  .flags = options->flags,
-					  .alias = (enum fathom_alias)options->alias };
+					  .alias = options->alias };
 
 		err = answer_batch(&b);
 		/*

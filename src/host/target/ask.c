@@ -2,6 +2,7 @@
 /* What a target of any kind is asked: a file is one module, a process or the kernel has many. */
 #include <errno.h>
 
+#include "fathom/compat.h"
 #include "host/base/context.h"
 #include "host/module/cache_read.h"
 #include "host/module/source.h"
@@ -10,20 +11,39 @@
 #include "host/target/stored.h"
 #include "host/target/target.h"
 
+/* Reads what the caller of a personality asks beyond @ret. */
+static fathom_err read_compat(const struct fathom_compat_symbolize *options,
+			      struct fathom_batch_options *ret)
+{
+	const uint32_t known = FATHOM_DWARF_NAMES | FATHOM_VARIABLES;
+	struct fathom_compat_symbolize c;
+
+	if (!fathom_options_copy(options, &c, sizeof c) ||
+	    !fathom_options_reserved(c.reserved, sizeof c.reserved / sizeof *c.reserved) ||
+	    (c.flags & ~known) || c.alias > FATHOM_ALIAS_LLVM)
+		return FATHOM_E_ARGUMENT;
+	ret->flags |= FATHOM_BATCH_COMPAT;
+	ret->flags |= c.flags & FATHOM_DWARF_NAMES ? FATHOM_BATCH_DWARF_NAMES : 0u;
+	ret->flags |= c.flags & FATHOM_VARIABLES ? FATHOM_BATCH_VARIABLES : 0u;
+	ret->alias = (enum fathom_alias)c.alias;
+	return FATHOM_OK;
+}
+
 /* Copies what the caller's header knows and refuses what ours does not. */
 static fathom_err read_options(const struct fathom_symbolize_options *options,
-			       struct fathom_symbolize_options *ret)
+			       struct fathom_batch_options *ret)
 {
-	const uint32_t known = FATHOM_NAMES_ONLY | FATHOM_RETURN_ADDRESSES | FATHOM_NO_DEMANGLE |
-			       FATHOM_DWARF_NAMES | FATHOM_ONE_SHOT | FATHOM_VARIABLES |
-			       FATHOM_UNFOLD;
+	const uint32_t known = FATHOM_NAMES_ONLY | FATHOM_NO_DEMANGLE | FATHOM_ONE_SHOT;
+	struct fathom_symbolize_options o;
 
-	if (options && (!fathom_options_copy(options, ret, sizeof *ret) ||
-			!fathom_options_reserved(ret->reserved,
-						 sizeof ret->reserved / sizeof *ret->reserved) ||
-			(ret->flags & ~known) || ret->alias > FATHOM_ALIAS_LLVM))
+	if (!options)
+		return FATHOM_OK;
+	if (!fathom_options_copy(options, &o, sizeof o) || o.reserved1 ||
+	    !fathom_options_reserved(o.reserved, sizeof o.reserved / sizeof *o.reserved) ||
+	    (o.flags & ~known))
 		return FATHOM_E_ARGUMENT;
-	return FATHOM_OK;
+	ret->flags = o.flags;
+	return o.compat ? read_compat(o.compat, ret) : FATHOM_OK;
 }
 
 /* Calls @fn for each module of @target that is open. */
@@ -100,7 +120,7 @@ fathom_err fathom_target_check(const struct fathom_target *target, struct fathom
 }
 
 static fathom_err answer_target(struct fathom_target *target,
-				const struct fathom_symbolize_options *options,
+				const struct fathom_batch_options *options,
 				const uint64_t *addresses, size_t n, struct fathom_answers *answers,
 				struct fathom_errinfo *reterr)
 {
@@ -115,37 +135,73 @@ static fathom_err answer_target(struct fathom_target *target,
 						  reterr));
 		return check_dump(target->space, reterr);
 	}
-	err = fathom_answers_add_module(answers, target->module->main->file->path,
-					target->module->main->build_id, &share.number);
-	if (!err)
-		err = fathom_symbolize_share(&share, options, answers);
+	share.info = fathom_answers_add_module(answers, target->module->main->file->path,
+					       target->module->main->build_id);
+	err = share.info ? fathom_symbolize_share(&share, options, answers) : FATHOM_E_MEMORY;
 	return err ? fathom_fail(reterr, err, "", 0, fathom_err_name(err))
 		   : fathom_module_check(target->module, reterr);
 }
 
-fathom_err fathom_symbolize(struct fathom_target *target,
-			    const struct fathom_symbolize_options *options,
-			    const uint64_t *addresses, size_t n,
-			    struct fathom_answers **ret_answers, struct fathom_errinfo *reterr)
+/* Returns whether each of @n @kinds is one of enum fathom_pc_kind. */
+static bool are_kinds(const uint8_t *kinds, size_t n)
 {
-	struct fathom_symbolize_options o = { .size = sizeof o };
-	struct fathom_answers *answers;
-	fathom_err err = read_options(options, &o);
+	uint8_t all = 0;
 
-	if (err)
-		return fathom_fail(reterr, err, "", 0, "options that this version does not know");
-	if (n > UINT32_MAX / 2)
-		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0,
-				   "more addresses than one batch may have");
-	answers = fathom_answers_create(n);
+	for (size_t i = 0; kinds && i < n; i++)
+		all |= kinds[i];
+	return all <= FATHOM_PC_RETURN;
+}
+
+fathom_err fathom_target_answer(struct fathom_target *target,
+				const struct fathom_batch_options *options,
+				const uint64_t *addresses, size_t n,
+				struct fathom_answers **ret_answers, struct fathom_errinfo *reterr)
+{
+	struct fathom_answers *answers = fathom_answers_create(n, options->flags);
+	fathom_err err;
+
 	if (!answers)
 		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
-	err = answer_target(target, &o, addresses, n, answers, reterr);
+	err = answer_target(target, options, addresses, n, answers, reterr);
+	if (!err && !fathom_answers_unify(answers))
+		err = fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
 	if (err) {
 		fathom_answers_free(answers);
 		return err;
 	}
+	for (size_t i = 0; options->kinds && i < n; i++)
+		answers->answers[i].pc.kind = options->kinds[i];
 	*ret_answers = answers;
+	return FATHOM_OK;
+}
+
+fathom_err fathom_symbolize(struct fathom_target *target,
+			    const struct fathom_symbolize_options *options,
+			    const uint64_t *addresses, const uint8_t *kinds, size_t n,
+			    struct fathom_answers **ret_answers, struct fathom_errinfo *reterr)
+{
+	struct fathom_batch_options o = { .kinds = kinds };
+
+	if (read_options(options, &o))
+		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0,
+				   "options that this version does not know");
+	if (n > UINT32_MAX / 2)
+		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0,
+				   "more addresses than one batch may have");
+	if (!are_kinds(kinds, n))
+		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0,
+				   "a kind of pc that this version does not know");
+	return fathom_target_answer(target, &o, addresses, n, ret_answers, reterr);
+}
+
+fathom_err fathom_lookup(struct fathom_target *target, struct fathom_pc pc,
+			 const struct fathom_symbolize_options *options,
+			 const struct fathom_answer **ret_answer, struct fathom_errinfo *reterr)
+{
+	struct fathom_answers *answers;
+
+	FATHOM_TRY(fathom_symbolize(target, options, &pc.address, &pc.kind, 1, &answers, reterr));
+	*ret_answer = answers->answers;
 	return FATHOM_OK;
 }
 

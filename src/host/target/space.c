@@ -77,14 +77,15 @@ static bool is_executable(const struct fathom_space_batch *b, uint64_t avma)
 }
 
 /* Keys the addresses that are in a module by the mapping that says so; answers the others. */
-static fathom_err find_mappings(struct fathom_space_batch *b, uint32_t flags,
+static fathom_err find_mappings(struct fathom_space_batch *b,
+				const struct fathom_batch_options *options,
 				const uint64_t *addresses, size_t n, struct fathom_answers *answers,
 				struct scratch *k)
 {
 	k->n_keyed = 0;
 	k->n_jit = 0;
 	for (size_t i = 0; i < n; i++) {
-		const uint64_t avma = fathom_looked_up(addresses[i], flags);
+		const uint64_t avma = fathom_looked_up(options, addresses, i);
 		enum fathom_reason reason;
 		size_t at;
 
@@ -100,19 +101,19 @@ static fathom_err find_mappings(struct fathom_space_batch *b, uint32_t flags,
 	return FATHOM_OK;
 }
 
-/* The number of the module of @f in the answers, where each stands once. */
-static fathom_err number_module(struct fathom_answers *answers, struct fathom_batch_file *f,
-				uint16_t *ret)
+/* Describes the module of @f in the answers, where each stands once. */
+static fathom_err describe_module(struct fathom_answers *answers, struct fathom_batch_file *f,
+				  const struct fathom_module_info **ret)
 {
-	if (f->number == FATHOM_NO_MODULE)
-		FATHOM_TRY(fathom_answers_add_module(answers, f->file->name,
-						     f->file->module->main->build_id, &f->number));
-	*ret = f->number;
-	return FATHOM_OK;
+	if (!f->info)
+		f->info = fathom_answers_add_module(answers, f->file->name,
+						    f->file->module->main->build_id);
+	*ret = f->info;
+	return f->info ? FATHOM_OK : FATHOM_E_MEMORY;
 }
 
 static fathom_err answer_shares(struct fathom_space_batch *b,
-				const struct fathom_symbolize_options *options,
+				const struct fathom_batch_options *options,
 				const uint64_t *addresses, const struct fathom_keyed *keyed,
 				size_t n, uint32_t *places, struct fathom_answers *answers)
 {
@@ -130,7 +131,7 @@ static fathom_err answer_shares(struct fathom_space_batch *b,
 		while (i + share.n < n && fathom_space_batch_is_one(b, (size_t)keyed[i].key,
 								    (size_t)keyed[i + share.n].key))
 			share.n++;
-		FATHOM_TRY(number_module(answers, f, &share.number));
+		FATHOM_TRY(describe_module(answers, f, &share.info));
 		FATHOM_TRY(fathom_symbolize_share(&share, options, answers));
 	}
 	return FATHOM_OK;
@@ -138,7 +139,7 @@ static fathom_err answer_shares(struct fathom_space_batch *b,
 
 /* Asks the program itself for names of code in its files that their tables do not name. */
 static fathom_err answer_nameless(struct fathom_space_batch *b,
-				  const struct fathom_symbolize_options *options,
+				  const struct fathom_batch_options *options,
 				  const uint64_t *addresses, struct scratch *k,
 				  struct fathom_answers *answers)
 {
@@ -147,49 +148,50 @@ static fathom_err answer_nameless(struct fathom_space_batch *b,
 	for (size_t i = 0; i < k->n_keyed; i++) {
 		const uint32_t place = (uint32_t)k->keyed[i].value;
 		const struct fathom_answer *a = &answers->answers[place];
-		const uint64_t avma = fathom_looked_up(addresses[place], options->flags);
+		const uint64_t avma = fathom_looked_up(options, addresses, place);
 
-		if ((a->symbol == FATHOM_NONE || a->source == FATHOM_SOURCE_FDE) &&
-		    a->frame == FATHOM_NONE && is_executable(b, avma))
+		if ((!a->symbol || a->source == FATHOM_SOURCE_FDE) && !a->frame &&
+		    is_executable(b, avma))
 			k->places[n++] = place;
 	}
 	return fathom_jit_answer(b, true, options, addresses, k->places, n, answers);
 }
 
 /* Begins a batch and finds the mappings: in a part of the map, if that will do. */
-static fathom_err begin_batch(struct fathom_space *s, uint32_t flags, const uint64_t *addresses,
-			      size_t n, struct scratch *k, struct fathom_answers *answers,
-			      struct fathom_space_batch *ret, struct fathom_errinfo *reterr)
+static fathom_err begin_batch(struct fathom_space *s, const struct fathom_batch_options *options,
+			      const uint64_t *addresses, size_t n, struct scratch *k,
+			      struct fathom_answers *answers, struct fathom_space_batch *ret,
+			      struct fathom_errinfo *reterr)
 {
-	uint64_t avmas[FATHOM_MAPS_QUERIES];
+	uint64_t avmas[FATHOM_MAPS_QUERIES] = { 0 };
 	fathom_err err;
 
 	for (size_t i = 0; i < n && i < FATHOM_MAPS_QUERIES; i++)
-		avmas[i] = fathom_looked_up(addresses[i], flags);
+		avmas[i] = fathom_looked_up(options, addresses, i);
 	err = fathom_space_batch_begin_part(s, avmas, n, ret);
 	if (!err) {
-		err = find_mappings(ret, flags, addresses, n, answers, k);
+		err = find_mappings(ret, options, addresses, n, answers, k);
 		/* Any module may know of code that is in none. */
 		if (!err && !k->n_jit)
 			return FATHOM_OK;
 		fathom_space_batch_end(ret);
 	}
 	FATHOM_TRY(fathom_space_batch_begin(s, ret, reterr));
-	err = find_mappings(ret, flags, addresses, n, answers, k);
+	err = find_mappings(ret, options, addresses, n, answers, k);
 	if (!err)
 		return FATHOM_OK;
 	fathom_space_batch_end(ret);
 	return fathom_fail(reterr, err, "", 0, fathom_err_name(err));
 }
 
-static fathom_err run_batch(struct fathom_space *s, const struct fathom_symbolize_options *options,
+static fathom_err run_batch(struct fathom_space *s, const struct fathom_batch_options *options,
 			    const uint64_t *addresses, size_t n, struct scratch *k,
 			    struct fathom_answers *answers, struct fathom_errinfo *reterr)
 {
 	struct fathom_space_batch b;
 	fathom_err err;
 
-	FATHOM_TRY(begin_batch(s, options->flags, addresses, n, k, answers, &b, reterr));
+	FATHOM_TRY(begin_batch(s, options, addresses, n, k, answers, &b, reterr));
 	fathom_sort_keyed(k->keyed, k->keyed + k->n_keyed, k->n_keyed);
 	err = answer_shares(&b, options, addresses, k->keyed, k->n_keyed, k->places, answers);
 	if (!err)
@@ -201,7 +203,7 @@ static fathom_err run_batch(struct fathom_space *s, const struct fathom_symboliz
 }
 
 fathom_err fathom_space_symbolize(struct fathom_space *s,
-				  const struct fathom_symbolize_options *options,
+				  const struct fathom_batch_options *options,
 				  const uint64_t *addresses, size_t n,
 				  struct fathom_answers *answers, struct fathom_errinfo *reterr)
 {

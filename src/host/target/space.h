@@ -14,11 +14,13 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "fathom/symbolize.h"
+#include "fathom/answer.h"
 #include "host/base/context.h"
 #include "host/base/notes.h"
 #include "host/target/maps.h"
 
+struct fathom_answers;
+struct fathom_batch_options;
 struct fathom_file_id;
 struct fathom_symbol_hit;
 struct fathom_module;
@@ -165,7 +167,7 @@ void fathom_space_memory_close(struct fathom_space_memory *m);
 
 /* Answers @n @addresses (avma) into @answers. */
 fathom_err fathom_space_symbolize(struct fathom_space *s,
-				  const struct fathom_symbolize_options *options,
+				  const struct fathom_batch_options *options,
 				  const uint64_t *addresses, size_t n,
 				  struct fathom_answers *answers, struct fathom_errinfo *reterr);
 

@@ -3,7 +3,7 @@
 #ifndef FATHOM_TARGET_TARGET_H
 #define FATHOM_TARGET_TARGET_H
 
-#include "fathom/target.h"
+#include "fathom/symbolize.h"
 #include "host/module/module.h"
 #include "host/target/kernel/kernel.h"
 #include "host/target/space.h"
@@ -25,6 +25,14 @@ static inline struct fathom *fathom_target_session(const struct fathom_target *t
 	       : t->space ? t->space->session
 			  : t->module->session;
 }
+
+struct fathom_batch_options;
+
+/* Answers @n addresses as fathom_symbolize() does. */
+fathom_err fathom_target_answer(struct fathom_target *target,
+				const struct fathom_batch_options *options,
+				const uint64_t *addresses, size_t n,
+				struct fathom_answers **ret_answers, struct fathom_errinfo *reterr);
 
 /*
  * Returns @err, how a call on @target has ended; but FATHOM_E_CHANGED, which @reterr tells more of,

@@ -111,7 +111,7 @@ static fathom_err use_file(struct fathom_space_batch *b, size_t i, uint32_t *ret
 		b->files = larger;
 		b->cap_files = cap;
 	}
-	b->files[b->n_files] = (struct fathom_batch_file){ .number = FATHOM_NO_MODULE };
+	b->files[b->n_files] = (struct fathom_batch_file){ .info = NULL };
 	FATHOM_TRY(acquire(b->space, &b->maps, i, &b->files[b->n_files].file));
 	*ret = b->n_files++;
 	*opened = b->n_files;
@@ -265,7 +265,7 @@ static void forget_failures(struct fathom_space_batch *b)
 	bool failed = false;
 
 	for (uint32_t i = 0; i < b->n_files; i++) {
-		b->files[i].number = FATHOM_NO_MODULE;
+		b->files[i].info = NULL;
 		failed |= !b->files[i].file->module ||
 			  fathom_module_check(b->files[i].file->module, NULL);
 	}

@@ -11,7 +11,7 @@
 struct fathom_batch_file {
 	struct fathom_space_file *file;
 	struct fathom_bias_votes votes;
-	uint16_t number; /* of its module in the answers; FATHOM_NO_MODULE: it has none yet */
+	const struct fathom_module_info *info; /* its module as answers have it; NULL: not yet */
 };
 
 /* What is known of one mapping. */

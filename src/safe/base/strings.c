@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The words for what answers say of themselves, and the version: static texts, usable anywhere. */
-#include "fathom/symbolize.h"
+#include "fathom/answer.h"
 #include "fathom/version.h"
+#include "safe/base/pc.h"
 
 #define TEXT(x)                      #x
 #define VERSION(major, minor, patch) TEXT(major) "." TEXT(minor) "." TEXT(patch)
@@ -18,6 +19,11 @@ const char *fathom_source_name(enum fathom_source source)
 					     "kallsyms", "perf-map", "jitdump", "gdb-jit" };
 
 	return (size_t)source < sizeof names / sizeof *names ? names[source] : "";
+}
+
+uint64_t fathom_pc_lookup(struct fathom_pc pc)
+{
+	return fathom_pc_subtract(pc.address, pc.kind);
 }
 
 const char *fathom_reason_name(enum fathom_reason reason)

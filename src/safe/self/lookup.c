@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Naming one address from what was prepared. */
 #include "safe/base/limits.h"
+#include "safe/base/pc.h"
 #include "safe/base/peek.h"
 #include "safe/base/sort.h"
 #include "safe/self/loader.h"
@@ -308,11 +309,13 @@ static bool answer_guarded(const struct fathom_self *self, uint64_t pc, uint32_t
 bool fathom_self_answer(const struct fathom_self *self, uint64_t address, uint32_t flags,
 			bool is_current, struct fathom_self_answer *ret)
 {
-	const uint64_t pc = address - (flags & FATHOM_RETURN_ADDRESSES && address ? 1 : 0);
+	const uint64_t pc = fathom_pc_subtract(
+		address, flags & FATHOM_SELF_RETURN_ADDRESS ? FATHOM_PC_RETURN : FATHOM_PC_EXACT);
 	struct fathom_self_place place;
 
 	memset(ret, 0, offsetof(struct fathom_self_answer, frames));
 	ret->address = address;
+	ret->module_address = FATHOM_NO_ADDRESS;
 	if (pc > UINTPTR_MAX) {
 		ret->reason = FATHOM_REASON_UNMAPPED;
 		return false;

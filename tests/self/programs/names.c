@@ -108,10 +108,11 @@ static void check_return_address(void)
 {
 	struct fathom_self_answer a;
 
-	expect(fathom_self_lookup(self, (uintptr_t)global_code + 1, FATHOM_RETURN_ADDRESSES, &a));
+	expect(fathom_self_lookup(self, (uintptr_t)global_code + 1, FATHOM_SELF_RETURN_ADDRESS,
+				  &a));
 	expect(a.offset == 1 && strcmp(a.function, "global_code") == 0);
 	/* At the very start it is of what stands before. */
-	(void)fathom_self_lookup(self, (uintptr_t)global_code, FATHOM_RETURN_ADDRESSES, &a);
+	(void)fathom_self_lookup(self, (uintptr_t)global_code, FATHOM_SELF_RETURN_ADDRESS, &a);
 	expect(!a.function || strcmp(a.function, "global_code") != 0);
 }
 

@@ -167,6 +167,13 @@ static void ask_for_library(struct asked *a)
 	}
 }
 
+static void call_fathom_pc_lookup(struct asked *a)
+{
+	const struct fathom_pc pc = { .address = a->pc, .kind = FATHOM_PC_RETURN };
+
+	wrong_unless(fathom_pc_lookup(pc) == a->pc - 1);
+}
+
 static void call_fathom_self_lookup(struct asked *a)
 {
 	const struct fathom_self_answer *const answer = &a->answer;
@@ -307,6 +314,7 @@ static struct stormed {
 	STORMED(fathom_format_dec),
 	STORMED(fathom_format_hex),
 	STORMED(fathom_handle_sigbus),
+	STORMED(fathom_pc_lookup),
 	STORMED(fathom_point_is_hidden),
 	STORMED(fathom_reason_name),
 	STORMED(fathom_self_format),

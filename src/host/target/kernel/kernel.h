@@ -20,6 +20,7 @@
 #include "host/target/kernel/kcore.h"
 #include "host/target/kernel/vmlinux.h"
 
+struct fathom_batch_options;
 struct fathom_module;
 struct fathom_kernel;
 struct fathom_name_search;
@@ -33,7 +34,7 @@ void fathom_kernel_close(struct fathom_kernel *k);
 
 /* Answers @n @addresses (avma) into @answers. */
 fathom_err fathom_kernel_symbolize(struct fathom_kernel *k,
-				   const struct fathom_symbolize_options *options,
+				   const struct fathom_batch_options *options,
 				   const uint64_t *addresses, size_t n,
 				   struct fathom_answers *answers, struct fathom_errinfo *reterr);
 

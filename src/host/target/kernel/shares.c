@@ -27,13 +27,13 @@ struct owner {
 	const struct fathom_kernel_module *file; /* or NULL */
 	uint64_t *sections; /* of the file: avma of each; 0: not loaded; NULL: no file to use */
 	enum fathom_reason reason;
-	uint16_t number; /* of its module in the answers */
+	const struct fathom_module_info *info; /* its module as answers have it */
 };
 
 /* A batch while it is being answered. */
 struct kernel_batch {
 	struct fathom_kernel *kernel;
-	const struct fathom_symbolize_options *options;
+	const struct fathom_batch_options *options;
 	const uint64_t *addresses;
 	size_t n;
 	struct fathom_answers *answers;
@@ -48,9 +48,9 @@ struct kernel_batch {
 	struct fathom_keyed *rest; /* by avma: the places of the others */
 	size_t n_rest;
 	uint32_t *places;
-	uint16_t number;  /* of the image in the answers */
-	uint32_t last_id; /* the function that was made last, */
-	uint64_t last;    /* of the symbol that starts there */
+	const struct fathom_module_info *info; /* the image as answers have it */
+	uint32_t last_id;                      /* the function that was made last, */
+	uint64_t last;                         /* of the symbol that starts there */
 };
 
 /* The share of the image; those of modules are from 1 on, see share_of(). */
@@ -63,7 +63,7 @@ static uint64_t share_of(uint32_t owner, uint32_t section)
 
 static uint64_t looked_up(const struct kernel_batch *b, size_t i)
 {
-	return fathom_looked_up(b->addresses[i], b->options->flags);
+	return fathom_looked_up(b->options, b->addresses, i);
 }
 
 static bool in_image(const struct fathom_kernel_image *image, uint64_t avma)
@@ -137,10 +137,9 @@ static fathom_err find_file(struct kernel_batch *b, struct owner *owner)
 	return FATHOM_OK;
 }
 
-static fathom_err number_owner(struct kernel_batch *b, struct owner *owner)
+static fathom_err describe_owner(struct kernel_batch *b, struct owner *owner)
 {
 	struct fathom_bytes id = { NULL, 0 };
-	fathom_err err;
 	char *path;
 
 	if (owner->file)
@@ -148,9 +147,9 @@ static fathom_err number_owner(struct kernel_batch *b, struct owner *owner)
 					    owner->file->build_id.size };
 	if (asprintf(&path, "[%.*s]", (int)owner->name.size, owner->name.data) < 0)
 		return FATHOM_E_MEMORY;
-	err = fathom_answers_add_module(b->answers, path, id, &owner->number);
+	owner->info = fathom_answers_add_module(b->answers, path, id);
 	free(path);
-	return err;
+	return owner->info ? FATHOM_OK : FATHOM_E_MEMORY;
 }
 
 /* The number of the owner called @name in the batch; FATHOM_NONE when there are too many. */
@@ -174,7 +173,7 @@ static fathom_err use_owner(struct kernel_batch *b, struct fathom_str name, uint
 	b->owners[b->n_owners] = (struct owner){ .name = name };
 	b->n_owners++;
 	FATHOM_TRY(find_file(b, &b->owners[b->n_owners - 1]));
-	FATHOM_TRY(number_owner(b, &b->owners[b->n_owners - 1]));
+	FATHOM_TRY(describe_owner(b, &b->owners[b->n_owners - 1]));
 	*ret = b->n_owners - 1;
 	return FATHOM_OK;
 }
@@ -256,13 +255,13 @@ static void begin_share(const struct kernel_batch *b, uint64_t key, struct fatho
 	if (key == SHARE_IMAGE) {
 		share->module = b->image->module;
 		share->bias = b->image->bias;
-		share->number = b->number;
+		share->info = b->info;
 		return;
 	}
 	owner = &b->owners[(key >> 32) - 1];
 	share->module = owner->file->module;
 	share->bias = owner->sections[section] - share->module->main->sections[section].base;
-	share->number = owner->number;
+	share->info = owner->info;
 }
 
 static fathom_err answer_shares(struct kernel_batch *b)
@@ -293,7 +292,7 @@ static enum fathom_reason reason_without(const struct kernel_batch *b, uint64_t 
 						    : FATHOM_REASON_NO_SYMBOLS;
 }
 
-/* The function for @hit; the addresses of one come one behind the other. */
+/* The id of the function for @hit; the addresses of one come one behind the other. */
 static uint32_t function_of(struct kernel_batch *b, const struct fathom_kallsym_hit *hit)
 {
 	const struct fathom_symbol_hit symbol = { .start = hit->start,
@@ -325,20 +324,19 @@ static fathom_err answer_rest(struct kernel_batch *b)
 		if (!b->table || !fathom_kallsyms_at(&b->table->symbols, r.key, &hit))
 			continue;
 		if (!hit.owner.size) {
-			a->module = b->number;
+			a->module = b->info;
 		} else {
 			FATHOM_TRY(use_owner(b, hit.owner, &owner));
 			if (owner == FATHOM_NONE) {
 				a->reason = FATHOM_REASON_LIMIT;
 				continue;
 			}
-			a->module = b->owners[owner].number;
+			a->module = b->owners[owner].info;
 			reason = b->owners[owner].reason;
 		}
-		a->module_address = FATHOM_NO_ADDRESS;
-		a->symbol = function_of(b, &hit);
+		fathom_part_name_answer(&b->answers->parts[0], b->answers, a, function_of(b, &hit));
 		a->source = FATHOM_SOURCE_KALLSYMS;
-		a->offset = a->address - hit.start;
+		a->offset = a->pc.address - hit.start;
 		a->size = hit.size;
 		a->reason = (uint8_t)(lines ? reason : FATHOM_REASON_NONE);
 	}
@@ -356,9 +354,11 @@ static fathom_err answer_batch(struct kernel_batch *b)
 {
 	const struct fathom_kernel *k = b->kernel;
 
-	FATHOM_TRY(fathom_answers_add_module(
-		b->answers, "[kernel]", (struct fathom_bytes){ k->build_id.data, k->build_id.size },
-		&b->number));
+	b->info = fathom_answers_add_module(
+		b->answers, "[kernel]",
+		(struct fathom_bytes){ k->build_id.data, k->build_id.size });
+	if (!b->info)
+		return FATHOM_E_MEMORY;
 	part_addresses(b);
 	if (b->n_rest && k->start)
 		FATHOM_TRY(find_listed(b));
@@ -393,7 +393,7 @@ static const struct fathom_kernel_image *image_of(struct fathom_kernel *k)
 }
 
 fathom_err fathom_kernel_symbolize(struct fathom_kernel *k,
-				   const struct fathom_symbolize_options *options,
+				   const struct fathom_batch_options *options,
 				   const uint64_t *addresses, size_t n,
 				   struct fathom_answers *answers, struct fathom_errinfo *reterr)
 {

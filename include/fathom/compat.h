@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * @file
+ * What programs need that have to answer as another tool does, byte for byte: GNU addr2line,
+ * llvm-symbolizer. <fathom/fathom.h> does not include this header.
+ */
+#ifndef FATHOM_COMPAT_H
+#define FATHOM_COMPAT_H
+
+#include <fathom/symbolize.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Which of several names for one address is served. */
+enum fathom_alias {
+	/**
+	 * fathom's rule: the symbol that names the function that debug information has there, by
+	 * one of its names or by one of them without a reserved prefix (`malloc` for
+	 * `__libc_malloc`); then typed before untyped; sized before sizeless; exported before
+	 * local; the fewest leading underscores ("_IO_" counts as one more, the prefix of a mangled
+	 * name and
+	 * "__vdso_" as none); global before weak; the default version; the shorter; the first in
+	 * byte order. So `printf`, never `_IO_printf`.
+	 */
+	FATHOM_ALIAS_FATHOM = 0,
+	/**
+	 * As GNU addr2line 2.40 chooses: the symbol that starts last at or before the address,
+	 * however long it is; its version stays in its name.
+	 */
+	FATHOM_ALIAS_GNU = 1,
+	FATHOM_ALIAS_LLVM = 2 /**< as llvm-symbolizer 19 chooses */
+};
+
+/** Bits of fathom_compat_symbolize.flags. */
+enum {
+	/** The outermost frame is called what the debug information calls it, not the symbol. */
+	FATHOM_DWARF_NAMES = 1u << 0,
+	/**
+	 * Addresses of variables, too, have a frame: where the variable is declared. All debug
+	 * information is read for that, once per target. Only variables that a symbol names; with
+	 * FATHOM_ALIAS_GNU only at their first byte, and the frame is called as the answer is,
+	 * which may be by the symbol of something else, or not at all.
+	 */
+	FATHOM_VARIABLES = 1u << 1
+};
+
+/** What fathom_symbolize_options.compat points to; as struct fathom_options. */
+struct fathom_compat_symbolize {
+	size_t size;
+	uint32_t flags;
+	uint32_t alias; /**< enum fathom_alias */
+	uint64_t reserved[4];
+};
+
+/** Bits of fathom_compat_name.flags. */
+enum {
+	/** The language does not mangle: plain_name is what the compiler calls the symbol, too. */
+	FATHOM_NAME_UNMANGLED = 1u << 0,
+	/** The language is Ada: the name is demangled by GNAT's rules. */
+	FATHOM_NAME_ADA = 1u << 1
+};
+
+/** What else is known of a name. Strings belong to the answers; NULL: not known. */
+struct fathom_compat_name {
+	const char *name;         /**< as the frame or answer has it */
+	const char *linkage_name; /**< as the frame or answer has it */
+	const char *plain_name;   /**< DW_AT_name */
+	const char *clone_suffix; /**< the end of linkage_name (".cold", ".part.0") */
+	const char *decl_file;    /**< of its declaration, but with FATHOM_DECLARATIONS NULL */
+	uint32_t decl_line;       /**< 0: not known */
+	uint32_t name_size;       /**< bytes of name */
+	uint32_t flags;           /**< FATHOM_NAME_ bits */
+	uint32_t reserved;
+};
+
+/**
+ * Says what else is known of the function of @frame, one of answers that fathom_symbolize() made
+ * with fathom_symbolize_options.compat.
+ *
+ * Safety: mt-safe
+ * Memory: writes *@ret
+ * Returns: 1, or 0 when the function has no name
+ */
+FATHOM_API int fathom_compat_frame_name(const struct fathom_frame *frame,
+					struct fathom_compat_name *ret);
+
+/**
+ * Says what else is known of the symbol of answer @i of @answers, made with
+ * fathom_symbolize_options.compat.
+ *
+ * Safety: mt-safe
+ * Memory: writes *@ret
+ * Returns: 1, or 0 when there is no symbol
+ */
+FATHOM_API int fathom_compat_symbol_name(const struct fathom_answers *answers, size_t i,
+					 struct fathom_compat_name *ret);
+
+/**
+ * Finds the source file that the symbol table names for the symbol of answer @i of @answers, made
+ * with fathom_symbolize_options.compat: without directory, and only where no frame says more.
+ *
+ * Safety: mt-safe
+ * Memory: the text belongs to @answers
+ * Returns: the name, NULL where there is none
+ */
+FATHOM_API const char *fathom_compat_symbol_file(const struct fathom_answers *answers, size_t i);
+
+/**
+ * Finds the text of a source file that the compiler has embedded in the debug information, as clang
+ * does with -gembed-source. @address is one that fathom_symbolize() takes, @path that of a file of
+ * one of its frames, as the answers have it. Only files have such texts here, not processes, cores
+ * or the kernel.
+ *
+ * Safety: mt-safe
+ * Memory: writes *@ret_text and *@ret_size, in bytes; the text lives as long as @target
+ * Returns: FATHOM_OK; FATHOM_E_NOT_FOUND when no text is embedded, or an empty one;
+ *	FATHOM_E_MEMORY; FATHOM_E_CHANGED as fathom_target_check()
+ */
+FATHOM_API fathom_err fathom_target_source(struct fathom_target *target, uint64_t address,
+					   const char *path, const char **ret_text,
+					   size_t *ret_size, struct fathom_errinfo *reterr);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

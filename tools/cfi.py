@@ -129,7 +129,7 @@ class Theirs:
         return value & ((1 << 8 * self.size) - 1)
 
     def _lsda(self, cie, off, data):
-        """The LSDA of the description at @off, whose augmentation data follow bounds and their length."""
+        """The LSDA of the FDE at @off, whose augmentation data follow bounds and their length."""
         if not cie or cie["L"] == OMIT or not data:
             return None
         value, _ = self._value(cie["L"], data)
@@ -206,9 +206,14 @@ def wide_pointers(path):
 
 
 def without_ranges(side, wide):
-    """Takes the ranges off the descriptions of @side whose CIE pointers are relocated as 8 bytes."""
+    """Takes the ranges off the FDEs of @side whose CIE pointers are relocated as 8 bytes. Returns how many there are."""
+    n = 0
     for section in side.sections[".debug_frame"]:
-        section[:] = [e._replace(low=0, high=0) if isinstance(e, Fde) and e.off + 4 in wide else e for e in section]
+        for i, e in enumerate(section):
+            if isinstance(e, Fde) and e.off + 4 in wide:
+                section[i] = e._replace(low=0, high=0)
+                n += 1
+    return n
 
 
 class Outcome:
@@ -226,10 +231,10 @@ class Outcome:
         self.found = ours.found
         self.wrong = list(ours.wrong)
         difference = first_difference(ours, theirs, theirs.relocatable)
-        self.is_pascal = False
+        self.is_pascal, self.without_range = False, 0
         if difference and theirs.relocatable:
             wide = wide_pointers(path)
-            without_ranges(ours, wide)
+            self.without_range = without_ranges(ours, wide)
             without_ranges(theirs, wide)
             difference = first_difference(ours, theirs, True)
             self.is_pascal = not difference
@@ -250,7 +255,7 @@ def write_report(report, outcomes):
     letters, kinds, found = collections.Counter(), collections.Counter(), collections.Counter()
     for o in outcomes:
         total += collections.Counter(files=1, cies=o.cies, fdes=o.fdes, lsdas=o.lsdas, wrong=bool(o.wrong),
-                                     pascal=o.is_pascal)
+                                     pascal=o.is_pascal, without_range=o.without_range)
         letters += o.letters
         kinds += o.kinds
         found += collections.Counter({(how, o.is_pascal): n for how, n in o.found.items()})
@@ -260,7 +265,8 @@ def write_report(report, outcomes):
                   "register, sizes, encodings, personality (not of relocatable files), ranges, LSDA, first instruction.\n")
         table(out, "compared", [("files", total["files"]), ("CIEs", total["cies"]), ("FDEs", total["fdes"]),
                                 ("LSDAs", total["lsdas"]), ("files that differ", total["wrong"]),
-                                ("files of Free Pascal, see below", total["pascal"])])
+                                ("files of Free Pascal, see below", total["pascal"]),
+                                ("FDEs of these whose ranges are not compared", total["without_range"])])
         table(out, "entries of", sorted(kinds.items()))
         table(out, "CIEs with the augmentation", [(f'"{k}"', n) for k, n in letters.most_common()])
         names = {"=": "led back to it", "~": "led to another that covers the address", "!": "failed", "0": "none: it has no code",

@@ -29,13 +29,13 @@ def pointer(e, value, encoding, here, got=GOT, function=0):
 
 
 class Frames:
-    """A section of descriptions; @eh: .eh_frame, else .debug_frame."""
+    """A section of CIEs and FDEs; @eh: .eh_frame, else .debug_frame."""
 
     def __init__(self, e, eh=True, offset_size=4, places=(EH_FRAME, GOT)):
         self.e, self.eh, self.offset_size = e, eh, offset_size
         self.addr, self.got = places
         self.out = Out(e.big)
-        self.at = {}  # low: address of the description
+        self.at = {}  # low: address of the FDE
 
     def _add(self, body):
         body.align(4)

@@ -9,7 +9,6 @@
 
 #include "host/base/pool.h"
 #include "host/base/reach.h"
-#include "host/base/worker.h"
 
 #define DEFAULT_BUDGET        (UINT64_C(1) << 30)
 #define DEFAULT_CACHE_LIMIT   (UINT64_C(2) << 30)
@@ -174,7 +173,8 @@ void fathom_destroy(struct fathom *session)
 		return;
 	fathom_epochs_deinit(&session->epochs, &session->memory);
 	for (size_t i = 0; i < FATHOM_IDLE_WORKERS; i++)
-		fathom_worker_destroy(atomic_load(&session->idle[i]));
+		if (atomic_load(&session->idle[i]))
+			atomic_load (&session->destroy_worker)(atomic_load(&session->idle[i]));
 	for (char **dir = session->debug_dirs; dir && *dir; dir++)
 		free(*dir);
 	free(session->debug_dirs);

@@ -12,6 +12,8 @@
 struct fathom_worker;
 struct fathom_debug;
 
+typedef void fathom_worker_fn(struct fathom_worker *w);
+
 /* Workers (scratch of one thread) that wait to be used again. */
 #define FATHOM_IDLE_WORKERS 32
 
@@ -19,11 +21,12 @@ struct fathom {
 	struct fathom_memory memory; /* first: fathom_handle_sigbus() */
 	struct fathom_epochs epochs;
 	_Atomic(struct fathom_worker *) idle[FATHOM_IDLE_WORKERS];
-	pthread_mutex_t debugs_lock; /* never taken to answer */
-	struct fathom_debug *debugs; /* whose units can be evicted */
-	char **debug_dirs;           /* NULL-terminated */
-	char *sysroot;               /* "" for none */
-	char *exe;                   /* the program of what was stored; "" for none */
+	_Atomic(fathom_worker_fn *) destroy_worker; /* of those; NULL: there are none */
+	pthread_mutex_t debugs_lock;                /* never taken to answer */
+	struct fathom_debug *debugs;                /* whose units can be evicted */
+	char **debug_dirs;                          /* NULL-terminated */
+	char *sysroot;                              /* "" for none */
+	char *exe;       /* the program of what was stored; "" for none */
 	char *dwp;       /* the package of split debug files; "" for that of each file */
 	char *cache_dir; /* NULL: no cache */
 	uint64_t cache_limit;

@@ -17,6 +17,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "host/base/array.h"
 #include "host/base/context.h"
 #include "host/base/path.h"
 #include "host/base/reach_helper.h"
@@ -47,6 +48,10 @@ struct mount {
 	bool is_foreign;
 };
 
+struct mounts {
+	FATHOM_ARRAY_OF(struct mount);
+};
+
 /* What did not answer: a device, or a directory and what is below it. */
 struct silence {
 	uint64_t device;
@@ -54,19 +59,27 @@ struct silence {
 	int64_t since_ns;
 };
 
+struct silences {
+	FATHOM_ARRAY_OF(struct silence);
+};
+
+struct pids {
+	FATHOM_ARRAY_OF(pid_t);
+};
+
 struct fathom_reach {
 	int64_t timeout_ns;
-	pthread_mutex_t lock;       /* of all that follows; nobody waits for a server under it */
-	struct fathom_array mounts; /* struct mount, sorted by device */
-	int64_t read_ns;            /* when our own mounts were read; 0: never */
+	pthread_mutex_t lock; /* of all that follows; nobody waits for a server under it */
+	struct mounts mounts; /* sorted by device */
+	int64_t read_ns;      /* when our own mounts were read; 0: never */
 	size_t n_hanging;
 	uint64_t shared_memory; /* the device of memfd_create(2), which no mount has; 0: unknown */
-	struct fathom_array dead; /* struct silence */
-	int64_t window_ns;        /* when the time was begun to be counted, and what was waited */
+	struct silences dead;
+	int64_t window_ns; /* when the time was begun to be counted, and what was waited */
 	int64_t waited_ns;
 	struct fathom_helper idle; /* one that has nothing to do */
 	pid_t owner;               /* whose child it is: the program may fork */
-	struct fathom_array left;  /* pid_t: helpers that got stuck */
+	struct pids left;          /* helpers that got stuck */
 };
 
 /* Types of file systems whose files are a server's, a daemon's or another machine's. */
@@ -103,7 +116,7 @@ struct fathom_reach *fathom_reach_create(uint32_t timeout_ms)
 /* Forgets the mounts that are @foreign, or those that are not. */
 static void forget_mounts(struct fathom_reach *r, bool foreign)
 {
-	struct mount *m = r->mounts.data;
+	struct mount *m = r->mounts.items;
 	size_t n = 0;
 
 	for (size_t i = 0; i < r->mounts.n; i++)
@@ -117,7 +130,7 @@ static void forget_mounts(struct fathom_reach *r, bool foreign)
 /* Lets go of the helpers that got stuck and have ended since. */
 static void collect_left(struct fathom_reach *r)
 {
-	pid_t *left = r->left.data;
+	pid_t *left = r->left.items;
 	size_t n = 0;
 
 	for (size_t i = 0; i < r->left.n; i++)
@@ -134,14 +147,14 @@ void fathom_reach_destroy(struct fathom_reach *r)
 		return;
 	forget_mounts(r, false);
 	forget_mounts(r, true);
-	s = r->dead.data;
+	s = r->dead.items;
 	for (size_t i = 0; i < r->dead.n; i++)
 		free(s[i].path);
 	fathom_helper_end(&r->idle);
 	collect_left(r);
-	fathom_array_deinit(&r->mounts);
-	fathom_array_deinit(&r->dead);
-	fathom_array_deinit(&r->left);
+	fathom_array_free(&r->mounts);
+	fathom_array_free(&r->dead);
+	fathom_array_free(&r->left);
 	pthread_mutex_destroy(&r->lock);
 	free(r);
 }
@@ -215,9 +228,9 @@ static void add_mounts(struct fathom_reach *r, const char *mountinfo, bool forei
 		return;
 	(void)setvbuf(file, NULL, _IOFBF, LINES_AT_ONCE);
 	while (r->mounts.n < MOST_MOUNTS && getline(&line, &cap, file) > 0) {
-		if (!fathom_array_reserve(&r->mounts, sizeof *m, 1))
+		if (!fathom_array_room(&r->mounts, 1))
 			break;
-		m = (struct mount *)r->mounts.data + r->mounts.n;
+		m = r->mounts.items + r->mounts.n;
 		if (!read_mount(line, m))
 			continue;
 		m->is_foreign = foreign;
@@ -225,7 +238,7 @@ static void add_mounts(struct fathom_reach *r, const char *mountinfo, bool forei
 	}
 	free(line);
 	(void)fclose(file);
-	m = r->mounts.data;
+	m = r->mounts.items;
 	if (r->mounts.n)
 		qsort(m, r->mounts.n, sizeof *m, compare_devices);
 	r->n_hanging = 0;
@@ -260,14 +273,14 @@ static const struct mount *find_device(const struct fathom_reach *r, uint64_t de
 {
 	const struct mount wanted = { .device = device };
 
-	return r->mounts.n ? bsearch(&wanted, r->mounts.data, r->mounts.n, sizeof wanted,
+	return r->mounts.n ? bsearch(&wanted, r->mounts.items, r->mounts.n, sizeof wanted,
 				     compare_devices)
 			   : NULL;
 }
 
 static const struct mount *find_id(const struct fathom_reach *r, uint64_t id)
 {
-	const struct mount *m = r->mounts.data;
+	const struct mount *m = r->mounts.items;
 
 	for (size_t i = 0; i < r->mounts.n; i++)
 		if (m[i].id == id)
@@ -287,7 +300,7 @@ static bool is_below(const char *path, const char *prefix)
 /* The innermost mount of a server that @path, as it is written, is below; NULL: none. */
 static const struct mount *find_point(const struct fathom_reach *r, const char *path)
 {
-	const struct mount *m = r->mounts.data;
+	const struct mount *m = r->mounts.items;
 	const struct mount *found = NULL;
 
 	for (size_t i = 0; i < r->mounts.n; i++)
@@ -303,7 +316,7 @@ static const struct mount *find_point(const struct fathom_reach *r, const char *
 static void forget_silence(struct fathom_reach *r)
 {
 	const int64_t now = fathom_now_ns();
-	struct silence *s = r->dead.data;
+	struct silence *s = r->dead.items;
 	size_t n = 0;
 
 	for (size_t i = 0; i < r->dead.n; i++)
@@ -317,7 +330,7 @@ static void forget_silence(struct fathom_reach *r)
 /* Whether @device, or what holds @path, did not answer lately; 0 and NULL: none is known. */
 static bool is_dead(struct fathom_reach *r, uint64_t device, const char *path)
 {
-	const struct silence *s = r->dead.data;
+	const struct silence *s = r->dead.items;
 
 	forget_silence(r);
 	for (size_t i = 0; i < r->dead.n; i++)
@@ -334,9 +347,8 @@ static void mark_dead(struct fathom_reach *r, uint64_t device, const char *path,
 	if (!device)
 		s.path = strndup(path, size);
 	pthread_mutex_lock(&r->lock);
-	if ((device || s.path) && !is_dead(r, device, s.path) &&
-	    fathom_array_reserve(&r->dead, sizeof s, 1))
-		((struct silence *)r->dead.data)[r->dead.n++] = s;
+	if ((device || s.path) && !is_dead(r, device, s.path) && fathom_array_room(&r->dead, 1))
+		r->dead.items[r->dead.n++] = s;
 	else
 		free(s.path);
 	pthread_mutex_unlock(&r->lock);
@@ -426,8 +438,8 @@ static void leave(struct fathom_reach *r, struct fathom_helper *h, int64_t began
 	(void)close(h->socket);
 	pthread_mutex_lock(&r->lock);
 	r->waited_ns += fathom_now_ns() - began_ns;
-	if (fathom_array_reserve(&r->left, sizeof h->pid, 1))
-		((pid_t *)r->left.data)[r->left.n++] = h->pid;
+	if (fathom_array_room(&r->left, 1))
+		r->left.items[r->left.n++] = h->pid;
 	pthread_mutex_unlock(&r->lock);
 }
 

@@ -17,6 +17,7 @@
 
 #include "host/disasm/work.h"
 #include "host/target/target.h"
+#include "safe/base/sort.h"
 
 #define N_REGISTERS 32
 
@@ -67,18 +68,7 @@ struct following {
 /* The number of the first instruction at @address or behind it, or that of instructions. */
 static size_t first_code(const struct fathom_disasm_work *w, uint64_t address)
 {
-	size_t low = 0;
-	size_t high = w->codes.n;
-
-	while (low < high) {
-		const size_t mid = low + (high - low) / 2;
-
-		if (fathom_work_code(w, mid)->address < address)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return FATHOM_BISECT(w->codes.n, i, fathom_work_code(w, i)->address < address);
 }
 
 /* The number of the instruction at @address, or that of instructions. */

@@ -7,6 +7,7 @@
 
 #include "host/file/codec.h"
 #include "safe/base/cursor.h"
+#include "safe/base/sort.h"
 
 /*
  * The first address given to sections of relocatable files; 0 and 1 mark dropped code. Machines
@@ -511,17 +512,8 @@ fathom_err fathom_object_load(struct fathom_object *o, uint32_t i, struct fathom
 
 const struct fathom_range *fathom_object_code_at(const struct fathom_object *o, uint64_t svma)
 {
-	uint32_t low = 0;
-	uint32_t high = o->n_code;
+	const uint32_t low = (uint32_t)FATHOM_BISECT(o->n_code, i, o->code[i].high <= svma);
 
-	while (low < high) {
-		const uint32_t mid = low + (high - low) / 2;
-
-		if (o->code[mid].high <= svma)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	return low < o->n_code && svma >= o->code[low].low ? &o->code[low] : NULL;
 }
 

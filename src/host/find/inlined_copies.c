@@ -31,7 +31,7 @@ struct inlined {
 
 static const struct fathom_names *names_of(const struct inlined *x, uint32_t number)
 {
-	return (const struct fathom_names *)x->t->w->names.data + number;
+	return x->t->w->origins.names.items + number;
 }
 
 /* What a function is called, as linked if that is known; data is NULL if it has no name. */
@@ -102,7 +102,7 @@ static const char *call_file(struct inlined *x, const struct fathom_die *die)
 	    w->pool.n > UINT32_MAX)
 		return NULL;
 	return fathom_arena_strdup(&x->t->arena,
-				   (struct fathom_str){ w->pool.data, (uint32_t)w->pool.n });
+				   (struct fathom_str){ w->pool.items, (uint32_t)w->pool.n });
 }
 
 /* Where the copy is entered, if the entry says so; else @low, its first address. */

@@ -56,7 +56,7 @@ static bool may_be_wanted(const struct fathom_find_task *t, struct fathom_str na
 static bool add_wanted(struct table *tab, uint32_t file)
 {
 	struct fathom_find_task *t = tab->t;
-	const struct fathom_str path = { t->w->pool.data, (uint32_t)t->w->pool.n };
+	const struct fathom_str path = { t->w->pool.items, (uint32_t)t->w->pool.n };
 	const char *kept = NULL;
 
 	for (uint32_t i = 0; i < t->f->n_queries; i++) {
@@ -80,10 +80,11 @@ static bool find_files(struct table *tab)
 {
 	struct fathom_worker *w = tab->t->w;
 
-	for (size_t i = 0; i < w->files.n; i++) {
-		const struct fathom_line_entry *e = (struct fathom_line_entry *)w->files.data + i;
-		const struct fathom_str name = fathom_line_entry_name(&w->program, tab->unit, e);
-		const uint32_t file = (uint32_t)i + w->files_base;
+	for (size_t i = 0; i < w->lines.files.n; i++) {
+		const struct fathom_line_entry *e = w->lines.files.items + i;
+		const struct fathom_str name =
+			fathom_line_entry_name(&w->lines.program, tab->unit, e);
+		const uint32_t file = (uint32_t)i + w->lines.files_base;
 
 		if (!name.data || !may_be_wanted(tab->t, name))
 			continue;
@@ -140,11 +141,11 @@ static bool take_row(struct table *tab, const struct fathom_line_row *row)
 
 static fathom_err read_rows(struct table *tab, struct fathom_errinfo *reterr)
 {
-	struct fathom_line_reader *reader = &tab->t->w->line_reader;
+	struct fathom_line_reader *reader = &tab->t->w->lines.reader;
 	struct fathom_line_row rows[BATCH];
 	size_t n;
 
-	fathom_line_reader_init(reader, &tab->t->w->program);
+	fathom_line_reader_init(reader, &tab->t->w->lines.program);
 	reader->dull = 0;
 	while ((n = fathom_line_reader_rows(reader, rows, BATCH)) != 0)
 		for (size_t i = 0; i < n; i++)

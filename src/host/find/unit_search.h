@@ -3,9 +3,9 @@
 #ifndef FATHOM_FIND_UNIT_SEARCH_H
 #define FATHOM_FIND_UNIT_SEARCH_H
 
-#include "host/base/worker.h"
 #include "host/find/search.h"
 #include "host/module/debug.h"
+#include "host/module/worker.h"
 
 /* A place that was found: strings are of the task's arena. */
 struct fathom_find_place {

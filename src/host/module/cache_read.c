@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "host/base/array.h"
 #include "host/base/context.h"
 #include "host/module/cache_key.h"
 
@@ -279,8 +280,12 @@ static bool is_index_name(const char *name, bool *ret_temporary)
 /* An hour after its start nobody is still writing an index. */
 #define TEMPORARY_AGE 3600
 
+struct candidates {
+	FATHOM_ARRAY_OF(struct cached);
+};
+
 /* Lists the indexes of the open directory @dir; abandoned ones are removed on the way. */
-static void list_indexes(DIR *dir, struct fathom_array *list)
+static void list_indexes(DIR *dir, struct candidates *list)
 {
 	struct dirent *entry;
 	struct stat st;
@@ -301,11 +306,11 @@ static void list_indexes(DIR *dir, struct fathom_array *list)
 		c.name = strdup(entry->d_name);
 		c.size = (uint64_t)st.st_size;
 		c.used = st.st_mtime;
-		if (!c.name || !fathom_array_reserve(list, sizeof c, 1)) {
+		if (!c.name || !fathom_array_room(list, 1)) {
 			free(c.name);
 			continue;
 		}
-		((struct cached *)list->data)[list->n++] = c;
+		list->items[list->n++] = c;
 	}
 }
 
@@ -315,14 +320,14 @@ static void list_indexes(DIR *dir, struct fathom_array *list)
  */
 static uint64_t remove_oldest(DIR *dir, uint64_t limit)
 {
-	struct fathom_array list = { 0 };
+	struct candidates list = { 0 };
 	int number = 0;
 	struct cached *c;
 	uint64_t total = 0;
 	uint64_t removed = 0;
 
 	list_indexes(dir, &list);
-	c = list.data;
+	c = list.items;
 	if (list.n)
 		qsort(c, list.n, sizeof *c, compare_used);
 	for (size_t i = 0; i < list.n; i++)
@@ -336,7 +341,7 @@ static uint64_t remove_oldest(DIR *dir, uint64_t limit)
 		}
 		free(c[i].name);
 	}
-	fathom_array_deinit(&list);
+	fathom_array_free(&list);
 	/* What another process has removed meanwhile is gone, too. */
 	errno = number;
 	return removed;

@@ -15,6 +15,12 @@
 #include "host/module/lines.h"
 #include "host/module/module.h"
 #include "host/module/unit_data.h"
+#include "host/module/worker.h"
+#include "safe/base/sort.h"
+
+struct bounds {
+	FATHOM_ARRAY_OF(struct fathom_index_bound);
+};
 
 struct store {
 	struct fathom_module *module;
@@ -26,8 +32,8 @@ struct store {
 	_Atomic bool late;
 	_Atomic bool failed; /* some unit could not be decoded whole */
 	_Atomic uint64_t n_functions;
-	struct fathom_array bounds; /* struct fathom_index_bound, by unit; not overlapping */
-	bool all_bounds;            /* they are those of all units */
+	struct bounds bounds; /* by unit; not overlapping */
+	bool all_bounds;      /* they are those of all units */
 };
 
 /* Stands for the bounds of what was bounded before, or is not known to be. */
@@ -49,9 +55,9 @@ static bool add_bounds(struct store *s, const struct fathom_unit_map *map)
 
 	if (!map || !map->n)
 		return map != NULL;
-	if (!fathom_array_reserve(&s->bounds, sizeof *to, map->n))
+	if (!fathom_array_room(&s->bounds, map->n))
 		return false;
-	to = (struct fathom_index_bound *)s->bounds.data + s->bounds.n;
+	to = s->bounds.items + s->bounds.n;
 	for (size_t i = 0; i < map->n; i++)
 		to[i] = (struct fathom_index_bound){ map->ranges[i].unit_off, map->ranges[i].low,
 						     map->ranges[i].high };
@@ -75,7 +81,7 @@ static bool find_bounds(struct store *s, struct fathom_worker *w)
 	    (full && !add_bounds(s, full)))
 		return false;
 	s->all_bounds = full != NULL;
-	b = s->bounds.data;
+	b = s->bounds.items;
 	if (s->bounds.n)
 		qsort(b, s->bounds.n, sizeof *b, compare_bounds);
 	for (size_t i = 0; i < s->bounds.n; i++)
@@ -90,19 +96,10 @@ static bool find_bounds(struct store *s, struct fathom_worker *w)
 /* The bounds of the unit at @off; their number. */
 static size_t bounds_of(const struct store *s, uint64_t off, const struct fathom_index_bound **ret)
 {
-	const struct fathom_index_bound *b = s->bounds.data;
-	size_t low = 0;
-	size_t high = s->bounds.n;
+	const struct fathom_index_bound *b = s->bounds.items;
 	size_t end;
+	const size_t low = FATHOM_BISECT(s->bounds.n, i, b[i].unit_off < off);
 
-	while (low < high) {
-		const size_t mid = low + (high - low) / 2;
-
-		if (b[mid].unit_off < off)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	for (end = low; end < s->bounds.n && b[end].unit_off == off;)
 		end++;
 	*ret = b + low;
@@ -217,9 +214,8 @@ static bool want_all(struct fathom_worker *w, const struct fathom_unit_data *dat
 		fathom_unit_data_want(data, slot, &want);
 		if (want.from >= want.to)
 			continue;
-		if (!fathom_array_reserve(&w->wants, sizeof want, 1))
+		if (!fathom_array_push(&w->wants, want))
 			return false;
-		((struct fathom_want *)w->wants.data)[w->wants.n++] = want;
 	}
 	/* Functions are sorted, and so is what lies between them, but where they overlap. */
 	return true;
@@ -238,7 +234,7 @@ static fathom_err store_unit(struct store *s, struct fathom_worker *w, uint64_t 
 	data = fathom_unit_data_create(w, s->debug, &u, true);
 	err = data && want_all(w, data) ? FATHOM_OK : FATHOM_E_MEMORY;
 	if (!err) {
-		fathom_lines_sort_wants(w->wants.data, w->wants.n);
+		fathom_lines_sort_wants(w->wants.items, w->wants.n);
 		err = fathom_decode(w, s->debug, &u, data, &info);
 	}
 	if (!err)
@@ -445,7 +441,7 @@ static struct store *store_new(struct fathom_module *m, uint32_t deadline_ms)
 static void store_free(struct store *s)
 {
 	pthread_mutex_destroy(&s->lock);
-	fathom_array_deinit(&s->bounds);
+	fathom_array_free(&s->bounds);
 	free(s);
 }
 

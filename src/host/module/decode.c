@@ -7,31 +7,13 @@
 #include "host/module/lines.h"
 #include "host/module/module.h"
 #include "host/module/origin.h"
+#include "host/module/worker.h"
 #include "safe/base/limits.h"
 #include "safe/base/sort.h"
 #include "safe/dwarf/ranges.h"
 
 /* Inlined calls that cover one address, as one function's entries state them. */
 #define MAX_ACTIVE 4096
-
-/* A stretch of code that belongs to an inlined call. Calls are numbered in the entries' order. */
-struct interval {
-	uint64_t low;
-	uint64_t high;
-	uint32_t node;
-};
-
-/* An inlined call whose own inlined calls are being read. */
-struct open_call {
-	uint32_t depth;
-	uint32_t node;
-};
-
-/* The number that something outside has in the block with this stamp. */
-struct local {
-	uint32_t stamp;
-	uint32_t number;
-};
 
 /* One block being built. */
 struct build {
@@ -45,7 +27,25 @@ struct build {
 	fathom_err lines_err; /* why rows may be missing */
 };
 
-#define NODES(w) ((struct fathom_block_node *)(w)->nodes.data)
+#define NODES(w) ((w)->decoder.nodes.items)
+
+void fathom_decoder_deinit(struct fathom_decoder *decoder)
+{
+	fathom_array_free(&decoder->intervals);
+	fathom_array_free(&decoder->sorted);
+	fathom_array_free(&decoder->active);
+	fathom_array_free(&decoder->keyed);
+	fathom_array_free(&decoder->calls);
+	fathom_array_free(&decoder->nodes);
+	fathom_array_free(&decoder->folded);
+	fathom_array_free(&decoder->local_nodes);
+	fathom_array_free(&decoder->local_names);
+	fathom_array_free(&decoder->local_files);
+	fathom_array_free(&decoder->out_rows);
+	fathom_array_free(&decoder->out_functions);
+	fathom_array_free(&decoder->out_declared);
+	fathom_array_free(&decoder->out_files);
+}
 
 static uint32_t attr_u32(const struct fathom_die *die, enum fathom_slot slot)
 {
@@ -61,10 +61,10 @@ static bool add_node(struct build *b, const struct fathom_die *die, uint32_t par
 	const uint32_t names = fathom_origin_names(w, b->d, &b->u->unit, die);
 	struct fathom_block_node *node;
 
-	if (names == FATHOM_NO_NAMES || w->nodes.n >= UINT32_MAX / 2 ||
-	    !fathom_array_reserve(&w->nodes, sizeof(struct fathom_block_node), 1))
+	if (names == FATHOM_NO_NAMES || w->decoder.nodes.n >= UINT32_MAX / 2 ||
+	    !fathom_array_room(&w->decoder.nodes, 1))
 		return false;
-	node = NODES(w) + w->nodes.n++;
+	node = NODES(w) + w->decoder.nodes.n++;
 	*node = (struct fathom_block_node){
 		.parent = parent,
 		.function = names,
@@ -120,10 +120,9 @@ static fathom_err add_intervals(struct build *b, const struct fathom_die *die, u
 		if (low >= high)
 			continue;
 		*ret_outside = false;
-		if (!fathom_array_reserve(&w->intervals, sizeof(struct interval), 1))
+		if (!fathom_array_push(&w->decoder.intervals,
+				       (struct fathom_call_range){ low, high, node }))
 			return FATHOM_E_MEMORY;
-		((struct interval *)w->intervals.data)[w->intervals.n++] =
-			(struct interval){ low, high, node };
 	}
 	if (wants_declarations(w))
 		NODES(w)[node].start = stated_start(b, die);
@@ -151,10 +150,10 @@ static bool is_outside(struct build *b, const struct fathom_die *die)
 /* Closes the calls at @lowest and deeper: the walk has left them. */
 static void close_calls(struct fathom_worker *w, uint32_t lowest)
 {
-	const struct open_call *calls = w->calls.data;
+	const struct fathom_open_call *calls = w->decoder.calls.items;
 
-	while (w->calls.n && calls[w->calls.n - 1].depth >= lowest)
-		w->calls.n--;
+	while (w->decoder.calls.n && calls[w->decoder.calls.n - 1].depth >= lowest)
+		w->decoder.calls.n--;
 }
 
 /* Reads one inlined call at @depth below the function. */
@@ -162,14 +161,13 @@ static fathom_err add_call(struct build *b, const struct fathom_die *die, uint32
 			   bool *ret_outside, struct fathom_errinfo *reterr)
 {
 	struct fathom_worker *w = b->w;
-	const struct open_call *calls = w->calls.data;
-	const uint32_t node = (uint32_t)w->nodes.n;
-	const uint32_t parent = w->calls.n ? calls[w->calls.n - 1].node : 0;
+	const struct fathom_open_call *calls = w->decoder.calls.items;
+	const uint32_t node = (uint32_t)w->decoder.nodes.n;
+	const uint32_t parent = w->decoder.calls.n ? calls[w->decoder.calls.n - 1].node : 0;
 
 	if (!add_node(b, die, parent) ||
-	    !fathom_array_reserve(&w->calls, sizeof(struct open_call), 1))
+	    !fathom_array_push(&w->decoder.calls, (struct fathom_open_call){ depth, node }))
 		return FATHOM_E_MEMORY;
-	((struct open_call *)w->calls.data)[w->calls.n++] = (struct open_call){ depth, node };
 	return add_intervals(b, die, node, ret_outside, reterr);
 }
 
@@ -189,9 +187,9 @@ static fathom_err read_function(struct build *b, struct fathom_errinfo *reterr)
 	uint32_t depth;
 	fathom_err err;
 
-	b->w->nodes.n = 0;
-	b->w->intervals.n = 0;
-	b->w->calls.n = 0;
+	b->w->decoder.nodes.n = 0;
+	b->w->decoder.intervals.n = 0;
+	b->w->decoder.calls.n = 0;
 	fathom_die_reader_init(&r, &b->u->unit, b->die_off);
 	r.passing = true;
 	err = fathom_die_next(&r, kinds, &die, &depth, reterr);
@@ -222,24 +220,21 @@ static fathom_err read_function(struct build *b, struct fathom_errinfo *reterr)
 /* Sorts the intervals by their starts; those that start together stay in the entries' order. */
 static bool sort_intervals(struct fathom_worker *w)
 {
-	const size_t n = w->intervals.n;
+	const size_t n = w->decoder.intervals.n;
 	struct fathom_keyed *keyed;
 
-	w->keyed.n = 0;
-	w->sorted.n = 0;
-	if (!fathom_array_reserve(&w->keyed, sizeof *keyed, 2 * n) ||
-	    !fathom_array_reserve(&w->sorted, sizeof(struct interval), n))
+	w->decoder.keyed.n = 0;
+	w->decoder.sorted.n = 0;
+	if (!fathom_array_room(&w->decoder.keyed, 2 * n) ||
+	    !fathom_array_room(&w->decoder.sorted, n))
 		return false;
-	keyed = w->keyed.data;
+	keyed = w->decoder.keyed.items;
 	for (size_t i = 0; i < n; i++)
-		keyed[i] =
-			(struct fathom_keyed){ ((const struct interval *)w->intervals.data)[i].low,
-					       i };
+		keyed[i] = (struct fathom_keyed){ w->decoder.intervals.items[i].low, i };
 	fathom_sort_keyed(keyed, keyed + n, n);
 	for (size_t i = 0; i < n; i++)
-		((struct interval *)w->sorted.data)[i] =
-			((const struct interval *)w->intervals.data)[keyed[i].value];
-	w->sorted.n = n;
+		w->decoder.sorted.items[i] = w->decoder.intervals.items[keyed[i].value];
+	w->decoder.sorted.n = n;
 	return true;
 }
 
@@ -260,26 +255,27 @@ struct sweep {
  */
 static fathom_err update_calls(struct fathom_worker *w, struct sweep *s, uint32_t *ret_node)
 {
-	const struct interval *sorted = w->sorted.data;
-	struct interval *active = w->active.data;
+	const struct fathom_call_range *sorted = w->decoder.sorted.items;
+	struct fathom_call_range *active = w->decoder.active.items;
 	size_t n = 0;
 
-	for (size_t i = 0; i < w->active.n; i++)
+	for (size_t i = 0; i < w->decoder.active.n; i++)
 		if (active[i].high > s->pos)
 			active[n++] = active[i];
-	w->active.n = n;
-	for (; s->interval < w->sorted.n && sorted[s->interval].low <= s->pos; s->interval++) {
+	w->decoder.active.n = n;
+	for (; s->interval < w->decoder.sorted.n && sorted[s->interval].low <= s->pos;
+	     s->interval++) {
 		if (sorted[s->interval].high <= s->pos)
 			continue;
-		if (w->active.n >= MAX_ACTIVE)
+		if (w->decoder.active.n >= MAX_ACTIVE)
 			return FATHOM_E_LIMIT;
-		if (!fathom_array_reserve(&w->active, sizeof *active, 1))
+		if (!fathom_array_room(&w->decoder.active, 1))
 			return FATHOM_E_MEMORY;
-		active = w->active.data;
-		active[w->active.n++] = sorted[s->interval];
+		active = w->decoder.active.items;
+		active[w->decoder.active.n++] = sorted[s->interval];
 	}
 	*ret_node = s->no_call;
-	for (size_t i = 0; i < w->active.n; i++)
+	for (size_t i = 0; i < w->decoder.active.n; i++)
 		if (*ret_node == FATHOM_BLOCK_NONE || active[i].node > *ret_node)
 			*ret_node = active[i].node;
 	return FATHOM_OK;
@@ -304,13 +300,12 @@ static uint64_t min_beyond(uint64_t best, uint64_t candidate, uint64_t pos)
 /* Where the next change is. */
 static uint64_t next_position(const struct fathom_worker *w, const struct sweep *s)
 {
-	const struct interval *active = w->active.data;
+	const struct fathom_call_range *active = w->decoder.active.items;
 	uint64_t next = s->end;
 
-	if (s->interval < w->sorted.n)
-		next = min_beyond(next, ((const struct interval *)w->sorted.data)[s->interval].low,
-				  s->pos);
-	for (size_t i = 0; i < w->active.n; i++)
+	if (s->interval < w->decoder.sorted.n)
+		next = min_beyond(next, w->decoder.sorted.items[s->interval].low, s->pos);
+	for (size_t i = 0; i < w->decoder.active.n; i++)
 		next = min_beyond(next, active[i].high, s->pos);
 	if (s->row < s->n_rows) {
 		next = min_beyond(next, s->rows[s->row].address, s->pos);
@@ -331,7 +326,7 @@ static bool emit_row(struct fathom_worker *w, uint64_t off, const struct fathom_
 		     uint32_t node)
 {
 	struct fathom_block_row row = { .off = off, .file = FATHOM_BLOCK_NONE, .node = node };
-	struct fathom_block_row *out = w->out_rows.data;
+	struct fathom_block_row *out = w->decoder.out_rows.items;
 
 	if (line) {
 		row.file = line->file;
@@ -339,12 +334,9 @@ static bool emit_row(struct fathom_worker *w, uint64_t off, const struct fathom_
 		row.column = line->column;
 		row.discriminator = line->discriminator;
 	}
-	if (w->out_rows.n && same_row(&out[w->out_rows.n - 1], &row))
+	if (w->decoder.out_rows.n && same_row(&out[w->decoder.out_rows.n - 1], &row))
 		return true;
-	if (!fathom_array_reserve(&w->out_rows, sizeof row, 1))
-		return false;
-	((struct fathom_block_row *)w->out_rows.data)[w->out_rows.n++] = row;
-	return true;
+	return fathom_array_push(&w->decoder.out_rows, row);
 }
 
 /*
@@ -355,15 +347,15 @@ static fathom_err lay_out(struct build *b, uint64_t low, uint64_t from, uint64_t
 {
 	struct fathom_worker *w = b->w;
 	struct sweep s = {
-		.rows = (const struct fathom_want_row *)w->row_order.data + b->want->first_row,
+		.rows = w->lines.row_order.items + b->want->first_row,
 		.n_rows = b->want->n_rows,
 		.pos = from,
 		.end = to,
-		.no_call = w->nodes.n ? 0 : FATHOM_BLOCK_NONE,
+		.no_call = w->decoder.nodes.n ? 0 : FATHOM_BLOCK_NONE,
 	};
 
-	w->out_rows.n = 0;
-	w->active.n = 0;
+	w->decoder.out_rows.n = 0;
+	w->decoder.active.n = 0;
 	if (!sort_intervals(w))
 		return FATHOM_E_MEMORY;
 	while (s.pos < s.end) {
@@ -378,9 +370,9 @@ static fathom_err lay_out(struct build *b, uint64_t low, uint64_t from, uint64_t
 }
 
 /* The first line that @rows state outside inlined calls; NULL when they state none. */
-static const struct fathom_block_row *own_line(const struct fathom_array *rows)
+static const struct fathom_block_row *own_line(const struct fathom_block_row_array *rows)
 {
-	const struct fathom_block_row *row = rows->data;
+	const struct fathom_block_row *row = rows->items;
 
 	for (size_t i = 0; i < rows->n; i++)
 		if (!row[i].node && row[i].line && row[i].file != FATHOM_BLOCK_NONE)
@@ -418,8 +410,8 @@ static uint32_t declared_in(const struct build *b, uint64_t off, uint32_t file)
  */
 static bool choose_folded(struct build *b)
 {
-	const struct fathom_block_row *row = own_line(&b->w->out_rows);
-	struct fathom_array *folded = &b->w->folded;
+	const struct fathom_block_row *row = own_line(&b->w->decoder.out_rows);
+	struct fathom_u64_array *folded = &b->w->decoder.folded;
 	uint32_t best = 0;
 	uint64_t off;
 
@@ -431,12 +423,11 @@ static bool choose_folded(struct build *b)
 	for (uint32_t n = 0; fathom_unit_data_folded(b->data, b->want->slot, n, &off); n++) {
 		if (best && declared_in(b, off, row->file) != best)
 			continue;
-		if (!fathom_array_reserve(folded, sizeof off, 1))
+		if (!fathom_array_push(folded, off))
 			return false;
-		((uint64_t *)folded->data)[folded->n++] = off;
 	}
 	if (folded->n)
-		b->die_off = ((uint64_t *)folded->data)[--folded->n];
+		b->die_off = folded->items[--folded->n];
 	return true;
 }
 
@@ -462,54 +453,55 @@ static fathom_err lay_out_function(struct build *b, fathom_err *ret_read,
 }
 
 /* Starts a string in the pool; the text is appended by the caller, then closed. */
-static bool begin_string(struct fathom_array *pool, size_t *ret_at)
+static bool begin_string(struct fathom_bytes_array *pool, size_t *ret_at)
 {
-	if (!fathom_array_reserve(pool, 1, sizeof(uint32_t)))
+	if (!fathom_array_room(pool, sizeof(uint32_t)))
 		return false;
 	*ret_at = pool->n;
 	pool->n += sizeof(uint32_t);
 	return true;
 }
 
-static bool end_string(struct fathom_array *pool, size_t at, uint32_t *ret_reference)
+static bool end_string(struct fathom_bytes_array *pool, size_t at, uint32_t *ret_reference)
 {
 	const size_t size = pool->n - at - sizeof(uint32_t);
 	const uint32_t length = (uint32_t)size;
 
-	if (pool->n > UINT32_MAX || !fathom_array_reserve(pool, 1, 1))
+	if (pool->n > UINT32_MAX || !fathom_array_room(pool, 1))
 		return false;
-	memcpy((char *)pool->data + at, &length, sizeof length);
-	((char *)pool->data)[pool->n++] = '\0';
+	memcpy(pool->items + at, &length, sizeof length);
+	pool->items[pool->n++] = '\0';
 	*ret_reference = (uint32_t)at;
 	return true;
 }
 
-static bool add_string(struct fathom_array *pool, struct fathom_str s, uint32_t *ret_reference)
+static bool add_string(struct fathom_bytes_array *pool, struct fathom_str s,
+		       uint32_t *ret_reference)
 {
 	size_t at;
 
 	*ret_reference = 0;
 	if (!s.size)
 		return true;
-	if (!begin_string(pool, &at) || !fathom_array_reserve(pool, 1, s.size))
+	if (!begin_string(pool, &at) || !fathom_array_room(pool, s.size))
 		return false;
-	memcpy((char *)pool->data + pool->n, s.data, s.size);
+	memcpy(pool->items + pool->n, s.data, s.size);
 	pool->n += s.size;
 	return end_string(pool, at, ret_reference);
 }
 
 /* The entry for number @i of @table, grown as needed; NULL without memory. */
-static struct local *local_of(struct fathom_array *table, uint32_t i)
+static struct fathom_local *local_of(struct fathom_locals *table, uint32_t i)
 {
 	if (i >= table->n) {
 		const size_t more = (size_t)i + 1 - table->n;
 
-		if (!fathom_array_reserve(table, sizeof(struct local), more))
+		if (!fathom_array_room(table, more))
 			return NULL;
-		memset((struct local *)table->data + table->n, 0, more * sizeof(struct local));
+		memset(table->items + table->n, 0, more * sizeof(struct fathom_local));
 		table->n = (size_t)i + 1;
 	}
-	return (struct local *)table->data + i;
+	return table->items + i;
 }
 
 /* The block's number for the file @file of the line table; FATHOM_BLOCK_NONE when it has no name.
@@ -517,7 +509,7 @@ static struct local *local_of(struct fathom_array *table, uint32_t i)
 static bool local_file(struct build *b, uint32_t file, uint32_t *ret)
 {
 	struct fathom_worker *w = b->w;
-	struct local *local;
+	struct fathom_local *local;
 	uint32_t reference;
 	size_t at;
 
@@ -527,13 +519,13 @@ static bool local_file(struct build *b, uint32_t file, uint32_t *ret)
 	if (!fathom_lines_define(w, file))
 		return false;
 	/* All numbers that the table does not have count as one. */
-	if (file > w->files.n + w->files_base)
-		file = (uint32_t)w->files.n + w->files_base;
-	local = local_of(&w->local_files, file);
+	if (file > w->lines.files.n + w->lines.files_base)
+		file = (uint32_t)w->lines.files.n + w->lines.files_base;
+	local = local_of(&w->decoder.local_files, file);
 	if (!local)
 		return false;
-	if (local->stamp != w->stamp) {
-		local->stamp = w->stamp;
+	if (local->stamp != w->decoder.stamp) {
+		local->stamp = w->decoder.stamp;
 		local->number = FATHOM_BLOCK_NONE;
 		if (!begin_string(&w->pool, &at))
 			return false;
@@ -542,10 +534,10 @@ static bool local_file(struct build *b, uint32_t file, uint32_t *ret)
 			return true;
 		}
 		if (!end_string(&w->pool, at, &reference) ||
-		    !fathom_array_reserve(&w->out_files, sizeof reference, 1))
+		    !fathom_array_room(&w->decoder.out_files, 1))
 			return false;
-		local->number = (uint32_t)w->out_files.n;
-		((uint32_t *)w->out_files.data)[w->out_files.n++] = reference;
+		local->number = (uint32_t)w->decoder.out_files.n;
+		w->decoder.out_files.items[w->decoder.out_files.n++] = reference;
 	}
 	*ret = local->number;
 	return true;
@@ -558,9 +550,8 @@ static bool add_declaration(struct build *b, const struct fathom_names *names)
 	struct fathom_block_declaration d = { .line = names->decl_line };
 
 	if (!local_file(b, names->decl_file, &d.file) ||
-	    !fathom_array_reserve(&w->out_declared, sizeof d, 1))
+	    !fathom_array_push(&w->decoder.out_declared, d))
 		return false;
-	((struct fathom_block_declaration *)w->out_declared.data)[w->out_declared.n++] = d;
 	return true;
 }
 
@@ -568,23 +559,23 @@ static bool add_declaration(struct build *b, const struct fathom_names *names)
 static bool local_function(struct build *b, uint32_t i, uint32_t *ret)
 {
 	struct fathom_worker *w = b->w;
-	const struct fathom_names *names = (const struct fathom_names *)w->names.data + i;
-	struct local *local = local_of(&w->local_names, i);
+	const struct fathom_names *names = w->origins.names.items + i;
+	struct fathom_local *local = local_of(&w->decoder.local_names, i);
 	struct fathom_block_function f = { 0 };
 
 	if (!local)
 		return false;
-	if (local->stamp != w->stamp) {
+	if (local->stamp != w->decoder.stamp) {
 		if (!add_string(&w->pool, names->name, &f.name) ||
 		    !add_string(&w->pool, names->linkage, &f.linkage) ||
-		    !fathom_array_reserve(&w->out_functions, sizeof f, 1))
+		    !fathom_array_room(&w->decoder.out_functions, 1))
 			return false;
 		if (wants_declarations(w) && !add_declaration(b, names))
 			return false;
 		f.flags = names->flags;
-		local->stamp = w->stamp;
-		local->number = (uint32_t)w->out_functions.n;
-		((struct fathom_block_function *)w->out_functions.data)[w->out_functions.n++] = f;
+		local->stamp = w->decoder.stamp;
+		local->number = (uint32_t)w->decoder.out_functions.n;
+		w->decoder.out_functions.items[w->decoder.out_functions.n++] = f;
 	}
 	*ret = local->number;
 	return true;
@@ -595,21 +586,21 @@ static bool local_function(struct build *b, uint32_t i, uint32_t *ret)
 /* Numbers the nodes that rows need, and their parents; the others are dropped. */
 static bool number_nodes(struct fathom_worker *w, uint32_t *ret_n)
 {
-	const struct fathom_block_row *rows = w->out_rows.data;
+	const struct fathom_block_row *rows = w->decoder.out_rows.items;
 	uint32_t *local;
 	uint32_t n = 0;
 
-	w->local_nodes.n = 0;
-	if (!fathom_array_reserve(&w->local_nodes, sizeof *local, w->nodes.n))
+	w->decoder.local_nodes.n = 0;
+	if (!fathom_array_room(&w->decoder.local_nodes, w->decoder.nodes.n))
 		return false;
-	local = w->local_nodes.data;
-	memset(local, 0xff, w->nodes.n * sizeof *local);
-	for (size_t i = 0; i < w->out_rows.n; i++)
+	local = w->decoder.local_nodes.items;
+	memset(local, 0xff, w->decoder.nodes.n * sizeof *local);
+	for (size_t i = 0; i < w->decoder.out_rows.n; i++)
 		for (uint32_t node = rows[i].node;
 		     node != FATHOM_BLOCK_NONE && local[node] == UNUSED;
 		     node = NODES(w)[node].parent)
 			local[node] = 0;
-	for (size_t i = 0; i < w->nodes.n; i++)
+	for (size_t i = 0; i < w->decoder.nodes.n; i++)
 		if (local[i] != UNUSED)
 			local[i] = n++;
 	*ret_n = n;
@@ -621,19 +612,18 @@ static bool localize_folded(struct build *b)
 {
 	struct fathom_worker *w = b->w;
 
-	for (size_t i = 0; i < w->folded.n; i++) {
+	for (size_t i = 0; i < w->decoder.folded.n; i++) {
 		struct fathom_die die;
 		uint32_t names;
 		uint32_t number;
 
-		if (!read_entry(b, ((const uint64_t *)w->folded.data)[i], &die))
+		if (!read_entry(b, w->decoder.folded.items[i], &die))
 			continue;
 		names = fathom_origin_names(w, b->d, &b->u->unit, &die);
 		if (names == FATHOM_NO_NAMES || !local_function(b, names, &number))
 			return false;
 		if (number)
-			((struct fathom_block_function *)w->out_functions.data)[number].flags |=
-				FATHOM_BLOCK_FOLDED;
+			w->decoder.out_functions.items[number].flags |= FATHOM_BLOCK_FOLDED;
 	}
 	return true;
 }
@@ -642,10 +632,10 @@ static bool localize_folded(struct build *b)
 static bool localize(struct build *b)
 {
 	struct fathom_worker *w = b->w;
-	struct fathom_block_row *rows = w->out_rows.data;
-	const uint32_t *local = w->local_nodes.data;
+	struct fathom_block_row *rows = w->decoder.out_rows.items;
+	const uint32_t *local = w->decoder.local_nodes.items;
 
-	for (size_t i = 0; i < w->nodes.n; i++) {
+	for (size_t i = 0; i < w->decoder.nodes.n; i++) {
 		struct fathom_block_node *node = &NODES(w)[i];
 
 		if (local[i] == UNUSED)
@@ -657,7 +647,7 @@ static bool localize(struct build *b)
 		    (!i && !localize_folded(b)))
 			return false;
 	}
-	for (size_t i = 0; i < w->out_rows.n; i++) {
+	for (size_t i = 0; i < w->decoder.out_rows.n; i++) {
 		if (rows[i].file != FATHOM_BLOCK_NONE &&
 		    !local_file(b, rows[i].file, &rows[i].file))
 			return false;
@@ -670,11 +660,11 @@ static bool localize(struct build *b)
 /* Whether all numbers of the rows fit the narrow form. */
 static bool is_narrow(const struct fathom_worker *w, uint32_t n_nodes)
 {
-	const struct fathom_block_row *rows = w->out_rows.data;
+	const struct fathom_block_row *rows = w->decoder.out_rows.items;
 
-	if (n_nodes >= UINT16_MAX || w->out_files.n >= UINT16_MAX)
+	if (n_nodes >= UINT16_MAX || w->decoder.out_files.n >= UINT16_MAX)
 		return false;
-	for (size_t i = 0; i < w->out_rows.n; i++)
+	for (size_t i = 0; i < w->decoder.out_rows.n; i++)
 		if (rows[i].off > UINT32_MAX ||
 		    (rows[i].column | rows[i].discriminator) > UINT16_MAX)
 			return false;
@@ -683,14 +673,14 @@ static bool is_narrow(const struct fathom_worker *w, uint32_t n_nodes)
 
 static void write_rows(const struct fathom_worker *w, struct fathom_block *block)
 {
-	const struct fathom_block_row *rows = w->out_rows.data;
+	const struct fathom_block_row *rows = w->decoder.out_rows.items;
 	struct fathom_block_narrow *narrow = fathom_block_rows(block);
 
 	if (block->flags & FATHOM_BLOCK_WIDE) {
-		memcpy(fathom_block_rows(block), rows, w->out_rows.n * sizeof *rows);
+		memcpy(fathom_block_rows(block), rows, w->decoder.out_rows.n * sizeof *rows);
 		return;
 	}
-	for (size_t i = 0; i < w->out_rows.n; i++)
+	for (size_t i = 0; i < w->decoder.out_rows.n; i++)
 		narrow[i] = (struct fathom_block_narrow){
 			.off = (uint32_t)rows[i].off,
 			.line = rows[i].line,
@@ -703,19 +693,17 @@ static void write_rows(const struct fathom_worker *w, struct fathom_block *block
 
 static void write_nodes(const struct fathom_worker *w, struct fathom_block *block)
 {
-	const uint32_t *local = w->local_nodes.data;
+	const uint32_t *local = w->decoder.local_nodes.items;
 	struct fathom_block_node *out = fathom_block_nodes(block);
 
-	for (size_t i = 0; i < w->nodes.n; i++)
+	for (size_t i = 0; i < w->decoder.nodes.n; i++)
 		if (local[i] != UNUSED)
 			out[local[i]] = NODES(w)[i];
 }
 
-static void copy_array(void *to, const struct fathom_array *a, size_t item)
-{
-	if (a->n)
-		memcpy(to, a->data, a->n * item);
-}
+/* Copies the items of an array. */
+#define COPY_ITEMS(to, a) \
+	((a)->n ? (void)memcpy((to), (a)->items, (a)->n * sizeof *(a)->items) : (void)0)
 
 /* Puts the block together; NULL without memory. */
 static struct fathom_block *write_block(const struct fathom_worker *w, uint64_t low, uint64_t high,
@@ -724,8 +712,9 @@ static struct fathom_block *write_block(const struct fathom_worker *w, uint64_t 
 	const uint32_t flags = (is_narrow(w, n_nodes) ? 0 : FATHOM_BLOCK_WIDE) |
 			       (damaged ? FATHOM_BLOCK_DAMAGED : 0) |
 			       (wants_declarations(w) ? FATHOM_BLOCK_DECLARED : 0);
-	const uint64_t fixed = fathom_block_bytes(flags, w->out_rows.n, n_nodes, w->out_functions.n,
-						  w->out_files.n);
+	const uint64_t fixed =
+		fathom_block_bytes(flags, w->decoder.out_rows.n, n_nodes,
+				   w->decoder.out_functions.n, w->decoder.out_files.n);
 	const uint64_t bytes = (fixed + w->pool.n + 7) & ~UINT64_C(7);
 	struct fathom_block *block = fixed && bytes <= SIZE_MAX ? malloc((size_t)bytes) : NULL;
 
@@ -736,20 +725,18 @@ static struct fathom_block *write_block(const struct fathom_worker *w, uint64_t 
 		.size = high - low,
 		.bytes = bytes,
 		.flags = flags,
-		.n_rows = (uint32_t)w->out_rows.n,
+		.n_rows = (uint32_t)w->decoder.out_rows.n,
 		.n_nodes = n_nodes,
-		.n_functions = (uint32_t)w->out_functions.n,
-		.n_files = (uint32_t)w->out_files.n,
+		.n_functions = (uint32_t)w->decoder.out_functions.n,
+		.n_files = (uint32_t)w->decoder.out_files.n,
 		.pool_size = (uint32_t)w->pool.n,
 	};
 	write_rows(w, block);
 	write_nodes(w, block);
-	copy_array(fathom_block_functions(block), &w->out_functions,
-		   sizeof(struct fathom_block_function));
-	copy_array(fathom_block_files(block), &w->out_files, sizeof(uint32_t));
-	copy_array(fathom_block_declarations(block), &w->out_declared,
-		   sizeof(struct fathom_block_declaration));
-	copy_array(fathom_block_pool(block), &w->pool, 1);
+	COPY_ITEMS(fathom_block_functions(block), &w->decoder.out_functions);
+	COPY_ITEMS(fathom_block_files(block), &w->decoder.out_files);
+	COPY_ITEMS(fathom_block_declarations(block), &w->decoder.out_declared);
+	COPY_ITEMS(fathom_block_pool(block), &w->pool);
 	memset((char *)block + fixed + w->pool.n, 0, (size_t)(bytes - fixed - w->pool.n));
 	return block;
 }
@@ -757,8 +744,7 @@ static struct fathom_block *write_block(const struct fathom_worker *w, uint64_t 
 /* The stretch that a block of code outside functions is about: from its first row to its last. */
 static void clip_to_rows(const struct build *b, uint64_t *low, uint64_t *high)
 {
-	const struct fathom_want_row *rows =
-		(const struct fathom_want_row *)b->w->row_order.data + b->want->first_row;
+	const struct fathom_want_row *rows = b->w->lines.row_order.items + b->want->first_row;
 
 	*high = 0;
 	*low = b->want->n_rows ? rows[0].address : 0;
@@ -777,14 +763,14 @@ static fathom_err build_block(struct build *b, struct fathom_block **ret,
 	fathom_err read_err = FATHOM_OK;
 	fathom_err err;
 
-	w->nodes.n = 0;
-	w->intervals.n = 0;
-	w->folded.n = 0;
-	w->out_functions.n = 0;
-	w->out_declared.n = 0;
-	w->out_files.n = 0;
+	w->decoder.nodes.n = 0;
+	w->decoder.intervals.n = 0;
+	w->decoder.folded.n = 0;
+	w->decoder.out_functions.n = 0;
+	w->decoder.out_declared.n = 0;
+	w->decoder.out_files.n = 0;
 	w->pool.n = 0;
-	w->stamp++;
+	w->decoder.stamp++;
 	if (b->want->die_off == FATHOM_NO_DIE) {
 		clip_to_rows(b, &low, &high);
 		err = lay_out(b, low, low, high);
@@ -796,9 +782,9 @@ static fathom_err build_block(struct build *b, struct fathom_block **ret,
 				  "too many inlined calls cover one address");
 	FATHOM_TRY(err);
 	/* Reference 0 stands for no string: nothing may be there. */
-	if (!fathom_array_reserve(&w->pool, 1, sizeof(uint32_t)))
+	if (!fathom_array_room(&w->pool, sizeof(uint32_t)))
 		return FATHOM_E_MEMORY;
-	memset(w->pool.data, 0, sizeof(uint32_t));
+	memset(w->pool.items, 0, sizeof(uint32_t));
 	w->pool.n = sizeof(uint32_t);
 	if (!number_nodes(w, &n_nodes) || !localize(b))
 		return FATHOM_E_MEMORY;
@@ -841,7 +827,7 @@ fathom_err fathom_decode(struct fathom_worker *w, struct fathom_debug *d,
 			 const struct fathom_open_unit *u, struct fathom_unit_data *data,
 			 struct fathom_errinfo *reterr)
 {
-	struct fathom_want *wants = w->wants.data;
+	struct fathom_want *wants = w->wants.items;
 	const size_t n = w->wants.n;
 	fathom_err lines_err = FATHOM_OK;
 	fathom_err worst;
@@ -850,12 +836,12 @@ fathom_err fathom_decode(struct fathom_worker *w, struct fathom_debug *d,
 		wants[i].covered = false;
 		wants[i].n_rows = 0;
 	}
-	w->files.n = 0;
-	w->files_base = 1;
+	w->lines.files.n = 0;
+	w->lines.files_base = 1;
 	/* Wants without rows point at its start. */
-	if (!fathom_array_reserve(&w->row_order, sizeof(struct fathom_want_row), 1))
+	if (!fathom_array_room(&w->lines.row_order, 1))
 		return FATHOM_E_MEMORY;
-	w->defined = true;
+	w->lines.defined = true;
 	if (data->line_off != FATHOM_NO_LINES) {
 		expect_lines(d, &u->unit, data->line_off);
 		lines_err = fathom_lines_collect(w, &u->unit, d->module->main, data->line_off,

@@ -6,8 +6,78 @@
 #ifndef FATHOM_MODULE_DECODE_H
 #define FATHOM_MODULE_DECODE_H
 
+#include "host/base/array.h"
 #include "host/module/debug.h"
 #include "host/module/unit_data.h"
+
+/* A stretch of code that belongs to an inlined call. Calls are numbered in the entries' order. */
+struct fathom_call_range {
+	uint64_t low;
+	uint64_t high;
+	uint32_t node;
+};
+
+struct fathom_call_ranges {
+	FATHOM_ARRAY_OF(struct fathom_call_range);
+};
+
+/* An inlined call whose own inlined calls are being read. */
+struct fathom_open_call {
+	uint32_t depth;
+	uint32_t node;
+};
+
+struct fathom_open_calls {
+	FATHOM_ARRAY_OF(struct fathom_open_call);
+};
+
+/* The number that something outside has in the block with this stamp. */
+struct fathom_local {
+	uint32_t stamp;
+	uint32_t number;
+};
+
+struct fathom_locals {
+	FATHOM_ARRAY_OF(struct fathom_local);
+};
+
+struct fathom_block_nodes {
+	FATHOM_ARRAY_OF(struct fathom_block_node);
+};
+
+struct fathom_block_row_array {
+	FATHOM_ARRAY_OF(struct fathom_block_row);
+};
+
+struct fathom_block_function_array {
+	FATHOM_ARRAY_OF(struct fathom_block_function);
+};
+
+struct fathom_block_declaration_array {
+	FATHOM_ARRAY_OF(struct fathom_block_declaration);
+};
+
+/* The scratch memory of a worker that makes blocks. */
+struct fathom_decoder {
+	struct fathom_call_ranges intervals;
+	struct fathom_call_ranges sorted; /* the same by where they start */
+	struct fathom_call_ranges active; /* those that cover the position */
+	struct fathom_keyed_array keyed;
+	struct fathom_open_calls calls;
+	struct fathom_block_nodes nodes;
+	struct fathom_u64_array folded; /* functions that may as well be the one */
+	struct fathom_u32_array local_nodes;
+	struct fathom_locals local_names;
+	struct fathom_locals local_files;
+	uint32_t stamp; /* of the block being built, in struct fathom_local */
+	/* the parts of that block */
+	struct fathom_block_row_array out_rows;
+	struct fathom_block_function_array out_functions;
+	struct fathom_block_declaration_array out_declared; /* where asked for */
+	struct fathom_u32_array out_files;
+};
+
+void fathom_decoder_deinit(struct fathom_decoder *decoder);
 
 /*
  * Makes the blocks of the @n wants in the worker's wants, which are sorted by from, and publishes

@@ -44,11 +44,11 @@ static void store_at(struct fathom_index_writer *w, const uint8_t *p, size_t n, 
 
 	if (w->err || !n)
 		return;
-	if (end > w->memory.n && !fathom_array_reserve(&w->memory, 1, end - w->memory.n)) {
+	if (end > w->memory.n && !fathom_array_room(&w->memory, end - w->memory.n)) {
 		fail(w, FATHOM_E_MEMORY);
 		return;
 	}
-	memcpy((uint8_t *)w->memory.data + off, p, n);
+	memcpy(w->memory.items + off, p, n);
 	w->memory.n = end > w->memory.n ? end : w->memory.n;
 }
 
@@ -84,11 +84,11 @@ static void end_page(struct fathom_index_writer *w)
 {
 	const uint32_t check = (uint32_t)fathom_index_check(w->page, w->in_page);
 
-	if (!fathom_array_reserve(&w->checks, sizeof check, 1)) {
+	if (!fathom_array_room(&w->checks, 1)) {
 		fail(w, FATHOM_E_MEMORY);
 		return;
 	}
-	((uint32_t *)w->checks.data)[w->checks.n++] = check;
+	w->checks.items[w->checks.n++] = check;
 	if (w->n_buffer + w->in_page > sizeof w->buffer)
 		flush_buffer(w);
 	memcpy(w->buffer + w->n_buffer, w->page, w->in_page);
@@ -161,12 +161,12 @@ fathom_err fathom_index_writer_open(struct fathom_index_writer *w, const char *p
 	append(w, zeros, sizeof zeros); /* the header's page, written last */
 	w->header.blocks.off = w->off;
 	/* Reference 0 stands for no string: nothing may be there. */
-	if (!fathom_array_reserve(&w->pool, 1, sizeof nothing))
+	if (!fathom_array_room(&w->pool, sizeof nothing))
 		fail(w, FATHOM_E_MEMORY);
 	else
 		w->pool.n = sizeof nothing;
-	if (w->pool.data)
-		memset(w->pool.data, 0, sizeof nothing);
+	if (w->pool.items)
+		memset(w->pool.items, 0, sizeof nothing);
 	return w->err;
 }
 
@@ -174,7 +174,7 @@ fathom_err fathom_index_writer_open(struct fathom_index_writer *w, const char *p
 
 static struct fathom_str string_at(const struct fathom_index_writer *w, uint32_t reference)
 {
-	const char *p = (const char *)w->pool.data + reference;
+	const char *p = w->pool.items + reference;
 	uint32_t size;
 
 	memcpy(&size, p, sizeof size);
@@ -220,7 +220,7 @@ uint32_t fathom_index_writer_string(struct fathom_index_writer *w, struct fathom
 
 	if (!s.size || w->err)
 		return 0;
-	if (!grow_strings(w) || !fathom_array_reserve(&w->pool, 1, need) ||
+	if (!grow_strings(w) || !fathom_array_room(&w->pool, need) ||
 	    w->pool.n + need > UINT32_MAX) {
 		fail(w, FATHOM_E_MEMORY);
 		return 0;
@@ -228,7 +228,7 @@ uint32_t fathom_index_writer_string(struct fathom_index_writer *w, struct fathom
 	place = string_place(w, s);
 	if (*place)
 		return *place;
-	p = (char *)w->pool.data + w->pool.n;
+	p = w->pool.items + w->pool.n;
 	memcpy(p, &s.size, sizeof s.size);
 	memcpy(p + sizeof s.size, s.data, s.size);
 	p[sizeof s.size + s.size] = '\0';
@@ -258,11 +258,11 @@ static void claim(struct fathom_index_writer *w, const struct claiming *c, uint6
 
 		if (b->high <= low)
 			continue;
-		if (!fathom_array_reserve(&w->claims, sizeof *out, 1)) {
+		if (!fathom_array_room(&w->claims, 1)) {
 			fail(w, FATHOM_E_MEMORY);
 			return;
 		}
-		out = (struct fathom_index_claim *)w->claims.data + w->claims.n++;
+		out = w->claims.items + w->claims.n++;
 		*out = (struct fathom_index_claim){ low > b->low ? low : b->low,
 						    high < b->high ? high : b->high, w->off,
 						    c->unit_off, c->block->n_nodes != 0 };
@@ -309,11 +309,11 @@ void fathom_index_writer_block(struct fathom_index_writer *w, const struct fatho
 	if (w->err || !claim_rows(w, &c))
 		return;
 	w->out.n = 0;
-	if (bytes > SIZE_MAX || !fathom_array_reserve(&w->out, 1, (size_t)bytes)) {
+	if (bytes > SIZE_MAX || !fathom_array_room(&w->out, (size_t)bytes)) {
 		fail(w, FATHOM_E_MEMORY);
 		return;
 	}
-	out = w->out.data;
+	out = (void *)w->out.items;
 	memset((char *)out + fixed, 0, (size_t)(bytes - fixed));
 	memcpy(out, b, (size_t)fixed);
 	out->bytes = bytes;
@@ -337,7 +337,7 @@ struct sweep {
 	const struct fathom_index_claim *claims; /* sorted by low */
 	size_t n;
 	size_t next;
-	struct fathom_array active; /* size_t: numbers of claims that cover the position */
+	struct fathom_size_array active; /* numbers of claims that cover the position */
 };
 
 /*
@@ -357,7 +357,7 @@ static bool claim_wins(const struct fathom_index_claim *a, const struct fathom_i
 static const struct fathom_index_claim *update(struct sweep *s, uint64_t pos, bool *ret_failed)
 {
 	const struct fathom_index_claim *best = NULL;
-	size_t *active = s->active.data;
+	size_t *active = s->active.items;
 	size_t n = 0;
 
 	for (size_t i = 0; i < s->active.n; i++)
@@ -367,11 +367,11 @@ static const struct fathom_index_claim *update(struct sweep *s, uint64_t pos, bo
 	for (; s->next < s->n && s->claims[s->next].low <= pos; s->next++) {
 		if (s->claims[s->next].high <= pos)
 			continue;
-		if (!fathom_array_reserve(&s->active, sizeof *active, 1)) {
+		if (!fathom_array_room(&s->active, 1)) {
 			*ret_failed = true;
 			return NULL;
 		}
-		active = s->active.data;
+		active = s->active.items;
 		active[s->active.n++] = s->next;
 	}
 	for (size_t i = 0; i < s->active.n; i++)
@@ -383,7 +383,7 @@ static const struct fathom_index_claim *update(struct sweep *s, uint64_t pos, bo
 /* Where the next claim starts or an active one ends; UINT64_MAX when all is done. */
 static uint64_t next_position(const struct sweep *s)
 {
-	const size_t *active = s->active.data;
+	const size_t *active = s->active.items;
 	uint64_t next = s->next < s->n ? s->claims[s->next].low : UINT64_MAX;
 
 	for (size_t i = 0; i < s->active.n; i++)
@@ -392,28 +392,27 @@ static uint64_t next_position(const struct sweep *s)
 	return next;
 }
 
-static bool add_segment(struct fathom_array *segments, uint64_t low, uint64_t high,
+struct segments {
+	FATHOM_ARRAY_OF(struct fathom_index_segment);
+};
+
+static bool add_segment(struct segments *segments, uint64_t low, uint64_t high,
 			const struct fathom_index_claim *c)
 {
-	struct fathom_index_segment *last =
-		segments->n ? (struct fathom_index_segment *)segments->data + segments->n - 1
-			    : NULL;
+	struct fathom_index_segment *last = segments->n ? segments->items + segments->n - 1 : NULL;
 
 	if (last && last->high == low && last->block == c->block) {
 		last->high = high;
 		return true;
 	}
-	if (!fathom_array_reserve(segments, sizeof *last, 1))
-		return false;
-	((struct fathom_index_segment *)segments->data)[segments->n++] =
-		(struct fathom_index_segment){ low, high, c->block, c->unit_off };
-	return true;
+	return fathom_array_push(segments,
+				 (struct fathom_index_segment){ low, high, c->block, c->unit_off });
 }
 
 /* Sorts the claims by their starts; false without memory. */
 static bool sort_claims(struct fathom_index_writer *w, struct fathom_index_claim *sorted)
 {
-	const struct fathom_index_claim *claims = w->claims.data;
+	const struct fathom_index_claim *claims = w->claims.items;
 	const size_t n = w->claims.n;
 	struct fathom_keyed *keyed = malloc((2 * n + 1) * sizeof *keyed);
 
@@ -433,7 +432,7 @@ static void write_segments(struct fathom_index_writer *w)
 {
 	struct fathom_index_claim *sorted = malloc((w->claims.n + 1) * sizeof *sorted);
 	struct sweep s = { .claims = sorted, .n = w->claims.n };
-	struct fathom_array segments = { 0 };
+	struct segments segments = { 0 };
 	bool failed = !sorted || !sort_claims(w, sorted);
 	uint64_t pos = failed ? UINT64_MAX : next_position(&s);
 
@@ -447,10 +446,10 @@ static void write_segments(struct fathom_index_writer *w)
 	}
 	if (failed)
 		fail(w, FATHOM_E_MEMORY);
-	fathom_index_writer_part(w, segments.data, segments.n, sizeof(struct fathom_index_segment),
+	fathom_index_writer_part(w, segments.items, segments.n, sizeof(struct fathom_index_segment),
 				 &w->header.segments);
-	fathom_array_deinit(&segments);
-	fathom_array_deinit(&s.active);
+	fathom_array_free(&segments);
+	fathom_array_free(&s.active);
 	free(sorted);
 }
 
@@ -461,11 +460,11 @@ static void free_writer(struct fathom_index_writer *w)
 	free(w->path);
 	free(w->temporary);
 	free(w->strings);
-	fathom_array_deinit(&w->checks);
-	fathom_array_deinit(&w->pool);
-	fathom_array_deinit(&w->claims);
-	fathom_array_deinit(&w->out);
-	fathom_array_deinit(&w->memory);
+	fathom_array_free(&w->checks);
+	fathom_array_free(&w->pool);
+	fathom_array_free(&w->claims);
+	fathom_array_free(&w->out);
+	fathom_array_free(&w->memory);
 }
 
 void fathom_index_writer_abort(struct fathom_index_writer *w)
@@ -481,13 +480,13 @@ static void write_rest(struct fathom_index_writer *w)
 	struct fathom_index_header *h = &w->header;
 
 	write_segments(w);
-	fathom_index_writer_part(w, w->pool.data, w->pool.n, 1, &h->pool);
+	fathom_index_writer_part(w, w->pool.items, w->pool.n, 1, &h->pool);
 	align(w);
 	if (w->in_page)
 		end_page(w);
 	h->checks = (struct fathom_index_part){ w->off, w->checks.n };
 	flush_buffer(w);
-	write_at(w, w->checks.data, w->checks.n * sizeof(uint32_t), w->off);
+	write_at(w, (const void *)w->checks.items, w->checks.n * sizeof(uint32_t), w->off);
 	memcpy(h->magic, FATHOM_INDEX_MAGIC, sizeof h->magic);
 	h->version = FATHOM_INDEX_VERSION;
 	h->byte_order = 0x01020304;
@@ -504,8 +503,8 @@ fathom_err fathom_index_writer_close_memory(struct fathom_index_writer *w, struc
 	write_rest(w);
 	err = w->err;
 	if (!err) {
-		*ret = (struct fathom_bytes){ w->memory.data, w->memory.n };
-		w->memory = (struct fathom_array){ NULL, 0, 0 };
+		*ret = (struct fathom_bytes){ (const void *)w->memory.items, w->memory.n };
+		w->memory = (struct fathom_bytes_array){ NULL, 0, 0 };
 	}
 	free_writer(w);
 	return err;

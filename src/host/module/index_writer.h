@@ -6,6 +6,7 @@
 #ifndef FATHOM_MODULE_INDEX_WRITER_H
 #define FATHOM_MODULE_INDEX_WRITER_H
 
+#include "host/base/array.h"
 #include "host/base/memory.h"
 #include "safe/index/index.h"
 
@@ -25,6 +26,10 @@ struct fathom_index_bound {
 	uint64_t high;
 };
 
+struct fathom_index_claims {
+	FATHOM_ARRAY_OF(struct fathom_index_claim);
+};
+
 struct fathom_index_writer {
 	char *path; /* NULL: it is made in memory */
 	char *temporary;
@@ -33,14 +38,14 @@ struct fathom_index_writer {
 	int os_errno;
 	uint64_t off; /* bytes written, and those in page */
 	size_t in_page;
-	struct fathom_array checks; /* uint32_t */
-	struct fathom_array pool;   /* char */
-	struct fathom_array claims; /* struct fathom_index_claim */
-	uint32_t *strings;          /* a hash table over the pool: references */
+	struct fathom_u32_array checks;
+	struct fathom_bytes_array pool;
+	struct fathom_index_claims claims;
+	uint32_t *strings; /* a hash table over the pool: references */
 	size_t strings_size;
 	size_t n_strings;
-	struct fathom_array out;    /* struct fathom_block: the one being written */
-	struct fathom_array memory; /* uint8_t: what is written, where there is no file */
+	struct fathom_bytes_array out;    /* the block being written */
+	struct fathom_bytes_array memory; /* what is written, where there is no file */
 	struct fathom_index_header header;
 	uint64_t seen; /* of the files that it is made from */
 	uint8_t page[FATHOM_INDEX_PAGE];

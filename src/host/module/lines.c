@@ -4,11 +4,21 @@
 #include <stdlib.h>
 
 #include "host/base/claims.h"
+#include "host/module/worker.h"
 #include "safe/base/limits.h"
 #include "safe/base/sort.h"
 
 /* Rows are taken from the program in batches of this many. */
 #define BATCH 64
+
+void fathom_lines_deinit(struct fathom_lines *lines)
+{
+	fathom_array_free(&lines->files);
+	fathom_array_free(&lines->dirs);
+	fathom_array_free(&lines->sequences);
+	fathom_array_free(&lines->rows);
+	fathom_array_free(&lines->row_order);
+}
 
 static int compare_wants(const void *a, const void *b)
 {
@@ -34,22 +44,20 @@ static fathom_err read_tables(struct fathom_worker *w, const struct fathom_line_
 	struct fathom_line_entry entry;
 	fathom_err err;
 
-	w->files.n = 0;
-	w->defined = false;
-	w->dirs.n = 0;
-	w->files_base = p->encoding.version >= 5 ? 0 : 1;
+	w->lines.files.n = 0;
+	w->lines.defined = false;
+	w->lines.dirs.n = 0;
+	w->lines.files_base = p->encoding.version >= 5 ? 0 : 1;
 	fathom_line_tables_init(&t, p);
 	while (!(err = fathom_line_tables_next(&t, &entry, reterr))) {
 		if (entry.is_file) {
-			if (!fathom_array_reserve(&w->files, sizeof entry, 1))
+			if (!fathom_array_push(&w->lines.files, entry))
 				return FATHOM_E_MEMORY;
-			((struct fathom_line_entry *)w->files.data)[w->files.n++] = entry;
 		} else {
-			if (!fathom_array_reserve(&w->dirs, sizeof entry, 1))
+			if (!fathom_array_push(&w->lines.dirs, entry))
 				return FATHOM_E_MEMORY;
-			((struct fathom_line_entry *)w->dirs.data)[w->dirs.n++] = entry;
 		}
-		if (w->files.n > FATHOM_MAX_LINE_FILES)
+		if (w->lines.files.n > FATHOM_MAX_LINE_FILES)
 			return fathom_fail(reterr, FATHOM_E_LIMIT, ".debug_line", 0,
 					   "too many files in a line table");
 	}
@@ -58,17 +66,16 @@ static fathom_err read_tables(struct fathom_worker *w, const struct fathom_line_
 
 bool fathom_lines_define(struct fathom_worker *w, uint32_t file)
 {
-	struct fathom_cursor c = w->program.opcodes;
+	struct fathom_cursor c = w->lines.program.opcodes;
 	struct fathom_line_entry entry;
 
-	if (file <= w->files.n || w->defined || w->program.encoding.version >= 5)
+	if (file <= w->lines.files.n || w->lines.defined || w->lines.program.encoding.version >= 5)
 		return true;
-	w->defined = true;
-	while (w->files.n < FATHOM_MAX_LINE_FILES &&
-	       fathom_line_next_defined(&w->program, &c, &entry)) {
-		if (!fathom_array_reserve(&w->files, sizeof entry, 1))
+	w->lines.defined = true;
+	while (w->lines.files.n < FATHOM_MAX_LINE_FILES &&
+	       fathom_line_next_defined(&w->lines.program, &c, &entry)) {
+		if (!fathom_array_push(&w->lines.files, entry))
 			return false;
-		((struct fathom_line_entry *)w->files.data)[w->files.n++] = entry;
 	}
 	return true;
 }
@@ -111,18 +118,7 @@ struct run {
 /* The first want that reaches beyond @address. */
 static size_t first_want(const struct run *run, uint64_t address)
 {
-	size_t low = 0;
-	size_t high = run->n;
-
-	while (low < high) {
-		const size_t mid = low + (high - low) / 2;
-
-		if (run->wants[mid].max_end <= address)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return FATHOM_BISECT(run->n, i, run->wants[i].max_end <= address);
 }
 
 /*
@@ -141,20 +137,19 @@ static void note_covered(struct run *run, struct fathom_want *want, uint64_t end
 
 static struct fathom_line_sequence *last_sequence(const struct run *run)
 {
-	return (struct fathom_line_sequence *)run->w->sequences.data + run->w->sequences.n - 1;
+	return run->w->lines.sequences.items + run->w->lines.sequences.n - 1;
 }
 
 /* Adds the sequence to those that have rows, unless it is there; false without memory. */
 static bool begin_rows(struct run *run)
 {
-	struct fathom_array *a = &run->w->sequences;
+	struct fathom_line_sequences *a = &run->w->lines.sequences;
 	const struct fathom_line_sequence s = { run->sequence_low, UINT64_MAX, 0 };
 
 	if (run->has_rows)
 		return true;
-	if (a->n >= UINT32_MAX || !fathom_array_reserve(a, sizeof s, 1))
+	if (a->n >= UINT32_MAX || !fathom_array_push(a, s))
 		return false;
-	((struct fathom_line_sequence *)a->data)[a->n++] = s;
 	run->has_rows = true;
 	return true;
 }
@@ -165,9 +160,9 @@ static bool add_row(struct run *run, size_t i, uint64_t end)
 	const struct fathom_line_row *row = &run->prev;
 	struct fathom_want_row *out;
 
-	if (!fathom_array_reserve(&run->w->rows, sizeof *out, 1))
+	if (!fathom_array_room(&run->w->lines.rows, 1))
 		return false;
-	out = (struct fathom_want_row *)run->w->rows.data + run->w->rows.n++;
+	out = run->w->lines.rows.items + run->w->lines.rows.n++;
 	*out = (struct fathom_want_row){
 		.address = row->address > want->from ? row->address : want->from,
 		.end = end < want->to ? end : want->to,
@@ -176,7 +171,7 @@ static bool add_row(struct run *run, size_t i, uint64_t end)
 		.discriminator = row->discriminator,
 		.file = row->file,
 		.want = (uint32_t)i,
-		.sequence = (uint32_t)run->w->sequences.n - 1,
+		.sequence = (uint32_t)run->w->lines.sequences.n - 1,
 	};
 	return true;
 }
@@ -247,15 +242,15 @@ static int compare_gnu(const void *a, const void *b)
 /* Gives the sequences their order, from the table's: the first counts most. */
 static bool order_sequences(struct fathom_worker *w)
 {
-	struct fathom_line_sequence *s = w->sequences.data;
-	const uint32_t n = (uint32_t)w->sequences.n;
+	struct fathom_line_sequence *s = w->lines.sequences.items;
+	const uint32_t n = (uint32_t)w->lines.sequences.n;
 	struct fathom_line_sequence *sorted;
 
-	if (w->sequences_ordered)
+	if (w->lines.sequences_ordered)
 		return true;
 	for (uint32_t i = 0; i < n; i++)
 		s[i].order = n - 1 - i;
-	w->sequences_ordered = true;
+	w->lines.sequences_ordered = true;
 	if (!(w->session->flags & FATHOM_GNU_PATHS))
 		return true;
 	sorted = malloc(n * sizeof *sorted);
@@ -286,7 +281,7 @@ static void rank_rows(const struct fathom_worker *w, const struct fathom_want *w
 		      const struct fathom_want_row *rows, struct fathom_keyed *keyed,
 		      struct fathom_claim *claims)
 {
-	const struct fathom_line_sequence *sequences = w->sequences.data;
+	const struct fathom_line_sequence *sequences = w->lines.sequences.items;
 	const uint32_t n = want->n_rows;
 
 	for (uint32_t i = 0; i < n; i++) {
@@ -312,15 +307,14 @@ static bool lay_over(struct fathom_worker *w, struct fathom_want *want)
 	struct fathom_want_row *out;
 	size_t n_left = 0;
 	bool done = keyed && claims && order_sequences(w) &&
-		    fathom_array_reserve(&w->row_order, sizeof *out, 2 * n);
+		    fathom_array_room(&w->lines.row_order, 2 * n);
 
 	if (done) {
-		const struct fathom_want_row *rows =
-			(struct fathom_want_row *)w->row_order.data + want->first_row;
+		const struct fathom_want_row *rows = w->lines.row_order.items + want->first_row;
 
 		rank_rows(w, want, rows, keyed, claims);
 		done = fathom_claims_flatten(claims, n, &left, &n_left) == FATHOM_OK;
-		out = (struct fathom_want_row *)w->row_order.data + w->row_order.n;
+		out = w->lines.row_order.items + w->lines.row_order.n;
 		for (size_t i = 0; i < n_left; i++) {
 			out[i] = rows[keyed[left[i].order].value];
 			out[i].address = left[i].start;
@@ -328,9 +322,9 @@ static bool lay_over(struct fathom_worker *w, struct fathom_want *want)
 		}
 	}
 	if (done) {
-		want->first_row = (uint32_t)w->row_order.n;
+		want->first_row = (uint32_t)w->lines.row_order.n;
 		want->n_rows = (uint32_t)n_left;
-		w->row_order.n += n_left;
+		w->lines.row_order.n += n_left;
 	}
 	free(keyed);
 	free(claims);
@@ -341,7 +335,7 @@ static bool lay_over(struct fathom_worker *w, struct fathom_want *want)
 /* Sorts the rows of @want by their addresses, so that each address is of one of them. */
 static bool sort_rows(struct fathom_worker *w, struct fathom_want *want)
 {
-	struct fathom_want_row *own = (struct fathom_want_row *)w->row_order.data + want->first_row;
+	struct fathom_want_row *own = w->lines.row_order.items + want->first_row;
 	bool apart = true;
 
 	/* Nearly always that is so already. */
@@ -359,29 +353,29 @@ static bool sort_rows(struct fathom_worker *w, struct fathom_want *want)
 /* Brings the rows of each want together, in the order of their addresses. */
 static bool group_rows(struct fathom_worker *w, struct fathom_want *wants, size_t n)
 {
-	const struct fathom_want_row *rows = w->rows.data;
+	const struct fathom_want_row *rows = w->lines.rows.items;
 	struct fathom_want_row *ordered;
 	uint32_t sum = 0;
 
 	for (size_t i = 0; i < n; i++)
 		wants[i].n_rows = 0;
-	for (size_t i = 0; i < w->rows.n; i++)
+	for (size_t i = 0; i < w->lines.rows.n; i++)
 		wants[rows[i].want].n_rows++;
 	for (size_t i = 0; i < n; i++) {
 		wants[i].first_row = sum;
 		sum += wants[i].n_rows;
 		wants[i].n_rows = 0;
 	}
-	w->row_order.n = 0;
-	if (!fathom_array_reserve(&w->row_order, sizeof *ordered, w->rows.n + 1))
+	w->lines.row_order.n = 0;
+	if (!fathom_array_room(&w->lines.row_order, w->lines.rows.n + 1))
 		return false;
-	ordered = w->row_order.data;
-	for (size_t i = 0; i < w->rows.n; i++) {
+	ordered = w->lines.row_order.items;
+	for (size_t i = 0; i < w->lines.rows.n; i++) {
 		struct fathom_want *want = &wants[rows[i].want];
 
 		ordered[want->first_row + want->n_rows++] = rows[i];
 	}
-	w->row_order.n = w->rows.n;
+	w->lines.row_order.n = w->lines.rows.n;
 	for (size_t i = 0; i < n; i++)
 		if (!sort_rows(w, &wants[i]))
 			return false;
@@ -399,26 +393,27 @@ fathom_err fathom_lines_collect(struct fathom_worker *w, const struct fathom_uni
 	fathom_err err;
 	size_t got;
 
-	w->rows.n = 0;
-	w->sequences.n = 0;
-	w->sequences_ordered = false;
+	w->lines.rows.n = 0;
+	w->lines.sequences.n = 0;
+	w->lines.sequences_ordered = false;
 	set_ends(wants, n);
-	FATHOM_TRY(fathom_line_program_read(
-		unit->skeleton, line_off, unit->header.encoding.address_size, &w->program, reterr));
-	err = read_tables(w, &w->program, reterr);
-	fathom_line_reader_init(&w->line_reader, &w->program);
+	FATHOM_TRY(fathom_line_program_read(unit->skeleton, line_off,
+					    unit->header.encoding.address_size, &w->lines.program,
+					    reterr));
+	err = read_tables(w, &w->lines.program, reterr);
+	fathom_line_reader_init(&w->lines.reader, &w->lines.program);
 	while (run.covered < n) {
 		/* Rows before the next want matter only as the one that comes last of them. */
-		w->line_reader.dull = run.has_prev && run.first < n ? wants[run.first].from : 0;
+		w->lines.reader.dull = run.has_prev && run.first < n ? wants[run.first].from : 0;
 		if (run.has_prev && run.dead)
-			w->line_reader.dull = UINT64_MAX;
-		got = fathom_line_reader_rows(&w->line_reader, batch, BATCH);
+			w->lines.reader.dull = UINT64_MAX;
+		got = fathom_line_reader_rows(&w->lines.reader, batch, BATCH);
 		if (!got)
 			break;
 		for (size_t i = 0; i < got; i++)
 			if (!take_row(&run, code, &batch[i]))
 				return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
-		if (w->rows.n > max_rows(&w->program))
+		if (w->lines.rows.n > max_rows(&w->lines.program))
 			return fathom_fail(reterr, FATHOM_E_LIMIT, ".debug_line", line_off,
 					   "too many functions overlap");
 	}
@@ -426,21 +421,21 @@ fathom_err fathom_lines_collect(struct fathom_worker *w, const struct fathom_uni
 		last_sequence(&run)->high = run.prev.address;
 	if (!group_rows(w, wants, n))
 		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
-	return err ? err : fathom_line_reader_error(&w->line_reader, reterr);
+	return err ? err : fathom_line_reader_error(&w->lines.reader, reterr);
 }
 
-static bool append(struct fathom_array *pool, const char *text, size_t size)
+static bool append(struct fathom_bytes_array *pool, const char *text, size_t size)
 {
-	if (!fathom_array_reserve(pool, 1, size))
+	if (!fathom_array_room(pool, size))
 		return false;
 	if (size)
-		memcpy((char *)pool->data + pool->n, text, size);
+		memcpy(pool->items + pool->n, text, size);
 	pool->n += size;
 	return true;
 }
 
 /* Appends a directory and a slash; nothing for an empty one. */
-static bool append_dir(struct fathom_array *pool, struct fathom_str dir)
+static bool append_dir(struct fathom_bytes_array *pool, struct fathom_str dir)
 {
 	if (!dir.size)
 		return true;
@@ -457,12 +452,11 @@ static bool is_absolute(struct fathom_str path)
 static struct fathom_str directory(const struct fathom_worker *w, const struct fathom_unit *unit,
 				   uint64_t i)
 {
-	const uint64_t index = i - w->files_base;
+	const uint64_t index = i - w->lines.files_base;
 
-	if (index >= w->dirs.n)
+	if (index >= w->lines.dirs.n)
 		return (struct fathom_str){ NULL, 0 };
-	return fathom_line_entry_name(&w->program, unit,
-				      (const struct fathom_line_entry *)w->dirs.data + index);
+	return fathom_line_entry_name(&w->lines.program, unit, w->lines.dirs.items + index);
 }
 
 /*
@@ -471,16 +465,17 @@ static struct fathom_str directory(const struct fathom_worker *w, const struct f
  * "./malloc/./malloc/malloc.c".
  */
 static bool append_gnu_path(struct fathom_worker *w, const struct fathom_unit *unit,
-			    struct fathom_str comp_dir, uint32_t file, struct fathom_array *pool)
+			    struct fathom_str comp_dir, uint32_t file,
+			    struct fathom_bytes_array *pool)
 {
-	const uint32_t index = file - w->files_base;
+	const uint32_t index = file - w->lines.files_base;
 	struct fathom_line_entry entry = { 0 };
 	struct fathom_str name = { NULL, 0 };
 	struct fathom_str dir;
 
-	if (index < w->files.n) {
-		entry = ((const struct fathom_line_entry *)w->files.data)[index];
-		name = fathom_line_entry_name(&w->program, unit, &entry);
+	if (index < w->lines.files.n) {
+		entry = w->lines.files.items[index];
+		name = fathom_line_entry_name(&w->lines.program, unit, &entry);
 	}
 	if (!name.size)
 		return append(pool, "<unknown>", sizeof "<unknown>" - 1);
@@ -497,9 +492,9 @@ static bool append_gnu_path(struct fathom_worker *w, const struct fathom_unit *u
 
 static bool append_path(struct fathom_worker *w, const struct fathom_unit *unit,
 			struct fathom_str comp_dir, uint32_t file, bool is_relative,
-			struct fathom_array *pool)
+			struct fathom_bytes_array *pool)
 {
-	const uint32_t index = file - w->files_base;
+	const uint32_t index = file - w->lines.files_base;
 	struct fathom_line_entry entry;
 	struct fathom_str name;
 	struct fathom_str dir;
@@ -507,17 +502,17 @@ static bool append_path(struct fathom_worker *w, const struct fathom_unit *unit,
 
 	if (w->session->flags & FATHOM_GNU_PATHS)
 		return append_gnu_path(w, unit, comp_dir, file, pool);
-	if (index >= w->files.n)
+	if (index >= w->lines.files.n)
 		return false;
-	entry = ((const struct fathom_line_entry *)w->files.data)[index];
-	name = fathom_line_entry_name(&w->program, unit, &entry);
+	entry = w->lines.files.items[index];
+	name = fathom_line_entry_name(&w->lines.program, unit, &entry);
 	if (!name.data)
 		return false;
 	if (is_absolute(name))
 		return append(pool, name.data, name.size);
 	dir = directory(w, unit, entry.directory);
 	/* In version 5, directory 0 is the compilation directory itself. */
-	is_comp_dir = w->files_base == 0 && entry.directory == 0 && dir.size;
+	is_comp_dir = w->lines.files_base == 0 && entry.directory == 0 && dir.size;
 	if (is_relative)
 		return (is_comp_dir || append_dir(pool, dir)) && append(pool, name.data, name.size);
 	if (!is_absolute(dir) && !is_comp_dir && !append_dir(pool, comp_dir))
@@ -526,14 +521,15 @@ static bool append_path(struct fathom_worker *w, const struct fathom_unit *unit,
 }
 
 bool fathom_lines_path(struct fathom_worker *w, const struct fathom_unit *unit,
-		       struct fathom_str comp_dir, uint32_t file, struct fathom_array *pool)
+		       struct fathom_str comp_dir, uint32_t file, struct fathom_bytes_array *pool)
 {
 	return append_path(w, unit, comp_dir, file,
 			   (w->session->flags & FATHOM_RELATIVE_PATHS) != 0, pool);
 }
 
 bool fathom_lines_whole_path(struct fathom_worker *w, const struct fathom_unit *unit,
-			     struct fathom_str comp_dir, uint32_t file, struct fathom_array *pool)
+			     struct fathom_str comp_dir, uint32_t file,
+			     struct fathom_bytes_array *pool)
 {
 	return append_path(w, unit, comp_dir, file, false, pool);
 }
@@ -556,8 +552,8 @@ static bool has_path(struct fathom_worker *w, const struct fathom_unit *unit,
 		     struct fathom_str comp_dir, const struct fathom_line_entry *entry,
 		     uint32_t file, struct fathom_str path)
 {
-	const struct fathom_str name = fathom_line_entry_name(&w->program, unit, entry);
-	const struct fathom_array *pool = &w->pool;
+	const struct fathom_str name = fathom_line_entry_name(&w->lines.program, unit, entry);
+	const struct fathom_bytes_array *pool = &w->pool;
 
 	/* Every path ends with the name. */
 	if (!name.size || name.size > path.size ||
@@ -565,7 +561,7 @@ static bool has_path(struct fathom_worker *w, const struct fathom_unit *unit,
 		return false;
 	w->pool.n = 0;
 	return fathom_lines_path(w, unit, comp_dir, file, &w->pool) && pool->n == path.size &&
-	       memcmp(pool->data, path.data, path.size) == 0;
+	       memcmp(pool->items, path.data, path.size) == 0;
 }
 
 fathom_err fathom_lines_source(struct fathom_worker *w, const struct fathom_unit *unit,
@@ -577,13 +573,13 @@ fathom_err fathom_lines_source(struct fathom_worker *w, const struct fathom_unit
 	uint32_t file;
 
 	if (fathom_line_program_read(unit->skeleton, line_off, unit->header.encoding.address_size,
-				     &w->program, NULL) ||
-	    !has_sources(&w->program))
+				     &w->lines.program, NULL) ||
+	    !has_sources(&w->lines.program))
 		return FATHOM_END;
-	if (read_tables(w, &w->program, NULL) == FATHOM_E_MEMORY)
+	if (read_tables(w, &w->lines.program, NULL) == FATHOM_E_MEMORY)
 		return FATHOM_E_MEMORY;
-	file = w->files_base;
-	fathom_line_tables_init(&t, &w->program);
+	file = w->lines.files_base;
+	fathom_line_tables_init(&t, &w->lines.program);
 	while (!fathom_line_tables_next(&t, &entry, NULL)) {
 		if (!entry.is_file)
 			continue;

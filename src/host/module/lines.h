@@ -5,8 +5,11 @@
 #ifndef FATHOM_MODULE_LINES_H
 #define FATHOM_MODULE_LINES_H
 
-#include "host/base/worker.h"
+#include "host/base/array.h"
 #include "host/file/object.h"
+#include "safe/dwarf/line.h"
+
+struct fathom_worker;
 
 /* Code that is wanted. The caller fills in the first part and sorts. */
 struct fathom_want {
@@ -49,6 +52,38 @@ struct fathom_want_row {
 	uint32_t sequence; /* number in the worker's sequences */
 };
 
+struct fathom_wants {
+	FATHOM_ARRAY_OF(struct fathom_want);
+};
+
+struct fathom_line_entries {
+	FATHOM_ARRAY_OF(struct fathom_line_entry);
+};
+
+struct fathom_line_sequences {
+	FATHOM_ARRAY_OF(struct fathom_line_sequence);
+};
+
+struct fathom_want_rows {
+	FATHOM_ARRAY_OF(struct fathom_want_row);
+};
+
+/* The line table that a worker read last. */
+struct fathom_lines {
+	struct fathom_line_reader reader;
+	struct fathom_line_program program;
+	uint32_t files_base; /* number of the first file and directory: 0 or 1 */
+	struct fathom_line_entries files;
+	bool defined; /* those that the program defines are among them */
+	struct fathom_line_entries dirs;
+	struct fathom_line_sequences sequences; /* those with rows */
+	bool sequences_ordered;                 /* their order is set */
+	struct fathom_want_rows rows;
+	struct fathom_want_rows row_order; /* the same, those of each want together */
+};
+
+void fathom_lines_deinit(struct fathom_lines *lines);
+
 /*
  * Reads the line table at @line_off into @w: its directories and files to files and dirs, and the
  * rows of the @n wants, those of each sorted by address and without overlap, to row_order.
@@ -76,7 +111,7 @@ bool fathom_lines_define(struct fathom_worker *w, uint32_t file);
  * counts) to @pool as comp_dir/directory/name; false when there is no such file, or no memory.
  */
 bool fathom_lines_path(struct fathom_worker *w, const struct fathom_unit *unit,
-		       struct fathom_str comp_dir, uint32_t file, struct fathom_array *pool);
+		       struct fathom_str comp_dir, uint32_t file, struct fathom_bytes_array *pool);
 
 /*
  * Finds the text that the line table at @line_off has embedded for the file whose path
@@ -89,6 +124,7 @@ fathom_err fathom_lines_source(struct fathom_worker *w, const struct fathom_unit
 
 /* Writes it with @comp_dir also where FATHOM_RELATIVE_PATHS leaves that out. */
 bool fathom_lines_whole_path(struct fathom_worker *w, const struct fathom_unit *unit,
-			     struct fathom_str comp_dir, uint32_t file, struct fathom_array *pool);
+			     struct fathom_str comp_dir, uint32_t file,
+			     struct fathom_bytes_array *pool);
 
 #endif

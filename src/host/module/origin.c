@@ -1,17 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 #include "host/module/origin.h"
 
+#include "host/module/worker.h"
 #include "safe/base/limits.h"
 #include "safe/dwarf/entry.h"
 #include "safe/index/block.h"
 
 #define FIRST_TABLE 256
 
+void fathom_origins_deinit(struct fathom_origins *origins)
+{
+	fathom_array_free(&origins->names);
+	fathom_array_free(&origins->table);
+}
+
 void fathom_origin_reset(struct fathom_worker *w)
 {
-	w->names.n = 0;
-	if (w->name_table.n)
-		memset(w->name_table.data, 0, w->name_table.n * sizeof(uint32_t));
+	w->origins.names.n = 0;
+	if (w->origins.table.n)
+		memset(w->origins.table.items, 0, w->origins.table.n * sizeof(uint32_t));
 }
 
 static size_t hash_of(uint64_t serial, uint64_t off, size_t mask)
@@ -22,9 +29,9 @@ static size_t hash_of(uint64_t serial, uint64_t off, size_t mask)
 /* The place of (@serial, @off) in the table: of its number plus 1, or empty (0). */
 static uint32_t *find_place(struct fathom_worker *w, uint64_t serial, uint64_t off)
 {
-	const struct fathom_names *names = w->names.data;
-	uint32_t *table = w->name_table.data;
-	const size_t mask = w->name_table.n - 1;
+	const struct fathom_names *names = w->origins.names.items;
+	uint32_t *table = w->origins.table.items;
+	const size_t mask = w->origins.table.n - 1;
 	size_t i = hash_of(serial, off, mask);
 
 	while (table[i] && (names[table[i] - 1].off != off || names[table[i] - 1].serial != serial))
@@ -36,19 +43,19 @@ static uint32_t *find_place(struct fathom_worker *w, uint64_t serial, uint64_t o
 static bool reserve(struct fathom_worker *w)
 {
 	const struct fathom_names *names;
-	const size_t size = w->name_table.n ? w->name_table.n * 2 : FIRST_TABLE;
+	const size_t size = w->origins.table.n ? w->origins.table.n * 2 : FIRST_TABLE;
 
-	if (!fathom_array_reserve(&w->names, sizeof *names, 1))
+	if (!fathom_array_room(&w->origins.names, 1))
 		return false;
-	if ((w->names.n + 1) * 2 <= w->name_table.n)
+	if ((w->origins.names.n + 1) * 2 <= w->origins.table.n)
 		return true;
-	w->name_table.n = 0;
-	if (!fathom_array_reserve(&w->name_table, sizeof(uint32_t), size))
+	w->origins.table.n = 0;
+	if (!fathom_array_room(&w->origins.table, size))
 		return false;
-	w->name_table.n = size;
-	memset(w->name_table.data, 0, size * sizeof(uint32_t));
-	names = w->names.data;
-	for (size_t i = 0; i < w->names.n; i++)
+	w->origins.table.n = size;
+	memset(w->origins.table.items, 0, size * sizeof(uint32_t));
+	names = w->origins.names.items;
+	for (size_t i = 0; i < w->origins.names.n; i++)
 		*find_place(w, names[i].serial, names[i].off) = (uint32_t)i + 1;
 	return true;
 }
@@ -216,8 +223,8 @@ uint32_t fathom_origin_names(struct fathom_worker *w, struct fathom_debug *d,
 	place = find_place(w, names.serial, names.off);
 	if (!*place) {
 		collect_names(w, d, unit, die, w->session->flags & FATHOM_DECLARATIONS, &names);
-		((struct fathom_names *)w->names.data)[w->names.n++] = names;
-		*place = (uint32_t)w->names.n;
+		w->origins.names.items[w->origins.names.n++] = names;
+		*place = (uint32_t)w->origins.names.n;
 	}
 	return *place - 1;
 }

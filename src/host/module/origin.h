@@ -6,7 +6,7 @@
 #ifndef FATHOM_MODULE_ORIGIN_H
 #define FATHOM_MODULE_ORIGIN_H
 
-#include "host/base/worker.h"
+#include "host/base/array.h"
 #include "host/module/debug.h"
 
 /* What is known by name of the entry at off of the view with this serial. Views of the sections. */
@@ -20,6 +20,20 @@ struct fathom_names {
 	bool has_decl_file;        /* stated, be it by a number of another unit's table */
 	uint32_t flags;            /* FATHOM_BLOCK_ of struct fathom_block_function */
 };
+
+struct fathom_worker;
+
+struct fathom_names_array {
+	FATHOM_ARRAY_OF(struct fathom_names);
+};
+
+/* The names that a worker has found for one unit, by where they stand. */
+struct fathom_origins {
+	struct fathom_names_array names;
+	struct fathom_u32_array table; /* a hash table of numbers in names, plus 1 */
+};
+
+void fathom_origins_deinit(struct fathom_origins *origins);
 
 /* Forgets the names of the unit before. */
 void fathom_origin_reset(struct fathom_worker *w);

@@ -3,6 +3,7 @@
 
 #include "host/module/lines.h"
 #include "host/module/unit_data.h"
+#include "host/module/worker.h"
 
 /* Finds the text in the line table of the unit at @off. */
 static fathom_err find_in_unit(struct fathom_worker *w, struct fathom_debug *d, uint64_t off,

@@ -6,8 +6,8 @@
 #ifndef FATHOM_MODULE_SPLIT_H
 #define FATHOM_MODULE_SPLIT_H
 
-#include "host/base/worker.h"
 #include "host/module/debug.h"
+#include "host/module/worker.h"
 
 struct fathom_open_unit;
 

@@ -54,6 +54,12 @@ void fathom_unit_data_close(struct fathom_worker *w, const struct fathom_open_un
 	fathom_worker_close_unit(w, &u->skeleton);
 }
 
+void fathom_function_scratch_deinit(struct fathom_function_scratch *scratch)
+{
+	fathom_array_free(&scratch->ranges);
+	fathom_array_free(&scratch->keyed);
+}
+
 /* Adds the ranges of function @die where the module has code. */
 static fathom_err add_function(struct fathom_worker *w, const struct fathom_object *code,
 			       const struct fathom_unit *unit, const struct fathom_die *die,
@@ -71,9 +77,9 @@ static fathom_err add_function(struct fathom_worker *w, const struct fathom_obje
 
 		if (!fathom_object_has_code(code, low))
 			continue;
-		if (!fathom_array_reserve(&w->ranges, sizeof *f, 1))
+		if (!fathom_array_room(&w->functions.ranges, 1))
 			return FATHOM_E_MEMORY;
-		f = (struct fathom_function_range *)w->ranges.data + w->ranges.n++;
+		f = w->functions.ranges.items + w->functions.ranges.n++;
 		*f = (struct fathom_function_range){ low, high, high, die->off };
 	}
 	return err < 0 ? err : FATHOM_OK;
@@ -90,7 +96,7 @@ static fathom_err find_functions(struct fathom_worker *w, const struct fathom_ob
 	uint64_t left = fathom_ranges_allowed(unit->dwarf, unit->skeleton);
 	fathom_err err;
 
-	w->ranges.n = 0;
+	w->functions.ranges.n = 0;
 	fathom_die_reader_init(&r, unit, unit->header.die_off);
 	r.passing = !full;
 	while (!(err = fathom_die_next(&r, FATHOM_DIE_BIT(FATHOM_DIE_FUNCTION), &die, &depth,
@@ -105,14 +111,14 @@ static fathom_err find_functions(struct fathom_worker *w, const struct fathom_ob
 /* Sorts the worker's ranges into @data, which has room for them. */
 static bool sort_functions(struct fathom_worker *w, struct fathom_unit_data *data)
 {
-	const struct fathom_function_range *from = w->ranges.data;
+	const struct fathom_function_range *from = w->functions.ranges.items;
 	const size_t n = data->n_functions;
 	struct fathom_keyed *keyed;
 
-	w->keyed.n = 0;
-	if (!fathom_array_reserve(&w->keyed, sizeof *keyed, 2 * n))
+	w->functions.keyed.n = 0;
+	if (!fathom_array_room(&w->functions.keyed, 2 * n))
 		return false;
-	keyed = w->keyed.data;
+	keyed = w->functions.keyed.items;
 	for (size_t i = 0; i < n; i++)
 		keyed[i] = (struct fathom_keyed){ from[i].low, i };
 	fathom_sort_keyed(keyed, keyed + n, n);
@@ -143,7 +149,7 @@ struct fathom_unit_data *fathom_unit_data_create(struct fathom_worker *w, struct
 					u->is_split ? u->split->path : d->object->file->path);
 		fathom_notes_add(m->notes, &info);
 	}
-	n = w->ranges.n;
+	n = w->functions.ranges.n;
 	if (n > UINT32_MAX / 4)
 		return NULL;
 	bytes = sizeof *data + n * sizeof *data->functions + (2 * n + 1) * sizeof *data->blocks;
@@ -177,17 +183,8 @@ void fathom_unit_data_free(struct fathom_unit_data *data, struct fathom_memory *
 uint32_t fathom_unit_data_slot(const struct fathom_unit_data *data, uint64_t svma)
 {
 	const struct fathom_function_range *f = data->functions;
-	uint32_t low = 0;
-	uint32_t high = data->n_functions;
+	const uint32_t low = (uint32_t)FATHOM_BISECT(data->n_functions, i, f[i].low <= svma);
 
-	while (low < high) {
-		const uint32_t mid = low + (high - low) / 2;
-
-		if (f[mid].low <= svma)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	for (uint32_t i = low; i && f[i - 1].max_high > svma; i--)
 		if (f[i - 1].high > svma)
 			return 2 * (i - 1) + 1;

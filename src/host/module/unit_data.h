@@ -7,8 +7,8 @@
 #define FATHOM_MODULE_UNIT_DATA_H
 
 #include "fathom/symbolize.h"
+#include "host/base/array.h"
 #include "host/base/context.h"
-#include "host/base/worker.h"
 #include "host/module/debug.h"
 #include "safe/index/block.h"
 
@@ -18,6 +18,18 @@ struct fathom_function_range {
 	uint64_t max_high; /* of this and all before it: functions may overlap */
 	uint64_t die_off;
 };
+
+struct fathom_function_ranges {
+	FATHOM_ARRAY_OF(struct fathom_function_range);
+};
+
+/* A worker's scratch for the functions of one unit. */
+struct fathom_function_scratch {
+	struct fathom_function_ranges ranges;
+	struct fathom_keyed_array keyed;
+};
+
+void fathom_function_scratch_deinit(struct fathom_function_scratch *scratch);
 
 struct fathom_unit_data {
 	struct fathom_retired retired; /* first: eviction frees through it */
@@ -31,6 +43,9 @@ struct fathom_unit_data {
 	/* 2 n + 1 slots: between the functions stands code that belongs to none */
 	_Atomic(struct fathom_block *) *blocks;
 };
+
+struct fathom_worker;
+struct fathom_want;
 
 #define FATHOM_NO_LINES UINT64_MAX
 

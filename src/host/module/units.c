@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-#include "host/base/worker.h"
 #include "host/file/file.h"
+#include "host/module/worker.h"
 #include "safe/base/sort.h"
 #include "safe/dwarf/aranges.h"
 #include "safe/dwarf/gdb_index.h"
@@ -106,28 +106,28 @@ struct fathom_unit_node *fathom_units_node(struct fathom_units *u, uint64_t off)
 typedef bool take_fn(const struct fathom_units *u, void *data, uint64_t low, uint64_t high,
 		     uint64_t off);
 
+struct unit_ranges {
+	FATHOM_ARRAY_OF(struct fathom_unit_range);
+};
+
 /* Adds the range to an array, unless there is no code: a linker dropped it. */
 static bool add_range(const struct fathom_units *u, void *data, uint64_t low, uint64_t high,
 		      uint64_t off)
 {
-	struct fathom_array *a = data;
+	struct unit_ranges *a = data;
 
 	if (low >= high || !fathom_object_has_code(u->code, low))
 		return true;
-	if (!fathom_array_reserve(a, sizeof(struct fathom_unit_range), 1))
-		return false;
-	((struct fathom_unit_range *)a->data)[a->n++] =
-		(struct fathom_unit_range){ low, high, off, high };
-	return true;
+	return fathom_array_push(a, (struct fathom_unit_range){ low, high, off, high });
 }
 
 /* Sorts the ranges in @a by their starts and takes them over. */
-static struct fathom_unit_map *map_from(struct fathom_units *u, struct fathom_array *a)
+static struct fathom_unit_map *map_from(struct fathom_units *u, struct unit_ranges *a)
 {
 	struct fathom_unit_map *map = calloc(1, sizeof *map);
 	struct fathom_keyed *keyed = malloc((2 * a->n + 1) * sizeof *keyed);
 	struct fathom_unit_range *sorted = malloc((a->n + 1) * sizeof *sorted);
-	const struct fathom_unit_range *from = a->data;
+	const struct fathom_unit_range *from = a->items;
 
 	if (map && keyed && sorted) {
 		for (size_t i = 0; i < a->n; i++)
@@ -147,7 +147,7 @@ static struct fathom_unit_map *map_from(struct fathom_units *u, struct fathom_ar
 		map = NULL;
 	}
 	free(keyed);
-	fathom_array_deinit(a);
+	fathom_array_free(a);
 	return map;
 }
 
@@ -221,18 +221,18 @@ static bool read_index(struct fathom_units *u, take_fn *take, void *data)
 const struct fathom_unit_map *fathom_units_quick(struct fathom_units *u)
 {
 	struct fathom_unit_map *map = atomic_load_explicit(&u->quick, memory_order_acquire);
-	struct fathom_array ranges = { 0 };
+	struct unit_ranges ranges = { 0 };
 
 	if (map)
 		return map;
 	if (!read_index(u, add_range, &ranges)) {
-		fathom_array_deinit(&ranges);
+		fathom_array_free(&ranges);
 		return NULL;
 	}
 	return publish_map(u, &u->quick, map_from(u, &ranges));
 }
 
-static bool add_die_ranges(struct fathom_units *u, struct fathom_array *ranges,
+static bool add_die_ranges(struct fathom_units *u, struct unit_ranges *ranges,
 			   const struct fathom_unit *unit, const struct fathom_die *die,
 			   uint64_t *left, bool *ret_any)
 {
@@ -252,7 +252,7 @@ static bool add_die_ranges(struct fathom_units *u, struct fathom_array *ranges,
 
 /* Some producers leave the root without addresses: then those of the functions count. */
 static bool add_function_ranges(struct fathom_units *u, struct fathom_worker *w,
-				struct fathom_array *ranges, uint64_t off, uint64_t *left)
+				struct unit_ranges *ranges, uint64_t off, uint64_t *left)
 {
 	struct fathom_die_reader r;
 	struct fathom_unit unit;
@@ -278,7 +278,7 @@ static bool has_code_units(const struct fathom_unit_header *h)
 
 /* Adds the ranges of the unit at @off; a damaged one is noted and left out. */
 static bool add_unit_ranges(struct fathom_units *u, struct fathom_worker *w,
-			    struct fathom_array *ranges, uint64_t off, uint64_t *left)
+			    struct unit_ranges *ranges, uint64_t off, uint64_t *left)
 {
 	struct fathom_errinfo info;
 	struct fathom_unit unit;
@@ -300,7 +300,7 @@ static bool add_unit_ranges(struct fathom_units *u, struct fathom_worker *w,
 /* Of each unit only the start is read, but the kernel maps much around it. */
 #define GIVE_BACK_BYTES (UINT64_C(16) << 20)
 
-static bool read_roots(struct fathom_units *u, struct fathom_worker *w, struct fathom_array *ranges)
+static bool read_roots(struct fathom_units *u, struct fathom_worker *w, struct unit_ranges *ranges)
 {
 	const struct fathom_bytes section = u->dwarf->section[FATHOM_DEBUG_INFO];
 	struct fathom_unit_header header;
@@ -331,12 +331,12 @@ static bool read_roots(struct fathom_units *u, struct fathom_worker *w, struct f
 const struct fathom_unit_map *fathom_units_full(struct fathom_units *u, struct fathom_worker *w)
 {
 	struct fathom_unit_map *map = atomic_load_explicit(&u->full, memory_order_acquire);
-	struct fathom_array ranges = { 0 };
+	struct unit_ranges ranges = { 0 };
 
 	if (map)
 		return map;
 	if (!read_roots(u, w, &ranges)) {
-		fathom_array_deinit(&ranges);
+		fathom_array_free(&ranges);
 		return NULL;
 	}
 	return publish_map(u, &u->full, map_from(u, &ranges));
@@ -345,18 +345,7 @@ const struct fathom_unit_map *fathom_units_full(struct fathom_units *u, struct f
 /* The number of ranges that start at or before @svma. */
 static size_t ranges_from(const struct fathom_unit_map *map, uint64_t svma)
 {
-	size_t low = 0;
-	size_t high = map->n;
-
-	while (low < high) {
-		const size_t mid = low + (high - low) / 2;
-
-		if (map->ranges[mid].low <= svma)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return FATHOM_BISECT(map->n, i, map->ranges[i].low <= svma);
 }
 
 /* Inserts @off in the @n sorted @offs; returns their new number. */
@@ -416,7 +405,7 @@ static struct fathom_unit_list *read_list(struct fathom_units *u)
 {
 	const uint64_t size = u->dwarf->section[FATHOM_DEBUG_INFO].size;
 	struct fathom_unit_list *list = calloc(1, sizeof *list);
-	struct fathom_array offs = { 0 };
+	struct fathom_u64_array offs = { 0 };
 	struct fathom_unit_header header;
 
 	if (!list)
@@ -427,14 +416,14 @@ static struct fathom_unit_list *read_list(struct fathom_units *u)
 		if (err && (err != FATHOM_E_UNSUPPORTED ||
 			    !fathom_unit_end(u->dwarf, off, &header.end_off)))
 			break;
-		if (!fathom_array_reserve(&offs, sizeof off, 1)) {
-			fathom_array_deinit(&offs);
+		if (!fathom_array_room(&offs, 1)) {
+			fathom_array_free(&offs);
 			free(list);
 			return NULL;
 		}
-		((uint64_t *)offs.data)[offs.n++] = off;
+		offs.items[offs.n++] = off;
 	}
-	list->offs = offs.data;
+	list->offs = offs.items;
 	list->n = offs.n;
 	fathom_memory_count(u->memory, list->n * sizeof *list->offs);
 	return list;

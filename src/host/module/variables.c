@@ -28,12 +28,16 @@ struct fathom_variables {
 	uint64_t bytes;    /* counted against the budget */
 };
 
+struct variables {
+	FATHOM_ARRAY_OF(struct variable);
+};
+
 /* What is being read. */
 struct reading {
 	struct fathom_debug *d;
 	struct fathom_worker *w;
 	const struct fathom_open_unit *u;
-	struct fathom_array list; /* struct variable */
+	struct variables list;
 };
 
 /* Looks for what @entry does not state itself in the entries it refers to. */
@@ -91,16 +95,12 @@ static bool add_variable(struct reading *r, uint64_t off)
 	line = fathom_entry_attr(&entry, FATHOM_ENTRY_DECL_LINE);
 	if (!file || !line || file->value > UINT32_MAX || line->value > UINT32_MAX)
 		return true;
-	if (!fathom_array_reserve(&r->list, sizeof(struct variable), 1))
-		return false;
-	((struct variable *)r->list.data)[r->list.n++] =
-		(struct variable){ .svma = svma,
-				   .unit_off = r->u->skeleton.header.off,
-				   .file = (uint32_t)file->value,
-				   .line = (uint32_t)line->value,
-				   .is_merged = merged_off != 0,
-				   .name = name_of(&entry, own_name) };
-	return true;
+	return fathom_array_push(&r->list, (struct variable){ .svma = svma,
+							      .unit_off = r->u->skeleton.header.off,
+							      .file = (uint32_t)file->value,
+							      .line = (uint32_t)line->value,
+							      .is_merged = merged_off != 0,
+							      .name = name_of(&entry, own_name) });
 }
 
 /* Reads all entries of the unit; what is damaged ends it. */
@@ -144,7 +144,7 @@ static bool read_units(struct reading *r)
 /* Sorts by address; the order of equal ones stays. */
 static bool sort_list(struct reading *r, struct fathom_variables *v)
 {
-	const struct variable *from = r->list.data;
+	const struct variable *from = r->list.items;
 	struct fathom_keyed *keyed = malloc((2 * r->list.n + 1) * sizeof *keyed);
 
 	v->n = r->list.n;
@@ -165,18 +165,7 @@ static bool sort_list(struct reading *r, struct fathom_variables *v)
 /* The number of the first variable at or behind @svma. */
 static size_t lower_bound(const struct fathom_variables *v, uint64_t svma)
 {
-	size_t low = 0;
-	size_t high = v->n;
-
-	while (low < high) {
-		const size_t mid = low + (high - low) / 2;
-
-		if (v->list[mid].svma < svma)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return FATHOM_BISECT(v->n, i, v->list[i].svma < svma);
 }
 
 /* Takes the symbol that GNU's rule takes for each address of a variable, from @t. */
@@ -227,7 +216,7 @@ static struct fathom_variables *create(struct fathom_debug *d, struct fathom_wor
 	struct reading r = { .d = d, .w = w };
 	const bool done = v && read_units(&r) && sort_list(&r, v) && add_symbols(d, v);
 
-	fathom_array_deinit(&r.list);
+	fathom_array_free(&r.list);
 	if (!done) {
 		fathom_variables_free(v, &d->module->session->memory);
 		return NULL;
@@ -346,7 +335,7 @@ bool fathom_variables_find(const struct fathom_variables *v, struct fathom_worke
 	fathom_unit_data_close(w, &u);
 	if (!done)
 		return false;
-	*ret_path = (struct fathom_str){ w->pool.data, (uint32_t)w->pool.n };
+	*ret_path = (struct fathom_str){ w->pool.items, (uint32_t)w->pool.n };
 	*ret_line = found->line;
 	return true;
 }

@@ -10,8 +10,8 @@
 #ifndef FATHOM_MODULE_VARIABLES_H
 #define FATHOM_MODULE_VARIABLES_H
 
-#include "host/base/worker.h"
 #include "host/module/debug.h"
+#include "host/module/worker.h"
 
 struct fathom_variables;
 

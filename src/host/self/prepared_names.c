@@ -9,6 +9,7 @@
 #include "host/base/demangle.h"
 #include "host/self/self.h"
 #include "host/symbol/plt.h"
+#include "safe/base/sort.h"
 #include "safe/base/text.h"
 
 /* The least distance of two stubs of a PLT. */
@@ -128,18 +129,7 @@ static void emit(struct copy *c, uint64_t start, uint32_t number)
 /* The number of the first description that ends behind @svma. */
 static size_t fde_behind(const struct fathom_bounds_list *f, uint64_t svma)
 {
-	size_t low = 0;
-	size_t high = f->n;
-
-	while (low < high) {
-		const size_t mid = low + (high - low) / 2;
-
-		if (f->ranges[mid].value <= svma)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return FATHOM_BISECT(f->n, i, f->ranges[i].value <= svma);
 }
 
 /* The last symbol, when it is that of a description that starts at @start. */

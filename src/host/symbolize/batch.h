@@ -8,8 +8,8 @@
 #define FATHOM_SYMBOLIZE_BATCH_H
 
 #include "host/base/pool.h"
-#include "host/base/worker.h"
 #include "host/module/debug.h"
+#include "host/module/worker.h"
 #include "host/symbolize/answers.h"
 #include "safe/index/index.h"
 

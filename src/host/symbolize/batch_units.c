@@ -53,7 +53,7 @@ static bool find_in_data(const struct fathom_unit_data *data, uint64_t svma,
 static bool add_want(const struct fathom_batch *b, struct fathom_worker *w,
 		     const struct fathom_unit_data *data, uint64_t svma, uint32_t slot)
 {
-	struct fathom_want *wants = w->wants.data;
+	struct fathom_want *wants = w->wants.items;
 	struct fathom_want want;
 
 	if (w->wants.n && wants[w->wants.n - 1].slot == slot) {
@@ -61,22 +61,19 @@ static bool add_want(const struct fathom_batch *b, struct fathom_worker *w,
 			wants[w->wants.n - 1].to = svma + 1;
 		return true;
 	}
-	if (!fathom_array_reserve(&w->wants, sizeof want, 1))
-		return false;
 	fathom_unit_data_want(data, slot, &want);
 	/* Only all of the code tells which of the functions it is. */
 	if (b->flags & FATHOM_ONE_SHOT && !want.folded) {
 		want.from = svma;
 		want.to = svma + 1;
 	}
-	((struct fathom_want *)w->wants.data)[w->wants.n++] = want;
-	return true;
+	return fathom_array_push(&w->wants, want);
 }
 
 /* Joins wants of one slot: functions that overlap take turns at the addresses. */
 static void join_wants(struct fathom_worker *w)
 {
-	struct fathom_want *wants = w->wants.data;
+	struct fathom_want *wants = w->wants.items;
 	size_t n = 0;
 
 	for (size_t i = 0; i < w->wants.n; i++) {
@@ -106,7 +103,7 @@ static bool collect_wants(const struct fathom_batch *b, const struct fathom_job 
 		    !add_want(b, w, data, svma, slot))
 			return false;
 	}
-	fathom_lines_sort_wants(w->wants.data, w->wants.n);
+	fathom_lines_sort_wants(w->wants.items, w->wants.n);
 	join_wants(w);
 	return true;
 }

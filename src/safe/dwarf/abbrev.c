@@ -2,6 +2,7 @@
 #include "safe/dwarf/abbrev.h"
 
 #include "safe/base/limits.h"
+#include "safe/base/sort.h"
 
 static enum fathom_die_kind kind_of_tag(uint64_t tag)
 {
@@ -396,16 +397,7 @@ fathom_err fathom_abbrevs_read(const struct fathom_dwarf *dwarf, uint64_t off,
 
 const struct fathom_abbrev *fathom_abbrevs_search(const struct fathom_abbrevs *t, uint64_t code)
 {
-	uint32_t low = 0;
-	uint32_t high = t->n_abbrevs;
+	const uint32_t low = (uint32_t)FATHOM_BISECT(t->n_abbrevs, i, t->abbrevs[i].code < code);
 
-	while (low < high) {
-		const uint32_t mid = low + (high - low) / 2;
-
-		if (t->abbrevs[mid].code < code)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	return low < t->n_abbrevs && t->abbrevs[low].code == code ? &t->abbrevs[low] : NULL;
 }

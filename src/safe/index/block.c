@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "safe/index/block.h"
 
+#include "safe/base/sort.h"
 #include "safe/index/index.h"
 
 #define NARROW_NONE UINT16_MAX
@@ -130,19 +131,11 @@ static uint64_t row_off(const struct fathom_block *b, uint32_t i)
 bool fathom_block_find(const struct fathom_block *b, uint64_t svma, struct fathom_block_row *ret,
 		       uint32_t *ret_index)
 {
-	uint32_t low = 0;
-	uint32_t high = b->n_rows;
+	const uint32_t low =
+		(uint32_t)FATHOM_BISECT(b->n_rows, i, row_off(b, (uint32_t)i) <= svma - b->low);
 
 	if (svma < b->low || svma - b->low >= b->size)
 		return false;
-	while (low < high) {
-		const uint32_t mid = low + (high - low) / 2;
-
-		if (row_off(b, mid) <= svma - b->low)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	if (!low)
 		return false;
 	*ret_index = low - 1;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "safe/index/index.h"
 
+#include "safe/base/sort.h"
+
 _Static_assert(sizeof(struct fathom_index_header) <= FATHOM_INDEX_SEEN_OFF,
 	       "the header is one page");
 _Static_assert(sizeof(struct fathom_index_symbol) == 24, "the format of the file");
@@ -146,24 +148,19 @@ static const void *part_item(const struct fathom_index *x, const struct fathom_i
 	return fathom_index_bytes(x, part->off + i * size, size);
 }
 
+/* Whether the symbol with start number @i starts at or before @svma; what is not there does not. */
+static bool starts_upto(const struct fathom_index *x, uint64_t i, uint64_t svma)
+{
+	const uint64_t *start = part_item(x, &x->header->symbol_starts, i, sizeof *start);
+
+	return start && *start <= svma;
+}
+
 bool fathom_index_find_symbol(const struct fathom_index *x, uint64_t svma, uint32_t *ret_number)
 {
-	const struct fathom_index_part *starts = &x->header->symbol_starts;
-	uint64_t low = 0;
-	uint64_t high = starts->n;
+	const uint64_t low = FATHOM_BISECT(x->header->symbol_starts.n, i, starts_upto(x, i, svma));
 	const uint32_t *winner;
 
-	while (low < high) {
-		const uint64_t mid = low + (high - low) / 2;
-		const uint64_t *start = part_item(x, starts, mid, sizeof *start);
-
-		if (!start)
-			return false;
-		if (*start <= svma)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	if (!low)
 		return false;
 	winner = part_item(x, &x->header->symbol_winners, low - 1, sizeof *winner);
@@ -216,24 +213,21 @@ static const struct fathom_block *block_at(const struct fathom_index *x, uint64_
 	return b;
 }
 
+/* Whether segment @i begins at or before @svma; one that is not there does not. */
+static bool begins_upto(const struct fathom_index *x, uint64_t i, uint64_t svma)
+{
+	struct fathom_index_segment s;
+
+	return fathom_index_segment(x, i, &s) && s.low <= svma;
+}
+
 bool fathom_index_find_block(const struct fathom_index *x, uint64_t svma,
 			     struct fathom_block_view *ret)
 {
 	const struct fathom_index_part *pool = &x->header->pool;
 	struct fathom_index_segment s;
-	uint64_t low = 0;
-	uint64_t high = x->header->segments.n;
+	const uint64_t low = FATHOM_BISECT(x->header->segments.n, i, begins_upto(x, i, svma));
 
-	while (low < high) {
-		const uint64_t mid = low + (high - low) / 2;
-
-		if (!fathom_index_segment(x, mid, &s))
-			return false;
-		if (s.low <= svma)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	if (!low || !fathom_index_segment(x, low - 1, &s) || svma >= s.high)
 		return false;
 	ret->block = block_at(x, s.block);

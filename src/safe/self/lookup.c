@@ -20,18 +20,8 @@
  */
 static uint32_t count_lows(const struct fathom_self_table *t, uint32_t n, uintptr_t avma)
 {
-	uint32_t first = 0;
-
-	while (n > 1) {
-		const uint32_t half = n / 2;
-		const uintptr_t low =
-			atomic_load_explicit(&t->lows[first + half - 1], memory_order_acquire);
-
-		/* Compiles to a conditional move: the branch would be a coin toss. */
-		first = low <= avma ? first + half : first;
-		n -= half;
-	}
-	return first + (n && atomic_load_explicit(&t->lows[first], memory_order_acquire) <= avma);
+	return (uint32_t)FATHOM_BISECT(
+		n, i, atomic_load_explicit(&t->lows[i], memory_order_acquire) <= avma);
 }
 
 static struct fathom_self_place read_row(const struct fathom_self_row *row)
@@ -117,17 +107,9 @@ static const char *block_text(const struct fathom_block_view *view, uint32_t ref
 /* The demangled name of what the index of lines calls @linkage, or NULL. */
 static const char *demangled(const struct fathom_self_module *m, uint32_t linkage)
 {
-	uint32_t low = 0;
-	uint32_t high = m->n_demangled;
+	const uint32_t low =
+		(uint32_t)FATHOM_BISECT(m->n_demangled, i, m->demangled[i].linkage < linkage);
 
-	while (low < high) {
-		const uint32_t mid = low + (high - low) / 2;
-
-		if (m->demangled[mid].linkage < linkage)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	return low < m->n_demangled && m->demangled[low].linkage == linkage
 		       ? string_of(m, m->demangled[low].name)
 		       : NULL;

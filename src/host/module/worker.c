@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "host/base/worker.h"
+#include "host/module/worker.h"
 
 #include <stdlib.h>
 
@@ -20,6 +20,9 @@ struct fathom_worker *fathom_worker_acquire(struct fathom *session)
 
 void fathom_worker_release(struct fathom_worker *w)
 {
+	if (w)
+		atomic_store_explicit(&w->session->destroy_worker, fathom_worker_destroy,
+				      memory_order_relaxed);
 	for (size_t i = 0; w && i < FATHOM_IDLE_WORKERS; i++) {
 		struct fathom_worker *empty = NULL;
 
@@ -37,30 +40,12 @@ void fathom_worker_destroy(struct fathom_worker *w)
 		free(w->slot[i].table.abbrevs);
 		free(w->slot[i].table.steps);
 	}
-	fathom_array_deinit(&w->files);
-	fathom_array_deinit(&w->dirs);
-	fathom_array_deinit(&w->sequences);
-	fathom_array_deinit(&w->rows);
-	fathom_array_deinit(&w->row_order);
-	fathom_array_deinit(&w->ranges);
-	fathom_array_deinit(&w->keyed);
-	fathom_array_deinit(&w->names);
-	fathom_array_deinit(&w->name_table);
-	fathom_array_deinit(&w->wants);
-	fathom_array_deinit(&w->intervals);
-	fathom_array_deinit(&w->sorted);
-	fathom_array_deinit(&w->active);
-	fathom_array_deinit(&w->calls);
-	fathom_array_deinit(&w->nodes);
-	fathom_array_deinit(&w->folded);
-	fathom_array_deinit(&w->out_rows);
-	fathom_array_deinit(&w->local_nodes);
-	fathom_array_deinit(&w->local_names);
-	fathom_array_deinit(&w->local_files);
-	fathom_array_deinit(&w->out_functions);
-	fathom_array_deinit(&w->out_declared);
-	fathom_array_deinit(&w->out_files);
-	fathom_array_deinit(&w->pool);
+	fathom_lines_deinit(&w->lines);
+	fathom_function_scratch_deinit(&w->functions);
+	fathom_origins_deinit(&w->origins);
+	fathom_decoder_deinit(&w->decoder);
+	fathom_array_free(&w->wants);
+	fathom_array_free(&w->pool);
 	free(w);
 }
 

@@ -3,7 +3,7 @@
 
 #include "host/module/evict.h"
 
-/* A call that holds no more is never refused: others may have filled the memory budget. */
+/* A call that holds at most this much is never refused, even if others have filled the budget. */
 #define SMALL_BYTES (UINT64_C(64) << 10)
 
 /* Returns whether @size more bytes fit; decoded units make room. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What one call holds of the session's memory budget: results of which there may be as much as the
- * target has. They count while the call runs. All threads of the call may use it.
+ * The part of the session's memory budget that one call holds, for results whose size depends on
+ * the target. It is held while the call runs. All threads of the call may use it.
  */
 #ifndef FATHOM_MODULE_BUDGET_H
 #define FATHOM_MODULE_BUDGET_H
@@ -11,7 +11,7 @@
 struct fathom_budget {
 	struct fathom *session;
 	_Atomic uint64_t counted; /* bytes */
-	_Atomic bool is_over;     /* something was refused, as the budget has no room for it */
+	_Atomic bool is_over;     /* a request was refused for lack of budget */
 };
 
 /*
@@ -26,8 +26,8 @@ void fathom_budget_give(struct fathom_budget *b, uint64_t size);
 bool fathom_budget_grow(struct fathom_budget *b, struct fathom_array *a, size_t item, size_t more);
 
 /*
- * Does what fathom_array_reserve() does, and counts the array. Returns false without memory, and
- * if the array does not fit the budget.
+ * Reserves like fathom_array_reserve(), and counts the array. Returns false if it does not fit
+ * memory or the budget.
  */
 static inline bool fathom_budget_reserve(struct fathom_budget *b, struct fathom_array *a,
 					 size_t item, size_t more)
@@ -35,7 +35,7 @@ static inline bool fathom_budget_reserve(struct fathom_budget *b, struct fathom_
 	return (a->data && more <= a->cap - a->n) || fathom_budget_grow(b, a, item, more);
 }
 
-/* Frees an array that was reserved so. */
+/* Frees an array that fathom_budget_reserve() has counted. */
 void fathom_budget_release(struct fathom_budget *b, struct fathom_array *a, size_t item);
 
 #endif

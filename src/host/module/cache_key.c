@@ -3,7 +3,7 @@
 
 #include "host/module/module.h"
 
-/* Bytes of a section that are compared at most, in as many pieces. */
+/* At most COMPARED bytes of a section are compared, in pieces of PIECE bytes. */
 #define COMPARED (UINT64_C(1) << 20)
 #define PIECE    (UINT64_C(64) << 10)
 #define N_PIECES (COMPARED / PIECE)
@@ -20,7 +20,7 @@ static uint64_t mix_bytes(uint64_t sum, struct fathom_bytes bytes)
 	return mix(sum, fathom_index_check(bytes.data, (size_t)bytes.size));
 }
 
-/* The checksum of the build-id and of the headers, which say where everything is. */
+/* Returns the checksum of the build-id and of the headers, which say where everything is. */
 static uint64_t layout_of(const struct fathom_object *o)
 {
 	const struct fathom_image *image = &o->image;
@@ -45,7 +45,7 @@ static struct fathom_index_source source_of(const struct fathom_object *o)
 	};
 }
 
-/* The objects that answers come from; returns how many. */
+/* Collects the objects that answers come from; returns how many. */
 static uint32_t objects_of(const struct fathom_module *m,
 			   const struct fathom_object *o[FATHOM_INDEX_SOURCES])
 {
@@ -73,7 +73,10 @@ static bool is_table(const struct fathom_section *s)
 	return s->type == SHT_SYMTAB || s->type == SHT_DYNSYM || s->type == SHT_STRTAB;
 }
 
-/* Whether what @s holds can be in an answer: all but what is loaded, and of that what names. */
+/*
+ * Returns whether answers can depend on @s: on any section that is not loaded; of the loaded ones,
+ * on symbol tables, relocations and .eh_frame.
+ */
 static bool is_compared(const struct fathom_section *s)
 {
 	return s->type != SHT_NOBITS && s->type != SHT_NULL &&
@@ -81,11 +84,11 @@ static bool is_compared(const struct fathom_section *s)
 		s->type == SHT_REL || (s->name.data && str_starts(s->name, ".eh_frame")));
 }
 
-/* Reads, or announces that it will be read, what there is to compare of one object. */
+/* The comparison of one object. With announces it only starts readahead. */
 struct comparison {
 	const struct fathom_object *o;
 	bool announces;
-	uint64_t left; /* bytes: sections may overlap in a hostile file */
+	uint64_t left; /* bytes that may still be read: sections of a hostile file may overlap */
 	uint64_t sum;
 };
 
@@ -124,7 +127,7 @@ static void compare_object(struct comparison *c)
 		else
 			compare_pieces(c, bytes);
 	}
-	/* Then its segments say where the symbols are. */
+	/* Without sections, the segments say where the symbols are. */
 	if (!c->o->n_sections && c->left > COMPARED)
 		compare_pieces(c, c->o->image.bytes);
 	else if (!c->o->n_sections)
@@ -137,7 +140,7 @@ uint64_t fathom_cache_content(const struct fathom_module *m)
 	const uint32_t n = objects_of(m, o);
 	uint64_t sum = 0;
 
-	/* All is asked of the disk before the first is waited for. */
+	/* The first round starts all readahead, the second one reads. */
 	for (uint32_t i = 0; i < 2 * n; i++) {
 		struct comparison c = { .o = o[i % n], .announces = i < n, .sum = sum };
 

@@ -17,7 +17,7 @@
 
 #define SUFFIX ".fidx"
 
-/* "BUILDID-SOURCES.fidx"; the second part tells apart what was made from different files. */
+/* Composes "BUILDID-SOURCES.fidx". SOURCES tells indexes of different files apart. */
 static bool index_name(const struct fathom_module *m, char *buf, size_t cap)
 {
 	struct fathom_index_source source[FATHOM_INDEX_SOURCES];
@@ -39,7 +39,7 @@ char *fathom_cache_path(const struct fathom_module *m)
 	char name[256];
 	char *path = NULL;
 
-	/* What was put together from memory is no file that could be met again. */
+	/* A file put together from memory will not be met again. */
 	if (!m->main->file->id.inode || !m->session->cache_dir ||
 	    !index_name(m, name, sizeof name) ||
 	    asprintf(&path, "%s/%s", m->session->cache_dir, name) < 0)
@@ -52,14 +52,14 @@ char *fathom_cache_path(const struct fathom_module *m)
 	return NULL;
 }
 
-/* Whether nobody but this user and root can have written the file. */
+/* Returns whether only this user and root can have written the file. */
 static bool is_ours(const struct stat *st)
 {
 	return S_ISREG(st->st_mode) && (st->st_uid == geteuid() || st->st_uid == 0) &&
 	       !(st->st_mode & (S_IWGRP | S_IWOTH));
 }
 
-/* Notes that the file is in use, once a day: the oldest are removed first. */
+/* Marks the file as used, once a day: the oldest are removed first. */
 static void touch(int fd, const struct stat *st)
 {
 	const time_t day = 24 * 60 * 60;
@@ -99,8 +99,8 @@ static bool fits_module(const struct fathom_module *m, const struct fathom_index
 }
 
 /*
- * Notes in the index at @path that the files of which @seen is the identity have its content. Where
- * that cannot be noted it is found again each time.
+ * Notes in the index at @path that files with the identity @seen have its content. If that fails,
+ * the content is compared each time.
  */
 static void note_seen(const char *path, const struct stat *was, uint64_t seen, uint64_t place)
 {
@@ -109,13 +109,13 @@ static void note_seen(const char *path, const struct stat *was, uint64_t seen, u
 
 	if (fd < 0)
 		return;
-	/* Another may have taken its place, of other content. */
+	/* Another index may have replaced it. */
 	if (!fstat(fd, &st) && st.st_ino == was->st_ino && st.st_dev == was->st_dev)
 		(void)!pwrite(fd, &seen, sizeof seen, (off_t)place);
 	close(fd);
 }
 
-/* Whether @c, of files like those of @m, was made from what they hold. */
+/* Returns whether @c was made from the content of @m's files. */
 static bool has_content(const struct fathom_module *m, const struct fathom_cache_file *c,
 			const char *path, const struct stat *st)
 {
@@ -130,7 +130,7 @@ static bool has_content(const struct fathom_module *m, const struct fathom_cache
 	return true;
 }
 
-/* Takes @c out of the session's table of mappings, which it may outlive. */
+/* Removes @c from the session's table of mappings: @c may outlive the session. */
 static void leave_table(struct fathom_cache_file *c)
 {
 	if (c->mapped)
@@ -178,13 +178,13 @@ void fathom_cache_close(struct fathom_module *m)
 	fathom_cache_file_close(m->cache);
 }
 
-/* Takes the whole index of @m over, if there is one and it is sound. */
+/* Takes over the index of @m if it is complete and sound. */
 static struct fathom_cache_file *take(struct fathom_module *m)
 {
 	struct fathom_cache_file *c = m->cache;
 	const struct fathom_index_header *h = c ? c->index.header : NULL;
 
-	/* To look at it whole is to look at each page once. */
+	/* Asking for all bytes verifies each page. */
 	if (!h || !(h->flags & FATHOM_INDEX_COMPLETE) ||
 	    !fathom_index_bytes(&c->index, FATHOM_INDEX_PAGE, h->checks.off - FATHOM_INDEX_PAGE))
 		return NULL;
@@ -193,7 +193,7 @@ static struct fathom_cache_file *take(struct fathom_module *m)
 	return c;
 }
 
-/* Makes the index of @m in memory, where it stays. */
+/* Makes the index of @m in memory. */
 static fathom_err make(struct fathom_module *m)
 {
 	struct fathom_cache_file *c = calloc(1, sizeof *c);
@@ -268,7 +268,7 @@ static int compare_used(const void *a, const void *b)
 	return x->used < y->used ? -1 : x->used > y->used;
 }
 
-/* Whether @name is an index, or one that was being written when its writer died. */
+/* Returns whether @name is an index or a temporary file of a writer (*@ret_temporary). */
 static bool is_index_name(const char *name, bool *ret_temporary)
 {
 	const char *suffix = strstr(name, SUFFIX);
@@ -277,14 +277,14 @@ static bool is_index_name(const char *name, bool *ret_temporary)
 	return suffix && (!suffix[strlen(SUFFIX)] || *ret_temporary);
 }
 
-/* An hour after its start nobody is still writing an index. */
+/* Seconds. A writer whose temporary file is older has died. */
 #define TEMPORARY_AGE 3600
 
 struct candidates {
 	FATHOM_ARRAY_OF(struct cached);
 };
 
-/* Lists the indexes of the open directory @dir; abandoned ones are removed on the way. */
+/* Lists the indexes of the open directory @dir; removes abandoned temporary files. */
 static void list_indexes(DIR *dir, struct candidates *list)
 {
 	struct dirent *entry;
@@ -315,8 +315,8 @@ static void list_indexes(DIR *dir, struct candidates *list)
 }
 
 /*
- * Removes the oldest indexes until the rest takes at most @limit. Returns how many; errno says why
- * there are not more, or is 0.
+ * Removes the oldest indexes until the rest takes at most @limit. Returns the number removed; errno
+ * says why there are not more, or is 0.
  */
 static uint64_t remove_oldest(DIR *dir, uint64_t limit)
 {
@@ -342,7 +342,7 @@ static uint64_t remove_oldest(DIR *dir, uint64_t limit)
 		free(c[i].name);
 	}
 	fathom_array_free(&list);
-	/* What another process has removed meanwhile is gone, too. */
+	/* An index that another process has removed meanwhile is gone, too. */
 	errno = number;
 	return removed;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Storing an index: what an earlier run stored, what this one has decoded, and, when all is wanted,
- * whatever is left.
+ * Storing an index: the blocks that an earlier run stored, those that this one has decoded and, if
+ * all is wanted, the rest.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -24,19 +24,19 @@ struct bounds {
 
 struct store {
 	struct fathom_module *module;
-	struct fathom_debug *debug; /* NULL: none, or not needed */
+	struct fathom_debug *debug; /* NULL if there is none or it is not needed */
 	struct fathom_index_writer writer;
-	pthread_mutex_t lock; /* of writer */
+	pthread_mutex_t lock; /* guards writer */
 	struct fathom_worker *workers[FATHOM_MAX_THREADS];
 	int64_t deadline_ns; /* 0: none */
 	_Atomic bool late;
 	_Atomic bool failed; /* some unit could not be decoded whole */
 	_Atomic uint64_t n_functions;
-	struct bounds bounds; /* by unit; not overlapping */
-	bool all_bounds;      /* they are those of all units */
+	struct bounds bounds; /* sorted by unit, without overlap */
+	bool all_bounds;      /* bounds has those of all units */
 };
 
-/* Stands for the bounds of what was bounded before, or is not known to be. */
+/* Stands for bounds that are not known. */
 static const struct fathom_index_bound everywhere = { 0, 0, UINT64_MAX };
 
 static int compare_bounds(const void *a, const void *b)
@@ -66,8 +66,9 @@ static bool add_bounds(struct store *s, const struct fathom_unit_map *map)
 }
 
 /*
- * Notes what the units claim: who is not asked for an address today must not answer for it from the
- * index either. Without @w what the units themselves say is taken only where it is at hand.
+ * Collects the bounds of the units: a unit that is not asked for an address today must not answer
+ * for it from the index either. Without @w, uses the map from the units themselves only if it
+ * exists.
  */
 static bool find_bounds(struct store *s, struct fathom_worker *w)
 {
@@ -93,7 +94,7 @@ static bool find_bounds(struct store *s, struct fathom_worker *w)
 	return true;
 }
 
-/* The bounds of the unit at @off; their number. */
+/* Finds the bounds of the unit at @off; returns their number. */
 static size_t bounds_of(const struct store *s, uint64_t off, const struct fathom_index_bound **ret)
 {
 	const struct fathom_index_bound *b = s->bounds.items;
@@ -120,7 +121,7 @@ static void write_data(struct store *s, const struct fathom_unit_data *data, uin
 	const struct fathom_index_bound *bounds;
 	const size_t n = bounds_of(s, unit_off, &bounds);
 
-	/* What is not there today may be there tomorrow: answers must not stay incomplete. */
+	/* The missing file may be there tomorrow: do not store incomplete answers. */
 	if (data->no_split || s->debug->lacks_sup) {
 		atomic_store(&s->failed, true);
 		return;
@@ -134,7 +135,7 @@ static void write_data(struct store *s, const struct fathom_unit_data *data, uin
 		if (!block)
 			continue;
 		view = fathom_block_own_view(block);
-		/* What a unit of unknown bounds says of a function, that it was asked for. */
+		/* The bounds of this unit are not known, but it was asked for this function. */
 		if (!n && !s->all_bounds && block->n_nodes)
 			write_block(s, &view, unit_off, &everywhere, 1);
 		else
@@ -143,7 +144,7 @@ static void write_data(struct store *s, const struct fathom_unit_data *data, uin
 	pthread_mutex_unlock(&s->lock);
 }
 
-/* Writes what this run keeps in memory. */
+/* Writes the blocks that this run has decoded. */
 static void write_decoded(struct store *s)
 {
 	struct fathom_units *units = &s->debug->units;
@@ -174,8 +175,8 @@ static int compare_segments(const void *a, const void *b)
 }
 
 /*
- * Writes what an earlier run stored: each block for its segments, which need not stand together. It
- * may have rows for more, where another block answers, or none.
+ * Writes the blocks that an earlier run stored, each for its segments, which need not be adjacent.
+ * A block may also have rows for addresses where another block answers, or none.
  */
 static bool write_stored(struct store *s, const struct fathom_index *index)
 {
@@ -204,7 +205,7 @@ static bool write_stored(struct store *s, const struct fathom_index *index)
 	return done;
 }
 
-/* Wants every slot of @data. */
+/* Adds a want for every slot of @data. */
 static bool want_all(struct fathom_worker *w, const struct fathom_unit_data *data)
 {
 	w->wants.n = 0;
@@ -217,7 +218,7 @@ static bool want_all(struct fathom_worker *w, const struct fathom_unit_data *dat
 		if (!fathom_array_push(&w->wants, want))
 			return false;
 	}
-	/* Functions are sorted, and so is what lies between them, but where they overlap. */
+	/* Functions are sorted, and so is the code between them, except where they overlap. */
 	return true;
 }
 
@@ -278,7 +279,7 @@ static fathom_err store_all(struct store *s)
 	fathom_err err = FATHOM_OK;
 	uint64_t off;
 
-	/* Looking one up makes the list of units. */
+	/* A look-up makes the list of units. */
 	(void)fathom_units_containing(&s->debug->units, 0, &off);
 	if (!atomic_load(&s->debug->units.list))
 		return FATHOM_E_MEMORY;
@@ -296,13 +297,13 @@ static fathom_err store_all(struct store *s)
 	return err;
 }
 
-/* Of symbols that start at one address so many are written. */
+/* At most this many symbols of one address are written. */
 #define MAX_GROUP 64
 
 /* The symbols of an index that is being written. */
 struct written {
 	struct fathom_index_symbol *symbols;
-	uint32_t *numbers; /* by the index in memory: numbers in symbols, or FATHOM_NONE */
+	uint32_t *numbers; /* from numbers in memory to numbers in symbols, or FATHOM_NONE */
 	uint32_t n;
 };
 
@@ -320,7 +321,7 @@ static void add_symbol(struct store *s, struct written *w, const struct fathom_s
 	};
 }
 
-/* Adds symbol @winner with those that start where it does. */
+/* Adds symbol @winner and those that start where it does. */
 static void add_group(struct store *s, struct written *w, const struct fathom_symbol_index *x,
 		      uint32_t winner)
 {
@@ -334,7 +335,7 @@ static void add_group(struct store *s, struct written *w, const struct fathom_sy
 		add_symbol(s, w, x, winner);
 }
 
-/* Writes the symbols that win somewhere, by the index that answers from them otherwise. */
+/* Writes the symbols that win somewhere, by the index that answers when nothing is stored. */
 static fathom_err write_symbols(struct store *s)
 {
 	struct fathom_symbol_index *x = fathom_module_symbols(s->module, FATHOM_ALIAS_FATHOM);
@@ -390,7 +391,7 @@ static void set_header(struct store *s)
 		memcpy(h->build_id, id.data, h->build_id_size);
 }
 
-/* Whether decoding all is cheap compared to what reading the sections has cost. */
+/* Returns whether .debug_info was decompressed: decoding all of it is cheap compared to that. */
 static bool was_inflated(const struct fathom_debug *d)
 {
 	const uint32_t i = fathom_object_find(d->object, ".debug_info");
@@ -491,7 +492,7 @@ fathom_err fathom_cache_store_module(struct fathom_module *m, bool all, uint32_t
 		err = write_all(s, all);
 	result.functions = atomic_load(&s->n_functions);
 	result.complete = s->writer.header.flags & FATHOM_INDEX_COMPLETE;
-	/* What was read of a file that changed meanwhile would stay. */
+	/* The index would keep what was read of a file that changed meanwhile. */
 	if (!err)
 		err = fathom_module_check_files(m, reterr);
 	if (err)

@@ -10,7 +10,7 @@
 #include "host/module/unit_data.h"
 #include "host/module/variables.h"
 
-/* One loading of the sections of an object. */
+/* The loading of one object's sections. */
 struct loading {
 	struct fathom_object *object;
 	uint32_t section[FATHOM_DWARF_SECTIONS]; /* index in the object; 0: absent */
@@ -24,7 +24,7 @@ static void load_section(void *data, size_t task, unsigned thread)
 	struct loading *l = data;
 
 	(void)thread;
-	/* The last task comes when all sections are being loaded. */
+	/* The last task starts when all sections are being loaded. */
 	if (task == FATHOM_DWARF_SECTIONS)
 		fathom_object_clear_ahead(l->object);
 	else if (l->section[task])
@@ -51,9 +51,9 @@ static uint32_t find_section(const struct fathom_object *o, enum fathom_dwarf_se
 }
 
 /*
- * Whether the others are of use without section @id, which could not be loaded. A damaged one
- * leaves its strings or ranges out; but what there was no room for would make answers depend on the
- * room: frames without names, files without directories.
+ * Returns whether the other sections are of use without section @id, which could not be loaded. A
+ * damaged one only costs strings or ranges. But if it did not fit the budget, answers would depend
+ * on the budget: frames without names, files without directories.
  */
 static bool can_do_without(int id, fathom_err err)
 {
@@ -80,7 +80,7 @@ fathom_err fathom_dwarf_load(struct fathom *session, struct fathom_object *o, co
 		if (l.section[i] && fathom_object_is_compressed(o, l.section[i]))
 			compressed++;
 	}
-	/* The name index helps only where nothing leads from addresses to units. */
+	/* The name index helps only if no other index leads from addresses to units. */
 	if (l.section[FATHOM_DEBUG_ARANGES] || l.section[FATHOM_GDB_INDEX])
 		l.section[FATHOM_DEBUG_NAMES] = 0;
 	fathom_pool_run(compressed ? session->threads : 1, FATHOM_DWARF_SECTIONS + 1, load_section,

@@ -12,7 +12,7 @@
 #include "safe/base/sort.h"
 #include "safe/dwarf/ranges.h"
 
-/* Inlined calls that cover one address, as one function's entries state them. */
+/* The most inlined calls of one function that may cover one address. */
 #define MAX_ACTIVE 4096
 
 /* One block being built. */
@@ -54,7 +54,7 @@ static uint32_t attr_u32(const struct fathom_die *die, enum fathom_slot slot)
 	return a && a->value <= UINT32_MAX ? (uint32_t)a->value : 0;
 }
 
-/* Adds a node; its call_file is a number of the line table, its function one of the names. */
+/* Adds a node. Its call_file is one of the line table, its function one of the worker's names. */
 static bool add_node(struct build *b, const struct fathom_die *die, uint32_t parent)
 {
 	struct fathom_worker *w = b->w;
@@ -84,7 +84,7 @@ static bool wants_declarations(const struct fathom_worker *w)
 	return w->session->flags & FATHOM_DECLARATIONS;
 }
 
-/* Where @die says that its code starts, or FATHOM_BLOCK_NO_START. */
+/* Returns where @die says that its code starts, or FATHOM_BLOCK_NO_START. */
 static uint64_t stated_start(const struct build *b, const struct fathom_die *die)
 {
 	uint64_t low;
@@ -95,8 +95,8 @@ static uint64_t stated_start(const struct build *b, const struct fathom_die *die
 }
 
 /*
- * Adds the parts of an inlined call that lie inside the want. *@ret_outside says that it has code,
- * but none of what is wanted.
+ * Adds the parts of an inlined call that lie inside the want. Sets *@ret_outside if the call has
+ * code, but none of it inside.
  */
 static fathom_err add_intervals(struct build *b, const struct fathom_die *die, uint32_t node,
 				bool *ret_outside, struct fathom_errinfo *reterr)
@@ -126,13 +126,13 @@ static fathom_err add_intervals(struct build *b, const struct fathom_die *die, u
 	}
 	if (wants_declarations(w))
 		NODES(w)[node].start = stated_start(b, die);
-	/* A call that begins before the function's own range is one that was moved. */
+	/* The compiler moved this inlined call out of the function's own range. */
 	else if (NODES(w)[node].start == UINT64_MAX)
 		NODES(w)[node].start = 0;
 	return err < 0 ? err : FATHOM_OK;
 }
 
-/* Whether a lexical block has code, but none of what is wanted. */
+/* Returns whether a lexical block has code, but none of it inside the want. */
 static bool is_outside(struct build *b, const struct fathom_die *die)
 {
 	struct fathom_ranges r;
@@ -147,7 +147,7 @@ static bool is_outside(struct build *b, const struct fathom_die *die)
 	return true;
 }
 
-/* Closes the calls at @lowest and deeper: the walk has left them. */
+/* Closes the calls at depth @lowest and deeper: the walk has left them. */
 static void close_calls(struct fathom_worker *w, uint32_t lowest)
 {
 	const struct fathom_open_call *calls = w->decoder.calls.items;
@@ -156,7 +156,7 @@ static void close_calls(struct fathom_worker *w, uint32_t lowest)
 		w->decoder.calls.n--;
 }
 
-/* Reads one inlined call at @depth below the function. */
+/* Reads one inlined call, at @depth below the function. */
 static fathom_err add_call(struct build *b, const struct fathom_die *die, uint32_t depth,
 			   bool *ret_outside, struct fathom_errinfo *reterr)
 {
@@ -172,8 +172,8 @@ static fathom_err add_call(struct build *b, const struct fathom_die *die, uint32
 }
 
 /*
- * Reads the function at b->die_off: itself as node 0, and the calls inlined into it. What stands
- * below an entry whose code is not wanted is passed over: its code is part of that entry's.
+ * Reads the function at b->die_off as node 0, and the calls inlined into it. Skips the children of
+ * an entry outside the want: their code is part of that entry's.
  */
 static fathom_err read_function(struct build *b, struct fathom_errinfo *reterr)
 {
@@ -183,7 +183,7 @@ static fathom_err read_function(struct build *b, struct fathom_errinfo *reterr)
 	struct fathom_die_reader r;
 	struct fathom_die die;
 	struct fathom_block_node *own;
-	uint32_t passed = UINT32_MAX; /* the depth of an entry that is passed over */
+	uint32_t passed = UINT32_MAX; /* depth of the entry whose children are skipped */
 	uint32_t depth;
 	fathom_err err;
 
@@ -217,7 +217,7 @@ static fathom_err read_function(struct build *b, struct fathom_errinfo *reterr)
 	return err < 0 ? err : FATHOM_OK;
 }
 
-/* Sorts the intervals by their starts; those that start together stay in the entries' order. */
+/* Sorts the intervals by their starts; equal ones stay in the order of their entries. */
 static bool sort_intervals(struct fathom_worker *w)
 {
 	const size_t n = w->decoder.intervals.n;
@@ -238,20 +238,20 @@ static bool sort_intervals(struct fathom_worker *w)
 	return true;
 }
 
-/* The position of the sweep that lays calls over rows. */
+/* The state of the sweep that lays inlined calls over rows. */
 struct sweep {
 	const struct fathom_want_row *rows;
 	uint32_t n_rows;
 	uint32_t row;    /* the last one that starts at or before pos */
-	size_t interval; /* the first one that starts behind pos */
+	size_t interval; /* the first one that starts after pos */
 	uint64_t pos;
 	uint64_t end;
-	uint32_t no_call; /* the node where no call is: 0, or none */
+	uint32_t no_call; /* node where no call is: 0, or FATHOM_BLOCK_NONE */
 };
 
 /*
- * Brings the calls that cover the position up to date and returns the one to serve: of those that
- * overlap, the one whose entry stands last, which is the innermost where they nest.
+ * Updates the calls that cover the position and returns the one whose entry comes last: the
+ * innermost one, where calls nest.
  */
 static fathom_err update_calls(struct fathom_worker *w, struct sweep *s, uint32_t *ret_node)
 {
@@ -281,7 +281,7 @@ static fathom_err update_calls(struct fathom_worker *w, struct sweep *s, uint32_
 	return FATHOM_OK;
 }
 
-/* The row that holds at the position, or NULL. */
+/* Returns the row that covers the position, or NULL. */
 static const struct fathom_want_row *update_row(struct sweep *s)
 {
 	while (s->row + 1 < s->n_rows && s->rows[s->row + 1].address <= s->pos)
@@ -297,7 +297,7 @@ static uint64_t min_beyond(uint64_t best, uint64_t candidate, uint64_t pos)
 	return candidate > pos && candidate < best ? candidate : best;
 }
 
-/* Where the next change is. */
+/* Returns the next position where a row or a call starts or ends. */
 static uint64_t next_position(const struct fathom_worker *w, const struct sweep *s)
 {
 	const struct fathom_call_range *active = w->decoder.active.items;
@@ -340,8 +340,8 @@ static bool emit_row(struct fathom_worker *w, uint64_t off, const struct fathom_
 }
 
 /*
- * Fills out_rows, whose files are still numbers of the line table, from @from to @to, with offsets
- * from @low.
+ * Fills out_rows from @from to @to, with offsets from @low. Their files are still numbers of the
+ * line table.
  */
 static fathom_err lay_out(struct build *b, uint64_t low, uint64_t from, uint64_t to)
 {
@@ -369,7 +369,7 @@ static fathom_err lay_out(struct build *b, uint64_t low, uint64_t from, uint64_t
 	return FATHOM_OK;
 }
 
-/* The first line that @rows state outside inlined calls; NULL when they state none. */
+/* Returns the first row with a line outside inlined calls; NULL if there is none. */
 static const struct fathom_block_row *own_line(const struct fathom_block_row_array *rows)
 {
 	const struct fathom_block_row *row = rows->items;
@@ -380,7 +380,7 @@ static const struct fathom_block_row *own_line(const struct fathom_block_row_arr
 	return NULL;
 }
 
-/* Reads the entry at @off of the unit; false when it is damaged. */
+/* Reads the entry at @off of the unit; returns false if it is damaged. */
 static bool read_entry(const struct build *b, uint64_t off, struct fathom_die *ret)
 {
 	struct fathom_die_reader r;
@@ -390,7 +390,7 @@ static bool read_entry(const struct build *b, uint64_t off, struct fathom_die *r
 	return fathom_die_next(&r, UINT32_MAX, ret, &depth, NULL) == FATHOM_OK;
 }
 
-/* The line that function @off states for its declaration in file @file; 0: none. */
+/* Returns the line where function @off is declared, if that is in file @file; else 0. */
 static uint32_t declared_in(const struct build *b, uint64_t off, uint32_t file)
 {
 	struct fathom_names names;
@@ -403,10 +403,10 @@ static uint32_t declared_in(const struct build *b, uint64_t off, uint32_t file)
 }
 
 /*
- * Chooses among functions that were folded into one (ICF): their lines are those of the function
- * that is declared last before them in their file. Sets b->die_off to the last function where that
- * leaves several, as for the aliases that assemblers describe, and notes the others. GNU's BFD
- * always takes the last.
+ * Chooses among functions that were folded into one (ICF): the lines belong to the function whose
+ * declaration is the last one before them in their file. If several remain, as for the aliases that
+ * assemblers describe, sets b->die_off to the last one and notes the others. GNU's BFD always takes
+ * the last.
  */
 static bool choose_folded(struct build *b)
 {
@@ -431,7 +431,7 @@ static bool choose_folded(struct build *b)
 	return true;
 }
 
-/* Reads the function of the want and lays its calls over its rows. */
+/* Reads the function of the want and lays its inlined calls over its rows. */
 static fathom_err lay_out_function(struct build *b, fathom_err *ret_read,
 				   struct fathom_errinfo *reterr)
 {
@@ -452,7 +452,7 @@ static fathom_err lay_out_function(struct build *b, fathom_err *ret_read,
 	return lay_out(b, want->low, want->from, want->to);
 }
 
-/* Starts a string in the pool; the text is appended by the caller, then closed. */
+/* Starts a string in the pool. The caller appends the text and calls end_string(). */
 static bool begin_string(struct fathom_bytes_array *pool, size_t *ret_at)
 {
 	if (!fathom_array_room(pool, sizeof(uint32_t)))
@@ -490,7 +490,7 @@ static bool add_string(struct fathom_bytes_array *pool, struct fathom_str s,
 	return end_string(pool, at, ret_reference);
 }
 
-/* The entry for number @i of @table, grown as needed; NULL without memory. */
+/* Returns the entry for number @i of @table, which grows as needed; NULL if out of memory. */
 static struct fathom_local *local_of(struct fathom_locals *table, uint32_t i)
 {
 	if (i >= table->n) {
@@ -504,8 +504,7 @@ static struct fathom_local *local_of(struct fathom_locals *table, uint32_t i)
 	return table->items + i;
 }
 
-/* The block's number for the file @file of the line table; FATHOM_BLOCK_NONE when it has no name.
- */
+/* Finds the block's number for @file of the line table; FATHOM_BLOCK_NONE if it has no name. */
 static bool local_file(struct build *b, uint32_t file, uint32_t *ret)
 {
 	struct fathom_worker *w = b->w;
@@ -518,7 +517,7 @@ static bool local_file(struct build *b, uint32_t file, uint32_t *ret)
 		return true;
 	if (!fathom_lines_define(w, file))
 		return false;
-	/* All numbers that the table does not have count as one. */
+	/* All numbers beyond the table count as one. */
 	if (file > w->lines.files.n + w->lines.files_base)
 		file = (uint32_t)w->lines.files.n + w->lines.files_base;
 	local = local_of(&w->decoder.local_files, file);
@@ -543,7 +542,7 @@ static bool local_file(struct build *b, uint32_t file, uint32_t *ret)
 	return true;
 }
 
-/* Says where the function that is added next is declared. */
+/* Adds the declaration of the function that is added next. */
 static bool add_declaration(struct build *b, const struct fathom_names *names)
 {
 	struct fathom_worker *w = b->w;
@@ -555,7 +554,7 @@ static bool add_declaration(struct build *b, const struct fathom_names *names)
 	return true;
 }
 
-/* The block's number for names @i. */
+/* Finds the block's number for names @i; adds the function if it is new. */
 static bool local_function(struct build *b, uint32_t i, uint32_t *ret)
 {
 	struct fathom_worker *w = b->w;
@@ -583,7 +582,7 @@ static bool local_function(struct build *b, uint32_t i, uint32_t *ret)
 
 #define UNUSED UINT32_MAX
 
-/* Numbers the nodes that rows need, and their parents; the others are dropped. */
+/* Numbers the nodes that rows need, and their parents; drops the others. */
 static bool number_nodes(struct fathom_worker *w, uint32_t *ret_n)
 {
 	const struct fathom_block_row *rows = w->decoder.out_rows.items;
@@ -607,7 +606,7 @@ static bool number_nodes(struct fathom_worker *w, uint32_t *ret_n)
 	return true;
 }
 
-/* Adds the names of the functions that may as well be that of node 0, behind its own. */
+/* Adds the names of the functions that were folded with that of node 0, after its own. */
 static bool localize_folded(struct build *b)
 {
 	struct fathom_worker *w = b->w;
@@ -628,7 +627,7 @@ static bool localize_folded(struct build *b)
 	return true;
 }
 
-/* Turns what rows and nodes refer to into numbers of the block. */
+/* Replaces the references of rows and nodes by numbers of the block. */
 static bool localize(struct build *b)
 {
 	struct fathom_worker *w = b->w;
@@ -657,7 +656,7 @@ static bool localize(struct build *b)
 	return true;
 }
 
-/* Whether all numbers of the rows fit the narrow form. */
+/* Returns whether all numbers of the rows fit the narrow form. */
 static bool is_narrow(const struct fathom_worker *w, uint32_t n_nodes)
 {
 	const struct fathom_block_row *rows = w->decoder.out_rows.items;
@@ -705,7 +704,7 @@ static void write_nodes(const struct fathom_worker *w, struct fathom_block *bloc
 #define COPY_ITEMS(to, a) \
 	((a)->n ? (void)memcpy((to), (a)->items, (a)->n * sizeof *(a)->items) : (void)0)
 
-/* Puts the block together; NULL without memory. */
+/* Assembles the block; returns NULL if out of memory. */
 static struct fathom_block *write_block(const struct fathom_worker *w, uint64_t low, uint64_t high,
 					uint32_t n_nodes, bool damaged)
 {
@@ -741,7 +740,7 @@ static struct fathom_block *write_block(const struct fathom_worker *w, uint64_t 
 	return block;
 }
 
-/* The stretch that a block of code outside functions is about: from its first row to its last. */
+/* Finds the range of a block of code outside functions: from its first row to its last. */
 static void clip_to_rows(const struct build *b, uint64_t *low, uint64_t *high)
 {
 	const struct fathom_want_row *rows = b->w->lines.row_order.items + b->want->first_row;
@@ -781,7 +780,7 @@ static fathom_err build_block(struct build *b, struct fathom_block **ret,
 		(void)fathom_fail(reterr, err, ".debug_info", b->want->die_off,
 				  "too many inlined calls cover one address");
 	FATHOM_TRY(err);
-	/* Reference 0 stands for no string: nothing may be there. */
+	/* Reference 0 means no string, so no string may start there. */
 	if (!fathom_array_room(&w->pool, sizeof(uint32_t)))
 		return FATHOM_E_MEMORY;
 	memset(w->pool.items, 0, sizeof(uint32_t));
@@ -792,7 +791,7 @@ static fathom_err build_block(struct build *b, struct fathom_block **ret,
 	return *ret ? read_err : FATHOM_E_MEMORY;
 }
 
-/* Publishes @block in its slot, or frees it when another thread was first. */
+/* Publishes @block in its slot; frees it if another thread was first. */
 static void publish(struct fathom_debug *d, struct fathom_unit_data *data, uint32_t slot,
 		    struct fathom_block *block)
 {
@@ -806,11 +805,10 @@ static void publish(struct fathom_debug *d, struct fathom_unit_data *data, uint3
 	fathom_memory_count(&d->module->session->memory, block->bytes);
 }
 
-/* Line tables above this many bytes are asked for as a whole: one request instead of page faults.
- */
+/* Line tables above this many bytes are read ahead whole: one request instead of page faults. */
 #define LARGE_LINES 16384
 
-/* Says that the line table at @off, which the unit's program runs through, will be read. */
+/* Starts readahead of the line table at @off if it is large. */
 static void expect_lines(const struct fathom_debug *d, const struct fathom_unit *unit, uint64_t off)
 {
 	const struct fathom_bytes lines =
@@ -838,7 +836,7 @@ fathom_err fathom_decode(struct fathom_worker *w, struct fathom_debug *d,
 	}
 	w->lines.files.n = 0;
 	w->lines.files_base = 1;
-	/* Wants without rows point at its start. */
+	/* Wants without rows point at the start of row_order. */
 	if (!fathom_array_room(&w->lines.row_order, 1))
 		return FATHOM_E_MEMORY;
 	w->lines.defined = true;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From debugging entries and line rows to blocks (safe/index/block.h): the inlined calls of a
- * function are laid over its rows, so that what remains is one sorted list of stretches.
+ * Turns debugging entries and line rows into blocks (safe/index/block.h): lays the inlined calls of
+ * a function over its rows, which makes one sorted list.
  */
 #ifndef FATHOM_MODULE_DECODE_H
 #define FATHOM_MODULE_DECODE_H
@@ -10,7 +10,7 @@
 #include "host/module/debug.h"
 #include "host/module/unit_data.h"
 
-/* A stretch of code that belongs to an inlined call. Calls are numbered in the entries' order. */
+/* A range of code of an inlined call. Calls are numbered in the order of their entries. */
 struct fathom_call_range {
 	uint64_t low;
 	uint64_t high;
@@ -31,7 +31,7 @@ struct fathom_open_calls {
 	FATHOM_ARRAY_OF(struct fathom_open_call);
 };
 
-/* The number that something outside has in the block with this stamp. */
+/* The number of a file or function in the block with this stamp. */
 struct fathom_local {
 	uint32_t stamp;
 	uint32_t number;
@@ -80,9 +80,9 @@ struct fathom_decoder {
 void fathom_decoder_deinit(struct fathom_decoder *decoder);
 
 /*
- * Makes the blocks of the @n wants in the worker's wants, which are sorted by from, and publishes
- * them in the slots of @data. Returns FATHOM_OK or the worst error: the blocks of the wants are
- * made all the same, with what could be read, except after FATHOM_E_MEMORY.
+ * Makes the blocks of the worker's wants, which are sorted by from, and publishes them in the slots
+ * of @data. Returns FATHOM_OK or the worst error; also then, except after FATHOM_E_MEMORY, the
+ * blocks are made of what could be read.
  */
 fathom_err fathom_decode(struct fathom_worker *w, struct fathom_debug *d,
 			 const struct fathom_open_unit *u, struct fathom_unit_data *data,

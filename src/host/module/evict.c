@@ -35,7 +35,7 @@ void fathom_evict_retire(struct fathom *session, struct fathom_unit_data *data)
 	fathom_epoch_retire(&session->epochs, &data->retired);
 }
 
-/* Takes the data of @node away unless it was used since the hand was here; true when it did. */
+/* Retires the data of @node, unless @spare_used and it was used lately; returns whether it did. */
 static bool evict_node(struct fathom *session, struct fathom_unit_node *node, bool spare_used)
 {
 	struct fathom_unit_data *data;
@@ -51,7 +51,7 @@ static bool evict_node(struct fathom *session, struct fathom_unit_node *node, bo
 	return true;
 }
 
-/* One round over the units of @d; stops as soon as what was retired brings us into the budget. */
+/* Makes one round over the units of @d; stops once *@excess bytes are retired. */
 static void evict_units(struct fathom *session, struct fathom_debug *d, bool spare_used,
 			uint64_t *excess)
 {
@@ -77,13 +77,13 @@ void fathom_evict(struct fathom *session)
 
 	if (used <= session->memory.budget)
 		return;
-	/* What other threads have retired may be enough. */
+	/* Freeing what other threads have retired may be enough. */
 	fathom_epoch_reclaim(&session->epochs, &session->memory);
 	if (!fathom_memory_over(&session->memory) ||
 	    pthread_mutex_trylock(&session->debugs_lock) != 0)
 		return;
 	used = atomic_load_explicit(&session->memory.used, memory_order_relaxed);
-	/* A tenth more than needed, so as not to be back at once. */
+	/* A tenth of the budget more than needed, to stay below it for a while. */
 	excess = used > session->memory.budget
 			 ? used - session->memory.budget + session->memory.budget / 10
 			 : 0;

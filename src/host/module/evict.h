@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Keeping the byte budget: dropping what was decoded of units that were not asked about lately.
- */
+/* Keeping the memory budget: drops decoded units that were not used lately. */
 #ifndef FATHOM_MODULE_EVICT_H
 #define FATHOM_MODULE_EVICT_H
 
@@ -9,19 +7,18 @@
 
 struct fathom_debug;
 
-/* Makes the units of @d known to the eviction of its session; before it is closed, unknown again.
- */
+/* Registers the units of @d with its session's eviction. Unregister them before closing @d. */
 void fathom_evict_register(struct fathom *session, struct fathom_debug *d);
 void fathom_evict_unregister(struct fathom *session, struct fathom_debug *d);
 
 struct fathom_unit_data;
 
-/* Frees @data, which no table holds any more, once nobody reads it. */
+/* Frees @data, which no table holds any more, once its last reader is done. */
 void fathom_evict_retire(struct fathom *session, struct fathom_unit_data *data);
 
 /*
- * When the session is over its budget, drops units until it is not, first those that nobody used
- * since the last time. Does nothing while another thread is at it.
+ * Drops units until the session is within its budget, first those that nobody used since the last
+ * time. Does nothing while another thread evicts.
  */
 void fathom_evict(struct fathom *session);
 

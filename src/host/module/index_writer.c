@@ -19,8 +19,8 @@ static void fail(struct fathom_index_writer *w, fathom_err err)
 }
 
 /*
- * Makes the directory of @path, and those above it, for this user only. Returns the errno of the
- * last that could not be made, or 0.
+ * Makes the directory of @path, and its parents, for this user only. Returns the errno of the last
+ * one that could not be made, or 0.
  */
 static int make_dirs(const char *path)
 {
@@ -37,7 +37,7 @@ static int make_dirs(const char *path)
 	return number;
 }
 
-/* Puts @n bytes in memory at @off, which is at most the end of what is there. */
+/* Copies @n bytes to memory at @off, which is at most its end. */
 static void store_at(struct fathom_index_writer *w, const uint8_t *p, size_t n, uint64_t off)
 {
 	const size_t end = (size_t)off + n;
@@ -79,7 +79,7 @@ static void flush_buffer(struct fathom_index_writer *w)
 	w->n_buffer = 0;
 }
 
-/* Notes the checksum of the page that is full, or ends the part, and puts it in the buffer. */
+/* Notes the checksum of a page, full or the last one, and moves it to the buffer. */
 static void end_page(struct fathom_index_writer *w)
 {
 	const uint32_t check = (uint32_t)fathom_index_check(w->page, w->in_page);
@@ -139,11 +139,11 @@ static void open_file(struct fathom_index_writer *w, const char *path)
 		fail(w, FATHOM_E_MEMORY);
 		return;
 	}
-	/* For this user only, and for this writer: other threads may store the same. */
+	/* For this user only; with its own name, as other threads may store the same index. */
 	w->fd = mkostemp(w->temporary, O_CLOEXEC);
 	if (w->fd >= 0)
 		return;
-	/* There is no directory: why not, says more. */
+	/* The directory is missing: say why it could not be made. */
 	if (errno == ENOENT && number)
 		errno = number;
 	fail(w, FATHOM_E_OS);
@@ -160,7 +160,7 @@ fathom_err fathom_index_writer_open(struct fathom_index_writer *w, const char *p
 		open_file(w, path);
 	append(w, zeros, sizeof zeros); /* the header's page, written last */
 	w->header.blocks.off = w->off;
-	/* Reference 0 stands for no string: nothing may be there. */
+	/* Reference 0 means no string, so no string may start there. */
 	if (!fathom_array_room(&w->pool, sizeof nothing))
 		fail(w, FATHOM_E_MEMORY);
 	else
@@ -181,7 +181,7 @@ static struct fathom_str string_at(const struct fathom_index_writer *w, uint32_t
 	return (struct fathom_str){ p + sizeof size, size };
 }
 
-/* The place of @s in the table: its reference, or 0 where it is to be put. */
+/* Returns the slot of @s in the table: it has the reference of @s, or 0 if @s is new. */
 static uint32_t *string_place(struct fathom_index_writer *w, struct fathom_str s)
 {
 	size_t at = (size_t)fathom_index_check(s.data, s.size) & (w->strings_size - 1);
@@ -238,7 +238,7 @@ uint32_t fathom_index_writer_string(struct fathom_index_writer *w, struct fathom
 	return *place;
 }
 
-/* What is claimed for one block. */
+/* A block, and the bounds of its unit. */
 struct claiming {
 	const struct fathom_block *block;
 	uint64_t unit_off;
@@ -269,7 +269,7 @@ static void claim(struct fathom_index_writer *w, const struct claiming *c, uint6
 	}
 }
 
-/* Claims what the rows of the block say something about; false when that is nothing. */
+/* Claims the addresses for which the block has a file or function; returns false if none. */
 static bool claim_rows(struct fathom_index_writer *w, const struct claiming *c)
 {
 	const struct fathom_block *b = c->block;
@@ -332,17 +332,17 @@ void fathom_index_writer_block(struct fathom_index_writer *w, const struct fatho
 	append(w, out, bytes);
 }
 
-/* The sweep that decides between claims that overlap. */
+/* The sweep that decides between overlapping claims. */
 struct sweep {
 	const struct fathom_index_claim *claims; /* sorted by low */
 	size_t n;
 	size_t next;
-	struct fathom_size_array active; /* numbers of claims that cover the position */
+	struct fathom_size_array active; /* indexes of the claims that cover the position */
 };
 
 /*
- * Whether @a answers rather than @b: of two units the first (units.h says why), of one unit a
- * function rather than code outside functions, then the function that starts last.
+ * Returns whether @a wins over @b: the first unit wins (units.h says why); in one unit a function
+ * wins over code outside functions, then the function that starts last.
  */
 static bool claim_wins(const struct fathom_index_claim *a, const struct fathom_index_claim *b)
 {
@@ -353,7 +353,7 @@ static bool claim_wins(const struct fathom_index_claim *a, const struct fathom_i
 	return a->low > b->low || (a->low == b->low && a->block > b->block);
 }
 
-/* Brings the active claims up to date for @pos; returns the winner, or NULL. */
+/* Updates the active claims for @pos; returns the winner, or NULL. */
 static const struct fathom_index_claim *update(struct sweep *s, uint64_t pos, bool *ret_failed)
 {
 	const struct fathom_index_claim *best = NULL;
@@ -380,7 +380,7 @@ static const struct fathom_index_claim *update(struct sweep *s, uint64_t pos, bo
 	return best;
 }
 
-/* Where the next claim starts or an active one ends; UINT64_MAX when all is done. */
+/* Returns where the next claim starts or an active one ends; UINT64_MAX at the end. */
 static uint64_t next_position(const struct sweep *s)
 {
 	const size_t *active = s->active.items;
@@ -409,7 +409,7 @@ static bool add_segment(struct segments *segments, uint64_t low, uint64_t high,
 				 (struct fathom_index_segment){ low, high, c->block, c->unit_off });
 }
 
-/* Sorts the claims by their starts; false without memory. */
+/* Sorts the claims by their starts; returns false if out of memory. */
 static bool sort_claims(struct fathom_index_writer *w, struct fathom_index_claim *sorted)
 {
 	const struct fathom_index_claim *claims = w->claims.items;
@@ -427,7 +427,7 @@ static bool sort_claims(struct fathom_index_writer *w, struct fathom_index_claim
 	return true;
 }
 
-/* Turns the claims into segments that do not overlap, and writes them. */
+/* Turns the claims into segments without overlap, and writes them. */
 static void write_segments(struct fathom_index_writer *w)
 {
 	struct fathom_index_claim *sorted = malloc((w->claims.n + 1) * sizeof *sorted);
@@ -474,7 +474,7 @@ void fathom_index_writer_abort(struct fathom_index_writer *w)
 	free_writer(w);
 }
 
-/* Writes what is left, and the header. */
+/* Writes the remaining parts, and the header last. */
 static void write_rest(struct fathom_index_writer *w)
 {
 	struct fathom_index_header *h = &w->header;

@@ -8,7 +8,7 @@
 #include "safe/base/limits.h"
 #include "safe/base/sort.h"
 
-/* Rows are taken from the program in batches of this many. */
+/* Rows taken from the program at a time. */
 #define BATCH 64
 
 void fathom_lines_deinit(struct fathom_lines *lines)
@@ -36,7 +36,7 @@ void fathom_lines_sort_wants(struct fathom_want *wants, size_t n)
 		qsort(wants, n, sizeof *wants, compare_wants);
 }
 
-/* Reads the directories and files; what is damaged ends the table. */
+/* Reads the directories and files; damage ends the table. */
 static fathom_err read_tables(struct fathom_worker *w, const struct fathom_line_program *p,
 			      struct fathom_errinfo *reterr)
 {
@@ -81,15 +81,15 @@ bool fathom_lines_define(struct fathom_worker *w, uint32_t file)
 }
 
 /*
- * Rows of wants that overlap are kept for each of them. Functions hardly ever overlap, so a program
- * of N bytes, which makes less than N rows, has to do with this many.
+ * A row is kept once for each want that it overlaps. Functions hardly ever overlap, so this is
+ * enough for a program of N bytes, which makes less than N rows.
  */
 static size_t max_rows(const struct fathom_line_program *p)
 {
 	return 65536 + 4 * (size_t)cur_left(&p->opcodes);
 }
 
-/* Sets where rows stop to matter: they have to show whether one sequence holds a whole function. */
+/* Sets where rows stop to matter: they must show whether one sequence holds a whole function. */
 static void set_ends(struct fathom_want *wants, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -106,25 +106,24 @@ struct run {
 	struct fathom_want *wants;
 	size_t n;
 	size_t first;   /* the first want that may still get rows of this sequence */
-	size_t covered; /* wants that are done */
+	size_t covered; /* number of wants that are covered */
 	uint64_t sequence_low;
 	struct fathom_line_row prev;
 	bool has_prev;
-	bool has_rows; /* the sequence is the last one of the worker's sequences */
-	bool dead;     /* the sequence is of code that is not there */
-	bool gnu;      /* sequences count as they do for GNU's BFD */
+	bool has_rows; /* the sequence is in the worker's sequences, as the last one */
+	bool dead;     /* the code of the sequence is not in the module */
+	bool gnu;      /* ranks sequences as GNU's BFD does */
 };
 
-/* The first want that reaches beyond @address. */
+/* Returns the first want that reaches beyond @address. */
 static size_t first_want(const struct run *run, uint64_t address)
 {
 	return FATHOM_BISECT(run->n, i, run->wants[i].max_end <= address);
 }
 
 /*
- * Notes that the sequence holds all of @want's function, if the stretch that ends at @end is the
- * last one of it: rows are sorted. Where linkers leave what they dropped, at 0, that proves
- * nothing.
+ * Notes that the sequence holds all of @want's function, if the range that ends at @end is its last
+ * one: rows are sorted. At address 0, where linkers leave what they dropped, that proves nothing.
  */
 static void note_covered(struct run *run, struct fathom_want *want, uint64_t end)
 {
@@ -140,7 +139,7 @@ static struct fathom_line_sequence *last_sequence(const struct run *run)
 	return run->w->lines.sequences.items + run->w->lines.sequences.n - 1;
 }
 
-/* Adds the sequence to those that have rows, unless it is there; false without memory. */
+/* Adds the sequence to those that have rows, unless it is there; returns false if out of memory. */
 static bool begin_rows(struct run *run)
 {
 	struct fathom_line_sequences *a = &run->w->lines.sequences;
@@ -176,7 +175,7 @@ static bool add_row(struct run *run, size_t i, uint64_t end)
 	return true;
 }
 
-/* Gives the stretch from the previous row to @end to the wants it meets. */
+/* Adds the range from the previous row to @end to each want that it overlaps. */
 static bool add_stretch(struct run *run, uint64_t end)
 {
 	const struct fathom_line_row *row = &run->prev;
@@ -208,7 +207,7 @@ static bool take_row(struct run *run, const struct fathom_object *code,
 		    !add_stretch(run, row->address))
 			return false;
 	} else if (!run->dead && row->address < run->prev.address) {
-		/* Not sorted, as DWARF demands: look again from here. */
+		/* DWARF demands sorted rows; these are not: look again from here. */
 		run->first = first_want(run, row->address);
 	}
 	run->prev = *row;
@@ -226,7 +225,7 @@ static int compare_rows(const void *a, const void *b)
 	return x->address < y->address ? -1 : x->address > y->address;
 }
 
-/* BFD's order of sequences that overlap: the last one of these counts. */
+/* BFD's order of overlapping sequences: the last one of these counts. */
 static int compare_gnu(const void *a, const void *b)
 {
 	const struct fathom_line_sequence *x = a;
@@ -239,7 +238,7 @@ static int compare_gnu(const void *a, const void *b)
 	return x->order < y->order ? -1 : 1;
 }
 
-/* Gives the sequences their order, from the table's: the first counts most. */
+/* Ranks the sequences: the first one in the table counts most, or BFD's order decides. */
 static bool order_sequences(struct fathom_worker *w)
 {
 	struct fathom_line_sequence *s = w->lines.sequences.items;
@@ -266,7 +265,7 @@ static bool order_sequences(struct fathom_worker *w)
 	return true;
 }
 
-/* How much what @s says of @want counts, beyond the order of the sequences. */
+/* Returns how much @s counts for @want; among equals the order of the sequences decides. */
 static uint64_t fit(const struct fathom_worker *w, const struct fathom_want *want,
 		    const struct fathom_line_sequence *s)
 {
@@ -276,7 +275,7 @@ static uint64_t fit(const struct fathom_worker *w, const struct fathom_want *wan
 	return s->low || s->high == want->high ? 2 : 1;
 }
 
-/* Fills in @keyed and @claims: the rows of @want in the order in which they count. */
+/* Fills in @keyed and @claims: the rows of @want, ranked by how much they count. */
 static void rank_rows(const struct fathom_worker *w, const struct fathom_want *want,
 		      const struct fathom_want_row *rows, struct fathom_keyed *keyed,
 		      struct fathom_claim *claims)
@@ -297,7 +296,7 @@ static void rank_rows(const struct fathom_worker *w, const struct fathom_want *w
 	}
 }
 
-/* Lays the rows of @want, which overlap, over each other; what remains stands behind all rows. */
+/* Removes the overlaps between the rows of @want; appends what remains to row_order. */
 static bool lay_over(struct fathom_worker *w, struct fathom_want *want)
 {
 	const size_t n = want->n_rows;
@@ -332,13 +331,13 @@ static bool lay_over(struct fathom_worker *w, struct fathom_want *want)
 	return done;
 }
 
-/* Sorts the rows of @want by their addresses, so that each address is of one of them. */
+/* Sorts the rows of @want by address and removes their overlaps. */
 static bool sort_rows(struct fathom_worker *w, struct fathom_want *want)
 {
 	struct fathom_want_row *own = w->lines.row_order.items + want->first_row;
 	bool apart = true;
 
-	/* Nearly always that is so already. */
+	/* Nearly always they are sorted already. */
 	for (uint32_t r = 1; r < want->n_rows; r++)
 		apart &= own[r - 1].end <= own[r].address;
 	if (apart)
@@ -350,7 +349,7 @@ static bool sort_rows(struct fathom_worker *w, struct fathom_want *want)
 	return apart || lay_over(w, want);
 }
 
-/* Brings the rows of each want together, in the order of their addresses. */
+/* Groups the rows by want, sorted by address. */
 static bool group_rows(struct fathom_worker *w, struct fathom_want *wants, size_t n)
 {
 	const struct fathom_want_row *rows = w->lines.rows.items;
@@ -403,7 +402,7 @@ fathom_err fathom_lines_collect(struct fathom_worker *w, const struct fathom_uni
 	err = read_tables(w, &w->lines.program, reterr);
 	fathom_line_reader_init(&w->lines.reader, &w->lines.program);
 	while (run.covered < n) {
-		/* Rows before the next want matter only as the one that comes last of them. */
+		/* Of the rows before the next want only the last one matters. */
 		w->lines.reader.dull = run.has_prev && run.first < n ? wants[run.first].from : 0;
 		if (run.has_prev && run.dead)
 			w->lines.reader.dull = UINT64_MAX;
@@ -434,7 +433,7 @@ static bool append(struct fathom_bytes_array *pool, const char *text, size_t siz
 	return true;
 }
 
-/* Appends a directory and a slash; nothing for an empty one. */
+/* Appends a directory and a slash; nothing if it is empty. */
 static bool append_dir(struct fathom_bytes_array *pool, struct fathom_str dir)
 {
 	if (!dir.size)
@@ -448,7 +447,7 @@ static bool is_absolute(struct fathom_str path)
 	return path.size && path.data[0] == '/';
 }
 
-/* Directory @i as the version counts: before version 5, 0 is the compilation directory. */
+/* Returns directory @i. Before version 5, 0 is the compilation directory and not in the table. */
 static struct fathom_str directory(const struct fathom_worker *w, const struct fathom_unit *unit,
 				   uint64_t i)
 {
@@ -460,8 +459,8 @@ static struct fathom_str directory(const struct fathom_worker *w, const struct f
 }
 
 /*
- * The same as GNU's BFD composes it. It takes directory 0 of version 5, which is the compilation
- * directory, for one below it when it is relative; so Debian's files come out as
+ * Composes the path as GNU's BFD does. BFD takes a relative directory 0 of version 5, which is the
+ * compilation directory, for one below it; so Debian's files come out as
  * "./malloc/./malloc/malloc.c".
  */
 static bool append_gnu_path(struct fathom_worker *w, const struct fathom_unit *unit,
@@ -534,7 +533,7 @@ bool fathom_lines_whole_path(struct fathom_worker *w, const struct fathom_unit *
 	return append_path(w, unit, comp_dir, file, false, pool);
 }
 
-/* Returns whether the files of @p may have embedded texts: all entries have the same members. */
+/* Returns whether the files of @p may have embedded texts: the first entry shows it for all. */
 static bool has_sources(const struct fathom_line_program *p)
 {
 	struct fathom_line_tables t;

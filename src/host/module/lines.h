@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Running the line program of a unit for the ranges of code that are wanted, and only for those.
- */
+/* Runs the line program of a unit and keeps the rows of the code that is wanted. */
 #ifndef FATHOM_MODULE_LINES_H
 #define FATHOM_MODULE_LINES_H
 
@@ -11,36 +9,36 @@
 
 struct fathom_worker;
 
-/* Code that is wanted. The caller fills in the first part and sorts. */
+/* Code to decode. The caller fills in the first part and sorts. */
 struct fathom_want {
 	uint64_t low; /* of the function, or of the code outside functions */
 	uint64_t high;
-	uint64_t from; /* the part of it that is to be decoded */
+	uint64_t from; /* the part of it to decode */
 	uint64_t to;
 	uint64_t die_off; /* the function, or FATHOM_NO_DIE for code outside functions */
-	uint32_t slot;    /* of the unit's blocks */
+	uint32_t slot;    /* number of its block in the unit */
 	bool folded;      /* other functions of the unit have the same code */
-	/* filled in by fathom_decode() and fathom_lines_collect() */
-	uint64_t end;       /* where rows stop to matter */
-	uint64_t max_end;   /* of this and all before it */
-	uint32_t first_row; /* in the worker's row_order */
+	/* Filled in by fathom_decode() and fathom_lines_collect(). */
+	uint64_t end;       /* rows from here on do not matter */
+	uint64_t max_end;   /* highest end of this and all before it */
+	uint32_t first_row; /* index in the worker's row_order */
 	uint32_t n_rows;
-	bool covered; /* one sequence holds all of the function: later ones do not count */
+	bool covered; /* one sequence holds the whole function: later ones do not count */
 };
 
 /* A sequence of a line program. */
 struct fathom_line_sequence {
 	uint64_t low;
 	uint64_t high;
-	uint32_t order; /* of two that overlap, the one with the greater order counts */
+	uint32_t order; /* where two overlap, the one with the greater order counts */
 };
 
 #define FATHOM_NO_DIE UINT64_MAX
 
-/* Sorts by from, as fathom_decode() and fathom_lines_collect() take wants. */
+/* Sorts wants by from, as fathom_decode() and fathom_lines_collect() expect them. */
 void fathom_lines_sort_wants(struct fathom_want *wants, size_t n);
 
-/* A row that holds in a want: from address to the next row's, or to end. */
+/* A row of a want: it covers the addresses up to the next row, or to end. */
 struct fathom_want_row {
 	uint64_t address;
 	uint64_t end;
@@ -49,7 +47,7 @@ struct fathom_want_row {
 	uint32_t discriminator;
 	uint32_t file;
 	uint32_t want;
-	uint32_t sequence; /* number in the worker's sequences */
+	uint32_t sequence; /* index in the worker's sequences */
 };
 
 struct fathom_wants {
@@ -85,44 +83,44 @@ struct fathom_lines {
 void fathom_lines_deinit(struct fathom_lines *lines);
 
 /*
- * Reads the line table at @line_off into @w: its directories and files to files and dirs, and the
- * rows of the @n wants, those of each sorted by address and without overlap, to row_order.
+ * Reads the line table at @line_off into @w: its directories and files to dirs and files; the rows
+ * of the @n wants to row_order, those of each want sorted by address and without overlap.
  *
  * Sequences may overlap: linkers that fold equal functions (ICF) leave the sequence of each of
- * them, and some leave what they dropped at address 0. Of several sequences at one address counts,
- * first, one that holds the whole function; of those, the first that does not start at 0 or that
- * is exactly as long as the function; else the first in the table. With FATHOM_GNU_PATHS, as in
- * GNU's BFD, the one that starts first counts; of those the longest; of those the last.
+ * them, and some linkers leave what they dropped at address 0. At an address with several
+ * sequences, one that holds the whole function wins; of those, the first that does not start at 0
+ * or that is exactly as long as the function; else the first in the table. With FATHOM_GNU_PATHS,
+ * as in GNU's BFD, the one that starts first wins; of those the longest; of those the last.
  *
- * When the program is damaged, what came before the damage is kept and the error returned.
+ * If the program is damaged, keeps what came before the damage and returns the error.
  */
 fathom_err fathom_lines_collect(struct fathom_worker *w, const struct fathom_unit *unit,
 				const struct fathom_object *code, uint64_t line_off,
 				struct fathom_want *wants, size_t n, struct fathom_errinfo *reterr);
 
 /*
- * Adds the files that the program itself defines to those of the table that was read last, when
- * @file is a number that the table does not have. False without memory.
+ * If the table that was read last has no file number @file, adds the files that the program itself
+ * defines. Returns false if out of memory.
  */
 bool fathom_lines_define(struct fathom_worker *w, uint32_t file);
 
 /*
- * Writes the path of file number @file of the table that was read last (counted as the version
- * counts) to @pool as comp_dir/directory/name; false when there is no such file, or no memory.
+ * Appends the path of file number @file of the table that was read last (counted as the version
+ * counts) to @pool as comp_dir/directory/name. Returns false if there is no such file or no memory.
  */
 bool fathom_lines_path(struct fathom_worker *w, const struct fathom_unit *unit,
 		       struct fathom_str comp_dir, uint32_t file, struct fathom_bytes_array *pool);
 
 /*
- * Finds the text that the line table at @line_off has embedded for the file whose path
- * fathom_lines_path() composes as @path. FATHOM_END when there is none, also where the table is
- * damaged before it; FATHOM_E_MEMORY. The text belongs to the debug information.
+ * Finds the text that the line table at @line_off embeds for the file whose path
+ * fathom_lines_path() composes as @path. Returns FATHOM_END if there is none, or none before
+ * damage; FATHOM_E_MEMORY. The text belongs to the debug information.
  */
 fathom_err fathom_lines_source(struct fathom_worker *w, const struct fathom_unit *unit,
 			       struct fathom_str comp_dir, uint64_t line_off,
 			       struct fathom_str path, struct fathom_str *ret);
 
-/* Writes it with @comp_dir also where FATHOM_RELATIVE_PATHS leaves that out. */
+/* Does what fathom_lines_path() does, but writes @comp_dir even with FATHOM_RELATIVE_PATHS. */
 bool fathom_lines_whole_path(struct fathom_worker *w, const struct fathom_unit *unit,
 			     struct fathom_str comp_dir, uint32_t file,
 			     struct fathom_bytes_array *pool);

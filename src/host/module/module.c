@@ -29,7 +29,7 @@ static bool find_symbols(struct fathom_module *m)
 	return fathom_unwind_tables_init(&m->unwind, m->main, m->debug);
 }
 
-/* Looks for a file with the debug information, which main does not have. */
+/* Looks for a separate debug file, as main has no debug information. */
 static void find_debug(struct fathom_module *m)
 {
 	bool refused = false;
@@ -179,7 +179,7 @@ const struct fathom_dynsym *fathom_module_dynsym(struct fathom_module *m)
 	return d;
 }
 
-/* A look-up by index costs as much as so many symbols of a pass. */
+/* A look-up by index costs as much as passing over this many symbols. */
 #define LOOK_UP_COST 16
 
 void fathom_module_search(struct fathom_module *m, struct fathom_name_search *s)
@@ -274,7 +274,7 @@ fathom_err fathom_module_check_files(const struct fathom_module *m, struct fatho
 	return FATHOM_OK;
 }
 
-/* Values of jit_descriptor that are no addresses of an aligned variable. */
+/* Values of jit_descriptor that are no address of an aligned variable. */
 #define JIT_UNKNOWN 0 /* not looked up yet */
 #define JIT_NONE    1
 
@@ -288,7 +288,7 @@ bool fathom_module_jit_descriptor(struct fathom_module *m, uint64_t *ret_svma)
 	uint64_t svma = atomic_load_explicit(&m->jit_descriptor, memory_order_relaxed);
 
 	if (svma == JIT_UNKNOWN) {
-		/* Two numbers of 32 bits and two pointers, with room for what somebody adds. */
+		/* Two 32-bit numbers and two pointers, with room for future members. */
 		if (!fathom_symbols_find_variable(&m->symbols, "__jit_debug_descriptor", 16, 64,
 						  &svma) ||
 		    svma == JIT_UNKNOWN)

@@ -26,7 +26,7 @@ static size_t hash_of(uint64_t serial, uint64_t off, size_t mask)
 	return (size_t)(((off ^ serial << 48) * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & mask;
 }
 
-/* The place of (@serial, @off) in the table: of its number plus 1, or empty (0). */
+/* Returns the slot of (@serial, @off) in the table: an index in names plus 1, or 0 if empty. */
 static uint32_t *find_place(struct fathom_worker *w, uint64_t serial, uint64_t off)
 {
 	const struct fathom_names *names = w->origins.names.items;
@@ -39,7 +39,7 @@ static uint32_t *find_place(struct fathom_worker *w, uint64_t serial, uint64_t o
 	return &table[i];
 }
 
-/* Makes room for one more name, the table at most half full. */
+/* Makes room for one more name; keeps the table at most half full. */
 static bool reserve(struct fathom_worker *w)
 {
 	const struct fathom_names *names;
@@ -63,7 +63,7 @@ static bool reserve(struct fathom_worker *w)
 /* A unit on the way from an entry to its origin. */
 struct step {
 	struct fathom_unit unit;
-	bool opened; /* by us, to be closed */
+	bool opened; /* opened here, to be closed */
 };
 
 static bool is_inside(const struct fathom_unit *unit, uint64_t die_off)
@@ -71,7 +71,7 @@ static bool is_inside(const struct fathom_unit *unit, uint64_t die_off)
 	return die_off >= unit->header.die_off && die_off < unit->header.end_off;
 }
 
-/* Moves @s to the unit that holds the entry at @off of the same or the supplementary file. */
+/* Moves @s to the unit that holds the entry at @off, in the same or the supplementary file. */
 static bool enter_unit(struct fathom_worker *w, struct fathom_debug *d, struct step *s,
 		       enum fathom_ref_kind kind, uint64_t off)
 {
@@ -105,7 +105,7 @@ static bool read_die(const struct fathom_unit *unit, uint64_t off, struct fathom
 	return fathom_die_next(&r, UINT32_MAX, ret, &depth, NULL) == FATHOM_OK;
 }
 
-/* What the language of the unit says about the names in it. */
+/* Returns what the language of the unit says about its names. */
 static uint32_t name_flags(const struct fathom_unit *unit)
 {
 	switch (unit->language) {
@@ -132,7 +132,7 @@ static void take_names(struct fathom_names *names, const struct fathom_unit *uni
 	}
 }
 
-/* Takes where the function is declared from the entry at @die_off, unless that is known. */
+/* Takes the declaration's file and line from the entry at @die_off, unless they are known. */
 static void take_declaration(struct fathom_names *names, const struct fathom_unit *unit,
 			     uint64_t die_off, bool is_own_unit)
 {
@@ -157,7 +157,7 @@ static bool is_complete(const struct fathom_names *names, bool declarations)
 	       (!declarations || (names->has_decl_file && names->decl_line));
 }
 
-/* The reference that leads from @die to where its names stand, or NULL. */
+/* Returns the reference from @die to the entry with its names, or NULL. */
 static const struct fathom_attr *origin_of(const struct fathom_die *die)
 {
 	const struct fathom_attr *a = fathom_die_attr(die, FATHOM_AT_ORIGIN);
@@ -165,7 +165,7 @@ static const struct fathom_attr *origin_of(const struct fathom_die *die)
 	return a ? a : fathom_die_attr(die, FATHOM_AT_SPECIFICATION);
 }
 
-/* Follows origins and specifications from @die until all is found or there are no more. */
+/* Follows origins and specifications from @die until all is found or the chain ends. */
 static void collect_names(struct fathom_worker *w, struct fathom_debug *d,
 			  const struct fathom_unit *unit, const struct fathom_die *die,
 			  bool declarations, struct fathom_names *names)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The names of a function: they often stand not in its own entry but in the abstract function or
+ * The names of a function. They often stand not in its own entry but in the abstract function or
  * the declaration that it refers to, possibly in another unit or in the supplementary file.
  */
 #ifndef FATHOM_MODULE_ORIGIN_H
@@ -9,7 +9,7 @@
 #include "host/base/array.h"
 #include "host/module/debug.h"
 
-/* What is known by name of the entry at off of the view with this serial. Views of the sections. */
+/* The names of the entry at off of the view with this serial. Strings point into the sections. */
 struct fathom_names {
 	uint64_t serial;
 	uint64_t off;
@@ -17,7 +17,7 @@ struct fathom_names {
 	struct fathom_str linkage; /* DW_AT_linkage_name */
 	uint32_t decl_file;        /* as the unit's line table counts, or FATHOM_BLOCK_NONE */
 	uint32_t decl_line;        /* 0: none */
-	bool has_decl_file;        /* stated, be it by a number of another unit's table */
+	bool has_decl_file;        /* a file is stated, even by a number of another unit's table */
 	uint32_t flags;            /* FATHOM_BLOCK_ of struct fathom_block_function */
 };
 
@@ -39,16 +39,15 @@ void fathom_origins_deinit(struct fathom_origins *origins);
 void fathom_origin_reset(struct fathom_worker *w);
 
 /*
- * The number in the worker's names of the names of @die, an entry of @unit; FATHOM_NO_NAMES without
- * memory. Entries that share an origin share a number.
+ * Returns the index in the worker's names of the names of @die, an entry of @unit; FATHOM_NO_NAMES
+ * if out of memory. Entries that share an origin share an index.
  */
 uint32_t fathom_origin_names(struct fathom_worker *w, struct fathom_debug *d,
 			     const struct fathom_unit *unit, const struct fathom_die *die);
 
 #define FATHOM_NO_NAMES UINT32_MAX
 
-/* Reads the names of @die, and where it is declared, whatever the session's flags; keeps nothing.
- */
+/* Reads the names of @die, and where it is declared, whatever the session's flags. */
 void fathom_origin_declaration(struct fathom_worker *w, struct fathom_debug *d,
 			       const struct fathom_unit *unit, const struct fathom_die *die,
 			       struct fathom_names *ret);

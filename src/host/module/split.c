@@ -23,7 +23,7 @@ static const struct package_column columns[] = {
 	{ 0, 8, FATHOM_DEBUG_RNGLISTS },
 };
 
-/* Column @id of an index of @version as a section of ours, or -1. */
+/* Returns our section for column @id of an index of @version, or -1. */
 static int section_of_column(uint16_t version, uint32_t id)
 {
 	for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
@@ -55,7 +55,7 @@ static void free_file(struct fathom_split_file *f)
 	free(f);
 }
 
-/* Makes @fresh known under its path, or frees it when another thread was first. */
+/* Publishes @fresh under its path; frees it if another thread was first. */
 static struct fathom_split_file *publish(struct fathom_debug *d, struct fathom_split_file *fresh)
 {
 	_Atomic(struct fathom_split_file *) *bucket = bucket_of(d, fresh->path);
@@ -87,7 +87,7 @@ static struct fathom_split_file *new_file(const char *path)
 	return f;
 }
 
-/* The file at @path with its sections loaded, opened once for all; NULL without memory. */
+/* Returns the file at @path with its sections loaded, opened once; NULL if out of memory. */
 static struct fathom_split_file *open_file(struct fathom_debug *d, const char *path)
 {
 	struct fathom_module *m = d->module;
@@ -105,7 +105,7 @@ static struct fathom_split_file *open_file(struct fathom_debug *d, const char *p
 	return publish(d, f);
 }
 
-/* The split unit with the id @id among the units of @f; the usual .dwo has one only. */
+/* Finds the split unit with the id @id among the units of @f; a .dwo usually has only one. */
 static bool find_unit(struct fathom_worker *w, const struct fathom_split_file *f, uint64_t id,
 		      uint64_t *ret_off)
 {
@@ -134,10 +134,10 @@ static bool find_unit(struct fathom_worker *w, const struct fathom_split_file *f
 	return false;
 }
 
-/* The parts of an index of a package file. */
+/* The parts of the index of a package file. */
 struct package {
 	struct fathom_bytes hashes;  /* n_slots of 8 bytes */
-	struct fathom_bytes rows;    /* n_slots of 4 bytes: the row, from 1; 0: an empty slot */
+	struct fathom_bytes rows;    /* n_slots of 4 bytes: row from 1, or 0 if empty */
 	struct fathom_bytes ids;     /* n_columns of 4 bytes */
 	struct fathom_bytes offsets; /* n_units rows of n_columns */
 	struct fathom_bytes sizes;
@@ -159,7 +159,7 @@ static bool read_package(const struct fathom_dwarf *view, struct package *ret)
 {
 	struct fathom_cursor c = cur_init(view->section[FATHOM_DEBUG_CU_INDEX], view->swap);
 
-	/* Version 2 has a 4-byte version; 5 has two bytes and two of padding. */
+	/* In version 2 the version has 4 bytes; in version 5 it has 2, and 2 of padding. */
 	if (view->swap != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)) {
 		const uint32_t word = cur_u32(&c);
 
@@ -181,7 +181,7 @@ static bool read_package(const struct fathom_dwarf *view, struct package *ret)
 	return cur_ok(&c) && ret->n_slots && (ret->version == 2 || ret->version == 5);
 }
 
-/* The row of the unit with the id @id, from 0. */
+/* Finds the row, from 0, of the unit with the id @id. */
 static bool find_row(const struct package *p, uint64_t id, uint32_t *ret)
 {
 	const uint64_t mask = p->n_slots - 1;
@@ -202,8 +202,8 @@ static bool find_row(const struct package *p, uint64_t id, uint32_t *ret)
 }
 
 /*
- * The part of package @f that belongs to the unit with the id @id, as a split file of its own: it
- * then reads like a .dwo. Kept under a path that says which unit it is.
+ * Returns the part of package @f that belongs to the unit with the id @id, as a split file of its
+ * own: it then reads like a .dwo. Its path names the unit.
  */
 static struct fathom_split_file *open_part(struct fathom_debug *d,
 					   const struct fathom_split_file *f, uint64_t id)
@@ -237,7 +237,7 @@ static struct fathom_split_file *open_part(struct fathom_debug *d,
 	return publish(d, part);
 }
 
-/* Finds the unit with the id @id in the session's package or, without one, in that beside @path. */
+/* Finds the unit with the id @id in the session's package, else in that of @module_path. */
 static struct fathom_split_file *find_in_package(struct fathom_debug *d, const char *module_path,
 						 uint64_t id)
 {
@@ -253,7 +253,7 @@ static struct fathom_split_file *find_in_package(struct fathom_debug *d, const c
 }
 
 /*
- * Puts together where the skeleton says its .dwo is: without a compilation directory, below the
+ * Composes the path of the .dwo that the skeleton names: without a compilation directory, below the
  * working directory.
  */
 static bool dwo_path(const struct fathom_debug *d, const struct fathom_open_unit *u,
@@ -275,7 +275,7 @@ static bool dwo_path(const struct fathom_debug *d, const struct fathom_open_unit
 	return name.size && length > 0 && (size_t)length < cap;
 }
 
-/* The .dwo as it is named, or by its last part beside the module: builds are moved around. */
+/* Finds the .dwo where it is named, or by its base name beside the module: builds get moved. */
 static struct fathom_split_file *find_dwo(struct fathom_worker *w, struct fathom_debug *d,
 					  const struct fathom_open_unit *u, struct fathom_str name,
 					  uint64_t *ret_off, bool *ret_refused)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Split DWARF (DWARF 5, 7.3.2; GNU's extension of DWARF 4): finding the unit that a skeleton stands
+ * Split DWARF (DWARF 5, 7.3.2; GNU's extension of DWARF 4): finds the unit that a skeleton stands
  * for, in a .dwo file of its own or in a package (.dwp) beside the module.
  */
 #ifndef FATHOM_MODULE_SPLIT_H
@@ -12,8 +12,8 @@
 struct fathom_open_unit;
 
 /*
- * The split unit of the skeleton in @u: FATHOM_OK with its file and offset, FATHOM_E_NOT_FOUND
- * or FATHOM_E_MISMATCH, which is noted, when it is not there; the skeleton's own lines still serve.
+ * Finds the file and offset of the split unit of the skeleton in @u. Returns FATHOM_E_NOT_FOUND or
+ * FATHOM_E_MISMATCH, which is noted, if it is not there; the skeleton's own lines still serve.
  */
 fathom_err fathom_split_find(struct fathom_worker *w, struct fathom_debug *d,
 			     const struct fathom_open_unit *u,

@@ -191,7 +191,7 @@ uint32_t fathom_unit_data_slot(const struct fathom_unit_data *data, uint64_t svm
 	return 2 * low;
 }
 
-/* Whether functions @a and @b have the same code. */
+/* Returns whether functions @a and @b have the same code. */
 static bool is_same_code(const struct fathom_function_range *a,
 			 const struct fathom_function_range *b)
 {

@@ -10,7 +10,7 @@
 #include "safe/dwarf/gdb_index.h"
 #include "safe/dwarf/ranges.h"
 
-/* One bucket for so many bytes of .debug_info: small units are some hundred bytes. */
+/* Bytes of .debug_info for each bucket: small units are some hundred bytes. */
 #define BYTES_PER_BUCKET 4096
 #define MIN_BUCKETS      16
 #define MAX_BUCKETS      65536
@@ -58,7 +58,7 @@ void fathom_units_deinit(struct fathom_units *u,
 {
 	struct fathom_unit_node *node = atomic_load(&u->all);
 
-	/* Most buckets are empty, and not even in memory. */
+	/* Not by bucket: most buckets are empty, and not even in memory. */
 	while (node) {
 		struct fathom_unit_node *next = node->next_of_all;
 
@@ -92,7 +92,7 @@ struct fathom_unit_node *fathom_units_node(struct fathom_units *u, uint64_t off)
 			return NULL;
 		fresh->off = off;
 		fresh->next = head;
-		/* On failure head is what another thread put there: look again. */
+		/* On failure, head is the node that another thread pushed: look again. */
 		if (atomic_compare_exchange_strong(bucket, &head, fresh))
 			break;
 	}
@@ -102,7 +102,7 @@ struct fathom_unit_node *fathom_units_node(struct fathom_units *u, uint64_t off)
 	return fresh;
 }
 
-/* Takes [low, high) of the unit at @off; false ends the reading. */
+/* Takes [low, high) of the unit at @off; returns false to end the reading. */
 typedef bool take_fn(const struct fathom_units *u, void *data, uint64_t low, uint64_t high,
 		     uint64_t off);
 
@@ -121,7 +121,7 @@ static bool add_range(const struct fathom_units *u, void *data, uint64_t low, ui
 	return fathom_array_push(a, (struct fathom_unit_range){ low, high, off, high });
 }
 
-/* Sorts the ranges in @a by their starts and takes them over. */
+/* Makes a map of the ranges in @a, which it sorts by their starts and takes over. */
 static struct fathom_unit_map *map_from(struct fathom_units *u, struct unit_ranges *a)
 {
 	struct fathom_unit_map *map = calloc(1, sizeof *map);
@@ -151,7 +151,7 @@ static struct fathom_unit_map *map_from(struct fathom_units *u, struct unit_rang
 	return map;
 }
 
-/* Publishes @map in @slot, or frees it when another thread was first. */
+/* Publishes @map in @slot; frees it if another thread was first. */
 static const struct fathom_unit_map *publish_map(struct fathom_units *u,
 						 _Atomic(struct fathom_unit_map *) *slot,
 						 struct fathom_unit_map *map)
@@ -211,7 +211,7 @@ static bool read_gdb_index(struct fathom_units *u, take_fn *take, void *data)
 	return true;
 }
 
-/* Reads all ranges of .gdb_index, else of .debug_aranges. */
+/* Reads all ranges of .gdb_index or, without one, of .debug_aranges. */
 static bool read_index(struct fathom_units *u, take_fn *take, void *data)
 {
 	return u->dwarf->section[FATHOM_GDB_INDEX].size ? read_gdb_index(u, take, data)
@@ -250,7 +250,7 @@ static bool add_die_ranges(struct fathom_units *u, struct unit_ranges *ranges,
 	return true;
 }
 
-/* Some producers leave the root without addresses: then those of the functions count. */
+/* Adds the ranges of the unit's functions, as some producers leave the root without addresses. */
 static bool add_function_ranges(struct fathom_units *u, struct fathom_worker *w,
 				struct unit_ranges *ranges, uint64_t off, uint64_t *left)
 {
@@ -276,7 +276,7 @@ static bool has_code_units(const struct fathom_unit_header *h)
 	return h->type != DW_UT_type && h->type != DW_UT_split_type;
 }
 
-/* Adds the ranges of the unit at @off; a damaged one is noted and left out. */
+/* Adds the ranges of the unit at @off; notes a damaged one and leaves it out. */
 static bool add_unit_ranges(struct fathom_units *u, struct fathom_worker *w,
 			    struct unit_ranges *ranges, uint64_t off, uint64_t *left)
 {
@@ -297,7 +297,7 @@ static bool add_unit_ranges(struct fathom_units *u, struct fathom_worker *w,
 	return done;
 }
 
-/* Of each unit only the start is read, but the kernel maps much around it. */
+/* Bytes after which pages are given back: only roots of units are read, the kernel maps more. */
 #define GIVE_BACK_BYTES (UINT64_C(16) << 20)
 
 static bool read_roots(struct fathom_units *u, struct fathom_worker *w, struct unit_ranges *ranges)
@@ -313,7 +313,7 @@ static bool read_roots(struct fathom_units *u, struct fathom_worker *w, struct u
 
 		if (err) {
 			note(u, &info);
-			/* A version that is unknown says nothing about the units behind. */
+			/* A unit of an unknown version says nothing about the next ones. */
 			if (err != FATHOM_E_UNSUPPORTED ||
 			    !fathom_unit_end(u->dwarf, off, &header.end_off))
 				return true;
@@ -342,7 +342,7 @@ const struct fathom_unit_map *fathom_units_full(struct fathom_units *u, struct f
 	return publish_map(u, &u->full, map_from(u, &ranges));
 }
 
-/* The number of ranges that start at or before @svma. */
+/* Returns the number of ranges that start at or before @svma. */
 static size_t ranges_from(const struct fathom_unit_map *map, uint64_t svma)
 {
 	return FATHOM_BISECT(map->n, i, map->ranges[i].low <= svma);
@@ -374,7 +374,7 @@ size_t fathom_unit_candidates(const struct fathom_unit_map *map, uint64_t svma,
 	return n;
 }
 
-/* The candidates for svma so far. */
+/* The candidates for svma found so far. */
 struct search {
 	uint64_t svma;
 	uint64_t *offs;
@@ -400,7 +400,7 @@ size_t fathom_units_scan(struct fathom_units *u, uint64_t svma,
 	return s.n;
 }
 
-/* The offsets of all units, from their headers. */
+/* Reads the offsets of all units from their headers. */
 static struct fathom_unit_list *read_list(struct fathom_units *u)
 {
 	const uint64_t size = u->dwarf->section[FATHOM_DEBUG_INFO].size;

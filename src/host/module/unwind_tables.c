@@ -124,7 +124,7 @@ struct kept_cie {
 	uint32_t section;
 };
 
-/* A hash table of CIEs that never grows: a slot for each so many bytes of the sections. */
+/* A hash table of CIEs that never grows: one slot per BYTES_PER_SLOT bytes of the sections. */
 #define BYTES_PER_SLOT 4096
 #define LEAST_SLOTS    16
 #define MOST_SLOTS     (1u << 14)
@@ -219,7 +219,7 @@ static const struct fathom_cie *keep_cie(struct fathom_unwind_tables *u,
 
 /*
  * Reads the CIE at @off of @cfi, which is section number @section, or returns the one that was
- * kept. One that cannot be kept is put into @room or, if @room is NULL, is FATHOM_E_LIMIT.
+ * kept. If it cannot be kept, puts it into @room; without @room, returns FATHOM_E_LIMIT.
  */
 static fathom_err cie_at(struct fathom_unwind_tables *u, const struct fathom_cfi *cfi,
 			 uint32_t section, uint64_t off, struct fathom_cie *room,
@@ -375,7 +375,7 @@ static bool link_overlaps(struct fathom_fde_index *x)
 		return false;
 	x->bytes += l->n * sizeof *x->outer;
 	for (uint32_t i = 0; i < l->n; i++) {
-		/* Each link that is followed is followed no more: this is linear. */
+		/* Each link is followed at most once: this is linear. */
 		for (j = i ? i - 1 : NONE; j != NONE && l->ranges[j].value <= l->ranges[i].value;)
 			j = x->outer[j];
 		x->outer[i] = j;
@@ -520,7 +520,7 @@ fathom_err fathom_unwind_tables_find(struct fathom_unwind_tables *u, uint64_t sv
 {
 	fathom_err err = find_by_header(u, svma, NULL, ret);
 
-	/* Nothing says that the table has all FDEs: the index does. */
+	/* The table may lack FDEs; the index has all. */
 	if (err == FATHOM_E_UNSUPPORTED || err == FATHOM_END)
 		err = u->n_bounding ? find_in_index(u, 0, svma, ret) : FATHOM_END;
 	if (err == FATHOM_END && u->n_sections > u->n_bounding)

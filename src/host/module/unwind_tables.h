@@ -43,7 +43,7 @@ struct fathom_unwind_tables {
 	struct fathom_bytes header; /* .eh_frame_hdr of the first section, or empty */
 	uint64_t header_svma;
 	_Atomic(struct fathom_fde_index *) index[2]; /* of the bounding sections; of the others */
-	_Atomic(struct fathom_cie_table *) cies;     /* that were read */
+	_Atomic(struct fathom_cie_table *) cies;     /* those read so far */
 };
 
 /*

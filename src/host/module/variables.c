@@ -14,17 +14,17 @@
 struct variable {
 	uint64_t svma;
 	uint64_t unit_off;
-	uint32_t file; /* as its unit numbers them */
+	uint32_t file; /* numbered as in its unit */
 	uint32_t line;
-	bool is_merged;          /* with others, to one symbol */
-	struct fathom_attr name; /* by which GNU's rule knows it */
+	bool is_merged;          /* with others, under one symbol */
+	struct fathom_attr name; /* the one that GNU's rule compares */
 };
 
 struct fathom_variables {
 	struct fathom_debug *debug;
-	struct variable *list; /* sorted by svma; those of one unit in their order */
+	struct variable *list; /* sorted by svma; those of one unit in the order of their entries */
 	size_t n;
-	uint32_t *symbols; /* of the first variable at an address: what GNU's rule takes, 0: none */
+	uint32_t *symbols; /* for the first variable at an address, what GNU's rule takes; or 0 */
 	uint64_t bytes;    /* counted against the budget */
 };
 
@@ -32,7 +32,7 @@ struct variables {
 	FATHOM_ARRAY_OF(struct variable);
 };
 
-/* What is being read. */
+/* The variables read so far. */
 struct reading {
 	struct fathom_debug *d;
 	struct fathom_worker *w;
@@ -40,7 +40,7 @@ struct reading {
 	struct variables list;
 };
 
-/* Looks for what @entry does not state itself in the entries it refers to. */
+/* Fills in what @entry does not state itself from the entries it refers to. */
 static void complete(const struct fathom_unit *unit, struct fathom_entry *entry)
 {
 	const uint32_t wanted = 1u << FATHOM_ENTRY_DECL_FILE | 1u << FATHOM_ENTRY_DECL_LINE |
@@ -60,8 +60,8 @@ static void complete(const struct fathom_unit *unit, struct fathom_entry *entry)
 }
 
 /*
- * The name by which GNU's rule knows @entry: its own or, of what it refers to, rather that for the
- * linker.
+ * Returns the name by which GNU's rule knows @entry: its own, or else the linkage name of what it
+ * refers to.
  */
 static struct fathom_attr name_of(const struct fathom_entry *entry, bool own_name)
 {
@@ -72,7 +72,7 @@ static struct fathom_attr name_of(const struct fathom_entry *entry, bool own_nam
 	return a ? *a : (struct fathom_attr){ 0 };
 }
 
-/* Adds the variable at @off, if it has a place and is declared somewhere; false without memory. */
+/* Adds the variable at @off if it has an address and a declaration; false if out of memory. */
 static bool add_variable(struct reading *r, uint64_t off)
 {
 	const struct fathom_unit *unit = &r->u->unit;
@@ -103,7 +103,7 @@ static bool add_variable(struct reading *r, uint64_t off)
 							      .name = name_of(&entry, own_name) });
 }
 
-/* Reads all entries of the unit; what is damaged ends it. */
+/* Reads all entries of the unit; damage ends it. */
 static bool read_unit(struct reading *r)
 {
 	struct fathom_die_reader reader;
@@ -141,7 +141,7 @@ static bool read_units(struct reading *r)
 	return done;
 }
 
-/* Sorts by address; the order of equal ones stays. */
+/* Sorts the variables by address; equal ones stay in their order. */
 static bool sort_list(struct reading *r, struct fathom_variables *v)
 {
 	const struct variable *from = r->list.items;
@@ -162,13 +162,13 @@ static bool sort_list(struct reading *r, struct fathom_variables *v)
 	return true;
 }
 
-/* The number of the first variable at or behind @svma. */
+/* Returns the index of the first variable at or after @svma. */
 static size_t lower_bound(const struct fathom_variables *v, uint64_t svma)
 {
 	return FATHOM_BISECT(v->n, i, v->list[i].svma < svma);
 }
 
-/* Takes the symbol that GNU's rule takes for each address of a variable, from @t. */
+/* Chooses in @t the symbol that GNU's rule takes for each address of a variable. */
 static void choose_symbols(const struct fathom_variables *v, const struct fathom_symbol_table *t)
 {
 	for (uint32_t i = 1; i < t->view.count; i++) {
@@ -191,7 +191,7 @@ static void choose_symbols(const struct fathom_variables *v, const struct fathom
 	}
 }
 
-/* The table that GNU's rule looks in, or NULL. */
+/* Returns the table that GNU's rule looks in, or NULL. */
 static const struct fathom_symbol_table *gnu_table(const struct fathom_debug *d)
 {
 	const struct fathom_symbol_set *set = &d->module->symbols;
@@ -252,7 +252,7 @@ void fathom_variables_free(struct fathom_variables *v, struct fathom_memory *m)
 	free(v);
 }
 
-/* The name of the symbol that GNU's rule takes for variable @first; empty without one. */
+/* Returns the name of the symbol that GNU's rule takes for variable @first, or an empty one. */
 static struct fathom_str symbol_name(const struct fathom_variables *v, size_t first)
 {
 	const struct fathom_symbol_table *t = gnu_table(v->debug);
@@ -265,7 +265,7 @@ static struct fathom_str symbol_name(const struct fathom_variables *v, size_t fi
 				  : fathom_symtab_name(&t->view, &s);
 }
 
-/* Whether the name of @variable stands in @symbol. */
+/* Returns whether the name of @variable is part of @symbol. */
 static bool is_in_symbol(const struct fathom_variables *v, struct fathom_worker *w,
 			 const struct variable *variable, struct fathom_str symbol)
 {
@@ -282,7 +282,7 @@ static bool is_in_symbol(const struct fathom_variables *v, struct fathom_worker 
 	return found;
 }
 
-/* The variable that starts at @svma; NULL when none is known. */
+/* Finds the variable that starts at @svma; NULL if none is known. */
 static const struct variable *find(const struct fathom_variables *v, struct fathom_worker *w,
 				   uint64_t svma, bool in_symbol)
 {
@@ -293,7 +293,7 @@ static const struct variable *find(const struct fathom_variables *v, struct fath
 
 	if (in_symbol && !symbol.size)
 		return NULL;
-	/* Of several units the first counts, and in it the last entry. */
+	/* The first unit counts, and in it the last entry. */
 	for (size_t i = first; i < v->n && v->list[i].svma == svma; i++) {
 		if (found && v->list[i].unit_off != found->unit_off)
 			break;

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "safe/base/bytes.h"
 
-/* Eight bytes, the first of them lowest. */
+/* Loads eight bytes, the first one lowest. */
 static uint64_t load_ascending(const uint8_t *p)
 {
 	return load_u64(p, __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__);
 }
 
-/* The top bits of the bytes of @w that are zero; behind the first of them others may be set, too.
- */
+/* Sets the top bit of each zero byte of @w. Bits above the lowest one may be set wrongly. */
 static uint64_t zero_bytes(uint64_t w)
 {
 	return (w - 0x0101010101010101u) & ~w & 0x8080808080808080u;

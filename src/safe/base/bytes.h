@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ranges of bytes that somebody else owns, and loads from them.
+ * Borrowed ranges of bytes, and loads from them.
  *
- * All loads go through memcpy, so alignment never matters, and take the byte order as an argument,
+ * All loads go through memcpy, so alignment never matters. They take the byte order as an argument,
  * so one reader serves little- and big-endian input.
  */
 #ifndef FATHOM_BASE_BYTES_H
@@ -60,13 +60,13 @@ static inline uint32_t load_u24(const uint8_t *p, bool swap)
 		      : (uint32_t)p[2] | (uint32_t)p[1] << 8 | (uint32_t)p[0] << 16;
 }
 
-/* Whether [off, off + size) lies inside a range of @total bytes, without overflow. */
+/* Returns whether [off, off + size) lies inside a range of @total bytes, without overflow. */
 static inline bool range_inside(uint64_t off, uint64_t size, uint64_t total)
 {
 	return off <= total && size <= total - off;
 }
 
-/* The part [off, off + size) of @b, or an empty range when it does not lie inside. */
+/* Returns the part [off, off + size) of @b; an empty range if it does not lie inside. */
 static inline struct fathom_bytes bytes_slice(struct fathom_bytes b, uint64_t off, uint64_t size)
 {
 	if (!range_inside(off, size, b.size) || !b.data)
@@ -74,7 +74,7 @@ static inline struct fathom_bytes bytes_slice(struct fathom_bytes b, uint64_t of
 	return (struct fathom_bytes){ b.data + off, size };
 }
 
-/* The part of @b that starts at @off; empty when @off is past the end. */
+/* Returns the part of @b that starts at @off; an empty range if @off is past the end. */
 static inline struct fathom_bytes bytes_from(struct fathom_bytes b, uint64_t off)
 {
 	if (off > b.size || !b.data)
@@ -87,13 +87,13 @@ static inline bool str_equal(struct fathom_str a, struct fathom_str b)
 	return a.size == b.size && (!a.size || memcmp(a.data, b.data, a.size) == 0);
 }
 
-/* The order of two numbers: below 0, 0 or above 0. */
+/* Compares two numbers: below 0, 0 or above 0. */
 static inline int u64_compare(uint64_t a, uint64_t b)
 {
 	return a < b ? -1 : a > b;
 }
 
-/* The order of two strings by their bytes; what another starts with comes before it. */
+/* Compares two strings by their bytes. A prefix comes before the longer string. */
 static inline int str_compare(struct fathom_str a, struct fathom_str b)
 {
 	const uint32_t shorter = a.size < b.size ? a.size : b.size;
@@ -102,7 +102,7 @@ static inline int str_compare(struct fathom_str a, struct fathom_str b)
 	return order ? order : u64_compare(a.size, b.size);
 }
 
-/* Whether @s is exactly the C string @c. */
+/* Returns whether @s is exactly the C string @c. */
 static inline bool str_is(struct fathom_str s, const char *c)
 {
 	uint32_t i = 0;
@@ -112,7 +112,7 @@ static inline bool str_is(struct fathom_str s, const char *c)
 	return i == s.size && !c[i];
 }
 
-/* Whether @s starts with the C string @c. */
+/* Returns whether @s starts with the C string @c. */
 static inline bool str_starts(struct fathom_str s, const char *c)
 {
 	uint32_t i = 0;
@@ -123,12 +123,12 @@ static inline bool str_starts(struct fathom_str s, const char *c)
 }
 
 /*
- * The NUL-terminated string at @off of a string section. data is NULL when @off is outside, or when
- * no NUL follows within @b: such a string is damaged and must not be served.
+ * Returns the NUL-terminated string at @off of a string section. data is NULL if @off is outside,
+ * or if no NUL follows within @b: such a string is damaged and must not be served.
  */
 struct fathom_str fathom_bytes_str(struct fathom_bytes b, uint64_t off);
 
-/* The place of the first @c of @s from @from on; the size of @s when there is none. */
+/* Returns the index of the first @c in @s at or behind @from; the size of @s if there is none. */
 uint32_t fathom_str_find(struct fathom_str s, uint32_t from, char c);
 
 #endif

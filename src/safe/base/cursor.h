@@ -4,8 +4,8 @@
  *
  * A read past the end yields 0, remembers where that happened, and moves the cursor to its end, so
  * every loop that runs "while bytes are left" ends by itself. Failure sticks: check cur_ok() once
- * per record, before any value read is used as a size, an index or a pointer. cur_sub() hands an
- * inner record to its reader, which then cannot leave its bounds; a failed parent gives a failed
+ * per record, before any value read is used as a size, an index or a pointer. cur_sub() gives an
+ * inner record a cursor of its own, which cannot leave the record; a failed parent gives a failed
  * child.
  *
  * Safety: as-safe. The functions are inline so that the cursor stays in registers.
@@ -18,7 +18,7 @@
 struct fathom_cursor {
 	const uint8_t *p;
 	const uint8_t *end;
-	const uint8_t *bad; /* the first byte that could not be read; NULL while all could */
+	const uint8_t *bad; /* first byte that could not be read; NULL while all could */
 	bool swap;          /* the input's byte order is not this machine's */
 };
 
@@ -47,7 +47,7 @@ static inline uint64_t cur_left(const struct fathom_cursor *c)
 	return (uint64_t)(c->end - c->p);
 }
 
-/* The next @n bytes as they are, or NULL. One check; then plain loads are safe. */
+/* Returns the next @n bytes, or NULL. After this one check, plain loads from them are safe. */
 static inline const uint8_t *cur_take(struct fathom_cursor *c, uint64_t n)
 {
 	const uint8_t *p = c->p;
@@ -100,7 +100,7 @@ static inline uint64_t cur_u64(struct fathom_cursor *c)
 	return p ? load_u64(p, c->swap) : 0;
 }
 
-/* An unsigned value of 1, 2, 4 or 8 bytes; any other size fails the cursor. */
+/* Reads an unsigned value of 1, 2, 4 or 8 bytes; any other size fails the cursor. */
 static inline uint64_t cur_uint(struct fathom_cursor *c, unsigned size)
 {
 	switch (size) {
@@ -119,8 +119,9 @@ static inline uint64_t cur_uint(struct fathom_cursor *c, unsigned size)
 }
 
 /*
- * LEB128 (DWARF 5, 7.6). Padding (0x80 0x80 ... 0x00) of any length is valid; a value that does not
- * fit 64 bits is not. 98 % of those in .debug_info are one byte, hence the first test.
+ * Reads an unsigned LEB128 (DWARF 5, 7.6). Padding (0x80 0x80 ... 0x00) of any length is valid; a
+ * value that does not fit 64 bits is not. 98 % of those in .debug_info are one byte, hence the
+ * first test.
  */
 static inline uint64_t cur_uleb(struct fathom_cursor *c)
 {
@@ -186,7 +187,7 @@ static inline void cur_skip_str(struct fathom_cursor *c)
 	cur_fail(c);
 }
 
-/* A NUL-terminated string, borrowed from the input. */
+/* Returns a NUL-terminated string, borrowed from the input. */
 static inline struct fathom_str cur_str(struct fathom_cursor *c)
 {
 	const uint8_t *start = c->p;
@@ -213,8 +214,8 @@ static inline struct fathom_cursor cur_sub(struct fathom_cursor *c, uint64_t n)
 }
 
 /*
- * An initial length (DWARF 5, 7.4): sets @ret_offset_size to 4 or 8 and returns the length that
- * follows. The reserved values 0xfffffff0 to 0xfffffffe fail the cursor.
+ * Reads an initial length (DWARF 5, 7.4): sets @ret_offset_size to 4 or 8 and returns the length
+ * that follows. The reserved values 0xfffffff0 to 0xfffffffe fail the cursor.
  */
 static inline uint64_t cur_initial_length(struct fathom_cursor *c, uint8_t *ret_offset_size)
 {

@@ -62,7 +62,7 @@ fathom_err fathom_fail_by(struct fathom_errinfo *info, fathom_err err, enum fath
 	return err;
 }
 
-/* Whether the offset of @info, which names no section, is one in its file. */
+/* Returns whether the offset of @info, which names no section, is an offset in the file. */
 static bool has_file_offset(const struct fathom_errinfo *info)
 {
 	return info->offset && (info->err == FATHOM_E_CORRUPT ||

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Filling the public struct fathom_errinfo from inside. */
+/* Fills in the public struct fathom_errinfo. */
 #ifndef FATHOM_BASE_ERROR_H
 #define FATHOM_BASE_ERROR_H
 
 #include "fathom/error.h"
 
-/* Beside the public values, inside only: there is no more, or nothing there. Not an error. */
+/* Internal, beside the public values: the end was reached, or nothing is there. Not an error. */
 enum { FATHOM_END = 1 };
 
 #define FATHOM_TRY(expr)                        \
@@ -22,7 +22,7 @@ enum { FATHOM_END = 1 };
 fathom_err fathom_fail(struct fathom_errinfo *info, fathom_err err, const char *section,
 		       uint64_t offset, const char *what);
 
-/* Does the same for a failure with a cause and no place in a file. */
+/* As fathom_fail(), for a failure that has a cause but no place in a file. */
 fathom_err fathom_fail_by(struct fathom_errinfo *info, fathom_err err, enum fathom_cause cause,
 			  const char *what);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Every bound that fathom puts on its input, by name. Meeting one is FATHOM_E_LIMIT (or the reason
- * "limit" of a single answer), never a crash, a hang or unbounded memory.
+ * Every bound that fathom puts on its input, by name. Input beyond a bound is FATHOM_E_LIMIT (or
+ * the reason "limit" of a single answer), never a crash, a hang or unbounded memory.
  */
 #ifndef FATHOM_BASE_LIMITS_H
 #define FATHOM_BASE_LIMITS_H
@@ -10,15 +10,15 @@
 
 /* Section headers of one ELF file; the kernel's largest modules have some 100,000. */
 #define FATHOM_MAX_SECTIONS (1u << 24)
-/* Longest name of a section: one string may serve as the names of many. */
+/* Longest name of a section: many sections may share one string. */
 #define FATHOM_MAX_SECTION_NAME (1u << 14)
-/* Symbol tables that the relocations of one section may refer to; all have one. */
+/* Symbol tables that the relocations of one section may refer to; usually one. */
 #define FATHOM_MAX_RELOCATION_SYMTABS 16
-/* Program headers of one ELF file: PN_XNUM cores hold more than 65,535. */
+/* Program headers of one ELF file: cores with PN_XNUM hold more than 65,535. */
 #define FATHOM_MAX_SEGMENTS (1u << 24)
-/* Mappings of a core or a snapshot: systems allow 65,530, some a million. */
+/* Mappings of a core or a snapshot: most systems allow 65,530, some a million. */
 #define FATHOM_MAX_DUMP_MAPPINGS (1u << 21)
-/* Entries of the dynamic linker's list of what is loaded. */
+/* Entries of the dynamic linker's link map. */
 #define FATHOM_MAX_LINK_MAPS (1u << 16)
 /* Abbreviations of one table. */
 #define FATHOM_MAX_ABBREVS (1u << 20)
@@ -31,50 +31,51 @@
 /* Inlined calls nested in one function, as served in one answer. */
 #define FATHOM_MAX_INLINE_DEPTH 512
 /*
- * Bytes of an entry that is read attribute by attribute, and of the list of its attributes: what
- * many entries share is then read for each of them at no great cost. Compilers stay below 100.
+ * Bytes of an entry that is read attribute by attribute, and bytes of its abbreviation's attribute
+ * list: many entries may share one list, so reading it for each must stay cheap. Compilers stay
+ * below 100.
  */
 #define FATHOM_MAX_ENTRY_BYTES     4096
 #define FATHOM_MAX_ATTRIBUTE_BYTES 256
-/* DW_FORM_indirect naming DW_FORM_indirect. */
+/* DW_FORM_indirect that leads to another DW_FORM_indirect. */
 #define FATHOM_MAX_INDIRECT 4
 /* Entry formats, directories and files in one line table header. */
 #define FATHOM_MAX_LINE_FORMATS 64
 #define FATHOM_MAX_LINE_FILES   (1u << 20)
-/* Entries of range lists read in one walk; one more for each byte of their sections. */
+/* Entries of range lists read in one walk, plus one for each byte of their sections. */
 #define FATHOM_MAX_RANGES (1u << 20)
 /* Longest name that is demangled; longer ones are shown as they are. */
 #define FATHOM_MAX_MANGLED 16384
 /* Longest demangled name; beyond it the mangled one is shown. */
 #define FATHOM_MAX_DEMANGLED (1u << 16)
-/* Bytes that demangling one name may hold at a time: some D texts, each up to twice as large. */
+/* Bytes that demangling one name may hold at a time: a few D texts in buffers twice their size. */
 #define FATHOM_MAX_DEMANGLE_MEMORY (1u << 20)
-/* Longest name of JIT code in a jitdump, and bytes of the lines of one function that are read. */
+/* Longest name of JIT code in a jitdump; bytes of line entries that are read for one function. */
 #define FATHOM_MAX_JIT_NAME      (1u << 16)
 #define FATHOM_MAX_JITDUMP_LINES (1u << 26)
-/* Entries of a list of GDB's JIT interface, and the bytes of all its symbol files together. */
+/* GDB's JIT interface: entries of one list, bytes of one symbol file, bytes of all symbol files. */
 #define FATHOM_MAX_GDB_ENTRIES (1u << 18)
 #define FATHOM_MAX_GDB_SYMFILE (UINT64_C(1) << 28)
 #define FATHOM_MAX_GDB_BYTES   (UINT64_C(1) << 30)
-/* Lists of GDB's JIT interface in one process: each library may have one. */
+/* GDB JIT lists in one process: each library may have one. */
 #define FATHOM_MAX_GDB_LISTS 64
-/* Symbol files that stay open from batch to batch. */
+/* GDB JIT symbol files that stay open from batch to batch. */
 #define FATHOM_MAX_GDB_MODULES 1024
 /* How often answers about JIT code are made anew because the code changed meanwhile. */
 #define FATHOM_MAX_JIT_ROUNDS 8
 /* Jitdumps of one process: it writes one, and has it mapped. */
 #define FATHOM_MAX_JITDUMPS 8
 /*
- * What is read of a module that stands in this process's own memory, by a handler: entries of its
- * dynamic section, symbols, program headers and notes.
+ * Modules that a signal handler reads from this process's own memory: entries of the dynamic
+ * section, symbols, program headers and notes.
  */
 #define FATHOM_MAX_DYNAMIC         1024
 #define FATHOM_MAX_DYNAMIC_SYMBOLS (1u << 22)
 #define FATHOM_MAX_MEMORY_SEGMENTS 256
 #define FATHOM_MAX_MEMORY_NOTES    64
-/* FDEs that are looked at for one address because they overlap. */
+/* Overlapping FDEs that are looked at for one address. */
 #define FATHOM_MAX_FDE_OVERLAP 64
-/* Units of text (bytes, or wider) that one directive of the formatter for handlers reads. */
+/* Code units (bytes, or wider) that one directive of the signal-safe formatter reads. */
 #define FATHOM_MAX_FORMAT_TEXT (1u << 16)
 
 #endif

@@ -6,22 +6,21 @@
 #include "fathom/session.h"
 #include "safe/base/sys.h"
 
-/* Processors of 32 bits have a second call, which takes its arguments as the others' first does. */
+/* 32-bit processors have mmap2, which takes its arguments as mmap does elsewhere. */
 #ifdef SYS_mmap2
 #define MAP_CALL SYS_mmap2
 #else
 #define MAP_CALL SYS_mmap
 #endif
 
-/* The same on every processor that sys.h knows: <sys/mman.h> has calls that this tier must not use.
- */
+/* Equal on every processor that sys.h knows. This tier must not use <sys/mman.h>: it has calls. */
 #define READ      1
 #define PRIVATE   0x02
 #define FIXED     0x10
 #define ANONYMOUS 0x20
 #define NORESERVE 0x4000
 
-/* Whether @m, which does not change meanwhile, holds @address; then tells where it ends. */
+/* Returns whether @m holds @address and is not being changed; sets *@ret_end to its end. */
 static bool holds(struct fathom_mapped *m, uintptr_t address, uintptr_t *ret_end)
 {
 	const uint32_t turn = atomic_load(&m->turn);
@@ -32,7 +31,7 @@ static bool holds(struct fathom_mapped *m, uintptr_t address, uintptr_t *ret_end
 	       atomic_load(&m->turn) == turn;
 }
 
-/* Puts zeros in the place of what is mapped from the page of @address up to @end. */
+/* Maps zeros over [page of @address, @end). */
 static bool put_zeros(uintptr_t page_size, uintptr_t address, uintptr_t end)
 {
 	const uintptr_t page = address & ~(page_size - 1);
@@ -51,7 +50,7 @@ bool fathom_mapped_cut(struct fathom_mapped_table *t, uintptr_t address)
 		for (uint32_t k = 0; piece && k < fathom_mapped_piece_size(i); k++) {
 			if (!holds(&piece[k], address, &end))
 				continue;
-			/* The mark first: nobody must read a zero and find no mark. */
+			/* Marks before mapping: nobody may read a zero and find no mark. */
 			if (!atomic_exchange(&piece[k].is_cut, true))
 				atomic_fetch_add(&t->n_cut, 1);
 			return put_zeros(atomic_load(&t->page), address, end);
@@ -60,7 +59,7 @@ bool fathom_mapped_cut(struct fathom_mapped_table *t, uintptr_t address)
 	return false;
 }
 
-/* A session begins with its table (context.c). */
+/* The table is the session's first member (context.c). */
 int fathom_handle_sigbus(struct fathom *session, const void *address)
 {
 	return fathom_mapped_cut((struct fathom_mapped_table *)(void *)session, (uintptr_t)address);

@@ -5,7 +5,7 @@
 
 #include "safe/base/sys.h"
 
-/* What one call reads does not reach beyond a page: that is either there or not. */
+/* No single read crosses a page boundary: a page is readable as a whole or not at all. */
 #define PAGE 4096
 
 /* struct iovec */
@@ -17,7 +17,10 @@ struct piece {
 #define BAD_ADDRESS  14 /* EFAULT */
 #define BAD_ARGUMENT 22 /* EINVAL */
 
-/* Whether the 8 bytes around @avma can be read: no signal mask is changed by a way there is not. */
+/*
+ * Returns whether the 8 bytes around @avma can be read. ~0 is no valid operation on the signal
+ * mask, so the kernel reads the new mask there and then changes nothing.
+ */
 static bool probe(uintptr_t avma)
 {
 	const long got =
@@ -33,12 +36,12 @@ __attribute__((no_sanitize("address", "thread", "undefined"))) static void copy_
 		to[i] = ((const volatile uint8_t *)avma)[i];
 }
 
-/* Reads @size bytes, all of one page. */
+/* Reads @size bytes of one page; false if they are not there. */
 static bool read_piece(uintptr_t avma, void *to, size_t size)
 {
 	const struct piece local = { to, size };
 	const struct piece remote = { (void *)avma, size };
-	/* Asked each time: after fork() it is another. */
+	/* Not kept: it changes at fork(). */
 	const long pid = fathom_sys(SYS_getpid, 0, 0, 0, 0, 0, 0);
 	const long got = fathom_sys(SYS_process_vm_readv, pid, (long)(uintptr_t)&local, 1,
 				    (long)(uintptr_t)&remote, 1, 0);

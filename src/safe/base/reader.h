@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A reader of memory: of this process, another one, a core, a kernel, or what a caller of the
- * library has. All code that looks into an address space reads through one of these.
+ * A reader of memory: of this process, another process, a core, a kernel, or a caller's own. All
+ * code that looks into an address space reads through one of these.
  *
- * Safety: that of the functions in it.
+ * Safety: that of its functions.
  */
 #ifndef FATHOM_BASE_READER_H
 #define FATHOM_BASE_READER_H
@@ -12,14 +12,14 @@
 
 struct fathom_reader {
 	/*
-	 * Reads up to @size bytes at @avma; returns how many could be read, from the start. In the
-	 * host tier, errno says why the rest could not; 0 where nothing is there.
+	 * Reads up to @size bytes at @avma. Returns how many could be read, from the start. In the
+	 * host tier, errno says why the rest could not; 0 if nothing is there.
 	 */
 	size_t (*read)(void *data, uint64_t avma, void *to, size_t size);
 	/*
-	 * Reads @size bytes at each of @n @avmas, at most FATHOM_READER_EACH, one behind the other,
-	 * in one go; returns how many pieces could be read, from the first on. NULL: there is no
-	 * such way.
+	 * Reads @size bytes at each of the @n @avmas, at most FATHOM_READER_EACH, into @to one
+	 * behind the other, in one call. Returns how many pieces could be read, from the first on.
+	 * NULL if the reader has no such call.
 	 */
 	size_t (*read_each)(void *data, const uint64_t *avmas, size_t n, size_t size, uint8_t *to);
 	void *data;
@@ -28,7 +28,7 @@ struct fathom_reader {
 /* Most pieces of one read_each(). */
 #define FATHOM_READER_EACH 256
 
-/* Reads all of @size bytes at @avma; false when not all can be read. */
+/* Reads @size bytes at @avma; false if not all can be read. */
 static inline bool fathom_reader_read(const struct fathom_reader *r, uint64_t avma, void *to,
 				      size_t size)
 {

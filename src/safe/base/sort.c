@@ -4,11 +4,11 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Eleven bits a pass: six passes for any key, and counters that fit the first cache. */
+/* Eleven bits a pass: six passes for any key, and counters that fit the L1 cache. */
 #define DIGIT_BITS 11
 #define DIGITS     (1u << DIGIT_BITS)
 
-/* One pass: distributes @from into @to by the digit of the key at @shift. */
+/* Distributes @from into @to by the digit of the key at @shift. */
 static void radix_pass(const struct fathom_keyed *from, struct fathom_keyed *to, size_t n,
 		       unsigned shift, size_t start[DIGITS])
 {
@@ -27,10 +27,10 @@ static void radix_pass(const struct fathom_keyed *from, struct fathom_keyed *to,
 		to[start[(from[i].key >> shift) & (DIGITS - 1)]++] = from[i];
 }
 
-/* Fewer items than this are merged: a pass over the counters would cost more. */
+/* Fewer items than this are merge-sorted: a radix pass over the counters would cost more. */
 #define SMALL 512
 
-/* A merge sort into @scratch and back: stable, as the radix sort is. */
+/* Merge-sorts @items, with @scratch as the second buffer. Stable, as the radix sort is. */
 static void sort_small(struct fathom_keyed *items, struct fathom_keyed *scratch, size_t n)
 {
 	struct fathom_keyed *from = items;
@@ -57,7 +57,7 @@ static void sort_small(struct fathom_keyed *items, struct fathom_keyed *scratch,
 		memcpy(items, from, n * sizeof *items);
 }
 
-/* The bits in which the keys differ; 0 when they are in order already. */
+/* Returns the bits in which the keys differ; 0 if they are in order already. */
 static uint64_t differing_bits(const struct fathom_keyed *items, size_t n)
 {
 	uint64_t differ = 0;
@@ -70,7 +70,7 @@ static uint64_t differing_bits(const struct fathom_keyed *items, size_t n)
 	return sorted ? 0 : differ;
 }
 
-/* Sorts by the digits in which the keys differ, as @differ says, the lowest first. */
+/* Sorts by the digits that have bits of @differ, the lowest first. */
 static void sort_digits(struct fathom_keyed *items, struct fathom_keyed *scratch, size_t n,
 			uint64_t differ, size_t start[DIGITS])
 {
@@ -96,17 +96,19 @@ static void sort_digits(struct fathom_keyed *items, struct fathom_keyed *scratch
 		memcpy(items, from, n * sizeof *items);
 }
 
-/* Keys that differ in more bits than three digits have. */
+/* Three digits have this many bits. Keys that differ above them differ widely. */
 #define WIDE_BITS 33
 
 /*
- * Keys are often addresses of a few regions that are far apart: there are few differing digits
- * within a region, but many in all. So keys that differ widely are first divided by their upper
- * bits, as long as these have few values.
+ * Keys are often addresses of a few regions that are far apart: they differ in few digits within a
+ * region, but in many over all. So keys that differ widely are first divided by their upper bits,
+ * unless these have more values than this.
  */
 #define MAX_REGIONS 8
 
-/* Fills in, sorted, the values that the keys' bits from @shift on have; 0 when there are too many.
+/*
+ * Fills in the distinct values of the keys' bits from @shift on, sorted. Returns their number; 0 if
+ * there are too many.
  */
 static size_t find_regions(const struct fathom_keyed *items, size_t n, unsigned shift,
 			   uint64_t regions[MAX_REGIONS])
@@ -150,7 +152,7 @@ void fathom_sort_keyed(struct fathom_keyed *items, struct fathom_keyed *scratch,
 		size_t end = done;
 		size_t others = 0;
 
-		/* Brings the keys of this region before the others, all in their order. */
+		/* Moves the keys of this region to the front. Both groups keep their order. */
 		for (size_t i = done; i < n; i++)
 			if (items[i].key >> WIDE_BITS == regions[r])
 				items[end++] = items[i];
@@ -170,7 +172,7 @@ size_t fathom_upper_bound(const uint64_t *keys, size_t n, uint64_t key)
 	while (n > 1) {
 		const size_t half = n / 2;
 
-		/* Compiles to a conditional move: the branch would be a coin toss. */
+		/* Compiles to a conditional move: half of the branches would be mispredicted. */
 		base = base[half - 1] <= key ? base + half : base;
 		n -= half;
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sorting without a heap, and searching what is sorted. */
+/* Sorting without a heap, and bisection. */
 #ifndef FATHOM_BASE_SORT_H
 #define FATHOM_BASE_SORT_H
 
@@ -13,15 +13,16 @@ struct fathom_keyed {
 };
 
 /*
- * Stable sort of @n items by key: least-significant-digit radix sort over the bytes in which the
- * keys differ. @scratch holds another @n items. Input that is already in order costs one pass.
+ * Sorts @n items by key, stably: least-significant-digit radix sort over the digits in which the
+ * keys differ. @scratch has room for another @n items. Input that is already in order costs one
+ * pass.
  */
 void fathom_sort_keyed(struct fathom_keyed *items, struct fathom_keyed *scratch, size_t n);
 
 /*
- * The one bisection: how many of @count items @before holds for, an expression about item number
- * @i. It holds for the first ones only, as it does of sorted items. Takes as many steps whatever
- * they say, so that each becomes a conditional move: the branch would be a coin toss.
+ * Bisection: returns for how many of @count items @before holds, an expression about item number
+ * @i. It must hold for the first ones only, as in sorted items. The number of steps depends on
+ * @count alone, so each becomes a conditional move: half of the branches would be mispredicted.
  */
 #define FATHOM_BISECT(count, i, before)                              \
 	__extension__({                                              \
@@ -43,10 +44,10 @@ void fathom_sort_keyed(struct fathom_keyed *items, struct fathom_keyed *scratch,
 		first_;                                              \
 	})
 
-/* The number of the first @n sorted @keys that are <= @key. */
+/* Returns how many of the @n sorted @keys are <= @key. */
 size_t fathom_upper_bound(const uint64_t *keys, size_t n, uint64_t key);
 
-/* How many of @items, @n and sorted by key, have a key below @key. */
+/* Returns how many of the @n @items, sorted by key, have a key below @key. */
 size_t fathom_lower_bound(const struct fathom_keyed *items, size_t n, uint64_t key);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The words for what answers say of themselves, and the version: static texts, usable anywhere. */
+/* The names of sources and reasons, and the version: static texts, usable anywhere. */
 #include "fathom/answer.h"
 #include "fathom/version.h"
 #include "safe/base/pc.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Stands in where no other file knows the processor: nothing is called. */
+/* For processors that have no file of their own: refuses all calls. */
 #include "safe/base/sys.h"
 
-#define NOT_THERE 38 /* ENOSYS, on every processor that this may be */
+#define NOT_THERE 38 /* ENOSYS on every processor that uses this file */
 
 long fathom_sys(long number, long a, long b, long c, long d, long e, long f)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * i386: the number in eax, arguments in ebx, ecx, edx, esi, edi, ebp. In assembly, for a compiler
- * may want ebx and ebp for itself.
+ * i386: the number in eax, arguments in ebx, ecx, edx, esi, edi, ebp. In assembly, because a
+ * compiler may need ebx and ebp for itself.
  */
 	.text
 	.globl	fathom_sys

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* x86-64 (psABI, A.2.1 "Calling Conventions"), and x32, whose long is a half. */
+/* x86-64 (psABI, A.2.1 "Calling Conventions"), and x32, whose long has 32 bits. */
 #include "safe/base/sys.h"
 
 long fathom_sys(long number, long a, long b, long c, long d, long e, long f)

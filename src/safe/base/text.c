@@ -44,8 +44,8 @@ size_t fathom_format_dec(char *buf, uint64_t value)
 int fathom_point_is_hidden(uint32_t point)
 {
 	/*
-	 * Unicode 15.1, DerivedCoreProperties.txt: Default_Ignorable_Code_Point; and the categories
-	 * Zl, Zp and Cs, and the marks of interlinear annotations (Cf). Sorted.
+	 * Unicode 15.1, sorted: Default_Ignorable_Code_Point (DerivedCoreProperties.txt), the
+	 * categories Zl, Zp and Cs, and the marks of interlinear annotations (Cf).
 	 */
 	static const struct {
 		uint32_t first;

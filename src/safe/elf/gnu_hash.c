@@ -3,7 +3,7 @@
 
 #include "safe/base/cursor.h"
 
-/* Words before the filter of DT_GNU_HASH. */
+/* Bytes before the Bloom filter of DT_GNU_HASH. */
 #define GNU_HEADER 16
 
 bool fathom_gnu_hash_init(struct fathom_hash_table *t, struct fathom_bytes bytes, bool is64,
@@ -45,7 +45,7 @@ bool fathom_sysv_hash_init(struct fathom_hash_table *t, struct fathom_bytes byte
 	return t->buckets.size && t->chains.size;
 }
 
-/* Word @i of @words, of which each has @size bytes; 0 outside. */
+/* Returns element @i of @words, whose elements have @size bytes; 0 if it is outside. */
 static uint64_t word_at(const struct fathom_hash_table *t, struct fathom_bytes words, uint64_t i,
 			uint8_t size)
 {
@@ -56,7 +56,7 @@ static uint64_t word_at(const struct fathom_hash_table *t, struct fathom_bytes w
 	return size == 8 ? load_u64(b.data, t->swap) : load_u32(b.data, t->swap);
 }
 
-/* h * 33 + c, from 5381. */
+/* The hash of DT_GNU_HASH: h * 33 + c, from 5381. */
 static uint32_t gnu_hash(struct fathom_str name)
 {
 	uint32_t h = 5381;
@@ -66,7 +66,7 @@ static uint32_t gnu_hash(struct fathom_str name)
 	return h;
 }
 
-/* gABI, "Hash Table"; its code is meant for 32 bits. */
+/* The hash of DT_HASH (gABI, "Hash Table"), computed in 32 bits. */
 static uint32_t sysv_hash(struct fathom_str name)
 {
 	uint32_t h = 0;
@@ -79,7 +79,7 @@ static uint32_t sysv_hash(struct fathom_str name)
 	return h;
 }
 
-/* Whether the filter of DT_GNU_HASH lets @hash pass: two bits of one word are set. */
+/* Returns whether @hash passes the Bloom filter: two bits of one word are set. */
 static bool may_hold(const struct fathom_hash_table *t, uint32_t hash)
 {
 	const uint32_t bits = 8u * t->word;
@@ -98,12 +98,12 @@ void fathom_hash_search_init(struct fathom_hash_search *s, const struct fathom_h
 		return;
 	s->next = (uint32_t)word_at(t, t->buckets, s->hash % t->n_buckets, t->is_gnu ? 4 : t->word);
 	s->left = t->is_gnu ? UINT32_MAX : t->n_chains;
-	/* Symbol 0 ends a bucket, and none before the first is hashed. */
+	/* Symbol 0 ends a bucket. Those before the first hashed one are in no bucket. */
 	if (t->is_gnu && s->next < t->first)
 		s->next = 0;
 }
 
-/* Moves along a chain of DT_GNU_HASH to a symbol with this hash, but for its lowest bit. */
+/* Follows a chain of DT_GNU_HASH to a symbol with this hash, its lowest bit ignored. */
 static bool next_gnu(struct fathom_hash_search *s, uint32_t *ret_symbol)
 {
 	const struct fathom_hash_table *t = s->table;

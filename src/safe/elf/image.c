@@ -5,7 +5,7 @@
 #include "safe/base/limits.h"
 #include "safe/elf/note.h"
 
-/* One field of a header: 8 bytes in 64-bit files, 4 in 32-bit ones. */
+/* Reads one field of a header: 8 bytes in 64-bit files, 4 in 32-bit ones. */
 static uint64_t cur_word(struct fathom_cursor *c, bool is64)
 {
 	return is64 ? cur_u64(c) : cur_u32(c);
@@ -21,7 +21,7 @@ bool fathom_image_is_elf(struct fathom_bytes bytes)
 	return bytes.size >= SELFMAG && memcmp(bytes.data, ELFMAG, SELFMAG) == 0;
 }
 
-/* The number of @entsize-byte entries from @off that the file really holds, at most @wanted. */
+/* Returns how many of the @wanted entries of @entsize bytes at @off the file really holds. */
 static uint32_t entries_present(const struct fathom_image *image, uint64_t off, uint16_t entsize,
 				uint64_t wanted, uint32_t limit)
 {
@@ -36,8 +36,8 @@ static uint32_t entries_present(const struct fathom_image *image, uint64_t off, 
 }
 
 /*
- * Counts too large for the header stand in section header 0: sh_size is the number of sections,
- * sh_link the index of the name table, sh_info the number of segments.
+ * Reads the counts that are too large for the ELF header from section header 0: sh_size is the
+ * number of sections, sh_link the index of the name table, sh_info the number of segments.
  */
 static void resolve_extended_counts(struct fathom_image *image, uint64_t *shnum, uint64_t *phnum)
 {
@@ -109,7 +109,7 @@ fathom_err fathom_image_init(struct fathom_bytes bytes, struct fathom_image *ret
 	return FATHOM_OK;
 }
 
-/* A section header without its name, which is resolved through another section. */
+/* Reads a section header. Its name is resolved through another section. */
 static bool read_section(const struct fathom_image *image, uint32_t i, struct fathom_section *ret,
 			 uint32_t *ret_name)
 {
@@ -133,7 +133,7 @@ static bool read_section(const struct fathom_image *image, uint32_t i, struct fa
 	return cur_ok(&c);
 }
 
-/* The name at @off of the name table @names; none where it is damaged or too long. */
+/* Returns the name at @off of the name table @names; none if it is damaged or too long. */
 static struct fathom_str section_name(const struct fathom_image *image,
 				      const struct fathom_section *names, uint32_t off)
 {
@@ -202,7 +202,7 @@ struct fathom_bytes fathom_image_loaded_at(const struct fathom_image *image, uin
 	for (uint32_t i = 0; i < image->phnum; i++) {
 		if (!fathom_image_segment(image, i, &s) || s.type != PT_LOAD)
 			continue;
-		/* What contradicts itself so would lay the file's bytes over other segments. */
+		/* Such a segment is invalid, and would lay the file's bytes over other segments. */
 		if (s.filesz > s.memsz)
 			continue;
 		if (svma >= s.vaddr && svma - s.vaddr < s.filesz && s.off <= image->bytes.size) {
@@ -241,7 +241,7 @@ struct fathom_bytes fathom_notes_build_id(struct fathom_bytes notes, uint64_t al
 	return (struct fathom_bytes){ NULL, 0 };
 }
 
-/* The build-id among @notes, at most *@left bytes; takes what was looked at from that. */
+/* Returns the build-id among @notes of at most *@left bytes. Takes their size from *@left. */
 static struct fathom_bytes find_build_id(const struct fathom_image *image,
 					 struct fathom_bytes notes, uint64_t align, uint64_t *left)
 {
@@ -253,7 +253,7 @@ static struct fathom_bytes find_build_id(const struct fathom_image *image,
 
 struct fathom_bytes fathom_image_build_id(const struct fathom_image *image)
 {
-	/* No notes are over others: all are together no longer than the file, in either table. */
+	/* Notes do not overlap: those of either table have at most the size of the file. */
 	uint64_t of_segments = image->bytes.size;
 	uint64_t of_sections = image->bytes.size;
 	struct fathom_bytes id = { NULL, 0 };

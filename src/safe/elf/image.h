@@ -3,9 +3,9 @@
  * A validated view of an ELF file's bytes: 32 or 64 bit, either byte order (System V gABI, chapters
  * 4 and 5).
  *
- * The view owns nothing and allocates nothing. Headers are read on demand, each through a check of
- * its bounds, and come out in one form for both classes. What is not handled: nothing outside the
- * headers; symbol tables, notes and unwind tables have their own readers.
+ * The view owns nothing and allocates nothing. Headers are read on demand, with their bounds
+ * checked, into one form for both classes. Symbol tables, notes and unwind tables have readers of
+ * their own.
  *
  * Safety: as-safe.
  */
@@ -35,7 +35,7 @@ struct fathom_image {
 };
 
 struct fathom_section {
-	struct fathom_str name; /* data is NULL where the name is damaged */
+	struct fathom_str name; /* data is NULL if the name is damaged */
 	uint64_t flags;
 	uint64_t addr;
 	uint64_t off;
@@ -57,49 +57,51 @@ struct fathom_segment {
 	uint32_t flags;
 };
 
-/* Whether @bytes start with the ELF magic. */
+/* Returns whether @bytes start with the ELF magic. */
 bool fathom_image_is_elf(struct fathom_bytes bytes);
 
 /*
  * Reads the ELF header of @bytes into @ret. A header table that reaches past the end of the file is
- * cut to the entries that are there: what can be answered from the rest still is.
+ * cut to the entries that are there, so that these can still answer.
  */
 fathom_err fathom_image_init(struct fathom_bytes bytes, struct fathom_image *ret,
 			     struct fathom_errinfo *reterr);
 
-/* Header @i into @ret; false when @i is out of range or its bytes are not in the file. */
+/*
+ * Reads section or segment header @i into @ret. Returns false if @i is out of range or the header
+ * is not in the file.
+ */
 bool fathom_image_section(const struct fathom_image *image, uint32_t i, struct fathom_section *ret);
 bool fathom_image_segment(const struct fathom_image *image, uint32_t i, struct fathom_segment *ret);
 
-/* The bytes of a section in the file; empty for SHT_NOBITS and where they reach past the end. */
+/* Returns the bytes of a section; none for SHT_NOBITS, or if they reach past the file's end. */
 struct fathom_bytes fathom_image_section_bytes(const struct fathom_image *image,
 					       const struct fathom_section *section);
 
-/* The bytes of the file that are loaded at [@svma, @svma + @size); empty when they are not there.
- */
+/* Returns the file's bytes that are loaded at [@svma, @svma + @size), if all are there. */
 struct fathom_bytes fathom_image_loaded_bytes(const struct fathom_image *image, uint64_t svma,
 					      uint64_t size);
 
 /*
- * The bytes of the file behind the first loaded segment that has @svma in the file; *@ret_start is
- * the svma of the first of them. Empty when there is none.
+ * Returns the file's bytes of the first loaded segment that has @svma in the file; *@ret_start is
+ * the svma of the first byte. Empty if there is no such segment.
  */
 struct fathom_bytes fathom_image_loaded_at(const struct fathom_image *image, uint64_t svma,
 					   uint64_t *ret_start);
 
-/* The bytes from @svma to the end of the file part of its segment; empty where none is. */
+/* Returns the bytes from @svma to the end of its segment's part of the file, if there are any. */
 struct fathom_bytes fathom_image_loaded_from(const struct fathom_image *image, uint64_t svma);
 
 /*
- * The GNU build-id (the description of the first NT_GNU_BUILD_ID note with owner "GNU" in any
- * PT_NOTE segment or SHT_NOTE section); empty when there is none.
+ * Returns the GNU build-id (the description of the first NT_GNU_BUILD_ID note with owner "GNU" in
+ * any PT_NOTE segment or SHT_NOTE section); empty if there is none.
  */
 struct fathom_bytes fathom_image_build_id(const struct fathom_image *image);
 
-/* The same among @notes, the bytes of a segment or section with that alignment. */
+/* Returns the build-id among @notes, the bytes of a segment or section with that alignment. */
 struct fathom_bytes fathom_notes_build_id(struct fathom_bytes notes, uint64_t align, bool swap);
 
-/* An address field of this image's class: 4 or 8 bytes. */
+/* Returns the bytes of an address field of this image's class: 4 or 8. */
 static inline uint8_t fathom_image_address_size(const struct fathom_image *image)
 {
 	return image->is64 ? 8 : 4;

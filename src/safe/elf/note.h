@@ -10,18 +10,18 @@
 #include "safe/base/cursor.h"
 
 struct fathom_note {
-	struct fathom_bytes name; /* its NUL included */
+	struct fathom_bytes name; /* with its NUL */
 	struct fathom_bytes desc;
 	uint32_t type;
 };
 
 /*
- * Reads the note at @c, whose segment states @align: 8 pads to eight bytes, all else to four. False
- * behind the last one that is there whole.
+ * Reads the note at @c. @align is what its segment states: 8 pads to eight bytes, all else to four.
+ * Returns false behind the last complete note.
  */
 bool fathom_note_next(struct fathom_cursor *c, uint64_t align, struct fathom_note *ret);
 
-/* Whether the note is of type @type and belongs to @owner, a C string. */
+/* Returns whether the note is of type @type and belongs to @owner, a C string. */
 bool fathom_note_is(const struct fathom_note *n, uint32_t type, const char *owner);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Entries of tables of relocations, SHT_REL and SHT_RELA (System V gABI, "Relocation").
+ * Relocations: entries of SHT_REL and SHT_RELA tables (System V gABI, "Relocation").
  *
  * Safety: as-safe.
  */
@@ -11,13 +11,13 @@
 #include "safe/elf/image.h"
 
 struct fathom_relocation {
-	uint64_t off;    /* r_offset: in a section of a relocatable file, else svma */
-	uint64_t addend; /* with its sign; 0 where it stands in the place that is relocated */
+	uint64_t off;    /* r_offset: an offset in the section (relocatable files), or svma */
+	uint64_t addend; /* sign-extended; 0 if it is stored at the relocated place */
 	uint32_t symbol;
 	uint32_t type;
 };
 
-/* Reads the entry at @c of a table that has addends, for @rela, or has none. */
+/* Reads the entry at @c of an SHT_RELA table if @rela, else of an SHT_REL table. */
 static inline void fathom_relocation_read(struct fathom_cursor *c, const struct fathom_image *image,
 					  bool rela, struct fathom_relocation *ret)
 {

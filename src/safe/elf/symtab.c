@@ -32,7 +32,7 @@ void fathom_symtab_fetch(const struct fathom_symtab *t, uint32_t i)
 		__builtin_prefetch(t->entries.data + (uint64_t)i * entry_size(t->is64));
 }
 
-/* The name is the first word of both classes' entries. */
+/* In both classes the name is the first word of an entry. */
 void fathom_symtab_fetch_name(const struct fathom_symtab *t, uint32_t i)
 {
 	uint32_t name;
@@ -81,10 +81,12 @@ void fathom_symtab_get(const struct fathom_symtab *t, uint32_t i, struct fathom_
 	if (ret->type != STT_TLS && ret->section != SHN_UNDEF &&
 	    ret->section < FATHOM_SHN(SHN_LORESERVE))
 		ret->value += t->bias;
-	/* Bit 0 of a Thumb function's address selects the instruction set, it is no address. */
+	/* Bit 0 of a Thumb function's address selects the instruction set. */
 	if (t->machine == EM_ARM && ret->type == STT_FUNC)
 		ret->value &= ~(uint64_t)1;
-	/* Tags in the top byte, as of variables under HWASan; the kernel's addresses have its ones.
+	/*
+	 * Replaces a tag in the top byte (variables under HWASan) by the sign of the address: the
+	 * kernel's addresses start with ones.
 	 */
 	if (t->machine == EM_AARCH64 && ret->value >> 56)
 		ret->value = (ret->value & UINT64_C(1) << 55)
@@ -97,8 +99,7 @@ uint32_t fathom_symtab_covering(const struct fathom_symtab *t, uint32_t i, uint6
 	const uint8_t *p = t->entries.data + (uint64_t)i * sizeof(Elf64_Sym);
 	struct fathom_symbol s;
 
-	/* A file of this machine's own kind: all of its symbols are compared in a fraction of a
-	 * millisecond. */
+	/* Native 64-bit entries, read in place: all of a file take a fraction of a millisecond. */
 	if (t->is64 && !t->swap) {
 		svma -= t->bias;
 		for (; i < t->count; i++, p += sizeof(Elf64_Sym)) {
@@ -126,10 +127,10 @@ struct fathom_str fathom_symtab_name(const struct fathom_symtab *t, const struct
 	return name;
 }
 
-/* As many bytes of a name as tell what kind of name it is. */
+/* Bytes of a name that tell what kind of name it is. */
 #define NAME_START 16
 
-/* Whether a name that starts with @first can be one that is never served. */
+/* Returns whether a name that starts with @first may be a mark, which is never served. */
 static bool may_be_mark(char first)
 {
 	return first == '.' || first == 'L' || first == '$';
@@ -153,8 +154,8 @@ struct fathom_str fathom_symtab_name_start(const struct fathom_symtab *t,
 }
 
 /*
- * ARM ELF for the Arm Architecture 4.5.5, AAELF64 5.5, RISC-V psABI "Mapping Symbol"; C-SKY's as
- * its assemblers write them.
+ * The rules: ARM ELF for the Arm Architecture 4.5.5; AAELF64 5.5; RISC-V psABI "Mapping Symbol";
+ * for C-SKY what its assemblers write.
  */
 static bool is_mapping_symbol(uint16_t machine, struct fathom_str name)
 {
@@ -175,8 +176,7 @@ static bool is_mapping_symbol(uint16_t machine, struct fathom_str name)
 	}
 }
 
-/* Labels that assemblers and annotating plug-ins leave behind; no program calls anything by them.
- */
+/* Labels that assemblers and annotating plug-ins leave behind. No program uses them as names. */
 static bool is_tool_mark(struct fathom_str name)
 {
 	if (!may_be_mark(name.data[0]))
@@ -216,7 +216,7 @@ bool fathom_symbol_is_fake(const struct fathom_symtab *t, const struct fathom_sy
 
 struct fathom_str fathom_symbol_base_name(struct fathom_str name, struct fathom_str *ret_version)
 {
-	/* A name may start so. */
+	/* A '@' at the start belongs to the name. */
 	const uint32_t at = fathom_str_find(name, 1, '@');
 
 	*ret_version = (struct fathom_str){ NULL, 0 };
@@ -248,8 +248,8 @@ bool fathom_symbol_is_mangled(struct fathom_str name)
 }
 
 /*
- * Underscores that mark a name as internal; the prefix of a mangled name is no such mark, nor that
- * of the names that the kernel documents for its vDSO.
+ * Counts the underscores that mark a name as internal. The prefix of a mangled name is no such
+ * mark, nor is the "__vdso_" of the names that the kernel documents for its vDSO.
  */
 static unsigned rank_underscores(struct fathom_str name)
 {

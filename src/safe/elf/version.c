@@ -3,10 +3,10 @@
 
 #include <elf.h>
 
-/* Both classes have the same records. */
+/* The records are the same in both classes. */
 _Static_assert(sizeof(Elf64_Verdef) == 20 && sizeof(Elf32_Verdef) == 20, "Verdef");
 _Static_assert(sizeof(Elf64_Verneed) == 16 && sizeof(Elf64_Vernaux) == 16, "Verneed");
-/* The smallest record that a step reads. */
+/* Bytes of the smallest record that a step reads. */
 #define MIN_RECORD 16
 
 uint16_t fathom_version_number(const struct fathom_versions *v, uint32_t i)
@@ -25,7 +25,7 @@ void fathom_version_walk_init(struct fathom_version_walk *w, const struct fathom
 	};
 }
 
-/* A cursor over @bytes from @at on. */
+/* Returns a cursor over @bytes from @at on. */
 static struct fathom_cursor cursor_at(const struct fathom_versions *v, struct fathom_bytes bytes,
 				      uint64_t at)
 {
@@ -36,7 +36,7 @@ static struct fathom_cursor cursor_at(const struct fathom_versions *v, struct fa
 	return c;
 }
 
-/* Elf_Verdef, and of its names the first: the others are those it stands for. */
+/* Reads an Elf_Verdef and its first name. Its other names are the versions that it includes. */
 static bool next_defined(struct fathom_version_walk *w, struct fathom_version *ret)
 {
 	const struct fathom_versions *v = w->versions;
@@ -64,7 +64,7 @@ static bool next_defined(struct fathom_version_walk *w, struct fathom_version *r
 	return true;
 }
 
-/* Elf_Verneed: moves to its first entry, and remembers where the next need is. */
+/* Reads an Elf_Verneed: moves to its first entry, and remembers where the next need is. */
 static bool open_need(struct fathom_version_walk *w)
 {
 	const struct fathom_versions *v = w->versions;
@@ -85,7 +85,7 @@ static bool open_need(struct fathom_version_walk *w)
 	return true;
 }
 
-/* Elf_Vernaux. */
+/* Reads an Elf_Vernaux. */
 static bool next_entry(struct fathom_version_walk *w, struct fathom_version *ret)
 {
 	const struct fathom_versions *v = w->versions;

@@ -45,7 +45,7 @@ bool fathom_block_is_sound(const struct fathom_block *b, uint64_t available)
 	return bytes && bytes + b->pool_size <= b->bytes && b->bytes <= available;
 }
 
-/* The rows are followed by what is aligned less strictly, so no padding is needed in between. */
+/* Returns where a part starts. No padding is needed: alignment only decreases behind the rows. */
 static uint8_t *part(struct fathom_block *b, bool nodes, bool functions, bool files, bool rest)
 {
 	uint8_t *p = (uint8_t *)b + sizeof *b;
@@ -92,7 +92,7 @@ char *fathom_block_pool(struct fathom_block *b)
 	       b->n_functions * declaration_size(b->flags);
 }
 
-/* The parts are read through the functions that also serve whoever writes them. */
+/* Casts const away: readers and writers of a block share the functions that find its parts. */
 static struct fathom_block *writable(const struct fathom_block *b)
 {
 	return (struct fathom_block *)(uintptr_t)b;

@@ -8,7 +8,7 @@ _Static_assert(sizeof(struct fathom_index_header) <= FATHOM_INDEX_SEEN_OFF,
 _Static_assert(sizeof(struct fathom_index_symbol) == 24, "the format of the file");
 _Static_assert(sizeof(struct fathom_index_segment) == 32, "the format of the file");
 
-/* Four lanes of multiply and rotate: about as fast as memory; not meant against forgery. */
+/* Four lanes of multiply and rotate: about as fast as memory. No protection against forgery. */
 uint64_t fathom_index_check(const void *data, size_t size)
 {
 	const uint64_t prime = UINT64_C(0x9e3779b97f4a7c15);
@@ -90,7 +90,7 @@ bool fathom_index_is_damaged(const struct fathom_index *x)
 	return atomic_load_explicit(damage_word(x), memory_order_relaxed) != 0;
 }
 
-/* Whether page @i is as it was written; looked at once. */
+/* Returns whether page @i is as it was written. Computes its checksum only once. */
 static bool page_is_sound(const struct fathom_index *x, uint64_t i)
 {
 	const struct fathom_index_header *h = x->header;
@@ -133,7 +133,7 @@ struct fathom_str fathom_index_string(const struct fathom_index *x, uint32_t ref
 	if (!p)
 		return none;
 	size = load_u32(p, false);
-	/* What follows was written by us and is checked: it can only be wrong if we were. */
+	/* Page checksums protect these bytes, and fathom wrote them: only a bug breaks them. */
 	if (!range_inside(reference + sizeof size, (uint64_t)size + 1, pool->n) ||
 	    !fathom_index_bytes(x, pool->off + reference + sizeof size, (uint64_t)size + 1) ||
 	    p[sizeof size + size])
@@ -141,7 +141,7 @@ struct fathom_str fathom_index_string(const struct fathom_index *x, uint32_t ref
 	return (struct fathom_str){ (const char *)p + sizeof size, size };
 }
 
-/* Item @i of a part; the caller has checked @i against its count. */
+/* Returns item @i of a part; the caller has checked @i against its count. */
 static const void *part_item(const struct fathom_index *x, const struct fathom_index_part *part,
 			     uint64_t i, uint64_t size)
 {
@@ -198,7 +198,7 @@ bool fathom_index_segment(const struct fathom_index *x, uint64_t i,
 	return true;
 }
 
-/* The block at @off of the file, all of it checked; NULL when it is damaged. */
+/* Returns the block at @off of the file, with all its pages checked; NULL if it is damaged. */
 static const struct fathom_block *block_at(const struct fathom_index *x, uint64_t off)
 {
 	const struct fathom_index_part *part = &x->header->blocks;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * An index file, as the cache on disk keeps it: symbols by address, and blocks (block.h) by
- * address, ready to be searched where they are mapped.
+ * address, searched where they are mapped.
  *
  *	header     one page
  *	blocks     each 8-byte aligned, their strings in the common pool
@@ -31,13 +31,13 @@
 #define FATHOM_INDEX_COMPLETE 1u /* holds all that the debug information says */
 
 /*
- * A file that went into the index. The index is out of date when one of them is another file now: a
- * file of another layout or, without a build-id, any other file.
+ * A file that went into the index. The index is out of date if one of them was replaced: by a file
+ * of another layout or, without a build-id, by any other file.
  */
 struct fathom_index_source {
 	uint64_t size;
-	uint64_t layout;  /* checksum of the build-id and of all headers; 0: it has no build-id */
-	int64_t mtime_ns; /* this and what follows: 0 with a build-id */
+	uint64_t layout;  /* checksum of the build-id and of all headers; 0 without a build-id */
+	int64_t mtime_ns; /* this and the next two: 0 with a build-id */
 	uint64_t device;
 	uint64_t inode;
 };
@@ -58,8 +58,7 @@ struct fathom_index_header {
 	uint8_t build_id[64];
 	uint32_t build_id_size;
 	uint32_t reserved;
-	uint64_t
-		content; /* checksum of what the answers were made from, of files with a build-id */
+	uint64_t content; /* checksum of what is answered from, in files with a build-id */
 	struct fathom_index_part blocks;
 	struct fathom_index_part pool;
 	struct fathom_index_part symbol_starts;
@@ -67,12 +66,12 @@ struct fathom_index_header {
 	struct fathom_index_part symbols;
 	struct fathom_index_part segments;
 	struct fathom_index_part checks;
-	uint64_t check; /* of all before it */
+	uint64_t check; /* checksum of all members before it */
 };
 
 /*
- * Where the header's page ends stand the checksums of the devices, inodes, sizes and times of files
- * that were found to have the content; 0: none. Readers add theirs in place, and may overwrite each
+ * The end of the header's page holds checksums of the device, inode, size and times of files that
+ * were found to have the content; 0: none. Readers add theirs in place, and may overwrite each
  * other's: a lost one is only found again.
  */
 #define FATHOM_INDEX_SEEN     64
@@ -89,53 +88,53 @@ struct fathom_index_segment {
 	uint64_t low;
 	uint64_t high;
 	uint64_t block;    /* offset in the file */
-	uint64_t unit_off; /* of the unit it was made from */
+	uint64_t unit_off; /* of the unit that the block was made from */
 };
 
 struct fathom_index {
 	struct fathom_bytes file;
 	const struct fathom_index_header *header;
-	/* caller: a bit for each page, zeroed, and a word that says whether damage was met */
+	/* The caller's: a zeroed bit for each page, and one word that is set if damage was met. */
 	_Atomic uint64_t *checked;
 };
 
-/* The checksum of @size bytes. */
+/* Returns the checksum of @size bytes. */
 uint64_t fathom_index_check(const void *data, size_t size);
 
-/* The words that checked must have for a file of @size bytes. */
+/* Returns the words that checked must have for a file of @size bytes. */
 static inline uint64_t fathom_index_checked_words(uint64_t size)
 {
 	return (size / FATHOM_INDEX_PAGE + 64) / 64 + 1;
 }
 
-/* Whether some page was found to be damaged: what was not found may be there all the same. */
+/* Returns whether a damaged page was met: then "not found" proves nothing. */
 bool fathom_index_is_damaged(const struct fathom_index *x);
 
-/* Whether @file is an index of this version, of this machine, with its parts in place. */
+/* Opens @file. Returns false unless it is an index of this version and machine, with all parts. */
 bool fathom_index_init(struct fathom_index *x, struct fathom_bytes file, _Atomic uint64_t *checked);
 
 /*
- * Whether @seen, which is not 0, stands among the files that have the content. *@ret_place is where
- * in the file it stands, or where it may be put.
+ * Returns whether @seen, which is not 0, is among the files known to have the content. *@ret_place
+ * is where in the file it stands, or where it may be put.
  */
 bool fathom_index_has_seen(const struct fathom_index *x, uint64_t seen, uint64_t *ret_place);
 
-/* @size bytes at @off, or NULL when they are outside or damaged. */
+/* Returns the @size bytes at @off, or NULL if they are outside or damaged. */
 const void *fathom_index_bytes(const struct fathom_index *x, uint64_t off, uint64_t size);
 
-/* The string @reference of the pool; data is NULL when there is none or it is damaged. */
+/* Returns the string @reference of the pool; data is NULL for none and for a damaged one. */
 struct fathom_str fathom_index_string(const struct fathom_index *x, uint32_t reference);
 
-/* The number of the symbol at @svma; false when there is none. Numbers are below symbols.n. */
+/* Finds the number, below symbols.n, of the symbol at @svma. Returns false if there is none. */
 bool fathom_index_find_symbol(const struct fathom_index *x, uint64_t svma, uint32_t *ret_number);
 bool fathom_index_symbol(const struct fathom_index *x, uint32_t number,
 			 struct fathom_index_symbol *ret);
 
-/* The block that answers for @svma, with all its strings checked; false when there is none. */
+/* Finds the block that answers for @svma, with all its pages checked; false if there is none. */
 bool fathom_index_find_block(const struct fathom_index *x, uint64_t svma,
 			     struct fathom_block_view *ret);
 
-/* Segment @i; false when it is out of range or damaged. */
+/* Reads segment @i. Returns false if it is out of range or damaged. */
 bool fathom_index_segment(const struct fathom_index *x, uint64_t i,
 			  struct fathom_index_segment *ret);
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * GDB's JIT interface (GDB manual, "JIT Compilation Interface", version 1): how a program tells a
- * debugger of code that it makes. A descriptor, the variable __jit_debug_descriptor of any module,
- * leads to a list of entries, each with an ELF file in memory, the symbol file:
+ * GDB's JIT interface (GDB manual, "JIT Compilation Interface", version 1), by which a program
+ * tells a debugger of the code that it makes. A descriptor, the variable __jit_debug_descriptor of
+ * any module, leads to a list of entries, each with an ELF file in memory, the symbol file:
  *
  *	struct jit_descriptor { u32 version, action_flag; entry *relevant_entry, *first_entry; };
  *	struct jit_code_entry { entry *next, *prev; const char *symfile_addr; u64 symfile_size; };
  *
- * These read them from bytes that were copied from a process, of any class and byte order. An
- * integer of 64 bits is aligned to 8, but for 32-bit x86 and m68k: System V's ABI has them at 4 and
- * at 2 there, where 12 is a multiple of both.
+ * These functions read both from bytes that were copied from a process, of any class and byte
+ * order. A 64-bit integer is aligned to 8 bytes, but on 32-bit x86 to 4 and on m68k to 2 (System V
+ * ABI); its offset there, 12, is a multiple of both.
  *
  * Safety: as-safe.
  */
@@ -20,20 +20,20 @@
 
 #define FATHOM_GDB_VERSION 1
 
-/* No entry and no descriptor is larger. */
+/* Bytes of the largest entry or descriptor. */
 #define FATHOM_GDB_MAX_SIZE 32
 
 struct fathom_gdb_layout {
 	uint8_t word;       /* bytes of a pointer */
-	uint8_t size_off;   /* of symfile_size */
+	uint8_t size_off;   /* offset of symfile_size */
 	uint8_t entry;      /* bytes of an entry */
 	uint8_t descriptor; /* bytes of a descriptor */
 	bool swap;
 };
 
 struct fathom_gdb_descriptor {
-	uint64_t relevant; /* avma of the entry that was changed last; 0: none */
-	uint64_t first;    /* avma; 0: the list is empty */
+	uint64_t relevant; /* avma of the entry that changed last, or 0 */
+	uint64_t first;    /* avma; 0 if the list is empty */
 	uint32_t version;
 	uint32_t action;
 };
@@ -42,10 +42,10 @@ struct fathom_gdb_entry {
 	uint64_t next; /* avma */
 	uint64_t prev;
 	uint64_t symfile;
-	uint64_t size; /* of the symbol file, bytes */
+	uint64_t size; /* bytes of the symbol file */
 };
 
-/* The layout in programs of @machine (EM_). */
+/* Returns the layout in programs of @machine (EM_). */
 struct fathom_gdb_layout fathom_gdb_layout(bool is64, uint16_t machine, bool swap);
 
 /* Reads l->descriptor bytes at @from. */

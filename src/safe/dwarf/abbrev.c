@@ -35,7 +35,7 @@ static enum fathom_die_kind kind_of_tag(uint64_t tag)
 	}
 }
 
-/* The slot of an attribute plus 1; 0: it is never read. */
+/* The slot of each attribute plus 1; 0 if the attribute is never read. */
 static const uint8_t slots[DW_AT_dwo_name + 1] = {
 	[DW_AT_sibling] = FATHOM_AT_SIBLING + 1,
 	[DW_AT_name] = FATHOM_AT_NAME + 1,
@@ -79,9 +79,9 @@ static unsigned vendor_slot(uint64_t at)
 
 #define BIT(slot)     (1u << (slot))
 #define CODE_BITS     (BIT(FATHOM_AT_LOW_PC) | BIT(FATHOM_AT_HIGH_PC) | BIT(FATHOM_AT_RANGES))
-#define FUNCTION_BITS (BIT(FATHOM_AT_STMT_LIST) - 1) /* all slots before those of roots */
+#define FUNCTION_BITS (BIT(FATHOM_AT_STMT_LIST) - 1) /* all slots that are not the root's alone */
 
-/* The slots that entries of a kind have; childless ones of kind OTHER have none. */
+/* The slots that entries of each kind have. Childless entries of kind OTHER have none. */
 static const uint32_t slots_of_kind[] = {
 	[FATHOM_DIE_OTHER] = BIT(FATHOM_AT_SIBLING),
 	[FATHOM_DIE_UNIT] = BIT(FATHOM_AT_COUNT) - 1,
@@ -93,7 +93,7 @@ static const uint32_t slots_of_kind[] = {
 	[FATHOM_DIE_BLOCK] = CODE_BITS | BIT(FATHOM_AT_SIBLING),
 };
 
-/* The slot that attribute @at is read into if it is among those @wanted, or FATHOM_AT_COUNT. */
+/* Returns the slot of attribute @at if it is one of @wanted, else FATHOM_AT_COUNT. */
 static inline enum fathom_slot slot_of(uint32_t wanted, uint64_t at)
 {
 	const unsigned slot = at < sizeof slots ? slots[at] : vendor_slot(at);
@@ -101,7 +101,7 @@ static inline enum fathom_slot slot_of(uint32_t wanted, uint64_t at)
 	return slot && (wanted & BIT(slot - 1)) ? (enum fathom_slot)(slot - 1) : FATHOM_AT_COUNT;
 }
 
-/* Sizes of forms under one encoding; VARIES for those that have none. */
+/* The size of each form under one encoding; VARIES for forms without one. */
 struct sizes {
 	uint8_t of[0x2d];
 };
@@ -127,7 +127,7 @@ static inline unsigned size_of(const struct sizes *s, uint64_t form, struct fath
 	return size < 0 ? VARIES : (unsigned)size;
 }
 
-/* Reads an attribute and its form; both nearly always take one byte. */
+/* Reads an attribute and its form. Nearly always each takes one byte. */
 static inline void read_pair(struct fathom_cursor *c, uint64_t *at, uint64_t *form)
 {
 	if (c->end - c->p >= 2 && !((c->p[0] | c->p[1]) & 0x80)) {
@@ -140,7 +140,7 @@ static inline void read_pair(struct fathom_cursor *c, uint64_t *at, uint64_t *fo
 	}
 }
 
-/* The step for an attribute that is read into @slot. */
+/* Returns the step that reads an attribute into @slot. */
 static struct fathom_step read_step(enum fathom_slot slot, uint64_t form, unsigned size)
 {
 	const bool plain = size == 1 || size == 2 || size == 4 || size == 8;
@@ -149,7 +149,7 @@ static struct fathom_step read_step(enum fathom_slot slot, uint64_t form, unsign
 				     (uint8_t)slot, (uint16_t)form, plain ? size : 0 };
 }
 
-/* The step for an attribute of variable size that is passed over. */
+/* Returns the step that skips an attribute of variable size. */
 static struct fathom_step skip_step(uint64_t form)
 {
 	struct fathom_step step = { FATHOM_STEP_SKIP_FORM, 0, (uint16_t)form, 0 };
@@ -164,8 +164,8 @@ static struct fathom_step skip_step(uint64_t form)
 }
 
 /*
- * Reads the attributes of an entry of which none is wanted and all are of fixed size, which is most
- * entries: sets @a->fixed. False, with the cursor where it was, where that is not so.
+ * Sets @a->fixed if no attribute is wanted and all are of fixed size, as in most abbreviations.
+ * Else returns false and leaves the cursor where it was.
  */
 static bool sum_sizes(struct fathom_cursor *c, const struct sizes *sizes, struct fathom_abbrev *a)
 {
@@ -190,16 +190,16 @@ static bool sum_sizes(struct fathom_cursor *c, const struct sizes *sizes, struct
 	return true;
 }
 
-/* Compiles the attributes of @a; the cursor stands behind its has_children byte. */
+/* Compiles the attributes of @a. The cursor stands behind its has_children byte. */
 static fathom_err read_attributes(struct fathom_cursor *c, struct fathom_abbrevs *t,
 				  const struct sizes *sizes, struct fathom_abbrev *a)
 {
 	struct fathom_step *const first = t->steps + t->n_steps;
 	struct fathom_step *const end = t->steps + t->cap_steps;
-	struct fathom_step *step = first; /* the next to be written */
+	struct fathom_step *step = first; /* next one to write */
 	const uint32_t wanted =
 		a->kind == FATHOM_DIE_OTHER && !a->has_children ? 0 : slots_of_kind[a->kind];
-	uint32_t skipped = 0; /* bytes that the next step has to skip first */
+	uint32_t skipped = 0; /* bytes to skip before the next step */
 	uint32_t fixed = 0;
 	uint32_t present = 0;
 	bool varies = false;
@@ -249,7 +249,7 @@ static fathom_err read_attributes(struct fathom_cursor *c, struct fathom_abbrevs
 	}
 	if (!cur_ok(c))
 		return FATHOM_E_CORRUPT;
-	/* What is of fixed size and has nothing to be read needs no steps. */
+	/* An entry of fixed size of which nothing is read needs no steps. */
 	if (skipped && step != first)
 		*step++ = (struct fathom_step){ FATHOM_STEP_SKIP, 0, 0, skipped };
 	if (a->kind == FATHOM_DIE_FUNCTION &&
@@ -276,7 +276,7 @@ static void skip_attributes(struct fathom_cursor *c)
 			cur_skip_leb(c);
 }
 
-/* Moves the item at @root of a heap of @n down to where it belongs. */
+/* Moves the item at @root of a heap of @n down to its place. */
 static void sift_down(struct fathom_abbrev *a, uint32_t root, uint32_t n)
 {
 	const struct fathom_abbrev item = a[root];
@@ -293,7 +293,7 @@ static void sift_down(struct fathom_abbrev *a, uint32_t root, uint32_t n)
 	a[root] = item;
 }
 
-/* Heap sort: in place, and as fast when somebody has chosen the order to make it slow. */
+/* Heap-sorts: in place, and n log n in the worst case, which a file may be made for. */
 static void sort_by_code(struct fathom_abbrev *a, uint32_t n)
 {
 	for (uint32_t i = n / 2; i--;)
@@ -307,8 +307,7 @@ static void sort_by_code(struct fathom_abbrev *a, uint32_t n)
 	}
 }
 
-/* Enters @a, whose code takes one byte, in the tables of short codes. The first of a code counts.
- */
+/* Enters @a, whose code takes one byte, into skip[] and pass[]. The first of a code counts. */
 static void enter_short(struct fathom_abbrevs *t, const struct fathom_abbrev *a)
 {
 	const bool other = a->kind == FATHOM_DIE_OTHER;

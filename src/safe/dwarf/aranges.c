@@ -13,7 +13,7 @@ void fathom_aranges_init(struct fathom_aranges *a, const struct fathom_dwarf *dw
 	a->address_size = 8;
 }
 
-/* Opens the next set; its tuples start at a multiple of their size from the set's first byte. */
+/* Opens the next set. Its tuples start at a multiple of their size from the set's first byte. */
 static void open_set(struct fathom_aranges *a)
 {
 	const uint8_t *start = a->sets.p;

@@ -204,26 +204,25 @@ enum fathom_dwarf_section {
 	FATHOM_DEBUG_ARANGES,
 	FATHOM_DEBUG_NAMES,
 	FATHOM_GDB_INDEX,
-	FATHOM_DEBUG_CU_INDEX, /* of a package file (.dwp) */
+	FATHOM_DEBUG_CU_INDEX, /* package files (.dwp) only */
 	FATHOM_DWARF_SECTIONS
 };
 
-/* The section's name without dot and without ".dwo", such as "debug_info". */
+/* Returns the section's name without dot and without ".dwo", such as "debug_info". */
 const char *fathom_dwarf_section_name(enum fathom_dwarf_section section);
 
 /* Views of the sections of one file; absent ones are empty. */
 struct fathom_dwarf {
 	struct fathom_bytes section[FATHOM_DWARF_SECTIONS];
 	const struct fathom_dwarf *sup; /* the supplementary (dwz) file, or NULL */
-	uint64_t
-		serial; /* unlike that of any other view of the session; for what is kept by view */
-	uint64_t bias;  /* of a debug file for another base than its program has: see below */
+	uint64_t serial; /* unique among views of the session: a key for what is kept by view */
+	uint64_t bias;   /* see fathom_dwarf_address(); not 0 if prelink has moved the program */
 	bool swap;
 };
 
 /*
- * The address that the program has for @address of its debug information: prelink moves libraries,
- * and leaves their debug files as they are. 0 and 1 mark code that was dropped.
+ * Returns the program's address for @address of its debug information: prelink moves libraries but
+ * not their debug files. 0 and 1 are tombstones and stay.
  */
 static inline uint64_t fathom_dwarf_address(const struct fathom_dwarf *d, uint64_t address)
 {

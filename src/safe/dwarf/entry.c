@@ -3,7 +3,7 @@
 
 #include "safe/base/limits.h"
 
-/* At most @most bytes from @off, and none beyond @end, of @section. */
+/* Returns a cursor over at most @most bytes of @section, from @off and not beyond @end. */
 static struct fathom_cursor cursor_at(struct fathom_bytes section, uint64_t off, uint64_t end,
 				      uint64_t most, bool swap)
 {
@@ -37,7 +37,7 @@ static enum fathom_entry_slot slot_of(uint64_t at)
 	}
 }
 
-/* Reads the value of one attribute; false when the entry ends before it. */
+/* Reads the value of one attribute; false if the entry ends before it. */
 static bool read_value(const struct fathom_unit *unit, struct fathom_cursor *c, uint64_t form,
 		       enum fathom_entry_slot slot, struct fathom_entry *ret)
 {
@@ -56,7 +56,7 @@ static bool read_value(const struct fathom_unit *unit, struct fathom_cursor *c, 
 	return true;
 }
 
-/* Reads the attributes that @list names, whose values follow at @c. */
+/* Reads the attributes in @list, whose values are at @c. */
 static void read_attributes(const struct fathom_unit *unit, struct fathom_cursor list,
 			    struct fathom_cursor *c, struct fathom_entry *ret)
 {
@@ -112,7 +112,7 @@ bool fathom_entry_address(const struct fathom_unit *unit, const struct fathom_en
 	case DW_FORM_block2:
 	case DW_FORM_block4:
 		break;
-	default: /* in version 4 and later, a list: it is not always there */
+	default: /* a location list (from version 4 on): the variable may move */
 		return false;
 	}
 	c = cur_init(bytes_slice(unit->dwarf->section[FATHOM_DEBUG_INFO], a->value,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Entries read attribute by attribute, straight from .debug_abbrev: for what the plans of abbrev.h
- * leave out because nothing on the way from an address to its line needs it, which is where
- * functions and variables are declared, and where variables are.
+ * Reads entries attribute by attribute, straight from .debug_abbrev. This is for attributes that
+ * the plans of abbrev.h leave out because no address needs them: where functions and variables are
+ * declared, and where variables are.
  *
  * Safety: as-safe.
  */
@@ -15,9 +15,9 @@
 enum fathom_entry_slot {
 	FATHOM_ENTRY_DECL_FILE,
 	FATHOM_ENTRY_DECL_LINE,
-	FATHOM_ENTRY_ENTRY_PC, /* an address, or bytes from the lowest one */
+	FATHOM_ENTRY_ENTRY_PC, /* an address, or an offset from the lowest one */
 	FATHOM_ENTRY_LINKAGE_NAME,
-	FATHOM_ENTRY_LOCATION, /* the offset of its bytes in the section */
+	FATHOM_ENTRY_LOCATION, /* offset of its bytes in the section */
 	FATHOM_ENTRY_NAME,
 	FATHOM_ENTRY_ORIGIN,
 	FATHOM_ENTRY_SPECIFICATION,
@@ -30,10 +30,7 @@ struct fathom_entry {
 	struct fathom_attr attr[FATHOM_ENTRY_COUNT];
 };
 
-/*
- * Reads the entry at @off of @unit. What lies behind damage, or behind the bounds of limits.h, is
- * absent.
- */
+/* Reads the entry at @off of @unit, up to damage or the bounds of limits.h. */
 void fathom_entry_read(const struct fathom_unit *unit, uint64_t off, struct fathom_entry *ret);
 
 static inline const struct fathom_attr *fathom_entry_attr(const struct fathom_entry *entry,
@@ -43,16 +40,16 @@ static inline const struct fathom_attr *fathom_entry_attr(const struct fathom_en
 }
 
 /*
- * Finds the address of the variable @entry, *@ret + *@ret_offset: of locations, only a single
- * address, direct or indexed, is one, with the offset in it of a variable that the compiler has
- * merged with others. False for all others.
+ * Finds the address of the variable @entry, *@ret + *@ret_offset. Returns false unless its location
+ * is a single address, direct or indexed, perhaps with the variable's offset in it (variables that
+ * the compiler has merged).
  */
 bool fathom_entry_address(const struct fathom_unit *unit, const struct fathom_entry *entry,
 			  uint64_t *ret, uint64_t *ret_offset);
 
 /*
- * The offset of the entry that @entry refers to for what it does not state itself; false when that
- * is nowhere in this unit.
+ * Finds the offset of the entry that @entry refers to for what it does not state itself. Returns
+ * false if there is none in this unit.
  */
 bool fathom_entry_origin(const struct fathom_unit *unit, const struct fathom_entry *entry,
 			 uint64_t *ret_off);

@@ -60,7 +60,7 @@ const uint8_t fathom_form_classes[0x2d] = {
 #undef A
 #undef O
 
-/* The length of a block form, with the cursor left at its first byte. */
+/* Returns the length of a block form, and moves the cursor to its first byte. */
 static uint64_t block_length(struct fathom_cursor *c, uint64_t form)
 {
 	switch (form) {
@@ -75,14 +75,14 @@ static uint64_t block_length(struct fathom_cursor *c, uint64_t form)
 	}
 }
 
-/* The form that DW_FORM_indirect stands for; 0, and a failed cursor, when it never ends. */
+/* Returns the form that DW_FORM_indirect stands for; 0, and a failed cursor, if it never ends. */
 static uint64_t direct_form(struct fathom_cursor *c, uint64_t form)
 {
 	for (int i = 0; form == DW_FORM_indirect && i < FATHOM_MAX_INDIRECT; i++)
 		form = cur_uleb(c);
 	if (form != DW_FORM_indirect && form != DW_FORM_implicit_const)
 		return form;
-	cur_fail(c); /* the constant of DW_FORM_implicit_const stands in the abbreviation */
+	cur_fail(c); /* the constant of DW_FORM_implicit_const is in the abbreviation */
 	return 0;
 }
 

@@ -42,7 +42,7 @@ fathom_err fathom_gdb_index_next(struct fathom_gdb_index *g, uint64_t *ret_low, 
 		if (!cur_ok(&g->ranges))
 			return fathom_fail(reterr, FATHOM_E_CORRUPT, SECTION, at,
 					   "damaged address area");
-		/* Indices behind the units are those of type units, which have no code. */
+		/* Higher indices are those of type units, which have no code. */
 		if (!entry.size || low >= high)
 			continue;
 		*ret_low = fathom_dwarf_address(g->dwarf, low);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * .gdb_index (GDB manual, appendix "Index Section Format", versions 4 to 9): its address area says
- * which unit covers an address, for every unit. Always little-endian.
+ * .gdb_index (GDB manual, appendix "Index Section Format", versions 4 to 9). Its address area tells
+ * which unit covers an address, for all units. Always little-endian.
  *
  * Not handled: its symbol table.
  *
@@ -20,11 +20,11 @@ struct fathom_gdb_index {
 	const uint8_t *section;
 };
 
-/* FATHOM_OK, FATHOM_END when there is no index of a known version, or an error. */
+/* Opens the index. Returns FATHOM_OK, an error, or FATHOM_END if no known version is there. */
 fathom_err fathom_gdb_index_init(struct fathom_gdb_index *g, const struct fathom_dwarf *dwarf,
 				 struct fathom_errinfo *reterr);
 
-/* The next range of the address area, as fathom_aranges_next(). */
+/* Yields the next range of the address area, as fathom_aranges_next() does. */
 fathom_err fathom_gdb_index_next(struct fathom_gdb_index *g, uint64_t *ret_low, uint64_t *ret_size,
 				 uint64_t *ret_unit_off, struct fathom_errinfo *reterr);
 

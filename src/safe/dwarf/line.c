@@ -67,7 +67,7 @@ void fathom_line_tables_init(struct fathom_line_tables *t, const struct fathom_l
 	t->phase = p->encoding.version >= 5 ? PHASE_DIRECTORY_FORMAT : PHASE_DIRECTORIES;
 }
 
-/* A name that stands here; false when it is empty. */
+/* Reads a name from @c; false if it is empty. */
 static bool read_inline_name(struct fathom_cursor *c, const struct fathom_line_program *p,
 			     struct fathom_attr *ret)
 {
@@ -78,7 +78,7 @@ static bool read_inline_name(struct fathom_cursor *c, const struct fathom_line_p
 	return c->p - start > 1;
 }
 
-/* Versions 2 to 4: strings, an empty one ends the table; files have three numbers behind. */
+/* Reads an entry of versions 2 to 4: a string, empty at the end; in files, then three numbers. */
 static fathom_err next_old_entry(struct fathom_line_tables *t, struct fathom_line_entry *ret)
 {
 	while (t->phase != PHASE_END) {
@@ -101,7 +101,7 @@ static fathom_err next_old_entry(struct fathom_line_tables *t, struct fathom_lin
 	return FATHOM_END;
 }
 
-/* The description of the entries that follow, and their number. */
+/* Reads the formats of the entries that follow, and their number. */
 static fathom_err read_formats(struct fathom_line_tables *t)
 {
 	t->n_formats = cur_u8(&t->c);
@@ -115,13 +115,13 @@ static fathom_err read_formats(struct fathom_line_tables *t)
 		t->forms[i] = form <= UINT16_MAX ? (uint16_t)form : 0;
 	}
 	t->left = cur_uleb(&t->c);
-	/* Entries without content take no bytes: their number is bounded by nothing else. */
+	/* Entries without content take no bytes: nothing else bounds their number. */
 	if (t->left > FATHOM_MAX_LINE_FILES)
 		return FATHOM_E_LIMIT;
 	return cur_ok(&t->c) ? FATHOM_OK : FATHOM_E_CORRUPT;
 }
 
-/* Returns the string that @a of a table of @p stands for; @unit resolves indexed strings. */
+/* Returns the string of attribute @a of @p's tables; @unit resolves indexed strings. */
 static struct fathom_str table_string(const struct fathom_line_program *p,
 				      const struct fathom_unit *unit, const struct fathom_attr *a)
 {
@@ -230,7 +230,7 @@ void fathom_line_reader_init(struct fathom_line_reader *r, const struct fathom_l
 	reset_registers(&r->row, p);
 }
 
-/* Advances by @operations; an instruction of a VLIW machine holds several of them. */
+/* Advances by @operations. An instruction of a VLIW machine holds several of them. */
 static inline void advance(struct fathom_line_row *row, const struct fathom_line_program *p,
 			   uint64_t operations)
 {
@@ -244,14 +244,14 @@ static inline void advance(struct fathom_line_row *row, const struct fathom_line
 	}
 }
 
-/* What an extended opcode changes. */
+/* The effect of an extended opcode. */
 struct extended {
 	uint64_t value;
-	uint8_t opcode; /* one that is known, or 0 */
+	uint8_t opcode; /* 0 if it changes no register */
 };
 
 /*
- * Reads an extended opcode, whose length stands in front. Those that define files or that vendors
+ * Reads an extended opcode, which starts with its length. Those that define files or that vendors
  * add change no register.
  */
 static struct extended read_extended(struct fathom_cursor *c)
@@ -283,8 +283,8 @@ static void skip_operands(struct fathom_cursor *c, const struct fathom_line_prog
 }
 
 /*
- * One loop, its registers in variables: running the program is half the time of a large batch.
- * Every opcode is one case; what they mean stands in DWARF 5, 6.2.5.
+ * One loop with its registers in local variables: the line program takes half the time of a large
+ * batch. DWARF 5, 6.2.5 describes the opcodes.
  */
 size_t fathom_line_reader_rows(struct fathom_line_reader *r, struct fathom_line_row *rows,
 			       size_t cap)
@@ -346,12 +346,12 @@ size_t fathom_line_reader_rows(struct fathom_line_reader *r, struct fathom_line_
 			case DW_LNS_set_prologue_end:
 			case DW_LNS_set_epilogue_begin:
 				continue;
-			default: /* DW_LNS_set_isa, and what a later version may add */
+			default: /* DW_LNS_set_isa, and opcodes of later versions */
 				skip_operands(&c, p, op);
 				continue;
 			}
 		}
-		/* A row: in the place of the one before it, where that is dull. */
+		/* Appends a row, or replaces the previous one if this one is still dull. */
 		if (row.address <= r->dull && n && rows[n - 1].address <= row.address)
 			n--;
 		rows[n++] = row;

@@ -7,7 +7,7 @@
 
 enum { DW_IDX_compile_unit = 1 };
 
-/* The hash of DWARF 5, 7.33, over the folded name; names outside ASCII are not folded further. */
+/* Hashes the case-folded name (DWARF 5, 7.33). Only ASCII is folded. */
 static uint32_t hash_name(struct fathom_str name)
 {
 	uint32_t hash = 5381;
@@ -41,7 +41,7 @@ static struct fathom_bytes take_bytes(struct fathom_cursor *c, uint64_t size)
 	return (struct fathom_bytes){ p, p ? size : 0 };
 }
 
-/* Entry @i of a table of @size-byte numbers; the caller has checked @i. */
+/* Returns entry @i of a table of @size-byte numbers; the caller has checked @i. */
 static uint64_t table_get(const struct fathom_names_search *s, struct fathom_bytes table,
 			  uint64_t i, uint8_t size)
 {
@@ -50,7 +50,7 @@ static uint64_t table_get(const struct fathom_names_search *s, struct fathom_byt
 	return cur_uint(&c, size);
 }
 
-/* Opens the next table of the section and finds the bucket of the name in it. */
+/* Opens the next table of the section and finds the name's bucket in it. */
 static fathom_err open_table(struct fathom_names_search *s)
 {
 	const uint64_t length = cur_initial_length(&s->tables, &s->offset_size);
@@ -85,7 +85,7 @@ static fathom_err open_table(struct fathom_names_search *s)
 	return FATHOM_OK;
 }
 
-/* Moves to the next name of this bucket that is ours; false at the end of the bucket. */
+/* Moves to the next entry of this bucket that has the name; false at the end of the bucket. */
 static bool find_name(struct fathom_names_search *s)
 {
 	while (s->next_name && s->next_name <= s->n_names) {
@@ -114,7 +114,7 @@ static bool find_name(struct fathom_names_search *s)
 	return false;
 }
 
-/* Leaves @c at the attributes of abbreviation @code; false when there is none. */
+/* Moves @c to the attributes of abbreviation @code; false if there is none. */
 static bool find_abbrev(struct fathom_cursor *c, uint64_t code)
 {
 	while (cur_left(c)) {
@@ -137,13 +137,13 @@ static bool find_abbrev(struct fathom_cursor *c, uint64_t code)
 	return false;
 }
 
-/* One entry of the pool: FATHOM_END at the end of the series, else its unit or an error. */
+/* Reads one entry of the pool: its unit, FATHOM_END at the end of the series, or an error. */
 static fathom_err read_entry(struct fathom_names_search *s, uint64_t *ret_unit_off)
 {
 	const struct fathom_encoding e = { 5, 8, s->offset_size };
 	const uint64_t code = cur_uleb(&s->entries);
 	struct fathom_cursor abbrev = cur_init(s->abbrevs, s->dwarf->swap);
-	uint64_t unit = 0; /* a table of one unit leaves the index out */
+	uint64_t unit = 0; /* absent if the table has one unit */
 
 	if (!code)
 		return cur_ok(&s->entries) ? FATHOM_END : FATHOM_E_CORRUPT;

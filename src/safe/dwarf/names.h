@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * .debug_names (DWARF 5, 6.1.1): from a name to the unit that defines it.
+ * .debug_names (DWARF 5, 6.1.1): finds the units that define a name.
  *
- * fathom has an address, not a name; but the symbol table gives the linkage name of the function at
- * the address, and where there is no .debug_aranges this index turns the name into the unit with
- * one hash lookup instead of a walk over all units. Its answers are candidates.
+ * fathom has an address, not a name. But the symbol table gives the linkage name of the function at
+ * the address. If there is no .debug_aranges, this index finds its unit with one hash look-up
+ * instead of a walk over all units. It yields candidates.
  *
  * Not handled: foreign type units, which have no code.
  *
@@ -18,10 +18,10 @@
 
 struct fathom_names_search {
 	const struct fathom_dwarf *dwarf;
-	struct fathom_cursor tables; /* what is left of the section */
+	struct fathom_cursor tables; /* rest of the section */
 	struct fathom_str name;
 	uint32_t hash;
-	/* the table being searched */
+	/* the current table */
 	struct fathom_bytes units;
 	struct fathom_bytes hashes;
 	struct fathom_bytes string_offsets;
@@ -31,16 +31,16 @@ struct fathom_names_search {
 	uint32_t n_units;
 	uint32_t n_buckets;
 	uint32_t n_names;
-	uint32_t next_name; /* 1-based; 0: none left in this table */
+	uint32_t next_name; /* 1-based; 0 if none is left in this table */
 	uint8_t offset_size;
-	struct fathom_cursor entries; /* of the name found last */
+	struct fathom_cursor entries; /* of the last name found */
 };
 
 /* Starts a search for the units that define @name. */
 void fathom_names_init(struct fathom_names_search *s, const struct fathom_dwarf *dwarf,
 		       struct fathom_str name);
 
-/* The offset of the next unit: FATHOM_OK, FATHOM_END when there are no more, or an error. */
+/* Yields the offset of the next unit. Returns FATHOM_OK, FATHOM_END, or an error. */
 fathom_err fathom_names_next(struct fathom_names_search *s, uint64_t *ret_unit_off,
 			     struct fathom_errinfo *reterr);
 

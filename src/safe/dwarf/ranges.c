@@ -5,7 +5,7 @@
 
 enum form { FORM_PAIR, FORM_RANGES, FORM_RNGLISTS, FORM_END };
 
-/* The largest address of @size bytes. */
+/* Returns the largest address of @size bytes. */
 static uint64_t max_address(uint8_t size)
 {
 	return size >= 8 ? UINT64_MAX : (UINT64_C(1) << (8 * size)) - 1;
@@ -16,7 +16,7 @@ static bool is_tombstone(const struct fathom_ranges *r, uint64_t address)
 	return address >= max_address(r->unit->header.encoding.address_size) - 1;
 }
 
-/* The offset in .debug_rnglists of list @index, through the table behind the header. */
+/* Looks list @index up in the offset table of .debug_rnglists. */
 static bool indexed_list(const struct fathom_unit *unit, uint64_t index, uint64_t *ret)
 {
 	const uint8_t size = unit->header.encoding.offset_size;
@@ -32,7 +32,7 @@ static bool indexed_list(const struct fathom_unit *unit, uint64_t index, uint64_
 	return cur_ok(&c) && !__builtin_add_overflow(off, unit->rnglists_base, ret);
 }
 
-/* Points @r at the list that @a names. A list that is not there is damaged, which next() says. */
+/* Points @r at the list of @a. If it is not there, fathom_ranges_next() reports the damage. */
 static void open_list(struct fathom_ranges *r, const struct fathom_attr *a)
 {
 	const struct fathom_unit *unit = r->unit;
@@ -68,7 +68,7 @@ uint64_t fathom_ranges_allowed(const struct fathom_dwarf *dwarf,
 	       skeleton->section[FATHOM_DEBUG_RANGES].size;
 }
 
-/* The end of the code that starts at r->low: an address, or how far behind it. */
+/* Reads DW_AT_high_pc: an address, or an offset from r->low. */
 static bool read_high(struct fathom_ranges *r, const struct fathom_attr *high)
 {
 	switch (high->form) {
@@ -103,7 +103,7 @@ bool fathom_ranges_of_die(struct fathom_ranges *r, const struct fathom_unit *uni
 	       read_high(r, high) && r->low < r->high;
 }
 
-/* One entry of .debug_ranges; FORM_END when the list is over. */
+/* Reads one entry of .debug_ranges; sets FORM_END at the end of the list. */
 static bool next_pair(struct fathom_ranges *r, uint64_t *low, uint64_t *high)
 {
 	const uint8_t size = r->unit->header.encoding.address_size;

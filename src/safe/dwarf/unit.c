@@ -80,7 +80,7 @@ void fathom_die_reader_init(struct fathom_die_reader *r, const struct fathom_uni
 	r->ended = false;
 }
 
-/* The constant of DW_FORM_implicit_const, which stands in the abbreviation. */
+/* Reads the constant of DW_FORM_implicit_const from the abbreviation. */
 static void read_implicit(const struct fathom_abbrevs *t, const struct fathom_step *step,
 			  struct fathom_attr *ret)
 {
@@ -91,7 +91,7 @@ static void read_implicit(const struct fathom_abbrevs *t, const struct fathom_st
 	ret->value = (uint64_t)cur_sleb(&c);
 }
 
-/* A number of 1, 2, 4 or 8 bytes. */
+/* Reads a number of 1, 2, 4 or 8 bytes. */
 static inline uint64_t read_fixed(struct fathom_cursor *c, uint32_t size)
 {
 	const uint8_t *p = cur_take(c, size);
@@ -209,7 +209,7 @@ static inline const uint8_t *sibling_at(const uint8_t *at, const uint8_t *unit, 
 	return off < size && off > (uint64_t)(at - unit) + 3 ? unit + off : NULL;
 }
 
-/* Moves from the attributes of an entry to its sibling; false when that cannot be done. */
+/* Moves from the attributes of an entry to its sibling; false if this is impossible. */
 static bool pass_entry(struct fathom_cursor *c, const struct fathom_die_reader *r,
 		       const struct fathom_abbrev *a)
 {
@@ -239,8 +239,8 @@ static bool pass_entry(struct fathom_cursor *c, const struct fathom_die_reader *
 }
 
 /*
- * Skips entries that need no more than one look (abbrev.h), below the root only: they neither end
- * the walk nor change its depth. This loop is where the time of a scan goes.
+ * Skips entries that one look in skip[] can skip (abbrev.h). Only used below the root: such entries
+ * neither end the walk nor change its depth. A scan spends its time in this loop.
  */
 static void skip_plain(struct fathom_cursor *c, const struct fathom_abbrevs *t)
 {
@@ -256,7 +256,7 @@ static void skip_plain(struct fathom_cursor *c, const struct fathom_abbrevs *t)
 	c->p = p;
 }
 
-/* As skip_plain(), together with what is below entries that are passed. */
+/* Does as skip_plain(), by pass[]: skips entries with what is below them. */
 static void pass_plain(struct fathom_cursor *c, const struct fathom_die_reader *r)
 {
 	const uint16_t *pass = r->unit->abbrevs->pass;
@@ -309,7 +309,7 @@ fathom_err fathom_die_next(struct fathom_die_reader *r, uint32_t kinds, struct f
 		const struct fathom_abbrev *a;
 
 		if (!code) {
-			/* The end of a list of children, or padding behind the root. */
+			/* Ends a list of children, or is padding behind the root. */
 			r->ended = depth <= 1;
 			depth--;
 			lowest = depth < lowest ? depth : lowest;
@@ -342,7 +342,7 @@ fathom_err fathom_die_next(struct fathom_die_reader *r, uint32_t kinds, struct f
 			break;
 		}
 		*ret_depth = depth;
-		/* A start without children is a walk of one entry. */
+		/* If the start has no children, the walk is over after it. */
 		r->ended = depth == 0 && !a->has_children;
 		depth += a->has_children;
 		if (depth > FATHOM_MAX_DIE_DEPTH) {
@@ -402,7 +402,7 @@ fathom_err fathom_unit_open(const struct fathom_dwarf *dwarf,
 	if (err == FATHOM_END || depth)
 		return fathom_fail(reterr, FATHOM_E_CORRUPT, SECTION, header->die_off,
 				   "the unit has no root entry");
-	/* Without the attribute, the unit's part starts behind the header of the first. */
+	/* Without the attribute, the unit's part starts behind the section's first header. */
 	u.str_offsets_base =
 		header->encoding.version >= 5 ? (header->encoding.offset_size == 8 ? 16 : 8) : 0;
 	a = fathom_die_attr(ret_root, FATHOM_AT_STR_OFFSETS_BASE);
@@ -411,7 +411,7 @@ fathom_err fathom_unit_open(const struct fathom_dwarf *dwarf,
 	a = fathom_die_attr(ret_root, FATHOM_AT_ADDR_BASE);
 	if (a)
 		u.addr_base = a->value;
-	/* Without the attribute, the table of lists stands behind the header of the first. */
+	/* Without the attribute, the table of lists follows the section's first header. */
 	a = fathom_die_attr(ret_root, FATHOM_AT_RNGLISTS_BASE);
 	if (a)
 		u.rnglists_base = a->value;
@@ -443,7 +443,7 @@ void fathom_unit_split(struct fathom_unit *unit, const struct fathom_unit *skele
 	unit->low_pc = skeleton->low_pc;
 }
 
-/* Entry @index of the unit's part of .debug_str_offsets, as a string. */
+/* Returns the string of entry @index of the unit's part of .debug_str_offsets. */
 static struct fathom_str indexed_string(const struct fathom_unit *unit, uint64_t index)
 {
 	const uint8_t size = unit->header.encoding.offset_size;

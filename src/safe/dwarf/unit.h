@@ -2,12 +2,12 @@
 /*
  * Units of .debug_info (DWARF 5, 7.5.1) and the entries (DIEs) in them.
  *
- * A unit is opened in three steps, each of which the caller can stop at: its header, its
- * abbreviations (abbrev.h), and its root, which carries the bases that other attributes need. Then
- * a reader walks its entries.
+ * A unit is opened in three steps, and the caller can stop after each: its header, its
+ * abbreviations (abbrev.h), and its root, which has the bases that other attributes need. Then a
+ * reader walks its entries.
  *
- * Not handled: the contents of type units; references by signature (they lead to types, and no
- * function's name stands there).
+ * Not handled: the contents of type units; references by signature (they lead to types, which name
+ * no function).
  *
  * Safety: as-safe.
  */
@@ -17,23 +17,23 @@
 #include "safe/dwarf/abbrev.h"
 
 struct fathom_unit_header {
-	uint64_t off;        /* of the unit, in .debug_info */
-	uint64_t die_off;    /* of its root */
-	uint64_t end_off;    /* of the byte behind it */
-	uint64_t abbrev_off; /* in .debug_abbrev */
+	uint64_t off;        /* offset in .debug_info */
+	uint64_t die_off;    /* offset of its root */
+	uint64_t end_off;    /* offset behind it */
+	uint64_t abbrev_off; /* offset in .debug_abbrev */
 	uint64_t id;         /* dwo_id of a skeleton or split unit, signature of a type unit */
 	struct fathom_encoding encoding;
 	uint8_t type; /* DW_UT_; DW_UT_compile for DWARF 2 to 4 */
 };
 
-/* Reads the header at @off; the error names what is wrong and where. */
+/* Reads the header at @off. The error names what is wrong and where. */
 fathom_err fathom_unit_header_read(const struct fathom_dwarf *dwarf, uint64_t off,
 				   struct fathom_unit_header *ret, struct fathom_errinfo *reterr);
 
-/* Where the unit at @off ends, which also those of unknown versions state; false: damaged. */
+/* Finds the end of the unit at @off, of unknown versions, too. Returns false if it is damaged. */
 bool fathom_unit_end(const struct fathom_dwarf *dwarf, uint64_t off, uint64_t *ret_end_off);
 
-/* One entry: its attributes are valid where the bit of the slot is set in present. */
+/* One entry. An attribute is valid if the bit of its slot is set in present. */
 struct fathom_die {
 	uint64_t off;
 	uint32_t present;
@@ -49,86 +49,84 @@ static inline const struct fathom_attr *fathom_die_attr(const struct fathom_die 
 	return die->present & (1u << slot) ? &die->attr[slot] : NULL;
 }
 
-/* A unit ready for reading: views only, cheap to copy. */
+/* A unit ready for reading: only views, cheap to copy. */
 struct fathom_unit {
 	const struct fathom_dwarf *dwarf;
-	/* where indexed addresses and ranges outside a .dwo are; the same as dwarf but for split
-	 * units */
+	/* has the indexed addresses and the ranges outside a .dwo; is dwarf but in split units */
 	const struct fathom_dwarf *skeleton;
 	const struct fathom_abbrevs *abbrevs;
 	struct fathom_unit_header header;
-	uint64_t low_pc; /* the base of its range lists */
+	uint64_t low_pc; /* base address of its range lists */
 	uint64_t str_offsets_base;
 	uint64_t addr_base;
 	const struct fathom_dwarf
-		*lists; /* whose .debug_rnglists: of old split units the skeleton's */
+		*lists; /* whose .debug_rnglists: dwarf, but the skeleton in old split units */
 	uint64_t rnglists_base;
-	uint64_t ranges_base;     /* added to offsets in .debug_ranges: 0 but in split units */
-	uint64_t gnu_ranges_base; /* of a skeleton: the ranges_base of its split unit */
-	uint64_t language;        /* DW_LANG_, 0 when not stated */
+	uint64_t ranges_base;     /* added to offsets in .debug_ranges; 0 but in split units */
+	uint64_t gnu_ranges_base; /* skeletons: the ranges_base of the split unit */
+	uint64_t language;        /* DW_LANG_, 0 if not stated */
 };
 
 /*
  * Reads the root entry of @header into @ret_root and prepares @ret_unit from it. For a split unit,
- * the bases that stand in its skeleton must then be copied with fathom_unit_split().
+ * fathom_unit_split() must then copy the bases of its skeleton.
  */
 fathom_err fathom_unit_open(const struct fathom_dwarf *dwarf,
 			    const struct fathom_unit_header *header,
 			    const struct fathom_abbrevs *abbrevs, struct fathom_unit *ret_unit,
 			    struct fathom_die *ret_root, struct fathom_errinfo *reterr);
 
-/* Makes @unit, a split unit, use what only its skeleton states. */
+/* Copies what only its skeleton states to the split unit @unit. */
 void fathom_unit_split(struct fathom_unit *unit, const struct fathom_unit *skeleton);
 
-/* A walk over entries in the order of the section. */
+/* A walk over entries, in the order of the section. */
 struct fathom_die_reader {
 	const struct fathom_unit *unit;
 	struct fathom_cursor c;
 	const uint8_t *section;
-	bool passing;    /* set by the caller: see fathom_die_reader_init() */
-	uint32_t depth;  /* of the entry that comes next; the root is 0 */
-	uint32_t lowest; /* depth that the walk fell to since the entry before: what stood at it or
-			  * deeper has no more children */
+	bool passing;   /* set by the caller: see fathom_die_reader_init() */
+	uint32_t depth; /* of the next entry; the root is 0 */
+	/* Lowest depth since the previous entry: entries at it or deeper get no more children. */
+	uint32_t lowest;
 	bool ended;
 };
 
 /*
- * Starts at the entry at @die_off, which must lie in the unit; walks it and what is below it. The
- * caller may set passing then: below the start, entries of the kinds OTHER, TYPE and ABSTRACT,
- * which must not be asked for, are skipped together with what is below them, as far as
- * DW_AT_sibling allows.
+ * Starts a walk over the entry at @die_off, which must lie in the unit, and what is below it. If
+ * the caller then sets passing, entries of the kinds OTHER, TYPE and ABSTRACT below the start are
+ * skipped with what is below them, as far as DW_AT_sibling allows; they must not be asked for.
  */
 void fathom_die_reader_init(struct fathom_die_reader *r, const struct fathom_unit *unit,
 			    uint64_t die_off);
 
-/* Which kinds fathom_die_next() returns: bits of enum fathom_die_kind. */
+/* The kinds that fathom_die_next() returns: bits of enum fathom_die_kind. */
 #define FATHOM_DIE_BIT(kind) (1u << (kind))
 
 /*
- * Moves to the next entry whose kind is in @kinds and reads it into @ret: FATHOM_OK, or FATHOM_END
- * at the end of the walk, or an error. @ret_depth is its depth below the start. Entries of other
- * kinds are skipped, but not what is below them.
+ * Reads the next entry of @kinds into @ret. Entries of other kinds are skipped, but not what is
+ * below them. @ret_depth is its depth below the start. Returns FATHOM_OK, FATHOM_END at the end of
+ * the walk, or an error.
  */
 fathom_err fathom_die_next(struct fathom_die_reader *r, uint32_t kinds, struct fathom_die *ret,
 			   uint32_t *ret_depth, struct fathom_errinfo *reterr);
 
 /*
- * Skips what is below @die, the entry that was read last, by its DW_AT_sibling. False when it has
- * none that leads forward inside the unit: then the walk goes on through its children.
+ * Skips what is below @die, the last entry read, by its DW_AT_sibling. Returns false if it has none
+ * that leads forward inside the unit: then the walk goes on through its children.
  */
 bool fathom_die_skip_children(struct fathom_die_reader *r, const struct fathom_die *die);
 
-/* The text of a string attribute; data is NULL when it is absent or damaged. */
+/* Returns the text of a string attribute; data is NULL if it is absent or damaged. */
 struct fathom_str fathom_unit_string(const struct fathom_unit *unit, const struct fathom_attr *a);
 
-/* An address attribute, direct or indexed; false when it is absent or damaged. */
+/* Reads an address attribute, direct or indexed; false if it is absent or damaged. */
 bool fathom_unit_address(const struct fathom_unit *unit, const struct fathom_attr *a,
 			 uint64_t *ret);
 
-/* Address @index of the unit's part of .debug_addr. */
+/* Reads address @index of the unit's part of .debug_addr. */
 bool fathom_unit_indexed_address(const struct fathom_unit *unit, uint64_t index, uint64_t *ret);
 
-/* Where a reference leads. */
+/* What a reference leads to. */
 enum fathom_ref_kind {
 	FATHOM_REF_NONE, /* absent, outside, or by signature */
 	FATHOM_REF_INFO, /* an offset in .debug_info of the same file */
@@ -143,7 +141,7 @@ bool fathom_unit_is_c(const struct fathom_unit *unit);
 
 /*
  * Returns whether compilers of the unit's language describe code below types and functions seldom
- * (C++: members of local classes) or never (C), so that a search that skips both finds most of it.
+ * (C++: members of local classes) or never (C). A search that skips both then finds most of it.
  */
 bool fathom_unit_is_flat(const struct fathom_unit *unit);
 

@@ -25,7 +25,7 @@ struct fathom_str {
 	uint32_t size;
 };
 
-/* A number, of an item of some table, that stands for none. */
+/* Index of no item. */
 #define FATHOM_NONE UINT32_MAX
 
 static inline uint16_t load_u16(const uint8_t *p, bool swap)

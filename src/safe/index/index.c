@@ -148,7 +148,7 @@ static const void *part_item(const struct fathom_index *x, const struct fathom_i
 	return fathom_index_bytes(x, part->off + i * size, size);
 }
 
-/* Whether the symbol with start number @i starts at or before @svma; what is not there does not. */
+/* Returns whether symbol start @i is there, and at or before @svma. */
 static bool starts_upto(const struct fathom_index *x, uint64_t i, uint64_t svma)
 {
 	const uint64_t *start = part_item(x, &x->header->symbol_starts, i, sizeof *start);
@@ -213,7 +213,7 @@ static const struct fathom_block *block_at(const struct fathom_index *x, uint64_
 	return b;
 }
 
-/* Whether segment @i begins at or before @svma; one that is not there does not. */
+/* Returns whether segment @i is there, and starts at or before @svma. */
 static bool begins_upto(const struct fathom_index *x, uint64_t i, uint64_t svma)
 {
 	struct fathom_index_segment s;

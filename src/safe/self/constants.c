@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The names of errors and signals. Numbers differ between processors: each is asked of its header.
+/*
+ * Names of errors and signals. The system's headers give the numbers, which processors differ in.
  */
 #include <errno.h>
 #include <signal.h>

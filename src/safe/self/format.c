@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The formatter for handlers: what is said of it in fathom/self.h. The directives are those of
- * Cosmopolitan's kprintf, as far as they mean something in a library; two differ: %m takes the
- * error number as an argument, and %t adds the offset.
+ * The formatter for handlers, as fathom/self.h describes it. The directives are those of
+ * Cosmopolitan's kprintf that make sense in a library. Two differ: %m takes the error number as an
+ * argument, and %t adds the offset.
  */
 #include <sys/syscall.h>
 
@@ -10,21 +10,21 @@
 #include "safe/self/output.h"
 #include "safe/self/table.h"
 
-/* A list of arguments can only be handed on by its address. */
+/* A va_list in a struct can be passed on by address. */
 struct arguments {
 	va_list list;
 };
 
-/* Widths beyond this are cut: nobody reads so many blanks. */
+/* Greater widths are cut. */
 #define MAX_WIDTH 4096
 
-/* Counts are read up to here: more than any that makes a difference. */
+/* Greater counts are cut. */
 #define MAX_COUNT 1000000
 
-/* Digits of a number: 64 binary ones; no precision makes it more. */
+/* Most digits of a number: 64 binary ones. A greater precision is cut. */
 #define MAX_DIGITS 64
 
-/* A number as it is written. */
+/* A number and how to write it. */
 struct number {
 	uint64_t value;
 	bool negative;
@@ -69,7 +69,7 @@ static const char *read_flags(const char *p, struct fathom_spec *spec)
 	}
 }
 
-/* A number of the directive, or the argument that stands for it. */
+/* Reads a number of the directive, or takes the argument that stands for it. */
 static const char *read_count(const char *p, struct arguments *a, int64_t *ret)
 {
 	int64_t n = 0;
@@ -114,7 +114,7 @@ static bool is_letter(char c)
 	return false;
 }
 
-/* Reads the directive behind the per cent sign at @p[-1]; returns what follows it. */
+/* Reads the directive behind the per cent sign at @p[-1]. Returns what follows it. */
 static const char *read_spec(const char *p, struct arguments *a, struct fathom_spec *ret)
 {
 	int64_t n;
@@ -184,7 +184,7 @@ static void put_padding(struct fathom_out *o, char c, uint32_t n)
 		fathom_out_byte(o, c);
 }
 
-/* The digits of @n, least first; a separator stands where @group digits are. Returns how many. */
+/* Writes the digits of @n, last digit first, with separators every three. Returns their number. */
 static uint32_t make_digits(const struct number *n, const struct fathom_spec *spec,
 			    char digits[2 * MAX_DIGITS])
 {
@@ -251,15 +251,15 @@ static void put_decimal(struct fathom_out *o, const struct fathom_spec *spec, in
 	put_number(o, spec, &n);
 }
 
-/* The text of one directive that is not a number, measured first where it is to be padded. */
+/* A directive that is no number. It is measured first if it is to be padded. */
 struct piece {
 	const struct fathom_self *self;
 	const struct fathom_spec *spec;
 	uint64_t value;
-	const char *text; /* NULL: by the letter */
+	const char *text; /* NULL: made from value, as the letter says */
 };
 
-/* `NAME+0xOFF`, with FILE:LINE. */
+/* Writes `NAME+0xOFF`, then FILE:LINE if @with_line. */
 static void put_answer(struct fathom_out *o, const struct fathom_self_answer *a, bool with_line)
 {
 	const struct number offset = { .value = a->offset, .base = 16, .prefix = "+0x" };
@@ -315,7 +315,7 @@ static void put_piece(struct fathom_out *o, const struct piece *p)
 		fathom_out_char(o, p->spec, (uint32_t)p->value);
 }
 
-/* Writes @p with what its width asks for. */
+/* Writes @p, padded to its width. */
 static void put_padded(struct fathom_out *o, const struct piece *p)
 {
 	struct fathom_out measure = { 0 };
@@ -338,7 +338,7 @@ static void put_text(struct fathom_out *o, const struct fathom_spec *spec, const
 	put_padded(o, &p);
 }
 
-/* The name of a number, where there is one, else the number. */
+/* Writes @name, or @number if it has no name. */
 static void put_name(struct fathom_out *o, const struct fathom_spec *spec, const char *name,
 		     int number)
 {
@@ -348,7 +348,7 @@ static void put_name(struct fathom_out *o, const struct fathom_spec *spec, const
 		put_decimal(o, spec, number);
 }
 
-/* %m: for 0 there is nothing to be said. */
+/* %m: writes nothing for 0. */
 static void put_errno(struct fathom_out *o, const struct fathom_spec *spec, int number)
 {
 	struct fathom_spec plain = *spec;
@@ -367,14 +367,14 @@ static void put_pointer(struct fathom_out *o, const struct fathom_spec *spec, ui
 {
 	const struct number n = { .value = value, .base = 16, .prefix = "0x" };
 
-	/* What people write for "none" and "failed" is easier seen so. */
+	/* 0 and -1, which mean "none" and "failed", are easier to read in decimal. */
 	if (!value || value == UINTPTR_MAX)
 		put_decimal(o, spec, value ? -1 : 0);
 	else
 		put_number(o, spec, &n);
 }
 
-/* As printf has it: the first digit is a 0, be it by the precision. */
+/* As in printf, the first digit must be a 0. The precision may already give one. */
 static const char *octal_prefix(const struct fathom_spec *spec, uint64_t value)
 {
 	uint32_t digits = 0;
@@ -419,7 +419,7 @@ static void put_unsigned(struct fathom_out *o, const struct fathom_spec *spec, u
 
 static uint64_t nanoseconds(const struct fathom_self *self)
 {
-	/* struct timespec as the system call of this name has it: words of the processor. */
+	/* struct timespec of this system call: two words of the processor. */
 	struct {
 		long seconds;
 		long nanoseconds;
@@ -432,7 +432,7 @@ static uint64_t nanoseconds(const struct fathom_self *self)
 	return self && ns > self->started_ns ? ns - self->started_ns : 0;
 }
 
-/* Directives that take no argument. */
+/* Writes directives that take no argument. Returns false for others. */
 static bool put_own(struct fathom_out *o, const struct fathom_self *self,
 		    const struct fathom_spec *spec)
 {

@@ -2,8 +2,8 @@
 #include "safe/self/loader.h"
 
 /*
- * struct dl_find_object as dlfcn.h of glibc has it, which other C libraries have not. What follows
- * these fields differs between processors, and is not looked at.
+ * glibc's struct dl_find_object (dlfcn.h); other C libraries lack it. What follows these fields
+ * differs between processors, and is not read.
  */
 struct found {
 	unsigned long long flags;
@@ -13,7 +13,7 @@ struct found {
 	unsigned long long rest[16];
 };
 
-/* The name is the C library's. */
+/* The C library's name for it. */
 __attribute__((weak)) int _dl_find_object(void *address, struct found *ret);
 
 bool fathom_self_has_loader(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Naming one address from what was prepared. */
+/* Names one address from the prepared table. */
 #include "safe/base/limits.h"
 #include "safe/base/pc.h"
 #include "safe/base/peek.h"
@@ -8,15 +8,15 @@
 #include "safe/self/table.h"
 #include "safe/self/unprepared.h"
 
-/* No build-id that linkers make is longer; longer ones are not kept (prepared_names.c). */
+/* Linkers make no longer build-ids. Longer ones are not kept (prepared_names.c). */
 #define MAX_BUILD_ID 64
 
-/* After so many generations during one search nobody is waited for. */
+/* A search gives up after this many generations: a reader never waits. */
 #define MAX_TRIES 16
 
 /*
- * The number of the first @n lows of @t that are at or before @avma. They are acquired, as is all
- * that is read of a table: the generation, read after them, is then not from before.
+ * Returns how many of the first @n lows of @t are <= @avma. All reads of a table are acquire loads:
+ * the generation, which is read after them, is then at least as new.
  */
 static uint32_t count_lows(const struct fathom_self_table *t, uint32_t n, uintptr_t avma)
 {
@@ -35,12 +35,12 @@ static struct fathom_self_place read_row(const struct fathom_self_row *row)
 	return p;
 }
 
-/* The place that holds @avma; false when there is none. */
+/* Finds the place that holds @avma; false if there is none. */
 static bool find_place(const struct fathom_self *self, uintptr_t avma,
 		       struct fathom_self_place *ret)
 {
 	for (int i = 0; i < MAX_TRIES; i++) {
-		/* After the reader was counted, in the order that all see. */
+		/* Sequentially consistent: must not be read before the reader is counted. */
 		const uint32_t generation = atomic_load(&self->generation);
 		const struct fathom_self_table *t =
 			atomic_load_explicit(&self->tables[generation & 1], memory_order_acquire);
@@ -58,7 +58,7 @@ static bool find_place(const struct fathom_self *self, uintptr_t avma,
 	return false;
 }
 
-/* Whether the module of @p is in memory where the table has it, at @avma of it. */
+/* Returns whether the module of @p is in memory where the table has it, at @avma. */
 static bool is_there(const struct fathom_self_place *p, uintptr_t avma)
 {
 	const struct fathom_self_module *m = (const struct fathom_self_module *)p->module;
@@ -70,13 +70,13 @@ static bool is_there(const struct fathom_self_place *p, uintptr_t avma)
 	if (p->object && fathom_self_has_loader() &&
 	    (!fathom_self_object_at(avma, &o) || o.start != p->object || o.end != p->object_end))
 		return false;
-	/* Without a build-id anything may have been loaded there. */
+	/* Without a build-id, any module may be there now. */
 	return p->build_id && m->build_id_size && m->build_id_size <= sizeof id &&
 	       fathom_peek(p->build_id, id, m->build_id_size) == m->build_id_size &&
 	       memcmp(id, m->build_id, m->build_id_size) == 0;
 }
 
-/* The symbol at @svma, or NULL. */
+/* Returns the symbol at @svma, or NULL. */
 static const struct fathom_self_symbol *symbol_at(const struct fathom_self_module *m, uint64_t svma)
 {
 	uint64_t bucket = 0;
@@ -104,7 +104,7 @@ static const char *block_text(const struct fathom_block_view *view, uint32_t ref
 	return fathom_block_string(view, reference).data;
 }
 
-/* The demangled name of what the index of lines calls @linkage, or NULL. */
+/* Returns the demangled name of @linkage, a string of the line index, or NULL. */
 static const char *demangled(const struct fathom_self_module *m, uint32_t linkage)
 {
 	const uint32_t low =
@@ -115,10 +115,10 @@ static const char *demangled(const struct fathom_self_module *m, uint32_t linkag
 		       : NULL;
 }
 
-/* What is known of one address while its answer is made. */
+/* One look-up under way. */
 struct look {
 	const struct fathom_self_module *module;
-	struct fathom_block_view view; /* block is NULL: no lines are known */
+	struct fathom_block_view view; /* block is NULL if no lines are known */
 	uint32_t flags;
 	struct fathom_self_answer *answer;
 };
@@ -147,7 +147,7 @@ static const char *file_name(const struct look *l, uint32_t file)
 								  : NULL;
 }
 
-/* Makes room for one more frame: where there is none, the last one has to go. */
+/* Adds a frame. If there is no room, it replaces the last one. */
 static struct fathom_self_frame *add_frame(struct fathom_self_answer *a)
 {
 	if (a->n_frames == FATHOM_SELF_FRAMES) {
@@ -158,7 +158,7 @@ static struct fathom_self_frame *add_frame(struct fathom_self_answer *a)
 	return &a->frames[a->n_frames++];
 }
 
-/* The frames of @row, innermost first; the outermost is called as the answer is. */
+/* Sets the frames of @row, innermost first. The outermost gets the answer's name. */
 static void set_frames(const struct look *l, const struct fathom_block_row *row)
 {
 	struct fathom_self_answer *a = l->answer;
@@ -189,7 +189,7 @@ static void set_frames(const struct look *l, const struct fathom_block_row *row)
 	}
 }
 
-/* Names the answer after the function of the block itself. */
+/* Names the answer after the block's function. */
 static void name_by_block(const struct look *l, uint64_t svma)
 {
 	struct fathom_self_answer *a = l->answer;
@@ -218,7 +218,7 @@ static void name_by_symbol(const struct look *l, const struct fathom_self_symbol
 	a->offset = svma - s->start;
 }
 
-/* Whether the function of the block is nearer to the truth than the symbol. */
+/* Returns whether the block's function is a better name than the symbol. */
 static bool block_names_better(const struct look *l, const struct fathom_self_symbol *s)
 {
 	return l->view.block && l->view.block->n_nodes &&
@@ -237,7 +237,7 @@ static void answer_from(const struct look *l, uint64_t svma)
 		name_by_block(l, svma);
 	else if (s)
 		name_by_symbol(l, s, svma);
-	/* Of a return address, which was looked up as the byte before it. */
+	/* A return address was looked up as the byte before it: add that byte again. */
 	if (a->function)
 		a->offset += a->module_address - svma;
 	if (l->view.block && fathom_block_find(l->view.block, svma, &row, &index))
@@ -251,7 +251,7 @@ static void answer_from(const struct look *l, uint64_t svma)
 		a->reason = m->no_lines;
 }
 
-/* Answers for @pc of what is at @place. */
+/* Answers for @pc from the module at @place. */
 static bool answer_at(const struct fathom_self_place *place, uint64_t pc, uint32_t flags,
 		      struct fathom_self_answer *ret)
 {
@@ -270,8 +270,8 @@ static bool answer_at(const struct fathom_self_place *place, uint64_t pc, uint32
 }
 
 /*
- * Answers for @pc of what may be unloaded, if it is there; false when it is not. Counted as a
- * reader first, and looked for then: what was found before may be about to be freed.
+ * Answers for @pc from a module that may be unloaded; returns false if it is not loaded. Counts a
+ * reader first and searches again: the place found before may be about to be freed.
  */
 static bool answer_guarded(const struct fathom_self *self, uint64_t pc, uint32_t flags,
 			   bool is_current, struct fathom_self_answer *ret)

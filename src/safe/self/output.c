@@ -58,8 +58,7 @@ void fathom_out_end(struct fathom_out *o)
 		return;
 	if (o->len >= o->cap) {
 		at = o->cap - 1 > size ? o->cap - 1 - size : 0;
-		/* No character is cut in two: what follows its first byte starts with the bits 10.
-		 */
+		/* Cuts no character in two: its bytes after the first start with the bits 10. */
 		for (int i = 0; i < 3 && at && ((uint8_t)o->buf[at] & 0xc0) == 0x80; i++)
 			at--;
 		for (size_t i = 0; i < size && at < o->cap - 1; i++)
@@ -69,8 +68,8 @@ void fathom_out_end(struct fathom_out *o)
 }
 
 /*
- * Code page 437 as screens show it: also control characters have a glyph, and 0 is blank
- * (Unicode's mapping IBMGRAPH together with CP437).
+ * Code page 437 as screens show it: control characters have glyphs, too, and 0 is blank (Unicode's
+ * mapping IBMGRAPH together with CP437).
  */
 static const uint16_t cp437_low[32] = {
 	0x00a0, 0x263a, 0x263b, 0x2665, 0x2666, 0x2663, 0x2660, 0x2022, 0x25d8, 0x25cb, 0x25d9,
@@ -107,7 +106,7 @@ static void put_octal(struct fathom_out *o, uint32_t value)
 		fathom_out_byte(o, (char)('0' + (value >> shift & 7)));
 }
 
-/* A control character of C1 as C names it: \u009b. */
+/* Writes a C1 control character as C does: \u009b. */
 static void put_universal(struct fathom_out *o, uint32_t point)
 {
 	fathom_out_cstr(o, "\\u00");
@@ -115,7 +114,7 @@ static void put_universal(struct fathom_out *o, uint32_t point)
 	fathom_out_byte(o, "0123456789abcdef"[point & 15]);
 }
 
-/* The letter that C writes for a control character; 0 where there is none. */
+/* Returns the letter of C's escape for a control character; 0 if there is none. */
 static char escape_letter(uint32_t point)
 {
 	static const char letters[] = "abtnvfr"; /* 7 to 13 */
@@ -123,7 +122,7 @@ static char escape_letter(uint32_t point)
 	return point >= 7 && point <= 13 ? letters[point - 7] : '\0';
 }
 
-/* A character inside quotes of the kind @quote. */
+/* Writes a character inside quotes of the kind @quote. */
 static void put_quoted(struct fathom_out *o, uint32_t point, char quote)
 {
 	const char letter = escape_letter(point);
@@ -143,7 +142,7 @@ static void put_quoted(struct fathom_out *o, uint32_t point, char quote)
 	}
 }
 
-/* A character outside quotes: controls would do things to terminals. */
+/* Writes a character outside quotes. Replaces control characters, which a terminal would obey. */
 static void put_plain(struct fathom_out *o, const struct fathom_spec *spec, uint32_t point)
 {
 	const bool name = spec->flags & FLAG_NAME;
@@ -201,19 +200,19 @@ void fathom_out_char(struct fathom_out *o, const struct fathom_spec *spec, uint3
 	close_quote(o, spec, '\'');
 }
 
-/* Memory that is read piece by piece, units of it at a time. */
+/* Text in memory, read in pieces and yielded in units. */
 struct source {
-	uint64_t avma;     /* of what is read next */
-	uint32_t left;     /* units, by the precision */
-	uint8_t size;      /* of a unit, bytes */
-	bool trusted;      /* not to be looked at whether it can be read */
-	bool counted;      /* a unit of 0 does not end it */
-	bool failed;       /* it could not be read on */
+	uint64_t avma;     /* of the next piece */
+	uint32_t left;     /* units that the precision allows */
+	uint8_t size;      /* bytes of a unit */
+	bool trusted;      /* is read directly, not by fathom_peek() */
+	bool counted;      /* a unit of 0 does not end the text */
+	bool failed;       /* the rest cannot be read */
 	bool ended;        /* a unit of 0 was met */
-	uint8_t piece[64]; /* what was read ahead */
-	uint32_t at;       /* in piece, bytes */
+	uint8_t piece[64]; /* read ahead */
+	uint32_t at;       /* offset in piece */
 	uint32_t end;
-	uint32_t ahead[4]; /* units that were looked at */
+	uint32_t ahead[4]; /* units looked at, but not taken */
 	uint32_t n_ahead;
 };
 
@@ -221,7 +220,7 @@ static void fill_piece(struct source *s)
 {
 	s->at = 0;
 	if (s->trusted) {
-		/* Not beyond the unit that is asked for: the next may be another's. */
+		/* No more than the unit that is needed: what follows may not be readable. */
 		memcpy(s->piece, (const void *)(uintptr_t)s->avma, s->size);
 		s->end = s->size;
 	} else {
@@ -232,7 +231,7 @@ static void fill_piece(struct source *s)
 	s->failed = !s->end;
 }
 
-/* The next unit; false at the end, which may be that memory cannot be read. */
+/* Takes the next unit. Returns false at the end, or if memory cannot be read. */
 static bool next_unit(struct source *s, uint32_t *ret)
 {
 	uint32_t unit = 0;
@@ -244,7 +243,7 @@ static bool next_unit(struct source *s, uint32_t *ret)
 		if (s->failed)
 			return false;
 	}
-	/* Little-endian or not: the bytes of the unit as a number of its size. */
+	/* In the machine's byte order. */
 	if (s->size == 1)
 		unit = s->piece[s->at];
 	else if (s->size == 2)
@@ -262,7 +261,7 @@ static bool next_unit(struct source *s, uint32_t *ret)
 	return true;
 }
 
-/* Looks at up to @n units without taking them; returns how many there are. */
+/* Looks at up to @n units without taking them. Returns how many there are. */
 static uint32_t look_ahead(struct source *s, uint32_t n)
 {
 	while (s->n_ahead < n && next_unit(s, &s->ahead[s->n_ahead]))
@@ -277,7 +276,7 @@ static void take(struct source *s, uint32_t n)
 		s->ahead[i] = s->ahead[i + n];
 }
 
-/* How many bytes the character with this first byte has; 0: none begins so. */
+/* Returns the bytes of the character with this first byte; 0 if it starts none. */
 static uint32_t utf8_size(uint32_t first)
 {
 	if (first < 0x80)
@@ -289,7 +288,7 @@ static uint32_t utf8_size(uint32_t first)
 	return first >= 0xf0 && first < 0xf5 ? 4 : 0;
 }
 
-/* What @size bytes of UTF-8 mean; false when they mean nothing. */
+/* Decodes @size bytes of UTF-8; false if they are no character. */
 static bool decode_utf8(const uint32_t *byte, uint32_t size, uint32_t *ret)
 {
 	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
@@ -304,7 +303,7 @@ static bool decode_utf8(const uint32_t *byte, uint32_t size, uint32_t *ret)
 	return point >= least[size] && is_point(point);
 }
 
-/* Writes the next character of UTF-8, or the next byte that begins none. */
+/* Writes the next UTF-8 character, or a replacement for the next byte if it starts none. */
 static void put_utf8(struct fathom_out *o, const struct fathom_spec *spec, struct source *s)
 {
 	const uint32_t size = utf8_size(s->ahead[0]);
@@ -318,7 +317,7 @@ static void put_utf8(struct fathom_out *o, const struct fathom_spec *spec, struc
 	}
 	if (size > there && !s->left && !s->failed && !s->ended &&
 	    spec->precision != NO_PRECISION) {
-		/* The precision ends inside of it: none of it is written. */
+		/* The precision cuts this character: writes none of it. */
 		take(s, s->n_ahead);
 		return;
 	}
@@ -329,7 +328,7 @@ static void put_utf8(struct fathom_out *o, const struct fathom_spec *spec, struc
 	take(s, 1);
 }
 
-/* Writes the next character of UTF-16. */
+/* Writes the next UTF-16 character. */
 static void put_utf16(struct fathom_out *o, const struct fathom_spec *spec, struct source *s)
 {
 	const uint32_t first = s->ahead[0];

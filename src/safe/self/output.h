@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a directive of the formatter (format.c) writes to: a buffer that counts what does not fit,
- * as bytes and as characters; and the parts of text that do not need the directive's arguments.
+ * The output of the formatter (format.c): a buffer that also counts what does not fit, in bytes and
+ * in characters, and the writing of text that needs no argument list.
  *
  * Safety: as-safe.
  */
@@ -18,15 +18,15 @@
 #define FLAG_HASH  16u
 #define FLAG_UPPER 32u
 #define FLAG_TRUST 64u
-#define FLAG_NAME  128u /* of no directive: a name, in which nothing hidden is written */
+#define FLAG_NAME  128u /* internal: a name, whose hidden characters are replaced */
 
-/* Types: the size of a number, and what text consists of. */
+/* Types: the size of a number, and the encoding of text. */
 enum fathom_unit {
-	UNIT_INT, /* and UTF-8 */
+	UNIT_INT, /* text: UTF-8 */
 	UNIT_BOOL,
-	UNIT_CHAR,  /* and code page 437 */
-	UNIT_SHORT, /* and UTF-16 */
-	UNIT_LONG,  /* and wchar_t */
+	UNIT_CHAR,  /* text: code page 437 */
+	UNIT_SHORT, /* text: UTF-16 */
+	UNIT_LONG,  /* text: wchar_t */
 	UNIT_LONG_LONG,
 	UNIT_MAX,
 	UNIT_SIZE
@@ -35,10 +35,10 @@ enum fathom_unit {
 struct fathom_spec {
 	uint32_t flags;
 	uint32_t width;
-	uint32_t precision; /* NO_PRECISION: none */
+	uint32_t precision; /* or NO_PRECISION */
 	enum fathom_unit unit;
-	char group;  /* stands between groups of digits; 0: nothing */
-	char letter; /* 0: this is no directive */
+	char group;  /* between groups of digits; 0: none */
+	char letter; /* 0: not a directive */
 };
 
 #define NO_PRECISION UINT32_MAX
@@ -46,24 +46,24 @@ struct fathom_spec {
 struct fathom_out {
 	char *buf;
 	size_t cap;
-	size_t len;   /* bytes, also those that did not fit */
-	size_t chars; /* the same in characters */
-	char last;    /* byte */
+	size_t len;   /* bytes, with those that did not fit */
+	size_t chars; /* characters, likewise */
+	char last;    /* last byte */
 };
 
 void fathom_out_byte(struct fathom_out *o, char c);
 void fathom_out_cstr(struct fathom_out *o, const char *s);
-/* A code point as UTF-8; what is none is U+FFFD. */
+/* Writes a code point as UTF-8; U+FFFD if it is not valid. */
 void fathom_out_point(struct fathom_out *o, uint32_t point);
-/* Puts the NUL; marks text that was cut. */
+/* Ends the text with a NUL, and marks it if it was cut. */
 void fathom_out_end(struct fathom_out *o);
 
-/* The text at @avma, as @spec wants it; unpadded. */
+/* Writes the text at @avma as @spec wants it, unpadded. */
 void fathom_out_text(struct fathom_out *o, const struct fathom_spec *spec, uint64_t avma);
-/* One character. */
+/* Writes one character as @spec wants it. */
 void fathom_out_char(struct fathom_out *o, const struct fathom_spec *spec, uint32_t value);
 
-/* Names of errors and signals; NULL where there is none. */
+/* Return the names of errors and signals; NULL for unknown numbers. */
 const char *fathom_errno_name(int number);
 const char *fathom_signal_name(int number);
 

@@ -9,7 +9,7 @@ void fathom_self_publish(struct fathom_self *self, const struct fathom_self_plac
 		atomic_load_explicit(&self->tables[(generation + 1) & 1], memory_order_relaxed);
 	uintptr_t word[FATHOM_SELF_WORDS];
 
-	/* Released, each: who sees one of them sees that the generation is not its own any more. */
+	/* Release stores: a reader that sees one of them also sees that its generation is over. */
 	for (uint32_t i = 0; i < n; i++) {
 		memcpy(word, &places[i], sizeof word);
 		for (size_t k = 0; k < FATHOM_SELF_WORDS; k++)
@@ -17,6 +17,6 @@ void fathom_self_publish(struct fathom_self *self, const struct fathom_self_plac
 		atomic_store_explicit(&t->lows[i], places[i].low, memory_order_release);
 	}
 	atomic_store_explicit(&t->n, n, memory_order_release);
-	/* Before the host looks at the count of readers. */
+	/* Sequentially consistent: the host reads the count of readers after it. */
 	atomic_store(&self->generation, generation + 1);
 }

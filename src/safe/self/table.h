@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What a process knows of itself: which segment of which module is loaded where, and the symbols
- * and lines of each module. The host makes it (host/self.c); here it is searched.
+ * and lines of each module. The host fills it in (host/self/self.c); here it is searched.
  *
- * Modules are never changed once they are published, and those that stay live as long as the whole.
- * What may be unloaded is freed some time after it is gone. Who reads it says so before, by
- * counting in `readers`, and looks for it again then: while the count is 0 after a module was left
- * out of the table, nobody is in it. (A thread that never comes back from a handler keeps all that
- * is there.)
+ * Modules never change once they are published. Those that are never unloaded live as long as the
+ * whole. The others are freed some time after they were unloaded. To read one, a reader first
+ * increments `readers`, then looks the module up again. When a module is no longer in the table and
+ * the count is 0, nobody reads it. (A thread that never returns from a handler keeps all modules
+ * that are there.)
  *
- * Where modules are changes: there are two tables of that, of which number `generation & 1` is in
- * use. The host fills in the other one and counts the generation up. A reader looks at the
- * generation before and after; if it has changed, the table may have been filled in anew meanwhile,
- * and is searched again. So readers wait for nobody, and find a table that is whole also when the
- * handler they are in has interrupted the host at its work.
+ * The table of places is double-buffered: table `generation & 1` is current. The host fills the
+ * other one and increments the generation. A reader reads the generation before and after its
+ * search and searches again if it has changed, because the table may have been overwritten. So
+ * readers never wait, and a handler that interrupts the host in its work still finds a complete
+ * table.
  *
  * Safety: as-safe.
  */
@@ -25,56 +25,56 @@
 #include "fathom/self.h"
 #include "safe/index/index.h"
 
-/* A symbol; names are offsets in the strings of its module. */
+/* A symbol. Names are offsets in the module's strings. */
 struct fathom_self_symbol {
 	uint64_t start; /* svma */
-	uint64_t size;  /* 0: not stated */
+	uint64_t size;  /* 0 if not stated */
 	uint32_t name;  /* demangled */
 	uint32_t linkage;
 	uint32_t source; /* enum fathom_source */
 	uint32_t reserved;
 };
 
-/* Stands for no symbol among winners. */
+/* No symbol, in winners. */
 #define FATHOM_SELF_NONE UINT32_MAX
 
-/* The demangled name of a function that the index of lines names. */
+/* The demangled name of a function of the line index. */
 struct fathom_self_demangled {
-	uint32_t linkage; /* a string of the index */
-	uint32_t name;    /* of the module */
+	uint32_t linkage; /* a string of the line index */
+	uint32_t name;    /* offset in the module's strings */
 };
 
 struct fathom_self_module {
 	const char *path;
 	const uint8_t *build_id;
 	uint32_t build_id_size;
-	uint8_t no_lines; /* enum fathom_reason: why an address has none */
+	uint8_t no_lines; /* enum fathom_reason of addresses without lines */
 	const char *strings;
-	/* Stretches of addresses: from starts[i] on it is symbol winners[i]. */
+	/* Symbols by address: from starts[i] up to starts[i + 1] it is symbol winners[i]. */
 	const uint64_t *starts;
 	const uint32_t *winners;
 	uint32_t n_starts;
-	/* Starts by buckets of 2^shift bytes, from base; bucket[n_buckets] ends the last. */
+	/* First start per bucket of 2^shift bytes, from base; bucket[n_buckets] ends the last. */
 	uint32_t n_buckets;
 	const uint32_t *buckets;
 	uint64_t base;
 	uint32_t shift;
 	uint32_t n_demangled;
 	const struct fathom_self_symbol *symbols;
-	const struct fathom_index *lines;              /* checked as a whole; NULL: none */
-	const struct fathom_self_demangled *demangled; /* by linkage */
+	const struct fathom_index *lines;              /* NULL if none; all pages are checked */
+	const struct fathom_self_demangled *demangled; /* sorted by linkage */
 };
 
 #define FATHOM_SELF_STAYS 1u /* the module is never unloaded */
-#define FATHOM_SELF_OURS  2u /* the loader knows of it: its counters tell when it goes */
+#define FATHOM_SELF_OURS  2u /* the loader knows it: its counters tell when it is unloaded */
 
-/* A segment of a module, where it is loaded; all avma. */
+/* A loaded segment of a module. All addresses are avma. */
 struct fathom_self_place {
 	uintptr_t low;
 	uintptr_t high;
 	uintptr_t bias;
-	uintptr_t build_id; /* where it is in memory; 0: nowhere */
-	uintptr_t object;   /* start of what the loader has mapped; 0: it does not know of it */
+	uintptr_t build_id; /* its copy in memory; 0 if there is none */
+	uintptr_t object;   /* start of the loader's mapping; 0 if it does not know the module */
 	uintptr_t object_end;
 	uintptr_t flags;
 	uintptr_t module; /* struct fathom_self_module * */
@@ -86,7 +86,7 @@ struct fathom_self_row {
 	_Atomic uintptr_t word[FATHOM_SELF_WORDS];
 };
 
-/* Sorted, not overlapping. The lows stand by themselves, too, for they are what is searched. */
+/* Sorted, not overlapping. The lows also stand apart: they are what a search reads. */
 struct fathom_self_table {
 	uint32_t cap;
 	_Atomic uint32_t n;
@@ -97,18 +97,18 @@ struct fathom_self_table {
 struct fathom_self {
 	_Atomic uint32_t generation;
 	_Atomic(struct fathom_self_table *) tables[2];
-	_Atomic uint32_t *readers; /* of what may be unloaded */
-	uint64_t started_ns;       /* by the monotonic clock */
+	_Atomic uint32_t *readers; /* those that read modules that may be unloaded */
+	uint64_t started_ns;       /* monotonic clock */
 };
 
 /*
- * Has the @n sorted @places seen by all who ask from now on. One thread at a time; the table not in
- * use must have room for them.
+ * Publishes the @n sorted @places to all readers. One thread at a time. The table that is not
+ * current must have room for them.
  */
 void fathom_self_publish(struct fathom_self *self, const struct fathom_self_place *places,
 			 uint32_t n);
 
-/* fathom_self_lookup(), where the places are known to be those of now for @is_current. */
+/* Does as fathom_self_lookup(). @is_current: the loader's counters say that all places hold. */
 bool fathom_self_answer(const struct fathom_self *self, uint64_t address, uint32_t flags,
 			bool is_current, struct fathom_self_answer *ret);
 

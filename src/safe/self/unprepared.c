@@ -5,7 +5,7 @@
 #include "safe/base/peek.h"
 #include "safe/self/loader.h"
 
-/* This machine's own class. */
+/* The structures of this machine's class. */
 #if UINTPTR_MAX > UINT32_MAX
 #define ELF(type) Elf64_##type
 #else
@@ -24,7 +24,10 @@
 /* Longest name that is compared with others for the same address. */
 #define MAX_NAME 512
 
-/* glibc adds the bias to what PT_DYNAMIC points to, where that can be written; others do not. */
+/*
+ * Returns the avma of a value of PT_DYNAMIC; 0 if it is outside. glibc has added the bias already
+ * if the section is writable; others have not.
+ */
 static uint64_t pointer(const struct fathom_self_dynamic *d, uint64_t value)
 {
 	if (value >= d->start && value < d->end)
@@ -60,7 +63,7 @@ bool fathom_self_read_dynamic(uintptr_t avma, uintptr_t start, uintptr_t end, ui
 	return d.symbols && d.strings && (d.hash || d.gnu_hash);
 }
 
-/* The largest of @n words at @avma; false when they cannot be read. */
+/* Finds the largest of @n words at @avma; false if they cannot be read. */
 static bool largest(uint64_t avma, uint32_t n, uint32_t *ret)
 {
 	uint32_t words[WORDS];
@@ -80,10 +83,10 @@ static bool largest(uint64_t avma, uint32_t n, uint32_t *ret)
 	return true;
 }
 
-/* DT_GNU_HASH: the last symbol is where the chain of the last bucket ends (bit 0 of its hash). */
+/* Counts symbols: the last one ends the chain of the last bucket (bit 0 of its hash is set). */
 static uint32_t count_by_gnu_hash(uint64_t avma)
 {
-	uint32_t header[4]; /* buckets, first symbol, words of the filter, shift */
+	uint32_t header[4]; /* buckets, first symbol, words of the Bloom filter, shift */
 	uint32_t words[WORDS];
 	uint64_t chains;
 	uint32_t symbol;
@@ -111,7 +114,7 @@ static uint32_t count_by_gnu_hash(uint64_t avma)
 
 static uint32_t count_symbols(const struct fathom_self_dynamic *d)
 {
-	uint32_t header[2]; /* buckets, chains: one for each symbol */
+	uint32_t header[2]; /* buckets, chains (one per symbol) */
 
 	if (d->gnu_hash)
 		return count_by_gnu_hash(d->gnu_hash);
@@ -121,13 +124,13 @@ static uint32_t count_symbols(const struct fathom_self_dynamic *d)
 	return header[1];
 }
 
-/* The search for the symbol at one address. */
+/* A search for the symbol at one address. */
 struct search {
 	const struct fathom_self_dynamic *d;
 	uint64_t svma;
-	struct fathom_candidate best; /* its name stands in buf */
+	struct fathom_candidate best; /* its name is in buf */
 	bool found;
-	bool too_long; /* the name does not fit */
+	bool too_long; /* a name did not fit */
 	char *buf;
 	size_t cap;
 };
@@ -137,7 +140,7 @@ static bool covers(const struct fathom_symbol *s, uint64_t svma)
 	return svma - s->value < (s->size ? s->size : 1) && svma >= s->value;
 }
 
-/* Takes @s, which covers the address, if it is a better name than what was found. */
+/* Keeps @s, which covers the address, if it is a better name than the best one so far. */
 static void consider(struct search *x, const struct fathom_symtab *t, const struct fathom_symbol *s)
 {
 	struct fathom_candidate c = { .symbol = *s, .default_version = true };
@@ -171,7 +174,7 @@ bool fathom_self_dynamic_symbol(const struct fathom_self_dynamic *d, uintptr_t p
 	struct fathom_symtab t = { .entries = { bytes, 0 }, .is64 = WORD == 8 };
 	struct fathom_symbol s;
 
-	/* Number 0 is none. */
+	/* Symbol 0 is none. */
 	for (uint32_t first = 1; first < count; first += CHUNK) {
 		t.count = count - first < CHUNK ? count - first : CHUNK;
 		t.entries.size = t.count * SYMBOL_SIZE;
@@ -184,7 +187,7 @@ bool fathom_self_dynamic_symbol(const struct fathom_self_dynamic *d, uintptr_t p
 				consider(&x, &t, &s);
 		}
 	}
-	/* The one whose name was not looked at might have been the better one. */
+	/* The name that was not read might have been the better one. */
 	if (!x.found || x.too_long)
 		return false;
 	*ret = x.best.symbol;
@@ -192,14 +195,14 @@ bool fathom_self_dynamic_symbol(const struct fathom_self_dynamic *d, uintptr_t p
 	return true;
 }
 
-/* The first fields of struct link_map (link.h), which the loader promises to keep. */
+/* The first fields of struct link_map (link.h), whose layout the loader guarantees. */
 struct link {
 	uintptr_t bias;
 	uintptr_t name;
 	uintptr_t dynamic;
 };
 
-/* Room in an answer's text, taken from its start. */
+/* The rest of an answer's text. */
 struct room {
 	char *at;
 	size_t left;
@@ -216,7 +219,7 @@ static char *take_room(struct room *r, size_t size)
 	return at;
 }
 
-/* The build-id among the notes of @size bytes at @avma. */
+/* Finds the build-id among the notes of @size bytes at @avma. */
 static void find_build_id(uint64_t avma, uint64_t size, struct room *r,
 			  struct fathom_self_answer *ret)
 {
@@ -249,7 +252,7 @@ static void find_build_id(uint64_t avma, uint64_t size, struct room *r,
 	}
 }
 
-/* Looks for the notes of the module whose ELF header is at @start. */
+/* Finds the build-id of the module whose ELF header is at @start. */
 static void set_build_id(uint64_t start, uint64_t bias, struct room *r,
 			 struct fathom_self_answer *ret)
 {
@@ -268,7 +271,7 @@ static void set_build_id(uint64_t start, uint64_t bias, struct room *r,
 	}
 }
 
-/* Says which module it is. The name of the program itself is empty, and is not told. */
+/* Sets the module's path, address and build-id. The program's own path is empty, and left out. */
 static void set_module(const struct fathom_self_object *o, const struct link *link, struct room *r,
 		       struct fathom_self_answer *ret)
 {
@@ -291,8 +294,7 @@ static void set_name(const struct fathom_symbol *s, struct fathom_str name,
 	ret->offset = ret->module_address - s->value;
 }
 
-/* Whether the loader has at @pc what it had before: another thread may have unloaded it meanwhile.
- */
+/* Returns whether the same object is still at @pc: another thread may have unloaded it. */
 static bool is_still(uintptr_t pc, const struct fathom_self_object *o, const struct link *link)
 {
 	struct fathom_self_object now;
@@ -303,7 +305,7 @@ static bool is_still(uintptr_t pc, const struct fathom_self_object *o, const str
 	       memcmp(&l, link, sizeof l) == 0;
 }
 
-/* Answers nothing of what was read while it changed. */
+/* Drops an answer whose module changed while it was read. */
 static bool has_changed(struct fathom_self_answer *ret)
 {
 	const uint64_t address = ret->address;

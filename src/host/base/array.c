@@ -17,7 +17,7 @@ bool fathom_array_enlarge(void *items, size_t *cap, size_t n, size_t more, size_
 			return false;
 		larger *= 2;
 	}
-	/* The pointer is of the caller's type: its bytes are what can be copied. */
+	/* *items has the caller's type: only its bytes may be copied. */
 	memcpy(&p, items, sizeof p);
 	if (__builtin_mul_overflow(larger, size, &bytes) || !(p = realloc(p, bytes)))
 		return false;

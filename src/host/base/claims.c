@@ -6,19 +6,19 @@
 
 #include "safe/base/sort.h"
 
-/* What the heap holds of a claim: comparing two must not bring the claims themselves into cache. */
+/* A claim in the heap: comparisons stay out of the cache lines of the claims themselves. */
 struct started {
 	uint64_t order;
 	uint64_t end;
 };
 
-/* Claims being laid over each other, from the lowest address to the highest. */
+/* A sweep over all claims, from the lowest address to the highest. */
 struct sweep {
 	const struct fathom_claim *claims;
-	struct fathom_keyed *by_start; /* numbers of claims */
+	struct fathom_keyed *by_start; /* indexes of claims */
 	size_t n;
-	size_t next;          /* in by_start */
-	struct started *heap; /* claims that have started, the newest first */
+	size_t next;          /* index in by_start */
+	struct started *heap; /* claims that have started; the greatest order is first */
 	size_t n_heap;
 	struct fathom_claim *out;
 	size_t n_out;
@@ -37,7 +37,7 @@ static void swap(struct sweep *s, size_t a, size_t b)
 	s->heap[b] = claim;
 }
 
-/* Adds @claim, unless the newest that has started covers all of it: it never holds then. */
+/* Adds @claim, unless the first one hides all of it. */
 static void push(struct sweep *s, const struct fathom_claim *claim)
 {
 	size_t i = s->n_heap;
@@ -64,7 +64,7 @@ static void pop(struct sweep *s)
 	}
 }
 
-/* Appends that the claim of @order holds from @start to @end. */
+/* Appends a stretch, or extends the last one. */
 static void put(struct sweep *s, uint64_t order, uint64_t start, uint64_t end)
 {
 	struct fathom_claim *last = s->n_out ? &s->out[s->n_out - 1] : NULL;
@@ -75,7 +75,7 @@ static void put(struct sweep *s, uint64_t order, uint64_t start, uint64_t end)
 		s->out[s->n_out++] = (struct fathom_claim){ start, end, order };
 }
 
-/* Each step takes a claim that starts, or drops one that has ended: there are at most 2 n. */
+/* Each step takes a claim that starts, or drops one that has ended: at most 2 n steps. */
 static void run_sweep(struct sweep *s)
 {
 	uint64_t at = 0;
@@ -100,7 +100,7 @@ static void run_sweep(struct sweep *s)
 	}
 }
 
-/* Sorts the claims that are not empty by where they start. */
+/* Sorts the claims by start, without the empty ones. */
 static void sort_claims(struct sweep *s, const struct fathom_claim *claims, size_t n)
 {
 	for (size_t i = 0; i < n; i++)

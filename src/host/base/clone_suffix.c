@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "host/base/demangle.h"
 
-/* What gcc and clang append to the names of the copies and parts they make of a function. */
+/* What gcc and clang append to the names of copies and parts of a function. */
 static const char *const suffixes[] = {
 	".cold",   ".part.",   ".constprop.", ".isra.",        ".localalias", ".lto_priv",
 	".llvm.",  ".hot",     ".unlikely",   ".startup",      ".exit",       ".resolver",
@@ -16,7 +16,7 @@ uint32_t fathom_clone_suffix(struct fathom_str name)
 	while (at < end && (at = memchr(at + 1, '.', (size_t)(end - at - 1))) != NULL) {
 		const struct fathom_str rest = { at, (uint32_t)(end - at) };
 
-		/* The first letter of all of them. */
+		/* Each suffix starts with one of these. */
 		if (rest.size < 2 ||
 		    !((rest.data[1] >= 'a' && rest.data[1] <= 'w') || rest.data[1] == '_'))
 			continue;

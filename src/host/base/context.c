@@ -49,10 +49,10 @@ bool fathom_options_reserved(const uint64_t *reserved, size_t n)
 	return true;
 }
 
-/* Copies what the caller's header knows and refuses what ours does not. */
+/* Copies the options that the caller's header has; refuses those that ours lacks. */
 static fathom_err copy_options(const struct fathom_options *from, struct fathom_options *to)
 {
-	/* What is stored on disk is made without these. */
+	/* What the cache stores is made without these. */
 	const uint32_t own_flags = FATHOM_GNU_PATHS | FATHOM_RELATIVE_PATHS | FATHOM_DECLARATIONS;
 	const uint32_t known_flags = FATHOM_NO_CACHE | FATHOM_DEBUGINFOD | own_flags;
 
@@ -91,14 +91,14 @@ static char **copy_dirs(const char *const *dirs)
 	return copy;
 }
 
-/* The usual place of caches (XDG Base Directory Specification); NULL when there is none. */
+/* Returns the usual cache directory (XDG Base Directory Specification); NULL if there is none. */
 static char *usual_cache_dir(void)
 {
 	const char *base = getenv("XDG_CACHE_HOME");
 	const char *below = "/fathom";
 	char *dir;
 
-	/* A set-id program must not write where its caller's environment points. */
+	/* A set-id program must not write where its caller's environment says. */
 	if (getauxval(AT_SECURE))
 		return NULL;
 	if (!base || base[0] != '/') {
@@ -115,13 +115,13 @@ static char *usual_cache_dir(void)
 	return dir;
 }
 
-/* As many as there are processors that this thread may run on. */
+/* Returns the number of processors that this thread may run on. */
 static uint32_t usual_threads(void)
 {
 	cpu_set_t processors;
 	int n;
 
-	/* Fails on machines with more processors than the set has room for. */
+	/* Fails if the machine has more processors than the set has room for. */
 	if (sched_getaffinity(0, sizeof processors, &processors))
 		return FATHOM_MAX_THREADS;
 	n = CPU_COUNT(&processors);

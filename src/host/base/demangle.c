@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The public face of demangling; demangle_iberty.c does it. */
+/* The public calls of demangling; demangle_iberty.c does the work. */
 #include "host/base/demangle.h"
 
 #include "fathom/demangle.h"

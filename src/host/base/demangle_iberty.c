@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Demangling by libiberty. Mangled names come from files and may be built to explode: output is cut
- * off at a limit, and so is the memory that a name takes meanwhile. libiberty cannot be told to
- * stop, so it is left by longjmp.
+ * Demangling by libiberty. Mangled names come from files and may be built to explode, so limits
+ * bound both the output and the memory that one name takes. libiberty cannot be told to stop:
+ * longjmp() leaves it.
  *
- * The demanglers are linked to allocate by fathom_demangle_malloc() and its like (tools/iberty):
- * libiberty's own xmalloc() ends the process when there is no memory. What a call has allocated and
- * not freed when it is left is freed here. Allocating has no argument that says for which call, so
- * that is a value of the thread: the only state in the library that is not an object's.
+ * The demanglers are linked to allocate by fathom_demangle_malloc() and the like (tools/iberty):
+ * libiberty's own xmalloc() ends the process when there is no memory. What a stopped call has not
+ * freed is freed here. An allocator is not told which call it serves, so the call is a
+ * thread-specific value: the only state of the library that belongs to no object.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -15,7 +15,7 @@
 
 #include "host/base/demangle.h"
 
-/* The names that tools/iberty gives them: a program may have a libiberty of its own. */
+/* tools/iberty renames these: a program may have a libiberty of its own. */
 #define ada_demangle               fathom_iberty_ada_demangle
 #define cplus_demangle_v3_callback fathom_iberty_cplus_demangle_v3_callback
 #define dlang_demangle             fathom_iberty_dlang_demangle
@@ -28,7 +28,7 @@
 
 enum { STOP_LIMIT = 1, STOP_MEMORY };
 
-/* Memory that libiberty holds. */
+/* A block that libiberty has allocated. */
 struct block {
 	struct block *next;
 	struct block *before;
@@ -36,7 +36,7 @@ struct block {
 	_Alignas(max_align_t) char bytes[];
 };
 
-/* One name on its way through libiberty. */
+/* A call of libiberty for one name. */
 struct call {
 	struct fathom_array *out;
 	size_t start; /* of its text in out */
@@ -54,15 +54,14 @@ static void make_key(void)
 	has_key = !pthread_key_create(&current_call, NULL);
 }
 
-/* A library that is unloaded gives its key back. */
+/* Deletes the key when the library is unloaded. */
 __attribute__((destructor)) static void delete_key(void)
 {
 	if (has_key)
 		(void)pthread_key_delete(current_call);
 }
 
-/* Allocates for the call that this thread makes; NULL without memory. Ends a call that takes too
- * much. */
+/* Allocates for this thread's call; NULL without memory. Stops a call that takes too much. */
 static struct block *block_new(size_t size)
 {
 	struct call *c = pthread_getspecific(current_call);
@@ -95,7 +94,7 @@ static void block_free(struct call *c, struct block *b)
 	free(b);
 }
 
-/* What libiberty is linked to. */
+/* libiberty's allocator (tools/iberty). */
 void *fathom_demangle_malloc(size_t size);
 void *fathom_demangle_realloc(void *p, size_t size);
 void *fathom_demangle_xmalloc(size_t size);
@@ -133,7 +132,7 @@ void *fathom_demangle_realloc(void *p, size_t size)
 	return larger;
 }
 
-/* libiberty relies on memory from these two. */
+/* For the two allocators that must not return NULL. */
 static void *must(void *p)
 {
 	struct call *c = pthread_getspecific(current_call);
@@ -169,7 +168,7 @@ static void take_piece(const char *text, size_t size, void *opaque)
 
 #define OPTIONS (DMGL_PARAMS | DMGL_ANSI)
 
-/* D and Ada come back as one allocated string, or NULL. */
+/* Takes a name of D or Ada: one allocated string, or NULL. */
 static int take_whole(struct call *c, const char *text)
 {
 	if (!text || !*text)
@@ -183,7 +182,7 @@ static int demangle_text(struct call *c, const char *name, uint32_t mangling, in
 {
 	switch (mangling) {
 	case FATHOM_MANGLING_AUTO:
-		/* Rust's legacy scheme looks like C++. */
+		/* First, because Rust's legacy scheme looks like C++. */
 		if (rust_demangle_callback(name, options, take_piece, c))
 			return 1;
 		c->out->n = c->start;
@@ -215,7 +214,7 @@ static fathom_err run_call(struct call *c, const char *name, uint32_t mangling, 
 	}
 }
 
-/* Demangles @name; frees what is left of it. */
+/* Demangles @name, and frees what libiberty has left. */
 static fathom_err demangle(const char *name, uint32_t mangling, int options,
 			   struct fathom_array *out)
 {
@@ -255,7 +254,7 @@ fathom_err fathom_demangle_as(struct fathom_str name, uint32_t mangling, uint32_
 	return err;
 }
 
-/* Names that a program has chosen itself are none of GNAT's: they come back in angle brackets. */
+/* libiberty puts names that are not GNAT's into angle brackets. */
 static fathom_err demangle_ada(struct fathom_str name, struct fathom_array *out)
 {
 	const size_t start = out->n;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Stands in for demangle_iberty.c in builds without libiberty: names are shown as linked. */
+/* For builds without libiberty: nothing is demangled. */
 #include "host/base/demangle.h"
 
 fathom_err fathom_demangle(struct fathom_str name, bool ada, struct fathom_array *out)

@@ -12,7 +12,7 @@ void fathom_epochs_init(struct fathom_epochs *e)
 	atomic_flag_clear(&e->reclaiming);
 }
 
-/* Frees the retired of @list that are older than @oldest; returns the others. */
+/* Frees what was retired before @oldest. Returns the rest of @list. */
 static struct fathom_retired *free_older(struct fathom_retired *list, uint64_t oldest, void *data)
 {
 	struct fathom_retired *kept = NULL;
@@ -38,7 +38,7 @@ void fathom_epochs_deinit(struct fathom_epochs *e, void *data)
 
 size_t fathom_epoch_enter(struct fathom_epochs *e)
 {
-	/* Different threads start looking at different places: their stacks differ. */
+	/* Threads have different stacks, so each starts its search at another place. */
 	int here;
 	size_t place = ((uintptr_t)&here >> 12) * 31 % FATHOM_EPOCH_READERS;
 
@@ -47,8 +47,8 @@ size_t fathom_epoch_enter(struct fathom_epochs *e)
 		const uint64_t now = atomic_load(&e->now);
 
 		/*
-		 * Sequentially consistent, as must be the reads of what can be retired: then either
-		 * whoever reclaims sees the announcement, or the reader sees it taken away.
+		 * Sequentially consistent, as the reads of what can be retired must be: either the
+		 * reclaiming thread sees the announcement, or the reader sees the pointer removed.
 		 */
 		if (atomic_compare_exchange_strong(&e->reader[place], &empty, now))
 			return place;
@@ -72,7 +72,7 @@ static void push(struct fathom_epochs *e, struct fathom_retired *r)
 
 void fathom_epoch_retire(struct fathom_epochs *e, struct fathom_retired *r)
 {
-	/* Readers that enter from now on announce a later epoch than this one. */
+	/* Readers that enter from now on announce a later epoch. */
 	r->epoch = atomic_fetch_add(&e->now, 1);
 	push(e, r);
 }
@@ -84,7 +84,7 @@ void fathom_epoch_reclaim(struct fathom_epochs *e, void *data)
 
 	if (atomic_flag_test_and_set(&e->reclaiming))
 		return;
-	/* Taken before the readers are looked at: what is retired later is not in this list. */
+	/* Before it looks at the readers: what is retired later is not in this list. */
 	list = atomic_exchange(&e->retired, NULL);
 	for (size_t i = 0; i < FATHOM_EPOCH_READERS; i++) {
 		const uint64_t epoch = atomic_load(&e->reader[i]);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Safe reclamation without locks: who reads shared tables announces the epoch in which it started;
- * what was taken out of a table is freed when every announced epoch is later than that.
+ * Epoch-based reclamation, without locks. A reader of shared tables announces the epoch in which it
+ * starts. What was removed from a table is freed when every announced epoch is later than its
+ * removal.
  *
  * Entering and leaving are two stores. Only eviction, which is rare, looks at all readers.
  */
@@ -13,10 +14,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Readers at the same time; more than that wait for a place. */
+/* Most readers at a time; others wait for a place. */
 #define FATHOM_EPOCH_READERS 256
 
-/* What is to be freed; embedded in it. */
+/* Embedded in what can be retired. */
 struct fathom_retired {
 	struct fathom_retired *next;
 	uint64_t epoch;
@@ -25,22 +26,22 @@ struct fathom_retired {
 
 struct fathom_epochs {
 	_Atomic uint64_t now;                          /* starts at 1 */
-	_Atomic uint64_t reader[FATHOM_EPOCH_READERS]; /* 0: the place is free */
+	_Atomic uint64_t reader[FATHOM_EPOCH_READERS]; /* 0 if the place is free */
 	_Atomic(struct fathom_retired *) retired;
 	atomic_flag reclaiming;
 };
 
 void fathom_epochs_init(struct fathom_epochs *e);
-/* Frees all that is retired; nobody may be reading. */
+/* Frees all that was retired. No reader may be left. */
 void fathom_epochs_deinit(struct fathom_epochs *e, void *data);
 
-/* Announces a reader; the result is to be passed to fathom_epoch_leave(). */
+/* Announces a reader. Returns its place, for fathom_epoch_leave(). */
 size_t fathom_epoch_enter(struct fathom_epochs *e);
 void fathom_epoch_leave(struct fathom_epochs *e, size_t place);
 
-/* Hands over @r, which no reader can reach anew. */
+/* Retires @r, which new readers cannot reach any more. */
 void fathom_epoch_retire(struct fathom_epochs *e, struct fathom_retired *r);
-/* Frees what nobody reads any more, unless another thread is doing so. */
+/* Frees what no reader can hold any more, unless another thread is at it. */
 void fathom_epoch_reclaim(struct fathom_epochs *e, void *data);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Shared libraries that are opened when they are first needed, by dlopen(3). They stay open: what
- * others may have of them must not go away.
+ * Shared libraries, opened by dlopen(3) on demand. They stay open: pointers into them may remain.
  */
 #ifndef FATHOM_BASE_LIBRARY_H
 #define FATHOM_BASE_LIBRARY_H
@@ -9,13 +8,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* A function that is wanted. */
+/* A function to look up. */
 struct fathom_library_symbol {
 	const char *name;
-	size_t place; /* of the pointer to it in the table that is filled in */
+	size_t place; /* offset of its pointer in the table */
 };
 
-/* Fills in @table; false when the library called @soname, or one of @n functions, is not there. */
+/* Fills @table in. Returns false if library @soname, or one of its @n functions, is missing. */
 bool fathom_library_open(const char *soname, const struct fathom_library_symbol *symbols, size_t n,
 			 void *table);
 

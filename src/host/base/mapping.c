@@ -4,13 +4,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Entries of the pieces before @piece. */
+/* Returns how many entries the pieces before @piece have. */
 static uint32_t first_of(uint32_t piece)
 {
 	return fathom_mapped_piece_size(piece) - FATHOM_MAPPED_FIRST;
 }
 
-/* Makes piece @i if it does not exist; false without memory. */
+/* Makes piece @i unless it exists; false without memory. */
 static bool make_piece(struct fathom_mapped_table *t, uint32_t i)
 {
 	struct fathom_mapped *piece = atomic_load_explicit(&t->piece[i], memory_order_acquire);
@@ -24,7 +24,7 @@ static bool make_piece(struct fathom_mapped_table *t, uint32_t i)
 	return piece != NULL;
 }
 
-/* Makes the first pieces, with more than twice as many entries as are used; 0 without memory. */
+/* Makes more than twice @used entries. Returns the number of pieces; 0 without memory. */
 static uint32_t make_pieces(struct fathom_mapped_table *t, uint32_t used)
 {
 	uint32_t n = 0;
@@ -45,7 +45,7 @@ static struct fathom_mapped *entry(struct fathom_mapped_table *t, uint32_t numbe
 	return atomic_load(&t->piece[piece]) + (number - first_of(piece));
 }
 
-/* Makes @m the entry of @start to @end if it is free; false if it is not. */
+/* Takes @m for [@start, @end); false if it is not free. */
 static bool claim(struct fathom_mapped *m, uintptr_t start, uintptr_t end)
 {
 	uint32_t turn = atomic_load(&m->turn);
@@ -72,7 +72,7 @@ struct fathom_mapped *fathom_mapping_add(struct fathom_mapped_table *t, const vo
 		return NULL;
 	}
 	atomic_store(&t->page, (uintptr_t)getpagesize());
-	/* Every other entry is free: the search is short. */
+	/* At least every other entry is free: the search is short. */
 	while (!m) {
 		m = entry(t, atomic_fetch_add(&t->next, 1) % first_of(pieces));
 		if (!claim(m, (uintptr_t)start, (uintptr_t)start + size))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Filling in the table of mapped files, which handlers search (safe/base/mapped.h). */
+/* Fills the table of mapped files, which signal handlers search (safe/base/mapped.h). */
 #ifndef FATHOM_BASE_MAPPING_H
 #define FATHOM_BASE_MAPPING_H
 
@@ -9,10 +9,10 @@
 struct fathom_mapped *fathom_mapping_add(struct fathom_mapped_table *t, const void *start,
 					 size_t size);
 
-/* Takes @m, which may be NULL, out before it is unmapped. */
+/* Removes @m, which may be NULL. To be called before it is unmapped. */
 void fathom_mapping_remove(struct fathom_mapped_table *t, struct fathom_mapped *m);
 
-/* Frees the table, whose files are unmapped. */
+/* Frees the table. Its files must be unmapped. */
 void fathom_mapping_deinit(struct fathom_mapped_table *t);
 
 #endif

@@ -120,7 +120,7 @@ void fathom_array_deinit(struct fathom_array *a)
 	*a = (struct fathom_array){ NULL, 0, 0 };
 }
 
-/* Adds a chunk, of which there are @n; the array of them grows by doubling. */
+/* Adds a chunk to the @n that exist. The array of chunks doubles when it is full. */
 static bool add_chunk(struct fathom_store *s, size_t n)
 {
 	char **chunks = s->chunks;
@@ -154,7 +154,7 @@ void fathom_store_deinit(struct fathom_store *s)
 
 struct arena_chunk {
 	struct arena_chunk *next;
-	size_t size; /* of bytes */
+	size_t size; /* capacity of bytes */
 	_Alignas(8) char bytes[];
 };
 

@@ -2,10 +2,10 @@
 /*
  * Memory that counts against a session's byte budget, and growing arrays.
  *
- * The budget bounds what fathom keeps: decompressed sections, indexes, decoded blocks. It is
- * counted here and enforced where memory is kept (evict.c drops, object.c and file.c refuse). So is
- * what a search has found, until it is the caller's (budget.c refuses). What is only mapped from a
- * file is not counted; whoever reads much of it gives the pages back.
+ * The budget bounds what fathom keeps: decompressed sections, indexes, decoded blocks. Bytes are
+ * counted here; the limit is enforced where memory is kept (evict.c drops, object.c and file.c
+ * refuse). The results of a search count, too, until the caller owns them (budget.c refuses).
+ * Mapped files do not count; code that reads much of one gives the pages back.
  */
 #ifndef FATHOM_BASE_MEMORY_H
 #define FATHOM_BASE_MEMORY_H
@@ -19,20 +19,20 @@
 struct fathom_reach;
 
 struct fathom_memory {
-	struct fathom_mapped_table mapped; /* files; first: fathom_handle_sigbus() */
+	struct fathom_mapped_table mapped; /* mapped files; first: fathom_handle_sigbus() */
 	_Atomic uint64_t used;
 	uint64_t budget;
-	struct fathom_reach *reach; /* of files before they are mapped; NULL: they are not tested */
+	struct fathom_reach *reach; /* tests files before they are mapped; NULL: no tests */
 };
 
-/* Zeroed memory, or NULL; counted until fathom_memory_free() with the same size. */
+/* Returns zeroed memory, or NULL. Counts it until fathom_memory_free() with the same size. */
 void *fathom_memory_alloc(struct fathom_memory *m, size_t size);
 void fathom_memory_free(struct fathom_memory *m, void *p, size_t size);
 
-/* What several threads write is dear within a stretch of this many bytes. */
+/* Bytes per cache line. Data of different threads stands in different lines (false sharing). */
 #define FATHOM_CACHE_LINE 64
 
-/* Zeroed memory in cache lines of its own, or NULL; to be given to free(). */
+/* Returns zeroed memory in cache lines of its own, or NULL. free() frees it. */
 void *fathom_alloc_apart(size_t size);
 
 /* Counts bytes that were allocated elsewhere (large buffers). */
@@ -41,22 +41,22 @@ void fathom_memory_uncount(struct fathom_memory *m, uint64_t size);
 
 bool fathom_memory_over(const struct fathom_memory *m);
 
-/* The bytes that may still be counted without leaving the budget. */
+/* Returns how many more bytes fit into the budget. */
 uint64_t fathom_memory_left(const struct fathom_memory *m);
 
-/* Whether @size more bytes would stay inside the budget. */
+/* Returns whether @size more bytes fit into the budget. */
 bool fathom_memory_fits(const struct fathom_memory *m, uint64_t size);
 
 /*
- * Pages of at least @size bytes, zeroed; large ones ask for huge pages, which saves most of the
- * page faults of filling them. NULL when there is no memory.
+ * Returns zeroed pages of at least @size bytes, or NULL. Large ones ask for huge pages, which saves
+ * most of the page faults.
  */
 void *fathom_pages_alloc(uint64_t size);
-/* Makes @p, of @size bytes or NULL, larger, without a copy; NULL, and @p stays, without memory. */
+/* Enlarges @p, of @size bytes or NULL, without a copy. Without memory returns NULL and keeps @p. */
 void *fathom_pages_grow(void *p, uint64_t size, uint64_t larger);
 void fathom_pages_free(void *p, uint64_t size);
 
-/* An array that grows: scratch of one thread, not counted. */
+/* A growing array: scratch of one thread, not counted. */
 struct fathom_array {
 	void *data;
 	size_t n;
@@ -66,8 +66,8 @@ struct fathom_array {
 bool fathom_array_grow(struct fathom_array *a, size_t item, size_t more);
 
 /*
- * Makes room for @more items of @item bytes behind the n that are there; false without memory. Data
- * is not NULL then, even when there is nothing to hold: the C library may be given it.
+ * Makes room for @more items of @item bytes at the end; false without memory. If true, data is not
+ * NULL, even if there are no items: it can be passed to the C library.
  */
 static inline bool fathom_array_reserve(struct fathom_array *a, size_t item, size_t more)
 {
@@ -76,16 +76,16 @@ static inline bool fathom_array_reserve(struct fathom_array *a, size_t item, siz
 
 void fathom_array_deinit(struct fathom_array *a);
 
-/* Items that never move, numbered from 0. Not counted. Zero but for item: empty. */
+/* Items with stable addresses, numbered from 0. Not counted. Empty if all but item is zero. */
 struct fathom_store {
 	char **chunks;
 	size_t n;
-	size_t item; /* bytes of one, a multiple of 8 */
+	size_t item; /* bytes per item, a multiple of 8 */
 };
 
-#define FATHOM_STORE_BITS 8 /* of a number: which item of a chunk */
+#define FATHOM_STORE_BITS 8 /* low bits of an item's number: its place in the chunk */
 
-/* Adds an item that is not zeroed, number n - 1; NULL without memory. */
+/* Appends an item, not zeroed, as number n - 1; NULL without memory. */
 void *fathom_store_add(struct fathom_store *s);
 void fathom_store_deinit(struct fathom_store *s);
 
@@ -96,15 +96,15 @@ static inline void *fathom_store_at(const struct fathom_store *s, size_t i)
 	return s->chunks[i >> FATHOM_STORE_BITS] + (i & mask) * s->item;
 }
 
-/* A bump allocator whose memory is given back as a whole. Not counted. */
+/* A bump allocator, freed as a whole. Not counted. */
 struct fathom_arena {
 	struct arena_chunk *chunks;
-	size_t used; /* of the newest chunk */
+	size_t used; /* bytes of the newest chunk */
 };
 
-/* @size bytes, 8-byte aligned and not zeroed, or NULL. */
+/* Returns @size bytes, 8-byte aligned and not zeroed, or NULL. */
 void *fathom_arena_alloc(struct fathom_arena *a, size_t size);
-/* A NUL-terminated copy of @s, or NULL. */
+/* Returns a NUL-terminated copy of @s, or NULL. */
 char *fathom_arena_strdup(struct fathom_arena *a, struct fathom_str s);
 void fathom_arena_deinit(struct fathom_arena *a);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Optimal string alignment: edit distance with swaps of neighbours (Damerau 1964). */
+/* Optimal string alignment: edit distance with transpositions (Damerau 1964). */
 #include "host/base/near.h"
 
 #include <limits.h>
@@ -9,7 +9,7 @@ unsigned fathom_near_slips(uint32_t size)
 	return size < 3 || size > FATHOM_NEAR_LONGEST ? 0 : size < 6 ? 1 : 2;
 }
 
-/* Leaves out what both begin and end with. */
+/* Drops the common prefix and suffix. */
 static void drop_common(struct fathom_str *a, struct fathom_str *b)
 {
 	while (a->size && b->size && a->data[0] == b->data[0]) {
@@ -29,16 +29,16 @@ static unsigned least(unsigned a, unsigned b)
 	return a < b ? a : b;
 }
 
-/* Three rows of the table of distances: row[i % 3][k] is from a[..i] to b[..k]. */
+/* Three rows of the distance matrix: row[i % 3][k] is the distance from a[..i] to b[..k]. */
 struct rows {
 	unsigned row[3][FATHOM_NEAR_LONGEST + 1];
 };
 
-/* Fills row @i, from 1 on; returns its smallest distance. */
+/* Fills row @i, i > 0. Returns its smallest distance. */
 static unsigned fill_row(struct rows *r, struct fathom_str a, struct fathom_str b, uint32_t i)
 {
 	const unsigned *before = r->row[(i - 1) % 3];
-	const unsigned *swapped = r->row[(i + 1) % 3]; /* two rows above */
+	const unsigned *swapped = r->row[(i + 1) % 3]; /* row i - 2 */
 	unsigned *row = r->row[i % 3];
 	unsigned smallest = i;
 
@@ -64,14 +64,14 @@ unsigned fathom_near_distance(struct fathom_str a, struct fathom_str b, unsigned
 	drop_common(&a, &b);
 	for (uint32_t k = 0; k <= b.size; k++)
 		r.row[0][k] = k;
-	/* Rows only grow, but for a swap, which looks back by two. */
+	/* The smallest distance only grows, but a transposition can reach back two rows. */
 	for (uint32_t i = 1; i <= a.size; i++)
 		if (fill_row(&r, a, b, i) > most + 1)
 			return most + 1;
 	return least(r.row[a.size % 3][b.size], most + 1);
 }
 
-/* Returns the slips from @wanted to @name as fathom_near_text() counts them; UINT_MAX: not near. */
+/* Returns the slips from @wanted to @name, as fathom_near_text() counts; UINT_MAX if not near. */
 static unsigned slips_to(struct fathom_str wanted, const char *name)
 {
 	const struct fathom_str other = { name, (uint32_t)strnlen(name, FATHOM_NEAR_LONGEST + 1) };

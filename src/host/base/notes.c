@@ -16,7 +16,7 @@ void fathom_notes_add(struct fathom_notes *n, const struct fathom_errinfo *info)
 	struct fathom_errinfo *copy = malloc(sizeof *copy);
 
 	if (!copy)
-		return; /* a note is a courtesy: the answer's reason stands without it */
+		return; /* a note is dispensable: the answer has its reason */
 	*copy = *info;
 	for (size_t i = 0; i < FATHOM_MAX_NOTES; i++) {
 		struct fathom_errinfo *present = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Notes of a target: a list that only grows and is read without a lock. */
+/* Notes of a target: an append-only list, read without a lock. */
 #ifndef FATHOM_BASE_NOTES_H
 #define FATHOM_BASE_NOTES_H
 
@@ -7,7 +7,7 @@
 
 #include "safe/base/error.h"
 
-/* More different notes than anybody reads; the rest is dropped. */
+/* Most different notes; more than anybody reads. The rest is dropped. */
 #define FATHOM_MAX_NOTES 64
 
 struct fathom_notes {

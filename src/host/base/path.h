@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A path being put together. */
+/* A path under construction. */
 #ifndef FATHOM_BASE_PATH_H
 #define FATHOM_BASE_PATH_H
 
@@ -10,7 +10,7 @@ struct fathom_path {
 	char text[PATH_MAX];
 };
 
-/* False when it is longer than the system allows: there is no such file. */
+/* Formats a path. Returns false if it is too long for the system: there is no such file. */
 __attribute__((format(printf, 2, 3))) bool fathom_path_format(struct fathom_path *p,
 							      const char *format, ...);
 

@@ -12,7 +12,7 @@ struct run {
 	void *data;
 	size_t n;
 	_Atomic size_t next;
-	cpu_set_t processors; /* that the threads may run on, if that is known */
+	cpu_set_t processors; /* those of this process, if known */
 	bool knows_processors;
 };
 
@@ -42,9 +42,9 @@ static void *thread_main(void *arg)
 }
 
 /*
- * Has the thread start on another processor than this one, if there is one; it is free to move as
- * soon as it runs. Left to itself, the kernel of a virtual machine does not see that a processor is
- * idle, and queues the thread behind its creator for milliseconds.
+ * Starts the thread on another processor than this one, if there is one. It may move as soon as it
+ * runs. The kernel of a virtual machine often does not see that a processor is idle, and would
+ * queue the thread behind its creator for milliseconds.
  */
 static int start_elsewhere(struct thread *t)
 {
@@ -67,8 +67,8 @@ static int start_elsewhere(struct thread *t)
 }
 
 /*
- * The signals that our threads leave to the threads of the program that we are a guest in: all but
- * those that a fault of our own thread raises. A fault whose signal is blocked ends the process,
+ * Sets the signals that our threads block, so that the program's own threads get them: all but
+ * those that a fault of our thread raises. If such a signal is blocked, it ends the process,
  * whatever handler there is.
  */
 static void foreign_signals(sigset_t *ret)

@@ -28,22 +28,22 @@
 
 #define NS_PER_MS INT64_C(1000000)
 
-/* The list of mounts is read again when it is older than this. */
+/* The list of mounts is read again when it is older. */
 #define MOUNTS_STAY_NS (1000 * NS_PER_MS)
 
-/* Waits without an answer are counted for so long, and what did not answer is not asked again. */
+/* The period of the waiting budget, and how long a silent server is not asked again. */
 #define WINDOW_NS (60000 * NS_PER_MS)
 
-/* The part of the time that a wait gets when all was used up. */
+/* A wait gets this part of the budget when all of it was used up. */
 #define REST 6
 
-/* The most that a wait is longer because the helper got no processor. */
+/* Most time that is added because the helper got no processor. */
 #define STARVED_NS (400 * NS_PER_MS)
 
 struct mount {
 	uint64_t device; /* major << 32 | minor */
 	uint64_t id;
-	char *point; /* NULL unless it hangs */
+	char *point; /* if hangs */
 	bool hangs;  /* its server may not answer */
 	bool is_foreign;
 };
@@ -52,10 +52,10 @@ struct mounts {
 	FATHOM_ARRAY_OF(struct mount);
 };
 
-/* What did not answer: a device, or a directory and what is below it. */
+/* What did not answer: a device, or a directory and all below it. */
 struct silence {
 	uint64_t device;
-	char *path; /* NULL: the device */
+	char *path; /* NULL: all of device */
 	int64_t since_ns;
 };
 
@@ -69,20 +69,20 @@ struct pids {
 
 struct fathom_reach {
 	int64_t timeout_ns;
-	pthread_mutex_t lock; /* of all that follows; nobody waits for a server under it */
+	pthread_mutex_t lock; /* guards what follows; never held while a server is waited for */
 	struct mounts mounts; /* sorted by device */
-	int64_t read_ns;      /* when our own mounts were read; 0: never */
+	int64_t read_ns;      /* when our own mounts were read, or 0 */
 	size_t n_hanging;
-	uint64_t shared_memory; /* the device of memfd_create(2), which no mount has; 0: unknown */
+	uint64_t shared_memory; /* device of memfd_create(2), which has no mount; 0 if unknown */
 	struct silences dead;
-	int64_t window_ns; /* when the time was begun to be counted, and what was waited */
+	int64_t window_ns; /* start of the waiting budget's period */
 	int64_t waited_ns;
-	struct fathom_helper idle; /* one that has nothing to do */
-	pid_t owner;               /* whose child it is: the program may fork */
-	struct pids left;          /* helpers that got stuck */
+	struct fathom_helper idle; /* a helper without work */
+	pid_t owner;               /* parent of the idle helper: the program may fork */
+	struct pids left;          /* helpers that are stuck */
 };
 
-/* Types of file systems whose files are a server's, a daemon's or another machine's. */
+/* Returns whether such a file system's files are a server's, a daemon's or another machine's. */
 static bool is_served(const char *type)
 {
 	static const char *const types[] = {
@@ -113,7 +113,7 @@ struct fathom_reach *fathom_reach_create(uint32_t timeout_ms)
 	return r;
 }
 
-/* Forgets the mounts that are @foreign, or those that are not. */
+/* Removes our own mounts or, if @foreign, the others. */
 static void forget_mounts(struct fathom_reach *r, bool foreign)
 {
 	struct mount *m = r->mounts.items;
@@ -127,7 +127,7 @@ static void forget_mounts(struct fathom_reach *r, bool foreign)
 	r->mounts.n = n;
 }
 
-/* Lets go of the helpers that got stuck and have ended since. */
+/* Reaps helpers that were stuck and have ended since. */
 static void collect_left(struct fathom_reach *r)
 {
 	pid_t *left = r->left.items;
@@ -161,7 +161,7 @@ void fathom_reach_destroy(struct fathom_reach *r)
 
 /* The list of mounts: /proc/PID/mountinfo (proc_pid_mountinfo(5)). */
 
-/* Replaces the octal numbers that stand for blanks and such. */
+/* Replaces the octal escapes of blanks and the like. */
 static void unescape(char *s)
 {
 	char *to = s;
@@ -194,7 +194,7 @@ static bool read_mount(char *line, struct mount *ret)
 	type[strcspn(type, " \n")] = '\0';
 	ret->hangs = is_served(type);
 	ret->point = NULL;
-	/* Behind the root. */
+	/* Skips the root. */
 	at = *at ? strchr(at + 1, ' ') : NULL;
 	if (ret->hangs && at) {
 		at[1 + strcspn(at + 1, " ")] = '\0';
@@ -212,7 +212,7 @@ static int compare_devices(const void *a, const void *b)
 	return u64_compare(x->device, y->device);
 }
 
-/* More mounts than the kernel allows, by default, in a namespace. */
+/* More mounts of a namespace than the kernel allows by default. */
 #define MOST_MOUNTS 1000000
 
 #define LINES_AT_ONCE ((size_t)64 << 10)
@@ -246,7 +246,7 @@ static void add_mounts(struct fathom_reach *r, const char *mountinfo, bool forei
 		r->n_hanging += m[i].hangs;
 }
 
-/* Reads our own mounts again if that is long ago. */
+/* Reads our own mounts again if the list is old. */
 static void refresh(struct fathom_reach *r)
 {
 	const int64_t now = fathom_now_ns();
@@ -268,7 +268,7 @@ void fathom_reach_add_mounts(struct fathom_reach *r, const char *mountinfo)
 	pthread_mutex_unlock(&r->lock);
 }
 
-/* A mount of @device, or NULL. */
+/* Returns a mount of @device, or NULL. */
 static const struct mount *find_device(const struct fathom_reach *r, uint64_t device)
 {
 	const struct mount wanted = { .device = device };
@@ -288,7 +288,7 @@ static const struct mount *find_id(const struct fathom_reach *r, uint64_t id)
 	return NULL;
 }
 
-/* Whether the absolute @path is @prefix, or stands below it. */
+/* Returns whether the absolute @path is @prefix or below it. */
 static bool is_below(const char *path, const char *prefix)
 {
 	const size_t size = strlen(prefix);
@@ -297,7 +297,7 @@ static bool is_below(const char *path, const char *prefix)
 	       (!path[size] || path[size] == '/' || (size && prefix[size - 1] == '/'));
 }
 
-/* The innermost mount of a server that @path, as it is written, is below; NULL: none. */
+/* Returns the innermost served mount that @path, taken literally, is below, or NULL. */
 static const struct mount *find_point(const struct fathom_reach *r, const char *path)
 {
 	const struct mount *m = r->mounts.items;
@@ -312,7 +312,7 @@ static const struct mount *find_point(const struct fathom_reach *r, const char *
 
 /* What did not answer. */
 
-/* Forgets what may answer again by now. */
+/* Forgets silences that are old: a server may answer again. */
 static void forget_silence(struct fathom_reach *r)
 {
 	const int64_t now = fathom_now_ns();
@@ -327,7 +327,7 @@ static void forget_silence(struct fathom_reach *r)
 	r->dead.n = n;
 }
 
-/* Whether @device, or what holds @path, did not answer lately; 0 and NULL: none is known. */
+/* Returns whether @device, or a directory above @path, is silent; 0 and NULL if unknown. */
 static bool is_dead(struct fathom_reach *r, uint64_t device, const char *path)
 {
 	const struct silence *s = r->dead.items;
@@ -339,7 +339,7 @@ static bool is_dead(struct fathom_reach *r, uint64_t device, const char *path)
 	return false;
 }
 
-/* Notes that @device or, without one, what is below the first @size bytes of @path is silent. */
+/* Marks @device or, if that is 0, the directory of the first @size bytes of @path as silent. */
 static void mark_dead(struct fathom_reach *r, uint64_t device, const char *path, size_t size)
 {
 	struct silence s = { .device = device, .since_ns = fathom_now_ns() };
@@ -356,7 +356,7 @@ static void mark_dead(struct fathom_reach *r, uint64_t device, const char *path,
 
 /* Asking the helper. */
 
-/* When a wait that begins now has to end. */
+/* Returns the deadline of a wait that begins now. */
 static int64_t begin_wait(struct fathom_reach *r)
 {
 	const int64_t now = fathom_now_ns();
@@ -373,8 +373,8 @@ static int64_t begin_wait(struct fathom_reach *r)
 }
 
 /*
- * Waits for a packet; its size, 0 when the helper has ended, or -1 when none came in time. On a
- * busy machine a helper that waits for a processor only gets more time, at most STARVED_NS.
+ * Waits for a packet. Returns its size, 0 if the helper has ended, or -1 if none came in time. A
+ * helper that only waits for a processor, on a busy machine, gets up to STARVED_NS more.
  */
 static ssize_t receive(const struct fathom_helper *h, int64_t deadline_ns, void *to, size_t size)
 {
@@ -405,7 +405,7 @@ static bool send_question(const struct fathom_helper *h, const void *question, s
 	return h->socket >= 0 && send(h->socket, question, size, MSG_NOSIGNAL) == (ssize_t)size;
 }
 
-/* Gives @question to a helper; false when there can be none. */
+/* Sends @question to a helper; false if there can be none. */
 static bool ask_helper(struct fathom_reach *r, const void *question, size_t size,
 		       struct fathom_helper *ret)
 {
@@ -422,7 +422,7 @@ static bool ask_helper(struct fathom_reach *r, const void *question, size_t size
 		fathom_helper_end(ret);
 	if (send_question(ret, question, size))
 		return true;
-	/* One that had nothing to do for a second has ended. */
+	/* The idle helper ends when it had no work for a second. */
 	fathom_helper_end(ret);
 	if (!fathom_helper_start(ret))
 		return false;
@@ -432,7 +432,7 @@ static bool ask_helper(struct fathom_reach *r, const void *question, size_t size
 	return false;
 }
 
-/* Leaves the helper behind, which is stuck. */
+/* Abandons the helper, which is stuck. */
 static void leave(struct fathom_reach *r, struct fathom_helper *h, int64_t began_ns)
 {
 	(void)close(h->socket);
@@ -443,7 +443,7 @@ static void leave(struct fathom_reach *r, struct fathom_helper *h, int64_t began
 	pthread_mutex_unlock(&r->lock);
 }
 
-/* Keeps the helper, which has answered, unless another thread did so before, or it has ended. */
+/* Keeps the helper, which has answered, as the idle one, unless there is one or it has ended. */
 static void give_back(struct fathom_reach *r, struct fathom_helper *h, bool ended)
 {
 	pthread_mutex_lock(&r->lock);
@@ -455,7 +455,7 @@ static void give_back(struct fathom_reach *r, struct fathom_helper *h, bool ende
 	fathom_helper_end(h);
 }
 
-/* Ends what ask_helper() began, with what receive() has returned last. */
+/* Ends a question to @h; @got is the last result of receive(). */
 static void end_asking(struct fathom_reach *r, struct fathom_helper *h, ssize_t got,
 		       int64_t began_ns)
 {
@@ -466,9 +466,9 @@ static void end_asking(struct fathom_reach *r, struct fathom_helper *h, ssize_t 
 }
 
 /*
- * Has the helper touch @path or, where that fails, @other. False when nothing came back in time;
- * *@ret_reached is how many directories on the way to @path were reached. True where there can be
- * no helper, or it was ended: then it is not known.
+ * Lets the helper touch @path or, if that fails, @other. Returns false if it did not answer in
+ * time; *@ret_reached is how many directories on the way to @path it reached. Returns true if there
+ * can be no helper, or it was killed: then nothing is known.
  */
 static bool answers(struct fathom_reach *r, const char *path, const char *other,
 		    size_t *ret_reached)
@@ -492,10 +492,7 @@ static bool answers(struct fathom_reach *r, const char *path, const char *other,
 	return got >= 0;
 }
 
-/*
- * @path as the helper has to write it, which is another process in another directory; false when
- * that is too long.
- */
+/* Formats @path for a process in another directory, the helper; false if it is too long. */
 static bool format_for_helper(const char *path, struct fathom_path *ret)
 {
 	static const char self[] = "/proc/self/";
@@ -509,7 +506,7 @@ static bool format_for_helper(const char *path, struct fathom_path *ret)
 	return getcwd(here, sizeof here) && fathom_path_format(ret, "%s/%s", here, path);
 }
 
-/* Where the (@reached + 1)th directory of @path ends. */
+/* Returns where directory number @reached + 1 of @path ends. */
 static size_t end_of_stuck(const char *path, size_t reached)
 {
 	const char *slash = path;
@@ -519,10 +516,10 @@ static size_t end_of_stuck(const char *path, size_t reached)
 	return slash ? (size_t)(slash - path) : strlen(path);
 }
 
-/* What the kernel knows of a path without asking any server. */
+/* What the kernel knows of a path without a question to a server. */
 enum knowledge { KNOWN_LOCAL, KNOWN_SERVED, NOT_KNOWN };
 
-/* The number of the mount that @fd is on; false when it cannot be known. */
+/* Reads the id of the mount that @fd is on; false if it is unknown. */
 static bool read_mount_id(int fd, uint64_t *ret)
 {
 	char path[64];
@@ -544,14 +541,14 @@ static bool read_mount_id(int fd, uint64_t *ret)
 	return at != NULL;
 }
 
-/* Resolves @path from what the kernel has at hand; *@ret_id is the mount that it leads to. */
+/* Resolves @path from the kernel's caches. *@ret_id is the mount that it leads to. */
 static enum knowledge resolve(const char *path, uint64_t *ret_id)
 {
 	struct open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_CACHED };
 	bool known;
 	int fd;
 
-	/* What links of /proc lead to is not looked up by name, and may be asked about at once. */
+	/* Links in /proc are followed without a look-up by name: that may ask the server. */
 	if (strncmp(path, "/proc/", 6) == 0)
 		return NOT_KNOWN;
 	fd = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof how);
@@ -565,12 +562,12 @@ static enum knowledge resolve(const char *path, uint64_t *ret_id)
 	return known ? KNOWN_SERVED : NOT_KNOWN;
 }
 
-/* What is known of @path before a helper is asked. */
+/* What is known of a path before a helper is asked. */
 struct look {
 	enum knowledge known;
-	struct fathom_path whole; /* as the helper has to write it; unless it is local */
-	uint64_t device;          /* of its mount; 0: not known */
-	bool dead;                /* it did not answer before */
+	struct fathom_path whole; /* for the helper; not set if the path is local */
+	uint64_t device;          /* of its mount; 0 if unknown */
+	bool dead;                /* did not answer before */
 };
 
 static void look_at(struct fathom_reach *r, const char *path, struct look *ret)
@@ -612,7 +609,7 @@ bool fathom_reach_path(struct fathom_reach *r, const char *path)
 	return false;
 }
 
-/* The device of memory that is mapped without a path, which stands in no list of mounts. */
+/* Returns the device of anonymous shared memory, which has no mount. */
 static uint64_t find_shared_memory(void)
 {
 	const int fd = memfd_create("fathom", MFD_CLOEXEC);
@@ -673,13 +670,13 @@ bool fathom_reach_device(struct fathom_reach *r, uint64_t device, const char *pa
 	return false;
 }
 
-/* What the helper answers to a question for memory. */
+/* A helper's answer to a memory question. */
 struct memory_answer {
 	int32_t error;
 	uint8_t bytes[FATHOM_HELPER_MEMORY];
 };
 
-/* Reads one piece; false when nothing came back in time. */
+/* Reads one piece; false if no answer came in time. */
 static bool read_piece(struct fathom_reach *r, const char *path, uint64_t avma, size_t size,
 		       struct memory_answer *ret, size_t *ret_size)
 {

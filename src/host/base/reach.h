@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whether the file systems that files and memory are on answer.
+ * Finds out whether the file systems of files and of memory answer.
  *
- * What is on a file system of a server (FUSE, NFS, SMB and others: reach.c lists them) is touched
- * by a helper (reach_helper.h) first, and not by us when that does not answer in time. Which file
- * system a path leads to is found without touching it: openat2() resolves what the kernel has at
- * hand and never waits; the list of mounts tells the type. Where the kernel has not everything at
- * hand, the helper walks the path, if there is any mount of that kind at all. So files of a machine
- * without such mounts cost one reading of that list.
+ * A helper (reach_helper.h) is the first to touch what is on a served file system (FUSE, NFS, SMB
+ * and others: reach.c lists them). If it does not answer in time, we do not touch it. The file
+ * system of a path is found without touching it: openat2() resolves what the kernel has cached and
+ * never waits; the list of mounts tells the type. If the kernel has not cached all of it, the
+ * helper walks the path, provided that there is any served mount. So on machines without such
+ * mounts, files cost one reading of that list.
  *
- * What did not answer is remembered for a minute: the device or, where it is not known, the
- * directory where the helper got stuck. A server may stop answering between the helper and us, or
- * later: nothing helps then.
+ * What did not answer is remembered for a minute: the device or, if that is unknown, the directory
+ * where the helper got stuck. Nothing helps if a server stops answering between the helper and us,
+ * or later.
  */
 #ifndef FATHOM_BASE_REACH_H
 #define FATHOM_BASE_REACH_H
@@ -23,34 +23,34 @@
 struct fathom_reach;
 
 /*
- * Waits, that end without an answer, may take @timeout_ms together in any minute; when that is used
- * up, a twentieth of it each. NULL without memory.
+ * Waits without an answer may take @timeout_ms together in any minute; after that, a sixth of it
+ * each. Returns NULL without memory.
  */
 struct fathom_reach *fathom_reach_create(uint32_t timeout_ms);
 void fathom_reach_destroy(struct fathom_reach *r);
 
-/* Learns of the mounts in the file at @mountinfo, those of another mount namespace. */
+/* Learns the mounts in the file @mountinfo, which are those of another mount namespace. */
 void fathom_reach_add_mounts(struct fathom_reach *r, const char *mountinfo);
 
-/* Whether the file system that @path leads to answers; true for @r NULL, and if it is not known. */
+/* Returns whether the file system of @path answers; true if @r is NULL or nothing is known. */
 bool fathom_reach_path(struct fathom_reach *r, const char *path);
 
 /*
- * Whether files on @device (major << 32 | minor, as in /proc/PID/maps) may keep us waiting: it is
- * that of a server, or of no mount that is known.
+ * Returns whether files on @device (major << 32 | minor, as in /proc/PID/maps) may block us: it is
+ * served, or no known mount has it.
  */
 bool fathom_reach_hangs(struct fathom_reach *r, uint64_t device);
 
-/* Whether @device did not answer before. */
+/* Returns whether @device did not answer before. */
 bool fathom_reach_is_dead(struct fathom_reach *r, uint64_t device);
 
-/* Whether @device answers when the file at @path, or at @other, is touched. */
+/* Returns whether @device answers when the file at @path, or at @other, is touched. */
 bool fathom_reach_device(struct fathom_reach *r, uint64_t device, const char *path,
 			 const char *other);
 
 /*
- * Reads @size bytes at @avma of the memory at @path (/proc/PID/mem) that a file on @device is
- * mapped to; returns how many could be read, with errno for the others.
+ * Reads @size bytes at @avma of the memory at @path (/proc/PID/mem), which a file on @device is
+ * mapped to. Returns how many could be read; errno tells why the others could not.
  */
 size_t fathom_reach_read_memory(struct fathom_reach *r, uint64_t device, const char *path,
 				uint64_t avma, void *to, size_t size);

@@ -17,19 +17,19 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The end of the socket that the helper has. */
+/* The helper's end of the socket. */
 #define TO_PARENT 0
 
 #define IDLE_MS 1000
 
-/* Where close_range() is not known, descriptors above this stay. */
+/* Without close_range(2), descriptors above this stay open. */
 #define MOST_CLOSED 65536
 
 #ifndef SYS_close_range
 #define SYS_close_range 436
 #endif
 
-/* What the helper writes to, in memory of its own. */
+/* The helper's own memory. */
 struct room {
 	char question[FATHOM_HELPER_QUESTION];
 	char path[PATH_MAX];
@@ -42,7 +42,7 @@ static void say(char what)
 	(void)send(TO_PARENT, &what, 1, MSG_NOSIGNAL);
 }
 
-/* Has the server of the file at @path asked about it, and read from it; false when it cannot be. */
+/* Makes the server of @path answer for the file and read from it; false if that fails. */
 static bool touch(const char *path)
 {
 	struct statfs fs;
@@ -52,13 +52,13 @@ static bool touch(const char *path)
 
 	if (stat(path, &st) < 0)
 		return false;
-	/* Opening a device may do something. */
+	/* Opening a device may have effects. */
 	if (!S_ISREG(st.st_mode))
 		return true;
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
 		return false;
-	/* This is never answered from memory, as the rest may be. */
+	/* fstatfs(2) always asks the server; the other calls may be answered from a cache. */
 	(void)fstatfs(fd, &fs);
 	(void)!pread(fd, &byte, 1, 0);
 	(void)!pread(fd, &byte, 1, st.st_size ? st.st_size - 1 : 0);
@@ -66,7 +66,7 @@ static bool touch(const char *path)
 	return true;
 }
 
-/* Looks at each directory on the way to @path, which it tells, then touches the file. */
+/* Looks up each directory on the way to @path, reports each, then touches the file. */
 static bool walk(struct room *r, const char *path)
 {
 	struct stat st;
@@ -114,7 +114,7 @@ static void answer_memory(struct room *r, size_t size)
 		   MSG_NOSIGNAL);
 }
 
-/* Closes all descriptors above that of the socket. */
+/* Closes all descriptors but the socket. */
 static void close_others(void)
 {
 	if (syscall(SYS_close_range, TO_PARENT + 1, ~0u, 0) == 0)
@@ -139,7 +139,7 @@ static _Noreturn void serve(int socket)
 		if (got <= 0)
 			break;
 		r->question[got] = '\0';
-		/* Nothing but the question leads anywhere. */
+		/* Only the question's paths may touch a file system. */
 		(void)!chdir("/");
 		if (r->question[0] == 'p')
 			answer_path(r, (size_t)got);
@@ -150,8 +150,8 @@ static _Noreturn void serve(int socket)
 }
 
 /*
- * Forks without the handlers of pthread_atfork(), which are not ours to call. Without a signal for
- * its end the child is one that wait() passes over.
+ * Forks without the handlers of pthread_atfork(), which belong to the program. The child has no
+ * exit signal, so that wait() ignores it.
  */
 static pid_t fork_silently(void)
 {

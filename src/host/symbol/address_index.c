@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * All symbols of a module by address. The rule of tables.h is worked out once for every stretch of
- * addresses: what remains is a list of starts, each with the symbol that holds from there on.
+ * All symbols of a module by address. The rule of tables.h is applied once to every range of
+ * addresses, which makes a list of starts, each with the symbol that holds from there on.
  *
- * The rules of the two personalities (gnu_rules.h, llvm_rules.h) are not rules about stretches:
- * their lists hold the distinct starts, each with the one of its symbols that is shown.
+ * The rules of the two personalities (gnu_rules.h, llvm_rules.h) are not rules about ranges: their
+ * lists hold the distinct starts, each with the one of its symbols that is shown.
  */
 #include <stdlib.h>
 
@@ -13,7 +13,7 @@
 #include "host/symbol/llvm_rules.h"
 #include "safe/base/sort.h"
 
-/* A symbol that may name an address; which one it is, is read again when it is served. */
+/* A symbol that may name an address. The rest of it is read again when it is served. */
 struct entry {
 	uint64_t svma;
 	uint64_t size;
@@ -27,12 +27,11 @@ struct fathom_symbol_index {
 	const struct fathom_symbol_set *set;
 	struct fathom_memory *memory;
 	enum fathom_alias rule;
-	struct entry *entries; /* sorted by svma; those that start together in the tables' order */
+	struct entry *entries; /* sorted by svma; equal ones in the tables' order */
 	uint64_t *starts;
-	uint32_t *winner; /* by start: an entry, or FATHOM_NONE */
-	uint32_t *bucket; /* the number of starts before the bucket; one more than there are */
-	uint32_t *files[FATHOM_MAX_SYMTABS]; /* not by our own rule: by symbol, the symbol of its
-						file */
+	uint32_t *winner;                    /* for each start: an entry, or FATHOM_NONE */
+	uint32_t *bucket;                    /* number of starts before each bucket, and in all */
+	uint32_t *files[FATHOM_MAX_SYMTABS]; /* by symbol: that of its file; not by our rule */
 	uint64_t bucket_base;
 	unsigned bucket_shift;
 	uint32_t n_buckets;
@@ -41,26 +40,26 @@ struct fathom_symbol_index {
 	uint64_t bytes;
 };
 
-/* Three starts a symbol: its own, its end, and the end of what a sizeless one may name. */
+/* Three starts per symbol: its own, its end, and the end of what a sizeless one may name. */
 #define STARTS_PER_ENTRY 3
 
-/* So many that their starts have numbers of 32 bits. */
+/* The most whose starts have 32-bit numbers. */
 #define MAX_ENTRIES (UINT32_MAX / (STARTS_PER_ENTRY + 1))
 
-/* The symbols of a table that are read at a time. */
+/* Symbols of a table that one task reads. */
 #define SYMBOLS_PER_TASK 16384
 
-/* How many symbols ahead memory is fetched: they and their names stand in no order. */
+/* Memory is fetched this many symbols ahead: they and their names are in no order. */
 #define FETCH_AHEAD 12
 
 /* What an index is made of: a key for each symbol, its value names the table and the symbol. */
 struct collection {
 	struct fathom_symbol_index *x;
-	struct fathom_keyed *keyed; /* 0 to n - 1; as many again are room for sorting */
+	struct fathom_keyed *keyed; /* n of them, then as much room for sorting */
 	size_t n;
 	struct {
-		size_t first; /* in keyed */
-		size_t n;     /* that were found */
+		size_t first; /* index in keyed */
+		size_t n;     /* number of those found */
 		uint32_t symbol;
 		uint32_t end;
 		uint8_t table;
@@ -74,10 +73,10 @@ static struct fathom_keyed make_key(uint64_t svma, uint8_t table, uint32_t symbo
 	return (struct fathom_keyed){ svma, (uint64_t)table << 32 | symbol };
 }
 
-/* Of a set that nothing has bounds for. */
+/* For a set without bounds. */
 static const struct fathom_bounds_list NO_BOUNDS;
 
-/* Task 0 reads the unwind descriptions, each other one the symbols of a chunk. */
+/* Task 0 reads the unwind tables; each other task reads the symbols of a chunk. */
 static void collect_chunk(void *arg, size_t task, unsigned thread)
 {
 	struct collection *c = arg;
@@ -109,7 +108,7 @@ static void collect_chunk(void *arg, size_t task, unsigned thread)
 	c->chunk[task].n = n;
 }
 
-/* Collects by our own rule: all tables, in chunks. */
+/* Collects by our own rule: the symbols of all tables, in chunks. */
 static bool collect(struct collection *c, unsigned threads)
 {
 	const struct fathom_symbol_set *set = c->x->set;
@@ -146,7 +145,7 @@ static bool collect(struct collection *c, unsigned threads)
 	return c->bounds != NULL;
 }
 
-/* Makes room for the file that each symbol of @table is from. */
+/* Makes room for the source file of each symbol of @table. */
 static bool begin_table(struct fathom_symbol_index *x, uint32_t table)
 {
 	const struct fathom_symtab *view = &x->set->table[table].view;
@@ -159,8 +158,8 @@ static bool begin_table(struct fathom_symbol_index *x, uint32_t table)
 }
 
 /*
- * Adds the symbols of @table that GNU's rule counts and that start before @limits says for their
- * section; with @lower, makes these limits the first start in each section.
+ * Adds the symbols of @table that GNU's rule counts and that start before the limit of their
+ * section. With @lower, sets these limits to the first start in each section.
  */
 static bool collect_gnu_table(struct collection *c, uint8_t table, uint64_t *limits, bool lower)
 {
@@ -193,7 +192,7 @@ static bool collect_gnu_table(struct collection *c, uint8_t table, uint64_t *lim
 	return true;
 }
 
-/* Collects by GNU's rule: the table of the debug file, then what is left to the file's own. */
+/* Collects by GNU's rule: the table of the debug file, then from the file's own what is left. */
 static bool collect_gnu(struct collection *c)
 {
 	const struct fathom_symbol_set *set = c->x->set;
@@ -260,7 +259,7 @@ static void read_entries(void *arg, size_t task, unsigned thread)
 				&x->set->table[c->keyed[i + FETCH_AHEAD].value >> 32].view,
 				(uint32_t)c->keyed[i + FETCH_AHEAD].value);
 		fathom_symtab_get(&t->view, (uint32_t)c->keyed[i].value, &s);
-		/* LLVM's rule has nothing to do with regions. */
+		/* LLVM's rule ignores regions. */
 		if (x->rule == FATHOM_ALIAS_GNU)
 			(void)fathom_gnu_place(x->set, table, &s, &svma, &region);
 		else if (x->rule != FATHOM_ALIAS_LLVM)
@@ -328,7 +327,7 @@ static void contender_of(const struct fathom_symbol_index *x, const struct entry
 	(void)fathom_symbol_contend(x->set, e->table, &s, e->svma, ret);
 }
 
-/* The order of a group: the longest first; those of one size in the tables' order. */
+/* Orders a group: the longest first; those of one size in the tables' order. */
 static int compare_sizes(const void *a, const void *b)
 {
 	const struct entry *x = a;
@@ -341,7 +340,7 @@ static int compare_sizes(const void *a, const void *b)
 	return x->symbol < y->symbol ? -1 : x->symbol > y->symbol;
 }
 
-/* Whether @a is preferred to @b; of two that nothing tells apart, the first of the tables is. */
+/* Returns whether @a is preferred to @b; of two equal ones, the first of the tables is. */
 static bool beats(const struct entry *a, const struct fathom_contender *ka, const struct entry *b,
 		  const struct fathom_contender *kb)
 {
@@ -351,7 +350,7 @@ static bool beats(const struct entry *a, const struct fathom_contender *ka, cons
 	       (a->table < b->table || (a->table == b->table && a->symbol < b->symbol));
 }
 
-/* The preferred sizeless one of entries [first, end), or FATHOM_NONE. */
+/* Finds the preferred sizeless one of entries [first, end), or FATHOM_NONE. */
 static uint32_t preferred_sizeless(const struct fathom_symbol_index *x, uint32_t first,
 				   uint32_t end)
 {
@@ -374,7 +373,7 @@ static uint32_t preferred_sizeless(const struct fathom_symbol_index *x, uint32_t
 	return winner;
 }
 
-/* The end of what the sizeless symbol of @e may name. */
+/* Returns the end of what the sizeless symbol of @e may name. */
 static uint64_t sizeless_end(const struct fathom_bounds_list *bounds, const struct entry *e)
 {
 	const size_t i = e->code ? fathom_bounds_list_at(bounds, e->svma) : bounds->n;
@@ -383,14 +382,14 @@ static uint64_t sizeless_end(const struct fathom_bounds_list *bounds, const stru
 	return end < e->region_high ? end : e->region_high;
 }
 
-/* The sweep over the entries in the order of their starts. */
+/* The sweep over the entries by their starts. */
 struct sweep {
 	struct fathom_symbol_index *x;
 	const struct fathom_bounds_list *bounds;
 	struct {
 		uint64_t end;
 		uint32_t entry;
-	} * open; /* symbols that cover the position; the last one holds it */
+	} * open; /* symbols that cover the position; the last one names it */
 	uint32_t n_open;
 };
 
@@ -404,7 +403,7 @@ static void emit(struct fathom_symbol_index *x, uint64_t start, uint32_t entry)
 	x->winner[x->n_starts++] = entry;
 }
 
-/* Closes what ends up to @limit; each end hands its stretch to the symbol that was open before. */
+/* Closes the symbols that end up to @limit; after each, the one that was open before it holds. */
 static void close_until(struct sweep *w, uint64_t limit)
 {
 	while (w->n_open && w->open[w->n_open - 1].end <= limit) {
@@ -420,7 +419,7 @@ static void close_until(struct sweep *w, uint64_t limit)
 static void open_group(struct sweep *w, uint32_t first, uint32_t end)
 {
 	struct entry *e = w->x->entries;
-	/* What is alone is not looked at: its name would have to be brought first. */
+	/* A single symbol is not compared: that would read its name. */
 	const bool alone = end - first == 1;
 	struct fathom_contender best;
 	uint32_t winner = first;
@@ -491,7 +490,7 @@ static bool build_stretches(struct fathom_symbol_index *x, const struct fathom_b
 		return false;
 	for (uint32_t first = 0; first < x->n_entries; first = end) {
 		end = group_end(x, first);
-		/* A sizeless symbol's stretch may have been ended beyond this start. */
+		/* The end of a sizeless symbol may have been put beyond this start. */
 		while (x->n_starts && x->starts[x->n_starts - 1] > x->entries[first].svma)
 			x->n_starts--;
 		sweep_group(&w, first, end);
@@ -503,8 +502,8 @@ static bool build_stretches(struct fathom_symbol_index *x, const struct fathom_b
 
 /*
  * Divides the addresses evenly into about as many buckets as there are starts, so that a look-up
- * has only a few starts to compare. One start in a hundred at either end is left out of account:
- * a kernel has a few symbols near 0 and all others at the other end of the address space.
+ * compares only a few starts. Ignores one start in a hundred at either end: a kernel has a few
+ * symbols near 0 and all others at the other end of the address space.
  */
 static bool build_buckets(struct fathom_symbol_index *x)
 {
@@ -524,10 +523,10 @@ static bool build_buckets(struct fathom_symbol_index *x)
 		while (span >> x->bucket_shift > x->n_buckets - 2)
 			x->bucket_shift++;
 	}
-	/* Bucket 0 is for what lies before the base, the last one for all behind. */
+	/* Bucket 0 is for addresses before the base, the last one for all after it. */
 	x->bucket[0] = 0;
 	for (uint32_t b = 1; b < x->n_buckets; b++) {
-		/* Buckets that would start behind the last address have no starts. */
+		/* Buckets that would start after the last address have no starts. */
 		const bool behind = b - 1 > (UINT64_MAX - x->bucket_base) >> x->bucket_shift;
 		const uint64_t low = x->bucket_base + ((uint64_t)(b - 1) << x->bucket_shift);
 
@@ -539,7 +538,7 @@ static bool build_buckets(struct fathom_symbol_index *x)
 	return true;
 }
 
-/* GNU addr2line: of symbols that start together, the longest, and of those the first. */
+/* Returns GNU addr2line's choice of symbols that start together: the longest, then the first. */
 static uint32_t gnu_winner(const struct fathom_symbol_index *x, uint32_t first)
 {
 	const uint32_t end = group_end(x, first);
@@ -551,7 +550,7 @@ static uint32_t gnu_winner(const struct fathom_symbol_index *x, uint32_t first)
 	return winner;
 }
 
-/* llvm-symbolizer: of symbols that start together, the longest, and of those the last. */
+/* Returns llvm-symbolizer's choice of symbols that start together: the longest, then the last. */
 static uint32_t llvm_winner(const struct fathom_symbol_index *x, uint32_t first)
 {
 	const uint32_t end = group_end(x, first);
@@ -634,7 +633,7 @@ static uint64_t bucket_of(const struct fathom_symbol_index *x, uint64_t svma)
 	return b < x->n_buckets ? b : x->n_buckets - 1;
 }
 
-/* The number of starts that are at or before @svma. */
+/* Returns the number of starts at or before @svma. */
 static size_t count_starts(const struct fathom_symbol_index *x, uint64_t svma)
 {
 	const uint64_t b = bucket_of(x, svma);
@@ -668,7 +667,7 @@ bool fathom_symbol_index_has_others(const struct fathom_symbol_index *x, uint32_
 	       (number + 1 < x->n_entries && e[1].svma == e->svma);
 }
 
-/* The first of the entries that start where entry @number does. */
+/* Returns the first of the entries that start where entry @number does. */
 static uint32_t group_start(const struct fathom_symbol_index *x, uint32_t number)
 {
 	while (number && x->entries[number - 1].svma == x->entries[number].svma)
@@ -676,7 +675,7 @@ static uint32_t group_start(const struct fathom_symbol_index *x, uint32_t number
 	return number;
 }
 
-/* Whether entry @e competes for @svma with @winner, which starts where it does. */
+/* Returns whether entry @e competes for @svma with @winner, which starts where it does. */
 static bool is_rival(const struct entry *e, const struct entry *winner, uint64_t svma)
 {
 	return winner->size ? svma - e->svma < e->size : !e->size;

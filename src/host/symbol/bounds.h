@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bounds of functions besides symbols. The module has them, in its unwind tables; the symbols,
- * which know no module, ask through this.
+ * Bounds of functions from other sources than symbols. The module has them, in its unwind tables;
+ * the symbols, which know no module, ask through this.
  */
 #ifndef FATHOM_SYMBOL_BOUNDS_H
 #define FATHOM_SYMBOL_BOUNDS_H
@@ -11,7 +11,7 @@
 
 /* Ranges of code, sorted by their starts. */
 struct fathom_bounds_list {
-	struct fathom_keyed *ranges; /* key: first address; value: the one behind the last */
+	struct fathom_keyed *ranges; /* key: first address; value: the one after the last */
 	size_t n;
 };
 
@@ -27,7 +27,7 @@ size_t fathom_bounds_list_at(const struct fathom_bounds_list *l, uint64_t svma);
 struct fathom_bounds {
 	/* Finds the range that covers @svma, as cheaply as one address allows. */
 	bool (*at)(struct fathom_bounds *b, uint64_t svma, struct fathom_range *ret);
-	/* Returns all ranges, made on first use; NULL without memory. For many addresses. */
+	/* Returns all ranges, made on first use; NULL if out of memory. For many addresses. */
 	const struct fathom_bounds_list *(*all)(struct fathom_bounds *b);
 };
 

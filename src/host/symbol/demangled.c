@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Finding symbols by their demangled names, as people write them. */
+/* Finds symbols by their demangled names, as people write them. */
 #include "host/base/demangle.h"
 #include "host/symbol/name_search.h"
 
@@ -17,7 +17,7 @@ static void add_match(struct fathom_name_search *search, uint32_t number, uint64
 	m->svma = svma;
 }
 
-/* Looks for the first @size bytes of @name, a demangled one at @svma, among the wanted names. */
+/* Looks up the first @size bytes of @name, a demangled one at @svma, among the wanted names. */
 static void look_up(struct fathom_name_search *search, struct fathom_str name, uint32_t size,
 		    uint64_t svma)
 {

@@ -8,7 +8,7 @@ static struct fathom_bytes from(const struct fathom_object *o, uint64_t svma)
 	return svma ? fathom_image_loaded_from(&o->image, svma) : (struct fathom_bytes){ NULL, 0 };
 }
 
-/* Alpha and s390 have words of 8 bytes in DT_HASH of 64 bits, against the gABI. */
+/* On 64-bit Alpha and s390, DT_HASH has words of 8 bytes, against the gABI. */
 static uint8_t hash_word(const struct fathom_image *image)
 {
 	return image->is64 && (image->machine == EM_S390 || image->machine == EM_ALPHA) ? 8 : 4;
@@ -31,7 +31,7 @@ static uint32_t at_most_32(uint64_t n)
 	return n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
 }
 
-/* Puts the names of all versions where their numbers lead. False without memory. */
+/* Stores the name of each version at its number; returns false if out of memory. */
 static bool name_versions(struct fathom_dynsym *d)
 {
 	struct fathom_version_walk w;
@@ -134,7 +134,7 @@ enum fathom_dlsym_verdict fathom_dynsym_verdict(const struct fathom_dynsym *d, u
 	if (s->bind == STB_LOCAL || !is_linked_type(s->type) || s->visibility == STV_HIDDEN ||
 	    s->visibility == STV_INTERNAL)
 		return FATHOM_DLSYM_NO;
-	/* An undefined function with a value stands for its stub, by which all know it. */
+	/* The value of an undefined function is its stub, which all modules use. */
 	if (!s->value && s->section != FATHOM_SHN(SHN_ABS) && s->type != STT_TLS)
 		return FATHOM_DLSYM_NO;
 	if (s->section == SHN_UNDEF && s->type == STT_TLS)
@@ -167,7 +167,7 @@ bool fathom_dynsym_find(const struct fathom_dynsym *d, struct fathom_str name,
 	return false;
 }
 
-/* The string of entry number @n with @tag. */
+/* Returns the string of entry number @n with @tag. */
 static struct fathom_str entry_text(const struct fathom_dynsym *d, uint64_t tag, uint32_t n)
 {
 	const uint8_t word = fathom_image_address_size(&d->object->image);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "host/symbol/gnu_rules.h"
 
-/* The table from @source of the main file or, not @of_main, of its debug file; or FATHOM_NONE. */
+/* Returns the table from @source of the main (@of_main) or the debug file, or FATHOM_NONE. */
 static uint32_t table_from(const struct fathom_symbol_set *set, bool of_main,
 			   enum fathom_source source)
 {
@@ -40,7 +40,7 @@ bool fathom_gnu_counts(const struct fathom_symtab *t, const struct fathom_symbol
 {
 	switch (s->type) {
 	case STT_NOTYPE:
-		/* The tools of such machines do not take mapping symbols for functions, either. */
+		/* Where there are mapping symbols, the tools do not take them for functions. */
 		return (s->size || s->bind != STB_LOCAL || s->visibility != STV_HIDDEN) &&
 		       !fathom_symbol_is_mapping(t, s);
 	case STT_FUNC:
@@ -51,11 +51,10 @@ bool fathom_gnu_counts(const struct fathom_symtab *t, const struct fathom_symbol
 	}
 }
 
-/* Bytes of a descriptor with an environment pointer: old compilers state them as a symbol's size.
- */
+/* Bytes of a descriptor with an environment pointer, which old compilers state as symbol sizes. */
 #define DESCRIPTOR_SIZE 24
 
-/* The section of table @table's object that is section @section of the main file. */
+/* Returns the section of table @table's object that is section @section of the main file. */
 static uint32_t same_section_of(const struct fathom_symbol_set *set, uint32_t table,
 				uint32_t section)
 {
@@ -111,7 +110,7 @@ struct fathom_str fathom_gnu_name(const struct fathom_symtab *t, uint32_t i)
 	return name;
 }
 
-/* Looks for the symbol at @svma, which is in section @section, in one table. */
+/* Looks in one table for the symbol at @svma, which is in section @section. */
 static bool scan_table(const struct fathom_symbol_set *set, uint32_t table, uint32_t section,
 		       uint64_t svma, struct fathom_symbol_hit *ret)
 {
@@ -130,7 +129,7 @@ static bool scan_table(const struct fathom_symbol_set *set, uint32_t table, uint
 		uint64_t size;
 
 		fathom_symtab_get(&t->view, i, &s);
-		/* Nearly all are out of the question at once. */
+		/* Nearly all symbols end here. */
 		if (fathom_gnu_files_next(&files, i, &s) ||
 		    (by_value && (s.value > svma || s.value < ret->start)) ||
 		    (!t->opd && t->object->n_sections && s.section != section))

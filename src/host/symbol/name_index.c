@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-/* FNV-1a, up to the version: what follows "@". */
+/* Hashes a name (FNV-1a) up to its version, which follows "@". */
 static uint32_t hash_name(const char *name, uint64_t left)
 {
 	uint32_t hash = 2166136261u;
@@ -35,7 +35,7 @@ struct fathom_name_index *fathom_name_index_create(struct fathom_memory *m,
 		fathom_name_index_destroy(x);
 		return NULL;
 	}
-	/* From the last to the first: chains are in the table's order then. */
+	/* From the last to the first, so that chains are in the table's order. */
 	for (uint32_t i = t->count; i-- > 1;) {
 		struct fathom_symbol s;
 		uint32_t *first;

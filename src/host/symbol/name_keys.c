@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "host/symbol/name_keys.h"
 
-/* Bits of the filter for each name: one symbol in so many passes by chance. */
+/* Bits of the filter for each name: one symbol in this many passes by chance. */
 #define FILTER_BITS 16
 
-/* The hash of a name without its version, eight bytes at a time. */
+/* Hashes a name without its version, eight bytes at a time. */
 static uint64_t hash_of(const char *name, uint64_t left)
 {
 	uint64_t hash = 0;
@@ -14,7 +14,7 @@ static uint64_t hash_of(const char *name, uint64_t left)
 
 		hash = (hash ^ key) * FATHOM_SPREAD;
 		hash ^= hash >> 29;
-		/* No byte of a name is 0: where the last of these is, the name has ended. */
+		/* Names have no 0 bytes: if the last of these is 0, the name has ended. */
 		if (!(key >> 56))
 			return hash;
 		name += 8;
@@ -61,7 +61,7 @@ void fathom_name_keys_add(struct fathom_name_keys *k, struct fathom_str name, ui
 	*first = ++k->n;
 }
 
-/* The number + 1 of the first key of the chain from @i + 1 on that has @hash. */
+/* Returns the first key with @hash in the chain from @i on. Both are number + 1, or 0: none. */
 static uint32_t skip_others(const struct fathom_name_keys *k, uint32_t i, uint64_t hash)
 {
 	while (i && k->item[i - 1].hash != hash)

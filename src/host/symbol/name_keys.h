@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A set of names that symbols are compared with: a filter on the first eight bytes, which settles
- * nearly all symbols, then a hash table on the whole name. A version, what follows "@", counts in
- * neither: the caller compares.
+ * A set of names to compare symbols with: a filter on the first eight bytes, which rejects nearly
+ * all symbols, then a hash table on the whole name. Both ignore a version, which follows "@": the
+ * caller compares it.
  */
 #ifndef FATHOM_SYMBOL_NAME_KEYS_H
 #define FATHOM_SYMBOL_NAME_KEYS_H
@@ -14,19 +14,19 @@
 struct fathom_name_key {
 	uint64_t hash;
 	uint32_t value; /* the caller's number */
-	uint32_t next;  /* in the chain: number + 1 */
+	uint32_t next;  /* number + 1 of the next in the chain */
 };
 
 struct fathom_name_keys {
 	uint64_t *filter;     /* bits, by the hash of the first eight bytes */
-	uint64_t filter_mask; /* of a bit's number */
-	uint32_t *first;      /* of each chain: number + 1 */
-	uint32_t mask;        /* of a chain's number */
+	uint64_t filter_mask; /* for numbers of bits */
+	uint32_t *first;      /* number + 1 of the first in each chain */
+	uint32_t mask;        /* for numbers of chains */
 	uint32_t n;
 	struct fathom_name_key *item;
 };
 
-/* Makes room for @n names; false without memory. */
+/* Makes room for @n names; returns false if out of memory. */
 bool fathom_name_keys_init(struct fathom_name_keys *k, size_t n);
 void fathom_name_keys_deinit(struct fathom_name_keys *k);
 
@@ -36,8 +36,7 @@ void fathom_name_keys_add(struct fathom_name_keys *k, struct fathom_str name, ui
 /* The golden ratio as a fraction of 2^64: spreads bits upwards (Knuth, 6.4). */
 #define FATHOM_SPREAD UINT64_C(0x9e3779b97f4a7c15)
 
-/* The bytes of @key, the first one lowest, that stand before the first @c; all when there is none.
- */
+/* Returns the bytes of @key, the first one lowest, before the first @c; all if there is none. */
 static inline uint64_t fathom_name_cut(uint64_t key, char c)
 {
 	const uint64_t ones = UINT64_C(0x0101010101010101);
@@ -48,7 +47,7 @@ static inline uint64_t fathom_name_cut(uint64_t key, char c)
 	return marks ? key & ((marks & (~marks + 1)) - 1) >> 7 : key;
 }
 
-/* The @left bytes at @name, up to eight, the first one lowest. */
+/* Loads the @left bytes at @name, up to eight, the first one lowest. */
 static inline uint64_t fathom_name_load(const char *name, uint64_t left)
 {
 	const bool swap = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
@@ -56,7 +55,7 @@ static inline uint64_t fathom_name_load(const char *name, uint64_t left)
 
 	if (left >= 8)
 		return load_u64(p, swap);
-	/* Two loads that may overlap: what both have is the same. */
+	/* The two loads may overlap: they agree on the bytes that both have. */
 	if (left >= 4)
 		return load_u32(p, swap) | (uint64_t)load_u32(p + left - 4, swap) << 8 * (left - 4);
 	if (left >= 2)
@@ -64,7 +63,7 @@ static inline uint64_t fathom_name_load(const char *name, uint64_t left)
 	return left ? p[0] : 0;
 }
 
-/* The first eight bytes of a name without its version. @left bytes may be read. */
+/* Returns the first eight bytes of a name without its version. @left bytes may be read. */
 static inline uint64_t fathom_name_key_of(const char *name, uint64_t left)
 {
 	return fathom_name_cut(fathom_name_cut(fathom_name_load(name, left), '\0'), '@');
@@ -75,13 +74,13 @@ static inline uint64_t fathom_name_keys_bit(const struct fathom_name_keys *k, ui
 	return (key * FATHOM_SPREAD >> 32) & k->filter_mask;
 }
 
-/* fathom_name_keys_first() behind the filter. */
+/* Does fathom_name_keys_first() after the filter. */
 uint32_t fathom_name_keys_look_up(const struct fathom_name_keys *k, const char *name,
 				  uint64_t left);
 
 /*
  * Returns the number + 1 of the first key for the name at @name, or 0. The name ends with a NUL or
- * behind @left bytes.
+ * after @left bytes.
  */
 static inline uint32_t fathom_name_keys_first(const struct fathom_name_keys *k, const char *name,
 					      uint64_t left)
@@ -91,7 +90,7 @@ static inline uint32_t fathom_name_keys_first(const struct fathom_name_keys *k, 
 	return k->filter[bit / 64] >> bit % 64 & 1 ? fathom_name_keys_look_up(k, name, left) : 0;
 }
 
-/* Returns the number + 1 of the key that follows number @i + 1 with the same hash, or 0. */
+/* Returns the number + 1 of the next key with the hash of number @i - 1, or 0. */
 uint32_t fathom_name_keys_next(const struct fathom_name_keys *k, uint32_t i);
 
 #endif

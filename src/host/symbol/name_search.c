@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-/* The number of the equal name among those that were added; FATHOM_NONE when there is none. */
+/* Returns the number of the equal name that was added before, or FATHOM_NONE. */
 static uint32_t find_equal(const struct fathom_name_search *s, struct fathom_str name)
 {
 	for (uint32_t k = fathom_name_keys_first(&s->keys, name.data, name.size); k;
@@ -15,7 +15,7 @@ static uint32_t find_equal(const struct fathom_name_search *s, struct fathom_str
 
 static void read_name(const char *name, struct fathom_wanted *ret)
 {
-	/* Names that are not mangled do not hold these. */
+	/* Characters that only demangled names have. */
 	static const bool demangled[256] = { ['('] = true, [':'] = true, ['<'] = true };
 	uint32_t size = 0;
 
@@ -91,7 +91,7 @@ static int compare_places(const void *a, const void *b)
 	return x->address < y->address ? -1 : x->address > y->address;
 }
 
-/* Sorts the places and leaves each once. */
+/* Sorts the places and removes duplicates. */
 static void unite_places(struct fathom_name_search *s)
 {
 	struct fathom_name_place *p = s->places.data;
@@ -132,14 +132,14 @@ size_t fathom_name_search_places(struct fathom_name_search *s, uint32_t number,
 	return n;
 }
 
-/* Whether @m answers for its name. */
+/* Returns whether @m answers for its name. */
 static bool is_answer(const struct fathom_name_match *m, uint64_t bias,
 		      bool (*holds)(uint64_t avma, const void *data), const void *data)
 {
 	return !m->ambiguous && (!holds || holds(m->svma + bias, data));
 }
 
-/* Takes the places of the module being searched whose name local symbols answer for. */
+/* Takes the places of the module being searched whose name is found and that of local symbols. */
 static void take_places(struct fathom_name_search *s, uint64_t bias,
 			bool (*holds)(uint64_t avma, const void *data), const void *data)
 {

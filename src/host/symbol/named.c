@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Finding symbols by their names as linked. */
+/* Finds symbols by their linkage names. */
 #include "host/symbol/name_search.h"
 
-/* Whether @s, whose full name is @full, is called @wanted, with or without its version. */
+/* Returns whether symbol @k, in full @full, is called @wanted, with or without its version. */
 static bool is_called(struct fathom_str full, const struct fathom_contender *k,
 		      struct fathom_str wanted)
 {
 	return str_equal(full, wanted) || str_equal(k->c.name, wanted);
 }
 
-/* Whether @k is better than @best, which has the same name. */
+/* Returns whether @k is better than @best, which has the same name. */
 static bool is_better(const struct fathom_contender *k, const struct fathom_contender *best)
 {
 	/* The default version answers for a name without one. */
@@ -18,7 +18,7 @@ static bool is_better(const struct fathom_contender *k, const struct fathom_cont
 	return fathom_symbol_preferred(&k->c, &best->c);
 }
 
-/* Puts symbol @s of table @t of @set in @ret if it is in the file and called @wanted. */
+/* Stores symbol @s of table @t of @set in @ret if it is in the file and called @wanted. */
 static bool take_symbol(const struct fathom_symbol_set *set, uint8_t t,
 			const struct fathom_symbol *s, struct fathom_str wanted,
 			struct fathom_contender *ret)
@@ -29,7 +29,7 @@ static bool take_symbol(const struct fathom_symbol_set *set, uint8_t t,
 	struct fathom_str full;
 	uint64_t svma;
 
-	/* Nearly all end here, before anybody looks for the end of the name. */
+	/* Nearly all symbols end here, before the end of the name is looked for. */
 	if (rest.size < wanted.size || memcmp(rest.data, wanted.data, wanted.size) != 0)
 		return false;
 	full = fathom_symtab_name(view, s);
@@ -37,16 +37,16 @@ static bool take_symbol(const struct fathom_symbol_set *set, uint8_t t,
 	       fathom_symbol_contend(set, t, s, svma, ret) && is_called(full, ret, wanted);
 }
 
-/* A single name. */
+/* The look-up of a single name. */
 struct single {
 	struct fathom_str name;
-	uint64_t least; /* bytes of a variable, which it is then; most is 0: anything */
+	uint64_t least; /* bytes of the variable that it must be, unless most is 0 */
 	uint64_t most;
 	struct fathom_contender best;
 	bool found;
 };
 
-/* Whether symbol @s may be it; the name has not been looked at. */
+/* Returns whether symbol @s qualifies, apart from its name. */
 static bool may_be(const struct single *w, const struct fathom_symbol *s)
 {
 	return !w->most || ((s->type == STT_OBJECT || s->type == STT_NOTYPE) &&
@@ -89,7 +89,7 @@ bool fathom_symbols_find_variable(const struct fathom_symbol_set *set, const cha
 	return find_single(set, &w, ret);
 }
 
-/* Makes symbol @i of table @t a match of name @number, if it is called so and the best so far. */
+/* Makes symbol @i of table @t the match of name @number, if it is called so and the best so far. */
 static void consider(const struct fathom_symbol_set *set, uint8_t t, uint32_t i,
 		     struct fathom_name_search *search, uint32_t number)
 {
@@ -121,7 +121,7 @@ void fathom_symbols_search(const struct fathom_symbol_set *set, uint8_t t,
 	const char *strings = (const char *)view->strings.data;
 
 	for (uint32_t i = 0; i < view->count; i++) {
-		/* The name is the first word of both classes' entries. */
+		/* st_name is the first word of 32-bit and of 64-bit entries. */
 		const uint32_t off = load_u32(view->entries.data + i * size, view->swap);
 
 		if (!off || off >= view->strings.size)

@@ -3,13 +3,13 @@
 
 #include "safe/elf/relocation.h"
 
-/* Where names of functions are looked for. */
+/* Where to look for names of functions. */
 struct names {
 	const struct fathom_symbol_set *set;
 	const struct fathom_symbol_index *index; /* of set, or NULL */
 };
 
-/* Reads one of the relocations that fill the GOT; what they add is an address. */
+/* Reads one of the relocations that fill the GOT; its addend is an address. */
 static void read_relocation(struct fathom_cursor *c, const struct fathom_image *image, bool rela,
 			    struct fathom_relocation *ret)
 {
@@ -18,7 +18,7 @@ static void read_relocation(struct fathom_cursor *c, const struct fathom_image *
 		ret->addend = (uint32_t)ret->addend;
 }
 
-/* Where the relocation itself has no addend (REL), what the file has in the slot is it. */
+/* A relocation without an addend of its own (REL) has it in the slot. */
 static void read_addend(struct fathom_relocation *r, const struct fathom_image *image,
 			uint32_t type)
 {
@@ -31,7 +31,7 @@ static void read_addend(struct fathom_relocation *r, const struct fathom_image *
 	r->addend = cur_uint(&c, word);
 }
 
-/* The name of symbol @i of the table in section @link. */
+/* Returns the name of symbol @i of the table in section @link. */
 static struct fathom_str symbol_name(const struct fathom_object *o, uint32_t link, uint32_t i)
 {
 	struct fathom_str version;
@@ -47,7 +47,7 @@ static struct fathom_str symbol_name(const struct fathom_object *o, uint32_t lin
 	return fathom_symbol_base_name(fathom_symtab_name(&t, &symbol), &version);
 }
 
-/* What relocation fills: a function by name, or an IFUNC by the address of its resolver. */
+/* Names what relocation @r puts in its slot: a function by name, or an IFUNC by its resolver. */
 static bool name_of_relocation(const struct names *n, uint32_t table,
 			       const struct fathom_relocation *r, struct fathom_str *ret)
 {
@@ -77,7 +77,7 @@ static bool is_loaded_relocations(const struct fathom_section *s)
 	return (s->type == SHT_RELA || s->type == SHT_REL) && (s->flags & SHF_ALLOC);
 }
 
-/* The function whose address the loader puts in the GOT slot at @slot. */
+/* Names the function whose address the loader puts in the GOT slot at @slot. */
 static bool name_of_slot(const struct names *n, uint64_t slot, struct fathom_str *ret)
 {
 	const struct fathom_object *o = n->set->main;
@@ -101,7 +101,7 @@ static bool name_of_slot(const struct names *n, uint64_t slot, struct fathom_str
 	return false;
 }
 
-/* The function of relocation @i of .rela.plt, which lazy stubs push. */
+/* Names the function of relocation @i of .rela.plt, which lazy stubs push. */
 static bool name_of_index(const struct names *n, uint32_t i, struct fathom_str *ret)
 {
 	const struct fathom_object *o = n->set->main;
@@ -122,7 +122,7 @@ static bool name_of_index(const struct names *n, uint32_t i, struct fathom_str *
 	return cur_ok(&c) && name_of_relocation(n, table, &r, ret);
 }
 
-/* `jmp *disp(%rip)`, `jmp *abs` (i386), `jmp *disp(%ebx)` (i386, PIC), or `push $index`. */
+/* Names `jmp *disp(%rip)`, `jmp *abs` (i386), `jmp *disp(%ebx)` (i386, PIC), or `push $index`. */
 static bool name_x86_stub(const struct names *n, struct fathom_bytes stub, uint64_t svma,
 			  struct fathom_str *ret)
 {
@@ -147,7 +147,7 @@ static bool name_x86_stub(const struct names *n, struct fathom_bytes stub, uint6
 
 #define ADRP_X16 0x90000010
 
-/* `adrp x16, page; ldr x17, [x16, #off]`. */
+/* Names `adrp x16, page; ldr x17, [x16, #off]`. */
 static bool name_aarch64_stub(const struct names *n, struct fathom_bytes stub, uint64_t svma,
 			      struct fathom_str *ret)
 {
@@ -170,15 +170,15 @@ static bool name_aarch64_stub(const struct names *n, struct fathom_bytes stub, u
 	return false;
 }
 
-/* How stubs are laid out in a section. */
+/* The layout of stubs in a section. */
 struct layout {
 	uint64_t header; /* bytes of the first, special stub */
-	uint64_t size;   /* bytes of each other */
+	uint64_t size;   /* bytes of each other stub */
 };
 
 /*
- * Stubs of aarch64 are of four instructions, and of six where branches are protected; linkers do
- * not state it. They are as far apart as their adrp, before which only some have a `bti c`.
+ * Returns the size of aarch64 stubs, which linkers do not state: four instructions, or six if
+ * branches are protected. It is the distance of their adrp, before which only some have a `bti c`.
  */
 static uint64_t aarch64_stub_size(struct fathom_bytes stubs)
 {
@@ -196,8 +196,8 @@ static uint64_t aarch64_stub_size(struct fathom_bytes stubs)
 }
 
 /*
- * Whether stubs are a jump and a filler of two bytes: so they are in .plt.got, and in the .plt of
- * static programs, of which the linker does not state it.
+ * Returns whether stubs are a jump and two bytes of padding, as in .plt.got, and in the .plt of
+ * static programs, for which the linker does not state it.
  */
 static bool has_short_x86_stubs(struct fathom_bytes stubs)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Naming the stubs of the procedure linkage table (`puts@plt`), which have no symbols: by the GOT
- * slot that a stub jumps through, and the relocation for that slot (x86-64 psABI 5.2, i386 psABI,
- * AAELF64). What is not handled: files without section headers, and other processors.
+ * Names the stubs of the procedure linkage table (`puts@plt`), which have no symbols, by the GOT
+ * slot that a stub jumps through and the relocation for that slot (x86-64 psABI 5.2, i386 psABI,
+ * AAELF64). Not handled: files without section headers, and other processors.
  */
 #ifndef FATHOM_SYMBOL_PLT_H
 #define FATHOM_SYMBOL_PLT_H
@@ -10,9 +10,9 @@
 #include "host/symbol/tables.h"
 
 /*
- * Finds the stub at @svma: its bounds, and as name that of the function it calls, without "@plt".
- * False when there is no stub, or what it calls cannot be told. @symbols is an index of @set, which
- * saves passes over it; NULL: there is none.
+ * Finds the stub at @svma: its bounds and, as its name, that of the function it calls, without
+ * "@plt". Returns false if there is no stub, or if its function is unknown. @symbols is an index of
+ * @set, which saves passes over it, or NULL.
  */
 bool fathom_plt_at(const struct fathom_symbol_set *set, const struct fathom_symbol_index *symbols,
 		   uint64_t svma, struct fathom_symbol_hit *ret);

@@ -10,12 +10,12 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* Words in a reserved prefix. */
+/* The most words in a reserved prefix. */
 #define MAX_WORDS 2
 
 /*
- * Whether @full is @part behind a reserved prefix: underscores, and a few words that each end with
- * an underscore, as in `__libc_` and `_IO_new_`.
+ * Returns whether @full is @part after a reserved prefix: underscores, and a few words that each
+ * end with an underscore, as in `__libc_` and `_IO_new_`.
  */
 static bool has_reserved_prefix(struct fathom_str full, struct fathom_str part)
 {
@@ -39,8 +39,8 @@ static bool has_reserved_prefix(struct fathom_str full, struct fathom_str part)
 }
 
 /*
- * Whether mangled names differ only in which variant of a constructor or destructor they are: C1,
- * C2, C3, D0, D1, D2 (Itanium C++ ABI, 5.1.4.3). D0 frees memory: it is another function.
+ * Returns whether mangled names differ only in the variant of a constructor or destructor: C1, C2,
+ * C3, D0, D1, D2 (Itanium C++ ABI, 5.1.4.3). D0 frees memory: it is another function.
  */
 static bool is_variant(struct fathom_str a, struct fathom_str b)
 {
@@ -56,7 +56,7 @@ static bool is_variant(struct fathom_str a, struct fathom_str b)
 	return memcmp(a.data + i + 1, b.data + i + 1, a.size - i - 1) == 0;
 }
 
-/* Whether mangled @symbol has @name as a part: behind its length in decimal. */
+/* Returns whether the mangled @symbol has @name as a part: after its length in decimal. */
 static bool has_part(struct fathom_str symbol, struct fathom_str name)
 {
 	char digits[24];
@@ -72,7 +72,7 @@ static bool has_part(struct fathom_str symbol, struct fathom_str name)
 	return false;
 }
 
-/* Whether @symbol is @own, a name that debug information states, or another form of it. */
+/* Returns whether @symbol is @own, a name from debug information, or another form of it. */
 static bool is_form_of(struct fathom_str own, struct fathom_str symbol)
 {
 	if (!own.size)
@@ -84,10 +84,10 @@ static bool is_form_of(struct fathom_str own, struct fathom_str symbol)
 	return has_reserved_prefix(own, symbol);
 }
 
-/* Whether @symbol is a name of the function with these names, each of which may be empty. */
+/* Returns whether @symbol is a name of the function with these names, which may be empty. */
 static bool fits(struct fathom_str linkage, struct fathom_str name, struct fathom_str symbol)
 {
-	/* Nearly always the first that is asked for. */
+	/* Nearly always the first comparison succeeds. */
 	if (linkage.size && str_equal(linkage, symbol))
 		return true;
 	symbol.size = fathom_clone_suffix(symbol);

@@ -4,10 +4,10 @@
 #include "safe/base/cursor.h"
 #include "safe/base/text.h"
 
-/* Symbol counts that hash tables state are believed up to this many. */
+/* The most symbols that a hash table's count is believed for. */
 #define MAX_DYNAMIC_SYMBOLS (1u << 26)
 
-/* The number of symbols that DT_GNU_HASH reaches: one more than the end of its last chain. */
+/* Returns the number of symbols that DT_GNU_HASH reaches, by the end of its last chain. */
 static uint64_t gnu_hash_count(const struct fathom_object *o, uint64_t svma)
 {
 	struct fathom_cursor c = cur_init(fathom_image_loaded_from(&o->image, svma), o->image.swap);
@@ -34,12 +34,12 @@ static uint64_t gnu_hash_count(const struct fathom_object *o, uint64_t svma)
 	return cur_ok(&c) ? last : 0;
 }
 
-/* The number of symbols of a table that only DT_ entries describe. */
+/* Returns the number of symbols of a table that only DT_ entries describe. */
 static uint64_t dynamic_count(const struct fathom_object *o, const struct fathom_dynamic *d)
 {
 	const bool wide =
 		o->image.is64 && (o->image.machine == EM_S390 || o->image.machine == EM_ALPHA);
-	const uint8_t word = wide ? 8 : 4; /* of DT_HASH: not the gABI's on these */
+	const uint8_t word = wide ? 8 : 4; /* of DT_HASH; on wide machines not the gABI's */
 	struct fathom_cursor c;
 	uint64_t count;
 
@@ -56,7 +56,7 @@ static uint64_t dynamic_count(const struct fathom_object *o, const struct fathom
 		if (count)
 			return count;
 	}
-	/* Every linker puts the names right behind the symbols. */
+	/* Every linker puts the names right after the symbols. */
 	return d->strtab > d->symtab && d->syment ? (d->strtab - d->symtab) / d->syment : 0;
 }
 
@@ -82,7 +82,7 @@ void fathom_symbol_set_init(struct fathom_symbol_set *set, struct fathom_object 
 		return;
 	set->opd.svma = main->sections[i].base;
 	set->opd.object = main;
-	/* Without its bytes, functions have no names rather than those of descriptors. */
+	/* Without its bytes, functions have no names rather than their descriptors'. */
 	if (fathom_object_load(main, i, &set->opd.bytes, NULL))
 		set->opd.bytes = (struct fathom_bytes){ NULL, 0 };
 }
@@ -126,7 +126,7 @@ void fathom_symbol_set_source(struct fathom_symbol_set *set, enum fathom_source 
 		set->table[t].view.source = (uint8_t)source;
 }
 
-/* The region of a symbol defined in section @section of @o; false when it is not loaded. */
+/* Finds the region of symbols in section @section of @o; returns false if it is not loaded. */
 static bool region_of_section(const struct fathom_object *o, uint32_t section,
 			      struct fathom_symbol_region *ret)
 {
@@ -144,7 +144,7 @@ static bool region_of_section(const struct fathom_object *o, uint32_t section,
 	return true;
 }
 
-/* The segment around @svma, for files without section headers. */
+/* Finds the segment around @svma, for files without section headers. */
 static bool region_of_segment(const struct fathom_object *o, uint64_t svma,
 			      struct fathom_symbol_region *ret)
 {
@@ -161,7 +161,7 @@ static bool region_of_segment(const struct fathom_object *o, uint64_t svma,
 	return false;
 }
 
-/* Follows the descriptor at @svma to the code it stands for; false when it is no descriptor. */
+/* Follows the descriptor at @svma to its code; returns false if it is no descriptor. */
 static bool follow_descriptor(const struct fathom_opd *opd, uint64_t *svma,
 			      struct fathom_symbol_region *ret)
 {
@@ -201,7 +201,7 @@ bool fathom_symbol_place(const struct fathom_symbol_table *t, const struct fatho
 		*ret_svma += ret_region->low;
 	if (t->opd && s->type == STT_FUNC && !ret_region->code)
 		return follow_descriptor(t->opd, ret_svma, ret_region);
-	/* Where the section ends is not known then. */
+	/* The section is cut: its end is not known. */
 	if (!s->size && *ret_svma < ret_region->high && fathom_object_is_cut(o, s->section))
 		ret_region->high = *ret_svma + 1;
 	return *ret_svma >= ret_region->low && *ret_svma < ret_region->high;
@@ -215,8 +215,7 @@ bool fathom_symbol_contend(const struct fathom_symbol_set *set, uint8_t table,
 	struct fathom_str name = fathom_symtab_name(t, s);
 	struct fathom_str version;
 
-	/* Whoever knew the symbol by its first bytes may find that the end of its name is not
-	 * there. */
+	/* The end of the name may be missing, which only its first bytes do not show. */
 	*ret = (struct fathom_contender){ .c = { *s, { "", 0 }, false },
 					  .svma = svma,
 					  .table = table };
@@ -228,7 +227,7 @@ bool fathom_symbol_contend(const struct fathom_symbol_set *set, uint8_t table,
 	return true;
 }
 
-/* The end of what a sizeless symbol at @svma may name: of its FDE, or else @limit. */
+/* Returns the end of what a sizeless symbol at @svma may name: that of its FDE, or else @limit. */
 static uint64_t sizeless_end(const struct fathom_symbol_set *set, uint64_t svma, uint64_t limit)
 {
 	struct fathom_symbol_hit fde;
@@ -259,12 +258,12 @@ struct scan {
 	uint64_t ended;   /* the last end at or before svma, of a sized one */
 	bool has_covering;
 	bool has_sizeless;
-	bool shared; /* a symbol of another name covers what covering does */
+	bool shared; /* a symbol of another name starts there and covers svma, too */
 	bool has_nearest;
 	struct fathom_symbol_region region; /* of sizeless */
 };
 
-/* Whether @a is to be served rather than @b, which starts at the same address. */
+/* Returns whether @a is preferred to @b, which starts at the same address. */
 static bool is_preferred(const struct scan *scan, const struct fathom_contender *a,
 			 const struct fathom_contender *b)
 {
@@ -315,7 +314,7 @@ static void scan_symbol(struct scan *scan, const struct fathom_symbol_set *set, 
 	}
 }
 
-/* Whether a symbol that starts at its value can change what @scan has found. */
+/* Returns whether a symbol that starts at its value can change what @scan has found. */
 static bool scan_may_win(const struct scan *scan, const struct fathom_symbol *s)
 {
 	if (s->value > scan->svma)
@@ -326,7 +325,7 @@ static bool scan_may_win(const struct scan *scan, const struct fathom_symbol *s)
 	       s->value + s->size > scan->nearest;
 }
 
-/* Whether the values of the table's symbols are their addresses. */
+/* Returns whether the values of the table's symbols are their addresses. */
 static bool has_addresses(const struct fathom_symbol_table *t)
 {
 	return t->object->image.type != ET_REL && !t->opd;
@@ -355,7 +354,7 @@ static void scan_all(struct scan *scan, const struct fathom_symbol_set *set, uin
 
 	for (uint32_t i = 0; i < view->count; i++) {
 		fathom_symtab_get(view, i, &s);
-		/* Nearly all are out of the question at once. */
+		/* Nearly all symbols end here. */
 		if (!addresses || scan_may_win(scan, &s))
 			scan_symbol(scan, set, table, &s);
 	}
@@ -384,7 +383,7 @@ bool fathom_symbols_scan(const struct fathom_symbol_set *set, uint64_t svma,
 		ret->shared = scan.shared;
 		return true;
 	}
-	/* Nothing starts behind the nearest: what ended behind it covers it. */
+	/* No symbol starts after the nearest: a sized one that ended after it covers it. */
 	if (!scan.has_sizeless || scan.sizeless.svma != scan.nearest || scan.ended > scan.nearest)
 		return false;
 	if (scan.region.code && svma != scan.sizeless.svma &&

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The linker's word on the safe tier: what its archive imports beyond itself."""
+"""The linker's word on the safe tier: what its archive imports beyond itself; and on both: no state at file scope."""
 import glob
+import re
 import subprocess
 import sys
 
@@ -23,9 +24,25 @@ for line in symbols.splitlines():
     if len(fields) >= 2 and len(fields[1]) == 1:
         (wanted if fields[1] in "Uw" else defined).add(fields[0])
 foreign = sorted(n for n in wanted - defined - ALLOWED if not n.startswith(INSTRUMENTED))
-print("1..2")
+print("1..3")
 print(f"{'not ' if foreign else ''}ok 1 - the safe tier imports nothing but memory functions"
       + (f": {', '.join(foreign)}" if foreign else ""))
 # The test can fail: an archive of the host tier must not pass it.
 host = subprocess.run(["nm", "-u", *glob.glob(f"{build}/src/libfathom.a")], capture_output=True, text=True).stdout
 print(f"{'' if 'malloc' in host else 'not '}ok 2 - the same look at the host tier finds malloc")
+# Objects in .data, .bss, .tdata and .tbss can be written to. One file has such, for the call that a thread makes.
+STATELESS = "no file has mutable state at its scope, but the one that calls libiberty"
+if any(name in host for name in INSTRUMENTED[:3]):
+    print(f"ok 3 - {STATELESS} # SKIP an instrumented build has state of its own")
+    sys.exit()
+stateful, member = set(), ""
+for line in subprocess.run(["objdump", "-t", *glob.glob(f"{build}/src/libfathom*.a")], capture_output=True, text=True).stdout.splitlines():
+    member = line.split(":")[0] if "file format" in line else member
+    match = re.search(r" O \.(?:data|bss|tdata|tbss)(?!\.rel\.ro)\S*\t\w+ +(?:\.hidden )?(\S+)$", line)
+    if match:
+        stateful.add((member, match[1]))
+ALONE = "demangle_iberty.c.o"
+foreign = sorted(name for file, name in stateful if not file.endswith(ALONE) and file.endswith(".c.o"))
+seen = "iberty" not in host or any(file.endswith(ALONE) for file, _ in stateful)
+print(f"{'not ' if foreign or not seen else ''}ok 3 - {STATELESS}"
+      + (f": {', '.join(foreign)}" if foreign else ""))

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Names of files: no two are the same, and none repeats its folder's, but for the file that the folder is named after."""
+"""Names of files: no two are the same, and none repeats its folder's, but for the file that the folder is named after.
+A unit test is called after what it proves: a file, a public header or a room."""
+import glob
 import os
 import subprocess
 import sys
@@ -8,6 +10,16 @@ import sys
 ROOTS = ("src", "cli")
 # Verbs have a file each in cli/, named as the verb is; they call the room's public functions.
 MIRRORED = "arch"
+
+
+def misnamed_tests(sources):
+    """Unit tests that are called after nothing that is there."""
+    proven = {os.path.splitext(os.path.basename(path))[0] for path in sources + glob.glob("include/fathom/*.h")}
+    proven |= {os.path.basename(os.path.dirname(path)) for path in sources}
+    for path in sorted(glob.glob("tests/unit/test_*.c")):
+        name = os.path.basename(path)[len("test_"):-len(".c")]
+        if name not in proven:
+            yield f"{path}: no file, public header or room is called {name}"
 
 
 def main():
@@ -26,6 +38,7 @@ def main():
         stem, room = os.path.splitext(name)[0], os.path.basename(folder)
         if stem != room and room in stem.split("_"):
             wrong.append(f"{path}: repeats the name of its folder")
+    wrong += misnamed_tests(sources)
     print("\n".join(wrong), end="\n" if wrong else "")
     return 1 if wrong else 0
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""No file above 1,200 lines, no function above 120; prints the longest functions with --top."""
+"""No file above 1,200 lines, no function above 120, in C and in Python; prints the longest functions with --top."""
+import ast
 import glob
 import json
 import subprocess
@@ -12,11 +13,20 @@ MAX_FUNCTION = 120
 
 def sources():
     return sorted(p for pattern in ("src/**/*.[ch]", "cli/**/*.[ch]", "include/**/*.h", "tests/**/*.[ch]",
-                                    "bench/*.c", "examples/*.c")
+                                    "bench/*.c", "examples/*.c", "tests/**/*.py", "tools/*.py", "bench/*.py")
                   for p in glob.glob(pattern, recursive=True))
 
 
-def functions(paths):
+def python_functions(paths):
+    for path in paths:
+        with open(path, encoding="utf-8") as source:
+            tree = ast.parse(source.read())
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef):
+                yield node.end_lineno - node.lineno + 1, path, node.name
+
+
+def c_functions(paths):
     out = subprocess.run(["ctags", "--output-format=json", "--fields=+ne", "--kinds-C=f", "-f", "-", *paths],
                          capture_output=True, text=True, check=True).stdout
     for line in out.splitlines():
@@ -31,12 +41,13 @@ for path in paths:
     lines = sum(1 for _ in open(path, encoding="utf-8"))
     if lines > MAX_FILE:
         wrong.append(f"{path}: {lines} lines")
-found = sorted(functions(paths), reverse=True)
+in_c = sorted(c_functions(p for p in paths if not p.endswith(".py")), reverse=True)
+found = in_c + sorted(python_functions(p for p in paths if p.endswith(".py")), reverse=True)
 wrong += [f"{path}: {name}: {length} lines" for length, path, name in found if length > MAX_FUNCTION]
 if "--top" in sys.argv:
-    lengths = sorted(length for length, _, _ in found)
-    print(f"{len(lengths)} functions, median {lengths[len(lengths) // 2]} lines")
-    for length, path, name in found[:10]:
+    lengths = sorted(length for length, _, _ in in_c)
+    print(f"{len(lengths)} functions in C, median {lengths[len(lengths) // 2]} lines")
+    for length, path, name in sorted(found, reverse=True)[:10]:
         print(f"{length:5} {path}: {name}")
 print("\n".join(wrong), end="\n" if wrong else "")
 sys.exit(1 if wrong else 0)

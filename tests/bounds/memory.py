@@ -13,6 +13,7 @@ import tap
 
 from ask import FATHOM, run
 from cache import many_units
+from suite import test
 
 PROGRAMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs")
 MIB = 1 << 20
@@ -71,20 +72,22 @@ def check(folder, path, *commands):
     assert not over, "\n".join(over)
 
 
-def add_all(suite):
-    ways = (("addr", "--no-cache"), ("addr", "--no-cache", "--json"), ("addr", "--no-cache", "--names-only"))
+ways = (("addr", "--no-cache"), ("addr", "--no-cache", "--json"), ("addr", "--no-cache", "--names-only"))
 
-    @suite.test("memory: of libc, no run takes more than its budget and 32 MiB")
-    def _(folder):
-        check(folder, LIBC, *ways)
 
-    @suite.test("memory: of libstdc++'s debug file, its sections compressed and not")
-    def _(folder):
-        for name, option in (("plain", "--decompress-debug-sections"), ("compressed", "--compress-debug-sections=zlib")):
-            path = os.path.join(folder, name)
-            run("objcopy", option, LIBSTDCXX, path)
-            check(folder, path, *ways)
+@test("memory: of libc, no run takes more than its budget and 32 MiB")
+def _(folder):
+    check(folder, LIBC, *ways)
 
-    @suite.test("memory: of a program of many units, compressed")
-    def _(folder):
-        check(folder, many_units(folder, 300, "-gz"), *ways)
+
+@test("memory: of libstdc++'s debug file, its sections compressed and not")
+def _(folder):
+    for name, option in (("plain", "--decompress-debug-sections"), ("compressed", "--compress-debug-sections=zlib")):
+        path = os.path.join(folder, name)
+        run("objcopy", option, LIBSTDCXX, path)
+        check(folder, path, *ways)
+
+
+@test("memory: of a program of many units, compressed")
+def _(folder):
+    check(folder, many_units(folder, 300, "-gz"), *ways)

@@ -5,22 +5,14 @@ import os
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [os.path.join(HERE, "..", "lib")]
+sys.path[:0] = [os.path.join(HERE, "..", "lib"), HERE]
 
-import cache  # noqa: E402
-import locks  # noqa: E402
-import mounts  # noqa: E402
-import memory  # noqa: E402
-import streams  # noqa: E402
-import tap  # noqa: E402
+import cache  # noqa: E402, F401  pylint: disable=unused-import
+import locks  # noqa: E402, F401  pylint: disable=unused-import
+import memory  # noqa: E402, F401  pylint: disable=unused-import
+import mounts  # noqa: E402, F401  pylint: disable=unused-import
+import streams  # noqa: E402, F401  pylint: disable=unused-import
 
-suite = tap.Suite("bounds", only_root="mount a file system, and become another user")
-streams.add_all(suite)
-locks.add_all(suite)
-memory.add_all(suite)
-cache.add_keys(suite)
-cache.add_bounds(suite)
-mounts.add_all(suite)
+from suite import SUITE  # noqa: E402
 
-if __name__ == "__main__":
-    sys.exit(suite.run())
+sys.exit(SUITE.run())

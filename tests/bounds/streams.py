@@ -11,6 +11,7 @@ import time
 from ask import FATHOM, run
 from building import build_text
 from running import Running
+from suite import test
 
 # No step takes so long, but one that waits for ever.
 HANG_SECONDS = 60
@@ -69,78 +70,82 @@ def one_answer(path, question):
     return run(FATHOM, "addr", "--no-cache", path, input=question, text=False)
 
 
-def add_all(suite):
-    @suite.test("what comes while a batch is answered is read, and becomes the next")
-    def _(folder):
-        path = program(folder)
-        question = b"outer\n"
-        answer = one_answer(path, question)
-        with Stream("addr", "--no-cache", path) as s:
-            n = s.stall(question, answer)
-            more = (1 << 20) // len(question)
-            assert s.write(question * more) == more * len(question), "it reads nothing while it answers"
-            assert s.read((n + more) * len(answer)) == answer * (n + more)
+@test("what comes while a batch is answered is read, and becomes the next")
+def _(folder):
+    path = program(folder)
+    question = b"outer\n"
+    answer = one_answer(path, question)
+    with Stream("addr", "--no-cache", path) as s:
+        n = s.stall(question, answer)
+        more = (1 << 20) // len(question)
+        assert s.write(question * more) == more * len(question), "it reads nothing while it answers"
+        assert s.read((n + more) * len(answer)) == answer * (n + more)
 
-    @suite.test("what is read ahead takes no more than its share of the memory budget")
-    def _(folder):
-        path = program(folder)
-        question = b"outer\n"
-        answer = one_answer(path, question)
-        with Stream("addr", "--no-cache", "--memory=16M", path) as s:
-            n = s.stall(question, answer)
-            took = s.write(question * ((4 << 20) // len(question)), seconds=2)
-            # One batch of 256 KiB, what a thread reads at a time, and what the pipe holds.
-            assert took <= (256 << 10) + 2 * (64 << 10), f"{took} bytes were read ahead"
-            n += took // len(question)
-            s.read(n * len(answer))
 
-    @suite.test("after many questions a single one is answered at once, too, also one that comes in two parts")
-    def _(folder):
-        path = program(folder)
-        question = b"outer\n"
-        answer = one_answer(path, question)
-        with Stream("addr", "--no-cache", path) as s:
-            assert s.write(question) == len(question)
+@test("what is read ahead takes no more than its share of the memory budget")
+def _(folder):
+    path = program(folder)
+    question = b"outer\n"
+    answer = one_answer(path, question)
+    with Stream("addr", "--no-cache", "--memory=16M", path) as s:
+        n = s.stall(question, answer)
+        took = s.write(question * ((4 << 20) // len(question)), seconds=2)
+        # One batch of 256 KiB, what a thread reads at a time, and what the pipe holds.
+        assert took <= (256 << 10) + 2 * (64 << 10), f"{took} bytes were read ahead"
+        n += took // len(question)
+        s.read(n * len(answer))
+
+
+@test("after many questions a single one is answered at once, too, also one that comes in two parts")
+def _(folder):
+    path = program(folder)
+    question = b"outer\n"
+    answer = one_answer(path, question)
+    with Stream("addr", "--no-cache", path) as s:
+        assert s.write(question) == len(question)
+        assert s.read(len(answer)) == answer
+        n = s.stall(question, answer)
+        assert s.read(n * len(answer)) == answer * n
+        for parts in ([question], [question], [question[:3], question[3:]], [question]):
+            for part in parts:
+                assert s.write(part) == len(part)
+                time.sleep(0.05)
             assert s.read(len(answer)) == answer
-            n = s.stall(question, answer)
-            assert s.read(n * len(answer)) == answer * n
-            for parts in ([question], [question], [question[:3], question[3:]], [question]):
-                for part in parts:
-                    assert s.write(part) == len(part)
-                    time.sleep(0.05)
-                assert s.read(len(answer)) == answer
 
-    @suite.test("the last line of a long stream needs no end")
-    def _(folder):
-        path = program(folder)
-        answer = one_answer(path, b"outer\n")
-        n = 50000
-        out = run(FATHOM, "addr", "--no-cache", path, input=b"outer\n" * n + b"outer", text=False)
-        assert out == answer * (n + 1), f"{len(out)} bytes, not {len(answer) * (n + 1)}"
 
-    @suite.test("when nobody reads the answers any more the run ends, though its input stays open")
-    def _(folder):
-        path = program(folder)
-        question = b"outer\n"
-        with Stream("addr", "--no-cache", path) as s:
-            s.stall(question, one_answer(path, question))
-            s.process.stdout.close()
-            try:
-                s.process.wait(timeout=HANG_SECONDS)
-            except subprocess.TimeoutExpired:
-                raise AssertionError("it waits for more questions") from None
-            finally:
-                s.process.stdout = None
+@test("the last line of a long stream needs no end")
+def _(folder):
+    path = program(folder)
+    answer = one_answer(path, b"outer\n")
+    n = 50000
+    out = run(FATHOM, "addr", "--no-cache", path, input=b"outer\n" * n + b"outer", text=False)
+    assert out == answer * (n + 1), f"{len(out)} bytes, not {len(answer) * (n + 1)}"
 
-    @suite.test("a line longer than a batch is one line")
-    def _(folder):
-        path = program(folder)
-        answer = one_answer(path, b"outer\n")
-        long = b"x" * (2 << 20)
-        with Stream("addr", "--no-cache", "--memory=16M", path) as s:
-            n = s.stall(b"outer\n", answer)
-            text = b"outer\n" + long + b"\nouter\n"
-            s.read(n * len(answer))
-            assert s.write(text) == len(text)
-            bad = long + b" ?? (bad-address)\n\n"
-            assert s.read(2 * len(answer) + len(bad)) == answer + bad + answer
+
+@test("when nobody reads the answers any more the run ends, though its input stays open")
+def _(folder):
+    path = program(folder)
+    question = b"outer\n"
+    with Stream("addr", "--no-cache", path) as s:
+        s.stall(question, one_answer(path, question))
+        s.process.stdout.close()
+        try:
+            s.process.wait(timeout=HANG_SECONDS)
+        except subprocess.TimeoutExpired:
+            raise AssertionError("it waits for more questions") from None
+        finally:
+            s.process.stdout = None
+
+
+@test("a line longer than a batch is one line")
+def _(folder):
+    path = program(folder)
+    answer = one_answer(path, b"outer\n")
+    long = b"x" * (2 << 20)
+    with Stream("addr", "--no-cache", "--memory=16M", path) as s:
+        n = s.stall(b"outer\n", answer)
+        text = b"outer\n" + long + b"\nouter\n"
+        s.read(n * len(answer))
+        assert s.write(text) == len(text)
+        bad = long + b" ?? (bad-address)\n\n"
+        assert s.read(2 * len(answer) + len(bad)) == answer + bad + answer

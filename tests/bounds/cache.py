@@ -11,6 +11,7 @@ import time
 import tap
 
 from ask import FATHOM, NOBODY, run
+from building import section
 from suite import test
 
 PROGRAMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs")
@@ -99,20 +100,17 @@ class Cache:
         return sum(os.path.getsize(os.path.join(self.dir, name)) for name in self.all())
 
 
-def section(path, name):
+def place(path, name):
     """(offset, size) of a section in the file."""
-    for line in run("readelf", "-SW", path).splitlines():
-        words = line.replace("[ ", "[").split()
-        if len(words) > 5 and words[1] == name:
-            return int(words[4], 16), int(words[5], 16)
-    raise AssertionError(f"{path} has no {name}")
+    found = section(path, name)
+    return found.off, found.size
 
 
 def erase_debug_info(path, times=None):
     """Overwrites it in place: without the index there are no lines. With @times the file has these afterwards."""
     with open(path, "r+b") as file:
         for name in (".debug_info", ".debug_line"):
-            off, size = section(path, name)
+            off, size = place(path, name)
             file.seek(off)
             file.write(b"\xff" * size)
     if times:
@@ -211,7 +209,7 @@ def edited(name, edit):
         shutil.copyfile(path, copy)
         edit(copy)
         assert os.path.getsize(copy) == os.path.getsize(path), "the test shows nothing"
-        assert section(copy, ".note.gnu.build-id") == section(path, ".note.gnu.build-id")
+        assert place(copy, ".note.gnu.build-id") == place(path, ".note.gnu.build-id")
         expected = truth(copy, questions)
         assert named(expected, copy, path) != old, "the test shows nothing"
         assert ask(copy, questions, cache.option) == expected

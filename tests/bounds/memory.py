@@ -12,6 +12,7 @@ import random
 import tap
 
 from ask import FATHOM, run
+from building import section
 from cache import many_units
 from suite import test
 
@@ -24,22 +25,13 @@ LIBSTDCXX = "/usr/lib/x86_64-linux-gnu/debug/libstdc++.so.6.0.30"
 ASKED = 300000
 
 
-def text(path):
-    """(first address, size) of the code, also where the section holds nothing."""
-    for line in run("readelf", "-SW", path).splitlines():
-        words = line.replace("[ ", "[").split()
-        if len(words) > 5 and words[1] == ".text":
-            return int(words[3], 16), int(words[5], 16)
-    raise AssertionError(f"{path} has no code")
-
-
 def questions(path, folder):
     """A file of random addresses."""
-    start, size = text(path)
+    code = section(path, ".text")
     rng = random.Random(1)
     name = os.path.join(folder, "questions")
     with open(name, "w", encoding="ascii") as file:
-        file.writelines(f"{start + rng.randrange(size):#x}\n" for _ in range(ASKED))
+        file.writelines(f"{code.addr + rng.randrange(code.size):#x}\n" for _ in range(ASKED))
     return name
 
 

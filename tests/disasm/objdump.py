@@ -3,6 +3,7 @@
 otherwise, and with addresses as objdump writes them."""
 import re
 
+import building
 from ask import FATHOM, run
 
 LINE = re.compile(r" *([0-9a-f]+):\t([^\t].*)")
@@ -32,12 +33,8 @@ def gnu(tool, path, *options):
 
 def section(path, name=".text"):
     """(start, end) of a section"""
-    for line in run("readelf", "-SW", path).splitlines():
-        match = re.match(rf" *\[ *\d+\] {re.escape(name)} +\w+ +([0-9a-f]+) [0-9a-f]+ ([0-9a-f]+) ", line)
-        if match:
-            start, size = (int(n, 16) for n in match.groups())
-            return start, start + size
-    raise AssertionError(f"{path}: there is no {name}")
+    found = building.section(path, name)
+    return found.addr, found.addr + found.size
 
 
 def ours(path, bounds, *options):

@@ -10,7 +10,7 @@ import tap
 from ask import FATHOM, addr, fathom, find, refused, run
 from building import build_text
 from finding import Asked, address, asked, build, dynamic, library, places
-from running import Running, Told, child_of, mappings_of, wait_for_state
+from running import Running, Told, child_of, in_memory, mappings_of, wait_for_state
 from suite import test
 
 
@@ -196,11 +196,7 @@ def deleted(folder):
 @test("a program that is only in memory (memfd)")
 def memfd(folder):
     path = build(folder, "asked", "-ldl", "-pthread")
-    fd = os.memfd_create("hidden")
-    with open(path, "rb") as f:
-        os.write(fd, f.read())
-    program = Asked([f"/proc/self/fd/{fd}"], pass_fds=(fd,))
-    with program:
+    with in_memory(path) as fd, Told([f"/proc/self/fd/{fd}"], pass_fds=[fd]) as program:
         for name, place in program.places.items():
             assert place in places(program.pid, name)[name], name
 

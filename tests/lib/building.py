@@ -3,6 +3,7 @@
 import os
 import re
 
+import elfread
 from ask import run
 
 
@@ -35,6 +36,13 @@ def strip_headers(path):
         f.write(bytes(8))
         f.seek(0x3c)
         f.write(bytes(4))
+
+
+def section(path, name):
+    """A section of an ELF file, with its addr, off and size."""
+    found = elfread.ElfFile(path).section(name)
+    assert found, f"{path}: there is no {name}"
+    return found
 
 
 def build_id(path):

@@ -4,6 +4,7 @@ import collections
 import contextlib
 import glob
 import json
+import os
 import re
 import signal
 import subprocess
@@ -63,6 +64,16 @@ class Running:
             with contextlib.suppress(BrokenPipeError):
                 if pipe:
                     pipe.close()
+
+
+@contextlib.contextmanager
+def in_memory(path):
+    """A descriptor of a file in memory only, with the bytes of @path."""
+    fd = os.memfd_create("nameless")
+    with open(path, "rb") as source, open(fd, "wb") as copy:
+        copy.write(source.read())
+        copy.flush()
+        yield fd
 
 
 class Told(Running):

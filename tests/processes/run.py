@@ -19,7 +19,7 @@ import tap  # noqa: E402
 from ask import FATHOM, NOBODY, addr, as_user, find, refused, run  # noqa: E402
 from building import add_link, build_id, keep_debug  # noqa: E402
 from living import PEERS, RANDOM_ADDRESSES, Living, compare, named_data, random_code, random_data, why_guessed  # noqa: E402
-from running import Asked, Running, Told, mapping_of, mappings_of, wait_for_state  # noqa: E402
+from running import Asked, Running, Told, in_memory, mapping_of, mappings_of, wait_for_state  # noqa: E402
 from told import STYLES, build, check_places, check_vdso, library, vdso_names  # noqa: E402
 
 PROGRAMS = os.path.join(HERE, "programs")
@@ -237,10 +237,7 @@ def replaced(folder):
 @test("a program that has no file: memfd")
 def memfd(folder):
     path = build(folder, "told", "-static", "-DPLAIN")
-    fd = os.memfd_create("nameless")
-    with open(path, "rb") as source:
-        os.write(fd, source.read())
-    with Told([f"/proc/self/fd/{fd}"], pass_fds=[fd]) as told:
+    with in_memory(path) as fd, Told([f"/proc/self/fd/{fd}"], pass_fds=[fd]) as told:
         check_places(told.pid, told.places)
 
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Decompression: whole sections, and whole files. Each format stands in a file of its own
- * (codec_*.c) with a codec_*_none.c that takes its place in builds without the library.
+ * Decompression of sections and of whole files. Each format has a file of its own (codec_*.c), and
+ * a codec_*_none.c for builds without its library.
  */
 #ifndef FATHOM_FILE_CODEC_H
 #define FATHOM_FILE_CODEC_H
@@ -10,25 +10,26 @@
 #include "safe/base/error.h"
 
 /*
- * Decompresses all of @from into the @size bytes at @to, which it must fill exactly: FATHOM_OK,
- * FATHOM_E_CORRUPT, FATHOM_E_MEMORY, or FATHOM_E_UNSUPPORTED in a build without the library.
+ * Decompresses all of @from into the @size bytes at @to, which it must fill exactly. Returns
+ * FATHOM_OK, FATHOM_E_CORRUPT, FATHOM_E_MEMORY, or FATHOM_E_UNSUPPORTED in a build without the
+ * library.
  */
 fathom_err fathom_codec_zlib(struct fathom_bytes from, uint8_t *to, uint64_t size);
 fathom_err fathom_codec_zstd(struct fathom_bytes from, uint8_t *to, uint64_t size);
 
-/* Where a stream of unknown length is written to. */
+/* The output of a stream of unknown length. */
 struct fathom_sink {
 	uint8_t *data; /* pages; fathom_pages_free(data, cap) */
 	uint64_t size;
 	uint64_t cap;
-	uint64_t limit; /* more than this is FATHOM_E_LIMIT */
+	uint64_t limit; /* greatest size; more is FATHOM_E_LIMIT */
 };
 
-/* Room for at least one more byte: FATHOM_OK, FATHOM_E_LIMIT or FATHOM_E_MEMORY. */
+/* Makes room for at least one more byte. Returns FATHOM_OK, FATHOM_E_LIMIT or FATHOM_E_MEMORY. */
 fathom_err fathom_sink_grow(struct fathom_sink *sink);
 void fathom_sink_deinit(struct fathom_sink *sink);
 
-/* Decompress a whole stream into @sink; what follows the stream is ignored. */
+/* Decompress a whole stream into @sink. They ignore what follows the stream. */
 fathom_err fathom_codec_gzip_stream(struct fathom_bytes from, struct fathom_sink *sink);
 fathom_err fathom_codec_xz_stream(struct fathom_bytes from, struct fathom_sink *sink);
 fathom_err fathom_codec_zstd_stream(struct fathom_bytes from, struct fathom_sink *sink);
@@ -36,10 +37,10 @@ fathom_err fathom_codec_lz4_stream(struct fathom_bytes from, struct fathom_sink 
 
 typedef fathom_err fathom_codec_stream_fn(struct fathom_bytes from, struct fathom_sink *sink);
 
-/* The decompressor for a file that starts with @bytes, or NULL when it is not compressed. */
+/* Returns the decompressor for a file that starts with @bytes; NULL if it is not compressed. */
 fathom_codec_stream_fn *fathom_codec_for_file(struct fathom_bytes bytes);
 
-/* The CRC of .gnu_debuglink (the one of gzip) over @bytes. */
+/* Returns the CRC-32 of @bytes, as .gnu_debuglink and gzip use it. */
 uint32_t fathom_codec_crc32(struct fathom_bytes bytes);
 
 #endif

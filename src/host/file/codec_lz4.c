@@ -12,7 +12,7 @@ fathom_err fathom_codec_lz4_stream(struct fathom_bytes from, struct fathom_sink 
 
 	if (LZ4F_isError(LZ4F_createDecompressionContext(&z, LZ4F_VERSION)))
 		return FATHOM_E_MEMORY;
-	/* Another frame may follow. */
+	/* Frames may follow each other. */
 	while (left || done < from.size) {
 		size_t in = (size_t)(from.size - done);
 		size_t out;

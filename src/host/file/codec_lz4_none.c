@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Stands in for codec_lz4.c in builds without the library. */
+/* For builds without liblz4. */
 #include "host/file/codec.h"
 
 fathom_err fathom_codec_lz4_stream(struct fathom_bytes from, struct fathom_sink *sink)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Stands in for codec_lzma.c in builds without the library. */
+/* For builds without liblzma. */
 #include "host/file/codec.h"
 
 fathom_err fathom_codec_xz_stream(struct fathom_bytes from, struct fathom_sink *sink)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* zlib sections by libdeflate, which is 2.5 times as fast; gzip streams by zlib, which can stream.
- */
+/* zlib sections by libdeflate, which is 2.5 times as fast; gzip streams by zlib: it can stream. */
 #include <libdeflate.h>
 #include <zlib.h>
 

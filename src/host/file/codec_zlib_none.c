@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Stands in for codec_zlib.c in builds without libdeflate and zlib. */
+/* For builds without libdeflate and zlib. */
 #include "host/file/codec.h"
 
 fathom_err fathom_codec_zlib(struct fathom_bytes from, uint8_t *to, uint64_t size)
@@ -17,7 +17,7 @@ fathom_err fathom_codec_gzip_stream(struct fathom_bytes from, struct fathom_sink
 	return FATHOM_E_UNSUPPORTED;
 }
 
-/* CRC-32 of ISO 3309, bit by bit: without the library, correct is enough. */
+/* CRC-32 (ISO 3309), bit by bit: without the library, correct is enough. */
 uint32_t fathom_codec_crc32(struct fathom_bytes bytes)
 {
 	uint32_t crc = UINT32_MAX;

@@ -26,7 +26,7 @@ fathom_err fathom_codec_zstd_stream(struct fathom_bytes from, struct fathom_sink
 	fathom_err err = z ? FATHOM_OK : FATHOM_E_MEMORY;
 	size_t left = 1;
 
-	/* Another frame may follow: what was compressed in pieces has many. */
+	/* Frames may follow each other: input that was compressed in pieces has many. */
 	while (err == FATHOM_OK && (left || in.pos < in.size)) {
 		ZSTD_outBuffer out;
 		const size_t before = in.pos;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Stands in for codec_zstd.c in builds without the library. */
+/* For builds without libzstd. */
 #include "host/file/codec.h"
 
 fathom_err fathom_codec_zstd(struct fathom_bytes from, uint8_t *to, uint64_t size)

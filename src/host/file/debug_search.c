@@ -11,7 +11,7 @@
 #include "host/file/debuginfod.h"
 #include "safe/base/cursor.h"
 
-/* The directory of @path, "/usr/bin/" for "/usr/bin/true", "./" for "true". */
+/* Formats the directory of @path: "/usr/bin/" for "/usr/bin/true", "./" for "true". */
 static bool directory_in(const char *path, struct fathom_path *ret)
 {
 	const char *slash = strrchr(path, '/');
@@ -20,7 +20,7 @@ static bool directory_in(const char *path, struct fathom_path *ret)
 		     : fathom_path_format(ret, "./");
 }
 
-/* The same of @f, links followed; those below another root directory would be followed in ours. */
+/* Formats the directory of @f with links followed, unless they would leave another root. */
 static bool directory_of(const struct fathom_file *f, struct fathom_path *ret)
 {
 	char *real = f->root_size ? strdup(f->path) : realpath(f->path, NULL);
@@ -30,8 +30,7 @@ static bool directory_of(const struct fathom_file *f, struct fathom_path *ret)
 	return done;
 }
 
-/* The directories that stand for "/" to a file: that of the process that has it mapped, and ours.
- */
+/* What "/" means to a file: the root of the process that has mapped it, then ours. */
 struct roots {
 	struct fathom_path path[2];
 	int n;
@@ -59,7 +58,7 @@ struct fathom_object *fathom_debugfile_try(struct fathom *session, const char *p
 	return NULL;
 }
 
-/* The same below the root of @of, if @path is. */
+/* Opens @path as fathom_debugfile_try() does, below the root of @of if @path is below it. */
 static struct fathom_object *try_for(struct fathom *session, const char *path,
 				     const struct fathom_object *of, struct fathom_notes *notes)
 {
@@ -91,15 +90,15 @@ static bool is_same_file(const struct fathom_object *a, const struct fathom_obje
 	       !a->file->allocated && !b->file->allocated;
 }
 
-/* What a candidate has to match. */
+/* What a candidate must match. */
 struct wanted {
 	const struct fathom_object *main;
-	struct fathom_bytes build_id; /* empty when there is none */
+	struct fathom_bytes build_id; /* empty if there is none */
 	uint32_t crc;                 /* of .gnu_debuglink */
 	bool has_crc;
 };
 
-/* Tries one candidate; closes and notes it when it belongs to another file. */
+/* Opens a candidate. Closes and notes it if it belongs to another file. */
 static struct fathom_object *try_candidate(struct fathom *session, const char *path,
 					   const struct wanted *wanted, struct fathom_notes *notes,
 					   bool *ret_refused)
@@ -130,7 +129,7 @@ static struct fathom_object *try_candidate(struct fathom *session, const char *p
 	return NULL;
 }
 
-/* "DIR/.build-id/ab/cdef.debug" */
+/* Formats "DIR/.build-id/ab/cdef.debug". */
 static bool build_id_path(const char *sysroot, const char *dir, struct fathom_bytes id,
 			  struct fathom_path *ret)
 {
@@ -187,7 +186,7 @@ static struct fathom_object *find_by_build_id(struct fathom *session, const stru
 	return found;
 }
 
-/* Splits .gnu_debuglink: a name, padding to four bytes, the CRC of the file. */
+/* Reads .gnu_debuglink: a name, padding to four bytes, the CRC of the file. */
 static bool read_debuglink(const struct fathom_object *main, struct fathom_str *ret_name,
 			   uint32_t *ret_crc)
 {
@@ -205,12 +204,12 @@ static bool read_debuglink(const struct fathom_object *main, struct fathom_str *
 	return cur_ok(&c) && ret_name->size;
 }
 
-/* Looks for the file @name names below @root, in the directories of debug files. */
+/* Looks for @name of @dir in the debug directories below @root. */
 static struct fathom_object *find_below(struct fathom *session, const char *root, const char *dir,
 					struct fathom_str name, const struct wanted *wanted,
 					struct fathom_notes *notes, bool *ret_refused)
 {
-	/* Debug files of /usr/lib/x may have been packaged when it was /lib/x. */
+	/* The debug file of /usr/lib/x may be packaged for /lib/x (merged /usr). */
 	const char *merged = strncmp(dir, "/usr/", 5) == 0 ? dir + 4 : NULL;
 	struct fathom_object *found = NULL;
 	struct fathom_path path;
@@ -225,7 +224,7 @@ static struct fathom_object *find_below(struct fathom *session, const char *root
 	return found;
 }
 
-/* Looks for the file @name of a program in @dir: there, and where debug files of @dir are. */
+/* Looks for the debug file @name of a program in @dir: in @dir, and in the debug directories. */
 static struct fathom_object *find_for_directory(struct fathom *session, const char *dir,
 						struct fathom_str name, const struct wanted *wanted,
 						struct fathom_notes *notes, bool *ret_refused)
@@ -240,14 +239,14 @@ static struct fathom_object *find_for_directory(struct fathom *session, const ch
 	if (!found && fathom_path_format(&path, "%s.debug/%s", dir, name.data))
 		found = try_candidate(session, path.text, wanted, notes, ret_refused);
 	find_roots(session, main, &roots);
-	/* Paths that are relative to somewhere have nothing below other directories. */
+	/* The debug directories only mirror absolute paths. */
 	for (int r = 0; r < roots.n && !found && dir[0] == '/'; r++)
 		found = find_below(session, roots.path[r].text, dir + main->root_size, name, wanted,
 				   notes, ret_refused);
 	return found;
 }
 
-/* Whether @f is a link, in the directory *@ret, to a file of another directory than that. */
+/* Returns whether @f is a link to a file of another directory. *@ret is the link's directory. */
 static bool is_linked_from(const struct fathom_file *f, const char *directory,
 			   struct fathom_path *ret)
 {
@@ -265,7 +264,7 @@ static bool is_linked_from(const struct fathom_file *f, const char *directory,
 	return linked;
 }
 
-/* A link to a file may have the debug file beside it; else it is beside what the link leads to. */
+/* The debug file may be beside a link to the program, else beside the program itself. */
 static struct fathom_object *find_by_debuglink(struct fathom *session, struct wanted *wanted,
 					       struct fathom_notes *notes, bool *ret_refused)
 {
@@ -320,7 +319,7 @@ struct fathom_object *fathom_debugfile_find(struct fathom *session,
 	return found;
 }
 
-/* .gnu_debugaltlink: a path and a build-id. */
+/* Reads .gnu_debugaltlink: a path and a build-id. */
 static bool read_altlink(const struct fathom_object *debug, struct fathom_str *ret_path,
 			 struct fathom_bytes *ret_id)
 {
@@ -336,7 +335,7 @@ static bool read_altlink(const struct fathom_object *debug, struct fathom_str *r
 	return cur_ok(&c) && ret_path->size;
 }
 
-/* .debug_sup (DWARF 5, 7.3.6): version, whether it is the supplementary file, path, checksum. */
+/* Reads .debug_sup (DWARF 5, 7.3.6): version, is it the supplementary file, path, checksum. */
 static bool read_debug_sup(const struct fathom_object *o, bool *ret_is_sup,
 			   struct fathom_str *ret_path, struct fathom_bytes *ret_id)
 {
@@ -356,7 +355,7 @@ static bool read_debug_sup(const struct fathom_object *o, bool *ret_is_sup,
 	return cur_ok(&c);
 }
 
-/* Whether @o is the supplementary file called @id: by build-id (dwz), or by checksum (DWARF 5). */
+/* Returns whether @id is the supplementary file @o: its build-id (dwz) or checksum (DWARF 5). */
 static bool is_supplement(const struct fathom_object *o, struct fathom_bytes id)
 {
 	struct fathom_bytes own_id;

@@ -27,7 +27,7 @@ static const struct fathom_library_symbol symbols[] = {
 	{ "debuginfod_end", offsetof(struct library, end) },
 };
 
-/* Kept open: unloading would take libcurl's state down with it. */
+/* Never closed: unloading would take libcurl's state down with it. */
 static bool open_library(struct library *l)
 {
 	return fathom_library_open("libdebuginfod.so.1", symbols, sizeof symbols / sizeof *symbols,
@@ -41,7 +41,7 @@ struct question {
 	bool late;
 };
 
-/* Called by libdebuginfod many times a second while it waits; a result but 0 gives up. */
+/* libdebuginfod calls this many times a second while it waits; a result other than 0 gives up. */
 static int on_progress(struct client *c, long a, long b)
 {
 	struct question *q;
@@ -57,7 +57,7 @@ static int on_progress(struct client *c, long a, long b)
 	return q->cancelled || q->late;
 }
 
-/* The moment by which the session's questions must all be answered. */
+/* Returns when all the session's queries must be answered. */
 static int64_t session_deadline(struct fathom *session)
 {
 	int64_t unset = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Asking debuginfod servers (elfutils) for a debug file. Only when the session asks for it; all
- * questions of a session share one deadline, and the caller's callback can give up.
+ * Asks debuginfod servers (elfutils) for debug files, if the session wants that. All queries of a
+ * session share one deadline, and the caller's callback can cancel them.
  */
 #ifndef FATHOM_FILE_DEBUGINFOD_H
 #define FATHOM_FILE_DEBUGINFOD_H
@@ -9,9 +9,9 @@
 #include "host/base/context.h"
 
 /*
- * Fetches the debug information for @build_id; on success *@ret_path, the caller's to free(), is
- * the file in debuginfod's own cache. FATHOM_E_NOT_FOUND, FATHOM_E_TIMEOUT, FATHOM_E_CANCELLED,
- * FATHOM_E_UNSUPPORTED when there is no libdebuginfod, FATHOM_E_OS.
+ * Fetches the debug information for @build_id. On success *@ret_path, which the caller frees, is
+ * the file in debuginfod's own cache. Else returns FATHOM_E_NOT_FOUND, FATHOM_E_TIMEOUT,
+ * FATHOM_E_CANCELLED, FATHOM_E_OS, or FATHOM_E_UNSUPPORTED if there is no libdebuginfod.
  */
 fathom_err fathom_debuginfod_find(struct fathom *session, struct fathom_bytes build_id,
 				  char **ret_path, struct fathom_errinfo *reterr);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Stands in for debuginfod.c in builds without dlopen. */
+/* For builds without dlopen. */
 #include "host/file/debuginfod.h"
 
 fathom_err fathom_debuginfod_find(struct fathom *session, struct fathom_bytes build_id,

@@ -97,7 +97,7 @@ fathom_err fathom_file_reach(struct fathom_memory *m, const char *path,
 	return fathom_reach_path(m->reach, path) ? FATHOM_OK : fathom_fail_reach(reterr, path);
 }
 
-/* Why what @st says is not read as a file; NULL when it is. */
+/* Returns why a file with @st is not read; NULL if it is. */
 static const char *refusal(const struct stat *st)
 {
 	if (S_ISDIR(st->st_mode))
@@ -112,13 +112,13 @@ static fathom_err open_regular(const char *path, int *ret_fd, struct stat *ret_s
 	const char *why;
 	int fd;
 
-	/* Opening a device may do something: look first. */
+	/* First, because opening a device may have effects. */
 	if (stat(path, ret_stat) < 0)
 		return fathom_fail_os(reterr, path);
 	why = refusal(ret_stat);
 	if (why)
 		return path_error(reterr, FATHOM_E_FORMAT, path, why);
-	/* O_NONBLOCK: what is a FIFO by now must not hang. */
+	/* O_NONBLOCK: opening must not hang if it has become a FIFO. */
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0 || fstat(fd, ret_stat) < 0) {
 		(void)fathom_fail_os(reterr, path);
@@ -158,7 +158,7 @@ static void unmap(struct fathom_file *f)
 		(void)munmap((void *)(uintptr_t)f->bytes.data, (size_t)f->bytes.size);
 }
 
-/* Replaces the mapped, compressed bytes of @f by what they decompress to. */
+/* Replaces the mapped, compressed bytes of @f by the decompressed ones. */
 static fathom_err decompress(struct fathom_file *f, fathom_codec_stream_fn *codec,
 			     struct fathom_errinfo *reterr)
 {
@@ -212,7 +212,7 @@ bool fathom_file_identify(const char *path, struct fathom_file_id *ret)
 	return true;
 }
 
-/* Maps what is open as @fd into @f. */
+/* Maps the file open as @fd into @f. */
 static fathom_err map_into(struct fathom_file *f, int fd, const struct stat *st,
 			   struct fathom_errinfo *reterr)
 {
@@ -322,15 +322,14 @@ void fathom_file_close(struct fathom_file *f)
 	free(f);
 }
 
-/* Whether @bytes are a part of the mapping; decompressed copies are not. */
+/* Returns whether @bytes are part of the mapping. Decompressed copies are not. */
 static bool is_mapped(const struct fathom_file *f, struct fathom_bytes bytes)
 {
 	return f && !f->allocated && bytes.size && bytes.data >= f->bytes.data &&
 	       bytes.data + bytes.size <= f->bytes.data + f->bytes.size;
 }
 
-/* Linux reads no more than a device's read-ahead by one request, and forgets the rest: mostly this.
- */
+/* Linux serves one request up to the device's read-ahead, mostly this, and drops the rest. */
 #define READ_AHEAD ((size_t)128 << 10)
 
 void fathom_file_will_read(const struct fathom_file *f, struct fathom_bytes bytes)

@@ -9,27 +9,24 @@
 struct entry {
 	uint64_t addend;
 	uint32_t symbol;
-	uint32_t type;  /* of a packed one 0 */
-	uint32_t table; /* section that it stands in */
+	uint32_t type;  /* 0 if packed (DT_RELR) */
+	uint32_t table; /* section of its table */
 };
 
 struct fathom_fixups {
 	const struct fathom_object *object;
-	struct fathom_keyed *keyed; /* by address; the value is the number of the entry */
+	struct fathom_keyed *keyed; /* by address; the value is the index of the entry */
 	struct entry *entries;
 	size_t n;
 	size_t cap;
-	/* What is loaded from `low` on: the segment that was looked up last. */
+	/* The last segment that was looked up: its svma and its bytes. */
 	uint64_t low;
 	struct fathom_bytes loaded;
-	uint64_t looked_at; /* segments */
+	uint64_t looked_at; /* number of segments */
 	uint64_t n_packed;  /* words of packed tables that may still be read */
 };
 
-/*
- * Slots stand together, segments are few: a file for which more segments have to be looked at is
- * not read to the end.
- */
+/* Slots stand together and segments are few: a file that needs more is not read to its end. */
 #define MAX_LOOKED_AT (UINT64_C(1) << 24)
 
 struct type {
@@ -109,7 +106,7 @@ static bool is_table(const struct fathom_object *o, uint32_t i)
 	return s->info < o->n_sections && (o->sections[s->info].header.flags & SHF_ALLOC);
 }
 
-/* What the file has at @svma, @size bytes; empty when it has nothing there. */
+/* Returns the @size bytes of the file at @svma; none if the file has none there. */
 static struct fathom_bytes slot_bytes(struct fathom_fixups *f, uint64_t svma, uint64_t size)
 {
 	if (svma >= f->low && range_inside(svma - f->low, size, f->loaded.size))
@@ -124,7 +121,7 @@ static struct fathom_bytes slot_bytes(struct fathom_fixups *f, uint64_t svma, ui
 	return bytes_slice(f->loaded, svma - f->low, size);
 }
 
-/* What a relocation without an addend of its own adds: what stands there. */
+/* Returns the addend of a relocation that has none of its own: it is stored in place. */
 static uint64_t addend_in_place(struct fathom_fixups *f, const struct fathom_section *table,
 				uint64_t off)
 {
@@ -163,7 +160,7 @@ static void add_table(struct fathom_fixups *f, uint32_t number)
 	}
 }
 
-/* Adds the word at @svma, which the bias is added to; what is not in the file is not one. */
+/* Adds the word at @svma, to which the loader adds the bias; nothing if it is not in the file. */
 static void add_packed(struct fathom_fixups *f, uint32_t table, uint64_t svma)
 {
 	const struct fathom_image *image = &f->object->image;
@@ -178,9 +175,9 @@ static void add_packed(struct fathom_fixups *f, uint32_t table, uint64_t svma)
 }
 
 /*
- * DT_RELR (gABI, "Relative Relocation Table"): an even word is the address of one; an odd one says
- * in its other bits, from the lowest, which of the words that follow the last address are. Tables
- * may overlap, but together are no more than the file.
+ * Adds a DT_RELR table (gABI, "Relative Relocation Table"). An even word is the address of a slot.
+ * The other bits of an odd word tell, from the lowest on, which of the following words are slots.
+ * Reads at most as many words as the file has, because tables may overlap.
  */
 static void add_packed_table(struct fathom_fixups *f, uint32_t number)
 {
@@ -206,8 +203,8 @@ static void add_packed_table(struct fathom_fixups *f, uint32_t number)
 }
 
 /*
- * The most entries that the tables can hold; tables may overlap, but together be no more. What is
- * packed stands for words of the file.
+ * Returns a bound for the number of entries. Tables may overlap, but all together count for no more
+ * bytes than the file has; packed entries are words of the file.
  */
 static size_t count_entries(const struct fathom_object *o)
 {
@@ -262,7 +259,7 @@ void fathom_fixups_destroy(struct fathom_fixups *f)
 	free(f);
 }
 
-/* The symbol of @e, with its address where it is defined here. */
+/* Reads the symbol of @e, and its address if it is defined here. */
 static void read_symbol(const struct fathom_fixups *f, const struct entry *e,
 			struct fathom_fixup *ret)
 {
@@ -281,7 +278,7 @@ static void read_symbol(const struct fathom_fixups *f, const struct entry *e,
 	ret->name = fathom_symbol_base_name(fathom_symtab_name(&t, &symbol), &version);
 	if (!ret->name.size)
 		ret->name.data = NULL;
-	/* What another library may define in this one's place is not this one's to say. */
+	/* Another library may define the symbol instead: then its address is not known here. */
 	if (symbol.section == SHN_UNDEF || symbol.section >= o->n_sections)
 		return;
 	if (o->image.type != ET_REL && symbol.bind != STB_LOCAL)

@@ -8,7 +8,7 @@
 
 #include "host/file/file.h"
 
-/* The kernel hands out a page or so at a time, whatever there is room for. */
+/* The kernel hands out a page or so at a time, however much room there is. */
 #define LEAST_ROOM ((size_t)64 << 10)
 
 struct growing {

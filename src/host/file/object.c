@@ -10,8 +10,8 @@
 #include "safe/base/sort.h"
 
 /*
- * The first address given to sections of relocatable files; 0 and 1 mark dropped code. Machines
- * with addresses of 16 bits have debug information with such, too.
+ * First address of laid-out sections. 0 and 1 are tombstones. Machines with 16-bit addresses get a
+ * low one, which their debug information can state.
  */
 #define LAYOUT_START    UINT64_C(0x10000)
 #define LAYOUT_START_16 UINT64_C(0x100)
@@ -33,8 +33,8 @@ static bool is_debug_section(const struct fathom_section *s)
 }
 
 /*
- * Whether the debug information of a relocatable file states addresses although nothing relocates
- * it, as in files that were written by hand.
+ * Returns false if the file has debug information that nothing relocates, as files written by hand
+ * may have: its addresses then hold as stated.
  */
 static bool is_relocated(const struct fathom_object *o)
 {
@@ -53,9 +53,8 @@ static bool is_relocated(const struct fathom_object *o)
 }
 
 /*
- * Leaves the sections of a relocatable file where its debug information, which nothing relocates,
- * expects them: where they are stated to be, or the first with code at 0. Returns false for all
- * others: they have to be laid out behind *@next.
+ * Returns true if a relocatable file whose debug information nothing relocates states addresses of
+ * sections: they stay there. Else moves *@next behind the first code section, which stays at 0.
  */
 static bool keep_stated(const struct fathom_object *o, uint64_t *next)
 {
@@ -72,7 +71,7 @@ static bool keep_stated(const struct fathom_object *o, uint64_t *next)
 	return false;
 }
 
-/* Gives section @i of a relocatable file, which is loaded, the next address that suits it. */
+/* Places the loaded section @i of a relocatable file at the next suitable address. */
 static bool lay_out_section(struct fathom_object *o, uint32_t i, uint64_t *next)
 {
 	struct fathom_object_section *s = &o->sections[i];
@@ -84,11 +83,11 @@ static bool lay_out_section(struct fathom_object *o, uint32_t i, uint64_t *next)
 	if (__builtin_add_overflow(s->base, s->header.size, next) ||
 	    *next > (o->image.is64 ? UINT64_MAX / 2 : UINT32_MAX))
 		return false;
-	++*next; /* an address behind a section is not the start of the next */
+	++*next; /* the address behind a section starts no other */
 	return true;
 }
 
-/* Gives the loaded sections of a relocatable file their addresses. */
+/* Places the loaded sections of a relocatable file. */
 static fathom_err lay_out_sections(struct fathom_object *o, struct fathom_errinfo *reterr)
 {
 	const bool small = o->image.machine == EM_AVR || o->image.machine == EM_MSP430;
@@ -100,7 +99,7 @@ static fathom_err lay_out_sections(struct fathom_object *o, struct fathom_errinf
 	for (uint32_t i = 1; i < o->n_sections; i++) {
 		if (!(o->sections[i].header.flags & SHF_ALLOC))
 			continue;
-		/* Its debug information counts from the start of the first code. */
+		/* The first code section stays at 0, where its debug information expects it. */
 		if (stated && is_code(&o->sections[i].header))
 			stated = false;
 		else if (!lay_out_section(o, i, &next))
@@ -111,11 +110,11 @@ static fathom_err lay_out_sections(struct fathom_object *o, struct fathom_errinf
 	return FATHOM_OK;
 }
 
-/* Reads all section headers and gives each its address. */
+/* Reads all section headers and sets their addresses. */
 static fathom_err read_sections(struct fathom_object *o, struct fathom_errinfo *reterr)
 {
 	o->n_sections = o->image.shnum;
-	/* One at least: section 0 stands for "none" and can be looked at. */
+	/* At least one: section 0, which means "none", can always be read. */
 	o->sections = calloc((size_t)o->n_sections + 1, sizeof *o->sections);
 	if (!o->sections)
 		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
@@ -138,7 +137,7 @@ static int compare_ranges(const void *a, const void *b)
 	return x->low < y->low ? -1 : x->low > y->low;
 }
 
-/* Adds [low, low + size) to the code ranges; @cap is their room. */
+/* Adds [low, low + size) to the code ranges. */
 static void add_code(struct fathom_object *o, uint64_t low, uint64_t size)
 {
 	uint64_t high;
@@ -149,7 +148,7 @@ static void add_code(struct fathom_object *o, uint64_t low, uint64_t size)
 		o->code[o->n_code++] = (struct fathom_range){ low, high };
 }
 
-/* Where the file has code: its executable sections, or else its executable segments. */
+/* Finds the code: the executable sections, or else the executable segments. */
 static fathom_err find_code(struct fathom_object *o)
 {
 	struct fathom_segment segment;
@@ -198,7 +197,7 @@ fathom_err fathom_object_create(struct fathom_memory *m, struct fathom_file *fil
 		err = read_sections(o, reterr);
 	if (!err)
 		err = find_code(o);
-	/* That is why, whatever else seems to be wrong with it. */
+	/* The cut explains whatever else seems to be wrong. */
 	if (fathom_file_is_cut(file))
 		err = fathom_fail_cut(reterr, file->path);
 	if (err) {
@@ -273,7 +272,7 @@ enum compression { COMPRESS_NONE, COMPRESS_ZLIB, COMPRESS_ZSTD, COMPRESS_UNKNOWN
 struct compressed {
 	enum compression kind;
 	struct fathom_bytes data;
-	uint64_t size; /* decompressed */
+	uint64_t size; /* bytes when decompressed */
 };
 
 #define ZDEBUG_HEADER 12 /* "ZLIB" and the size, big-endian */
@@ -281,7 +280,7 @@ struct compressed {
 #define ELFCOMPRESS_ZSTD 2
 #endif
 
-/* How section @s is compressed: SHF_COMPRESSED (gABI), or GNU's older .zdebug_ sections. */
+/* Returns how section @s is compressed: SHF_COMPRESSED (gABI), or GNU's older .zdebug_ sections. */
 static struct compressed compression_of(const struct fathom_object *o,
 					const struct fathom_section *s)
 {
@@ -341,11 +340,11 @@ static fathom_err section_error(const struct fathom_object *o, uint32_t i, fatho
 	return fathom_object_fail(o, i, err, 0, what, reterr);
 }
 
-/* No compressor reaches a ratio above this: deflate's limit is 1032, zstd's blocks reach 43,690. */
+/* No valid stream has a higher ratio: deflate reaches 1032, zstd's blocks 43,690. */
 #define MAX_RATIO_ZLIB 1040
 #define MAX_RATIO_ZSTD 50000
 
-/* Sections of this size are worth a second thread. */
+/* Sections of this size or more are worth a second thread. */
 #define FILL_TOGETHER (UINT64_C(32) << 20)
 
 /* Pages are cleared in pieces of this size. */
@@ -362,7 +361,7 @@ void fathom_object_clear_ahead(struct fathom_object *o)
 	for (uint64_t off = 0; more; off += CLEAR_STEP) {
 		pthread_mutex_lock(&o->filling_lock);
 		more = off < o->filling.size;
-		/* Where the kernel does not know how, whoever fills the pages has them cleared. */
+		/* Old kernels cannot: then the thread that fills the pages also faults them in. */
 		if (more &&
 		    madvise(o->filling.to + off,
 			    (size_t)(o->filling.size - off < CLEAR_STEP ? o->filling.size - off
@@ -373,7 +372,7 @@ void fathom_object_clear_ahead(struct fathom_object *o)
 	}
 }
 
-/* Lets other threads clear the pages of [to, to + size) ahead, unless they do so for others. */
+/* Lets other threads clear the pages of [to, to + size) ahead; false if they are at others. */
 static bool announce_filling(struct fathom_object *o, uint8_t *to, uint64_t size)
 {
 	bool announced = false;
@@ -390,7 +389,7 @@ static bool announce_filling(struct fathom_object *o, uint8_t *to, uint64_t size
 	return announced;
 }
 
-/* When this returns, no thread touches the pages any more. */
+/* Returns when no other thread touches the pages any more. */
 static void end_filling(struct fathom_object *o)
 {
 	pthread_mutex_lock(&o->filling_lock);
@@ -420,7 +419,7 @@ static fathom_err decompress(struct fathom_object *o, uint32_t i, const struct c
 	return FATHOM_OK;
 }
 
-/* Whether a section of a relocatable file has relocations to be applied. */
+/* Returns whether a section of a relocatable file has relocations to apply. */
 static bool has_relocations(const struct fathom_object *o, uint32_t i)
 {
 	if (o->image.type != ET_REL)
@@ -431,7 +430,7 @@ static bool has_relocations(const struct fathom_object *o, uint32_t i)
 	return false;
 }
 
-/* Makes the copy of section @i that is to be read. */
+/* Makes a decompressed and relocated copy of section @i. */
 static fathom_err make_copy(struct fathom_object *o, uint32_t i, const struct compressed *z,
 			    struct fathom_loaded *ret, struct fathom_errinfo *reterr)
 {
@@ -527,7 +526,7 @@ uint32_t fathom_object_section_at(const struct fathom_object *o, uint64_t svma)
 	for (uint32_t i = 1; i < o->n_sections; i++) {
 		const struct fathom_object_section *s = &o->sections[i];
 
-		/* .tbss takes no room: what stands at its addresses is another section. */
+		/* .tbss takes no room: its addresses belong to another section. */
 		if ((s->header.flags & SHF_ALLOC) && svma >= s->base &&
 		    svma - s->base < s->header.size &&
 		    !((s->header.flags & SHF_TLS) && s->header.type == SHT_NOBITS))
@@ -555,8 +554,7 @@ bool fathom_object_is_mapped(const struct fathom_object *o, uint64_t svma)
 	return false;
 }
 
-/* Stores one DT_ entry where it is wanted. */
-/* Where each entry of the table belongs. */
+/* The members that DT_ entries fill. */
 static const struct {
 	uint64_t tag;
 	size_t field;
@@ -636,7 +634,7 @@ struct fathom_symtab fathom_object_symtab(const struct fathom_object *o, uint32_
 	return ret;
 }
 
-/* By how much the code of @main stands elsewhere than that of @o: by its largest section. */
+/* Returns how far @main was moved away from @o, measured at the largest common code section. */
 static uint64_t distance(const struct fathom_object *o, const struct fathom_object *main)
 {
 	uint64_t largest = 0;

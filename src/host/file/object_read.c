@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a program has in its memory when it starts, as far as its file says: the contents of
- * segments, or, in relocatable files, of sections.
+ * Reads what a program has in memory when it starts, as far as its file says: the contents of
+ * segments or, in relocatable files, of sections.
  */
 #include "host/file/object.h"
 
-/* Debug files have the headers of code that they have no bytes of. */
+/* Returns whether @o is a debug file: it has headers of code, but not the bytes. */
 static bool is_debug_file(const struct fathom_object *o)
 {
 	for (uint32_t i = 1; i < o->n_sections; i++) {
@@ -17,10 +17,10 @@ static bool is_debug_file(const struct fathom_object *o)
 	return false;
 }
 
-/* A piece of memory: bytes of the file, or zeros. */
+/* Consecutive memory: bytes of the file, or zeros. */
 struct piece {
-	const uint8_t *data; /* NULL: zeros */
-	uint64_t size;       /* 0: nothing is there */
+	const uint8_t *data; /* NULL if zeros */
+	uint64_t size;       /* 0 if nothing is there */
 };
 
 static struct piece piece_of_section(const struct fathom_object *o, uint64_t svma)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Relocating sections of ET_REL files: only what compilers emit in debug and unwind sections
+ * Relocates sections of ET_REL files. Handles only what compilers emit in debug and unwind sections
  * (absolute, pc-relative, and the add / subtract pairs of RISC-V and LoongArch), per the psABI of
  * each machine.
  */
@@ -10,12 +10,12 @@
 #include "safe/elf/relocation.h"
 #include "safe/elf/symtab.h"
 
-/* Machines that elf.h of the C library does not have. */
+/* Machines that the C library's elf.h lacks. */
 #define EM_HEXAGON 164
 #define EM_LANAI   244
 #define EM_VE      251
 
-/* MSP430X numbers its relocations otherwise; this is no number of a machine. */
+/* MSP430X numbers its relocations differently; this is not a machine's number. */
 #define EM_MSP430X    0xff00
 #define MSP430_MACH   0xffu /* of the header's flags */
 #define MSP430_MACH_X 45u
@@ -68,7 +68,7 @@ static const struct rule rules[] = {
 	{ EM_ARM, R_ARM_TLS_LDO32, ACT_NONE, 4 },
 	{ EM_PPC64, R_PPC64_ADDR64, ACT_SET, 8 },
 	{ EM_PPC64, R_PPC64_ADDR32, ACT_SET, 4 },
-	{ EM_PPC64, R_PPC64_TOC, ACT_NONE, 8 }, /* of descriptors: nothing that names code */
+	{ EM_PPC64, R_PPC64_TOC, ACT_NONE, 8 }, /* of descriptors: no code */
 	{ EM_PPC64, R_PPC64_REL32, ACT_PCREL, 4 },
 	{ EM_PPC64, R_PPC64_REL64, ACT_PCREL, 8 },
 	{ EM_PPC64, R_PPC64_DTPREL64, ACT_NONE, 8 },
@@ -153,7 +153,7 @@ static const struct rule rules[] = {
 	{ EM_AVR, 1 /* R_AVR_32 */, ACT_SET, 4 },
 	{ EM_AVR, 4 /* R_AVR_16 */, ACT_SET, 2 },
 	{ EM_AVR, 26 /* R_AVR_8 */, ACT_SET, 1 },
-	/* Differences stand there already: these are for linkers that shorten code between. */
+	/* The difference is stored already: these are for linkers that shorten the code between. */
 	{ EM_AVR, 30 /* R_AVR_DIFF8 */, ACT_NONE, 1 },
 	{ EM_AVR, 31 /* R_AVR_DIFF16 */, ACT_NONE, 2 },
 	{ EM_AVR, 32 /* R_AVR_DIFF32 */, ACT_NONE, 4 },
@@ -180,14 +180,14 @@ static const struct rule rules[] = {
 	{ EM_VE, 3 /* R_VE_SREL32 */, ACT_PCREL, 4 },
 };
 
-/* Whether @image is of MSP430X: GNU's tools state it in the flags, TI's state no ABI. */
+/* Returns whether @image is for MSP430X. GNU's tools set a flag, TI's set no OS ABI. */
 static bool is_msp430x(const struct fathom_image *image)
 {
 	return (image->flags & MSP430_MACH) == MSP430_MACH_X ||
 	       image->bytes.data[EI_OSABI] == ELFOSABI_NONE;
 }
 
-/* The machine whose types of relocations @image has. */
+/* Returns the machine that numbers the relocations of @image. */
 static uint16_t machine_of(const struct fathom_image *image)
 {
 	switch (image->machine) {
@@ -225,7 +225,7 @@ static void store_uint(uint8_t *p, unsigned size, bool swap, uint64_t value)
 		p[little ? i : size - 1 - i] = (uint8_t)(value >> (8 * i));
 }
 
-/* Rewrites the LEB128 at @p, keeping its length, which the assembler padded for this. */
+/* Rewrites the LEB128 at @p at its present length, to which the assembler has padded it. */
 static void add_uleb(uint8_t *p, uint64_t room, uint64_t delta, bool set)
 {
 	struct fathom_cursor c = cur_init((struct fathom_bytes){ p, room }, false);
@@ -241,8 +241,8 @@ static void add_uleb(uint8_t *p, uint64_t room, uint64_t delta, bool set)
 }
 
 /*
- * The address of symbol @i, and that of its section; false when it is defined elsewhere, and the
- * place stays as it is.
+ * Finds the address of symbol @i, and that of its section. Returns false if it is defined
+ * elsewhere: then the place stays as it is.
  */
 static bool symbol_address(const struct fathom_object *o, const struct fathom_symtab *symbols,
 			   uint32_t i, uint64_t *ret, uint64_t *ret_section)
@@ -275,7 +275,7 @@ static void apply(const struct rule *rule, uint8_t *p, uint64_t room, uint64_t p
 		value += r->addend;
 	switch (rule->action) {
 	case ACT_SET:
-	case ACT_SECREL: /* @value is relative already */
+	case ACT_SECREL: /* @value is relative to its section already */
 		store_uint(p, rule->size, swap, value);
 		break;
 	case ACT_PCREL:
@@ -302,19 +302,19 @@ static void apply(const struct rule *rule, uint8_t *p, uint64_t room, uint64_t p
 	}
 }
 
-/* What the tables of one section have in common. */
+/* The relocation of one section, by all of its tables. */
 struct relocating {
 	struct fathom_object *object;
-	uint32_t section; /* that is relocated */
-	uint8_t *bytes;   /* a copy of it */
+	uint32_t section; /* being relocated */
+	uint8_t *bytes;   /* the copy */
 	uint64_t size;
-	struct fathom_symtab symbols; /* of the table before */
-	uint32_t symtab;              /* the section that they are in */
-	uint32_t n_symtabs;           /* so often they were others */
-	uint64_t left; /* bytes that tables may still take: together no more than the file */
+	struct fathom_symtab symbols; /* of the previous table */
+	uint32_t symtab;              /* section of symbols */
+	uint32_t n_symtabs;           /* how often symbols changed */
+	uint64_t left; /* bytes that further tables may have: all together no more than the file */
 };
 
-/* Makes r->symbols those that table @t is linked to. */
+/* Sets r->symbols to those that table @t is linked to. */
 static fathom_err use_symbols(struct relocating *r, uint32_t t, struct fathom_errinfo *reterr)
 {
 	const struct fathom_object *o = r->object;
@@ -334,7 +334,7 @@ static fathom_err use_symbols(struct relocating *r, uint32_t t, struct fathom_er
 	return FATHOM_OK;
 }
 
-/* Looks at what is said of table @t before it is read. */
+/* Checks the header of table @t. */
 static fathom_err check_table(struct relocating *to, uint32_t t, struct fathom_errinfo *reterr)
 {
 	const struct fathom_object *o = to->object;
@@ -354,7 +354,7 @@ static fathom_err check_table(struct relocating *to, uint32_t t, struct fathom_e
 	return use_symbols(to, t, reterr);
 }
 
-/* Applies the relocations of section @t. */
+/* Applies the relocations of table @t. */
 static fathom_err apply_table(struct relocating *to, uint32_t t, struct fathom_errinfo *reterr)
 {
 	const struct fathom_object *o = to->object;
@@ -397,7 +397,7 @@ static fathom_err apply_table(struct relocating *to, uint32_t t, struct fathom_e
 	return FATHOM_OK;
 }
 
-/* Whether the one name is ".rel" or ".rela" and the other. */
+/* Returns whether @table is ".rel" or ".rela" followed by @section. */
 static bool is_named_after(struct fathom_str table, struct fathom_str section)
 {
 	const size_t prefix = table.data && str_starts(table, ".rela") ? 5 : 4;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * aarch64 instructions: the few that make addresses are told by their encoding (Arm Architecture
- * Reference Manual, C4.1), all get their text from Capstone.
+ * aarch64 instructions: the few that make addresses are recognised by their encoding (Arm
+ * Architecture Reference Manual, C4.1); Capstone writes the text of all.
  */
 #include <stdlib.h>
 
@@ -27,7 +27,7 @@ static int64_t sign_extend(uint64_t value, unsigned bits)
 	return (int64_t)(((value & (2 * top - 1)) ^ top) - top);
 }
 
-/* @size bits of @insn from bit @at on. */
+/* Returns @size bits of @insn from bit @at on. */
 static uint32_t field(uint32_t insn, unsigned at, unsigned size)
 {
 	return (insn >> at) & ((UINT32_C(1) << size) - 1);
@@ -41,7 +41,7 @@ static void branch(struct fathom_code *c, uint32_t insn, unsigned at, unsigned s
 	c->value = c->address + 4 * (uint64_t)sign_extend(field(insn, at, size), size);
 }
 
-/* Branches; false when it is none. */
+/* Decodes a branch; returns false if it is none. */
 static bool decode_branch(struct fathom_code *c, uint32_t insn)
 {
 	if ((insn & 0xfc000000) == 0x14000000) /* b */
@@ -63,7 +63,7 @@ static bool decode_branch(struct fathom_code *c, uint32_t insn)
 	return true;
 }
 
-/* br, blr, ret and those of them that authenticate their pointer. */
+/* Decodes br, blr, ret and those of them that authenticate their pointer. */
 static bool decode_register_branch(struct fathom_code *c, uint32_t insn)
 {
 	const uint32_t opc = field(insn, 21, 4);
@@ -78,7 +78,7 @@ static bool decode_register_branch(struct fathom_code *c, uint32_t insn)
 	return true;
 }
 
-/* adr, adrp, add of a constant, movz, movn, movk. */
+/* Decodes adr, adrp, add of a constant, movz, movn, movk. */
 static bool decode_arithmetic(struct fathom_code *c, uint32_t insn)
 {
 	const uint64_t page = UINT64_C(0xfff);
@@ -92,7 +92,7 @@ static bool decode_arithmetic(struct fathom_code *c, uint32_t insn)
 		c->value = c->address + (uint64_t)sign_extend(distance, 21);
 		c->kind = FATHOM_REFERENCE_ADDRESS;
 		c->relative = true;
-	} else if ((insn & 0x9f000000) == 0x90000000) { /* adrp: no address yet, a part of one */
+	} else if ((insn & 0x9f000000) == 0x90000000) { /* adrp: only the page of an address */
 		c->value = (c->address & ~page) + ((uint64_t)sign_extend(distance, 21) << 12);
 		c->relative = true;
 	} else if ((insn & 0xff800000) == 0x91000000) { /* add, 64 bits */
@@ -117,7 +117,7 @@ static bool decode_arithmetic(struct fathom_code *c, uint32_t insn)
 	return true;
 }
 
-/* Loads and stores at a label, or at a constant distance from a register. */
+/* Decodes loads and stores at a label, or at a constant distance from a register. */
 static void decode_memory(struct fathom_code *c, uint32_t insn)
 {
 	const bool vector = field(insn, 26, 1);
@@ -148,20 +148,20 @@ static void decode_memory(struct fathom_code *c, uint32_t insn)
 	}
 }
 
-/* Stores and compares do not write the register in the lowest bits; all else is taken to do so. */
+/* Returns whether @insn does not write the register in the lowest bits: stores and compares. */
 static bool spares_register(uint32_t insn)
 {
 	return (insn & 0x3bc00000) == 0x38000000 || (insn & 0x3bc00000) == 0x39000000 ||
 	       (insn & 0x3a400000) == 0x28000000;
 }
 
-/* svc, hvc, smc: the kernel or a hypervisor answers in registers that are no operands. */
+/* Returns whether @insn is svc, hvc or smc: the answer comes in registers that are no operands. */
 static bool leaves_program(uint32_t insn)
 {
 	return (insn & 0xffe0001c) == 0xd4000000 && (insn & 3);
 }
 
-/* Additions of registers, and loads at the distance of a register. */
+/* Returns whether @insn adds registers, or loads at a distance that a register holds. */
 static bool computes(uint32_t insn)
 {
 	return (insn & 0x1f000000) == 0x0b000000 || (insn & 0x3b200c00) == 0x38200800;
@@ -188,10 +188,10 @@ static void analyse(struct fathom_code *c, uint32_t insn)
 	c->writes &= ~(UINT32_C(1) << SP_OR_ZR);
 }
 
-/* Names are followed by blanks up to this column. */
+/* Mnemonics are padded to this width. */
 #define NAME_WIDTH 6
 
-/* The address that a relative instruction states ends its operands. */
+/* The address that a relative instruction states is its last operand. */
 static void print(const struct fathom_capstone_insn *i, struct fathom_code *c,
 		  struct fathom_text *t)
 {
@@ -218,7 +218,7 @@ static void print(const struct fathom_capstone_insn *i, struct fathom_code *c,
 	c->operand_size = (uint8_t)(t->len - c->operand);
 }
 
-/* What Capstone does not know: the instruction that is none for ever, and those that are newer. */
+/* Writes what Capstone does not know: udf, and instructions newer than the library. */
 static void print_word(uint32_t insn, struct fathom_text *t)
 {
 	fathom_text_cstr(t, insn >> 16 ? ".inst  " : "udf    #");
@@ -250,7 +250,7 @@ static void decode(struct fathom_decoder *d, struct fathom_bytes bytes, uint64_t
 	ret->padding = insn == NOP || !insn;
 	if (!fathom_capstone_decode(a->capstone, bytes.data, address, &i)) {
 		ret->bad = insn >> 16 != 0;
-		/* It may be newer than the library: nothing is known of any register. */
+		/* It may be newer than the library: it may write any register. */
 		ret->writes = ~UINT32_C(0);
 		ret->flow = insn >> 16 ? FATHOM_FLOW_NEXT : FATHOM_FLOW_STOP;
 		print_word(insn, text);

@@ -22,7 +22,7 @@ struct fathom_capstone {
 			    cs_regs written, uint8_t *n_written);
 };
 
-/* The library whose structures the headers of this build describe. */
+/* Names the library whose structures the headers of this build describe. */
 static void format_soname(char *name, size_t cap)
 {
 	(void)snprintf(name, cap, "libcapstone.so.%d", CS_API_MAJOR);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The text of aarch64 instructions, by Capstone, which is opened when it is first needed. */
+/* The text of aarch64 instructions, by Capstone, which is opened on first use. */
 #ifndef FATHOM_DISASM_CAPSTONE_H
 #define FATHOM_DISASM_CAPSTONE_H
 
@@ -17,7 +17,7 @@ struct fathom_capstone_insn {
 fathom_err fathom_capstone_open(struct fathom_capstone **ret, struct fathom_errinfo *reterr);
 void fathom_capstone_close(struct fathom_capstone *c);
 
-/* The instruction at the start of @bytes, four of them; false when they are none. */
+/* Decodes the instruction in @bytes; returns false if it is none. */
 bool fathom_capstone_decode(struct fathom_capstone *c, const uint8_t bytes[4], uint64_t address,
 			    struct fathom_capstone_insn *ret);
 

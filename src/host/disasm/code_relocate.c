@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What instructions of relocatable files refer to. Their bytes do not say: the linker will write
+ * What instructions of relocatable files refer to. Their bytes do not say, as the linker will write
  * there what the relocations tell. An instruction with a relocation that is not understood refers
- * to nothing rather than to what its bytes happen to say.
+ * to nothing.
  */
 #include <stdlib.h>
 
@@ -15,7 +15,7 @@ static void refer_to_nothing(struct fathom_code *c)
 	c->base = FATHOM_NO_REGISTER;
 }
 
-/* Refers @c to @address, or where that is not known to the symbol's name. */
+/* Makes @c refer to @address or, if that is not known, to the symbol's name. */
 static void refer(struct fathom_code *c, struct fathom_external *e, const struct fathom_fixup *f,
 		  uint64_t distance)
 {
@@ -36,7 +36,7 @@ static void refer(struct fathom_code *c, struct fathom_external *e, const struct
 	}
 }
 
-/* A slot that the linker will make, and fill with the symbol's address. */
+/* Makes @c refer to a slot that the linker will make and fill with the symbol's address. */
 static void refer_to_slot_of(struct fathom_code *c, struct fathom_external *e,
 			     const struct fathom_fixup *f)
 {
@@ -57,7 +57,9 @@ static void apply(struct fathom_code *c, struct fathom_external *e, const struct
 
 	switch (f->kind) {
 	case FATHOM_FIXUP_PCREL:
-		/* The distance is from the end of the instruction, the relocation's from there. */
+		/*
+		 * The operand counts from the end of the instruction, the relocation from itself.
+		 */
 		refer(c, e, f, end - f->svma);
 		break;
 	case FATHOM_FIXUP_BRANCH:
@@ -92,14 +94,13 @@ static void apply(struct fathom_code *c, struct fathom_external *e, const struct
 	}
 }
 
-/* Constants and addresses that are stated in full are the linker's to write, if they mean a place.
- */
+/* Returns whether @c needs no relocation: constants and full addresses do, if they mean a place. */
 static bool may_stand(const struct fathom_code *c)
 {
 	return c->relative || c->kind == FATHOM_REFERENCE_BRANCH || c->base != FATHOM_NO_REGISTER;
 }
 
-/* What two relocations of one instruction say: one of memory, one of a constant. */
+/* An instruction may have two relocations: one for memory, one for a constant. */
 void fathom_disasm_relocate_one(const struct fathom_disasm_work *w, struct fathom_code *c,
 				struct fathom_external *e)
 {

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Following addresses through registers, where code is straight. What a register holds is forgotten
- * wherever a branch leads to, behind what does not go on with the next instruction, and, for those
- * that callees may change, behind calls.
+ * Follows addresses through registers, in straight-line code. The value of a register is forgotten
+ * at each label, after an instruction that does not continue with the next one and, if callees may
+ * change the register, after calls.
  *
- * Branches are those of the code itself, of the rest of its function, and those that lead back from
- * where it branches to, as from the cold part of a function. Tables are not read: where a function
- * jumps through one, every instruction is a label.
+ * Labels are made by the branches of the code itself, of the rest of its function, and of what it
+ * branches to, as the cold part of a function. Jump tables are not read: in a function with one,
+ * every instruction is a label.
  *
  * One thing outlives labels: the page that an adrp has put into a register. If a register that is
- * used behind a label holds a page on one of the ways there, then the use is to complete an address
- * in this page: on that way it makes no sense else. So the pages of all ways are taken together;
- * where two ways bring different pages, there is none.
+ * used after a label holds a page on one of the ways there, the use must complete an address in
+ * this page: it makes no sense otherwise. So the pages of all ways are merged; if two ways bring
+ * different pages, the register has none.
  */
 #include <stdlib.h>
 
@@ -21,16 +21,15 @@
 
 #define N_REGISTERS 32
 
-/* So many places outside are looked at, so many ways from there, and so many instructions of each.
- */
+/* Limits of looking outside the range: places, ways from each, and instructions of each way. */
 #define MAX_EXCURSIONS     4096
 #define MAX_PATHS          8
 #define MAX_EXCURSION_SIZE 64
 
-/* So much of a function is looked at of which only a part is wanted, bytes. */
+/* The most bytes of a function to look at if only a part of it is wanted. */
 #define MAX_AROUND (UINT64_C(1) << 20)
 
-/* The first addresses whose functions are looked at: the ends of the range. */
+/* The first addresses whose functions are looked at are the ends of the range. */
 #define N_ENDS 2
 
 /* What leads to an instruction: a branch, a call. */
@@ -40,38 +39,38 @@ enum how { UNKNOWN, NUMBER, CONTENTS };
 
 /* What is known of a register. */
 struct known {
-	uint64_t value;  /* NUMBER: that it holds */
-	uint32_t from;   /* the instruction that says so; CONTENTS: of what its slot holds */
+	uint64_t value;  /* NUMBER: the one it holds */
+	uint32_t from;   /* the instruction that set it; CONTENTS: the one with the slot */
 	uint8_t how;     /* enum how */
-	bool is_address; /* by how it was made, not only by its value */
-	bool is_page;    /* by an adrp, not yet completed */
+	bool is_address; /* because of how it was made, not only of its value */
+	bool is_page;    /* from an adrp, not yet completed */
 };
 
 /* The pages that branches bring to a label. */
 struct arriving {
 	struct known known[N_REGISTERS];
 	uint32_t some;         /* registers that are not UNKNOWN */
-	uint32_t contradicted; /* registers for which there are several */
+	uint32_t contradicted; /* registers that get several pages */
 };
 
 struct following {
 	struct fathom_disasm_work *w;
 	struct known known[N_REGISTERS];
 	uint32_t some;     /* registers that are not UNKNOWN */
-	uint8_t *labels;   /* a byte for each instruction */
+	uint8_t *labels;   /* one byte per instruction */
 	bool called;       /* the last instruction, padding aside, was a call */
-	uint64_t all_from; /* what mark_all() has marked last */
+	uint64_t all_from; /* the range that mark_all() marked last */
 	uint64_t all_to;
-	struct arriving **arriving; /* for each instruction; NULL: none */
+	struct arriving **arriving; /* one per instruction; NULL: none */
 };
 
-/* The number of the first instruction at @address or behind it, or that of instructions. */
+/* Returns the index of the first instruction at or after @address, or their number. */
 static size_t first_code(const struct fathom_disasm_work *w, uint64_t address)
 {
 	return FATHOM_BISECT(w->codes.n, i, fathom_work_code(w, i)->address < address);
 }
 
-/* The number of the instruction at @address, or that of instructions. */
+/* Returns the index of the instruction at @address; the number of instructions if none. */
 static size_t find_code(const struct fathom_disasm_work *w, uint64_t address)
 {
 	const size_t i = first_code(w, address);
@@ -84,7 +83,7 @@ static void mark(struct following *f, const struct fathom_code *c)
 	const bool branches = c->kind == FATHOM_REFERENCE_BRANCH;
 	size_t at;
 
-	/* Code whose address is taken may be gone to from anywhere. */
+	/* Code whose address is taken may be reached from anywhere. */
 	if (!branches && (c->base != FATHOM_NO_REGISTER || (c->kind != FATHOM_REFERENCE_ADDRESS &&
 							    c->kind != FATHOM_REFERENCE_VALUE)))
 		return;
@@ -93,7 +92,7 @@ static void mark(struct following *f, const struct fathom_code *c)
 		f->labels[at] |= branches && c->flow == FATHOM_FLOW_CALL ? ENTRY : LABEL;
 }
 
-/* Makes a label of every instruction from @start to before @end: any may be gone to. */
+/* Makes every instruction from @start to before @end a label: any may be reached. */
 static void mark_all(struct following *f, uint64_t start, uint64_t end)
 {
 	const size_t first = first_code(f->w, start);
@@ -112,7 +111,7 @@ static bool is_inside(const struct fathom_disasm_work *w, uint64_t address)
 	return address - w->start < w->to->next - w->start;
 }
 
-/* Whether it goes where a table says; @computed are the registers that were computed. */
+/* Returns whether @c jumps through a table; @computed are the registers that were computed. */
 static bool takes_table(const struct fathom_code *c, uint32_t *computed)
 {
 	const bool by_register = c->reg < N_REGISTERS && *computed >> c->reg & 1;
@@ -129,7 +128,7 @@ static bool goes_on(const struct fathom_code *c)
 	       c->flow != FATHOM_FLOW_STOP;
 }
 
-/* Whether it may lead to a part of the function that is elsewhere. */
+/* Returns whether @c may branch to a part of the function outside the range. */
 static bool leads_outside(const struct following *f, const struct fathom_code *c)
 {
 	return c->kind == FATHOM_REFERENCE_BRANCH &&
@@ -137,14 +136,14 @@ static bool leads_outside(const struct following *f, const struct fathom_code *c
 	       !is_inside(f->w, c->value);
 }
 
-/* Code outside being looked at. */
+/* A walk over code outside the range. */
 struct outside {
 	uint8_t bytes[MAX_EXCURSION_SIZE * FATHOM_MAX_INSN];
 	struct fathom_bytes left;
 	uint64_t address;
 };
 
-/* The next instruction outside; false where there is none to be read. */
+/* Decodes the next instruction outside; returns false if it cannot be read. */
 static bool next_outside(const struct following *f, struct outside *o, struct fathom_code *ret)
 {
 	const struct fathom_disasm_work *w = f->w;
@@ -167,7 +166,7 @@ static bool next_outside(const struct following *f, struct outside *o, struct fa
 	return true;
 }
 
-/* Marks where the code at @address, outside, branches back to. */
+/* Marks what the code at @address, outside, branches back to. */
 static void look_outside(struct following *f, uint64_t address)
 {
 	uint64_t paths[MAX_PATHS] = { address };
@@ -187,7 +186,7 @@ static void look_outside(struct following *f, uint64_t address)
 	}
 }
 
-/* Marks where the code of a function from @start to @end, outside, leads; false: to anywhere. */
+/* Marks where outside code from @start to @end leads; returns false if that may be anywhere. */
 static bool look_along(struct following *f, uint64_t start, uint64_t end)
 {
 	struct outside o = { .address = start };
@@ -204,7 +203,7 @@ static bool look_along(struct following *f, uint64_t start, uint64_t end)
 	return true;
 }
 
-/* Looks at the function that @a is the answer of: at what of it is outside, and at its tables. */
+/* Marks what @a's function leads to outside the range; with @has_table, all of it. */
 static void look_around(struct following *f, const struct fathom_answer *a, bool has_table)
 {
 	const uint64_t start = a->pc.address - a->offset;
@@ -221,13 +220,13 @@ static void look_around(struct following *f, const struct fathom_answer *a, bool
 	}
 }
 
-/* Looks at the functions of @addresses: the first two are those of the range's ends. */
+/* Does so for the functions of @addresses; the first two are the ends of the range. */
 static void look_around_all(struct following *f, const struct fathom_array *addresses)
 {
 	const struct fathom_batch_options o = { .flags = FATHOM_NAMES_ONLY | FATHOM_NO_DEMANGLE };
 	struct fathom_answers *answers;
 
-	/* A target that has gone will say so when names are asked for. */
+	/* A target that has gone is reported when names are asked for. */
 	if (!f->w->target ||
 	    fathom_target_answer(f->w->target, &o, addresses->data, addresses->n, &answers, NULL)) {
 		if (f->w->target || addresses->n > N_ENDS)
@@ -247,7 +246,7 @@ static fathom_err add_address(struct fathom_array *to, uint64_t address)
 	return FATHOM_OK;
 }
 
-/* Marks what leads where; @addresses are those whose functions are to be looked at. */
+/* Finds all labels. @addresses are those whose functions are looked at. */
 static fathom_err find_labels(struct following *f, struct fathom_array *addresses)
 {
 	const struct fathom_disasm_work *w = f->w;
@@ -271,7 +270,7 @@ static fathom_err find_labels(struct following *f, struct fathom_array *addresse
 	return FATHOM_OK;
 }
 
-/* Whether anything is to be known of a register. */
+/* Returns whether any instruction depends on the value of a register. */
 static bool needs_following(const struct fathom_disasm_work *w)
 {
 	for (size_t i = 0; i < w->codes.n; i++) {
@@ -292,7 +291,7 @@ static void forget(struct following *f, uint32_t registers)
 	f->some &= ~registers;
 }
 
-/* The registers that hold pages. */
+/* Returns the registers that hold pages. */
 static uint32_t pages_of(const struct following *f)
 {
 	uint32_t pages = 0;
@@ -315,7 +314,7 @@ static struct fathom_external *external_of(const struct following *f, size_t i)
 	return f->w->external.n ? (struct fathom_external *)f->w->external.data + i : NULL;
 }
 
-/* A branch to what is in a register. */
+/* Resolves a branch to what a register holds. */
 static void follow_branch(const struct following *f, size_t i, struct fathom_code *c)
 {
 	const struct known *k = known_of(f, c->reg);
@@ -332,7 +331,7 @@ static void follow_branch(const struct following *f, size_t i, struct fathom_cod
 		*external_of(f, i) = *external_of(f, k->from);
 }
 
-/* Something at a distance from a register. */
+/* Resolves a place at a distance from a register. */
 static void follow_base(const struct following *f, struct fathom_code *c)
 {
 	const struct known *k = known_of(f, c->base);
@@ -353,7 +352,7 @@ static void follow_base(const struct following *f, struct fathom_code *c)
 	}
 }
 
-/* A part of a register is replaced: the whole is what counts, not what it was before. */
+/* Resolves the replacement of a part of a register: what counts is the whole value after it. */
 static void follow_insert(const struct following *f, struct fathom_code *c)
 {
 	const struct known *k = known_of(f, c->reg);
@@ -372,7 +371,7 @@ static void follow_insert(const struct following *f, struct fathom_code *c)
 	c->kind = FATHOM_REFERENCE_VALUE;
 }
 
-/* Takes the pages that a branch to instruction @to brings there. */
+/* Merges the pages at a branch to instruction @to with those that arrive there. */
 static fathom_err send(struct following *f, size_t to)
 {
 	const uint32_t pages = pages_of(f);
@@ -393,14 +392,13 @@ static fathom_err send(struct following *f, size_t to)
 	return FATHOM_OK;
 }
 
-/* At label @i: forgets all but pages, to which those are added that branches bring. */
+/* At label @i, forgets all but pages, and merges the pages that branches bring. */
 static fathom_err arrive(struct following *f, size_t i)
 {
 	struct arriving *a = f->arriving[i];
 
 	forget(f, f->labels[i] & ENTRY ? UINT32_MAX : ~pages_of(f));
-	/* A call before the label may not return: what comes from there must come by a branch, too.
-	 */
+	/* A call before the label may not return: pages must come by a branch, too. */
 	if (f->called)
 		forget(f, a ? ~a->some : UINT32_MAX);
 	if (!a)
@@ -414,7 +412,7 @@ static fathom_err arrive(struct following *f, size_t i)
 	return FATHOM_OK;
 }
 
-/* What an instruction leaves in registers. */
+/* Updates the registers after an instruction. */
 static void leave(struct following *f, size_t i, const struct fathom_code *c)
 {
 	forget(f, c->writes);

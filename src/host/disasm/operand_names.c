@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names of what instructions refer to. All addresses are looked up as one batch: where instructions
- * go, the slots they use, and what those hold. Then the texts are put together.
+ * Names what instructions refer to. All addresses are looked up as one batch: branch targets,
+ * slots, and what the slots hold. Then the texts are put together.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,34 +13,34 @@
 
 #define NO_QUESTION SIZE_MAX
 
-/* What is known of one reference. */
+/* What is known of what one instruction refers to. */
 struct reference {
 	uint64_t target;
-	size_t ask_target; /* number of the question, or NO_QUESTION */
+	size_t ask_target; /* index in questions, or NO_QUESTION */
 	size_t ask_slot;
 	size_t ask_constant;
-	const char *name; /* of the target, known without asking */
+	const char *name; /* name of the target, known without asking */
 	uint64_t offset;
 	bool has_target;
 	bool has_slot;
 	bool by_contents; /* the target is what the slot holds */
 };
 
-/* Names being looked for. */
+/* The naming of all references. */
 struct naming {
 	struct fathom_disasm_work *w;
-	struct reference *references;  /* for each code */
-	struct fathom_array questions; /* uint64_t: addresses */
+	struct reference *references;  /* one per code */
+	struct fathom_array questions; /* uint64_t: addresses to look up */
 	struct fathom_array text;      /* char: the final texts */
-	/* memory of the target that was read last */
+	/* address of the target's memory that was read last */
 	uint64_t window;
 	size_t window_size;
 	uint8_t window_bytes[4096];
-	struct fathom_frame *last_frame; /* that was made, or NULL */
+	struct fathom_frame *last_frame; /* made last, or NULL */
 	fathom_err err;
 };
 
-/* A name that is to be printed. */
+/* A name to print. */
 struct name {
 	const char *text; /* NULL: none */
 	uint64_t offset;
@@ -61,7 +61,7 @@ static bool window_has(const struct naming *n, uint64_t address, size_t size)
 	return range_inside(address - n->window, size, n->window_size);
 }
 
-/* Slots stand side by side: what is around one is read with it. */
+/* Reads the memory at and after @address: slots stand side by side. */
 static void move_window(struct naming *n, uint64_t address)
 {
 	n->window = address;
@@ -71,7 +71,7 @@ static void move_window(struct naming *n, uint64_t address)
 					 sizeof n->window_bytes, &n->window_size, NULL);
 }
 
-/* @size bytes at @address: of the code itself, or of the target's memory. */
+/* Returns @size bytes at @address, of the code itself or of the target's memory; or NULL. */
 static const uint8_t *memory_at(struct naming *n, uint64_t address, size_t size)
 {
 	const struct fathom_disasm_work *w = n->w;
@@ -86,7 +86,7 @@ static const uint8_t *memory_at(struct naming *n, uint64_t address, size_t size)
 	return window_has(n, address, size) ? n->window_bytes + (address - n->window) : NULL;
 }
 
-/* A symbol's name as it is shown: demangled, and kept. */
+/* Returns a symbol's name as it is shown: demangled if wanted, and kept in the arena. */
 static const char *keep_name(struct naming *n, struct fathom_str name)
 {
 	struct fathom_array out = { 0 };
@@ -103,14 +103,14 @@ static const char *keep_name(struct naming *n, struct fathom_str name)
 	return kept;
 }
 
-/* Whether what the slot of @c holds says what the instruction refers to. */
+/* Returns whether the contents of @c's slot are what @c refers to. */
 static bool holds_address(const struct naming *n, const struct fathom_code *c)
 {
 	return c->flow == FATHOM_FLOW_CALL || c->flow == FATHOM_FLOW_JUMP ||
 	       (c->pointer && c->slot_size == n->w->decoder->word);
 }
 
-/* What a file's relocations say of the slot at @slot; false when they say nothing. */
+/* Reads what a file's relocations say about @slot; returns false if they say nothing. */
 static bool read_fixup(struct naming *n, uint64_t slot, struct reference *r)
 {
 	struct fathom_fixup f;
@@ -126,7 +126,7 @@ static bool read_fixup(struct naming *n, uint64_t slot, struct reference *r)
 		r->name = keep_name(n, f.name);
 		r->offset = f.addend;
 	}
-	/* A relocation of another kind: what stands there now is not what will be there. */
+	/* A relocation of another kind: the contents will be replaced. */
 	return true;
 }
 
@@ -139,7 +139,7 @@ static void read_slot(struct naming *n, const struct fathom_code *c, struct refe
 	r->by_contents = true;
 	if (read_fixup(n, c->value, r))
 		return;
-	/* What would be an address there would have a relocation. */
+	/* An address there would have a relocation. */
 	bytes = n->w->relocatable || n->w->movable ? NULL : memory_at(n, c->value, word);
 	if (!bytes)
 		return;
@@ -148,8 +148,7 @@ static void read_slot(struct naming *n, const struct fathom_code *c, struct refe
 	r->ask_target = ask(n, r->target);
 }
 
-/* In a file that may be loaded anywhere, what code states is no address, but a distance may lead to
- * one. */
+/* Code of a file that may be loaded anywhere cannot state an address, only a distance to one. */
 static bool is_mere_number(const struct naming *n, const struct fathom_code *c,
 			   const struct fathom_external *e)
 {
@@ -217,7 +216,7 @@ static fathom_err look_up(struct naming *n, struct fathom_errinfo *reterr)
 	return err;
 }
 
-/* Longest name that a caller's function is given room for. */
+/* Bytes for the longest name from the caller. */
 #define MAX_CALLERS_NAME 4096
 
 static struct name callers_name(struct naming *n, uint64_t address)
@@ -237,7 +236,7 @@ static struct name callers_name(struct naming *n, uint64_t address)
 	return name;
 }
 
-/* What has no symbol in a relocatable file, as strings, is known by its place in a section. */
+/* Names a place without a symbol in a relocatable file, such as a string, by its section. */
 static struct name section_name(struct naming *n, uint64_t address)
 {
 	const struct fathom_object *o = n->w->object;
@@ -249,7 +248,7 @@ static struct name section_name(struct naming *n, uint64_t address)
 	return name;
 }
 
-/* The symbol that covers address number @question: bounds alone are no name. */
+/* Returns the symbol that covers address number @question; bounds alone are no name. */
 static struct name answer_to(struct naming *n, size_t question)
 {
 	const struct fathom_answers *answers = n->w->to->names;
@@ -264,7 +263,7 @@ static struct name answer_to(struct naming *n, size_t question)
 		if (a->symbol && a->source != FATHOM_SOURCE_FDE) {
 			name.text = a->symbol;
 			name.offset = a->offset;
-			/* Where a slot stands in the linker's table says nothing about it. */
+			/* A slot's place in the linker's table says nothing about it. */
 			if (!name.offset || strcmp(name.text, "_GLOBAL_OFFSET_TABLE_") != 0)
 				return name;
 		}
@@ -282,8 +281,8 @@ static bool is_plausible_constant(const struct naming *n, uint64_t value, struct
 }
 
 /*
- * Whether a name may be served for a constant, or for what a slot of data holds: numbers that
- * happen to lie in a program are many. Code is referred to by its first byte.
+ * Returns whether @name may be shown for a constant, or for the contents of a data slot: many
+ * numbers happen to lie in a program. References to code are to its first byte.
  */
 static bool is_plausible(const struct naming *n, const struct fathom_code *c,
 			 const struct reference *r, struct name name)
@@ -319,7 +318,7 @@ static void put_hex(struct naming *n, uint64_t value)
 	put_bytes(n, digits, t.len);
 }
 
-/* An address as people know it: in a relocatable file, from the start of its section. */
+/* Writes an address; in a relocatable file, from the start of its section. */
 static void put_address(struct naming *n, uint64_t address)
 {
 	const struct fathom_object *o = n->w->object;
@@ -334,12 +333,12 @@ static void put_name(struct naming *n, struct name name)
 	put(n, name.text);
 	if (!name.offset)
 		return;
-	/* A little before a symbol is how some code refers to its tables. */
+	/* Some code refers to its tables from a little before the symbol. */
 	put(n, (int64_t)name.offset < 0 ? "-" : "+");
 	put_hex(n, (int64_t)name.offset < 0 ? 0 - name.offset : name.offset);
 }
 
-/* "SLOT", "TARGET", or "SLOT -> TARGET", in parentheses. */
+/* Writes "SLOT", "TARGET", or "SLOT -> TARGET", in parentheses. */
 static void put_names(struct naming *n, struct name slot, struct name target)
 {
 	put(n, "(");
@@ -352,10 +351,7 @@ static void put_names(struct naming *n, struct name slot, struct name target)
 	put(n, ")");
 }
 
-/*
- * What stands behind the text of an instruction whose own text does not state the address; false
- * when there is nothing to say.
- */
+/* Writes the comment of an instruction without the address in its text; returns false if none. */
 static bool put_comment(struct naming *n, const struct fathom_code *c, const struct reference *r,
 			struct name slot, struct name target)
 {
@@ -375,7 +371,7 @@ static bool put_comment(struct naming *n, const struct fathom_code *c, const str
 	return true;
 }
 
-/* What stands behind all else: a constant beside memory, where it has a name. */
+/* Adds the name of a constant beside memory to the comment. */
 static void put_constant(struct naming *n, const struct fathom_code *c, const struct reference *r,
 			 bool commented)
 {
@@ -395,7 +391,7 @@ static void put_constant(struct naming *n, const struct fathom_code *c, const st
 	put_names(n, (struct name){ NULL, 0 }, name);
 }
 
-/* The text of instruction @i, with names. */
+/* Writes the text of instruction @i, with names. */
 static void put_text(struct naming *n, size_t i, struct name slot, struct name target)
 {
 	const struct fathom_code *c = fathom_work_code(n->w, i);
@@ -425,7 +421,7 @@ static void put_text(struct naming *n, size_t i, struct name slot, struct name t
 	}
 }
 
-/* Returns the frame of code of which @a knows the symbol only: that before, if it is the same. */
+/* Returns the frame of code of which @a knows only the symbol; the last one if it is the same. */
 static const struct fathom_frame *symbol_frame(struct naming *n, const struct fathom_answer *a)
 {
 	const uint64_t start = a->pc.address - a->offset;
@@ -447,7 +443,7 @@ static const struct fathom_frame *symbol_frame(struct naming *n, const struct fa
 	return frame;
 }
 
-/* Says where the instruction itself is. */
+/* Fills in where the instruction itself is. */
 static void fill_place(struct naming *n, size_t i, struct fathom_instruction *to)
 {
 	const struct fathom_answers *places = n->w->to->places;
@@ -473,7 +469,7 @@ static void make_instruction(struct naming *n, size_t i)
 		target = answer_to(n, r->ask_target);
 	if (target.text && !is_plausible(n, c, r, target))
 		target = (struct name){ NULL, 0 };
-	/* Data that has a name is called by it; what it holds at the moment is another matter. */
+	/* Data with a name is shown by it, not by its contents at the moment. */
 	if (slot.text && !branches && !r->name)
 		target = (struct name){ NULL, 0 };
 	*to = (struct fathom_instruction){ .address = c->address,

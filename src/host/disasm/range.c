@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Disassembling: from bytes to instructions; what they refer to is found by the files beside. */
+/* Disassembly: from bytes to instructions. The files beside find what they refer to. */
 #include <elf.h>
 #include <stdlib.h>
 
@@ -26,7 +26,7 @@ static fathom_err read_options(const struct fathom_disasm_options *options,
 	return FATHOM_OK;
 }
 
-/* The machine that this library is built for. */
+/* Returns the machine that this library is built for. */
 static uint32_t own_machine(void)
 {
 #if defined(__x86_64__)
@@ -40,7 +40,7 @@ static uint32_t own_machine(void)
 #endif
 }
 
-/* That of the kernel that runs here may be larger than ours. */
+/* Returns the machine of the running kernel, whose addresses may be wider than ours. */
 static uint32_t machine_of_kernel(struct fathom_kernel *kernel)
 {
 	const struct fathom_kcore *memory;
@@ -52,7 +52,7 @@ static uint32_t machine_of_kernel(struct fathom_kernel *kernel)
 	return image && image->module ? image->module->main->image.machine : own_machine();
 }
 
-/* The machine of the code in @target. */
+/* Returns the machine of the code in @target. */
 static uint32_t machine_of(const struct fathom_target *target)
 {
 	struct fathom_space_layout program;
@@ -126,7 +126,7 @@ static fathom_err decode_all(struct fathom_disasm_work *w)
 	return FATHOM_OK;
 }
 
-/* A file has relocations, which say more than its bytes. */
+/* Opens the relocations of a file, which say more than its bytes. */
 static fathom_err open_fixups(struct fathom_disasm_work *w)
 {
 	if (!w->target || !w->target->module)
@@ -155,7 +155,7 @@ static fathom_err run(struct fathom_disasm_work *w, struct fathom_errinfo *reter
 	return fathom_disasm_name(w, reterr);
 }
 
-/* Makes the disassembly of @size bytes that w->to has; what was made is dropped on failure. */
+/* Disassembles the @size bytes in w->to, which it frees on failure. */
 static fathom_err disassemble(struct fathom_disasm_work *w, uint64_t size, uint64_t address,
 			      struct fathom_disasm **ret, struct fathom_errinfo *reterr)
 {
@@ -179,7 +179,7 @@ static fathom_err disassemble(struct fathom_disasm_work *w, uint64_t size, uint6
 	return err;
 }
 
-/* An empty disassembly with room for @size bytes. */
+/* Begins an empty disassembly with room for @size bytes. */
 static fathom_err begin(struct fathom_disasm_work *w, uint64_t size, struct fathom_errinfo *reterr)
 {
 	w->to = calloc(1, sizeof *w->to);
@@ -191,7 +191,7 @@ static fathom_err begin(struct fathom_disasm_work *w, uint64_t size, struct fath
 	return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
 }
 
-/* The bytes that are read for so many instructions, and no more than there can be of. */
+/* Returns how many bytes to read for the wanted instructions: at most those up to @end. */
 static uint64_t bytes_wanted(const struct fathom_disasm_work *w, uint64_t start, uint64_t end)
 {
 	const uint64_t most = (uint64_t)w->options.max_instructions * FATHOM_MAX_INSN;
@@ -199,7 +199,7 @@ static uint64_t bytes_wanted(const struct fathom_disasm_work *w, uint64_t start,
 	return end - start < most ? end - start : most;
 }
 
-/* Reads the code at @start: the kernel's, where its memory is not to be had, from its file. */
+/* Reads the code at @start; the kernel's from its file if its memory cannot be read. */
 static fathom_err read_code(struct fathom_disasm_work *w, uint64_t start, size_t size,
 			    size_t *ret_size, struct fathom_errinfo *reterr)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Decoding x86 with Zydis, which is opened when it is first needed and stays open. */
+/* Decodes x86 with Zydis, which is opened on first use and stays open. */
 #include "host/disasm/x86.h"
 
 #include <stdio.h>
@@ -17,10 +17,10 @@ struct x86 {
 	ZydisMachineMode mode;
 	bool intel;
 	struct fathom_x86_insn insn;
-	uint8_t gpr[ZYDIS_REGISTER_MAX_VALUE + 1]; /* the number of the whole register */
+	uint8_t gpr[ZYDIS_REGISTER_MAX_VALUE + 1]; /* number of the whole register */
 };
 
-/* The library that the headers of this build describe: its structures are not those of others. */
+/* Names the library of the version of this build's headers: structures differ between versions. */
 static void format_soname(char *name, size_t cap)
 {
 	(void)snprintf(name, cap, "libZydis.so.%u.%u", (unsigned)ZYDIS_VERSION_MAJOR(ZYDIS_VERSION),
@@ -85,7 +85,7 @@ static bool is_indirect(const struct fathom_code *c)
 	return c->flow == FATHOM_FLOW_CALL || c->flow == FATHOM_FLOW_JUMP;
 }
 
-/* Memory at an address that the instruction states itself. */
+/* Finds the address of a memory operand that the instruction states itself. */
 static bool states_address(const struct x86 *x, const ZydisDecodedOperand *o, uint64_t *ret)
 {
 	const struct fathom_x86_insn *n = &x->insn;
@@ -100,7 +100,7 @@ static bool states_address(const struct x86 *x, const ZydisDecodedOperand *o, ui
 	return n->i.address_width != 16;
 }
 
-/* What a memory operand refers to. */
+/* Finds what a memory operand refers to. */
 static void refer_memory(const struct x86 *x, const ZydisDecodedOperand *o, struct fathom_code *c)
 {
 	uint64_t address;
@@ -115,8 +115,8 @@ static void refer_memory(const struct x86 *x, const ZydisDecodedOperand *o, stru
 }
 
 /*
- * What a constant refers to. Those that are no addresses are told apart when they are named; masks
- * and factors never are.
+ * Finds what a constant refers to. Constants that are no addresses are sorted out when they are
+ * named; masks and factors never are addresses.
  */
 static void refer_constant(const struct x86 *x, const ZydisDecodedOperand *o, struct fathom_code *c)
 {
@@ -150,7 +150,7 @@ static uint8_t gpr_of(const struct x86 *x, const ZydisDecodedOperand *o)
 	return o->type == ZYDIS_OPERAND_TYPE_REGISTER ? x->gpr[o->reg.value] : FATHOM_NO_REGISTER;
 }
 
-/* Whether the kernel or a hypervisor answers in registers that are no operands. */
+/* Returns whether the kernel or a hypervisor answers in registers that are no operands. */
 static bool leaves_program(ZydisMnemonic mnemonic)
 {
 	switch (mnemonic) {
@@ -165,7 +165,7 @@ static bool leaves_program(ZydisMnemonic mnemonic)
 	}
 }
 
-/* What happens to registers. */
+/* Finds what the instruction does to registers. */
 static void note_effect(const struct x86 *x, struct fathom_code *c)
 {
 	const struct fathom_x86_insn *n = &x->insn;
@@ -254,7 +254,7 @@ static void close_decoder(struct fathom_decoder *d)
 	free(d);
 }
 
-/* Which general register each register is a part of. */
+/* Sets the general register that each register is a part of. */
 static void number_registers(struct x86 *x)
 {
 	const ZydisRegister first = x->insn.is64 ? ZYDIS_REGISTER_RAX : ZYDIS_REGISTER_EAX;

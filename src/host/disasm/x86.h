@@ -10,7 +10,7 @@
 
 #include "host/disasm/code.h"
 
-/* Zydis's functions that are used; its interface between versions 4.0 and 4.1 differs in others. */
+/* The functions of Zydis that are used; in others, versions 4.0 and 4.1 differ. */
 struct fathom_zydis {
 	ZyanU64 (*version)(void);
 	ZyanStatus (*decoder_init)(ZydisDecoder *d, ZydisMachineMode mode, ZydisStackWidth width);
@@ -26,7 +26,7 @@ struct fathom_zydis {
 	ZyanI8 (*register_id)(ZydisRegister reg);
 };
 
-/* A decoded instruction that is to be printed. */
+/* A decoded instruction to print. */
 struct fathom_x86_insn {
 	const struct fathom_zydis *zydis;
 	const uint8_t *bytes;
@@ -36,7 +36,7 @@ struct fathom_x86_insn {
 	bool is64;
 };
 
-/* Where in the text the address of a direct branch stands; size 0: nowhere. */
+/* Where the text states the address of a direct branch; size 0: nowhere. */
 struct fathom_x86_place {
 	uint16_t at;
 	uint8_t size;
@@ -47,7 +47,7 @@ struct fathom_x86_place fathom_x86_print_att(const struct fathom_x86_insn *x,
 struct fathom_x86_place fathom_x86_print_intel(const struct fathom_x86_insn *x,
 					       struct fathom_text *t);
 
-/* The address that relative operand @o stands for. */
+/* Returns the address that relative operand @o stands for. */
 uint64_t fathom_x86_branch_target(const struct fathom_x86_insn *x, const ZydisDecodedOperand *o);
 
 #endif

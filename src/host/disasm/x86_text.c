@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * x86 instructions in the words of GNU's disassembler (binutils, `objdump -d -M suffix` and `-M
- * intel`), but that addresses have 0x before. What differs beside that is listed, and counted over
- * libc's text, in tests/disasm.
+ * x86 instructions as GNU's disassembler prints them (binutils, `objdump -d -M suffix` and `-M
+ * intel`), but with 0x before addresses. tests/disasm lists the other differences, and counts them
+ * over libc's text.
  */
 #include "host/disasm/x86.h"
 
-/* An instruction being printed, and how. */
+/* The printing of one instruction. */
 struct printing {
 	const struct fathom_x86_insn *x;
 	struct fathom_text *t;
 	struct fathom_x86_place place;
-	const ZydisDecodedOperand *o[ZYDIS_MAX_OPERAND_COUNT]; /* to be shown, in Intel's order */
+	const ZydisDecodedOperand *o[ZYDIS_MAX_OPERAND_COUNT]; /* those shown, in Intel's order */
 	unsigned n;
 	bool intel;
 };
 
-/* Names that GNU has for what Intel calls otherwise, in both syntaxes. */
+/* GNU's names where they differ from Intel's, in both syntaxes. */
 static const char *const both_names[ZYDIS_MNEMONIC_MAX_VALUE + 1] = {
 	[ZYDIS_MNEMONIC_JZ] = "je",
 	[ZYDIS_MNEMONIC_JNZ] = "jne",
@@ -47,7 +47,7 @@ static const char *base_name(const struct fathom_x86_insn *x)
 	return name ? name : x->zydis->mnemonic(x->i.mnemonic);
 }
 
-/* Integer instructions, whose AT&T names end with the size of their operands. */
+/* Returns whether AT&T syntax adds the operand size to the name: integer instructions. */
 static bool takes_suffix(ZydisMnemonic mnemonic)
 {
 	switch (mnemonic) {
@@ -147,7 +147,7 @@ static bool takes_suffix(ZydisMnemonic mnemonic)
 	}
 }
 
-/* Names in AT&T syntax; a second table, as Intel's are the same in both. */
+/* GNU's names where only those in AT&T syntax differ from Intel's. */
 static const char *const att_names[ZYDIS_MNEMONIC_MAX_VALUE + 1] = {
 	[ZYDIS_MNEMONIC_CBW] = "cbtw",      [ZYDIS_MNEMONIC_CWDE] = "cwtl",
 	[ZYDIS_MNEMONIC_CDQE] = "cltq",     [ZYDIS_MNEMONIC_CWD] = "cwtd",
@@ -188,7 +188,7 @@ static void put_suffix(const struct printing *p, unsigned bits)
 		fathom_text_char(p->t, suffix_of(bits));
 }
 
-/* Signed, as displacements are. */
+/* Writes a signed number, as displacements are. */
 static void put_signed(const struct printing *p, int64_t value)
 {
 	if (value < 0)
@@ -215,7 +215,7 @@ static void put_register(const struct printing *p, ZydisRegister reg)
 	}
 }
 
-/* The SIB byte names no index, though the base does not need the byte. */
+/* Returns whether the SIB byte names no index, though the base does not need the byte. */
 static bool has_null_index(const struct fathom_x86_insn *x, const ZydisDecodedOperand *o)
 {
 	return (x->i.attributes & ZYDIS_ATTRIB_HAS_SIB) && o->mem.index == ZYDIS_REGISTER_NONE &&
@@ -240,7 +240,7 @@ static unsigned displacement_bits(const struct fathom_x86_insn *x)
 	return x->i.raw.disp.size;
 }
 
-/* An address without registers, as wide as addresses are. */
+/* Writes an address without registers, as wide as addresses are. */
 static void put_absolute(const struct printing *p, int64_t value)
 {
 	fathom_text_hex(p->t, p->x->i.address_width == 64   ? (uint64_t)value
@@ -353,7 +353,7 @@ static void put_memory_intel(const struct printing *p, const ZydisDecodedOperand
 	put(p, "]");
 }
 
-/* The bits of a constant that are shown. */
+/* Returns the bits of a constant that are shown. */
 static uint64_t shown_constant(const struct fathom_x86_insn *x, const ZydisDecodedOperand *o)
 {
 	const unsigned width = !o->imm.is_signed    ? 64
@@ -363,7 +363,7 @@ static uint64_t shown_constant(const struct fathom_x86_insn *x, const ZydisDecod
 	return width >= 64 ? o->imm.value.u : o->imm.value.u & ((UINT64_C(1) << width) - 1);
 }
 
-/* Shifts whose code says "by one" show it in Intel's syntax only. */
+/* Returns whether the opcode itself says to shift by one, which only Intel's syntax shows. */
 static bool is_shift_by_one(const struct fathom_x86_insn *x)
 {
 	return x->i.opcode_map == ZYDIS_OPCODE_MAP_DEFAULT &&
@@ -387,14 +387,14 @@ static void put_relative(struct printing *p, const ZydisDecodedOperand *o)
 	p->place.size = (uint8_t)(p->t->len - p->place.at);
 }
 
-/* A segment register is loaded from 16 bits, but the operand is named as wide as others. */
+/* Returns whether 16 bits go to a segment register; their operand is named as wide as others. */
 static bool loads_segment(const struct fathom_x86_insn *x)
 {
 	return x->i.mnemonic == ZYDIS_MNEMONIC_MOV && x->i.opcode_map == ZYDIS_OPCODE_MAP_DEFAULT &&
 	       x->i.opcode == 0x8e && x->i.raw.modrm.mod == 3;
 }
 
-/* Whether dx is the number of a port. */
+/* Returns whether dx is a port number. */
 static bool is_port(const struct fathom_x86_insn *x)
 {
 	return x->i.mnemonic == ZYDIS_MNEMONIC_IN || x->i.mnemonic == ZYDIS_MNEMONIC_OUT ||
@@ -459,7 +459,7 @@ static const char *broadcast_of(const struct fathom_x86_insn *x)
 	}
 }
 
-/* What stands behind an operand: the mask of a destination, the broadcast of memory. */
+/* Writes what follows an operand: the mask of a destination, the broadcast of memory. */
 static void put_decorators(const struct printing *p, const ZydisDecodedOperand *o)
 {
 	const struct fathom_x86_insn *x = p->x;
@@ -500,7 +500,7 @@ static bool is_indirect_branch(const struct fathom_x86_insn *x)
 		x->o[0].type == ZYDIS_OPERAND_TYPE_MEMORY);
 }
 
-/* The operands that are shown: also those of string instructions, which Intel leaves out. */
+/* Chooses the operands to show: also those of string instructions, which Intel leaves out. */
 static void choose_operands(struct printing *p)
 {
 	const struct fathom_x86_insn *x = p->x;
@@ -549,7 +549,7 @@ static void put_operands(struct printing *p)
 	}
 }
 
-/* Prefixes that GNU shows: those the instruction makes use of as such, and those without effect. */
+/* Writes the prefixes that GNU shows: those that act as such, and those without effect. */
 static void put_prefixes(const struct printing *p)
 {
 	const struct fathom_x86_insn *x = p->x;
@@ -611,7 +611,7 @@ static void put_prefixes(const struct printing *p)
 	}
 }
 
-/* The predicates of comparisons, which GNU puts into the name. */
+/* Comparison predicates, which GNU puts into the name. */
 static const char *const float_predicates[] = {
 	"eq",    "lt",     "le",     "unord",    "neq",    "nlt",    "nle",    "ord",
 	"eq_uq", "nge",    "ngt",    "false",    "neq_oq", "ge",     "gt",     "true",
@@ -622,7 +622,7 @@ static const char *const integer_predicates[] = {
 	"eq", "lt", "le", NULL, "neq", "nlt", "nle", NULL
 };
 
-/* For a comparison, the predicate that goes into its name; NULL when it stays a constant. */
+/* Returns the predicate that a comparison has in its name; NULL if it stays a constant. */
 static const char *predicate_of(const struct fathom_x86_insn *x)
 {
 	const ZydisDecodedOperand *last =
@@ -657,7 +657,7 @@ static const char *predicate_of(const struct fathom_x86_insn *x)
 	}
 }
 
-/* "cmpps" and "lt": "cmpltps"; "vpcmpub" and "lt": "vpcmpltub". */
+/* Joins "cmpps" and "lt" to "cmpltps", "vpcmpub" and "lt" to "vpcmpltub". */
 static void put_comparison(struct printing *p, const char *predicate)
 {
 	const char *name = base_name(p->x);
@@ -672,7 +672,7 @@ static void put_comparison(struct printing *p, const char *predicate)
 	p->n--;
 }
 
-/* pclmulqdq with its constant as a name. */
+/* Returns the name of pclmulqdq that stands for its constant. */
 static const char *carryless_name(const struct fathom_x86_insn *x)
 {
 	const bool vex = x->i.mnemonic == ZYDIS_MNEMONIC_VPCLMULQDQ;
@@ -707,7 +707,7 @@ static bool is_loop(const struct fathom_x86_insn *x)
 	       x->i.mnemonic == ZYDIS_MNEMONIC_LOOPNE;
 }
 
-/* The size that the AT&T suffix tells. */
+/* Returns the operand size that the AT&T suffix tells. */
 static unsigned suffix_bits(const struct fathom_x86_insn *x)
 {
 	const ZydisDecodedOperand *o = &x->o[0];
@@ -716,7 +716,7 @@ static unsigned suffix_bits(const struct fathom_x86_insn *x)
 		return x->i.operand_width;
 	if (o->type == ZYDIS_OPERAND_TYPE_REGISTER && o->reg.value >= ZYDIS_REGISTER_ES &&
 	    o->reg.value <= ZYDIS_REGISTER_GS && x->i.operand_count_visible == 1)
-		return x->i.stack_width; /* pushed and popped */
+		return x->i.stack_width; /* that push or pop moves */
 	if (x->i.mnemonic == ZYDIS_MNEMONIC_CRC32)
 		return x->o[1].size;
 	if (x->i.mnemonic == ZYDIS_MNEMONIC_IN || x->i.mnemonic == ZYDIS_MNEMONIC_OUT)
@@ -732,7 +732,7 @@ static unsigned suffix_bits(const struct fathom_x86_insn *x)
 	return x->i.operand_count_visible ? o->size : x->i.operand_width;
 }
 
-/* movz and movs with the sizes of both operands. */
+/* Writes movz or movs with the sizes of both operands. */
 static bool put_extension(const struct printing *p)
 {
 	const struct fathom_x86_insn *x = p->x;
@@ -748,7 +748,7 @@ static bool put_extension(const struct printing *p)
 	return true;
 }
 
-/* Instructions of the x87 with memory: the suffix is of its own kind. */
+/* Writes the suffix of x87 instructions with memory, which is of its own kind. */
 static void put_x87_suffix(const struct printing *p)
 {
 	const struct fathom_x86_insn *x = p->x;
@@ -799,8 +799,8 @@ static void put_x87_suffix(const struct printing *p)
 }
 
 /*
- * AT&T's assembler exchanged these names for operands in this order, and every other has followed
- * it.
+ * Returns the AT&T name that is exchanged for this order of operands: AT&T's assembler exchanged
+ * the names, and all others have followed it.
  */
 static const char *exchanged_name(const struct fathom_x86_insn *x)
 {
@@ -829,7 +829,7 @@ static const char *exchanged_name(const struct fathom_x86_insn *x)
 	}
 }
 
-/* Conversions from integers, which say how wide those are. */
+/* Writes a conversion from an integer, with the integer's size. */
 static bool put_conversion(const struct printing *p)
 {
 	const struct fathom_x86_insn *x = p->x;
@@ -896,19 +896,19 @@ static void put_name_intel(struct printing *p)
 	    (x->i.raw.imm[0].size == 64 || x->i.raw.disp.size == 64))
 		name = "movabs";
 	put(p, name);
-	/* Its operands tell the size. */
+	/* The operands of the string instruction tell its size. */
 	if (is_string(x) && p->n)
 		p->t->len--;
 }
 
-/* 66 90 is shown as what it does. */
+/* Returns whether @x is 66 90, which is shown as what it does. */
 static bool is_short_exchange(const struct fathom_x86_insn *x)
 {
 	return x->i.mnemonic == ZYDIS_MNEMONIC_NOP && x->i.opcode == 0x90 &&
 	       x->i.opcode_map == ZYDIS_OPCODE_MAP_DEFAULT && x->i.operand_width == 16;
 }
 
-/* Names are followed by blanks up to this column. */
+/* Mnemonics are padded to this width. */
 #define NAME_WIDTH 6
 
 static struct fathom_x86_place print(const struct fathom_x86_insn *x, struct fathom_text *t,

@@ -11,13 +11,13 @@
 #include <unistd.h>
 
 static struct {
-	int readings; /* before it happens; 0: it does not */
+	int readings; /* left before the file is rewritten; 0: it is not */
 	int fd;
 	const void *bytes;
 	size_t size;
 } rewriting;
 
-/* Has @size @bytes put in the place of what @fd has, before the @n-th reading from now on. */
+/* Replaces the content of @fd by @size @bytes before the @n-th reading from now on. */
 static void rewrite_before(int n, int fd, const void *bytes, size_t size)
 {
 	rewriting.readings = n;

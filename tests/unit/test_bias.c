@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The rule for the load bias; the numbers are those of real links, worked out by hand. */
+/* The rule for the load bias. The numbers are those of real links, worked out by hand. */
 #include "unit.h"
 
 #include <elf.h>
@@ -86,7 +86,7 @@ static void a_page_of_four_segments_is_told_apart_by_all_mappings(void **state)
 
 	(void)state;
 	have_bias(&image, &maps, 0, 4, 0x555555554000);
-	/* .bss, which no file is behind */
+	/* .bss has no file */
 	assert_true(fathom_bias_covers(&image, 0x555555554000, 0x55555565853f));
 	assert_false(fathom_bias_covers(&image, 0x555555554000, 0x555555658540));
 	assert_false(fathom_bias_covers(&image, 0x555555554000, 0x555555553fff));
@@ -127,7 +127,7 @@ static void a_page_mapped_once_more_does_not_move_the_others(void **state)
 					"12000-14000 r-xp 2000 fe:00 9 /gnu\n");
 
 	(void)state;
-	/* What is there is what the file has at 0x2000, so at svma 0x2000. */
+	/* The memory has what the file has at 0x2000, so svma 0x2000. */
 	have_bias(&image, &maps, 0, 1, 0x6000);
 	have_bias(&image, &maps, 1, 4, 0x10000);
 	fathom_maps_deinit(&maps);
@@ -184,7 +184,7 @@ static void a_file_is_loaded_where_its_code_may_run(void **state)
 					"4027000-417c000 r-xp 27000 fe:00 9 /libc\n");
 
 	(void)state;
-	/* All of the first could be of it. */
+	/* All of the first mapping could be the file's. */
 	have_bias(&image, &maps, 0, 1, 0x1000000);
 	assert_true(
 		fathom_bias_holds(&image, 0x1000000, &maps.items[0], 0x1000000, 0x1000000, 4096));

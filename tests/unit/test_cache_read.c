@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A stored index answers for each byte of code as the debug information does: also for padding. */
+/* A stored index answers for each byte of code, padding included, as debug information does. */
 #include "unit.h"
 
 #include <link.h>
@@ -10,8 +10,8 @@
 #include "fathom/fathom.h"
 
 /*
- * A unit with code in more than one section claims each function by itself, but its line table goes
- * on through the padding between them.
+ * A unit with code in several sections claims each function by itself, but its line table covers
+ * the padding between them, too.
  */
 #define PADDED __attribute__((noinline, used, aligned(64), section(".text.padded")))
 
@@ -30,7 +30,7 @@ PADDED static int padded_third(int x)
 	return x - 7;
 }
 
-/* Enough of the program to have many units in it, and all that is padded. */
+/* Enough of the program for many units and all of the padding. */
 #define N_ADDRESSES (UINT64_C(256) << 10)
 
 struct asked {
@@ -116,7 +116,7 @@ static void the_index_says_what_the_file_says(void **state)
 	assert_non_null(mkdtemp(dir));
 	open_self(&truth, NULL);
 	ask(&truth, 0, 1);
-	/* Some is stored, then more with it, then all. */
+	/* Stores a part, then more, then all. */
 	for (size_t round = 0; round < 4; round++) {
 		open_self(&stored, dir);
 		ask(&stored, round * 13, round == 3 ? 1 : 101);

@@ -68,7 +68,7 @@ static void claims_reach_to_the_last_address(void **state)
 
 #define SPACE 512
 
-/* Whatever is added in whatever batches: the same as writing each claim over an array. */
+/* However claims are batched, the result is that of writing each one over an array. */
 static void all_addresses_are_as_if_written_one_by_one(void **state)
 {
 	unsigned seed = 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Cores made by hand, of both classes and byte orders: what each says of memory and files. */
+/* Cores made by hand, of both classes and byte orders, and what each says of memory and files. */
 #include "unit.h"
 
 #include <elf.h>
@@ -142,13 +142,13 @@ static void put_notes(struct made *m, const struct recipe *r)
 	end_note(m, at);
 }
 
-/* Byte @i of what was stored of a mapping: none is zero. */
+/* Returns byte @i of the stored content of a mapping: none is zero. */
 static uint8_t content(uint64_t vaddr, uint64_t i)
 {
 	return (uint8_t)((vaddr >> 12) * 7 + i % 13 + 1) | 1;
 }
 
-/* The core by @r; its segments stand behind the notes, in their order. */
+/* Makes the core that @r describes; its segments follow the notes, in their order. */
 static struct made make(const struct recipe *r)
 {
 	const size_t ehsize = r->is32 ? 52 : 64;
@@ -218,7 +218,7 @@ struct opened {
 	fathom_err err;
 };
 
-/* Reads the first @size bytes of @m, which is used up. */
+/* Reads the first @size bytes of @m, which it frees. */
 static void open_made(struct opened *o, struct made m, size_t size)
 {
 	struct fathom_errinfo info;
@@ -322,7 +322,7 @@ static void check_plain(bool is32, bool big, bool notes_last)
 	assert_int_equal(o.dump.page, 0x10000);
 	assert_int_equal(o.dump.entry, 0x401234);
 	assert_null(atomic_load(&o.notes.note[0]));
-	/* What was not stored is not there, not zero; one piece may go on in the next. */
+	/* What was not stored is missing, not zero; one piece may go on in the next. */
 	assert_memory(&o, 0x400ff0, 0x20, 0x10);
 	assert_memory(&o, 0x401000, 1, 0);
 	assert_memory(&o, 0x403ff0, 0x20, 0x20);
@@ -338,7 +338,7 @@ static void each_class_and_byte_order_is_read(void **state)
 		check_plain(i & 1, i & 2, i & 4);
 }
 
-/* gcore counts offsets in bytes, and leaves out the segments of what it does not store. */
+/* gcore counts offsets in bytes, and leaves out segments that it does not store. */
 static void what_only_nt_file_knows_is_mapped_too(void **state)
 {
 	static const struct load loads[] = {
@@ -379,7 +379,8 @@ static void more_segments_than_the_header_can_count(void **state)
 		r.is32 = is32;
 		r.n_loads = MAX_LOADS;
 		open_recipe(&o, &r);
-		/* Three are of a file and lie apart: 0x402000 is in the second, 0x400000 is the
+		/*
+		 * Three are of one file and apart: 0x402000 is in the second, 0x400000 is the
 		 * first.
 		 */
 		assert_true(o.dump.maps.n > MAX_LOADS);
@@ -414,7 +415,7 @@ static void a_file_may_be_deleted_and_paths_be_the_same(void **state)
 	close_opened(&o);
 }
 
-/* An ELF file of one segment, which ends in @last: all that is stored of a library. */
+/* Makes an ELF file of one segment, which ends in @last: all that is stored of a library. */
 static void put_program(uint8_t *to, uint8_t last)
 {
 	const bool big = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
@@ -522,7 +523,7 @@ static void of_what_was_cut_short_the_rest_is_known(void **state)
 				  .files = plain_files,
 				  .n_files = 3,
 				  .unit = 0x1000 };
-	const size_t whole = make(&r).n; /* left to the end of the run */
+	const size_t whole = make(&r).n; /* freed when the program ends */
 	struct opened o;
 
 	(void)state;

@@ -8,7 +8,7 @@
 					sizeof((const uint8_t[]){ __VA_ARGS__ }) }, \
 		 false)
 
-/* Whether this machine is little-endian: the bytes below are written for one. */
+/* Returns whether this machine is little-endian: the bytes below are. */
 static bool little(void)
 {
 	return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
@@ -46,7 +46,7 @@ static void a_read_past_the_end_sticks(void **state)
 	assert_false(cur_ok(&c));
 	assert_ptr_equal(c.bad, third);
 	assert_int_equal(cur_left(&c), 0);
-	/* Nothing is read after a failure, not even what would fit. */
+	/* After a failure nothing is read, not even what would fit. */
 	assert_int_equal(cur_u8(&c), 0);
 	assert_ptr_equal(c.bad, third);
 }
@@ -145,7 +145,7 @@ static void a_character_is_found_wherever_it_stands(void **state)
 	char text[40];
 
 	(void)state;
-	/* Every place of it, and of another before and behind, from every start. */
+	/* From every start, at every place, with another one before and after. */
 	for (uint32_t size = 0; size <= sizeof text; size++)
 		for (uint32_t at = 0; at < size; at++)
 			for (uint32_t from = 0; from <= size + 1; from++) {

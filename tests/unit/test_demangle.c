@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which names are demangled, and as what: the rule of src/host/demangle.h. */
+/* Which names are demangled, and to what: the rule of src/host/base/demangle.h. */
 #include "unit.h"
 
 #include <malloc.h>
@@ -14,7 +14,7 @@
 struct name {
 	const char *linkage;
 	bool ada;           /* the unit's language is Ada */
-	const char *wanted; /* NULL: not touched */
+	const char *wanted; /* NULL: left as it is */
 };
 
 static const struct name names[] = {
@@ -34,7 +34,7 @@ static const struct name names[] = {
 	{ "_D8demangle22__T4testVG3ua3_616263Zv", false, "demangle.test!(\"abc\")" },
 	{ "_D1fFHiiHQeQgHQgQiZv", false,
 	  "f(int[int], int[int][int[int]], int[int][int[int]][int[int][int[int]]])" },
-	/* GNAT, only where it is Ada. */
+	/* GNAT, only if the language is Ada. */
 	{ "shapes__inner__scale", true, "shapes.inner.scale" },
 	{ "shapes__inner__scale", false, NULL },
 	{ "_ada_start", true, "start" },
@@ -45,7 +45,7 @@ static const struct name names[] = {
 	{ "PyObject_Size", false, NULL },
 	{ "_ZN3jit7Runtime3getEv", false, "jit::Runtime::get()" },
 	{ "_ZWTFBBQ", false, NULL },
-	/* What only looks like it. */
+	/* Names that only look mangled. */
 	{ "main", false, NULL },
 	{ "_Znotmangled", false, NULL },
 	{ "_Rest", false, NULL },
@@ -100,7 +100,7 @@ static void suffixes_of_clones_are_found(void **state)
 	}
 }
 
-/* Demangles name @i; fails the test unless it becomes what it should, or there was no memory. */
+/* Demangles the name @n; fails the test unless it becomes n->wanted, or memory ran out. */
 static fathom_err demangle(const struct name *n)
 {
 	const struct fathom_str s = { n->linkage, (uint32_t)strlen(n->linkage) };
@@ -132,11 +132,11 @@ static void without_memory_names_are_not_demangled(void **state)
 			fail_after = n;
 			failed += demangle(&names[i]) == FATHOM_E_MEMORY;
 		}
-		/* Nothing that was allocated before is left. */
+		/* All memory allocated since the start has been freed. */
 		if (mallinfo2().uordblks != before)
 			fail_msg("%s: %zu bytes are lost", names[i].linkage,
 				 mallinfo2().uordblks - before);
-		/* Where allocations are counted, the text itself is one. */
+		/* When allocations are counted, the text itself is one. */
 		assert_true(failed || !allocations);
 	}
 }
@@ -167,7 +167,7 @@ static void threads_demangle_each_for_itself(void **state)
 	}
 }
 
-/* Each parameter of this D function is a map whose key and value are the one before it. */
+/* Each parameter of this D function is a map whose key and value are the previous parameter. */
 static void what_grows_without_end_is_left(void **state)
 {
 	char text[256] = "_D1fFHiiHQeQg";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Disassembling bytes that a program has made itself; encodings are by hand. */
+/* Disassembling bytes that a program has made itself. Encodings are by hand. */
 #include "unit.h"
 
 #include <elf.h>
@@ -64,7 +64,7 @@ static struct fathom_disasm *disassemble(struct fathom_target *target,
 
 static const struct fathom_disasm_options x86 = { .size = sizeof x86, .machine = EM_X86_64 };
 
-/* Whether the text of instruction @i is @format with @address and again @address. */
+/* Asserts that the text of instruction @i is @format with @address twice. */
 static void expect(const struct fathom_disasm *d, size_t i, const char *format, uint64_t address)
 {
 	char text[256];
@@ -76,14 +76,14 @@ static void expect(const struct fathom_disasm *d, size_t i, const char *format, 
 	assert_int_equal(fathom_disasm_get(d, i)->text_size, strlen(text));
 }
 
-/* Puts @value, of @size bytes, where code wants it. */
+/* Writes @value, of @size bytes, in the byte order of code. */
 static void put(uint8_t *to, uint64_t value, size_t size)
 {
 	for (size_t i = 0; i < size; i++)
 		to[i] = (uint8_t)(value >> (8 * i));
 }
 
-/* The line of the Cinder JIT's dump, with the name it lacked. */
+/* The line of the Cinder JIT's dump, with the name that it lacked. */
 static void a_call_through_a_slot_is_named_by_what_the_slot_holds(void **state)
 {
 	const struct fixture *f = *state;
@@ -119,7 +119,7 @@ static void a_slot_may_be_in_the_targets_memory(void **state)
 	struct fathom_disasm *d;
 
 	fathom_test_slot = callee();
-	/* The code is where a displacement of 0 leads to the slot; the slot itself has a name. */
+	/* The code is placed so that a displacement of 0 leads to the slot, which has a name. */
 	d = disassemble(f->self, &x86, code, sizeof code, (uintptr_t)&fathom_test_slot - 6);
 	expect(d, 0,
 	       "callq  *0x0(%%rip)        # 0x%llx (fathom_test_slot -> JITRT_UnlinkFrame(_ts*))",
@@ -173,7 +173,7 @@ static void names_may_stay_mangled_and_the_syntax_be_intels(void **state)
 	fathom_disasm_free(d);
 }
 
-/* Names what lies in [0x401000, 0x402000), and notes that it was asked. */
+/* Names addresses in [0x401000, 0x402000), and counts the calls. */
 static int name_of_page(void *data, uint64_t address, char *to, size_t cap, uint64_t *ret_offset)
 {
 	unsigned *asked = data;
@@ -186,7 +186,7 @@ static int name_of_page(void *data, uint64_t address, char *to, size_t cap, uint
 	return 1;
 }
 
-/* The same with what is in that page named. */
+/* Disassembles with addresses in that page named. */
 static struct fathom_disasm *disassemble_named(uint32_t machine, const void *bytes, size_t size,
 					       uint64_t address)
 {
@@ -200,7 +200,7 @@ static struct fathom_disasm *disassemble_named(uint32_t machine, const void *byt
 	return d;
 }
 
-/* Whether the instructions from number @first on are the @n texts. */
+/* Asserts that the instructions from number @first on are the @n texts. */
 static void expect_all(const struct fathom_disasm *d, size_t first, const char *const *texts,
 		       size_t n)
 {
@@ -270,7 +270,7 @@ static void numbers_that_are_no_addresses_have_no_names(void **state)
 
 static void what_is_no_instruction_is_skipped_byte_by_byte(void **state)
 {
-	/* push %es and pop %es are none in 64-bit code; the call is cut short. */
+	/* push %es and pop %es are invalid in 64-bit code; the call is cut short. */
 	static const uint8_t code[] = { 0x06, 0x07, 0x90, 0xe8, 0x00 };
 	struct fathom_disasm *d = disassemble(NULL, &x86, code, sizeof code, 0x10);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The promises of the public headers that no other test needs. */
+/* Promises of the public headers that no other test covers. */
 #include "unit.h"
 
 #include <dirent.h>
@@ -32,7 +32,7 @@ static void options_that_are_not_known_are_refused(void **state)
 	struct fathom *session;
 
 	(void)state;
-	/* A newer header's fields may be there as long as they are zero. */
+	/* Fields of a newer header are allowed as long as they are zero. */
 	assert_int_equal(fathom_create(&larger.options, &session, NULL), 0);
 	fathom_destroy(session);
 	larger.newer = 1;
@@ -117,7 +117,7 @@ static void no_descriptor_stays_open(void **state)
 	fathom_destroy(session);
 }
 
-/* gcc embeds no texts, and those of a process are not looked for. */
+/* gcc embeds no texts; those of a process are not searched. */
 static void sources_that_are_not_embedded_are_not_found(void **state)
 {
 	struct fathom *session = new_session();
@@ -217,7 +217,7 @@ static void a_return_address_is_looked_up_in_its_call(void **state)
 	assert_true(fathom_pc_lookup(none) == 0);
 }
 
-/* A function that the compiler leaves where a symbol says. */
+/* A function that the compiler keeps, at its symbol. */
 __attribute__((noinline, noclone)) int asked_about(int value);
 int asked_about(int value)
 {
@@ -306,7 +306,7 @@ static void answers_are_an_array_with_a_stride(void **state)
 	fathom_destroy(session);
 }
 
-/* Whether two frames that differ as objects are equal, text by text. */
+/* Returns whether two frames, which are different objects, are equal text by text. */
 static bool are_twins(const struct fathom_frame *a, const struct fathom_frame *b)
 {
 	return a != b && a->outer == b->outer && a->start == b->start && a->line == b->line &&
@@ -333,7 +333,7 @@ static void identical_frames_are_one_object(void **state)
 	assert_int_equal(fathom_create(&wanted, &session, NULL), 0);
 	assert_int_equal(fathom_target_open_file(session, "/proc/self/exe", &target, NULL), 0);
 	assert_int_equal(fathom_target_section_address(target, ".text", 0, addresses), 0);
-	/* Each address twice, far from each other. */
+	/* Asks each address twice, far from each other. */
 	for (size_t i = 1; i < N_FRAMED; i++)
 		addresses[i] = addresses[0] + i % (N_FRAMED / 2);
 	assert_int_equal(fathom_symbolize(target, NULL, addresses, NULL, N_FRAMED, &answers, NULL),
@@ -370,7 +370,7 @@ static void notes_that_are_not_there_are_null(void **state)
 	fathom_destroy(NULL);
 }
 
-/* A stored index that somebody else could have written is not believed. */
+/* A stored index that others could have written is not read. */
 static void an_index_that_others_can_write_is_not_read(void **state)
 {
 	char dir[] = "/tmp/fathom-test-XXXXXX";

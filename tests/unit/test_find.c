@@ -161,7 +161,7 @@ static void names_are_compared(void **state)
 	fathom_arena_deinit(&arena);
 }
 
-/* What the C library writes out; a group and each repetition count for one more. */
+/* What the C library expands; a group and each repetition count for one more. */
 static void expressions_have_sizes(void **state)
 {
 	static const struct {
@@ -308,7 +308,7 @@ static uint64_t memory_used(const struct fathom *session)
 	return usage.memory_used;
 }
 
-/* Opens this program, with the budget, and looks for @query in it. */
+/* Opens this program with a budget, and looks for @query in it. */
 static fathom_err find_here(uint64_t budget, const char *query, uint64_t *ret_left)
 {
 	const struct fathom_options options = { .size = sizeof options,
@@ -344,7 +344,7 @@ static void a_search_gives_the_memory_budget_back(void **state)
 	assert_int_equal(left, 0);
 	assert_int_equal(find_here(50000, "*", &left), FATHOM_E_LIMIT);
 	assert_int_equal(left, 0);
-	/* What is small is found whatever others have left of the budget. */
+	/* A small result is found whatever others have left of the budget. */
 	assert_int_equal(find_here(1, "main", &left), 0);
 	assert_int_equal(left, 0);
 }

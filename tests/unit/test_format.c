@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The formatter for handlers. What it has to write is what Cosmopolitan's kprintf writes, by its
- * documentation; where standard printf has the directive, the C library is asked as well.
+ * The formatter for handlers. The expected output is that of Cosmopolitan's kprintf, by its
+ * documentation; for directives of standard printf it is also compared with the C library's.
  */
 #include "unit.h"
 
@@ -48,7 +48,7 @@ static void numbers(void **state)
 	assert_format("42  |", "%*d|", -4, 42);
 }
 
-/* The same text as the C library's. */
+/* Asserts that the text is the C library's. */
 #define assert_as_printf(...)                                                   \
 	do {                                                                    \
 		char theirs_[512];                                              \
@@ -105,16 +105,16 @@ static void pointers(void **state)
 	assert_format("!!ffffffffffffffff", "%s", (char *)-1);
 	assert_format("NULL", "%s", (char *)NULL);
 	assert_format("", "% s", (char *)NULL);
-	/* A wide string that is not where one can be. */
+	/* A wide string at an address that cannot hold one. */
 	assert_format("!!31335", "%ls", (wchar_t *)0x31335);
 	assert_format("!!31335", "%hs", (char *)0x31335);
-	/* Nothing is read where nothing is wanted. */
+	/* Precision 0: nothing is read. */
 	assert_format("", "%.0s", (char *)0x31337);
 }
 
-/* Pointers that lead nowhere, each in its own way. */
+/* Pointers that lead nowhere, each in another way. */
 struct bad_pointers {
-	uint8_t *pages; /* one that can be read, one that cannot */
+	uint8_t *pages; /* a readable page and an unreadable one */
 	uint8_t *file;  /* a mapping beyond the end of its file: reading it raises SIGBUS */
 	size_t page;
 	uintptr_t at[10];
@@ -137,7 +137,7 @@ static void make_bad_pointers(struct bad_pointers *b)
 	b->at[b->n++] = 0x31337;
 	b->at[b->n++] = UINTPTR_MAX;
 	b->at[b->n++] = UINTPTR_MAX - 7;
-	/* Not canonical, of the kernel, the first behind what a program can have. */
+	/* Not canonical; of the kernel; the first after a program's last. */
 	b->at[b->n++] = UINTPTR_MAX / 2 + 1;
 	b->at[b->n++] = (uintptr_t)0xffffffff81000000;
 	b->at[b->n++] = (uintptr_t)0x7ffffffff000;
@@ -191,7 +191,7 @@ static void bad_pointers_are_shown_and_not_followed(void **state)
 	free_bad_pointers(&b);
 }
 
-/* Wide text whose last unit the page's end cuts in two. */
+/* A wide text whose last unit is cut by the end of the page. */
 static void wide_text_ends_before_a_unit_that_is_cut(void **state)
 {
 	struct bad_pointers b = { 0 };
@@ -208,7 +208,7 @@ static void wide_text_ends_before_a_unit_that_is_cut(void **state)
 	}
 	b.pages[b.page - 2] = 'c';
 	assert_format("c", "%hs", b.pages + b.page - 2);
-	/* One byte, or two, are no unit. */
+	/* One or two bytes are no unit. */
 	(void)fathom_self_format(NULL, text, sizeof text, "%hs", b.pages + b.page - 1);
 	assert_memory_equal(text, "!!", 2);
 	(void)fathom_self_format(NULL, text, sizeof text, "%ls", b.pages + b.page - 2);
@@ -221,7 +221,7 @@ static __attribute__((noinline)) int formatted_code(int x)
 	return x * 3 + 1;
 }
 
-/* Its name turns the direction of text, has a control of C1 and what has no width. */
+/* Its name has an override of the text's direction, a C1 control, and a character without width. */
 __attribute__((noinline, noclone)) static int steering(int x) __asm__("st\xe2\x80\xae"
 								      "eer\xc2\x9b"
 								      "ing\xe2\x80\x8b");
@@ -231,7 +231,7 @@ static int steering(int x)
 	return x * 3 + 1;
 }
 
-/* The same with names at hand, and what has names. */
+/* The same with a session, and addresses that have names. */
 static void addresses_have_names_where_they_are_known(void **state)
 {
 	const struct fathom_options options = { .size = sizeof options, .flags = FATHOM_NO_CACHE };
@@ -266,7 +266,7 @@ static void addresses_have_names_where_they_are_known(void **state)
 	free_bad_pointers(&b);
 }
 
-/* %T: since it was prepared, and only forwards. */
+/* %T: time since preparation; it only grows. */
 static void time_passes(void **state)
 {
 	const struct fathom_options options = { .size = sizeof options, .flags = FATHOM_NO_CACHE };
@@ -291,7 +291,7 @@ static void time_passes(void **state)
 	fathom_destroy(session);
 }
 
-/* Text that has no end but the page. */
+/* A text that only the page ends. */
 static void text_ends_with_the_memory(void **state)
 {
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -336,7 +336,7 @@ static void controls_are_shown(void **state)
 	assert_format("␁␛[0m␡", "%s", "\1\33[0m\177");
 	assert_format("a\nb\tc", "%s", "a\nb\tc");
 	assert_format("␁ ☺", "%c %hhc", 1, 1);
-	/* What is no UTF-8: a byte alone, a surrogate, a long way to write '/', C1 controls. */
+	/* Invalid UTF-8: a single byte, a surrogate, an overlong '/', C1 controls. */
 	assert_format("\xef\xbf\xbdx", "%s", "\xffx");
 	assert_format("\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd", "%s", "\xed\xa0\x80");
 	assert_format("\xef\xbf\xbd\xef\xbf\xbd", "%s", "\xc0\xaf");
@@ -362,7 +362,7 @@ static void bytes_as_glyphs(void **state)
 static void precision_does_not_cut_characters(void **state)
 {
 	(void)state;
-	/* The text ends inside of it, not the precision. */
+	/* The text ends inside the character, not the precision. */
 	assert_format("a\xef\xbf\xbd", "%.10s", "a\xc3");
 	assert_format("a☺", "%.4s", "a☺☺");
 	assert_format("a☺", "%.5s", "a☺☺");
@@ -400,7 +400,7 @@ static void text_that_is_cut(void **state)
 	assert_int_equal(buf[8], 'Z');
 	assert_int_equal(fathom_self_format(NULL, buf, 8, "%s%n", "0123456789"), 11);
 	assert_string_equal(buf, "012...\n");
-	/* What fits is whole. */
+	/* A text that fits is whole. */
 	assert_int_equal(fathom_self_format(NULL, buf, 8, "%s", "0123456"), 7);
 	assert_string_equal(buf, "0123456");
 	/* Two characters of three bytes, cut inside the second. */
@@ -430,7 +430,7 @@ static void directives_that_are_none(void **state)
 #define SANITIZED 0
 #endif
 
-/* 1,000,000 formats made of dice, some of them in a handler. */
+/* 1,000,000 random formats, some of them in a handler. */
 static volatile sig_atomic_t formatted;
 static uint32_t dice = 1;
 
@@ -463,7 +463,7 @@ static void format_dice(void)
 		arguments[roll(5)], arguments[roll(5)], arguments[roll(5)], arguments[roll(5)],
 		arguments[roll(5)], arguments[roll(5)], arguments[roll(5)], arguments[roll(5)],
 		arguments[roll(5)], arguments[roll(5)], arguments[roll(5)], arguments[roll(5)]);
-	/* Never beyond the end, always a NUL. */
+	/* Never writes beyond the end, always a NUL. */
 	for (size_t i = cap; i < sizeof out; i++)
 		if (out[i] != 'Z')
 			abort();
@@ -487,9 +487,9 @@ static void dice_in_a_handler(void **state)
 {
 	const struct sigaction action = { .sa_handler = on_timer, .sa_flags = SA_RESTART };
 	const char *wrapper = getenv("WRAPPER");
-	/* An emulator takes its time, and so does a sanitizer. */
+	/* Emulators and sanitizers are slow. */
 	const bool is_slow = SANITIZED || (wrapper && *wrapper);
-	/* The next signal comes when the handler has returned, or the program would not get on. */
+	/* The handler must return before the next signal, or the program would not advance. */
 	const int us = is_slow ? 50000 : 200;
 	const struct itimerval often = { { 0, us }, { 0, us } };
 	const struct itimerval never = { { 0, 0 }, { 0, 0 } };
@@ -500,7 +500,7 @@ static void dice_in_a_handler(void **state)
 	assert_int_equal(sigaction(SIGALRM, &action, NULL), 0);
 	assert_int_equal(setitimer(ITIMER_REAL, &often, NULL), 0);
 	while (formatted < wanted) {
-		/* Volatile: compilers leave out what is freed at once. */
+		/* volatile, because compilers drop what is freed at once */
 		void *volatile p = malloc(64 + (size_t)formatted % 4096);
 
 		free(p);

@@ -70,7 +70,7 @@ static const struct fathom_gdb_item *item(const struct fathom_array *items, size
 	return (const struct fathom_gdb_item *)items->data + i;
 }
 
-/* As offsetof() has it in programs that these compilers make. */
+/* The offsets that offsetof() gives in programs for these machines. */
 static void layouts_are_those_of_the_machines(void **state)
 {
 	const struct fathom_gdb_layout x86_64 = fathom_gdb_layout(true, EM_X86_64, false);
@@ -183,7 +183,7 @@ static void an_entry_stays_when_it_is_linked_whatever_else_changed(void **state)
 	assert_int_equal(fathom_gdb_list_walk(&remote, &l, NULL, &after), 0);
 	assert_true(fathom_gdb_items_same(&before, &after));
 	assert_true(has_stayed(&before, 1, &after));
-	/* A third is put in front. */
+	/* A third entry is put in front. */
 	put_descriptor64(BASE, 1, BASE + 300);
 	put_entry64(BASE + 300, BASE + 100, 0, 3, 30);
 	put_entry64(BASE + 100, BASE + 200, BASE + 300, 1, 10);
@@ -193,13 +193,13 @@ static void an_entry_stays_when_it_is_linked_whatever_else_changed(void **state)
 	assert_false(fathom_gdb_items_same(&before, &after));
 	assert_true(has_stayed(&before, 0, &after));
 	assert_true(has_stayed(&before, 1, &after));
-	/* The first leaves, but what the second says comes before it is not yet changed: torn. */
+	/* The first entry has left, but the second's link back is not yet updated: torn. */
 	put(BASE + 300, BASE + 200, 8, false);
 	after.n = 0;
 	assert_int_equal(fathom_gdb_list_walk(&remote, &l, NULL, &after), 0);
 	assert_false(has_stayed(&before, 0, &after));
 	assert_false(has_stayed(&before, 1, &after));
-	/* The second has another symbol file. */
+	/* The second entry has another symbol file. */
 	put_entry64(BASE + 200, 0, BASE + 300, 4, 20);
 	after.n = 0;
 	assert_int_equal(fathom_gdb_list_walk(&remote, &l, NULL, &after), 0);
@@ -208,7 +208,7 @@ static void an_entry_stays_when_it_is_linked_whatever_else_changed(void **state)
 	fathom_array_deinit(&after);
 }
 
-/* A walk that followed an entry that has left ends early, or shows it by an entry behind. */
+/* A walk that followed an entry that has left ends early, or a later link back shows it. */
 static void a_walk_is_whole_when_all_entries_are_linked(void **state)
 {
 	const struct fathom_gdb_list l = list64();
@@ -221,12 +221,12 @@ static void a_walk_is_whole_when_all_entries_are_linked(void **state)
 	put_entry64(BASE + 200, 0, BASE + 100, 2, 20);
 	assert_int_equal(fathom_gdb_list_walk(&remote, &l, NULL, &items), 0);
 	assert_true(fathom_gdb_items_linked(&items));
-	/* The first has left, but was reached before; the second says that nothing is before it. */
+	/* The first entry has left after it was reached; the second says that none is before it. */
 	put_entry64(BASE + 200, 0, 0, 2, 20);
 	items.n = 0;
 	assert_int_equal(fathom_gdb_list_walk(&remote, &l, NULL, &items), 0);
 	assert_false(fathom_gdb_items_linked(&items));
-	/* Its memory was cleared, so that it leads nowhere. */
+	/* Its memory was cleared, so it leads nowhere. */
 	put_entry64(BASE + 100, 0, 0, 0, 0);
 	items.n = 0;
 	assert_int_equal(fathom_gdb_list_walk(&remote, &l, NULL, &items), 0);
@@ -237,7 +237,7 @@ static void a_walk_is_whole_when_all_entries_are_linked(void **state)
 
 #define MANY 100
 
-/* Makes a list of those of MANY entries that are there. */
+/* Makes a list of those of MANY entries for which @is_there is set. */
 static void put_many(const bool *is_there)
 {
 	uint64_t last = 0;
@@ -254,7 +254,7 @@ static void put_many(const bool *is_there)
 	}
 }
 
-/* Whatever left or came since the walk before, reading ahead finds what reading one by one does. */
+/* Whatever left or came since the last walk, reading ahead finds what single reads find. */
 static void reading_ahead_finds_the_same(void **state)
 {
 	const struct fathom_gdb_list l = list64();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Hash tables and versions of the dynamic linker (safe/elf), written out by hand. */
+/* Hash tables and versions of the dynamic linker (safe/elf), made by hand. */
 #include "unit.h"
 
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "safe/elf/gnu_hash.h"
 #include "safe/elf/version.h"
 
-/* Words of 4 bytes as this machine has them. */
+/* Words of 4 bytes in this machine's byte order. */
 struct bytes {
 	uint32_t word[64];
 	size_t n;
@@ -23,7 +23,7 @@ static struct fathom_str str(const char *s)
 	return (struct fathom_str){ s, (uint32_t)strlen(s) };
 }
 
-/* The number of candidates for @name; the last one in *@ret. */
+/* Returns the number of candidates for @name; *@ret is the last one. */
 static int search(const struct fathom_hash_table *t, const char *name, uint32_t *ret)
 {
 	struct fathom_hash_search s;
@@ -36,7 +36,7 @@ static int search(const struct fathom_hash_table *t, const char *name, uint32_t 
 }
 
 /*
- * GNU: 2 buckets, symbols 3 to 5, one word of filter that lets all pass. Hashes from "GNU Hash ELF
+ * GNU: 2 buckets, symbols 3 to 5, one word of filter that passes all. Hashes from "GNU Hash ELF
  * Sections": "" is 0x1505, "printf" 0x156b2bb8, "exit" 0x7c967e3f, "syscall" 0xbac212a0.
  */
 static const struct bytes gnu = {
@@ -50,7 +50,7 @@ static void gnu_names_are_found(void **state)
 
 	(void)state;
 	assert_true(fathom_gnu_hash_init(&t, bytes_of(&gnu), true, false));
-	/* Both have an even hash: the same bucket, one behind the other. */
+	/* Both hashes are even, so both names are in one bucket. */
 	assert_int_equal(search(&t, "printf", &i), 1);
 	assert_int_equal(i, 3);
 	assert_int_equal(search(&t, "syscall", &i), 1);
@@ -85,17 +85,17 @@ static void damaged_gnu_tables_end(void **state)
 	uint32_t i;
 
 	(void)state;
-	/* No end of the chain: the bytes end it. */
+	/* The chain has no end mark: the end of the bytes ends it. */
 	b.word[9] &= ~UINT32_C(1);
 	b.word[10] &= ~UINT32_C(1);
 	assert_true(fathom_gnu_hash_init(&t, bytes_of(&b), true, false));
 	assert_int_equal(search(&t, "printf", &i), 1);
-	/* Buckets before the first symbol, and far behind the last. */
+	/* Buckets before the first symbol, and far after the last. */
 	b.word[6] = 1;
 	assert_int_equal(search(&t, "printf", &i), 0);
 	b.word[6] = UINT32_MAX;
 	assert_int_equal(search(&t, "printf", &i), 0);
-	/* No buckets, no filter, not all there. */
+	/* No buckets; no filter; a part of the table is missing. */
 	b = gnu;
 	b.word[0] = 0;
 	assert_false(fathom_gnu_hash_init(&t, bytes_of(&b), true, false));
@@ -107,14 +107,14 @@ static void damaged_gnu_tables_end(void **state)
 	for (b = gnu; b.n > 0; b.n--)
 		if (fathom_gnu_hash_init(&t, bytes_of(&b), true, false))
 			(void)search(&t, "exit", &i);
-	/* A shift that is none. */
+	/* An invalid shift. */
 	b = gnu;
 	b.word[3] = 77;
 	assert_true(fathom_gnu_hash_init(&t, bytes_of(&b), true, false));
 	(void)search(&t, "exit", &i);
 }
 
-/* gABI: 1 bucket, 4 symbols; 3 -> 1 -> 2. All names are in the one bucket. */
+/* gABI: 1 bucket, 4 symbols; 3 -> 1 -> 2. All names are in this bucket. */
 static const struct bytes sysv = { { 1, 4, 3, 0, 2, 0, 1 }, 7 };
 
 static void sysv_chains_are_followed(void **state)
@@ -127,10 +127,10 @@ static void sysv_chains_are_followed(void **state)
 	assert_true(fathom_sysv_hash_init(&t, bytes_of(&b), 4, false));
 	assert_int_equal(search(&t, "any", &i), 3);
 	assert_int_equal(i, 2);
-	/* In a circle: as many steps as there are symbols. */
+	/* A circle: as many steps as there are symbols. */
 	b.word[5] = 3;
 	assert_int_equal(search(&t, "any", &i), 4);
-	/* Out of the table. */
+	/* A link out of the table. */
 	b.word[2] = 4;
 	assert_int_equal(search(&t, "any", &i), 0);
 	b.word[1] = 0x40000000;
@@ -225,13 +225,13 @@ static void damaged_versions_end(void **state)
 	int n;
 
 	(void)state;
-	/* More of each than there are. */
+	/* Counts that are too high. */
 	v.n_defined = v.n_needed = UINT32_MAX;
 	fathom_version_walk_init(&w, &v);
 	for (n = 0; fathom_version_next(&w, &got); n++)
 		assert_true(n < 100);
 	assert_int_equal(n, 5);
-	/* A need whose entries say that they are many, and that lead nowhere. */
+	/* A need that claims many entries, which lead nowhere. */
 	memcpy(circle, needed, sizeof needed);
 	circle[1] = 0xffff;
 	circle[22] = 0xffff;
@@ -240,14 +240,14 @@ static void damaged_versions_end(void **state)
 	fathom_version_walk_init(&w, &v);
 	for (n = 0; fathom_version_next(&w, &got); n++)
 		assert_true(n < 100);
-	/* Every cut. */
+	/* Cut at every length. */
 	for (v = tables(); v.needed.size; v.needed.size--) {
 		v.defined.size = v.defined.size ? v.defined.size - 1 : 0;
 		fathom_version_walk_init(&w, &v);
 		for (n = 0; fathom_version_next(&w, &got); n++)
 			assert_true(n < 100);
 	}
-	/* A name that does not end. */
+	/* A name without an end. */
 	v = tables();
 	v.strings.size = 10;
 	fathom_version_walk_init(&w, &v);

@@ -42,7 +42,7 @@ static void put_header(struct dump *d)
 	put(d, 0, 8);
 }
 
-/* Starts a record; end_record() puts its size in. */
+/* Starts a record; end_record() fills in its size. */
 static size_t begin_record(struct dump *d, uint32_t id, uint64_t time)
 {
 	const size_t start = d->n;
@@ -210,8 +210,8 @@ static void code_that_moves_is_where_it_moved(void **state)
 	put_load(&d, 10, 0x1000, 0x40, 7, "mover");
 	put_load(&d, 11, 0x3000, 0x40, 8, "other");
 	put_move(&d, 20, 0x1000, 0x2000, 0x40, 7);
-	put_move(&d, 30, 0x2000, 0x2020, 0x40, 7); /* over itself */
-	put_move(&d, 40, 0x3000, 0x4000, 0x40, 9); /* of code that is not there */
+	put_move(&d, 30, 0x2000, 0x2020, 0x40, 7); /* onto itself */
+	put_move(&d, 40, 0x3000, 0x4000, 0x40, 9); /* code that does not exist */
 	j = read_dump(&d);
 	assert_at(&j, 0x1000, NULL);
 	assert_at(&j, 0x2000, NULL);
@@ -246,7 +246,7 @@ static void lines_belong_to_the_code_that_follows(void **state)
 	put_line(&d, 0x1008, 6, "\xff");
 	put_line(&d, 0x1010, 1, "b.js");
 	end_record(&d, start);
-	end_record(&d, begin_record(&d, 4, 1)); /* unwind descriptions stand between */
+	end_record(&d, begin_record(&d, 4, 1)); /* unwind tables in between */
 	put_load(&d, 2, 0x1000, 0x20, 0, "with lines");
 	put_load(&d, 3, 0x2000, 0x20, 1, "without");
 	put_move(&d, 4, 0x1000, 0x5000, 0x20, 0);
@@ -281,7 +281,7 @@ static void lines_that_count_from_an_elf_header_are_moved(void **state)
 	fathom_jitdump_clear(&j);
 }
 
-/* Lines whose addresses or names cannot be are of a writer that errs: none is believed. */
+/* If one line has an impossible address or name, none is used. */
 static void lines_that_cannot_be_are_not_used(void **state)
 {
 	static const struct {
@@ -316,7 +316,7 @@ static void write_file(int fd, const struct dump *d, size_t n)
 	assert_int_equal(pwrite(fd, d->bytes, n, 0), (ssize_t)n);
 }
 
-/* Cut anywhere, a file has the names of its whole records; grown, those of the others, too. */
+/* A file that is cut anywhere has the names of its complete records; grown, all others, too. */
 static void a_record_counts_when_it_is_whole(void **state)
 {
 	const int fd = memfd_create("dump", MFD_CLOEXEC);
@@ -423,7 +423,7 @@ static void damage_ends_the_reading_and_is_told(void **state)
 	put_load(&d, 1, 0x1000, 0x20, 0, "first");
 	bad = d.n;
 	put(&d, 0, 4);
-	put(&d, 8, 4); /* smaller than what every record begins with */
+	put(&d, 8, 4); /* smaller than a record's header */
 	put(&d, 0, 8);
 	put_load(&d, 1, 0x2000, 0x20, 1, "second");
 	write_file(fd, &d, d.n);
@@ -439,7 +439,7 @@ static void damage_ends_the_reading_and_is_told(void **state)
 	close(fd);
 }
 
-/* Code longer than what is read at once is passed over. */
+/* Code longer than one reading is skipped. */
 static void large_code_is_not_read(void **state)
 {
 	const int fd = memfd_create("dump", MFD_CLOEXEC);

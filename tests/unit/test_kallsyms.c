@@ -17,7 +17,7 @@ static struct fathom_kallsyms parse(const char *text)
 	return k;
 }
 
-/* Asserts that @avma is @name's, which starts at @start and has @size bytes; NULL: nobody's. */
+/* Asserts that @avma is @name's, which starts at @start and has @size bytes; NULL: no name. */
 static void assert_at(const struct fathom_kallsyms *k, uint64_t avma, const char *name,
 		      uint64_t start, uint64_t size)
 {
@@ -63,7 +63,7 @@ static void code_that_no_code_follows_ends_with_its_page(void **state)
 	(void)state;
 	assert_at(&k, 0x1fff, "last", 0x1ff0, 0x10);
 	assert_at(&k, 0x2000, NULL, 0, 0);
-	/* What comes next is another module's: sooner than the page's end, it ends there. */
+	/* The next symbol is another module's, before the end of the page: the first ends there. */
 	assert_at(&k, 0x77ff, "one", 0x7000, 0x800);
 	assert_at(&k, UINT64_MAX - 1, "end", UINT64_C(0xfffffffffffff010), 0xfef);
 	fathom_kallsyms_deinit(&k);
@@ -113,10 +113,10 @@ static void order_is_not_relied_on(void **state)
 	assert_at(&k, 0x1001, "a", 0x1000, 0x20);
 	assert_at(&k, 0x2801, "a", 0x2800, 0x800);
 	assert_true(fathom_kallsyms_in_image(&k, 0x1030) && !fathom_kallsyms_in_image(&k, 0x2800));
-	/* The image's comes first. */
+	/* The image's symbol comes first. */
 	assert_int_equal(fathom_name_search_init(&search, names, 5), 0);
 	fathom_kallsyms_search(&k, &search);
-	/* What is asked twice is looked for once. */
+	/* A name that is given twice is looked up once. */
 	assert_int_equal(search.n_wanted, 4);
 	assert_int_equal(search.n_left, 2);
 	assert_int_equal(search.number_of[4], search.number_of[0]);
@@ -205,7 +205,7 @@ static void a_part_knows_what_it_names(void **state)
 	assert_at(&k, 0x10000 + 16 * 500 + 3, "function500", 0x10000 + 16 * 500, 16);
 	assert_at(&k, k.known_to, NULL, 0, 0);
 	fathom_kallsyms_deinit(&k);
-	/* Beyond the image there is nothing to stop at. */
+	/* No symbol beyond the image ends it. */
 	assert_int_equal(fathom_kallsyms_read(path, 0x10000 + 16 * n, &k, NULL), 0);
 	assert_true(k.n == n + 1 && k.known_to == UINT64_MAX);
 	assert_at(&k, 0x8001, "module", 0x8000, 0x1000);

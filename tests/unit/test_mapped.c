@@ -39,7 +39,7 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
 		_exit(99);
 }
 
-/* In each test: cmocka has a handler of its own, which it installs before. */
+/* Called in each test: cmocka installs its own handler before. */
 static void install(void)
 {
 	struct sigaction action = { .sa_sigaction = on_bus_error };
@@ -193,7 +193,7 @@ static void a_stored_index_that_was_truncated_is_not_used(void **state)
 	close_victim(session, target);
 	session = open_victim(&options, &target);
 	assert_int_equal(fathom_target_find_symbol(target, "main", &address), 0);
-	/* Its header has been read when the file was opened; what is asked for now has not. */
+	/* Opening the file has read its header, but not what is needed now. */
 	(void)snprintf(command, sizeof command, "truncate -s 4096 '%s'/*.fidx", dir);
 	assert_int_equal(system(command), 0);
 	name = name_of(target, address);
@@ -214,7 +214,7 @@ static void look_at_signals(void *data, size_t task, unsigned thread)
 	(void)pthread_sigmask(SIG_SETMASK, NULL, &blocked);
 	for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
 		atomic_fetch_add(wrong, sigismember(&blocked, ours[i]) != 0);
-	/* The first thread is the caller's own. */
+	/* The first thread is the caller's. */
 	for (size_t i = 0; thread && i < sizeof theirs / sizeof *theirs; i++)
 		atomic_fetch_add(wrong, sigismember(&blocked, theirs[i]) != 1);
 	if (!thread)
@@ -230,7 +230,7 @@ static void threads_block_no_signal_that_a_fault_raises(void **state)
 	assert_int_equal(wrong, 0);
 }
 
-/* One page of a file of its own, mapped; with nothing in the file, reading it raises SIGBUS. */
+/* Maps one page of its own file; if the file is empty, reading the page raises SIGBUS. */
 static void *map_page(bool has_content)
 {
 	const int fd = memfd_create("page", MFD_CLOEXEC);
@@ -268,7 +268,7 @@ static void only_the_file_that_was_cut_is_marked(void **state)
 		fathom_mapping_remove(&t, entry[i]);
 		(void)munmap(page[i], PAGE);
 	}
-	/* What was taken out is no longer found, and its place is used again unmarked. */
+	/* A removed mapping is not found, and its slot is reused unmarked. */
 	assert_false(fathom_mapped_cut(&t, (uintptr_t)page[0]));
 	for (size_t i = 0; i < 4 * N_FILES; i++) {
 		entry[0] = fathom_mapping_add(&t, page, PAGE);
@@ -286,7 +286,7 @@ struct mapper {
 	pthread_t id;
 };
 
-/* Maps, reads and unmaps pages, every other one of which raises SIGBUS. */
+/* Maps, reads and unmaps pages, of which every other one raises SIGBUS. */
 static void *run_mapper(void *arg)
 {
 	struct mapper *m = arg;

@@ -72,8 +72,8 @@ static void what_is_no_mapping_is_left_out(void **state)
 }
 
 /*
- * While a map is read, the kernel may join mappings of which it has shown the first: the joined one
- * goes back, but nothing else tells what is behind the first.
+ * While a map is read, the kernel may join mappings, the first of which it has shown: the joined
+ * one goes back, but only it says what is behind the first.
  */
 static void of_mappings_that_go_back_the_end_counts(void **state)
 {
@@ -124,8 +124,7 @@ static void a_number_that_is_too_large_ends_its_line_only(void **state)
 
 #define N_LINKED 400
 
-/* Each mapping leads to the first of its file, and to the next, as comparing it with all others
- * says. */
+/* Each mapping leads to the first and the next of its file, as a comparison of all pairs shows. */
 static void the_mappings_of_a_file_are_linked(void **state)
 {
 	char text[N_LINKED * 64];
@@ -158,7 +157,7 @@ static void the_mappings_of_a_file_are_linked(void **state)
 	fathom_maps_deinit(&maps);
 }
 
-/* A mapping that the map has and a question for its start has, too. */
+/* Asserts that a mapping of the map is the one that a query for its start finds. */
 static void asserts_same(const struct fathom_mapping *a, const struct fathom_mapping *b)
 {
 	assert_true(a->start == b->start && a->end == b->end && a->off == b->off);

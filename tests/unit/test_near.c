@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Slips of the hand: the distance against every way to make them, and what is near to what. */
+/* Typing errors: the distance against every way to make them, and which names are near. */
 #include "unit.h"
 
 #include <stdlib.h>
@@ -17,10 +17,7 @@ static unsigned distance(const char *a, const char *b, unsigned most)
 	return fathom_near_distance(str(a), str(b), most);
 }
 
-/*
- * The definition of optimal string alignment, by trying everything: no part of the fast one is in
- * it.
- */
+/* Optimal string alignment by its definition, trying everything, without the fast one's code. */
 static unsigned try_all(const char *a, const char *b)
 {
 	const size_t n = strlen(a);
@@ -109,7 +106,7 @@ static void the_nearest_name_is_chosen(void **state)
 	assert_null(near(""));
 	assert_null(near("cove"));
 	assert_null(near("snapshotted"));
-	/* The nearest wins, and of those that are as near the first. */
+	/* The nearest wins; of equally near ones, the first. */
 	assert_string_equal(fathom_near_text("mallocx", two, 3), "malloc");
 	assert_string_equal(fathom_near_text("xalloc", two, 3), "calloc");
 	assert_null(fathom_near_text("malloc", NULL, 0));

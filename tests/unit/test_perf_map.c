@@ -78,7 +78,7 @@ static void a_later_line_takes_away_what_it_covers(void **state)
 	assert_at(&map, 0x1040, "new");
 	assert_at(&map, 0x105f, "new");
 	assert_at(&map, 0x1060, "old");
-	/* A line without a name still says that the old code is gone. */
+	/* A line without a name still removes the old code. */
 	assert_at(&map, 0x1080, NULL);
 	assert_at(&map, 0x1090, "old");
 	assert_at(&map, 0x10f0, "last");
@@ -138,7 +138,7 @@ static void the_last_line_counts_without_its_end_when_nobody_writes(void **state
 	assert_at(&map, 0x107f, "first");
 	assert_at(&map, 0x1080, "sec");
 	assert_at(&map, 0x1090, "first");
-	/* It was not the end after all. */
+	/* The line goes on after all. */
 	assert_int_equal(fathom_perf_map_add(&map, "ond", 3), 0);
 	assert_at(&map, 0x108f, "first");
 	assert_int_equal(fathom_perf_map_add(&map, "\n3000 1", 7), 0);
@@ -149,7 +149,7 @@ static void the_last_line_counts_without_its_end_when_nobody_writes(void **state
 	assert_int_equal(fathom_perf_map_add(&map, "0 third\n", 8), 0);
 	fathom_perf_map_end(&map);
 	assert_at(&map, 0x300f, "third");
-	/* Without a name it says that what was there is gone. */
+	/* A line without a name removes what was there. */
 	assert_int_equal(fathom_perf_map_add(&map, "1000 20 ", 8), 0);
 	fathom_perf_map_end(&map);
 	assert_at(&map, 0x1000, NULL);
@@ -208,7 +208,7 @@ static void a_file_that_grew_is_read_on_and_another_from_its_start(void **state)
 	read_file(&map, fd);
 	assert_at(&map, 0x1000, "one");
 	assert_at(&map, 0x2000, "two");
-	/* Written anew: as long as it was, longer, shorter. */
+	/* Rewritten: with the same size, longer, shorter. */
 	write_file(fd, "1000 10 eno\n2000 10 two\n");
 	read_file(&map, fd);
 	assert_at(&map, 0x1000, "eno");
@@ -240,7 +240,7 @@ static void a_long_file_that_changed_anywhere_is_read_anew(void **state)
 	assert_int_equal(pwrite(fd, "100000 10 g", 11, 0), 11);
 	read_file(&map, fd);
 	assert_at(&map, 0x100000, "g00000");
-	/* Lines are of 17 bytes: one in the middle, far from anything else. */
+	/* Lines have 17 bytes: this one is in the middle, far from the others. */
 	assert_int_equal(pwrite(fd, "g", 1, 7501 * 17 + 10), 1);
 	read_file(&map, fd);
 	assert_at(&map, 0x100000 + 7501 * 16, "g07501");
@@ -256,7 +256,7 @@ static void a_file_that_is_rewritten_meanwhile_is_not_mixed(void **state)
 {
 	const int fd = memfd_create("map", MFD_CLOEXEC);
 	const char *grown = "1000 10 old\n2000 10 grown\n";
-	/* What was read of the first, and from there on this, would be "2000 10 mixed". */
+	/* The start of the first file and the rest of this one would make "2000 10 mixed". */
 	const char *other = "3000 100 ano\n5000 0 mixed\n";
 
 	(void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the dynamic linker and libc know of this very process, read through a reader of memory. */
+/* What the dynamic linker and libc know of this process, read through a reader of memory. */
 #include "unit.h"
 
 #include <dlfcn.h>
@@ -21,7 +21,7 @@
 
 static _Thread_local int own = 1;
 
-/* A thread, as it sees itself. */
+/* What a thread sees of itself. */
 struct seen {
 	int32_t tid;
 	uintptr_t own;
@@ -98,7 +98,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* The lists are in the order in which they were loaded, and so is what was loaded at the start. */
+/* Modules are listed in the order of their loading, those of the start included. */
 static void test_order(void **state)
 {
 	const struct fathom_runtime *r = &((struct process *)*state)->runtime;
@@ -142,7 +142,7 @@ static void test_ifunc(void **state)
 		f.svma = s.value;
 		assert_int_equal(fathom_ifunc_resolved(r, &f, &avma), 0);
 		assert_int_equal(avma, (uintptr_t)dlsym(libc, "strlen"));
-		/* Nothing was resolved by a resolver that there is not. */
+		/* A resolver that does not exist has resolved nothing. */
 		f.svma++;
 		f.name = (struct fathom_str){ "no_such_name", 12 };
 		assert_int_equal(fathom_ifunc_resolved(r, &f, &avma), FATHOM_E_NOT_FOUND);
@@ -153,7 +153,7 @@ static void test_ifunc(void **state)
 		skip(); /* a processor for which glibc has one strlen() only */
 }
 
-/* What a walk has found, as @all has it. */
+/* What a walk has found: how many, and how many that are not in all. */
 struct found {
 	unsigned n;
 	unsigned wrong;
@@ -190,7 +190,7 @@ static bool take_first(const struct fathom_thread *t, void *data)
 	return false;
 }
 
-/* Where "own" is in the TLS block of the program. */
+/* Finds where "own" is in the TLS block of the program. */
 static uint64_t find_own(const struct fathom_runtime *r)
 {
 	const struct fathom_symtab *t = &r->modules[0].module->symbols.table[0].view;

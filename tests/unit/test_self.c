@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* This process asks itself: several threads while libraries come and go, and what nobody may do. */
+/* This process asks itself: several threads while libraries come and go, and calls that fail. */
 #include "unit.h"
 
 #include <dlfcn.h>
@@ -57,7 +57,7 @@ static void *ask(void *unused)
 	struct fathom_self_answer a;
 
 	while (!atomic_load(&stop)) {
-		/* What stays has its name all the time. */
+		/* What stays loaded has its name all the time. */
 		if (!fathom_self_lookup(self, (uintptr_t)begin + 1, 0, &a) ||
 		    strcmp(a.function, "begin") != 0 || a.offset != 1)
 			abort();
@@ -68,7 +68,7 @@ static void *ask(void *unused)
 	return unused;
 }
 
-/* More libraries than are kept: each is a copy of one. */
+/* More libraries than are kept; each is a copy of one. */
 #define N_COPIES (FATHOM_SELF_KEPT + 40)
 
 static void copy_file(const char *from, const char *to)
@@ -143,7 +143,7 @@ static void threads_ask_while_libraries_come_and_go(void **state)
 		if (i == 1)
 			each = atomic_load(&session->memory.used) - first;
 	}
-	/* None is freed while somebody reads; then all that are too many. */
+	/* Nothing is freed while somebody reads; then all that are too many are. */
 	assert_true(each > 0);
 	while (atomic_load(&n_answers) < 200)
 		;
@@ -155,7 +155,7 @@ static void threads_ask_while_libraries_come_and_go(void **state)
 	assert_int_equal(rmdir(dir), 0);
 }
 
-/* A table of our own, whose modules only the answers' bounds are seen of. */
+/* A table of our own; of its modules, answers have only the bounds. */
 static void tables_take_turns(void **state)
 {
 	static _Atomic uintptr_t lows[2][64];
@@ -199,7 +199,7 @@ static void tables_take_turns(void **state)
 	assert_int_equal(a.offset, 63);
 	assert_false(fathom_self_answer(&own, 128, 0, true, &a));
 	assert_false(fathom_self_answer(&own, 63, 0, true, &a));
-	/* It is gone, and comes back elsewhere. */
+	/* The library has gone, and comes back elsewhere. */
 	fathom_self_publish(&own, &p, 0);
 	assert_false(fathom_self_answer(&own, 64, 0, true, &a));
 	p.low = 1024;

@@ -13,7 +13,7 @@ static uint64_t next_random(uint64_t *seed)
 	return *seed;
 }
 
-/* Keys sorted, and among equal ones the values in the order they came. */
+/* Asserts that keys are sorted, and values of equal keys stay in their order. */
 static void check_sorted(size_t n, uint64_t mask, uint64_t seed)
 {
 	struct fathom_keyed *items = calloc(2 * n + 1, sizeof *items);
@@ -39,7 +39,7 @@ static void check_sorted(size_t n, uint64_t mask, uint64_t seed)
 static void sorts_stably_at_every_size(void **state)
 {
 	static const size_t sizes[] = { 0, 1, 2, 3, 31, 511, 512, 513, 5000 };
-	/* The last three: two and four regions that are far apart, and too many. */
+	/* The last three: two and four regions far apart, and too many. */
 	static const uint64_t masks[] = { UINT64_MAX,
 					  0xff,
 					  0xffff0000,

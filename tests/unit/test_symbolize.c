@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One target, many threads: everybody gets the answers that one thread alone gets, also while the
- * budget forces what was decoded out again. ./dev tsan watches.
+ * One target, many threads: each gets the answers that a single thread gets, also while the budget
+ * forces decoded units out again. ./dev tsan watches.
  */
 #include "unit.h"
 
@@ -21,8 +21,10 @@
 #define ROUNDS      40
 #define BATCH       50
 
-/* What units may take beside the index of symbols: below what the work keeps without a bound, above
- * what one unit needs. */
+/*
+ * Bytes for units beside the index of symbols: less than the work keeps without a budget, more than
+ * one unit needs.
+ */
 #define FOR_UNITS (32 << 10)
 
 /* The program that is asked about: the command itself, which has debug information. */
@@ -42,7 +44,7 @@ struct shared {
 	char *truth[N_ADDRESSES];
 };
 
-/* All of an answer as text. */
+/* Returns all of an answer as text. */
 static char *text_of(const struct fathom_answers *answers, size_t i)
 {
 	const struct fathom_answer *a = fathom_answers_get(answers, i);
@@ -69,7 +71,7 @@ static void open_session(struct shared *s, uint64_t budget, uint32_t threads)
 	assert_int_equal(fathom_create(&options, &s->session, NULL), 0);
 }
 
-/* What one thread alone is told of addresses from @start on. */
+/* Answers addresses from @start on with one thread. */
 static void find_truth(struct shared *s, uint64_t start)
 {
 	struct fathom_answers *answers;
@@ -94,7 +96,7 @@ static void setup(struct shared *s, uint64_t budget, uint32_t threads)
 	find_truth(s, text);
 }
 
-/* A budget that the index of symbols, which is never evicted, leaves FOR_UNITS of. */
+/* Returns a budget that leaves FOR_UNITS beside the index of symbols, which is never evicted. */
 static uint64_t small_budget(void)
 {
 	const struct fathom_symbolize_options names = { .size = sizeof names,
@@ -129,7 +131,7 @@ struct worker {
 	pthread_t id;
 };
 
-/* One batch of random addresses, compared with what one thread alone was told. */
+/* Asks one batch of random addresses, and compares it with the answers of one thread. */
 static void ask(struct worker *w)
 {
 	struct shared *s = w->shared;
@@ -204,7 +206,7 @@ static void answers_stay_right_while_units_are_evicted(void **state)
 	teardown(&s);
 }
 
-/* The same work without a bound needs more: so the bound above was met. */
+/* Without a budget the same work keeps more, so the budget above was in effect. */
 static void without_a_budget_more_is_kept(void **state)
 {
 	struct fathom_usage usage;
@@ -218,7 +220,7 @@ static void without_a_budget_more_is_kept(void **state)
 	teardown(&s);
 }
 
-/* The process that is asked is this one: each batch reads its map, and all share its files. */
+/* The target is this process: each batch reads its map, and all share its files. */
 static void a_process_is_asked_by_eight_threads(void **state)
 {
 	struct shared s;
@@ -237,7 +239,7 @@ static void a_process_is_asked_by_eight_threads(void **state)
 
 #define CODE_SIZE ((size_t)N_ADDRESSES * 128)
 
-/* Memory for code, each 100 bytes of which have a name in a perf map. */
+/* Makes memory for code, each 100 bytes of which have a name in a perf map. */
 static uint8_t *make_code(char *path, size_t cap)
 {
 	uint8_t *code =
@@ -255,7 +257,7 @@ static uint8_t *make_code(char *path, size_t cap)
 	return code;
 }
 
-/* What one batch has read of it another takes over, or reads anew beside it. */
+/* A batch takes over what another has read of the perf map, or reads it anew meanwhile. */
 static void code_that_was_made_is_asked_by_eight_threads(void **state)
 {
 	struct shared s;
@@ -276,7 +278,7 @@ static void code_that_was_made_is_asked_by_eight_threads(void **state)
 
 #define KERNEL_START UINT64_C(0xffffffff81000000)
 
-/* A root directory with a kernel, and behind its image a module, of functions of 64 bytes. */
+/* Makes a root directory with a kernel and, after its image, a module, of functions of 64 bytes. */
 static void make_kernel(char *root)
 {
 	const uint64_t end = KERNEL_START + (uint64_t)N_ADDRESSES * 127;
@@ -307,7 +309,7 @@ static void remove_kernel(const char *root)
 	assert_int_equal(rmdir(root), 0);
 }
 
-/* Each batch reads the list of symbols anew, because of the module. */
+/* Because of the module, each batch reads the list of symbols anew. */
 static void the_kernel_is_asked_by_eight_threads(void **state)
 {
 	char root[] = "/tmp/fathom-unit-XXXXXX";
@@ -386,7 +388,7 @@ static void many_threads_may_store_one_target(void **state)
 	assert_int_equal(fathom_cache_clear(s.session, &removed, NULL), 0);
 	assert_int_equal(removed, 1);
 	fathom_destroy(s.session);
-	/* Nothing else was left behind. */
+	/* Nothing else is left. */
 	assert_int_equal(rmdir(dir), 0);
 }
 

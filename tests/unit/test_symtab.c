@@ -80,7 +80,7 @@ static void the_winner_wins_from_either_side(void **state)
 	}
 }
 
-/* Otherwise which name is served would depend on the order of the symbol table. */
+/* Otherwise the name shown would depend on the order of the symbol table. */
 static void the_rule_is_an_order(void **state)
 {
 	struct fathom_candidate all[2 * sizeof rules / sizeof *rules];
@@ -109,7 +109,7 @@ static const struct namable marks[] = {
 	{ "main", EM_X86_64, STT_FUNC, 1, true },
 	{ "main", EM_X86_64, STT_FUNC, SHN_UNDEF, false },
 	{ "abs", EM_X86_64, STT_NOTYPE, FATHOM_SHN(SHN_ABS), false },
-	{ "main", EM_X86_64, STT_FUNC, SHN_ABS, true }, /* the section of this number */
+	{ "main", EM_X86_64, STT_FUNC, SHN_ABS, true }, /* the section with this number */
 	{ "file.c", EM_X86_64, STT_FILE, 1, false },
 	{ ".text", EM_X86_64, STT_SECTION, 1, false },
 	{ "tls", EM_X86_64, STT_TLS, 1, false },
@@ -154,7 +154,7 @@ static void versions_are_split_off(void **state)
 	assert_null(version.data);
 }
 
-/* A symbol, what debug information calls the function, and whether the symbol names another one. */
+/* A symbol, the function's name in debug information, and whether the symbol names another one. */
 static const struct {
 	const char *symbol;
 	const char *function;

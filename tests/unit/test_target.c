@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Bytes at addresses: of files as they are loaded, of processes from memory. */
+/* Bytes at addresses: of files as they are loaded, and of processes from memory. */
 #include "unit.h"
 
 #include <elf.h>
@@ -10,7 +10,7 @@
 
 #include "fathom/fathom.h"
 
-/* Found by these names in the file of this program. */
+/* Found by these names in this program's file. */
 extern const char fathom_test_constant[8];
 const char fathom_test_constant[8] = "constant";
 extern char fathom_test_zeros[100];
@@ -85,7 +85,7 @@ static void a_file_is_read_as_it_is_loaded(void **state)
 
 enum { TEXT = 1, BSS, NAMES, N_SECTIONS };
 
-/* A file with four bytes of code and room for eight, as an assembler or objcopy leaves it. */
+/* A file with four bytes of code and room for eight, as assemblers and objcopy leave it. */
 struct small {
 	Elf64_Ehdr header;
 	Elf64_Shdr sections[N_SECTIONS];

@@ -40,7 +40,7 @@ static void an_error_says_file_section_and_offset(void **state)
 	strcpy(info.file, "a.out");
 	assert_int_equal(fathom_errinfo_format(&info, text, sizeof text), 35);
 	assert_string_equal(text, "a.out: .debug_info+0x1f: is damaged");
-	/* Cut to fit, but its length is told. */
+	/* Cut to fit, but the full length is returned. */
 	assert_int_equal(fathom_errinfo_format(&info, text, 8), 35);
 	assert_string_equal(text, "a.out: ");
 	assert_int_equal(fathom_errinfo_format(&info, text, 0), 35);

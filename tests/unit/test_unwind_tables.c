@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The unwind FDEs of one module: many threads find the same ones with the same CIEs, by the
- * table of .eh_frame_hdr and by our own; all of it is counted and given back. ./dev tsan watches.
+ * The FDEs of one module: many threads find the same ones with the same CIEs, by the table of
+ * .eh_frame_hdr and by our index; all memory is counted and given back. ./dev tsan watches.
  */
 #include "unit.h"
 
@@ -19,11 +19,11 @@ struct opened {
 	struct fathom_notes notes;
 	struct fathom_module *module;
 	uint64_t used; /* before the module was opened */
-	uint64_t *low; /* of all FDEs that have code */
+	uint64_t *low; /* one for each FDE that has code */
 	size_t n;
 };
 
-/* Opens the command itself, which is C and has a personality in no function. */
+/* Opens the command itself, which is C: none of its functions has a personality. */
 static void open_module(struct opened *o)
 {
 	const struct fathom_options options = { .size = sizeof options,
@@ -41,7 +41,7 @@ static void open_module(struct opened *o)
 	assert_int_equal(fathom_module_create_alone(o->session, object, &o->notes, &o->module), 0);
 }
 
-/* Lists the FDEs by a walk, which looks nothing up. */
+/* Lists the FDEs by a walk, without look-ups. */
 static void list_all(struct opened *o)
 {
 	const struct fathom_cfi cfi = fathom_unwind_tables_section(&o->module->unwind, 0);
@@ -75,9 +75,9 @@ static void close_module(struct opened *o)
 
 struct asker {
 	struct opened *o;
-	const struct fathom_cie **cie; /* of each FDE */
+	const struct fathom_cie **cie; /* one for each FDE */
 	size_t wrong;
-	size_t first; /* which FDE is asked for first */
+	size_t first; /* index of the FDE that is asked for first */
 };
 
 static void *ask(void *arg)
@@ -148,7 +148,7 @@ static void test_by_table(void **state)
 	close_module(&o);
 }
 
-/* Over budget no CIE is kept, which unwinding is told; bounds do not need one that stays. */
+/* Over budget no CIE is kept, and unwinding fails; bounds do not need a kept one. */
 static void test_over_budget(void **state)
 {
 	struct fathom_range range;

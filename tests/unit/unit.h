@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What every unit test includes, in the order that cmocka wants. */
+/* The headers that every unit test needs, in cmocka's order. */
 #ifndef FATHOM_UNIT_TEST_H
 #define FATHOM_UNIT_TEST_H
 

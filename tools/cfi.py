@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The call frame information that fathom reads against what readelf reads.
+"""Compares the call frame information that fathom reads with what readelf reads.
 
 cfi.py FRAMES REPORT: compares all CIEs and FDEs of every ELF file below /usr: what FRAMES
 (tests/cfi/frames.c) prints of a file with `readelf -wf`. Writes a Markdown report; ends with status 1 if
 anything differs.
 
 readelf prints the augmentation data as bytes: encodings, personality and LSDA are decoded from them here.
-Of the instructions, the first opcode is compared: instructions start where it stands.
+Of the instructions, only the first opcode is compared: it shows where instructions start.
 """
 import collections
 import os
@@ -27,7 +27,7 @@ OPCODES = {"nop": 0, "set_loc": 1, "advance_loc1": 2, "advance_loc2": 3, "advanc
            "val_offset_sf": 21, "val_expression": 22, "MIPS_advance_loc8": 29, "GNU_window_save": 45,
            "AARCH64_negate_ra_state": 45, "GNU_args_size": 46, "GNU_negative_offset_extended": 47,
            "advance_loc": 0x40, "offset": 0x80, "restore": 0xC0}
-# Of the instructions of an entry only the first is looked at.
+# Only the first instruction of an entry is compared.
 FIRST_ONLY = r"/^  DW_CFA/ { if (seen++) next } !/^  DW_CFA/ { seen = 0 } { print }"
 ENTRY = re.compile(r"([0-9a-f]+) ([0-9a-f]+) ([0-9a-f]+) (?:CIE|FDE cie=([0-9a-f]+) pc=([0-9a-f:]+)\.\.([0-9a-f]+))")
 SECTION = re.compile(r"\[ *\d+\] (\S+) +(\S+) +([0-9a-f]+) ")
@@ -37,7 +37,7 @@ Fde = collections.namedtuple("Fde", "off cie low high lsda first")
 
 
 class Theirs:
-    """What readelf says of a file: {section's name: [entries of each such section]}."""
+    """Returns what readelf says of a file: {section's name: [entries of each such section]}."""
 
     def __init__(self, path):
         head = subprocess.run(["readelf", "-hSW", path], capture_output=True, text=True, errors="replace", check=False).stdout
@@ -129,7 +129,7 @@ class Theirs:
         return value & ((1 << 8 * self.size) - 1)
 
     def _lsda(self, cie, off, data):
-        """The LSDA of the FDE at @off, whose augmentation data follow bounds and their length."""
+        """Returns the LSDA of the FDE at @off; its augmentation data follow the bounds and their length."""
         if not cie or cie["L"] == OMIT or not data:
             return None
         value, _ = self._value(cie["L"], data)
@@ -146,7 +146,7 @@ def leb(value, signed=False):
 
 
 def opcode(text):
-    """The first instruction without its operand."""
+    """Returns the first instruction without its operand."""
     return None if text == "-" else int(text, 16) & 0xC0 or int(text, 16)
 
 
@@ -155,7 +155,7 @@ def address(text):
 
 
 class Ours:
-    """The same of @frames, a command; @found counts how look-ups ended."""
+    """Returns the same as @frames, a command, prints it; @found counts how look-ups ended."""
 
     def __init__(self, frames, path):
         self.sections, self.found, self.wrong = collections.defaultdict(list), collections.Counter(), []
@@ -183,10 +183,10 @@ class Ours:
 
 
 def first_difference(ours, theirs, relocatable):
-    """What the first entry that differs is in both, or None."""
+    """Returns the first entry that differs, as both have it, or None."""
     for name in sorted({*ours.sections, *theirs.sections}):
         mine, other = ours.sections.get(name, []), theirs.sections.get(name, [])
-        # A section without an entry is not printed by every version.
+        # Not every version prints a section without entries.
         mine, other = [s for s in mine if s], [s for s in other if s]
         if len(mine) != len(other):
             return f"{name}: {len(mine)} sections, readelf has {len(other)}"
@@ -199,14 +199,14 @@ def first_difference(ours, theirs, relocatable):
 
 
 def wide_pointers(path):
-    """Offsets in .debug_frame of what is relocated as 8 bytes."""
+    """Returns the offsets in .debug_frame of relocations of 8 bytes."""
     out = subprocess.run(["readelf", "-rW", path], capture_output=True, text=True, errors="replace", check=False).stdout
     part = re.search(r"^Relocation section '\.rela\.debug_frame'.*?(?=^Relocation section|\Z)", out, re.M | re.S)
     return {int(m, 16) for m in re.findall(r"^([0-9a-f]+) .*R_X86_64_64 ", part[0], re.M)} if part else set()
 
 
 def without_ranges(side, wide):
-    """Takes the ranges off the FDEs of @side whose CIE pointers are relocated as 8 bytes. Returns how many there are."""
+    """Removes the ranges of the FDEs of @side whose CIE pointers are relocated as 8 bytes. Returns their number."""
     n = 0
     for section in side.sections[".debug_frame"]:
         for i, e in enumerate(section):
@@ -217,7 +217,7 @@ def without_ranges(side, wide):
 
 
 class Outcome:
-    """One file: counts of what was compared, and what is wrong with it."""
+    """Compares one file. Returns counts of what was compared, and what differs."""
 
     def __init__(self, frames, path):
         self.path = path

@@ -10,7 +10,7 @@ LINES = ["Safety:", "Memory:", "Returns:"]
 
 
 def declarations(text):
-    """The text without preprocessor lines."""
+    """Returns the text without preprocessor lines."""
     return re.sub(r"^\s*#.*$", "", text, flags=re.M)
 
 
@@ -47,7 +47,7 @@ def defined_in_safe(name):
 
 
 def exported():
-    """The names in the symbol map and in the headers are the same."""
+    """Returns the names that are only in the symbol map or only in the headers."""
     listed = set(re.findall(r"\b(fathom_\w+);", open("src/fathom.map", encoding="utf-8").read()))
     declared = set()
     for path in glob.glob("include/fathom/*.h"):

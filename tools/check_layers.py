@@ -9,7 +9,7 @@ SAFE = ["src/safe/" + room for room in ("base", "elf", "dwarf", "index", "jit", 
 
 
 def host(*rooms):
-    """The safe tier, and these rooms of the host tier."""
+    """Returns the folders of the safe tier and of these rooms of the host tier."""
     return SAFE + ["src/host/" + room for room in rooms]
 
 

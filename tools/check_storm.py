@@ -11,7 +11,7 @@ MANUAL = "docs/man/libfathom.3"
 
 
 def as_safe(text):
-    """The functions whose comment says so."""
+    """Returns the functions whose comments say that they are as-safe."""
     text = re.sub(r"^\s*#.*$", "", text, flags=re.M)
     for comment, name in re.findall(r"/\*\*((?:(?!\*/).)*)\*/\s*FATHOM_API\b[^;(]*?(\w+)\s*\(", text, re.S):
         if re.search(r"^ \* Safety: as-safe\b", comment, re.M):
@@ -19,7 +19,7 @@ def as_safe(text):
 
 
 def check(storm, declared):
-    """What is wrong with the list of @storm."""
+    """Returns what is wrong with the list of @storm."""
     listed = re.findall(r"^\tSTORMED\((\w+)\),$", storm, re.M)
     for name in sorted(declared - set(listed)):
         yield f"{name} is as-safe, and no handler of the storm calls it"

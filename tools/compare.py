@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""compare.py OLD NEW [FOLDER]: asks two builds of the command the same, and reports where their output differs by a byte.
+"""compare.py OLD NEW [FOLDER]: asks two builds of the command the same, and reports each byte that differs.
 
-Of every ELF file below FOLDER (/usr): random addresses of its segments, as text and JSON, as both personalities answer
-them; the names that were found, by find; the code of one function. The same of living programs, their cores and
-snapshots, and of the kernel. What changes between two questions is asked again.
+Of every ELF file below FOLDER (/usr) it asks random addresses of the segments, as text, as JSON and by both
+personalities; the names that these have, by find; and the code of one function. It asks the same of live programs,
+their cores and snapshots, and the kernel. If two answers differ, it asks again: the program may have changed.
 """
 import json
 import os
@@ -34,7 +34,7 @@ def elf_files(folder):
 
 
 def segments(path):
-    """The ranges of addresses that the file's loaded segments have; of a relocatable file, those of its first sections."""
+    """Returns the address ranges of the file's loaded segments, or of the first sections of a relocatable file."""
     with open(path, "rb") as file:
         head = file.read(64)
         order = "<" if head[5] == 1 else ">"
@@ -59,7 +59,7 @@ def segments(path):
 
 
 def pick(ranges, seed):
-    """Addresses of the ranges, as many in a small one as in a large one: half of them where code is likely."""
+    """Returns addresses of the ranges, equally many from each: half of them where code is likely."""
     source = random.Random(seed)
     return [hex(source.randrange(*source.choice(ranges))) for _ in range(ADDRESSES)] if ranges else []
 

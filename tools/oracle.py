@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The same question to fathom and to the tools people use; every difference gets a class.
+"""Asks fathom and the tools people use the same questions; every difference gets a class.
 
 oracle.py FATHOM REPORT [--corpus PATH]... [--usr]: asks for 100,000 random function addresses of
 each corpus and, with --usr, 200 of every other ELF file under /usr that has symbols. Writes a
@@ -23,7 +23,7 @@ SEED = 20260101
 AGREEMENT = 0.999
 AGREEING = ("same", "no name in stripped file", "label inside", "name in dwz file", "constructor variant")
 
-# What the classes of differences mean, and why fathom's answer stands.
+# What each class of differences means, and why fathom's answer is right.
 CLASSES = {
     "label inside": "The address is in a sized function; llvm-symbolizer prefers a label that an "
                     "assembler file defines inside it. fathom names the function.",
@@ -43,7 +43,7 @@ CLASSES = {
                       "one before it, although an unwind description says it ended.",
 }
 
-# The same for GNU addr2line and eu-addr2line. These count only where llvm-symbolizer says what fathom says;
+# The same for GNU addr2line and eu-addr2line. Their answers count only if llvm-symbolizer agrees with fathom;
 # docs/oracle-addr2line.md has more, and the comparison of fathom addr2line byte for byte.
 PLACE_CLASSES = {
     "directory doubled": "The tool puts the compilation directory before directory 0 of DWARF 5, which is the "
@@ -61,7 +61,7 @@ READELF = "The name is that of the debug file's own symbol table or of a stub, w
 
 
 class Symbols:
-    """What readelf says of the symbol tables of a file."""
+    """Returns what readelf says of the symbol tables of a file."""
 
     def __init__(self, path):
         out = subprocess.run(["readelf", "-sW", path], capture_output=True, text=True, errors="replace").stdout
@@ -80,7 +80,7 @@ class Symbols:
 
 
 def debug_file(path):
-    """The separate debug file of path by its build-id, or path itself."""
+    """Returns the separate debug file of path by its build-id, or path itself."""
     out = subprocess.run(["readelf", "-nW", path], capture_output=True, text=True, errors="replace").stdout
     match = re.search(r"Build ID: ([0-9a-f]{8,})", out)
     if match:
@@ -108,7 +108,7 @@ def path_key(path):
 
 
 def base_name(name):
-    """A linkage name without the suffixes that compilers give to clones."""
+    """Returns a linkage name without the suffixes that compilers give to clones."""
     return re.split(r"\.(?:cold|part|constprop|isra|localalias|lto_priv|llvm|hot|unlikely)\b", name)[0]
 
 
@@ -116,7 +116,7 @@ VARIANT = re.compile(r"(?<=[A-Za-z0-9_])([CD])[0-5](?=E)")
 
 
 def classify(llvm, ours, symbols):
-    """'same', or the class of the difference between two answers."""
+    """Returns 'same', or the class of the difference between two answers."""
     theirs = llvm.get("Symbol") or []
     frames = ours["frames"]
     named = any(f.get("FunctionName") for f in theirs)
@@ -172,7 +172,7 @@ class Report:
         self.rows = []
 
     def add_place(self, tool, path, kind, witnessed, example):
-        """@witnessed: llvm-symbolizer says what fathom says."""
+        """@witnessed: llvm-symbolizer agrees with fathom."""
         if kind not in ("same", "neither") and not witnessed:
             kind += ", without a witness"
         (self.gnu if tool == "addr2line" else self.eu)[kind] += 1
@@ -210,7 +210,7 @@ def compare_llvm(report, fathom, path, stdin_path, symbols):
 
 
 def compare_place(file, line, frame):
-    """How another tool's file and line compare with ours."""
+    """Returns how another tool's file and line compare with ours."""
     if int(line) != (frame["line"] or 0):
         return "line differs"
     if path_key(file) == path_key(frame["file"]):
@@ -221,7 +221,7 @@ def compare_place(file, line, frame):
 
 
 def compare_gnu(report, fathom, path, stdin_path, agreed):
-    """addr2line -i: innermost file and line, and the number of frames."""
+    """Asks addr2line -i; returns the innermost file and line, and the number of frames."""
     theirs = lines_of(["addr2line", "-a", "-i", "-e", path], stdin_path)
     ours = lines_of([fathom, "addr", "--no-cache", "--json", path], stdin_path)
     groups, group = [], None
@@ -343,7 +343,7 @@ def write_report(report, path, command):
 
 
 def unexplained_classes(report):
-    """What no class explains: the other tool's answer has to be looked at."""
+    """Returns the differences that no class explains: somebody must look at the other tool's answers."""
     return [k for k in report.examples if k not in CLASSES] + \
         [f"{tool}: {k}" for tool, e in report.place_examples.items() for k in e if k not in PLACE_CLASSES]
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "host/target/core.h"
+#include "host/target/space/core.h"
 
 /* What has to be true of any dump: both lists are in order, and nothing is read but pieces. */
 static void check_order(const struct fathom_dump *d)

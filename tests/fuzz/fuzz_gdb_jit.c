@@ -6,9 +6,10 @@
 #include <fathom/fathom.h>
 #include <stdlib.h>
 
-#include "host/symbolize/answers.h"
 #include "host/jit/gdb_provider.h"
 #include "host/module/module.h"
+#include "host/symbolize/answers.h"
+#include "host/symbolize/batch.h"
 
 /* Where the memory is, with the descriptor at its start. */
 #define BASE       UINT64_C(0x10000)
@@ -72,20 +73,17 @@ static void fill(struct memory *m, struct fuzz *f)
 }
 
 /* Asks for the start of each entry's code, and somewhere in it. */
-static void ask(struct fathom_gdb_jit *g, struct fathom_space_batch *b,
-		const struct fathom_reader *remote, uint64_t code)
+static void ask(struct fathom_gdb_jit *g, const struct fathom_jit_process *p, uint64_t code)
 {
 	const struct fathom_batch_options options = { .flags = 0 };
 	struct fathom_answers *answers = fathom_answers_create(N_ASKED, 0);
 	uint64_t addresses[N_ASKED];
 	uint32_t places[N_ASKED];
-	struct fathom_jit_batch batch = { .space = b,
-					  .remote = remote,
-					  .options = &options,
-					  .addresses = addresses,
-					  .places = places,
-					  .n = N_ASKED,
-					  .answers = answers };
+	struct fathom_rest rest = { .options = &options,
+				    .addresses = addresses,
+				    .places = places,
+				    .n = N_ASKED,
+				    .answers = answers };
 
 	if (!answers)
 		return;
@@ -94,7 +92,7 @@ static void ask(struct fathom_gdb_jit *g, struct fathom_space_batch *b,
 		places[i] = i;
 		answers->answers[i] = (struct fathom_answer){ .pc = { .address = addresses[i] } };
 	}
-	if (!fathom_gdb_jit_answer(g, &batch))
+	if (!fathom_gdb_jit_answer(g, p, &rest))
 		for (uint32_t i = 0; i < N_ASKED; i++) {
 			const struct fathom_answer *a = fathom_answers_get(answers, i);
 			const struct fathom_frame *frame = a->frame;
@@ -108,15 +106,13 @@ static void ask(struct fathom_gdb_jit *g, struct fathom_space_batch *b,
 }
 
 /* Makes modules of all that is there, to be searched by name. */
-static void open_all(struct fathom_gdb_jit *g, struct fathom_space_batch *b,
-		     const struct fathom_reader *remote, uint64_t code)
+static void open_all(struct fathom_gdb_jit *g, const struct fathom_jit_process *p, uint64_t code)
 {
-	struct fathom_jit_batch batch = { .space = b, .remote = remote };
 	bool changed;
 	uint64_t svma;
 	size_t n;
 
-	if (fathom_gdb_jit_open(g, &batch, &n, &changed))
+	if (fathom_gdb_jit_open(g, p, &n, &changed))
 		return;
 	fuzz_use(fathom_gdb_jit_number(g, code));
 	for (size_t i = 0; i < n; i++) {
@@ -130,15 +126,16 @@ static void open_all(struct fathom_gdb_jit *g, struct fathom_space_batch *b,
 static void run(struct fathom *session, struct fuzz *f)
 {
 	static struct memory memory;
-	const struct fathom_reader remote = { read_memory, read_each, &memory };
 	const uint8_t flags = fuzz_byte(f);
 	const struct fathom_gdb_list list = {
 		fathom_gdb_layout(!(flags & 1), flags & 2 ? EM_386 : EM_ARM, flags & 4), BASE
 	};
 	const uint64_t code = fuzz_number(f);
 	struct fathom_notes notes = { 0 };
-	struct fathom_space space = { .session = session, .notes = &notes, .is_live = true };
-	struct fathom_space_batch batch = { .space = &space };
+	const struct fathom_jit_process process = { .session = session,
+						    .notes = &notes,
+						    .memory = { read_memory, read_each, &memory },
+						    .is_live = true };
 	struct fathom_gdb_jit g = { 0 };
 
 	memory.n_reads = 0;
@@ -147,11 +144,11 @@ static void run(struct fathom *session, struct fuzz *f)
 	if (fathom_array_reserve(&g.lists, sizeof list, 1)) {
 		((struct fathom_gdb_list *)g.lists.data)[g.lists.n++] = list;
 		if (flags & 8)
-			open_all(&g, &batch, &remote, code);
-		ask(&g, &batch, &remote, code);
+			open_all(&g, &process, code);
+		ask(&g, &process, code);
 		if (flags & 16)
-			open_all(&g, &batch, &remote, code);
-		ask(&g, &batch, &remote, code);
+			open_all(&g, &process, code);
+		ask(&g, &process, code);
 	}
 	fathom_gdb_jit_deinit(&g);
 	fathom_notes_deinit(&notes);

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "host/target/bias.h"
+#include "host/file/bias.h"
 
 /* What has to be true of any map: mappings are in order, and each is found by its addresses. */
 static void check_order(const struct fathom_maps *maps)

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "host/target/maps.h"
+#include "host/file/maps.h"
 
 static inline struct fathom_maps parse(const char *text)
 {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/target/bias.h"
+#include "host/file/bias.h"
 #include "maps.h"
 
 #define MAX_LOADS 4

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Disassembly: from bytes to instructions. The files beside find what they refer to. */
-#include <elf.h>
 #include <stdlib.h>
 
 #include "fathom/disasm.h"
 #include "host/base/context.h"
 #include "host/disasm/work.h"
-#include "host/target/space.h"
+#include "host/module/module.h"
 #include "host/target/target.h"
 
 static fathom_err read_options(const struct fathom_disasm_options *options,
@@ -26,46 +25,10 @@ static fathom_err read_options(const struct fathom_disasm_options *options,
 	return FATHOM_OK;
 }
 
-/* Returns the machine that this library is built for. */
-static uint32_t own_machine(void)
-{
-#if defined(__x86_64__)
-	return EM_X86_64;
-#elif defined(__i386__)
-	return EM_386;
-#elif defined(__aarch64__)
-	return EM_AARCH64;
-#else
-	return EM_NONE;
-#endif
-}
-
-/* Returns the machine of the running kernel, whose addresses may be wider than ours. */
-static uint32_t machine_of_kernel(struct fathom_kernel *kernel)
-{
-	const struct fathom_kcore *memory;
-	const struct fathom_kernel_image *image;
-
-	if (fathom_kernel_memory(kernel, &memory, NULL) == FATHOM_OK)
-		return fathom_kcore_layout(memory).machine;
-	image = fathom_kernel_image(kernel);
-	return image && image->module ? image->module->main->image.machine : own_machine();
-}
-
 /* Returns the machine of the code in @target. */
-static uint32_t machine_of(const struct fathom_target *target)
+static uint32_t machine_of(struct fathom_target *target)
 {
-	struct fathom_space_layout program;
-
-	if (!target)
-		return own_machine();
-	if (target->kernel)
-		return machine_of_kernel(target->kernel);
-	if (target->module)
-		return target->module->main->image.machine;
-	if (fathom_space_layout(target->space, &program, NULL))
-		return EM_NONE;
-	return program.machine;
+	return target ? fathom_target_layout(target).machine : fathom_own_machine();
 }
 
 static fathom_err open_decoder(struct fathom_disasm_work *w, struct fathom_errinfo *reterr)
@@ -129,9 +92,9 @@ static fathom_err decode_all(struct fathom_disasm_work *w)
 /* Opens the relocations of a file, which say more than its bytes. */
 static fathom_err open_fixups(struct fathom_disasm_work *w)
 {
-	if (!w->target || !w->target->module)
+	if (!w->target || !w->target->stated)
 		return FATHOM_OK;
-	w->object = w->target->module->main;
+	w->object = w->target->stated->main;
 	w->movable = w->object->image.type == ET_DYN;
 	w->fixups = fathom_fixups_create(w->object);
 	return w->fixups ? FATHOM_OK : FATHOM_E_MEMORY;
@@ -199,21 +162,6 @@ static uint64_t bytes_wanted(const struct fathom_disasm_work *w, uint64_t start,
 	return end - start < most ? end - start : most;
 }
 
-/* Reads the code at @start; the kernel's from its file if its memory cannot be read. */
-static fathom_err read_code(struct fathom_disasm_work *w, uint64_t start, size_t size,
-			    size_t *ret_size, struct fathom_errinfo *reterr)
-{
-	struct fathom_target *target = w->target;
-	const fathom_err err =
-		fathom_target_read(target, start, w->to->bytes, size, ret_size, reterr);
-
-	if (!err || !target->kernel || err == FATHOM_E_NOT_FOUND || err == FATHOM_E_MEMORY)
-		return err;
-	*ret_size = fathom_kernel_read_file(target->kernel, start, w->to->bytes, size);
-	w->movable = *ret_size != 0;
-	return *ret_size ? FATHOM_OK : err;
-}
-
 fathom_err fathom_disassemble(struct fathom_target *target,
 			      const struct fathom_disasm_options *options, uint64_t start,
 			      uint64_t end, struct fathom_disasm **ret_disasm,
@@ -229,12 +177,14 @@ fathom_err fathom_disassemble(struct fathom_target *target,
 	if (end < start)
 		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0, "the end is before the start");
 	FATHOM_TRY(begin(&w, bytes_wanted(&w, start, end), reterr));
-	err = read_code(&w, start, (size_t)bytes_wanted(&w, start, end), &got, reterr);
+	err = fathom_target_read_code(target, start, w.to->bytes,
+				      (size_t)bytes_wanted(&w, start, end), &got, &w.movable,
+				      reterr);
 	if (err) {
 		fathom_disasm_free(w.to);
 		return err;
 	}
-	w.relocatable = target->module && target->module->main->image.type == ET_REL;
+	w.relocatable = target->stated && target->stated->main->image.type == ET_REL;
 	return disassemble(&w, got, start, ret_disasm, reterr);
 }
 

@@ -23,18 +23,9 @@ static bool is_asked(const struct fathom_find *f)
 	return false;
 }
 
-/* Whether there is code in memory that no file is behind; all mappings have been looked up. */
-static bool has_code(const struct fathom_space_batch *b)
-{
-	for (size_t i = 0; i < b->maps.n; i++)
-		if (b->maps.items[i].executable && b->maps.items[i].readable && b->of[i].reason)
-			return true;
-	return false;
-}
-
 static bool is_wanted(const struct fathom_find *f)
 {
-	return f->space && is_asked(f) && has_code(&f->batch);
+	return f->process && is_asked(f) && f->process->ops->has_code(f->process);
 }
 
 void fathom_find_seek_jit(struct fathom_find *f)
@@ -92,6 +83,6 @@ fathom_err fathom_find_add_jit(struct fathom_find *f)
 		FATHOM_TRY(take_lists(f));
 	else if (!is_wanted(f))
 		return FATHOM_OK;
-	FATHOM_TRY(fathom_jit_search_begin(&f->batch, &f->jit));
+	FATHOM_TRY(fathom_jit_search_begin(f->process, &f->jit));
 	return add_modules(f);
 }

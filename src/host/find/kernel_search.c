@@ -5,28 +5,18 @@
  * image's file knows (a kernel may keep no names of data) is looked for there, and so are lines and
  * inlined copies.
  */
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "host/find/search.h"
-#include "host/target/kernel/kernel.h"
-
-/* As many as answers have; symbols of further ones are not found, which a note says. */
-#define MAX_OWNERS 4096
+#include "host/target/kernel/locate.h"
 
 /* So many symbols of one file are looked for in its tables by passes; more, by an index. */
 #define FEW 4
 
-/* Who has symbols: the image, number 0, or what kallsyms has in brackets. */
-struct owner {
-	struct fathom_str name;       /* in the table; size 0: the image */
-	char *path;                   /* "[NAME]" */
-	struct fathom_module *module; /* NULL: none, or not looked for yet */
-	uint64_t *sections;           /* of a module's file */
-	enum fathom_reason reason;    /* why there is no file */
-	uint32_t looked_up;           /* symbols */
-	bool is_known;                /* its file was looked for */
-	bool is_added;                /* to what is searched */
+/* What a search keeps of an owner of symbols, by its number. */
+struct use {
+	uint32_t looked_up; /* symbols */
+	bool is_added;      /* its file, to what is searched */
 };
 
 /* A symbol that fits a query. */
@@ -38,13 +28,12 @@ struct hit {
 
 struct search {
 	struct fathom_find *f;
-	struct fathom_kernel *kernel;
+	struct fathom_kernel_view *view;
 	const struct fathom_kernel_image *image;
 	const struct fathom_kallsyms *symbols;
-	struct owner *owners;
-	uint32_t n_owners;
-	uint32_t last_owner;
-	uint32_t *exact; /* queries of exact names, by name */
+	struct fathom_kernel_owners *owners; /* of the view */
+	struct use *uses;                    /* of each of them */
+	uint32_t *exact;                     /* queries of exact names, by name */
 	size_t n_exact;
 	uint32_t *patterns; /* those that look at every name */
 	size_t n_patterns;
@@ -52,28 +41,6 @@ struct search {
 	struct fathom_array text;     /* char: a name with a NUL */
 	struct fathom_find_name name; /* of that */
 };
-
-static bool is_image(const struct owner *o)
-{
-	return o->name.size == 0;
-}
-
-static bool add_owner(struct search *s, struct fathom_str name)
-{
-	struct owner *larger = realloc(s->owners, (s->n_owners + 1) * sizeof *larger);
-	struct owner *o;
-
-	if (!larger)
-		return false;
-	s->owners = larger;
-	o = &larger[s->n_owners];
-	*o = (struct owner){ .name = name };
-	if (asprintf(&o->path, "[%.*s]", name.size ? (int)name.size : 6,
-		     name.size ? name.data : "kernel") < 0)
-		return false;
-	s->n_owners++;
-	return true;
-}
 
 static void note_owners(const struct search *s)
 {
@@ -85,66 +52,22 @@ static void note_owners(const struct search *s)
 	fathom_notes_add(s->f->notes, &info);
 }
 
-/* The number of the owner called @name, FATHOM_NONE when there are too many. False without memory.
- */
+/* Finds the number of the owner called @name, FATHOM_NONE when there are too many. */
 static bool use_owner(struct search *s, struct fathom_str name, uint32_t *ret)
 {
-	/* Symbols of one owner stand together. */
-	*ret = s->last_owner;
-	if (str_equal(s->owners[s->last_owner].name, name))
-		return true;
-	for (uint32_t i = 0; i < s->n_owners; i++)
-		if (str_equal(s->owners[i].name, name)) {
-			*ret = s->last_owner = i;
-			return true;
-		}
-	*ret = FATHOM_NONE;
-	if (s->n_owners == MAX_OWNERS) {
+	if (fathom_kernel_owners_use(s->owners, name, ret))
+		return false;
+	if (*ret == FATHOM_NONE)
 		note_owners(s);
-		return true;
-	}
-	if (!add_owner(s, name))
-		return false;
-	*ret = s->last_owner = s->n_owners - 1;
 	return true;
 }
 
-/* Opens the file of a module and reads where its sections are. False without memory. */
-static bool open_module(struct search *s, struct owner *o)
+/* Opens the file of owner @i, if it has one; NULL without memory. */
+static struct fathom_kernel_owner *open_owner(const struct search *s, uint32_t i)
 {
-	const struct fathom_kernel_module *file;
+	struct fathom_kernel_owner *o;
 
-	o->reason = FATHOM_REASON_NO_DEBUG_INFO;
-	if (!fathom_kernel_may_have_file(o->name))
-		return true;
-	file = fathom_kernel_module(s->kernel, o->name);
-	if (!file)
-		return false;
-	o->reason = file->reason;
-	if (!file->module)
-		return true;
-	o->sections = calloc((size_t)file->module->main->n_sections + 1, sizeof *o->sections);
-	if (!o->sections)
-		return false;
-	if (fathom_kernel_read_sections(&s->kernel->place, o->name, file->module->main,
-					o->sections))
-		o->module = file->module;
-	else
-		o->reason = FATHOM_REASON_NO_PERMISSION;
-	return true;
-}
-
-/* Looks for the owner's file, once. False without memory. */
-static bool look_for_file(struct search *s, struct owner *o)
-{
-	if (o->is_known)
-		return true;
-	o->is_known = true;
-	if (!is_image(o))
-		return open_module(s, o);
-	o->module = s->image->module;
-	o->reason = s->image->reason;
-	return true;
+	return fathom_kernel_owners_open(s->owners, i, &o) ? NULL : o;
 }
 
 static int compare_exact(const void *pa, const void *pb, void *data)
@@ -212,7 +135,8 @@ static bool take(struct search *s, size_t i, uint32_t query)
 	if (!use_owner(s, hit.facts.owner, &hit.owner))
 		return false;
 	if (hit.owner == FATHOM_NONE ||
-	    !fathom_find_query_takes_module(&s->f->queries[query], s->owners[hit.owner].path))
+	    !fathom_find_query_takes_module(&s->f->queries[query],
+					    s->owners->items[hit.owner]->path))
 		return true;
 	if (!fathom_budget_reserve(&s->f->budget, &s->hits, sizeof hit, 1))
 		return false;
@@ -292,22 +216,24 @@ static int compare_hits(const void *pa, const void *pb)
 }
 
 /* Whether @symbol of the owner's file is what stands at @avma. */
-static bool is_at(const struct search *s, const struct owner *o, const struct fathom_symbol *symbol,
-		  uint64_t avma)
+static bool is_at(const struct search *s, const struct fathom_kernel_owner *o,
+		  const struct fathom_symbol *symbol, uint64_t avma)
 {
-	if (is_image(o))
+	if (!o->sections)
 		return symbol->value + s->image->bias == avma;
-	return symbol->section < o->module->main->n_sections && o->sections[symbol->section] &&
-	       symbol->value + o->sections[symbol->section] == avma;
+	return symbol->section < o->holder.module->main->n_sections &&
+	       o->sections[symbol->section] && symbol->value + o->sections[symbol->section] == avma;
 }
 
-/* Looks for the symbol called @name at @avma in table @t of the owner's file. */
-static bool find_in_table(const struct search *s, const struct owner *o, uint32_t t,
+/* Looks for the symbol called @name at @avma in table @t of the file of owner @i. */
+static bool find_in_table(const struct search *s, uint32_t i, uint32_t t,
 			  const struct fathom_kallsym_facts *facts, struct fathom_symbol *ret)
 {
-	const struct fathom_symtab *view = &o->module->symbols.table[t].view;
+	const struct fathom_kernel_owner *o = s->owners->items[i];
+	const struct fathom_symtab *view = &o->holder.module->symbols.table[t].view;
+	const bool is_few = s->uses[i].looked_up <= FEW;
 	const struct fathom_name_index *x =
-		o->looked_up > FEW ? fathom_module_names(o->module, t) : NULL;
+		is_few ? NULL : fathom_module_names(o->holder.module, t);
 
 	if (x) {
 		for (uint32_t k = fathom_name_index_first(x, facts->name); k; k = x->next[k]) {
@@ -319,7 +245,7 @@ static bool find_in_table(const struct search *s, const struct owner *o, uint32_
 		return false;
 	}
 	/* Without memory for an index, kallsyms has to do. */
-	for (uint32_t k = 1; o->looked_up <= FEW && k < view->count; k++) {
+	for (uint32_t k = 1; is_few && k < view->count; k++) {
 		fathom_symtab_get(view, k, ret);
 		if (is_at(s, o, ret, facts->avma) &&
 		    str_equal(fathom_symtab_name(view, ret), facts->name))
@@ -328,42 +254,46 @@ static bool find_in_table(const struct search *s, const struct owner *o, uint32_
 	return false;
 }
 
-/* The symbol of the owner's file that @facts are of. */
-static bool find_in_file(const struct search *s, struct owner *o,
+/* The symbol of the file of owner @i that @facts are of. */
+static bool find_in_file(const struct search *s, uint32_t i,
 			 const struct fathom_kallsym_facts *facts, struct fathom_symbol *ret)
 {
-	o->looked_up += o->looked_up <= FEW;
-	for (uint32_t t = 0; t < o->module->symbols.n_tables; t++)
-		if (find_in_table(s, o, t, facts, ret))
+	const struct fathom_module *m = s->owners->items[i]->holder.module;
+
+	s->uses[i].looked_up += s->uses[i].looked_up <= FEW;
+	for (uint32_t t = 0; t < m->symbols.n_tables; t++)
+		if (find_in_table(s, i, t, facts, ret))
 			return true;
 	return false;
 }
 
 /* Where @avma is as the owner's file states it. */
-static uint64_t module_address(const struct search *s, const struct owner *o, uint64_t avma)
+static uint64_t module_address(const struct search *s, const struct fathom_kernel_owner *o,
+			       uint64_t avma)
 {
 	uint32_t section;
 
-	if (!o->module)
+	if (!o->holder.module)
 		return FATHOM_NO_ADDRESS;
 	/* Marks stand at its end, too. */
-	if (is_image(o))
+	if (!o->sections)
 		return avma >= s->image->low && avma <= s->image->high ? avma - s->image->bias
 								       : FATHOM_NO_ADDRESS;
-	section = fathom_kernel_section_at(o->module->main, o->sections, avma);
+	section = fathom_kernel_section_at(o->holder.module->main, o->sections, avma);
 	return section ? avma - o->sections[section] : FATHOM_NO_ADDRESS;
 }
 
 static bool emit(struct search *s, const struct hit *h, uint32_t rank)
 {
-	struct owner *o = &s->owners[h->owner];
+	const char *path = s->owners->items[h->owner]->path;
+	const struct fathom_kernel_owner *o = open_owner(s, h->owner);
 	struct fathom_symbol symbol;
 	struct fathom_match m = {
 		.address = h->facts.avma,
 		.size = h->facts.size,
 		.linkage_name = fathom_find_keep(s->f, h->facts.name),
-		.module = fathom_find_keep(
-			s->f, (struct fathom_str){ o->path, (uint32_t)strlen(o->path) }),
+		.module =
+			fathom_find_keep(s->f, (struct fathom_str){ path, (uint32_t)strlen(path) }),
 		.query = h->query,
 		.rank = rank,
 		.type = h->facts.type,
@@ -373,10 +303,11 @@ static bool emit(struct search *s, const struct hit *h, uint32_t rank)
 		.flags = FATHOM_MATCH_ADDRESS,
 	};
 
-	if (!m.linkage_name || !m.module || !look_for_file(s, o) || !set_name(s, h->facts.name))
+	if (!m.linkage_name || !m.module || !o || !set_name(s, h->facts.name))
 		return false;
 	m.module_address = module_address(s, o, m.address);
-	if (m.module_address != FATHOM_NO_ADDRESS && find_in_file(s, o, &h->facts, &symbol)) {
+	if (m.module_address != FATHOM_NO_ADDRESS &&
+	    find_in_file(s, h->owner, &h->facts, &symbol)) {
 		m.size = symbol.size;
 		m.type = symbol.type == STT_NOTYPE ? m.type : symbol.type;
 		m.binding = symbol.bind;
@@ -421,23 +352,24 @@ static bool is_asked(const struct fathom_find *f, const char *path, bool debug)
 	return false;
 }
 
-/* Has the owner's file searched, if there is one. False without memory. */
-static bool add_file(struct search *s, struct owner *o)
+/* Has the file of owner @i searched, if there is one. False without memory. */
+static bool add_file(struct search *s, uint32_t i)
 {
+	const struct fathom_kernel_owner *o = open_owner(s, i);
 	struct fathom_find *f = s->f;
 	struct fathom_find_module *m;
 
-	if (!look_for_file(s, o))
+	if (!o)
 		return false;
-	if (!o->module || o->is_added)
+	if (!o->holder.module || s->uses[i].is_added)
 		return true;
-	o->is_added = true;
-	if (!fathom_find_add_module(f, o->module, o->path, is_image(o) ? s->image->bias : 0))
+	s->uses[i].is_added = true;
+	if (!fathom_find_add_module(f, o->holder.module, o->path, i ? 0 : s->image->bias))
 		return false;
 	m = &f->modules[f->n_modules - 1];
 	m->is_part = true;
-	m->low = is_image(o) ? s->image->low : 0;
-	m->high = is_image(o) ? s->image->high : 0;
+	m->low = i ? 0 : s->image->low;
+	m->high = i ? 0 : s->image->high;
 	m->sections = o->sections;
 	return true;
 }
@@ -449,9 +381,9 @@ static fathom_err find_names(struct search *s)
 
 	if (!compare_all(s, false) || !compare_all(s, true) || !emit_all(s))
 		return FATHOM_E_MEMORY;
-	if (!is_asked(f, s->owners[0].path, false))
+	if (!is_asked(f, s->owners->items[0]->path, false))
 		return FATHOM_OK;
-	if (!add_file(s, &s->owners[0]))
+	if (!add_file(s, 0))
 		return FATHOM_E_MEMORY;
 	return f->n_modules ? fathom_find_symbols(f) : FATHOM_OK;
 }
@@ -462,17 +394,17 @@ static fathom_err find_in_debug(struct search *s)
 	struct fathom_find *f = s->f;
 	bool any = false;
 
-	for (uint32_t i = 0; i < s->n_owners; i++) {
-		if (!is_asked(f, s->owners[i].path, true))
+	for (uint32_t i = 0; i < s->owners->n; i++) {
+		if (!is_asked(f, s->owners->items[i]->path, true))
 			continue;
 		any = true;
-		if (!add_file(s, &s->owners[i]))
+		if (!add_file(s, i))
 			return FATHOM_E_MEMORY;
 	}
 	if (!any)
 		return FATHOM_OK;
-	if (!s->image->module && is_asked(f, s->owners[0].path, true))
-		fathom_kernel_note_no_image(s->kernel);
+	if (!s->image->module && is_asked(f, s->owners->items[0]->path, true))
+		fathom_kernel_note_no_image(s->view->kernel);
 	return fathom_find_debug(f);
 }
 
@@ -483,17 +415,18 @@ static enum fathom_reason why_none(const struct search *s, const struct fathom_f
 
 	if (q->kind == FATHOM_QUERY_BAD)
 		return FATHOM_REASON_BAD_ADDRESS;
-	if (!s->kernel->start)
-		return FATHOM_REASON_NO_PERMISSION;
-	for (uint32_t i = 0; i < s->n_owners; i++) {
-		const struct owner *o = &s->owners[i];
+	if (s->view->view.hidden)
+		return s->view->view.hidden;
+	for (uint32_t i = 0; i < s->owners->n; i++) {
+		const struct fathom_kernel_owner *o = s->owners->items[i];
+		const struct fathom_module *file = o->holder.module;
 
 		if (!fathom_find_query_takes_module(q, o->path))
 			continue;
-		if (!fathom_find_needs_debug(s->f, q) || (o->module && o->module->debug))
+		if (!fathom_find_needs_debug(s->f, q) || (file && file->debug))
 			return FATHOM_REASON_NO_SUCH_SYMBOL;
 		if (reason == FATHOM_REASON_NO_FILE)
-			reason = o->module ? o->module->no_debug : o->reason;
+			reason = file ? file->no_debug : o->reason;
 	}
 	return reason;
 }
@@ -512,27 +445,32 @@ static bool explain(struct search *s)
 	return true;
 }
 
-/* Lists who has symbols: the image first. False without memory. */
+/* Lists who has symbols. False without memory. */
 static bool list_owners(struct search *s)
 {
+	const struct fathom_kallsym *last = NULL;
 	uint32_t number;
 
-	if (!add_owner(s, (struct fathom_str){ "", 0 }))
-		return false;
 	for (size_t i = s->symbols->n_image; i < s->symbols->n; i++) {
 		const struct fathom_kallsym *item = &s->symbols->items[i];
 		const struct fathom_str name = { item->name + item->name_size + 2,
 						 item->owner_size };
 
+		/* Symbols of one owner stand together. */
+		if (last && str_equal(name, (struct fathom_str){ last->name + last->name_size + 2,
+								 last->owner_size }))
+			continue;
+		last = item;
 		if (!use_owner(s, name, &number))
 			return false;
 	}
-	return true;
+	s->uses = calloc(s->owners->n, sizeof *s->uses);
+	return s->uses != NULL;
 }
 
 static fathom_err search(struct search *s)
 {
-	s->image = fathom_kernel_image(s->kernel);
+	s->image = fathom_kernel_view_image(s->view);
 	s->exact = malloc((s->f->n_queries + 1) * sizeof *s->exact);
 	s->patterns = malloc((s->f->n_queries + 1) * sizeof *s->patterns);
 	if (!s->image || !s->exact || !s->patterns || !list_owners(s))
@@ -543,11 +481,7 @@ static fathom_err search(struct search *s)
 
 static void search_deinit(struct search *s)
 {
-	for (uint32_t i = 0; i < s->n_owners; i++) {
-		free(s->owners[i].path);
-		free(s->owners[i].sections);
-	}
-	free(s->owners);
+	free(s->uses);
 	free(s->exact);
 	free(s->patterns);
 	fathom_budget_release(&s->f->budget, &s->hits, sizeof(struct hit));
@@ -555,23 +489,20 @@ static void search_deinit(struct search *s)
 	fathom_find_name_deinit(&s->name);
 }
 
-fathom_err fathom_find_kernel(struct fathom_find *f, struct fathom_kernel *k,
-			      struct fathom_errinfo *reterr)
+fathom_err fathom_find_kernel(struct fathom_find *f)
 {
-	struct search s = { .f = f, .kernel = k };
-	struct fathom_kernel_table *table = NULL;
+	struct fathom_kernel_view *v = (struct fathom_kernel_view *)f->view;
+	struct search s = { .f = f, .view = v, .owners = &v->owners };
 	fathom_err err = FATHOM_OK;
 
-	if (k->start) {
-		FATHOM_TRY(
-			fathom_kernel_take_table(k, fathom_now_ns(), UINT64_MAX, &table, reterr));
-		s.symbols = &table->symbols;
+	if (!f->view->hidden) {
+		FATHOM_TRY(fathom_kernel_take_table(v->kernel, v->began_ns, UINT64_MAX, &v->table,
+						    &f->view->failed));
+		s.symbols = &v->table->symbols;
 		err = search(&s);
 	}
 	if (!err && !explain(&s))
 		err = FATHOM_E_MEMORY;
 	search_deinit(&s);
-	if (table)
-		fathom_kernel_give_table(k, table);
 	return err;
 }

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "host/find/search.h"
-#include "host/jit/trusted_file.h"
 #include "host/runtime/ifunc.h"
 #include "host/runtime/tls.h"
 #include "safe/base/text.h"
@@ -54,17 +53,10 @@ static int compare_copies(const void *a, const void *b, void *data)
 /* The number of the main thread, as the process knows it; 0 when it is not known. */
 static int32_t main_tid(struct fathom_find *f)
 {
-	struct fathom_space_facts facts = { 0 };
-	struct fathom_jit_owner owner;
+	const struct fathom_target *t = f->view->target;
 
-	if (f->main_tid >= 0)
-		return f->main_tid;
-	if (fathom_jit_owner_read(f->space, &owner))
-		f->main_tid = (int32_t)owner.inner_pid;
-	else
-		f->space->ops->describe(f->space, &facts);
 	if (f->main_tid < 0)
-		f->main_tid = facts.pid;
+		f->main_tid = t->ops->main_tid ? t->ops->main_tid(t) : 0;
 	return f->main_tid;
 }
 
@@ -172,12 +164,12 @@ fathom_err fathom_find_place(struct fathom_find *f, const struct fathom_candidat
 	if (c->symbol.type == STT_TLS) {
 		m->address = 0;
 		m->flags &= (uint8_t)~FATHOM_MATCH_ADDRESS;
-		if (f->space)
+		if (f->process)
 			return emit_tls(f, c, m);
 	}
 	if (c->symbol.type == STT_GNU_IFUNC) {
 		m->resolver = m->address;
-		if (f->space)
+		if (f->process)
 			FATHOM_TRY(place_ifunc(f, c, m));
 	}
 	return fathom_find_add(f, m) ? FATHOM_OK : FATHOM_E_MEMORY;

@@ -157,7 +157,7 @@ static bool is_unclear(const struct fathom_find *f, const struct fathom_candidat
 {
 	const struct fathom_link *own;
 
-	if (c->symbol.bind != STB_GNU_UNIQUE || !f->space)
+	if (c->symbol.bind != STB_GNU_UNIQUE || !f->process)
 		return false;
 	own = fathom_link_of(&f->runtime, c->module);
 	for (uint32_t i = 0; own && i < f->n_modules; i++) {

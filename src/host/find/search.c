@@ -141,80 +141,30 @@ bool fathom_find_asks(const struct fathom_find *f, uint32_t query, uint32_t modu
 	       (m->soname && fathom_find_query_takes_module(q, m->soname));
 }
 
-/* Whether the module loaded at @bias has memory at @svma. */
-static bool is_mapped(struct fathom_space_batch *b, const struct fathom_module *m, uint64_t bias,
-		      uint64_t svma)
-{
-	enum fathom_reason reason;
-	size_t i;
-
-	return fathom_space_batch_find(b, svma + bias, &i, &reason) == FATHOM_OK && i < b->maps.n &&
-	       b->of[i].bias == bias && fathom_space_batch_file(b, i)->file->module == m;
-}
-
 /*
  * Whether not all segments of @m start at @bias. Some programs map pages of a file a second time:
  * libffi its trampolines, V8 its builtins. What is there of the file is code like any other.
  */
-static bool is_part(struct fathom_space_batch *b, const struct fathom_module *m, uint64_t bias)
+static bool is_part(struct fathom_view *v, const struct fathom_module *m, uint64_t bias)
 {
 	const struct fathom_image *image = &m->main->image;
 	struct fathom_segment s;
 
 	for (uint32_t i = 0; i < image->phnum; i++)
 		if (fathom_image_segment(image, i, &s) && s.type == PT_LOAD && s.memsz &&
-		    !is_mapped(b, m, bias, s.vaddr))
+		    !fathom_view_holds(v, m, bias, s.vaddr + bias))
 			return true;
 	return false;
 }
 
-/* Makes the table of modules for as many as there are mappings. */
-static bool make_known(struct fathom_find *f)
+static bool add_module(const struct fathom_module_at *m, void *data)
 {
-	f->known_mask = 15;
-	while (f->known_mask < 2 * f->batch.maps.n)
-		f->known_mask = 2 * f->known_mask + 1;
-	f->known = calloc(f->known_mask + 1, sizeof *f->known);
-	return f->known != NULL;
-}
+	struct fathom_find *f = data;
 
-/* Returns where the number of the module loaded at @bias stands, or is to be put. */
-static uint32_t *find_known(const struct fathom_find *f, const struct fathom_module *m,
-			    uint64_t bias)
-{
-	const uint64_t hash = (bias ^ (uint64_t)(uintptr_t)m) * UINT64_C(0x9e3779b97f4a7c15);
-	size_t at = (size_t)(hash >> 32) & f->known_mask;
-
-	while (f->known[at] && (f->modules[f->known[at] - 1].module != m ||
-				f->modules[f->known[at] - 1].bias != bias))
-		at = (at + 1) & f->known_mask;
-	return &f->known[at];
-}
-
-/* All modules that the space has mapped; what cannot be had has no names. */
-static fathom_err add_modules(struct fathom_find *f)
-{
-	struct fathom_space_batch *b = &f->batch;
-
-	if (!make_known(f))
-		return FATHOM_E_MEMORY;
-	for (size_t i = 0; i < b->maps.n; i++) {
-		const struct fathom_space_file *file;
-		uint32_t *known;
-
-		FATHOM_TRY(fathom_space_batch_look_up(b, i));
-		if (b->of[i].reason)
-			continue;
-		file = fathom_space_batch_file(b, i)->file;
-		known = find_known(f, file->module, b->of[i].bias);
-		if (*known)
-			continue;
-		if (!fathom_find_add_module(f, file->module, file->name, b->of[i].bias))
-			return FATHOM_E_MEMORY;
-		*known = (uint32_t)f->n_modules;
-		f->modules[f->n_modules - 1].is_part = is_part(b, file->module, b->of[i].bias);
-	}
-	return FATHOM_OK;
+	f->failed = !fathom_find_add_module(f, m->module, m->name, m->bias);
+	if (!f->failed)
+		f->modules[f->n_modules - 1].is_part = is_part(f->view, m->module, m->bias);
+	return !f->failed;
 }
 
 uint64_t fathom_find_avma(const struct fathom_find_module *m, uint64_t svma)
@@ -233,7 +183,7 @@ bool fathom_find_is_there(struct fathom_find *f, const struct fathom_find_module
 		return svma + m->bias >= m->low && svma + m->bias < m->high;
 	if (m->sections)
 		return m->sections[fathom_object_section_at(m->module->main, svma)] != 0;
-	return !m->is_part || is_mapped(&f->batch, m->module, m->bias, svma);
+	return !m->is_part || fathom_view_holds(f->view, m->module, m->bias, svma + m->bias);
 }
 
 static enum fathom_table table_of(const struct fathom_find *f,
@@ -477,26 +427,6 @@ static fathom_err search(struct fathom_find *f)
 	return explain(f) && order_matches(f) ? FATHOM_OK : FATHOM_E_MEMORY;
 }
 
-static fathom_err search_kernel(struct fathom_find *f, struct fathom_kernel *k,
-				struct fathom_errinfo *reterr)
-{
-	struct fathom_errinfo info = { .err = FATHOM_OK };
-	fathom_err err = fathom_find_kernel(f, k, &info);
-
-	if (!err && !order_matches(f))
-		err = FATHOM_E_MEMORY;
-	if (err && info.err != err)
-		return fathom_fail(reterr, err, "", 0, fathom_err_name(err));
-	if (err && reterr)
-		*reterr = info;
-	return err;
-}
-
-static size_t read_batch(void *data, uint64_t avma, void *to, size_t size)
-{
-	return fathom_space_batch_read(data, avma, to, size);
-}
-
 static void note_unsettled(struct fathom_find *f)
 {
 	struct fathom_errinfo info;
@@ -512,8 +442,7 @@ static fathom_err read_runtime(struct fathom_find *f)
 {
 	struct fathom_runtime *r = &f->runtime;
 
-	f->reader = (struct fathom_reader){ .read = read_batch, .data = &f->batch };
-	fathom_runtime_init(r, &f->reader, &f->budget, f->space->is_live);
+	fathom_runtime_init(r, &f->view->memory, &f->budget, f->view->target->is_live);
 	for (size_t i = 0; i < f->n_modules; i++)
 		FATHOM_TRY(fathom_runtime_add(r, f->modules[i].module, f->modules[i].path,
 					      f->modules[i].bias));
@@ -525,29 +454,39 @@ static fathom_err read_runtime(struct fathom_find *f)
 	return FATHOM_OK;
 }
 
-/* Searches the modules of the target, which stay open until it ends. */
-static fathom_err search_target(struct fathom_find *f, const struct fathom_target *target,
+/* Searches all modules of the target; what cannot be had has no names. */
+static fathom_err search_modules(struct fathom_find *f)
+{
+	FATHOM_TRY(fathom_view_modules(f->view, add_module, f));
+	if (f->failed)
+		return FATHOM_E_MEMORY;
+	if (f->process)
+		FATHOM_TRY(read_runtime(f));
+	else
+		f->modules[0].order = 0;
+	return search(f);
+}
+
+/* Searches the target, whose modules stay open until that ends. */
+static fathom_err search_target(struct fathom_find *f, struct fathom_target *target,
 				struct fathom_errinfo *reterr)
 {
 	fathom_err err;
 
-	if (target->kernel)
-		return search_kernel(f, target->kernel, reterr);
-	if (!target->space) {
-		if (!fathom_find_add_module(f, target->module, target->module->main->file->path, 0))
-			return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
-		f->modules[0].order = 0;
-		err = search(f);
+	FATHOM_TRY(fathom_view_begin(target, FATHOM_VIEW_PLACES, &f->view, reterr));
+	f->process = target->ops->jit ? target->ops->jit(f->view) : NULL;
+	if (target->ops->names) {
+		err = fathom_find_kernel(f);
+		if (!err && !order_matches(f))
+			err = FATHOM_E_MEMORY;
 	} else {
-		FATHOM_TRY(fathom_space_batch_begin(target->space, &f->batch, reterr));
-		err = add_modules(f);
-		if (!err)
-			err = read_runtime(f);
-		if (!err)
-			err = search(f);
-		fathom_space_batch_end(&f->batch);
+		err = search_modules(f);
 	}
-	return err ? fathom_fail(reterr, err, "", 0, fathom_err_name(err)) : FATHOM_OK;
+	if (err)
+		(void)fathom_view_fail(f->view, err, reterr);
+	fathom_jit_search_end(f->jit);
+	fathom_view_end(f->view);
+	return err;
 }
 
 /* The error of a search that the memory budget has ended. */
@@ -567,7 +506,6 @@ static void find_deinit(struct fathom_find *f)
 {
 	for (size_t i = 0; i < f->n_queries; i++)
 		fathom_find_query_deinit(&f->queries[i]);
-	fathom_jit_search_end(f->jit);
 	fathom_runtime_deinit(&f->runtime);
 	fathom_budget_release(&f->budget, &f->candidates, sizeof(struct fathom_candidate_symbol));
 	/* Matches are the caller's from now on. */
@@ -575,7 +513,6 @@ static void find_deinit(struct fathom_find *f)
 	free(f->queries);
 	free(f->n_matches);
 	free(f->modules);
-	free(f->known);
 }
 
 fathom_err fathom_find(struct fathom_target *target, const struct fathom_find_options *options,
@@ -583,7 +520,7 @@ fathom_err fathom_find(struct fathom_target *target, const struct fathom_find_op
 		       struct fathom_errinfo *reterr)
 {
 	struct fathom_find_options o = { .size = sizeof o };
-	struct fathom_find f = { .notes = &target->notes, .space = target->space };
+	struct fathom_find f = { .notes = &target->notes };
 	fathom_err err = read_options(options, &o);
 
 	if (err)
@@ -591,13 +528,13 @@ fathom_err fathom_find(struct fathom_target *target, const struct fathom_find_op
 	if (n > MAX_QUERIES)
 		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0,
 				   "more queries than one search may have");
-	if (o.tid && !target->space)
+	if (o.tid && !target->ops->main_tid)
 		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0,
 				   "only processes and cores have threads to choose from");
 	f.matches = calloc(1, sizeof *f.matches);
 	if (!f.matches)
 		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
-	f.budget.session = fathom_target_session(target);
+	f.budget.session = target->session;
 	f.flags = o.flags;
 	f.limit = o.limit ? o.limit : DEFAULT_LIMIT;
 	f.tid = o.tid;

@@ -15,7 +15,7 @@
 #include "host/module/module.h"
 #include "host/runtime/runtime.h"
 #include "host/symbol/dynsym.h"
-#include "host/target/view.h"
+#include "host/target/target.h"
 
 /* A module that is searched. */
 struct fathom_find_module {
@@ -47,8 +47,6 @@ struct fathom_candidate_symbol {
 	uint32_t rank;
 };
 
-struct fathom_kernel;
-
 struct fathom_find {
 	struct fathom_budget budget; /* and the session */
 	struct fathom_notes *notes;
@@ -57,12 +55,11 @@ struct fathom_find {
 	struct fathom_find_module *modules;
 	size_t n_modules;
 	size_t cap_modules;
-	uint32_t *known; /* hash table of the modules of a space: numbers + 1; 0: free */
-	size_t known_mask;
-	struct fathom_space *space; /* NULL: a file */
-	struct fathom_space_batch batch;
-	struct fathom_jit_search *jit; /* NULL: there is no such code, or nobody asks */
-	bool seeks_lists;              /* the query behind the others is asked, too */
+	struct fathom_view *view;
+	struct fathom_jit_process *process; /* NULL: it is none, and was none */
+	bool failed;                        /* no memory for a module */
+	struct fathom_jit_search *jit;      /* NULL: there is no such code, or nobody asks */
+	bool seeks_lists;                   /* the query behind the others is asked, too */
 	uint32_t flags;
 	uint32_t limit;
 	int32_t tid;      /* whose copies of TLS symbols are asked for; 0: all */
@@ -70,7 +67,6 @@ struct fathom_find {
 	struct fathom_matches *matches;
 	uint32_t *n_matches;            /* of each query */
 	struct fathom_array candidates; /* struct fathom_candidate_symbol */
-	struct fathom_reader reader;    /* of the space */
 	struct fathom_runtime runtime;  /* its modules are the first of these; none in a file */
 };
 
@@ -128,11 +124,10 @@ fathom_err fathom_find_symbols(struct fathom_find *f);
 fathom_err fathom_find_debug(struct fathom_find *f);
 
 /*
- * The same in the kernel: by kallsyms, what that does not know by the image's file. A query that
- * has no match gets its reason.
+ * The same in a kernel, whose view f->view is: by kallsyms, what that does not know by the image's
+ * file. A query that has no match gets its reason.
  */
-fathom_err fathom_find_kernel(struct fathom_find *f, struct fathom_kernel *k,
-			      struct fathom_errinfo *reterr);
+fathom_err fathom_find_kernel(struct fathom_find *f);
 
 /* What queries of lines, or where copies are looked for all, need: debug information. */
 bool fathom_find_needs_debug(const struct fathom_find *f, const struct fathom_find_query *q);

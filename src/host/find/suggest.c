@@ -4,7 +4,6 @@
 
 #include "host/base/near.h"
 #include "host/find/search.h"
-#include "host/target/kernel/kernel.h"
 #include "host/target/target.h"
 
 /* Symbols that are looked at, and those that are demangled: what one message may cost. */
@@ -100,37 +99,34 @@ static bool search_set(struct near_search *s, const struct fathom_symbol_set *se
 	return s->symbols_left;
 }
 
-static bool search_module(const struct fathom_space_module *m, void *data)
+static bool search_module(const struct fathom_module_at *m, void *data)
 {
 	return search_set(data, &m->module->symbols);
 }
 
-static fathom_err search_kernel(struct near_search *s, struct fathom_kernel *k,
-				struct fathom_errinfo *reterr)
+/* Looks at a name that the target itself lists. */
+static bool look_at_listed(struct fathom_str name, bool is_local, void *data)
 {
-	struct fathom_kernel_table *t;
+	struct near_search *s = data;
 
-	FATHOM_TRY(fathom_kernel_take_table(k, 0, UINT64_MAX, &t, reterr));
-	for (size_t i = 0; i < t->symbols.n && s->symbols_left; i++) {
-		struct fathom_kallsym_facts facts;
-
-		s->symbols_left--;
-		fathom_kallsyms_describe(&t->symbols, i, &facts);
-		compare_linked(s, facts.name, facts.bind == STB_LOCAL);
-	}
-	fathom_kernel_give_table(k, t);
-	return FATHOM_OK;
+	s->symbols_left--;
+	compare_linked(s, name, is_local);
+	return s->symbols_left;
 }
 
 static fathom_err search(struct near_search *s, struct fathom_target *target,
 			 struct fathom_errinfo *reterr)
 {
-	if (target->kernel)
-		return search_kernel(s, target->kernel, reterr);
-	if (target->space)
-		return fathom_space_walk(target->space, search_module, s, reterr);
-	(void)search_set(s, &target->module->symbols);
-	return FATHOM_OK;
+	struct fathom_view *v;
+	fathom_err err;
+
+	FATHOM_TRY(fathom_view_begin(target, FATHOM_VIEW_PLACES, &v, reterr));
+	err = target->ops->names ? target->ops->names(v, look_at_listed, s)
+				 : fathom_view_modules(v, search_module, s);
+	if (err)
+		(void)fathom_view_fail(v, err, reterr);
+	fathom_view_end(v);
+	return err;
 }
 
 fathom_err fathom_near_symbol(struct fathom_target *target, const char *name, char *buf,

@@ -89,7 +89,7 @@ static bool is_any_version(const struct fathom_find *f, const struct fathom_find
 {
 	const struct fathom_find_module *m = &f->modules[c->module];
 
-	return f->space && c->verdict && !m->dynsym->versions.numbers.size && q->version.data &&
+	return f->process && c->verdict && !m->dynsym->versions.numbers.size && q->version.data &&
 	       !strpbrk(q->version.data, "*?[\\");
 }
 

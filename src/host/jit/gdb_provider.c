@@ -22,7 +22,8 @@ struct known {
 /* A place of the batch and the item that is to answer it are keyed together. */
 struct asking {
 	struct fathom_gdb_jit *g;
-	struct fathom_jit_batch *b;
+	const struct fathom_jit_process *p;
+	struct fathom_rest *rest;   /* NULL: modules are opened, not places answered */
 	struct fathom_keyed *keyed; /* number in known -> place */
 	size_t n_keyed;
 	uint32_t *left; /* places that have to be asked again */
@@ -71,63 +72,61 @@ void fathom_gdb_jit_deinit(struct fathom_gdb_jit *g)
 }
 
 /* Notes what is wrong with the JIT code of the process. */
-static void note_in(const struct fathom_space *s, fathom_err err, enum fathom_cause cause,
+static void note_in(const struct fathom_jit_process *p, fathom_err err, enum fathom_cause cause,
 		    const char *what)
 {
 	struct fathom_errinfo info;
 
 	(void)fathom_fail_by(&info, err, cause, what);
 	fathom_errinfo_set_file(&info, "__jit_debug_descriptor");
-	fathom_notes_add(s->notes, &info);
+	fathom_notes_add(p->notes, &info);
 }
 
 static void note(const struct asking *a, fathom_err err, const char *what)
 {
-	note_in(a->b->space->space, err, FATHOM_CAUSE_NONE, what);
+	note_in(a->p, err, FATHOM_CAUSE_NONE, what);
 }
 
-/* Adds the list of the module of mapping @i, if it has one. */
-static fathom_err add_list(struct fathom_gdb_jit *g, const struct fathom_space_batch *b, size_t i)
+/* The search for lists in the modules of a process. */
+struct list_search {
+	struct fathom_gdb_jit *g;
+	const struct fathom_jit_process *p;
+	bool failed; /* no memory */
+};
+
+/* Adds the list of module @at, if it has one. */
+static bool add_list(const struct fathom_module_at *at, void *data)
 {
-	struct fathom_module *m = fathom_space_batch_file(b, i)->file->module;
-	const struct fathom_image *image = &m->main->image;
+	struct list_search *s = data;
+	struct fathom_gdb_jit *g = s->g;
+	const struct fathom_image *image = &at->module->main->image;
 	struct fathom_gdb_list *l;
 	uint64_t svma;
 
-	if (!fathom_module_jit_descriptor(m, &svma))
-		return FATHOM_OK;
+	if (!fathom_module_jit_descriptor(at->module, &svma))
+		return true;
 	if (g->lists.n == FATHOM_MAX_GDB_LISTS) {
-		note_in(b->space, FATHOM_E_LIMIT, FATHOM_CAUSE_NONE,
+		note_in(s->p, FATHOM_E_LIMIT, FATHOM_CAUSE_NONE,
 			"more lists of JIT code than fathom reads");
-		return FATHOM_OK;
+		return true;
 	}
-	if (!fathom_array_reserve(&g->lists, sizeof *l, 1))
-		return FATHOM_E_MEMORY;
+	s->failed = !fathom_array_reserve(&g->lists, sizeof *l, 1);
+	if (s->failed)
+		return false;
 	l = (struct fathom_gdb_list *)g->lists.data + g->lists.n++;
 	*l = (struct fathom_gdb_list){ .layout = fathom_gdb_layout(image->is64, image->machine,
 								   image->swap),
-				       .descriptor = svma + b->of[i].bias };
-	return FATHOM_OK;
+				       .descriptor = svma + at->bias };
+	return true;
 }
 
-fathom_err fathom_gdb_jit_find(struct fathom_gdb_jit *g, struct fathom_space_batch *b)
+fathom_err fathom_gdb_jit_find(struct fathom_gdb_jit *g, const struct fathom_jit_process *p)
 {
-	size_t last = b->maps.n;
+	struct list_search s = { .g = g, .p = p };
 
 	g->lists.n = 0;
-	for (size_t i = 0; i < b->maps.n; i++) {
-		const struct fathom_mapping *m = &b->maps.items[i];
-
-		/* Any module with code may have one. */
-		if (!m->executable || !m->inode || !fathom_space_may_be_file(b->space, m))
-			continue;
-		FATHOM_TRY(fathom_space_batch_look_up(b, i));
-		if (b->of[i].reason || (last < b->maps.n && fathom_space_batch_is_one(b, last, i)))
-			continue;
-		last = i;
-		FATHOM_TRY(add_list(g, b, i));
-	}
-	return FATHOM_OK;
+	FATHOM_TRY(p->ops->modules(p, add_list, &s));
+	return s.failed ? FATHOM_E_MEMORY : FATHOM_OK;
 }
 
 /* Walks all lists, where what @before found is likely to be still. */
@@ -138,7 +137,7 @@ static fathom_err walk(const struct asking *a, const struct fathom_array *before
 
 	items->n = 0;
 	for (size_t i = 0; i < a->g->lists.n; i++)
-		FATHOM_TRY(fathom_gdb_list_walk(a->b->remote, &lists[i], before, items));
+		FATHOM_TRY(fathom_gdb_list_walk(&a->p->memory, &lists[i], before, items));
 	return FATHOM_OK;
 }
 
@@ -169,7 +168,7 @@ static fathom_err read_symfile(struct asking *a, const struct fathom_gdb_item *i
 	pages = fathom_pages_alloc(size);
 	if (!pages)
 		return FATHOM_E_MEMORY;
-	if (fathom_reader_read(a->b->remote, item->entry.symfile, pages, (size_t)size)) {
+	if (fathom_reader_read(&a->p->memory, item->entry.symfile, pages, (size_t)size)) {
 		*ret = pages;
 		return FATHOM_OK;
 	}
@@ -263,7 +262,7 @@ static fathom_err read_code(struct asking *a, struct known *k)
 	if (!err && !fathom_array_reserve(&a->scratch, 1, (size_t)bytes.size))
 		return FATHOM_E_MEMORY;
 	bytes.data = a->scratch.data;
-	if (!err && !fathom_reader_read(a->b->remote, k->item.entry.symfile, a->scratch.data,
+	if (!err && !fathom_reader_read(&a->p->memory, k->item.entry.symfile, a->scratch.data,
 					(size_t)bytes.size))
 		err = FATHOM_E_NOT_FOUND;
 	if (!err)
@@ -299,7 +298,7 @@ static fathom_err make_table(const struct asking *a)
 	fathom_array_deinit(&claims);
 	g->is_whole = !err;
 	if (err == FATHOM_E_LIMIT)
-		note_in(a->b->space->space, err, FATHOM_CAUSE_BUDGET,
+		note_in(a->p, err, FATHOM_CAUSE_BUDGET,
 			"its list of JIT code does not fit the memory budget");
 	return err == FATHOM_E_MEMORY ? err : FATHOM_OK;
 }
@@ -395,7 +394,8 @@ static bool key_places(struct asking *a)
 	a->n_keyed = 0;
 	a->n_lost = 0;
 	for (size_t i = 0; i < a->n_left; i++) {
-		const uint64_t avma = fathom_looked_up(a->b->options, a->b->addresses, a->left[i]);
+		const uint64_t avma =
+			fathom_looked_up(a->rest->options, a->rest->addresses, a->left[i]);
 		const size_t number = fathom_gdb_jit_number(a->g, avma);
 
 		if (number < a->g->known.n)
@@ -448,8 +448,7 @@ static fathom_err refresh_module(struct asking *a, struct known *k)
 		fathom_object_close(o);
 		return err;
 	}
-	FATHOM_TRY(fathom_module_create_alone(a->b->space->space->session, o,
-					      a->b->space->space->notes, &k->module));
+	FATHOM_TRY(fathom_module_create_alone(a->p->session, o, a->p->notes, &k->module));
 	fathom_symbol_set_source(&k->module->symbols, FATHOM_SOURCE_GDB_JIT);
 	return FATHOM_OK;
 }
@@ -465,7 +464,7 @@ static bool is_unchanged(const struct asking *a, const struct known *k)
 		const size_t n =
 			(size_t)(was.size - off < sizeof piece ? was.size - off : sizeof piece);
 
-		if (!fathom_reader_read(a->b->remote, k->item.entry.symfile + off, piece, n) ||
+		if (!fathom_reader_read(&a->p->memory, k->item.entry.symfile + off, piece, n) ||
 		    memcmp(piece, was.data + off, n) != 0)
 			return false;
 		off += n;
@@ -494,7 +493,7 @@ static fathom_err answer_item(struct asking *a, const struct fathom_keyed *keyed
 			      uint32_t *places)
 {
 	struct known *k = known_at(a->g, (size_t)keyed->key);
-	struct fathom_share share = { .addresses = a->b->addresses, .places = places, .n = n };
+	struct fathom_share share = { .addresses = a->rest->addresses, .places = places, .n = n };
 
 	FATHOM_TRY(refresh_module(a, k));
 	share.module = k->module;
@@ -502,9 +501,9 @@ static fathom_err answer_item(struct asking *a, const struct fathom_keyed *keyed
 		places[i] = (uint32_t)keyed[i].value;
 	if (!k->module)
 		return FATHOM_OK;
-	FATHOM_TRY(fathom_symbolize_share(&share, a->b->options, a->b->answers));
+	FATHOM_TRY(fathom_symbolize_share(&share, a->rest->options, a->rest->answers));
 	for (size_t i = 0; i < n; i++)
-		finish_answer(&a->b->answers->answers[places[i]]);
+		finish_answer(&a->rest->answers->answers[places[i]]);
 	return FATHOM_OK;
 }
 
@@ -533,8 +532,8 @@ static fathom_err answer_items(struct asking *a, size_t first, size_t end)
 /* What is left of an answer that was not true long enough. */
 static void set_changed(const struct asking *a, uint32_t place)
 {
-	a->b->answers->answers[place] =
-		fathom_answer_without_module(a->b->addresses[place], FATHOM_REASON_CHANGED);
+	a->rest->answers->answers[place] =
+		fathom_answer_without_module(a->rest->addresses[place], FATHOM_REASON_CHANGED);
 }
 
 /* Whether what item @number, which answers were made of, says has stayed true until now. */
@@ -607,7 +606,7 @@ static fathom_err answer_keyed(struct asking *a)
 		for (int i = 0; i < ITEMS_AT_ONCE && end < a->n_keyed; i++)
 			end += count_of_item(a, end);
 		FATHOM_TRY(answer_items(a, first, end));
-		if (a->b->space->space->is_live)
+		if (a->p->is_live)
 			FATHOM_TRY(verify_items(a, first, end));
 		fathom_gdb_jit_trim(a->g);
 	}
@@ -632,7 +631,7 @@ static fathom_err refresh(struct asking *a)
 static bool is_whole(const struct asking *a, const struct fathom_array *before,
 		     const struct fathom_array *now)
 {
-	return !a->b->space->space->is_live || fathom_gdb_items_linked(now) ||
+	return !a->p->is_live || fathom_gdb_items_linked(now) ||
 	       (before && fathom_gdb_items_same(before, now));
 }
 
@@ -650,7 +649,7 @@ static fathom_err walk_again(struct asking *a)
 		a->is_whole = !err && is_whole(a, again ? &a->g->items : NULL, &now);
 		fathom_array_deinit(&a->g->items);
 		a->g->items = now;
-		if (err && (err != FATHOM_E_CORRUPT || !a->b->space->space->is_live))
+		if (err && (err != FATHOM_E_CORRUPT || !a->p->is_live))
 			break;
 	}
 	return err;
@@ -660,7 +659,7 @@ static fathom_err walk_again(struct asking *a)
 static void end_lost(struct asking *a)
 {
 	for (size_t i = 0; i < a->n_lost; i++) {
-		struct fathom_answer *answer = &a->b->answers->answers[a->lost[i]];
+		struct fathom_answer *answer = &a->rest->answers->answers[a->lost[i]];
 
 		if (!a->is_whole) {
 			set_changed(a, a->lost[i]);
@@ -691,14 +690,14 @@ static fathom_err run_round(struct asking *a)
 }
 
 /* Takes the places that were answered out of the batch. */
-static void drop_answered(struct fathom_jit_batch *b)
+static void drop_answered(struct fathom_rest *rest)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < b->n; i++)
-		if (!is_answered(&b->answers->answers[b->places[i]]))
-			b->places[n++] = b->places[i];
-	b->n = n;
+	for (size_t i = 0; i < rest->n; i++)
+		if (!is_answered(&rest->answers->answers[rest->places[i]]))
+			rest->places[n++] = rest->places[i];
+	rest->n = n;
 }
 
 /* Says what is wrong with the lists, when all rounds have ended with @err. */
@@ -716,22 +715,23 @@ static fathom_err ask(struct asking *a)
 
 	for (size_t i = 0; i < a->g->known.n; i++)
 		known_at(a->g, i)->is_read = false;
-	memcpy(a->left, a->b->places, a->b->n * sizeof *a->left);
-	a->n_left = a->b->n;
+	memcpy(a->left, a->rest->places, a->rest->n * sizeof *a->left);
+	a->n_left = a->rest->n;
 	for (int i = 0; i < FATHOM_MAX_JIT_ROUNDS && !err && a->n_left && a->g->lists.n; i++)
 		err = run_round(a);
 	note_walk(a, err);
 	return err == FATHOM_E_LIMIT ? FATHOM_OK : err;
 }
 
-fathom_err fathom_gdb_jit_answer(struct fathom_gdb_jit *g, struct fathom_jit_batch *b)
+fathom_err fathom_gdb_jit_answer(struct fathom_gdb_jit *g, const struct fathom_jit_process *p,
+				 struct fathom_rest *rest)
 {
-	struct asking a = { .g = g, .b = b };
+	struct asking a = { .g = g, .p = p, .rest = rest };
 	fathom_err err = FATHOM_E_MEMORY;
 
-	a.keyed = malloc((2 * b->n + 1) * sizeof *a.keyed);
-	a.left = malloc((b->n + 1) * sizeof *a.left);
-	a.lost = malloc((b->n + 1) * sizeof *a.lost);
+	a.keyed = malloc((2 * rest->n + 1) * sizeof *a.keyed);
+	a.left = malloc((rest->n + 1) * sizeof *a.left);
+	a.lost = malloc((rest->n + 1) * sizeof *a.lost);
 	if (a.keyed && a.left && a.lost)
 		err = ask(&a);
 	free(a.keyed);
@@ -739,7 +739,7 @@ fathom_err fathom_gdb_jit_answer(struct fathom_gdb_jit *g, struct fathom_jit_bat
 	free(a.lost);
 	fathom_array_deinit(&a.scratch);
 	if (!err)
-		drop_answered(b);
+		drop_answered(rest);
 	return err;
 }
 
@@ -778,14 +778,14 @@ static fathom_err open_once(struct asking *a, bool *ret_done)
 	a->n_bytes = 0;
 	for (size_t i = 0; i < a->g->known.n; i++)
 		FATHOM_TRY(refresh_module(a, known_at(a->g, i)));
-	*ret_done = !a->b->space->space->is_live || (verify_modules(a) && a->is_whole);
+	*ret_done = !a->p->is_live || (verify_modules(a) && a->is_whole);
 	return FATHOM_OK;
 }
 
-fathom_err fathom_gdb_jit_open(struct fathom_gdb_jit *g, struct fathom_jit_batch *b, size_t *ret_n,
-			       bool *ret_changed)
+fathom_err fathom_gdb_jit_open(struct fathom_gdb_jit *g, const struct fathom_jit_process *p,
+			       size_t *ret_n, bool *ret_changed)
 {
-	struct asking a = { .g = g, .b = b };
+	struct asking a = { .g = g, .p = p };
 	bool done = !g->lists.n;
 	fathom_err err = FATHOM_OK;
 

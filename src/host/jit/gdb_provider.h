@@ -12,7 +12,7 @@
 
 #include "host/jit/code_table.h"
 #include "host/jit/gdb_list.h"
-#include "host/target/view.h"
+#include "host/jit/jit.h"
 
 struct fathom_gdb_jit {
 	struct fathom_array lists;      /* struct fathom_gdb_list */
@@ -23,31 +23,20 @@ struct fathom_gdb_jit {
 	struct fathom_memory *memory;
 };
 
-/* What the batch asks. */
-struct fathom_jit_batch {
-	struct fathom_space_batch *space;
-	const struct fathom_reader *remote;
-	const struct fathom_batch_options *options;
-	const uint64_t *addresses;
-	uint32_t *places; /* in addresses and answers, of what no module holds */
-	size_t n;         /* of places: whoever answers some takes them out */
-	struct fathom_answers *answers;
-};
-
 /* Prepares @g, all zero. */
 void fathom_gdb_jit_init(struct fathom_gdb_jit *g, struct fathom_memory *m);
 void fathom_gdb_jit_deinit(struct fathom_gdb_jit *g);
 
-/* Finds the lists of all modules of @b. FATHOM_E_MEMORY. */
-fathom_err fathom_gdb_jit_find(struct fathom_gdb_jit *g, struct fathom_space_batch *b);
+/* Finds the lists of all modules of @p. FATHOM_E_MEMORY. */
+fathom_err fathom_gdb_jit_find(struct fathom_gdb_jit *g, const struct fathom_jit_process *p);
 
 /*
  * Makes modules of all symbol files of the lists, *@ret_n of them: of each that is in a list all
  * the time, of none that is not. Where that cannot be told, *@ret_changed, and some may be missing.
  * Of lists that cannot be read to their ends there are no files. FATHOM_E_MEMORY.
  */
-fathom_err fathom_gdb_jit_open(struct fathom_gdb_jit *g, struct fathom_jit_batch *b, size_t *ret_n,
-			       bool *ret_changed);
+fathom_err fathom_gdb_jit_open(struct fathom_gdb_jit *g, const struct fathom_jit_process *p,
+			       size_t *ret_n, bool *ret_changed);
 
 /* The module of symbol file @i, the newest first; NULL when it cannot be had. */
 struct fathom_module *fathom_gdb_jit_module(const struct fathom_gdb_jit *g, size_t i);
@@ -58,7 +47,8 @@ size_t fathom_gdb_jit_number(const struct fathom_gdb_jit *g, uint64_t avma);
 /* Closes modules when there are many. */
 void fathom_gdb_jit_trim(struct fathom_gdb_jit *g);
 
-/* Answers those of @b's places that are in code of the lists. FATHOM_E_MEMORY. */
-fathom_err fathom_gdb_jit_answer(struct fathom_gdb_jit *g, struct fathom_jit_batch *b);
+/* Answers those of @rest that are in code of the lists, and takes them out. FATHOM_E_MEMORY. */
+fathom_err fathom_gdb_jit_answer(struct fathom_gdb_jit *g, const struct fathom_jit_process *p,
+				 struct fathom_rest *rest);
 
 #endif

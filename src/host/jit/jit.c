@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -60,10 +59,10 @@ void fathom_jit_destroy(struct fathom_jit *jit)
 }
 
 /* What is kept, for this batch alone; NULL without memory. */
-static struct fathom_jit *take(struct fathom_space *s)
+static struct fathom_jit *take(const struct fathom_jit_process *p)
 {
-	struct fathom_memory *m = &s->session->memory;
-	struct fathom_jit *jit = atomic_exchange(&s->jit, NULL);
+	struct fathom_memory *m = &p->session->memory;
+	struct fathom_jit *jit = atomic_exchange(p->kept, NULL);
 
 	if (jit)
 		return jit;
@@ -79,65 +78,16 @@ static struct fathom_jit *take(struct fathom_space *s)
 }
 
 /* Keeps @jit for the next batch, unless another batch was there first. */
-static void give_back(struct fathom_space *s, struct fathom_jit *jit)
+static void give_back(const struct fathom_jit_process *p, struct fathom_jit *jit)
 {
 	struct fathom_jit *none = NULL;
 
-	if (!atomic_compare_exchange_strong(&s->jit, &none, jit))
+	if (!atomic_compare_exchange_strong(p->kept, &none, jit))
 		fathom_jit_destroy(jit);
 }
 
-/* Memory: lists are many small reads. */
-struct reader {
-	struct fathom_space_memory memory;
-	pid_t pid; /* 0: not looked for yet, or there is none */
-};
-
-static size_t read_memory(void *data, uint64_t avma, void *to, size_t size)
-{
-	const struct reader *r = data;
-
-	return fathom_space_memory_read(&r->memory, avma, to, size);
-}
-
-/* Whether the process is still there: what was read by its number was its own then. */
-static bool is_there(const struct fathom_space *s)
-{
-	char path[PATH_MAX];
-
-	return s->ops->format_proc_path(s, "stat", path, sizeof path) && !access(path, F_OK);
-}
-
-static size_t read_each(void *data, const uint64_t *avmas, size_t n, size_t size, uint8_t *to)
-{
-	struct reader *r = data;
-	struct fathom_jit_owner owner;
-	struct iovec local = { to, n * size };
-	struct iovec remote[FATHOM_READER_EACH];
-	ssize_t got;
-
-	if (r->memory.fd < 0 || (!r->pid && !fathom_jit_owner_read(r->memory.space, &owner)))
-		return 0;
-	r->pid = r->pid ? r->pid : (pid_t)owner.pid;
-	for (size_t i = 0; i < n; i++)
-		remote[i] = (struct iovec){ (void *)(uintptr_t)avmas[i], size };
-	got = process_vm_readv(r->pid, &local, 1, remote, n, 0);
-	return got > 0 && is_there(r->memory.space) ? (size_t)got / size : 0;
-}
-
-static void reader_open(struct reader *r, const struct fathom_space *s)
-{
-	r->pid = 0;
-	fathom_space_memory_open(&r->memory, s);
-}
-
-static void reader_close(struct reader *r)
-{
-	fathom_space_memory_close(&r->memory);
-}
-
 /* Says why a file is not read, or not to its end; FATHOM_E_MEMORY fails. */
-static fathom_err note_file(const struct fathom_space *s, fathom_err err, const char *path,
+static fathom_err note_file(const struct fathom_jit_process *p, fathom_err err, const char *path,
 			    uint64_t off, bool over_budget, const char *what)
 {
 	struct fathom_errinfo info;
@@ -150,7 +100,7 @@ static fathom_err note_file(const struct fathom_space *s, fathom_err err, const 
 		info.cause = FATHOM_CAUSE_BUDGET;
 	fathom_errinfo_set_file(&info, path);
 	if (err && err != FATHOM_E_MEMORY)
-		fathom_notes_add(s->notes, &info);
+		fathom_notes_add(p->notes, &info);
 	return err == FATHOM_E_MEMORY ? err : FATHOM_OK;
 }
 
@@ -174,18 +124,19 @@ static struct file_key key_of(const struct stat *st)
 }
 
 /* Whether a file could not be used for a reason that is worth a note. */
-static void note_refusal(const struct fathom_space *s, fathom_err err,
+static void note_refusal(const struct fathom_jit_process *p, fathom_err err,
 			 const struct fathom_errinfo *info)
 {
 	if (err != FATHOM_E_NOT_FOUND)
-		fathom_notes_add(s->notes, info);
+		fathom_notes_add(p->notes, info);
 }
 
 /* Says of a core that names come from what lies beside it. */
-static void note_kept(const struct fathom_jit_owner *o, const char *path)
+static void note_kept(const struct fathom_jit_process *p, const struct fathom_jit_owner *o,
+		      const char *path)
 {
 	if (o->ended)
-		(void)note_file(o->space, FATHOM_E_NOT_FOUND, path, 0, false,
+		(void)note_file(p, FATHOM_E_NOT_FOUND, path, 0, false,
 				"names of JIT code are from this file, which is still there: the "
 				"core has none");
 }
@@ -199,8 +150,8 @@ static bool is_being_written(const struct stat *st)
 }
 
 /* Brings @kept up to date with the file of number @pid below @root, if there is one. */
-static fathom_err refresh_map(const struct fathom_jit_owner *o, enum fathom_jit_root root,
-			      uint64_t pid, struct kept_map *kept)
+static fathom_err refresh_map(const struct fathom_jit_process *p, const struct fathom_jit_owner *o,
+			      enum fathom_jit_root root, uint64_t pid, struct kept_map *kept)
 {
 	struct fathom_errinfo info;
 	struct stat st;
@@ -209,9 +160,9 @@ static fathom_err refresh_map(const struct fathom_jit_owner *o, enum fathom_jit_
 	int fd;
 
 	(void)snprintf(path, sizeof path, "/tmp/perf-%llu.map", (unsigned long long)pid);
-	err = fathom_jit_file_open(o, root, path, &fd, &st, &info);
+	err = fathom_jit_file_open(p, o, root, path, &fd, &st, &info);
 	if (err) {
-		note_refusal(o->space, err, &info);
+		note_refusal(p, err, &info);
 		fathom_perf_map_clear(&kept->map);
 		kept->key = (struct file_key){ 0 };
 		return FATHOM_OK;
@@ -224,10 +175,10 @@ static fathom_err refresh_map(const struct fathom_jit_owner *o, enum fathom_jit_
 	if (!err && !is_being_written(&st))
 		fathom_perf_map_end(&kept->map);
 	if (!err)
-		note_kept(o, path);
+		note_kept(p, o, path);
 	if (is_read_in_part(err))
 		fathom_perf_map_clear(&kept->map);
-	return note_file(o->space, err, path, 0, true,
+	return note_file(p, err, path, 0, true,
 			 "does not fit the memory budget: its names are not used");
 }
 
@@ -235,12 +186,13 @@ static fathom_err refresh_map(const struct fathom_jit_owner *o, enum fathom_jit_
  * The perf maps: by the number that the process knows itself by, where it would write it; and by
  * ours in our own /tmp, where an agent from outside does, if that is the same place.
  */
-static fathom_err refresh_maps(struct fathom_jit *jit, const struct fathom_jit_owner *o)
+static fathom_err refresh_maps(struct fathom_jit *jit, const struct fathom_jit_process *p,
+			       const struct fathom_jit_owner *o)
 {
-	FATHOM_TRY(refresh_map(o, FATHOM_JIT_THEIRS, o->inner_pid, &jit->map[0]));
-	if (o->pid == o->inner_pid || o->space->root[0])
+	FATHOM_TRY(refresh_map(p, o, FATHOM_JIT_THEIRS, o->inner_pid, &jit->map[0]));
+	if (o->pid == o->inner_pid || p->has_root)
 		return FATHOM_OK;
-	return refresh_map(o, FATHOM_JIT_OURS, o->pid, &jit->map[1]);
+	return refresh_map(p, o, FATHOM_JIT_OURS, o->pid, &jit->map[1]);
 }
 
 /*
@@ -278,8 +230,9 @@ static struct kept_dump *place_of(struct fathom_jit *jit, const struct stat *st)
 	return place;
 }
 
-static fathom_err refresh_dump(struct fathom_jit *jit, const struct fathom_jit_owner *o,
-			       const struct fathom_mapping *m, bool used[FATHOM_MAX_JITDUMPS])
+static fathom_err refresh_dump(struct fathom_jit *jit, const struct fathom_jit_process *p,
+			       const struct fathom_jit_owner *o, const struct fathom_mapping *m,
+			       bool used[FATHOM_MAX_JITDUMPS])
 {
 	struct fathom_errinfo info;
 	struct kept_dump *kept;
@@ -290,9 +243,9 @@ static fathom_err refresh_dump(struct fathom_jit *jit, const struct fathom_jit_o
 	int fd;
 
 	(void)snprintf(path, sizeof path, "%.*s", (int)m->name.size, m->name.data);
-	err = fathom_jit_file_open_mapped(o, m, &fd, &st, &info);
+	err = fathom_jit_file_open_mapped(p, o, m, &fd, &st, &info);
 	if (err) {
-		note_refusal(o->space, err, &info);
+		note_refusal(p, err, &info);
 		return FATHOM_OK;
 	}
 	kept = place_of(jit, &st);
@@ -304,10 +257,10 @@ static fathom_err refresh_dump(struct fathom_jit *jit, const struct fathom_jit_o
 		if (is_read_in_part(err))
 			fathom_jitdump_clear(&kept->dump);
 		else if (!err || err == FATHOM_E_CORRUPT)
-			note_kept(o, path);
+			note_kept(p, o, path);
 	}
 	close(fd);
-	return note_file(o->space, err, path, damage, kept != NULL,
+	return note_file(p, err, path, damage, kept != NULL,
 			 !kept                    ? "more jitdumps than fathom reads"
 			 : err == FATHOM_E_FORMAT ? "is no jitdump of version 1"
 			 : err == FATHOM_E_LIMIT
@@ -316,14 +269,15 @@ static fathom_err refresh_dump(struct fathom_jit *jit, const struct fathom_jit_o
 }
 
 /* The jitdumps that are mapped, as their writers have to. */
-static fathom_err refresh_dumps(struct fathom_jit *jit, const struct fathom_jit_owner *o,
-				const struct fathom_maps *maps)
+static fathom_err refresh_dumps(struct fathom_jit *jit, const struct fathom_jit_process *p,
+				const struct fathom_jit_owner *o)
 {
+	const struct fathom_maps *maps = p->maps;
 	bool used[FATHOM_MAX_JITDUMPS] = { false };
 
 	for (size_t i = 0; i < maps->n; i++)
 		if (is_dump(o, &maps->items[i]))
-			FATHOM_TRY(refresh_dump(jit, o, &maps->items[i], used));
+			FATHOM_TRY(refresh_dump(jit, p, o, &maps->items[i], used));
 	for (unsigned i = 0; i < FATHOM_MAX_JITDUMPS; i++) {
 		if (used[i])
 			continue;
@@ -375,11 +329,12 @@ static bool find_in_files(const struct fathom_jit *jit, uint64_t avma,
 }
 
 /* What is known of @avma otherwise than by GDB's interface. */
-static bool find_code(const struct fathom_jit *jit, const struct fathom_space *s, uint64_t avma,
-		      struct fathom_symbol_hit *ret, struct fathom_jitdump_hit *ret_line)
+static bool find_code(const struct fathom_jit *jit, const struct fathom_jit_process *p,
+		      uint64_t avma, struct fathom_symbol_hit *ret,
+		      struct fathom_jitdump_hit *ret_line)
 {
 	*ret_line = (struct fathom_jitdump_hit){ 0 };
-	if (s->ops->find_code && s->ops->find_code(s, avma, ret))
+	if (p->ops->find_code(p, avma, ret))
 		return true;
 	return find_in_files(jit, avma, ret, ret_line);
 }
@@ -403,48 +358,47 @@ static void set_answer(struct fathom_part *p, struct fathom_answers *answers, ui
 }
 
 /*
- * Answers what the files know of the batch, address by address, so that each name is made once. Of
- * code that is @in_files perf maps alone are asked: what else is there speaks of memory that the
+ * Answers what the files know of @rest, address by address, so that each name is made once. Of code
+ * that is in modules perf maps alone are asked: what else is there speaks of memory that the
  * program has written.
  */
-static fathom_err answer_by_files(const struct fathom_jit *jit, struct fathom_jit_batch *b,
-				  bool in_files, struct fathom_keyed *keyed)
+static fathom_err answer_by_files(const struct fathom_jit *jit, const struct fathom_jit_process *p,
+				  const struct fathom_rest *rest, struct fathom_keyed *keyed)
 {
-	struct fathom_part *p = &b->answers->parts[0];
+	struct fathom_part *part = &rest->answers->parts[0];
 	uint32_t id = FATHOM_NONE;
 	const char *last = NULL;
 
-	fathom_part_begin(p, 0, b->options->flags, 0);
-	for (size_t i = 0; i < b->n; i++)
-		keyed[i] = (struct fathom_keyed){
-			fathom_looked_up(b->options, b->addresses, b->places[i]), b->places[i]
-		};
-	fathom_sort_keyed(keyed, keyed + b->n, b->n);
-	for (size_t i = 0; i < b->n && !p->err; i++) {
+	fathom_part_begin(part, 0, rest->options->flags, 0);
+	for (size_t i = 0; i < rest->n; i++)
+		keyed[i] = (struct fathom_keyed){ fathom_looked_up(rest->options, rest->addresses,
+								   rest->places[i]),
+						  rest->places[i] };
+	fathom_sort_keyed(keyed, keyed + rest->n, rest->n);
+	for (size_t i = 0; i < rest->n && !part->err; i++) {
 		struct fathom_jitdump_hit line = { 0 };
 		struct fathom_symbol_hit hit;
 
-		if (in_files ? !find_in_maps(jit, keyed[i].key, &hit)
-			     : !find_code(jit, b->space->space, keyed[i].key, &hit, &line))
+		if (rest->in_modules ? !find_in_maps(jit, keyed[i].key, &hit)
+				     : !find_code(jit, p, keyed[i].key, &hit, &line))
 			continue;
 		if (hit.name.data != last)
-			id = fathom_part_symbol(p, &hit);
+			id = fathom_part_symbol(part, &hit);
 		last = hit.name.data;
-		set_answer(p, b->answers, (uint32_t)keyed[i].value, &hit, id, &line);
+		set_answer(part, rest->answers, (uint32_t)keyed[i].value, &hit, id, &line);
 	}
-	return p->err;
+	return part->err;
 }
 
-/* Reads the files of the process of @s, also where it has left a core; a snapshot has all. */
-static fathom_err refresh(struct fathom_jit *jit, const struct fathom_space *s,
-			  const struct fathom_maps *maps)
+/* Reads the files of the process, also where it has left a core; a snapshot has all. */
+static fathom_err refresh(struct fathom_jit *jit, const struct fathom_jit_process *p)
 {
 	struct fathom_jit_owner owner;
 
-	if (!fathom_jit_owner_read(s, &owner))
+	if (!p->ops->read_owner(p, &owner))
 		return FATHOM_OK;
-	FATHOM_TRY(refresh_dumps(jit, &owner, maps));
-	return refresh_maps(jit, &owner);
+	FATHOM_TRY(refresh_dumps(jit, p, &owner));
+	return refresh_maps(jit, p, &owner);
 }
 
 /* Adds where the claims of @t start and end to @bounds, of uint64_t pairs with a value unused. */
@@ -512,15 +466,14 @@ static void each_between(const struct fathom_jit *jit, struct fathom_array *boun
 	}
 }
 
-static fathom_err each_code(struct fathom_jit *jit, const struct fathom_space *s,
-			    const struct fathom_maps *maps, fathom_code_fn fn, void *data)
+static fathom_err each_code(struct fathom_jit *jit, const struct fathom_jit_process *p,
+			    fathom_code_fn fn, void *data)
 {
 	struct fathom_array bounds = { NULL, 0, 0 };
 	fathom_err err;
 
-	if (s->ops->each_code)
-		s->ops->each_code(s, fn, data);
-	err = refresh(jit, s, maps);
+	p->ops->each_code(p, fn, data);
+	err = refresh(jit, p);
 	if (!err && !add_all_bounds(jit, &bounds))
 		err = FATHOM_E_MEMORY;
 	if (!err)
@@ -529,16 +482,15 @@ static fathom_err each_code(struct fathom_jit *jit, const struct fathom_space *s
 	return err;
 }
 
-fathom_err fathom_jit_each(struct fathom_space *s, const struct fathom_maps *maps,
-			   fathom_code_fn fn, void *data)
+fathom_err fathom_jit_each(const struct fathom_jit_process *p, fathom_code_fn fn, void *data)
 {
-	struct fathom_jit *jit = take(s);
+	struct fathom_jit *jit = take(p);
 	fathom_err err;
 
 	if (!jit)
 		return FATHOM_E_MEMORY;
-	err = each_code(jit, s, maps, fn, data);
-	give_back(s, jit);
+	err = each_code(jit, p, fn, data);
+	give_back(p, jit);
 	return err;
 }
 
@@ -548,8 +500,7 @@ static const enum fathom_source source_of_file[N_FILES] = { FATHOM_SOURCE_JITDUM
 							    FATHOM_SOURCE_PERF_MAP };
 
 struct fathom_jit_search {
-	struct fathom_space_batch *batch;
-	struct fathom_space *space;
+	const struct fathom_jit_process *process;
 	struct fathom_jit *jit;
 	size_t n_listed; /* symbol files of GDB's lists */
 	struct fathom_module *file[N_FILES];
@@ -585,54 +536,40 @@ static fathom_err make_file(struct fathom_jit_search *s, int i)
 
 	if (!symbols->n)
 		return FATHOM_OK;
-	err = fathom_symbol_file_make(&s->space->session->memory, "[jit]", symbols->data,
+	err = fathom_symbol_file_make(&s->process->session->memory, "[jit]", symbols->data,
 				      symbols->n, &o);
 	if (err == FATHOM_E_LIMIT)
-		return note_file(s->space, err, "[jit]", 0, true,
+		return note_file(s->process, err, "[jit]", 0, true,
 				 "does not fit the memory budget: its names are not found");
 	if (err)
 		return err;
-	FATHOM_TRY(fathom_module_create_alone(s->space->session, o, s->space->notes, &s->file[i]));
+	FATHOM_TRY(
+		fathom_module_create_alone(s->process->session, o, s->process->notes, &s->file[i]));
 	fathom_symbol_set_source(&s->file[i]->symbols, source_of_file[i]);
 	return FATHOM_OK;
 }
 
-static fathom_err open_lists(struct fathom_jit_search *s)
-{
-	struct reader reader;
-	const struct fathom_reader remote = { read_memory, read_each, &reader };
-	struct fathom_jit_batch batch = { .space = s->batch, .remote = &remote };
-	fathom_err err;
-
-	reader_open(&reader, s->space);
-	err = fathom_gdb_jit_find(&s->jit->gdb, s->batch);
-	if (!err)
-		err = fathom_gdb_jit_open(&s->jit->gdb, &batch, &s->n_listed, &s->has_changed);
-	reader_close(&reader);
-	return err;
-}
-
 static fathom_err open_files(struct fathom_jit_search *s)
 {
-	FATHOM_TRY(each_code(s->jit, s->space, &s->batch->maps, take_symbol, s));
+	FATHOM_TRY(fathom_gdb_jit_find(&s->jit->gdb, s->process));
+	FATHOM_TRY(fathom_gdb_jit_open(&s->jit->gdb, s->process, &s->n_listed, &s->has_changed));
+	FATHOM_TRY(each_code(s->jit, s->process, take_symbol, s));
 	for (int i = 0; i < N_FILES && !s->failed; i++)
 		FATHOM_TRY(make_file(s, i));
 	return s->failed ? FATHOM_E_MEMORY : FATHOM_OK;
 }
 
-fathom_err fathom_jit_search_begin(struct fathom_space_batch *b, struct fathom_jit_search **ret)
+fathom_err fathom_jit_search_begin(const struct fathom_jit_process *p,
+				   struct fathom_jit_search **ret)
 {
 	struct fathom_jit_search *s = calloc(1, sizeof *s);
 	fathom_err err;
 
 	if (!s)
 		return FATHOM_E_MEMORY;
-	s->space = b->space;
-	s->batch = b;
-	s->jit = take(b->space);
-	err = s->jit ? open_lists(s) : FATHOM_E_MEMORY;
-	if (!err)
-		err = open_files(s);
+	s->process = p;
+	s->jit = take(p);
+	err = s->jit ? open_files(s) : FATHOM_E_MEMORY;
 	if (err)
 		fathom_jit_search_end(s);
 	else
@@ -650,7 +587,7 @@ void fathom_jit_search_end(struct fathom_jit_search *s)
 	}
 	if (s->jit) {
 		fathom_gdb_jit_trim(&s->jit->gdb);
-		give_back(s->space, s->jit);
+		give_back(s->process, s->jit);
 	}
 	free(s);
 }
@@ -667,35 +604,33 @@ struct fathom_module *fathom_jit_search_module(const struct fathom_jit_search *s
 	return i < n ? fathom_gdb_jit_module(&s->jit->gdb, i) : s->file[i - n];
 }
 
-/* Whether the file of mapping @at, which is of a module, has no name for its code at @avma. */
-static bool is_nameless(const struct fathom_space_batch *b, size_t at, uint64_t avma)
+/* Whether the file at @p has no name for its code at @avma. */
+static bool is_nameless(const struct fathom_place *p, uint64_t avma)
 {
-	const struct fathom_module *m = fathom_space_batch_file(b, at)->file->module;
 	struct fathom_symbol_hit hit;
 
-	return !fathom_symbols_scan(&m->symbols, avma - b->of[at].bias, NULL, &hit);
+	return !fathom_symbols_scan(&p->holder->module->symbols, avma - p->bias, NULL, &hit);
 }
 
 bool fathom_jit_search_holds(const struct fathom_jit_search *s, size_t i, uint64_t avma)
 {
-	struct fathom_space_batch *b = s->batch;
+	const struct fathom_maps *maps = s->process->maps;
 	const size_t n = s->n_listed;
 	const size_t owner = n ? fathom_gdb_jit_number(&s->jit->gdb, avma) : n;
-	const size_t at = fathom_maps_at(&b->maps, avma);
-	enum fathom_reason reason;
-	size_t module;
+	const size_t at = fathom_maps_at(maps, avma);
+	struct fathom_place place;
 
 	/* Who has the newer code is not known. */
 	if (i < n && !s->jit->gdb.is_whole)
 		return false;
 	/* What GDB is told of code goes before what files say; data is in no code. */
-	if (at == b->maps.n || (owner < n && owner != i) ||
-	    (owner == n && i >= n && !b->maps.items[at].executable))
+	if (at == maps->n || (owner < n && owner != i) ||
+	    (owner == n && i >= n && !maps->items[at].executable))
 		return false;
-	if (fathom_space_batch_find(b, avma, &module, &reason))
+	if (s->process->ops->locate(s->process, avma, &place))
 		return false;
 	/* Of code in files only perf maps tell. */
-	return module == b->maps.n || (i == n + FILE_PERF_MAP && is_nameless(b, module, avma));
+	return !place.holder || (i == n + FILE_PERF_MAP && is_nameless(&place, avma));
 }
 
 bool fathom_jit_search_has_changed(const struct fathom_jit_search *s)
@@ -703,64 +638,42 @@ bool fathom_jit_search_has_changed(const struct fathom_jit_search *s)
 	return s->has_changed;
 }
 
-static fathom_err ask_files(struct fathom_jit *jit, struct fathom_jit_batch *b, bool in_files)
+static fathom_err ask_files(struct fathom_jit *jit, const struct fathom_jit_process *p,
+			    const struct fathom_rest *rest)
 {
 	struct fathom_jit_owner owner;
 	struct fathom_keyed *keyed;
 	fathom_err err;
 
-	if (!b->n)
+	if (!rest->n)
 		return FATHOM_OK;
-	if (!in_files)
-		FATHOM_TRY(refresh(jit, b->space->space, &b->space->maps));
-	else if (fathom_jit_owner_read(b->space->space, &owner))
-		FATHOM_TRY(refresh_maps(jit, &owner));
-	keyed = malloc((2 * b->n + 1) * sizeof *keyed);
+	if (!rest->in_modules)
+		FATHOM_TRY(refresh(jit, p));
+	else if (p->ops->read_owner(p, &owner))
+		FATHOM_TRY(refresh_maps(jit, p, &owner));
+	keyed = malloc((2 * rest->n + 1) * sizeof *keyed);
 	if (!keyed)
 		return FATHOM_E_MEMORY;
-	err = answer_by_files(jit, b, in_files, keyed);
+	err = answer_by_files(jit, p, rest, keyed);
 	free(keyed);
 	return err;
 }
 
-/* Answers what GDB's lists know, and takes it out of the batch. */
-static fathom_err ask_lists(struct fathom_jit *jit, struct fathom_jit_batch *b)
+fathom_err fathom_jit_answer(const struct fathom_jit_process *p, const struct fathom_rest *rest)
 {
-	struct reader reader;
-	const struct fathom_reader remote = { read_memory, read_each, &reader };
-	fathom_err err;
+	struct fathom_rest left = *rest;
+	struct fathom_jit *jit = take(p);
+	fathom_err err = FATHOM_OK;
 
-	b->remote = &remote;
-	reader_open(&reader, b->space->space);
-	err = fathom_gdb_jit_find(&jit->gdb, b->space);
-	if (!err)
-		err = fathom_gdb_jit_answer(&jit->gdb, b);
-	reader_close(&reader);
-	b->remote = NULL;
-	return err;
-}
-
-fathom_err fathom_jit_answer(struct fathom_space_batch *b, bool in_files,
-			     const struct fathom_batch_options *options, const uint64_t *addresses,
-			     uint32_t *places, size_t n, struct fathom_answers *answers)
-{
-	struct fathom_jit_batch batch = { .space = b,
-					  .options = options,
-					  .addresses = addresses,
-					  .places = places,
-					  .n = n,
-					  .answers = answers };
-	struct fathom_jit *jit;
-	fathom_err err;
-
-	if (!n)
-		return FATHOM_OK;
-	jit = take(b->space);
 	if (!jit)
 		return FATHOM_E_MEMORY;
-	err = in_files ? FATHOM_OK : ask_lists(jit, &batch);
+	/* What GDB's lists know is not left then. */
+	if (!left.in_modules)
+		err = fathom_gdb_jit_find(&jit->gdb, p);
+	if (!err && !left.in_modules)
+		err = fathom_gdb_jit_answer(&jit->gdb, p, &left);
 	if (!err)
-		err = ask_files(jit, &batch, in_files);
-	give_back(b->space, jit);
+		err = ask_files(jit, p, &left);
+	give_back(p, jit);
 	return err;
 }

@@ -6,131 +6,10 @@
 #include <limits.h>
 #include <linux/openat2.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "host/file/file.h"
-
-/* The files of /proc that are read here are shorter. */
-#define PROC_SIZE 8192
-
-/* Reads the file @name of the process as text; false when it cannot be had. */
-static bool read_proc(const struct fathom_space *s, const char *name, char text[PROC_SIZE])
-{
-	char path[PATH_MAX];
-	ssize_t got = -1;
-	int fd = -1;
-
-	if (s->ops->format_proc_path && s->ops->format_proc_path(s, name, path, sizeof path))
-		fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0) {
-		got = read(fd, text, PROC_SIZE - 1);
-		close(fd);
-	}
-	text[got > 0 ? got : 0] = '\0';
-	return got > 0;
-}
-
-/* What stands behind @label in @text; NULL when it is not there. */
-static const char *find_label(const char *text, const char *label)
-{
-	const char *at = strstr(text, label);
-
-	return at ? at + strlen(label) : NULL;
-}
-
-/* The last number of a line: the process's number in the innermost namespace. */
-static uint64_t last_number(const char *line)
-{
-	uint64_t value = 0;
-	char *end;
-
-	for (; *line && *line != '\n'; line = end) {
-		const uint64_t next = strtoull(line, &end, 10);
-
-		if (end == line)
-			break;
-		value = next;
-	}
-	return value;
-}
-
-static int64_t seconds_of(clockid_t clock)
-{
-	struct timespec now;
-
-	return clock_gettime(clock, &now) ? 0 : now.tv_sec;
-}
-
-/* When the process started: field 22 of stat, in ticks since the machine did (proc_pid_stat(5)). */
-static int64_t read_start(const struct fathom_space *s)
-{
-	const long ticks = sysconf(_SC_CLK_TCK);
-	char text[PROC_SIZE];
-	const char *at;
-
-	if (ticks <= 0 || !read_proc(s, "stat", text))
-		return 0;
-	/* The name, field 2, may have anything in it, but only there is a parenthesis. */
-	at = strrchr(text, ')');
-	for (int field = 2; at && field < 22; field++)
-		at = strchr(at + 1, ' ');
-	return at ? seconds_of(CLOCK_REALTIME) - seconds_of(CLOCK_BOOTTIME) +
-			       (int64_t)(strtoull(at, NULL, 10) / (unsigned long)ticks)
-		  : 0;
-}
-
-/*
- * Who left the core. When the process started it does not say: not before the machine did, if the
- * core was written since.
- */
-static bool read_core_owner(const struct fathom_space *s, struct fathom_jit_owner *ret)
-{
-	const int64_t boot = seconds_of(CLOCK_REALTIME) - seconds_of(CLOCK_BOOTTIME);
-	struct fathom_space_facts facts = { .uid = -1 };
-
-	s->ops->describe(s, &facts);
-	if (facts.pid <= 0 || facts.uid < 0 || !facts.ended)
-		return false;
-	*ret = (struct fathom_jit_owner){ .space = s,
-					  .pid = (uint64_t)facts.pid,
-					  .inner_pid = (uint64_t)facts.pid,
-					  .started = facts.ended > boot ? boot : 0,
-					  .ended = facts.ended };
-	for (int i = 0; i < 4; i++)
-		ret->uid[i] = (uint32_t)facts.uid;
-	return true;
-}
-
-bool fathom_jit_owner_read(const struct fathom_space *s, struct fathom_jit_owner *ret)
-{
-	char text[PROC_SIZE];
-	const char *uids;
-	const char *pid;
-	const char *inner;
-	char *end;
-
-	if (!s->is_live)
-		return read_core_owner(s, ret);
-	if (!read_proc(s, "status", text))
-		return false;
-	/* The name of the process, which comes first, has its line breaks escaped. */
-	uids = find_label(text, "\nUid:");
-	pid = find_label(text, "\nPid:");
-	inner = find_label(text, "\nNSpid:");
-	if (!uids || !pid)
-		return false;
-	*ret = (struct fathom_jit_owner){ .space = s, .pid = last_number(pid) };
-	ret->inner_pid = inner ? last_number(inner) : ret->pid;
-	for (int i = 0; i < 4; i++) {
-		ret->uid[i] = (uint32_t)strtoul(uids, &end, 10);
-		uids = end;
-	}
-	ret->started = read_start(s);
-	return true;
-}
 
 static fathom_err refuse(struct fathom_errinfo *reterr, const char *path, enum fathom_cause cause,
 			 const char *why)
@@ -218,54 +97,44 @@ static int open_below(const char *root, const char *path)
 	return fd;
 }
 
-/* Formats the directory that the paths of the process start at; false when it does not fit. */
-static bool format_root(const struct fathom_space *s, char *path, size_t cap)
-{
-	const char *sysroot = s->session->sysroot;
-
-	if (s->ops->format_proc_path)
-		return s->ops->format_proc_path(s, "root", path, cap);
-	return snprintf(path, cap, "%s", sysroot[0] ? sysroot : "/") < (int)cap;
-}
-
 /* Fails when the file system of the file does not answer. */
-static fathom_err reach(const struct fathom_space *s, enum fathom_jit_root root, const char *path,
-			struct fathom_errinfo *reterr)
+static fathom_err reach(const struct fathom_jit_process *p, enum fathom_jit_root root,
+			const char *path, struct fathom_errinfo *reterr)
 {
 	char theirs[PATH_MAX];
 	char whole[PATH_MAX];
 
 	if (root == FATHOM_JIT_OURS)
-		return fathom_file_reach(&s->session->memory, path, reterr);
-	if (!format_root(s, theirs, sizeof theirs) ||
+		return fathom_file_reach(&p->session->memory, path, reterr);
+	if (!p->ops->format_root(p, theirs, sizeof theirs) ||
 	    snprintf(whole, sizeof whole, "%s%s", theirs, path) >= (int)sizeof whole)
 		return FATHOM_OK;
-	return fathom_file_reach(&s->session->memory, whole, reterr);
+	return fathom_file_reach(&p->session->memory, whole, reterr);
 }
 
-fathom_err fathom_jit_file_open(const struct fathom_jit_owner *o, enum fathom_jit_root root,
+fathom_err fathom_jit_file_open(const struct fathom_jit_process *p,
+				const struct fathom_jit_owner *o, enum fathom_jit_root root,
 				const char *path, int *ret_fd, struct stat *ret_st,
 				struct fathom_errinfo *reterr)
 {
-	const struct fathom_space *s = o->space;
 	char theirs[PATH_MAX];
 	int fd;
 
-	FATHOM_TRY(reach(s, root, path, reterr));
+	FATHOM_TRY(reach(p, root, path, reterr));
 	if (root == FATHOM_JIT_OURS)
 		fd = open(path, OPEN_FLAGS);
-	else if (format_root(s, theirs, sizeof theirs))
+	else if (p->ops->format_root(p, theirs, sizeof theirs))
 		fd = open_below(theirs, path);
 	else
 		return fathom_fail(reterr, FATHOM_E_NOT_FOUND, "", 0, "no such file");
 	return accept_file(o, path, fd, ret_fd, ret_st, reterr);
 }
 
-fathom_err fathom_jit_file_open_mapped(const struct fathom_jit_owner *o,
+fathom_err fathom_jit_file_open_mapped(const struct fathom_jit_process *p,
+				       const struct fathom_jit_owner *o,
 				       const struct fathom_mapping *m, int *ret_fd,
 				       struct stat *ret_st, struct fathom_errinfo *reterr)
 {
-	const struct fathom_space *s = o->space;
 	char name[PATH_MAX];
 	char path[PATH_MAX];
 	fathom_err err;
@@ -273,17 +142,18 @@ fathom_err fathom_jit_file_open_mapped(const struct fathom_jit_owner *o,
 	if (snprintf(name, sizeof name, "%.*s", (int)m->name.size, m->name.data) >=
 	    (int)sizeof name)
 		return fathom_fail(reterr, FATHOM_E_NOT_FOUND, "", 0, "no such file");
-	if (!fathom_space_is_reachable(s, m))
+	if (!p->ops->is_reachable(p, m))
 		return fathom_fail_reach(reterr, name);
 	/* What the kernel keeps of it is a link by its nature. */
-	if (s->ops->format_very_path && s->ops->format_very_path(s, m, path, sizeof path)) {
+	if (p->ops->format_very_path(p, m, path, sizeof path)) {
 		const int fd = open(path, OPEN_FLAGS & ~O_NOFOLLOW);
 
 		if (fd >= 0)
 			return accept_file(o, name, fd, ret_fd, ret_st, reterr);
 	}
 	/* The map has paths as seen from its root, or as we would write them. */
-	err = fathom_jit_file_open(o, s->root[0] || o->ended ? FATHOM_JIT_THEIRS : FATHOM_JIT_OURS,
+	err = fathom_jit_file_open(p, o,
+				   p->has_root || o->ended ? FATHOM_JIT_THEIRS : FATHOM_JIT_OURS,
 				   name, ret_fd, ret_st, reterr);
 	/*
 	 * What map and stat() call the device differs on layered file systems. A core has paths

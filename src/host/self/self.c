@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "host/module/cache_key.h"
+#include "host/target/own_process.h"
 #include "safe/self/loader.h"
 
 /* Tables of places that were outgrown, kept to the end: a reader may be in them. */
@@ -51,7 +52,7 @@ static void free_prepared(struct host_self *h, struct fathom_self_prepared *p)
 }
 
 /* What tells the module of @m from others; false when nothing does. */
-static bool identify(const struct fathom_space_module *m, struct fathom_self_prepared *ret)
+static bool identify(const struct fathom_module_at *m, struct fathom_self_prepared *ret)
 {
 	const struct fathom_object *o = m->module->main;
 
@@ -98,7 +99,7 @@ struct look {
 };
 
 /* Where the build-id is in memory; 0: nowhere. */
-static uintptr_t place_of_build_id(const struct fathom_space_module *m)
+static uintptr_t place_of_build_id(const struct fathom_module_at *m)
 {
 	const struct fathom_object *o = m->module->main;
 	const uint64_t off = (uint64_t)(o->build_id.data - o->image.bytes.data);
@@ -123,7 +124,7 @@ static uintptr_t flags_of(const struct look *l, uintptr_t bias, uintptr_t low)
 }
 
 /* Whether a segment of @m is of what stays. */
-static bool any_stays(const struct look *l, const struct fathom_space_module *m)
+static bool any_stays(const struct look *l, const struct fathom_module_at *m)
 {
 	const struct fathom_image *image = &m->module->main->image;
 	struct fathom_segment s;
@@ -164,8 +165,7 @@ static fathom_err copy_module(struct look *l, struct fathom_module *m,
 }
 
 /* The module of @m, prepared; NULL when that fails. */
-static struct fathom_self_prepared *prepare_module(struct look *l,
-						   const struct fathom_space_module *m)
+static struct fathom_self_prepared *prepare_module(struct look *l, const struct fathom_module_at *m)
 {
 	struct host_self *h = l->self;
 	struct fathom_self_prepared *p = calloc(1, sizeof *p);
@@ -227,7 +227,7 @@ static bool add_place(struct look *l, const struct fathom_self_place *segment)
 	return true;
 }
 
-static bool add_module(const struct fathom_space_module *m, void *data)
+static bool add_module(const struct fathom_module_at *m, void *data)
 {
 	struct look *l = data;
 	const struct fathom_image *image = &m->module->main->image;
@@ -331,17 +331,37 @@ static bool reserve_table(struct host_self *h, size_t n)
 	return true;
 }
 
+/* Walks over the modules of this process, which @data is told of; its notes become ours. */
+static fathom_err walk_modules(struct host_self *h, struct look *l, struct fathom_errinfo *reterr)
+{
+	const struct fathom_errinfo *note;
+	struct fathom_target *t;
+	struct fathom_view *v;
+	fathom_err err;
+
+	FATHOM_TRY(fathom_own_process_open(h->session, fathom_self_make_map, &t, reterr));
+	err = fathom_view_begin(t, FATHOM_VIEW_PLACES, &v, reterr);
+	if (!err) {
+		err = fathom_view_modules(v, add_module, l);
+		if (err)
+			(void)fathom_view_fail(v, err, reterr);
+		fathom_view_end(v);
+	}
+	for (size_t i = 0; (note = fathom_target_note(t, i)) != NULL; i++)
+		fathom_notes_add(&h->notes, note);
+	fathom_target_release(t);
+	return err;
+}
+
 static fathom_err look_around(struct host_self *h, struct look *l, struct fathom_errinfo *reterr)
 {
-	struct fathom_space *space;
 	fathom_err err;
 
 	*l = (struct look){ .self = h };
 	h->n_looks++;
-	if (fathom_self_list(&l->loaded) || fathom_self_space_open(h->session, &h->notes, &space))
+	if (fathom_self_list(&l->loaded))
 		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
-	err = fathom_space_walk(space, add_module, l, reterr);
-	fathom_space_close(space);
+	err = walk_modules(h, l, reterr);
 	if (err || !l->err)
 		return err;
 	if (l->err != FATHOM_E_CHANGED)

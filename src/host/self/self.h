@@ -3,7 +3,7 @@
  * The calling process, prepared: what host/self*.c share. What is searched later, also by signal
  * handlers, is in safe/self/table.h.
  *
- * To prepare is to look at this process as at any other (space.h), once, and to copy of each module
+ * To prepare is to look at this process as at any other, once, and to copy of each module
  * what is needed. Files are open for no longer than that. What was copied of libraries that are
  * gone is kept for some time, for answers point to it; one that comes back finds it ready.
  */
@@ -12,8 +12,8 @@
 
 #include <pthread.h>
 
+#include "host/file/maps.h"
 #include "host/module/cache_read.h"
-#include "host/target/space.h"
 #include "safe/self/table.h"
 
 /* A module that was prepared. */
@@ -49,9 +49,8 @@ uint32_t fathom_self_add_string(struct fathom_self_prepared *p, struct fathom_st
 uint32_t fathom_self_add_demangled(struct fathom_self_prepared *p, struct fathom_array *scratch,
 				   struct fathom_str linkage);
 
-/* This process as a space; *@ret is to be closed by fathom_space_close(). */
-fathom_err fathom_self_space_open(struct fathom *session, struct fathom_notes *notes,
-				  struct fathom_space **ret);
+/* Makes the map of this process of what the loader says. FATHOM_E_MEMORY. */
+fathom_err fathom_self_make_map(uint64_t page, struct fathom_maps *ret);
 
 /* How many objects the loader has loaded and unloaded so far. */
 struct fathom_self_counters {

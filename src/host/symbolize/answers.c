@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "host/base/demangle.h"
+#include "host/module/place.h"
 #include "safe/base/limits.h"
 #include "safe/base/text.h"
 
@@ -664,6 +665,13 @@ const struct fathom_module_info *fathom_answers_add_module(struct fathom_answers
 			arena, (struct fathom_str){ (const char *)build_id.data,
 						    (uint32_t)build_id.size });
 	return info->path && (info->build_id || !build_id.size) ? info : NULL;
+}
+
+fathom_err fathom_answers_describe(struct fathom_answers *answers, struct fathom_holder *h)
+{
+	if (!h->info)
+		h->info = fathom_answers_add_module(answers, h->name, h->build_id);
+	return h->info ? FATHOM_OK : FATHOM_E_MEMORY;
 }
 
 void fathom_answers_free(struct fathom_answers *answers)

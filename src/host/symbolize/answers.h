@@ -159,6 +159,11 @@ const struct fathom_module_info *fathom_answers_add_module(struct fathom_answers
 							   const char *path,
 							   struct fathom_bytes build_id);
 
+struct fathom_holder;
+
+/* Describes @h in @answers, where each stands once, as h->info. FATHOM_E_MEMORY. */
+fathom_err fathom_answers_describe(struct fathom_answers *answers, struct fathom_holder *h);
+
 /*
  * When memory is short or a table is full, err is set, and FATHOM_NONE is returned where an id is
  * asked for. A chain of frames would then end too early: the whole batch has to fail.

@@ -78,6 +78,16 @@ struct fathom_share {
 	const struct fathom_module_info *info; /* the module as answers have it; NULL: as none */
 };
 
+/* Addresses of a batch that no module has a name for. */
+struct fathom_rest {
+	const struct fathom_batch_options *options;
+	const uint64_t *addresses;
+	uint32_t *places; /* in addresses and answers; may be put into another order */
+	size_t n;
+	bool in_modules; /* in modules whose tables do not name them; else in no module */
+	struct fathom_answers *answers; /* complete, but for the names */
+};
+
 /* Answers @share: each address gets the answer at its place. */
 fathom_err fathom_symbolize_share(const struct fathom_share *share,
 				  const struct fathom_batch_options *options,

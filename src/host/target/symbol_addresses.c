@@ -2,10 +2,11 @@
 /* Symbols of a target by their names. */
 #include "fathom/symbolize.h"
 #include "host/jit/jit.h"
+#include "host/module/module.h"
 #include "host/symbol/name_search.h"
 #include "host/target/target.h"
 
-static bool search_linked(const struct fathom_space_module *m, void *data)
+static bool search_linked(const struct fathom_module_at *m, void *data)
 {
 	struct fathom_name_search *s = data;
 
@@ -14,7 +15,7 @@ static bool search_linked(const struct fathom_space_module *m, void *data)
 	return s->n_left;
 }
 
-static bool search_demangled(const struct fathom_space_module *m, void *data)
+static bool search_demangled(const struct fathom_module_at *m, void *data)
 {
 	struct fathom_name_search *s = data;
 
@@ -36,12 +37,12 @@ static bool is_held(uint64_t avma, const void *data)
 	return fathom_jit_search_holds(m->search, m->number, avma);
 }
 
-/* Searches the code that the program has made itself, as @b has it. */
-static fathom_err search_made(struct fathom_space_batch *b, struct fathom_name_search *s)
+/* Searches the code that the process which @p is has made itself. */
+static fathom_err search_made(struct fathom_jit_process *p, struct fathom_name_search *s)
 {
 	struct fathom_jit_search *jit;
 
-	FATHOM_TRY(fathom_jit_search_begin(b, &jit));
+	FATHOM_TRY(fathom_jit_search_begin(p, &jit));
 	for (size_t i = 0; i < fathom_jit_search_count(jit) && s->n_left; i++) {
 		const struct made made = { jit, i };
 		struct fathom_module *m = fathom_jit_search_module(jit, i);
@@ -59,41 +60,33 @@ static fathom_err search_made(struct fathom_space_batch *b, struct fathom_name_s
 	return FATHOM_OK;
 }
 
-static fathom_err search_space(struct fathom_space *space, struct fathom_name_search *s,
-			       struct fathom_errinfo *reterr)
+/* Searches all modules of @v for names as linked, then for demangled ones, then code without a
+ * file. */
+static fathom_err search_modules(struct fathom_view *v, struct fathom_name_search *s)
 {
-	struct fathom_space_batch b;
-	fathom_err err;
+	struct fathom_jit_process *process = v->target->ops->jit ? v->target->ops->jit(v) : NULL;
 
-	FATHOM_TRY(fathom_space_batch_begin(space, &b, reterr));
-	err = fathom_space_batch_walk(&b, search_linked, s);
-	if (!err && fathom_name_search_wants_demangled(s))
-		err = fathom_space_batch_walk(&b, search_demangled, s);
-	if (!err && s->n_left)
-		err = search_made(&b, s);
-	fathom_space_batch_end(&b);
-	return err ? fathom_fail(reterr, err, "", 0, fathom_err_name(err)) : FATHOM_OK;
+	FATHOM_TRY(fathom_view_modules(v, search_linked, s));
+	if (fathom_name_search_wants_demangled(s))
+		FATHOM_TRY(fathom_view_modules(v, search_demangled, s));
+	return process && s->n_left ? search_made(process, s) : FATHOM_OK;
 }
 
-static void search_file(struct fathom_module *m, struct fathom_name_search *s)
-{
-	fathom_module_search(m, s);
-	fathom_name_search_take(s, 0, NULL, NULL);
-	if (!fathom_name_search_wants_demangled(s))
-		return;
-	fathom_symbols_search_demangled(&m->symbols, s);
-	fathom_name_search_take(s, 0, NULL, NULL);
-}
-
+/* Searches @target; *@ret_hidden is why it shows no addresses, if it does not. */
 static fathom_err search(struct fathom_target *target, struct fathom_name_search *s,
-			 struct fathom_errinfo *reterr)
+			 enum fathom_reason *ret_hidden, struct fathom_errinfo *reterr)
 {
-	if (target->kernel)
-		return fathom_kernel_search(target->kernel, s, reterr);
-	if (target->space)
-		return search_space(target->space, s, reterr);
-	search_file(target->module, s);
-	return FATHOM_OK;
+	struct fathom_view *v;
+	fathom_err err = FATHOM_OK;
+
+	FATHOM_TRY(fathom_view_begin(target, FATHOM_VIEW_PLACES, &v, reterr));
+	*ret_hidden = v->hidden;
+	if (!v->hidden)
+		err = target->ops->search ? target->ops->search(v, s) : search_modules(v, s);
+	if (err)
+		(void)fathom_view_fail(v, err, reterr);
+	fathom_view_end(v);
+	return err;
 }
 
 /* Calls @fn for the addresses of name @i, which @s has found. */
@@ -113,24 +106,25 @@ static fathom_err find(struct fathom_target *target, const char *const *names, s
 		       bool wants_all, uint8_t *ret_reasons, fathom_symbol_fn fn, void *data,
 		       struct fathom_errinfo *reterr)
 {
+	enum fathom_reason hidden = FATHOM_REASON_NONE;
 	struct fathom_name_search s;
-	fathom_err err;
+	fathom_err err = FATHOM_OK;
 
 	if (n > UINT32_MAX / 2)
 		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0,
 				   "more names than one batch may have");
-	if (target->kernel && fathom_kernel_is_hidden(target->kernel)) {
-		memset(ret_reasons, FATHOM_REASON_NO_PERMISSION, n);
-		return FATHOM_OK;
-	}
 	if (fathom_name_search_init(&s, names, n))
 		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
 	s.wants_all = wants_all;
-	err = fathom_target_end_call(target, n ? search(target, &s, reterr) : FATHOM_OK, reterr);
+	if (n)
+		err = search(target, &s, &hidden, reterr);
+	err = fathom_target_end_call(target, err, reterr);
 	for (size_t i = 0; !err && i < n; i++) {
 		const bool is_found = s.wanted[s.number_of[i]].is_found;
 
-		ret_reasons[i] = is_found ? FATHOM_REASON_NONE : FATHOM_REASON_NO_SUCH_SYMBOL;
+		ret_reasons[i] = (uint8_t)(is_found ? FATHOM_REASON_NONE
+					   : hidden ? hidden
+						    : FATHOM_REASON_NO_SUCH_SYMBOL);
 		if (is_found)
 			tell(&s, i, fn, data);
 	}

@@ -1,129 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* The public target: a counted file, space or kernel. */
+/* What all kinds of targets have in common. */
 #include "host/target/target.h"
 
-#include <stdlib.h>
+#include "fathom/snapshot.h"
+#include "host/module/module.h"
 
-#include "host/symbol/gnu_rules.h"
-#include "host/target/core.h"
-#include "host/target/process.h"
-#include "host/target/snapshot_read.h"
-#include "host/target/stored.h"
-
-static struct fathom_target *target_new(void)
+void fathom_target_init(struct fathom_target *t, const struct fathom_target_ops *ops,
+			struct fathom *session, enum fathom_target_kind kind)
 {
-	struct fathom_target *t = calloc(1, sizeof *t);
-
-	if (t)
-		atomic_init(&t->references, 1);
-	return t;
-}
-
-static void target_free(struct fathom_target *t)
-{
-	fathom_module_close(t->module);
-	fathom_space_close(t->space);
-	fathom_kernel_close(t->kernel);
-	fathom_notes_deinit(&t->notes);
-	free(t);
-}
-
-static fathom_err open_stored(struct fathom_target *t, struct fathom *session,
-			      struct fathom_file *file, struct fathom_errinfo *reterr)
-{
-	struct fathom_dump dump;
-
-	if (t->kind == FATHOM_TARGET_CORE)
-		FATHOM_TRY(fathom_core_file_read(file, &t->notes, &dump, reterr));
-	else
-		FATHOM_TRY(fathom_snapshot_file_read(file, &dump, reterr));
-	t->pid = dump.pid;
-	return fathom_stored_open(session, &dump, &t->notes, &t->space, reterr);
-}
-
-/* Opens what is told by its first bytes. */
-static fathom_err open_any(struct fathom_target *t, struct fathom *session, const char *path,
-			   struct fathom_errinfo *reterr)
-{
-	struct fathom_file *file;
-
-	FATHOM_TRY(fathom_file_open(&session->memory, path, &file, reterr));
-	if (fathom_core_file_is(file->bytes))
-		t->kind = FATHOM_TARGET_CORE;
-	else if (fathom_snapshot_file_is(file->bytes))
-		t->kind = FATHOM_TARGET_SNAPSHOT;
-	if (t->kind != FATHOM_TARGET_FILE)
-		return open_stored(t, session, file, reterr);
-	return fathom_module_open(session, file, &t->notes, &t->module, reterr);
-}
-
-fathom_err fathom_target_open_file(struct fathom *session, const char *path,
-				   struct fathom_target **ret_target, struct fathom_errinfo *reterr)
-{
-	struct fathom_target *t = target_new();
-	uint32_t cuts;
-	fathom_err err;
-
-	if (!t)
-		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
-	cuts = fathom_mapped_cuts(&session->memory.mapped);
-	err = open_any(t, session, path, reterr);
-	/* Whatever was wrong then, that is why: what was cut may be closed again. */
-	if (cuts != fathom_mapped_cuts(&session->memory.mapped))
-		err = fathom_fail_cut(reterr, path);
-	if (err) {
-		target_free(t);
-		return err;
-	}
-	*ret_target = t;
-	return FATHOM_OK;
-}
-
-fathom_err fathom_target_open_process(struct fathom *session, int pid,
-				      struct fathom_target **ret_target,
-				      struct fathom_errinfo *reterr)
-{
-	struct fathom_target *t = target_new();
-	fathom_err err;
-
-	if (!t)
-		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
-	t->kind = FATHOM_TARGET_PROCESS;
-	t->pid = pid;
-	err = fathom_process_open(session, pid, &t->notes, &t->space, reterr);
-	if (err) {
-		target_free(t);
-		return err;
-	}
-	*ret_target = t;
-	return FATHOM_OK;
-}
-
-fathom_err fathom_target_open_kernel(struct fathom *session,
-				     const struct fathom_kernel_options *options,
-				     struct fathom_target **ret_target,
-				     struct fathom_errinfo *reterr)
-{
-	struct fathom_kernel_options o = { .size = sizeof o };
-	struct fathom_target *t;
-	fathom_err err;
-
-	if (options &&
-	    (!fathom_options_copy(options, &o, sizeof o) ||
-	     !fathom_options_reserved(o.reserved, sizeof o.reserved / sizeof *o.reserved) ||
-	     o.flags || o.reserved1))
-		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0,
-				   "options that this version does not know");
-	t = target_new();
-	if (!t)
-		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
-	err = fathom_kernel_open(session, &o, &t->notes, &t->kernel, reterr);
-	if (err) {
-		target_free(t);
-		return err;
-	}
-	*ret_target = t;
-	return FATHOM_OK;
+	t->ops = ops;
+	t->session = session;
+	t->kind = (uint8_t)kind;
+	atomic_init(&t->references, 1);
 }
 
 struct fathom_target *fathom_target_acquire(struct fathom_target *target)
@@ -136,38 +24,13 @@ void fathom_target_release(struct fathom_target *target)
 {
 	if (!target || atomic_fetch_sub_explicit(&target->references, 1, memory_order_acq_rel) != 1)
 		return;
-	target_free(target);
+	target->ops->free(target);
 }
 
 void fathom_target_get_info(const struct fathom_target *target, struct fathom_target_info *ret_info)
 {
-	const struct fathom_module *m = target->module;
-
-	if (target->kernel) {
-		fathom_kernel_info(target->kernel, ret_info);
-		return;
-	}
-	if (target->space) {
-		*ret_info = (struct fathom_target_info){ .kind = (uint8_t)target->kind,
-							 .pid = target->pid };
-		if (target->kind == FATHOM_TARGET_PROCESS) {
-			ret_info->path = fathom_process_exe(target->space);
-		} else {
-			ret_info->path = fathom_stored_dump(target->space)->file->path;
-			ret_info->command = fathom_stored_dump(target->space)->command;
-		}
-		return;
-	}
-	*ret_info = (struct fathom_target_info){
-		.path = m->main->file->path,
-		.debug_path = m->debug ? m->debug->file->path : NULL,
-		.build_id = m->main->build_id.size ? m->main->build_id.data : NULL,
-		.build_id_size = (uint32_t)m->main->build_id.size,
-		.elf_type = m->main->image.type,
-		.elf_machine = m->main->image.machine,
-		.is_64bit = m->main->image.is64,
-		.is_relocatable = m->main->image.type == ET_REL,
-	};
+	*ret_info = (struct fathom_target_info){ .kind = target->kind, .pid = target->pid };
+	target->ops->describe(target, ret_info);
 }
 
 const struct fathom_errinfo *fathom_target_note(const struct fathom_target *target, size_t i)
@@ -177,62 +40,120 @@ const struct fathom_errinfo *fathom_target_note(const struct fathom_target *targ
 		       : NULL;
 }
 
-fathom_err fathom_target_section_address(const struct fathom_target *target, const char *name,
-					 uint64_t offset, uint64_t *ret_address)
+fathom_err fathom_view_fail(const struct fathom_view *v, fathom_err err,
+			    struct fathom_errinfo *reterr)
 {
-	const struct fathom_object *o = target->module ? target->module->main : NULL;
-	const uint32_t i = o ? fathom_object_find(o, name) : 0;
-
-	if (!i || !(o->sections[i].header.flags & SHF_ALLOC))
-		return FATHOM_E_NOT_FOUND;
-	*ret_address = o->sections[i].base + offset;
-	return FATHOM_OK;
+	if (v->failed.err != err)
+		return fathom_fail(reterr, err, "", 0, fathom_err_name(err));
+	if (reterr)
+		*reterr = v->failed;
+	return err;
 }
 
-/* Names that lie in the file end with a NUL there. */
-static const char *text_of(struct fathom_str s)
+bool fathom_view_holds(struct fathom_view *v, const struct fathom_module *module, uint64_t bias,
+		       uint64_t avma)
 {
-	return s.data ? s.data : "";
+	struct fathom_place p;
+
+	return !fathom_view_locate(v, avma, &p) && p.holder && p.holder->module == module &&
+	       p.bias == bias;
 }
 
-fathom_err fathom_target_section(const struct fathom_target *target, size_t i,
-				 struct fathom_section_info *ret_section)
+uint32_t fathom_own_machine(void)
 {
-	const struct fathom_object *o = target->module ? target->module->main : NULL;
-	const struct fathom_object_section *s;
-
-	if (!o || i >= o->n_sections)
-		return FATHOM_E_NOT_FOUND;
-	s = &o->sections[i];
-	*ret_section = (struct fathom_section_info){
-		.name = text_of(s->header.name),
-		.address = s->base,
-		.size = s->header.size,
-		.flags = s->header.flags,
-		.type = s->header.type,
-	};
-	return FATHOM_OK;
+#if defined(__x86_64__)
+	return EM_X86_64;
+#elif defined(__i386__)
+	return EM_386;
+#elif defined(__aarch64__)
+	return EM_AARCH64;
+#else
+	return EM_NONE;
+#endif
 }
 
-fathom_err fathom_target_symbol(const struct fathom_target *target, size_t i,
-				struct fathom_symbol_info *ret_symbol)
+struct fathom_layout fathom_target_layout(struct fathom_target *t)
 {
-	const struct fathom_symbol_set *set = target->module ? &target->module->symbols : NULL;
-	const uint32_t table = set ? fathom_gnu_tables(set).own : FATHOM_NONE;
-	const struct fathom_symtab *t;
-	struct fathom_symbol s;
+	struct fathom_layout layout = { .machine = EM_NONE, .word = sizeof(void *) };
+	struct fathom_view *v;
 
-	if (table == FATHOM_NONE || i >= set->table[table].view.count)
-		return FATHOM_E_NOT_FOUND;
-	t = &set->table[table].view;
-	fathom_symtab_get(t, (uint32_t)i, &s);
-	*ret_symbol = (struct fathom_symbol_info){
-		.name = text_of(fathom_symtab_name(t, &s)),
-		.value = s.value,
-		.size = s.size,
-		.section = s.section,
-		.type = s.type,
-		.bind = s.bind,
-	};
-	return FATHOM_OK;
+	if (!fathom_view_begin(t, FATHOM_VIEW_PLACES, &v, NULL)) {
+		(void)t->ops->layout(v, &layout);
+		fathom_view_end(v);
+	}
+	return layout;
+}
+
+/* The search for a file that was cut. */
+struct cut_search {
+	fathom_err (*check)(const struct fathom_module *m, struct fathom_errinfo *reterr);
+	struct fathom_errinfo *reterr;
+	fathom_err err;
+};
+
+static void check_module(struct fathom_module *m, void *data)
+{
+	struct cut_search *s = data;
+
+	if (!s->err)
+		s->err = s->check(m, s->reterr);
+}
+
+/* Checks the file that @t was stored in and those that are open, also for what was overwritten. */
+static fathom_err check_files(const struct fathom_target *t, bool also_overwritten,
+			      struct fathom_errinfo *reterr)
+{
+	struct cut_search s = { also_overwritten ? fathom_module_check_files : fathom_module_check,
+				reterr, FATHOM_OK };
+
+	if (t->ops->check)
+		FATHOM_TRY(t->ops->check(t, also_overwritten, reterr));
+	t->ops->each_open(t, check_module, &s);
+	return s.err;
+}
+
+fathom_err fathom_target_end_call(const struct fathom_target *target, fathom_err err,
+				  struct fathom_errinfo *reterr)
+{
+	if (fathom_mapped_cuts(&target->session->memory.mapped))
+		FATHOM_TRY(check_files(target, false, reterr));
+	return err;
+}
+
+fathom_err fathom_target_check(const struct fathom_target *target, struct fathom_errinfo *reterr)
+{
+	FATHOM_TRY(fathom_target_end_call(target, FATHOM_OK, reterr));
+	/* Those of what lives are looked at before each batch. */
+	return target->is_live ? FATHOM_OK : check_files(target, true, reterr);
+}
+
+fathom_err fathom_target_read(struct fathom_target *target, uint64_t address, void *to, size_t size,
+			      size_t *ret_size, struct fathom_errinfo *reterr)
+{
+	size_t got = 0;
+	fathom_err err = target->ops->read(target, address, to, size, &got, reterr);
+
+	err = fathom_target_end_call(target, err, reterr);
+	if (!err)
+		*ret_size = got;
+	return err;
+}
+
+fathom_err fathom_target_read_code(struct fathom_target *t, uint64_t avma, void *to, size_t size,
+				   size_t *ret_size, bool *ret_stated,
+				   struct fathom_errinfo *reterr)
+{
+	const fathom_err err = fathom_target_read(t, avma, to, size, ret_size, reterr);
+
+	*ret_stated = err && t->ops->read_stated &&
+		      !t->ops->read_stated(t, err, avma, to, size, ret_size);
+	return *ret_stated ? FATHOM_OK : err;
+}
+
+fathom_err fathom_snapshot_write(struct fathom_target *target, const char *path,
+				 struct fathom_errinfo *reterr)
+{
+	return target->ops->store ? target->ops->store(target, path, reterr)
+				  : fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0,
+						"snapshots are taken of processes and cores");
 }

@@ -3,11 +3,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "fathom/value.h"
 #include "host/target/target.h"
-#include "host/target/view.h"
 #include "host/value/type.h"
 
 /* Readings of one value until two agree. */
@@ -23,35 +21,16 @@ struct reading {
 	bool is_silent; /* a file system that its memory is of does not answer */
 };
 
-/* What reads the values of one call. The map of a space is read once for all of them. */
+/* What reads the values of one call, in one view. */
 struct reader {
-	struct fathom_target *target;
-	struct fathom_space_batch batch;    /* of a space */
-	struct fathom_space_layout program; /* what its pointers and numbers look like */
+	struct fathom_view *view;
+	struct fathom_layout program; /* what its pointers and numbers look like */
 	struct reading r[2];
-	/* Of a live space: */
-	uint64_t entry; /* avma where the program started; 0: not known */
-	int memory;     /* of the program; -1: it cannot be read */
-	bool is_gone;   /* the memory: another program has come in its place */
 };
 
-static bool is_live(const struct fathom_target *target)
+static size_t read_bytes(const struct reader *rd, uint64_t address, uint8_t *to, size_t size)
 {
-	return target->space && target->space->ops->open_memory;
-}
-
-static size_t read_bytes(struct reader *rd, uint64_t address, uint8_t *to, size_t size)
-{
-	const struct fathom_space *s = rd->target->space;
-	size_t got;
-
-	if (is_live(rd->target))
-		return rd->memory < 0
-			       ? 0
-			       : s->ops->read_open(s, rd->memory, address, to, size, &rd->is_gone);
-	if (s)
-		return fathom_space_batch_read(&rd->batch, address, to, size);
-	return fathom_target_read(rd->target, address, to, size, &got, NULL) ? 0 : got;
+	return fathom_view_read(rd->view, address, to, size);
 }
 
 static bool read_word(struct reader *rd, uint64_t address, uint64_t *ret)
@@ -193,87 +172,26 @@ static fathom_err take_reading(const struct reader *rd, const struct fathom_valu
 	return FATHOM_OK;
 }
 
-static fathom_err find_kernel_layout(struct fathom_kernel *kernel, struct fathom_space_layout *ret,
-				     struct fathom_errinfo *reterr)
+static void reader_deinit(struct reader *rd)
 {
-	const struct fathom_kcore *memory;
-
-	FATHOM_TRY(fathom_kernel_memory(kernel, &memory, reterr));
-	ret->word = fathom_kcore_layout(memory).word;
-	ret->swap = fathom_kcore_layout(memory).swap;
-	return FATHOM_OK;
-}
-
-static uint64_t entry_of(const struct fathom_space *s)
-{
-	struct fathom_space_facts facts;
-
-	s->ops->describe(s, &facts);
-	return facts.entry;
-}
-
-static fathom_err begin_batch(struct reader *rd, struct fathom_errinfo *reterr)
-{
-	fathom_err err;
-
-	FATHOM_TRY(fathom_space_batch_begin(rd->target->space, &rd->batch, reterr));
-	err = fathom_space_batch_layout(&rd->batch, &rd->program);
-	if (!err)
-		return FATHOM_OK;
-	fathom_space_batch_end(&rd->batch);
-	return fathom_fail(reterr, err, "", 0, fathom_err_name(err));
-}
-
-static fathom_err begin_live(struct reader *rd, struct fathom_errinfo *reterr)
-{
-	const struct fathom_space *s = rd->target->space;
-	fathom_err err;
-
-	rd->entry = entry_of(s);
-	rd->memory = s->ops->open_memory(s);
-	err = begin_batch(rd, reterr);
-	if (err && rd->memory >= 0)
-		close(rd->memory);
-	return err;
+	fathom_view_end(rd->view);
+	free(rd->r[0].bytes);
+	free(rd->r[1].bytes);
 }
 
 static fathom_err reader_init(struct reader *rd, struct fathom_target *target,
 			      struct fathom_errinfo *reterr)
 {
-	*rd = (struct reader){ .target = target, .memory = -1 };
-	if (target->kernel)
-		return find_kernel_layout(target->kernel, &rd->program, reterr);
-	if (target->space)
-		return is_live(target) ? begin_live(rd, reterr) : begin_batch(rd, reterr);
-	rd->program.word = fathom_image_address_size(&target->module->main->image);
-	rd->program.swap = target->module->main->image.swap;
-	return FATHOM_OK;
-}
+	fathom_err err;
 
-static void reader_deinit(struct reader *rd)
-{
-	if (rd->target->space)
-		fathom_space_batch_end(&rd->batch);
-	if (rd->memory >= 0)
-		close(rd->memory);
-	free(rd->r[0].bytes);
-	free(rd->r[1].bytes);
-}
-
-/*
- * Whether all that was read is of one program, whose layout was found out: its memory, which was
- * opened first, must still be there. The child of vfork() has its parent's until it runs a program
- * of its own, and that leaves it where it is: but there the entry is another.
- */
-static bool is_one_program(struct reader *rd)
-{
-	uint8_t byte;
-
-	if (!is_live(rd->target) || rd->memory < 0)
-		return true;
-	(void)read_bytes(rd, 0, &byte, 1);
-	/* While exec() is at work there is no entry yet, nor all of the memory. */
-	return !rd->is_gone && rd->entry && entry_of(rd->target->space) == rd->entry;
+	*rd = (struct reader){ .view = NULL };
+	FATHOM_TRY(fathom_view_begin(target, FATHOM_VIEW_MEMORY, &rd->view, reterr));
+	err = target->ops->layout(rd->view, &rd->program);
+	if (err) {
+		(void)fathom_view_fail(rd->view, err, reterr);
+		reader_deinit(rd);
+	}
+	return err;
 }
 
 static fathom_err read_value(struct reader *rd, const struct fathom_value_type *t, uint64_t address,
@@ -319,7 +237,7 @@ static fathom_err read_now(struct fathom_target *target, const struct fathom_val
 
 	FATHOM_TRY(reader_init(&rd, target, reterr));
 	err = read_all(&rd, t, addresses, n, values);
-	*ret_good = is_one_program(&rd);
+	*ret_good = !target->ops->has_stayed || target->ops->has_stayed(rd.view);
 	reader_deinit(&rd);
 	return err ? fathom_fail(reterr, err, "", 0, "out of memory") : FATHOM_OK;
 }

@@ -60,18 +60,38 @@ static void note_file(const struct fathom_kernel *k, const struct fathom_object 
 	fathom_notes_add(k->place.notes, &info);
 }
 
-size_t fathom_kernel_read_file(struct fathom_kernel *k, uint64_t avma, void *to, size_t size)
+fathom_err fathom_kernel_read_stated(struct fathom_target *t, fathom_err err, uint64_t avma,
+				     void *to, size_t size, size_t *ret_size)
 {
-	const struct fathom_kernel_image *image = k->start ? fathom_kernel_image(k) : NULL;
+	struct fathom_kernel *k = (struct fathom_kernel *)t;
+	const struct fathom_kernel_image *image;
 	const struct fathom_object *o;
 	uint64_t left;
 
+	if (err == FATHOM_E_NOT_FOUND || err == FATHOM_E_MEMORY)
+		return err;
+	image = k->start ? fathom_kernel_image(k) : NULL;
 	if (!image || !image->module || avma < image->low || avma >= image->high)
-		return 0;
+		return err;
 	o = image->module->main;
 	left = code_left(o, avma - image->bias);
 	left = fathom_object_read(o, avma - image->bias, to, left < size ? left : size);
-	if (left)
-		note_file(k, o);
-	return (size_t)left;
+	*ret_size = (size_t)left;
+	if (!left)
+		return err;
+	note_file(k, o);
+	return FATHOM_OK;
+}
+
+fathom_err fathom_kernel_read(struct fathom_target *t, uint64_t avma, void *to, size_t size,
+			      size_t *ret_size, struct fathom_errinfo *reterr)
+{
+	const struct fathom_kcore *memory;
+
+	FATHOM_TRY(fathom_kernel_memory((struct fathom_kernel *)t, &memory, reterr));
+	*ret_size = fathom_kcore_read(memory, avma, to, size);
+	return *ret_size || !size
+		       ? FATHOM_OK
+		       : fathom_fail(reterr, FATHOM_E_NOT_FOUND, "", avma,
+				     "no memory of the kernel can be read at this address");
 }

@@ -24,7 +24,7 @@ struct segment {
 
 struct fathom_kcore {
 	int fd;
-	struct fathom_kcore_layout layout;
+	struct fathom_layout layout;
 	uint32_t n;
 	struct segment segments[]; /* in the file's order */
 };
@@ -104,8 +104,8 @@ static struct fathom_kcore *list_segments(int fd, const struct fathom_image *ima
 		return NULL;
 	k->fd = fd;
 	k->n = 0;
-	k->layout = (struct fathom_kcore_layout){ image->machine, fathom_image_address_size(image),
-						  image->swap };
+	k->layout = (struct fathom_layout){ image->machine, fathom_image_address_size(image),
+					    image->swap };
 	for (uint32_t i = 0; i < image->phnum; i++) {
 		struct fathom_segment s;
 		uint64_t last;
@@ -198,7 +198,7 @@ size_t fathom_kcore_read(const struct fathom_kcore *k, uint64_t avma, void *to, 
 	return done;
 }
 
-struct fathom_kcore_layout fathom_kcore_layout(const struct fathom_kcore *k)
+struct fathom_layout fathom_kcore_layout(const struct fathom_kcore *k)
 {
 	return k->layout;
 }

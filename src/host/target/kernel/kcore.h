@@ -9,10 +9,7 @@
 #ifndef FATHOM_TARGET_KERNEL_KCORE_H
 #define FATHOM_TARGET_KERNEL_KCORE_H
 
-#include <stddef.h>
-
-#include "safe/base/bytes.h"
-#include "safe/base/error.h"
+#include "host/target/target.h"
 
 struct fathom_kcore;
 
@@ -29,12 +26,6 @@ void fathom_kcore_close(struct fathom_kcore *k);
 size_t fathom_kcore_read(const struct fathom_kcore *k, uint64_t avma, void *to, size_t size);
 
 /* How numbers are written there. */
-struct fathom_kcore_layout {
-	uint16_t machine; /* EM_ */
-	uint8_t word;     /* bytes of an address */
-	bool swap;
-};
-
-struct fathom_kcore_layout fathom_kcore_layout(const struct fathom_kcore *k);
+struct fathom_layout fathom_kcore_layout(const struct fathom_kcore *k);
 
 #endif

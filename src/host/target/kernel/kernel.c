@@ -11,9 +11,6 @@
 #include "host/file/kernel_text.h"
 #include "host/module/module.h"
 
-/* A name may be looked up in a table that is as old as this. */
-#define NAMES_STAY_NS INT64_C(1000000000)
-
 static bool format_kallsyms(const struct fathom_kernel *k, struct fathom_path *ret)
 {
 	return fathom_path_format(ret, "%s/proc/kallsyms", k->place.root);
@@ -75,27 +72,35 @@ static fathom_err find_kernel(struct fathom_kernel *k, struct fathom_errinfo *re
 	return FATHOM_OK;
 }
 
-fathom_err fathom_kernel_open(struct fathom *session, const struct fathom_kernel_options *options,
-			      struct fathom_notes *notes, struct fathom_kernel **ret,
-			      struct fathom_errinfo *reterr)
+fathom_err fathom_target_open_kernel(struct fathom *session,
+				     const struct fathom_kernel_options *options,
+				     struct fathom_target **ret_target,
+				     struct fathom_errinfo *reterr)
 {
-	struct fathom_kernel *k = calloc(1, sizeof *k);
-	fathom_err err = FATHOM_E_MEMORY;
+	struct fathom_kernel_options o = { .size = sizeof o };
+	struct fathom_kernel *k;
+	fathom_err err;
 
-	if (k) {
-		pthread_mutex_init(&k->lock, NULL);
-		k->place.session = session;
-		k->place.notes = notes;
-		k->place.root = strdup(options->root ? options->root : "");
-	}
-	if (k && k->place.root)
-		err = find_kernel(k, reterr);
-	else
-		(void)fathom_fail(reterr, err, "", 0, "out of memory");
+	if (options &&
+	    (!fathom_options_copy(options, &o, sizeof o) ||
+	     !fathom_options_reserved(o.reserved, sizeof o.reserved / sizeof *o.reserved) ||
+	     o.flags || o.reserved1))
+		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0,
+				   "options that this version does not know");
+	k = calloc(1, sizeof *k);
+	if (!k)
+		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+	fathom_target_init(&k->target, &fathom_kernel_ops, session, FATHOM_TARGET_KERNEL);
+	pthread_mutex_init(&k->lock, NULL);
+	k->place.session = session;
+	k->place.notes = &k->target.notes;
+	k->place.root = strdup(o.root ? o.root : "");
+	err = k->place.root ? find_kernel(k, reterr)
+			    : fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
 	if (err)
-		fathom_kernel_close(k);
+		fathom_target_release(&k->target);
 	else
-		*ret = k;
+		*ret_target = &k->target;
 	return err;
 }
 
@@ -120,12 +125,11 @@ static void module_free(struct fathom_kernel_module *m)
 	free(m);
 }
 
-void fathom_kernel_close(struct fathom_kernel *k)
+void fathom_kernel_free(struct fathom_target *t)
 {
+	struct fathom_kernel *k = (struct fathom_kernel *)t;
 	struct fathom_kernel_module *next;
 
-	if (!k)
-		return;
 	for (struct fathom_kernel_module *m = atomic_load(&k->modules); m; m = next) {
 		next = m->next;
 		module_free(m);
@@ -135,6 +139,7 @@ void fathom_kernel_close(struct fathom_kernel *k)
 	if (k->table)
 		table_free(k, k->table);
 	pthread_mutex_destroy(&k->lock);
+	fathom_notes_deinit(&t->notes);
 	free(k->place.root);
 	free(k);
 }
@@ -398,43 +403,10 @@ void fathom_kernel_give_table(struct fathom_kernel *k, struct fathom_kernel_tabl
 		table_free(k, table);
 }
 
-/* Whether @avma lies in the image, which @data is. */
-static bool is_in_image(uint64_t avma, const void *data)
-{
-	const struct fathom_kernel_image *image = data;
-
-	return avma >= image->low && avma < image->high;
-}
-
-fathom_err fathom_kernel_search(struct fathom_kernel *k, struct fathom_name_search *s,
-				struct fathom_errinfo *reterr)
-{
-	const struct fathom_kernel_image *image = fathom_kernel_image(k);
-	struct fathom_kernel_table *t;
-
-	if (!image)
-		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
-	if (image->module) {
-		fathom_module_search(image->module, s);
-		fathom_name_search_take(s, image->bias, is_in_image, image);
-	}
-	if (!s->n_left)
-		return FATHOM_OK;
-	FATHOM_TRY(fathom_kernel_take_table(k, fathom_now_ns() - NAMES_STAY_NS, UINT64_MAX, &t,
-					    reterr));
-	fathom_kallsyms_search(&t->symbols, s);
-	fathom_kernel_give_table(k, t);
-	return FATHOM_OK;
-}
-
-bool fathom_kernel_is_hidden(const struct fathom_kernel *k)
-{
-	return !k->start;
-}
-
-void fathom_kernel_each_open(struct fathom_kernel *k,
+void fathom_kernel_each_open(const struct fathom_target *t,
 			     void (*fn)(struct fathom_module *m, void *data), void *data)
 {
+	struct fathom_kernel *k = (struct fathom_kernel *)(uintptr_t)t;
 	const struct fathom_kernel_image *image = atomic_load(&k->image);
 
 	if (image && image->module)
@@ -444,18 +416,15 @@ void fathom_kernel_each_open(struct fathom_kernel *k,
 			fn(m->module, data);
 }
 
-void fathom_kernel_info(const struct fathom_kernel *k, struct fathom_target_info *ret)
+void fathom_kernel_describe(const struct fathom_target *t, struct fathom_target_info *ret)
 {
-	const struct fathom_kernel_image *image =
-		atomic_load(&((struct fathom_kernel *)(uintptr_t)k)->image);
+	struct fathom_kernel *k = (struct fathom_kernel *)(uintptr_t)t;
+	const struct fathom_kernel_image *image = atomic_load(&k->image);
 
-	*ret = (struct fathom_target_info){
-		.path = "[kernel]",
-		.debug_path = image && image->module && image->module->debug
-				      ? image->module->debug->file->path
-				      : NULL,
-		.build_id = k->build_id.size ? k->build_id.data : NULL,
-		.build_id_size = k->build_id.size,
-		.kind = FATHOM_TARGET_KERNEL,
-	};
+	ret->path = "[kernel]";
+	ret->debug_path = image && image->module && image->module->debug
+				  ? image->module->debug->file->path
+				  : NULL;
+	ret->build_id = k->build_id.size ? k->build_id.data : NULL;
+	ret->build_id_size = k->build_id.size;
 }

@@ -3,70 +3,22 @@
  * The running kernel: its image and its modules, at the addresses that they have now.
  *
  * What stands where is said by /proc/kallsyms. When the very vmlinux is found, by build-id, its
- * symbols and lines answer: the image is one share of the batch, whose bias is what KASLR moved it
- * by. A module's file (.ko) is a relocatable one: each of its sections is a share of its own, with
- * the address that /sys/module states. What has no file is named by kallsyms alone.
+ * symbols and lines answer, at the bias by which KASLR moved it. A module's file (.ko) is a
+ * relocatable one: each of its sections has a bias of its own, by the address that /sys/module
+ * states. What has no file is named by kallsyms alone.
  *
- * The image stays as it is while the kernel runs. Modules come and go: a batch with addresses
- * outside the image reads kallsyms, build-ids and sections anew. Files stay open.
+ * The image stays as it is while the kernel runs. Modules come and go: a view that is asked for
+ * addresses outside the image reads kallsyms, build-ids and sections anew. Files stay open.
  */
 #ifndef FATHOM_TARGET_KERNEL_KERNEL_H
 #define FATHOM_TARGET_KERNEL_KERNEL_H
 
 #include <pthread.h>
 
-#include "fathom/symbolize.h"
 #include "host/target/kernel/kallsyms.h"
 #include "host/target/kernel/kcore.h"
 #include "host/target/kernel/vmlinux.h"
-
-struct fathom_batch_options;
-struct fathom_module;
-struct fathom_kernel;
-struct fathom_name_search;
-
-/* Opens the kernel below @options->root, which must be readable; what goes wrong later is noted. */
-fathom_err fathom_kernel_open(struct fathom *session, const struct fathom_kernel_options *options,
-			      struct fathom_notes *notes, struct fathom_kernel **ret,
-			      struct fathom_errinfo *reterr);
-/* @k may be NULL. */
-void fathom_kernel_close(struct fathom_kernel *k);
-
-/* Answers @n @addresses (avma) into @answers. */
-fathom_err fathom_kernel_symbolize(struct fathom_kernel *k,
-				   const struct fathom_batch_options *options,
-				   const uint64_t *addresses, size_t n,
-				   struct fathom_answers *answers, struct fathom_errinfo *reterr);
-
-/* Looks for names as linked: in the image, then in kallsyms, which has those of modules. */
-fathom_err fathom_kernel_search(struct fathom_kernel *k, struct fathom_name_search *s,
-				struct fathom_errinfo *reterr);
-
-/* Whether the kernel shows no addresses to us: then no name has one. */
-bool fathom_kernel_is_hidden(const struct fathom_kernel *k);
-
-/* Calls @fn for each module that is open. */
-void fathom_kernel_each_open(struct fathom_kernel *k,
-			     void (*fn)(struct fathom_module *m, void *data), void *data);
-
-/*
- * Its memory, opened when first asked for. Why there is none is also noted: FATHOM_E_OS with what
- * helps, or what fathom_kcore_open() returns.
- */
-fathom_err fathom_kernel_memory(struct fathom_kernel *k, const struct fathom_kcore **ret,
-				struct fathom_errinfo *reterr);
-
-/*
- * Reads code of the image from its file, as far as segments go that are code; returns how much. The
- * kernel changes its own code, which a note says: what runs may differ, and numbers that state
- * addresses are as they were linked.
- */
-size_t fathom_kernel_read_file(struct fathom_kernel *k, uint64_t avma, void *to, size_t size);
-
-/* What is known of the image. */
-void fathom_kernel_info(const struct fathom_kernel *k, struct fathom_target_info *ret);
-
-/* What the parts of the kernel share: kernel.c, shares.c, kernel_search.c. */
+#include "host/target/target.h"
 
 /* The image's file, or why there is none. */
 struct fathom_kernel_image {
@@ -94,6 +46,7 @@ struct fathom_kernel_table {
 };
 
 struct fathom_kernel {
+	struct fathom_target target;
 	struct fathom_kernel_place place;
 	struct fathom_build_id build_id;
 	const char *start_name; /* of the symbol where the text starts, */
@@ -105,6 +58,32 @@ struct fathom_kernel {
 	pthread_mutex_t lock;              /* of what follows and of users in it */
 	struct fathom_kernel_table *table; /* the newest; NULL: none yet */
 };
+
+/* The operations of the kernel as a target: locate.c. */
+extern const struct fathom_target_ops fathom_kernel_ops;
+
+void fathom_kernel_free(struct fathom_target *t);
+void fathom_kernel_each_open(const struct fathom_target *t,
+			     void (*fn)(struct fathom_module *m, void *data), void *data);
+void fathom_kernel_describe(const struct fathom_target *t, struct fathom_target_info *ret);
+
+/*
+ * Finds its memory, opened when first asked for. Why there is none is also noted: FATHOM_E_OS with
+ * what helps, or what fathom_kcore_open() returns.
+ */
+fathom_err fathom_kernel_memory(struct fathom_kernel *k, const struct fathom_kcore **ret,
+				struct fathom_errinfo *reterr);
+
+/* Reads memory, as the operation of targets does (image_code.c). */
+fathom_err fathom_kernel_read(struct fathom_target *t, uint64_t avma, void *to, size_t size,
+			      size_t *ret_size, struct fathom_errinfo *reterr);
+/*
+ * Reads code of the image from its file, as far as segments go that are code. The kernel changes
+ * its own code, which a note says: what runs may differ, and numbers that state addresses are as
+ * they were linked.
+ */
+fathom_err fathom_kernel_read_stated(struct fathom_target *t, fathom_err err, uint64_t avma,
+				     void *to, size_t size, size_t *ret_size);
 
 /* The image, looked for when first asked for; NULL without memory. */
 const struct fathom_kernel_image *fathom_kernel_image(struct fathom_kernel *k);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "host/file/kernel_text.h"
+#include "safe/base/sort.h"
 
 /* Some hundred modules of 60 bytes are usual. */
 #define MAX_TEXT ((size_t)16 << 20)
@@ -59,6 +60,47 @@ static bool parse_line(const char *line, size_t size, struct fathom_kernel_range
 	return ret->start && ret->size && !__builtin_add_overflow(ret->start, ret->size, &end);
 }
 
+/* Makes the order of starts. */
+static bool sort_starts(struct fathom_kernel_modules *m)
+{
+	uint64_t last = 0;
+
+	m->by_start = malloc((2 * m->n + 1) * sizeof *m->by_start);
+	m->ends = malloc((m->n + 1) * sizeof *m->ends);
+	if (!m->by_start || !m->ends)
+		return false;
+	for (size_t i = 0; i < m->n; i++)
+		m->by_start[i] = (struct fathom_keyed){ m->items[i].start, i };
+	fathom_sort_keyed(m->by_start, m->by_start + m->n, m->n);
+	for (size_t i = 0; i < m->n; i++) {
+		const struct fathom_kernel_range *r = &m->items[m->by_start[i].value];
+
+		last = r->start + r->size > last ? r->start + r->size : last;
+		m->ends[i] = last;
+	}
+	return true;
+}
+
+size_t fathom_kernel_modules_at(const struct fathom_kernel_modules *m, uint64_t avma, uint32_t *ret,
+				size_t cap)
+{
+	size_t i = m->n ? fathom_lower_bound(m->by_start, m->n, avma + 1) : 0;
+	size_t n = 0;
+
+	while (i-- > 0 && m->ends[i] > avma && n < cap) {
+		const uint32_t number = (uint32_t)m->by_start[i].value;
+		size_t at = n;
+
+		if (avma - m->items[number].start >= m->items[number].size)
+			continue;
+		for (; at && ret[at - 1] > number; at--)
+			ret[at] = ret[at - 1];
+		ret[at] = number;
+		n++;
+	}
+	return n;
+}
+
 fathom_err fathom_kernel_modules_parse(char *text, size_t size, struct fathom_kernel_modules *ret)
 {
 	struct fathom_kernel_modules m = { .text = text };
@@ -77,6 +119,10 @@ fathom_err fathom_kernel_modules_parse(char *text, size_t size, struct fathom_ke
 		stop = memchr(line, '\n', (size_t)(end - line));
 		stop = stop ? stop : end;
 		m.n += parse_line(line, (size_t)(stop - line), &m.items[m.n]);
+	}
+	if (!sort_starts(&m)) {
+		fathom_kernel_modules_deinit(&m);
+		return FATHOM_E_MEMORY;
 	}
 	*ret = m;
 	return FATHOM_OK;
@@ -97,5 +143,7 @@ fathom_err fathom_kernel_modules_read(const char *path, struct fathom_kernel_mod
 void fathom_kernel_modules_deinit(struct fathom_kernel_modules *m)
 {
 	free(m->items);
+	free(m->by_start);
+	free(m->ends);
 	free(m->text);
 }

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The map of this process by what the loader says, where /proc/self/maps cannot be had (no /proc in
+ * a chroot). Inodes are not known then, and only files with a build-id are believed.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/auxv.h>
+
+#include "host/self/self.h"
+#include "safe/base/peek.h"
+
+/* A mapping that the loader has made. */
+struct made {
+	uintptr_t start;
+	uintptr_t end;
+	uint64_t off;
+	char perms[5];
+	size_t object; /* its number */
+};
+
+/* The program headers of an object are in its memory; @l says where that is. */
+static bool add_segments(const struct fathom_self_loaded *l, size_t object, uint64_t page,
+			 struct fathom_array *ret)
+{
+	/* The object may have gone since it was listed: it is read as what may not be there. */
+	uint8_t first[4096];
+	const uintptr_t start = l->low & ~(uintptr_t)(page - 1);
+	const size_t got = fathom_peek(start, first, sizeof first);
+	struct fathom_image image;
+	struct fathom_segment s;
+
+	if (fathom_image_init((struct fathom_bytes){ first, got }, &image, NULL))
+		return true;
+	for (uint32_t i = 0; i < image.phnum; i++) {
+		const uint64_t mask = ~(page - 1);
+		struct made *m;
+
+		if (!fathom_image_segment(&image, i, &s) || s.type != PT_LOAD || !s.filesz)
+			continue;
+		if (!fathom_array_reserve(ret, sizeof *m, 1))
+			return false;
+		m = (struct made *)ret->data + ret->n++;
+		m->start = (uintptr_t)((l->bias + s.vaddr) & mask);
+		m->end = (uintptr_t)((l->bias + s.vaddr + s.filesz + page - 1) & mask);
+		m->off = s.off & mask;
+		m->object = object;
+		memcpy(m->perms, "---p", sizeof m->perms);
+		m->perms[0] = s.flags & PF_R ? 'r' : '-';
+		m->perms[1] = s.flags & PF_W ? 'w' : '-';
+		m->perms[2] = s.flags & PF_X ? 'x' : '-';
+	}
+	return true;
+}
+
+/* The kernel's own image: it is mapped whole. */
+static bool add_vdso(uint64_t page, size_t object, struct fathom_array *ret)
+{
+	const uintptr_t start = (uintptr_t)getauxval(AT_SYSINFO_EHDR);
+	uintptr_t end = start;
+	uint8_t byte;
+	struct made *m;
+
+	while (start && end - start < 16 * page && fathom_peek(end, &byte, 1))
+		end += (uintptr_t)page;
+	if (end == start)
+		return true;
+	if (!fathom_array_reserve(ret, sizeof *m, 1))
+		return false;
+	m = (struct made *)ret->data + ret->n++;
+	*m = (struct made){ .start = start, .end = end, .perms = "r-xp", .object = object };
+	return true;
+}
+
+static int compare_starts(const void *a, const void *b)
+{
+	const struct made *x = a;
+	const struct made *y = b;
+
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+/* Writes the map as the kernel would; no device has such a number. */
+static char *write_map(const struct made *made, size_t n, const struct fathom_array *objects,
+		       size_t *ret_size)
+{
+	char *text = NULL;
+	FILE *out = open_memstream(&text, ret_size);
+
+	if (!out)
+		return NULL;
+	for (size_t i = 0; i < n; i++) {
+		const struct made *m = &made[i];
+		const bool is_vdso = m->object == objects->n;
+
+		(void)fprintf(
+			out, "%llx-%llx %s %llx %s %zu %s\n", (unsigned long long)m->start,
+			(unsigned long long)m->end, m->perms, (unsigned long long)m->off,
+			is_vdso ? "00:00" : "fff:fffff", is_vdso ? 0 : m->object + 1,
+			is_vdso ? "[vdso]"
+				: ((struct fathom_self_loaded *)objects->data)[m->object].path);
+	}
+	if (fclose(out)) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
+fathom_err fathom_self_make_map(uint64_t page, struct fathom_maps *ret)
+{
+	struct fathom_array objects = { 0 };
+	struct fathom_array made = { 0 };
+	char *text = NULL;
+	size_t size;
+	bool done;
+
+	FATHOM_TRY(fathom_self_list(&objects));
+	done = add_vdso(page, objects.n, &made);
+	for (size_t i = 0; i < objects.n && done; i++) {
+		const struct fathom_self_loaded *l = (struct fathom_self_loaded *)objects.data + i;
+
+		done = l->is_vdso || l->low > l->high || add_segments(l, i, page, &made);
+	}
+	if (done && made.n) {
+		qsort(made.data, made.n, sizeof(struct made), compare_starts);
+		text = write_map(made.data, made.n, &objects, &size);
+	}
+	fathom_self_list_free(&objects);
+	fathom_array_deinit(&made);
+	return text ? fathom_maps_parse(text, size, ret) : FATHOM_E_MEMORY;
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* A file as a target: an address space of one module, whose addresses are as stated in it. */
+#ifndef FATHOM_TARGET_ELF_FILE_H
+#define FATHOM_TARGET_ELF_FILE_H
+
+#include "host/file/file.h"
+#include "host/target/target.h"
+
+/* Opens @file, which is taken over, also on failure. */
+fathom_err fathom_elf_file_open(struct fathom *session, struct fathom_file *file,
+				struct fathom_target **ret, struct fathom_errinfo *reterr);
+
+#endif

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/* What a target has cost, and storing the indexes of its modules. */
+#include "host/module/cache_read.h"
+#include "host/target/target.h"
+
+static void add_cost(struct fathom_module *m, void *data)
+{
+	*(uint64_t *)data += atomic_load(&m->cost_ns);
+}
+
+uint64_t fathom_cache_cost_ms(const struct fathom_target *target)
+{
+	uint64_t ns = 0;
+
+	target->ops->each_open(target, add_cost, &ns);
+	return ns / 1000000;
+}
+
+/* The storing of all modules of a process or kernel. */
+struct stores {
+	struct fathom_cache_result sum;
+	struct fathom_errinfo *reterr;
+	int64_t deadline_ns; /* 0: none */
+	bool all;
+	fathom_err err; /* the first failure: the others are stored all the same */
+};
+
+static void store_one(struct fathom_module *m, void *data)
+{
+	struct stores *s = data;
+	struct fathom_cache_result one = { 0 };
+	struct fathom_errinfo info;
+	int64_t left = s->deadline_ns ? (s->deadline_ns - fathom_now_ns()) / 1000000 : 0;
+	fathom_err err;
+
+	/* Of modules that cost nothing there is nothing to store. */
+	if ((s->deadline_ns && left <= 0) || (!s->all && !atomic_load(&m->cost_ns)))
+		return;
+	err = fathom_cache_store_module(m, s->all, (uint32_t)left, &one, &info);
+	if (err && !s->err) {
+		s->err = err;
+		if (s->reterr)
+			*s->reterr = info;
+	}
+	s->sum.functions += one.functions;
+	s->sum.file_size += one.file_size;
+	s->sum.complete &= one.complete;
+}
+
+fathom_err fathom_cache_store(struct fathom_target *target, bool all, uint32_t deadline_ms,
+			      struct fathom_cache_result *ret_result, struct fathom_errinfo *reterr)
+{
+	struct stores s = { .sum = { .complete = true }, .reterr = reterr, .all = all };
+
+	if (target->stated)
+		return fathom_cache_store_module(target->stated, all, deadline_ms, ret_result,
+						 reterr);
+	if (deadline_ms)
+		s.deadline_ns = fathom_now_ns() + deadline_ms * INT64_C(1000000);
+	target->ops->each_open(target, store_one, &s);
+	if (!s.err && ret_result)
+		*ret_result = s.sum;
+	return s.err;
+}

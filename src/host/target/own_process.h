@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* The calling process as a target. */
+#ifndef FATHOM_TARGET_OWN_PROCESS_H
+#define FATHOM_TARGET_OWN_PROCESS_H
+
+#include "host/file/maps.h"
+#include "host/target/target.h"
+
+/*
+ * Opens this process. Where /proc/self/maps cannot be read, @make_map, which may be NULL, makes a
+ * map for pages of so many bytes.
+ */
+fathom_err fathom_own_process_open(struct fathom *session,
+				   fathom_err (*make_map)(uint64_t page, struct fathom_maps *ret),
+				   struct fathom_target **ret, struct fathom_errinfo *reterr);
+
+#endif

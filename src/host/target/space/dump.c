@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+#include "host/target/space/dump.h"
+
+#include <stdlib.h>
+
+#define LEAST_PAGE   UINT64_C(4096)
+#define LARGEST_PAGE (UINT64_C(1) << 20)
+
+struct fathom_bytes fathom_dump_from(const struct fathom_dump *d, uint64_t avma)
+{
+	size_t low = 0;
+	size_t high = d->n_pieces;
+
+	while (low < high) {
+		const size_t mid = low + (high - low) / 2;
+		const struct fathom_dump_piece *p = &d->pieces[mid];
+
+		if (avma >= p->start && avma - p->start < p->bytes.size)
+			return bytes_from(p->bytes, avma - p->start);
+		if (avma < p->start)
+			high = mid;
+		else
+			low = mid + 1;
+	}
+	return (struct fathom_bytes){ NULL, 0 };
+}
+
+size_t fathom_dump_read(const struct fathom_dump *d, uint64_t avma, void *to, size_t size)
+{
+	size_t done = 0;
+
+	/* Pieces may follow one another without a gap. */
+	while (done < size) {
+		const struct fathom_bytes b = fathom_dump_from(d, avma + done);
+		const size_t n = b.size < size - done ? (size_t)b.size : size - done;
+
+		if (!n)
+			break;
+		memcpy((uint8_t *)to + done, b.data, n);
+		done += n;
+	}
+	return done;
+}
+
+const struct fathom_dump_code *fathom_dump_code_at(const struct fathom_dump *d, uint64_t avma)
+{
+	size_t low = 0;
+	size_t high = d->n_code;
+
+	while (low < high) {
+		const size_t mid = low + (high - low) / 2;
+
+		if (d->code[mid].end <= avma)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low < d->n_code && d->code[low].start <= avma ? &d->code[low] : NULL;
+}
+
+uint64_t fathom_dump_page(uint64_t page)
+{
+	const bool is_one = page >= LEAST_PAGE && page <= LARGEST_PAGE && !(page & (page - 1));
+
+	return is_one ? page : LEAST_PAGE;
+}
+
+void fathom_dump_deinit(struct fathom_dump *d)
+{
+	fathom_maps_deinit(&d->maps);
+	free(d->pieces);
+	free(d->files);
+	free(d->code);
+	fathom_file_close(d->file);
+}

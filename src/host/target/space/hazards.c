@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+#include "host/target/space/hazards.h"
+
+void fathom_hazards_init(struct fathom_hazards *h, struct fathom_reach *reach)
+{
+	*h = (struct fathom_hazards){ .reach = reach };
+	pthread_mutex_init(&h->lock, NULL);
+}
+
+void fathom_hazards_deinit(struct fathom_hazards *h)
+{
+	fathom_array_deinit(&h->list);
+	pthread_mutex_destroy(&h->lock);
+}
+
+bool fathom_hazards_has(const struct fathom_hazards *h, const struct fathom_mapping *m)
+{
+	return m->inode && fathom_reach_hangs(h->reach, m->device);
+}
+
+/* Lists what is a hazard in @maps; false without memory. */
+static bool list(const struct fathom_hazards *h, const struct fathom_maps *maps,
+		 struct fathom_array *ret)
+{
+	uint64_t device = 0;
+	bool hangs = false;
+
+	for (size_t i = 0; i < maps->n; i++) {
+		const struct fathom_mapping *m = &maps->items[i];
+
+		if (!m->inode)
+			continue;
+		/* Neighbours are likely to be on one device. */
+		if (m->device != device)
+			hangs = fathom_hazards_has(h, m);
+		device = m->device;
+		if (!hangs)
+			continue;
+		if (!fathom_array_reserve(ret, sizeof(struct fathom_hazard), 1))
+			return false;
+		((struct fathom_hazard *)ret->data)[ret->n++] =
+			(struct fathom_hazard){ m->start, m->end, m->device };
+	}
+	return true;
+}
+
+void fathom_hazards_note(struct fathom_hazards *h, const struct fathom_maps *maps)
+{
+	struct fathom_array other = { NULL, 0, 0 };
+
+	if (!h->reach)
+		return;
+	if (list(h, maps, &other)) {
+		const struct fathom_array found = other;
+
+		pthread_mutex_lock(&h->lock);
+		other = h->list;
+		h->list = found;
+		atomic_store(&h->any, found.n != 0);
+		atomic_store(&h->known, true);
+		pthread_mutex_unlock(&h->lock);
+	}
+	fathom_array_deinit(&other);
+}
+
+struct fathom_hazard fathom_hazards_next(struct fathom_hazards *h, uint64_t avma)
+{
+	struct fathom_hazard found = { UINT64_MAX, UINT64_MAX, 0 };
+	const struct fathom_hazard *item;
+	size_t low = 0;
+	size_t high;
+
+	pthread_mutex_lock(&h->lock);
+	item = h->list.data;
+	high = h->list.n;
+	while (low < high) {
+		const size_t mid = low + (high - low) / 2;
+
+		if (item[mid].end <= avma)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	if (low < h->list.n)
+		found = item[low];
+	pthread_mutex_unlock(&h->lock);
+	return found;
+}

@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: MIT */
+#include "host/target/space/memory_image.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "host/file/bias.h"
+#include "safe/base/cursor.h"
+
+/* Whether @m holds @off of its file, and can be read. */
+static bool holds_offset(const struct fathom_mapping *m, uint64_t off)
+{
+	return m->readable && off >= m->off && off - m->off < m->end - m->start;
+}
+
+/* The mapping of the same file as @i that holds @off of it and can be read; maps->n: none. */
+static size_t mapping_of_offset(const struct fathom_maps *maps, size_t i, uint64_t off)
+{
+	size_t found = maps->n;
+
+	/* Of several, the last at or before @i: a file may be loaded more than once. */
+	for (size_t k = maps->items[i].first; k < maps->n; k = maps->items[k].next)
+		if (holds_offset(&maps->items[k], off) && (found == maps->n || k <= i))
+			found = k;
+	return found;
+}
+
+/* Compares @size bytes of the file at @off with the memory of mapping @k. */
+static enum fathom_sameness compare_bytes(const struct fathom_space *s,
+					  const struct fathom_mapping *m, struct fathom_bytes file,
+					  uint64_t off, size_t size)
+{
+	const struct fathom_bytes there = bytes_slice(file, off, size);
+	uint8_t *here;
+	enum fathom_sameness same;
+
+	if (!there.size)
+		return FATHOM_DIFFERENT;
+	here = malloc(size);
+	if (!here || fathom_space_read(s, m->start + (off - m->off), here, size) != size)
+		same = FATHOM_UNREADABLE;
+	else
+		same = memcmp(here, there.data, size) == 0 ? FATHOM_SAME : FATHOM_DIFFERENT;
+	free(here);
+	return same;
+}
+
+/*
+ * Compares with each mapping of the file that holds those bytes: where data shares pages with what
+ * is only read, one that was written to differs.
+ */
+static enum fathom_sameness compare_any(const struct fathom_space *s,
+					const struct fathom_maps *maps, size_t i,
+					struct fathom_bytes file, uint64_t off, size_t size)
+{
+	enum fathom_sameness found = FATHOM_UNREADABLE;
+
+	for (size_t k = maps->items[i].first; k < maps->n && found != FATHOM_SAME;
+	     k = maps->items[k].next) {
+		enum fathom_sameness same;
+
+		if (!holds_offset(&maps->items[k], off))
+			continue;
+		same = compare_bytes(s, &maps->items[k], file, off, size);
+		if (same != FATHOM_UNREADABLE)
+			found = same;
+	}
+	return found;
+}
+
+/* By the first page and the build-id. */
+static enum fathom_sameness compare_identity(const struct fathom_space *s,
+					     const struct fathom_maps *maps, size_t i,
+					     const struct fathom_object *o)
+{
+	const struct fathom_bytes file = o->file->bytes;
+	const size_t first = (size_t)(file.size < s->page ? file.size : s->page);
+	enum fathom_sameness same;
+
+	errno = 0;
+	if (!o->build_id.size)
+		return FATHOM_UNREADABLE;
+	same = compare_any(s, maps, i, file, 0, first);
+	if (same != FATHOM_SAME)
+		return same;
+	return compare_any(s, maps, i, file, (uint64_t)(o->build_id.data - file.data),
+			   (size_t)o->build_id.size);
+}
+
+/* Code is compared in pieces of this size. */
+#define COMPARE_STEP ((size_t)64 << 10)
+
+/* Compares @file with the memory at @avma. */
+static enum fathom_sameness compare_memory(const struct fathom_space *s, uint64_t avma,
+					   struct fathom_bytes file, uint8_t *scratch)
+{
+	for (uint64_t done = 0; done < file.size; done += COMPARE_STEP) {
+		const uint64_t left = file.size - done;
+		const size_t size = left < COMPARE_STEP ? (size_t)left : COMPARE_STEP;
+
+		if (fathom_space_read(s, avma + done, scratch, size) != size)
+			return FATHOM_UNREADABLE;
+		if (memcmp(scratch, file.data + done, size) != 0)
+			return FATHOM_DIFFERENT;
+	}
+	return FATHOM_SAME;
+}
+
+/* By all of the code: there has to be some, and what is executable was not written. */
+static enum fathom_sameness compare_code(const struct fathom_space *s,
+					 const struct fathom_maps *maps, size_t i,
+					 const struct fathom_object *o)
+{
+	enum fathom_sameness same = FATHOM_SAME;
+	struct fathom_segment p;
+	struct fathom_bytes code;
+	uint64_t bias;
+	uint64_t compared = 0;
+	uint8_t *scratch;
+
+	if (!fathom_bias_of_mapping(&o->image, maps, i, s->page, NULL, &bias))
+		return FATHOM_DIFFERENT;
+	scratch = malloc(COMPARE_STEP);
+	for (uint32_t k = 0; k < o->image.phnum && scratch && same == FATHOM_SAME; k++) {
+		if (!fathom_image_segment(&o->image, k, &p) || p.type != PT_LOAD ||
+		    !(p.flags & PF_X))
+			continue;
+		code = bytes_slice(o->file->bytes, p.off, p.filesz);
+		same = code.size != p.filesz ? FATHOM_DIFFERENT
+					     : compare_memory(s, bias + p.vaddr, code, scratch);
+		compared += p.filesz;
+	}
+	free(scratch);
+	return same == FATHOM_SAME && !compared ? FATHOM_UNREADABLE : same;
+}
+
+enum fathom_sameness fathom_space_compare(const struct fathom_space *s,
+					  const struct fathom_maps *maps, size_t i,
+					  const struct fathom_object *o)
+{
+	const enum fathom_sameness same = compare_identity(s, maps, i, o);
+
+	return same == FATHOM_UNREADABLE && !s->target.is_live ? compare_code(s, maps, i, o) : same;
+}
+
+/* No image that people load is larger. */
+#define MAX_IMAGE (UINT64_C(1) << 30)
+
+/* Says in the ELF header that there are no section headers. */
+static void drop_sections(uint8_t *header, bool is64)
+{
+	if (is64) {
+		memset(header + offsetof(Elf64_Ehdr, e_shoff), 0, sizeof(Elf64_Off));
+		memset(header + offsetof(Elf64_Ehdr, e_shnum), 0, 2 * sizeof(Elf64_Half));
+	} else {
+		memset(header + offsetof(Elf32_Ehdr, e_shoff), 0, sizeof(Elf32_Off));
+		memset(header + offsetof(Elf32_Ehdr, e_shnum), 0, 2 * sizeof(Elf32_Half));
+	}
+}
+
+static bool is_pointer(uint64_t tag)
+{
+	switch (tag) {
+	case DT_PLTGOT:
+	case DT_HASH:
+	case DT_STRTAB:
+	case DT_SYMTAB:
+	case DT_RELA:
+	case DT_REL:
+	case DT_JMPREL:
+	case DT_GNU_HASH:
+	case DT_VERSYM:
+	case DT_VERDEF:
+	case DT_VERNEED:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void store_word(uint8_t *to, uint8_t word, uint64_t value)
+{
+	const uint32_t half = (uint32_t)value;
+
+	if (word == sizeof half)
+		memcpy(to, &half, sizeof half);
+	else
+		memcpy(to, &value, sizeof value);
+}
+
+/*
+ * glibc adds the bias to the addresses in PT_DYNAMIC, in place, where it can be written; other
+ * loaders do not. Takes it out again.
+ */
+static void restore_dynamic(uint8_t *bytes, const struct fathom_image *image, uint64_t bias)
+{
+	const uint8_t word = fathom_image_address_size(image);
+	struct fathom_segment s;
+	struct fathom_cursor c;
+
+	for (uint32_t i = 0; i < image->phnum; i++) {
+		if (!fathom_image_segment(image, i, &s) || s.type != PT_DYNAMIC)
+			continue;
+		c = cur_init(bytes_slice(image->bytes, s.off, s.filesz), image->swap);
+		while (cur_left(&c)) {
+			const uint64_t tag = cur_uint(&c, word);
+			const uint64_t value = cur_uint(&c, word);
+
+			if (!cur_ok(&c) || tag == DT_NULL)
+				break;
+			if (is_pointer(tag) && !fathom_bias_covers(image, 0, value) &&
+			    fathom_bias_covers(image, bias, value))
+				store_word(bytes + (c.p - image->bytes.data) - word, word,
+					   value - bias);
+		}
+	}
+}
+
+/* Takes over @pages. */
+static fathom_err object_from(struct fathom_memory *m, const struct fathom_mapping *mapping,
+			      uint8_t *pages, uint64_t size, struct fathom_object **ret,
+			      struct fathom_errinfo *reterr)
+{
+	char *name = strndup(mapping->name.data ? mapping->name.data : "", mapping->name.size);
+	struct fathom_file *file;
+	fathom_err err = FATHOM_E_MEMORY;
+
+	if (name)
+		err = fathom_file_wrap(m, name, pages, size, size, &file);
+	free(name);
+	if (err) {
+		fathom_pages_free(pages, size);
+		return fathom_fail(reterr, err, "", 0, "out of memory");
+	}
+	return fathom_object_create(m, file, ret, reterr);
+}
+
+/* Its memory cannot be read: errno says why. */
+static fathom_err unreadable(struct fathom_errinfo *reterr)
+{
+	const int number = errno;
+
+	if (!number)
+		return fathom_fail(reterr, FATHOM_E_NOT_FOUND, "", 0,
+				   "the start of its image is not in memory");
+	(void)fathom_fail(reterr, FATHOM_E_OS, "", 0, "its image in memory cannot be read");
+	if (reterr)
+		reterr->os_errno = number;
+	return FATHOM_E_OS;
+}
+
+/* The bytes of a file that @image has segments for. */
+static uint64_t size_of_segments(const struct fathom_image *image)
+{
+	struct fathom_segment s;
+	uint64_t size = 0;
+
+	for (uint32_t i = 0; i < image->phnum; i++) {
+		uint64_t end;
+
+		if (!fathom_image_segment(image, i, &s) || s.type != PT_LOAD)
+			continue;
+		if (__builtin_add_overflow(s.off, s.filesz, &end))
+			return UINT64_MAX;
+		size = end > size ? end : size;
+	}
+	return size;
+}
+
+/*
+ * Reads the segments of @image, loaded at @bias, to where they stand in the file; notes which are
+ * there whole.
+ */
+static void read_segments(const struct fathom_space *s, const struct fathom_image *image,
+			  uint64_t bias, uint8_t *to, bool *whole)
+{
+	struct fathom_segment p;
+
+	for (uint32_t i = 0; i < image->phnum; i++)
+		if (fathom_image_segment(image, i, &p) && p.type == PT_LOAD)
+			whole[i] = fathom_space_read(s, bias + p.vaddr, to + p.off,
+						     (size_t)p.filesz) == p.filesz;
+}
+
+/* Whether @svma is in the file's part of a segment that was read whole. */
+static bool is_known(const struct fathom_image *image, const bool *whole, uint64_t svma)
+{
+	struct fathom_segment p;
+
+	for (uint32_t i = 0; i < image->phnum; i++)
+		if (whole[i] && fathom_image_segment(image, i, &p) && p.type == PT_LOAD &&
+		    svma - p.vaddr < p.filesz)
+			return true;
+	return false;
+}
+
+/* Whether all that PT_DYNAMIC, segment @s, leads to is known. */
+static bool is_dynamic_known(const struct fathom_image *image, const bool *whole,
+			     const struct fathom_segment *s)
+{
+	const uint8_t word = fathom_image_address_size(image);
+	struct fathom_cursor c =
+		cur_init(bytes_slice(image->bytes, s->off, s->filesz), image->swap);
+
+	if (!is_known(image, whole, s->vaddr))
+		return false;
+	while (cur_left(&c)) {
+		const uint64_t tag = cur_uint(&c, word);
+		const uint64_t value = cur_uint(&c, word);
+
+		if (!cur_ok(&c) || tag == DT_NULL)
+			break;
+		if (is_pointer(tag) && value && !is_known(image, whole, value))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Takes those program headers out of @bytes, the image, whose segments lead to what was not read: a
+ * table of symbols with gaps would name what others stand for. Says whether nothing is left that
+ * names or bounds anything.
+ */
+static bool hide_unknown(uint8_t *bytes, const struct fathom_image *image, const bool *whole)
+{
+	struct fathom_segment s;
+	bool is_bare = true;
+
+	for (uint32_t i = 0; i < image->phnum; i++) {
+		if (!fathom_image_segment(image, i, &s) ||
+		    (s.type != PT_DYNAMIC && s.type != PT_GNU_EH_FRAME))
+			continue;
+		if (s.type == PT_DYNAMIC ? is_dynamic_known(image, whole, &s)
+					 : is_known(image, whole, s.vaddr))
+			is_bare = false;
+		else
+			/* p_type comes first; PT_NULL is zero. */
+			memset(bytes + image->phoff + (uint64_t)i * image->phentsize, 0,
+			       sizeof(uint32_t));
+	}
+	return is_bare;
+}
+
+/* Makes of @pages, where the segments are to be read to, a file. */
+static bool fill_image(const struct fathom_space *s, uint64_t bias,
+		       const struct fathom_image *image, uint8_t *pages, uint64_t size,
+		       bool *ret_bare)
+{
+	bool *whole = calloc((size_t)image->phnum + 1, sizeof *whole);
+	struct fathom_image made;
+
+	if (!whole)
+		return false;
+	read_segments(s, image, bias, pages, whole);
+	drop_sections(pages, image->is64);
+	*ret_bare = false;
+	if (!fathom_image_init((struct fathom_bytes){ pages, size }, &made, NULL)) {
+		made.phnum = made.phnum < image->phnum ? made.phnum : image->phnum;
+		if (!made.swap)
+			restore_dynamic(pages, &made, bias);
+		*ret_bare = hide_unknown(pages, &made, whole);
+	}
+	free(whole);
+	return true;
+}
+
+static fathom_err read_image(const struct fathom_space *s, const struct fathom_mapping *first,
+			     uint64_t bias, const struct fathom_image *image,
+			     struct fathom_object **ret, bool *ret_bare,
+			     struct fathom_errinfo *reterr)
+{
+	const uint64_t size = size_of_segments(image);
+	const uint64_t least = image->is64 ? sizeof(Elf64_Ehdr) : sizeof(Elf32_Ehdr);
+	uint8_t *pages;
+
+	if (size < least)
+		return fathom_fail(reterr, FATHOM_E_CORRUPT, "", 0,
+				   "its image in memory is damaged");
+	if (size > MAX_IMAGE || !fathom_memory_fits(&s->target.session->memory, size))
+		return fathom_fail_by(reterr, FATHOM_E_LIMIT, FATHOM_CAUSE_BUDGET,
+				      "its image in memory does not fit the memory budget");
+	pages = fathom_pages_alloc(size);
+	if (!pages)
+		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+	if (!fill_image(s, bias, image, pages, size, ret_bare)) {
+		fathom_pages_free(pages, size);
+		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+	}
+	return object_from(&s->target.session->memory, first, pages, size, ret, reterr);
+}
+
+/* The kernel maps its own image whole, section headers and all. */
+static fathom_err read_vdso(const struct fathom_space *s, const struct fathom_mapping *mapping,
+			    struct fathom_object **ret, struct fathom_errinfo *reterr)
+{
+	const uint64_t size = mapping->end - mapping->start;
+	uint8_t *pages = size <= MAX_IMAGE ? fathom_pages_alloc(size) : NULL;
+
+	if (!pages)
+		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+	if (fathom_space_read(s, mapping->start, pages, (size_t)size) != size) {
+		const fathom_err err = unreadable(reterr);
+
+		fathom_pages_free(pages, size);
+		return err;
+	}
+	return object_from(&s->target.session->memory, mapping, pages, size, ret, reterr);
+}
+
+/*
+ * Reads the first page of the file of mapping *@k from another mapping, which *@k is then; returns
+ * how much can be read. Snapshots keep that page once for each file.
+ */
+static size_t read_other_header(const struct fathom_space *s, const struct fathom_maps *maps,
+				size_t *k, uint8_t *header)
+{
+	size_t got = 0;
+
+	for (size_t i = maps->items[*k].first; i < maps->n && !got; i = maps->items[i].next) {
+		if (i == *k || !holds_offset(&maps->items[i], 0))
+			continue;
+		got = fathom_space_read(s, maps->items[i].start, header, (size_t)s->page);
+		if (got)
+			*k = i;
+	}
+	return got;
+}
+
+fathom_err fathom_space_image(const struct fathom_space *s, const struct fathom_maps *maps,
+			      size_t i, struct fathom_object **ret, bool *ret_bare,
+			      struct fathom_errinfo *reterr)
+{
+	size_t k = mapping_of_offset(maps, i, 0);
+	struct fathom_image image;
+	uint8_t *header;
+	uint64_t bias;
+	size_t got;
+	fathom_err err = FATHOM_OK;
+
+	if (!maps->items[i].inode)
+		return read_vdso(s, &maps->items[i], ret, reterr);
+	if (k == maps->n)
+		return fathom_fail(reterr, FATHOM_E_NOT_FOUND, "", 0,
+				   "the start of its image is not in memory");
+	header = malloc((size_t)s->page);
+	if (!header)
+		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+	got = fathom_space_read(s, maps->items[k].start, header, (size_t)s->page);
+	if (!got)
+		got = read_other_header(s, maps, &k, header);
+	if (!got) {
+		err = unreadable(reterr);
+	} else if (fathom_image_init((struct fathom_bytes){ header, got }, &image, NULL) ||
+		   !fathom_bias_of_mapping(&image, maps, k, s->page, NULL, &bias)) {
+		err = fathom_fail(reterr, FATHOM_E_FORMAT, "", 0, "what is mapped is no ELF file");
+	}
+	if (!err)
+		err = read_image(s, &maps->items[k], bias, &image, ret, ret_bare, reterr);
+	free(header);
+	return err;
+}

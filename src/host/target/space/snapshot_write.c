@@ -1,0 +1,594 @@
+/* SPDX-License-Identifier: MIT */
+/* Writing snapshots; what is in one stands in snapshot_read.h. */
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fathom/snapshot.h"
+#include "host/file/codec.h"
+#include "host/jit/gdb_provider.h"
+#include "host/jit/jit.h"
+#include "host/file/bias.h"
+#include "host/target/space/mapped_files.h"
+#include "host/target/space/snapshot_read.h"
+#include "safe/base/cursor.h"
+#include "safe/base/limits.h"
+
+/* The format is little-endian. */
+#define SWAP (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)
+
+/* No notes that linkers write are larger. */
+#define MAX_NOTES ((size_t)64 << 10)
+/* Nor is [vdso]. */
+#define MAX_VDSO ((size_t)1 << 20)
+
+struct writer {
+	struct fathom_space *space;
+	struct fathom_space_view *view;
+	const struct fathom_reader *memory;
+	const struct fathom_maps *maps; /* of the view */
+	uint32_t *file_of;              /* the number of the file of each mapping, or 0 */
+	struct fathom_array body;
+	size_t record; /* where the one being written begins */
+	bool failed;   /* without memory */
+};
+
+/* Adds @size bytes, which may be NULL: zeros. Returns where they stand, or NULL. */
+static uint8_t *put(struct writer *w, const void *bytes, size_t size)
+{
+	uint8_t *to;
+
+	if (w->failed || !fathom_array_reserve(&w->body, 1, size)) {
+		w->failed = true;
+		return NULL;
+	}
+	to = (uint8_t *)w->body.data + w->body.n;
+	if (bytes)
+		memcpy(to, bytes, size);
+	else
+		memset(to, 0, size);
+	w->body.n += size;
+	return to;
+}
+
+static void put_u64(struct writer *w, uint64_t value)
+{
+	value = load_u64((const uint8_t *)&value, SWAP);
+	(void)put(w, &value, sizeof value);
+}
+
+static void put_u32(struct writer *w, uint32_t value)
+{
+	value = load_u32((const uint8_t *)&value, SWAP);
+	(void)put(w, &value, sizeof value);
+}
+
+static void begin_record(struct writer *w, enum fathom_snapshot_record type)
+{
+	put_u32(w, type);
+	put_u32(w, 0);
+	put_u64(w, 0);
+	w->record = w->body.n;
+}
+
+/* Fills the size in, and up to a multiple of 8. */
+static void end_record(struct writer *w)
+{
+	uint64_t size = w->body.n - w->record;
+
+	(void)put(w, NULL, (size_t)((0 - size) & 7));
+	if (w->failed)
+		return;
+	size = load_u64((const uint8_t *)&size, SWAP);
+	memcpy((uint8_t *)w->body.data + w->record - sizeof size, &size, sizeof size);
+}
+
+static void put_process(struct writer *w)
+{
+	struct fathom_space_facts facts;
+
+	fathom_space_describe(w->space, &facts);
+	begin_record(w, FATHOM_SNAPSHOT_PROCESS);
+	put_u64(w, (uint64_t)w->space->target.pid);
+	put_u64(w, w->space->page);
+	put_u64(w, facts.entry);
+	(void)put(w, facts.command, sizeof facts.command);
+	end_record(w);
+}
+
+/* What tells the file again that has no build-id, if it can be had by its path. */
+static void identify(const struct fathom_space *s, const struct fathom_mapping *m,
+		     struct fathom_file_id *ret)
+{
+	char path[PATH_MAX];
+
+	*ret = (struct fathom_file_id){ 0 };
+	if (!s->target.is_live || !m->inode || m->deleted ||
+	    snprintf(path, sizeof path, "%s%.*s", s->root, (int)m->name.size, m->name.data) >=
+		    (int)sizeof path ||
+	    fathom_file_reach(&s->target.session->memory, path, NULL) ||
+	    !fathom_file_identify(path, ret) || !fathom_space_is_file(s, m, ret))
+		*ret = (struct fathom_file_id){ 0 };
+}
+
+static void put_file(struct writer *w, const struct fathom_mapping *m)
+{
+	struct fathom_file_id id;
+
+	identify(w->space, m, &id);
+	begin_record(w, FATHOM_SNAPSHOT_FILE);
+	put_u64(w, m->device);
+	put_u64(w, m->inode);
+	put_u64(w, id.size);
+	put_u64(w, (uint64_t)id.ctime_ns);
+	put_u32(w, m->deleted);
+	put_u32(w, m->name.size);
+	(void)put(w, m->name.data, m->name.size);
+	end_record(w);
+}
+
+static void put_files(struct writer *w)
+{
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < w->maps->n; i++) {
+		const struct fathom_mapping *m = &w->maps->items[i];
+
+		if (!m->inode && !m->name.size)
+			continue;
+		if (m->first == i) {
+			put_file(w, m);
+			w->file_of[i] = ++n;
+		} else {
+			w->file_of[i] = w->file_of[m->first];
+		}
+	}
+}
+
+static void put_mappings(struct writer *w)
+{
+	begin_record(w, FATHOM_SNAPSHOT_MAPPINGS);
+	for (size_t i = 0; i < w->maps->n; i++) {
+		const struct fathom_mapping *m = &w->maps->items[i];
+
+		put_u64(w, m->start);
+		put_u64(w, m->end);
+		put_u64(w, m->off);
+		put_u32(w, w->file_of[i]);
+		put_u32(w,
+			(m->readable ? 1u : 0) | (m->writable ? 2u : 0) | (m->executable ? 4u : 0));
+	}
+	end_record(w);
+}
+
+/* Stores up to @size bytes at @avma, as many as can be read. Returns them until more is put. */
+static struct fathom_bytes put_memory(struct writer *w, uint64_t avma, size_t size)
+{
+	const size_t before = w->body.n;
+	uint8_t *to;
+	size_t got;
+
+	begin_record(w, FATHOM_SNAPSHOT_MEMORY);
+	put_u64(w, avma);
+	to = put(w, NULL, size);
+	got = to ? w->memory->read(w->memory->data, avma, to, size) : 0;
+	w->body.n -= size - got;
+	if (!got) {
+		w->body.n = w->failed ? w->body.n : before;
+		return (struct fathom_bytes){ NULL, 0 };
+	}
+	return (struct fathom_bytes){ to, got };
+}
+
+/* Stores the notes of the ELF file whose first page, at mapping @i, is @page, if not in that. */
+static void put_notes(struct writer *w, size_t i, const uint8_t *page, size_t size)
+{
+	const uint64_t start = w->maps->items[i].start;
+	struct fathom_image image;
+	struct fathom_segment s;
+	uint64_t bias;
+
+	if (fathom_image_init((struct fathom_bytes){ page, size }, &image, NULL) ||
+	    !fathom_bias_of_mapping(&image, w->maps, i, w->space->page, NULL, &bias))
+		return;
+	for (uint32_t k = 0; k < image.phnum; k++) {
+		if (!fathom_image_segment(&image, k, &s) || s.type != PT_NOTE || !s.filesz ||
+		    s.filesz > MAX_NOTES || bias + s.vaddr - start < size)
+			continue;
+		if (put_memory(w, bias + s.vaddr, (size_t)s.filesz).size)
+			end_record(w);
+	}
+}
+
+/* Stores the first page of mapping @i and the notes; false if it is no ELF file's. */
+static bool put_elf(struct writer *w, size_t i)
+{
+	const size_t before = w->body.n;
+	const struct fathom_bytes stored =
+		put_memory(w, w->maps->items[i].start, (size_t)w->space->page);
+	uint8_t *page;
+
+	if (!fathom_image_is_elf(stored)) {
+		w->body.n = w->failed ? w->body.n : before;
+		return false;
+	}
+	/* What is stored moves when more is. */
+	page = malloc((size_t)stored.size);
+	w->failed |= !page;
+	if (page)
+		memcpy(page, stored.data, (size_t)stored.size);
+	end_record(w);
+	if (page)
+		put_notes(w, i, page, (size_t)stored.size);
+	free(page);
+	return true;
+}
+
+/*
+ * Stores the first page of the file whose first mapping is number @first, from a mapping that is
+ * @writable or not, if there is one and the file is ELF.
+ */
+static bool put_first_page(struct writer *w, size_t first, bool writable)
+{
+	for (size_t i = first; i < w->maps->n && !w->failed; i = w->maps->items[i].next) {
+		const struct fathom_mapping *m = &w->maps->items[i];
+
+		if (!m->off && m->readable && m->writable == writable && put_elf(w, i))
+			return true;
+	}
+	return false;
+}
+
+/* Says that the file of mapping @m, and so its names, will have to be found without its memory. */
+static void note_unreachable(const struct writer *w, const struct fathom_mapping *m)
+{
+	struct fathom_errinfo info;
+	char name[sizeof info.file];
+
+	(void)snprintf(name, sizeof name, "%.*s", (int)m->name.size, m->name.data);
+	(void)fathom_fail_reach(&info, name);
+	fathom_notes_add(w->space->notes, &info);
+}
+
+static void put_memories(struct writer *w)
+{
+	for (size_t i = 0; i < w->maps->n && !w->failed; i++) {
+		const struct fathom_mapping *m = &w->maps->items[i];
+
+		if (m->inode && m->first == i) {
+			if (!fathom_space_is_reachable(w->space, m))
+				note_unreachable(w, m);
+			/* One is enough to know the file again; what is written to may differ. */
+			else if (!put_first_page(w, i, false))
+				(void)put_first_page(w, i, true);
+		} else if (!m->inode && str_is(m->name, "[vdso]") &&
+			   m->end - m->start <= MAX_VDSO) {
+			if (put_memory(w, m->start, (size_t)(m->end - m->start)).size)
+				end_record(w);
+		}
+	}
+}
+
+static bool put_code(const struct fathom_jit_code *code, void *data)
+{
+	const struct fathom_symbol_hit *symbol = code->symbol;
+	struct writer *w = data;
+
+	begin_record(w, FATHOM_SNAPSHOT_CODE);
+	put_u64(w, code->start);
+	put_u64(w, code->end);
+	put_u64(w, symbol->start);
+	put_u64(w, symbol->size);
+	put_u32(w, symbol->source == FATHOM_SOURCE_JITDUMP ? 1 : 2);
+	put_u32(w, symbol->name.size);
+	(void)put(w, symbol->name.data, symbol->name.size);
+	end_record(w);
+	return !w->failed;
+}
+
+/* Walks all lists, the entries of one behind those of the other. */
+static fathom_err walk_lists(struct writer *w, const struct fathom_array *lists,
+			     struct fathom_array *items)
+{
+	const struct fathom_gdb_list *l = lists->data;
+
+	items->n = 0;
+	for (size_t i = 0; i < lists->n; i++)
+		FATHOM_TRY(fathom_gdb_list_walk(w->memory, &l[i], NULL, items));
+	return FATHOM_OK;
+}
+
+/* Stores what the lists are made of. */
+static void put_lists(struct writer *w, const struct fathom_array *lists,
+		      const struct fathom_array *items)
+{
+	const struct fathom_gdb_list *l = lists->data;
+	const struct fathom_gdb_item *item = items->data;
+	uint64_t left = FATHOM_MAX_GDB_BYTES;
+
+	for (size_t i = 0; i < lists->n; i++)
+		if (put_memory(w, l[i].descriptor, l[i].layout.descriptor).size)
+			end_record(w);
+	for (size_t i = 0; i < items->n && !w->failed; i++) {
+		const struct fathom_gdb_entry *e = &item[i].entry;
+		size_t k = 0;
+
+		while (k + 1 < lists->n && l[k].descriptor != item[i].list)
+			k++;
+		if (put_memory(w, item[i].avma, l[k].layout.entry).size)
+			end_record(w);
+		if (!e->size || e->size > FATHOM_MAX_GDB_SYMFILE || e->size > left)
+			continue;
+		left -= e->size;
+		if (put_memory(w, e->symfile, (size_t)e->size).size)
+			end_record(w);
+	}
+}
+
+/* Whether memory still is what the records from @start on say. */
+static bool is_unchanged(const struct writer *w, size_t start)
+{
+	const uint8_t *body = w->body.data;
+	struct fathom_cursor c =
+		cur_init((struct fathom_bytes){ body + start, w->body.n - start }, SWAP);
+	uint8_t here[4096];
+
+	while (cur_left(&c)) {
+		struct fathom_cursor r;
+		uint64_t avma;
+		uint64_t size;
+
+		cur_skip(&c, 2 * sizeof(uint32_t));
+		size = cur_u64(&c);
+		r = cur_sub(&c, size);
+		cur_skip(&c, (0 - size) & 7);
+		avma = cur_u64(&r);
+		while (cur_left(&r)) {
+			const size_t n =
+				cur_left(&r) < sizeof here ? (size_t)cur_left(&r) : sizeof here;
+
+			if (w->memory->read(w->memory->data, avma, here, n) != n ||
+			    memcmp(here, r.p, n) != 0)
+				return false;
+			avma += n;
+			cur_skip(&r, n);
+		}
+	}
+	return true;
+}
+
+/* Notes that the code of the lists is not stored, because of @err. */
+static void note_left_out(const struct writer *w, fathom_err err)
+{
+	struct fathom_errinfo info;
+
+	if (err == FATHOM_E_LIMIT)
+		(void)fathom_fail(
+			&info, err, "", 0,
+			"is a longer list than fathom reads: its code is not in the snapshot");
+	else
+		(void)fathom_fail(&info, FATHOM_E_TIMEOUT, "", 0,
+				  "changes all the time: its code is not in the snapshot");
+	fathom_errinfo_set_file(&info, "__jit_debug_descriptor");
+	fathom_notes_add(w->space->notes, &info);
+}
+
+/* A list that changes meanwhile is read again so often; then it is left out. */
+#define LIST_TRIES 8
+
+/*
+ * Stores the lists of GDB's JIT interface as they were at one moment: that of the second walk,
+ * which found what the first did, while the memory before it is that behind it.
+ */
+static fathom_err put_gdb_lists(struct writer *w)
+{
+	struct fathom_gdb_jit g = { 0 };
+	struct fathom_array *lists = &g.lists;
+	struct fathom_array before = { NULL, 0, 0 };
+	struct fathom_array after = { NULL, 0, 0 };
+	const size_t start = w->body.n;
+	fathom_err err;
+	bool same = false;
+
+	fathom_gdb_jit_init(&g, &w->space->target.session->memory);
+	err = fathom_gdb_jit_find(&g, &w->view->jit);
+	for (int i = 0; i < LIST_TRIES && lists->n && !same && err != FATHOM_E_MEMORY; i++) {
+		w->body.n = start;
+		err = walk_lists(w, lists, &before);
+		/* A list that is too long now will be. */
+		if (err == FATHOM_E_LIMIT)
+			break;
+		if (err)
+			continue;
+		put_lists(w, lists, &before);
+		err = walk_lists(w, lists, &after);
+		same = !err && fathom_gdb_items_same(&before, &after) && !w->failed &&
+		       is_unchanged(w, start);
+	}
+	if (lists->n && !same && !w->failed && err != FATHOM_E_MEMORY) {
+		w->body.n = start;
+		note_left_out(w, err);
+	}
+	fathom_gdb_jit_deinit(&g);
+	fathom_array_deinit(&before);
+	fathom_array_deinit(&after);
+	return err == FATHOM_E_MEMORY ? err : FATHOM_OK;
+}
+
+/* Stores the code that the program has made itself. */
+static void put_jit(struct writer *w)
+{
+	w->failed |= fathom_jit_each(&w->view->jit, put_code, w) != FATHOM_OK;
+	w->failed |= put_gdb_lists(w) != FATHOM_OK;
+}
+
+/* The next mapping of a file from @i on. */
+static size_t next_of_file(const struct fathom_maps *maps, size_t i)
+{
+	while (i < maps->n && !maps->items[i].inode)
+		i++;
+	return i;
+}
+
+/* Whether both maps have the same files at the same places. */
+static bool have_same_files(const struct fathom_maps *a, const struct fathom_maps *b)
+{
+	size_t i = next_of_file(a, 0);
+	size_t k = next_of_file(b, 0);
+
+	while (i < a->n && k < b->n) {
+		const struct fathom_mapping *x = &a->items[i];
+		const struct fathom_mapping *y = &b->items[k];
+
+		if (x->start != y->start || x->end != y->end || x->off != y->off ||
+		    !fathom_mapping_same_file(x, y))
+			return false;
+		i = next_of_file(a, i + 1);
+		k = next_of_file(b, k + 1);
+	}
+	return i == a->n && k == b->n;
+}
+
+/* Puts all that the view has. */
+static void put_all(struct writer *w)
+{
+	w->body.n = 0;
+	w->file_of = calloc(w->maps->n + 1, sizeof *w->file_of);
+	w->failed |= !w->file_of;
+	if (w->file_of) {
+		put_process(w);
+		put_files(w);
+		put_mappings(w);
+		put_memories(w);
+		put_jit(w);
+	}
+	free(w->file_of);
+}
+
+/* Takes all in; *@ret_changed says that the process loaded or unloaded something meanwhile. */
+static fathom_err take(struct writer *w, bool *ret_changed, struct fathom_errinfo *reterr)
+{
+	struct fathom_maps after;
+	struct fathom_view *v;
+	fathom_err err;
+
+	FATHOM_TRY(fathom_view_begin(&w->space->target, FATHOM_VIEW_PLACES, &v, reterr));
+	w->view = (struct fathom_space_view *)v;
+	w->memory = &w->view->raw;
+	w->maps = &w->view->maps;
+	put_all(w);
+	err = w->failed ? fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory")
+			: w->space->ops->read_maps(w->space, &after, reterr);
+	if (!err) {
+		*ret_changed = !have_same_files(w->maps, &after);
+		fathom_maps_deinit(&after);
+	}
+	fathom_view_end(v);
+	return err;
+}
+
+static bool write_all(int fd, const void *bytes, size_t size)
+{
+	for (size_t done = 0; done < size;) {
+		const ssize_t n = write(fd, (const uint8_t *)bytes + done, size - done);
+
+		if (n < 0)
+			return false;
+		done += (size_t)n;
+	}
+	return true;
+}
+
+/* Writes all to @fd, which it closes; it is the file called @path. */
+static fathom_err write_file(int fd, const struct fathom_array *body, const char *path,
+			     struct fathom_errinfo *reterr)
+{
+	struct writer header = { .space = NULL };
+	fathom_err err = FATHOM_OK;
+
+	(void)put(&header, FATHOM_SNAPSHOT_MAGIC, sizeof FATHOM_SNAPSHOT_MAGIC - 1);
+	put_u32(&header, FATHOM_SNAPSHOT_VERSION);
+	put_u32(&header, fathom_codec_crc32((struct fathom_bytes){ body->data, body->n }));
+	put_u64(&header, body->n);
+	if (header.failed || !write_all(fd, header.body.data, header.body.n) ||
+	    !write_all(fd, body->data, body->n))
+		err = fathom_fail_write(reterr, path);
+	if (close(fd) && !err)
+		err = fathom_fail_write(reterr, path);
+	fathom_array_deinit(&header.body);
+	return err;
+}
+
+/* Writes to what is no file but a device or a pipe: that stays what it is. */
+static fathom_err store_into(const struct fathom_array *body, const char *path,
+			     struct fathom_errinfo *reterr)
+{
+	const int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+
+	return fd < 0 ? fathom_fail_write(reterr, path) : write_file(fd, body, path, reterr);
+}
+
+/* Replaces the file at @path, which is whole or what it was before. */
+static fathom_err replace(const struct fathom_array *body, const char *path,
+			  struct fathom_errinfo *reterr)
+{
+	char temporary[PATH_MAX];
+	fathom_err err;
+	int fd;
+
+	if (snprintf(temporary, sizeof temporary, "%s.XXXXXX", path) >= (int)sizeof temporary) {
+		(void)fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0, "is too long a path");
+		fathom_errinfo_set_file(reterr, path);
+		return FATHOM_E_ARGUMENT;
+	}
+	fd = mkostemp(temporary, O_CLOEXEC);
+	if (fd < 0)
+		return fathom_fail_write(reterr, path);
+	err = write_file(fd, body, path, reterr);
+	if (!err && rename(temporary, path))
+		err = fathom_fail_write(reterr, path);
+	if (err)
+		(void)unlink(temporary);
+	return err;
+}
+
+/* Stores the snapshot at @path, or where the link that it is leads to. */
+static fathom_err store(const struct fathom_array *body, const char *path,
+			struct fathom_errinfo *reterr)
+{
+	char *target;
+	struct stat st;
+	fathom_err err;
+
+	if (!stat(path, &st) && !S_ISREG(st.st_mode))
+		return store_into(body, path, reterr);
+	target = realpath(path, NULL);
+	err = replace(body, target ? target : path, reterr);
+	free(target);
+	return err;
+}
+
+/* A process that loads and unloads all the time is tried so often. */
+#define TRIES 16
+
+fathom_err fathom_snapshot_store(struct fathom_target *t, const char *path,
+				 struct fathom_errinfo *reterr)
+{
+	struct writer w = { .space = (struct fathom_space *)t };
+	bool changed = true;
+	fathom_err err = FATHOM_OK;
+
+	for (int i = 0; i < TRIES && changed && !err; i++)
+		err = take(&w, &changed, reterr);
+	if (!err && changed)
+		err = fathom_fail(reterr, FATHOM_E_TIMEOUT, "", 0,
+				  "the process loads and unloads files all the time");
+	err = fathom_target_end_call(t, err, reterr);
+	if (!err)
+		err = store(&w.body, path, reterr);
+	fathom_array_deinit(&w.body);
+	return err;
+}

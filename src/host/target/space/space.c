@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+#include "host/target/space/space.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "host/file/file.h"
+#include "host/target/space/mapped_files.h"
+
+_Static_assert(FATHOM_VIEW_FEW == FATHOM_MAPS_QUERIES, "views of few ask for parts of maps");
+
+void fathom_space_init(struct fathom_space *s, const struct fathom_space_ops *ops,
+		       const struct fathom_target_ops *target_ops, struct fathom *session,
+		       enum fathom_target_kind kind)
+{
+	fathom_target_init(&s->target, target_ops, session, kind);
+	s->ops = ops;
+	s->notes = &s->target.notes;
+	s->page = (uint64_t)sysconf(_SC_PAGESIZE);
+	pthread_mutex_init(&s->lock, NULL);
+}
+
+void fathom_space_free(struct fathom_target *t)
+{
+	struct fathom_space *s = (struct fathom_space *)t;
+
+	fathom_space_drop_idle(s);
+	fathom_space_files_close(s->files);
+	fathom_jit_destroy(atomic_load(&s->jit));
+	pthread_mutex_destroy(&s->lock);
+	fathom_notes_deinit(&t->notes);
+	s->ops->free(s);
+}
+
+bool fathom_space_is_reachable(const struct fathom_space *s, const struct fathom_mapping *m)
+{
+	return !s->ops->is_reachable || s->ops->is_reachable(s, m);
+}
+
+/* Notes that the file that has the memory at @avma cannot be touched; FATHOM_E_TIMEOUT. */
+static fathom_err fail_reach(const struct fathom_space *s, uint64_t avma,
+			     struct fathom_errinfo *reterr)
+{
+	char name[sizeof reterr->file] = "";
+	struct fathom_maps maps;
+	size_t at;
+
+	if (!s->ops->read_maps(s, &maps, NULL)) {
+		at = fathom_maps_at(&maps, avma);
+		if (at < maps.n)
+			(void)snprintf(name, sizeof name, "%.*s", (int)maps.items[at].name.size,
+				       maps.items[at].name.data);
+		fathom_maps_deinit(&maps);
+	}
+	return fathom_fail_reach(reterr, name);
+}
+
+size_t fathom_space_read(const struct fathom_space *s, uint64_t avma, void *to, size_t size)
+{
+	return s->ops->read(s, avma, to, size);
+}
+
+/* Reads memory now; of what was stored, where that is not all, in a view of it. */
+static size_t read_now(struct fathom_target *t, uint64_t avma, void *to, size_t size)
+{
+	const size_t done = fathom_space_read((struct fathom_space *)t, avma, to, size);
+	struct fathom_view *v;
+	size_t all;
+
+	if (done == size || t->is_live || fathom_view_begin(t, FATHOM_VIEW_MEMORY, &v, NULL))
+		return done;
+	all = v->memory.read(v->memory.data, avma, to, size);
+	fathom_view_end(v);
+	return all;
+}
+
+fathom_err fathom_space_read_now(struct fathom_target *t, uint64_t avma, void *to, size_t size,
+				 size_t *ret_size, struct fathom_errinfo *reterr)
+{
+	struct fathom_target_info info;
+
+	errno = 0;
+	*ret_size = read_now(t, avma, to, size);
+	if (*ret_size || !size)
+		return FATHOM_OK;
+	if (!errno || errno == EIO || errno == EFAULT)
+		return fathom_fail(reterr, FATHOM_E_NOT_FOUND, "", avma,
+				   "no memory can be read at this address");
+	if (errno == ETIMEDOUT)
+		return fail_reach((struct fathom_space *)t, avma, reterr);
+	fathom_target_get_info(t, &info);
+	return fathom_fail_os(reterr, info.path);
+}
+
+void fathom_space_describe(const struct fathom_space *s, struct fathom_space_facts *ret)
+{
+	*ret = (struct fathom_space_facts){ .uid = -1 };
+	if (s->ops->describe)
+		s->ops->describe(s, ret);
+}
+
+/* The module whose layout is looked for. */
+struct program {
+	struct fathom_layout layout;
+	uint64_t entry; /* avma; 0: not known */
+};
+
+static bool take_layout(const struct fathom_module_at *m, void *data)
+{
+	const struct fathom_image *image = &m->module->main->image;
+	struct program *p = data;
+	const bool is_program = image->entry + m->bias == p->entry;
+
+	if (is_program || p->layout.machine == EM_NONE)
+		p->layout = (struct fathom_layout){ image->machine,
+						    fathom_image_address_size(image), image->swap };
+	return p->entry && !is_program;
+}
+
+/*
+ * Tells the layout of the module that the program started in; where that is not known, of the
+ * first: programs may map files of other machines, to look at them or to run them.
+ */
+fathom_err fathom_space_layout(struct fathom_view *v, struct fathom_layout *ret)
+{
+	struct program p = { .layout = { .machine = EM_NONE, .word = sizeof(void *) } };
+	struct fathom_space_facts facts;
+
+	fathom_space_describe((const struct fathom_space *)v->target, &facts);
+	p.entry = facts.entry;
+	FATHOM_TRY(fathom_view_modules(v, take_layout, &p));
+	*ret = p.layout;
+	return FATHOM_OK;
+}
+
+/*
+ * The memory, which was opened first, must still be there. The child of vfork() has its parent's
+ * until it runs a program of its own, and that leaves it where it is: but there the entry is
+ * another.
+ */
+bool fathom_space_has_stayed(struct fathom_view *view)
+{
+	const struct fathom_space_view *v = (const struct fathom_space_view *)view;
+	struct fathom_space_facts facts;
+	uint8_t byte;
+
+	if (v->memory.fd < 0)
+		return true;
+	(void)view->memory.read(view->memory.data, 0, &byte, 1);
+	fathom_space_describe(v->space, &facts);
+	/* While exec() is at work there is no entry yet, nor all of the memory. */
+	return !v->memory.is_gone && v->entry && facts.entry == v->entry;
+}
+
+void fathom_space_each_open(const struct fathom_target *t,
+			    void (*fn)(struct fathom_module *m, void *data), void *data)
+{
+	struct fathom_space *s = (struct fathom_space *)(uintptr_t)t;
+	struct fathom_space_file *last;
+
+	/* Whatever is put into the list meanwhile comes before the first. */
+	pthread_mutex_lock(&s->lock);
+	last = s->files;
+	for (struct fathom_space_file *f = last; f; f = f->next)
+		f->users++;
+	pthread_mutex_unlock(&s->lock);
+	/* No file that is in use leaves the list, and so none is passed by. */
+	for (struct fathom_space_file *f = last; f; f = f->next)
+		if (f->module)
+			fn(f->module, data);
+	pthread_mutex_lock(&s->lock);
+	for (struct fathom_space_file *f = last; f; f = f->next)
+		f->users--;
+	pthread_mutex_unlock(&s->lock);
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+#include "host/target/space/stored.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "host/target/space/core.h"
+#include "host/target/space/opened_file.h"
+#include "host/target/space/snapshot_read.h"
+
+struct stored {
+	struct fathom_space space;
+	struct fathom_dump dump;
+};
+
+static const struct fathom_dump *dump_of(const struct fathom_space *s)
+{
+	return &((const struct stored *)s)->dump;
+}
+
+/* Names stay where they are, in the file that was read. */
+static fathom_err read_maps(const struct fathom_space *s, struct fathom_maps *ret,
+			    struct fathom_errinfo *reterr)
+{
+	const struct fathom_maps *maps = &dump_of(s)->maps;
+	struct fathom_mapping *items = malloc(maps->n * sizeof *items);
+
+	if (!items)
+		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+	memcpy(items, maps->items, maps->n * sizeof *items);
+	*ret = (struct fathom_maps){ .items = items, .n = maps->n };
+	return FATHOM_OK;
+}
+
+static size_t read_memory(const struct fathom_space *s, uint64_t avma, void *to, size_t size)
+{
+	errno = 0;
+	return fathom_dump_read(dump_of(s), avma, to, size);
+}
+
+/* The program's own file is where the user says. */
+static bool format_exe(const struct fathom_space *s, const struct fathom_mapping *m, char *path,
+		       size_t cap)
+{
+	const struct fathom_dump *d = dump_of(s);
+	const size_t i = fathom_maps_at(&d->maps, d->entry);
+
+	return s->target.session->exe[0] && i < d->maps.n &&
+	       fathom_mapping_same_file(&d->maps.items[i], m) &&
+	       snprintf(path, cap, "%s", s->target.session->exe) < (int)cap;
+}
+
+/* Inodes are used again: size and time of change have to be what they were. */
+static bool is_file(const struct fathom_space *s, const struct fathom_mapping *m,
+		    const struct fathom_file_id *id)
+{
+	const struct fathom_dump *d = dump_of(s);
+
+	for (size_t i = 0; i < d->n_files; i++) {
+		const struct fathom_file_id *was = &d->files[i].id;
+
+		if (was->ctime_ns && was->device == m->device && was->inode == m->inode &&
+		    was->size == id->size && was->ctime_ns == id->ctime_ns)
+			return fathom_mapping_is_inode(m, id);
+	}
+	return false;
+}
+
+static bool find_code(const struct fathom_space *s, uint64_t avma, struct fathom_symbol_hit *ret)
+{
+	const struct fathom_dump_code *c = fathom_dump_code_at(dump_of(s), avma);
+
+	if (!c)
+		return false;
+	*ret = (struct fathom_symbol_hit){
+		.start = c->symbol, .size = c->size, .name = c->name, .source = c->source
+	};
+	return true;
+}
+
+static void each_code(const struct fathom_space *s, fathom_code_fn fn, void *data)
+{
+	const struct fathom_dump *d = dump_of(s);
+	bool more = true;
+
+	for (size_t i = 0; i < d->n_code && more; i++) {
+		struct fathom_symbol_hit hit;
+		const struct fathom_jit_code code = { d->code[i].start, d->code[i].end, &hit };
+
+		more = !find_code(s, code.start, &hit) || fn(&code, data);
+	}
+}
+
+static void describe(const struct fathom_space *s, struct fathom_space_facts *ret)
+{
+	const struct fathom_dump *d = dump_of(s);
+
+	ret->entry = d->entry;
+	ret->pid = d->pid;
+	memcpy(ret->command, d->command, sizeof ret->command);
+	ret->uid = d->uid;
+	ret->ended = d->ended;
+}
+
+static void stored_free(struct fathom_space *s)
+{
+	struct stored *stored = (struct stored *)s;
+
+	fathom_dump_deinit(&stored->dump);
+	free(stored);
+}
+
+static const struct fathom_space_ops stored_ops = {
+	.read_maps = read_maps,
+	.read = read_memory,
+	.format_very_path = format_exe,
+	.is_file = is_file,
+	.find_code = find_code,
+	.each_code = each_code,
+	.describe = describe,
+	.free = stored_free,
+};
+
+static fathom_err check(const struct fathom_target *t, bool also_overwritten,
+			struct fathom_errinfo *reterr)
+{
+	const struct fathom_file *f = dump_of((const struct fathom_space *)t)->file;
+
+	return fathom_file_is_cut(f) || (also_overwritten && fathom_file_is_overwritten(f))
+		       ? fathom_fail_cut(reterr, f->path)
+		       : FATHOM_OK;
+}
+
+static void describe_target(const struct fathom_target *t, struct fathom_target_info *ret)
+{
+	const struct fathom_dump *d = dump_of((const struct fathom_space *)t);
+
+	ret->path = d->file->path;
+	ret->command = d->command;
+}
+
+static const struct fathom_target_ops target_ops = { FATHOM_SPACE_TARGET_OPS, .check = check,
+						     .describe = describe_target };
+
+fathom_err fathom_stored_open(struct fathom *session, struct fathom_file *file,
+			      struct fathom_target **ret, struct fathom_errinfo *reterr)
+{
+	const bool is_core = fathom_core_file_is(file->bytes);
+	struct stored *s = calloc(1, sizeof *s);
+	fathom_err err;
+
+	if (!s) {
+		fathom_file_close(file);
+		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+	}
+	fathom_space_init(&s->space, &stored_ops, &target_ops, session,
+			  is_core ? FATHOM_TARGET_CORE : FATHOM_TARGET_SNAPSHOT);
+	err = is_core ? fathom_core_file_read(file, &s->space.target.notes, &s->dump, reterr)
+		      : fathom_snapshot_file_read(file, &s->dump, reterr);
+	if (!err && fathom_maps_link(&s->dump.maps))
+		err = fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+	if (err) {
+		fathom_target_release(&s->space.target);
+		return err;
+	}
+	s->space.target.pid = s->dump.pid;
+	s->space.page = s->dump.page;
+	*ret = &s->space.target;
+	return FATHOM_OK;
+}

@@ -66,18 +66,22 @@ double peak_mib()
 
 fathom *session;
 fathom_self *self;
-fathom_self_answer answer;
+char buffer[FATHOM_SELF_BUFFER];
 char text[4096];
 int null_fd;
 
 bool by_fathom(uintptr_t pc)
 {
-	return fathom_self_lookup(self, pc, FATHOM_NAMES_ONLY, &answer);
+	return fathom_self_lookup(self, { pc, FATHOM_PC_EXACT, {} }, FATHOM_NAMES_ONLY, buffer,
+				  sizeof buffer)
+		->symbol;
 }
 
 bool by_fathom_now(uintptr_t pc)
 {
-	return fathom_self_lookup_now(self, pc, FATHOM_NAMES_ONLY, &answer);
+	return fathom_self_lookup_now(self, { pc, FATHOM_PC_EXACT, {} }, FATHOM_NAMES_ONLY, buffer,
+				      sizeof buffer)
+		->symbol;
 }
 
 bool by_dladdr(uintptr_t pc)

@@ -23,7 +23,6 @@
 #define FATHOM_SELF_H
 
 #include <stdarg.h>
-#include <stdbool.h>
 
 #include <fathom/error.h>
 #include <fathom/answer.h>
@@ -45,9 +44,6 @@ enum {
 	FATHOM_SELF_FULL = 1u << 0
 };
 
-/** A bit of the flags of fathom_self_lookup(): the address is a return address. */
-#define FATHOM_SELF_RETURN_ADDRESS (1u << 8)
-
 /** Options of fathom_self_prepare(); as struct fathom_options. */
 struct fathom_self_options {
 	size_t size;
@@ -56,53 +52,11 @@ struct fathom_self_options {
 	uint64_t reserved[4];
 };
 
-/** Frames of one answer. */
-#define FATHOM_SELF_FRAMES 16
-
-/** Bytes of an answer for what is in no table: names read from memory. */
-#define FATHOM_SELF_TEXT 1024
+/** A good size for the buffer of fathom_self_lookup(), in bytes: some 30 frames. */
+#define FATHOM_SELF_BUFFER 2048
 
 /** Libraries that were unloaded whose strings are kept, those that went last. */
 #define FATHOM_SELF_KEPT 64
-
-/** One frame: of an inlined call, or of the function itself. What is not known is NULL or 0. */
-struct fathom_self_frame {
-	const char *function;     /**< demangled */
-	const char *linkage_name; /**< as linked */
-	const char *file;         /**< comp_dir/directory/name as the compiler stated them */
-	uint32_t line;
-	uint32_t column;
-	uint32_t discriminator;
-	uint32_t reserved;
-};
-
-/**
- * The answer for one address. Strings belong to the struct fathom_self and live as long as it.
- *
- * Those of a library that is unloaded live until FATHOM_SELF_KEPT others have been unloaded after
- * it, and fathom_self_refresh() has been called; who wants them for longer copies them. Those of a
- * module that is not prepared (FATHOM_REASON_NOT_PREPARED) stand in text, and a copy of the answer
- * points to the original's.
- */
-struct fathom_self_answer {
-	uint64_t address;         /**< as asked */
-	uint64_t module_address;  /**< as stated in the ELF; FATHOM_NO_ADDRESS without a module */
-	uint64_t offset;          /**< from the start of the symbol, bytes */
-	uint64_t size;            /**< of the symbol, bytes; 0: not stated */
-	const char *function;     /**< demangled; NULL: the address has no name */
-	const char *linkage_name; /**< as linked; NULL where only a plain name is known */
-	const char *module;       /**< path of the file it is in; NULL: none */
-	const uint8_t *build_id;  /**< of it; NULL without one */
-	uint32_t build_id_size;   /**< bytes */
-	uint32_t n_frames;        /**< innermost first, the last one the function itself */
-	uint8_t source;           /**< enum fathom_source */
-	uint8_t reason;           /**< enum fathom_reason */
-	/** Inlined calls between the last but one frame and the last were left out. */
-	bool is_cut;
-	uint8_t reserved[5];
-	struct fathom_self_frame frames[FATHOM_SELF_FRAMES];
-	char text[FATHOM_SELF_TEXT];
-};
 
 /**
  * Prepares the process for fathom_self_lookup(): opens the file of each module, verified against
@@ -127,7 +81,7 @@ FATHOM_API fathom_err fathom_self_prepare(struct fathom *session,
  * such a thread waits for this one.
  *
  * Safety: mt-safe; not in signal handlers
- * Memory: frees the strings of libraries that have been gone for long (struct fathom_self_answer)
+ * Memory: frees the strings of libraries that have been gone for long (fathom_self_lookup())
  * Returns: as fathom_self_prepare(); after an error what was prepared is still used
  */
 FATHOM_API fathom_err fathom_self_refresh(struct fathom_self *self, struct fathom_errinfo *reterr);
@@ -143,33 +97,41 @@ FATHOM_API fathom_err fathom_self_refresh(struct fathom_self *self, struct fatho
 FATHOM_API void fathom_self_destroy(struct fathom_self *self);
 
 /**
- * Names @address of this process, in at most some microseconds; most often in less than one.
+ * Names @pc of this process, in at most some microseconds; most often in less than one.
+ *
+ * The answer, its frames and its module are put into @buffer, of @size bytes. Frames that have no
+ * room are left out, the physical function never; the reason is FATHOM_REASON_LIMIT then.
  *
  * A module that the program may unload is believed to be there only if the loader says so now and
  * its build-id is in memory; so the name of code that is gone is never given. What came since the
  * last fathom_self_refresh(), and what cannot be told from something else that was loaded at its
  * place for want of a build-id, is answered from the dynamic symbols that it has in memory, with
- * FATHOM_REASON_NOT_PREPARED: module, build-id and module_address say what to resolve later.
+ * FATHOM_REASON_NOT_PREPARED: module and module_address say what to resolve later. The texts of
+ * such an answer are in @buffer, too; all others belong to @self and live as long as it. Those of a
+ * library that is unloaded live until FATHOM_SELF_KEPT others have been unloaded after it, and
+ * fathom_self_refresh() has been called: copy them to keep them for longer.
  *
- * @flags are FATHOM_SELF_RETURN_ADDRESS, FATHOM_NAMES_ONLY and FATHOM_NO_DEMANGLE.
+ * @flags are FATHOM_NAMES_ONLY and FATHOM_NO_DEMANGLE.
  *
  * Safety: as-safe; takes less than 8 KB of stack, leaves errno as it is
- * Memory: writes *@ret
- * Returns: whether it has a name
+ * Memory: writes at most @size bytes to @buffer
+ * Returns: the answer, in @buffer; NULL when that is smaller than 256 bytes
  */
-FATHOM_API bool fathom_self_lookup(const struct fathom_self *self, uint64_t address, uint32_t flags,
-				   struct fathom_self_answer *ret);
+FATHOM_API const struct fathom_answer *fathom_self_lookup(const struct fathom_self *self,
+							  struct fathom_pc pc, uint32_t flags,
+							  void *buffer, size_t size);
 
 /**
  * As fathom_self_lookup(), after fathom_self_refresh(): the answer is that of the moment of the
  * call, also for modules without a build-id.
  *
  * Safety: mt-safe; not in signal handlers
- * Memory: writes *@ret
- * Returns: whether it has a name
+ * Memory: writes at most @size bytes to @buffer
+ * Returns: as fathom_self_lookup()
  */
-FATHOM_API bool fathom_self_lookup_now(struct fathom_self *self, uint64_t address, uint32_t flags,
-				       struct fathom_self_answer *ret);
+FATHOM_API const struct fathom_answer *fathom_self_lookup_now(struct fathom_self *self,
+							      struct fathom_pc pc, uint32_t flags,
+							      void *buffer, size_t size);
 
 /**
  * What went wrong with a module; as fathom_target_note().

@@ -49,19 +49,80 @@ static void options_that_are_not_known_are_refused(void **state)
 	fathom_self_destroy(NULL);
 }
 
+/* An answer, and the buffer that it is in. */
+struct looked {
+	const struct fathom_answer *is;
+	char buffer[FATHOM_SELF_BUFFER];
+};
+
+static bool look_up(struct looked *l, uintptr_t at)
+{
+	const struct fathom_pc pc = { .address = at };
+
+	l->is = fathom_self_lookup(self, pc, 0, l->buffer, sizeof l->buffer);
+	return l->is->symbol != NULL;
+}
+
+static bool look_up_now(struct looked *l, uintptr_t at)
+{
+	const struct fathom_pc pc = { .address = at };
+
+	l->is = fathom_self_lookup_now(self, pc, 0, l->buffer, sizeof l->buffer);
+	return l->is->symbol != NULL;
+}
+
+/* What the tables of @own say of @at. */
+static bool answer_of(const struct fathom_self *own, uintptr_t at, struct looked *l)
+{
+	const struct fathom_pc pc = { .address = at };
+
+	l->is = fathom_self_answer(own, pc, 0, true, l->buffer, sizeof l->buffer);
+	return l->is->symbol != NULL;
+}
+
+static void an_answer_lies_in_its_buffer(void **state)
+{
+	const struct fathom_pc pc = { .address = (uintptr_t)begin + 1 };
+	struct {
+		char before[8];
+		char buffer[300];
+		char behind[8];
+	} b;
+	const struct fathom_answer *a;
+
+	(void)state;
+	for (size_t size = 0; size < sizeof b.buffer - 8; size++)
+		for (size_t shift = 0; shift < 8; shift++) {
+			memset(&b, 'x', sizeof b);
+			a = fathom_self_lookup(self, pc, 0, b.buffer + shift, size);
+			assert_true((a != NULL) == (size >= 256));
+			for (size_t i = 0; i < sizeof b; i++)
+				if (i < 8 + shift || i >= 8 + shift + size)
+					assert_int_equal(((const char *)&b)[i], 'x');
+			if (!a)
+				continue;
+			assert_true((const char *)a >= b.buffer + shift);
+			assert_true((const char *)(a + 1) <= b.buffer + shift + size);
+			assert_string_equal(a->symbol, "begin");
+			assert_int_equal(a->symbol_size, 5);
+			assert_true(a->pc.address == pc.address && a->offset == 1);
+			assert_non_null(a->module->path);
+		}
+}
+
 static _Atomic bool stop;
 static _Atomic uint64_t n_answers;
 
 static void *ask(void *unused)
 {
-	struct fathom_self_answer a;
+	struct looked a;
 
 	while (!atomic_load(&stop)) {
 		/* What stays loaded has its name all the time. */
-		if (!fathom_self_lookup(self, (uintptr_t)begin + 1, 0, &a) ||
-		    strcmp(a.function, "begin") != 0 || a.offset != 1)
+		if (!look_up(&a, (uintptr_t)begin + 1) || strcmp(a.is->symbol, "begin") != 0 ||
+		    a.is->offset != 1)
 			abort();
-		if (!fathom_self_lookup_now(self, (uintptr_t)labs, 0, &a))
+		if (!look_up_now(&a, (uintptr_t)labs))
 			abort();
 		atomic_fetch_add(&n_answers, 1);
 	}
@@ -89,16 +150,16 @@ static _Atomic uintptr_t somewhere;
 
 static void *ask_for_what_goes(void *unused)
 {
-	struct fathom_self_answer a;
+	struct looked a;
 
 	while (!atomic_load(&stop))
-		(void)fathom_self_lookup(self, atomic_load(&somewhere), 0, &a);
+		(void)look_up(&a, atomic_load(&somewhere));
 	return unused;
 }
 
 static void load_copy(const char *from, const char *to)
 {
-	struct fathom_self_answer a;
+	struct looked a;
 	struct link_map *map;
 	void *handle;
 
@@ -109,9 +170,9 @@ static void load_copy(const char *from, const char *to)
 	assert_int_equal(dlinfo(handle, RTLD_DI_LINKMAP, &map), 0);
 	assert_int_equal(fathom_self_refresh(self, NULL), 0);
 	atomic_store(&somewhere, (uintptr_t)map->l_ld);
-	(void)fathom_self_lookup(self, (uintptr_t)map->l_ld, 0, &a);
-	assert_non_null(a.module);
-	assert_non_null(strstr(a.module, strrchr(to, '/')));
+	(void)look_up(&a, (uintptr_t)map->l_ld);
+	assert_non_null(a.is->module->path);
+	assert_non_null(strstr(a.is->module->path, strrchr(to, '/')));
 	dlclose(handle);
 }
 
@@ -164,7 +225,9 @@ static void tables_take_turns(void **state)
 	static uint64_t starts[1] = { 0 };
 	static uint32_t winners[1] = { 0 };
 	static uint32_t buckets[65];
-	static const struct fathom_self_symbol symbol = { .start = 0, .name = 1, .linkage = 1 };
+	static const struct fathom_self_symbol symbol = {
+		.start = 0, .name = 1, .linkage = 1, .name_size = 4, .linkage_size = 4
+	};
 	static const struct fathom_self_module module = { .path = "module",
 							  .strings = "\0name",
 							  .starts = starts,
@@ -179,7 +242,7 @@ static void tables_take_turns(void **state)
 				       .bias = 64,
 				       .flags = FATHOM_SELF_STAYS,
 				       .module = (uintptr_t)&module };
-	struct fathom_self_answer a;
+	struct looked a;
 
 	(void)state;
 	for (int i = 1; i < 65; i++)
@@ -189,32 +252,33 @@ static void tables_take_turns(void **state)
 			(struct fathom_self_table){ .cap = 64, .lows = lows[i], .rows = rows[i] };
 		atomic_init(&own.tables[i], &tables[i]);
 	}
-	assert_false(fathom_self_answer(&own, 64, 0, true, &a));
+	assert_false(answer_of(&own, 64, &a));
 	fathom_self_publish(&own, &p, 1);
-	assert_true(fathom_self_answer(&own, 64, 0, true, &a));
-	assert_string_equal(a.function, "name");
-	assert_string_equal(a.module, "module");
-	assert_int_equal(a.module_address, 0);
-	assert_true(fathom_self_answer(&own, 127, 0, true, &a));
-	assert_int_equal(a.offset, 63);
-	assert_false(fathom_self_answer(&own, 128, 0, true, &a));
-	assert_false(fathom_self_answer(&own, 63, 0, true, &a));
-	/* The library has gone, and comes back elsewhere. */
+	assert_true(answer_of(&own, 64, &a));
+	assert_string_equal(a.is->symbol, "name");
+	assert_string_equal(a.is->module->path, "module");
+	assert_int_equal(a.is->module_address, 0);
+	assert_true(answer_of(&own, 127, &a));
+	assert_int_equal(a.is->offset, 63);
+	assert_false(answer_of(&own, 128, &a));
+	assert_false(answer_of(&own, 63, &a));
+	/* It is gone, and comes back elsewhere. */
 	fathom_self_publish(&own, &p, 0);
-	assert_false(fathom_self_answer(&own, 64, 0, true, &a));
+	assert_false(answer_of(&own, 64, &a));
 	p.low = 1024;
 	p.high = 1030;
 	p.bias = 1000;
 	fathom_self_publish(&own, &p, 1);
-	assert_false(fathom_self_answer(&own, 64, 0, true, &a));
-	assert_true(fathom_self_answer(&own, 1029, 0, true, &a));
-	assert_int_equal(a.offset, 29);
+	assert_false(answer_of(&own, 64, &a));
+	assert_true(answer_of(&own, 1029, &a));
+	assert_int_equal(a.is->offset, 29);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(options_that_are_not_known_are_refused),
+		cmocka_unit_test(an_answer_lies_in_its_buffer),
 		cmocka_unit_test(tables_take_turns),
 		cmocka_unit_test(threads_ask_while_libraries_come_and_go),
 	};

@@ -26,7 +26,7 @@ static bool add_linkages(struct fathom_self_prepared *p, const struct fathom_blo
 		if (!fathom_array_reserve(&p->demangled, sizeof(struct fathom_self_demangled), 1))
 			return false;
 		((struct fathom_self_demangled *)p->demangled.data)[p->demangled.n++] =
-			(struct fathom_self_demangled){ f.linkage, 0 };
+			(struct fathom_self_demangled){ .linkage = f.linkage };
 	}
 	return true;
 }
@@ -60,7 +60,8 @@ static bool demangle_all(struct fathom_self_prepared *p, const struct fathom_ind
 
 		done = name != 0;
 		if (name && name != FATHOM_SELF_NONE)
-			d[n++] = (struct fathom_self_demangled){ d[i].linkage, name };
+			d[n++] = (struct fathom_self_demangled){ d[i].linkage, name,
+								 (uint32_t)scratch.n };
 	}
 	fathom_array_deinit(&scratch);
 	p->demangled.n = n;

@@ -96,9 +96,13 @@ static uint32_t add_symbol(struct copy *c, const struct fathom_symbol_hit *hit)
 	if (!linkage.size)
 		return FATHOM_SELF_NONE;
 	s.linkage = fathom_self_add_string(c->to, linkage);
+	s.linkage_size = linkage.size;
 	s.name = fathom_self_add_demangled(c->to, &c->demangled, linkage);
-	if (s.name == FATHOM_SELF_NONE)
+	s.name_size = (uint32_t)c->demangled.n;
+	if (s.name == FATHOM_SELF_NONE) {
 		s.name = s.linkage;
+		s.name_size = s.linkage_size;
+	}
 	if (!s.linkage || !s.name || !fathom_array_reserve(&c->symbols, sizeof s, 1)) {
 		c->failed = true;
 		return FATHOM_SELF_NONE;

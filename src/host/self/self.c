@@ -517,14 +517,14 @@ fathom_err fathom_self_refresh(struct fathom_self *self, struct fathom_errinfo *
 	return refresh(host_of(self), &current, reterr);
 }
 
-bool fathom_self_lookup_now(struct fathom_self *self, uint64_t address, uint32_t flags,
-			    struct fathom_self_answer *ret)
+const struct fathom_answer *fathom_self_lookup_now(struct fathom_self *self, struct fathom_pc pc,
+						   uint32_t flags, void *buffer, size_t size)
 {
 	bool current = false;
 
 	if (refresh(host_of(self), &current, NULL))
 		current = false;
-	return fathom_self_answer(self, address, flags, current, ret);
+	return fathom_self_answer(self, pc, flags, current, buffer, size);
 }
 
 /*

@@ -260,22 +260,22 @@ struct piece {
 };
 
 /* Writes `NAME+0xOFF`, then FILE:LINE if @with_line. */
-static void put_answer(struct fathom_out *o, const struct fathom_self_answer *a, bool with_line)
+static void put_answer(struct fathom_out *o, const struct fathom_answer *a, bool with_line)
 {
 	const struct number offset = { .value = a->offset, .base = 16, .prefix = "+0x" };
 	const struct fathom_spec plain = { .precision = NO_PRECISION };
 	const struct fathom_spec trusted = { .precision = NO_PRECISION,
 					     .flags = FLAG_TRUST | FLAG_NAME };
 
-	fathom_out_text(o, &trusted, (uintptr_t)a->function);
+	fathom_out_text(o, &trusted, (uintptr_t)a->symbol);
 	if (a->offset)
 		put_number(o, &plain, &offset);
-	if (!with_line || !a->n_frames || !a->frames[0].file)
+	if (!with_line || !a->frame || !a->frame->file)
 		return;
 	fathom_out_byte(o, ' ');
-	fathom_out_text(o, &trusted, (uintptr_t)a->frames[0].file);
+	fathom_out_text(o, &trusted, (uintptr_t)a->frame->file);
 	fathom_out_byte(o, ':');
-	put_decimal(o, &plain, a->frames[0].line);
+	put_decimal(o, &plain, a->frame->line);
 }
 
 static void put_symbol(struct fathom_out *o, const struct piece *p)
@@ -284,13 +284,17 @@ static void put_symbol(struct fathom_out *o, const struct piece *p)
 	const bool old = p->spec->flags & FLAG_HASH;
 	const struct fathom_spec plain = { .precision = NO_PRECISION };
 	const struct number address = { .value = p->value, .base = 16, .prefix = old ? "" : "0x" };
-	struct fathom_self_answer answer;
+	const struct fathom_pc pc = { .address = p->value };
+	const struct fathom_answer *a = NULL;
+	char buffer[FATHOM_SELF_BUFFER];
 
 	if (old)
 		fathom_out_byte(o, '&');
-	if (p->self &&
-	    fathom_self_lookup(p->self, p->value, with_line ? 0 : FATHOM_NAMES_ONLY, &answer))
-		put_answer(o, &answer, with_line);
+	if (p->self)
+		a = fathom_self_lookup(p->self, pc, with_line ? 0 : FATHOM_NAMES_ONLY, buffer,
+				       sizeof buffer);
+	if (a && a->symbol)
+		put_answer(o, a, with_line);
 	else
 		put_number(o, &plain, &address);
 }

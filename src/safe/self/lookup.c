@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Names one address from the prepared table. */
 #include "safe/base/limits.h"
-#include "safe/base/pc.h"
 #include "safe/base/peek.h"
 #include "safe/base/sort.h"
 #include "safe/self/loader.h"
@@ -98,75 +97,100 @@ static const char *string_of(const struct fathom_self_module *m, uint32_t off)
 	return off ? m->strings + off : NULL;
 }
 
-static const char *block_text(const struct fathom_block_view *view, uint32_t reference)
-{
-	/* All strings of an index end with a NUL. */
-	return fathom_block_string(view, reference).data;
-}
-
-/* Returns the demangled name of @linkage, a string of the line index, or NULL. */
-static const char *demangled(const struct fathom_self_module *m, uint32_t linkage)
+/* The entry of @m for the demangled name of what the index of lines calls @linkage, or NULL. */
+static const struct fathom_self_demangled *demangled(const struct fathom_self_module *m,
+						     uint32_t linkage)
 {
 	const uint32_t low =
 		(uint32_t)FATHOM_BISECT(m->n_demangled, i, m->demangled[i].linkage < linkage);
 
-	return low < m->n_demangled && m->demangled[low].linkage == linkage
-		       ? string_of(m, m->demangled[low].name)
-		       : NULL;
+	return low < m->n_demangled && m->demangled[low].linkage == linkage ? &m->demangled[low]
+									    : NULL;
 }
 
 /* One look-up under way. */
 struct look {
 	const struct fathom_self_module *module;
-	struct fathom_block_view view; /* block is NULL if no lines are known */
+	struct fathom_block_view view; /* block is NULL: no lines are known */
+	uint64_t bias;
 	uint32_t flags;
-	struct fathom_self_answer *answer;
+	struct fathom_self_room *room;
+	struct fathom_frame *last; /* the outermost so far, or NULL */
 };
 
-static void name_function(const struct look *l, uint32_t function, struct fathom_self_frame *f)
+/* Sets the names of @f to those of function @function of the block. */
+static void name_function(const struct look *l, uint32_t function, struct fathom_frame *f)
 {
+	const struct fathom_self_demangled *shown = NULL;
 	struct fathom_block_function names;
-	const char *name;
+	struct fathom_str linkage;
+	struct fathom_str name;
 
 	if (!fathom_block_function(l->view.block, function, &names))
 		return;
-	f->linkage_name = block_text(&l->view, names.linkage);
-	name = names.linkage && !(l->flags & FATHOM_NO_DEMANGLE)
-		       ? demangled(l->module, names.linkage)
-		       : NULL;
-	f->function = name              ? name
-		      : f->linkage_name ? f->linkage_name
-					: block_text(&l->view, names.name);
+	/* All strings of an index end with a NUL. */
+	linkage = fathom_block_string(&l->view, names.linkage);
+	name = linkage.data ? linkage : fathom_block_string(&l->view, names.name);
+	if (names.linkage && !(l->flags & FATHOM_NO_DEMANGLE))
+		shown = demangled(l->module, names.linkage);
+	f->linkage_name = linkage.data;
+	f->linkage_size = linkage.size;
+	f->function = shown ? string_of(l->module, shown->name) : name.data;
+	f->function_size = shown ? shown->size : name.size;
 }
 
-static const char *file_name(const struct look *l, uint32_t file)
+static void set_file(const struct look *l, uint32_t file, struct fathom_frame *f)
 {
+	struct fathom_str path;
 	uint32_t reference;
 
-	return fathom_block_file(l->view.block, file, &reference) ? block_text(&l->view, reference)
-								  : NULL;
+	if (!fathom_block_file(l->view.block, file, &reference))
+		return;
+	path = fathom_block_string(&l->view, reference);
+	f->file = path.data;
+	f->file_size = path.size;
 }
 
 /* Adds a frame. If there is no room, it replaces the last one. */
-static struct fathom_self_frame *add_frame(struct fathom_self_answer *a)
+static struct fathom_frame *add_frame(struct look *l)
 {
-	if (a->n_frames == FATHOM_SELF_FRAMES) {
-		a->is_cut = true;
-		a->n_frames--;
+	struct fathom_self_room *r = l->room;
+	struct fathom_frame *f = l->last;
+
+	if (r->left >= sizeof *f) {
+		f = (struct fathom_frame *)r->at;
+		r->at += sizeof *f;
+		r->left -= sizeof *f;
+		if (l->last)
+			l->last->outer = f;
+		else
+			r->answer->frame = f;
+	} else {
+		r->answer->reason = FATHOM_REASON_LIMIT;
 	}
-	a->frames[a->n_frames] = (struct fathom_self_frame){ 0 };
-	return &a->frames[a->n_frames++];
+	l->last = f;
+	if (f)
+		*f = (struct fathom_frame){ .outer = NULL };
+	return f;
+}
+
+static uint64_t start_of(const struct look *l, const struct fathom_block_node *node)
+{
+	return node->start == FATHOM_BLOCK_NO_START ? 0
+						    : l->bias + l->view.block->low + node->start;
 }
 
 /* Sets the frames of @row, innermost first. The outermost gets the answer's name. */
-static void set_frames(const struct look *l, const struct fathom_block_row *row)
+static void set_frames(struct look *l, const struct fathom_block_row *row)
 {
-	struct fathom_self_answer *a = l->answer;
+	const struct fathom_answer *a = l->room->answer;
+	struct fathom_frame *f = add_frame(l);
 	struct fathom_block_node node;
-	struct fathom_self_frame *f = add_frame(a);
 	uint32_t i = row->node;
 
-	f->file = file_name(l, row->file);
+	if (!f)
+		return;
+	set_file(l, row->file, f);
 	f->line = row->line;
 	f->column = row->column;
 	f->discriminator = row->discriminator;
@@ -174,33 +198,38 @@ static void set_frames(const struct look *l, const struct fathom_block_row *row)
 		if (!fathom_block_node(l->view.block, i, &node))
 			break;
 		name_function(l, node.function, f);
+		f->start = start_of(l, &node);
 		if (node.parent == FATHOM_BLOCK_NONE || node.parent >= i)
 			break;
-		f = add_frame(a);
-		f->file = file_name(l, node.call_file);
+		f = add_frame(l);
+		set_file(l, node.call_file, f);
 		f->line = node.call_line;
 		f->column = node.call_column;
 		f->discriminator = node.discriminator;
 		i = node.parent;
 	}
-	if (a->function) {
-		f->function = a->function;
+	if (a->symbol) {
+		f->function = a->symbol;
+		f->function_size = a->symbol_size;
 		f->linkage_name = a->linkage_name;
+		f->linkage_size = a->linkage_size;
 	}
 }
 
 /* Names the answer after the block's function. */
 static void name_by_block(const struct look *l, uint64_t svma)
 {
-	struct fathom_self_answer *a = l->answer;
-	struct fathom_self_frame f = { 0 };
+	struct fathom_answer *a = l->room->answer;
+	struct fathom_frame f = { 0 };
 	struct fathom_block_node node;
 
 	if (!fathom_block_node(l->view.block, 0, &node))
 		return;
 	name_function(l, node.function, &f);
-	a->function = f.function;
+	a->symbol = f.function;
+	a->symbol_size = f.function_size;
 	a->linkage_name = f.linkage_name;
+	a->linkage_size = f.linkage_size;
 	a->source = FATHOM_SOURCE_DWARF;
 	a->size = l->view.block->size;
 	a->offset = svma - l->view.block->low;
@@ -208,11 +237,13 @@ static void name_by_block(const struct look *l, uint64_t svma)
 
 static void name_by_symbol(const struct look *l, const struct fathom_self_symbol *s, uint64_t svma)
 {
-	struct fathom_self_answer *a = l->answer;
+	const bool plain = l->flags & FATHOM_NO_DEMANGLE;
+	struct fathom_answer *a = l->room->answer;
 
 	a->linkage_name = string_of(l->module, s->linkage);
-	a->function =
-		l->flags & FATHOM_NO_DEMANGLE ? a->linkage_name : string_of(l->module, s->name);
+	a->linkage_size = s->linkage_size;
+	a->symbol = plain ? a->linkage_name : string_of(l->module, s->name);
+	a->symbol_size = plain ? s->linkage_size : s->name_size;
 	a->source = (uint8_t)s->source;
 	a->size = s->size;
 	a->offset = svma - s->start;
@@ -225,11 +256,11 @@ static bool block_names_better(const struct look *l, const struct fathom_self_sy
 	       (!s || (!s->size && l->view.block->low > s->start));
 }
 
-static void answer_from(const struct look *l, uint64_t svma)
+static void answer_from(struct look *l, uint64_t svma)
 {
 	const struct fathom_self_module *m = l->module;
 	const struct fathom_self_symbol *s = symbol_at(m, svma);
-	struct fathom_self_answer *a = l->answer;
+	struct fathom_answer *a = l->room->answer;
 	struct fathom_block_row row;
 	uint32_t index;
 
@@ -238,35 +269,35 @@ static void answer_from(const struct look *l, uint64_t svma)
 	else if (s)
 		name_by_symbol(l, s, svma);
 	/* A return address was looked up as the byte before it: add that byte again. */
-	if (a->function)
+	if (a->symbol)
 		a->offset += a->module_address - svma;
 	if (l->view.block && fathom_block_find(l->view.block, svma, &row, &index))
 		set_frames(l, &row);
 	if (l->view.block && l->view.block->flags & FATHOM_BLOCK_DAMAGED)
 		a->reason = FATHOM_REASON_CORRUPT;
-	else if (!a->function && (l->flags & FATHOM_NAMES_ONLY ||
-				  m->no_lines == FATHOM_REASON_NO_DEBUG_INFO || !m->no_lines))
+	else if (!a->symbol && (l->flags & FATHOM_NAMES_ONLY ||
+				m->no_lines == FATHOM_REASON_NO_DEBUG_INFO || !m->no_lines))
 		a->reason = FATHOM_REASON_NO_SYMBOLS;
-	else if (!(l->flags & FATHOM_NAMES_ONLY) && (!a->n_frames || !a->frames[0].file))
+	else if (!(l->flags & FATHOM_NAMES_ONLY) && (!a->frame || !a->frame->file))
 		a->reason = m->no_lines;
 }
 
 /* Answers for @pc from the module at @place. */
-static bool answer_at(const struct fathom_self_place *place, uint64_t pc, uint32_t flags,
-		      struct fathom_self_answer *ret)
+static void answer_at(const struct fathom_self_place *place, uint64_t pc, uint32_t flags,
+		      struct fathom_self_room *room)
 {
-	struct look l = { .flags = flags, .answer = ret };
+	struct look l = { .flags = flags, .bias = place->bias, .room = room };
 
 	l.module = (const struct fathom_self_module *)place->module;
-	ret->module = l.module->path;
-	ret->build_id = l.module->build_id;
-	ret->build_id_size = l.module->build_id_size;
-	ret->module_address = ret->address - place->bias;
+	room->module->path = l.module->path;
+	room->module->build_id = l.module->build_id;
+	room->module->build_id_size = l.module->build_id_size;
+	room->answer->module = room->module;
+	room->answer->module_address = room->answer->pc.address - place->bias;
 	if (l.module->lines && !(flags & FATHOM_NAMES_ONLY) &&
 	    !fathom_index_find_block(l.module->lines, pc - place->bias, &l.view))
 		l.view.block = NULL;
 	answer_from(&l, pc - place->bias);
-	return ret->function != NULL;
 }
 
 /*
@@ -274,7 +305,7 @@ static bool answer_at(const struct fathom_self_place *place, uint64_t pc, uint32
  * reader first and searches again: the place found before may be about to be freed.
  */
 static bool answer_guarded(const struct fathom_self *self, uint64_t pc, uint32_t flags,
-			   bool is_current, struct fathom_self_answer *ret)
+			   bool is_current, struct fathom_self_room *room)
 {
 	struct fathom_self_place place;
 	bool there;
@@ -283,36 +314,54 @@ static bool answer_guarded(const struct fathom_self *self, uint64_t pc, uint32_t
 	there = find_place(self, (uintptr_t)pc, &place) &&
 		((is_current && place.flags & FATHOM_SELF_OURS) || is_there(&place, (uintptr_t)pc));
 	if (there)
-		(void)answer_at(&place, pc, flags, ret);
+		answer_at(&place, pc, flags, room);
 	(void)atomic_fetch_sub(self->readers, 1);
 	return there;
 }
 
-bool fathom_self_answer(const struct fathom_self *self, uint64_t address, uint32_t flags,
-			bool is_current, struct fathom_self_answer *ret)
+/* Divides @buffer; false when it is too small. */
+static bool make_room(struct fathom_pc pc, void *buffer, size_t size, struct fathom_self_room *ret)
 {
-	const uint64_t pc = fathom_pc_subtract(
-		address, flags & FATHOM_SELF_RETURN_ADDRESS ? FATHOM_PC_RETURN : FATHOM_PC_EXACT);
-	struct fathom_self_place place;
+	const size_t skip = -(uintptr_t)buffer & (_Alignof(struct fathom_answer) - 1);
+	const size_t head = skip + sizeof *ret->answer + sizeof *ret->module;
 
-	memset(ret, 0, offsetof(struct fathom_self_answer, frames));
-	ret->address = address;
-	ret->module_address = FATHOM_NO_ADDRESS;
-	if (pc > UINTPTR_MAX) {
-		ret->reason = FATHOM_REASON_UNMAPPED;
+	_Static_assert(
+		sizeof *ret->answer + sizeof *ret->module + sizeof(struct fathom_frame) + 8 <= 256,
+		"the least size that the header states has room for one frame");
+	if (size < 256)
 		return false;
-	}
-	if (!find_place(self, (uintptr_t)pc, &place))
-		return fathom_self_answer_from_memory((uintptr_t)pc, ret);
-	if (place.flags & FATHOM_SELF_STAYS)
-		return answer_at(&place, pc, flags, ret);
-	if (!answer_guarded(self, pc, flags, is_current, ret))
-		return fathom_self_answer_from_memory((uintptr_t)pc, ret);
-	return ret->function != NULL;
+	ret->answer = (struct fathom_answer *)((char *)buffer + skip);
+	ret->module = (struct fathom_module_info *)(ret->answer + 1);
+	ret->at = (char *)(ret->module + 1);
+	ret->left = size - head;
+	*ret->answer = (struct fathom_answer){ .pc = pc, .module_address = FATHOM_NO_ADDRESS };
+	*ret->module = (struct fathom_module_info){ .path = NULL };
+	return true;
 }
 
-bool fathom_self_lookup(const struct fathom_self *self, uint64_t address, uint32_t flags,
-			struct fathom_self_answer *ret)
+const struct fathom_answer *fathom_self_answer(const struct fathom_self *self, struct fathom_pc pc,
+					       uint32_t flags, bool is_current, void *buffer,
+					       size_t size)
 {
-	return fathom_self_answer(self, address, flags, false, ret);
+	const uint64_t at = fathom_pc_lookup(pc);
+	struct fathom_self_place place;
+	struct fathom_self_room room;
+
+	if (!make_room(pc, buffer, size, &room))
+		return NULL;
+	if (at > UINTPTR_MAX)
+		room.answer->reason = FATHOM_REASON_UNMAPPED;
+	else if (!find_place(self, (uintptr_t)at, &place))
+		fathom_self_answer_from_memory((uintptr_t)at, &room);
+	else if (place.flags & FATHOM_SELF_STAYS)
+		answer_at(&place, at, flags, &room);
+	else if (!answer_guarded(self, at, flags, is_current, &room))
+		fathom_self_answer_from_memory((uintptr_t)at, &room);
+	return room.answer;
+}
+
+const struct fathom_answer *fathom_self_lookup(const struct fathom_self *self, struct fathom_pc pc,
+					       uint32_t flags, void *buffer, size_t size)
+{
+	return fathom_self_answer(self, pc, flags, false, buffer, size);
 }

@@ -31,6 +31,8 @@ struct fathom_self_symbol {
 	uint64_t size;  /* 0 if not stated */
 	uint32_t name;  /* demangled */
 	uint32_t linkage;
+	uint32_t name_size;
+	uint32_t linkage_size;
 	uint32_t source; /* enum fathom_source */
 	uint32_t reserved;
 };
@@ -42,6 +44,7 @@ struct fathom_self_symbol {
 struct fathom_self_demangled {
 	uint32_t linkage; /* a string of the line index */
 	uint32_t name;    /* offset in the module's strings */
+	uint32_t size;    /* of name, bytes */
 };
 
 struct fathom_self_module {
@@ -109,7 +112,16 @@ void fathom_self_publish(struct fathom_self *self, const struct fathom_self_plac
 			 uint32_t n);
 
 /* Does as fathom_self_lookup(). @is_current: the loader's counters say that all places hold. */
-bool fathom_self_answer(const struct fathom_self *self, uint64_t address, uint32_t flags,
-			bool is_current, struct fathom_self_answer *ret);
+struct fathom_self_room {
+	struct fathom_answer *answer;
+	struct fathom_module_info *module; /* answer->module, once it is known */
+	char *at;                          /* what is left: for frames, or for texts */
+	size_t left;
+};
+
+/* fathom_self_lookup(), where the places are known to be those of now for @is_current. */
+const struct fathom_answer *fathom_self_answer(const struct fathom_self *self, struct fathom_pc pc,
+					       uint32_t flags, bool is_current, void *buffer,
+					       size_t size);
 
 #endif

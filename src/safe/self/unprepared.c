@@ -202,13 +202,7 @@ struct link {
 	uintptr_t dynamic;
 };
 
-/* The rest of an answer's text. */
-struct room {
-	char *at;
-	size_t left;
-};
-
-static char *take_room(struct room *r, size_t size)
+static char *take_room(struct fathom_self_room *r, size_t size)
 {
 	char *at = r->at;
 
@@ -220,8 +214,7 @@ static char *take_room(struct room *r, size_t size)
 }
 
 /* Finds the build-id among the notes of @size bytes at @avma. */
-static void find_build_id(uint64_t avma, uint64_t size, struct room *r,
-			  struct fathom_self_answer *ret)
+static void find_build_id(uint64_t avma, uint64_t size, struct fathom_self_room *r)
 {
 	Elf32_Nhdr note; /* the same in both classes */
 	char owner[4];
@@ -243,8 +236,8 @@ static void find_build_id(uint64_t avma, uint64_t size, struct room *r,
 			if (!id || fathom_peek(avma + sizeof note + sizeof owner, id,
 					       note.n_descsz) != note.n_descsz)
 				return;
-			ret->build_id = id;
-			ret->build_id_size = note.n_descsz;
+			r->module->build_id = id;
+			r->module->build_id_size = note.n_descsz;
 			return;
 		}
 		avma += step;
@@ -253,8 +246,7 @@ static void find_build_id(uint64_t avma, uint64_t size, struct room *r,
 }
 
 /* Finds the build-id of the module whose ELF header is at @start. */
-static void set_build_id(uint64_t start, uint64_t bias, struct room *r,
-			 struct fathom_self_answer *ret)
+static void set_build_id(uint64_t start, uint64_t bias, struct fathom_self_room *r)
 {
 	ELF(Ehdr) header;
 	ELF(Phdr) s;
@@ -262,36 +254,38 @@ static void set_build_id(uint64_t start, uint64_t bias, struct room *r,
 	if (fathom_peek(start, &header, sizeof header) != sizeof header ||
 	    memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_phentsize != sizeof s)
 		return;
-	for (uint32_t i = 0; i < header.e_phnum && i < FATHOM_MAX_MEMORY_SEGMENTS && !ret->build_id;
-	     i++) {
+	for (uint32_t i = 0;
+	     i < header.e_phnum && i < FATHOM_MAX_MEMORY_SEGMENTS && !r->module->build_id; i++) {
 		if (fathom_peek(start + header.e_phoff + i * sizeof s, &s, sizeof s) != sizeof s)
 			return;
 		if (s.p_type == PT_NOTE)
-			find_build_id(bias + s.p_vaddr, s.p_memsz, r, ret);
+			find_build_id(bias + s.p_vaddr, s.p_memsz, r);
 	}
 }
 
 /* Sets the module's path, address and build-id. The program's own path is empty, and left out. */
-static void set_module(const struct fathom_self_object *o, const struct link *link, struct room *r,
-		       struct fathom_self_answer *ret)
+static void set_module(const struct fathom_self_object *o, const struct link *link,
+		       struct fathom_self_room *r)
 {
 	struct fathom_str path;
 	char *to = r->at;
 
-	ret->module_address = ret->address - link->bias;
+	r->answer->module = r->module;
+	r->answer->module_address = r->answer->pc.address - link->bias;
 	if (fathom_peek_str(link->name, to, r->left / 2, &path) && path.size)
-		ret->module = take_room(r, path.size + 1);
-	set_build_id(o->start, link->bias, r, ret);
+		r->module->path = take_room(r, path.size + 1);
+	set_build_id(o->start, link->bias, r);
 }
 
-static void set_name(const struct fathom_symbol *s, struct fathom_str name,
-		     struct fathom_self_answer *ret)
+static void set_name(const struct fathom_symbol *s, struct fathom_str name, struct fathom_answer *a)
 {
-	ret->function = name.data;
-	ret->linkage_name = name.data;
-	ret->source = FATHOM_SOURCE_DYNSYM;
-	ret->size = s->size;
-	ret->offset = ret->module_address - s->value;
+	a->symbol = name.data;
+	a->symbol_size = name.size;
+	a->linkage_name = name.data;
+	a->linkage_size = name.size;
+	a->source = FATHOM_SOURCE_DYNSYM;
+	a->size = s->size;
+	a->offset = a->module_address - s->value;
 }
 
 /* Returns whether the same object is still at @pc: another thread may have unloaded it. */
@@ -305,20 +299,9 @@ static bool is_still(uintptr_t pc, const struct fathom_self_object *o, const str
 	       memcmp(&l, link, sizeof l) == 0;
 }
 
-/* Drops an answer whose module changed while it was read. */
-static bool has_changed(struct fathom_self_answer *ret)
+void fathom_self_answer_from_memory(uintptr_t pc, struct fathom_self_room *r)
 {
-	const uint64_t address = ret->address;
-
-	memset(ret, 0, offsetof(struct fathom_self_answer, frames));
-	ret->address = address;
-	ret->reason = FATHOM_REASON_CHANGED;
-	return false;
-}
-
-bool fathom_self_answer_from_memory(uintptr_t pc, struct fathom_self_answer *ret)
-{
-	struct room r = { ret->text, sizeof ret->text };
+	struct fathom_answer *a = r->answer;
 	struct fathom_self_object o;
 	struct fathom_self_dynamic d;
 	struct fathom_symbol s;
@@ -328,19 +311,21 @@ bool fathom_self_answer_from_memory(uintptr_t pc, struct fathom_self_answer *ret
 	bool found;
 
 	if (!fathom_self_object_at(pc, &o)) {
-		ret->reason =
+		a->reason =
 			fathom_peek(pc, &byte, 1) ? FATHOM_REASON_NO_FILE : FATHOM_REASON_UNMAPPED;
-		return false;
+		return;
 	}
-	ret->reason = FATHOM_REASON_NOT_PREPARED;
+	a->reason = FATHOM_REASON_NOT_PREPARED;
 	if (fathom_peek(o.link_map, &link, sizeof link) != sizeof link)
-		return false;
-	set_module(&o, &link, &r, ret);
+		return;
+	set_module(&o, &link, r);
 	found = fathom_self_read_dynamic(link.dynamic, o.start, o.end, link.bias, &d) &&
-		fathom_self_dynamic_symbol(&d, pc, r.at, r.left, &s, &name);
+		fathom_self_dynamic_symbol(&d, pc, r->at, r->left, &s, &name);
+	/* Nothing is answered of what was read while it changed. */
 	if (!is_still(pc, &o, &link))
-		return has_changed(ret);
-	if (found)
-		set_name(&s, name, ret);
-	return found;
+		*a = (struct fathom_answer){ .pc = a->pc,
+					     .module_address = FATHOM_NO_ADDRESS,
+					     .reason = FATHOM_REASON_CHANGED };
+	else if (found)
+		set_name(&s, name, a);
 }

@@ -12,8 +12,8 @@
 #ifndef FATHOM_SELF_UNPREPARED_H
 #define FATHOM_SELF_UNPREPARED_H
 
-#include "fathom/self.h"
 #include "safe/elf/symtab.h"
+#include "safe/self/table.h"
 
 /* A module's dynamic symbol table: the avma of its parts; 0 for those that it lacks. */
 struct fathom_self_dynamic {
@@ -36,6 +36,6 @@ bool fathom_self_dynamic_symbol(const struct fathom_self_dynamic *d, uintptr_t p
 				size_t cap, struct fathom_symbol *ret, struct fathom_str *ret_name);
 
 /* Answers for @pc into @ret, whose address is set. Returns whether it has a name. */
-bool fathom_self_answer_from_memory(uintptr_t pc, struct fathom_self_answer *ret);
+void fathom_self_answer_from_memory(uintptr_t pc, struct fathom_self_room *room);
 
 #endif

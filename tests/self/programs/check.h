@@ -59,16 +59,52 @@ static inline int end(void)
 	return n_wrong != 0;
 }
 
+/* An answer, and the buffer that it is in. */
+struct looked {
+	const struct fathom_answer *is;
+	char buffer[FATHOM_SELF_BUFFER];
+};
+
+/* Looks @pc up; whether it has a name. */
+static inline bool look_up_pc(struct looked *l, struct fathom_pc pc)
+{
+	l->is = fathom_self_lookup(self, pc, 0, l->buffer, sizeof l->buffer);
+	return l->is->symbol != NULL;
+}
+
+static inline bool look_up(struct looked *l, uint64_t at)
+{
+	return look_up_pc(l, (struct fathom_pc){ .address = at });
+}
+
+static inline bool look_up_call(struct looked *l, uint64_t at)
+{
+	return look_up_pc(l, (struct fathom_pc){ .address = at, .kind = FATHOM_PC_RETURN });
+}
+
+static inline bool look_up_now(struct looked *l, uint64_t at)
+{
+	const struct fathom_pc pc = { .address = at };
+
+	l->is = fathom_self_lookup_now(self, pc, 0, l->buffer, sizeof l->buffer);
+	return l->is->symbol != NULL;
+}
+
+static inline const char *path_of(const struct looked *l)
+{
+	return l->is->module ? l->is->module->path : NULL;
+}
+
 static inline void expect_name(uintptr_t at, const char *name, uint64_t offset)
 {
-	struct fathom_self_answer a;
+	struct looked a;
 
-	(void)fathom_self_lookup(self, at, 0, &a);
-	if (a.function && strcmp(a.function, name) == 0 && a.offset == offset)
+	(void)look_up(&a, at);
+	if (a.is->symbol && strcmp(a.is->symbol, name) == 0 && a.is->offset == offset)
 		return;
 	printf("wrong: %s+%#llx is called %s+%#llx [%s] of %s\n", name, (unsigned long long)offset,
-	       a.function ? a.function : "nothing", (unsigned long long)a.offset,
-	       fathom_reason_name((enum fathom_reason)a.reason), a.module ? a.module : "nothing");
+	       a.is->symbol ? a.is->symbol : "nothing", (unsigned long long)a.is->offset,
+	       fathom_reason_name((enum fathom_reason)a.is->reason), path_of(&a) ? path_of(&a) : "nothing");
 	n_wrong++;
 }
 

@@ -9,15 +9,15 @@ int main_code(int argc, char **argv)
 {
 	void *library = argc > 1 ? dlopen(argv[1], RTLD_NOW) : NULL;
 	const uintptr_t at = library ? (uintptr_t)dlsym(library, "zeta") : 0;
-	struct fathom_self_answer a;
+	struct looked a;
 
 	expect(at && at == (uintptr_t)dlsym(library, "alpha"));
 	start(FATHOM_SELF_FULL);
 	expect_name(at, "alpha", 0);
 	expect_name(at + 3, "alpha", 3);
-	expect(fathom_self_lookup(self, at, 0, &a) && a.n_frames == 1 &&
-	       strcmp(a.frames[0].function, "alpha") == 0 && a.frames[0].line >= 7 &&
-	       a.frames[0].line <= 11);
+	expect(look_up(&a, at) && a.is->frame && !a.is->frame->outer &&
+	       strcmp(a.is->frame->function, "alpha") == 0 && a.is->frame->line >= 7 &&
+	       a.is->frame->line <= 11);
 	return end();
 }
 

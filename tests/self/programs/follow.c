@@ -11,13 +11,13 @@
 
 static struct {
 	uint64_t at;
-	struct fathom_self_answer answer;
+	struct looked answer;
 } asked;
 
 static void on_signal(int number)
 {
 	(void)number;
-	(void)fathom_self_lookup(self, asked.at, 0, &asked.answer);
+	(void)look_up(&asked.answer, asked.at);
 }
 
 /* What a handler is told. */
@@ -25,13 +25,13 @@ static const char *in_handler(uintptr_t at)
 {
 	asked.at = at;
 	(void)raise(SIGUSR1);
-	return asked.answer.function;
+	return asked.answer.is->symbol;
 }
 
-static const char *now(uintptr_t at, struct fathom_self_answer *a)
+static const char *now(uintptr_t at, struct looked *a)
 {
-	(void)fathom_self_lookup_now(self, at, 0, a);
-	return a->function;
+	(void)look_up_now(a, at);
+	return a->is->symbol;
 }
 
 static bool is(const char *name, const char *expected)
@@ -63,7 +63,7 @@ int main(int argc, char **argv)
 	static const char *const hidden[] = { "hidden_in_one", "hidden_in_two" };
 	static const char *const exported[] = { "exported_by_one", "exported_by_two" };
 	const bool has_ids = argc > 3 && strcmp(argv[3], "build-ids") == 0;
-	struct fathom_self_answer a;
+	struct looked a;
 	uintptr_t last = 0;
 	int n_same = 0;
 
@@ -77,17 +77,17 @@ int main(int argc, char **argv)
 		last = l.hidden;
 		/* Not prepared yet: what it exports is told by its own memory. */
 		expect(is(in_handler(l.exported), exported[which]));
-		expect(asked.answer.reason == FATHOM_REASON_NOT_PREPARED);
-		expect(asked.answer.module && strstr(asked.answer.module, argv[1 + which]));
-		expect((asked.answer.build_id != NULL) == has_ids);
+		expect(asked.answer.is->reason == FATHOM_REASON_NOT_PREPARED);
+		expect(path_of(&asked.answer) && strstr(path_of(&asked.answer), argv[1 + which]));
+		expect((asked.answer.is->module->build_id != NULL) == has_ids);
 		expect(is(in_handler(l.hidden), NULL));
-		expect(asked.answer.reason == FATHOM_REASON_NOT_PREPARED);
+		expect(asked.answer.is->reason == FATHOM_REASON_NOT_PREPARED);
 		/* A miss that becomes a hit. */
-		expect(is(now(l.hidden, &a), hidden[which]) && !a.reason);
-		expect(a.n_frames == 1 && strstr(a.frames[0].file, "plugin.c"));
+		expect(is(now(l.hidden, &a), hidden[which]) && !a.is->reason);
+		expect(a.is->frame && !a.is->frame->outer && strstr(a.is->frame->file, "plugin.c"));
 		/* The function's own line, or its statement's where that needs no instructions. */
-		expect(a.frames[0].line == 9 || a.frames[0].line == 10);
-		expect(is(now(l.exported + 1, &a), exported[which]) && a.offset == 1);
+		expect(a.is->frame->line == 9 || a.is->frame->line == 10);
+		expect(is(now(l.exported + 1, &a), exported[which]) && a.is->offset == 1);
 		/* A handler believes what can be told from something else. */
 		expect(is(in_handler(l.hidden), has_ids ? hidden[which] : NULL));
 		expect(is(in_handler(l.exported), exported[which]));
@@ -99,7 +99,7 @@ int main(int argc, char **argv)
 		}
 		if (turn % 5 == 0) {
 			expect(is(now(l.hidden, &a), NULL));
-			expect(a.reason == FATHOM_REASON_UNMAPPED);
+			expect(a.is->reason == FATHOM_REASON_UNMAPPED);
 		}
 	}
 	if (n_same < 100)

@@ -10,21 +10,21 @@ static uintptr_t met;
 
 static void meet(void *at)
 {
-	struct fathom_self_answer a;
+	struct looked a;
 
 	met = (uintptr_t)at;
 	expect(fathom_self_refresh(self, NULL) == 0);
 	/* The loader has not said yet that it is there. */
-	expect(!fathom_self_lookup(self, met, 0, &a) || strcmp(a.function, "of_half") == 0);
+	expect(!look_up(&a, met) || strcmp(a.is->symbol, "of_half") == 0);
 }
 
 static void expect_gone(void)
 {
-	struct fathom_self_answer a;
+	struct looked a;
 
-	(void)fathom_self_lookup(self, met, 0, &a);
-	expect(!a.function || strcmp(a.function, "of_half") != 0);
-	expect(!a.module || !strstr(a.module, "half.so"));
+	(void)look_up(&a, met);
+	expect(!a.is->symbol || strcmp(a.is->symbol, "of_half") != 0);
+	expect(!path_of(&a) || !strstr(path_of(&a), "half.so"));
 }
 
 int main(int argc, char **argv)

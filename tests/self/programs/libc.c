@@ -10,11 +10,11 @@
 
 static void tell(const char *asked, void *at)
 {
-	struct fathom_self_answer a;
+	struct looked a;
 
-	(void)fathom_self_lookup(self, (uintptr_t)at, 0, &a);
-	printf("%s %s %#llx %s\n", asked, a.function && !a.offset ? a.function : "?",
-	       (unsigned long long)a.module_address, a.module ? a.module : "?");
+	(void)look_up(&a, (uintptr_t)at);
+	printf("%s %s %#llx %s\n", asked, a.is->symbol && !a.is->offset ? a.is->symbol : "?",
+	       (unsigned long long)a.is->module_address, path_of(&a) ? path_of(&a) : "?");
 }
 
 int main(void)

@@ -12,10 +12,10 @@
 
 static void by_fathom(uintptr_t at, const char *name, uintptr_t offset)
 {
-	struct fathom_self_answer a;
+	struct looked a;
 
-	expect(fathom_self_lookup(self, at, 0, &a) && a.function && strcmp(a.function, name) == 0 &&
-	       a.offset == offset);
+	expect(look_up(&a, at) && a.is->symbol && strcmp(a.is->symbol, name) == 0 &&
+	       a.is->offset == offset);
 }
 
 static void by_dladdr(uintptr_t at, const char *name, uintptr_t offset)

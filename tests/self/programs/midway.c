@@ -21,7 +21,7 @@ static void midway(void)
 int main(int argc, char **argv)
 {
 	const int fd = open(argv[argc - 1], O_RDONLY | O_CLOEXEC);
-	struct fathom_self_answer a;
+	struct looked a;
 	uintptr_t place;
 	struct stat st;
 	Dl_info info;
@@ -35,8 +35,8 @@ int main(int argc, char **argv)
 	handle = dlopen(argv[1], RTLD_NOW);
 	place = (uintptr_t)dlsym(handle, "exported_code");
 	expect(place && dladdr((void *)place, &info) && !fstat(fd, &st));
-	expect(fathom_self_lookup_now(self, place, 0, &a) && strcmp(a.function, "exported_code") == 0);
-	expect(!a.reason || a.reason == FATHOM_REASON_NO_DEBUG_INFO);
+	expect(look_up_now(&a, place) && strcmp(a.is->symbol, "exported_code") == 0);
+	expect(!a.is->reason || a.is->reason == FATHOM_REASON_NO_DEBUG_INFO);
 	/* As it was when only the resolver had looked. */
 	dlclose(handle);
 	handle = dlopen(argv[1], RTLD_NOW);
@@ -45,7 +45,7 @@ int main(int argc, char **argv)
 	mapped = mmap(info.dli_fbase, (size_t)st.st_size, PROT_READ,
 		      MAP_PRIVATE | MAP_FIXED_NOREPLACE, fd, 0);
 	expect(mapped == info.dli_fbase);
-	expect(!fathom_self_lookup(self, place, 0, &a));
-	expect(!fathom_self_lookup_now(self, place, 0, &a));
+	expect(!look_up(&a, place));
+	expect(!look_up_now(&a, place));
 	return end();
 }

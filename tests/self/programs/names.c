@@ -106,43 +106,42 @@ static void check_all(void)
 /* The byte before a return address is the call's. */
 static void check_return_address(void)
 {
-	struct fathom_self_answer a;
+	struct looked a;
 
-	expect(fathom_self_lookup(self, (uintptr_t)global_code + 1, FATHOM_SELF_RETURN_ADDRESS,
-				  &a));
-	expect(a.offset == 1 && strcmp(a.function, "global_code") == 0);
+	expect(look_up_call(&a, (uintptr_t)global_code + 1));
+	expect(a.is->offset == 1 && strcmp(a.is->symbol, "global_code") == 0);
 	/* At the very start it is of what stands before. */
-	(void)fathom_self_lookup(self, (uintptr_t)global_code, FATHOM_SELF_RETURN_ADDRESS, &a);
-	expect(!a.function || strcmp(a.function, "global_code") != 0);
+	(void)look_up_call(&a, (uintptr_t)global_code);
+	expect(!a.is->symbol || strcmp(a.is->symbol, "global_code") != 0);
 }
 
 /* Cinder: labs is called so, what is nowhere has no name. */
 static void check_outside(void)
 {
-	struct fathom_self_answer a;
+	struct looked a;
 
 	/* At fixed addresses that of a function of a library is that of its stub. */
-	if (fathom_self_lookup(self, (uintptr_t)labs, 0, &a) && a.source == FATHOM_SOURCE_PLT)
-		expect(FIXED && strcmp(a.function, "labs@plt") == 0);
+	if (look_up(&a, (uintptr_t)labs) && a.is->source == FATHOM_SOURCE_PLT)
+		expect(FIXED && strcmp(a.is->symbol, "labs@plt") == 0);
 	else
 		expect_name((uintptr_t)labs, "labs", 0);
-	expect(!fathom_self_lookup(self, UINT64_MAX, 0, &a) && !a.function && !a.module &&
-	       a.reason == FATHOM_REASON_UNMAPPED);
-	expect(!fathom_self_lookup(self, 0, 0, &a) && a.reason == FATHOM_REASON_UNMAPPED);
-	expect(!fathom_self_lookup(self, (uintptr_t)&a, 0, &a) &&
-	       a.reason == FATHOM_REASON_NO_FILE);
+	expect(!look_up(&a, UINT64_MAX) && !a.is->symbol && !path_of(&a) &&
+	       a.is->reason == FATHOM_REASON_UNMAPPED);
+	expect(!look_up(&a, 0) && a.is->reason == FATHOM_REASON_UNMAPPED);
+	expect(!look_up(&a, (uintptr_t)&a) &&
+	       a.is->reason == FATHOM_REASON_NO_FILE);
 }
 
 /* Every symbol of the vDSO by what the kernel calls it. */
 static void check_vdso(void)
 {
 	const uint8_t *image = (const uint8_t *)getauxval(AT_SYSINFO_EHDR);
-	struct fathom_self_answer a;
+	struct looked a;
 
 	if (!image)
 		return;
-	expect(!fathom_self_lookup(self, (uintptr_t)image, 0, &a));
-	expect(a.module && strcmp(a.module, "[vdso]") == 0);
+	expect(!look_up(&a, (uintptr_t)image));
+	expect(path_of(&a) && strcmp(path_of(&a), "[vdso]") == 0);
 }
 
 /*

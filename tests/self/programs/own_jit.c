@@ -60,7 +60,7 @@ int main(void)
 			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	const uintptr_t at = (uintptr_t)code;
 	struct fathom_target *target;
-	struct fathom_self_answer a;
+	struct looked a;
 	char path[64];
 	FILE *map;
 
@@ -79,7 +79,7 @@ int main(void)
 	ask(target, at + 7, "made later", 7, FATHOM_SOURCE_PERF_MAP);
 	check_gdb_list(target, at);
 	/* Handlers know of no such files. */
-	expect(!fathom_self_lookup(self, at, 0, &a) && a.reason == FATHOM_REASON_NO_FILE);
+	expect(!look_up(&a, at) && a.is->reason == FATHOM_REASON_NO_FILE);
 	(void)munmap(code, 4096);
 	ask(target, at + 7, NULL, 0, 0);
 	fathom_target_release(target);

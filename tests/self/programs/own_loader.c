@@ -32,16 +32,16 @@ int main(int argc, char **argv)
 	const int fd = open(argv[1], O_RDONLY);
 	char *base = mmap(NULL, SIZE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	const uintptr_t at = (uintptr_t)base + strtoul(argv[2], NULL, 16);
-	struct fathom_self_answer a;
+	struct looked a;
 
 	(void)argc;
 	map_segments(fd, base);
 	start(0);
-	expect(fathom_self_lookup_now(self, at, 0, &a) &&
-	       strcmp(a.function, "exported_by_one") == 0);
+	expect(look_up_now(&a, at) &&
+	       strcmp(a.is->symbol, "exported_by_one") == 0);
 	expect(mmap(base, SIZE, PROT_READ | PROT_WRITE | PROT_EXEC,
 		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == base);
-	expect(!fathom_self_lookup_now(self, at, 0, &a));
-	expect(!fathom_self_lookup(self, at, 0, &a));
+	expect(!look_up_now(&a, at));
+	expect(!look_up(&a, at));
 	return end();
 }

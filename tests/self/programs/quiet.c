@@ -30,17 +30,17 @@ static int count_fds(void)
 static void check_bad_pointers(void)
 {
 	char *pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	struct fathom_self_answer a;
+	struct looked a;
 	char text[64];
 
 	(void)munmap(pages + 4096, 4096);
 	memset(pages, 'x', 4096);
 	(void)fathom_self_format(self, text, sizeof text, "%s %s", (char *)0x31337, pages + 4093);
 	expect(strcmp(text, "!!31337 xxx") == 0);
-	expect(!fathom_self_lookup(self, (uintptr_t)pages + 4096, 0, &a) &&
-	       a.reason == FATHOM_REASON_UNMAPPED);
-	expect(!fathom_self_lookup(self, (uintptr_t)pages, 0, &a) &&
-	       a.reason == FATHOM_REASON_NO_FILE);
+	expect(!look_up(&a, (uintptr_t)pages + 4096) &&
+	       a.is->reason == FATHOM_REASON_UNMAPPED);
+	expect(!look_up(&a, (uintptr_t)pages) &&
+	       a.is->reason == FATHOM_REASON_NO_FILE);
 	(void)munmap(pages, 4096);
 }
 

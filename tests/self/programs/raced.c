@@ -26,7 +26,7 @@ int _dl_find_object(void *address, struct dl_find_object *ret)
 
 int main(int argc, char **argv)
 {
-	struct fathom_self_answer a;
+	struct looked a;
 	void *(*where_exported)(void);
 	uintptr_t at;
 
@@ -38,9 +38,9 @@ int main(int argc, char **argv)
 		return 1;
 	*(void **)&where_exported = dlsym(library, "where_exported");
 	at = (uintptr_t)where_exported();
-	expect(fathom_self_lookup(self, at, 0, &a) && strcmp(a.function, "exported_by_one") == 0);
+	expect(look_up(&a, at) && strcmp(a.is->symbol, "exported_by_one") == 0);
 	armed = true;
-	expect(!fathom_self_lookup(self, at, 0, &a));
-	expect(!armed && !a.function && !a.module && a.reason == FATHOM_REASON_CHANGED);
+	expect(!look_up(&a, at));
+	expect(!armed && !a.is->symbol && !path_of(&a) && a.is->reason == FATHOM_REASON_CHANGED);
 	return end();
 }

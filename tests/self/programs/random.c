@@ -38,7 +38,7 @@ static const char *text_of(const char *s)
 
 int main(int argc, char **argv)
 {
-	struct fathom_self_answer a;
+	struct looked a;
 
 	(void)argc;
 	code.name = argv[1];
@@ -46,15 +46,19 @@ int main(int argc, char **argv)
 		return 2;
 	start(FATHOM_SELF_FULL);
 	for (long n = atol(argv[2]); n; n--) {
-		(void)fathom_self_lookup(self, code.low + (uintptr_t)lrand48() % code.size, 0, &a);
-		printf("%#llx\t%s\t%s\t%#llx\t%s", (unsigned long long)a.module_address,
-		       text_of(a.function), text_of(a.linkage_name), (unsigned long long)a.offset,
-		       a.function ? fathom_source_name((enum fathom_source)a.source)
-				  : fathom_reason_name((enum fathom_reason)a.reason));
-		for (uint32_t i = 0; i < a.n_frames; i++)
-			printf("\t%s\t%s\t%u\t%u", text_of(a.frames[i].function),
-			       text_of(a.frames[i].file), a.frames[i].line, a.frames[i].column);
-		printf("\t%s\n", a.is_cut ? "cut" : "");
+		(void)look_up(&a, code.low + (uintptr_t)lrand48() % code.size);
+		printf("%#llx\t%s\t%s\t%#llx\t%s",
+		       a.is->module_address == FATHOM_NO_ADDRESS
+			       ? 0
+			       : (unsigned long long)a.is->module_address,
+		       text_of(a.is->symbol), text_of(a.is->linkage_name),
+		       (unsigned long long)a.is->offset,
+		       a.is->symbol ? fathom_source_name((enum fathom_source)a.is->source)
+				    : fathom_reason_name((enum fathom_reason)a.is->reason));
+		for (const struct fathom_frame *f = a.is->frame; f; f = f->outer)
+			printf("\t%s\t%s\t%u\t%u", text_of(f->function), text_of(f->file),
+			       f->line, f->column);
+		printf("\t%s\n", a.is->reason == FATHOM_REASON_LIMIT ? "cut" : "");
 	}
 	return end();
 }

@@ -111,7 +111,7 @@ static const char *const hidden_names[] = { NULL, "hidden_in_one", "hidden_in_tw
 struct asked {
 	uintptr_t pc;
 	unsigned count;
-	struct fathom_self_answer answer;
+	char buffer[FATHOM_SELF_BUFFER];
 	char text[600];
 };
 
@@ -137,21 +137,28 @@ static __attribute__((noinline)) int always_there(int x)
 static _Atomic uint64_t n_known;
 static _Atomic uint64_t n_named;
 
+/* Looks @at up in the room of @a. */
+static const struct fathom_answer *look_up_in(struct asked *a, uintptr_t at)
+{
+	const struct fathom_pc pc = { .address = at };
+
+	return fathom_self_lookup(self, pc, 0, a->buffer, sizeof a->buffer);
+}
+
 static void ask_for_library(struct asked *a)
 {
 	const uint64_t before = atomic_load(&n_changes);
 	const int which = atomic_load(&loaded);
 	const uintptr_t at[] = { atomic_load(&exported), atomic_load(&hidden) };
 	const char *const *names[] = { exported_names, hidden_names };
-	const struct fathom_self_answer *const answer = &a->answer;
 
 	for (int i = 0; i < 2; i++) {
-		const bool has_name = fathom_self_lookup(self, at[i], 0, &a->answer);
+		const struct fathom_answer *const answer = look_up_in(a, at[i]);
+		const bool has_name = answer->symbol != NULL;
 
-		wrong_unless(has_name == (answer->function != NULL));
 		/* Some of them, whatever happens. */
-		wrong_unless(!has_name || !at[i] || is(answer->function, names[i][1]) ||
-			     is(answer->function, names[i][2]));
+		wrong_unless(!has_name || !at[i] || is(answer->symbol, names[i][1]) ||
+			     is(answer->symbol, names[i][2]));
 		if (before % 2 || atomic_load(&n_changes) != before)
 			continue;
 		n_known++;
@@ -160,9 +167,9 @@ static void ask_for_library(struct asked *a)
 			wrong_unless(!has_name);
 		else if (i == 0)
 			/* Exported: its own memory says so, prepared or not. */
-			wrong_unless(is(answer->function, names[i][which]));
+			wrong_unless(is(answer->symbol, names[i][which]));
 		else
-			wrong_unless(is(answer->function, names[i][which]) ||
+			wrong_unless(is(answer->symbol, names[i][which]) ||
 				     (!has_name && answer->reason == FATHOM_REASON_NOT_PREPARED));
 	}
 }
@@ -176,16 +183,16 @@ static void call_fathom_pc_lookup(struct asked *a)
 
 static void call_fathom_self_lookup(struct asked *a)
 {
-	const struct fathom_self_answer *const answer = &a->answer;
+	const struct fathom_answer *answer = look_up_in(a, (uintptr_t)always_there + 1);
 
-	wrong_unless(fathom_self_lookup(self, (uintptr_t)always_there + 1, 0, &a->answer));
-	wrong_unless(is(answer->function, "always_there") && answer->offset == 1);
-	wrong_unless(answer->n_frames == 1 && strstr(answer->frames[0].file, "storm.c"));
-	wrong_unless(!fathom_self_lookup(self, (uintptr_t)a, 0, &a->answer));
-	wrong_unless(!fathom_self_lookup(self, a->count * 0x1000ull + 0x10000, 0, &a->answer) ||
-		     answer->module);
+	wrong_unless(is(answer->symbol, "always_there") && answer->offset == 1);
+	wrong_unless(answer->frame && !answer->frame->outer && strstr(answer->frame->file, "storm.c"));
+	wrong_unless(!look_up_in(a, (uintptr_t)a)->symbol);
+	answer = look_up_in(a, a->count * 0x1000ull + 0x10000);
+	wrong_unless(!answer->symbol || answer->module);
 	/* What was interrupted: in this program's code, or in some that says its module. */
-	if (fathom_self_lookup(self, a->pc, 0, &a->answer))
+	answer = look_up_in(a, a->pc);
+	if (answer->symbol)
 		wrong_unless(answer->module && (!answer->size || answer->offset < answer->size));
 	ask_for_library(a);
 }
@@ -432,14 +439,15 @@ static void *churn(void *unused)
 
 static void *refresh(void *unused)
 {
-	struct fathom_self_answer a;
+	const struct fathom_pc pc = { .address = (uintptr_t)always_there };
+	char buffer[FATHOM_SELF_BUFFER];
 	struct weather w;
 
 	begin_storm(&w);
 	while (!stop) {
 		wrong_unless(!fathom_self_refresh(self, NULL));
-		wrong_unless(fathom_self_lookup_now(self, (uintptr_t)always_there, 0, &a) &&
-			     is(a.function, "always_there"));
+		wrong_unless(is(fathom_self_lookup_now(self, pc, 0, buffer, sizeof buffer)->symbol,
+				"always_there"));
 	}
 	end_storm(&w);
 	return unused;

@@ -4,6 +4,7 @@
 #define FATHOM_CLI_COMMON_H
 
 #include <fathom/fathom.h>
+#include <stdbool.h>
 
 #include "cli/options.h"
 

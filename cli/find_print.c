@@ -248,18 +248,37 @@ static void print_address(struct out *o, size_t *at, const struct fathom_match *
 	*at += n;
 }
 
+/* Returns the frame that says where @m is in the source: of an inlined copy, its call's. */
+static const struct fathom_frame *place_of(const struct fathom_match *m)
+{
+	static const struct fathom_frame nowhere;
+
+	if (!m->frame)
+		return &nowhere;
+	return m->kind == FATHOM_MATCH_INLINED ? m->frame->outer : m->frame;
+}
+
+/* Returns what @m is inlined into; NULL when it is no copy, or that is not known. */
+static const char *caller_of(const struct fathom_match *m)
+{
+	return m->kind == FATHOM_MATCH_INLINED ? place_of(m)->function : NULL;
+}
+
 static void print_place(struct out *o, const struct fathom_match *m)
 {
-	if (m->inlined_into) {
+	const struct fathom_frame *place = place_of(m);
+	const char *caller = caller_of(m);
+
+	if (caller) {
 		out_str(o, " inlined into ");
-		out_text(o, m->inlined_into, strlen(m->inlined_into));
+		out_text(o, caller, strlen(caller));
 	}
-	if (!m->file)
+	if (!place->file)
 		return;
 	out_char(o, ' ');
-	out_text(o, m->file, strlen(m->file));
+	out_text(o, place->file, place->file_size);
 	out_char(o, ':');
-	out_dec(o, m->line);
+	out_dec(o, place->line);
 }
 
 static void print_extras(struct out *o, const struct fathom_match *m)
@@ -327,11 +346,11 @@ void find_print_text(struct out *o, const char *query, const struct fathom_match
 
 static void json_place(struct out *o, const struct fathom_match *m)
 {
-	json_string(o, "file", m->file);
+	json_string(o, "file", place_of(m)->file);
 	out_char(o, ',');
-	json_count(o, "line", m->line);
+	json_count(o, "line", place_of(m)->line);
 	out_char(o, ',');
-	json_string(o, "inlined_into", m->inlined_into);
+	json_string(o, "inlined_into", caller_of(m));
 	out_char(o, ',');
 	json_string(o, "source", fathom_source_name((enum fathom_source)m->source));
 	out_char(o, ',');

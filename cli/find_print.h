@@ -4,6 +4,7 @@
 #define FATHOM_CLI_FIND_PRINT_H
 
 #include <fathom/fathom.h>
+#include <stdbool.h>
 
 #include "cli/out.h"
 

@@ -3,6 +3,8 @@
 #ifndef FATHOM_CLI_INPUT_H
 #define FATHOM_CLI_INPUT_H
 
+#include <stdbool.h>
+
 #include "cli/print.h"
 
 struct input_rules {

@@ -4,6 +4,7 @@
 #define FATHOM_CLI_PRINT_H
 
 #include <fathom/fathom.h>
+#include <stdbool.h>
 
 #include "cli/out.h"
 

@@ -17,7 +17,7 @@ extern "C" {
 struct fathom_cache_result {
 	uint64_t file_size; /**< bytes written; 0: nothing had to be stored */
 	uint64_t functions; /**< ranges of code that the stored index holds */
-	bool complete;      /**< it holds all of the target: its debug information is not needed */
+	uint8_t complete; /**< 1: it holds all of the target: its debug information is not needed */
 	uint8_t reserved[7];
 };
 
@@ -34,7 +34,7 @@ struct fathom_cache_result {
  *	when the session has no cache; FATHOM_E_TIMEOUT when @deadline_ms (0: none) passed, with
  *	nothing written
  */
-FATHOM_API fathom_err fathom_cache_store(struct fathom_target *target, bool all,
+FATHOM_API fathom_err fathom_cache_store(struct fathom_target *target, int all,
 					 uint32_t deadline_ms,
 					 struct fathom_cache_result *ret_result,
 					 struct fathom_errinfo *reterr);

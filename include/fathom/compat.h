@@ -13,6 +13,42 @@
 extern "C" {
 #endif
 
+/** Bits of fathom_compat_options.flags. */
+enum {
+	/**
+	 * Compose paths as GNU binutils 2.40 does: a relative directory is put behind the
+	 * compilation directory even where it is that directory, slashes are never left out, and a
+	 * file that is not known is "<unknown>".
+	 */
+	FATHOM_GNU_PATHS = 1u << 0,
+	/**
+	 * Leave the compilation directory out of paths: what is below it is relative. Where a
+	 * variable is declared stays absolute.
+	 */
+	FATHOM_RELATIVE_PATHS = 1u << 1,
+	/**
+	 * Functions say where they are declared, and the start of a frame is what the debug
+	 * information states as such: 0 where the code is scattered over ranges.
+	 */
+	FATHOM_DECLARATIONS = 1u << 2
+};
+
+/**
+ * What fathom_options.compat points to; as struct fathom_options. What is stored in the index cache
+ * is made without these: where any is set, FATHOM_NO_CACHE holds, too.
+ */
+struct fathom_compat_options {
+	size_t size;
+	uint32_t flags;
+	uint32_t reserved1;
+	/**
+	 * Path of a package of split debug files (.dwp), for all files instead of the one beside
+	 * each; default: that one.
+	 */
+	const char *dwp;
+	uint64_t reserved[4];
+};
+
 /** Which of several names for one address is served. */
 enum fathom_alias {
 	/**
@@ -121,6 +157,56 @@ FATHOM_API const char *fathom_compat_symbol_file(const struct fathom_answers *an
 FATHOM_API fathom_err fathom_target_source(struct fathom_target *target, uint64_t address,
 					   const char *path, const char **ret_text,
 					   size_t *ret_size, struct fathom_errinfo *reterr);
+
+/** A symbol of a file. The name belongs to the target. */
+struct fathom_symbol_info {
+	const char *name; /**< as linked, a version may follow; "" for none */
+	uint64_t value;   /**< as the table states it: in relocatable files, in the section */
+	uint64_t size;    /**< bytes; 0: not stated */
+	uint32_t section; /**< of the section it is defined in; SHN_ABS and such | 0xffff0000 */
+	uint8_t type;     /**< STT_ */
+	uint8_t bind;     /**< STB_ */
+	uint8_t reserved[2];
+};
+
+/**
+ * Symbol @i of the file's own table, .symtab or, where that is empty, .dynsym: number 0 is none.
+ *
+ * Safety: mt-safe
+ * Memory: writes *@ret_symbol
+ * Returns: FATHOM_OK or FATHOM_E_NOT_FOUND behind the last one
+ */
+FATHOM_API fathom_err fathom_target_symbol(const struct fathom_target *target, size_t i,
+					   struct fathom_symbol_info *ret_symbol);
+
+/** Schemes that names are mangled by. */
+enum fathom_mangling {
+	FATHOM_MANGLING_AUTO = 0, /**< C++ and Rust: what tells itself by the name */
+	FATHOM_MANGLING_CXX = 1,  /**< C++ (Itanium ABI) */
+	FATHOM_MANGLING_RUST = 2, /**< both of Rust's schemes */
+	FATHOM_MANGLING_D = 3,
+	FATHOM_MANGLING_JAVA = 4, /**< of the old gcj */
+	FATHOM_MANGLING_ADA = 5   /**< of GNAT: what is none of its names comes in angle brackets */
+};
+
+/** Bits of the flags of fathom_demangle_name(). */
+enum {
+	/** Demangle names that are nested as deeply as only an attacker's are, too. */
+	FATHOM_DEMANGLE_DEEP = 1u << 0
+};
+
+/**
+ * Writes the demangled form of @name to @buf, with a NUL, when @cap is enough for both; else cut,
+ * with a NUL. Names of more than 16,384 bytes, and what would become longer than 65,536, are not
+ * demangled.
+ *
+ * Safety: mt-safe
+ * Memory: writes at most @cap bytes to @buf
+ * Returns: the length of the whole text, without the NUL; 0 when @name is not mangled by @mangling,
+ *	one of enum fathom_mangling, or this build cannot demangle
+ */
+FATHOM_API size_t fathom_demangle_name(const char *name, uint32_t mangling, uint32_t flags,
+				       char *buf, size_t cap);
 
 #ifdef __cplusplus
 }

@@ -38,7 +38,6 @@
 
 #include <fathom/answer.h>
 #include <fathom/cache.h>
-#include <fathom/demangle.h>
 #include <fathom/disasm.h>
 #include <fathom/error.h>
 #include <fathom/find.h>

@@ -27,8 +27,8 @@
 #ifndef FATHOM_FIND_H
 #define FATHOM_FIND_H
 
+#include <fathom/answer.h>
 #include <fathom/error.h>
-#include <fathom/symbolize.h>
 #include <fathom/target.h>
 
 #ifdef __cplusplus
@@ -90,7 +90,7 @@ enum {
 enum fathom_match_kind {
 	FATHOM_MATCH_SYMBOL = 0,
 	FATHOM_MATCH_LINE = 1,   /**< a stretch of code of a line; name is the function's */
-	FATHOM_MATCH_INLINED = 2 /**< a copy of a function; file and line are those of its call */
+	FATHOM_MATCH_INLINED = 2 /**< a copy of a function */
 };
 
 /** A value of fathom_match.rank: nothing was found. */
@@ -109,11 +109,14 @@ struct fathom_match {
 	const char *name;         /**< demangled */
 	const char *linkage_name; /**< as linked, without version */
 	const char *version;
-	const char *module;       /**< path of the file */
-	const char *file;         /**< of the line, or of the inlined call */
-	const char *inlined_into; /**< the caller, demangled */
-	uint32_t line;            /**< 0: none */
-	uint32_t query;           /**< number of the query */
+	const char *module; /**< path of the file */
+	/**
+	 * Of a line: the function that has it, with file and line. Of an inlined copy: the copy,
+	 * without a line, and as outer the function that it is inlined into, with file and line of
+	 * the call, which may be inlined itself: no frame further out is told. Of a symbol NULL.
+	 */
+	const struct fathom_frame *frame;
+	uint32_t query; /**< number of the query */
 	/**
 	 * Its place among the matches of one query with one name. 0 is what the dynamic linker
 	 * answers: dlsym(RTLD_DEFAULT) in that process, or dlsym() of the library that the query
@@ -128,7 +131,7 @@ struct fathom_match {
 	uint8_t reason;  /**< enum fathom_reason: why there is no match, or no address */
 	uint8_t flags;   /**< FATHOM_MATCH_ */
 	uint8_t kind;    /**< enum fathom_match_kind */
-	uint8_t reserved[5];
+	uint8_t reserved[1];
 };
 
 /** What was found. Opaque; independent of the target once made. */

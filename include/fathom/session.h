@@ -15,29 +15,14 @@ extern "C" {
 /** A session. Opaque. */
 struct fathom;
 
+struct fathom_compat_options;
+
 /** Bits of fathom_options.flags. */
 enum {
 	/** Neither read nor write the index cache on disk. */
 	FATHOM_NO_CACHE = 1u << 0,
 	/** Ask the debuginfod servers of $DEBUGINFOD_URLS for debug files that are not here. */
-	FATHOM_DEBUGINFOD = 1u << 1,
-	/**
-	 * Compose paths as GNU binutils 2.40 does: a relative directory is put behind the
-	 * compilation directory even where it is that directory, slashes are never left out, and a
-	 * file that is not known is "<unknown>". Means FATHOM_NO_CACHE, too.
-	 */
-	FATHOM_GNU_PATHS = 1u << 2,
-	/**
-	 * Leave the compilation directory out of paths: what is below it is relative. Where a
-	 * variable is declared stays absolute. Means FATHOM_NO_CACHE, too.
-	 */
-	FATHOM_RELATIVE_PATHS = 1u << 3,
-	/**
-	 * Functions say where they are declared, and the start of a frame is what the debug
-	 * information states as such: 0 where the code is scattered over ranges. Means
-	 * FATHOM_NO_CACHE, too.
-	 */
-	FATHOM_DECLARATIONS = 1u << 4
+	FATHOM_DEBUGINFOD = 1u << 1
 };
 
 /**
@@ -88,11 +73,8 @@ struct fathom_options {
 	void *cancelled_data;
 	/** Path of the program that a core or snapshot is of; default: the one that it names. */
 	const char *exe;
-	/**
-	 * Path of a package of split debug files (.dwp), for all files instead of the one beside
-	 * each; default: that one. Means FATHOM_NO_CACHE, too.
-	 */
-	const char *dwp;
+	/** <fathom/compat.h>; NULL: none. */
+	const struct fathom_compat_options *compat;
 	uint64_t reserved[3];
 };
 

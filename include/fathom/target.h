@@ -6,8 +6,6 @@
 #ifndef FATHOM_TARGET_H
 #define FATHOM_TARGET_H
 
-#include <stdbool.h>
-
 #include <fathom/error.h>
 #include <fathom/session.h>
 
@@ -161,9 +159,9 @@ struct fathom_target_info {
 	uint32_t build_id_size;  /**< bytes */
 	uint16_t elf_type;       /**< ET_ of elf.h; this and what follows: of a file only */
 	uint16_t elf_machine;    /**< EM_ of elf.h */
-	bool is_64bit;
-	bool is_relocatable; /**< its addresses are offsets in sections */
-	uint8_t kind;        /**< enum fathom_target_kind */
+	uint8_t is_64bit;        /**< 1 or 0 */
+	uint8_t is_relocatable;  /**< its addresses are offsets in sections */
+	uint8_t kind;            /**< enum fathom_target_kind */
 	uint8_t reserved;
 	int32_t pid;         /**< of the process that it is or was; 0: none, or not known */
 	const char *command; /**< of what ran: the program's name, cut to 15 bytes; else NULL */
@@ -220,27 +218,6 @@ struct fathom_section_info {
  */
 FATHOM_API fathom_err fathom_target_section(const struct fathom_target *target, size_t i,
 					    struct fathom_section_info *ret_section);
-
-/** A symbol of a file. The name belongs to the target. */
-struct fathom_symbol_info {
-	const char *name; /**< as linked, a version may follow; "" for none */
-	uint64_t value;   /**< as the table states it: in relocatable files, in the section */
-	uint64_t size;    /**< bytes; 0: not stated */
-	uint32_t section; /**< of the section it is defined in; SHN_ABS and such | 0xffff0000 */
-	uint8_t type;     /**< STT_ */
-	uint8_t bind;     /**< STB_ */
-	uint8_t reserved[2];
-};
-
-/**
- * Symbol @i of the file's own table, .symtab or, where that is empty, .dynsym: number 0 is none.
- *
- * Safety: mt-safe
- * Memory: writes *@ret_symbol
- * Returns: FATHOM_OK or FATHOM_E_NOT_FOUND behind the last one
- */
-FATHOM_API fathom_err fathom_target_symbol(const struct fathom_target *target, size_t i,
-					   struct fathom_symbol_info *ret_symbol);
 
 /**
  * Finds the address of the symbol called @name, as it is linked; a version may follow as in

@@ -20,8 +20,6 @@
 #ifndef FATHOM_VALUE_H
 #define FATHOM_VALUE_H
 
-#include <stdbool.h>
-
 #include <fathom/error.h>
 #include <fathom/symbolize.h>
 #include <fathom/target.h>
@@ -53,7 +51,7 @@ struct fathom_value {
 	uint32_t count;
 	uint8_t kind;   /**< enum fathom_value_kind */
 	uint8_t reason; /**< enum fathom_reason; FATHOM_REASON_NONE: there is a value */
-	bool is_cut;    /**< of text: there was no NUL so far */
+	uint8_t is_cut; /**< of text: there was no NUL so far */
 	uint8_t reserved[9];
 };
 

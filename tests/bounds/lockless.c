@@ -13,6 +13,7 @@
  * Prints TAP.
  */
 #include <fathom/fathom.h>
+#include <stdbool.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>

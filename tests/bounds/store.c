@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* store DIR LIMIT FILE...: stores an index of each FILE in DIR, which may take LIMIT bytes. */
 #include <stdio.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "fathom/fathom.h"

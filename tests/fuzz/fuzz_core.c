@@ -3,6 +3,7 @@
 #include "fuzz.h"
 
 #include <fathom/fathom.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -62,7 +63,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!size)
 		return 0;
-	session = fuzz_session(0, NULL);
+	session = fuzz_session(NULL, NULL);
 	if (fathom_core_file_is((struct fathom_bytes){ data, size }))
 		read_alone(data, size);
 	fd = fuzz_file(data, size, path);

@@ -60,7 +60,7 @@ static void disassemble_file(const uint8_t *data, size_t size,
 	struct fathom_section_info s;
 	struct fathom_target *target;
 	struct fathom_disasm *d;
-	struct fathom *session = fuzz_session(0, NULL);
+	struct fathom *session = fuzz_session(NULL, NULL);
 	char path[64];
 	const int fd = fuzz_file(data, size, path);
 

@@ -55,8 +55,10 @@ static void ask_variables(struct fathom_target *target)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	const struct fathom_compat_options rules = { .size = sizeof rules,
+						     .flags = FATHOM_DECLARATIONS };
 	struct fathom_target *target;
-	struct fathom *session = fuzz_session(FATHOM_DECLARATIONS, NULL);
+	struct fathom *session = fuzz_session(&rules, NULL);
 	uint64_t addresses[16];
 	uint64_t text = 0;
 	char path[64];

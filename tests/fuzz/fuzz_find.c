@@ -131,7 +131,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 						FATHOM_FIND_INLINED | FATHOM_FIND_EXPORTED);
 	uint8_t *file = malloc(size + 4096);
 	struct fathom_target *target;
-	struct fathom *session = fuzz_session(0, dirs);
+	struct fathom *session = fuzz_session(NULL, dirs);
 	char path[64];
 	int fd;
 

@@ -4,6 +4,7 @@
 
 #include <elf.h>
 #include <fathom/fathom.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "host/jit/gdb_provider.h"
@@ -157,7 +158,7 @@ static void run(struct fathom *session, struct fuzz *f)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct fuzz f = fuzz_init(data, size);
-	struct fathom *session = fuzz_session(0, NULL);
+	struct fathom *session = fuzz_session(NULL, NULL);
 
 	run(session, &f);
 	fathom_destroy(session);

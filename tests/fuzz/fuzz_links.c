@@ -60,7 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint8_t *file = malloc(size + 4096);
 	struct fathom_answers *answers;
 	struct fathom_target *target;
-	struct fathom *session = fuzz_session(0, dirs);
+	struct fathom *session = fuzz_session(NULL, dirs);
 	uint64_t address = 0x1000;
 	char path[64];
 	int fd;

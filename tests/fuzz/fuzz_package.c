@@ -73,7 +73,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const uint64_t address = 0x1004;
 	struct fathom_answers *answers;
 	struct fathom_target *target;
-	struct fathom *session = fuzz_session(0, NULL);
+	struct fathom *session = fuzz_session(NULL, NULL);
 	char program[64];
 	char package[80];
 

@@ -40,7 +40,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!whole)
 		return 0;
-	session = fuzz_session(0, NULL);
+	session = fuzz_session(NULL, NULL);
 	make_header(whole, (struct fathom_bytes){ data, size });
 	if (size)
 		memcpy(whole + FATHOM_SNAPSHOT_HEADER, data, size);

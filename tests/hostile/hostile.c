@@ -17,6 +17,7 @@
 #include <elf.h>
 #include <fathom/compat.h>
 #include <fathom/fathom.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -22,6 +22,7 @@
  */
 #include <ctype.h>
 #include <fathom/fathom.h>
+#include <stdbool.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>

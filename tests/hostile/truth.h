@@ -19,6 +19,7 @@
 
 #include <fathom/compat.h>
 #include <fathom/fathom.h>
+#include <stdbool.h>
 
 #define TRUTH_FRAMES 32
 

@@ -589,7 +589,9 @@ static void answer_stream(struct addr2line *a)
 
 static void open_session(struct addr2line *a, struct fathom **ret)
 {
-	const struct fathom_options wanted = { .size = sizeof wanted, .flags = FATHOM_GNU_PATHS };
+	const struct fathom_compat_options rules = { .size = sizeof rules,
+						     .flags = FATHOM_GNU_PATHS };
+	const struct fathom_options wanted = { .size = sizeof wanted, .compat = &rules };
 	struct fathom_errinfo info;
 
 	if (fault_create(&wanted, ret, &info))

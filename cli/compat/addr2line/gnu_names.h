@@ -3,7 +3,8 @@
 #ifndef FATHOM_CLI_COMPAT_ADDR2LINE_GNU_NAMES_H
 #define FATHOM_CLI_COMPAT_ADDR2LINE_GNU_NAMES_H
 
-#include <fathom/fathom.h>
+#include <fathom/compat.h>
+#include <stdbool.h>
 
 /* What was demangled so far. Zero is the empty one. */
 struct gnu_names {

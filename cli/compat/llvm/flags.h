@@ -13,6 +13,7 @@
 #define FATHOM_CLI_COMPAT_LLVM_FLAGS_H
 
 #include <fathom/fathom.h>
+#include <stdbool.h>
 
 #include "cli/compat/words.h"
 

@@ -3,6 +3,7 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <fathom/compat.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

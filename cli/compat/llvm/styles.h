@@ -4,6 +4,7 @@
 #define FATHOM_CLI_COMPAT_LLVM_STYLES_H
 
 #include <fathom/compat.h>
+#include <stdbool.h>
 
 #include "cli/compat/llvm/flags.h"
 #include "cli/compat/llvm/request.h"

@@ -460,17 +460,17 @@ static bool open_first(struct symbolizer *s)
 
 static void start(struct symbolizer *s)
 {
-	struct fathom_options options = { .size = sizeof options };
+	struct fathom_compat_options rules = { .size = sizeof rules, .dwp = s->options.dwp };
+	struct fathom_options options = { .size = sizeof options, .compat = &rules };
 	struct fathom_errinfo info;
 
 	options.debug_dirs = s->options.debug_dirs;
-	options.dwp = s->options.dwp;
 	if (s->options.debuginfod)
 		options.flags |= FATHOM_DEBUGINFOD;
 	if (s->options.paths == LLVM_PATHS_RELATIVE)
-		options.flags |= FATHOM_RELATIVE_PATHS;
+		rules.flags |= FATHOM_RELATIVE_PATHS;
 	if (shows_declarations(s))
-		options.flags |= FATHOM_DECLARATIONS;
+		rules.flags |= FATHOM_DECLARATIONS;
 	if (!s->options.demangle)
 		s->flags |= FATHOM_NO_DEMANGLE;
 	if (fault_create(&options, &s->session, &info)) {

@@ -50,20 +50,29 @@ bool fathom_options_reserved(const uint64_t *reserved, size_t n)
 }
 
 /* Copies the options that the caller's header has; refuses those that ours lacks. */
-static fathom_err copy_options(const struct fathom_options *from, struct fathom_options *to)
+static fathom_err copy_options(const struct fathom_options *from, struct fathom_options *to,
+			       struct fathom_compat_options *compat)
 {
-	/* What the cache stores is made without these. */
-	const uint32_t own_flags = FATHOM_GNU_PATHS | FATHOM_RELATIVE_PATHS | FATHOM_DECLARATIONS;
-	const uint32_t known_flags = FATHOM_NO_CACHE | FATHOM_DEBUGINFOD | own_flags;
+	const uint32_t compat_flags =
+		FATHOM_GNU_PATHS | FATHOM_RELATIVE_PATHS | FATHOM_DECLARATIONS;
 
 	memset(to, 0, sizeof *to);
+	memset(compat, 0, sizeof *compat);
 	if (!from)
 		return FATHOM_OK;
 	if (!fathom_options_copy(from, to, sizeof *to) ||
 	    !fathom_options_reserved(to->reserved, sizeof to->reserved / sizeof *to->reserved) ||
-	    (to->flags & ~known_flags))
+	    (to->flags & ~(uint32_t)(FATHOM_NO_CACHE | FATHOM_DEBUGINFOD)))
 		return FATHOM_E_ARGUMENT;
-	if (to->flags & own_flags || to->dwp)
+	if (!to->compat)
+		return FATHOM_OK;
+	if (!fathom_options_copy(to->compat, compat, sizeof *compat) || compat->reserved1 ||
+	    !fathom_options_reserved(compat->reserved,
+				     sizeof compat->reserved / sizeof *compat->reserved) ||
+	    (compat->flags & ~compat_flags))
+		return FATHOM_E_ARGUMENT;
+	/* What is stored on disk is made without these. */
+	if (compat->flags || compat->dwp)
 		to->flags |= FATHOM_NO_CACHE;
 	return FATHOM_OK;
 }
@@ -131,10 +140,11 @@ static uint32_t usual_threads(void)
 fathom_err fathom_create(const struct fathom_options *options, struct fathom **ret_session,
 			 struct fathom_errinfo *reterr)
 {
+	struct fathom_compat_options compat;
 	struct fathom_options o;
 	struct fathom *s;
 
-	if (copy_options(options, &o))
+	if (copy_options(options, &o, &compat))
 		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0,
 				   "options that this version does not know");
 	s = calloc(1, sizeof *s);
@@ -145,6 +155,7 @@ fathom_err fathom_create(const struct fathom_options *options, struct fathom **r
 	s->memory.budget = o.memory_budget ? o.memory_budget : DEFAULT_BUDGET;
 	s->threads = o.threads ? o.threads : usual_threads();
 	s->flags = o.flags;
+	s->compat = compat.flags;
 	s->cache_limit = o.cache_limit ? o.cache_limit : DEFAULT_CACHE_LIMIT;
 	s->debuginfod_timeout_ms =
 		o.debuginfod_timeout_ms ? o.debuginfod_timeout_ms : DEFAULT_DEBUGINFOD_MS;
@@ -153,7 +164,7 @@ fathom_err fathom_create(const struct fathom_options *options, struct fathom **r
 	s->debug_dirs = copy_dirs(o.debug_dirs);
 	s->sysroot = strdup(o.sysroot ? o.sysroot : "");
 	s->exe = strdup(o.exe ? o.exe : "");
-	s->dwp = strdup(o.dwp ? o.dwp : "");
+	s->dwp = strdup(compat.dwp ? compat.dwp : "");
 	if (!(o.flags & FATHOM_NO_CACHE))
 		s->cache_dir = o.cache_dir ? strdup(o.cache_dir) : usual_cache_dir();
 	if (o.file_timeout_ms)

@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 
+#include "fathom/compat.h"
 #include "fathom/session.h"
 #include "host/base/epoch.h"
 #include "host/base/memory.h"
@@ -32,6 +33,7 @@ struct fathom {
 	uint64_t cache_limit;
 	uint32_t threads;
 	uint32_t flags;
+	uint32_t compat; /* flags of struct fathom_compat_options */
 	uint32_t debuginfod_timeout_ms;
 	_Atomic uint64_t serials;               /* of struct fathom_dwarf */
 	_Atomic int64_t debuginfod_deadline_ns; /* 0 before the first query */

@@ -2,7 +2,7 @@
 /* The public calls of demangling; demangle_iberty.c does the work. */
 #include "host/base/demangle.h"
 
-#include "fathom/demangle.h"
+#include "fathom/compat.h"
 
 size_t fathom_demangle_name(const char *name, uint32_t mangling, uint32_t flags, char *buf,
 			    size_t cap)

@@ -24,7 +24,7 @@
 #include <libiberty/demangle.h>
 
 #include "safe/base/limits.h"
-#include "fathom/demangle.h"
+#include "fathom/compat.h"
 
 enum { STOP_LIMIT = 1, STOP_MEMORY };
 

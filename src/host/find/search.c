@@ -19,6 +19,12 @@ struct fathom_matches {
 	struct fathom_arena arena;
 };
 
+void *fathom_find_alloc(struct fathom_find *f, size_t size)
+{
+	return fathom_budget_take(&f->budget, size) ? fathom_arena_alloc(&f->matches->arena, size)
+						    : NULL;
+}
+
 const char *fathom_find_keep(struct fathom_find *f, struct fathom_str s)
 {
 	if (!s.data || !fathom_budget_take(&f->budget, s.size))

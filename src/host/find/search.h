@@ -70,6 +70,9 @@ struct fathom_find {
 	struct fathom_runtime runtime;  /* its modules are the first of these; none in a file */
 };
 
+/* Memory of the matches, which lives as long as they do; NULL without memory or room for it. */
+void *fathom_find_alloc(struct fathom_find *f, size_t size);
+
 /* Which queries a pass over the tables is for. */
 enum fathom_find_pass {
 	FATHOM_PASS_ASKED,     /* as they were asked */

@@ -189,6 +189,33 @@ static bool name_symbol(struct fathom_find *f, const struct fathom_find_module *
 	return done && *ret;
 }
 
+/* Adds to the matches a frame in @file, of @linkage, which is kept; NULL without memory. */
+static struct fathom_frame *add_frame(struct fathom_find *f, struct fathom_find_name *name,
+				      const char *linkage, const char *file, uint32_t line)
+{
+	struct fathom_frame *frame = fathom_find_alloc(f, sizeof *frame);
+	const struct fathom_str link = str_of(linkage);
+	struct fathom_str shown;
+
+	if (!frame)
+		return NULL;
+	*frame = (struct fathom_frame){ .line = line,
+					.file = fathom_find_keep(f, str_of(file)),
+					.file_size = str_of(file).size };
+	if (linkage) {
+		fathom_find_name_set(name, link);
+		shown = fathom_find_name_shown(name);
+		frame->linkage_name = linkage;
+		frame->linkage_size = link.size;
+		frame->function =
+			shown.size == link.size && memcmp(shown.data, linkage, link.size) == 0
+				? frame->linkage_name
+				: fathom_find_keep(f, shown);
+		frame->function_size = shown.size;
+	}
+	return (file && !frame->file) || (linkage && !frame->function) ? NULL : frame;
+}
+
 /* Adds the match for @p; false without memory. */
 static bool add_match(struct walk *w, uint32_t module, const struct fathom_find_place *p,
 		      struct fathom_find_name *name)
@@ -199,30 +226,32 @@ static bool add_match(struct walk *w, uint32_t module, const struct fathom_find_
 		.module_address = fathom_object_stated(m->module->main, p->svma),
 		.size = p->size,
 		.module = m->path,
-		.line = p->line,
 		.query = p->query,
 		.rank = w->f->n_matches[p->query] + 1,
 		.source = FATHOM_SOURCE_DWARF,
 		.kind = p->linkage ? FATHOM_MATCH_INLINED : FATHOM_MATCH_LINE,
 		.flags = FATHOM_MATCH_ADDRESS,
 	};
+	const char *linkage = fathom_find_keep(w->f, str_of(p->linkage));
+	const char *caller = fathom_find_keep(w->f, str_of(p->caller));
+	struct fathom_frame *frame;
 
-	if (p->linkage)
-		match.linkage_name = fathom_find_keep(w->f, str_of(p->linkage));
-	else if (!name_symbol(w->f, m, p->svma, &match.linkage_name))
+	if ((p->linkage && !linkage) || (p->caller && !caller) ||
+	    (!p->linkage && !name_symbol(w->f, m, p->svma, &linkage)))
 		return false;
-	match.file = fathom_find_keep(w->f, str_of(p->file));
-	if (match.linkage_name) {
-		fathom_find_name_set(name, str_of(match.linkage_name));
-		match.name = fathom_find_keep(w->f, fathom_find_name_shown(name));
-	}
-	if (p->caller) {
-		fathom_find_name_set(name, str_of(p->caller));
-		match.inlined_into = fathom_find_keep(w->f, fathom_find_name_shown(name));
-	}
-	if ((p->linkage && !match.linkage_name) || (match.linkage_name && !match.name) ||
-	    (p->caller && !match.inlined_into) || (p->file && !match.file))
+	frame = p->linkage ? add_frame(w->f, name, linkage, NULL, 0)
+			   : add_frame(w->f, name, linkage, p->file, p->line);
+	if (!frame)
 		return false;
+	if (p->linkage) {
+		frame->start = match.address;
+		frame->outer = add_frame(w->f, name, caller, p->file, p->line);
+		if (!frame->outer)
+			return false;
+	}
+	match.frame = frame;
+	match.name = frame->function;
+	match.linkage_name = frame->linkage_name;
 	return fathom_find_add(w->f, &match);
 }
 

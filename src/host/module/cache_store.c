@@ -476,7 +476,7 @@ fathom_err fathom_cache_store_module(struct fathom_module *m, bool all, uint32_t
 		return fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
 				   "there is no directory for the index cache");
 	if (stored && (stored->header->flags & FATHOM_INDEX_COMPLETE)) {
-		result.complete = true;
+		result.complete = 1;
 		if (ret_result)
 			*ret_result = result;
 		free(path);
@@ -491,7 +491,7 @@ fathom_err fathom_cache_store_module(struct fathom_module *m, bool all, uint32_t
 	if (!err)
 		err = write_all(s, all);
 	result.functions = atomic_load(&s->n_functions);
-	result.complete = s->writer.header.flags & FATHOM_INDEX_COMPLETE;
+	result.complete = (s->writer.header.flags & FATHOM_INDEX_COMPLETE) != 0;
 	/* The index would keep what was read of a file that changed meanwhile. */
 	if (!err)
 		err = fathom_module_check_files(m, reterr);

@@ -81,7 +81,7 @@ static bool add_node(struct build *b, const struct fathom_die *die, uint32_t par
 
 static bool wants_declarations(const struct fathom_worker *w)
 {
-	return w->session->flags & FATHOM_DECLARATIONS;
+	return w->session->compat & FATHOM_DECLARATIONS;
 }
 
 /* Returns where @die says that its code starts, or FATHOM_BLOCK_NO_START. */
@@ -442,7 +442,7 @@ static fathom_err lay_out_function(struct build *b, fathom_err *ret_read,
 	if (*ret_read == FATHOM_E_MEMORY)
 		return FATHOM_E_MEMORY;
 	FATHOM_TRY(lay_out(b, want->low, want->from, want->to));
-	if (want->folded && !(b->w->session->flags & FATHOM_GNU_PATHS) && !choose_folded(b))
+	if (want->folded && !(b->w->session->compat & FATHOM_GNU_PATHS) && !choose_folded(b))
 		return FATHOM_E_MEMORY;
 	if (b->die_off == first)
 		return FATHOM_OK;

@@ -250,7 +250,7 @@ static bool order_sequences(struct fathom_worker *w)
 	for (uint32_t i = 0; i < n; i++)
 		s[i].order = n - 1 - i;
 	w->lines.sequences_ordered = true;
-	if (!(w->session->flags & FATHOM_GNU_PATHS))
+	if (!(w->session->compat & FATHOM_GNU_PATHS))
 		return true;
 	sorted = malloc(n * sizeof *sorted);
 	if (!sorted)
@@ -269,7 +269,7 @@ static bool order_sequences(struct fathom_worker *w)
 static uint64_t fit(const struct fathom_worker *w, const struct fathom_want *want,
 		    const struct fathom_line_sequence *s)
 {
-	if (w->session->flags & FATHOM_GNU_PATHS || want->die_off == FATHOM_NO_DIE ||
+	if (w->session->compat & FATHOM_GNU_PATHS || want->die_off == FATHOM_NO_DIE ||
 	    s->low > want->low || s->high < want->high)
 		return 0;
 	return s->low || s->high == want->high ? 2 : 1;
@@ -387,7 +387,7 @@ fathom_err fathom_lines_collect(struct fathom_worker *w, const struct fathom_uni
 {
 	struct fathom_line_row batch[BATCH];
 	struct run run = {
-		.w = w, .wants = wants, .n = n, .gnu = (w->session->flags & FATHOM_GNU_PATHS) != 0
+		.w = w, .wants = wants, .n = n, .gnu = (w->session->compat & FATHOM_GNU_PATHS) != 0
 	};
 	fathom_err err;
 	size_t got;
@@ -499,7 +499,7 @@ static bool append_path(struct fathom_worker *w, const struct fathom_unit *unit,
 	struct fathom_str dir;
 	bool is_comp_dir;
 
-	if (w->session->flags & FATHOM_GNU_PATHS)
+	if (w->session->compat & FATHOM_GNU_PATHS)
 		return append_gnu_path(w, unit, comp_dir, file, pool);
 	if (index >= w->lines.files.n)
 		return false;
@@ -523,7 +523,7 @@ bool fathom_lines_path(struct fathom_worker *w, const struct fathom_unit *unit,
 		       struct fathom_str comp_dir, uint32_t file, struct fathom_bytes_array *pool)
 {
 	return append_path(w, unit, comp_dir, file,
-			   (w->session->flags & FATHOM_RELATIVE_PATHS) != 0, pool);
+			   (w->session->compat & FATHOM_RELATIVE_PATHS) != 0, pool);
 }
 
 bool fathom_lines_whole_path(struct fathom_worker *w, const struct fathom_unit *unit,

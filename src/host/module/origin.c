@@ -222,7 +222,7 @@ uint32_t fathom_origin_names(struct fathom_worker *w, struct fathom_debug *d,
 		return FATHOM_NO_NAMES;
 	place = find_place(w, names.serial, names.off);
 	if (!*place) {
-		collect_names(w, d, unit, die, w->session->flags & FATHOM_DECLARATIONS, &names);
+		collect_names(w, d, unit, die, w->session->compat & FATHOM_DECLARATIONS, &names);
 		w->origins.names.items[w->origins.names.n++] = names;
 		*place = (uint32_t)w->origins.names.n;
 	}

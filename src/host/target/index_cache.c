@@ -44,16 +44,16 @@ static void store_one(struct fathom_module *m, void *data)
 	}
 	s->sum.functions += one.functions;
 	s->sum.file_size += one.file_size;
-	s->sum.complete &= one.complete;
+	s->sum.complete = s->sum.complete && one.complete;
 }
 
-fathom_err fathom_cache_store(struct fathom_target *target, bool all, uint32_t deadline_ms,
+fathom_err fathom_cache_store(struct fathom_target *target, int all, uint32_t deadline_ms,
 			      struct fathom_cache_result *ret_result, struct fathom_errinfo *reterr)
 {
-	struct stores s = { .sum = { .complete = true }, .reterr = reterr, .all = all };
+	struct stores s = { .sum = { .complete = 1 }, .reterr = reterr, .all = all != 0 };
 
 	if (target->stated)
-		return fathom_cache_store_module(target->stated, all, deadline_ms, ret_result,
+		return fathom_cache_store_module(target->stated, s.all, deadline_ms, ret_result,
 						 reterr);
 	if (deadline_ms)
 		s.deadline_ns = fathom_now_ns() + deadline_ms * INT64_C(1000000);

@@ -4,6 +4,7 @@
 #define FATHOM_VALUE_TYPE_H
 
 #include "fathom/value.h"
+#include "safe/base/bytes.h"
 #include "safe/base/error.h"
 
 struct fathom_hop {

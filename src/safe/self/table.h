@@ -111,7 +111,7 @@ struct fathom_self {
 void fathom_self_publish(struct fathom_self *self, const struct fathom_self_place *places,
 			 uint32_t n);
 
-/* Does as fathom_self_lookup(). @is_current: the loader's counters say that all places hold. */
+/* What an answer is put into: a part of the caller's buffer. */
 struct fathom_self_room {
 	struct fathom_answer *answer;
 	struct fathom_module_info *module; /* answer->module, once it is known */
@@ -119,7 +119,7 @@ struct fathom_self_room {
 	size_t left;
 };
 
-/* fathom_self_lookup(), where the places are known to be those of now for @is_current. */
+/* Does as fathom_self_lookup(). @is_current: the loader's counters say that all places hold. */
 const struct fathom_answer *fathom_self_answer(const struct fathom_self *self, struct fathom_pc pc,
 					       uint32_t flags, bool is_current, void *buffer,
 					       size_t size);

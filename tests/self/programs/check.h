@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include <fathom/fathom.h>
+#include <stdbool.h>
 
 static struct fathom *session;
 static struct fathom_self *self;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Names one address from the prepared table. */
 #include "safe/base/limits.h"
+#include "safe/base/pc.h"
 #include "safe/base/peek.h"
 #include "safe/base/sort.h"
 #include "safe/self/loader.h"
@@ -23,15 +24,17 @@ static uint32_t count_lows(const struct fathom_self_table *t, uint32_t n, uintpt
 		n, i, atomic_load_explicit(&t->lows[i], memory_order_acquire) <= avma);
 }
 
-static struct fathom_self_place read_row(const struct fathom_self_row *row)
+/* Copies @row word by word to @ret: a wider copy would wait for words just stored. */
+static void read_row(const struct fathom_self_row *row, struct fathom_self_place *ret)
 {
-	uintptr_t word[FATHOM_SELF_WORDS];
-	struct fathom_self_place p;
+	char *to = (char *)ret;
 
-	for (size_t i = 0; i < FATHOM_SELF_WORDS; i++)
-		word[i] = atomic_load_explicit(&row->word[i], memory_order_acquire);
-	memcpy(&p, word, sizeof p);
-	return p;
+#pragma GCC unroll 8
+	for (size_t i = 0; i < FATHOM_SELF_WORDS; i++) {
+		const uintptr_t word = atomic_load_explicit(&row->word[i], memory_order_acquire);
+
+		memcpy(to + i * sizeof word, &word, sizeof word);
+	}
 }
 
 /* Finds the place that holds @avma; false if there is none. */
@@ -45,14 +48,12 @@ static bool find_place(const struct fathom_self *self, uintptr_t avma,
 			atomic_load_explicit(&self->tables[generation & 1], memory_order_acquire);
 		const uint32_t n = atomic_load_explicit(&t->n, memory_order_acquire);
 		const uint32_t count = count_lows(t, n, avma);
-		struct fathom_self_place p = { 0 };
 
 		if (count)
-			p = read_row(&t->rows[count - 1]);
+			read_row(&t->rows[count - 1], ret);
 		if (atomic_load_explicit(&self->generation, memory_order_acquire) != generation)
 			continue;
-		*ret = p;
-		return avma >= p.low && avma < p.high;
+		return count && avma >= ret->low && avma < ret->high;
 	}
 	return false;
 }
@@ -289,9 +290,8 @@ static void answer_at(const struct fathom_self_place *place, uint64_t pc, uint32
 	struct look l = { .flags = flags, .bias = place->bias, .room = room };
 
 	l.module = (const struct fathom_self_module *)place->module;
-	room->module->path = l.module->path;
-	room->module->build_id = l.module->build_id;
-	room->module->build_id_size = l.module->build_id_size;
+	*room->module = (struct fathom_module_info){ l.module->path, l.module->build_id,
+						     l.module->build_id_size, 0 };
 	room->answer->module = room->module;
 	room->answer->module_address = room->answer->pc.address - place->bias;
 	if (l.module->lines && !(flags & FATHOM_NAMES_ONLY) &&
@@ -334,8 +334,11 @@ static bool make_room(struct fathom_pc pc, void *buffer, size_t size, struct fat
 	ret->module = (struct fathom_module_info *)(ret->answer + 1);
 	ret->at = (char *)(ret->module + 1);
 	ret->left = size - head;
-	*ret->answer = (struct fathom_answer){ .pc = pc, .module_address = FATHOM_NO_ADDRESS };
-	*ret->module = (struct fathom_module_info){ .path = NULL };
+	/* Field by field: a copy of what was just spilled from registers would wait for it. */
+	memset(ret->answer, 0, sizeof *ret->answer);
+	ret->answer->pc.address = pc.address;
+	ret->answer->pc.kind = pc.kind;
+	ret->answer->module_address = FATHOM_NO_ADDRESS;
 	return true;
 }
 
@@ -343,7 +346,7 @@ const struct fathom_answer *fathom_self_answer(const struct fathom_self *self, s
 					       uint32_t flags, bool is_current, void *buffer,
 					       size_t size)
 {
-	const uint64_t at = fathom_pc_lookup(pc);
+	const uint64_t at = fathom_pc_subtract(pc.address, pc.kind);
 	struct fathom_self_place place;
 	struct fathom_self_room room;
 

@@ -270,6 +270,7 @@ static void set_module(const struct fathom_self_object *o, const struct link *li
 	struct fathom_str path;
 	char *to = r->at;
 
+	*r->module = (struct fathom_module_info){ .path = NULL };
 	r->answer->module = r->module;
 	r->answer->module_address = r->answer->pc.address - link->bias;
 	if (fathom_peek_str(link->name, to, r->left / 2, &path) && path.size)

@@ -60,20 +60,20 @@ struct fathom_block_declaration_array {
 /* The scratch memory of a worker that makes blocks. */
 struct fathom_decoder {
 	struct fathom_call_ranges intervals;
-	struct fathom_call_ranges sorted; /* the same by where they start */
+	struct fathom_call_ranges sorted; /* the same, sorted by start */
 	struct fathom_call_ranges active; /* those that cover the position */
 	struct fathom_keyed_array keyed;
 	struct fathom_open_calls calls;
 	struct fathom_block_nodes nodes;
-	struct fathom_u64_array folded; /* functions that may as well be the one */
+	struct fathom_u64_array folded; /* other functions folded with this one */
 	struct fathom_u32_array local_nodes;
 	struct fathom_locals local_names;
 	struct fathom_locals local_files;
-	uint32_t stamp; /* of the block being built, in struct fathom_local */
-	/* the parts of that block */
+	uint32_t stamp; /* of the block being built: struct fathom_local is valid for it */
+	/* The parts of that block. */
 	struct fathom_block_row_array out_rows;
 	struct fathom_block_function_array out_functions;
-	struct fathom_block_declaration_array out_declared; /* where asked for */
+	struct fathom_block_declaration_array out_declared; /* only with FATHOM_DECLARATIONS */
 	struct fathom_u32_array out_files;
 };
 

@@ -72,12 +72,12 @@ struct fathom_lines {
 	struct fathom_line_program program;
 	uint32_t files_base; /* number of the first file and directory: 0 or 1 */
 	struct fathom_line_entries files;
-	bool defined; /* those that the program defines are among them */
+	bool defined; /* files has those that the program defines */
 	struct fathom_line_entries dirs;
 	struct fathom_line_sequences sequences; /* those with rows */
 	bool sequences_ordered;                 /* their order is set */
 	struct fathom_want_rows rows;
-	struct fathom_want_rows row_order; /* the same, those of each want together */
+	struct fathom_want_rows row_order; /* the same, grouped by want */
 };
 
 void fathom_lines_deinit(struct fathom_lines *lines);

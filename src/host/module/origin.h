@@ -27,7 +27,7 @@ struct fathom_names_array {
 	FATHOM_ARRAY_OF(struct fathom_names);
 };
 
-/* The names that a worker has found for one unit, by where they stand. */
+/* The names that a worker has found for one unit, by entry. */
 struct fathom_origins {
 	struct fathom_names_array names;
 	struct fathom_u32_array table; /* a hash table of numbers in names, plus 1 */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where an address is: which module holds it, at which bias; and modules where they are loaded. */
+/* Places of addresses: the module that holds an address, and at which bias; loaded modules. */
 #ifndef FATHOM_MODULE_PLACE_H
 #define FATHOM_MODULE_PLACE_H
 
@@ -8,34 +8,33 @@
 
 struct fathom_module;
 
-/* What stands in the answers as a module; it lives as long as the view of the target. */
+/* The module of an answer; it lives as long as the view of the target. */
 struct fathom_holder {
 	struct fathom_module *module; /* NULL: it has no file */
-	const char *name;             /* as the target calls it */
+	const char *name;             /* the target's name for it */
 	struct fathom_bytes build_id;
 	const struct fathom_module_info
-		*info; /* as the answers of a batch have it; NULL: not yet */
+		*info; /* the answers' record of it in a batch; NULL: not yet */
 };
 
-/* Where an address is. */
 struct fathom_place {
 	struct fathom_holder *holder; /* has a module; NULL: no module holds the address */
-	uint64_t bias;                /* address - bias is as stated in the module */
-	uint64_t key; /* the same for all addresses of this module and bias that lie together */
+	uint64_t bias;                /* address - bias is the address that the module states */
+	uint64_t key; /* equal for all addresses of this module and bias that lie together */
 	enum fathom_reason reason; /* why no module holds the address */
-	bool is_code; /* it may be code: what no module names, something else may name */
+	bool is_code;              /* it may be code: other sources than modules may name it */
 };
 
-/* A module where it is loaded. */
+/* A loaded module. */
 struct fathom_module_at {
 	struct fathom_module *module;
-	const char *name; /* as the target calls it */
+	const char *name; /* the target's name for it */
 	uint64_t bias;
 	uint64_t start;           /* avma of its first mapping */
-	const uint64_t *sections; /* of a kernel module: avma of each, 0: not loaded; else NULL */
+	const uint64_t *sections; /* avma of a kernel module's sections, 0: not loaded; or NULL */
 };
 
-/* Takes one module; returns whether to go on. What it is given holds for the time of the call. */
+/* Takes one module, which is valid during the call; returns whether to go on. */
 typedef bool (*fathom_module_fn)(const struct fathom_module_at *m, void *data);
 
 #endif

@@ -139,7 +139,7 @@ static size_t cie_table_size(uint32_t n)
 	return sizeof(struct fathom_cie_table) + n * sizeof(struct kept_cie *);
 }
 
-/* Returns the table of CIEs, made on first use; NULL without memory. */
+/* Returns the table of CIEs, made on first use; NULL if out of memory. */
 static struct fathom_cie_table *cie_table(struct fathom_unwind_tables *u)
 {
 	struct fathom_cie_table *t = atomic_load_explicit(&u->cies, memory_order_acquire);
@@ -248,7 +248,7 @@ static fathom_err cie_at(struct fathom_unwind_tables *u, const struct fathom_cfi
 struct fathom_fde_index {
 	struct fathom_bounds_list list;
 	uint32_t *off;     /* of each FDE in its section */
-	uint32_t *section; /* that it stands in; NULL: all in the first */
+	uint32_t *section; /* number of its section; NULL: all in the first */
 	uint32_t
 		*outer; /* the last one before it that ends behind it, or NONE; NULL: no overlaps */
 	uint64_t bytes;
@@ -288,7 +288,7 @@ static bool has_code(const struct fathom_unwind_section *s, const struct fathom_
 	       (s->cfi.is_eh || fathom_object_has_code(s->object, fde->low));
 }
 
-/* Collects the FDEs of section @i up to what is damaged; returns false without memory. */
+/* Collects the FDEs of section @i up to the first damage; returns false if out of memory. */
 static bool collect_section(struct collection *c, uint32_t i)
 {
 	const struct fathom_cfi cfi = fathom_unwind_tables_section(c->u, i);
@@ -362,7 +362,7 @@ static bool overlap(const struct fathom_bounds_list *l)
 	return false;
 }
 
-/* Links each FDE to the last one before it that ends behind it; returns false without memory. */
+/* Links each FDE to the last one before it that ends after it; returns false if out of memory. */
 static bool link_overlaps(struct fathom_fde_index *x)
 {
 	const struct fathom_bounds_list *l = &x->list;
@@ -395,7 +395,7 @@ static void destroy_index(struct fathom_memory *m, struct fathom_fde_index *x)
 	free(x);
 }
 
-/* Makes the index of the sections from @first to before @end; NULL without memory. */
+/* Makes the index of the sections from @first to before @end; NULL if out of memory. */
 static struct fathom_fde_index *create_index(struct fathom_unwind_tables *u, uint32_t first,
 					     uint32_t end)
 {
@@ -418,7 +418,7 @@ static struct fathom_fde_index *create_index(struct fathom_unwind_tables *u, uin
 	return x;
 }
 
-/* Returns index @which, made on first use; NULL without memory. */
+/* Returns index @which, made on first use; NULL if out of memory. */
 static const struct fathom_fde_index *index_of(struct fathom_unwind_tables *u, int which)
 {
 	_Atomic(struct fathom_fde_index *) *slot = &u->index[which];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A worker is what one thread decodes with: the compiled abbreviations of the units it met last,
+ * A worker is what one thread decodes with: the compiled abbreviations of the units it read last,
  * and the scratch memory of each step, which that step declares and which keeps its size from one
  * unit to the next. A thread takes a worker from the session for one batch and gives it back.
  */
@@ -20,7 +20,7 @@
 struct fathom_abbrev_slot {
 	struct fathom_abbrevs table;
 	uint64_t serial; /* of the view; 0: the slot is empty, or holds a part of a table */
-	uint64_t used;   /* when, for replacing the one used longest ago */
+	uint64_t used;   /* time of use: the least recently used one is replaced */
 	uint32_t pins;
 };
 
@@ -28,7 +28,7 @@ struct fathom_worker {
 	struct fathom *session;
 	struct fathom_abbrev_slot slot[FATHOM_ABBREV_SLOTS];
 	uint64_t clock;
-	struct fathom_wants wants; /* what fathom_decode() is to make blocks of */
+	struct fathom_wants wants; /* what fathom_decode() makes blocks of */
 	struct fathom_lines lines;
 	struct fathom_function_scratch functions;
 	struct fathom_origins origins;
@@ -36,7 +36,7 @@ struct fathom_worker {
 	struct fathom_bytes_array pool; /* the strings of a block, or a path */
 };
 
-/* An idle worker of the session, or a new one; NULL without memory. */
+/* Returns an idle worker of the session, or a new one; NULL if out of memory. */
 struct fathom_worker *fathom_worker_acquire(struct fathom *session);
 void fathom_worker_release(struct fathom_worker *w);
 void fathom_worker_destroy(struct fathom_worker *w);
@@ -48,7 +48,7 @@ void fathom_worker_destroy(struct fathom_worker *w);
 fathom_err fathom_worker_open_unit(struct fathom_worker *w, const struct fathom_dwarf *dwarf,
 				   uint64_t off, struct fathom_unit *ret_unit,
 				   struct fathom_die *ret_root, struct fathom_errinfo *reterr);
-/* The same for whoever wants the root only: no other entry can be read then. */
+/* Does the same for the root only: no other entry can be read then. */
 fathom_err fathom_worker_open_root(struct fathom_worker *w, const struct fathom_dwarf *dwarf,
 				   uint64_t off, struct fathom_unit *ret_unit,
 				   struct fathom_die *ret_root, struct fathom_errinfo *reterr);

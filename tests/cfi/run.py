@@ -3,12 +3,12 @@
 """The suite "cfi": the CIEs and FDEs of a module. The truth about files made by hand is the standard, about
 real ones readelf. tests/cfi/frames.c says what its lines mean."""
 import os
-import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "lib"), os.path.join(HERE, "..", "forms"), os.path.join(HERE, "..", "..", "tools")]
 
+import ask  # noqa: E402
 import cfi  # noqa: E402
 import tap  # noqa: E402
 from case import ENCODINGS, Encoding  # noqa: E402
@@ -28,9 +28,7 @@ PERSONALITY, LSDA = 0x3004, 0x3100
 
 
 def frames_of(path, *options):
-    done = subprocess.run([*WRAPPER, PROGRAM, *options, path], capture_output=True, text=True, check=False)
-    assert not done.returncode, done.stderr
-    return done.stdout.splitlines()
+    return ask.run(*WRAPPER, PROGRAM, *options, path).splitlines()
 
 
 def entries_of(folder, elf):
@@ -324,7 +322,7 @@ def compile_to(folder, command, source):
     path = os.path.join(folder, "a.o")
     with open(os.path.join(folder, "a.cc"), "w", encoding="ascii") as f:
         f.write(source)
-    subprocess.run([*command, "-c", "-o", path, "a.cc"], cwd=folder, check=True, capture_output=True)
+    ask.run(*command, "-c", "-o", path, "a.cc", cwd=folder)
     return path
 
 
@@ -350,9 +348,9 @@ def comparison(folder):
 def several(folder):
     path = compile_to(folder, ["g++", "-O2"], SOURCE)
     other = os.path.join(folder, "b.o")
-    subprocess.run(["gcc", "-O2", "-x", "c", "-c", "-o", other, "-"], input=DEBUG_SOURCE.encode(), check=True)
+    ask.run("gcc", "-O2", "-x", "c", "-c", "-o", other, "-", input=DEBUG_SOURCE)
     merged = os.path.join(folder, "merged.o")
-    subprocess.run(["ld", "-r", "--unique=.eh_frame", "-o", merged, path, other], check=True)
+    ask.run("ld", "-r", "--unique=.eh_frame", "-o", merged, path, other)
     lines = frames_of(merged)
     assert sum(line.startswith("section .eh_frame ") for line in lines) == 2, lines
     compare(merged, 5)
@@ -363,19 +361,19 @@ for _target in ("mips", "mipsel", "mips64", "mips64el"):
     def mips(folder, target=_target):
         path = compile_to(folder, ["clang++-19", f"--target={target}-linux-gnu", "-O2"], SOURCE)
         # readelf does not know R_MIPS_PC32: of the relocatable file, the symbols are the truth.
-        sizes = [line.split() for line in subprocess.run(["nm", "-S", path], capture_output=True, text=True, check=True).stdout.splitlines()]
+        sizes = [line.split() for line in ask.run("nm", "-S", path).splitlines()]
         want = sorted((int(s[0], 16), int(s[0], 16) + int(s[1], 16), "=") for s in sizes if len(s) == 4 and s[2] == "T")
         fdes = [line.split() for line in frames_of(path) if line[0] == "F"]
         assert len(want) == 3 and sorted((int(f[3], 16), int(f[4], 16), f[6]) for f in fdes) == want, fdes
         linked = os.path.join(folder, "linked")
-        subprocess.run(["ld.lld-19", "-shared", "--eh-frame-hdr", "-o", linked, path], check=True)
+        ask.run("ld.lld-19", "-shared", "--eh-frame-hdr", "-o", linked, path)
         compare(linked, 3)
 
 
 @test("a file without section headers: .eh_frame ends where its terminator stands")
 def headerless(folder):
     path = os.path.join(folder, "a.so")
-    subprocess.run(["g++", "-O2", "-shared", "-fPIC", "-x", "c++", "-o", path, "-"], input=SOURCE.encode(), check=True)
+    ask.run("g++", "-O2", "-shared", "-fPIC", "-x", "c++", "-o", path, "-", input=SOURCE)
     want = frames_of(path)
     with open(path, "r+b") as f:
         for at, size in ((0x28, 8), (0x3C, 4)):  # e_shoff; e_shnum and e_shstrndx

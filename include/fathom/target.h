@@ -68,6 +68,67 @@ FATHOM_API fathom_err fathom_target_open_process(struct fathom *session, int pid
 						 struct fathom_target **ret_target,
 						 struct fathom_errinfo *reterr);
 
+/**
+ * Opens the calling process, as it is at each call: after fork(), the child. Its map is read from
+ * /proc/self, its memory in place. For names in signal handlers, see fathom_self_prepare().
+ *
+ * Safety: mt-safe
+ * Memory: as fathom_target_open_file()
+ * Returns: FATHOM_OK; FATHOM_E_MEMORY. Questions fail with FATHOM_E_OS where /proc is not mounted
+ */
+FATHOM_API fathom_err fathom_target_open_self(struct fathom *session,
+					      struct fathom_target **ret_target,
+					      struct fathom_errinfo *reterr);
+
+/** A range of addresses that something is mapped to. */
+struct fathom_mapping_info {
+	uint64_t start;
+	uint64_t end;            /**< behind the last byte */
+	uint64_t offset;         /**< of @start in the file */
+	const char *path;        /**< of the file; "[vdso]"; NULL or "": no file is behind it */
+	const uint8_t *build_id; /**< of the file, where the caller knows it; else NULL */
+	uint32_t build_id_size;  /**< bytes */
+	uint32_t rights;         /**< PF_ of elf.h */
+};
+
+/** An address space that the caller can read: a minidump, an emulator, a remote machine. */
+struct fathom_address_space {
+	size_t size; /**< sizeof(struct fathom_address_space) */
+	/**
+	 * Reads up to @size bytes at @address into @to; returns how many could be read, from the
+	 * start. Called by the threads that ask about the target, several at once if they do.
+	 */
+	size_t (*read)(void *data, uint64_t address, void *to, size_t size);
+	void *data;
+	const struct fathom_mapping_info *mappings; /**< by address, none over another */
+	size_t n_mappings;
+	uint64_t page_size; /**< bytes, a power of two; 0: 4096 */
+	uint64_t entry;     /**< where the program started (AT_ENTRY); 0: not known */
+	int32_t pid;        /**< 0: not known */
+	uint32_t flags;     /**< none yet: 0 */
+	uint64_t reserved[4];
+};
+
+/**
+ * Opens an address space of the caller's own. The mappings stay as they are; memory may change.
+ * Files are looked for where the mappings say, below the session's sysroot first, and must be those
+ * that are mapped: first page and build-id as in memory, or without a build-id all of the code; or
+ * the build-id of the mapping, where memory cannot tell. Else the image in memory answers, with
+ * debug files that have its build-id. What had to be done without is a note. Names of JIT code come
+ * from GDB's JIT interface.
+ *
+ * Safety: mt-safe
+ * Memory: as fathom_target_open_file(); mappings and texts are copied, @space->data is the caller's
+ *	and is used until the target is gone
+ * Returns: FATHOM_OK; FATHOM_E_ARGUMENT without read() or mappings, for mappings out of order, for
+ *a page size that is none, or for fields that this version does not know; FATHOM_E_LIMIT for more
+ *mappings than fathom reads; FATHOM_E_MEMORY
+ */
+FATHOM_API fathom_err fathom_target_open_reader(struct fathom *session,
+						const struct fathom_address_space *space,
+						struct fathom_target **ret_target,
+						struct fathom_errinfo *reterr);
+
 /** Options of fathom_target_open_kernel(); as struct fathom_options. */
 struct fathom_kernel_options {
 	size_t size;
@@ -143,12 +204,16 @@ enum fathom_target_kind {
 	FATHOM_TARGET_PROCESS = 1,
 	FATHOM_TARGET_CORE = 2,
 	FATHOM_TARGET_SNAPSHOT = 3,
-	FATHOM_TARGET_KERNEL = 4
+	FATHOM_TARGET_KERNEL = 4,
+	FATHOM_TARGET_SELF = 5,  /**< the calling process */
+	FATHOM_TARGET_READER = 6 /**< of fathom_target_open_reader() */
 };
 
 /** What a target is. Strings and bytes belong to the target. */
 struct fathom_target_info {
-	/** As it was opened; of a process its executable, "" if not known; "[kernel]" */
+	/**
+	 * As it was opened; of a process its executable, "" if not known; "[kernel]", "[reader]"
+	 */
 	const char *path;
 	/**
 	 * Where its debug information is; NULL when there is none, or, of the kernel, none was

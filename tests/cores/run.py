@@ -107,6 +107,78 @@ for who in WRITERS:
     add_library(who)
 
 
+# The names that eu-readelf has for registers, in the order of their DWARF numbers.
+REGISTERS = {
+    "x86_64": "rax rdx rcx rbx rsi rdi rbp rsp r8 r9 r10 r11 r12 r13 r14 r15 rip".split(),
+    "i386": "eax ecx edx ebx esp ebp esi edi eip eflags".split(),
+}
+
+
+def threads(target):
+    """What the internal program core_threads says: number -> text."""
+    said = execute(os.path.join(os.environ["BUILD"], "tests", "core_threads"), target)
+    return dict(line.partition(" ")[::2] for line in said.stdout.splitlines())
+
+
+def peer_threads(core, names):
+    """The same by eu-readelf: number of the thread -> its registers."""
+    notes = run("eu-readelf", "-n", core).split("PRSTATUS\n")[1:]
+    found = {}
+    for note in notes:
+        note = re.split(r"^  \S", note, flags=re.M)[0]
+        values = dict(re.findall(r"([a-z0-9]+):\s+(0x[0-9a-f]+|-?[0-9]+)", note))
+        mask = (1 << (32 if "eip" in names else 64)) - 1
+        found[values["pid"]] = " ".join(f"{i}={int(values[name], 0) & mask}" for i, name in enumerate(names))
+    return found
+
+
+THREADED = """
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+static void *wait_for_ever(void *nothing) { for (;;) pause(); return nothing; }
+int main(void)
+{
+	pthread_t t;
+	for (int i = 0; i < 3; i++)
+		pthread_create(&t, NULL, wait_for_ever, NULL);
+	puts("done");
+	fflush(stdout);
+	wait_for_ever(NULL);
+}
+"""
+
+
+def add_registers(writer, machine, *options, compiler="gcc"):
+    @test(f"threads and their registers, {machine}, written by {writer}, are those of eu-readelf -n")
+    def _(folder):
+        path = build_text(f"{folder}/threaded", THREADED, "-pthread", *options, compiler=compiler)
+        try:
+            core, _ = leave_core([path], folder, CORES[writer])
+        except OSError as error:
+            raise tap.Skip(f"this kernel does not run 32-bit programs: {error}") from error
+        peer = peer_threads(core, REGISTERS[machine])
+        assert len(peer) == 4, peer
+        assert threads(core) == peer, (threads(core), peer)
+
+
+for who in CORES:
+    add_registers(who, "x86_64")
+    add_registers(who, "i386", "-static", compiler="i686-linux-gnu-gcc")
+
+
+@test("a process has threads, which are not stopped; snapshots and files have none")
+def threads_of_others(folder):
+    path = build_text(f"{folder}/threaded", THREADED, "-pthread")
+    with Told([path]) as told:
+        alive = threads(told.pid)
+        assert set(alive) == set(os.listdir(f"/proc/{told.pid}/task")) and len(alive) == 4, alive
+        assert set(alive.values()) == {"is not stopped: its registers change all the time"}, alive
+        snapshot = by_snapshot(told, folder)
+    for target in (snapshot, path):
+        assert threads(target) == {"has": "no threads: processes and cores do"}, threads(target)
+
+
 def check_unnamed(core, places, wanted, *options, exported=None):
     """Nothing is called but by its true name; what only the file can name is not named, because of @wanted."""
     records, notes = addr(core, [places[n] for n in sorted(places)], *options)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Bytes at addresses: of files as they are loaded, and of processes from memory. */
+/* Targets: bytes at addresses of files and processes; address spaces that a caller reads. */
 #include "unit.h"
 
 #include <elf.h>
@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "fathom/fathom.h"
+#include "image.h"
 
 /* Found by these names in this program's file. */
 extern const char fathom_test_constant[8];
@@ -178,6 +179,119 @@ static void a_debug_file_has_no_code_of_zeros(void **state)
 	fathom_destroy(session);
 }
 
+/* Memory of which nothing is known; says that it has read more than was asked for. */
+static size_t read_nothing(void *data, uint64_t address, void *to, size_t size)
+{
+	(void)address;
+	(void)to;
+	return data ? size + 1 : 0;
+}
+
+/* Opens what one field of a sound address space was changed in; returns the error. */
+static fathom_err open_changed(struct fathom *session, size_t field, uint64_t value)
+{
+	struct fathom_mapping_info two[2] = { { 0x1000, 0x3000, 0, "/a", NULL, 0, PF_R },
+					      { 0x3000, 0x4000, 0, NULL, NULL, 0, PF_R } };
+	struct fathom_address_space s = {
+		.size = sizeof s, .read = read_nothing, .mappings = two, .n_mappings = 2
+	};
+	struct fathom_target *target;
+	fathom_err err;
+
+	if (field < sizeof s)
+		memcpy((uint8_t *)&s + field, &value, 4);
+	else
+		two[1].start = value;
+	err = fathom_target_open_reader(session, &s, &target, NULL);
+	if (!err)
+		fathom_target_release(target);
+	return err;
+}
+
+static void only_sound_address_spaces_are_opened(void **state)
+{
+	const size_t none = sizeof(struct fathom_address_space);
+	struct fathom *session = new_session();
+
+	(void)state;
+	assert_int_equal(open_changed(session, none, 0x3000), 0);
+	assert_int_equal(open_changed(session, none, 0x2fff), FATHOM_E_ARGUMENT);
+	assert_int_equal(open_changed(session, none, 0x4000), FATHOM_E_ARGUMENT);
+	assert_int_equal(
+		open_changed(session, offsetof(struct fathom_address_space, n_mappings), 0),
+		FATHOM_E_ARGUMENT);
+	assert_int_equal(
+		open_changed(session, offsetof(struct fathom_address_space, page_size), 4095),
+		FATHOM_E_ARGUMENT);
+	assert_int_equal(
+		open_changed(session, offsetof(struct fathom_address_space, page_size), 65536), 0);
+	assert_int_equal(open_changed(session, offsetof(struct fathom_address_space, flags), 1),
+			 FATHOM_E_ARGUMENT);
+	assert_int_equal(open_changed(session, offsetof(struct fathom_address_space, reserved), 1),
+			 FATHOM_E_ARGUMENT);
+	fathom_destroy(session);
+}
+
+/* Asks for a constant of this program where nothing but maps and a build-id are known. */
+static void check_by_build_id(struct fathom *session, const uint8_t *build_id, uint32_t size,
+			      const char *name, enum fathom_reason reason)
+{
+	const struct fathom_pc pc = { .address = (uintptr_t)fathom_test_constant };
+	struct fathom_address_space s = { .size = sizeof s,
+					  .read = read_nothing,
+					  .mappings = segments,
+					  .n_mappings = copy_image() };
+	const struct fathom_answer *answer;
+	struct fathom_target *target;
+	char to[8];
+	size_t got;
+
+	for (size_t i = 0; i < s.n_mappings; i++) {
+		segments[i].path = "/proc/self/exe";
+		segments[i].build_id = build_id;
+		segments[i].build_id_size = size;
+	}
+	assert_int_equal(fathom_target_open_reader(session, &s, &target, NULL), 0);
+	assert_int_equal(fathom_lookup(target, pc, NULL, &answer, NULL), 0);
+	if (name)
+		assert_string_equal(answer->symbol, name);
+	else
+		assert_null(answer->symbol);
+	assert_int_equal(answer->reason == reason, name == NULL);
+	fathom_answer_free(answer);
+	/* What memory lacks of a constant segment, the file has, once it is known to be the one. */
+	assert_int_equal(fathom_target_read(target, pc.address, to, sizeof to, &got, NULL),
+			 name ? FATHOM_OK : FATHOM_E_NOT_FOUND);
+	if (name)
+		assert_memory_equal(to, "constant", sizeof to);
+	fathom_target_release(target);
+	/* A reader that claims more than it was asked for is believed what it was asked for. */
+	s.data = &s;
+	assert_int_equal(fathom_target_open_reader(session, &s, &target, NULL), 0);
+	assert_int_equal(fathom_target_read(target, pc.address, to, sizeof to, &got, NULL), 0);
+	assert_int_equal(got, sizeof to);
+	fathom_target_release(target);
+}
+
+static void a_build_id_tells_what_memory_cannot(void **state)
+{
+	struct fathom *session = new_session();
+	struct fathom_target_info info;
+	struct fathom_target *self;
+
+	(void)state;
+	assert_int_equal(fathom_target_open_file(session, "/proc/self/exe", &self, NULL), 0);
+	fathom_target_get_info(self, &info);
+	assert_true(info.build_id_size > 4);
+	check_by_build_id(session, info.build_id, info.build_id_size, "fathom_test_constant",
+			  FATHOM_REASON_NONE);
+	check_by_build_id(session, (const uint8_t *)"another", 7, NULL,
+			  FATHOM_REASON_BUILD_ID_MISMATCH);
+	check_by_build_id(session, NULL, 0, NULL, FATHOM_REASON_BUILD_ID_MISMATCH);
+	fathom_target_release(self);
+	fathom_destroy(session);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -185,6 +299,8 @@ int main(void)
 		cmocka_unit_test(a_file_is_read_as_it_is_loaded),
 		cmocka_unit_test(sections_of_a_relocatable_file_are_read_one_by_one),
 		cmocka_unit_test(a_debug_file_has_no_code_of_zeros),
+		cmocka_unit_test(only_sound_address_spaces_are_opened),
+		cmocka_unit_test(a_build_id_tells_what_memory_cannot),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

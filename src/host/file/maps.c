@@ -246,6 +246,18 @@ fathom_err fathom_maps_read(const char *path, struct fathom_maps *ret,
 	return no_memory(path, reterr);
 }
 
+fathom_err fathom_maps_copy(const struct fathom_maps *maps, struct fathom_maps *ret)
+{
+	struct fathom_mapping *items = malloc((maps->n + 1) * sizeof *items);
+
+	if (!items)
+		return FATHOM_E_MEMORY;
+	if (maps->n)
+		memcpy(items, maps->items, maps->n * sizeof *items);
+	*ret = (struct fathom_maps){ .items = items, .n = maps->n };
+	return FATHOM_OK;
+}
+
 void fathom_maps_deinit(struct fathom_maps *maps)
 {
 	free(maps->items);

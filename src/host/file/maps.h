@@ -62,6 +62,8 @@ fathom_err fathom_maps_query(const char *path, const uint64_t *addresses, size_t
  * mappings of a file need not look at all others. FATHOM_E_MEMORY; FATHOM_E_LIMIT.
  */
 fathom_err fathom_maps_link(struct fathom_maps *maps);
+/* Copies @maps, but for the text that has their names. FATHOM_E_MEMORY. */
+fathom_err fathom_maps_copy(const struct fathom_maps *maps, struct fathom_maps *ret);
 void fathom_maps_deinit(struct fathom_maps *maps);
 
 /* The number of the mapping that holds @avma; maps->n when none does. */

@@ -59,6 +59,27 @@ bool fathom_view_holds(struct fathom_view *v, const struct fathom_module *module
 	       p.bias == bias;
 }
 
+fathom_err fathom_view_threads(struct fathom_view *v, bool (*fn)(int32_t tid, void *data),
+			       void *data, struct fathom_errinfo *reterr)
+{
+	fathom_err err;
+
+	if (!v->target->ops->threads)
+		return fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
+				   "has no threads: processes and cores do");
+	err = v->target->ops->threads(v, fn, data);
+	return err ? fathom_view_fail(v, err, reterr) : FATHOM_OK;
+}
+
+fathom_err fathom_view_registers(struct fathom_view *v, int32_t tid, struct fathom_registers *ret,
+				 struct fathom_errinfo *reterr)
+{
+	if (!v->target->ops->registers)
+		return fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
+				   "has no registers: cores do");
+	return v->target->ops->registers(v, tid, ret, reterr);
+}
+
 uint32_t fathom_own_machine(void)
 {
 #if defined(__x86_64__)

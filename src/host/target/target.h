@@ -44,6 +44,18 @@ struct fathom_layout {
 	bool swap;        /* its byte order is not this machine's */
 };
 
+/* Registers that have a DWARF number: at most those of aarch64. */
+#define FATHOM_REGISTERS 33
+
+/* The general registers of a thread. */
+struct fathom_registers {
+	uint32_t machine; /* EM_ */
+	uint64_t pc;
+	uint64_t sp;
+	uint64_t known;                   /* a bit for each that has a value */
+	uint64_t value[FATHOM_REGISTERS]; /* by DWARF number, as the machine's psABI has them */
+};
+
 /* A target at one moment. A kind's own struct begins with it. */
 struct fathom_view {
 	struct fathom_target *target;
@@ -104,6 +116,12 @@ struct fathom_target_ops {
 	bool (*has_stayed)(struct fathom_view *v);
 	/* Returns what code that a process makes itself is asked of. NULL: it is no process. */
 	struct fathom_jit_process *(*jit)(struct fathom_view *v);
+	/* Calls @fn for each thread, until it returns false. NULL: it has none that are known. */
+	fathom_err (*threads)(struct fathom_view *v, bool (*fn)(int32_t tid, void *data),
+			      void *data);
+	/* Reads the registers of thread @tid. NULL: they are not known. */
+	fathom_err (*registers)(struct fathom_view *v, int32_t tid, struct fathom_registers *ret,
+				struct fathom_errinfo *reterr);
 	/* Returns the number of the main thread, as the process knows it; 0: not known. NULL: ditto
 	 */
 	int32_t (*main_tid)(const struct fathom_target *t);
@@ -176,6 +194,17 @@ fathom_err fathom_target_answer(struct fathom_target *target,
 				const struct fathom_batch_options *options,
 				const uint64_t *addresses, size_t n,
 				struct fathom_answers **ret_answers, struct fathom_errinfo *reterr);
+
+/* Calls @fn for each thread, until it returns false. FATHOM_E_UNSUPPORTED: none are known. */
+fathom_err fathom_view_threads(struct fathom_view *v, bool (*fn)(int32_t tid, void *data),
+			       void *data, struct fathom_errinfo *reterr);
+
+/*
+ * Reads the registers of thread @tid, as it is known to the target. FATHOM_E_NOT_FOUND: there is no
+ * such thread; FATHOM_E_UNSUPPORTED: it is not stopped, or what is known of it has none.
+ */
+fathom_err fathom_view_registers(struct fathom_view *v, int32_t tid, struct fathom_registers *ret,
+				 struct fathom_errinfo *reterr);
 
 /* Returns @err, with which an operation of @v has failed, and in @reterr all that is known of it.
  */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "host/target/space/core_link.h"
+#include "host/target/space/prstatus.h"
 #include "safe/base/limits.h"
 #include "safe/base/sort.h"
 #include "safe/base/text.h"
@@ -11,14 +12,13 @@
 #include "safe/elf/note.h"
 
 #define DELETED " (deleted)"
-/* No file has this device number. */
-#define CORE_DEVICE UINT64_MAX
 
 struct core {
 	struct fathom_image image;
 	struct fathom_dump dump;
 	struct fathom_core_ranges loads;
 	struct fathom_core_ranges files;
+	struct fathom_array threads;    /* struct fathom_dump_thread */
 	struct fathom_core_facts facts; /* 0: not known */
 	uint64_t notes_left;            /* bytes of notes that there can be yet */
 	bool is_cut;
@@ -158,9 +158,24 @@ static void read_psinfo(struct core *core, struct fathom_bytes desc)
 	core->dump.command[sizeof core->dump.command - 1] = '\0';
 }
 
+/* A thread is there once: what says so again lies over other notes, or is damaged. */
+static bool add_thread(struct core *core, struct fathom_bytes desc)
+{
+	const struct fathom_dump_thread t = { fathom_prstatus_tid(&core->image, desc), desc };
+
+	if (!t.tid)
+		return true;
+	if (!fathom_array_reserve(&core->threads, sizeof t, 1))
+		return false;
+	((struct fathom_dump_thread *)core->threads.data)[core->threads.n++] = t;
+	return true;
+}
+
 static fathom_err read_note(struct core *core, const struct fathom_note *note,
 			    struct fathom_errinfo *reterr)
 {
+	if (fathom_note_is(note, NT_PRSTATUS, "CORE"))
+		return add_thread(core, note->desc) ? FATHOM_OK : fail_memory(reterr);
 	if (fathom_note_is(note, NT_FILE, "CORE"))
 		return read_files(core, note->desc, reterr);
 	if (fathom_note_is(note, NT_AUXV, "CORE"))
@@ -257,24 +272,14 @@ static bool same_bytes(struct fathom_bytes a, struct fathom_bytes b)
 	return a.size == b.size && (!a.size || memcmp(a.data, b.data, (size_t)a.size) == 0);
 }
 
-/* A number for the file called @name (FNV-1a), which is not 0. */
-static uint64_t number_of(struct fathom_str name)
-{
-	uint64_t hash = UINT64_C(0xcbf29ce484222325);
-
-	for (uint32_t i = 0; i < name.size; i++)
-		hash = (hash ^ (uint8_t)name.data[i]) * UINT64_C(0x100000001b3);
-	return hash ? hash : 1;
-}
-
 static void set_file(struct fathom_mapping *m, const struct fathom_core_range *file)
 {
 	const uint32_t suffix = sizeof DELETED - 1;
 	struct fathom_str name = file->name;
 
 	m->off = file->off + (m->start - file->start);
-	m->device = CORE_DEVICE;
-	m->inode = file->number ? file->number : number_of(name);
+	m->device = FATHOM_DUMP_DEVICE;
+	m->inode = file->number ? file->number : fathom_dump_inode(name);
 	if (name.size > suffix && memcmp(name.data + name.size - suffix, DELETED, suffix) == 0) {
 		m->deleted = true;
 		name.size -= suffix;
@@ -495,6 +500,8 @@ fathom_err fathom_core_file_read(struct fathom_file *file, struct fathom_notes *
 
 	free(core.loads.items);
 	free(core.files.items);
+	core.dump.threads = core.threads.data;
+	core.dump.n_threads = core.threads.n;
 	if (err) {
 		fathom_errinfo_set_file(reterr, file->path);
 		fathom_dump_deinit(&core.dump);

@@ -12,7 +12,9 @@
  * Of a core that was cut short, as by a limit on file sizes, is read what is there. Where the list
  * of files is missing, core_link.c finds them.
  *
- * Not handled: registers and threads; cores of other systems.
+ * The threads and their registers are in NT_PRSTATUS: prstatus.h.
+ *
+ * Not handled: cores of other systems.
  */
 #ifndef FATHOM_TARGET_SPACE_CORE_H
 #define FATHOM_TARGET_SPACE_CORE_H

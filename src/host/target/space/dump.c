@@ -58,6 +58,15 @@ const struct fathom_dump_code *fathom_dump_code_at(const struct fathom_dump *d, 
 	return low < d->n_code && d->code[low].start <= avma ? &d->code[low] : NULL;
 }
 
+uint64_t fathom_dump_inode(struct fathom_str name)
+{
+	uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
+
+	for (uint32_t i = 0; i < name.size; i++)
+		hash = (hash ^ (uint8_t)name.data[i]) * UINT64_C(0x100000001b3);
+	return hash ? hash : 1;
+}
+
 uint64_t fathom_dump_page(uint64_t page)
 {
 	const bool is_one = page >= LEAST_PAGE && page <= LARGEST_PAGE && !(page & (page - 1));
@@ -71,5 +80,6 @@ void fathom_dump_deinit(struct fathom_dump *d)
 	free(d->pieces);
 	free(d->files);
 	free(d->code);
+	free(d->threads);
 	fathom_file_close(d->file);
 }

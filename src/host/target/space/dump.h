@@ -34,6 +34,12 @@ struct fathom_dump_code {
 	uint8_t source; /* enum fathom_source */
 };
 
+/* A thread of a core, the one that ended the process first. */
+struct fathom_dump_thread {
+	int32_t tid;
+	struct fathom_bytes status; /* NT_PRSTATUS: prstatus.h */
+};
+
 struct fathom_dump {
 	struct fathom_file *file; /* what follows points into it */
 	struct fathom_maps maps;
@@ -43,6 +49,8 @@ struct fathom_dump {
 	size_t n_files;
 	struct fathom_dump_code *code; /* of a snapshot, sorted, none over another; else NULL */
 	size_t n_code;
+	struct fathom_dump_thread *threads; /* of a core, in its order; else NULL */
+	size_t n_threads;
 	uint64_t page;    /* bytes */
 	uint64_t entry;   /* avma where the program started, AT_ENTRY; 0: not known */
 	int pid;          /* 0: not known */
@@ -59,6 +67,11 @@ const struct fathom_dump_code *fathom_dump_code_at(const struct fathom_dump *d, 
 
 /* Copies up to @size bytes of memory at @avma; returns how many there are. */
 size_t fathom_dump_read(const struct fathom_dump *d, uint64_t avma, void *to, size_t size);
+
+/* Mappings of what has no device and inode numbers have this device, which no file has, */
+#define FATHOM_DUMP_DEVICE UINT64_MAX
+/* and for an inode a hash of the file's name, which is not 0. */
+uint64_t fathom_dump_inode(struct fathom_str name);
 
 /* A page size that systems have; 4096 for what is none. */
 uint64_t fathom_dump_page(uint64_t page);

@@ -135,13 +135,36 @@ static enum fathom_sameness compare_code(const struct fathom_space *s,
 	return same == FATHOM_SAME && !compared ? FATHOM_UNREADABLE : same;
 }
 
+/* By the build-id that is known without the memory. */
+static enum fathom_sameness compare_known(const struct fathom_space *s,
+					  const struct fathom_mapping *m,
+					  const struct fathom_object *o)
+{
+	const struct fathom_bytes id =
+		s->ops->build_id ? s->ops->build_id(s, m) : (struct fathom_bytes){ NULL, 0 };
+
+	if (!id.size || !o->build_id.size)
+		return FATHOM_UNREADABLE;
+	return id.size == o->build_id.size &&
+			       memcmp(id.data, o->build_id.data, (size_t)id.size) == 0
+		       ? FATHOM_SAME
+		       : FATHOM_DIFFERENT;
+}
+
 enum fathom_sameness fathom_space_compare(const struct fathom_space *s,
 					  const struct fathom_maps *maps, size_t i,
 					  const struct fathom_object *o)
 {
+	const enum fathom_sameness known = compare_known(s, &maps->items[i], o);
 	const enum fathom_sameness same = compare_identity(s, maps, i, o);
 
-	return same == FATHOM_UNREADABLE && !s->target.is_live ? compare_code(s, maps, i, o) : same;
+	if (known == FATHOM_DIFFERENT)
+		return known;
+	if (same != FATHOM_UNREADABLE)
+		return same;
+	if (known == FATHOM_SAME || s->target.is_live)
+		return known;
+	return compare_code(s, maps, i, o);
 }
 
 /* No image that people load is larger. */

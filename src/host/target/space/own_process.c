@@ -31,6 +31,13 @@ static fathom_err read_maps(const struct fathom_space *s, struct fathom_maps *re
 		       : FATHOM_OK;
 }
 
+static fathom_err query_maps(const struct fathom_space *s, const uint64_t *addresses, size_t n,
+			     struct fathom_maps *ret)
+{
+	(void)s;
+	return fathom_maps_query("/proc/self/maps", addresses, n, ret);
+}
+
 static size_t read_memory(const struct fathom_space *s, uint64_t avma, void *to, size_t size)
 {
 	(void)s;
@@ -74,6 +81,7 @@ static void own_process_free(struct fathom_space *s)
 
 static const struct fathom_space_ops space_ops = {
 	.read_maps = read_maps,
+	.query_maps = query_maps,
 	.read = read_memory,
 	.format_very_path = format_very_path,
 	.format_proc_path = format_proc_path,
@@ -88,6 +96,8 @@ static void describe_target(const struct fathom_target *t, struct fathom_target_
 }
 
 static const struct fathom_target_ops target_ops = { FATHOM_SPACE_TARGET_OPS,
+						     .threads = fathom_space_tasks,
+						     .registers = fathom_space_not_stopped,
 						     .describe = describe_target };
 
 fathom_err fathom_own_process_open(struct fathom *session,
@@ -98,10 +108,16 @@ fathom_err fathom_own_process_open(struct fathom *session,
 
 	if (!p)
 		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
-	fathom_space_init(&p->space, &space_ops, &target_ops, session, FATHOM_TARGET_PROCESS);
+	fathom_space_init(&p->space, &space_ops, &target_ops, session, FATHOM_TARGET_SELF);
 	p->space.target.is_live = true;
 	p->space.target.pid = getpid();
 	p->make_map = make_map;
 	*ret = &p->space.target;
 	return FATHOM_OK;
+}
+
+fathom_err fathom_target_open_self(struct fathom *session, struct fathom_target **ret_target,
+				   struct fathom_errinfo *reterr)
+{
+	return fathom_own_process_open(session, NULL, ret_target, reterr);
 }

@@ -639,6 +639,8 @@ static void describe_target(const struct fathom_target *t, struct fathom_target_
 }
 
 static const struct fathom_target_ops target_ops = { FATHOM_SPACE_TARGET_OPS,
+						     .threads = fathom_space_tasks,
+						     .registers = fathom_space_not_stopped,
 						     .describe = describe_target };
 
 /* Has those file systems known that only the process sees. */

@@ -39,6 +39,16 @@ bool fathom_space_is_reachable(const struct fathom_space *s, const struct fathom
 	return !s->ops->is_reachable || s->ops->is_reachable(s, m);
 }
 
+bool fathom_space_format_exe(const struct fathom_space *s, const struct fathom_maps *maps,
+			     uint64_t entry, const struct fathom_mapping *m, char *path, size_t cap)
+{
+	const size_t i = fathom_maps_at(maps, entry);
+	const char *exe = s->target.session->exe;
+
+	return exe[0] && i < maps->n && fathom_mapping_same_file(&maps->items[i], m) &&
+	       snprintf(path, cap, "%s", exe) < (int)cap;
+}
+
 /* Notes that the file that has the memory at @avma cannot be touched; FATHOM_E_TIMEOUT. */
 static fathom_err fail_reach(const struct fathom_space *s, uint64_t avma,
 			     struct fathom_errinfo *reterr)

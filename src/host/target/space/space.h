@@ -79,6 +79,9 @@ struct fathom_space_ops {
 	 */
 	bool (*is_file)(const struct fathom_space *s, const struct fathom_mapping *m,
 			const struct fathom_file_id *id);
+	/* Returns the build-id that is known of the file of mapping @m. NULL: none is. */
+	struct fathom_bytes (*build_id)(const struct fathom_space *s,
+					const struct fathom_mapping *m);
 	/*
 	 * Finds what was stored of code at @avma that the program had made itself. NULL: nothing
 	 * was stored; the files that the process has written have to do.
@@ -139,6 +142,11 @@ struct fathom_jit_process *fathom_space_jit(struct fathom_view *v);
 int32_t fathom_space_main_tid(const struct fathom_target *t);
 fathom_err fathom_space_read_now(struct fathom_target *t, uint64_t avma, void *to, size_t size,
 				 size_t *ret_size, struct fathom_errinfo *reterr);
+/* Of spaces that live: the threads below /proc; that they are not stopped. */
+fathom_err fathom_space_tasks(struct fathom_view *v, bool (*fn)(int32_t tid, void *data),
+			      void *data);
+fathom_err fathom_space_not_stopped(struct fathom_view *v, int32_t tid,
+				    struct fathom_registers *ret, struct fathom_errinfo *reterr);
 void fathom_space_each_open(const struct fathom_target *t,
 			    void (*fn)(struct fathom_module *m, void *data), void *data);
 fathom_err fathom_snapshot_store(struct fathom_target *t, const char *path,
@@ -155,6 +163,12 @@ bool fathom_space_is_reachable(const struct fathom_space *s, const struct fathom
 /* Notes that the file that has the memory at @avma cannot be touched; FATHOM_E_TIMEOUT. */
 fathom_err fathom_space_fail_reach(const struct fathom_space *s, uint64_t avma,
 				   struct fathom_errinfo *reterr);
+
+/* Formats the path that the user states for the program, if @m is of that: it has @entry in @maps.
+ */
+bool fathom_space_format_exe(const struct fathom_space *s, const struct fathom_maps *maps,
+			     uint64_t entry, const struct fathom_mapping *m, char *path,
+			     size_t cap);
 
 /* Reads memory, as the operation does. */
 size_t fathom_space_read(const struct fathom_space *s, uint64_t avma, void *to, size_t size);

@@ -7,6 +7,7 @@
 
 #include "host/target/space/core.h"
 #include "host/target/space/opened_file.h"
+#include "host/target/space/prstatus.h"
 #include "host/target/space/snapshot_read.h"
 
 struct stored {
@@ -23,14 +24,9 @@ static const struct fathom_dump *dump_of(const struct fathom_space *s)
 static fathom_err read_maps(const struct fathom_space *s, struct fathom_maps *ret,
 			    struct fathom_errinfo *reterr)
 {
-	const struct fathom_maps *maps = &dump_of(s)->maps;
-	struct fathom_mapping *items = malloc(maps->n * sizeof *items);
-
-	if (!items)
-		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
-	memcpy(items, maps->items, maps->n * sizeof *items);
-	*ret = (struct fathom_maps){ .items = items, .n = maps->n };
-	return FATHOM_OK;
+	return fathom_maps_copy(&dump_of(s)->maps, ret)
+		       ? fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory")
+		       : FATHOM_OK;
 }
 
 static size_t read_memory(const struct fathom_space *s, uint64_t avma, void *to, size_t size)
@@ -39,16 +35,12 @@ static size_t read_memory(const struct fathom_space *s, uint64_t avma, void *to,
 	return fathom_dump_read(dump_of(s), avma, to, size);
 }
 
-/* The program's own file is where the user says. */
 static bool format_exe(const struct fathom_space *s, const struct fathom_mapping *m, char *path,
 		       size_t cap)
 {
 	const struct fathom_dump *d = dump_of(s);
-	const size_t i = fathom_maps_at(&d->maps, d->entry);
 
-	return s->target.session->exe[0] && i < d->maps.n &&
-	       fathom_mapping_same_file(&d->maps.items[i], m) &&
-	       snprintf(path, cap, "%s", s->target.session->exe) < (int)cap;
+	return fathom_space_format_exe(s, &d->maps, d->entry, m, path, cap);
 }
 
 /* Inodes are used again: size and time of change have to be what they were. */
@@ -140,8 +132,47 @@ static void describe_target(const struct fathom_target *t, struct fathom_target_
 	ret->command = d->command;
 }
 
-static const struct fathom_target_ops target_ops = { FATHOM_SPACE_TARGET_OPS, .check = check,
-						     .describe = describe_target };
+static const struct fathom_target_ops snapshot_ops = { FATHOM_SPACE_TARGET_OPS, .check = check,
+						       .describe = describe_target };
+
+static const struct fathom_dump *viewed(const struct fathom_view *v)
+{
+	return dump_of((const struct fathom_space *)v->target);
+}
+
+static fathom_err threads(struct fathom_view *v, bool (*fn)(int32_t tid, void *data), void *data)
+{
+	const struct fathom_dump *d = viewed(v);
+	bool more = true;
+
+	for (size_t i = 0; i < d->n_threads && more; i++)
+		more = fn(d->threads[i].tid, data);
+	return FATHOM_OK;
+}
+
+static fathom_err registers(struct fathom_view *v, int32_t tid, struct fathom_registers *ret,
+			    struct fathom_errinfo *reterr)
+{
+	const struct fathom_dump *d = viewed(v);
+	struct fathom_image image;
+	size_t i = 0;
+
+	while (i < d->n_threads && d->threads[i].tid != tid)
+		i++;
+	if (i == d->n_threads)
+		return fathom_fail(reterr, FATHOM_E_NOT_FOUND, "", 0,
+				   "the core has no thread of this number");
+	FATHOM_TRY(fathom_image_init(d->file->bytes, &image, reterr));
+	if (!fathom_prstatus_registers(&image, d->threads[i].status, ret))
+		return fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
+				   "its registers are those of a machine that fathom does not "
+				   "know, or cut short");
+	return FATHOM_OK;
+}
+
+static const struct fathom_target_ops core_ops = { FATHOM_SPACE_TARGET_OPS, .threads = threads,
+						   .registers = registers, .check = check,
+						   .describe = describe_target };
 
 fathom_err fathom_stored_open(struct fathom *session, struct fathom_file *file,
 			      struct fathom_target **ret, struct fathom_errinfo *reterr)
@@ -154,7 +185,7 @@ fathom_err fathom_stored_open(struct fathom *session, struct fathom_file *file,
 		fathom_file_close(file);
 		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
 	}
-	fathom_space_init(&s->space, &stored_ops, &target_ops, session,
+	fathom_space_init(&s->space, &stored_ops, is_core ? &core_ops : &snapshot_ops, session,
 			  is_core ? FATHOM_TARGET_CORE : FATHOM_TARGET_SNAPSHOT);
 	err = is_core ? fathom_core_file_read(file, &s->space.target.notes, &s->dump, reterr)
 		      : fathom_snapshot_file_read(file, &s->dump, reterr);

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+#include "host/target/space/prstatus.h"
+
+#include "safe/base/cursor.h"
+
+/* Bytes before pr_pid and before pr_reg, by the class of the core. */
+#define PID_OFF(is64) ((is64) ? 32 : 24)
+#define REG_OFF(is64) ((is64) ? 112 : 72)
+
+/* A slot whose register has no DWARF number. */
+#define SKIP 0xff
+
+/* The DWARF numbers of the registers, in the order in which they stand. */
+struct order {
+	uint16_t machine;
+	uint8_t word; /* bytes of each */
+	uint8_t n;
+	uint8_t numbers[34];
+};
+
+static const struct order orders[] = {
+	/* x86-64 psABI, figure 3.36: r15 r14 r13 r12 rbp rbx r11 r10 r9 r8 rax rcx rdx rsi rdi,
+	 * orig_rax, rip, cs, eflags, rsp */
+	{ EM_X86_64, 8, 20, { 15, 14, 13, 12, 6, 3,    11, 10,   9,    8,
+			      0,  2,  1,  4,  5, SKIP, 16, SKIP, SKIP, 7 } },
+	/* i386 psABI, table 2.14: ebx ecx edx esi edi ebp eax, xds xes xfs xgs orig_eax, eip, xcs,
+	 * eflags, esp */
+	{ EM_386, 4, 16, { 3, 1, 2, 6, 7, 5, 0, SKIP, SKIP, SKIP, SKIP, SKIP, 8, SKIP, 9, 4 } },
+	/* DWARF for the Arm 64-bit Architecture, 4.1: x0 to x30, sp, pc */
+	{ EM_AARCH64, 8, 33, { 0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15, 16,
+			       17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32 } },
+};
+
+/* The DWARF numbers of the program counter and the stack pointer. */
+static void find_frame(const struct order *o, struct fathom_registers *r)
+{
+	const uint8_t pc = o->machine == EM_X86_64 ? 16 : o->machine == EM_386 ? 8 : 32;
+	const uint8_t sp = o->machine == EM_X86_64 ? 7 : o->machine == EM_386 ? 4 : 31;
+
+	r->pc = r->value[pc];
+	r->sp = r->value[sp];
+}
+
+int32_t fathom_prstatus_tid(const struct fathom_image *image, struct fathom_bytes desc)
+{
+	struct fathom_cursor c = cur_init(desc, image->swap);
+	int32_t tid;
+
+	cur_skip(&c, PID_OFF(image->is64));
+	tid = (int32_t)cur_u32(&c);
+	return cur_ok(&c) && tid > 0 ? tid : 0;
+}
+
+bool fathom_prstatus_registers(const struct fathom_image *image, struct fathom_bytes desc,
+			       struct fathom_registers *ret)
+{
+	struct fathom_registers r = { .machine = image->machine };
+	struct fathom_cursor c = cur_init(desc, image->swap);
+	const struct order *o = orders;
+
+	while (o < orders + sizeof orders / sizeof *orders && o->machine != image->machine)
+		o++;
+	if (o == orders + sizeof orders / sizeof *orders)
+		return false;
+	cur_skip(&c, REG_OFF(image->is64));
+	for (uint8_t i = 0; i < o->n; i++) {
+		const uint64_t value = cur_uint(&c, o->word);
+
+		if (o->numbers[i] == SKIP)
+			continue;
+		r.value[o->numbers[i]] = value;
+		r.known |= UINT64_C(1) << o->numbers[i];
+	}
+	if (!cur_ok(&c))
+		return false;
+	find_frame(o, &r);
+	*ret = r;
+	return true;
+}

@@ -5,16 +5,11 @@
 
 #include "fathom/symbolize.h"
 #include "host/file/codec.h"
-#include "safe/base/cursor.h"
+#include "host/target/space/snapshot_format.h"
 #include "safe/base/limits.h"
 #include "safe/base/sort.h"
 
-/* The format is little-endian. */
-#define SWAP (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)
-
-#define MAPPING_SIZE 32
-
-struct snapshot {
+struct reading {
 	struct fathom_dump dump;
 	struct fathom_array files;    /* of fathom_dump_file, as they come */
 	struct fathom_array pieces;   /* of fathom_dump_piece, as they come */
@@ -39,69 +34,60 @@ static fathom_err fail_memory(struct fathom_errinfo *reterr)
 #define CRC_OFF     12
 #define SIZE_OFF    16
 
-/* Checks the header and moves @c to the body. */
-static fathom_err read_header(struct fathom_cursor *c, struct fathom_errinfo *reterr)
+/* Checks the header and moves @s to the body. */
+static fathom_err read_header(struct fathom_snapshot *s, struct fathom_errinfo *reterr)
 {
-	uint32_t crc;
+	const bool has_version = cur_left(&s->from) >= CRC_OFF;
+	struct fathom_snapshot_header h;
 
-	cur_skip(c, sizeof FATHOM_SNAPSHOT_MAGIC - 1);
-	if (cur_u32(c) != FATHOM_SNAPSHOT_VERSION && cur_ok(c))
+	fathom_snapshot_header(s, &h);
+	if (has_version && h.version != FATHOM_SNAPSHOT_VERSION)
 		return fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", VERSION_OFF,
 				   "is a snapshot of another version of fathom");
-	crc = cur_u32(c);
-	if (cur_u64(c) != cur_left(c) || !cur_ok(c))
+	if (h.size != cur_left(&s->from) || !cur_ok(&s->from))
 		return fathom_fail(reterr, FATHOM_E_CORRUPT, "", SIZE_OFF,
 				   "the snapshot is not as long as it says: it was cut short");
-	if (fathom_codec_crc32((struct fathom_bytes){ c->p, cur_left(c) }) != crc)
+	if (fathom_codec_crc32((struct fathom_bytes){ s->from.p, h.size }) != h.crc)
 		return fathom_fail(reterr, FATHOM_E_CORRUPT, "", CRC_OFF,
 				   "the snapshot is damaged: its checksum is another");
 	return FATHOM_OK;
 }
 
-static void read_process(struct snapshot *s, struct fathom_cursor *c)
+static void read_process(struct reading *s, struct fathom_snapshot *from)
 {
-	const uint64_t pid = cur_u64(c);
-	const uint64_t page = cur_u64(c);
-	const uint64_t entry = cur_u64(c);
-	const uint8_t *command = cur_take(c, sizeof s->dump.command);
+	struct fathom_snapshot_process p;
 
-	if (!command)
+	fathom_snapshot_process(from, &p);
+	if (!cur_ok(&from->from))
 		return;
-	s->dump.pid = pid <= INT32_MAX ? (int)pid : 0;
-	s->dump.page = fathom_dump_page(page);
-	s->dump.entry = entry;
-	memcpy(s->dump.command, command, sizeof s->dump.command);
+	s->dump.pid = p.pid <= INT32_MAX ? (int)p.pid : 0;
+	s->dump.page = fathom_dump_page(p.page);
+	s->dump.entry = p.entry;
+	memcpy(s->dump.command, p.command, sizeof s->dump.command);
 	s->dump.command[sizeof s->dump.command - 1] = '\0';
 }
 
-static bool read_file(struct snapshot *s, struct fathom_cursor *c)
+static bool read_file(struct reading *s, struct fathom_snapshot *from)
 {
-	struct fathom_dump_file f = { .id.device = cur_u64(c) };
-	const uint8_t *name;
+	struct fathom_dump_file f = { .deleted = false };
 
-	f.id.inode = cur_u64(c);
-	f.id.size = cur_u64(c);
-	f.id.ctime_ns = (int64_t)cur_u64(c);
-	f.deleted = cur_u32(c) & 1;
-	f.name.size = cur_u32(c);
-	name = cur_take(c, f.name.size);
+	fathom_snapshot_file(from, &f);
 	/* A path ends where the system would end it. */
-	if (name && !memchr(name, '\0', f.name.size))
-		f.name.data = (const char *)name;
-	else
-		f.name.size = 0;
+	if (!f.name.data || memchr(f.name.data, '\0', f.name.size))
+		f.name = (struct fathom_str){ NULL, 0 };
 	if (!fathom_array_reserve(&s->files, sizeof f, 1))
 		return false;
 	((struct fathom_dump_file *)s->files.data)[s->files.n++] = f;
 	return true;
 }
 
-static bool read_memory(struct snapshot *s, struct fathom_cursor *c)
+static bool read_memory(struct reading *s, struct fathom_snapshot *from)
 {
-	struct fathom_dump_piece p = { .start = cur_u64(c) };
+	struct fathom_dump_piece p = { .start = 0 };
 	uint64_t end;
 
-	p.bytes = (struct fathom_bytes){ c->p, cur_left(c) };
+	fathom_snapshot_u64(from, &p.start);
+	p.bytes = (struct fathom_bytes){ from->from.p, cur_left(&from->from) };
 	if (!p.bytes.size || __builtin_add_overflow(p.start, p.bytes.size, &end))
 		return true;
 	if (!fathom_array_reserve(&s->pieces, sizeof p, 1))
@@ -111,74 +97,61 @@ static bool read_memory(struct snapshot *s, struct fathom_cursor *c)
 }
 
 /* A name that is no text, code that goes back or ends where it starts: it is left out. */
-static bool read_code(struct snapshot *s, struct fathom_cursor *c)
+static bool read_code(struct reading *s, struct fathom_snapshot *from)
 {
-	static const uint8_t sources[] = { 0, FATHOM_SOURCE_JITDUMP, FATHOM_SOURCE_PERF_MAP };
-	struct fathom_dump_code k = { .start = cur_u64(c) };
-	const struct fathom_dump_code *last;
-	uint32_t source;
+	const struct fathom_dump_code *last =
+		s->code.n ? (struct fathom_dump_code *)s->code.data + s->code.n - 1 : NULL;
+	struct fathom_dump_code k = { .source = 0 };
 
-	k.end = cur_u64(c);
-	k.symbol = cur_u64(c);
-	k.size = cur_u64(c);
-	source = cur_u32(c);
-	k.name.size = cur_u32(c);
-	k.name.data = (const char *)cur_take(c, k.name.size);
-	last = s->code.n ? (struct fathom_dump_code *)s->code.data + s->code.n - 1 : NULL;
-	if (!cur_ok(c) || !k.name.size || !source || source >= sizeof sources || k.start >= k.end ||
+	fathom_snapshot_code(from, &k);
+	if (!cur_ok(&from->from) || !k.name.size || !k.source || k.start >= k.end ||
 	    k.symbol > k.start || (last && last->end > k.start))
 		return true;
-	k.source = sources[source];
 	if (!fathom_array_reserve(&s->code, sizeof k, 1))
 		return false;
 	((struct fathom_dump_code *)s->code.data)[s->code.n++] = k;
 	return true;
 }
 
-static bool read_record(struct snapshot *s, uint32_t type, struct fathom_cursor c)
+static bool read_record(struct reading *s, uint32_t type, struct fathom_snapshot *from)
 {
 	switch (type) {
 	case FATHOM_SNAPSHOT_PROCESS:
-		read_process(s, &c);
+		read_process(s, from);
 		return true;
 	case FATHOM_SNAPSHOT_FILE:
-		return read_file(s, &c);
+		return read_file(s, from);
 	case FATHOM_SNAPSHOT_MAPPINGS:
-		s->mappings = (struct fathom_bytes){ c.p, cur_left(&c) };
+		s->mappings = (struct fathom_bytes){ from->from.p, cur_left(&from->from) };
 		return true;
 	case FATHOM_SNAPSHOT_MEMORY:
-		return read_memory(s, &c);
+		return read_memory(s, from);
 	case FATHOM_SNAPSHOT_CODE:
-		return read_code(s, &c);
+		return read_code(s, from);
 	default:
 		return true;
 	}
 }
 
-static fathom_err read_records(struct snapshot *s, struct fathom_cursor *c,
+static fathom_err read_records(struct reading *s, struct fathom_snapshot *from,
 			       struct fathom_errinfo *reterr)
 {
-	while (cur_left(c)) {
-		const uint64_t at = (uint64_t)(c->p - s->dump.file->bytes.data);
-		const uint32_t type = cur_u32(c);
-		uint64_t size;
-		struct fathom_cursor record;
+	while (cur_left(&from->from)) {
+		const uint64_t at = (uint64_t)(from->from.p - s->dump.file->bytes.data);
+		struct fathom_snapshot record;
+		uint32_t type;
 
-		cur_skip(c, sizeof(uint32_t));
-		size = cur_u64(c);
-		record = cur_sub(c, size);
-		cur_skip(c, (0 - size) & 7);
-		if (!cur_ok(c))
+		if (!fathom_snapshot_next(from, &type, &record))
 			return fathom_fail(reterr, FATHOM_E_CORRUPT, "", at,
 					   "a record of the snapshot reaches past its end");
-		if (!read_record(s, type, record))
+		if (!read_record(s, type, &record))
 			return fail_memory(reterr);
 	}
 	return FATHOM_OK;
 }
 
 /* The pieces by address. What overlaps what is before it is left out. */
-static bool sort_pieces(struct snapshot *s)
+static bool sort_pieces(struct reading *s)
 {
 	const struct fathom_dump_piece *from = s->pieces.data;
 	const size_t n = s->pieces.n;
@@ -205,23 +178,16 @@ static bool sort_pieces(struct snapshot *s)
 	return true;
 }
 
-/* One line of the record; false when it is none that can be. */
-static bool read_mapping(const struct snapshot *s, struct fathom_cursor *c,
+/* Reads one line of the record; false if it is none that can be. */
+static bool read_mapping(const struct reading *s, struct fathom_snapshot *from,
 			 struct fathom_mapping *ret)
 {
-	struct fathom_mapping m = { .start = cur_u64(c) };
-	uint32_t file;
-	uint32_t rights;
+	struct fathom_mapping m = { .start = 0 };
+	uint32_t file = 0;
 
-	m.end = cur_u64(c);
-	m.off = cur_u64(c);
-	file = cur_u32(c);
-	rights = cur_u32(c);
+	fathom_snapshot_mapping(from, &m, &file);
 	if (m.start >= m.end || file > s->files.n)
 		return false;
-	m.readable = rights & 1;
-	m.writable = rights & 2;
-	m.executable = rights & 4;
 	if (file) {
 		const struct fathom_dump_file *f =
 			(const struct fathom_dump_file *)s->files.data + file - 1;
@@ -235,11 +201,11 @@ static bool read_mapping(const struct snapshot *s, struct fathom_cursor *c,
 	return true;
 }
 
-static fathom_err make_maps(struct snapshot *s, struct fathom_errinfo *reterr)
+static fathom_err make_maps(struct reading *s, struct fathom_errinfo *reterr)
 {
-	struct fathom_cursor c = cur_init(s->mappings, SWAP);
+	struct fathom_snapshot from = { .from = cur_init(s->mappings, FATHOM_SNAPSHOT_SWAP) };
 	struct fathom_maps *maps = &s->dump.maps;
-	const uint64_t n = s->mappings.size / MAPPING_SIZE;
+	const uint64_t n = s->mappings.size / FATHOM_SNAPSHOT_MAPPING;
 
 	if (n > FATHOM_MAX_DUMP_MAPPINGS)
 		return fathom_fail(reterr, FATHOM_E_LIMIT, "", 0,
@@ -250,7 +216,7 @@ static fathom_err make_maps(struct snapshot *s, struct fathom_errinfo *reterr)
 	for (uint64_t i = 0; i < n; i++) {
 		struct fathom_mapping m;
 
-		if (read_mapping(s, &c, &m) &&
+		if (read_mapping(s, &from, &m) &&
 		    (!maps->n || maps->items[maps->n - 1].end <= m.start))
 			maps->items[maps->n++] = m;
 	}
@@ -262,12 +228,12 @@ static fathom_err make_maps(struct snapshot *s, struct fathom_errinfo *reterr)
 fathom_err fathom_snapshot_file_read(struct fathom_file *file, struct fathom_dump *ret,
 				     struct fathom_errinfo *reterr)
 {
-	struct snapshot s = { .dump = { .file = file, .page = fathom_dump_page(0) } };
-	struct fathom_cursor c = cur_init(file->bytes, SWAP);
-	fathom_err err = read_header(&c, reterr);
+	struct reading s = { .dump = { .file = file, .page = fathom_dump_page(0) } };
+	struct fathom_snapshot from = { .from = cur_init(file->bytes, FATHOM_SNAPSHOT_SWAP) };
+	fathom_err err = read_header(&from, reterr);
 
 	if (!err)
-		err = read_records(&s, &c, reterr);
+		err = read_records(&s, &from, reterr);
 	if (!err && !sort_pieces(&s))
 		err = fail_memory(reterr);
 	if (!err)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Writing snapshots; what is in one stands in snapshot_read.h. */
+/* Writing snapshots, whose format is in snapshot_format.h. */
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -13,12 +13,9 @@
 #include "host/jit/jit.h"
 #include "host/file/bias.h"
 #include "host/target/space/mapped_files.h"
-#include "host/target/space/snapshot_read.h"
+#include "host/target/space/snapshot_format.h"
 #include "safe/base/cursor.h"
 #include "safe/base/limits.h"
-
-/* The format is little-endian. */
-#define SWAP (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)
 
 /* No notes that linkers write are larger. */
 #define MAX_NOTES ((size_t)64 << 10)
@@ -32,70 +29,31 @@ struct writer {
 	const struct fathom_maps *maps; /* of the view */
 	uint32_t *file_of;              /* the number of the file of each mapping, or 0 */
 	struct fathom_array body;
-	size_t record; /* where the one being written begins */
-	bool failed;   /* without memory */
+	struct fathom_snapshot out; /* to the body */
+	size_t record;              /* where the one being written begins */
 };
-
-/* Adds @size bytes, which may be NULL: zeros. Returns where they stand, or NULL. */
-static uint8_t *put(struct writer *w, const void *bytes, size_t size)
-{
-	uint8_t *to;
-
-	if (w->failed || !fathom_array_reserve(&w->body, 1, size)) {
-		w->failed = true;
-		return NULL;
-	}
-	to = (uint8_t *)w->body.data + w->body.n;
-	if (bytes)
-		memcpy(to, bytes, size);
-	else
-		memset(to, 0, size);
-	w->body.n += size;
-	return to;
-}
-
-static void put_u64(struct writer *w, uint64_t value)
-{
-	value = load_u64((const uint8_t *)&value, SWAP);
-	(void)put(w, &value, sizeof value);
-}
-
-static void put_u32(struct writer *w, uint32_t value)
-{
-	value = load_u32((const uint8_t *)&value, SWAP);
-	(void)put(w, &value, sizeof value);
-}
 
 static void begin_record(struct writer *w, enum fathom_snapshot_record type)
 {
-	put_u32(w, type);
-	put_u32(w, 0);
-	put_u64(w, 0);
-	w->record = w->body.n;
+	w->record = fathom_snapshot_begin(&w->out, type);
 }
 
-/* Fills the size in, and up to a multiple of 8. */
 static void end_record(struct writer *w)
 {
-	uint64_t size = w->body.n - w->record;
-
-	(void)put(w, NULL, (size_t)((0 - size) & 7));
-	if (w->failed)
-		return;
-	size = load_u64((const uint8_t *)&size, SWAP);
-	memcpy((uint8_t *)w->body.data + w->record - sizeof size, &size, sizeof size);
+	fathom_snapshot_end(&w->out, w->record);
 }
 
 static void put_process(struct writer *w)
 {
+	struct fathom_snapshot_process p = { .pid = (uint64_t)w->space->target.pid,
+					     .page = w->space->page };
 	struct fathom_space_facts facts;
 
 	fathom_space_describe(w->space, &facts);
+	p.entry = facts.entry;
+	memcpy(p.command, facts.command, sizeof p.command);
 	begin_record(w, FATHOM_SNAPSHOT_PROCESS);
-	put_u64(w, (uint64_t)w->space->target.pid);
-	put_u64(w, w->space->page);
-	put_u64(w, facts.entry);
-	(void)put(w, facts.command, sizeof facts.command);
+	fathom_snapshot_process(&w->out, &p);
 	end_record(w);
 }
 
@@ -116,17 +74,13 @@ static void identify(const struct fathom_space *s, const struct fathom_mapping *
 
 static void put_file(struct writer *w, const struct fathom_mapping *m)
 {
-	struct fathom_file_id id;
+	struct fathom_dump_file f = { .name = m->name, .deleted = m->deleted };
 
-	identify(w->space, m, &id);
+	identify(w->space, m, &f.id);
+	f.id.device = m->device;
+	f.id.inode = m->inode;
 	begin_record(w, FATHOM_SNAPSHOT_FILE);
-	put_u64(w, m->device);
-	put_u64(w, m->inode);
-	put_u64(w, id.size);
-	put_u64(w, (uint64_t)id.ctime_ns);
-	put_u32(w, m->deleted);
-	put_u32(w, m->name.size);
-	(void)put(w, m->name.data, m->name.size);
+	fathom_snapshot_file(&w->out, &f);
 	end_record(w);
 }
 
@@ -152,14 +106,9 @@ static void put_mappings(struct writer *w)
 {
 	begin_record(w, FATHOM_SNAPSHOT_MAPPINGS);
 	for (size_t i = 0; i < w->maps->n; i++) {
-		const struct fathom_mapping *m = &w->maps->items[i];
+		struct fathom_mapping m = w->maps->items[i];
 
-		put_u64(w, m->start);
-		put_u64(w, m->end);
-		put_u64(w, m->off);
-		put_u32(w, w->file_of[i]);
-		put_u32(w,
-			(m->readable ? 1u : 0) | (m->writable ? 2u : 0) | (m->executable ? 4u : 0));
+		fathom_snapshot_mapping(&w->out, &m, &w->file_of[i]);
 	}
 	end_record(w);
 }
@@ -172,12 +121,12 @@ static struct fathom_bytes put_memory(struct writer *w, uint64_t avma, size_t si
 	size_t got;
 
 	begin_record(w, FATHOM_SNAPSHOT_MEMORY);
-	put_u64(w, avma);
-	to = put(w, NULL, size);
+	fathom_snapshot_u64(&w->out, &avma);
+	to = fathom_snapshot_reserve(&w->out, size);
 	got = to ? w->memory->read(w->memory->data, avma, to, size) : 0;
 	w->body.n -= size - got;
 	if (!got) {
-		w->body.n = w->failed ? w->body.n : before;
+		w->body.n = w->out.failed ? w->body.n : before;
 		return (struct fathom_bytes){ NULL, 0 };
 	}
 	return (struct fathom_bytes){ to, got };
@@ -212,12 +161,12 @@ static bool put_elf(struct writer *w, size_t i)
 	uint8_t *page;
 
 	if (!fathom_image_is_elf(stored)) {
-		w->body.n = w->failed ? w->body.n : before;
+		w->body.n = w->out.failed ? w->body.n : before;
 		return false;
 	}
 	/* What is stored moves when more is. */
 	page = malloc((size_t)stored.size);
-	w->failed |= !page;
+	w->out.failed |= !page;
 	if (page)
 		memcpy(page, stored.data, (size_t)stored.size);
 	end_record(w);
@@ -233,7 +182,7 @@ static bool put_elf(struct writer *w, size_t i)
  */
 static bool put_first_page(struct writer *w, size_t first, bool writable)
 {
-	for (size_t i = first; i < w->maps->n && !w->failed; i = w->maps->items[i].next) {
+	for (size_t i = first; i < w->maps->n && !w->out.failed; i = w->maps->items[i].next) {
 		const struct fathom_mapping *m = &w->maps->items[i];
 
 		if (!m->off && m->readable && m->writable == writable && put_elf(w, i))
@@ -255,7 +204,7 @@ static void note_unreachable(const struct writer *w, const struct fathom_mapping
 
 static void put_memories(struct writer *w)
 {
-	for (size_t i = 0; i < w->maps->n && !w->failed; i++) {
+	for (size_t i = 0; i < w->maps->n && !w->out.failed; i++) {
 		const struct fathom_mapping *m = &w->maps->items[i];
 
 		if (m->inode && m->first == i) {
@@ -275,18 +224,18 @@ static void put_memories(struct writer *w)
 static bool put_code(const struct fathom_jit_code *code, void *data)
 {
 	const struct fathom_symbol_hit *symbol = code->symbol;
+	struct fathom_dump_code c = { .start = code->start,
+				      .end = code->end,
+				      .symbol = symbol->start,
+				      .size = symbol->size,
+				      .name = symbol->name,
+				      .source = (uint8_t)symbol->source };
 	struct writer *w = data;
 
 	begin_record(w, FATHOM_SNAPSHOT_CODE);
-	put_u64(w, code->start);
-	put_u64(w, code->end);
-	put_u64(w, symbol->start);
-	put_u64(w, symbol->size);
-	put_u32(w, symbol->source == FATHOM_SOURCE_JITDUMP ? 1 : 2);
-	put_u32(w, symbol->name.size);
-	(void)put(w, symbol->name.data, symbol->name.size);
+	fathom_snapshot_code(&w->out, &c);
 	end_record(w);
-	return !w->failed;
+	return !w->out.failed;
 }
 
 /* Walks all lists, the entries of one behind those of the other. */
@@ -312,7 +261,7 @@ static void put_lists(struct writer *w, const struct fathom_array *lists,
 	for (size_t i = 0; i < lists->n; i++)
 		if (put_memory(w, l[i].descriptor, l[i].layout.descriptor).size)
 			end_record(w);
-	for (size_t i = 0; i < items->n && !w->failed; i++) {
+	for (size_t i = 0; i < items->n && !w->out.failed; i++) {
 		const struct fathom_gdb_entry *e = &item[i].entry;
 		size_t k = 0;
 
@@ -332,20 +281,19 @@ static void put_lists(struct writer *w, const struct fathom_array *lists,
 static bool is_unchanged(const struct writer *w, size_t start)
 {
 	const uint8_t *body = w->body.data;
-	struct fathom_cursor c =
-		cur_init((struct fathom_bytes){ body + start, w->body.n - start }, SWAP);
+	struct fathom_snapshot in = { .from = cur_init((struct fathom_bytes){ body + start,
+									      w->body.n - start },
+						       FATHOM_SNAPSHOT_SWAP) };
+	struct fathom_snapshot record;
 	uint8_t here[4096];
+	uint32_t type;
 
-	while (cur_left(&c)) {
+	while (cur_left(&in.from) && fathom_snapshot_next(&in, &type, &record)) {
 		struct fathom_cursor r;
 		uint64_t avma;
-		uint64_t size;
 
-		cur_skip(&c, 2 * sizeof(uint32_t));
-		size = cur_u64(&c);
-		r = cur_sub(&c, size);
-		cur_skip(&c, (0 - size) & 7);
-		avma = cur_u64(&r);
+		fathom_snapshot_u64(&record, &avma);
+		r = record.from;
 		while (cur_left(&r)) {
 			const size_t n =
 				cur_left(&r) < sizeof here ? (size_t)cur_left(&r) : sizeof here;
@@ -405,10 +353,10 @@ static fathom_err put_gdb_lists(struct writer *w)
 			continue;
 		put_lists(w, lists, &before);
 		err = walk_lists(w, lists, &after);
-		same = !err && fathom_gdb_items_same(&before, &after) && !w->failed &&
+		same = !err && fathom_gdb_items_same(&before, &after) && !w->out.failed &&
 		       is_unchanged(w, start);
 	}
-	if (lists->n && !same && !w->failed && err != FATHOM_E_MEMORY) {
+	if (lists->n && !same && !w->out.failed && err != FATHOM_E_MEMORY) {
 		w->body.n = start;
 		note_left_out(w, err);
 	}
@@ -421,8 +369,8 @@ static fathom_err put_gdb_lists(struct writer *w)
 /* Stores the code that the program has made itself. */
 static void put_jit(struct writer *w)
 {
-	w->failed |= fathom_jit_each(&w->view->jit, put_code, w) != FATHOM_OK;
-	w->failed |= put_gdb_lists(w) != FATHOM_OK;
+	w->out.failed |= fathom_jit_each(&w->view->jit, put_code, w) != FATHOM_OK;
+	w->out.failed |= put_gdb_lists(w) != FATHOM_OK;
 }
 
 /* The next mapping of a file from @i on. */
@@ -457,7 +405,7 @@ static void put_all(struct writer *w)
 {
 	w->body.n = 0;
 	w->file_of = calloc(w->maps->n + 1, sizeof *w->file_of);
-	w->failed |= !w->file_of;
+	w->out.failed |= !w->file_of;
 	if (w->file_of) {
 		put_process(w);
 		put_files(w);
@@ -480,8 +428,8 @@ static fathom_err take(struct writer *w, bool *ret_changed, struct fathom_errinf
 	w->memory = &w->view->raw;
 	w->maps = &w->view->maps;
 	put_all(w);
-	err = w->failed ? fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory")
-			: w->space->ops->read_maps(w->space, &after, reterr);
+	err = w->out.failed ? fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory")
+			    : w->space->ops->read_maps(w->space, &after, reterr);
 	if (!err) {
 		*ret_changed = !have_same_files(w->maps, &after);
 		fathom_maps_deinit(&after);
@@ -506,19 +454,21 @@ static bool write_all(int fd, const void *bytes, size_t size)
 static fathom_err write_file(int fd, const struct fathom_array *body, const char *path,
 			     struct fathom_errinfo *reterr)
 {
-	struct writer header = { .space = NULL };
+	struct fathom_array bytes = { NULL, 0, 0 };
+	struct fathom_snapshot out = { .to = &bytes };
+	struct fathom_snapshot_header h = { .magic = { FATHOM_SNAPSHOT_MAGIC },
+					    .version = FATHOM_SNAPSHOT_VERSION,
+					    .size = body->n };
 	fathom_err err = FATHOM_OK;
 
-	(void)put(&header, FATHOM_SNAPSHOT_MAGIC, sizeof FATHOM_SNAPSHOT_MAGIC - 1);
-	put_u32(&header, FATHOM_SNAPSHOT_VERSION);
-	put_u32(&header, fathom_codec_crc32((struct fathom_bytes){ body->data, body->n }));
-	put_u64(&header, body->n);
-	if (header.failed || !write_all(fd, header.body.data, header.body.n) ||
+	h.crc = fathom_codec_crc32((struct fathom_bytes){ body->data, body->n });
+	fathom_snapshot_header(&out, &h);
+	if (out.failed || !write_all(fd, bytes.data, bytes.n) ||
 	    !write_all(fd, body->data, body->n))
 		err = fathom_fail_write(reterr, path);
 	if (close(fd) && !err)
 		err = fathom_fail_write(reterr, path);
-	fathom_array_deinit(&header.body);
+	fathom_array_deinit(&bytes);
 	return err;
 }
 
@@ -577,7 +527,7 @@ static fathom_err store(const struct fathom_array *body, const char *path,
 fathom_err fathom_snapshot_store(struct fathom_target *t, const char *path,
 				 struct fathom_errinfo *reterr)
 {
-	struct writer w = { .space = (struct fathom_space *)t };
+	struct writer w = { .space = (struct fathom_space *)t, .out = { .to = &w.body } };
 	bool changed = true;
 	fathom_err err = FATHOM_OK;
 

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+#include "host/target/space/snapshot_format.h"
+
+#include "fathom/answer.h"
+
+#define SWAP FATHOM_SNAPSHOT_SWAP
+
+uint8_t *fathom_snapshot_reserve(struct fathom_snapshot *s, size_t size)
+{
+	uint8_t *to;
+
+	if (s->failed || !fathom_array_reserve(s->to, 1, size)) {
+		s->failed = true;
+		return NULL;
+	}
+	to = (uint8_t *)s->to->data + s->to->n;
+	memset(to, 0, size);
+	s->to->n += size;
+	return to;
+}
+
+/* @size bytes, which both have. */
+static void bytes(struct fathom_snapshot *s, void *p, size_t size)
+{
+	const uint8_t *from = s->to ? p : cur_take(&s->from, size);
+	uint8_t *to = s->to ? fathom_snapshot_reserve(s, size) : p;
+
+	if (to && from)
+		memcpy(to, from, size);
+	else if (to)
+		memset(to, 0, size);
+}
+
+static void u32(struct fathom_snapshot *s, uint32_t *value)
+{
+	uint32_t v = load_u32((const uint8_t *)value, SWAP);
+
+	bytes(s, s->to ? &v : value, sizeof v);
+	if (!s->to)
+		*value = load_u32((const uint8_t *)value, SWAP);
+}
+
+void fathom_snapshot_u64(struct fathom_snapshot *s, uint64_t *value)
+{
+	uint64_t v = load_u64((const uint8_t *)value, SWAP);
+
+	bytes(s, s->to ? &v : value, sizeof v);
+	if (!s->to)
+		*value = load_u64((const uint8_t *)value, SWAP);
+}
+
+/* The size of a text, and the text. */
+static void text(struct fathom_snapshot *s, struct fathom_str *t)
+{
+	u32(s, &t->size);
+	if (s->to)
+		bytes(s, (void *)(uintptr_t)t->data, t->size);
+	else
+		t->data = (const char *)cur_take(&s->from, t->size);
+}
+
+void fathom_snapshot_header(struct fathom_snapshot *s, struct fathom_snapshot_header *h)
+{
+	bytes(s, h->magic, sizeof h->magic);
+	u32(s, &h->version);
+	u32(s, &h->crc);
+	fathom_snapshot_u64(s, &h->size);
+}
+
+void fathom_snapshot_process(struct fathom_snapshot *s, struct fathom_snapshot_process *p)
+{
+	fathom_snapshot_u64(s, &p->pid);
+	fathom_snapshot_u64(s, &p->page);
+	fathom_snapshot_u64(s, &p->entry);
+	bytes(s, p->command, sizeof p->command);
+}
+
+void fathom_snapshot_file(struct fathom_snapshot *s, struct fathom_dump_file *f)
+{
+	uint64_t ctime_ns = (uint64_t)f->id.ctime_ns;
+	uint32_t flags = f->deleted;
+
+	fathom_snapshot_u64(s, &f->id.device);
+	fathom_snapshot_u64(s, &f->id.inode);
+	fathom_snapshot_u64(s, &f->id.size);
+	fathom_snapshot_u64(s, &ctime_ns);
+	u32(s, &flags);
+	text(s, &f->name);
+	f->id.ctime_ns = (int64_t)ctime_ns;
+	f->deleted = flags & 1;
+}
+
+void fathom_snapshot_mapping(struct fathom_snapshot *s, struct fathom_mapping *m, uint32_t *file)
+{
+	uint32_t rights =
+		(m->readable ? 1u : 0) | (m->writable ? 2u : 0) | (m->executable ? 4u : 0);
+
+	fathom_snapshot_u64(s, &m->start);
+	fathom_snapshot_u64(s, &m->end);
+	fathom_snapshot_u64(s, &m->off);
+	u32(s, file);
+	u32(s, &rights);
+	m->readable = rights & 1;
+	m->writable = rights & 2;
+	m->executable = rights & 4;
+}
+
+void fathom_snapshot_code(struct fathom_snapshot *s, struct fathom_dump_code *c)
+{
+	static const uint8_t sources[] = { 0, FATHOM_SOURCE_JITDUMP, FATHOM_SOURCE_PERF_MAP };
+	uint32_t source = c->source == FATHOM_SOURCE_JITDUMP ? 1 : 2;
+
+	fathom_snapshot_u64(s, &c->start);
+	fathom_snapshot_u64(s, &c->end);
+	fathom_snapshot_u64(s, &c->symbol);
+	fathom_snapshot_u64(s, &c->size);
+	u32(s, &source);
+	text(s, &c->name);
+	c->source = source < sizeof sources ? sources[source] : 0;
+}
+
+/* What comes before each record. */
+static void record(struct fathom_snapshot *s, uint32_t *type, uint64_t *size)
+{
+	uint32_t zero = 0;
+
+	u32(s, type);
+	u32(s, &zero);
+	fathom_snapshot_u64(s, size);
+}
+
+size_t fathom_snapshot_begin(struct fathom_snapshot *s, enum fathom_snapshot_record type)
+{
+	uint32_t number = type;
+	uint64_t size = 0;
+
+	record(s, &number, &size);
+	return s->to->n;
+}
+
+void fathom_snapshot_end(struct fathom_snapshot *s, size_t record)
+{
+	uint64_t size = s->to->n - record;
+
+	(void)fathom_snapshot_reserve(s, (size_t)((0 - size) & 7));
+	if (s->failed)
+		return;
+	size = load_u64((const uint8_t *)&size, SWAP);
+	memcpy((uint8_t *)s->to->data + record - sizeof size, &size, sizeof size);
+}
+
+bool fathom_snapshot_next(struct fathom_snapshot *s, uint32_t *ret_type,
+			  struct fathom_snapshot *ret)
+{
+	uint64_t size = 0;
+
+	*ret_type = 0;
+	record(s, ret_type, &size);
+	*ret = (struct fathom_snapshot){ .from = cur_sub(&s->from, size) };
+	cur_skip(&s->from, (0 - size) & 7);
+	return cur_ok(&s->from);
+}

@@ -60,8 +60,8 @@ int main(int argc, char **argv)
 		return 2;
 	pid = strspn(argv[1], "0123456789") == strlen(argv[1]) ? atoi(argv[1]) : 0;
 	if (fathom_create(&options, &session, NULL) ||
-	    (pid ? fathom_target_open_process(session, pid, &target, NULL)
-		 : fathom_target_open_file(session, argv[1], &target, NULL)))
+	    (pid ? fathom_target_open_process(session, pid, NULL, &target, NULL)
+		 : fathom_target_open_file(session, argv[1], NULL, &target, NULL)))
 		return 1;
 	first = call(target, queries, argc == 4 ? (uint32_t)atoi(argv[3]) : 0);
 	for (int i = 0; i < CALLS; i++)

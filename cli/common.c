@@ -174,7 +174,8 @@ void complain_symbol(struct fathom_target *target, const char *name, unsigned *c
 
 void common_init(struct common *c)
 {
-	*c = (struct common){ .options = { .size = sizeof c->options } };
+	*c = (struct common){ .options = { .size = sizeof c->options },
+			      .where = { .size = sizeof c->where } };
 }
 
 void common_deinit(struct common *c)
@@ -266,10 +267,10 @@ bool common_take(struct common *c, const struct verb_options *verb, int opt, con
 		c->options.flags |= FATHOM_NO_CACHE;
 		return true;
 	case OPT_SYSROOT:
-		c->options.sysroot = argument;
+		c->where.sysroot = argument;
 		return true;
 	case OPT_EXE:
-		c->options.exe = argument;
+		c->where.exe = argument;
 		return true;
 	case OPT_DEBUG_DIR:
 		add_debug_dir(c, argument);
@@ -348,10 +349,10 @@ static void check_paths(const struct common *c)
 	/* The first is the default one, which may be missing. */
 	for (size_t i = 1; i < c->n_debug_dirs; i++)
 		check_path("--debug-dir", c->debug_dirs[i], true);
-	if (c->options.sysroot)
-		check_path("--sysroot", c->options.sysroot, true);
-	if (c->options.exe)
-		check_path("--exe", c->options.exe, false);
+	if (c->where.sysroot)
+		check_path("--sysroot", c->where.sysroot, true);
+	if (c->where.exe)
+		check_path("--exe", c->where.exe, false);
 }
 
 static volatile sig_atomic_t interrupted;
@@ -374,7 +375,7 @@ struct fathom *common_session(struct common *c)
 	struct fathom_errinfo info;
 	struct fathom *session;
 
-	c->options.debug_dirs = c->debug_dirs;
+	c->where.debug_dirs = c->debug_dirs;
 	check_paths(c);
 	if (c->options.flags & FATHOM_DEBUGINFOD) {
 		/* The first Ctrl-C gives up waiting for the servers, the second the whole run. */
@@ -394,8 +395,8 @@ static bool is_digits(const char *text)
 	return *text && text[strspn(text, "0123456789")] == '\0';
 }
 
-static struct fathom_target *open_process(struct fathom *session, enum target_kind kind,
-					  const char *text)
+static struct fathom_target *open_process(const struct common *c, struct fathom *session,
+					  enum target_kind kind, const char *text)
 {
 	const char *digits = strncmp(text, "pid:", 4) == 0 ? text + 4 : text;
 	/* Only where the text alone told that a process is meant may a file have been. */
@@ -411,7 +412,7 @@ static struct fathom_target *open_process(struct fathom *session, enum target_ki
 		complain(text, "is not the number of a process", remedy);
 		return NULL;
 	}
-	if (fathom_target_open_process(session, (int)pid, &target, &info)) {
+	if (fathom_target_open_process(session, (int)pid, &c->where, &target, &info)) {
 		complain_process(text, &info, remedy);
 		return NULL;
 	}
@@ -421,12 +422,12 @@ static struct fathom_target *open_process(struct fathom *session, enum target_ki
 /* Files of the kernel are looked for below --sysroot, and so is what it says of itself. */
 static struct fathom_target *open_kernel(const struct common *c, struct fathom *session)
 {
-	const struct fathom_kernel_options options = { .size = sizeof options,
-						       .root = c->options.sysroot };
+	struct fathom_target_options where = c->where;
 	struct fathom_target *target;
 	struct fathom_errinfo info;
 
-	if (fathom_target_open_kernel(session, &options, &target, &info)) {
+	where.root = where.sysroot;
+	if (fathom_target_open_kernel(session, &where, &target, &info)) {
 		complain_error(&info);
 		return NULL;
 	}
@@ -453,12 +454,12 @@ struct fathom_target *common_open(const struct common *c, struct fathom *session
 
 	if (kind == TARGET_PID ||
 	    (kind == TARGET_ANY && (is_digits(text) || strncmp(text, "pid:", 4) == 0)))
-		return open_process(session, kind, text);
+		return open_process(c, session, kind, text);
 	if (kind == TARGET_ANY && (strcmp(text, "kernel") == 0 || strcmp(text, "/proc/kcore") == 0))
 		return open_kernel(c, session);
 	if (kind == TARGET_ANY && strncmp(text, "file:", 5) == 0)
 		text += 5;
-	if (fathom_target_open_file(session, text, &target, &info)) {
+	if (fathom_target_open_file(session, text, &c->where, &target, &info)) {
 		complain_target(kind, text, &info);
 		return NULL;
 	}

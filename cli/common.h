@@ -21,7 +21,8 @@ enum target_kind {
 /* What every verb that opens targets has. */
 struct common {
 	struct fathom_options options;
-	const char **debug_dirs; /* NULL-terminated, of n_debug_dirs */
+	struct fathom_target_options where; /* of its files */
+	const char **debug_dirs;            /* NULL-terminated, of n_debug_dirs */
 	size_t n_debug_dirs;
 	bool json;
 	enum target_kind target_kind;

@@ -25,7 +25,7 @@ int main(int argc, char **argv)
 	char text[512];
 
 	if (argc < 3 || fathom_create(NULL, &session, &info) ||
-	    fathom_target_open_file(session, argv[1], &target, &info)) {
+	    fathom_target_open_file(session, argv[1], NULL, &target, &info)) {
 		fathom_errinfo_format(&info, text, sizeof text);
 		return fprintf(stderr, "%s\n", text) > 0 ? 2 : 1;
 	}

@@ -26,7 +26,7 @@
  *	struct fathom_pc pc = { 0x1139, FATHOM_PC_EXACT };
  *
  *	fathom_create(NULL, &session, NULL);
- *	fathom_target_open_file(session, "/bin/true", &target, NULL);
+ *	fathom_target_open_file(session, "/bin/true", NULL, &target, NULL);
  *	fathom_lookup(target, pc, NULL, &a, NULL);
  *	if (a->symbol)
  *		puts(a->symbol);

@@ -27,6 +27,7 @@
 #include <fathom/error.h>
 #include <fathom/answer.h>
 #include <fathom/symbolize.h>
+#include <fathom/target.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -49,6 +50,8 @@ struct fathom_self_options {
 	size_t size;
 	uint32_t flags;
 	uint32_t reserved1;
+	/** Where debug files are looked for; NULL: where they are by default. */
+	const struct fathom_target_options *target;
 	uint64_t reserved[4];
 };
 
@@ -65,7 +68,8 @@ struct fathom_self_options {
  * what could not be had is noted (fathom_self_note()).
  *
  * Safety: mt-safe
- * Memory: *@ret_self is the caller's, to be ended with fathom_self_destroy() before @session
+ * Memory: *@ret_self is the caller's, to be ended with fathom_self_destroy(); it keeps
+ *	@session until then
  * Returns: FATHOM_OK; FATHOM_E_ARGUMENT; FATHOM_E_MEMORY; FATHOM_E_OS when neither the memory map
  *	nor the loader says what is loaded
  */

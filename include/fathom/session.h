@@ -43,13 +43,6 @@ struct fathom_options {
 	 * caller's then.
 	 */
 	uint64_t memory_budget;
-	/** Directories with debug files, NULL-terminated; default: "/usr/lib/debug". */
-	const char *const *debug_dirs;
-	/**
-	 * Prepended to absolute paths of debug files, and tried before those of the files that a
-	 * core or snapshot names; default: none.
-	 */
-	const char *sysroot;
 	/** Directory of the index cache; default: $XDG_CACHE_HOME/fathom, else ~/.cache/fathom. */
 	const char *cache_dir;
 	/** Bytes that the files in cache_dir may take together; default 2 GiB. */
@@ -71,8 +64,6 @@ struct fathom_options {
 	 */
 	int (*cancelled)(void *data);
 	void *cancelled_data;
-	/** Path of the program that a core or snapshot is of; default: the one that it names. */
-	const char *exe;
 	/** <fathom/compat.h>; NULL: none. */
 	const struct fathom_compat_options *compat;
 	uint64_t reserved[3];
@@ -89,10 +80,11 @@ FATHOM_API fathom_err fathom_create(const struct fathom_options *options,
 				    struct fathom **ret_session, struct fathom_errinfo *reterr);
 
 /**
- * Ends @session, which may be NULL. Its targets must have been closed.
+ * Gives @session up; it may be NULL. It lives on until its last target and struct fathom_self are
+ * gone, which may be released before or after this call.
  *
  * Safety: neither
- * Memory: frees @session
+ * Memory: frees @session with what was opened in it last
  * Returns: nothing
  */
 FATHOM_API void fathom_destroy(struct fathom *session);

@@ -16,13 +16,32 @@ extern "C" {
 /** A target. Opaque, counted: whoever acquires it releases it. */
 struct fathom_target;
 
+/** Options of opening a target, whatever its kind; as struct fathom_options. */
+struct fathom_target_options {
+	size_t size;
+	uint32_t flags; /**< none yet: 0 */
+	uint32_t reserved1;
+	/** Path of the program that a core or snapshot is of; default: the one that it names. */
+	const char *exe;
+	/**
+	 * Prepended to absolute paths of debug files, and tried before those of the files that a
+	 * core or snapshot names; default: none.
+	 */
+	const char *sysroot;
+	/** Directories with debug files, NULL-terminated; default: "/usr/lib/debug". */
+	const char *const *debug_dirs;
+	/** Of the kernel, the directory that stands for "/": of /proc, /sys and all files. */
+	const char *root;
+	uint64_t reserved[4];
+};
+
 /**
  * Opens the ELF file at @path (an executable, shared library, object or kernel module, debug file,
  * core; also compressed as .gz, .xz, .zst or .lz4) and finds the debug files that belong to it: by
  * build-id, by .gnu_debuglink, and from debuginfod when the session asks for that.
  *
  * Of a core, the kernel's or gcore's, addresses are those of the process that left it. The files
- * that it had mapped are looked for where it says, below the session's sysroot first, and must be
+ * that it had mapped are looked for where it says, below the sysroot of @options first, and must be
  * those that were mapped: first page and build-id as in the core's memory or, without a build-id,
  * all of their code. Where that cannot be told, they are not used. Else what is of them in the
  * core's memory has to do, with debug files that have its build-id. What had to be done without is
@@ -35,14 +54,18 @@ struct fathom_target;
  * SIGBUS. If files may be truncated in place, call fathom_handle_sigbus() from a handler of that
  * signal, or open copies.
  *
+ * @options may be NULL.
+ *
  * Safety: mt-safe
- * Memory: *@ret_target is the caller's, to be given back with fathom_target_release(); it uses
+ * Memory: *@ret_target is the caller's, to be given back with fathom_target_release(); it keeps
  *	@session until then
- * Returns: FATHOM_OK; FATHOM_E_TIMEOUT when its file system does not answer (file_timeout_ms of the
+ * Returns: FATHOM_OK; FATHOM_E_ARGUMENT for options that this version does not know;
+ *	FATHOM_E_TIMEOUT when its file system does not answer (file_timeout_ms of the
  *	session); FATHOM_E_OS, FATHOM_E_FORMAT, FATHOM_E_CORRUPT, FATHOM_E_LIMIT or
  *	FATHOM_E_MEMORY, with the file named in *@reterr (which may be NULL)
  */
 FATHOM_API fathom_err fathom_target_open_file(struct fathom *session, const char *path,
+					      const struct fathom_target_options *options,
 					      struct fathom_target **ret_target,
 					      struct fathom_errinfo *reterr);
 
@@ -65,6 +88,7 @@ FATHOM_API fathom_err fathom_target_open_file(struct fathom *session, const char
  *	has ended; FATHOM_E_MEMORY
  */
 FATHOM_API fathom_err fathom_target_open_process(struct fathom *session, int pid,
+						 const struct fathom_target_options *options,
 						 struct fathom_target **ret_target,
 						 struct fathom_errinfo *reterr);
 
@@ -77,6 +101,7 @@ FATHOM_API fathom_err fathom_target_open_process(struct fathom *session, int pid
  * Returns: FATHOM_OK; FATHOM_E_MEMORY. Questions fail with FATHOM_E_OS where /proc is not mounted
  */
 FATHOM_API fathom_err fathom_target_open_self(struct fathom *session,
+					      const struct fathom_target_options *options,
 					      struct fathom_target **ret_target,
 					      struct fathom_errinfo *reterr);
 
@@ -111,11 +136,11 @@ struct fathom_address_space {
 
 /**
  * Opens an address space of the caller's own. The mappings stay as they are; memory may change.
- * Files are looked for where the mappings say, below the session's sysroot first, and must be those
- * that are mapped: first page and build-id as in memory, or without a build-id all of the code; or
- * the build-id of the mapping, where memory cannot tell. Else the image in memory answers, with
- * debug files that have its build-id. What had to be done without is a note. Names of JIT code come
- * from GDB's JIT interface.
+ * Files are looked for where the mappings say, below the sysroot of @options first, and must be
+ *those that are mapped: first page and build-id as in memory, or without a build-id all of the
+ *code; or the build-id of the mapping, where memory cannot tell. Else the image in memory answers,
+ *with debug files that have its build-id. What had to be done without is a note. Names of JIT code
+ *come from GDB's JIT interface.
  *
  * Safety: mt-safe
  * Memory: as fathom_target_open_file(); mappings and texts are copied, @space->data is the caller's
@@ -126,18 +151,9 @@ struct fathom_address_space {
  */
 FATHOM_API fathom_err fathom_target_open_reader(struct fathom *session,
 						const struct fathom_address_space *space,
+						const struct fathom_target_options *options,
 						struct fathom_target **ret_target,
 						struct fathom_errinfo *reterr);
-
-/** Options of fathom_target_open_kernel(); as struct fathom_options. */
-struct fathom_kernel_options {
-	size_t size;
-	uint32_t flags; /**< none yet: 0 */
-	uint32_t reserved1;
-	/** The directory that stands for "/": of /proc, /sys and all files; default: ours. */
-	const char *root;
-	uint64_t reserved[4];
-};
 
 /**
  * Opens the running kernel, of which addresses are what it has them at now, wherever it was loaded.
@@ -161,7 +177,7 @@ struct fathom_kernel_options {
  *	without /proc/kallsyms; FATHOM_E_NOT_FOUND when it has no _text; FATHOM_E_MEMORY
  */
 FATHOM_API fathom_err fathom_target_open_kernel(struct fathom *session,
-						const struct fathom_kernel_options *options,
+						const struct fathom_target_options *options,
 						struct fathom_target **ret_target,
 						struct fathom_errinfo *reterr);
 

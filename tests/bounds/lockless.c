@@ -293,7 +293,7 @@ int main(int argc, char **argv)
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (argc != 2 || fathom_create(&options, &session, NULL) ||
-	    fathom_target_open_file(session, argv[1], &a.target, NULL) || !prepare(&a)) {
+	    fathom_target_open_file(session, argv[1], NULL, &a.target, NULL) || !prepare(&a)) {
 		printf("not ok - %s cannot be prepared\n", argc > 1 ? argv[1] : "nothing");
 		return 2;
 	}

@@ -73,7 +73,7 @@ int main(int argc, char **argv)
 	for (; n + 3 < argc && n < 16; n++)
 		addresses[n] = strtoull(argv[n + 3], NULL, 16);
 	if (fathom_create(&options, &session, NULL) ||
-	    fathom_target_open_process(session, atoi(argv[2]), &target, NULL) ||
+	    fathom_target_open_process(session, atoi(argv[2]), NULL, &target, NULL) ||
 	    fathom_symbolize(target, &asked, addresses, NULL, (size_t)n, &answers, NULL))
 		return 1;
 	for (int i = 0; i < n; i++) {

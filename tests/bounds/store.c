@@ -21,7 +21,7 @@ static int store(struct fathom *session, const char *path)
 	struct fathom_errinfo info;
 	int status = 0;
 
-	if (fathom_target_open_file(session, path, &target, &info))
+	if (fathom_target_open_file(session, path, NULL, &target, &info))
 		return fail(&info);
 	if (fathom_cache_store(target, true, 0, NULL, &info))
 		status = fail(&info);

@@ -143,9 +143,11 @@ int main(int argc, char **argv)
 	const struct fathom_options options = { .size = sizeof options,
 						.flags = FATHOM_NO_CACHE,
 						.threads = 1 };
+	struct fathom_search_paths *paths;
 	struct fathom *session;
 
-	if (fathom_create(&options, &session, NULL))
+	if (fathom_create(&options, &session, NULL) ||
+	    fathom_search_paths_create(session, NULL, &paths, NULL))
 		return 1;
 	for (int i = 1; i < argc; i++) {
 		struct fathom_notes notes = { .note = { NULL } };
@@ -154,13 +156,14 @@ int main(int argc, char **argv)
 		fathom_err err = fathom_object_open(&session->memory, argv[i], &o, NULL);
 
 		if (!err)
-			err = fathom_module_create_alone(session, o, &notes, &m);
+			err = fathom_module_create_alone(paths, o, &notes, &m);
 		printf("file %s %d\n", argv[i], err);
 		if (!err)
 			print_module(m);
 		fathom_module_close(m);
 		fathom_notes_deinit(&notes);
 	}
+	fathom_search_paths_release(paths);
 	fathom_destroy(session);
 	return 0;
 }

@@ -38,8 +38,8 @@ int main(int argc, char **argv)
 	if (argc != 2 || fathom_create(NULL, &session, &info))
 		return 2;
 	err = isdigit((unsigned char)*argv[1])
-		      ? fathom_target_open_process(session, atoi(argv[1]), &t, &info)
-		      : fathom_target_open_file(session, argv[1], &t, &info);
+		      ? fathom_target_open_process(session, atoi(argv[1]), NULL, &t, &info)
+		      : fathom_target_open_file(session, argv[1], NULL, &t, &info);
 	if (!err) {
 		err = fathom_view_begin(t, FATHOM_VIEW_PLACES, &v, &info);
 		if (!err) {

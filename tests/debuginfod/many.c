@@ -13,7 +13,7 @@ static const char *ask(struct fathom *session, const char *path, uint64_t addres
 	struct fathom_answers *answers;
 	const char *reason;
 
-	if (fathom_target_open_file(session, path, &target, NULL))
+	if (fathom_target_open_file(session, path, NULL, &target, NULL))
 		return "failed";
 	if (fathom_symbolize(target, NULL, &address, NULL, 1, &answers, NULL)) {
 		fathom_target_release(target);

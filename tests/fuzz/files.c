@@ -15,14 +15,12 @@ int fuzz_file(const uint8_t *data, size_t size, char path[64])
 	return fd;
 }
 
-struct fathom *fuzz_session(const struct fathom_compat_options *compat,
-			    const char *const *debug_dirs)
+struct fathom *fuzz_session(const struct fathom_compat_options *compat)
 {
 	const struct fathom_options options = { .size = sizeof options,
 						.flags = FATHOM_NO_CACHE,
 						.compat = compat,
 						.threads = 1,
-						.debug_dirs = debug_dirs,
 						.memory_budget = 1 << 24 };
 	struct fathom *session;
 

@@ -82,8 +82,7 @@ static inline void fuzz_use_str(struct fathom_str s)
 /* A file in memory with the bytes at @data; its path in @path. Returns its descriptor. */
 int fuzz_file(const uint8_t *data, size_t size, char path[64]);
 
-/* A session of one thread and little memory, @compat and @debug_dirs as in its options. */
-struct fathom *fuzz_session(const struct fathom_compat_options *compat,
-			    const char *const *debug_dirs);
+/* A session of one thread and little memory, @compat as in its options. */
+struct fathom *fuzz_session(const struct fathom_compat_options *compat);
 
 #endif

@@ -63,11 +63,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!size)
 		return 0;
-	session = fuzz_session(NULL, NULL);
+	session = fuzz_session(NULL);
 	if (fathom_core_file_is((struct fathom_bytes){ data, size }))
 		read_alone(data, size);
 	fd = fuzz_file(data, size, path);
-	if (!fathom_target_open_file(session, path, &target, NULL)) {
+	if (!fathom_target_open_file(session, path, NULL, &target, NULL)) {
 		for (size_t i = 0; i < 8; i++)
 			addresses[i] = 0x400000 + i * 0x800;
 		if (!fathom_symbolize(target, NULL, addresses, NULL, 8, &answers, NULL))

@@ -60,11 +60,11 @@ static void disassemble_file(const uint8_t *data, size_t size,
 	struct fathom_section_info s;
 	struct fathom_target *target;
 	struct fathom_disasm *d;
-	struct fathom *session = fuzz_session(NULL, NULL);
+	struct fathom *session = fuzz_session(NULL);
 	char path[64];
 	const int fd = fuzz_file(data, size, path);
 
-	if (!fathom_target_open_file(session, path, &target, NULL)) {
+	if (!fathom_target_open_file(session, path, NULL, &target, NULL)) {
 		for (size_t i = 1; i < 32 && !fathom_target_section(target, i, &s); i++) {
 			const uint64_t most = s.size < MOST ? s.size : MOST;
 

@@ -58,13 +58,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const struct fathom_compat_options rules = { .size = sizeof rules,
 						     .flags = FATHOM_DECLARATIONS };
 	struct fathom_target *target;
-	struct fathom *session = fuzz_session(&rules, NULL);
+	struct fathom *session = fuzz_session(&rules);
 	uint64_t addresses[16];
 	uint64_t text = 0;
 	char path[64];
 	const int fd = fuzz_file(data, size, path);
 
-	if (!fathom_target_open_file(session, path, &target, NULL)) {
+	if (!fathom_target_open_file(session, path, NULL, &target, NULL)) {
 		(void)fathom_target_section_address(target, ".text", 0, &text);
 		for (size_t i = 0; i < 16; i++)
 			addresses[i] = text + 3 * i * i;

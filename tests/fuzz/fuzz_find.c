@@ -125,18 +125,19 @@ static void ask(struct fathom_target *target, struct fuzz *f, uint32_t flags)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const char *dirs[] = { "/nonexistent", NULL };
+	const struct fathom_target_options where = { .size = sizeof where, .debug_dirs = dirs };
 	struct fuzz f = fuzz_init(data, size);
 	/* The first byte says how the queries are to be read, so that it does not move. */
 	const uint32_t flags = fuzz_byte(&f) & (FATHOM_FIND_REGEX | FATHOM_FIND_LITERAL |
 						FATHOM_FIND_INLINED | FATHOM_FIND_EXPORTED);
 	uint8_t *file = malloc(size + 4096);
 	struct fathom_target *target;
-	struct fathom *session = fuzz_session(NULL, dirs);
+	struct fathom *session = fuzz_session(NULL);
 	char path[64];
 	int fd;
 
 	fd = fuzz_file(file, build(&f, file), path);
-	if (!fathom_target_open_file(session, path, &target, NULL)) {
+	if (!fathom_target_open_file(session, path, &where, &target, NULL)) {
 		ask(target, &f, flags);
 		fathom_target_release(target);
 	}

@@ -133,12 +133,16 @@ static void run(struct fathom *session, struct fuzz *f)
 	};
 	const uint64_t code = fuzz_number(f);
 	struct fathom_notes notes = { 0 };
-	const struct fathom_jit_process process = { .session = session,
-						    .notes = &notes,
-						    .memory = { read_memory, read_each, &memory },
-						    .is_live = true };
+	struct fathom_search_paths *paths;
+	struct fathom_jit_process process = { .session = session,
+					      .notes = &notes,
+					      .memory = { read_memory, read_each, &memory },
+					      .is_live = true };
 	struct fathom_gdb_jit g = { 0 };
 
+	if (fathom_search_paths_create(session, NULL, &paths, NULL))
+		return;
+	process.paths = paths;
 	memory.n_reads = 0;
 	fill(&memory, f);
 	fathom_gdb_jit_init(&g, &session->memory);
@@ -153,12 +157,13 @@ static void run(struct fathom *session, struct fuzz *f)
 	}
 	fathom_gdb_jit_deinit(&g);
 	fathom_notes_deinit(&notes);
+	fathom_search_paths_release(paths);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct fuzz f = fuzz_init(data, size);
-	struct fathom *session = fuzz_session(NULL, NULL);
+	struct fathom *session = fuzz_session(NULL);
 
 	run(session, &f);
 	fathom_destroy(session);

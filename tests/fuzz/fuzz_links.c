@@ -56,17 +56,18 @@ static size_t build(struct fuzz *f, uint8_t *file)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const char *dirs[] = { "/nonexistent", NULL };
+	const struct fathom_target_options where = { .size = sizeof where, .debug_dirs = dirs };
 	struct fuzz f = fuzz_init(data, size);
 	uint8_t *file = malloc(size + 4096);
 	struct fathom_answers *answers;
 	struct fathom_target *target;
-	struct fathom *session = fuzz_session(NULL, dirs);
+	struct fathom *session = fuzz_session(NULL);
 	uint64_t address = 0x1000;
 	char path[64];
 	int fd;
 
 	fd = fuzz_file(file, build(&f, file), path);
-	if (!fathom_target_open_file(session, path, &target, NULL)) {
+	if (!fathom_target_open_file(session, path, &where, &target, NULL)) {
 		if (!fathom_symbolize(target, NULL, &address, NULL, 1, &answers, NULL))
 			fathom_answers_free(answers);
 		fathom_target_release(target);

@@ -73,7 +73,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const uint64_t address = 0x1004;
 	struct fathom_answers *answers;
 	struct fathom_target *target;
-	struct fathom *session = fuzz_session(NULL, NULL);
+	struct fathom *session = fuzz_session(NULL);
 	char program[64];
 	char package[80];
 
@@ -81,7 +81,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	(void)snprintf(package, sizeof package, "%s.dwp", program);
 	write_program(program);
 	write_file(package, data, size);
-	if (!fathom_target_open_file(session, program, &target, NULL)) {
+	if (!fathom_target_open_file(session, program, NULL, &target, NULL)) {
 		if (!fathom_symbolize(target, NULL, &address, NULL, 1, &answers, NULL))
 			fathom_answers_free(answers);
 		fathom_target_release(target);

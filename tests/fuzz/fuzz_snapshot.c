@@ -40,13 +40,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!whole)
 		return 0;
-	session = fuzz_session(NULL, NULL);
+	session = fuzz_session(NULL);
 	make_header(whole, (struct fathom_bytes){ data, size });
 	if (size)
 		memcpy(whole + FATHOM_SNAPSHOT_HEADER, data, size);
 	fd = fuzz_file(whole, FATHOM_SNAPSHOT_HEADER + size, path);
 	free(whole);
-	if (!fathom_target_open_file(session, path, &target, NULL)) {
+	if (!fathom_target_open_file(session, path, NULL, &target, NULL)) {
 		ask(target);
 		fathom_target_release(target);
 	}

@@ -161,7 +161,7 @@ static void ask(struct hostile *h, int strict, const char *what, uint64_t detail
 	h->tried++;
 	for (size_t i = 0; i < h->n; i++)
 		addresses[i] = h->truth[i].address;
-	if (fathom_target_open_file(h->session, h->path, &target, NULL))
+	if (fathom_target_open_file(h->session, h->path, NULL, &target, NULL))
 		return;
 	if (!fathom_symbolize(target, NULL, addresses, NULL, h->n, &answers, NULL)) {
 		for (size_t i = 0; i < h->n; i++)
@@ -202,7 +202,7 @@ static int learn(struct hostile *h, int argc, char **argv)
 	uint64_t addresses[N_ADDRESSES];
 
 	set_file(h, h->whole, h->size);
-	if (fathom_target_open_file(h->session, h->path, &target, NULL))
+	if (fathom_target_open_file(h->session, h->path, NULL, &target, NULL))
 		return 0;
 	h->n = choose(target, argc, argv, addresses);
 	if (fathom_symbolize(target, NULL, addresses, NULL, h->n, &answers, NULL))

@@ -175,8 +175,8 @@ static fathom_err open_target(const struct liar *l, struct fathom *session,
 			      struct fathom_target **ret, struct fathom_errinfo *reterr)
 {
 	return isdigit((unsigned char)l->target[0])
-		       ? fathom_target_open_process(session, atoi(l->target), ret, reterr)
-		       : fathom_target_open_file(session, l->target, ret, reterr);
+		       ? fathom_target_open_process(session, atoi(l->target), NULL, ret, reterr)
+		       : fathom_target_open_file(session, l->target, NULL, ret, reterr);
 }
 
 /* The address of each question; where its section is gone, one that nothing has. */

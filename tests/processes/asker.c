@@ -319,7 +319,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	if (fathom_create(&options, &session, &info) ||
-	    fathom_target_open_process(session, atoi(argv[1]), &target, &info)) {
+	    fathom_target_open_process(session, atoi(argv[1]), NULL, &target, &info)) {
 		puts(info.what);
 		return 2;
 	}

@@ -55,8 +55,8 @@ static void open_self(struct asked *a, const char *dir)
 						.cache_dir = dir };
 
 	assert_int_equal(fathom_create(&options, &a->session, NULL), 0);
-	assert_int_equal(fathom_target_open_file(a->session, "/proc/self/exe", &a->target, NULL),
-			 0);
+	assert_int_equal(
+		fathom_target_open_file(a->session, "/proc/self/exe", NULL, &a->target, NULL), 0);
 }
 
 /* Asks for each @step-th address from number @from on. */

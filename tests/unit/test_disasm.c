@@ -33,7 +33,7 @@ static int set_up(void **state)
 	const struct fathom_options options = { .size = sizeof options, .flags = FATHOM_NO_CACHE };
 
 	assert_int_equal(fathom_create(&options, &f.session, NULL), 0);
-	assert_int_equal(fathom_target_open_process(f.session, getpid(), &f.self, NULL), 0);
+	assert_int_equal(fathom_target_open_process(f.session, getpid(), NULL, &f.self, NULL), 0);
 	*state = &f;
 	return 0;
 }

@@ -71,8 +71,9 @@ static void files_that_cannot_be_read_say_why(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
-		assert_int_equal(fathom_target_open_file(session, refusals[i].path, &target, &info),
-				 refusals[i].err);
+		assert_int_equal(
+			fathom_target_open_file(session, refusals[i].path, NULL, &target, &info),
+			refusals[i].err);
 		assert_int_equal(info.err, refusals[i].err);
 		assert_int_equal(info.os_errno, refusals[i].os_errno);
 		assert_string_equal(info.what, refusals[i].what);
@@ -96,7 +97,7 @@ static struct fathom_target *open_shell(struct fathom *session)
 {
 	struct fathom_target *target;
 
-	assert_int_equal(fathom_target_open_file(session, "/bin/sh", &target, NULL), 0);
+	assert_int_equal(fathom_target_open_file(session, "/bin/sh", NULL, &target, NULL), 0);
 	return target;
 }
 
@@ -126,7 +127,7 @@ static void sources_that_are_not_embedded_are_not_found(void **state)
 	size_t size = 9;
 
 	(void)state;
-	assert_int_equal(fathom_target_open_process(session, getpid(), &targets[1], NULL), 0);
+	assert_int_equal(fathom_target_open_process(session, getpid(), NULL, &targets[1], NULL), 0);
 	for (size_t i = 0; i < 2; i++) {
 		struct fathom_errinfo info = { 0 };
 
@@ -236,7 +237,8 @@ static void each_address_of_a_batch_has_its_kind(void **state)
 
 	(void)state;
 	assert_int_equal(asked_about(2), 6);
-	assert_int_equal(fathom_target_open_file(session, "/proc/self/exe", &target, NULL), 0);
+	assert_int_equal(fathom_target_open_file(session, "/proc/self/exe", NULL, &target, NULL),
+			 0);
 	assert_int_equal(fathom_target_find_symbol(target, "asked_about", &addresses[0]), 0);
 	assert_int_equal(fathom_symbolize(target, NULL, addresses, NULL, 1, &answers, NULL), 0);
 	size = fathom_answers_get(answers, 0)->size;
@@ -267,7 +269,8 @@ static void one_address_is_a_call_of_its_own(void **state)
 	const struct fathom_answer *a;
 
 	(void)state;
-	assert_int_equal(fathom_target_open_file(session, "/proc/self/exe", &target, NULL), 0);
+	assert_int_equal(fathom_target_open_file(session, "/proc/self/exe", NULL, &target, NULL),
+			 0);
 	assert_int_equal(fathom_target_find_symbol(target, "asked_about", &pc.address), 0);
 	assert_int_equal(fathom_lookup(target, pc, NULL, &a, NULL), 0);
 	assert_string_equal(a->symbol, "asked_about");
@@ -331,7 +334,8 @@ static void identical_frames_are_one_object(void **state)
 
 	(void)state;
 	assert_int_equal(fathom_create(&wanted, &session, NULL), 0);
-	assert_int_equal(fathom_target_open_file(session, "/proc/self/exe", &target, NULL), 0);
+	assert_int_equal(fathom_target_open_file(session, "/proc/self/exe", NULL, &target, NULL),
+			 0);
 	assert_int_equal(fathom_target_section_address(target, ".text", 0, addresses), 0);
 	/* Asks each address twice, far from each other. */
 	for (size_t i = 1; i < N_FRAMED; i++)
@@ -351,6 +355,56 @@ static void identical_frames_are_one_object(void **state)
 	assert_true(shared > N_FRAMED / 4);
 	fathom_answers_free(answers);
 	fathom_target_release(target);
+	fathom_destroy(session);
+}
+
+/* What is opened in a session keeps it: run under a sanitizer or valgrind, too. */
+static void a_session_and_its_targets_are_released_in_any_order(void **state)
+{
+	struct fathom *session = new_session();
+	struct fathom_target *file;
+	struct fathom_target *process;
+	struct fathom_self *self;
+	const struct fathom_answer *a;
+	struct fathom_pc pc = { .address = (uintptr_t)asked_about };
+	char buffer[FATHOM_SELF_BUFFER];
+
+	(void)state;
+	assert_int_equal(fathom_target_open_file(session, "/proc/self/exe", NULL, &file, NULL), 0);
+	assert_int_equal(fathom_target_open_process(session, getpid(), NULL, &process, NULL), 0);
+	assert_int_equal(fathom_self_prepare(session, NULL, &self, NULL), 0);
+	fathom_destroy(session);
+	assert_int_equal(fathom_lookup(process, pc, NULL, &a, NULL), 0);
+	assert_string_equal(a->symbol, "asked_about");
+	fathom_answer_free(a);
+	fathom_target_release(process);
+	assert_string_equal(fathom_self_lookup(self, pc, 0, buffer, sizeof buffer)->symbol,
+			    "asked_about");
+	fathom_self_destroy(self);
+	assert_int_equal(fathom_target_find_symbol(file, "asked_about", &pc.address), 0);
+	fathom_target_release(file);
+}
+
+static void options_of_opening_are_copied_and_checked(void **state)
+{
+	char dir[] = "/nonexistent";
+	const char *dirs[] = { dir, NULL };
+	struct fathom_target_options where = { .size = sizeof where, .debug_dirs = dirs };
+	struct fathom *session = new_session();
+	struct fathom_target *target;
+
+	(void)state;
+	assert_int_equal(fathom_target_open_file(session, "/proc/self/exe", &where, &target, NULL),
+			 0);
+	memset(dir, 0, sizeof dir);
+	fathom_target_release(target);
+	where.flags = 1;
+	assert_int_equal(fathom_target_open_file(session, "/proc/self/exe", &where, &target, NULL),
+			 FATHOM_E_ARGUMENT);
+	assert_int_equal(fathom_target_open_process(session, getpid(), &where, &target, NULL),
+			 FATHOM_E_ARGUMENT);
+	assert_int_equal(fathom_target_open_kernel(session, &where, &target, NULL),
+			 FATHOM_E_ARGUMENT);
 	fathom_destroy(session);
 }
 
@@ -417,6 +471,8 @@ int main(void)
 		cmocka_unit_test(one_address_is_a_call_of_its_own),
 		cmocka_unit_test(answers_are_an_array_with_a_stride),
 		cmocka_unit_test(identical_frames_are_one_object),
+		cmocka_unit_test(a_session_and_its_targets_are_released_in_any_order),
+		cmocka_unit_test(options_of_opening_are_copied_and_checked),
 		cmocka_unit_test(notes_that_are_not_there_are_null),
 		cmocka_unit_test(an_index_that_others_can_write_is_not_read),
 	};

@@ -322,7 +322,8 @@ static fathom_err find_here(uint64_t budget, const char *query, uint64_t *ret_le
 	fathom_err err;
 
 	assert_int_equal(fathom_create(&options, &session, NULL), 0);
-	assert_int_equal(fathom_target_open_file(session, "/proc/self/exe", &target, NULL), 0);
+	assert_int_equal(fathom_target_open_file(session, "/proc/self/exe", NULL, &target, NULL),
+			 0);
 	before = memory_used(session);
 	err = fathom_find(target, NULL, &query, 1, &matches, &info);
 	if (!err)

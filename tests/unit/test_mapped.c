@@ -79,7 +79,7 @@ static struct fathom *open_victim(const struct fathom_options *options,
 	struct fathom *session;
 
 	assert_int_equal(fathom_create(options, &session, NULL), 0);
-	assert_int_equal(fathom_target_open_file(session, path, ret_target, NULL), 0);
+	assert_int_equal(fathom_target_open_file(session, path, NULL, ret_target, NULL), 0);
 	atomic_store(&reading, session);
 	install();
 	return session;

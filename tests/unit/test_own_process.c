@@ -57,7 +57,7 @@ static void all_verbs(void **state)
 
 	(void)state;
 	assert_int_equal(fathom_create(NULL, &session, NULL), FATHOM_OK);
-	assert_int_equal(fathom_target_open_self(session, &t, NULL), FATHOM_OK);
+	assert_int_equal(fathom_target_open_self(session, NULL, &t, NULL), FATHOM_OK);
 	fathom_target_get_info(t, &info);
 	assert_int_equal(info.kind, FATHOM_TARGET_SELF);
 	assert_int_equal(info.pid, getpid());

@@ -35,7 +35,7 @@ static void all_verbs(void **state)
 	struct fathom_disasm *code;
 	struct fathom_target *t;
 
-	assert_int_equal(fathom_target_open_reader(*state, &s, &t, NULL), FATHOM_OK);
+	assert_int_equal(fathom_target_open_reader(*state, &s, NULL, &t, NULL), FATHOM_OK);
 	assert_int_equal(fathom_lookup(t, pc, NULL, &answer, NULL), FATHOM_OK);
 	assert_string_equal(answer->symbol, name);
 	assert_int_equal(fathom_find(t, NULL, &name, 1, &matches, NULL), FATHOM_OK);

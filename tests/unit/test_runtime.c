@@ -49,6 +49,7 @@ static const struct fathom_reader reader = { .read = read_own };
 /* One runtime of this process. */
 struct process {
 	struct fathom *session;
+	struct fathom_search_paths *paths;
 	struct fathom_notes notes;
 	struct fathom_budget budget;
 	struct fathom_runtime runtime;
@@ -65,7 +66,7 @@ static int add_module(struct dl_phdr_info *info, size_t size, void *data)
 	if (!strchr(path, '/'))
 		return 0; /* the vDSO */
 	assert_int_equal(fathom_file_open(&p->session->memory, path, &file, NULL), 0);
-	assert_int_equal(fathom_module_open(p->session, file, &p->notes, &module, NULL), 0);
+	assert_int_equal(fathom_module_open(p->paths, file, &p->notes, &module, NULL), 0);
 	assert_int_equal(fathom_runtime_add(&p->runtime, module, path, info->dlpi_addr), 0);
 	return 0;
 }
@@ -77,6 +78,7 @@ static int set_up(void **state)
 
 	assert_non_null(p);
 	assert_int_equal(fathom_create(&options, &p->session, NULL), 0);
+	assert_int_equal(fathom_search_paths_create(p->session, NULL, &p->paths, NULL), 0);
 	p->budget.session = p->session;
 	fathom_runtime_init(&p->runtime, &reader, &p->budget, true);
 	dl_iterate_phdr(add_module, p);
@@ -93,6 +95,7 @@ static int tear_down(void **state)
 		fathom_module_close(p->runtime.modules[i].module);
 	fathom_runtime_deinit(&p->runtime);
 	fathom_budget_give(&p->budget, atomic_load(&p->budget.counted));
+	fathom_search_paths_release(p->paths);
 	fathom_destroy(p->session);
 	free(p);
 	return 0;

@@ -91,7 +91,7 @@ static void setup(struct shared *s, uint64_t budget, uint32_t threads)
 	uint64_t text;
 
 	open_session(s, budget, threads);
-	assert_int_equal(fathom_target_open_file(s->session, program(), &s->target, NULL), 0);
+	assert_int_equal(fathom_target_open_file(s->session, program(), NULL, &s->target, NULL), 0);
 	assert_int_equal(fathom_target_section_address(s->target, ".text", 0, &text), 0);
 	find_truth(s, text);
 }
@@ -107,7 +107,7 @@ static uint64_t small_budget(void)
 	struct shared s;
 
 	open_session(&s, 0, 1);
-	assert_int_equal(fathom_target_open_file(s.session, program(), &s.target, NULL), 0);
+	assert_int_equal(fathom_target_open_file(s.session, program(), NULL, &s.target, NULL), 0);
 	assert_int_equal(fathom_symbolize(s.target, &names, addresses, NULL, 8, &answers, NULL), 0);
 	fathom_get_usage(s.session, &usage);
 	fathom_answers_free(answers);
@@ -228,7 +228,7 @@ static void a_process_is_asked_by_eight_threads(void **state)
 
 	(void)state;
 	open_session(&s, 0, 1);
-	assert_int_equal(fathom_target_open_process(s.session, getpid(), &s.target, NULL), 0);
+	assert_int_equal(fathom_target_open_process(s.session, getpid(), NULL, &s.target, NULL), 0);
 	assert_int_equal(fathom_target_find_symbol(s.target, "fathom_symbolize", &start), 0);
 	assert_true(start == (uint64_t)(uintptr_t)fathom_symbolize);
 	find_truth(&s, start);
@@ -266,7 +266,7 @@ static void code_that_was_made_is_asked_by_eight_threads(void **state)
 
 	(void)state;
 	open_session(&s, 0, 1);
-	assert_int_equal(fathom_target_open_process(s.session, getpid(), &s.target, NULL), 0);
+	assert_int_equal(fathom_target_open_process(s.session, getpid(), NULL, &s.target, NULL), 0);
 	find_truth(&s, (uint64_t)(uintptr_t)code);
 	assert_string_equal(s.truth[0], "code0+0");
 	assert_string_equal(s.truth[2], "code200+54");
@@ -313,7 +313,7 @@ static void remove_kernel(const char *root)
 static void the_kernel_is_asked_by_eight_threads(void **state)
 {
 	char root[] = "/tmp/fathom-unit-XXXXXX";
-	const struct fathom_kernel_options options = { .size = sizeof options, .root = root };
+	const struct fathom_target_options options = { .size = sizeof options, .root = root };
 	struct fathom_usage usage;
 	struct shared s;
 
@@ -375,7 +375,7 @@ static void many_threads_may_store_one_target(void **state)
 	(void)state;
 	assert_non_null(mkdtemp(dir));
 	assert_int_equal(fathom_create(&options, &s.session, NULL), 0);
-	assert_int_equal(fathom_target_open_file(s.session, program(), &s.target, NULL), 0);
+	assert_int_equal(fathom_target_open_file(s.session, program(), NULL, &s.target, NULL), 0);
 	for (unsigned i = 0; i < N_THREADS; i++) {
 		workers[i] = (struct worker){ .shared = &s };
 		assert_int_equal(pthread_create(&workers[i].id, NULL, store_main, &workers[i]), 0);

@@ -41,7 +41,7 @@ static void a_process_is_read_from_memory(void **state)
 	assert_true(pages != MAP_FAILED);
 	memcpy(pages + page - 4, "abcd", 4);
 	assert_int_equal(munmap(pages + page, page), 0);
-	assert_int_equal(fathom_target_open_process(session, getpid(), &target, NULL), 0);
+	assert_int_equal(fathom_target_open_process(session, getpid(), NULL, &target, NULL), 0);
 	/* Memory ends after four bytes. */
 	assert_int_equal(
 		fathom_target_read(target, (uintptr_t)pages + page - 4, to, 16, &got, NULL), 0);
@@ -67,7 +67,8 @@ static void a_file_is_read_as_it_is_loaded(void **state)
 
 	(void)state;
 	fathom_test_zeros[0] = 1; /* in memory, not in the file */
-	assert_int_equal(fathom_target_open_file(session, "/proc/self/exe", &target, NULL), 0);
+	assert_int_equal(fathom_target_open_file(session, "/proc/self/exe", NULL, &target, NULL),
+			 0);
 	assert_int_equal(fathom_target_find_symbol(target, "fathom_test_constant", &address), 0);
 	assert_int_equal(fathom_target_read(target, address, to, 8, &got, NULL), 0);
 	assert_int_equal(got, 8);
@@ -134,7 +135,7 @@ static struct fathom_target *open_small(struct fathom *session, const struct sma
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, f, sizeof *f), (ssize_t)sizeof *f);
 	(void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-	assert_int_equal(fathom_target_open_file(session, path, &target, NULL), 0);
+	assert_int_equal(fathom_target_open_file(session, path, NULL, &target, NULL), 0);
 	(void)close(fd);
 	return target;
 }
@@ -202,7 +203,7 @@ static fathom_err open_changed(struct fathom *session, size_t field, uint64_t va
 		memcpy((uint8_t *)&s + field, &value, 4);
 	else
 		two[1].start = value;
-	err = fathom_target_open_reader(session, &s, &target, NULL);
+	err = fathom_target_open_reader(session, &s, NULL, &target, NULL);
 	if (!err)
 		fathom_target_release(target);
 	return err;
@@ -251,7 +252,7 @@ static void check_by_build_id(struct fathom *session, const uint8_t *build_id, u
 		segments[i].build_id = build_id;
 		segments[i].build_id_size = size;
 	}
-	assert_int_equal(fathom_target_open_reader(session, &s, &target, NULL), 0);
+	assert_int_equal(fathom_target_open_reader(session, &s, NULL, &target, NULL), 0);
 	assert_int_equal(fathom_lookup(target, pc, NULL, &answer, NULL), 0);
 	if (name)
 		assert_string_equal(answer->symbol, name);
@@ -267,7 +268,7 @@ static void check_by_build_id(struct fathom *session, const uint8_t *build_id, u
 	fathom_target_release(target);
 	/* A reader that claims more than it was asked for is believed what it was asked for. */
 	s.data = &s;
-	assert_int_equal(fathom_target_open_reader(session, &s, &target, NULL), 0);
+	assert_int_equal(fathom_target_open_reader(session, &s, NULL, &target, NULL), 0);
 	assert_int_equal(fathom_target_read(target, pc.address, to, sizeof to, &got, NULL), 0);
 	assert_int_equal(got, sizeof to);
 	fathom_target_release(target);
@@ -280,7 +281,7 @@ static void a_build_id_tells_what_memory_cannot(void **state)
 	struct fathom_target *self;
 
 	(void)state;
-	assert_int_equal(fathom_target_open_file(session, "/proc/self/exe", &self, NULL), 0);
+	assert_int_equal(fathom_target_open_file(session, "/proc/self/exe", NULL, &self, NULL), 0);
 	fathom_target_get_info(self, &info);
 	assert_true(info.build_id_size > 4);
 	check_by_build_id(session, info.build_id, info.build_id_size, "fathom_test_constant",

@@ -16,6 +16,7 @@
 
 struct opened {
 	struct fathom *session;
+	struct fathom_search_paths *paths;
 	struct fathom_notes notes;
 	struct fathom_module *module;
 	uint64_t used; /* before the module was opened */
@@ -35,10 +36,11 @@ static void open_module(struct opened *o)
 
 	*o = (struct opened){ .session = NULL };
 	assert_int_equal(fathom_create(&options, &o->session, NULL), 0);
+	assert_int_equal(fathom_search_paths_create(o->session, NULL, &o->paths, NULL), 0);
 	o->used = atomic_load(&o->session->memory.used);
 	(void)snprintf(path, sizeof path, "%s/fathom", build ? build : ".");
 	assert_int_equal(fathom_object_open(&o->session->memory, path, &object, NULL), 0);
-	assert_int_equal(fathom_module_create_alone(o->session, object, &o->notes, &o->module), 0);
+	assert_int_equal(fathom_module_create_alone(o->paths, object, &o->notes, &o->module), 0);
 }
 
 /* Lists the FDEs by a walk, without look-ups. */
@@ -70,6 +72,7 @@ static void close_module(struct opened *o)
 	fathom_module_close(o->module);
 	fathom_notes_deinit(&o->notes);
 	assert_int_equal(atomic_load(&o->session->memory.used), o->used);
+	fathom_search_paths_release(o->paths);
 	fathom_destroy(o->session);
 }
 

@@ -290,7 +290,7 @@ static void open_target(struct addr2line *a, struct fathom *session)
 {
 	struct fathom_errinfo info;
 
-	if (fathom_target_open_file(session, a->file, &a->target, &info))
+	if (fathom_target_open_file(session, a->file, NULL, &a->target, &info))
 		fail_open(a, &info);
 	if (a->format && !is_format(a->format))
 		fail(a, a->file, "invalid bfd target");

@@ -46,16 +46,18 @@ const char *llvm_module_error(const struct llvm_module *m)
 	return m->error ? m->error : "could not find build ID";
 }
 
-static void open_path(struct fathom *session, const char *path, struct llvm_module *m)
+static void open_path(const struct llvm_modules *all, const char *path, struct llvm_module *m)
 {
+	const struct fathom_target_options where = { .size = sizeof where,
+						     .debug_dirs = all->options->debug_dirs };
 	struct fathom_errinfo info = { 0 };
 
-	if (fathom_target_open_file(session, path, &m->target, &info))
+	if (fathom_target_open_file(all->session, path, &where, &m->target, &info))
 		m->error = must(strdup(open_error(path, &info)));
 }
 
 /* Opens DIR/.build-id/ab/cdef.debug, if it is there. */
-static void open_build_id(struct fathom *session, const char *dir, struct llvm_module *m)
+static void open_build_id(const struct llvm_modules *all, const char *dir, struct llvm_module *m)
 {
 	const size_t first = m->name_size > BYTES_IN_HEX ? BYTES_IN_HEX : m->name_size;
 	char path[4096];
@@ -68,7 +70,7 @@ static void open_build_id(struct fathom *session, const char *dir, struct llvm_m
 		if (path[i] >= 'A' && path[i] <= 'F')
 			path[i] = (char)(path[i] - 'A' + 'a');
 	if (access(path, F_OK) == 0)
-		open_path(session, path, m);
+		open_path(all, path, m);
 }
 
 static void open_module(const struct llvm_modules *all, struct llvm_module *m)
@@ -79,9 +81,9 @@ static void open_module(const struct llvm_modules *all, struct llvm_module *m)
 	struct fathom_target_info info;
 
 	if (!m->is_build_id)
-		open_path(all->session, m->name, m);
+		open_path(all, m->name, m);
 	for (; *dirs && llvm_module_is_missing(m); dirs++)
-		open_build_id(all->session, *dirs, m);
+		open_build_id(all, *dirs, m);
 	if (m->target) {
 		fathom_target_get_info(m->target, &info);
 		m->is_relocatable = info.is_relocatable;

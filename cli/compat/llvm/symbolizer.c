@@ -464,7 +464,6 @@ static void start(struct symbolizer *s)
 	struct fathom_options options = { .size = sizeof options, .compat = &rules };
 	struct fathom_errinfo info;
 
-	options.debug_dirs = s->options.debug_dirs;
 	if (s->options.debuginfod)
 		options.flags |= FATHOM_DEBUGINFOD;
 	if (s->options.paths == LLVM_PATHS_RELATIVE)

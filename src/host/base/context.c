@@ -77,29 +77,6 @@ static fathom_err copy_options(const struct fathom_options *from, struct fathom_
 	return FATHOM_OK;
 }
 
-static char **copy_dirs(const char *const *dirs)
-{
-	static const char *const usual[] = { "/usr/lib/debug", NULL };
-	size_t n = 0;
-	char **copy;
-
-	if (!dirs)
-		dirs = usual;
-	while (dirs[n])
-		n++;
-	copy = calloc(n + 1, sizeof *copy);
-	for (size_t i = 0; copy && i < n; i++) {
-		copy[i] = strdup(dirs[i]);
-		if (!copy[i]) {
-			while (i)
-				free(copy[--i]);
-			free(copy);
-			return NULL;
-		}
-	}
-	return copy;
-}
-
 /* Returns the usual cache directory (XDG Base Directory Specification); NULL if there is none. */
 static char *usual_cache_dir(void)
 {
@@ -150,6 +127,7 @@ fathom_err fathom_create(const struct fathom_options *options, struct fathom **r
 	s = calloc(1, sizeof *s);
 	if (!s)
 		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+	atomic_init(&s->references, 1);
 	fathom_epochs_init(&s->epochs);
 	pthread_mutex_init(&s->debugs_lock, NULL);
 	s->memory.budget = o.memory_budget ? o.memory_budget : DEFAULT_BUDGET;
@@ -161,16 +139,12 @@ fathom_err fathom_create(const struct fathom_options *options, struct fathom **r
 		o.debuginfod_timeout_ms ? o.debuginfod_timeout_ms : DEFAULT_DEBUGINFOD_MS;
 	s->cancelled = o.cancelled;
 	s->cancelled_data = o.cancelled_data;
-	s->debug_dirs = copy_dirs(o.debug_dirs);
-	s->sysroot = strdup(o.sysroot ? o.sysroot : "");
-	s->exe = strdup(o.exe ? o.exe : "");
 	s->dwp = strdup(compat.dwp ? compat.dwp : "");
 	if (!(o.flags & FATHOM_NO_CACHE))
 		s->cache_dir = o.cache_dir ? strdup(o.cache_dir) : usual_cache_dir();
 	if (o.file_timeout_ms)
 		s->memory.reach = fathom_reach_create(o.file_timeout_ms);
-	if (!s->debug_dirs || !s->sysroot || !s->exe || !s->dwp ||
-	    (o.file_timeout_ms && !s->memory.reach)) {
+	if (!s->dwp || (o.file_timeout_ms && !s->memory.reach)) {
 		fathom_destroy(s);
 		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
 	}
@@ -178,19 +152,21 @@ fathom_err fathom_create(const struct fathom_options *options, struct fathom **r
 	return FATHOM_OK;
 }
 
+struct fathom *fathom_acquire(struct fathom *session)
+{
+	atomic_fetch_add_explicit(&session->references, 1, memory_order_relaxed);
+	return session;
+}
+
 void fathom_destroy(struct fathom *session)
 {
-	if (!session)
+	if (!session ||
+	    atomic_fetch_sub_explicit(&session->references, 1, memory_order_acq_rel) != 1)
 		return;
 	fathom_epochs_deinit(&session->epochs, &session->memory);
 	for (size_t i = 0; i < FATHOM_IDLE_WORKERS; i++)
 		if (atomic_load(&session->idle[i]))
 			atomic_load (&session->destroy_worker)(atomic_load(&session->idle[i]));
-	for (char **dir = session->debug_dirs; dir && *dir; dir++)
-		free(*dir);
-	free(session->debug_dirs);
-	free(session->sysroot);
-	free(session->exe);
 	free(session->dwp);
 	free(session->cache_dir);
 	pthread_mutex_destroy(&session->debugs_lock);

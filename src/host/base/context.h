@@ -20,14 +20,12 @@ typedef void fathom_worker_fn(struct fathom_worker *w);
 
 struct fathom {
 	struct fathom_memory memory; /* first: fathom_handle_sigbus() */
+	_Atomic uint32_t references;
 	struct fathom_epochs epochs;
 	_Atomic(struct fathom_worker *) idle[FATHOM_IDLE_WORKERS];
 	_Atomic(fathom_worker_fn *) destroy_worker; /* of idle workers; NULL if there are none */
 	pthread_mutex_t debugs_lock;                /* no answer takes it */
 	struct fathom_debug *debugs;                /* those whose units can be evicted */
-	char **debug_dirs;                          /* NULL-terminated */
-	char *sysroot;                              /* "" if none */
-	char *exe;       /* the program of cores and snapshots; "" if none */
 	char *dwp;       /* the package of split debug files; "" for each file's own */
 	char *cache_dir; /* NULL without a cache */
 	uint64_t cache_limit;
@@ -40,6 +38,9 @@ struct fathom {
 	int (*cancelled)(void *data);
 	void *cancelled_data;
 };
+
+/* Takes another reference to @session, to be given back with fathom_destroy(). */
+struct fathom *fathom_acquire(struct fathom *session);
 
 /*
  * Copies a struct of options, which starts with its size, from a caller's header to ours of @known

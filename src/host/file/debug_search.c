@@ -36,22 +36,23 @@ struct roots {
 	int n;
 };
 
-static void find_roots(const struct fathom *session, const struct fathom_file *f, struct roots *ret)
+static void find_roots(const struct fathom_search_paths *paths, const struct fathom_file *f,
+		       struct roots *ret)
 {
 	ret->n = 0;
 	if (f->root_size && fathom_path_format(&ret->path[0], "%.*s", (int)f->root_size, f->path))
 		ret->n++;
-	ret->n += snprintf(ret->path[ret->n].text, sizeof ret->path->text, "%s", session->sysroot) <
+	ret->n += snprintf(ret->path[ret->n].text, sizeof ret->path->text, "%s", paths->sysroot) <
 		  (int)sizeof ret->path->text;
 }
 
-struct fathom_object *fathom_debugfile_try(struct fathom *session, const char *path,
-					   struct fathom_notes *notes)
+struct fathom_object *fathom_debugfile_try(const struct fathom_search_paths *paths,
+					   const char *path, struct fathom_notes *notes)
 {
 	struct fathom_object *o;
 	struct fathom_errinfo info;
 
-	if (!fathom_object_open(&session->memory, path, &o, &info))
+	if (!fathom_object_open(&paths->session->memory, path, &o, &info))
 		return o;
 	if (info.err != FATHOM_E_OS || (info.os_errno != ENOENT && info.os_errno != ENOTDIR))
 		fathom_notes_add(notes, &info);
@@ -59,10 +60,10 @@ struct fathom_object *fathom_debugfile_try(struct fathom *session, const char *p
 }
 
 /* Opens @path as fathom_debugfile_try() does, below the root of @of if @path is below it. */
-static struct fathom_object *try_for(struct fathom *session, const char *path,
+static struct fathom_object *try_for(const struct fathom_search_paths *paths, const char *path,
 				     const struct fathom_object *of, struct fathom_notes *notes)
 {
-	struct fathom_object *o = fathom_debugfile_try(session, path, notes);
+	struct fathom_object *o = fathom_debugfile_try(paths, path, notes);
 
 	if (o && strncmp(path, of->file->path, of->file->root_size) == 0)
 		o->file->root_size = of->file->root_size;
@@ -99,11 +100,11 @@ struct wanted {
 };
 
 /* Opens a candidate. Closes and notes it if it belongs to another file. */
-static struct fathom_object *try_candidate(struct fathom *session, const char *path,
-					   const struct wanted *wanted, struct fathom_notes *notes,
-					   bool *ret_refused)
+static struct fathom_object *try_candidate(const struct fathom_search_paths *paths,
+					   const char *path, const struct wanted *wanted,
+					   struct fathom_notes *notes, bool *ret_refused)
 {
-	struct fathom_object *o = try_for(session, path, wanted->main, notes);
+	struct fathom_object *o = try_for(paths, path, wanted->main, notes);
 	const char *refused = NULL;
 
 	if (!o)
@@ -142,11 +143,11 @@ static bool build_id_path(const char *sysroot, const char *dir, struct fathom_by
 	return fathom_path_format(ret, "%s%s/.build-id/%.2s/%s.debug", sysroot, dir, hex, hex + 2);
 }
 
-struct fathom_object *fathom_debugfile_try_id(struct fathom *session, const char *path,
-					      struct fathom_bytes build_id,
+struct fathom_object *fathom_debugfile_try_id(const struct fathom_search_paths *paths,
+					      const char *path, struct fathom_bytes build_id,
 					      struct fathom_notes *notes, bool *ret_refused)
 {
-	struct fathom_object *o = fathom_debugfile_try(session, path, notes);
+	struct fathom_object *o = fathom_debugfile_try(paths, path, notes);
 
 	if (!o || same_bytes(o->build_id, build_id))
 		return o;
@@ -156,33 +157,33 @@ struct fathom_object *fathom_debugfile_try_id(struct fathom *session, const char
 	return NULL;
 }
 
-struct fathom_object *fathom_debugfile_by_id(struct fathom *session, const char *root,
-					     struct fathom_bytes build_id,
+struct fathom_object *fathom_debugfile_by_id(const struct fathom_search_paths *paths,
+					     const char *root, struct fathom_bytes build_id,
 					     struct fathom_notes *notes, bool *ret_refused)
 {
 	struct fathom_object *found = NULL;
 	struct fathom_path path;
 
-	for (char **dir = session->debug_dirs; *dir && !found; dir++)
+	for (char **dir = paths->debug_dirs; *dir && !found; dir++)
 		if (build_id_path(root, *dir, build_id, &path))
-			found = fathom_debugfile_try_id(session, path.text, build_id, notes,
+			found = fathom_debugfile_try_id(paths, path.text, build_id, notes,
 							ret_refused);
 	return found;
 }
 
-static struct fathom_object *find_by_build_id(struct fathom *session, const struct wanted *wanted,
+static struct fathom_object *find_by_build_id(const struct fathom_search_paths *paths,
+					      const struct wanted *wanted,
 					      struct fathom_notes *notes, bool *ret_refused)
 {
 	struct fathom_object *found = NULL;
 	struct roots roots;
 	struct fathom_path path;
 
-	find_roots(session, wanted->main->file, &roots);
+	find_roots(paths, wanted->main->file, &roots);
 	for (int r = 0; r < roots.n; r++)
-		for (char **dir = session->debug_dirs; *dir && !found; dir++)
+		for (char **dir = paths->debug_dirs; *dir && !found; dir++)
 			if (build_id_path(roots.path[r].text, *dir, wanted->build_id, &path))
-				found = try_candidate(session, path.text, wanted, notes,
-						      ret_refused);
+				found = try_candidate(paths, path.text, wanted, notes, ret_refused);
 	return found;
 }
 
@@ -205,28 +206,30 @@ static bool read_debuglink(const struct fathom_object *main, struct fathom_str *
 }
 
 /* Looks for @name of @dir in the debug directories below @root. */
-static struct fathom_object *find_below(struct fathom *session, const char *root, const char *dir,
-					struct fathom_str name, const struct wanted *wanted,
-					struct fathom_notes *notes, bool *ret_refused)
+static struct fathom_object *find_below(const struct fathom_search_paths *paths, const char *root,
+					const char *dir, struct fathom_str name,
+					const struct wanted *wanted, struct fathom_notes *notes,
+					bool *ret_refused)
 {
 	/* The debug file of /usr/lib/x may be packaged for /lib/x (merged /usr). */
 	const char *merged = strncmp(dir, "/usr/", 5) == 0 ? dir + 4 : NULL;
 	struct fathom_object *found = NULL;
 	struct fathom_path path;
 
-	for (char **d = session->debug_dirs; *d && !found; d++) {
+	for (char **d = paths->debug_dirs; *d && !found; d++) {
 		if (fathom_path_format(&path, "%s%s%s%s", root, *d, dir, name.data))
-			found = try_candidate(session, path.text, wanted, notes, ret_refused);
+			found = try_candidate(paths, path.text, wanted, notes, ret_refused);
 		if (!found && merged &&
 		    fathom_path_format(&path, "%s%s%s%s", root, *d, merged, name.data))
-			found = try_candidate(session, path.text, wanted, notes, ret_refused);
+			found = try_candidate(paths, path.text, wanted, notes, ret_refused);
 	}
 	return found;
 }
 
 /* Looks for the debug file @name of a program in @dir: in @dir, and in the debug directories. */
-static struct fathom_object *find_for_directory(struct fathom *session, const char *dir,
-						struct fathom_str name, const struct wanted *wanted,
+static struct fathom_object *find_for_directory(const struct fathom_search_paths *paths,
+						const char *dir, struct fathom_str name,
+						const struct wanted *wanted,
 						struct fathom_notes *notes, bool *ret_refused)
 {
 	const struct fathom_file *main = wanted->main->file;
@@ -235,13 +238,13 @@ static struct fathom_object *find_for_directory(struct fathom *session, const ch
 	struct fathom_path path;
 
 	if (fathom_path_format(&path, "%s%s", dir, name.data))
-		found = try_candidate(session, path.text, wanted, notes, ret_refused);
+		found = try_candidate(paths, path.text, wanted, notes, ret_refused);
 	if (!found && fathom_path_format(&path, "%s.debug/%s", dir, name.data))
-		found = try_candidate(session, path.text, wanted, notes, ret_refused);
-	find_roots(session, main, &roots);
+		found = try_candidate(paths, path.text, wanted, notes, ret_refused);
+	find_roots(paths, main, &roots);
 	/* The debug directories only mirror absolute paths. */
 	for (int r = 0; r < roots.n && !found && dir[0] == '/'; r++)
-		found = find_below(session, roots.path[r].text, dir + main->root_size, name, wanted,
+		found = find_below(paths, roots.path[r].text, dir + main->root_size, name, wanted,
 				   notes, ret_refused);
 	return found;
 }
@@ -265,8 +268,9 @@ static bool is_linked_from(const struct fathom_file *f, const char *directory,
 }
 
 /* The debug file may be beside a link to the program, else beside the program itself. */
-static struct fathom_object *find_by_debuglink(struct fathom *session, struct wanted *wanted,
-					       struct fathom_notes *notes, bool *ret_refused)
+static struct fathom_object *find_by_debuglink(const struct fathom_search_paths *paths,
+					       struct wanted *wanted, struct fathom_notes *notes,
+					       bool *ret_refused)
 {
 	const struct fathom_file *main = wanted->main->file;
 	struct fathom_object *found = NULL;
@@ -278,12 +282,13 @@ static struct fathom_object *find_by_debuglink(struct fathom *session, struct wa
 		return NULL;
 	wanted->has_crc = true;
 	if (is_linked_from(main, dir.text, &link))
-		found = find_for_directory(session, link.text, name, wanted, notes, ret_refused);
+		found = find_for_directory(paths, link.text, name, wanted, notes, ret_refused);
 	return found ? found
-		     : find_for_directory(session, dir.text, name, wanted, notes, ret_refused);
+		     : find_for_directory(paths, dir.text, name, wanted, notes, ret_refused);
 }
 
-static struct fathom_object *find_by_debuginfod(struct fathom *session, const struct wanted *wanted,
+static struct fathom_object *find_by_debuginfod(const struct fathom_search_paths *paths,
+						const struct wanted *wanted,
 						struct fathom_notes *notes, bool *ret_refused,
 						bool *ret_timeout)
 {
@@ -291,18 +296,18 @@ static struct fathom_object *find_by_debuginfod(struct fathom *session, const st
 	struct fathom_errinfo info;
 	char *path;
 
-	if (fathom_debuginfod_find(session, wanted->build_id, &path, &info)) {
+	if (fathom_debuginfod_find(paths->session, wanted->build_id, &path, &info)) {
 		*ret_timeout = info.err == FATHOM_E_TIMEOUT || info.err == FATHOM_E_CANCELLED;
 		fathom_errinfo_set_file(&info, wanted->main->file->path);
 		fathom_notes_add(notes, &info);
 		return NULL;
 	}
-	found = try_candidate(session, path, wanted, notes, ret_refused);
+	found = try_candidate(paths, path, wanted, notes, ret_refused);
 	free(path);
 	return found;
 }
 
-struct fathom_object *fathom_debugfile_find(struct fathom *session,
+struct fathom_object *fathom_debugfile_find(const struct fathom_search_paths *paths,
 					    const struct fathom_object *main,
 					    struct fathom_notes *notes, bool *ret_refused,
 					    bool *ret_timeout)
@@ -311,11 +316,11 @@ struct fathom_object *fathom_debugfile_find(struct fathom *session,
 	struct fathom_object *found = NULL;
 
 	if (wanted.build_id.size)
-		found = find_by_build_id(session, &wanted, notes, ret_refused);
+		found = find_by_build_id(paths, &wanted, notes, ret_refused);
 	if (!found)
-		found = find_by_debuglink(session, &wanted, notes, ret_refused);
-	if (!found && wanted.build_id.size && (session->flags & FATHOM_DEBUGINFOD))
-		found = find_by_debuginfod(session, &wanted, notes, ret_refused, ret_timeout);
+		found = find_by_debuglink(paths, &wanted, notes, ret_refused);
+	if (!found && wanted.build_id.size && (paths->session->flags & FATHOM_DEBUGINFOD))
+		found = find_by_debuginfod(paths, &wanted, notes, ret_refused, ret_timeout);
 	return found;
 }
 
@@ -367,11 +372,11 @@ static bool is_supplement(const struct fathom_object *o, struct fathom_bytes id)
 	return read_debug_sup(o, &is_sup, &path, &own_id) && is_sup && same_bytes(own_id, id);
 }
 
-static struct fathom_object *try_sup(struct fathom *session, const struct fathom_object *debug,
-				     const char *path, struct fathom_bytes id,
-				     struct fathom_notes *notes)
+static struct fathom_object *try_sup(const struct fathom_search_paths *paths,
+				     const struct fathom_object *debug, const char *path,
+				     struct fathom_bytes id, struct fathom_notes *notes)
 {
-	struct fathom_object *o = try_for(session, path, debug, notes);
+	struct fathom_object *o = try_for(paths, path, debug, notes);
 
 	if (!o || is_supplement(o, id))
 		return o;
@@ -380,7 +385,7 @@ static struct fathom_object *try_sup(struct fathom *session, const struct fathom
 	return NULL;
 }
 
-static struct fathom_object *find_sup_by_debuginfod(struct fathom *session,
+static struct fathom_object *find_sup_by_debuginfod(const struct fathom_search_paths *paths,
 						    const struct fathom_object *debug,
 						    struct fathom_bytes id,
 						    struct fathom_notes *notes)
@@ -389,18 +394,18 @@ static struct fathom_object *find_sup_by_debuginfod(struct fathom *session,
 	struct fathom_errinfo info;
 	char *path;
 
-	if (fathom_debuginfod_find(session, id, &path, &info)) {
+	if (fathom_debuginfod_find(paths->session, id, &path, &info)) {
 		fathom_errinfo_set_file(&info, debug->file->path);
 		fathom_notes_add(notes, &info);
 		return NULL;
 	}
-	found = try_sup(session, debug, path, id, notes);
+	found = try_sup(paths, debug, path, id, notes);
 	free(path);
 	return found;
 }
 
 /* Looks for the supplementary file of @debug below @root. */
-static struct fathom_object *find_sup_below(struct fathom *session,
+static struct fathom_object *find_sup_below(const struct fathom_search_paths *paths,
 					    const struct fathom_object *debug, const char *root,
 					    struct fathom_str name, struct fathom_bytes id,
 					    struct fathom_notes *notes)
@@ -410,18 +415,18 @@ static struct fathom_object *find_sup_below(struct fathom *session,
 	struct fathom_path path;
 
 	if (name.data[0] == '/' && fathom_path_format(&path, "%s%s", root, name.data))
-		found = try_sup(session, debug, path.text, id, notes);
-	for (char **d = session->debug_dirs; *d && !found; d++) {
+		found = try_sup(paths, debug, path.text, id, notes);
+	for (char **d = paths->debug_dirs; *d && !found; d++) {
 		if (fathom_path_format(&path, "%s%s/.dwz/%s", root, *d,
 				       slash ? slash + 1 : name.data))
-			found = try_sup(session, debug, path.text, id, notes);
+			found = try_sup(paths, debug, path.text, id, notes);
 		if (!found && build_id_path(root, *d, id, &path))
-			found = try_sup(session, debug, path.text, id, notes);
+			found = try_sup(paths, debug, path.text, id, notes);
 	}
 	return found;
 }
 
-struct fathom_object *fathom_debugfile_find_sup(struct fathom *session,
+struct fathom_object *fathom_debugfile_find_sup(const struct fathom_search_paths *paths,
 						const struct fathom_object *debug,
 						struct fathom_notes *notes, bool *ret_missing)
 {
@@ -440,12 +445,12 @@ struct fathom_object *fathom_debugfile_find_sup(struct fathom *session,
 		return NULL;
 	if (name.data[0] != '/' && directory_of(debug->file, &dir) &&
 	    fathom_path_format(&path, "%s%s", dir.text, name.data))
-		found = try_sup(session, debug, path.text, id, notes);
-	find_roots(session, debug->file, &roots);
+		found = try_sup(paths, debug, path.text, id, notes);
+	find_roots(paths, debug->file, &roots);
 	for (int r = 0; r < roots.n && !found; r++)
-		found = find_sup_below(session, debug, roots.path[r].text, name, id, notes);
-	if (!found && (session->flags & FATHOM_DEBUGINFOD))
-		found = find_sup_by_debuginfod(session, debug, id, notes);
+		found = find_sup_below(paths, debug, roots.path[r].text, name, id, notes);
+	if (!found && (paths->session->flags & FATHOM_DEBUGINFOD))
+		found = find_sup_by_debuginfod(paths, debug, id, notes);
 	*ret_missing = !found;
 	if (!found) {
 		(void)fathom_fail(&info, FATHOM_E_NOT_FOUND, ".gnu_debugaltlink", 0,
@@ -456,12 +461,12 @@ struct fathom_object *fathom_debugfile_find_sup(struct fathom *session,
 	return found;
 }
 
-struct fathom_object *fathom_debugfile_mini(struct fathom *session,
+struct fathom_object *fathom_debugfile_mini(const struct fathom_search_paths *paths,
 					    const struct fathom_object *main,
 					    struct fathom_notes *notes)
 {
 	const uint32_t i = fathom_object_find(main, ".gnu_debugdata");
-	struct fathom_sink sink = { .limit = fathom_memory_left(&session->memory) };
+	struct fathom_sink sink = { .limit = fathom_memory_left(&paths->session->memory) };
 	struct fathom_object *o = NULL;
 	struct fathom_errinfo info;
 	struct fathom_file *file;
@@ -472,12 +477,12 @@ struct fathom_object *fathom_debugfile_mini(struct fathom *session,
 	err = fathom_codec_xz_stream(
 		fathom_image_section_bytes(&main->image, &main->sections[i].header), &sink);
 	if (!err)
-		err = fathom_file_wrap(&session->memory, main->file->path, sink.data, sink.size,
-				       sink.cap, &file);
+		err = fathom_file_wrap(&paths->session->memory, main->file->path, sink.data,
+				       sink.size, sink.cap, &file);
 	if (err)
 		fathom_sink_deinit(&sink);
 	else
-		err = fathom_object_create(&session->memory, file, &o, NULL);
+		err = fathom_object_create(&paths->session->memory, file, &o, NULL);
 	if (err) {
 		(void)fathom_fail(&info, err, ".gnu_debugdata", 0, "MiniDebugInfo is damaged");
 		fathom_errinfo_set_file(&info, main->file->path);

@@ -9,7 +9,7 @@
 #ifndef FATHOM_FILE_DEBUG_SEARCH_H
 #define FATHOM_FILE_DEBUG_SEARCH_H
 
-#include "host/base/context.h"
+#include "host/base/search_paths.h"
 #include "host/file/object.h"
 
 struct fathom_notes;
@@ -18,7 +18,7 @@ struct fathom_notes;
  * Finds the file with the debug information of @main; NULL if there is none. Sets @ret_refused if a
  * candidate belongs to another file, @ret_timeout if debuginfod did not answer in time.
  */
-struct fathom_object *fathom_debugfile_find(struct fathom *session,
+struct fathom_object *fathom_debugfile_find(const struct fathom_search_paths *paths,
 					    const struct fathom_object *main,
 					    struct fathom_notes *notes, bool *ret_refused,
 					    bool *ret_timeout);
@@ -27,27 +27,27 @@ struct fathom_object *fathom_debugfile_find(struct fathom *session,
  * Finds the file that .gnu_debugaltlink (or .debug_sup) of @debug names. Returns NULL if it names
  * none, or if the file is missing (sets *@ret_missing).
  */
-struct fathom_object *fathom_debugfile_find_sup(struct fathom *session,
+struct fathom_object *fathom_debugfile_find_sup(const struct fathom_search_paths *paths,
 						const struct fathom_object *debug,
 						struct fathom_notes *notes, bool *ret_missing);
 
 /* Opens the ELF file in .gnu_debugdata of @main; NULL if there is none. */
-struct fathom_object *fathom_debugfile_mini(struct fathom *session,
+struct fathom_object *fathom_debugfile_mini(const struct fathom_search_paths *paths,
 					    const struct fathom_object *main,
 					    struct fathom_notes *notes);
 
 /* Opens the file at @path. Returns NULL if it does not exist, or, with a note, cannot be used. */
-struct fathom_object *fathom_debugfile_try(struct fathom *session, const char *path,
-					   struct fathom_notes *notes);
+struct fathom_object *fathom_debugfile_try(const struct fathom_search_paths *paths,
+					   const char *path, struct fathom_notes *notes);
 
 /* Does the same if the build-id is @build_id. Else adds a note and sets *@ret_refused. */
-struct fathom_object *fathom_debugfile_try_id(struct fathom *session, const char *path,
-					      struct fathom_bytes build_id,
+struct fathom_object *fathom_debugfile_try_id(const struct fathom_search_paths *paths,
+					      const char *path, struct fathom_bytes build_id,
 					      struct fathom_notes *notes, bool *ret_refused);
 
 /* Finds the file with @build_id in the debug directories below @root; NULL if there is none. */
-struct fathom_object *fathom_debugfile_by_id(struct fathom *session, const char *root,
-					     struct fathom_bytes build_id,
+struct fathom_object *fathom_debugfile_by_id(const struct fathom_search_paths *paths,
+					     const char *root, struct fathom_bytes build_id,
 					     struct fathom_notes *notes, bool *ret_refused);
 
 #endif

@@ -448,7 +448,7 @@ static fathom_err refresh_module(struct asking *a, struct known *k)
 		fathom_object_close(o);
 		return err;
 	}
-	FATHOM_TRY(fathom_module_create_alone(a->p->session, o, a->p->notes, &k->module));
+	FATHOM_TRY(fathom_module_create_alone(a->p->paths, o, a->p->notes, &k->module));
 	fathom_symbol_set_source(&k->module->symbols, FATHOM_SOURCE_GDB_JIT);
 	return FATHOM_OK;
 }

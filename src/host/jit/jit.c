@@ -544,7 +544,7 @@ static fathom_err make_file(struct fathom_jit_search *s, int i)
 	if (err)
 		return err;
 	FATHOM_TRY(
-		fathom_module_create_alone(s->process->session, o, s->process->notes, &s->file[i]));
+		fathom_module_create_alone(s->process->paths, o, s->process->notes, &s->file[i]));
 	fathom_symbol_set_source(&s->file[i]->symbols, source_of_file[i]);
 	return FATHOM_OK;
 }

@@ -13,6 +13,7 @@
 
 #include "host/base/context.h"
 #include "host/base/notes.h"
+#include "host/base/search_paths.h"
 #include "host/file/maps.h"
 #include "host/module/place.h"
 #include "host/symbol/tables.h"
@@ -61,6 +62,7 @@ struct fathom_jit_process_ops {
 struct fathom_jit_process {
 	const struct fathom_jit_process_ops *ops;
 	struct fathom *session;
+	const struct fathom_search_paths *paths; /* of the target */
 	struct fathom_notes *notes;
 	const struct fathom_maps *maps;
 	struct fathom_reader memory;

@@ -113,8 +113,8 @@ fathom_err fathom_debug_create(struct fathom_module *module, struct fathom_debug
 	err = fathom_dwarf_load(session, d->object, "", module->notes, &d->view);
 	d->view.bias = d->object->bias;
 	if (!err) {
-		d->sup =
-			fathom_debugfile_find_sup(session, d->object, module->notes, &d->lacks_sup);
+		d->sup = fathom_debugfile_find_sup(module->paths, d->object, module->notes,
+						   &d->lacks_sup);
 		if (d->sup && !fathom_dwarf_load(session, d->sup, "", module->notes, &d->sup_view))
 			d->view.sup = &d->sup_view;
 		d->lacks_sup |= d->sup && !d->view.sup;

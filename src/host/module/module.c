@@ -35,9 +35,9 @@ static void find_debug(struct fathom_module *m)
 	bool refused = false;
 	bool timeout = false;
 
-	m->debug = fathom_debugfile_find(m->session, m->main, m->notes, &refused, &timeout);
+	m->debug = fathom_debugfile_find(m->paths, m->main, m->notes, &refused, &timeout);
 	if (!m->debug)
-		m->mini = fathom_debugfile_mini(m->session, m->main, m->notes);
+		m->mini = fathom_debugfile_mini(m->paths, m->main, m->notes);
 	if (m->debug)
 		fathom_object_rebase(m->debug, m->main);
 	if (m->mini)
@@ -48,7 +48,7 @@ static void find_debug(struct fathom_module *m)
 		m->no_debug = FATHOM_REASON_TIMEOUT;
 }
 
-static fathom_err create(struct fathom *session, struct fathom_object *main,
+static fathom_err create(const struct fathom_search_paths *paths, struct fathom_object *main,
 			 struct fathom_notes *notes, bool alone, struct fathom_module **ret)
 {
 	struct fathom_module *m = calloc(1, sizeof *m);
@@ -57,7 +57,8 @@ static fathom_err create(struct fathom *session, struct fathom_object *main,
 		fathom_object_close(main);
 		return FATHOM_E_MEMORY;
 	}
-	m->session = session;
+	m->session = paths->session;
+	m->paths = paths;
 	m->main = main;
 	m->notes = notes;
 	m->no_debug = FATHOM_REASON_NO_DEBUG_INFO;
@@ -74,26 +75,27 @@ static fathom_err create(struct fathom *session, struct fathom_object *main,
 	return FATHOM_OK;
 }
 
-fathom_err fathom_module_create(struct fathom *session, struct fathom_object *main,
+fathom_err fathom_module_create(const struct fathom_search_paths *paths, struct fathom_object *main,
 				struct fathom_notes *notes, struct fathom_module **ret)
 {
-	return create(session, main, notes, false, ret);
+	return create(paths, main, notes, false, ret);
 }
 
-fathom_err fathom_module_create_alone(struct fathom *session, struct fathom_object *main,
-				      struct fathom_notes *notes, struct fathom_module **ret)
+fathom_err fathom_module_create_alone(const struct fathom_search_paths *paths,
+				      struct fathom_object *main, struct fathom_notes *notes,
+				      struct fathom_module **ret)
 {
-	return create(session, main, notes, true, ret);
+	return create(paths, main, notes, true, ret);
 }
 
-fathom_err fathom_module_open(struct fathom *session, struct fathom_file *file,
+fathom_err fathom_module_open(const struct fathom_search_paths *paths, struct fathom_file *file,
 			      struct fathom_notes *notes, struct fathom_module **ret,
 			      struct fathom_errinfo *reterr)
 {
 	struct fathom_object *main;
 
-	FATHOM_TRY(fathom_object_create(&session->memory, file, &main, reterr));
-	if (fathom_module_create(session, main, notes, ret))
+	FATHOM_TRY(fathom_object_create(&paths->session->memory, file, &main, reterr));
+	if (fathom_module_create(paths, main, notes, ret))
 		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
 	return FATHOM_OK;
 }

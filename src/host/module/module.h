@@ -9,6 +9,7 @@
 #include "fathom/symbolize.h"
 #include "host/base/context.h"
 #include "host/base/notes.h"
+#include "host/base/search_paths.h"
 #include "host/file/object.h"
 #include "host/module/debug.h"
 #include "host/module/unwind_tables.h"
@@ -23,6 +24,7 @@ struct fathom_cache_file;
 
 struct fathom_module {
 	struct fathom *session;
+	const struct fathom_search_paths *paths; /* of the target */
 	struct fathom_object *main;
 	struct fathom_object *debug; /* holds the DWARF: main, or a separate file; NULL: none */
 	struct fathom_object *mini;  /* MiniDebugInfo, or NULL */
@@ -46,15 +48,16 @@ struct fathom_module {
  * Opens a module of @file, which it takes over, also on failure; finds its debug files. Adds what
  * goes wrong to @notes.
  */
-fathom_err fathom_module_open(struct fathom *session, struct fathom_file *file,
+fathom_err fathom_module_open(const struct fathom_search_paths *paths, struct fathom_file *file,
 			      struct fathom_notes *notes, struct fathom_module **ret,
 			      struct fathom_errinfo *reterr);
 /* Does the same for @main, an object that is already open. */
-fathom_err fathom_module_create(struct fathom *session, struct fathom_object *main,
+fathom_err fathom_module_create(const struct fathom_search_paths *paths, struct fathom_object *main,
 				struct fathom_notes *notes, struct fathom_module **ret);
 /* Does the same without looking for files: @main has all there is. */
-fathom_err fathom_module_create_alone(struct fathom *session, struct fathom_object *main,
-				      struct fathom_notes *notes, struct fathom_module **ret);
+fathom_err fathom_module_create_alone(const struct fathom_search_paths *paths,
+				      struct fathom_object *main, struct fathom_notes *notes,
+				      struct fathom_module **ret);
 void fathom_module_close(struct fathom_module *m);
 
 /* Finds __jit_debug_descriptor, looked up once; returns false if the module has none. */

@@ -99,7 +99,7 @@ static struct fathom_split_file *open_file(struct fathom_debug *d, const char *p
 	f = new_file(path);
 	if (!f)
 		return NULL;
-	f->object = fathom_debugfile_try(m->session, path, m->notes);
+	f->object = fathom_debugfile_try(m->paths, path, m->notes);
 	if (f->object)
 		(void)fathom_dwarf_load(m->session, f->object, ".dwo", m->notes, &f->view);
 	return publish(d, f);
@@ -260,7 +260,7 @@ static bool dwo_path(const struct fathom_debug *d, const struct fathom_open_unit
 		     struct fathom_str name, char *ret, size_t cap)
 {
 	const struct fathom_file *f = d->module->main->file;
-	const char *root = f->root_size ? f->path : d->module->session->sysroot;
+	const char *root = f->root_size ? f->path : d->module->paths->sysroot;
 	const int size = (int)(f->root_size ? f->root_size : strlen(root));
 	int length;
 

@@ -17,6 +17,7 @@ struct old_table {
 struct host_self {
 	struct fathom_self self; /* what handlers see */
 	struct fathom *session;
+	struct fathom_search_paths *paths; /* has session */
 	struct fathom_notes notes;
 	pthread_mutex_t lock; /* of all that follows, but the counters */
 	uint32_t flags;
@@ -339,7 +340,7 @@ static fathom_err walk_modules(struct host_self *h, struct look *l, struct fatho
 	struct fathom_view *v;
 	fathom_err err;
 
-	FATHOM_TRY(fathom_own_process_open(h->session, fathom_self_make_map, &t, reterr));
+	FATHOM_TRY(fathom_own_process_open(h->paths, fathom_self_make_map, &t, reterr));
 	err = fathom_view_begin(t, FATHOM_VIEW_PLACES, &v, reterr);
 	if (!err) {
 		err = fathom_view_modules(v, add_module, l);
@@ -585,8 +586,10 @@ fathom_err fathom_self_prepare(struct fathom *session, const struct fathom_self_
 	h->self.readers = &h->readers;
 	h->self.started_ns = (uint64_t)fathom_now_ns();
 	pthread_mutex_init(&h->lock, NULL);
-	err = init_tables(h) ? fathom_self_refresh(&h->self, reterr)
-			     : fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+	err = fathom_search_paths_create(session, o.target, &h->paths, reterr);
+	if (!err)
+		err = init_tables(h) ? fathom_self_refresh(&h->self, reterr)
+				     : fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
 	if (err) {
 		fathom_self_destroy(&h->self);
 		return err;
@@ -618,6 +621,7 @@ void fathom_self_destroy(struct fathom_self *self)
 	for (int i = 0; i < 2; i++)
 		table_free(atomic_load(&h->self.tables[i]));
 	fathom_notes_deinit(&h->notes);
+	fathom_search_paths_release(h->paths);
 	pthread_mutex_destroy(&h->lock);
 	free(h);
 }

@@ -116,7 +116,7 @@ static void describe(const struct fathom_target *t, struct fathom_target_info *r
 static void file_free(struct fathom_target *t)
 {
 	fathom_module_close(t->stated);
-	fathom_notes_deinit(&t->notes);
+	fathom_target_deinit(t);
 	free(t);
 }
 
@@ -133,7 +133,7 @@ static const struct fathom_target_ops file_ops = {
 	.free = file_free,
 };
 
-fathom_err fathom_elf_file_open(struct fathom *session, struct fathom_file *file,
+fathom_err fathom_elf_file_open(struct fathom_search_paths *paths, struct fathom_file *file,
 				struct fathom_target **ret, struct fathom_errinfo *reterr)
 {
 	struct fathom_target *t = calloc(1, sizeof *t);
@@ -143,8 +143,8 @@ fathom_err fathom_elf_file_open(struct fathom *session, struct fathom_file *file
 		fathom_file_close(file);
 		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
 	}
-	fathom_target_init(t, &file_ops, session, FATHOM_TARGET_FILE);
-	err = fathom_module_open(session, file, &t->notes, &t->stated, reterr);
+	fathom_target_init(t, &file_ops, paths, FATHOM_TARGET_FILE);
+	err = fathom_module_open(t->paths, file, &t->notes, &t->stated, reterr);
 	if (err)
 		file_free(t);
 	else

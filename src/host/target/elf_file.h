@@ -7,7 +7,7 @@
 #include "host/target/target.h"
 
 /* Opens @file, which is taken over, also on failure. */
-fathom_err fathom_elf_file_open(struct fathom *session, struct fathom_file *file,
+fathom_err fathom_elf_file_open(struct fathom_search_paths *paths, struct fathom_file *file,
 				struct fathom_target **ret, struct fathom_errinfo *reterr);
 
 #endif

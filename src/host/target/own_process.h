@@ -10,7 +10,7 @@
  * Opens this process. Where /proc/self/maps cannot be read, @make_map, which may be NULL, makes a
  * map for pages of so many bytes.
  */
-fathom_err fathom_own_process_open(struct fathom *session,
+fathom_err fathom_own_process_open(struct fathom_search_paths *paths,
 				   fathom_err (*make_map)(uint64_t page, struct fathom_maps *ret),
 				   struct fathom_target **ret, struct fathom_errinfo *reterr);
 

@@ -6,12 +6,19 @@
 #include "host/module/module.h"
 
 void fathom_target_init(struct fathom_target *t, const struct fathom_target_ops *ops,
-			struct fathom *session, enum fathom_target_kind kind)
+			struct fathom_search_paths *paths, enum fathom_target_kind kind)
 {
 	t->ops = ops;
-	t->session = session;
+	t->paths = fathom_search_paths_acquire(paths);
+	t->session = paths->session;
 	t->kind = (uint8_t)kind;
 	atomic_init(&t->references, 1);
+}
+
+void fathom_target_deinit(struct fathom_target *t)
+{
+	fathom_notes_deinit(&t->notes);
+	fathom_search_paths_release(t->paths);
 }
 
 struct fathom_target *fathom_target_acquire(struct fathom_target *target)

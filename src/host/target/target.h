@@ -15,6 +15,7 @@
 #include "fathom/target.h"
 #include "host/base/context.h"
 #include "host/base/notes.h"
+#include "host/base/search_paths.h"
 #include "host/module/place.h"
 #include "safe/base/reader.h"
 
@@ -28,6 +29,7 @@ struct fathom_target_ops;
 struct fathom_target {
 	const struct fathom_target_ops *ops;
 	struct fathom *session;
+	struct fathom_search_paths *paths; /* has session */
 	struct fathom_notes notes;
 	/* The file whose addresses, as stated in it, are those of the target; NULL: of what runs */
 	struct fathom_module *stated;
@@ -153,7 +155,9 @@ struct fathom_target_ops {
 
 /* Prepares the general part of a target, which is all zero. */
 void fathom_target_init(struct fathom_target *t, const struct fathom_target_ops *ops,
-			struct fathom *session, enum fathom_target_kind kind);
+			struct fathom_search_paths *paths, enum fathom_target_kind kind);
+/* Ends the general part. */
+void fathom_target_deinit(struct fathom_target *t);
 
 /* Begins a view of all of @t. */
 static inline fathom_err fathom_view_begin(struct fathom_target *t, enum fathom_view_use use,

@@ -70,7 +70,7 @@ int main(void)
 	map = fopen(path, "w");
 	fprintf(map, "%lx 20 made here\n", (unsigned long)at);
 	(void)fflush(map);
-	expect(!fathom_target_open_process(session, getpid(), &target, NULL));
+	expect(!fathom_target_open_process(session, getpid(), NULL, &target, NULL));
 	ask(target, at + 7, "made here", 7, FATHOM_SOURCE_PERF_MAP);
 	ask(target, at + 0x20, NULL, 0, 0);
 	/* The last line holds. */

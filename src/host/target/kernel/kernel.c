@@ -72,35 +72,39 @@ static fathom_err find_kernel(struct fathom_kernel *k, struct fathom_errinfo *re
 	return FATHOM_OK;
 }
 
-fathom_err fathom_target_open_kernel(struct fathom *session,
-				     const struct fathom_kernel_options *options,
-				     struct fathom_target **ret_target,
-				     struct fathom_errinfo *reterr)
+static fathom_err open_kernel(struct fathom_search_paths *paths, struct fathom_target **ret,
+			      struct fathom_errinfo *reterr)
 {
-	struct fathom_kernel_options o = { .size = sizeof o };
-	struct fathom_kernel *k;
+	struct fathom_kernel *k = calloc(1, sizeof *k);
 	fathom_err err;
 
-	if (options &&
-	    (!fathom_options_copy(options, &o, sizeof o) ||
-	     !fathom_options_reserved(o.reserved, sizeof o.reserved / sizeof *o.reserved) ||
-	     o.flags || o.reserved1))
-		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0,
-				   "options that this version does not know");
-	k = calloc(1, sizeof *k);
 	if (!k)
 		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
-	fathom_target_init(&k->target, &fathom_kernel_ops, session, FATHOM_TARGET_KERNEL);
+	fathom_target_init(&k->target, &fathom_kernel_ops, paths, FATHOM_TARGET_KERNEL);
 	pthread_mutex_init(&k->lock, NULL);
-	k->place.session = session;
+	k->place.paths = paths;
+	k->place.session = paths->session;
 	k->place.notes = &k->target.notes;
-	k->place.root = strdup(o.root ? o.root : "");
-	err = k->place.root ? find_kernel(k, reterr)
-			    : fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+	k->place.root = paths->root;
+	err = find_kernel(k, reterr);
 	if (err)
 		fathom_target_release(&k->target);
 	else
-		*ret_target = &k->target;
+		*ret = &k->target;
+	return err;
+}
+
+fathom_err fathom_target_open_kernel(struct fathom *session,
+				     const struct fathom_target_options *options,
+				     struct fathom_target **ret_target,
+				     struct fathom_errinfo *reterr)
+{
+	struct fathom_search_paths *paths;
+	fathom_err err;
+
+	FATHOM_TRY(fathom_search_paths_create(session, options, &paths, reterr));
+	err = open_kernel(paths, ret_target, reterr);
+	fathom_search_paths_release(paths);
 	return err;
 }
 
@@ -139,8 +143,7 @@ void fathom_kernel_free(struct fathom_target *t)
 	if (k->table)
 		table_free(k, k->table);
 	pthread_mutex_destroy(&k->lock);
-	fathom_notes_deinit(&t->notes);
-	free(k->place.root);
+	fathom_target_deinit(t);
 	free(k);
 }
 
@@ -234,7 +237,7 @@ static fathom_err find_image(const struct fathom_kernel *k, struct fathom_kernel
 	image->reason = reason_of(&miss);
 	if (!o)
 		return FATHOM_OK;
-	FATHOM_TRY(fathom_module_create(k->place.session, o, k->place.notes, &image->module));
+	FATHOM_TRY(fathom_module_create(k->place.paths, o, k->place.notes, &image->module));
 	if (place_image(k, image)) {
 		fathom_module_close(image->module);
 		*image = (struct fathom_kernel_image){ .reason = FATHOM_REASON_NO_SYMBOLS };
@@ -301,8 +304,7 @@ static fathom_err open_module(const struct fathom_kernel *k, struct fathom_str n
 		fathom_object_close(o);
 		o = NULL;
 	}
-	return o ? fathom_module_create(k->place.session, o, k->place.notes, &m->module)
-		 : FATHOM_OK;
+	return o ? fathom_module_create(k->place.paths, o, k->place.notes, &m->module) : FATHOM_OK;
 }
 
 const struct fathom_kernel_module *fathom_kernel_module(struct fathom_kernel *k,

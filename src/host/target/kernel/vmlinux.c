@@ -52,13 +52,13 @@ static struct fathom_object *try_file(const struct search *s, const char *dir, c
 
 	if (!fathom_path_format(&path, "%s%s/%s", s->place->root, dir, name))
 		return NULL;
-	return below_root(s, fathom_debugfile_try_id(s->place->session, path.text, s->build_id,
+	return below_root(s, fathom_debugfile_try_id(s->place->paths, path.text, s->build_id,
 						     s->place->notes, &s->miss->refused));
 }
 
 static struct fathom_object *try_by_id(const struct search *s)
 {
-	return below_root(s, fathom_debugfile_by_id(s->place->session, s->place->root, s->build_id,
+	return below_root(s, fathom_debugfile_by_id(s->place->paths, s->place->root, s->build_id,
 						    s->place->notes, &s->miss->refused));
 }
 
@@ -76,7 +76,7 @@ static struct fathom_object *try_debuginfod(const struct search *s)
 		fathom_notes_add(s->place->notes, &info);
 		return NULL;
 	}
-	found = fathom_debugfile_try_id(s->place->session, path, s->build_id, s->place->notes,
+	found = fathom_debugfile_try_id(s->place->paths, path, s->build_id, s->place->notes,
 					&s->miss->refused);
 	free(path);
 	return found;
@@ -87,7 +87,7 @@ static struct fathom_object *try_names(const struct search *s, const char *name,
 {
 	struct fathom_object *found = NULL;
 
-	for (char **dir = s->place->session->debug_dirs; *dir && !found; dir++)
+	for (char **dir = s->place->paths->debug_dirs; *dir && !found; dir++)
 		found = try_file(s, *dir, name);
 	return found || !own ? found : try_file(s, "", own);
 }

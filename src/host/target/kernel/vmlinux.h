@@ -9,6 +9,7 @@
 
 #include "host/base/context.h"
 #include "host/base/notes.h"
+#include "host/base/search_paths.h"
 #include "host/file/object.h"
 
 /* Build-ids are SHA-1 or a UUID; nothing longer is looked at. */
@@ -22,8 +23,9 @@ struct fathom_build_id {
 /* Where files are looked for. */
 struct fathom_kernel_place {
 	struct fathom *session;
+	const struct fathom_search_paths *paths;
 	struct fathom_notes *notes;
-	char *root;       /* what stands for "/", or "" */
+	const char *root; /* what stands for "/", or "" */
 	char release[72]; /* as uname -r has it */
 };
 

@@ -172,20 +172,16 @@ static fathom_err read_space(const struct fathom_address_space *space,
 	return FATHOM_OK;
 }
 
-fathom_err fathom_target_open_reader(struct fathom *session,
-				     const struct fathom_address_space *space,
-				     struct fathom_target **ret_target,
-				     struct fathom_errinfo *reterr)
+/* Opens the address space @given, whose mappings are not copied yet. */
+static fathom_err open_reader(struct fathom_search_paths *paths, struct fathom_address_space given,
+			      struct fathom_target **ret, struct fathom_errinfo *reterr)
 {
-	struct fathom_address_space given;
-	struct reader *r;
+	struct reader *r = calloc(1, sizeof *r);
 	fathom_err err;
 
-	FATHOM_TRY(read_space(space, &given, reterr));
-	r = calloc(1, sizeof *r);
 	if (!r)
 		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
-	fathom_space_init(&r->space, &space_ops, &target_ops, session, FATHOM_TARGET_READER);
+	fathom_space_init(&r->space, &space_ops, &target_ops, paths, FATHOM_TARGET_READER);
 	r->space.target.pid = given.pid;
 	r->space.page = given.page_size;
 	r->given = given;
@@ -195,6 +191,23 @@ fathom_err fathom_target_open_reader(struct fathom *session,
 		fathom_target_release(&r->space.target);
 		return fathom_fail(reterr, err, "", 0, fathom_err_name(err));
 	}
-	*ret_target = &r->space.target;
+	*ret = &r->space.target;
 	return FATHOM_OK;
+}
+
+fathom_err fathom_target_open_reader(struct fathom *session,
+				     const struct fathom_address_space *space,
+				     const struct fathom_target_options *options,
+				     struct fathom_target **ret_target,
+				     struct fathom_errinfo *reterr)
+{
+	struct fathom_address_space given;
+	struct fathom_search_paths *paths;
+	fathom_err err;
+
+	FATHOM_TRY(read_space(space, &given, reterr));
+	FATHOM_TRY(fathom_search_paths_create(session, options, &paths, reterr));
+	err = open_reader(paths, given, ret_target, reterr);
+	fathom_search_paths_release(paths);
+	return err;
 }

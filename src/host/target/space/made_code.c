@@ -25,7 +25,7 @@ static bool read_owner(const struct fathom_jit_process *p, struct fathom_jit_own
 static bool format_root(const struct fathom_jit_process *p, char *path, size_t cap)
 {
 	const struct fathom_space *s = space_of(p);
-	const char *sysroot = s->target.session->sysroot;
+	const char *sysroot = s->target.paths->sysroot;
 
 	if (s->ops->format_proc_path)
 		return s->ops->format_proc_path(s, "root", path, cap);
@@ -101,6 +101,7 @@ void fathom_space_init_jit(struct fathom_space_view *v)
 
 	v->jit = (struct fathom_jit_process){ .ops = &process_ops,
 					      .session = s->target.session,
+					      .paths = s->target.paths,
 					      .notes = s->notes,
 					      .maps = &v->maps,
 					      .memory = v->raw,

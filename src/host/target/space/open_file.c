@@ -5,24 +5,29 @@
 #include "host/target/space/snapshot_read.h"
 #include "host/target/space/stored.h"
 
-static fathom_err open_file(struct fathom *session, const char *path, struct fathom_target **ret,
-			    struct fathom_errinfo *reterr)
+static fathom_err open_file(struct fathom_search_paths *paths, const char *path,
+			    struct fathom_target **ret, struct fathom_errinfo *reterr)
 {
 	struct fathom_file *file;
 
-	FATHOM_TRY(fathom_file_open(&session->memory, path, &file, reterr));
+	FATHOM_TRY(fathom_file_open(&paths->session->memory, path, &file, reterr));
 	if (fathom_core_file_is(file->bytes) || fathom_snapshot_file_is(file->bytes))
-		return fathom_stored_open(session, file, ret, reterr);
-	return fathom_elf_file_open(session, file, ret, reterr);
+		return fathom_stored_open(paths, file, ret, reterr);
+	return fathom_elf_file_open(paths, file, ret, reterr);
 }
 
 fathom_err fathom_target_open_file(struct fathom *session, const char *path,
+				   const struct fathom_target_options *options,
 				   struct fathom_target **ret_target, struct fathom_errinfo *reterr)
 {
 	const uint32_t cuts = fathom_mapped_cuts(&session->memory.mapped);
+	struct fathom_search_paths *paths;
 	struct fathom_target *t = NULL;
-	fathom_err err = open_file(session, path, &t, reterr);
+	fathom_err err;
 
+	FATHOM_TRY(fathom_search_paths_create(session, options, &paths, reterr));
+	err = open_file(paths, path, &t, reterr);
+	fathom_search_paths_release(paths);
 	/* Whatever was wrong then, that is why: what was cut may be closed again. */
 	if (cuts != fathom_mapped_cuts(&session->memory.mapped)) {
 		fathom_target_release(t);

@@ -176,7 +176,7 @@ static bool open_below(struct attempt *t, enum step step, const char *root)
 
 static bool open_path(struct attempt *t)
 {
-	const char *sysroot = t->space->target.session->sysroot;
+	const char *sysroot = t->space->target.paths->sysroot;
 
 	/* What ran may be of another machine, whose files are here. */
 	if (!t->space->target.is_live && sysroot[0] && open_below(t, STEP_SYSROOT, sysroot))
@@ -284,7 +284,7 @@ static fathom_err open_module(struct attempt *t)
 		fathom_object_close(t->object);
 		return FATHOM_E_MEMORY;
 	}
-	FATHOM_TRY(fathom_module_create(t->space->target.session, t->object, t->space->notes,
+	FATHOM_TRY(fathom_module_create(t->space->target.paths, t->object, t->space->notes,
 					&t->file->module));
 	if (t->is_bare && !t->file->module->debug) {
 		/* Nothing is known of it but where it was. */

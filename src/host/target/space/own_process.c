@@ -100,7 +100,7 @@ static const struct fathom_target_ops target_ops = { FATHOM_SPACE_TARGET_OPS,
 						     .registers = fathom_space_not_stopped,
 						     .describe = describe_target };
 
-fathom_err fathom_own_process_open(struct fathom *session,
+fathom_err fathom_own_process_open(struct fathom_search_paths *paths,
 				   fathom_err (*make_map)(uint64_t page, struct fathom_maps *ret),
 				   struct fathom_target **ret, struct fathom_errinfo *reterr)
 {
@@ -108,7 +108,7 @@ fathom_err fathom_own_process_open(struct fathom *session,
 
 	if (!p)
 		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
-	fathom_space_init(&p->space, &space_ops, &target_ops, session, FATHOM_TARGET_SELF);
+	fathom_space_init(&p->space, &space_ops, &target_ops, paths, FATHOM_TARGET_SELF);
 	p->space.target.is_live = true;
 	p->space.target.pid = getpid();
 	p->make_map = make_map;
@@ -116,8 +116,15 @@ fathom_err fathom_own_process_open(struct fathom *session,
 	return FATHOM_OK;
 }
 
-fathom_err fathom_target_open_self(struct fathom *session, struct fathom_target **ret_target,
-				   struct fathom_errinfo *reterr)
+fathom_err fathom_target_open_self(struct fathom *session,
+				   const struct fathom_target_options *options,
+				   struct fathom_target **ret_target, struct fathom_errinfo *reterr)
 {
-	return fathom_own_process_open(session, NULL, ret_target, reterr);
+	struct fathom_search_paths *paths;
+	fathom_err err;
+
+	FATHOM_TRY(fathom_search_paths_create(session, options, &paths, reterr));
+	err = fathom_own_process_open(paths, NULL, ret_target, reterr);
+	fathom_search_paths_release(paths);
+	return err;
 }

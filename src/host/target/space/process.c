@@ -684,7 +684,7 @@ static fathom_err find_process(struct process *p, struct fathom_errinfo *reterr)
 }
 
 /* Makes a process that was not looked for yet; NULL without memory. */
-static struct process *process_new(struct fathom *session, int pid)
+static struct process *process_new(struct fathom_search_paths *paths, int pid)
 {
 	struct process *p = calloc(1, sizeof *p);
 
@@ -694,18 +694,17 @@ static struct process *process_new(struct fathom *session, int pid)
 		free(p);
 		return NULL;
 	}
-	fathom_hazards_init(p->hazards, session->memory.reach);
-	fathom_space_init(&p->space, &process_ops, &target_ops, session, FATHOM_TARGET_PROCESS);
+	fathom_hazards_init(p->hazards, paths->session->memory.reach);
+	fathom_space_init(&p->space, &process_ops, &target_ops, paths, FATHOM_TARGET_PROCESS);
 	p->space.target.is_live = true;
 	p->space.target.pid = pid;
 	return p;
 }
 
-fathom_err fathom_target_open_process(struct fathom *session, int pid,
-				      struct fathom_target **ret_target,
-				      struct fathom_errinfo *reterr)
+static fathom_err open_process(struct fathom_search_paths *paths, int pid,
+			       struct fathom_target **ret, struct fathom_errinfo *reterr)
 {
-	struct process *p = process_new(session, pid);
+	struct process *p = process_new(paths, pid);
 	fathom_err err;
 
 	if (!p)
@@ -714,6 +713,20 @@ fathom_err fathom_target_open_process(struct fathom *session, int pid,
 	if (err)
 		fathom_target_release(&p->space.target);
 	else
-		*ret_target = &p->space.target;
+		*ret = &p->space.target;
+	return err;
+}
+
+fathom_err fathom_target_open_process(struct fathom *session, int pid,
+				      const struct fathom_target_options *options,
+				      struct fathom_target **ret_target,
+				      struct fathom_errinfo *reterr)
+{
+	struct fathom_search_paths *paths;
+	fathom_err err;
+
+	FATHOM_TRY(fathom_search_paths_create(session, options, &paths, reterr));
+	err = open_process(paths, pid, ret_target, reterr);
+	fathom_search_paths_release(paths);
 	return err;
 }

@@ -12,10 +12,10 @@
 _Static_assert(FATHOM_VIEW_FEW == FATHOM_MAPS_QUERIES, "views of few ask for parts of maps");
 
 void fathom_space_init(struct fathom_space *s, const struct fathom_space_ops *ops,
-		       const struct fathom_target_ops *target_ops, struct fathom *session,
-		       enum fathom_target_kind kind)
+		       const struct fathom_target_ops *target_ops,
+		       struct fathom_search_paths *paths, enum fathom_target_kind kind)
 {
-	fathom_target_init(&s->target, target_ops, session, kind);
+	fathom_target_init(&s->target, target_ops, paths, kind);
 	s->ops = ops;
 	s->notes = &s->target.notes;
 	s->page = (uint64_t)sysconf(_SC_PAGESIZE);
@@ -24,14 +24,17 @@ void fathom_space_init(struct fathom_space *s, const struct fathom_space_ops *op
 
 void fathom_space_free(struct fathom_target *t)
 {
+	/* What the kind has may be the session's, too. */
+	struct fathom_search_paths *paths = fathom_search_paths_acquire(t->paths);
 	struct fathom_space *s = (struct fathom_space *)t;
 
 	fathom_space_drop_idle(s);
 	fathom_space_files_close(s->files);
 	fathom_jit_destroy(atomic_load(&s->jit));
 	pthread_mutex_destroy(&s->lock);
-	fathom_notes_deinit(&t->notes);
+	fathom_target_deinit(t);
 	s->ops->free(s);
+	fathom_search_paths_release(paths);
 }
 
 bool fathom_space_is_reachable(const struct fathom_space *s, const struct fathom_mapping *m)
@@ -43,7 +46,7 @@ bool fathom_space_format_exe(const struct fathom_space *s, const struct fathom_m
 			     uint64_t entry, const struct fathom_mapping *m, char *path, size_t cap)
 {
 	const size_t i = fathom_maps_at(maps, entry);
-	const char *exe = s->target.session->exe;
+	const char *exe = s->target.paths->exe;
 
 	return exe[0] && i < maps->n && fathom_mapping_same_file(&maps->items[i], m) &&
 	       snprintf(path, cap, "%s", exe) < (int)cap;

@@ -117,8 +117,8 @@ struct fathom_space {
 
 /* Prepares the general part, all zero: its page is the machine's. */
 void fathom_space_init(struct fathom_space *s, const struct fathom_space_ops *ops,
-		       const struct fathom_target_ops *target_ops, struct fathom *session,
-		       enum fathom_target_kind kind);
+		       const struct fathom_target_ops *target_ops,
+		       struct fathom_search_paths *paths, enum fathom_target_kind kind);
 
 /* What the operations of all spaces are, but for describe(). */
 #define FATHOM_SPACE_TARGET_OPS                                                                    \

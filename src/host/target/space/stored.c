@@ -174,7 +174,7 @@ static const struct fathom_target_ops core_ops = { FATHOM_SPACE_TARGET_OPS, .thr
 						   .registers = registers, .check = check,
 						   .describe = describe_target };
 
-fathom_err fathom_stored_open(struct fathom *session, struct fathom_file *file,
+fathom_err fathom_stored_open(struct fathom_search_paths *paths, struct fathom_file *file,
 			      struct fathom_target **ret, struct fathom_errinfo *reterr)
 {
 	const bool is_core = fathom_core_file_is(file->bytes);
@@ -185,7 +185,7 @@ fathom_err fathom_stored_open(struct fathom *session, struct fathom_file *file,
 		fathom_file_close(file);
 		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
 	}
-	fathom_space_init(&s->space, &stored_ops, is_core ? &core_ops : &snapshot_ops, session,
+	fathom_space_init(&s->space, &stored_ops, is_core ? &core_ops : &snapshot_ops, paths,
 			  is_core ? FATHOM_TARGET_CORE : FATHOM_TARGET_SNAPSHOT);
 	err = is_core ? fathom_core_file_read(file, &s->space.target.notes, &s->dump, reterr)
 		      : fathom_snapshot_file_read(file, &s->dump, reterr);

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+#include "host/base/search_paths.h"
+
+#include <stdlib.h>
+
+static char **copy_dirs(const char *const *dirs)
+{
+	static const char *const usual[] = { "/usr/lib/debug", NULL };
+	size_t n = 0;
+	char **copy;
+
+	if (!dirs)
+		dirs = usual;
+	while (dirs[n])
+		n++;
+	copy = calloc(n + 1, sizeof *copy);
+	for (size_t i = 0; copy && i < n; i++) {
+		copy[i] = strdup(dirs[i]);
+		if (!copy[i]) {
+			while (i)
+				free(copy[--i]);
+			free(copy);
+			return NULL;
+		}
+	}
+	return copy;
+}
+
+static char *copy_text(const char *text)
+{
+	return strdup(text ? text : "");
+}
+
+fathom_err fathom_search_paths_create(struct fathom *session,
+				      const struct fathom_target_options *options,
+				      struct fathom_search_paths **ret,
+				      struct fathom_errinfo *reterr)
+{
+	struct fathom_target_options o = { .size = sizeof o };
+	struct fathom_search_paths *p;
+
+	if (options &&
+	    (!fathom_options_copy(options, &o, sizeof o) || o.flags || o.reserved1 ||
+	     !fathom_options_reserved(o.reserved, sizeof o.reserved / sizeof *o.reserved)))
+		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0,
+				   "options that this version does not know");
+	p = calloc(1, sizeof *p);
+	if (!p)
+		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+	atomic_init(&p->references, 1);
+	p->session = fathom_acquire(session);
+	p->debug_dirs = copy_dirs(o.debug_dirs);
+	p->sysroot = copy_text(o.sysroot);
+	p->exe = copy_text(o.exe);
+	p->root = copy_text(o.root);
+	if (!p->debug_dirs || !p->sysroot || !p->exe || !p->root) {
+		fathom_search_paths_release(p);
+		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+	}
+	*ret = p;
+	return FATHOM_OK;
+}
+
+struct fathom_search_paths *fathom_search_paths_acquire(struct fathom_search_paths *p)
+{
+	atomic_fetch_add_explicit(&p->references, 1, memory_order_relaxed);
+	return p;
+}
+
+void fathom_search_paths_release(struct fathom_search_paths *p)
+{
+	if (!p || atomic_fetch_sub_explicit(&p->references, 1, memory_order_acq_rel) != 1)
+		return;
+	for (char **dir = p->debug_dirs; dir && *dir; dir++)
+		free(*dir);
+	free(p->debug_dirs);
+	free(p->sysroot);
+	free(p->exe);
+	free(p->root);
+	fathom_destroy(p->session);
+	free(p);
+}

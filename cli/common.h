@@ -3,8 +3,9 @@
 #ifndef FATHOM_CLI_COMMON_H
 #define FATHOM_CLI_COMMON_H
 
-#include <fathom/fathom.h>
 #include <stdbool.h>
+
+#include <fathom/fathom.h>
 
 #include "cli/options.h"
 

@@ -3,8 +3,9 @@
 #ifndef FATHOM_CLI_PRINT_H
 #define FATHOM_CLI_PRINT_H
 
-#include <fathom/fathom.h>
 #include <stdbool.h>
+
+#include <fathom/fathom.h>
 
 #include "cli/out.h"
 

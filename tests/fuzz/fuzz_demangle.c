@@ -13,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const bool ada = fuzz_byte(&f) & 1;
 	const struct fathom_bytes rest = fuzz_rest(&f);
 	const struct fathom_str name = { (const char *)rest.data, (uint32_t)rest.size };
-	struct fathom_array out = { 0 };
+	struct fathom_bytes_array out = { 0 };
 
 	if (rest.size && !memchr(rest.data, 0, rest.size)) {
 		if (!fathom_demangle(name, ada, &out) && out.n > FATHOM_MAX_DEMANGLED)
@@ -21,6 +21,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (fathom_clone_suffix(name) > name.size)
 			abort();
 	}
-	fathom_array_deinit(&out);
+	fathom_array_free(&out);
 	return 0;
 }

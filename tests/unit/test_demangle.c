@@ -57,7 +57,7 @@ static const struct name names[] = {
 
 static void rules_are_kept(void **state)
 {
-	struct fathom_array out = { 0 };
+	struct fathom_bytes_array out = { 0 };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -69,11 +69,12 @@ static void rules_are_kept(void **state)
 		done = fathom_demangle(s, n->ada, &out) == FATHOM_OK;
 		if (done != (n->wanted != NULL))
 			fail_msg("%s", n->linkage);
-		if (done && (out.n != strlen(n->wanted) || memcmp(out.data, n->wanted, out.n) != 0))
-			fail_msg("%s: %.*s", n->linkage, (int)out.n, (const char *)out.data);
+		if (done &&
+		    (out.n != strlen(n->wanted) || memcmp(out.items, n->wanted, out.n) != 0))
+			fail_msg("%s: %.*s", n->linkage, (int)out.n, out.items);
 		assert_true(done || out.n == 0);
 	}
-	fathom_array_deinit(&out);
+	fathom_array_free(&out);
 }
 
 static void suffixes_of_clones_are_found(void **state)
@@ -104,15 +105,15 @@ static void suffixes_of_clones_are_found(void **state)
 static fathom_err demangle(const struct name *n)
 {
 	const struct fathom_str s = { n->linkage, (uint32_t)strlen(n->linkage) };
-	struct fathom_array out = { 0 };
+	struct fathom_bytes_array out = { 0 };
 	const fathom_err err = fathom_demangle(s, n->ada, &out);
 
 	fail_after = 0;
 	if (err == FATHOM_E_MEMORY ? out.n != 0
 				   : err != FATHOM_OK || out.n != strlen(n->wanted) ||
-					     memcmp(out.data, n->wanted, out.n) != 0)
-		fail_msg("%s: %d, %.*s", n->linkage, (int)err, (int)out.n, (const char *)out.data);
-	fathom_array_deinit(&out);
+					     memcmp(out.items, n->wanted, out.n) != 0)
+		fail_msg("%s: %d, %.*s", n->linkage, (int)err, (int)out.n, out.items);
+	fathom_array_free(&out);
 	return err;
 }
 
@@ -171,7 +172,7 @@ static void threads_demangle_each_for_itself(void **state)
 static void what_grows_without_end_is_left(void **state)
 {
 	char text[256] = "_D1fFHiiHQeQg";
-	struct fathom_array out = { 0 };
+	struct fathom_bytes_array out = { 0 };
 
 	(void)state;
 	for (int i = 0; i < 40; i++)
@@ -181,7 +182,7 @@ static void what_grows_without_end_is_left(void **state)
 		fathom_demangle((struct fathom_str){ text, (uint32_t)strlen(text) }, false, &out),
 		FATHOM_END);
 	assert_int_equal(out.n, 0);
-	fathom_array_deinit(&out);
+	fathom_array_free(&out);
 }
 
 int main(void)

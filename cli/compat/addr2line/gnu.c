@@ -8,7 +8,6 @@
  */
 #include <elf.h>
 #include <errno.h>
-#include <fathom/compat.h>
 #include <fcntl.h>
 #include <getopt.h>
 #include <stdio.h>
@@ -16,6 +15,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <fathom/compat.h>
 
 #include "cli/characters.h"
 #include "cli/common.h"

@@ -3,8 +3,9 @@
 #ifndef FATHOM_CLI_COMPAT_ADDR2LINE_GNU_NAMES_H
 #define FATHOM_CLI_COMPAT_ADDR2LINE_GNU_NAMES_H
 
-#include <fathom/compat.h>
 #include <stdbool.h>
+
+#include <fathom/compat.h>
 
 /* What was demangled so far. Zero is the empty one. */
 struct gnu_names {

@@ -12,8 +12,9 @@
 #ifndef FATHOM_CLI_COMPAT_LLVM_FLAGS_H
 #define FATHOM_CLI_COMPAT_LLVM_FLAGS_H
 
-#include <fathom/fathom.h>
 #include <stdbool.h>
+
+#include <fathom/fathom.h>
 
 #include "cli/compat/words.h"
 

@@ -3,12 +3,13 @@
 
 #include <elf.h>
 #include <errno.h>
-#include <fathom/compat.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <fathom/compat.h>
 
 #include "cli/common.h"
 

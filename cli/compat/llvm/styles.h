@@ -3,8 +3,9 @@
 #ifndef FATHOM_CLI_COMPAT_LLVM_STYLES_H
 #define FATHOM_CLI_COMPAT_LLVM_STYLES_H
 
-#include <fathom/compat.h>
 #include <stdbool.h>
+
+#include <fathom/compat.h>
 
 #include "cli/compat/llvm/flags.h"
 #include "cli/compat/llvm/request.h"

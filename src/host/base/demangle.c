@@ -8,7 +8,7 @@ size_t fathom_demangle_name(const char *name, uint32_t mangling, uint32_t flags,
 			    size_t cap)
 {
 	const struct fathom_str mangled = { name, (uint32_t)strnlen(name, UINT32_MAX) };
-	struct fathom_array out = { 0 };
+	struct fathom_bytes_array out = { 0 };
 	size_t size = 0;
 
 	if (!fathom_demangle_as(mangled, mangling, flags, &out))
@@ -17,9 +17,9 @@ size_t fathom_demangle_name(const char *name, uint32_t mangling, uint32_t flags,
 		const size_t n = size < cap ? size : cap - 1;
 
 		if (n)
-			memcpy(buf, out.data, n);
+			memcpy(buf, out.items, n);
 		buf[n] = '\0';
 	}
-	fathom_array_deinit(&out);
+	fathom_array_free(&out);
 	return size;
 }

@@ -38,7 +38,7 @@ struct block {
 
 /* A call of libiberty for one name. */
 struct call {
-	struct fathom_array *out;
+	struct fathom_bytes_array *out;
 	size_t start; /* of its text in out */
 	struct block *blocks;
 	size_t held; /* bytes of all blocks */
@@ -160,9 +160,9 @@ static void take_piece(const char *text, size_t size, void *opaque)
 		return;
 	if (c->out->n - c->start + size > FATHOM_MAX_DEMANGLED)
 		longjmp(c->stop, STOP_LIMIT);
-	if (!fathom_array_reserve(c->out, 1, size))
+	if (!fathom_array_room(c->out, size))
 		longjmp(c->stop, STOP_MEMORY);
-	memcpy((char *)c->out->data + c->out->n, text, size);
+	memcpy(c->out->items + c->out->n, text, size);
 	c->out->n += size;
 }
 
@@ -216,7 +216,7 @@ static fathom_err run_call(struct call *c, const char *name, uint32_t mangling, 
 
 /* Demangles @name, and frees what libiberty has left. */
 static fathom_err demangle(const char *name, uint32_t mangling, int options,
-			   struct fathom_array *out)
+			   struct fathom_bytes_array *out)
 {
 	struct call c = { .out = out, .start = out->n };
 	fathom_err err;
@@ -233,7 +233,7 @@ static fathom_err demangle(const char *name, uint32_t mangling, int options,
 }
 
 fathom_err fathom_demangle_as(struct fathom_str name, uint32_t mangling, uint32_t flags,
-			      struct fathom_array *out)
+			      struct fathom_bytes_array *out)
 {
 	const int deep = flags & FATHOM_DEMANGLE_DEEP ? DMGL_NO_RECURSE_LIMIT : 0;
 	char buf[256];
@@ -255,18 +255,18 @@ fathom_err fathom_demangle_as(struct fathom_str name, uint32_t mangling, uint32_
 }
 
 /* libiberty puts names that are not GNAT's into angle brackets. */
-static fathom_err demangle_ada(struct fathom_str name, struct fathom_array *out)
+static fathom_err demangle_ada(struct fathom_str name, struct fathom_bytes_array *out)
 {
 	const size_t start = out->n;
 	const fathom_err err = fathom_demangle_as(name, FATHOM_MANGLING_ADA, 0, out);
 
-	if (err || ((const char *)out->data)[start] != '<')
+	if (err || out->items[start] != '<')
 		return err;
 	out->n = start;
 	return FATHOM_END;
 }
 
-fathom_err fathom_demangle(struct fathom_str name, bool ada, struct fathom_array *out)
+fathom_err fathom_demangle(struct fathom_str name, bool ada, struct fathom_bytes_array *out)
 {
 	const char kind = name.size > 2 && name.data[0] == '_' ? name.data[1] : '\0';
 

@@ -2,7 +2,7 @@
 /* For builds without libiberty: nothing is demangled. */
 #include "host/base/demangle.h"
 
-fathom_err fathom_demangle(struct fathom_str name, bool ada, struct fathom_array *out)
+fathom_err fathom_demangle(struct fathom_str name, bool ada, struct fathom_bytes_array *out)
 {
 	(void)name;
 	(void)ada;
@@ -11,7 +11,7 @@ fathom_err fathom_demangle(struct fathom_str name, bool ada, struct fathom_array
 }
 
 fathom_err fathom_demangle_as(struct fathom_str name, uint32_t mangling, uint32_t flags,
-			      struct fathom_array *out)
+			      struct fathom_bytes_array *out)
 {
 	(void)name;
 	(void)mangling;

@@ -130,10 +130,10 @@ fathom_err fathom_disasm_relocate(struct fathom_disasm_work *w)
 
 	if (!w->relocatable)
 		return FATHOM_OK;
-	if (!fathom_array_reserve(&w->external, sizeof *external, w->codes.n))
+	if (!fathom_array_room(&w->external, w->codes.n))
 		return FATHOM_E_MEMORY;
 	w->external.n = w->codes.n;
-	external = w->external.data;
+	external = w->external.items;
 	memset(external, 0, w->codes.n * sizeof *external);
 	for (size_t i = 0; i < w->codes.n; i++)
 		fathom_disasm_relocate_one(w, fathom_work_code(w, i), &external[i]);

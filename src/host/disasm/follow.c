@@ -221,14 +221,14 @@ static void look_around(struct following *f, const struct fathom_answer *a, bool
 }
 
 /* Does so for the functions of @addresses; the first two are the ends of the range. */
-static void look_around_all(struct following *f, const struct fathom_array *addresses)
+static void look_around_all(struct following *f, const struct fathom_u64_array *addresses)
 {
 	const struct fathom_batch_options o = { .flags = FATHOM_NAMES_ONLY | FATHOM_NO_DEMANGLE };
 	struct fathom_answers *answers;
 
 	/* A target that has gone is reported when names are asked for. */
-	if (!f->w->target ||
-	    fathom_target_answer(f->w->target, &o, addresses->data, addresses->n, &answers, NULL)) {
+	if (!f->w->target || fathom_target_answer(f->w->target, &o, addresses->items, addresses->n,
+						  &answers, NULL)) {
 		if (f->w->target || addresses->n > N_ENDS)
 			mark_all(f, f->w->start, f->w->to->next);
 		return;
@@ -238,16 +238,15 @@ static void look_around_all(struct following *f, const struct fathom_array *addr
 	fathom_answers_free(answers);
 }
 
-static fathom_err add_address(struct fathom_array *to, uint64_t address)
+static fathom_err add_address(struct fathom_u64_array *to, uint64_t address)
 {
-	if (!fathom_array_reserve(to, sizeof address, 1))
+	if (!fathom_array_push(to, address))
 		return FATHOM_E_MEMORY;
-	((uint64_t *)to->data)[to->n++] = address;
 	return FATHOM_OK;
 }
 
 /* Finds all labels. @addresses are those whose functions are looked at. */
-static fathom_err find_labels(struct following *f, struct fathom_array *addresses)
+static fathom_err find_labels(struct following *f, struct fathom_u64_array *addresses)
 {
 	const struct fathom_disasm_work *w = f->w;
 	unsigned excursions = 0;
@@ -311,7 +310,7 @@ static const struct known *known_of(const struct following *f, uint8_t reg)
 
 static struct fathom_external *external_of(const struct following *f, size_t i)
 {
-	return f->w->external.n ? (struct fathom_external *)f->w->external.data + i : NULL;
+	return f->w->external.n ? f->w->external.items + i : NULL;
 }
 
 /* Resolves a branch to what a register holds. */
@@ -458,7 +457,7 @@ fathom_err fathom_disasm_follow(struct fathom_disasm_work *w)
 			       .labels = calloc(w->codes.n + 1, 1),
 			       .arriving = calloc(w->codes.n + 1, sizeof *f.arriving) };
 	fathom_err err = f.labels && f.arriving ? FATHOM_OK : FATHOM_E_MEMORY;
-	struct fathom_array addresses = { 0 };
+	struct fathom_u64_array addresses = { 0 };
 
 	if (!err && needs_following(w))
 		err = find_labels(&f, &addresses);
@@ -466,7 +465,7 @@ fathom_err fathom_disasm_follow(struct fathom_disasm_work *w)
 		err = follow_one(&f, i);
 	for (size_t i = 0; i < w->codes.n && f.arriving; i++)
 		free(f.arriving[i]);
-	fathom_array_deinit(&addresses);
+	fathom_array_free(&addresses);
 	free(f.labels);
 	free(f.arriving);
 	return err;

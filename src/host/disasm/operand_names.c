@@ -29,9 +29,9 @@ struct reference {
 /* The naming of all references. */
 struct naming {
 	struct fathom_disasm_work *w;
-	struct reference *references;  /* one per code */
-	struct fathom_array questions; /* uint64_t: addresses to look up */
-	struct fathom_array text;      /* char: the final texts */
+	struct reference *references;      /* one per code */
+	struct fathom_u64_array questions; /* addresses to look up */
+	struct fathom_bytes_array text;    /* the final texts */
 	/* address of the target's memory that was read last */
 	uint64_t window;
 	size_t window_size;
@@ -48,11 +48,11 @@ struct name {
 
 static size_t ask(struct naming *n, uint64_t address)
 {
-	if (!fathom_array_reserve(&n->questions, sizeof address, 1)) {
+	if (!fathom_array_room(&n->questions, 1)) {
 		n->err = FATHOM_E_MEMORY;
 		return NO_QUESTION;
 	}
-	((uint64_t *)n->questions.data)[n->questions.n] = address;
+	n->questions.items[n->questions.n] = address;
 	return n->questions.n++;
 }
 
@@ -89,15 +89,15 @@ static const uint8_t *memory_at(struct naming *n, uint64_t address, size_t size)
 /* Returns a symbol's name as it is shown: demangled if wanted, and kept in the arena. */
 static const char *keep_name(struct naming *n, struct fathom_str name)
 {
-	struct fathom_array out = { 0 };
+	struct fathom_bytes_array out = { 0 };
 	struct fathom_str shown = name;
 	const char *kept;
 
 	if (!(n->w->options.flags & FATHOM_DISASM_NO_DEMANGLE) &&
 	    fathom_demangle(name, false, &out) == FATHOM_OK)
-		shown = (struct fathom_str){ out.data, (uint32_t)out.n };
+		shown = (struct fathom_str){ out.items, (uint32_t)out.n };
 	kept = fathom_arena_strdup(&n->w->to->arena, shown);
-	fathom_array_deinit(&out);
+	fathom_array_free(&out);
 	if (!kept)
 		n->err = FATHOM_E_MEMORY;
 	return kept;
@@ -158,8 +158,7 @@ static bool is_mere_number(const struct naming *n, const struct fathom_code *c,
 static void begin_reference(struct naming *n, size_t i)
 {
 	const struct fathom_code *c = fathom_work_code(n->w, i);
-	const struct fathom_external *e =
-		n->w->external.n ? (struct fathom_external *)n->w->external.data + i : NULL;
+	const struct fathom_external *e = n->w->external.n ? n->w->external.items + i : NULL;
 	struct reference *r = &n->references[i];
 
 	*r = (struct reference){ .ask_target = NO_QUESTION,
@@ -200,7 +199,7 @@ static fathom_err look_up(struct naming *n, struct fathom_errinfo *reterr)
 		return FATHOM_OK;
 	if (flags & FATHOM_DISASM_NO_DEMANGLE)
 		o.flags |= FATHOM_NO_DEMANGLE;
-	FATHOM_TRY(fathom_target_answer(w->target, &o, n->questions.data, n->questions.n,
+	FATHOM_TRY(fathom_target_answer(w->target, &o, n->questions.items, n->questions.n,
 					&to->names, reterr));
 	own = malloc((w->codes.n + 1) * sizeof *own);
 	if (!own)
@@ -268,7 +267,7 @@ static struct name answer_to(struct naming *n, size_t question)
 				return name;
 		}
 	}
-	address = ((const uint64_t *)n->questions.data)[question];
+	address = n->questions.items[question];
 	name = callers_name(n, address);
 	return name.text || !n->w->relocatable ? name : section_name(n, address);
 }
@@ -296,11 +295,11 @@ static bool is_plausible(const struct naming *n, const struct fathom_code *c,
 
 static void put_bytes(struct naming *n, const char *s, size_t size)
 {
-	if (!fathom_array_reserve(&n->text, 1, size)) {
+	if (!fathom_array_room(&n->text, size)) {
 		n->err = FATHOM_E_MEMORY;
 		return;
 	}
-	memcpy((char *)n->text.data + n->text.n, s, size);
+	memcpy(n->text.items + n->text.n, s, size);
 	n->text.n += size;
 }
 
@@ -396,7 +395,7 @@ static void put_text(struct naming *n, size_t i, struct name slot, struct name t
 {
 	const struct fathom_code *c = fathom_work_code(n->w, i);
 	const struct reference *r = &n->references[i];
-	const char *text = (const char *)n->w->text.data + c->text;
+	const char *text = n->w->text.items + c->text;
 	const bool stated = c->operand_size && c->kind;
 	const bool external = stated && !r->has_target && !r->has_slot && target.text;
 
@@ -523,8 +522,8 @@ static fathom_err make_instructions(struct naming *n)
 	if (n->err)
 		return n->err;
 	to->n = n->w->codes.n;
-	to->texts = n->text.data;
-	n->text.data = NULL;
+	to->texts = n->text.items;
+	n->text.items = NULL;
 	text = to->texts;
 	for (size_t i = 0; i < to->n; i++) {
 		to->instructions[i].text = text;
@@ -542,7 +541,7 @@ fathom_err fathom_disasm_name(struct fathom_disasm_work *w, struct fathom_errinf
 		return fathom_fail(reterr, err, "", 0, "out of memory");
 	n->w = w;
 	n->references = malloc((w->codes.n + 1) * sizeof *n->references);
-	if (n->references && fathom_array_reserve(&n->questions, sizeof(uint64_t), 1)) {
+	if (n->references && fathom_array_room(&n->questions, 1)) {
 		for (size_t i = 0; i < w->codes.n; i++)
 			begin_reference(n, i);
 		err = n->err ? n->err : look_up(n, reterr);
@@ -552,8 +551,8 @@ fathom_err fathom_disasm_name(struct fathom_disasm_work *w, struct fathom_errinf
 	if (err == FATHOM_E_MEMORY)
 		(void)fathom_fail(reterr, err, "", 0, "out of memory");
 	free(n->references);
-	fathom_array_deinit(&n->questions);
-	fathom_array_deinit(&n->text);
+	fathom_array_free(&n->questions);
+	fathom_array_free(&n->text);
 	free(n);
 	return err;
 }

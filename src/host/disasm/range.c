@@ -58,17 +58,17 @@ static fathom_err decode_one(struct fathom_disasm_work *w, uint64_t off, uint8_t
 	const uint64_t room = left < FATHOM_MAX_INSN ? left : FATHOM_MAX_INSN;
 	struct fathom_code *c;
 
-	if (!fathom_array_reserve(&w->codes, sizeof *c, 1))
+	if (!fathom_array_room(&w->codes, 1))
 		return FATHOM_E_MEMORY;
 	c = fathom_work_code(w, w->codes.n);
 	w->decoder->decode(w->decoder, bytes_slice(w->bytes, off, room), w->start + off, c, &text);
 	if (text.len >= sizeof buf)
 		text.len = sizeof buf - 1;
-	if (!fathom_array_reserve(&w->text, 1, text.len))
+	if (!fathom_array_room(&w->text, text.len))
 		return FATHOM_E_MEMORY;
 	c->text = (uint32_t)w->text.n;
 	c->text_size = (uint16_t)text.len;
-	memcpy((char *)w->text.data + w->text.n, buf, text.len);
+	memcpy(w->text.items + w->text.n, buf, text.len);
 	w->text.n += text.len;
 	w->codes.n++;
 	*ret_size = c->size;
@@ -132,9 +132,9 @@ static fathom_err disassemble(struct fathom_disasm_work *w, uint64_t size, uint6
 	if (w->decoder)
 		w->decoder->close(w->decoder);
 	fathom_fixups_destroy(w->fixups);
-	fathom_array_deinit(&w->codes);
-	fathom_array_deinit(&w->external);
-	fathom_array_deinit(&w->text);
+	fathom_array_free(&w->codes);
+	fathom_array_free(&w->external);
+	fathom_array_free(&w->text);
 	if (err)
 		fathom_disasm_free(w->to);
 	else

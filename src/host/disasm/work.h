@@ -8,6 +8,7 @@
 #define FATHOM_DISASM_WORK_H
 
 #include "fathom/symbolize.h"
+#include "host/base/array.h"
 #include "host/base/memory.h"
 #include "host/disasm/code.h"
 #include "host/file/fixups.h"
@@ -30,6 +31,14 @@ struct fathom_external {
 	uint64_t offset;
 };
 
+struct fathom_codes {
+	FATHOM_ARRAY_OF(struct fathom_code);
+};
+
+struct fathom_externals {
+	FATHOM_ARRAY_OF(struct fathom_external);
+};
+
 /* A disassembly being made. */
 struct fathom_disasm_work {
 	struct fathom_target *target; /* NULL: none */
@@ -39,17 +48,17 @@ struct fathom_disasm_work {
 	struct fathom_object *object; /* the file, or NULL */
 	bool relocatable;             /* the linker will still fill in addresses */
 	bool movable; /* loaded anywhere: its code states no addresses, its slots hold none */
-	struct fathom_bytes bytes;    /* the code */
-	uint64_t start;               /* address of bytes */
-	struct fathom_array codes;    /* struct fathom_code */
-	struct fathom_array external; /* struct fathom_external: one per code, or empty */
-	struct fathom_array text;     /* char: their texts */
+	struct fathom_bytes bytes; /* the code */
+	uint64_t start;            /* address of bytes */
+	struct fathom_codes codes;
+	struct fathom_externals external; /* one per code, or empty */
+	struct fathom_bytes_array text;   /* their texts */
 	struct fathom_disasm *to;
 };
 
 static inline struct fathom_code *fathom_work_code(const struct fathom_disasm_work *w, size_t i)
 {
-	return (struct fathom_code *)w->codes.data + i;
+	return (struct fathom_code *)w->codes.items + i;
 }
 
 /* Applies relocations to what instructions of a relocatable file refer to. */

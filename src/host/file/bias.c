@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "host/base/array.h"
 #include "host/base/memory.h"
 #include "safe/base/sort.h"
 
@@ -35,9 +36,9 @@ static int compare_biases(const void *a, const void *b)
 }
 
 /* Sorts what @biases has from number @first on, and keeps each once. */
-static void keep_once(struct fathom_array *biases, size_t first)
+static void keep_once(struct fathom_u64_array *biases, size_t first)
 {
-	uint64_t *bias = (uint64_t *)biases->data + first;
+	uint64_t *bias = biases->items + first;
 	const size_t n = biases->n - first;
 	size_t kept = n != 0;
 
@@ -51,7 +52,7 @@ static void keep_once(struct fathom_array *biases, size_t first)
 
 /* Adds the biases that @m may have, each once. False without memory, or when there are too many. */
 static bool add_votes(const struct fathom_image *image, const struct fathom_mapping *m,
-		      uint64_t page, struct fathom_array *biases)
+		      uint64_t page, struct fathom_u64_array *biases)
 {
 	const size_t first = biases->n;
 	struct fathom_segment s;
@@ -60,9 +61,8 @@ static bool add_votes(const struct fathom_image *image, const struct fathom_mapp
 	for (uint32_t k = 0; k < image->phnum; k++) {
 		if (!fathom_image_segment(image, k, &s) || !bias_by_segment(&s, m, page, &bias))
 			continue;
-		if (biases->n >= MAX_VOTES || !fathom_array_reserve(biases, sizeof bias, 1))
+		if (biases->n >= MAX_VOTES || !fathom_array_push(biases, bias))
 			return false;
-		((uint64_t *)biases->data)[biases->n++] = bias;
 	}
 	if (biases->n > first)
 		keep_once(biases, first);
@@ -73,15 +73,15 @@ static bool add_votes(const struct fathom_image *image, const struct fathom_mapp
 static void count_votes(const struct fathom_image *image, const struct fathom_maps *maps, size_t i,
 			uint64_t page, struct fathom_bias_votes *ret)
 {
-	struct fathom_array biases = { 0 };
+	struct fathom_u64_array biases = { 0 };
 	bool done = true;
 
 	for (size_t k = maps->items[i].first; done && k < maps->n; k = maps->items[k].next)
 		if (fathom_mapping_is_usable(&maps->items[k]))
 			done = add_votes(image, &maps->items[k], page, &biases);
 	if (biases.n)
-		qsort(biases.data, biases.n, sizeof(uint64_t), compare_biases);
-	*ret = (struct fathom_bias_votes){ biases.data, biases.n };
+		qsort(biases.items, biases.n, sizeof(uint64_t), compare_biases);
+	*ret = (struct fathom_bias_votes){ biases.items, biases.n };
 }
 
 void fathom_bias_votes_deinit(struct fathom_bias_votes *votes)

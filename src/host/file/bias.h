@@ -15,6 +15,7 @@
 #ifndef FATHOM_FILE_BIAS_H
 #define FATHOM_FILE_BIAS_H
 
+#include "host/base/array.h"
 #include "host/file/maps.h"
 #include "safe/elf/image.h"
 

@@ -400,8 +400,8 @@ void fathom_find_name_set(struct fathom_find_name *n, struct fathom_str linked)
 
 void fathom_find_name_deinit(struct fathom_find_name *n)
 {
-	fathom_array_deinit(&n->scratch);
-	fathom_array_deinit(&n->text);
+	fathom_array_free(&n->scratch);
+	fathom_array_free(&n->text);
 }
 
 /* What may stand behind the parameters: " const", " &", " [clone .cold]". */
@@ -474,18 +474,18 @@ static void demangle(struct fathom_find_name *n)
 	n->plain = (struct fathom_str){ NULL, 0 };
 	n->text.n = 0;
 	n->scratch.n = 0;
-	if (fathom_demangle(n->linked, false, &n->text) || !fathom_array_reserve(&n->text, 1, 1))
+	if (fathom_demangle(n->linked, false, &n->text) || !fathom_array_room(&n->text, 1))
 		return;
-	((char *)n->text.data)[n->text.n] = '\0';
-	n->demangled = (struct fathom_str){ n->text.data, (uint32_t)n->text.n };
+	n->text.items[n->text.n] = '\0';
+	n->demangled = (struct fathom_str){ n->text.items, (uint32_t)n->text.n };
 	end = parameters_start(n->demangled);
 	start = end < n->demangled.size ? name_start((struct fathom_str){ n->demangled.data, end })
 					: 0;
-	if (!fathom_array_reserve(&n->scratch, 1, (size_t)(end - start) + 1))
+	if (!fathom_array_room(&n->scratch, (size_t)(end - start) + 1))
 		return;
-	memcpy(n->scratch.data, n->demangled.data + start, end - start);
-	((char *)n->scratch.data)[end - start] = '\0';
-	n->plain = (struct fathom_str){ n->scratch.data, end - start };
+	memcpy(n->scratch.items, n->demangled.data + start, end - start);
+	n->scratch.items[end - start] = '\0';
+	n->plain = (struct fathom_str){ n->scratch.items, end - start };
 }
 
 struct fathom_str fathom_find_name_shown(struct fathom_find_name *n)

@@ -14,6 +14,7 @@
 #include "host/base/memory.h"
 #include "safe/base/bytes.h"
 #include "safe/base/error.h"
+#include "host/base/array.h"
 
 enum fathom_query_kind {
 	FATHOM_QUERY_NAME,       /* linked as, or demangled */
@@ -63,9 +64,9 @@ struct fathom_find_name {
 	struct fathom_str linked;    /* NUL-terminated */
 	struct fathom_str demangled; /* the same; data is NULL where it is not mangled */
 	struct fathom_str plain;     /* without return type and parameters; in scratch */
-	struct fathom_array scratch;
-	struct fathom_array text; /* of demangled */
-	bool is_known;            /* the forms are those of linked */
+	struct fathom_bytes_array scratch;
+	struct fathom_bytes_array text; /* of demangled */
+	bool is_known;                  /* the forms are those of linked */
 };
 
 /* Takes @linked, NUL-terminated, as the name; it is demangled when a query wants that. */

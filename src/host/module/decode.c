@@ -27,24 +27,24 @@ struct build {
 	fathom_err lines_err; /* why rows may be missing */
 };
 
-#define NODES(w) ((w)->decoder.nodes.items)
+#define NODES(w) ((w)->blocks.nodes.items)
 
-void fathom_decoder_deinit(struct fathom_decoder *decoder)
+void fathom_block_scratch_deinit(struct fathom_block_scratch *scratch)
 {
-	fathom_array_free(&decoder->intervals);
-	fathom_array_free(&decoder->sorted);
-	fathom_array_free(&decoder->active);
-	fathom_array_free(&decoder->keyed);
-	fathom_array_free(&decoder->calls);
-	fathom_array_free(&decoder->nodes);
-	fathom_array_free(&decoder->folded);
-	fathom_array_free(&decoder->local_nodes);
-	fathom_array_free(&decoder->local_names);
-	fathom_array_free(&decoder->local_files);
-	fathom_array_free(&decoder->out_rows);
-	fathom_array_free(&decoder->out_functions);
-	fathom_array_free(&decoder->out_declared);
-	fathom_array_free(&decoder->out_files);
+	fathom_array_free(&scratch->intervals);
+	fathom_array_free(&scratch->sorted);
+	fathom_array_free(&scratch->active);
+	fathom_array_free(&scratch->keyed);
+	fathom_array_free(&scratch->calls);
+	fathom_array_free(&scratch->nodes);
+	fathom_array_free(&scratch->folded);
+	fathom_array_free(&scratch->local_nodes);
+	fathom_array_free(&scratch->local_names);
+	fathom_array_free(&scratch->local_files);
+	fathom_array_free(&scratch->out_rows);
+	fathom_array_free(&scratch->out_functions);
+	fathom_array_free(&scratch->out_declared);
+	fathom_array_free(&scratch->out_files);
 }
 
 static uint32_t attr_u32(const struct fathom_die *die, enum fathom_slot slot)
@@ -61,10 +61,10 @@ static bool add_node(struct build *b, const struct fathom_die *die, uint32_t par
 	const uint32_t names = fathom_origin_names(w, b->d, &b->u->unit, die);
 	struct fathom_block_node *node;
 
-	if (names == FATHOM_NO_NAMES || w->decoder.nodes.n >= UINT32_MAX / 2 ||
-	    !fathom_array_room(&w->decoder.nodes, 1))
+	if (names == FATHOM_NO_NAMES || w->blocks.nodes.n >= UINT32_MAX / 2 ||
+	    !fathom_array_room(&w->blocks.nodes, 1))
 		return false;
-	node = NODES(w) + w->decoder.nodes.n++;
+	node = NODES(w) + w->blocks.nodes.n++;
 	*node = (struct fathom_block_node){
 		.parent = parent,
 		.function = names,
@@ -120,7 +120,7 @@ static fathom_err add_intervals(struct build *b, const struct fathom_die *die, u
 		if (low >= high)
 			continue;
 		*ret_outside = false;
-		if (!fathom_array_push(&w->decoder.intervals,
+		if (!fathom_array_push(&w->blocks.intervals,
 				       (struct fathom_call_range){ low, high, node }))
 			return FATHOM_E_MEMORY;
 	}
@@ -150,10 +150,10 @@ static bool is_outside(struct build *b, const struct fathom_die *die)
 /* Closes the calls at depth @lowest and deeper: the walk has left them. */
 static void close_calls(struct fathom_worker *w, uint32_t lowest)
 {
-	const struct fathom_open_call *calls = w->decoder.calls.items;
+	const struct fathom_open_call *calls = w->blocks.calls.items;
 
-	while (w->decoder.calls.n && calls[w->decoder.calls.n - 1].depth >= lowest)
-		w->decoder.calls.n--;
+	while (w->blocks.calls.n && calls[w->blocks.calls.n - 1].depth >= lowest)
+		w->blocks.calls.n--;
 }
 
 /* Reads one inlined call, at @depth below the function. */
@@ -161,12 +161,12 @@ static fathom_err add_call(struct build *b, const struct fathom_die *die, uint32
 			   bool *ret_outside, struct fathom_errinfo *reterr)
 {
 	struct fathom_worker *w = b->w;
-	const struct fathom_open_call *calls = w->decoder.calls.items;
-	const uint32_t node = (uint32_t)w->decoder.nodes.n;
-	const uint32_t parent = w->decoder.calls.n ? calls[w->decoder.calls.n - 1].node : 0;
+	const struct fathom_open_call *calls = w->blocks.calls.items;
+	const uint32_t node = (uint32_t)w->blocks.nodes.n;
+	const uint32_t parent = w->blocks.calls.n ? calls[w->blocks.calls.n - 1].node : 0;
 
 	if (!add_node(b, die, parent) ||
-	    !fathom_array_push(&w->decoder.calls, (struct fathom_open_call){ depth, node }))
+	    !fathom_array_push(&w->blocks.calls, (struct fathom_open_call){ depth, node }))
 		return FATHOM_E_MEMORY;
 	return add_intervals(b, die, node, ret_outside, reterr);
 }
@@ -187,9 +187,9 @@ static fathom_err read_function(struct build *b, struct fathom_errinfo *reterr)
 	uint32_t depth;
 	fathom_err err;
 
-	b->w->decoder.nodes.n = 0;
-	b->w->decoder.intervals.n = 0;
-	b->w->decoder.calls.n = 0;
+	b->w->blocks.nodes.n = 0;
+	b->w->blocks.intervals.n = 0;
+	b->w->blocks.calls.n = 0;
 	fathom_die_reader_init(&r, &b->u->unit, b->die_off);
 	r.passing = true;
 	err = fathom_die_next(&r, kinds, &die, &depth, reterr);
@@ -220,21 +220,20 @@ static fathom_err read_function(struct build *b, struct fathom_errinfo *reterr)
 /* Sorts the intervals by their starts; equal ones stay in the order of their entries. */
 static bool sort_intervals(struct fathom_worker *w)
 {
-	const size_t n = w->decoder.intervals.n;
+	const size_t n = w->blocks.intervals.n;
 	struct fathom_keyed *keyed;
 
-	w->decoder.keyed.n = 0;
-	w->decoder.sorted.n = 0;
-	if (!fathom_array_room(&w->decoder.keyed, 2 * n) ||
-	    !fathom_array_room(&w->decoder.sorted, n))
+	w->blocks.keyed.n = 0;
+	w->blocks.sorted.n = 0;
+	if (!fathom_array_room(&w->blocks.keyed, 2 * n) || !fathom_array_room(&w->blocks.sorted, n))
 		return false;
-	keyed = w->decoder.keyed.items;
+	keyed = w->blocks.keyed.items;
 	for (size_t i = 0; i < n; i++)
-		keyed[i] = (struct fathom_keyed){ w->decoder.intervals.items[i].low, i };
+		keyed[i] = (struct fathom_keyed){ w->blocks.intervals.items[i].low, i };
 	fathom_sort_keyed(keyed, keyed + n, n);
 	for (size_t i = 0; i < n; i++)
-		w->decoder.sorted.items[i] = w->decoder.intervals.items[keyed[i].value];
-	w->decoder.sorted.n = n;
+		w->blocks.sorted.items[i] = w->blocks.intervals.items[keyed[i].value];
+	w->blocks.sorted.n = n;
 	return true;
 }
 
@@ -255,27 +254,27 @@ struct sweep {
  */
 static fathom_err update_calls(struct fathom_worker *w, struct sweep *s, uint32_t *ret_node)
 {
-	const struct fathom_call_range *sorted = w->decoder.sorted.items;
-	struct fathom_call_range *active = w->decoder.active.items;
+	const struct fathom_call_range *sorted = w->blocks.sorted.items;
+	struct fathom_call_range *active = w->blocks.active.items;
 	size_t n = 0;
 
-	for (size_t i = 0; i < w->decoder.active.n; i++)
+	for (size_t i = 0; i < w->blocks.active.n; i++)
 		if (active[i].high > s->pos)
 			active[n++] = active[i];
-	w->decoder.active.n = n;
-	for (; s->interval < w->decoder.sorted.n && sorted[s->interval].low <= s->pos;
+	w->blocks.active.n = n;
+	for (; s->interval < w->blocks.sorted.n && sorted[s->interval].low <= s->pos;
 	     s->interval++) {
 		if (sorted[s->interval].high <= s->pos)
 			continue;
-		if (w->decoder.active.n >= MAX_ACTIVE)
+		if (w->blocks.active.n >= MAX_ACTIVE)
 			return FATHOM_E_LIMIT;
-		if (!fathom_array_room(&w->decoder.active, 1))
+		if (!fathom_array_room(&w->blocks.active, 1))
 			return FATHOM_E_MEMORY;
-		active = w->decoder.active.items;
-		active[w->decoder.active.n++] = sorted[s->interval];
+		active = w->blocks.active.items;
+		active[w->blocks.active.n++] = sorted[s->interval];
 	}
 	*ret_node = s->no_call;
-	for (size_t i = 0; i < w->decoder.active.n; i++)
+	for (size_t i = 0; i < w->blocks.active.n; i++)
 		if (*ret_node == FATHOM_BLOCK_NONE || active[i].node > *ret_node)
 			*ret_node = active[i].node;
 	return FATHOM_OK;
@@ -300,12 +299,12 @@ static uint64_t min_beyond(uint64_t best, uint64_t candidate, uint64_t pos)
 /* Returns the next position where a row or a call starts or ends. */
 static uint64_t next_position(const struct fathom_worker *w, const struct sweep *s)
 {
-	const struct fathom_call_range *active = w->decoder.active.items;
+	const struct fathom_call_range *active = w->blocks.active.items;
 	uint64_t next = s->end;
 
-	if (s->interval < w->decoder.sorted.n)
-		next = min_beyond(next, w->decoder.sorted.items[s->interval].low, s->pos);
-	for (size_t i = 0; i < w->decoder.active.n; i++)
+	if (s->interval < w->blocks.sorted.n)
+		next = min_beyond(next, w->blocks.sorted.items[s->interval].low, s->pos);
+	for (size_t i = 0; i < w->blocks.active.n; i++)
 		next = min_beyond(next, active[i].high, s->pos);
 	if (s->row < s->n_rows) {
 		next = min_beyond(next, s->rows[s->row].address, s->pos);
@@ -326,7 +325,7 @@ static bool emit_row(struct fathom_worker *w, uint64_t off, const struct fathom_
 		     uint32_t node)
 {
 	struct fathom_block_row row = { .off = off, .file = FATHOM_BLOCK_NONE, .node = node };
-	struct fathom_block_row *out = w->decoder.out_rows.items;
+	struct fathom_block_row *out = w->blocks.out_rows.items;
 
 	if (line) {
 		row.file = line->file;
@@ -334,9 +333,9 @@ static bool emit_row(struct fathom_worker *w, uint64_t off, const struct fathom_
 		row.column = line->column;
 		row.discriminator = line->discriminator;
 	}
-	if (w->decoder.out_rows.n && same_row(&out[w->decoder.out_rows.n - 1], &row))
+	if (w->blocks.out_rows.n && same_row(&out[w->blocks.out_rows.n - 1], &row))
 		return true;
-	return fathom_array_push(&w->decoder.out_rows, row);
+	return fathom_array_push(&w->blocks.out_rows, row);
 }
 
 /*
@@ -351,11 +350,11 @@ static fathom_err lay_out(struct build *b, uint64_t low, uint64_t from, uint64_t
 		.n_rows = b->want->n_rows,
 		.pos = from,
 		.end = to,
-		.no_call = w->decoder.nodes.n ? 0 : FATHOM_BLOCK_NONE,
+		.no_call = w->blocks.nodes.n ? 0 : FATHOM_BLOCK_NONE,
 	};
 
-	w->decoder.out_rows.n = 0;
-	w->decoder.active.n = 0;
+	w->blocks.out_rows.n = 0;
+	w->blocks.active.n = 0;
 	if (!sort_intervals(w))
 		return FATHOM_E_MEMORY;
 	while (s.pos < s.end) {
@@ -410,8 +409,8 @@ static uint32_t declared_in(const struct build *b, uint64_t off, uint32_t file)
  */
 static bool choose_folded(struct build *b)
 {
-	const struct fathom_block_row *row = own_line(&b->w->decoder.out_rows);
-	struct fathom_u64_array *folded = &b->w->decoder.folded;
+	const struct fathom_block_row *row = own_line(&b->w->blocks.out_rows);
+	struct fathom_u64_array *folded = &b->w->blocks.folded;
 	uint32_t best = 0;
 	uint64_t off;
 
@@ -520,11 +519,11 @@ static bool local_file(struct build *b, uint32_t file, uint32_t *ret)
 	/* All numbers beyond the table count as one. */
 	if (file > w->lines.files.n + w->lines.files_base)
 		file = (uint32_t)w->lines.files.n + w->lines.files_base;
-	local = local_of(&w->decoder.local_files, file);
+	local = local_of(&w->blocks.local_files, file);
 	if (!local)
 		return false;
-	if (local->stamp != w->decoder.stamp) {
-		local->stamp = w->decoder.stamp;
+	if (local->stamp != w->blocks.stamp) {
+		local->stamp = w->blocks.stamp;
 		local->number = FATHOM_BLOCK_NONE;
 		if (!begin_string(&w->pool, &at))
 			return false;
@@ -533,10 +532,10 @@ static bool local_file(struct build *b, uint32_t file, uint32_t *ret)
 			return true;
 		}
 		if (!end_string(&w->pool, at, &reference) ||
-		    !fathom_array_room(&w->decoder.out_files, 1))
+		    !fathom_array_room(&w->blocks.out_files, 1))
 			return false;
-		local->number = (uint32_t)w->decoder.out_files.n;
-		w->decoder.out_files.items[w->decoder.out_files.n++] = reference;
+		local->number = (uint32_t)w->blocks.out_files.n;
+		w->blocks.out_files.items[w->blocks.out_files.n++] = reference;
 	}
 	*ret = local->number;
 	return true;
@@ -549,7 +548,7 @@ static bool add_declaration(struct build *b, const struct fathom_names *names)
 	struct fathom_block_declaration d = { .line = names->decl_line };
 
 	if (!local_file(b, names->decl_file, &d.file) ||
-	    !fathom_array_push(&w->decoder.out_declared, d))
+	    !fathom_array_push(&w->blocks.out_declared, d))
 		return false;
 	return true;
 }
@@ -559,22 +558,22 @@ static bool local_function(struct build *b, uint32_t i, uint32_t *ret)
 {
 	struct fathom_worker *w = b->w;
 	const struct fathom_names *names = w->origins.names.items + i;
-	struct fathom_local *local = local_of(&w->decoder.local_names, i);
+	struct fathom_local *local = local_of(&w->blocks.local_names, i);
 	struct fathom_block_function f = { 0 };
 
 	if (!local)
 		return false;
-	if (local->stamp != w->decoder.stamp) {
+	if (local->stamp != w->blocks.stamp) {
 		if (!add_string(&w->pool, names->name, &f.name) ||
 		    !add_string(&w->pool, names->linkage, &f.linkage) ||
-		    !fathom_array_room(&w->decoder.out_functions, 1))
+		    !fathom_array_room(&w->blocks.out_functions, 1))
 			return false;
 		if (wants_declarations(w) && !add_declaration(b, names))
 			return false;
 		f.flags = names->flags;
-		local->stamp = w->decoder.stamp;
-		local->number = (uint32_t)w->decoder.out_functions.n;
-		w->decoder.out_functions.items[w->decoder.out_functions.n++] = f;
+		local->stamp = w->blocks.stamp;
+		local->number = (uint32_t)w->blocks.out_functions.n;
+		w->blocks.out_functions.items[w->blocks.out_functions.n++] = f;
 	}
 	*ret = local->number;
 	return true;
@@ -585,21 +584,21 @@ static bool local_function(struct build *b, uint32_t i, uint32_t *ret)
 /* Numbers the nodes that rows need, and their parents; drops the others. */
 static bool number_nodes(struct fathom_worker *w, uint32_t *ret_n)
 {
-	const struct fathom_block_row *rows = w->decoder.out_rows.items;
+	const struct fathom_block_row *rows = w->blocks.out_rows.items;
 	uint32_t *local;
 	uint32_t n = 0;
 
-	w->decoder.local_nodes.n = 0;
-	if (!fathom_array_room(&w->decoder.local_nodes, w->decoder.nodes.n))
+	w->blocks.local_nodes.n = 0;
+	if (!fathom_array_room(&w->blocks.local_nodes, w->blocks.nodes.n))
 		return false;
-	local = w->decoder.local_nodes.items;
-	memset(local, 0xff, w->decoder.nodes.n * sizeof *local);
-	for (size_t i = 0; i < w->decoder.out_rows.n; i++)
+	local = w->blocks.local_nodes.items;
+	memset(local, 0xff, w->blocks.nodes.n * sizeof *local);
+	for (size_t i = 0; i < w->blocks.out_rows.n; i++)
 		for (uint32_t node = rows[i].node;
 		     node != FATHOM_BLOCK_NONE && local[node] == UNUSED;
 		     node = NODES(w)[node].parent)
 			local[node] = 0;
-	for (size_t i = 0; i < w->decoder.nodes.n; i++)
+	for (size_t i = 0; i < w->blocks.nodes.n; i++)
 		if (local[i] != UNUSED)
 			local[i] = n++;
 	*ret_n = n;
@@ -611,18 +610,18 @@ static bool localize_folded(struct build *b)
 {
 	struct fathom_worker *w = b->w;
 
-	for (size_t i = 0; i < w->decoder.folded.n; i++) {
+	for (size_t i = 0; i < w->blocks.folded.n; i++) {
 		struct fathom_die die;
 		uint32_t names;
 		uint32_t number;
 
-		if (!read_entry(b, w->decoder.folded.items[i], &die))
+		if (!read_entry(b, w->blocks.folded.items[i], &die))
 			continue;
 		names = fathom_origin_names(w, b->d, &b->u->unit, &die);
 		if (names == FATHOM_NO_NAMES || !local_function(b, names, &number))
 			return false;
 		if (number)
-			w->decoder.out_functions.items[number].flags |= FATHOM_BLOCK_FOLDED;
+			w->blocks.out_functions.items[number].flags |= FATHOM_BLOCK_FOLDED;
 	}
 	return true;
 }
@@ -631,10 +630,10 @@ static bool localize_folded(struct build *b)
 static bool localize(struct build *b)
 {
 	struct fathom_worker *w = b->w;
-	struct fathom_block_row *rows = w->decoder.out_rows.items;
-	const uint32_t *local = w->decoder.local_nodes.items;
+	struct fathom_block_row *rows = w->blocks.out_rows.items;
+	const uint32_t *local = w->blocks.local_nodes.items;
 
-	for (size_t i = 0; i < w->decoder.nodes.n; i++) {
+	for (size_t i = 0; i < w->blocks.nodes.n; i++) {
 		struct fathom_block_node *node = &NODES(w)[i];
 
 		if (local[i] == UNUSED)
@@ -646,7 +645,7 @@ static bool localize(struct build *b)
 		    (!i && !localize_folded(b)))
 			return false;
 	}
-	for (size_t i = 0; i < w->decoder.out_rows.n; i++) {
+	for (size_t i = 0; i < w->blocks.out_rows.n; i++) {
 		if (rows[i].file != FATHOM_BLOCK_NONE &&
 		    !local_file(b, rows[i].file, &rows[i].file))
 			return false;
@@ -659,11 +658,11 @@ static bool localize(struct build *b)
 /* Returns whether all numbers of the rows fit the narrow form. */
 static bool is_narrow(const struct fathom_worker *w, uint32_t n_nodes)
 {
-	const struct fathom_block_row *rows = w->decoder.out_rows.items;
+	const struct fathom_block_row *rows = w->blocks.out_rows.items;
 
-	if (n_nodes >= UINT16_MAX || w->decoder.out_files.n >= UINT16_MAX)
+	if (n_nodes >= UINT16_MAX || w->blocks.out_files.n >= UINT16_MAX)
 		return false;
-	for (size_t i = 0; i < w->decoder.out_rows.n; i++)
+	for (size_t i = 0; i < w->blocks.out_rows.n; i++)
 		if (rows[i].off > UINT32_MAX ||
 		    (rows[i].column | rows[i].discriminator) > UINT16_MAX)
 			return false;
@@ -672,14 +671,14 @@ static bool is_narrow(const struct fathom_worker *w, uint32_t n_nodes)
 
 static void write_rows(const struct fathom_worker *w, struct fathom_block *block)
 {
-	const struct fathom_block_row *rows = w->decoder.out_rows.items;
+	const struct fathom_block_row *rows = w->blocks.out_rows.items;
 	struct fathom_block_narrow *narrow = fathom_block_rows(block);
 
 	if (block->flags & FATHOM_BLOCK_WIDE) {
-		memcpy(fathom_block_rows(block), rows, w->decoder.out_rows.n * sizeof *rows);
+		memcpy(fathom_block_rows(block), rows, w->blocks.out_rows.n * sizeof *rows);
 		return;
 	}
-	for (size_t i = 0; i < w->decoder.out_rows.n; i++)
+	for (size_t i = 0; i < w->blocks.out_rows.n; i++)
 		narrow[i] = (struct fathom_block_narrow){
 			.off = (uint32_t)rows[i].off,
 			.line = rows[i].line,
@@ -692,10 +691,10 @@ static void write_rows(const struct fathom_worker *w, struct fathom_block *block
 
 static void write_nodes(const struct fathom_worker *w, struct fathom_block *block)
 {
-	const uint32_t *local = w->decoder.local_nodes.items;
+	const uint32_t *local = w->blocks.local_nodes.items;
 	struct fathom_block_node *out = fathom_block_nodes(block);
 
-	for (size_t i = 0; i < w->decoder.nodes.n; i++)
+	for (size_t i = 0; i < w->blocks.nodes.n; i++)
 		if (local[i] != UNUSED)
 			out[local[i]] = NODES(w)[i];
 }
@@ -711,9 +710,8 @@ static struct fathom_block *write_block(const struct fathom_worker *w, uint64_t 
 	const uint32_t flags = (is_narrow(w, n_nodes) ? 0 : FATHOM_BLOCK_WIDE) |
 			       (damaged ? FATHOM_BLOCK_DAMAGED : 0) |
 			       (wants_declarations(w) ? FATHOM_BLOCK_DECLARED : 0);
-	const uint64_t fixed =
-		fathom_block_bytes(flags, w->decoder.out_rows.n, n_nodes,
-				   w->decoder.out_functions.n, w->decoder.out_files.n);
+	const uint64_t fixed = fathom_block_bytes(flags, w->blocks.out_rows.n, n_nodes,
+						  w->blocks.out_functions.n, w->blocks.out_files.n);
 	const uint64_t bytes = (fixed + w->pool.n + 7) & ~UINT64_C(7);
 	struct fathom_block *block = fixed && bytes <= SIZE_MAX ? malloc((size_t)bytes) : NULL;
 
@@ -724,17 +722,17 @@ static struct fathom_block *write_block(const struct fathom_worker *w, uint64_t 
 		.size = high - low,
 		.bytes = bytes,
 		.flags = flags,
-		.n_rows = (uint32_t)w->decoder.out_rows.n,
+		.n_rows = (uint32_t)w->blocks.out_rows.n,
 		.n_nodes = n_nodes,
-		.n_functions = (uint32_t)w->decoder.out_functions.n,
-		.n_files = (uint32_t)w->decoder.out_files.n,
+		.n_functions = (uint32_t)w->blocks.out_functions.n,
+		.n_files = (uint32_t)w->blocks.out_files.n,
 		.pool_size = (uint32_t)w->pool.n,
 	};
 	write_rows(w, block);
 	write_nodes(w, block);
-	COPY_ITEMS(fathom_block_functions(block), &w->decoder.out_functions);
-	COPY_ITEMS(fathom_block_files(block), &w->decoder.out_files);
-	COPY_ITEMS(fathom_block_declarations(block), &w->decoder.out_declared);
+	COPY_ITEMS(fathom_block_functions(block), &w->blocks.out_functions);
+	COPY_ITEMS(fathom_block_files(block), &w->blocks.out_files);
+	COPY_ITEMS(fathom_block_declarations(block), &w->blocks.out_declared);
 	COPY_ITEMS(fathom_block_pool(block), &w->pool);
 	memset((char *)block + fixed + w->pool.n, 0, (size_t)(bytes - fixed - w->pool.n));
 	return block;
@@ -762,14 +760,14 @@ static fathom_err build_block(struct build *b, struct fathom_block **ret,
 	fathom_err read_err = FATHOM_OK;
 	fathom_err err;
 
-	w->decoder.nodes.n = 0;
-	w->decoder.intervals.n = 0;
-	w->decoder.folded.n = 0;
-	w->decoder.out_functions.n = 0;
-	w->decoder.out_declared.n = 0;
-	w->decoder.out_files.n = 0;
+	w->blocks.nodes.n = 0;
+	w->blocks.intervals.n = 0;
+	w->blocks.folded.n = 0;
+	w->blocks.out_functions.n = 0;
+	w->blocks.out_declared.n = 0;
+	w->blocks.out_files.n = 0;
 	w->pool.n = 0;
-	w->decoder.stamp++;
+	w->blocks.stamp++;
 	if (b->want->die_off == FATHOM_NO_DIE) {
 		clip_to_rows(b, &low, &high);
 		err = lay_out(b, low, low, high);

@@ -58,7 +58,7 @@ struct fathom_block_declaration_array {
 };
 
 /* The scratch memory of a worker that makes blocks. */
-struct fathom_decoder {
+struct fathom_block_scratch {
 	struct fathom_call_ranges intervals;
 	struct fathom_call_ranges sorted; /* the same, sorted by start */
 	struct fathom_call_ranges active; /* those that cover the position */
@@ -77,7 +77,7 @@ struct fathom_decoder {
 	struct fathom_u32_array out_files;
 };
 
-void fathom_decoder_deinit(struct fathom_decoder *decoder);
+void fathom_block_scratch_deinit(struct fathom_block_scratch *scratch);
 
 /*
  * Makes the blocks of the worker's wants, which are sorted by from, and publishes them in the slots

@@ -3,7 +3,12 @@
 
 #include <stdlib.h>
 
+#include "host/base/array.h"
 #include "safe/base/limits.h"
+
+struct sections {
+	FATHOM_ARRAY_OF(struct fathom_unwind_section);
+};
 
 /* Finding the sections ----------------------------------------------------------------------- */
 
@@ -33,12 +38,12 @@ static struct fathom_cfi describe(const struct fathom_object *o, bool eh)
 	};
 }
 
-static bool add_section(struct fathom_unwind_tables *u, struct fathom_array *a,
+static bool add_section(struct fathom_unwind_tables *u, struct sections *a,
 			struct fathom_unwind_section s, uint64_t size)
 {
-	if (!fathom_array_reserve(a, sizeof s, 1))
+	if (!fathom_array_room(a, 1))
 		return false;
-	u->sections = a->data;
+	u->sections = a->items;
 	u->sections[a->n++] = s;
 	u->n_sections = (uint32_t)a->n;
 	u->bytes += size;
@@ -46,7 +51,7 @@ static bool add_section(struct fathom_unwind_tables *u, struct fathom_array *a,
 }
 
 /* Adds the sections of one kind in @o. The first kind that a module has bounds functions. */
-static bool add_sections(struct fathom_unwind_tables *u, struct fathom_array *a,
+static bool add_sections(struct fathom_unwind_tables *u, struct sections *a,
 			 struct fathom_object *o, bool eh)
 {
 	const uint32_t before = u->n_sections;
@@ -76,8 +81,7 @@ static bool add_sections(struct fathom_unwind_tables *u, struct fathom_array *a,
 }
 
 /* Without section headers: PT_GNU_EH_FRAME leads to .eh_frame_hdr, and that to .eh_frame. */
-static bool add_segment(struct fathom_unwind_tables *u, struct fathom_array *a,
-			struct fathom_object *o)
+static bool add_segment(struct fathom_unwind_tables *u, struct sections *a, struct fathom_object *o)
 {
 	struct fathom_unwind_section found = { .object = o };
 	struct fathom_segment s;
@@ -263,21 +267,22 @@ struct found_fde {
 	uint32_t section;
 };
 
+struct found_fdes {
+	FATHOM_ARRAY_OF(struct found_fde);
+};
+
 struct collection {
 	struct fathom_unwind_tables *u;
-	struct fathom_array keyed; /* struct fathom_keyed: first address, and index in found */
-	struct fathom_array found; /* struct found_fde */
+	struct fathom_keyed_array keyed; /* first address, and index in found */
+	struct found_fdes found;
 };
 
 static bool add_found(struct collection *c, const struct fathom_fde *fde, uint32_t section)
 {
-	if (!fathom_array_reserve(&c->keyed, sizeof(struct fathom_keyed), 1) ||
-	    !fathom_array_reserve(&c->found, sizeof(struct found_fde), 1))
+	if (!fathom_array_room(&c->keyed, 1) || !fathom_array_room(&c->found, 1))
 		return false;
-	((struct fathom_keyed *)c->keyed.data)[c->keyed.n++] =
-		(struct fathom_keyed){ fde->low, c->found.n };
-	((struct found_fde *)c->found.data)[c->found.n++] =
-		(struct found_fde){ fde->high, (uint32_t)fde->off, section };
+	c->keyed.items[c->keyed.n++] = (struct fathom_keyed){ fde->low, c->found.n };
+	c->found.items[c->found.n++] = (struct found_fde){ fde->high, (uint32_t)fde->off, section };
 	return true;
 }
 
@@ -325,16 +330,16 @@ static bool collect_section(struct collection *c, uint32_t i)
 /* Sorts what was found into @x, whose ranges are made of c->keyed. */
 static bool sort_found(struct collection *c, bool one_section, struct fathom_fde_index *x)
 {
-	const struct found_fde *found = c->found.data;
+	const struct found_fde *found = c->found.items;
 	const size_t n = c->keyed.n;
 	struct fathom_keyed *ranges;
 
 	/* The second half is scratch of the sort. */
-	if (n >= NONE || !fathom_array_reserve(&c->keyed, sizeof *ranges, n))
+	if (n >= NONE || !fathom_array_room(&c->keyed, n))
 		return false;
-	x->list.ranges = ranges = c->keyed.data;
+	x->list.ranges = ranges = c->keyed.items;
 	x->list.n = n;
-	c->keyed = (struct fathom_array){ NULL, 0, 0 };
+	c->keyed = (struct fathom_keyed_array){ NULL, 0, 0 };
 	x->off = malloc((n + 1) * sizeof *x->off);
 	x->section = one_section ? NULL : malloc((n + 1) * sizeof *x->section);
 	if (!x->off || (!one_section && !x->section))
@@ -406,8 +411,8 @@ static struct fathom_fde_index *create_index(struct fathom_unwind_tables *u, uin
 	for (uint32_t i = first; done && i < end; i++)
 		done = collect_section(&c, i);
 	done = done && sort_found(&c, end <= 1, x) && link_overlaps(x);
-	fathom_array_deinit(&c.keyed);
-	fathom_array_deinit(&c.found);
+	fathom_array_free(&c.keyed);
+	fathom_array_free(&c.found);
 	if (!done) {
 		if (x)
 			x->bytes = 0; /* not counted yet */
@@ -563,7 +568,7 @@ static const struct fathom_bounds_list *bounds_all(struct fathom_bounds *b)
 bool fathom_unwind_tables_init(struct fathom_unwind_tables *u, struct fathom_object *main,
 			       struct fathom_object *debug)
 {
-	struct fathom_array sections = { 0 };
+	struct sections sections = { 0 };
 	void *fitting;
 	bool done;
 

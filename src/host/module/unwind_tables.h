@@ -20,6 +20,7 @@
 #ifndef FATHOM_MODULE_UNWIND_TABLES_H
 #define FATHOM_MODULE_UNWIND_TABLES_H
 
+#include "host/base/array.h"
 #include "host/symbol/bounds.h"
 #include "safe/dwarf/cfi.h"
 

@@ -43,7 +43,7 @@ void fathom_worker_destroy(struct fathom_worker *w)
 	fathom_lines_deinit(&w->lines);
 	fathom_function_scratch_deinit(&w->functions);
 	fathom_origins_deinit(&w->origins);
-	fathom_decoder_deinit(&w->decoder);
+	fathom_block_scratch_deinit(&w->blocks);
 	fathom_array_free(&w->wants);
 	fathom_array_free(&w->pool);
 	free(w);

@@ -32,7 +32,7 @@ struct fathom_worker {
 	struct fathom_lines lines;
 	struct fathom_function_scratch functions;
 	struct fathom_origins origins;
-	struct fathom_decoder decoder;
+	struct fathom_block_scratch blocks;
 	struct fathom_bytes_array pool; /* the strings of a block, or a path */
 };
 

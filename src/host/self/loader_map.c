@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <sys/auxv.h>
 
+#include "host/base/array.h"
 #include "host/self/self.h"
 #include "safe/base/peek.h"
 
@@ -19,9 +20,13 @@ struct made {
 	size_t object; /* its number */
 };
 
+struct made_array {
+	FATHOM_ARRAY_OF(struct made);
+};
+
 /* The program headers of an object are in its memory; @l says where that is. */
 static bool add_segments(const struct fathom_self_loaded *l, size_t object, uint64_t page,
-			 struct fathom_array *ret)
+			 struct made_array *ret)
 {
 	/* The object may have gone since it was listed: it is read as what may not be there. */
 	uint8_t first[4096];
@@ -38,9 +43,9 @@ static bool add_segments(const struct fathom_self_loaded *l, size_t object, uint
 
 		if (!fathom_image_segment(&image, i, &s) || s.type != PT_LOAD || !s.filesz)
 			continue;
-		if (!fathom_array_reserve(ret, sizeof *m, 1))
+		if (!fathom_array_room(ret, 1))
 			return false;
-		m = (struct made *)ret->data + ret->n++;
+		m = ret->items + ret->n++;
 		m->start = (uintptr_t)((l->bias + s.vaddr) & mask);
 		m->end = (uintptr_t)((l->bias + s.vaddr + s.filesz + page - 1) & mask);
 		m->off = s.off & mask;
@@ -54,7 +59,7 @@ static bool add_segments(const struct fathom_self_loaded *l, size_t object, uint
 }
 
 /* The kernel's own image: it is mapped whole. */
-static bool add_vdso(uint64_t page, size_t object, struct fathom_array *ret)
+static bool add_vdso(uint64_t page, size_t object, struct made_array *ret)
 {
 	const uintptr_t start = (uintptr_t)getauxval(AT_SYSINFO_EHDR);
 	uintptr_t end = start;
@@ -65,9 +70,9 @@ static bool add_vdso(uint64_t page, size_t object, struct fathom_array *ret)
 		end += (uintptr_t)page;
 	if (end == start)
 		return true;
-	if (!fathom_array_reserve(ret, sizeof *m, 1))
+	if (!fathom_array_room(ret, 1))
 		return false;
-	m = (struct made *)ret->data + ret->n++;
+	m = ret->items + ret->n++;
 	*m = (struct made){ .start = start, .end = end, .perms = "r-xp", .object = object };
 	return true;
 }
@@ -81,8 +86,8 @@ static int compare_starts(const void *a, const void *b)
 }
 
 /* Writes the map as the kernel would; no device has such a number. */
-static char *write_map(const struct made *made, size_t n, const struct fathom_array *objects,
-		       size_t *ret_size)
+static char *write_map(const struct made *made, size_t n,
+		       const struct fathom_self_loaded_array *objects, size_t *ret_size)
 {
 	char *text = NULL;
 	FILE *out = open_memstream(&text, ret_size);
@@ -93,12 +98,10 @@ static char *write_map(const struct made *made, size_t n, const struct fathom_ar
 		const struct made *m = &made[i];
 		const bool is_vdso = m->object == objects->n;
 
-		(void)fprintf(
-			out, "%llx-%llx %s %llx %s %zu %s\n", (unsigned long long)m->start,
-			(unsigned long long)m->end, m->perms, (unsigned long long)m->off,
-			is_vdso ? "00:00" : "fff:fffff", is_vdso ? 0 : m->object + 1,
-			is_vdso ? "[vdso]"
-				: ((struct fathom_self_loaded *)objects->data)[m->object].path);
+		(void)fprintf(out, "%llx-%llx %s %llx %s %zu %s\n", (unsigned long long)m->start,
+			      (unsigned long long)m->end, m->perms, (unsigned long long)m->off,
+			      is_vdso ? "00:00" : "fff:fffff", is_vdso ? 0 : m->object + 1,
+			      is_vdso ? "[vdso]" : objects->items[m->object].path);
 	}
 	if (fclose(out)) {
 		free(text);
@@ -109,8 +112,8 @@ static char *write_map(const struct made *made, size_t n, const struct fathom_ar
 
 fathom_err fathom_self_make_map(uint64_t page, struct fathom_maps *ret)
 {
-	struct fathom_array objects = { 0 };
-	struct fathom_array made = { 0 };
+	struct fathom_self_loaded_array objects = { 0 };
+	struct made_array made = { 0 };
 	char *text = NULL;
 	size_t size;
 	bool done;
@@ -118,15 +121,15 @@ fathom_err fathom_self_make_map(uint64_t page, struct fathom_maps *ret)
 	FATHOM_TRY(fathom_self_list(&objects));
 	done = add_vdso(page, objects.n, &made);
 	for (size_t i = 0; i < objects.n && done; i++) {
-		const struct fathom_self_loaded *l = (struct fathom_self_loaded *)objects.data + i;
+		const struct fathom_self_loaded *l = objects.items + i;
 
 		done = l->is_vdso || l->low > l->high || add_segments(l, i, page, &made);
 	}
 	if (done && made.n) {
-		qsort(made.data, made.n, sizeof(struct made), compare_starts);
-		text = write_map(made.data, made.n, &objects, &size);
+		qsort(made.items, made.n, sizeof(struct made), compare_starts);
+		text = write_map(made.items, made.n, &objects, &size);
 	}
 	fathom_self_list_free(&objects);
-	fathom_array_deinit(&made);
+	fathom_array_free(&made);
 	return text ? fathom_maps_parse(text, size, ret) : FATHOM_E_MEMORY;
 }

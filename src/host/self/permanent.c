@@ -60,11 +60,11 @@ static bool add_needed(struct fathom_self_loaded *l, const char *soname)
 
 	if (!soname)
 		return true;
-	if (!copy || !fathom_array_reserve(&l->needed, sizeof copy, 1)) {
+	if (!copy || !fathom_array_room(&l->needed, 1)) {
 		free(copy);
 		return false;
 	}
-	((char **)l->needed.data)[l->needed.n++] = copy;
+	l->needed.items[l->needed.n++] = copy;
 	return true;
 }
 
@@ -135,13 +135,13 @@ static bool read_object(const struct dl_phdr_info *info, bool is_first,
 
 static int add_object(struct dl_phdr_info *info, size_t size, void *data)
 {
-	struct fathom_array *list = data;
+	struct fathom_self_loaded_array *list = data;
 	struct fathom_self_loaded *l;
 
 	(void)size;
-	if (!fathom_array_reserve(list, sizeof *l, 1))
+	if (!fathom_array_room(list, 1))
 		return -1;
-	l = (struct fathom_self_loaded *)list->data + list->n;
+	l = list->items + list->n;
 	list->n++;
 	return read_object(info, list->n == 1, l) ? 0 : -1;
 }
@@ -162,7 +162,7 @@ static bool spread(struct fathom_self_loaded *list, size_t n, const struct fatho
 	for (size_t i = 0; i < from->needed.n; i++) {
 		size_t k = 0;
 
-		while (k < n && !is_called(&list[k], ((char **)from->needed.data)[i]))
+		while (k < n && !is_called(&list[k], from->needed.items[i]))
 			k++;
 		if (k == n || list[k].stays)
 			continue;
@@ -172,9 +172,9 @@ static bool spread(struct fathom_self_loaded *list, size_t n, const struct fatho
 	return more;
 }
 
-fathom_err fathom_self_list(struct fathom_array *ret)
+fathom_err fathom_self_list(struct fathom_self_loaded_array *ret)
 {
-	struct fathom_array list = { 0 };
+	struct fathom_self_loaded_array list = { 0 };
 	struct fathom_self_loaded *l;
 	bool more = true;
 
@@ -182,7 +182,7 @@ fathom_err fathom_self_list(struct fathom_array *ret)
 		fathom_self_list_free(&list);
 		return FATHOM_E_MEMORY;
 	}
-	l = list.data;
+	l = list.items;
 	while (more) {
 		more = false;
 		for (size_t i = 0; i < list.n; i++)
@@ -192,16 +192,16 @@ fathom_err fathom_self_list(struct fathom_array *ret)
 	return FATHOM_OK;
 }
 
-void fathom_self_list_free(struct fathom_array *list)
+void fathom_self_list_free(struct fathom_self_loaded_array *list)
 {
-	struct fathom_self_loaded *l = list->data;
+	struct fathom_self_loaded *l = list->items;
 
 	for (size_t i = 0; i < list->n; i++) {
 		for (size_t k = 0; k < l[i].needed.n; k++)
-			free(((char **)l[i].needed.data)[k]);
-		fathom_array_deinit(&l[i].needed);
+			free(l[i].needed.items[k]);
+		fathom_array_free(&l[i].needed);
 		free(l[i].path);
 		free(l[i].soname);
 	}
-	fathom_array_deinit(list);
+	fathom_array_free(list);
 }

@@ -23,18 +23,17 @@ static bool add_linkages(struct fathom_self_prepared *p, const struct fathom_blo
 
 		if (!fathom_block_function(view->block, i, &f) || !f.linkage)
 			continue;
-		if (!fathom_array_reserve(&p->demangled, sizeof(struct fathom_self_demangled), 1))
+		if (!fathom_array_push(&p->demangled,
+				       (struct fathom_self_demangled){ .linkage = f.linkage }))
 			return false;
-		((struct fathom_self_demangled *)p->demangled.data)[p->demangled.n++] =
-			(struct fathom_self_demangled){ .linkage = f.linkage };
 	}
 	return true;
 }
 
 /* Sorts them and leaves each once. */
-static void unite(struct fathom_array *a)
+static void unite(struct fathom_self_demangled_array *a)
 {
-	struct fathom_self_demangled *d = a->data;
+	struct fathom_self_demangled *d = a->items;
 	size_t n = 0;
 
 	if (a->n)
@@ -48,8 +47,8 @@ static void unite(struct fathom_array *a)
 /* Demangles what can be; leaves the others out. */
 static bool demangle_all(struct fathom_self_prepared *p, const struct fathom_index *index)
 {
-	struct fathom_self_demangled *d = p->demangled.data;
-	struct fathom_array scratch = { 0 };
+	struct fathom_self_demangled *d = p->demangled.items;
+	struct fathom_bytes_array scratch = { 0 };
 	bool done = true;
 	size_t n = 0;
 
@@ -63,7 +62,7 @@ static bool demangle_all(struct fathom_self_prepared *p, const struct fathom_ind
 			d[n++] = (struct fathom_self_demangled){ d[i].linkage, name,
 								 (uint32_t)scratch.n };
 	}
-	fathom_array_deinit(&scratch);
+	fathom_array_free(&scratch);
 	p->demangled.n = n;
 	return done;
 }

@@ -15,15 +15,19 @@
 /* The least distance of two stubs of a PLT. */
 #define LEAST_STUB 8
 
+struct symbols {
+	FATHOM_ARRAY_OF(struct fathom_self_symbol);
+};
+
 struct copy {
 	struct fathom_module *module;
 	struct fathom_symbol_index *index;
 	struct fathom_self_prepared *to;
-	struct fathom_array starts;    /* uint64_t */
-	struct fathom_array winners;   /* uint32_t */
-	struct fathom_array symbols;   /* struct fathom_self_symbol */
-	struct fathom_array scratch;   /* char: a name that is made here */
-	struct fathom_array demangled; /* char */
+	struct fathom_u64_array starts;
+	struct fathom_u32_array winners;
+	struct symbols symbols;
+	struct fathom_bytes_array scratch; /* a name that is made here */
+	struct fathom_bytes_array demangled;
 	const struct fathom_bounds_list *bounds;
 	bool failed; /* no memory */
 };
@@ -34,20 +38,20 @@ uint32_t fathom_self_add_string(struct fathom_self_prepared *p, struct fathom_st
 	uint32_t at;
 
 	/* Offset 0 is nothing. */
-	if (!s.size || !fathom_array_reserve(&p->strings, 1, need + 1) ||
+	if (!s.size || !fathom_array_room(&p->strings, need + 1) ||
 	    p->strings.n + need + 1 > UINT32_MAX)
 		return 0;
 	if (!p->strings.n)
-		((char *)p->strings.data)[p->strings.n++] = '\0';
+		p->strings.items[p->strings.n++] = '\0';
 	at = (uint32_t)p->strings.n;
-	memcpy((char *)p->strings.data + at, s.data, s.size);
-	((char *)p->strings.data)[at + s.size] = '\0';
+	memcpy(p->strings.items + at, s.data, s.size);
+	p->strings.items[at + s.size] = '\0';
 	p->strings.n += need;
 	return at;
 }
 
-uint32_t fathom_self_add_demangled(struct fathom_self_prepared *p, struct fathom_array *scratch,
-				   struct fathom_str linkage)
+uint32_t fathom_self_add_demangled(struct fathom_self_prepared *p,
+				   struct fathom_bytes_array *scratch, struct fathom_str linkage)
 {
 	fathom_err err;
 
@@ -57,7 +61,7 @@ uint32_t fathom_self_add_demangled(struct fathom_self_prepared *p, struct fathom
 		return FATHOM_SELF_NONE;
 	return err ? 0
 		   : fathom_self_add_string(
-			     p, (struct fathom_str){ scratch->data, (uint32_t)scratch->n });
+			     p, (struct fathom_str){ scratch->items, (uint32_t)scratch->n });
 }
 
 /* What answers call the symbol of @hit; the text is in c->scratch where it is made here. */
@@ -74,13 +78,13 @@ static struct fathom_str linkage_of(struct copy *c, const struct fathom_symbol_h
 		return name;
 	}
 	c->scratch.n = 0;
-	if (!fathom_array_reserve(&c->scratch, 1, name.size + strlen(suffix))) {
+	if (!fathom_array_room(&c->scratch, name.size + strlen(suffix))) {
 		c->failed = true;
 		return (struct fathom_str){ NULL, 0 };
 	}
-	memcpy(c->scratch.data, name.data, name.size);
-	memcpy((char *)c->scratch.data + name.size, suffix, strlen(suffix));
-	name.data = c->scratch.data;
+	memcpy(c->scratch.items, name.data, name.size);
+	memcpy(c->scratch.items + name.size, suffix, strlen(suffix));
+	name.data = c->scratch.items;
 	name.size += (uint32_t)strlen(suffix);
 	return name;
 }
@@ -103,31 +107,30 @@ static uint32_t add_symbol(struct copy *c, const struct fathom_symbol_hit *hit)
 		s.name = s.linkage;
 		s.name_size = s.linkage_size;
 	}
-	if (!s.linkage || !s.name || !fathom_array_reserve(&c->symbols, sizeof s, 1)) {
+	if (!s.linkage || !s.name || !fathom_array_room(&c->symbols, 1)) {
 		c->failed = true;
 		return FATHOM_SELF_NONE;
 	}
-	((struct fathom_self_symbol *)c->symbols.data)[c->symbols.n++] = s;
+	c->symbols.items[c->symbols.n++] = s;
 	return (uint32_t)(c->symbols.n - 1);
 }
 
 /* From @start on it is symbol @number. */
 static void emit(struct copy *c, uint64_t start, uint32_t number)
 {
-	uint64_t *starts = c->starts.data;
-	uint32_t *winners = c->winners.data;
+	uint64_t *starts = c->starts.items;
+	uint32_t *winners = c->winners.items;
 
 	if (c->starts.n && starts[c->starts.n - 1] == start)
 		c->winners.n = --c->starts.n;
 	if (c->starts.n && winners[c->starts.n - 1] == number)
 		return;
-	if (!fathom_array_reserve(&c->starts, sizeof *starts, 1) ||
-	    !fathom_array_reserve(&c->winners, sizeof *winners, 1)) {
+	if (!fathom_array_room(&c->starts, 1) || !fathom_array_room(&c->winners, 1)) {
 		c->failed = true;
 		return;
 	}
-	((uint64_t *)c->starts.data)[c->starts.n++] = start;
-	((uint32_t *)c->winners.data)[c->winners.n++] = number;
+	c->starts.items[c->starts.n++] = start;
+	c->winners.items[c->winners.n++] = number;
 }
 
 /* The number of the first description that ends behind @svma. */
@@ -139,7 +142,7 @@ static size_t fde_behind(const struct fathom_bounds_list *f, uint64_t svma)
 /* The last symbol, when it is that of a description that starts at @start. */
 static uint32_t same_as_last(const struct copy *c, uint64_t start)
 {
-	const struct fathom_self_symbol *s = c->symbols.data;
+	const struct fathom_self_symbol *s = c->symbols.items;
 
 	return c->symbols.n && s[c->symbols.n - 1].source == FATHOM_SOURCE_FDE &&
 			       s[c->symbols.n - 1].start == start
@@ -316,9 +319,9 @@ static bool keep(struct copy *c)
 	struct fathom_self_prepared *p = c->to;
 	struct fathom_self_module *m = &p->module;
 
-	p->starts = c->starts.data;
-	p->winners = c->winners.data;
-	p->symbols = c->symbols.data;
+	p->starts = c->starts.items;
+	p->winners = c->winners.items;
+	p->symbols = c->symbols.items;
 	m->starts = p->starts;
 	m->winners = p->winners;
 	m->symbols = p->symbols;
@@ -352,7 +355,7 @@ fathom_err fathom_self_copy_names(struct fathom_module *m, struct fathom_self_pr
 		c.failed = true;
 	fathom_symbol_index_destroy(c.index);
 	free(numbers);
-	fathom_array_deinit(&c.scratch);
-	fathom_array_deinit(&c.demangled);
+	fathom_array_free(&c.scratch);
+	fathom_array_free(&c.demangled);
 	return c.failed ? FATHOM_E_MEMORY : FATHOM_OK;
 }

@@ -42,8 +42,8 @@ static void free_prepared(struct host_self *h, struct fathom_self_prepared *p)
 {
 	fathom_memory_uncount(&h->session->memory, p->bytes);
 	fathom_cache_file_close(p->lines);
-	fathom_array_deinit(&p->strings);
-	fathom_array_deinit(&p->demangled);
+	fathom_array_free(&p->strings);
+	fathom_array_free(&p->demangled);
 	free(p->starts);
 	free(p->winners);
 	free(p->buckets);
@@ -81,8 +81,8 @@ static void finish(struct host_self *h, struct fathom_self_prepared *p)
 
 	to->path = p->path;
 	to->build_id = p->build_id;
-	to->strings = p->strings.data;
-	to->demangled = p->demangled.data;
+	to->strings = p->strings.items;
+	to->demangled = p->demangled.items;
 	to->n_demangled = (uint32_t)p->demangled.n;
 	p->bytes += p->strings.cap + p->demangled.cap * sizeof *to->demangled;
 	fathom_memory_count(&h->session->memory, p->bytes);
@@ -90,12 +90,16 @@ static void finish(struct host_self *h, struct fathom_self_prepared *p)
 	h->prepared = p;
 }
 
+struct places {
+	FATHOM_ARRAY_OF(struct fathom_self_place);
+};
+
 /* One look at the process. */
 struct look {
 	struct host_self *self;
-	struct fathom_array loaded; /* struct fathom_self_loaded */
-	struct fathom_array places; /* struct fathom_self_place */
-	fathom_err err;             /* of the first module that could not be prepared */
+	struct fathom_self_loaded_array loaded;
+	struct places places;
+	fathom_err err; /* of the first module that could not be prepared */
 	struct fathom_errinfo info;
 };
 
@@ -116,7 +120,7 @@ static uintptr_t place_of_build_id(const struct fathom_module_at *m)
 /* What the loader's list says of the segment at @low, of what is loaded at @bias. */
 static uintptr_t flags_of(const struct look *l, uintptr_t bias, uintptr_t low)
 {
-	const struct fathom_self_loaded *o = l->loaded.data;
+	const struct fathom_self_loaded *o = l->loaded.items;
 
 	for (size_t i = 0; i < l->loaded.n; i++)
 		if ((o[i].bias == bias || o[i].is_vdso) && low >= o[i].low && low < o[i].high)
@@ -219,9 +223,9 @@ static bool add_place(struct look *l, const struct fathom_self_place *segment)
 {
 	struct fathom_self_place *p;
 
-	if (!fathom_array_reserve(&l->places, sizeof *p, 1))
+	if (!fathom_array_room(&l->places, 1))
 		return false;
-	p = (struct fathom_self_place *)l->places.data + l->places.n++;
+	p = l->places.items + l->places.n++;
 	*p = *segment;
 	p->flags |= flags_of(l, p->bias, p->low);
 	ask_loader(p);
@@ -267,9 +271,9 @@ static int compare_lows(const void *a, const void *b)
 }
 
 /* Sorts the places; what two claim is of the one that starts last. */
-static void sort_places(struct fathom_array *a)
+static void sort_places(struct places *a)
 {
-	struct fathom_self_place *p = a->data;
+	struct fathom_self_place *p = a->items;
 
 	if (a->n)
 		qsort(p, a->n, sizeof *p, compare_lows);
@@ -419,9 +423,9 @@ static void free_gone(struct host_self *h)
  * library, mapped to be read, has that, too: so the loader is asked again when it has done its
  * work.
  */
-static void ask_again(struct fathom_array *places)
+static void ask_again(struct places *places)
 {
-	struct fathom_self_place *p = places->data;
+	struct fathom_self_place *p = places->items;
 	bool any = false;
 
 	for (size_t i = 0; i < places->n; i++)
@@ -435,9 +439,9 @@ static void ask_again(struct fathom_array *places)
 }
 
 /* Whether the loader has listed what it does not know yet: this thread asks from inside of it. */
-static bool is_loading(const struct fathom_array *places)
+static bool is_loading(const struct places *places)
 {
-	const struct fathom_self_place *p = places->data;
+	const struct fathom_self_place *p = places->items;
 
 	for (size_t i = 0; i < places->n; i++)
 		if (is_unknown(&p[i]) && p[i].flags & FATHOM_SELF_OURS)
@@ -446,9 +450,9 @@ static bool is_loading(const struct fathom_array *places)
 }
 
 /* Something came or went meanwhile: it may be this. The next look will show it. */
-static void forget_unknown(struct fathom_array *places)
+static void forget_unknown(struct places *places)
 {
-	struct fathom_self_place *p = places->data;
+	struct fathom_self_place *p = places->items;
 	size_t n = 0;
 
 	for (size_t i = 0; i < places->n; i++)
@@ -479,7 +483,7 @@ static fathom_err make_table(struct host_self *h, bool *ret_settled, struct fath
 	if (!err) {
 		/* Who asks meanwhile must not take the old counters for those of the new table. */
 		atomic_store_explicit(&h->loaded, 0, memory_order_release);
-		fathom_self_publish(&h->self, l.places.data, (uint32_t)l.places.n);
+		fathom_self_publish(&h->self, l.places.items, (uint32_t)l.places.n);
 		if (*ret_settled) {
 			atomic_store_explicit(&h->unloaded, after.unloaded, memory_order_release);
 			atomic_store_explicit(&h->loaded, after.loaded, memory_order_release);
@@ -487,7 +491,7 @@ static fathom_err make_table(struct host_self *h, bool *ret_settled, struct fath
 		}
 	}
 	fathom_self_list_free(&l.loaded);
-	fathom_array_deinit(&l.places);
+	fathom_array_free(&l.places);
 	return err;
 }
 

@@ -12,11 +12,16 @@
 
 #include <pthread.h>
 
+#include "host/base/array.h"
 #include "host/file/maps.h"
 #include "host/module/cache_read.h"
 #include "safe/self/table.h"
 
 /* A module that was prepared. */
+struct fathom_self_demangled_array {
+	FATHOM_ARRAY_OF(struct fathom_self_demangled);
+};
+
 struct fathom_self_prepared {
 	struct fathom_self_prepared *next;
 	struct fathom_self_module module;
@@ -32,8 +37,8 @@ struct fathom_self_prepared {
 	uint32_t *winners;
 	uint32_t *buckets;
 	struct fathom_self_symbol *symbols;
-	struct fathom_array strings;   /* char */
-	struct fathom_array demangled; /* struct fathom_self_demangled */
+	struct fathom_bytes_array strings;
+	struct fathom_self_demangled_array demangled;
 	struct fathom_cache_file *lines;
 	uint64_t bytes; /* counted against the budget */
 };
@@ -46,8 +51,8 @@ fathom_err fathom_self_copy_lines(struct fathom_module *m, struct fathom_self_pr
 /* Appends @s, with a NUL, to p->strings; its offset, or 0 without memory, and for nothing. */
 uint32_t fathom_self_add_string(struct fathom_self_prepared *p, struct fathom_str s);
 /* The same for the demangled form of @linkage; FATHOM_SELF_NONE when it is not mangled. */
-uint32_t fathom_self_add_demangled(struct fathom_self_prepared *p, struct fathom_array *scratch,
-				   struct fathom_str linkage);
+uint32_t fathom_self_add_demangled(struct fathom_self_prepared *p,
+				   struct fathom_bytes_array *scratch, struct fathom_str linkage);
 
 /* Makes the map of this process of what the loader says. FATHOM_E_MEMORY. */
 fathom_err fathom_self_make_map(uint64_t page, struct fathom_maps *ret);
@@ -63,20 +68,28 @@ struct fathom_self_counters fathom_self_count(void);
 /* Returns when no dlopen() or dlclose() is at work that was at the time of the call. */
 void fathom_self_await_loader(void);
 
+struct fathom_soname_array {
+	FATHOM_ARRAY_OF(char *);
+};
+
 /* An object as the loader has it, avma. */
 struct fathom_self_loaded {
 	uintptr_t bias;
 	uintptr_t low;
 	uintptr_t high;
-	char *path;                 /* as it was asked for; of the program how it was started */
-	char *soname;               /* NULL: none */
-	struct fathom_array needed; /* char *, sonames */
-	bool stays;                 /* it is never unloaded */
+	char *path;   /* as it was asked for; of the program how it was started */
+	char *soname; /* NULL: none */
+	struct fathom_soname_array needed;
+	bool stays; /* it is never unloaded */
 	bool is_vdso;
 };
 
+struct fathom_self_loaded_array {
+	FATHOM_ARRAY_OF(struct fathom_self_loaded);
+};
+
 /* Lists the objects that are loaded, the program first. */
-fathom_err fathom_self_list(struct fathom_array *ret);
-void fathom_self_list_free(struct fathom_array *list);
+fathom_err fathom_self_list(struct fathom_self_loaded_array *ret);
+void fathom_self_list_free(struct fathom_self_loaded_array *list);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Finds symbols by their demangled names, as people write them. */
+#include "host/base/array.h"
 #include "host/base/demangle.h"
 #include "host/symbol/name_search.h"
 
@@ -34,7 +35,7 @@ static void look_up(struct fathom_name_search *search, struct fathom_str name, u
 }
 
 static void search_symbol(const struct fathom_symbol_set *set, uint8_t table, uint32_t i,
-			  struct fathom_array *text, struct fathom_name_search *search)
+			  struct fathom_bytes_array *text, struct fathom_name_search *search)
 {
 	const struct fathom_symbol_table *t = &set->table[table];
 	struct fathom_symbol_region region;
@@ -52,7 +53,7 @@ static void search_symbol(const struct fathom_symbol_set *set, uint8_t table, ui
 	text->n = 0;
 	if (fathom_demangle(k.c.name, false, text))
 		return;
-	name = (struct fathom_str){ text->data, (uint32_t)text->n };
+	name = (struct fathom_str){ text->items, (uint32_t)text->n };
 	look_up(search, name, name.size, svma);
 	/* Parameters may be left out: any parenthesis may open them. */
 	for (uint32_t at = fathom_str_find(name, 0, '('); at < name.size;
@@ -63,10 +64,10 @@ static void search_symbol(const struct fathom_symbol_set *set, uint8_t table, ui
 void fathom_symbols_search_demangled(const struct fathom_symbol_set *set,
 				     struct fathom_name_search *s)
 {
-	struct fathom_array text = { 0 };
+	struct fathom_bytes_array text = { 0 };
 
 	for (uint8_t t = 0; t < set->n_tables; t++)
 		for (uint32_t i = 0; i < set->table[t].view.count; i++)
 			search_symbol(set, t, i, &text, s);
-	fathom_array_deinit(&text);
+	fathom_array_free(&text);
 }

@@ -150,7 +150,8 @@ static bool set_name(struct fathom_part *p, struct fathom_function *f, struct fa
 	if (err)
 		return err == FATHOM_END;
 	f->name_size = (uint32_t)p->text.n;
-	f->name = fathom_arena_strdup(&p->arena, (struct fathom_str){ p->text.data, f->name_size });
+	f->name =
+		fathom_arena_strdup(&p->arena, (struct fathom_str){ p->text.items, f->name_size });
 	return f->name != NULL;
 }
 
@@ -233,13 +234,13 @@ uint32_t fathom_part_symbol(struct fathom_part *p, const struct fathom_symbol_hi
 		name = fathom_symbol_bounds(hit, buf);
 	} else if (hit->source == FATHOM_SOURCE_PLT) {
 		p->text.n = 0;
-		if (!fathom_array_reserve(&p->text, 1, (size_t)name.size + 4))
+		if (!fathom_array_room(&p->text, (size_t)name.size + 4))
 			return fail(p, FATHOM_E_MEMORY);
-		memcpy(p->text.data, name.data, name.size);
-		memcpy((char *)p->text.data + name.size, "@plt", 4);
+		memcpy(p->text.items, name.data, name.size);
+		memcpy(p->text.items + name.size, "@plt", 4);
 		/* The scratch is used again for demangling: the name is copied out of it. */
-		name.data = fathom_arena_strdup(&p->arena,
-						(struct fathom_str){ p->text.data, name.size + 4 });
+		name.data = fathom_arena_strdup(
+			&p->arena, (struct fathom_str){ p->text.items, name.size + 4 });
 		if (!name.data)
 			return fail(p, FATHOM_E_MEMORY);
 		name.size += 4;
@@ -283,13 +284,13 @@ static bool enter_block(struct fathom_part *p, const struct fathom_block *b, uin
 	if (p->block == b && p->block_symbol == symbol)
 		return true;
 	p->plan.n = 0;
-	if (!fathom_array_reserve(&p->plan, sizeof(uint32_t), n)) {
+	if (!fathom_array_room(&p->plan, n)) {
 		fail(p, FATHOM_E_MEMORY);
 		return false;
 	}
 	p->plan.n = n;
 	for (size_t i = 0; i < n; i++)
-		((uint32_t *)p->plan.data)[i] = UNKNOWN;
+		p->plan.items[i] = UNKNOWN;
 	p->block = b;
 	p->block_symbol = symbol;
 	return true;
@@ -297,7 +298,7 @@ static bool enter_block(struct fathom_part *p, const struct fathom_block *b, uin
 
 static uint32_t *plan_function(const struct fathom_part *p, uint32_t i)
 {
-	return (uint32_t *)p->plan.data + i;
+	return p->plan.items + i;
 }
 
 static uint32_t *plan_file(const struct fathom_part *p, uint32_t i)
@@ -503,8 +504,8 @@ void fathom_part_deinit(struct fathom_part *p)
 	fathom_store_deinit(&p->functions);
 	fathom_store_deinit(&p->files);
 	fathom_store_deinit(&p->frames);
-	fathom_array_deinit(&p->text);
-	fathom_array_deinit(&p->plan);
+	fathom_array_free(&p->text);
+	fathom_array_free(&p->plan);
 	free(p->function_set.table);
 	free(p->file_set.table);
 	free(p->symbol_ids);

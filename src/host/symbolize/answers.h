@@ -12,6 +12,7 @@
 
 #include "fathom/compat.h"
 #include "fathom/symbolize.h"
+#include "host/base/array.h"
 #include "host/base/memory.h"
 #include "host/symbol/tables.h"
 #include "safe/base/pc.h"
@@ -102,15 +103,15 @@ struct fathom_part {
 	struct fathom_store frames;    /* struct fathom_frame, or struct fathom_compat_frame */
 	struct fathom_intern function_set;
 	struct fathom_intern file_set;
-	struct fathom_array text; /* scratch: a name being made */
-	fathom_err err;           /* the first failure: no answer of this batch can be trusted */
+	struct fathom_bytes_array text; /* scratch: a name being made */
+	fathom_err err; /* the first failure: no answer of this batch can be trusted */
 	uint32_t number;
 	uint32_t flags; /* of struct fathom_batch_options */
 	uint64_t bias;  /* of the module whose addresses are being answered */
 	/* the block whose addresses are being answered */
 	const struct fathom_block *block;
 	uint32_t block_symbol;
-	struct fathom_array plan; /* uint32_t: ids by function, file, node, row of the block */
+	struct fathom_u32_array plan; /* ids by function, file, node, row of the block */
 	/* which symbol the block names: symbol to for symbol from, from low up to high */
 	struct {
 		const struct fathom_block *block;

@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 
+#include "host/base/array.h"
 #include "host/file/file.h"
 #include "host/module/decode.h"
 #include "host/module/evict.h"
@@ -300,10 +301,14 @@ struct candidate {
 	uint32_t query;
 };
 
+struct candidates {
+	FATHOM_ARRAY_OF(struct candidate);
+};
+
 /* Groups @candidates by unit, in the units' order, into the batch's jobs. */
-static bool make_jobs(struct fathom_batch *b, const struct fathom_array *candidates)
+static bool make_jobs(struct fathom_batch *b, const struct candidates *candidates)
 {
-	const struct candidate *c = candidates->data;
+	const struct candidate *c = candidates->items;
 	const size_t n = candidates->n;
 	struct fathom_keyed *keyed = malloc((2 * n + 1) * sizeof *keyed);
 
@@ -329,12 +334,9 @@ static bool make_jobs(struct fathom_batch *b, const struct fathom_array *candida
 	return true;
 }
 
-static bool add_candidate(struct fathom_array *a, uint64_t unit_off, size_t query)
+static bool add_candidate(struct candidates *a, uint64_t unit_off, size_t query)
 {
-	if (!fathom_array_reserve(a, sizeof(struct candidate), 1))
-		return false;
-	((struct candidate *)a->data)[a->n++] = (struct candidate){ unit_off, (uint32_t)query };
-	return true;
+	return fathom_array_push(a, (struct candidate){ unit_off, (uint32_t)query });
 }
 
 /*
@@ -343,7 +345,7 @@ static bool add_candidate(struct fathom_array *a, uint64_t unit_off, size_t quer
  */
 static bool plan_rank(struct fathom_batch *b, const struct fathom_unit_map *map, unsigned rank)
 {
-	struct fathom_array candidates = { 0 };
+	struct candidates candidates = { 0 };
 	bool done = true;
 
 	b->wants_full = false;
@@ -360,7 +362,7 @@ static bool plan_rank(struct fathom_batch *b, const struct fathom_unit_map *map,
 			done = add_candidate(&candidates, offs[rank], i);
 	}
 	done = done && make_jobs(b, &candidates);
-	fathom_array_deinit(&candidates);
+	fathom_array_free(&candidates);
 	return done;
 }
 
@@ -415,7 +417,7 @@ static fathom_err run_map(struct fathom_batch *b, const struct fathom_unit_map *
 /* Where there is no index by address: the name index leads from the symbol to the unit. */
 static fathom_err run_by_names(struct fathom_batch *b)
 {
-	struct fathom_array candidates = { 0 };
+	struct candidates candidates = { 0 };
 	bool done = true;
 
 	for (size_t i = 0; done && i < b->n; i++) {
@@ -431,7 +433,7 @@ static fathom_err run_by_names(struct fathom_batch *b)
 			done = add_candidate(&candidates, off, i);
 	}
 	done = done && make_jobs(b, &candidates);
-	fathom_array_deinit(&candidates);
+	fathom_array_free(&candidates);
 	if (!done)
 		return FATHOM_E_MEMORY;
 	b->wants_full = false;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The calling process as a space: its map and files through /proc/self, its memory by
  * fathom_peek(). */
-#include "host/target/own_process.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +8,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "host/target/own_process.h"
 #include "host/target/space/space.h"
 #include "safe/base/peek.h"
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Who owns, or owned, the process of a space, and which threads it has. */
+#include "host/target/space/owner.h"
+
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
-
-#include "host/target/space/owner.h"
 
 /* The files of /proc that are read here are shorter. */
 #define PROC_SIZE 8192

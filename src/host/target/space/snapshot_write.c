@@ -8,10 +8,10 @@
 #include <unistd.h>
 
 #include "fathom/snapshot.h"
+#include "host/file/bias.h"
 #include "host/file/codec.h"
 #include "host/jit/gdb_provider.h"
 #include "host/jit/jit.h"
-#include "host/file/bias.h"
 #include "host/target/space/mapped_files.h"
 #include "host/target/space/snapshot_format.h"
 #include "safe/base/cursor.h"

@@ -14,7 +14,7 @@ extern "C" {
 #endif
 
 /** Bits of fathom_compat_options.flags. */
-enum {
+enum fathom_compat_flag {
 	/**
 	 * Compose paths as GNU binutils 2.40 does: a relative directory is put behind the
 	 * compilation directory even where it is that directory, slashes are never left out, and a
@@ -70,7 +70,7 @@ enum fathom_alias {
 };
 
 /** Bits of fathom_compat_symbolize.flags. */
-enum {
+enum fathom_compat_symbolize_flag {
 	/** The outermost frame is called what the debug information calls it, not the symbol. */
 	FATHOM_DWARF_NAMES = 1u << 0,
 	/**
@@ -91,7 +91,7 @@ struct fathom_compat_symbolize {
 };
 
 /** Bits of fathom_compat_name.flags. */
-enum {
+enum fathom_compat_name_flag {
 	/** The language does not mangle: plain_name is what the compiler calls the symbol, too. */
 	FATHOM_NAME_UNMANGLED = 1u << 0,
 	/** The language is Ada: the name is demangled by GNAT's rules. */
@@ -190,7 +190,7 @@ enum fathom_mangling {
 };
 
 /** Bits of the flags of fathom_demangle_name(). */
-enum {
+enum fathom_demangle_flag {
 	/** Demangle names that are nested as deeply as only an attacker's are, too. */
 	FATHOM_DEMANGLE_DEEP = 1u << 0
 };

@@ -31,7 +31,7 @@ extern "C" {
 #endif
 
 /** Bits of fathom_disasm_options.flags. */
-enum {
+enum fathom_disasm_flag {
 	/** Intel syntax on x86; else AT&T. */
 	FATHOM_DISASM_INTEL = 1u << 0,
 	/** No files and lines: no debug information is read. */
@@ -87,7 +87,7 @@ enum fathom_reference {
 };
 
 /** Bits of fathom_instruction.flags. */
-enum {
+enum fathom_instruction_flag {
 	FATHOM_INSTRUCTION_BAD = 1u << 0,    /**< its bytes are no instruction */
 	FATHOM_INSTRUCTION_TARGET = 1u << 1, /**< target is known */
 	FATHOM_INSTRUCTION_SLOT = 1u << 2,   /**< slot is known */

@@ -30,7 +30,8 @@ extern "C" {
 /** 0, or one of the FATHOM_E_ values. */
 typedef int32_t fathom_err;
 
-enum {
+/** Values of fathom_err. */
+enum fathom_err_value {
 	FATHOM_OK = 0,
 	FATHOM_E_ARGUMENT = -1,    /**< the caller passed something that no call accepts */
 	FATHOM_E_MEMORY = -2,      /**< an allocation failed */

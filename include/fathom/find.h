@@ -36,7 +36,7 @@ extern "C" {
 #endif
 
 /** Bits of fathom_find_options.flags. */
-enum {
+enum fathom_find_flag {
 	/** Queries are regular expressions as they stand, without slashes or library. */
 	FATHOM_FIND_REGEX = 1u << 0,
 	/** Queries are names as they stand: no pattern, library, version or line. */
@@ -77,7 +77,7 @@ enum fathom_table {
 };
 
 /** Bits of fathom_match.flags. */
-enum {
+enum fathom_match_flag {
 	/** address holds. */
 	FATHOM_MATCH_ADDRESS = 1u << 0,
 	/** version is what a program gets that names none: "@@", not "@". */

@@ -37,7 +37,7 @@ extern "C" {
 struct fathom_self;
 
 /** Bits of fathom_self_options.flags. */
-enum {
+enum fathom_self_flag {
 	/**
 	 * Files, lines and inlined calls, too: all debug information of all modules is decoded, or
 	 * taken from the index cache, where it is stored then. Without it: names.

@@ -18,7 +18,7 @@ struct fathom;
 struct fathom_compat_options;
 
 /** Bits of fathom_options.flags. */
-enum {
+enum fathom_flag {
 	/** Neither read nor write the index cache on disk. */
 	FATHOM_NO_CACHE = 1u << 0,
 	/** Ask the debuginfod servers of $DEBUGINFOD_URLS for debug files that are not here. */

@@ -15,7 +15,7 @@ extern "C" {
 #endif
 
 /** Bits of fathom_symbolize_options.flags. */
-enum {
+enum fathom_symbolize_flag {
 	/** Names only: no files, lines or inlined calls; no debug information is read. */
 	FATHOM_NAMES_ONLY = 1u << 0,
 	/** No demangling: function names are linkage names. */

@@ -61,6 +61,52 @@ needs_no_sanitizer() {
     [[ "${lines[0]}" == *" twice+0x0" ]]
 }
 
+@test "install: a handler says where its program has crashed, shared and static" {
+    needs_no_sanitizer
+    gcc -g -O2 -Wall -Wextra -Werror -o crash "$examples/crash.c" $(pkg-config --cflags --libs fathom)
+    run env LD_LIBRARY_PATH="$lib" ./crash
+    [ "$status" = 1 ]
+    [[ "${lines[0]}" == SIG*" at main+0x"* ]]
+    trap=$(grep -n __builtin_trap "$examples/crash.c" | cut -d: -f1)
+    [[ "${lines[1]}" == "  main "*"/crash.c:$trap" ]]
+    [ -f "$lib/libfathom.a" ]
+    mkdir -p archive
+    cp "$lib/libfathom.a" archive
+    gcc -g -O2 -o crash_static "$examples/crash.c" $(pkg-config --cflags fathom) -L archive \
+        $(PKG_CONFIG_SYSROOT_DIR= pkg-config --static --libs fathom)
+    run ./crash_static
+    [ "$status" = 1 ]
+    [[ "${lines[1]}" == "  main "*"/crash.c:$trap" ]]
+}
+
+@test "install: the examples are as short as they are said to be" {
+    [ "$(wc -l <"$examples/symbolize.c")" -lt 45 ]
+    [ "$(wc -l <"$examples/crash.c")" -lt 40 ]
+}
+
+@test "install: Python's cffi reads the headers as they are and asks a batch of arrays" {
+    needs_no_sanitizer
+    address=$(nm one | awk '$3 == "twice" { print $1 }')
+    run /usr/bin/python3 "$BATS_TEST_DIRNAME/foreign.py" "$root/include" "$lib/libfathom.so" "$PWD/one" twice "$address"
+    [ "$output" = "" ]
+    [ "$status" = 0 ]
+}
+
+@test "install: bindgen reads the headers as they are: no bit-field, no bool, nothing opaque" {
+    printf '#include <fathom/fathom.h>\n#include <fathom/compat.h>\n' >all.h
+    bindgen --no-rustfmt-bindings all.h -- -I "$root/include" >all.rs
+    for item in 'pub fn fathom_lookup' 'pub fn fathom_symbolize' 'pub fn fathom_self_lookup' \
+        'pub struct fathom_answer ' 'pub struct fathom_frame ' 'pub struct fathom_instruction '; do
+        grep -q "$item" all.rs
+    done
+    # Opaque by intent are the objects that calls hand out; structs of the interface are not.
+    for struct in fathom_answer fathom_frame fathom_pc fathom_match fathom_instruction fathom_options; do
+        ! tr '\n' ' ' <all.rs | grep -q "pub struct $struct *{ *_unused"
+    done
+    run grep -c 'BitfieldUnit\|: bool' all.rs
+    [ "$output" = 0 ]
+}
+
 @test "install: the shared library exports versioned fathom_ names and nothing else" {
     nm -D --defined-only "$lib/libfathom.so" | awk '$2 != "A" { print $3 }' >names
     [ "$(wc -l <names)" -gt 20 ]

@@ -93,8 +93,8 @@ void fathom_bias_votes_deinit(struct fathom_bias_votes *votes)
 /* How many mappings agree with @bias. */
 static size_t count_agreeing(const struct fathom_bias_votes *votes, uint64_t bias)
 {
-	return fathom_upper_bound(votes->biases, votes->n, bias) -
-	       (bias ? fathom_upper_bound(votes->biases, votes->n, bias - 1) : 0);
+	return FATHOM_BISECT(votes->n, i, votes->biases[i] <= bias) -
+	       FATHOM_BISECT(votes->n, i, votes->biases[i] < bias);
 }
 
 /* What the first segment of which @m may be says of its bias, and whether another says otherwise.

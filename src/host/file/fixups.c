@@ -295,7 +295,7 @@ bool fathom_fixups_find(const struct fathom_fixups *f, uint64_t low, uint64_t hi
 	const struct entry *e;
 
 	if (!*i)
-		*i = fathom_lower_bound(f->keyed, f->n, low);
+		*i = FATHOM_BISECT(f->n, k, f->keyed[k].key < low);
 	if (*i >= f->n || f->keyed[*i].key >= high)
 		return false;
 	e = &f->entries[f->keyed[*i].value];

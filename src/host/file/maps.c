@@ -9,6 +9,7 @@
 #include "host/file/file.h"
 #include "host/file/kernel_text.h"
 #include "safe/base/cursor.h"
+#include "safe/base/sort.h"
 
 #define DELETED " (deleted)"
 
@@ -266,17 +267,8 @@ void fathom_maps_deinit(struct fathom_maps *maps)
 
 size_t fathom_maps_at(const struct fathom_maps *maps, uint64_t avma)
 {
-	size_t low = 0;
-	size_t high = maps->n;
+	const size_t low = FATHOM_BISECT(maps->n, i, maps->items[i].end <= avma);
 
-	while (low < high) {
-		const size_t mid = low + (high - low) / 2;
-
-		if (maps->items[mid].end <= avma)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	return low < maps->n && maps->items[low].start <= avma ? low : maps->n;
 }
 

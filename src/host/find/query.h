@@ -11,10 +11,10 @@
 
 #include <regex.h>
 
+#include "host/base/array.h"
 #include "host/base/memory.h"
 #include "safe/base/bytes.h"
 #include "safe/base/error.h"
-#include "host/base/array.h"
 
 enum fathom_query_kind {
 	FATHOM_QUERY_NAME,       /* linked as, or demangled */

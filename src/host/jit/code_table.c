@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "safe/base/sort.h"
+
 static void drop_level(struct fathom_code_table *t, unsigned i)
 {
 	fathom_memory_uncount(t->memory, t->level[i].n * sizeof *t->level[i].claims);
@@ -67,17 +69,8 @@ fathom_err fathom_code_table_add(struct fathom_code_table *t, const struct fatho
 
 static const struct fathom_claim *find(const struct fathom_claim *claims, size_t n, uint64_t avma)
 {
-	size_t low = 0;
-	size_t high = n;
+	const size_t low = FATHOM_BISECT(n, i, claims[i].end <= avma);
 
-	while (low < high) {
-		const size_t mid = low + (high - low) / 2;
-
-		if (claims[mid].end <= avma)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	return low < n && claims[low].start <= avma ? &claims[low] : NULL;
 }
 

@@ -183,7 +183,7 @@ bool fathom_gdb_item_stayed(const struct fathom_gdb_pair *p, size_t i)
 
 	if (!p->sorted)
 		return true;
-	for (size_t k = fathom_lower_bound(p->sorted, n, was->avma);
+	for (size_t k = FATHOM_BISECT(n, s, p->sorted[s].key < was->avma);
 	     k < n && p->sorted[k].key == was->avma; k++) {
 		const struct fathom_gdb_item *is =
 			(const struct fathom_gdb_item *)p->after->data + p->sorted[k].value;

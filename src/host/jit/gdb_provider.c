@@ -313,7 +313,7 @@ static bool same_symfile(const struct fathom_gdb_item *a, const struct fathom_gd
 static size_t find_known(const struct fathom_gdb_jit *g, const struct fathom_keyed *sorted,
 			 size_t n, const struct fathom_gdb_item *item)
 {
-	size_t i = fathom_lower_bound(sorted, n, item->avma);
+	size_t i = FATHOM_BISECT(n, k, sorted[k].key < item->avma);
 
 	while (i < n && sorted[i].key == item->avma &&
 	       !same_symfile(&known_at(g, (size_t)sorted[i].value)->item, item))

@@ -444,7 +444,7 @@ bool fathom_units_containing(struct fathom_units *u, uint64_t die_off, uint64_t 
 	}
 	if (!list || die_off >= u->dwarf->section[FATHOM_DEBUG_INFO].size)
 		return false;
-	i = fathom_upper_bound(list->offs, list->n, die_off);
+	i = FATHOM_BISECT(list->n, k, list->offs[k] <= die_off);
 	if (!i)
 		return false;
 	*ret_unit_off = list->offs[i - 1];

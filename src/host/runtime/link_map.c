@@ -37,7 +37,7 @@ static uint32_t module_of_link(const struct fathom_runtime *r, uint64_t bias, ui
 {
 	const struct fathom_keyed *keyed = r->dynamics.data;
 
-	for (size_t i = fathom_lower_bound(keyed, r->dynamics.n, dynamic);
+	for (size_t i = FATHOM_BISECT(r->dynamics.n, k, keyed[k].key < dynamic);
 	     i < r->dynamics.n && keyed[i].key == dynamic; i++)
 		if (r->modules[keyed[i].value].bias == bias)
 			return (uint32_t)keyed[i].value;
@@ -138,7 +138,7 @@ static bool index_links(struct fathom_runtime *r)
 const struct fathom_link *fathom_links_at(const struct fathom_runtime *r, uint64_t avma)
 {
 	const struct fathom_keyed *keyed = r->places.data;
-	const size_t i = fathom_lower_bound(keyed, r->places.n, avma);
+	const size_t i = FATHOM_BISECT(r->places.n, k, keyed[k].key < avma);
 
 	return i < r->places.n && keyed[i].key == avma
 		       ? (const struct fathom_link *)r->links.data + keyed[i].value

@@ -639,7 +639,7 @@ static size_t count_starts(const struct fathom_symbol_index *x, uint64_t svma)
 	const uint64_t b = bucket_of(x, svma);
 	const uint32_t low = x->bucket[b];
 
-	return low + fathom_upper_bound(x->starts + low, x->bucket[b + 1] - low, svma);
+	return low + FATHOM_BISECT(x->bucket[b + 1] - low, i, x->starts[low + i] <= svma);
 }
 
 uint32_t fathom_symbol_index_at(const struct fathom_symbol_index *x, uint64_t svma)

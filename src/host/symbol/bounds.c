@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "host/symbol/bounds.h"
 
+#include "safe/base/sort.h"
+
 size_t fathom_bounds_list_upto(const struct fathom_bounds_list *l, uint64_t svma)
 {
-	return svma == UINT64_MAX ? l->n : fathom_lower_bound(l->ranges, l->n, svma + 1);
+	return FATHOM_BISECT(l->n, i, l->ranges[i].key <= svma);
 }
 
 size_t fathom_bounds_list_at(const struct fathom_bounds_list *l, uint64_t svma)

@@ -87,7 +87,8 @@ static const struct fathom_self_symbol *symbol_at(const struct fathom_self_modul
 		bucket = ((svma - m->base) >> m->shift) + 1;
 	bucket = bucket < m->n_buckets ? bucket : m->n_buckets - 1;
 	first = m->buckets[bucket];
-	n = first + fathom_upper_bound(m->starts + first, m->buckets[bucket + 1] - first, svma);
+	n = first + (uint32_t)FATHOM_BISECT(m->buckets[bucket + 1] - first, i,
+					    m->starts[first + i] <= svma);
 	if (!n || m->winners[n - 1] == FATHOM_SELF_NONE)
 		return NULL;
 	return &m->symbols[m->winners[n - 1]];

@@ -84,7 +84,7 @@ static bool sort_starts(struct fathom_kernel_modules *m)
 size_t fathom_kernel_modules_at(const struct fathom_kernel_modules *m, uint64_t avma, uint32_t *ret,
 				size_t cap)
 {
-	size_t i = m->n ? fathom_lower_bound(m->by_start, m->n, avma + 1) : 0;
+	size_t i = FATHOM_BISECT(m->n, k, m->by_start[k].key <= avma);
 	size_t n = 0;
 
 	while (i-- > 0 && m->ends[i] > avma && n < cap) {

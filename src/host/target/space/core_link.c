@@ -135,7 +135,7 @@ static void read_link_map(struct link *l, uint64_t avma)
 {
 	const uint64_t bias = word_at(l, avma);
 	const uint64_t dynamic = word_at(l, avma + 2 * (uint64_t)l->word);
-	const size_t first = fathom_lower_bound(l->by_bias, l->n, bias);
+	const size_t first = FATHOM_BISECT(l->n, k, l->by_bias[k].key < bias);
 
 	for (size_t i = first; i < l->n && i - first < MAX_SAME_BIAS && l->by_bias[i].key == bias;
 	     i++) {
@@ -193,17 +193,8 @@ static void name_program(struct link *l, struct fathom_dump *d, uint64_t execfn)
 /* The flags of the mapping at @avma; no right to run it where there is none. */
 static uint32_t flags_at(const struct link *l, uint64_t avma)
 {
-	size_t low = 0;
-	size_t high = l->loads->n;
+	const size_t low = FATHOM_BISECT(l->loads->n, i, l->loads->items[i].end <= avma);
 
-	while (low < high) {
-		const size_t mid = low + (high - low) / 2;
-
-		if (l->loads->items[mid].end <= avma)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	return low < l->loads->n && l->loads->items[low].start <= avma ? l->loads->items[low].flags
 								       : 0;
 }

@@ -3,26 +3,19 @@
 
 #include <stdlib.h>
 
+#include "safe/base/sort.h"
+
 #define LEAST_PAGE   UINT64_C(4096)
 #define LARGEST_PAGE (UINT64_C(1) << 20)
 
 struct fathom_bytes fathom_dump_from(const struct fathom_dump *d, uint64_t avma)
 {
-	size_t low = 0;
-	size_t high = d->n_pieces;
+	const size_t behind = FATHOM_BISECT(d->n_pieces, i, d->pieces[i].start <= avma);
+	const struct fathom_dump_piece *p = behind ? &d->pieces[behind - 1] : NULL;
 
-	while (low < high) {
-		const size_t mid = low + (high - low) / 2;
-		const struct fathom_dump_piece *p = &d->pieces[mid];
-
-		if (avma >= p->start && avma - p->start < p->bytes.size)
-			return bytes_from(p->bytes, avma - p->start);
-		if (avma < p->start)
-			high = mid;
-		else
-			low = mid + 1;
-	}
-	return (struct fathom_bytes){ NULL, 0 };
+	if (!p || avma - p->start >= p->bytes.size)
+		return (struct fathom_bytes){ NULL, 0 };
+	return bytes_from(p->bytes, avma - p->start);
 }
 
 size_t fathom_dump_read(const struct fathom_dump *d, uint64_t avma, void *to, size_t size)
@@ -44,17 +37,8 @@ size_t fathom_dump_read(const struct fathom_dump *d, uint64_t avma, void *to, si
 
 const struct fathom_dump_code *fathom_dump_code_at(const struct fathom_dump *d, uint64_t avma)
 {
-	size_t low = 0;
-	size_t high = d->n_code;
+	const size_t low = FATHOM_BISECT(d->n_code, i, d->code[i].end <= avma);
 
-	while (low < high) {
-		const size_t mid = low + (high - low) / 2;
-
-		if (d->code[mid].end <= avma)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	return low < d->n_code && d->code[low].start <= avma ? &d->code[low] : NULL;
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "host/target/space/hazards.h"
 
+#include "safe/base/sort.h"
+
 void fathom_hazards_init(struct fathom_hazards *h, struct fathom_reach *reach)
 {
 	*h = (struct fathom_hazards){ .reach = reach };
@@ -67,20 +69,11 @@ struct fathom_hazard fathom_hazards_next(struct fathom_hazards *h, uint64_t avma
 {
 	struct fathom_hazard found = { UINT64_MAX, UINT64_MAX, 0 };
 	const struct fathom_hazard *item;
-	size_t low = 0;
-	size_t high;
+	size_t low;
 
 	pthread_mutex_lock(&h->lock);
 	item = h->list.data;
-	high = h->list.n;
-	while (low < high) {
-		const size_t mid = low + (high - low) / 2;
-
-		if (item[mid].end <= avma)
-			low = mid + 1;
-		else
-			high = mid;
-	}
+	low = FATHOM_BISECT(h->list.n, i, item[i].end <= avma);
 	if (low < h->list.n)
 		found = item[low];
 	pthread_mutex_unlock(&h->lock);

@@ -137,10 +137,10 @@ struct fathom_address_space {
 /**
  * Opens an address space of the caller's own. The mappings stay as they are; memory may change.
  * Files are looked for where the mappings say, below the sysroot of @options first, and must be
- *those that are mapped: first page and build-id as in memory, or without a build-id all of the
- *code; or the build-id of the mapping, where memory cannot tell. Else the image in memory answers,
- *with debug files that have its build-id. What had to be done without is a note. Names of JIT code
- *come from GDB's JIT interface.
+ * those that are mapped: first page and build-id as in memory, or without a build-id all of the
+ * code; or the build-id of the mapping, where memory cannot tell. Else the image in memory answers,
+ * with debug files that have its build-id. What had to be done without is a note. Names of JIT code
+ * come from GDB's JIT interface.
  *
  * Safety: mt-safe
  * Memory: as fathom_target_open_file(); mappings and texts are copied, @space->data is the caller's

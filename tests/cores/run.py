@@ -115,8 +115,8 @@ REGISTERS = {
 
 
 def threads(target):
-    """What the internal program core_threads says: number -> text."""
-    said = execute(os.path.join(os.environ["BUILD"], "tests", "core_threads"), target)
+    """What the internal program "view" says: number -> text."""
+    said = execute(os.path.join(os.environ["BUILD"], "tests", "view"), "threads", target)
     return dict(line.partition(" ")[::2] for line in said.stdout.splitlines())
 
 

@@ -244,6 +244,20 @@ def module_listed(folder):
     assert [(r["symbol"], r["module"]) for r in record] == [("intruder", "[bpf]"), ("mod_work", "[my_mod]")], record
 
 
+@test("the walk over modules has the image, where it was moved to, and modules with their sections")
+def module_walk(folder):
+    root = Root(folder)
+    root.install()
+    root.list_modules(("other_mod", SECTIONS[".text"] - 0x10000, 0x1000), ("my_mod", SECTIONS[".text"], 0x4000))
+    said = run(os.path.join(os.environ["BUILD"], "tests", "view"), "modules", f"kernel:{root.path}").splitlines()
+    image, module = (line.split() for line in said)
+    start = next(int(line.split()[0], 16) for line in root.lines if line.endswith(" _text"))
+    assert image == ["[kernel]", f"{KASLR:x}", f"{start:x}"], image
+    assert module[:3] == ["[my_mod]", "0", f"{SECTIONS['.text']:x}"], module
+    kept = {name: f"{at:x}" for name, at in SECTIONS.items() if not name.startswith((".init", ".data..percpu"))}
+    assert dict(word.split("=") for word in module[3:]) == kept, (module, kept)
+
+
 @test("lists of modules that are damaged, hidden or none")
 def module_list_damaged(folder):
     root = Root(folder)

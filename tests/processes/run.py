@@ -84,6 +84,21 @@ def two_namespaces(folder):
         check_places(told.pid, second)
 
 
+@test("the walk over modules has each once, at each place where it is loaded")
+def module_walk(folder):
+    path = library(folder, "lib.so")
+    with Told([build(folder, "told", "-ldl")], cwd=folder) as told:
+        told.tell(f"open {path}")
+        told.tell(f"space {path}")
+        said = run(os.path.join(os.environ["BUILD"], "tests", "view"), "modules", told.pid).splitlines()
+        maps = list(mappings_of(told.pid))
+    modules = [(name, int(start, 16)) for name, _, start in (line.split() for line in said)]
+    # A file that is executed begins with a mapping of its start.
+    files = {m.path for m in maps if "x" in m.rights and (m.path.startswith("/") or m.path == "[vdso]")}
+    assert modules == [(m.path, m.start) for m in maps if m.path in files and not m.off], (modules, maps)
+    assert [name for name, _ in modules].count(path) == 2, modules
+
+
 @test("libraries that take turns at one address, asked within one run")
 def turns(folder):
     paths = [library(folder, "a.so"), library(folder, "b.so", "-DOTHER")]

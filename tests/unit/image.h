@@ -3,7 +3,7 @@
 #ifndef FATHOM_UNIT_IMAGE_H
 #define FATHOM_UNIT_IMAGE_H
 
-#include <fathom/target.h>
+#include <fathom/fathom.h>
 #include <link.h>
 #include <string.h>
 

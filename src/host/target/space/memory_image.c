@@ -212,28 +212,63 @@ static void store_word(uint8_t *to, uint8_t word, uint64_t value)
 		memcpy(to, &value, sizeof value);
 }
 
+/* Whether a table of symbols begins at @svma: its first one is all zeros. */
+static bool begins_symbols(const struct fathom_image *image, uint64_t svma)
+{
+	const size_t size = image->is64 ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
+	const struct fathom_bytes b = fathom_image_loaded_bytes(image, svma, size);
+	uint8_t any = 0;
+
+	for (uint64_t i = 0; i < b.size; i++)
+		any |= b.data[i];
+	return b.size && !any;
+}
+
 /*
- * glibc adds the bias to the addresses in PT_DYNAMIC, in place, where it can be written; other
- * loaders do not. Takes it out again.
+ * Whether the loader has added @bias to the addresses in @dynamic. With a small bias, both readings
+ * of an address may be in the image: then what it leads to tells.
+ */
+static bool is_moved(const struct fathom_image *image, struct fathom_bytes dynamic, uint64_t bias)
+{
+	const uint8_t word = fathom_image_address_size(image);
+	struct fathom_cursor c = cur_init(dynamic, image->swap);
+	uint64_t tag = DT_HASH;
+	uint64_t value = 0;
+
+	while (cur_left(&c) && tag != DT_SYMTAB && tag != DT_NULL) {
+		tag = cur_uint(&c, word);
+		value = cur_uint(&c, word);
+	}
+	return tag == DT_SYMTAB && fathom_bias_covers(image, bias, value) &&
+	       (!fathom_bias_covers(image, 0, value) ||
+		(!begins_symbols(image, value) && begins_symbols(image, value - bias)));
+}
+
+/*
+ * glibc adds the bias to the addresses in PT_DYNAMIC, in place, where it can be written, but for
+ * those of versions; other loaders do not. Takes it out again.
  */
 static void restore_dynamic(uint8_t *bytes, const struct fathom_image *image, uint64_t bias)
 {
 	const uint8_t word = fathom_image_address_size(image);
 	struct fathom_segment s;
 	struct fathom_cursor c;
+	bool moved;
 
 	for (uint32_t i = 0; i < image->phnum; i++) {
 		if (!fathom_image_segment(image, i, &s) || s.type != PT_DYNAMIC)
 			continue;
 		c = cur_init(bytes_slice(image->bytes, s.off, s.filesz), image->swap);
+		moved = is_moved(image, bytes_slice(image->bytes, s.off, s.filesz), bias);
 		while (cur_left(&c)) {
 			const uint64_t tag = cur_uint(&c, word);
 			const uint64_t value = cur_uint(&c, word);
 
 			if (!cur_ok(&c) || tag == DT_NULL)
 				break;
-			if (is_pointer(tag) && !fathom_bias_covers(image, 0, value) &&
-			    fathom_bias_covers(image, bias, value))
+			if (is_pointer(tag) && fathom_bias_covers(image, bias, value) &&
+			    (!fathom_bias_covers(image, 0, value) ||
+			     (moved && tag != DT_VERDEF && tag != DT_VERNEED)))
 				store_word(bytes + (c.p - image->bytes.data) - word, word,
 					   value - bias);
 		}

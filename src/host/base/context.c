@@ -25,28 +25,24 @@ int64_t fathom_now_ns(void)
 	return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
 }
 
-bool fathom_options_copy(const void *from, void *to, size_t known)
+bool fathom_options_read(const void *from, void *to, size_t size, const uint32_t *flags,
+			 uint32_t known, const uint64_t *reserved, size_t n_reserved)
 {
 	const uint8_t *bytes = from;
-	size_t size;
+	size_t theirs;
 
-	memcpy(&size, from, sizeof size);
-	if (size < sizeof size)
+	memcpy(&theirs, from, sizeof theirs);
+	if (theirs < sizeof theirs)
 		return false;
-	memset(to, 0, known);
-	memcpy(to, from, size < known ? size : known);
-	for (size_t i = known; i < size; i++)
+	memset(to, 0, size);
+	memcpy(to, from, theirs < size ? theirs : size);
+	for (size_t i = size; i < theirs; i++)
 		if (bytes[i])
 			return false;
-	return true;
-}
-
-bool fathom_options_reserved(const uint64_t *reserved, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n_reserved; i++)
 		if (reserved[i])
 			return false;
-	return true;
+	return !(*flags & ~known);
 }
 
 /* Copies the options that the caller's header has; refuses those that ours lacks. */
@@ -60,16 +56,11 @@ static fathom_err copy_options(const struct fathom_options *from, struct fathom_
 	memset(compat, 0, sizeof *compat);
 	if (!from)
 		return FATHOM_OK;
-	if (!fathom_options_copy(from, to, sizeof *to) ||
-	    !fathom_options_reserved(to->reserved, sizeof to->reserved / sizeof *to->reserved) ||
-	    (to->flags & ~(uint32_t)(FATHOM_NO_CACHE | FATHOM_DEBUGINFOD)))
+	if (!FATHOM_OPTIONS_READ(from, to, FATHOM_NO_CACHE | FATHOM_DEBUGINFOD))
 		return FATHOM_E_ARGUMENT;
 	if (!to->compat)
 		return FATHOM_OK;
-	if (!fathom_options_copy(to->compat, compat, sizeof *compat) || compat->reserved1 ||
-	    !fathom_options_reserved(compat->reserved,
-				     sizeof compat->reserved / sizeof *compat->reserved) ||
-	    (compat->flags & ~compat_flags))
+	if (!FATHOM_OPTIONS_READ(to->compat, compat, compat_flags) || compat->reserved1)
 		return FATHOM_E_ARGUMENT;
 	/* What is stored on disk is made without these. */
 	if (compat->flags || compat->dwp)
@@ -122,11 +113,10 @@ fathom_err fathom_create(const struct fathom_options *options, struct fathom **r
 	struct fathom *s;
 
 	if (copy_options(options, &o, &compat))
-		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0,
-				   "options that this version does not know");
+		return fathom_fail_options(reterr);
 	s = calloc(1, sizeof *s);
 	if (!s)
-		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+		return fathom_fail_memory(reterr);
 	atomic_init(&s->references, 1);
 	fathom_epochs_init(&s->epochs);
 	pthread_mutex_init(&s->debugs_lock, NULL);
@@ -146,7 +136,7 @@ fathom_err fathom_create(const struct fathom_options *options, struct fathom **r
 		s->memory.reach = fathom_reach_create(o.file_timeout_ms);
 	if (!s->dwp || (o.file_timeout_ms && !s->memory.reach)) {
 		fathom_destroy(s);
-		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+		return fathom_fail_memory(reterr);
 	}
 	*ret_session = s;
 	return FATHOM_OK;

@@ -39,14 +39,11 @@ fathom_err fathom_search_paths_create(struct fathom *session,
 	struct fathom_target_options o = { .size = sizeof o };
 	struct fathom_search_paths *p;
 
-	if (options &&
-	    (!fathom_options_copy(options, &o, sizeof o) || o.flags || o.reserved1 ||
-	     !fathom_options_reserved(o.reserved, sizeof o.reserved / sizeof *o.reserved)))
-		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0,
-				   "options that this version does not know");
+	if (options && (!FATHOM_OPTIONS_READ(options, &o, 0) || o.reserved1))
+		return fathom_fail_options(reterr);
 	p = calloc(1, sizeof *p);
 	if (!p)
-		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+		return fathom_fail_memory(reterr);
 	atomic_init(&p->references, 1);
 	p->session = fathom_acquire(session);
 	p->debug_dirs = copy_dirs(o.debug_dirs);
@@ -55,7 +52,7 @@ fathom_err fathom_search_paths_create(struct fathom *session,
 	p->root = copy_text(o.root);
 	if (!p->debug_dirs || !p->sysroot || !p->exe || !p->root) {
 		fathom_search_paths_release(p);
-		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+		return fathom_fail_memory(reterr);
 	}
 	*ret = p;
 	return FATHOM_OK;

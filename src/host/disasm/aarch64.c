@@ -273,7 +273,7 @@ fathom_err fathom_aarch64_open(struct fathom_decoder **ret, struct fathom_errinf
 	fathom_err err;
 
 	if (!a)
-		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+		return fathom_fail_memory(reterr);
 	a->decoder = (struct fathom_decoder){ .decode = decode,
 					      .close = close_decoder,
 					      .comment = "//",

@@ -52,7 +52,7 @@ fathom_err fathom_capstone_open(struct fathom_capstone **ret, struct fathom_erri
 	char name[32];
 
 	if (!c)
-		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+		return fathom_fail_memory(reterr);
 	if (!open_library(c)) {
 		free(c);
 		format_soname(name, sizeof name);
@@ -71,7 +71,7 @@ fathom_err fathom_capstone_open(struct fathom_capstone **ret, struct fathom_erri
 		(void)c->close(&c->handle);
 	}
 	free(c);
-	return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+	return fathom_fail_memory(reterr);
 }
 
 void fathom_capstone_close(struct fathom_capstone *c)

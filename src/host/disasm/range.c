@@ -15,10 +15,7 @@ static fathom_err read_options(const struct fathom_disasm_options *options,
 			       FATHOM_DISASM_NO_DEMANGLE | FATHOM_DISASM_ONE_SHOT;
 
 	*ret = (struct fathom_disasm_options){ .size = sizeof *ret };
-	if (options && (!fathom_options_copy(options, ret, sizeof *ret) || ret->reserved1 ||
-			!fathom_options_reserved(ret->reserved,
-						 sizeof ret->reserved / sizeof *ret->reserved) ||
-			(ret->flags & ~known)))
+	if (options && (!FATHOM_OPTIONS_READ(options, ret, known) || ret->reserved1))
 		return FATHOM_E_ARGUMENT;
 	if (!ret->max_instructions || ret->max_instructions > FATHOM_DISASM_MAX)
 		ret->max_instructions = FATHOM_DISASM_MAX;
@@ -151,7 +148,7 @@ static fathom_err begin(struct fathom_disasm_work *w, uint64_t size, struct fath
 	if (w->to && w->to->bytes)
 		return FATHOM_OK;
 	fathom_disasm_free(w->to);
-	return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+	return fathom_fail_memory(reterr);
 }
 
 /* Returns how many bytes to read for the wanted instructions: at most those up to @end. */
@@ -172,8 +169,7 @@ fathom_err fathom_disassemble(struct fathom_target *target,
 	fathom_err err;
 
 	if (read_options(options, &w.options))
-		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0,
-				   "options that this version does not know");
+		return fathom_fail_options(reterr);
 	if (end < start)
 		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0, "the end is before the start");
 	FATHOM_TRY(begin(&w, bytes_wanted(&w, start, end), reterr));
@@ -197,8 +193,7 @@ fathom_err fathom_disassemble_bytes(struct fathom_target *target,
 	struct fathom_disasm_work w = { .target = target };
 
 	if (read_options(options, &w.options))
-		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0,
-				   "options that this version does not know");
+		return fathom_fail_options(reterr);
 	FATHOM_TRY(begin(&w, size, reterr));
 	if (size)
 		memcpy(w.to->bytes, bytes, size);

@@ -279,7 +279,7 @@ fathom_err fathom_x86_open(bool is64, bool intel, struct fathom_decoder **ret,
 	char name[32];
 
 	if (!x)
-		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+		return fathom_fail_memory(reterr);
 	if (!open_library(&x->zydis) || (x->zydis.version() ^ ZYDIS_VERSION) >> 32 != 0) {
 		free(x);
 		format_soname(name, sizeof name);

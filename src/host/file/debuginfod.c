@@ -87,7 +87,7 @@ fathom_err fathom_debuginfod_find(struct fathom *session, struct fathom_bytes bu
 				   "libdebuginfod.so.1 is not installed");
 	client = l.begin();
 	if (!client)
-		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+		return fathom_fail_memory(reterr);
 	l.set_user_data(client, &q);
 	l.set_progress(client, on_progress);
 	fd = l.find(client, build_id.data, (int)build_id.size, ret_path);

@@ -240,7 +240,7 @@ fathom_err fathom_maps_read(const char *path, struct fathom_maps *ret,
 
 	FATHOM_TRY(fathom_text_read(path, MAX_SIZE, NULL, NULL, &text, &size, reterr));
 	if (fathom_maps_parse(text, size, ret))
-		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+		return fathom_fail_memory(reterr);
 	if (ret->n)
 		return FATHOM_OK;
 	fathom_maps_deinit(ret);

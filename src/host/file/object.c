@@ -117,7 +117,7 @@ static fathom_err read_sections(struct fathom_object *o, struct fathom_errinfo *
 	/* At least one: section 0, which means "none", can always be read. */
 	o->sections = calloc((size_t)o->n_sections + 1, sizeof *o->sections);
 	if (!o->sections)
-		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+		return fathom_fail_memory(reterr);
 	for (uint32_t i = 0; i < o->n_sections; i++) {
 		struct fathom_object_section *s = &o->sections[i];
 
@@ -187,7 +187,7 @@ fathom_err fathom_object_create(struct fathom_memory *m, struct fathom_file *fil
 
 	if (!o) {
 		fathom_file_close(file);
-		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+		return fathom_fail_memory(reterr);
 	}
 	o->file = file;
 	o->memory = m;

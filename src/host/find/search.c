@@ -58,10 +58,8 @@ static fathom_err read_options(const struct fathom_find_options *options,
 	const uint32_t known = FATHOM_FIND_REGEX | FATHOM_FIND_LITERAL | FATHOM_FIND_INLINED |
 			       FATHOM_FIND_EXPORTED;
 
-	if (options && (!fathom_options_copy(options, ret, sizeof *ret) ||
-			!fathom_options_reserved(ret->reserved,
-						 sizeof ret->reserved / sizeof *ret->reserved) ||
-			ret->reserved_tid || ret->tid < 0 || (ret->flags & ~known)))
+	if (options &&
+	    (!FATHOM_OPTIONS_READ(options, ret, known) || ret->reserved_tid || ret->tid < 0))
 		return FATHOM_E_ARGUMENT;
 	return FATHOM_OK;
 }

@@ -485,7 +485,7 @@ fathom_err fathom_cache_store_module(struct fathom_module *m, bool all, uint32_t
 	s = store_new(m, deadline_ms);
 	if (!s) {
 		free(path);
-		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+		return fathom_fail_memory(reterr);
 	}
 	err = fathom_index_writer_open(&s->writer, path);
 	if (!err)

@@ -411,7 +411,7 @@ fathom_err fathom_lines_collect(struct fathom_worker *w, const struct fathom_uni
 			break;
 		for (size_t i = 0; i < got; i++)
 			if (!take_row(&run, code, &batch[i]))
-				return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+				return fathom_fail_memory(reterr);
 		if (w->lines.rows.n > max_rows(&w->lines.program))
 			return fathom_fail(reterr, FATHOM_E_LIMIT, ".debug_line", line_off,
 					   "too many functions overlap");
@@ -419,7 +419,7 @@ fathom_err fathom_lines_collect(struct fathom_worker *w, const struct fathom_uni
 	if (run.has_prev && run.has_rows)
 		last_sequence(&run)->high = run.prev.address;
 	if (!group_rows(w, wants, n))
-		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+		return fathom_fail_memory(reterr);
 	return err ? err : fathom_line_reader_error(&w->lines.reader, reterr);
 }
 

@@ -96,7 +96,7 @@ fathom_err fathom_module_open(const struct fathom_search_paths *paths, struct fa
 
 	FATHOM_TRY(fathom_object_create(&paths->session->memory, file, &main, reterr));
 	if (fathom_module_create(paths, main, notes, ret))
-		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+		return fathom_fail_memory(reterr);
 	return FATHOM_OK;
 }
 

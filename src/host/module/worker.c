@@ -111,7 +111,7 @@ static fathom_err pin_abbrevs(struct fathom_worker *w, const struct fathom_dwarf
 		s->serial = 0;
 		do {
 			if (err == FATHOM_GROW && !grow_table(&s->table))
-				return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+				return fathom_fail_memory(reterr);
 			err = fathom_abbrevs_read(dwarf, off, e, last, &s->table, reterr);
 		} while (err == FATHOM_GROW);
 		FATHOM_TRY(err);

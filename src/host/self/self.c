@@ -365,12 +365,12 @@ static fathom_err look_around(struct host_self *h, struct look *l, struct fathom
 	*l = (struct look){ .self = h };
 	h->n_looks++;
 	if (fathom_self_list(&l->loaded))
-		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+		return fathom_fail_memory(reterr);
 	err = walk_modules(h, l, reterr);
 	if (err || !l->err)
 		return err;
 	if (l->err != FATHOM_E_CHANGED)
-		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+		return fathom_fail_memory(reterr);
 	if (reterr)
 		*reterr = l->info;
 	return FATHOM_E_CHANGED;
@@ -478,7 +478,7 @@ static fathom_err make_table(struct host_self *h, bool *ret_settled, struct fath
 	if (!err) {
 		sort_places(&l.places);
 		if (!reserve_table(h, l.places.n))
-			err = fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+			err = fathom_fail_memory(reterr);
 	}
 	if (!err) {
 		/* Who asks meanwhile must not take the old counters for those of the new table. */
@@ -566,11 +566,8 @@ static fathom_err check_options(const struct fathom_self_options *options,
 				struct fathom_self_options *ret, struct fathom_errinfo *reterr)
 {
 	*ret = (struct fathom_self_options){ .size = sizeof *ret };
-	if (options && (!fathom_options_copy(options, ret, sizeof *ret) || ret->reserved1 ||
-			!fathom_options_reserved(ret->reserved,
-						 sizeof ret->reserved / sizeof *ret->reserved) ||
-			ret->flags & ~(uint32_t)FATHOM_SELF_FULL))
-		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0, "an option that is not known");
+	if (options && (!FATHOM_OPTIONS_READ(options, ret, FATHOM_SELF_FULL) || ret->reserved1))
+		return fathom_fail_options(reterr);
 	return FATHOM_OK;
 }
 
@@ -584,7 +581,7 @@ fathom_err fathom_self_prepare(struct fathom *session, const struct fathom_self_
 	FATHOM_TRY(check_options(options, &o, reterr));
 	h = calloc(1, sizeof *h);
 	if (!h)
-		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+		return fathom_fail_memory(reterr);
 	h->session = session;
 	h->flags = o.flags;
 	h->self.readers = &h->readers;
@@ -593,7 +590,7 @@ fathom_err fathom_self_prepare(struct fathom *session, const struct fathom_self_
 	err = fathom_search_paths_create(session, o.target, &h->paths, reterr);
 	if (!err)
 		err = init_tables(h) ? fathom_self_refresh(&h->self, reterr)
-				     : fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+				     : fathom_fail_memory(reterr);
 	if (err) {
 		fathom_self_destroy(&h->self);
 		return err;

@@ -32,7 +32,7 @@ static fathom_err begin(struct fathom_target *t, enum fathom_view_use use,
 	(void)addresses;
 	(void)n;
 	if (!v)
-		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+		return fathom_fail_memory(reterr);
 	v->holder = (struct fathom_holder){ t->stated, o->file->path, o->build_id, NULL };
 	v->place = (struct fathom_place){ .holder = &v->holder, .is_code = true };
 	v->view = (struct fathom_view){ .target = t,
@@ -141,7 +141,7 @@ fathom_err fathom_elf_file_open(struct fathom_search_paths *paths, struct fathom
 
 	if (!t) {
 		fathom_file_close(file);
-		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+		return fathom_fail_memory(reterr);
 	}
 	fathom_target_init(t, &file_ops, paths, FATHOM_TARGET_FILE);
 	err = fathom_module_open(t->paths, file, &t->notes, &t->stated, reterr);

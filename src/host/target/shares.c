@@ -197,10 +197,10 @@ fathom_err fathom_target_answer(struct fathom_target *target,
 
 	b.answers = fathom_answers_create(n, options->flags);
 	if (!b.answers)
-		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+		return fathom_fail_memory(reterr);
 	err = answer(&b, target, reterr);
 	if (!err && !fathom_answers_unify(b.answers))
-		err = fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+		err = fathom_fail_memory(reterr);
 	if (err) {
 		fathom_answers_free(b.answers);
 		return err;
@@ -218,9 +218,7 @@ static fathom_err read_compat(const struct fathom_compat_symbolize *options,
 	const uint32_t known = FATHOM_DWARF_NAMES | FATHOM_VARIABLES;
 	struct fathom_compat_symbolize c;
 
-	if (!fathom_options_copy(options, &c, sizeof c) ||
-	    !fathom_options_reserved(c.reserved, sizeof c.reserved / sizeof *c.reserved) ||
-	    (c.flags & ~known) || c.alias > FATHOM_ALIAS_LLVM)
+	if (!FATHOM_OPTIONS_READ(options, &c, known) || c.alias > FATHOM_ALIAS_LLVM)
 		return FATHOM_E_ARGUMENT;
 	ret->flags |= FATHOM_BATCH_COMPAT;
 	ret->flags |= c.flags & FATHOM_DWARF_NAMES ? FATHOM_BATCH_DWARF_NAMES : 0u;
@@ -234,13 +232,11 @@ static fathom_err read_options(const struct fathom_symbolize_options *options,
 			       struct fathom_batch_options *ret)
 {
 	const uint32_t known = FATHOM_NAMES_ONLY | FATHOM_NO_DEMANGLE | FATHOM_ONE_SHOT;
-	struct fathom_symbolize_options o;
+	struct fathom_symbolize_options o = { 0 };
 
 	if (!options)
 		return FATHOM_OK;
-	if (!fathom_options_copy(options, &o, sizeof o) || o.reserved1 ||
-	    !fathom_options_reserved(o.reserved, sizeof o.reserved / sizeof *o.reserved) ||
-	    (o.flags & ~known))
+	if (!FATHOM_OPTIONS_READ(options, &o, known) || o.reserved1)
 		return FATHOM_E_ARGUMENT;
 	ret->flags = o.flags;
 	return o.compat ? read_compat(o.compat, ret) : FATHOM_OK;
@@ -264,8 +260,7 @@ fathom_err fathom_symbolize(struct fathom_target *target,
 	struct fathom_batch_options o = { .kinds = kinds };
 
 	if (read_options(options, &o))
-		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0,
-				   "options that this version does not know");
+		return fathom_fail_options(reterr);
 	if (n > UINT32_MAX / 2)
 		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0,
 				   "more addresses than one batch may have");

@@ -114,7 +114,7 @@ static fathom_err find(struct fathom_target *target, const char *const *names, s
 		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0,
 				   "more names than one batch may have");
 	if (fathom_name_search_init(&s, names, n))
-		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+		return fathom_fail_memory(reterr);
 	s.wants_all = wants_all;
 	if (n)
 		err = search(target, &s, &hidden, reterr);

@@ -260,7 +260,7 @@ fathom_err fathom_values_read(struct fathom_target *target, const char *type,
 	FATHOM_TRY(fathom_value_type_parse(type, &t, reterr));
 	values = n <= SIZE_MAX / sizeof *values ? calloc(n + 1, sizeof *values) : NULL;
 	if (!values)
-		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+		return fathom_fail_memory(reterr);
 	err = read_now(target, &t, addresses, n, values, &good, reterr);
 	for (int i = 1; !err && !good && i < MAX_READINGS; i++) {
 		free_values(values, n);

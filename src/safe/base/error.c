@@ -91,3 +91,14 @@ size_t fathom_errinfo_format(const struct fathom_errinfo *info, char *buf, size_
 	fathom_text_end(&t);
 	return t.len;
 }
+
+fathom_err fathom_fail_memory(struct fathom_errinfo *info)
+{
+	return fathom_fail(info, FATHOM_E_MEMORY, "", 0, "out of memory");
+}
+
+fathom_err fathom_fail_options(struct fathom_errinfo *info)
+{
+	return fathom_fail(info, FATHOM_E_ARGUMENT, "", 0,
+			   "options that this version does not know");
+}

@@ -26,4 +26,10 @@ fathom_err fathom_fail(struct fathom_errinfo *info, fathom_err err, const char *
 fathom_err fathom_fail_by(struct fathom_errinfo *info, fathom_err err, enum fathom_cause cause,
 			  const char *what);
 
+/* Fails for lack of memory: FATHOM_E_MEMORY. */
+fathom_err fathom_fail_memory(struct fathom_errinfo *info);
+
+/* Refuses options that hold what this version does not know: FATHOM_E_ARGUMENT. */
+fathom_err fathom_fail_options(struct fathom_errinfo *info);
+
 #endif

@@ -289,7 +289,7 @@ fathom_err fathom_kallsyms_read(const char *path, uint64_t until, struct fathom_
 	while (u.past && size && text[size - 1] != '\n')
 		size--;
 	if (fathom_kallsyms_parse(text, size, ret))
-		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+		return fathom_fail_memory(reterr);
 	/* The last address may have more names behind what was read. */
 	if (u.past && ret->n_image)
 		ret->known_to = ret->items[ret->n_image - 1].avma;

@@ -85,7 +85,7 @@ static fathom_err read_headers(int fd, uint8_t **ret_bytes, struct fathom_image 
 	end = end > sizeof head ? end : sizeof head;
 	all = malloc((size_t)end);
 	if (!all)
-		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+		return fathom_fail_memory(reterr);
 	bytes = (struct fathom_bytes){ all, fathom_file_read_at(fd, 0, all, (size_t)end) };
 	err = fathom_image_init(bytes, ret_image, reterr);
 	if (err)

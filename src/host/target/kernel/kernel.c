@@ -79,7 +79,7 @@ static fathom_err open_kernel(struct fathom_search_paths *paths, struct fathom_t
 	fathom_err err;
 
 	if (!k)
-		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+		return fathom_fail_memory(reterr);
 	fathom_target_init(&k->target, &fathom_kernel_ops, paths, FATHOM_TARGET_KERNEL);
 	pthread_mutex_init(&k->lock, NULL);
 	k->place.paths = paths;
@@ -376,7 +376,7 @@ fathom_err fathom_kernel_take_table(struct fathom_kernel *k, int64_t since_ns, u
 	t = calloc(1, sizeof *t);
 	if (!t || !format_kallsyms(k, &path)) {
 		free(t);
-		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+		return fathom_fail_memory(reterr);
 	}
 	t->read_ns = fathom_now_ns();
 	t->users = 1;

@@ -55,7 +55,7 @@ static fathom_err begin(struct fathom_target *t, enum fathom_view_use use, const
 	v = calloc(1, sizeof *v);
 	if (!v || fathom_kernel_owners_init(&v->owners, k)) {
 		free(v);
-		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+		return fathom_fail_memory(reterr);
 	}
 	v->view = (struct fathom_view){ .target = t, .memory = { read_memory, NULL, v } };
 	v->view.hidden = k->start ? FATHOM_REASON_NONE : FATHOM_REASON_NO_PERMISSION;

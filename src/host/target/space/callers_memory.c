@@ -25,9 +25,7 @@ static const struct reader *reader_of(const struct fathom_space *s)
 static fathom_err read_maps(const struct fathom_space *s, struct fathom_maps *ret,
 			    struct fathom_errinfo *reterr)
 {
-	return fathom_maps_copy(&reader_of(s)->maps, ret)
-		       ? fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory")
-		       : FATHOM_OK;
+	return fathom_maps_copy(&reader_of(s)->maps, ret) ? fathom_fail_memory(reterr) : FATHOM_OK;
 }
 
 /* What the caller says of errno is its own matter; more bytes than were asked for are not taken. */
@@ -149,8 +147,7 @@ static fathom_err copy_mappings(struct reader *r, const struct fathom_mapping_in
 static fathom_err read_space(const struct fathom_address_space *space,
 			     struct fathom_address_space *ret, struct fathom_errinfo *reterr)
 {
-	if (!fathom_options_copy(space, ret, sizeof *ret) || ret->flags ||
-	    !fathom_options_reserved(ret->reserved, sizeof ret->reserved / sizeof *ret->reserved))
+	if (!FATHOM_OPTIONS_READ(space, ret, 0))
 		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0,
 				   "fields that this version does not know");
 	if (!ret->read || !ret->mappings || !ret->n_mappings)
@@ -180,7 +177,7 @@ static fathom_err open_reader(struct fathom_search_paths *paths, struct fathom_a
 	fathom_err err;
 
 	if (!r)
-		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+		return fathom_fail_memory(reterr);
 	fathom_space_init(&r->space, &space_ops, &target_ops, paths, FATHOM_TARGET_READER);
 	r->space.target.pid = given.pid;
 	r->space.page = given.page_size;
@@ -201,7 +198,7 @@ fathom_err fathom_target_open_reader(struct fathom *session,
 				     struct fathom_target **ret_target,
 				     struct fathom_errinfo *reterr)
 {
-	struct fathom_address_space given;
+	struct fathom_address_space given = { 0 };
 	struct fathom_search_paths *paths;
 	fathom_err err;
 

@@ -33,7 +33,7 @@ bool fathom_core_file_is(struct fathom_bytes bytes)
 
 static fathom_err fail_memory(struct fathom_errinfo *reterr)
 {
-	return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+	return fathom_fail_memory(reterr);
 }
 
 static uint64_t cur_word(struct fathom_cursor *c, const struct core *core)

@@ -271,10 +271,10 @@ fathom_err fathom_space_begin(struct fathom_target *t, enum fathom_view_use use,
 	}
 	v = view_new(s);
 	if (!v)
-		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+		return fathom_fail_memory(reterr);
 	err = read_map(v, use, avmas, n, reterr);
 	if (!err && take_map(v))
-		err = fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+		err = fathom_fail_memory(reterr);
 	if (err)
 		view_free(v);
 	else

@@ -440,10 +440,10 @@ static fathom_err read_image(const struct fathom_space *s, const struct fathom_m
 				      "its image in memory does not fit the memory budget");
 	pages = fathom_pages_alloc(size);
 	if (!pages)
-		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+		return fathom_fail_memory(reterr);
 	if (!fill_image(s, bias, image, pages, size, ret_bare)) {
 		fathom_pages_free(pages, size);
-		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+		return fathom_fail_memory(reterr);
 	}
 	return object_from(&s->target.session->memory, first, pages, size, ret, reterr);
 }
@@ -456,7 +456,7 @@ static fathom_err read_vdso(const struct fathom_space *s, const struct fathom_ma
 	uint8_t *pages = size <= MAX_IMAGE ? fathom_pages_alloc(size) : NULL;
 
 	if (!pages)
-		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+		return fathom_fail_memory(reterr);
 	if (fathom_space_read(s, mapping->start, pages, (size_t)size) != size) {
 		const fathom_err err = unreadable(reterr);
 
@@ -503,7 +503,7 @@ fathom_err fathom_space_image(const struct fathom_space *s, const struct fathom_
 				   "the start of its image is not in memory");
 	header = malloc((size_t)s->page);
 	if (!header)
-		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+		return fathom_fail_memory(reterr);
 	got = fathom_space_read(s, maps->items[k].start, header, (size_t)s->page);
 	if (!got)
 		got = read_other_header(s, maps, &k, header);

@@ -25,9 +25,7 @@ static fathom_err read_maps(const struct fathom_space *s, struct fathom_maps *re
 
 	if (!err || !p->make_map)
 		return err;
-	return p->make_map(s->page, ret)
-		       ? fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory")
-		       : FATHOM_OK;
+	return p->make_map(s->page, ret) ? fathom_fail_memory(reterr) : FATHOM_OK;
 }
 
 static fathom_err query_maps(const struct fathom_space *s, const uint64_t *addresses, size_t n,
@@ -106,7 +104,7 @@ fathom_err fathom_own_process_open(struct fathom_search_paths *paths,
 	struct own_process *p = calloc(1, sizeof *p);
 
 	if (!p)
-		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+		return fathom_fail_memory(reterr);
 	fathom_space_init(&p->space, &space_ops, &target_ops, paths, FATHOM_TARGET_SELF);
 	p->space.target.is_live = true;
 	p->space.target.pid = getpid();

@@ -708,7 +708,7 @@ static fathom_err open_process(struct fathom_search_paths *paths, int pid,
 	fathom_err err;
 
 	if (!p)
-		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+		return fathom_fail_memory(reterr);
 	err = find_process(p, reterr);
 	if (err)
 		fathom_target_release(&p->space.target);

@@ -26,7 +26,7 @@ bool fathom_snapshot_file_is(struct fathom_bytes bytes)
 
 static fathom_err fail_memory(struct fathom_errinfo *reterr)
 {
-	return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+	return fathom_fail_memory(reterr);
 }
 
 /* Where the header has what. */

@@ -428,7 +428,7 @@ static fathom_err take(struct writer *w, bool *ret_changed, struct fathom_errinf
 	w->memory = &w->view->raw;
 	w->maps = &w->view->maps;
 	put_all(w);
-	err = w->out.failed ? fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory")
+	err = w->out.failed ? fathom_fail_memory(reterr)
 			    : w->space->ops->read_maps(w->space, &after, reterr);
 	if (!err) {
 		*ret_changed = !have_same_files(w->maps, &after);

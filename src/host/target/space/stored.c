@@ -24,9 +24,7 @@ static const struct fathom_dump *dump_of(const struct fathom_space *s)
 static fathom_err read_maps(const struct fathom_space *s, struct fathom_maps *ret,
 			    struct fathom_errinfo *reterr)
 {
-	return fathom_maps_copy(&dump_of(s)->maps, ret)
-		       ? fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory")
-		       : FATHOM_OK;
+	return fathom_maps_copy(&dump_of(s)->maps, ret) ? fathom_fail_memory(reterr) : FATHOM_OK;
 }
 
 static size_t read_memory(const struct fathom_space *s, uint64_t avma, void *to, size_t size)
@@ -183,14 +181,14 @@ fathom_err fathom_stored_open(struct fathom_search_paths *paths, struct fathom_f
 
 	if (!s) {
 		fathom_file_close(file);
-		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+		return fathom_fail_memory(reterr);
 	}
 	fathom_space_init(&s->space, &stored_ops, is_core ? &core_ops : &snapshot_ops, paths,
 			  is_core ? FATHOM_TARGET_CORE : FATHOM_TARGET_SNAPSHOT);
 	err = is_core ? fathom_core_file_read(file, &s->space.target.notes, &s->dump, reterr)
 		      : fathom_snapshot_file_read(file, &s->dump, reterr);
 	if (!err && fathom_maps_link(&s->dump.maps))
-		err = fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
+		err = fathom_fail_memory(reterr);
 	if (err) {
 		fathom_target_release(&s->space.target);
 		return err;

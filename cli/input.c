@@ -165,40 +165,45 @@ static void take_symbol(const struct input_rules *rules, struct input *in, uint6
 	in->kind = INPUT_READY;
 }
 
-/* The names of inputs as the library takes them. */
+/* Some names of inputs as the library takes them. */
 struct names {
 	const char **name;
-	uint64_t *address;
+	size_t *input; /* of each: number of the input */
 	uint8_t *reason;
 	char *text; /* of all */
 	size_t n;
 };
 
-static void copy_names(const struct input *inputs, size_t n, struct names *ret)
+/* Copies the names of inputs that may be numbers, if @either, or those of the others. */
+static void copy_names(const struct input *inputs, size_t n, bool either, struct names *ret)
 {
 	size_t count = 0;
 	size_t bytes = 0;
 	char *to;
 
-	for (size_t i = 0; i < n; i++) {
-		count += inputs[i].kind != INPUT_READY;
-		bytes += inputs[i].kind != INPUT_READY ? name_size(&inputs[i]) + 1 : 0;
-	}
-	ret->name = must(malloc((count + 1) * sizeof *ret->name));
-	ret->address = must(malloc((count + 1) * sizeof *ret->address));
-	ret->reason = must(malloc(count + 1));
-	ret->text = must(malloc(bytes + 1));
-	ret->n = 0;
+	for (size_t i = 0; i < n; i++)
+		if (inputs[i].kind != INPUT_READY && (inputs[i].kind == INPUT_EITHER) == either) {
+			count++;
+			bytes += name_size(&inputs[i]) + 1;
+		}
+	*ret = (struct names){ .n = 0 };
+	if (!count)
+		return;
+	ret->name = must(malloc(count * sizeof *ret->name));
+	ret->input = must(malloc(count * sizeof *ret->input));
+	ret->reason = must(malloc(count));
+	ret->text = must(malloc(bytes));
 	to = ret->text;
 	for (size_t i = 0; i < n; i++) {
 		size_t size;
 
-		if (inputs[i].kind == INPUT_READY)
+		if (inputs[i].kind == INPUT_READY || (inputs[i].kind == INPUT_EITHER) != either)
 			continue;
 		size = name_size(&inputs[i]);
 		memcpy(to, inputs[i].text, size);
 		to[size] = '\0';
-		ret->name[ret->n++] = to;
+		ret->name[ret->n] = to;
+		ret->input[ret->n++] = i;
 		to += size + 1;
 	}
 }
@@ -206,108 +211,106 @@ static void copy_names(const struct input *inputs, size_t n, struct names *ret)
 static void free_names(struct names *names)
 {
 	free(names->name);
-	free(names->address);
+	free(names->input);
 	free(names->reason);
 	free(names->text);
 }
 
-static void exit_with(const struct fathom_errinfo *info)
-{
-	complain_error(info);
-	exit(EXIT_USAGE);
-}
-
-void input_resolve(const struct input_rules *rules, struct input *inputs, size_t n)
-{
-	struct fathom_errinfo info;
-	struct names names;
-	size_t next = 0;
-
-	copy_names(inputs, n, &names);
-	if (names.n && fathom_target_find_symbols(rules->target, names.name, names.n, names.address,
-						  names.reason, &info))
-		exit_with(&info);
-	for (size_t i = 0; i < n; i++)
-		if (inputs[i].kind != INPUT_READY) {
-			take_symbol(rules, &inputs[i], names.address[next], names.reason[next]);
-			next++;
-		}
-	free_names(&names);
-}
-
 /* The addresses that names have. */
 struct places {
-	struct {
-		size_t name;
-		uint64_t address;
-	} * item;
+	uint64_t *address;
 	size_t n;
 	size_t cap;
+	struct {
+		size_t first; /* number in address */
+		size_t n;
+	} * of;              /* each input; NULL: none has a name */
+	const size_t *input; /* of the names that are being looked up */
 };
 
 static void take_place(void *data, size_t name, uint64_t address)
 {
 	struct places *p = data;
+	const size_t input = p->input[name];
 
 	if (p->n == p->cap) {
 		p->cap = p->cap ? 2 * p->cap : 64;
-		p->item = must(realloc(p->item, p->cap * sizeof *p->item));
+		p->address = must(realloc(p->address, p->cap * sizeof *p->address));
 	}
-	p->item[p->n].name = name;
-	p->item[p->n++].address = address;
+	if (!p->of[input].n)
+		p->of[input].first = p->n;
+	p->address[p->n++] = address;
+	p->of[input].n++;
 }
 
-/* Adds to @to, which has room, one input for each address of @in; returns how many. */
-static size_t add_places(const struct input_rules *rules, const struct input *in,
-			 const struct places *p, size_t first, struct input *to)
+/* Looks up names, those of inputs that may be numbers as linked only. Exits on failure. */
+static void look_up(const struct input_rules *rules, struct input *inputs, size_t n, bool either,
+		    struct places *p)
 {
-	size_t n = 0;
+	struct fathom_errinfo info;
+	struct names names;
 
-	while (first + n < p->n && p->item[first + n].name == p->item[first].name) {
-		to[n] = *in;
-		take_symbol(rules, &to[n], p->item[first + n].address, FATHOM_REASON_NONE);
-		to[n].more = true;
-		n++;
+	copy_names(inputs, n, either, &names);
+	if (names.n && !p->of)
+		p->of = must(calloc(n, sizeof *p->of));
+	p->input = names.input;
+	if (names.n && fathom_target_find_all_symbols(
+			       rules->target, either ? FATHOM_FIND_LINKED : 0, names.name, names.n,
+			       names.reason, take_place, p, &info)) {
+		complain_error(&info);
+		exit(EXIT_USAGE);
 	}
-	to[n - 1].more = false;
-	return n;
+	for (size_t i = 0; i < names.n; i++)
+		if (names.reason[i])
+			take_symbol(rules, &inputs[names.input[i]], 0, names.reason[i]);
+	free_names(&names);
+}
+
+static void look_up_all(const struct input_rules *rules, struct input *inputs, size_t n,
+			struct places *p)
+{
+	look_up(rules, inputs, n, true, p);
+	look_up(rules, inputs, n, false, p);
+}
+
+void input_resolve(const struct input_rules *rules, struct input *inputs, size_t n)
+{
+	struct places p = { .n = 0 };
+
+	look_up_all(rules, inputs, n, &p);
+	for (size_t i = 0; p.of && i < n; i++)
+		if (p.of[i].n)
+			take_symbol(rules, &inputs[i], p.address[p.of[i].first],
+				    FATHOM_REASON_NONE);
+	free(p.address);
+	free(p.of);
 }
 
 struct input *input_resolve_all(const struct input_rules *rules, struct input *inputs, size_t n,
 				size_t *ret_n)
 {
-	struct places places = { 0 };
-	struct fathom_errinfo info;
-	struct names names;
+	struct places p = { .n = 0 };
 	struct input *all;
-	size_t next = 0;
-	size_t place = 0;
 
-	copy_names(inputs, n, &names);
-	if (names.n && fathom_target_find_all_symbols(rules->target, names.name, names.n,
-						      names.reason, take_place, &places, &info))
-		exit_with(&info);
-	all = must(malloc((n + places.n + 1) * sizeof *all));
+	*ret_n = n;
+	look_up_all(rules, inputs, n, &p);
+	if (!p.of)
+		return inputs;
+	all = must(malloc((n + p.n + 1) * sizeof *all));
 	*ret_n = 0;
 	for (size_t i = 0; i < n; i++) {
-		const size_t name = next;
+		if (!p.of[i].n)
+			all[(*ret_n)++] = inputs[i];
+		for (size_t k = 0; k < p.of[i].n; k++) {
+			struct input *to = &all[(*ret_n)++];
 
-		next += inputs[i].kind != INPUT_READY;
-		if (next != name && !names.reason[name]) {
-			const size_t added =
-				add_places(rules, &inputs[i], &places, place, all + *ret_n);
-
-			place += added;
-			*ret_n += added;
-			continue;
+			*to = inputs[i];
+			take_symbol(rules, to, p.address[p.of[i].first + k], FATHOM_REASON_NONE);
+			to->more = k + 1 < p.of[i].n;
 		}
-		all[*ret_n] = inputs[i];
-		if (next != name)
-			take_symbol(rules, &all[*ret_n], 0, names.reason[name]);
-		++*ret_n;
 	}
-	free_names(&names);
-	free(places.item);
+	free(p.address);
+	free(p.of);
 	free(inputs);
 	return all;
 }

@@ -36,7 +36,7 @@ void input_parse(const struct input_rules *rules, const char *text, size_t size,
 void input_resolve(const struct input_rules *rules, struct input *inputs, size_t n);
 
 /*
- * Does the same; a symbol with several addresses, static functions of one name, becomes as many
+ * Does the same; a symbol with several addresses, static or overloaded functions, becomes as many
  * inputs, one behind the other. Returns the inputs, which are @inputs or in their place, and how
  * many there are.
  */

@@ -44,7 +44,9 @@ enum fathom_find_flag {
 	/** What is looked for is every inlined copy of functions, in the debug information. */
 	FATHOM_FIND_INLINED = 1u << 2,
 	/** Only what the dynamic linker could find, in the kernel what is not static. */
-	FATHOM_FIND_EXPORTED = 1u << 3
+	FATHOM_FIND_EXPORTED = 1u << 3,
+	/** Exact names are those that symbols are linked as: they are not compared demangled. */
+	FATHOM_FIND_LINKED = 1u << 4
 };
 
 /** Options of one search; as struct fathom_options. */
@@ -148,19 +150,30 @@ struct fathom_matches;
  * others by their numbers. Not known, and so never of rank 0, is the answer
  * where it depends on STB_GNU_UNIQUE symbols of libraries opened with RTLD_LOCAL.
  *
+ * The rule of ranks, for whatever takes a name: `fathom addr` and `fathom disasm` take the first
+ * match, too. Of the symbols with one name,
+ *
+ *	1. that which the dynamic linker answers (rank 0);
+ *	2. others that it could: exported in .dynsym, other versions;
+ *	3. then global, weak, and local symbols of the other tables;
+ *	4. of these, in the order in which the dynamic linker searches their modules, then those
+ *	   of modules that it does not search, in the order of addresses;
+ *	5. then in the order of their addresses.
+ *
  * In the kernel, names are those of /proc/kallsyms, with what the image's and the modules' files
  * say of their sizes and types, and then those that only the image's file has. No dynamic linker
- * answers there: the first match has rank 1, global symbols before weak and local ones, the image's
- * before modules'. Where no file is found, module_address is FATHOM_NO_ADDRESS.
+ * answers there: the first match has rank 1, the image's symbols before modules', and of each
+ * global ones before weak and local ones. Where no file is found, module_address is
+ * FATHOM_NO_ADDRESS.
  *
  * Safety: mt-safe
  * Memory: *@ret_matches is the caller's, to be freed with fathom_matches_free()
  * Returns: FATHOM_OK, also when nothing is found: a query that is none has the reason
  *	FATHOM_REASON_BAD_ADDRESS, and a note says why; FATHOM_E_ARGUMENT for options, a thread of a
  *	target that has none, or more than 2^20 queries; FATHOM_E_LIMIT when what the queries find
- *does not fit the memory budget, which it counts against until the search ends; FATHOM_E_MEMORY; of
- *a process also what fathom_target_open_process() returns, of the kernel what
- *fathom_target_open_kernel() does
+ *	does not fit the memory budget, which it counts against until the search ends;
+ *	FATHOM_E_MEMORY; of a process also what fathom_target_open_process() returns, of the kernel
+ *	what fathom_target_open_kernel() does
  */
 FATHOM_API fathom_err fathom_find(struct fathom_target *target,
 				  const struct fathom_find_options *options,
@@ -189,6 +202,52 @@ FATHOM_API size_t fathom_matches_count(const struct fathom_matches *matches);
  */
 FATHOM_API const struct fathom_match *fathom_matches_get(const struct fathom_matches *matches,
 							 size_t i);
+
+/**
+ * Finds the address of the symbol called @name, NAME or NAME@VERSION as in queries above; nothing
+ * in it is a pattern, a library or a line. It is that of the first match that fathom_find() has.
+ *
+ * Safety: mt-safe
+ * Memory: writes *@ret_address
+ * Returns: FATHOM_OK or FATHOM_E_NOT_FOUND; of the kernel FATHOM_E_OS when it shows no addresses;
+ *	else what fathom_target_find_symbols() returns
+ */
+FATHOM_API fathom_err fathom_target_find_symbol(struct fathom_target *target, const char *name,
+						uint64_t *ret_address);
+
+/**
+ * Does the same for @n @names at once, at most 2^31 - 1, in one pass over the symbol tables.
+ * @flags: 0 or FATHOM_FIND_LINKED. Of name i, @ret_reasons[i] is FATHOM_REASON_NONE where
+ * @ret_addresses[i] holds; else FATHOM_REASON_NO_SUCH_SYMBOL, also where a symbol has no address (a
+ * TLS symbol of a file); FATHOM_REASON_UNSUPPORTED or _UNMAPPED of an IFUNC or a TLS symbol in a
+ * process whose place is not known; FATHOM_REASON_CHANGED; or FATHOM_REASON_NO_PERMISSION of a
+ * kernel that shows no addresses (enum fathom_reason).
+ *
+ * Safety: mt-safe
+ * Memory: writes up to @n addresses and @n reasons
+ * Returns: FATHOM_OK, also when no name was found; else what fathom_find() returns
+ */
+FATHOM_API fathom_err fathom_target_find_symbols(struct fathom_target *target, uint32_t flags,
+						 const char *const *names, size_t n,
+						 uint64_t *ret_addresses, uint8_t *ret_reasons,
+						 struct fathom_errinfo *reterr);
+
+/** Takes one @address of name @i; called in the order of the names. */
+typedef void (*fathom_symbol_fn)(void *data, size_t i, uint64_t address);
+
+/**
+ * Does the same, and calls @fn for every address of a name that stands for several functions:
+ * static ones of several source files, of one module, and overloaded ones. The first is that of
+ * fathom_target_find_symbols(); of any other name it is the only one.
+ *
+ * Safety: mt-safe; @fn is called by this thread
+ * Memory: writes up to @n reasons
+ * Returns: what fathom_target_find_symbols() returns; after an error, @fn was not called
+ */
+FATHOM_API fathom_err fathom_target_find_all_symbols(struct fathom_target *target, uint32_t flags,
+						     const char *const *names, size_t n,
+						     uint8_t *ret_reasons, fathom_symbol_fn fn,
+						     void *data, struct fathom_errinfo *reterr);
 
 /**
  * The word for a table, such as "dynsym"; "" for FATHOM_TABLE_NONE and what is unknown.

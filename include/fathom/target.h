@@ -301,54 +301,6 @@ FATHOM_API fathom_err fathom_target_section(const struct fathom_target *target, 
 					    struct fathom_section_info *ret_section);
 
 /**
- * Finds the address of the symbol called @name, as it is linked; a version may follow as in
- * "memcpy@GLIBC_2.14". Of several, the one that fathom_symbolize() would prefer. Where there is
- * none, that of the function with this demangled name, "ns::f(int)"; "ns::f" will do if only one is
- * called so.
- *
- * Safety: mt-safe
- * Memory: writes *@ret_address
- * Returns: FATHOM_OK or FATHOM_E_NOT_FOUND; of the kernel FATHOM_E_OS when it shows no addresses;
- *	else what fathom_target_find_symbols() returns
- */
-FATHOM_API fathom_err fathom_target_find_symbol(struct fathom_target *target, const char *name,
-						uint64_t *ret_address);
-
-/**
- * Does the same for @n @names at once, at most 2^31 - 1: each symbol table is passed over once for
- * all of them. Of name i, @ret_reasons[i] is FATHOM_REASON_NONE where @ret_addresses[i] holds;
- * FATHOM_REASON_NO_SUCH_SYMBOL; or FATHOM_REASON_NO_PERMISSION of a kernel that shows no addresses
- * (enum fathom_reason).
- *
- * Safety: mt-safe
- * Memory: writes up to @n addresses and @n reasons
- * Returns: FATHOM_OK, also when no name was found; FATHOM_E_ARGUMENT or FATHOM_E_MEMORY; of a
- *	process also what fathom_target_open_process() returns: it may have ended; of the kernel
- *	what fathom_target_open_kernel() returns
- */
-FATHOM_API fathom_err fathom_target_find_symbols(struct fathom_target *target,
-						 const char *const *names, size_t n,
-						 uint64_t *ret_addresses, uint8_t *ret_reasons,
-						 struct fathom_errinfo *reterr);
-
-/** Takes one @address of name @i; called in the order of the names. */
-typedef void (*fathom_symbol_fn)(void *data, size_t i, uint64_t address);
-
-/**
- * Does the same, and calls @fn for every address: of a name that only local symbols have, static
- * functions of several source files, for each of them in one module, in ascending order; of any
- * other name that is found for the one that fathom_target_find_symbols() finds.
- *
- * Safety: mt-safe; @fn is called by this thread
- * Memory: writes up to @n reasons
- * Returns: what fathom_target_find_symbols() returns; after an error, @fn was not called
- */
-FATHOM_API fathom_err fathom_target_find_all_symbols(struct fathom_target *target,
-						     const char *const *names, size_t n,
-						     uint8_t *ret_reasons, fathom_symbol_fn fn,
-						     void *data, struct fathom_errinfo *reterr);
-
-/**
  * Reads up to @size bytes at @address into @to: of a process from its memory; of a core, too, and
  * what it leaves out from the files that were mapped, where they were not writable, which is all
  * that there is of a snapshot; of a file what it has for an address as stated in it (in a

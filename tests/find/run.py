@@ -11,6 +11,7 @@ import answers  # noqa: E402, F401  pylint: disable=unused-import
 import files  # noqa: E402, F401  pylint: disable=unused-import
 import lines  # noqa: E402, F401  pylint: disable=unused-import
 import lookups  # noqa: E402, F401  pylint: disable=unused-import
+import names  # noqa: E402, F401  pylint: disable=unused-import
 import processes  # noqa: E402, F401  pylint: disable=unused-import
 
 from suite import SUITE  # noqa: E402

@@ -350,6 +350,47 @@ static void a_search_gives_the_memory_budget_back(void **state)
 	assert_int_equal(left, 0);
 }
 
+static void each_name_has_its_address(void **state)
+{
+	static const char *const names[] = { "main", "no_such_name",  "",
+					     "main", "fathom_create", "fathom_find",
+					     "main", "ma*n",          "main(" };
+	enum { N = sizeof names / sizeof *names };
+	const struct fathom_options options = { .size = sizeof options, .flags = FATHOM_NO_CACHE };
+	struct fathom_target *target;
+	struct fathom *session;
+	uint64_t address[N];
+	uint8_t reason[N];
+	uint64_t one;
+
+	(void)state;
+	assert_int_equal(fathom_create(&options, &session, NULL), 0);
+	assert_int_equal(fathom_target_open_file(session, "/proc/self/exe", NULL, &target, NULL),
+			 0);
+	assert_int_equal(fathom_target_find_symbols(target, 0, names, N, address, reason, NULL), 0);
+	for (size_t i = 0; i < N; i++) {
+		const fathom_err err = fathom_target_find_symbol(target, names[i], &one);
+
+		assert_int_equal(err, reason[i] ? FATHOM_E_NOT_FOUND : FATHOM_OK);
+		assert_int_equal(reason[i], i == 1 || i == 2 || i > 6 ? FATHOM_REASON_NO_SUCH_SYMBOL
+								      : FATHOM_REASON_NONE);
+		if (!err)
+			assert_int_equal(address[i], one);
+	}
+	assert_true(address[0] == address[3] && address[0] == address[6]);
+	assert_int_equal((uintptr_t)fathom_create - address[4],
+			 (uintptr_t)fathom_find - address[5]);
+	assert_int_equal(fathom_target_find_symbols(target, FATHOM_FIND_LINKED, names, N, address,
+						    reason, NULL),
+			 0);
+	assert_int_equal(reason[0], FATHOM_REASON_NONE);
+	assert_int_equal(fathom_target_find_symbols(target, FATHOM_FIND_REGEX, names, N, address,
+						    reason, NULL),
+			 FATHOM_E_ARGUMENT);
+	fathom_target_release(target);
+	fathom_destroy(session);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -359,6 +400,7 @@ int main(void)
 		cmocka_unit_test(expressions_have_sizes),
 		cmocka_unit_test(files_end_with_whole_parts),
 		cmocka_unit_test(types_are_read),
+		cmocka_unit_test(each_name_has_its_address),
 		cmocka_unit_test(bad_types_are_refused),
 		cmocka_unit_test(a_search_gives_the_memory_budget_back),
 	};

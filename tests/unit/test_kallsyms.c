@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "host/target/kernel/kallsyms.h"
-#include "host/symbol/name_search.h"
 
 static struct fathom_kallsyms parse(const char *text)
 {
@@ -104,8 +103,7 @@ static void order_is_not_relied_on(void **state)
 {
 	struct fathom_kallsyms k = parse("3000 t c\t[m]\n1020 T b\n2800 t a\t[m]\n1000 T a\n"
 					 "1040 D d");
-	static const char *const names[] = { "a", "", "c", "aa", "a" };
-	struct fathom_name_search search;
+	struct fathom_kallsym_facts facts;
 
 	(void)state;
 	assert_int_equal(k.n_image, 3);
@@ -113,18 +111,13 @@ static void order_is_not_relied_on(void **state)
 	assert_at(&k, 0x1001, "a", 0x1000, 0x20);
 	assert_at(&k, 0x2801, "a", 0x2800, 0x800);
 	assert_true(fathom_kallsyms_in_image(&k, 0x1030) && !fathom_kallsyms_in_image(&k, 0x2800));
-	/* The image's symbol comes first. */
-	assert_int_equal(fathom_name_search_init(&search, names, 5), 0);
-	fathom_kallsyms_search(&k, &search);
-	/* A name that is given twice is looked up once. */
-	assert_int_equal(search.n_wanted, 4);
-	assert_int_equal(search.n_left, 2);
-	assert_int_equal(search.number_of[4], search.number_of[0]);
-	assert_int_equal(search.wanted[search.number_of[0]].address, 0x1000);
-	assert_int_equal(search.wanted[search.number_of[2]].address, 0x3000);
-	assert_false(search.wanted[search.number_of[1]].is_found);
-	assert_false(search.wanted[search.number_of[3]].is_found);
-	fathom_name_search_deinit(&search);
+	/* The image's come first. */
+	fathom_kallsyms_describe(&k, 0, &facts);
+	assert_true(facts.avma == 0x1000 && !facts.owner.size && str_is(facts.name, "a"));
+	fathom_kallsyms_describe(&k, 3, &facts);
+	assert_true(facts.avma == 0x2800 && str_is(facts.owner, "m") && str_is(facts.name, "a"));
+	assert_int_equal(fathom_kallsyms_size(&k, 0), 0x20);
+	assert_int_equal(fathom_kallsyms_size(&k, 3), 0x800);
 	fathom_kallsyms_deinit(&k);
 }
 

@@ -57,9 +57,9 @@ static const struct rule rules[] = {
 	  { "a", STT_NOTYPE, STB_GLOBAL, 16, false } },
 };
 
-static struct fathom_candidate candidate(const struct name *n)
+static struct fathom_contender candidate(const struct name *n)
 {
-	return (struct fathom_candidate){
+	return (struct fathom_contender){
 		.symbol = { .type = n->type, .bind = n->bind, .size = n->size },
 		.name = { n->name, (uint32_t)strlen(n->name) },
 		.default_version = !n->old_version,
@@ -70,8 +70,8 @@ static void the_winner_wins_from_either_side(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
-		const struct fathom_candidate winner = candidate(&rules[i].winner);
-		const struct fathom_candidate loser = candidate(&rules[i].loser);
+		const struct fathom_contender winner = candidate(&rules[i].winner);
+		const struct fathom_contender loser = candidate(&rules[i].loser);
 
 		if (!fathom_symbol_preferred(&winner, &loser) ||
 		    fathom_symbol_preferred(&loser, &winner))
@@ -83,7 +83,7 @@ static void the_winner_wins_from_either_side(void **state)
 /* Otherwise the name shown would depend on the order of the symbol table. */
 static void the_rule_is_an_order(void **state)
 {
-	struct fathom_candidate all[2 * sizeof rules / sizeof *rules];
+	struct fathom_contender all[2 * sizeof rules / sizeof *rules];
 	const size_t n = sizeof all / sizeof *all;
 
 	(void)state;

@@ -291,7 +291,7 @@ static void answer_symbol(struct symbolizer *s, const struct request *q,
 	size_t n = 0;
 	uint8_t reason;
 
-	(void)fathom_target_find_all_symbols(q->module->target, &name, 1, &reason, take_address,
+	(void)fathom_target_find_all_symbols(q->module->target, 0, &name, 1, &reason, take_address,
 					     &found, NULL);
 	if (found.n) {
 		add_offset(s, q->module, &found, q->r.address);

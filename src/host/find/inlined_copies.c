@@ -220,5 +220,8 @@ static fathom_err look_in(struct fathom_find_task *t, uint64_t off, struct fatho
 
 fathom_err fathom_find_inlined(struct fathom_find *f)
 {
+	for (size_t i = 0; i < f->n_queries; i++)
+		if (f->queries[i].kind == FATHOM_QUERY_NAME)
+			fathom_find_query_find_literal(&f->queries[i]);
 	return fathom_find_units(f, false, look_in);
 }

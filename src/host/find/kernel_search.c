@@ -10,6 +10,9 @@
 #include "host/find/search.h"
 #include "host/target/kernel/locate.h"
 
+/* Addresses of names may be read in a table that is as old as this. */
+#define NAMES_STAY_NS INT64_C(1000000000)
+
 /* So many symbols of one file are looked for in its tables by passes; more, by an index. */
 #define FEW 4
 
@@ -20,9 +23,10 @@ struct use {
 };
 
 /* A symbol that fits a query. */
-struct hit {
+struct candidate {
 	uint32_t query;
 	uint32_t owner;
+	size_t item; /* of kallsyms */
 	struct fathom_kallsym_facts facts;
 };
 
@@ -33,13 +37,9 @@ struct search {
 	const struct fathom_kallsyms *symbols;
 	struct fathom_kernel_owners *owners; /* of the view */
 	struct use *uses;                    /* of each of them */
-	uint32_t *exact;                     /* queries of exact names, by name */
-	size_t n_exact;
-	uint32_t *patterns; /* those that look at every name */
-	size_t n_patterns;
-	struct fathom_array hits;     /* struct hit */
-	struct fathom_array text;     /* char: a name with a NUL */
-	struct fathom_find_name name; /* of that */
+	struct fathom_array candidates;      /* struct candidate */
+	struct fathom_array text;            /* char: a name with a NUL */
+	struct fathom_find_name name;        /* of that */
 };
 
 static void note_owners(const struct search *s)
@@ -70,77 +70,26 @@ static struct fathom_kernel_owner *open_owner(const struct search *s, uint32_t i
 	return fathom_kernel_owners_open(s->owners, i, &o) ? NULL : o;
 }
 
-static int compare_exact(const void *pa, const void *pb, void *data)
-{
-	const struct fathom_find_query *queries = data;
-	const uint32_t a = *(const uint32_t *)pa;
-	const uint32_t b = *(const uint32_t *)pb;
-	const int order = str_compare(queries[a].text, queries[b].text);
-
-	return order ? order : u64_compare(a, b);
-}
-
-/* Whether names can answer the query: the kernel's symbols have no versions. */
-static bool is_of_names(const struct fathom_find *f, const struct fathom_find_query *q)
-{
-	return q->kind != FATHOM_QUERY_BAD && !fathom_find_needs_debug(f, q) && !q->is_answered &&
-	       !q->version.data && !q->is_default;
-}
-
-/* Sorts the queries of names; @demangled: as names that nothing is linked as. */
-static void sort_queries(struct search *s, bool demangled)
-{
-	const struct fathom_find *f = s->f;
-
-	s->n_exact = 0;
-	s->n_patterns = 0;
-	for (uint32_t i = 0; i < f->n_queries; i++) {
-		const struct fathom_find_query *q = &f->queries[i];
-
-		if (!is_of_names(f, q))
-			continue;
-		if (q->kind != FATHOM_QUERY_NAME || q->is_demangled || demangled)
-			s->patterns[s->n_patterns++] = i;
-		else
-			s->exact[s->n_exact++] = i;
-	}
-	qsort_r(s->exact, s->n_exact, sizeof *s->exact, compare_exact, f->queries);
-}
-
-/* The number of the first exact query, in order, whose name is not before @name. */
-static size_t first_exact(const struct search *s, struct fathom_str name)
-{
-	size_t low = 0;
-	size_t high = s->n_exact;
-
-	while (low < high) {
-		const size_t mid = low + (high - low) / 2;
-
-		if (str_compare(s->f->queries[s->exact[mid]].text, name) < 0)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
-}
-
 /* Takes item @i as a match of @query, if that asks its owner. False without memory. */
 static bool take(struct search *s, size_t i, uint32_t query)
 {
-	struct hit hit = { .query = query };
+	const struct fathom_find_query *q = &s->f->queries[query];
+	struct candidate found = { .query = query, .item = i };
 
-	fathom_kallsyms_describe(s->symbols, i, &hit.facts);
-	if ((s->f->flags & FATHOM_FIND_EXPORTED) && hit.facts.bind == STB_LOCAL)
+	/* The kernel's symbols have no versions. */
+	if (q->version.data || q->is_default || q->is_answered)
 		return true;
-	if (!use_owner(s, hit.facts.owner, &hit.owner))
-		return false;
-	if (hit.owner == FATHOM_NONE ||
-	    !fathom_find_query_takes_module(&s->f->queries[query],
-					    s->owners->items[hit.owner]->path))
+	fathom_kallsyms_describe(s->symbols, i, &found.facts);
+	if ((s->f->flags & FATHOM_FIND_EXPORTED) && found.facts.bind == STB_LOCAL)
 		return true;
-	if (!fathom_budget_reserve(&s->f->budget, &s->hits, sizeof hit, 1))
+	if (!use_owner(s, found.facts.owner, &found.owner))
 		return false;
-	((struct hit *)s->hits.data)[s->hits.n++] = hit;
+	if (found.owner == FATHOM_NONE ||
+	    !fathom_find_query_takes_module(q, s->owners->items[found.owner]->path))
+		return true;
+	if (!fathom_budget_reserve(&s->f->budget, &s->candidates, sizeof found, 1))
+		return false;
+	((struct candidate *)s->candidates.data)[s->candidates.n++] = found;
 	return true;
 }
 
@@ -156,60 +105,83 @@ static bool set_name(struct search *s, struct fathom_str name)
 	return true;
 }
 
-/* Compares the name of item @i with all queries. False without memory. */
-static bool compare_item(struct search *s, size_t i)
+/* An item that is compared with queries. */
+struct compared {
+	struct search *s;
+	size_t item;
+};
+
+static bool take_query(void *data, uint32_t query)
+{
+	const struct compared *c = data;
+
+	return take(c->s, c->item, query);
+}
+
+/* Compares the name of item @i with the exact names of @keys. False without memory. */
+static bool compare_exact(struct search *s, const struct fathom_name_keys *keys, size_t i)
 {
 	const struct fathom_kallsym *item = &s->symbols->items[i];
 	const struct fathom_str name = { item->name, item->name_size };
 
-	for (size_t k = first_exact(s, name);
-	     k < s->n_exact && str_equal(s->f->queries[s->exact[k]].text, name); k++)
-		if (!take(s, i, s->exact[k]))
+	for (uint32_t k = fathom_name_keys_first(keys, name.data, name.size); k;
+	     k = fathom_name_keys_next(keys, k)) {
+		const uint32_t query = keys->item[k - 1].value;
+
+		if (str_equal(s->f->queries[query].text, name) && !take(s, i, query))
 			return false;
-	if (s->n_patterns && !set_name(s, name))
-		return false;
-	for (size_t k = 0; k < s->n_patterns; k++)
-		if (fathom_find_query_takes_name(&s->f->queries[s->patterns[k]], &s->name) &&
-		    !take(s, i, s->patterns[k]))
-			return false;
+	}
 	return true;
 }
 
-/* Compares all names with the queries, which are then answered where something fits. */
-static bool compare_all(struct search *s, bool demangled)
+/* Compares the name of item @i with the other queries of @names. False without memory. */
+static bool compare_others(struct search *s, const struct fathom_name_set *names, size_t i)
 {
-	const struct hit *hit;
+	const struct fathom_kallsym *item = &s->symbols->items[i];
+	const struct fathom_str name = { item->name, item->name_size };
+	struct compared c = { s, i };
 
-	sort_queries(s, demangled);
-	if (!s->n_exact && !s->n_patterns)
-		return true;
-	for (size_t i = 0; i < s->symbols->n; i++)
-		if (!compare_item(s, i))
+	return !name.size || !fathom_name_set_may_fit(names, name.data) ||
+	       (set_name(s, name) &&
+		fathom_name_set_compare(names, &s->name, false, take_query, &c));
+}
+
+/* Compares all names with @names, which are then answered where something fits. */
+static bool compare_all(struct search *s, const struct fathom_name_set *names)
+{
+	const struct fathom_name_keys exact = names->exact;
+	const struct candidate *c;
+
+	for (size_t i = 0; exact.n && i < s->symbols->n; i++)
+		if (!compare_exact(s, &exact, i))
 			return false;
-	hit = s->hits.data;
-	for (size_t i = 0; i < s->hits.n; i++)
-		s->f->queries[hit[i].query].is_answered = true;
+	for (size_t i = 0; fathom_name_set_has_others(names) && i < s->symbols->n; i++)
+		if (!compare_others(s, names, i))
+			return false;
+	c = s->candidates.data;
+	for (size_t i = 0; i < s->candidates.n; i++)
+		s->f->queries[c[i].query].is_answered = true;
 	return true;
 }
 
-static unsigned quality(const struct hit *h)
+static unsigned quality(const struct candidate *c)
 {
-	return h->facts.bind == STB_GLOBAL ? 0 : h->facts.bind == STB_WEAK ? 1 : 2;
+	return c->facts.bind == STB_GLOBAL ? 0 : c->facts.bind == STB_WEAK ? 1 : 2;
 }
 
-/* By query and name; of these, what is exported first, and the image before modules. */
-static int compare_hits(const void *pa, const void *pb)
+/* By query and name; of these, the image before modules, and what is exported first. */
+static int compare_candidates(const void *pa, const void *pb)
 {
-	const struct hit *a = pa;
-	const struct hit *b = pb;
+	const struct candidate *a = pa;
+	const struct candidate *b = pb;
 	int order = u64_compare(a->query, b->query);
 
 	if (!order)
 		order = str_compare(a->facts.name, b->facts.name);
 	if (!order)
-		order = u64_compare(quality(a), quality(b));
-	if (!order)
 		order = u64_compare(a->facts.owner.size != 0, b->facts.owner.size != 0);
+	if (!order)
+		order = u64_compare(quality(a), quality(b));
 	if (!order)
 		order = u64_compare(a->facts.avma, b->facts.avma);
 	return order ? order : str_compare(a->facts.owner, b->facts.owner);
@@ -283,56 +255,75 @@ static uint64_t module_address(const struct search *s, const struct fathom_kerne
 	return section ? avma - o->sections[section] : FATHOM_NO_ADDRESS;
 }
 
-static bool emit(struct search *s, const struct hit *h, uint32_t rank)
+/* Gives the match of @c its texts, and what the owner's file says. False without memory. */
+static bool add_texts(struct search *s, const struct candidate *c, struct fathom_match *m)
 {
-	const char *path = s->owners->items[h->owner]->path;
-	const struct fathom_kernel_owner *o = open_owner(s, h->owner);
+	const char *path = s->owners->items[c->owner]->path;
+	const struct fathom_kernel_owner *o = open_owner(s, c->owner);
 	struct fathom_symbol symbol;
+
+	m->size = fathom_kallsyms_size(s->symbols, c->item);
+	m->linkage_name = fathom_find_keep(s->f, c->facts.name);
+	m->module = fathom_find_keep(s->f, (struct fathom_str){ path, (uint32_t)strlen(path) });
+	if (!m->linkage_name || !m->module || !o || !set_name(s, c->facts.name))
+		return false;
+	m->module_address = module_address(s, o, m->address);
+	if (m->module_address != FATHOM_NO_ADDRESS &&
+	    find_in_file(s, c->owner, &c->facts, &symbol)) {
+		m->size = symbol.size;
+		m->type = symbol.type == STT_NOTYPE ? m->type : symbol.type;
+		m->binding = symbol.bind;
+	}
+	m->name = fathom_find_keep(s->f, fathom_find_name_shown(&s->name));
+	return m->name != NULL;
+}
+
+static bool emit(struct search *s, const struct candidate *c, uint32_t rank)
+{
 	struct fathom_match m = {
-		.address = h->facts.avma,
-		.size = h->facts.size,
-		.linkage_name = fathom_find_keep(s->f, h->facts.name),
-		.module =
-			fathom_find_keep(s->f, (struct fathom_str){ path, (uint32_t)strlen(path) }),
-		.query = h->query,
+		.address = c->facts.avma,
+		.query = c->query,
 		.rank = rank,
-		.type = h->facts.type,
-		.binding = h->facts.bind,
+		.type = c->facts.type,
+		.binding = c->facts.bind,
 		.table = FATHOM_TABLE_KALLSYMS,
 		.source = FATHOM_SOURCE_KALLSYMS,
 		.flags = FATHOM_MATCH_ADDRESS,
 	};
 
-	if (!m.linkage_name || !m.module || !o || !set_name(s, h->facts.name))
-		return false;
-	m.module_address = module_address(s, o, m.address);
-	if (m.module_address != FATHOM_NO_ADDRESS &&
-	    find_in_file(s, h->owner, &h->facts, &symbol)) {
-		m.size = symbol.size;
-		m.type = symbol.type == STT_NOTYPE ? m.type : symbol.type;
-		m.binding = symbol.bind;
-	}
-	m.name = fathom_find_keep(s->f, fathom_find_name_shown(&s->name));
-	return m.name && fathom_find_add(s->f, &m);
+	return (s->f->yield == FATHOM_YIELD_ADDRESSES || add_texts(s, c, &m)) &&
+	       fathom_find_add(s->f, &m);
+}
+
+/* Whether @c becomes a match, @first being that with the first rank of its query and name. */
+static bool is_yielded(const struct search *s, const struct candidate *first,
+		       const struct candidate *c)
+{
+	return s->f->yield == FATHOM_YIELD_MATCHES || c == first ||
+	       (first->facts.bind == STB_LOCAL && c->facts.bind == STB_LOCAL &&
+		first->owner == c->owner);
 }
 
 /* Makes matches of what fits, each once. False without memory. */
 static bool emit_all(struct search *s)
 {
-	const struct hit *h = s->hits.data;
+	const struct candidate *c = s->candidates.data;
+	const struct candidate *first = c;
 	uint32_t rank = 0;
 
-	if (s->hits.n)
-		qsort(s->hits.data, s->hits.n, sizeof *h, compare_hits);
-	for (size_t i = 0; i < s->hits.n; i++) {
-		const bool again = i && h[i].query == h[i - 1].query &&
-				   str_equal(h[i].facts.name, h[i - 1].facts.name);
+	if (s->candidates.n)
+		qsort(s->candidates.data, s->candidates.n, sizeof *c, compare_candidates);
+	for (size_t i = 0; i < s->candidates.n; i++) {
+		const bool again = i && c[i].query == c[i - 1].query &&
+				   str_equal(c[i].facts.name, c[i - 1].facts.name);
 
-		if (i && !compare_hits(&h[i], &h[i - 1]))
+		if (i && !compare_candidates(&c[i], &c[i - 1]))
 			continue;
 		/* Nothing is what the dynamic linker would answer, which has rank 0. */
 		rank = again ? rank + 1 : 1;
-		if (fathom_find_has_room(s->f, h[i].query) && !emit(s, &h[i], rank))
+		first = again ? first : &c[i];
+		if (is_yielded(s, first, &c[i]) && fathom_find_has_room(s->f, c[i].query) &&
+		    !emit(s, &c[i], rank))
 			return false;
 	}
 	return true;
@@ -374,18 +365,82 @@ static bool add_file(struct search *s, uint32_t i)
 	return true;
 }
 
+/* Compares all names with the queries of pass @which. */
+static fathom_err pass(struct search *s, enum fathom_find_pass which)
+{
+	struct fathom_find *f = s->f;
+	struct fathom_name_set names = { 0 };
+	const bool done =
+		fathom_name_set_init(&names, f->queries, f->n_queries, which, f->flags, NULL) &&
+		compare_all(s, &names);
+
+	fathom_name_set_deinit(&names);
+	return done ? FATHOM_OK : FATHOM_E_MEMORY;
+}
+
 /* Symbols by kallsyms, and by the image's file what that does not know. */
 static fathom_err find_names(struct search *s)
 {
 	struct fathom_find *f = s->f;
 
-	if (!compare_all(s, false) || !compare_all(s, true) || !emit_all(s))
+	if (!(f->flags & FATHOM_FIND_INLINED)) {
+		FATHOM_TRY(pass(s, FATHOM_PASS_ASKED));
+		if (!(f->flags & FATHOM_FIND_LINKED))
+			FATHOM_TRY(pass(s, FATHOM_PASS_DEMANGLED));
+	}
+	if (!emit_all(s))
 		return FATHOM_E_MEMORY;
 	if (!is_asked(f, s->owners->items[0]->path, false))
 		return FATHOM_OK;
 	if (!add_file(s, 0))
 		return FATHOM_E_MEMORY;
 	return f->n_modules ? fathom_find_symbols(f) : FATHOM_OK;
+}
+
+/* Keeps of the candidates, which are sorted, the functions that no other has the name of. */
+static void keep_unique(struct fathom_find *f)
+{
+	struct fathom_candidate *c = f->candidates.data;
+	size_t kept = 0;
+	size_t end;
+
+	for (size_t i = 0; i < f->candidates.n; i = end) {
+		for (end = i + 1; end < f->candidates.n && c[end].query == c[i].query;)
+			end++;
+		if (end - i > 1 || c[i].symbol.type != STT_FUNC)
+			continue;
+		f->queries[c[i].query].is_answered = true;
+		c[kept++] = c[i];
+	}
+	f->candidates.n = kept;
+}
+
+/*
+ * Looks for addresses in the image's file: kallsyms, which takes the kernel long to write, has the
+ * same functions. Returns whether all names are found.
+ */
+static fathom_err find_in_image(struct search *s, bool *ret_found)
+{
+	struct fathom_name_set names = { 0 };
+	struct fathom_find *f = s->f;
+	fathom_err err = FATHOM_E_MEMORY;
+
+	*ret_found = false;
+	if (f->yield != FATHOM_YIELD_ADDRESSES || !s->image->module)
+		return FATHOM_OK;
+	if (add_file(s, 0) && fathom_name_set_init(&names, f->queries, f->n_queries,
+						   FATHOM_PASS_ASKED, FATHOM_FIND_LINKED, NULL))
+		err = fathom_find_tables(f, &names, FATHOM_TABLES_ALL, 0);
+	if (!err)
+		err = fathom_find_rank(f);
+	fathom_name_set_deinit(&names);
+	if (err)
+		return err;
+	keep_unique(f);
+	*ret_found = f->candidates.n == f->n_queries;
+	err = fathom_find_emit(f);
+	f->candidates.n = 0;
+	return err;
 }
 
 /* Lines and inlined copies, in all files that are asked. */
@@ -433,6 +488,8 @@ static enum fathom_reason why_none(const struct search *s, const struct fathom_f
 
 static bool explain(struct search *s)
 {
+	if (s->f->yield == FATHOM_YIELD_ADDRESSES && !s->view->view.hidden)
+		return true;
 	for (uint32_t i = 0; i < s->f->n_queries; i++) {
 		struct fathom_match m = { .query = i, .rank = FATHOM_NO_RANK };
 
@@ -449,6 +506,7 @@ static bool explain(struct search *s)
 static bool list_owners(struct search *s)
 {
 	const struct fathom_kallsym *last = NULL;
+	struct use *uses;
 	uint32_t number;
 
 	for (size_t i = s->symbols->n_image; i < s->symbols->n; i++) {
@@ -464,16 +522,31 @@ static bool list_owners(struct search *s)
 		if (!use_owner(s, name, &number))
 			return false;
 	}
-	s->uses = calloc(s->owners->n, sizeof *s->uses);
-	return s->uses != NULL;
+	uses = realloc(s->uses, s->owners->n * sizeof *uses);
+	if (!uses)
+		return false;
+	memset(uses + 1, 0, (s->owners->n - 1) * sizeof *uses);
+	s->uses = uses;
+	return true;
 }
 
 static fathom_err search(struct search *s)
 {
-	s->image = fathom_kernel_view_image(s->view);
-	s->exact = malloc((s->f->n_queries + 1) * sizeof *s->exact);
-	s->patterns = malloc((s->f->n_queries + 1) * sizeof *s->patterns);
-	if (!s->image || !s->exact || !s->patterns || !list_owners(s))
+	const bool stays = s->f->yield == FATHOM_YIELD_ADDRESSES;
+	struct fathom_kernel_view *v = s->view;
+	bool found;
+
+	s->image = fathom_kernel_view_image(v);
+	s->uses = calloc(1, sizeof *s->uses);
+	if (!s->image || !s->uses)
+		return FATHOM_E_MEMORY;
+	FATHOM_TRY(find_in_image(s, &found));
+	if (found)
+		return FATHOM_OK;
+	FATHOM_TRY(fathom_kernel_take_table(v->kernel, v->began_ns - (stays ? NAMES_STAY_NS : 0),
+					    UINT64_MAX, &v->table, &v->view.failed));
+	s->symbols = &v->table->symbols;
+	if (!list_owners(s))
 		return FATHOM_E_MEMORY;
 	FATHOM_TRY(find_names(s));
 	return find_in_debug(s);
@@ -482,9 +555,7 @@ static fathom_err search(struct search *s)
 static void search_deinit(struct search *s)
 {
 	free(s->uses);
-	free(s->exact);
-	free(s->patterns);
-	fathom_budget_release(&s->f->budget, &s->hits, sizeof(struct hit));
+	fathom_budget_release(&s->f->budget, &s->candidates, sizeof(struct candidate));
 	fathom_array_deinit(&s->text);
 	fathom_find_name_deinit(&s->name);
 }
@@ -493,14 +564,8 @@ fathom_err fathom_find_kernel(struct fathom_find *f)
 {
 	struct fathom_kernel_view *v = (struct fathom_kernel_view *)f->view;
 	struct search s = { .f = f, .view = v, .owners = &v->owners };
-	fathom_err err = FATHOM_OK;
+	fathom_err err = f->view->hidden ? FATHOM_OK : search(&s);
 
-	if (!f->view->hidden) {
-		FATHOM_TRY(fathom_kernel_take_table(v->kernel, v->began_ns, UINT64_MAX, &v->table,
-						    &f->view->failed));
-		s.symbols = &v->table->symbols;
-		err = search(&s);
-	}
 	if (!err && !explain(&s))
 		err = FATHOM_E_MEMORY;
 	search_deinit(&s);

@@ -60,7 +60,7 @@ static int32_t main_tid(struct fathom_find *f)
 	return f->main_tid;
 }
 
-static fathom_err walk(struct copies *c, const struct fathom_candidate_symbol *s)
+static fathom_err walk(struct copies *c, const struct fathom_candidate *s)
 {
 	const fathom_err err =
 		fathom_tls_walk(&c->f->runtime, s->module, s->symbol.value, take_copy, c);
@@ -68,15 +68,21 @@ static fathom_err walk(struct copies *c, const struct fathom_candidate_symbol *s
 	return c->failed ? FATHOM_E_MEMORY : err;
 }
 
+/* Whether one copy is enough. */
+static bool wants_one(const struct fathom_find *f)
+{
+	return f->limit == 1 || f->yield == FATHOM_YIELD_ADDRESSES;
+}
+
 /*
  * Finds the copies of @c that are wanted. Where only the first is, the main thread is asked before
  * all others. FATHOM_E_UNSUPPORTED: they cannot be known; FATHOM_E_MEMORY.
  */
-static fathom_err find_copies(struct copies *ret, const struct fathom_candidate_symbol *c)
+static fathom_err find_copies(struct copies *ret, const struct fathom_candidate *c)
 {
 	fathom_err err;
 
-	if (!ret->only && ret->f->limit == 1) {
+	if (!ret->only && wants_one(ret->f)) {
 		ret->only = main_tid(ret->f);
 		err = walk(ret, c);
 		ret->only = 0;
@@ -99,7 +105,7 @@ static void note_no_copy(struct fathom_find *f, const struct fathom_match *m)
 }
 
 /* Adds the matches of TLS symbol @c in a process. */
-static fathom_err emit_tls(struct fathom_find *f, const struct fathom_candidate_symbol *c,
+static fathom_err emit_tls(struct fathom_find *f, const struct fathom_candidate *c,
 			   struct fathom_match *m)
 {
 	struct copies copies = { .f = f, .only = f->tid };
@@ -125,6 +131,8 @@ static fathom_err emit_tls(struct fathom_find *f, const struct fathom_candidate_
 		m->address = copy->avma;
 		m->flags |= FATHOM_MATCH_ADDRESS;
 		done = fathom_find_add(f, m);
+		if (wants_one(f))
+			break;
 	}
 	/* Without a copy the symbol is there all the same. */
 	if (!copies.all.n && !err)
@@ -134,7 +142,7 @@ static fathom_err emit_tls(struct fathom_find *f, const struct fathom_candidate_
 }
 
 /* Puts the function that IFUNC @c was resolved to in @m. */
-static fathom_err place_ifunc(struct fathom_find *f, const struct fathom_candidate_symbol *c,
+static fathom_err place_ifunc(struct fathom_find *f, const struct fathom_candidate *c,
 			      struct fathom_match *m)
 {
 	const bool is_dynamic = c->table == f->modules[c->module].dynsym->number;
@@ -158,7 +166,7 @@ static fathom_err place_ifunc(struct fathom_find *f, const struct fathom_candida
 	return FATHOM_OK;
 }
 
-fathom_err fathom_find_place(struct fathom_find *f, const struct fathom_candidate_symbol *c,
+fathom_err fathom_find_place(struct fathom_find *f, const struct fathom_candidate *c,
 			     struct fathom_match *m)
 {
 	if (c->symbol.type == STT_TLS) {

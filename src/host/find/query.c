@@ -75,11 +75,13 @@ static uint32_t skip_bracket(const struct fathom_find_query *q, uint32_t i)
 	return end < q->text.size ? end + 1 : i + 1;
 }
 
-/* The longest literal of a name or pattern, outside brackets and parameters. */
-static void find_literal(struct fathom_find_query *q)
+void fathom_find_query_find_literal(struct fathom_find_query *q)
 {
 	uint32_t depth = 0;
 	uint32_t i = 0;
+
+	if (q->literal.size || q->kind == FATHOM_QUERY_EXPRESSION)
+		return;
 
 	while (i < q->text.size) {
 		const char c = q->text.data[i];
@@ -101,12 +103,15 @@ static void find_literal(struct fathom_find_query *q)
 	}
 }
 
-/* A copy of @text without spaces; NULL without memory. */
-static char *bare_copy(const char *text, uint32_t size, struct fathom_arena *arena)
+/* Returns @text, which has a NUL, without spaces: a copy if it has any; NULL without memory. */
+static const char *without_spaces(const char *text, uint32_t size, struct fathom_arena *arena)
 {
-	char *copy = fathom_arena_alloc(arena, (size_t)size + 1);
+	char *copy;
 	size_t n = 0;
 
+	if (!memchr(text, ' ', size))
+		return text;
+	copy = fathom_arena_alloc(arena, (size_t)size + 1);
 	for (uint32_t i = 0; copy && i < size; i++)
 		if (text[i] != ' ')
 			copy[n++] = text[i];
@@ -153,8 +158,12 @@ static fathom_err compile(struct fathom_find_query *q, struct fathom_errinfo *re
 		return fathom_fail(reterr, FATHOM_E_LIMIT, "", 0,
 				   "the expression has more than 262,144 parts when all that it "
 				   "repeats is written out: repeat less");
-	error = regcomp(&q->regex, q->text.data, REG_EXTENDED | REG_NOSUB);
-	q->has_regex = !error;
+	q->regex = malloc(sizeof *q->regex);
+	error = q->regex ? regcomp(q->regex, q->text.data, REG_EXTENDED | REG_NOSUB) : REG_ESPACE;
+	if (error) {
+		free(q->regex);
+		q->regex = NULL;
+	}
 	if (error == REG_ESPACE)
 		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
 	return error ? fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0, name_fault(error)) : FATHOM_OK;
@@ -247,22 +256,30 @@ static bool has_wildcard(const char *text)
 	return p;
 }
 
+/* Whether @text has what only demangled names have. */
+static bool is_demangled(const char *text)
+{
+	return strstr(text, "::") || strpbrk(text, "(<~ {");
+}
+
 static bool finish_name(struct fathom_find_query *q, uint32_t flags, struct fathom_arena *arena)
 {
-	const char *text = q->text.data;
+	const bool is_name = flags & (FATHOM_FIND_LITERAL | FATHOM_FIND_NAMES);
 
-	if (!(flags & FATHOM_FIND_LITERAL)) {
-		if (!take_version(q, arena))
-			return false;
-		text = q->text.data;
-		if (has_wildcard(text) && !strchr(text, '(') && !strstr(text, "operator") &&
-		    !is_method(text))
-			q->kind = FATHOM_QUERY_GLOB;
-	}
-	q->is_demangled =
-		q->kind == FATHOM_QUERY_NAME && (strstr(text, "::") || strpbrk(text, "(<~ {"));
-	q->bare = bare_copy(text, q->text.size, arena);
-	find_literal(q);
+	q->bare = q->text.data;
+	/* Most names are plain words. */
+	if (!strpbrk(q->text.data, "@:(<~ {*?["))
+		return true;
+	if (!(flags & FATHOM_FIND_LITERAL) && !take_version(q, arena))
+		return false;
+	if (!is_name && has_wildcard(q->text.data) && !strchr(q->text.data, '(') &&
+	    !strstr(q->text.data, "operator") && !is_method(q->text.data))
+		q->kind = FATHOM_QUERY_GLOB;
+	q->is_demangled = q->kind == FATHOM_QUERY_NAME && is_demangled(q->text.data);
+	q->bare = without_spaces(q->text.data, q->text.size, arena);
+	/* Of other names it is needed when nothing is linked as them. */
+	if (q->is_demangled || q->kind == FATHOM_QUERY_GLOB)
+		fathom_find_query_find_literal(q);
 	return q->bare != NULL;
 }
 
@@ -316,6 +333,9 @@ fathom_err fathom_find_query_parse(struct fathom_find_query *q, const char *text
 				   "a query of more than 4,096 bytes");
 	if (flags & FATHOM_FIND_REGEX) {
 		err = copy_text(&q->text, text, size, arena) ? compile(q, reterr) : FATHOM_E_MEMORY;
+	} else if (flags & FATHOM_FIND_NAMES) {
+		q->text = (struct fathom_str){ text, (uint32_t)size };
+		err = finish_name(q, flags, arena) ? FATHOM_OK : FATHOM_E_MEMORY;
 	} else if (flags & FATHOM_FIND_LITERAL) {
 		err = copy_text(&q->text, text, size, arena) && finish_name(q, flags, arena)
 			      ? FATHOM_OK
@@ -332,9 +352,10 @@ fathom_err fathom_find_query_parse(struct fathom_find_query *q, const char *text
 
 void fathom_find_query_deinit(struct fathom_find_query *q)
 {
-	if (q->has_regex)
-		regfree(&q->regex);
-	q->has_regex = false;
+	if (q->regex)
+		regfree(q->regex);
+	free(q->regex);
+	q->regex = NULL;
 }
 
 /* Whether the query asks "[WORD]" by what is in the brackets. */
@@ -497,22 +518,46 @@ struct fathom_str fathom_find_name_shown(struct fathom_find_name *n)
 /* Whether a name that starts like @linked may have a demangled form. */
 static bool is_mangled(struct fathom_str linked)
 {
-	return linked.size >= 3 && linked.data[0] == '_' && strchr("ZRD", linked.data[1]);
+	return linked.size >= 3 && fathom_find_starts_mangled(linked.data);
 }
 
-uint32_t fathom_find_name_bare(struct fathom_find_name *n, char to[FATHOM_MAX_QUERY + 1])
+/* Returns the part of the demangled name that form @i is; size 0: there is none. */
+static struct fathom_str form_of(const struct fathom_find_name *n, unsigned i)
 {
+	const struct fathom_str whole = n->demangled;
+	uint32_t start;
+	uint32_t end;
+
+	if (i == 0)
+		return whole;
+	end = parameters_start(whole);
+	/* Without parameters it is the whole. */
+	if (end == whole.size)
+		return (struct fathom_str){ NULL, 0 };
+	if (i == 1)
+		return n->plain;
+	start = name_start((struct fathom_str){ whole.data, end });
+	return (struct fathom_str){ whole.data + start, start ? whole.size - start : 0 };
+}
+
+uint32_t fathom_find_name_form(struct fathom_find_name *n, unsigned i,
+			       char to[FATHOM_MAX_QUERY + 1])
+{
+	struct fathom_str form;
 	uint32_t size = 0;
 
 	if (!is_mangled(n->linked))
 		return 0;
 	demangle(n);
-	for (uint32_t i = 0; i < n->plain.size; i++) {
-		if (n->plain.data[i] == ' ')
+	if (!n->demangled.data)
+		return 0;
+	form = form_of(n, i);
+	for (uint32_t k = 0; k < form.size; k++) {
+		if (form.data[k] == ' ')
 			continue;
 		if (size == FATHOM_MAX_QUERY)
 			return 0;
-		to[size++] = n->plain.data[i];
+		to[size++] = form.data[k];
 	}
 	to[size] = '\0';
 	return size;
@@ -533,21 +578,14 @@ static bool equal_bare(const char *bare, struct fathom_str s)
 /* Whether the query, a name, is a demangled form of @n. */
 static bool takes_demangled(const struct fathom_find_query *q, struct fathom_find_name *n)
 {
-	uint32_t start;
-	uint32_t end;
-
 	demangle(n);
-	if (!n->demangled.data)
-		return false;
-	if (equal_bare(q->bare, n->demangled) || (n->plain.data && equal_bare(q->bare, n->plain)))
-		return true;
-	/* With the parameters, but without the type it returns. */
-	end = parameters_start(n->demangled);
-	if (end == n->demangled.size)
-		return false;
-	start = name_start((struct fathom_str){ n->demangled.data, end });
-	return start && equal_bare(q->bare, (struct fathom_str){ n->demangled.data + start,
-								 n->demangled.size - start });
+	for (unsigned i = 0; n->demangled.data && i < FATHOM_NAME_FORMS; i++) {
+		const struct fathom_str form = form_of(n, i);
+
+		if (form.size && equal_bare(q->bare, form))
+			return true;
+	}
+	return false;
 }
 
 static bool takes_form(const struct fathom_find_query *q, struct fathom_str s)
@@ -555,7 +593,7 @@ static bool takes_form(const struct fathom_find_query *q, struct fathom_str s)
 	if (!s.data)
 		return false;
 	return q->kind == FATHOM_QUERY_GLOB ? fnmatch(q->text.data, s.data, 0) == 0
-					    : regexec(&q->regex, s.data, 0, NULL, 0) == 0;
+					    : regexec(q->regex, s.data, 0, NULL, 0) == 0;
 }
 
 bool fathom_find_query_takes_name(const struct fathom_find_query *q, struct fathom_find_name *n)

@@ -31,19 +31,29 @@ struct fathom_find_query {
 	struct fathom_str version; /* the same */
 	struct fathom_str literal; /* a part of the text that stands in every name that is mangled
 				    * from a match; empty: there is none */
-	char *bare;                /* of a name: without spaces */
-	regex_t regex;
+	const char *bare;          /* of a name: without spaces */
+	regex_t *regex;            /* of an expression; else NULL */
 	uint32_t line;
 	bool is_default;   /* only default versions */
 	bool is_demangled; /* of a name: no symbol can be linked as this */
-	bool has_regex;
-	bool is_answered; /* no table need be asked any more */
-	bool is_cut;      /* there were more matches than may be */
+	bool is_answered;  /* no table need be asked any more */
+	bool is_cut;       /* there were more matches than may be */
 };
 
-/* Reads query @text, for FATHOM_FIND_ @flags; its texts are of @arena. */
+/*
+ * A flag beside FATHOM_FIND_: queries are names as with FATHOM_FIND_LITERAL, but may have versions.
+ * Their texts have to stay: they are not copied.
+ */
+#define FATHOM_FIND_NAMES (1u << 30)
+
+/*
+ * Reads query @text, for FATHOM_FIND_ @flags; its texts are of @arena. The literal of a name that
+ * may be linked so is left to fathom_find_query_find_literal().
+ */
 fathom_err fathom_find_query_parse(struct fathom_find_query *q, const char *text, uint32_t flags,
 				   struct fathom_arena *arena, struct fathom_errinfo *reterr);
+/* Finds the literal, if it was not found yet. */
+void fathom_find_query_find_literal(struct fathom_find_query *q);
 void fathom_find_query_deinit(struct fathom_find_query *q);
 
 /*
@@ -69,6 +79,12 @@ struct fathom_find_name {
 	bool is_known;                  /* the forms are those of linked */
 };
 
+/* Returns whether a name that starts like @linked, NUL-terminated, may be mangled. */
+static inline bool fathom_find_starts_mangled(const char *linked)
+{
+	return linked[0] == '_' && (linked[1] == 'Z' || linked[1] == 'R' || linked[1] == 'D');
+}
+
 /* Takes @linked, NUL-terminated, as the name; it is demangled when a query wants that. */
 void fathom_find_name_set(struct fathom_find_name *n, struct fathom_str linked);
 void fathom_find_name_deinit(struct fathom_find_name *n);
@@ -82,11 +98,16 @@ void fathom_find_name_deinit(struct fathom_find_name *n);
 /* How many parts expression @text has when all that is repeated is written out, or more. */
 uint64_t fathom_find_expression_size(const char *text);
 
+/* The demangled forms that a name is compared with. */
+#define FATHOM_NAME_FORMS 3
+
 /*
- * Writes the demangled form without parameters and spaces to @to, with a NUL: what a query that is
- * a plain name is compared with. Returns its size; 0: there is none, or none that a query can be.
+ * Writes form @i of the demangled name to @to, without spaces and with a NUL: whole; without the
+ * type it returns and its parameters; without that type only. Returns its size; 0: it has no such
+ * form, or one that is too long for a query.
  */
-uint32_t fathom_find_name_bare(struct fathom_find_name *n, char to[FATHOM_MAX_QUERY + 1]);
+uint32_t fathom_find_name_form(struct fathom_find_name *n, unsigned i,
+			       char to[FATHOM_MAX_QUERY + 1]);
 
 /* The demangled form, or as linked. */
 struct fathom_str fathom_find_name_shown(struct fathom_find_name *n);

@@ -8,7 +8,7 @@
 #include "host/find/search.h"
 #include "host/runtime/link_map.h"
 
-static bool is_tls(const struct fathom_candidate_symbol *c)
+static bool is_tls(const struct fathom_candidate *c)
 {
 	return c->symbol.type == STT_TLS;
 }
@@ -16,8 +16,8 @@ static bool is_tls(const struct fathom_candidate_symbol *c)
 /* Those for one place stand together, .dynsym's first: only there versions are certain. */
 static int compare_places(const void *pa, const void *pb, void *data)
 {
-	const struct fathom_candidate_symbol *a = pa;
-	const struct fathom_candidate_symbol *b = pb;
+	const struct fathom_candidate *a = pa;
+	const struct fathom_candidate *b = pb;
 	const struct fathom_find *f = data;
 	int order = u64_compare(a->query, b->query);
 
@@ -37,35 +37,32 @@ static int compare_places(const void *pa, const void *pb, void *data)
 	return order ? order : u64_compare(a->number, b->number);
 }
 
-static bool is_one_name(const struct fathom_candidate_symbol *a,
-			const struct fathom_candidate_symbol *b)
+static bool is_one_name(const struct fathom_candidate *a, const struct fathom_candidate *b)
 {
 	return a->query == b->query && str_equal(a->name, b->name);
 }
 
-/* Whether @b, which stands behind @a, says nothing that @a does not. */
-static bool is_same(const struct fathom_candidate_symbol *a,
-		    const struct fathom_candidate_symbol *b)
+/* Whether @b, which stands behind @a and has its name, says nothing that @a does not. */
+static bool is_same(const struct fathom_candidate *a, const struct fathom_candidate *b)
 {
-	return is_one_name(a, b) && a->module == b->module && is_tls(a) == is_tls(b) &&
-	       a->svma == b->svma && (!b->version.data || str_equal(a->version, b->version));
+	return a->module == b->module && is_tls(a) == is_tls(b) && a->svma == b->svma &&
+	       (!b->version.data || str_equal(a->version, b->version));
 }
 
-/* Whether some candidate from @first to before @end makes @c superfluous. */
-static bool is_known(const struct fathom_candidate_symbol *first,
-		     const struct fathom_candidate_symbol *end,
-		     const struct fathom_candidate_symbol *c)
+/* Whether some candidate from @first to before @end makes @c, the next one, superfluous. */
+static bool is_known(const struct fathom_candidate *first, const struct fathom_candidate *end,
+		     const struct fathom_candidate *c)
 {
 	/* There are a few versions of a name at one place, if any: a file that has more of them is
 	 * not worth more. */
-	for (int i = 0; end > first && i < 16; i++)
+	for (int i = 0; end > first && i < 16 && is_one_name(end - 1, c); i++)
 		if (is_same(--end, c))
 			return true;
 	return false;
 }
 
 /* Whether @c has a place: pages that are mapped a second time hold but some symbols. */
-static bool is_there(struct fathom_find *f, const struct fathom_candidate_symbol *c)
+static bool is_there(struct fathom_find *f, const struct fathom_candidate *c)
 {
 	const struct fathom_find_module *m = &f->modules[c->module];
 
@@ -74,23 +71,26 @@ static bool is_there(struct fathom_find *f, const struct fathom_candidate_symbol
 
 static void drop_known(struct fathom_find *f)
 {
-	struct fathom_candidate_symbol *c = f->candidates.data;
+	struct fathom_candidate *c = f->candidates.data;
 	size_t n = 0;
 
 	for (size_t i = 0; i < f->candidates.n; i++)
-		if (!is_known(c, c + n, &c[i]) && is_there(f, &c[i]))
-			c[n++] = c[i];
+		if (!is_known(c, c + n, &c[i]) && is_there(f, &c[i])) {
+			if (n != i)
+				c[n] = c[i];
+			n++;
+		}
 	f->candidates.n = n;
 }
 
 /* Whether @c is in a .dynsym. */
-static bool is_dynamic(const struct fathom_find *f, const struct fathom_candidate_symbol *c)
+static bool is_dynamic(const struct fathom_find *f, const struct fathom_candidate *c)
 {
 	return c->table == f->modules[c->module].dynsym->number;
 }
 
 /* The place of a candidate among those of its name; the lower, the better. */
-static unsigned quality(const struct fathom_find *f, const struct fathom_candidate_symbol *c)
+static unsigned quality(const struct fathom_find *f, const struct fathom_candidate *c)
 {
 	if (c->verdict && c->is_default)
 		return 0;
@@ -108,8 +108,8 @@ static unsigned quality(const struct fathom_find *f, const struct fathom_candida
 
 static int compare_quality(const void *pa, const void *pb, void *data)
 {
-	const struct fathom_candidate_symbol *a = pa;
-	const struct fathom_candidate_symbol *b = pb;
+	const struct fathom_candidate *a = pa;
+	const struct fathom_candidate *b = pb;
 	const struct fathom_find *f = data;
 	int order = u64_compare(quality(f, a), quality(f, b));
 
@@ -124,8 +124,8 @@ static int compare_quality(const void *pa, const void *pb, void *data)
  * Whether the dynamic linker would take @c, of the @n candidates of its name: what has a version
  * must be the only one of its file that is not hidden.
  */
-static bool is_taken(const struct fathom_find *f, const struct fathom_candidate_symbol *all,
-		     size_t n, const struct fathom_candidate_symbol *c)
+static bool is_taken(const struct fathom_find *f, const struct fathom_candidate *all, size_t n,
+		     const struct fathom_candidate *c)
 {
 	/* Outside the scope only who names the library looks. */
 	if (c->verdict == FATHOM_DLSYM_NO ||
@@ -153,7 +153,7 @@ static bool has_unique(const struct fathom_find_module *m, struct fathom_str nam
  * was looked up first. That is the first in the order of look-ups, unless a module was loaded
  * before it was in that order, or with RTLD_LOCAL.
  */
-static bool is_unclear(const struct fathom_find *f, const struct fathom_candidate_symbol *c)
+static bool is_unclear(const struct fathom_find *f, const struct fathom_candidate *c)
 {
 	const struct fathom_link *own;
 
@@ -174,10 +174,14 @@ static bool is_unclear(const struct fathom_find *f, const struct fathom_candidat
 }
 
 /* Orders the @n candidates of one name. */
-static void rank_name(struct fathom_find *f, struct fathom_candidate_symbol *c, size_t n)
+static void rank_name(struct fathom_find *f, struct fathom_candidate *c, size_t n)
 {
 	size_t taken = n;
 
+	if (n == 1) {
+		c->rank = !is_taken(f, c, 1, c) || is_unclear(f, c);
+		return;
+	}
 	qsort_r(c, n, sizeof *c, compare_quality, f);
 	/* The order of modules decides, before what is default in one of them. */
 	for (size_t i = 0; i < n; i++)
@@ -188,7 +192,7 @@ static void rank_name(struct fathom_find *f, struct fathom_candidate_symbol *c, 
 	if (taken < n && is_unclear(f, &c[taken]))
 		taken = n;
 	if (taken < n) {
-		const struct fathom_candidate_symbol first = c[taken];
+		const struct fathom_candidate first = c[taken];
 
 		memmove(c + 1, c, taken * sizeof *c);
 		c[0] = first;
@@ -197,18 +201,90 @@ static void rank_name(struct fathom_find *f, struct fathom_candidate_symbol *c, 
 		c[i].rank = (uint32_t)i + (taken == n);
 }
 
-void fathom_find_rank(struct fathom_find *f)
+/* Puts candidate @from[i] of the @n at @c at place i; uses up @from. */
+static void permute(struct fathom_candidate *c, uint32_t *from, size_t n)
 {
-	struct fathom_candidate_symbol *c = f->candidates.data;
+	for (uint32_t start = 0; start < n; start++) {
+		struct fathom_candidate first;
+		uint32_t to = start;
+
+		if (from[start] == start)
+			continue;
+		first = c[start];
+		/* One circle: what was moved has its own number. */
+		while (from[to] != start) {
+			const uint32_t next = from[to];
+
+			c[to] = c[next];
+			from[to] = to;
+			to = next;
+		}
+		c[to] = first;
+		from[to] = to;
+	}
+}
+
+/* Brings the candidates into the order of their queries, by counting. False without memory. */
+static bool order_by_query(struct fathom_find *f)
+{
+	struct fathom_candidate *c = f->candidates.data;
+	const size_t n = f->candidates.n;
+	struct fathom_array ends = { 0 }; /* of each query's share, at first its start */
+	struct fathom_array from = { 0 };
+	const bool done =
+		n <= UINT32_MAX &&
+		fathom_budget_reserve(&f->budget, &ends, sizeof(uint32_t), f->n_queries + 2) &&
+		fathom_budget_reserve(&f->budget, &from, sizeof(uint32_t), n);
+	uint32_t *end = ends.data;
+
+	if (done) {
+		memset(end, 0, (f->n_queries + 2) * sizeof *end);
+		for (size_t i = 0; i < n; i++)
+			end[c[i].query + 1]++;
+		for (size_t q = 0; q <= f->n_queries; q++)
+			end[q + 1] += end[q];
+		for (size_t i = 0; i < n; i++)
+			((uint32_t *)from.data)[end[c[i].query]++] = (uint32_t)i;
+		permute(c, from.data, n);
+	}
+	fathom_budget_release(&f->budget, &ends, sizeof(uint32_t));
+	fathom_budget_release(&f->budget, &from, sizeof(uint32_t));
+	return done;
+}
+
+/* Sorts the candidates by their queries, and those of each by name and place. */
+static bool sort(struct fathom_find *f)
+{
+	struct fathom_candidate *c = f->candidates.data;
+	const size_t n = f->candidates.n;
+	size_t end;
+
+	/* A search is for many names, each with a few symbols, or for patterns with many. */
+	if (!order_by_query(f))
+		return false;
+	for (size_t i = 0; i < n; i = end) {
+		for (end = i + 1; end < n && c[i].query == c[end].query;)
+			end++;
+		if (end - i > 1)
+			qsort_r(c + i, end - i, sizeof *c, compare_places, f);
+	}
+	return true;
+}
+
+fathom_err fathom_find_rank(struct fathom_find *f)
+{
+	struct fathom_candidate *c = f->candidates.data;
 	size_t end;
 
 	if (!f->candidates.n)
-		return;
-	qsort_r(c, f->candidates.n, sizeof *c, compare_places, f);
+		return FATHOM_OK;
+	if (!sort(f))
+		return FATHOM_E_MEMORY;
 	drop_known(f);
 	for (size_t i = 0; i < f->candidates.n; i = end) {
 		for (end = i + 1; end < f->candidates.n && is_one_name(&c[i], &c[end]);)
 			end++;
 		rank_name(f, c + i, end - i);
 	}
+	return FATHOM_OK;
 }

@@ -56,7 +56,7 @@ static fathom_err read_options(const struct fathom_find_options *options,
 			       struct fathom_find_options *ret)
 {
 	const uint32_t known = FATHOM_FIND_REGEX | FATHOM_FIND_LITERAL | FATHOM_FIND_INLINED |
-			       FATHOM_FIND_EXPORTED;
+			       FATHOM_FIND_EXPORTED | FATHOM_FIND_LINKED;
 
 	if (options &&
 	    (!FATHOM_OPTIONS_READ(options, ret, known) || ret->reserved_tid || ret->tid < 0))
@@ -98,7 +98,7 @@ static fathom_err parse_queries(struct fathom_find *f, const char *const *texts,
 	if (!f->queries || !f->n_matches)
 		return FATHOM_E_MEMORY;
 	for (size_t i = 0; i < n; i++) {
-		struct fathom_errinfo info = { 0 };
+		struct fathom_errinfo info;
 		const fathom_err err = fathom_find_query_parse(&f->queries[i], texts[i], f->flags,
 							       &f->matches->arena, &info);
 
@@ -141,7 +141,7 @@ bool fathom_find_asks(const struct fathom_find *f, uint32_t query, uint32_t modu
 	const struct fathom_find_query *q = &f->queries[query];
 	const struct fathom_find_module *m = &f->modules[module];
 
-	return fathom_find_query_takes_module(q, m->path) ||
+	return !q->library.data || fathom_find_query_takes_module(q, m->path) ||
 	       (m->soname && fathom_find_query_takes_module(q, m->soname));
 }
 
@@ -190,8 +190,7 @@ bool fathom_find_is_there(struct fathom_find *f, const struct fathom_find_module
 	return !m->is_part || fathom_view_holds(f->view, m->module, m->bias, svma + m->bias);
 }
 
-static enum fathom_table table_of(const struct fathom_find *f,
-				  const struct fathom_candidate_symbol *c)
+static enum fathom_table table_of(const struct fathom_find *f, const struct fathom_candidate *c)
 {
 	const struct fathom_find_module *m = &f->modules[c->module];
 	const struct fathom_symbol_table *t = &m->module->symbols.table[c->table];
@@ -209,32 +208,25 @@ static enum fathom_table table_of(const struct fathom_find *f,
 }
 
 /* What is as stated in the file: in relocatable files, from the start of the section. */
-static uint64_t module_address(const struct fathom_find_module *m,
-			       const struct fathom_candidate_symbol *c)
+static uint64_t module_address(const struct fathom_find_module *m, const struct fathom_candidate *c)
 {
 	if (m->jit)
 		return FATHOM_NO_ADDRESS;
 	return m->module->main->image.type == ET_REL ? c->symbol.value : c->svma;
 }
 
-/* What all matches of @c have; its address is that of the symbol itself, if it has one. */
-static bool start_match(struct fathom_find *f, const struct fathom_candidate_symbol *c,
-			struct fathom_find_name *name, struct fathom_match *ret)
+/* Fills in where @c is, and what kind of symbol it is. */
+static void describe(const struct fathom_find *f, const struct fathom_candidate *c,
+		     struct fathom_match *ret)
 {
 	const struct fathom_find_module *m = &f->modules[c->module];
 	const bool is_stub = c->symbol.section == SHN_UNDEF;
 	const bool is_absolute = c->symbol.section == FATHOM_SHN(SHN_ABS);
-	const char *linked = fathom_find_keep(f, c->name);
 
-	if (!linked)
-		return false;
-	fathom_find_name_set(name, (struct fathom_str){ linked, c->name.size });
 	*ret = (struct fathom_match){
 		.address = is_absolute ? c->svma : fathom_find_avma(m, c->svma),
 		.module_address = module_address(m, c),
-		.size = c->symbol.size,
-		.linkage_name = linked,
-		.version = fathom_find_keep(f, c->version),
+		.size = is_stub ? 0 : c->symbol.size,
 		.module = m->path,
 		.query = c->query,
 		.rank = c->rank,
@@ -246,28 +238,69 @@ static bool start_match(struct fathom_find *f, const struct fathom_candidate_sym
 		.flags = FATHOM_MATCH_ADDRESS |
 			 (c->is_default && c->version.data ? FATHOM_MATCH_DEFAULT_VERSION : 0),
 	};
-	if (is_stub)
-		ret->size = 0;
-	fathom_find_name_set(name, (struct fathom_str){ linked, c->name.size });
-	ret->name = fathom_find_name_shown(name).data == linked
-			    ? linked
-			    : fathom_find_keep(f, fathom_find_name_shown(name));
-	return ret->name && (ret->version || !c->version.data);
 }
 
-static fathom_err emit_symbols(struct fathom_find *f)
+/* Gives the match of @c its texts; false without memory. */
+static bool add_texts(struct fathom_find *f, const struct fathom_candidate *c,
+		      struct fathom_find_name *name, struct fathom_match *m)
 {
-	const struct fathom_candidate_symbol *c = f->candidates.data;
-	struct fathom_find_name name = { 0 };
-	fathom_err err = FATHOM_OK;
+	struct fathom_str shown;
+
+	m->linkage_name = fathom_find_keep(f, c->name);
+	if (!m->linkage_name)
+		return false;
+	fathom_find_name_set(name, (struct fathom_str){ m->linkage_name, c->name.size });
+	shown = fathom_find_name_shown(name);
+	m->name = shown.data == m->linkage_name ? m->linkage_name : fathom_find_keep(f, shown);
+	m->version = fathom_find_keep(f, c->version);
+	return m->name && (m->version || !c->version.data);
+}
+
+/* Adds the matches of @c. */
+static fathom_err emit(struct fathom_find *f, const struct fathom_candidate *c,
+		       struct fathom_find_name *name)
+{
 	struct fathom_match m;
 
-	for (size_t i = 0; !err && i < f->candidates.n; i++)
-		if (fathom_find_has_room(f, c[i].query))
-			err = start_match(f, &c[i], &name, &m) ? fathom_find_place(f, &c[i], &m)
-							       : FATHOM_E_MEMORY;
+	describe(f, c, &m);
+	if (f->yield == FATHOM_YIELD_MATCHES && !add_texts(f, c, name, &m))
+		return FATHOM_E_MEMORY;
+	return fathom_find_place(f, c, &m);
+}
+
+/* Whether @c becomes a match, @first being that with the first rank of its query and name. */
+static bool is_yielded(const struct fathom_find *f, const struct fathom_candidate *first,
+		       const struct fathom_candidate *c)
+{
+	return f->yield == FATHOM_YIELD_MATCHES || c == first ||
+	       (first->symbol.bind == STB_LOCAL && c->symbol.bind == STB_LOCAL &&
+		first->module == c->module);
+}
+
+fathom_err fathom_find_emit(struct fathom_find *f)
+{
+	const struct fathom_candidate *c = f->candidates.data;
+	const struct fathom_candidate *first = c;
+	struct fathom_find_name name = { 0 };
+	fathom_err err = FATHOM_OK;
+
+	for (size_t i = 0; !err && i < f->candidates.n; i++) {
+		if (c[i].query != first->query || !str_equal(c[i].name, first->name))
+			first = &c[i];
+		if (is_yielded(f, first, &c[i]) && fathom_find_has_room(f, c[i].query))
+			err = emit(f, &c[i], &name);
+	}
 	fathom_find_name_deinit(&name);
 	return err;
+}
+
+/* Whether some module has a hash table of its names. */
+static bool has_hash(const struct fathom_find *f)
+{
+	for (size_t i = 0; i < f->n_modules; i++)
+		if (f->modules[i].dynsym->has_hash)
+			return true;
+	return false;
 }
 
 /* Whether only the first match is wanted, of names that the dynamic linker may know. */
@@ -276,53 +309,93 @@ static bool wants_first(const struct fathom_find *f)
 	for (size_t i = 0; i < f->n_queries; i++)
 		if (f->queries[i].kind != FATHOM_QUERY_NAME || f->queries[i].is_demangled)
 			return false;
-	return f->limit == 1 && !(f->flags & FATHOM_FIND_EXPORTED);
-}
-
-/* Whether the dynamic linker has an answer to each query. */
-static bool has_all_first(const struct fathom_find *f)
-{
-	const struct fathom_candidate_symbol *c = f->candidates.data;
-	uint32_t next = 0;
-
-	for (size_t i = 0; i < f->candidates.n && next < f->n_queries; i++)
-		next += c[i].query == next && !c[i].rank;
-	return next == f->n_queries;
+	return (f->limit == 1 || f->yield == FATHOM_YIELD_ADDRESSES) &&
+	       !(f->flags & FATHOM_FIND_EXPORTED) && has_hash(f);
 }
 
 /*
- * Looks for what the dynamic linker would answer, by its hash tables alone: nothing that other
- * tables have goes before that.
+ * Looks for what the dynamic linker would answer, by its tables alone: nothing that other tables
+ * have goes before that. Returns whether each query has its answer.
  */
-static fathom_err find_first(struct fathom_find *f, bool *ret_found)
+static fathom_err find_first(struct fathom_find *f, const struct fathom_name_set *names,
+			     bool *ret_found)
 {
-	f->flags |= FATHOM_FIND_EXPORTED;
-	FATHOM_TRY(fathom_find_tables(f, FATHOM_PASS_ASKED, 0));
-	f->flags &= ~(uint32_t)FATHOM_FIND_EXPORTED;
-	fathom_find_rank(f);
-	*ret_found = has_all_first(f);
-	if (!*ret_found)
-		f->candidates.n = 0;
+	const struct fathom_candidate *c;
+	size_t answered = 0;
+
+	FATHOM_TRY(fathom_find_tables(f, names, FATHOM_TABLES_DYNAMIC, 0));
+	FATHOM_TRY(fathom_find_rank(f));
+	c = f->candidates.data;
+	for (size_t i = 0; i < f->candidates.n; i++) {
+		if (c[i].rank || f->queries[c[i].query].is_answered)
+			continue;
+		f->queries[c[i].query].is_answered = true;
+		answered++;
+	}
+	*ret_found = answered == f->n_queries;
 	return FATHOM_OK;
+}
+
+/* Passes over the tables @which for @names, and over those of code that was made. */
+static fathom_err find_asked(struct fathom_find *f, struct fathom_name_set *names,
+			     enum fathom_find_tables which)
+{
+	const uint32_t files = (uint32_t)f->n_modules;
+
+	fathom_find_seek_jit(f);
+	if (f->seeks_lists)
+		fathom_name_keys_add(&names->exact, f->queries[f->n_queries].text,
+				     (uint32_t)f->n_queries);
+	FATHOM_TRY(fathom_find_tables(f, names, which, 0));
+	FATHOM_TRY(fathom_find_add_jit(f));
+	return fathom_find_tables(f, names, FATHOM_TABLES_ALL, files);
+}
+
+/* Looks among demangled names for plain names that nothing is linked as. */
+static fathom_err find_demangled(struct fathom_find *f)
+{
+	const struct fathom_candidate *c = f->candidates.data;
+	bool *has_match = calloc(f->n_queries + 1, sizeof *has_match);
+	struct fathom_name_set names = { 0 };
+	fathom_err err = FATHOM_E_MEMORY;
+
+	for (size_t i = 0; has_match && i < f->candidates.n; i++)
+		has_match[c[i].query] = true;
+	if (has_match && fathom_name_set_init(&names, f->queries, f->n_queries,
+					      FATHOM_PASS_DEMANGLED, f->flags, has_match))
+		err = fathom_find_tables(f, &names, FATHOM_TABLES_ALL, 0);
+	fathom_name_set_deinit(&names);
+	free(has_match);
+	return err;
+}
+
+static fathom_err find_names(struct fathom_find *f, struct fathom_name_set *names)
+{
+	enum fathom_find_tables which = FATHOM_TABLES_ALL;
+	bool found = false;
+
+	if (wants_first(f)) {
+		which = FATHOM_TABLES_OTHERS;
+		FATHOM_TRY(find_first(f, names, &found));
+	}
+	if (found)
+		return FATHOM_OK;
+	FATHOM_TRY(find_asked(f, names, which));
+	if (!(f->flags & FATHOM_FIND_LINKED))
+		FATHOM_TRY(find_demangled(f));
+	return fathom_find_rank(f);
 }
 
 fathom_err fathom_find_symbols(struct fathom_find *f)
 {
-	bool found = false;
-	uint32_t files;
+	struct fathom_name_set names = { 0 };
+	fathom_err err = FATHOM_E_MEMORY;
 
-	if (wants_first(f))
-		FATHOM_TRY(find_first(f, &found));
-	if (found)
-		return emit_symbols(f);
-	fathom_find_seek_jit(f);
-	FATHOM_TRY(fathom_find_tables(f, FATHOM_PASS_ASKED, 0));
-	files = (uint32_t)f->n_modules;
-	FATHOM_TRY(fathom_find_add_jit(f));
-	FATHOM_TRY(fathom_find_tables(f, FATHOM_PASS_ASKED, files));
-	FATHOM_TRY(fathom_find_tables(f, FATHOM_PASS_DEMANGLED, 0));
-	fathom_find_rank(f);
-	return emit_symbols(f);
+	if (fathom_name_set_init(&names, f->queries, f->n_queries, FATHOM_PASS_ASKED, f->flags,
+				 NULL))
+		err = find_names(f, &names);
+	fathom_name_set_deinit(&names);
+	return err ? err : fathom_find_emit(f);
 }
 
 bool fathom_find_needs_debug(const struct fathom_find *f, const struct fathom_find_query *q)
@@ -356,6 +429,10 @@ static enum fathom_reason why_none(const struct fathom_find *f, uint32_t query)
 
 static bool explain(struct fathom_find *f)
 {
+	/* Where only addresses are wanted, that no symbol has a name goes without saying. */
+	if (f->yield == FATHOM_YIELD_ADDRESSES &&
+	    !(f->jit && fathom_jit_search_has_changed(f->jit)))
+		return true;
 	for (uint32_t i = 0; i < f->n_queries; i++) {
 		struct fathom_match m = { .query = i, .rank = FATHOM_NO_RANK };
 
@@ -511,7 +588,7 @@ static void find_deinit(struct fathom_find *f)
 	for (size_t i = 0; i < f->n_queries; i++)
 		fathom_find_query_deinit(&f->queries[i]);
 	fathom_runtime_deinit(&f->runtime);
-	fathom_budget_release(&f->budget, &f->candidates, sizeof(struct fathom_candidate_symbol));
+	fathom_budget_release(&f->budget, &f->candidates, sizeof(struct fathom_candidate));
 	/* Matches are the caller's from now on. */
 	fathom_budget_give(&f->budget, atomic_load(&f->budget.counted));
 	free(f->queries);
@@ -519,29 +596,26 @@ static void find_deinit(struct fathom_find *f)
 	free(f->modules);
 }
 
-fathom_err fathom_find(struct fathom_target *target, const struct fathom_find_options *options,
-		       const char *const *queries, size_t n, struct fathom_matches **ret_matches,
-		       struct fathom_errinfo *reterr)
+fathom_err fathom_find_run(struct fathom_target *target, const struct fathom_find_options *options,
+			   enum fathom_find_yield yield, const char *const *queries, size_t n,
+			   struct fathom_matches **ret_matches, struct fathom_errinfo *reterr)
 {
-	struct fathom_find_options o = { .size = sizeof o };
-	struct fathom_find f = { .notes = &target->notes };
-	fathom_err err = read_options(options, &o);
+	struct fathom_find f = { .notes = &target->notes, .yield = yield };
+	fathom_err err;
 
-	if (err)
-		return fathom_fail(reterr, err, "", 0, "options that this version does not know");
 	if (n > MAX_QUERIES)
 		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0,
 				   "more queries than one search may have");
-	if (o.tid && !target->ops->main_tid)
+	if (options->tid && !target->ops->main_tid)
 		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0,
 				   "only processes and cores have threads to choose from");
 	f.matches = calloc(1, sizeof *f.matches);
 	if (!f.matches)
 		return fathom_fail(reterr, FATHOM_E_MEMORY, "", 0, "out of memory");
 	f.budget.session = target->session;
-	f.flags = o.flags;
-	f.limit = o.limit ? o.limit : DEFAULT_LIMIT;
-	f.tid = o.tid;
+	f.flags = options->flags;
+	f.limit = options->limit ? options->limit : DEFAULT_LIMIT;
+	f.tid = options->tid;
 	f.main_tid = -1;
 	err = parse_queries(&f, queries, n);
 	if (err)
@@ -551,7 +625,7 @@ fathom_err fathom_find(struct fathom_target *target, const struct fathom_find_op
 	err = fathom_target_end_call(target, err, reterr);
 	if (err == FATHOM_E_MEMORY && f.budget.is_over)
 		err = fail_over(queries, n, reterr);
-	if (!err && !o.limit)
+	if (!err && !options->limit)
 		note_cut_queries(&f, queries);
 	find_deinit(&f);
 	if (err)
@@ -559,6 +633,18 @@ fathom_err fathom_find(struct fathom_target *target, const struct fathom_find_op
 	else
 		*ret_matches = f.matches;
 	return err;
+}
+
+fathom_err fathom_find(struct fathom_target *target, const struct fathom_find_options *options,
+		       const char *const *queries, size_t n, struct fathom_matches **ret_matches,
+		       struct fathom_errinfo *reterr)
+{
+	struct fathom_find_options o = { .size = sizeof o };
+
+	if (read_options(options, &o))
+		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0,
+				   "options that this version does not know");
+	return fathom_find_run(target, &o, FATHOM_YIELD_MATCHES, queries, n, ret_matches, reterr);
 }
 
 void fathom_matches_free(struct fathom_matches *matches)

@@ -9,6 +9,7 @@
 #define FATHOM_FIND_SEARCH_H
 
 #include "fathom/find.h"
+#include "host/find/name_set.h"
 #include "host/find/query.h"
 #include "host/jit/jit.h"
 #include "host/module/budget.h"
@@ -33,7 +34,7 @@ struct fathom_find_module {
 };
 
 /* A symbol that fits a query. */
-struct fathom_candidate_symbol {
+struct fathom_candidate {
 	uint32_t query;
 	uint32_t module;
 	uint32_t table; /* of the module's symbols */
@@ -45,6 +46,16 @@ struct fathom_candidate_symbol {
 	bool is_default;
 	uint8_t verdict; /* enum fathom_dlsym_verdict */
 	uint32_t rank;
+};
+
+/* What becomes of the candidates. */
+enum fathom_find_yield {
+	FATHOM_YIELD_MATCHES, /* each is a match */
+	/*
+	 * The first of each name is a match without texts, and so are those beside it if it is
+	 * local: static functions of several source files.
+	 */
+	FATHOM_YIELD_ADDRESSES,
 };
 
 struct fathom_find {
@@ -60,36 +71,42 @@ struct fathom_find {
 	bool failed;                        /* no memory for a module */
 	struct fathom_jit_search *jit;      /* NULL: there is no such code, or nobody asks */
 	bool seeks_lists;                   /* the query behind the others is asked, too */
+	enum fathom_find_yield yield;
 	uint32_t flags;
 	uint32_t limit;
 	int32_t tid;      /* whose copies of TLS symbols are asked for; 0: all */
 	int32_t main_tid; /* of the process; 0: not known, -1: not looked for yet */
 	struct fathom_matches *matches;
 	uint32_t *n_matches;            /* of each query */
-	struct fathom_array candidates; /* struct fathom_candidate_symbol */
+	struct fathom_array candidates; /* struct fathom_candidate */
 	struct fathom_runtime runtime;  /* its modules are the first of these; none in a file */
 };
 
 /* Memory of the matches, which lives as long as they do; NULL without memory or room for it. */
 void *fathom_find_alloc(struct fathom_find *f, size_t size);
 
-/* Which queries a pass over the tables is for. */
-enum fathom_find_pass {
-	FATHOM_PASS_ASKED,     /* as they were asked */
-	FATHOM_PASS_DEMANGLED, /* plain names that nothing is linked as, among the demangled ones */
+/* Which tables a pass is over. */
+enum fathom_find_tables {
+	FATHOM_TABLES_ALL,
+	FATHOM_TABLES_DYNAMIC, /* those that the dynamic linker looks names up in */
+	FATHOM_TABLES_OTHERS,
 };
 
-/* Adds the symbols of modules from @first on that fit the queries, which must not be of lines. */
-fathom_err fathom_find_tables(struct fathom_find *f, enum fathom_find_pass pass, uint32_t first);
+/* Adds the symbols in @which tables of modules from @first on that fit queries of @names. */
+fathom_err fathom_find_tables(struct fathom_find *f, const struct fathom_name_set *names,
+			      enum fathom_find_tables which, uint32_t first);
 
-/* Orders the candidates, each once, and gives them ranks. */
-void fathom_find_rank(struct fathom_find *f);
+/* Orders the candidates, each once, and gives them ranks. FATHOM_E_MEMORY. */
+fathom_err fathom_find_rank(struct fathom_find *f);
+
+/* Adds the matches of the candidates, which have their ranks. FATHOM_E_MEMORY. */
+fathom_err fathom_find_emit(struct fathom_find *f);
 
 /*
  * Adds the matches of @c, which all are like @m: one, but for TLS symbols in a process.
  * FATHOM_E_MEMORY.
  */
-fathom_err fathom_find_place(struct fathom_find *f, const struct fathom_candidate_symbol *c,
+fathom_err fathom_find_place(struct fathom_find *f, const struct fathom_candidate *c,
 			     struct fathom_match *m);
 
 /* The code of the lines that are asked for. */
@@ -140,6 +157,11 @@ uint64_t fathom_find_avma(const struct fathom_find_module *m, uint64_t svma);
 
 /* Whether what is at @svma of module @m is really there. */
 bool fathom_find_is_there(struct fathom_find *f, const struct fathom_find_module *m, uint64_t svma);
+
+/* Runs fathom_find() with options that were read. */
+fathom_err fathom_find_run(struct fathom_target *target, const struct fathom_find_options *options,
+			   enum fathom_find_yield yield, const char *const *queries, size_t n,
+			   struct fathom_matches **ret_matches, struct fathom_errinfo *reterr);
 
 /* Whether the query may have the match that was found; that it may not is remembered. */
 bool fathom_find_has_room(struct fathom_find *f, uint32_t query);

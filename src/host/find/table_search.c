@@ -7,15 +7,11 @@
 #include <stdlib.h>
 
 #include "host/base/pool.h"
+#include "host/find/name_set.h"
 #include "host/find/search.h"
-#include "host/symbol/name_keys.h"
 
 /* So many symbols are one task. */
 #define TASK_SYMBOLS 32768
-
-/* From so many plain names on, demangling each symbol is faster than comparing it with each name.
- */
-#define MANY_NAMES 16
 
 /* Symbols [from, to) of a table. */
 struct task {
@@ -23,16 +19,14 @@ struct task {
 	uint32_t table;
 	uint32_t from;
 	uint32_t to;
-	struct fathom_array found; /* struct fathom_candidate_symbol */
+	struct fathom_array found; /* struct fathom_candidate */
 	bool failed;
 };
 
 struct pass {
 	struct fathom_find *f;
-	struct fathom_name_keys keys; /* exact names, by their queries */
-	uint32_t *patterns;           /* numbers of queries that look at every name */
-	size_t n_patterns;
-	struct fathom_name_keys plain; /* of the second pass the same, when they are many */
+	const struct fathom_name_set *names;
+	enum fathom_find_tables which;
 	struct task *tasks;
 	size_t n_tasks;
 	size_t cap_tasks;
@@ -85,7 +79,7 @@ static bool is_defined(const struct fathom_symtab *t, const struct fathom_symbol
  * have what was written before there were some.
  */
 static bool is_any_version(const struct fathom_find *f, const struct fathom_find_query *q,
-			   const struct fathom_candidate_symbol *c)
+			   const struct fathom_candidate *c)
 {
 	const struct fathom_find_module *m = &f->modules[c->module];
 
@@ -114,7 +108,7 @@ static bool add(struct fathom_find *f, struct fathom_array *out, uint32_t module
 	const struct fathom_find_module *m = &f->modules[module];
 	const struct fathom_symbol_table *t = &m->module->symbols.table[table];
 	const struct fathom_find_query *q = &f->queries[query];
-	struct fathom_candidate_symbol c = { .query = query, .module = module, .table = table };
+	struct fathom_candidate c = { .query = query, .module = module, .table = table };
 
 	c.number = number;
 	fathom_symtab_get(&t->view, number, &c.symbol);
@@ -144,7 +138,7 @@ static bool add(struct fathom_find *f, struct fathom_array *out, uint32_t module
 	}
 	if (!fathom_budget_reserve(&f->budget, out, sizeof c, 1))
 		return false;
-	((struct fathom_candidate_symbol *)out->data)[out->n++] = c;
+	((struct fathom_candidate *)out->data)[out->n++] = c;
 	return true;
 }
 
@@ -154,12 +148,12 @@ static bool ask_hash(struct pass *p, uint32_t module)
 	struct fathom_find *f = p->f;
 	const struct fathom_find_module *m = &f->modules[module];
 
-	for (uint32_t i = 0; i < p->keys.n; i++) {
-		const uint32_t query = p->keys.item[i].value;
+	for (uint32_t i = 0; i < p->names->exact.n; i++) {
+		const uint32_t query = p->names->exact.item[i].value;
 		struct fathom_hash_search s;
 		uint32_t number;
 
-		if (!fathom_find_asks(f, query, module))
+		if (f->queries[query].is_answered || !fathom_find_asks(f, query, module))
 			continue;
 		fathom_hash_search_init(&s, &m->dynsym->hash, f->queries[query].text);
 		while (fathom_hash_search_next(&s, &number)) {
@@ -184,11 +178,11 @@ static bool ask_index(struct pass *p, uint32_t module, uint32_t table,
 	struct fathom_find *f = p->f;
 	const struct fathom_symtab *view = &f->modules[module].module->symbols.table[table].view;
 
-	for (uint32_t i = 0; i < p->keys.n; i++) {
-		const uint32_t query = p->keys.item[i].value;
+	for (uint32_t i = 0; i < p->names->exact.n; i++) {
+		const uint32_t query = p->names->exact.item[i].value;
 		const struct fathom_str wanted = f->queries[query].text;
 
-		if (!fathom_find_asks(f, query, module))
+		if (f->queries[query].is_answered || !fathom_find_asks(f, query, module))
 			continue;
 		for (uint32_t k = fathom_name_index_first(x, wanted); k; k = x->next[k]) {
 			struct fathom_symbol s;
@@ -216,55 +210,51 @@ static bool is_name(const char *text, uint64_t left, const struct fathom_find_qu
 	       (!text[wanted.size] || (text[wanted.size] == '@' && (!verbatim || has_version(q))));
 }
 
-/* Compares the name of symbol @i with the exact names. */
-static bool compare_exact(struct pass *p, struct task *t, const struct fathom_symtab *view,
-			  uint32_t i, uint32_t name)
+/* Takes symbol @i, called @text, for the exact names from key @k on that it has. */
+static bool compare_exact(struct pass *p, struct task *t, uint32_t i, const char *text,
+			  uint64_t left, uint32_t k)
 {
-	const char *text = (const char *)view->strings.data + name;
-	const uint64_t left = view->strings.size - name;
 	const bool verbatim =
 		is_verbatim(&p->f->modules[t->module].module->symbols.table[t->table]);
 
-	for (uint32_t k = fathom_name_keys_first(&p->keys, text, left); k;
-	     k = fathom_name_keys_next(&p->keys, k)) {
-		const uint32_t query = p->keys.item[k - 1].value;
+	for (; k; k = fathom_name_keys_next(&p->names->exact, k)) {
+		const uint32_t query = p->names->exact.item[k - 1].value;
 
 		if (is_name(text, left, &p->f->queries[query], verbatim) &&
-		    fathom_find_asks(p->f, query, t->module) &&
+		    !p->f->queries[query].is_answered && fathom_find_asks(p->f, query, t->module) &&
 		    !add(p->f, &t->found, t->module, t->table, i, query))
 			return false;
 	}
 	return true;
 }
 
-/* Compares the demangled form of symbol @i, called @name, with many plain names. */
-static bool compare_plain(struct pass *p, struct task *t, uint32_t i, struct fathom_find_name *name)
+/* A symbol that is compared with queries. */
+struct compared {
+	struct pass *p;
+	struct task *t;
+	uint32_t number;
+};
+
+static bool take_query(void *data, uint32_t query)
 {
-	char bare[FATHOM_MAX_QUERY + 1];
-	const uint32_t size = fathom_find_name_bare(name, bare);
+	const struct compared *c = data;
 
-	for (uint32_t k = size ? fathom_name_keys_first(&p->plain, bare, size) : 0; k;
-	     k = fathom_name_keys_next(&p->plain, k)) {
-		const uint32_t query = p->plain.item[k - 1].value;
-
-		if (str_is(p->f->queries[query].text, bare) &&
-		    fathom_find_asks(p->f, query, t->module) &&
-		    !add(p->f, &t->found, t->module, t->table, i, query))
-			return false;
-	}
-	return true;
+	return !fathom_find_asks(c->p->f, query, c->t->module) ||
+	       add(c->p->f, &c->t->found, c->t->module, c->t->table, c->number, query);
 }
 
 /* Compares the name of symbol @i with all that is no exact name. */
-static bool compare_patterns(struct pass *p, struct task *t, const struct fathom_symtab *view,
-			     uint32_t i, struct fathom_find_name *name)
+static bool compare_others(struct pass *p, struct task *t, const struct fathom_symtab *view,
+			   uint32_t i, struct fathom_find_name *name)
 {
+	const struct fathom_symbol_table *table =
+		&p->f->modules[t->module].module->symbols.table[t->table];
+	struct compared c = { p, t, i };
 	struct fathom_symbol s;
 	struct fathom_str text;
 	struct fathom_str version;
 	struct fathom_str full;
 	char copy[1024];
-	bool verbatim;
 
 	fathom_symtab_get(view, i, &s);
 	full = is_defined(view, &s) ? fathom_symtab_name(view, &s) : (struct fathom_str){ NULL, 0 };
@@ -278,21 +268,54 @@ static bool compare_patterns(struct pass *p, struct task *t, const struct fathom
 	} else {
 		text = full;
 	}
-	verbatim = version.data &&
-		   is_verbatim(&p->f->modules[t->module].module->symbols.table[t->table]);
-	fathom_find_name_set(name, verbatim ? full : text);
-	if (p->plain.n)
-		return compare_plain(p, t, i, name);
-	for (size_t k = 0; k < p->n_patterns; k++) {
-		if (verbatim)
-			fathom_find_name_set(
-				name, has_version(&p->f->queries[p->patterns[k]]) ? text : full);
-		if (fathom_find_asks(p->f, p->patterns[k], t->module) &&
-		    fathom_find_query_takes_name(&p->f->queries[p->patterns[k]], name) &&
-		    !add(p->f, &t->found, t->module, t->table, i, p->patterns[k]))
+	fathom_find_name_set(name, version.data && is_verbatim(table) ? full : text);
+	if (!fathom_name_set_compare(p->names, name, false, take_query, &c))
+		return false;
+	if (version.data && is_verbatim(table))
+		fathom_find_name_set(name, text);
+	return fathom_name_set_compare(p->names, name, true, take_query, &c);
+}
+
+/* Compares the names of the symbols of @t with the exact names. */
+static bool pass_exact(struct pass *p, struct task *t, const struct fathom_symtab *view)
+{
+	const uint64_t size = view->is64 ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
+	const struct fathom_name_keys keys = p->names->exact;
+	const struct fathom_bytes strings = view->strings;
+	const uint8_t *entry = view->entries.data + t->from * size;
+	const bool swap = view->swap;
+
+	for (uint32_t i = t->from; i < t->to; i++, entry += size) {
+		/* The name is the first word of both classes' entries. */
+		const uint32_t off = load_u32(entry, swap);
+		const char *text = (const char *)strings.data + off;
+		uint32_t key;
+
+		if (!off || off >= strings.size)
+			continue;
+		key = fathom_name_keys_first(&keys, text, strings.size - off);
+		if (key && !compare_exact(p, t, i, text, strings.size - off, key))
 			return false;
 	}
 	return true;
+}
+
+/* Compares the names of the symbols of @t with all queries but those. */
+static bool pass_others(struct pass *p, struct task *t, const struct fathom_symtab *view)
+{
+	const uint64_t size = view->is64 ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
+	struct fathom_find_name name = { 0 };
+	bool done = true;
+
+	for (uint32_t i = t->from; i < t->to && done; i++) {
+		const uint32_t off = load_u32(view->entries.data + i * size, view->swap);
+		const char *text = (const char *)view->strings.data + off;
+
+		if (off && off < view->strings.size && fathom_name_set_may_fit(p->names, text))
+			done = compare_others(p, t, view, i, &name);
+	}
+	fathom_find_name_deinit(&name);
+	return done;
 }
 
 static void run_task(void *data, size_t number, unsigned thread)
@@ -301,68 +324,22 @@ static void run_task(void *data, size_t number, unsigned thread)
 	struct task *t = &p->tasks[number];
 	const struct fathom_find_module *m = &p->f->modules[t->module];
 	const struct fathom_symtab *view = &m->module->symbols.table[t->table].view;
-	const uint64_t size = view->is64 ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
 	const bool is_hashed = t->table == m->dynsym->number && m->dynsym->has_hash;
-	const bool exact = p->keys.n && !is_hashed;
-	struct fathom_find_name name = { 0 };
 
 	(void)thread;
-	for (uint32_t i = t->from; i < t->to && !t->failed; i++) {
-		/* The name is the first word of both classes' entries. */
-		const uint32_t off = load_u32(view->entries.data + i * size, view->swap);
-
-		if (!off || off >= view->strings.size)
-			continue;
-		t->failed = (exact && !compare_exact(p, t, view, i, off)) ||
-			    (p->n_patterns && !compare_patterns(p, t, view, i, &name));
-	}
-	fathom_find_name_deinit(&name);
+	t->failed = (p->names->exact.n && !is_hashed && !pass_exact(p, t, view)) ||
+		    (fathom_name_set_has_others(p->names) && !pass_others(p, t, view));
 }
 
-/* Sorts the queries into exact names and others. Those of lines are neither. */
-static bool sort_queries(struct pass *p, enum fathom_find_pass which, const bool *has_match)
+/* Whether table @t of @m belongs to the pass. */
+static bool is_wanted(const struct pass *p, const struct fathom_find_module *m, uint32_t t)
 {
-	const struct fathom_find *f = p->f;
+	const bool is_dynamic = t == m->dynsym->number;
 
-	p->patterns = malloc((f->n_queries + 1) * sizeof *p->patterns);
-	if (!p->patterns || !fathom_name_keys_init(&p->keys, f->n_queries + 1))
+	if (p->which == FATHOM_TABLES_OTHERS && is_dynamic)
 		return false;
-	for (uint32_t i = 0; i < f->n_queries; i++) {
-		const struct fathom_find_query *q = &f->queries[i];
-
-		if (q->kind == FATHOM_QUERY_LINE || q->kind == FATHOM_QUERY_BAD || q->is_answered)
-			continue;
-		if (which == FATHOM_PASS_DEMANGLED) {
-			if (q->kind == FATHOM_QUERY_NAME && !q->is_demangled && !has_match[i])
-				p->patterns[p->n_patterns++] = i;
-		} else if (q->kind == FATHOM_QUERY_NAME && !q->is_demangled) {
-			fathom_name_keys_add(&p->keys, q->text, i);
-		} else {
-			p->patterns[p->n_patterns++] = i;
-		}
-	}
-	if (which == FATHOM_PASS_ASKED && f->seeks_lists)
-		fathom_name_keys_add(&p->keys, f->queries[f->n_queries].text,
-				     (uint32_t)f->n_queries);
-	return true;
-}
-
-/* Sorts the plain names of the second pass, when they are many. */
-static bool sort_plain(struct pass *p, enum fathom_find_pass which)
-{
-	if (which != FATHOM_PASS_DEMANGLED || p->n_patterns <= MANY_NAMES)
-		return true;
-	if (!fathom_name_keys_init(&p->plain, p->n_patterns))
-		return false;
-	for (size_t i = 0; i < p->n_patterns; i++)
-		fathom_name_keys_add(&p->plain, p->f->queries[p->patterns[i]].text, p->patterns[i]);
-	return true;
-}
-
-/* Whether table @t of @m is one of exported symbols. */
-static bool is_wanted(const struct fathom_find *f, const struct fathom_find_module *m, uint32_t t)
-{
-	return !(f->flags & FATHOM_FIND_EXPORTED) || t == m->dynsym->number;
+	return is_dynamic ||
+	       (p->which != FATHOM_TABLES_DYNAMIC && !(p->f->flags & FATHOM_FIND_EXPORTED));
 }
 
 static bool add_tasks(struct pass *p, uint32_t module, uint32_t table)
@@ -392,17 +369,28 @@ static bool add_tasks(struct pass *p, uint32_t module, uint32_t table)
 	return true;
 }
 
+struct asked {
+	const struct fathom_find *f;
+	uint32_t module;
+};
+
+static bool asks_not(void *data, uint32_t query)
+{
+	const struct asked *a = data;
+
+	return !fathom_find_asks(a->f, query, a->module);
+}
+
 /* Whether some query of the pass asks module @module. */
 static bool is_asked(const struct pass *p, uint32_t module)
 {
-	for (uint32_t i = 0; i < p->keys.n; i++)
-		if (fathom_find_asks(p->f, p->keys.item[i].value, module))
-			return true;
-	for (size_t i = 0; i < p->n_patterns; i++)
-		if (fathom_find_asks(p->f, p->patterns[i], module))
-			return true;
-	return false;
+	struct asked a = { p->f, module };
+
+	return !fathom_name_set_each(p->names, asks_not, &a);
 }
+
+/* A look-up by index costs as much as so many symbols of a pass. */
+#define LOOK_UP_COST 16
 
 /* Has table @table of module @module looked through: by its index, if names are asked for again. */
 static bool plan_table(struct pass *p, uint32_t module, uint32_t table)
@@ -410,7 +398,9 @@ static bool plan_table(struct pass *p, uint32_t module, uint32_t table)
 	struct fathom_module *m = p->f->modules[module].module;
 	const struct fathom_name_index *x;
 
-	if (!p->n_patterns && atomic_load(&m->name_passes) >= FATHOM_INDEX_PASSES) {
+	if (!fathom_name_set_has_others(p->names) &&
+	    p->names->exact.n < m->symbols.table[table].view.count / LOOK_UP_COST &&
+	    atomic_load(&m->name_passes) >= FATHOM_INDEX_PASSES) {
 		x = fathom_module_names(m, table);
 		if (x)
 			return ask_index(p, module, table, x);
@@ -428,12 +418,13 @@ static bool plan(struct pass *p, uint32_t first)
 
 		if (!is_asked(p, i))
 			continue;
-		if (m->dynsym->has_hash && m->dynsym->number != FATHOM_NONE && !ask_hash(p, i))
+		if (m->dynsym->has_hash && p->which != FATHOM_TABLES_OTHERS && !ask_hash(p, i))
 			return false;
 		for (uint32_t t = 0; t < m->module->symbols.n_tables; t++) {
 			const bool hashed = t == m->dynsym->number && m->dynsym->has_hash;
 
-			if (is_wanted(f, m, t) && !(hashed && !p->n_patterns) &&
+			if (is_wanted(p, m, t) &&
+			    !(hashed && !fathom_name_set_has_others(p->names)) &&
 			    !plan_table(p, i, t))
 				return false;
 		}
@@ -448,7 +439,7 @@ static bool collect(struct pass *p)
 
 	for (size_t i = 0; i < p->n_tasks; i++) {
 		struct task *t = &p->tasks[i];
-		const size_t size = sizeof(struct fathom_candidate_symbol);
+		const size_t size = sizeof(struct fathom_candidate);
 
 		if (t->failed || !fathom_budget_reserve(&p->f->budget, to, size, t->found.n))
 			return false;
@@ -460,39 +451,27 @@ static bool collect(struct pass *p)
 	return true;
 }
 
-static bool *find_matched(const struct fathom_find *f)
+fathom_err fathom_find_tables(struct fathom_find *f, const struct fathom_name_set *names,
+			      enum fathom_find_tables which, uint32_t first)
 {
-	const struct fathom_candidate_symbol *c = f->candidates.data;
-	bool *has = calloc(f->n_queries + 1, sizeof *has);
+	struct pass p = { .f = f, .names = names, .which = which };
+	bool done;
 
-	for (size_t i = 0; has && i < f->candidates.n; i++)
-		has[c[i].query] = true;
-	return has;
-}
-
-fathom_err fathom_find_tables(struct fathom_find *f, enum fathom_find_pass which, uint32_t first)
-{
-	struct pass p = { .f = f };
-	bool *has_match = find_matched(f);
-	bool done = has_match && sort_queries(&p, which, has_match) && sort_plain(&p, which) &&
-		    plan(&p, first);
-
+	if (first >= f->n_modules || fathom_name_set_is_empty(names))
+		return FATHOM_OK;
+	done = plan(&p, first);
 	if (done) {
 		fathom_pool_run(p.n_tasks > 1 ? f->budget.session->threads : 1, p.n_tasks, run_task,
 				&p);
 		done = collect(&p);
 	}
 	/* Not before: a file that is loaded twice is one module. */
-	for (uint32_t i = first; !p.n_patterns && i < f->n_modules; i++)
-		if (is_asked(&p, i))
+	for (uint32_t i = first; !fathom_name_set_has_others(names) && i < f->n_modules; i++)
+		if (which != FATHOM_TABLES_DYNAMIC && is_asked(&p, i))
 			atomic_fetch_add(&f->modules[i].module->name_passes, 1);
 	for (size_t i = 0; i < p.n_tasks; i++)
 		fathom_budget_release(&f->budget, &p.tasks[i].found,
-				      sizeof(struct fathom_candidate_symbol));
+				      sizeof(struct fathom_candidate));
 	free(p.tasks);
-	free(p.patterns);
-	fathom_name_keys_deinit(&p.keys);
-	fathom_name_keys_deinit(&p.plain);
-	free(has_match);
 	return done ? FATHOM_OK : FATHOM_E_MEMORY;
 }

@@ -181,26 +181,6 @@ const struct fathom_dynsym *fathom_module_dynsym(struct fathom_module *m)
 	return d;
 }
 
-/* A look-up by index costs as much as passing over this many symbols. */
-#define LOOK_UP_COST 16
-
-void fathom_module_search(struct fathom_module *m, struct fathom_name_search *s)
-{
-	const bool again = atomic_fetch_add(&m->name_passes, 1) >= FATHOM_INDEX_PASSES;
-
-	for (uint8_t t = 0; t < m->symbols.n_tables; t++) {
-		const uint32_t count = m->symbols.table[t].view.count;
-		const struct fathom_name_index *x = again && s->n_wanted < count / LOOK_UP_COST
-							    ? fathom_module_names(m, t)
-							    : NULL;
-
-		if (x)
-			fathom_symbols_search_index(&m->symbols, t, x, s);
-		else
-			fathom_symbols_search(&m->symbols, t, s);
-	}
-}
-
 enum fathom_reason fathom_reason_of(fathom_err err)
 {
 	switch (err) {

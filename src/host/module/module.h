@@ -15,7 +15,6 @@
 #include "host/module/unwind_tables.h"
 #include "host/symbol/dynsym.h"
 #include "host/symbol/name_index.h"
-#include "host/symbol/name_search.h"
 #include "host/symbol/tables.h"
 
 #define FATHOM_ALIAS_RULES 3
@@ -76,9 +75,6 @@ const struct fathom_name_index *fathom_module_names(struct fathom_module *m, uin
 
 /* Returns what the dynamic linker knows of the module, read on first use; NULL if out of memory. */
 const struct fathom_dynsym *fathom_module_dynsym(struct fathom_module *m);
-
-/* Looks up linkage names in all tables, by passes or, if that happens often, by index. */
-void fathom_module_search(struct fathom_module *m, struct fathom_name_search *s);
 
 /* Returns the debug information, opened on first use; NULL if there is none (*@ret_reason). */
 struct fathom_debug *fathom_module_debug(struct fathom_module *m, enum fathom_reason *ret_reason);

@@ -319,7 +319,7 @@ static bool make_entries(struct collection *c, unsigned threads)
 }
 
 static void contender_of(const struct fathom_symbol_index *x, const struct entry *e,
-			 struct fathom_contender *ret)
+			 struct fathom_placed_contender *ret)
 {
 	struct fathom_symbol s;
 
@@ -341,8 +341,8 @@ static int compare_sizes(const void *a, const void *b)
 }
 
 /* Returns whether @a is preferred to @b; of two equal ones, the first of the tables is. */
-static bool beats(const struct entry *a, const struct fathom_contender *ka, const struct entry *b,
-		  const struct fathom_contender *kb)
+static bool beats(const struct entry *a, const struct fathom_placed_contender *ka,
+		  const struct entry *b, const struct fathom_placed_contender *kb)
 {
 	if (fathom_symbol_preferred(&ka->c, &kb->c))
 		return true;
@@ -354,13 +354,13 @@ static bool beats(const struct entry *a, const struct fathom_contender *ka, cons
 static uint32_t preferred_sizeless(const struct fathom_symbol_index *x, uint32_t first,
 				   uint32_t end)
 {
-	struct fathom_contender best;
+	struct fathom_placed_contender best;
 	uint32_t winner = FATHOM_NONE;
 
 	if (end - first == 1)
 		return x->entries[first].size ? FATHOM_NONE : first;
 	for (uint32_t i = first; i < end; i++) {
-		struct fathom_contender k;
+		struct fathom_placed_contender k;
 
 		if (x->entries[i].size)
 			continue;
@@ -421,13 +421,13 @@ static void open_group(struct sweep *w, uint32_t first, uint32_t end)
 	struct entry *e = w->x->entries;
 	/* A single symbol is not compared: that would read its name. */
 	const bool alone = end - first == 1;
-	struct fathom_contender best;
+	struct fathom_placed_contender best;
 	uint32_t winner = first;
 
 	if (!alone)
 		qsort(e + first, end - first, sizeof *e, compare_sizes);
 	for (uint32_t i = first; i < end && e[i].size; i++) {
-		struct fathom_contender k;
+		struct fathom_placed_contender k;
 
 		if (!alone) {
 			contender_of(w->x, &e[i], &k);
@@ -684,8 +684,8 @@ static bool is_rival(const struct entry *e, const struct entry *winner, uint64_t
 bool fathom_symbol_index_is_folded(const struct fathom_symbol_index *x, uint32_t number)
 {
 	const struct entry *winner = &x->entries[number];
-	struct fathom_contender own;
-	struct fathom_contender k;
+	struct fathom_placed_contender own;
+	struct fathom_placed_contender k;
 	uint32_t end;
 
 	if (!fathom_symbol_index_has_others(x, number))
@@ -707,8 +707,8 @@ uint32_t fathom_symbol_index_spelled(const struct fathom_symbol_index *x, uint32
 {
 	const uint32_t first = group_start(x, number);
 	const uint32_t end = group_end(x, first);
-	struct fathom_contender best;
-	struct fathom_contender k;
+	struct fathom_placed_contender best;
+	struct fathom_placed_contender k;
 	uint32_t found = FATHOM_NONE;
 
 	if (x->entries[number].svma != view->block->low)
@@ -739,8 +739,8 @@ uint32_t fathom_symbol_index_group(const struct fathom_symbol_index *x, uint32_t
 	uint32_t n = 0;
 
 	for (uint32_t i = first; i < end && n < cap; i++) {
-		struct fathom_contender k;
-		struct fathom_contender other;
+		struct fathom_placed_contender k;
+		struct fathom_placed_contender other;
 		uint32_t at = n++;
 
 		contender_of(x, &x->entries[i], &k);
@@ -811,7 +811,7 @@ void fathom_symbol_index_place(const struct fathom_symbol_index *x, uint32_t num
 struct fathom_str fathom_symbol_index_name(const struct fathom_symbol_index *x, uint32_t number)
 {
 	const struct entry *e = &x->entries[number];
-	struct fathom_contender k;
+	struct fathom_placed_contender k;
 	struct fathom_symbol s;
 
 	if (x->rule != FATHOM_ALIAS_FATHOM) {

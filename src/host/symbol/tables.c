@@ -209,16 +209,16 @@ bool fathom_symbol_place(const struct fathom_symbol_table *t, const struct fatho
 
 bool fathom_symbol_contend(const struct fathom_symbol_set *set, uint8_t table,
 			   const struct fathom_symbol *s, uint64_t svma,
-			   struct fathom_contender *ret)
+			   struct fathom_placed_contender *ret)
 {
 	const struct fathom_symtab *t = &set->table[table].view;
 	struct fathom_str name = fathom_symtab_name(t, s);
 	struct fathom_str version;
 
 	/* The end of the name may be missing, which only its first bytes do not show. */
-	*ret = (struct fathom_contender){ .c = { *s, { "", 0 }, false },
-					  .svma = svma,
-					  .table = table };
+	*ret = (struct fathom_placed_contender){ .c = { *s, { "", 0 }, false },
+						 .svma = svma,
+						 .table = table };
 	if (!fathom_symbol_is_namable(t, s, name))
 		return false;
 	name = fathom_symbol_base_name(name, &version);
@@ -237,8 +237,8 @@ static uint64_t sizeless_end(const struct fathom_symbol_set *set, uint64_t svma,
 	return limit;
 }
 
-void fathom_symbol_hit_from(const struct fathom_contender *k, const struct fathom_symbol_set *set,
-			    struct fathom_symbol_hit *ret)
+void fathom_symbol_hit_from(const struct fathom_placed_contender *k,
+			    const struct fathom_symbol_set *set, struct fathom_symbol_hit *ret)
 {
 	*ret = (struct fathom_symbol_hit){
 		.start = k->svma,
@@ -252,8 +252,8 @@ void fathom_symbol_hit_from(const struct fathom_contender *k, const struct fatho
 struct scan {
 	uint64_t svma;
 	const struct fathom_block_view *view; /* or NULL */
-	struct fathom_contender covering;
-	struct fathom_contender sizeless;
+	struct fathom_placed_contender covering;
+	struct fathom_placed_contender sizeless;
 	uint64_t nearest; /* the last start at or before svma, of any symbol */
 	uint64_t ended;   /* the last end at or before svma, of a sized one */
 	bool has_covering;
@@ -264,8 +264,8 @@ struct scan {
 };
 
 /* Returns whether @a is preferred to @b, which starts at the same address. */
-static bool is_preferred(const struct scan *scan, const struct fathom_contender *a,
-			 const struct fathom_contender *b)
+static bool is_preferred(const struct scan *scan, const struct fathom_placed_contender *a,
+			 const struct fathom_placed_contender *b)
 {
 	if (scan->view && scan->view->block->low == a->svma) {
 		const bool fits = fathom_spelling_fits(scan->view, a->c.name);
@@ -280,7 +280,7 @@ static void scan_symbol(struct scan *scan, const struct fathom_symbol_set *set, 
 			const struct fathom_symbol *s)
 {
 	const bool sized = s->size != 0;
-	struct fathom_contender k;
+	struct fathom_placed_contender k;
 	struct fathom_symbol_region region;
 	uint64_t svma;
 	bool better;

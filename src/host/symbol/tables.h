@@ -173,8 +173,8 @@ bool fathom_symbol_follow(const struct fathom_symbol_table *t, uint64_t svma, ui
 			  struct fathom_symbol_region *ret_region);
 
 /* A symbol that competes for an address. */
-struct fathom_contender {
-	struct fathom_candidate c;
+struct fathom_placed_contender {
+	struct fathom_contender c;
 	uint64_t svma;
 	uint8_t table;
 };
@@ -182,9 +182,9 @@ struct fathom_contender {
 /* Returns false if @s may not name an address at all. */
 bool fathom_symbol_contend(const struct fathom_symbol_set *set, uint8_t table,
 			   const struct fathom_symbol *s, uint64_t svma,
-			   struct fathom_contender *ret);
+			   struct fathom_placed_contender *ret);
 
-void fathom_symbol_hit_from(const struct fathom_contender *k, const struct fathom_symbol_set *set,
-			    struct fathom_symbol_hit *ret);
+void fathom_symbol_hit_from(const struct fathom_placed_contender *k,
+			    const struct fathom_symbol_set *set, struct fathom_symbol_hit *ret);
 
 #endif

@@ -22,7 +22,6 @@
 struct fathom_answers;
 struct fathom_batch_options;
 struct fathom_jit_process;
-struct fathom_name_search;
 struct fathom_rest;
 struct fathom_target_ops;
 
@@ -97,11 +96,6 @@ struct fathom_target_ops {
 	fathom_err (*modules)(struct fathom_view *v, fathom_module_fn fn, void *data);
 	/* Names what no module has a name for, as far as it can. NULL: nothing else has names. */
 	fathom_err (*name_rest)(struct fathom_view *v, const struct fathom_rest *rest);
-	/*
-	 * Looks for names in the target's own way. NULL: in the tables of all modules, then in code
-	 * that the target has made itself.
-	 */
-	fathom_err (*search)(struct fathom_view *v, struct fathom_name_search *s);
 	/*
 	 * Calls @fn for each name that the target itself lists, without its modules. NULL: it lists
 	 * none.

@@ -262,7 +262,7 @@ static unsigned rank_underscores(struct fathom_str name)
 	return n + (str_starts(name, "_IO_") ? 1 : 0);
 }
 
-bool fathom_symbol_preferred(const struct fathom_candidate *a, const struct fathom_candidate *b)
+bool fathom_symbol_preferred(const struct fathom_contender *a, const struct fathom_contender *b)
 {
 	const uint32_t shorter = a->name.size < b->name.size ? a->name.size : b->name.size;
 	int order = u64_compare(rank_type(&a->symbol), rank_type(&b->symbol));

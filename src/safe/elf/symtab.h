@@ -83,8 +83,8 @@ struct fathom_str fathom_symbol_base_name(struct fathom_str name, struct fathom_
 /* Returns whether @name starts as mangled names of C++, Rust (v0) or D do. */
 bool fathom_symbol_is_mangled(struct fathom_str name);
 
-/* A candidate for an address, with what fathom_symbol_preferred() looks at. */
-struct fathom_candidate {
+/* A symbol that could name an address, with what fathom_symbol_preferred() looks at. */
+struct fathom_contender {
 	struct fathom_symbol symbol;
 	struct fathom_str name; /* without version */
 	bool default_version;   /* no version, or "@@" */
@@ -97,6 +97,6 @@ struct fathom_candidate {
  * then global before weak; then the default version; then the shorter; then the first in byte
  * order.
  */
-bool fathom_symbol_preferred(const struct fathom_candidate *a, const struct fathom_candidate *b);
+bool fathom_symbol_preferred(const struct fathom_contender *a, const struct fathom_contender *b);
 
 #endif

@@ -128,7 +128,7 @@ static uint32_t count_symbols(const struct fathom_self_dynamic *d)
 struct search {
 	const struct fathom_self_dynamic *d;
 	uint64_t svma;
-	struct fathom_candidate best; /* its name is in buf */
+	struct fathom_contender best; /* its name is in buf */
 	bool found;
 	bool too_long; /* a name did not fit */
 	char *buf;
@@ -143,7 +143,7 @@ static bool covers(const struct fathom_symbol *s, uint64_t svma)
 /* Keeps @s, which covers the address, if it is a better name than the best one so far. */
 static void consider(struct search *x, const struct fathom_symtab *t, const struct fathom_symbol *s)
 {
-	struct fathom_candidate c = { .symbol = *s, .default_version = true };
+	struct fathom_contender c = { .symbol = *s, .default_version = true };
 	char name[MAX_NAME];
 
 	if (x->found &&

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "host/file/kernel_text.h"
-#include "host/symbol/name_search.h"
 #include "safe/base/cursor.h"
 #include "safe/base/sort.h"
 #include "safe/elf/symtab.h"
@@ -396,12 +395,12 @@ static struct part nearest_part(const struct fathom_kallsyms *k, uint64_t avma, 
 	return image;
 }
 
-static struct fathom_candidate candidate_of(const struct fathom_kallsym *s)
+static struct fathom_contender contender_of(const struct fathom_kallsym *s)
 {
 	const bool weak = s->type == 'w' || s->type == 'W' || s->type == 'v' || s->type == 'V';
 	const bool local = !weak && s->type >= 'a';
 
-	return (struct fathom_candidate){
+	return (struct fathom_contender){
 		.symbol = { .type = is_mark(s)   ? STT_NOTYPE
 				    : is_code(s) ? STT_FUNC
 						 : STT_OBJECT,
@@ -415,8 +414,8 @@ static struct fathom_candidate candidate_of(const struct fathom_kallsym *s)
 
 static bool is_preferred(const struct fathom_kallsym *a, const struct fathom_kallsym *b)
 {
-	const struct fathom_candidate x = candidate_of(a);
-	const struct fathom_candidate y = candidate_of(b);
+	const struct fathom_contender x = contender_of(a);
+	const struct fathom_contender y = contender_of(b);
 
 	return fathom_symbol_preferred(&x, &y);
 }
@@ -467,17 +466,23 @@ void fathom_kallsyms_describe(const struct fathom_kallsyms *k, size_t i,
 			      struct fathom_kallsym_facts *ret)
 {
 	const struct fathom_kallsym *s = &k->items[i];
-	const struct fathom_candidate c = candidate_of(s);
-	const struct part p = i < k->n_image ? image_of(k) : others_of(k);
-	const size_t number = (size_t)(s - p.items);
+	const struct fathom_contender c = contender_of(s);
 
 	*ret = (struct fathom_kallsym_facts){ .avma = s->avma,
 					      .name = c.name,
 					      .owner = owner_of(s),
 					      .type = c.symbol.type,
 					      .bind = c.symbol.bind };
-	if (c.symbol.type == STT_FUNC)
-		ret->size = end_of_code(p, number, upper_bound(p.items, p.n, s->avma)) - s->avma;
+}
+
+uint64_t fathom_kallsyms_size(const struct fathom_kallsyms *k, size_t i)
+{
+	const struct fathom_kallsym *s = &k->items[i];
+	const struct part p = i < k->n_image ? image_of(k) : others_of(k);
+
+	if (contender_of(s).symbol.type != STT_FUNC)
+		return 0;
+	return end_of_code(p, (size_t)(s - p.items), upper_bound(p.items, p.n, s->avma)) - s->avma;
 }
 
 struct fathom_str fathom_kallsyms_owner(const struct fathom_kallsyms *k, uint64_t avma)
@@ -491,43 +496,4 @@ struct fathom_str fathom_kallsyms_owner(const struct fathom_kallsyms *k, uint64_
 bool fathom_kallsyms_in_image(const struct fathom_kallsyms *k, uint64_t avma)
 {
 	return k->n_image && avma >= k->items[0].avma && avma <= k->items[k->n_image - 1].avma;
-}
-
-/* Makes item @i the match of name @number if it is called so and the best so far. */
-static void consider(const struct fathom_kallsyms *k, size_t i, struct fathom_name_search *search,
-		     uint32_t number)
-{
-	const struct fathom_kallsym *s = &k->items[i];
-	const struct fathom_kallsym *best;
-	struct fathom_name_match *m;
-	bool is_local;
-
-	if (search->wanted[number].is_found || !str_equal(name_of(s), search->wanted[number].name))
-		return;
-	is_local = candidate_of(s).symbol.bind == STB_LOCAL;
-	if (search->wants_all && is_local && !fathom_name_search_add_place(search, number, s->avma))
-		return;
-	best = search->wanted[number].match
-		       ? &k->items[fathom_name_search_match(search, number)->item]
-		       : NULL;
-	if (best && (!best->owner_size != !s->owner_size || !is_preferred(s, best)))
-		return;
-	m = fathom_name_search_match(search, number);
-	if (!m)
-		return;
-	m->item = i;
-	m->svma = s->avma;
-	m->is_local = is_local;
-}
-
-void fathom_kallsyms_search(const struct fathom_kallsyms *k, struct fathom_name_search *search)
-{
-	for (size_t i = 0; i < k->n; i++) {
-		const struct fathom_str name = name_of(&k->items[i]);
-
-		for (uint32_t key = fathom_name_keys_first(&search->keys, name.data, name.size);
-		     key; key = fathom_name_keys_next(&search->keys, key))
-			consider(k, i, search, search->keys.item[key - 1].value);
-	}
-	fathom_name_search_take(search, 0, NULL, NULL);
 }

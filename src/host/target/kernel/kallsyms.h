@@ -71,7 +71,6 @@ bool fathom_kallsyms_at(const struct fathom_kallsyms *k, uint64_t avma,
 /* What is known of a symbol. */
 struct fathom_kallsym_facts {
 	uint64_t avma;
-	uint64_t size; /* 0: not known */
 	struct fathom_str name;
 	struct fathom_str owner; /* size 0: the kernel's image */
 	uint8_t type;            /* STT_NOTYPE (a mark), STT_FUNC or STT_OBJECT */
@@ -82,15 +81,13 @@ struct fathom_kallsym_facts {
 void fathom_kallsyms_describe(const struct fathom_kallsyms *k, size_t i,
 			      struct fathom_kallsym_facts *ret);
 
+/* Returns how many bytes item @i has; 0: not known. */
+uint64_t fathom_kallsyms_size(const struct fathom_kallsyms *k, size_t i);
+
 /* Who has the last symbol at or before @avma, named or not; size 0: the image, or nobody. */
 struct fathom_str fathom_kallsyms_owner(const struct fathom_kallsyms *k, uint64_t avma);
 
 /* Whether @avma lies between symbols of the image. */
 bool fathom_kallsyms_in_image(const struct fathom_kallsyms *k, uint64_t avma);
-
-struct fathom_name_search;
-
-/* Finds the symbols that @search looks for: the image's before others', then the preferred one. */
-void fathom_kallsyms_search(const struct fathom_kallsyms *k, struct fathom_name_search *search);
 
 #endif

@@ -10,8 +10,6 @@
 #include "safe/base/cursor.h"
 #include "safe/base/sort.h"
 
-/* A name may be looked up in a table that is as old as this. */
-#define NAMES_STAY_NS INT64_C(1000000000)
 /* Modules whose ranges of memory overlap at one address. */
 #define MAX_OVERLAP 16
 
@@ -320,36 +318,6 @@ static fathom_err name_rest(struct fathom_view *view, const struct fathom_rest *
 	return err;
 }
 
-/* Whether @avma lies in the image, which @data is. */
-static bool is_in_image(uint64_t avma, const void *data)
-{
-	const struct fathom_kernel_image *image = data;
-
-	return avma >= image->low && avma < image->high;
-}
-
-/* Looks for names as linked: in the image, then in kallsyms, which has those of modules. */
-static fathom_err search(struct fathom_view *view, struct fathom_name_search *s)
-{
-	struct fathom_kernel_view *v = kernel_view(view);
-	const struct fathom_kernel_image *image = fathom_kernel_view_image(v);
-	struct fathom_kernel_table *t;
-
-	if (!image)
-		return FATHOM_E_MEMORY;
-	if (image->module) {
-		fathom_module_search(image->module, s);
-		fathom_name_search_take(s, image->bias, is_in_image, image);
-	}
-	if (!s->n_left)
-		return FATHOM_OK;
-	FATHOM_TRY(fathom_kernel_take_table(v->kernel, v->began_ns - NAMES_STAY_NS, UINT64_MAX, &t,
-					    &view->failed));
-	fathom_kallsyms_search(&t->symbols, s);
-	fathom_kernel_give_table(v->kernel, t);
-	return FATHOM_OK;
-}
-
 static fathom_err names(struct fathom_view *view,
 			bool (*fn)(struct fathom_str name, bool is_local, void *data), void *data)
 {
@@ -392,7 +360,6 @@ const struct fathom_target_ops fathom_kernel_ops = {
 	.locate = locate,
 	.modules = modules,
 	.name_rest = name_rest,
-	.search = search,
 	.names = names,
 	.layout = layout,
 	.read = fathom_kernel_read,

@@ -146,8 +146,8 @@ static void run(struct fathom *session, struct fuzz *f)
 	memory.n_reads = 0;
 	fill(&memory, f);
 	fathom_gdb_jit_init(&g, &session->memory);
-	if (fathom_array_reserve(&g.lists, sizeof list, 1)) {
-		((struct fathom_gdb_list *)g.lists.data)[g.lists.n++] = list;
+	if (fathom_array_room(&g.lists, 1)) {
+		(g.lists.items)[g.lists.n++] = list;
 		if (flags & 8)
 			open_all(&g, &process, code);
 		ask(&g, &process, code);

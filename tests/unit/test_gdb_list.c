@@ -65,9 +65,9 @@ static struct fathom_gdb_list list64(void)
 	return (struct fathom_gdb_list){ fathom_gdb_layout(true, EM_X86_64, false), BASE };
 }
 
-static const struct fathom_gdb_item *item(const struct fathom_array *items, size_t i)
+static const struct fathom_gdb_item *item(const struct fathom_gdb_items *items, size_t i)
 {
-	return (const struct fathom_gdb_item *)items->data + i;
+	return items->items + i;
 }
 
 /* The offsets that offsetof() gives in programs for these machines. */
@@ -86,7 +86,7 @@ static void layouts_are_those_of_the_machines(void **state)
 static void entries_are_found_in_their_order(void **state)
 {
 	const struct fathom_gdb_list l = list64();
-	struct fathom_array items = { 0 };
+	struct fathom_gdb_items items = { 0 };
 
 	(void)state;
 	put_descriptor64(BASE, 1, BASE + 100);
@@ -98,13 +98,13 @@ static void entries_are_found_in_their_order(void **state)
 	assert_true(item(&items, 0)->entry.symfile == 0xaaaa && item(&items, 0)->entry.size == 11);
 	assert_true(item(&items, 1)->avma == BASE + 200 && item(&items, 1)->before == BASE + 100);
 	assert_true(item(&items, 1)->entry.symfile == 0xbbbb && item(&items, 1)->entry.size == 22);
-	fathom_array_deinit(&items);
+	fathom_array_free(&items);
 }
 
 static void lists_of_32_bit_and_big_endian_are_read(void **state)
 {
 	struct fathom_gdb_list l = { fathom_gdb_layout(false, EM_PPC, true), BASE };
-	struct fathom_array items = { 0 };
+	struct fathom_gdb_items items = { 0 };
 
 	(void)state;
 	memset(image, 0, sizeof image);
@@ -116,13 +116,13 @@ static void lists_of_32_bit_and_big_endian_are_read(void **state)
 	assert_int_equal(items.n, 1);
 	assert_true(item(&items, 0)->entry.symfile == 0x12345678 &&
 		    item(&items, 0)->entry.size == 99);
-	fathom_array_deinit(&items);
+	fathom_array_free(&items);
 }
 
 static void what_is_no_list_has_no_entries(void **state)
 {
 	struct fathom_gdb_list l = list64();
-	struct fathom_array items = { 0 };
+	struct fathom_gdb_items items = { 0 };
 
 	(void)state;
 	put_descriptor64(BASE, 2, BASE + 100);
@@ -132,13 +132,13 @@ static void what_is_no_list_has_no_entries(void **state)
 	l.descriptor = 0x999999;
 	assert_int_equal(fathom_gdb_list_walk(&remote, &l, NULL, &items), 0);
 	assert_int_equal(items.n, 0);
-	fathom_array_deinit(&items);
+	fathom_array_free(&items);
 }
 
 static void circles_and_lists_that_lead_astray_end(void **state)
 {
 	const struct fathom_gdb_list l = list64();
-	struct fathom_array items = { 0 };
+	struct fathom_gdb_items items = { 0 };
 
 	(void)state;
 	put_descriptor64(BASE, 1, BASE + 100);
@@ -154,11 +154,11 @@ static void circles_and_lists_that_lead_astray_end(void **state)
 		assert_int_equal(fathom_gdb_list_walk(&remote, &l, NULL, &items), FATHOM_E_CORRUPT);
 		assert_true(items.n <= 4 * (length + 2));
 	}
-	fathom_array_deinit(&items);
+	fathom_array_free(&items);
 }
 
-static bool has_stayed(const struct fathom_array *before, size_t i,
-		       const struct fathom_array *after)
+static bool has_stayed(const struct fathom_gdb_items *before, size_t i,
+		       const struct fathom_gdb_items *after)
 {
 	struct fathom_gdb_pair p;
 	bool stayed;
@@ -172,8 +172,8 @@ static bool has_stayed(const struct fathom_array *before, size_t i,
 static void an_entry_stays_when_it_is_linked_whatever_else_changed(void **state)
 {
 	const struct fathom_gdb_list l = list64();
-	struct fathom_array before = { 0 };
-	struct fathom_array after = { 0 };
+	struct fathom_gdb_items before = { 0 };
+	struct fathom_gdb_items after = { 0 };
 
 	(void)state;
 	put_descriptor64(BASE, 1, BASE + 100);
@@ -204,15 +204,15 @@ static void an_entry_stays_when_it_is_linked_whatever_else_changed(void **state)
 	after.n = 0;
 	assert_int_equal(fathom_gdb_list_walk(&remote, &l, NULL, &after), 0);
 	assert_false(has_stayed(&before, 1, &after));
-	fathom_array_deinit(&before);
-	fathom_array_deinit(&after);
+	fathom_array_free(&before);
+	fathom_array_free(&after);
 }
 
 /* A walk that followed an entry that has left ends early, or a later link back shows it. */
 static void a_walk_is_whole_when_all_entries_are_linked(void **state)
 {
 	const struct fathom_gdb_list l = list64();
-	struct fathom_array items = { 0 };
+	struct fathom_gdb_items items = { 0 };
 
 	(void)state;
 	assert_true(fathom_gdb_items_linked(&items));
@@ -232,7 +232,7 @@ static void a_walk_is_whole_when_all_entries_are_linked(void **state)
 	assert_int_equal(fathom_gdb_list_walk(&remote, &l, NULL, &items), 0);
 	assert_int_equal(items.n, 1);
 	assert_false(fathom_gdb_items_linked(&items));
-	fathom_array_deinit(&items);
+	fathom_array_free(&items);
 }
 
 #define MANY 100
@@ -258,15 +258,15 @@ static void put_many(const bool *is_there)
 static void reading_ahead_finds_the_same(void **state)
 {
 	const struct fathom_gdb_list l = list64();
-	struct fathom_array before = { 0 };
+	struct fathom_gdb_items before = { 0 };
 	unsigned seed = 1;
 
 	(void)state;
 	n_gone_ahead = 0;
 	for (int run = 0; run < 200; run++) {
 		const int rate = rand_r(&seed) % 10;
-		struct fathom_array plain = { 0 };
-		struct fathom_array ahead = { 0 };
+		struct fathom_gdb_items plain = { 0 };
+		struct fathom_gdb_items ahead = { 0 };
 		bool is_there[MANY];
 
 		for (unsigned i = 0; i < MANY; i++)
@@ -275,11 +275,11 @@ static void reading_ahead_finds_the_same(void **state)
 		assert_int_equal(fathom_gdb_list_walk(&remote, &l, NULL, &plain), 0);
 		assert_int_equal(fathom_gdb_list_walk(&remote, &l, &before, &ahead), 0);
 		assert_true(fathom_gdb_items_same(&plain, &ahead));
-		fathom_array_deinit(&plain);
-		fathom_array_deinit(&before);
+		fathom_array_free(&plain);
+		fathom_array_free(&before);
 		before = ahead;
 	}
-	fathom_array_deinit(&before);
+	fathom_array_free(&before);
 	assert_true(n_gone_ahead > 0);
 }
 

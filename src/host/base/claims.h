@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "host/base/array.h"
 #include "safe/base/error.h"
 
 /* A claim, or a stretch in which it holds. */
@@ -16,6 +17,10 @@ struct fathom_claim {
 	uint64_t start;
 	uint64_t end;
 	uint64_t order; /* identifies the claim; the greater order holds */
+};
+
+struct fathom_claim_array {
+	FATHOM_ARRAY_OF(struct fathom_claim);
 };
 
 /*

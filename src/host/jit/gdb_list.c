@@ -8,7 +8,7 @@
 
 /* Entries that were read ahead, where an earlier walk had found them. */
 struct ahead {
-	const struct fathom_array *before;
+	const struct fathom_gdb_items *before;
 	size_t next; /* of before: what comes behind the last entry that was there */
 	uint64_t avmas[FATHOM_READER_EACH];
 	uint8_t bytes[FATHOM_READER_EACH * FATHOM_GDB_MAX_SIZE];
@@ -46,7 +46,7 @@ static bool is_circle(struct walk *w, uint64_t avma)
 static void read_ahead(const struct walk *w, uint64_t avma)
 {
 	struct ahead *a = w->ahead;
-	const struct fathom_gdb_item *items = a->before->data;
+	const struct fathom_gdb_item *items = a->before->items;
 	const size_t end = a->before->n - a->next < MAX_LEFT ? a->before->n : a->next + MAX_LEFT;
 	size_t i = a->next;
 
@@ -96,23 +96,23 @@ static bool read_entry(const struct walk *w, uint64_t avma, struct fathom_gdb_en
 
 /* Walks on from the entry at @item->avma. */
 static fathom_err walk_entries(struct walk *w, struct fathom_gdb_item *item,
-			       struct fathom_array *items)
+			       struct fathom_gdb_items *items)
 {
 	for (; item->avma; item->avma = item->entry.next) {
 		if (items->n == FATHOM_MAX_GDB_ENTRIES)
 			return FATHOM_E_LIMIT;
 		if (is_circle(w, item->avma) || !read_entry(w, item->avma, &item->entry))
 			return FATHOM_E_CORRUPT;
-		if (!fathom_array_reserve(items, sizeof *item, 1))
+		if (!fathom_array_push(items, *item))
 			return FATHOM_E_MEMORY;
-		((struct fathom_gdb_item *)items->data)[items->n++] = *item;
 		item->before = item->avma;
 	}
 	return FATHOM_OK;
 }
 
 fathom_err fathom_gdb_list_walk(const struct fathom_reader *r, const struct fathom_gdb_list *l,
-				const struct fathom_array *before, struct fathom_array *items)
+				const struct fathom_gdb_items *before,
+				struct fathom_gdb_items *items)
 {
 	struct ahead ahead = { .before = before };
 	struct walk w = { .remote = r,
@@ -132,10 +132,10 @@ fathom_err fathom_gdb_list_walk(const struct fathom_reader *r, const struct fath
 	return walk_entries(&w, &item, items);
 }
 
-bool fathom_gdb_items_same(const struct fathom_array *a, const struct fathom_array *b)
+bool fathom_gdb_items_same(const struct fathom_gdb_items *a, const struct fathom_gdb_items *b)
 {
 	return a->n == b->n &&
-	       (!a->n || memcmp(a->data, b->data, a->n * sizeof(struct fathom_gdb_item)) == 0);
+	       (!a->n || memcmp(a->items, b->items, a->n * sizeof(struct fathom_gdb_item)) == 0);
 }
 
 /* Whether @i says itself what it comes behind: 0 for the first. */
@@ -144,9 +144,9 @@ static bool is_linked(const struct fathom_gdb_item *i)
 	return i->entry.prev == (i->before == i->list ? 0 : i->before);
 }
 
-bool fathom_gdb_items_linked(const struct fathom_array *items)
+bool fathom_gdb_items_linked(const struct fathom_gdb_items *items)
 {
-	const struct fathom_gdb_item *item = items->data;
+	const struct fathom_gdb_item *item = items->items;
 
 	for (size_t i = 0; i < items->n; i++)
 		if (!is_linked(&item[i]) || !item[i].entry.symfile || !item[i].entry.size)
@@ -154,10 +154,10 @@ bool fathom_gdb_items_linked(const struct fathom_array *items)
 	return true;
 }
 
-bool fathom_gdb_pair_init(struct fathom_gdb_pair *p, const struct fathom_array *before,
-			  const struct fathom_array *after)
+bool fathom_gdb_pair_init(struct fathom_gdb_pair *p, const struct fathom_gdb_items *before,
+			  const struct fathom_gdb_items *after)
 {
-	const struct fathom_gdb_item *items = after->data;
+	const struct fathom_gdb_item *items = after->items;
 
 	*p = (struct fathom_gdb_pair){ before, after, NULL };
 	if (fathom_gdb_items_same(before, after))
@@ -178,15 +178,14 @@ void fathom_gdb_pair_deinit(struct fathom_gdb_pair *p)
 
 bool fathom_gdb_item_stayed(const struct fathom_gdb_pair *p, size_t i)
 {
-	const struct fathom_gdb_item *was = (const struct fathom_gdb_item *)p->before->data + i;
+	const struct fathom_gdb_item *was = p->before->items + i;
 	const size_t n = p->after->n;
 
 	if (!p->sorted)
 		return true;
 	for (size_t k = FATHOM_BISECT(n, s, p->sorted[s].key < was->avma);
 	     k < n && p->sorted[k].key == was->avma; k++) {
-		const struct fathom_gdb_item *is =
-			(const struct fathom_gdb_item *)p->after->data + p->sorted[k].value;
+		const struct fathom_gdb_item *is = p->after->items + p->sorted[k].value;
 
 		if (is->list == was->list)
 			return is_linked(is) && is->entry.symfile == was->entry.symfile &&

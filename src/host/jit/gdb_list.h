@@ -7,6 +7,7 @@
 #ifndef FATHOM_JIT_GDB_LIST_H
 #define FATHOM_JIT_GDB_LIST_H
 
+#include "host/base/array.h"
 #include "host/base/memory.h"
 #include "safe/base/reader.h"
 #include "safe/jit/gdb_layout.h"
@@ -17,12 +18,20 @@ struct fathom_gdb_list {
 	uint64_t descriptor; /* avma */
 };
 
+struct fathom_gdb_lists {
+	FATHOM_ARRAY_OF(struct fathom_gdb_list);
+};
+
 /* An entry where it stood. */
 struct fathom_gdb_item {
 	uint64_t avma;
 	uint64_t before; /* avma of what led to it: an entry, or the descriptor */
 	uint64_t list;   /* avma of the descriptor */
 	struct fathom_gdb_entry entry;
+};
+
+struct fathom_gdb_items {
+	FATHOM_ARRAY_OF(struct fathom_gdb_item);
 };
 
 /*
@@ -33,27 +42,28 @@ struct fathom_gdb_item {
  * FATHOM_E_LIMIT; FATHOM_E_MEMORY.
  */
 fathom_err fathom_gdb_list_walk(const struct fathom_reader *r, const struct fathom_gdb_list *l,
-				const struct fathom_array *before, struct fathom_array *items);
+				const struct fathom_gdb_items *before,
+				struct fathom_gdb_items *items);
 
 /* Whether both walks found the same. */
-bool fathom_gdb_items_same(const struct fathom_array *a, const struct fathom_array *b);
+bool fathom_gdb_items_same(const struct fathom_gdb_items *a, const struct fathom_gdb_items *b);
 
 /*
  * Whether each of @items says itself what it comes behind, and has a symbol file. Then the walk has
  * missed nothing that was in the list all the time: it never followed an entry that had left.
  */
-bool fathom_gdb_items_linked(const struct fathom_array *items);
+bool fathom_gdb_items_linked(const struct fathom_gdb_items *items);
 
 /* What two walks found, one after the other, to be compared item by item. */
 struct fathom_gdb_pair {
-	const struct fathom_array *before;
-	const struct fathom_array *after;
+	const struct fathom_gdb_items *before;
+	const struct fathom_gdb_items *after;
 	struct fathom_keyed *sorted; /* numbers in @after by avma; NULL: both found the same */
 };
 
 /* Takes what was found, which has to stay; false without memory. */
-bool fathom_gdb_pair_init(struct fathom_gdb_pair *p, const struct fathom_array *before,
-			  const struct fathom_array *after);
+bool fathom_gdb_pair_init(struct fathom_gdb_pair *p, const struct fathom_gdb_items *before,
+			  const struct fathom_gdb_items *after);
 void fathom_gdb_pair_deinit(struct fathom_gdb_pair *p);
 
 /*

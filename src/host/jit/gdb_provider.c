@@ -10,7 +10,7 @@
 #include "safe/base/text.h"
 
 /* What is known of an item, number by number. */
-struct known {
+struct fathom_gdb_known {
 	struct fathom_gdb_item item;
 	struct fathom_range *code;    /* where its symbol file has code (avma) */
 	struct fathom_module *module; /* of the symbol file; NULL: not asked about yet */
@@ -31,7 +31,7 @@ struct asking {
 	uint32_t *lost; /* places that no item answers, though one that was missed may */
 	size_t n_lost;
 	uint64_t n_bytes; /* of symbol files, read so far */
-	struct fathom_array scratch;
+	struct fathom_bytes_array scratch;
 	fathom_err walked; /* how the last walk went */
 	bool is_whole;     /* it missed nothing that was in the lists all the time */
 };
@@ -50,12 +50,12 @@ void fathom_gdb_jit_init(struct fathom_gdb_jit *g, struct fathom_memory *m)
 	g->table.memory = m;
 }
 
-static struct known *known_at(const struct fathom_gdb_jit *g, size_t i)
+static struct fathom_gdb_known *known_at(const struct fathom_gdb_jit *g, size_t i)
 {
-	return (struct known *)g->known.data + i;
+	return g->known.items + i;
 }
 
-static void forget(struct known *k)
+static void forget(struct fathom_gdb_known *k)
 {
 	fathom_module_close(k->module);
 	free(k->code);
@@ -66,9 +66,9 @@ void fathom_gdb_jit_deinit(struct fathom_gdb_jit *g)
 	for (size_t i = 0; i < g->known.n; i++)
 		forget(known_at(g, i));
 	fathom_code_table_clear(&g->table);
-	fathom_array_deinit(&g->lists);
-	fathom_array_deinit(&g->items);
-	fathom_array_deinit(&g->known);
+	fathom_array_free(&g->lists);
+	fathom_array_free(&g->items);
+	fathom_array_free(&g->known);
 }
 
 /* Notes what is wrong with the JIT code of the process. */
@@ -110,10 +110,10 @@ static bool add_list(const struct fathom_module_at *at, void *data)
 			"more lists of JIT code than fathom reads");
 		return true;
 	}
-	s->failed = !fathom_array_reserve(&g->lists, sizeof *l, 1);
+	s->failed = !fathom_array_room(&g->lists, 1);
 	if (s->failed)
 		return false;
-	l = (struct fathom_gdb_list *)g->lists.data + g->lists.n++;
+	l = g->lists.items + g->lists.n++;
 	*l = (struct fathom_gdb_list){ .layout = fathom_gdb_layout(image->is64, image->machine,
 								   image->swap),
 				       .descriptor = svma + at->bias };
@@ -130,10 +130,10 @@ fathom_err fathom_gdb_jit_find(struct fathom_gdb_jit *g, const struct fathom_jit
 }
 
 /* Walks all lists, where what @before found is likely to be still. */
-static fathom_err walk(const struct asking *a, const struct fathom_array *before,
-		       struct fathom_array *items)
+static fathom_err walk(const struct asking *a, const struct fathom_gdb_items *before,
+		       struct fathom_gdb_items *items)
 {
-	const struct fathom_gdb_list *lists = a->g->lists.data;
+	const struct fathom_gdb_list *lists = a->g->lists.items;
 
 	items->n = 0;
 	for (size_t i = 0; i < a->g->lists.n; i++)
@@ -199,27 +199,30 @@ static fathom_err make_object(struct asking *a, const struct fathom_gdb_item *it
 	return fathom_object_create(a->g->memory, file, ret, NULL);
 }
 
+struct ranges {
+	FATHOM_ARRAY_OF(struct fathom_range);
+};
+
 /* Adds [low, low + size), which may reach beyond all addresses. */
-static bool add_code(struct fathom_array *code, uint64_t low, uint64_t size)
+static bool add_code(struct ranges *code, uint64_t low, uint64_t size)
 {
 	struct fathom_range r = { low, 0 };
 
 	if (__builtin_add_overflow(low, size, &r.high))
 		r.high = UINT64_MAX;
-	if (!fathom_array_reserve(code, sizeof r, 1))
+	if (!fathom_array_push(code, r))
 		return false;
-	((struct fathom_range *)code->data)[code->n++] = r;
 	return true;
 }
 
 /* Finds where @image has code: its executable sections, or else its executable segments. */
-static bool find_code(const struct fathom_image *image, struct fathom_array *code)
+static bool find_code(const struct fathom_image *image, struct ranges *code)
 {
 	const uint64_t flags = SHF_ALLOC | SHF_EXECINSTR;
 	struct fathom_section section;
 	struct fathom_segment segment;
 
-	if (!fathom_array_reserve(code, sizeof(struct fathom_range), 1))
+	if (!fathom_array_room(code, 1))
 		return false;
 	for (uint32_t i = 0; i < image->shnum && fathom_image_section(image, i, &section); i++)
 		if ((section.flags & flags) == flags && !add_code(code, section.addr, section.size))
@@ -232,37 +235,37 @@ static bool find_code(const struct fathom_image *image, struct fathom_array *cod
 }
 
 /* Remembers where @image has code. */
-static fathom_err keep_code(struct known *k, const struct fathom_image *image)
+static fathom_err keep_code(struct fathom_gdb_known *k, const struct fathom_image *image)
 {
-	struct fathom_array code = { 0 };
+	struct ranges code = { 0 };
 
 	if (!find_code(image, &code)) {
-		fathom_array_deinit(&code);
+		fathom_array_free(&code);
 		return FATHOM_E_MEMORY;
 	}
 	k->is_other =
 		k->n_code != code.n ||
-		(code.n && memcmp(code.data, k->code, code.n * sizeof(struct fathom_range)) != 0);
+		(code.n && memcmp(code.items, k->code, code.n * sizeof(struct fathom_range)) != 0);
 	free(k->code);
 	/* There are many of them, with a range or two each. */
-	k->code = realloc(code.data, (code.n + 1) * sizeof *k->code);
-	k->code = k->code ? k->code : code.data;
+	k->code = realloc(code.items, (code.n + 1) * sizeof *k->code);
+	k->code = k->code ? k->code : code.items;
 	k->n_code = (uint32_t)code.n;
 	return FATHOM_OK;
 }
 
 /* Reads where the symbol file of @k has code. What cannot be read has none. */
-static fathom_err read_code(struct asking *a, struct known *k)
+static fathom_err read_code(struct asking *a, struct fathom_gdb_known *k)
 {
 	struct fathom_bytes bytes = { NULL, k->item.entry.size };
 	struct fathom_image image;
 	fathom_err err = check_size(a, bytes.size);
 
 	k->is_read = true;
-	if (!err && !fathom_array_reserve(&a->scratch, 1, (size_t)bytes.size))
+	if (!err && !fathom_array_room(&a->scratch, (size_t)bytes.size))
 		return FATHOM_E_MEMORY;
-	bytes.data = a->scratch.data;
-	if (!err && !fathom_reader_read(&a->p->memory, k->item.entry.symfile, a->scratch.data,
+	bytes.data = (const uint8_t *)a->scratch.items;
+	if (!err && !fathom_reader_read(&a->p->memory, k->item.entry.symfile, a->scratch.items,
 					(size_t)bytes.size))
 		err = FATHOM_E_NOT_FOUND;
 	if (!err)
@@ -279,23 +282,23 @@ static fathom_err read_code(struct asking *a, struct known *k)
 static fathom_err make_table(const struct asking *a)
 {
 	struct fathom_gdb_jit *g = a->g;
-	struct fathom_array claims = { 0 };
+	struct fathom_claim_array claims = { 0 };
 	fathom_err err = FATHOM_OK;
 
 	fathom_code_table_clear(&g->table);
 	for (size_t i = 0; i < g->known.n && !err; i++) {
-		const struct known *k = known_at(g, i);
+		const struct fathom_gdb_known *k = known_at(g, i);
 
-		if (!fathom_array_reserve(&claims, sizeof(struct fathom_claim), k->n_code))
+		if (!fathom_array_room(&claims, k->n_code))
 			err = FATHOM_E_MEMORY;
 		for (uint32_t c = 0; c < k->n_code && !err; c++)
-			((struct fathom_claim *)claims.data)[claims.n++] =
+			(claims.items)[claims.n++] =
 				(struct fathom_claim){ k->code[c].low, k->code[c].high,
 						       g->known.n - i };
 	}
 	if (!err && claims.n)
-		err = fathom_code_table_add(&g->table, claims.data, claims.n);
-	fathom_array_deinit(&claims);
+		err = fathom_code_table_add(&g->table, claims.items, claims.n);
+	fathom_array_free(&claims);
 	g->is_whole = !err;
 	if (err == FATHOM_E_LIMIT)
 		note_in(a->p, err, FATHOM_CAUSE_BUDGET,
@@ -322,9 +325,10 @@ static size_t find_known(const struct fathom_gdb_jit *g, const struct fathom_key
 }
 
 /* Takes over what is known of the items that are still there into @fresh, item by item. */
-static void keep_known(struct fathom_gdb_jit *g, struct fathom_keyed *sorted, struct known *fresh)
+static void keep_known(struct fathom_gdb_jit *g, struct fathom_keyed *sorted,
+		       struct fathom_gdb_known *fresh)
 {
-	const struct fathom_gdb_item *items = g->items.data;
+	const struct fathom_gdb_item *items = g->items.items;
 	const size_t n = g->known.n;
 
 	for (size_t i = 0; i < n; i++)
@@ -350,7 +354,7 @@ static fathom_err update_known(struct asking *a)
 {
 	struct fathom_gdb_jit *g = a->g;
 	struct fathom_keyed *sorted = malloc((2 * g->known.n + 1) * sizeof *sorted);
-	struct known *fresh = calloc(g->items.n + 1, sizeof *fresh);
+	struct fathom_gdb_known *fresh = calloc(g->items.n + 1, sizeof *fresh);
 
 	if (!sorted || !fresh) {
 		free(sorted);
@@ -361,8 +365,8 @@ static fathom_err update_known(struct asking *a)
 	fathom_code_table_clear(&g->table);
 	keep_known(g, sorted, fresh);
 	free(sorted);
-	fathom_array_deinit(&g->known);
-	g->known = (struct fathom_array){ fresh, g->items.n, g->items.n + 1 };
+	fathom_array_free(&g->known);
+	g->known = (struct fathom_gdb_known_array){ fresh, g->items.n, g->items.n + 1 };
 	for (size_t i = 0; i < g->known.n; i++)
 		if (!fresh[i].code)
 			FATHOM_TRY(read_code(a, &fresh[i]));
@@ -371,7 +375,7 @@ static fathom_err update_known(struct asking *a)
 
 static bool is_known(const struct fathom_gdb_jit *g)
 {
-	const struct fathom_gdb_item *items = g->items.data;
+	const struct fathom_gdb_item *items = g->items.items;
 
 	if (g->known.n != g->items.n)
 		return false;
@@ -413,7 +417,7 @@ static fathom_err read_again(struct asking *a)
 	bool any = false;
 
 	for (size_t i = 0; i < a->g->known.n; i++) {
-		struct known *k = known_at(a->g, i);
+		struct fathom_gdb_known *k = known_at(a->g, i);
 
 		if (k->is_read)
 			continue;
@@ -424,7 +428,7 @@ static fathom_err read_again(struct asking *a)
 }
 
 /* Makes the module of @k of the symbol file as it is now. Without one, it cannot be had. */
-static fathom_err refresh_module(struct asking *a, struct known *k)
+static fathom_err refresh_module(struct asking *a, struct fathom_gdb_known *k)
 {
 	const uint64_t size = k->item.entry.size;
 	struct fathom_object *o;
@@ -454,7 +458,7 @@ static fathom_err refresh_module(struct asking *a, struct known *k)
 }
 
 /* Whether the symbol file of @k is still what its module was made of. */
-static bool is_unchanged(const struct asking *a, const struct known *k)
+static bool is_unchanged(const struct asking *a, const struct fathom_gdb_known *k)
 {
 	const struct fathom_bytes was = k->module->main->file->bytes;
 	uint8_t piece[4096];
@@ -492,7 +496,7 @@ static bool is_answered(const struct fathom_answer *a)
 static fathom_err answer_item(struct asking *a, const struct fathom_keyed *keyed, size_t n,
 			      uint32_t *places)
 {
-	struct known *k = known_at(a->g, (size_t)keyed->key);
+	struct fathom_gdb_known *k = known_at(a->g, (size_t)keyed->key);
 	struct fathom_share share = { .addresses = a->rest->addresses, .places = places, .n = n };
 
 	FATHOM_TRY(refresh_module(a, k));
@@ -539,7 +543,7 @@ static void set_changed(const struct asking *a, uint32_t place)
 /* Whether what item @number, which answers were made of, says has stayed true until now. */
 static bool has_stayed(const struct asking *a, size_t number, const struct fathom_gdb_pair *walks)
 {
-	struct known *k = known_at(a->g, number);
+	struct fathom_gdb_known *k = known_at(a->g, number);
 
 	if (!k->is_other && fathom_gdb_item_stayed(walks, number) &&
 	    (!k->module || is_unchanged(a, k)))
@@ -549,7 +553,7 @@ static bool has_stayed(const struct asking *a, size_t number, const struct fatho
 }
 
 /* Walks once more, into @now, to compare that with what is known. */
-static fathom_err walk_over(const struct asking *a, struct fathom_array *now,
+static fathom_err walk_over(const struct asking *a, struct fathom_gdb_items *now,
 			    struct fathom_gdb_pair *ret_walks)
 {
 	FATHOM_TRY(walk(a, &a->g->items, now));
@@ -559,7 +563,7 @@ static fathom_err walk_over(const struct asking *a, struct fathom_array *now,
 /* Looks over the answers to what is keyed from @first to @end; leaves those that may be wrong. */
 static fathom_err verify_items(struct asking *a, size_t first, size_t end)
 {
-	struct fathom_array now = { 0 };
+	struct fathom_gdb_items now = { 0 };
 	struct fathom_gdb_pair walks = { 0 };
 	const fathom_err err = walk_over(a, &now, &walks);
 	size_t n;
@@ -574,7 +578,7 @@ static fathom_err verify_items(struct asking *a, size_t first, size_t end)
 		}
 	}
 	fathom_gdb_pair_deinit(&walks);
-	fathom_array_deinit(&now);
+	fathom_array_free(&now);
 	return err == FATHOM_E_MEMORY ? err : FATHOM_OK;
 }
 
@@ -628,8 +632,8 @@ static fathom_err refresh(struct asking *a)
 }
 
 /* Whether the walk that found @now is whole, or two walks found the same. */
-static bool is_whole(const struct asking *a, const struct fathom_array *before,
-		     const struct fathom_array *now)
+static bool is_whole(const struct asking *a, const struct fathom_gdb_items *before,
+		     const struct fathom_gdb_items *now)
 {
 	return !a->p->is_live || fathom_gdb_items_linked(now) ||
 	       (before && fathom_gdb_items_same(before, now));
@@ -643,11 +647,11 @@ static fathom_err walk_again(struct asking *a)
 	a->is_whole = false;
 	for (int i = 0; i < MAX_WALKS && !a->is_whole; i++) {
 		const bool again = !err;
-		struct fathom_array now = { 0 };
+		struct fathom_gdb_items now = { 0 };
 
 		err = walk(a, &a->g->items, &now);
 		a->is_whole = !err && is_whole(a, again ? &a->g->items : NULL, &now);
-		fathom_array_deinit(&a->g->items);
+		fathom_array_free(&a->g->items);
 		a->g->items = now;
 		if (err && (err != FATHOM_E_CORRUPT || !a->p->is_live))
 			break;
@@ -737,7 +741,7 @@ fathom_err fathom_gdb_jit_answer(struct fathom_gdb_jit *g, const struct fathom_j
 	free(a.keyed);
 	free(a.left);
 	free(a.lost);
-	fathom_array_deinit(&a.scratch);
+	fathom_array_free(&a.scratch);
 	if (!err)
 		drop_answered(rest);
 	return err;
@@ -749,13 +753,13 @@ fathom_err fathom_gdb_jit_answer(struct fathom_gdb_jit *g, const struct fathom_j
  */
 static bool verify_modules(struct asking *a)
 {
-	struct fathom_array now = { 0 };
+	struct fathom_gdb_items now = { 0 };
 	struct fathom_gdb_pair walks = { 0 };
 	const fathom_err err = walk_over(a, &now, &walks);
 	bool all = !err && is_whole(a, &a->g->items, &now);
 
 	for (size_t i = 0; i < a->g->known.n; i++) {
-		struct known *k = known_at(a->g, i);
+		struct fathom_gdb_known *k = known_at(a->g, i);
 
 		all &= !k->is_other;
 		if (!k->module || (!err && has_stayed(a, i, &walks)))
@@ -764,7 +768,7 @@ static bool verify_modules(struct asking *a)
 		k->module = NULL;
 	}
 	fathom_gdb_pair_deinit(&walks);
-	fathom_array_deinit(&now);
+	fathom_array_free(&now);
 	return all;
 }
 
@@ -791,7 +795,7 @@ fathom_err fathom_gdb_jit_open(struct fathom_gdb_jit *g, const struct fathom_jit
 
 	for (int i = 0; i < FATHOM_MAX_JIT_ROUNDS && !err && !done; i++)
 		err = open_once(&a, &done);
-	fathom_array_deinit(&a.scratch);
+	fathom_array_free(&a.scratch);
 	/* What is known of a walk that was another is not what the lists say now. */
 	*ret_n = g->lists.n && !err && !a.walked ? g->known.n : 0;
 	*ret_changed = !done && !a.walked;

@@ -10,14 +10,21 @@
 #ifndef FATHOM_JIT_GDB_PROVIDER_H
 #define FATHOM_JIT_GDB_PROVIDER_H
 
+#include "host/base/array.h"
 #include "host/jit/code_table.h"
 #include "host/jit/gdb_list.h"
 #include "host/jit/jit.h"
 
+struct fathom_gdb_known;
+
+struct fathom_gdb_known_array {
+	FATHOM_ARRAY_OF(struct fathom_gdb_known);
+};
+
 struct fathom_gdb_jit {
-	struct fathom_array lists;      /* struct fathom_gdb_list */
-	struct fathom_array items;      /* of the last walk; the newest first */
-	struct fathom_array known;      /* what is known of each of them */
+	struct fathom_gdb_lists lists;
+	struct fathom_gdb_items items;       /* of the last walk; the newest first */
+	struct fathom_gdb_known_array known; /* what is known of each of them */
 	struct fathom_code_table table; /* orders: n - number in known, as newer ones come first */
 	bool is_whole;                  /* the table: it did not outgrow the budget */
 	struct fathom_memory *memory;

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "host/base/array.h"
 #include "host/file/file.h"
 #include "host/jit/gdb_provider.h"
 #include "host/jit/jitdump.h"
@@ -402,14 +403,14 @@ static fathom_err refresh(struct fathom_jit *jit, const struct fathom_jit_proces
 }
 
 /* Adds where the claims of @t start and end to @bounds, of uint64_t pairs with a value unused. */
-static bool add_bounds(const struct fathom_code_table *t, struct fathom_array *bounds)
+static bool add_bounds(const struct fathom_code_table *t, struct fathom_keyed_array *bounds)
 {
 	for (unsigned l = 0; l < t->n_levels; l++) {
 		struct fathom_keyed *to;
 
-		if (!fathom_array_reserve(bounds, sizeof *to, 2 * t->level[l].n))
+		if (!fathom_array_room(bounds, 2 * t->level[l].n))
 			return false;
-		to = (struct fathom_keyed *)bounds->data + bounds->n;
+		to = bounds->items + bounds->n;
 		for (size_t i = 0; i < t->level[l].n; i++) {
 			*to++ = (struct fathom_keyed){ t->level[l].claims[i].start, 0 };
 			*to++ = (struct fathom_keyed){ t->level[l].claims[i].end, 0 };
@@ -420,22 +421,22 @@ static bool add_bounds(const struct fathom_code_table *t, struct fathom_array *b
 }
 
 /* The same for the last line of @map, which is no claim. */
-static bool add_tail_bounds(const struct fathom_perf_map *map, struct fathom_array *bounds)
+static bool add_tail_bounds(const struct fathom_perf_map *map, struct fathom_keyed_array *bounds)
 {
 	struct fathom_keyed *to;
 
 	if (!map->tail.size)
 		return true;
-	if (!fathom_array_reserve(bounds, sizeof *to, 2))
+	if (!fathom_array_room(bounds, 2))
 		return false;
-	to = (struct fathom_keyed *)bounds->data + bounds->n;
+	to = bounds->items + bounds->n;
 	to[0] = (struct fathom_keyed){ map->tail.start, 0 };
 	to[1] = (struct fathom_keyed){ map->tail.start + map->tail.size, 0 };
 	bounds->n += 2;
 	return true;
 }
 
-static bool add_all_bounds(const struct fathom_jit *jit, struct fathom_array *bounds)
+static bool add_all_bounds(const struct fathom_jit *jit, struct fathom_keyed_array *bounds)
 {
 	bool done = true;
 
@@ -445,14 +446,14 @@ static bool add_all_bounds(const struct fathom_jit *jit, struct fathom_array *bo
 		done = add_bounds(&jit->map[i].map.table, bounds) &&
 		       add_tail_bounds(&jit->map[i].map, bounds);
 	/* Room to sort. */
-	return done && fathom_array_reserve(bounds, sizeof(struct fathom_keyed), bounds->n + 1);
+	return done && fathom_array_room(bounds, bounds->n + 1);
 }
 
 /* Between two bounds that follow each other, one symbol holds, or none. */
-static void each_between(const struct fathom_jit *jit, struct fathom_array *bounds,
+static void each_between(const struct fathom_jit *jit, struct fathom_keyed_array *bounds,
 			 fathom_code_fn fn, void *data)
 {
-	struct fathom_keyed *keyed = bounds->data;
+	struct fathom_keyed *keyed = bounds->items;
 	bool more = true;
 
 	fathom_sort_keyed(keyed, keyed + bounds->n, bounds->n);
@@ -469,7 +470,7 @@ static void each_between(const struct fathom_jit *jit, struct fathom_array *boun
 static fathom_err each_code(struct fathom_jit *jit, const struct fathom_jit_process *p,
 			    fathom_code_fn fn, void *data)
 {
-	struct fathom_array bounds = { NULL, 0, 0 };
+	struct fathom_keyed_array bounds = { NULL, 0, 0 };
 	fathom_err err;
 
 	p->ops->each_code(p, fn, data);
@@ -478,7 +479,7 @@ static fathom_err each_code(struct fathom_jit *jit, const struct fathom_jit_proc
 		err = FATHOM_E_MEMORY;
 	if (!err)
 		each_between(jit, &bounds, fn, data);
-	fathom_array_deinit(&bounds);
+	fathom_array_free(&bounds);
 	return err;
 }
 
@@ -499,12 +500,16 @@ enum { FILE_JITDUMP, FILE_PERF_MAP, N_FILES };
 static const enum fathom_source source_of_file[N_FILES] = { FATHOM_SOURCE_JITDUMP,
 							    FATHOM_SOURCE_PERF_MAP };
 
+struct made_symbols {
+	FATHOM_ARRAY_OF(struct fathom_made_symbol);
+};
+
 struct fathom_jit_search {
 	const struct fathom_jit_process *process;
 	struct fathom_jit *jit;
 	size_t n_listed; /* symbol files of GDB's lists */
 	struct fathom_module *file[N_FILES];
-	struct fathom_array symbols[N_FILES]; /* struct fathom_made_symbol */
+	struct made_symbols symbols[N_FILES];
 	bool has_changed;
 	bool failed; /* no memory */
 };
@@ -515,14 +520,14 @@ static bool take_symbol(const struct fathom_jit_code *code, void *data)
 	const struct fathom_symbol_hit *hit = code->symbol;
 	struct fathom_jit_search *s = data;
 	const size_t kind = hit->source == FATHOM_SOURCE_PERF_MAP ? FILE_PERF_MAP : FILE_JITDUMP;
-	struct fathom_array *to = &s->symbols[kind];
+	struct made_symbols *to = &s->symbols[kind];
 
 	if (hit->start != code->start ||
 	    !fathom_jit_search_holds(s, s->n_listed + kind, hit->start))
 		return true;
-	s->failed = !fathom_array_reserve(to, sizeof(struct fathom_made_symbol), 1);
+	s->failed = !fathom_array_room(to, 1);
 	if (!s->failed)
-		((struct fathom_made_symbol *)to->data)[to->n++] =
+		(to->items)[to->n++] =
 			(struct fathom_made_symbol){ hit->start, hit->size, hit->name };
 	return !s->failed;
 }
@@ -530,13 +535,13 @@ static bool take_symbol(const struct fathom_jit_code *code, void *data)
 /* Makes the module of what was taken from the files of one kind. */
 static fathom_err make_file(struct fathom_jit_search *s, int i)
 {
-	const struct fathom_array *symbols = &s->symbols[i];
+	const struct made_symbols *symbols = &s->symbols[i];
 	struct fathom_object *o;
 	fathom_err err;
 
 	if (!symbols->n)
 		return FATHOM_OK;
-	err = fathom_symbol_file_make(&s->process->session->memory, "[jit]", symbols->data,
+	err = fathom_symbol_file_make(&s->process->session->memory, "[jit]", symbols->items,
 				      symbols->n, &o);
 	if (err == FATHOM_E_LIMIT)
 		return note_file(s->process, err, "[jit]", 0, true,
@@ -583,7 +588,7 @@ void fathom_jit_search_end(struct fathom_jit_search *s)
 		return;
 	for (int i = 0; i < N_FILES; i++) {
 		fathom_module_close(s->file[i]);
-		fathom_array_deinit(&s->symbols[i]);
+		fathom_array_free(&s->symbols[i]);
 	}
 	if (s->jit) {
 		fathom_gdb_jit_trim(&s->jit->gdb);

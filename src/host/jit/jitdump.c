@@ -26,7 +26,7 @@ enum record { RECORD_LOAD = 0, RECORD_MOVE = 1, RECORD_DEBUG_INFO = 2 };
 
 #define NOTHING UINT32_MAX
 
-struct function {
+struct fathom_jitdump_function {
 	uint64_t size;
 	uint64_t index; /* code_index */
 	size_t name;
@@ -36,14 +36,14 @@ struct function {
 };
 
 /* From @time on, @function is at @start; NOTHING: nothing is. */
-struct event {
+struct fathom_jitdump_event {
 	uint64_t time;
 	uint64_t start;
 	uint64_t size;
 	uint32_t function;
 };
 
-struct line {
+struct fathom_jitdump_line {
 	uint64_t off; /* from the start of the code, as stated */
 	size_t file;
 	uint32_t file_size;
@@ -63,38 +63,41 @@ void fathom_jitdump_clear(struct fathom_jitdump *d)
 	struct fathom_memory *m = d->memory;
 
 	fathom_code_table_clear(&d->table);
-	fathom_array_deinit(&d->events);
-	fathom_array_deinit(&d->functions);
-	fathom_array_deinit(&d->lines);
-	fathom_array_deinit(&d->names);
-	fathom_array_deinit(&d->claims);
-	fathom_array_deinit(&d->scratch);
+	fathom_array_free(&d->events);
+	fathom_array_free(&d->functions);
+	fathom_array_free(&d->lines);
+	fathom_array_free(&d->names);
+	fathom_array_free(&d->claims);
+	fathom_array_free(&d->scratch);
 	fathom_memory_uncount(m, d->counted);
 	memset(d, 0, sizeof *d);
 	fathom_jitdump_init(d, m);
 }
 
-/* Makes room for @n items of @item bytes in @a, within the budget. */
-static fathom_err reserve(struct fathom_jitdump *d, struct fathom_array *a, size_t item, size_t n)
+/* Makes room for @n more items in an array, within the budget. */
+#define RESERVE(d, a, n_more) \
+	reserve((d), &(a)->items, &(a)->cap, (a)->n, (n_more), sizeof *(a)->items)
+static fathom_err reserve(struct fathom_jitdump *d, void *items, size_t *cap, size_t n, size_t more,
+			  size_t size)
 {
-	const size_t before = a->cap;
+	const size_t before = *cap;
 
-	if (a->data && n <= a->cap - a->n)
+	if (before && more <= before - n)
 		return FATHOM_OK;
-	if (n > SIZE_MAX / 4 / item || !fathom_memory_fits(d->memory, (a->cap + n) * item))
+	if (more > SIZE_MAX / 4 / size || !fathom_memory_fits(d->memory, (before + more) * size))
 		return FATHOM_E_LIMIT;
-	if (!fathom_array_reserve(a, item, n))
+	if (!fathom_array_enlarge(items, cap, n, more, size))
 		return FATHOM_E_MEMORY;
-	fathom_memory_count(d->memory, (a->cap - before) * item);
-	d->counted += (a->cap - before) * item;
+	fathom_memory_count(d->memory, (*cap - before) * size);
+	d->counted += (*cap - before) * size;
 	return FATHOM_OK;
 }
 
 static fathom_err add_name(struct fathom_jitdump *d, struct fathom_str name, size_t *ret)
 {
-	FATHOM_TRY(reserve(d, &d->names, 1, name.size));
+	FATHOM_TRY(RESERVE(d, &d->names, name.size));
 	if (name.size)
-		memcpy((char *)d->names.data + d->names.n, name.data, name.size);
+		memcpy(d->names.items + d->names.n, name.data, name.size);
 	*ret = d->names.n;
 	d->names.n += name.size;
 	return FATHOM_OK;
@@ -102,7 +105,7 @@ static fathom_err add_name(struct fathom_jitdump *d, struct fathom_str name, siz
 
 static struct fathom_str name_at(const struct fathom_jitdump *d, size_t at, uint32_t size)
 {
-	return (struct fathom_str){ (const char *)d->names.data + at, size };
+	return (struct fathom_str){ d->names.items + at, size };
 }
 
 /* Puts the claims that were made into the table. */
@@ -111,15 +114,15 @@ static fathom_err flush(struct fathom_jitdump *d)
 	const size_t n = d->claims.n;
 
 	d->claims.n = 0;
-	return n ? fathom_code_table_add(&d->table, d->claims.data, n) : FATHOM_OK;
+	return n ? fathom_code_table_add(&d->table, d->claims.items, n) : FATHOM_OK;
 }
 
-static fathom_err add_event(struct fathom_jitdump *d, const struct event *e)
+static fathom_err add_event(struct fathom_jitdump *d, const struct fathom_jitdump_event *e)
 {
-	FATHOM_TRY(reserve(d, &d->events, sizeof *e, 1));
-	FATHOM_TRY(reserve(d, &d->claims, sizeof(struct fathom_claim), 1));
-	((struct event *)d->events.data)[d->events.n++] = *e;
-	((struct fathom_claim *)d->claims.data)[d->claims.n++] =
+	FATHOM_TRY(RESERVE(d, &d->events, 1));
+	FATHOM_TRY(RESERVE(d, &d->claims, 1));
+	d->events.items[d->events.n++] = *e;
+	d->claims.items[d->claims.n++] =
 		(struct fathom_claim){ e->start, e->start + e->size, d->events.n };
 	return FATHOM_OK;
 }
@@ -143,7 +146,7 @@ struct record_view {
 /* Whether the lines that were read can be of code of @size bytes at @start. */
 static bool lines_fit(const struct fathom_jitdump *d, uint64_t start, uint64_t size)
 {
-	const struct line *lines = (const struct line *)d->lines.data + d->lines_of.first;
+	const struct fathom_jitdump_line *lines = d->lines.items + d->lines_of.first;
 
 	if (!d->lines_of.n || d->lines_of.code != start)
 		return false;
@@ -155,8 +158,8 @@ static bool lines_fit(const struct fathom_jitdump *d, uint64_t start, uint64_t s
 
 static fathom_err read_load(struct fathom_jitdump *d, struct record_view *r)
 {
-	struct event e = { .time = r->time };
-	struct function f = { 0 };
+	struct fathom_jitdump_event e = { .time = r->time };
+	struct fathom_jitdump_function f = { 0 };
 	struct fathom_str name;
 
 	cur_skip(&r->c, 16); /* pid, tid, vma */
@@ -179,29 +182,29 @@ static fathom_err read_load(struct fathom_jitdump *d, struct record_view *r)
 	e.function = NOTHING;
 	if (name.size) {
 		FATHOM_TRY(add_name(d, name, &f.name));
-		FATHOM_TRY(reserve(d, &d->functions, sizeof f, 1));
+		FATHOM_TRY(RESERVE(d, &d->functions, 1));
 		if (d->functions.n == NOTHING)
 			return FATHOM_E_LIMIT;
 		e.function = (uint32_t)d->functions.n;
-		((struct function *)d->functions.data)[d->functions.n++] = f;
+		d->functions.items[d->functions.n++] = f;
 	}
 	return add_event(d, &e);
 }
 
 /* The event that holds at @avma, in the table. */
-static const struct event *event_at(const struct fathom_jitdump *d, uint64_t avma)
+static const struct fathom_jitdump_event *event_at(const struct fathom_jitdump *d, uint64_t avma)
 {
 	const struct fathom_claim *c = fathom_code_table_at(&d->table, avma);
 
-	return c ? (const struct event *)d->events.data + c->order - 1 : NULL;
+	return c ? d->events.items + c->order - 1 : NULL;
 }
 
 static fathom_err read_move(struct fathom_jitdump *d, struct record_view *r)
 {
-	struct event gone = { .time = r->time, .function = NOTHING };
-	struct event e = { .time = r->time, .function = NOTHING };
-	const struct function *functions;
-	const struct event *was;
+	struct fathom_jitdump_event gone = { .time = r->time, .function = NOTHING };
+	struct fathom_jitdump_event e = { .time = r->time, .function = NOTHING };
+	const struct fathom_jitdump_function *functions;
+	const struct fathom_jitdump_event *was;
 	uint64_t index;
 
 	cur_skip(&r->c, 16);
@@ -214,7 +217,7 @@ static fathom_err read_move(struct fathom_jitdump *d, struct record_view *r)
 		return FATHOM_OK;
 	FATHOM_TRY(flush(d));
 	was = event_at(d, gone.start);
-	functions = d->functions.data;
+	functions = d->functions.items;
 	/* What is not known to have been there has no name where it is now, either. */
 	if (was && was->function != NOTHING && was->start == gone.start &&
 	    functions[was->function].index == index)
@@ -233,7 +236,7 @@ static bool is_path(struct fathom_str name)
 }
 
 /* Reads a line that belongs to code at @code; *@ret_file is the name, or the one before. */
-static bool read_line(struct fathom_cursor *c, uint64_t code, struct line *ret,
+static bool read_line(struct fathom_cursor *c, uint64_t code, struct fathom_jitdump_line *ret,
 		      struct fathom_str *file)
 {
 	const uint64_t avma = cur_u64(c);
@@ -258,7 +261,7 @@ static fathom_err read_debug_info(struct fathom_jitdump *d, struct record_view *
 	const uint64_t n = cur_u64(&r->c);
 	struct fathom_str file = { NULL, 0 };
 	struct fathom_str last = { NULL, 0 };
-	struct line line = { 0 };
+	struct fathom_jitdump_line line = { 0 };
 	uint64_t lowest = d->lowest_line;
 
 	d->lines_of.n = 0;
@@ -269,14 +272,14 @@ static fathom_err read_debug_info(struct fathom_jitdump *d, struct record_view *
 			d->lines.n = d->lines_of.first;
 			return FATHOM_OK;
 		}
-		FATHOM_TRY(reserve(d, &d->lines, sizeof line, 1));
+		FATHOM_TRY(RESERVE(d, &d->lines, 1));
 		if (!last.data || !str_equal(last, file)) {
 			FATHOM_TRY(add_name(d, file, &line.file));
 			line.file_size = file.size;
 			last = file;
 		}
 		lowest = line.off < lowest ? line.off : lowest;
-		((struct line *)d->lines.data)[d->lines.n++] = line;
+		d->lines.items[d->lines.n++] = line;
 	}
 	d->lowest_line = lowest;
 	d->lines_of.n = d->lines.n - d->lines_of.first;
@@ -406,15 +409,16 @@ static fathom_err read_records(struct fathom_jitdump *d, int fd, uint64_t size)
 
 		piece = piece < left ? piece : left;
 		d->scratch.n = 0;
-		FATHOM_TRY(reserve(d, &d->scratch, 1, (size_t)piece));
-		got = fathom_file_read_at(fd, d->next, d->scratch.data, (size_t)piece);
+		FATHOM_TRY(RESERVE(d, &d->scratch, (size_t)piece));
+		got = fathom_file_read_at(fd, d->next, d->scratch.items, (size_t)piece);
 		if (got < piece && errno)
 			return FATHOM_E_OS;
 		/* The file was cut while it was read: the next batch sees that. */
 		if (got < wanted)
 			break;
-		err = fathom_jitdump_parse(d, (struct fathom_bytes){ d->scratch.data, got }, left,
-					   &wanted);
+		err = fathom_jitdump_parse(
+			d, (struct fathom_bytes){ (const uint8_t *)d->scratch.items, got }, left,
+			&wanted);
 	}
 	return err;
 }
@@ -441,12 +445,12 @@ fathom_err fathom_jitdump_read(struct fathom_jitdump *d, int fd, uint64_t size,
 }
 
 /* The line of @f at @off in its code. */
-static void find_line(const struct fathom_jitdump *d, const struct function *f, uint64_t off,
-		      struct fathom_jitdump_hit *ret)
+static void find_line(const struct fathom_jitdump *d, const struct fathom_jitdump_function *f,
+		      uint64_t off, struct fathom_jitdump_hit *ret)
 {
-	const struct line *lines = (const struct line *)d->lines.data + f->first_line;
+	const struct fathom_jitdump_line *lines = d->lines.items + f->first_line;
 	const uint64_t at = off + (d->lowest_line == ELF_HEADER ? ELF_HEADER : 0);
-	const struct line *best = NULL;
+	const struct fathom_jitdump_line *best = NULL;
 
 	for (size_t i = 0; i < f->n_lines; i++)
 		if (lines[i].off <= at && (!best || lines[i].off >= best->off))
@@ -457,14 +461,14 @@ static void find_line(const struct fathom_jitdump *d, const struct function *f, 
 	ret->line = best->line;
 }
 
-static bool make_hit(const struct fathom_jitdump *d, const struct event *e, uint64_t avma,
-		     struct fathom_jitdump_hit *ret)
+static bool make_hit(const struct fathom_jitdump *d, const struct fathom_jitdump_event *e,
+		     uint64_t avma, struct fathom_jitdump_hit *ret)
 {
-	const struct function *f;
+	const struct fathom_jitdump_function *f;
 
 	if (!e || e->function == NOTHING)
 		return false;
-	f = (const struct function *)d->functions.data + e->function;
+	f = d->functions.items + e->function;
 	*ret = (struct fathom_jitdump_hit){ .start = e->start,
 					    .size = f->size,
 					    .name = name_at(d, f->name, f->name_size) };
@@ -481,7 +485,7 @@ bool fathom_jitdump_at(const struct fathom_jitdump *d, uint64_t avma,
 bool fathom_jitdump_at_time(const struct fathom_jitdump *d, uint64_t avma, uint64_t time,
 			    struct fathom_jitdump_hit *ret)
 {
-	const struct event *events = d->events.data;
+	const struct fathom_jitdump_event *events = d->events.items;
 	size_t i = d->events.n;
 
 	while (i && (events[i - 1].time > time || avma < events[i - 1].start ||

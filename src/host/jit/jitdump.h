@@ -14,20 +14,38 @@
 #ifndef FATHOM_JIT_JITDUMP_H
 #define FATHOM_JIT_JITDUMP_H
 
+#include "host/base/array.h"
 #include "host/jit/code_table.h"
+
+/* What is kept of records; jitdump.c has what is in them. */
+struct fathom_jitdump_event;
+struct fathom_jitdump_function;
+struct fathom_jitdump_line;
+
+struct fathom_jitdump_events {
+	FATHOM_ARRAY_OF(struct fathom_jitdump_event);
+};
+
+struct fathom_jitdump_functions {
+	FATHOM_ARRAY_OF(struct fathom_jitdump_function);
+};
+
+struct fathom_jitdump_lines {
+	FATHOM_ARRAY_OF(struct fathom_jitdump_line);
+};
 
 struct fathom_jitdump {
 	struct fathom_memory *memory;
-	struct fathom_code_table table; /* orders: numbers of events, plus 1 */
-	struct fathom_array events;     /* in file order */
-	struct fathom_array functions;
-	struct fathom_array lines;
-	struct fathom_array names;   /* bytes of functions' and files' names */
-	struct fathom_array claims;  /* not yet in the table */
-	struct fathom_array scratch; /* part of the file */
-	uint64_t counted;            /* of memory's budget */
-	uint64_t next;               /* offset in the file of what has not been read */
-	uint64_t lowest_line;        /* of all lines: how far from the start of their code */
+	struct fathom_code_table table;      /* orders: numbers of events, plus 1 */
+	struct fathom_jitdump_events events; /* in file order */
+	struct fathom_jitdump_functions functions;
+	struct fathom_jitdump_lines lines;
+	struct fathom_bytes_array names;   /* bytes of functions' and files' names */
+	struct fathom_claim_array claims;  /* not yet in the table */
+	struct fathom_bytes_array scratch; /* part of the file */
+	uint64_t counted;                  /* of memory's budget */
+	uint64_t next;                     /* offset in the file of what has not been read */
+	uint64_t lowest_line;              /* of all lines: how far from the start of their code */
 	uint8_t header[40];
 	bool swap;
 	bool has_header;

@@ -93,7 +93,7 @@ static bool parse_line(struct line l, struct fathom_perf_symbol *ret)
 /* Adds the claims of the whole lines among what has not been parsed yet. */
 static fathom_err parse_lines(struct fathom_perf_map *map)
 {
-	struct fathom_array claims = { 0 };
+	struct fathom_claim_array claims = { 0 };
 	fathom_err err = FATHOM_OK;
 	uint64_t at = map->parsed;
 
@@ -105,20 +105,20 @@ static fathom_err parse_lines(struct fathom_perf_map *map)
 		if (!end)
 			break;
 		if (parse_line((struct line){ start, end }, &s)) {
-			if (!fathom_array_reserve(&claims, sizeof(struct fathom_claim), 1)) {
+			if (!fathom_array_room(&claims, 1)) {
 				err = FATHOM_E_MEMORY;
 				break;
 			}
-			((struct fathom_claim *)claims.data)[claims.n++] =
+			(claims.items)[claims.n++] =
 				(struct fathom_claim){ s.start, s.start + s.size, at + 1 };
 		}
 		at += (uint64_t)(end - start) + 1;
 	}
 	if (!err && claims.n)
-		err = fathom_code_table_add(&map->table, claims.data, claims.n);
+		err = fathom_code_table_add(&map->table, claims.items, claims.n);
 	if (!err)
 		map->parsed = at;
-	fathom_array_deinit(&claims);
+	fathom_array_free(&claims);
 	return err;
 }
 

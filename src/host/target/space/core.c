@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "host/base/array.h"
 #include "host/target/space/core_link.h"
 #include "host/target/space/prstatus.h"
 #include "safe/base/limits.h"
@@ -18,7 +19,7 @@ struct core {
 	struct fathom_dump dump;
 	struct fathom_core_ranges loads;
 	struct fathom_core_ranges files;
-	struct fathom_array threads;    /* struct fathom_dump_thread */
+	struct fathom_dump_thread_array threads;
 	struct fathom_core_facts facts; /* 0: not known */
 	uint64_t notes_left;            /* bytes of notes that there can be yet */
 	bool is_cut;
@@ -165,9 +166,8 @@ static bool add_thread(struct core *core, struct fathom_bytes desc)
 
 	if (!t.tid)
 		return true;
-	if (!fathom_array_reserve(&core->threads, sizeof t, 1))
+	if (!fathom_array_push(&core->threads, t))
 		return false;
-	((struct fathom_dump_thread *)core->threads.data)[core->threads.n++] = t;
 	return true;
 }
 
@@ -500,7 +500,7 @@ fathom_err fathom_core_file_read(struct fathom_file *file, struct fathom_notes *
 
 	free(core.loads.items);
 	free(core.files.items);
-	core.dump.threads = core.threads.data;
+	core.dump.threads = core.threads.items;
 	core.dump.n_threads = core.threads.n;
 	if (err) {
 		fathom_errinfo_set_file(reterr, file->path);

@@ -7,6 +7,7 @@
 #ifndef FATHOM_TARGET_SPACE_DUMP_H
 #define FATHOM_TARGET_SPACE_DUMP_H
 
+#include "host/base/array.h"
 #include "host/file/file.h"
 #include "host/file/maps.h"
 
@@ -16,12 +17,20 @@ struct fathom_dump_piece {
 	struct fathom_bytes bytes;
 };
 
+struct fathom_dump_piece_array {
+	FATHOM_ARRAY_OF(struct fathom_dump_piece);
+};
+
 /* What was known of a mapped file: what its mapping has, and what stat() said of it. */
 struct fathom_dump_file {
 	struct fathom_file_id
 		id; /* device as mappings have it; ctime_ns 0: size and time unknown */
 	struct fathom_str name;
 	bool deleted;
+};
+
+struct fathom_dump_file_array {
+	FATHOM_ARRAY_OF(struct fathom_dump_file);
 };
 
 /* Code that the program had made itself. */
@@ -34,10 +43,18 @@ struct fathom_dump_code {
 	uint8_t source; /* enum fathom_source */
 };
 
+struct fathom_dump_code_array {
+	FATHOM_ARRAY_OF(struct fathom_dump_code);
+};
+
 /* A thread of a core, the one that ended the process first. */
 struct fathom_dump_thread {
 	int32_t tid;
 	struct fathom_bytes status; /* NT_PRSTATUS: prstatus.h */
+};
+
+struct fathom_dump_thread_array {
+	FATHOM_ARRAY_OF(struct fathom_dump_thread);
 };
 
 struct fathom_dump {

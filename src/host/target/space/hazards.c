@@ -11,7 +11,7 @@ void fathom_hazards_init(struct fathom_hazards *h, struct fathom_reach *reach)
 
 void fathom_hazards_deinit(struct fathom_hazards *h)
 {
-	fathom_array_deinit(&h->list);
+	fathom_array_free(&h->list);
 	pthread_mutex_destroy(&h->lock);
 }
 
@@ -22,7 +22,7 @@ bool fathom_hazards_has(const struct fathom_hazards *h, const struct fathom_mapp
 
 /* Lists what is a hazard in @maps; false without memory. */
 static bool list(const struct fathom_hazards *h, const struct fathom_maps *maps,
-		 struct fathom_array *ret)
+		 struct fathom_hazard_array *ret)
 {
 	uint64_t device = 0;
 	bool hangs = false;
@@ -38,22 +38,20 @@ static bool list(const struct fathom_hazards *h, const struct fathom_maps *maps,
 		device = m->device;
 		if (!hangs)
 			continue;
-		if (!fathom_array_reserve(ret, sizeof(struct fathom_hazard), 1))
+		if (!fathom_array_push(ret, (struct fathom_hazard){ m->start, m->end, m->device }))
 			return false;
-		((struct fathom_hazard *)ret->data)[ret->n++] =
-			(struct fathom_hazard){ m->start, m->end, m->device };
 	}
 	return true;
 }
 
 void fathom_hazards_note(struct fathom_hazards *h, const struct fathom_maps *maps)
 {
-	struct fathom_array other = { NULL, 0, 0 };
+	struct fathom_hazard_array other = { NULL, 0, 0 };
 
 	if (!h->reach)
 		return;
 	if (list(h, maps, &other)) {
-		const struct fathom_array found = other;
+		const struct fathom_hazard_array found = other;
 
 		pthread_mutex_lock(&h->lock);
 		other = h->list;
@@ -62,7 +60,7 @@ void fathom_hazards_note(struct fathom_hazards *h, const struct fathom_maps *map
 		atomic_store(&h->known, true);
 		pthread_mutex_unlock(&h->lock);
 	}
-	fathom_array_deinit(&other);
+	fathom_array_free(&other);
 }
 
 struct fathom_hazard fathom_hazards_next(struct fathom_hazards *h, uint64_t avma)
@@ -72,7 +70,7 @@ struct fathom_hazard fathom_hazards_next(struct fathom_hazards *h, uint64_t avma
 	size_t low;
 
 	pthread_mutex_lock(&h->lock);
-	item = h->list.data;
+	item = h->list.items;
 	low = FATHOM_BISECT(h->list.n, i, item[i].end <= avma);
 	if (low < h->list.n)
 		found = item[low];

@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "host/base/array.h"
 #include "host/base/memory.h"
 #include "host/base/reach.h"
 #include "host/file/maps.h"
@@ -20,10 +21,14 @@ struct fathom_hazard {
 	uint64_t device;
 };
 
+struct fathom_hazard_array {
+	FATHOM_ARRAY_OF(struct fathom_hazard);
+};
+
 struct fathom_hazards {
-	struct fathom_reach *reach; /* NULL: nothing is a hazard */
-	pthread_mutex_t lock;       /* of list */
-	struct fathom_array list; /* struct fathom_hazard, sorted, by the map that was read last */
+	struct fathom_reach *reach;      /* NULL: nothing is a hazard */
+	pthread_mutex_t lock;            /* of list */
+	struct fathom_hazard_array list; /* sorted, by the map that was read last */
 	_Atomic bool any;
 	_Atomic bool known; /* a map was read */
 };

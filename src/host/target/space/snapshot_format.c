@@ -9,11 +9,11 @@ uint8_t *fathom_snapshot_reserve(struct fathom_snapshot *s, size_t size)
 {
 	uint8_t *to;
 
-	if (s->failed || !fathom_array_reserve(s->to, 1, size)) {
+	if (s->failed || !fathom_array_room(s->to, size)) {
 		s->failed = true;
 		return NULL;
 	}
-	to = (uint8_t *)s->to->data + s->to->n;
+	to = (uint8_t *)s->to->items + s->to->n;
 	memset(to, 0, size);
 	s->to->n += size;
 	return to;
@@ -146,7 +146,7 @@ void fathom_snapshot_end(struct fathom_snapshot *s, size_t record)
 	if (s->failed)
 		return;
 	size = load_u64((const uint8_t *)&size, SWAP);
-	memcpy((uint8_t *)s->to->data + record - sizeof size, &size, sizeof size);
+	memcpy(s->to->items + record - sizeof size, &size, sizeof size);
 }
 
 bool fathom_snapshot_next(struct fathom_snapshot *s, uint32_t *ret_type,

@@ -29,6 +29,7 @@
 #ifndef FATHOM_TARGET_SPACE_SNAPSHOT_FORMAT_H
 #define FATHOM_TARGET_SPACE_SNAPSHOT_FORMAT_H
 
+#include "host/base/array.h"
 #include "host/base/memory.h"
 #include "host/target/space/dump.h"
 #include "safe/base/cursor.h"
@@ -55,9 +56,9 @@ enum fathom_snapshot_record {
  * cur_ok() says so; texts stay where they are.
  */
 struct fathom_snapshot {
-	struct fathom_array *to;   /* of bytes; NULL: it is read */
-	struct fathom_cursor from; /* when it is read */
-	bool failed;               /* when it is written: no memory */
+	struct fathom_bytes_array *to; /* NULL: it is read */
+	struct fathom_cursor from;     /* when it is read */
+	bool failed;                   /* when it is written: no memory */
 };
 
 struct fathom_snapshot_header {

@@ -11,9 +11,9 @@
 
 struct reading {
 	struct fathom_dump dump;
-	struct fathom_array files;    /* of fathom_dump_file, as they come */
-	struct fathom_array pieces;   /* of fathom_dump_piece, as they come */
-	struct fathom_array code;     /* of fathom_dump_code */
+	struct fathom_dump_file_array files;   /* as they come */
+	struct fathom_dump_piece_array pieces; /* as they come */
+	struct fathom_dump_code_array code;
 	struct fathom_bytes mappings; /* the record */
 };
 
@@ -75,9 +75,8 @@ static bool read_file(struct reading *s, struct fathom_snapshot *from)
 	/* A path ends where the system would end it. */
 	if (!f.name.data || memchr(f.name.data, '\0', f.name.size))
 		f.name = (struct fathom_str){ NULL, 0 };
-	if (!fathom_array_reserve(&s->files, sizeof f, 1))
+	if (!fathom_array_push(&s->files, f))
 		return false;
-	((struct fathom_dump_file *)s->files.data)[s->files.n++] = f;
 	return true;
 }
 
@@ -90,26 +89,23 @@ static bool read_memory(struct reading *s, struct fathom_snapshot *from)
 	p.bytes = (struct fathom_bytes){ from->from.p, cur_left(&from->from) };
 	if (!p.bytes.size || __builtin_add_overflow(p.start, p.bytes.size, &end))
 		return true;
-	if (!fathom_array_reserve(&s->pieces, sizeof p, 1))
+	if (!fathom_array_push(&s->pieces, p))
 		return false;
-	((struct fathom_dump_piece *)s->pieces.data)[s->pieces.n++] = p;
 	return true;
 }
 
 /* A name that is no text, code that goes back or ends where it starts: it is left out. */
 static bool read_code(struct reading *s, struct fathom_snapshot *from)
 {
-	const struct fathom_dump_code *last =
-		s->code.n ? (struct fathom_dump_code *)s->code.data + s->code.n - 1 : NULL;
+	const struct fathom_dump_code *last = s->code.n ? s->code.items + s->code.n - 1 : NULL;
 	struct fathom_dump_code k = { .source = 0 };
 
 	fathom_snapshot_code(from, &k);
 	if (!cur_ok(&from->from) || !k.name.size || !k.source || k.start >= k.end ||
 	    k.symbol > k.start || (last && last->end > k.start))
 		return true;
-	if (!fathom_array_reserve(&s->code, sizeof k, 1))
+	if (!fathom_array_push(&s->code, k))
 		return false;
-	((struct fathom_dump_code *)s->code.data)[s->code.n++] = k;
 	return true;
 }
 
@@ -153,7 +149,7 @@ static fathom_err read_records(struct reading *s, struct fathom_snapshot *from,
 /* The pieces by address. What overlaps what is before it is left out. */
 static bool sort_pieces(struct reading *s)
 {
-	const struct fathom_dump_piece *from = s->pieces.data;
+	const struct fathom_dump_piece *from = s->pieces.items;
 	const size_t n = s->pieces.n;
 	struct fathom_keyed *keyed = malloc((2 * n + 1) * sizeof *keyed);
 	struct fathom_dump *d = &s->dump;
@@ -189,8 +185,7 @@ static bool read_mapping(const struct reading *s, struct fathom_snapshot *from,
 	if (m.start >= m.end || file > s->files.n)
 		return false;
 	if (file) {
-		const struct fathom_dump_file *f =
-			(const struct fathom_dump_file *)s->files.data + file - 1;
+		const struct fathom_dump_file *f = s->files.items + file - 1;
 
 		m.device = f->id.device;
 		m.inode = f->id.inode;
@@ -238,10 +233,10 @@ fathom_err fathom_snapshot_file_read(struct fathom_file *file, struct fathom_dum
 		err = fail_memory(reterr);
 	if (!err)
 		err = make_maps(&s, reterr);
-	fathom_array_deinit(&s.pieces);
-	s.dump.files = s.files.data;
+	fathom_array_free(&s.pieces);
+	s.dump.files = s.files.items;
 	s.dump.n_files = s.files.n;
-	s.dump.code = s.code.data;
+	s.dump.code = s.code.items;
 	s.dump.n_code = s.code.n;
 	if (err) {
 		fathom_errinfo_set_file(reterr, file->path);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "fathom/snapshot.h"
+#include "host/base/array.h"
 #include "host/file/bias.h"
 #include "host/file/codec.h"
 #include "host/jit/gdb_provider.h"
@@ -28,7 +29,7 @@ struct writer {
 	const struct fathom_reader *memory;
 	const struct fathom_maps *maps; /* of the view */
 	uint32_t *file_of;              /* the number of the file of each mapping, or 0 */
-	struct fathom_array body;
+	struct fathom_bytes_array body;
 	struct fathom_snapshot out; /* to the body */
 	size_t record;              /* where the one being written begins */
 };
@@ -239,10 +240,10 @@ static bool put_code(const struct fathom_jit_code *code, void *data)
 }
 
 /* Walks all lists, the entries of one behind those of the other. */
-static fathom_err walk_lists(struct writer *w, const struct fathom_array *lists,
-			     struct fathom_array *items)
+static fathom_err walk_lists(struct writer *w, const struct fathom_gdb_lists *lists,
+			     struct fathom_gdb_items *items)
 {
-	const struct fathom_gdb_list *l = lists->data;
+	const struct fathom_gdb_list *l = lists->items;
 
 	items->n = 0;
 	for (size_t i = 0; i < lists->n; i++)
@@ -251,11 +252,11 @@ static fathom_err walk_lists(struct writer *w, const struct fathom_array *lists,
 }
 
 /* Stores what the lists are made of. */
-static void put_lists(struct writer *w, const struct fathom_array *lists,
-		      const struct fathom_array *items)
+static void put_lists(struct writer *w, const struct fathom_gdb_lists *lists,
+		      const struct fathom_gdb_items *items)
 {
-	const struct fathom_gdb_list *l = lists->data;
-	const struct fathom_gdb_item *item = items->data;
+	const struct fathom_gdb_list *l = lists->items;
+	const struct fathom_gdb_item *item = items->items;
 	uint64_t left = FATHOM_MAX_GDB_BYTES;
 
 	for (size_t i = 0; i < lists->n; i++)
@@ -280,7 +281,7 @@ static void put_lists(struct writer *w, const struct fathom_array *lists,
 /* Whether memory still is what the records from @start on say. */
 static bool is_unchanged(const struct writer *w, size_t start)
 {
-	const uint8_t *body = w->body.data;
+	const uint8_t *body = (const uint8_t *)w->body.items;
 	struct fathom_snapshot in = { .from = cur_init((struct fathom_bytes){ body + start,
 									      w->body.n - start },
 						       FATHOM_SNAPSHOT_SWAP) };
@@ -334,9 +335,9 @@ static void note_left_out(const struct writer *w, fathom_err err)
 static fathom_err put_gdb_lists(struct writer *w)
 {
 	struct fathom_gdb_jit g = { 0 };
-	struct fathom_array *lists = &g.lists;
-	struct fathom_array before = { NULL, 0, 0 };
-	struct fathom_array after = { NULL, 0, 0 };
+	struct fathom_gdb_lists *lists = &g.lists;
+	struct fathom_gdb_items before = { NULL, 0, 0 };
+	struct fathom_gdb_items after = { NULL, 0, 0 };
 	const size_t start = w->body.n;
 	fathom_err err;
 	bool same = false;
@@ -361,8 +362,8 @@ static fathom_err put_gdb_lists(struct writer *w)
 		note_left_out(w, err);
 	}
 	fathom_gdb_jit_deinit(&g);
-	fathom_array_deinit(&before);
-	fathom_array_deinit(&after);
+	fathom_array_free(&before);
+	fathom_array_free(&after);
 	return err == FATHOM_E_MEMORY ? err : FATHOM_OK;
 }
 
@@ -451,29 +452,29 @@ static bool write_all(int fd, const void *bytes, size_t size)
 }
 
 /* Writes all to @fd, which it closes; it is the file called @path. */
-static fathom_err write_file(int fd, const struct fathom_array *body, const char *path,
+static fathom_err write_file(int fd, const struct fathom_bytes_array *body, const char *path,
 			     struct fathom_errinfo *reterr)
 {
-	struct fathom_array bytes = { NULL, 0, 0 };
+	struct fathom_bytes_array bytes = { NULL, 0, 0 };
 	struct fathom_snapshot out = { .to = &bytes };
 	struct fathom_snapshot_header h = { .magic = { FATHOM_SNAPSHOT_MAGIC },
 					    .version = FATHOM_SNAPSHOT_VERSION,
 					    .size = body->n };
 	fathom_err err = FATHOM_OK;
 
-	h.crc = fathom_codec_crc32((struct fathom_bytes){ body->data, body->n });
+	h.crc = fathom_codec_crc32((struct fathom_bytes){ (const uint8_t *)body->items, body->n });
 	fathom_snapshot_header(&out, &h);
-	if (out.failed || !write_all(fd, bytes.data, bytes.n) ||
-	    !write_all(fd, body->data, body->n))
+	if (out.failed || !write_all(fd, bytes.items, bytes.n) ||
+	    !write_all(fd, body->items, body->n))
 		err = fathom_fail_write(reterr, path);
 	if (close(fd) && !err)
 		err = fathom_fail_write(reterr, path);
-	fathom_array_deinit(&bytes);
+	fathom_array_free(&bytes);
 	return err;
 }
 
 /* Writes to what is no file but a device or a pipe: that stays what it is. */
-static fathom_err store_into(const struct fathom_array *body, const char *path,
+static fathom_err store_into(const struct fathom_bytes_array *body, const char *path,
 			     struct fathom_errinfo *reterr)
 {
 	const int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
@@ -482,7 +483,7 @@ static fathom_err store_into(const struct fathom_array *body, const char *path,
 }
 
 /* Replaces the file at @path, which is whole or what it was before. */
-static fathom_err replace(const struct fathom_array *body, const char *path,
+static fathom_err replace(const struct fathom_bytes_array *body, const char *path,
 			  struct fathom_errinfo *reterr)
 {
 	char temporary[PATH_MAX];
@@ -506,7 +507,7 @@ static fathom_err replace(const struct fathom_array *body, const char *path,
 }
 
 /* Stores the snapshot at @path, or where the link that it is leads to. */
-static fathom_err store(const struct fathom_array *body, const char *path,
+static fathom_err store(const struct fathom_bytes_array *body, const char *path,
 			struct fathom_errinfo *reterr)
 {
 	char *target;
@@ -539,6 +540,6 @@ fathom_err fathom_snapshot_store(struct fathom_target *t, const char *path,
 	err = fathom_target_end_call(t, err, reterr);
 	if (!err)
 		err = store(&w.body, path, reterr);
-	fathom_array_deinit(&w.body);
+	fathom_array_free(&w.body);
 	return err;
 }

@@ -363,10 +363,10 @@ static void on_interrupt(int number)
 	interrupted = 1;
 }
 
-static int is_interrupted(void *data)
+static int on_progress(void *data, const struct fathom_progress *p)
 {
 	(void)data;
-	return interrupted;
+	return interrupted && p->phase == FATHOM_PHASE_DOWNLOAD ? FATHOM_SKIP : FATHOM_GO_ON;
 }
 
 struct fathom *common_session(struct common *c)
@@ -381,7 +381,7 @@ struct fathom *common_session(struct common *c)
 		/* The first Ctrl-C gives up waiting for the servers, the second the whole run. */
 		action.sa_flags = (int)SA_RESETHAND;
 		(void)sigaction(SIGINT, &action, NULL);
-		c->options.cancelled = is_interrupted;
+		c->options.progress = on_progress;
 	}
 	if (fault_create(&c->options, &session, &info)) {
 		complain_error(&info);

@@ -7,6 +7,7 @@
  *
  * Errors. What can fail returns a fathom_err: 0, or a negative class. Out parameters stand last;
  * those called ret_ are written on success only, reterr on failure only, and reterr may be NULL.
+ * Calls that take long may be given up (fathom_options.progress): FATHOM_E_CANCELLED.
  * The library never prints, never exits, and does not change signal handlers or environment.
  *
  * Threads and signals. The line "Safety:" says which of these holds:

@@ -25,6 +25,33 @@ enum fathom_flag {
 	FATHOM_DEBUGINFOD = 1u << 1
 };
 
+/** What a call is at. The list only grows. */
+enum fathom_phase {
+	FATHOM_PHASE_OPEN = 0,     /**< reading or decompressing a file; done in bytes */
+	FATHOM_PHASE_DOWNLOAD = 1, /**< waiting for a debuginfod server */
+	FATHOM_PHASE_ANSWER = 2,   /**< answering addresses; done in parts of the batch */
+	FATHOM_PHASE_FIND = 3,     /**< searching; done in parts of tables, or of units */
+	FATHOM_PHASE_DISASM = 4,   /**< decoding instructions; done in bytes */
+	FATHOM_PHASE_SNAPSHOT = 5, /**< writing a snapshot; done in mappings */
+	FATHOM_PHASE_PREPARE = 6,  /**< fathom_self_prepare(); done in modules */
+	FATHOM_PHASE_STORE = 7     /**< storing an index; done in units */
+};
+
+/** What the progress of a session's options is told. Later versions may add members at its end. */
+struct fathom_progress {
+	uint64_t done;
+	uint64_t total; /**< of what done counts; 0: not known */
+	uint32_t phase; /**< enum fathom_phase */
+	uint32_t reserved;
+};
+
+/** What it returns; any other number is FATHOM_CANCEL. */
+enum fathom_decision {
+	FATHOM_GO_ON = 0,
+	FATHOM_CANCEL = 1,
+	FATHOM_SKIP = 2 /**< in FATHOM_PHASE_DOWNLOAD: do without what is waited for */
+};
+
 /**
  * Options of a session. Zero-fill it, set size to sizeof(struct fathom_options), then what is
  * wanted: 0 or NULL in any field means the default. Fields that this header does not know must be
@@ -59,11 +86,12 @@ struct fathom_options {
 	 */
 	uint32_t file_timeout_ms;
 	/**
-	 * Asked while a debuginfod server is being waited for; a result other than 0 gives up.
-	 * NULL: never.
+	 * Called now and then by calls that take long, on the thread that made the call, without a
+	 * lock held: returns FATHOM_GO_ON, or FATHOM_CANCEL, and the call returns
+	 * FATHOM_E_CANCELLED soon. The session and what was open before stay usable. NULL: never.
 	 */
-	int (*cancelled)(void *data);
-	void *cancelled_data;
+	int (*progress)(void *data, const struct fathom_progress *p);
+	void *progress_data;
 	/** <fathom/compat.h>; NULL: none. */
 	const struct fathom_compat_options *compat;
 	uint64_t reserved[3];

@@ -120,6 +120,7 @@ fathom_err fathom_create(const struct fathom_options *options, struct fathom **r
 	atomic_init(&s->references, 1);
 	fathom_epochs_init(&s->epochs);
 	pthread_mutex_init(&s->debugs_lock, NULL);
+	s->memory.session = s;
 	s->memory.budget = o.memory_budget ? o.memory_budget : DEFAULT_BUDGET;
 	s->threads = o.threads ? o.threads : usual_threads();
 	s->flags = o.flags;
@@ -127,8 +128,9 @@ fathom_err fathom_create(const struct fathom_options *options, struct fathom **r
 	s->cache_limit = o.cache_limit ? o.cache_limit : DEFAULT_CACHE_LIMIT;
 	s->debuginfod_timeout_ms =
 		o.debuginfod_timeout_ms ? o.debuginfod_timeout_ms : DEFAULT_DEBUGINFOD_MS;
-	s->cancelled = o.cancelled;
-	s->cancelled_data = o.cancelled_data;
+	s->progress = o.progress;
+	s->progress_data = o.progress_data;
+	pthread_mutex_init(&s->calls_lock, NULL);
 	s->dwp = strdup(compat.dwp ? compat.dwp : "");
 	if (!(o.flags & FATHOM_NO_CACHE))
 		s->cache_dir = o.cache_dir ? strdup(o.cache_dir) : usual_cache_dir();
@@ -160,6 +162,7 @@ void fathom_destroy(struct fathom *session)
 	free(session->dwp);
 	free(session->cache_dir);
 	pthread_mutex_destroy(&session->debugs_lock);
+	pthread_mutex_destroy(&session->calls_lock);
 	fathom_mapping_deinit(&session->memory.mapped);
 	fathom_reach_destroy(session->memory.reach);
 	free(session);

@@ -10,6 +10,7 @@
 #include "host/base/epoch.h"
 #include "host/base/memory.h"
 
+struct fathom_call;
 struct fathom_worker;
 struct fathom_debug;
 
@@ -35,8 +36,10 @@ struct fathom {
 	uint32_t debuginfod_timeout_ms;
 	_Atomic uint64_t serials;               /* of struct fathom_dwarf */
 	_Atomic int64_t debuginfod_deadline_ns; /* 0 before the first query */
-	int (*cancelled)(void *data);
-	void *cancelled_data;
+	int (*progress)(void *data, const struct fathom_progress *p);
+	void *progress_data;
+	pthread_mutex_t calls_lock; /* of the list; held for no longer than to look at it */
+	struct fathom_call *calls;  /* that ask for progress */
 };
 
 /* Takes another reference to @session, to be given back with fathom_destroy(). */

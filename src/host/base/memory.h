@@ -16,12 +16,14 @@
 #include "safe/base/bytes.h"
 #include "safe/base/error.h"
 
+struct fathom;
 struct fathom_reach;
 
 struct fathom_memory {
 	struct fathom_mapped_table mapped; /* mapped files; first: fathom_handle_sigbus() */
 	_Atomic uint64_t used;
 	uint64_t budget;
+	struct fathom *session;     /* whose it is; NULL: of none, as in tests */
 	struct fathom_reach *reach; /* tests files before they are mapped; NULL: no tests */
 };
 

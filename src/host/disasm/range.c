@@ -4,6 +4,7 @@
 
 #include "fathom/disasm.h"
 #include "host/base/context.h"
+#include "host/base/progress.h"
 #include "host/disasm/work.h"
 #include "host/module/module.h"
 #include "host/target/target.h"
@@ -72,13 +73,20 @@ static fathom_err decode_one(struct fathom_disasm_work *w, uint64_t off, uint8_t
 	return FATHOM_OK;
 }
 
+/* After so many instructions the caller is asked. */
+#define ASK_EVERY 16384
+
 static fathom_err decode_all(struct fathom_disasm_work *w)
 {
+	struct fathom *session = w->target ? w->target->session : NULL;
 	uint64_t off = 0;
 
 	while (off < w->bytes.size && w->codes.n < w->options.max_instructions) {
 		uint8_t size;
 
+		if (session && w->codes.n % ASK_EVERY == 0 &&
+		    !fathom_goes_on(session, FATHOM_PHASE_DISASM, off, w->bytes.size))
+			return FATHOM_E_CANCELLED;
 		FATHOM_TRY(decode_one(w, off, &size));
 		off += size;
 	}
@@ -119,13 +127,17 @@ static fathom_err run(struct fathom_disasm_work *w, struct fathom_errinfo *reter
 static fathom_err disassemble(struct fathom_disasm_work *w, uint64_t size, uint64_t address,
 			      struct fathom_disasm **ret, struct fathom_errinfo *reterr)
 {
+	struct fathom_call call;
 	fathom_err err;
 
 	w->start = address;
 	w->bytes = (struct fathom_bytes){ w->to->bytes, size };
+	if (w->target)
+		fathom_call_begin(&call, w->target->session);
 	err = run(w, reterr);
 	if (w->target)
-		err = fathom_target_end_call(w->target, err, reterr);
+		err = fathom_call_end(&call, fathom_target_end_call(w->target, err, reterr),
+				      reterr);
 	if (w->decoder)
 		w->decoder->close(w->decoder);
 	fathom_fixups_destroy(w->fixups);

@@ -3,19 +3,29 @@
 
 #include <sys/mman.h>
 
-#include "host/base/memory.h"
+#include "host/base/progress.h"
 
 #define FIRST_CAP (UINT64_C(1) << 20)
 
+/* Pages are added without a copy: not so many at a time that nobody is asked for long. */
+#define MOST_MORE (UINT64_C(16) << 20)
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
 fathom_err fathom_sink_grow(struct fathom_sink *sink)
 {
-	uint64_t cap = sink->cap ? sink->cap * 2 : FIRST_CAP;
+	uint64_t cap = sink->cap < FIRST_CAP ? FIRST_CAP : sink->cap + least(sink->cap, MOST_MORE);
 	uint8_t *data;
 
 	if (sink->size < sink->cap)
 		return FATHOM_OK;
 	if (sink->cap >= sink->limit)
 		return FATHOM_E_LIMIT;
+	if (sink->session && !fathom_goes_on(sink->session, FATHOM_PHASE_OPEN, sink->size, 0))
+		return FATHOM_E_CANCELLED;
 	if (cap > sink->limit)
 		cap = sink->limit;
 	data = fathom_pages_grow(sink->data, sink->cap, cap);
@@ -29,7 +39,7 @@ fathom_err fathom_sink_grow(struct fathom_sink *sink)
 void fathom_sink_deinit(struct fathom_sink *sink)
 {
 	fathom_pages_free(sink->data, sink->cap);
-	*sink = (struct fathom_sink){ NULL, 0, 0, 0 };
+	*sink = (struct fathom_sink){ .data = NULL };
 }
 
 static bool starts_with(struct fathom_bytes b, const char *magic, size_t size)

@@ -17,15 +17,19 @@
 fathom_err fathom_codec_zlib(struct fathom_bytes from, uint8_t *to, uint64_t size);
 fathom_err fathom_codec_zstd(struct fathom_bytes from, uint8_t *to, uint64_t size);
 
+struct fathom;
+
 /* The output of a stream of unknown length. */
 struct fathom_sink {
 	uint8_t *data; /* pages; fathom_pages_free(data, cap) */
 	uint64_t size;
 	uint64_t cap;
-	uint64_t limit; /* greatest size; more is FATHOM_E_LIMIT */
+	uint64_t limit;         /* greatest size; more is FATHOM_E_LIMIT */
+	struct fathom *session; /* asked for progress; NULL: none is */
 };
 
-/* Makes room for at least one more byte. Returns FATHOM_OK, FATHOM_E_LIMIT or FATHOM_E_MEMORY. */
+/* Makes room for at least one more byte. Returns FATHOM_OK, FATHOM_E_LIMIT, FATHOM_E_CANCELLED
+ * or FATHOM_E_MEMORY. */
 fathom_err fathom_sink_grow(struct fathom_sink *sink);
 void fathom_sink_deinit(struct fathom_sink *sink);
 

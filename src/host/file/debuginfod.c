@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "host/base/library.h"
+#include "host/base/progress.h"
 
 /* libdebuginfod's interface (debuginfod_find_debuginfo(3)); opened at run time, never linked. */
 struct client;
@@ -37,7 +38,7 @@ static bool open_library(struct library *l)
 struct question {
 	struct fathom *session;
 	int64_t deadline;
-	bool cancelled;
+	int decision; /* FATHOM_GO_ON: wait on */
 	bool late;
 };
 
@@ -52,9 +53,9 @@ static int on_progress(struct client *c, long a, long b)
 	if (!open_library(&l)) /* already open: this only looks the getter up */
 		return 1;
 	q = l.get_user_data(c);
-	q->cancelled = q->session->cancelled && q->session->cancelled(q->session->cancelled_data);
+	q->decision = fathom_ask(q->session, FATHOM_PHASE_DOWNLOAD, 0, 0);
 	q->late = fathom_now_ns() >= q->deadline;
-	return q->cancelled || q->late;
+	return q->decision != FATHOM_GO_ON || q->late;
 }
 
 /* Returns when all the session's queries must be answered. */
@@ -96,7 +97,7 @@ fathom_err fathom_debuginfod_find(struct fathom *session, struct fathom_bytes bu
 		close(fd);
 		return FATHOM_OK;
 	}
-	if (q.cancelled)
+	if (q.decision != FATHOM_GO_ON)
 		return fathom_fail(reterr, FATHOM_E_CANCELLED, "", 0, "debuginfod: cancelled");
 	if (q.late || fd == -ETIME || fd == -ETIMEDOUT)
 		return fathom_fail_by(reterr, FATHOM_E_TIMEOUT, FATHOM_CAUSE_DEBUGINFOD,

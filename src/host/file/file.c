@@ -162,7 +162,8 @@ static void unmap(struct fathom_file *f)
 static fathom_err decompress(struct fathom_file *f, fathom_codec_stream_fn *codec,
 			     struct fathom_errinfo *reterr)
 {
-	struct fathom_sink sink = { .limit = fathom_memory_left(f->memory) };
+	struct fathom_sink sink = { .limit = fathom_memory_left(f->memory),
+				    .session = f->memory->session };
 	fathom_err err;
 
 	(void)madvise((void *)(uintptr_t)f->bytes.data, (size_t)f->bytes.size, MADV_SEQUENTIAL);

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "host/base/progress.h"
 #include "host/file/file.h"
 #include "host/target/target.h"
 #include "safe/base/sort.h"
@@ -601,6 +602,7 @@ fathom_err fathom_find_run(struct fathom_target *target, const struct fathom_fin
 			   struct fathom_matches **ret_matches, struct fathom_errinfo *reterr)
 {
 	struct fathom_find f = { .notes = &target->notes, .yield = yield };
+	struct fathom_call call;
 	fathom_err err;
 
 	if (n > MAX_QUERIES)
@@ -617,6 +619,7 @@ fathom_err fathom_find_run(struct fathom_target *target, const struct fathom_fin
 	f.limit = options->limit ? options->limit : DEFAULT_LIMIT;
 	f.tid = options->tid;
 	f.main_tid = -1;
+	fathom_call_begin(&call, target->session);
 	err = parse_queries(&f, queries, n);
 	if (err)
 		(void)fathom_fail(reterr, err, "", 0, "out of memory");
@@ -625,6 +628,7 @@ fathom_err fathom_find_run(struct fathom_target *target, const struct fathom_fin
 	err = fathom_target_end_call(target, err, reterr);
 	if (err == FATHOM_E_MEMORY && f.budget.is_over)
 		err = fail_over(queries, n, reterr);
+	err = fathom_call_end(&call, err, reterr);
 	if (!err && !options->limit)
 		note_cut_queries(&f, queries);
 	find_deinit(&f);

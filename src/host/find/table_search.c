@@ -6,7 +6,7 @@
  */
 #include <stdlib.h>
 
-#include "host/base/pool.h"
+#include "host/base/progress.h"
 #include "host/find/name_set.h"
 #include "host/find/search.h"
 
@@ -461,8 +461,9 @@ fathom_err fathom_find_tables(struct fathom_find *f, const struct fathom_name_se
 		return FATHOM_OK;
 	done = plan(&p, first);
 	if (done) {
-		fathom_pool_run(p.n_tasks > 1 ? f->budget.session->threads : 1, p.n_tasks, run_task,
-				&p);
+		fathom_run_asking(f->budget.session, FATHOM_PHASE_FIND,
+				  p.n_tasks > 1 ? f->budget.session->threads : 1, p.n_tasks,
+				  run_task, &p);
 		done = collect(&p);
 	}
 	/* Not before: a file that is loaded twice is one module. */

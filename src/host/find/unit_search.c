@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "host/base/pool.h"
+#include "host/base/progress.h"
 #include "host/file/file.h"
 #include "host/symbolize/batch.h"
 #include "safe/base/sort.h"
@@ -354,7 +354,8 @@ static fathom_err walk_module(struct walk *w, uint32_t module)
 
 	parts = w->parts.data;
 	if (done)
-		fathom_pool_run(w->parts.n > 1 ? threads : 1, w->parts.n, run_part, w);
+		fathom_run_asking(w->f->budget.session, FATHOM_PHASE_FIND,
+				  w->parts.n > 1 ? threads : 1, w->parts.n, run_part, w);
 	for (size_t i = 0; i < w->parts.n; i++)
 		done &= parts[i].err != FATHOM_E_MEMORY;
 	done = done && take_places(w, module);

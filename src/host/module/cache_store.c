@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "host/base/pool.h"
+#include "host/base/progress.h"
 #include "host/file/file.h"
 #include "host/module/cache_key.h"
 #include "host/module/cache_read.h"
@@ -291,7 +291,10 @@ static fathom_err store_all(struct store *s)
 	if (!err && !find_bounds(s, s->workers[0]))
 		err = FATHOM_E_MEMORY;
 	if (!err)
-		fathom_pool_run(threads, atomic_load(&s->debug->units.list)->n, run_unit, s);
+		fathom_run_asking(session, FATHOM_PHASE_STORE, threads,
+				  atomic_load(&s->debug->units.list)->n, run_unit, s);
+	if (!err && fathom_is_cancelled(session))
+		err = FATHOM_E_CANCELLED;
 	for (unsigned i = 0; i < threads; i++)
 		fathom_worker_release(s->workers[i]);
 	return err;

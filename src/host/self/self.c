@@ -4,6 +4,7 @@
 #include <elf.h>
 #include <stdlib.h>
 
+#include "host/base/progress.h"
 #include "host/module/cache_key.h"
 #include "host/target/own_process.h"
 #include "safe/self/loader.h"
@@ -101,6 +102,7 @@ struct look {
 	struct places places;
 	fathom_err err; /* of the first module that could not be prepared */
 	struct fathom_errinfo info;
+	uint64_t n_modules; /* that were looked at */
 };
 
 /* Where the build-id is in memory; 0: nowhere. */
@@ -239,6 +241,10 @@ static bool add_module(const struct fathom_module_at *m, void *data)
 	struct fathom_self_prepared *p;
 	struct fathom_segment s;
 
+	if (!fathom_goes_on(l->self->session, FATHOM_PHASE_PREPARE, l->n_modules++, 0)) {
+		l->err = FATHOM_E_CANCELLED;
+		return false;
+	}
 	/* The process has no code of another kind of machine than its own. */
 	if (image->is64 != (sizeof(void *) == 8) || image->swap)
 		return true;
@@ -575,6 +581,7 @@ fathom_err fathom_self_prepare(struct fathom *session, const struct fathom_self_
 			       struct fathom_self **ret_self, struct fathom_errinfo *reterr)
 {
 	struct fathom_self_options o;
+	struct fathom_call call;
 	struct host_self *h;
 	fathom_err err;
 
@@ -587,10 +594,12 @@ fathom_err fathom_self_prepare(struct fathom *session, const struct fathom_self_
 	h->self.readers = &h->readers;
 	h->self.started_ns = (uint64_t)fathom_now_ns();
 	pthread_mutex_init(&h->lock, NULL);
+	fathom_call_begin(&call, session);
 	err = fathom_search_paths_create(session, o.target, &h->paths, reterr);
 	if (!err)
 		err = init_tables(h) ? fathom_self_refresh(&h->self, reterr)
 				     : fathom_fail_memory(reterr);
+	err = fathom_call_end(&call, err, reterr);
 	if (err) {
 		fathom_self_destroy(&h->self);
 		return err;

@@ -7,7 +7,7 @@
 #ifndef FATHOM_SYMBOLIZE_BATCH_H
 #define FATHOM_SYMBOLIZE_BATCH_H
 
-#include "host/base/pool.h"
+#include "host/base/progress.h"
 #include "host/module/debug.h"
 #include "host/module/worker.h"
 #include "host/symbolize/answers.h"

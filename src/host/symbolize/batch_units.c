@@ -399,7 +399,8 @@ static fathom_err run_rank(struct fathom_batch *b, const struct fathom_unit_map 
 	atomic_store(&b->given_back, b->n_jobs ? b->jobs[0].unit_off : 0);
 	/* On one thread there is nothing to win. */
 	b->wants_full = b->wants_full && b->many && b->threads > 1;
-	fathom_pool_run(b->many ? b->threads : 1, b->n_jobs + b->wants_full, run_task, b);
+	fathom_run_asking(b->module->session, FATHOM_PHASE_ANSWER, b->many ? b->threads : 1,
+			  b->n_jobs + b->wants_full, run_task, b);
 	give_back(b, b->debug->view.section[FATHOM_DEBUG_INFO].size, 1);
 	return atomic_load(&b->err);
 }
@@ -437,7 +438,7 @@ static fathom_err run_by_names(struct fathom_batch *b)
 	if (!done)
 		return FATHOM_E_MEMORY;
 	b->wants_full = false;
-	fathom_pool_run(1, b->n_jobs, run_task, b);
+	fathom_run_asking(b->module->session, FATHOM_PHASE_ANSWER, 1, b->n_jobs, run_task, b);
 	return atomic_load(&b->err);
 }
 
@@ -450,6 +451,8 @@ fathom_err fathom_batch_units(struct fathom_batch *b)
 	if (!quick && !b->few)
 		return FATHOM_E_MEMORY;
 	FATHOM_TRY(run_map(b, quick));
+	if (fathom_is_cancelled(b->module->session))
+		return FATHOM_E_CANCELLED;
 	/* Which is loaded only where there is no index by address. */
 	if (b->few && view->section[FATHOM_DEBUG_NAMES].size && !atomic_load(&b->debug->units.full))
 		FATHOM_TRY(run_by_names(b));

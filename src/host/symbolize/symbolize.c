@@ -225,24 +225,42 @@ static fathom_err acquire_workers(struct fathom_batch *b)
 	return FATHOM_OK;
 }
 
-/* What has to be there before the jobs, in two parts that do not need each other. */
-static void run_preparation(void *arg, size_t task, unsigned thread)
+static void prepare_symbols(struct fathom_batch *b)
 {
-	struct fathom_batch *b = arg;
-	fathom_err err;
+	b->symbols = fathom_module_symbols(b->module, b->alias);
+	if (!b->symbols)
+		fathom_batch_fail(b, FATHOM_E_MEMORY);
+}
 
-	(void)thread;
-	if (task == 0) {
-		b->symbols = fathom_module_symbols(b->module, b->alias);
-		if (!b->symbols)
-			fathom_batch_fail(b, FATHOM_E_MEMORY);
-		return;
-	}
-	err = sort_queries(b);
+static void prepare_queries(struct fathom_batch *b)
+{
+	const fathom_err err = sort_queries(b);
+
 	if (err)
 		fathom_batch_fail(b, err);
 	else if (!b->index && b->any_code)
 		open_units(b);
+}
+
+/* What has to be there before the jobs, in two parts that do not need each other. */
+struct preparation {
+	struct fathom_batch *b;
+	_Atomic bool named;
+	bool queried;
+};
+
+/* Opening files may ask for progress: that is done by the thread of the caller. */
+static void run_preparation(void *arg, size_t task, unsigned thread)
+{
+	struct preparation *p = arg;
+
+	(void)task;
+	if (!thread && !p->queried) {
+		p->queried = true;
+		prepare_queries(p->b);
+	} else if (!atomic_exchange(&p->named, true)) {
+		prepare_symbols(p->b);
+	}
 }
 
 static fathom_err prepare_batch(struct fathom_batch *b)
@@ -250,17 +268,16 @@ static fathom_err prepare_batch(struct fathom_batch *b)
 	const bool scan = b->few || (b->index && b->alias == FATHOM_ALIAS_FATHOM);
 	const bool plain = b->flags & FATHOM_NAMES_ONLY;
 	const bool many = b->n >= NAMES_PER_TASK;
+	struct preparation p = { .b = b };
 
 	b->no_lines = FATHOM_REASON_NO_DEBUG_INFO;
 	FATHOM_TRY(acquire_workers(b));
-	if (many && !plain && !scan) {
-		fathom_pool_run(b->threads, 2, run_preparation, b);
-	} else {
-		if (!scan)
-			run_preparation(b, 0, 0);
-		if (!plain)
-			run_preparation(b, 1, 0);
-	}
+	if (many && !plain && !scan)
+		fathom_pool_run(b->threads, 2, run_preparation, &p);
+	if (!scan && !p.named)
+		prepare_symbols(b);
+	if (!plain && !p.queried)
+		prepare_queries(b);
 	return atomic_load(&b->err);
 }
 
@@ -271,7 +288,8 @@ static fathom_err run_lines(struct fathom_batch *b, size_t n_tasks)
 	int64_t start;
 
 	if (b->index) {
-		fathom_pool_run(n_tasks > 1 ? b->threads : 1, n_tasks, run_stored, b);
+		fathom_run_asking(b->module->session, FATHOM_PHASE_ANSWER,
+				  n_tasks > 1 ? b->threads : 1, n_tasks, run_stored, b);
 		if (fathom_batch_is_done(b) || b->index->header->flags & FATHOM_INDEX_COMPLETE)
 			return atomic_load(&b->err);
 	}
@@ -325,7 +343,8 @@ static fathom_err unfold(struct fathom_batch *b)
 	n_tasks = (b->n + NAMES_PER_TASK - 1) / NAMES_PER_TASK;
 	b->any_code = true;
 	FATHOM_TRY(run_lines(b, n_tasks));
-	fathom_pool_run(n_tasks > 1 ? b->threads : 1, n_tasks, run_names, b);
+	fathom_run_asking(b->module->session, FATHOM_PHASE_ANSWER, n_tasks > 1 ? b->threads : 1,
+			  n_tasks, run_names, b);
 	return FATHOM_OK;
 }
 
@@ -341,7 +360,8 @@ static fathom_err run_batch(struct fathom_batch *b)
 	FATHOM_TRY(prepare_variables(b));
 	if (!plain)
 		FATHOM_TRY(run_lines(b, n_tasks));
-	fathom_pool_run(n_tasks > 1 ? b->threads : 1, n_tasks, plain ? run_plain : run_names, b);
+	fathom_run_asking(b->module->session, FATHOM_PHASE_ANSWER, n_tasks > 1 ? b->threads : 1,
+			  n_tasks, plain ? run_plain : run_names, b);
 	if (plain && b->flags & FATHOM_BATCH_UNFOLD)
 		FATHOM_TRY(unfold(b));
 	for (unsigned i = 0; i < b->threads; i++)

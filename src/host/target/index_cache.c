@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What a target has cost, and storing the indexes of its modules. */
+#include "host/base/progress.h"
 #include "host/module/cache_read.h"
 #include "host/target/target.h"
 
@@ -47,18 +48,27 @@ static void store_one(struct fathom_module *m, void *data)
 	s->sum.complete = s->sum.complete && one.complete;
 }
 
+static fathom_err store_all(struct fathom_target *target, struct stores *s, uint32_t deadline_ms)
+{
+	if (target->stated)
+		return fathom_cache_store_module(target->stated, s->all, deadline_ms, &s->sum,
+						 s->reterr);
+	if (deadline_ms)
+		s->deadline_ns = fathom_now_ns() + deadline_ms * INT64_C(1000000);
+	target->ops->each_open(target, store_one, s);
+	return s->err;
+}
+
 fathom_err fathom_cache_store(struct fathom_target *target, int all, uint32_t deadline_ms,
 			      struct fathom_cache_result *ret_result, struct fathom_errinfo *reterr)
 {
 	struct stores s = { .sum = { .complete = 1 }, .reterr = reterr, .all = all != 0 };
+	struct fathom_call call;
+	fathom_err err;
 
-	if (target->stated)
-		return fathom_cache_store_module(target->stated, s.all, deadline_ms, ret_result,
-						 reterr);
-	if (deadline_ms)
-		s.deadline_ns = fathom_now_ns() + deadline_ms * INT64_C(1000000);
-	target->ops->each_open(target, store_one, &s);
-	if (!s.err && ret_result)
+	fathom_call_begin(&call, target->session);
+	err = fathom_call_end(&call, store_all(target, &s, deadline_ms), reterr);
+	if (!err && ret_result)
 		*ret_result = s.sum;
-	return s.err;
+	return err;
 }

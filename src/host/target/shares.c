@@ -7,6 +7,7 @@
 
 #include "fathom/compat.h"
 #include "fathom/symbolize.h"
+#include "host/base/progress.h"
 #include "host/symbolize/batch.h"
 #include "host/target/target.h"
 #include "safe/base/sort.h"
@@ -193,14 +194,17 @@ fathom_err fathom_target_answer(struct fathom_target *target,
 				struct fathom_answers **ret_answers, struct fathom_errinfo *reterr)
 {
 	struct batch b = { .options = options, .addresses = addresses, .n = n };
+	struct fathom_call call;
 	fathom_err err;
 
 	b.answers = fathom_answers_create(n, options->flags);
 	if (!b.answers)
 		return fathom_fail_memory(reterr);
+	fathom_call_begin(&call, target->session);
 	err = answer(&b, target, reterr);
 	if (!err && !fathom_answers_unify(b.answers))
 		err = fathom_fail_memory(reterr);
+	err = fathom_call_end(&call, err, reterr);
 	if (err) {
 		fathom_answers_free(b.answers);
 		return err;

@@ -3,6 +3,7 @@
 #include "host/target/target.h"
 
 #include "fathom/snapshot.h"
+#include "host/base/progress.h"
 #include "host/module/module.h"
 
 void fathom_target_init(struct fathom_target *t, const struct fathom_target_ops *ops,
@@ -181,7 +182,11 @@ fathom_err fathom_target_read_code(struct fathom_target *t, uint64_t avma, void 
 fathom_err fathom_snapshot_write(struct fathom_target *target, const char *path,
 				 struct fathom_errinfo *reterr)
 {
-	return target->ops->store ? target->ops->store(target, path, reterr)
-				  : fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0,
-						"snapshots are taken of processes and cores");
+	struct fathom_call call;
+
+	if (!target->ops->store)
+		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0,
+				   "snapshots are taken of processes and cores");
+	fathom_call_begin(&call, target->session);
+	return fathom_call_end(&call, target->ops->store(target, path, reterr), reterr);
 }

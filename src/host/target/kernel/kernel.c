@@ -7,6 +7,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "host/base/progress.h"
 #include "host/base/path.h"
 #include "host/file/kernel_text.h"
 #include "host/module/module.h"
@@ -100,11 +101,19 @@ fathom_err fathom_target_open_kernel(struct fathom *session,
 				     struct fathom_errinfo *reterr)
 {
 	struct fathom_search_paths *paths;
+	struct fathom_target *t = NULL;
+	struct fathom_call call;
 	fathom_err err;
 
 	FATHOM_TRY(fathom_search_paths_create(session, options, &paths, reterr));
-	err = open_kernel(paths, ret_target, reterr);
+	fathom_call_begin(&call, session);
+	err = open_kernel(paths, &t, reterr);
+	err = fathom_call_end(&call, err, reterr);
 	fathom_search_paths_release(paths);
+	if (err)
+		fathom_target_release(t);
+	else
+		*ret_target = t;
 	return err;
 }
 
@@ -382,7 +391,9 @@ fathom_err fathom_kernel_take_table(struct fathom_kernel *k, int64_t since_ns, u
 	t->users = 1;
 	if (until < UINT64_MAX && atomic_fetch_add_explicit(&k->parts, 1, memory_order_relaxed))
 		until = UINT64_MAX;
-	err = fathom_kallsyms_read(path.text, until, &t->symbols, reterr);
+	err = fathom_goes_on(k->place.session, FATHOM_PHASE_OPEN, 0, 0)
+		      ? fathom_kallsyms_read(path.text, until, &t->symbols, reterr)
+		      : FATHOM_E_CANCELLED;
 	if (err) {
 		free(t);
 		return err;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Opening files as targets: an ELF file, a core or a snapshot, which their first bytes tell. */
+#include "host/base/progress.h"
 #include "host/target/elf_file.h"
 #include "host/target/space/core.h"
 #include "host/target/space/snapshot_read.h"
@@ -22,18 +23,23 @@ fathom_err fathom_target_open_file(struct fathom *session, const char *path,
 {
 	const uint32_t cuts = fathom_mapped_cuts(&session->memory.mapped);
 	struct fathom_search_paths *paths;
+	struct fathom_call call;
 	struct fathom_target *t = NULL;
 	fathom_err err;
 
 	FATHOM_TRY(fathom_search_paths_create(session, options, &paths, reterr));
+	fathom_call_begin(&call, session);
 	err = open_file(paths, path, &t, reterr);
+	err = fathom_call_end(&call, err, reterr);
 	fathom_search_paths_release(paths);
 	/* Whatever was wrong then, that is why: what was cut may be closed again. */
 	if (cuts != fathom_mapped_cuts(&session->memory.mapped)) {
 		fathom_target_release(t);
 		return fathom_fail_cut(reterr, path);
 	}
-	if (!err)
+	if (err)
+		fathom_target_release(t);
+	else
 		*ret_target = t;
 	return err;
 }

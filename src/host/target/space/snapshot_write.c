@@ -9,6 +9,7 @@
 
 #include "fathom/snapshot.h"
 #include "host/base/array.h"
+#include "host/base/progress.h"
 #include "host/file/bias.h"
 #include "host/file/codec.h"
 #include "host/jit/gdb_provider.h"
@@ -208,6 +209,11 @@ static void put_memories(struct writer *w)
 	for (size_t i = 0; i < w->maps->n && !w->out.failed; i++) {
 		const struct fathom_mapping *m = &w->maps->items[i];
 
+		if (!fathom_goes_on(w->space->target.session, FATHOM_PHASE_SNAPSHOT, i,
+				    w->maps->n)) {
+			w->out.failed = true;
+			return;
+		}
 		if (m->inode && m->first == i) {
 			if (!fathom_space_is_reachable(w->space, m))
 				note_unreachable(w, m);
@@ -538,6 +544,8 @@ fathom_err fathom_snapshot_store(struct fathom_target *t, const char *path,
 		err = fathom_fail(reterr, FATHOM_E_TIMEOUT, "", 0,
 				  "the process loads and unloads files all the time");
 	err = fathom_target_end_call(t, err, reterr);
+	if (!err && fathom_is_cancelled(t->session))
+		err = FATHOM_E_CANCELLED;
 	if (!err)
 		err = store(&w.body, path, reterr);
 	fathom_array_free(&w.body);

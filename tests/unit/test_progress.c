@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: MIT */
+/* Each call that can take long asks its caller on, and ends in the middle when that is wanted. */
+#include "unit.h"
+
+#include <arpa/inet.h>
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "fathom/fathom.h"
+
+/* What the caller's function has seen, and when it is to cancel. */
+struct asked {
+	pthread_t thread;
+	unsigned calls;
+	unsigned cancel_at; /* 0: never */
+	uint32_t phase;     /* of the last call */
+	bool from_elsewhere;
+	bool backwards; /* more was done than there is */
+};
+
+static int on_progress(void *data, const struct fathom_progress *p)
+{
+	struct asked *a = data;
+
+	a->calls++;
+	a->phase = p->phase;
+	a->from_elsewhere |= !pthread_equal(a->thread, pthread_self());
+	a->backwards |= p->total && p->done > p->total;
+	return a->calls == a->cancel_at ? FATHOM_CANCEL : FATHOM_GO_ON;
+}
+
+static struct asked asked;
+static char folder[] = "/tmp/fathom-test-XXXXXX";
+
+static struct fathom *open_session(uint32_t flags, uint32_t threads)
+{
+	const struct fathom_options options = { .size = sizeof options,
+						.flags = flags,
+						.threads = threads,
+						.progress = on_progress,
+						.progress_data = &asked,
+						.cache_dir = folder };
+	struct fathom *session;
+
+	assert_int_equal(fathom_create(&options, &session, NULL), 0);
+	return session;
+}
+
+static struct fathom_target *open_program(struct fathom *session)
+{
+	struct fathom_target *target;
+
+	assert_int_equal(fathom_target_open_file(session, "/proc/self/exe", NULL, &target, NULL),
+			 0);
+	return target;
+}
+
+static int end_group(void **state)
+{
+	char command[64];
+
+	(void)state;
+	(void)snprintf(command, sizeof command, "rm -rf %s", folder);
+	return system(command);
+}
+
+static int begin_group(void **state)
+{
+	(void)state;
+	return mkdtemp(folder) ? 0 : -1;
+}
+
+typedef fathom_err call_fn(void *data, struct fathom_errinfo *info);
+
+/* Cancels @call when it asks for the @at-th time. */
+static void cancel(call_fn *call, void *data, unsigned at)
+{
+	struct fathom_errinfo info;
+
+	asked = (struct asked){ .thread = pthread_self(), .cancel_at = at };
+	assert_int_equal(call(data, &info), FATHOM_E_CANCELLED);
+	assert_int_equal(info.err, FATHOM_E_CANCELLED);
+	/* Nobody is asked again. */
+	assert_int_equal(asked.calls, at);
+	assert_false(asked.from_elsewhere || asked.backwards);
+}
+
+/*
+ * Makes a call to its end, then cancels it at once and, if it asks so often that this is sure to be
+ * in the middle, there, and makes it again. It must have asked @least times at least, @phase last.
+ */
+static void check(call_fn *call, void *data, unsigned least, enum fathom_phase phase)
+{
+	struct fathom_errinfo info;
+
+	asked = (struct asked){ .thread = pthread_self() };
+	assert_int_equal(call(data, &info), 0);
+	assert_true(asked.calls >= least);
+	assert_int_equal(asked.phase, phase);
+	assert_false(asked.from_elsewhere || asked.backwards);
+	cancel(call, data, 1);
+	if (least > 1)
+		cancel(call, data, (least + 1) / 2);
+	asked = (struct asked){ .thread = pthread_self() };
+	assert_int_equal(call(data, &info), 0);
+}
+
+static fathom_err open_compressed(void *data, struct fathom_errinfo *info)
+{
+	struct fathom_target *target;
+	char path[64];
+	fathom_err err;
+
+	(void)snprintf(path, sizeof path, "%s/large.gz", folder);
+	err = fathom_target_open_file(data, path, NULL, &target, info);
+	if (!err)
+		fathom_target_release(target);
+	return err;
+}
+
+static void opening_what_is_compressed(void **state)
+{
+	struct fathom *session = open_session(FATHOM_NO_CACHE, 1);
+	char command[128];
+
+	(void)state;
+	/* Sections that a linker has not written are of no interest: zeros behind the file. */
+	(void)snprintf(command, sizeof command,
+		       "{ cat /proc/%d/exe; head -c 40000000 /dev/zero; } | gzip -1 >%s/large.gz",
+		       getpid(), folder);
+	assert_int_equal(system(command), 0);
+	check(open_compressed, session, 4, FATHOM_PHASE_OPEN);
+	fathom_destroy(session);
+}
+
+#define N_ADDRESSES 40000
+
+struct batch {
+	struct fathom_target *target;
+	uint64_t addresses[N_ADDRESSES];
+	struct fathom_symbolize_options options;
+	size_t named;
+};
+
+static fathom_err ask_batch(void *data, struct fathom_errinfo *info)
+{
+	struct batch *b = data;
+	struct fathom_answers *answers;
+	const fathom_err err = fathom_symbolize(b->target, &b->options, b->addresses, NULL,
+						N_ADDRESSES, &answers, info);
+
+	if (err)
+		return err;
+	b->named = 0;
+	for (size_t i = 0; i < N_ADDRESSES; i++)
+		b->named += fathom_answers_get(answers, i)->symbol != NULL;
+	fathom_answers_free(answers);
+	return FATHOM_OK;
+}
+
+static void check_batch(uint32_t flags, uint32_t threads, unsigned least)
+{
+	struct fathom *session = open_session(FATHOM_NO_CACHE, threads);
+	struct batch *b = calloc(1, sizeof *b);
+	size_t named;
+
+	assert_non_null(b);
+	b->target = open_program(session);
+	b->options = (struct fathom_symbolize_options){ .size = sizeof b->options, .flags = flags };
+	assert_int_equal(fathom_target_section_address(b->target, ".text", 0, b->addresses), 0);
+	for (size_t i = 1; i < N_ADDRESSES; i++)
+		b->addresses[i] = b->addresses[0] + i * 13;
+	assert_int_equal(ask_batch(b, NULL), 0);
+	named = b->named;
+	check(ask_batch, b, least, FATHOM_PHASE_ANSWER);
+	assert_true(named && b->named == named);
+	fathom_target_release(b->target);
+	fathom_destroy(session);
+	free(b);
+}
+
+static void answering_addresses(void **state)
+{
+	(void)state;
+	check_batch(0, 1, 4);
+	check_batch(FATHOM_ONE_SHOT, 1, 4);
+	check_batch(FATHOM_NAMES_ONLY, 1, 3);
+	/* Of several threads it is only sure that this one asks. */
+	check_batch(0, 4, 1);
+}
+
+struct search {
+	struct fathom_target *target;
+	const char *query;
+	uint32_t flags;
+	size_t n;
+};
+
+static fathom_err search(void *data, struct fathom_errinfo *info)
+{
+	struct search *s = data;
+	const struct fathom_find_options options = { .size = sizeof options, .flags = s->flags };
+	struct fathom_matches *matches;
+	const fathom_err err = fathom_find(s->target, &options, &s->query, 1, &matches, info);
+
+	if (err)
+		return err;
+	s->n = fathom_matches_count(matches);
+	fathom_matches_free(matches);
+	return FATHOM_OK;
+}
+
+static void searching(void **state)
+{
+	const struct search searches[] = { { .query = "/fathom/" },
+					   { .query = "*", .flags = FATHOM_FIND_INLINED },
+					   { .query = "test_progress.c:20" } };
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		struct fathom *session = open_session(FATHOM_NO_CACHE, 1);
+		struct search s = searches[i];
+		size_t n;
+
+		s.target = open_program(session);
+		assert_int_equal(search(&s, NULL), 0);
+		n = s.n;
+		check(search, &s, 1, FATHOM_PHASE_FIND);
+		assert_true(n && s.n == n);
+		fathom_target_release(s.target);
+		fathom_destroy(session);
+	}
+}
+
+static fathom_err disassemble(void *data, struct fathom_errinfo *info)
+{
+	const struct fathom_disasm_options options = { .size = sizeof options,
+						       .flags = FATHOM_DISASM_NO_LINES };
+	struct fathom_disasm *d;
+	uint64_t start;
+	fathom_err err;
+
+	assert_int_equal(fathom_target_section_address(data, ".text", 0, &start), 0);
+	err = fathom_disassemble(data, &options, start, start + 300000, &d, info);
+	if (!err)
+		fathom_disasm_free(d);
+	return err;
+}
+
+static void disassembling(void **state)
+{
+	struct fathom *session = open_session(FATHOM_NO_CACHE, 1);
+	struct fathom_target *target = open_program(session);
+	struct fathom_errinfo info = { 0 };
+
+	if (disassemble(target, &info) == FATHOM_E_UNSUPPORTED) {
+		*state = NULL; /* the library that decodes is not installed */
+	} else {
+		/* Decoding comes first, names behind it. */
+		check(disassemble, target, 3, FATHOM_PHASE_ANSWER);
+	}
+	fathom_target_release(target);
+	fathom_destroy(session);
+}
+
+static fathom_err take_snapshot(void *data, struct fathom_errinfo *info)
+{
+	char path[64];
+	fathom_err err;
+
+	(void)snprintf(path, sizeof path, "%s/snapshot", folder);
+	(void)unlink(path);
+	err = fathom_snapshot_write(data, path, info);
+	assert_int_equal(access(path, F_OK) == 0, err == 0);
+	return err;
+}
+
+static void writing_a_snapshot(void **state)
+{
+	struct fathom *session = open_session(FATHOM_NO_CACHE, 1);
+	struct fathom_target *target;
+
+	(void)state;
+	assert_int_equal(fathom_target_open_process(session, getpid(), NULL, &target, NULL), 0);
+	check(take_snapshot, target, 4, FATHOM_PHASE_SNAPSHOT);
+	fathom_target_release(target);
+	fathom_destroy(session);
+}
+
+static fathom_err prepare(void *data, struct fathom_errinfo *info)
+{
+	struct fathom_self *self;
+	const fathom_err err = fathom_self_prepare(data, NULL, &self, info);
+
+	if (!err)
+		fathom_self_destroy(self);
+	return err;
+}
+
+static void preparing_this_process(void **state)
+{
+	struct fathom *session = open_session(FATHOM_NO_CACHE, 1);
+
+	(void)state;
+	check(prepare, session, 3, FATHOM_PHASE_PREPARE);
+	fathom_destroy(session);
+}
+
+static fathom_err store(void *data, struct fathom_errinfo *info)
+{
+	struct fathom_cache_result result;
+	fathom_err err;
+
+	assert_int_equal(fathom_cache_clear(data, NULL, NULL), 0);
+	{
+		struct fathom_target *target = open_program(data);
+
+		err = fathom_cache_store(target, 1, 0, &result, info);
+		fathom_target_release(target);
+	}
+	if (!err)
+		assert_true(result.complete && result.functions > 100);
+	return err;
+}
+
+static void storing_an_index(void **state)
+{
+	struct fathom *session = open_session(0, 1);
+
+	(void)state;
+	check(store, session, 3, FATHOM_PHASE_STORE);
+	fathom_destroy(session);
+}
+
+/* A server that takes connections and says nothing. */
+static int silent_server(void)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET,
+				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t size = sizeof at;
+	const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	char url[64];
+
+	assert_true(fd >= 0 && !bind(fd, (struct sockaddr *)&at, sizeof at) && !listen(fd, 16));
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&at, &size), 0);
+	(void)snprintf(url, sizeof url, "http://127.0.0.1:%d", ntohs(at.sin_port));
+	(void)setenv("DEBUGINFOD_URLS", url, 1);
+	(void)setenv("DEBUGINFOD_CACHE_PATH", folder, 1);
+	return fd;
+}
+
+static int skip_downloads(void *data, const struct fathom_progress *p)
+{
+	(void)on_progress(data, p);
+	return p->phase == FATHOM_PHASE_DOWNLOAD ? FATHOM_SKIP : FATHOM_GO_ON;
+}
+
+static void waiting_for_a_server(void **state)
+{
+	struct fathom_options options = { .size = sizeof options,
+					  .flags = FATHOM_NO_CACHE | FATHOM_DEBUGINFOD,
+					  .progress_data = &asked };
+	void *library = dlopen("libdebuginfod.so.1", RTLD_NOW);
+	struct fathom_target *target;
+	struct fathom *session;
+	int server;
+
+	(void)state;
+	if (!library)
+		skip();
+	server = silent_server();
+	asked = (struct asked){ .thread = pthread_self(), .cancel_at = 2 };
+	options.progress = on_progress;
+	assert_int_equal(fathom_create(&options, &session, NULL), 0);
+	assert_int_equal(fathom_target_open_file(session, "/bin/true", NULL, &target, NULL),
+			 FATHOM_E_CANCELLED);
+	assert_int_equal(asked.phase, FATHOM_PHASE_DOWNLOAD);
+	assert_false(asked.from_elsewhere);
+	fathom_destroy(session);
+	asked = (struct asked){ .thread = pthread_self() };
+	options.progress = skip_downloads;
+	assert_int_equal(fathom_create(&options, &session, NULL), 0);
+	assert_int_equal(fathom_target_open_file(session, "/bin/false", NULL, &target, NULL), 0);
+	assert_true(asked.calls);
+	fathom_target_release(target);
+	fathom_destroy(session);
+	close(server);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(opening_what_is_compressed),
+		cmocka_unit_test(answering_addresses),
+		cmocka_unit_test(searching),
+		cmocka_unit_test(disassembling),
+		cmocka_unit_test(writing_a_snapshot),
+		cmocka_unit_test(preparing_this_process),
+		cmocka_unit_test(storing_an_index),
+		cmocka_unit_test(waiting_for_a_server),
+	};
+
+	return cmocka_run_group_tests(tests, begin_group, end_group);
+}

@@ -106,7 +106,7 @@ static void test_order(void **state)
 {
 	const struct fathom_runtime *r = &((struct process *)*state)->runtime;
 	const struct link_map *map = _r_debug.r_map;
-	const struct fathom_link *links = r->links.data;
+	const struct fathom_link *links = r->links.items;
 
 	assert_true(r->n_modules >= 3);
 	assert_int_equal(r->main_program, 0);

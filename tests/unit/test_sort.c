@@ -60,19 +60,19 @@ static void upper_bound_counts_what_is_not_above(void **state)
 	const uint64_t keys[] = { 2, 2, 4, 8, 8, 8, UINT64_MAX };
 
 	(void)state;
-	assert_int_equal(fathom_upper_bound(keys, 7, 0), 0);
-	assert_int_equal(fathom_upper_bound(keys, 7, 2), 2);
-	assert_int_equal(fathom_upper_bound(keys, 7, 3), 2);
-	assert_int_equal(fathom_upper_bound(keys, 7, 8), 6);
-	assert_int_equal(fathom_upper_bound(keys, 7, UINT64_MAX), 7);
-	assert_int_equal(fathom_upper_bound(keys, 0, 5), 0);
+	assert_int_equal(FATHOM_BISECT(7, i, keys[i] <= 0), 0);
+	assert_int_equal(FATHOM_BISECT(7, i, keys[i] <= 2), 2);
+	assert_int_equal(FATHOM_BISECT(7, i, keys[i] <= 3), 2);
+	assert_int_equal(FATHOM_BISECT(7, i, keys[i] <= 8), 6);
+	assert_int_equal(FATHOM_BISECT(7, i, keys[i] <= UINT64_MAX), 7);
+	assert_int_equal(FATHOM_BISECT(0, i, keys[i] <= 5), 0);
 	for (size_t n = 1; n <= 7; n++)
 		for (uint64_t key = 0; key < 10; key++) {
 			size_t expected = 0;
 
 			while (expected < n && keys[expected] <= key)
 				expected++;
-			assert_int_equal(fathom_upper_bound(keys, n, key), expected);
+			assert_int_equal(FATHOM_BISECT(n, i, keys[i] <= key), expected);
 		}
 }
 
@@ -82,20 +82,20 @@ static void lower_bound_counts_what_is_below(void **state)
 					      { 8, 5 }, { 8, 4 }, { UINT64_MAX, 3 } };
 
 	(void)state;
-	assert_int_equal(fathom_lower_bound(items, 7, 0), 0);
-	assert_int_equal(fathom_lower_bound(items, 7, 2), 0);
-	assert_int_equal(fathom_lower_bound(items, 7, 3), 2);
-	assert_int_equal(fathom_lower_bound(items, 7, 8), 3);
-	assert_int_equal(fathom_lower_bound(items, 7, 9), 6);
-	assert_int_equal(fathom_lower_bound(items, 7, UINT64_MAX), 6);
-	assert_int_equal(fathom_lower_bound(items, 0, 5), 0);
+	assert_int_equal(FATHOM_BISECT(7, i, items[i].key < UINT64_C(1)), 0);
+	assert_int_equal(FATHOM_BISECT(7, i, items[i].key < 2), 0);
+	assert_int_equal(FATHOM_BISECT(7, i, items[i].key < 3), 2);
+	assert_int_equal(FATHOM_BISECT(7, i, items[i].key < 8), 3);
+	assert_int_equal(FATHOM_BISECT(7, i, items[i].key < 9), 6);
+	assert_int_equal(FATHOM_BISECT(7, i, items[i].key < UINT64_MAX), 6);
+	assert_int_equal(FATHOM_BISECT(0, i, items[i].key < 5), 0);
 	for (size_t n = 1; n <= 7; n++)
 		for (uint64_t key = 0; key < 10; key++) {
 			size_t expected = 0;
 
 			while (expected < n && items[expected].key < key)
 				expected++;
-			assert_int_equal(fathom_lower_bound(items, n, key), expected);
+			assert_int_equal(FATHOM_BISECT(n, i, items[i].key < key), expected);
 		}
 }
 

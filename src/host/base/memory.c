@@ -93,33 +93,6 @@ void fathom_pages_free(void *p, uint64_t size)
 		(void)munmap(p, (size_t)size);
 }
 
-bool fathom_array_grow(struct fathom_array *a, size_t item, size_t more)
-{
-	size_t cap = a->cap ? a->cap : 64;
-	size_t bytes;
-	void *data;
-
-	while (cap - a->n < more) {
-		if (cap > SIZE_MAX / 2)
-			return false;
-		cap *= 2;
-	}
-	if (__builtin_mul_overflow(cap, item, &bytes))
-		return false;
-	data = realloc(a->data, bytes);
-	if (!data)
-		return false;
-	a->data = data;
-	a->cap = cap;
-	return true;
-}
-
-void fathom_array_deinit(struct fathom_array *a)
-{
-	free(a->data);
-	*a = (struct fathom_array){ NULL, 0, 0 };
-}
-
 /* Adds a chunk to the @n that exist. The array of chunks doubles when it is full. */
 static bool add_chunk(struct fathom_store *s, size_t n)
 {

@@ -58,26 +58,6 @@ void *fathom_pages_alloc(uint64_t size);
 void *fathom_pages_grow(void *p, uint64_t size, uint64_t larger);
 void fathom_pages_free(void *p, uint64_t size);
 
-/* A growing array: scratch of one thread, not counted. */
-struct fathom_array {
-	void *data;
-	size_t n;
-	size_t cap; /* items */
-};
-
-bool fathom_array_grow(struct fathom_array *a, size_t item, size_t more);
-
-/*
- * Makes room for @more items of @item bytes at the end; false without memory. If true, data is not
- * NULL, even if there are no items: it can be passed to the C library.
- */
-static inline bool fathom_array_reserve(struct fathom_array *a, size_t item, size_t more)
-{
-	return (a->data && more <= a->cap - a->n) || fathom_array_grow(a, item, more);
-}
-
-void fathom_array_deinit(struct fathom_array *a);
-
 /* Items with stable addresses, numbered from 0. Not counted. Empty if all but item is zero. */
 struct fathom_store {
 	char **chunks;

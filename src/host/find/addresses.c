@@ -2,6 +2,7 @@
 /* From names to addresses only: the search of fathom_find(), whose matches have no texts then. */
 #include <stdlib.h>
 
+#include "host/base/array.h"
 #include "host/find/search.h"
 #include "host/target/target.h"
 
@@ -16,10 +17,10 @@
 struct lookup {
 	const char **names; /* each once */
 	size_t n;
-	uint32_t *number_of;           /* of each name that was given: number in names */
-	uint8_t *reasons;              /* of each: enum fathom_reason */
-	size_t *first;                 /* of each: number in addresses; and one more behind them */
-	struct fathom_array addresses; /* uint64_t */
+	uint32_t *number_of; /* of each name that was given: number in names */
+	uint8_t *reasons;    /* of each: enum fathom_reason */
+	size_t *first;       /* of each: number in addresses; and one more behind them */
+	struct fathom_u64_array addresses;
 };
 
 /* Takes each of the @n @names once. False without memory. */
@@ -58,7 +59,7 @@ static void lookup_deinit(struct lookup *l)
 	free(l->number_of);
 	free(l->reasons);
 	free(l->first);
-	fathom_array_deinit(&l->addresses);
+	fathom_array_free(&l->addresses);
 }
 
 /* Why a name has no address. What kind of names a file lacks is nobody's question here. */
@@ -81,15 +82,12 @@ static uint8_t reason_of(const struct fathom_match *m)
 /* Adds the address of @m to those of its name, unless it has it. False without memory. */
 static bool take_address(struct lookup *l, size_t name, const struct fathom_match *m)
 {
-	const uint64_t *known = l->addresses.data;
+	const uint64_t *known = l->addresses.items;
 
 	for (size_t i = l->addresses.n; i > l->first[name] && l->addresses.n - i < ALIASES; i--)
 		if (known[i - 1] == m->address)
 			return true;
-	if (!fathom_array_reserve(&l->addresses, sizeof *known, 1))
-		return false;
-	((uint64_t *)l->addresses.data)[l->addresses.n++] = m->address;
-	return true;
+	return fathom_array_push(&l->addresses, m->address);
 }
 
 /* Takes the matches of names [from, to). False without memory. */
@@ -170,7 +168,7 @@ static fathom_err find(struct fathom_target *target, uint32_t flags, uint32_t li
 
 		ret_reasons[i] = l.reasons[name];
 		for (size_t a = l.first[name]; a < l.first[name + 1]; a++)
-			fn(data, i, ((const uint64_t *)l.addresses.data)[a]);
+			fn(data, i, l.addresses.items[a]);
 	}
 	lookup_deinit(&l);
 	return err;

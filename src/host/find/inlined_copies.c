@@ -3,6 +3,7 @@
  * Inlined copies of functions (DWARF 5, 3.3.8.2): each entry DW_TAG_inlined_subroutine whose
  * function a query names, with the call that it stands for.
  */
+#include "host/base/array.h"
 #include "host/find/unit_search.h"
 #include "host/module/lines.h"
 #include "host/module/origin.h"
@@ -16,14 +17,18 @@ struct around {
 	uint32_t names; /* number in the worker's */
 };
 
+struct arounds {
+	FATHOM_ARRAY_OF(struct around);
+};
+
 /* What is known of the names number i of the unit. */
 enum wanted { UNKNOWN, UNWANTED, WANTED };
 
 struct inlined {
 	struct fathom_find_task *t;
 	const struct fathom_open_unit *u;
-	struct fathom_array around; /* struct around */
-	struct fathom_array wanted; /* uint8_t: enum wanted of the worker's names */
+	struct arounds around;
+	struct fathom_bytes_array wanted; /* enum wanted of the worker's names */
 	struct fathom_find_name name;
 	uint64_t ranges_left;
 	bool has_files; /* the line table's files were read */
@@ -58,12 +63,12 @@ static bool is_wanted(struct inlined *x, uint32_t number)
 	uint8_t *wanted;
 
 	if (number >= old) {
-		if (!fathom_array_reserve(&x->wanted, 1, number + 1 - old))
+		if (!fathom_array_room(&x->wanted, number + 1 - old))
 			return false;
-		memset((uint8_t *)x->wanted.data + old, UNKNOWN, number + 1 - old);
+		memset(x->wanted.items + old, UNKNOWN, number + 1 - old);
 		x->wanted.n = number + 1;
 	}
-	wanted = (uint8_t *)x->wanted.data + number;
+	wanted = (uint8_t *)x->wanted.items + number;
 	if (!name.size)
 		return false;
 	fathom_find_name_set(&x->name, name);
@@ -146,7 +151,7 @@ static bool measure(struct inlined *x, const struct fathom_die *die, struct fath
 
 static fathom_err add_copy(struct inlined *x, const struct fathom_die *die, uint32_t number)
 {
-	const struct around *around = x->around.data;
+	const struct around *around = x->around.items;
 	struct fathom_find_place place = { 0 };
 	struct fathom_str caller = { NULL, 0 };
 
@@ -170,7 +175,7 @@ static fathom_err add_copy(struct inlined *x, const struct fathom_die *die, uint
 
 static fathom_err take_entry(struct inlined *x, const struct fathom_die *die, uint32_t depth)
 {
-	struct around *around = x->around.data;
+	struct around *around = x->around.items;
 	const uint32_t number = fathom_origin_names(x->t->w, x->t->d, &x->u->unit, die);
 
 	if (number == FATHOM_NO_NAMES)
@@ -179,9 +184,8 @@ static fathom_err take_entry(struct inlined *x, const struct fathom_die *die, ui
 		x->around.n--;
 	if (die->kind == FATHOM_DIE_INLINED)
 		FATHOM_TRY(add_copy(x, die, number));
-	if (!fathom_array_reserve(&x->around, sizeof *around, 1))
+	if (!fathom_array_push(&x->around, (struct around){ depth, number }))
 		return FATHOM_E_MEMORY;
-	((struct around *)x->around.data)[x->around.n++] = (struct around){ depth, number };
 	return FATHOM_OK;
 }
 
@@ -212,8 +216,8 @@ static fathom_err look_in(struct fathom_find_task *t, uint64_t off, struct fatho
 	x.ranges_left = fathom_ranges_allowed(u.unit.dwarf, u.unit.skeleton);
 	err = walk_unit(&x, reterr);
 	fathom_unit_data_close(t->w, &u);
-	fathom_array_deinit(&x.around);
-	fathom_array_deinit(&x.wanted);
+	fathom_array_free(&x.around);
+	fathom_array_free(&x.wanted);
 	fathom_find_name_deinit(&x.name);
 	return err;
 }

@@ -38,7 +38,7 @@ void fathom_find_seek_jit(struct fathom_find *f)
 /* Takes the answers to the query that nobody has asked; modules without one have no list. */
 static fathom_err take_lists(struct fathom_find *f)
 {
-	struct fathom_candidate *c = f->candidates.data;
+	struct fathom_candidate *c = f->candidates.items;
 	bool *has = calloc(f->n_modules + 1, sizeof *has);
 	size_t n = 0;
 

@@ -7,6 +7,7 @@
  */
 #include <stdlib.h>
 
+#include "host/base/array.h"
 #include "host/find/search.h"
 #include "host/target/kernel/locate.h"
 
@@ -30,6 +31,10 @@ struct candidate {
 	struct fathom_kallsym_facts facts;
 };
 
+struct candidates {
+	FATHOM_ARRAY_OF(struct candidate);
+};
+
 struct search {
 	struct fathom_find *f;
 	struct fathom_kernel_view *view;
@@ -37,9 +42,9 @@ struct search {
 	const struct fathom_kallsyms *symbols;
 	struct fathom_kernel_owners *owners; /* of the view */
 	struct use *uses;                    /* of each of them */
-	struct fathom_array candidates;      /* struct candidate */
-	struct fathom_array text;            /* char: a name with a NUL */
-	struct fathom_find_name name;        /* of that */
+	struct candidates candidates;
+	struct fathom_bytes_array text; /* a name with a NUL */
+	struct fathom_find_name name;   /* of that */
 };
 
 static void note_owners(const struct search *s)
@@ -87,21 +92,18 @@ static bool take(struct search *s, size_t i, uint32_t query)
 	if (found.owner == FATHOM_NONE ||
 	    !fathom_find_query_takes_module(q, s->owners->items[found.owner]->path))
 		return true;
-	if (!fathom_budget_reserve(&s->f->budget, &s->candidates, sizeof found, 1))
-		return false;
-	((struct candidate *)s->candidates.data)[s->candidates.n++] = found;
-	return true;
+	return fathom_budget_push(&s->f->budget, &s->candidates, found);
 }
 
 /* Takes @name as the one that patterns are compared with: with a NUL. False without memory. */
 static bool set_name(struct search *s, struct fathom_str name)
 {
 	s->text.n = 0;
-	if (!fathom_array_reserve(&s->text, 1, (size_t)name.size + 1))
+	if (!fathom_array_room(&s->text, (size_t)name.size + 1))
 		return false;
-	memcpy(s->text.data, name.data, name.size);
-	((char *)s->text.data)[name.size] = '\0';
-	fathom_find_name_set(&s->name, (struct fathom_str){ s->text.data, name.size });
+	memcpy(s->text.items, name.data, name.size);
+	s->text.items[name.size] = '\0';
+	fathom_find_name_set(&s->name, (struct fathom_str){ s->text.items, name.size });
 	return true;
 }
 
@@ -158,7 +160,7 @@ static bool compare_all(struct search *s, const struct fathom_name_set *names)
 	for (size_t i = 0; fathom_name_set_has_others(names) && i < s->symbols->n; i++)
 		if (!compare_others(s, names, i))
 			return false;
-	c = s->candidates.data;
+	c = s->candidates.items;
 	for (size_t i = 0; i < s->candidates.n; i++)
 		s->f->queries[c[i].query].is_answered = true;
 	return true;
@@ -307,12 +309,12 @@ static bool is_yielded(const struct search *s, const struct candidate *first,
 /* Makes matches of what fits, each once. False without memory. */
 static bool emit_all(struct search *s)
 {
-	const struct candidate *c = s->candidates.data;
+	const struct candidate *c = s->candidates.items;
 	const struct candidate *first = c;
 	uint32_t rank = 0;
 
 	if (s->candidates.n)
-		qsort(s->candidates.data, s->candidates.n, sizeof *c, compare_candidates);
+		qsort(s->candidates.items, s->candidates.n, sizeof *c, compare_candidates);
 	for (size_t i = 0; i < s->candidates.n; i++) {
 		const bool again = i && c[i].query == c[i - 1].query &&
 				   str_equal(c[i].facts.name, c[i - 1].facts.name);
@@ -400,7 +402,7 @@ static fathom_err find_names(struct search *s)
 /* Keeps of the candidates, which are sorted, the functions that no other has the name of. */
 static void keep_unique(struct fathom_find *f)
 {
-	struct fathom_candidate *c = f->candidates.data;
+	struct fathom_candidate *c = f->candidates.items;
 	size_t kept = 0;
 	size_t end;
 
@@ -555,8 +557,8 @@ static fathom_err search(struct search *s)
 static void search_deinit(struct search *s)
 {
 	free(s->uses);
-	fathom_budget_release(&s->f->budget, &s->candidates, sizeof(struct candidate));
-	fathom_array_deinit(&s->text);
+	fathom_budget_free(&s->f->budget, &s->candidates);
+	fathom_array_free(&s->text);
 	fathom_find_name_deinit(&s->name);
 }
 

@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 
+#include "host/base/array.h"
 #include "host/find/search.h"
 #include "host/runtime/ifunc.h"
 #include "host/runtime/tls.h"
@@ -16,12 +17,16 @@ struct copy {
 	int32_t tid;
 };
 
+struct copy_array {
+	FATHOM_ARRAY_OF(struct copy);
+};
+
 /* The copies of a TLS symbol. */
 struct copies {
 	struct fathom_find *f;
-	int32_t only;            /* the thread whose copy is wanted; 0: all */
-	struct fathom_array all; /* struct copy */
-	bool failed;             /* no memory */
+	int32_t only; /* the thread whose copy is wanted; 0: all */
+	struct copy_array all;
+	bool failed; /* no memory */
 };
 
 static bool take_copy(int32_t tid, uint64_t avma, void *data)
@@ -31,10 +36,10 @@ static bool take_copy(int32_t tid, uint64_t avma, void *data)
 
 	if (c->only && tid != c->only)
 		return true;
-	c->failed = !fathom_budget_reserve(&c->f->budget, &c->all, sizeof copy, 1);
+	c->failed = !fathom_budget_room(&c->f->budget, &c->all, 1);
 	if (c->failed)
 		return false;
-	((struct copy *)c->all.data)[c->all.n++] = copy;
+	c->all.items[c->all.n++] = copy;
 	return !c->only;
 }
 
@@ -122,10 +127,11 @@ static fathom_err emit_tls(struct fathom_find *f, const struct fathom_candidate 
 	}
 	if (copies.all.n > 1) {
 		first = main_tid(f);
-		qsort_r(copies.all.data, copies.all.n, sizeof(struct copy), compare_copies, &first);
+		qsort_r(copies.all.items, copies.all.n, sizeof(struct copy), compare_copies,
+			&first);
 	}
 	for (size_t i = 0; i < copies.all.n && done && fathom_find_has_room(f, m->query); i++) {
-		const struct copy *copy = (const struct copy *)copies.all.data + i;
+		const struct copy *copy = copies.all.items + i;
 
 		m->tid = copy->tid;
 		m->address = copy->avma;
@@ -137,7 +143,7 @@ static fathom_err emit_tls(struct fathom_find *f, const struct fathom_candidate 
 	/* Without a copy the symbol is there all the same. */
 	if (!copies.all.n && !err)
 		done = fathom_find_add(f, m);
-	fathom_budget_release(&f->budget, &copies.all, sizeof(struct copy));
+	fathom_budget_free(&f->budget, &copies.all);
 	return done ? err : FATHOM_E_MEMORY;
 }
 

@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 
+#include "host/base/array.h"
 #include "host/find/search.h"
 #include "host/runtime/link_map.h"
 
@@ -71,7 +72,7 @@ static bool is_there(struct fathom_find *f, const struct fathom_candidate *c)
 
 static void drop_known(struct fathom_find *f)
 {
-	struct fathom_candidate *c = f->candidates.data;
+	struct fathom_candidate *c = f->candidates.items;
 	size_t n = 0;
 
 	for (size_t i = 0; i < f->candidates.n; i++)
@@ -227,15 +228,14 @@ static void permute(struct fathom_candidate *c, uint32_t *from, size_t n)
 /* Brings the candidates into the order of their queries, by counting. False without memory. */
 static bool order_by_query(struct fathom_find *f)
 {
-	struct fathom_candidate *c = f->candidates.data;
+	struct fathom_candidate *c = f->candidates.items;
 	const size_t n = f->candidates.n;
-	struct fathom_array ends = { 0 }; /* of each query's share, at first its start */
-	struct fathom_array from = { 0 };
-	const bool done =
-		n <= UINT32_MAX &&
-		fathom_budget_reserve(&f->budget, &ends, sizeof(uint32_t), f->n_queries + 2) &&
-		fathom_budget_reserve(&f->budget, &from, sizeof(uint32_t), n);
-	uint32_t *end = ends.data;
+	struct fathom_u32_array ends = { 0 }; /* of each query's share, at first its start */
+	struct fathom_u32_array from = { 0 };
+	const bool done = n <= UINT32_MAX &&
+			  fathom_budget_room(&f->budget, &ends, f->n_queries + 2) &&
+			  fathom_budget_room(&f->budget, &from, n);
+	uint32_t *end = ends.items;
 
 	if (done) {
 		memset(end, 0, (f->n_queries + 2) * sizeof *end);
@@ -244,18 +244,18 @@ static bool order_by_query(struct fathom_find *f)
 		for (size_t q = 0; q <= f->n_queries; q++)
 			end[q + 1] += end[q];
 		for (size_t i = 0; i < n; i++)
-			((uint32_t *)from.data)[end[c[i].query]++] = (uint32_t)i;
-		permute(c, from.data, n);
+			from.items[end[c[i].query]++] = (uint32_t)i;
+		permute(c, from.items, n);
 	}
-	fathom_budget_release(&f->budget, &ends, sizeof(uint32_t));
-	fathom_budget_release(&f->budget, &from, sizeof(uint32_t));
+	fathom_budget_free(&f->budget, &ends);
+	fathom_budget_free(&f->budget, &from);
 	return done;
 }
 
 /* Sorts the candidates by their queries, and those of each by name and place. */
 static bool sort(struct fathom_find *f)
 {
-	struct fathom_candidate *c = f->candidates.data;
+	struct fathom_candidate *c = f->candidates.items;
 	const size_t n = f->candidates.n;
 	size_t end;
 
@@ -273,7 +273,7 @@ static bool sort(struct fathom_find *f)
 
 fathom_err fathom_find_rank(struct fathom_find *f)
 {
-	struct fathom_candidate *c = f->candidates.data;
+	struct fathom_candidate *c = f->candidates.items;
 	size_t end;
 
 	if (!f->candidates.n)

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "host/base/array.h"
 #include "host/base/progress.h"
 #include "host/file/file.h"
 #include "host/target/target.h"
@@ -15,8 +16,12 @@
 /* More queries than this are not one search. */
 #define MAX_QUERIES (1u << 20)
 
+struct fathom_match_array {
+	FATHOM_ARRAY_OF(struct fathom_match);
+};
+
 struct fathom_matches {
-	struct fathom_array items; /* struct fathom_match */
+	struct fathom_match_array items;
 	struct fathom_arena arena;
 };
 
@@ -43,11 +48,10 @@ bool fathom_find_has_room(struct fathom_find *f, uint32_t query)
 
 bool fathom_find_add(struct fathom_find *f, const struct fathom_match *m)
 {
-	struct fathom_array *a = &f->matches->items;
+	struct fathom_match_array *a = &f->matches->items;
 
-	if (!fathom_budget_reserve(&f->budget, a, sizeof *m, 1))
+	if (!fathom_budget_push(&f->budget, a, *m))
 		return false;
-	((struct fathom_match *)a->data)[a->n++] = *m;
 	f->n_matches[m->query]++;
 	return true;
 }
@@ -280,7 +284,7 @@ static bool is_yielded(const struct fathom_find *f, const struct fathom_candidat
 
 fathom_err fathom_find_emit(struct fathom_find *f)
 {
-	const struct fathom_candidate *c = f->candidates.data;
+	const struct fathom_candidate *c = f->candidates.items;
 	const struct fathom_candidate *first = c;
 	struct fathom_find_name name = { 0 };
 	fathom_err err = FATHOM_OK;
@@ -326,7 +330,7 @@ static fathom_err find_first(struct fathom_find *f, const struct fathom_name_set
 
 	FATHOM_TRY(fathom_find_tables(f, names, FATHOM_TABLES_DYNAMIC, 0));
 	FATHOM_TRY(fathom_find_rank(f));
-	c = f->candidates.data;
+	c = f->candidates.items;
 	for (size_t i = 0; i < f->candidates.n; i++) {
 		if (c[i].rank || f->queries[c[i].query].is_answered)
 			continue;
@@ -355,7 +359,7 @@ static fathom_err find_asked(struct fathom_find *f, struct fathom_name_set *name
 /* Looks among demangled names for plain names that nothing is linked as. */
 static fathom_err find_demangled(struct fathom_find *f)
 {
-	const struct fathom_candidate *c = f->candidates.data;
+	const struct fathom_candidate *c = f->candidates.items;
 	bool *has_match = calloc(f->n_queries + 1, sizeof *has_match);
 	struct fathom_name_set names = { 0 };
 	fathom_err err = FATHOM_E_MEMORY;
@@ -457,8 +461,8 @@ static bool is_ordered(const struct fathom_match *m, size_t n)
 /* Puts the matches into the order of the queries; those of each stay as they are. */
 static bool order_matches(struct fathom_find *f)
 {
-	struct fathom_array *a = &f->matches->items;
-	const struct fathom_match *m = a->data;
+	struct fathom_match_array *a = &f->matches->items;
+	const struct fathom_match *m = a->items;
 	struct fathom_match *sorted;
 	struct fathom_keyed *keyed;
 	const uint64_t scratch = a->n * (sizeof *sorted + 2 * sizeof *keyed);
@@ -477,8 +481,8 @@ static bool order_matches(struct fathom_find *f)
 		fathom_sort_keyed(keyed, keyed + a->n, a->n);
 		for (size_t i = 0; i < a->n; i++)
 			sorted[i] = m[keyed[i].value];
-		free(a->data);
-		a->data = sorted;
+		free(a->items);
+		a->items = sorted;
 		a->cap = a->n + 1;
 	} else {
 		free(sorted);
@@ -589,7 +593,7 @@ static void find_deinit(struct fathom_find *f)
 	for (size_t i = 0; i < f->n_queries; i++)
 		fathom_find_query_deinit(&f->queries[i]);
 	fathom_runtime_deinit(&f->runtime);
-	fathom_budget_release(&f->budget, &f->candidates, sizeof(struct fathom_candidate));
+	fathom_budget_free(&f->budget, &f->candidates);
 	/* Matches are the caller's from now on. */
 	fathom_budget_give(&f->budget, atomic_load(&f->budget.counted));
 	free(f->queries);
@@ -655,7 +659,7 @@ void fathom_matches_free(struct fathom_matches *matches)
 {
 	if (!matches)
 		return;
-	fathom_array_deinit(&matches->items);
+	fathom_array_free(&matches->items);
 	fathom_arena_deinit(&matches->arena);
 	free(matches);
 }
@@ -667,7 +671,7 @@ size_t fathom_matches_count(const struct fathom_matches *matches)
 
 const struct fathom_match *fathom_matches_get(const struct fathom_matches *matches, size_t i)
 {
-	return (const struct fathom_match *)matches->items.data + i;
+	return matches->items.items + i;
 }
 
 const char *fathom_table_name(enum fathom_table table)

@@ -9,6 +9,7 @@
 #define FATHOM_FIND_SEARCH_H
 
 #include "fathom/find.h"
+#include "host/base/array.h"
 #include "host/find/name_set.h"
 #include "host/find/query.h"
 #include "host/jit/jit.h"
@@ -48,6 +49,10 @@ struct fathom_candidate {
 	uint32_t rank;
 };
 
+struct fathom_candidates {
+	FATHOM_ARRAY_OF(struct fathom_candidate);
+};
+
 /* What becomes of the candidates. */
 enum fathom_find_yield {
 	FATHOM_YIELD_MATCHES, /* each is a match */
@@ -77,9 +82,9 @@ struct fathom_find {
 	int32_t tid;      /* whose copies of TLS symbols are asked for; 0: all */
 	int32_t main_tid; /* of the process; 0: not known, -1: not looked for yet */
 	struct fathom_matches *matches;
-	uint32_t *n_matches;            /* of each query */
-	struct fathom_array candidates; /* struct fathom_candidate */
-	struct fathom_runtime runtime;  /* its modules are the first of these; none in a file */
+	uint32_t *n_matches; /* of each query */
+	struct fathom_candidates candidates;
+	struct fathom_runtime runtime; /* its modules are the first of these; none in a file */
 };
 
 /* Memory of the matches, which lives as long as they do; NULL without memory or room for it. */

@@ -5,6 +5,7 @@
  * statements without code: where a function has nothing better of the line, such a place counts;
  * where it has not even that, code of the line that no statement starts in.
  */
+#include "host/base/array.h"
 #include "host/find/unit_search.h"
 #include "host/module/lines.h"
 
@@ -26,12 +27,16 @@ struct wanted {
 /* What a stretch is worth. */
 enum { TIER_STATEMENT, TIER_EMPTY, TIER_CODE };
 
+struct wanted_array {
+	FATHOM_ARRAY_OF(struct wanted);
+};
+
 /* The tables of one unit. */
 struct table {
 	struct fathom_find_task *t;
 	const struct fathom_unit *unit;
 	struct fathom_str comp_dir;
-	struct fathom_array wanted; /* struct wanted */
+	struct wanted_array wanted;
 };
 
 static struct fathom_str last_part(struct fathom_str path)
@@ -67,10 +72,10 @@ static bool add_wanted(struct table *tab, uint32_t file)
 			continue;
 		if (!kept)
 			kept = fathom_arena_strdup(&t->arena, path);
-		if (!kept || !fathom_array_reserve(&tab->wanted, sizeof(struct wanted), 1))
+		if (!kept ||
+		    !fathom_array_push(&tab->wanted,
+				       (struct wanted){ .query = i, .file = file, .path = kept }))
 			return false;
-		((struct wanted *)tab->wanted.data)[tab->wanted.n++] =
-			(struct wanted){ .query = i, .file = file, .path = kept };
 	}
 	return true;
 }
@@ -118,7 +123,7 @@ static bool close_stretch(struct table *tab, struct wanted *x, uint64_t end)
 
 static bool take_row(struct table *tab, const struct fathom_line_row *row)
 {
-	struct wanted *x = tab->wanted.data;
+	struct wanted *x = tab->wanted.items;
 
 	for (size_t i = 0; i < tab->wanted.n; i++) {
 		const bool is_of = !row->end_sequence && row->file == x[i].file &&
@@ -175,7 +180,7 @@ static fathom_err look_in(struct fathom_find_task *t, uint64_t off, struct fatho
 	if (!err && tab.wanted.n)
 		err = read_rows(&tab, reterr);
 	fathom_worker_close_unit(t->w, &unit);
-	fathom_array_deinit(&tab.wanted);
+	fathom_array_free(&tab.wanted);
 	return err;
 }
 

@@ -6,6 +6,8 @@
  */
 #include <stdlib.h>
 
+#include "host/base/array.h"
+#include "host/base/pool.h"
 #include "host/base/progress.h"
 #include "host/find/name_set.h"
 #include "host/find/search.h"
@@ -19,7 +21,7 @@ struct task {
 	uint32_t table;
 	uint32_t from;
 	uint32_t to;
-	struct fathom_array found; /* struct fathom_candidate */
+	struct fathom_candidates found;
 	bool failed;
 };
 
@@ -102,8 +104,8 @@ static bool has_version(const struct fathom_find_query *q)
 }
 
 /* Adds symbol @number, whose name fits query @query, if its version and all else fits, too. */
-static bool add(struct fathom_find *f, struct fathom_array *out, uint32_t module, uint32_t table,
-		uint32_t number, uint32_t query)
+static bool add(struct fathom_find *f, struct fathom_candidates *out, uint32_t module,
+		uint32_t table, uint32_t number, uint32_t query)
 {
 	const struct fathom_find_module *m = &f->modules[module];
 	const struct fathom_symbol_table *t = &m->module->symbols.table[table];
@@ -136,10 +138,7 @@ static bool add(struct fathom_find *f, struct fathom_array *out, uint32_t module
 		c.version = (struct fathom_str){ NULL, 0 };
 		c.is_default = true;
 	}
-	if (!fathom_budget_reserve(&f->budget, out, sizeof c, 1))
-		return false;
-	((struct fathom_candidate *)out->data)[out->n++] = c;
-	return true;
+	return fathom_budget_push(&f->budget, out, c);
 }
 
 /* Asks the hash table of module @module for the exact names. */
@@ -435,18 +434,17 @@ static bool plan(struct pass *p, uint32_t first)
 /* Takes what the tasks have found, in their order. */
 static bool collect(struct pass *p)
 {
-	struct fathom_array *to = &p->f->candidates;
+	struct fathom_candidates *to = &p->f->candidates;
 
 	for (size_t i = 0; i < p->n_tasks; i++) {
 		struct task *t = &p->tasks[i];
-		const size_t size = sizeof(struct fathom_candidate);
 
-		if (t->failed || !fathom_budget_reserve(&p->f->budget, to, size, t->found.n))
+		if (t->failed || !fathom_budget_room(&p->f->budget, to, t->found.n))
 			return false;
 		if (t->found.n)
-			memcpy((char *)to->data + to->n * size, t->found.data, t->found.n * size);
+			memcpy(to->items + to->n, t->found.items, t->found.n * sizeof *to->items);
 		to->n += t->found.n;
-		fathom_budget_release(&p->f->budget, &t->found, size);
+		fathom_budget_free(&p->f->budget, &t->found);
 	}
 	return true;
 }
@@ -471,8 +469,7 @@ fathom_err fathom_find_tables(struct fathom_find *f, const struct fathom_name_se
 		if (which != FATHOM_TABLES_DYNAMIC && is_asked(&p, i))
 			atomic_fetch_add(&f->modules[i].module->name_passes, 1);
 	for (size_t i = 0; i < p.n_tasks; i++)
-		fathom_budget_release(&f->budget, &p.tasks[i].found,
-				      sizeof(struct fathom_candidate));
+		fathom_budget_free(&f->budget, &p.tasks[i].found);
 	free(p.tasks);
 	return done ? FATHOM_OK : FATHOM_E_MEMORY;
 }

@@ -19,13 +19,17 @@ struct part {
 	fathom_err err;
 };
 
+struct parts {
+	FATHOM_ARRAY_OF(struct part);
+};
+
 struct walk {
 	struct fathom_find *f;
 	struct fathom_debug *d;
 	fathom_find_unit_fn *fn;
 	struct fathom_worker *workers[FATHOM_MAX_THREADS];
-	struct fathom_array offs;  /* uint64_t: of the units, and the end */
-	struct fathom_array parts; /* struct part */
+	struct fathom_u64_array offs; /* of the units, and the end */
+	struct parts parts;
 };
 
 bool fathom_find_task_asks(const struct fathom_find_task *t, uint32_t query)
@@ -35,10 +39,7 @@ bool fathom_find_task_asks(const struct fathom_find_task *t, uint32_t query)
 
 bool fathom_find_task_add(struct fathom_find_task *t, const struct fathom_find_place *p)
 {
-	if (!fathom_budget_reserve(&t->f->budget, &t->places, sizeof *p, 1))
-		return false;
-	((struct fathom_find_place *)t->places.data)[t->places.n++] = *p;
-	return true;
+	return fathom_budget_push(&t->f->budget, &t->places, *p);
 }
 
 static void note(const struct walk *w, struct fathom_errinfo *info)
@@ -51,8 +52,8 @@ static void note(const struct walk *w, struct fathom_errinfo *info)
 static void run_part(void *data, size_t number, unsigned thread)
 {
 	struct walk *w = data;
-	struct part *p = (struct part *)w->parts.data + number;
-	const uint64_t *offs = w->offs.data;
+	struct part *p = w->parts.items + number;
+	const uint64_t *offs = w->offs.items;
 	const struct fathom_bytes info = w->d->view.section[FATHOM_DEBUG_INFO];
 
 	p->task.w = w->workers[thread];
@@ -69,10 +70,7 @@ static void run_part(void *data, size_t number, unsigned thread)
 
 static bool add_off(struct walk *w, uint64_t off)
 {
-	if (!fathom_array_reserve(&w->offs, sizeof off, 1))
-		return false;
-	((uint64_t *)w->offs.data)[w->offs.n++] = off;
-	return true;
+	return fathom_array_push(&w->offs, off);
 }
 
 /* Lists the units: all but those of types, and of versions that are not read. */
@@ -99,7 +97,7 @@ static bool list_units(struct walk *w)
 /* Divides the units into parts. */
 static bool divide(struct walk *w, uint32_t module)
 {
-	const uint64_t *offs = w->offs.data;
+	const uint64_t *offs = w->offs.items;
 	const size_t n = w->offs.n - 1;
 
 	for (size_t from = 0; from < n;) {
@@ -110,9 +108,8 @@ static bool divide(struct walk *w, uint32_t module)
 		p.task.f = w->f;
 		p.task.d = w->d;
 		p.task.module = module;
-		if (!fathom_array_reserve(&w->parts, sizeof p, 1))
+		if (!fathom_array_push(&w->parts, p))
 			return false;
-		((struct part *)w->parts.data)[w->parts.n++] = p;
 		from = p.to;
 	}
 	return true;
@@ -315,32 +312,31 @@ static bool choose_all(const struct fathom_find_module *m, struct fathom_find_pl
 /* Makes matches of what all parts have found, each once: units may share a line table. */
 static bool take_places(struct walk *w, uint32_t module)
 {
-	struct part *parts = w->parts.data;
-	struct fathom_array all = { 0 };
+	struct part *parts = w->parts.items;
+	struct fathom_find_places all = { 0 };
 	struct fathom_find_name name = { 0 };
 	struct fathom_find_place *place;
 	bool done = true;
 
 	for (size_t i = 0; done && i < w->parts.n; i++) {
-		const struct fathom_array *from = &parts[i].task.places;
+		const struct fathom_find_places *from = &parts[i].task.places;
 
-		done = fathom_budget_reserve(&w->f->budget, &all, sizeof *place, from->n);
+		done = fathom_budget_room(&w->f->budget, &all, from->n);
 		if (done && from->n)
-			memcpy((struct fathom_find_place *)all.data + all.n, from->data,
-			       from->n * sizeof *place);
+			memcpy(all.items + all.n, from->items, from->n * sizeof *place);
 		all.n += from->n;
 	}
-	place = all.data;
+	place = all.items;
 	/* Without units there is no array. */
 	if (done && all.n)
-		qsort(all.data, all.n, sizeof *place, compare_places);
+		qsort(all.items, all.n, sizeof *place, compare_places);
 	done = done && choose_all(&w->f->modules[module], place, all.n);
 	for (size_t i = 0; done && i < all.n; i++)
 		if (place[i].tier != DROPPED && (!i || compare_places(&place[i - 1], &place[i])) &&
 		    fathom_find_is_there(w->f, &w->f->modules[module], place[i].svma) &&
 		    fathom_find_has_room(w->f, place[i].query))
 			done = add_match(w, module, &place[i], &name);
-	fathom_budget_release(&w->f->budget, &all, sizeof *place);
+	fathom_budget_free(&w->f->budget, &all);
 	fathom_find_name_deinit(&name);
 	return done;
 }
@@ -352,7 +348,7 @@ static fathom_err walk_module(struct walk *w, uint32_t module)
 	bool done = list_units(w) && divide(w, module) &&
 		    acquire_workers(w, w->parts.n > 1 ? threads : 1);
 
-	parts = w->parts.data;
+	parts = w->parts.items;
 	if (done)
 		fathom_run_asking(w->f->budget.session, FATHOM_PHASE_FIND,
 				  w->parts.n > 1 ? threads : 1, w->parts.n, run_part, w);
@@ -360,15 +356,14 @@ static fathom_err walk_module(struct walk *w, uint32_t module)
 		done &= parts[i].err != FATHOM_E_MEMORY;
 	done = done && take_places(w, module);
 	for (size_t i = 0; i < w->parts.n; i++) {
-		fathom_budget_release(&w->f->budget, &parts[i].task.places,
-				      sizeof(struct fathom_find_place));
+		fathom_budget_free(&w->f->budget, &parts[i].task.places);
 		fathom_arena_deinit(&parts[i].task.arena);
 	}
 	for (unsigned i = 0; i < FATHOM_MAX_THREADS; i++)
 		if (w->workers[i])
 			fathom_worker_release(w->workers[i]);
-	fathom_array_deinit(&w->offs);
-	fathom_array_deinit(&w->parts);
+	fathom_array_free(&w->offs);
+	fathom_array_free(&w->parts);
 	return done ? FATHOM_OK : FATHOM_E_MEMORY;
 }
 

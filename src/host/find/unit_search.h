@@ -3,6 +3,7 @@
 #ifndef FATHOM_FIND_UNIT_SEARCH_H
 #define FATHOM_FIND_UNIT_SEARCH_H
 
+#include "host/base/array.h"
 #include "host/find/search.h"
 #include "host/module/debug.h"
 #include "host/module/worker.h"
@@ -19,13 +20,17 @@ struct fathom_find_place {
 	const char *caller; /* as linked, or plain; NULL: none */
 };
 
+struct fathom_find_places {
+	FATHOM_ARRAY_OF(struct fathom_find_place);
+};
+
 /* What one thread does at a time: some units. */
 struct fathom_find_task {
 	struct fathom_find *f;
 	struct fathom_debug *d;
 	struct fathom_worker *w;
 	uint32_t module;
-	struct fathom_array places; /* struct fathom_find_place */
+	struct fathom_find_places places;
 	struct fathom_arena arena;
 };
 

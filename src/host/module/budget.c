@@ -43,20 +43,15 @@ void fathom_budget_give(struct fathom_budget *b, uint64_t size)
 	atomic_fetch_sub(&b->counted, size);
 }
 
-bool fathom_budget_grow(struct fathom_budget *b, struct fathom_array *a, size_t item, size_t more)
+bool fathom_budget_enlarge(struct fathom_budget *b, void *items, size_t *cap, size_t n, size_t more,
+			   size_t size)
 {
-	const size_t before = a->cap;
-	uint64_t size;
+	const size_t before = *cap;
+	uint64_t bytes;
 
-	if (__builtin_mul_overflow(a->cap + (uint64_t)more, item, &size) || !fits(b, size) ||
-	    !fathom_array_reserve(a, item, more))
+	if (__builtin_mul_overflow(before + (uint64_t)more, size, &bytes) || !fits(b, bytes) ||
+	    !fathom_array_enlarge(items, cap, n, more, size))
 		return false;
-	count(b, (uint64_t)(a->cap - before) * item);
+	count(b, (uint64_t)(*cap - before) * size);
 	return true;
-}
-
-void fathom_budget_release(struct fathom_budget *b, struct fathom_array *a, size_t item)
-{
-	fathom_budget_give(b, (uint64_t)a->cap * item);
-	fathom_array_deinit(a);
 }

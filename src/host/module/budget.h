@@ -6,6 +6,7 @@
 #ifndef FATHOM_MODULE_BUDGET_H
 #define FATHOM_MODULE_BUDGET_H
 
+#include "host/base/array.h"
 #include "host/base/context.h"
 
 struct fathom_budget {
@@ -23,19 +24,20 @@ bool fathom_budget_take(struct fathom_budget *b, uint64_t size);
 /* Counts @size bytes less. */
 void fathom_budget_give(struct fathom_budget *b, uint64_t size);
 
-bool fathom_budget_grow(struct fathom_budget *b, struct fathom_array *a, size_t item, size_t more);
+/* As fathom_array_room(), and counts what the array takes. False if the budget has no room, too. */
+#define fathom_budget_room(b, a, more)                          \
+	(((a)->items && (size_t)(more) <= (a)->cap - (a)->n) || \
+	 fathom_budget_enlarge((b), &(a)->items, &(a)->cap, (a)->n, (more), sizeof *(a)->items))
 
-/*
- * Reserves like fathom_array_reserve(), and counts the array. Returns false if it does not fit
- * memory or the budget.
- */
-static inline bool fathom_budget_reserve(struct fathom_budget *b, struct fathom_array *a,
-					 size_t item, size_t more)
-{
-	return (a->data && more <= a->cap - a->n) || fathom_budget_grow(b, a, item, more);
-}
+/* As fathom_array_push(), and counts. */
+#define fathom_budget_push(b, a, ...) \
+	(fathom_budget_room((b), (a), 1) && ((a)->items[(a)->n++] = (__VA_ARGS__), true))
 
-/* Frees an array that fathom_budget_reserve() has counted. */
-void fathom_budget_release(struct fathom_budget *b, struct fathom_array *a, size_t item);
+/* Frees an array that was counted. */
+#define fathom_budget_free(b, a) \
+	(fathom_budget_give((b), (uint64_t)(a)->cap * sizeof *(a)->items), fathom_array_free(a))
+
+bool fathom_budget_enlarge(struct fathom_budget *b, void *items, size_t *cap, size_t n, size_t more,
+			   size_t size);
 
 #endif

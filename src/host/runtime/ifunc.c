@@ -11,7 +11,7 @@
 #include "host/runtime/ifunc.h"
 
 /* A slot that an IFUNC may be in. */
-struct slot {
+struct fathom_ifunc_slot {
 	uint64_t svma;
 	uint64_t addend; /* with symbol 0: the resolver, svma */
 	uint32_t module;
@@ -61,7 +61,7 @@ static bool read_slots(struct fathom_runtime *r, uint32_t module, struct fathom_
 	struct fathom_cursor c = cur_init(bytes, image->swap);
 
 	for (uint32_t i = 0; cur_left(&c) && i < MAX_RELOCATIONS; i++) {
-		struct slot s = { .module = module, .svma = cur_uint(&c, word) };
+		struct fathom_ifunc_slot s = { .module = module, .svma = cur_uint(&c, word) };
 		const uint64_t info = cur_uint(&c, word);
 		const uint64_t type = image->is64 ? (uint32_t)info : (uint8_t)info;
 
@@ -74,9 +74,8 @@ static bool read_slots(struct fathom_runtime *r, uint32_t module, struct fathom_
 			continue;
 		if (s.is_indirect && !rela)
 			s.addend = implicit_addend(image, s.svma);
-		if (!fathom_budget_reserve(r->budget, &r->slots, sizeof s, 1))
+		if (!fathom_budget_push(r->budget, &r->slots, s))
 			return false;
-		((struct slot *)r->slots.data)[r->slots.n++] = s;
 	}
 	return true;
 }
@@ -133,7 +132,7 @@ static bool is_oldest(const struct fathom_runtime *r, const struct fathom_ifunc 
 }
 
 /* Whether the slot is for the function that @i is the resolver of. */
-static bool is_for(const struct fathom_runtime *r, const struct slot *s,
+static bool is_for(const struct fathom_runtime *r, const struct fathom_ifunc_slot *s,
 		   const struct fathom_ifunc *i)
 {
 	const struct fathom_runtime_module *m = &r->modules[s->module];
@@ -156,7 +155,8 @@ static bool is_for(const struct fathom_runtime *r, const struct slot *s,
 
 /* Whether @value is not what the file has in the slot: the way back to a stub, until it is bound.
  */
-static bool is_bound(const struct fathom_runtime *r, const struct slot *s, uint64_t value)
+static bool is_bound(const struct fathom_runtime *r, const struct fathom_ifunc_slot *s,
+		     uint64_t value)
 {
 	const struct fathom_runtime_module *m = &r->modules[s->module];
 
@@ -195,14 +195,14 @@ static bool read_modules(struct fathom_runtime *r)
 fathom_err fathom_ifunc_resolved(struct fathom_runtime *r, const struct fathom_ifunc *i,
 				 uint64_t *ret)
 {
-	const struct slot *slots;
+	const struct fathom_ifunc_slot *slots;
 	uint64_t found = 0;
 
 	if (i->module >= r->n_modules)
 		return FATHOM_E_NOT_FOUND;
 	if (!read_modules(r))
 		return FATHOM_E_MEMORY;
-	slots = r->slots.data;
+	slots = r->slots.items;
 	for (size_t k = 0; k < r->slots.n; k++) {
 		const struct fathom_runtime_module *m = &r->modules[slots[k].module];
 		uint64_t value;

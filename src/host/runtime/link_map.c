@@ -18,9 +18,9 @@ static bool sort_dynamics(struct fathom_runtime *r)
 {
 	struct fathom_keyed *keyed;
 
-	if (!fathom_array_reserve(&r->dynamics, sizeof *keyed, 2 * r->n_modules))
+	if (!fathom_array_room(&r->dynamics, 2 * r->n_modules))
 		return false;
-	keyed = r->dynamics.data;
+	keyed = r->dynamics.items;
 	for (size_t i = 0; i < r->n_modules; i++) {
 		const struct fathom_runtime_module *m = &r->modules[i];
 
@@ -35,7 +35,7 @@ static bool sort_dynamics(struct fathom_runtime *r)
 /* The module at @bias whose dynamic section is at @dynamic; FATHOM_NONE: there is none. */
 static uint32_t module_of_link(const struct fathom_runtime *r, uint64_t bias, uint64_t dynamic)
 {
-	const struct fathom_keyed *keyed = r->dynamics.data;
+	const struct fathom_keyed *keyed = r->dynamics.items;
 
 	for (size_t i = FATHOM_BISECT(r->dynamics.n, k, keyed[k].key < dynamic);
 	     i < r->dynamics.n && keyed[i].key == dynamic; i++)
@@ -61,12 +61,12 @@ static bool read_list(struct fathom_runtime *r, const struct fathom_image *image
 		if (r->links.n >= MAX_LINKS ||
 		    !fathom_reader_read(r->reader, at, bytes, 5u * word) ||
 		    fathom_runtime_load(image, bytes, 4) != before ||
-		    !fathom_array_reserve(&r->links, sizeof link, 1))
+		    !fathom_array_room(&r->links, 1))
 			return false;
 		link.bias = fathom_runtime_load(image, bytes, 0);
 		link.dynamic = fathom_runtime_load(image, bytes, 2);
 		link.module = module_of_link(r, link.bias, link.dynamic);
-		((struct fathom_link *)r->links.data)[r->links.n++] = link;
+		r->links.items[r->links.n++] = link;
 		before = at;
 		at = fathom_runtime_load(image, bytes, 3);
 	}
@@ -116,13 +116,13 @@ static uint64_t find_debug(const struct fathom_runtime *r, const struct fathom_r
  */
 static bool index_links(struct fathom_runtime *r)
 {
-	const struct fathom_link *links = r->links.data;
+	const struct fathom_link *links = r->links.items;
 	struct fathom_keyed *keyed;
 
 	r->places.n = 0;
-	if (!fathom_array_reserve(&r->places, sizeof *keyed, 2 * r->links.n))
+	if (!fathom_array_room(&r->places, 2 * r->links.n))
 		return false;
-	keyed = r->places.data;
+	keyed = r->places.items;
 	for (size_t i = 0; i < r->links.n; i++)
 		keyed[r->places.n++] = (struct fathom_keyed){ links[i].at, i };
 	fathom_sort_keyed(keyed, keyed + r->places.n, r->places.n);
@@ -137,25 +137,23 @@ static bool index_links(struct fathom_runtime *r)
 
 const struct fathom_link *fathom_links_at(const struct fathom_runtime *r, uint64_t avma)
 {
-	const struct fathom_keyed *keyed = r->places.data;
+	const struct fathom_keyed *keyed = r->places.items;
 	const size_t i = FATHOM_BISECT(r->places.n, k, keyed[k].key < avma);
 
-	return i < r->places.n && keyed[i].key == avma
-		       ? (const struct fathom_link *)r->links.data + keyed[i].value
-		       : NULL;
+	return i < r->places.n && keyed[i].key == avma ? r->links.items + keyed[i].value : NULL;
 }
 
 const struct fathom_link *fathom_link_of(const struct fathom_runtime *r, uint32_t module)
 {
 	const uint32_t link = module < r->n_modules ? r->modules[module].link : FATHOM_NONE;
 
-	return link < r->links.n ? (const struct fathom_link *)r->links.data + link : NULL;
+	return link < r->links.n ? r->links.items + link : NULL;
 }
 
 /* Whether the lists are those of the main program, which was told of them and is first. */
 static bool is_own(const struct fathom_runtime *r)
 {
-	const struct fathom_link *links = r->links.data;
+	const struct fathom_link *links = r->links.items;
 
 	return r->links.n && links[0].module == r->main_program;
 }

@@ -16,10 +16,10 @@ void fathom_runtime_init(struct fathom_runtime *r, const struct fathom_reader *r
 
 void fathom_runtime_deinit(struct fathom_runtime *r)
 {
-	fathom_array_deinit(&r->links);
-	fathom_array_deinit(&r->dynamics);
-	fathom_array_deinit(&r->places);
-	fathom_array_deinit(&r->slots);
+	fathom_array_free(&r->links);
+	fathom_array_free(&r->dynamics);
+	fathom_array_free(&r->places);
+	fathom_array_free(&r->slots);
 	free(r->glibc);
 	free(r->modules);
 }

@@ -14,6 +14,7 @@
 #ifndef FATHOM_RUNTIME_RUNTIME_H
 #define FATHOM_RUNTIME_RUNTIME_H
 
+#include "host/base/array.h"
 #include "host/module/budget.h"
 #include "host/module/module.h"
 #include "safe/base/reader.h"
@@ -28,6 +29,17 @@ struct fathom_runtime_module {
 	uint32_t link;  /* number of its first link; FATHOM_NONE: it has none */
 };
 
+struct fathom_link;
+struct fathom_ifunc_slot;
+
+struct fathom_links {
+	FATHOM_ARRAY_OF(struct fathom_link);
+};
+
+struct fathom_ifunc_slots {
+	FATHOM_ARRAY_OF(struct fathom_ifunc_slot);
+};
+
 struct fathom_glibc;
 
 struct fathom_runtime {
@@ -38,14 +50,14 @@ struct fathom_runtime {
 	size_t n_modules;
 	size_t cap_modules;
 	/* of link_map.c */
-	struct fathom_array links;    /* struct fathom_link */
-	struct fathom_array dynamics; /* struct fathom_keyed: modules by their dynamic sections */
-	struct fathom_array places;   /* struct fathom_keyed: links by where they are */
-	uint32_t main_program;        /* number of its module; FATHOM_NONE: not known */
-	uint64_t debug;               /* avma of its struct r_debug */
-	bool is_unsettled;            /* the lists have changed whenever they were read */
+	struct fathom_links links;
+	struct fathom_keyed_array dynamics; /* modules by their dynamic sections */
+	struct fathom_keyed_array places;   /* links by where they are */
+	uint32_t main_program;              /* number of its module; FATHOM_NONE: not known */
+	uint64_t debug;                     /* avma of its struct r_debug */
+	bool is_unsettled;                  /* the lists have changed whenever they were read */
 	/* of ifunc.c */
-	struct fathom_array slots;
+	struct fathom_ifunc_slots slots;
 	bool has_slots;
 	/* of glibc.c: made when it is asked for */
 	struct fathom_glibc *glibc;

@@ -33,7 +33,7 @@ static int compare_words(const void *a, const void *b)
 static bool take_scope(struct fathom_runtime *r, const struct fathom_image *image, uint64_t at,
 		       uint64_t n)
 {
-	const struct fathom_link *links = r->links.data;
+	const struct fathom_link *links = r->links.items;
 	const uint8_t word = fathom_image_address_size(image);
 	uint64_t *sorted;
 	uint64_t first;
@@ -73,7 +73,7 @@ static bool take_scope(struct fathom_runtime *r, const struct fathom_image *imag
 /* Looks in the main program's struct link_map for the array of what is searched. */
 static bool find_scope(struct fathom_runtime *r, const struct fathom_image *image)
 {
-	const struct fathom_link *links = r->links.data;
+	const struct fathom_link *links = r->links.items;
 	const uint8_t word = fathom_image_address_size(image);
 	uint8_t bytes[LINK_MAP_BYTES];
 	const size_t got = r->reader->read(r->reader->data, links[0].at, bytes, sizeof bytes);
@@ -112,7 +112,7 @@ static bool is_called(const struct fathom_runtime_module *m, struct fathom_str n
 static uint32_t add_needed(struct fathom_runtime *r, const struct fathom_runtime_module *m,
 			   uint32_t next, uint32_t *queue)
 {
-	const struct fathom_link *links = r->links.data;
+	const struct fathom_link *links = r->links.items;
 	struct fathom_str needed;
 
 	for (uint32_t k = 0; (needed = fathom_dynsym_needed(m->dynsym, k)).data; k++) {
@@ -149,7 +149,7 @@ static bool is_needed(const struct fathom_runtime *r, const struct fathom_runtim
  */
 static fathom_err follow_needs(struct fathom_runtime *r)
 {
-	const struct fathom_link *links = r->links.data;
+	const struct fathom_link *links = r->links.items;
 	const struct fathom_runtime_module *main;
 	uint32_t *queue = malloc((r->n_modules + 1) * sizeof *queue);
 	uint32_t n = 0;

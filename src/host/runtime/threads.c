@@ -11,6 +11,7 @@
  */
 #include "host/runtime/threads.h"
 
+#include "host/base/array.h"
 #include "host/runtime/glibc.h"
 #include "host/runtime/link_map.h"
 
@@ -46,7 +47,7 @@ static size_t count_once(const uint64_t *at, size_t n, size_t length)
  * is there once: a list that is being changed, or is damaged, may lead in a circle that does not
  * come back to @head. What cannot be read ends it. Returns false without memory.
  */
-static bool read_links(const struct lists *l, uint64_t head, struct fathom_array *ret)
+static bool read_links(const struct lists *l, uint64_t head, struct fathom_u64_array *ret)
 {
 	const uint64_t next = l->glibc ? l->glibc->next.off : 0;
 	size_t landmark = 0; /* circles are found by Brent's method */
@@ -56,9 +57,9 @@ static bool read_links(const struct lists *l, uint64_t head, struct fathom_array
 	       ret->n < MAX_TASKS) {
 		uint64_t *to;
 
-		if (!fathom_budget_reserve(l->r->budget, ret, sizeof at, 1))
+		if (!fathom_budget_room(l->r->budget, ret, 1))
 			return false;
-		to = ret->data;
+		to = ret->items;
 		if (ret->n && at == to[landmark]) {
 			ret->n = count_once(to, ret->n, ret->n - landmark);
 			break;
@@ -142,17 +143,17 @@ static enum reading read_thread(const struct lists *l, uint64_t link, struct fat
  */
 static fathom_err walk_list(const struct lists *l, uint64_t head, bool *ret_more)
 {
-	struct fathom_array links = { 0 };
+	struct fathom_u64_array links = { 0 };
 	const bool done = read_links(l, head, &links);
 	struct fathom_thread thread;
 	enum reading reading = READ;
 
 	for (size_t i = 0; done && i < links.n && *ret_more && reading != UNREADABLE; i++) {
-		reading = read_thread(l, ((const uint64_t *)links.data)[i], &thread);
+		reading = read_thread(l, links.items[i], &thread);
 		if (reading == READ)
 			*ret_more = l->fn(&thread, l->data);
 	}
-	fathom_budget_release(l->r->budget, &links, sizeof(uint64_t));
+	fathom_budget_free(l->r->budget, &links);
 	return done ? FATHOM_OK : FATHOM_E_MEMORY;
 }
 

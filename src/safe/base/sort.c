@@ -164,32 +164,3 @@ void fathom_sort_keyed(struct fathom_keyed *items, struct fathom_keyed *scratch,
 		done = end;
 	}
 }
-
-size_t fathom_upper_bound(const uint64_t *keys, size_t n, uint64_t key)
-{
-	const uint64_t *base = keys;
-
-	while (n > 1) {
-		const size_t half = n / 2;
-
-		/* Compiles to a conditional move: half of the branches would be mispredicted. */
-		base = base[half - 1] <= key ? base + half : base;
-		n -= half;
-	}
-	return (size_t)(base - keys) + (n && *base <= key);
-}
-
-size_t fathom_lower_bound(const struct fathom_keyed *items, size_t n, uint64_t key)
-{
-	size_t low = 0;
-
-	while (low < n) {
-		const size_t mid = low + (n - low) / 2;
-
-		if (items[mid].key < key)
-			low = mid + 1;
-		else
-			n = mid;
-	}
-	return low;
-}

@@ -44,10 +44,4 @@ void fathom_sort_keyed(struct fathom_keyed *items, struct fathom_keyed *scratch,
 		first_;                                              \
 	})
 
-/* Returns how many of the @n sorted @keys are <= @key. */
-size_t fathom_upper_bound(const uint64_t *keys, size_t n, uint64_t key);
-
-/* Returns how many of the @n @items, sorted by key, have a key below @key. */
-size_t fathom_lower_bound(const struct fathom_keyed *items, size_t n, uint64_t key);
-
 #endif

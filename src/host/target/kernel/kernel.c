@@ -7,8 +7,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "host/base/progress.h"
 #include "host/base/path.h"
+#include "host/base/progress.h"
 #include "host/file/kernel_text.h"
 #include "host/module/module.h"
 

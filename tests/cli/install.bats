@@ -128,7 +128,9 @@ needs_no_sanitizer() {
 }
 
 @test "install: a manual page is there for the command and each verb, and all are sound" {
-    for page in fathom.1 fathom-addr.1 fathom-addr2line.1 fathom-llvm-symbolizer.1 fathom-cache.1 fathom-find.1 libfathom.3 fathom_self_format.3; do
+    for page in fathom.1 fathom-addr.1 fathom-addr2line.1 fathom-llvm-symbolizer.1 fathom-cache.1 fathom-find.1 \
+        libfathom.3 fathom_cache.3 fathom_compat.3 fathom_disasm.3 fathom_find.3 fathom_format.3 \
+        fathom_self.3 fathom_self_format.3 fathom_session.3 fathom_snapshot.3 fathom_symbolize.3 fathom_target.3 fathom_value.3; do
         found=$(find "$root" -name "$page*")
         [ -f "$found" ]
         if command -v mandoc >/dev/null; then
@@ -136,6 +138,17 @@ needs_no_sanitizer() {
             run bash -c "mandoc -T lint -W warning $found | grep -v 'referenced manual not found'"
             [ "$output" = "" ]
         fi
+    done
+}
+
+@test "install: each public function has its place in a manual page, whose example compiles" {
+    mkdir -p examples_of_pages
+    run python3 "$BATS_TEST_DIRNAME/manual.py" "$root/include/fathom" "$BATS_TEST_DIRNAME/../../docs/man" examples_of_pages
+    [ "$output" = "" ]
+    [ "$status" = 0 ]
+    [ "$(ls examples_of_pages | wc -l)" = 11 ]
+    for example in examples_of_pages/*.c; do
+        gcc -Wall -Wextra -Werror -o "${example%.c}" "$example" $(pkg-config --cflags --libs fathom)
     done
 }
 

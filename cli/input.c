@@ -132,7 +132,8 @@ void input_parse(const struct input_rules *rules, const char *text, size_t size,
 	}
 	while (size && is_blank(text[size - 1]))
 		size--;
-	*ret = (struct input){ .text = text, .size = size };
+	*ret = (struct input){ .text = text,
+			       .size = size < UINT32_MAX ? (uint32_t)size : UINT32_MAX };
 	if (size && (text[0] < '0' || text[0] > '9'))
 		parse_word(rules, ret);
 	else if (!parse_number(rules, text, size, &ret->address))

@@ -12,8 +12,8 @@
 /* One line of input: an address, or why it is none. */
 struct input {
 	const char *text;
-	size_t size;
 	uint64_t address;
+	uint32_t size;  /* of text, bytes; a line of 4 GiB is shown cut */
 	uint8_t reason; /* enum fathom_reason; FATHOM_REASON_NONE: address holds */
 	uint8_t kind;   /* enum input_kind, of input.h */
 	bool more;      /* the next input is another address of the same text */

@@ -498,18 +498,28 @@ uint32_t fathom_part_ada_symbol(struct fathom_part *p, struct fathom_block_view 
 			       FATHOM_BLOCK_ADA);
 }
 
-void fathom_part_deinit(struct fathom_part *p)
+/* Frees what only making answers needs. */
+static void free_scratch(struct fathom_part *p)
 {
-	fathom_arena_deinit(&p->arena);
-	fathom_store_deinit(&p->functions);
-	fathom_store_deinit(&p->files);
-	fathom_store_deinit(&p->frames);
 	fathom_array_free(&p->text);
 	fathom_array_free(&p->plan);
 	free(p->function_set.table);
 	free(p->file_set.table);
 	free(p->symbol_ids);
 	free(p->nameless);
+	p->function_set.table = NULL;
+	p->file_set.table = NULL;
+	p->symbol_ids = NULL;
+	p->nameless = NULL;
+}
+
+void fathom_part_deinit(struct fathom_part *p)
+{
+	fathom_arena_deinit(&p->arena);
+	fathom_store_deinit(&p->functions);
+	fathom_store_deinit(&p->files);
+	fathom_store_deinit(&p->frames);
+	free_scratch(p);
 }
 
 /* What stands before the first answer: with one answer, the way back to the whole. */
@@ -625,13 +635,15 @@ static void add_to_set(struct frame_set *set, uint32_t part, uint32_t i)
 	set->table[at] = (part << PART_BITS | i) + 1;
 }
 
-bool fathom_answers_unify(struct fathom_answers *answers)
+bool fathom_answers_finish(struct fathom_answers *answers)
 {
 	struct frame_set set = { .answers = answers, .mask = FIRST_SET - 1 };
 	size_t n = 0;
 
-	for (uint32_t p = 0; p < answers->n_parts; p++)
+	for (uint32_t p = 0; p < answers->n_parts; p++) {
+		free_scratch(&answers->parts[p]);
 		n += answers->parts[p].frames.n;
+	}
 	/* Frames of personalities say more than they show. */
 	if (n < 2 || answers->n < 2 || answers->extra)
 		return true;

@@ -150,10 +150,10 @@ static inline struct fathom_answer fathom_answer_without_module(uint64_t address
 }
 
 /*
- * Makes one object of frames that are equal, which several threads, or several blocks, have made.
- * False without memory.
+ * Ends the making of answers: frees scratch, and makes one object of frames that are equal, which
+ * several threads, or several blocks, have made. False without memory.
  */
-bool fathom_answers_unify(struct fathom_answers *answers);
+bool fathom_answers_finish(struct fathom_answers *answers);
 
 /* Adds a module; NULL without memory. Must not run beside threads that fill parts. */
 const struct fathom_module_info *fathom_answers_add_module(struct fathom_answers *answers,

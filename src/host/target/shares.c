@@ -202,7 +202,7 @@ fathom_err fathom_target_answer(struct fathom_target *target,
 		return fathom_fail_memory(reterr);
 	fathom_call_begin(&call, target->session);
 	err = answer(&b, target, reterr);
-	if (!err && !fathom_answers_unify(b.answers))
+	if (!err && !fathom_answers_finish(b.answers))
 		err = fathom_fail_memory(reterr);
 	err = fathom_call_end(&call, err, reterr);
 	if (err) {

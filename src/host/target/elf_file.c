@@ -7,7 +7,7 @@
 #include "host/module/source.h"
 #include "host/symbol/gnu_rules.h"
 
-/* A view of a file, which is the same at each moment. */
+/* A view of a file: the same at every moment. */
 struct file_view {
 	struct fathom_view view;
 	struct fathom_holder holder;
@@ -188,7 +188,7 @@ fathom_err fathom_target_section_address(const struct fathom_target *target, con
 	return FATHOM_OK;
 }
 
-/* Names that lie in the file end with a NUL there. */
+/* Returns the text of @s, which lies in the file and ends with a NUL there. */
 static const char *text_of(struct fathom_str s)
 {
 	return s.data ? s.data : "";

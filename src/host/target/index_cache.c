@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a target has cost, and storing the indexes of its modules. */
+/* The cost of a target, and storing the indexes of its modules. */
 #include "host/base/progress.h"
 #include "host/module/cache_read.h"
 #include "host/target/target.h"
@@ -17,13 +17,13 @@ uint64_t fathom_cache_cost_ms(const struct fathom_target *target)
 	return ns / 1000000;
 }
 
-/* The storing of all modules of a process or kernel. */
+/* State for storing all modules of a process or kernel. */
 struct stores {
 	struct fathom_cache_result sum;
 	struct fathom_errinfo *reterr;
 	int64_t deadline_ns; /* 0: none */
 	bool all;
-	fathom_err err; /* the first failure: the others are stored all the same */
+	fathom_err err; /* the first failure; the other modules are stored anyway */
 };
 
 static void store_one(struct fathom_module *m, void *data)
@@ -34,7 +34,7 @@ static void store_one(struct fathom_module *m, void *data)
 	int64_t left = s->deadline_ns ? (s->deadline_ns - fathom_now_ns()) / 1000000 : 0;
 	fathom_err err;
 
-	/* Of modules that cost nothing there is nothing to store. */
+	/* Modules that cost nothing have nothing to store. */
 	if ((s->deadline_ns && left <= 0) || (!s->all && !atomic_load(&m->cost_ns)))
 		return;
 	err = fathom_cache_store_module(m, s->all, (uint32_t)left, &one, &info);

@@ -7,8 +7,8 @@
 #include "host/target/target.h"
 
 /*
- * Opens this process. Where /proc/self/maps cannot be read, @make_map, which may be NULL, makes a
- * map for pages of so many bytes.
+ * Opens this process. If /proc/self/maps is unreadable, @make_map makes a map for @page-byte pages;
+ * it may be NULL.
  */
 fathom_err fathom_own_process_open(struct fathom_search_paths *paths,
 				   fathom_err (*make_map)(uint64_t page, struct fathom_maps *ret),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Answering a batch of addresses of any target: each is located, what is of one module at one bias
- * is a share of the batch, and the target itself is asked for names of the rest.
+ * Answers a batch of addresses of any target. Locates each address, groups those in one module at
+ * one bias into a share, and asks the target itself to name the rest.
  */
 #include <stdlib.h>
 
@@ -19,9 +19,9 @@ struct batch {
 	const uint64_t *addresses;
 	size_t n;
 	struct fathom_answers *answers;
-	struct fathom_keyed *keyed; /* twice as many: place's key -> number of the address */
-	uint32_t *places;           /* numbers of addresses, as shares want them */
-	uint32_t *rest;             /* numbers of those that no module holds, but may have names */
+	struct fathom_keyed *keyed; /* place's key -> address number; room for 2n */
+	uint32_t *places;           /* numbers of addresses, in the order of shares */
+	uint32_t *rest;             /* numbers of addresses outside modules that may have names */
 	size_t n_keyed;
 	size_t n_rest;
 };
@@ -31,7 +31,7 @@ static uint64_t looked_up(const struct batch *b, size_t i)
 	return fathom_looked_up(b->options, b->addresses, i);
 }
 
-/* Locates all addresses: keys those that a module holds, and answers the others so far. */
+/* Locates all addresses: keys those inside modules, and begins the answers of the others. */
 static fathom_err locate_all(struct batch *b)
 {
 	b->n_keyed = 0;
@@ -51,7 +51,7 @@ static fathom_err locate_all(struct batch *b)
 	return FATHOM_OK;
 }
 
-/* Answers the share of @n @places, which are at @p; all addresses for NULL. */
+/* Answers the share of @n @places, which are at @p; all addresses if @places is NULL. */
 static fathom_err answer_share(const struct batch *b, const struct fathom_place *p,
 			       const uint32_t *places, size_t n)
 {
@@ -66,7 +66,7 @@ static fathom_err answer_share(const struct batch *b, const struct fathom_place 
 	return fathom_symbolize_share(&share, b->options, b->answers);
 }
 
-/* Answers what is keyed: those that lie together are one share, and so are neighbours alike. */
+/* Answers the keyed addresses: a run of one key, or of neighbours at one place, is one share. */
 static fathom_err answer_keyed(struct batch *b)
 {
 	struct fathom_place p;
@@ -91,7 +91,7 @@ static fathom_err answer_keyed(struct batch *b)
 	return FATHOM_OK;
 }
 
-/* Asks for names of the @n @places, which are in modules or in none. */
+/* Asks the target to name the @n @places, all @in_modules or all outside. */
 static fathom_err name_rest(const struct batch *b, uint32_t *places, size_t n, bool in_modules)
 {
 	const struct fathom_rest rest = { .options = b->options,
@@ -104,7 +104,7 @@ static fathom_err name_rest(const struct batch *b, uint32_t *places, size_t n, b
 	return n ? b->view->target->ops->name_rest(b->view, &rest) : FATHOM_OK;
 }
 
-/* Asks for names of code that the tables of its module do not name. */
+/* Asks the target to name code that the tables of its module do not name. */
 static fathom_err name_nameless(struct batch *b)
 {
 	size_t n = 0;
@@ -123,7 +123,7 @@ static fathom_err name_nameless(struct batch *b)
 	return name_rest(b, b->places, n, true);
 }
 
-/* Answers the batch in its view, whose addresses were located. */
+/* Answers the located addresses of the batch. */
 static fathom_err answer_located(struct batch *b)
 {
 	FATHOM_TRY(answer_keyed(b));
@@ -141,7 +141,7 @@ static bool reserve(struct batch *b)
 	return b->keyed && b->places && b->rest;
 }
 
-/* Begins a view, of the few addresses that are looked up only, or of all of @target. */
+/* Begins a view of all of @target or, if @few, of the batch's addresses only. */
 static fathom_err begin(struct batch *b, struct fathom_target *target, bool few,
 			struct fathom_errinfo *reterr)
 {
@@ -154,7 +154,7 @@ static fathom_err begin(struct batch *b, struct fathom_target *target, bool few,
 				  few ? avmas : NULL, b->n, &b->view, reterr);
 }
 
-/* Answers the batch in one view; FATHOM_E_UNSUPPORTED if that takes a view of the whole. */
+/* Answers the batch in one view; FATHOM_E_UNSUPPORTED if that needs a view of the whole target. */
 static fathom_err answer_once(struct batch *b, struct fathom_target *target, bool few,
 			      struct fathom_errinfo *reterr)
 {
@@ -215,7 +215,7 @@ fathom_err fathom_target_answer(struct fathom_target *target,
 	return FATHOM_OK;
 }
 
-/* Reads what the caller of a personality asks beyond @ret. */
+/* Reads the options that only personalities use. */
 static fathom_err read_compat(const struct fathom_compat_symbolize *options,
 			      struct fathom_batch_options *ret)
 {
@@ -231,7 +231,7 @@ static fathom_err read_compat(const struct fathom_compat_symbolize *options,
 	return FATHOM_OK;
 }
 
-/* Copies what the caller's header knows and refuses what ours does not. */
+/* Copies the options that the caller's header has; rejects those that ours lacks. */
 static fathom_err read_options(const struct fathom_symbolize_options *options,
 			       struct fathom_batch_options *ret)
 {

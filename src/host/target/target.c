@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What all kinds of targets have in common. */
+/* The common part of all kinds of targets. */
 #include "host/target/target.h"
 
 #include "fathom/snapshot.h"
@@ -113,7 +113,7 @@ struct fathom_layout fathom_target_layout(struct fathom_target *t)
 	return layout;
 }
 
-/* The search for a file that was cut. */
+/* State for finding a truncated file. */
 struct cut_search {
 	fathom_err (*check)(const struct fathom_module *m, struct fathom_errinfo *reterr);
 	struct fathom_errinfo *reterr;
@@ -128,7 +128,10 @@ static void check_module(struct fathom_module *m, void *data)
 		s->err = s->check(m, s->reterr);
 }
 
-/* Checks the file that @t was stored in and those that are open, also for what was overwritten. */
+/*
+ * Checks the target's own file and all open ones for truncation and, with @also_overwritten,
+ * overwriting.
+ */
 static fathom_err check_files(const struct fathom_target *t, bool also_overwritten,
 			      struct fathom_errinfo *reterr)
 {
@@ -152,7 +155,7 @@ fathom_err fathom_target_end_call(const struct fathom_target *target, fathom_err
 fathom_err fathom_target_check(const struct fathom_target *target, struct fathom_errinfo *reterr)
 {
 	FATHOM_TRY(fathom_target_end_call(target, FATHOM_OK, reterr));
-	/* Those of what lives are looked at before each batch. */
+	/* A live target checks its files before each batch. */
 	return target->is_live ? FATHOM_OK : check_files(target, true, reterr);
 }
 

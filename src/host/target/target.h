@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Targets: address spaces that questions are asked about. Each kind (a file, a process, a core, the
- * kernel, ...) has a struct of its own, which begins with struct fathom_target, and one table of
- * operations. Nothing but the functions that open targets knows which kind one is.
+ * Targets: address spaces to query. Each kind (a file, a process, a core, the kernel, ...) has a
+ * struct of its own, which begins with struct fathom_target, and one table of operations. Only the
+ * functions that open targets know the kind.
  *
- * Questions about addresses are asked of a *view*: a target at one moment. It begins, is asked by
- * one thread, and ends; a target has as many at a time as it has threads that ask.
+ * Addresses are looked up in a *view*: a target at one moment. One thread begins, uses and ends a
+ * view; each thread that queries a target has its own.
  */
 #ifndef FATHOM_TARGET_TARGET_H
 #define FATHOM_TARGET_TARGET_H
@@ -30,22 +30,25 @@ struct fathom_target {
 	struct fathom *session;
 	struct fathom_search_paths *paths; /* has session */
 	struct fathom_notes notes;
-	/* The file whose addresses, as stated in it, are those of the target; NULL: of what runs */
+	/*
+	 * The file whose stated addresses (svma) are the target's; NULL if the target's are
+	 * run-time addresses
+	 */
 	struct fathom_module *stated;
 	_Atomic uint32_t references;
 	uint8_t kind; /* enum fathom_target_kind: what fathom_target_get_info() says */
-	bool is_live; /* a process: map and memory change, and each view looks at its files again */
-	int pid;      /* of the process that it is or was; 0: none, or not known */
+	bool is_live; /* a process: its map, memory and files may change between views */
+	int pid;      /* of the process that it is or was; 0: none or unknown */
 };
 
-/* How numbers are written in the memory of a target, and for which machine its code is. */
+/* The machine, word size and byte order of a target. */
 struct fathom_layout {
-	uint32_t machine; /* EM_; EM_NONE: not known */
-	uint8_t word;     /* bytes of an address */
+	uint32_t machine; /* EM_; EM_NONE: unknown */
+	uint8_t word;     /* bytes in an address */
 	bool swap;        /* its byte order is not this machine's */
 };
 
-/* Registers that have a DWARF number: at most those of aarch64. */
+/* The largest number of registers with a DWARF number: that of aarch64. */
 #define FATHOM_REGISTERS 33
 
 /* The general registers of a thread. */
@@ -53,104 +56,101 @@ struct fathom_registers {
 	uint32_t machine; /* EM_ */
 	uint64_t pc;
 	uint64_t sp;
-	uint64_t known;                   /* a bit for each that has a value */
-	uint64_t value[FATHOM_REGISTERS]; /* by DWARF number, as the machine's psABI has them */
+	uint64_t known;                   /* bit i is set if value[i] is valid */
+	uint64_t value[FATHOM_REGISTERS]; /* by the psABI's DWARF number */
 };
 
 /* A target at one moment. A kind's own struct begins with it. */
 struct fathom_view {
 	struct fathom_target *target;
-	const struct fathom_place *everywhere; /* where all addresses are; NULL: they differ */
-	enum fathom_reason hidden;             /* why no address of it is shown; NONE: they are */
-	struct fathom_reader memory;           /* as it is, or was, at that moment */
-	struct fathom_errinfo
-		failed; /* more about the error that an operation returned last, if any */
+	const struct fathom_place *everywhere; /* the place of all addresses; NULL: they differ */
+	enum fathom_reason hidden;             /* why addresses are hidden; NONE: they are not */
+	struct fathom_reader memory;           /* as it is, or was, at the view's moment */
+	struct fathom_errinfo failed;          /* details of the last error */
 };
 
-/* For so few addresses a view may know less than the whole target. */
+/* The most addresses for which a view may cover only part of the target. */
 #define FATHOM_VIEW_FEW 8
 
 /* What a view is for. */
 enum fathom_view_use {
 	FATHOM_VIEW_PLACES,
-	FATHOM_VIEW_LINES,  /* places, whose lines are wanted: that there are none is a note */
-	FATHOM_VIEW_MEMORY, /* memory is read, and has to be that of one program */
+	FATHOM_VIEW_LINES,  /* places and their lines; missing lines are noted */
+	FATHOM_VIEW_MEMORY, /* memory, of one program only */
 };
 
 /*
- * What a target can do. Operations are called by many threads at once, those of one view by one.
- * NULL where the comment says what that means.
+ * The operations of a target. Many threads may call them at once, but only one for each view. An
+ * operation may be NULL only if its comment says what that means.
  */
 struct fathom_target_ops {
 	/*
-	 * Begins a view. With @avmas, of which there are @n, at most FATHOM_VIEW_FEW, it may know
-	 * only what those are in; NULL: it knows the whole.
+	 * Begins a view. If @avmas is not NULL, the view may cover only those @n addresses, at most
+	 * FATHOM_VIEW_FEW; otherwise it covers the whole target.
 	 */
 	fathom_err (*begin)(struct fathom_target *t, enum fathom_view_use use,
 			    const uint64_t *avmas, size_t n, struct fathom_view **ret,
 			    struct fathom_errinfo *reterr);
 	void (*end)(struct fathom_view *v);
-	/* Finds where @avma is. FATHOM_E_UNSUPPORTED when that takes a view of the whole. */
+	/* Finds where @avma is. FATHOM_E_UNSUPPORTED if that needs a view of the whole target. */
 	fathom_err (*locate)(struct fathom_view *v, uint64_t avma, struct fathom_place *ret);
-	/* Calls @fn for each module, once for each bias, in the order of addresses. */
+	/* Calls @fn for each module at each bias, in address order. */
 	fathom_err (*modules)(struct fathom_view *v, fathom_module_fn fn, void *data);
-	/* Names what no module has a name for, as far as it can. NULL: nothing else has names. */
-	fathom_err (*name_rest)(struct fathom_view *v, const struct fathom_rest *rest);
 	/*
-	 * Calls @fn for each name that the target itself lists, without its modules. NULL: it lists
-	 * none.
+	 * Names addresses that no module names, as far as possible. NULL: there are no other names.
 	 */
+	fathom_err (*name_rest)(struct fathom_view *v, const struct fathom_rest *rest);
+	/* Calls @fn for each name that the target itself, not a module, lists. NULL: none. */
 	fathom_err (*names)(struct fathom_view *v,
 			    bool (*fn)(struct fathom_str name, bool is_local, void *data),
 			    void *data);
-	/* Tells the layout of the program. */
+	/* Finds the layout of the program. */
 	fathom_err (*layout)(struct fathom_view *v, struct fathom_layout *ret);
 	/*
-	 * Returns whether all that was read of @v was of one program: exec() may put another in its
-	 * place. NULL: it always is.
+	 * Returns whether all memory read through @v was one program's: exec() may replace it.
+	 * NULL: always true.
 	 */
 	bool (*has_stayed)(struct fathom_view *v);
-	/* Returns what code that a process makes itself is asked of. NULL: it is no process. */
+	/* Returns the process for JIT look-ups. NULL: the target is no process. */
 	struct fathom_jit_process *(*jit)(struct fathom_view *v);
-	/* Calls @fn for each thread, until it returns false. NULL: it has none that are known. */
+	/* Calls @fn for each thread, until it returns false. NULL: no threads are known. */
 	fathom_err (*threads)(struct fathom_view *v, bool (*fn)(int32_t tid, void *data),
 			      void *data);
-	/* Reads the registers of thread @tid. NULL: they are not known. */
+	/* Reads the registers of thread @tid. NULL: they are unknown. */
 	fathom_err (*registers)(struct fathom_view *v, int32_t tid, struct fathom_registers *ret,
 				struct fathom_errinfo *reterr);
-	/* Returns the number of the main thread, as the process knows it; 0: not known. NULL: ditto
-	 */
+	/* Returns the main thread's number in the process's own namespace; 0 or NULL: unknown. */
 	int32_t (*main_tid)(const struct fathom_target *t);
-	/* Reads up to @size bytes at @avma, as they are now. */
+	/* Reads up to @size bytes at @avma now. */
 	fathom_err (*read)(struct fathom_target *t, uint64_t avma, void *to, size_t size,
 			   size_t *ret_size, struct fathom_errinfo *reterr);
 	/*
-	 * Reads code where read() has failed with @err: *@ret_size bytes from the file that it was
-	 * linked to. NULL: nothing else has it.
+	 * Reads code from the linked file after read() failed with @err; stores the size read in
+	 * *@ret_size. NULL: there is no other source.
 	 */
 	fathom_err (*read_stated)(struct fathom_target *t, fathom_err err, uint64_t avma, void *to,
 				  size_t size, size_t *ret_size);
-	/* Calls @fn for each module that is open; none is closed meanwhile. */
+	/* Calls @fn for each open module; none is closed meanwhile. */
 	void (*each_open)(const struct fathom_target *t,
 			  void (*fn)(struct fathom_module *m, void *data), void *data);
 	/*
-	 * Returns FATHOM_E_CHANGED if the file that the target is, or was stored in, was cut or, if
-	 * @also_overwritten, was overwritten. NULL: there is no such file.
+	 * Returns FATHOM_E_CHANGED if the target's own file was truncated or, with
+	 * @also_overwritten, overwritten. NULL: there is no such file.
 	 */
 	fathom_err (*check)(const struct fathom_target *t, bool also_overwritten,
 			    struct fathom_errinfo *reterr);
 	void (*describe)(const struct fathom_target *t, struct fathom_target_info *ret);
-	/* Writes a snapshot. NULL: none can be taken. */
+	/* Writes a snapshot. NULL: unsupported. */
 	fathom_err (*store)(struct fathom_target *t, const char *path,
 			    struct fathom_errinfo *reterr);
-	/* Closes what the kind has and frees @t. */
+	/* Frees @t and what its kind owns. */
 	void (*free)(struct fathom_target *t);
 };
 
-/* Prepares the general part of a target, which is all zero. */
+/* Initializes the general part of a target, which is all zero. */
 void fathom_target_init(struct fathom_target *t, const struct fathom_target_ops *ops,
 			struct fathom_search_paths *paths, enum fathom_target_kind kind);
-/* Ends the general part. */
+/* Frees the general part. */
 void fathom_target_deinit(struct fathom_target *t);
 
 /* Begins a view of all of @t. */
@@ -160,21 +160,24 @@ static inline fathom_err fathom_view_begin(struct fathom_target *t, enum fathom_
 	return t->ops->begin(t, use, NULL, 0, ret, reterr);
 }
 
-/* Ends a view; NULL is nothing. */
+/* Ends a view; @v may be NULL. */
 static inline void fathom_view_end(struct fathom_view *v)
 {
 	if (v)
 		v->target->ops->end(v);
 }
 
-/* Finds where @avma is. Of a view of the whole, FATHOM_E_MEMORY or what v->failed tells. */
+/*
+ * Finds where @avma is. In a view of the whole target, it fails only with FATHOM_E_MEMORY or the
+ * error in v->failed.
+ */
 static inline fathom_err fathom_view_locate(struct fathom_view *v, uint64_t avma,
 					    struct fathom_place *ret)
 {
 	return v->target->ops->locate(v, avma, ret);
 }
 
-/* Reads up to @size bytes at @avma; returns how many could be read, with errno for the others. */
+/* Reads up to @size bytes at @avma; returns how many it read, and sets errno if fewer. */
 static inline size_t fathom_view_read(const struct fathom_view *v, uint64_t avma, void *to,
 				      size_t size)
 {
@@ -193,19 +196,18 @@ fathom_err fathom_target_answer(struct fathom_target *target,
 				const uint64_t *addresses, size_t n,
 				struct fathom_answers **ret_answers, struct fathom_errinfo *reterr);
 
-/* Calls @fn for each thread, until it returns false. FATHOM_E_UNSUPPORTED: none are known. */
+/* Calls @fn for each thread, until it returns false. FATHOM_E_UNSUPPORTED: threads are unknown. */
 fathom_err fathom_view_threads(struct fathom_view *v, bool (*fn)(int32_t tid, void *data),
 			       void *data, struct fathom_errinfo *reterr);
 
 /*
- * Reads the registers of thread @tid, as it is known to the target. FATHOM_E_NOT_FOUND: there is no
- * such thread; FATHOM_E_UNSUPPORTED: it is not stopped, or what is known of it has none.
+ * Reads the registers of thread @tid, a number as the target knows it. FATHOM_E_NOT_FOUND: there is
+ * no such thread; FATHOM_E_UNSUPPORTED: it is not stopped, or its registers were not stored.
  */
 fathom_err fathom_view_registers(struct fathom_view *v, int32_t tid, struct fathom_registers *ret,
 				 struct fathom_errinfo *reterr);
 
-/* Returns @err, with which an operation of @v has failed, and in @reterr all that is known of it.
- */
+/* Returns @err, the error of an operation of @v, and copies its details to @reterr. */
 fathom_err fathom_view_fail(const struct fathom_view *v, fathom_err err,
 			    struct fathom_errinfo *reterr);
 
@@ -213,21 +215,21 @@ fathom_err fathom_view_fail(const struct fathom_view *v, fathom_err err,
 bool fathom_view_holds(struct fathom_view *v, const struct fathom_module *module, uint64_t bias,
 		       uint64_t avma);
 
-/* Reads code at @avma: *@ret_stated, from the file that it was linked to. */
+/* Reads code at @avma. *@ret_stated tells whether it comes from the linked file. */
 fathom_err fathom_target_read_code(struct fathom_target *t, uint64_t avma, void *to, size_t size,
 				   size_t *ret_size, bool *ret_stated,
 				   struct fathom_errinfo *reterr);
 
-/* Returns the layout of @t; its machine is EM_NONE where it cannot be known. */
+/* Returns the layout of @t; its machine is EM_NONE if unknown. */
 struct fathom_layout fathom_target_layout(struct fathom_target *t);
 
-/* Returns the machine that this library is built for, EM_NONE for one that it does not know. */
+/* Returns the machine that this library is built for; EM_NONE if unsupported. */
 uint32_t fathom_own_machine(void);
 
 /*
- * Returns @err, how a call on @target has ended; but FATHOM_E_CHANGED, which @reterr tells more of,
- * if a file that @target has open was cut (mapped.h): what was made of it is of no use, and what
- * has failed has failed for that.
+ * Returns @err, the result of a call on @target, or FATHOM_E_CHANGED with details in @reterr if an
+ * open file of @target was truncated (mapped.h): results from that file are worthless, and a
+ * failure was caused by it.
  */
 fathom_err fathom_target_end_call(const struct fathom_target *target, fathom_err err,
 				  struct fathom_errinfo *reterr);

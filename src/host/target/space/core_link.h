@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which files were mapped where, for a core without the note NT_FILE: Linux leaves it out when
- * there are more than 65,535 mappings (it would be larger than core_file_note_size_limit), and
- * gcore writes it last, where a core is cut first.
+ * Finds which files were mapped where, for a core without the note NT_FILE. Linux omits the note if
+ * there are more than 65,535 mappings (it would exceed core_file_note_size_limit); gcore writes it
+ * last, where truncation hits first.
  *
- * ELF headers are stored of all programs and libraries; their program headers say which memory is
- * theirs. What they are called stands in the list that the dynamic linker keeps for debuggers
- * (<link.h>, struct r_debug, which DT_DEBUG of the program leads to), and, of the program itself,
- * in AT_EXECFN. An ELF file that is in no such list must have code that may be run: else it was
- * mapped to be read.
+ * Cores store the ELF headers of all programs and libraries; the program headers give their memory
+ * ranges. Their names are in the dynamic linker's list for debuggers (<link.h>, struct r_debug, to
+ * which the program's DT_DEBUG points); the program's own is in AT_EXECFN. An ELF file outside that
+ * list counts only if its code is mapped executable: otherwise it was mapped to be read.
  */
 #ifndef FATHOM_TARGET_SPACE_CORE_LINK_H
 #define FATHOM_TARGET_SPACE_CORE_LINK_H
@@ -16,15 +15,15 @@
 #include "host/target/space/core_range.h"
 #include "host/target/space/dump.h"
 
-/* What the core says otherwise. */
+/* Facts from elsewhere in the core. */
 struct fathom_core_facts {
-	uint64_t vdso;   /* avma of its ELF header, which is of no file */
+	uint64_t vdso;   /* avma of its ELF header; it has no file */
 	uint64_t execfn; /* avma of the path that was executed */
 };
 
 /*
- * Finds the ranges, not sorted; *@ret may stay without any. Sets @d->entry where that is not known.
- * @loads are the PT_LOADs. FATHOM_E_MEMORY.
+ * Finds the ranges, unsorted; *@ret may stay empty. Sets @d->entry if unknown. @loads are the
+ * PT_LOADs. FATHOM_E_MEMORY.
  */
 fathom_err fathom_core_link_files(struct fathom_dump *d, const struct fathom_core_ranges *loads,
 				  const struct fathom_core_facts *facts,

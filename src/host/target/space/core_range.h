@@ -5,19 +5,19 @@
 
 #include "safe/base/bytes.h"
 
-/* A PT_LOAD, or what was mapped from a file. */
+/* A PT_LOAD, or a range mapped from a file. */
 struct fathom_core_range {
 	uint64_t start; /* avma */
 	uint64_t end;
 	uint64_t off;           /* in the core, or in the mapped file */
-	uint64_t filesz;        /* of a PT_LOAD: bytes that were stored */
-	uint64_t number;        /* of a file without a path, else 0 */
-	struct fathom_str name; /* of the file; data is NULL where it is damaged */
+	uint64_t filesz;        /* of a PT_LOAD: stored bytes */
+	uint64_t number;        /* of a file without a path; otherwise 0 */
+	struct fathom_str name; /* of the file; data is NULL if damaged */
 	uint32_t flags;         /* PF_, of a PT_LOAD */
 };
 
 struct fathom_core_ranges {
-	struct fathom_core_range *items; /* sorted, none over another */
+	struct fathom_core_range *items; /* sorted, disjoint */
 	size_t n;
 };
 

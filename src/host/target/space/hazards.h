@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where the memory of a process is that of files on file systems that may not answer (reach.h): to
- * touch a page of it that is not in memory may take for ever.
+ * Hazards: memory of a process mapped from a file system that may not answer (reach.h). Touching a
+ * page of it that is not resident may block for ever.
  */
 #ifndef FATHOM_TARGET_SPACE_HAZARDS_H
 #define FATHOM_TARGET_SPACE_HAZARDS_H
@@ -14,9 +14,9 @@
 #include "host/base/reach.h"
 #include "host/file/maps.h"
 
-/* A stretch of such memory. */
+/* A range of such memory. */
 struct fathom_hazard {
-	uint64_t start; /* avma; UINT64_MAX: there is none */
+	uint64_t start; /* avma; UINT64_MAX: no hazard */
 	uint64_t end;
 	uint64_t device;
 };
@@ -28,7 +28,7 @@ struct fathom_hazard_array {
 struct fathom_hazards {
 	struct fathom_reach *reach;      /* NULL: nothing is a hazard */
 	pthread_mutex_t lock;            /* of list */
-	struct fathom_hazard_array list; /* sorted, by the map that was read last */
+	struct fathom_hazard_array list; /* sorted; from the last map read */
 	_Atomic bool any;
 	_Atomic bool known; /* a map was read */
 };
@@ -36,13 +36,13 @@ struct fathom_hazards {
 void fathom_hazards_init(struct fathom_hazards *h, struct fathom_reach *reach);
 void fathom_hazards_deinit(struct fathom_hazards *h);
 
-/* Whether touching the file or the memory of mapping @m may keep us waiting. */
+/* Returns whether touching the file or the memory of mapping @m may block. */
 bool fathom_hazards_has(const struct fathom_hazards *h, const struct fathom_mapping *m);
 
-/* Notes where @maps, which is whole, has such files; without memory, the list stays as it is. */
+/* Lists the hazards in @maps, a whole map; if memory runs out, the list stays unchanged. */
 void fathom_hazards_note(struct fathom_hazards *h, const struct fathom_maps *maps);
 
-/* The first one that ends behind @avma. */
+/* Returns the first hazard that ends after @avma. */
 struct fathom_hazard fathom_hazards_next(struct fathom_hazards *h, uint64_t avma);
 
 #endif

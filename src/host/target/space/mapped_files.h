@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What one view knows of a space: a map, and the files of those mappings that were asked about. */
+/* A view of a space: a map, and the files of the mappings looked up so far. */
 #ifndef FATHOM_TARGET_SPACE_MAPPED_FILES_H
 #define FATHOM_TARGET_SPACE_MAPPED_FILES_H
 
@@ -16,46 +16,46 @@ struct fathom_used_file {
 
 /* What is known of one mapping. */
 struct fathom_known_mapping {
-	uint32_t before; /* the nearest mapping of a file, if all between is mapped; maps.n: none */
-	uint32_t behind; /* the same, to the other side */
-	uint32_t file;   /* in files; FATHOM_NONE: it has none */
-	uint32_t opened; /* the same + 1, if this is the first mapping of the file; 0: not yet */
-	enum fathom_reason reason; /* why it is of no module */
+	uint32_t before; /* nearest earlier mapping of a file, without a gap; maps.n: none */
+	uint32_t behind; /* nearest later one, likewise */
+	uint32_t file;   /* index in files; FATHOM_NONE: none */
+	uint32_t opened; /* of the file's first mapping: file + 1; 0: not opened */
+	enum fathom_reason reason; /* why it belongs to no module */
 	uint64_t bias;
-	bool looked; /* the file, the reason and the bias are known */
+	bool looked; /* file, reason and bias are known */
 };
 
 struct fathom_space_view {
 	struct fathom_view view;
 	struct fathom_space *space;
 	struct fathom_maps maps;
-	struct fathom_known_mapping *of; /* each mapping */
+	struct fathom_known_mapping *of; /* indexed by mapping */
 	struct fathom_used_file **files;
 	uint32_t n_files;
 	uint32_t cap_files;
-	uint64_t entry; /* of a view of memory: avma where the program started; 0: not known */
+	uint64_t entry; /* of a view of memory: avma of the program's entry; 0: unknown */
 	struct fathom_space_memory memory;
-	struct fathom_reader raw; /* of memory as it is, or was stored, without what files have */
+	struct fathom_reader raw; /* memory as it is, or was stored, without what files have */
 	struct fathom_jit_process jit;
 };
 
-/* Frees the view that is kept; the files of @s are being closed. */
+/* Frees the kept idle view, before the files of @s are closed. */
 void fathom_space_drop_idle(struct fathom_space *s);
 
-/* Finds out what mapping @i is of, once. FATHOM_E_MEMORY, FATHOM_E_UNSUPPORTED. */
+/* Finds the file, reason and bias of mapping @i, once. FATHOM_E_MEMORY, FATHOM_E_UNSUPPORTED. */
 fathom_err fathom_space_look_up(struct fathom_space_view *v, size_t i);
 
-/* Reads memory and, where it was not stored, constant segments from files (constant_memory.c). */
+/* Reads memory; constant segments that were not stored come from files (constant_memory.c). */
 size_t fathom_space_view_read(struct fathom_space_view *v, uint64_t avma, void *to, size_t size);
 
-/* Prepares what code that the process makes is asked of (made_code.c). */
+/* Prepares v->jit, the process for JIT look-ups (made_code.c). */
 void fathom_space_init_jit(struct fathom_space_view *v);
 
-/* Calls @fn for each module, or for each that has @code only. */
+/* Calls @fn for each module or, if @code, for each one with code. */
 fathom_err fathom_space_walk(struct fathom_space_view *v, bool code, fathom_module_fn fn,
 			     void *data);
 
-/* The file of mapping @i, which is of a module. */
+/* Returns the file of mapping @i, which belongs to a module. */
 static inline struct fathom_used_file *fathom_space_used_file(const struct fathom_space_view *v,
 							      size_t i)
 {

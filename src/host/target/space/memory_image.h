@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ELF files in the memory of a space: compared with a file, or put together from it. */
+/* ELF files in the memory of a space: compares them with files, or rebuilds files from them. */
 #ifndef FATHOM_TARGET_SPACE_MEMORY_IMAGE_H
 #define FATHOM_TARGET_SPACE_MEMORY_IMAGE_H
 
@@ -9,18 +9,18 @@
 enum fathom_sameness { FATHOM_DIFFERENT, FATHOM_SAME, FATHOM_UNREADABLE };
 
 /*
- * Whether @o is the file of mapping @i, by what is of it in memory: the first page and the
- * build-id. Where those cannot tell, memory that does not change is compared by all of its code;
- * else there is no telling. Where memory cannot be read, errno says why, or is 0.
+ * Compares @o with the memory of mapping @i: by first page and build-id. If those do not decide and
+ * the memory cannot change, compares all code; otherwise the result is FATHOM_UNREADABLE. errno is
+ * why memory could not be read, or 0.
  */
 enum fathom_sameness fathom_space_compare(const struct fathom_space *s,
 					  const struct fathom_maps *maps, size_t i,
 					  const struct fathom_object *o);
 
 /*
- * The file of mapping @i as its segments are in memory: without section headers, so with the
- * symbols of its dynamic table only. [vdso] is there whole. Where not all of a segment can be read,
- * what is said about symbols or unwinding in it is left out; *@ret_bare says that nothing is left.
+ * Rebuilds the file of mapping @i from its segments in memory. It has no section headers, so only
+ * the symbols of its dynamic table; [vdso] is complete. If a segment is not fully readable, the
+ * symbol and unwind tables in it are omitted; *@ret_bare tells that none is left.
  */
 fathom_err fathom_space_image(const struct fathom_space *s, const struct fathom_maps *maps,
 			      size_t i, struct fathom_object **ret, bool *ret_bare,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who owns the process of a space: user, number, and since when. */
+/* The owner of a space's process: user, pid and start time. */
 #ifndef FATHOM_TARGET_SPACE_OWNER_H
 #define FATHOM_TARGET_SPACE_OWNER_H
 
@@ -7,8 +7,8 @@
 #include "host/target/space/space.h"
 
 /*
- * Reads who the process of @s is or was. Returns false if @s is neither a process nor a core that
- * says.
+ * Reads the owner of the process of @s. Returns false if @s is neither a process nor a core that
+ * names one.
  */
 bool fathom_space_read_owner(const struct fathom_space *s, struct fathom_jit_owner *ret);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Snapshots: what has to be known of a process to name its addresses when it is gone. The format is
+ * Snapshots: all that is needed to name addresses of a process after it is gone. The format is
  * fathom's own, little-endian:
  *
  *	header	"FATHOMSN", u32 version, u32 CRC-32 (of gzip) of the body,
@@ -8,7 +8,7 @@
  *	body	records: u32 type, u32 zero, u64 bytes, those bytes,
  *		zeros up to a multiple of 8
  *
- * Types of records; others are passed over, so that more can be added:
+ * Types of records; readers skip others, so that more can be added:
  *
  *	1 PROCESS	u64 pid, u64 page size, u64 AT_ENTRY, 16 bytes of name
  *	2 FILE		u64 device, inode, size, ctime in ns (0: not known),
@@ -21,10 +21,10 @@
  *			u32 where that stood (1 jitdump, 2 perf map),
  *			u32 bytes of the name, the name
  *
- * Files are counted from 1; one with inode 0 is a name of the kernel's, as "[vdso]". Memory is that
- * of [vdso]; of each ELF file the first page and the notes, by which it is known again; and of the
- * lists of GDB's JIT interface with their symbol files. Code is what jitdumps and perf maps say, in
- * the order of addresses.
+ * Files are numbered from 1; one with inode 0 is a name made by the kernel, such as "[vdso]".
+ * Memory holds [vdso]; the first page and the notes of each ELF file, to recognize it; and the
+ * lists of GDB's JIT interface with their symbol files. Code holds what jitdumps and perf maps say,
+ * in address order.
  */
 #ifndef FATHOM_TARGET_SPACE_SNAPSHOT_FORMAT_H
 #define FATHOM_TARGET_SPACE_SNAPSHOT_FORMAT_H
@@ -37,9 +37,9 @@
 #define FATHOM_SNAPSHOT_MAGIC   "FATHOMSN"
 #define FATHOM_SNAPSHOT_VERSION 1
 #define FATHOM_SNAPSHOT_HEADER  24 /* bytes */
-#define FATHOM_SNAPSHOT_MAPPING 32 /* bytes of one */
+#define FATHOM_SNAPSHOT_MAPPING 32 /* bytes of one mapping */
 
-/* The format is little-endian. */
+/* Returns whether numbers must be swapped: the format is little-endian. */
 #define FATHOM_SNAPSHOT_SWAP (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)
 
 enum fathom_snapshot_record {
@@ -51,14 +51,14 @@ enum fathom_snapshot_record {
 };
 
 /*
- * What a snapshot is written to or read from. Each function below describes one part of the format,
- * for both: it writes what it is given, or reads it. What lies beyond the end is read as zeros, and
- * cur_ok() says so; texts stay where they are.
+ * Writes or reads a snapshot. Each function below describes one part of the format and does both:
+ * it writes its argument, or reads into it. Bytes beyond the end read as zeros, and cur_ok() then
+ * fails; texts are not copied.
  */
 struct fathom_snapshot {
-	struct fathom_bytes_array *to; /* NULL: it is read */
-	struct fathom_cursor from;     /* when it is read */
-	bool failed;                   /* when it is written: no memory */
+	struct fathom_bytes_array *to; /* NULL when reading */
+	struct fathom_cursor from;     /* when reading */
+	bool failed;                   /* when writing: out of memory */
 };
 
 struct fathom_snapshot_header {
@@ -75,23 +75,23 @@ struct fathom_snapshot_process {
 	char command[16];
 };
 
-/* Adds room for @size bytes of zeros to what is written; NULL without memory. */
+/* Appends @size zero bytes when writing; returns NULL if out of memory. */
 uint8_t *fathom_snapshot_reserve(struct fathom_snapshot *s, size_t size);
 
 void fathom_snapshot_u64(struct fathom_snapshot *s, uint64_t *value);
 void fathom_snapshot_header(struct fathom_snapshot *s, struct fathom_snapshot_header *h);
 void fathom_snapshot_process(struct fathom_snapshot *s, struct fathom_snapshot_process *p);
 void fathom_snapshot_file(struct fathom_snapshot *s, struct fathom_dump_file *f);
-/* One mapping, of file @file, counted from 1; of a mapping that is read, the file is not known. */
+/* Writes or reads one mapping, of file number @file; reading does not set the mapping's file. */
 void fathom_snapshot_mapping(struct fathom_snapshot *s, struct fathom_mapping *m, uint32_t *file);
-/* A source that is not known is read as 0. */
+/* Writes or reads JIT code. Reads an unknown source as 0. */
 void fathom_snapshot_code(struct fathom_snapshot *s, struct fathom_dump_code *c);
 
-/* Begins a record; returns where it stands. */
+/* Begins a record; returns its offset. */
 size_t fathom_snapshot_begin(struct fathom_snapshot *s, enum fathom_snapshot_record type);
-/* Ends the record that stands at @record: fills its size in, and up to a multiple of 8. */
+/* Ends the record at @record: fills in its size and pads it to a multiple of 8. */
 void fathom_snapshot_end(struct fathom_snapshot *s, size_t record);
-/* Reads the next record of @s to *@ret; false if it reaches past the end. */
+/* Reads the next record of @s to *@ret; returns false if it reaches past the end. */
 bool fathom_snapshot_next(struct fathom_snapshot *s, uint32_t *ret_type,
 			  struct fathom_snapshot *ret);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Spaces: targets that run or ran, a process for one, and have a map that says which file is where.
+ * Spaces: targets with a map of which file is where, such as a process or a core.
  *
- * Each view has one map; what it says was true at one moment. That of what was stored is read once,
- * and what was found out about it is kept between views. Files stay open between views, as modules,
- * so that they are read once; a module that nothing maps any more is closed.
+ * Each view has one map, true at one moment. The map of a core or snapshot is read once and kept
+ * between views with all that was found out about it. Files stay open between views, as modules, to
+ * be read only once; a module that is no longer mapped is closed.
  */
 #ifndef FATHOM_TARGET_SPACE_SPACE_H
 #define FATHOM_TARGET_SPACE_SPACE_H
@@ -19,108 +19,108 @@ struct fathom_file_id;
 struct fathom_space;
 struct fathom_space_view;
 
-/* What a snapshot keeps of a space. */
+/* Facts about the process of a space. */
 struct fathom_space_facts {
-	uint64_t entry;   /* avma where the program started, AT_ENTRY; 0: not known */
-	int pid;          /* of what was stored, as the process knew itself; 0: not known */
-	char command[16]; /* the program's name, cut to fit; "" */
-	int64_t uid;      /* of a core: the user that it ran as; -1: not known */
-	int64_t ended;    /* of a core: when it was written, seconds since 1970; 0: not known */
+	uint64_t entry;   /* avma of the program's entry, AT_ENTRY; 0: unknown */
+	int pid;          /* of a stored process: its number in its own namespace; 0: unknown */
+	char command[16]; /* the program's name, truncated; or "" */
+	int64_t uid;      /* of a core: the process's user; -1: unknown */
+	int64_t ended;    /* of a core: when written, seconds since 1970; 0: unknown */
 };
 
-/* What is different in each kind of space. All may be called by several threads at once. */
+/* The operations of a kind of space. Many threads may call them at once. */
 struct fathom_space_ops {
-	/* Reads the map as it is, or was; one without a mapping is an error. */
+	/* Reads the map as it is, or was; an empty map is an error. */
 	fathom_err (*read_maps)(const struct fathom_space *s, struct fathom_maps *ret,
 				struct fathom_errinfo *reterr);
 	/*
-	 * Reads a part of the map: the mappings that hold @addresses, at most
-	 * FATHOM_MAPS_QUERIES. When it fails the whole map is read. NULL: there is only the whole.
+	 * Reads a part of the map: the mappings that hold @addresses, at most FATHOM_MAPS_QUERIES.
+	 * If it fails, the caller reads the whole map. NULL: unsupported.
 	 */
 	fathom_err (*query_maps)(const struct fathom_space *s, const uint64_t *addresses, size_t n,
 				 struct fathom_maps *ret);
 	/*
-	 * Reads up to @size bytes of memory at @avma; returns how many could be read, with errno
-	 * for those that could not, 0 when there are none.
+	 * Reads up to @size bytes of memory at @avma; returns how many it read. If fewer, sets
+	 * errno; 0: there is no such memory.
 	 */
 	size_t (*read)(const struct fathom_space *s, uint64_t avma, void *to, size_t size);
 	/*
-	 * Opens the memory of the program that runs now, to be closed with close(); -1 when that
-	 * cannot be done. It is gone, for read_open(), when exec() has put another program in its
-	 * place. NULL, both: no other comes.
+	 * Opens the memory of the program that runs now, for read_open(); the caller calls close().
+	 * Returns -1 on failure. The memory is gone once exec() has replaced the program. Both
+	 * operations are NULL if that cannot happen.
 	 */
 	int (*open_memory)(const struct fathom_space *s);
-	/* Reads as read() does; when the memory is gone it reads nothing and sets *@ret_gone. */
+	/* Reads like read(); if the memory is gone, reads nothing and sets *@ret_gone. */
 	size_t (*read_open)(const struct fathom_space *s, int memory, uint64_t avma, void *to,
 			    size_t size, bool *ret_gone);
-	/* Reads many pieces in one go, as read_each() of struct fathom_reader. NULL: it cannot. */
+	/* Reads many pieces at once: read_each() of struct fathom_reader. NULL: unsupported. */
 	size_t (*read_each)(const struct fathom_space *s, const uint64_t *avmas, size_t n,
 			    size_t size, uint8_t *to);
 	/*
-	 * Formats a path that leads to the very file of mapping @m, whatever became of its name;
-	 * false when there is none. NULL: there never is.
+	 * Formats a path to the very file of mapping @m, even if it was renamed or deleted; returns
+	 * false if there is none. NULL: there never is.
 	 */
 	bool (*format_very_path)(const struct fathom_space *s, const struct fathom_mapping *m,
 				 char *path, size_t cap);
 	/*
-	 * Whether the file system of mapping @m's file answers; if not, neither the file nor that
-	 * memory is to be touched. NULL: what is asked of it is what was stored.
+	 * Returns whether the file system of mapping @m's file answers; if not, neither the file
+	 * nor that memory may be touched. NULL: always true, as nothing is live.
 	 */
 	bool (*is_reachable)(const struct fathom_space *s, const struct fathom_mapping *m);
 	/*
-	 * Formats the path of @name ("status", "root") in the directory of the process below /proc;
-	 * false when it does not fit. NULL: there is no such process.
+	 * Formats the path of @name ("status", "root") in the process's directory below /proc;
+	 * returns false if it does not fit. NULL: there is no such process.
 	 */
 	bool (*format_proc_path)(const struct fathom_space *s, const char *name, char *path,
 				 size_t cap);
 	/*
-	 * Whether what stat() says of a file, @id, tells that it is the one of mapping @m. NULL:
-	 * device and inode tell.
+	 * Returns whether @id, from stat(), is the file of mapping @m. NULL: compare device and
+	 * inode.
 	 */
 	bool (*is_file)(const struct fathom_space *s, const struct fathom_mapping *m,
 			const struct fathom_file_id *id);
-	/* Returns the build-id that is known of the file of mapping @m. NULL: none is. */
+	/* Returns the known build-id of mapping @m's file. NULL: none is known. */
 	struct fathom_bytes (*build_id)(const struct fathom_space *s,
 					const struct fathom_mapping *m);
 	/*
-	 * Finds what was stored of code at @avma that the program had made itself. NULL: nothing
-	 * was stored; the files that the process has written have to do.
+	 * Finds the stored JIT code at @avma. NULL: none was stored; use the process's own jitdumps
+	 * and perf maps.
 	 */
 	bool (*find_code)(const struct fathom_space *s, uint64_t avma,
 			  struct fathom_symbol_hit *ret);
-	/* Calls @fn for all of that, in the order of addresses, until it returns false. */
+	/* Calls @fn for all stored JIT code, in address order, until it returns false. */
 	void (*each_code)(const struct fathom_space *s, fathom_code_fn fn, void *data);
-	/* Tells what is known of the process. NULL: nothing. */
+	/* Reads what is known of the process. NULL: nothing. */
 	void (*describe)(const struct fathom_space *s, struct fathom_space_facts *ret);
-	/* Frees what the kind has, @s itself included. */
+	/* Frees @s and what its kind owns. */
 	void (*free)(struct fathom_space *s);
 };
 
-/* A process has some hundred files, one that loads all it can some ten thousand. */
+/* A process has some hundred files; the largest have some ten thousand. */
 #define FATHOM_SPACE_BUCKETS 1024
 
-/* The general part; a kind's own structure begins with it. */
+/* The general part of a space; each kind's struct begins with it. */
 struct fathom_space {
 	struct fathom_target target;
 	const struct fathom_space_ops *ops;
 	struct fathom_notes *notes;      /* of the target */
-	char root[64];                   /* what stands before its paths, or "" */
+	char root[64];                   /* prefix of its paths, or "" */
 	uint64_t page;                   /* bytes */
-	pthread_mutex_t lock;            /* of the list; held for no longer than to look at it */
-	struct fathom_space_file *files; /* open; mapped_files.c */
-	struct fathom_space_file *bucket[FATHOM_SPACE_BUCKETS]; /* the same by hash */
-	_Atomic uint32_t parts;           /* views that began with a part of the map, or tried */
+	pthread_mutex_t lock;            /* guards the list; held only to look at it */
+	struct fathom_space_file *files; /* open files; mapped_files.c */
+	struct fathom_space_file *bucket[FATHOM_SPACE_BUCKETS]; /* the same files by hash */
+	_Atomic uint32_t parts;           /* views that began with a part of the map, or tried to */
 	_Atomic(struct fathom_jit *) jit; /* kept between batches: jit.h */
-	/* kept between views where the map never changes */
+	/* the view kept for reuse, where the map never changes */
 	_Atomic(struct fathom_space_view *) idle;
 };
 
-/* Prepares the general part, all zero: its page is the machine's. */
+/* Initializes the general part, all zero, with the machine's page size. */
 void fathom_space_init(struct fathom_space *s, const struct fathom_space_ops *ops,
 		       const struct fathom_target_ops *target_ops,
 		       struct fathom_search_paths *paths, enum fathom_target_kind kind);
 
-/* What the operations of all spaces are, but for describe(). */
+/* The operations that all spaces share: all but describe(). */
 #define FATHOM_SPACE_TARGET_OPS                                                                    \
 	.begin = fathom_space_begin, .end = fathom_space_end, .locate = fathom_space_locate,       \
 	.modules = fathom_space_modules, .name_rest = fathom_space_name_rest,                      \
@@ -142,7 +142,7 @@ struct fathom_jit_process *fathom_space_jit(struct fathom_view *v);
 int32_t fathom_space_main_tid(const struct fathom_target *t);
 fathom_err fathom_space_read_now(struct fathom_target *t, uint64_t avma, void *to, size_t size,
 				 size_t *ret_size, struct fathom_errinfo *reterr);
-/* Of spaces that live: the threads below /proc; that they are not stopped. */
+/* Lists the threads below /proc, and refuses their registers: for live spaces. */
 fathom_err fathom_space_tasks(struct fathom_view *v, bool (*fn)(int32_t tid, void *data),
 			      void *data);
 fathom_err fathom_space_not_stopped(struct fathom_view *v, int32_t tid,
@@ -151,42 +151,43 @@ void fathom_space_each_open(const struct fathom_target *t,
 			    void (*fn)(struct fathom_module *m, void *data), void *data);
 fathom_err fathom_snapshot_store(struct fathom_target *t, const char *path,
 				 struct fathom_errinfo *reterr);
-/* Closes the space with all its files. */
+/* Closes the space and all its files. */
 void fathom_space_free(struct fathom_target *t);
 
-/* Tells what is known of the process: zeros where nothing is. */
+/* Reads what is known of the process; zeros stand for unknown. */
 void fathom_space_describe(const struct fathom_space *s, struct fathom_space_facts *ret);
 
-/* Whether the file of mapping @m can be touched, as the operation says. */
+/* Returns whether the file of mapping @m can be touched; see the operation. */
 bool fathom_space_is_reachable(const struct fathom_space *s, const struct fathom_mapping *m);
 
-/* Notes that the file that has the memory at @avma cannot be touched; FATHOM_E_TIMEOUT. */
+/* Reports that the file mapped at @avma cannot be touched; returns FATHOM_E_TIMEOUT. */
 fathom_err fathom_space_fail_reach(const struct fathom_space *s, uint64_t avma,
 				   struct fathom_errinfo *reterr);
 
-/* Formats the path that the user states for the program, if @m is of that: it has @entry in @maps.
+/*
+ * Formats the path that the user states for the program, if @m is the program's: if its file holds
+ * @entry in @maps.
  */
 bool fathom_space_format_exe(const struct fathom_space *s, const struct fathom_maps *maps,
 			     uint64_t entry, const struct fathom_mapping *m, char *path,
 			     size_t cap);
 
-/* Reads memory, as the operation does. */
+/* Reads memory; see the operation. */
 size_t fathom_space_read(const struct fathom_space *s, uint64_t avma, void *to, size_t size);
 
-/* Memory of the program that runs now, for many reads: through one descriptor, if the kind has it.
- */
+/* Memory of the program that runs now, read many times through one descriptor, if any. */
 struct fathom_space_memory {
 	const struct fathom_space *space;
 	int fd;         /* -1: none */
-	bool is_opened; /* at least that was tried: it is at the first read */
-	bool is_pinned; /* without a descriptor nothing is read */
-	bool is_gone;   /* exec() has put another program in its place: nothing is read any more */
+	bool is_opened; /* opening was tried: at the first read */
+	bool is_pinned; /* reads only through the descriptor */
+	bool is_gone;   /* exec() replaced the program: nothing is read any more */
 };
 
-/* Prepares a reader of the memory of @s, which is opened when it is first read. */
+/* Prepares a reader of the memory of @s; the first read opens it. */
 struct fathom_reader fathom_space_memory_init(struct fathom_space_memory *m,
 					      const struct fathom_space *s);
-/* Opens the memory now: all that is read is of the program that runs now. */
+/* Opens the memory now: all reads are then of the program that runs now. */
 void fathom_space_memory_pin(struct fathom_space_memory *m);
 void fathom_space_memory_close(struct fathom_space_memory *m);
 

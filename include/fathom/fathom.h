@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file
- * fathom: who is at this address, where is this name, how did execution get here.
+ * fathom: names for addresses, and addresses for names.
  *
- * The contract, for every function of every header:
+ * Every function of every header keeps this contract:
  *
- * Errors. What can fail returns a fathom_err: 0, or a negative class. Out parameters stand last;
- * those called ret_ are written on success only, reterr on failure only, and reterr may be NULL.
- * Calls that take long may be given up (fathom_options.progress): FATHOM_E_CANCELLED.
- * The library never prints, never exits, and does not change signal handlers or environment.
+ * Errors. A function that can fail returns a fathom_err: 0, or a negative class. Out parameters
+ * come last. Those called ret_ are written on success only, reterr on failure only; reterr may be
+ * NULL. Long calls can be cancelled (fathom_options.progress): FATHOM_E_CANCELLED. The library
+ * never prints, never exits, and does not change signal handlers or environment.
  *
  * Threads and signals. The line "Safety:" says which of these holds:
  *   as-safe                may be called from a signal handler

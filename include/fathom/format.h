@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file
- * Numbers and characters as text, fast and without locale: what programs that print many addresses
- * need, and what signal handlers can use where snprintf must not be called.
+ * Formats numbers and checks characters, fast and without locale: for programs that print many
+ * addresses, and for signal handlers, which must not call snprintf().
  */
 #ifndef FATHOM_FORMAT_PUBLIC_H
 #define FATHOM_FORMAT_PUBLIC_H
@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/** Room that every number fits in: "0x" and 16 digits, or 20 digits. */
+/** Bytes that hold any number: "0x" and 16 digits, or 20 digits. */
 #define FATHOM_NUMBER_SIZE 20
 
 /**
@@ -35,15 +35,15 @@ FATHOM_API size_t fathom_format_hex(char *buf, uint64_t value);
 FATHOM_API size_t fathom_format_dec(char *buf, uint64_t value);
 
 /**
- * Whether a character must not be written to a terminal as it is, because it would do something
- * there or not be seen: controls (C0, DEL, C1), line and paragraph separators, and what Unicode
- * calls default ignorable: marks that turn the direction of text, joiners and other characters
- * without width, byte order marks, tags. Names may hold any of them; two that differ only in such
- * characters would look the same.
+ * Returns whether a character must not be written to a terminal as it is, because it would control
+ * the terminal or be invisible: controls (C0, DEL, C1), line and paragraph separators, and what
+ * Unicode calls default ignorable: bidirectional marks, joiners and other zero-width characters,
+ * byte order marks, tags. Names may hold any of them; two names that differ only in such characters
+ * would look the same.
  *
  * Safety: as-safe
  * Memory: none
- * Returns: 1 or 0; of numbers that are no characters 1
+ * Returns: 1 or 0; 1 for numbers that are not characters
  */
 FATHOM_API int fathom_point_is_hidden(uint32_t point);
 

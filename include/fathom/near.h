@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file
- * "Did you mean": the name that somebody who mistyped one is likely to have meant.
+ * "Did you mean": the name that a mistyped one was likely meant to be.
  *
- * Names are near when few slips of the hand lead from one to the other: a byte too many, a byte
- * missing, a wrong byte, or two neighbours swapped. One slip is allowed in names of 3 to 5 bytes,
- * two in longer ones, none in shorter ones.
+ * Names are near if few typing errors (edits) turn one into the other: a byte inserted, deleted or
+ * replaced, or two neighbours swapped. Names of 3 to 5 bytes allow one edit, longer names two,
+ * shorter names none.
  */
 #ifndef FATHOM_NEAR_H
 #define FATHOM_NEAR_H
@@ -18,8 +18,8 @@ extern "C" {
 #endif
 
 /**
- * Chooses among @names, of which there are @n, the nearest to @wanted; of several that are as near,
- * the first. A name that begins with @wanted, of 2 bytes or more, counts as one slip away.
+ * Chooses the name nearest to @wanted among the @n @names; the first of equally near names. A name
+ * that begins with @wanted, if that has 2 bytes or more, counts as one edit away.
  *
  * Safety: mt-safe
  * Memory: none; the name returned is one of @names
@@ -27,15 +27,14 @@ extern "C" {
  */
 FATHOM_API const char *fathom_near_text(const char *wanted, const char *const *names, size_t n);
 
-/** Room that every name of fathom_near_symbol() fits in, with its NUL. */
+/** Bytes that hold any name of fathom_near_symbol(), with its NUL. */
 #define FATHOM_NEAR_SIZE 256
 
 /**
- * Looks for the symbol of @target that is nearest to @name: compared are names as linked, without
- * version, and demangled ones, without parameters where @name has none. Of several that are as
- * near, exported ones come before local ones, names as linked before demangled ones, and then the
- * first in byte order. For a message to a person who has mistyped a name: at most 4,194,304 symbols
- * are looked at, and 100,000 demangled.
+ * Finds the symbol of @target nearest to @name, for a message to a person who mistyped a name.
+ * Compares linkage names, without version, and demangled names, without parameters if @name has
+ * none. Among equally near names, prefers exported over local, linkage names over demangled ones,
+ * then the first in byte order. Looks at most at 4,194,304 symbols and demangles at most 100,000.
  *
  * Safety: mt-safe
  * Memory: writes the name, demangled if it is mangled, with a NUL to @buf, of FATHOM_NEAR_SIZE

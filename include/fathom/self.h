@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file
- * The calling process itself: after one call that prepares, any address of the program and of its
- * libraries is named from any thread and from signal handlers.
+ * The calling process: after one preparing call, any thread and any signal handler can name any
+ * address of the program and its libraries.
  *
- * Preparing opens files, allocates and takes locks; looking up does none of that: it searches
- * tables that were made before, and reads other memory only so that it cannot fault. In ten lines:
+ * Preparing opens files, allocates and takes locks. Lookups do none of that: they search the
+ * prepared tables, and read other memory only in ways that cannot fault. In ten lines:
  * @code
  *	fathom_create(NULL, &session, NULL);
  *	fathom_self_prepare(session, NULL, &self, NULL);
@@ -33,14 +33,14 @@
 extern "C" {
 #endif
 
-/** This process, as it was prepared. Opaque. */
+/** The prepared process. Opaque. */
 struct fathom_self;
 
 /** Bits of fathom_self_options.flags. */
 enum fathom_self_flag {
 	/**
-	 * Files, lines and inlined calls, too: all debug information of all modules is decoded, or
-	 * taken from the index cache, where it is stored then. Without it: names.
+	 * Prepare files, lines and inlined calls, too, not only names: decode all debug information
+	 * of all modules and store it in the index cache, or load it from there.
 	 */
 	FATHOM_SELF_FULL = 1u << 0
 };
@@ -50,28 +50,28 @@ struct fathom_self_options {
 	size_t size;
 	uint32_t flags;
 	uint32_t reserved1;
-	/** Where debug files are looked for; NULL: where they are by default. */
+	/** Where to look for debug files; NULL: the default places. */
 	const struct fathom_target_options *target;
 	uint64_t reserved[4];
 };
 
-/** A good size for the buffer of fathom_self_lookup(), in bytes: some 30 frames. */
+/** A good size for the buffer of fathom_self_lookup(), in bytes: about 30 frames. */
 #define FATHOM_SELF_BUFFER 2048
 
-/** Libraries that were unloaded whose strings are kept, those that went last. */
+/** Number of most recently unloaded libraries whose strings are kept. */
 #define FATHOM_SELF_KEPT 64
 
 /**
- * Prepares the process for fathom_self_lookup(): opens the file of each module, verified against
- * what is in memory, with its debug file where there is one, copies its symbols, demangled, and
- * closes it. No descriptor stays open. A module whose file is not there is prepared from memory;
- * what could not be had is noted (fathom_self_note()).
+ * Prepares the process for fathom_self_lookup(): opens the file of each module and its debug file
+ * if there is one, verifies it against memory, copies its symbols, demangled, and closes it. No
+ * descriptor stays open. A module without a file is prepared from memory; a note says what is
+ * missing (fathom_self_note()).
  *
  * Safety: mt-safe
- * Memory: *@ret_self is the caller's, to be ended with fathom_self_destroy(); it keeps
- *	@session until then
+ * Memory: *@ret_self is the caller's, to be freed with fathom_self_destroy(); it keeps @session
+ *	until then
  * Returns: FATHOM_OK; FATHOM_E_ARGUMENT; FATHOM_E_MEMORY; FATHOM_E_OS when neither the memory map
- *	nor the loader says what is loaded
+ *	nor the dynamic linker tells what is loaded
  */
 FATHOM_API fathom_err fathom_self_prepare(struct fathom *session,
 					  const struct fathom_self_options *options,
@@ -79,20 +79,19 @@ FATHOM_API fathom_err fathom_self_prepare(struct fathom *session,
 					  struct fathom_errinfo *reterr);
 
 /**
- * Follows dlopen() and dlclose(): prepares what came since, forgets where what is gone was. Costs
- * no more than a look at the loader's counters when nothing has changed. Waits for other threads
- * that are in dlopen() or dlclose(): not to be called from dl_iterate_phdr()'s callback, nor while
- * such a thread waits for this one.
+ * Follows dlopen() and dlclose(): prepares new libraries and forgets unloaded ones. If nothing has
+ * changed, only reads the dynamic linker's counters. Waits for other threads that are in dlopen()
+ * or dlclose(), so it must not be called from dl_iterate_phdr()'s callback, nor while such a thread
+ * waits for this one.
  *
  * Safety: mt-safe; not in signal handlers
- * Memory: frees the strings of libraries that have been gone for long (fathom_self_lookup())
- * Returns: as fathom_self_prepare(); after an error what was prepared is still used
+ * Memory: frees the strings of libraries that were unloaded long ago (fathom_self_lookup())
+ * Returns: as fathom_self_prepare(); after an error, everything prepared before stays in use
  */
 FATHOM_API fathom_err fathom_self_refresh(struct fathom_self *self, struct fathom_errinfo *reterr);
 
 /**
- * Ends @self, which may be NULL. Nobody may be asking, nor will be: handlers that use it must be
- * gone.
+ * Frees @self, which may be NULL. No thread or signal handler may use it now or later.
  *
  * Safety: neither
  * Memory: frees @self and the strings of its answers
@@ -101,23 +100,24 @@ FATHOM_API fathom_err fathom_self_refresh(struct fathom_self *self, struct fatho
 FATHOM_API void fathom_self_destroy(struct fathom_self *self);
 
 /**
- * Names @pc of this process, in at most some microseconds; most often in less than one.
+ * Names @pc of this process within a few microseconds; usually within one.
  *
- * The answer, its frames and its module are put into @buffer, of @size bytes. Frames that have no
- * room are left out, the physical function never; the reason is FATHOM_REASON_LIMIT then.
+ * Puts the answer, its frames and its module into @buffer, of @size bytes. If frames do not fit,
+ * inlined ones are left out and the reason is FATHOM_REASON_LIMIT; the physical function is always
+ * there.
  *
- * A module that the program may unload is believed to be there only if the loader says so now and
- * its build-id is in memory; so the name of code that is gone is never given. What came since the
- * last fathom_self_refresh(), and what cannot be told from something else that was loaded at its
- * place for want of a build-id, is answered from the dynamic symbols that it has in memory, with
- * FATHOM_REASON_NOT_PREPARED: module and module_address say what to resolve later. The texts of
- * such an answer are in @buffer, too; all others belong to @self and live as long as it. Those of a
- * library that is unloaded live until FATHOM_SELF_KEPT others have been unloaded after it, and
- * fathom_self_refresh() has been called: copy them to keep them for longer.
+ * A module that the program may unload counts as loaded only if the dynamic linker says so now and
+ * its build-id is in memory, so unloaded code is never named. Two kinds of modules are answered
+ * from their dynamic symbols in memory, with FATHOM_REASON_NOT_PREPARED: modules loaded since the
+ * last fathom_self_refresh(), and modules without a build-id, which might be another one loaded at
+ * the same place. module and module_address then say what to resolve later, and the texts of the
+ * answer are in @buffer, too. All other texts belong to @self and live as long as it does. Texts of
+ * an unloaded library live until FATHOM_SELF_KEPT others have been unloaded after it and
+ * fathom_self_refresh() has been called: copy them to keep them longer.
  *
  * @flags are FATHOM_NAMES_ONLY and FATHOM_NO_DEMANGLE.
  *
- * Safety: as-safe; takes less than 8 KB of stack, leaves errno as it is
+ * Safety: as-safe; takes less than 8 KB of stack, preserves errno
  * Memory: writes at most @size bytes to @buffer
  * Returns: the answer, in @buffer; NULL when that is smaller than 256 bytes
  */
@@ -126,8 +126,8 @@ FATHOM_API const struct fathom_answer *fathom_self_lookup(const struct fathom_se
 							  void *buffer, size_t size);
 
 /**
- * As fathom_self_lookup(), after fathom_self_refresh(): the answer is that of the moment of the
- * call, also for modules without a build-id.
+ * Calls fathom_self_refresh(), then fathom_self_lookup(): the answer is current, also for modules
+ * without a build-id.
  *
  * Safety: mt-safe; not in signal handlers
  * Memory: writes at most @size bytes to @buffer
@@ -138,52 +138,52 @@ FATHOM_API const struct fathom_answer *fathom_self_lookup_now(struct fathom_self
 							      void *buffer, size_t size);
 
 /**
- * What went wrong with a module; as fathom_target_note().
+ * Returns what went wrong with a module; as fathom_target_note().
  *
  * Safety: mt-safe
  * Memory: the note lives as long as @self
- * Returns: note number @i, counted from 0; NULL when there are not so many
+ * Returns: note number @i, counted from 0; NULL behind the last one
  */
 FATHOM_API const struct fathom_errinfo *fathom_self_note(const struct fathom_self *self, size_t i);
 
 /**
- * Writes text to @buf as snprintf() does, for signal handlers: it allocates nothing, has no locale
- * and no floating point, and follows no pointer that leads nowhere. @self may be NULL: then no
- * address has a name.
+ * Writes text to @buf as snprintf() does, for signal handlers: allocates nothing, uses no locale
+ * and no floating point, and survives invalid pointers. @self may be NULL: then no address has a
+ * name.
  *
  * A directive is `%[flags][width][.precision][type]letter`; width and precision may be `*`.
  *
  * - d i u x X o b: a number, signed, unsigned, hexadecimal, octal, binary
  * - c C s: a character; text
  * - p: a pointer in hexadecimal; 0 and -1 as such
- * - t: the name of an address, `NAME+0xOFF`, or `0xADDRESS` without one; with type l followed by
- *   ` FILE:LINE` where that is known; with # as `&NAME` or `&ADDRESS`
- * - m: the name of the error number that is its argument, as `ENOENT`; nothing for 0, and with the
- *   flag space one before it. (errno itself is not read.)
- * - G: the name of the signal number that is its argument
- * - P H T: the process, the thread, nanoseconds since @self was prepared; no argument
+ * - t: the name of an address, `NAME+0xOFF`, or `0xADDRESS` without one; with type l followed by `
+ *   FILE:LINE` if that is known; with # as `&NAME` or `&ADDRESS`
+ * - m: the name of the error number in the argument, such as `ENOENT`; nothing for 0; with the flag
+ *   space, one space before the name. (errno itself is not read.)
+ * - G: the name of the signal number in the argument
+ * - P H T: process number, thread number, nanoseconds since @self was prepared; no argument
  * - n %: a newline; a per cent sign
  *
- * Widths beyond 4,096 count as that; no precision makes more than 64 digits.
+ * Widths above 4,096 count as 4,096; a number has at most 64 digits, whatever the precision.
  *
  * Types of numbers: none int, hhh bool ("true"), hh char, h short, l long, ll long long, j, z.
  * Types of c and s: none UTF-8, hh bytes as code page 437 shows them, h UTF-16, l wchar_t.
  *
  * Flags: `0`, `-`, `+` and space as in printf; # (or a backtick) adds 0x, 0 or 0b, and quotes text
  * and characters as C does; `'`, `,` and `_` group digits by three; ^ writes capitals; ! reads text
- * without looking whether it can be read.
+ * without checking that it is readable.
  *
- * Text that cannot be read is `!!ADDRESS`, NULL is `NULL`, nothing with the flag space. It ends
- * where memory that can be read ends, at a NUL, or after @precision units, 65,536 at most. Outside
- * quotes control characters, but newline and tab, are shown as the symbols for them, and what is no
- * UTF-8 as U+FFFD. In names of addresses these two are shown so, too, and what is hidden otherwise
- * (fathom_point_is_hidden()) as U+FFFD.
+ * Unreadable text is shown as `!!ADDRESS`, NULL as `NULL`, or as nothing with the flag space. Text
+ * ends at a NUL, where readable memory ends, or after @precision units, at most 65,536. Outside
+ * quotes, control characters other than newline and tab are shown as their symbols, and bytes that
+ * are not UTF-8 as U+FFFD. In names of addresses, newline and tab are shown as symbols, too, and
+ * other hidden characters (fathom_point_is_hidden()) as U+FFFD.
  *
- * What does not fit is cut between characters and ends in `...`, and a newline if the whole text
- * does. There is always a NUL when @cap is not 0. A directive that is none is written as it stands,
- * and those that follow it are, too: their arguments could not be told.
+ * Text that does not fit is cut between characters and ends in `...`, followed by a newline if the
+ * whole text ends in one. It always ends in a NUL if @cap is not 0. An unknown directive and all
+ * that follow it are written literally, because their arguments cannot be located.
  *
- * Safety: as-safe; takes less than 8 KB of stack, leaves errno as it is
+ * Safety: as-safe; takes less than 8 KB of stack, preserves errno
  * Memory: writes at most @cap bytes to @buf
  * Returns: the length of the whole text, without the NUL, whether it fitted or not
  */
@@ -191,9 +191,9 @@ FATHOM_API size_t fathom_self_format(const struct fathom_self *self, char *buf, 
 				     const char *format, ...);
 
 /**
- * As fathom_self_format(), with the arguments as a list.
+ * Does what fathom_self_format() does, with the arguments as a list.
  *
- * Safety: as-safe; takes less than 8 KB of stack, leaves errno as it is
+ * Safety: as-safe; takes less than 8 KB of stack, preserves errno
  * Memory: writes at most @cap bytes to @buf
  * Returns: the length of the whole text, without the NUL, whether it fitted or not
  */

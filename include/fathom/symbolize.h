@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file
- * Who is at this address: from addresses to functions, files, lines and inlined calls.
+ * Symbolization: from addresses to functions, files, lines and inlined calls.
  */
 #ifndef FATHOM_SYMBOLIZE_H
 #define FATHOM_SYMBOLIZE_H
@@ -21,8 +21,8 @@ enum fathom_symbolize_flag {
 	/** No demangling: function names are linkage names. */
 	FATHOM_NO_DEMANGLE = 1u << 1,
 	/**
-	 * Keep nothing for later: only what these addresses need is decoded, and dropped at once.
-	 * For programs that ask once. Nothing is left for fathom_cache_store() then.
+	 * Decode only what these addresses need, and drop it at once. For programs that ask once.
+	 * Leaves nothing for fathom_cache_store().
 	 */
 	FATHOM_ONE_SHOT = 1u << 2
 };
@@ -45,17 +45,17 @@ struct fathom_symbolize_options {
 struct fathom_answers;
 
 /**
- * Answers @n addresses, at most 2^31 - 1. @kinds says of each what it stands for, enum
- * fathom_pc_kind; NULL: all are exact. What goes wrong with one of them is its reason; the call
- * fails only when nothing could be answered.
+ * Answers @n addresses, at most 2^31 - 1. @kinds holds the enum fathom_pc_kind of each; NULL: all
+ * are exact. If one address cannot be answered, its answer has a reason; the call fails only if
+ * nothing could be answered.
  *
- * The addresses are those stated in the ELF file; in a relocatable file, those that
- * fathom_target_section_address() gives; in a process, those of its memory.
+ * The addresses are those of the ELF file; in a relocatable file, those of
+ * fathom_target_section_address(); in a process, those of its memory.
  *
- * Safety: mt-safe; several threads may ask one target at the same time, without waiting for each
+ * Safety: mt-safe; several threads may query one target concurrently, without waiting for each
  *	other
  * Memory: *@ret_answers is the caller's, to be freed with fathom_answers_free()
- * Returns: FATHOM_OK, FATHOM_E_ARGUMENT or FATHOM_E_MEMORY; of a process also what
+ * Returns: FATHOM_OK, FATHOM_E_ARGUMENT or FATHOM_E_MEMORY; for a process also what
  *	fathom_target_open_process() returns: it may have ended
  */
 FATHOM_API fathom_err fathom_symbolize(struct fathom_target *target,
@@ -77,7 +77,7 @@ FATHOM_API fathom_err fathom_lookup(struct fathom_target *target, struct fathom_
 				    struct fathom_errinfo *reterr);
 
 /**
- * Frees what fathom_lookup() has returned.
+ * Frees an answer of fathom_lookup().
  *
  * Safety: neither
  * Memory: frees @answer, which may be NULL, and all that was reached through it
@@ -108,7 +108,7 @@ FATHOM_API const struct fathom_answer *fathom_answers_get(const struct fathom_an
 							  size_t i);
 
 /**
- * For many answers at once: answer i starts i times *@ret_stride bytes behind the first.
+ * Returns all answers as an array: answer i starts i times *@ret_stride bytes behind the first.
  *
  * Safety: mt-safe
  * Memory: the answers belong to @answers; writes *@ret_stride

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file
- * What stands at an address: a value of a type that a text describes.
+ * Reads the value at an address, of a type that a text describes.
  *
  *	TYPE   = { HOP } VALUE
  *	HOP    = "*" [OFFSET ":"]      follow the pointer that is here, then go on by OFFSET
@@ -13,9 +13,9 @@
  *	       | "bytes:" COUNT
  *	SCALAR = i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 ptr
  *
- * So `u32[4]` is an array, `*str` and `ptr->str` the text that a pointer leads to, and `*+16:*u64`
- * what the pointer 16 bytes into the object leads to that the pointer here leads to. Numbers and
- * pointers have the target's byte order, and pointers its size.
+ * So `u32[4]` is an array; `*str` and `ptr->str` dereference a pointer to a text; `*+16:*u64`
+ * dereferences the pointer here, then the pointer 16 bytes into that object. Numbers and pointers
+ * have the target's byte order, and pointers its size.
  */
 #ifndef FATHOM_VALUE_H
 #define FATHOM_VALUE_H
@@ -38,35 +38,38 @@ enum fathom_value_kind {
 	FATHOM_VALUE_BYTES = 5
 };
 
-/** Most bytes of one value in memory. */
+/** Maximum bytes of one value in memory. */
 #define FATHOM_VALUE_MAX 65536
-/** Most hops of one type. */
+/** Maximum hops of one type. */
 #define FATHOM_VALUE_HOPS 16
 
-/** A value, or with reason, why there is none. Zero-fill it before it is used first. */
+/** A value, or the reason why there is none. Zero-fill it before its first use. */
 struct fathom_value {
-	uint64_t address; /**< where it stands, or what could not be read */
-	/** @count items as kind says, of the library's memory; of text and bytes, the bytes. */
+	uint64_t address; /**< of the value, or of the memory that could not be read */
+	/**
+	 * count items of the type that kind gives; text and bytes: the bytes. The library's memory.
+	 */
 	const void *items;
 	uint32_t count;
 	uint8_t kind;   /**< enum fathom_value_kind */
 	uint8_t reason; /**< enum fathom_reason; FATHOM_REASON_NONE: there is a value */
-	uint8_t is_cut; /**< of text: there was no NUL so far */
+	uint8_t is_cut; /**< text: no NUL was found within the limit */
 	uint8_t reserved[9];
 };
 
 /**
- * Reads the value of type @type at @address of @target, which is as fathom_symbolize() takes it; of
- * a file, as it will be when the file is loaded, before anything is relocated.
+ * Reads the value of type @type at @address of @target; @address is as for fathom_symbolize().
+ * Values of a file are those when it is loaded, before relocation.
  *
- * The whole way to the value is read again until it is twice the same: while that never is, the
- * reason is FATHOM_REASON_CHANGED. FATHOM_REASON_UNMAPPED: address is not there to be read.
+ * Reads the whole chain of pointers and the value again until two reads agree; if they never do,
+ * the reason is FATHOM_REASON_CHANGED. FATHOM_REASON_UNMAPPED: the memory at the value's address
+ * cannot be read.
  *
  * Safety: mt-safe
- * Memory: *@ret_value is to be given to fathom_value_free()
- * Returns: FATHOM_OK, also where the value has a reason; FATHOM_E_ARGUMENT when @type is none, with
- *	the place in it as the offset; FATHOM_E_LIMIT when it is larger than the constants above
- *	say; FATHOM_E_MEMORY; of the kernel also what fathom_target_read() returns when none of its
+ * Memory: *@ret_value is to be freed with fathom_value_free()
+ * Returns: FATHOM_OK, also if the value has a reason; FATHOM_E_ARGUMENT when @type does not parse,
+ *	with the place in it as the offset; FATHOM_E_LIMIT when it exceeds the constants above;
+ *	FATHOM_E_MEMORY; for the kernel also what fathom_target_read() returns when none of its
  *	memory can be read
  */
 FATHOM_API fathom_err fathom_value_read(struct fathom_target *target, const char *type,
@@ -74,11 +77,12 @@ FATHOM_API fathom_err fathom_value_read(struct fathom_target *target, const char
 					struct fathom_errinfo *reterr);
 
 /**
- * The same at @n @addresses, with what all have in common found out once: in a process, the map is
- * read for all values together. Each was there at some moment of the call, not all at the same one.
+ * Reads values of type @type at @n @addresses, with the shared work done once: in a process, the
+ * map is read once for all. Each value existed at some moment of the call, but not all at the same
+ * one.
  *
  * Safety: mt-safe
- * Memory: each of the @n @ret_values is to be given to fathom_value_free()
+ * Memory: each of the @n @ret_values is to be freed with fathom_value_free()
  * Returns: as fathom_value_read(); after a failure there are no values
  */
 FATHOM_API fathom_err fathom_values_read(struct fathom_target *target, const char *type,
@@ -87,7 +91,7 @@ FATHOM_API fathom_err fathom_values_read(struct fathom_target *target, const cha
 					 struct fathom_errinfo *reterr);
 
 /**
- * Whether @type is a type, which fathom_value_read() would say, too.
+ * Checks that @type parses. fathom_value_read() reports the same errors.
  *
  * Safety: mt-safe
  * Memory: none

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file
- * The version of the headers, and of the library in use.
+ * The versions of the headers and of the loaded library.
  */
 #ifndef FATHOM_VERSION_H
 #define FATHOM_VERSION_H

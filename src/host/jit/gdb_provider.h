@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names and lines of code that a space has registered with GDB's JIT interface: its symbol files
- * are read from memory, and answer as any other ELF file does.
+ * Names and lines of code that a program has registered with GDB's JIT interface. Its symbol files
+ * are read from memory and answer like any ELF file.
  *
- * The program is not stopped. What an answer was made from is read twice, and the list between: an
- * answer leaves only when its entry was in the list with that symbol file. That there is none
- * leaves only after a walk that cannot have missed one. What has changed is made anew, a few times.
+ * The program is not stopped. So a symbol file is read twice, and the list in between: an answer is
+ * given only if its entry was in the list with that symbol file, and "no symbol file" only after a
+ * walk that cannot have missed one. If something changed, it is tried again, a few times.
  */
 #ifndef FATHOM_JIT_GDB_PROVIDER_H
 #define FATHOM_JIT_GDB_PROVIDER_H
@@ -24,9 +24,9 @@ struct fathom_gdb_known_array {
 struct fathom_gdb_jit {
 	struct fathom_gdb_lists lists;
 	struct fathom_gdb_items items;       /* of the last walk; the newest first */
-	struct fathom_gdb_known_array known; /* what is known of each of them */
-	struct fathom_code_table table; /* orders: n - number in known, as newer ones come first */
-	bool is_whole;                  /* the table: it did not outgrow the budget */
+	struct fathom_gdb_known_array known; /* known.items[i] is about items.items[i] */
+	struct fathom_code_table table; /* orders: n - index in known, as newer ones come first */
+	bool is_whole;                  /* the table fit the budget */
 	struct fathom_memory *memory;
 };
 
@@ -38,23 +38,26 @@ void fathom_gdb_jit_deinit(struct fathom_gdb_jit *g);
 fathom_err fathom_gdb_jit_find(struct fathom_gdb_jit *g, const struct fathom_jit_process *p);
 
 /*
- * Makes modules of all symbol files of the lists, *@ret_n of them: of each that is in a list all
- * the time, of none that is not. Where that cannot be told, *@ret_changed, and some may be missing.
- * Of lists that cannot be read to their ends there are no files. FATHOM_E_MEMORY.
+ * Makes modules of the *@ret_n symbol files in the lists: exactly those in a list all the time. If
+ * that cannot be decided, sets *@ret_changed, and some may be missing. Lists not readable to their
+ * ends have no files. FATHOM_E_MEMORY.
  */
 fathom_err fathom_gdb_jit_open(struct fathom_gdb_jit *g, const struct fathom_jit_process *p,
 			       size_t *ret_n, bool *ret_changed);
 
-/* The module of symbol file @i, the newest first; NULL when it cannot be had. */
+/* Returns the module of symbol file @i, the newest first; NULL if it could not be made. */
 struct fathom_module *fathom_gdb_jit_module(const struct fathom_gdb_jit *g, size_t i);
 
-/* The number of the symbol file that has code at @avma, g->known.n for none. */
+/* Returns the index of the symbol file with code at @avma; g->known.n if there is none. */
 size_t fathom_gdb_jit_number(const struct fathom_gdb_jit *g, uint64_t avma);
 
-/* Closes modules when there are many. */
+/* Closes modules if many are open. */
 void fathom_gdb_jit_trim(struct fathom_gdb_jit *g);
 
-/* Answers those of @rest that are in code of the lists, and takes them out. FATHOM_E_MEMORY. */
+/*
+ * Answers those of @rest that are in code of the lists, and removes them from @rest.
+ * FATHOM_E_MEMORY.
+ */
 fathom_err fathom_gdb_jit_answer(struct fathom_gdb_jit *g, const struct fathom_jit_process *p,
 				 struct fathom_rest *rest);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names of code that a program has made itself, in memory that no file is behind. The program says
- * what it is in one of three ways, which are asked in this order: GDB's JIT interface, which is
- * true of now and has lines; a jitdump; a perf map.
+ * Names JIT code: code that a program has made itself, in memory without a file. The program
+ * describes it in one of three ways, tried in this order: GDB's JIT interface, which is current and
+ * has lines; a jitdump; a perf map.
  *
- * What was read is kept between batches, and brought up to date by a batch that asks about such
- * code; others cost nothing. A batch takes what is kept for itself: another at the same time
- * makes its own, so that none waits.
+ * What was read is kept between batches; a batch that looks up JIT code updates it, others cost
+ * nothing. A batch takes the kept state for itself, and a concurrent batch makes its own, so none
+ * waits.
  */
 #ifndef FATHOM_JIT_JIT_H
 #define FATHOM_JIT_JIT_H
@@ -24,7 +24,7 @@ struct fathom_jit_owner;
 struct fathom_jit_process;
 struct fathom_rest;
 
-/* Code that a program has made itself: where it is, and its symbol, which may start elsewhere. */
+/* A range of JIT code and its symbol, which may start elsewhere. */
 struct fathom_jit_code {
 	uint64_t start; /* avma */
 	uint64_t end;
@@ -33,32 +33,35 @@ struct fathom_jit_code {
 
 typedef bool (*fathom_code_fn)(const struct fathom_jit_code *code, void *data);
 
-/* What has to be known of a process to name its code; the room above answers. */
+/* What naming JIT code needs to know of a process; implemented above jit/. */
 struct fathom_jit_process_ops {
-	/* Reads who owns the process; false if it is neither a process nor a core that says. */
+	/*
+	 * Reads the owner of the process; false if it is neither a process nor a core that names
+	 * one.
+	 */
 	bool (*read_owner)(const struct fathom_jit_process *p, struct fathom_jit_owner *ret);
-	/* Formats the directory that its paths start at; false if that does not fit. */
+	/* Formats the root directory of its paths; false if it does not fit. */
 	bool (*format_root)(const struct fathom_jit_process *p, char *path, size_t cap);
-	/* Formats a path that leads to the very file of mapping @m; false if there is none. */
+	/* Formats a path to the very file of mapping @m; false if there is none. */
 	bool (*format_very_path)(const struct fathom_jit_process *p, const struct fathom_mapping *m,
 				 char *path, size_t cap);
 	/* Returns whether the file system of the file of mapping @m answers. */
 	bool (*is_reachable)(const struct fathom_jit_process *p, const struct fathom_mapping *m);
-	/* Calls @fn for each module that has code. */
+	/* Calls @fn for each module with code. */
 	fathom_err (*modules)(const struct fathom_jit_process *p, fathom_module_fn fn, void *data);
-	/* Returns whether there is code in memory that is not of a module's file. */
+	/* Returns whether any code in memory is outside the modules' files. */
 	bool (*has_code)(const struct fathom_jit_process *p);
 	/* Finds which module holds @avma. */
 	fathom_err (*locate)(const struct fathom_jit_process *p, uint64_t avma,
 			     struct fathom_place *ret);
-	/* Finds what was stored of the code at @avma; false if nothing was. */
+	/* Finds the stored JIT code at @avma; false if none was stored. */
 	bool (*find_code)(const struct fathom_jit_process *p, uint64_t avma,
 			  struct fathom_symbol_hit *ret);
-	/* Calls @fn for all that was stored, in the order of addresses, until it returns false. */
+	/* Calls @fn for all stored JIT code, in address order, until it returns false. */
 	void (*each_code)(const struct fathom_jit_process *p, fathom_code_fn fn, void *data);
 };
 
-/* A process, or what was stored of one, at one moment. */
+/* A live or stored process at one moment. */
 struct fathom_jit_process {
 	const struct fathom_jit_process_ops *ops;
 	struct fathom *session;
@@ -66,49 +69,49 @@ struct fathom_jit_process {
 	struct fathom_notes *notes;
 	const struct fathom_maps *maps;
 	struct fathom_reader memory;
-	_Atomic(struct fathom_jit *) *kept; /* what an earlier batch has read, or NULL */
-	bool is_live;                       /* it may change meanwhile */
-	bool has_root;                      /* its paths do not start where ours do */
+	_Atomic(struct fathom_jit *) *kept; /* state of an earlier batch, or NULL */
+	bool is_live;                       /* it may change at any time */
+	bool has_root;                      /* its root is not ours */
 };
 
 /*
- * Names the code of @rest, all in executable memory. Of what is in modules perf maps alone are
- * asked, and the answers keep their modules: a program may have code that it has made before in its
- * own file, as V8 has its builtins.
+ * Names the code of @rest, all in executable memory. Inside modules, only perf maps are used, and
+ * the answers keep their modules: a program may store pre-made code in its own file, as V8 does
+ * with its builtins.
  */
 fathom_err fathom_jit_answer(const struct fathom_jit_process *p, const struct fathom_rest *rest);
 
 /*
- * Calls @fn for all code that jitdumps and perf maps name now, or did in a snapshot, in the order
- * of addresses, until it returns false. FATHOM_E_MEMORY.
+ * Calls @fn for all code that jitdumps and perf maps name now, or named in a snapshot, in address
+ * order, until it returns false. FATHOM_E_MEMORY.
  */
 fathom_err fathom_jit_each(const struct fathom_jit_process *p, fathom_code_fn fn, void *data);
 
 /*
- * All that a program has made itself, as modules to be searched by name, whose addresses are avma:
- * the symbol files of GDB's JIT interface, as they were at one moment, and one each of what
- * jitdumps and perf maps name.
+ * All JIT code of a program as modules to search by name, whose addresses are avma: a consistent
+ * snapshot of the symbol files of GDB's JIT interface, one module of all jitdumps, and one of all
+ * perf maps.
  */
 struct fathom_jit_search;
 
-/* Begins a search in @p, which has to stay as long. FATHOM_E_MEMORY. */
+/* Begins a search in @p, which must outlive it. FATHOM_E_MEMORY. */
 fathom_err fathom_jit_search_begin(const struct fathom_jit_process *p,
 				   struct fathom_jit_search **ret);
-/* Ends it: the modules are gone. NULL is nothing. */
+/* Ends the search and frees its modules; @s may be NULL. */
 void fathom_jit_search_end(struct fathom_jit_search *s);
 
 size_t fathom_jit_search_count(const struct fathom_jit_search *s);
-/* NULL when it cannot be had. */
+/* Returns module @i, or NULL if it could not be made. */
 struct fathom_module *fathom_jit_search_module(const struct fathom_jit_search *s, size_t i);
 /*
- * Whether what module @i has at @avma is what is there: nothing newer, and no file's, but where a
- * file has no name for code that a perf map names.
+ * Returns whether the code of module @i at @avma is current: neither newer code nor a file is
+ * there, except that a perf map may name code that its file does not.
  */
 bool fathom_jit_search_holds(const struct fathom_jit_search *s, size_t i, uint64_t avma);
-/* Whether some module is missing because it changed again and again. */
+/* Returns whether some module is missing because it kept changing. */
 bool fathom_jit_search_has_changed(const struct fathom_jit_search *s);
 
-/* Frees what is kept, which may be NULL. */
+/* Frees the kept state; @jit may be NULL. */
 void fathom_jit_destroy(struct fathom_jit *jit);
 
 #endif

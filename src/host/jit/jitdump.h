@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Jitdump: what code a program has made, with names, lines and times (Linux,
+ * Jitdump: a program's log of its JIT code, with names, lines and times (Linux,
  * tools/perf/Documentation/jitdump-specification.txt, version 1).
  *
- * A header, then records; a record's size leads to the next, so that kinds which are not known are
- * passed over. The file only grows, in the order in which things happened: what a later record says
- * of an address holds from then on. A record counts when all of it has been written. The code
- * itself, and unwind descriptions, are not read.
+ * A header is followed by records; a record's size leads to the next, so unknown kinds are skipped.
+ * The file is append-only and chronological: a later record about an address replaces earlier ones.
+ * A record counts once it is completely written. The code itself and unwind descriptions are not
+ * read.
  *
- * V8 states the addresses of lines too high by 0x40, the size of the ELF header in the file that
- * perf will make of the code; others do not. Which it is shows in the lowest of them all.
+ * V8 states the addresses of lines 0x40 too high, the size of the ELF header in the file that perf
+ * makes of the code; others do not. The lowest of all line offsets shows which is the case.
  */
 #ifndef FATHOM_JIT_JITDUMP_H
 #define FATHOM_JIT_JITDUMP_H
@@ -17,7 +17,7 @@
 #include "host/base/array.h"
 #include "host/jit/code_table.h"
 
-/* What is kept of records; jitdump.c has what is in them. */
+/* Contents of records, defined in jitdump.c. */
 struct fathom_jitdump_event;
 struct fathom_jitdump_function;
 struct fathom_jitdump_line;
@@ -36,20 +36,20 @@ struct fathom_jitdump_lines {
 
 struct fathom_jitdump {
 	struct fathom_memory *memory;
-	struct fathom_code_table table;      /* orders: numbers of events, plus 1 */
+	struct fathom_code_table table;      /* orders: indices of events, plus 1 */
 	struct fathom_jitdump_events events; /* in file order */
 	struct fathom_jitdump_functions functions;
 	struct fathom_jitdump_lines lines;
-	struct fathom_bytes_array names;   /* bytes of functions' and files' names */
+	struct fathom_bytes_array names;   /* names of functions and files */
 	struct fathom_claim_array claims;  /* not yet in the table */
-	struct fathom_bytes_array scratch; /* part of the file */
-	uint64_t counted;                  /* of memory's budget */
-	uint64_t next;                     /* offset in the file of what has not been read */
-	uint64_t lowest_line;              /* of all lines: how far from the start of their code */
+	struct fathom_bytes_array scratch; /* a part of the file being parsed */
+	uint64_t counted;                  /* bytes counted in memory's budget */
+	uint64_t next;                     /* file offset of the first unread byte */
+	uint64_t lowest_line; /* lowest offset of any line from the start of its code */
 	uint8_t header[40];
 	bool swap;
 	bool has_header;
-	struct { /* of the last record: they are for the next code at that address */
+	struct { /* of the last record: for the next code at this address */
 		uint64_t code;
 		size_t first;
 		size_t n;
@@ -60,7 +60,7 @@ struct fathom_jitdump_hit {
 	uint64_t start; /* avma */
 	uint64_t size;  /* bytes */
 	struct fathom_str name;
-	struct fathom_str file; /* data is NULL where no line is known */
+	struct fathom_str file; /* data is NULL if no line is known */
 	uint32_t line;
 };
 
@@ -70,27 +70,30 @@ void fathom_jitdump_init(struct fathom_jitdump *d, struct fathom_memory *m);
 void fathom_jitdump_clear(struct fathom_jitdump *d);
 
 /*
- * Reads what @fd, whose size is @size, has beyond what was read before; all of it, when it is
- * another file by now. FATHOM_E_OS; FATHOM_E_MEMORY; FATHOM_E_LIMIT when it does not fit the memory
- * budget; FATHOM_E_FORMAT; FATHOM_E_CORRUPT: what comes before the damage is there. *@ret_damage is
- * where it is then.
+ * Reads the part of @fd, of @size bytes, beyond the last reading; all of it if the file was
+ * replaced. FATHOM_E_OS; FATHOM_E_MEMORY; FATHOM_E_LIMIT over the memory budget; FATHOM_E_FORMAT;
+ * FATHOM_E_CORRUPT at offset *@ret_damage: records before it are kept.
  */
 fathom_err fathom_jitdump_read(struct fathom_jitdump *d, int fd, uint64_t size,
 			       uint64_t *ret_damage);
 
 /*
- * Reads the records in @bytes, which stand in the file at d->next; with what follows there are
- * @left of them. d->next moves behind what was read. *@ret_wanted is how many bytes the next record
- * needs at least, 0 when it is not there as a whole. FATHOM_E_MEMORY, _LIMIT, _FORMAT, _CORRUPT.
+ * Reads the records in @bytes, which are at file offset d->next; @left bytes remain from there to
+ * the end of the file. Moves d->next past the records read. *@ret_wanted is how many bytes the next
+ * record needs at least; 0 if the file does not have all of it. FATHOM_E_MEMORY, _LIMIT, _FORMAT,
+ * _CORRUPT.
  */
 fathom_err fathom_jitdump_parse(struct fathom_jitdump *d, struct fathom_bytes bytes, uint64_t left,
 				uint64_t *ret_wanted);
 
-/* What was at @avma at the end of what was read; false when nothing was. Names lie in @d. */
+/*
+ * Finds the code at @avma at the end of the records; returns false if there is none. Names point
+ * into @d.
+ */
 bool fathom_jitdump_at(const struct fathom_jitdump *d, uint64_t avma,
 		       struct fathom_jitdump_hit *ret);
 
-/* The same at @time, in the file's own clock. Looks at each event. */
+/* Finds the code at @avma at @time, in the file's own clock. Looks at each event. */
 bool fathom_jitdump_at_time(const struct fathom_jitdump *d, uint64_t avma, uint64_t time,
 			    struct fathom_jitdump_hit *ret);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An ELF file made of symbols that stood elsewhere, in a jitdump or a perf map: what searches
- * symbol tables searches these, too. It has the host's byte order and 64 bit, a section that stands
- * for all memory, .symtab and .strtab (gABI 4.1, chapter 4).
+ * An ELF file made of symbols from a jitdump or a perf map, so that searches of symbol tables cover
+ * them too. It is 64-bit in the host's byte order and has one section for all memory, .symtab and
+ * .strtab (gABI 4.1, chapter 4).
  */
 #ifndef FATHOM_JIT_SYMBOL_FILE_H
 #define FATHOM_JIT_SYMBOL_FILE_H
@@ -16,8 +16,8 @@ struct fathom_made_symbol {
 };
 
 /*
- * Makes the file @name of the @n @symbols, functions all of them, which need not stay.
- * FATHOM_E_LIMIT when it does not fit the budget @m; FATHOM_E_MEMORY.
+ * Makes the file @name of the @n @symbols, all functions; copies them. FATHOM_E_LIMIT over the
+ * budget @m; FATHOM_E_MEMORY.
  */
 fathom_err fathom_symbol_file_make(struct fathom_memory *m, const char *name,
 				   const struct fathom_made_symbol *symbols, size_t n,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A view of the kernel: what it has where, by kallsyms, by its list of modules, and by files. */
+/* A view of the kernel: locates addresses by kallsyms, the list of modules, and files. */
 #ifndef FATHOM_TARGET_KERNEL_LOCATE_H
 #define FATHOM_TARGET_KERNEL_LOCATE_H
 
@@ -10,18 +10,17 @@
 struct fathom_kernel_view {
 	struct fathom_view view;
 	struct fathom_kernel *kernel;
-	const struct fathom_kernel_image *image; /* NULL: not asked for yet */
+	const struct fathom_kernel_image *image; /* NULL: not looked for yet */
 	struct fathom_kernel_owners owners;
-	struct fathom_kernel_modules modules; /* read when first asked for */
-	struct fathom_kernel_table *table;    /* the same; NULL: not yet */
+	struct fathom_kernel_modules modules; /* read on first use */
+	struct fathom_kernel_table *table;    /* read on first use; NULL: not yet */
 	int64_t began_ns;
-	uint64_t until; /* the largest address that will be asked for; UINT64_MAX: any may */
+	uint64_t until; /* the largest address to look up; UINT64_MAX: unknown */
 	bool has_modules;
 	bool wants_lines;
 };
 
-/* Returns the image of @v, which is nowhere in a kernel that shows no addresses; NULL: no memory.
- */
+/* Returns the image of @v; it has no range if the kernel hides addresses. NULL if out of memory. */
 const struct fathom_kernel_image *fathom_kernel_view_image(struct fathom_kernel_view *v);
 
 #endif

@@ -66,7 +66,7 @@ def pick(ranges, seed):
 
 def ask(command, arguments, text):
     result = subprocess.run([command, *arguments], input=text, capture_output=True, timeout=300, check=False,
-                            env={**os.environ, "DEBUGINFOD_URLS": "", "XDG_CACHE_HOME": "/nonexistent"})
+                            env={**os.environ, "DEBUGINFOD_URLS": "", "XDG_CACHE_HOME": "/proc/none"})
     return result.returncode, result.stdout, result.stderr
 
 

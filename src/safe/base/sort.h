@@ -20,26 +20,22 @@ struct fathom_keyed {
 void fathom_sort_keyed(struct fathom_keyed *items, struct fathom_keyed *scratch, size_t n);
 
 /*
- * Bisection: returns for how many of @count items @before holds, an expression about item number
- * @i. It must hold for the first ones only, as in sorted items. The number of steps depends on
- * @count alone, so each becomes a conditional move: half of the branches would be mispredicted.
+ * Bisects: returns the number of items, of @count, that satisfy @before, an expression in the item
+ * number @i. The items that satisfy it must come first, as in a sorted array. Both results of a
+ * step are conditional moves: a branch would be mispredicted half of the time.
  */
 #define FATHOM_BISECT(count, i, before)                              \
 	__extension__({                                              \
 		size_t first_ = 0;                                   \
 		size_t left_ = (size_t)(count);                      \
                                                                      \
-		while (left_ > 1) {                                  \
+		while (left_) {                                      \
 			const size_t half_ = left_ / 2;              \
-			const size_t i = first_ + half_ - 1;         \
+			const size_t i = first_ + half_;             \
+			const bool before_ = (before);               \
                                                                      \
-			first_ = (before) ? first_ + half_ : first_; \
-			left_ -= half_;                              \
-		}                                                    \
-		if (left_) {                                         \
-			const size_t i = first_;                     \
-                                                                     \
-			first_ += (before) ? 1 : 0;                  \
+			first_ = before_ ? i + 1 : first_;           \
+			left_ = before_ ? left_ - half_ - 1 : half_; \
 		}                                                    \
 		first_;                                              \
 	})

@@ -110,7 +110,9 @@ static bool page_is_sound(const struct fathom_index *x, uint64_t i)
 	return true;
 }
 
-const void *fathom_index_bytes(const struct fathom_index *x, uint64_t off, uint64_t size)
+/* As fathom_index_bytes(). Inlined where look-ups spend their time. */
+static inline __attribute__((always_inline)) const void *bytes_at(const struct fathom_index *x,
+								  uint64_t off, uint64_t size)
 {
 	if (!size || !range_inside(off, size, x->header->checks.off))
 		return NULL;
@@ -118,6 +120,11 @@ const void *fathom_index_bytes(const struct fathom_index *x, uint64_t off, uint6
 		if (i && !page_is_sound(x, i)) /* page 0, the header, has a checksum of its own */
 			return NULL;
 	return x->file.data + off;
+}
+
+const void *fathom_index_bytes(const struct fathom_index *x, uint64_t off, uint64_t size)
+{
+	return bytes_at(x, off, size);
 }
 
 struct fathom_str fathom_index_string(const struct fathom_index *x, uint32_t reference)
@@ -145,23 +152,26 @@ struct fathom_str fathom_index_string(const struct fathom_index *x, uint32_t ref
 static const void *part_item(const struct fathom_index *x, const struct fathom_index_part *part,
 			     uint64_t i, uint64_t size)
 {
-	return fathom_index_bytes(x, part->off + i * size, size);
+	return bytes_at(x, part->off + i * size, size);
 }
 
-/* Returns whether symbol start @i is there, and at or before @svma. */
-static bool starts_upto(const struct fathom_index *x, uint64_t i, uint64_t svma)
+/* Returns whether symbol start @i is at or before @svma; sets *@bad if it cannot be read. */
+static inline bool starts_upto(const struct fathom_index *x, uint64_t i, uint64_t svma, bool *bad)
 {
 	const uint64_t *start = part_item(x, &x->header->symbol_starts, i, sizeof *start);
 
+	*bad |= !start;
 	return start && *start <= svma;
 }
 
 bool fathom_index_find_symbol(const struct fathom_index *x, uint64_t svma, uint32_t *ret_number)
 {
-	const uint64_t low = FATHOM_BISECT(x->header->symbol_starts.n, i, starts_upto(x, i, svma));
+	bool bad = false;
+	const uint64_t low =
+		FATHOM_BISECT(x->header->symbol_starts.n, i, starts_upto(x, i, svma, &bad));
 	const uint32_t *winner;
 
-	if (!low)
+	if (!low || bad)
 		return false;
 	winner = part_item(x, &x->header->symbol_winners, low - 1, sizeof *winner);
 	if (!winner || *winner >= x->header->symbols.n)
@@ -213,12 +223,15 @@ static const struct fathom_block *block_at(const struct fathom_index *x, uint64_
 	return b;
 }
 
-/* Returns whether segment @i is there, and starts at or before @svma. */
-static bool begins_upto(const struct fathom_index *x, uint64_t i, uint64_t svma)
+/* Returns whether segment @i begins at or before @svma; sets *@bad if it cannot be read. */
+static inline bool begins_upto(const struct fathom_index *x, uint64_t i, uint64_t svma, bool *bad)
 {
 	struct fathom_index_segment s;
 
-	return fathom_index_segment(x, i, &s) && s.low <= svma;
+	if (fathom_index_segment(x, i, &s))
+		return s.low <= svma;
+	*bad = true;
+	return false;
 }
 
 bool fathom_index_find_block(const struct fathom_index *x, uint64_t svma,
@@ -226,9 +239,10 @@ bool fathom_index_find_block(const struct fathom_index *x, uint64_t svma,
 {
 	const struct fathom_index_part *pool = &x->header->pool;
 	struct fathom_index_segment s;
-	const uint64_t low = FATHOM_BISECT(x->header->segments.n, i, begins_upto(x, i, svma));
+	bool bad = false;
+	const uint64_t low = FATHOM_BISECT(x->header->segments.n, i, begins_upto(x, i, svma, &bad));
 
-	if (!low || !fathom_index_segment(x, low - 1, &s) || svma >= s.high)
+	if (!low || bad || !fathom_index_segment(x, low - 1, &s) || svma >= s.high)
 		return false;
 	ret->block = block_at(x, s.block);
 	ret->pool = bytes_slice(x->file, pool->off, pool->n);

@@ -2,10 +2,14 @@
 /* A stored index answers for each byte of code, padding included, as debug information does. */
 #include "unit.h"
 
+#include <fcntl.h>
+#include <glob.h>
 #include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "fathom/fathom.h"
 
@@ -133,10 +137,92 @@ static void the_index_says_what_the_file_says(void **state)
 	assert_int_equal(system(command), 0);
 }
 
+/* Changes one byte of page @page of the index in @dir; the same again restores it. */
+static void flip(const char *dir, size_t page)
+{
+	char pattern[64];
+	glob_t found;
+	uint8_t byte;
+	int fd;
+
+	(void)snprintf(pattern, sizeof pattern, "%s/*", dir);
+	assert_int_equal(glob(pattern, 0, NULL, &found), 0);
+	assert_int_equal(found.gl_pathc, 1);
+	fd = open(found.gl_pathv[0], O_RDWR | O_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_int_equal(pread(fd, &byte, 1, (off_t)page * 4096 + 2048), 1);
+	byte ^= 0x40;
+	assert_int_equal(pwrite(fd, &byte, 1, (off_t)page * 4096 + 2048), 1);
+	close(fd);
+	globfree(&found);
+}
+
+static size_t count_pages(const char *dir)
+{
+	char pattern[64];
+	glob_t found;
+	struct stat st;
+
+	(void)snprintf(pattern, sizeof pattern, "%s/*", dir);
+	assert_int_equal(glob(pattern, 0, NULL, &found), 0);
+	assert_int_equal(stat(found.gl_pathv[0], &st), 0);
+	globfree(&found);
+	return (size_t)st.st_size / 4096;
+}
+
+static void assert_same_symbol(const struct asked *a, const struct asked *b, size_t i)
+{
+	const struct fathom_answer *x = fathom_answers_get(a->answers, i);
+	const struct fathom_answer *y = fathom_answers_get(b->answers, i);
+
+	if (strcmp(x->symbol ? x->symbol : "", y->symbol ? y->symbol : "") != 0)
+		fail_msg("0x%llx: %s, and %s by the damaged index",
+			 (unsigned long long)x->pc.address, x->symbol, y->symbol);
+}
+
+/* Whichever page is damaged, what can be read of the index gives no wrong name. */
+static void a_damaged_page_gives_no_wrong_name(void **state)
+{
+	char dir[] = "/tmp/fathom-test-XXXXXX";
+	struct asked truth = { 0 };
+	struct asked stored = { 0 };
+	char command[64];
+	size_t n;
+
+	(void)state;
+	assert_int_equal(dl_iterate_phdr(take_bias, &truth.first), 1);
+	truth.first = (uint64_t)(uintptr_t)padded_first - truth.first - 256;
+	stored.first = truth.first;
+	assert_non_null(mkdtemp(dir));
+	open_self(&truth, NULL);
+	ask(&truth, 0, 331);
+	open_self(&stored, dir);
+	assert_int_equal(fathom_cache_store(stored.target, 1, 0, NULL, NULL), 0);
+	fathom_target_release(stored.target);
+	fathom_destroy(stored.session);
+	n = count_pages(dir);
+	assert_true(n > 8);
+	for (size_t page = 1; page < n; page++) {
+		flip(dir, page);
+		open_self(&stored, dir);
+		ask(&stored, 0, 331);
+		for (size_t i = 0; i < fathom_answers_count(truth.answers); i++)
+			assert_same_symbol(&truth, &stored, i);
+		close_self(&stored);
+		flip(dir, page);
+	}
+	fathom_answers_free(truth.answers);
+	fathom_target_release(truth.target);
+	fathom_destroy(truth.session);
+	(void)snprintf(command, sizeof command, "rm -r %s", dir);
+	assert_int_equal(system(command), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_index_says_what_the_file_says),
+		cmocka_unit_test(a_damaged_page_gives_no_wrong_name),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* An address space that the caller of the library reads: a minidump, an emulator, another machine.
- */
+/* An address space read through the caller's function: a minidump, an emulator, another machine. */
 #include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -28,7 +27,7 @@ static fathom_err read_maps(const struct fathom_space *s, struct fathom_maps *re
 	return fathom_maps_copy(&reader_of(s)->maps, ret) ? fathom_fail_memory(reterr) : FATHOM_OK;
 }
 
-/* What the caller says of errno is its own matter; more bytes than were asked for are not taken. */
+/* Reads through the caller's function, which may set errno; a count above @size becomes @size. */
 static size_t read_memory(const struct fathom_space *s, uint64_t avma, void *to, size_t size)
 {
 	const struct fathom_address_space *given = &reader_of(s)->given;
@@ -46,7 +45,7 @@ static bool format_exe(const struct fathom_space *s, const struct fathom_mapping
 	return fathom_space_format_exe(s, &r->maps, r->given.entry, m, path, cap);
 }
 
-/* There are no inodes: nothing that stat() says tells. */
+/* Returns false: without inodes, stat() proves nothing. */
 static bool is_file(const struct fathom_space *s, const struct fathom_mapping *m,
 		    const struct fathom_file_id *id)
 {
@@ -99,7 +98,7 @@ static void describe_target(const struct fathom_target *t, struct fathom_target_
 static const struct fathom_target_ops target_ops = { FATHOM_SPACE_TARGET_OPS,
 						     .describe = describe_target };
 
-/* Copies mapping @i; false without memory. Files differ by path and build-id. */
+/* Copies mapping @i; returns false if out of memory. Path and build-id identify the file. */
 static bool copy_mapping(struct reader *r, size_t i, const struct fathom_mapping_info *from)
 {
 	const struct fathom_str path = { from->path,
@@ -143,7 +142,7 @@ static fathom_err copy_mappings(struct reader *r, const struct fathom_mapping_in
 	return fathom_maps_link(&r->maps);
 }
 
-/* Reads @space, of whatever size the caller knows it, to @ret. */
+/* Copies @space, whose size is that of the caller's header, to @ret. */
 static fathom_err read_space(const struct fathom_address_space *space,
 			     struct fathom_address_space *ret, struct fathom_errinfo *reterr)
 {
@@ -169,7 +168,7 @@ static fathom_err read_space(const struct fathom_address_space *space,
 	return FATHOM_OK;
 }
 
-/* Opens the address space @given, whose mappings are not copied yet. */
+/* Opens the address space @given; copies its mappings. */
 static fathom_err open_reader(struct fathom_search_paths *paths, struct fathom_address_space given,
 			      struct fathom_target **ret, struct fathom_errinfo *reterr)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory as it was, also where it was not stored: cores leave out what has been mapped from files
- * and was not written to (core(5), coredump_filter); a snapshot leaves out all. There the file has
- * it, which is known to be the one that was mapped.
+ * Reads memory as it was, even if it was not stored. Cores omit file mappings that were never
+ * written to (core(5), coredump_filter); snapshots omit all memory. Such memory is read from the
+ * file, once that is known to be the mapped one.
  */
 #include <unistd.h>
 
@@ -51,7 +51,10 @@ void fathom_space_memory_close(struct fathom_space_memory *m)
 	m->fd = -1;
 }
 
-/* Whether @svma is in a segment that programs do not write to, nor the dynamic linker (RELRO). */
+/*
+ * Returns whether @svma is in a segment that neither the program nor the dynamic linker (RELRO)
+ * writes to.
+ */
 static bool is_constant(const struct fathom_image *image, uint64_t svma)
 {
 	struct fathom_segment s;
@@ -63,7 +66,7 @@ static bool is_constant(const struct fathom_image *image, uint64_t svma)
 	return false;
 }
 
-/* Reads from the file at @avma, as far as its mapping goes; returns how much. */
+/* Reads from the file mapped at @avma, up to the end of the mapping; returns how much. */
 static size_t read_mapped(struct fathom_space_view *v, uint64_t avma, uint8_t *to, size_t size)
 {
 	const size_t at = fathom_maps_at(&v->maps, avma);
@@ -76,20 +79,20 @@ static size_t read_mapped(struct fathom_space_view *v, uint64_t avma, uint8_t *t
 		return 0;
 	f = fathom_space_used_file(v, at)->file;
 	svma = avma - v->of[at].bias;
-	/* An image was made of the same memory, and has zeros where that had nothing. */
+	/* An image comes from the same memory, with zeros where that was missing. */
 	if (f->is_image || !is_constant(&f->module->main->image, svma))
 		return 0;
 	left = v->maps.items[at].end - avma;
 	return (size_t)fathom_object_read(f->module->main, svma, to, left < size ? left : size);
 }
 
-/* Reads what is behind the first @done of @size bytes at @avma; returns how many there are then. */
+/* Reads the bytes after the first @done of @size at @avma; returns how many there are now. */
 static size_t read_rest(struct fathom_space_view *v, uint64_t avma, uint8_t *to, size_t size,
 			size_t done)
 {
 	size_t got = 1;
 
-	/* What was stored and what was not may take turns. */
+	/* Stored and missing parts may alternate. */
 	while (done < size && got) {
 		got = read_mapped(v, avma + done, to + done, size - done);
 		done += got;

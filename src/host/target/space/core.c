@@ -20,8 +20,8 @@ struct core {
 	struct fathom_core_ranges loads;
 	struct fathom_core_ranges files;
 	struct fathom_dump_thread_array threads;
-	struct fathom_core_facts facts; /* 0: not known */
-	uint64_t notes_left;            /* bytes of notes that there can be yet */
+	struct fathom_core_facts facts; /* 0: unknown */
+	uint64_t notes_left;            /* budget: bytes of notes still to come */
 	bool is_cut;
 };
 
@@ -42,7 +42,7 @@ static uint64_t cur_word(struct fathom_cursor *c, const struct core *core)
 	return cur_uint(c, fathom_image_address_size(&core->image));
 }
 
-/* Sorts @r by address. What overlaps what is before it is left out: no system maps twice. */
+/* Sorts @r by address. Drops a range that overlaps the one before it: no system maps twice. */
 static bool sort_ranges(struct fathom_core_ranges *r)
 {
 	struct fathom_keyed *keyed = malloc((2 * r->n + 1) * sizeof *keyed);
@@ -69,7 +69,7 @@ static bool sort_ranges(struct fathom_core_ranges *r)
 	return true;
 }
 
-/* One line of NT_FILE; false when it is none that can be. */
+/* Reads one entry of NT_FILE; returns false if it is invalid. */
 static bool read_file_range(struct fathom_cursor *c, const struct core *core, uint64_t unit,
 			    struct fathom_core_range *ret)
 {
@@ -79,8 +79,8 @@ static bool read_file_range(struct fathom_cursor *c, const struct core *core, ui
 }
 
 /*
- * NT_FILE: how many there are, the unit of their offsets (the kernel counts in pages, gcore in
- * bytes), for each start, end and offset, then the names.
+ * Reads NT_FILE: the number of entries, the unit of their offsets (pages from the kernel, bytes
+ * from gcore), start, end and offset of each, then the names.
  */
 static fathom_err read_files(struct core *core, struct fathom_bytes desc,
 			     struct fathom_errinfo *reterr)
@@ -129,12 +129,12 @@ static void read_auxv(struct core *core, struct fathom_bytes desc)
 	}
 }
 
-/* The size of NT_PRPSINFO where user and group are numbers of 16 bits: i386 and ARM. */
+/* The size of NT_PRPSINFO with 16-bit user and group: i386 and ARM. */
 #define SMALL_PSINFO 124
 
 /*
- * NT_PRPSINFO differs between machines in what stands before its end: user and group, pid, parent,
- * group and session of four bytes each, 16 bytes of name, 80 of arguments.
+ * Reads NT_PRPSINFO from its end, as its start differs between machines. It ends with user and
+ * group; pid, parent, group and session of four bytes each; 16 bytes of name; 80 of arguments.
  */
 static void read_psinfo(struct core *core, struct fathom_bytes desc)
 {
@@ -159,7 +159,7 @@ static void read_psinfo(struct core *core, struct fathom_bytes desc)
 	core->dump.command[sizeof core->dump.command - 1] = '\0';
 }
 
-/* A thread is there once: what says so again lies over other notes, or is damaged. */
+/* Adds a thread; ignores a second note for it, which overlaps other notes or is damaged. */
 static bool add_thread(struct core *core, struct fathom_bytes desc)
 {
 	const struct fathom_dump_thread t = { fathom_prstatus_tid(&core->image, desc), desc };
@@ -185,7 +185,7 @@ static fathom_err read_note(struct core *core, const struct fathom_note *note,
 	return FATHOM_OK;
 }
 
-/* What the file has of @size bytes at @off. */
+/* Returns those of the @size bytes at @off that the file has. */
 static struct fathom_bytes present(struct core *core, uint64_t off, uint64_t size)
 {
 	struct fathom_bytes rest = bytes_from(core->image.bytes, off);
@@ -256,7 +256,7 @@ static fathom_err make_pieces(struct core *core, struct fathom_errinfo *reterr)
 		const struct fathom_core_range *r = &core->loads.items[i];
 		const struct fathom_bytes bytes = present(core, r->off, r->filesz);
 
-		/* What is read of each piece is then no more than a few times the file. */
+		/* This bounds all reading to a few times the file's size. */
 		if (bytes.size > left)
 			return fathom_fail(reterr, FATHOM_E_CORRUPT, "", r->off,
 					   "the core has memory that lies over other");
@@ -287,12 +287,12 @@ static void set_file(struct fathom_mapping *m, const struct fathom_core_range *f
 	m->name = name;
 }
 
-/* The mapping [@start, @end) of @load and of @file, one of which may be NULL. */
+/* Returns the mapping [@start, @end) of @load and @file; one of them may be NULL. */
 static struct fathom_mapping mapping_of(uint64_t start, uint64_t end,
 					const struct fathom_core_range *load,
 					const struct fathom_core_range *file)
 {
-	/* Rights that are not known are no reason against anything. */
+	/* Unknown rights must not rule anything out. */
 	const uint32_t flags = load ? load->flags : PF_R | PF_X;
 	struct fathom_mapping m = { .start = start, .end = end };
 
@@ -304,7 +304,7 @@ static struct fathom_mapping mapping_of(uint64_t start, uint64_t end,
 	return m;
 }
 
-/* The start, not before @at, of the first range of @r from *@i on; moves *@i to it. */
+/* Moves *@i to the first range of @r that ends after @at; returns its start, at least @at. */
 static uint64_t next_start(const struct fathom_core_ranges *r, size_t *i, uint64_t at)
 {
 	while (*i < r->n && r->items[*i].end <= at)
@@ -315,9 +315,8 @@ static uint64_t next_start(const struct fathom_core_ranges *r, size_t *i, uint64
 }
 
 /*
- * Where a mapping that starts at @at ends, at most @end, for the range at @i of @r: with it, or
- * before
- * @start, where it begins.
+ * Returns where a mapping from @at ends, at most @end: with range @i of @r if that has begun,
+ * otherwise before @start, where that begins.
  */
 static uint64_t end_before(const struct fathom_core_ranges *r, size_t i, uint64_t start,
 			   uint64_t at, uint64_t end)
@@ -327,7 +326,7 @@ static uint64_t end_before(const struct fathom_core_ranges *r, size_t i, uint64_
 	return mine < end ? mine : end;
 }
 
-/* Lays the segments and the ranges of files over each other. */
+/* Merges the segments and the ranges of files into a map. */
 static fathom_err make_maps(struct core *core, struct fathom_errinfo *reterr)
 {
 	struct fathom_maps *maps = &core->dump.maps;
@@ -338,7 +337,7 @@ static fathom_err make_maps(struct core *core, struct fathom_errinfo *reterr)
 	maps->items = malloc((2 * (core->loads.n + core->files.n) + 1) * sizeof *maps->items);
 	if (!maps->items)
 		return fail_memory(reterr);
-	/* Each turn starts or ends a range. */
+	/* Each iteration starts or ends a range. */
 	for (;;) {
 		const uint64_t load = next_start(&core->loads, &i, at);
 		const uint64_t file = next_start(&core->files, &k, at);
@@ -357,7 +356,7 @@ static fathom_err make_maps(struct core *core, struct fathom_errinfo *reterr)
 }
 
 /*
- * Whether the mappings, of which both are of the start of a file, are of different programs: by
+ * Returns whether two mappings, both of the start of a file, are of different programs: compares
  * program headers and build-id, which nobody writes to.
  */
 static bool are_different(const struct fathom_dump *d, const struct fathom_mapping *a,
@@ -380,7 +379,7 @@ static bool are_different(const struct fathom_dump *d, const struct fathom_mappi
 	return p.size && q.size && !same_bytes(p, q);
 }
 
-/* Whether the mappings of one path, @n of them, are of different programs. */
+/* Returns whether the @n mappings of one path are of different programs. */
 static bool are_several_files(const struct fathom_dump *d, const struct fathom_keyed *group,
 			      size_t n)
 {
@@ -399,8 +398,8 @@ static bool are_several_files(const struct fathom_dump *d, const struct fathom_k
 }
 
 /*
- * Gives each of the files of one path a number of its own: a mapping is of the same file as the one
- * before it, in which it goes on, and a file begins at its start.
+ * Numbers the files of one path: a mapping belongs to the file of the mapping that it directly
+ * follows, unless it maps offset 0, where a file begins.
  */
 static void number_files(struct fathom_dump *d, const struct fathom_keyed *group, size_t n)
 {
@@ -415,7 +414,7 @@ static void number_files(struct fathom_dump *d, const struct fathom_keyed *group
 	}
 }
 
-/* A file that was replaced while the process ran may be mapped beside the one before it. */
+/* Distinguishes files of one path: a file replaced at run time may be mapped beside the old one. */
 static fathom_err tell_files_apart(struct core *core, struct fathom_errinfo *reterr)
 {
 	struct fathom_dump *d = &core->dump;
@@ -440,7 +439,7 @@ static fathom_err tell_files_apart(struct core *core, struct fathom_errinfo *ret
 	return FATHOM_OK;
 }
 
-/* [vdso] is the mapping that the kernel says has its ELF header. */
+/* Names the mapping at the address of [vdso] that the kernel states. */
 static void name_vdso(struct core *core)
 {
 	const size_t i = fathom_maps_at(&core->dump.maps, core->facts.vdso);

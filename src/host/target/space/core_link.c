@@ -10,28 +10,28 @@
 
 #define UNNAMED "[unnamed]"
 
-/* A file whose ELF header is in memory. */
+/* A program or library whose ELF header is in memory. */
 struct linked {
 	struct fathom_image image;
-	uint64_t start; /* avma of its header */
+	uint64_t start; /* avma of the header */
 	uint64_t bias;
 	struct fathom_str name;
-	bool listed; /* by the dynamic linker */
+	bool listed; /* is in the dynamic linker's list */
 };
 
 struct link {
 	const struct fathom_dump *dump;
 	const struct fathom_core_ranges *loads;
 	struct linked *items;
-	struct fathom_keyed *by_bias; /* sorted: bias, number in items */
+	struct fathom_keyed *by_bias; /* sorted: bias -> index in items */
 	size_t n;
 	uint64_t debug; /* avma of struct r_debug, or 0 */
-	size_t program; /* whose DT_DEBUG said so; n: none */
+	size_t program; /* index of the program with DT_DEBUG; n: none */
 	uint8_t word;   /* bytes */
 	bool swap;
 };
 
-/* The word at @avma; 0 when it was not stored. */
+/* Returns the word at @avma; 0 if it was not stored. */
 static uint64_t word_at(const struct link *l, uint64_t avma)
 {
 	struct fathom_cursor c = cur_init(fathom_dump_from(l->dump, avma), l->swap);
@@ -39,7 +39,7 @@ static uint64_t word_at(const struct link *l, uint64_t avma)
 	return cur_uint(&c, l->word);
 }
 
-/* The text at @avma, which ends in the piece it starts in; none when it does not. */
+/* Returns the text at @avma; empty if it does not end in its piece. */
 static struct fathom_str text_at(const struct link *l, uint64_t avma)
 {
 	struct fathom_bytes b = fathom_dump_from(l->dump, avma);
@@ -48,7 +48,10 @@ static struct fathom_str text_at(const struct link *l, uint64_t avma)
 	return fathom_bytes_str(b, 0);
 }
 
-/* Whether there is a program or library at @avma; where it was loaded. */
+/*
+ * Reads the ELF header at @avma and finds its bias; returns false if there is no program or
+ * library.
+ */
 static bool read_header(const struct link *l, uint64_t avma, struct linked *ret)
 {
 	struct fathom_segment s;
@@ -67,7 +70,7 @@ static bool read_header(const struct link *l, uint64_t avma, struct linked *ret)
 	return false;
 }
 
-/* The value of DT_DEBUG, which the dynamic linker sets in the program; 0 when there is none. */
+/* Returns DT_DEBUG, which the dynamic linker sets in the program; 0 if there is none. */
 static uint64_t find_debug(const struct link *l, const struct linked *k)
 {
 	struct fathom_segment s;
@@ -92,7 +95,7 @@ static uint64_t find_debug(const struct link *l, const struct linked *k)
 	return 0;
 }
 
-/* Finds the headers that start mappings. */
+/* Finds the ELF headers at the starts of mappings. */
 static bool find_headers(struct link *l, uint64_t vdso)
 {
 	l->items = malloc((l->loads->n + 1) * sizeof *l->items);
@@ -116,7 +119,7 @@ static bool find_headers(struct link *l, uint64_t vdso)
 	return true;
 }
 
-/* Whether the program's dynamic section is at @avma. */
+/* Returns whether the program's dynamic section is at @avma. */
 static bool has_dynamic_at(const struct linked *k, uint64_t avma)
 {
 	struct fathom_segment s;
@@ -127,10 +130,10 @@ static bool has_dynamic_at(const struct linked *k, uint64_t avma)
 	return false;
 }
 
-/* More programs than these are not loaded at one bias: those at fixed addresses have 0. */
+/* The most files tried at one bias: fixed-address programs all have 0. */
 #define MAX_SAME_BIAS 16
 
-/* struct link_map: l_addr, l_name, l_ld, l_next. */
+/* Follows struct link_map: l_addr, l_name, l_ld, l_next. */
 static void read_link_map(struct link *l, uint64_t avma)
 {
 	const uint64_t bias = word_at(l, avma);
@@ -148,12 +151,12 @@ static void read_link_map(struct link *l, uint64_t avma)
 	}
 }
 
-/* Namespaces that dlmopen makes; glibc allows 16. */
+/* Namespaces of dlmopen(); glibc allows 16. */
 #define MAX_NAMESPACES 16
 
 /*
- * struct r_debug: r_version, padded to a word, r_map, r_brk, r_state, padded, r_ldbase; from
- * version 2 on r_next leads to the next namespace.
+ * Reads struct r_debug: r_version, padded to a word, r_map, r_brk, r_state, padded, r_ldbase; from
+ * version 2 on, r_next points to the next namespace.
  */
 static void read_lists(struct link *l)
 {
@@ -172,7 +175,7 @@ static void read_lists(struct link *l)
 	}
 }
 
-/* The program is not called anything in the list. */
+/* Names the program, which has no name in the list. */
 static void name_program(struct link *l, struct fathom_dump *d, uint64_t execfn)
 {
 	const struct fathom_str path = text_at(l, execfn);
@@ -190,7 +193,7 @@ static void name_program(struct link *l, struct fathom_dump *d, uint64_t execfn)
 	}
 }
 
-/* The flags of the mapping at @avma; no right to run it where there is none. */
+/* Returns the flags of the mapping at @avma; 0, so not executable, if there is none. */
 static uint32_t flags_at(const struct link *l, uint64_t avma)
 {
 	const size_t low = FATHOM_BISECT(l->loads->n, i, l->loads->items[i].end <= avma);
@@ -199,7 +202,7 @@ static uint32_t flags_at(const struct link *l, uint64_t avma)
 								       : 0;
 }
 
-/* Whether the file was loaded: it is listed, or its code may be run where it has to be. */
+/* Returns whether the file was loaded: it is listed, or its code is mapped executable. */
 static bool was_loaded(const struct link *l, const struct linked *k)
 {
 	struct fathom_segment s;
@@ -210,7 +213,7 @@ static bool was_loaded(const struct link *l, const struct linked *k)
 	return k->listed;
 }
 
-/* The pages that segment @s is loaded to, as far as the file has them. */
+/* Finds the pages of segment @s that come from the file. */
 static bool range_of(const struct link *l, const struct linked *k, const struct fathom_segment *s,
 		     struct fathom_core_range *ret)
 {

@@ -22,7 +22,7 @@ size_t fathom_dump_read(const struct fathom_dump *d, uint64_t avma, void *to, si
 {
 	size_t done = 0;
 
-	/* Pieces may follow one another without a gap. */
+	/* Pieces may be adjacent. */
 	while (done < size) {
 		const struct fathom_bytes b = fathom_dump_from(d, avma + done);
 		const size_t n = b.size < size - done ? (size_t)b.size : size - done;

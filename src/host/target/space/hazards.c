@@ -20,7 +20,7 @@ bool fathom_hazards_has(const struct fathom_hazards *h, const struct fathom_mapp
 	return m->inode && fathom_reach_hangs(h->reach, m->device);
 }
 
-/* Lists what is a hazard in @maps; false without memory. */
+/* Lists the hazards in @maps; returns false if out of memory. */
 static bool list(const struct fathom_hazards *h, const struct fathom_maps *maps,
 		 struct fathom_hazard_array *ret)
 {
@@ -32,7 +32,7 @@ static bool list(const struct fathom_hazards *h, const struct fathom_maps *maps,
 
 		if (!m->inode)
 			continue;
-		/* Neighbours are likely to be on one device. */
+		/* Adjacent mappings are likely on one device. */
 		if (m->device != device)
 			hangs = fathom_hazards_has(h, m);
 		device = m->device;

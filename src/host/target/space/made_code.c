@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Code that the process of a space makes itself: what host/jit/ asks of the space. */
+/* JIT code in a space: the operations of struct fathom_jit_process. */
 #include <stddef.h>
 #include <stdio.h>
 

@@ -4,13 +4,13 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* Where the newest of the files with this hash is found. */
+/* Returns the head of the bucket for @hash; the newest file comes first. */
 static struct fathom_space_file **bucket_of(struct fathom_space *s, uint64_t hash)
 {
 	return &s->bucket[hash % FATHOM_SPACE_BUCKETS];
 }
 
-/* Adds @f to the open files. Under the lock. */
+/* Adds @f to the open files. The caller holds the lock. */
 static void add_open(struct fathom_space *s, struct fathom_space_file *f)
 {
 	struct fathom_space_file **bucket = bucket_of(s, f->hash);
@@ -21,7 +21,7 @@ static void add_open(struct fathom_space *s, struct fathom_space_file *f)
 	*bucket = f;
 }
 
-/* Takes *@link, in the list of open files, out, and puts it on @to. Under the lock. */
+/* Moves *@link from the list of open files to @to. The caller holds the lock. */
 static void move_open(struct fathom_space *s, struct fathom_space_file **link,
 		      struct fathom_space_file **to)
 {
@@ -36,7 +36,7 @@ static void move_open(struct fathom_space *s, struct fathom_space_file **link,
 	*to = f;
 }
 
-/* The open file that fits mapping @m, in use from now on; NULL when there is none. */
+/* Finds the open file that fits mapping @m and begins a use of it; NULL if there is none. */
 static struct fathom_space_file *find_open(struct fathom_space *s, const struct fathom_mapping *m)
 {
 	struct fathom_space_file *f;
@@ -53,7 +53,7 @@ static struct fathom_space_file *find_open(struct fathom_space *s, const struct 
 	return f;
 }
 
-/* Ends one use of @f, which is @stale or not. */
+/* Ends one use of @f; marks it if @stale. */
 static void release(struct fathom_space *s, struct fathom_space_file *f, bool stale)
 {
 	pthread_mutex_lock(&s->lock);
@@ -62,7 +62,7 @@ static void release(struct fathom_space *s, struct fathom_space_file *f, bool st
 	pthread_mutex_unlock(&s->lock);
 }
 
-/* Finds the file of mapping @i, open and in use. */
+/* Finds or opens the file of mapping @i and begins a use of it. */
 static fathom_err acquire(struct fathom_space *s, const struct fathom_maps *maps, size_t i,
 			  struct fathom_space_file **ret)
 {
@@ -76,14 +76,13 @@ static fathom_err acquire(struct fathom_space *s, const struct fathom_maps *maps
 			return FATHOM_OK;
 		release(s, f, true);
 	}
-	/* It is told by its content, which takes more mappings than there are. */
+	/* Its content identifies it, and this part of the map has too few mappings for that. */
 	if (f) {
 		release(s, f, false);
 		return FATHOM_E_UNSUPPORTED;
 	}
 	FATHOM_TRY(fathom_space_file_open(s, maps, i, &f));
-	/* Another thread may have opened it, too: both are good, and closed when they are not used.
-	 */
+	/* If another thread has opened it too, both serve until they are unused. */
 	f->users = 1;
 	pthread_mutex_lock(&s->lock);
 	add_open(s, f);
@@ -108,7 +107,7 @@ static bool reserve_file(struct fathom_space_view *v)
 	return true;
 }
 
-/* Finds the number of the file of mapping @i, which is looked at once for each view. */
+/* Finds the index of the file of mapping @i; each view looks it up once. */
 static fathom_err use_file(struct fathom_space_view *v, size_t i, uint32_t *ret)
 {
 	uint32_t *opened = &v->of[v->maps.items[i].first].opened;
@@ -134,7 +133,7 @@ static fathom_err use_file(struct fathom_space_view *v, size_t i, uint32_t *ret)
 	return FATHOM_OK;
 }
 
-/* Notes for each mapping its nearest neighbours that have a file. */
+/* Finds for each mapping the nearest neighbours with a file. */
 static void find_neighbours(struct fathom_space_view *v)
 {
 	const struct fathom_mapping *m = v->maps.items;
@@ -150,7 +149,7 @@ static void find_neighbours(struct fathom_space_view *v)
 									      : v->of[i + 1].behind;
 }
 
-/* Closes files that were cut (mapped.h) in an earlier batch: what is there now is opened anew. */
+/* Closes files that were truncated (mapped.h) in an earlier batch, to open them anew. */
 static void drop_cut_files(struct fathom_space *s)
 {
 	struct fathom_space_file **link = &s->files;
@@ -196,7 +195,7 @@ static size_t read_each(void *data, const uint64_t *avmas, size_t n, size_t size
 	return v->raw.read_each(v->raw.data, avmas, n, size, to);
 }
 
-/* Makes a view without a map; NULL without memory. */
+/* Makes a view without a map; returns NULL if out of memory. */
 static struct fathom_space_view *view_new(struct fathom_space *s)
 {
 	struct fathom_space_view *v = calloc(1, sizeof *v);
@@ -212,7 +211,7 @@ static struct fathom_space_view *view_new(struct fathom_space *s)
 	return v;
 }
 
-/* Prepares @v, which has its map now. */
+/* Prepares @v for its map. */
 static fathom_err take_map(struct fathom_space_view *v)
 {
 	v->of = calloc(v->maps.n + 1, sizeof *v->of);
@@ -223,7 +222,7 @@ static fathom_err take_map(struct fathom_space_view *v)
 	return FATHOM_OK;
 }
 
-/* Of so many views one has the whole map. */
+/* One view in so many reads the whole map. */
 #define PARTS 64
 
 /* Reads the part of the map that holds @avmas, if the space can. */
@@ -231,14 +230,14 @@ static fathom_err read_part(struct fathom_space *s, const uint64_t *avmas, size_
 			    struct fathom_maps *ret)
 {
 
-	/* Files that are of no use any more are found with a whole map. */
+	/* Only a whole map shows which files are unused. */
 	if (!s->ops->query_maps ||
 	    atomic_fetch_add_explicit(&s->parts, 1, memory_order_relaxed) % PARTS == PARTS - 1)
 		return FATHOM_E_UNSUPPORTED;
 	return s->ops->query_maps(s, avmas, n, ret);
 }
 
-/* Reads the map, before that whose memory it is if that is read, too. */
+/* Reads the map; if memory will be read, first opens it to pin its program. */
 static fathom_err read_map(struct fathom_space_view *v, enum fathom_view_use use,
 			   const uint64_t *avmas, size_t n, struct fathom_errinfo *reterr)
 {
@@ -282,7 +281,7 @@ fathom_err fathom_space_begin(struct fathom_target *t, enum fathom_view_use use,
 	return err;
 }
 
-/* Notes which open files @maps has mappings of. Under the lock. */
+/* Marks the open files that @maps has mappings of. The caller holds the lock. */
 static void mark_used(struct fathom_space *s, const struct fathom_maps *maps)
 {
 	for (size_t i = 0; i < maps->n; i++) {
@@ -300,16 +299,16 @@ static void mark_used(struct fathom_space *s, const struct fathom_maps *maps)
 	}
 }
 
-/* Whether @f may serve later batches, of which mark_used() has told what a map @is_part says. */
+/* Returns whether later batches may use @f, by what mark_used() found in a whole map or a part. */
 static bool is_wanted(const struct fathom_space *s, const struct fathom_space_file *f, bool is_part)
 {
-	/* An image of a file is made again: its memory may have become another file's. */
+	/* The image of a file is rebuilt each time: its memory may have become another file's. */
 	if (f->is_stale || !f->module || (s->target.is_live && f->is_image && f->inode))
 		return false;
 	return f->use == FATHOM_FILE_USED || (is_part && f->use == FATHOM_FILE_UNUSED);
 }
 
-/* Gives all files back, and closes those that are of no more use. */
+/* Ends the use of all files, and closes those that no later batch needs. */
 static void release_files(struct fathom_space_view *v)
 {
 	struct fathom_space *s = v->space;
@@ -334,7 +333,7 @@ static void release_files(struct fathom_space_view *v)
 	fathom_space_files_close(useless);
 }
 
-/* Returns whether some file could not be had, or was cut: it may be had later. */
+/* Returns whether some file could not be opened or was truncated: it may work later. */
 static bool has_failed(const struct fathom_space_view *v)
 {
 	for (uint32_t i = 0; i < v->n_files; i++)
@@ -359,7 +358,7 @@ void fathom_space_end(struct fathom_view *view)
 {
 	struct fathom_space_view *v = (struct fathom_space_view *)view;
 
-	/* The map of what was stored stays what it is, and its files do, if they are all there. */
+	/* The map of a core or snapshot never changes, nor do its files once all are open. */
 	if (!v->space->target.is_live && !has_failed(v) && keep(v))
 		return;
 	release_files(v);
@@ -379,7 +378,7 @@ static const struct fathom_image *image_of(const struct fathom_space_view *v, si
 	return &fathom_space_used_file(v, i)->file->module->main->image;
 }
 
-/* Whether mapping @i has at @at what its file says of @avma. */
+/* Returns whether mapping @i, at @at, has what its file states for @avma. */
 static bool holds(const struct fathom_space_view *v, size_t i, uint64_t at, uint64_t avma)
 {
 	return !v->of[i].reason && fathom_bias_holds(image_of(v, i), v->of[i].bias,
@@ -387,8 +386,8 @@ static bool holds(const struct fathom_space_view *v, size_t i, uint64_t at, uint
 }
 
 /*
- * A mapping is of a module when segments fill it, and the module's code is there, too: who only
- * reads a file maps it otherwise.
+ * Looks up mapping @i. It belongs to a module if segments fill it and the module's code is mapped
+ * too: a file mapped only to be read looks different.
  */
 static fathom_err look_up(struct fathom_space_view *v, size_t i)
 {
@@ -429,7 +428,7 @@ fathom_err fathom_space_look_up(struct fathom_space_view *v, size_t i)
 	return err;
 }
 
-/* Whether mappings @i and @k are of one module. */
+/* Returns whether mappings @i and @k are of one module. */
 static bool is_one(const struct fathom_space_view *v, size_t i, size_t k)
 {
 	return !v->of[i].reason && !v->of[k].reason && v->of[i].file == v->of[k].file &&
@@ -437,8 +436,9 @@ static bool is_one(const struct fathom_space_view *v, size_t i, size_t k)
 }
 
 /*
- * Memory without a file belongs to a module when it goes on with a segment of it: as .bss behind
- * .data, or as code that was copied to huge pages, with the module's own mappings around it.
+ * Finds the neighbour whose module memory without a file belongs to: memory that continues one of
+ * its segments, such as .bss after .data, or code copied to huge pages between the module's own
+ * mappings.
  */
 static fathom_err find_neighbour(struct fathom_space_view *v, size_t at, uint64_t avma, size_t *ret)
 {
@@ -460,7 +460,7 @@ static fathom_err find_neighbour(struct fathom_space_view *v, size_t at, uint64_
 	return FATHOM_OK;
 }
 
-/* Finds the mapping, of the file of a module, that says what is at @avma, which @at holds. */
+/* Finds the mapping of a module's file that tells what is at @avma, inside mapping @at. */
 static fathom_err find_mapping(struct fathom_space_view *v, size_t at, uint64_t avma, size_t *ret)
 {
 	*ret = v->maps.n;
@@ -493,11 +493,11 @@ fathom_err fathom_space_locate(struct fathom_view *view, uint64_t avma, struct f
 		return FATHOM_OK;
 	}
 	*ret = (struct fathom_place){ .reason = v->of[at].reason, .is_code = is_code };
-	/* Any module may know of code that is in none. */
+	/* Any module may describe code outside all modules. */
 	return v->maps.is_part && is_code ? FATHOM_E_UNSUPPORTED : FATHOM_OK;
 }
 
-/* Mappings that stand for a module each, by file and bias: numbers + 1; 0: free. */
+/* A hash table of modules by file and bias: index of a mapping + 1; 0: free. */
 struct seen {
 	uint32_t *table;
 	size_t mask;
@@ -512,7 +512,7 @@ static bool seen_init(struct seen *s, size_t n)
 	return s->table != NULL;
 }
 
-/* Whether no mapping before @i is of the same module. */
+/* Returns whether no mapping before @i is of the same module. */
 static bool is_first(const struct fathom_space_view *v, struct seen *s, size_t i)
 {
 	const struct fathom_known_mapping *of = &v->of[i];

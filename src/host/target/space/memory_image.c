@@ -8,18 +8,18 @@
 #include "host/file/bias.h"
 #include "safe/base/cursor.h"
 
-/* Whether @m holds @off of its file, and can be read. */
+/* Returns whether @m is readable and maps offset @off of its file. */
 static bool holds_offset(const struct fathom_mapping *m, uint64_t off)
 {
 	return m->readable && off >= m->off && off - m->off < m->end - m->start;
 }
 
-/* The mapping of the same file as @i that holds @off of it and can be read; maps->n: none. */
+/* Finds a readable mapping of offset @off of the file of mapping @i; maps->n: none. */
 static size_t mapping_of_offset(const struct fathom_maps *maps, size_t i, uint64_t off)
 {
 	size_t found = maps->n;
 
-	/* Of several, the last at or before @i: a file may be loaded more than once. */
+	/* A file may be loaded more than once: prefer the last mapping at or before @i. */
 	for (size_t k = maps->items[i].first; k < maps->n; k = maps->items[k].next)
 		if (holds_offset(&maps->items[k], off) && (found == maps->n || k <= i))
 			found = k;
@@ -47,8 +47,8 @@ static enum fathom_sameness compare_bytes(const struct fathom_space *s,
 }
 
 /*
- * Compares with each mapping of the file that holds those bytes: where data shares pages with what
- * is only read, one that was written to differs.
+ * Compares with each mapping of those bytes: where data shares pages with read-only bytes, the
+ * written mapping differs.
  */
 static enum fathom_sameness compare_any(const struct fathom_space *s,
 					const struct fathom_maps *maps, size_t i,
@@ -69,7 +69,7 @@ static enum fathom_sameness compare_any(const struct fathom_space *s,
 	return found;
 }
 
-/* By the first page and the build-id. */
+/* Compares first page and build-id. */
 static enum fathom_sameness compare_identity(const struct fathom_space *s,
 					     const struct fathom_maps *maps, size_t i,
 					     const struct fathom_object *o)
@@ -107,7 +107,7 @@ static enum fathom_sameness compare_memory(const struct fathom_space *s, uint64_
 	return FATHOM_SAME;
 }
 
-/* By all of the code: there has to be some, and what is executable was not written. */
+/* Compares all code, as executable memory was not written to; there must be some. */
 static enum fathom_sameness compare_code(const struct fathom_space *s,
 					 const struct fathom_maps *maps, size_t i,
 					 const struct fathom_object *o)
@@ -135,7 +135,7 @@ static enum fathom_sameness compare_code(const struct fathom_space *s,
 	return same == FATHOM_SAME && !compared ? FATHOM_UNREADABLE : same;
 }
 
-/* By the build-id that is known without the memory. */
+/* Compares with the build-id that is known without reading memory. */
 static enum fathom_sameness compare_known(const struct fathom_space *s,
 					  const struct fathom_mapping *m,
 					  const struct fathom_object *o)
@@ -167,10 +167,10 @@ enum fathom_sameness fathom_space_compare(const struct fathom_space *s,
 	return compare_code(s, maps, i, o);
 }
 
-/* No image that people load is larger. */
+/* The largest image accepted. */
 #define MAX_IMAGE (UINT64_C(1) << 30)
 
-/* Says in the ELF header that there are no section headers. */
+/* Clears the section headers' fields in the ELF header. */
 static void drop_sections(uint8_t *header, bool is64)
 {
 	if (is64) {
@@ -212,7 +212,7 @@ static void store_word(uint8_t *to, uint8_t word, uint64_t value)
 		memcpy(to, &value, sizeof value);
 }
 
-/* Whether a table of symbols begins at @svma: its first one is all zeros. */
+/* Returns whether a symbol table begins at @svma: its first entry is all zeros. */
 static bool begins_symbols(const struct fathom_image *image, uint64_t svma)
 {
 	const size_t size = image->is64 ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
@@ -225,8 +225,8 @@ static bool begins_symbols(const struct fathom_image *image, uint64_t svma)
 }
 
 /*
- * Whether the loader has added @bias to the addresses in @dynamic. With a small bias, both readings
- * of an address may be in the image: then what it leads to tells.
+ * Returns whether the loader has added @bias to the addresses in @dynamic. With a small bias, both
+ * readings of an address may be in the image; then the bytes there decide.
  */
 static bool is_moved(const struct fathom_image *image, struct fathom_bytes dynamic, uint64_t bias)
 {
@@ -245,8 +245,8 @@ static bool is_moved(const struct fathom_image *image, struct fathom_bytes dynam
 }
 
 /*
- * glibc adds the bias to the addresses in PT_DYNAMIC, in place, where it can be written, but for
- * those of versions; other loaders do not. Takes it out again.
+ * Subtracts the bias from the addresses in PT_DYNAMIC. glibc adds it there in place, if writable,
+ * except to those of versions; other loaders do not.
  */
 static void restore_dynamic(uint8_t *bytes, const struct fathom_image *image, uint64_t bias)
 {
@@ -275,7 +275,7 @@ static void restore_dynamic(uint8_t *bytes, const struct fathom_image *image, ui
 	}
 }
 
-/* Takes over @pages. */
+/* Makes an object of @pages and takes them over. */
 static fathom_err object_from(struct fathom_memory *m, const struct fathom_mapping *mapping,
 			      uint8_t *pages, uint64_t size, struct fathom_object **ret,
 			      struct fathom_errinfo *reterr)
@@ -294,7 +294,7 @@ static fathom_err object_from(struct fathom_memory *m, const struct fathom_mappi
 	return fathom_object_create(m, file, ret, reterr);
 }
 
-/* Its memory cannot be read: errno says why. */
+/* Fails because memory cannot be read; errno says why. */
 static fathom_err unreadable(struct fathom_errinfo *reterr)
 {
 	const int number = errno;
@@ -308,7 +308,7 @@ static fathom_err unreadable(struct fathom_errinfo *reterr)
 	return FATHOM_E_OS;
 }
 
-/* The bytes of a file that @image has segments for. */
+/* Returns the size of a file that holds all segments of @image. */
 static uint64_t size_of_segments(const struct fathom_image *image)
 {
 	struct fathom_segment s;
@@ -327,8 +327,8 @@ static uint64_t size_of_segments(const struct fathom_image *image)
 }
 
 /*
- * Reads the segments of @image, loaded at @bias, to where they stand in the file; notes which are
- * there whole.
+ * Reads the segments of @image, loaded at @bias, to their offsets in the file; notes which are
+ * complete.
  */
 static void read_segments(const struct fathom_space *s, const struct fathom_image *image,
 			  uint64_t bias, uint8_t *to, bool *whole)
@@ -341,7 +341,7 @@ static void read_segments(const struct fathom_space *s, const struct fathom_imag
 						     (size_t)p.filesz) == p.filesz;
 }
 
-/* Whether @svma is in the file's part of a segment that was read whole. */
+/* Returns whether @svma is in the file's part of a completely read segment. */
 static bool is_known(const struct fathom_image *image, const bool *whole, uint64_t svma)
 {
 	struct fathom_segment p;
@@ -353,7 +353,7 @@ static bool is_known(const struct fathom_image *image, const bool *whole, uint64
 	return false;
 }
 
-/* Whether all that PT_DYNAMIC, segment @s, leads to is known. */
+/* Returns whether all tables that PT_DYNAMIC, segment @s, points to were read. */
 static bool is_dynamic_known(const struct fathom_image *image, const bool *whole,
 			     const struct fathom_segment *s)
 {
@@ -376,9 +376,8 @@ static bool is_dynamic_known(const struct fathom_image *image, const bool *whole
 }
 
 /*
- * Takes those program headers out of @bytes, the image, whose segments lead to what was not read: a
- * table of symbols with gaps would name what others stand for. Says whether nothing is left that
- * names or bounds anything.
+ * Removes from @bytes, the image, the program headers whose tables were not read: a symbol table
+ * with gaps would give wrong names. Returns whether no table of names or bounds is left.
  */
 static bool hide_unknown(uint8_t *bytes, const struct fathom_image *image, const bool *whole)
 {
@@ -400,7 +399,7 @@ static bool hide_unknown(uint8_t *bytes, const struct fathom_image *image, const
 	return is_bare;
 }
 
-/* Makes of @pages, where the segments are to be read to, a file. */
+/* Makes a file in @pages by reading the segments there. */
 static bool fill_image(const struct fathom_space *s, uint64_t bias,
 		       const struct fathom_image *image, uint8_t *pages, uint64_t size,
 		       bool *ret_bare)
@@ -448,7 +447,7 @@ static fathom_err read_image(const struct fathom_space *s, const struct fathom_m
 	return object_from(&s->target.session->memory, first, pages, size, ret, reterr);
 }
 
-/* The kernel maps its own image whole, section headers and all. */
+/* Reads [vdso]: the kernel maps it whole, section headers included. */
 static fathom_err read_vdso(const struct fathom_space *s, const struct fathom_mapping *mapping,
 			    struct fathom_object **ret, struct fathom_errinfo *reterr)
 {
@@ -467,8 +466,8 @@ static fathom_err read_vdso(const struct fathom_space *s, const struct fathom_ma
 }
 
 /*
- * Reads the first page of the file of mapping *@k from another mapping, which *@k is then; returns
- * how much can be read. Snapshots keep that page once for each file.
+ * Reads the first page of the file of mapping *@k from another mapping and sets *@k to that;
+ * returns how much it read. Snapshots store that page once for each file.
  */
 static size_t read_other_header(const struct fathom_space *s, const struct fathom_maps *maps,
 				size_t *k, uint8_t *header)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Opening files as targets: an ELF file, a core or a snapshot, which their first bytes tell. */
+/* Opens files as targets: detects an ELF file, a core or a snapshot from the first bytes. */
 #include "host/base/progress.h"
 #include "host/target/elf_file.h"
 #include "host/target/space/core.h"
@@ -32,7 +32,7 @@ fathom_err fathom_target_open_file(struct fathom *session, const char *path,
 	err = open_file(paths, path, &t, reterr);
 	err = fathom_call_end(&call, err, reterr);
 	fathom_search_paths_release(paths);
-	/* Whatever was wrong then, that is why: what was cut may be closed again. */
+	/* Truncation explains any failure; the truncated file may be closed by now. */
 	if (cuts != fathom_mapped_cuts(&session->memory.mapped)) {
 		fathom_target_release(t);
 		return fathom_fail_cut(reterr, path);

@@ -9,7 +9,7 @@
 
 #include "host/target/space/memory_image.h"
 
-/* Whether @name is that of System V shared memory: "/SYSV" and its key (shmget(2)). */
+/* Returns whether @name is that of System V shared memory: "/SYSV" and its key (shmget(2)). */
 static bool is_shared_memory(struct fathom_str name)
 {
 	uint32_t i = 5;
@@ -22,9 +22,9 @@ static bool is_shared_memory(struct fathom_str name)
 }
 
 /*
- * Whether the kernel calls memory so that no file is behind: "anon_inode:[io_uring]",
- * "socket:[123]", shared memory with and without a key, rings of asynchronous I/O. These names
- * count as deleted, but for those with a colon.
+ * Returns whether @m has a kernel's name for memory without a file: "anon_inode:[io_uring]",
+ * "socket:[123]", shared memory with and without a key, rings of asynchronous I/O. Those without a
+ * colon are marked deleted.
  */
 static bool is_memory(const struct fathom_mapping *m)
 {
@@ -41,11 +41,11 @@ bool fathom_space_may_be_file(const struct fathom_space *s, const struct fathom_
 {
 	if (!m->inode)
 		return str_is(m->name, "[vdso]");
-	/* What was stored may have names that the program itself used, from where it was. */
+	/* A stored map may have relative names, from the program's working directory. */
 	return !is_memory(m) && (!s->target.is_live || str_starts(m->name, "/"));
 }
 
-/* Where the file of a mapping is looked for, in this order. */
+/* Where to look for the file of a mapping, in this order. */
 enum step { STEP_VERY, STEP_SYSROOT, STEP_PATH, STEP_IMAGE, N_STEPS };
 
 /* One attempt to open the file of a mapping. */
@@ -54,8 +54,8 @@ struct attempt {
 	const struct fathom_maps *maps;
 	size_t i;
 	struct fathom_space_file *file;
-	struct fathom_object *object; /* what was found */
-	bool is_bare;                 /* it is an image of which the symbols are not known */
+	struct fathom_object *object;          /* the file found */
+	bool is_bare;                          /* it is an image without symbols */
 	struct fathom_errinfo failed[N_STEPS]; /* err is 0 for a step not taken */
 };
 
@@ -89,8 +89,8 @@ bool fathom_space_is_file(const struct fathom_space *s, const struct fathom_mapp
 }
 
 /*
- * Whether what was opened is the file that is mapped. Also what was opened through the map may be
- * another by now: its range of addresses may have been taken since the map was read.
+ * Returns whether the opened file is the mapped one. Even one opened through map_files may be
+ * another: its address range may have been reused since the map was read.
  */
 static bool is_mapped_file(struct attempt *t, enum step step)
 {
@@ -108,8 +108,7 @@ static bool is_mapped_file(struct attempt *t, enum step step)
 		return false;
 	default:
 		number = errno;
-		/* Nothing speaks against it, and the user says so: stored memory has no very file.
-		 */
+		/* Nothing contradicts the user, who stated it: stored memory has no very file. */
 		if (step == STEP_VERY && !t->space->target.is_live) {
 			fail_step(
 				t, step, FATHOM_E_MISMATCH,
@@ -124,11 +123,11 @@ static bool is_mapped_file(struct attempt *t, enum step step)
 	}
 }
 
-/* Opens the file at @path, as it is: mapped, a compressed one is no program. */
+/* Opens the file at @path without decompression: a compressed file is no program when mapped. */
 static bool open_file(struct attempt *t, enum step step, const char *path)
 {
 	struct fathom_memory *m = &t->space->target.session->memory;
-	/* Of the very file that a process has mapped it is known. */
+	/* A live process's very file is known to be reachable. */
 	const bool known = step == STEP_VERY && t->space->target.is_live;
 	struct fathom_file *file;
 
@@ -164,7 +163,7 @@ static bool open_below(struct attempt *t, enum step step, const char *root)
 		t->failed[step].cause = FATHOM_CAUSE_NONE;
 		return false;
 	}
-	/* The name of memfd_create() is no path, though it begins like one. */
+	/* A name from memfd_create() is no path, though it begins like one. */
 	if (strncmp(t->file->name, "/memfd:", 7) == 0)
 		return false;
 	if (!format_path(root, t->file->name, path, sizeof path)) {
@@ -178,10 +177,10 @@ static bool open_path(struct attempt *t)
 {
 	const char *sysroot = t->space->target.paths->sysroot;
 
-	/* What ran may be of another machine, whose files are here. */
+	/* A core or snapshot may come from another machine, whose files are below the sysroot. */
 	if (!t->space->target.is_live && sysroot[0] && open_below(t, STEP_SYSROOT, sysroot))
 		return true;
-	/* Of what ran, the same file may have come back. */
+	/* For a core or snapshot, the same file may be back. */
 	if (t->space->target.is_live && t->maps->items[t->i].deleted) {
 		fail_step(t, STEP_PATH, FATHOM_E_NOT_FOUND, "has been deleted or replaced");
 		return false;
@@ -212,13 +211,13 @@ static bool any_failed(const struct attempt *t, fathom_err err)
 
 static enum fathom_reason reason_of(const struct attempt *t)
 {
-	const bool is_elf = t->object != NULL; /* what was mapped */
+	const bool is_elf = t->object != NULL; /* the mapped file is an ELF file */
 
 	if (any_failed(t, FATHOM_E_CHANGED))
 		return FATHOM_REASON_CHANGED;
 	if (any_failed(t, FATHOM_E_TIMEOUT))
 		return FATHOM_REASON_TIMEOUT;
-	/* Mapped, but no program; or what was one, and in its place is none. */
+	/* Either the mapped file is no program, or it was one and has been replaced by none. */
 	if (any_failed(t, FATHOM_E_FORMAT))
 		return is_elf ? FATHOM_REASON_BUILD_ID_MISMATCH : FATHOM_REASON_NO_SYMBOLS;
 	if (any_failed(t, FATHOM_E_LIMIT))
@@ -227,20 +226,20 @@ static enum fathom_reason reason_of(const struct attempt *t)
 	    t->failed[STEP_PATH].err == FATHOM_E_MISMATCH ||
 	    (t->failed[STEP_VERY].err == FATHOM_E_MISMATCH && !t->space->target.is_live))
 		return FATHOM_REASON_BUILD_ID_MISMATCH;
-	/* Most users may not look for the very file: that says nothing. */
+	/* Most users may not open the very file: that means nothing. */
 	for (int step = STEP_SYSROOT; step < N_STEPS; step++)
 		if (is_denied(&t->failed[step]))
 			return FATHOM_REASON_NO_PERMISSION;
 	return FATHOM_REASON_NO_FILE;
 }
 
-/* Tells why the file was not had, when it matters: when its image had to do, or nothing. */
+/* Notes why the file was not found, if its image or nothing replaces it. */
 static void note_failures(const struct attempt *t)
 {
 	if (!t->file->is_image && t->object)
 		return;
 	for (int step = 0; step < N_STEPS; step++)
-		/* Most users may not look for the very file: what was found instead says more. */
+		/* Most users may not open the very file: the other steps say more. */
 		if (t->failed[step].err && !(step == STEP_VERY && is_denied(&t->failed[step])))
 			fathom_notes_add(t->space->notes, &t->failed[step]);
 }
@@ -250,7 +249,7 @@ static bool lacks_memory(const struct attempt *t)
 	return !t->object && any_failed(t, FATHOM_E_MEMORY);
 }
 
-/* A file that was truncated while it was opened is not asked for again by another path. */
+/* Opens the file by the steps in order; if it is truncated meanwhile, does not try other paths. */
 static bool open_mapped_file(struct attempt *t)
 {
 	return open_very_file(t) || (t->failed[STEP_VERY].err != FATHOM_E_CHANGED && open_path(t));
@@ -278,7 +277,7 @@ static fathom_err open_module(struct attempt *t)
 		note_failures(t);
 	if (!t->object)
 		return FATHOM_OK;
-	/* Debug files are looked for beside it; what was stored is where it was found. */
+	/* Debug files are looked for beside it; a core's file is where it was found. */
 	if ((t->space->target.is_live || t->file->is_image) &&
 	    fathom_file_rename(t->object->file, t->space->root, t->file->name)) {
 		fathom_object_close(t->object);
@@ -287,7 +286,7 @@ static fathom_err open_module(struct attempt *t)
 	FATHOM_TRY(fathom_module_create(t->space->target.paths, t->object, t->space->notes,
 					&t->file->module));
 	if (t->is_bare && !t->file->module->debug) {
-		/* Nothing is known of it but where it was. */
+		/* Only its address is known. */
 		fathom_module_close(t->file->module);
 		t->file->module = NULL;
 		t->file->reason = reason_of(t);
@@ -338,7 +337,7 @@ bool fathom_space_file_fits(const struct fathom_space_file *f, const struct fath
 	       memcmp(f->name, m->name.data, m->name.size) == 0;
 }
 
-/* Finds what stat() says of the file now. */
+/* Calls stat() on the file. */
 static bool identify(const struct fathom_space *s, const struct fathom_mapping *m,
 		     const struct fathom_space_file *f, struct fathom_file_id *ret)
 {
@@ -362,7 +361,7 @@ bool fathom_space_file_is_current(const struct fathom_space *s, const struct fat
 		return true;
 	if (f->inode && !fathom_space_is_reachable(s, &maps->items[i]))
 		return false;
-	/* The same inode may have other content: libraries are copied over each other. */
+	/* The same inode may have new content: libraries are sometimes overwritten in place. */
 	if (f->is_file && identify(s, &maps->items[i], f, &is))
 		return is.inode == was->inode && is.device == was->device && is.size == was->size &&
 		       is.ctime_ns == was->ctime_ns;

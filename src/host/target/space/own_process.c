@@ -14,7 +14,7 @@
 
 struct own_process {
 	struct fathom_space space;
-	fathom_err (*make_map)(uint64_t page, struct fathom_maps *ret); /* NULL: there is none */
+	fathom_err (*make_map)(uint64_t page, struct fathom_maps *ret); /* NULL: none */
 };
 
 static fathom_err read_maps(const struct fathom_space *s, struct fathom_maps *ret,
@@ -42,7 +42,7 @@ static size_t read_memory(const struct fathom_space *s, uint64_t avma, void *to,
 	return fathom_peek(avma, to, size);
 }
 
-/* The program is always to be had; of libraries the very file only with privilege. */
+/* Formats a path to the very file: always for the program, for libraries only with privilege. */
 static bool format_very_path(const struct fathom_space *s, const struct fathom_mapping *m,
 			     char *path, size_t cap)
 {

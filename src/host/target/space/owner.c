@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who owns, or owned, the process of a space, and which threads it has. */
+/* The owner and the threads of a space's process. */
 #include "host/target/space/owner.h"
 
 #include <dirent.h>
@@ -9,10 +9,10 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The files of /proc that are read here are shorter. */
+/* Larger than the files of /proc read here. */
 #define PROC_SIZE 8192
 
-/* Reads the file @name of the process as text; false when it cannot be had. */
+/* Reads the file @name of the process as text; returns false on failure. */
 static bool read_proc(const struct fathom_space *s, const char *name, char text[PROC_SIZE])
 {
 	char path[PATH_MAX];
@@ -29,7 +29,7 @@ static bool read_proc(const struct fathom_space *s, const char *name, char text[
 	return got > 0;
 }
 
-/* What stands behind @label in @text; NULL when it is not there. */
+/* Returns the text after @label in @text; NULL if there is no @label. */
 static const char *find_label(const char *text, const char *label)
 {
 	const char *at = strstr(text, label);
@@ -37,7 +37,7 @@ static const char *find_label(const char *text, const char *label)
 	return at ? at + strlen(label) : NULL;
 }
 
-/* The last number of a line: the process's number in the innermost namespace. */
+/* Returns the last number of a line: the pid in the innermost namespace. */
 static uint64_t last_number(const char *line)
 {
 	uint64_t value = 0;
@@ -60,7 +60,7 @@ static int64_t seconds_of(clockid_t clock)
 	return clock_gettime(clock, &now) ? 0 : now.tv_sec;
 }
 
-/* When the process started: field 22 of stat, in ticks since the machine did (proc_pid_stat(5)). */
+/* Returns when the process started: field 22 of stat, in ticks since boot (proc_pid_stat(5)). */
 static int64_t read_start(const struct fathom_space *s)
 {
 	const long ticks = sysconf(_SC_CLK_TCK);
@@ -69,7 +69,7 @@ static int64_t read_start(const struct fathom_space *s)
 
 	if (ticks <= 0 || !read_proc(s, "stat", text))
 		return 0;
-	/* The name, field 2, may have anything in it, but only there is a parenthesis. */
+	/* Only the name, field 2, can contain a parenthesis. */
 	at = strrchr(text, ')');
 	for (int field = 2; at && field < 22; field++)
 		at = strchr(at + 1, ' ');
@@ -79,8 +79,8 @@ static int64_t read_start(const struct fathom_space *s)
 }
 
 /*
- * Who left the core. When the process started it does not say: not before the machine did, if the
- * core was written since.
+ * Reads the owner of a core. It does not state when the process started: after boot, if the core
+ * was written since boot.
  */
 static bool read_core_owner(const struct fathom_space *s, struct fathom_jit_owner *ret)
 {
@@ -111,7 +111,7 @@ bool fathom_space_read_owner(const struct fathom_space *s, struct fathom_jit_own
 		return read_core_owner(s, ret);
 	if (!read_proc(s, "status", text))
 		return false;
-	/* The name of the process, which comes first, has its line breaks escaped. */
+	/* The process's name comes first, but its line breaks are escaped. */
 	uids = find_label(text, "\nUid:");
 	pid = find_label(text, "\nPid:");
 	inner = find_label(text, "\nNSpid:");

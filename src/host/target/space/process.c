@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Live processes: their maps and memory, through /proc (proc(5)). */
+/* Live processes: maps and memory through /proc (proc(5)). */
 #include <dirent.h>
 #include <elf.h>
 #include <errno.h>
@@ -20,11 +20,11 @@
 struct process {
 	struct fathom_space space;
 	struct fathom_hazards *hazards;
-	/* "/proc/self/fd/N", its directory: another process with its number is not found there */
+	/* "/proc/self/fd/N", its open directory: safe against reuse of the pid */
 	char dir[40];
 	char *exe;
-	int fd;                 /* of the directory */
-	_Atomic bool has_ended; /* its first thread has, as the last reading of its map showed */
+	int fd;                 /* of its directory */
+	_Atomic bool has_ended; /* its first thread has, as of the last reading of its map */
 };
 
 static const struct process *process_of(const struct fathom_space *s)
@@ -32,7 +32,7 @@ static const struct process *process_of(const struct fathom_space *s)
 	return (const struct process *)s;
 }
 
-/* Returns what the link at @path leads to; NULL when it cannot be known. */
+/* Returns the target of the link at @path; NULL on failure. */
 static char *read_link_at(const char *path)
 {
 	char target[PATH_MAX];
@@ -41,7 +41,7 @@ static char *read_link_at(const char *path)
 	return length > 0 ? strndup(target, (size_t)length) : NULL;
 }
 
-/* The same for the link @name below @dir. */
+/* Returns the target of the link @name below @dir; NULL on failure. */
 static char *read_link(const char *dir, const char *name)
 {
 	char path[PATH_MAX];
@@ -60,9 +60,9 @@ static void drop_suffix(char *s, const char *suffix)
 }
 
 /*
- * Whether the paths in the map are ours. The kernel prints them as its reader would have to write
- * them, also those of a process with another root directory; only what is mounted elsewhere it
- * prints as seen from there.
+ * Returns whether the paths in the map are valid for us. The kernel prints them from the reader's
+ * root, even if the process has another root directory, but paths in another mount namespace from
+ * that namespace's root.
  */
 static bool shares_mounts(const char *dir)
 {
@@ -75,15 +75,16 @@ static bool shares_mounts(const char *dir)
 	return same;
 }
 
-/* Why a process of the kernel's may not be looked at, and what to call that. */
+/* Why the kernel refuses access to a process: the cause and its text. */
 struct refusal {
 	enum fathom_cause cause;
 	const char *what;
 };
 
 /*
- * Tells why the kernel refuses to show the process (ptrace(2), "Ptrace access mode checking"). The
- * files of one that is not dumpable belong to root, whosoever the process is (proc_pid(5)).
+ * Finds why the kernel refuses access to the process (ptrace(2), "Ptrace access mode checking").
+ * The /proc files of a process that is not dumpable belong to root, whoever owns the process
+ * (proc_pid(5)).
  */
 static struct refusal find_refusal(const struct process *p)
 {
@@ -93,7 +94,7 @@ static struct refusal find_refusal(const struct process *p)
 	struct stat st;
 
 	(void)snprintf(path, sizeof path, "%s/maps", p->dir);
-	/* With hidepid=1 other users' processes do not even show that. */
+	/* hidepid=1 hides even that of other users' processes. */
 	if (!fathom_space_read_owner(&p->space, &o))
 		return (struct refusal){ FATHOM_CAUSE_OTHER_USER, "belongs to another user" };
 	if (stat(path, &st) == 0 && st.st_uid != o.uid[1])
@@ -106,7 +107,7 @@ static struct refusal find_refusal(const struct process *p)
 				 "it" };
 }
 
-/* Whether /proc shows our own process: then it is that of the processes we can name. */
+/* Returns whether /proc shows our own process, so that its pids are of our namespace. */
 static bool is_proc_ours(void)
 {
 	char *self = read_link("/proc", "self");
@@ -116,7 +117,7 @@ static bool is_proc_ours(void)
 	return is_ours;
 }
 
-/* Tells why @path of process @pid, below /proc, is not there; errno says that it is not. */
+/* Reports why @path of process @pid, below /proc, is missing, as errno says. */
 static fathom_err fail_to_find(int pid, const char *path, struct fathom_errinfo *reterr)
 {
 	const int number = errno;
@@ -136,7 +137,7 @@ static fathom_err fail_to_find(int pid, const char *path, struct fathom_errinfo 
 	return FATHOM_E_OS;
 }
 
-/* Says what is known by another name in @dir as people know it. */
+/* Sets the file of @info to the usual name, below /proc/PID instead of @dir. */
 static void set_name(const struct process *p, struct fathom_errinfo *info)
 {
 	char path[32];
@@ -146,9 +147,9 @@ static void set_name(const struct process *p, struct fathom_errinfo *info)
 }
 
 /*
- * Calls @fn with the directory of the process, and as long as that returns false with those of its
- * threads: when the first of them has ended, the memory that the others have is seen through theirs
- * only.
+ * Calls @fn with the directory of the process, then with those of its threads, until it returns
+ * true. When the first thread has ended, the memory of the others is visible only through their
+ * directories.
  */
 static bool try_threads(const struct process *p, bool (*fn)(const char *dir, void *data),
 			void *data)
@@ -171,7 +172,7 @@ static bool try_threads(const struct process *p, bool (*fn)(const char *dir, voi
 	return done;
 }
 
-/* Adds to @reterr, of a map that could not be read with @err, what is behind it. */
+/* Adds to @reterr why reading the map failed with @err. */
 static void explain(const struct process *p, fathom_err err, struct fathom_errinfo *reterr)
 {
 	struct refusal r;
@@ -189,7 +190,7 @@ static void explain(const struct process *p, fathom_err err, struct fathom_errin
 
 		memcpy(path, reterr->file, sizeof path);
 		(void)fail_to_find(p->space.target.pid, path, reterr);
-		/* It was there when it was opened. */
+		/* The process existed when it was opened. */
 		if (!reterr->cause && (reterr->os_errno == ENOENT || reterr->os_errno == ESRCH)) {
 			reterr->what = "the process has ended";
 			reterr->os_errno = ESRCH;
@@ -198,10 +199,10 @@ static void explain(const struct process *p, fathom_err err, struct fathom_errin
 }
 
 struct map_reading {
-	struct fathom_maps *ret; /* NULL: only look whether the map can be read */
+	struct fathom_maps *ret; /* NULL: only check whether the map is readable */
 	struct fathom_errinfo *reterr;
-	fathom_err err; /* of the first that was tried, unless another could be read */
-	unsigned tried; /* directories */
+	fathom_err err; /* of the first directory, unless another was readable */
+	unsigned tried; /* directories tried */
 };
 
 static bool read_map_below(const char *dir, void *data)
@@ -219,7 +220,7 @@ static bool read_map_below(const char *dir, void *data)
 	return err != FATHOM_E_NOT_FOUND;
 }
 
-/* Reads the map, or looks only whether that can be done, for @ret NULL. */
+/* Reads the map or, if @ret is NULL, only checks whether it is readable. */
 static fathom_err read_map(const struct process *p, struct fathom_maps *ret,
 			   struct fathom_errinfo *reterr)
 {
@@ -233,9 +234,8 @@ static fathom_err read_map(const struct process *p, struct fathom_maps *ret,
 }
 
 /*
- * Leaves of the paths in @maps what stands below the root of the process. In another mount
- * namespace the kernel prints them from the root of that, and the process may have another one
- * there.
+ * Strips the root of the process from the paths in @maps. In another mount namespace the kernel
+ * prints paths from the namespace's root, and the process may have a different root there.
  */
 static void drop_root(const struct process *p, struct fathom_maps *maps)
 {
@@ -268,12 +268,12 @@ static fathom_err query_maps(const struct fathom_space *s, const uint64_t *addre
 {
 	char path[PATH_MAX];
 
-	/* The whole map finds a thread that has it. */
+	/* Reading the whole map finds a thread with memory. */
 	if (atomic_load(&process_of(s)->has_ended))
 		return FATHOM_E_UNSUPPORTED;
 	(void)snprintf(path, sizeof path, "%s/maps", process_of(s)->dir);
 	FATHOM_TRY(fathom_maps_query(path, addresses, n, ret));
-	/* Of those that may not answer the whole map tells more. */
+	/* If a file system may not answer, the whole map tells more. */
 	for (size_t i = 0; i < ret->n; i++)
 		if (fathom_hazards_has(process_of(s)->hazards, &ret->items[i])) {
 			fathom_maps_deinit(ret);
@@ -288,9 +288,9 @@ struct memory_reading {
 	uint8_t *to;
 	size_t size;
 	size_t done;
-	int number; /* errno */
-	int fd;     /* the memory, which is open; -1: it is not */
-	bool gone;  /* what was open is the memory of no program any more */
+	int number; /* errno of the failure */
+	int fd;     /* the open memory; -1: not open */
+	bool gone;  /* the open memory is no program's any more */
 };
 
 static int open_memory_of(const char *dir)
@@ -301,12 +301,12 @@ static int open_memory_of(const char *dir)
 	return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-/* Reads what is wanted from @fd; false when the memory is gone. */
+/* Reads the wanted bytes from @fd; returns false if the memory is gone. */
 static bool read_memory_from(int fd, struct memory_reading *r)
 {
 	r->done += fathom_file_read_at(fd, r->avma + r->done, r->to + r->done, r->size - r->done);
 	r->number = errno;
-	/* Of memory that is gone there is nothing, without an error. */
+	/* Memory that is gone reads as 0 bytes without an error. */
 	return r->done == r->size || r->number;
 }
 
@@ -325,7 +325,7 @@ static bool read_memory_below(const char *dir, void *data)
 	return is_there;
 }
 
-/* Whether some memory may not answer; reads the map if that is not known yet. */
+/* Returns whether some memory may block; reads the map if that is unknown. */
 static bool has_hazards(const struct process *p)
 {
 	struct fathom_maps maps;
@@ -337,7 +337,7 @@ static bool has_hazards(const struct process *p)
 	return atomic_load(&p->hazards->any);
 }
 
-/* Reads what @r wants more of, of memory that answers at once. */
+/* Reads the remaining bytes of @r from memory that does not block. */
 static void read_plain(const struct process *p, struct memory_reading *r)
 {
 	if (r->fd >= 0)
@@ -346,7 +346,7 @@ static void read_plain(const struct process *p, struct memory_reading *r)
 		(void)try_threads(p, read_memory_below, r);
 }
 
-/* Has a helper read of @h, which holds the next byte that @r wants. */
+/* Lets a helper read from @h, the hazard with the next byte that @r wants. */
 static void read_hazard(const struct process *p, const struct fathom_hazard *h,
 			struct memory_reading *r)
 {
@@ -362,7 +362,7 @@ static void read_hazard(const struct process *p, const struct fathom_hazard *h,
 	r->number = errno;
 }
 
-/* Reads what @r wants: hazards by a helper, what lies between them here. */
+/* Reads the bytes that @r wants: hazards through a helper, the rest directly. */
 static void read_pieces(const struct process *p, struct memory_reading *r)
 {
 	const size_t size = r->size;
@@ -391,14 +391,14 @@ static size_t read_memory(const struct fathom_space *s, uint64_t avma, void *to,
 {
 	struct memory_reading r = { .avma = avma, .to = to, .size = size, .fd = -1 };
 
-	/* No file reaches beyond, and no thread has more. */
+	/* File offsets end there, so no thread has more. */
 	if (avma <= INT64_MAX)
 		read_pieces(process_of(s), &r);
 	errno = r.number;
 	return r.done;
 }
 
-/* Whether the memory @fd is still that of a program. */
+/* Returns whether the memory @fd is still a program's. */
 static bool is_there(int fd)
 {
 	uint8_t byte;
@@ -412,7 +412,7 @@ static size_t read_open(const struct fathom_space *s, int memory, uint64_t avma,
 {
 	struct memory_reading r = { .avma = avma, .to = to, .size = size, .fd = memory };
 
-	/* No file reaches beyond, whatever became of it. */
+	/* File offsets end there, even if the memory is gone. */
 	if (avma > INT64_MAX)
 		return 0;
 	read_pieces(process_of(s), &r);
@@ -443,7 +443,7 @@ static int open_memory(const struct fathom_space *s)
 	return fd;
 }
 
-/* What was read by its number was its own memory if the process is still there. */
+/* Reads by pid. The memory was the right process's if that process still exists. */
 static size_t read_each(const struct fathom_space *s, const uint64_t *avmas, size_t n, size_t size,
 			uint8_t *to)
 {
@@ -466,14 +466,14 @@ struct map_file {
 	size_t cap;
 };
 
-/* Formats the link to the file of a mapping below @dir; says whether it is there. */
+/* Formats the link to the file of a mapping below @dir; returns whether it exists. */
 static bool format_link_below(const char *dir, void *data)
 {
 	static const char below[] = "/task/";
 	const struct map_file *f = data;
 	const char *task = strstr(dir, below);
 
-	/* A thread's directory below task/ has no such links, the one below /proc has. */
+	/* The links are in a thread's directory below /proc, not below task/. */
 	if (snprintf(f->path, f->cap, "%s%s/map_files/%llx-%llx", task ? "/proc/" : dir,
 		     task ? task + sizeof below - 1 : "", (unsigned long long)f->mapping->start,
 		     (unsigned long long)f->mapping->end) >= (int)f->cap)
@@ -482,8 +482,8 @@ static bool format_link_below(const char *dir, void *data)
 }
 
 /*
- * When the first thread has ended, another has the links. Its number may have become another
- * process's by now: whoever opens the file makes sure that it is the one of the mapping.
+ * Formats the path to the link of mapping @m. When the first thread has ended, another has the
+ * links. Its number may have been reused: the caller checks that the opened file is the mapped one.
  */
 static bool format_map_file(const struct fathom_space *s, const struct fathom_mapping *m,
 			    char *path, size_t cap)
@@ -517,17 +517,17 @@ struct path_formatting {
 	bool fits;
 };
 
-/* Formats the path below @dir; says whether it leads anywhere. */
+/* Formats the path below @dir; returns whether it exists. */
 static bool format_below(const char *dir, void *data)
 {
 	struct path_formatting *f = data;
 
 	f->fits = snprintf(f->path, f->cap, "%s/%s", dir, f->name) < (int)f->cap;
-	/* Where we may not look, the threads are no better. */
+	/* If access is denied, the threads' directories will not help. */
 	return !f->fits || !access(f->path, F_OK) || errno != ENOENT;
 }
 
-/* The root that the first thread had is gone when that has ended; the others have it still. */
+/* Formats the path of @name below the directory of a thread: an ended first one has no root. */
 static bool format_proc_path(const struct fathom_space *s, const char *name, char *path, size_t cap)
 {
 	struct path_formatting f = { .name = name, .path = path, .cap = cap };
@@ -536,7 +536,7 @@ static bool format_proc_path(const struct fathom_space *s, const char *name, cha
 	return f.fits;
 }
 
-/* AT_ENTRY of @size bytes of pairs of words of @word bytes; 0 when that is not what they are. */
+/* Returns AT_ENTRY from @size bytes of pairs of @word-byte words; 0 if they are malformed. */
 static uint64_t find_entry(const uint8_t *auxv, size_t size, uint8_t word)
 {
 	struct fathom_cursor c = cur_init((struct fathom_bytes){ auxv, size }, false);
@@ -561,8 +561,7 @@ struct small_reading {
 	size_t got;
 };
 
-/* Reads the start of a file below @dir; false when it is empty: what a thread had that has ended.
- */
+/* Reads the start of a file below @dir; returns false if it is empty, as of an ended thread. */
 static bool read_small_below(const char *dir, void *data)
 {
 	struct small_reading *r = data;
@@ -580,7 +579,7 @@ static bool read_small_below(const char *dir, void *data)
 	return r->got != 0;
 }
 
-/* Reads up to @size bytes of the file called @name; returns how many. */
+/* Reads up to @size bytes of the file @name; returns how many. */
 static size_t read_small(const struct process *p, const char *name, void *to, size_t size)
 {
 	struct small_reading r = { .name = name, .to = to, .size = size };
@@ -596,7 +595,7 @@ static void describe(const struct fathom_space *s, struct fathom_space_facts *re
 	size_t length;
 
 	memset(ret, 0, sizeof *ret);
-	/* A line, of 15 bytes at most. */
+	/* A line of at most 15 bytes. */
 	length = read_small(process_of(s), "comm", ret->command, sizeof ret->command);
 	if (length)
 		ret->command[length - 1] = '\0';
@@ -643,7 +642,7 @@ static const struct fathom_target_ops target_ops = { FATHOM_SPACE_TARGET_OPS,
 						     .registers = fathom_space_not_stopped,
 						     .describe = describe_target };
 
-/* Has those file systems known that only the process sees. */
+/* Registers the file systems that only the process sees. */
 static void add_mounts(const struct process *p, const char *dir)
 {
 	char path[PATH_MAX];
@@ -652,7 +651,7 @@ static void add_mounts(const struct process *p, const char *dir)
 	fathom_reach_add_mounts(p->hazards->reach, path);
 }
 
-/* Finds what the links below @dir say of the process; those of a thread that has ended are gone. */
+/* Reads the program and the root from the links below @dir; an ended thread has none. */
 static bool find_links(const char *dir, void *data)
 {
 	struct process *p = data;
@@ -668,7 +667,7 @@ static bool find_links(const char *dir, void *data)
 	return true;
 }
 
-/* Finds the process; it is closed by whoever opens it. */
+/* Finds the process; the caller closes it, also on failure. */
 static fathom_err find_process(struct process *p, struct fathom_errinfo *reterr)
 {
 	char path[32];
@@ -683,7 +682,7 @@ static fathom_err find_process(struct process *p, struct fathom_errinfo *reterr)
 	return FATHOM_OK;
 }
 
-/* Makes a process that was not looked for yet; NULL without memory. */
+/* Makes a process, not yet looked for; returns NULL if out of memory. */
 static struct process *process_new(struct fathom_search_paths *paths, int pid)
 {
 	struct process *p = calloc(1, sizeof *p);

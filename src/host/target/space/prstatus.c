@@ -10,10 +10,10 @@
 /* A slot whose register has no DWARF number. */
 #define SKIP 0xff
 
-/* The DWARF numbers of the registers, in the order in which they stand. */
+/* The DWARF numbers of the registers, in the note's order. */
 struct order {
 	uint16_t machine;
-	uint8_t word; /* bytes of each */
+	uint8_t word; /* bytes per register */
 	uint8_t n;
 	uint8_t numbers[34];
 };
@@ -31,7 +31,7 @@ static const struct order orders[] = {
 			       17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32 } },
 };
 
-/* The DWARF numbers of the program counter and the stack pointer. */
+/* Sets the program counter and the stack pointer by their DWARF numbers. */
 static void find_frame(const struct order *o, struct fathom_registers *r)
 {
 	const uint8_t pc = o->machine == EM_X86_64 ? 16 : o->machine == EM_386 ? 8 : 32;

@@ -19,7 +19,7 @@ uint8_t *fathom_snapshot_reserve(struct fathom_snapshot *s, size_t size)
 	return to;
 }
 
-/* @size bytes, which both have. */
+/* Writes or reads @size raw bytes. */
 static void bytes(struct fathom_snapshot *s, void *p, size_t size)
 {
 	const uint8_t *from = s->to ? p : cur_take(&s->from, size);
@@ -49,7 +49,7 @@ void fathom_snapshot_u64(struct fathom_snapshot *s, uint64_t *value)
 		*value = load_u64((const uint8_t *)value, SWAP);
 }
 
-/* The size of a text, and the text. */
+/* Writes or reads the size of a text, and the text. */
 static void text(struct fathom_snapshot *s, struct fathom_str *t)
 {
 	u32(s, &t->size);
@@ -119,7 +119,7 @@ void fathom_snapshot_code(struct fathom_snapshot *s, struct fathom_dump_code *c)
 	c->source = source < sizeof sources ? sources[source] : 0;
 }
 
-/* What comes before each record. */
+/* Writes or reads the header of a record. */
 static void record(struct fathom_snapshot *s, uint32_t *type, uint64_t *size)
 {
 	uint32_t zero = 0;

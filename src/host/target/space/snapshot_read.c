@@ -11,10 +11,10 @@
 
 struct reading {
 	struct fathom_dump dump;
-	struct fathom_dump_file_array files;   /* as they come */
+	struct fathom_dump_file_array files;   /* in file order */
 	struct fathom_dump_piece_array pieces; /* as they come */
 	struct fathom_dump_code_array code;
-	struct fathom_bytes mappings; /* the record */
+	struct fathom_bytes mappings; /* the bytes of the record */
 };
 
 bool fathom_snapshot_file_is(struct fathom_bytes bytes)
@@ -29,7 +29,7 @@ static fathom_err fail_memory(struct fathom_errinfo *reterr)
 	return fathom_fail_memory(reterr);
 }
 
-/* Where the header has what. */
+/* Offsets in the header. */
 #define VERSION_OFF 8
 #define CRC_OFF     12
 #define SIZE_OFF    16
@@ -72,7 +72,7 @@ static bool read_file(struct reading *s, struct fathom_snapshot *from)
 	struct fathom_dump_file f = { .deleted = false };
 
 	fathom_snapshot_file(from, &f);
-	/* A path ends where the system would end it. */
+	/* A path must not contain NUL. */
 	if (!f.name.data || memchr(f.name.data, '\0', f.name.size))
 		f.name = (struct fathom_str){ NULL, 0 };
 	if (!fathom_array_push(&s->files, f))
@@ -94,7 +94,7 @@ static bool read_memory(struct reading *s, struct fathom_snapshot *from)
 	return true;
 }
 
-/* A name that is no text, code that goes back or ends where it starts: it is left out. */
+/* Reads JIT code; skips it if malformed or out of order. Returns false if out of memory. */
 static bool read_code(struct reading *s, struct fathom_snapshot *from)
 {
 	const struct fathom_dump_code *last = s->code.n ? s->code.items + s->code.n - 1 : NULL;
@@ -146,7 +146,7 @@ static fathom_err read_records(struct reading *s, struct fathom_snapshot *from,
 	return FATHOM_OK;
 }
 
-/* The pieces by address. What overlaps what is before it is left out. */
+/* Sorts the pieces by address. Drops a piece that overlaps the one before it. */
 static bool sort_pieces(struct reading *s)
 {
 	const struct fathom_dump_piece *from = s->pieces.items;
@@ -174,7 +174,7 @@ static bool sort_pieces(struct reading *s)
 	return true;
 }
 
-/* Reads one line of the record; false if it is none that can be. */
+/* Reads one mapping of the record; returns false if it is invalid. */
 static bool read_mapping(const struct reading *s, struct fathom_snapshot *from,
 			 struct fathom_mapping *ret)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Writing snapshots, whose format is in snapshot_format.h. */
+/* Writes snapshots; snapshot_format.h has the format. */
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -19,20 +19,20 @@
 #include "safe/base/cursor.h"
 #include "safe/base/limits.h"
 
-/* No notes that linkers write are larger. */
+/* Linkers write no larger notes. */
 #define MAX_NOTES ((size_t)64 << 10)
-/* Nor is [vdso]. */
+/* No [vdso] is larger. */
 #define MAX_VDSO ((size_t)1 << 20)
 
 struct writer {
 	struct fathom_space *space;
 	struct fathom_space_view *view;
 	const struct fathom_reader *memory;
-	const struct fathom_maps *maps; /* of the view */
-	uint32_t *file_of;              /* the number of the file of each mapping, or 0 */
+	const struct fathom_maps *maps; /* the view's map */
+	uint32_t *file_of;              /* file number of each mapping, or 0 */
 	struct fathom_bytes_array body;
-	struct fathom_snapshot out; /* to the body */
-	size_t record;              /* where the one being written begins */
+	struct fathom_snapshot out; /* the body */
+	size_t record;              /* offset of the record being written */
 };
 
 static void begin_record(struct writer *w, enum fathom_snapshot_record type)
@@ -59,7 +59,7 @@ static void put_process(struct writer *w)
 	end_record(w);
 }
 
-/* What tells the file again that has no build-id, if it can be had by its path. */
+/* Reads size and ctime, which identify a file without a build-id, if its path still leads to it. */
 static void identify(const struct fathom_space *s, const struct fathom_mapping *m,
 		     struct fathom_file_id *ret)
 {
@@ -115,7 +115,10 @@ static void put_mappings(struct writer *w)
 	end_record(w);
 }
 
-/* Stores up to @size bytes at @avma, as many as can be read. Returns them until more is put. */
+/*
+ * Stores up to @size bytes at @avma, as many as are readable. Returns them; they are valid until
+ * the next put.
+ */
 static struct fathom_bytes put_memory(struct writer *w, uint64_t avma, size_t size)
 {
 	const size_t before = w->body.n;
@@ -134,7 +137,7 @@ static struct fathom_bytes put_memory(struct writer *w, uint64_t avma, size_t si
 	return (struct fathom_bytes){ to, got };
 }
 
-/* Stores the notes of the ELF file whose first page, at mapping @i, is @page, if not in that. */
+/* Stores the notes of the ELF file with first page @page, of mapping @i, unless in that page. */
 static void put_notes(struct writer *w, size_t i, const uint8_t *page, size_t size)
 {
 	const uint64_t start = w->maps->items[i].start;
@@ -154,7 +157,7 @@ static void put_notes(struct writer *w, size_t i, const uint8_t *page, size_t si
 	}
 }
 
-/* Stores the first page of mapping @i and the notes; false if it is no ELF file's. */
+/* Stores the first page of mapping @i and the notes; returns false if it is no ELF file's. */
 static bool put_elf(struct writer *w, size_t i)
 {
 	const size_t before = w->body.n;
@@ -166,7 +169,7 @@ static bool put_elf(struct writer *w, size_t i)
 		w->body.n = w->out.failed ? w->body.n : before;
 		return false;
 	}
-	/* What is stored moves when more is. */
+	/* Stored bytes move when more are stored. */
 	page = malloc((size_t)stored.size);
 	w->out.failed |= !page;
 	if (page)
@@ -179,8 +182,8 @@ static bool put_elf(struct writer *w, size_t i)
 }
 
 /*
- * Stores the first page of the file whose first mapping is number @first, from a mapping that is
- * @writable or not, if there is one and the file is ELF.
+ * Stores the first page of the file whose first mapping is @first, from a mapping that is @writable
+ * or not. Returns false if there is none or the file is not ELF.
  */
 static bool put_first_page(struct writer *w, size_t first, bool writable)
 {
@@ -193,7 +196,7 @@ static bool put_first_page(struct writer *w, size_t first, bool writable)
 	return false;
 }
 
-/* Says that the file of mapping @m, and so its names, will have to be found without its memory. */
+/* Notes that the memory of mapping @m is not stored, so its file must be found without it. */
 static void note_unreachable(const struct writer *w, const struct fathom_mapping *m)
 {
 	struct fathom_errinfo info;
@@ -217,7 +220,7 @@ static void put_memories(struct writer *w)
 		if (m->inode && m->first == i) {
 			if (!fathom_space_is_reachable(w->space, m))
 				note_unreachable(w, m);
-			/* One is enough to know the file again; what is written to may differ. */
+			/* One page identifies the file; writes may have changed a writable one. */
 			else if (!put_first_page(w, i, false))
 				(void)put_first_page(w, i, true);
 		} else if (!m->inode && str_is(m->name, "[vdso]") &&
@@ -245,7 +248,7 @@ static bool put_code(const struct fathom_jit_code *code, void *data)
 	return !w->out.failed;
 }
 
-/* Walks all lists, the entries of one behind those of the other. */
+/* Walks all lists and appends their entries. */
 static fathom_err walk_lists(struct writer *w, const struct fathom_gdb_lists *lists,
 			     struct fathom_gdb_items *items)
 {
@@ -257,7 +260,7 @@ static fathom_err walk_lists(struct writer *w, const struct fathom_gdb_lists *li
 	return FATHOM_OK;
 }
 
-/* Stores what the lists are made of. */
+/* Stores the memory of the lists. */
 static void put_lists(struct writer *w, const struct fathom_gdb_lists *lists,
 		      const struct fathom_gdb_items *items)
 {
@@ -284,7 +287,7 @@ static void put_lists(struct writer *w, const struct fathom_gdb_lists *lists,
 	}
 }
 
-/* Whether memory still is what the records from @start on say. */
+/* Returns whether memory still equals the records from @start on. */
 static bool is_unchanged(const struct writer *w, size_t start)
 {
 	const uint8_t *body = (const uint8_t *)w->body.items;
@@ -315,7 +318,7 @@ static bool is_unchanged(const struct writer *w, size_t start)
 	return true;
 }
 
-/* Notes that the code of the lists is not stored, because of @err. */
+/* Notes that the code of the lists is not stored because of @err. */
 static void note_left_out(const struct writer *w, fathom_err err)
 {
 	struct fathom_errinfo info;
@@ -331,12 +334,12 @@ static void note_left_out(const struct writer *w, fathom_err err)
 	fathom_notes_add(w->space->notes, &info);
 }
 
-/* A list that changes meanwhile is read again so often; then it is left out. */
+/* How often a changing list is read before it is left out. */
 #define LIST_TRIES 8
 
 /*
- * Stores the lists of GDB's JIT interface as they were at one moment: that of the second walk,
- * which found what the first did, while the memory before it is that behind it.
+ * Stores a consistent snapshot of the lists of GDB's JIT interface: both walks found the same, and
+ * memory before the second walk equals that after it.
  */
 static fathom_err put_gdb_lists(struct writer *w)
 {
@@ -353,7 +356,7 @@ static fathom_err put_gdb_lists(struct writer *w)
 	for (int i = 0; i < LIST_TRIES && lists->n && !same && err != FATHOM_E_MEMORY; i++) {
 		w->body.n = start;
 		err = walk_lists(w, lists, &before);
-		/* A list that is too long now will be. */
+		/* A list that is too long stays too long. */
 		if (err == FATHOM_E_LIMIT)
 			break;
 		if (err)
@@ -373,14 +376,14 @@ static fathom_err put_gdb_lists(struct writer *w)
 	return err == FATHOM_E_MEMORY ? err : FATHOM_OK;
 }
 
-/* Stores the code that the program has made itself. */
+/* Stores the JIT code. */
 static void put_jit(struct writer *w)
 {
 	w->out.failed |= fathom_jit_each(&w->view->jit, put_code, w) != FATHOM_OK;
 	w->out.failed |= put_gdb_lists(w) != FATHOM_OK;
 }
 
-/* The next mapping of a file from @i on. */
+/* Returns the next mapping of a file from @i on. */
 static size_t next_of_file(const struct fathom_maps *maps, size_t i)
 {
 	while (i < maps->n && !maps->items[i].inode)
@@ -388,7 +391,7 @@ static size_t next_of_file(const struct fathom_maps *maps, size_t i)
 	return i;
 }
 
-/* Whether both maps have the same files at the same places. */
+/* Returns whether both maps have the same files at the same addresses. */
 static bool have_same_files(const struct fathom_maps *a, const struct fathom_maps *b)
 {
 	size_t i = next_of_file(a, 0);
@@ -407,7 +410,7 @@ static bool have_same_files(const struct fathom_maps *a, const struct fathom_map
 	return i == a->n && k == b->n;
 }
 
-/* Puts all that the view has. */
+/* Stores all that the view has. */
 static void put_all(struct writer *w)
 {
 	w->body.n = 0;
@@ -423,7 +426,7 @@ static void put_all(struct writer *w)
 	free(w->file_of);
 }
 
-/* Takes all in; *@ret_changed says that the process loaded or unloaded something meanwhile. */
+/* Takes the snapshot; *@ret_changed: the process loaded or unloaded files meanwhile. */
 static fathom_err take(struct writer *w, bool *ret_changed, struct fathom_errinfo *reterr)
 {
 	struct fathom_maps after;
@@ -457,7 +460,7 @@ static bool write_all(int fd, const void *bytes, size_t size)
 	return true;
 }
 
-/* Writes all to @fd, which it closes; it is the file called @path. */
+/* Writes the snapshot to @fd, the file @path, and closes it. */
 static fathom_err write_file(int fd, const struct fathom_bytes_array *body, const char *path,
 			     struct fathom_errinfo *reterr)
 {
@@ -479,7 +482,7 @@ static fathom_err write_file(int fd, const struct fathom_bytes_array *body, cons
 	return err;
 }
 
-/* Writes to what is no file but a device or a pipe: that stays what it is. */
+/* Writes into a device or a pipe, which must not be replaced. */
 static fathom_err store_into(const struct fathom_bytes_array *body, const char *path,
 			     struct fathom_errinfo *reterr)
 {
@@ -488,7 +491,7 @@ static fathom_err store_into(const struct fathom_bytes_array *body, const char *
 	return fd < 0 ? fathom_fail_write(reterr, path) : write_file(fd, body, path, reterr);
 }
 
-/* Replaces the file at @path, which is whole or what it was before. */
+/* Replaces the file at @path atomically. */
 static fathom_err replace(const struct fathom_bytes_array *body, const char *path,
 			  struct fathom_errinfo *reterr)
 {
@@ -512,7 +515,7 @@ static fathom_err replace(const struct fathom_bytes_array *body, const char *pat
 	return err;
 }
 
-/* Stores the snapshot at @path, or where the link that it is leads to. */
+/* Stores the snapshot at @path or, if that is a link, at its target. */
 static fathom_err store(const struct fathom_bytes_array *body, const char *path,
 			struct fathom_errinfo *reterr)
 {
@@ -528,7 +531,7 @@ static fathom_err store(const struct fathom_bytes_array *body, const char *path,
 	return err;
 }
 
-/* A process that loads and unloads all the time is tried so often. */
+/* How often a process that keeps loading and unloading files is tried. */
 #define TRIES 16
 
 fathom_err fathom_snapshot_store(struct fathom_target *t, const char *path,

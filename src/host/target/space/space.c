@@ -24,7 +24,7 @@ void fathom_space_init(struct fathom_space *s, const struct fathom_space_ops *op
 
 void fathom_space_free(struct fathom_target *t)
 {
-	/* What the kind has may be the session's, too. */
+	/* What the kind owns may need the session. */
 	struct fathom_search_paths *paths = fathom_search_paths_acquire(t->paths);
 	struct fathom_space *s = (struct fathom_space *)t;
 
@@ -52,7 +52,7 @@ bool fathom_space_format_exe(const struct fathom_space *s, const struct fathom_m
 	       snprintf(path, cap, "%s", exe) < (int)cap;
 }
 
-/* Notes that the file that has the memory at @avma cannot be touched; FATHOM_E_TIMEOUT. */
+/* Reports that the file mapped at @avma cannot be touched; returns FATHOM_E_TIMEOUT. */
 static fathom_err fail_reach(const struct fathom_space *s, uint64_t avma,
 			     struct fathom_errinfo *reterr)
 {
@@ -75,7 +75,7 @@ size_t fathom_space_read(const struct fathom_space *s, uint64_t avma, void *to, 
 	return s->ops->read(s, avma, to, size);
 }
 
-/* Reads memory now; of what was stored, where that is not all, in a view of it. */
+/* Reads memory now; incompletely stored memory is read through a view. */
 static size_t read_now(struct fathom_target *t, uint64_t avma, void *to, size_t size)
 {
 	const size_t done = fathom_space_read((struct fathom_space *)t, avma, to, size);
@@ -114,10 +114,10 @@ void fathom_space_describe(const struct fathom_space *s, struct fathom_space_fac
 		s->ops->describe(s, ret);
 }
 
-/* The module whose layout is looked for. */
+/* State for finding the program's module and its layout. */
 struct program {
 	struct fathom_layout layout;
-	uint64_t entry; /* avma; 0: not known */
+	uint64_t entry; /* avma; 0: unknown */
 };
 
 static bool take_layout(const struct fathom_module_at *m, void *data)
@@ -133,8 +133,8 @@ static bool take_layout(const struct fathom_module_at *m, void *data)
 }
 
 /*
- * Tells the layout of the module that the program started in; where that is not known, of the
- * first: programs may map files of other machines, to look at them or to run them.
+ * Finds the layout of the module with the program's entry or, if that is unknown, of the first
+ * module: programs may map files of other machines, to read them or to run them.
  */
 fathom_err fathom_space_layout(struct fathom_view *v, struct fathom_layout *ret)
 {
@@ -149,9 +149,8 @@ fathom_err fathom_space_layout(struct fathom_view *v, struct fathom_layout *ret)
 }
 
 /*
- * The memory, which was opened first, must still be there. The child of vfork() has its parent's
- * until it runs a program of its own, and that leaves it where it is: but there the entry is
- * another.
+ * Returns whether the memory opened first is still the process's. A child of vfork() uses its
+ * parent's memory until it runs another program; the memory then remains, but the entry differs.
  */
 bool fathom_space_has_stayed(struct fathom_view *view)
 {
@@ -163,7 +162,7 @@ bool fathom_space_has_stayed(struct fathom_view *view)
 		return true;
 	(void)view->memory.read(view->memory.data, 0, &byte, 1);
 	fathom_space_describe(v->space, &facts);
-	/* While exec() is at work there is no entry yet, nor all of the memory. */
+	/* During exec() there is no entry yet, and the memory is incomplete. */
 	return !v->memory.is_gone && v->entry && facts.entry == v->entry;
 }
 
@@ -173,13 +172,13 @@ void fathom_space_each_open(const struct fathom_target *t,
 	struct fathom_space *s = (struct fathom_space *)(uintptr_t)t;
 	struct fathom_space_file *last;
 
-	/* Whatever is put into the list meanwhile comes before the first. */
+	/* Files added meanwhile come before the first. */
 	pthread_mutex_lock(&s->lock);
 	last = s->files;
 	for (struct fathom_space_file *f = last; f; f = f->next)
 		f->users++;
 	pthread_mutex_unlock(&s->lock);
-	/* No file that is in use leaves the list, and so none is passed by. */
+	/* Files in use never leave the list, so none is missed. */
 	for (struct fathom_space_file *f = last; f; f = f->next)
 		if (f->module)
 			fn(f->module, data);

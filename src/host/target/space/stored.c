@@ -20,7 +20,7 @@ static const struct fathom_dump *dump_of(const struct fathom_space *s)
 	return &((const struct stored *)s)->dump;
 }
 
-/* Names stay where they are, in the file that was read. */
+/* Copies the map; names still point into the file. */
 static fathom_err read_maps(const struct fathom_space *s, struct fathom_maps *ret,
 			    struct fathom_errinfo *reterr)
 {
@@ -41,7 +41,7 @@ static bool format_exe(const struct fathom_space *s, const struct fathom_mapping
 	return fathom_space_format_exe(s, &d->maps, d->entry, m, path, cap);
 }
 
-/* Inodes are used again: size and time of change have to be what they were. */
+/* Returns whether @id is the stored file. Inodes are reused: size and ctime must be equal, too. */
 static bool is_file(const struct fathom_space *s, const struct fathom_mapping *m,
 		    const struct fathom_file_id *id)
 {

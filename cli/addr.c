@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fathom addr: who is at this address. */
+/* fathom addr: names addresses. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,7 +54,10 @@ static const struct verb_options addr_options = {
 	       "cannot be read.\n",
 };
 
-/* Memory that threads write in turns is dear in stretches of this many bytes. */
+/*
+ * Bytes per cache line; fields that different threads write stand in different lines (false
+ * sharing).
+ */
 #define CACHE_LINE 64
 
 struct addr {
@@ -62,17 +65,20 @@ struct addr {
 	struct fathom_symbolize_options symbolize;
 	struct input_rules rules;
 	struct fathom_target_info info;
-	/* Two threads write these: in lines of their own, and what both read in another. */
+	/*
+	 * Two threads write these, each to its own cache line; fields that both read are in a
+	 * third.
+	 */
 	_Alignas(CACHE_LINE) struct out out;
-	_Alignas(CACHE_LINE) struct out kept; /* of the second printer; no memory until wanted */
+	_Alignas(CACHE_LINE) struct out kept; /* of the second printer; allocated on first use */
 	_Alignas(CACHE_LINE) enum cache_mode cache;
 	size_t together; /* answers that both printers format before their output is written */
 	size_t next_note;
-	unsigned complaints; /* names that were not found, as far as they were looked for */
+	unsigned complaints; /* missing names for which suggestions were searched */
 	bool unanswered;
-	bool many;    /* so many addresses that the heap is prepared for it */
+	bool many;    /* enough addresses to prepare the heap */
 	bool framed;  /* an empty line ends each answer */
-	bool any_bad; /* some input is no address: addresses has fewer than inputs */
+	bool any_bad; /* some input is not an address, so addresses has fewer items than inputs */
 	struct input *inputs;
 	uint64_t *addresses;
 	uint8_t *kinds; /* of addresses; NULL: all are exact */
@@ -136,7 +142,9 @@ static void reserve_inputs(struct addr *v)
 	v->addresses = must(realloc(v->addresses, v->cap * sizeof *v->addresses));
 }
 
-/* Runs @work on @here and, beside it if a thread may and can be had, on @there. */
+/*
+ * Runs @work on @here and on @there, in parallel if a second thread is allowed and can be created.
+ */
 static void run_both(const struct addr *v, void *(*work)(void *), void *here, void *there)
 {
 	pthread_t thread;
@@ -150,17 +158,17 @@ static void run_both(const struct addr *v, void *(*work)(void *), void *here, vo
 		(void)work(there);
 }
 
-/* Less text than this is not worth a thread. */
+/* Least text that is worth a thread. */
 #define ALONE_BYTES 65536
 
-/* Lines being read: the first of them is input @first. */
+/* Lines being parsed; the first is input first. */
 struct parsing {
 	const struct addr *v;
 	const char *text;
 	size_t size;
 	size_t first;
-	bool bad;   /* some line is no address */
-	bool named; /* some line is a name, to be looked up yet */
+	bool bad;   /* some line is not an address */
+	bool named; /* some line is a name, not yet looked up */
 };
 
 static void parse_input(struct parsing *p, size_t i, const char *text, size_t size)
@@ -190,8 +198,8 @@ static void *parse_lines(void *arg)
 }
 
 /*
- * Looks up the names among the inputs. Who reads JSON Lines answer by answer counts on one for each
- * line; all others get every address of a name.
+ * Looks up the names among the inputs. A reader of framed JSON Lines expects one answer per line;
+ * all others get every address of a name.
  */
 static void resolve_names(struct addr *v)
 {
@@ -208,7 +216,7 @@ static void resolve_names(struct addr *v)
 	}
 }
 
-/* The size of the first part of @text when two threads share it: whole lines. */
+/* Returns the size of the first thread's share of @text, in whole lines. */
 static size_t first_share(const char *text, size_t size)
 {
 	const char *stop =
@@ -217,7 +225,7 @@ static size_t first_share(const char *text, size_t size)
 	return stop ? (size_t)(stop - text) + 1 : size;
 }
 
-/* Takes the lines of @text, which has to stay, as inputs. */
+/* Adds the lines of @text, which must outlive them, as inputs. */
 static void parse_text(struct addr *v, const char *text, size_t size)
 {
 	const size_t share = first_share(text, size);
@@ -236,7 +244,7 @@ static void parse_text(struct addr *v, const char *text, size_t size)
 		resolve_names(v);
 }
 
-/* Answers being printed: those of inputs [first, end), whose addresses start at answer next. */
+/* Prints the answers to inputs [first, end), starting with answer next. */
 struct printing {
 	_Alignas(CACHE_LINE) const struct addr *v;
 	const struct fathom_answers *answers;
@@ -247,10 +255,10 @@ struct printing {
 	bool unanswered;
 };
 
-/* How far ahead each step of the way from an answer to its texts is fetched. */
+/* Prefetch distances, in answers, of the frame and of its texts. */
 enum { AHEAD_FRAME = 8, AHEAD_TEXTS = 4 };
 
-/* The answer that stands @ahead, or the last. */
+/* Returns the answer @ahead of the next, or the last. */
 static const struct fathom_answer *answer_ahead(const struct printing *p, size_t ahead)
 {
 	const size_t n = fathom_answers_count(p->answers);
@@ -258,7 +266,9 @@ static const struct fathom_answer *answer_ahead(const struct printing *p, size_t
 	return fathom_answers_get(p->answers, p->next + ahead < n ? p->next + ahead : n - 1);
 }
 
-/* Answers stand in the order of the questions: what they lead to is all over the memory. */
+/*
+ * Prefetches frames and texts, which are scattered in memory: answers have the order of the inputs.
+ */
 static void fetch_ahead(const struct printing *p)
 {
 	const struct fathom_answer *a;
@@ -296,10 +306,10 @@ static void *print_answers(void *arg)
 	return NULL;
 }
 
-/* Fewer answers than these are not worth a thread. */
+/* Least number of answers that are worth a thread. */
 #define ALONE_ANSWERS 2048
 
-/* Two threads format so many answers at a time that the second collects some KEPT_BYTES. */
+/* Answers that two threads format at a time; the second then collects about KEPT_BYTES. */
 #define PRINT_TOGETHER 16384
 #define KEPT_BYTES     ((size_t)2 << 20)
 
@@ -328,7 +338,7 @@ static size_t print_some(struct addr *v, const struct fathom_answers *answers, s
 	return there.next;
 }
 
-/* Returns what each of @n addresses stands for, as fathom_symbolize() takes it. */
+/* Returns the kinds of @n addresses for fathom_symbolize(). */
 static const uint8_t *kinds_of(struct addr *v, size_t n)
 {
 	if (!v->are_returns)
@@ -367,10 +377,10 @@ static void answer_some(struct addr *v, size_t first, size_t end)
 	fathom_answers_free(answers);
 }
 
-/* Names gain nothing from being looked up together: so many at a time bound the memory. */
+/* Names per batch, to bound the memory; larger batches of names are not faster. */
 #define NAMES_TOGETHER ((size_t)1 << 17)
 
-/* Answers what was added, in its order, and flushes. */
+/* Answers the inputs in their order and flushes. */
 static void answer_inputs(struct addr *v)
 {
 	const size_t most = v->symbolize.flags & FATHOM_NAMES_ONLY ? NAMES_TOGETHER : v->n;
@@ -388,7 +398,7 @@ static void answer_inputs(struct addr *v)
 	common_print_notes(v->rules.target, &v->next_note);
 }
 
-/* There will be one batch: unless the index cache wants it, nothing need be kept. */
+/* Marks the only batch: keeps nothing decoded, unless the index cache stores it. */
 static void ask_once(struct addr *v)
 {
 	if (v->common.options.flags & FATHOM_NO_CACHE)
@@ -402,7 +412,7 @@ static void answer_stream(struct addr *v)
 	size_t size;
 
 	v->framed = true;
-	/* Lines gain from being looked up together, names do not. */
+	/* Large batches speed up lines, but not names. */
 	input_stream_init(&stream, STDIN_FILENO,
 			  v->symbolize.flags & FATHOM_NAMES_ONLY
 				  ? STREAM_BATCH
@@ -421,7 +431,7 @@ static void answer_stream(struct addr *v)
 	input_stream_deinit(&stream);
 }
 
-/* A run that decoded for longer than this stores it for the next. */
+/* A run that decoded for longer than this stores its index for the next. */
 #define STORE_ABOVE_MS  100
 #define STORE_WITHIN_MS 1000
 
@@ -433,7 +443,7 @@ static void store_index(const struct addr *v)
 	if (v->cache == CACHE_OFF || (v->common.options.flags & FATHOM_NO_CACHE) ||
 	    (!all && fathom_cache_cost_ms(v->rules.target) <= STORE_ABOVE_MS))
 		return;
-	/* Nobody waits for it and nothing is lost without it: only what was asked for can fail. */
+	/* An index that nobody asked for may fail silently: nothing is lost without it. */
 	if (fathom_cache_store(v->rules.target, all, all ? 0 : STORE_WITHIN_MS, NULL, &info) && all)
 		complain_store(&info);
 }

@@ -33,7 +33,7 @@ static void print_string(const struct common *common, const char *s)
 {
 	struct out o;
 
-	/* What stdio holds comes first. */
+	/* Flush stdio's output first, to keep the order. */
 	(void)fflush(stdout);
 	out_init(&o);
 	if (common->json)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Kinds of characters as the C locale has them, whatever the locale is. */
+/* Character classes of the C locale, whatever the current locale. */
 #ifndef FATHOM_CLI_CHARACTERS_H
 #define FATHOM_CLI_CHARACTERS_H
 

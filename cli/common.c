@@ -12,7 +12,7 @@
 
 #include "cli/out.h"
 
-/* Prints "fathom: TEXT (REMEDY)"; @remedy may be NULL. Names in it may be anybody's. */
+/* Prints "fathom: TEXT (REMEDY)", escaped, because names may be hostile; @remedy may be NULL. */
 static void complain_text(const char *text, const char *remedy)
 {
 	struct out o;
@@ -39,7 +39,7 @@ void complain(const char *what, const char *why, const char *remedy)
 	free(text);
 }
 
-/* What the user can do about the cause of an error; NULL: nothing, or it has none. */
+/* Returns the remedy for the cause of an error, or NULL. */
 static const char *remedy_for_cause(uint32_t cause)
 {
 	switch (cause) {
@@ -67,7 +67,7 @@ static const char *remedy_for_cause(uint32_t cause)
 	}
 }
 
-/* What the user can do about a file that could not be written. */
+/* Returns the remedy for a failed write, or NULL. */
 static const char *remedy_for_writing(int number)
 {
 	switch (number) {
@@ -88,7 +88,7 @@ static const char *remedy_for_writing(int number)
 	}
 }
 
-/* What the user can do about it, or NULL. */
+/* Returns the remedy for @info, or NULL. */
 static const char *remedy_for(const struct fathom_errinfo *info)
 {
 	if (info->cause == FATHOM_CAUSE_WRITE)
@@ -132,7 +132,7 @@ void complain_error(const struct fathom_errinfo *info)
 	complain_info(info, remedy_for(info));
 }
 
-/* Prints a note of @target: files in it are not those that the user has named. */
+/* Prints a note of @target. The user has not named the files in it. */
 static void complain_note(const struct fathom_target *target, const struct fathom_errinfo *note)
 {
 	struct fathom_target_info info;
@@ -147,7 +147,7 @@ static void complain_note(const struct fathom_target *target, const struct fatho
 	complain_info(note, remedy);
 }
 
-/* The same for a process that could not be opened: it is known by its number. */
+/* Prints why a process could not be opened; names it by its number. */
 static void complain_process(const char *what, const struct fathom_errinfo *info,
 			     const char *remedy)
 {
@@ -158,7 +158,7 @@ static void complain_process(const char *what, const struct fathom_errinfo *info
 		complain(what, info->what, remedy_for(info));
 }
 
-/* Nobody mistypes more names at a time, and each takes a pass over the symbols. */
+/* Most mistyped names that get suggestions: each costs a pass over the symbols. */
 #define NEAR_NAMES 4
 
 void complain_symbol(struct fathom_target *target, const char *name, unsigned *count)
@@ -183,7 +183,7 @@ void common_deinit(struct common *c)
 	free(c->debug_dirs);
 }
 
-/* Exits because the argument @text of @option is wrong. */
+/* Complains that the argument @text of @option is wrong, and exits. */
 static _Noreturn void complain_value(const char *option, const char *text, const char *why,
 				     const char *remedy)
 {
@@ -227,7 +227,7 @@ uint32_t parse_count(const char *option, const char *text, uint32_t max)
 	return (uint32_t)value;
 }
 
-/* The default directory stays first; --debug-dir adds. */
+/* Adds the directory of --debug-dir behind the default one, which stays first. */
 static void add_debug_dir(struct common *c, const char *dir)
 {
 	const char **dirs = realloc(c->debug_dirs, (c->n_debug_dirs + 3) * sizeof *dirs);
@@ -276,8 +276,7 @@ bool common_take(struct common *c, const struct verb_options *verb, int opt, con
 		add_debug_dir(c, argument);
 		return true;
 	case OPT_DEBUGINFOD:
-		/* The servers are libdebuginfod's own setting; there is no other way to name them.
-		 */
+		/* libdebuginfod takes its servers only from the environment. */
 		if (argument)
 			(void)setenv("DEBUGINFOD_URLS", argument, 1);
 		c->options.flags |= FATHOM_DEBUGINFOD;
@@ -324,7 +323,10 @@ void common_take_arguments(struct common *c, const char *verb, int n, char **arg
 	c->n_arguments = n - own;
 }
 
-/* Complains if @path, the argument of @option, is not there, or is a directory unless @is_dir. */
+/*
+ * Complains if @path, the argument of @option, does not exist, or is a directory but @is_dir is
+ * false.
+ */
 static void check_path(const char *option, const char *path, bool is_dir)
 {
 	char *what = NULL;
@@ -343,10 +345,10 @@ static void check_path(const char *option, const char *path, bool is_dir)
 	free(what);
 }
 
-/* Says which paths among the options lead nowhere: nothing will be found there. */
+/* Complains about paths among the options that do not exist. */
 static void check_paths(const struct common *c)
 {
-	/* The first is the default one, which may be missing. */
+	/* The first is the default directory, which may be missing. */
 	for (size_t i = 1; i < c->n_debug_dirs; i++)
 		check_path("--debug-dir", c->debug_dirs[i], true);
 	if (c->where.sysroot)
@@ -378,7 +380,7 @@ struct fathom *common_session(struct common *c)
 	c->where.debug_dirs = c->debug_dirs;
 	check_paths(c);
 	if (c->options.flags & FATHOM_DEBUGINFOD) {
-		/* The first Ctrl-C gives up waiting for the servers, the second the whole run. */
+		/* The first Ctrl-C stops waiting for the servers, the second ends the run. */
 		action.sa_flags = (int)SA_RESETHAND;
 		(void)sigaction(SIGINT, &action, NULL);
 		c->options.progress = on_progress;
@@ -399,7 +401,7 @@ static struct fathom_target *open_process(const struct common *c, struct fathom 
 					  enum target_kind kind, const char *text)
 {
 	const char *digits = strncmp(text, "pid:", 4) == 0 ? text + 4 : text;
-	/* Only where the text alone told that a process is meant may a file have been. */
+	/* Only if the text alone said "process" may the user have meant a file. */
 	const char *remedy =
 		kind == TARGET_ANY ? "write file:PATH or ./PATH for a file of that name" : NULL;
 	struct fathom_target *target;
@@ -419,7 +421,7 @@ static struct fathom_target *open_process(const struct common *c, struct fathom 
 	return target;
 }
 
-/* Files of the kernel are looked for below --sysroot, and so is what it says of itself. */
+/* Opens the kernel. Its files, /proc and /sys are looked for below --sysroot. */
 static struct fathom_target *open_kernel(const struct common *c, struct fathom *session)
 {
 	struct fathom_target_options where = c->where;
@@ -434,7 +436,7 @@ static struct fathom_target *open_kernel(const struct common *c, struct fathom *
 	return target;
 }
 
-/* Complains of a file that could not be opened as the TARGET. */
+/* Complains that the TARGET could not be opened. */
 static void complain_target(enum target_kind kind, const char *text,
 			    const struct fathom_errinfo *info)
 {

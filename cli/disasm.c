@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fathom disasm: what the code of a function, or at an address, says. */
+/* fathom disasm: disassembles functions and ranges. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,9 +45,9 @@ static const struct verb_options disasm_options = {
 	       "cannot be read.\n",
 };
 
-/* So many instructions are disassembled and printed at a time. */
+/* Instructions disassembled and printed at a time. */
 #define AT_A_TIME 65536
-/* Shown where no function is known. */
+/* Instructions shown where no function is known. */
 #define WITHOUT_FUNCTION 16
 
 struct disasm {
@@ -57,20 +57,20 @@ struct disasm {
 	struct fathom_target_info info;
 	struct out out;
 	size_t next_note;
-	struct input *inputs; /* what the arguments may be made of */
+	struct input *inputs; /* possible parts of the arguments */
 	size_t n_inputs;
 	size_t cap_inputs;
-	unsigned complaints; /* names that were not found, as far as they were looked for */
+	unsigned complaints; /* missing names for which suggestions were searched */
 	bool bytes;
 	bool unanswered;
-	/* what was printed last, of the range that is being printed */
+	/* last values printed in the current range */
 	char *function;
 	char *file;
 	uint32_t line;
-	bool lined; /* there is a column of lines */
+	bool lined; /* print a column of lines */
 };
 
-/* A range of code that was asked for. */
+/* A requested range of code. */
 struct range {
 	uint64_t start;
 	uint64_t end;
@@ -110,7 +110,7 @@ static void parse_options(struct disasm *v, int argc, char **argv)
 		complain_lacking("disasm", "no FUNCTION is given");
 }
 
-/* The bounds of the function around @address; false when none is known. */
+/* Finds the bounds of the function around @address; returns false if none is known. */
 static bool find_function(struct disasm *v, uint64_t address, struct range *ret)
 {
 	const struct fathom_symbolize_options o = { .size = sizeof o, .flags = FATHOM_NAMES_ONLY };
@@ -142,18 +142,18 @@ static void add_input(struct disasm *v, const char *text, size_t size)
 	input_parse(&v->rules, text, size, &v->inputs[v->n_inputs++]);
 }
 
-/* No name has more. */
+/* Most ".." of an argument that are tried. */
 #define MAX_DOTS 64
 
-/* The next ".." from @from on; NULL when there is none, or no more than counted are looked at. */
+/* Returns the next ".." from @from on; NULL if there is none or @count reached the limit. */
 static const char *next_dots(const char *from, unsigned *count)
 {
 	return ++*count <= MAX_DOTS ? strstr(from, "..") : NULL;
 }
 
 /*
- * Reads all arguments, to look up their names at once: each as a whole, then the bounds before and
- * behind each "..", since names may hold dots.
+ * Parses all arguments to look up their names at once: each argument as a whole, then the bounds on
+ * both sides of each "..", because names may contain dots.
  */
 static void read_arguments(struct disasm *v)
 {
@@ -175,8 +175,8 @@ static void read_arguments(struct disasm *v)
 }
 
 /*
- * Finds out what argument @text asks for; returns why it cannot be known. @in is its first input;
- * moves it to that of the next argument.
+ * Finds the range that argument @text asks for; returns a reason on failure. @in is its first
+ * input; moves it to the next argument's first input.
  */
 static uint8_t take_range(struct disasm *v, const char *text, const struct input **in,
 			  struct range *ret)
@@ -200,7 +200,7 @@ static uint8_t take_range(struct disasm *v, const char *text, const struct input
 	return reason;
 }
 
-/* An address as it is written in input: in a relocatable file, from the start of its section. */
+/* Returns @address as the user writes it: in a relocatable file, the offset in its section. */
 static uint64_t shown_address(const struct disasm *v, uint64_t address)
 {
 	struct fathom_section_info s;
@@ -230,7 +230,7 @@ static void out_bytes_hex(struct out *o, const uint8_t *bytes, size_t n, const c
 	}
 }
 
-/* Whether @text is @*last; makes it so. */
+/* Returns whether @text equals *@last, and sets *@last to it. */
 static bool is_last(char **last, const char *text)
 {
 	if (*last ? text && strcmp(*last, text) == 0 : !text)
@@ -243,7 +243,7 @@ static bool is_last(char **last, const char *text)
 /* Widths of the columns of lines and of bytes. */
 enum { LINE_WIDTH = 6, BYTES_WIDTH = 22 };
 
-/* Returns the name of the function that @i is in, inlined calls aside; NULL when not known. */
+/* Returns the name of @i's physical function; NULL if not known. */
 static const char *function_of(const struct fathom_instruction *i)
 {
 	const struct fathom_frame *frame = i->frame;
@@ -263,14 +263,14 @@ static uint32_t line_of(const struct fathom_instruction *i)
 	return file_of(i) ? i->frame->line : 0;
 }
 
-/* What stands above an instruction: the function, the file of the source. */
+/* Prints the headings above an instruction if they change: the function, the source file. */
 static void print_heads(struct disasm *v, const struct fathom_instruction *i)
 {
 	const char *function = function_of(i);
 	const char *file = file_of(i);
 	struct out *o = &v->out;
 
-	/* Padding between functions is in none, which goes without saying. */
+	/* Padding between functions gets no heading. */
 	if (!(i->flags & FATHOM_INSTRUCTION_PADDING && !function) &&
 	    !is_last(&v->function, function ? function : "??")) {
 		out_text(o, v->function, strlen(v->function));
@@ -290,7 +290,7 @@ static void print_heads(struct disasm *v, const struct fathom_instruction *i)
 	}
 }
 
-/* The line, when it is another than that of the instruction before. */
+/* Prints the line if it differs from the previous instruction's. */
 static void print_line(struct disasm *v, const struct fathom_instruction *i)
 {
 	char digits[FATHOM_NUMBER_SIZE];
@@ -308,7 +308,7 @@ static void print_text_of(struct disasm *v, const struct fathom_instruction *i)
 	struct out *o = &v->out;
 	size_t start;
 
-	/* Columns are counted from where they start: nothing may be written out between. */
+	/* Columns are counted in the buffer: it must not be flushed within a line. */
 	if (o->cap - o->n < 8192)
 		out_flush(o);
 	print_heads(v, i);
@@ -348,7 +348,7 @@ static void json_address(struct out *o, const char *key, bool known, uint64_t ad
 	}
 }
 
-/* NAME, NAME+0xOFFSET or, a little before it, NAME-0xOFFSET, as a JSON string. */
+/* Writes NAME, NAME+0xOFFSET or, just before it, NAME-0xOFFSET as a JSON string. */
 static void json_target(struct out *o, const struct fathom_instruction *i)
 {
 	const bool before = (int64_t)i->target_offset < 0;
@@ -405,7 +405,7 @@ static void print_all(struct disasm *v, const struct fathom_disasm *d)
 	}
 }
 
-/* Says why what was asked for, or the rest of it from @address on, is not there. */
+/* Prints why the range, or its rest from @address on, cannot be disassembled. */
 static void print_reason(struct disasm *v, const char *text, const uint64_t *address,
 			 uint8_t reason)
 {
@@ -431,7 +431,7 @@ static void print_reason(struct disasm *v, const char *text, const uint64_t *add
 	out_str(o, ")\n");
 }
 
-/* Disassembles one stretch of @r and moves its start; false when there is no more. */
+/* Disassembles one batch of @r and moves its start; returns false when there is no more. */
 static bool print_stretch(struct disasm *v, const char *text, struct range *r)
 {
 	struct fathom_disasm *d;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * SIGBUS: files are mapped, and one that is truncated while it is read raises it in the thread that
- * reads. If the file is one of the session's, fathom_handle_sigbus() has the reader go on, and the
- * call that reads it returns FATHOM_E_CHANGED, with the file's name. Anything else that raises it,
- * a truncated library for one, ends the command here.
+ * SIGBUS: truncating a memory-mapped file raises it in the thread that reads the file. For a file
+ * of the session, fathom_handle_sigbus() lets the reader continue, and its call returns
+ * FATHOM_E_CHANGED with the file's name. Any other SIGBUS, for example from a truncated library,
+ * ends the command here.
  */
 #include <signal.h>
 #include <stdatomic.h>
@@ -12,10 +12,10 @@
 
 #include "cli/common.h"
 
-/* File systems whose server is gone may take so long together: all is said within two seconds. */
+/* Total wait for file systems whose server is gone: the command ends within two seconds. */
 #define FILE_TIMEOUT_MS 1500
 
-/* The session whose files are mapped, for the handler: it is given nothing but the address. */
+/* The session whose files are mapped, for the handler, which only gets the address. */
 static _Atomic(struct fathom *) reading;
 
 static void on_bus_error(int number, siginfo_t *info, void *context)

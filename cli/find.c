@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fathom find: where is this name. */
+/* fathom find: finds the addresses of names, patterns and lines. */
 #include <elf.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,8 +55,8 @@ struct find {
 	struct common common;
 	struct fathom_find_options options;
 	struct fathom_target *target;
-	const char *read; /* NULL: nothing is read */
-	/* Of the matches from @first_value on, one behind the other; a stretch at a time. */
+	const char *read; /* type of the values; NULL: none are read */
+	/* Values of consecutive matches, from first_value on. */
 	struct find_value values[FIND_VALUES];
 	size_t first_value;
 	size_t n_values;
@@ -115,7 +115,7 @@ static uint64_t now_ms(void)
 	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-/* Whether each query has a match. */
+/* Returns whether each query has a match. */
 static bool is_complete(const struct fathom_matches *matches)
 {
 	for (size_t i = 0; i < fathom_matches_count(matches); i++)
@@ -124,7 +124,7 @@ static bool is_complete(const struct fathom_matches *matches)
 	return true;
 }
 
-/* How long one pause of waiting is: short at first, then a fiftieth of what it took so far. */
+/* Pauses: briefly at first, then for a fiftieth of the time waited so far. */
 static void pause_waiting(uint64_t waited_ms)
 {
 	const uint64_t ms = waited_ms / 50 < 2 ? 2 : waited_ms / 50 > 100 ? 100 : waited_ms / 50;
@@ -133,7 +133,7 @@ static void pause_waiting(uint64_t waited_ms)
 	(void)nanosleep(&t, NULL);
 }
 
-/* Asks, and, where that is wanted, again until all is found. Exits when it cannot be asked. */
+/* Searches; with --wait, again until every query has a match. Exits on failure. */
 static struct fathom_matches *ask(struct find *v, char **queries, size_t n)
 {
 	const uint64_t start = now_ms();
@@ -157,7 +157,7 @@ static struct fathom_matches *ask(struct find *v, char **queries, size_t n)
 	}
 }
 
-/* The value that was asked for with match @i: matches are taken one after the other. */
+/* Returns the value of match @i; callers take matches in order. */
 static struct find_value *value_of(struct find *v, const struct fathom_matches *matches, size_t i)
 {
 	const size_t left = fathom_matches_count(matches) - i;
@@ -170,7 +170,7 @@ static struct find_value *value_of(struct find *v, const struct fathom_matches *
 	return &v->values[i - v->first_value];
 }
 
-/* Prints the matches of query @query, which start at number @first; returns how many there are. */
+/* Prints the matches of @query, the first being match @first; returns their number. */
 static size_t print_query(struct find *v, const struct fathom_matches *matches, size_t first,
 			  const char *query)
 {
@@ -198,7 +198,7 @@ static size_t print_query(struct find *v, const struct fathom_matches *matches, 
 	return n;
 }
 
-/* Whether @query is the name of a symbol and nothing else. */
+/* Returns whether @query is a plain symbol name. */
 static bool is_name(const struct find *v, const char *query)
 {
 	const uint32_t other = FATHOM_FIND_REGEX | FATHOM_FIND_INLINED | FATHOM_FIND_EXPORTED;
@@ -210,7 +210,7 @@ static bool is_name(const struct find *v, const char *query)
 	       (!strpbrk(query, "*?[/@") && (!colon || colon[1] == ':'));
 }
 
-/* Says of names among the arguments that were not found which ones may have been meant. */
+/* Suggests names for the arguments that were not found. */
 static void complain_missing(struct find *v, const struct fathom_matches *matches, char **queries)
 {
 	unsigned count = 0;
@@ -242,7 +242,7 @@ static void answer(struct find *v, char **queries, size_t n)
 	common_print_notes(v->target, &v->next_note);
 }
 
-/* All complete lines of the stream are one search. */
+/* Answers all complete lines of the stream with one search. */
 static void answer_lines(struct find *v, struct input_stream *stream)
 {
 	char **queries = NULL;

@@ -23,7 +23,7 @@ void find_value_check(const char *type)
 	exit(EXIT_USAGE);
 }
 
-/* Takes what was read at a match that has an address, or with @err, why nothing could be. */
+/* Stores the value read at a match, or the reason for @err. */
 static void take_value(struct find_value *v, const struct fathom_value *value, fathom_err err)
 {
 	if (err) {
@@ -56,7 +56,10 @@ void find_values_read(struct find_value *values, struct fathom_target *target,
 	if (n_addresses)
 		err = fathom_values_read(target, type, addresses, n_addresses, read, &info);
 	if (err) {
-		/* Why the kernel has no memory to read is a note: it is the same for all. */
+		/*
+		 * A note says why the kernel's memory cannot be read: the cause is the same for
+		 * all.
+		 */
 		fathom_target_get_info(target, &target_info);
 		if (target_info.kind != FATHOM_TARGET_KERNEL)
 			complain_error(&info);
@@ -122,7 +125,7 @@ static void print_signed(struct out *o, int64_t value)
 	out_dec(o, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
 }
 
-/* JSON has no word for what is no number. */
+/* Prints a double; JSON cannot express NaN and infinities as numbers. */
 static void print_double(struct out *o, double value)
 {
 	char text[40];
@@ -177,7 +180,7 @@ static void print_bytes(struct out *o, const struct fathom_value *v, bool json)
 		out_char(o, '"');
 }
 
-/* A value, as JSON has it, which people can read, too. */
+/* Prints a value as JSON, which suits people, too. */
 static void print_value(struct out *o, const struct fathom_value *v, bool json)
 {
 	if (v->kind == FATHOM_VALUE_TEXT) {
@@ -201,7 +204,7 @@ static void print_value(struct out *o, const struct fathom_value *v, bool json)
 		out_char(o, ']');
 }
 
-/* Fills up to column @column, at least one blank. */
+/* Pads to column @column, with at least one blank. */
 static void pad_to(struct out *o, size_t *at, size_t column)
 {
 	do {
@@ -216,7 +219,7 @@ static void print_padded(struct out *o, size_t *at, const char *s)
 	*at += strlen(s);
 }
 
-/* A number that ends before column @column. */
+/* Prints a number right-aligned before column @column. */
 static void print_right(struct out *o, size_t *at, uint64_t number, size_t column)
 {
 	char text[FATHOM_NUMBER_SIZE];
@@ -228,7 +231,7 @@ static void print_right(struct out *o, size_t *at, uint64_t number, size_t colum
 	*at += n;
 }
 
-/* Where the columns of an answer start: what follows them is the name. */
+/* Start columns of an answer; the name comes last. */
 enum { COLUMN_TYPE = 21, COLUMN_SIZE_END = 36, COLUMN_MODULE = 37, COLUMN_NAME = 57 };
 
 static void print_address(struct out *o, size_t *at, const struct fathom_match *m)
@@ -236,7 +239,7 @@ static void print_address(struct out *o, size_t *at, const struct fathom_match *
 	char text[FATHOM_NUMBER_SIZE];
 	size_t n;
 
-	/* The star is what the dynamic linker answers. */
+	/* The star marks the symbol that the dynamic linker binds. */
 	out_str(o, m->rank ? "  " : "* ");
 	*at = 2;
 	if (!(m->flags & FATHOM_MATCH_ADDRESS)) {
@@ -248,7 +251,7 @@ static void print_address(struct out *o, size_t *at, const struct fathom_match *
 	*at += n;
 }
 
-/* Returns the frame that says where @m is in the source: of an inlined copy, its call's. */
+/* Returns the frame with @m's place in the source: for an inlined copy, the frame of the call. */
 static const struct fathom_frame *place_of(const struct fathom_match *m)
 {
 	static const struct fathom_frame nowhere;
@@ -258,7 +261,10 @@ static const struct fathom_frame *place_of(const struct fathom_match *m)
 	return m->kind == FATHOM_MATCH_INLINED ? m->frame->outer : m->frame;
 }
 
-/* Returns what @m is inlined into; NULL when it is no copy, or that is not known. */
+/*
+ * Returns the name of the function that @m is inlined into; NULL if it is not a copy or that is not
+ * known.
+ */
 static const char *caller_of(const struct fathom_match *m)
 {
 	return m->kind == FATHOM_MATCH_INLINED ? place_of(m)->function : NULL;
@@ -356,7 +362,7 @@ static void json_place(struct out *o, const struct fathom_match *m)
 	out_char(o, ',');
 }
 
-/* The version with what says whether it is the default one. */
+/* Writes the version and whether it is the default version. */
 static void json_version(struct out *o, const struct fathom_match *m)
 {
 	json_key(o, "version");

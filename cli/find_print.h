@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What fathom find prints: matches, and the values that stand there. */
+/* Printing for fathom find: matches and the values at their addresses. */
 #ifndef FATHOM_CLI_FIND_PRINT_H
 #define FATHOM_CLI_FIND_PRINT_H
 
@@ -9,21 +9,21 @@
 
 #include "cli/out.h"
 
-/* A value that was asked for with a match. */
+/* The value at a match. */
 struct find_value {
 	struct fathom_value value;
 	bool is_asked;
-	uint8_t reason; /* enum fathom_reason: why there is none */
+	uint8_t reason; /* enum fathom_reason: why there is no value */
 };
 
-/* Exits with status 2 when @type is no type. */
+/* Exits with status 2 if @type does not parse. */
 void find_value_check(const char *type);
-/* So many values are read at a time: each may have 64 KiB. */
+/* Values read at a time; each may have 64 KiB. */
 enum { FIND_VALUES = 1024 };
 
 /*
- * Reads the values at matches [@first, @first + @n), of which there are FIND_VALUES at most, where
- * these have addresses; each is to be given to find_value_deinit().
+ * Reads the values at those of the matches [@first, @first + @n) that have addresses. @n is at most
+ * FIND_VALUES. Free each value with find_value_deinit().
  */
 void find_values_read(struct find_value *values, struct fathom_target *target,
 		      const struct fathom_matches *matches, size_t first, size_t n,

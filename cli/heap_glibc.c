@@ -8,7 +8,7 @@
 #include "cli/heap.h"
 
 #define STEP      (64 << 20)
-#define LARGE     (32 << 20) /* the most that mallopt() takes; what is larger is mapped alone */
+#define LARGE     (32 << 20) /* maximum of mallopt(); larger blocks get their own mapping */
 #define HUGE_PAGE ((uintptr_t)2 << 20)
 
 void heap_expect_much(void)
@@ -20,7 +20,7 @@ void heap_expect_much(void)
 	(void)mallopt(M_MMAP_THRESHOLD, LARGE);
 	(void)mallopt(M_TRIM_THRESHOLD, STEP);
 	(void)mallopt(M_TOP_PAD, STEP);
-	/* Makes the heap grow: it is a step larger then. */
+	/* Forces the heap to grow by a step. */
 	p = malloc(LARGE / 2);
 	if (!p)
 		return;

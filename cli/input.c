@@ -7,7 +7,7 @@
 
 #include "cli/common.h"
 
-/* Value + 1 of each digit, 0 for what is none. */
+/* Value + 1 of each digit; 0 for other characters. */
 static const uint8_t digits[256] = {
 	['0'] = 1,  ['1'] = 2,  ['2'] = 3,  ['3'] = 4,  ['4'] = 5,  ['5'] = 6,
 	['6'] = 7,  ['7'] = 8,  ['8'] = 9,  ['9'] = 10, ['a'] = 11, ['b'] = 12,
@@ -15,7 +15,7 @@ static const uint8_t digits[256] = {
 	['C'] = 13, ['D'] = 14, ['E'] = 15, ['F'] = 16,
 };
 
-/* All of @s, at most 16 characters, as a hexadecimal number. */
+/* Parses all of @s, at most 16 characters, as a hexadecimal number. */
 static bool parse_hex(const char *s, size_t n, uint64_t *ret)
 {
 	uint64_t value = 0;
@@ -31,14 +31,14 @@ static bool parse_hex(const char *s, size_t n, uint64_t *ret)
 	return good;
 }
 
-/* All of @s as a number in @base; false when it is none or too large. */
+/* Parses all of @s as a number in @base; returns false if it is not one or too large. */
 static bool parse_digits(const char *s, size_t n, unsigned base, uint64_t *ret)
 {
 	uint64_t value = 0;
 
 	if (!n)
 		return false;
-	/* Most are of this form: of millions it can be felt. */
+	/* The fast path for the usual form. */
 	if (base == 16 && n <= 16)
 		return parse_hex(s, n, ret);
 	for (size_t i = 0; i < n; i++) {
@@ -52,7 +52,7 @@ static bool parse_digits(const char *s, size_t n, unsigned base, uint64_t *ret)
 	return true;
 }
 
-/* All of @s as a number with or without 0x. */
+/* Parses all of @s as a number with or without 0x. */
 static bool parse_number(const struct input_rules *rules, const char *s, size_t n, uint64_t *ret)
 {
 	if (n > 2 && s[0] == '0' && (s[1] == 'x' || s[1] == 'X'))
@@ -60,10 +60,10 @@ static bool parse_number(const struct input_rules *rules, const char *s, size_t 
 	return parse_digits(s, n, rules->decimal ? 10 : 16, ret);
 }
 
-/* A word of so many hexadecimal digits, the first a letter, may be a symbol: add, dead, face. */
+/* Longest word of hexadecimal digits, the first a letter, that may be a symbol: add, dead, face. */
 #define SHORT_WORD 7
 
-/* Whether @s has hexadecimal digits only: more than an address has are no symbol either. */
+/* Returns whether @s has only hexadecimal digits, even if too many for an address. */
 static bool are_hex_digits(const char *s, size_t n)
 {
 	while (n && digits[(uint8_t)s[n - 1]])
@@ -71,10 +71,10 @@ static bool are_hex_digits(const char *s, size_t n)
 	return !n;
 }
 
-/* Longer names are not looked for. */
+/* Longer names are not looked up. */
 #define MAX_NAME 4095
 
-/* Reads a word that does not start with a digit. */
+/* Parses a word that does not start with a digit. */
 static void parse_word(const struct input_rules *rules, struct input *in)
 {
 	const char *plus;
@@ -87,7 +87,7 @@ static void parse_word(const struct input_rules *rules, struct input *in)
 	plus = memrchr(in->text, '+', in->size);
 	length = plus ? (size_t)(plus - in->text) : 0;
 	in->kind = INPUT_NAME;
-	/* A name may hold a plus sign itself (operator+): only a number behind it is an offset. */
+	/* Names may contain a plus sign (operator+): only a number behind it is an offset. */
 	if (length && parse_number(rules, plus + 1, in->size - length - 1, &in->address))
 		in->kind = INPUT_NAME_PLUS;
 	if (in->size > MAX_NAME || memchr(in->text, '\0', in->size) ||
@@ -97,7 +97,7 @@ static void parse_word(const struct input_rules *rules, struct input *in)
 	}
 }
 
-/* Makes of the number @in->address an address: in a section it is an offset. */
+/* Turns the number in @in->address into an address: with a section, it is an offset. */
 static void place_number(const struct input_rules *rules, struct input *in)
 {
 	in->kind = INPUT_READY;
@@ -142,7 +142,7 @@ void input_parse(const struct input_rules *rules, const char *text, size_t size,
 		place_number(rules, ret);
 }
 
-/* The part of @in's text that is a name. */
+/* Returns the length of the name in @in's text. */
 static size_t name_size(const struct input *in)
 {
 	return in->kind == INPUT_NAME_PLUS
@@ -150,7 +150,7 @@ static size_t name_size(const struct input *in)
 		       : in->size;
 }
 
-/* Takes what the look-up of @in's name has found, or why it has not. */
+/* Stores the result of looking up @in's name: the address or the reason. */
 static void take_symbol(const struct input_rules *rules, struct input *in, uint64_t address,
 			uint8_t reason)
 {
@@ -166,16 +166,16 @@ static void take_symbol(const struct input_rules *rules, struct input *in, uint6
 	in->kind = INPUT_READY;
 }
 
-/* Some names of inputs as the library takes them. */
+/* Names of inputs, for the library. */
 struct names {
 	const char **name;
-	size_t *input; /* of each: number of the input */
+	size_t *input; /* index of each name's input */
 	uint8_t *reason;
-	char *text; /* of all */
+	char *text; /* of all names */
 	size_t n;
 };
 
-/* Copies the names of inputs that may be numbers, if @either, or those of the others. */
+/* Copies the names of the inputs that may be numbers if @either, else the other names. */
 static void copy_names(const struct input *inputs, size_t n, bool either, struct names *ret)
 {
 	size_t count = 0;
@@ -217,16 +217,16 @@ static void free_names(struct names *names)
 	free(names->text);
 }
 
-/* The addresses that names have. */
+/* The addresses of names. */
 struct places {
 	uint64_t *address;
 	size_t n;
 	size_t cap;
 	struct {
-		size_t first; /* number in address */
+		size_t first; /* index in address */
 		size_t n;
-	} * of;              /* each input; NULL: none has a name */
-	const size_t *input; /* of the names that are being looked up */
+	} * of;              /* of each input; NULL: none has a name */
+	const size_t *input; /* index of each looked-up name's input */
 };
 
 static void take_place(void *data, size_t name, uint64_t address)
@@ -244,7 +244,9 @@ static void take_place(void *data, size_t name, uint64_t address)
 	p->of[input].n++;
 }
 
-/* Looks up names, those of inputs that may be numbers as linked only. Exits on failure. */
+/*
+ * Looks up the names; those of inputs that may be numbers, by linkage name only. Exits on failure.
+ */
 static void look_up(const struct input_rules *rules, struct input *inputs, size_t n, bool either,
 		    struct places *p)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Addresses as people and programs write them, one by one or as a stream. */
+/* Addresses as people and programs write them. */
 #ifndef FATHOM_CLI_INPUT_H
 #define FATHOM_CLI_INPUT_H
 
@@ -9,44 +9,44 @@
 
 struct input_rules {
 	struct fathom_target *target;
-	const char *section; /* numbers are offsets in it; NULL: none */
+	const char *section; /* numbers are offsets in this section; NULL: none */
 	bool decimal;        /* numbers without 0x are decimal, not hexadecimal */
 };
 
-/* What the text of an input is, as far as it tells by itself. */
+/* What the text of an input alone tells about it. */
 enum input_kind {
-	INPUT_READY,     /* a number, or nothing: address or reason holds */
+	INPUT_READY,     /* a number or nothing: address or reason is valid */
 	INPUT_NAME,      /* a symbol */
 	INPUT_NAME_PLUS, /* a symbol up to the last "+"; address is the offset */
 	INPUT_EITHER     /* a symbol, or else the number address */
 };
 
-/* Makes the rules those of the target that @info tells of; exits when it has no sections. */
+/* Checks the rules against the target of @info; exits if they need sections and it has none. */
 void input_rules_check(struct input_rules *rules, const struct fathom_target_info *info);
 
 /*
- * Reads @text, without asking anybody. A word that starts with a digit is a number. One that starts
- * with a letter is, if it has hexadecimal digits only, a number when it has more than 7 of them,
- * else a symbol or a number; all others are symbols, with or without "+" and a number. With
- * rules->decimal, words that start with a letter are symbols.
+ * Parses @text without looking up symbols. A word that starts with a digit is a number. A word that
+ * starts with a letter and has only hexadecimal digits is a number if it has more than 7 of them,
+ * else a symbol or a number. All other words are symbols, with or without "+" and a number. With
+ * rules->decimal, all words that start with a letter are symbols.
  */
 void input_parse(const struct input_rules *rules, const char *text, size_t size, struct input *ret);
 
-/* Looks up the symbols of @n @inputs, all at once: they are INPUT_READY then. Exits on failure. */
+/* Looks up the symbols of @n @inputs at once and makes them INPUT_READY. Exits on failure. */
 void input_resolve(const struct input_rules *rules, struct input *inputs, size_t n);
 
 /*
- * Does the same; a symbol with several addresses, static or overloaded functions, becomes as many
- * inputs, one behind the other. Returns the inputs, which are @inputs or in their place, and how
- * many there are.
+ * Looks up the symbols of @n @inputs, too, but turns a symbol with several addresses (static or
+ * overloaded functions) into that many consecutive inputs. Returns the inputs, which may have been
+ * reallocated, and their number.
  */
 struct input *input_resolve_all(const struct input_rules *rules, struct input *inputs, size_t n,
 				size_t *ret_n);
 
-/* Says which symbol may have been meant by @in, whose symbol was not found; counts in @count. */
+/* Suggests a symbol for @in, whose symbol was not found; @count limits the suggestions. */
 void input_complain(const struct input_rules *rules, const struct input *in, unsigned *count);
 
-/* The number of lines of @text; what follows the last end is one, too. */
+/* Returns the number of lines of @text, including one without an end. */
 size_t input_count_lines(const char *text, size_t size);
 
 #endif

@@ -9,7 +9,6 @@ void json_address(struct out *o, const char *key, uint64_t address)
 	out_char(o, '"');
 }
 
-/* A number of which 0 means "none". */
 void json_count(struct out *o, const char *key, uint64_t value)
 {
 	json_key(o, key);

@@ -5,7 +5,7 @@
 
 #include "cli/out.h"
 
-/* "KEY": */
+/* Writes "KEY": */
 static inline void json_key(struct out *o, const char *key)
 {
 	out_char(o, '"');
@@ -13,7 +13,7 @@ static inline void json_key(struct out *o, const char *key)
 	out_str(o, "\":");
 }
 
-/* The member's string, @n bytes; null without any. */
+/* Writes a member with a string of @n bytes, null if @n is 0. */
 static inline void json_text(struct out *o, const char *key, const char *s, size_t n)
 {
 	json_key(o, key);
@@ -23,15 +23,15 @@ static inline void json_text(struct out *o, const char *key, const char *s, size
 		out_str(o, "null");
 }
 
-/* With a string; null for NULL and "". */
+/* Writes a member with a string, null for NULL and "". */
 static inline void json_string(struct out *o, const char *key, const char *s)
 {
 	json_text(o, key, s, s ? strlen(s) : 0);
 }
 
-/* With an address, which is a string. */
+/* Writes a member with an address, as a string. */
 void json_address(struct out *o, const char *key, uint64_t address);
-/* With a number of which 0 means "none": null. */
+/* Writes a member with a number; 0 means "none" and becomes null. */
 void json_count(struct out *o, const char *key, uint64_t value);
 
 #endif

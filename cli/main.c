@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The fathom command: finds the verb and hands over. */
+/* The fathom command: finds the verb and runs it. */
 #include <fnmatch.h>
 #include <signal.h>
 #include <stdio.h>
@@ -27,7 +27,7 @@ static const struct verb verbs[] = {
 
 #define N_VERBS (sizeof verbs / sizeof *verbs)
 
-/* Called by a name like these, the command is another tool: the first that fits. */
+/* Program names that make the command another tool; the first that fits counts. */
 struct personality {
 	const char *pattern;
 	int (*run)(int argc, char **argv);
@@ -39,7 +39,7 @@ static const struct personality personalities[] = {
 	{ "llvm-symbolizer*", verb_llvm_symbolizer },
 };
 
-/* Called by one of these, it hands over to the tool that the system has. */
+/* Returns whether @path names a tool for which the command runs the system's. */
 static bool is_system_tool(const char *path)
 {
 	static const char *const names[] = { "nm", "objdump", "c++filt" };
@@ -58,7 +58,7 @@ static void print_usage(FILE *to)
 	fputs("\nTry 'fathom help VERB', or the manual page fathom(1).\n", to);
 }
 
-/* The tool that the command is called as, or NULL. */
+/* Returns the tool that the command is called as, or NULL. */
 static const struct personality *find_personality(const char *path)
 {
 	const char *name = last_part(path);
@@ -69,7 +69,7 @@ static const struct personality *find_personality(const char *path)
 	return NULL;
 }
 
-/* Runs the verb that @argv begins with. */
+/* Runs the verb in argv[0]. */
 static int run_verb(int argc, char **argv)
 {
 	const char *names[N_VERBS + 1];
@@ -88,7 +88,7 @@ static int run_verb(int argc, char **argv)
 	return EXIT_USAGE;
 }
 
-/* "fathom help [VERB]": what "fathom VERB --help" prints, or the list of verbs. */
+/* Runs "fathom help [VERB]": prints what "fathom VERB --help" prints, or the list of verbs. */
 static int help(int n, char **arguments)
 {
 	char word[] = "--help";
@@ -104,7 +104,7 @@ int main(int argc, char **argv)
 {
 	const struct personality *personality = argc ? find_personality(argv[0]) : NULL;
 
-	/* Before any signal is treated in a way that the tool would inherit. */
+	/* First, before the tool could inherit changed signal dispositions. */
 	if (argc && is_system_tool(argv[0]))
 		return run_system_tool(argv);
 	(void)signal(SIGPIPE, SIG_IGN);

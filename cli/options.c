@@ -10,7 +10,7 @@
 
 #include "cli/common.h"
 
-/* A common option and the group that it is in; group 0 is always listed. */
+/* A common option and its group; group 0 is always listed. */
 struct common_option {
 	uint32_t group;
 	struct verb_option option;
@@ -71,7 +71,7 @@ static void add_option(struct option_reader *r, size_t *n, char **letter,
 		r->table[(*n)++] = (struct option){ o->name, kind_of_argument(o), NULL, o->value };
 }
 
-/* Whether the verb has a TARGET: -p and -e are letters of its own otherwise. */
+/* Returns whether @v accepts @o: without a TARGET, -p and -e are the verb's own letters. */
 static bool is_accepted(const struct verb_options *v, const struct common_option *o)
 {
 	return o->group != OPTIONS_TARGET || (v->common & OPTIONS_TARGET);
@@ -89,7 +89,7 @@ void option_reader_init(struct option_reader *r, const struct verb_options *verb
 
 	memset(r, 0, sizeof *r);
 	r->verb = verb;
-	/* getopt_long() says nothing itself, and tells a missing argument apart. */
+	/* getopt_long() prints nothing itself and reports a missing argument separately. */
 	opterr = 0;
 	*letter++ = ':';
 	*letter++ = 'h';
@@ -100,7 +100,7 @@ void option_reader_init(struct option_reader *r, const struct verb_options *verb
 			add_option(r, &n, &letter, &common_options[i].option);
 }
 
-/* The column in which the texts of help start. */
+/* Column of help's descriptions. */
 #define HELP_COLUMN 30
 
 static void print_option(const struct verb_option *o)
@@ -133,7 +133,7 @@ static void print_help(const struct verb_options *v)
 	printf("\n%s", v->end);
 }
 
-/* Exits with the complaint about option @what of the verb. */
+/* Complains about option @what of the verb and exits. */
 static _Noreturn void complain_option(const struct option_reader *r, const char *what,
 				      const char *why, const char *remedy)
 {
@@ -144,7 +144,7 @@ static _Noreturn void complain_option(const struct option_reader *r, const char 
 	exit(EXIT_USAGE);
 }
 
-/* Exits because @word is no option. @name is its long name, or what is meant as one. */
+/* Complains that @word is not an option and exits. @name is its presumed long name. */
 static _Noreturn void complain_unknown(const struct option_reader *r, const char *word,
 				       const char *name)
 {
@@ -168,7 +168,7 @@ static _Noreturn void complain_unknown(const struct option_reader *r, const char
 	complain_option(r, word, why, near ? remedy : NULL);
 }
 
-/* Lists in @text the options that @word, "--debug", is the start of; returns how many. */
+/* Lists the options that start with @word, such as "--debug", in @text; returns their number. */
 static size_t list_starts(const struct option_reader *r, const char *word, char *text, size_t cap)
 {
 	const size_t size = strcspn(word + 2, "=");
@@ -185,7 +185,7 @@ static size_t list_starts(const struct option_reader *r, const char *word, char 
 	return count;
 }
 
-/* The name of the option with @value, long if @word, as it was written, is. */
+/* Returns the name of the option with @value: long if @word, its spelling, is long. */
 static const char *option_name(const struct option_reader *r, int value, const char *word,
 			       char text[64])
 {
@@ -196,7 +196,10 @@ static const char *option_name(const struct option_reader *r, int value, const c
 	return text;
 }
 
-/* Exits because of what getopt_long() did not take: '?', or ':' for a missing argument. */
+/*
+ * Complains about an option that getopt_long() refused ('?', or ':' for a missing argument) and
+ * exits.
+ */
 static _Noreturn void complain_refused(const struct option_reader *r, int opt, int argc,
 				       char **argv)
 {

@@ -16,14 +16,14 @@ struct verb_option {
 	int value; /* a letter, or a number of the enum below or of the verb; 0 ends a table */
 	const char *name; /* long form, "limit"; NULL: only the letter */
 	/*
-	 * As help prints it: "N"; "[=URLS]" for an argument that may be missing; "=WORD" for one
-	 * that help prints with the sign. NULL: none.
+	 * As printed by help: "N"; "[=URLS]" for an optional argument; "=WORD" to print the "=".
+	 * NULL: no argument.
 	 */
 	const char *argument;
 	const char *help;
 };
 
-/* Values of the common options, which every verb of its own accepts. */
+/* Values of the common options, which every verb of fathom's own accepts. */
 enum {
 	OPT_COMMON = 256,
 	OPT_JSON = OPT_COMMON,
@@ -56,14 +56,14 @@ enum {
 /* A verb's options and its help. */
 struct verb_options {
 	const char *verb;
-	const char *usage;                 /* what help prints above the options */
-	const struct verb_option *options; /* its own */
+	const char *usage;                 /* help text above the options */
+	const struct verb_option *options; /* the verb's own */
 	/*
-	 * The groups of common options that make a difference to this verb. Help lists these; the
-	 * others are accepted, so that one set of options can be given to every verb.
+	 * The groups of common options that affect this verb. Help lists only these; the others are
+	 * accepted, so that one set of options fits every verb.
 	 */
 	uint32_t common;
-	const char *end; /* what help prints below the options */
+	const char *end; /* help text below the options */
 };
 
 /* More than any verb has. */
@@ -79,9 +79,9 @@ struct option_reader {
 void option_reader_init(struct option_reader *r, const struct verb_options *verb);
 
 /*
- * Returns the value of the next option of the verb's own, with its argument in optarg, or -1 at the
- * end. Puts common options into @c. Exits after --help, and with status 2 after a complaint when an
- * option is not known or its argument is wrong.
+ * Returns the value of the verb's next own option, with its argument in optarg, or -1 at the end.
+ * Puts common options into @c. Exits after --help. Complains and exits with status 2 if an option
+ * is unknown or its argument is wrong.
  */
 int option_reader_next(struct option_reader *r, struct common *c, int argc, char **argv);
 

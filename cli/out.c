@@ -47,7 +47,7 @@ static void write_all(struct out *o, const char *p, size_t n)
 		if (done < 0 && errno == EINTR)
 			continue;
 		if (done < 0) {
-			/* A reader that has seen enough is no error; a full disk is. */
+			/* A reader that closes the pipe is not an error; a full disk is. */
 			if (errno != EPIPE) {
 				fprintf(stderr, "fathom: standard output: %s\n", strerror(errno));
 				o->error = true;
@@ -85,7 +85,7 @@ void out_make_room(struct out *o, size_t n)
 		grow(o, cap);
 }
 
-/* Room for one number. */
+/* Returns room for one number. */
 static char *number_at(struct out *o)
 {
 	if (o->cap - o->n < FATHOM_NUMBER_SIZE)
@@ -107,7 +107,7 @@ void out_dec(struct out *o, uint64_t value)
 	o->n += fathom_format_dec(at, value);
 }
 
-/* 16 bytes that are compared at once: a vector of GNU C. */
+/* Bytes compared at once, in a GNU C vector. */
 #define BLOCK 16
 typedef signed char block __attribute__((vector_size(BLOCK)));
 
@@ -136,7 +136,7 @@ static inline size_t plain_length(const char *s, size_t n, bool (*is_plain)(unsi
 
 	while (n - i >= BLOCK && is_plain_block(s + i))
 		i += BLOCK;
-	/* The rest together with bytes before it. */
+	/* Check the rest together with bytes before it. */
 	if (n - i < BLOCK && n >= BLOCK && is_plain_block(s + n - BLOCK))
 		return n;
 	while (i < n && is_plain((unsigned char)s[i]))
@@ -169,13 +169,13 @@ static bool is_plain_json_block(const char *s)
 	return is_none((b < 0x20) | (b == 0x7f) | (b == '"') | (b == '\\'));
 }
 
-/* What stands for bytes that are no UTF-8. */
+/* Stands for bytes that are not UTF-8. */
 #define NO_POINT UINT32_MAX
 
 /*
- * Reads one character of UTF-8 (RFC 3629, section 4) at @s, of @n bytes; NO_POINT if it is none.
- * Returns its length; of none, that of the longest start of a character (Unicode 15.1, 3.9: U+FFFD
- * substitution of maximal subparts).
+ * Decodes one UTF-8 character (RFC 3629, section 4) at @s, of @n bytes; sets NO_POINT if it is
+ * invalid. Returns its length; if invalid, that of the longest valid start of a character (Unicode
+ * 15.1, 3.9: U+FFFD substitution of maximal subparts).
  */
 static size_t take_point(const char *s, size_t n, uint32_t *ret)
 {
@@ -206,7 +206,7 @@ static void out_digits(struct out *o, uint32_t value, int n)
 		out_char(o, "0123456789abcdef"[value >> 4 * n & 15]);
 }
 
-/* Writes @point as C and Python write it in ASCII. */
+/* Writes @point as an ASCII escape of C and Python. */
 static void out_escape(struct out *o, uint32_t point)
 {
 	if (point == '\n' || point == '\t') {
@@ -244,7 +244,7 @@ void out_text(struct out *o, const char *s, size_t n)
 	}
 }
 
-/* Writes a character that JSON does not have as it is, or that is hidden. */
+/* Writes the JSON escape of a special or hidden character. */
 static void out_json_point(struct out *o, uint32_t point)
 {
 	if (point == '"' || point == '\\') {
@@ -256,7 +256,7 @@ static void out_json_point(struct out *o, uint32_t point)
 		out_str(o, "\\u");
 		out_digits(o, point, 4);
 	} else {
-		/* As UTF-16 has it. */
+		/* As a UTF-16 surrogate pair. */
 		out_str(o, "\\u");
 		out_digits(o, 0xd800 + ((point - 0x10000) >> 10), 4);
 		out_str(o, "\\u");
@@ -264,13 +264,13 @@ static void out_json_point(struct out *o, uint32_t point)
 	}
 }
 
-/* Whether JSON may hold @point only with an escape. */
+/* Returns whether JSON requires an escape for @point. */
 static bool is_special(uint32_t point)
 {
 	return point < 0x20 || point == '"' || point == '\\';
 }
 
-/* Writes @s as a JSON string; @shown: hidden characters are escaped, too. */
+/* Writes @s as a JSON string; with @shown, escapes hidden characters, too. */
 static void out_json_string(struct out *o, const char *s, size_t n, bool shown)
 {
 	out_char(o, '"');

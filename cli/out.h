@@ -16,20 +16,20 @@ struct out {
 	size_t n;
 	size_t cap;
 	bool keep;   /* collect everything in buf instead of writing it */
-	bool failed; /* what is written is lost: the reader has gone, or */
-	bool error;  /* there was an error, which has been printed */
+	bool failed; /* output is lost: broken pipe or error */
+	bool error;  /* a write error occurred and was reported */
 };
 
-/* Both exit on failure: there is nothing to be done without output. */
+/* Both functions exit on failure. */
 void out_init(struct out *o);
-/* Collects what a second thread formats, to be written behind the output of the first. */
+/* Makes an output that collects the text of a second thread, for out_join(). */
 void out_init_kept(struct out *o);
 void out_flush(struct out *o);
-/* Writes what @o holds, then what @kept has collected, which is empty then. */
+/* Writes @o, then the text collected in @kept, and empties @kept. */
 void out_join(struct out *o, struct out *kept);
 void out_deinit(struct out *o);
 
-/* Makes room for @n more bytes, by writing what is there or by growing. */
+/* Makes room for @n more bytes: writes the buffer out, or grows it. */
 void out_make_room(struct out *o, size_t n);
 
 static inline void out_bytes(struct out *o, const char *s, size_t n)
@@ -56,18 +56,18 @@ void out_hex(struct out *o, uint64_t value); /* with 0x */
 void out_dec(struct out *o, uint64_t value);
 
 /*
- * Writes text from a file. Characters that would do something to a terminal, or not be seen there
- * (fathom_point_is_hidden()), are escaped as \x1b, \u202e or \U000e0041; bytes that are no UTF-8 as
- * \xff. So a line stays a line, and different names look different.
+ * Writes untrusted text. Escapes characters that would control a terminal or be invisible
+ * (fathom_point_is_hidden()) as \x1b, \u202e or \U000e0041, and bytes that are not UTF-8 as \xff.
+ * So a line stays a line, and different names look different.
  */
 void out_text(struct out *o, const char *s, size_t n);
 
 /*
- * Writes the same text as a JSON string with its quotes, with JSON's escapes; bytes that are no
- * UTF-8 become U+FFFD.
+ * Writes untrusted text as a quoted JSON string with JSON's escapes; bytes that are not UTF-8
+ * become U+FFFD.
  */
 void out_json(struct out *o, const char *s, size_t n);
-/* Escapes only what JSON must not hold, as other tools do. */
+/* Writes a JSON string and escapes only what JSON requires, as other tools do. */
 void out_json_as_it_is(struct out *o, const char *s, size_t n);
 
 #endif

@@ -8,7 +8,7 @@
 /* Returns the bytes from where the innermost frame's code starts to the address. */
 static uint64_t offset_in(const struct fathom_answer *a)
 {
-	/* Of an inlined call, from where this copy of it starts; else from the symbol. */
+	/* From the start of the inlined copy, else from the symbol. */
 	if (a->frame && a->frame->outer && a->pc.address >= a->frame->start)
 		return a->pc.address - a->frame->start;
 	return a->offset;
@@ -36,7 +36,7 @@ static void print_name(struct out *o, const struct fathom_frame *frame)
 		out_str(o, "??");
 }
 
-/* Returns the innermost frame; where only a symbol is known, @of_symbol, filled in with that. */
+/* Returns the innermost frame; if only a symbol is known, fills and returns @of_symbol. */
 static const struct fathom_frame *first_frame(const struct fathom_answer *a,
 					      struct fathom_frame *of_symbol)
 {
@@ -137,7 +137,7 @@ static void json_build_id(struct out *o, const struct fathom_module_info *module
 	out_char(o, '"');
 }
 
-/* The part of an answer that depends on the address. */
+/* Writes the members of an answer that depend on the address. */
 static void json_answer(struct out *o, const struct fathom_answer *a)
 {
 	if (a->module_address == FATHOM_NO_ADDRESS)

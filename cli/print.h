@@ -9,17 +9,17 @@
 
 #include "cli/out.h"
 
-/* One line of input: an address, or why it is none. */
+/* One line of input: an address, or the reason why it is not one. */
 struct input {
 	const char *text;
 	uint64_t address;
 	uint32_t size;  /* of text, bytes; a line of 4 GiB is shown cut */
-	uint8_t reason; /* enum fathom_reason; FATHOM_REASON_NONE: address holds */
+	uint8_t reason; /* enum fathom_reason; FATHOM_REASON_NONE: address is valid */
 	uint8_t kind;   /* enum input_kind, of input.h */
 	bool more;      /* the next input is another address of the same text */
 };
 
-/* Print the answer @a for @in; NULL: @in is no address. */
+/* Print the answer @a for @in; NULL: @in is not an address. */
 void print_text(struct out *o, const struct input *in, const struct fathom_answer *a);
 void print_json(struct out *o, const struct input *in, const struct fathom_target_info *target,
 		const struct fathom_answer *a);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fathom snapshot: what names the addresses of a process when it is gone. */
+/* fathom snapshot: stores what names the addresses of a process after it has ended. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -25,7 +25,7 @@ static const struct verb_options snapshot_options = {
 	       "written.\n",
 };
 
-/* What is to be done: the target as it was called, and the file. */
+/* The arguments: the target as given, and the file. */
 struct snapshot {
 	const char *what;
 	const char *path;
@@ -46,7 +46,7 @@ static int write_snapshot(void *verb, struct fathom_target *target)
 		return EXIT_USAGE;
 	}
 	err = fathom_snapshot_write(target, v->path, &info);
-	/* What is not in the snapshot. */
+	/* The notes say what the snapshot lacks. */
 	common_print_notes(target, &next);
 	if (err)
 		complain_error(&info);

@@ -15,25 +15,25 @@
 
 #define FIRST_CAP ((size_t)64 << 10)
 
-/* A batch of so many bytes takes long enough for more to come meanwhile. */
+/* Bytes of a batch that takes long enough for more input to arrive meanwhile. */
 #define AHEAD_FROM ((size_t)4 << 10)
 
-/* Bytes that the thread reads at a time. */
+/* Bytes per read of the thread. */
 #define CHUNK ((size_t)64 << 10)
 
-/* What the thread has read and nobody has taken yet. */
+/* The read-ahead thread and its input that was not taken yet. */
 struct ahead {
 	pthread_t thread;
-	pthread_mutex_t lock; /* of all that follows but chunk */
-	pthread_cond_t came;  /* what is waited for in take_ahead() may be true */
+	pthread_mutex_t lock; /* protects the members below, except chunk */
+	pthread_cond_t came;  /* signals a change to take_ahead() */
 	pthread_cond_t taken;
 	char *buf;
 	size_t n;
 	size_t cap;
 	size_t most;
 	int fd;
-	int error;    /* errno of the reading that failed, or 0 */
-	bool settled; /* nothing more was ready, or there was no room for it */
+	int error;    /* errno of a failed read, or 0 */
+	bool settled; /* nothing more was ready, or there was no room */
 	bool ended;
 	char chunk[CHUNK];
 };
@@ -44,7 +44,7 @@ _Noreturn static void fail(int number)
 	exit(EXIT_USAGE);
 }
 
-/* Makes room for @more bytes behind the @n that @buf has; false without memory. */
+/* Makes room for @more bytes behind the @n of @buf; returns false without memory. */
 static bool make_room(char **buf, size_t *cap, size_t n, size_t more)
 {
 	size_t larger = *cap ? *cap : FIRST_CAP;
@@ -79,7 +79,7 @@ static bool is_ready(int fd)
 	return poll(&p, 1, 0) > 0;
 }
 
-/* Adds what was read, @got bytes or errno, when there is room for it. */
+/* Adds @got bytes or the error @number once there is room. */
 static void add_chunk(struct ahead *a, ssize_t got, int number)
 {
 	const size_t more = got > 0 ? (size_t)got : 0;
@@ -108,7 +108,7 @@ static void unlock(void *lock)
 	(void)pthread_mutex_unlock(lock);
 }
 
-/* Reads on until the input ends. Is cancelled where it waits: for input, or for room. */
+/* Reads until the input ends. Can be cancelled while it waits for input or room. */
 static void *read_ahead(void *arg)
 {
 	struct ahead *a = arg;
@@ -136,7 +136,7 @@ static void ahead_free(struct ahead *a)
 	free(a);
 }
 
-/* Has a thread read on; without one, this thread reads as before. */
+/* Starts the read-ahead thread; if that fails, this thread goes on reading. */
 static void start_ahead(struct input_stream *s)
 {
 	struct ahead *a = calloc(1, sizeof *a);
@@ -150,7 +150,7 @@ static void start_ahead(struct input_stream *s)
 	(void)pthread_mutex_init(&a->lock, NULL);
 	(void)pthread_cond_init(&a->came, NULL);
 	(void)pthread_cond_init(&a->taken, NULL);
-	/* Signals are the first thread's. */
+	/* The first thread handles all signals. */
 	(void)sigfillset(&all);
 	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
 	if (pthread_create(&a->thread, NULL, read_ahead, a))
@@ -160,14 +160,14 @@ static void start_ahead(struct input_stream *s)
 	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-/* Counts @more bytes that stand behind those that there are. */
+/* Counts @more bytes that were appended to buf. */
 static void add_bytes(struct input_stream *s, size_t more)
 {
 	s->has_line = s->has_line || (more && memchr(s->buf + s->n, '\n', more));
 	s->n += more;
 }
 
-/* Appends what the thread has read, once there is a batch of it. */
+/* Appends the thread's input once it is a batch. */
 static void take_ahead(struct input_stream *s)
 {
 	struct ahead *a = s->ahead;
@@ -189,7 +189,7 @@ static void take_ahead(struct input_stream *s)
 		fail(error);
 }
 
-/* Reads once, waiting if need be. */
+/* Reads once; may block. */
 static void read_some(struct input_stream *s)
 {
 	ssize_t got;
@@ -209,7 +209,7 @@ void input_stream_init(struct input_stream *s, int fd, size_t most)
 
 	*s = (struct input_stream){ .fd = fd, .most = most };
 	s->is_file = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
-	/* At the size of the file one more reading finds its end. */
+	/* One more read finds the end behind the file's size. */
 	if (s->is_file && st.st_size >= 0 && (uint64_t)st.st_size < most &&
 	    !make_room(&s->buf, &s->cap, 0, (size_t)st.st_size + FIRST_CAP))
 		fail(ENOMEM);
@@ -226,8 +226,8 @@ void input_stream_deinit(struct input_stream *s)
 }
 
 /*
- * An answer takes some ten times the bytes of its line: so a batch takes a third of the budget, but
- * for what each run needs (SCRATCH: tables and buffers of its threads).
+ * An answer takes about ten times the bytes of its line, so a batch takes a third of the budget,
+ * after subtracting the threads' tables and buffers (SCRATCH).
  */
 #define SHARE 32
 
@@ -244,7 +244,9 @@ size_t input_stream_share(uint64_t memory_budget)
 	return share < LEAST_SHARE ? LEAST_SHARE : share > MOST_SHARE ? MOST_SHARE : (size_t)share;
 }
 
-/* Whether what was read is a batch: it has a line, and is full or nothing more is ready. */
+/*
+ * Returns whether the input read is a batch: it has a line, and is full or nothing more is ready.
+ */
 static bool is_batch(const struct input_stream *s)
 {
 	return s->has_line && (s->n >= s->most || (!s->is_file && !is_ready(s->fd)));

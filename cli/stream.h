@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lines of standard input, in batches: what is there is answered before more is waited for.
+ * Lines of standard input, in batches: all available lines are answered before more are awaited.
  *
- * An answer to few lines must come at once, to a program that waits for it before it asks more. Of
- * many lines it matters that few batches hold them, because what a batch decodes it decodes once.
- * So a thread reads on while a large batch is being answered, and the next batch is what has come
- * meanwhile. A client that asks little never meets that thread.
+ * A client that waits for each answer before it asks again must get it at once. Many lines must be
+ * answered in few batches, because each batch decodes shared data once. So a thread reads ahead
+ * while a large batch is being answered, and its lines become the next batch. Small clients never
+ * start that thread.
  */
 #ifndef FATHOM_CLI_STREAM_H
 #define FATHOM_CLI_STREAM_H
@@ -14,47 +14,47 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Bytes of a batch where larger ones gain nothing. */
+/* Bytes of a batch; larger ones are not faster. */
 #define STREAM_BATCH ((size_t)4 << 20)
 
 struct ahead;
 
-/* Lines that were read and wait to be answered. */
+/* Lines that were read but not yet answered. */
 struct input_stream {
 	int fd;
-	bool is_file; /* a regular one: reading it never waits */
+	bool is_file; /* a regular file: reads never block */
 	bool ended;
-	bool has_line; /* some line in buf is complete */
+	bool has_line; /* buf holds a complete line */
 	char *buf;
 	size_t n; /* bytes in buf */
 	size_t cap;
-	size_t used;         /* bytes of lines that were handed out */
-	size_t most;         /* bytes of a batch, but for its last line */
+	size_t used;         /* bytes of lines already returned */
+	size_t most;         /* maximum bytes of a batch, its last line aside */
 	uint64_t batches;    /* filled so far */
-	struct ahead *ahead; /* the thread that reads on; NULL: there is none */
+	struct ahead *ahead; /* the read-ahead thread; NULL: none */
 };
 
-/* Begins to read @fd in batches of at most @most bytes, or of a line that is longer. */
+/* Prepares to read @fd in batches of at most @most bytes, or of one longer line. */
 void input_stream_init(struct input_stream *s, int fd, size_t most);
 void input_stream_deinit(struct input_stream *s);
 
-/* Bytes of a batch whose answers take little of @memory_budget, 0 for the default. */
+/* Returns the bytes of a batch whose answers fit @memory_budget; 0: the default budget. */
 size_t input_stream_share(uint64_t memory_budget);
 
 /*
- * Waits for input, then reads until nothing more is ready or the batch is full, a regular file
- * until it ends; false at the end. What remains of an incomplete line is kept, and at the end
- * counts as one.
+ * Waits for input, then reads until the batch is full or nothing more is ready (a regular file:
+ * until it ends). Returns false at the end of input. Keeps an incomplete line for the next batch;
+ * at the end it counts as complete.
  */
 bool input_stream_fill(struct input_stream *s);
 
-/* Whether the batch is all that there was: of a regular file that it holds to its end. */
+/* Returns whether the batch is the whole input: a regular file, read to its end. */
 bool input_stream_is_whole_file(const struct input_stream *s);
 
-/* All complete lines that there are, with their ends; the last of the input may lack its own. */
+/* Takes all complete lines, with their newlines; the input's last line may lack one. */
 void input_stream_lines(struct input_stream *s, const char **ret_text, size_t *ret_size);
 
-/* The next complete line, without its end; false when there is none yet. */
+/* Takes the next complete line, without its newline; returns false if there is none yet. */
 bool input_stream_line(struct input_stream *s, const char **ret_line, size_t *ret_size);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Called as nm, objdump or c++filt: runs the system's tool of that name. pprof looks for all its
- * tools in one directory (PPROF_TOOLS), and of those only addr2line is ours.
+ * Runs the system's tool if the command is called as nm, objdump or c++filt. pprof looks for all
+ * its tools in one directory (PPROF_TOOLS), and fathom replaces only addr2line.
  */
 #include <errno.h>
 #include <limits.h>
@@ -13,12 +13,12 @@
 
 #include "cli/common.h"
 
-/* As shells have it: not found, and found but not executable. */
+/* Exit statuses of shells: not found; found but not executable. */
 enum { EXIT_NOT_FOUND = 127, EXIT_NOT_EXECUTABLE = 126 };
 
 /*
- * Returns whether @path leads to fathom: to this very file, or to another one that is called so,
- * which would look for the tool again and might find this one.
+ * Returns whether @path leads to fathom: to this very file, or to another one of that name, which
+ * might find this one in turn.
  */
 static bool is_fathom(const char *path)
 {
@@ -32,7 +32,7 @@ static bool is_fathom(const char *path)
 	return realpath(path, real) && strcmp(last_part(real), "fathom") == 0;
 }
 
-/* Writes the first program called @name in a directory of $PATH to @ret; false if there is none. */
+/* Writes the path of the first program @name in $PATH to @ret; returns false if there is none. */
 static bool find_program(const char *name, char ret[PATH_MAX])
 {
 	const char *dir = getenv("PATH");

@@ -9,7 +9,7 @@
 #include "cli/characters.h"
 #include "cli/common.h"
 
-/* Files that lead to each other would never end. */
+/* Limits files that include each other. */
 #define MAX_FILES 2000
 
 static void reserve(struct words *w, size_t more)
@@ -68,7 +68,7 @@ void words_split(struct words *w, const char *text)
 	free(word);
 }
 
-/* All of the file as text, the caller's to free(); NULL when it cannot be read. */
+/* Returns all of the file as text, to be freed with free(); NULL if it cannot be read. */
 static char *read_file(const char *path)
 {
 	FILE *file = fopen(path, "re");
@@ -85,7 +85,7 @@ static char *read_file(const char *path)
 	return text;
 }
 
-/* The words of the file that @argument names; false when it names none that can be read. */
+/* Reads the words of the file that @argument names; returns false if there is no readable file. */
 static bool read_words(const char *program, const char *argument, struct words *ret)
 {
 	struct stat st;
@@ -105,7 +105,7 @@ static bool read_words(const char *program, const char *argument, struct words *
 	return true;
 }
 
-/* Puts the words @in in the place of word @i of @w. */
+/* Replaces word @i of @w by the words @in. */
 static void replace_word(struct words *w, size_t i, struct words *in)
 {
 	const size_t rest = w->n - i - 1;
@@ -134,7 +134,7 @@ void words_expand(struct words *w, int argc, char **argv)
 			fprintf(stderr, "%s: error: too many @-files encountered\n", argv[0]);
 			exit(1);
 		}
-		/* What came in its place is looked at next. */
+		/* Look at the replacement next. */
 		replace_word(w, i--, &in);
 	}
 	reserve(w, 1);

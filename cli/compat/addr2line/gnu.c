@@ -27,17 +27,17 @@
 
 #define EXIT_FAILED 1
 
-/* A loaded section: what stands at its addresses is looked up. */
+/* A loaded section, whose addresses can be looked up. */
 struct section {
-	uint64_t start; /* as GNU counts: in relocatable files every section starts at 0 */
+	uint64_t start; /* GNU's address: in relocatable files every section starts at 0 */
 	uint64_t size;
 	uint64_t address; /* of its first byte, for fathom_symbolize() */
 };
 
-/* One address on the way to its answer. */
+/* One requested address. */
 struct item {
 	uint64_t pc;
-	size_t section;                       /* that is tried next */
+	size_t section;                       /* index of the section to try next */
 	const struct fathom_answers *answers; /* NULL: not answered yet */
 	size_t index;                         /* of the answer in answers */
 };
@@ -145,7 +145,7 @@ static void parse_style(struct addr2line *a, const char *style)
 	}
 }
 
-/* What the option @opt turns on; NULL when it does something else. */
+/* Returns the switch that option @opt sets; NULL if it is not a switch. */
 static bool *switch_of(struct addr2line *a, int opt)
 {
 	switch (opt) {
@@ -200,7 +200,7 @@ static void take_option(struct addr2line *a, int opt)
 	}
 }
 
-/* Takes the options; the arguments that remain are addresses, from optind on. */
+/* Parses the options; the arguments from optind on are addresses. */
 static void parse_options(struct addr2line *a, int argc, char **argv)
 {
 	int opt;
@@ -215,7 +215,7 @@ static void parse_options(struct addr2line *a, int argc, char **argv)
 	}
 }
 
-/* What GNU says of files before it opens them; an empty one ends the run without a word. */
+/* Makes GNU's checks before opening a file; an empty file ends the run silently. */
 static void check_file(const struct addr2line *a)
 {
 	struct stat st;
@@ -237,7 +237,7 @@ static void check_file(const struct addr2line *a)
 		exit(EXIT_FAILED);
 }
 
-/* Archives have a message of their own. */
+/* Returns whether @path is an archive, which has its own message. */
 static bool is_archive(const char *path)
 {
 	char magic[8] = { 0 };
@@ -252,8 +252,8 @@ static bool is_archive(const char *path)
 }
 
 /*
- * Whether binutils may have a format of this name: those of ELF and PE by their first letters, the
- * few others, and what names a system as configure scripts do, as in x86_64-linux-gnu.
+ * Returns whether binutils may know a format of this name: the ELF and PE formats by their first
+ * letters, the few others, and system names of configure scripts, such as x86_64-linux-gnu.
  */
 static bool is_format(const char *name)
 {
@@ -270,10 +270,10 @@ static bool is_format(const char *name)
 	return strstr(name, "-linux") != NULL;
 }
 
-/* Says what GNU says of a file that was not opened. */
+/* Prints GNU's message for a file that was not opened, and exits. */
 static _Noreturn void fail_open(const struct addr2line *a, const struct fathom_errinfo *info)
 {
-	/* A file that is being written to, or whose file system does not answer, is let alone. */
+	/* Do not touch a file that is being written, or whose file system does not answer. */
 	if (info->err == FATHOM_E_CHANGED || info->err == FATHOM_E_TIMEOUT)
 		fail(a, a->file, info->what);
 	check_file(a);
@@ -328,7 +328,10 @@ static void list_sections(struct addr2line *a)
 	}
 }
 
-/* GNU takes for a symbol what starts neither with a decimal nor, without "+", with a hex digit. */
+/*
+ * Returns whether GNU takes @text as a symbol: it starts with no decimal digit and, without "+",
+ * with no hex digit.
+ */
 static bool is_symbol(const char *text)
 {
 	const int upper = (unsigned char)*text & ~0x20;
@@ -336,7 +339,7 @@ static bool is_symbol(const char *text)
 	return *text && !is_digit(*text) && !(upper >= 'A' && upper <= 'F' && !strchr(text, '+'));
 }
 
-/* "symbol" or "symbol+offset"; 0 when there is no such symbol. */
+/* Parses "symbol" or "symbol+offset"; returns 0 if there is no such symbol. */
 static uint64_t parse_symbol(struct addr2line *a, char *text)
 {
 	uint64_t offset = 0;
@@ -354,7 +357,7 @@ static uint64_t parse_symbol(struct addr2line *a, char *text)
 	return gnu_symbols_find(&a->symbols, &a->names, text, &value) ? value + offset : 0;
 }
 
-/* Adds one address; what is none counts as 0. */
+/* Adds one address; invalid text counts as 0. */
 static void add_item(struct addr2line *a, char *text)
 {
 	uint64_t pc;
@@ -371,7 +374,7 @@ static void add_item(struct addr2line *a, char *text)
 	a->items[a->n++] = (struct item){ .pc = pc };
 }
 
-/* The address at which @item is looked up next; false when no further section holds it. */
+/* Finds the next address to look up for @item; returns false if no further section holds it. */
 static bool next_address(const struct addr2line *a, struct item *item, uint64_t *ret)
 {
 	if (!a->has_sections) {
@@ -389,7 +392,7 @@ static bool next_address(const struct addr2line *a, struct item *item, uint64_t 
 	return false;
 }
 
-/* Looks all open items up in the next section that holds them; false when there are none. */
+/* Looks up all open items in the next section that holds them; returns false if there are none. */
 static bool answer_round(struct addr2line *a, uint64_t *addresses, size_t *numbers)
 {
 	struct fathom_answers *answers;
@@ -427,7 +430,7 @@ static void print_address(struct addr2line *a, uint64_t pc)
 	out_str(&a->out, a->pretty ? ": " : "\n");
 }
 
-/* The name as linked, as far as the debug information states it; NULL when it does not. */
+/* Returns the linkage name in the debug information, or NULL. */
 static const char *linked_name(const struct fathom_compat_name *f)
 {
 	if (f->linkage_name)
@@ -435,13 +438,13 @@ static const char *linked_name(const struct fathom_compat_name *f)
 	return f->flags & FATHOM_NAME_UNMANGLED ? f->plain_name : NULL;
 }
 
-/* Any name: that of a caller, or of what is inlined, is never looked up in the symbol table. */
+/* Returns any name. GNU never looks up callers and inlined functions in the symbol table. */
 static const char *any_name(const struct fathom_compat_name *f)
 {
 	return f->linkage_name ? f->linkage_name : f->plain_name;
 }
 
-/* The name to show for @frame; @frame is NULL when only the symbol table knows the address. */
+/* Returns the name to show for @frame; NULL if only the symbol table knows the address. */
 static const char *name_of(const struct item *item, const struct fathom_frame *frame,
 			   bool innermost)
 {
@@ -526,7 +529,7 @@ static void print_item(struct addr2line *a, const struct item *item)
 	} while (frame);
 }
 
-/* Answers all items, in their order, and flushes. */
+/* Answers all items in their order and flushes. */
 static void answer_items(struct addr2line *a)
 {
 	uint64_t *addresses = must(malloc((a->n + 1) * sizeof *addresses));
@@ -549,7 +552,7 @@ static void answer_items(struct addr2line *a)
 	a->n = 0;
 }
 
-/* GNU's buffer for a line and its end: a longer one counts as several. */
+/* GNU's line buffer, including the end: a longer line counts as several. */
 #define LINE_SIZE 100
 
 static void add_line(struct addr2line *a, const char *line, size_t size)
@@ -578,7 +581,7 @@ static void answer_stream(struct addr2line *a)
 		if (input_stream_is_whole_file(&stream))
 			a->symbolize.flags |= FATHOM_ONE_SHOT;
 		while (input_stream_line(&stream, &line, &size)) {
-			/* The last line may have no end. */
+			/* The last line may lack a newline. */
 			const bool has_end = line + size < stream.buf + stream.n;
 
 			add_line(a, line, size + has_end);

@@ -12,13 +12,13 @@
 
 struct gnu_name {
 	uint64_t hash;
-	char *name;      /* NULL: the place is empty */
+	char *name;      /* NULL: empty slot */
 	char *demangled; /* NULL: name is not mangled */
 };
 
 struct gnu_symbol {
 	uint64_t hash;
-	uint32_t number; /* 0: the place is empty */
+	uint32_t number; /* 0: empty slot */
 };
 
 /* FNV-1a. */
@@ -40,8 +40,8 @@ static void make_scratch(struct gnu_names *names, size_t size)
 }
 
 /*
- * Demangles @name into the scratch; returns the length, or 0 when it is not mangled. The start of
- * the scratch holds the bare name while it is demangled to behind it.
+ * Demangles @name into the scratch buffer; returns the length, or 0 if it is not mangled. The
+ * buffer's start holds the bare name; the demangled name goes behind it.
  */
 static size_t demangle(struct gnu_names *names, const char *name)
 {
@@ -52,7 +52,7 @@ static size_t demangle(struct gnu_names *names, const char *name)
 	size_t room;
 	size_t n;
 
-	/* Nearly all names are told by their first character not to be mangled. */
+	/* The first character tells that most names are not mangled. */
 	if (names->mangling <= FATHOM_MANGLING_RUST && name[prefix] != '_')
 		return 0;
 	make_scratch(names, start + prefix + bare + strlen(suffix) + 256);
@@ -127,7 +127,7 @@ void gnu_names_deinit(struct gnu_names *names)
 	free(names->scratch);
 }
 
-/* Symbol @i and what it is called: a section's symbol is called as the section is. */
+/* Reads symbol @i with its name; a section symbol has the section's name. */
 static bool get_symbol(const struct gnu_symbols *symbols, size_t i, struct fathom_symbol_info *ret)
 {
 	struct fathom_section_info section;
@@ -141,8 +141,8 @@ static bool get_symbol(const struct gnu_symbols *symbols, size_t i, struct fatho
 }
 
 /*
- * Only the first symbol of a name is ever asked for. Names are taken to be the same when their
- * hashes are: two that are not can only hide each other, as a look-up compares the names.
+ * Adds a symbol unless the table has its name: lookups want only the first. Equal hashes count as
+ * equal names; a collision can only hide a symbol, because lookups compare the names.
  */
 static void add_symbol(struct gnu_symbol *table, size_t size, const char *name, uint32_t number)
 {
@@ -176,7 +176,7 @@ static struct gnu_symbol *make_table(struct gnu_symbols *symbols, struct gnu_nam
 	return table;
 }
 
-/* The first symbol called @name in @table. */
+/* Finds the first symbol called @name in @table. */
 static bool find_symbol(const struct gnu_symbols *symbols, const struct gnu_symbol *table,
 			struct gnu_names *names, const char *name, struct fathom_symbol_info *ret)
 {
@@ -204,7 +204,7 @@ bool gnu_symbols_find(struct gnu_symbols *symbols, struct gnu_names *names, cons
 		if (!find_symbol(symbols, symbols->demangled, names, name, &s))
 			return false;
 	}
-	/* The value of a common symbol is its alignment; GNU takes the size for it. */
+	/* The value of a common symbol is its alignment; GNU uses its size. */
 	*ret_value = s.section == (SHN_COMMON | 0xffff0000u) ? s.size : s.value;
 	return true;
 }

@@ -7,7 +7,7 @@
 
 #include <fathom/compat.h>
 
-/* What was demangled so far. Zero is the empty one. */
+/* Cache of demangled names. All zero when empty. */
 struct gnu_names {
 	uint32_t mangling; /* enum fathom_mangling */
 	uint32_t flags;    /* FATHOM_DEMANGLE_ */
@@ -21,24 +21,24 @@ struct gnu_names {
 void gnu_names_deinit(struct gnu_names *names);
 
 /*
- * The demangled form of @name, or @name itself. Dots and dollar signs before it and what follows an
- * at sign (@plt, a version) are left as they are. The text stays valid.
+ * Returns the demangled form of @name, or @name itself. Keeps leading dots and dollar signs, and
+ * everything from an at sign on (@plt, a version). The text stays valid.
  */
 const char *gnu_names_get(struct gnu_names *names, const char *name);
 
-/* The symbols of a target by name, made on first use. Zero is the empty one. */
+/* The symbols of a target by name, indexed on first use. All zero when empty. */
 struct gnu_symbols {
 	const struct fathom_target *target;
-	struct gnu_symbol *linked;    /* by the names in the table */
-	struct gnu_symbol *demangled; /* by their demangled forms */
+	struct gnu_symbol *linked;    /* by linkage name */
+	struct gnu_symbol *demangled; /* by demangled name */
 	size_t size;
 };
 
 void gnu_symbols_deinit(struct gnu_symbols *symbols);
 
 /*
- * The value of the first symbol called @name, or else of the first whose demangled form it is;
- * false when there is none.
+ * Finds the value of the first symbol with the linkage name @name, else of the first with that
+ * demangled name; returns false if there is none.
  */
 bool gnu_symbols_find(struct gnu_symbols *symbols, struct gnu_names *names, const char *name,
 		      uint64_t *ret_value);

@@ -142,8 +142,8 @@ static const struct spelling spellings[] = {
 };
 
 /*
- * What has been read so far, and what decides only at the end: unknown options are told before
- * anything else, and of several values of an option only the last is looked at.
+ * Parser state, with values that are checked only at the end: unknown options are reported first,
+ * and only an option's last value counts.
  */
 struct parse {
 	struct llvm_options *o;
@@ -153,7 +153,7 @@ struct parse {
 	bool help;
 	bool version;
 	bool markup;
-	const char *adjust_vma; /* values as they stand; NULL: not given */
+	const char *adjust_vma; /* raw values; NULL: not given */
 	const char *build_id;
 	const char *cache_size;
 	const char *context_lines;
@@ -172,7 +172,7 @@ static void add(const char ***list, size_t *n, const char *word)
 	(*list)[*n] = NULL;
 }
 
-/* Reads @text as a number of at most @most; 0 for NULL. */
+/* Parses @text as a number of at most @most; returns 0 for NULL. */
 static uint64_t parse_number(const char *option, const char *text, bool is_negative, uint64_t most)
 {
 	const char *digits = is_negative ? text + 1 : text;
@@ -180,14 +180,14 @@ static uint64_t parse_number(const char *option, const char *text, bool is_negat
 
 	if (digits && (!llvm_parse_number((struct llvm_text){ digits, strlen(digits) }, &value) ||
 		       value > most)) {
-		/* Without an end of line, as LLVM has it. */
+		/* Without a newline, as in LLVM. */
 		fprintf(stderr, "%s=: expected a non-negative integer, but got '%s'", option, text);
 		exit(1);
 	}
 	return value;
 }
 
-/* Reads a number of lines, of 32 bits; a negative one is none. */
+/* Parses a 32-bit number of lines; a negative number means none. */
 static uint64_t parse_lines(const char *option, const char *text)
 {
 	const bool is_negative = text && text[0] == '-';
@@ -220,7 +220,7 @@ static enum llvm_functions parse_functions(const char *text)
 	return strcmp(text, "short") == 0 ? LLVM_FUNCTIONS_SHORT : LLVM_FUNCTIONS_LINKAGE;
 }
 
-/* Those that have no value; false for the others. */
+/* Takes an option without a value; returns false for other options. */
 static bool take_flag(struct parse *p, enum llvm_option option)
 {
 	struct llvm_options *o = p->o;
@@ -314,7 +314,9 @@ static void take(struct parse *p, const struct spelling *s, const char *value)
 	}
 }
 
-/* The next word as the value of @option; NULL, with the error printed, when there is none. */
+/*
+ * Returns the next word as the value of @option; prints an error and returns NULL if there is none.
+ */
 static const char *next_value(struct parse *p, const char *option)
 {
 	if (p->next < p->o->words.n)
@@ -330,7 +332,7 @@ static void complain_unknown(struct parse *p, const char *dashes, const char *wo
 	p->wrong = true;
 }
 
-/* Takes @word if it is an option by its whole name; false when it is not. */
+/* Takes @word if it is a full option name; returns false if not. */
 static bool take_long(struct parse *p, const char *word)
 {
 	for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++) {
@@ -379,7 +381,7 @@ static enum llvm_option short_option(char c)
 	}
 }
 
-/* "-afe FILE", "-eFILE", "-e=FILE", "-f=short". */
+/* Takes grouped letters: "-afe FILE", "-eFILE", "-e=FILE", "-f=short". */
 static void take_group(struct parse *p, const char *word)
 {
 	for (const char *c = word + 1; *c; c++) {
@@ -426,7 +428,7 @@ static void take_words(struct parse *p)
 	}
 }
 
-/* The words of the tool's variable of the environment stand before those of the command line. */
+/* Collects the words of the tool's environment variable, then those of the command line. */
 static void collect_words(struct words *ret, bool is_addr2line, int argc, char **argv)
 {
 	const char *environment =
@@ -454,7 +456,7 @@ static void print_version(const struct llvm_options *o)
 	       o->is_addr2line ? "llvm-addr2line" : "llvm-symbolizer", fathom_version());
 }
 
-/* Warns about a hint where Mach-O debug files are; only its form matters here. */
+/* Warns about a malformed --dsym-hint for Mach-O debug files; it is not used otherwise. */
 static void check_dsym_hint(const char *hint)
 {
 	const char *dot = strrchr(last_part(hint), '.');
@@ -465,7 +467,7 @@ static void check_dsym_hint(const char *hint)
 			hint);
 }
 
-/* Takes the values that decide at the end, in the order in which LLVM complains about them. */
+/* Checks the remaining values, in LLVM's order of errors. */
 static void take_values(struct parse *p)
 {
 	struct llvm_options *o = p->o;

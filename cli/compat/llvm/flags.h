@@ -24,7 +24,7 @@ enum llvm_paths { LLVM_PATHS_ABSOLUTE, LLVM_PATHS_RELATIVE, LLVM_PATHS_BASENAME 
 
 struct llvm_options {
 	bool is_addr2line; /* called as llvm-addr2line: addresses are hexadecimal */
-	const char *file;  /* NULL: every request names its own */
+	const char *file;  /* NULL: every request names its file */
 	const char *build_id;
 	enum llvm_style style;
 	enum llvm_functions functions;
@@ -37,19 +37,19 @@ struct llvm_options {
 	bool debuginfod;
 	uint64_t adjust_vma;
 	uint64_t context_lines;
-	uint64_t cache_size;     /* modules are closed when they take more bytes than this */
-	const char **debug_dirs; /* NULL-terminated; NULL: the usual ones */
+	uint64_t cache_size;     /* bytes; modules are closed when they take more */
+	const char **debug_dirs; /* NULL-terminated; NULL: the default ones */
 	size_t n_debug_dirs;
 	const char *fallback_dir;
-	const char *dwp;     /* the package of split debug files; NULL: that beside each file */
-	const char **inputs; /* requests that stand on the command line */
+	const char *dwp;     /* package of split debug files; NULL: the one beside each file */
+	const char **inputs; /* requests on the command line */
 	size_t n_inputs;
-	struct words words; /* what all the others point into */
+	struct words words; /* storage of all texts above */
 };
 
 /*
- * Reads the command line; the last part of argv[0] says which of the two tools it is of. Exits when
- * it is wrong (status 1), and after --help and --version (status 0).
+ * Parses the command line; the last part of argv[0] selects one of the two tools. Exits with status
+ * 1 on errors, and with status 0 after --help and --version.
  */
 void llvm_options_parse(int argc, char **argv, struct llvm_options *ret);
 void llvm_options_deinit(struct llvm_options *o);

@@ -20,12 +20,12 @@
 
 /* Opening. */
 
-/* What LLVM says of a file that cannot be opened. */
+/* Returns LLVM's message for a file that cannot be opened. */
 static const char *open_error(const char *path, const struct fathom_errinfo *info)
 {
 	struct stat st;
 
-	/* Whoever looks at a file on a file system that does not answer is kept waiting. */
+	/* Do not touch the file again: its file system does not answer. */
 	if (info->err == FATHOM_E_TIMEOUT)
 		return info->what;
 	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
@@ -57,7 +57,7 @@ static void open_path(const struct llvm_modules *all, const char *path, struct l
 		m->error = must(strdup(open_error(path, &info)));
 }
 
-/* Opens DIR/.build-id/ab/cdef.debug, if it is there. */
+/* Opens DIR/.build-id/ab/cdef.debug if it exists. */
 static void open_build_id(const struct llvm_modules *all, const char *dir, struct llvm_module *m)
 {
 	const size_t first = m->name_size > BYTES_IN_HEX ? BYTES_IN_HEX : m->name_size;
@@ -105,7 +105,7 @@ static int compare_objects(const void *a, const void *b)
 	return 0;
 }
 
-/* Reads where the variables of @m are, once. */
+/* Reads the variables of @m on first use. */
 static void read_objects(struct llvm_module *m)
 {
 	struct fathom_section_info section;
@@ -130,7 +130,10 @@ static void read_objects(struct llvm_module *m)
 		qsort(m->objects, m->n_objects, sizeof *m->objects, compare_objects);
 }
 
-/* Returns the variable that @address means, the largest of those that start together; or NULL. */
+/*
+ * Returns the variable that LLVM means by @address, the largest of those that start together; or
+ * NULL.
+ */
 static const struct llvm_object *object_at(const struct llvm_module *m, uint64_t address)
 {
 	const struct llvm_object *o;
@@ -151,7 +154,7 @@ static const struct llvm_object *object_at(const struct llvm_module *m, uint64_t
 	return !o->size || address - o->value < o->size ? o : NULL;
 }
 
-/* Returns the address of what is at @off in .text; that of nothing behind its end. */
+/* Returns the address at @off in .text, or one that holds nothing if @off is behind its end. */
 static uint64_t address_in_text(const struct llvm_module *m, uint64_t off)
 {
 	struct fathom_section_info section;
@@ -178,7 +181,7 @@ uint64_t llvm_module_address(struct llvm_module *m, uint64_t address, bool is_da
 	return address_in_text(m, address);
 }
 
-/* The list, the newest first. */
+/* The LRU list, most recent first. */
 
 static void unlink_module(struct llvm_modules *all, struct llvm_module *m)
 {
@@ -227,8 +230,8 @@ static void grow(struct llvm_modules *all)
 }
 
 /*
- * Returns @name as modules are called: a build-id has capital digits, and a zero before an odd
- * number of them. What is returned is there until the next call.
+ * Returns the canonical form of @name: upper-case digits for a build-id, with a leading zero if
+ * their number is odd. The text is valid until the next call.
  */
 static struct llvm_text canonical_name(struct llvm_modules *all, struct llvm_text name,
 				       bool is_build_id)
@@ -300,13 +303,13 @@ struct llvm_module *llvm_modules_find(struct llvm_modules *all, struct llvm_text
 	return m;
 }
 
-/* Returns whether a module has to be closed before another is opened. */
+/* Returns whether a module must be closed before another is opened. */
 static bool is_over(const struct llvm_modules *all)
 {
 	struct fathom_usage usage;
 
 	fathom_get_usage(all->session, &usage);
-	/* What the next one needs has to fit, too. */
+	/* Leave room for the next module. */
 	return all->n >= MAX_MODULES || usage.memory_used > usage.memory_budget / 4 * 3 ||
 	       usage.memory_used > all->options->cache_size;
 }

@@ -5,7 +5,7 @@
 
 #include "cli/characters.h"
 
-/* What ends a word: tabs do not, they may stand in names. */
+/* Returns whether @c ends a word. Tabs do not: they may be part of names. */
 static bool is_delimiter(char c)
 {
 	return c == ' ' || c == '\n' || c == '\r';
@@ -33,7 +33,9 @@ static bool take_prefix(struct llvm_text *s, const char *prefix)
 	return true;
 }
 
-/* Takes the next word, or what stands in quotes; empty when there is none or a quote is open. */
+/*
+ * Takes the next word or quoted text; returns empty text if there is none or a quote is not closed.
+ */
 static struct llvm_text take_word(struct llvm_text *s)
 {
 	struct llvm_text word = { s->data, 0 };
@@ -82,7 +84,7 @@ static unsigned take_base(struct llvm_text *s)
 	return 10;
 }
 
-/* Reads the digits @s, at least one, of a number in @base. */
+/* Parses @s, at least one digit, as a number in @base. */
 static bool parse_digits(struct llvm_text s, unsigned base, uint64_t *ret)
 {
 	uint64_t value = 0;
@@ -104,7 +106,7 @@ bool llvm_parse_number(struct llvm_text s, uint64_t *ret)
 	return parse_digits(s, base, ret);
 }
 
-/* Reads @s as llvm-addr2line does: hexadecimal, with or without 0x. */
+/* Parses @s as llvm-addr2line does: hexadecimal, with or without 0x. */
 static bool parse_hexadecimal(struct llvm_text s, uint64_t *ret)
 {
 	if (!take_prefix(&s, "0x"))
@@ -120,7 +122,7 @@ bool llvm_is_hex(struct llvm_text s)
 	return s.size != 0;
 }
 
-/* Takes the prefixes that say what kind of name follows; false when there is more than one. */
+/* Takes the prefix FILE: or BUILDID:; returns false if there is more than one. */
 static bool take_kind(struct llvm_text *s, bool *ret_file, bool *ret_build_id)
 {
 	for (;;) {
@@ -136,7 +138,7 @@ static bool take_kind(struct llvm_text *s, bool *ret_file, bool *ret_build_id)
 	}
 }
 
-/* Takes the module; returns why it cannot, or NULL. */
+/* Takes the module; returns an error text, or NULL. */
 static const char *take_module(struct llvm_text *s, bool has_file, struct llvm_request *ret)
 {
 	bool is_file = false;

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Source files beyond this size are not shown. */
+/* Larger source files are not shown. */
 #define MAX_SOURCE ((off_t)64 << 20)
 
 /* Reads all of @fd, which has @size bytes. */
@@ -40,7 +40,7 @@ static void load(struct llvm_source *s, const char *path)
 	close(fd);
 }
 
-/* The digits that @n has when it is written, which for powers of ten is one too many. */
+/* Returns LLVM's width of @n in digits: one too many for powers of ten. */
 static unsigned width_of(uint64_t n)
 {
 	unsigned width = 0;

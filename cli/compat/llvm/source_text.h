@@ -6,7 +6,7 @@
 #include "cli/compat/llvm/request.h"
 #include "cli/out.h"
 
-/* The file that was shown last: places follow one another in the same file. */
+/* Cache of the last file shown: consecutive places are often in the same file. */
 struct llvm_source {
 	char *path;
 	char *text;
@@ -14,8 +14,8 @@ struct llvm_source {
 };
 
 /*
- * Writes @n lines of @embedded or, where its data is NULL, of the file at @path, with their
- * numbers, @line in the middle and marked. Writes nothing when the file cannot be read.
+ * Writes @n lines of @embedded or, if its data is NULL, of the file at @path, with their numbers,
+ * and @line marked in the middle. Writes nothing if the file cannot be read.
  */
 void llvm_source_write(struct llvm_source *s, struct out *o, struct llvm_text embedded,
 		       const char *path, uint64_t line, uint64_t n);

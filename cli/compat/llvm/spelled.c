@@ -3,10 +3,10 @@
 
 #include "cli/characters.h"
 
-/* Lambdas that are rewritten in one name, so that a hostile one costs no more than its length. */
+/* Most lambdas rewritten in one name, so that hostile names cost linear time. */
 #define MAX_LAMBDAS 64
 
-/* A lambda that is being rewritten: where "#N}" stands behind its parameters. */
+/* A lambda being rewritten: the position of "#N}" behind its parameters. */
 struct lambda {
 	size_t number_at;
 	size_t end;
@@ -29,7 +29,7 @@ static bool stands(const struct spelling *p, const char *text)
 	return p->n - p->at >= n && memcmp(p->s + p->at, text, n) == 0;
 }
 
-/* The number at @at, and in *@at where it ends; at most what 32 bits hold. */
+/* Parses the number at *@at and moves *@at behind it; saturates at 32 bits. */
 static uint64_t number_at(const char *s, size_t n, size_t *at)
 {
 	uint64_t value = 0;
@@ -39,7 +39,7 @@ static uint64_t number_at(const char *s, size_t n, size_t *at)
 	return value;
 }
 
-/* "'lambda'", "'lambda0'", "'lambda1'": LLVM counts the second as 0. */
+/* Writes "'lambda'", "'lambda0'", "'lambda1'": LLVM counts the second as 0. */
 static void write_unnamed(struct out *o, const char *what, uint64_t number)
 {
 	out_char(o, '\'');
@@ -49,7 +49,7 @@ static void write_unnamed(struct out *o, const char *what, uint64_t number)
 	out_char(o, '\'');
 }
 
-/* Finds the end of the braces that open at the position, and the number before it. */
+/* Finds the end of the braces that open here, and the number before it. */
 static bool find_end(const struct spelling *p, struct lambda *ret, uint64_t *ret_number)
 {
 	unsigned depth = 0;
@@ -70,7 +70,7 @@ static bool find_end(const struct spelling *p, struct lambda *ret, uint64_t *ret
 	return true;
 }
 
-/* "{lambda(int)#2}" becomes "'lambda0'(int)"; "{unnamed type#1}" becomes "'unnamed'". */
+/* Rewrites "{lambda(int)#2}" as "'lambda0'(int)", and "{unnamed type#1}" as "'unnamed'". */
 static bool take_braces(struct spelling *p)
 {
 	const bool is_lambda = stands(p, "{lambda(");
@@ -91,7 +91,7 @@ static bool take_braces(struct spelling *p)
 	return true;
 }
 
-/* " [clone .isra.0] [clone .cold]" at the end becomes " (.isra.0.cold)". */
+/* Rewrites a final " [clone .isra.0] [clone .cold]" as " (.isra.0.cold)". */
 static bool take_clones(struct spelling *p)
 {
 	const char *const open = " [clone ";
@@ -118,7 +118,7 @@ static bool take_clones(struct spelling *p)
 	return true;
 }
 
-/* Takes @from at the position and writes @to. */
+/* Replaces @from at the position by @to. */
 static bool replace(struct spelling *p, const char *from, const char *to)
 {
 	if (!stands(p, from))
@@ -128,13 +128,13 @@ static bool replace(struct spelling *p, const char *from, const char *to)
 	return true;
 }
 
-/* "operator< <int>" loses its space. */
+/* Drops the space of "operator< <int>". */
 static bool take_operator(struct spelling *p)
 {
 	return replace(p, "operator<< <", "operator<<<") || replace(p, "operator< <", "operator<<");
 }
 
-/* "auto:1", a parameter of a generic lambda, loses its number. */
+/* Drops the number of "auto:1", a parameter of a generic lambda. */
 static bool take_auto(struct spelling *p)
 {
 	if (!stands(p, "auto:") || !p->n_open)
@@ -145,7 +145,7 @@ static bool take_auto(struct spelling *p)
 	return true;
 }
 
-/* Takes what is spelled otherwise at the position. */
+/* Rewrites what LLVM spells differently at the position. */
 static bool take_special(struct spelling *p)
 {
 	switch (p->s[p->at]) {
@@ -168,7 +168,7 @@ static bool take_special(struct spelling *p)
 	}
 }
 
-/* C++ as libiberty spells it. */
+/* Writes libiberty's C++ name @s in LLVM's spelling. */
 static void write_cplusplus(struct out *o, const char *s, size_t n)
 {
 	struct spelling p = { .o = o, .s = s, .n = n };
@@ -186,8 +186,8 @@ static void write_cplusplus(struct out *o, const char *s, size_t n)
 }
 
 /*
- * Rust's old scheme is the C++ one with a hash as the last part, and LLVM reads it so: the parts as
- * they stand. False when @s is none.
+ * Writes a name of Rust's legacy scheme as LLVM does: as a C++ name with its parts unchanged, the
+ * hash last. Returns false if @s is not such a name.
  */
 static bool write_old_rust(struct out *o, const char *s)
 {
@@ -222,7 +222,7 @@ static bool write_old_rust(struct out *o, const char *s)
 	return true;
 }
 
-/* Rust's new scheme: libiberty leaves out what a tool has added to the name. */
+/* Writes a name of Rust's v0 scheme with the suffix of tools, which libiberty drops. */
 static void write_new_rust(struct out *o, const struct fathom_compat_name *f)
 {
 	const char *added = strchr(f->linkage_name, '.');
@@ -248,7 +248,7 @@ void llvm_name(struct out *o, const struct fathom_compat_name *f)
 	else if (strncmp(linkage, "_R", 2) == 0)
 		write_new_rust(o, f);
 	else if (strncmp(linkage, "_Z", 2) != 0 && strncmp(linkage, "_D", 2) != 0)
-		out_str(o, linkage); /* Ada, which LLVM leaves as it is */
+		out_str(o, linkage); /* Ada, which LLVM does not demangle */
 	else if (strncmp(linkage, "_ZN", 3) != 0 || !write_old_rust(o, linkage))
 		write_cplusplus(o, f->name, f->name_size);
 }

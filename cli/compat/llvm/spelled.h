@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names as llvm-symbolizer spells them. libfathom demangles with libiberty, whose spelling differs
- * from that of LLVM's demangler in a few regular ways, which are rewritten here; what is left is
- * listed in docs/oracle-llvm-symbolizer.md.
+ * Names in llvm-symbolizer's spelling. libfathom demangles with libiberty, whose spelling differs
+ * from that of LLVM's demangler in a few regular ways, which are rewritten here.
+ * docs/oracle-llvm-symbolizer.md lists the remaining differences.
  */
 #ifndef FATHOM_CLI_COMPAT_LLVM_SPELLED_H
 #define FATHOM_CLI_COMPAT_LLVM_SPELLED_H
@@ -11,7 +11,7 @@
 
 #include "cli/out.h"
 
-/* Writes the name of @f to @o; demangled when @f was demangled. */
+/* Writes the name of @f to @o, demangled if @f was demangled. */
 void llvm_name(struct out *o, const struct fathom_compat_name *f);
 
 #endif

@@ -23,13 +23,13 @@ static const char *base_of(const char *path)
 	return *base ? base : path;
 }
 
-/* @path as the options want it. */
+/* Returns @path in the form that the options select. */
 static const char *shown_path(const struct llvm_printer *p, const char *path)
 {
 	return path && p->options->paths == LLVM_PATHS_BASENAME ? base_of(path) : path;
 }
 
-/* Writes the name to @o; false when there is none. */
+/* Writes the name to @o; returns false if there is none. */
 static bool write_name(const struct llvm_printer *p, struct out *o,
 		       const struct fathom_compat_name *f, bool is_short)
 {
@@ -44,7 +44,7 @@ static bool write_name(const struct llvm_printer *p, struct out *o,
 	return true;
 }
 
-/* JSON, with LLVM's indentation where it is wanted. */
+/* JSON, with LLVM's indentation if selected. */
 
 static void json_indent(struct llvm_printer *p)
 {
@@ -55,7 +55,7 @@ static void json_indent(struct llvm_printer *p)
 		out_char(p->out, ' ');
 }
 
-/* Before a member of an array, or the key of a member of an object. */
+/* Writes the separator before an array's member or an object's key. */
 static void json_next(struct llvm_printer *p)
 {
 	if (p->filled)
@@ -120,7 +120,7 @@ static void json_scratch(struct llvm_printer *p, const char *key)
 	json_bytes(p, key, p->scratch.buf, p->scratch.n);
 }
 
-/* Starts the object of an answer, up to the key that stands between its own. */
+/* Starts the object of an answer, up to the key in its middle. */
 static void json_begin(struct llvm_printer *p, const struct llvm_question *q)
 {
 	if (p->in_list)
@@ -139,7 +139,7 @@ static void json_end(struct llvm_printer *p)
 	}
 }
 
-/* The keys that repeat what was asked, behind all others. */
+/* Writes the keys that repeat the request, behind all others. */
 static void json_module(struct llvm_printer *p, const struct llvm_question *q)
 {
 	json_bytes(p, "ModuleName", q->module, q->module_size);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The answers of llvm-symbolizer in its three styles: LLVM's own, GNU addr2line's, and JSON. */
+/* Prints answers in llvm-symbolizer's three styles: LLVM's own, GNU addr2line's, and JSON. */
 #ifndef FATHOM_CLI_COMPAT_LLVM_STYLES_H
 #define FATHOM_CLI_COMPAT_LLVM_STYLES_H
 
@@ -12,10 +12,10 @@
 #include "cli/compat/llvm/source_text.h"
 #include "cli/out.h"
 
-/* One place in the source: of a frame, or of a symbol. */
+/* The place of a frame or symbol in the source. */
 struct llvm_place {
 	struct fathom_compat_name function; /* name NULL: not known */
-	bool is_short;                      /* its plain name is wanted */
+	bool is_short;                      /* print the plain name */
 	const char *file;                   /* NULL: not known */
 	struct llvm_text source;            /* embedded text of file; data NULL: none */
 	uint32_t line;
@@ -36,11 +36,11 @@ struct llvm_variable {
 	uint32_t line;
 };
 
-/* What was asked, as answers repeat it. */
+/* The request as answers repeat it. */
 struct llvm_question {
 	const char *module;
 	size_t module_size;
-	struct llvm_text symbol; /* instead of an address */
+	struct llvm_text symbol; /* the symbol, if no address was given */
 	bool has_address;
 	uint64_t address;
 };
@@ -50,27 +50,27 @@ struct llvm_printer {
 	struct out *out;
 	struct out scratch;
 	struct llvm_source source;
-	unsigned depth; /* of the JSON value that is being written */
-	bool filled;    /* the object or array that is being written has members */
+	unsigned depth; /* of the JSON value being written */
+	bool filled;    /* the object or array being written has members */
 	bool in_list;   /* the answers are one JSON array */
 };
 
 void llvm_printer_init(struct llvm_printer *p, const struct llvm_options *options, struct out *out);
 void llvm_printer_deinit(struct llvm_printer *p);
 
-/* Before the first and behind the last answer, where requests stand on the command line. */
+/* Print the start and end of the output if the requests are on the command line. */
 void llvm_print_begin(struct llvm_printer *p);
 void llvm_print_end(struct llvm_printer *p);
 
-/* The frames at an address, innermost first, or the places of a symbol. */
+/* Prints the frames at an address, innermost first, or the places of a symbol. */
 void llvm_print_places(struct llvm_printer *p, const struct llvm_question *q,
 		       const struct llvm_place *places, size_t n);
 void llvm_print_variable(struct llvm_printer *p, const struct llvm_question *q,
 			 const struct llvm_variable *v);
-/* The local variables of a frame: so far, always none. */
+/* Prints the local variables of a frame: so far, always none. */
 void llvm_print_locals(struct llvm_printer *p, const struct llvm_question *q);
 
-/* JSON only: the answer when the module cannot be read. */
+/* Prints the answer if the module cannot be read; JSON only. */
 void llvm_print_error(struct llvm_printer *p, const struct llvm_question *q, const char *why);
 
 #endif

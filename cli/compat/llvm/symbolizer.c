@@ -3,9 +3,9 @@
  * fathom llvm-symbolizer and llvm-addr2line: a drop-in for both tools of LLVM 19, for the
  * sanitizers, perf, pprof and people.
  *
- * Requests that are there together are read together, so that the addresses of each module become
- * one batch; the answers come in the order of the requests and are flushed before more is waited
- * for. What differs from the real tool is in docs/oracle-llvm-symbolizer.md.
+ * All available requests are read together, so that the addresses of each module become one batch.
+ * Answers come in the order of the requests and are flushed before waiting for more.
+ * docs/oracle-llvm-symbolizer.md lists the differences from the real tools.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,14 +17,14 @@
 #include "cli/compat/llvm/styles.h"
 #include "cli/stream.h"
 
-/* Requests that are answered together, to bound the memory. */
+/* Most requests answered together, to bound the memory. */
 #define REQUESTS_TOGETHER (1u << 19)
 
 struct request {
 	struct llvm_request r;
 	struct llvm_text line;
 	struct llvm_module *module; /* NULL: none is named */
-	size_t index;               /* in the module's code or data */
+	size_t index;               /* index in the module's code or data lookups */
 };
 
 struct symbolizer {
@@ -68,7 +68,10 @@ static size_t add_address(struct llvm_lookup *l, uint64_t address)
 
 static void answer_requests(struct symbolizer *s);
 
-/* The module that the request names; answers what was added when there is no place for it. */
+/*
+ * Returns the module that the request names; first answers pending requests if there is no room for
+ * it.
+ */
 static struct llvm_module *module_of(struct symbolizer *s, const struct llvm_request *r)
 {
 	const char *fixed = s->options.file ? s->options.file : s->options.build_id;
@@ -123,7 +126,7 @@ static bool shows_declarations(const struct symbolizer *s)
 	return s->options.verbose || s->options.style == LLVM_STYLE_JSON;
 }
 
-/* Rules for code: apply_symbol() puts the symbol's name over the one that carries the rest. */
+/* Returns the flags for code: apply_symbol() replaces the frame's name by the symbol's. */
 static uint32_t code_flags(const struct symbolizer *s)
 {
 	const bool own = s->options.functions != LLVM_FUNCTIONS_LINKAGE || shows_declarations(s);
@@ -142,7 +145,9 @@ static struct llvm_place *place_at(struct symbolizer *s, size_t i)
 	return &s->places[i];
 }
 
-/* The file that the symbol table names; linkers write empty names behind their own symbols. */
+/*
+ * Returns the file in the symbol table, or NULL; linkers write empty names for their own symbols.
+ */
 static const char *symbol_file_of(const struct fathom_answers *answers, size_t i)
 {
 	const char *path = fathom_compat_symbol_file(answers, i);
@@ -150,7 +155,7 @@ static const char *symbol_file_of(const struct fathom_answers *answers, size_t i
 	return path && *path ? path : NULL;
 }
 
-/* The name of a physical function is that of the symbol, where there is one. */
+/* Names the physical function after the symbol, if there is one. */
 static void apply_symbol(const struct symbolizer *s, const struct fathom_answers *answers, size_t i,
 			 struct llvm_place *place)
 {
@@ -166,7 +171,7 @@ static void apply_symbol(const struct symbolizer *s, const struct fathom_answers
 		place->file = symbol_file_of(answers, i);
 }
 
-/* Returns the text of @file that the unit of @address has embedded, if lines of it are wanted. */
+/* Returns the text of @file embedded in the unit of @address, if source lines are to be shown. */
 static struct llvm_text embedded_source(const struct symbolizer *s, struct fathom_target *target,
 					uint64_t address, const char *file)
 {
@@ -178,7 +183,7 @@ static struct llvm_text embedded_source(const struct symbolizer *s, struct fatho
 	return text;
 }
 
-/* Makes the places of all frames of answer @i, of @target; returns how many. */
+/* Makes the places of all frames of answer @i of @target; returns their number. */
 static size_t places_of(struct symbolizer *s, struct fathom_target *target,
 			const struct fathom_answers *answers, size_t i)
 {
@@ -195,7 +200,7 @@ static size_t places_of(struct symbolizer *s, struct fathom_target *target,
 		place->column = frame->column;
 		place->discriminator = frame->discriminator;
 		place->has_start = frame->start != 0;
-		/* In relocatable files addresses are counted in their sections. */
+		/* Addresses in relocatable files are offsets in sections. */
 		place->start = frame->start ? frame->start - a->pc.address + a->module_address : 0;
 		place->start_file = place->function.decl_file;
 		place->start_line = place->function.decl_line;
@@ -210,7 +215,7 @@ static void answer_code(struct symbolizer *s, const struct request *q,
 	const struct fathom_answers *answers = q->module->code.answers;
 	size_t n = places_of(s, q->module->target, answers, q->index);
 
-	/* Without inlined calls: where the innermost is, but called by the symbol's name. */
+	/* Without inlined calls: the innermost frame's place with the symbol's name. */
 	if (!s->options.inlines && s->options.style != LLVM_STYLE_GNU)
 		apply_symbol(s, answers, q->index, &s->places[0]);
 	if (!s->options.inlines)
@@ -237,7 +242,7 @@ static void answer_data(struct symbolizer *s, const struct request *q,
 	llvm_print_variable(&s->printer, question, &v);
 }
 
-/* Answers @n addresses by LLVM's rules; @flags and @compat are of the options. */
+/* Answers @n addresses by LLVM's rules; @flags and @compat come from the options. */
 static struct fathom_answers *symbolize(struct symbolizer *s, struct llvm_module *m, uint32_t flags,
 					uint32_t compat, const uint64_t *addresses, size_t n)
 {
@@ -264,7 +269,7 @@ static void take_address(void *data, size_t i, uint64_t address)
 	(void)add_address(data, address);
 }
 
-/* Moves the addresses of symbols by @offset, those that are so large. */
+/* Adds @offset to the addresses of symbols whose size exceeds it. */
 static void add_offset(struct symbolizer *s, struct llvm_module *m, struct llvm_lookup *symbols,
 		       uint64_t offset)
 {
@@ -279,7 +284,7 @@ static void add_offset(struct symbolizer *s, struct llvm_module *m, struct llvm_
 	fathom_answers_free(answers);
 }
 
-/* The places that a symbol, and an offset inside it, stands for: local ones can be several. */
+/* Answers a symbol plus offset with its places; local symbols can have several. */
 static void answer_symbol(struct symbolizer *s, const struct request *q,
 			  const struct llvm_question *question)
 {
@@ -311,12 +316,12 @@ static void answer_symbol(struct symbolizer *s, const struct request *q,
 	free(text);
 }
 
-/* What is answered for a module that cannot be read, and for a request that is none. */
+/* Answers a request that is invalid or whose module cannot be read. */
 static void answer_nothing(struct symbolizer *s, const struct request *q,
 			   const struct llvm_question *question)
 {
 	static const struct llvm_variable variable;
-	/* LLVM's list of inlined frames is empty then, but a single place never is. */
+	/* LLVM then has an empty list of inlined frames, but never an empty single place. */
 	const bool is_list =
 		q->r.command == LLVM_SYMBOL || (q->r.command == LLVM_CODE && s->options.inlines);
 
@@ -328,7 +333,10 @@ static void answer_nothing(struct symbolizer *s, const struct request *q,
 		llvm_print_places(&s->printer, question, place_at(s, 0), is_list ? 0 : 1);
 }
 
-/* The error of a module stands in its first answer only; that no file has a build-id, in each. */
+/*
+ * Answers with the module's error: in its first answer only, but for a build-id without a file in
+ * each.
+ */
 static void answer_error(struct symbolizer *s, const struct request *q,
 			 const struct llvm_question *question)
 {
@@ -397,7 +405,7 @@ static void look_up(struct symbolizer *s, struct llvm_module *m, struct llvm_loo
 	l->n = 0;
 }
 
-/* Answers what was added, in its order, and flushes. */
+/* Answers the pending requests in their order and flushes. */
 static void answer_requests(struct symbolizer *s)
 {
 	for (struct llvm_module *m = llvm_modules_asked(&s->modules); m;
@@ -432,7 +440,7 @@ static void answer_stream(struct symbolizer *s)
 static void answer_arguments(struct symbolizer *s)
 {
 	llvm_print_begin(&s->printer);
-	/* Nothing is asked later. */
+	/* There are no later requests. */
 	s->flags |= FATHOM_ONE_SHOT;
 	for (size_t i = 0; i < s->options.n_inputs; i++)
 		add_request(s, s->options.inputs[i], strlen(s->options.inputs[i]));
@@ -440,7 +448,7 @@ static void answer_arguments(struct symbolizer *s)
 	llvm_print_end(&s->printer);
 }
 
-/* The file of the command line must be there; false, with the error told, when it is not. */
+/* Opens the file of the command line; on failure prints the error and returns false. */
 static bool open_first(struct symbolizer *s)
 {
 	const struct llvm_text name = { s->options.file, strlen(s->options.file) };

@@ -220,7 +220,10 @@ static void put_memories(struct writer *w)
 		if (m->inode && m->first == i) {
 			if (!fathom_space_is_reachable(w->space, m))
 				note_unreachable(w, m);
-			/* One page identifies the file; writes may have changed a writable one. */
+			/*
+			 * One page identifies the file; a writable one, which may have changed, is
+			 * second choice.
+			 */
 			else if (!put_first_page(w, i, false))
 				(void)put_first_page(w, i, true);
 		} else if (!m->inode && str_is(m->name, "[vdso]") &&

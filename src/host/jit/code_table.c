@@ -12,7 +12,7 @@ static void drop_level(struct fathom_code_table *t, unsigned i)
 	free(t->level[i].claims);
 }
 
-/* Makes one level of the newest two. */
+/* Merges the two newest levels. */
 static fathom_err join_levels(struct fathom_code_table *t)
 {
 	const unsigned below = t->n_levels - 2;
@@ -46,12 +46,11 @@ fathom_err fathom_code_table_add(struct fathom_code_table *t, const struct fatho
 	struct fathom_claim *level;
 	size_t n_level;
 
-	/* What is made of them is at most twice as much, and as much again while levels are joined.
-	 */
+	/* Flattening may double them, and merging levels needs as much again. */
 	if (n > SIZE_MAX / sizeof *claims / 4 ||
 	    !fathom_memory_fits(t->memory, 2 * n * sizeof *claims))
 		return FATHOM_E_LIMIT;
-	/* Only where joining has failed time after time. */
+	/* Reached only if merging has failed repeatedly. */
 	if (t->n_levels == FATHOM_CODE_LEVELS)
 		return FATHOM_E_MEMORY;
 	FATHOM_TRY(fathom_claims_flatten(claims, n, &level, &n_level));

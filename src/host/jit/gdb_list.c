@@ -6,24 +6,24 @@
 #include "safe/base/limits.h"
 #include "safe/base/sort.h"
 
-/* Entries that were read ahead, where an earlier walk had found them. */
+/* Entries read ahead, from where an earlier walk found them. */
 struct ahead {
 	const struct fathom_gdb_items *before;
-	size_t next; /* of before: what comes behind the last entry that was there */
+	size_t next; /* index in before, after the last entry found there */
 	uint64_t avmas[FATHOM_READER_EACH];
 	uint8_t bytes[FATHOM_READER_EACH * FATHOM_GDB_MAX_SIZE];
 	size_t at;
 	size_t n;
 };
 
-/* A walk from entry to entry; circles are found by Brent's method. */
+/* A walk from entry to entry; Brent's algorithm detects cycles. */
 struct walk {
 	const struct fathom_reader *remote;
 	const struct fathom_gdb_list *list;
-	struct ahead *ahead; /* NULL: each is read by itself */
-	uint64_t landmark;   /* an entry that was passed */
-	uint64_t steps;      /* since then */
-	uint64_t stretch;    /* so many steps, and the landmark moves on */
+	struct ahead *ahead; /* NULL: entries are read one by one */
+	uint64_t landmark;   /* an earlier entry */
+	uint64_t steps;      /* steps since the landmark */
+	uint64_t stretch;    /* steps after which the landmark moves */
 };
 
 static bool is_circle(struct walk *w, uint64_t avma)
@@ -38,11 +38,10 @@ static bool is_circle(struct walk *w, uint64_t avma)
 	return false;
 }
 
-/* Entries that have left since the earlier walk, one behind the other, before reading ahead ends.
- */
+/* Successive entries that may have left since the earlier walk before reading ahead ends. */
 #define MAX_LEFT 64
 
-/* Reads from the entry at @avma on ahead, if the earlier walk was there. */
+/* Reads ahead from the entry at @avma, if the earlier walk found it. */
 static void read_ahead(const struct walk *w, uint64_t avma)
 {
 	struct ahead *a = w->ahead;
@@ -63,7 +62,7 @@ static void read_ahead(const struct walk *w, uint64_t avma)
 				    a->bytes);
 }
 
-/* Passes those that were read ahead and have left. */
+/* Skips entries that were read ahead but have left. */
 static void pass_left(struct ahead *a, uint64_t avma)
 {
 	size_t at = a->at;
@@ -94,7 +93,7 @@ static bool read_entry(const struct walk *w, uint64_t avma, struct fathom_gdb_en
 	return true;
 }
 
-/* Walks on from the entry at @item->avma. */
+/* Continues the walk from the entry at @item->avma. */
 static fathom_err walk_entries(struct walk *w, struct fathom_gdb_item *item,
 			       struct fathom_gdb_items *items)
 {
@@ -138,7 +137,7 @@ bool fathom_gdb_items_same(const struct fathom_gdb_items *a, const struct fathom
 	       (!a->n || memcmp(a->items, b->items, a->n * sizeof(struct fathom_gdb_item)) == 0);
 }
 
-/* Whether @i says itself what it comes behind: 0 for the first. */
+/* Returns whether the back link of @i is its predecessor, 0 for the first. */
 static bool is_linked(const struct fathom_gdb_item *i)
 {
 	return i->entry.prev == (i->before == i->list ? 0 : i->before);

@@ -9,39 +9,39 @@
 #include "safe/base/sort.h"
 #include "safe/base/text.h"
 
-/* What is known of an item, number by number. */
+/* What is known of one item. */
 struct fathom_gdb_known {
 	struct fathom_gdb_item item;
 	struct fathom_range *code;    /* where its symbol file has code (avma) */
-	struct fathom_module *module; /* of the symbol file; NULL: not asked about yet */
+	struct fathom_module *module; /* of the symbol file; NULL: not needed yet */
 	uint32_t n_code;
-	bool is_read;  /* code is what the symbol file said in this batch */
-	bool is_other; /* it says other than what the table was made of */
+	bool is_read;  /* code was read in this batch */
+	bool is_other; /* code differs from what the table was made of */
 };
 
-/* A place of the batch and the item that is to answer it are keyed together. */
+/* The state of answering a batch, or of opening modules. */
 struct asking {
 	struct fathom_gdb_jit *g;
 	const struct fathom_jit_process *p;
-	struct fathom_rest *rest;   /* NULL: modules are opened, not places answered */
-	struct fathom_keyed *keyed; /* number in known -> place */
+	struct fathom_rest *rest;   /* NULL: opens modules instead of answering places */
+	struct fathom_keyed *keyed; /* index in known -> place */
 	size_t n_keyed;
-	uint32_t *left; /* places that have to be asked again */
+	uint32_t *left; /* places to answer again */
 	size_t n_left;
-	uint32_t *lost; /* places that no item answers, though one that was missed may */
+	uint32_t *lost; /* places without an item, unless one was missed */
 	size_t n_lost;
-	uint64_t n_bytes; /* of symbol files, read so far */
+	uint64_t n_bytes; /* bytes of symbol files read so far */
 	struct fathom_bytes_array scratch;
-	fathom_err walked; /* how the last walk went */
-	bool is_whole;     /* it missed nothing that was in the lists all the time */
+	fathom_err walked; /* the result of the last walk */
+	bool is_whole;     /* the walk missed nothing that was in the lists all the time */
 };
 
-/* So many walks are made until one is whole. */
+/* The most walks to get a whole one. */
 #define MAX_WALKS 4
 
-/* So many symbol files are open while their answers are made and looked over. */
+/* Symbol files open while their answers are made and verified. */
 #define ITEMS_AT_ONCE 256
-/* The smallest there are. */
+/* The smallest page size. */
 #define PAGE 4096
 
 void fathom_gdb_jit_init(struct fathom_gdb_jit *g, struct fathom_memory *m)
@@ -87,14 +87,14 @@ static void note(const struct asking *a, fathom_err err, const char *what)
 	note_in(a->p, err, FATHOM_CAUSE_NONE, what);
 }
 
-/* The search for lists in the modules of a process. */
+/* State for finding the lists in the modules of a process. */
 struct list_search {
 	struct fathom_gdb_jit *g;
 	const struct fathom_jit_process *p;
-	bool failed; /* no memory */
+	bool failed; /* out of memory */
 };
 
-/* Adds the list of module @at, if it has one. */
+/* Adds the list of module @at, if any. */
 static bool add_list(const struct fathom_module_at *at, void *data)
 {
 	struct list_search *s = data;
@@ -129,7 +129,7 @@ fathom_err fathom_gdb_jit_find(struct fathom_gdb_jit *g, const struct fathom_jit
 	return s.failed ? FATHOM_E_MEMORY : FATHOM_OK;
 }
 
-/* Walks all lists, where what @before found is likely to be still. */
+/* Walks all lists; most items of @before are likely still there. */
 static fathom_err walk(const struct asking *a, const struct fathom_gdb_items *before,
 		       struct fathom_gdb_items *items)
 {
@@ -141,7 +141,7 @@ static fathom_err walk(const struct asking *a, const struct fathom_gdb_items *be
 	return FATHOM_OK;
 }
 
-/* Whether a symbol file of @size bytes may be read; counts it. */
+/* Counts a symbol file of @size bytes; fails if it may not be read. */
 static fathom_err check_size(struct asking *a, uint64_t size)
 {
 	if (!size)
@@ -156,8 +156,8 @@ static fathom_err check_size(struct asking *a, uint64_t size)
 }
 
 /*
- * Reads the symbol file of @item into pages of their own. FATHOM_E_NOT_FOUND when it cannot be
- * read; FATHOM_E_LIMIT; FATHOM_E_MEMORY.
+ * Reads the symbol file of @item into pages of its own. FATHOM_E_NOT_FOUND if it is unreadable;
+ * FATHOM_E_LIMIT; FATHOM_E_MEMORY.
  */
 static fathom_err read_symfile(struct asking *a, const struct fathom_gdb_item *item, uint8_t **ret)
 {
@@ -176,7 +176,7 @@ static fathom_err read_symfile(struct asking *a, const struct fathom_gdb_item *i
 	return FATHOM_E_NOT_FOUND;
 }
 
-/* Makes an object of a symbol file; the pages are taken over. */
+/* Makes an object of a symbol file and takes over @pages. */
 static fathom_err make_object(struct asking *a, const struct fathom_gdb_item *item, uint8_t *pages,
 			      struct fathom_object **ret)
 {
@@ -189,7 +189,7 @@ static fathom_err make_object(struct asking *a, const struct fathom_gdb_item *it
 	fathom_text_hex(&t, item->entry.symfile);
 	fathom_text_char(&t, ']');
 	fathom_text_end(&t);
-	/* Most are smaller than a page, and there are many of them. */
+	/* Many are smaller than a page. */
 	if (fathom_file_wrap(a->g->memory, name, pages, size, (size + PAGE - 1) / PAGE * PAGE,
 			     &file)) {
 		fathom_pages_free(pages, size);
@@ -203,7 +203,7 @@ struct ranges {
 	FATHOM_ARRAY_OF(struct fathom_range);
 };
 
-/* Adds [low, low + size), which may reach beyond all addresses. */
+/* Adds [low, low + size), which may overflow. */
 static bool add_code(struct ranges *code, uint64_t low, uint64_t size)
 {
 	struct fathom_range r = { low, 0 };
@@ -247,14 +247,14 @@ static fathom_err keep_code(struct fathom_gdb_known *k, const struct fathom_imag
 		k->n_code != code.n ||
 		(code.n && memcmp(code.items, k->code, code.n * sizeof(struct fathom_range)) != 0);
 	free(k->code);
-	/* There are many of them, with a range or two each. */
+	/* Shrink: many files have only a range or two. */
 	k->code = realloc(code.items, (code.n + 1) * sizeof *k->code);
 	k->code = k->code ? k->code : code.items;
 	k->n_code = (uint32_t)code.n;
 	return FATHOM_OK;
 }
 
-/* Reads where the symbol file of @k has code. What cannot be read has none. */
+/* Reads where the symbol file of @k has code. An unreadable file has none. */
 static fathom_err read_code(struct asking *a, struct fathom_gdb_known *k)
 {
 	struct fathom_bytes bytes = { NULL, k->item.entry.size };
@@ -278,7 +278,7 @@ static fathom_err read_code(struct asking *a, struct fathom_gdb_known *k)
 	return err == FATHOM_E_MEMORY ? err : FATHOM_OK;
 }
 
-/* Makes the table of all code, the newest entry first. */
+/* Makes the table of all code; the newest entry wins. */
 static fathom_err make_table(const struct asking *a)
 {
 	struct fathom_gdb_jit *g = a->g;
@@ -312,7 +312,10 @@ static bool same_symfile(const struct fathom_gdb_item *a, const struct fathom_gd
 	       a->entry.size == b->entry.size;
 }
 
-/* The number in @sorted (avma -> number) of what is known of an item like @item; @n: nothing. */
+/*
+ * Returns the index of what is known of an item equal to @item, by @sorted (avma -> index); @n:
+ * none.
+ */
 static size_t find_known(const struct fathom_gdb_jit *g, const struct fathom_keyed *sorted,
 			 size_t n, const struct fathom_gdb_item *item)
 {
@@ -324,7 +327,7 @@ static size_t find_known(const struct fathom_gdb_jit *g, const struct fathom_key
 	return i < n && sorted[i].key == item->avma ? (size_t)sorted[i].value : n;
 }
 
-/* Takes over what is known of the items that are still there into @fresh, item by item. */
+/* Moves what is known of items that are still there to @fresh. */
 static void keep_known(struct fathom_gdb_jit *g, struct fathom_keyed *sorted,
 		       struct fathom_gdb_known *fresh)
 {
@@ -349,7 +352,7 @@ static void keep_known(struct fathom_gdb_jit *g, struct fathom_keyed *sorted,
 		forget(known_at(g, i));
 }
 
-/* Makes known of the items that were found last: what was known before, and what is new. */
+/* Updates known to the items of the last walk, old and new. */
 static fathom_err update_known(struct asking *a)
 {
 	struct fathom_gdb_jit *g = a->g;
@@ -361,7 +364,7 @@ static fathom_err update_known(struct asking *a)
 		free(fresh);
 		return FATHOM_E_MEMORY;
 	}
-	/* Its numbers are those of what was known: until it is made anew it must not be used. */
+	/* The table has indices of the old known: clear it until it is remade. */
 	fathom_code_table_clear(&g->table);
 	keep_known(g, sorted, fresh);
 	free(sorted);
@@ -392,7 +395,7 @@ size_t fathom_gdb_jit_number(const struct fathom_gdb_jit *g, uint64_t avma)
 	return c ? g->known.n - (size_t)c->order : g->known.n;
 }
 
-/* Looks up which items are to answer the places that are left; false when some place has none. */
+/* Keys the places left by the items that answer them; returns false if some place has none. */
 static bool key_places(struct asking *a)
 {
 	a->n_keyed = 0;
@@ -411,7 +414,7 @@ static bool key_places(struct asking *a)
 	return !a->n_lost;
 }
 
-/* Reads the symbol files again that were not read in this batch: they may be others by now. */
+/* Rereads the symbol files not yet read in this batch: they may have changed. */
 static fathom_err read_again(struct asking *a)
 {
 	bool any = false;
@@ -427,7 +430,7 @@ static fathom_err read_again(struct asking *a)
 	return any ? make_table(a) : FATHOM_OK;
 }
 
-/* Makes the module of @k of the symbol file as it is now. Without one, it cannot be had. */
+/* Makes the module of @k from its current symbol file; k->module is NULL if that fails. */
 static fathom_err refresh_module(struct asking *a, struct fathom_gdb_known *k)
 {
 	const uint64_t size = k->item.entry.size;
@@ -457,7 +460,7 @@ static fathom_err refresh_module(struct asking *a, struct fathom_gdb_known *k)
 	return FATHOM_OK;
 }
 
-/* Whether the symbol file of @k is still what its module was made of. */
+/* Returns whether the symbol file of @k still equals the one its module was made of. */
 static bool is_unchanged(const struct asking *a, const struct fathom_gdb_known *k)
 {
 	const struct fathom_bytes was = k->module->main->file->bytes;
@@ -476,7 +479,7 @@ static bool is_unchanged(const struct asking *a, const struct fathom_gdb_known *
 	return true;
 }
 
-/* Leaves in @answer what is true of code that is not in a file. */
+/* Removes from @answer what is not true of code outside files. */
 static void finish_answer(struct fathom_answer *answer)
 {
 	answer->module_address = FATHOM_NO_ADDRESS;
@@ -492,7 +495,7 @@ static bool is_answered(const struct fathom_answer *a)
 	return a->symbol || a->reason == FATHOM_REASON_CHANGED;
 }
 
-/* Answers the @n places of @keyed, all of one item, as its symbol file is now. */
+/* Answers the @n places of @keyed, all of one item, by its current symbol file. */
 static fathom_err answer_item(struct asking *a, const struct fathom_keyed *keyed, size_t n,
 			      uint32_t *places)
 {
@@ -511,7 +514,7 @@ static fathom_err answer_item(struct asking *a, const struct fathom_keyed *keyed
 	return FATHOM_OK;
 }
 
-/* How many places from @first on are of one item. */
+/* Returns how many places from @first on are of one item. */
 static size_t count_of_item(const struct asking *a, size_t first)
 {
 	size_t n = 1;
@@ -521,7 +524,7 @@ static size_t count_of_item(const struct asking *a, size_t first)
 	return n;
 }
 
-/* Answers what is keyed from @first to @end. */
+/* Answers the places keyed from @first to @end. */
 static fathom_err answer_items(struct asking *a, size_t first, size_t end)
 {
 	size_t n;
@@ -533,14 +536,14 @@ static fathom_err answer_items(struct asking *a, size_t first, size_t end)
 	return FATHOM_OK;
 }
 
-/* What is left of an answer that was not true long enough. */
+/* Replaces an answer that has changed meanwhile. */
 static void set_changed(const struct asking *a, uint32_t place)
 {
 	a->rest->answers->answers[place] =
 		fathom_answer_without_module(a->rest->addresses[place], FATHOM_REASON_CHANGED);
 }
 
-/* Whether what item @number, which answers were made of, says has stayed true until now. */
+/* Returns whether item @number and its symbol file, the source of answers, are unchanged. */
 static bool has_stayed(const struct asking *a, size_t number, const struct fathom_gdb_pair *walks)
 {
 	struct fathom_gdb_known *k = known_at(a->g, number);
@@ -552,7 +555,7 @@ static bool has_stayed(const struct asking *a, size_t number, const struct fatho
 	return false;
 }
 
-/* Walks once more, into @now, to compare that with what is known. */
+/* Walks the lists again into @now, to compare with the known items. */
 static fathom_err walk_over(const struct asking *a, struct fathom_gdb_items *now,
 			    struct fathom_gdb_pair *ret_walks)
 {
@@ -560,7 +563,7 @@ static fathom_err walk_over(const struct asking *a, struct fathom_gdb_items *now
 	return fathom_gdb_pair_init(ret_walks, &a->g->items, now) ? FATHOM_OK : FATHOM_E_MEMORY;
 }
 
-/* Looks over the answers to what is keyed from @first to @end; leaves those that may be wrong. */
+/* Verifies the answers keyed from @first to @end; puts those that may be wrong into left. */
 static fathom_err verify_items(struct asking *a, size_t first, size_t end)
 {
 	struct fathom_gdb_items now = { 0 };
@@ -599,7 +602,7 @@ void fathom_gdb_jit_trim(struct fathom_gdb_jit *g)
 	}
 }
 
-/* Answers what is keyed, some items at a time. */
+/* Answers the keyed places, some items at a time. */
 static fathom_err answer_keyed(struct asking *a)
 {
 	size_t end;
@@ -617,7 +620,7 @@ static fathom_err answer_keyed(struct asking *a)
 	return FATHOM_OK;
 }
 
-/* Finds what there is now. */
+/* Updates the known items and the table. */
 static fathom_err refresh(struct asking *a)
 {
 	bool any = false;
@@ -631,7 +634,7 @@ static fathom_err refresh(struct asking *a)
 	return any ? make_table(a) : FATHOM_OK;
 }
 
-/* Whether the walk that found @now is whole, or two walks found the same. */
+/* Returns whether the walk that found @now is whole, or found the same as the one before. */
 static bool is_whole(const struct asking *a, const struct fathom_gdb_items *before,
 		     const struct fathom_gdb_items *now)
 {
@@ -639,7 +642,7 @@ static bool is_whole(const struct asking *a, const struct fathom_gdb_items *befo
 	       (before && fathom_gdb_items_same(before, now));
 }
 
-/* Finds the items that there are now. */
+/* Walks the lists until a walk is whole. */
 static fathom_err walk_again(struct asking *a)
 {
 	fathom_err err = FATHOM_E_CORRUPT;
@@ -659,7 +662,7 @@ static fathom_err walk_again(struct asking *a)
 	return err;
 }
 
-/* Ends with the places that no item answers; leaves them if an item may have been missed. */
+/* Ends the places without an item; puts them into left if an item may have been missed. */
 static void end_lost(struct asking *a)
 {
 	for (size_t i = 0; i < a->n_lost; i++) {
@@ -669,17 +672,17 @@ static void end_lost(struct asking *a)
 			set_changed(a, a->lost[i]);
 			a->left[a->n_left++] = a->lost[i];
 		} else if (answer->reason == FATHOM_REASON_CHANGED) {
-			/* In an earlier round it was another item's. */
+			/* An earlier round found an item for it. */
 			*answer = fathom_answer_without_module(answer->pc.address,
 							       FATHOM_REASON_NO_FILE);
 		}
 	}
 }
 
-/* Answers what is left once; what has changed meanwhile is left. */
+/* Answers the places left, once; those that changed meanwhile stay left. */
 static fathom_err run_round(struct asking *a)
 {
-	/* A list that is being changed may lead anywhere: it is walked anew, in the next round. */
+	/* A changing list may have bad pointers: the next round walks it again. */
 	a->walked = walk_again(a);
 	if (a->walked)
 		return a->walked == FATHOM_E_CORRUPT ? FATHOM_OK : a->walked;
@@ -693,7 +696,7 @@ static fathom_err run_round(struct asking *a)
 	return FATHOM_OK;
 }
 
-/* Takes the places that were answered out of the batch. */
+/* Removes the answered places from the batch. */
 static void drop_answered(struct fathom_rest *rest)
 {
 	size_t n = 0;
@@ -704,7 +707,7 @@ static void drop_answered(struct fathom_rest *rest)
 	rest->n = n;
 }
 
-/* Says what is wrong with the lists, when all rounds have ended with @err. */
+/* Notes what is wrong with the lists after all rounds have ended with @err. */
 static void note_walk(const struct asking *a, fathom_err err)
 {
 	if (err == FATHOM_E_LIMIT)
@@ -748,8 +751,8 @@ fathom_err fathom_gdb_jit_answer(struct fathom_gdb_jit *g, const struct fathom_j
 }
 
 /*
- * Closes the modules of what has not stayed. False if something that was there all the time may be
- * missing then: the walk was not whole, or the table of all code is not that of the symbol files.
+ * Closes the modules of items that have changed. Returns false if an item that was there all the
+ * time may be missing: the walk was not whole, or the table differs from the symbol files.
  */
 static bool verify_modules(struct asking *a)
 {
@@ -772,7 +775,7 @@ static bool verify_modules(struct asking *a)
 	return all;
 }
 
-/* Makes all modules once; *@ret_done: what was in the lists all the time is among them. */
+/* Makes all modules once; *@ret_done: none that was in the lists all the time is missing. */
 static fathom_err open_once(struct asking *a, bool *ret_done)
 {
 	a->walked = walk_again(a);
@@ -796,7 +799,7 @@ fathom_err fathom_gdb_jit_open(struct fathom_gdb_jit *g, const struct fathom_jit
 	for (int i = 0; i < FATHOM_MAX_JIT_ROUNDS && !err && !done; i++)
 		err = open_once(&a, &done);
 	fathom_array_free(&a.scratch);
-	/* What is known of a walk that was another is not what the lists say now. */
+	/* After a failed walk, known is of an earlier walk and out of date. */
 	*ret_n = g->lists.n && !err && !a.walked ? g->known.n : 0;
 	*ret_changed = !done && !a.walked;
 	note_walk(&a, err);

@@ -22,7 +22,7 @@
 #include "safe/base/limits.h"
 #include "safe/base/sort.h"
 
-/* Which file something was read from; all zero: from none. */
+/* The identity of a file that was read; all zero: none. */
 struct file_key {
 	uint64_t device;
 	uint64_t inode;
@@ -38,7 +38,7 @@ struct kept_dump {
 	struct fathom_jitdump dump;
 };
 
-/* A process has one perf map, by its own number or by ours. */
+/* A process may have two perf maps: by the pid in its namespace and in ours. */
 #define N_MAPS 2
 
 struct fathom_jit {
@@ -59,7 +59,7 @@ void fathom_jit_destroy(struct fathom_jit *jit)
 	free(jit);
 }
 
-/* What is kept, for this batch alone; NULL without memory. */
+/* Takes the kept state for this batch alone, or makes one; NULL if out of memory. */
 static struct fathom_jit *take(const struct fathom_jit_process *p)
 {
 	struct fathom_memory *m = &p->session->memory;
@@ -78,7 +78,7 @@ static struct fathom_jit *take(const struct fathom_jit_process *p)
 	return jit;
 }
 
-/* Keeps @jit for the next batch, unless another batch was there first. */
+/* Keeps @jit for the next batch, unless another batch has already kept its own. */
 static void give_back(const struct fathom_jit_process *p, struct fathom_jit *jit)
 {
 	struct fathom_jit *none = NULL;
@@ -87,7 +87,7 @@ static void give_back(const struct fathom_jit_process *p, struct fathom_jit *jit
 		fathom_jit_destroy(jit);
 }
 
-/* Says why a file is not read, or not to its end; FATHOM_E_MEMORY fails. */
+/* Notes why a file is not read, or not to its end; fails only with FATHOM_E_MEMORY. */
 static fathom_err note_file(const struct fathom_jit_process *p, fathom_err err, const char *path,
 			    uint64_t off, bool over_budget, const char *what)
 {
@@ -106,8 +106,8 @@ static fathom_err note_file(const struct fathom_jit_process *p, fathom_err err, 
 }
 
 /*
- * Whether a file was read in part only. The last that it says of an address holds, and may be in
- * the other part: then it names nothing.
+ * Returns whether a file was read only in part. Such a file names nothing: the last record of an
+ * address holds, and may be in the unread part.
  */
 static bool is_read_in_part(fathom_err err)
 {
@@ -124,7 +124,7 @@ static struct file_key key_of(const struct stat *st)
 	return (struct file_key){ st->st_dev, st->st_ino };
 }
 
-/* Whether a file could not be used for a reason that is worth a note. */
+/* Notes why a file could not be used, if that is worth a note. */
 static void note_refusal(const struct fathom_jit_process *p, fathom_err err,
 			 const struct fathom_errinfo *info)
 {
@@ -132,7 +132,7 @@ static void note_refusal(const struct fathom_jit_process *p, fathom_err err,
 		fathom_notes_add(p->notes, info);
 }
 
-/* Says of a core that names come from what lies beside it. */
+/* Notes that names for a core come from a file beside it. */
 static void note_kept(const struct fathom_jit_process *p, const struct fathom_jit_owner *o,
 		      const char *path)
 {
@@ -142,7 +142,7 @@ static void note_kept(const struct fathom_jit_process *p, const struct fathom_ji
 				"core has none");
 }
 
-/* Whether the file of @st was written to within the last second. */
+/* Returns whether the file of @st was written to within the last second. */
 static bool is_being_written(const struct stat *st)
 {
 	struct timespec now;
@@ -150,7 +150,7 @@ static bool is_being_written(const struct stat *st)
 	return clock_gettime(CLOCK_REALTIME, &now) < 0 || now.tv_sec - st->st_mtim.tv_sec < 2;
 }
 
-/* Brings @kept up to date with the file of number @pid below @root, if there is one. */
+/* Updates @kept from the perf map of @pid below @root, if there is one. */
 static fathom_err refresh_map(const struct fathom_jit_process *p, const struct fathom_jit_owner *o,
 			      enum fathom_jit_root root, uint64_t pid, struct kept_map *kept)
 {
@@ -184,8 +184,8 @@ static fathom_err refresh_map(const struct fathom_jit_process *p, const struct f
 }
 
 /*
- * The perf maps: by the number that the process knows itself by, where it would write it; and by
- * ours in our own /tmp, where an agent from outside does, if that is the same place.
+ * Updates the perf maps: the one of the process's own pid below its root, where it would write it;
+ * and, if its root is ours, the one of its pid here, where an outside agent writes it.
  */
 static fathom_err refresh_maps(struct fathom_jit *jit, const struct fathom_jit_process *p,
 			       const struct fathom_jit_owner *o)
@@ -197,8 +197,8 @@ static fathom_err refresh_maps(struct fathom_jit *jit, const struct fathom_jit_p
 }
 
 /*
- * "…/jit-PID.dump", by the number that the process knows itself by, or by ours. A copy, made by
- * fork(), has its parent's mapped: that goes on with what the parent makes.
+ * Returns whether @m maps "…/jit-PID.dump", with the pid in the process's namespace or in ours. A
+ * child of fork() has its parent's file mapped too: that is about the parent's code.
  */
 static bool is_dump(const struct fathom_jit_owner *o, const struct fathom_mapping *m)
 {
@@ -217,7 +217,7 @@ static bool is_dump(const struct fathom_jit_owner *o, const struct fathom_mappin
 	return false;
 }
 
-/* Where what was read of the file is kept, or is to be; NULL when there are too many. */
+/* Returns the slot of the file, old or new; NULL if there are too many files. */
 static struct kept_dump *place_of(struct fathom_jit *jit, const struct stat *st)
 {
 	struct kept_dump *place = NULL;
@@ -269,7 +269,7 @@ static fathom_err refresh_dump(struct fathom_jit *jit, const struct fathom_jit_p
 				 : "is damaged: what is beyond has no names");
 }
 
-/* The jitdumps that are mapped, as their writers have to. */
+/* Updates the jitdumps, which their writers must have mapped. */
 static fathom_err refresh_dumps(struct fathom_jit *jit, const struct fathom_jit_process *p,
 				const struct fathom_jit_owner *o)
 {
@@ -297,7 +297,7 @@ static bool find_in_dumps(const struct fathom_jit *jit, uint64_t avma,
 	return false;
 }
 
-/* What the perf maps say of @avma. */
+/* Finds @avma in the perf maps. */
 static bool find_in_maps(const struct fathom_jit *jit, uint64_t avma, struct fathom_symbol_hit *ret)
 {
 	struct fathom_perf_symbol s;
@@ -314,7 +314,7 @@ static bool find_in_maps(const struct fathom_jit *jit, uint64_t avma, struct fat
 	return false;
 }
 
-/* What the files say of @avma. */
+/* Finds @avma in the files. */
 static bool find_in_files(const struct fathom_jit *jit, uint64_t avma,
 			  struct fathom_symbol_hit *ret, struct fathom_jitdump_hit *ret_line)
 {
@@ -329,7 +329,7 @@ static bool find_in_files(const struct fathom_jit *jit, uint64_t avma,
 	return find_in_maps(jit, avma, ret);
 }
 
-/* What is known of @avma otherwise than by GDB's interface. */
+/* Finds @avma in all sources but GDB's interface. */
 static bool find_code(const struct fathom_jit *jit, const struct fathom_jit_process *p,
 		      uint64_t avma, struct fathom_symbol_hit *ret,
 		      struct fathom_jitdump_hit *ret_line)
@@ -340,7 +340,7 @@ static bool find_code(const struct fathom_jit *jit, const struct fathom_jit_proc
 	return find_in_files(jit, avma, ret, ret_line);
 }
 
-/* Completes the answer at @place, so far without a name, found by @hit, whose name is @id. */
+/* Completes the nameless answer at @place with @hit, whose name is @id. */
 static void set_answer(struct fathom_part *p, struct fathom_answers *answers, uint32_t place,
 		       const struct fathom_symbol_hit *hit, uint32_t id,
 		       const struct fathom_jitdump_hit *line)
@@ -359,9 +359,8 @@ static void set_answer(struct fathom_part *p, struct fathom_answers *answers, ui
 }
 
 /*
- * Answers what the files know of @rest, address by address, so that each name is made once. Of code
- * that is in modules perf maps alone are asked: what else is there speaks of memory that the
- * program has written.
+ * Answers @rest from the files in address order, so that each name is made once. Inside modules,
+ * only perf maps are used: the other sources describe memory that the program has written.
  */
 static fathom_err answer_by_files(const struct fathom_jit *jit, const struct fathom_jit_process *p,
 				  const struct fathom_rest *rest, struct fathom_keyed *keyed)
@@ -391,7 +390,7 @@ static fathom_err answer_by_files(const struct fathom_jit *jit, const struct fat
 	return part->err;
 }
 
-/* Reads the files of the process, also where it has left a core; a snapshot has all. */
+/* Reads the files of the process, live or in a core; a snapshot needs none. */
 static fathom_err refresh(struct fathom_jit *jit, const struct fathom_jit_process *p)
 {
 	struct fathom_jit_owner owner;
@@ -402,7 +401,7 @@ static fathom_err refresh(struct fathom_jit *jit, const struct fathom_jit_proces
 	return refresh_maps(jit, p, &owner);
 }
 
-/* Adds where the claims of @t start and end to @bounds, of uint64_t pairs with a value unused. */
+/* Adds the starts and ends of the claims of @t to @bounds as keys; values are unused. */
 static bool add_bounds(const struct fathom_code_table *t, struct fathom_keyed_array *bounds)
 {
 	for (unsigned l = 0; l < t->n_levels; l++) {
@@ -420,7 +419,7 @@ static bool add_bounds(const struct fathom_code_table *t, struct fathom_keyed_ar
 	return true;
 }
 
-/* The same for the last line of @map, which is no claim. */
+/* Adds the bounds of the last line of @map, which is no claim. */
 static bool add_tail_bounds(const struct fathom_perf_map *map, struct fathom_keyed_array *bounds)
 {
 	struct fathom_keyed *to;
@@ -445,11 +444,11 @@ static bool add_all_bounds(const struct fathom_jit *jit, struct fathom_keyed_arr
 	for (int i = 0; i < N_MAPS && done; i++)
 		done = add_bounds(&jit->map[i].map.table, bounds) &&
 		       add_tail_bounds(&jit->map[i].map, bounds);
-	/* Room to sort. */
+	/* Room for sorting. */
 	return done && fathom_array_room(bounds, bounds->n + 1);
 }
 
-/* Between two bounds that follow each other, one symbol holds, or none. */
+/* Calls @fn for each code range: between two successive bounds, at most one symbol holds. */
 static void each_between(const struct fathom_jit *jit, struct fathom_keyed_array *bounds,
 			 fathom_code_fn fn, void *data)
 {
@@ -507,14 +506,14 @@ struct made_symbols {
 struct fathom_jit_search {
 	const struct fathom_jit_process *process;
 	struct fathom_jit *jit;
-	size_t n_listed; /* symbol files of GDB's lists */
+	size_t n_listed; /* symbol files in GDB's lists */
 	struct fathom_module *file[N_FILES];
 	struct made_symbols symbols[N_FILES];
 	bool has_changed;
-	bool failed; /* no memory */
+	bool failed; /* out of memory */
 };
 
-/* Takes the symbol of @code, unless its start is something else by now, or there is no code. */
+/* Takes the symbol of @code, unless its start now holds something else, or no code. */
 static bool take_symbol(const struct fathom_jit_code *code, void *data)
 {
 	const struct fathom_symbol_hit *hit = code->symbol;
@@ -532,7 +531,7 @@ static bool take_symbol(const struct fathom_jit_code *code, void *data)
 	return !s->failed;
 }
 
-/* Makes the module of what was taken from the files of one kind. */
+/* Makes the module of the symbols taken from the files of kind @i. */
 static fathom_err make_file(struct fathom_jit_search *s, int i)
 {
 	const struct made_symbols *symbols = &s->symbols[i];
@@ -609,7 +608,7 @@ struct fathom_module *fathom_jit_search_module(const struct fathom_jit_search *s
 	return i < n ? fathom_gdb_jit_module(&s->jit->gdb, i) : s->file[i - n];
 }
 
-/* Whether the file at @p has no name for its code at @avma. */
+/* Returns whether the file at @p has no name for its code at @avma. */
 static bool is_nameless(const struct fathom_place *p, uint64_t avma)
 {
 	struct fathom_symbol_hit hit;
@@ -625,16 +624,16 @@ bool fathom_jit_search_holds(const struct fathom_jit_search *s, size_t i, uint64
 	const size_t at = fathom_maps_at(maps, avma);
 	struct fathom_place place;
 
-	/* Who has the newer code is not known. */
+	/* It is unknown which code is newer. */
 	if (i < n && !s->jit->gdb.is_whole)
 		return false;
-	/* What GDB is told of code goes before what files say; data is in no code. */
+	/* GDB's interface takes precedence over files; data is no code. */
 	if (at == maps->n || (owner < n && owner != i) ||
 	    (owner == n && i >= n && !maps->items[at].executable))
 		return false;
 	if (s->process->ops->locate(s->process, avma, &place))
 		return false;
-	/* Of code in files only perf maps tell. */
+	/* Only perf maps name code in files. */
 	return !place.holder || (i == n + FILE_PERF_MAP && is_nameless(&place, avma));
 }
 
@@ -672,7 +671,7 @@ fathom_err fathom_jit_answer(const struct fathom_jit_process *p, const struct fa
 
 	if (!jit)
 		return FATHOM_E_MEMORY;
-	/* What GDB's lists know is not left then. */
+	/* This removes from left what GDB's lists know. */
 	if (!left.in_modules)
 		err = fathom_gdb_jit_find(&jit->gdb, p);
 	if (!err && !left.in_modules)

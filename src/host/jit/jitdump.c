@@ -8,20 +8,20 @@
 #include "safe/base/cursor.h"
 #include "safe/base/limits.h"
 
-#define MAGIC       0x4a695444 /* "JiTD" in the byte order of who writes it */
+#define MAGIC       0x4a695444 /* "JiTD" in the writer's byte order */
 #define VERSION     1
 #define HEADER_SIZE 40
 #define PREFIX_SIZE 16
 
 enum record { RECORD_LOAD = 0, RECORD_MOVE = 1, RECORD_DEBUG_INFO = 2 };
 
-/* Bytes of a record before what varies in size. */
+/* Bytes of a record's fixed part. */
 #define LOAD_SIZE  (PREFIX_SIZE + 40)
 #define MOVE_SIZE  (PREFIX_SIZE + 48)
 #define DEBUG_SIZE (PREFIX_SIZE + 16)
 #define LINE_SIZE  16
 
-/* How much too high V8 states the addresses of lines. */
+/* V8 states the addresses of lines this much too high. */
 #define ELF_HEADER 0x40
 
 #define NOTHING UINT32_MAX
@@ -35,7 +35,7 @@ struct fathom_jitdump_function {
 	uint32_t name_size;
 };
 
-/* From @time on, @function is at @start; NOTHING: nothing is. */
+/* From @time on, @function is at @start; NOTHING: no function is. */
 struct fathom_jitdump_event {
 	uint64_t time;
 	uint64_t start;
@@ -44,7 +44,7 @@ struct fathom_jitdump_event {
 };
 
 struct fathom_jitdump_line {
-	uint64_t off; /* from the start of the code, as stated */
+	uint64_t off; /* offset from the start of the code, as stated */
 	size_t file;
 	uint32_t file_size;
 	uint32_t line;
@@ -74,7 +74,7 @@ void fathom_jitdump_clear(struct fathom_jitdump *d)
 	fathom_jitdump_init(d, m);
 }
 
-/* Makes room for @n more items in an array, within the budget. */
+/* Makes room for more items in an array, within the budget. */
 #define RESERVE(d, a, n_more) \
 	reserve((d), &(a)->items, &(a)->cap, (a)->n, (n_more), sizeof *(a)->items)
 static fathom_err reserve(struct fathom_jitdump *d, void *items, size_t *cap, size_t n, size_t more,
@@ -108,7 +108,7 @@ static struct fathom_str name_at(const struct fathom_jitdump *d, size_t at, uint
 	return (struct fathom_str){ d->names.items + at, size };
 }
 
-/* Puts the claims that were made into the table. */
+/* Moves the collected claims into the table. */
 static fathom_err flush(struct fathom_jitdump *d)
 {
 	const size_t n = d->claims.n;
@@ -127,7 +127,7 @@ static fathom_err add_event(struct fathom_jitdump *d, const struct fathom_jitdum
 	return FATHOM_OK;
 }
 
-/* Whether [start, start + size) is a range of addresses. */
+/* Returns whether [start, start + size) is a valid range. */
 static bool is_range(uint64_t start, uint64_t size)
 {
 	uint64_t end;
@@ -135,15 +135,15 @@ static bool is_range(uint64_t start, uint64_t size)
 	return !__builtin_add_overflow(start, size, &end);
 }
 
-/* A record: what is there of it. */
+/* The available part of a record. */
 struct record_view {
 	uint32_t id;
 	uint32_t size;
 	uint64_t time;
-	struct fathom_cursor c; /* behind the prefix */
+	struct fathom_cursor c; /* after the prefix */
 };
 
-/* Whether the lines that were read can be of code of @size bytes at @start. */
+/* Returns whether the last lines can belong to code of @size bytes at @start. */
 static bool lines_fit(const struct fathom_jitdump *d, uint64_t start, uint64_t size)
 {
 	const struct fathom_jitdump_line *lines = d->lines.items + d->lines_of.first;
@@ -167,7 +167,7 @@ static fathom_err read_load(struct fathom_jitdump *d, struct record_view *r)
 	e.size = cur_u64(&r->c);
 	f.index = cur_u64(&r->c);
 	name = cur_str(&r->c);
-	/* A name longer than we read, or without an end: its code is there, but has none. */
+	/* Code whose name is too long or unterminated has no name. */
 	if (!cur_ok(&r->c))
 		name.size = 0;
 	if (!is_range(e.start, e.size))
@@ -191,7 +191,7 @@ static fathom_err read_load(struct fathom_jitdump *d, struct record_view *r)
 	return add_event(d, &e);
 }
 
-/* The event that holds at @avma, in the table. */
+/* Returns the event that holds at @avma, by the table. */
 static const struct fathom_jitdump_event *event_at(const struct fathom_jitdump *d, uint64_t avma)
 {
 	const struct fathom_claim *c = fathom_code_table_at(&d->table, avma);
@@ -218,7 +218,7 @@ static fathom_err read_move(struct fathom_jitdump *d, struct record_view *r)
 	FATHOM_TRY(flush(d));
 	was = event_at(d, gone.start);
 	functions = d->functions.items;
-	/* What is not known to have been there has no name where it is now, either. */
+	/* Code unknown at its old address has no name at its new one. */
 	if (was && was->function != NOTHING && was->start == gone.start &&
 	    functions[was->function].index == index)
 		e.function = was->function;
@@ -226,7 +226,7 @@ static fathom_err read_move(struct fathom_jitdump *d, struct record_view *r)
 	return add_event(d, &e);
 }
 
-/* Whether @name may be the path of a file: V8 of 2023 writes bytes of something else there. */
+/* Returns whether @name may be a path: V8 of 2023 writes other bytes there. */
 static bool is_path(struct fathom_str name)
 {
 	for (uint32_t i = 0; i < name.size; i++)
@@ -235,7 +235,10 @@ static bool is_path(struct fathom_str name)
 	return name.size != 0;
 }
 
-/* Reads a line that belongs to code at @code; *@ret_file is the name, or the one before. */
+/*
+ * Reads a line of the code at @code; *@file stays as it was if the line repeats it. Returns false
+ * if the line is invalid.
+ */
 static bool read_line(struct fathom_cursor *c, uint64_t code, struct fathom_jitdump_line *ret,
 		      struct fathom_str *file)
 {
@@ -251,10 +254,7 @@ static bool read_line(struct fathom_cursor *c, uint64_t code, struct fathom_jitd
 	return cur_ok(c) && avma >= code && file->data && is_path(*file);
 }
 
-/*
- * Reads lines, which belong to the next code. One that cannot be says that all are something else:
- * none of them is used.
- */
+/* Reads the lines of the next code; if one is invalid, all are something else, and none is used. */
 static fathom_err read_debug_info(struct fathom_jitdump *d, struct record_view *r)
 {
 	const uint64_t code = cur_u64(&r->c);
@@ -300,7 +300,7 @@ static fathom_err read_record(struct fathom_jitdump *d, struct record_view *r)
 	}
 }
 
-/* The bytes that are read of a record of @size bytes. */
+/* Returns how many bytes of a record of @size bytes are read. */
 static uint64_t wanted_of(uint32_t id, uint64_t size)
 {
 	const uint64_t most = id == RECORD_LOAD         ? LOAD_SIZE + FATHOM_MAX_JIT_NAME
@@ -382,10 +382,10 @@ fathom_err fathom_jitdump_parse(struct fathom_jitdump *d, struct fathom_bytes by
 	return flush(d);
 }
 
-/* The file is read in pieces of at least this size. */
+/* The least size of the pieces in which the file is read. */
 #define READ_SIZE (UINT64_C(1) << 20)
 
-/* Whether the file is the one that was read, as far as its header tells. */
+/* Returns whether the file is still the one read before, judging by its header. */
 static bool is_continued(const struct fathom_jitdump *d, int fd, uint64_t size)
 {
 	uint8_t header[HEADER_SIZE];
@@ -396,7 +396,7 @@ static bool is_continued(const struct fathom_jitdump *d, int fd, uint64_t size)
 		memcmp(header, d->header, sizeof header) == 0);
 }
 
-/* Reads the records of @fd that were not read yet. */
+/* Reads the unread records of @fd. */
 static fathom_err read_records(struct fathom_jitdump *d, int fd, uint64_t size)
 {
 	uint64_t wanted = PREFIX_SIZE;
@@ -413,7 +413,7 @@ static fathom_err read_records(struct fathom_jitdump *d, int fd, uint64_t size)
 		got = fathom_file_read_at(fd, d->next, d->scratch.items, (size_t)piece);
 		if (got < piece && errno)
 			return FATHOM_E_OS;
-		/* The file was cut while it was read: the next batch sees that. */
+		/* The file was truncated meanwhile: the next batch sees that. */
 		if (got < wanted)
 			break;
 		err = fathom_jitdump_parse(
@@ -423,7 +423,7 @@ static fathom_err read_records(struct fathom_jitdump *d, int fd, uint64_t size)
 	return err;
 }
 
-/* So many times a file is read that is written anew while it is read. */
+/* How often to read a file that is rewritten meanwhile. */
 #define MAX_READS 4
 
 fathom_err fathom_jitdump_read(struct fathom_jitdump *d, int fd, uint64_t size,
@@ -433,7 +433,7 @@ fathom_err fathom_jitdump_read(struct fathom_jitdump *d, int fd, uint64_t size,
 
 	if (!is_continued(d, fd, size))
 		fathom_jitdump_clear(d);
-	/* Records may be of two files when the header is another one afterwards. */
+	/* If the header has changed, the records may be of two files. */
 	for (int i = 0; i < MAX_READS; i++) {
 		err = read_records(d, fd, size);
 		*ret_damage = d->next;
@@ -444,7 +444,7 @@ fathom_err fathom_jitdump_read(struct fathom_jitdump *d, int fd, uint64_t size,
 	return FATHOM_OK;
 }
 
-/* The line of @f at @off in its code. */
+/* Finds the line of @f at @off in its code. */
 static void find_line(const struct fathom_jitdump *d, const struct fathom_jitdump_function *f,
 		      uint64_t off, struct fathom_jitdump_hit *ret)
 {

@@ -6,9 +6,9 @@
 
 #include "host/file/file.h"
 
-/* What was read is compared with the file in pieces of this size. */
+/* Piece size for comparing the kept text with the file. */
 #define COMPARE_SIZE 16384
-/* What collects output writes a multiple of this many bytes. */
+/* Buffered writers write multiples of this many bytes. */
 #define WRITE_SIZE 4096
 
 void fathom_perf_map_init(struct fathom_perf_map *map, struct fathom_memory *m)
@@ -29,10 +29,10 @@ void fathom_perf_map_clear(struct fathom_perf_map *map)
 	map->tail = (struct fathom_perf_symbol){ 0 };
 }
 
-/* A line being taken apart. */
+/* A line being parsed. */
 struct line {
 	const char *p;
-	const char *end; /* of the line, without the line break */
+	const char *end; /* end of the line, without the line break */
 };
 
 static bool is_blank(const struct line *l)
@@ -79,18 +79,18 @@ static bool parse_line(struct line l, struct fathom_perf_symbol *ret)
 	if (!take_hex(&l, &ret->size) || (l.p < l.end && !is_blank(&l)) ||
 	    __builtin_add_overflow(ret->start, ret->size, &end))
 		return false;
-	/* One blank only: what follows is the name's own. */
+	/* Skip one blank only: further ones belong to the name. */
 	l.p += l.p < l.end;
 	if (l.p < l.end && l.end[-1] == '\r')
 		l.end--;
-	/* No name has these; who writes one writes something else. */
+	/* Names have no NUL and are shorter: this is no name. */
 	if ((uint64_t)(l.end - l.p) > UINT32_MAX || memchr(l.p, '\0', (size_t)(l.end - l.p)))
 		return false;
 	ret->name = (struct fathom_str){ l.p, (uint32_t)(l.end - l.p) };
 	return true;
 }
 
-/* Adds the claims of the whole lines among what has not been parsed yet. */
+/* Adds the claims of the whole lines not yet parsed. */
 static fathom_err parse_lines(struct fathom_perf_map *map)
 {
 	struct fathom_claim_array claims = { 0 };
@@ -164,8 +164,8 @@ void fathom_perf_map_end(struct fathom_perf_map *map)
 }
 
 /*
- * Whether the file begins with what was read of it. All is compared: of a map that is written anew,
- * which agents do, most lines are what and where they were.
+ * Returns whether the file still begins with the text kept. Compares all of it: agents rewrite
+ * maps, and most lines of the new one are the same.
  */
 static bool is_continued(const struct fathom_perf_map *map, int fd)
 {
@@ -182,7 +182,7 @@ static bool is_continued(const struct fathom_perf_map *map, int fd)
 	return true;
 }
 
-/* Reads what the file has beyond what was read, up to @size. */
+/* Reads the unread part of the file, up to @size. */
 static fathom_err read_rest(struct fathom_perf_map *map, int fd, uint64_t size)
 {
 	if (map->size >= size)
@@ -190,11 +190,11 @@ static fathom_err read_rest(struct fathom_perf_map *map, int fd, uint64_t size)
 	FATHOM_TRY(reserve(map, size - map->size));
 	map->size += fathom_file_read_at(fd, map->size, map->text + map->size,
 					 (size_t)(size - map->size));
-	/* Where the file was cut meanwhile, it ends: the next batch sees that. */
+	/* A file truncated meanwhile just ends: the next batch sees that. */
 	return map->size < size && errno ? FATHOM_E_OS : FATHOM_OK;
 }
 
-/* So many times a file is read that is written anew while it is read. */
+/* How often to read a file that is rewritten meanwhile. */
 #define MAX_READS 4
 
 fathom_err fathom_perf_map_read(struct fathom_perf_map *map, int fd, uint64_t size)
@@ -202,7 +202,7 @@ fathom_err fathom_perf_map_read(struct fathom_perf_map *map, int fd, uint64_t si
 	map->tail.size = 0;
 	if (size < map->size)
 		fathom_perf_map_clear(map);
-	/* Compared after the rest was read, so that text of two files is never put together. */
+	/* Compare after reading the rest, so that texts of two files are never mixed. */
 	for (int i = 0; i < MAX_READS; i++) {
 		FATHOM_TRY(read_rest(map, fd, size));
 		if (is_continued(map, fd))

@@ -5,7 +5,7 @@
 
 enum { ALL_MEMORY = 1, SYMBOLS, STRINGS, N_SECTIONS };
 
-/* Where the parts stand, in bytes. */
+/* The offsets of the parts, in bytes. */
 struct layout {
 	uint64_t symbols;
 	uint64_t strings;
@@ -13,7 +13,7 @@ struct layout {
 	uint64_t size;
 };
 
-/* Offset 0 of the strings is the empty one; that of a symbol's name has 32 bits. */
+/* Lays out the file. String 0 is empty; offsets of names have 32 bits. */
 static fathom_err lay_out(const struct fathom_made_symbol *symbols, size_t n, struct layout *ret)
 {
 	uint64_t strings = 1;
@@ -36,7 +36,7 @@ static void put_header(uint8_t *file, const struct layout *l)
 		.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64,
 			     little ? ELFDATA2LSB : ELFDATA2MSB, EV_CURRENT },
 		.e_type = ET_EXEC,
-		/* No code is read: any machine whose symbols are no more than that. */
+		/* Any machine without special symbols will do: no code is read. */
 		.e_machine = EM_X86_64,
 		.e_version = EV_CURRENT,
 		.e_shoff = l->sections,
@@ -68,7 +68,7 @@ static void put_sections(uint8_t *file, const struct layout *l)
 	memcpy(file + l->sections, s, sizeof s);
 }
 
-/* The file is of zeros before: symbol 0, the first string and the end of each are there. */
+/* Writes symbols and names into zeros, which provide symbol 0, string 0 and each terminator. */
 static void put_symbols(uint8_t *file, const struct layout *l,
 			const struct fathom_made_symbol *symbols, size_t n)
 {

@@ -25,10 +25,10 @@ static bool is_theirs(const struct fathom_jit_owner *o, const struct stat *st)
 	       st->st_uid == o->uid[2] || st->st_uid == o->uid[3];
 }
 
-/* The clocks that are compared differ by what their seconds are rounded off. */
+/* Seconds by which compared clocks may differ through rounding. */
 #define CLOCK_SLACK 2
 
-/* Whether what is at @path may be believed; says why not. */
+/* Checks whether the file @path may be trusted; reports why not. */
 static fathom_err check_file(const struct fathom_jit_owner *o, const char *path,
 			     const struct stat *st, struct fathom_errinfo *reterr)
 {
@@ -52,7 +52,7 @@ static fathom_err check_file(const struct fathom_jit_owner *o, const char *path,
 	return FATHOM_OK;
 }
 
-/* Checks @fd, which is open or the error of an attempt, and takes it over. */
+/* Checks and takes over @fd; if @fd is negative, reports errno. */
 static fathom_err accept_file(const struct fathom_jit_owner *o, const char *path, int fd,
 			      int *ret_fd, struct stat *ret_st, struct fathom_errinfo *reterr)
 {
@@ -74,10 +74,10 @@ static fathom_err accept_file(const struct fathom_jit_owner *o, const char *path
 	return err;
 }
 
-/* A FIFO does not make us wait, a terminal does not become ours, a link leads nowhere. */
+/* Do not block on a FIFO, acquire a terminal or follow a link. */
 #define OPEN_FLAGS (O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY)
 
-/* Opens @path below the root @root; links that start with a slash start there, too. */
+/* Opens @path below the root @root, which also resolves absolute links. */
 static int open_below(const char *root, const char *path)
 {
 	struct open_how how = { .flags = OPEN_FLAGS, .resolve = RESOLVE_IN_ROOT };
@@ -88,7 +88,7 @@ static int open_below(const char *root, const char *path)
 	if (dir < 0)
 		return -1;
 	fd = (int)syscall(SYS_openat2, dir, path, &how, sizeof how);
-	/* Linux before 5.6, and sandboxes that have not heard of it. */
+	/* Linux before 5.6, or a sandbox without openat2(). */
 	if (fd < 0 && (errno == ENOSYS || errno == EPERM))
 		fd = openat(dir, path + strspn(path, "/"), OPEN_FLAGS);
 	number = errno;
@@ -97,7 +97,7 @@ static int open_below(const char *root, const char *path)
 	return fd;
 }
 
-/* Fails when the file system of the file does not answer. */
+/* Fails if the file system of the file does not answer. */
 static fathom_err reach(const struct fathom_jit_process *p, enum fathom_jit_root root,
 			const char *path, struct fathom_errinfo *reterr)
 {
@@ -144,21 +144,18 @@ fathom_err fathom_jit_file_open_mapped(const struct fathom_jit_process *p,
 		return fathom_fail(reterr, FATHOM_E_NOT_FOUND, "", 0, "no such file");
 	if (!p->ops->is_reachable(p, m))
 		return fathom_fail_reach(reterr, name);
-	/* What the kernel keeps of it is a link by its nature. */
+	/* The kernel's path to the file is itself a link. */
 	if (p->ops->format_very_path(p, m, path, sizeof path)) {
 		const int fd = open(path, OPEN_FLAGS & ~O_NOFOLLOW);
 
 		if (fd >= 0)
 			return accept_file(o, name, fd, ret_fd, ret_st, reterr);
 	}
-	/* The map has paths as seen from its root, or as we would write them. */
+	/* The map has paths from the process's root or from ours. */
 	err = fathom_jit_file_open(p, o,
 				   p->has_root || o->ended ? FATHOM_JIT_THEIRS : FATHOM_JIT_OURS,
 				   name, ret_fd, ret_st, reterr);
-	/*
-	 * What map and stat() call the device differs on layered file systems. A core has paths
-	 * only.
-	 */
+	/* No devices: map and stat() differ on layered file systems. A core has no inodes. */
 	if (err || o->ended || ret_st->st_ino == m->inode)
 		return err;
 	close(*ret_fd);

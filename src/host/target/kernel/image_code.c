@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What stands in the kernel's memory: by /proc/kcore or, of code that never changes much, by its
- * file. */
+/* Reads the kernel's memory from /proc/kcore or, for code that hardly changes, from its file. */
 #include <stdatomic.h>
 
 #include "host/base/path.h"
@@ -38,7 +37,7 @@ fathom_err fathom_kernel_memory(struct fathom_kernel *k, const struct fathom_kco
 	return FATHOM_OK;
 }
 
-/* How many bytes from @svma on are code, which only the kernel itself writes to. */
+/* Returns how many bytes from @svma on are code, which only the kernel itself writes to. */
 static uint64_t code_left(const struct fathom_object *o, uint64_t svma)
 {
 	const struct fathom_object_section *s = &o->sections[fathom_object_section_at(o, svma)];

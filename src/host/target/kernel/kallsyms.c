@@ -8,13 +8,13 @@
 #include "safe/base/sort.h"
 #include "safe/elf/symtab.h"
 
-/* Twenty times what kernels of distributions have: 200,000 symbols of 50 bytes. */
+/* Some twenty times a distribution's kernel: 200,000 symbols of 50 bytes. */
 #define MAX_TEXT ((size_t)256 << 20)
 
-/* The smallest there is: whatever comes behind a page of another machine is not named. */
+/* The smallest page size: on machines with larger pages, fewer addresses are named. */
 #define PAGE UINT64_C(4096)
 
-/* Longest name of a module (MODULE_NAME_LEN) and then some. */
+/* More than the longest name of a module (MODULE_NAME_LEN). */
 #define MAX_OWNER 255
 
 static unsigned digit_value(uint8_t c)
@@ -42,7 +42,7 @@ static void expect(struct fathom_cursor *c, char wanted)
 		cur_fail(c);
 }
 
-/* "[OWNER]" behind the tab at the cursor, to the end of the line. */
+/* Parses "[OWNER]" after the tab at the cursor, up to the end of the line. */
 static void take_owner(struct fathom_cursor *c, struct fathom_kallsym *s)
 {
 	const uint64_t left = cur_left(c);
@@ -81,11 +81,11 @@ static bool is_code(const struct fathom_kallsym *s)
 	return s->type == 't' || s->type == 'T' || s->type == 'w' || s->type == 'W';
 }
 
-/* Whether @s stands at an address at all, and is called so by somebody who wrote it. */
+/* Returns whether @s has an address, and a name that was not made by an assembler. */
 static bool is_usable(const struct fathom_kallsym *s)
 {
 	switch (s->type) {
-	case 'A': /* an offset in per-CPU memory, or another number */
+	case 'A': /* absolute: an offset in per-CPU memory, or another number */
 	case 'a':
 	case 'U': /* undefined */
 	case 'N': /* of a section that is not loaded */
@@ -93,7 +93,7 @@ static bool is_usable(const struct fathom_kallsym *s)
 	case 'g':
 		return false;
 	default:
-		/* $x and .Ltmp1 are assemblers' own marks. */
+		/* $x and .Ltmp1 are assemblers' marks. */
 		return s->name[0] != '$' &&
 		       (s->name[0] != '.' || s->name_size < 2 || s->name[1] != 'L');
 	}
@@ -116,7 +116,7 @@ static bool str_ends(struct fathom_str s, const char *end)
 	return s.size >= size && memcmp(s.data + s.size - size, end, size) == 0;
 }
 
-/* Marks of include/asm-generic/vmlinux.lds.h and of the machines' vmlinux.lds.S. */
+/* Returns whether @s is a mark of include/asm-generic/vmlinux.lds.h or a vmlinux.lds.S. */
 static bool is_mark(const struct fathom_kallsym *s)
 {
 	static const char *const marks[] = { "_text",
@@ -155,7 +155,7 @@ static size_t count_lines(const char *text, size_t size)
 	return n;
 }
 
-/* Sorts by address unless, as the kernel does, that has been done. */
+/* Sorts by address, unless already sorted, as the kernel's list is. */
 static bool sort_items(struct fathom_kallsym *items, size_t n)
 {
 	struct fathom_kallsym *sorted;
@@ -182,7 +182,7 @@ static bool sort_items(struct fathom_kallsym *items, size_t n)
 	return i;
 }
 
-/* Moves the image's symbols before the others, which the kernel prints behind them anyway. */
+/* Moves the image's symbols before the others; the kernel prints them in that order anyway. */
 static bool part_items(struct fathom_kallsyms *k)
 {
 	struct fathom_kallsym *others;
@@ -203,7 +203,7 @@ static bool part_items(struct fathom_kallsyms *k)
 	return true;
 }
 
-/* Reads the lines; returns whether any symbol is there whose address is not shown. */
+/* Parses the lines; returns whether there is any symbol with a hidden address. */
 static bool parse_lines(struct fathom_kallsyms *k, size_t size)
 {
 	const char *end = k->text + size;
@@ -248,7 +248,7 @@ fathom_err fathom_kallsyms_parse(char *text, size_t size, struct fathom_kallsyms
 	return FATHOM_OK;
 }
 
-/* The last whole line of @text. */
+/* Returns the last whole line of @text. */
 static struct fathom_str last_line(const char *text, size_t size)
 {
 	const char *end = memrchr(text, '\n', size);
@@ -261,10 +261,13 @@ static struct fathom_str last_line(const char *text, size_t size)
 /* How far to read. */
 struct until {
 	uint64_t avma;
-	bool past; /* a symbol behind it has been read */
+	bool past; /* a symbol after avma has been read */
 };
 
-/* Symbols of the image come sorted: one behind the address, and it can be named. */
+/*
+ * Returns whether a symbol after the address was read: the image's symbols come sorted, so it can
+ * be named.
+ */
 static bool is_past(const char *text, size_t size, void *data)
 {
 	const struct fathom_str line = last_line(text, size);
@@ -284,12 +287,12 @@ fathom_err fathom_kallsyms_read(const char *path, uint64_t until, struct fathom_
 	char *text;
 
 	FATHOM_TRY(fathom_text_read(path, MAX_TEXT, is_past, &u, &text, &size, reterr));
-	/* A piece may end within a line. */
+	/* The last piece may end within a line. */
 	while (u.past && size && text[size - 1] != '\n')
 		size--;
 	if (fathom_kallsyms_parse(text, size, ret))
 		return fathom_fail_memory(reterr);
-	/* The last address may have more names behind what was read. */
+	/* The last address may have more names in the unread part. */
 	if (u.past && ret->n_image)
 		ret->known_to = ret->items[ret->n_image - 1].avma;
 	return FATHOM_OK;
@@ -301,11 +304,11 @@ void fathom_kallsyms_deinit(struct fathom_kallsyms *k)
 	free(k->text);
 }
 
-/* A look for the first of the names of the start. */
+/* State for finding the symbol at the start of the text. */
 struct start {
-	size_t seen; /* bytes whose lines have been looked at */
+	size_t seen; /* bytes of lines already examined */
 	uint64_t avma;
-	const char *name; /* NULL: not yet */
+	const char *name; /* NULL: not found yet */
 };
 
 static bool find_start(const char *text, size_t size, void *data)
@@ -346,7 +349,7 @@ fathom_err fathom_kallsyms_read_start(const char *path, uint64_t *ret_avma, cons
 	return FATHOM_OK;
 }
 
-/* How many of @items, of which there are @n, are at or before @avma. */
+/* Returns how many of the @n @items are at or before @avma. */
 static size_t upper_bound(const struct fathom_kallsym *items, size_t n, uint64_t avma)
 {
 	size_t low = 0;
@@ -378,7 +381,7 @@ static struct part others_of(const struct fathom_kallsyms *k)
 	return (struct part){ k->items + k->n_image, k->n - k->n_image };
 }
 
-/* The part whose last symbol at or before @avma is nearest, and behind which of them @avma is. */
+/* Returns the part with the last symbol at or before @avma; *@ret_n is its index + 1. */
 static struct part nearest_part(const struct fathom_kallsyms *k, uint64_t avma, size_t *ret_n)
 {
 	const struct part image = image_of(k);
@@ -420,7 +423,7 @@ static bool is_preferred(const struct fathom_kallsym *a, const struct fathom_kal
 	return fathom_symbol_preferred(&x, &y);
 }
 
-/* Where code that starts at item @i of @p ends, @next being the first item at another address. */
+/* Returns where code from item @i of @p ends; @next is the first item at another address. */
 static uint64_t end_of_code(struct part p, size_t i, size_t next)
 {
 	const struct fathom_kallsym *s = &p.items[i];

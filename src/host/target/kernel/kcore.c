@@ -12,7 +12,7 @@
 #include "safe/base/cursor.h"
 #include "safe/elf/image.h"
 
-/* 65,535 program headers and what is before them; kernels have some ten. */
+/* Enough for 65,535 program headers; kernels have some ten. */
 #define MAX_HEADERS (UINT64_C(8) << 20)
 #define NOT_CORE    "not the ELF core file that the kernel's memory is read through"
 
@@ -37,7 +37,7 @@ static fathom_err fail(struct fathom_errinfo *reterr, fathom_err err, const char
 	return err;
 }
 
-/* What people meet, with what helps. */
+/* Reports the usual failures with their remedies. */
 static fathom_err fail_open(struct fathom_errinfo *reterr, const char *path, int number)
 {
 	const char *what = "the kernel's memory is read through this file, which cannot be opened";
@@ -52,11 +52,11 @@ static fathom_err fail_open(struct fathom_errinfo *reterr, const char *path, int
 		what = "the kernel's memory is not ours to read (run as root with CAP_SYS_RAWIO; a "
 		       "kernel in lockdown lets nobody read it)";
 	(void)fail(reterr, FATHOM_E_OS, path, what);
-	/* Not the number: the text says all, and what helps with other files does not here. */
+	/* Leave errno out: the text says all, and its usual remedy does not apply here. */
 	return FATHOM_E_OS;
 }
 
-/* Where the program headers end, by the ELF header in @bytes. */
+/* Returns where the program headers end, by the ELF header in @bytes. */
 static uint64_t headers_end(struct fathom_bytes bytes, const struct fathom_image *image)
 {
 	struct fathom_cursor c = cur_init(bytes, image->swap);
@@ -65,7 +65,7 @@ static uint64_t headers_end(struct fathom_bytes bytes, const struct fathom_image
 	return image->phoff + (uint64_t)cur_u16(&c) * image->phentsize;
 }
 
-/* Reads all headers into memory of its own, which *@ret_image views. */
+/* Reads all headers into new memory, which *@ret_image views. */
 static fathom_err read_headers(int fd, uint8_t **ret_bytes, struct fathom_image *ret_image,
 			       struct fathom_errinfo *reterr)
 {
@@ -95,7 +95,7 @@ static fathom_err read_headers(int fd, uint8_t **ret_bytes, struct fathom_image 
 	return err;
 }
 
-/* Makes the list of segments; NULL without memory. */
+/* Makes the list of segments; returns NULL if out of memory. */
 static struct fathom_kcore *list_segments(int fd, const struct fathom_image *image)
 {
 	struct fathom_kcore *k = malloc(sizeof *k + image->phnum * sizeof *k->segments);
@@ -125,7 +125,7 @@ static fathom_err read_kcore(int fd, const char *path, struct fathom_kcore **ret
 	uint8_t *bytes = NULL;
 	const fathom_err err = read_headers(fd, &bytes, &image, reterr);
 
-	/* Files of another format are no matter of the user's here. */
+	/* Do not report the format of another file here. */
 	if (err == FATHOM_E_FORMAT)
 		return fail(reterr, FATHOM_E_CORRUPT, path, NOT_CORE);
 	if (err) {
@@ -163,7 +163,7 @@ void fathom_kcore_close(struct fathom_kcore *k)
 	free(k);
 }
 
-/* The segment that holds @avma, or NULL. */
+/* Returns the segment that holds @avma, or NULL. */
 static const struct segment *segment_at(const struct fathom_kcore *k, uint64_t avma)
 {
 	for (uint32_t i = 0; i < k->n; i++)
@@ -177,7 +177,7 @@ size_t fathom_kcore_read(const struct fathom_kcore *k, uint64_t avma, void *to, 
 	uint8_t *bytes = to;
 	size_t done = 0;
 
-	/* Each turn reads a byte, or is the last. */
+	/* Each iteration reads at least a byte, or is the last. */
 	while (done < size) {
 		const struct segment *s = segment_at(k, avma + done);
 		uint64_t off;

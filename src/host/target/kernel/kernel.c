@@ -26,7 +26,7 @@ static void note(const struct fathom_kernel *k, fathom_err err, const char *file
 	fathom_notes_add(k->place.notes, &info);
 }
 
-/* The release of the kernel below the root; "" when it cannot be known. */
+/* Finds the release of the kernel below the root; "" if unknown. */
 static void find_release(struct fathom_kernel_place *place)
 {
 	struct fathom_path path;
@@ -40,12 +40,12 @@ static void find_release(struct fathom_kernel_place *place)
 	place->release[size] = '\0';
 	if (!size && !*place->root && uname(&name) == 0)
 		(void)snprintf(place->release, sizeof place->release, "%s", name.release);
-	/* It becomes a part of paths. */
+	/* The release becomes a part of paths. */
 	if (strchr(place->release, '/') || strcmp(place->release, "..") == 0)
 		place->release[0] = '\0';
 }
 
-/* Finds out what runs: its release, its build-id, and where it starts. */
+/* Finds the running kernel's release, build-id and start. */
 static fathom_err find_kernel(struct fathom_kernel *k, struct fathom_errinfo *reterr)
 {
 	struct fathom_path path;
@@ -156,7 +156,7 @@ void fathom_kernel_free(struct fathom_target *t)
 	free(k);
 }
 
-/* Why a file that was looked for has no lines to give. */
+/* Returns why a file, not found because of @miss, gives no lines. */
 static enum fathom_reason reason_of(const struct fathom_kernel_miss *miss)
 {
 	return miss->refused   ? FATHOM_REASON_BUILD_ID_MISMATCH
@@ -164,7 +164,7 @@ static enum fathom_reason reason_of(const struct fathom_kernel_miss *miss)
 			       : FATHOM_REASON_NO_DEBUG_INFO;
 }
 
-/* The end of the part of @o that starts at @start. */
+/* Returns the end of the part of @o that starts at @start. */
 static uint64_t end_of(const struct fathom_object *o, uint64_t start)
 {
 	struct fathom_segment p;
@@ -173,7 +173,7 @@ static uint64_t end_of(const struct fathom_object *o, uint64_t start)
 	for (uint32_t i = 1; i < o->n_sections; i++) {
 		const struct fathom_object_section *s = &o->sections[i];
 
-		/* Per-CPU memory is a template at 0: it runs elsewhere. */
+		/* Per-CPU memory is a template at 0; its copies are elsewhere. */
 		if ((s->header.flags & SHF_ALLOC) && s->base >= start &&
 		    s->base + s->header.size > end)
 			end = s->base + s->header.size;
@@ -185,7 +185,7 @@ static uint64_t end_of(const struct fathom_object *o, uint64_t start)
 	return end;
 }
 
-/* Whether a symbol called @name stands at @svma: of few symbols the name has to be read. */
+/* Returns whether a symbol @name is at @svma. Reads only the names of symbols there. */
 static bool is_called(const struct fathom_symbol_set *set, uint64_t svma, const char *name)
 {
 	struct fathom_symbol s;
@@ -202,7 +202,7 @@ static bool is_called(const struct fathom_symbol_set *set, uint64_t svma, const 
 	return false;
 }
 
-/* Finds the symbol called @name, which nearly always stands where .text does. */
+/* Finds the symbol @name, which is nearly always at the start of .text. */
 static bool find_start(const struct fathom_module *m, const char *name, uint64_t *ret_svma)
 {
 	const uint32_t text = fathom_object_find(m->main, ".text");
@@ -214,7 +214,7 @@ static bool find_start(const struct fathom_module *m, const char *name, uint64_t
 	return fathom_symbols_find(&m->symbols, name, ret_svma);
 }
 
-/* Finds where the image is by the one symbol whose address is known. */
+/* Finds the bias and range of the image by the one symbol whose address is known. */
 static fathom_err place_image(const struct fathom_kernel *k, struct fathom_kernel_image *image)
 {
 	const struct fathom_module *m = image->module;
@@ -281,7 +281,7 @@ void fathom_kernel_note_no_image(const struct fathom_kernel *k)
 	     "its directory with --debug-dir)");
 }
 
-/* The open file of that build of the module; NULL when there is none. */
+/* Finds the open file of that build of the module; NULL if there is none. */
 static const struct fathom_kernel_module *find_open(struct fathom_kernel *k, struct fathom_str name,
 						    const struct fathom_build_id *id)
 {
@@ -308,7 +308,7 @@ static fathom_err open_module(const struct fathom_kernel *k, struct fathom_str n
 	if (id->size)
 		o = fathom_kernel_find_module(&k->place, name, bytes, &miss);
 	m->reason = reason_of(&miss);
-	/* Only a relocatable file has sections that were put where sysfs says. */
+	/* Only a relocatable file has sections at the addresses in sysfs. */
 	if (o && o->image.type != ET_REL) {
 		fathom_object_close(o);
 		o = NULL;
@@ -337,14 +337,14 @@ const struct fathom_kernel_module *fathom_kernel_module(struct fathom_kernel *k,
 		module_free(m);
 		return NULL;
 	}
-	/* Another thread may have opened it, too: both are good. */
+	/* Another thread may have opened it, too: both are valid. */
 	m->next = atomic_load(&k->modules);
 	while (!atomic_compare_exchange_weak(&k->modules, &m->next, m))
 		;
 	return m;
 }
 
-/* The newest table if it is of that time or newer, in use from now on. */
+/* Returns the newest table, with a reference, if it was read at @since_ns or later. */
 static struct fathom_kernel_table *use_newest(struct fathom_kernel *k, int64_t since_ns)
 {
 	struct fathom_kernel_table *t;
@@ -357,7 +357,7 @@ static struct fathom_kernel_table *use_newest(struct fathom_kernel *k, int64_t s
 	return t;
 }
 
-/* Makes @t, which is complete and in use, the newest. */
+/* Publishes the complete @t, which has a reference, as the newest. */
 static void set_newest(struct fathom_kernel *k, struct fathom_kernel_table *t)
 {
 	struct fathom_kernel_table *last;

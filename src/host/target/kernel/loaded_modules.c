@@ -6,12 +6,12 @@
 #include "host/file/kernel_text.h"
 #include "safe/base/sort.h"
 
-/* Some hundred modules of 60 bytes are usual. */
+/* Usual are some hundred lines of 60 bytes. */
 #define MAX_TEXT ((size_t)16 << 20)
 
 #define FIELDS 6
 
-/* Splits @line at its blanks; returns how many of the first FIELDS fields there are. */
+/* Splits @line at blanks; returns how many of the first FIELDS fields it has. */
 static size_t split(const char *line, size_t size, struct fathom_str fields[FIELDS])
 {
 	size_t n = 0;
@@ -27,7 +27,7 @@ static size_t split(const char *line, size_t size, struct fathom_str fields[FIEL
 	return n;
 }
 
-/* All of @s as digits of @base, 10 or 16; 0 when it is no number. */
+/* Parses all of @s as digits of @base, 10 or 16; returns 0 if it is no number. */
 static uint64_t number_of(struct fathom_str s, unsigned base)
 {
 	uint64_t value = 0;
@@ -60,7 +60,7 @@ static bool parse_line(const char *line, size_t size, struct fathom_kernel_range
 	return ret->start && ret->size && !__builtin_add_overflow(ret->start, ret->size, &end);
 }
 
-/* Makes the order of starts. */
+/* Makes by_start and ends. */
 static bool sort_starts(struct fathom_kernel_modules *m)
 {
 	uint64_t last = 0;

@@ -10,7 +10,7 @@
 #include "safe/base/cursor.h"
 #include "safe/base/sort.h"
 
-/* Modules whose ranges of memory overlap at one address. */
+/* The most modules tried whose ranges overlap at one address. */
 #define MAX_OVERLAP 16
 
 static struct fathom_kernel_view *kernel_view(struct fathom_view *v)
@@ -28,7 +28,7 @@ static size_t read_memory(void *data, uint64_t avma, void *to, size_t size)
 		       : fathom_kcore_read(memory, avma, to, size);
 }
 
-/* The largest of @avmas, if all are at or behind the start of the image. */
+/* Returns the largest of @avmas if all are at or after the start of the image. */
 static uint64_t last_of(const struct fathom_kernel *k, const uint64_t *avmas, size_t n)
 {
 	uint64_t last = 0;
@@ -98,7 +98,7 @@ static fathom_err read_modules(struct fathom_kernel_view *v)
 	return FATHOM_OK;
 }
 
-/* Finds the section of owner @i that holds @avma; without one, *@ret stays as it is. */
+/* Finds the section of owner @i that holds @avma; *@ret stays unchanged if there is none. */
 static fathom_err find_section(struct fathom_kernel_view *v, uint32_t i, uint64_t avma,
 			       struct fathom_place *ret)
 {
@@ -119,7 +119,7 @@ static fathom_err find_section(struct fathom_kernel_view *v, uint32_t i, uint64_
 	return FATHOM_OK;
 }
 
-/* Finds @avma in the files of the modules of the list: where it is, kallsyms need not be read. */
+/* Finds @avma in the files of listed modules; if that succeeds, kallsyms need not be read. */
 static fathom_err find_listed(struct fathom_kernel_view *v, uint64_t avma, struct fathom_place *ret)
 {
 	uint32_t at[MAX_OVERLAP];
@@ -136,8 +136,8 @@ static fathom_err find_listed(struct fathom_kernel_view *v, uint64_t avma, struc
 }
 
 /*
- * Takes a table that is true of @avma: of the image an old one is, of all else one that was read
- * since the view began.
+ * Takes a table that is valid for @avma: any one inside the image, otherwise one read since the
+ * view began.
  */
 static fathom_err take_table(struct fathom_kernel_view *v, uint64_t avma)
 {
@@ -157,7 +157,7 @@ static fathom_err take_table(struct fathom_kernel_view *v, uint64_t avma)
 					&v->view.failed);
 }
 
-/* Finds @avma in the file of the module that kallsyms says has something there. */
+/* Finds @avma in the file of the module that has it by kallsyms. */
 static fathom_err find_owned(struct fathom_kernel_view *v, uint64_t avma, struct fathom_place *ret)
 {
 	struct fathom_str name;
@@ -171,7 +171,7 @@ static fathom_err find_owned(struct fathom_kernel_view *v, uint64_t avma, struct
 	return owner == FATHOM_NONE ? FATHOM_OK : find_section(v, owner, avma, ret);
 }
 
-/* Places @avma in the image, if that is where it is. */
+/* Finds @avma in the image's file, if it is there. */
 static fathom_err find_in_image(struct fathom_kernel_view *v, uint64_t avma,
 				struct fathom_place *ret)
 {
@@ -194,7 +194,7 @@ static fathom_err locate(struct fathom_view *view, uint64_t avma, struct fathom_
 
 	FATHOM_TRY(find_in_image(v, avma, &place));
 	if (!place.holder && !view->hidden) {
-		/* The kernel is in the upper half: below it are processes, or offsets. */
+		/* The kernel is in the upper half; below are processes, or offsets. */
 		place.reason = avma >> 63 != v->kernel->start >> 63 ? FATHOM_REASON_UNMAPPED
 								    : FATHOM_REASON_NO_SYMBOLS;
 		place.is_code = true;
@@ -237,15 +237,15 @@ static fathom_err modules(struct fathom_view *view, fathom_module_fn fn, void *d
 	return FATHOM_OK;
 }
 
-/* The functions of a batch that kallsyms names. */
+/* State for naming a batch by kallsyms. */
 struct naming {
 	struct fathom_kernel_view *view;
 	const struct fathom_rest *rest;
-	uint32_t last_id; /* the function that was made last; FATHOM_NONE: none yet */
-	uint64_t last;    /* of the symbol that starts there */
+	uint32_t last_id; /* the function made last; FATHOM_NONE: none yet */
+	uint64_t last;    /* avma of that function */
 };
 
-/* The id of the function for @hit; the addresses of one come one behind the other. */
+/* Returns the id of the function for @hit; addresses of one function are successive. */
 static uint32_t function_of(struct naming *n, const struct fathom_kallsym_hit *hit)
 {
 	const struct fathom_symbol_hit symbol = { .start = hit->start,
@@ -259,7 +259,7 @@ static uint32_t function_of(struct naming *n, const struct fathom_kallsym_hit *h
 	return n->last_id;
 }
 
-/* Answers @a, of which kallsyms says @hit. */
+/* Answers @a with @hit, which kallsyms has for it. */
 static fathom_err name_one(struct naming *n, const struct fathom_kallsym_hit *hit,
 			   struct fathom_answer *a)
 {
@@ -299,7 +299,7 @@ static fathom_err name_sorted(struct naming *n, const struct fathom_keyed *keyed
 	return rest->answers->parts[0].err;
 }
 
-/* Names by kallsyms what no file knows. */
+/* Names addresses outside files by kallsyms. */
 static fathom_err name_rest(struct fathom_view *view, const struct fathom_rest *rest)
 {
 	struct naming n = { kernel_view(view), rest, FATHOM_NONE, 0 };
@@ -336,7 +336,7 @@ static fathom_err names(struct fathom_view *view,
 	return FATHOM_OK;
 }
 
-/* That of the kernel that runs here may be larger than ours. */
+/* Finds the kernel's layout, whose words may be larger than ours. */
 static fathom_err layout(struct fathom_view *view, struct fathom_layout *ret)
 {
 	struct fathom_kernel_view *v = kernel_view(view);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where the sections of a module's file are: /sys/module/NAME/sections/SECTION. */
+/* Reads where the sections of a module's file are: /sys/module/NAME/sections/SECTION. */
 #include <stdlib.h>
 
 #include "host/base/path.h"
@@ -7,7 +7,7 @@
 #include "host/module/module.h"
 #include "host/target/kernel/kernel.h"
 
-/* "0xffffffffc0a01000", as sysfs has it; 0 when it is hidden or not there. */
+/* Reads an address like "0xffffffffc0a01000" from sysfs; returns 0 if it is hidden or missing. */
 static uint64_t read_address(const char *path)
 {
 	char text[24];
@@ -23,8 +23,8 @@ static uint64_t read_address(const char *path)
 }
 
 /*
- * Whether a section stays where the loader has put it. What is needed only to start is freed, and
- * another module may be there by now; the address stated of per-CPU memory is a template's.
+ * Returns whether a section stays where the loader put it. Init sections are freed, and another
+ * module may be there by now; the stated address of per-CPU memory is its template's.
  */
 static bool stays(const struct fathom_section *s)
 {
@@ -82,7 +82,7 @@ uint32_t fathom_kernel_section_at(const struct fathom_object *o, const uint64_t 
 		if (!sections[i] || avma < sections[i] ||
 		    avma - sections[i] >= o->sections[i].header.size)
 			continue;
-		/* sysfs has one address for all sections of one name. */
+		/* sysfs has one address for all sections with the same name. */
 		if (found)
 			return 0;
 		found = i;

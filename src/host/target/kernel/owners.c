@@ -6,7 +6,7 @@
 
 #include "host/module/module.h"
 
-/* No kernel has so many modules; those beyond are left without names. */
+/* No kernel has so many modules; any beyond stay nameless. */
 #define MAX_OWNERS 4096
 
 static uint32_t bucket_of(struct fathom_str name)
@@ -18,7 +18,7 @@ static uint32_t bucket_of(struct fathom_str name)
 	return (hash ^ hash >> 16) % FATHOM_OWNER_BUCKETS;
 }
 
-/* The name of an owner, without brackets; that of the image is no name of a module. */
+/* Returns the name of an owner, without brackets; the image's is no module's name. */
 static struct fathom_str name_of(const struct fathom_kernel_owner *o)
 {
 	return (struct fathom_str){ o->path + 1, (uint32_t)strlen(o->path) - 2 };

@@ -9,13 +9,13 @@
 #include "host/file/debuginfod.h"
 #include "host/file/kernel_text.h"
 
-/* What is read of notes, which are some hundred bytes. */
+/* The most that is read of notes, which have some hundred bytes. */
 #define MAX_NOTES 16384
 
-/* modules.dep of a kernel with all its modules has 700 KiB. */
+/* With all modules of a kernel, modules.dep has 700 KiB. */
 #define MAX_MODULES_DEP ((size_t)64 << 20)
 
-/* Directory entries that are looked at where there is no modules.dep. */
+/* The most directory entries visited if there is no modules.dep. */
 #define MAX_WALK 100000
 
 /* A search for one file. */
@@ -37,7 +37,7 @@ void fathom_kernel_read_build_id(const char *path, struct fathom_build_id *ret)
 		memcpy(ret->data, id.data, ret->size);
 }
 
-/* Says that what belongs to @o is to be looked for below the root first. */
+/* Makes look-ups of what belongs to @o try below the root first. */
 static struct fathom_object *below_root(const struct search *s, struct fathom_object *o)
 {
 	if (o)
@@ -96,7 +96,7 @@ struct fathom_object *fathom_kernel_find_image(const struct fathom_kernel_place 
 					       struct fathom_bytes build_id,
 					       struct fathom_kernel_miss *ret_miss)
 {
-	/* Where packages put it, below the directories of debug files and below the root. */
+	/* Where packages put it, below the debug directories and below the root. */
 	static const struct {
 		const char *debug;
 		const char *own;
@@ -122,7 +122,7 @@ struct fathom_object *fathom_kernel_find_image(const struct fathom_kernel_place 
 	return found ? found : try_debuginfod(&s);
 }
 
-/* Whether @path is of the module called @name: in names of modules, - is _. */
+/* Returns whether @path is a file of the module @name, where '_' also stands for '-'. */
 static bool is_module_file(const char *path, size_t size, struct fathom_str name)
 {
 	const char *slash = memrchr(path, '/', size);
@@ -138,8 +138,8 @@ static bool is_module_file(const char *path, size_t size, struct fathom_str name
 }
 
 /*
- * Tries the file "kernel/fs/ext4/ext4.ko.xz" below a directory of modules, and below such
- * directories of debug files, where it is not compressed.
+ * Tries a file such as "kernel/fs/ext4/ext4.ko.xz" below a directory of modules, and uncompressed
+ * below the debug directories.
  */
 static struct fathom_object *try_module(const struct search *s, const char *dir, const char *path,
 					size_t size)
@@ -161,7 +161,7 @@ static struct fathom_object *try_module(const struct search *s, const char *dir,
 	return found;
 }
 
-/* Tries the files that modules.dep of @dir, "PATH: PATHS" in each line, has for @name. */
+/* Tries the files for @name in modules.dep of @dir, whose lines are "PATH: PATHS". */
 static struct fathom_object *try_listed(const struct search *s, const char *dir,
 					struct fathom_str name, bool *ret_has_list)
 {
@@ -189,7 +189,7 @@ static struct fathom_object *try_listed(const struct search *s, const char *dir,
 	return found;
 }
 
-/* The same without modules.dep. */
+/* Tries the files for @name below @dir without modules.dep, by a walk. */
 static struct fathom_object *try_walk(const struct search *s, const char *dir,
 				      struct fathom_str name)
 {

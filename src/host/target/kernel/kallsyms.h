@@ -22,8 +22,7 @@ struct fathom_kallsym {
 	uint64_t avma;
 	const char *name;
 	uint32_t name_size;
-	uint16_t owner_size; /* 0: the kernel's image; otherwise the owner is at name + name_size +
-				2 */
+	uint16_t owner_size; /* 0: the kernel's image; else the owner is at name + name_size + 2 */
 	char type;
 };
 

@@ -125,7 +125,7 @@ static fathom_err read_kcore(int fd, const char *path, struct fathom_kcore **ret
 	uint8_t *bytes = NULL;
 	const fathom_err err = read_headers(fd, &bytes, &image, reterr);
 
-	/* Do not report the format of another file here. */
+	/* A file of another format is reported as a bad kcore. */
 	if (err == FATHOM_E_FORMAT)
 		return fail(reterr, FATHOM_E_CORRUPT, path, NOT_CORE);
 	if (err) {

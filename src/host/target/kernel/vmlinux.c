@@ -37,7 +37,7 @@ void fathom_kernel_read_build_id(const char *path, struct fathom_build_id *ret)
 		memcpy(ret->data, id.data, ret->size);
 }
 
-/* Makes look-ups of what belongs to @o try below the root first. */
+/* Makes look-ups of files that belong to @o try below the root first. */
 static struct fathom_object *below_root(const struct search *s, struct fathom_object *o)
 {
 	if (o)

@@ -222,7 +222,7 @@ static fathom_err take_map(struct fathom_space_view *v)
 	return FATHOM_OK;
 }
 
-/* One view in so many reads the whole map. */
+/* One view in this many reads the whole map. */
 #define PARTS 64
 
 /* Reads the part of the map that holds @avmas, if the space can. */

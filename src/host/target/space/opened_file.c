@@ -233,7 +233,7 @@ static enum fathom_reason reason_of(const struct attempt *t)
 	return FATHOM_REASON_NO_FILE;
 }
 
-/* Notes why the file was not found, if its image or nothing replaces it. */
+/* Notes why the file was not found, if only its image or nothing was. */
 static void note_failures(const struct attempt *t)
 {
 	if (!t->file->is_image && t->object)

@@ -391,7 +391,7 @@ static size_t read_memory(const struct fathom_space *s, uint64_t avma, void *to,
 {
 	struct memory_reading r = { .avma = avma, .to = to, .size = size, .fd = -1 };
 
-	/* File offsets end there, so no thread has more. */
+	/* File offsets end at INT64_MAX, so no thread has more. */
 	if (avma <= INT64_MAX)
 		read_pieces(process_of(s), &r);
 	errno = r.number;
@@ -412,7 +412,7 @@ static size_t read_open(const struct fathom_space *s, int memory, uint64_t avma,
 {
 	struct memory_reading r = { .avma = avma, .to = to, .size = size, .fd = memory };
 
-	/* File offsets end there, even if the memory is gone. */
+	/* File offsets end at INT64_MAX, even if the memory is gone. */
 	if (avma > INT64_MAX)
 		return 0;
 	read_pieces(process_of(s), &r);
@@ -443,7 +443,7 @@ static int open_memory(const struct fathom_space *s)
 	return fd;
 }
 
-/* Reads by pid. The memory was the right process's if that process still exists. */
+/* Reads by pid. If the process still exists afterwards, the memory was its own. */
 static size_t read_each(const struct fathom_space *s, const uint64_t *avmas, size_t n, size_t size,
 			uint8_t *to)
 {

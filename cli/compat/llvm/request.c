@@ -162,7 +162,7 @@ static const char *take_module(struct llvm_text *s, bool has_file, struct llvm_r
 	return ret->is_build_id && !llvm_is_hex(ret->module) ? "wrong format of build-id" : NULL;
 }
 
-/* Reads the address; returns why it cannot, or NULL. */
+/* Takes the address; returns an error text, or NULL. */
 static const char *take_address(struct llvm_text *s, bool is_hexadecimal, struct llvm_request *ret)
 {
 	struct llvm_text word = { NULL, 0 };

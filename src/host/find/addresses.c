@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: MIT */
-/* From names to addresses only: the search of fathom_find(), whose matches have no texts then. */
+/* From names to addresses only: runs the search of fathom_find() without texts in the matches. */
 #include <stdlib.h>
 
 #include "host/base/array.h"
 #include "host/find/search.h"
 #include "host/target/target.h"
 
-/* Names of one search, at most, where the memory budget has room for as many. */
+/* Most names of one search, if the memory budget allows. */
 #define MAX_NAMES ((size_t)1 << 17)
-/* And at least. */
+/* Least names of one search. */
 #define MIN_NAMES 1024
-/* What one name takes in a search, about. */
+/* Approximate memory of one name in a search. */
 #define NAME_BYTES 512
 
-/* Names, and what was found of them. */
+/* Names and their results. */
 struct lookup {
 	const char **names; /* each once */
 	size_t n;
-	uint32_t *number_of; /* of each name that was given: number in names */
-	uint8_t *reasons;    /* of each: enum fathom_reason */
-	size_t *first;       /* of each: number in addresses; and one more behind them */
+	uint32_t *number_of; /* index in names of each given name */
+	uint8_t *reasons;    /* enum fathom_reason of each */
+	size_t *first;       /* first index in addresses of each, and the end */
 	struct fathom_u64_array addresses;
 };
 
-/* Takes each of the @n @names once. False without memory. */
+/* Stores the @n @names without duplicates. Returns false without memory. */
 static bool unite(struct lookup *l, const char *const *names, size_t n)
 {
 	struct fathom_name_keys keys = { 0 };
@@ -62,7 +62,7 @@ static void lookup_deinit(struct lookup *l)
 	fathom_array_free(&l->addresses);
 }
 
-/* Why a name has no address. What kind of names a file lacks is nobody's question here. */
+/* Returns why a name has no address, without saying which names a file lacks. */
 static uint8_t reason_of(const struct fathom_match *m)
 {
 	switch (m->reason) {
@@ -76,10 +76,10 @@ static uint8_t reason_of(const struct fathom_match *m)
 	}
 }
 
-/* Aliases, as those of constructors, that stand beside one another at most. */
+/* Most neighbouring aliases, such as those of constructors. */
 #define ALIASES 16
 
-/* Adds the address of @m to those of its name, unless it has it. False without memory. */
+/* Adds the address of @m to its name, unless it is known. Returns false without memory. */
 static bool take_address(struct lookup *l, size_t name, const struct fathom_match *m)
 {
 	const uint64_t *known = l->addresses.items;
@@ -90,7 +90,7 @@ static bool take_address(struct lookup *l, size_t name, const struct fathom_matc
 	return fathom_array_push(&l->addresses, m->address);
 }
 
-/* Takes the matches of names [from, to). False without memory. */
+/* Stores the matches of names [from, to). Returns false without memory. */
 static bool take_matches(struct lookup *l, const struct fathom_matches *matches, size_t from,
 			 size_t to)
 {
@@ -115,7 +115,7 @@ static bool take_matches(struct lookup *l, const struct fathom_matches *matches,
 	return true;
 }
 
-/* The names that one search takes: as many as the memory budget has room for. */
+/* Returns the number of names of one search that the memory budget allows. */
 static size_t names_at_once(const struct fathom_target *target)
 {
 	const uint64_t n = fathom_memory_left(&target->session->memory) / NAME_BYTES;
@@ -145,7 +145,7 @@ static fathom_err look_up(struct fathom_target *target, const struct fathom_find
 	return err;
 }
 
-/* Looks for @names; the first @limit addresses of each, or all for 0. */
+/* Finds the first @limit addresses of each name; 0: all. */
 static fathom_err find(struct fathom_target *target, uint32_t flags, uint32_t limit,
 		       const char *const *names, size_t n, uint8_t *ret_reasons,
 		       fathom_symbol_fn fn, void *data, struct fathom_errinfo *reterr)

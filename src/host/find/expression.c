@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How large the C library makes an expression when it compiles it: regcomp() writes out what is
- * repeated, a group as often as it says, and so does "+", once. What is read here is POSIX's
- * extended syntax (regex(7)), as far as that goes; what is no such expression is refused by
- * regcomp() itself.
+ * Estimates the size of a compiled expression: regcomp() expands repetitions, a group as often as
+ * its count says, and once for "+". Reads POSIX's extended syntax (regex(7)) only as far as that
+ * needs; regcomp() itself refuses invalid expressions.
  */
 #include "host/find/query.h"
 
-/* An expression has no more groups inside each other. */
+/* Maximum nesting of groups in a query. */
 #define MAX_DEPTH (FATHOM_MAX_QUERY / 2)
 
 struct sizes {
-	uint64_t all[MAX_DEPTH + 1]; /* of each group that is open, but for the last part of it */
-	uint64_t last;               /* of what a repetition would repeat */
+	uint64_t all[MAX_DEPTH + 1]; /* of each open group, without its last part */
+	uint64_t last;               /* of the part that a repetition would repeat */
 	size_t depth;
 };
 
-/* A size that is too large stays that. */
+/* Multiplies; saturates. */
 static uint64_t times(uint64_t size, uint64_t n)
 {
 	const uint64_t most = FATHOM_MAX_EXPRESSION + 1;
@@ -47,11 +46,11 @@ static void close_group(struct sizes *s)
 	s->depth--;
 }
 
-/* Where the list of characters that starts behind the bracket at @p ends. */
+/* Returns the end of the bracket expression at @p. */
 static const char *skip_list(const char *p)
 {
 	p += p[1] == '^';
-	/* One that comes first is a character. */
+	/* A closing bracket that comes first is a character. */
 	p += p[1] == ']';
 	for (p++; *p && *p != ']'; p++) {
 		const char kind = *p == '[' ? p[1] : '\0';
@@ -74,7 +73,7 @@ static const char *read_number(const char *p, uint64_t *ret)
 	return p;
 }
 
-/* Repeats the last part as what is in the braces at @p says; returns where they end. */
+/* Repeats the last part as the braces at @p say; returns their end. */
 static const char *repeat(struct sizes *s, const char *p)
 {
 	const char *end;

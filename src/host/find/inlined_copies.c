@@ -11,24 +11,24 @@
 #include "safe/dwarf/entry.h"
 #include "safe/dwarf/ranges.h"
 
-/* A function, or copy of one, that the walk is inside of. */
+/* A function or inlined copy that encloses the walk's position. */
 struct around {
 	uint32_t depth;
-	uint32_t names; /* number in the worker's */
+	uint32_t names; /* index in the worker's names */
 };
 
 struct arounds {
 	FATHOM_ARRAY_OF(struct around);
 };
 
-/* What is known of the names number i of the unit. */
+/* Whether the names of an entry are wanted. */
 enum wanted { UNKNOWN, UNWANTED, WANTED };
 
 struct inlined {
 	struct fathom_find_task *t;
 	const struct fathom_open_unit *u;
 	struct arounds around;
-	struct fathom_bytes_array wanted; /* enum wanted of the worker's names */
+	struct fathom_bytes_array wanted; /* enum wanted of each of the worker's names */
 	struct fathom_find_name name;
 	uint64_t ranges_left;
 	bool has_files; /* the line table's files were read */
@@ -39,7 +39,7 @@ static const struct fathom_names *names_of(const struct inlined *x, uint32_t num
 	return x->t->w->origins.names.items + number;
 }
 
-/* What a function is called, as linked if that is known; data is NULL if it has no name. */
+/* Returns a function's linkage name if known, else its plain name; data is NULL if it has none. */
 static struct fathom_str name_of(const struct inlined *x, uint32_t number)
 {
 	const struct fathom_names *n = names_of(x, number);
@@ -55,7 +55,7 @@ static bool takes(struct inlined *x, uint32_t query)
 	       fathom_find_task_asks(x->t, query) && fathom_find_query_takes_name(q, &x->name);
 }
 
-/* Whether some query is about the function with names @number; false without memory, too. */
+/* Returns whether a query matches the function with names @number; also false without memory. */
 static bool is_wanted(struct inlined *x, uint32_t number)
 {
 	const size_t old = x->wanted.n;
@@ -88,7 +88,7 @@ static uint64_t number_attr(const struct fathom_die *die, enum fathom_slot slot)
 	return a ? a->value : 0;
 }
 
-/* The path of the file of the call; NULL when it is not known, or without memory. */
+/* Returns the path of the call's file; NULL if unknown, or without memory. */
 static const char *call_file(struct inlined *x, const struct fathom_die *die)
 {
 	struct fathom_worker *w = x->t->w;
@@ -110,7 +110,7 @@ static const char *call_file(struct inlined *x, const struct fathom_die *die)
 				   (struct fathom_str){ w->pool.items, (uint32_t)w->pool.n });
 }
 
-/* Where the copy is entered, if the entry says so; else @low, its first address. */
+/* Returns the entry point of the copy, else @low, its first address. */
 static uint64_t entry_pc(const struct inlined *x, const struct fathom_die *die, uint64_t low)
 {
 	const struct fathom_unit *unit = &x->u->unit;
@@ -128,7 +128,7 @@ static uint64_t entry_pc(const struct inlined *x, const struct fathom_die *die, 
 	return fathom_die_attr(die, FATHOM_AT_LOW_PC) ? low + a->value : low;
 }
 
-/* Where a copy is, and how many bytes it has; false when it has no code. */
+/* Finds the address and size of a copy; returns false if it has no code. */
 static bool measure(struct inlined *x, const struct fathom_die *die, struct fathom_find_place *ret)
 {
 	struct fathom_ranges r;

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names of code that a program has made itself: the modules of it are searched as those of files
- * are. Which file has GDB's list of such code is a question of the same kind, and is answered by
- * the same pass over their tables.
+ * Names of JIT code, whose modules are searched like those of files. The pass over the files'
+ * tables also finds the files that have GDB's JIT list.
  */
 #include <stdlib.h>
 
 #include "host/find/search.h"
 
-/* What is in no file is called this. */
+/* Name of modules without a file. */
 #define JIT "[jit]"
-/* The variable that every list starts from (GDB manual, "JIT Compilation Interface"). */
+/* The head of every list (GDB manual, "JIT Compilation Interface"). */
 #define LIST "__jit_debug_descriptor"
 
-/* Whether some query asks for such code. The dynamic linker knows none of it. */
+/* Returns whether a query asks for JIT code, which the dynamic linker does not know. */
 static bool is_asked(const struct fathom_find *f)
 {
 	for (size_t i = 0; i < f->n_queries && !(f->flags & FATHOM_FIND_EXPORTED); i++)
@@ -35,7 +34,7 @@ void fathom_find_seek_jit(struct fathom_find *f)
 							       .text = { LIST, sizeof LIST - 1 } };
 }
 
-/* Takes the answers to the query that nobody has asked; modules without one have no list. */
+/* Takes the candidates of the internal query; modules without one have no list. */
 static fathom_err take_lists(struct fathom_find *f)
 {
 	struct fathom_candidate *c = f->candidates.items;
@@ -58,7 +57,7 @@ static fathom_err take_lists(struct fathom_find *f)
 	return FATHOM_OK;
 }
 
-/* The dynamic linker knows nothing of such code, whatever its files say. */
+/* The dynamic linker does not know JIT code, whatever its files say. */
 static const struct fathom_dynsym none = { .number = FATHOM_NONE };
 
 static fathom_err add_modules(struct fathom_find *f)

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finding names in the running kernel. Its own table, kallsyms, says what there is and where; sizes
- * and types are those of the image's and the modules' files, where these are found. What only the
- * image's file knows (a kernel may keep no names of data) is looked for there, and so are lines and
- * inlined copies.
+ * Finds names in the running kernel. kallsyms has names and addresses; sizes and types come from
+ * the files of the image and the modules, if found. Names that only the image's file has (a kernel
+ * may keep no names of data), lines and inlined copies are found there.
  */
 #include <stdlib.h>
 
@@ -11,23 +10,26 @@
 #include "host/find/search.h"
 #include "host/target/kernel/locate.h"
 
-/* Addresses of names may be read in a table that is as old as this. */
+/* Maximum age of a kallsyms table for finding addresses of names. */
 #define NAMES_STAY_NS INT64_C(1000000000)
 
-/* So many symbols of one file are looked for in its tables by passes; more, by an index. */
+/*
+ * Up to this many symbols of one file are found by passes over its tables; more by an
+ * index.
+ */
 #define FEW 4
 
-/* What a search keeps of an owner of symbols, by its number. */
+/* Search state of an owner of symbols (image or module), by its number. */
 struct use {
-	uint32_t looked_up; /* symbols */
-	bool is_added;      /* its file, to what is searched */
+	uint32_t looked_up; /* symbols looked up */
+	bool is_added;      /* its file was added to the search */
 };
 
 /* A symbol that fits a query. */
 struct candidate {
 	uint32_t query;
 	uint32_t owner;
-	size_t item; /* of kallsyms */
+	size_t item; /* index in kallsyms */
 	struct fathom_kallsym_facts facts;
 };
 
@@ -41,10 +43,10 @@ struct search {
 	const struct fathom_kernel_image *image;
 	const struct fathom_kallsyms *symbols;
 	struct fathom_kernel_owners *owners; /* of the view */
-	struct use *uses;                    /* of each of them */
+	struct use *uses;                    /* of each owner */
 	struct candidates candidates;
 	struct fathom_bytes_array text; /* a name with a NUL */
-	struct fathom_find_name name;   /* of that */
+	struct fathom_find_name name;   /* text as a name */
 };
 
 static void note_owners(const struct search *s)
@@ -57,7 +59,7 @@ static void note_owners(const struct search *s)
 	fathom_notes_add(s->f->notes, &info);
 }
 
-/* Finds the number of the owner called @name, FATHOM_NONE when there are too many. */
+/* Finds the number of the owner called @name; FATHOM_NONE if there are too many. */
 static bool use_owner(struct search *s, struct fathom_str name, uint32_t *ret)
 {
 	if (fathom_kernel_owners_use(s->owners, name, ret))
@@ -67,7 +69,7 @@ static bool use_owner(struct search *s, struct fathom_str name, uint32_t *ret)
 	return true;
 }
 
-/* Opens the file of owner @i, if it has one; NULL without memory. */
+/* Opens the file of owner @i, if it has one; returns NULL without memory. */
 static struct fathom_kernel_owner *open_owner(const struct search *s, uint32_t i)
 {
 	struct fathom_kernel_owner *o;
@@ -75,7 +77,10 @@ static struct fathom_kernel_owner *open_owner(const struct search *s, uint32_t i
 	return fathom_kernel_owners_open(s->owners, i, &o) ? NULL : o;
 }
 
-/* Takes item @i as a match of @query, if that asks its owner. False without memory. */
+/*
+ * Adds item @i as a candidate of @query if the query selects its owner. Returns false without
+ * memory.
+ */
 static bool take(struct search *s, size_t i, uint32_t query)
 {
 	const struct fathom_find_query *q = &s->f->queries[query];
@@ -95,7 +100,7 @@ static bool take(struct search *s, size_t i, uint32_t query)
 	return fathom_budget_push(&s->f->budget, &s->candidates, found);
 }
 
-/* Takes @name as the one that patterns are compared with: with a NUL. False without memory. */
+/* Sets the name to compare with patterns, with a NUL. Returns false without memory. */
 static bool set_name(struct search *s, struct fathom_str name)
 {
 	s->text.n = 0;
@@ -107,7 +112,7 @@ static bool set_name(struct search *s, struct fathom_str name)
 	return true;
 }
 
-/* An item that is compared with queries. */
+/* An item being compared with queries. */
 struct compared {
 	struct search *s;
 	size_t item;
@@ -120,7 +125,7 @@ static bool take_query(void *data, uint32_t query)
 	return take(c->s, c->item, query);
 }
 
-/* Compares the name of item @i with the exact names of @keys. False without memory. */
+/* Compares the name of item @i with the exact names of @keys. Returns false without memory. */
 static bool compare_exact(struct search *s, const struct fathom_name_keys *keys, size_t i)
 {
 	const struct fathom_kallsym *item = &s->symbols->items[i];
@@ -136,7 +141,7 @@ static bool compare_exact(struct search *s, const struct fathom_name_keys *keys,
 	return true;
 }
 
-/* Compares the name of item @i with the other queries of @names. False without memory. */
+/* Compares the name of item @i with the other queries of @names. Returns false without memory. */
 static bool compare_others(struct search *s, const struct fathom_name_set *names, size_t i)
 {
 	const struct fathom_kallsym *item = &s->symbols->items[i];
@@ -148,7 +153,7 @@ static bool compare_others(struct search *s, const struct fathom_name_set *names
 		fathom_name_set_compare(names, &s->name, false, take_query, &c));
 }
 
-/* Compares all names with @names, which are then answered where something fits. */
+/* Compares all kallsyms names with @names and marks queries with a candidate as answered. */
 static bool compare_all(struct search *s, const struct fathom_name_set *names)
 {
 	const struct fathom_name_keys exact = names->exact;
@@ -171,7 +176,7 @@ static unsigned quality(const struct candidate *c)
 	return c->facts.bind == STB_GLOBAL ? 0 : c->facts.bind == STB_WEAK ? 1 : 2;
 }
 
-/* By query and name; of these, the image before modules, and what is exported first. */
+/* Sorts by query and name; then the image before modules, and global symbols first. */
 static int compare_candidates(const void *pa, const void *pb)
 {
 	const struct candidate *a = pa;
@@ -189,7 +194,7 @@ static int compare_candidates(const void *pa, const void *pb)
 	return order ? order : str_compare(a->facts.owner, b->facts.owner);
 }
 
-/* Whether @symbol of the owner's file is what stands at @avma. */
+/* Returns whether @symbol of the owner's file is at @avma. */
 static bool is_at(const struct search *s, const struct fathom_kernel_owner *o,
 		  const struct fathom_symbol *symbol, uint64_t avma)
 {
@@ -199,7 +204,7 @@ static bool is_at(const struct search *s, const struct fathom_kernel_owner *o,
 	       o->sections[symbol->section] && symbol->value + o->sections[symbol->section] == avma;
 }
 
-/* Looks for the symbol called @name at @avma in table @t of the file of owner @i. */
+/* Finds the symbol called @name at @avma in table @t of the file of owner @i. */
 static bool find_in_table(const struct search *s, uint32_t i, uint32_t t,
 			  const struct fathom_kallsym_facts *facts, struct fathom_symbol *ret)
 {
@@ -218,7 +223,7 @@ static bool find_in_table(const struct search *s, uint32_t i, uint32_t t,
 		}
 		return false;
 	}
-	/* Without memory for an index, kallsyms has to do. */
+	/* Without memory for an index, kallsyms must suffice. */
 	for (uint32_t k = 1; is_few && k < view->count; k++) {
 		fathom_symtab_get(view, k, ret);
 		if (is_at(s, o, ret, facts->avma) &&
@@ -228,7 +233,7 @@ static bool find_in_table(const struct search *s, uint32_t i, uint32_t t,
 	return false;
 }
 
-/* The symbol of the file of owner @i that @facts are of. */
+/* Finds the symbol of @facts in the file of owner @i. */
 static bool find_in_file(const struct search *s, uint32_t i,
 			 const struct fathom_kallsym_facts *facts, struct fathom_symbol *ret)
 {
@@ -241,7 +246,7 @@ static bool find_in_file(const struct search *s, uint32_t i,
 	return false;
 }
 
-/* Where @avma is as the owner's file states it. */
+/* Returns the ELF address of @avma in the owner's file. */
 static uint64_t module_address(const struct search *s, const struct fathom_kernel_owner *o,
 			       uint64_t avma)
 {
@@ -249,7 +254,7 @@ static uint64_t module_address(const struct search *s, const struct fathom_kerne
 
 	if (!o->holder.module)
 		return FATHOM_NO_ADDRESS;
-	/* Marks stand at its end, too. */
+	/* Marker symbols may be at its end. */
 	if (!o->sections)
 		return avma >= s->image->low && avma <= s->image->high ? avma - s->image->bias
 								       : FATHOM_NO_ADDRESS;
@@ -257,7 +262,10 @@ static uint64_t module_address(const struct search *s, const struct fathom_kerne
 	return section ? avma - o->sections[section] : FATHOM_NO_ADDRESS;
 }
 
-/* Gives the match of @c its texts, and what the owner's file says. False without memory. */
+/*
+ * Fills the match of @c with its texts and the facts of the owner's file. Returns false without
+ * memory.
+ */
 static bool add_texts(struct search *s, const struct candidate *c, struct fathom_match *m)
 {
 	const char *path = s->owners->items[c->owner]->path;
@@ -297,7 +305,7 @@ static bool emit(struct search *s, const struct candidate *c, uint32_t rank)
 	       fathom_find_add(s->f, &m);
 }
 
-/* Whether @c becomes a match, @first being that with the first rank of its query and name. */
+/* Returns whether @c becomes a match; @first has the first rank of its query and name. */
 static bool is_yielded(const struct search *s, const struct candidate *first,
 		       const struct candidate *c)
 {
@@ -306,7 +314,7 @@ static bool is_yielded(const struct search *s, const struct candidate *first,
 		first->owner == c->owner);
 }
 
-/* Makes matches of what fits, each once. False without memory. */
+/* Turns the candidates into matches without duplicates. Returns false without memory. */
 static bool emit_all(struct search *s)
 {
 	const struct candidate *c = s->candidates.items;
@@ -321,7 +329,7 @@ static bool emit_all(struct search *s)
 
 		if (i && !compare_candidates(&c[i], &c[i - 1]))
 			continue;
-		/* Nothing is what the dynamic linker would answer, which has rank 0. */
+		/* No dynamic linker binds kernel names, so rank 0 is not used. */
 		rank = again ? rank + 1 : 1;
 		first = again ? first : &c[i];
 		if (is_yielded(s, first, &c[i]) && fathom_find_has_room(s->f, c[i].query) &&
@@ -331,7 +339,10 @@ static bool emit_all(struct search *s)
 	return true;
 }
 
-/* Whether a query that needs debug information, if @debug, or an unanswered one asks @path. */
+/*
+ * Returns whether a query selects @path: one that needs debug information if @debug, else an
+ * unanswered one.
+ */
 static bool is_asked(const struct fathom_find *f, const char *path, bool debug)
 {
 	for (size_t i = 0; i < f->n_queries; i++) {
@@ -345,7 +356,7 @@ static bool is_asked(const struct fathom_find *f, const char *path, bool debug)
 	return false;
 }
 
-/* Has the file of owner @i searched, if there is one. False without memory. */
+/* Adds the file of owner @i, if there is one, to the search. Returns false without memory. */
 static bool add_file(struct search *s, uint32_t i)
 {
 	const struct fathom_kernel_owner *o = open_owner(s, i);
@@ -380,7 +391,7 @@ static fathom_err pass(struct search *s, enum fathom_find_pass which)
 	return done ? FATHOM_OK : FATHOM_E_MEMORY;
 }
 
-/* Symbols by kallsyms, and by the image's file what that does not know. */
+/* Finds symbols in kallsyms, then in the image's file what kallsyms lacks. */
 static fathom_err find_names(struct search *s)
 {
 	struct fathom_find *f = s->f;
@@ -399,7 +410,7 @@ static fathom_err find_names(struct search *s)
 	return f->n_modules ? fathom_find_symbols(f) : FATHOM_OK;
 }
 
-/* Keeps of the candidates, which are sorted, the functions that no other has the name of. */
+/* Keeps only functions with a unique name among the sorted candidates. */
 static void keep_unique(struct fathom_find *f)
 {
 	struct fathom_candidate *c = f->candidates.items;
@@ -418,8 +429,8 @@ static void keep_unique(struct fathom_find *f)
 }
 
 /*
- * Looks for addresses in the image's file: kallsyms, which takes the kernel long to write, has the
- * same functions. Returns whether all names are found.
+ * Finds addresses in the image's file, which has the same functions as kallsyms but is faster to
+ * read. Sets *@ret_found if all names were found.
  */
 static fathom_err find_in_image(struct search *s, bool *ret_found)
 {
@@ -445,7 +456,7 @@ static fathom_err find_in_image(struct search *s, bool *ret_found)
 	return err;
 }
 
-/* Lines and inlined copies, in all files that are asked. */
+/* Finds lines and inlined copies in all selected files. */
 static fathom_err find_in_debug(struct search *s)
 {
 	struct fathom_find *f = s->f;
@@ -465,7 +476,7 @@ static fathom_err find_in_debug(struct search *s)
 	return fathom_find_debug(f);
 }
 
-/* Why query @q has no match. */
+/* Returns why query @q has no match. */
 static enum fathom_reason why_none(const struct search *s, const struct fathom_find_query *q)
 {
 	enum fathom_reason reason = FATHOM_REASON_NO_FILE;
@@ -504,7 +515,7 @@ static bool explain(struct search *s)
 	return true;
 }
 
-/* Lists who has symbols. False without memory. */
+/* Lists the owners of symbols. Returns false without memory. */
 static bool list_owners(struct search *s)
 {
 	const struct fathom_kallsym *last = NULL;
@@ -516,7 +527,7 @@ static bool list_owners(struct search *s)
 		const struct fathom_str name = { item->name + item->name_size + 2,
 						 item->owner_size };
 
-		/* Symbols of one owner stand together. */
+		/* Symbols of one owner are adjacent. */
 		if (last && str_equal(name, (struct fathom_str){ last->name + last->name_size + 2,
 								 last->owner_size }))
 			continue;

@@ -5,12 +5,10 @@
 
 #include "fathom/find.h"
 
-/*
- * From so many names on, demangling each symbol is faster than comparing it with each name.
- */
+/* Number of names from which demangling every symbol is faster than comparing it with each name. */
 #define MANY_NAMES 16
 
-/* Whether query @i of pass @which is compared with demangled names only. */
+/* Returns whether pass @which compares the query with demangled names only. */
 static bool is_for_demangled(const struct fathom_find_query *q, enum fathom_find_pass which)
 {
 	return q->kind == FATHOM_QUERY_NAME && (q->is_demangled || which == FATHOM_PASS_DEMANGLED);
@@ -24,7 +22,7 @@ static bool is_of_pass(const struct fathom_find_query *q, enum fathom_find_pass 
 	       (q->kind == FATHOM_QUERY_NAME && !q->is_demangled && !matched);
 }
 
-/* Moves the demangled names among the others into a hash table of their own, if they are many. */
+/* Moves the demangled names from others to their own hash table, if they are many. */
 static bool arrange_forms(struct fathom_name_set *s, enum fathom_find_pass which)
 {
 	size_t names = 0;
@@ -89,7 +87,7 @@ static bool has_version(const struct fathom_find_query *q)
 	return q->version.data || q->is_default;
 }
 
-/* Looks for the demangled forms of @name among many names. */
+/* Looks up the demangled forms of @name in the hash table. */
 static bool compare_forms(const struct fathom_name_set *s, struct fathom_find_name *name,
 			  bool versioned, fathom_query_fn fn, void *data)
 {

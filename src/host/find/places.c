@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where a symbol is in a program that runs: an IFUNC where it was resolved to, a TLS symbol once
- * for each thread.
+ * Run-time addresses of symbols: the function that an IFUNC resolved to, and each thread's copy of
+ * a TLS symbol.
  */
 #include <stdlib.h>
 
@@ -43,7 +43,7 @@ static bool take_copy(int32_t tid, uint64_t avma, void *data)
 	return !c->only;
 }
 
-/* By the numbers of the threads, that of the main thread first. */
+/* Sorts by thread number, the main thread first. */
 static int compare_copies(const void *a, const void *b, void *data)
 {
 	const int32_t first = *(const int32_t *)data;
@@ -55,7 +55,7 @@ static int compare_copies(const void *a, const void *b, void *data)
 	return x < y ? -1 : x > y;
 }
 
-/* The number of the main thread, as the process knows it; 0 when it is not known. */
+/* Returns the main thread's number in the process's own PID namespace; 0 if unknown. */
 static int32_t main_tid(struct fathom_find *f)
 {
 	const struct fathom_target *t = f->view->target;
@@ -73,15 +73,15 @@ static fathom_err walk(struct copies *c, const struct fathom_candidate *s)
 	return c->failed ? FATHOM_E_MEMORY : err;
 }
 
-/* Whether one copy is enough. */
+/* Returns whether one copy is enough. */
 static bool wants_one(const struct fathom_find *f)
 {
 	return f->limit == 1 || f->yield == FATHOM_YIELD_ADDRESSES;
 }
 
 /*
- * Finds the copies of @c that are wanted. Where only the first is, the main thread is asked before
- * all others. FATHOM_E_UNSUPPORTED: they cannot be known; FATHOM_E_MEMORY.
+ * Finds the wanted copies of @c. If only the first is wanted, tries the main thread first.
+ * FATHOM_E_UNSUPPORTED: the copies cannot be known; FATHOM_E_MEMORY.
  */
 static fathom_err find_copies(struct copies *ret, const struct fathom_candidate *c)
 {
@@ -97,7 +97,7 @@ static fathom_err find_copies(struct copies *ret, const struct fathom_candidate 
 	return walk(ret, c);
 }
 
-/* Says that the thread that is asked for has no copy of @m. */
+/* Notes that the requested thread has no copy of @m. */
 static void note_no_copy(struct fathom_find *f, const struct fathom_match *m)
 {
 	struct fathom_errinfo info;
@@ -140,14 +140,14 @@ static fathom_err emit_tls(struct fathom_find *f, const struct fathom_candidate 
 		if (wants_one(f))
 			break;
 	}
-	/* Without a copy the symbol is there all the same. */
+	/* A symbol without a copy is still a match. */
 	if (!copies.all.n && !err)
 		done = fathom_find_add(f, m);
 	fathom_budget_free(&f->budget, &copies.all);
 	return done ? err : FATHOM_E_MEMORY;
 }
 
-/* Puts the function that IFUNC @c was resolved to in @m. */
+/* Sets @m to the function that IFUNC @c resolved to. */
 static fathom_err place_ifunc(struct fathom_find *f, const struct fathom_candidate *c,
 			      struct fathom_match *m)
 {

@@ -8,10 +8,7 @@
 #include "host/base/demangle.h"
 #include "safe/base/limits.h"
 
-/*
- * Words that demanglers write of their own accord: a literal that is a part of one need not stand
- * in the mangled name.
- */
+/* Words that demanglers add: a literal that is part of one need not occur in the mangled name. */
 static const char own_words[] =
 	"std string basic_string allocator char_traits istream ostream iostream basic_istream "
 	"basic_ostream basic_iostream operator new delete void bool char signed unsigned short int "
@@ -45,8 +42,8 @@ static bool starts_operator(const char *text, uint32_t left)
 }
 
 /*
- * Looks for the word that starts at text[i] as a literal; returns where it ends. Spaces do not
- * count: "operatornew" is none.
+ * Considers the word at text[i] as a literal; returns its end. Spaces do not count, so
+ * "operatornew" is not a literal.
  */
 static uint32_t take_word(struct fathom_find_query *q, uint32_t i)
 {
@@ -61,12 +58,12 @@ static uint32_t take_word(struct fathom_find_query *q, uint32_t i)
 	return i + size;
 }
 
-/* The end of a bracket expression of a pattern that starts at text[i], or i + 1 if it has none. */
+/* Returns the end of the bracket expression at text[i], or i + 1 if it is not closed. */
 static uint32_t skip_bracket(const struct fathom_find_query *q, uint32_t i)
 {
 	uint32_t end = i + 1;
 
-	/* A closing bracket that comes first stands for itself. */
+	/* A closing bracket that comes first is literal. */
 	if (end < q->text.size && (q->text.data[end] == '!' || q->text.data[end] == '^'))
 		end++;
 	end++;
@@ -92,7 +89,7 @@ void fathom_find_query_find_literal(struct fathom_find_query *q)
 			const uint32_t start = i;
 
 			i = take_word(q, i);
-			/* What follows is the operator's name. */
+			/* The rest is the operator's name. */
 			if (starts_operator(q->text.data + start, i - start))
 				return;
 		} else {
@@ -103,7 +100,7 @@ void fathom_find_query_find_literal(struct fathom_find_query *q)
 	}
 }
 
-/* Returns @text, which has a NUL, without spaces: a copy if it has any; NULL without memory. */
+/* Returns @text without spaces: a copy if it has any; NULL without memory. */
 static const char *without_spaces(const char *text, uint32_t size, struct fathom_arena *arena)
 {
 	char *copy;
@@ -120,7 +117,7 @@ static const char *without_spaces(const char *text, uint32_t size, struct fathom
 	return copy;
 }
 
-/* What is wrong with an expression that regcomp() has refused with @error. */
+/* Returns the message for regcomp()'s @error. */
 static const char *name_fault(int error)
 {
 	switch (error) {
@@ -169,14 +166,14 @@ static fathom_err compile(struct fathom_find_query *q, struct fathom_errinfo *re
 	return error ? fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0, name_fault(error)) : FATHOM_OK;
 }
 
-/* Whether at @p the tag of a demangled name starts, as in "f[abi:cxx11]()". */
+/* Returns whether an ABI tag starts at @p, as in "f[abi:cxx11]()". */
 static bool is_tag(const char *p)
 {
 	return strncmp(p, "[abi:", 5) == 0;
 }
 
 /*
- * The first colon of @text with no other beside it, before anything that only names have; NULL for
+ * Returns the first single colon of @text that precedes everything that only names contain; NULL if
  * none.
  */
 static const char *find_colon(const char *text)
@@ -192,7 +189,7 @@ static const char *find_colon(const char *text)
 	return NULL;
 }
 
-/* Whether @text ends with a colon and the number of a line. */
+/* Returns whether @text ends with a colon and a line number. */
 static bool read_line(const char *text, const char **ret_colon, uint32_t *ret_line)
 {
 	const char *colon = strrchr(text, ':');
@@ -220,7 +217,7 @@ static bool copy_text(struct fathom_str *to, const char *text, size_t size,
 	return to->data != NULL;
 }
 
-/* Splits the version off a name: at the first "@", which no name starts with. */
+/* Splits off the version at the first "@" that is not the first character. */
 static bool take_version(struct fathom_find_query *q, struct fathom_arena *arena)
 {
 	const char *at = q->text.size ? memchr(q->text.data + 1, '@', q->text.size - 1) : NULL;
@@ -240,13 +237,13 @@ static bool take_version(struct fathom_find_query *q, struct fathom_arena *arena
 	return true;
 }
 
-/* Whether @text is the name of a method of Objective-C. */
+/* Returns whether @text is an Objective-C method name. */
 static bool is_method(const char *text)
 {
 	return (text[0] == '-' || text[0] == '+') && text[1] == '[';
 }
 
-/* Whether @text has what patterns have, and a tag is none. */
+/* Returns whether @text has wildcards; ABI tags do not count. */
 static bool has_wildcard(const char *text)
 {
 	const char *p = strpbrk(text, "*?[");
@@ -256,7 +253,7 @@ static bool has_wildcard(const char *text)
 	return p;
 }
 
-/* Whether @text has what only demangled names have. */
+/* Returns whether @text has characters that only demangled names have. */
 static bool is_demangled(const char *text)
 {
 	return strstr(text, "::") || strpbrk(text, "(<~ {");
@@ -277,19 +274,19 @@ static bool finish_name(struct fathom_find_query *q, uint32_t flags, struct fath
 		q->kind = FATHOM_QUERY_GLOB;
 	q->is_demangled = q->kind == FATHOM_QUERY_NAME && is_demangled(q->text.data);
 	q->bare = without_spaces(q->text.data, q->text.size, arena);
-	/* Of other names it is needed when nothing is linked as them. */
+	/* Other names need it only if no linkage name matches. */
 	if (q->is_demangled || q->kind == FATHOM_QUERY_GLOB)
 		fathom_find_query_find_literal(q);
 	return q->bare != NULL;
 }
 
-/* Whether @text, of @size bytes, stands between slashes. */
+/* Returns whether @text, of @size bytes, is enclosed in slashes. */
 static bool is_in_slashes(const char *text, size_t size)
 {
 	return size > 2 && text[0] == '/' && text[size - 1] == '/';
 }
 
-/* The query without FATHOM_FIND_REGEX and FATHOM_FIND_LITERAL. */
+/* Parses a query without FATHOM_FIND_REGEX and FATHOM_FIND_LITERAL. */
 static fathom_err parse_ruled(struct fathom_find_query *q, const char *text, uint32_t flags,
 			      struct fathom_arena *arena, struct fathom_errinfo *reterr)
 {
@@ -299,9 +296,9 @@ static fathom_err parse_ruled(struct fathom_find_query *q, const char *text, uin
 	size_t size;
 	bool done = true;
 
-	/* An expression may have colons; a method of Objective-C has. */
+	/* Expressions may contain colons; Objective-C methods do. */
 	colon = is_in_slashes(text, strlen(text)) || is_method(text) ? NULL : find_colon(text);
-	/* Of FILE:LINE the only colon is that of the line. */
+	/* The only colon of FILE:LINE is the line's. */
 	if (colon && colon != text && (!read_line(text, &last, &line) || last != colon)) {
 		done = copy_text(&q->library, text, (size_t)(colon - text), arena);
 		text = colon + 1;
@@ -358,7 +355,7 @@ void fathom_find_query_deinit(struct fathom_find_query *q)
 	q->regex = NULL;
 }
 
-/* Whether the query asks "[WORD]" by what is in the brackets. */
+/* Returns whether the query's library matches the word inside the brackets of "[WORD]". */
 static bool takes_bracketed(const struct fathom_find_query *q, const char *path)
 {
 	const size_t size = strlen(path);
@@ -425,7 +422,7 @@ void fathom_find_name_deinit(struct fathom_find_name *n)
 	fathom_array_free(&n->text);
 }
 
-/* What may stand behind the parameters: " const", " &", " [clone .cold]". */
+/* Returns whether @rest may follow the parameters: " const", " &", " [clone .cold]". */
 static bool is_qualifier(struct fathom_str rest)
 {
 	for (uint32_t i = 0; i < rest.size; i++)
@@ -434,7 +431,7 @@ static bool is_qualifier(struct fathom_str rest)
 	return true;
 }
 
-/* The end of what stands before the parameters of @s; its size when it has none. */
+/* Returns the offset of the parameters of @s, or its size if it has none. */
 static uint32_t parameters_start(struct fathom_str s)
 {
 	uint32_t end = s.size;
@@ -457,7 +454,7 @@ static uint32_t parameters_start(struct fathom_str s)
 	return s.size;
 }
 
-/* Where the name itself starts in @s, which has no parameters: behind the type it returns. */
+/* Returns the offset of the name in @s, behind its return type; @s has no parameters. */
 static uint32_t name_start(struct fathom_str s)
 {
 	int depth = 0;
@@ -467,7 +464,9 @@ static uint32_t name_start(struct fathom_str s)
 
 		depth += c == '>' || c == ')' || c == '}' || c == ']';
 		depth -= c == '<' || c == '(' || c == '{' || c == '[';
-		/* "operator<", "operator->" and such upset the count: then nothing is left out. */
+		/*
+		 * "operator<", "operator->" and the like upset the count: then leave nothing out.
+		 */
 		if (depth < 0)
 			return 0;
 		if (c != ' ' || depth)
@@ -482,7 +481,7 @@ static uint32_t name_start(struct fathom_str s)
 	return 0;
 }
 
-/* Demangles what was set, once. Without memory there is no demangled form. */
+/* Demangles the name once. Without memory there is no demangled form. */
 static void demangle(struct fathom_find_name *n)
 {
 	uint32_t start;
@@ -515,13 +514,13 @@ struct fathom_str fathom_find_name_shown(struct fathom_find_name *n)
 	return n->demangled.data ? n->demangled : n->linked;
 }
 
-/* Whether a name that starts like @linked may have a demangled form. */
+/* Returns whether @linked may have a demangled form. */
 static bool is_mangled(struct fathom_str linked)
 {
 	return linked.size >= 3 && fathom_find_starts_mangled(linked.data);
 }
 
-/* Returns the part of the demangled name that form @i is; size 0: there is none. */
+/* Returns form @i as a part of the demangled name; size 0: none. */
 static struct fathom_str form_of(const struct fathom_find_name *n, unsigned i)
 {
 	const struct fathom_str whole = n->demangled;
@@ -531,7 +530,7 @@ static struct fathom_str form_of(const struct fathom_find_name *n, unsigned i)
 	if (i == 0)
 		return whole;
 	end = parameters_start(whole);
-	/* Without parameters it is the whole. */
+	/* A name without parameters is form 0 already. */
 	if (end == whole.size)
 		return (struct fathom_str){ NULL, 0 };
 	if (i == 1)
@@ -563,7 +562,7 @@ uint32_t fathom_find_name_form(struct fathom_find_name *n, unsigned i,
 	return size;
 }
 
-/* Whether @bare, without spaces, is @s but for its spaces. */
+/* Returns whether @s without its spaces equals @bare. */
 static bool equal_bare(const char *bare, struct fathom_str s)
 {
 	for (uint32_t i = 0; i < s.size; i++) {
@@ -575,7 +574,7 @@ static bool equal_bare(const char *bare, struct fathom_str s)
 	return !*bare;
 }
 
-/* Whether the query, a name, is a demangled form of @n. */
+/* Returns whether the query, a name, is a demangled form of @n. */
 static bool takes_demangled(const struct fathom_find_query *q, struct fathom_find_name *n)
 {
 	demangle(n);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which of several symbols with one name is meant: first what the dynamic linker would answer, then
- * what it could have, then what it cannot see.
+ * Ranks symbols with one name: first the symbol that the dynamic linker binds, then others that it
+ * could bind, then those that it cannot see.
  */
 #include <stdlib.h>
 
@@ -14,7 +14,7 @@ static bool is_tls(const struct fathom_candidate *c)
 	return c->symbol.type == STT_TLS;
 }
 
-/* Those for one place stand together, .dynsym's first: only there versions are certain. */
+/* Groups candidates by place, .dynsym first: only its versions are certain. */
 static int compare_places(const void *pa, const void *pb, void *data)
 {
 	const struct fathom_candidate *a = pa;
@@ -43,26 +43,25 @@ static bool is_one_name(const struct fathom_candidate *a, const struct fathom_ca
 	return a->query == b->query && str_equal(a->name, b->name);
 }
 
-/* Whether @b, which stands behind @a and has its name, says nothing that @a does not. */
+/* Returns whether @b, behind @a and with its name, adds nothing to @a. */
 static bool is_same(const struct fathom_candidate *a, const struct fathom_candidate *b)
 {
 	return a->module == b->module && is_tls(a) == is_tls(b) && a->svma == b->svma &&
 	       (!b->version.data || str_equal(a->version, b->version));
 }
 
-/* Whether some candidate from @first to before @end makes @c, the next one, superfluous. */
+/* Returns whether a candidate in [@first, @end) makes @c, the next one, redundant. */
 static bool is_known(const struct fathom_candidate *first, const struct fathom_candidate *end,
 		     const struct fathom_candidate *c)
 {
-	/* There are a few versions of a name at one place, if any: a file that has more of them is
-	 * not worth more. */
+	/* Real files have few versions of a name at one place, so the search back is bounded. */
 	for (int i = 0; end > first && i < 16 && is_one_name(end - 1, c); i++)
 		if (is_same(--end, c))
 			return true;
 	return false;
 }
 
-/* Whether @c has a place: pages that are mapped a second time hold but some symbols. */
+/* Returns whether @c is mapped: a partial second mapping holds only some symbols. */
 static bool is_there(struct fathom_find *f, const struct fathom_candidate *c)
 {
 	const struct fathom_find_module *m = &f->modules[c->module];
@@ -84,13 +83,13 @@ static void drop_known(struct fathom_find *f)
 	f->candidates.n = n;
 }
 
-/* Whether @c is in a .dynsym. */
+/* Returns whether @c is in a .dynsym. */
 static bool is_dynamic(const struct fathom_find *f, const struct fathom_candidate *c)
 {
 	return c->table == f->modules[c->module].dynsym->number;
 }
 
-/* The place of a candidate among those of its name; the lower, the better. */
+/* Returns the quality of a candidate among those of its name; lower is better. */
 static unsigned quality(const struct fathom_find *f, const struct fathom_candidate *c)
 {
 	if (c->verdict && c->is_default)
@@ -122,13 +121,13 @@ static int compare_quality(const void *pa, const void *pb, void *data)
 }
 
 /*
- * Whether the dynamic linker would take @c, of the @n candidates of its name: what has a version
- * must be the only one of its file that is not hidden.
+ * Returns whether the dynamic linker would bind @c, one of the @n candidates of its name: a
+ * versioned symbol must be the only one of its file that is not hidden.
  */
 static bool is_taken(const struct fathom_find *f, const struct fathom_candidate *all, size_t n,
 		     const struct fathom_candidate *c)
 {
-	/* Outside the scope only who names the library looks. */
+	/* A module outside the scope is searched only if the query names it. */
 	if (c->verdict == FATHOM_DLSYM_NO ||
 	    (f->modules[c->module].order == FATHOM_NONE && !f->queries[c->query].library.data))
 		return false;
@@ -140,7 +139,7 @@ static bool is_taken(const struct fathom_find *f, const struct fathom_candidate 
 	return true;
 }
 
-/* Whether module @m exports a symbol called @name of which a namespace has only one. */
+/* Returns whether module @m exports a STB_GNU_UNIQUE symbol called @name. */
 static bool has_unique(const struct fathom_find_module *m, struct fathom_str name)
 {
 	struct fathom_symbol symbol;
@@ -150,9 +149,9 @@ static bool has_unique(const struct fathom_find_module *m, struct fathom_str nam
 }
 
 /*
- * Whether another module's symbol may stand for @c, of which a namespace has only one: that which
- * was looked up first. That is the first in the order of look-ups, unless a module was loaded
- * before it was in that order, or with RTLD_LOCAL.
+ * Returns whether another module's symbol may replace @c, a STB_GNU_UNIQUE symbol: a namespace has
+ * only one, the first that was looked up. That is the first in search order, unless its module was
+ * loaded before it entered that order, or with RTLD_LOCAL.
  */
 static bool is_unclear(const struct fathom_find *f, const struct fathom_candidate *c)
 {
@@ -174,7 +173,7 @@ static bool is_unclear(const struct fathom_find *f, const struct fathom_candidat
 	return false;
 }
 
-/* Orders the @n candidates of one name. */
+/* Ranks the @n candidates of one name. */
 static void rank_name(struct fathom_find *f, struct fathom_candidate *c, size_t n)
 {
 	size_t taken = n;
@@ -184,7 +183,7 @@ static void rank_name(struct fathom_find *f, struct fathom_candidate *c, size_t 
 		return;
 	}
 	qsort_r(c, n, sizeof *c, compare_quality, f);
-	/* The order of modules decides, before what is default in one of them. */
+	/* The order of modules takes precedence over default versions. */
 	for (size_t i = 0; i < n; i++)
 		if (is_taken(f, c, n, &c[i]) &&
 		    (taken == n ||
@@ -202,7 +201,7 @@ static void rank_name(struct fathom_find *f, struct fathom_candidate *c, size_t 
 		c[i].rank = (uint32_t)i + (taken == n);
 }
 
-/* Puts candidate @from[i] of the @n at @c at place i; uses up @from. */
+/* Permutes the @n candidates at @c in place: candidate @from[i] moves to i. Destroys @from. */
 static void permute(struct fathom_candidate *c, uint32_t *from, size_t n)
 {
 	for (uint32_t start = 0; start < n; start++) {
@@ -212,7 +211,7 @@ static void permute(struct fathom_candidate *c, uint32_t *from, size_t n)
 		if (from[start] == start)
 			continue;
 		first = c[start];
-		/* One circle: what was moved has its own number. */
+		/* Follows one cycle; moved candidates get their own number. */
 		while (from[to] != start) {
 			const uint32_t next = from[to];
 
@@ -225,12 +224,12 @@ static void permute(struct fathom_candidate *c, uint32_t *from, size_t n)
 	}
 }
 
-/* Brings the candidates into the order of their queries, by counting. False without memory. */
+/* Sorts the candidates by query with a counting sort. Returns false without memory. */
 static bool order_by_query(struct fathom_find *f)
 {
 	struct fathom_candidate *c = f->candidates.items;
 	const size_t n = f->candidates.n;
-	struct fathom_u32_array ends = { 0 }; /* of each query's share, at first its start */
+	struct fathom_u32_array ends = { 0 }; /* end of each query's share; its start at first */
 	struct fathom_u32_array from = { 0 };
 	const bool done = n <= UINT32_MAX &&
 			  fathom_budget_room(&f->budget, &ends, f->n_queries + 2) &&
@@ -252,14 +251,14 @@ static bool order_by_query(struct fathom_find *f)
 	return done;
 }
 
-/* Sorts the candidates by their queries, and those of each by name and place. */
+/* Sorts the candidates by query, name and place. */
 static bool sort(struct fathom_find *f)
 {
 	struct fathom_candidate *c = f->candidates.items;
 	const size_t n = f->candidates.n;
 	size_t end;
 
-	/* A search is for many names, each with a few symbols, or for patterns with many. */
+	/* Searches have many names with few symbols each, or patterns with many. */
 	if (!order_by_query(f))
 		return false;
 	for (size_t i = 0; i < n; i = end) {

@@ -11,9 +11,9 @@
 #include "safe/base/sort.h"
 #include "safe/base/text.h"
 
-/* Matches of one query where the caller states no limit. A note names it. */
+/* Default limit of matches per query; a note names it. */
 #define DEFAULT_LIMIT 1000000
-/* More queries than this are not one search. */
+/* Most queries of one search. */
 #define MAX_QUERIES (1u << 20)
 
 struct fathom_match_array {
@@ -56,7 +56,7 @@ bool fathom_find_add(struct fathom_find *f, const struct fathom_match *m)
 	return true;
 }
 
-/* Copies what the caller's header knows and refuses what ours does not. */
+/* Copies the caller's options; refuses fields that this version does not know. */
 static fathom_err read_options(const struct fathom_find_options *options,
 			       struct fathom_find_options *ret)
 {
@@ -69,7 +69,7 @@ static fathom_err read_options(const struct fathom_find_options *options,
 	return FATHOM_OK;
 }
 
-/* One bad query never fails a search: what is wrong with it is a note. */
+/* Marks a query as bad and notes why: one bad query never fails a search. */
 static void refuse_query(struct fathom_find *f, size_t i, const char *text,
 			 struct fathom_errinfo *info)
 {
@@ -80,7 +80,9 @@ static void refuse_query(struct fathom_find *f, size_t i, const char *text,
 	fathom_notes_add(f->notes, info);
 }
 
-/* Who has stated no limit does not know that there is more than what was found. */
+/*
+ * Notes queries that the default limit cut: their callers do not know that there are more matches.
+ */
 static void note_cut_queries(struct fathom_find *f, const char *const *texts)
 {
 	for (size_t i = 0; i < f->n_queries; i++) {
@@ -151,8 +153,8 @@ bool fathom_find_asks(const struct fathom_find *f, uint32_t query, uint32_t modu
 }
 
 /*
- * Whether not all segments of @m start at @bias. Some programs map pages of a file a second time:
- * libffi its trampolines, V8 its builtins. What is there of the file is code like any other.
+ * Returns whether only some segments of @m are mapped at @bias. Some programs map pages of a file a
+ * second time (libffi its trampolines, V8 its builtins); these hold ordinary code.
  */
 static bool is_part(struct fathom_view *v, const struct fathom_module *m, uint64_t bias)
 {
@@ -212,7 +214,7 @@ static enum fathom_table table_of(const struct fathom_find *f, const struct fath
 	return FATHOM_TABLE_SYMTAB;
 }
 
-/* What is as stated in the file: in relocatable files, from the start of the section. */
+/* Returns the address in the file; in relocatable files, the offset in the section. */
 static uint64_t module_address(const struct fathom_find_module *m, const struct fathom_candidate *c)
 {
 	if (m->jit)
@@ -220,7 +222,7 @@ static uint64_t module_address(const struct fathom_find_module *m, const struct 
 	return m->module->main->image.type == ET_REL ? c->symbol.value : c->svma;
 }
 
-/* Fills in where @c is, and what kind of symbol it is. */
+/* Fills in the address and kind of @c. */
 static void describe(const struct fathom_find *f, const struct fathom_candidate *c,
 		     struct fathom_match *ret)
 {
@@ -245,7 +247,7 @@ static void describe(const struct fathom_find *f, const struct fathom_candidate 
 	};
 }
 
-/* Gives the match of @c its texts; false without memory. */
+/* Fills in the texts of @c's match; returns false without memory. */
 static bool add_texts(struct fathom_find *f, const struct fathom_candidate *c,
 		      struct fathom_find_name *name, struct fathom_match *m)
 {
@@ -273,7 +275,7 @@ static fathom_err emit(struct fathom_find *f, const struct fathom_candidate *c,
 	return fathom_find_place(f, c, &m);
 }
 
-/* Whether @c becomes a match, @first being that with the first rank of its query and name. */
+/* Returns whether @c becomes a match; @first has the first rank of its query and name. */
 static bool is_yielded(const struct fathom_find *f, const struct fathom_candidate *first,
 		       const struct fathom_candidate *c)
 {
@@ -299,7 +301,7 @@ fathom_err fathom_find_emit(struct fathom_find *f)
 	return err;
 }
 
-/* Whether some module has a hash table of its names. */
+/* Returns whether some module has a hash table of its names. */
 static bool has_hash(const struct fathom_find *f)
 {
 	for (size_t i = 0; i < f->n_modules; i++)
@@ -308,7 +310,7 @@ static bool has_hash(const struct fathom_find *f)
 	return false;
 }
 
-/* Whether only the first match is wanted, of names that the dynamic linker may know. */
+/* Returns whether only the first match is wanted, of names that the dynamic linker may know. */
 static bool wants_first(const struct fathom_find *f)
 {
 	for (size_t i = 0; i < f->n_queries; i++)
@@ -319,8 +321,8 @@ static bool wants_first(const struct fathom_find *f)
 }
 
 /*
- * Looks for what the dynamic linker would answer, by its tables alone: nothing that other tables
- * have goes before that. Returns whether each query has its answer.
+ * Finds the symbols that the dynamic linker binds, in its own tables only: nothing in other tables
+ * ranks higher. Sets whether every query has its match.
  */
 static fathom_err find_first(struct fathom_find *f, const struct fathom_name_set *names,
 			     bool *ret_found)
@@ -341,7 +343,7 @@ static fathom_err find_first(struct fathom_find *f, const struct fathom_name_set
 	return FATHOM_OK;
 }
 
-/* Passes over the tables @which for @names, and over those of code that was made. */
+/* Searches the tables @which, and those of JIT code, for @names. */
 static fathom_err find_asked(struct fathom_find *f, struct fathom_name_set *names,
 			     enum fathom_find_tables which)
 {
@@ -356,7 +358,7 @@ static fathom_err find_asked(struct fathom_find *f, struct fathom_name_set *name
 	return fathom_find_tables(f, names, FATHOM_TABLES_ALL, files);
 }
 
-/* Looks among demangled names for plain names that nothing is linked as. */
+/* Searches demangled names for plain names without a matching linkage name. */
 static fathom_err find_demangled(struct fathom_find *f)
 {
 	const struct fathom_candidate *c = f->candidates.items;
@@ -408,7 +410,7 @@ bool fathom_find_needs_debug(const struct fathom_find *f, const struct fathom_fi
 	return q->kind == FATHOM_QUERY_LINE || (f->flags & FATHOM_FIND_INLINED);
 }
 
-/* Why query @query has no match. */
+/* Returns why query @query has no match. */
 static enum fathom_reason why_none(const struct fathom_find *f, uint32_t query)
 {
 	const struct fathom_find_query *q = &f->queries[query];
@@ -419,7 +421,7 @@ static enum fathom_reason why_none(const struct fathom_find *f, uint32_t query)
 		return FATHOM_REASON_BAD_ADDRESS;
 	if (f->jit && fathom_jit_search_has_changed(f->jit))
 		return FATHOM_REASON_CHANGED;
-	/* The best that can be said of any module that was asked. */
+	/* Choose the best reason of any selected module. */
 	for (uint32_t i = 0; i < f->n_modules; i++) {
 		const struct fathom_module *m = f->modules[i].module;
 
@@ -434,7 +436,7 @@ static enum fathom_reason why_none(const struct fathom_find *f, uint32_t query)
 
 static bool explain(struct fathom_find *f)
 {
-	/* Where only addresses are wanted, that no symbol has a name goes without saying. */
+	/* A search for addresses needs no match that says "no such symbol". */
 	if (f->yield == FATHOM_YIELD_ADDRESSES &&
 	    !(f->jit && fathom_jit_search_has_changed(f->jit)))
 		return true;
@@ -458,7 +460,7 @@ static bool is_ordered(const struct fathom_match *m, size_t n)
 	return true;
 }
 
-/* Puts the matches into the order of the queries; those of each stay as they are. */
+/* Sorts the matches by query, stably. */
 static bool order_matches(struct fathom_find *f)
 {
 	struct fathom_match_array *a = &f->matches->items;
@@ -523,7 +525,7 @@ static void note_unsettled(struct fathom_find *f)
 	fathom_notes_add(f->notes, &info);
 }
 
-/* Reads what the dynamic linker knows of the modules. */
+/* Reads the dynamic linker's data on the modules. */
 static fathom_err read_runtime(struct fathom_find *f)
 {
 	struct fathom_runtime *r = &f->runtime;
@@ -540,7 +542,7 @@ static fathom_err read_runtime(struct fathom_find *f)
 	return FATHOM_OK;
 }
 
-/* Searches all modules of the target; what cannot be had has no names. */
+/* Searches all modules of the target; unreadable ones have no names. */
 static fathom_err search_modules(struct fathom_find *f)
 {
 	FATHOM_TRY(fathom_view_modules(f->view, add_module, f));
@@ -553,7 +555,7 @@ static fathom_err search_modules(struct fathom_find *f)
 	return search(f);
 }
 
-/* Searches the target, whose modules stay open until that ends. */
+/* Searches the target and keeps its modules open meanwhile. */
 static fathom_err search_target(struct fathom_find *f, struct fathom_target *target,
 				struct fathom_errinfo *reterr)
 {
@@ -575,7 +577,7 @@ static fathom_err search_target(struct fathom_find *f, struct fathom_target *tar
 	return err;
 }
 
-/* The error of a search that the memory budget has ended. */
+/* Returns the error of a search that exceeded the memory budget. */
 static fathom_err fail_over(const char *const *queries, size_t n, struct fathom_errinfo *reterr)
 {
 	(void)fathom_fail_by(
@@ -594,7 +596,7 @@ static void find_deinit(struct fathom_find *f)
 		fathom_find_query_deinit(&f->queries[i]);
 	fathom_runtime_deinit(&f->runtime);
 	fathom_budget_free(&f->budget, &f->candidates);
-	/* Matches are the caller's from now on. */
+	/* Matches are the caller's now and no longer count. */
 	fathom_budget_give(&f->budget, atomic_load(&f->budget.counted));
 	free(f->queries);
 	free(f->n_matches);

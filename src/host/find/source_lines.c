@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The code of a line: each stretch of code that the line tables give to it, from where a debugger
- * would stop (DWARF 5, 6.2.2: is_stmt) to where another line begins. Optimising compilers leave
- * statements without code: where a function has nothing better of the line, such a place counts;
- * where it has not even that, code of the line that no statement starts in.
+ * Finds the code of a line: each code range that the line tables assign to it, from the first
+ * statement, where a debugger would stop (DWARF 5, 6.2.2: is_stmt), to the next line. Optimising
+ * compilers leave statements without code. Such a place counts if the function has no better one
+ * for the line; failing that, code of the line without a statement counts.
  */
 #include "host/base/array.h"
 #include "host/find/unit_search.h"
 #include "host/module/lines.h"
 
-/* Rows that are read at a time. */
+/* Rows read at a time. */
 #define BATCH 64
 
-/* A file of the table that a query is about. */
+/* A file of the table that a query wants. */
 struct wanted {
 	uint32_t query;
-	uint32_t file; /* as the table counts */
+	uint32_t file; /* index in the table */
 	const char *path;
-	/* the stretch that is open, where is_open */
+	/* start of the open range, if is_open */
 	uint64_t low;
-	uint64_t statement; /* the first in it; where has_statement */
+	uint64_t statement; /* first statement in it, if has_statement */
 	bool has_statement;
 	bool is_open;
 };
 
-/* What a stretch is worth. */
+/* Quality of a code range. */
 enum { TIER_STATEMENT, TIER_EMPTY, TIER_CODE };
 
 struct wanted_array {
@@ -47,7 +47,7 @@ static struct fathom_str last_part(struct fathom_str path)
 	return path;
 }
 
-/* Whether some query's file has the last part of @name: most tables are done with then. */
+/* Returns whether a query's file has the last part of @name; rules out most tables. */
 static bool may_be_wanted(const struct fathom_find_task *t, struct fathom_str name)
 {
 	for (uint32_t i = 0; i < t->f->n_queries; i++)
@@ -57,7 +57,7 @@ static bool may_be_wanted(const struct fathom_find_task *t, struct fathom_str na
 	return false;
 }
 
-/* Adds file @file, whose path is in the worker's pool, for each query that it is of. */
+/* Adds file @file, whose path is in the worker's pool, for each query that it matches. */
 static bool add_wanted(struct table *tab, uint32_t file)
 {
 	struct fathom_find_task *t = tab->t;
@@ -80,7 +80,7 @@ static bool add_wanted(struct table *tab, uint32_t file)
 	return true;
 }
 
-/* Finds the files of the table that was read last that queries are about. */
+/* Finds the wanted files of the table that was read last. */
 static bool find_files(struct table *tab)
 {
 	struct fathom_worker *w = tab->t->w;
@@ -101,7 +101,7 @@ static bool find_files(struct table *tab)
 	return true;
 }
 
-/* Ends the stretch that is open at @end. */
+/* Closes the open range at @end. */
 static bool close_stretch(struct table *tab, struct wanted *x, uint64_t end)
 {
 	struct fathom_find_place place = {
@@ -114,7 +114,7 @@ static bool close_stretch(struct table *tab, struct wanted *x, uint64_t end)
 	x->is_open = false;
 	place.size = end > place.svma ? end - place.svma : 0;
 	place.tier = !x->has_statement ? TIER_CODE : place.size ? TIER_STATEMENT : TIER_EMPTY;
-	/* Code that was dropped is nowhere. */
+	/* Dropped code has no place. */
 	if ((!place.size && !x->has_statement) ||
 	    !fathom_object_has_code(tab->t->f->modules[tab->t->module].module->main, place.svma))
 		return true;

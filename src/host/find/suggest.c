@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: MIT */
-/* The symbol that a person who mistyped a name is likely to have meant. */
+/* Suggests the symbol nearest to a mistyped name. */
 #include <limits.h>
 
 #include "host/base/near.h"
 #include "host/find/search.h"
 #include "host/target/target.h"
 
-/* Symbols that are looked at, and those that are demangled: what one message may cost. */
+/* Most symbols that one message looks at, and most that it demangles. */
 #define MOST_SYMBOLS (1u << 22)
 #define MOST_NAMES   100000u
 
 struct near_search {
 	struct fathom_str wanted;
-	unsigned most;         /* slips */
-	bool whole;            /* wanted has parameters */
+	unsigned most;         /* most edits allowed */
+	bool whole;            /* the wanted name has parameters */
 	uint32_t symbols_left; /* of MOST_SYMBOLS */
 	uint32_t names_left;   /* of MOST_NAMES */
 	struct fathom_find_name name;
-	unsigned score;              /* of best; less is better */
+	unsigned score;              /* of best; lower is better */
 	char best[FATHOM_NEAR_SIZE]; /* "" for none yet */
 };
 
-/* Takes @shown, which is @slips away, if it is better than what there is. */
+/* Takes @shown, @slips edits away, if it is better than best. */
 static void take(struct near_search *s, struct fathom_str shown, unsigned slips, bool local,
 		 bool demangled)
 {
@@ -52,7 +52,7 @@ static void compare_demangled(struct near_search *s, struct fathom_str linked, b
 		return;
 	compared = s->whole || !s->name.plain.data ? shown : s->name.plain;
 	slips = fathom_near_distance(s->wanted, compared, s->most);
-	/* With its parameters it is one function; where they are too long, its name must do. */
+	/* Parameters identify one function; if they are too long, use the bare name. */
 	if (slips <= s->most)
 		take(s, shown.size < sizeof s->best ? shown : s->name.plain, slips, local, true);
 }
@@ -88,7 +88,7 @@ static void look_at(struct near_search *s, const struct fathom_symtab *t, uint32
 		compare_demangled(s, linked, symbol.bind == STB_LOCAL);
 }
 
-/* Looks at the symbols of @set; false when no more may be looked at. */
+/* Compares the symbols of @set; returns false once the limit is reached. */
 static bool search_set(struct near_search *s, const struct fathom_symbol_set *set)
 {
 	for (uint32_t t = 0; t < set->n_tables; t++)
@@ -104,7 +104,7 @@ static bool search_module(const struct fathom_module_at *m, void *data)
 	return search_set(data, &m->module->symbols);
 }
 
-/* Looks at a name that the target itself lists. */
+/* Compares a name that the target itself lists. */
 static bool look_at_listed(struct fathom_str name, bool is_local, void *data)
 {
 	struct near_search *s = data;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Symbols by name. Exact names are asked of the dynamic linker's hash tables, a few words each; the
- * other tables have none, and are passed over once for all queries: what eight bytes of a name say
- * settles nearly all of it.
+ * Finds symbols by name. The dynamic linker's hash tables answer exact names with a few reads.
+ * Other tables have no hash tables and are scanned once for all queries; comparing eight bytes
+ * rejects nearly all names.
  */
 #include <stdlib.h>
 
@@ -12,7 +12,7 @@
 #include "host/find/name_set.h"
 #include "host/find/search.h"
 
-/* So many symbols are one task. */
+/* Symbols per task. */
 #define TASK_SYMBOLS 32768
 
 /* Symbols [from, to) of a table. */
@@ -34,14 +34,14 @@ struct pass {
 	size_t cap_tasks;
 };
 
-/* Where @s stands as an address of its file; false when it is nowhere. */
+/* Finds the address of @s in its file; returns false if it has none. */
 static bool place(const struct fathom_symbol_table *t, const struct fathom_symbol *s,
 		  uint64_t *ret_svma)
 {
 	const struct fathom_object *o = t->object;
 	struct fathom_symbol_region region;
 
-	/* The ends of sections, TLS and absolute symbols are in no region, and have values. */
+	/* Section ends, TLS and absolute symbols are in no region, but have values. */
 	if (fathom_symbol_place(t, s, ret_svma, &region))
 		return true;
 	*ret_svma = s->value;
@@ -53,7 +53,7 @@ static bool place(const struct fathom_symbol_table *t, const struct fathom_symbo
 	return true;
 }
 
-/* Whether @s is something that has a place, or will in each thread. */
+/* Returns whether @s is defined: it has an address, or one per thread. */
 static bool is_defined(const struct fathom_symtab *t, const struct fathom_symbol *s)
 {
 	switch (s->type) {
@@ -71,14 +71,14 @@ static bool is_defined(const struct fathom_symtab *t, const struct fathom_symbol
 	}
 	if (s->section == SHN_UNDEF)
 		return s->type == STT_FUNC && s->value;
-	/* An absolute 0 is nothing: linkers define such a symbol for each version. */
+	/* Linkers define an absolute 0 for each version: not a real symbol. */
 	return s->section < FATHOM_SHN(SHN_LORESERVE) ||
 	       (s->section == FATHOM_SHN(SHN_ABS) && s->value);
 }
 
 /*
- * Whether dlvsym() takes @c for the version that @q asks for: a module without any versions may
- * have what was written before there were some.
+ * Returns whether dlvsym() accepts @c for @q's version: its module has no versions at all, and may
+ * predate them.
  */
 static bool is_any_version(const struct fathom_find *f, const struct fathom_find_query *q,
 			   const struct fathom_candidate *c)
@@ -90,8 +90,8 @@ static bool is_any_version(const struct fathom_find *f, const struct fathom_find
 }
 
 /*
- * Whether names in @t stand for no more than what is written: those that a program has made of the
- * paths of packages and such may have "@" in them, and no version.
+ * Returns whether names in @t are verbatim: JIT compilers put "@" into names (package paths), which
+ * is not a version.
  */
 static bool is_verbatim(const struct fathom_symbol_table *t)
 {
@@ -103,7 +103,9 @@ static bool has_version(const struct fathom_find_query *q)
 	return q->version.data || q->is_default;
 }
 
-/* Adds symbol @number, whose name fits query @query, if its version and all else fits, too. */
+/*
+ * Adds symbol @number, whose name fits query @query, if its version and other conditions fit, too.
+ */
 static bool add(struct fathom_find *f, struct fathom_candidates *out, uint32_t module,
 		uint32_t table, uint32_t number, uint32_t query)
 {
@@ -127,7 +129,7 @@ static bool add(struct fathom_find *f, struct fathom_candidates *out, uint32_t m
 		c.verdict = (uint8_t)fathom_dynsym_verdict(m->dynsym, number, &c.symbol,
 							   q->version.data != NULL);
 	}
-	/* A stub is of interest only where it stands for the function. */
+	/* A stub counts only if it serves as the function's address. */
 	if (c.symbol.section == SHN_UNDEF && !c.verdict)
 		return true;
 	if (!fathom_find_query_takes_version(q, c.version, c.is_default) &&
@@ -141,7 +143,7 @@ static bool add(struct fathom_find *f, struct fathom_candidates *out, uint32_t m
 	return fathom_budget_push(&f->budget, out, c);
 }
 
-/* Asks the hash table of module @module for the exact names. */
+/* Looks up the exact names in the hash table of module @module. */
 static bool ask_hash(struct pass *p, uint32_t module)
 {
 	struct fathom_find *f = p->f;
@@ -170,7 +172,7 @@ static bool ask_hash(struct pass *p, uint32_t module)
 	return true;
 }
 
-/* Asks the index of table @table of module @module, which is made now or was, for exact names. */
+/* Looks up exact names in the index of table @table of module @module; makes it if need be. */
 static bool ask_index(struct pass *p, uint32_t module, uint32_t table,
 		      const struct fathom_name_index *x)
 {
@@ -199,7 +201,7 @@ static bool ask_index(struct pass *p, uint32_t module, uint32_t table,
 	return true;
 }
 
-/* Whether the name that starts at @text is what @q wants: a version may follow in it. */
+/* Returns whether the name at @text, perhaps followed by a version, is @q's. */
 static bool is_name(const char *text, uint64_t left, const struct fathom_find_query *q,
 		    bool verbatim)
 {
@@ -209,7 +211,7 @@ static bool is_name(const char *text, uint64_t left, const struct fathom_find_qu
 	       (!text[wanted.size] || (text[wanted.size] == '@' && (!verbatim || has_version(q))));
 }
 
-/* Takes symbol @i, called @text, for the exact names from key @k on that it has. */
+/* Adds symbol @i, called @text, for each exact name from key @k on that fits. */
 static bool compare_exact(struct pass *p, struct task *t, uint32_t i, const char *text,
 			  uint64_t left, uint32_t k)
 {
@@ -227,7 +229,7 @@ static bool compare_exact(struct pass *p, struct task *t, uint32_t i, const char
 	return true;
 }
 
-/* A symbol that is compared with queries. */
+/* A symbol being compared with queries. */
 struct compared {
 	struct pass *p;
 	struct task *t;
@@ -242,7 +244,7 @@ static bool take_query(void *data, uint32_t query)
 	       add(c->p->f, &c->t->found, c->t->module, c->t->table, c->number, query);
 }
 
-/* Compares the name of symbol @i with all that is no exact name. */
+/* Compares the name of symbol @i with the other queries. */
 static bool compare_others(struct pass *p, struct task *t, const struct fathom_symtab *view,
 			   uint32_t i, struct fathom_find_name *name)
 {
@@ -285,7 +287,7 @@ static bool pass_exact(struct pass *p, struct task *t, const struct fathom_symta
 	const bool swap = view->swap;
 
 	for (uint32_t i = t->from; i < t->to; i++, entry += size) {
-		/* The name is the first word of both classes' entries. */
+		/* In both ELF classes the name is an entry's first word. */
 		const uint32_t off = load_u32(entry, swap);
 		const char *text = (const char *)strings.data + off;
 		uint32_t key;
@@ -299,7 +301,7 @@ static bool pass_exact(struct pass *p, struct task *t, const struct fathom_symta
 	return true;
 }
 
-/* Compares the names of the symbols of @t with all queries but those. */
+/* Compares the names of the symbols of @t with the other queries. */
 static bool pass_others(struct pass *p, struct task *t, const struct fathom_symtab *view)
 {
 	const uint64_t size = view->is64 ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
@@ -330,7 +332,7 @@ static void run_task(void *data, size_t number, unsigned thread)
 		    (fathom_name_set_has_others(p->names) && !pass_others(p, t, view));
 }
 
-/* Whether table @t of @m belongs to the pass. */
+/* Returns whether table @t of @m belongs to the pass. */
 static bool is_wanted(const struct pass *p, const struct fathom_find_module *m, uint32_t t)
 {
 	const bool is_dynamic = t == m->dynsym->number;
@@ -345,7 +347,7 @@ static bool add_tasks(struct pass *p, uint32_t module, uint32_t table)
 {
 	const uint32_t count = p->f->modules[module].module->symbols.table[table].view.count;
 
-	/* Symbol 0 is none. */
+	/* Symbol 0 is the null symbol. */
 	for (uint32_t from = 1; from < count; from += TASK_SYMBOLS) {
 		if (p->n_tasks == p->cap_tasks) {
 			const size_t cap = p->cap_tasks ? 2 * p->cap_tasks : 64;
@@ -380,7 +382,7 @@ static bool asks_not(void *data, uint32_t query)
 	return !fathom_find_asks(a->f, query, a->module);
 }
 
-/* Whether some query of the pass asks module @module. */
+/* Returns whether a query of the pass selects module @module. */
 static bool is_asked(const struct pass *p, uint32_t module)
 {
 	struct asked a = { p->f, module };
@@ -388,10 +390,10 @@ static bool is_asked(const struct pass *p, uint32_t module)
 	return !fathom_name_set_each(p->names, asks_not, &a);
 }
 
-/* A look-up by index costs as much as so many symbols of a pass. */
+/* Cost of an index lookup, in symbols of a pass. */
 #define LOOK_UP_COST 16
 
-/* Has table @table of module @module looked through: by its index, if names are asked for again. */
+/* Plans the search of table @table of module @module: by its index if that pays, else by tasks. */
 static bool plan_table(struct pass *p, uint32_t module, uint32_t table)
 {
 	struct fathom_module *m = p->f->modules[module].module;
@@ -407,7 +409,7 @@ static bool plan_table(struct pass *p, uint32_t module, uint32_t table)
 	return add_tasks(p, module, table);
 }
 
-/* Asks the hash tables, and plans the passes over the other tables. */
+/* Searches the hash tables and plans the passes over the other tables. */
 static bool plan(struct pass *p, uint32_t first)
 {
 	struct fathom_find *f = p->f;
@@ -431,7 +433,7 @@ static bool plan(struct pass *p, uint32_t first)
 	return true;
 }
 
-/* Takes what the tasks have found, in their order. */
+/* Collects the tasks' candidates in order. */
 static bool collect(struct pass *p)
 {
 	struct fathom_candidates *to = &p->f->candidates;
@@ -464,7 +466,7 @@ fathom_err fathom_find_tables(struct fathom_find *f, const struct fathom_name_se
 				  run_task, &p);
 		done = collect(&p);
 	}
-	/* Not before: a file that is loaded twice is one module. */
+	/* Only now: a file loaded twice is one module. */
 	for (uint32_t i = first; !fathom_name_set_has_others(names) && i < f->n_modules; i++)
 		if (which != FATHOM_TABLES_DYNAMIC && is_asked(&p, i))
 			atomic_fetch_add(&f->modules[i].module->name_passes, 1);

@@ -8,7 +8,7 @@
 #include "host/symbolize/batch.h"
 #include "safe/base/sort.h"
 
-/* Bytes of .debug_info that are one task. */
+/* Bytes of .debug_info per task. */
 #define TASK_BYTES (UINT64_C(1) << 20)
 
 /* Units [from, to) of the list. */
@@ -28,7 +28,7 @@ struct walk {
 	struct fathom_debug *d;
 	fathom_find_unit_fn *fn;
 	struct fathom_worker *workers[FATHOM_MAX_THREADS];
-	struct fathom_u64_array offs; /* of the units, and the end */
+	struct fathom_u64_array offs; /* offsets of the units, and the end */
 	struct parts parts;
 };
 
@@ -73,7 +73,7 @@ static bool add_off(struct walk *w, uint64_t off)
 	return fathom_array_push(&w->offs, off);
 }
 
-/* Lists the units: all but those of types, and of versions that are not read. */
+/* Lists the units except type units and unsupported versions. */
 static bool list_units(struct walk *w)
 {
 	const struct fathom_dwarf *view = &w->d->view;
@@ -155,8 +155,8 @@ static struct fathom_str str_of(const char *s)
 }
 
 /*
- * Keeps the linkage name of the symbol at @svma in *@ret, NULL when there is none: of several, the
- * one that debug information names. False without memory.
+ * Copies the linkage name of the symbol at @svma to *@ret, NULL if there is none; of several
+ * symbols, the one that debug information names. Returns false without memory.
  */
 static bool name_symbol(struct fathom_find *f, const struct fathom_find_module *m, uint64_t svma,
 			const char **ret)
@@ -186,7 +186,7 @@ static bool name_symbol(struct fathom_find *f, const struct fathom_find_module *
 	return done && *ret;
 }
 
-/* Adds to the matches a frame in @file, of @linkage, which is kept; NULL without memory. */
+/* Adds a frame of function @linkage in @file to the matches; returns NULL without memory. */
 static struct fathom_frame *add_frame(struct fathom_find *f, struct fathom_find_name *name,
 				      const char *linkage, const char *file, uint32_t line)
 {
@@ -213,7 +213,7 @@ static struct fathom_frame *add_frame(struct fathom_find *f, struct fathom_find_
 	return (file && !frame->file) || (linkage && !frame->function) ? NULL : frame;
 }
 
-/* Adds the match for @p; false without memory. */
+/* Adds the match for @p; returns false without memory. */
 static bool add_match(struct walk *w, uint32_t module, const struct fathom_find_place *p,
 		      struct fathom_find_name *name)
 {
@@ -254,7 +254,7 @@ static bool add_match(struct walk *w, uint32_t module, const struct fathom_find_
 
 #define DROPPED UINT32_MAX
 
-/* Drops those of @n places, of one function, that are of a higher tier than another. */
+/* Drops those of @n places of one function that have a higher tier than another. */
 static void drop_lesser(struct fathom_find_place *places, const struct fathom_keyed *keyed,
 			size_t n)
 {
@@ -267,7 +267,10 @@ static void drop_lesser(struct fathom_find_place *places, const struct fathom_ke
 			places[keyed[i].value].tier = DROPPED;
 }
 
-/* Keeps the best of each function, of the @n places of one query. False without memory. */
+/*
+ * Keeps the best places of each function among the @n places of one query. Returns false without
+ * memory.
+ */
 static bool choose_places(const struct fathom_find_module *m, struct fathom_find_place *places,
 			  size_t n)
 {
@@ -292,7 +295,7 @@ static bool choose_places(const struct fathom_find_module *m, struct fathom_find
 	return true;
 }
 
-/* The same for each query that has places of several tiers. */
+/* Keeps the best places for each query that has places of several tiers. */
 static bool choose_all(const struct fathom_find_module *m, struct fathom_find_place *places,
 		       size_t n)
 {
@@ -309,7 +312,7 @@ static bool choose_all(const struct fathom_find_module *m, struct fathom_find_pl
 	return true;
 }
 
-/* Makes matches of what all parts have found, each once: units may share a line table. */
+/* Turns the places of all parts into matches without duplicates: units may share a line table. */
 static bool take_places(struct walk *w, uint32_t module)
 {
 	struct part *parts = w->parts.items;
@@ -327,7 +330,7 @@ static bool take_places(struct walk *w, uint32_t module)
 		all.n += from->n;
 	}
 	place = all.items;
-	/* Without units there is no array. */
+	/* Without units the array is NULL. */
 	if (done && all.n)
 		qsort(all.items, all.n, sizeof *place, compare_places);
 	done = done && choose_all(&w->f->modules[module], place, all.n);
@@ -367,7 +370,7 @@ static fathom_err walk_module(struct walk *w, uint32_t module)
 	return done ? FATHOM_OK : FATHOM_E_MEMORY;
 }
 
-/* Whether some query of the wanted kind asks module @i. */
+/* Returns whether a query of the wanted kind selects module @module. */
 static bool is_asked(const struct fathom_find *f, bool lines, uint32_t module)
 {
 	for (uint32_t i = 0; i < f->n_queries; i++)

@@ -29,10 +29,9 @@ struct fathom_find_query {
 	struct fathom_str text;    /* NUL-terminated */
 	struct fathom_str library; /* pattern, NUL-terminated; data NULL: none */
 	struct fathom_str version; /* the same */
-	struct fathom_str
-		literal;  /* part of the text that every mangled match contains; empty: none */
-	const char *bare; /* name without spaces */
-	regex_t *regex;   /* compiled expression, else NULL */
+	struct fathom_str literal; /* part of every mangled match; empty: none */
+	const char *bare;          /* name without spaces */
+	regex_t *regex;            /* compiled expression, else NULL */
 	uint32_t line;
 	bool is_default;   /* only default versions */
 	bool is_demangled; /* name that cannot be a linkage name */

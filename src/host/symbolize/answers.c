@@ -13,7 +13,7 @@
 /* Flags of a block's function that matter for its names. */
 #define NAME_FLAGS ((uint32_t)(FATHOM_BLOCK_UNMANGLED | FATHOM_BLOCK_ADA))
 
-/* Notes the first failure of the part; returns what stands for no id. */
+/* Notes the first failure of the part; returns FATHOM_NONE. */
 static uint32_t fail(struct fathom_part *p, fathom_err err)
 {
 	if (!p->err)
@@ -21,7 +21,7 @@ static uint32_t fail(struct fathom_part *p, fathom_err err)
 	return FATHOM_NONE;
 }
 
-/* Adds an item to a table whose items have ids; NULL, and a failure, when there is no room. */
+/* Adds an item to a table whose items have ids; without room, notes a failure and returns NULL. */
 static void *add_item(struct fathom_part *p, struct fathom_store *table)
 {
 	void *item = NULL;
@@ -63,8 +63,8 @@ static uint64_t hash_str(uint64_t hash, struct fathom_str s)
 }
 
 /*
- * Makes room for one more entry: the table stays at most half full of @items. Items that were
- * added without looking for equal ones get in here, too, which does no harm.
+ * Makes room for one more entry and keeps the table at most half full. It also gets items that were
+ * added without interning, which is harmless.
  */
 static bool grow_set(struct fathom_intern *set, const struct fathom_store *items,
 		     uint64_t (*hash)(const void *item))
@@ -132,12 +132,12 @@ static bool same_names(const struct fathom_function *f, struct fathom_str linkag
 	       str_equal(str_of(f->plain_name), plain);
 }
 
-/* Fills in the name that people read. */
+/* Fills in the demangled name. */
 static bool set_name(struct fathom_part *p, struct fathom_function *f, struct fathom_str linkage,
 		     struct fathom_str plain, uint32_t flags)
 {
 	const bool ada = flags & FATHOM_BLOCK_ADA;
-	/* GNAT states the mangled name as the plain one, unless the program chose another. */
+	/* GNAT writes the mangled name as the plain one, unless the program chose another. */
 	const struct fathom_str mangled = ada && !linkage.size ? plain : linkage;
 	fathom_err err;
 
@@ -174,7 +174,7 @@ static uint32_t add_function(struct fathom_part *p, struct fathom_str linkage,
 	return (uint32_t)p->functions.n - 1;
 }
 
-/* The function with these names, added if there is none yet. */
+/* Interns the function with these names. */
 static uint32_t intern_function(struct fathom_part *p, struct fathom_str linkage,
 				struct fathom_str plain, uint32_t flags)
 {
@@ -238,7 +238,7 @@ uint32_t fathom_part_symbol(struct fathom_part *p, const struct fathom_symbol_hi
 			return fail(p, FATHOM_E_MEMORY);
 		memcpy(p->text.items, name.data, name.size);
 		memcpy(p->text.items + name.size, "@plt", 4);
-		/* The scratch is used again for demangling: the name is copied out of it. */
+		/* Demangling reuses the scratch buffer, so copy the name. */
 		name.data = fathom_arena_strdup(
 			&p->arena, (struct fathom_str){ p->text.items, name.size + 4 });
 		if (!name.data)
@@ -247,7 +247,7 @@ uint32_t fathom_part_symbol(struct fathom_part *p, const struct fathom_symbol_hi
 	}
 	if (!name.size)
 		return FATHOM_NONE;
-	/* Callers ask once for each symbol: looking for an equal name would find none. */
+	/* Callers ask once per symbol, so there is no equal name to find. */
 	return add_function(p, name, (struct fathom_str){ NULL, 0 }, 0);
 }
 
@@ -274,9 +274,9 @@ void fathom_part_begin(struct fathom_part *p, unsigned number, uint32_t flags, u
 						     : sizeof(struct fathom_frame);
 }
 
-#define UNKNOWN (FATHOM_NONE - 1) /* in a plan: not asked for yet */
+#define UNKNOWN (FATHOM_NONE - 1) /* in a plan: not cached yet */
 
-/* Makes @p remember what is made for @b under @symbol. */
+/* Starts the plan of @p for block @b under @symbol. */
 static bool enter_block(struct fathom_part *p, const struct fathom_block *b, uint32_t symbol)
 {
 	const size_t n = (size_t)b->n_functions + b->n_files + b->n_nodes + b->n_rows;
@@ -335,7 +335,7 @@ static const struct fathom_source_file *file_of(struct fathom_part *p,
 	return f;
 }
 
-/* Functions of one name may be declared in many places: they are not looked for. */
+/* Adds a function with its declaration, not interned: one name may have many declarations. */
 static uint32_t add_declared(struct fathom_part *p, struct fathom_block_view view,
 			     const struct fathom_block_function *f,
 			     const struct fathom_block_declaration *d)
@@ -400,7 +400,7 @@ static uint32_t add_frame(struct fathom_part *p, struct fathom_frame *frame, uin
 	return (uint32_t)p->frames.n - 1;
 }
 
-/* The function to show for node @i: the symbol for the physical one. */
+/* Returns the function to show for node @i: the symbol for the physical function. */
 static uint32_t shown_function(struct fathom_part *p, struct fathom_block_view view,
 			       const struct fathom_block_node *node)
 {
@@ -416,7 +416,7 @@ static uint64_t start_of(const struct fathom_part *p, struct fathom_block_view v
 	return node->start == FATHOM_BLOCK_NO_START ? 0 : p->bias + view.block->low + node->start;
 }
 
-/* The frame that node @i, an inlined call, was called from. */
+/* Returns the caller's frame of node @i, an inlined call. */
 static const struct fathom_frame *caller_frame(struct fathom_part *p, struct fathom_block_view view,
 					       uint32_t i, unsigned depth)
 {
@@ -425,7 +425,7 @@ static const struct fathom_frame *caller_frame(struct fathom_part *p, struct fat
 	struct fathom_frame frame = { 0 };
 	uint32_t *known;
 
-	/* Parents come first: that bounds the walk, also in a damaged block. */
+	/* Parents precede their children, which bounds the walk even in a damaged block. */
 	if (depth > FATHOM_MAX_INLINE_DEPTH || !fathom_block_node(view.block, i, &node) ||
 	    node.parent >= i || !fathom_block_node(view.block, node.parent, &parent))
 		return NULL;
@@ -498,7 +498,7 @@ uint32_t fathom_part_ada_symbol(struct fathom_part *p, struct fathom_block_view 
 			       FATHOM_BLOCK_ADA);
 }
 
-/* Frees what only making answers needs. */
+/* Frees memory that is only needed while answers are made. */
 static void free_scratch(struct fathom_part *p)
 {
 	fathom_array_free(&p->text);
@@ -522,7 +522,7 @@ void fathom_part_deinit(struct fathom_part *p)
 	free_scratch(p);
 }
 
-/* What stands before the first answer: with one answer, the way back to the whole. */
+/* Precedes the first answer and leads back to the whole, for a single answer. */
 struct head {
 	struct fathom_answers *answers;
 };
@@ -534,7 +534,7 @@ struct fathom_answers *fathom_answers_create(size_t n, uint32_t flags)
 
 	if (answers) {
 		answers->n = n;
-		answers->n_parts = 1; /* has the memory of modules, too */
+		answers->n_parts = 1; /* also holds the memory of modules */
 		if (flags & FATHOM_BATCH_COMPAT)
 			answers->extra = calloc(n + 1, sizeof *answers->extra);
 	}
@@ -567,8 +567,8 @@ void fathom_part_name_answer(const struct fathom_part *p, struct fathom_answers 
 }
 
 /*
- * Frames of all parts as a set: which part in the bits above PART_BITS, which frame in those below,
- * plus 1; 0 for a free entry.
+ * The frames of all parts as a set: the part in the bits above PART_BITS, the frame in those below,
+ * plus 1; 0: a free entry.
  */
 struct frame_set {
 	const struct fathom_answers *answers;
@@ -579,7 +579,7 @@ struct frame_set {
 
 #define PART_BITS 26
 
-/* A frame that has an equal one elsewhere has this file_size, and that one as outer. */
+/* file_size of a duplicate frame, whose outer is the equal frame. */
 #define TWIN UINT32_MAX
 
 static const struct fathom_frame *in_set(const struct frame_set *set, uint32_t entry)
@@ -588,7 +588,7 @@ static const struct fathom_frame *in_set(const struct frame_set *set, uint32_t e
 	return frame_at(&set->answers->parts[entry >> PART_BITS], entry & ((1u << PART_BITS) - 1));
 }
 
-/* Equal frames have equal numbers: their texts need not be hashed. */
+/* Hashes only numbers: equal frames have equal ones. */
 static uint64_t hash_frame(const struct fathom_frame *f)
 {
 	uint64_t hash = f->start ^ (uint64_t)f->line << 40 ^ (uint64_t)f->column << 20 ^
@@ -617,7 +617,7 @@ static const struct fathom_frame *not_twin(const struct fathom_frame *f)
 	return f && f->file_size == TWIN ? f->outer : f;
 }
 
-/* Adds frame @i of part @part; one that has an equal one in the set becomes its twin. */
+/* Adds frame @i of part @part; marks it as a twin if the set has an equal frame. */
 static void add_to_set(struct frame_set *set, uint32_t part, uint32_t i)
 {
 	struct fathom_frame *f = fathom_store_at(&set->answers->parts[part].frames, i);
@@ -644,7 +644,7 @@ bool fathom_answers_finish(struct fathom_answers *answers)
 		free_scratch(&answers->parts[p]);
 		n += answers->parts[p].frames.n;
 	}
-	/* Frames of personalities say more than they show. */
+	/* Frames with compat details are not merged: they differ in more than they show. */
 	if (n < 2 || answers->n < 2 || answers->extra)
 		return true;
 	while (n > set.mask / 4 * 3)
@@ -652,7 +652,7 @@ bool fathom_answers_finish(struct fathom_answers *answers)
 	set.table = calloc(set.mask + 1, sizeof *set.table);
 	if (!set.table)
 		return false;
-	/* In each part callers stand before what is inlined into them. */
+	/* In each part callers precede their inlined calls. */
 	for (uint32_t p = 0; p < answers->n_parts; p++)
 		for (uint32_t i = 0; i < answers->parts[p].frames.n; i++)
 			add_to_set(&set, p, i);
@@ -721,7 +721,7 @@ const struct fathom_answer *fathom_answers_array(const struct fathom_answers *an
 	return answers->answers;
 }
 
-/* Says in public words what is known of @f. */
+/* Converts @f to the public struct. */
 static int describe_name(const struct fathom_function *f, struct fathom_compat_name *ret)
 {
 	uint32_t suffix;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Making the answers of a batch. Each thread fills tables of its own, a part. Answers and frames
- * point into them: what is in a part never moves. Ids are numbers inside one part.
+ * Makes the answers of a batch. Each thread fills its own tables, a part. Answers and frames point
+ * into them, so items of a part never move. Ids are indexes within one part.
  *
- * The frames of an answer depend on three things only: the row of the block, the symbol, and the
- * options. While addresses of one block are answered one after the other, a plan remembers the
- * frames that were made for its rows and calls.
+ * The frames of an answer depend only on the block's row, the symbol, and the options. While
+ * consecutive addresses of one block are answered, a plan caches the frames of its rows and calls.
  */
 #ifndef FATHOM_SYMBOLIZE_ANSWERS_H
 #define FATHOM_SYMBOLIZE_ANSWERS_H
@@ -20,9 +19,9 @@
 
 #define FATHOM_MAX_PARTS 64
 
-/* Bits of fathom_batch_options.flags, beside those of fathom_symbolize_options.flags. */
+/* Bits of fathom_batch_options.flags, in addition to those of fathom_symbolize_options.flags. */
 enum {
-	FATHOM_BATCH_COMPAT = 1u << 16,      /* the answers can say what fathom/compat.h asks for */
+	FATHOM_BATCH_COMPAT = 1u << 16,      /* keep the details that fathom/compat.h reads */
 	FATHOM_BATCH_DWARF_NAMES = 1u << 17, /* FATHOM_DWARF_NAMES */
 	FATHOM_BATCH_VARIABLES = 1u << 18,   /* FATHOM_VARIABLES */
 	/*
@@ -41,7 +40,7 @@ struct fathom_batch_options {
 	const uint8_t *kinds; /* enum fathom_pc_kind of each address; NULL: all are exact */
 };
 
-/* Returns what is looked up for address @i of a batch. */
+/* Returns the address to look up for address @i of a batch. */
 static inline uint64_t fathom_looked_up(const struct fathom_batch_options *o,
 					const uint64_t *addresses, size_t i)
 {
@@ -52,7 +51,7 @@ static inline uint64_t fathom_looked_up(const struct fathom_batch_options *o,
 struct fathom_source_file {
 	const char *path;
 	uint32_t path_size;
-	uint32_t number; /* in its part */
+	uint32_t number; /* index in its part */
 };
 
 /* A function's names. */
@@ -60,40 +59,40 @@ struct fathom_function {
 	const char *name;
 	const char *linkage_name;
 	const char *plain_name;
-	const struct fathom_source_file *decl_file; /* NULL but with FATHOM_DECLARATIONS */
+	const struct fathom_source_file *decl_file; /* NULL without FATHOM_DECLARATIONS */
 	uint32_t name_size;
 	uint32_t linkage_size;
 	uint32_t flags; /* FATHOM_BLOCK_ of a function */
 	uint32_t decl_line;
 };
 
-/* A frame of answers that can say what fathom/compat.h asks for. */
+/* A frame with the details that fathom/compat.h reads. */
 struct fathom_compat_frame {
 	struct fathom_frame frame;
 	const struct fathom_function *function;
 };
 
-/* The same of an answer. */
+/* The details of an answer that fathom/compat.h reads. */
 struct fathom_compat_extra {
 	const struct fathom_function *symbol;
 	const struct fathom_source_file *file; /* of the symbol */
 };
 
-/* A set of strings or functions that are stored once: numbers plus 1, by hash. */
+/* A hash set of interned strings or functions; entries are numbers plus 1. */
 struct fathom_intern {
 	uint32_t *table;
 	size_t size; /* a power of two, or 0 */
 };
 
-/* A stub or function without a symbol that was named: code of @size bytes at @start. */
+/* A named stub or function without a symbol: size bytes of code at start. */
 struct fathom_nameless {
 	uint64_t start;
-	uint64_t size; /* 0: the entry is empty */
+	uint64_t size; /* 0: empty entry */
 	uint32_t id;
 	uint8_t source;
 };
 
-/* Entries of a part's table of them; a power of two. */
+/* Entries of a part's table of struct fathom_nameless; a power of two. */
 #define FATHOM_NAMELESS 1024
 
 struct fathom_part {
@@ -104,15 +103,15 @@ struct fathom_part {
 	struct fathom_intern function_set;
 	struct fathom_intern file_set;
 	struct fathom_bytes_array text; /* scratch: a name being made */
-	fathom_err err; /* the first failure: no answer of this batch can be trusted */
+	fathom_err err;                 /* first failure, which invalidates the whole batch */
 	uint32_t number;
 	uint32_t flags; /* of struct fathom_batch_options */
 	uint64_t bias;  /* of the module whose addresses are being answered */
-	/* the block whose addresses are being answered */
+	/* current block */
 	const struct fathom_block *block;
 	uint32_t block_symbol;
-	struct fathom_u32_array plan; /* ids by function, file, node, row of the block */
-	/* which symbol the block names: symbol to for symbol from, from low up to high */
+	struct fathom_u32_array plan; /* cached ids by function, file, node and row of the block */
+	/* the block names symbol to instead of symbol from, in [low, high) */
 	struct {
 		const struct fathom_block *block;
 		uint64_t low;
@@ -120,7 +119,7 @@ struct fathom_part {
 		uint32_t from;
 		uint32_t to;
 	} named;
-	/* the ids of symbols of an index, by their numbers */
+	/* ids of an index's symbols, by number */
 	uint32_t *symbol_ids;
 	struct fathom_nameless *nameless; /* FATHOM_NAMELESS entries, by address; NULL: none yet */
 	struct fathom_nameless last_nameless;
@@ -137,10 +136,10 @@ struct fathom_answers {
 /* Functions, files or frames of one part. */
 #define FATHOM_MAX_ITEMS ((1u << 26) - 1)
 
-/* Answers without tables, @n of them that are not filled in; NULL without memory. */
+/* Creates @n blank answers without tables; returns NULL without memory. */
 struct fathom_answers *fathom_answers_create(size_t n, uint32_t flags);
 
-/* The answer for an address that is in no module, or in none that says anything of it. */
+/* Returns the answer for an address that no module covers or describes. */
 static inline struct fathom_answer fathom_answer_without_module(uint64_t address,
 								enum fathom_reason reason)
 {
@@ -150,30 +149,30 @@ static inline struct fathom_answer fathom_answer_without_module(uint64_t address
 }
 
 /*
- * Ends the making of answers: frees scratch, and makes one object of frames that are equal, which
- * several threads, or several blocks, have made. False without memory.
+ * Finishes the answers: frees scratch memory and merges equal frames that several threads or blocks
+ * have made. Returns false without memory.
  */
 bool fathom_answers_finish(struct fathom_answers *answers);
 
-/* Adds a module; NULL without memory. Must not run beside threads that fill parts. */
+/* Adds a module; returns NULL without memory. Must not run while threads fill parts. */
 const struct fathom_module_info *fathom_answers_add_module(struct fathom_answers *answers,
 							   const char *path,
 							   struct fathom_bytes build_id);
 
 struct fathom_holder;
 
-/* Describes @h in @answers, where each stands once, as h->info. FATHOM_E_MEMORY. */
+/* Adds the module of @h to @answers once and sets h->info. FATHOM_E_MEMORY. */
 fathom_err fathom_answers_describe(struct fathom_answers *answers, struct fathom_holder *h);
 
 /*
- * When memory is short or a table is full, err is set, and FATHOM_NONE is returned where an id is
- * asked for. A chain of frames would then end too early: the whole batch has to fail.
+ * If memory is short or a table is full, these functions set err, and return FATHOM_NONE for an id.
+ * Chains of frames may then be incomplete, so the whole batch must fail.
  */
 
-/* The function for a symbol, with what debug information calls it (may be empty). */
+/* Returns the function for a symbol. */
 uint32_t fathom_part_symbol(struct fathom_part *p, const struct fathom_symbol_hit *hit);
 
-/* The function with this @id; NULL for FATHOM_NONE. */
+/* Returns the function with this @id; NULL for FATHOM_NONE. */
 static inline const struct fathom_function *fathom_part_function(const struct fathom_part *p,
 								 uint32_t id)
 {
@@ -184,33 +183,33 @@ static inline const struct fathom_function *fathom_part_function(const struct fa
 void fathom_part_name_answer(const struct fathom_part *p, struct fathom_answers *answers,
 			     struct fathom_answer *a, uint32_t id);
 
-/* A source file; NULL where no path is stated. */
+/* Returns the source file for @path; NULL if that is empty. */
 const struct fathom_source_file *fathom_part_file(struct fathom_part *p, struct fathom_str path);
 
-/* Prepares the part, number @number, for addresses of another module. */
+/* Prepares part number @number for addresses of another module. */
 void fathom_part_begin(struct fathom_part *p, unsigned number, uint32_t flags, uint64_t bias);
 
-/* Forgets the block: its memory may be given back. */
+/* Forgets the block, so that its memory can be released. */
 void fathom_part_leave_block(struct fathom_part *p);
 
 /*
- * The innermost frame for the row @row, number @index, of @view; its outermost frame is called
- * @symbol, unless that is FATHOM_NONE or the options want the names of the debug information.
+ * Returns the innermost frame for row @row, number @index, of @view. The outermost frame is named
+ * after @symbol, unless that is FATHOM_NONE or the options select the names of debug information.
  */
 const struct fathom_frame *fathom_part_frame(struct fathom_part *p, struct fathom_block_view view,
 					     const struct fathom_block_row *row, uint32_t index,
 					     uint32_t symbol);
 
-/* A frame of its own: @symbol, at line @line of @path. */
+/* Returns a single frame: @symbol, at line @line of @path. */
 const struct fathom_frame *fathom_part_place(struct fathom_part *p, uint32_t symbol,
 					     struct fathom_str path, uint32_t line);
 
-/* The physical function of @view, or FATHOM_NONE when it stands outside functions. */
+/* Returns the physical function of @view, or FATHOM_NONE outside functions. */
 uint32_t fathom_part_physical(struct fathom_part *p, struct fathom_block_view view);
 
 /*
- * The function for the symbol @id once more, demangled as Ada if that is the language of @view's
- * physical function; else @id itself. A symbol alone does not say what language it is of.
+ * Returns symbol @id demangled as Ada if that is the language of @view's physical function, which
+ * the symbol alone does not tell; else @id itself.
  */
 uint32_t fathom_part_ada_symbol(struct fathom_part *p, struct fathom_block_view view, uint32_t id);
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A batch of addresses while it is being answered: what symbolize.c, which runs it, shares with
- * batch_units.c, which finds lines and inlined calls, and batch_names.c, which finds names and
- * completes the answers.
+ * The shared state of a batch being answered. symbolize.c runs it; batch_units.c finds lines and
+ * inlined calls; batch_names.c finds names and completes the answers.
  */
 #ifndef FATHOM_SYMBOLIZE_BATCH_H
 #define FATHOM_SYMBOLIZE_BATCH_H
@@ -13,14 +12,14 @@
 #include "host/symbolize/answers.h"
 #include "safe/index/index.h"
 
-/* Up to this many addresses are looked up by a pass over the symbols, without an index. */
+/* Most addresses that are looked up by a pass over the symbols, without an index. */
 #define FATHOM_SCAN_LIMIT 4
 
 /* The state of one address while it is being answered, in sorted order. */
 struct fathom_query {
-	uint64_t svma;  /* looked up: one less for return addresses */
+	uint64_t svma;  /* address to look up: one less for return addresses */
 	uint32_t index; /* of its answer */
-	bool done;      /* a unit knew it */
+	bool done;      /* a unit answered it */
 };
 
 struct fathom_job;
@@ -30,65 +29,65 @@ struct fathom_batch {
 	struct fathom_debug *debug; /* NULL: names only */
 	struct fathom_answers *answers;
 	const uint64_t *addresses;
-	const uint32_t *places; /* of the batch's addresses, in addresses; NULL: all of them */
-	uint64_t bias;          /* of the module: what is looked up is so much less */
-	const struct fathom_module_info *info; /* the module as answers have it; NULL: as none */
+	const uint32_t *places;                /* indexes of the batch's addresses; NULL: all */
+	uint64_t bias;                         /* load bias of the module */
+	const struct fathom_module_info *info; /* the module in answers; NULL: none */
 	struct fathom_query *queries;          /* sorted by svma; NULL: names only */
 	size_t n;
 	const struct fathom_batch_options *options;
 	uint32_t flags; /* of options */
 	enum fathom_alias alias;
-	enum fathom_reason no_lines;              /* why an address without a line has none */
-	const struct fathom_variables *variables; /* NULL: not asked for, or there are none */
+	enum fathom_reason no_lines;              /* reason for addresses without a line */
+	const struct fathom_variables *variables; /* NULL: not requested, or none */
 	const struct fathom_index *index;         /* of an earlier run, or NULL */
-	struct fathom_symbol_index *symbols;      /* NULL: from the index, or scan */
+	struct fathom_symbol_index *symbols;      /* NULL: use the stored index or scan */
 	struct fathom_worker *workers[FATHOM_MAX_THREADS];
-	struct fathom_job *jobs; /* of the map being tried; batch_units.c */
+	struct fathom_job *jobs; /* jobs of the current map; batch_units.c */
 	uint32_t *order;
 	size_t n_jobs;
-	bool few;        /* so few addresses that passes do without indexes */
-	bool planned;    /* the jobs of the first rank are made */
-	bool wants_full; /* the map of all units will be needed: made beside the jobs */
+	bool few;        /* few addresses: passes, no indexes */
+	bool planned;    /* jobs of the first rank exist */
+	bool wants_full; /* make the map of all units in parallel to the jobs */
 	unsigned threads;
 	bool any_code;
 	bool any_data;
-	bool many;                   /* worth giving pages back */
-	_Atomic uint64_t given_back; /* the end of what was, in .debug_info */
+	bool many;                   /* enough work to release pages */
+	_Atomic uint64_t given_back; /* end of the released part of .debug_info */
 	_Atomic int32_t err;
 };
 
-/* A block with the answer for @svma; block is NULL when nothing is known of its lines. */
+/* The block with the answer for an address; block is NULL if its lines are not known. */
 struct fathom_found {
 	struct fathom_block_view view;
 	struct fathom_block_row row;
 	uint32_t index;
-	enum fathom_reason reason; /* why calls may be missing beside the line */
+	enum fathom_reason reason; /* why inlined calls may be missing */
 	bool has_row;
-	bool has_symbol; /* the symbol has been looked up in the index of this run: */
-	uint32_t symbol; /* its number, or FATHOM_NONE */
+	bool has_symbol; /* symbol was looked up in this run's index */
+	uint32_t symbol; /* symbol's number, or FATHOM_NONE */
 };
 
 /* The addresses of a batch that are in one module. */
 struct fathom_share {
 	struct fathom_module *module;
 	const uint64_t *addresses;
-	const uint32_t *places; /* of the share in addresses; NULL: all of them */
+	const uint32_t *places; /* indexes of the share's addresses; NULL: all */
 	size_t n;
-	uint64_t bias;                         /* address - bias is as stated in the ELF */
-	const struct fathom_module_info *info; /* the module as answers have it; NULL: as none */
+	uint64_t bias;                         /* address - bias is the ELF address */
+	const struct fathom_module_info *info; /* the module in answers; NULL: none */
 };
 
 /* Addresses of a batch that no module has a name for. */
 struct fathom_rest {
 	const struct fathom_batch_options *options;
 	const uint64_t *addresses;
-	uint32_t *places; /* in addresses and answers; may be put into another order */
+	uint32_t *places; /* indexes in addresses and answers; may be reordered */
 	size_t n;
-	bool in_modules; /* in modules whose tables do not name them; else in no module */
-	struct fathom_answers *answers; /* complete, but for the names */
+	bool in_modules; /* inside modules, without a name there; else in no module */
+	struct fathom_answers *answers; /* complete except for names */
 };
 
-/* Answers @share: each address gets the answer at its place. */
+/* Answers @share: each address gets the answer at its index. */
 fathom_err fathom_symbolize_share(const struct fathom_share *share,
 				  const struct fathom_batch_options *options,
 				  struct fathom_answers *answers);
@@ -101,7 +100,7 @@ static inline void fathom_batch_fail(struct fathom_batch *b, fathom_err err)
 	(void)atomic_compare_exchange_strong(&b->err, &none, err);
 }
 
-/* Whether a unit knew every address. */
+/* Returns whether units answered every address. */
 static inline bool fathom_batch_is_done(const struct fathom_batch *b)
 {
 	for (size_t i = 0; i < b->n; i++)
@@ -110,18 +109,17 @@ static inline bool fathom_batch_is_done(const struct fathom_batch *b)
 	return true;
 }
 
-/* Completes the answer of @q from what was found about it, in the tables of @p. */
+/* Completes the answer of @q from its findings, in the tables of @p. */
 void fathom_batch_answer(struct fathom_batch *b, struct fathom_part *p,
 			 const struct fathom_query *q, const struct fathom_found *f);
 
-/* Whether symbols of several functions may start where that at @svma does. */
+/* Returns whether symbols of several functions may start where the one at @svma does. */
 bool fathom_batch_is_folded(const struct fathom_batch *b, uint64_t svma);
 
-/* Opens the debug information and makes the first jobs, which can be done before symbols are known.
- */
+/* Opens the debug information and makes the first jobs, which do not need symbols. */
 void fathom_batch_open_units(struct fathom_batch *b);
 
-/* Answers what units know of the batch's queries; leaves the others. */
+/* Answers the queries that units cover; leaves the others. */
 fathom_err fathom_batch_units(struct fathom_batch *b);
 
 #endif

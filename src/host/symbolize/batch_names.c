@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Naming one address: the symbol of the tables or of the stored index, what stands in for it, and
- * the reason where there is none.
+ * Names one address: by the symbol of the tables or of the stored index, by a substitute, or with
+ * the reason why there is no name.
  */
 #include <stdlib.h>
 
@@ -12,7 +12,9 @@
 #include "host/symbol/plt.h"
 #include "host/symbolize/batch.h"
 
-/* Where the part remembers the id of symbol @number of @count; NULL, and a failure, without memory.
+/*
+ * Returns the slot that caches the id of symbol @number of @count; without memory, notes a failure
+ * and returns NULL.
  */
 static uint32_t *symbol_id(struct fathom_part *p, uint32_t number, size_t count)
 {
@@ -28,8 +30,8 @@ static uint32_t *symbol_id(struct fathom_part *p, uint32_t number, size_t count)
 }
 
 /*
- * The block whose function decides between symbols; NULL when there is none, or the personality's
- * own rule decides without it.
+ * Returns the block whose function decides between symbols; NULL if there is none, or the
+ * personality's rule needs none.
  */
 static const struct fathom_block_view *deciding(const struct fathom_batch *b,
 						const struct fathom_found *f)
@@ -38,7 +40,10 @@ static const struct fathom_block_view *deciding(const struct fathom_batch *b,
 											  : NULL;
 }
 
-/* The symbol at @svma, by the rule of aliases symbol @number of the index, that the block names. */
+/*
+ * Returns the symbol at @svma that the block names; the alias rule alone chose symbol @number of
+ * the index.
+ */
 static uint32_t named_by_block(const struct fathom_batch *b, struct fathom_part *p, uint64_t svma,
 			       const struct fathom_found *f, uint32_t number)
 {
@@ -46,7 +51,7 @@ static uint32_t named_by_block(const struct fathom_batch *b, struct fathom_part 
 
 	if (!deciding(b, f) || !fathom_symbol_index_has_others(b->symbols, number))
 		return number;
-	/* Addresses come sorted: what names one names the next, as far as it reaches. */
+	/* Addresses are sorted, so consecutive ones often have the same symbol. */
 	if (p->named.block == f->view.block && p->named.from == number && svma >= p->named.low &&
 	    svma < p->named.high)
 		return p->named.to;
@@ -61,7 +66,7 @@ static uint32_t named_by_block(const struct fathom_batch *b, struct fathom_part 
 	return p->named.to;
 }
 
-/* The symbol at @svma by the index that this run has built. */
+/* Finds the symbol at @svma in the index that this run built. */
 static bool find_in_tables(const struct fathom_batch *b, struct fathom_part *p, uint64_t svma,
 			   const struct fathom_found *f, struct fathom_symbol_hit *hit,
 			   uint32_t *ret_id)
@@ -83,7 +88,9 @@ static bool find_in_tables(const struct fathom_batch *b, struct fathom_part *p, 
 	return true;
 }
 
-/* Whether the symbols @a and @b of a stored index start together, and both cover @svma or neither.
+/*
+ * Returns whether symbols @a and @b of a stored index start together, and both or neither cover
+ * @svma.
  */
 static bool is_rival(const struct fathom_index_symbol *a, const struct fathom_index_symbol *b,
 		     uint64_t svma)
@@ -92,8 +99,8 @@ static bool is_rival(const struct fathom_index_symbol *a, const struct fathom_in
 }
 
 /*
- * The symbol at @svma, by the rule of aliases symbol @number of the stored index, that the block
- * names. Symbols that start together stand together there, the preferred first.
+ * Returns the symbol at @svma that the block names; the alias rule alone chose symbol @number of
+ * the stored index. There, symbols that start together are adjacent, the preferred first.
  */
 static uint32_t named_in_index(const struct fathom_batch *b, uint64_t svma,
 			       const struct fathom_found *f, uint32_t number)
@@ -118,7 +125,7 @@ static uint32_t named_in_index(const struct fathom_batch *b, uint64_t svma,
 	return number;
 }
 
-/* The symbol at @svma by the index that an earlier run has stored. */
+/* Finds the symbol at @svma in the stored index of an earlier run. */
 static bool find_in_index(const struct fathom_batch *b, struct fathom_part *p, uint64_t svma,
 			  const struct fathom_found *f, struct fathom_symbol_hit *hit,
 			  uint32_t *ret_id)
@@ -146,7 +153,7 @@ static bool find_in_index(const struct fathom_batch *b, struct fathom_part *p, u
 	return true;
 }
 
-/* The symbol at @svma without an index. */
+/* Finds the symbol at @svma without an index. */
 static bool scan_tables(const struct fathom_batch *b, uint64_t svma, const struct fathom_found *f,
 			struct fathom_symbol_hit *hit)
 {
@@ -162,7 +169,7 @@ static bool scan_tables(const struct fathom_batch *b, uint64_t svma, const struc
 	}
 }
 
-/* Whether the module's tables hold a symbol for @svma. */
+/* Finds the symbol for @svma in the module's tables. */
 static bool find_symbol(const struct fathom_batch *b, struct fathom_part *p, uint64_t svma,
 			const struct fathom_found *f, struct fathom_symbol_hit *hit,
 			uint32_t *ret_id)
@@ -208,11 +215,11 @@ static void set_symbol(const struct fathom_batch *b, const struct fathom_part *p
 	a->source = hit->source;
 	a->size = hit->size;
 	a->offset = svma - hit->start;
-	/* Of a return address that was looked up as the byte before it. */
+	/* A return address was looked up as the byte before it. */
 	a->offset += a->pc.address - b->bias - svma;
 }
 
-/* Names @svma by what is left when no table has a name; false when nothing is. */
+/* Names @svma without symbol tables (stub, unwind bounds); returns false if that fails, too. */
 static bool find_nameless(const struct fathom_batch *b, uint64_t svma,
 			  struct fathom_symbol_hit *ret)
 {
@@ -221,7 +228,7 @@ static bool find_nameless(const struct fathom_batch *b, uint64_t svma,
 		fathom_symbols_fde(&b->module->symbols, svma, ret));
 }
 
-/* Returns the entry that remembers what is at @svma; NULL without memory. */
+/* Returns the cache entry for @svma; NULL without memory. */
 static struct fathom_nameless *nameless_at(struct fathom_part *p, uint64_t svma)
 {
 	if (!p->nameless)
@@ -235,8 +242,8 @@ static bool is_in(const struct fathom_nameless *n, uint64_t svma)
 }
 
 /*
- * As find_nameless(), with the id of the name. Most addresses of a batch are in a stub or function
- * that was met before, and mostly in the last one.
+ * Does what find_nameless() does, cached, and sets the id of the name. Most addresses of a batch
+ * are in a stub or function met before, mostly the last one.
  */
 static bool find_known_nameless(const struct fathom_batch *b, struct fathom_part *p, uint64_t svma,
 				struct fathom_nameless *ret)
@@ -257,7 +264,7 @@ static bool find_known_nameless(const struct fathom_batch *b, struct fathom_part
 		return false;
 	*ret = (struct fathom_nameless){ hit.start, hit.size, fathom_part_symbol(p, &hit),
 					 hit.source };
-	/* One unwind description covers all stubs of a section: others of them have names. */
+	/* One FDE covers all stubs of a section, of which others have names. */
 	if (hit.source == FATHOM_SOURCE_FDE && fathom_plt_holds(b->module->main, svma))
 		return true;
 	p->last_nameless = *ret;
@@ -266,7 +273,7 @@ static bool find_known_nameless(const struct fathom_batch *b, struct fathom_part
 	return true;
 }
 
-/* Names @a by what find_nameless() finds; returns the id of the name. */
+/* Names @a after find_nameless(); returns the id of the name. */
 static uint32_t set_fallback_symbol(const struct fathom_batch *b, struct fathom_part *p,
 				    struct fathom_answer *a, uint64_t svma)
 {
@@ -282,7 +289,7 @@ static uint32_t set_fallback_symbol(const struct fathom_batch *b, struct fathom_
 	return found.id;
 }
 
-/* Names the answer after the function of the block itself; returns the id of its name. */
+/* Names the answer after the block's function; returns the id of its name. */
 static uint32_t set_dwarf_symbol(const struct fathom_batch *b, struct fathom_part *p,
 				 struct fathom_answer *a, const struct fathom_found *f,
 				 uint64_t svma)
@@ -297,7 +304,7 @@ static uint32_t set_dwarf_symbol(const struct fathom_batch *b, struct fathom_par
 	return id;
 }
 
-/* Whether the function of the block is nearer to the truth than the symbol. */
+/* Returns whether the block's function is a better name than the symbol. */
 static bool dwarf_names_better(const struct fathom_batch *b, const struct fathom_found *f,
 			       const struct fathom_symbol_hit *hit)
 {
@@ -305,7 +312,7 @@ static bool dwarf_names_better(const struct fathom_batch *b, const struct fathom
 	       !hit->size && f->view.block->low > hit->start;
 }
 
-/* Whether the answer can do without the symbol: GNU takes the linker's name from the DWARF. */
+/* Returns whether the answer needs no symbol: GNU takes the linkage name from DWARF. */
 static bool is_named_as_linked(const struct fathom_batch *b, const struct fathom_found *f)
 {
 	struct fathom_block_function function;
@@ -317,7 +324,7 @@ static bool is_named_as_linked(const struct fathom_batch *b, const struct fathom
 	       (function.linkage || (function.name && function.flags & FATHOM_BLOCK_UNMANGLED));
 }
 
-/* Why this answer has no line, or no name. */
+/* Returns why this answer has no line, or no name. */
 static enum fathom_reason reason_for(const struct fathom_batch *b, const struct fathom_answer *a,
 				     const struct fathom_found *f, uint64_t svma)
 {
@@ -337,7 +344,7 @@ static enum fathom_reason reason_for(const struct fathom_batch *b, const struct 
 	return b->no_lines;
 }
 
-/* Says where the variable at @svma, or the one that symbol @id names, is declared. */
+/* Adds the declaration of the variable at @svma, or of the one that symbol @id names. */
 static void set_variable(const struct fathom_batch *b, struct fathom_part *p,
 			 struct fathom_answer *a, uint32_t id, uint64_t svma)
 {
@@ -355,7 +362,7 @@ static void set_variable(const struct fathom_batch *b, struct fathom_part *p,
 	a->reason = FATHOM_REASON_NONE;
 }
 
-/* The symbol @id as the language that the debug information states wants it demangled. */
+/* Returns symbol @id demangled for the language in the debug information. */
 static uint32_t in_language(const struct fathom_batch *b, struct fathom_part *p,
 			    const struct fathom_found *f, uint32_t id)
 {

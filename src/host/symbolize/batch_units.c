@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lines and inlined calls for the addresses of a batch: those that a unit may cover form a job; an
- * address for which the first candidate knows nothing goes to the next.
+ * Finds lines and inlined calls for the addresses of a batch. The addresses that a unit may cover
+ * form a job; an address that the first candidate does not know goes to the next.
  */
 #include <stdlib.h>
 
@@ -16,20 +16,20 @@
 #include "safe/base/sort.h"
 #include "safe/dwarf/names.h"
 
-/* Work that is worth a second thread, in bytes of .debug_info. */
+/* Least work that is worth a second thread, in bytes of .debug_info. */
 #define PARALLEL_BYTES (UINT64_C(512) << 10)
 
-/* What was read is given back in stretches of this many bytes: each time costs all threads. */
+/* Bytes released at a time: each release interrupts all threads. */
 #define GIVE_BACK_BYTES (UINT64_C(16) << 20)
 
-/* The addresses that unit_off may cover: queries of order[first] to order[first + n - 1]. */
+/* The queries that the unit at unit_off may cover: order[first] to order[first + n - 1]. */
 struct fathom_job {
 	uint64_t unit_off;
 	uint32_t first;
 	uint32_t n;
 };
 
-/* Reads the block of @data that holds @svma; false when nothing is known there. */
+/* Reads the block of @data that holds @svma; returns false if there is none. */
 static bool find_in_data(const struct fathom_unit_data *data, uint64_t svma,
 			 struct fathom_found *ret)
 {
@@ -50,7 +50,7 @@ static bool find_in_data(const struct fathom_unit_data *data, uint64_t svma,
 	return ret->has_row;
 }
 
-/* Adds the want for @svma in @slot, or makes the one before include it. */
+/* Adds a want for @svma in @slot, or extends the previous one. */
 static bool add_want(const struct fathom_batch *b, struct fathom_worker *w,
 		     const struct fathom_unit_data *data, uint64_t svma, uint32_t slot)
 {
@@ -63,7 +63,7 @@ static bool add_want(const struct fathom_batch *b, struct fathom_worker *w,
 		return true;
 	}
 	fathom_unit_data_want(data, slot, &want);
-	/* Only all of the code tells which of the functions it is. */
+	/* Only the whole code tells which of the functions it is. */
 	if (b->flags & FATHOM_ONE_SHOT && !want.folded) {
 		want.from = svma;
 		want.to = svma + 1;
@@ -71,7 +71,7 @@ static bool add_want(const struct fathom_batch *b, struct fathom_worker *w,
 	return fathom_array_push(&w->wants, want);
 }
 
-/* Joins wants of one slot: functions that overlap take turns at the addresses. */
+/* Merges wants of one slot: overlapping functions alternate in the addresses. */
 static void join_wants(struct fathom_worker *w)
 {
 	struct fathom_want *wants = w->wants.items;
@@ -91,7 +91,7 @@ static void join_wants(struct fathom_worker *w)
 	w->wants.n = n;
 }
 
-/* Collects in the worker's wants what the job's addresses need and @data does not hold yet. */
+/* Collects as wants what the job's addresses need and @data lacks. */
 static bool collect_wants(const struct fathom_batch *b, const struct fathom_job *job,
 			  struct fathom_worker *w, const struct fathom_unit_data *data)
 {
@@ -110,8 +110,8 @@ static bool collect_wants(const struct fathom_batch *b, const struct fathom_job 
 }
 
 /*
- * Puts @data in the place of @expected, unless another thread has put something as complete there:
- * then @data is freed. Returns what the node holds.
+ * Replaces @expected by @data, or frees @data if another thread has published data as complete.
+ * Returns the node's data.
  */
 static struct fathom_unit_data *publish_data(struct fathom_batch *b, struct fathom_unit_node *node,
 					     struct fathom_unit_data *expected,
@@ -133,7 +133,7 @@ static struct fathom_unit_data *publish_data(struct fathom_batch *b, struct fath
 	return data;
 }
 
-/* Whether some address of the job has no function in @data. */
+/* Returns whether some address of the job has no function in @data. */
 static bool misses_functions(const struct fathom_batch *b, const struct fathom_job *job,
 			     const struct fathom_unit_data *data)
 {
@@ -144,8 +144,8 @@ static bool misses_functions(const struct fathom_batch *b, const struct fathom_j
 }
 
 /*
- * Finds the functions of @u: in what @node holds, or, when nothing is to be kept, in data of our
- * own. C units are searched in full only if some address is in none of the functions found.
+ * Finds the functions of @u in the data of @node or, if nothing is kept, in private data. C units
+ * are searched in full only if some address is in none of the functions found.
  */
 static struct fathom_unit_data *find_functions(struct fathom_batch *b, const struct fathom_job *job,
 					       struct fathom_worker *w,
@@ -174,8 +174,8 @@ static struct fathom_unit_data *find_functions(struct fathom_batch *b, const str
 }
 
 /*
- * The data of the job's unit with all blocks that its addresses need. NULL when the unit cannot be
- * read, which is noted.
+ * Returns the data of the job's unit with all blocks that its addresses need; NULL, with a note, if
+ * the unit is unreadable.
  */
 static struct fathom_unit_data *prepare_unit(struct fathom_batch *b, const struct fathom_job *job,
 					     struct fathom_worker *w, struct fathom_unit_node *node)
@@ -188,7 +188,7 @@ static struct fathom_unit_data *prepare_unit(struct fathom_batch *b, const struc
 	if (node) {
 		if (!atomic_load_explicit(&node->used, memory_order_relaxed))
 			atomic_store_explicit(&node->used, 1, memory_order_relaxed);
-		/* Sequentially consistent, as what evicts is: see fathom_epoch_enter(). */
+		/* Sequentially consistent, like the eviction: see fathom_epoch_enter(). */
 		data = atomic_load(&node->data);
 		if (data && (data->full || !misses_functions(b, job, data)) &&
 		    collect_wants(b, job, w, data) && !w->wants.n)
@@ -213,7 +213,7 @@ static struct fathom_unit_data *prepare_unit(struct fathom_batch *b, const struc
 	return data;
 }
 
-/* The bytes of the unit at @off, or an empty range when its header is damaged. */
+/* Returns the bytes of the unit at @off, or an empty range if its header is damaged. */
 static struct fathom_bytes unit_bytes(const struct fathom_debug *d, uint64_t off)
 {
 	struct fathom_unit_header h;
@@ -224,8 +224,8 @@ static struct fathom_bytes unit_bytes(const struct fathom_debug *d, uint64_t off
 }
 
 /*
- * Gives back what was read before @off, once that is @least bytes. Jobs come in the order of units;
- * what another thread is still reading there, it gets again.
+ * Releases the pages before @off once they are @least bytes. Jobs come in the order of units; pages
+ * that another thread still reads are faulted in again.
  */
 static void give_back(struct fathom_batch *b, uint64_t off, uint64_t least)
 {
@@ -238,7 +238,7 @@ static void give_back(struct fathom_batch *b, uint64_t off, uint64_t least)
 			bytes_slice(b->debug->view.section[FATHOM_DEBUG_INFO], from, off - from));
 }
 
-/* How many queries ahead the memory of answers is fetched: they stand in no order. */
+/* Prefetch distance in queries: their answers are scattered. */
 #define FETCH_AHEAD 8
 
 static void fetch_answer(const struct fathom_batch *b, const struct fathom_job *job, uint32_t i)
@@ -282,7 +282,10 @@ static void run_job(struct fathom_batch *b, const struct fathom_job *job, unsign
 	fathom_evict(session);
 }
 
-/* Task 0 of a batch that wants the full map is to make it; a failure shows when it is asked for. */
+/*
+ * Runs one job. Task 0 makes the full map if the batch wants it; a failure shows when the map is
+ * used.
+ */
 static void run_task(void *arg, size_t task, unsigned thread)
 {
 	struct fathom_batch *b = arg;
@@ -305,7 +308,7 @@ struct candidates {
 	FATHOM_ARRAY_OF(struct candidate);
 };
 
-/* Groups @candidates by unit, in the units' order, into the batch's jobs. */
+/* Groups @candidates by unit into the batch's jobs, in the order of units. */
 static bool make_jobs(struct fathom_batch *b, const struct candidates *candidates)
 {
 	const struct candidate *c = candidates->items;
@@ -340,8 +343,8 @@ static bool add_candidate(struct candidates *a, uint64_t unit_off, size_t query)
 }
 
 /*
- * Makes the jobs for the candidates of @map (NULL: of a pass over the indexes) that come at place
- * @rank for their address.
+ * Makes the jobs for the candidates with rank @rank for their address, from @map (NULL: from a pass
+ * over the indexes).
  */
 static bool plan_rank(struct fathom_batch *b, const struct fathom_unit_map *map, unsigned rank)
 {
@@ -366,7 +369,7 @@ static bool plan_rank(struct fathom_batch *b, const struct fathom_unit_map *map,
 	return done;
 }
 
-/* The map from indexes. NULL: a pass over the indexes does without, or there is no memory. */
+/* Returns the map from indexes; NULL if a pass over the indexes suffices, or without memory. */
 static const struct fathom_unit_map *quick_map(const struct fathom_batch *b)
 {
 	return b->few ? atomic_load_explicit(&b->debug->units.quick, memory_order_acquire)
@@ -383,7 +386,7 @@ void fathom_batch_open_units(struct fathom_batch *b)
 		b->planned = plan_rank(b, quick, 0);
 }
 
-/* Runs the jobs of @rank; *@ret_any says whether there were any. */
+/* Runs the jobs of @rank; sets *@ret_any if there were any. */
 static fathom_err run_rank(struct fathom_batch *b, const struct fathom_unit_map *map, unsigned rank,
 			   bool *ret_any)
 {
@@ -397,7 +400,7 @@ static fathom_err run_rank(struct fathom_batch *b, const struct fathom_unit_map 
 		bytes += unit_bytes(b->debug, b->jobs[i].unit_off).size;
 	b->many = bytes >= PARALLEL_BYTES;
 	atomic_store(&b->given_back, b->n_jobs ? b->jobs[0].unit_off : 0);
-	/* On one thread there is nothing to win. */
+	/* One thread gains nothing. */
 	b->wants_full = b->wants_full && b->many && b->threads > 1;
 	fathom_run_asking(b->module->session, FATHOM_PHASE_ANSWER, b->many ? b->threads : 1,
 			  b->n_jobs + b->wants_full, run_task, b);
@@ -405,7 +408,7 @@ static fathom_err run_rank(struct fathom_batch *b, const struct fathom_unit_map 
 	return atomic_load(&b->err);
 }
 
-/* Tries all candidates, as plan_rank() has them, the likeliest first. */
+/* Tries all candidates of plan_rank(), the likeliest first. */
 static fathom_err run_map(struct fathom_batch *b, const struct fathom_unit_map *map)
 {
 	bool any = !map || map->n;
@@ -415,7 +418,7 @@ static fathom_err run_map(struct fathom_batch *b, const struct fathom_unit_map *
 	return FATHOM_OK;
 }
 
-/* Where there is no index by address: the name index leads from the symbol to the unit. */
+/* Finds units through the name index, from the symbol, if there is no index by address. */
 static fathom_err run_by_names(struct fathom_batch *b)
 {
 	struct candidates candidates = { 0 };
@@ -453,7 +456,7 @@ fathom_err fathom_batch_units(struct fathom_batch *b)
 	FATHOM_TRY(run_map(b, quick));
 	if (fathom_is_cancelled(b->module->session))
 		return FATHOM_E_CANCELLED;
-	/* Which is loaded only where there is no index by address. */
+	/* The name index is only loaded if there is no index by address. */
 	if (b->few && view->section[FATHOM_DEBUG_NAMES].size && !atomic_load(&b->debug->units.full))
 		FATHOM_TRY(run_by_names(b));
 	if (fathom_batch_is_done(b))

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Answering a batch of addresses.
+ * Answers a batch of addresses.
  *
- * The addresses are sorted, so that each unit, each function and each symbol is looked at once.
- * What a stored index or a unit (batch_units.c) knows is answered with its lines; what no unit
- * knows gets its symbol only. All of it runs on several threads, each with a worker (scratch) and a
- * part (tables of answers) of its own.
+ * The addresses are sorted, so that each unit, function and symbol is visited once. Addresses that
+ * a stored index or a unit (batch_units.c) covers get lines; the others get only a symbol. All
+ * steps run on several threads, each with its own worker (scratch) and part (tables of answers).
  */
 #include <stdlib.h>
 
@@ -15,14 +14,13 @@
 #include "host/symbolize/batch.h"
 #include "safe/base/sort.h"
 
-/* After so many addresses that passes have answered, indexes are worth making: there will be more.
- */
+/* Number of addresses answered by passes after which indexes are worth making. */
 #define PASSES_WORTH_INDEX 32
 
-/* Addresses without debug information are answered in tasks of this many. */
+/* Addresses per task without debug information. */
 #define NAMES_PER_TASK 16384
 
-/* Answers what no unit knew, by names. */
+/* Answers, by names, the queries that no unit answered. */
 static void run_names(void *arg, size_t task, unsigned thread)
 {
 	struct fathom_batch *b = arg;
@@ -36,7 +34,7 @@ static void run_names(void *arg, size_t task, unsigned thread)
 					    &nothing);
 }
 
-/* Answers what an earlier run has stored. */
+/* Answers queries from the stored index. */
 static void run_stored(void *arg, size_t task, unsigned thread)
 {
 	struct fathom_batch *b = arg;
@@ -58,19 +56,19 @@ static void run_stored(void *arg, size_t task, unsigned thread)
 	fathom_part_leave_block(p);
 }
 
-/* Where address @i of the batch stands among all, and its answer. */
+/* Returns the index of the batch's address @i, and of its answer, among all. */
 static uint32_t place_of(const struct fathom_batch *b, size_t i)
 {
 	return b->places ? b->places[i] : (uint32_t)i;
 }
 
-/* What is looked up for address @i of the batch. */
+/* Returns the address to look up for address @i of the batch. */
 static uint64_t looked_up(const struct fathom_batch *b, size_t i)
 {
 	return fathom_looked_up(b->options, b->addresses, place_of(b, i)) - b->bias;
 }
 
-/* What kinds of addresses there are: those of code have lines, the others may be variables. */
+/* Checks the kinds of addresses: code has lines, others may be variables. */
 static void look_at_kinds(struct fathom_batch *b)
 {
 	const bool lines = !(b->flags & FATHOM_NAMES_ONLY);
@@ -86,7 +84,7 @@ static void look_at_kinds(struct fathom_batch *b)
 	}
 }
 
-/* Counts the time since @start for the decision whether this run's work is worth storing. */
+/* Counts the time since @start, which decides whether to store this run's work. */
 static void count_cost(const struct fathom_batch *b, int64_t start)
 {
 	atomic_fetch_add(&b->module->cost_ns, (uint64_t)(fathom_now_ns() - start));
@@ -115,16 +113,16 @@ static struct fathom_query begin_answer(const struct fathom_batch *b, size_t i)
 	return q;
 }
 
-/* Look-ups that are on their way together. */
+/* Lookups in flight together. */
 #define GROUP 32
 
-/* Whether symbol @number is one that the part has not met: most are met again, and have a name. */
+/* Returns whether the part has not named symbol @number yet; most symbols recur. */
 static bool is_new(const struct fathom_part *p, uint32_t number)
 {
 	return number != FATHOM_NONE && (!p->symbol_ids || p->symbol_ids[number] == FATHOM_NONE);
 }
 
-/* Looks up the symbols of @n addresses; has the memory brought that their answers will need. */
+/* Looks up the symbols of @n addresses and prefetches the memory of their answers. */
 static void look_up_group(const struct fathom_batch *b, const struct fathom_part *p, size_t first,
 			  size_t n, struct fathom_found found[GROUP])
 {
@@ -150,7 +148,7 @@ static void look_up_group(const struct fathom_batch *b, const struct fathom_part
 			fathom_symbol_index_fetch_name(b->symbols, found[i].symbol);
 }
 
-/* Names only: nothing is shared between addresses but the index, so they stay in their order. */
+/* Answers names only. Addresses share nothing but the index, so they are not sorted. */
 static void run_plain(void *arg, size_t task, unsigned thread)
 {
 	struct fathom_batch *b = arg;
@@ -169,7 +167,7 @@ static void run_plain(void *arg, size_t task, unsigned thread)
 	}
 }
 
-/* Whether address @i of the batch is to be looked up beyond its name. */
+/* Returns whether address @i of the batch needs more than its name. */
 static bool is_wanted(const struct fathom_batch *b, size_t i)
 {
 	const uint64_t svma = looked_up(b, i);
@@ -179,8 +177,8 @@ static bool is_wanted(const struct fathom_batch *b, size_t i)
 }
 
 /*
- * Fills in the queries, sorted, and their answers, which know nothing yet. Without lines only
- * addresses that several functions share become queries; the others are answered by then.
+ * Fills in the sorted queries and their blank answers. Without lines, only addresses that several
+ * functions share become queries; the others are answered by then.
  */
 static fathom_err sort_queries(struct fathom_batch *b)
 {
@@ -242,14 +240,17 @@ static void prepare_queries(struct fathom_batch *b)
 		open_units(b);
 }
 
-/* What has to be there before the jobs, in two parts that do not need each other. */
+/* Preparation before the jobs, in two independent parts. */
 struct preparation {
 	struct fathom_batch *b;
 	_Atomic bool named;
 	bool queried;
 };
 
-/* Opening files may ask for progress: that is done by the thread of the caller. */
+/*
+ * Runs one part of the preparation. The caller's thread opens files, because that may call
+ * progress.
+ */
 static void run_preparation(void *arg, size_t task, unsigned thread)
 {
 	struct preparation *p = arg;
@@ -302,7 +303,7 @@ static fathom_err run_lines(struct fathom_batch *b, size_t n_tasks)
 	return err;
 }
 
-/* Reads where variables are declared, if that is asked for and known. */
+/* Reads the declarations of variables, if requested and available. */
 static fathom_err prepare_variables(struct fathom_batch *b)
 {
 	const int64_t start = fathom_now_ns();
@@ -319,7 +320,7 @@ static fathom_err prepare_variables(struct fathom_batch *b)
 	return b->variables ? FATHOM_OK : FATHOM_E_MEMORY;
 }
 
-/* Counts the addresses of a small batch; returns how many there were before. */
+/* Counts the addresses of a small batch; returns the previous count. */
 static uint32_t count_passes(const struct fathom_batch *b)
 {
 	_Atomic uint32_t *passes = &b->module->passes;
@@ -330,7 +331,7 @@ static uint32_t count_passes(const struct fathom_batch *b)
 	return before;
 }
 
-/* Answers again, with lines at hand, the addresses that several functions share. */
+/* Answers the addresses that several functions share again, now with lines. */
 static fathom_err unfold(struct fathom_batch *b)
 {
 	size_t n_tasks;
@@ -382,7 +383,7 @@ static fathom_err answer_batch(struct fathom_batch *b)
 	return err;
 }
 
-/* Takes back what was answered: a file of the module was truncated meanwhile. */
+/* Discards the answers of @share: a file of the module was truncated meanwhile. */
 static void forget_answers(const struct fathom_share *share, struct fathom_answers *answers)
 {
 	for (size_t i = 0; i < share->n; i++) {
@@ -414,8 +415,8 @@ fathom_err fathom_symbolize_share(const struct fathom_share *share,
 
 		err = answer_batch(&b);
 		/*
-		 * Damage shows when a page of the stored index is first read. Answers that were
-		 * made by then lack what stands there: all are made again, without the index.
+		 * Damage shows when a page of the stored index is first read. Answers made before
+		 * lack its data, so all are made again without the index.
 		 */
 		damaged = b.index && !fathom_cache_index(share->module);
 	} while (damaged);

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* Bytes of text that are looked for a NUL, where none are stated. */
+/* Default maximum length of a text, in bytes. */
 #define DEFAULT_TEXT 4096
 
 struct scalar {
@@ -59,7 +59,7 @@ static bool take_number(const char **p, uint64_t *ret)
 	return s != first;
 }
 
-/* Takes OFFSET ":"; false, with nothing taken, when that is not next. */
+/* Takes OFFSET ":"; returns false and takes nothing if that is not next. */
 static bool take_offset(const char **p, uint64_t *ret)
 {
 	const bool negative = **p == '-';
@@ -72,7 +72,7 @@ static bool take_offset(const char **p, uint64_t *ret)
 	return true;
 }
 
-/* Takes the next hop; false when there is none. */
+/* Takes the next hop; returns false if there is none. */
 static bool take_hop(const char **p, struct fathom_hop *ret)
 {
 	*ret = (struct fathom_hop){ .is_pointer = take(p, "*") || take(p, "ptr->") };

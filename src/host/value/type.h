@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Types of values, as fathom/value.h has their texts. */
+/* Parsed types of values; fathom/value.h defines their syntax. */
 #ifndef FATHOM_VALUE_TYPE_H
 #define FATHOM_VALUE_TYPE_H
 
@@ -15,12 +15,12 @@ struct fathom_hop {
 struct fathom_value_type {
 	struct fathom_hop hop[FATHOM_VALUE_HOPS];
 	uint32_t n_hops;
-	uint32_t count; /* items; of text and bytes, bytes */
+	uint32_t count; /* items; text and bytes: bytes */
 	uint8_t kind;   /* enum fathom_value_kind */
-	uint8_t size;   /* bytes of an item; 0: of a pointer */
+	uint8_t size;   /* bytes of an item; 0: pointer size */
 };
 
-/* Reads @text; the offset of an error is where in it. */
+/* Parses @text; the offset of an error is its position in @text. */
 fathom_err fathom_value_type_parse(const char *text, struct fathom_value_type *ret,
 				   struct fathom_errinfo *reterr);
 

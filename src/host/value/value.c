@@ -8,23 +8,23 @@
 #include "host/target/target.h"
 #include "host/value/type.h"
 
-/* Readings of one value until two agree. */
+/* Most reads of one value until two agree. */
 #define MAX_READINGS 8
 
-/* One way from the address to the value, as it was read: what two readings are compared by. */
+/* One read of the chain of pointers and the value; two reads are compared. */
 struct reading {
-	uint64_t hop[FATHOM_VALUE_HOPS]; /* where each hop led to */
-	uint8_t *bytes;                  /* of the value; FATHOM_VALUE_MAX are there */
+	uint64_t hop[FATHOM_VALUE_HOPS]; /* target of each hop */
+	uint8_t *bytes;                  /* bytes of the value; room for FATHOM_VALUE_MAX */
 	size_t size;
-	uint64_t address; /* of the value, or of what cannot be read */
+	uint64_t address; /* of the value, or of unreadable memory */
 	bool is_there;
-	bool is_silent; /* a file system that its memory is of does not answer */
+	bool is_silent; /* the file system behind its memory does not answer */
 };
 
-/* What reads the values of one call, in one view. */
+/* Reads the values of one call, in one view. */
 struct reader {
 	struct fathom_view *view;
-	struct fathom_layout program; /* what its pointers and numbers look like */
+	struct fathom_layout program; /* its byte order and pointer size */
 	struct reading r[2];
 };
 
@@ -45,7 +45,7 @@ static bool read_word(struct reader *rd, uint64_t address, uint64_t *ret)
 	return true;
 }
 
-/* Reads text up to its NUL, with it; a stretch at a time: what follows need not be there. */
+/* Reads text including its NUL, in steps, because memory behind it may be unmapped. */
 static size_t read_text(struct reader *rd, uint64_t address, uint8_t *to, size_t most)
 {
 	size_t n = 0;
@@ -83,7 +83,7 @@ static void read_once(struct reader *rd, const struct fathom_value_type *t, uint
 	}
 	if (t->kind == FATHOM_VALUE_TEXT) {
 		r->size = read_text(rd, r->address, r->bytes, wanted);
-		/* Text that goes on into what cannot be read is no text. */
+		/* Text that runs into unreadable memory is invalid. */
 		r->is_there = r->size == wanted || (r->size && !r->bytes[r->size - 1]);
 	} else {
 		r->size = read_bytes(rd, r->address, r->bytes, wanted);
@@ -127,7 +127,7 @@ static double load_float(const uint8_t *p, uint8_t size, bool swap)
 	return size == 4 ? (double)f : d;
 }
 
-/* The items of a value that was read; NULL without memory. */
+/* Makes the items of a value that was read; returns NULL without memory. */
 static void *make_items(const struct reader *rd, const struct fathom_value_type *t,
 			const struct reading *r)
 {
@@ -212,7 +212,7 @@ static fathom_err read_value(struct reader *rd, const struct fathom_value_type *
 	return FATHOM_OK;
 }
 
-/* Reads all @n values; those that were read are in @values, also when it fails. */
+/* Reads all @n values; @values holds those that were read, even on failure. */
 static fathom_err read_all(struct reader *rd, const struct fathom_value_type *t,
 			   const uint64_t *addresses, size_t n, struct fathom_value *values)
 {
@@ -227,7 +227,7 @@ static fathom_err read_all(struct reader *rd, const struct fathom_value_type *t,
 	return err;
 }
 
-/* The same as the target is now. When exec() came between, *@ret_good is false. */
+/* Reads all values from the target as it is now. Sets *@ret_good to false if exec() intervened. */
 static fathom_err read_now(struct fathom_target *target, const struct fathom_value_type *t,
 			   const uint64_t *addresses, size_t n, struct fathom_value *values,
 			   bool *ret_good, struct fathom_errinfo *reterr)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The map of this process by what the loader says, where /proc/self/maps cannot be had (no /proc in
- * a chroot). Inodes are not known then, and only files with a build-id are believed.
+ * Builds the map of this process from the loader's data if /proc/self/maps is unavailable (no /proc
+ * in a chroot). Inodes are then unknown, so only files with a build-id are trusted.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,24 +11,24 @@
 #include "host/self/self.h"
 #include "safe/base/peek.h"
 
-/* A mapping that the loader has made. */
+/* A mapping of the loader. */
 struct made {
 	uintptr_t start;
 	uintptr_t end;
 	uint64_t off;
 	char perms[5];
-	size_t object; /* its number */
+	size_t object; /* its index */
 };
 
 struct made_array {
 	FATHOM_ARRAY_OF(struct made);
 };
 
-/* The program headers of an object are in its memory; @l says where that is. */
+/* Adds the segments of @l, from the program headers in its memory. */
 static bool add_segments(const struct fathom_self_loaded *l, size_t object, uint64_t page,
 			 struct made_array *ret)
 {
-	/* The object may have gone since it was listed: it is read as what may not be there. */
+	/* The object may have been unloaded since it was listed, so read without faulting. */
 	uint8_t first[4096];
 	const uintptr_t start = l->low & ~(uintptr_t)(page - 1);
 	const size_t got = fathom_peek(start, first, sizeof first);
@@ -58,7 +58,7 @@ static bool add_segments(const struct fathom_self_loaded *l, size_t object, uint
 	return true;
 }
 
-/* The kernel's own image: it is mapped whole. */
+/* Adds the vDSO, which is mapped whole. */
 static bool add_vdso(uint64_t page, size_t object, struct made_array *ret)
 {
 	const uintptr_t start = (uintptr_t)getauxval(AT_SYSINFO_EHDR);
@@ -85,7 +85,7 @@ static int compare_starts(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
-/* Writes the map as the kernel would; no device has such a number. */
+/* Writes the map in the kernel's format, with a device number that does not exist. */
 static char *write_map(const struct made *made, size_t n,
 		       const struct fathom_self_loaded_array *objects, size_t *ret_size)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the loader says of this process (dl_iterate_phdr(3)), and which of its objects stay until
- * the end: the program, the vDSO, libraries that are marked to stay (DF_1_NODELETE), and what these
- * need. All others dlclose() may unload.
+ * Lists the loader's objects (dl_iterate_phdr(3)), and finds those that are never unloaded: the
+ * program, the vDSO, libraries marked DF_1_NODELETE, and their dependencies. dlclose() may unload
+ * all others.
  *
- * The mark counts from when the library can be found by its addresses. It is listed before, while
- * dlopen() relocates it, and goes again when that fails; _dl_find_object() knows it only after.
+ * The mark counts once _dl_find_object() knows the library. It is listed before that, while
+ * dlopen() relocates it, and vanishes if that fails.
  */
 #include <dlfcn.h>
 #include <link.h>
@@ -16,7 +16,7 @@
 #include "safe/base/limits.h"
 #include "safe/self/loader.h"
 
-/* Only glibc unloads; who has no such function is another. */
+/* Present in glibc only; other C libraries never unload. */
 __attribute__((weak)) const char *gnu_get_libc_version(void);
 
 static int read_counters(struct dl_phdr_info *info, size_t size, void *data)
@@ -40,11 +40,13 @@ void fathom_self_await_loader(void)
 {
 	Dl_info info;
 
-	/* It takes the lock that they hold from their first step to their last. */
+	/* dladdr() takes the lock that dlopen() and dlclose() hold throughout. */
 	(void)dladdr((const void *)(uintptr_t)fathom_self_await_loader, &info);
 }
 
-/* What PT_DYNAMIC points to, whether the loader has added the bias to it or not. */
+/*
+ * Returns the text at @off of PT_DYNAMIC's @strings, whether or not the loader has added the bias.
+ */
 static const char *text_at(const struct fathom_self_loaded *l, const char *strings, size_t off)
 {
 	uintptr_t at = (uintptr_t)strings;
@@ -68,7 +70,7 @@ static bool add_needed(struct fathom_self_loaded *l, const char *soname)
 	return true;
 }
 
-/* Whether it was loaded with success, not only begun. */
+/* Returns whether loading has succeeded, not only begun. */
 static bool is_relocated(const struct fathom_self_loaded *l)
 {
 	struct fathom_self_object o;
@@ -76,7 +78,7 @@ static bool is_relocated(const struct fathom_self_loaded *l)
 	return fathom_self_object_at(l->low, &o) && o.start <= l->low && l->low < o.end;
 }
 
-/* The loader keeps it where it is while it calls us: it can be read as it stands. */
+/* Reads PT_DYNAMIC directly: the loader keeps it mapped during the callback. */
 static bool read_dynamic(struct fathom_self_loaded *l, const ElfW(Dyn) * dynamic)
 {
 	const char *strings = NULL;
@@ -154,7 +156,7 @@ static bool is_called(const struct fathom_self_loaded *l, const char *soname)
 	       (slash && strcmp(slash + 1, soname) == 0);
 }
 
-/* What stays needs what it needs to stay. Of several with one name the first is the one. */
+/* Marks the dependencies of @from, which stay with it. The first object with a name counts. */
 static bool spread(struct fathom_self_loaded *list, size_t n, const struct fathom_self_loaded *from)
 {
 	bool more = false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Files, lines and inlined calls of a module for handlers: the index that the cache on disk keeps,
- * or the same made in memory, and the demangled names of the functions that it names.
+ * Prepares files, lines and inlined calls of a module for handlers: the index from the disk cache,
+ * or one made in memory, and the demangled names of its functions.
  */
 #include <stdlib.h>
 
@@ -15,7 +15,7 @@ static int compare_linkage(const void *a, const void *b)
 	return x->linkage < y->linkage ? -1 : x->linkage > y->linkage;
 }
 
-/* Notes the linkage names of @view's functions. */
+/* Collects the linkage names of @view's functions. */
 static bool add_linkages(struct fathom_self_prepared *p, const struct fathom_block_view *view)
 {
 	for (uint32_t i = 0; i < view->block->n_functions; i++) {
@@ -30,7 +30,7 @@ static bool add_linkages(struct fathom_self_prepared *p, const struct fathom_blo
 	return true;
 }
 
-/* Sorts them and leaves each once. */
+/* Sorts and deduplicates the names. */
 static void unite(struct fathom_self_demangled_array *a)
 {
 	struct fathom_self_demangled *d = a->items;
@@ -44,7 +44,7 @@ static void unite(struct fathom_self_demangled_array *a)
 	a->n = n;
 }
 
-/* Demangles what can be; leaves the others out. */
+/* Demangles the names; drops those that are not mangled. */
 static bool demangle_all(struct fathom_self_prepared *p, const struct fathom_index *index)
 {
 	struct fathom_self_demangled *d = p->demangled.items;

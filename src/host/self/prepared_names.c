@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Copying the symbols of a module for handlers: the stretches of addresses that the index of
- * symbols has, with names demangled, and in the gaps what answers are called otherwise: stubs of
- * the PLT, and the bounds of unwind descriptions.
+ * Copies the symbols of a module for handlers: the address ranges of the symbol index with
+ * demangled names and, in the gaps, PLT stubs and the bounds of FDEs.
  */
 #include <stdlib.h>
 
@@ -12,7 +11,7 @@
 #include "safe/base/sort.h"
 #include "safe/base/text.h"
 
-/* The least distance of two stubs of a PLT. */
+/* Minimum distance of two PLT stubs. */
 #define LEAST_STUB 8
 
 struct symbols {
@@ -26,10 +25,10 @@ struct copy {
 	struct fathom_u64_array starts;
 	struct fathom_u32_array winners;
 	struct symbols symbols;
-	struct fathom_bytes_array scratch; /* a name that is made here */
+	struct fathom_bytes_array scratch; /* for names made here */
 	struct fathom_bytes_array demangled;
 	const struct fathom_bounds_list *bounds;
-	bool failed; /* no memory */
+	bool failed; /* out of memory */
 };
 
 uint32_t fathom_self_add_string(struct fathom_self_prepared *p, struct fathom_str s)
@@ -37,7 +36,7 @@ uint32_t fathom_self_add_string(struct fathom_self_prepared *p, struct fathom_st
 	const size_t need = (size_t)s.size + 1;
 	uint32_t at;
 
-	/* Offset 0 is nothing. */
+	/* Offset 0 is the empty string. */
 	if (!s.size || !fathom_array_room(&p->strings, need + 1) ||
 	    p->strings.n + need + 1 > UINT32_MAX)
 		return 0;
@@ -64,7 +63,7 @@ uint32_t fathom_self_add_demangled(struct fathom_self_prepared *p,
 			     p, (struct fathom_str){ scratch->items, (uint32_t)scratch->n });
 }
 
-/* What answers call the symbol of @hit; the text is in c->scratch where it is made here. */
+/* Returns the linkage name that answers have for @hit; the text may be in c->scratch. */
 static struct fathom_str linkage_of(struct copy *c, const struct fathom_symbol_hit *hit)
 {
 	char buf[FATHOM_BOUNDS_NAME];
@@ -89,7 +88,7 @@ static struct fathom_str linkage_of(struct copy *c, const struct fathom_symbol_h
 	return name;
 }
 
-/* Adds a symbol; its number, or what stands for none where it has no name. */
+/* Adds a symbol; returns its number, or the number for none if it has no name. */
 static uint32_t add_symbol(struct copy *c, const struct fathom_symbol_hit *hit)
 {
 	const struct fathom_str linkage = linkage_of(c, hit);
@@ -115,7 +114,7 @@ static uint32_t add_symbol(struct copy *c, const struct fathom_symbol_hit *hit)
 	return (uint32_t)(c->symbols.n - 1);
 }
 
-/* From @start on it is symbol @number. */
+/* Starts a range of symbol @number at @start. */
 static void emit(struct copy *c, uint64_t start, uint32_t number)
 {
 	uint64_t *starts = c->starts.items;
@@ -133,13 +132,13 @@ static void emit(struct copy *c, uint64_t start, uint32_t number)
 	c->winners.items[c->winners.n++] = number;
 }
 
-/* The number of the first description that ends behind @svma. */
+/* Returns the index of the first FDE that ends behind @svma. */
 static size_t fde_behind(const struct fathom_bounds_list *f, uint64_t svma)
 {
 	return FATHOM_BISECT(f->n, i, f->ranges[i].value <= svma);
 }
 
-/* The last symbol, when it is that of a description that starts at @start. */
+/* Returns the last symbol if it is that of an FDE that starts at @start. */
 static uint32_t same_as_last(const struct copy *c, uint64_t start)
 {
 	const struct fathom_self_symbol *s = c->symbols.items;
@@ -150,7 +149,7 @@ static uint32_t same_as_last(const struct copy *c, uint64_t start)
 		       : FATHOM_SELF_NONE;
 }
 
-/* Names what is at @pos, up to @high at most, by its unwind description; where that ends. */
+/* Names the code at @pos, up to @high, by its FDE; returns the end. */
 static uint64_t emit_description(struct copy *c, uint64_t pos, uint64_t high)
 {
 	const size_t i = c->bounds ? fde_behind(c->bounds, pos) : 0;
@@ -170,7 +169,7 @@ static uint64_t emit_description(struct copy *c, uint64_t pos, uint64_t high)
 	return range->value < high ? range->value : high;
 }
 
-/* Where the section that @pos is in ends, or the next one begins; @high at most. */
+/* Returns the end of @pos's section, or the start of the next one; at most @high. */
 static uint64_t section_boundary(const struct fathom_object *o, uint64_t pos, uint64_t high)
 {
 	for (uint32_t i = 1; i < o->n_sections; i++) {
@@ -187,7 +186,7 @@ static uint64_t section_boundary(const struct fathom_object *o, uint64_t pos, ui
 	return high;
 }
 
-/* Names the code from @low to @high, where no symbol is. */
+/* Names the code in [@low, @high), which has no symbol. */
 static void emit_code(struct copy *c, uint64_t low, uint64_t high)
 {
 	const struct fathom_object *o = c->module->main;
@@ -207,7 +206,7 @@ static void emit_code(struct copy *c, uint64_t low, uint64_t high)
 	}
 }
 
-/* From @low to @high there is no symbol: what is code there is named otherwise. */
+/* Names the code inside the gap [@low, @high) between symbols. */
 static void emit_gap(struct copy *c, uint64_t low, uint64_t high)
 {
 	const struct fathom_object *o = c->module->main;
@@ -224,7 +223,7 @@ static void emit_gap(struct copy *c, uint64_t low, uint64_t high)
 	}
 }
 
-/* The symbol of @entry of the index, added when it is first met. */
+/* Returns the symbol of index entry @entry; adds it on first use. */
 static uint32_t number_of(struct copy *c, uint32_t *numbers, uint32_t entry)
 {
 	struct fathom_symbol_hit hit;
@@ -238,8 +237,8 @@ static uint32_t number_of(struct copy *c, uint32_t *numbers, uint32_t entry)
 }
 
 /*
- * Of the symbols that start where @winner does, the one that the lines name for all of the stretch
- * from @start to @end; @winner without lines.
+ * Returns the symbol, among those that start where @winner does, that the lines name for all of
+ * [@start, @end); @winner without lines.
  */
 static uint32_t named_by_lines(const struct copy *c, uint32_t winner, uint64_t start, uint64_t end)
 {
@@ -275,8 +274,8 @@ static void copy_stretches(struct copy *c, uint32_t *numbers)
 }
 
 /*
- * Divides the addresses evenly into about as many buckets as there are starts; one start in a
- * hundred at either end is left out of account. Bucket 0 is for what lies before the base.
+ * Divides the addresses evenly into about as many buckets as there are starts, ignoring one start
+ * in a hundred at either end. Bucket 0 holds everything before the base.
  */
 static bool make_buckets(struct fathom_self_prepared *p)
 {
@@ -313,7 +312,7 @@ static bool make_buckets(struct fathom_self_prepared *p)
 	return true;
 }
 
-/* Hands over what was copied. */
+/* Moves the copied data to the prepared module. */
 static bool keep(struct copy *c)
 {
 	struct fathom_self_prepared *p = c->to;
@@ -337,7 +336,7 @@ fathom_err fathom_self_copy_names(struct fathom_module *m, struct fathom_self_pr
 	uint32_t *numbers = NULL;
 	size_t n;
 
-	/* Not by way of the module, which would keep it. */
+	/* Not through the module, which would keep the index. */
 	c.index = fathom_symbol_index_create(&m->session->memory, &m->symbols, FATHOM_ALIAS_FATHOM,
 					     m->session->threads);
 	c.bounds = m->unwind.bounds.all(&m->unwind.bounds);
@@ -350,7 +349,7 @@ fathom_err fathom_self_copy_names(struct fathom_module *m, struct fathom_self_pr
 	c.failed = !numbers;
 	if (!c.failed)
 		copy_stretches(&c, numbers);
-	/* What was copied is freed with @p, also after a failure. */
+	/* Freeing @p also frees the copied data, even after a failure. */
 	if (!keep(&c))
 		c.failed = true;
 	fathom_symbol_index_destroy(c.index);

@@ -9,29 +9,29 @@
 #include "host/target/own_process.h"
 #include "safe/self/loader.h"
 
-/* Tables of places that were outgrown, kept to the end: a reader may be in them. */
+/* Outgrown tables of places, kept to the end because readers may still use them. */
 struct old_table {
 	struct old_table *next;
 	struct fathom_self_table *table;
 };
 
 struct host_self {
-	struct fathom_self self; /* what handlers see */
+	struct fathom_self self; /* the handlers' view */
 	struct fathom *session;
-	struct fathom_search_paths *paths; /* has session */
+	struct fathom_search_paths *paths; /* refers to session */
 	struct fathom_notes notes;
-	pthread_mutex_t lock; /* of all that follows, but the counters */
+	pthread_mutex_t lock; /* protects the members below, except the counters */
 	uint32_t flags;
 	struct fathom_self_prepared *prepared;
 	uint64_t n_looks;
 	_Atomic uint32_t readers;
 	struct old_table *old;
-	/* What the loader had counted when the table in use was made. */
+	/* The loader's counters when the current table was made. */
 	_Atomic uint64_t loaded;
 	_Atomic uint64_t unloaded;
 };
 
-/* The loader may go on loading while we look: after so many times we take what we have. */
+/* Most attempts to get a consistent look while the loader keeps loading. */
 #define MAX_ATTEMPTS 8
 
 static struct host_self *host_of(struct fathom_self *self)
@@ -53,7 +53,7 @@ static void free_prepared(struct host_self *h, struct fathom_self_prepared *p)
 	free(p);
 }
 
-/* What tells the module of @m from others; false when nothing does. */
+/* Reads the identity of @m's module; returns false if it has none. */
 static bool identify(const struct fathom_module_at *m, struct fathom_self_prepared *ret)
 {
 	const struct fathom_object *o = m->module->main;
@@ -75,7 +75,7 @@ static bool is_same(const struct fathom_self_prepared *a, const struct fathom_se
 	       memcmp(a->build_id, b->build_id, sizeof a->build_id) == 0;
 }
 
-/* Completes what @p says of itself and counts it. */
+/* Completes @p and counts its memory. */
 static void finish(struct host_self *h, struct fathom_self_prepared *p)
 {
 	struct fathom_self_module *to = &p->module;
@@ -100,12 +100,12 @@ struct look {
 	struct host_self *self;
 	struct fathom_self_loaded_array loaded;
 	struct places places;
-	fathom_err err; /* of the first module that could not be prepared */
+	fathom_err err; /* error of the first module that could not be prepared */
 	struct fathom_errinfo info;
-	uint64_t n_modules; /* that were looked at */
+	uint64_t n_modules; /* modules visited */
 };
 
-/* Where the build-id is in memory; 0: nowhere. */
+/* Returns the address of the build-id in memory; 0: none. */
 static uintptr_t place_of_build_id(const struct fathom_module_at *m)
 {
 	const struct fathom_object *o = m->module->main;
@@ -119,7 +119,7 @@ static uintptr_t place_of_build_id(const struct fathom_module_at *m)
 	return 0;
 }
 
-/* What the loader's list says of the segment at @low, of what is loaded at @bias. */
+/* Returns the loader's flags for the segment at @low of the object loaded at @bias. */
 static uintptr_t flags_of(const struct look *l, uintptr_t bias, uintptr_t low)
 {
 	const struct fathom_self_loaded *o = l->loaded.items;
@@ -130,7 +130,7 @@ static uintptr_t flags_of(const struct look *l, uintptr_t bias, uintptr_t low)
 	return 0;
 }
 
-/* Whether a segment of @m is of what stays. */
+/* Returns whether a segment of @m belongs to an object that stays. */
 static bool any_stays(const struct look *l, const struct fathom_module_at *m)
 {
 	const struct fathom_image *image = &m->module->main->image;
@@ -144,7 +144,7 @@ static bool any_stays(const struct look *l, const struct fathom_module_at *m)
 	return false;
 }
 
-/* The same module as @p, which is not finished, as it was prepared before; NULL: it was not. */
+/* Returns the earlier preparation of the module of @p, which is unfinished; NULL: none. */
 static struct fathom_self_prepared *find_prepared(const struct host_self *h,
 						  const struct fathom_self_prepared *p,
 						  bool is_identified)
@@ -161,7 +161,7 @@ static struct fathom_self_prepared *find_prepared(const struct host_self *h,
 	return old;
 }
 
-/* Copies what is needed of @m; fails too if its file was truncated meanwhile. */
+/* Copies the needed data of @m; also fails if its file was truncated meanwhile. */
 static fathom_err copy_module(struct look *l, struct fathom_module *m,
 			      struct fathom_self_prepared *p)
 {
@@ -171,7 +171,7 @@ static fathom_err copy_module(struct look *l, struct fathom_module *m,
 	return fathom_module_check(m, &l->info);
 }
 
-/* The module of @m, prepared; NULL when that fails. */
+/* Returns the prepared module of @m; NULL on failure. */
 static struct fathom_self_prepared *prepare_module(struct look *l, const struct fathom_module_at *m)
 {
 	struct host_self *h = l->self;
@@ -208,14 +208,14 @@ static void ask_loader(struct fathom_self_place *p)
 	struct fathom_self_object o;
 
 	if (fathom_self_object_at(p->low, &o)) {
-		/* Also what is in a namespace that is not ours. */
+		/* Also a module of another dlmopen() namespace. */
 		p->flags |= FATHOM_SELF_OURS;
 		p->object = o.start;
 		p->object_end = o.end;
 	}
 }
 
-/* Whether @p may go, and the loader, which could tell, does not know of it. */
+/* Returns whether @p may be unloaded but the loader does not know it. */
 static bool is_unknown(const struct fathom_self_place *p)
 {
 	return !p->object && !(p->flags & FATHOM_SELF_STAYS) && fathom_self_has_loader();
@@ -245,7 +245,7 @@ static bool add_module(const struct fathom_module_at *m, void *data)
 		l->err = FATHOM_E_CANCELLED;
 		return false;
 	}
-	/* The process has no code of another kind of machine than its own. */
+	/* The process has only code of its own machine. */
 	if (image->is64 != (sizeof(void *) == 8) || image->swap)
 		return true;
 	p = prepare_module(l, m);
@@ -276,7 +276,7 @@ static int compare_lows(const void *a, const void *b)
 	return x->low < y->low ? -1 : x->low > y->low;
 }
 
-/* Sorts the places; what two claim is of the one that starts last. */
+/* Sorts the places; where two overlap, the one that starts last wins. */
 static void sort_places(struct places *a)
 {
 	struct fathom_self_place *p = a->items;
@@ -314,7 +314,7 @@ static void table_free(struct fathom_self_table *t)
 	free(t);
 }
 
-/* Makes room for @n places in the table that is not in use. */
+/* Makes room for @n places in the spare table. */
 static bool reserve_table(struct host_self *h, size_t n)
 {
 	_Atomic(struct fathom_self_table *) *slot =
@@ -335,14 +335,14 @@ static bool reserve_table(struct host_self *h, size_t n)
 		free(old);
 		return false;
 	}
-	/* The outgrown one stays: a reader may have come to it when it was in use. */
+	/* Keep the outgrown table: a reader may still be in it. */
 	*old = (struct old_table){ h->old, atomic_load(slot) };
 	h->old = old;
 	atomic_store_explicit(slot, t, memory_order_release);
 	return true;
 }
 
-/* Walks over the modules of this process, which @data is told of; its notes become ours. */
+/* Visits the modules of this process and takes over the notes. */
 static fathom_err walk_modules(struct host_self *h, struct look *l, struct fathom_errinfo *reterr)
 {
 	const struct fathom_errinfo *note;
@@ -382,7 +382,7 @@ static fathom_err look_around(struct host_self *h, struct look *l, struct fathom
 	return FATHOM_E_CHANGED;
 }
 
-/* Whether the table in use is of now. */
+/* Returns whether the current table is up to date. */
 static bool is_current(const struct host_self *h, struct fathom_self_counters c)
 {
 	/* The loader counts from 1. */
@@ -390,7 +390,10 @@ static bool is_current(const struct host_self *h, struct fathom_self_counters c)
 	       atomic_load_explicit(&h->unloaded, memory_order_acquire) == c.unloaded && c.loaded;
 }
 
-/* Takes out of the list what has been gone for longest; NULL when no more is gone than is kept. */
+/*
+ * Removes the module that was unloaded first from the list; returns NULL if no more are unloaded
+ * than are kept.
+ */
 static struct fathom_self_prepared *take_gone(struct host_self *h)
 {
 	struct fathom_self_prepared **oldest = NULL;
@@ -411,7 +414,9 @@ static struct fathom_self_prepared *take_gone(struct host_self *h)
 	return p;
 }
 
-/* Frees what has been gone for long, once nobody reads. The table in use must be of the last look.
+/*
+ * Frees modules unloaded long ago once there are no readers. The current table must be of the last
+ * look.
  */
 static void free_gone(struct host_self *h)
 {
@@ -424,10 +429,9 @@ static void free_gone(struct host_self *h)
 }
 
 /*
- * What the loader does not know was on its way in or out when it was looked at, or the program has
- * mapped it itself. Of that only the build-id would tell later that it is there, and the file of a
- * library, mapped to be read, has that, too: so the loader is asked again when it has done its
- * work.
+ * Asks the loader again about unknown modules after it has finished. Such a module was being loaded
+ * or unloaded, or the program has mapped it itself. Its build-id in memory proves nothing, because
+ * a library file mapped for reading has it, too.
  */
 static void ask_again(struct places *places)
 {
@@ -444,7 +448,10 @@ static void ask_again(struct places *places)
 			ask_loader(&p[i]);
 }
 
-/* Whether the loader has listed what it does not know yet: this thread asks from inside of it. */
+/*
+ * Returns whether the loader lists a module that it does not know yet: this thread calls from
+ * inside it.
+ */
 static bool is_loading(const struct places *places)
 {
 	const struct fathom_self_place *p = places->items;
@@ -455,7 +462,10 @@ static bool is_loading(const struct places *places)
 	return false;
 }
 
-/* Something came or went meanwhile: it may be this. The next look will show it. */
+/*
+ * Drops unknown modules, because something was loaded or unloaded meanwhile; the next look will
+ * find them.
+ */
 static void forget_unknown(struct places *places)
 {
 	struct fathom_self_place *p = places->items;
@@ -467,7 +477,10 @@ static void forget_unknown(struct places *places)
 	places->n = n;
 }
 
-/* Makes a table of what is there now; *@ret_settled: nothing came or went meanwhile. */
+/*
+ * Makes a table of the current modules; sets *@ret_settled if nothing was loaded or unloaded
+ * meanwhile.
+ */
 static fathom_err make_table(struct host_self *h, bool *ret_settled, struct fathom_errinfo *reterr)
 {
 	const struct fathom_self_counters before = fathom_self_count();
@@ -487,7 +500,7 @@ static fathom_err make_table(struct host_self *h, bool *ret_settled, struct fath
 			err = fathom_fail_memory(reterr);
 	}
 	if (!err) {
-		/* Who asks meanwhile must not take the old counters for those of the new table. */
+		/* Readers must not take the old counters for the new table's. */
 		atomic_store_explicit(&h->loaded, 0, memory_order_release);
 		fathom_self_publish(&h->self, l.places.items, (uint32_t)l.places.n);
 		if (*ret_settled) {
@@ -511,7 +524,7 @@ static fathom_err refresh(struct host_self *h, bool *ret_is_current, struct fath
 		return FATHOM_OK;
 	pthread_mutex_lock(&h->lock);
 	for (int i = 0; i < MAX_ATTEMPTS && !err && !*ret_is_current; i++) {
-		/* Another thread may have done it meanwhile. */
+		/* Another thread may have refreshed it meanwhile. */
 		settled = is_current(h, fathom_self_count());
 		if (!settled)
 			err = make_table(h, &settled, reterr);
@@ -539,8 +552,8 @@ const struct fathom_answer *fathom_self_lookup_now(struct fathom_self *self, str
 }
 
 /*
- * Has what handlers call from other libraries bound now: the loader's lazy binding takes locks, and
- * more stack than all else. The sizes are unknown to the compiler, so that it calls.
+ * Binds the functions of other libraries that handlers call: lazy binding would take locks, and
+ * more stack than anything else. The compiler does not know the sizes, so it emits real calls.
  */
 static void bind_functions(void)
 {
@@ -555,7 +568,7 @@ static void bind_functions(void)
 	(void)fathom_self_object_at((uintptr_t)bind_functions, &o);
 }
 
-/* What stands in the beginning: two tables without a place. */
+/* Initializes both tables without places. */
 static bool init_tables(struct host_self *h)
 {
 	for (int i = 0; i < 2; i++) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The calling process, prepared: what host/self*.c share. What is searched later, also by signal
- * handlers, is in safe/self/table.h.
+ * The prepared calling process, as host/self/ shares it. safe/self/table.h has the tables that
+ * lookups and signal handlers search.
  *
- * To prepare is to look at this process as at any other, once, and to copy of each module
- * what is needed. Files are open for no longer than that. What was copied of libraries that are
- * gone is kept for some time, for answers point to it; one that comes back finds it ready.
+ * Preparing opens this process like any other, once, copies the needed data of each module, and
+ * closes all files. Copies of unloaded libraries are kept for some time, because answers point to
+ * them; a library that comes back reuses its copy.
  */
 #ifndef FATHOM_SELF_SELF_H
 #define FATHOM_SELF_SELF_H
@@ -25,14 +25,14 @@ struct fathom_self_demangled_array {
 struct fathom_self_prepared {
 	struct fathom_self_prepared *next;
 	struct fathom_self_module module;
-	uint64_t look;  /* the last one that met it */
-	bool stays;     /* it was published as what is never unloaded, and is never freed */
-	uintptr_t bias; /* where it was met first */
-	/* What it was made from; only one that stays is met again without either. */
+	uint64_t look;  /* number of the last look that found it */
+	bool stays;     /* published as never unloaded, so never freed */
+	uintptr_t bias; /* at first sight */
+	/* Identity: only a module that stays is recognized without either. */
 	uint64_t files; /* fathom_cache_identity(), or 0 */
 	uint8_t build_id[64];
 	char *path;
-	/* What module points to. */
+	/* Memory that module points to. */
 	uint64_t *starts;
 	uint32_t *winners;
 	uint32_t *buckets;
@@ -45,19 +45,26 @@ struct fathom_self_prepared {
 
 /* Copies the symbols of @m to @p; FATHOM_E_MEMORY. */
 fathom_err fathom_self_copy_names(struct fathom_module *m, struct fathom_self_prepared *p);
-/* Has the lines of @m at hand for @p; FATHOM_E_MEMORY. Why there are none is p->module.no_lines. */
+/*
+ * Prepares the lines of @m for @p; FATHOM_E_MEMORY. If there are none, p->module.no_lines says why.
+ */
 fathom_err fathom_self_copy_lines(struct fathom_module *m, struct fathom_self_prepared *p);
 
-/* Appends @s, with a NUL, to p->strings; its offset, or 0 without memory, and for nothing. */
+/*
+ * Appends @s, with a NUL, to p->strings; returns its offset, or 0 without memory or if @s is empty.
+ */
 uint32_t fathom_self_add_string(struct fathom_self_prepared *p, struct fathom_str s);
-/* The same for the demangled form of @linkage; FATHOM_SELF_NONE when it is not mangled. */
+/*
+ * Appends the demangled form of @linkage; returns its offset, or FATHOM_SELF_NONE if it is not
+ * mangled.
+ */
 uint32_t fathom_self_add_demangled(struct fathom_self_prepared *p,
 				   struct fathom_bytes_array *scratch, struct fathom_str linkage);
 
-/* Makes the map of this process of what the loader says. FATHOM_E_MEMORY. */
+/* Builds the map of this process from the loader's data. FATHOM_E_MEMORY. */
 fathom_err fathom_self_make_map(uint64_t page, struct fathom_maps *ret);
 
-/* How many objects the loader has loaded and unloaded so far. */
+/* Numbers of objects that the loader has loaded and unloaded so far. */
 struct fathom_self_counters {
 	uint64_t loaded;
 	uint64_t unloaded;
@@ -65,22 +72,22 @@ struct fathom_self_counters {
 
 struct fathom_self_counters fathom_self_count(void);
 
-/* Returns when no dlopen() or dlclose() is at work that was at the time of the call. */
+/* Waits until every dlopen() and dlclose() in progress at the call has finished. */
 void fathom_self_await_loader(void);
 
 struct fathom_soname_array {
 	FATHOM_ARRAY_OF(char *);
 };
 
-/* An object as the loader has it, avma. */
+/* An object in the loader's list; addresses are avmas. */
 struct fathom_self_loaded {
 	uintptr_t bias;
 	uintptr_t low;
 	uintptr_t high;
-	char *path;   /* as it was asked for; of the program how it was started */
+	char *path;   /* as passed to the loader; the program: as started */
 	char *soname; /* NULL: none */
 	struct fathom_soname_array needed;
-	bool stays; /* it is never unloaded */
+	bool stays; /* never unloaded */
 	bool is_vdso;
 };
 
@@ -88,7 +95,7 @@ struct fathom_self_loaded_array {
 	FATHOM_ARRAY_OF(struct fathom_self_loaded);
 };
 
-/* Lists the objects that are loaded, the program first. */
+/* Lists the loaded objects, the program first. */
 fathom_err fathom_self_list(struct fathom_self_loaded_array *ret);
 void fathom_self_list_free(struct fathom_self_loaded_array *list);
 

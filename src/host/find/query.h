@@ -28,7 +28,7 @@ struct fathom_find_query {
 	enum fathom_query_kind kind;
 	struct fathom_str text;    /* NUL-terminated */
 	struct fathom_str library; /* pattern, NUL-terminated; data NULL: none */
-	struct fathom_str version; /* the same */
+	struct fathom_str version; /* pattern, NUL-terminated; data NULL: none */
 	struct fathom_str literal; /* part of every mangled match; empty: none */
 	const char *bare;          /* name without spaces */
 	regex_t *regex;            /* compiled expression, else NULL */

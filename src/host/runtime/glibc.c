@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-/* Where the object called @name, which module @m exports, is; 0: it does not. */
+/* Returns the address of the object @name that module @m exports; 0: none. */
 static uint64_t find_object(const struct fathom_runtime_module *m, const char *name)
 {
 	struct fathom_symbol symbol;
@@ -29,7 +29,7 @@ static bool read_member(const struct fathom_runtime *r, const struct fathom_runt
 	return true;
 }
 
-/* Reads the descriptions that are needed, which @libc has. */
+/* Reads the needed descriptions from @libc. */
 static bool read_members(const struct fathom_runtime *r, const struct fathom_runtime_module *libc,
 			 struct fathom_glibc *g)
 {
@@ -62,7 +62,7 @@ static bool read_members(const struct fathom_runtime *r, const struct fathom_run
 	return size && fathom_runtime_u32(r, g->image, size, &g->slot_size) && g->slot_size;
 }
 
-/* Looks for glibc in the modules, and reads what it says of itself. */
+/* Finds glibc among the modules and reads its descriptions. */
 static bool describe(const struct fathom_runtime *r, struct fathom_glibc *ret)
 {
 	const struct fathom_runtime_module *libc = NULL;
@@ -70,7 +70,7 @@ static bool describe(const struct fathom_runtime *r, struct fathom_glibc *ret)
 	for (size_t i = 0; i < r->n_modules; i++) {
 		const struct fathom_runtime_module *m = &r->modules[i];
 
-		/* Of several, in namespaces of dlmopen(), the program's own knows the threads. */
+		/* Of several (dlmopen() namespaces), the program's own knows the threads. */
 		if (m->order == FATHOM_NONE)
 			continue;
 		if (!ret->global)

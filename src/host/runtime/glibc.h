@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How glibc's structures are laid out in a program, and where it keeps them. glibc tells debuggers:
- * _thread_db_STRUCT_MEMBER are three words, the size of the member in bits, how many there are, its
- * offset (glibc's nptl_db/structs.def and db_info.c). From glibc 2.34 on.
+ * Layout and location of glibc's structures in a program, as glibc describes them for debuggers:
+ * _thread_db_STRUCT_MEMBER is three words, the member's size in bits, its count and its offset
+ * (glibc's nptl_db/structs.def and db_info.c). From glibc 2.34 on.
  */
 #ifndef FATHOM_RUNTIME_GLIBC_H
 #define FATHOM_RUNTIME_GLIBC_H
@@ -17,16 +17,16 @@ struct fathom_glibc_member {
 struct fathom_glibc {
 	const struct fathom_image *image; /* of the main program */
 	uint64_t global;                  /* avma of _rtld_global */
-	/* threads: of _rtld_global, of list_t, of struct pthread */
+	/* threads: members of _rtld_global, list_t and struct pthread */
 	struct fathom_glibc_member stack_user, stack_used, next, list, tid;
-	/* TLS: of struct pthread, its vector, an entry, an entry's block, its first word */
+	/* TLS: members of struct pthread, its dtv, an entry: its block, the dtv's first word */
 	struct fathom_glibc_member dtvp, dtv, value, counter;
-	/* numbers of modules: of struct link_map, of _rtld_global, of struct dtv_slotinfo_list */
+	/* module numbers: members of struct link_map, _rtld_global and struct dtv_slotinfo_list */
 	struct fathom_glibc_member modid, slots, slot_len, slot_next, slot_info, slot_gen, slot_map;
 	uint64_t slot_size; /* bytes of struct dtv_slotinfo */
 };
 
-/* Finds the description, read once; NULL: the program has none. FATHOM_E_MEMORY. */
+/* Finds the description and reads it once; sets NULL if the program has none. FATHOM_E_MEMORY. */
 fathom_err fathom_glibc_read(struct fathom_runtime *r, const struct fathom_glibc **ret);
 
 #endif

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What an IFUNC was resolved to: the dynamic linker asked its resolver once for each slot that
- * wants it, and put the answer there (System V ABI of x86-64, "R_X86_64_IRELATIVE"; of aarch64,
- * "R_AARCH64_IRELATIVE"). So slots are looked for whose relocations name the symbol, or its
- * resolver, and read.
+ * Finds the function that an IFUNC resolved to. The dynamic linker calls the resolver once per slot
+ * and stores the result there (System V ABI of x86-64, "R_X86_64_IRELATIVE"; of aarch64,
+ * "R_AARCH64_IRELATIVE"). So this finds and reads the slots whose relocations name the symbol or
+ * its resolver.
  *
- * Not handled: slots that only DT_RELR or DT_ANDROID_REL describe, which never hold a symbol's
+ * Slots that only DT_RELR or DT_ANDROID_REL describe are not handled: they never hold a symbol's
  * value.
  */
 #include "host/runtime/ifunc.h"
 
-/* A slot that an IFUNC may be in. */
+/* A slot that may hold an IFUNC's function. */
 struct fathom_ifunc_slot {
 	uint64_t svma;
-	uint64_t addend; /* with symbol 0: the resolver, svma */
+	uint64_t addend; /* symbol 0: the resolver's svma */
 	uint32_t module;
-	uint32_t symbol;  /* of the module's .dynsym */
+	uint32_t symbol;  /* in the module's .dynsym */
 	bool is_indirect; /* R_*_IRELATIVE */
 };
 
-/* Relocations of one file that are read; the largest programs have some millions. */
+/* Most relocations read of one file; the largest programs have some millions. */
 #define MAX_RELOCATIONS (1u << 26)
 
 static bool is_indirect(const struct fathom_image *image, uint64_t type)
@@ -42,7 +42,7 @@ static bool is_indirect(const struct fathom_image *image, uint64_t type)
 	}
 }
 
-/* The word that the file has at @svma: where there is no addend, it is one. */
+/* Returns the file's word at @svma: the implicit addend of a REL relocation. */
 static uint64_t implicit_addend(const struct fathom_image *image, uint64_t svma)
 {
 	const uint8_t word = fathom_image_address_size(image);
@@ -88,7 +88,7 @@ static bool read_table(struct fathom_runtime *r, uint32_t module, uint64_t svma,
 	return !svma || read_slots(r, module, fathom_image_loaded_bytes(image, svma, size), rela);
 }
 
-/* Of a program that no dynamic linker is for: its start-up code fills such slots itself. */
+/* Reads the slots of a static program, whose start-up code fills them itself. */
 static bool read_sections(struct fathom_runtime *r, uint32_t module)
 {
 	const struct fathom_object *o = r->modules[module].module->main;
@@ -117,8 +117,8 @@ static bool read_module(struct fathom_runtime *r, uint32_t module)
 }
 
 /*
- * Whether a reference without a version would lead to @i: to the oldest version of its file, which
- * has the lowest number, or else to the only one; dlsym() takes the newest.
+ * Returns whether a reference without a version binds to @i: the oldest version in its file, which
+ * has the lowest number, or the only one. (dlsym() takes the newest.)
  */
 static bool is_oldest(const struct fathom_runtime *r, const struct fathom_ifunc *i)
 {
@@ -131,7 +131,7 @@ static bool is_oldest(const struct fathom_runtime *r, const struct fathom_ifunc 
 	return (number & ~FATHOM_VERSION_HIDDEN) <= FATHOM_VERSION_GLOBAL + 1;
 }
 
-/* Whether the slot is for the function that @i is the resolver of. */
+/* Returns whether the slot holds the function of @i. */
 static bool is_for(const struct fathom_runtime *r, const struct fathom_ifunc_slot *s,
 		   const struct fathom_ifunc *i)
 {
@@ -153,8 +153,7 @@ static bool is_for(const struct fathom_runtime *r, const struct fathom_ifunc_slo
 	return !i->version.data || str_equal(version, i->version);
 }
 
-/* Whether @value is not what the file has in the slot: the way back to a stub, until it is bound.
- */
+/* Returns whether @value differs from the file's: an unbound slot points back to its stub. */
 static bool is_bound(const struct fathom_runtime *r, const struct fathom_ifunc_slot *s,
 		     uint64_t value)
 {
@@ -163,7 +162,7 @@ static bool is_bound(const struct fathom_runtime *r, const struct fathom_ifunc_s
 	return value != implicit_addend(&m->module->main->image, s->svma) + m->bias;
 }
 
-/* Whether a function can start at @avma that @i, in its own module, has chosen. */
+/* Returns whether @avma can be the start of a function that @i chose in its own module. */
 static bool is_function(const struct fathom_runtime *r, const struct fathom_ifunc *i, uint64_t avma)
 {
 	const struct fathom_runtime_module *m = &r->modules[i->module];
@@ -172,7 +171,7 @@ static bool is_function(const struct fathom_runtime *r, const struct fathom_ifun
 
 	if (avma - m->bias == i->svma || !fathom_object_has_code(o, avma - m->bias))
 		return false;
-	/* A slot that is not bound yet leads back to its stub. */
+	/* An unbound slot points back to its stub. */
 	section = fathom_object_section_at(o, avma - m->bias);
 	return !section || !o->sections[section].header.name.data ||
 	       !(str_starts(o->sections[section].header.name, ".plt") ||
@@ -212,7 +211,7 @@ fathom_err fathom_ifunc_resolved(struct fathom_runtime *r, const struct fathom_i
 					 &value) ||
 		    !is_bound(r, &slots[k], value) || !is_function(r, i, value))
 			continue;
-		/* Resolvers give one answer; slots that differ hold something else. */
+		/* A resolver always returns one function; slots that differ hold something else. */
 		if (found && found != value)
 			return FATHOM_E_NOT_FOUND;
 		found = value;

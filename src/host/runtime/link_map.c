@@ -5,15 +5,15 @@
 
 #include "safe/base/sort.h"
 
-/* More modules are not loaded by any program; a list in a circle ends here. */
+/* Most modules of a program; bounds a cyclic list. */
 #define MAX_LINKS 65536
 /* Namespaces; glibc has 16. */
 #define MAX_SPACES 64
-/* Times that a list is read while the dynamic linker is at work on it, and the first pause. */
+/* Most reads of a list that the dynamic linker is changing, and the first pause. */
 #define MAX_TRIES      10
 #define FIRST_PAUSE_NS 50000
 
-/* Sorts the modules by where their dynamic sections are. False without memory. */
+/* Sorts the modules by the addresses of their dynamic sections. Returns false without memory. */
 static bool sort_dynamics(struct fathom_runtime *r)
 {
 	struct fathom_keyed *keyed;
@@ -32,7 +32,7 @@ static bool sort_dynamics(struct fathom_runtime *r)
 	return true;
 }
 
-/* The module at @bias whose dynamic section is at @dynamic; FATHOM_NONE: there is none. */
+/* Returns the module at @bias whose dynamic section is at @dynamic; FATHOM_NONE: none. */
 static uint32_t module_of_link(const struct fathom_runtime *r, uint64_t bias, uint64_t dynamic)
 {
 	const struct fathom_keyed *keyed = r->dynamics.items;
@@ -44,9 +44,7 @@ static uint32_t module_of_link(const struct fathom_runtime *r, uint64_t bias, ui
 	return FATHOM_NONE;
 }
 
-/*
- * Reads the list that starts at @at, of a program like @image; false when it contradicts itself.
- */
+/* Reads the list at @at of a program like @image; returns false if it is inconsistent. */
 static bool read_list(struct fathom_runtime *r, const struct fathom_image *image, uint64_t at,
 		      uint32_t space)
 {
@@ -73,7 +71,7 @@ static bool read_list(struct fathom_runtime *r, const struct fathom_image *image
 	return true;
 }
 
-/* Reads the lists of all namespaces, from the struct r_debug; false: they changed. */
+/* Reads the lists of all namespaces from struct r_debug; returns false if they changed. */
 static bool read_lists(struct fathom_runtime *r)
 {
 	const struct fathom_image *image = &r->modules[r->main_program].module->main->image;
@@ -98,7 +96,7 @@ static bool read_lists(struct fathom_runtime *r)
 	return true;
 }
 
-/* Returns the struct r_debug that the dynamic linker has told module @m of; 0: none. */
+/* Returns the struct r_debug that the dynamic linker stored in module @m's DT_DEBUG; 0: none. */
 static uint64_t find_debug(const struct fathom_runtime *r, const struct fathom_runtime_module *m)
 {
 	uint64_t at = 0;
@@ -110,10 +108,7 @@ static uint64_t find_debug(const struct fathom_runtime *r, const struct fathom_r
 	return at;
 }
 
-/*
- * Makes the links, which are settled, easy to find: by where they are, and from their modules.
- * False without memory.
- */
+/* Indexes the links, now complete, by address and by module. Returns false without memory. */
 static bool index_links(struct fathom_runtime *r)
 {
 	const struct fathom_link *links = r->links.items;
@@ -128,7 +123,7 @@ static bool index_links(struct fathom_runtime *r)
 	fathom_sort_keyed(keyed, keyed + r->places.n, r->places.n);
 	for (size_t i = 0; i < r->n_modules; i++)
 		r->modules[i].link = FATHOM_NONE;
-	/* The first link of a module is the one that counts. */
+	/* The first link of a module counts. */
 	for (size_t i = r->links.n; i-- > 0;)
 		if (links[i].module != FATHOM_NONE)
 			r->modules[links[i].module].link = (uint32_t)i;
@@ -150,7 +145,7 @@ const struct fathom_link *fathom_link_of(const struct fathom_runtime *r, uint32_
 	return link < r->links.n ? r->links.items + link : NULL;
 }
 
-/* Whether the lists are those of the main program, which was told of them and is first. */
+/* Returns whether the lists are the main program's: it points to them and comes first. */
 static bool is_own(const struct fathom_runtime *r)
 {
 	const struct fathom_link *links = r->links.items;
@@ -160,7 +155,7 @@ static bool is_own(const struct fathom_runtime *r)
 
 fathom_err fathom_links_read_again(struct fathom_runtime *r)
 {
-	/* dlopen() takes some hundred microseconds. */
+	/* dlopen() takes a few hundred microseconds. */
 	struct timespec pause = { .tv_nsec = FIRST_PAUSE_NS };
 
 	for (int i = 0; i < MAX_TRIES; i++) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the dynamic linker and libc know in a program that runs or ran: which modules are loaded and
- * in which order names are looked up in them, where IFUNCs were resolved to, the threads, and each
- * thread's copy of TLS symbols. Read in the program's memory, which may change meanwhile: what
- * contradicts itself is not believed.
+ * The state of the dynamic linker and libc in a live or dumped program: the loaded modules and
+ * their lookup order, the functions that IFUNCs resolved to, the threads, and each thread's copy of
+ * TLS symbols. It is read from the program's memory, which may change meanwhile, so inconsistent
+ * data is rejected.
  *
  *	link_map.h	the list of loaded modules, in namespaces
  *	scope.h		the order of look-ups
@@ -19,14 +19,14 @@
 #include "host/module/module.h"
 #include "safe/base/reader.h"
 
-/* A module where it is loaded. */
+/* A loaded module. */
 struct fathom_runtime_module {
 	struct fathom_module *module;
 	const struct fathom_dynsym *dynsym;
 	const char *path;
 	uint64_t bias;
-	uint32_t order; /* in which it is searched for names; FATHOM_NONE: it is not */
-	uint32_t link;  /* number of its first link; FATHOM_NONE: it has none */
+	uint32_t order; /* position in the lookup order; FATHOM_NONE: not in it */
+	uint32_t link;  /* index of its first link; FATHOM_NONE: none */
 };
 
 struct fathom_link;
@@ -45,41 +45,41 @@ struct fathom_glibc;
 struct fathom_runtime {
 	const struct fathom_reader *reader;
 	struct fathom_budget *budget;
-	bool is_live; /* the program runs on: what is read may be in the middle of a change */
+	bool is_live; /* the program is running: reads may see partial changes */
 	struct fathom_runtime_module *modules;
 	size_t n_modules;
 	size_t cap_modules;
 	/* of link_map.c */
 	struct fathom_links links;
 	struct fathom_keyed_array dynamics; /* modules by their dynamic sections */
-	struct fathom_keyed_array places;   /* links by where they are */
-	uint32_t main_program;              /* number of its module; FATHOM_NONE: not known */
+	struct fathom_keyed_array places;   /* links by address */
+	uint32_t main_program;              /* index of its module; FATHOM_NONE: not known */
 	uint64_t debug;                     /* avma of its struct r_debug */
-	bool is_unsettled;                  /* the lists have changed whenever they were read */
+	bool is_unsettled;                  /* the lists changed during every read */
 	/* of ifunc.c */
 	struct fathom_ifunc_slots slots;
 	bool has_slots;
-	/* of glibc.c: made when it is asked for */
+	/* of glibc.c: made on first use */
 	struct fathom_glibc *glibc;
-	bool has_glibc; /* it was looked for */
+	bool has_glibc; /* glibc was looked for */
 };
 
-/* Begins a runtime whose memory @reader reads. Both have to stay. */
+/* Initializes a runtime whose memory @reader reads. Both must outlive it. */
 void fathom_runtime_init(struct fathom_runtime *r, const struct fathom_reader *reader,
 			 struct fathom_budget *budget, bool is_live);
 void fathom_runtime_deinit(struct fathom_runtime *r);
 
 /*
- * Adds a module that is loaded at @bias; its number is that of those before. @module and @path have
- * to stay. FATHOM_E_MEMORY.
+ * Adds a module loaded at @bias; its index is the number of modules before it. @module and @path
+ * must outlive the runtime. FATHOM_E_MEMORY.
  */
 fathom_err fathom_runtime_add(struct fathom_runtime *r, struct fathom_module *module,
 			      const char *path, uint64_t bias);
 
-/* Reads the links and the order of look-ups, once all modules were added. FATHOM_E_MEMORY. */
+/* Reads the links and the lookup order after all modules were added. FATHOM_E_MEMORY. */
 fathom_err fathom_runtime_read(struct fathom_runtime *r);
 
-/* Reads a word of memory as a program like @image has it. */
+/* Reads a word of memory, with the word size and byte order of @image. */
 static inline bool fathom_runtime_word(const struct fathom_runtime *r,
 				       const struct fathom_image *image, uint64_t avma,
 				       uint64_t *ret)
@@ -88,7 +88,7 @@ static inline bool fathom_runtime_word(const struct fathom_runtime *r,
 				  ret);
 }
 
-/* Reads a number of 4 bytes. */
+/* Reads a 4-byte number. */
 static inline bool fathom_runtime_u32(const struct fathom_runtime *r,
 				      const struct fathom_image *image, uint64_t avma,
 				      uint64_t *ret)

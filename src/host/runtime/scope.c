@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The order of look-ups: glibc keeps what dlsym(RTLD_DEFAULT) searches in the main program's struct
- * link_map, as an array of pointers and its length, in a place that differs from version to
- * version. It is told by what it is: a pointer to as many pointers to loaded modules as the next
- * word says, the main program first, none twice. Where nothing is like that (other C libraries), it
- * is the main program, what was preloaded, and what they need, the nearest first: what dlopen()
- * brought in with RTLD_GLOBAL is missed then.
+ * The lookup order of dlsym(RTLD_DEFAULT). glibc keeps it in the main program's struct link_map, as
+ * a pointer to an array and its length, at an offset that differs between versions. It is
+ * recognized by its contents: a pointer to as many pointers to loaded modules as the next word
+ * says, the main program first, none twice. If there is none (other C libraries), the order is the
+ * main program, preloaded modules, and their dependencies breadth-first; this misses modules that
+ * dlopen() loaded with RTLD_GLOBAL.
  */
 #include "host/runtime/scope.h"
 
@@ -13,9 +13,9 @@
 
 #include "host/runtime/link_map.h"
 
-/* Bytes of glibc's struct link_map that are looked at: it has some 1,200. */
+/* Bytes of glibc's struct link_map that are searched; it has some 1,200. */
 #define LINK_MAP_BYTES 2048
-/* Times that it is looked for while modules come. */
+/* Most attempts while modules are being loaded. */
 #define MAX_TRIES 10
 
 static int compare_words(const void *a, const void *b)
@@ -27,8 +27,8 @@ static int compare_words(const void *a, const void *b)
 }
 
 /*
- * Whether the @n words at @at are pointers to modules of the program's namespace, the main program
- * first and none twice; then gives them their order.
+ * Sets the order of modules from the @n words at @at if they point to modules of the program's
+ * namespace, the main program first and none twice; else returns false.
  */
 static bool take_scope(struct fathom_runtime *r, const struct fathom_image *image, uint64_t at,
 		       uint64_t n)
@@ -70,7 +70,7 @@ static bool take_scope(struct fathom_runtime *r, const struct fathom_image *imag
 	return good;
 }
 
-/* Looks in the main program's struct link_map for the array of what is searched. */
+/* Searches the main program's struct link_map for the array. */
 static bool find_scope(struct fathom_runtime *r, const struct fathom_image *image)
 {
 	const struct fathom_link *links = r->links.items;
@@ -97,7 +97,7 @@ static struct fathom_str last_part(const char *path)
 	return (struct fathom_str){ name, (uint32_t)strlen(name) };
 }
 
-/* Whether @needed, as in DT_NEEDED, is module @m. */
+/* Returns whether @needed, of DT_NEEDED, names module @m. */
 static bool is_called(const struct fathom_runtime_module *m, struct fathom_str needed)
 {
 	struct fathom_str soname;
@@ -108,7 +108,7 @@ static bool is_called(const struct fathom_runtime_module *m, struct fathom_str n
 	return (soname.data && str_equal(soname, needed)) || str_equal(last_part(m->path), needed);
 }
 
-/* Appends the modules of the program's namespace that @m needs to @queue, by order. */
+/* Appends the modules of the program's namespace that @m needs to @queue and the order. */
 static uint32_t add_needed(struct fathom_runtime *r, const struct fathom_runtime_module *m,
 			   uint32_t next, uint32_t *queue)
 {
@@ -131,7 +131,7 @@ static uint32_t add_needed(struct fathom_runtime *r, const struct fathom_runtime
 	return next;
 }
 
-/* Whether the main program, or what it needs, needs module @module. */
+/* Returns whether the main program or its dependencies need module @module. */
 static bool is_needed(const struct fathom_runtime *r, const struct fathom_runtime_module *main,
 		      uint32_t module)
 {
@@ -144,8 +144,8 @@ static bool is_needed(const struct fathom_runtime *r, const struct fathom_runtim
 }
 
 /*
- * By DT_NEEDED: the main program, what stands in the list between it and the first that it needs
- * itself, which was preloaded, then what is needed, the nearest first.
+ * Sets the order by DT_NEEDED: the main program; preloaded modules, which the list has between it
+ * and its first own dependency; then dependencies, breadth-first.
  */
 static fathom_err follow_needs(struct fathom_runtime *r)
 {
@@ -182,7 +182,7 @@ fathom_err fathom_scope_read(struct fathom_runtime *r)
 {
 	const struct fathom_image *image = &r->modules[r->main_program].module->main->image;
 
-	/* A module may be in the order of look-ups that is newer than the lists. */
+	/* The lookup order may have a module that is newer than the lists. */
 	for (int i = 0; i < MAX_TRIES; i++) {
 		if (find_scope(r, image))
 			return FATHOM_OK;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The lists of threads, without stopping the program: those of _rtld_global, as glibc describes
- * them (glibc.h), or those of a static program of glibc 2.34 and later, on x86.
+ * Reads the lists of threads without stopping the program: those of _rtld_global, as glibc
+ * describes them (glibc.h), or those of a static program of glibc 2.34 and later on x86.
  *
- * A static program describes nothing. What holds there: the control block starts with its own
- * address, the vector of TLS blocks and its own address again ("ELF Handling For Thread-Local
- * Storage", 3.4.6, variant II). It is the head of struct pthread (glibc, nptl/descr.h), whose link
- * in the lists of threads is followed by the thread's number and its list of robust futexes, with a
- * constant in it. A thread whose memory does not say all of this is left out.
+ * A static program has no description, but these facts hold: the control block starts with its own
+ * address, the dtv and its own address again ("ELF Handling For Thread-Local Storage", 3.4.6,
+ * variant II). It begins struct pthread (glibc, nptl/descr.h), where the thread's number and the
+ * robust futex list, with a constant in it, follow the link of the thread lists. Threads that do
+ * not fit all of this are skipped.
  */
 #include "host/runtime/threads.h"
 
@@ -15,24 +15,24 @@
 #include "host/runtime/glibc.h"
 #include "host/runtime/link_map.h"
 
-/* Threads of one process; the kernel's own limit is 4,194,304. */
+/* Most threads of one process: the kernel's own limit. */
 #define MAX_TASKS 4194304
-/* In static programs the link is so far behind the control block, at most: 704 bytes on x86-64. */
+/* Maximum distance from control block to link in static programs; it is 704 bytes on x86-64. */
 #define HEAD_SIZE 1024
-/* The smallest there are. */
+/* The smallest page size. */
 #define PAGE 4096
 
 /* The lists of one program. */
 struct lists {
 	struct fathom_runtime *r;
 	const struct fathom_image *image;
-	const struct fathom_glibc *glibc; /* NULL: of a static program */
-	uint64_t head[2];                 /* avma; 0: it has no such list */
+	const struct fathom_glibc *glibc; /* NULL: a static program */
+	uint64_t head[2];                 /* avma; 0: no such list */
 	bool (*fn)(const struct fathom_thread *t, void *data);
 	void *data;
 };
 
-/* Keeps of @at, which goes in a circle of @length at its end, each once. */
+/* Returns the number of distinct items of @at, which ends in a cycle of @length. */
 static size_t count_once(const uint64_t *at, size_t n, size_t length)
 {
 	size_t i = 0;
@@ -43,14 +43,14 @@ static size_t count_once(const uint64_t *at, size_t n, size_t length)
 }
 
 /*
- * Reads the list that starts at @head into @ret, uint64_t: the avmas of the links behind it. Each
- * is there once: a list that is being changed, or is damaged, may lead in a circle that does not
- * come back to @head. What cannot be read ends it. Returns false without memory.
+ * Reads the avmas of the links behind @head into @ret, each once: a list that is changing or
+ * damaged may have a cycle without @head. Unreadable memory ends the list. Returns false without
+ * memory.
  */
 static bool read_links(const struct lists *l, uint64_t head, struct fathom_u64_array *ret)
 {
 	const uint64_t next = l->glibc ? l->glibc->next.off : 0;
-	size_t landmark = 0; /* circles are found by Brent's method */
+	size_t landmark = 0; /* Brent's cycle detection */
 	uint64_t at = head;
 
 	while (fathom_runtime_word(l->r, l->image, at + next, &at) && at && at != head &&
@@ -71,7 +71,7 @@ static bool read_links(const struct lists *l, uint64_t head, struct fathom_u64_a
 	return true;
 }
 
-/* Finds the control block whose link stands at @link; 0: there is none. */
+/* Returns the control block whose link is at @link; 0: none. */
 static uint64_t find_head(const struct lists *l, uint64_t link)
 {
 	const uint8_t word = fathom_image_address_size(l->image);
@@ -81,7 +81,7 @@ static uint64_t find_head(const struct lists *l, uint64_t link)
 
 	if (link % word)
 		return 0;
-	/* The page before may not be there: that of the link is. */
+	/* The page before may be unmapped; the link's own is not. */
 	if (!fathom_reader_read(l->r->reader, low, bytes, size)) {
 		size = link % PAGE;
 		low = link - size;
@@ -98,7 +98,7 @@ static uint64_t find_head(const struct lists *l, uint64_t link)
 	return 0;
 }
 
-/* Reads the number of the thread whose link stands at @link; 0: that is no link of a thread. */
+/* Returns the number of the thread whose link is at @link; 0: not a thread's link. */
 static int32_t read_tid(const struct lists *l, uint64_t link)
 {
 	const uint8_t word = fathom_image_address_size(l->image);
@@ -119,11 +119,11 @@ static int32_t read_tid(const struct lists *l, uint64_t link)
 
 enum reading {
 	READ,
-	LEFT_OUT, /* this is no thread */
+	LEFT_OUT, /* not a thread */
 	UNREADABLE,
 };
 
-/* Reads the thread whose link stands at @link. */
+/* Reads the thread whose link is at @link. */
 static enum reading read_thread(const struct lists *l, uint64_t link, struct fathom_thread *ret)
 {
 	uint64_t tid;
@@ -139,8 +139,7 @@ static enum reading read_thread(const struct lists *l, uint64_t link, struct fat
 	return ret->tid > 0 ? READ : LEFT_OUT;
 }
 
-/* Calls the function for the threads of the list at @head; *@ret_more is false when it has enough.
- */
+/* Calls the function for the threads of the list at @head; clears *@ret_more if it stops. */
 static fathom_err walk_list(const struct lists *l, uint64_t head, bool *ret_more)
 {
 	struct fathom_u64_array links = { 0 };
@@ -157,7 +156,7 @@ static fathom_err walk_list(const struct lists *l, uint64_t head, bool *ret_more
 	return done ? FATHOM_OK : FATHOM_E_MEMORY;
 }
 
-/* Finds glibc's list @name in a static program; 0: it has none. */
+/* Returns the address of glibc's list @name in a static program; 0: none. */
 static uint64_t find_list(const struct fathom_runtime_module *m, const char *name)
 {
 	const uint64_t size = 2u * fathom_image_address_size(&m->module->main->image);
@@ -168,7 +167,7 @@ static uint64_t find_list(const struct fathom_runtime_module *m, const char *nam
 		       : 0;
 }
 
-/* Finds where the lists start; false: there are none. */
+/* Finds the heads of the lists; returns false if there are none. */
 static bool find_lists(struct lists *l, const struct fathom_runtime_module *m)
 {
 	if (l->glibc) {
@@ -191,7 +190,7 @@ fathom_err fathom_threads_walk(struct fathom_runtime *r, uint32_t module,
 	struct lists l = { .r = r, .fn = fn, .data = data };
 	bool more = true;
 
-	/* A static program that can be placed anywhere links itself, and has no description. */
+	/* A static PIE relocates itself and has no description. */
 	if (module >= r->n_modules)
 		return FATHOM_E_UNSUPPORTED;
 	if (fathom_link_of(r, module))

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Each thread's copy of a TLS symbol, in programs of glibc 2.34 and later, without stopping them.
+ * Finds each thread's copy of a TLS symbol in programs of glibc 2.34 and later, without stopping
+ * them.
  *
- * A thread has a vector of TLS blocks (dtv), which the number of the module indexes ("ELF Handling
- * For Thread-Local Storage", 3). glibc describes where (glibc.h). A block counts only if the vector
- * is as new as the module's number: numbers are used again.
+ * A thread has a vector of TLS blocks (dtv), indexed by module number ("ELF Handling For
+ * Thread-Local Storage", 3). glibc describes its location (glibc.h). A block counts only if the
+ * vector is as new as the module's number, because numbers are reused.
  *
- * A static program is TLS module 1, and its block ends, rounded up, where the thread's control
- * block begins (3.4.6, variant II): a thread whose vector says otherwise is left out.
+ * A static program is TLS module 1. Its block, rounded up, ends where the thread's control block
+ * begins (3.4.6, variant II); threads whose vector disagrees are skipped.
  */
 #include "host/runtime/tls.h"
 
@@ -15,17 +16,17 @@
 #include "host/runtime/link_map.h"
 #include "host/runtime/threads.h"
 
-/* Entries of the list of slots; each has 64 or more modules. */
+/* Most entries of the list of slots; each has 64 or more modules. */
 #define MAX_SLOT_LISTS 1024
 
 /* A symbol in all threads. */
 struct tls {
 	struct fathom_runtime *r;
 	const struct fathom_image *image;
-	const struct fathom_glibc *glibc; /* NULL: of a static program */
-	uint64_t modid;                   /* number of the module */
-	uint64_t generation;              /* from which on it has the number */
-	uint64_t block; /* of a static program: bytes from it to the control block */
+	const struct fathom_glibc *glibc; /* NULL: a static program */
+	uint64_t modid;                   /* module number */
+	uint64_t generation;              /* generation that assigned the number */
+	uint64_t block; /* static program: bytes from the block to the control block */
 	uint64_t off;   /* of the symbol in the block */
 	bool (*fn)(int32_t tid, uint64_t avma, void *data);
 	void *data;
@@ -36,7 +37,7 @@ static bool read_word(const struct tls *t, uint64_t at, uint64_t *ret)
 	return fathom_runtime_word(t->r, t->image, at, ret);
 }
 
-/* Reads since when the module at @link has its number; false when it has not. */
+/* Reads the generation that gave the module at @link its number; returns false if it has none. */
 static bool read_generation(struct tls *t, uint64_t link)
 {
 	const struct fathom_glibc *g = t->glibc;
@@ -64,7 +65,7 @@ static bool read_generation(struct tls *t, uint64_t link)
 	return false;
 }
 
-/* Finds the block of a thread; false: it has none. */
+/* Finds the block of a thread; returns false if it has none. */
 static bool find_block(const struct tls *t, uint64_t thread, uint64_t *ret)
 {
 	const struct fathom_glibc *g = t->glibc;
@@ -72,29 +73,29 @@ static bool find_block(const struct tls *t, uint64_t thread, uint64_t *ret)
 	uint64_t n;
 	uint64_t generation;
 
-	/* Before the first entry stands their number, in the first the generation. */
+	/* The number of entries precedes the first entry, which holds the generation. */
 	if (!read_word(t, thread + g->dtvp.off, &dtv) || !dtv ||
 	    !read_word(t, dtv + g->dtv.off - g->dtv.size + g->counter.off, &n) || t->modid > n ||
 	    !read_word(t, dtv + g->dtv.off + g->counter.off, &generation) ||
 	    generation < t->generation ||
 	    !read_word(t, dtv + g->dtv.off + t->modid * g->dtv.size + g->value.off, ret))
 		return false;
-	/* All ones: the thread has not used it yet. */
+	/* All ones: the thread has not used the block yet. */
 	return *ret && !(*ret & 1);
 }
 
-/* Finds the block of a thread of a static program; false when its vector has another. */
+/* Finds the block of a static program's thread; returns false if its vector has another. */
 static bool find_static_block(const struct tls *t, uint64_t thread, uint64_t *ret)
 {
 	const uint8_t word = fathom_image_address_size(t->image);
 	uint64_t dtv;
 
-	/* Of each module two words; before the first are those of the generation. */
+	/* Each module has two words, behind the two of the generation. */
 	return read_word(t, thread + word, &dtv) && read_word(t, dtv + 2u * word, ret) &&
 	       *ret == thread - t->block;
 }
 
-/* Returns the size of the block of @image, rounded up to its alignment; 0: there is none. */
+/* Returns the size of @image's block, rounded up to its alignment; 0: none. */
 static uint64_t block_size(const struct fathom_image *image)
 {
 	struct fathom_segment s;

@@ -6,9 +6,9 @@
 #include "host/runtime/runtime.h"
 
 /*
- * Calls @fn for each thread that has a copy of what is @off bytes into the TLS block of module
- * @module, with the thread's number and the copy's avma, until it returns false.
- * FATHOM_E_UNSUPPORTED: where the copies are cannot be known; FATHOM_E_MEMORY.
+ * Calls @fn with thread number and avma for each thread's copy of the object @off bytes into the
+ * TLS block of module @module, until it returns false. FATHOM_E_UNSUPPORTED: the copies cannot be
+ * located; FATHOM_E_MEMORY.
  */
 fathom_err fathom_tls_walk(struct fathom_runtime *r, uint32_t module, uint64_t off,
 			   bool (*fn)(int32_t tid, uint64_t avma, void *data), void *data);

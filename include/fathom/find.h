@@ -153,8 +153,8 @@ struct fathom_matches;
  * The rule of ranks holds wherever a name is given: `fathom addr` and `fathom disasm` take the
  * first match, too. Symbols with one name are ranked in this order:
  *
- *	1. that which the dynamic linker answers (rank 0);
- *	2. others that it could: exported in .dynsym, other versions;
+ *	1. the symbol that the dynamic linker binds (rank 0);
+ *	2. others that it could bind: exported in .dynsym, other versions;
  *	3. then global, weak, and local symbols of the other tables;
  *	4. of these, in the order in which the dynamic linker searches their modules, then those
  *	   of modules that it does not search, in the order of addresses;
@@ -163,7 +163,7 @@ struct fathom_matches;
  * Kernel names come from /proc/kallsyms, with sizes and types from the files of the image and the
  * modules; then come names that only the image's file has. The kernel has no dynamic linker, so the
  * first match has rank 1: symbols of the image come before those of modules, and within each,
- * global before weak before local. If no file is found, module_address is FATHOM_NO_ADDRESS.
+ * global before weak and local. If no file is found, module_address is FATHOM_NO_ADDRESS.
  *
  * Safety: mt-safe
  * Memory: *@ret_matches is the caller's, to be freed with fathom_matches_free()

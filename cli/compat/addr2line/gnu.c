@@ -444,7 +444,7 @@ static const char *any_name(const struct fathom_compat_name *f)
 	return f->linkage_name ? f->linkage_name : f->plain_name;
 }
 
-/* Returns the name to show for @frame; NULL if only the symbol table knows the address. */
+/* Returns the name to show for @frame, which is NULL if only the symbol table knows the address. */
 static const char *name_of(const struct item *item, const struct fathom_frame *frame,
 			   bool innermost)
 {

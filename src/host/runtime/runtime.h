@@ -6,7 +6,7 @@
  * data is rejected.
  *
  *	link_map.h	the list of loaded modules, in namespaces
- *	scope.h		the order of look-ups
+ *	scope.h		the lookup order
  *	ifunc.h		what IFUNCs were resolved to
  *	threads.h	libc's list of threads
  *	tls.h		the threads' copies of TLS symbols

@@ -160,7 +160,7 @@ static struct fathom_frame *add_frame(struct look *l)
 	struct fathom_frame *f = l->last;
 
 	if (r->left >= sizeof *f) {
-		f = (struct fathom_frame *)r->at;
+		f = (void *)r->at;
 		r->at += sizeof *f;
 		r->left -= sizeof *f;
 		if (l->last)
@@ -331,7 +331,7 @@ static bool make_room(struct fathom_pc pc, void *buffer, size_t size, struct fat
 		"the least size that the header states has room for one frame");
 	if (size < 256)
 		return false;
-	ret->answer = (struct fathom_answer *)((char *)buffer + skip);
+	ret->answer = (void *)((char *)buffer + skip);
 	ret->module = (struct fathom_module_info *)(ret->answer + 1);
 	ret->at = (char *)(ret->module + 1);
 	ret->left = size - head;

@@ -54,7 +54,9 @@ def loaded(address, functions, type=elfasm.ET_DYN):
 
 
 def compiled(path, source, address, *options, compiler="gcc"):
-    """The object file of @source, its code said to be at @address. Returns {function: (offset, size)}."""
+    """The object file of @source, its code said to be at @address, its unwind tables 16 MB behind, as far as LLVM may
+    place them: distances have 32 bits. Returns {function: (offset, size)}."""
+    places = {b".text": address, b".eh_frame": address + (1 << 24)}
     run(compiler, "-c", "-g", "-O1", *options, "-o", path, source)
     with open(path, "rb") as file:
         data = bytearray(file.read())
@@ -65,8 +67,9 @@ def compiled(path, source, address, *options, compiler="gcc"):
     names, = struct.unpack_from("<Q" if is64 else "<I", data, headers[strings] + (24 if is64 else 16))
     for header in headers:
         name = names + struct.unpack_from("<I", data, header)[0]
-        if data[name:data.index(b"\0", name)] == b".text":
-            struct.pack_into("<Q" if is64 else "<I", data, header + (16 if is64 else 12), address)
+        place = places.get(bytes(data[name:data.index(b"\0", name)]))
+        if place:
+            struct.pack_into("<Q" if is64 else "<I", data, header + (16 if is64 else 12), place)
     with open(path, "wb") as file:
         file.write(data)
     found = {}

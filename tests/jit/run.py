@@ -11,6 +11,7 @@ import gdb_interface  # noqa: E402, F401  pylint: disable=unused-import
 import jitdumps  # noqa: E402, F401  pylint: disable=unused-import
 import meanwhile  # noqa: E402, F401  pylint: disable=unused-import
 import names  # noqa: E402, F401  pylint: disable=unused-import
+import located  # noqa: E402, F401  pylint: disable=unused-import
 import perf_maps  # noqa: E402, F401  pylint: disable=unused-import
 import stored  # noqa: E402, F401  pylint: disable=unused-import
 

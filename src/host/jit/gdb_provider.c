@@ -14,6 +14,7 @@ struct fathom_gdb_known {
 	struct fathom_gdb_item item;
 	struct fathom_range *code;    /* where its symbol file has code (avma) */
 	struct fathom_module *module; /* of the symbol file; NULL: not needed yet */
+	struct fathom_holder *holder; /* has module, for a locator; NULL: not located */
 	uint32_t n_code;
 	bool is_read;  /* code was read in this batch */
 	bool is_other; /* code differs from what the table was made of */
@@ -804,4 +805,148 @@ fathom_err fathom_gdb_jit_open(struct fathom_gdb_jit *g, const struct fathom_jit
 	*ret_changed = !done && !a.walked;
 	note_walk(&a, err);
 	return err == FATHOM_E_LIMIT ? FATHOM_OK : err;
+}
+
+struct fathom_gdb_locator {
+	struct asking a;  /* about items that never change */
+	size_t n_located; /* symbol files */
+	bool is_walked;   /* the lists were read */
+	bool is_reread;   /* so were all symbol files */
+	bool has_missed;  /* some symbol file may have been missed, or kept changing */
+};
+
+fathom_err fathom_gdb_locator_create(struct fathom_gdb_jit *g, const struct fathom_jit_process *p,
+				     struct fathom_gdb_locator **ret)
+{
+	struct fathom_gdb_locator *l = calloc(1, sizeof *l);
+
+	if (!l)
+		return FATHOM_E_MEMORY;
+	l->a.g = g;
+	l->a.p = p;
+	*ret = l;
+	return FATHOM_OK;
+}
+
+void fathom_gdb_locator_destroy(struct fathom_gdb_locator *l)
+{
+	if (!l)
+		return;
+	for (size_t i = 0; i < l->a.g->known.n; i++) {
+		free(known_at(l->a.g, i)->holder);
+		known_at(l->a.g, i)->holder = NULL;
+	}
+	fathom_gdb_jit_trim(l->a.g);
+	fathom_array_free(&l->a.scratch);
+	free(l);
+}
+
+/* Walks the lists once, and reads which code their symbol files have. */
+static fathom_err begin_locating(struct fathom_gdb_locator *l)
+{
+	struct asking *a = &l->a;
+	struct fathom_gdb_jit *g = a->g;
+	const int rounds = a->p->is_live ? FATHOM_MAX_JIT_ROUNDS : 1;
+	fathom_err err = FATHOM_E_CORRUPT;
+
+	if (l->is_walked)
+		return a->walked == FATHOM_E_MEMORY ? a->walked : FATHOM_OK;
+	l->is_walked = true;
+	for (size_t i = 0; i < g->known.n; i++)
+		known_at(g, i)->is_read = false;
+	for (int i = 0; i < rounds && err == FATHOM_E_CORRUPT; i++)
+		err = walk_again(a);
+	a->walked = err;
+	if (!err)
+		a->walked = refresh(a);
+	note_walk(a, a->walked);
+	return a->walked == FATHOM_E_MEMORY ? a->walked : FATHOM_OK;
+}
+
+/* Finds the index of the symbol file with code at @avma; known.n if there is none. */
+static fathom_err find_number(struct fathom_gdb_locator *l, uint64_t avma, size_t *ret)
+{
+	const struct fathom_gdb_jit *g = l->a.g;
+
+	*ret = fathom_gdb_jit_number(g, avma);
+	if (*ret < g->known.n || l->is_reread)
+		return FATHOM_OK;
+	l->is_reread = true;
+	FATHOM_TRY(read_again(&l->a));
+	*ret = fathom_gdb_jit_number(g, avma);
+	return FATHOM_OK;
+}
+
+/* Makes the holder of @k, once; it has no module if the symbol file is unreadable. */
+static fathom_err hold(struct fathom_gdb_locator *l, struct fathom_gdb_known *k)
+{
+	struct fathom_holder *h;
+
+	if (k->holder)
+		return FATHOM_OK;
+	FATHOM_TRY(refresh_module(&l->a, k));
+	h = calloc(1, sizeof *h);
+	if (!h)
+		return FATHOM_E_MEMORY;
+	h->module = k->module;
+	if (k->module) {
+		h->name = k->module->main->file->path;
+		h->build_id = k->module->main->build_id;
+	}
+	k->holder = h;
+	l->n_located++;
+	return FATHOM_OK;
+}
+
+fathom_err fathom_gdb_locator_find(struct fathom_gdb_locator *l, uint64_t avma,
+				   struct fathom_place *ret)
+{
+	const struct fathom_gdb_jit *g = l->a.g;
+	struct fathom_gdb_known *k;
+	size_t number;
+
+	if (!g->lists.n)
+		return FATHOM_OK;
+	FATHOM_TRY(begin_locating(l));
+	if (l->a.walked)
+		return FATHOM_OK;
+	for (int i = 0; i < FATHOM_MAX_JIT_ROUNDS; i++) {
+		FATHOM_TRY(find_number(l, avma, &number));
+		if (number == g->known.n) {
+			l->has_missed |= !l->a.is_whole;
+			return FATHOM_OK;
+		}
+		k = known_at(g, number);
+		FATHOM_TRY(hold(l, k));
+		if (!k->is_other) {
+			if (k->module)
+				*ret = (struct fathom_place){ .holder = k->holder,
+							      .key = number,
+							      .is_code = true,
+							      .source = FATHOM_SOURCE_GDB_JIT };
+			return FATHOM_OK;
+		}
+		/* The file has other code than when the table was made. */
+		FATHOM_TRY(refresh(&l->a));
+	}
+	l->has_missed = true;
+	return FATHOM_OK;
+}
+
+bool fathom_gdb_locator_stayed(struct fathom_gdb_locator *l)
+{
+	const struct fathom_gdb_jit *g = l->a.g;
+	struct fathom_gdb_items now = { 0 };
+	struct fathom_gdb_pair walks = { 0 };
+	bool stayed;
+
+	if (!l->a.p->is_live || l->has_missed || !l->n_located)
+		return !l->has_missed;
+	stayed = !walk_over(&l->a, &now, &walks);
+	for (size_t i = 0; i < g->known.n && stayed; i++)
+		if (known_at(g, i)->holder)
+			stayed = has_stayed(&l->a, i, &walks);
+	fathom_gdb_pair_deinit(&walks);
+	fathom_array_free(&now);
+	return stayed;
 }

@@ -55,6 +55,31 @@ size_t fathom_gdb_jit_number(const struct fathom_gdb_jit *g, uint64_t avma);
 void fathom_gdb_jit_trim(struct fathom_gdb_jit *g);
 
 /*
+ * Locates code in the lists as they were when it was first asked. Its modules stay open and the
+ * same.
+ */
+struct fathom_gdb_locator;
+
+/* Begins to locate in the lists of @g, which is the locator's until its end. FATHOM_E_MEMORY. */
+fathom_err fathom_gdb_locator_create(struct fathom_gdb_jit *g, const struct fathom_jit_process *p,
+				     struct fathom_gdb_locator **ret);
+/* Ends locating; @l may be NULL. */
+void fathom_gdb_locator_destroy(struct fathom_gdb_locator *l);
+
+/*
+ * Finds the symbol file with code at @avma and makes its module the holder of @ret; leaves @ret as
+ * it is if there is none. FATHOM_E_MEMORY.
+ */
+fathom_err fathom_gdb_locator_find(struct fathom_gdb_locator *l, uint64_t avma,
+				   struct fathom_place *ret);
+
+/*
+ * Walks the lists again. Returns whether each symbol file found so far is still there, with the
+ * same bytes, and an address without one was in none; false also if that cannot be found out.
+ */
+bool fathom_gdb_locator_stayed(struct fathom_gdb_locator *l);
+
+/*
  * Answers those of @rest that are in code of the lists, and removes them from @rest.
  * FATHOM_E_MEMORY.
  */

@@ -43,6 +43,7 @@ struct kept_dump {
 
 struct fathom_jit {
 	struct fathom_gdb_jit gdb;
+	struct fathom_gdb_jit located; /* the same for locators, whose modules stay open */
 	struct kept_map map[N_MAPS];
 	struct kept_dump dump[FATHOM_MAX_JITDUMPS];
 };
@@ -52,6 +53,7 @@ void fathom_jit_destroy(struct fathom_jit *jit)
 	if (!jit)
 		return;
 	fathom_gdb_jit_deinit(&jit->gdb);
+	fathom_gdb_jit_deinit(&jit->located);
 	for (int i = 0; i < N_MAPS; i++)
 		fathom_perf_map_clear(&jit->map[i].map);
 	for (unsigned i = 0; i < FATHOM_MAX_JITDUMPS; i++)
@@ -59,11 +61,18 @@ void fathom_jit_destroy(struct fathom_jit *jit)
 	free(jit);
 }
 
+/* What a view locates code with. */
+struct fathom_jit_locator {
+	struct fathom_jit *jit;         /* the view's until it ends */
+	struct fathom_gdb_locator *gdb; /* NULL: no lists were read */
+	bool is_fresh;                  /* the files of jit were read since the view began */
+};
+
 /* Takes the kept state for this batch alone, or makes one; NULL if out of memory. */
 static struct fathom_jit *take(const struct fathom_jit_process *p)
 {
 	struct fathom_memory *m = &p->session->memory;
-	struct fathom_jit *jit = atomic_exchange(p->kept, NULL);
+	struct fathom_jit *jit = p->locator ? p->locator->jit : atomic_exchange(p->kept, NULL);
 
 	if (jit)
 		return jit;
@@ -71,6 +80,7 @@ static struct fathom_jit *take(const struct fathom_jit_process *p)
 	if (!jit)
 		return NULL;
 	fathom_gdb_jit_init(&jit->gdb, m);
+	fathom_gdb_jit_init(&jit->located, m);
 	for (int i = 0; i < N_MAPS; i++)
 		fathom_perf_map_init(&jit->map[i].map, m);
 	for (unsigned i = 0; i < FATHOM_MAX_JITDUMPS; i++)
@@ -83,6 +93,8 @@ static void give_back(const struct fathom_jit_process *p, struct fathom_jit *jit
 {
 	struct fathom_jit *none = NULL;
 
+	if (p->locator)
+		return;
 	if (!atomic_compare_exchange_strong(p->kept, &none, jit))
 		fathom_jit_destroy(jit);
 }
@@ -680,4 +692,73 @@ fathom_err fathom_jit_answer(const struct fathom_jit_process *p, const struct fa
 		err = ask_files(jit, p, &left);
 	give_back(p, jit);
 	return err;
+}
+
+/* Finds the lists and begins to locate code in them. */
+static fathom_err begin_gdb(const struct fathom_jit_process *p, struct fathom_jit_locator *l)
+{
+	FATHOM_TRY(fathom_gdb_jit_find(&l->jit->located, p));
+	return fathom_gdb_locator_create(&l->jit->located, p, &l->gdb);
+}
+
+/* Frees @l and gives back what it took. */
+static void end(const struct fathom_jit_process *p, struct fathom_jit_locator *l)
+{
+	fathom_gdb_locator_destroy(l->gdb);
+	if (l->jit)
+		give_back(p, l->jit);
+	free(l);
+}
+
+/* Begins to locate code, once in a view. */
+static fathom_err begin(struct fathom_jit_process *p)
+{
+	struct fathom_jit_locator *l;
+	fathom_err err;
+
+	if (p->locator)
+		return FATHOM_OK;
+	l = calloc(1, sizeof *l);
+	if (!l)
+		return FATHOM_E_MEMORY;
+	l->jit = take(p);
+	err = l->jit ? begin_gdb(p, l) : FATHOM_E_MEMORY;
+	if (err)
+		end(p, l);
+	else
+		p->locator = l;
+	return err;
+}
+
+fathom_err fathom_jit_locate(struct fathom_jit_process *p, uint64_t avma, struct fathom_place *ret)
+{
+	struct fathom_jit_locator *l;
+	struct fathom_jitdump_hit line;
+	struct fathom_symbol_hit hit;
+
+	FATHOM_TRY(begin(p));
+	l = p->locator;
+	FATHOM_TRY(fathom_gdb_locator_find(l->gdb, avma, ret));
+	if (ret->holder)
+		return FATHOM_OK;
+	if (!l->is_fresh)
+		FATHOM_TRY(refresh(l->jit, p));
+	l->is_fresh = true;
+	if (find_code(l->jit, p, avma, &hit, &line))
+		ret->source = hit.source;
+	return FATHOM_OK;
+}
+
+bool fathom_jit_stayed(const struct fathom_jit_process *p)
+{
+	return !p->locator || fathom_gdb_locator_stayed(p->locator->gdb);
+}
+
+void fathom_jit_locate_end(struct fathom_jit_process *p)
+{
+	struct fathom_jit_locator *l = p->locator;
+
+	p->locator = NULL;
+	if (l)
+		end(p, l);
 }

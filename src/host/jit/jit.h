@@ -20,6 +20,7 @@
 #include "safe/base/reader.h"
 
 struct fathom_jit;
+struct fathom_jit_locator;
 struct fathom_jit_owner;
 struct fathom_jit_process;
 struct fathom_rest;
@@ -70,6 +71,7 @@ struct fathom_jit_process {
 	const struct fathom_maps *maps;
 	struct fathom_reader memory;
 	_Atomic(struct fathom_jit *) *kept; /* state of an earlier batch, or NULL */
+	struct fathom_jit_locator *locator; /* NULL: no code was located yet */
 	bool is_live;                       /* it may change at any time */
 	bool has_root;                      /* its root is not ours */
 };
@@ -80,6 +82,17 @@ struct fathom_jit_process {
  * with its builtins.
  */
 fathom_err fathom_jit_answer(const struct fathom_jit_process *p, const struct fathom_rest *rest);
+
+/*
+ * Adds to @ret, the place of code at @avma in no module, what describes it. The first call reads
+ * GDB's lists for all later ones; the modules live until fathom_jit_locate_end(). A key is the
+ * number of a symbol file. FATHOM_E_MEMORY.
+ */
+fathom_err fathom_jit_locate(struct fathom_jit_process *p, uint64_t avma, struct fathom_place *ret);
+/* Returns whether all symbol files located so far are in GDB's lists now, and none was missed. */
+bool fathom_jit_stayed(const struct fathom_jit_process *p);
+/* Ends locating, and keeps for the next batch what was read. */
+void fathom_jit_locate_end(struct fathom_jit_process *p);
 
 /*
  * Calls @fn for all code that jitdumps and perf maps name now, or named in a snapshot, in address

@@ -94,6 +94,13 @@ struct fathom_target_ops {
 	void (*end)(struct fathom_view *v);
 	/* Finds where @avma is. FATHOM_E_UNSUPPORTED if that needs a view of the whole target. */
 	fathom_err (*locate)(struct fathom_view *v, uint64_t avma, struct fathom_place *ret);
+	/*
+	 * Adds to @ret, the place of code that locate() found in no module, what the program says
+	 * of the code that it makes. NULL: it makes none. FATHOM_E_MEMORY.
+	 */
+	fathom_err (*locate_made)(struct fathom_view *v, uint64_t avma, struct fathom_place *ret);
+	/* Returns whether all that locate_made() has told of modules is true now. NULL: always. */
+	bool (*made_stayed)(struct fathom_view *v);
 	/* Calls @fn for each module at each bias, in address order. */
 	fathom_err (*modules)(struct fathom_view *v, fathom_module_fn fn, void *data);
 	/*
@@ -175,6 +182,30 @@ static inline fathom_err fathom_view_locate(struct fathom_view *v, uint64_t avma
 					    struct fathom_place *ret)
 {
 	return v->target->ops->locate(v, avma, ret);
+}
+
+/*
+ * Finds where @avma is, as fathom_view_locate() does, and what describes it if it is code of no
+ * file. A symbol file of GDB's JIT interface becomes its holder until the view ends, at bias 0; of
+ * jitdumps and perf maps only the source is told. The first such address of a view reads the lists.
+ */
+static inline fathom_err fathom_view_locate_code(struct fathom_view *v, uint64_t avma,
+						 struct fathom_place *ret)
+{
+	FATHOM_TRY(fathom_view_locate(v, avma, ret));
+	if (ret->holder || !ret->is_code || !v->target->ops->locate_made)
+		return FATHOM_OK;
+	return v->target->ops->locate_made(v, avma, ret);
+}
+
+/*
+ * Returns whether all that fathom_view_locate_code() has told of symbol files of GDB's JIT
+ * interface is true now: each is still registered and has the same bytes, and none was missed. A
+ * program that runs may change them; if this is false, what was found out with them is worthless.
+ */
+static inline bool fathom_view_made_stayed(struct fathom_view *v)
+{
+	return !v->target->ops->made_stayed || v->target->ops->made_stayed(v);
 }
 
 /* Reads up to @size bytes at @avma; returns how many it read, and sets errno if fewer. */

@@ -119,3 +119,17 @@ fathom_err fathom_space_name_rest(struct fathom_view *v, const struct fathom_res
 {
 	return fathom_jit_answer(fathom_space_jit(v), rest);
 }
+
+fathom_err fathom_space_locate_made(struct fathom_view *v, uint64_t avma, struct fathom_place *ret)
+{
+	FATHOM_TRY(fathom_jit_locate(fathom_space_jit(v), avma, ret));
+	/* Keys of files are numbers of mappings. */
+	if (ret->holder)
+		ret->key += ((struct fathom_space_view *)v)->maps.n;
+	return FATHOM_OK;
+}
+
+bool fathom_space_made_stayed(struct fathom_view *v)
+{
+	return fathom_jit_stayed(fathom_space_jit(v));
+}

@@ -358,6 +358,7 @@ void fathom_space_end(struct fathom_view *view)
 {
 	struct fathom_space_view *v = (struct fathom_space_view *)view;
 
+	fathom_jit_locate_end(&v->jit);
 	/* The map of a core or snapshot never changes, nor do its files once all are open. */
 	if (!v->space->target.is_live && !has_failed(v) && keep(v))
 		return;

@@ -27,7 +27,7 @@ static size_t read_memory(void *data, uint64_t avma, void *to, size_t size)
 	}
 	if (m->fd >= 0)
 		return m->space->ops->read_open(m->space, m->fd, avma, to, size, &m->is_gone);
-	return m->is_pinned ? 0 : fathom_space_read(m->space, avma, to, size);
+	return m->is_pinned ? 0 : m->space->ops->read(m->space, avma, to, size);
 }
 
 static size_t read_each(void *data, const uint64_t *avmas, size_t n, size_t size, uint8_t *to)

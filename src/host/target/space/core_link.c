@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 
-#include "safe/base/cursor.h"
 #include "safe/base/limits.h"
 #include "safe/base/sort.h"
 #include "safe/elf/image.h"
@@ -21,6 +20,7 @@ struct linked {
 
 struct link {
 	const struct fathom_dump *dump;
+	struct fathom_reader memory; /* of dump */
 	const struct fathom_core_ranges *loads;
 	struct linked *items;
 	struct fathom_keyed *by_bias; /* sorted: bias -> index in items */
@@ -34,12 +34,12 @@ struct link {
 /* Returns the word at @avma; 0 if it was not stored. */
 static uint64_t word_at(const struct link *l, uint64_t avma)
 {
-	struct fathom_cursor c = cur_init(fathom_dump_from(l->dump, avma), l->swap);
+	uint64_t word;
 
-	return cur_uint(&c, l->word);
+	return fathom_reader_uint(&l->memory, avma, l->word, l->swap, &word) ? word : 0;
 }
 
-/* Returns the text at @avma; empty if it does not end in its piece. */
+/* Returns the text at @avma, which stays in the core; empty if it does not end in its piece. */
 static struct fathom_str text_at(const struct link *l, uint64_t avma)
 {
 	struct fathom_bytes b = fathom_dump_from(l->dump, avma);
@@ -70,29 +70,37 @@ static bool read_header(const struct link *l, uint64_t avma, struct linked *ret)
 	return false;
 }
 
-/* Returns DT_DEBUG, which the dynamic linker sets in the program; 0 if there is none. */
+/*
+ * Returns DT_DEBUG, which the dynamic linker sets in the program, from the dynamic section of @size
+ * bytes at @avma; 0 if there is none.
+ */
+static uint64_t debug_in(const struct link *l, uint64_t avma, uint64_t size)
+{
+	const uint64_t entry = 2 * (uint64_t)l->word;
+
+	/* An entry for each library, and some more. What was not stored reads as DT_NULL. */
+	for (uint64_t off = 0; off < FATHOM_MAX_LINK_MAPS * entry && size - off >= entry;
+	     off += entry) {
+		const uint64_t tag = word_at(l, avma + off);
+
+		if (tag == DT_NULL)
+			break;
+		if (tag == DT_DEBUG)
+			return word_at(l, avma + off + l->word);
+	}
+	return 0;
+}
+
+/* Returns DT_DEBUG of @k; 0 if there is none. */
 static uint64_t find_debug(const struct link *l, const struct linked *k)
 {
 	struct fathom_segment s;
+	uint64_t debug = 0;
 
-	for (uint32_t i = 0; i < k->image.phnum; i++) {
-		struct fathom_cursor c;
-
-		if (!fathom_image_segment(&k->image, i, &s) || s.type != PT_DYNAMIC)
-			continue;
-		c = cur_init(fathom_dump_from(l->dump, k->bias + s.vaddr), l->swap);
-		for (uint64_t left = s.memsz / (2 * (uint64_t)l->word); left && cur_left(&c);
-		     left--) {
-			const uint64_t tag = cur_uint(&c, l->word);
-			const uint64_t value = cur_uint(&c, l->word);
-
-			if (tag == DT_NULL)
-				break;
-			if (tag == DT_DEBUG && cur_ok(&c))
-				return value;
-		}
-	}
-	return 0;
+	for (uint32_t i = 0; i < k->image.phnum && !debug; i++)
+		if (fathom_image_segment(&k->image, i, &s) && s.type == PT_DYNAMIC)
+			debug = debug_in(l, k->bias + s.vaddr, s.memsz);
+	return debug;
 }
 
 /* Finds the ELF headers at the starts of mappings. */
@@ -263,7 +271,7 @@ fathom_err fathom_core_link_files(struct fathom_dump *d, const struct fathom_cor
 				  const struct fathom_core_facts *facts,
 				  struct fathom_core_ranges *ret)
 {
-	struct link l = { .dump = d, .loads = loads };
+	struct link l = { .dump = d, .memory = fathom_dump_reader(d), .loads = loads };
 	fathom_err err = FATHOM_E_MEMORY;
 	struct fathom_image core;
 

@@ -35,6 +35,16 @@ size_t fathom_dump_read(const struct fathom_dump *d, uint64_t avma, void *to, si
 	return done;
 }
 
+static size_t read_memory(void *data, uint64_t avma, void *to, size_t size)
+{
+	return fathom_dump_read(data, avma, to, size);
+}
+
+struct fathom_reader fathom_dump_reader(struct fathom_dump *d)
+{
+	return (struct fathom_reader){ read_memory, NULL, d };
+}
+
 const struct fathom_dump_code *fathom_dump_code_at(const struct fathom_dump *d, uint64_t avma)
 {
 	const size_t low = FATHOM_BISECT(d->n_code, i, d->code[i].end <= avma);

@@ -10,6 +10,7 @@
 #include "host/base/array.h"
 #include "host/file/file.h"
 #include "host/file/maps.h"
+#include "safe/base/reader.h"
 
 /* A piece of stored memory. */
 struct fathom_dump_piece {
@@ -83,6 +84,9 @@ const struct fathom_dump_code *fathom_dump_code_at(const struct fathom_dump *d, 
 
 /* Copies up to @size bytes of memory at @avma; returns how many were stored. */
 size_t fathom_dump_read(const struct fathom_dump *d, uint64_t avma, void *to, size_t size);
+
+/* Returns a reader of the memory of @d, which must outlive it. */
+struct fathom_reader fathom_dump_reader(struct fathom_dump *d);
 
 /* The device of mappings without device and inode numbers; no file has it. */
 #define FATHOM_DUMP_DEVICE UINT64_MAX

@@ -38,7 +38,7 @@ static enum fathom_sameness compare_bytes(const struct fathom_space *s,
 	if (!there.size)
 		return FATHOM_DIFFERENT;
 	here = malloc(size);
-	if (!here || fathom_space_read(s, m->start + (off - m->off), here, size) != size)
+	if (!here || !fathom_reader_read(&s->memory, m->start + (off - m->off), here, size))
 		same = FATHOM_UNREADABLE;
 	else
 		same = memcmp(here, there.data, size) == 0 ? FATHOM_SAME : FATHOM_DIFFERENT;
@@ -99,7 +99,7 @@ static enum fathom_sameness compare_memory(const struct fathom_space *s, uint64_
 		const uint64_t left = file.size - done;
 		const size_t size = left < COMPARE_STEP ? (size_t)left : COMPARE_STEP;
 
-		if (fathom_space_read(s, avma + done, scratch, size) != size)
+		if (!fathom_reader_read(&s->memory, avma + done, scratch, size))
 			return FATHOM_UNREADABLE;
 		if (memcmp(scratch, file.data + done, size) != 0)
 			return FATHOM_DIFFERENT;
@@ -337,8 +337,8 @@ static void read_segments(const struct fathom_space *s, const struct fathom_imag
 
 	for (uint32_t i = 0; i < image->phnum; i++)
 		if (fathom_image_segment(image, i, &p) && p.type == PT_LOAD)
-			whole[i] = fathom_space_read(s, bias + p.vaddr, to + p.off,
-						     (size_t)p.filesz) == p.filesz;
+			whole[i] = fathom_reader_read(&s->memory, bias + p.vaddr, to + p.off,
+						      (size_t)p.filesz);
 }
 
 /* Returns whether @svma is in the file's part of a completely read segment. */
@@ -456,7 +456,7 @@ static fathom_err read_vdso(const struct fathom_space *s, const struct fathom_ma
 
 	if (!pages)
 		return fathom_fail_memory(reterr);
-	if (fathom_space_read(s, mapping->start, pages, (size_t)size) != size) {
+	if (!fathom_reader_read(&s->memory, mapping->start, pages, (size_t)size)) {
 		const fathom_err err = unreadable(reterr);
 
 		fathom_pages_free(pages, size);
@@ -477,7 +477,7 @@ static size_t read_other_header(const struct fathom_space *s, const struct fatho
 	for (size_t i = maps->items[*k].first; i < maps->n && !got; i = maps->items[i].next) {
 		if (i == *k || !holds_offset(&maps->items[i], 0))
 			continue;
-		got = fathom_space_read(s, maps->items[i].start, header, (size_t)s->page);
+		got = s->memory.read(s->memory.data, maps->items[i].start, header, (size_t)s->page);
 		if (got)
 			*k = i;
 	}
@@ -503,7 +503,7 @@ fathom_err fathom_space_image(const struct fathom_space *s, const struct fathom_
 	header = malloc((size_t)s->page);
 	if (!header)
 		return fathom_fail_memory(reterr);
-	got = fathom_space_read(s, maps->items[k].start, header, (size_t)s->page);
+	got = s->memory.read(s->memory.data, maps->items[k].start, header, (size_t)s->page);
 	if (!got)
 		got = read_other_header(s, maps, &k, header);
 	if (!got) {

@@ -11,6 +11,13 @@
 
 _Static_assert(FATHOM_VIEW_FEW == FATHOM_MAPS_QUERIES, "views of few ask for parts of maps");
 
+static size_t read_memory(void *data, uint64_t avma, void *to, size_t size)
+{
+	const struct fathom_space *s = data;
+
+	return s->ops->read(s, avma, to, size);
+}
+
 void fathom_space_init(struct fathom_space *s, const struct fathom_space_ops *ops,
 		       const struct fathom_target_ops *target_ops,
 		       struct fathom_search_paths *paths, enum fathom_target_kind kind)
@@ -19,6 +26,7 @@ void fathom_space_init(struct fathom_space *s, const struct fathom_space_ops *op
 	s->ops = ops;
 	s->notes = &s->target.notes;
 	s->page = (uint64_t)sysconf(_SC_PAGESIZE);
+	s->memory = (struct fathom_reader){ read_memory, NULL, s };
 	pthread_mutex_init(&s->lock, NULL);
 }
 
@@ -70,15 +78,11 @@ static fathom_err fail_reach(const struct fathom_space *s, uint64_t avma,
 	return fathom_fail_reach(reterr, name);
 }
 
-size_t fathom_space_read(const struct fathom_space *s, uint64_t avma, void *to, size_t size)
-{
-	return s->ops->read(s, avma, to, size);
-}
-
 /* Reads memory now; incompletely stored memory is read through a view. */
 static size_t read_now(struct fathom_target *t, uint64_t avma, void *to, size_t size)
 {
-	const size_t done = fathom_space_read((struct fathom_space *)t, avma, to, size);
+	const struct fathom_reader *memory = &((struct fathom_space *)t)->memory;
+	const size_t done = memory->read(memory->data, avma, to, size);
 	struct fathom_view *v;
 	size_t all;
 

@@ -106,6 +106,7 @@ struct fathom_space {
 	struct fathom_notes *notes;      /* of the target */
 	char root[64];                   /* prefix of its paths, or "" */
 	uint64_t page;                   /* bytes */
+	struct fathom_reader memory;     /* by ops->read() */
 	pthread_mutex_t lock;            /* guards the list; held only to look at it */
 	struct fathom_space_file *files; /* open files; mapped_files.c */
 	struct fathom_space_file *bucket[FATHOM_SPACE_BUCKETS]; /* the same files by hash */
@@ -174,9 +175,6 @@ fathom_err fathom_space_fail_reach(const struct fathom_space *s, uint64_t avma,
 bool fathom_space_format_exe(const struct fathom_space *s, const struct fathom_maps *maps,
 			     uint64_t entry, const struct fathom_mapping *m, char *path,
 			     size_t cap);
-
-/* Reads memory; see the operation. */
-size_t fathom_space_read(const struct fathom_space *s, uint64_t avma, void *to, size_t size);
 
 /* Memory of the program that runs now, read many times through one descriptor, if any. */
 struct fathom_space_memory {

@@ -4,10 +4,13 @@
 
 #include <arpa/inet.h>
 #include <dlfcn.h>
+#include <fcntl.h>
+#include <link.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -22,6 +25,8 @@ struct asked {
 	bool from_elsewhere;
 	bool backwards; /* more was done than there is */
 };
+
+enum { ON_PROGRESS_LINE = __LINE__ + 3 };
 
 static int on_progress(void *data, const struct fathom_progress *p)
 {
@@ -337,6 +342,152 @@ static void storing_an_index(void **state)
 	fathom_destroy(session);
 }
 
+/* The program's code mapped from a copy that lacks debug information. */
+struct stripped {
+	uint64_t address;     /* of on_progress() in the mapped copy */
+	char debug_path[256]; /* of its compressed debug file */
+	const char *dirs[2];
+	char dir[64];
+};
+
+/* Formats the path of the debug file with the build-id of the program. */
+static void find_debug_path(struct stripped *s)
+{
+	struct fathom *session = open_session(FATHOM_NO_CACHE, 1);
+	struct fathom_target *target = open_program(session);
+	struct fathom_target_info info;
+	int size;
+
+	fathom_target_get_info(target, &info);
+	assert_true(info.build_id_size > 1);
+	size = snprintf(s->debug_path, sizeof s->debug_path, "%s/.build-id/%02x/", s->dir,
+			info.build_id[0]);
+	for (uint32_t i = 1; i < info.build_id_size; i++)
+		size += snprintf(s->debug_path + size, sizeof s->debug_path - (size_t)size, "%02x",
+				 info.build_id[i]);
+	(void)snprintf(s->debug_path + size, sizeof s->debug_path - (size_t)size, ".debug");
+	fathom_target_release(target);
+	fathom_destroy(session);
+}
+
+/* Copies the program to @path, with .debug_info marked as missing. */
+static void copy_without_debug(const char *path)
+{
+	FILE *from = fopen("/proc/self/exe", "r");
+	FILE *to = fopen(path, "w");
+	ElfW(Ehdr) * header;
+	ElfW(Shdr) * sections;
+	char *bytes;
+	long size;
+
+	assert_true(from && to && !fseek(from, 0, SEEK_END));
+	size = ftell(from);
+	bytes = malloc((size_t)size);
+	assert_true(bytes && !fseek(from, 0, SEEK_SET));
+	assert_int_equal(fread(bytes, 1, (size_t)size, from), size);
+	header = (void *)bytes;
+	sections = (void *)(bytes + header->e_shoff);
+	for (int i = 0; i < header->e_shnum; i++)
+		if (strcmp(bytes + sections[header->e_shstrndx].sh_offset + sections[i].sh_name,
+			   ".debug_info") == 0)
+			sections[i].sh_type = SHT_NOBITS;
+	assert_int_equal(fwrite(bytes, 1, (size_t)size, to), size);
+	free(bytes);
+	(void)fclose(from);
+	assert_int_equal(fclose(to), 0);
+}
+
+/* Maps the copy at @path as the loader has mapped the program with on_progress(). */
+static int map_copy(struct dl_phdr_info *info, size_t size, void *data)
+{
+	struct stripped *s = data;
+	const uint64_t mask = (uint64_t)sysconf(_SC_PAGESIZE) - 1;
+	const uint64_t code = (uint64_t)(uintptr_t)on_progress - info->dlpi_addr;
+
+	(void)size;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+		const uint64_t skip = p->p_vaddr & mask;
+		char path[80];
+		void *map;
+		int fd;
+
+		if (p->p_type != PT_LOAD || !(p->p_flags & PF_X) || code < p->p_vaddr ||
+		    code - p->p_vaddr >= p->p_filesz)
+			continue;
+		(void)snprintf(path, sizeof path, "%s/stripped", s->dir);
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		map = mmap(NULL, p->p_filesz + skip, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd,
+			   (off_t)(p->p_offset - skip));
+		assert_true(fd >= 0 && map != MAP_FAILED);
+		close(fd);
+		s->address = (uint64_t)(uintptr_t)map + skip + code - p->p_vaddr;
+	}
+	return 1; /* the first is the program */
+}
+
+static void make_stripped(struct stripped *s)
+{
+	char command[3 * sizeof s->debug_path];
+
+	(void)snprintf(s->dir, sizeof s->dir, "%s/split", folder);
+	s->dirs[0] = s->dir;
+	find_debug_path(s);
+	(void)snprintf(command, sizeof command,
+		       "mkdir -p $(dirname %s) && gzip -1 </proc/%d/exe >%s", s->debug_path,
+		       getpid(), s->debug_path);
+	assert_int_equal(system(command), 0);
+	(void)snprintf(command, sizeof command, "%s/stripped", s->dir);
+	copy_without_debug(command);
+	(void)dl_iterate_phdr(map_copy, s);
+	assert_true(s->address);
+}
+
+struct single {
+	struct fathom_target *target;
+	uint64_t address;
+	uint32_t line;
+};
+
+static fathom_err ask_line(void *data, struct fathom_errinfo *info)
+{
+	struct single *s = data;
+	struct fathom_answers *answers;
+	const fathom_err err =
+		fathom_symbolize(s->target, NULL, &s->address, NULL, 1, &answers, info);
+
+	if (err)
+		return err;
+	s->line = fathom_answers_get(answers, 0)->frame
+			  ? fathom_answers_get(answers, 0)->frame->line
+			  : 0;
+	fathom_answers_free(answers);
+	return FATHOM_OK;
+}
+
+/* A search for a debug file that is given up leaves nothing behind: the next one finds the file. */
+static void cancelling_a_search(void **state)
+{
+	struct fathom *session = open_session(FATHOM_NO_CACHE, 1);
+	struct stripped s = { .address = 0 };
+	struct fathom_target_options options = { .size = sizeof options };
+	struct single one;
+
+	(void)state;
+	make_stripped(&s);
+	options.debug_dirs = s.dirs;
+	one.address = s.address;
+	assert_int_equal(fathom_target_open_self(session, &options, &one.target, NULL), 0);
+	cancel(ask_line, &one, 1);
+	assert_int_equal(asked.phase, FATHOM_PHASE_OPEN);
+	asked = (struct asked){ .thread = pthread_self() };
+	assert_int_equal(ask_line(&one, NULL), 0);
+	assert_int_equal(one.line, ON_PROGRESS_LINE);
+	assert_null(fathom_target_note(one.target, 0));
+	fathom_target_release(one.target);
+	fathom_destroy(session);
+}
+
 /* A server that takes connections and says nothing. */
 static int silent_server(void)
 {
@@ -402,6 +553,7 @@ int main(void)
 		cmocka_unit_test(writing_a_snapshot),
 		cmocka_unit_test(preparing_this_process),
 		cmocka_unit_test(storing_an_index),
+		cmocka_unit_test(cancelling_a_search),
 		cmocka_unit_test(waiting_for_a_server),
 	};
 

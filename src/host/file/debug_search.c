@@ -7,6 +7,7 @@
 
 #include "host/base/notes.h"
 #include "host/base/path.h"
+#include "host/base/progress.h"
 #include "host/file/codec.h"
 #include "host/file/debuginfod.h"
 #include "safe/base/cursor.h"
@@ -54,7 +55,9 @@ struct fathom_object *fathom_debugfile_try(const struct fathom_search_paths *pat
 
 	if (!fathom_object_open(&paths->session->memory, path, &o, &info))
 		return o;
-	if (info.err != FATHOM_E_OS || (info.os_errno != ENOENT && info.os_errno != ENOTDIR))
+	/* A call that was given up has learnt nothing about the file. */
+	if (info.err != FATHOM_E_CANCELLED &&
+	    (info.err != FATHOM_E_OS || (info.os_errno != ENOENT && info.os_errno != ENOTDIR)))
 		fathom_notes_add(notes, &info);
 	return NULL;
 }
@@ -297,6 +300,8 @@ static struct fathom_object *find_by_debuginfod(const struct fathom_search_paths
 	char *path;
 
 	if (fathom_debuginfod_find(paths->session, wanted->build_id, &path, &info)) {
+		if (fathom_is_cancelled(paths->session))
+			return NULL;
 		*ret_timeout = info.err == FATHOM_E_TIMEOUT || info.err == FATHOM_E_CANCELLED;
 		fathom_errinfo_set_file(&info, wanted->main->file->path);
 		fathom_notes_add(notes, &info);
@@ -395,6 +400,8 @@ static struct fathom_object *find_sup_by_debuginfod(const struct fathom_search_p
 	char *path;
 
 	if (fathom_debuginfod_find(paths->session, id, &path, &info)) {
+		if (fathom_is_cancelled(paths->session))
+			return NULL;
 		fathom_errinfo_set_file(&info, debug->file->path);
 		fathom_notes_add(notes, &info);
 		return NULL;
@@ -452,7 +459,7 @@ struct fathom_object *fathom_debugfile_find_sup(const struct fathom_search_paths
 	if (!found && (paths->session->flags & FATHOM_DEBUGINFOD))
 		found = find_sup_by_debuginfod(paths, debug, id, notes);
 	*ret_missing = !found;
-	if (!found) {
+	if (!found && !fathom_is_cancelled(paths->session)) {
 		(void)fathom_fail(&info, FATHOM_E_NOT_FOUND, ".gnu_debugaltlink", 0,
 				  "the supplementary debug file it names was not found");
 		fathom_errinfo_set_file(&info, debug->file->path);

@@ -5,6 +5,9 @@
  * to: dwz's supplementary file, package files of split DWARF, and MiniDebugInfo inside the file.
  *
  * A candidate that does not match is never used; it becomes a note.
+ *
+ * A call that is given up finds nothing, without a note: the caller then asks fathom_is_cancelled()
+ * and keeps no result.
  */
 #ifndef FATHOM_FILE_DEBUG_SEARCH_H
 #define FATHOM_FILE_DEBUG_SEARCH_H

@@ -61,7 +61,7 @@ static void run_part(void *data, size_t number, unsigned thread)
 		struct fathom_errinfo error = { 0 };
 
 		p->err = w->fn(&p->task, offs[i], &error);
-		if (p->err && p->err != FATHOM_E_MEMORY)
+		if (p->err && p->err != FATHOM_E_MEMORY && p->err != FATHOM_E_CANCELLED)
 			note(w, &error);
 	}
 	fathom_file_give_back(w->d->object->file,

@@ -410,6 +410,9 @@ static fathom_err write_all(struct store *s, bool all)
 	all = all || (s->debug && was_inflated(s->debug));
 	if (all && !s->debug)
 		s->debug = fathom_module_debug(s->module, &reason);
+	/* An index without lines would be kept as complete. */
+	if (fathom_is_cancelled(s->module->session))
+		return FATHOM_E_CANCELLED;
 	if (all && s->debug) {
 		FATHOM_TRY(store_all(s));
 	}

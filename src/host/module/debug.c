@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "host/base/pool.h"
+#include "host/base/progress.h"
 #include "host/file/debug_search.h"
 #include "host/module/module.h"
 #include "host/module/unit_data.h"
@@ -124,6 +124,9 @@ fathom_err fathom_debug_create(struct fathom_module *module, struct fathom_debug
 	if (!err && d->sup)
 		err = fathom_units_init(&d->sup_units, &d->sup_view, module->main, &session->memory,
 					module->notes, d->sup->file);
+	/* What was not found or loaded then may be there. */
+	if (fathom_is_cancelled(session))
+		err = FATHOM_E_CANCELLED;
 	if (err) {
 		fathom_debug_destroy(d);
 		return err;

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "host/base/progress.h"
 #include "host/file/debug_search.h"
 #include "host/module/cache_read.h"
 #include "host/module/evict.h"
@@ -29,8 +30,11 @@ static bool find_symbols(struct fathom_module *m)
 	return fathom_unwind_tables_init(&m->unwind, m->main, m->debug);
 }
 
-/* Looks for a separate debug file, as main has no debug information. */
-static void find_debug(struct fathom_module *m)
+/*
+ * Looks for a separate debug file, as main has no debug information. Returns FATHOM_E_CANCELLED if
+ * the call was given up: whether there is one is then unknown.
+ */
+static fathom_err find_debug(struct fathom_module *m)
 {
 	bool refused = false;
 	bool timeout = false;
@@ -38,6 +42,8 @@ static void find_debug(struct fathom_module *m)
 	m->debug = fathom_debugfile_find(m->paths, m->main, m->notes, &refused, &timeout);
 	if (!m->debug)
 		m->mini = fathom_debugfile_mini(m->paths, m->main, m->notes);
+	if (fathom_is_cancelled(m->session))
+		return FATHOM_E_CANCELLED;
 	if (m->debug)
 		fathom_object_rebase(m->debug, m->main);
 	if (m->mini)
@@ -46,12 +52,14 @@ static void find_debug(struct fathom_module *m)
 		m->no_debug = FATHOM_REASON_BUILD_ID_MISMATCH;
 	else if (!m->debug && timeout)
 		m->no_debug = FATHOM_REASON_TIMEOUT;
+	return FATHOM_OK;
 }
 
 static fathom_err create(const struct fathom_search_paths *paths, struct fathom_object *main,
 			 struct fathom_notes *notes, bool alone, struct fathom_module **ret)
 {
 	struct fathom_module *m = calloc(1, sizeof *m);
+	fathom_err err = FATHOM_OK;
 
 	if (!m) {
 		fathom_object_close(main);
@@ -65,10 +73,12 @@ static fathom_err create(const struct fathom_search_paths *paths, struct fathom_
 	if (has_debug_info(m->main))
 		m->debug = m->main;
 	else if (!alone)
-		find_debug(m);
-	if (!find_symbols(m)) {
+		err = find_debug(m);
+	if (!err && !find_symbols(m))
+		err = FATHOM_E_MEMORY;
+	if (err) {
 		fathom_module_close(m);
-		return FATHOM_E_MEMORY;
+		return err;
 	}
 	fathom_cache_open(m);
 	*ret = m;
@@ -93,11 +103,11 @@ fathom_err fathom_module_open(const struct fathom_search_paths *paths, struct fa
 			      struct fathom_errinfo *reterr)
 {
 	struct fathom_object *main;
+	fathom_err err;
 
 	FATHOM_TRY(fathom_object_create(&paths->session->memory, file, &main, reterr));
-	if (fathom_module_create(paths, main, notes, ret))
-		return fathom_fail_memory(reterr);
-	return FATHOM_OK;
+	err = fathom_module_create(paths, main, notes, ret);
+	return err ? fathom_fail(reterr, err, "", 0, fathom_err_name(err)) : FATHOM_OK;
 }
 
 static void destroy_dynsym(struct fathom_dynsym *d)
@@ -213,7 +223,7 @@ struct fathom_debug *fathom_module_debug(struct fathom_module *m, enum fathom_re
 	err = atomic_load(&m->dwarf_error);
 	if (!err) {
 		err = fathom_debug_create(m, &d);
-		if (err && err != FATHOM_E_MEMORY)
+		if (err && err != FATHOM_E_MEMORY && err != FATHOM_E_CANCELLED)
 			atomic_store(&m->dwarf_error, err);
 	}
 	if (err) {

@@ -50,7 +50,10 @@ struct fathom_module {
 fathom_err fathom_module_open(const struct fathom_search_paths *paths, struct fathom_file *file,
 			      struct fathom_notes *notes, struct fathom_module **ret,
 			      struct fathom_errinfo *reterr);
-/* Does the same for @main, an object that is already open. */
+/*
+ * Does the same for @main, an object that is already open. Returns FATHOM_E_MEMORY or
+ * FATHOM_E_CANCELLED on failure.
+ */
 fathom_err fathom_module_create(const struct fathom_search_paths *paths, struct fathom_object *main,
 				struct fathom_notes *notes, struct fathom_module **ret);
 /* Does the same without looking for files: @main has all there is. */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "host/base/progress.h"
 #include "host/file/debug_search.h"
 #include "host/module/module.h"
 #include "host/module/unit_data.h"
@@ -87,7 +88,10 @@ static struct fathom_split_file *new_file(const char *path)
 	return f;
 }
 
-/* Returns the file at @path with its sections loaded, opened once; NULL if out of memory. */
+/*
+ * Returns the file at @path with its sections loaded, opened once; NULL if out of memory, or if the
+ * call was given up.
+ */
 static struct fathom_split_file *open_file(struct fathom_debug *d, const char *path)
 {
 	struct fathom_module *m = d->module;
@@ -102,6 +106,10 @@ static struct fathom_split_file *open_file(struct fathom_debug *d, const char *p
 	f->object = fathom_debugfile_try(m->paths, path, m->notes);
 	if (f->object)
 		(void)fathom_dwarf_load(m->session, f->object, ".dwo", m->notes, &f->view);
+	if (fathom_is_cancelled(m->session)) {
+		free_file(f);
+		return NULL;
+	}
 	return publish(d, f);
 }
 
@@ -338,6 +346,8 @@ fathom_err fathom_split_find(struct fathom_worker *w, struct fathom_debug *d,
 		return FATHOM_OK;
 	}
 	f = find_dwo(w, d, u, name, ret_off, &refused);
+	if (!f && fathom_is_cancelled(d->module->session))
+		return FATHOM_E_CANCELLED;
 	if (!f)
 		return note_missing(d, u, name, refused);
 	*ret_file = f;

@@ -14,6 +14,7 @@ struct fathom_open_unit;
 /*
  * Finds the file and offset of the split unit of the skeleton in @u. Returns FATHOM_E_NOT_FOUND or
  * FATHOM_E_MISMATCH, which is noted, if it is not there; the skeleton's own lines still serve.
+ * Returns FATHOM_E_CANCELLED if the call was given up meanwhile.
  */
 fathom_err fathom_split_find(struct fathom_worker *w, struct fathom_debug *d,
 			     const struct fathom_open_unit *u,

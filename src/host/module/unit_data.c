@@ -32,9 +32,11 @@ fathom_err fathom_unit_data_open(struct fathom_worker *w, struct fathom_debug *d
 		err = fathom_split_find(w, d, &u, &u.split, &u.split_off);
 		if (err)
 			u.no_split = fathom_reason_of(err);
-		err = err ? FATHOM_END
-			  : fathom_worker_open_unit(w, &u.split->view, u.split_off, &u.unit,
-						    &u.root, reterr);
+		if (!err)
+			err = fathom_worker_open_unit(w, &u.split->view, u.split_off, &u.unit,
+						      &u.root, reterr);
+		else if (err != FATHOM_E_CANCELLED)
+			err = FATHOM_END;
 		if (err < 0) {
 			fathom_worker_close_unit(w, &u.skeleton);
 			return err;

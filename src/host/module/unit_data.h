@@ -62,7 +62,10 @@ struct fathom_open_unit {
 	bool is_split;
 };
 
-/* Opens the unit at @off of the module's DWARF, and its split unit if it has one. */
+/*
+ * Opens the unit at @off of the module's DWARF, and its split unit if it has one. Returns
+ * FATHOM_E_CANCELLED if the call was given up while that was looked for.
+ */
 fathom_err fathom_unit_data_open(struct fathom_worker *w, struct fathom_debug *d, uint64_t off,
 				 struct fathom_open_unit *ret, struct fathom_errinfo *reterr);
 void fathom_unit_data_close(struct fathom_worker *w, const struct fathom_open_unit *u);

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "host/base/progress.h"
 #include "host/module/lines.h"
 #include "host/module/module.h"
 #include "host/module/unit_data.h"
@@ -235,6 +236,11 @@ const struct fathom_variables *fathom_variables_get(struct fathom_debug *d, stru
 	if (v)
 		return v;
 	v = create(d, w);
+	/* A call that was given up may have missed split units. */
+	if (v && fathom_is_cancelled(d->module->session)) {
+		fathom_variables_free(v, &d->module->session->memory);
+		return NULL;
+	}
 	if (v && !atomic_compare_exchange_strong(&d->variables, &expected, v)) {
 		fathom_variables_free(v, &d->module->session->memory);
 		v = expected;

@@ -205,7 +205,7 @@ static struct fathom_unit_data *prepare_unit(struct fathom_batch *b, const struc
 	}
 	if (err == FATHOM_E_MEMORY) {
 		fathom_batch_fail(b, err);
-	} else if (err) {
+	} else if (err && err != FATHOM_E_CANCELLED) {
 		if (!info.file[0])
 			fathom_errinfo_set_file(&info, b->debug->object->file->path);
 		fathom_notes_add(b->module->notes, &info);

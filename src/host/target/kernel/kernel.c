@@ -231,7 +231,7 @@ static fathom_err place_image(const struct fathom_kernel *k, struct fathom_kerne
 	return FATHOM_OK;
 }
 
-/* Looks for the file of the image. FATHOM_E_MEMORY. */
+/* Looks for the file of the image. Returns FATHOM_E_MEMORY or FATHOM_E_CANCELLED on failure. */
 static fathom_err find_image(const struct fathom_kernel *k, struct fathom_kernel_image *image)
 {
 	const struct fathom_bytes id = { k->build_id.data, k->build_id.size };
@@ -262,8 +262,9 @@ const struct fathom_kernel_image *fathom_kernel_image(struct fathom_kernel *k)
 	if (image)
 		return image;
 	image = calloc(1, sizeof *image);
-	if (!image || find_image(k, image)) {
-		free(image);
+	/* What a search that was given up has not found may be there. */
+	if (!image || find_image(k, image) || fathom_is_cancelled(k->place.session)) {
+		image_free(image);
 		return NULL;
 	}
 	if (!atomic_compare_exchange_strong(&k->image, &expected, image)) {
@@ -333,7 +334,7 @@ const struct fathom_kernel_module *fathom_kernel_module(struct fathom_kernel *k,
 	m = calloc(1, sizeof *m);
 	if (!m)
 		return NULL;
-	if (open_module(k, name, &id, m)) {
+	if (open_module(k, name, &id, m) || fathom_is_cancelled(k->place.session)) {
 		module_free(m);
 		return NULL;
 	}

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "host/base/path.h"
+#include "host/base/progress.h"
 #include "host/file/debug_search.h"
 #include "host/file/debuginfod.h"
 #include "host/file/kernel_text.h"
@@ -71,6 +72,8 @@ static struct fathom_object *try_debuginfod(const struct search *s)
 	if (!(s->place->session->flags & FATHOM_DEBUGINFOD))
 		return NULL;
 	if (fathom_debuginfod_find(s->place->session, s->build_id, &path, &info)) {
+		if (fathom_is_cancelled(s->place->session))
+			return NULL;
 		s->miss->timeout = info.err == FATHOM_E_TIMEOUT || info.err == FATHOM_E_CANCELLED;
 		fathom_errinfo_set_file(&info, "debuginfod");
 		fathom_notes_add(s->place->notes, &info);

@@ -50,9 +50,29 @@ static void all_verbs(void **state)
 	fathom_destroy(session);
 }
 
+/* A size without a build-id counts as none. */
+static void a_build_id_without_bytes(void **state)
+{
+	const struct fathom_mapping_info gone = {
+		(uintptr_t)__ehdr_start, (uintptr_t)__ehdr_start + 4096, 0, "/gone", NULL, 20, PF_R
+	};
+	const struct fathom_address_space s = {
+		.size = sizeof s, .read = read_image, .mappings = &gone, .n_mappings = 1
+	};
+	struct fathom_target *t;
+	struct fathom *session;
+
+	(void)state;
+	assert_int_equal(fathom_create(NULL, &session, NULL), FATHOM_OK);
+	assert_int_equal(fathom_target_open_reader(session, &s, NULL, &t, NULL), 0);
+	fathom_target_release(t);
+	fathom_destroy(session);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(all_verbs) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(all_verbs),
+					    cmocka_unit_test(a_build_id_without_bytes) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

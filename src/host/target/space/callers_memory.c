@@ -103,7 +103,8 @@ static bool copy_mapping(struct reader *r, size_t i, const struct fathom_mapping
 {
 	const struct fathom_str path = { from->path,
 					 from->path ? (uint32_t)strlen(from->path) : 0 };
-	const struct fathom_str id = { (const char *)from->build_id, from->build_id_size };
+	const struct fathom_str id = { (const char *)from->build_id,
+				       from->build_id ? from->build_id_size : 0 };
 	struct fathom_mapping *m = &r->maps.items[i];
 
 	*m = (struct fathom_mapping){ .start = from->start,
@@ -116,7 +117,7 @@ static bool copy_mapping(struct reader *r, size_t i, const struct fathom_mapping
 	if (!path.size)
 		return true;
 	m->name = (struct fathom_str){ fathom_arena_strdup(&r->arena, path), path.size };
-	if (id.data && id.size)
+	if (id.size)
 		r->build_ids[i] =
 			(struct fathom_bytes){ (const uint8_t *)fathom_arena_strdup(&r->arena, id),
 					       id.size };
@@ -125,7 +126,7 @@ static bool copy_mapping(struct reader *r, size_t i, const struct fathom_mapping
 		m->inode = fathom_dump_inode(path) ^ (id.size ? fathom_dump_inode(id) : 0);
 		m->inode += !m->inode;
 	}
-	return m->name.data && (!id.size || !id.data || r->build_ids[i].data);
+	return m->name.data && (!id.size || r->build_ids[i].data);
 }
 
 static fathom_err copy_mappings(struct reader *r, const struct fathom_mapping_info *from, size_t n)

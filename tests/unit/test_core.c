@@ -36,6 +36,7 @@ struct recipe {
 	bool big;
 	bool notes_last;
 	bool no_files;
+	bool no_entry; /* AT_ENTRY is missing */
 };
 
 /* A file being written. */
@@ -122,8 +123,10 @@ static void put_notes(struct made *m, const struct recipe *r)
 	at = begin_note(m, NT_AUXV);
 	put_word(m, AT_PAGESZ);
 	put_word(m, 0x10000);
-	put_word(m, AT_ENTRY);
-	put_word(m, 0x401234);
+	if (!r->no_entry) {
+		put_word(m, AT_ENTRY);
+		put_word(m, 0x401234);
+	}
 	put_word(m, AT_NULL);
 	put_word(m, 0);
 	end_note(m, at);
@@ -471,6 +474,28 @@ static void files_of_one_path_are_told_apart_by_their_headers(void **state)
 	check_programs(2, false);
 }
 
+/* Without AT_ENTRY and without a DT_DEBUG nothing tells which file is the program. */
+static void no_file_is_taken_for_the_program(void **state)
+{
+	static const struct load loads[] = {
+		{ 0x400000, 0x1000, 0x1000, PF_R | PF_X },
+		{ 0x500000, 0x1000, 0x1000, PF_R | PF_X },
+	};
+	const struct recipe r = {
+		.loads = loads, .n_loads = 2, .no_files = true, .no_entry = true
+	};
+	const struct made m = make(&r);
+	struct opened o;
+
+	(void)state;
+	put_program(m.data + m.n - 0x2000, 1);
+	put_program(m.data + m.n - 0x1000, 1);
+	open_made(&o, m, m.n);
+	assert_int_equal(o.err, 0);
+	assert_int_equal(o.dump.entry, 0);
+	close_opened(&o);
+}
+
 static void what_overlaps_is_left_out(void **state)
 {
 	static const struct load loads[] = {
@@ -557,6 +582,7 @@ int main(void)
 		cmocka_unit_test(more_segments_than_the_header_can_count),
 		cmocka_unit_test(a_file_may_be_deleted_and_paths_be_the_same),
 		cmocka_unit_test(files_of_one_path_are_told_apart_by_their_headers),
+		cmocka_unit_test(no_file_is_taken_for_the_program),
 		cmocka_unit_test(what_overlaps_is_left_out),
 		cmocka_unit_test(a_list_without_a_range_that_can_be_is_none),
 		cmocka_unit_test(of_what_was_cut_short_the_rest_is_known),

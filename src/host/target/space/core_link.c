@@ -122,7 +122,7 @@ static bool find_headers(struct link *l, uint64_t vdso)
 	l->program = l->n;
 	for (size_t i = 0; i < l->n && !l->debug; i++) {
 		l->debug = find_debug(l, &l->items[i]);
-		l->program = i;
+		l->program = l->debug ? i : l->n;
 	}
 	return true;
 }

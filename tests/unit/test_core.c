@@ -36,7 +36,8 @@ struct recipe {
 	bool big;
 	bool notes_last;
 	bool no_files;
-	bool no_entry; /* AT_ENTRY is missing */
+	bool no_entry;       /* AT_ENTRY is missing */
+	const int32_t *tids; /* of NT_PRSTATUS, ended by 0; NULL: no notes */
 };
 
 /* A file being written. */
@@ -103,6 +104,19 @@ static void end_note(struct made *m, size_t start)
 		put(m, 0, 1);
 }
 
+/* NT_PRSTATUS of x86-64: pr_pid is at 32, and r15, which becomes @r15, at 112 of 336 bytes. */
+static void put_status(struct made *m, int32_t tid, uint32_t r15)
+{
+	const size_t at = begin_note(m, NT_PRSTATUS);
+
+	put_text(m, "", 32);
+	put(m, (uint32_t)tid, 4);
+	put_text(m, "", 76);
+	put(m, r15, 8);
+	put_text(m, "", 216);
+	end_note(m, at);
+}
+
 static void put_notes(struct made *m, const struct recipe *r)
 {
 	size_t at = begin_note(m, NT_PRPSINFO);
@@ -130,6 +144,8 @@ static void put_notes(struct made *m, const struct recipe *r)
 	put_word(m, AT_NULL);
 	put_word(m, 0);
 	end_note(m, at);
+	for (size_t i = 0; r->tids && r->tids[i]; i++)
+		put_status(m, r->tids[i], (uint32_t)i);
 	if (r->no_files)
 		return;
 	at = begin_note(m, NT_FILE);
@@ -496,6 +512,28 @@ static void no_file_is_taken_for_the_program(void **state)
 	close_opened(&o);
 }
 
+static void a_second_note_of_one_thread_is_dropped(void **state)
+{
+	static const int32_t tids[] = { 4711, 4713, 4711, 4712, 4713, 0 };
+	static const struct {
+		int32_t tid;
+		uint8_t r15;
+	} expected[] = { { 4711, 0 }, { 4713, 1 }, { 4712, 3 } };
+	const struct recipe r = {
+		.loads = plain_loads, .n_loads = 4, .no_files = true, .tids = tids
+	};
+	struct opened o;
+
+	(void)state;
+	open_recipe(&o, &r);
+	assert_int_equal(o.dump.n_threads, 3);
+	for (size_t i = 0; i < 3; i++) {
+		assert_int_equal(o.dump.threads[i].tid, expected[i].tid);
+		assert_int_equal(o.dump.threads[i].status.data[112], expected[i].r15);
+	}
+	close_opened(&o);
+}
+
 static void what_overlaps_is_left_out(void **state)
 {
 	static const struct load loads[] = {
@@ -583,6 +621,7 @@ int main(void)
 		cmocka_unit_test(a_file_may_be_deleted_and_paths_be_the_same),
 		cmocka_unit_test(files_of_one_path_are_told_apart_by_their_headers),
 		cmocka_unit_test(no_file_is_taken_for_the_program),
+		cmocka_unit_test(a_second_note_of_one_thread_is_dropped),
 		cmocka_unit_test(what_overlaps_is_left_out),
 		cmocka_unit_test(a_list_without_a_range_that_can_be_is_none),
 		cmocka_unit_test(of_what_was_cut_short_the_rest_is_known),

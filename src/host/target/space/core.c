@@ -159,15 +159,33 @@ static void read_psinfo(struct core *core, struct fathom_bytes desc)
 	core->dump.command[sizeof core->dump.command - 1] = '\0';
 }
 
-/* Adds a thread; ignores a second note for it, which overlaps other notes or is damaged. */
 static bool add_thread(struct core *core, struct fathom_bytes desc)
 {
 	const struct fathom_dump_thread t = { fathom_prstatus_tid(&core->image, desc), desc };
 
-	if (!t.tid)
-		return true;
-	if (!fathom_array_push(&core->threads, t))
+	return !t.tid || fathom_array_push(&core->threads, t);
+}
+
+/* Drops all notes of a thread but the first: a second one is damaged. */
+static bool drop_repeated_threads(struct core *core)
+{
+	struct fathom_dump_thread *threads = core->threads.items;
+	const size_t n = core->threads.n;
+	struct fathom_keyed *keyed = malloc((2 * n + 1) * sizeof *keyed);
+
+	if (!keyed)
 		return false;
+	for (size_t i = 0; i < n; i++)
+		keyed[i] = (struct fathom_keyed){ (uint32_t)threads[i].tid, i };
+	fathom_sort_keyed(keyed, keyed + n, n);
+	for (size_t i = 1; i < n; i++)
+		if (keyed[i].key == keyed[i - 1].key)
+			threads[keyed[i].value].tid = 0;
+	core->threads.n = 0;
+	for (size_t i = 0; i < n; i++)
+		if (threads[i].tid)
+			threads[core->threads.n++] = threads[i];
+	free(keyed);
 	return true;
 }
 
@@ -241,7 +259,8 @@ static fathom_err read_segments(struct core *core, struct fathom_errinfo *reterr
 		else if (s.type == PT_LOAD)
 			read_load(core, &s);
 	}
-	return sort_ranges(&core->loads) ? FATHOM_OK : fail_memory(reterr);
+	return sort_ranges(&core->loads) && drop_repeated_threads(core) ? FATHOM_OK
+									: fail_memory(reterr);
 }
 
 static fathom_err make_pieces(struct core *core, struct fathom_errinfo *reterr)

@@ -594,7 +594,6 @@ static void describe(const struct fathom_space *s, struct fathom_space_facts *re
 	const size_t size = read_small(process_of(s), "auxv", auxv, sizeof auxv);
 	size_t length;
 
-	memset(ret, 0, sizeof *ret);
 	/* A line of at most 15 bytes. */
 	length = read_small(process_of(s), "comm", ret->command, sizeof ret->command);
 	if (length)

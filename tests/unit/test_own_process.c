@@ -3,9 +3,14 @@
 #include "unit.h"
 
 #include <fathom/fathom.h>
+#include <pthread.h>
 #include <string.h>
+#include <sys/auxv.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "host/target/space/space.h"
 
 static int known_number = 42;
 
@@ -73,9 +78,57 @@ static void all_verbs(void **state)
 	fathom_destroy(session);
 }
 
+static void *describe_from_thread(void *data)
+{
+	struct fathom_space_facts *facts = data;
+	struct fathom_target *t;
+	struct fathom *session;
+
+	assert_int_equal(prctl(PR_SET_NAME, "a thread"), 0);
+	assert_int_equal(fathom_create(NULL, &session, NULL), FATHOM_OK);
+	assert_int_equal(fathom_target_open_self(session, NULL, &t, NULL), FATHOM_OK);
+	fathom_space_describe((const struct fathom_space *)t, facts);
+	fathom_target_release(t);
+	fathom_destroy(session);
+	return NULL;
+}
+
+/* The command is the process's, whichever thread asks. */
+static void command_of_the_process(void **state)
+{
+	struct fathom_space_facts facts;
+	pthread_t thread;
+
+	(void)state;
+	assert_int_equal(prctl(PR_SET_NAME, "the program"), 0);
+	assert_int_equal(pthread_create(&thread, NULL, describe_from_thread, &facts), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_string_equal(facts.command, "the program");
+	assert_int_equal(facts.pid, getpid());
+	assert_int_equal(facts.uid, -1);
+}
+
+static void user_of_a_live_process_is_unknown(void **state)
+{
+	struct fathom_space_facts facts;
+	struct fathom_target *t;
+	struct fathom *session;
+
+	(void)state;
+	assert_int_equal(fathom_create(NULL, &session, NULL), FATHOM_OK);
+	assert_int_equal(fathom_target_open_process(session, getpid(), NULL, &t, NULL), FATHOM_OK);
+	fathom_space_describe((const struct fathom_space *)t, &facts);
+	assert_int_equal(facts.uid, -1);
+	assert_true(facts.entry != 0 && facts.entry == getauxval(AT_ENTRY));
+	fathom_target_release(t);
+	fathom_destroy(session);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(all_verbs) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(all_verbs),
+					    cmocka_unit_test(command_of_the_process),
+					    cmocka_unit_test(user_of_a_live_process_is_unknown) };
 
 	return cmocka_run_group_tests_name("own_process", tests, NULL, NULL);
 }

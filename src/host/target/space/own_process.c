@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/auxv.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
+#include "host/file/kernel_text.h"
 #include "host/target/own_process.h"
 #include "host/target/space/space.h"
 #include "safe/base/peek.h"
@@ -65,10 +65,15 @@ static bool format_proc_path(const struct fathom_space *s, const char *name, cha
 
 static void describe(const struct fathom_space *s, struct fathom_space_facts *ret)
 {
+	size_t length;
+
 	(void)s;
 	ret->entry = getauxval(AT_ENTRY);
 	ret->pid = getpid();
-	(void)prctl(PR_GET_NAME, ret->command);
+	/* A line of at most 15 bytes; prctl() knows only the calling thread's. */
+	length = fathom_text_read_short("/proc/self/comm", ret->command, sizeof ret->command);
+	if (length)
+		ret->command[length - 1] = '\0';
 }
 
 static void own_process_free(struct fathom_space *s)

@@ -24,6 +24,7 @@ struct process {
 	char dir[40];
 	char *exe;
 	int fd;                 /* of its directory */
+	bool has_our_pid;       /* its pid is that of our namespace */
 	_Atomic bool has_ended; /* its first thread has, as of the last reading of its map */
 };
 
@@ -443,7 +444,10 @@ static int open_memory(const struct fathom_space *s)
 	return fd;
 }
 
-/* Reads by pid. If the process still exists afterwards, the memory was its own. */
+/*
+ * Reads by pid. If the process still exists afterwards, the memory was its own. Reads nothing if
+ * the pid may be another process's here, or if some memory may block.
+ */
 static size_t read_each(const struct fathom_space *s, const uint64_t *avmas, size_t n, size_t size,
 			uint8_t *to)
 {
@@ -453,6 +457,8 @@ static size_t read_each(const struct fathom_space *s, const uint64_t *avmas, siz
 	char path[sizeof p->dir + sizeof "/stat"];
 	ssize_t got;
 
+	if (!p->has_our_pid || has_hazards(p))
+		return 0;
 	for (size_t i = 0; i < n; i++)
 		remote[i] = (struct iovec){ (void *)(uintptr_t)avmas[i], size };
 	got = process_vm_readv(p->space.target.pid, &local, 1, remote, n, 0);
@@ -676,6 +682,7 @@ static fathom_err find_process(struct process *p, struct fathom_errinfo *reterr)
 	if (p->fd < 0)
 		return fail_to_find(p->space.target.pid, path, reterr);
 	(void)snprintf(p->dir, sizeof p->dir, "/proc/self/fd/%d", p->fd);
+	p->has_our_pid = is_proc_ours();
 	FATHOM_TRY(read_map(p, NULL, reterr));
 	(void)try_threads(p, find_links, p);
 	return FATHOM_OK;

@@ -4,7 +4,7 @@
  *
  * Relocatable files (.o, .ko) have no addresses. They are laid out here as a linker would do it,
  * each loaded section at an address of its own, so all other code works on one address space.
- * fathom_object_section_base() leads back to offsets in sections.
+ * fathom_object_stated() leads back to offsets in sections.
  */
 #ifndef FATHOM_FILE_OBJECT_H
 #define FATHOM_FILE_OBJECT_H

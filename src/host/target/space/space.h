@@ -164,10 +164,6 @@ void fathom_space_describe(const struct fathom_space *s, struct fathom_space_fac
 /* Returns whether the file of mapping @m can be touched; see the operation. */
 bool fathom_space_is_reachable(const struct fathom_space *s, const struct fathom_mapping *m);
 
-/* Reports that the file mapped at @avma cannot be touched; returns FATHOM_E_TIMEOUT. */
-fathom_err fathom_space_fail_reach(const struct fathom_space *s, uint64_t avma,
-				   struct fathom_errinfo *reterr);
-
 /*
  * Formats the path that the user states for the program, if @m is the program's: if its file holds
  * @entry in @maps.

@@ -138,7 +138,8 @@ static fathom_err check_files(const struct fathom_target *t, bool also_overwritt
 	struct cut_search s = { also_overwritten ? fathom_module_check_files : fathom_module_check,
 				reterr, FATHOM_OK };
 
-	if (t->ops->check)
+	/* The file of a file target is one of the open ones. */
+	if (t->ops->check && !t->stated)
 		FATHOM_TRY(t->ops->check(t, also_overwritten, reterr));
 	t->ops->each_open(t, check_module, &s);
 	return s.err;

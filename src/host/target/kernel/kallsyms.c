@@ -349,22 +349,6 @@ fathom_err fathom_kallsyms_read_start(const char *path, uint64_t *ret_avma, cons
 	return FATHOM_OK;
 }
 
-/* Returns how many of the @n @items are at or before @avma. */
-static size_t upper_bound(const struct fathom_kallsym *items, size_t n, uint64_t avma)
-{
-	size_t low = 0;
-
-	while (low < n) {
-		const size_t mid = low + (n - low) / 2;
-
-		if (items[mid].avma <= avma)
-			low = mid + 1;
-		else
-			n = mid;
-	}
-	return low;
-}
-
 /* One of the two sorted parts. */
 struct part {
 	const struct fathom_kallsym *items;
@@ -381,13 +365,19 @@ static struct part others_of(const struct fathom_kallsyms *k)
 	return (struct part){ k->items + k->n_image, k->n - k->n_image };
 }
 
+/* Returns how many symbols of @p are at or before @avma. */
+static size_t count_to(struct part p, uint64_t avma)
+{
+	return FATHOM_BISECT(p.n, i, p.items[i].avma <= avma);
+}
+
 /* Returns the part with the last symbol at or before @avma; *@ret_n is its index + 1. */
 static struct part nearest_part(const struct fathom_kallsyms *k, uint64_t avma, size_t *ret_n)
 {
 	const struct part image = image_of(k);
 	const struct part others = others_of(k);
-	const size_t in_image = upper_bound(image.items, image.n, avma);
-	const size_t in_others = upper_bound(others.items, others.n, avma);
+	const size_t in_image = count_to(image, avma);
+	const size_t in_others = count_to(others, avma);
 
 	if (in_others &&
 	    (!in_image || others.items[in_others - 1].avma > image.items[in_image - 1].avma)) {
@@ -485,7 +475,7 @@ uint64_t fathom_kallsyms_size(const struct fathom_kallsyms *k, size_t i)
 
 	if (contender_of(s).symbol.type != STT_FUNC)
 		return 0;
-	return end_of_code(p, (size_t)(s - p.items), upper_bound(p.items, p.n, s->avma)) - s->avma;
+	return end_of_code(p, (size_t)(s - p.items), count_to(p, s->avma)) - s->avma;
 }
 
 struct fathom_str fathom_kallsyms_owner(const struct fathom_kallsyms *k, uint64_t avma)

@@ -26,11 +26,10 @@ static struct fathom_str name_of(const struct fathom_kernel_owner *o)
 
 static fathom_err add(struct fathom_kernel_owners *o, struct fathom_str name, uint32_t *next)
 {
-	struct fathom_kernel_owner **larger = realloc(o->items, (o->n + 1) * sizeof(*larger));
-	struct fathom_kernel_owner *item = larger ? calloc(1, sizeof *item) : NULL;
+	struct fathom_kernel_owner *item = calloc(1, sizeof *item);
 
-	o->items = larger ? larger : o->items;
-	if (!item || asprintf(&item->path, "[%.*s]", (int)name.size, name.data) < 0) {
+	if (!item || !fathom_array_room(o, 1) ||
+	    asprintf(&item->path, "[%.*s]", (int)name.size, name.data) < 0) {
 		free(item);
 		return FATHOM_E_MEMORY;
 	}
@@ -39,7 +38,7 @@ static fathom_err add(struct fathom_kernel_owners *o, struct fathom_str name, ui
 	o->items[o->n++] = item;
 	if (next) {
 		item->next = *next;
-		*next = o->n;
+		*next = (uint32_t)o->n;
 	}
 	return FATHOM_OK;
 }
@@ -54,12 +53,12 @@ fathom_err fathom_kernel_owners_init(struct fathom_kernel_owners *o, struct fath
 
 void fathom_kernel_owners_deinit(struct fathom_kernel_owners *o)
 {
-	for (uint32_t i = 0; i < o->n; i++) {
+	for (size_t i = 0; i < o->n; i++) {
 		free(o->items[i]->path);
 		free(o->items[i]->sections);
 		free(o->items[i]);
 	}
-	free(o->items);
+	fathom_array_free(o);
 }
 
 fathom_err fathom_kernel_owners_use(struct fathom_kernel_owners *o, struct fathom_str name,
@@ -77,7 +76,7 @@ fathom_err fathom_kernel_owners_use(struct fathom_kernel_owners *o, struct fatho
 	if (o->n > MAX_OWNERS)
 		return FATHOM_OK;
 	FATHOM_TRY(add(o, name, bucket));
-	*ret = o->n - 1;
+	*ret = (uint32_t)o->n - 1;
 	return FATHOM_OK;
 }
 

@@ -3,6 +3,7 @@
 #ifndef FATHOM_TARGET_KERNEL_OWNERS_H
 #define FATHOM_TARGET_KERNEL_OWNERS_H
 
+#include "host/base/array.h"
 #include "host/target/kernel/kernel.h"
 
 struct fathom_kernel_owner {
@@ -18,8 +19,7 @@ struct fathom_kernel_owner {
 
 struct fathom_kernel_owners {
 	struct fathom_kernel *kernel;
-	struct fathom_kernel_owner **items; /* items[0] is the image */
-	uint32_t n;
+	FATHOM_ARRAY_OF(struct fathom_kernel_owner *); /* items[0] is the image */
 	uint32_t bucket[FATHOM_OWNER_BUCKETS]; /* by the hash of the name: number + 1; 0: none */
 };
 

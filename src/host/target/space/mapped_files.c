@@ -91,22 +91,6 @@ static fathom_err acquire(struct fathom_space *s, const struct fathom_maps *maps
 	return FATHOM_OK;
 }
 
-/* Makes room for one more file. */
-static bool reserve_file(struct fathom_space_view *v)
-{
-	const uint32_t cap = 2 * v->cap_files + 8;
-	struct fathom_used_file **larger;
-
-	if (v->n_files < v->cap_files)
-		return true;
-	larger = realloc(v->files, cap * sizeof *larger);
-	if (!larger)
-		return false;
-	v->files = larger;
-	v->cap_files = cap;
-	return true;
-}
-
 /* Finds the index of the file of mapping @i; each view looks it up once. */
 static fathom_err use_file(struct fathom_space_view *v, size_t i, uint32_t *ret)
 {
@@ -119,7 +103,8 @@ static fathom_err use_file(struct fathom_space_view *v, size_t i, uint32_t *ret)
 		return FATHOM_OK;
 	}
 	f = calloc(1, sizeof *f);
-	err = f && reserve_file(v) ? acquire(v->space, &v->maps, i, &f->file) : FATHOM_E_MEMORY;
+	err = f && fathom_array_room(&v->files, 1) ? acquire(v->space, &v->maps, i, &f->file)
+						   : FATHOM_E_MEMORY;
 	if (err) {
 		free(f);
 		return err;
@@ -127,9 +112,9 @@ static fathom_err use_file(struct fathom_space_view *v, size_t i, uint32_t *ret)
 	f->holder = (struct fathom_holder){ .module = f->file->module, .name = f->file->name };
 	if (f->file->module)
 		f->holder.build_id = f->file->module->main->build_id;
-	v->files[v->n_files] = f;
-	*ret = v->n_files++;
-	*opened = v->n_files;
+	*ret = (uint32_t)v->files.n;
+	v->files.items[v->files.n++] = f;
+	*opened = *ret + 1;
 	return FATHOM_OK;
 }
 
@@ -172,14 +157,14 @@ static void drop_cut_files(struct fathom_space *s)
 
 static void view_free(struct fathom_space_view *v)
 {
-	for (uint32_t i = 0; i < v->n_files; i++) {
-		fathom_bias_votes_deinit(&v->files[i]->votes);
-		free(v->files[i]);
+	for (size_t i = 0; i < v->files.n; i++) {
+		fathom_bias_votes_deinit(&v->files.items[i]->votes);
+		free(v->files.items[i]);
 	}
 	fathom_space_memory_close(&v->memory);
 	fathom_maps_deinit(&v->maps);
 	free(v->of);
-	free(v->files);
+	fathom_array_free(&v->files);
 	free(v);
 }
 
@@ -316,8 +301,8 @@ static void release_files(struct fathom_space_view *v)
 	struct fathom_space_file *useless = NULL;
 
 	pthread_mutex_lock(&s->lock);
-	for (uint32_t i = 0; i < v->n_files; i++)
-		v->files[i]->file->users--;
+	for (size_t i = 0; i < v->files.n; i++)
+		v->files.items[i]->file->users--;
 	mark_used(s, &v->maps);
 	while (*link) {
 		struct fathom_space_file *f = *link;
@@ -336,9 +321,9 @@ static void release_files(struct fathom_space_view *v)
 /* Returns whether some file could not be opened or was truncated: it may work later. */
 static bool has_failed(const struct fathom_space_view *v)
 {
-	for (uint32_t i = 0; i < v->n_files; i++)
-		if (!v->files[i]->file->module ||
-		    fathom_module_check(v->files[i]->file->module, NULL))
+	for (size_t i = 0; i < v->files.n; i++)
+		if (!v->files.items[i]->file->module ||
+		    fathom_module_check(v->files.items[i]->file->module, NULL))
 			return true;
 	return false;
 }
@@ -348,8 +333,8 @@ static bool keep(struct fathom_space_view *v)
 {
 	struct fathom_space_view *none = NULL;
 
-	for (uint32_t i = 0; i < v->n_files; i++)
-		v->files[i]->holder.info = NULL;
+	for (size_t i = 0; i < v->files.n; i++)
+		v->files.items[i]->holder.info = NULL;
 	v->view.failed.err = FATHOM_OK;
 	return atomic_compare_exchange_strong(&v->space->idle, &none, v);
 }
@@ -403,13 +388,13 @@ static fathom_err look_up(struct fathom_space_view *v, size_t i)
 	if (!fathom_space_may_be_file(v->space, m))
 		return FATHOM_OK;
 	FATHOM_TRY(use_file(v, i, &of->file));
-	of->reason = v->files[of->file]->file->reason;
-	if (!v->files[of->file]->file->module)
+	of->reason = v->files.items[of->file]->file->reason;
+	if (!v->files.items[of->file]->file->module)
 		return FATHOM_OK;
 	if (v->maps.is_part && fathom_bias_is_disputed(image_of(v, i), m, v->space->page))
 		return FATHOM_E_UNSUPPORTED;
 	if (!fathom_bias_of_mapping(image_of(v, i), &v->maps, i, v->space->page,
-				    &v->files[of->file]->votes, &of->bias) ||
+				    &v->files.items[of->file]->votes, &of->bias) ||
 	    !holds(v, i, m->start, m->start) || !holds(v, i, m->end - 1, m->end - 1))
 		of->reason = FATHOM_REASON_NO_SYMBOLS;
 	if (of->reason || m->executable)

@@ -3,6 +3,7 @@
 #ifndef FATHOM_TARGET_SPACE_MAPPED_FILES_H
 #define FATHOM_TARGET_SPACE_MAPPED_FILES_H
 
+#include "host/base/array.h"
 #include "host/file/bias.h"
 #include "host/target/space/opened_file.h"
 #include "host/target/space/space.h"
@@ -12,6 +13,10 @@ struct fathom_used_file {
 	struct fathom_holder holder;
 	struct fathom_space_file *file;
 	struct fathom_bias_votes votes;
+};
+
+struct fathom_used_files {
+	FATHOM_ARRAY_OF(struct fathom_used_file *);
 };
 
 /* What is known of one mapping. */
@@ -30,9 +35,7 @@ struct fathom_space_view {
 	struct fathom_space *space;
 	struct fathom_maps maps;
 	struct fathom_known_mapping *of; /* indexed by mapping */
-	struct fathom_used_file **files;
-	uint32_t n_files;
-	uint32_t cap_files;
+	struct fathom_used_files files;
 	uint64_t entry; /* of a view of memory: avma of the program's entry; 0: unknown */
 	struct fathom_space_memory memory;
 	struct fathom_reader raw; /* memory as it is, or was stored, without what files have */
@@ -59,7 +62,7 @@ fathom_err fathom_space_walk(struct fathom_space_view *v, bool code, fathom_modu
 static inline struct fathom_used_file *fathom_space_used_file(const struct fathom_space_view *v,
 							      size_t i)
 {
-	return v->files[v->of[i].file];
+	return v->files.items[v->of[i].file];
 }
 
 #endif

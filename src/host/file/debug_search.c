@@ -73,9 +73,10 @@ static struct fathom_object *try_for(const struct fathom_search_paths *paths, co
 	return o;
 }
 
-static bool same_bytes(struct fathom_bytes a, struct fathom_bytes b)
+/* Returns whether two build-ids or checksums are the same; an empty one is none. */
+static bool same_id(struct fathom_bytes a, struct fathom_bytes b)
 {
-	return a.size == b.size && a.size && memcmp(a.data, b.data, (size_t)a.size) == 0;
+	return a.size && bytes_equal(a, b);
 }
 
 static void note_refused(struct fathom_notes *notes, const struct fathom_object *o,
@@ -117,7 +118,7 @@ static struct fathom_object *try_candidate(const struct fathom_search_paths *pat
 		return NULL;
 	}
 	if (wanted->build_id.size && o->build_id.size) {
-		if (!same_bytes(wanted->build_id, o->build_id))
+		if (!same_id(wanted->build_id, o->build_id))
 			refused = "debug file refused: its build-id is another";
 	} else if (wanted->has_crc) {
 		if (fathom_codec_crc32(o->file->bytes) != wanted->crc)
@@ -152,7 +153,7 @@ struct fathom_object *fathom_debugfile_try_id(const struct fathom_search_paths *
 {
 	struct fathom_object *o = fathom_debugfile_try(paths, path, notes);
 
-	if (!o || same_bytes(o->build_id, build_id))
+	if (!o || same_id(o->build_id, build_id))
 		return o;
 	note_refused(notes, o, "refused: its build-id is another");
 	*ret_refused = true;
@@ -372,9 +373,9 @@ static bool is_supplement(const struct fathom_object *o, struct fathom_bytes id)
 	struct fathom_str path;
 	bool is_sup;
 
-	if (same_bytes(o->build_id, id))
+	if (same_id(o->build_id, id))
 		return true;
-	return read_debug_sup(o, &is_sup, &path, &own_id) && is_sup && same_bytes(own_id, id);
+	return read_debug_sup(o, &is_sup, &path, &own_id) && is_sup && same_id(own_id, id);
 }
 
 static struct fathom_object *try_sup(const struct fathom_search_paths *paths,

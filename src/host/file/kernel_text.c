@@ -93,3 +93,13 @@ size_t fathom_text_read_short(const char *path, void *to, size_t cap)
 	close(fd);
 	return got < 0 ? 0 : size;
 }
+
+size_t fathom_text_count_lines(const char *text, size_t size)
+{
+	const char *end = text + size;
+	size_t n = 1;
+
+	for (const char *p = text; (p = memchr(p, '\n', (size_t)(end - p))) != NULL; p++)
+		n++;
+	return n;
+}

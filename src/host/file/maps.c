@@ -13,29 +13,15 @@
 
 #define DELETED " (deleted)"
 
-static void expect(struct fathom_cursor *c, char wanted)
-{
-	if (cur_u8(c) != (uint8_t)wanted)
-		cur_fail(c);
-}
-
-/* 16 when @c is no digit. */
-static unsigned digit_value(uint8_t c)
-{
-	if (c >= '0' && c <= '9')
-		return c - (unsigned)'0';
-	return c >= 'a' && c <= 'f' ? c - (unsigned)'a' + 10 : 16;
-}
-
 /* A number in @base, 10 or 16. */
 static uint64_t take_number(struct fathom_cursor *c, unsigned base)
 {
 	const uint8_t *start = c->p;
 	uint64_t value = 0;
 
-	while (cur_left(c) && digit_value(*c->p) < base)
+	while (cur_left(c) && fathom_text_digit(*c->p) < base)
 		if (__builtin_mul_overflow(value, base, &value) ||
-		    __builtin_add_overflow(value, digit_value(*c->p++), &value))
+		    __builtin_add_overflow(value, fathom_text_digit(*c->p++), &value))
 			cur_fail(c);
 	if (c->p == start)
 		cur_fail(c);
@@ -75,31 +61,22 @@ static bool parse_line(struct fathom_bytes line, struct fathom_mapping *m)
 
 	memset(m, 0, sizeof *m);
 	m->start = take_number(&c, 16);
-	expect(&c, '-');
+	cur_expect(&c, '-');
 	m->end = take_number(&c, 16);
-	expect(&c, ' ');
+	cur_expect(&c, ' ');
 	take_rights(&c, m);
-	expect(&c, ' ');
+	cur_expect(&c, ' ');
 	m->off = take_number(&c, 16);
-	expect(&c, ' ');
+	cur_expect(&c, ' ');
 	major = take_number(&c, 16);
-	expect(&c, ':');
+	cur_expect(&c, ':');
 	m->device = major << 32 | take_number(&c, 16);
-	expect(&c, ' ');
+	cur_expect(&c, ' ');
 	m->inode = take_number(&c, 10);
 	if (!cur_ok(&c) || m->start >= m->end)
 		return false;
 	take_name(&c, m);
 	return true;
-}
-
-static size_t count_lines(const char *text, size_t size)
-{
-	size_t n = 1;
-
-	for (size_t i = 0; i < size; i++)
-		n += text[i] == '\n';
-	return n;
 }
 
 /*
@@ -125,7 +102,7 @@ fathom_err fathom_maps_parse(char *text, size_t size, struct fathom_maps *ret)
 	const char *line = text;
 	const char *end;
 
-	maps.items = malloc(count_lines(text, size) * sizeof *maps.items);
+	maps.items = malloc(fathom_text_count_lines(text, size) * sizeof *maps.items);
 	if (!maps.items) {
 		free(text);
 		return FATHOM_E_MEMORY;

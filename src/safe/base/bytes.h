@@ -82,6 +82,12 @@ static inline struct fathom_bytes bytes_from(struct fathom_bytes b, uint64_t off
 	return (struct fathom_bytes){ b.data + off, b.size - off };
 }
 
+/* Returns whether both have the same bytes; empty ranges are equal. */
+static inline bool bytes_equal(struct fathom_bytes a, struct fathom_bytes b)
+{
+	return a.size == b.size && (!a.size || memcmp(a.data, b.data, (size_t)a.size) == 0);
+}
+
 static inline bool str_equal(struct fathom_str a, struct fathom_str b)
 {
 	return a.size == b.size && (!a.size || memcmp(a.data, b.data, a.size) == 0);

@@ -72,6 +72,13 @@ static inline uint8_t cur_u8(struct fathom_cursor *c)
 	return p ? *p : 0;
 }
 
+/* Skips one byte, which must be @wanted. */
+static inline void cur_expect(struct fathom_cursor *c, char wanted)
+{
+	if (cur_u8(c) != (uint8_t)wanted)
+		cur_fail(c);
+}
+
 static inline uint16_t cur_u16(struct fathom_cursor *c)
 {
 	const uint8_t *p = cur_take(c, 2);

@@ -17,29 +17,16 @@
 /* More than the longest name of a module (MODULE_NAME_LEN). */
 #define MAX_OWNER 255
 
-static unsigned digit_value(uint8_t c)
-{
-	if (c >= '0' && c <= '9')
-		return c - (unsigned)'0';
-	return c >= 'a' && c <= 'f' ? c - (unsigned)'a' + 10 : 16;
-}
-
 static uint64_t take_hex(struct fathom_cursor *c)
 {
 	const uint8_t *start = c->p;
 	uint64_t value = 0;
 
-	for (; cur_left(c) && digit_value(*c->p) < 16; c->p++)
-		value = value << 4 | digit_value(*c->p);
+	for (; cur_left(c) && fathom_text_digit(*c->p) < 16; c->p++)
+		value = value << 4 | fathom_text_digit(*c->p);
 	if (c->p == start || c->p - start > 16)
 		cur_fail(c);
 	return value;
-}
-
-static void expect(struct fathom_cursor *c, char wanted)
-{
-	if (cur_u8(c) != (uint8_t)wanted)
-		cur_fail(c);
 }
 
 /* Parses "[OWNER]" after the tab at the cursor, up to the end of the line. */
@@ -63,9 +50,9 @@ static bool parse_line(const char *line, size_t size, struct fathom_kallsym *s)
 
 	memset(s, 0, sizeof *s);
 	s->avma = take_hex(&c);
-	expect(&c, ' ');
+	cur_expect(&c, ' ');
 	s->type = (char)cur_u8(&c);
-	expect(&c, ' ');
+	cur_expect(&c, ' ');
 	if (!cur_ok(&c) || !cur_left(&c))
 		return false;
 	s->name = (const char *)c.p;
@@ -145,16 +132,6 @@ static bool is_mark(const struct fathom_kallsym *s)
 	       (str_ends(name, "text_start") || str_ends(name, "text_end"));
 }
 
-static size_t count_lines(const char *text, size_t size)
-{
-	const char *end = text + size;
-	size_t n = 1;
-
-	for (const char *p = text; (p = memchr(p, '\n', (size_t)(end - p))) != NULL; p++)
-		n++;
-	return n;
-}
-
 /* Sorts by address, unless already sorted, as the kernel's list is. */
 static bool sort_items(struct fathom_kallsym *items, size_t n)
 {
@@ -226,7 +203,7 @@ static bool parse_lines(struct fathom_kallsyms *k, size_t size)
 
 fathom_err fathom_kallsyms_parse(char *text, size_t size, struct fathom_kallsyms *ret)
 {
-	const size_t n_lines = count_lines(text, size);
+	const size_t n_lines = fathom_text_count_lines(text, size);
 	struct fathom_kallsyms k = { .text = text,
 				     .items = malloc(n_lines * sizeof *k.items),
 				     .memory = size + n_lines * sizeof *k.items,

@@ -33,10 +33,7 @@ static uint64_t number_of(struct fathom_str s, unsigned base)
 	uint64_t value = 0;
 
 	for (uint32_t i = 0; i < s.size; i++) {
-		const char c = s.data[i];
-		const unsigned digit = c >= '0' && c <= '9'   ? (unsigned)(c - '0')
-				       : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a') + 10
-							      : 16;
+		const unsigned digit = fathom_text_digit((uint8_t)s.data[i]);
 
 		if (digit >= base || __builtin_mul_overflow(value, base, &value) ||
 		    __builtin_add_overflow(value, digit, &value))
@@ -105,12 +102,9 @@ fathom_err fathom_kernel_modules_parse(char *text, size_t size, struct fathom_ke
 {
 	struct fathom_kernel_modules m = { .text = text };
 	const char *end = text + size;
-	size_t lines = 1;
 	const char *stop;
 
-	for (const char *p = text; (p = memchr(p, '\n', (size_t)(end - p))) != NULL; p++)
-		lines++;
-	m.items = malloc(lines * sizeof *m.items);
+	m.items = malloc(fathom_text_count_lines(text, size) * sizeof *m.items);
 	if (!m.items) {
 		free(text);
 		return FATHOM_E_MEMORY;

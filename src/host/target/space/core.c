@@ -286,11 +286,6 @@ static fathom_err make_pieces(struct core *core, struct fathom_errinfo *reterr)
 	return FATHOM_OK;
 }
 
-static bool same_bytes(struct fathom_bytes a, struct fathom_bytes b)
-{
-	return a.size == b.size && (!a.size || memcmp(a.data, b.data, (size_t)a.size) == 0);
-}
-
 static void set_file(struct fathom_mapping *m, const struct fathom_core_range *file)
 {
 	const uint32_t suffix = sizeof DELETED - 1;
@@ -391,11 +386,11 @@ static bool are_different(const struct fathom_dump *d, const struct fathom_mappi
 		return false;
 	p = bytes_slice(x.bytes, x.phoff, (uint64_t)x.phnum * x.phentsize);
 	q = bytes_slice(y.bytes, y.phoff, (uint64_t)y.phnum * y.phentsize);
-	if (!same_bytes(p, q))
+	if (!bytes_equal(p, q))
 		return true;
 	p = fathom_image_build_id(&x);
 	q = fathom_image_build_id(&y);
-	return p.size && q.size && !same_bytes(p, q);
+	return p.size && q.size && !bytes_equal(p, q);
 }
 
 /* Returns whether the @n mappings of one path are of different programs. */

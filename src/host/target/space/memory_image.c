@@ -145,10 +145,7 @@ static enum fathom_sameness compare_known(const struct fathom_space *s,
 
 	if (!id.size || !o->build_id.size)
 		return FATHOM_UNREADABLE;
-	return id.size == o->build_id.size &&
-			       memcmp(id.data, o->build_id.data, (size_t)id.size) == 0
-		       ? FATHOM_SAME
-		       : FATHOM_DIFFERENT;
+	return bytes_equal(id, o->build_id) ? FATHOM_SAME : FATHOM_DIFFERENT;
 }
 
 enum fathom_sameness fathom_space_compare(const struct fathom_space *s,

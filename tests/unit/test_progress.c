@@ -370,8 +370,8 @@ static void find_debug_path(struct stripped *s)
 	fathom_destroy(session);
 }
 
-/* Copies the program to @path, with .debug_info marked as missing. */
-static void copy_without_debug(const char *path)
+/* Copies the program to @path; without @debug, .debug_info is marked as missing. */
+static void copy_program(const char *path, bool debug)
 {
 	FILE *from = fopen("/proc/self/exe", "r");
 	FILE *to = fopen(path, "w");
@@ -388,7 +388,8 @@ static void copy_without_debug(const char *path)
 	header = (void *)bytes;
 	sections = (void *)(bytes + header->e_shoff);
 	for (int i = 0; i < header->e_shnum; i++)
-		if (strcmp(bytes + sections[header->e_shstrndx].sh_offset + sections[i].sh_name,
+		if (!debug &&
+		    strcmp(bytes + sections[header->e_shstrndx].sh_offset + sections[i].sh_name,
 			   ".debug_info") == 0)
 			sections[i].sh_type = SHT_NOBITS;
 	assert_int_equal(fwrite(bytes, 1, (size_t)size, to), size);
@@ -415,7 +416,7 @@ static int map_copy(struct dl_phdr_info *info, size_t size, void *data)
 		if (p->p_type != PT_LOAD || !(p->p_flags & PF_X) || code < p->p_vaddr ||
 		    code - p->p_vaddr >= p->p_filesz)
 			continue;
-		(void)snprintf(path, sizeof path, "%s/stripped", s->dir);
+		(void)snprintf(path, sizeof path, "%s/program", s->dir);
 		fd = open(path, O_RDONLY | O_CLOEXEC);
 		map = mmap(NULL, p->p_filesz + skip, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd,
 			   (off_t)(p->p_offset - skip));
@@ -428,17 +429,19 @@ static int map_copy(struct dl_phdr_info *info, size_t size, void *data)
 
 static void make_stripped(struct stripped *s)
 {
-	char command[3 * sizeof s->debug_path];
+	char command[4 * sizeof s->debug_path];
 
-	(void)snprintf(s->dir, sizeof s->dir, "%s/split", folder);
+	(void)snprintf(s->dir, sizeof s->dir, "%s/stripped", folder);
 	s->dirs[0] = s->dir;
 	find_debug_path(s);
-	(void)snprintf(command, sizeof command,
-		       "mkdir -p $(dirname %s) && gzip -1 </proc/%d/exe >%s", s->debug_path,
-		       getpid(), s->debug_path);
+	(void)snprintf(command, sizeof command, "mkdir -p $(dirname %s)", s->debug_path);
 	assert_int_equal(system(command), 0);
-	(void)snprintf(command, sizeof command, "%s/stripped", s->dir);
-	copy_without_debug(command);
+	copy_program(s->debug_path, true);
+	(void)snprintf(command, sizeof command, "gzip -1 %s && mv %s.gz %s", s->debug_path,
+		       s->debug_path, s->debug_path);
+	assert_int_equal(system(command), 0);
+	(void)snprintf(command, sizeof command, "%s/program", s->dir);
+	copy_program(command, false);
 	(void)dl_iterate_phdr(map_copy, s);
 	assert_true(s->address);
 }
@@ -447,6 +450,7 @@ struct single {
 	struct fathom_target *target;
 	uint64_t address;
 	uint32_t line;
+	uint8_t reason;
 };
 
 static fathom_err ask_line(void *data, struct fathom_errinfo *info)
@@ -461,6 +465,7 @@ static fathom_err ask_line(void *data, struct fathom_errinfo *info)
 	s->line = fathom_answers_get(answers, 0)->frame
 			  ? fathom_answers_get(answers, 0)->frame->line
 			  : 0;
+	s->reason = fathom_answers_get(answers, 0)->reason;
 	fathom_answers_free(answers);
 	return FATHOM_OK;
 }
@@ -483,6 +488,35 @@ static void cancelling_a_search(void **state)
 	asked = (struct asked){ .thread = pthread_self() };
 	assert_int_equal(ask_line(&one, NULL), 0);
 	assert_int_equal(one.line, ON_PROGRESS_LINE);
+	assert_null(fathom_target_note(one.target, 0));
+	fathom_target_release(one.target);
+	fathom_destroy(session);
+}
+
+/* The same of a split debug file, which the unit's answers go without if it is missing. */
+static void cancelling_a_search_for_a_split_file(void **state)
+{
+	struct fathom *session = open_session(FATHOM_NO_CACHE, 1);
+	struct single one;
+	char command[256];
+
+	(void)state;
+	(void)snprintf(command, sizeof command,
+		       "cd %s && echo 'int f(int i) { return i * 3; }' >split.c &&"
+		       "${CC:-cc} -g -gsplit-dwarf -c split.c && gzip -1 <split.dwo >split.gz &&"
+		       "mv split.gz split.dwo",
+		       folder);
+	assert_int_equal(system(command), 0);
+	(void)snprintf(command, sizeof command, "%s/split.o", folder);
+	assert_int_equal(fathom_target_open_file(session, command, NULL, &one.target, NULL), 0);
+	assert_int_equal(fathom_target_section_address(one.target, ".text", 0, &one.address), 0);
+	/* One question before the unit is read, one when its split file is. */
+	cancel(ask_line, &one, 2);
+	assert_int_equal(asked.phase, FATHOM_PHASE_OPEN);
+	asked = (struct asked){ .thread = pthread_self() };
+	assert_int_equal(ask_line(&one, NULL), 0);
+	assert_int_equal(one.line, 1);
+	assert_int_equal(one.reason, FATHOM_REASON_NONE);
 	assert_null(fathom_target_note(one.target, 0));
 	fathom_target_release(one.target);
 	fathom_destroy(session);
@@ -554,6 +588,7 @@ int main(void)
 		cmocka_unit_test(preparing_this_process),
 		cmocka_unit_test(storing_an_index),
 		cmocka_unit_test(cancelling_a_search),
+		cmocka_unit_test(cancelling_a_search_for_a_split_file),
 		cmocka_unit_test(waiting_for_a_server),
 	};
 

@@ -522,6 +522,47 @@ static void cancelling_a_search_for_a_split_file(void **state)
 	fathom_destroy(session);
 }
 
+/* Makes a root directory with a kernel of one function, whose image is compressed. */
+static void make_kernel(const char *root)
+{
+	char command[1024];
+
+	(void)snprintf(command, sizeof command,
+		       "mkdir -p %s && cd %s && mkdir -p proc sys/kernel debug/.build-id/01 &&"
+		       "echo 'ffffffff81000000 T _text' >proc/kallsyms &&"
+		       "printf '\\4\\0\\0\\0\\4\\0\\0\\0\\3\\0\\0\\0GNU\\0\\1\\2\\3\\4' "
+		       ">sys/kernel/notes &&"
+		       "echo 'int _text(int i) { return i * 3; }' >k.c &&"
+		       "${CC:-cc} -g -nostdlib -shared -Wl,--build-id=0x01020304 -o vmlinux k.c &&"
+		       "gzip -1 <vmlinux >debug/.build-id/01/020304.debug",
+		       root, root);
+	assert_int_equal(system(command), 0);
+}
+
+/* The same of the kernel's image. */
+static void cancelling_a_search_for_the_kernel(void **state)
+{
+	static const char *const dirs[] = { "/debug", NULL };
+	struct fathom *session = open_session(FATHOM_NO_CACHE, 1);
+	struct fathom_target_options options = { .size = sizeof options, .debug_dirs = dirs };
+	struct single one = { .address = UINT64_C(0xffffffff81000000) };
+	char root[64];
+
+	(void)state;
+	(void)snprintf(root, sizeof root, "%s/kernel", folder);
+	make_kernel(root);
+	options.root = root;
+	asked = (struct asked){ .thread = pthread_self() };
+	assert_int_equal(fathom_target_open_kernel(session, &options, &one.target, NULL), 0);
+	cancel(ask_line, &one, 1);
+	assert_int_equal(asked.phase, FATHOM_PHASE_OPEN);
+	asked = (struct asked){ .thread = pthread_self() };
+	assert_int_equal(ask_line(&one, NULL), 0);
+	assert_int_equal(one.line, 1);
+	fathom_target_release(one.target);
+	fathom_destroy(session);
+}
+
 /* A server that takes connections and says nothing. */
 static int silent_server(void)
 {
@@ -589,6 +630,7 @@ int main(void)
 		cmocka_unit_test(storing_an_index),
 		cmocka_unit_test(cancelling_a_search),
 		cmocka_unit_test(cancelling_a_search_for_a_split_file),
+		cmocka_unit_test(cancelling_a_search_for_the_kernel),
 		cmocka_unit_test(waiting_for_a_server),
 	};
 

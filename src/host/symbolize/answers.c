@@ -159,18 +159,21 @@ static bool set_name(struct fathom_part *p, struct fathom_function *f, struct fa
 static uint32_t add_function(struct fathom_part *p, struct fathom_str linkage,
 			     struct fathom_str plain, uint32_t flags)
 {
-	struct fathom_function *f = add_item(p, &p->functions);
+	struct fathom_function f = { .flags = flags & NAME_FLAGS, .linkage_size = linkage.size };
+	struct fathom_function *added;
 
-	if (!f)
-		return FATHOM_NONE;
-	*f = (struct fathom_function){ .flags = flags & NAME_FLAGS, .linkage_size = linkage.size };
+	/* The texts come first: an item of the table has all of them. */
 	if (linkage.size)
-		f->linkage_name = fathom_arena_strdup(&p->arena, linkage);
+		f.linkage_name = fathom_arena_strdup(&p->arena, linkage);
 	if (plain.size)
-		f->plain_name = fathom_arena_strdup(&p->arena, plain);
-	if ((linkage.size && !f->linkage_name) || (plain.size && !f->plain_name) ||
-	    !set_name(p, f, linkage, plain, flags))
+		f.plain_name = fathom_arena_strdup(&p->arena, plain);
+	if ((linkage.size && !f.linkage_name) || (plain.size && !f.plain_name) ||
+	    !set_name(p, &f, linkage, plain, flags))
 		return fail(p, FATHOM_E_MEMORY);
+	added = add_item(p, &p->functions);
+	if (!added)
+		return FATHOM_NONE;
+	*added = f;
 	return (uint32_t)p->functions.n - 1;
 }
 
@@ -197,6 +200,7 @@ static uint32_t intern_function(struct fathom_part *p, struct fathom_str linkage
 static const struct fathom_source_file *intern_file(struct fathom_part *p, struct fathom_str path)
 {
 	struct fathom_source_file *f;
+	const char *copy;
 	size_t at;
 
 	if (!grow_set(&p->file_set, &p->files, hash_file)) {
@@ -209,13 +213,15 @@ static const struct fathom_source_file *intern_file(struct fathom_part *p, struc
 		if (str_equal(path_of(f), path))
 			return f;
 	}
+	copy = fathom_arena_strdup(&p->arena, path);
+	if (!copy) {
+		fail(p, FATHOM_E_MEMORY);
+		return NULL;
+	}
 	f = add_item(p, &p->files);
 	if (!f)
 		return NULL;
-	*f = (struct fathom_source_file){ fathom_arena_strdup(&p->arena, path), path.size,
-					  (uint32_t)p->files.n - 1 };
-	if (!f->path)
-		fail(p, FATHOM_E_MEMORY);
+	*f = (struct fathom_source_file){ copy, path.size, (uint32_t)p->files.n - 1 };
 	p->file_set.table[at] = (uint32_t)p->files.n;
 	return f;
 }

@@ -16,9 +16,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "fathom/compat.h"
 #include "fathom/fathom.h"
 #include "host/base/mapping.h"
 #include "host/base/pool.h"
+#include "host/symbolize/batch.h"
+#include "host/target/target.h"
 
 #define PAGE 4096u
 
@@ -123,6 +126,46 @@ static void every_call_says_that_the_file_changed(void **state)
 			 FATHOM_E_CHANGED);
 	assert_int_equal(fathom_target_find_symbol(target, "main", &address), FATHOM_E_CHANGED);
 	assert_int_equal(fathom_target_check(target, NULL), FATHOM_E_CHANGED);
+	close_victim(session, target);
+}
+
+/* Answers @address, in the whole file of @target, into @answers. */
+static void answer_again(struct fathom_target *target, const uint64_t *address,
+			 struct fathom_answers *answers)
+{
+	const struct fathom_batch_options options = { .flags = FATHOM_BATCH_COMPAT };
+	struct fathom_view *view;
+	struct fathom_share share = { .addresses = address, .n = 1 };
+
+	assert_int_equal(target->ops->begin(target, FATHOM_VIEW_LINES, NULL, 1, &view, NULL), 0);
+	share.module = view->everywhere->holder->module;
+	assert_int_equal(fathom_symbolize_share(&share, &options, answers), 0);
+	fathom_view_end(view);
+}
+
+static void a_withdrawn_answer_keeps_no_detail(void **state)
+{
+	struct fathom_answers *answers = fathom_answers_create(1, FATHOM_BATCH_COMPAT);
+	struct fathom_target *target;
+	struct fathom *session = open_victim(&uncached, &target);
+	struct fathom_compat_name name;
+	uint64_t address;
+
+	(void)state;
+	assert_non_null(answers);
+	assert_int_equal(fathom_target_find_symbol(target, "main", &address), 0);
+	answer_again(target, &address, answers);
+	assert_string_equal(fathom_answers_get(answers, 0)->symbol, "main");
+	assert_int_equal(fathom_compat_symbol_name(answers, 0, &name), 1);
+	assert_string_equal(name.linkage_name, "main");
+	assert_int_equal(truncate(path, 0), 0);
+	answer_again(target, &address, answers);
+	assert_true(atomic_load(&faults));
+	assert_null(fathom_answers_get(answers, 0)->symbol);
+	assert_int_equal(fathom_answers_get(answers, 0)->reason, FATHOM_REASON_CHANGED);
+	assert_int_equal(fathom_compat_symbol_name(answers, 0, &name), 0);
+	assert_null(fathom_compat_symbol_file(answers, 0));
+	fathom_answers_free(answers);
 	close_victim(session, target);
 }
 
@@ -329,6 +372,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(every_call_says_that_the_file_changed, copy_victim,
+						remove_victim),
+		cmocka_unit_test_setup_teardown(a_withdrawn_answer_keeps_no_detail, copy_victim,
 						remove_victim),
 		cmocka_unit_test_setup_teardown(other_faults_are_not_taken, copy_victim,
 						remove_victim),

@@ -480,13 +480,22 @@ static bool is_unchanged(const struct asking *a, const struct fathom_gdb_known *
 	return true;
 }
 
-/* Removes from @answer what is not true of code outside files. */
-static void finish_answer(struct fathom_answer *answer)
+/* Replaces the answer at @place by one without a name. */
+static void withdraw(const struct asking *a, uint32_t place, enum fathom_reason reason)
 {
+	*fathom_answers_renew(a->rest->answers, place) =
+		fathom_answer_without_module(a->rest->addresses[place], reason);
+}
+
+/* Removes from the answer at @place what is not true of code outside files. */
+static void finish_answer(const struct asking *a, uint32_t place)
+{
+	struct fathom_answer *answer = &a->rest->answers->answers[place];
+
 	answer->module_address = FATHOM_NO_ADDRESS;
 	if (!answer->symbol || answer->source == FATHOM_SOURCE_FDE ||
 	    answer->source == FATHOM_SOURCE_PLT)
-		*answer = fathom_answer_without_module(answer->pc.address, FATHOM_REASON_NO_FILE);
+		withdraw(a, place, FATHOM_REASON_NO_FILE);
 	else
 		answer->source = FATHOM_SOURCE_GDB_JIT;
 }
@@ -511,7 +520,7 @@ static fathom_err answer_item(struct asking *a, const struct fathom_keyed *keyed
 		return FATHOM_OK;
 	FATHOM_TRY(fathom_symbolize_share(&share, a->rest->options, a->rest->answers));
 	for (size_t i = 0; i < n; i++)
-		finish_answer(&a->rest->answers->answers[places[i]]);
+		finish_answer(a, places[i]);
 	return FATHOM_OK;
 }
 
@@ -535,13 +544,6 @@ static fathom_err answer_items(struct asking *a, size_t first, size_t end)
 		FATHOM_TRY(answer_item(a, a->keyed + i, n, a->left + i));
 	}
 	return FATHOM_OK;
-}
-
-/* Replaces an answer that has changed meanwhile. */
-static void set_changed(const struct asking *a, uint32_t place)
-{
-	a->rest->answers->answers[place] =
-		fathom_answer_without_module(a->rest->addresses[place], FATHOM_REASON_CHANGED);
 }
 
 /* Returns whether item @number and its symbol file, the source of answers, are unchanged. */
@@ -577,7 +579,7 @@ static fathom_err verify_items(struct asking *a, size_t first, size_t end)
 		if (!err && has_stayed(a, (size_t)a->keyed[i].key, &walks))
 			continue;
 		for (size_t p = i; p < i + n; p++) {
-			set_changed(a, (uint32_t)a->keyed[p].value);
+			withdraw(a, (uint32_t)a->keyed[p].value, FATHOM_REASON_CHANGED);
 			a->left[a->n_left++] = (uint32_t)a->keyed[p].value;
 		}
 	}
@@ -667,15 +669,14 @@ static fathom_err walk_again(struct asking *a)
 static void end_lost(struct asking *a)
 {
 	for (size_t i = 0; i < a->n_lost; i++) {
-		struct fathom_answer *answer = &a->rest->answers->answers[a->lost[i]];
+		const uint32_t place = a->lost[i];
 
 		if (!a->is_whole) {
-			set_changed(a, a->lost[i]);
-			a->left[a->n_left++] = a->lost[i];
-		} else if (answer->reason == FATHOM_REASON_CHANGED) {
+			withdraw(a, place, FATHOM_REASON_CHANGED);
+			a->left[a->n_left++] = place;
+		} else if (a->rest->answers->answers[place].reason == FATHOM_REASON_CHANGED) {
 			/* An earlier round found an item for it. */
-			*answer = fathom_answer_without_module(answer->pc.address,
-							       FATHOM_REASON_NO_FILE);
+			withdraw(a, place, FATHOM_REASON_NO_FILE);
 		}
 	}
 }

@@ -563,7 +563,7 @@ void fathom_part_name_answer(const struct fathom_part *p, struct fathom_answers 
 	const struct fathom_function *f = fathom_part_function(p, id);
 
 	if (answers->extra)
-		answers->extra[a - answers->answers].symbol = f;
+		answers->extra[a - answers->answers] = (struct fathom_compat_extra){ f, NULL };
 	if (!f)
 		f = &nameless;
 	a->symbol = f->name;

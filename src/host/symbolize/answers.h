@@ -149,6 +149,17 @@ static inline struct fathom_answer fathom_answer_without_module(uint64_t address
 }
 
 /*
+ * Forgets the details of answer @i that fathom/compat.h reads. Returns the answer itself, which the
+ * caller sets anew.
+ */
+static inline struct fathom_answer *fathom_answers_renew(struct fathom_answers *answers, size_t i)
+{
+	if (answers->extra)
+		answers->extra[i] = (struct fathom_compat_extra){ NULL, NULL };
+	return &answers->answers[i];
+}
+
+/*
  * Finishes the answers: frees scratch memory and merges equal frames that several threads or blocks
  * have made. Returns false without memory.
  */

@@ -103,7 +103,7 @@ static struct fathom_query begin_answer(const struct fathom_batch *b, size_t i)
 {
 	const struct fathom_object *o = b->module->main;
 	const struct fathom_query q = { looked_up(b, i), place_of(b, i), false };
-	struct fathom_answer *a = &b->answers->answers[q.index];
+	struct fathom_answer *a = fathom_answers_renew(b->answers, q.index);
 
 	*a = (struct fathom_answer){ .pc = { .address = b->addresses[q.index] },
 				     .module_address = b->addresses[q.index] - b->bias,
@@ -389,8 +389,8 @@ static void forget_answers(const struct fathom_share *share, struct fathom_answe
 	for (size_t i = 0; i < share->n; i++) {
 		const uint32_t place = share->places ? share->places[i] : (uint32_t)i;
 
-		answers->answers[place] = fathom_answer_without_module(share->addresses[place],
-								       FATHOM_REASON_CHANGED);
+		*fathom_answers_renew(answers, place) = fathom_answer_without_module(
+			share->addresses[place], FATHOM_REASON_CHANGED);
 	}
 }
 

@@ -44,7 +44,8 @@ static fathom_err locate_all(struct batch *b)
 			b->keyed[b->n_keyed++] = (struct fathom_keyed){ p.key, i };
 			continue;
 		}
-		b->answers->answers[i] = fathom_answer_without_module(b->addresses[i], p.reason);
+		*fathom_answers_renew(b->answers, i) =
+			fathom_answer_without_module(b->addresses[i], p.reason);
 		if (p.is_code)
 			b->rest[b->n_rest++] = (uint32_t)i;
 	}

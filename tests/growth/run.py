@@ -147,4 +147,19 @@ def overlapping(folder):
     assert misses["much"] < 2 * misses["none"], misses
 
 
+def add_frame_test(member):
+    def grows(_):
+        numbers = [2000, 4000, 8000]
+        command = [os.path.join(os.environ["BUILD"], "tests", "twins")]
+        for n in numbers:
+            assert run(*command, n, member).strip() == str(n)
+        check_growth([counting.instructions([*command, n, member]) for n in numbers], numbers)
+
+    SUITE.add(f"answers: many frames that differ in their {member} alone", grows)
+
+
+for name in ("file", "function", "discriminator"):
+    add_frame_test(name)
+
+
 sys.exit(SUITE.run())

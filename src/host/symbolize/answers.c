@@ -54,6 +54,8 @@ static uint64_t hash_bytes(uint64_t hash, const char *data, size_t size)
 	}
 	while (size--)
 		hash = (hash ^ (uint8_t)*data++) * UINT64_C(0x100000001b3);
+	/* Once more: the last bytes of a word have changed only the high bits. */
+	hash = (hash ^ hash >> 32) * UINT64_C(0x9e3779b97f4a7c15);
 	return hash ^ hash >> 32;
 }
 
@@ -594,14 +596,30 @@ static const struct fathom_frame *in_set(const struct frame_set *set, uint32_t e
 	return frame_at(&set->answers->parts[entry >> PART_BITS], entry & ((1u << PART_BITS) - 1));
 }
 
-/* Hashes only numbers: equal frames have equal ones. */
-static uint64_t hash_frame(const struct fathom_frame *f)
+/* Hashes numbers alone, which is cheap and tells nearly all frames apart. */
+static uint64_t hash_numbers(const struct fathom_frame *f)
 {
 	uint64_t hash = f->start ^ (uint64_t)f->line << 40 ^ (uint64_t)f->column << 20 ^
-			f->function_size ^ (uintptr_t)f->outer;
+			(uint64_t)f->discriminator << 10 ^ f->function_size ^
+			(uint64_t)f->linkage_size << 48 ^ (uint64_t)f->file_size << 56 ^
+			(uintptr_t)f->outer;
 
 	hash *= UINT64_C(0x9e3779b97f4a7c15);
 	return hash ^ hash >> 32;
+}
+
+/*
+ * Hashes all that same_frame() compares. The linkage name stands for the function's, which is made
+ * of it.
+ */
+static uint64_t hash_all(const struct fathom_frame *f)
+{
+	const struct fathom_str file = { f->file, f->file_size };
+	const struct fathom_str function = { f->function, f->function_size };
+	const struct fathom_str linkage = { f->linkage_name, f->linkage_size };
+	const uint64_t hash = hash_numbers(f) ^ f->discriminator;
+
+	return hash_str(hash_str(hash, file), linkage.size ? linkage : function);
 }
 
 static bool same_text(const char *a, uint32_t a_size, const char *b, uint32_t b_size)
@@ -623,20 +641,28 @@ static const struct fathom_frame *not_twin(const struct fathom_frame *f)
 	return f && f->file_size == TWIN ? f->outer : f;
 }
 
-/* Adds frame @i of part @part; marks it as a twin if the set has an equal frame. */
+/* Entries that a search by hash_numbers() tries before it goes on by hash_all(). */
+#define TRIES_BY_NUMBERS 32
+
+/*
+ * Adds frame @i of part @part; marks it as a twin if the set has an equal frame. No entry is ever
+ * freed, so the searches for equal frames take the same way.
+ */
 static void add_to_set(struct frame_set *set, uint32_t part, uint32_t i)
 {
 	struct fathom_frame *f = fathom_store_at(&set->answers->parts[part].frames, i);
 	size_t at;
 
 	f->outer = not_twin(f->outer);
-	for (at = (size_t)hash_frame(f) & set->mask; set->table[at]; at = (at + 1) & set->mask) {
-		if (!same_frame(f, in_set(set, set->table[at])))
-			continue;
-		f->outer = in_set(set, set->table[at]);
-		f->file_size = TWIN;
-		set->any_twins = true;
-		return;
+	at = (size_t)hash_numbers(f) & set->mask;
+	for (uint32_t tries = 1; set->table[at]; tries++) {
+		if (same_frame(f, in_set(set, set->table[at]))) {
+			f->outer = in_set(set, set->table[at]);
+			f->file_size = TWIN;
+			set->any_twins = true;
+			return;
+		}
+		at = (tries == TRIES_BY_NUMBERS ? (size_t)hash_all(f) : at + 1) & set->mask;
 	}
 	set->table[at] = (part << PART_BITS | i) + 1;
 }

@@ -274,12 +274,102 @@ static void tables_take_turns(void **state)
 	assert_int_equal(a.is->offset, 29);
 }
 
+#define DEPTH 8 /* of inlined calls: more than fit a buffer of the least size */
+
+/* An index with one block of @size bytes of code from 0 on; it fits the first page. */
+struct small_index {
+	struct fathom_index_header header;
+	struct fathom_index_segment segment;
+	struct fathom_block block;
+	struct fathom_block_row row;
+	struct fathom_block_node nodes[DEPTH];
+};
+
+/* Fills in the calls, each inlined into the one before, and one row without a file. */
+static struct fathom_index make_small_index(struct small_index *x)
+{
+	memset(x, 0, sizeof *x);
+	x->header.segments = (struct fathom_index_part){ offsetof(struct small_index, segment), 1 };
+	x->header.blocks =
+		(struct fathom_index_part){ offsetof(struct small_index, block),
+					    sizeof *x - offsetof(struct small_index, block) };
+	x->header.checks.off = sizeof *x;
+	x->segment = (struct fathom_index_segment){ .high = 64, .block = x->header.blocks.off };
+	x->block = (struct fathom_block){ .size = 64,
+					  .bytes = x->header.blocks.n,
+					  .flags = FATHOM_BLOCK_WIDE,
+					  .n_rows = 1,
+					  .n_nodes = DEPTH };
+	x->row = (struct fathom_block_row){ .file = FATHOM_BLOCK_NONE, .node = DEPTH - 1 };
+	for (uint32_t i = 0; i < DEPTH; i++)
+		x->nodes[i] = (struct fathom_block_node){ .parent = i - 1,
+							  .function = FATHOM_BLOCK_NONE,
+							  .call_file = FATHOM_BLOCK_NONE };
+	return (struct fathom_index){ { (const uint8_t *)x, sizeof *x }, &x->header, NULL };
+}
+
+static size_t count_frames(const struct fathom_answer *a)
+{
+	size_t n = 0;
+
+	for (const struct fathom_frame *f = a->frame; f; f = f->outer)
+		n++;
+	return n;
+}
+
+static void a_chain_that_is_cut_is_said_to_be(void **state)
+{
+	static _Atomic uintptr_t lows[1];
+	static struct fathom_self_row rows[1];
+	static struct small_index file;
+	struct fathom_index lines = make_small_index(&file);
+	struct fathom_self_table table = { .cap = 1, .lows = lows, .rows = rows };
+	const uint64_t starts[1] = { 0 };
+	const uint32_t winners[1] = { 0 };
+	const uint32_t buckets[2] = { 0, 1 };
+	const struct fathom_self_symbol symbol = {
+		.size = 64, .name = 1, .linkage = 1, .name_size = 4, .linkage_size = 4
+	};
+	const struct fathom_self_module module = { .path = "module",
+						   .no_lines = FATHOM_REASON_NO_DEBUG_INFO,
+						   .strings = "\0name",
+						   .starts = starts,
+						   .winners = winners,
+						   .n_starts = 1,
+						   .n_buckets = 1,
+						   .buckets = buckets,
+						   .shift = 6,
+						   .symbols = &symbol,
+						   .lines = &lines };
+	const struct fathom_self_place p = { .low = 64,
+					     .high = 128,
+					     .bias = 64,
+					     .flags = FATHOM_SELF_STAYS,
+					     .module = (uintptr_t)&module };
+	const struct fathom_pc pc = { .address = 64 };
+	struct fathom_self own = { 0 };
+	struct looked a;
+
+	(void)state;
+	for (int i = 0; i < 2; i++)
+		atomic_init(&own.tables[i], &table);
+	fathom_self_publish(&own, &p, 1);
+	a.is = fathom_self_answer(&own, pc, 0, true, a.buffer, sizeof a.buffer);
+	assert_int_equal(count_frames(a.is), DEPTH);
+	assert_int_equal(a.is->reason, FATHOM_REASON_NO_DEBUG_INFO);
+	a.is = fathom_self_answer(&own, pc, 0, true, a.buffer, 256);
+	assert_in_range(count_frames(a.is), 1, DEPTH - 1);
+	assert_string_equal(a.is->symbol, "name");
+	assert_int_equal(a.is->reason, FATHOM_REASON_LIMIT);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(options_that_are_not_known_are_refused),
 		cmocka_unit_test(an_answer_lies_in_its_buffer),
 		cmocka_unit_test(tables_take_turns),
+		cmocka_unit_test(a_chain_that_is_cut_is_said_to_be),
 		cmocka_unit_test(threads_ask_while_libraries_come_and_go),
 	};
 

@@ -275,6 +275,9 @@ static void answer_from(struct look *l, uint64_t svma)
 		a->offset += a->module_address - svma;
 	if (l->view.block && fathom_block_find(l->view.block, svma, &row, &index))
 		set_frames(l, &row);
+	/* The chain is cut: no other reason says so. */
+	if (a->reason)
+		return;
 	if (l->view.block && l->view.block->flags & FATHOM_BLOCK_DAMAGED)
 		a->reason = FATHOM_REASON_CORRUPT;
 	else if (!a->symbol && (l->flags & FATHOM_NAMES_ONLY ||

@@ -268,11 +268,12 @@ static void print_heads(struct disasm *v, const struct fathom_instruction *i)
 {
 	const char *function = function_of(i);
 	const char *file = file_of(i);
+	const bool begins = function && !i->function_offset;
 	struct out *o = &v->out;
 
-	/* Padding between functions gets no heading. */
+	/* Padding between functions gets no heading. Neighbours may have the same name. */
 	if (!(i->flags & FATHOM_INSTRUCTION_PADDING && !function) &&
-	    !is_last(&v->function, function ? function : "??")) {
+	    (!is_last(&v->function, function ? function : "??") || begins)) {
 		out_text(o, v->function, strlen(v->function));
 		if (function && i->function_offset) {
 			out_char(o, '+');

@@ -46,6 +46,14 @@ two:
     .quad PLACE
 """
 
+# A local function that fills its section.
+TWINS = """
+.type twin, @function
+.text
+.balign 16
+twin: .rept 15; nop; .endr; ret; .size twin, .-twin
+"""
+
 # Two functions that call what a register holds. Into one of them code comes back from another section.
 COLD = """
 .globl open_ended, closed
@@ -596,6 +604,21 @@ def asked(folder):
     run("objcopy", "--remove-section", ".eh_frame", "--remove-section", ".eh_frame_hdr", stripped)
     assert records(stripped, whole[0]["address"])[:1][0]["bytes"] == whole[0]["bytes"]
     assert len(records(stripped, whole[0]["address"])) == 16
+
+
+@test("functions of one name behind each other have a heading each")
+def same_name(folder):
+    source = os.path.join(folder, "twins.s")
+    with open(source, "w", encoding="ascii") as f:
+        f.write(TWINS)
+    run("as", "-o", os.path.join(folder, "1.o"), source)
+    run("as", "-o", os.path.join(folder, "2.o"), source)
+    path = os.path.join(folder, "twins")
+    run("ld", "-shared", "-o", path, os.path.join(folder, "1.o"), os.path.join(folder, "2.o"))
+    start = min(int(line.split()[0], 16) for line in run("nm", path).splitlines() if line.endswith(" t twin"))
+    for first, name in ((start, "twin:"), (start + 1, "twin+0x1:")):
+        shown = ask(path, f"{first:#x}..{start + 32:#x}")[0].splitlines()
+        assert [line for line in shown if line.endswith(":")] == [name, "twin:"], shown
 
 
 @test("lines agree with addr, each is shown once")

@@ -532,7 +532,7 @@ void fathom_part_deinit(struct fathom_part *p)
 
 /* Precedes the first answer and leads back to the whole, for a single answer. */
 struct head {
-	struct fathom_answers *answers;
+	_Alignas(struct fathom_answer) struct fathom_answers *answers;
 };
 
 struct fathom_answers *fathom_answers_create(size_t n, uint32_t flags)

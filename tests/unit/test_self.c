@@ -272,6 +272,12 @@ static void tables_take_turns(void **state)
 	assert_false(answer_of(&own, 64, &a));
 	assert_true(answer_of(&own, 1029, &a));
 	assert_int_equal(a.is->offset, 29);
+	/* Its stated addresses are near the end, so the bias is above the address. */
+	p.bias = (uintptr_t)0 - 64;
+	fathom_self_publish(&own, &p, 1);
+	assert_true(answer_of(&own, 1025, &a));
+	assert_int_equal(a.is->module_address, 1089);
+	assert_int_equal(a.is->offset, 1089);
 }
 
 #define DEPTH 8 /* of inlined calls: more than fit a buffer of the least size */

@@ -292,16 +292,18 @@ static void answer_at(const struct fathom_self_place *place, uint64_t pc, uint32
 		      struct fathom_self_room *room)
 {
 	struct look l = { .flags = flags, .bias = place->bias, .room = room };
+	/* The bias may be above the address: addresses wrap at the size of a pointer. */
+	const uint64_t svma = (uintptr_t)(pc - place->bias);
 
 	l.module = (const struct fathom_self_module *)place->module;
 	*room->module = (struct fathom_module_info){ l.module->path, l.module->build_id,
 						     l.module->build_id_size, 0 };
 	room->answer->module = room->module;
-	room->answer->module_address = room->answer->pc.address - place->bias;
+	room->answer->module_address = (uintptr_t)(room->answer->pc.address - place->bias);
 	if (l.module->lines && !(flags & FATHOM_NAMES_ONLY) &&
-	    !fathom_index_find_block(l.module->lines, pc - place->bias, &l.view))
+	    !fathom_index_find_block(l.module->lines, svma, &l.view))
 		l.view.block = NULL;
-	answer_from(&l, pc - place->bias);
+	answer_from(&l, svma);
 }
 
 /*

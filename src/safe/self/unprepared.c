@@ -272,7 +272,7 @@ static void set_module(const struct fathom_self_object *o, const struct link *li
 
 	*r->module = (struct fathom_module_info){ .path = NULL };
 	r->answer->module = r->module;
-	r->answer->module_address = r->answer->pc.address - link->bias;
+	r->answer->module_address = (uintptr_t)(r->answer->pc.address - link->bias);
 	if (fathom_peek_str(link->name, to, r->left / 2, &path) && path.size)
 		r->module->path = take_room(r, path.size + 1);
 	set_build_id(o->start, link->bias, r);

@@ -48,12 +48,10 @@ struct name {
 
 static size_t ask(struct naming *n, uint64_t address)
 {
-	if (!fathom_array_room(&n->questions, 1)) {
-		n->err = FATHOM_E_MEMORY;
-		return NO_QUESTION;
-	}
-	n->questions.items[n->questions.n] = address;
-	return n->questions.n++;
+	if (fathom_array_push(&n->questions, address))
+		return n->questions.n - 1;
+	n->err = FATHOM_E_MEMORY;
+	return NO_QUESTION;
 }
 
 static bool window_has(const struct naming *n, uint64_t address, size_t size)
@@ -538,7 +536,7 @@ fathom_err fathom_disasm_name(struct fathom_disasm_work *w, struct fathom_errinf
 	fathom_err err = FATHOM_E_MEMORY;
 
 	if (!n)
-		return fathom_fail(reterr, err, "", 0, "out of memory");
+		return fathom_fail_memory(reterr);
 	n->w = w;
 	n->references = malloc((w->codes.n + 1) * sizeof *n->references);
 	if (n->references && fathom_array_room(&n->questions, 1)) {
@@ -549,7 +547,7 @@ fathom_err fathom_disasm_name(struct fathom_disasm_work *w, struct fathom_errinf
 	if (!err)
 		err = make_instructions(n);
 	if (err == FATHOM_E_MEMORY)
-		(void)fathom_fail(reterr, err, "", 0, "out of memory");
+		(void)fathom_fail_memory(reterr);
 	free(n->references);
 	fathom_array_free(&n->questions);
 	fathom_array_free(&n->text);

@@ -6,7 +6,9 @@
 
 #include "cli/common.h"
 #include "cli/input.h"
+#include "cli/json.h"
 #include "cli/out.h"
+#include "cli/print.h"
 
 enum {
 	OPT_INTEL = OPT_VERB,
@@ -219,17 +221,6 @@ static void out_pad(struct out *o, size_t from, size_t width)
 		out_char(o, ' ');
 }
 
-static void out_bytes_hex(struct out *o, const uint8_t *bytes, size_t n, const char *between)
-{
-	static const char digits[] = "0123456789abcdef";
-
-	for (size_t i = 0; i < n; i++) {
-		out_str(o, i ? between : "");
-		out_char(o, digits[bytes[i] >> 4]);
-		out_char(o, digits[bytes[i] & 15]);
-	}
-}
-
 /* Returns whether @text equals *@last, and sets *@last to it. */
 static bool is_last(char **last, const char *text)
 {
@@ -322,31 +313,12 @@ static void print_text_of(struct disasm *v, const struct fathom_instruction *i)
 		if (o->cap - o->n < 256)
 			out_flush(o);
 		start = o->n;
-		out_bytes_hex(o, i->bytes, i->size, " ");
+		out_hex_bytes(o, i->bytes, i->size, " ");
 		out_char(o, ' ');
 		out_pad(o, start, BYTES_WIDTH);
 	}
 	out_text(o, i->text, i->text_size);
 	out_char(o, '\n');
-}
-
-static void json_string(struct out *o, const char *key, const char *s)
-{
-	out_str(o, key);
-	if (s)
-		out_json(o, s, strlen(s));
-	else
-		out_str(o, "null");
-}
-
-static void json_address(struct out *o, const char *key, bool known, uint64_t address)
-{
-	out_str(o, key);
-	out_str(o, known ? "\"" : "null");
-	if (known) {
-		out_hex(o, address);
-		out_char(o, '"');
-	}
 }
 
 /* Writes NAME, NAME+0xOFFSET or, just before it, NAME-0xOFFSET as a JSON string. */
@@ -358,7 +330,7 @@ static void json_target(struct out *o, const struct fathom_instruction *i)
 	char *name;
 
 	if (!i->target_name || !i->target_offset) {
-		json_string(o, ",\"target_name\":", i->target_name);
+		json_string(o, "target_name", i->target_name);
 		return;
 	}
 	offset[0] = before ? '-' : '+';
@@ -366,8 +338,7 @@ static void json_target(struct out *o, const struct fathom_instruction *i)
 	name = must(malloc(strlen(i->target_name) + n + 1));
 	memcpy(name, i->target_name, strlen(i->target_name));
 	memcpy(name + strlen(i->target_name), offset, n);
-	out_str(o, ",\"target_name\":");
-	out_json(o, name, strlen(i->target_name) + n);
+	json_text(o, "target_name", name, strlen(i->target_name) + n);
 	free(name);
 }
 
@@ -375,20 +346,21 @@ static void print_json_of(struct disasm *v, const struct fathom_instruction *i)
 {
 	struct out *o = &v->out;
 
-	json_address(o, "{\"address\":", true, shown_address(v, i->address));
+	out_char(o, '{');
+	json_address(o, "address", shown_address(v, i->address));
 	out_str(o, ",\"bytes\":\"");
-	out_bytes_hex(o, i->bytes, i->size, "");
-	out_char(o, '"');
-	json_string(o, ",\"text\":", i->text);
-	json_address(o, ",\"target\":", i->flags & FATHOM_INSTRUCTION_TARGET,
-		     shown_address(v, i->target));
+	out_hex_bytes(o, i->bytes, i->size, "");
+	out_str(o, "\",");
+	json_string(o, "text", i->text);
+	out_char(o, ',');
+	json_address_or_null(o, "target", i->flags & FATHOM_INSTRUCTION_TARGET,
+			     shown_address(v, i->target));
+	out_char(o, ',');
 	json_target(o, i);
-	json_string(o, ",\"file\":", file_of(i));
-	out_str(o, ",\"line\":");
-	if (line_of(i))
-		out_dec(o, line_of(i));
-	else
-		out_str(o, "null");
+	out_char(o, ',');
+	json_string(o, "file", file_of(i));
+	out_char(o, ',');
+	json_count(o, "line", line_of(i));
 	out_str(o, "}\n");
 }
 
@@ -407,19 +379,20 @@ static void print_all(struct disasm *v, const struct fathom_disasm *d)
 }
 
 /* Prints why the range, or its rest from @address on, cannot be disassembled. */
-static void print_reason(struct disasm *v, const char *text, const uint64_t *address,
-			 uint8_t reason)
+static void print_unanswered(struct disasm *v, const char *text, const uint64_t *address,
+			     uint8_t reason)
 {
 	struct out *o = &v->out;
-	const char *word = fathom_reason_name((enum fathom_reason)reason);
 
 	v->unanswered = true;
 	if (v->common.json) {
-		json_address(o, "{\"address\":", address, address ? *address : 0);
+		out_char(o, '{');
+		json_address_or_null(o, "address", address, address ? *address : 0);
 		out_str(o, ",\"bytes\":null,\"text\":null,\"target\":null,\"target_name\":null,"
-			   "\"file\":null,\"line\":null");
-		json_string(o, ",\"input\":", text);
-		json_string(o, ",\"reason\":", word);
+			   "\"file\":null,\"line\":null,\"input\":");
+		out_json(o, text, strlen(text));
+		out_char(o, ',');
+		json_string(o, "reason", fathom_reason_name((enum fathom_reason)reason));
 		out_str(o, "}\n");
 		return;
 	}
@@ -427,9 +400,9 @@ static void print_reason(struct disasm *v, const char *text, const uint64_t *add
 		out_hex(o, *address);
 	else
 		out_text(o, text, strlen(text));
-	out_str(o, " ?? (");
-	out_str(o, word);
-	out_str(o, ")\n");
+	out_str(o, " ??");
+	print_reason(o, reason);
+	out_char(o, '\n');
 }
 
 /* Disassembles one batch of @r and moves its start; returns false when there is no more. */
@@ -444,7 +417,7 @@ static bool print_stretch(struct disasm *v, const char *text, struct range *r)
 	if (err == FATHOM_E_NOT_FOUND) {
 		const uint64_t address = shown_address(v, r->start);
 
-		print_reason(v, text, &address, FATHOM_REASON_UNMAPPED);
+		print_unanswered(v, text, &address, FATHOM_REASON_UNMAPPED);
 		return false;
 	}
 	if (err) {
@@ -471,7 +444,7 @@ static void answer(struct disasm *v, const char *text, const struct input **in)
 	if (!reason && r.start >= r.end)
 		reason = FATHOM_REASON_BAD_ADDRESS;
 	if (reason) {
-		print_reason(v, text, NULL, reason);
+		print_unanswered(v, text, NULL, reason);
 		out_flush(&v->out);
 		input_complain(&v->rules, whole, &v->complaints);
 		return;

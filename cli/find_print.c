@@ -9,6 +9,7 @@
 
 #include "cli/common.h"
 #include "cli/json.h"
+#include "cli/print.h"
 
 void find_value_check(const char *type)
 {
@@ -165,17 +166,9 @@ static void print_item(struct out *o, const struct fathom_value *v, uint32_t i, 
 
 static void print_bytes(struct out *o, const struct fathom_value *v, bool json)
 {
-	static const char digits[] = "0123456789abcdef";
-	const uint8_t *p = v->items;
-
 	if (json)
 		out_char(o, '"');
-	for (uint32_t i = 0; i < v->count; i++) {
-		if (i && !json)
-			out_char(o, ' ');
-		out_char(o, digits[p[i] >> 4]);
-		out_char(o, digits[p[i] & 15]);
-	}
+	out_hex_bytes(o, v->items, v->count, json ? "" : " ");
 	if (json)
 		out_char(o, '"');
 }
@@ -307,13 +300,6 @@ static void print_extras(struct out *o, const struct fathom_match *m)
 	}
 }
 
-static void print_reason(struct out *o, uint8_t reason)
-{
-	out_str(o, " (");
-	out_str(o, fathom_reason_name((enum fathom_reason)reason));
-	out_char(o, ')');
-}
-
 void find_print_text(struct out *o, const char *query, const struct fathom_match *m,
 		     const struct find_value *v)
 {
@@ -374,17 +360,6 @@ static void json_version(struct out *o, const struct fathom_match *m)
 	out_char(o, ',');
 }
 
-static void json_address_or_null(struct out *o, const char *key, bool is_there, uint64_t address)
-{
-	if (is_there) {
-		json_address(o, key, address);
-	} else {
-		json_key(o, key);
-		out_str(o, "null");
-	}
-	out_char(o, ',');
-}
-
 static void json_symbol(struct out *o, const struct fathom_match *m)
 {
 	const bool found = m->rank != FATHOM_NO_RANK;
@@ -394,10 +369,12 @@ static void json_symbol(struct out *o, const struct fathom_match *m)
 	json_string(o, "linkage_name", m->linkage_name);
 	out_char(o, ',');
 	json_address_or_null(o, "address", m->flags & FATHOM_MATCH_ADDRESS, m->address);
+	out_char(o, ',');
 	json_string(o, "module", m->module);
 	out_char(o, ',');
 	json_address_or_null(o, "module_address", found && m->module_address != FATHOM_NO_ADDRESS,
 			     m->module_address);
+	out_char(o, ',');
 	json_count(o, "size", m->size);
 	out_char(o, ',');
 	json_string(o, "type", found ? type_name(m) : NULL);
@@ -435,6 +412,7 @@ void find_print_json(struct out *o, const char *query, const struct fathom_match
 	out_char(o, ',');
 	json_place(o, m);
 	json_address_or_null(o, "resolver", m->resolver != 0, m->resolver);
+	out_char(o, ',');
 	json_count(o, "tid", (uint64_t)m->tid);
 	out_char(o, ',');
 	json_string(o, "reason",

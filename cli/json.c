@@ -9,6 +9,16 @@ void json_address(struct out *o, const char *key, uint64_t address)
 	out_char(o, '"');
 }
 
+void json_address_or_null(struct out *o, const char *key, bool is_known, uint64_t address)
+{
+	if (is_known) {
+		json_address(o, key, address);
+	} else {
+		json_key(o, key);
+		out_str(o, "null");
+	}
+}
+
 void json_count(struct out *o, const char *key, uint64_t value)
 {
 	json_key(o, key);

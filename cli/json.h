@@ -31,6 +31,8 @@ static inline void json_string(struct out *o, const char *key, const char *s)
 
 /* Writes a member with an address, as a string. */
 void json_address(struct out *o, const char *key, uint64_t address);
+/* Writes a member with an address if it @is_known, else null. */
+void json_address_or_null(struct out *o, const char *key, bool is_known, uint64_t address);
 /* Writes a member with a number; 0 means "none" and becomes null. */
 void json_count(struct out *o, const char *key, uint64_t value);
 

@@ -206,6 +206,14 @@ static void out_digits(struct out *o, uint32_t value, int n)
 		out_char(o, "0123456789abcdef"[value >> 4 * n & 15]);
 }
 
+void out_hex_bytes(struct out *o, const uint8_t *bytes, size_t n, const char *between)
+{
+	for (size_t i = 0; i < n; i++) {
+		out_str(o, i ? between : "");
+		out_digits(o, bytes[i], 2);
+	}
+}
+
 /* Writes @point as an ASCII escape of C and Python. */
 static void out_escape(struct out *o, uint32_t point)
 {

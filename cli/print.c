@@ -49,7 +49,7 @@ static const struct fathom_frame *first_frame(const struct fathom_answer *a,
 	return of_symbol;
 }
 
-static void print_reason(struct out *o, uint8_t reason)
+void print_reason(struct out *o, uint8_t reason)
 {
 	out_str(o, " (");
 	out_str(o, fathom_reason_name((enum fathom_reason)reason));
@@ -122,28 +122,21 @@ static void json_frames(struct out *o, const struct fathom_answer *a)
 
 static void json_build_id(struct out *o, const struct fathom_module_info *module)
 {
-	static const char digits[] = "0123456789abcdef";
-
 	json_key(o, "build_id");
 	if (!module || !module->build_id) {
 		out_str(o, "null");
 		return;
 	}
 	out_char(o, '"');
-	for (uint32_t i = 0; i < module->build_id_size; i++) {
-		out_char(o, digits[module->build_id[i] >> 4]);
-		out_char(o, digits[module->build_id[i] & 15]);
-	}
+	out_hex_bytes(o, module->build_id, module->build_id_size, "");
 	out_char(o, '"');
 }
 
 /* Writes the members of an answer that depend on the address. */
 static void json_answer(struct out *o, const struct fathom_answer *a)
 {
-	if (a->module_address == FATHOM_NO_ADDRESS)
-		out_str(o, "\"module_address\":null");
-	else
-		json_address(o, "module_address", a->module_address);
+	json_address_or_null(o, "module_address", a->module_address != FATHOM_NO_ADDRESS,
+			     a->module_address);
 	out_char(o, ',');
 	json_text(o, "symbol", a->symbol, a->symbol_size);
 	out_char(o, ',');
@@ -175,10 +168,7 @@ void print_json(struct out *o, const struct input *in, const struct fathom_targe
 	json_key(o, "input");
 	out_json(o, in->text, in->size);
 	out_char(o, ',');
-	if (a)
-		json_address(o, "address", a->pc.address);
-	else
-		out_str(o, "\"address\":null");
+	json_address_or_null(o, "address", a, a ? a->pc.address : 0);
 	out_char(o, ',');
 	json_string(o, "module", module ? module->path : NULL);
 	out_char(o, ',');

@@ -19,6 +19,9 @@ struct input {
 	bool more;      /* the next input is another address of the same text */
 };
 
+/* Prints why there is no answer, in parentheses. */
+void print_reason(struct out *o, uint8_t reason);
+
 /* Print the answer @a for @in; NULL: @in is not an address. */
 void print_text(struct out *o, const struct input *in, const struct fathom_answer *a);
 void print_json(struct out *o, const struct input *in, const struct fathom_target_info *target,

@@ -57,6 +57,24 @@ def find_scoped(folder):
         assert run(FATHOM, "addr", "--no-cache", j.pid, "one@two+0x4").startswith(f"{c + 0x44:#x} one@two+0x4")
 
 
+@test("find: after a name that was not there, the list of a program without .symtab is still read")
+def list_of_stripped(folder):
+    with Jitted([build(folder, "jitted.c", "-rdynamic", "-s")]) as j, Asked(j.pid) as asker:
+        register(folder, j, jitfiles.relocatable(j.code, [("listed", 0, 0x20)]))
+        assert asker.one("nosuchfunction")["reason"] == "no-such-symbol"
+        record = asker.one(j.code + 4)
+        assert (record["symbol"], record["source"]) == ("listed", "gdb-jit"), record
+
+
+@test("find: code that has the name of GDB's list is found by it")
+def name_of_list(folder):
+    with Jitted([build(folder)]) as j:
+        j.write(f"{j.code:x} 10 hot\n{j.code + 0x10:x} 10 __jit_debug_descriptor\n")
+        assert found(j.pid, "hot") == {"hot": [(j.code, 0x10, "perf-map")]}
+        assert found(j.pid, "jit:__jit_debug_descriptor") == {
+            "__jit_debug_descriptor": [(j.code + 0x10, 0x10, "perf-map")]}
+
+
 @test("find: names of a jitdump, also of code that has moved")
 def find_jitdump(folder):
     with Jitted([build(folder)]) as j:

@@ -34,6 +34,17 @@ void fathom_find_seek_jit(struct fathom_find *f)
 							       .text = { LIST, sizeof LIST - 1 } };
 }
 
+/* Returns whether the .dynsym of @m has a list. A pass over the other tables does not tell. */
+static bool may_export_list(const struct fathom_find_module *m)
+{
+	struct fathom_symbol symbol;
+
+	return m->dynsym->number != FATHOM_NONE &&
+	       (!m->dynsym->has_hash ||
+		fathom_dynsym_find(m->dynsym, (struct fathom_str){ LIST, sizeof LIST - 1 },
+				   &symbol));
+}
+
 /* Takes the candidates of the internal query; modules without one have no list. */
 static fathom_err take_lists(struct fathom_find *f)
 {
@@ -50,7 +61,7 @@ static fathom_err take_lists(struct fathom_find *f)
 			c[n++] = c[i];
 	f->candidates.n = n;
 	for (size_t i = 0; i < f->n_modules; i++)
-		if (!has[i])
+		if (!has[i] && !may_export_list(&f->modules[i]))
 			fathom_module_set_no_jit(f->modules[i].module);
 	free(has);
 	f->seeks_lists = false;

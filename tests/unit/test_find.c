@@ -2,7 +2,11 @@
 /* What queries of fathom_find() and types of fathom_value_read() mean, as tables. */
 #include "unit.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "fathom/fathom.h"
 #include "host/find/query.h"
@@ -391,6 +395,40 @@ static void each_name_has_its_address(void **state)
 	fathom_destroy(session);
 }
 
+/* Code of this process, with a name in a perf map that the library looks for itself. */
+static void what_is_not_asked_for_is_no_match(void **state)
+{
+	const struct fathom_options options = { .size = sizeof options, .flags = FATHOM_NO_CACHE };
+	const char *const query = "made_code";
+	char *code = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct fathom_target *target;
+	struct fathom_matches *matches;
+	struct fathom *session;
+	char path[64];
+	FILE *map;
+
+	(void)state;
+	assert_true(code != MAP_FAILED);
+	(void)snprintf(path, sizeof path, "/tmp/perf-%d.map", (int)getpid());
+	map = fopen(path, "wxe");
+	assert_non_null(map);
+	fprintf(map, "%" PRIxPTR " 10 made_code\n%" PRIxPTR " 10 __jit_debug_descriptor\n",
+		(uintptr_t)code, (uintptr_t)code + 16);
+	assert_int_equal(fclose(map), 0);
+	assert_int_equal(fathom_create(&options, &session, NULL), 0);
+	assert_int_equal(fathom_target_open_process(session, (int)getpid(), NULL, &target, NULL),
+			 0);
+	assert_int_equal(fathom_find(target, NULL, &query, 1, &matches, NULL), 0);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(fathom_matches_count(matches), 1);
+	assert_int_equal(fathom_matches_get(matches, 0)->query, 0);
+	assert_true(fathom_matches_get(matches, 0)->address == (uintptr_t)code);
+	fathom_matches_free(matches);
+	fathom_target_release(target);
+	fathom_destroy(session);
+	(void)munmap(code, 4096);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -401,6 +439,7 @@ int main(void)
 		cmocka_unit_test(files_end_with_whole_parts),
 		cmocka_unit_test(types_are_read),
 		cmocka_unit_test(each_name_has_its_address),
+		cmocka_unit_test(what_is_not_asked_for_is_no_match),
 		cmocka_unit_test(bad_types_are_refused),
 		cmocka_unit_test(a_search_gives_the_memory_budget_back),
 	};

@@ -65,6 +65,8 @@ static fathom_err take_lists(struct fathom_find *f)
 			fathom_module_set_no_jit(f->modules[i].module);
 	free(has);
 	f->seeks_lists = false;
+	/* Its name stays among those of the next pass, over JIT code. */
+	f->queries[f->n_queries].is_answered = true;
 	return FATHOM_OK;
 }
 

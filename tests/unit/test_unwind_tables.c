@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "host/module/module.h"
 
@@ -173,12 +174,49 @@ static void test_over_budget(void **state)
 	close_module(&o);
 }
 
+/* A table without the last function leads to the one before it. */
+static void test_table_lacks_one(void **state)
+{
+	const struct fathom_bounds_list *list;
+	struct fathom_unwind_tables *u;
+	struct fathom_range range;
+	uint64_t last;
+	struct opened o;
+	uint8_t *header;
+	uint32_t count;
+
+	(void)state;
+	open_module(&o);
+	u = &o.module->unwind;
+	header = malloc((size_t)u->header.size);
+	assert_non_null(header);
+	memcpy(header, u->header.data, (size_t)u->header.size);
+	assert_int_equal(header[2], DW_EH_PE_udata4);
+	memcpy(&count, header + 8, sizeof count);
+	count--;
+	memcpy(header + 8, &count, sizeof count);
+	u->header.data = header;
+	list_all(&o);
+	last = o.low[0];
+	for (size_t i = 1; i < o.n; i++)
+		last = o.low[i] > last ? o.low[i] : last;
+	assert_true(u->bounds.at(&u->bounds, last, &range));
+	assert_int_equal(range.low, last);
+	list = u->bounds.all(&u->bounds);
+	assert_int_equal(list->n, o.n);
+	assert_true(list->ranges[list->n - 1].value == range.high);
+	assert_false(u->bounds.at(&u->bounds, range.high, &range));
+	close_module(&o);
+	free(header);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_by_header),
 		cmocka_unit_test(test_by_table),
 		cmocka_unit_test(test_over_budget),
+		cmocka_unit_test(test_table_lacks_one),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -544,10 +544,13 @@ static bool bounds_at(struct fathom_bounds *b, uint64_t svma, struct fathom_rang
 	const fathom_err err = find_by_header(u, svma, &room, &fde);
 	size_t i;
 
-	if (!err)
+	if (!err) {
 		*ret = (struct fathom_range){ fde.low, fde.high };
-	if (err != FATHOM_E_UNSUPPORTED || !u->n_bounding)
-		return !err;
+		return true;
+	}
+	/* The table may lack FDEs; the index has all. */
+	if (!u->n_bounding)
+		return false;
 	x = index_of(u, 0);
 	i = x ? fathom_bounds_list_at(&x->list, svma) : 0;
 	if (!x || i == x->list.n)

@@ -210,13 +210,67 @@ static void test_table_lacks_one(void **state)
 	free(header);
 }
 
+/* "zR" with a pointer encoding: of the bounds of FDEs (LSB 5.0, 10.6.1). */
+static fathom_err read_cie(uint8_t encoding)
+{
+	const uint8_t bytes[] = { 16,  0, 0, 0,    0,  0, 0,        0, 1, 'z',
+				  'R', 0, 1, 0x78, 16, 1, encoding, 0, 0, 0 };
+	const struct fathom_cfi cfi = {
+		.section = { bytes, sizeof bytes }, .svma = 0x1000, .address_size = 8, .is_eh = true
+	};
+	struct fathom_cie cie;
+	const fathom_err err = fathom_cie_read(&cfi, 0, &cie);
+
+	if (!err)
+		assert_int_equal(cie.pointer_encoding, encoding);
+	return err;
+}
+
+static void test_indirect_bounds(void **state)
+{
+	(void)state;
+	assert_int_equal(read_cie(DW_EH_PE_pcrel | DW_EH_PE_sdata4), 0);
+	assert_int_equal(read_cie(DW_EH_PE_absptr), 0);
+	assert_int_equal(read_cie(DW_EH_PE_indirect | DW_EH_PE_pcrel | DW_EH_PE_sdata4),
+			 FATHOM_E_UNSUPPORTED);
+	assert_int_equal(read_cie(DW_EH_PE_indirect), FATHOM_E_UNSUPPORTED);
+}
+
+/* The head of a table with one function, which is at the table itself, and its FDE. */
+static fathom_err search(uint8_t encoding, uint64_t *ret_off)
+{
+	const uint8_t header[] = { 1, encoding, DW_EH_PE_udata4, DW_EH_PE_datarel | DW_EH_PE_sdata4,
+				   /* section: 0x1100 - 0x1004 */
+				   0xfc, 0, 0, 0, 1, 0, 0, 0,
+				   /* function at 0x1000, FDE at 0x1110 */
+				   0, 0, 0, 0, 0x10, 1, 0, 0 };
+	const uint8_t section[0x20] = { 0 };
+	const struct fathom_cfi cfi = { .section = { section, sizeof section },
+					.svma = 0x1100,
+					.address_size = 8,
+					.is_eh = true };
+
+	return fathom_cfi_search(&cfi, (struct fathom_bytes){ header, sizeof header }, 0x1000,
+				 0x1001, ret_off);
+}
+
+static void test_indirect_section(void **state)
+{
+	uint64_t off = 0;
+
+	(void)state;
+	assert_int_equal(search(DW_EH_PE_pcrel | DW_EH_PE_sdata4, &off), 0);
+	assert_int_equal(off, 0x10);
+	assert_int_equal(search(DW_EH_PE_indirect | DW_EH_PE_pcrel | DW_EH_PE_sdata4, &off),
+			 FATHOM_E_UNSUPPORTED);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_by_header),
-		cmocka_unit_test(test_by_table),
-		cmocka_unit_test(test_over_budget),
-		cmocka_unit_test(test_table_lacks_one),
+		cmocka_unit_test(test_by_header),       cmocka_unit_test(test_by_table),
+		cmocka_unit_test(test_over_budget),     cmocka_unit_test(test_table_lacks_one),
+		cmocka_unit_test(test_indirect_bounds), cmocka_unit_test(test_indirect_section),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -90,7 +90,9 @@ static bool is_readable(const struct fathom_cfi *cfi, uint8_t encoding)
 {
 	const uint8_t format = encoding & 0x0f;
 
-	return (format <= DW_EH_PE_udata8 ||
+	/* A pointer to the bounds is in memory, not in the section. */
+	return !(encoding & DW_EH_PE_indirect) &&
+	       (format <= DW_EH_PE_udata8 ||
 		(format >= DW_EH_PE_signed && format <= DW_EH_PE_sdata8)) &&
 	       base_of(cfi, encoding, 0, 0) != UINT64_MAX;
 }
@@ -345,7 +347,8 @@ fathom_err fathom_cfi_search(const struct fathom_cfi *cfi, struct fathom_bytes h
 	uint64_t svma;
 	const uint8_t *table;
 
-	if (!h || h[0] != 1 || h[2] == DW_EH_PE_omit || h[3] != TABLE_ENCODING)
+	if (!h || h[0] != 1 || h[1] & DW_EH_PE_indirect || h[2] == DW_EH_PE_omit ||
+	    h[3] != TABLE_ENCODING)
 		return FATHOM_E_UNSUPPORTED;
 	view.section = header;
 	view.svma = view.data_svma = header_svma;

@@ -91,13 +91,9 @@ static bool add_segment(struct fathom_unwind_tables *u, struct sections *a, stru
 		if (!fathom_image_segment(&o->image, i, &s) || s.type != PT_GNU_EH_FRAME)
 			continue;
 		header = fathom_image_loaded_bytes(&o->image, s.vaddr, s.filesz);
-		/* All linkers write this encoding. */
-		if (header.size < 8 || header.data[0] != 1 ||
-		    header.data[1] != (DW_EH_PE_pcrel | DW_EH_PE_sdata4))
-			return true;
 		found.cfi = describe(o, true);
-		found.cfi.svma =
-			s.vaddr + 4 + (uint64_t)(int32_t)load_u32(header.data + 4, o->image.swap);
+		if (fathom_cfi_section(&found.cfi, header, s.vaddr, &found.cfi.svma))
+			return true;
 		found.cfi.section = fathom_image_loaded_from(&o->image, found.cfi.svma);
 		found.cfi.is_open = true;
 		if (!found.cfi.section.size)

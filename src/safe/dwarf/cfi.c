@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "safe/dwarf/cfi.h"
 
+#include "safe/base/sort.h"
+
 static const char *section_name(const struct fathom_cfi *cfi)
 {
 	return cfi->is_eh ? ".eh_frame" : ".debug_frame";
@@ -335,42 +337,74 @@ fathom_err fathom_fde_read(const struct fathom_cfi_entry *e, const struct fathom
 #define HEADER_SIZE    4
 #define TABLE_ENCODING (DW_EH_PE_datarel | DW_EH_PE_sdata4)
 
+/* The parts of .eh_frame_hdr before its table. */
+struct header {
+	struct fathom_cursor c; /* what is behind them */
+	uint64_t section;       /* svma of .eh_frame */
+	uint64_t count;         /* of the table's pairs */
+	uint8_t table_encoding;
+	bool has_count;
+};
+
+/* Reads the head of @bytes, .eh_frame_hdr at @svma of the kind of file that @cfi is in. */
+static fathom_err read_header(const struct fathom_cfi *cfi, struct fathom_bytes bytes,
+			      uint64_t svma, struct header *ret)
+{
+	struct fathom_cfi view = *cfi;
+	struct pointer section;
+	const uint8_t *h;
+
+	ret->c = cur_init(bytes, cfi->swap);
+	h = cur_take(&ret->c, HEADER_SIZE);
+	if (!h || h[0] != 1 || h[1] & DW_EH_PE_indirect)
+		return FATHOM_E_UNSUPPORTED;
+	view.section = bytes;
+	view.svma = view.data_svma = svma;
+	section = read_pointer(&ret->c, &view, h[1], 0);
+	if (!cur_ok(&ret->c) || section.is_unknown)
+		return FATHOM_E_CORRUPT;
+	ret->section = section.address;
+	ret->table_encoding = h[3];
+	ret->has_count = h[2] != DW_EH_PE_omit;
+	ret->count = ret->has_count ? read_value(&ret->c, &view, h[2]) : 0;
+	return FATHOM_OK;
+}
+
+fathom_err fathom_cfi_section(const struct fathom_cfi *cfi, struct fathom_bytes header,
+			      uint64_t header_svma, uint64_t *ret_svma)
+{
+	struct header h;
+
+	FATHOM_TRY(read_header(cfi, header, header_svma, &h));
+	*ret_svma = h.section;
+	return FATHOM_OK;
+}
+
+/* Returns word @i of the table: an svma, stated from the header at @svma. */
+static uint64_t table_word(const struct fathom_cfi *cfi, const uint8_t *table, uint64_t svma,
+			   uint64_t i)
+{
+	const int32_t distance = (int32_t)load_u32(table + 4 * i, cfi->swap);
+
+	return truncate_address(cfi, svma + (uint64_t)distance);
+}
+
 fathom_err fathom_cfi_search(const struct fathom_cfi *cfi, struct fathom_bytes header,
 			     uint64_t header_svma, uint64_t pc, uint64_t *ret_off)
 {
-	struct fathom_cfi view = *cfi;
-	struct fathom_cursor c = cur_init(header, cfi->swap);
-	const uint8_t *h = cur_take(&c, HEADER_SIZE);
-	struct pointer section;
-	uint64_t count;
-	uint64_t low = 0;
+	struct header h;
+	uint64_t upto;
 	uint64_t svma;
-	const uint8_t *table;
 
-	if (!h || h[0] != 1 || h[1] & DW_EH_PE_indirect || h[2] == DW_EH_PE_omit ||
-	    h[3] != TABLE_ENCODING)
+	FATHOM_TRY(read_header(cfi, header, header_svma, &h));
+	if (!h.has_count || h.table_encoding != TABLE_ENCODING)
 		return FATHOM_E_UNSUPPORTED;
-	view.section = header;
-	view.svma = view.data_svma = header_svma;
-	section = read_pointer(&c, &view, h[1], 0);
-	count = read_value(&c, &view, h[2]);
-	if (!cur_ok(&c) || section.is_unknown || section.address != cfi->svma ||
-	    count > cur_left(&c) / 8)
+	if (!cur_ok(&h.c) || h.section != cfi->svma || h.count > cur_left(&h.c) / 8)
 		return FATHOM_E_CORRUPT;
-	table = c.p;
-	while (low < count) {
-		const uint64_t mid = low + (count - low) / 2;
-		const int32_t rel = (int32_t)load_u32(table + 8 * mid, cfi->swap);
-
-		if (truncate_address(cfi, header_svma + (uint64_t)rel) <= pc)
-			low = mid + 1;
-		else
-			count = mid;
-	}
-	if (!low)
+	upto = FATHOM_BISECT(h.count, i, table_word(cfi, h.c.p, header_svma, 2 * i) <= pc);
+	if (!upto)
 		return FATHOM_END;
-	svma = header_svma + (uint64_t)(int32_t)load_u32(table + 8 * (low - 1) + 4, cfi->swap);
-	svma = truncate_address(cfi, svma);
+	svma = table_word(cfi, h.c.p, header_svma, 2 * upto - 1);
 	if (svma < cfi->svma || svma - cfi->svma >= cfi->section.size)
 		return FATHOM_END;
 	*ret_off = svma - cfi->svma;

@@ -117,6 +117,13 @@ fathom_err fathom_fde_read(const struct fathom_cfi_entry *e, const struct fathom
 			   struct fathom_fde *ret);
 
 /*
+ * Reads the svma of .eh_frame from the head of @header (.eh_frame_hdr at @header_svma). @cfi is of
+ * the same file; only its sizes and bases are used. Returns an error if it is unknown.
+ */
+fathom_err fathom_cfi_section(const struct fathom_cfi *cfi, struct fathom_bytes header,
+			      uint64_t header_svma, uint64_t *ret_svma);
+
+/*
  * Searches the sorted table of @header (.eh_frame_hdr at @header_svma) for @pc. Returns the offset
  * of the FDE that starts last at or before @pc; FATHOM_END if none does; or an error if there is no
  * table, if it is not of the kind that all linkers write, or if it is another section's.

@@ -147,6 +147,21 @@ def overlapping(folder):
     assert misses["much"] < 2 * misses["none"], misses
 
 
+@test("find: many functions with code of one line")
+def one_line(folder):
+    numbers = [500, 1000, 2000]
+    counts = []
+    for n in numbers:
+        source, path = os.path.join(folder, f"{n}.c"), os.path.join(folder, f"{n}.so")
+        with open(source, "w", encoding="ascii") as f:
+            f.write("".join(f'#line 7 "same.c"\nint f{i}(int x)\n{{\n    return x + {i};\n}}\n' for i in range(n)))
+        run("gcc", "-g", "-shared", "-fPIC", "-o", path, source)
+        command = [FATHOM, "find", "--no-cache", "--threads", 1, path, "same.c:9"]
+        assert len(run(*command).splitlines()) == n
+        counts.append(counting.instructions(command))
+    check_growth(counts, numbers)
+
+
 def add_frame_test(member):
     def grows(_):
         numbers = [2000, 4000, 8000]

@@ -30,7 +30,12 @@ struct walk {
 	struct fathom_worker *workers[FATHOM_MAX_THREADS];
 	struct fathom_u64_array offs; /* offsets of the units, and the end */
 	struct parts parts;
+	const struct fathom_symbol_index
+		*symbols; /* NULL: few places, which are looked up by passes */
 };
+
+/* More places than this are worth the module's index of symbols. */
+#define MOST_PASSES 32
 
 bool fathom_find_task_asks(const struct fathom_find_task *t, uint32_t query)
 {
@@ -154,11 +159,28 @@ static struct fathom_str str_of(const char *s)
 	return (struct fathom_str){ s, s ? (uint32_t)strlen(s) : 0 };
 }
 
+/* Finds the symbol at @svma, by the module's index if there are many places. */
+static bool find_symbol(const struct walk *w, const struct fathom_find_module *m, uint64_t svma,
+			struct fathom_symbol_hit *ret)
+{
+	uint32_t number;
+
+	if (!w->symbols)
+		return fathom_symbols_scan(&m->module->symbols, svma, NULL, ret);
+	number = fathom_symbol_index_at(w->symbols, svma);
+	if (number == FATHOM_NONE)
+		return false;
+	fathom_symbol_index_place(w->symbols, number, ret);
+	ret->name = fathom_symbol_index_name(w->symbols, number);
+	ret->shared = fathom_symbol_index_is_folded(w->symbols, number);
+	return true;
+}
+
 /*
  * Copies the linkage name of the symbol at @svma to *@ret, NULL if there is none; of several
  * symbols, the one that debug information names. Returns false without memory.
  */
-static bool name_symbol(struct fathom_find *f, const struct fathom_find_module *m, uint64_t svma,
+static bool name_symbol(const struct walk *w, const struct fathom_find_module *m, uint64_t svma,
 			const char **ret)
 {
 	const struct fathom_batch_options o = { .flags = FATHOM_NAMES_ONLY | FATHOM_NO_DEMANGLE |
@@ -170,10 +192,10 @@ static bool name_symbol(struct fathom_find *f, const struct fathom_find_module *
 	bool done;
 
 	*ret = NULL;
-	if (!fathom_symbols_scan(&m->module->symbols, svma, NULL, &hit))
+	if (!find_symbol(w, m, svma, &hit))
 		return true;
 	if (!hit.shared) {
-		*ret = fathom_find_keep(f, hit.name);
+		*ret = fathom_find_keep(w->f, hit.name);
 		return *ret != NULL;
 	}
 	answers = fathom_answers_create(1, o.flags);
@@ -181,7 +203,7 @@ static bool name_symbol(struct fathom_find *f, const struct fathom_find_module *
 	if (done)
 		a = fathom_answers_get(answers, 0);
 	if (a && a->symbol)
-		*ret = fathom_find_keep(f, str_of(a->linkage_name));
+		*ret = fathom_find_keep(w->f, str_of(a->linkage_name));
 	fathom_answers_free(answers);
 	return done && *ret;
 }
@@ -234,7 +256,7 @@ static bool add_match(struct walk *w, uint32_t module, const struct fathom_find_
 	struct fathom_frame *frame;
 
 	if ((p->linkage && !linkage) || (p->caller && !caller) ||
-	    (!p->linkage && !name_symbol(w->f, m, p->svma, &linkage)))
+	    (!p->linkage && !name_symbol(w, m, p->svma, &linkage)))
 		return false;
 	frame = p->linkage ? add_frame(w->f, name, linkage, NULL, 0)
 			   : add_frame(w->f, name, linkage, p->file, p->line);
@@ -271,8 +293,8 @@ static void drop_lesser(struct fathom_find_place *places, const struct fathom_ke
  * Keeps the best places of each function among the @n places of one query. Returns false without
  * memory.
  */
-static bool choose_places(const struct fathom_find_module *m, struct fathom_find_place *places,
-			  size_t n)
+static bool choose_places(const struct walk *w, const struct fathom_find_module *m,
+			  struct fathom_find_place *places, size_t n)
 {
 	struct fathom_keyed *keyed = malloc((2 * n + 1) * sizeof *keyed);
 	size_t end;
@@ -282,7 +304,7 @@ static bool choose_places(const struct fathom_find_module *m, struct fathom_find
 	for (size_t i = 0; i < n; i++) {
 		struct fathom_symbol_hit hit = { 0 };
 
-		(void)fathom_symbols_scan(&m->module->symbols, places[i].svma, NULL, &hit);
+		(void)find_symbol(w, m, places[i].svma, &hit);
 		keyed[i] = (struct fathom_keyed){ hit.start, i };
 	}
 	fathom_sort_keyed(keyed, keyed + n, n);
@@ -296,8 +318,8 @@ static bool choose_places(const struct fathom_find_module *m, struct fathom_find
 }
 
 /* Keeps the best places for each query that has places of several tiers. */
-static bool choose_all(const struct fathom_find_module *m, struct fathom_find_place *places,
-		       size_t n)
+static bool choose_all(const struct walk *w, const struct fathom_find_module *m,
+		       struct fathom_find_place *places, size_t n)
 {
 	size_t end;
 
@@ -306,7 +328,7 @@ static bool choose_all(const struct fathom_find_module *m, struct fathom_find_pl
 
 		for (end = i + 1; end < n && places[end].query == places[i].query; end++)
 			differ |= places[end].tier != places[i].tier;
-		if (differ && !choose_places(m, places + i, end - i))
+		if (differ && !choose_places(w, m, places + i, end - i))
 			return false;
 	}
 	return true;
@@ -333,7 +355,12 @@ static bool take_places(struct walk *w, uint32_t module)
 	/* Without units the array is NULL. */
 	if (done && all.n)
 		qsort(all.items, all.n, sizeof *place, compare_places);
-	done = done && choose_all(&w->f->modules[module], place, all.n);
+	/* Without memory for the index, passes do it. */
+	w->symbols =
+		done && all.n > MOST_PASSES
+			? fathom_module_symbols(w->f->modules[module].module, FATHOM_ALIAS_FATHOM)
+			: NULL;
+	done = done && choose_all(w, &w->f->modules[module], place, all.n);
 	for (size_t i = 0; done && i < all.n; i++)
 		if (place[i].tier != DROPPED && (!i || compare_places(&place[i - 1], &place[i])) &&
 		    fathom_find_is_there(w->f, &w->f->modules[module], place[i].svma) &&

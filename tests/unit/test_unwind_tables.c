@@ -167,6 +167,7 @@ static void test_over_budget(void **state)
 			 FATHOM_E_LIMIT);
 	assert_true(o.module->unwind.bounds.at(&o.module->unwind.bounds, o.low[5], &range));
 	assert_int_equal(range.low, o.low[5]);
+	assert_null(atomic_load(&o.module->unwind.cies));
 	o.session->memory.budget = UINT64_MAX;
 	assert_int_equal(fathom_unwind_tables_find(&o.module->unwind, o.low[5], &fde), 0);
 	assert_int_equal(fde.low, range.low);

@@ -139,7 +139,7 @@ static size_t cie_table_size(uint32_t n)
 	return sizeof(struct fathom_cie_table) + n * sizeof(struct kept_cie *);
 }
 
-/* Returns the table of CIEs, made on first use; NULL if out of memory. */
+/* Returns the table of CIEs, made on first use; NULL if it does not fit memory. */
 static struct fathom_cie_table *cie_table(struct fathom_unwind_tables *u)
 {
 	struct fathom_cie_table *t = atomic_load_explicit(&u->cies, memory_order_acquire);
@@ -150,7 +150,9 @@ static struct fathom_cie_table *cie_table(struct fathom_unwind_tables *u)
 		return t;
 	while (n < MOST_SLOTS && n < u->bytes / BYTES_PER_SLOT)
 		n *= 2;
-	t = fathom_memory_alloc(u->memory, cie_table_size(n));
+	t = fathom_memory_fits(u->memory, cie_table_size(n))
+		    ? fathom_memory_alloc(u->memory, cie_table_size(n))
+		    : NULL;
 	if (!t)
 		return NULL;
 	t->n = n;

@@ -34,7 +34,9 @@ enum fathom_phase {
 	FATHOM_PHASE_DISASM = 4,   /**< decoding instructions; done in bytes */
 	FATHOM_PHASE_SNAPSHOT = 5, /**< writing a snapshot; done in mappings */
 	FATHOM_PHASE_PREPARE = 6,  /**< fathom_self_prepare(); done in modules */
-	FATHOM_PHASE_STORE = 7     /**< storing an index; done in units */
+	FATHOM_PHASE_STORE = 7,    /**< storing an index; done in units */
+	FATHOM_PHASE_INDEX = 8,    /**< indexing the symbols of a file; done in parts of tables */
+	FATHOM_PHASE_READ = 9      /**< reading values or /proc/kallsyms; in values, or bytes */
 };
 
 /** The argument of fathom_options.progress. Later versions may add members at its end. */
@@ -86,10 +88,12 @@ struct fathom_options {
 	 */
 	uint32_t file_timeout_ms;
 	/**
-	 * Called from time to time during long calls, on the calling thread, with no lock held. If
-	 * it returns FATHOM_CANCEL instead of FATHOM_GO_ON, the call soon returns
-	 * FATHOM_E_CANCELLED. The session and everything opened before stay usable. NULL: not
-	 * called.
+	 * Called during every call that can take long, on the calling thread, with no lock held: as
+	 * a rule after 10 ms of work at most, also while other threads work for the call. It may be
+	 * called several times with the same numbers. If it returns FATHOM_CANCEL instead of
+	 * FATHOM_GO_ON, the call soon returns FATHOM_E_CANCELLED. The session and everything opened
+	 * before stay whole, and the call can be made again. So that this is soon, sections of 16
+	 * MiB or more are decompressed in steps, which takes zlib twice as long. NULL: not called.
 	 */
 	int (*progress)(void *data, const struct fathom_progress *p);
 	void *progress_data;

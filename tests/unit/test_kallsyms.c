@@ -193,13 +193,13 @@ static void a_part_knows_what_it_names(void **state)
 
 	(void)state;
 	write_many(path, n);
-	assert_int_equal(fathom_kallsyms_read(path, 0x10000 + 16 * 500 + 3, &k, NULL), 0);
+	assert_int_equal(fathom_kallsyms_read(path, 0x10000 + 16 * 500 + 3, NULL, &k, NULL), 0);
 	assert_true(k.n < n && k.known_to > 0x10000 + 16 * 500 + 3);
 	assert_at(&k, 0x10000 + 16 * 500 + 3, "function500", 0x10000 + 16 * 500, 16);
 	assert_at(&k, k.known_to, NULL, 0, 0);
 	fathom_kallsyms_deinit(&k);
 	/* No symbol beyond the image ends it. */
-	assert_int_equal(fathom_kallsyms_read(path, 0x10000 + 16 * n, &k, NULL), 0);
+	assert_int_equal(fathom_kallsyms_read(path, 0x10000 + 16 * n, NULL, &k, NULL), 0);
 	assert_true(k.n == n + 1 && k.known_to == UINT64_MAX);
 	assert_at(&k, 0x8001, "module", 0x8000, 0x1000);
 	fathom_kallsyms_deinit(&k);
@@ -218,11 +218,11 @@ static void the_start_is_found_without_the_rest(void **state)
 	fprintf(f, "0000000000000000 A x\n1000 t _text\t[m]\n2000 T my_text\n3000 T _stext\n"
 		   "3000 T _text\n");
 	fclose(f);
-	assert_int_equal(fathom_kallsyms_read_start(path, &avma, &name, NULL), 0);
+	assert_int_equal(fathom_kallsyms_read_start(path, NULL, &avma, &name, NULL), 0);
 	assert_true(avma == 0x3000);
 	assert_string_equal(name, "_stext");
 	unlink(path);
-	assert_int_equal(fathom_kallsyms_read_start(path, &avma, &name, NULL), FATHOM_E_OS);
+	assert_int_equal(fathom_kallsyms_read_start(path, NULL, &avma, &name, NULL), FATHOM_E_OS);
 }
 
 int main(void)

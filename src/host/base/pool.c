@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "host/base/pool.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <time.h>
 
 struct run {
 	fathom_task_fn *fn;
@@ -80,7 +82,34 @@ static void foreign_signals(sigset_t *ret)
 		sigdelset(ret, faults[i]);
 }
 
+/* Between two calls of a watch. */
+#define WATCH_NS  10000000
+#define SECOND_NS 1000000000
+
+/* Waits until thread @id has ended; until then calls @watch from time to time. */
+static void wait_for(pthread_t id, fathom_watch_fn *watch, void *data)
+{
+	struct timespec until;
+
+	while (watch) {
+		(void)clock_gettime(CLOCK_MONOTONIC, &until);
+		until.tv_nsec += WATCH_NS;
+		until.tv_sec += until.tv_nsec / SECOND_NS;
+		until.tv_nsec %= SECOND_NS;
+		if (pthread_clockjoin_np(id, NULL, CLOCK_MONOTONIC, &until) != ETIMEDOUT)
+			return;
+		watch(data);
+	}
+	(void)pthread_join(id, NULL);
+}
+
 void fathom_pool_run(unsigned threads, size_t n, fathom_task_fn *fn, void *data)
+{
+	fathom_pool_run_watched(threads, n, fn, data, NULL);
+}
+
+void fathom_pool_run_watched(unsigned threads, size_t n, fathom_task_fn *fn, void *data,
+			     fathom_watch_fn *watch)
 {
 	struct run run = { .fn = fn, .data = data, .n = n };
 	struct thread others[FATHOM_MAX_THREADS];
@@ -106,5 +135,5 @@ void fathom_pool_run(unsigned threads, size_t n, fathom_task_fn *fn, void *data)
 		(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 	work(&run, 0);
 	while (started)
-		(void)pthread_join(others[--started].id, NULL);
+		wait_for(others[--started].id, watch, data);
 }

@@ -18,4 +18,10 @@ typedef void fathom_task_fn(void *data, size_t task, unsigned thread);
  */
 void fathom_pool_run(unsigned threads, size_t n, fathom_task_fn *fn, void *data);
 
+typedef void fathom_watch_fn(void *data);
+
+/* Does the same, and calls @watch every 10 ms while this thread waits for the others. */
+void fathom_pool_run_watched(unsigned threads, size_t n, fathom_task_fn *fn, void *data,
+			     fathom_watch_fn *watch);
+
 #endif

@@ -10,9 +10,21 @@
 /* Pages are added without a copy: not so many at a time that nobody is asked for long. */
 #define MOST_MORE (UINT64_C(16) << 20)
 
+/* Room that a fixed sink gives at a time: less than 10 ms of work for zlib. */
+#define FIXED_STEP (UINT64_C(1) << 20)
+
 static uint64_t least(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
+}
+
+static fathom_err grow_fixed(struct fathom_sink *sink)
+{
+	if (sink->session &&
+	    !fathom_goes_on(sink->session, FATHOM_PHASE_OPEN, sink->size, sink->limit))
+		return FATHOM_E_CANCELLED;
+	sink->cap += least(sink->limit - sink->cap, FIXED_STEP);
+	return FATHOM_OK;
 }
 
 fathom_err fathom_sink_grow(struct fathom_sink *sink)
@@ -22,6 +34,8 @@ fathom_err fathom_sink_grow(struct fathom_sink *sink)
 
 	if (sink->size < sink->cap)
 		return FATHOM_OK;
+	if (sink->is_fixed)
+		return grow_fixed(sink);
 	if (sink->cap >= sink->limit)
 		return FATHOM_E_LIMIT;
 	if (sink->session && !fathom_goes_on(sink->session, FATHOM_PHASE_OPEN, sink->size, 0))

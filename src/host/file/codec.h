@@ -19,22 +19,26 @@ fathom_err fathom_codec_zstd(struct fathom_bytes from, uint8_t *to, uint64_t siz
 
 struct fathom;
 
-/* The output of a stream of unknown length. */
+/* The output of a stream, of unknown length unless it is fixed. */
 struct fathom_sink {
-	uint8_t *data; /* pages; fathom_pages_free(data, cap) */
+	uint8_t *data; /* pages; fathom_pages_free(data, cap), unless fixed */
 	uint64_t size;
 	uint64_t cap;
 	uint64_t limit;         /* greatest size; more is FATHOM_E_LIMIT */
 	struct fathom *session; /* asked for progress; NULL: none is */
+	bool is_fixed;          /* data is the caller's and has room for limit bytes */
 };
 
-/* Makes room for at least one more byte. Returns FATHOM_OK, FATHOM_E_LIMIT, FATHOM_E_CANCELLED
- * or FATHOM_E_MEMORY. */
+/*
+ * Makes room for at least one more byte; in a full fixed sink for none, so that a stream can end.
+ * Returns FATHOM_OK, FATHOM_E_LIMIT, FATHOM_E_CANCELLED or FATHOM_E_MEMORY.
+ */
 fathom_err fathom_sink_grow(struct fathom_sink *sink);
 void fathom_sink_deinit(struct fathom_sink *sink);
 
 /* Decompress a whole stream into @sink. They ignore what follows the stream. */
 fathom_err fathom_codec_gzip_stream(struct fathom_bytes from, struct fathom_sink *sink);
+fathom_err fathom_codec_zlib_stream(struct fathom_bytes from, struct fathom_sink *sink);
 fathom_err fathom_codec_xz_stream(struct fathom_bytes from, struct fathom_sink *sink);
 fathom_err fathom_codec_zstd_stream(struct fathom_bytes from, struct fathom_sink *sink);
 fathom_err fathom_codec_lz4_stream(struct fathom_bytes from, struct fathom_sink *sink);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* zlib sections by libdeflate, which is 2.5 times as fast; gzip streams by zlib: it can stream. */
+/* zlib sections by libdeflate, which is faster; streams by zlib: libdeflate has no streams. */
 #include <libdeflate.h>
 #include <zlib.h>
 
@@ -25,17 +25,18 @@ static uInt window(uint64_t left)
 	return left < (UINT64_C(1) << 30) ? (uInt)left : (uInt)1 << 30;
 }
 
-/* Window bits 15, and gzip headers only. */
-#define GZIP_WINDOW (15 + 16)
+/* Window bits, and with gzip headers only. */
+#define ZLIB_WINDOW 15
+#define GZIP_WINDOW (ZLIB_WINDOW + 16)
 
-fathom_err fathom_codec_gzip_stream(struct fathom_bytes from, struct fathom_sink *sink)
+static fathom_err inflate_stream(struct fathom_bytes from, struct fathom_sink *sink, int bits)
 {
 	z_stream z = { 0 };
 	uint64_t done = 0;
 	fathom_err err = FATHOM_OK;
 	int result = Z_OK;
 
-	if (inflateInit2(&z, GZIP_WINDOW) != Z_OK)
+	if (inflateInit2(&z, bits) != Z_OK)
 		return FATHOM_E_MEMORY;
 	while (err == FATHOM_OK && result != Z_STREAM_END) {
 		uInt in = window(from.size - done);
@@ -54,12 +55,22 @@ fathom_err fathom_codec_gzip_stream(struct fathom_bytes from, struct fathom_sink
 		sink->size += out - z.avail_out;
 		if (result != Z_OK && result != Z_STREAM_END)
 			err = FATHOM_E_CORRUPT;
-		else if (result == Z_STREAM_END && from.size - done > 2 &&
+		else if (result == Z_STREAM_END && bits == GZIP_WINDOW && from.size - done > 2 &&
 			 from.data[done] == 0x1f && from.data[done + 1] == 0x8b)
 			result = inflateReset(&z); /* another member follows */
 	}
 	(void)inflateEnd(&z);
 	return err;
+}
+
+fathom_err fathom_codec_gzip_stream(struct fathom_bytes from, struct fathom_sink *sink)
+{
+	return inflate_stream(from, sink, GZIP_WINDOW);
+}
+
+fathom_err fathom_codec_zlib_stream(struct fathom_bytes from, struct fathom_sink *sink)
+{
+	return inflate_stream(from, sink, ZLIB_WINDOW);
 }
 
 uint32_t fathom_codec_crc32(struct fathom_bytes bytes)

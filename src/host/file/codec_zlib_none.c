@@ -17,6 +17,11 @@ fathom_err fathom_codec_gzip_stream(struct fathom_bytes from, struct fathom_sink
 	return FATHOM_E_UNSUPPORTED;
 }
 
+fathom_err fathom_codec_zlib_stream(struct fathom_bytes from, struct fathom_sink *sink)
+{
+	return fathom_codec_gzip_stream(from, sink);
+}
+
 /* CRC-32 (ISO 3309), bit by bit: without the library, correct is enough. */
 uint32_t fathom_codec_crc32(struct fathom_bytes bytes)
 {

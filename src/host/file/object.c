@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "host/base/context.h"
 #include "host/file/codec.h"
 #include "safe/base/cursor.h"
 #include "safe/base/sort.h"
@@ -398,20 +399,48 @@ static void end_filling(struct fathom_object *o)
 	pthread_mutex_unlock(&o->filling_lock);
 }
 
-static fathom_err decompress(struct fathom_object *o, uint32_t i, const struct compressed *z,
-			     uint8_t *to, struct fathom_errinfo *reterr)
+/* Decompressing a section of this size takes less than 0.1 s: nobody is asked. */
+#define ASKED_SIZE (UINT64_C(16) << 20)
+
+/* Decompresses at once. */
+static fathom_err unpack(const struct compressed *z, uint8_t *to)
 {
+	return z->kind == COMPRESS_ZLIB ? fathom_codec_zlib(z->data, to, z->size)
+					: fathom_codec_zstd(z->data, to, z->size);
+}
+
+/* Decompresses in steps, and asks before each. */
+static fathom_err unpack_asking(const struct compressed *z, uint8_t *to, struct fathom *session)
+{
+	struct fathom_sink sink = {
+		.data = to, .limit = z->size, .session = session, .is_fixed = true
+	};
+	const fathom_err err = z->kind == COMPRESS_ZLIB ? fathom_codec_zlib_stream(z->data, &sink)
+							: fathom_codec_zstd_stream(z->data, &sink);
+
+	if (!err && sink.size == z->size)
+		return FATHOM_OK;
+	/* What a stream may contain is for the other way to say: zstd limits windows in streams. */
+	return err == FATHOM_E_CANCELLED ? err : unpack(z, to);
+}
+
+static fathom_err decompress(struct fathom_object *o, uint32_t i, const struct compressed *z,
+			     uint8_t *to, bool asks, struct fathom_errinfo *reterr)
+{
+	struct fathom *session = o->memory->session;
 	const bool announced = announce_filling(o, to, z->size);
 	fathom_err err;
 
-	err = z->kind == COMPRESS_ZLIB ? fathom_codec_zlib(z->data, to, z->size)
-				       : fathom_codec_zstd(z->data, to, z->size);
+	err = asks && z->size >= ASKED_SIZE && session && session->progress
+		      ? unpack_asking(z, to, session)
+		      : unpack(z, to);
 	if (announced)
 		end_filling(o);
 	if (err)
 		return section_error(
 			o, i, err,
-			err == FATHOM_E_CORRUPT ? "compressed data is damaged"
+			err == FATHOM_E_CORRUPT     ? "compressed data is damaged"
+			: err == FATHOM_E_CANCELLED ? "the caller has given it up"
 			: err == FATHOM_E_UNSUPPORTED
 				? "compressed, and this build lacks the library to read it"
 				: "out of memory",
@@ -432,7 +461,7 @@ static bool has_relocations(const struct fathom_object *o, uint32_t i)
 
 /* Makes a decompressed and relocated copy of section @i. */
 static fathom_err make_copy(struct fathom_object *o, uint32_t i, const struct compressed *z,
-			    struct fathom_loaded *ret, struct fathom_errinfo *reterr)
+			    bool asks, struct fathom_loaded *ret, struct fathom_errinfo *reterr)
 {
 	uint8_t *to;
 	fathom_err err = FATHOM_OK;
@@ -459,7 +488,7 @@ static fathom_err make_copy(struct fathom_object *o, uint32_t i, const struct co
 	if (z->kind == COMPRESS_NONE)
 		memcpy(to, z->data.data, (size_t)z->size);
 	else
-		err = decompress(o, i, z, to, reterr);
+		err = decompress(o, i, z, to, asks, reterr);
 	if (!err && has_relocations(o, i)) {
 		err = fathom_object_relocate(o, i, to, z->size, reterr);
 		if (err)
@@ -468,8 +497,8 @@ static fathom_err make_copy(struct fathom_object *o, uint32_t i, const struct co
 	return err;
 }
 
-fathom_err fathom_object_load(struct fathom_object *o, uint32_t i, struct fathom_bytes *ret,
-			      struct fathom_errinfo *reterr)
+static fathom_err load(struct fathom_object *o, uint32_t i, bool asks, struct fathom_bytes *ret,
+		       struct fathom_errinfo *reterr)
 {
 	struct fathom_object_section *s = &o->sections[i];
 	struct fathom_loaded *l = atomic_load_explicit(&s->loaded, memory_order_acquire);
@@ -496,7 +525,7 @@ fathom_err fathom_object_load(struct fathom_object *o, uint32_t i, struct fathom
 	l = calloc(1, sizeof *l);
 	if (!l)
 		return section_error(o, i, FATHOM_E_MEMORY, "out of memory", reterr);
-	err = make_copy(o, i, &z, l, reterr);
+	err = make_copy(o, i, &z, asks, l, reterr);
 	if (err) {
 		free_loaded(o, l);
 		return err;
@@ -507,6 +536,18 @@ fathom_err fathom_object_load(struct fathom_object *o, uint32_t i, struct fathom
 	}
 	*ret = l->bytes;
 	return FATHOM_OK;
+}
+
+fathom_err fathom_object_load(struct fathom_object *o, uint32_t i, struct fathom_bytes *ret,
+			      struct fathom_errinfo *reterr)
+{
+	return load(o, i, false, ret, reterr);
+}
+
+fathom_err fathom_object_load_asking(struct fathom_object *o, uint32_t i, struct fathom_bytes *ret,
+				     struct fathom_errinfo *reterr)
+{
+	return load(o, i, true, ret, reterr);
 }
 
 const struct fathom_range *fathom_object_code_at(const struct fathom_object *o, uint64_t svma)

@@ -75,6 +75,13 @@ uint32_t fathom_object_find_type(const struct fathom_object *o, uint32_t type);
 fathom_err fathom_object_load(struct fathom_object *o, uint32_t i, struct fathom_bytes *ret,
 			      struct fathom_errinfo *reterr);
 
+/*
+ * Does the same, and asks the session's progress while it decompresses a large section. Also
+ * returns FATHOM_E_CANCELLED; the next call tries again.
+ */
+fathom_err fathom_object_load_asking(struct fathom_object *o, uint32_t i, struct fathom_bytes *ret,
+				     struct fathom_errinfo *reterr);
+
 /* Returns whether section @i is compressed. */
 bool fathom_object_is_compressed(const struct fathom_object *o, uint32_t i);
 

@@ -200,8 +200,11 @@ static fathom_err walk_unit(struct inlined *x, struct fathom_errinfo *reterr)
 
 	fathom_origin_reset(x->t->w);
 	fathom_die_reader_init(&r, &x->u->unit, x->u->unit.header.die_off);
-	while (!(err = fathom_die_next(&r, kinds, &die, &depth, reterr)))
+	while (!(err = fathom_die_next(&r, kinds, &die, &depth, reterr))) {
+		if (!fathom_keeps_pace(&x->t->w->pace))
+			return FATHOM_E_CANCELLED;
 		FATHOM_TRY(take_entry(x, &die, depth));
+	}
 	return err < 0 ? err : FATHOM_OK;
 }
 

@@ -152,10 +152,13 @@ static fathom_err read_rows(struct table *tab, struct fathom_errinfo *reterr)
 
 	fathom_line_reader_init(reader, &tab->t->w->lines.program);
 	reader->dull = 0;
-	while ((n = fathom_line_reader_rows(reader, rows, BATCH)) != 0)
+	while ((n = fathom_line_reader_rows(reader, rows, BATCH)) != 0) {
+		if (!fathom_keeps_pace(&tab->t->w->pace))
+			return FATHOM_E_CANCELLED;
 		for (size_t i = 0; i < n; i++)
 			if (!take_row(tab, &rows[i]))
 				return FATHOM_E_MEMORY;
+	}
 	return fathom_line_reader_error(reader, reterr);
 }
 

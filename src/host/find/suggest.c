@@ -3,12 +3,16 @@
 #include <limits.h>
 
 #include "host/base/near.h"
+#include "host/base/progress.h"
 #include "host/find/search.h"
 #include "host/target/target.h"
 
 /* Most symbols that one message looks at, and most that it demangles. */
 #define MOST_SYMBOLS (1u << 22)
 #define MOST_NAMES   100000u
+
+/* Symbols between two questions: some milliseconds. */
+#define SYMBOLS_PER_QUESTION 16384
 
 struct near_search {
 	struct fathom_str wanted;
@@ -17,6 +21,8 @@ struct near_search {
 	uint32_t symbols_left; /* of MOST_SYMBOLS */
 	uint32_t names_left;   /* of MOST_NAMES */
 	struct fathom_find_name name;
+	struct fathom_pace pace;
+	bool is_cancelled;
 	unsigned score;              /* of best; lower is better */
 	char best[FATHOM_NEAR_SIZE]; /* "" for none yet */
 };
@@ -88,15 +94,23 @@ static void look_at(struct near_search *s, const struct fathom_symtab *t, uint32
 		compare_demangled(s, linked, symbol.bind == STB_LOCAL);
 }
 
-/* Compares the symbols of @set; returns false once the limit is reached. */
+/* Counts a symbol that is to be compared; returns false at the limit, or if it was cancelled. */
+static bool count_symbol(struct near_search *s)
+{
+	s->is_cancelled = s->is_cancelled || !fathom_keeps_pace(&s->pace);
+	if (!s->symbols_left || s->is_cancelled)
+		return false;
+	s->symbols_left--;
+	return true;
+}
+
+/* Compares the symbols of @set; returns false once there is to be no other. */
 static bool search_set(struct near_search *s, const struct fathom_symbol_set *set)
 {
 	for (uint32_t t = 0; t < set->n_tables; t++)
-		for (uint32_t i = 1; i < set->table[t].view.count && s->symbols_left; i++) {
-			s->symbols_left--;
+		for (uint32_t i = 1; i < set->table[t].view.count && count_symbol(s); i++)
 			look_at(s, &set->table[t].view, i);
-		}
-	return s->symbols_left;
+	return s->symbols_left && !s->is_cancelled;
 }
 
 static bool search_module(const struct fathom_module_at *m, void *data)
@@ -109,9 +123,10 @@ static bool look_at_listed(struct fathom_str name, bool is_local, void *data)
 {
 	struct near_search *s = data;
 
-	s->symbols_left--;
+	if (!count_symbol(s))
+		return false;
 	compare_linked(s, name, is_local);
-	return s->symbols_left;
+	return true;
 }
 
 static fathom_err search(struct near_search *s, struct fathom_target *target,
@@ -120,7 +135,11 @@ static fathom_err search(struct near_search *s, struct fathom_target *target,
 	struct fathom_view *v;
 	fathom_err err;
 
+	if (!fathom_goes_on(target->session, FATHOM_PHASE_FIND, 0, 0))
+		return FATHOM_E_CANCELLED;
 	FATHOM_TRY(fathom_view_begin(target, FATHOM_VIEW_PLACES, &v, reterr));
+	/* In the kernel that has read a file. */
+	(void)fathom_goes_on(target->session, FATHOM_PHASE_FIND, 0, 0);
 	err = target->ops->names ? target->ops->names(v, look_at_listed, s)
 				 : fathom_view_modules(v, search_module, s);
 	if (err)
@@ -138,11 +157,15 @@ fathom_err fathom_near_symbol(struct fathom_target *target, const char *name, ch
 				 .whole = strchr(name, '(') != NULL,
 				 .symbols_left = MOST_SYMBOLS,
 				 .names_left = MOST_NAMES,
+				 .pace = fathom_pace_init(target->session, SYMBOLS_PER_QUESTION),
 				 .score = UINT_MAX };
-	fathom_err err = s.most ? search(&s, target, reterr) : FATHOM_OK;
+	struct fathom_call call;
+	fathom_err err;
 
+	fathom_call_begin(&call, target->session);
+	err = s.most ? search(&s, target, reterr) : FATHOM_OK;
 	fathom_find_name_deinit(&s.name);
-	err = fathom_target_end_call(target, err, reterr);
+	err = fathom_call_end(&call, fathom_target_end_call(target, err, reterr), reterr);
 	if (err)
 		return err;
 	if (!s.best[0])

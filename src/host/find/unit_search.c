@@ -54,6 +54,12 @@ static void note(const struct walk *w, struct fathom_errinfo *info)
 	fathom_notes_add(w->f->notes, info);
 }
 
+/* Returns whether @err ends the search; others only cost a unit, and are noted. */
+static bool is_final(fathom_err err)
+{
+	return err == FATHOM_E_MEMORY || err == FATHOM_E_CANCELLED;
+}
+
 static void run_part(void *data, size_t number, unsigned thread)
 {
 	struct walk *w = data;
@@ -62,11 +68,11 @@ static void run_part(void *data, size_t number, unsigned thread)
 	const struct fathom_bytes info = w->d->view.section[FATHOM_DEBUG_INFO];
 
 	p->task.w = w->workers[thread];
-	for (size_t i = p->from; i < p->to && p->err != FATHOM_E_MEMORY; i++) {
+	for (size_t i = p->from; i < p->to && !is_final(p->err); i++) {
 		struct fathom_errinfo error = { 0 };
 
 		p->err = w->fn(&p->task, offs[i], &error);
-		if (p->err && p->err != FATHOM_E_MEMORY && p->err != FATHOM_E_CANCELLED)
+		if (p->err && !is_final(p->err))
 			note(w, &error);
 	}
 	fathom_file_give_back(w->d->object->file,
@@ -383,7 +389,7 @@ static fathom_err walk_module(struct walk *w, uint32_t module)
 		fathom_run_asking(w->f->budget.session, FATHOM_PHASE_FIND,
 				  w->parts.n > 1 ? threads : 1, w->parts.n, run_part, w);
 	for (size_t i = 0; i < w->parts.n; i++)
-		done &= parts[i].err != FATHOM_E_MEMORY;
+		done &= !is_final(parts[i].err);
 	done = done && take_places(w, module);
 	for (size_t i = 0; i < w->parts.n; i++) {
 		fathom_budget_free(&w->f->budget, &parts[i].task.places);

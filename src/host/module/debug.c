@@ -28,8 +28,8 @@ static void load_section(void *data, size_t task, unsigned thread)
 	if (task == FATHOM_DWARF_SECTIONS)
 		fathom_object_clear_ahead(l->object);
 	else if (l->section[task])
-		l->err[task] = fathom_object_load(l->object, l->section[task],
-						  &l->ret->section[task], &l->info[task]);
+		l->err[task] = fathom_object_load_asking(l->object, l->section[task],
+							 &l->ret->section[task], &l->info[task]);
 }
 
 static uint32_t find_section(const struct fathom_object *o, enum fathom_dwarf_section id,
@@ -83,8 +83,13 @@ fathom_err fathom_dwarf_load(struct fathom *session, struct fathom_object *o, co
 	/* The name index helps only if no other index leads from addresses to units. */
 	if (l.section[FATHOM_DEBUG_ARANGES] || l.section[FATHOM_GDB_INDEX])
 		l.section[FATHOM_DEBUG_NAMES] = 0;
-	fathom_pool_run(compressed ? session->threads : 1, FATHOM_DWARF_SECTIONS + 1, load_section,
-			&l);
+	if (compressed)
+		fathom_run_asking(session, FATHOM_PHASE_OPEN, session->threads,
+				  FATHOM_DWARF_SECTIONS + 1, load_section, &l);
+	else
+		fathom_pool_run(1, FATHOM_DWARF_SECTIONS + 1, load_section, &l);
+	if (fathom_is_cancelled(session))
+		return FATHOM_E_CANCELLED;
 	for (int i = 0; i < FATHOM_DWARF_SECTIONS; i++) {
 		if (!l.err[i])
 			continue;
@@ -120,6 +125,9 @@ fathom_err fathom_debug_create(struct fathom_module *module, struct fathom_debug
 		d->lacks_sup |= d->sup && !d->view.sup;
 		err = fathom_units_init(&d->units, &d->view, module->main, &session->memory,
 					module->notes, d->object->file);
+		/* Without the supplementary file it must not stay. */
+		if (fathom_is_cancelled(session))
+			err = FATHOM_E_CANCELLED;
 	}
 	if (!err && d->sup)
 		err = fathom_units_init(&d->sup_units, &d->sup_view, module->main, &session->memory,

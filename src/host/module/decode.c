@@ -202,6 +202,8 @@ static fathom_err read_function(struct build *b, struct fathom_errinfo *reterr)
 	while (!(err = fathom_die_next(&r, kinds, &die, &depth, reterr))) {
 		bool pass = die.kind == FATHOM_DIE_FUNCTION;
 
+		if (!fathom_keeps_pace(&b->w->pace))
+			return FATHOM_E_CANCELLED;
 		close_calls(b->w, r.lowest);
 		if (r.lowest <= passed)
 			passed = UINT32_MAX;
@@ -360,6 +362,8 @@ static fathom_err lay_out(struct build *b, uint64_t low, uint64_t from, uint64_t
 	while (s.pos < s.end) {
 		uint32_t node;
 
+		if (!fathom_keeps_pace(&w->pace))
+			return FATHOM_E_CANCELLED;
 		FATHOM_TRY(update_calls(w, &s, &node));
 		if (!emit_row(w, s.pos - low, update_row(&s), node))
 			return FATHOM_E_MEMORY;
@@ -430,6 +434,12 @@ static bool choose_folded(struct build *b)
 	return true;
 }
 
+/* Returns whether @err says that nothing can be answered, not that a part is damaged. */
+static bool is_final(fathom_err err)
+{
+	return err == FATHOM_E_MEMORY || err == FATHOM_E_CANCELLED;
+}
+
 /* Reads the function of the want and lays its inlined calls over its rows. */
 static fathom_err lay_out_function(struct build *b, fathom_err *ret_read,
 				   struct fathom_errinfo *reterr)
@@ -438,16 +448,16 @@ static fathom_err lay_out_function(struct build *b, fathom_err *ret_read,
 	const uint64_t first = b->die_off;
 
 	*ret_read = read_function(b, reterr);
-	if (*ret_read == FATHOM_E_MEMORY)
-		return FATHOM_E_MEMORY;
+	if (is_final(*ret_read))
+		return *ret_read;
 	FATHOM_TRY(lay_out(b, want->low, want->from, want->to));
 	if (want->folded && !(b->w->session->compat & FATHOM_GNU_PATHS) && !choose_folded(b))
 		return FATHOM_E_MEMORY;
 	if (b->die_off == first)
 		return FATHOM_OK;
 	*ret_read = read_function(b, reterr);
-	if (*ret_read == FATHOM_E_MEMORY)
-		return FATHOM_E_MEMORY;
+	if (is_final(*ret_read))
+		return *ret_read;
 	return lay_out(b, want->low, want->from, want->to);
 }
 
@@ -843,7 +853,7 @@ fathom_err fathom_decode(struct fathom_worker *w, struct fathom_debug *d,
 		lines_err = fathom_lines_collect(w, &u->unit, d->module->main, data->line_off,
 						 wants, n, reterr);
 	}
-	if (lines_err == FATHOM_E_MEMORY)
+	if (is_final(lines_err))
 		return lines_err;
 	worst = lines_err;
 	fathom_origin_reset(w);
@@ -862,7 +872,7 @@ fathom_err fathom_decode(struct fathom_worker *w, struct fathom_debug *d,
 		const fathom_err err = build_block(&b, &block, reterr);
 
 		worst = err ? err : worst;
-		if (err == FATHOM_E_MEMORY)
+		if (is_final(err))
 			return err;
 		if (block)
 			publish(d, data, wants[i].slot, block);

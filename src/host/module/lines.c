@@ -412,6 +412,8 @@ fathom_err fathom_lines_collect(struct fathom_worker *w, const struct fathom_uni
 		for (size_t i = 0; i < got; i++)
 			if (!take_row(&run, code, &batch[i]))
 				return fathom_fail_memory(reterr);
+		if (!fathom_keeps_pace(&w->pace))
+			return FATHOM_E_CANCELLED;
 		if (w->lines.rows.n > max_rows(&w->lines.program))
 			return fathom_fail(reterr, FATHOM_E_LIMIT, ".debug_line", line_off,
 					   "too many functions overlap");

@@ -74,8 +74,9 @@ static fathom_err create(const struct fathom_search_paths *paths, struct fathom_
 		m->debug = m->main;
 	else if (!alone)
 		err = find_debug(m);
+	/* A module that lacks what was not waited for must not stay. */
 	if (!err && !find_symbols(m))
-		err = FATHOM_E_MEMORY;
+		err = fathom_is_cancelled(m->session) ? FATHOM_E_CANCELLED : FATHOM_E_MEMORY;
 	if (err) {
 		fathom_module_close(m);
 		return err;

@@ -106,6 +106,7 @@ static struct fathom_split_file *open_file(struct fathom_debug *d, const char *p
 	f->object = fathom_debugfile_try(m->paths, path, m->notes);
 	if (f->object)
 		(void)fathom_dwarf_load(m->session, f->object, ".dwo", m->notes, &f->view);
+	/* Half of a file, or none because a download was given up, must not stay. */
 	if (fathom_is_cancelled(m->session)) {
 		free_file(f);
 		return NULL;
@@ -318,6 +319,8 @@ static fathom_err note_missing(struct fathom_debug *d, const struct fathom_open_
 	struct fathom_errinfo info;
 	char path[4096];
 
+	if (fathom_is_cancelled(d->module->session))
+		return FATHOM_E_CANCELLED;
 	if (refused)
 		(void)fathom_fail_by(&info, FATHOM_E_MISMATCH, FATHOM_CAUSE_DEBUG_FILE,
 				     "split debug file refused: it belongs to another build");

@@ -103,6 +103,8 @@ static fathom_err find_functions(struct fathom_worker *w, const struct fathom_ob
 	r.passing = !full;
 	while (!(err = fathom_die_next(&r, FATHOM_DIE_BIT(FATHOM_DIE_FUNCTION), &die, &depth,
 				       reterr))) {
+		if (!fathom_keeps_pace(&w->pace))
+			return FATHOM_E_CANCELLED;
 		FATHOM_TRY(add_function(w, code, unit, &die, &left, reterr));
 		if (!full)
 			(void)fathom_die_skip_children(&r, &die);
@@ -144,7 +146,7 @@ struct fathom_unit_data *fathom_unit_data_create(struct fathom_worker *w, struct
 
 	full = full || !fathom_unit_is_flat(&u->unit);
 	err = find_functions(w, m->main, &u->unit, full, &info);
-	if (err == FATHOM_E_MEMORY)
+	if (err == FATHOM_E_MEMORY || err == FATHOM_E_CANCELLED)
 		return NULL;
 	if (err) {
 		fathom_errinfo_set_file(&info,

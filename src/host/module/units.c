@@ -266,7 +266,8 @@ static bool add_function_ranges(struct fathom_units *u, struct fathom_worker *w,
 	fathom_die_reader_init(&r, &unit, unit.header.die_off);
 	while (done &&
 	       !fathom_die_next(&r, FATHOM_DIE_BIT(FATHOM_DIE_FUNCTION), &die, &depth, NULL))
-		done = add_die_ranges(u, ranges, &unit, &die, left, &any);
+		done = fathom_keeps_pace(&w->pace) &&
+		       add_die_ranges(u, ranges, &unit, &die, left, &any);
 	fathom_worker_close_unit(w, &unit);
 	return done;
 }
@@ -300,17 +301,23 @@ static bool add_unit_ranges(struct fathom_units *u, struct fathom_worker *w,
 /* Bytes after which pages are given back: only roots of units are read, the kernel maps more. */
 #define GIVE_BACK_BYTES (UINT64_C(16) << 20)
 
+/* Units whose root is read between two questions: some milliseconds. */
+#define ROOTS_PER_QUESTION 1024
+
 static bool read_roots(struct fathom_units *u, struct fathom_worker *w, struct unit_ranges *ranges)
 {
 	const struct fathom_bytes section = u->dwarf->section[FATHOM_DEBUG_INFO];
 	struct fathom_unit_header header;
 	struct fathom_errinfo info;
+	struct fathom_pace pace = fathom_pace_init(w->session, ROOTS_PER_QUESTION);
 	uint64_t left = fathom_ranges_allowed(u->dwarf, u->dwarf);
 	uint64_t kept = 0;
 
 	for (uint64_t off = 0; off < section.size; off = header.end_off) {
 		const fathom_err err = fathom_unit_header_read(u->dwarf, off, &header, &info);
 
+		if (!fathom_keeps_pace(&pace))
+			return false;
 		if (err) {
 			note(u, &info);
 			/* A unit of an unknown version says nothing about the next ones. */

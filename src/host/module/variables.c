@@ -113,7 +113,8 @@ static bool read_unit(struct reading *r)
 
 	fathom_die_reader_init(&reader, &r->u->unit, r->u->unit.header.die_off);
 	while (!fathom_die_next(&reader, FATHOM_DIE_BIT(FATHOM_DIE_OTHER), &die, &depth, NULL))
-		if (die.tag == DW_TAG_variable && !add_variable(r, die.off))
+		if (!fathom_keeps_pace(&r->w->pace) ||
+		    (die.tag == DW_TAG_variable && !add_variable(r, die.off)))
 			return false;
 	return true;
 }

@@ -3,6 +3,9 @@
 
 #include <stdlib.h>
 
+/* Entries of units, or rows of lines, between two questions: some milliseconds. */
+#define ENTRIES_PER_QUESTION 16384
+
 struct fathom_worker *fathom_worker_acquire(struct fathom *session)
 {
 	struct fathom_worker *w = NULL;
@@ -15,6 +18,8 @@ struct fathom_worker *fathom_worker_acquire(struct fathom *session)
 		if (w)
 			w->session = session;
 	}
+	if (w)
+		w->pace = fathom_pace_init(session, ENTRIES_PER_QUESTION);
 	return w;
 }
 

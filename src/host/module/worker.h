@@ -8,6 +8,7 @@
 #define FATHOM_MODULE_WORKER_H
 
 #include "host/base/context.h"
+#include "host/base/progress.h"
 #include "host/module/decode.h"
 #include "host/module/lines.h"
 #include "host/module/origin.h"
@@ -28,6 +29,7 @@ struct fathom_worker {
 	struct fathom *session;
 	struct fathom_abbrev_slot slot[FATHOM_ABBREV_SLOTS];
 	uint64_t clock;
+	struct fathom_pace pace;   /* of loops over entries and rows */
 	struct fathom_wants wants; /* what fathom_decode() makes blocks of */
 	struct fathom_lines lines;
 	struct fathom_function_scratch functions;

@@ -8,7 +8,7 @@
  */
 #include <stdlib.h>
 
-#include "host/base/pool.h"
+#include "host/base/progress.h"
 #include "host/symbol/gnu_rules.h"
 #include "host/symbol/llvm_rules.h"
 #include "safe/base/sort.h"
@@ -52,6 +52,9 @@ struct fathom_symbol_index {
 /* Memory is fetched this many symbols ahead: they and their names are in no order. */
 #define FETCH_AHEAD 12
 
+/* Symbols between two questions where there are no tasks: some milliseconds. */
+#define SYMBOLS_PER_QUESTION 65536
+
 /* What an index is made of: a key for each symbol, its value names the table and the symbol. */
 struct collection {
 	struct fathom_symbol_index *x;
@@ -66,6 +69,7 @@ struct collection {
 	} * chunk;
 	size_t n_chunks;
 	const struct fathom_bounds_list *bounds;
+	struct fathom_pace pace; /* of the loops over symbols */
 };
 
 static struct fathom_keyed make_key(uint64_t svma, uint8_t table, uint32_t symbol)
@@ -108,6 +112,19 @@ static void collect_chunk(void *arg, size_t task, unsigned thread)
 	c->chunk[task].n = n;
 }
 
+/* Runs tasks; returns false if the call was given up: some have not run. */
+static bool run_tasks(struct collection *c, unsigned threads, size_t n, fathom_task_fn *fn)
+{
+	struct fathom *session = c->pace.session;
+
+	if (!session) {
+		fathom_pool_run(threads, n, fn, c);
+		return true;
+	}
+	fathom_run_asking(session, FATHOM_PHASE_INDEX, threads, n, fn, c);
+	return !fathom_is_cancelled(session);
+}
+
 /* Collects by our own rule: the symbols of all tables, in chunks. */
 static bool collect(struct collection *c, unsigned threads)
 {
@@ -136,7 +153,8 @@ static bool collect(struct collection *c, unsigned threads)
 			first += n;
 		}
 	}
-	fathom_pool_run(c->n_chunks > 1 ? threads : 1, c->n_chunks + 1, collect_chunk, c);
+	if (!run_tasks(c, c->n_chunks > 1 ? threads : 1, c->n_chunks + 1, collect_chunk))
+		return false;
 	for (size_t i = 0; i < c->n_chunks; i++) {
 		memmove(c->keyed + c->n, c->keyed + c->chunk[i].first,
 			c->chunk[i].n * sizeof *c->keyed);
@@ -174,6 +192,8 @@ static bool collect_gnu_table(struct collection *c, uint8_t table, uint64_t *lim
 		struct fathom_symbol s;
 		uint64_t svma;
 
+		if (!fathom_keeps_pace(&c->pace))
+			return false;
 		fathom_symtab_get(&t->view, i, &s);
 		if (fathom_gnu_files_next(&files, i, &s) || !fathom_gnu_counts(&t->view, &s) ||
 		    !fathom_gnu_place(x->set, table, &s, &svma, &region) ||
@@ -228,6 +248,8 @@ static bool collect_llvm(struct collection *c)
 		struct fathom_symbol s;
 		uint64_t svma;
 
+		if (!fathom_keeps_pace(&c->pace))
+			return false;
 		fathom_symtab_get(&t->view, i, &s);
 		file = s.type == STT_FILE ? i : file;
 		if (!fathom_llvm_counts(t, &s, &svma))
@@ -313,9 +335,8 @@ static bool make_entries(struct collection *c, unsigned threads)
 	if (!x->entries)
 		return false;
 	fathom_sort_keyed(c->keyed, c->keyed + c->n, c->n);
-	fathom_pool_run(c->n > SYMBOLS_PER_TASK ? threads : 1,
-			(c->n + SYMBOLS_PER_TASK - 1) / SYMBOLS_PER_TASK, read_entries, c);
-	return true;
+	return run_tasks(c, c->n > SYMBOLS_PER_TASK ? threads : 1,
+			 (c->n + SYMBOLS_PER_TASK - 1) / SYMBOLS_PER_TASK, read_entries);
 }
 
 static void contender_of(const struct fathom_symbol_index *x, const struct entry *e,
@@ -480,15 +501,20 @@ static uint32_t group_end(const struct fathom_symbol_index *x, uint32_t first)
 	return end;
 }
 
-static bool build_stretches(struct fathom_symbol_index *x, const struct fathom_bounds_list *bounds)
+static bool build_stretches(struct collection *c)
 {
-	struct sweep w = { .x = x, .bounds = bounds };
+	struct fathom_symbol_index *x = c->x;
+	struct sweep w = { .x = x, .bounds = c->bounds };
 	uint32_t end;
 
 	w.open = malloc(((size_t)x->n_entries + 1) * sizeof *w.open);
 	if (!w.open)
 		return false;
 	for (uint32_t first = 0; first < x->n_entries; first = end) {
+		if (!fathom_keeps_pace(&c->pace)) {
+			free(w.open);
+			return false;
+		}
 		end = group_end(x, first);
 		/* The end of a sizeless symbol may have been put beyond this start. */
 		while (x->n_starts && x->starts[x->n_starts - 1] > x->entries[first].svma)
@@ -562,13 +588,18 @@ static uint32_t llvm_winner(const struct fathom_symbol_index *x, uint32_t first)
 	return winner;
 }
 
-static void build_groups(struct fathom_symbol_index *x)
+static bool build_groups(struct collection *c)
 {
+	struct fathom_symbol_index *x = c->x;
+
 	for (uint32_t first = 0; first < x->n_entries; first = group_end(x, first)) {
+		if (!fathom_keeps_pace(&c->pace))
+			return false;
 		x->starts[x->n_starts] = x->entries[first].svma;
 		x->winner[x->n_starts++] =
 			x->rule == FATHOM_ALIAS_GNU ? gnu_winner(x, first) : llvm_winner(x, first);
 	}
+	return true;
 }
 
 struct fathom_symbol_index *fathom_symbol_index_create(struct fathom_memory *m,
@@ -576,7 +607,8 @@ struct fathom_symbol_index *fathom_symbol_index_create(struct fathom_memory *m,
 						       enum fathom_alias rule, unsigned threads)
 {
 	struct fathom_symbol_index *x = calloc(1, sizeof *x);
-	struct collection c = { .x = x };
+	struct collection c = { .x = x,
+				.pace = fathom_pace_init(m->session, SYMBOLS_PER_QUESTION) };
 	bool done;
 
 	if (!x)
@@ -586,9 +618,9 @@ struct fathom_symbol_index *fathom_symbol_index_create(struct fathom_memory *m,
 	x->memory = m;
 	done = make_entries(&c, threads) && alloc_starts(x);
 	if (done && rule == FATHOM_ALIAS_FATHOM)
-		done = build_stretches(x, c.bounds);
+		done = build_stretches(&c);
 	else if (done)
-		build_groups(x);
+		done = build_groups(&c);
 	done = done && build_buckets(x);
 	free(c.keyed);
 	free(c.chunk);

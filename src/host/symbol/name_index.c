@@ -3,6 +3,11 @@
 
 #include <stdlib.h>
 
+#include "host/base/progress.h"
+
+/* Symbols between two questions: some milliseconds. */
+#define SYMBOLS_PER_QUESTION 65536
+
 /* Hashes a name (FNV-1a) up to its version, which follows "@". */
 static uint32_t hash_name(const char *name, uint64_t left)
 {
@@ -40,6 +45,12 @@ struct fathom_name_index *fathom_name_index_create(struct fathom_memory *m,
 		struct fathom_symbol s;
 		uint32_t *first;
 
+		if (i % SYMBOLS_PER_QUESTION == 0 && m->session &&
+		    !fathom_goes_on(m->session, FATHOM_PHASE_INDEX, t->count - i, t->count)) {
+			x->bytes = 0;
+			fathom_name_index_destroy(x);
+			return NULL;
+		}
 		fathom_symtab_get(t, i, &s);
 		x->next[i] = 0;
 		if (!s.name || s.name >= t->strings.size || s.section == SHN_UNDEF)

@@ -274,7 +274,10 @@ static fathom_err prepare_batch(struct fathom_batch *b)
 	b->no_lines = FATHOM_REASON_NO_DEBUG_INFO;
 	FATHOM_TRY(acquire_workers(b));
 	if (many && !plain && !scan)
-		fathom_pool_run(b->threads, 2, run_preparation, &p);
+		fathom_run_asking(b->module->session, FATHOM_PHASE_ANSWER, b->threads, 2,
+				  run_preparation, &p);
+	if (fathom_is_cancelled(b->module->session))
+		return FATHOM_E_CANCELLED;
 	if (!scan && !p.named)
 		prepare_symbols(b);
 	if (!plain && !p.queried)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "fathom/value.h"
+#include "host/base/progress.h"
 #include "host/target/target.h"
 #include "host/value/type.h"
 
@@ -212,18 +213,38 @@ static fathom_err read_value(struct reader *rd, const struct fathom_value_type *
 	return FATHOM_OK;
 }
 
+/* Values between two questions: 10 ms where each takes three reads of another process. */
+#define VALUES_PER_QUESTION 2048
+
+/* Bytes of values between two questions. */
+#define BYTES_PER_QUESTION (UINT64_C(16) << 20)
+
+/* Returns how many values @t are read between two questions. */
+static size_t values_per_question(const struct reader *rd, const struct fathom_value_type *t)
+{
+	const uint64_t size = (uint64_t)t->count * (t->size ? t->size : rd->program.word);
+	const uint64_t n = BYTES_PER_QUESTION / (size + 1);
+
+	return n < VALUES_PER_QUESTION ? (size_t)n : VALUES_PER_QUESTION;
+}
+
 /* Reads all @n values; @values holds those that were read, even on failure. */
 static fathom_err read_all(struct reader *rd, const struct fathom_value_type *t,
 			   const uint64_t *addresses, size_t n, struct fathom_value *values)
 {
+	const size_t step = values_per_question(rd, t);
 	fathom_err err = FATHOM_OK;
 
 	rd->r[0].bytes = malloc(FATHOM_VALUE_MAX);
 	rd->r[1].bytes = malloc(FATHOM_VALUE_MAX);
 	if (!rd->r[0].bytes || !rd->r[1].bytes)
 		return FATHOM_E_MEMORY;
-	for (size_t i = 0; i < n && !err; i++)
+	for (size_t i = 0; i < n && !err; i++) {
+		if (i % step == 0 &&
+		    !fathom_goes_on(rd->view->target->session, FATHOM_PHASE_READ, i, n))
+			return FATHOM_E_CANCELLED;
 		err = read_value(rd, t, addresses[i], &values[i]);
+	}
 	return err;
 }
 
@@ -254,6 +275,7 @@ fathom_err fathom_values_read(struct fathom_target *target, const char *type,
 {
 	struct fathom_value_type t;
 	struct fathom_value *values;
+	struct fathom_call call;
 	bool good = false;
 	fathom_err err;
 
@@ -261,12 +283,13 @@ fathom_err fathom_values_read(struct fathom_target *target, const char *type,
 	values = n <= SIZE_MAX / sizeof *values ? calloc(n + 1, sizeof *values) : NULL;
 	if (!values)
 		return fathom_fail_memory(reterr);
+	fathom_call_begin(&call, target->session);
 	err = read_now(target, &t, addresses, n, values, &good, reterr);
 	for (int i = 1; !err && !good && i < MAX_READINGS; i++) {
 		free_values(values, n);
 		err = read_now(target, &t, addresses, n, values, &good, reterr);
 	}
-	err = fathom_target_end_call(target, err, reterr);
+	err = fathom_call_end(&call, fathom_target_end_call(target, err, reterr), reterr);
 	if (err || !good)
 		free_values(values, n);
 	for (size_t i = 0; !err && i < n; i++)

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "host/base/progress.h"
 #include "host/file/kernel_text.h"
 #include "safe/base/cursor.h"
 #include "safe/base/sort.h"
@@ -235,15 +236,36 @@ static struct fathom_str last_line(const char *text, size_t size)
 	return (struct fathom_str){ start, end ? (uint32_t)(end - start) : 0 };
 }
 
+/* Bytes of text between two questions: the kernel writes 2 MiB in about 10 ms. */
+#define BYTES_PER_QUESTION ((size_t)1 << 20)
+
+/* Asks the caller while text is read. */
+struct asking {
+	struct fathom *session; /* NULL: nobody is asked */
+	size_t next;            /* bytes before the next question */
+	bool is_cancelled;
+};
+
+/* Returns whether reading goes on after @size bytes. */
+static bool goes_on(struct asking *a, size_t size)
+{
+	if (!a->session || size < a->next)
+		return true;
+	a->next = size + BYTES_PER_QUESTION;
+	a->is_cancelled = !fathom_goes_on(a->session, FATHOM_PHASE_READ, size, 0);
+	return !a->is_cancelled;
+}
+
 /* How far to read. */
 struct until {
 	uint64_t avma;
 	bool past; /* a symbol after avma has been read */
+	struct asking asking;
 };
 
 /*
  * Returns whether a symbol after the address was read: the image's symbols come sorted, so it can
- * be named.
+ * be named. Also returns true if the call was given up.
  */
 static bool is_past(const char *text, size_t size, void *data)
 {
@@ -251,19 +273,25 @@ static bool is_past(const char *text, size_t size, void *data)
 	struct until *until = data;
 	struct fathom_kallsym s;
 
+	if (!goes_on(&until->asking, size))
+		return true;
 	until->past = parse_line(line.data, line.size, &s) && !s.owner_size && is_usable(&s) &&
 		      s.avma > until->avma;
 	return until->past;
 }
 
-fathom_err fathom_kallsyms_read(const char *path, uint64_t until, struct fathom_kallsyms *ret,
-				struct fathom_errinfo *reterr)
+fathom_err fathom_kallsyms_read(const char *path, uint64_t until, struct fathom *session,
+				struct fathom_kallsyms *ret, struct fathom_errinfo *reterr)
 {
-	struct until u = { until, false };
+	struct until u = { until, false, { session, 0, false } };
 	size_t size = 0;
 	char *text;
 
 	FATHOM_TRY(fathom_text_read(path, MAX_TEXT, is_past, &u, &text, &size, reterr));
+	if (u.asking.is_cancelled) {
+		free(text);
+		return FATHOM_E_CANCELLED;
+	}
 	/* The last piece may end within a line. */
 	while (u.past && size && text[size - 1] != '\n')
 		size--;
@@ -286,6 +314,7 @@ struct start {
 	size_t seen; /* bytes of lines already examined */
 	uint64_t avma;
 	const char *name; /* NULL: not found yet */
+	struct asking asking;
 };
 
 static bool find_start(const char *text, size_t size, void *data)
@@ -306,18 +335,20 @@ static bool find_start(const char *text, size_t size, void *data)
 		}
 		start->seen = (size_t)(stop - text) + 1;
 	}
-	return start->name != NULL;
+	return start->name || !goes_on(&start->asking, size);
 }
 
-fathom_err fathom_kallsyms_read_start(const char *path, uint64_t *ret_avma, const char **ret_name,
-				      struct fathom_errinfo *reterr)
+fathom_err fathom_kallsyms_read_start(const char *path, struct fathom *session, uint64_t *ret_avma,
+				      const char **ret_name, struct fathom_errinfo *reterr)
 {
-	struct start start = { 0, 0, NULL };
+	struct start start = { 0, 0, NULL, { session, 0, false } };
 	size_t size;
 	char *text;
 
 	FATHOM_TRY(fathom_text_read(path, MAX_TEXT, find_start, &start, &text, &size, reterr));
 	free(text);
+	if (start.asking.is_cancelled)
+		return FATHOM_E_CANCELLED;
 	if (!start.name)
 		return fathom_fail(reterr, FATHOM_E_NOT_FOUND, "", 0,
 				   "has no _text: the start of the kernel is not known");

@@ -18,6 +18,8 @@
 #include "safe/base/bytes.h"
 #include "safe/base/error.h"
 
+struct fathom;
+
 struct fathom_kallsym {
 	uint64_t avma;
 	const char *name;
@@ -44,18 +46,20 @@ fathom_err fathom_kallsyms_parse(char *text, size_t size, struct fathom_kallsyms
 
 /*
  * Reads the text at @path; if @until is below UINT64_MAX, only as far as needed to name addresses
- * of the image up to @until. FATHOM_E_OS, FATHOM_E_LIMIT, FATHOM_E_MEMORY.
+ * of the image up to @until. Asks the progress of @session unless it is NULL. FATHOM_E_OS,
+ * FATHOM_E_LIMIT, FATHOM_E_CANCELLED, FATHOM_E_MEMORY.
  */
-fathom_err fathom_kallsyms_read(const char *path, uint64_t until, struct fathom_kallsyms *ret,
-				struct fathom_errinfo *reterr);
+fathom_err fathom_kallsyms_read(const char *path, uint64_t until, struct fathom *session,
+				struct fathom_kallsyms *ret, struct fathom_errinfo *reterr);
 void fathom_kallsyms_deinit(struct fathom_kallsyms *k);
 
 /*
  * Finds the start of the kernel's text, _text or else _stext, without reading all: its name and its
- * address, 0 if addresses are hidden. FATHOM_E_NOT_FOUND if there is neither.
+ * address, 0 if addresses are hidden. FATHOM_E_NOT_FOUND if there is neither. Asks as
+ * fathom_kallsyms_read() does.
  */
-fathom_err fathom_kallsyms_read_start(const char *path, uint64_t *ret_avma, const char **ret_name,
-				      struct fathom_errinfo *reterr);
+fathom_err fathom_kallsyms_read_start(const char *path, struct fathom *session, uint64_t *ret_avma,
+				      const char **ret_name, struct fathom_errinfo *reterr);
 
 struct fathom_kallsym_hit {
 	uint64_t start; /* avma */

@@ -54,7 +54,8 @@ static fathom_err find_kernel(struct fathom_kernel *k, struct fathom_errinfo *re
 	if (!format_kallsyms(k, &path))
 		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0,
 				   "the root directory's path is too long");
-	err = fathom_kallsyms_read_start(path.text, &k->start, &k->start_name, reterr);
+	err = fathom_kallsyms_read_start(path.text, k->place.session, &k->start, &k->start_name,
+					 reterr);
 	if (err) {
 		if (err == FATHOM_E_OS && !*k->place.root && access("/proc/self", F_OK))
 			err = fathom_fail_by(
@@ -244,8 +245,9 @@ static fathom_err find_image(const struct fathom_kernel *k, struct fathom_kernel
 		note(k, FATHOM_E_NOT_FOUND, "/sys/kernel/notes",
 		     "no build-id can be read: no vmlinux can be told to be the right one");
 	image->reason = reason_of(&miss);
+	/* What was not waited for is looked for again. */
 	if (!o)
-		return FATHOM_OK;
+		return fathom_is_cancelled(k->place.session) ? FATHOM_E_CANCELLED : FATHOM_OK;
 	FATHOM_TRY(fathom_module_create(k->place.paths, o, k->place.notes, &image->module));
 	if (place_image(k, image)) {
 		fathom_module_close(image->module);
@@ -314,7 +316,9 @@ static fathom_err open_module(const struct fathom_kernel *k, struct fathom_str n
 		fathom_object_close(o);
 		o = NULL;
 	}
-	return o ? fathom_module_create(k->place.paths, o, k->place.notes, &m->module) : FATHOM_OK;
+	if (!o)
+		return fathom_is_cancelled(k->place.session) ? FATHOM_E_CANCELLED : FATHOM_OK;
+	return fathom_module_create(k->place.paths, o, k->place.notes, &m->module);
 }
 
 const struct fathom_kernel_module *fathom_kernel_module(struct fathom_kernel *k,
@@ -392,9 +396,7 @@ fathom_err fathom_kernel_take_table(struct fathom_kernel *k, int64_t since_ns, u
 	t->users = 1;
 	if (until < UINT64_MAX && atomic_fetch_add_explicit(&k->parts, 1, memory_order_relaxed))
 		until = UINT64_MAX;
-	err = fathom_goes_on(k->place.session, FATHOM_PHASE_OPEN, 0, 0)
-		      ? fathom_kallsyms_read(path.text, until, &t->symbols, reterr)
-		      : FATHOM_E_CANCELLED;
+	err = fathom_kallsyms_read(path.text, until, k->place.session, &t->symbols, reterr);
 	if (err) {
 		free(t);
 		return err;

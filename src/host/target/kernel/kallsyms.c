@@ -123,8 +123,12 @@ static bool is_mark(const struct fathom_kallsym *s)
 					     "__indirect_thunk_start",
 					     "__indirect_thunk_end" };
 	const struct fathom_str name = name_of(s);
+	const char last = name.data[name.size - 1];
 
 	if (s->owner_size || name.data[0] != '_')
+		return false;
+	/* No mark ends otherwise, but most names do. */
+	if (last != 't' && last != 'd' && last != 'n' && last != 'a')
 		return false;
 	for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
 		if (str_is(name, marks[i]))

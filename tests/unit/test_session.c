@@ -16,16 +16,20 @@
 #define N_SYMBOLS   200000
 #define N_NAMED     5000 /* symbols that are asked for */
 
-/* Bytes of .debug_str: 38 steps of 1 MiB and a part. */
+/* Bytes of .debug_line_str: 38 steps of 1 MiB and a part. */
 #define STRINGS_TEXT "40000000"
 #define STRINGS      UINT64_C(40000000)
+
+/* More questions than these are not all tried. */
+#define MANY_QUESTIONS 60
 
 /* What the caller's function has seen, and when it is to cancel. */
 struct asked {
 	pthread_t thread;
 	unsigned calls;
 	unsigned cancel_at;    /* 0: not by number */
-	uint64_t cancel_total; /* in the middle of what has this total; 0: not by that */
+	uint64_t cancel_total; /* within what has this total; 0: not by that */
+	uint64_t cancel_done;  /* with it: when this much is done */
 	uint32_t phases;       /* bits, by phase */
 	bool is_wrong;         /* on another thread, or more was done than there is */
 };
@@ -43,7 +47,7 @@ static int on_progress(void *data, const struct fathom_progress *p)
 	a->phases |= 1u << p->phase;
 	a->is_wrong |= !pthread_equal(a->thread, pthread_self());
 	a->is_wrong |= p->total && p->done > p->total;
-	if (a->cancel_total && p->total == a->cancel_total && p->done >= p->total / 2)
+	if (a->cancel_total && p->total == a->cancel_total && p->done >= a->cancel_done)
 		return FATHOM_CANCEL;
 	return a->calls == a->cancel_at ? FATHOM_CANCEL : FATHOM_GO_ON;
 }
@@ -103,12 +107,13 @@ static void write_library(void)
 	    "symbols.s");
 }
 
-/* Writes copies whose strings, with many zeros behind them, are compressed. */
+/* Writes copies whose names of files, with many zeros behind them, are compressed. */
 static void write_compressed(void)
 {
-	run("cd %s && objcopy -O binary --set-section-flags .debug_str=alloc -j .debug_str "
+	run("cd %s && objcopy -O binary --set-section-flags .debug_line_str=alloc -j "
+	    ".debug_line_str "
 	    "many.so strings && truncate -s " STRINGS_TEXT " strings");
-	run("cd %s && objcopy --update-section .debug_str=strings many.so padded.so");
+	run("cd %s && objcopy --update-section .debug_line_str=strings many.so padded.so");
 	run("cd %s && objcopy --compress-debug-sections=zlib padded.so zlib.so");
 	/* Not every objcopy can. */
 	run("cd %s && { objcopy --compress-debug-sections=zstd padded.so zstd.so 2>/dev/null || "
@@ -193,7 +198,7 @@ static void cancel(open_fn *open, call_fn *call, uint32_t threads, struct asked 
 
 /*
  * Makes a call to its end: it must ask @least times or more, also in each of @phases. Then cancels
- * it at the first and second question, at each quarter and at the last, of a new target each time.
+ * it at each question, or if they are many at 1, 2, each quarter and the last, of a new target.
  * How often several threads ask depends on the time they take: there, at the first only.
  */
 static void check(open_fn *open, call_fn *call, uint32_t threads, unsigned least, uint32_t phases)
@@ -218,7 +223,9 @@ static void check(open_fn *open, call_fn *call, uint32_t threads, unsigned least
 	cancel(open, call, threads, (struct asked){ .cancel_at = 1 });
 	if (threads == 1 && n > 1)
 		cancel(open, call, threads, (struct asked){ .cancel_at = 2 });
-	for (unsigned i = 1; threads == 1 && n > 4 && i < 4; i++)
+	for (unsigned i = 3; threads == 1 && n <= MANY_QUESTIONS && i < n; i++)
+		cancel(open, call, threads, (struct asked){ .cancel_at = i });
+	for (unsigned i = 1; threads == 1 && n > MANY_QUESTIONS && i < 4; i++)
 		cancel(open, call, threads, (struct asked){ .cancel_at = n * i / 4 });
 	if (threads == 1 && n > 2)
 		cancel(open, call, threads, (struct asked){ .cancel_at = n });
@@ -282,8 +289,11 @@ static fathom_err ask_lines(struct fathom_target *target, bool *ret_right,
 
 		(void)snprintf(name, sizeof name, "f%d", i);
 		*ret_right &= a->frame && a->frame->line == (uint32_t)i + 1 &&
-			      strcmp(a->frame->function, name) == 0;
+			      strcmp(a->frame->function, name) == 0 && a->frame->file &&
+			      strstr(a->frame->file, "/many.c");
 	}
+	/* Nothing was taken for damaged. */
+	*ret_right &= !fathom_target_note(target, 0);
 	fathom_answers_free(answers);
 	return FATHOM_OK;
 }
@@ -312,11 +322,15 @@ static void decompressing_a_section(void **state)
 	check(open_zlib, ask_lines, 1, 70, 1u << FATHOM_PHASE_OPEN);
 	check(open_zlib, ask_lines, 4, 1, 0);
 	cancel(open_zlib, ask_lines, 1, (struct asked){ .cancel_total = STRINGS });
+	cancel(open_zlib, ask_lines, 1,
+	       (struct asked){ .cancel_total = STRINGS, .cancel_done = STRINGS / 2 });
 	(void)snprintf(path, sizeof path, "%s/zstd.so", folder);
 	if (access(path, F_OK))
 		return;
 	check(open_zstd, ask_lines, 1, 70, 1u << FATHOM_PHASE_OPEN);
 	cancel(open_zstd, ask_lines, 1, (struct asked){ .cancel_total = STRINGS });
+	cancel(open_zstd, ask_lines, 1,
+	       (struct asked){ .cancel_total = STRINGS, .cancel_done = STRINGS / 2 });
 }
 
 static fathom_err find_name(struct fathom_target *target, bool *ret_right,
@@ -436,6 +450,22 @@ static struct fathom_target *open_kernel(struct fathom *session)
 	return target;
 }
 
+/* Finds addresses, for which a list that is a second old is good enough. */
+static fathom_err find_in_kernel(struct fathom_target *target, bool *ret_right,
+				 struct fathom_errinfo *info)
+{
+	static const char *const names[] = { "k1", "k100000", "k200000" };
+	uint64_t addresses[3];
+	uint8_t reasons[3];
+	const fathom_err err =
+		fathom_target_find_symbols(target, 0, names, 3, addresses, reasons, info);
+
+	*ret_right = !err && !reasons[0] && !reasons[1] && !reasons[2] &&
+		     addresses[0] == KERNEL_START + 16 && addresses[1] == KERNEL_START + 1600000 &&
+		     addresses[2] == KERNEL_START + 3200000;
+	return err;
+}
+
 static fathom_err ask_kernel(struct fathom_target *target, bool *ret_right,
 			     struct fathom_errinfo *info)
 {
@@ -476,6 +506,7 @@ static void reading_kallsyms(void **state)
 	assert_int_equal(fclose(f), 0);
 	/* Its 5 MB are read in pieces that double. */
 	check(open_kernel, ask_kernel, 1, 3, 1u << FATHOM_PHASE_READ);
+	check(open_kernel, find_in_kernel, 1, 3, 1u << FATHOM_PHASE_READ);
 }
 
 int main(void)

@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-/* Entries of units, or rows of lines, between two questions: some milliseconds. */
-#define ENTRIES_PER_QUESTION 16384
+/* Entries of units, or batches of 64 rows, between two questions: some milliseconds. */
+#define ENTRIES_PER_QUESTION 4096
 
 struct fathom_worker *fathom_worker_acquire(struct fathom *session)
 {

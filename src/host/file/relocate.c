@@ -241,27 +241,32 @@ static void add_uleb(uint8_t *p, uint64_t room, uint64_t delta, bool set)
 }
 
 /*
- * Finds the address of symbol @i, and that of its section. Returns false if it is defined
- * elsewhere: then the place stays as it is.
+ * Finds the address of symbol @i and of its section. FATHOM_END if it is defined elsewhere: then
+ * the place stays as it is; FATHOM_E_CORRUPT if its section is one that the file does not have, or
+ * does not tell.
  */
-static bool symbol_address(const struct fathom_object *o, const struct fathom_symtab *symbols,
-			   uint32_t i, uint64_t *ret, uint64_t *ret_section)
+static fathom_err symbol_address(const struct fathom_object *o, const struct fathom_symtab *symbols,
+				 uint32_t i, uint64_t *ret, uint64_t *ret_section)
 {
 	struct fathom_symbol s;
 
 	if (i >= symbols->count)
-		return false;
+		return i ? FATHOM_E_CORRUPT : FATHOM_END;
 	fathom_symtab_get(symbols, i, &s);
 	if (s.section == FATHOM_SHN(SHN_ABS)) {
 		*ret = s.value;
 		*ret_section = 0;
-		return true;
+		return FATHOM_OK;
 	}
-	if (s.section == SHN_UNDEF || s.section >= o->n_sections)
-		return false;
+	if (s.section == SHN_UNDEF)
+		return FATHOM_END;
+	if (s.section >= o->n_sections)
+		return s.section < FATHOM_SHN(SHN_LORESERVE) || s.section == FATHOM_SHN(SHN_XINDEX)
+			       ? FATHOM_E_CORRUPT
+			       : FATHOM_END;
 	*ret_section = o->sections[s.section].base;
 	*ret = s.value + *ret_section;
-	return true;
+	return FATHOM_OK;
 }
 
 static void apply(const struct rule *rule, uint8_t *p, uint64_t room, uint64_t place,
@@ -372,6 +377,7 @@ static fathom_err apply_table(struct relocating *to, uint32_t t, struct fathom_e
 		struct fathom_relocation r;
 		uint64_t value;
 		uint64_t section;
+		fathom_err err;
 
 		fathom_relocation_read(&c, image, rela, &r);
 		if (!cur_ok(&c))
@@ -387,8 +393,14 @@ static fathom_err apply_table(struct relocating *to, uint32_t t, struct fathom_e
 		if (!range_inside(r.off, rule.size, to->size))
 			return fathom_object_fail(o, t, FATHOM_E_CORRUPT, at,
 						  "relocation outside its section", reterr);
-		if (rule.action == ACT_NONE ||
-		    !symbol_address(o, &to->symbols, r.symbol, &value, &section))
+		if (rule.action == ACT_NONE)
+			continue;
+		err = symbol_address(o, &to->symbols, r.symbol, &value, &section);
+		if (err < 0)
+			return fathom_object_fail(
+				o, t, err, at, "relocation by a symbol whose section is not known",
+				reterr);
+		if (err)
 			continue;
 		value -= rule.action == ACT_SECREL ? section : 0;
 		apply(&rule, to->bytes + r.off, to->size - r.off,

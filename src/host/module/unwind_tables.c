@@ -575,9 +575,10 @@ bool fathom_unwind_tables_init(struct fathom_unwind_tables *u, struct fathom_obj
 
 	u->bounds = (struct fathom_bounds){ bounds_at, bounds_all };
 	u->memory = main->memory;
-	done = main->n_sections ? add_sections(u, &sections, main, true) &&
-					  add_sections(u, &sections, main, false)
-				: add_segment(u, &sections, main);
+	done = add_sections(u, &sections, main, true) && add_sections(u, &sections, main, false);
+	/* Without section headers, or without their names. */
+	if (done && !u->n_sections)
+		done = add_segment(u, &sections, main);
 	/* Addresses in a debug file for another base are not moved. */
 	if (done && debug && debug != main && !debug->bias)
 		done = add_sections(u, &sections, debug, true) &&

@@ -219,7 +219,7 @@ static void a_return_address_is_looked_up_in_its_call(void **state)
 }
 
 /* A function that the compiler keeps, at its symbol. */
-__attribute__((noinline, noclone)) int asked_about(int value);
+__attribute__((noinline)) int asked_about(int value);
 int asked_about(int value)
 {
 	return value * 3;

@@ -223,8 +223,8 @@ static __attribute__((noinline)) int formatted_code(int x)
 
 /* Its name has an override of the text's direction, a C1 control, and a character without width. */
 __attribute__((noinline)) static int steering(int x) __asm__("st\xe2\x80\xae"
-								      "eer\xc2\x9b"
-								      "ing\xe2\x80\x8b");
+							     "eer\xc2\x9b"
+							     "ing\xe2\x80\x8b");
 
 static int steering(int x)
 {

@@ -166,11 +166,10 @@ def _header(e):
     return with_header(e, lambda f: header(e, f, [TEXT + 0x10, TEXT + 0x40]))
 
 
-# The table is believed where it is: what it leaves out is not covered. So the table was used.
+# What the table leaves out is found by a walk over all FDEs.
 @case("eh_frame_hdr whose table lacks a function", encodings=ENCODINGS, llvm=None)
 def _header_lacks(e):
-    want = {**WANT, TEXT + 0x40: "no-symbols", TEXT + 0x47: "no-symbols"}
-    return with_header(e, lambda f: header(e, f, [TEXT + 0x10]), want)
+    return with_header(e, lambda f: header(e, f, [TEXT + 0x10]))
 
 
 @case("eh_frame_hdr of another section is passed over", encodings=ENCODINGS, llvm=None)

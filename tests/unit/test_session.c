@@ -123,7 +123,7 @@ static void write_compressed(void)
 /* Finds the addresses of the functions, with a session that asks nobody. */
 static void find_functions(struct fathom_target *target)
 {
-	static char texts[N_FUNCTIONS][8];
+	static char texts[N_FUNCTIONS][16];
 	static const char *names[N_FUNCTIONS];
 	static uint8_t reasons[N_FUNCTIONS];
 

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Copies of the threads of a live process: registers, the stack, and what the kernel says of each.
+ *
+ * A thread that sleeps in a system call is read while it sleeps: /proc/PID/task/TID/syscall has its
+ * pc, its sp and the arguments of the call. What was read is of one moment if that file and both
+ * counts of context switches are the same afterwards. Any other thread is stopped (PTRACE_SEIZE,
+ * PTRACE_INTERRUPT), copied and released. Everything is opened before the first stop.
+ *
+ * A stop ends some blocking calls with EINTR (signal(7)): a call without a timeout is started anew
+ * before the release; one with a timeout is not stopped, unless the caller insists.
+ */
+#ifndef FATHOM_STACK_CAPTURE_H
+#define FATHOM_STACK_CAPTURE_H
+
+#include "fathom/error.h"
+#include "host/file/maps.h"
+#include "safe/base/reader.h"
+#include "safe/unwind/registers.h"
+
+/* One thread at one moment. */
+struct fathom_thread_copy {
+	int32_t tid;      /* in this process's PID namespace */
+	char name[16];    /* "" if unknown */
+	char state;       /* of proc_pid_stat(5): R S D T t Z X I P; 0: unknown */
+	bool in_syscall;  /* number and arguments are known */
+	bool was_stopped; /* by us */
+	bool was_restarted; /* its system call was started anew */
+	int64_t syscall;
+	uint64_t arguments[6];
+	uint64_t pause_ns; /* from the request to stop to the release; 0: not stopped */
+	struct fathom_registers registers; /* those that are known */
+	uint64_t stack_avma;               /* of the first byte of stack: at or below sp */
+	uint8_t *stack;                    /* NULL: not read */
+	size_t stack_size;                 /* bytes */
+	/*
+	 * Why there are no registers: FATHOM_OK: they are there; FATHOM_E_NOT_FOUND: the thread has
+	 * ended; FATHOM_E_CHANGED: it ran on while it was read; FATHOM_E_TIMEOUT: it did not stop;
+	 * FATHOM_E_OS: no permission, or traced by another (see failed); FATHOM_E_UNSUPPORTED:
+	 * it runs, or waits with a timeout, and was not to be stopped
+	 */
+	fathom_err err;
+	struct fathom_errinfo failed;
+};
+
+/* Which threads may be stopped. */
+enum fathom_capture_stop {
+	FATHOM_CAPTURE_AUTO,  /* each for itself; none whose call would end early by it */
+	FATHOM_CAPTURE_NEVER,
+	FATHOM_CAPTURE_ALL    /* all, at one moment, whatever they do */
+};
+
+struct fathom_capture;
+
+/* What a capture is of. The caller keeps all that is pointed to. */
+struct fathom_capture_options {
+	int pid;
+	int proc;                            /* descriptor of /proc/PID, which pins the process */
+	const struct fathom_reader *memory;
+	const struct fathom_maps *maps;      /* read before; tells where stacks end */
+	uint32_t machine;                    /* EM_ of the program: EM_X86_64, EM_386, EM_AARCH64 */
+	uint32_t deadline_ms;                /* until a thread has to have stopped; 0: 50 */
+	uint64_t max_stack;                  /* bytes of a stack to copy; 0: 16 MiB */
+};
+
+/* Prepares to copy threads: FATHOM_E_OS without /proc, FATHOM_E_MEMORY. */
+fathom_err fathom_capture_create(const struct fathom_capture_options *options,
+				 struct fathom_capture **ret, struct fathom_errinfo *reterr);
+void fathom_capture_destroy(struct fathom_capture *c);
+
+/* Lists the threads, the main thread first, then by number. The caller frees *@ret_tids. */
+fathom_err fathom_capture_list(struct fathom_capture *c, int32_t **ret_tids, size_t *ret_n,
+			       struct fathom_errinfo *reterr);
+
+/* Reads what the kernel says of thread @tid into @ret, and if it sleeps its registers and stack. */
+void fathom_capture_peek(struct fathom_capture *c, int32_t tid, struct fathom_thread_copy *ret);
+
+/*
+ * Stops the threads of the @n copies, whose tid is set, copies and releases them: one after the
+ * other, or with @together all at one moment. Without @insist a thread whose call has a timeout and
+ * would end early is left alone (FATHOM_E_UNSUPPORTED). A thread that does not stop before the
+ * deadline is left alone (FATHOM_E_TIMEOUT). A process that was stopped stays stopped.
+ */
+void fathom_capture_stop(struct fathom_capture *c, struct fathom_thread_copy *copies, size_t n,
+			 bool together, bool insist);
+
+/* Frees what @copy owns. */
+void fathom_thread_copy_deinit(struct fathom_thread_copy *copy);
+
+#endif

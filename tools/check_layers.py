@@ -5,7 +5,7 @@ import os
 import re
 import sys
 
-SAFE = ["src/safe/" + room for room in ("base", "elf", "dwarf", "index", "jit", "self")]
+SAFE = ["src/safe/" + room for room in ("base", "elf", "dwarf", "index", "jit", "self", "unwind", "unwind/arch")]
 
 
 def host(*rooms):
@@ -20,6 +20,10 @@ LAW = {
     "src/safe/dwarf": ["src/safe/base"],
     "src/safe/index": ["src/safe/base"],
     "src/safe/jit": ["src/safe/base"],
+    # The machines are descriptions that stepping reads: arch sees its struct, unwind sees them.
+    "src/safe/unwind": ["src/safe/base", "src/safe/elf", "src/safe/dwarf", "src/safe/index", "src/safe/jit",
+                        "src/safe/unwind/arch"],
+    "src/safe/unwind/arch": ["src/safe/base", "src/safe/unwind"],
     "src/safe/self": ["src/safe/base", "src/safe/elf", "src/safe/index"],
     "src/host/base": host(),
     "src/host/file": host("base"),

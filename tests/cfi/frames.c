@@ -16,9 +16,8 @@
  * of a function that the linker dropped.
  */
 #include <inttypes.h>
-#include <stdio.h>
 
-#include "host/module/module.h"
+#include "each_module.h"
 
 /* An address as readelf prints it: of a relocatable file, the offset in its section. */
 static uint64_t place(const struct fathom_object *o, uint64_t svma)
@@ -140,30 +139,5 @@ static void print_module(struct fathom_module *m)
 
 int main(int argc, char **argv)
 {
-	const struct fathom_options options = { .size = sizeof options,
-						.flags = FATHOM_NO_CACHE,
-						.threads = 1 };
-	struct fathom_search_paths *paths;
-	struct fathom *session;
-
-	if (fathom_create(&options, &session, NULL) ||
-	    fathom_search_paths_create(session, NULL, &paths, NULL))
-		return 1;
-	for (int i = 1; i < argc; i++) {
-		struct fathom_notes notes = { .note = { NULL } };
-		struct fathom_object *o;
-		struct fathom_module *m = NULL;
-		fathom_err err = fathom_object_open(&session->memory, argv[i], &o, NULL);
-
-		if (!err)
-			err = fathom_module_create_alone(paths, o, &notes, &m);
-		printf("file %s %d\n", argv[i], err);
-		if (!err)
-			print_module(m);
-		fathom_module_close(m);
-		fathom_notes_deinit(&notes);
-	}
-	fathom_search_paths_release(paths);
-	fathom_destroy(session);
-	return 0;
+	return each_module(argc - 1, argv + 1, print_module);
 }

@@ -18,6 +18,7 @@
 #include "host/base/search_paths.h"
 #include "host/module/place.h"
 #include "safe/base/reader.h"
+#include "safe/unwind/registers.h"
 
 struct fathom_answers;
 struct fathom_batch_options;
@@ -46,18 +47,6 @@ struct fathom_layout {
 	uint32_t machine; /* EM_; EM_NONE: unknown */
 	uint8_t word;     /* bytes in an address */
 	bool swap;        /* its byte order is not this machine's */
-};
-
-/* The largest number of registers with a DWARF number: that of aarch64. */
-#define FATHOM_REGISTERS 33
-
-/* The general registers of a thread. */
-struct fathom_registers {
-	uint32_t machine; /* EM_ */
-	uint64_t pc;
-	uint64_t sp;
-	uint64_t known;                   /* bit i is set if value[i] is valid */
-	uint64_t value[FATHOM_REGISTERS]; /* by the psABI's DWARF number */
 };
 
 /* A target at one moment. A kind's own struct begins with it. */

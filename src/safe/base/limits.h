@@ -75,6 +75,15 @@
 #define FATHOM_MAX_MEMORY_NOTES    64
 /* Overlapping FDEs that are looked at for one address. */
 #define FATHOM_MAX_FDE_OVERLAP 64
+/*
+ * Call frame instructions: states of one FDE that are kept at a time, the CIE's included, and rules
+ * of registers in them. Compilers keep two, and at most 12 rules in each.
+ */
+#define FATHOM_ROW_STATES      8
+#define FATHOM_ROW_SAVED_RULES 96
+/* One expression of call frame information: operations that are run, and values on its stack. */
+#define FATHOM_EXPRESSION_STEPS 1000
+#define FATHOM_EXPRESSION_DEPTH 64
 /* Code units (bytes, or wider) that one directive of the signal-safe formatter reads. */
 #define FATHOM_MAX_FORMAT_TEXT (1u << 16)
 

@@ -333,6 +333,17 @@ fathom_err fathom_fde_read(const struct fathom_cfi_entry *e, const struct fathom
 	return FATHOM_OK;
 }
 
+fathom_err fathom_cie_pointer(const struct fathom_cie *cie, struct fathom_cursor *c,
+			      uint64_t *ret_svma)
+{
+	const struct pointer p = read_pointer(c, &cie->cfi, cie->pointer_encoding, 0);
+
+	if (!cur_ok(c))
+		return FATHOM_E_CORRUPT;
+	*ret_svma = p.address;
+	return FATHOM_OK;
+}
+
 /* The sorted table: pairs of a function and its FDE, both sdata4 relative to the header. */
 #define HEADER_SIZE    4
 #define TABLE_ENCODING (DW_EH_PE_datarel | DW_EH_PE_sdata4)

@@ -124,6 +124,13 @@ fathom_err fathom_cfi_section(const struct fathom_cfi *cfi, struct fathom_bytes 
 			      uint64_t header_svma, uint64_t *ret_svma);
 
 /*
+ * Reads an address as the bounds of FDEs are encoded, at @c in the section of @cie, as DW_CFA_set_loc
+ * has one. FATHOM_E_CORRUPT if it is cut off.
+ */
+fathom_err fathom_cie_pointer(const struct fathom_cie *cie, struct fathom_cursor *c,
+			      uint64_t *ret_svma);
+
+/*
  * Searches the sorted table of @header (.eh_frame_hdr at @header_svma) for @pc. Returns the offset
  * of the FDE that starts last at or before @pc; FATHOM_END if none does; or an error if there is no
  * table, if it is not of the kind that all linkers write, or if it is another section's.

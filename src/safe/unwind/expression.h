@@ -17,17 +17,18 @@ struct fathom_expression_frame {
 	const struct fathom_registers *registers;
 	const struct fathom_unwind_arch *arch;
 	const struct fathom_reader *memory;
-	uint64_t bias;         /* of the module: added to DW_OP_addr */
-	bool swap;             /* its byte order is not this machine's */
-	bool has_initial;      /* the stack begins with @initial: the CFA */
+	uint64_t bias;    /* of the module: added to DW_OP_addr */
+	bool swap;        /* its byte order is not this machine's */
+	bool has_initial; /* the stack begins with @initial: the CFA */
 	uint64_t initial;
 };
 
 /*
- * Evaluates @expression; it takes at most FATHOM_EXPRESSION_STEPS steps and FATHOM_EXPRESSION_DEPTH
- * values. Returns FATHOM_STOP_NONE with *@ret; FATHOM_STOP_REGISTER if it needs an unknown
- * register; FATHOM_STOP_UNREADABLE; or FATHOM_STOP_NO_RULE if it is damaged, uses something else,
- * or meets a limit.
+ * Evaluates @expression; it runs at most FATHOM_EXPRESSION_STEPS operations and keeps at most
+ * FATHOM_EXPRESSION_DEPTH values, which are as wide as the machine's registers. Returns
+ * FATHOM_STOP_NONE with *@ret; FATHOM_STOP_REGISTER if it needs an unknown register;
+ * FATHOM_STOP_UNREADABLE; or FATHOM_STOP_NO_RULE if it is damaged, uses something else, or meets a
+ * limit.
  */
 enum fathom_stop fathom_expression_run(const struct fathom_expression_frame *f,
 				       struct fathom_bytes expression, uint64_t *ret);

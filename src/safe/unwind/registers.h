@@ -9,6 +9,7 @@
 #define FATHOM_UNWIND_REGISTERS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* The largest number of registers with a DWARF number: that of aarch64. */
@@ -22,21 +23,60 @@ struct fathom_registers {
 	uint64_t value[FATHOM_REGISTERS]; /* by the psABI's DWARF number */
 };
 
-/* What unwinding needs to know of a machine. */
-struct fathom_unwind_arch {
-	uint32_t machine;      /* EM_ */
-	uint8_t word;          /* bytes in a register */
-	uint8_t n;             /* registers with a number below it */
-	uint8_t pc;            /* DWARF numbers */
-	uint8_t sp;
-	uint8_t fp;
-	uint64_t callee_saved; /* bit i: register i keeps its value if no rule says otherwise */
-	uint64_t pac_mask;     /* bits of a signed return address that are no address; 0: none */
+/* No register: of fathom_unwind_arch.link, and of a slot in a signal frame. */
+#define FATHOM_NO_REGISTER 0xff
+
+/* Registers that the kernel saves in a row when it calls a signal handler; the most of a machine.
+ */
+#define FATHOM_SIGNAL_SLOTS 33
+
+/* Bytes of the longest call of any machine, without prefixes. */
+#define FATHOM_MAX_CALL 7
+
+/* A place in the code by which a signal handler returns. */
+struct fathom_signal_place {
+	uint8_t at;         /* of pc: bytes from the start of the code */
+	uint16_t registers; /* of the saved registers: bytes from sp, when pc is here */
 };
 
-/* Returns the description of @machine, an EM_ value; NULL if it is not supported. */
+/* Code by which signal handlers return, and where the kernel has saved the registers. */
+struct fathom_signal_return {
+	uint8_t size; /* bytes of code */
+	uint8_t code[9];
+	uint8_t n_places;
+	struct fathom_signal_place places[3];
+};
+
+/* What unwinding needs to know of a machine. */
+struct fathom_unwind_arch {
+	uint32_t machine; /* EM_ */
+	uint8_t word;     /* bytes in a register */
+	uint8_t n;        /* registers with a number below it */
+	uint8_t pc;       /* DWARF numbers */
+	uint8_t sp;
+	uint8_t fp;
+	uint8_t link; /* holds the return address after a call; FATHOM_NO_REGISTER: the stack */
+	uint64_t callee_saved; /* bit i: register i keeps its value if no rule says otherwise */
+	uint64_t pac_mask;     /* bits of a signed return address that are no address; 0: none */
+	const struct fathom_signal_return *signal_returns;
+	uint8_t n_signal_returns;
+	uint8_t n_signal_slots;
+	uint8_t signal_slots[FATHOM_SIGNAL_SLOTS]; /* DWARF numbers, in the order of saving */
+	uint8_t max_call;                          /* bytes of the longest call */
+	/* Returns whether a call ends at the end of the @size bytes of @code, up to max_call. */
+	bool (*ends_with_call)(const uint8_t *code, size_t size);
+};
+
+/*
+ * Returns the description of @machine, an EM_ value; NULL if it is not supported. Who knows the
+ * pac_mask of a process (NT_ARM_PAC_MASK) puts it into a copy.
+ */
 const struct fathom_unwind_arch *fathom_unwind_arch(uint32_t machine);
 
+/*
+ * Returns whether register @number is known. pc and sp are known if their numbers are; they equal
+ * value[] there.
+ */
 static inline bool fathom_register_known(const struct fathom_registers *r, uint64_t number)
 {
 	return number < FATHOM_REGISTERS && (r->known >> number & 1);

@@ -19,8 +19,8 @@ struct fathom_step_memory {
 /*
  * Applies @row, of a module at @bias, to @r, which becomes the caller's registers: pc is the return
  * address (without PAC), sp the CFA or what the row says of it. Registers that the row does not
- * recover become unknown. Returns FATHOM_STOP_NONE; FATHOM_STOP_ENTRY if the row or a return address
- * of 0 says that there is no caller; FATHOM_STOP_REGISTER, FATHOM_STOP_UNREADABLE or
+ * recover become unknown. Returns FATHOM_STOP_NONE; FATHOM_STOP_ENTRY if the row or a return
+ * address of 0 says that there is no caller; FATHOM_STOP_REGISTER, FATHOM_STOP_UNREADABLE or
  * FATHOM_STOP_NO_RULE, and then @r is unchanged.
  */
 enum fathom_stop fathom_step_row(const struct fathom_row *row, uint64_t bias,
@@ -28,9 +28,10 @@ enum fathom_stop fathom_step_row(const struct fathom_row *row, uint64_t bias,
 				 const struct fathom_step_memory *m, struct fathom_registers *r);
 
 /*
- * If r->pc is the code by which signal handlers return (rt_sigreturn or sigreturn, recognized by its
- * bytes), makes @r the registers that were interrupted and returns true in *@ret_is. The caller's pc
- * is exact. Layouts: Linux, arch/x86/include/uapi/asm/sigcontext.h and arch/arm64 likewise.
+ * If r->pc is the code by which signal handlers return (rt_sigreturn or sigreturn, recognized by
+ * its bytes), makes @r the registers that were interrupted and returns true in *@ret_is. The
+ * caller's pc is exact. Layouts: Linux, arch/x86/include/uapi/asm/sigcontext.h and arch/arm64
+ * likewise.
  */
 enum fathom_stop fathom_step_signal(const struct fathom_unwind_arch *arch,
 				    const struct fathom_step_memory *m, struct fathom_registers *r,
@@ -47,8 +48,8 @@ enum fathom_stop fathom_step_bad_call(const struct fathom_unwind_arch *arch,
 /*
  * Steps by the frame pointer: it must be aligned, not below sp, and hold a frame record of a saved
  * frame pointer, further out or 0, and a return address. FATHOM_STOP_ENTRY if both are 0;
- * FATHOM_STOP_NO_RULE if a check fails. The caller checks the return address. On aarch64 the caller's
- * sp is unknown afterwards.
+ * FATHOM_STOP_NO_RULE if a check fails. The caller checks the return address. On aarch64 the
+ * caller's sp is unknown afterwards.
  */
 enum fathom_stop fathom_step_frame_pointer(const struct fathom_unwind_arch *arch,
 					   const struct fathom_step_memory *m,

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What x86-64 and i386 have in common.
+ *
+ * Safety: as-safe.
+ */
+#ifndef FATHOM_UNWIND_ARCH_X86_H
+#define FATHOM_UNWIND_ARCH_X86_H
+
+#include "safe/unwind/registers.h"
+
+/*
+ * Returns whether a near call ends at the end of the @size bytes of @code: e8 with 4 bytes, or
+ * ff /2 of each length (Intel SDM, volume 2, 2.1). Prefixes stand before it and do not matter.
+ */
+bool fathom_x86_ends_with_call(const uint8_t *code, size_t size);
+
+#endif

@@ -62,7 +62,8 @@ struct fathom_unwind_arch {
 	uint8_t n_signal_returns;
 	uint8_t n_signal_slots;
 	uint8_t signal_slots[FATHOM_SIGNAL_SLOTS]; /* DWARF numbers, in the order of saving */
-	uint8_t max_call;                          /* bytes of the longest call */
+	uint8_t code_alignment; /* bytes that an instruction's address is a multiple of */
+	uint8_t max_call;       /* bytes of the longest call */
 	/* Returns whether a call ends at the end of the @size bytes of @code, up to max_call. */
 	bool (*ends_with_call)(const uint8_t *code, size_t size);
 };

@@ -246,7 +246,6 @@ enum fathom_stop fathom_step_signal(const struct fathom_unwind_arch *arch,
 				    bool *ret_is)
 {
 	const struct fathom_signal_place *place = NULL;
-	enum fathom_stop stop;
 
 	for (uint8_t i = 0; i < arch->n_signal_returns && !place; i++)
 		place = find_place(&arch->signal_returns[i], m, r->pc);
@@ -255,8 +254,7 @@ enum fathom_stop fathom_step_signal(const struct fathom_unwind_arch *arch,
 		return FATHOM_STOP_NONE;
 	if (!fathom_register_known(r, arch->sp))
 		return FATHOM_STOP_REGISTER;
-	stop = read_saved(arch, m, r->sp + place->registers, r);
-	return stop;
+	return read_saved(arch, m, r->sp + place->registers, r);
 }
 
 enum fathom_stop fathom_step_bad_call(const struct fathom_unwind_arch *arch,
@@ -317,6 +315,8 @@ bool fathom_step_is_behind_call(const struct fathom_unwind_arch *arch,
 {
 	uint8_t code[FATHOM_MAX_CALL];
 
+	if (pc % arch->code_alignment)
+		return false;
 	/* At the start of a mapping less than the longest call can be read. */
 	for (uint8_t n = arch->max_call; n > 1; n--)
 		if (pc >= n && fathom_reader_read(m->code, pc - n, code, n))

@@ -19,9 +19,10 @@ struct fathom_step_memory {
 /*
  * Applies @row, of a module at @bias, to @r, which becomes the caller's registers: pc is the return
  * address (without PAC), sp the CFA or what the row says of it. Registers that the row does not
- * recover become unknown. Returns FATHOM_STOP_NONE; FATHOM_STOP_ENTRY if the row or a return
- * address of 0 says that there is no caller; FATHOM_STOP_REGISTER, FATHOM_STOP_UNREADABLE or
- * FATHOM_STOP_NO_RULE, and then @r is unchanged.
+ * recover become unknown; so does a link register, which the call itself has overwritten. Returns
+ * FATHOM_STOP_NONE; FATHOM_STOP_ENTRY if the row or a return address of 0 says that there is no
+ * caller; FATHOM_STOP_REGISTER, FATHOM_STOP_UNREADABLE or FATHOM_STOP_NO_RULE, and then @r is
+ * unchanged.
  */
 enum fathom_stop fathom_step_row(const struct fathom_row *row, uint64_t bias,
 				 const struct fathom_unwind_arch *arch,

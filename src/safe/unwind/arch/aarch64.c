@@ -48,6 +48,7 @@ const struct fathom_unwind_arch fathom_unwind_aarch64 = {
 	.n_signal_slots = 33,
 	.signal_slots = { 0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15, 16,
 			  17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32 },
+	.code_alignment = 4,
 	.max_call = 4,
 	.ends_with_call = ends_with_call,
 };

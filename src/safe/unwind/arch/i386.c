@@ -40,6 +40,7 @@ const struct fathom_unwind_arch fathom_unwind_i386 = {
 	.n_signal_slots = 11,
 	/* edi, esi, ebp, esp, ebx, edx, ecx, eax, number and error of a trap, eip */
 	.signal_slots = { 7, 6, 5, 4, 3, 2, 1, 0, FATHOM_NO_REGISTER, FATHOM_NO_REGISTER, 8 },
+	.code_alignment = 1,
 	.max_call = FATHOM_MAX_CALL,
 	.ends_with_call = fathom_x86_ends_with_call,
 };

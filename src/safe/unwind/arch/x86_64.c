@@ -35,6 +35,7 @@ const struct fathom_unwind_arch fathom_unwind_x86_64 = {
 	.n_signal_slots = 17,
 	/* r8 to r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip */
 	.signal_slots = { 8, 9, 10, 11, 12, 13, 14, 15, 5, 4, 6, 3, 1, 0, 2, 7, 16 },
+	.code_alignment = 1,
 	.max_call = FATHOM_MAX_CALL,
 	.ends_with_call = fathom_x86_ends_with_call,
 };

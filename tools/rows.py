@@ -35,6 +35,12 @@ def known_rule(rule):
     return rule
 
 
+def rules_of(pairs, seen={}):
+    """Returns rules as pairs of a number and a rule, sorted; few are different, and each is kept once."""
+    rules = tuple(sorted((n, rule) for n, rule in pairs if n is not None and rule != "u"))
+    return seen.setdefault(rules, rules)
+
+
 class Theirs:
     """Returns what readelf prints of @path: {section: {offset of an FDE: Fde}}, each row (low, CFA, rules)."""
 
@@ -96,9 +102,9 @@ class Theirs:
         out = []
         for low, cfa, *rules in rows:
             assert len(rules) == len(numbers), (low, rules, columns)
-            stated = {n: known_rule(rule) for n, rule in zip(numbers, rules) if n is not None and rule != "u"}
+            stated = rules_of((n, known_rule(rule)) for n, rule in zip(numbers, rules) if rule != "u")
             name = re.match(r"(\w+)([+-]\d+)$", cfa)
-            out.append((int(low, 16), f"r{self._number(name[1])}{name[2]}" if name else cfa, stated))
+            out.append((int(low, 16), sys.intern(f"r{self._number(name[1])}{name[2]}" if name else cfa), stated))
         return out
 
     def _number(self, name):
@@ -121,8 +127,8 @@ class Ours:
             f = line.split()
             if f[0] == "R":
                 self.signed += f[-1] == "signed"
-                rules = dict(rule.split(":") for rule in f[3:] if rule != "signed")
-                rows.append((int(f[1], 16), f[2], {int(n): rule for n, rule in rules.items() if rule != "u"}))
+                rules = rules_of((int(rule.partition(":")[0]), rule.partition(":")[2]) for rule in f[3:] if rule != "signed")
+                rows.append((int(f[1], 16), sys.intern(f[2]), rules))
             elif f[0] == "F":
                 if f[5] != "0":
                     self.wrong.append(line)
@@ -154,6 +160,7 @@ def differences(ours, theirs):
 
 def main():
     rows, report, *paths = sys.argv[1:]
+    paths = list(dict.fromkeys(map(os.path.realpath, paths)))
     total, wrong = 0, 0
     with open(report, "w", encoding="utf-8") as out:
         out.write("# Rows of call frame information: fathom against readelf\n\nMade by `./dev rows`: every row of these files as "
@@ -166,7 +173,7 @@ def main():
             differ = differences(ours, theirs)
             fdes = sum(map(len, theirs.sections.values()))
             expressions = sum(1 for s in ours.sections.values() for fde in s.values() for _, cfa, rules in fde.rows
-                              if cfa == "exp" or {"exp", "vexp"} & {*rules.values()})
+                              if cfa == "exp" or any(rule in ("exp", "vexp") for _, rule in rules))
             timed = subprocess.run([rows, "--time", path], capture_output=True, text=True, check=True).stdout.split("time ")[1].split()
             speed = int(timed[0]) / int(timed[1]) * 1e3
             out.write(f"| {path} | {fdes:,} | {theirs.n:,} | {expressions:,} | {len(differ):,} | {speed:.0f} |\n")

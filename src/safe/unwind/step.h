@@ -19,10 +19,10 @@ struct fathom_step_memory {
 /*
  * Applies @row, of a module at @bias, to @r, which becomes the caller's registers: pc is the return
  * address (without PAC), sp the CFA or what the row says of it. Registers that the row does not
- * recover become unknown; so does a link register, which the call itself has overwritten. Returns
+ * recover become unknown, and so does a link register, which the call has overwritten. Returns
  * FATHOM_STOP_NONE; FATHOM_STOP_ENTRY if the row or a return address of 0 says that there is no
- * caller; FATHOM_STOP_REGISTER, FATHOM_STOP_UNREADABLE or FATHOM_STOP_NO_RULE, and then @r is
- * unchanged.
+ * caller; FATHOM_STOP_REGISTER, FATHOM_STOP_UNREADABLE or FATHOM_STOP_NO_RULE. @r is unchanged
+ * unless it is FATHOM_STOP_NONE.
  */
 enum fathom_stop fathom_step_row(const struct fathom_row *row, uint64_t bias,
 				 const struct fathom_unwind_arch *arch,
@@ -40,7 +40,7 @@ enum fathom_stop fathom_step_signal(const struct fathom_unwind_arch *arch,
 
 /*
  * Undoes a call to an address that is no code, such as 0: the caller is where the return address,
- * on top of the stack or in the link register, leads.
+ * on top of the stack or in the link register, leads. FATHOM_STOP_NO_RULE if that is 0, too.
  */
 enum fathom_stop fathom_step_bad_call(const struct fathom_unwind_arch *arch,
 				      const struct fathom_step_memory *m,

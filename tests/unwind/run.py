@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The suite "unwind": all rows of real files. The truth is readelf's. tests/unwind/rows.c says what its lines mean."""
+import glob
+import os
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, "..", "lib"), os.path.join(HERE, "..", "..", "tools")]
+
+import ask  # noqa: E402
+import rows  # noqa: E402
+import tap  # noqa: E402
+
+SUITE = tap.Suite("unwind")
+test = SUITE.test
+BUILD = os.environ["BUILD"]
+PROGRAM = os.path.join(BUILD, "tests", "rows")
+WRAPPER = os.environ.get("WRAPPER", "").split()
+
+
+def compare(path, least, section=".eh_frame"):
+    """All rows of the file at @path are readelf's, at least @least of them. Returns ours."""
+    ours, theirs = rows.Ours([*WRAPPER, PROGRAM], path), rows.Theirs(path)
+    wrong = rows.differences(ours, theirs)
+    assert not wrong, "\n".join([f"{len(wrong)} differ", *wrong[:10]])
+    assert ours.n == theirs.n >= least, (ours.n, theirs.n, least)
+    assert theirs.sections.get(section), f"readelf reads no FDE in {section}"
+    return ours
+
+
+def library(name):
+    """The file of a library of this system, which ldconfig's folders have."""
+    found = [path for folder in ("/lib", "/usr/lib") for path in glob.glob(f"{folder}/*-linux-gnu*/{name}")]
+    machine = os.uname().machine
+    return next(os.path.realpath(path) for path in sorted(found) if f"/{machine}-" in path)
+
+
+@test("all rows of libc are readelf's")
+def libc(_):
+    compare(library("libc.so.6"), 10000)
+
+
+@test("all rows of libstdc++ are readelf's")
+def libstdcxx(_):
+    compare(library("libstdc++.so.6"), 10000)
+
+
+@test("all rows of libfathom are readelf's")
+def own(_):
+    compare(os.path.join(BUILD, "src", "libfathom.so"), 5000)
+
+
+@test("all rows of a libc for i686 are readelf's")
+def i686(_):
+    compare("/usr/i686-linux-gnu/lib/libc.so.6", 10000)
+
+
+@test("all rows of a libc for aarch64 are readelf's")
+def aarch64(_):
+    compare("/usr/aarch64-linux-gnu/lib/libc.so.6", 10000)
+
+
+SOURCE = r"""
+extern int printf(const char *, ...);
+__attribute__((noinline)) int many(int a, int b, int c, int d, int e, int f, int g)
+{ return printf("%d%d%d%d%d%d%d", a, b, c, d, e, f, g) + printf("%d", g) * a; }
+__attribute__((noinline)) int early(int x) { if (x < 3) return 1; return many(x, x, x, x, x, x, x) + many(1, 2, 3, 4, 5, 6, x); }
+__attribute__((noinline)) int room(int x) { char *p = __builtin_alloca(x); p[0] = 1; return many(p[0], x, 1, 2, 3, 4, 5); }
+int main(int argc, char **argv) { (void)argv; return early(argc) + room(argc); }
+"""
+PLAIN = ["-g", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables", "-fno-exceptions"]
+BUILDS = {  # name: compiler and options
+    ".debug_frame": ["gcc", "-O2", *PLAIN],
+    ".debug_frame, 64-bit DWARF": ["gcc", "-O1", *PLAIN, "-gdwarf64"],
+    ".debug_frame, compressed": ["gcc", "-O2", *PLAIN, "-gz"],
+    ".debug_frame, clang": ["clang-19", "-O2", *PLAIN],
+    ".debug_frame, i686": ["i686-linux-gnu-gcc", "-O1", *PLAIN],
+    ".debug_frame, i686 with stack realignment": ["i686-linux-gnu-gcc", "-O1", *PLAIN, "-mstackrealign", "-mincoming-stack-boundary=2",
+                                                  "-mpreferred-stack-boundary=5"],
+    ".debug_frame, aarch64": ["aarch64-linux-gnu-gcc", "-O2", *PLAIN],
+}
+
+
+def build(folder, command):
+    path = os.path.join(folder, "a.so")
+    ask.run(*command, "-shared", "-fPIC", "-nostdlib", "-x", "c", "-o", path, "-", input=SOURCE)
+    return path
+
+
+for _name, _command in BUILDS.items():
+    @test(f"all rows of a linked file are readelf's: {_name}")
+    def built(folder, command=_command):
+        compare(build(folder, command), 10, ".debug_frame")
+
+
+@test("return addresses are signed from behind paciasp to behind autiasp")
+def signed(folder):
+    path = build(folder, ["aarch64-linux-gnu-gcc", "-O2", "-mbranch-protection=pac-ret"])
+    assert compare(path, 10).signed
+    code = [line.split("\t") for line in ask.run("aarch64-linux-gnu-objdump", "-d", path).splitlines() if ":\t" in line]
+    behind = {int(fields[0].strip(" :"), 16) + 4: fields[2].strip() for fields in code}
+    found = {"paciasp": [], "autiasp": [], "ret": []}
+    for line in ask.run(*WRAPPER, PROGRAM, path).splitlines():
+        if line[0] == "R":
+            found.setdefault(behind.get(int(line.split()[1], 16)), []).append(line.endswith(" signed"))
+    assert len(found["paciasp"]) >= 3 and all(found["paciasp"]), found
+    assert len(found["autiasp"]) >= 3 and not any(found["autiasp"]), found
+    # Behind a return a function starts, or the state is as it was before the return.
+    assert not all(found["ret"]), found
+
+
+CHANGES = {  # what is planted in one row of a libc for i686: a command of sed
+    "another offset of the CFA": r"0,/ r4+16 /s// r4+20 /",
+    "another register of the CFA": r"0,/ r4+16 /s// r5+16 /",
+    "another place of a register": r"0,/ 3:c-8 /s// 3:c-12 /",
+    "another place of the return address": r"0,/ 8:c-4$/s// 8:c-8/",
+    "a rule that is missing": r"0,/ 5:c-8 /s// /",
+    "a rule too many": r"0,/ 8:c-4$/s// 7:s 8:c-4/",
+    "another kind of rule": r"0,/ 3:c-8 /s// 3:v-8 /",
+    "an address that is one byte later": r"0,/^R \([0-9a-f]*\)0 /s//R \11 /",
+    "a row that is missing": r"0,/^R .* r4+24 /{/^R .* r4+24 /d}",
+    "an FDE that is missing": r"0,/^F /{/^F /d}",
+    "an expression that is none": r"0,/ exp /s// r4+8 /",
+    "an error": r"0,/^\(F .*\) 0$/s//\1 -2/",
+}
+
+
+@test("the comparison finds each difference in one row")
+def planted(_):
+    path = "/usr/i686-linux-gnu/lib/libc.so.6"
+    theirs = rows.Theirs(path)
+    command = " ".join([*WRAPPER, PROGRAM])
+    for what, change in CHANGES.items():
+        wrong = rows.differences(rows.Ours(["sh", "-c", f"{command} $0 | sed '{change}'"], path), theirs)
+        assert 1 <= len(wrong) <= 2, (what, wrong[:5])
+
+
+sys.exit(SUITE.run())

@@ -115,6 +115,25 @@ def seed_frames(folder):
         write(folder, "cfi", name, bytes([flags]) + struct.pack(">Q", (TEXT + 0x20 + 0x800 - EH_HDR) % 2**64) + packed(head) + bytes(f.out.bytes))
 
 
+def seed_rows(folder):
+    """Call frame instructions of each kind; the head is byte order and machine, alignments, column, encoding."""
+    x86_64, i386, aarch64 = bytes([0, 1, 0xF8, 16, 0x1B]), bytes([2, 1, 0xFC, 8, 0]), bytes([4, 4, 0xF8, 30, 0])
+    start = b"\x0c\x07\x08\x90\x01"  # def_cfa r7+8, r16 at CFA-8
+    plt = b"\x77\x08\x80\x00\x3f\x1a\x3b\x2a\x33\x24\x22"
+    for name, head, cie, fde in (
+            ("push", x86_64, start, b"\x41\x0e\x10\x86\x02\x43\x0d\x06\x0a\x48\xc6\x0c\x07\x08\x41\x0b"),
+            ("plt", x86_64, start, b"\x0e\x10\x46\x0e\x18\x4a\x0f" + bytes([len(plt)]) + plt),
+            ("rules", x86_64, start, b"\x05\x03\x02\x11\x0c\x7e\x2f\x0d\x03\x14\x0e\x01\x15\x0f\x7f\x07\x00\x08\x01"
+             b"\x09\x02\x05\x06\x03\x12\x06\x02\x13\x01\x2e\x10\x02\x04\x03\x04\x00\x04\x04\x00\x00\x00\x00"),
+            ("expressions", x86_64, start, b"\x10\x03\x02\x77\x28\x16\x0c\x03\x77\x08\x06\x16\x10\x02\x70\x01\x0f\x03\x77\xa0\x01\x06"),
+            ("loop", x86_64, start, b"\x16\x03\x08\x35\x31\x1c\x12\x28\xfa\xff\x96\x16\x06\x03\x2f\xfd\xff"),
+            ("set_loc", x86_64, start, b"\x01\x10\x00\x00\x00\x1d\x02\0\0\0\0\0\0\0"),
+            ("i386", i386, b"\x0c\x04\x04\x88\x01", b"\x41\x0c\x01\x00\x47\x10\x05\x02\x75\x00\x44\x0f\x03\x75\x7c\x06"),
+            ("signed", aarch64, b"\x0c\x1f\x00", b"\x41\x2d\x41\x0e\x20\x9d\x04\x9e\x03\x0a\x42\xdd\xde\x0e\x00\x41\x2d\x41\x0b\x2c"),
+            ("nested", aarch64, b"\x0c\x1f\x00", b"\x0a\x0a\x0a\x0a\x0a\x0a\x0a\x41\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x41")):
+        write(folder, "rows", name, head + packed(cie) + fde)
+
+
 def seed_codecs(folder):
     text = SOURCE.encode() * 20
     write(folder, "codec", "zlib", struct.pack(">Q", len(text)) + zlib.compress(text))
@@ -308,6 +327,7 @@ def main():
             write(folder, "elf", name, data)
             write(folder, "file", name, data)
         seed_codecs(folder)
+        seed_rows(folder)
         seed_frames(folder)
         seed_names(folder)
         seed_links(folder, tmp)

@@ -126,6 +126,10 @@ fathom_err fathom_cfi_section(const struct fathom_cfi *cfi, struct fathom_bytes 
 /*
  * Reads an address as the bounds of FDEs are encoded, at @c in the section of @cie, as DW_CFA_set_loc
  * has one. FATHOM_E_CORRUPT if it is cut off.
+
+/*
+ * Reads an address as the bounds of FDEs are encoded, at @c in the section of @cie, as
+ * DW_CFA_set_loc has one. FATHOM_E_CORRUPT if it is cut off.
  */
 fathom_err fathom_cie_pointer(const struct fathom_cie *cie, struct fathom_cursor *c,
 			      uint64_t *ret_svma);

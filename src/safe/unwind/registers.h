@@ -68,6 +68,10 @@ struct fathom_unwind_arch {
 	bool (*ends_with_call)(const uint8_t *code, size_t size);
 };
 
+extern const struct fathom_unwind_arch fathom_unwind_x86_64;
+extern const struct fathom_unwind_arch fathom_unwind_i386;
+extern const struct fathom_unwind_arch fathom_unwind_aarch64;
+
 /*
  * Returns the description of @machine, an EM_ value; NULL if it is not supported. Who knows the
  * pac_mask of a process (NT_ARM_PAC_MASK) puts it into a copy.

@@ -4,7 +4,6 @@
 #include <elf.h>
 
 #include "safe/base/cursor.h"
-#include "safe/unwind/arch/arch.h"
 
 const struct fathom_unwind_arch *fathom_unwind_arch(uint32_t machine)
 {

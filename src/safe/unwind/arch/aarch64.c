@@ -5,9 +5,8 @@
  */
 #include <elf.h>
 
-#include "safe/unwind/arch/arch.h"
-
 #include "safe/base/bytes.h"
+#include "safe/unwind/registers.h"
 
 static const struct fathom_signal_return signal_returns[] = {
 	/*

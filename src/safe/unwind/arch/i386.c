@@ -2,8 +2,7 @@
 /* Numbers: i386 psABI, table 2.14. Frames of signals: Linux, struct sigcontext_32. */
 #include <elf.h>
 
-#include "safe/unwind/arch/arch.h"
-#include "safe/unwind/arch/x86.h"
+#include "safe/unwind/arch/x86_call.h"
 
 #define BIT(i) (UINT64_C(1) << (i))
 

@@ -2,8 +2,7 @@
 /* Numbers: x86-64 psABI, figure 3.36. Frames of signals: Linux, struct sigcontext_64. */
 #include <elf.h>
 
-#include "safe/unwind/arch/arch.h"
-#include "safe/unwind/arch/x86.h"
+#include "safe/unwind/arch/x86_call.h"
 
 #define BIT(i) (UINT64_C(1) << (i))
 

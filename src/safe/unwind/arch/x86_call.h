@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What x86-64 and i386 have in common.
+ * Calls of x86-64 and i386, by their bytes.
  *
  * Safety: as-safe.
  */
-#ifndef FATHOM_UNWIND_ARCH_X86_H
-#define FATHOM_UNWIND_ARCH_X86_H
+#ifndef FATHOM_UNWIND_ARCH_X86_CALL_H
+#define FATHOM_UNWIND_ARCH_X86_CALL_H
 
 #include "safe/unwind/registers.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "safe/unwind/arch/x86.h"
+#include "safe/unwind/arch/x86_call.h"
 
 /* Returns the length of ff /2 with the byte @modrm and what follows; 0 if it is another one. */
 static size_t indirect_size(uint8_t modrm, uint8_t sib)

@@ -42,7 +42,7 @@ static void use_step(const struct fathom_row *row, const struct fathom_unwind_ar
 	struct fathom_registers before;
 	enum fathom_stop stop;
 
-	for (uint8_t i = 0; i < arch->n; i += 1 + (i == 9))
+	for (uint8_t i = 0; i < arch->n; i = (uint8_t)(i + 1 + (i == 9)))
 		fathom_register_set(&r, i, STACK + i);
 	fathom_register_set(&r, arch->pc, r.pc);
 	fathom_register_set(&r, arch->sp, r.sp);

@@ -136,4 +136,41 @@ def planted(_):
         assert 1 <= len(wrong) <= 2, (what, wrong[:5])
 
 
+TOP = os.path.join(HERE, "..", "..")
+SOURCES = ["src/safe/unwind/step.c", "src/safe/unwind/row.c", "src/safe/unwind/expression.c", "src/safe/dwarf/cfi.c",
+           "src/safe/base/error.c", "src/safe/base/strings.c", "src/safe/base/text.c", "src/safe/base/bytes.c"]
+MACHINES = {"x86-64": "gcc", "i686": "i686-linux-gnu-gcc"}
+
+for _name, _compiler in MACHINES.items():
+    @test(f"a step over the frame that the kernel makes finds every register: {_name}")
+    def kernel(folder, compiler=_compiler):
+        if os.uname().machine != "x86_64":
+            raise tap.Skip("not an x86-64 kernel")
+        path = os.path.join(folder, "handler")
+        sources = [os.path.join(TOP, name) for name in [*SOURCES, *glob.glob("src/safe/unwind/arch/*.c", root_dir=TOP)]]
+        ask.run(compiler, "-O1", "-static", "-no-pie", "-I", os.path.join(TOP, "include"), "-I", os.path.join(TOP, "src"), "-o", path,
+                os.path.join(HERE, "programs", "handler.c"), *sources)
+        for kind in ([], ["plain"]):
+            assert ask.run(path, *kind) == "ok\n", kind
+
+
+# Linux's own headers, where there is no kernel to ask.
+LAYOUT = """
+#include <asm/sigcontext.h>
+#include <signal.h>
+#include <stddef.h>
+#include <ucontext.h>
+_Static_assert(sizeof(siginfo_t) + offsetof(ucontext_t, uc_mcontext) + offsetof(struct sigcontext, regs) == 312, "x0");
+_Static_assert(offsetof(struct sigcontext, sp) - offsetof(struct sigcontext, regs) == 31 * 8, "sp");
+_Static_assert(offsetof(struct sigcontext, pc) - offsetof(struct sigcontext, regs) == 32 * 8, "pc");
+"""
+
+
+@test("the frame of a signal of aarch64 is laid out as Linux's headers have it")
+def layout(_):
+    ask.run("aarch64-linux-gnu-gcc", "-fsyntax-only", "-x", "c", "-", input=LAYOUT)
+    lied = LAYOUT.replace("312", "320")
+    assert "static assertion failed" in ask.execute("aarch64-linux-gnu-gcc", "-fsyntax-only", "-x", "c", "-", input=lied, status=1).stderr
+
+
 sys.exit(SUITE.run())

@@ -305,6 +305,7 @@ static void test_states(void **state)
 static void test_limits(void **state)
 {
 	uint8_t bytes[2 * 32 + 4];
+	uint8_t many[2 * 32 + 16];
 	struct made m;
 
 	(void)state;
@@ -323,6 +324,13 @@ static void test_limits(void **state)
 	make(&m, bytes, 64 + 3);
 	set_arch(&m, EM_AARCH64);
 	first(&m);
+	/* What was restored makes room for its rules, too. */
+	for (unsigned i = 0; i < 8; i++)
+		memcpy(many + 64 + 2 * i, (uint8_t[]){ 0x0a, 0x0b }, 2);
+	memcpy(many, bytes, 64);
+	make(&m, many, sizeof many);
+	set_arch(&m, EM_AARCH64);
+	first(&m);
 	make(&m, bytes, 64 + 4);
 	set_arch(&m, EM_AARCH64);
 	assert_int_equal(start(&m), FATHOM_OK);
@@ -335,7 +343,7 @@ static void test_restore(void **state)
 
 	(void)state;
 	make(&m, BYTES(0x83, 4, 0x86, 5, 0x90, 6, 0x8c, 7, 0x41, /* r3, r6, r16, r12 */
-		       0xc3, 0xc6, 0x06, 16, 0x06, 12, 0x06, 40));
+		       0xc3, 0xc6, 0x06, 16, 0x06, 12, 0x06, 40, 0x8d, 8, 0x06, 64 + 13));
 	begin_with(&m, BYTES(0x83, 1, 0x86, 2, 0x90, 3));
 	assert_int_equal(start(&m), FATHOM_OK);
 	next_is(&m, LOW, LOW + 4);
@@ -346,7 +354,8 @@ static void test_restore(void **state)
 	rule_is(&m, 6, FATHOM_RULE_AT_OFFSET, -16);
 	rule_is(&m, 16, FATHOM_RULE_AT_OFFSET, -24);
 	rule_is(&m, 12, FATHOM_RULE_UNSPECIFIED, 0);
-	assert_int_equal(m.r.now.stated, 1 << 3 | 1 << 6 | 1 << 16);
+	rule_is(&m, 13, FATHOM_RULE_AT_OFFSET, -64); /* 77 is another register */
+	assert_int_equal(m.r.now.stated, 1 << 3 | 1 << 6 | 1 << 13 | 1 << 16);
 }
 
 /* In a CIE there is no place, nor a state, to go from. */

@@ -278,6 +278,14 @@ static void test_i386(void **state)
 	assert_int_equal(step(&t), FATHOM_STOP_NONE);
 	frame_is(&t, 0x1234, STACK + 8);
 	known_is(&t, 3, 0xffffffff);
+	begin(&t, EM_386); /* 0xfffffff0 + 0x7014 is 0x7004 */
+	fathom_register_set(&t.r, 5, 0xfffffff0);
+	t.row.cfa.number = 5;
+	t.row.cfa.offset = 0;
+	set_rule(&t, 8, FATHOM_RULE_AT_OFFSET, STACK + 0x14);
+	put(&t, STACK + 4, 0x1234);
+	assert_int_equal(step(&t), FATHOM_STOP_NONE);
+	frame_is(&t, 0x1234, 0xfffffff0);
 }
 
 static void test_aarch64(void **state)
@@ -300,6 +308,7 @@ static void test_aarch64(void **state)
 	assert_int_equal(step(&t), FATHOM_STOP_NONE);
 	frame_is(&t, 0x5678, STACK + 16);
 	known_is(&t, 29, 0x7100);
+	assert_false(fathom_register_known(&t.r, 30));
 }
 
 /* Signatures are in bits 63 to 56 and 54 to 48; bit 55 tells the halves of the address space apart.
@@ -577,6 +586,9 @@ static void test_frame_pointer_unknown(void **state)
 	begin(&t, EM_X86_64);
 	forget(&t, 6);
 	assert_int_equal(fathom_step_frame_pointer(t.arch, &t.m, &t.r), FATHOM_STOP_REGISTER);
+	begin(&t, EM_386); /* no record fits behind it */
+	t.r.value[5] = 0xfffffffc;
+	assert_int_equal(fathom_step_frame_pointer(t.arch, &t.m, &t.r), FATHOM_STOP_NO_RULE);
 	begin(&t, EM_AARCH64); /* without sp, there is no bound below */
 	forget(&t, 31);
 	t.r.value[29] = STACK + 8;

@@ -148,10 +148,14 @@ static fathom_err set_location(struct fathom_row_reader *r)
 	return move_to(r, svma);
 }
 
-/* Calls the loop's body with @i as the number of each register that @mask has. */
-#define FOR_EACH(i, mask)                    \
-	for (uint64_t left_ = (mask), i = 0; \
-	     left_ && (i = (uint64_t)__builtin_ctzll(left_), true); left_ &= left_ - 1)
+/* Removes the lowest register from @left, which is not empty, and returns its number. */
+static unsigned next_register(uint64_t *left)
+{
+	const unsigned number = (unsigned)__builtin_ctzll(*left);
+
+	*left &= *left - 1;
+	return number;
+}
 
 static fathom_err push_state(struct fathom_row_reader *r)
 {
@@ -163,11 +167,10 @@ static fathom_err push_state(struct fathom_row_reader *r)
 					.stated = r->now.stated,
 					.first = r->n_pool,
 					.is_ra_signed = r->now.is_ra_signed };
-	FOR_EACH(i, s->stated)
-	{
+	for (uint64_t left = s->stated; left;) {
 		if (r->n_pool == FATHOM_ROW_SAVED_RULES)
 			return FATHOM_E_LIMIT;
-		r->pool[r->n_pool++] = r->now.rule[i];
+		r->pool[r->n_pool++] = r->now.rule[next_register(&left)];
 	}
 	r->n_states++;
 	return FATHOM_OK;
@@ -187,8 +190,8 @@ static fathom_err pop_state(struct fathom_row_reader *r)
 	r->now.is_ra_signed = s->is_ra_signed;
 	r->n_pool = s->first;
 	rule = &r->pool[s->first];
-	FOR_EACH(i, s->stated)
-	r->now.rule[i] = *rule++;
+	for (uint64_t left = s->stated; left;)
+		r->now.rule[next_register(&left)] = *rule++;
 	return FATHOM_OK;
 }
 
@@ -207,8 +210,8 @@ static fathom_err restore(struct fathom_row_reader *r, uint64_t number)
 		r->now.stated &= ~bit;
 		return FATHOM_OK;
 	}
-	FOR_EACH(i, r->state[0].stated & (bit - 1))
-	rule += i < number;
+	for (uint64_t before = r->state[0].stated & (bit - 1); before; rule++)
+		(void)next_register(&before);
 	set_rule(r, number, *rule);
 	return FATHOM_OK;
 }

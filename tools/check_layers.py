@@ -40,6 +40,7 @@ LAW = {
     "src/host/value": host("base", "file", "symbol", "module", "symbolize", "target"),
     "src/host/disasm": host("base", "file", "symbol", "module", "symbolize", "target"),
     "src/host/self": host("base", "file", "symbol", "module", "symbolize", "target"),
+    "src/host/stack": host("base", "file"),
     "cli": [],
     "cli/compat": ["cli"],
     "cli/compat/addr2line": ["cli", "cli/compat"],

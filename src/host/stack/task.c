@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+#include "host/stack/task.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "host/file/kernel_text.h"
+#include "host/stack/syscall_names.h"
+#include "safe/base/limits.h"
+
+/* Larger than the files of /proc that are read whole here. */
+#define PROC_SIZE 8192
+
+bool fathom_task_path(const struct fathom_waiter *w, const char *name, struct fathom_path *ret)
+{
+	return fathom_path_format(ret, "/proc/self/fd/%d/task/%d/%s", w->from->proc, w->thread->tid,
+				  name);
+}
+
+int64_t fathom_task_number(const char *text, const char *label, int64_t none)
+{
+	const size_t size = strlen(label);
+	const char *line = text;
+
+	while (line && strncmp(line, label, size) != 0) {
+		line = strchr(line, '\n');
+		line += line ? 1 : 0;
+	}
+	return line ? strtoll(line + size, NULL, 10) : none;
+}
+
+/* Reads a short file of /proc as text; returns false if it cannot be read. */
+static bool read_text(const struct fathom_path *path, char text[PROC_SIZE])
+{
+	const size_t size = fathom_text_read_short(path->text, text, PROC_SIZE - 1);
+
+	text[size] = '\0';
+	return size > 0;
+}
+
+/*
+ * Reads the numbers of a process or thread in its PID namespaces, from that of /proc inwards (the
+ * line NSpid of proc_pid_status(5)). Sets @ret to the one of namespace @depth, from 1 on, or to 0.
+ * Returns how many there are.
+ */
+static unsigned read_numbers(const struct fathom_path *status, unsigned depth, uint64_t *ret)
+{
+	static const char label[] = "\nNSpid:";
+	char text[PROC_SIZE];
+	unsigned n = 0;
+	char *line;
+	char *end;
+
+	*ret = 0;
+	line = read_text(status, text) ? strstr(text, label) : NULL;
+	if (!line)
+		return 0;
+	line += sizeof label - 1;
+	/* strtoull() would go on in the next line. */
+	for (; *line == '\t' || *line == ' '; line = end) {
+		const uint64_t number = strtoull(line, &end, 10);
+
+		if (end == line)
+			break;
+		n++;
+		*ret = n == depth ? number : *ret;
+	}
+	return n;
+}
+
+/* Returns how many PID namespaces the process has a number in; 0 if that is unknown. */
+static unsigned depth_of(const struct fathom_waiter *w)
+{
+	struct fathom_path path;
+	uint64_t number;
+
+	if (!w->facts->depth && fathom_path_format(&path, "/proc/self/fd/%d/status", w->from->proc))
+		w->facts->depth = read_numbers(&path, 1, &number);
+	return w->facts->depth;
+}
+
+/* Calls @fn with the TIDs of the process, at most FATHOM_MAX_WAIT_TASKS, until it returns true. */
+static void for_each_task(const struct fathom_waiter *w,
+			  bool (*fn)(const struct fathom_waiter *w, unsigned tid, void *data),
+			  void *data)
+{
+	struct fathom_path path;
+	struct dirent *entry;
+	unsigned n = 0;
+	DIR *tasks = NULL;
+
+	if (fathom_path_format(&path, "/proc/self/fd/%d/task", w->from->proc))
+		tasks = opendir(path.text);
+	while (tasks && n++ < FATHOM_MAX_WAIT_TASKS && (entry = readdir(tasks)) != NULL) {
+		const unsigned tid = (unsigned)strtoul(entry->d_name, NULL, 10);
+
+		if (tid && fn(w, tid, data))
+			break;
+	}
+	if (tasks)
+		closedir(tasks);
+}
+
+static bool add_task(const struct fathom_waiter *w, unsigned tid, void *data)
+{
+	struct fathom_path path;
+	uint64_t inner = 0;
+
+	(void)data;
+	if (fathom_path_format(&path, "/proc/self/fd/%d/task/%u/status", w->from->proc, tid))
+		(void)read_numbers(&path, depth_of(w), &inner);
+	return inner && !fathom_array_push(&w->facts->tids, ((struct fathom_keyed){ inner, tid }));
+}
+
+int32_t fathom_task_find(const struct fathom_waiter *w, uint32_t tid)
+{
+	const struct fathom_keyed_array *tids = &w->facts->tids;
+	const unsigned depth = depth_of(w);
+	struct fathom_path path;
+
+	if (!tid || !depth)
+		return 0;
+	if (depth == 1)
+		return fathom_path_format(&path, "/proc/self/fd/%d/task/%u", w->from->proc, tid) &&
+				       access(path.text, F_OK) == 0
+			       ? (int32_t)tid
+			       : 0;
+	if (!w->facts->tids_known)
+		for_each_task(w, add_task, NULL);
+	w->facts->tids_known = true;
+	for (size_t i = 0; i < tids->n; i++)
+		if (tids->items[i].key == tid)
+			return (int32_t)tids->items[i].value;
+	return 0;
+}
+
+struct child_search {
+	uint32_t inner;
+	int32_t found;
+	unsigned tried;
+};
+
+/* Looks for the wanted child among those of one thread. */
+static bool search_children(const struct fathom_waiter *w, unsigned tid, void *data)
+{
+	struct child_search *s = data;
+	struct fathom_path path;
+	char text[PROC_SIZE];
+	char *at = text;
+	char *end;
+
+	if (!fathom_path_format(&path, "/proc/self/fd/%d/task/%u/children", w->from->proc, tid) ||
+	    !read_text(&path, text))
+		return false;
+	for (; !s->found && s->tried++ < FATHOM_MAX_WAIT_TASKS; at = end) {
+		const unsigned child = (unsigned)strtoul(at, &end, 10);
+		uint64_t inner = 0;
+
+		if (end == at)
+			break;
+		if (fathom_path_format(&path, "/proc/self/fd/%d/../%u/status", w->from->proc,
+				       child))
+			(void)read_numbers(&path, depth_of(w), &inner);
+		s->found = inner == s->inner ? (int32_t)child : 0;
+	}
+	return s->found != 0;
+}
+
+int32_t fathom_task_find_child(const struct fathom_waiter *w, uint32_t pid)
+{
+	struct child_search s = { .inner = pid };
+	const unsigned depth = depth_of(w);
+
+	if (depth == 1)
+		return (int32_t)pid;
+	if (depth)
+		for_each_task(w, search_children, &s);
+	return s.found;
+}
+
+/* Returns whether system call @number is the one of the copy, perhaps continued after a stop. */
+static bool is_same_call(const struct fathom_waiter *w, int64_t number)
+{
+	const char *name = fathom_syscall_name(w->from->machine, number);
+
+	return number == w->thread->syscall || (name && strcmp(name, "restart_syscall") == 0);
+}
+
+bool fathom_task_still_waits(const struct fathom_waiter *w)
+{
+	const uint64_t *arguments = fathom_waiter_arguments(w);
+	struct fathom_path path;
+	char text[PROC_SIZE];
+	char *end;
+	bool same;
+
+	/* "NUMBER ARGUMENT*6 SP PC", numbers but the first in hexadecimal; or "running". */
+	if (!fathom_task_path(w, "syscall", &path) || !read_text(&path, text))
+		return false;
+	same = is_same_call(w, strtoll(text, &end, 10)) && end != text;
+	for (unsigned i = 0; same && i < 6; i++)
+		same = strtoull(end, &end, 16) == arguments[i];
+	return same && strtoull(end, &end, 16) == w->thread->registers.sp;
+}

@@ -881,6 +881,48 @@ static void forged_rows_are_not_believed(void **state)
 	close(fd);
 }
 
+static bool is_stopped(pid_t tid)
+{
+	char path[64];
+	char text[128] = "";
+	int fd;
+
+	(void)snprintf(path, sizeof path, "task/%d/stat", tid);
+	fd = openat(proc, path, O_RDONLY);
+	if (fd >= 0) {
+		(void)!read(fd, text, sizeof text - 1);
+		close(fd);
+	}
+	return strstr(text, ") T ") != NULL;
+}
+
+/*
+ * After a stop the kernel goes on with a sleep by restart_syscall(), whose arguments do not tell
+ * what it was. A copy from before still does.
+ */
+static void continued_calls_are_told(void **state)
+{
+	const struct fathom_wait_source from = { .proc = proc,
+						 .memory = &reader,
+						 .machine = MACHINE };
+	const pid_t tid = facts->tids[sleeper_of("sleep")];
+	const struct fathom_thread_copy before = copy_of(tid, "clock_nanosleep");
+	struct fathom_wait wait;
+
+	(void)state;
+	/* The process as a whole does not stop: the thread in vfork() cannot. */
+	kill(facts->pid, SIGSTOP);
+	for (unsigned i = 0; i < 10000 && !is_stopped(tid); i++)
+		usleep(1000);
+	assert_true(is_stopped(tid));
+	kill(facts->pid, SIGCONT);
+	wait = describe(tid, "restart_syscall");
+	assert_string_equal(wait.text, "continued call");
+	assert_int_equal(wait.kind, FATHOM_WAIT_CONTINUED);
+	assert_true(fathom_wait_describe(&from, &before, &wait));
+	assert_string_equal(wait.text, "1000.25 s");
+}
+
 static void numbers_have_names(void **state)
 {
 	(void)state;
@@ -1066,6 +1108,8 @@ int main(void)
 		cmocka_unit_test(owners_are_proven),
 		cmocka_unit_test(forged_rows_are_not_believed),
 		cmocka_unit_test(numbers_have_names),
+		/* The last: calls of other threads are continued, too. */
+		cmocka_unit_test(continued_calls_are_told),
 	};
 	const struct CMUnitTest inner_tests[] = {
 		cmocka_unit_test(inner_numbers_are_translated),

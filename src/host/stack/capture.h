@@ -20,12 +20,13 @@
 
 /* One thread at one moment. */
 struct fathom_thread_copy {
-	int32_t tid;      /* in this process's PID namespace */
-	char name[16];    /* "" if unknown */
-	char state;       /* of proc_pid_stat(5): R S D T t Z X I P; 0: unknown */
-	bool in_syscall;  /* number and arguments are known */
-	bool was_stopped; /* by us */
-	bool was_restarted; /* its system call was started anew */
+	int32_t tid;          /* in this process's PID namespace */
+	char name[16];        /* "" if unknown */
+	char state;           /* of proc_pid_stat(5): R S D T t Z X I P; 0: unknown */
+	bool in_syscall;      /* number and arguments are known */
+	bool was_stopped;     /* by us */
+	bool was_restarted;   /* its system call would have ended with EINTR: it was started anew */
+	bool was_interrupted; /* its system call ended with EINTR, probably by the stop */
 	int64_t syscall;
 	uint64_t arguments[6];
 	uint64_t pause_ns; /* from the request to stop to the release; 0: not stopped */
@@ -35,9 +36,10 @@ struct fathom_thread_copy {
 	size_t stack_size;                 /* bytes */
 	/*
 	 * Why there are no registers: FATHOM_OK: they are there; FATHOM_E_NOT_FOUND: the thread has
-	 * ended; FATHOM_E_CHANGED: it ran on while it was read; FATHOM_E_TIMEOUT: it did not stop;
-	 * FATHOM_E_OS: no permission, or traced by another (see failed); FATHOM_E_UNSUPPORTED:
-	 * it runs, or waits with a timeout, and was not to be stopped
+	 * ended; FATHOM_E_CHANGED: it ran on while it was read, or runs another program by now;
+	 * FATHOM_E_TIMEOUT: it did not stop; FATHOM_E_OS: no permission, or traced by another
+	 * process, whose directory below /proc is failed.file; FATHOM_E_UNSUPPORTED: it runs, or
+	 * waits with a timeout, and was not to be stopped; FATHOM_E_MEMORY
 	 */
 	fathom_err err;
 	struct fathom_errinfo failed;
@@ -45,22 +47,22 @@ struct fathom_thread_copy {
 
 /* Which threads may be stopped. */
 enum fathom_capture_stop {
-	FATHOM_CAPTURE_AUTO,  /* each for itself; none whose call would end early by it */
+	FATHOM_CAPTURE_AUTO, /* each for itself; none whose call would end early by it */
 	FATHOM_CAPTURE_NEVER,
-	FATHOM_CAPTURE_ALL    /* all, at one moment, whatever they do */
+	FATHOM_CAPTURE_ALL /* all, at one moment, whatever they do */
 };
 
 struct fathom_capture;
 
 /* What a capture is of. The caller keeps all that is pointed to. */
 struct fathom_capture_options {
-	int pid;
-	int proc;                            /* descriptor of /proc/PID, which pins the process */
+	int pid;  /* in our PID namespace; 0: in another, cannot stop */
+	int proc; /* descriptor of /proc/PID, which pins the process */
 	const struct fathom_reader *memory;
-	const struct fathom_maps *maps;      /* read before; tells where stacks end */
-	uint32_t machine;                    /* EM_ of the program: EM_X86_64, EM_386, EM_AARCH64 */
-	uint32_t deadline_ms;                /* until a thread has to have stopped; 0: 50 */
-	uint64_t max_stack;                  /* bytes of a stack to copy; 0: 16 MiB */
+	const struct fathom_maps *maps; /* read before; tells where stacks end */
+	uint32_t machine;               /* EM_ of the program: EM_X86_64, EM_386, EM_AARCH64 */
+	uint32_t deadline_ms;           /* until a thread has to have stopped; 0: 50 */
+	uint64_t max_stack;             /* bytes of a stack to copy; 0: 16 MiB */
 };
 
 /* Prepares to copy threads: FATHOM_E_OS without /proc, FATHOM_E_MEMORY. */
@@ -72,17 +74,33 @@ void fathom_capture_destroy(struct fathom_capture *c);
 fathom_err fathom_capture_list(struct fathom_capture *c, int32_t **ret_tids, size_t *ret_n,
 			       struct fathom_errinfo *reterr);
 
-/* Reads what the kernel says of thread @tid into @ret, and if it sleeps its registers and stack. */
+/*
+ * Reads what the kernel says of thread @tid into @ret, and if it sleeps its registers and stack.
+ * One that was in another call or place afterwards is read again a few times.
+ */
 void fathom_capture_peek(struct fathom_capture *c, int32_t tid, struct fathom_thread_copy *ret);
 
 /*
- * Stops the threads of the @n copies, whose tid is set, copies and releases them: one after the
+ * Stops the threads of the @n copies, all zero but for tid, copies and releases them: one after the
  * other, or with @together all at one moment. Without @insist a thread whose call has a timeout and
  * would end early is left alone (FATHOM_E_UNSUPPORTED). A thread that does not stop before the
- * deadline is left alone (FATHOM_E_TIMEOUT). A process that was stopped stays stopped.
+ * deadline is left alone (FATHOM_E_TIMEOUT); after a few of those, threads in an uninterruptible
+ * sleep (state D) are left alone at once. A process that was stopped stays stopped, and a signal
+ * that was on its way arrives.
+ *
+ * The kernel tells of each stop to a handler of SIGCHLD in this process that has no SA_NOCLDSTOP.
  */
 void fathom_capture_stop(struct fathom_capture *c, struct fathom_thread_copy *copies, size_t n,
 			 bool together, bool insist);
+
+/*
+ * Stops all threads at one moment, also those that appear meanwhile, copies and releases them, as
+ * fathom_capture_stop() does with @together. The caller frees *@ret and deinits its copies. Fails
+ * as fathom_capture_list() does.
+ */
+fathom_err fathom_capture_stop_all(struct fathom_capture *c, bool insist,
+				   struct fathom_thread_copy **ret, size_t *ret_n,
+				   struct fathom_errinfo *reterr);
 
 /* Frees what @copy owns. */
 void fathom_thread_copy_deinit(struct fathom_thread_copy *copy);

@@ -94,5 +94,14 @@
 #define FATHOM_MAX_SOCKET_TEXT      (1u << 24)
 #define FATHOM_MAX_EPOLL_TEXT       (1u << 22)
 #define FATHOM_MAX_WAIT_DESCRIPTORS (1u << 16)
+/* Bytes of /proc/PID/task/TID/status: a process may be in 65,536 groups. */
+#define FATHOM_MAX_TASK_STATUS (1 << 20)
+/* Threads of one process: the kernel's own limit of PIDs. */
+#define FATHOM_MAX_THREADS_LISTED (1u << 22)
+/* How often the threads of a process are listed to stop those that appeared meanwhile. */
+#define FATHOM_MAX_LISTINGS 16
+/* Bytes of a stack that are copied by default, and if no mapping tells where it ends. */
+#define FATHOM_MAX_STACK_COPY  (UINT64_C(1) << 24)
+#define FATHOM_MAX_STACK_GUESS (UINT64_C(1) << 18)
 
 #endif

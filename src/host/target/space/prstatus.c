@@ -51,29 +51,37 @@ int32_t fathom_prstatus_tid(const struct fathom_image *image, struct fathom_byte
 	return cur_ok(&c) && tid > 0 ? tid : 0;
 }
 
-bool fathom_prstatus_registers(const struct fathom_image *image, struct fathom_bytes desc,
-			       struct fathom_registers *ret)
+bool fathom_prstatus_general(uint16_t machine, bool swap, struct fathom_bytes regs,
+			     struct fathom_registers *ret)
 {
-	struct fathom_registers r = { .machine = image->machine };
-	struct fathom_cursor c = cur_init(desc, image->swap);
+	struct fathom_registers r = { .machine = machine };
+	struct fathom_cursor c = cur_init(regs, swap);
 	const struct order *o = orders;
 
-	while (o < orders + sizeof orders / sizeof *orders && o->machine != image->machine)
+	while (o < orders + sizeof orders / sizeof *orders && o->machine != machine)
 		o++;
 	if (o == orders + sizeof orders / sizeof *orders)
 		return false;
-	cur_skip(&c, REG_OFF(image->is64));
 	for (uint8_t i = 0; i < o->n; i++) {
 		const uint64_t value = cur_uint(&c, o->word);
 
-		if (o->numbers[i] == SKIP)
-			continue;
-		r.value[o->numbers[i]] = value;
-		r.known |= UINT64_C(1) << o->numbers[i];
+		if (o->numbers[i] != SKIP)
+			fathom_register_set(&r, o->numbers[i], value);
 	}
 	if (!cur_ok(&c))
 		return false;
 	find_frame(o, &r);
 	*ret = r;
 	return true;
+}
+
+bool fathom_prstatus_registers(const struct fathom_image *image, struct fathom_bytes desc,
+			       struct fathom_registers *ret)
+{
+	const size_t off = REG_OFF(image->is64);
+
+	return desc.size >= off &&
+	       fathom_prstatus_general(image->machine, image->swap,
+				       (struct fathom_bytes){ desc.data + off, desc.size - off },
+				       ret);
 }

@@ -15,6 +15,13 @@
 /* Returns the thread number in @desc, a note of the core @image; 0 if it is truncated. */
 int32_t fathom_prstatus_tid(const struct fathom_image *image, struct fathom_bytes desc);
 
+/*
+ * Reads the general registers of @machine, an EM_ value, from @regs in ptrace's layout. Returns
+ * false if they are truncated or the machine is unknown.
+ */
+bool fathom_prstatus_general(uint16_t machine, bool swap, struct fathom_bytes regs,
+			     struct fathom_registers *ret);
+
 /* Reads the registers; returns false if they are truncated or the machine is unknown. */
 bool fathom_prstatus_registers(const struct fathom_image *image, struct fathom_bytes desc,
 			       struct fathom_registers *ret);

@@ -1,0 +1,453 @@
+/* SPDX-License-Identifier: MIT */
+#include "host/stack/capture.h"
+
+#include <dirent.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "host/base/array.h"
+#include "host/file/file.h"
+#include "host/stack/capture_work.h"
+#include "safe/base/limits.h"
+
+/* Bytes below sp that a function may use without moving it (psABI of x86-64, 3.2.2). */
+#define RED_ZONE 128
+/* How often a thread that ran on is read again. */
+#define PEEKS 3
+
+struct tids {
+	FATHOM_ARRAY_OF(int32_t);
+};
+
+void fathom_capture_fail(struct fathom_capture *c, struct fathom_thread_copy *copy, fathom_err err,
+			 const char *what)
+{
+	char path[48];
+
+	(void)snprintf(path, sizeof path, "/proc/%d/task/%d", c->options.pid, copy->tid);
+	memset(&copy->failed, 0, sizeof copy->failed);
+	copy->err = fathom_fail(&copy->failed, err, "", 0, what);
+	fathom_errinfo_set_file(&copy->failed, path);
+}
+
+/* Returns the mode of Yama, which forbids to trace others than children; 0: it does not. */
+static char yama_mode(void)
+{
+	const int fd = open("/proc/sys/kernel/yama/ptrace_scope", O_RDONLY | O_CLOEXEC);
+	char mode = '0';
+
+	if (fd >= 0) {
+		if (read(fd, &mode, 1) != 1)
+			mode = '0';
+		close(fd);
+	}
+	return (char)(mode - '0');
+}
+
+void fathom_capture_refuse(struct fathom_capture *c, struct fathom_thread_copy *copy,
+			   struct fathom_task *task, int number)
+{
+	struct fathom_task_status status;
+	char path[32];
+	struct stat st;
+
+	fathom_capture_fail(c, copy, FATHOM_E_OS, "may not be traced");
+	copy->failed.os_errno = number;
+	copy->failed.cause = FATHOM_CAUSE_MORE_RIGHTS;
+	if (fathom_task_status(task, &status) && status.tracer) {
+		(void)snprintf(path, sizeof path, "/proc/%d", status.tracer);
+		fathom_errinfo_set_file(&copy->failed, path);
+		copy->failed.what = "this process traces the thread already";
+		copy->failed.cause = FATHOM_CAUSE_NONE;
+	} else if (geteuid() && !fstat(task->dir, &st) && st.st_uid != geteuid()) {
+		copy->failed.what = "belongs to another user";
+		copy->failed.cause = FATHOM_CAUSE_OTHER_USER;
+	} else if (geteuid() && yama_mode()) {
+		copy->failed.what = "may not be traced: kernel.yama.ptrace_scope forbids it";
+	}
+}
+
+/* Opens the memory of the program; of its threads, the first may have ended. */
+static int open_memory(int proc, const struct tids *tids)
+{
+	int fd = -1;
+
+	for (size_t i = 0; i < tids->n && fd < 0; i++) {
+		char path[32];
+
+		(void)snprintf(path, sizeof path, "task/%d/mem", tids->items[i]);
+		fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
+	}
+	return fd;
+}
+
+/* Returns a pidfd of the process; -1 if the number is of another process by now. */
+static int open_process(const struct fathom_capture_options *o)
+{
+	int fd = o->pid > 0 ? (int)syscall(SYS_pidfd_open, o->pid, 0) : -1;
+
+	if (fd >= 0 && faccessat(o->proc, "stat", F_OK, 0)) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const int32_t x = *(const int32_t *)a;
+	const int32_t y = *(const int32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Reads the numbers in the directory, in no order. */
+static fathom_err read_tids(int proc, struct tids *ret, struct fathom_errinfo *reterr)
+{
+	const int fd = openat(proc, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *tasks = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *entry;
+	bool has_room = true;
+
+	if (!tasks) {
+		(void)fathom_fail_os(reterr, "/proc");
+		if (fd >= 0)
+			close(fd);
+		return FATHOM_E_OS;
+	}
+	while (has_room && ret->n < FATHOM_MAX_THREADS_LISTED && (entry = readdir(tasks)) != NULL)
+		if (entry->d_name[0] != '.')
+			has_room = fathom_array_push(ret, (int32_t)strtol(entry->d_name, NULL, 10));
+	closedir(tasks);
+	return has_room ? FATHOM_OK : fathom_fail_memory(reterr);
+}
+
+/* Moves the main thread, whose number is in /proc/PID/stat, to the front. */
+static void put_main_first(int proc, struct tids *tids)
+{
+	const int fd = openat(proc, "stat", O_RDONLY | O_CLOEXEC);
+	char text[16] = "";
+	int32_t main_tid;
+	size_t i = 0;
+
+	if (fd < 0)
+		return;
+	if (read(fd, text, sizeof text - 1) < 0)
+		text[0] = '\0';
+	close(fd);
+	main_tid = (int32_t)strtol(text, NULL, 10);
+	while (i < tids->n && tids->items[i] != main_tid)
+		i++;
+	if (i == tids->n)
+		return;
+	memmove(tids->items + 1, tids->items, i * sizeof *tids->items);
+	tids->items[0] = main_tid;
+}
+
+fathom_err fathom_capture_list(struct fathom_capture *c, int32_t **ret_tids, size_t *ret_n,
+			       struct fathom_errinfo *reterr)
+{
+	struct tids tids = { 0 };
+	const fathom_err err = read_tids(c->options.proc, &tids, reterr);
+
+	if (err) {
+		fathom_array_free(&tids);
+		return err;
+	}
+	if (tids.n)
+		qsort(tids.items, tids.n, sizeof *tids.items, compare);
+	put_main_first(c->options.proc, &tids);
+	*ret_tids = tids.items;
+	*ret_n = tids.n;
+	return FATHOM_OK;
+}
+
+fathom_err fathom_capture_create(const struct fathom_capture_options *options,
+				 struct fathom_capture **ret, struct fathom_errinfo *reterr)
+{
+	struct fathom_capture *c = calloc(1, sizeof *c);
+	struct tids tids = { 0 };
+	fathom_err err;
+
+	if (!c)
+		return fathom_fail_memory(reterr);
+	c->options = *options;
+	if (!c->options.deadline_ms)
+		c->options.deadline_ms = 50;
+	if (!c->options.max_stack)
+		c->options.max_stack = FATHOM_MAX_STACK_COPY;
+	c->memory = -1;
+	c->process = -1;
+	err = read_tids(options->proc, &tids, reterr);
+	if (err) {
+		fathom_capture_destroy(c);
+	} else {
+		c->memory = open_memory(options->proc, &tids);
+		c->process = open_process(options);
+		*ret = c;
+	}
+	fathom_array_free(&tids);
+	return err;
+}
+
+void fathom_capture_destroy(struct fathom_capture *c)
+{
+	if (!c)
+		return;
+	if (c->memory >= 0)
+		close(c->memory);
+	if (c->process >= 0)
+		close(c->process);
+	free(c->scratch);
+	free(c);
+}
+
+void fathom_thread_copy_deinit(struct fathom_thread_copy *copy)
+{
+	free(copy->stack);
+	copy->stack = NULL;
+	copy->stack_size = 0;
+}
+
+bool fathom_capture_is_gone(const struct fathom_capture *c)
+{
+	uint8_t byte;
+
+	/* Memory that no program has any more reads as 0 bytes without an error. */
+	return c->memory >= 0 && !fathom_file_read_at(c->memory, 0, &byte, 1) && !errno;
+}
+
+bool fathom_capture_open(struct fathom_capture *c, struct fathom_thread_copy *copy,
+			 struct fathom_task *ret)
+{
+	const bool is_open = fathom_task_open(ret, c->options.proc, copy->tid);
+
+	if (is_open && fathom_task_stat(ret, copy->name, &copy->state)) {
+		if (copy->state != 'Z' && copy->state != 'X')
+			return true;
+		fathom_capture_fail(c, copy, FATHOM_E_NOT_FOUND, "has ended, and is a zombie");
+	} else if (errno == ENOENT || errno == ESRCH) {
+		fathom_capture_fail(c, copy, FATHOM_E_NOT_FOUND, "has ended");
+	} else {
+		const int number = errno;
+
+		fathom_capture_fail(c, copy, FATHOM_E_OS, "cannot be read");
+		copy->failed.os_errno = number;
+	}
+	return false;
+}
+
+/* Makes room for @size bytes; false without memory. */
+static bool enlarge_scratch(struct fathom_capture *c, size_t size)
+{
+	uint8_t *scratch;
+
+	if (size <= c->scratch_size)
+		return true;
+	scratch = malloc(size);
+	if (!scratch)
+		return false;
+	free(c->scratch);
+	c->scratch = scratch;
+	c->scratch_size = size;
+	return true;
+}
+
+size_t fathom_capture_read_stack(struct fathom_capture *c, const struct fathom_thread_copy *copy,
+				 uint64_t *ret_avma)
+{
+	const struct fathom_maps *maps = c->options.maps;
+	const uint64_t sp = copy->registers.sp;
+	const size_t i = fathom_maps_at(maps, sp);
+	const bool is_mapped = i < maps->n;
+	uint64_t from = sp > RED_ZONE ? sp - RED_ZONE : 0;
+	uint64_t size = FATHOM_MAX_STACK_GUESS;
+
+	/* Without a mapping the thread or its mapping is younger than the map. */
+	if (is_mapped) {
+		if (from < maps->items[i].start)
+			from = maps->items[i].start;
+		size = maps->items[i].end - from;
+	}
+	if (size > c->options.max_stack)
+		size = c->options.max_stack;
+	*ret_avma = from;
+	if (!enlarge_scratch(c, (size_t)size))
+		return 0;
+	return c->options.memory->read(c->options.memory->data, from, c->scratch, (size_t)size);
+}
+
+void fathom_capture_keep_stack(struct fathom_capture *c, struct fathom_thread_copy *copy,
+			       uint64_t avma, size_t size)
+{
+	if (!size || avma + size <= copy->registers.sp)
+		return;
+	copy->stack = malloc(size);
+	if (!copy->stack) {
+		fathom_capture_fail(c, copy, FATHOM_E_MEMORY, "out of memory");
+		return;
+	}
+	memcpy(copy->stack, c->scratch, size);
+	copy->stack_avma = avma;
+	copy->stack_size = size;
+}
+
+struct fathom_blocking_call fathom_capture_call(struct fathom_capture *c,
+						const struct fathom_thread_copy *copy,
+						const struct fathom_task *task)
+{
+	return (struct fathom_blocking_call){ .machine = copy->registers.machine,
+					      .number = copy->syscall,
+					      .arguments = copy->arguments,
+					      .task = task->dir,
+					      .process = c->process,
+					      .memory = c->options.memory };
+}
+
+/* DWARF numbers of a machine's pc, sp and arguments of system calls, by its psABI and syscall(2).
+ */
+struct known {
+	uint32_t machine;
+	uint8_t pc;
+	uint8_t sp;
+	uint8_t first; /* of the arguments: the first of which a register keeps the value */
+	uint8_t arguments[6];
+};
+
+static const struct known machines[] = {
+	/* rdi rsi rdx r10 r8 r9 */
+	{ EM_X86_64, 16, 7, 0, { 5, 4, 1, 10, 8, 9 } },
+	/*
+	 * ebx ecx edx esi edi ebp. By int $0x80 these are the registers. By sysenter or syscall in
+	 * the vDSO, ebp or ecx are not, but the kernel shows what the vDSO has saved of them, and
+	 * the pc that it shows is behind an int $0x80 where they are about to be restored.
+	 */
+	{ EM_386, 8, 4, 0, { 3, 1, 2, 6, 7, 5 } },
+	/* x0 to x5; the call's result will replace x0 */
+	{ EM_AARCH64, 32, 31, 1, { 0, 1, 2, 3, 4, 5 } },
+};
+
+static const struct known *find_machine(uint32_t machine)
+{
+	for (size_t i = 0; i < sizeof machines / sizeof *machines; i++)
+		if (machines[i].machine == machine)
+			return &machines[i];
+	return NULL;
+}
+
+/*
+ * Returns whether the call before @pc was made in the usual way of @machine. A program of x86-64
+ * may use int $0x80, too, with the numbers and the registers of i386.
+ */
+static bool is_usual_call(struct fathom_capture *c, uint32_t machine, uint64_t pc)
+{
+	static const uint8_t instruction[] = { 0x0f, 0x05 }; /* syscall */
+	uint8_t bytes[2];
+
+	return machine != EM_X86_64 ||
+	       (fathom_reader_read(c->options.memory, pc - 2, bytes, sizeof bytes) &&
+		!memcmp(bytes, instruction, sizeof bytes));
+}
+
+void fathom_capture_take_syscall(struct fathom_capture *c, struct fathom_thread_copy *copy,
+				 const struct fathom_task_syscall *s)
+{
+	const struct known *m = find_machine(c->options.machine);
+	struct fathom_registers *r = &copy->registers;
+
+	memset(r, 0, sizeof *r);
+	r->machine = c->options.machine;
+	r->pc = s->pc;
+	r->sp = s->sp;
+	copy->in_syscall = s->in_syscall && is_usual_call(c, r->machine, s->pc);
+	copy->syscall = copy->in_syscall ? s->number : -1;
+	memset(copy->arguments, 0, sizeof copy->arguments);
+	if (!m)
+		return;
+	fathom_register_set(r, m->pc, s->pc);
+	fathom_register_set(r, m->sp, s->sp);
+	if (!copy->in_syscall)
+		return;
+	memcpy(copy->arguments, s->arguments, sizeof copy->arguments);
+	for (uint8_t i = m->first; i < 6; i++)
+		fathom_register_set(r, m->arguments[i], s->arguments[i]);
+}
+
+/* What must not change while a thread is read. */
+struct moment {
+	struct fathom_task_status status;
+	struct fathom_task_syscall syscall;
+};
+
+static bool is_same(const struct moment *a, const struct moment *b)
+{
+	const struct fathom_task_syscall *x = &a->syscall;
+	const struct fathom_task_syscall *y = &b->syscall;
+
+	return a->status.voluntary == b->status.voluntary && a->status.forced == b->status.forced &&
+	       !y->runs && x->number == y->number && x->sp == y->sp && x->pc == y->pc &&
+	       !memcmp(x->arguments, y->arguments, sizeof x->arguments);
+}
+
+/* Reads the thread of @task once; copy->err is FATHOM_E_CHANGED if it ran on. */
+static void peek_once(struct fathom_capture *c, struct fathom_task *task,
+		      struct fathom_thread_copy *copy)
+{
+	struct moment before;
+	struct moment after;
+	uint64_t avma;
+	size_t size;
+
+	if (!fathom_task_status(task, &before.status) ||
+	    !fathom_task_syscall(task, &before.syscall)) {
+		if (errno == EACCES || errno == EPERM)
+			fathom_capture_refuse(c, copy, task, errno);
+		else
+			fathom_capture_fail(c, copy, FATHOM_E_NOT_FOUND, "has ended");
+		return;
+	}
+	if (before.syscall.runs) {
+		fathom_capture_fail(c, copy, FATHOM_E_UNSUPPORTED, "runs, and was not stopped");
+		return;
+	}
+	copy->err = FATHOM_OK;
+	fathom_capture_take_syscall(c, copy, &before.syscall);
+	size = fathom_capture_read_stack(c, copy, &avma);
+	if (!fathom_task_syscall(task, &after.syscall) ||
+	    !fathom_task_status(task, &after.status) || !is_same(&before, &after))
+		fathom_capture_fail(c, copy, FATHOM_E_CHANGED, "ran on while it was read");
+	else if (fathom_capture_is_gone(c))
+		fathom_capture_fail(c, copy, FATHOM_E_CHANGED, "runs another program by now");
+	else if (!before.syscall.sp)
+		/* The kernel has no stack of it any more. */
+		fathom_capture_fail(c, copy, FATHOM_E_NOT_FOUND, "has ended");
+	else
+		fathom_capture_keep_stack(c, copy, avma, size);
+}
+
+void fathom_capture_peek(struct fathom_capture *c, int32_t tid, struct fathom_thread_copy *ret)
+{
+	struct fathom_task task;
+
+	memset(ret, 0, sizeof *ret);
+	ret->tid = tid;
+	ret->syscall = -1;
+	if (fathom_capture_open(c, ret, &task)) {
+		ret->err = FATHOM_E_CHANGED;
+		for (int i = 0; i < PEEKS && ret->err == FATHOM_E_CHANGED; i++)
+			peek_once(c, &task, ret);
+	}
+	if (ret->err) {
+		memset(&ret->registers, 0, sizeof ret->registers);
+		ret->in_syscall = false;
+		ret->syscall = -1;
+	}
+	fathom_task_close(&task);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/* What reading a sleeping thread and stopping a thread have in common. */
+#ifndef FATHOM_STACK_CAPTURE_WORK_H
+#define FATHOM_STACK_CAPTURE_WORK_H
+
+#include "host/stack/blocking_calls.h"
+#include "host/stack/capture.h"
+#include "host/stack/task_files.h"
+
+struct fathom_capture {
+	struct fathom_capture_options options;
+	int memory;       /* of the program that ran at the start: it tells of exec(); -1: none */
+	int process;      /* pidfd; -1: none */
+	uint8_t *scratch; /* to copy stacks into while their threads are stopped */
+	size_t scratch_size;
+	uint64_t late_ns; /* spent on threads that did not stop */
+};
+
+/* Sets why @copy has no registers. @what is static. */
+void fathom_capture_fail(struct fathom_capture *c, struct fathom_thread_copy *copy, fathom_err err,
+			 const char *what);
+
+/* Sets that access to the thread was refused with errno @number. */
+void fathom_capture_refuse(struct fathom_capture *c, struct fathom_thread_copy *copy,
+			   struct fathom_task *task, int number);
+
+/*
+ * Opens the directory of the thread of @copy and reads its name and state. Returns false, with the
+ * reason in @copy, if it has ended. The caller closes @ret.
+ */
+bool fathom_capture_open(struct fathom_capture *c, struct fathom_thread_copy *copy,
+			 struct fathom_task *ret);
+
+/* Reads the stack at @copy's sp into the scratch. Returns how many bytes, and where they begin. */
+size_t fathom_capture_read_stack(struct fathom_capture *c, const struct fathom_thread_copy *copy,
+				 uint64_t *ret_avma);
+
+/* Gives @copy the @size bytes of the scratch; sets its error without memory. */
+void fathom_capture_keep_stack(struct fathom_capture *c, struct fathom_thread_copy *copy,
+			       uint64_t avma, size_t size);
+
+/* Returns whether the program that ran at the start has gone, by exec() or its end. */
+bool fathom_capture_is_gone(const struct fathom_capture *c);
+
+/* Describes the call of @copy, which is in one. */
+struct fathom_blocking_call fathom_capture_call(struct fathom_capture *c,
+						const struct fathom_thread_copy *copy,
+						const struct fathom_task *task);
+
+/* Takes what the file syscall says into @copy: its call, and the registers that are known by it. */
+void fathom_capture_take_syscall(struct fathom_capture *c, struct fathom_thread_copy *copy,
+				 const struct fathom_task_syscall *s);
+
+#endif

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/* What the kernel says of a thread: the files below /proc/PID/task/TID (proc_pid(5)). */
+#ifndef FATHOM_STACK_TASK_FILES_H
+#define FATHOM_STACK_TASK_FILES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A thread's directory. It stays the thread's own when the number is reused. */
+struct fathom_task {
+	int dir;     /* descriptors; -1: not open */
+	int status;  /* opened when it is first read */
+	int syscall; /* the same */
+};
+
+/* Opens the directory of thread @tid below @proc, that of its process. Returns false with errno. */
+bool fathom_task_open(struct fathom_task *t, int proc, int32_t tid);
+void fathom_task_close(struct fathom_task *t);
+
+/* Reads the name and the state; returns false with errno: ESRCH if the thread has ended. */
+bool fathom_task_stat(const struct fathom_task *t, char name[16], char *ret_state);
+
+/* Facts of the file status. */
+struct fathom_task_status {
+	uint64_t voluntary; /* context switches */
+	uint64_t forced;
+	int32_t tracer;      /* the process that traces the thread; 0: none */
+	bool handler_is_due; /* for a signal that waits, and is not blocked; also if unknown */
+};
+
+bool fathom_task_status(struct fathom_task *t, struct fathom_task_status *ret);
+
+/* The file syscall. */
+struct fathom_task_syscall {
+	bool runs;       /* nothing else is known */
+	bool in_syscall; /* number and arguments are known */
+	int64_t number;
+	uint64_t arguments[6];
+	uint64_t sp;
+	uint64_t pc;
+};
+
+bool fathom_task_syscall(struct fathom_task *t, struct fathom_task_syscall *ret);
+
+#endif

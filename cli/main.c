@@ -23,6 +23,7 @@ static const struct verb verbs[] = {
 	{ "llvm-symbolizer", verb_llvm_symbolizer,
 	  "answer as llvm-symbolizer does, for sanitizers, perf, pprof" },
 	{ "snapshot", verb_snapshot, "keep what names the addresses of a process when it is gone" },
+	{ "stack", verb_stack, "how did it get here: the stacks of a process or core" },
 };
 
 #define N_VERBS (sizeof verbs / sizeof *verbs)

@@ -56,21 +56,11 @@ void print_reason(struct out *o, uint8_t reason)
 	out_char(o, ')');
 }
 
-void print_text(struct out *o, const struct input *in, const struct fathom_answer *a)
+void print_innermost(struct out *o, const struct fathom_answer *a)
 {
-	const struct fathom_frame *frame;
 	struct fathom_frame of_symbol;
+	const struct fathom_frame *frame = first_frame(a, &of_symbol);
 
-	if (!a) {
-		out_text(o, in->text, in->size);
-		out_str(o, " ??");
-		print_reason(o, in->reason);
-		out_char(o, '\n');
-		return;
-	}
-	frame = first_frame(a, &of_symbol);
-	out_hex(o, a->pc.address);
-	out_char(o, ' ');
 	print_name(o, frame);
 	if (frame->function) {
 		out_char(o, '+');
@@ -79,13 +69,35 @@ void print_text(struct out *o, const struct input *in, const struct fathom_answe
 	print_place(o, frame);
 	if (!frame->function && a->reason)
 		print_reason(o, a->reason);
-	out_char(o, '\n');
-	while ((frame = frame->outer) != NULL) {
-		out_str(o, "  inlined into ");
+}
+
+void print_inlined(struct out *o, const struct fathom_answer *a, const char *indent)
+{
+	const struct fathom_frame *frame = a->frame;
+
+	while (frame && (frame = frame->outer) != NULL) {
+		out_str(o, indent);
+		out_str(o, "inlined into ");
 		print_name(o, frame);
 		print_place(o, frame);
 		out_char(o, '\n');
 	}
+}
+
+void print_text(struct out *o, const struct input *in, const struct fathom_answer *a)
+{
+	if (!a) {
+		out_text(o, in->text, in->size);
+		out_str(o, " ??");
+		print_reason(o, in->reason);
+		out_char(o, '\n');
+		return;
+	}
+	out_hex(o, a->pc.address);
+	out_char(o, ' ');
+	print_innermost(o, a);
+	out_char(o, '\n');
+	print_inlined(o, a, "  ");
 }
 
 static void json_frame(struct out *o, const struct fathom_frame *frame)
@@ -152,6 +164,19 @@ static void json_answer(struct out *o, const struct fathom_answer *a)
 	json_string(o, "source", fathom_source_name((enum fathom_source)a->source));
 	out_char(o, ',');
 	json_frames(o, a);
+}
+
+void print_members(struct out *o, const struct fathom_answer *a)
+{
+	json_address(o, "address", a->pc.address);
+	out_char(o, ',');
+	json_string(o, "module", a->module ? a->module->path : NULL);
+	out_char(o, ',');
+	json_build_id(o, a->module);
+	out_char(o, ',');
+	json_answer(o, a);
+	out_char(o, ',');
+	json_string(o, "reason", fathom_reason_name((enum fathom_reason)a->reason));
 }
 
 void print_json(struct out *o, const struct input *in, const struct fathom_target_info *target,

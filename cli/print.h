@@ -27,4 +27,12 @@ void print_text(struct out *o, const struct input *in, const struct fathom_answe
 void print_json(struct out *o, const struct input *in, const struct fathom_target_info *target,
 		const struct fathom_answer *a);
 
+/*
+ * Print parts of an answer, for verbs that have more to say: name, file and line of the innermost
+ * frame; a line for each frame that it is inlined into; the members of JSON.
+ */
+void print_innermost(struct out *o, const struct fathom_answer *a);
+void print_inlined(struct out *o, const struct fathom_answer *a, const char *indent);
+void print_members(struct out *o, const struct fathom_answer *a);
+
 #endif

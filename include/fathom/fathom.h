@@ -47,8 +47,10 @@
 #include <fathom/self.h>
 #include <fathom/session.h>
 #include <fathom/snapshot.h>
+#include <fathom/stack.h>
 #include <fathom/symbolize.h>
 #include <fathom/target.h>
+#include <fathom/trust.h>
 #include <fathom/value.h>
 #include <fathom/version.h>
 

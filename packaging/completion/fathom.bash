@@ -5,7 +5,7 @@ _fathom()
 {
     local current=${COMP_WORDS[COMP_CWORD]}
     local previous=${COMP_WORDS[COMP_CWORD - 1]}
-    local verbs="addr addr2line cache disasm find llvm-addr2line llvm-symbolizer snapshot"
+    local verbs="addr addr2line cache disasm find llvm-addr2line llvm-symbolizer snapshot stack"
     local common="--help"
     local files="--debug-dir --sysroot --debuginfod --debuginfod-timeout --file-timeout --memory"
     local cached="--no-cache --cache-dir"
@@ -28,7 +28,7 @@ _fathom()
         mapfile -t COMPREPLY < <(compgen -d -- "$current")
         return
         ;;
-    --memory | --threads | --debuginfod-timeout | --file-timeout | -j | --section | -b | --target | -r | --read | --limit | --thread | -w | --wait) return ;;
+    --memory | --threads | --debuginfod-timeout | --file-timeout | -j | --section | -b | --target | -r | --read | --limit | --thread | -w | --wait | --tid | --max-frames) return ;;
     esac
     case ${COMP_WORDS[1]} in
     addr)
@@ -51,6 +51,10 @@ _fathom()
             $files"
         ;;
     snapshot) own="--exe $files" ;;
+    stack)
+        own="--tid --max-frames --stop=auto --stop=never --stop=all --registers --names-only --no-demangle --json
+            --threads --exe $cached $files"
+        ;;
     help)
         mapfile -t COMPREPLY < <(compgen -W "$verbs" -- "$current")
         return

@@ -33,7 +33,7 @@
 
 /* How long the tracer asks again and again before it sleeps in between, and for how long then. */
 #define SPIN_NS  20000
-#define SLEEP_NS 30000
+#define SLEEP_NS 10000
 /* Threads in state D are left alone at once when so many deadlines were missed. */
 #define MISSED_DEADLINES 4
 /* How often the caller looks after a tracer that is late. */

@@ -155,13 +155,11 @@ static fathom_err begin(struct batch *b, struct fathom_target *target, bool few,
 				  few ? avmas : NULL, b->n, &b->view, reterr);
 }
 
-/* Answers the batch in one view; FATHOM_E_UNSUPPORTED if that needs a view of the whole target. */
-static fathom_err answer_once(struct batch *b, struct fathom_target *target, bool few,
-			      struct fathom_errinfo *reterr)
+/* Answers the batch in b->view. */
+static fathom_err answer_in_view(struct batch *b, struct fathom_errinfo *reterr)
 {
 	fathom_err err;
 
-	FATHOM_TRY(begin(b, target, few, reterr));
 	if (b->view->everywhere) {
 		err = answer_share(b, b->view->everywhere, NULL, b->n);
 	} else {
@@ -172,8 +170,17 @@ static fathom_err answer_once(struct batch *b, struct fathom_target *target, boo
 		free(b->places);
 		free(b->rest);
 	}
-	if (err)
-		(void)fathom_view_fail(b->view, err, reterr);
+	return err ? fathom_view_fail(b->view, err, reterr) : FATHOM_OK;
+}
+
+/* Answers the batch in one view; FATHOM_E_UNSUPPORTED if that needs a view of the whole target. */
+static fathom_err answer_once(struct batch *b, struct fathom_target *target, bool few,
+			      struct fathom_errinfo *reterr)
+{
+	fathom_err err;
+
+	FATHOM_TRY(begin(b, target, few, reterr));
+	err = answer_in_view(b, reterr);
 	fathom_view_end(b->view);
 	return err;
 }
@@ -187,6 +194,21 @@ static fathom_err answer(struct batch *b, struct fathom_target *target,
 	if (err == FATHOM_E_UNSUPPORTED && few)
 		err = answer_once(b, target, false, reterr);
 	return err || !target->ops->check ? err : target->ops->check(target, false, reterr);
+}
+
+/* Completes the answers, or frees them if @err. */
+static fathom_err finish(struct batch *b, fathom_err err, struct fathom_answers **ret,
+			 struct fathom_errinfo *reterr)
+{
+	if (!err && !fathom_answers_finish(b->answers))
+		err = fathom_fail_memory(reterr);
+	for (size_t i = 0; !err && b->options->kinds && i < b->n; i++)
+		b->answers->answers[i].pc.kind = b->options->kinds[i];
+	if (err)
+		fathom_answers_free(b->answers);
+	else
+		*ret = b->answers;
+	return err;
 }
 
 fathom_err fathom_target_answer(struct fathom_target *target,
@@ -203,17 +225,20 @@ fathom_err fathom_target_answer(struct fathom_target *target,
 		return fathom_fail_memory(reterr);
 	fathom_call_begin(&call, target->session);
 	err = answer(&b, target, reterr);
-	if (!err && !fathom_answers_finish(b.answers))
-		err = fathom_fail_memory(reterr);
 	err = fathom_call_end(&call, err, reterr);
-	if (err) {
-		fathom_answers_free(b.answers);
-		return err;
-	}
-	for (size_t i = 0; options->kinds && i < n; i++)
-		b.answers->answers[i].pc.kind = options->kinds[i];
-	*ret_answers = b.answers;
-	return FATHOM_OK;
+	return finish(&b, err, ret_answers, reterr);
+}
+
+fathom_err fathom_view_answer(struct fathom_view *v, const struct fathom_batch_options *options,
+			      const uint64_t *addresses, size_t n,
+			      struct fathom_answers **ret_answers, struct fathom_errinfo *reterr)
+{
+	struct batch b = { .view = v, .options = options, .addresses = addresses, .n = n };
+
+	b.answers = fathom_answers_create(n, options->flags);
+	if (!b.answers)
+		return fathom_fail_memory(reterr);
+	return finish(&b, answer_in_view(&b, reterr), ret_answers, reterr);
 }
 
 /* Reads the options that only personalities use. */

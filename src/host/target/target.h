@@ -23,6 +23,7 @@
 struct fathom_answers;
 struct fathom_batch_options;
 struct fathom_jit_process;
+struct fathom_maps;
 struct fathom_rest;
 struct fathom_target_ops;
 
@@ -56,6 +57,13 @@ struct fathom_view {
 	enum fathom_reason hidden;             /* why addresses are hidden; NONE: they are not */
 	struct fathom_reader memory;           /* as it is, or was, at the view's moment */
 	struct fathom_errinfo failed;          /* details of the last error */
+};
+
+/* A live process, whose threads can be read: host/stack/capture.h. */
+struct fathom_live {
+	int pid;                       /* in our PID namespace; 0: in another one */
+	int proc;                      /* descriptor of its directory below /proc */
+	const struct fathom_maps *maps; /* of the view */
 };
 
 /* The most addresses for which a view may cover only part of the target. */
@@ -115,6 +123,8 @@ struct fathom_target_ops {
 	/* Reads the registers of thread @tid. NULL: they are unknown. */
 	fathom_err (*registers)(struct fathom_view *v, int32_t tid, struct fathom_registers *ret,
 				struct fathom_errinfo *reterr);
+	/* Returns whether @v is of a live process, and which. NULL: it never is. */
+	bool (*live)(struct fathom_view *v, struct fathom_live *ret);
 	/* Returns the main thread's number in the process's own namespace; 0 or NULL: unknown. */
 	int32_t (*main_tid)(const struct fathom_target *t);
 	/* Reads up to @size bytes at @avma now. */
@@ -215,6 +225,11 @@ fathom_err fathom_target_answer(struct fathom_target *target,
 				const struct fathom_batch_options *options,
 				const uint64_t *addresses, size_t n,
 				struct fathom_answers **ret_answers, struct fathom_errinfo *reterr);
+
+/* Answers @n addresses in @v, a view of the whole target. */
+fathom_err fathom_view_answer(struct fathom_view *v, const struct fathom_batch_options *options,
+			      const uint64_t *addresses, size_t n,
+			      struct fathom_answers **ret_answers, struct fathom_errinfo *reterr);
 
 /* Calls @fn for each thread, until it returns false. FATHOM_E_UNSUPPORTED: threads are unknown. */
 fathom_err fathom_view_threads(struct fathom_view *v, bool (*fn)(int32_t tid, void *data),

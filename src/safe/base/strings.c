@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The names of sources and reasons, and the version: static texts, usable anywhere. */
+/* The words of public enumerations, and the version: static texts, usable anywhere. */
+#include <elf.h>
+
 #include "fathom/answer.h"
+#include "fathom/stack.h"
 #include "fathom/version.h"
 #include "safe/base/pc.h"
 
@@ -47,4 +50,45 @@ const char *fathom_reason_name(enum fathom_reason reason)
 	};
 
 	return (size_t)reason < sizeof names / sizeof *names ? names[reason] : "";
+}
+
+const char *fathom_trust_name(enum fathom_trust trust)
+{
+	static const char *const names[] = { "registers", "cfi",           "jit-cfi", "signal",
+					     "decoded",   "frame-pointer", "scan" };
+
+	return (size_t)trust < sizeof names / sizeof *names ? names[trust] : "";
+}
+
+const char *fathom_stop_name(enum fathom_stop stop)
+{
+	static const char *const names[] = { "",           "entry",   "no-rule", "register",
+					     "unreadable", "changed", "loop",    "limit" };
+
+	return (size_t)stop < sizeof names / sizeof *names ? names[stop] : "";
+}
+
+const char *fathom_register_name(uint32_t machine, uint32_t number)
+{
+	static const char *const x86_64[] = { "rax", "rdx", "rcx", "rbx", "rsi", "rdi",
+					      "rbp", "rsp", "r8",  "r9",  "r10", "r11",
+					      "r12", "r13", "r14", "r15", "rip" };
+	static const char *const i386[] = { "eax", "ecx", "edx", "ebx", "esp",
+					    "ebp", "esi", "edi", "eip", "eflags" };
+	static const char *const aarch64[] = { "x0",  "x1",  "x2",  "x3",  "x4",  "x5",  "x6",
+					       "x7",  "x8",  "x9",  "x10", "x11", "x12", "x13",
+					       "x14", "x15", "x16", "x17", "x18", "x19", "x20",
+					       "x21", "x22", "x23", "x24", "x25", "x26", "x27",
+					       "x28", "x29", "x30", "sp",  "pc" };
+
+	switch (machine) {
+	case EM_X86_64:
+		return number < sizeof x86_64 / sizeof *x86_64 ? x86_64[number] : NULL;
+	case EM_386:
+		return number < sizeof i386 / sizeof *i386 ? i386[number] : NULL;
+	case EM_AARCH64:
+		return number < sizeof aarch64 / sizeof *aarch64 ? aarch64[number] : NULL;
+	default:
+		return NULL;
+	}
 }

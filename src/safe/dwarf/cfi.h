@@ -124,10 +124,6 @@ fathom_err fathom_cfi_section(const struct fathom_cfi *cfi, struct fathom_bytes 
 			      uint64_t header_svma, uint64_t *ret_svma);
 
 /*
- * Reads an address as the bounds of FDEs are encoded, at @c in the section of @cie, as DW_CFA_set_loc
- * has one. FATHOM_E_CORRUPT if it is cut off.
-
-/*
  * Reads an address as the bounds of FDEs are encoded, at @c in the section of @cie, as
  * DW_CFA_set_loc has one. FATHOM_E_CORRUPT if it is cut off.
  */

@@ -642,9 +642,20 @@ static void describe_target(const struct fathom_target *t, struct fathom_target_
 	ret->path = exe ? exe : "";
 }
 
+static bool live(struct fathom_view *v, struct fathom_live *ret)
+{
+	const struct process *p = process_of((const struct fathom_space *)v->target);
+
+	*ret = (struct fathom_live){ .pid = is_proc_ours() ? v->target->pid : 0,
+				     .proc = p->fd,
+				     .maps = fathom_space_maps(v) };
+	return true;
+}
+
 static const struct fathom_target_ops target_ops = { FATHOM_SPACE_TARGET_OPS,
 						     .threads = fathom_space_tasks,
 						     .registers = fathom_space_not_stopped,
+						     .live = live,
 						     .describe = describe_target };
 
 /* Registers the file systems that only the process sees. */

@@ -170,6 +170,11 @@ bool fathom_space_has_stayed(struct fathom_view *view)
 	return !v->memory.is_gone && v->entry && facts.entry == v->entry;
 }
 
+const struct fathom_maps *fathom_space_maps(const struct fathom_view *v)
+{
+	return &((const struct fathom_space_view *)v)->maps;
+}
+
 void fathom_space_each_open(const struct fathom_target *t,
 			    void (*fn)(struct fathom_module *m, void *data), void *data)
 {

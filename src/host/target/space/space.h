@@ -142,6 +142,8 @@ fathom_err fathom_space_modules(struct fathom_view *v, fathom_module_fn fn, void
 fathom_err fathom_space_name_rest(struct fathom_view *v, const struct fathom_rest *rest);
 fathom_err fathom_space_layout(struct fathom_view *v, struct fathom_layout *ret);
 bool fathom_space_has_stayed(struct fathom_view *v);
+/* Returns the map of @v. */
+const struct fathom_maps *fathom_space_maps(const struct fathom_view *v);
 struct fathom_jit_process *fathom_space_jit(struct fathom_view *v);
 int32_t fathom_space_main_tid(const struct fathom_target *t);
 fathom_err fathom_space_read_now(struct fathom_target *t, uint64_t avma, void *to, size_t size,

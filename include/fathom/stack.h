@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * @file
+ * Stacks: how the threads of a process, core or snapshot got where they are.
+ */
+#ifndef FATHOM_STACK_H
+#define FATHOM_STACK_H
+
+#include <fathom/answer.h>
+#include <fathom/target.h>
+#include <fathom/trust.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Stacks of threads, at the moment they were read. Opaque. */
+struct fathom_stacks;
+
+/** Bits of fathom_stack_options.flags. */
+enum fathom_stack_flag {
+	FATHOM_STACK_NAMES_ONLY = 1u << 0, /**< no files, lines or inlined calls */
+	FATHOM_STACK_NO_DEMANGLE = 1u << 1 /**< names as they are linked */
+};
+
+/** Which threads of a live process may be stopped while they are read. */
+enum fathom_stack_stop_mode {
+	/**
+	 * Only those that run, or whose stack cannot be followed without all registers; each for
+	 * itself, for some microseconds; none whose system call would end early by it.
+	 */
+	FATHOM_STACK_STOP_AUTO = 0,
+	FATHOM_STACK_STOP_NEVER = 1,
+	FATHOM_STACK_STOP_ALL = 2 /**< all of them, together: the stacks are of one moment */
+};
+
+/** Options of reading stacks; as struct fathom_options. */
+struct fathom_stack_options {
+	size_t size;
+	uint32_t flags;       /**< enum fathom_stack_flag */
+	uint32_t stop;        /**< enum fathom_stack_stop_mode */
+	const int32_t *tids;  /**< the threads to read; NULL: all */
+	size_t n_tids;
+	uint32_t max_frames;  /**< of one thread; default 10,000 */
+	uint32_t deadline_ms; /**< for a thread to stop; default 50 */
+	uint64_t reserved[4];
+};
+
+/** One physical frame. Inlined calls are in its answer. */
+struct fathom_stack_frame {
+	struct fathom_pc pc;
+	uint64_t sp;  /**< the stack pointer in this frame; FATHOM_NO_ADDRESS if unknown */
+	const struct fathom_answer *answer; /**< its names; never NULL */
+	uint8_t trust;                      /**< enum fathom_trust */
+	uint8_t reserved[7];
+};
+
+/** The registers of a thread, by the DWARF numbers of its machine's psABI. */
+struct fathom_thread_registers {
+	const uint64_t *value;
+	uint64_t known;   /**< bit i: value[i] is known */
+	uint32_t n;       /**< registers in value */
+	uint32_t machine; /**< EM_ of elf.h */
+};
+
+/** One thread. */
+struct fathom_thread {
+	int32_t pid;      /**< of its process; 0: not known */
+	int32_t tid;
+	const char *name; /**< NULL: not known */
+	/** the system call that it is in, such as "futex"; NULL: none, or not known */
+	const char *syscall;
+	const char *waits_for; /**< what for, in words; NULL: not known */
+	const struct fathom_stack_frame *frames; /**< the innermost first */
+	size_t n_frames;
+	struct fathom_thread_registers registers;
+	uint64_t pause_ns;      /**< how long it was stopped; 0: it was not */
+	uint64_t fault_address; /**< of a core: the address that the signal is about; 0: none */
+	int64_t syscall_number; /**< -1: none, or not known */
+	int32_t owner;          /**< TID or PID that it waits for; 0: not known */
+	int32_t signal;         /**< of a core: what ended it; 0: nothing */
+	int32_t signal_code;    /**< si_code of that signal */
+	char state;             /**< R S D T t Z X I as in proc(5); 0: not known */
+	uint8_t stop;           /**< enum fathom_stop; without frames FATHOM_STOP_NONE */
+	uint8_t reason;         /**< enum fathom_reason: why there are no frames, or not all */
+	uint8_t was_restarted;  /**< 1: its system call was started anew after the stop */
+	const char *failed;     /**< why it could not be read, in words; NULL: it was */
+};
+
+/**
+ * Reads the stacks of the threads of @target: a process, or a core with registers. @options may be
+ * NULL.
+ *
+ * Threads of a process that sleep in a system call are read while they sleep. All others are
+ * stopped one after the other, copied, and let go before they are unwound (see enum
+ * fathom_stack_stop_mode). That takes ptrace(2), so a process that another debugger traces, or that
+ * the caller may not trace, can only be read where it sleeps; its threads say so.
+ *
+ * Each frame says how it was found (enum fathom_trust), each thread why its stack ends (enum
+ * fathom_stop): only FATHOM_STOP_ENTRY is a whole stack.
+ *
+ * Safety: mt-safe
+ * Memory: *@ret_stacks is the caller's, to be freed with fathom_stacks_free(); it outlives @target
+ * Returns: FATHOM_OK, also if some threads could not be read; FATHOM_E_ARGUMENT for options that this
+ *	version does not know; FATHOM_E_UNSUPPORTED if @target has no threads (a file) or its
+ *	machine is not x86-64, i386 or aarch64; FATHOM_E_NOT_FOUND for a tid that it does not have;
+ *	FATHOM_E_CHANGED if the process became another program meanwhile; FATHOM_E_OS;
+ *	FATHOM_E_MEMORY; FATHOM_E_CANCELLED
+ */
+FATHOM_API fathom_err fathom_stacks_capture(struct fathom_target *target,
+					    const struct fathom_stack_options *options,
+					    struct fathom_stacks **ret_stacks,
+					    struct fathom_errinfo *reterr);
+
+/**
+ * Safety: mt-safe
+ * Memory: none
+ * Returns: the number of threads
+ */
+FATHOM_API size_t fathom_stacks_count(const struct fathom_stacks *stacks);
+
+/**
+ * Returns thread @i, below fathom_stacks_count().
+ *
+ * Safety: mt-safe
+ * Memory: the thread and all that it points to belong to @stacks
+ * Returns: the thread
+ */
+FATHOM_API const struct fathom_thread *fathom_stacks_get(const struct fathom_stacks *stacks,
+							 size_t i);
+
+/**
+ * Frees @stacks, which may be NULL.
+ *
+ * Safety: mt-safe per object
+ * Memory: frees @stacks, its threads, frames and answers
+ * Returns: nothing
+ */
+FATHOM_API void fathom_stacks_free(struct fathom_stacks *stacks);
+
+/**
+ * Returns the word for a trust, such as "frame-pointer"; "" for unknown values.
+ *
+ * Safety: as-safe
+ * Memory: the text is static
+ * Returns: never NULL
+ */
+FATHOM_API const char *fathom_trust_name(enum fathom_trust trust);
+
+/**
+ * Returns the word for a stop, such as "no-rule"; "" for FATHOM_STOP_NONE and unknown values.
+ *
+ * Safety: as-safe
+ * Memory: the text is static
+ * Returns: never NULL
+ */
+FATHOM_API const char *fathom_stop_name(enum fathom_stop stop);
+
+/**
+ * Returns the name of register @number of @machine (EM_ of elf.h), such as "rbx"; NULL if unknown.
+ *
+ * Safety: as-safe
+ * Memory: the text is static
+ * Returns: the name or NULL
+ */
+FATHOM_API const char *fathom_register_name(uint32_t machine, uint32_t number);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

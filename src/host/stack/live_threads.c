@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The threads of a live process: read while they sleep, else stopped, copied, let go and walked.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host/stack/capture.h"
+#include "host/stack/stacks.h"
+#include "host/stack/wait.h"
+
+/* A thread and how its stack was read so far. */
+struct reading {
+	struct fathom_thread thread;
+	struct fathom_registers registers; /* of the frames */
+	struct fathom_walk_frames frames;
+	fathom_err err;   /* of the last try; OK: frames are those of one moment */
+	bool has_frames;
+	bool needs_stop;
+};
+
+struct live {
+	struct fathom_stacks_work *work;
+	const struct fathom_live *of;
+	struct fathom_capture *capture;
+	struct fathom_wait_facts *facts;
+	struct reading *readings;
+	int32_t *tids;
+	size_t n;
+};
+
+/* Takes what @copy says of the thread, whether or not it has registers. */
+static void describe(struct live *l, struct reading *r, const struct fathom_thread_copy *copy)
+{
+	struct fathom_thread *t = &r->thread;
+
+	t->name = t->name ? t->name : fathom_stacks_text(l->work, copy->name);
+	t->state = copy->state ? copy->state : t->state;
+	t->pause_ns += copy->pause_ns;
+	t->was_restarted |= copy->was_restarted;
+	if (copy->in_syscall)
+		t->syscall_number = copy->syscall;
+	r->err = copy->err;
+	if (!copy->err)
+		t->failed = NULL;
+	else if (copy->failed.what)
+		t->failed = fathom_stacks_text(l->work, copy->failed.what);
+}
+
+/* Says what the thread waits for. */
+static void describe_wait(struct live *l, struct reading *r, const struct fathom_thread_copy *copy)
+{
+	const struct fathom_wait_source from = { .proc = l->of->proc,
+						 .memory = &l->work->view->memory,
+						 .machine =
+							 fathom_walker_machine(l->work->walker),
+						 .facts = l->facts };
+	struct fathom_wait wait;
+	bool is_known;
+
+	if (!copy->in_syscall)
+		return;
+	is_known = fathom_wait_describe(&from, copy, &wait);
+	r->thread.syscall = wait.syscall;
+	if (!is_known)
+		return;
+	r->thread.waits_for = fathom_stacks_text(l->work, wait.text);
+	r->thread.owner = wait.owner;
+}
+
+/* Walks the stack in @copy. */
+static fathom_err walk(struct live *l, struct reading *r, const struct fathom_thread_copy *copy)
+{
+	struct fathom_walk_frames frames = { 0 };
+	struct fathom_walk w = { .registers = &copy->registers,
+				 .stack_avma = copy->stack_avma,
+				 .stack = { copy->stack, copy->stack_size },
+				 .max_frames = l->work->options.max_frames,
+				 .frames = &frames };
+	const fathom_err err = fathom_walker_run(l->work->walker, &w);
+
+	if (err) {
+		fathom_array_free(&frames);
+		return err;
+	}
+	/* What was not copied may be of another moment. */
+	if (w.n_inside < frames.n) {
+		frames.n = w.n_inside;
+		w.stop = FATHOM_STOP_CHANGED;
+	}
+	r->needs_stop = !copy->was_stopped && w.stop != FATHOM_STOP_ENTRY &&
+			w.stop != FATHOM_STOP_LIMIT;
+	fathom_array_free(&r->frames);
+	r->frames = frames;
+	r->has_frames = true;
+	r->registers = copy->registers;
+	r->thread.stop = (uint8_t)w.stop;
+	return FATHOM_OK;
+}
+
+/* Reads thread @i while it sleeps. */
+static fathom_err peek(struct live *l, size_t i)
+{
+	struct reading *r = &l->readings[i];
+	struct fathom_thread_copy copy;
+	fathom_err err = FATHOM_OK;
+
+	fathom_capture_peek(l->capture, l->tids[i], &copy);
+	r->thread.tid = l->tids[i];
+	r->thread.pid = l->of->pid;
+	r->thread.syscall_number = -1;
+	describe(l, r, &copy);
+	r->needs_stop = copy.err == FATHOM_E_UNSUPPORTED || copy.err == FATHOM_E_CHANGED;
+	if (!copy.err) {
+		describe_wait(l, r, &copy);
+		err = walk(l, r, &copy);
+	}
+	fathom_thread_copy_deinit(&copy);
+	return err;
+}
+
+/* Takes @copy, of a thread that was stopped; frees what it owns. */
+static fathom_err take_stopped(struct live *l, struct reading *r, struct fathom_thread_copy *copy,
+			       fathom_err err)
+{
+	describe(l, r, copy);
+	if (!copy->err && !err)
+		err = walk(l, r, copy);
+	fathom_thread_copy_deinit(copy);
+	return err;
+}
+
+/* Threads that are stopped in one call, each for itself: it bounds the copies. */
+#define STOPPED_AT_ONCE 64
+
+/* Stops and reads the @n threads @which: at one moment if @all, else each for itself. */
+static fathom_err stop_some(struct live *l, const size_t *which, size_t n, bool all)
+{
+	struct fathom_thread_copy *copies = calloc(n + 1, sizeof *copies);
+	fathom_err err = FATHOM_OK;
+
+	if (!copies)
+		return FATHOM_E_MEMORY;
+	for (size_t i = 0; i < n; i++)
+		copies[i].tid = l->tids[which[i]];
+	fathom_capture_stop(l->capture, copies, n, all, all);
+	for (size_t i = 0; i < n; i++)
+		err = take_stopped(l, &l->readings[which[i]], &copies[i], err);
+	free(copies);
+	return err;
+}
+
+/* Stops and reads the threads that could not be read otherwise, or all that were asked for. */
+static fathom_err stop_listed(struct live *l)
+{
+	const bool all = l->work->options.stop == FATHOM_STACK_STOP_ALL;
+	size_t *which = malloc((l->n + 1) * sizeof *which);
+	fathom_err err = which ? FATHOM_OK : FATHOM_E_MEMORY;
+	size_t n = 0;
+
+	for (size_t i = 0; i < l->n && which; i++)
+		if (all || l->readings[i].needs_stop)
+			which[n++] = i;
+	for (size_t i = 0, some; i < n && !err; i += some) {
+		some = all || n - i < STOPPED_AT_ONCE ? n - i : STOPPED_AT_ONCE;
+		err = stop_some(l, which + i, some, all);
+	}
+	free(which);
+	return err;
+}
+
+/* Returns the reading of @tid, which is probably number @hint; makes one if there is none. */
+static struct reading *reading_of(struct live *l, int32_t tid, size_t hint)
+{
+	struct reading *larger;
+
+	if (hint < l->n && l->readings[hint].thread.tid == tid)
+		return &l->readings[hint];
+	for (size_t i = 0; i < l->n; i++)
+		if (l->readings[i].thread.tid == tid)
+			return &l->readings[i];
+	larger = realloc(l->readings, (l->n + 2) * sizeof *larger);
+	if (!larger)
+		return NULL;
+	l->readings = larger;
+	larger[l->n] = (struct reading){ .thread = { .tid = tid,
+						     .pid = l->of->pid,
+						     .syscall_number = -1 } };
+	return &larger[l->n++];
+}
+
+/* Stops and reads all threads at one moment, also those that appeared since they were listed. */
+static fathom_err stop_all(struct live *l, struct fathom_errinfo *reterr)
+{
+	struct fathom_thread_copy *copies;
+	fathom_err err = FATHOM_OK;
+	size_t n;
+
+	FATHOM_TRY(fathom_capture_stop_all(l->capture, true, &copies, &n, reterr));
+	for (size_t i = 0; i < n; i++) {
+		struct reading *r = reading_of(l, copies[i].tid, i);
+
+		if (r) {
+			err = take_stopped(l, r, &copies[i], err);
+		} else {
+			fathom_thread_copy_deinit(&copies[i]);
+			err = FATHOM_E_MEMORY;
+		}
+	}
+	free(copies);
+	return err;
+}
+
+/* Returns why a thread has no frames, or not all. */
+static enum fathom_reason reason_of(fathom_err err)
+{
+	switch (err) {
+	case FATHOM_E_TIMEOUT:
+		return FATHOM_REASON_TIMEOUT;
+	case FATHOM_E_CHANGED:
+		return FATHOM_REASON_CHANGED;
+	case FATHOM_E_OS:
+		return FATHOM_REASON_NO_PERMISSION;
+	default:
+		return FATHOM_REASON_UNSUPPORTED;
+	}
+}
+
+/* Adds what was read to the stacks. Threads that ended before they were read are left out. */
+static fathom_err add_readings(struct live *l)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		struct reading *r = &l->readings[i];
+		struct fathom_walk_frames *to = &l->work->frames;
+
+		if (!r->has_frames && r->err == FATHOM_E_NOT_FOUND && !l->work->options.tids &&
+		    r->thread.state != 'Z')
+			continue;
+		if (r->has_frames) {
+			if (!fathom_array_room(to, r->frames.n))
+				return FATHOM_E_MEMORY;
+			memcpy(to->items + to->n, r->frames.items,
+			       r->frames.n * sizeof *to->items);
+			to->n += r->frames.n;
+		} else {
+			r->thread.reason = (uint8_t)reason_of(r->err);
+		}
+		if (r->has_frames && r->thread.stop != FATHOM_STOP_ENTRY && r->err)
+			r->thread.reason = (uint8_t)reason_of(r->err);
+		FATHOM_TRY(fathom_stacks_add(l->work, &r->thread,
+					     r->has_frames ? &r->registers : NULL));
+	}
+	return FATHOM_OK;
+}
+
+/* Takes the threads that were asked for, each of which must exist, or all. */
+static fathom_err list(struct live *l, struct fathom_errinfo *reterr)
+{
+	const struct fathom_stack_options *o = &l->work->options;
+	int32_t *all;
+	size_t n;
+
+	FATHOM_TRY(fathom_capture_list(l->capture, &all, &n, reterr));
+	if (!o->tids) {
+		l->tids = all;
+		l->n = n;
+		return FATHOM_OK;
+	}
+	for (size_t i = 0; i < o->n_tids; i++) {
+		size_t k = 0;
+
+		while (k < n && all[k] != o->tids[i])
+			k++;
+		if (k == n) {
+			free(all);
+			return fathom_fail(reterr, FATHOM_E_NOT_FOUND, "", (uint64_t)o->tids[i],
+					   "the process has no thread of this number");
+		}
+	}
+	free(all);
+	l->n = o->n_tids;
+	l->tids = malloc((l->n + 1) * sizeof *l->tids);
+	if (!l->tids)
+		return fathom_fail_memory(reterr);
+	memcpy(l->tids, o->tids, l->n * sizeof *l->tids);
+	return FATHOM_OK;
+}
+
+static fathom_err read_threads(struct live *l, struct fathom_errinfo *reterr)
+{
+	fathom_err err = FATHOM_OK;
+
+	FATHOM_TRY(list(l, reterr));
+	l->readings = calloc(l->n + 1, sizeof *l->readings);
+	if (!l->readings)
+		return fathom_fail_memory(reterr);
+	for (size_t i = 0; i < l->n && !err; i++)
+		err = peek(l, i);
+	if (!err && l->work->options.stop == FATHOM_STACK_STOP_ALL && !l->work->options.tids)
+		err = stop_all(l, reterr);
+	else if (!err && l->work->options.stop != FATHOM_STACK_STOP_NEVER)
+		err = stop_listed(l);
+	if (!err)
+		err = add_readings(l);
+	return err ? fathom_view_fail(l->work->view, err, reterr) : FATHOM_OK;
+}
+
+fathom_err fathom_stacks_add_live(struct fathom_stacks_work *w, const struct fathom_live *of,
+				  struct fathom_errinfo *reterr)
+{
+	struct live l = { .work = w, .of = of };
+	const struct fathom_capture_options o = { .pid = of->pid,
+						  .proc = of->proc,
+						  .memory = &w->view->memory,
+						  .maps = of->maps,
+						  .machine = fathom_walker_machine(w->walker),
+						  .deadline_ms = w->options.deadline_ms };
+	fathom_err err;
+
+	FATHOM_TRY(fathom_capture_create(&o, &l.capture, reterr));
+	l.facts = fathom_wait_facts_create();
+	err = l.facts ? read_threads(&l, reterr) : fathom_fail_memory(reterr);
+	for (size_t i = 0; i < l.n && l.readings; i++)
+		fathom_array_free(&l.readings[i].frames);
+	free(l.readings);
+	free(l.tids);
+	fathom_wait_facts_destroy(l.facts);
+	fathom_capture_destroy(l.capture);
+	return err;
+}

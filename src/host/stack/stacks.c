@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT */
+#include "host/stack/stacks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "host/base/progress.h"
+
+const char *fathom_stacks_text(struct fathom_stacks_work *w, const char *text)
+{
+	return text[0] ? fathom_arena_strdup(&w->to->arena,
+					     (struct fathom_str){ text, (uint32_t)strlen(text) })
+		       : NULL;
+}
+
+fathom_err fathom_stacks_add(struct fathom_stacks_work *w, struct fathom_thread *thread,
+			     const struct fathom_registers *r)
+{
+	const size_t first = w->ends.n ? w->ends.items[w->ends.n - 1] : 0;
+	const struct fathom_unwind_arch *arch = r ? fathom_unwind_arch(r->machine) : NULL;
+	uint64_t *values;
+
+	if (arch) {
+		values = fathom_arena_alloc(&w->to->arena, arch->n * sizeof *values);
+		if (!values)
+			return FATHOM_E_MEMORY;
+		memcpy(values, r->value, arch->n * sizeof *values);
+		thread->registers = (struct fathom_thread_registers){ values, r->known, arch->n,
+								      r->machine };
+	}
+	thread->n_frames = w->frames.n - first;
+	return fathom_array_push(&w->ends, w->frames.n) &&
+			       fathom_array_push(&w->to->threads, *thread)
+		       ? FATHOM_OK
+		       : FATHOM_E_MEMORY;
+}
+
+/* Adds thread @tid of a core. */
+static fathom_err add_stored(struct fathom_stacks_work *w, int32_t tid)
+{
+	struct fathom_thread t = { .tid = tid,
+				   .pid = w->view->target->pid,
+				   .syscall_number = -1 };
+	struct fathom_registers r;
+	struct fathom_errinfo failed;
+	struct fathom_walk walk = { .registers = &r,
+				    .max_frames = w->options.max_frames,
+				    .frames = &w->frames };
+	const fathom_err err = fathom_view_registers(w->view, tid, &r, &failed);
+
+	if (err == FATHOM_E_MEMORY || err == FATHOM_E_NOT_FOUND)
+		return err;
+	if (err) {
+		t.reason = FATHOM_REASON_UNSUPPORTED;
+		t.failed = fathom_stacks_text(w, failed.what ? failed.what : "");
+		return fathom_stacks_add(w, &t, NULL);
+	}
+	FATHOM_TRY(fathom_walker_run(w->walker, &walk));
+	t.stop = (uint8_t)walk.stop;
+	return fathom_stacks_add(w, &t, &r);
+}
+
+struct tids {
+	FATHOM_ARRAY_OF(int32_t);
+};
+
+static bool take_tid(int32_t tid, void *data)
+{
+	struct tids *tids = data;
+
+	return fathom_array_push(tids, tid);
+}
+
+/* Adds the threads of a core, or those that were asked for. */
+static fathom_err add_all_stored(struct fathom_stacks_work *w, struct fathom_errinfo *reterr)
+{
+	struct tids tids = { 0 };
+	const int32_t *wanted = w->options.tids;
+	size_t n = w->options.n_tids;
+	fathom_err err = FATHOM_OK;
+
+	if (!wanted) {
+		err = fathom_view_threads(w->view, take_tid, &tids, reterr);
+		wanted = tids.items;
+		n = tids.n;
+	}
+	for (size_t i = 0; i < n && !err; i++) {
+		err = add_stored(w, wanted[i]);
+		if (err == FATHOM_E_NOT_FOUND)
+			fathom_fail(reterr, err, "", (uint64_t)wanted[i],
+				    "the core has no thread of this number");
+		else if (err)
+			(void)fathom_view_fail(w->view, err, reterr);
+	}
+	fathom_array_free(&tids);
+	return err;
+}
+
+/* Names all frames as one batch, in the view that they were found in. */
+static fathom_err name_frames(struct fathom_stacks_work *w, struct fathom_errinfo *reterr)
+{
+	const size_t n = w->frames.n;
+	uint64_t *pcs = malloc((n + 1) * sizeof *pcs);
+	uint8_t *kinds = malloc(n + 1);
+	struct fathom_batch_options o = { .kinds = kinds };
+	fathom_err err;
+
+	o.flags = w->options.flags & FATHOM_STACK_NAMES_ONLY ? FATHOM_NAMES_ONLY : 0u;
+	o.flags |= w->options.flags & FATHOM_STACK_NO_DEMANGLE ? FATHOM_NO_DEMANGLE : 0u;
+	if (!pcs || !kinds) {
+		err = fathom_fail_memory(reterr);
+	} else {
+		for (size_t i = 0; i < n; i++) {
+			pcs[i] = w->frames.items[i].pc;
+			kinds[i] = w->frames.items[i].kind;
+		}
+		err = fathom_view_answer(w->view, &o, pcs, n, &w->to->answers, reterr);
+	}
+	free(pcs);
+	free(kinds);
+	return err;
+}
+
+/* Puts the frames and their answers where the threads can point to. */
+static fathom_err finish(struct fathom_stacks_work *w)
+{
+	struct fathom_stacks *s = w->to;
+	size_t first = 0;
+
+	s->frames = malloc((w->frames.n + 1) * sizeof *s->frames);
+	if (!s->frames)
+		return FATHOM_E_MEMORY;
+	for (size_t i = 0; i < w->frames.n; i++) {
+		const struct fathom_walk_frame *f = &w->frames.items[i];
+
+		s->frames[i] = (struct fathom_stack_frame){ .pc = { .address = f->pc,
+								    .kind = f->kind },
+							    .sp = f->sp,
+							    .answer = fathom_answers_get(
+								    s->answers, i),
+							    .trust = f->trust };
+	}
+	for (size_t i = 0; i < s->threads.n; i++) {
+		s->threads.items[i].frames = s->frames + first;
+		first = w->ends.items[i];
+	}
+	return FATHOM_OK;
+}
+
+/* Reads and names the stacks in one view. */
+static fathom_err read_stacks(struct fathom_stacks_work *w, struct fathom_errinfo *reterr)
+{
+	const struct fathom_target_ops *ops = w->view->target->ops;
+	struct fathom_live live;
+
+	FATHOM_TRY(fathom_walker_create(w->view, &w->walker, reterr));
+	if (ops->live && ops->live(w->view, &live))
+		FATHOM_TRY(fathom_stacks_add_live(w, &live, reterr));
+	else
+		FATHOM_TRY(add_all_stored(w, reterr));
+	FATHOM_TRY(name_frames(w, reterr));
+	return finish(w) ? fathom_fail_memory(reterr) : FATHOM_OK;
+}
+
+/*
+ * Times that reading begins anew because exec() has put another program in its place, or because
+ * JIT code that a stack led through has changed.
+ */
+#define TRIES 3
+
+static fathom_err capture(struct fathom_stacks_work *w, struct fathom_target *target,
+			  struct fathom_errinfo *reterr)
+{
+	bool stayed = false;
+	fathom_err err = FATHOM_OK;
+
+	for (int i = 0; i < TRIES && !stayed && !err; i++) {
+		fathom_stacks_free(w->to);
+		w->frames.n = 0;
+		w->ends.n = 0;
+		w->to = calloc(1, sizeof *w->to);
+		if (!w->to)
+			return fathom_fail_memory(reterr);
+		FATHOM_TRY(fathom_view_begin(target, FATHOM_VIEW_MEMORY, &w->view, reterr));
+		err = read_stacks(w, reterr);
+		stayed = (!target->ops->has_stayed || target->ops->has_stayed(w->view)) &&
+			 fathom_view_made_stayed(w->view);
+		fathom_walker_destroy(w->walker);
+		w->walker = NULL;
+		fathom_view_end(w->view);
+	}
+	if (!err && !stayed)
+		err = fathom_fail(reterr, FATHOM_E_CHANGED, "", 0,
+				  "the process kept running other programs, or changing its code");
+	return err || !target->ops->check ? err : target->ops->check(target, false, reterr);
+}
+
+static fathom_err read_options(const struct fathom_stack_options *options,
+			       struct fathom_stack_options *ret)
+{
+	const uint32_t known = FATHOM_STACK_NAMES_ONLY | FATHOM_STACK_NO_DEMANGLE;
+
+	if (options && (!FATHOM_OPTIONS_READ(options, ret, known) ||
+			ret->stop > FATHOM_STACK_STOP_ALL || (!ret->tids && ret->n_tids)))
+		return FATHOM_E_ARGUMENT;
+	if (!ret->max_frames)
+		ret->max_frames = 10000;
+	if (!ret->deadline_ms)
+		ret->deadline_ms = 50;
+	return FATHOM_OK;
+}
+
+fathom_err fathom_stacks_capture(struct fathom_target *target,
+				 const struct fathom_stack_options *options,
+				 struct fathom_stacks **ret_stacks, struct fathom_errinfo *reterr)
+{
+	struct fathom_stacks_work w = { 0 };
+	struct fathom_call call;
+	fathom_err err;
+
+	if (read_options(options, &w.options))
+		return fathom_fail_options(reterr);
+	if (!target->ops->threads && !target->ops->live)
+		return fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
+				   "has no threads: processes and cores do");
+	fathom_call_begin(&call, target->session);
+	err = capture(&w, target, reterr);
+	err = fathom_call_end(&call, err, reterr);
+	fathom_array_free(&w.frames);
+	fathom_array_free(&w.ends);
+	if (err)
+		fathom_stacks_free(w.to);
+	else
+		*ret_stacks = w.to;
+	return err;
+}
+
+size_t fathom_stacks_count(const struct fathom_stacks *stacks)
+{
+	return stacks->threads.n;
+}
+
+const struct fathom_thread *fathom_stacks_get(const struct fathom_stacks *stacks, size_t i)
+{
+	return &stacks->threads.items[i];
+}
+
+void fathom_stacks_free(struct fathom_stacks *stacks)
+{
+	if (!stacks)
+		return;
+	fathom_answers_free(stacks->answers);
+	fathom_arena_deinit(&stacks->arena);
+	fathom_array_free(&stacks->threads);
+	free(stacks->frames);
+	free(stacks);
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Stacks being read: threads are copied or taken from a core, walked, and named as one batch.
+ */
+#ifndef FATHOM_STACK_STACKS_H
+#define FATHOM_STACK_STACKS_H
+
+#include "fathom/stack.h"
+#include "host/base/array.h"
+#include "host/base/memory.h"
+#include "host/stack/walk.h"
+#include "host/symbolize/answers.h"
+
+struct fathom_threads {
+	FATHOM_ARRAY_OF(struct fathom_thread);
+};
+
+struct fathom_stacks {
+	struct fathom_threads threads;
+	struct fathom_stack_frame *frames; /* of all threads, one behind the other */
+	struct fathom_answers *answers;    /* one for each frame */
+	struct fathom_arena arena;         /* texts and registers */
+};
+
+/* Stacks under construction. */
+struct fathom_stacks_work {
+	struct fathom_stack_options options;
+	struct fathom_view *view;
+	struct fathom_walker *walker;
+	struct fathom_walk_frames frames; /* of all threads so far */
+	struct fathom_size_array ends;    /* of each thread, in frames */
+	struct fathom_stacks *to;
+};
+
+/* Copies @text into the arena; NULL without memory, or if @text is empty. */
+const char *fathom_stacks_text(struct fathom_stacks_work *w, const char *text);
+
+/*
+ * Adds @thread, whose frames are those that were walked since the last one was added. @r: its
+ * registers, or NULL.
+ */
+fathom_err fathom_stacks_add(struct fathom_stacks_work *w, struct fathom_thread *thread,
+			     const struct fathom_registers *r);
+
+/* Adds the threads of a live process (live_threads.c). */
+fathom_err fathom_stacks_add_live(struct fathom_stacks_work *w, const struct fathom_live *live,
+				  struct fathom_errinfo *reterr);
+
+#endif

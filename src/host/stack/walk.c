@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: MIT */
+#include "host/stack/walk.h"
+
+#include <stdlib.h>
+
+#include "host/module/module.h"
+#include "safe/base/limits.h"
+#include "safe/base/pc.h"
+
+/* What is known of one looked-up pc. */
+struct known_pc {
+	uint64_t pc;   /* as looked up */
+	uint64_t bias; /* of its module */
+	bool is_set;
+	bool is_code;   /* in executable memory */
+	bool has_row;   /* row is valid */
+	bool is_signal; /* of a signal frame: the caller's pc is exact */
+	bool is_jit;    /* of JIT code */
+	struct fathom_row row;
+};
+
+/* Entries of the cache of pcs; a power of two. Stacks of one program share most of their pcs. */
+#define KNOWN_PCS 1024
+
+struct fathom_walker {
+	struct fathom_view *view;
+	const struct fathom_unwind_arch *arch;
+	struct fathom_layout layout;
+	struct fathom_row_reader reader; /* scratch */
+	struct known_pc known[KNOWN_PCS];
+	/* the walk under way */
+	const struct fathom_walk *walk;
+	struct fathom_registers registers;
+	uint8_t kind; /* of the pc */
+	bool is_outside; /* something was read that is not in the copy of the stack */
+	struct fathom_step_memory memory;
+	struct fathom_reader stack;
+	fathom_err err;
+};
+
+/* Reads the stack from its copy, else memory as it is now. */
+static size_t read_stack(void *data, uint64_t avma, void *to, size_t size)
+{
+	struct fathom_walker *w = data;
+	const struct fathom_bytes copy = w->walk->stack;
+	const uint64_t at = avma - w->walk->stack_avma;
+
+	if (at < copy.size && size <= copy.size - at) {
+		memcpy(to, copy.data + at, size);
+		return size;
+	}
+	w->is_outside = true;
+	return fathom_view_read(w->view, avma, to, size);
+}
+
+fathom_err fathom_walker_create(struct fathom_view *v, struct fathom_walker **ret,
+				struct fathom_errinfo *reterr)
+{
+	struct fathom_walker *w = calloc(1, sizeof *w);
+
+	if (!w)
+		return fathom_fail_memory(reterr);
+	w->view = v;
+	w->err = v->target->ops->layout(v, &w->layout);
+	w->arch = w->err ? NULL : fathom_unwind_arch(w->layout.machine);
+	if (!w->arch) {
+		const fathom_err err = w->err;
+
+		free(w);
+		return err ? fathom_view_fail(v, err, reterr)
+			   : fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
+					 "its machine is none whose stacks fathom can walk: "
+					 "x86-64, i386, aarch64");
+	}
+	w->stack = (struct fathom_reader){ .read = read_stack, .data = w };
+	w->memory = (struct fathom_step_memory){ &w->stack, &v->memory, w->layout.swap };
+	*ret = w;
+	return FATHOM_OK;
+}
+
+void fathom_walker_destroy(struct fathom_walker *w)
+{
+	free(w);
+}
+
+uint32_t fathom_walker_machine(const struct fathom_walker *w)
+{
+	return w->layout.machine;
+}
+
+/* Finds the row of @k->pc, which is in @place. */
+static void find_row(struct fathom_walker *w, const struct fathom_place *place, struct known_pc *k)
+{
+	struct fathom_unwind_tables *tables = &place->holder->module->unwind;
+	const uint64_t svma = k->pc - place->bias;
+	struct fathom_fde fde;
+
+	k->bias = place->bias;
+	if (fathom_unwind_tables_find(tables, svma, &fde) ||
+	    fathom_row_reader_init(&w->reader, &fde, w->arch) ||
+	    fathom_row_find(&w->reader, svma))
+		return;
+	/* LuaJIT's assembler describes its interpreter without a rule for the CFA. */
+	if (w->reader.now.cfa.kind == FATHOM_RULE_UNSPECIFIED)
+		return;
+	k->row = w->reader.now;
+	k->has_row = true;
+	k->is_signal = fde.cie->is_signal_frame;
+	k->is_jit = place->source == FATHOM_SOURCE_GDB_JIT;
+}
+
+/* Returns what is known of @pc, looked up; NULL on failure: w->err says why. */
+static const struct known_pc *look_up(struct fathom_walker *w, uint64_t pc)
+{
+	struct known_pc *k = &w->known[pc * UINT64_C(0x9e3779b97f4a7c15) >> 54 & (KNOWN_PCS - 1)];
+	struct fathom_place place;
+
+	if (k->is_set && k->pc == pc)
+		return k;
+	w->err = fathom_view_locate_code(w->view, pc, &place);
+	if (w->err)
+		return NULL;
+	*k = (struct known_pc){ .pc = pc, .is_set = true, .is_code = place.is_code };
+	if (place.holder && place.is_code)
+		find_row(w, &place, k);
+	return k;
+}
+
+/* Returns whether @pc can be a return address: behind a call, in executable memory. */
+static bool is_return_address(struct fathom_walker *w, uint64_t pc)
+{
+	struct fathom_place place;
+
+	return pc && !fathom_view_locate(w->view, pc - 1, &place) && place.is_code &&
+	       fathom_step_is_behind_call(w->arch, &w->memory, pc);
+}
+
+/*
+ * Returns whether @w->registers, found by a frame pointer, can be a frame of JIT code that was not
+ * called but jumped to with a return address made by hand, as HotSpot's interpreter does: in code of
+ * no file, in a chain of frame pointers that goes on.
+ */
+static bool is_made_frame(struct fathom_walker *w)
+{
+	struct fathom_registers next = w->registers;
+	struct fathom_place place;
+
+	return !fathom_view_locate(w->view, next.pc - 1, &place) && place.is_code &&
+	       !place.holder &&
+	       fathom_step_frame_pointer(w->arch, &w->memory, &next) == FATHOM_STOP_NONE &&
+	       !fathom_view_locate(w->view, next.pc - 1, &place) && place.is_code;
+}
+
+/* Words that a scan looks at. */
+#define SCAN_WORDS 512
+
+/* Looks for a return address further up the stack. */
+static enum fathom_stop scan(struct fathom_walker *w)
+{
+	struct fathom_registers *r = &w->registers;
+
+	if (!fathom_register_known(r, w->arch->sp))
+		return FATHOM_STOP_REGISTER;
+	for (uint64_t i = 0; i < SCAN_WORDS; i++) {
+		const uint64_t at = r->sp + i * w->arch->word;
+		uint64_t pc;
+
+		if (!fathom_reader_uint(&w->stack, at, w->arch->word, w->memory.swap, &pc))
+			return i ? FATHOM_STOP_NO_RULE : FATHOM_STOP_UNREADABLE;
+		if (!is_return_address(w, pc))
+			continue;
+		r->known = 0;
+		r->pc = pc;
+		r->sp = at + w->arch->word;
+		fathom_register_set(r, w->arch->pc, r->pc);
+		fathom_register_set(r, w->arch->sp, r->sp);
+		return FATHOM_STOP_NONE;
+	}
+	return FATHOM_STOP_NO_RULE;
+}
+
+/* Steps where nothing describes the code: by what the stack looks like. */
+static enum fathom_stop step_by_guess(struct fathom_walker *w, uint8_t *trust)
+{
+	const struct fathom_registers before = w->registers;
+	enum fathom_stop stop;
+
+	if (!fathom_register_known(&before, w->arch->fp))
+		return FATHOM_STOP_REGISTER;
+	*trust = FATHOM_TRUST_FRAME_POINTER;
+	stop = fathom_step_frame_pointer(w->arch, &w->memory, &w->registers);
+	if (stop == FATHOM_STOP_ENTRY)
+		return stop;
+	if (stop == FATHOM_STOP_NONE &&
+	    (is_return_address(w, w->registers.pc) || is_made_frame(w)))
+		return stop;
+	w->registers = before;
+	*trust = FATHOM_TRUST_SCAN;
+	return scan(w);
+}
+
+/* Steps from a pc that is no code: something called it. */
+static enum fathom_stop step_bad_call(struct fathom_walker *w, uint8_t *trust)
+{
+	const struct fathom_registers before = w->registers;
+	enum fathom_stop stop;
+
+	*trust = FATHOM_TRUST_DECODED;
+	stop = fathom_step_bad_call(w->arch, &w->memory, &w->registers);
+	if (stop == FATHOM_STOP_NONE && !is_return_address(w, w->registers.pc)) {
+		w->registers = before;
+		stop = FATHOM_STOP_NO_RULE;
+	}
+	return stop;
+}
+
+/* Goes on to the caller; *@trust says how. */
+static enum fathom_stop step(struct fathom_walker *w, uint8_t *trust)
+{
+	const uint64_t pc = fathom_pc_subtract(w->registers.pc, w->kind);
+	const bool is_exact = w->kind == FATHOM_PC_EXACT;
+	const struct known_pc *k = look_up(w, pc);
+	enum fathom_stop stop;
+	bool is_signal;
+
+	if (!k)
+		return FATHOM_STOP_NO_RULE;
+	w->kind = FATHOM_PC_RETURN;
+	if (k->has_row) {
+		*trust = k->is_signal ? FATHOM_TRUST_SIGNAL
+			 : k->is_jit  ? FATHOM_TRUST_JIT_CFI
+				      : FATHOM_TRUST_CFI;
+		if (k->is_signal)
+			w->kind = FATHOM_PC_EXACT;
+		return fathom_step_row(&k->row, k->bias, w->arch, &w->memory, &w->registers);
+	}
+	if (!k->is_code)
+		return is_exact ? step_bad_call(w, trust) : FATHOM_STOP_NO_RULE;
+	stop = fathom_step_signal(w->arch, &w->memory, &w->registers, &is_signal);
+	if (is_signal) {
+		*trust = FATHOM_TRUST_SIGNAL;
+		w->kind = FATHOM_PC_EXACT;
+		return stop;
+	}
+	return step_by_guess(w, trust);
+}
+
+static bool push(struct fathom_walker *w, uint8_t trust)
+{
+	const struct fathom_registers *r = &w->registers;
+	const struct fathom_walk_frame f = {
+		.pc = r->pc,
+		.sp = fathom_register_known(r, w->arch->sp) ? r->sp : FATHOM_NO_ADDRESS,
+		.kind = w->kind,
+		.trust = trust
+	};
+
+	if (!fathom_array_push(w->walk->frames, f))
+		w->err = FATHOM_E_MEMORY;
+	return !w->err;
+}
+
+/* What guards a walk against cycles. */
+struct guard {
+	uint64_t pc; /* of a frame some steps ago */
+	uint64_t sp;
+	size_t power; /* steps until a later frame takes its place (Brent) */
+	size_t length;
+	unsigned falls; /* how often the stack pointer fell or stayed */
+};
+
+/* Times that a walk may go to another stack below, as fibers and signal stacks do. */
+#define MAX_FALLS 64
+
+/* Returns whether the frame after one at @sp shows that the walk is in a cycle. */
+static bool is_cycle(struct guard *g, const struct fathom_registers *r, uint64_t sp)
+{
+	if (r->sp <= sp && ++g->falls > MAX_FALLS)
+		return true;
+	if (g->length && r->pc == g->pc && r->sp == g->sp)
+		return true;
+	if (++g->length >= g->power) {
+		g->power *= 2;
+		g->length = 1;
+		g->pc = r->pc;
+		g->sp = r->sp;
+	}
+	return false;
+}
+
+static enum fathom_stop run(struct fathom_walker *w, struct fathom_walk *walk)
+{
+	const size_t first = walk->frames->n;
+	struct guard guard = { .power = 2 };
+	uint8_t trust = FATHOM_TRUST_REGISTERS;
+
+	while (push(w, trust)) {
+		const uint64_t sp = w->registers.sp;
+		enum fathom_stop stop;
+
+		if (!w->is_outside)
+			walk->n_inside = walk->frames->n - first;
+		if (walk->frames->n - first >= walk->max_frames)
+			return FATHOM_STOP_LIMIT;
+		stop = step(w, &trust);
+		if (stop || w->err)
+			return stop;
+		if (fathom_register_known(&w->registers, w->arch->sp) &&
+		    is_cycle(&guard, &w->registers, sp))
+			return FATHOM_STOP_LOOP;
+	}
+	return FATHOM_STOP_NONE;
+}
+
+fathom_err fathom_walker_run(struct fathom_walker *w, struct fathom_walk *walk)
+{
+	w->walk = walk;
+	w->registers = *walk->registers;
+	w->kind = FATHOM_PC_EXACT;
+	w->is_outside = false;
+	w->err = FATHOM_OK;
+	walk->n_inside = 0;
+	walk->stop = run(w, walk);
+	return w->err;
+}

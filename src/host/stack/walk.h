@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Walks a stack: from the registers of a thread to its frames, the innermost first. Each step takes
+ * the first of these that has an answer: call frame information; the bytes of a signal trampoline;
+ * a call to an address that is no code; a frame pointer; a bounded scan for a return address. The
+ * last three must lead behind a call, in executable memory.
+ */
+#ifndef FATHOM_STACK_WALK_H
+#define FATHOM_STACK_WALK_H
+
+#include "fathom/stack.h"
+#include "host/base/array.h"
+#include "host/target/target.h"
+#include "safe/unwind/step.h"
+
+/* A frame: what struct fathom_stack_frame says of it, without names. */
+struct fathom_walk_frame {
+	uint64_t pc;
+	uint64_t sp;
+	uint8_t kind;  /* enum fathom_pc_kind */
+	uint8_t trust; /* enum fathom_trust */
+};
+
+struct fathom_walk_frames {
+	FATHOM_ARRAY_OF(struct fathom_walk_frame);
+};
+
+/* A thread whose stack is walked. */
+struct fathom_walk {
+	const struct fathom_registers *registers;
+	uint64_t stack_avma;        /* of the first byte of stack */
+	struct fathom_bytes stack;  /* a copy; what is not in it is read from the view */
+	size_t max_frames;
+	struct fathom_walk_frames *frames; /* the frames are appended */
+	/* results */
+	enum fathom_stop stop;
+	size_t n_inside; /* frames that were found in the copy alone */
+};
+
+struct fathom_walker;
+
+/* Prepares to walk stacks in @v. FATHOM_E_UNSUPPORTED for an unknown machine; FATHOM_E_MEMORY. */
+fathom_err fathom_walker_create(struct fathom_view *v, struct fathom_walker **ret,
+				struct fathom_errinfo *reterr);
+void fathom_walker_destroy(struct fathom_walker *w);
+
+/* Returns the machine of the program. */
+uint32_t fathom_walker_machine(const struct fathom_walker *w);
+
+/* Walks one stack. Fails only without memory, or as fathom_view_locate() does. */
+fathom_err fathom_walker_run(struct fathom_walker *w, struct fathom_walk *walk);
+
+#endif

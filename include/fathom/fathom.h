@@ -51,6 +51,7 @@
 #include <fathom/symbolize.h>
 #include <fathom/target.h>
 #include <fathom/trust.h>
+#include <fathom/unwind.h>
 #include <fathom/value.h>
 #include <fathom/version.h>
 

@@ -42,7 +42,9 @@ enum fathom_self_flag {
 	 * Prepare files, lines and inlined calls, too, not only names: decode all debug information
 	 * of all modules and store it in the index cache, or load it from there.
 	 */
-	FATHOM_SELF_FULL = 1u << 0
+	FATHOM_SELF_FULL = 1u << 0,
+	/** Prepare unwind rules, too: for fathom_unwind(). */
+	FATHOM_SELF_UNWIND = 1u << 1
 };
 
 /** Options of fathom_self_prepare(); as struct fathom_options. */

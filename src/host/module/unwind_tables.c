@@ -531,6 +531,30 @@ fathom_err fathom_unwind_tables_find(struct fathom_unwind_tables *u, uint64_t sv
 	return err;
 }
 
+fathom_err fathom_unwind_tables_walk(struct fathom_unwind_tables *u, bool rest,
+				     bool (*fn)(const struct fathom_fde *fde, void *data),
+				     void *data)
+{
+	const bool any = rest ? u->n_sections > u->n_bounding : u->n_bounding != 0;
+	const struct fathom_fde_index *x = any ? index_of(u, rest) : NULL;
+	struct fathom_fde fde;
+	bool more = true;
+
+	if (any && !x)
+		return FATHOM_E_MEMORY;
+	for (size_t i = 0; any && i < x->list.n && more; i++) {
+		const uint32_t section = x->section ? x->section[i] : 0;
+		const struct fathom_cfi cfi = fathom_unwind_tables_section(u, section);
+		const fathom_err err = read_fde(u, &cfi, section, x->off[i],
+						x->list.ranges[i].key, NULL, &fde);
+
+		if (err == FATHOM_E_LIMIT)
+			return err;
+		more = err || fn(&fde, data);
+	}
+	return FATHOM_OK;
+}
+
 /* Bounds of functions ------------------------------------------------------------------------ */
 
 static bool bounds_at(struct fathom_bounds *b, uint64_t svma, struct fathom_range *ret)

@@ -6,6 +6,7 @@
 
 #include "host/base/progress.h"
 #include "host/module/cache_key.h"
+#include "host/module/rule_table.h"
 #include "host/target/own_process.h"
 #include "safe/self/loader.h"
 
@@ -49,6 +50,7 @@ static void free_prepared(struct host_self *h, struct fathom_self_prepared *p)
 	free(p->winners);
 	free(p->buckets);
 	free(p->symbols);
+	free(p->rules);
 	free(p->path);
 	free(p);
 }
@@ -161,6 +163,18 @@ static struct fathom_self_prepared *find_prepared(const struct host_self *h,
 	return old;
 }
 
+/* Makes the unwind rules of @m. Without room for them, its code ends walks. */
+static fathom_err copy_rules(struct fathom_module *m, struct fathom_self_prepared *p)
+{
+	const fathom_err err = fathom_rule_table_make(m, &p->rules);
+
+	if (err)
+		return err == FATHOM_E_MEMORY ? err : FATHOM_OK;
+	p->module.rules = p->rules;
+	p->bytes += p->rules->n_rows * UINT64_C(4) + p->rules->n_pages * UINT64_C(4);
+	return FATHOM_OK;
+}
+
 /* Copies the needed data of @m; also fails if its file was truncated meanwhile. */
 static fathom_err copy_module(struct look *l, struct fathom_module *m,
 			      struct fathom_self_prepared *p)
@@ -168,6 +182,8 @@ static fathom_err copy_module(struct look *l, struct fathom_module *m,
 	if (l->self->flags & FATHOM_SELF_FULL)
 		FATHOM_TRY(fathom_self_copy_lines(m, p));
 	FATHOM_TRY(fathom_self_copy_names(m, p));
+	if (l->self->flags & FATHOM_SELF_UNWIND)
+		FATHOM_TRY(copy_rules(m, p));
 	return fathom_module_check(m, &l->info);
 }
 
@@ -581,11 +597,20 @@ static bool init_tables(struct host_self *h)
 	return true;
 }
 
+/* Makes the cache of rules, if unwinding is prepared. */
+static bool init_rules(struct host_self *h)
+{
+	if (!(h->flags & FATHOM_SELF_UNWIND))
+		return true;
+	h->self.rules = calloc(FATHOM_SELF_RULES, sizeof *h->self.rules);
+	return h->self.rules != NULL;
+}
+
 static fathom_err check_options(const struct fathom_self_options *options,
 				struct fathom_self_options *ret, struct fathom_errinfo *reterr)
 {
 	*ret = (struct fathom_self_options){ .size = sizeof *ret };
-	if (options && (!FATHOM_OPTIONS_READ(options, ret, FATHOM_SELF_FULL) || ret->reserved1))
+	if (options && (!FATHOM_OPTIONS_READ(options, ret, FATHOM_SELF_FULL | FATHOM_SELF_UNWIND) || ret->reserved1))
 		return fathom_fail_options(reterr);
 	return FATHOM_OK;
 }
@@ -610,7 +635,7 @@ fathom_err fathom_self_prepare(struct fathom *session, const struct fathom_self_
 	fathom_call_begin(&call, session);
 	err = fathom_search_paths_create(session, o.target, &h->paths, reterr);
 	if (!err)
-		err = init_tables(h) ? fathom_self_refresh(&h->self, reterr)
+		err = init_tables(h) && init_rules(h) ? fathom_self_refresh(&h->self, reterr)
 				     : fathom_fail_memory(reterr);
 	err = fathom_call_end(&call, err, reterr);
 	if (err) {
@@ -643,6 +668,7 @@ void fathom_self_destroy(struct fathom_self *self)
 	}
 	for (int i = 0; i < 2; i++)
 		table_free(atomic_load(&h->self.tables[i]));
+	free(h->self.rules);
 	fathom_notes_deinit(&h->notes);
 	fathom_search_paths_release(h->paths);
 	pthread_mutex_destroy(&h->lock);

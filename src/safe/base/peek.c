@@ -6,7 +6,7 @@
 #include "safe/base/sys.h"
 
 /* No single read crosses a page boundary: a page is readable as a whole or not at all. */
-#define PAGE 4096
+#define PAGE FATHOM_PEEK_PAGE
 
 /* struct iovec */
 struct piece {
@@ -36,15 +36,22 @@ __attribute__((no_sanitize("address", "thread", "undefined"))) static void copy_
 		to[i] = ((const volatile uint8_t *)avma)[i];
 }
 
+/* Reads the @n pieces at @remote to @to; returns the kernel's result. */
+static long read_pieces(const struct piece *remote, size_t n, void *to, size_t size)
+{
+	const struct piece local = { to, size };
+	/* Not kept: it changes at fork(). */
+	const long pid = fathom_sys(SYS_getpid, 0, 0, 0, 0, 0, 0);
+
+	return fathom_sys(SYS_process_vm_readv, pid, (long)(uintptr_t)&local, 1,
+			  (long)(uintptr_t)remote, (long)n, 0);
+}
+
 /* Reads @size bytes of one page; false if they are not there. */
 static bool read_piece(uintptr_t avma, void *to, size_t size)
 {
-	const struct piece local = { to, size };
 	const struct piece remote = { (void *)avma, size };
-	/* Not kept: it changes at fork(). */
-	const long pid = fathom_sys(SYS_getpid, 0, 0, 0, 0, 0, 0);
-	const long got = fathom_sys(SYS_process_vm_readv, pid, (long)(uintptr_t)&local, 1,
-				    (long)(uintptr_t)&remote, 1, 0);
+	const long got = read_pieces(&remote, 1, to, size);
 
 	if (got >= 0 || got == -BAD_ADDRESS)
 		return got == (long)size;
@@ -67,6 +74,25 @@ size_t fathom_peek(uint64_t avma, void *to, size_t size)
 			break;
 		done += now;
 	}
+	return done;
+}
+
+size_t fathom_peek_pages(uintptr_t avma, size_t n)
+{
+	struct piece remote[FATHOM_PEEK_PAGES];
+	uint8_t bytes[FATHOM_PEEK_PAGES];
+	size_t done = 0;
+	long got;
+
+	n = n < FATHOM_PEEK_PAGES ? n : FATHOM_PEEK_PAGES;
+	avma -= avma % PAGE;
+	for (size_t i = 0; i < n; i++)
+		remote[i] = (struct piece){ (void *)(avma + i * PAGE), 1 };
+	got = read_pieces(remote, n, bytes, n);
+	if (got >= 0 || got == -BAD_ADDRESS)
+		return got < 0 ? 0 : (size_t)got;
+	while (done < n && probe(avma + done * PAGE))
+		done++;
 	return done;
 }
 

@@ -17,6 +17,14 @@
 /* Reads up to @size bytes at @avma. Returns how many could be read, from the start. */
 size_t fathom_peek(uint64_t avma, void *to, size_t size);
 
+/* The step of fathom_peek_pages(), in bytes: no page of any machine is smaller. */
+#define FATHOM_PEEK_PAGE 4096
+/* Most pages of one call of fathom_peek_pages(). */
+#define FATHOM_PEEK_PAGES 16
+
+/* Returns how many of the @n pages from @avma on can be read, up to the first that cannot. */
+size_t fathom_peek_pages(uintptr_t avma, size_t n);
+
 /*
  * Reads the NUL-terminated string at @avma into @to, of @cap bytes. Returns false if it does not
  * fit or its end cannot be read.

@@ -325,6 +325,28 @@ static bool answer_guarded(const struct fathom_self *self, uint64_t pc, uint32_t
 	return there;
 }
 
+struct fathom_unwind_rule fathom_self_find_rule(const struct fathom_self *self, uintptr_t avma,
+						bool *ret_stays)
+{
+	struct fathom_unwind_rule rule = { .kind = FATHOM_UNWIND_NONE };
+	const struct fathom_self_module *m;
+	struct fathom_self_place place;
+	bool there;
+
+	*ret_stays = false;
+	/* Counted as a reader first: the place may be about to be freed. */
+	(void)atomic_fetch_add(self->readers, 1);
+	there = find_place(self, avma, &place) && is_there(&place, avma);
+	if (there) {
+		m = (const struct fathom_self_module *)place.module;
+		*ret_stays = place.flags & FATHOM_SELF_STAYS;
+		if (m->rules)
+			rule = *fathom_unwind_table_find(m->rules, avma - place.bias);
+	}
+	(void)atomic_fetch_sub(self->readers, 1);
+	return rule;
+}
+
 /* Divides @buffer; false when it is too small. */
 static bool make_room(struct fathom_pc pc, void *buffer, size_t size, struct fathom_self_room *ret)
 {

@@ -22,7 +22,7 @@
 
 #include <stdatomic.h>
 
-#include "fathom/self.h"
+#include "fathom/unwind.h"
 #include "safe/index/index.h"
 
 /* A symbol. Names are offsets in the module's strings. */
@@ -66,6 +66,7 @@ struct fathom_self_module {
 	const struct fathom_self_symbol *symbols;
 	const struct fathom_index *lines;              /* NULL if none; all pages are checked */
 	const struct fathom_self_demangled *demangled; /* sorted by linkage */
+	const struct fathom_unwind_table *rules;       /* NULL: not prepared */
 };
 
 #define FATHOM_SELF_STAYS 1u /* the module is never unloaded */
@@ -97,7 +98,20 @@ struct fathom_self_table {
 	struct fathom_self_row *rows;
 };
 
+/*
+ * A rule that was found for a pc, packed (safe/unwind/local.c). Threads store both words without
+ * order; a reader believes them only if @key, from which the rule's bits are taken away, is its own.
+ */
+struct fathom_self_rule {
+	_Atomic uint64_t key;
+	_Atomic uint64_t rule;
+};
+
+/* Rules that are kept; a power of two. */
+#define FATHOM_SELF_RULES 4096
+
 struct fathom_self {
+	struct fathom_self_rule *rules; /* FATHOM_SELF_RULES; NULL: unwinding was not prepared */
 	_Atomic uint32_t generation;
 	_Atomic(struct fathom_self_table *) tables[2];
 	_Atomic uint32_t *readers; /* those that read modules that may be unloaded */
@@ -110,6 +124,13 @@ struct fathom_self {
  */
 void fathom_self_publish(struct fathom_self *self, const struct fathom_self_place *places,
 			 uint32_t n);
+
+/*
+ * Finds the rule of the code at @avma; FATHOM_UNWIND_NONE if its module was not prepared, or is no
+ * longer there. *@ret_stays: the module is never unloaded.
+ */
+struct fathom_unwind_rule fathom_self_find_rule(const struct fathom_self *self, uintptr_t avma,
+						bool *ret_stays);
 
 /* What an answer is put into: a part of the caller's buffer. */
 struct fathom_self_room {

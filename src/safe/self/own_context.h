@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Registers of the calling thread. One file for each machine; own_context_none.c is for the others.
+ *
+ * Safety: as-safe.
+ */
+#ifndef FATHOM_SELF_OWN_CONTEXT_H
+#define FATHOM_SELF_OWN_CONTEXT_H
+
+#include "safe/unwind/registers.h"
+
+/* Returns the machine whose stacks can be walked here; EM_NONE: none. */
+uint32_t fathom_own_context_machine(void);
+
+/* Reads the registers in @context, the ucontext_t of a signal handler. */
+void fathom_own_context(const void *context, struct fathom_registers *ret);
+
+/* Returns @pc without the signature that aarch64's return addresses may have. */
+uintptr_t fathom_own_strip(uintptr_t pc);
+
+#endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+#include <elf.h>
+
+#include "safe/self/own_context.h"
+
+uint32_t fathom_own_context_machine(void)
+{
+	return EM_NONE;
+}
+
+void fathom_own_context(const void *context, struct fathom_registers *ret)
+{
+	(void)context;
+	*ret = (struct fathom_registers){ .machine = EM_NONE };
+}
+
+uintptr_t fathom_own_strip(uintptr_t pc)
+{
+	return pc;
+}

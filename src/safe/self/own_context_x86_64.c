@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include <elf.h>
+#include <ucontext.h>
+
+#include "safe/self/own_context.h"
+
+uint32_t fathom_own_context_machine(void)
+{
+	return EM_X86_64;
+}
+
+void fathom_own_context(const void *context, struct fathom_registers *ret)
+{
+	/* By DWARF number (x86-64 psABI, figure 3.36). */
+	static const uint8_t order[] = { REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI,
+					 REG_RBP, REG_RSP, REG_R8,  REG_R9,  REG_R10, REG_R11,
+					 REG_R12, REG_R13, REG_R14, REG_R15, REG_RIP };
+	const ucontext_t *c = context;
+
+	ret->machine = EM_X86_64;
+	ret->known = 0;
+	for (uint8_t i = 0; i < sizeof order; i++)
+		fathom_register_set(ret, i, (uint64_t)c->uc_mcontext.gregs[order[i]]);
+	ret->pc = ret->value[16];
+	ret->sp = ret->value[7];
+}
+
+uintptr_t fathom_own_strip(uintptr_t pc)
+{
+	return pc;
+}

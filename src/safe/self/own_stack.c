@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Unwinds the calling thread: fathom_unwind().
+ *
+ * A frame costs a look into the cache of rules, keyed by pc, two loads from the stack, and no
+ * system call. What is not in the cache is looked up in the table of its module; a signal frame, or
+ * code without rules, takes the steps that other processes' stacks take (safe/unwind/step.h), by
+ * checked reads.
+ */
+#include "safe/base/pc.h"
+#include "safe/base/peek.h"
+#include "safe/base/sys.h"
+#include "safe/self/own_context.h"
+#include "safe/self/table.h"
+#include "safe/unwind/step.h"
+
+#define WORD sizeof(uintptr_t)
+
+/* A walk under way. */
+struct walk {
+	const struct fathom_self *self;
+	const struct fathom_unwind_arch *arch;
+	uint64_t generation; /* of the table, as a part of keys */
+	uintptr_t low;       /* readable stack */
+	uintptr_t high;
+	uintptr_t pc;
+	uintptr_t sp;
+	uintptr_t fp;
+	bool has_fp;
+	uint8_t kind;  /* enum fathom_pc_kind, of pc */
+	uint8_t trust; /* the least reliable so far */
+	const struct fathom_registers *all; /* of an interrupted frame; NULL: of a caller */
+};
+
+/* Checked reads ------------------------------------------------------------------------------ */
+
+static size_t read_checked(void *data, uint64_t avma, void *to, size_t size)
+{
+	(void)data;
+	return fathom_peek(avma, to, size);
+}
+
+static const struct fathom_reader checked = { .read = read_checked };
+static const struct fathom_step_memory memory = { .stack = &checked, .code = &checked };
+
+/* Finds out how much of the stack around @avma can be read; returns false if nothing. */
+static bool prove(struct walk *w, uintptr_t avma)
+{
+	const uintptr_t page = avma - avma % FATHOM_PEEK_PAGE;
+	/* What follows the part that is known already joins it. */
+	const bool joins = w->high && avma >= w->high &&
+			   page - w->high < FATHOM_PEEK_PAGES * FATHOM_PEEK_PAGE;
+	const uintptr_t from = joins ? w->high : page;
+	const size_t n = fathom_peek_pages(from, FATHOM_PEEK_PAGES);
+
+	if (from + n * FATHOM_PEEK_PAGE <= avma)
+		return false;
+	if (!joins)
+		w->low = page;
+	w->high = from + n * FATHOM_PEEK_PAGE;
+	return true;
+}
+
+/* Returns whether the word at @avma can be loaded. */
+static bool is_readable(struct walk *w, uintptr_t avma)
+{
+	if (avma >= w->low && avma < w->high && w->high - avma >= WORD)
+		return true;
+	return avma % WORD == 0 && prove(w, avma);
+}
+
+__attribute__((no_sanitize("address"))) static uintptr_t load(uintptr_t avma)
+{
+	return *(const uintptr_t *)avma;
+}
+
+/* Rules -------------------------------------------------------------------------------------- */
+
+/*
+ * A rule in 64 bits: kind 4, flags 4, ra_offset 16, fp_offset 16, cfa_offset 23, from low to high;
+ * the highest bit says that it is not plain.
+ */
+#define NOT_PLAIN (UINT64_C(1) << 63)
+
+/* Flags of rules that need more than the CFA, the return address and a saved frame pointer. */
+#define SPECIAL (FATHOM_UNWIND_FP_LOST | FATHOM_UNWIND_FP_BY_FP | FATHOM_UNWIND_RA_SIGNED)
+
+/* A plain rule has one of two kinds; this bit tells them apart. */
+#define BY_FP UINT64_C(2)
+_Static_assert(FATHOM_UNWIND_SP == 1 && FATHOM_UNWIND_FP == 2, "a bit tells kinds apart");
+
+static uint64_t pack(const struct fathom_unwind_rule *r)
+{
+	const bool is_plain = (r->kind == FATHOM_UNWIND_SP || r->kind == FATHOM_UNWIND_FP) &&
+			      !(r->flags & SPECIAL) && r->ra_offset;
+
+	return (uint64_t)r->kind | (uint64_t)r->flags << 4 | (uint64_t)(uint16_t)r->ra_offset << 8 |
+	       (uint64_t)(uint16_t)r->fp_offset << 24 |
+	       (uint64_t)((uint32_t)r->cfa_offset & 0x7fffff) << 40 | (is_plain ? 0 : NOT_PLAIN);
+}
+
+static inline uint8_t kind_of(uint64_t rule)
+{
+	return rule & 15;
+}
+
+static inline uint8_t flags_of(uint64_t rule)
+{
+	return rule >> 4 & 15;
+}
+
+static inline intptr_t ra_of(uint64_t rule)
+{
+	return (intptr_t)(int16_t)(rule >> 8) * (intptr_t)WORD;
+}
+
+static inline intptr_t fp_of(uint64_t rule)
+{
+	return (intptr_t)(int16_t)(rule >> 24) * (intptr_t)WORD;
+}
+
+static inline intptr_t cfa_of(uint64_t rule)
+{
+	return (intptr_t)((int64_t)(rule << 1) >> 41);
+}
+
+/* Kinds whose rules need nothing but these 64 bits. */
+static bool is_packed(const struct fathom_unwind_rule *r)
+{
+	return r->kind == FATHOM_UNWIND_SP || r->kind == FATHOM_UNWIND_FP ||
+	       r->kind == FATHOM_UNWIND_AT_FP || r->kind == FATHOM_UNWIND_END;
+}
+
+static struct fathom_self_rule *slot_of(const struct walk *w, uintptr_t at)
+{
+	/* Cheap: the next frame waits for it. The low bits of return addresses are random. */
+	return &w->self->rules[(at ^ at >> 11) & (FATHOM_SELF_RULES - 1)];
+}
+
+/* Finds the rule in the cache; returns false if it is not there. */
+static inline bool find_kept(const struct walk *w, uintptr_t at, uint64_t *ret)
+{
+	const struct fathom_self_rule *slot = slot_of(w, at);
+	const uint64_t rule = atomic_load_explicit(&slot->rule, memory_order_relaxed);
+	const uint64_t key = atomic_load_explicit(&slot->key, memory_order_relaxed);
+
+	*ret = rule;
+	return (key ^ rule) == ((uint64_t)at ^ w->generation) && kind_of(rule);
+}
+
+/* Steps -------------------------------------------------------------------------------------- */
+
+static enum fathom_stop go_to(struct walk *w, uintptr_t pc, uintptr_t sp)
+{
+	if (!pc)
+		return FATHOM_STOP_ENTRY;
+	/* Callers are further out. */
+	if (sp <= w->sp && !w->all)
+		return FATHOM_STOP_LOOP;
+	w->pc = pc;
+	w->sp = sp;
+	w->kind = FATHOM_PC_RETURN;
+	w->all = NULL;
+	return FATHOM_STOP_NONE;
+}
+
+/* Goes to the caller, whose CFA is @cfa. */
+static inline enum fathom_stop step_to(struct walk *w, uint64_t rule, uintptr_t cfa)
+{
+	const uint8_t flags = flags_of(rule);
+	const intptr_t ra = ra_of(rule);
+	uintptr_t pc;
+
+	if (cfa < w->sp) /* a stack that the compiler aligned is never below */
+		return FATHOM_STOP_LOOP;
+	if (ra) {
+		if (!is_readable(w, cfa + (uintptr_t)ra))
+			return FATHOM_STOP_UNREADABLE;
+		pc = load(cfa + (uintptr_t)ra);
+	} else if (w->all && w->arch->link != FATHOM_NO_REGISTER) {
+		pc = (uintptr_t)w->all->value[w->arch->link];
+	} else {
+		return FATHOM_STOP_REGISTER;
+	}
+	if (flags & FATHOM_UNWIND_RA_SIGNED)
+		pc = fathom_own_strip(pc);
+	if (flags & FATHOM_UNWIND_FP_SAVED) {
+		const uintptr_t at =
+			(flags & FATHOM_UNWIND_FP_BY_FP ? w->fp : cfa) + (uintptr_t)fp_of(rule);
+
+		if (!is_readable(w, at))
+			return FATHOM_STOP_UNREADABLE;
+		w->fp = load(at);
+	} else if (flags & FATHOM_UNWIND_FP_LOST) {
+		w->has_fp = false;
+	}
+	return go_to(w, pc, cfa);
+}
+
+/* Steps by a packed rule. */
+static inline enum fathom_stop step_packed(struct walk *w, uint64_t rule)
+{
+	uintptr_t at;
+
+	switch (kind_of(rule)) {
+	case FATHOM_UNWIND_SP:
+		return step_to(w, rule, w->sp + (uintptr_t)cfa_of(rule));
+	case FATHOM_UNWIND_FP:
+		if (!w->has_fp)
+			return FATHOM_STOP_REGISTER;
+		return step_to(w, rule, w->fp + (uintptr_t)cfa_of(rule));
+	case FATHOM_UNWIND_AT_FP:
+		at = w->fp + (uintptr_t)cfa_of(rule);
+		if (!w->has_fp)
+			return FATHOM_STOP_REGISTER;
+		if (!is_readable(w, at))
+			return FATHOM_STOP_UNREADABLE;
+		return step_to(w, rule, load(at));
+	default:
+		return FATHOM_STOP_ENTRY;
+	}
+}
+
+/* Makes the registers of the frame for the steps of safe/unwind. */
+static struct fathom_registers registers_of(const struct walk *w)
+{
+	struct fathom_registers r = { .machine = w->arch->machine };
+
+	if (w->all)
+		return *w->all;
+	r.pc = w->pc;
+	r.sp = w->sp;
+	fathom_register_set(&r, w->arch->pc, w->pc);
+	fathom_register_set(&r, w->arch->sp, w->sp);
+	if (w->has_fp)
+		fathom_register_set(&r, w->arch->fp, w->fp);
+	return r;
+}
+
+static void take_registers(struct walk *w, const struct fathom_registers *r)
+{
+	w->pc = (uintptr_t)r->pc;
+	w->sp = (uintptr_t)r->sp;
+	w->has_fp = fathom_register_known(r, w->arch->fp);
+	w->fp = w->has_fp ? (uintptr_t)r->value[w->arch->fp] : 0;
+}
+
+static void trust(struct walk *w, uint8_t trust)
+{
+	w->trust = trust > w->trust ? trust : w->trust;
+}
+
+/* Goes on by the frame pointer, to code that is there and behind a call. */
+static enum fathom_stop step_frame_pointer(struct walk *w)
+{
+	struct fathom_registers r = registers_of(w);
+	enum fathom_stop stop;
+
+	if (!w->has_fp)
+		return FATHOM_STOP_NO_RULE;
+	stop = fathom_step_frame_pointer(w->arch, &memory, &r);
+	if (stop)
+		return stop;
+	if (!fathom_step_is_behind_call(w->arch, &memory, r.pc))
+		return FATHOM_STOP_NO_RULE;
+	trust(w, FATHOM_TRUST_FRAME_POINTER);
+	take_registers(w, &r);
+	w->kind = FATHOM_PC_RETURN;
+	w->all = NULL;
+	return FATHOM_STOP_NONE;
+}
+
+/* Where the registers of an interrupted frame are kept while its caller is looked for. */
+static enum fathom_stop step_signal(struct walk *w, struct fathom_registers *room, bool *ret_is)
+{
+	struct fathom_registers r = registers_of(w);
+	enum fathom_stop stop;
+
+	stop = fathom_step_signal(w->arch, &memory, &r, ret_is);
+	if (!*ret_is || stop)
+		return stop;
+	trust(w, FATHOM_TRUST_SIGNAL);
+	*room = r;
+	take_registers(w, &r);
+	w->kind = FATHOM_PC_EXACT;
+	w->all = room;
+	return FATHOM_STOP_NONE;
+}
+
+/* Steps from a call to where no code is: the return address is where the call has put it. */
+static enum fathom_stop step_bad_call(struct walk *w)
+{
+	struct fathom_registers r = registers_of(w);
+	const enum fathom_stop stop = fathom_step_bad_call(w->arch, &memory, &r);
+
+	if (stop || !fathom_step_is_behind_call(w->arch, &memory, r.pc))
+		return FATHOM_STOP_NO_RULE;
+	trust(w, FATHOM_TRUST_DECODED);
+	take_registers(w, &r);
+	w->kind = FATHOM_PC_RETURN;
+	w->all = NULL;
+	return FATHOM_STOP_NONE;
+}
+
+/* Steps where the cache has no rule. */
+static enum fathom_stop step_slowly(struct walk *w, uintptr_t at, struct fathom_registers *room)
+{
+	struct fathom_unwind_rule rule;
+	bool is_signal = false;
+	bool stays;
+	uint8_t byte;
+	enum fathom_stop stop;
+
+	rule = fathom_self_find_rule(w->self, at, &stays);
+	if (is_packed(&rule)) {
+		const uint64_t packed = pack(&rule);
+		struct fathom_self_rule *slot = slot_of(w, at);
+
+		if (stays) {
+			atomic_store_explicit(&slot->rule, packed, memory_order_relaxed);
+			atomic_store_explicit(&slot->key, packed ^ at ^ w->generation,
+					      memory_order_relaxed);
+		}
+		return step_packed(w, packed);
+	}
+	if (rule.kind == FATHOM_UNWIND_PLT)
+		return step_to(w, pack(&rule),
+			       w->sp + (uintptr_t)rule.cfa_offset +
+				       ((w->pc & 15) >= rule.number ? WORD : 0));
+	if (rule.kind == FATHOM_UNWIND_REGISTER) {
+		if (!w->all || !fathom_register_known(w->all, rule.number))
+			return FATHOM_STOP_REGISTER;
+		return step_to(w, pack(&rule),
+			       (uintptr_t)w->all->value[rule.number] + (uintptr_t)rule.cfa_offset);
+	}
+	stop = step_signal(w, room, &is_signal);
+	if (is_signal)
+		return stop;
+	if (w->kind == FATHOM_PC_EXACT && fathom_peek(w->pc, &byte, 1) != 1)
+		return step_bad_call(w);
+	return rule.kind == FATHOM_UNWIND_OTHER ? FATHOM_STOP_NO_RULE : step_frame_pointer(w);
+}
+
+static inline enum fathom_stop step(struct walk *w, struct fathom_registers *room)
+{
+	const uintptr_t at = (uintptr_t)fathom_pc_subtract(w->pc, w->kind);
+	uint64_t rule;
+
+	return find_kept(w, at, &rule) ? step_packed(w, rule) : step_slowly(w, at, room);
+}
+
+/*
+ * Steps from caller to caller as long as rules are in the cache and the stack is known to be
+ * readable, and stores each. Returns how many frames are stored then, of which @n were before. All
+ * that changes is in local variables, which the compiler keeps in registers.
+ */
+static size_t run_kept(struct walk *w, uint64_t *pcs, uint8_t *kinds, size_t n, size_t cap)
+{
+	const struct walk known = *w;
+	const uintptr_t span = known.high - known.low - WORD;
+	uintptr_t pc = known.pc;
+	uintptr_t sp = known.sp;
+	uintptr_t fp = known.fp;
+
+	if (known.kind != FATHOM_PC_RETURN || !known.has_fp || known.high - known.low < WORD)
+		return n;
+	for (; n < cap; n++) {
+		uint64_t rule;
+		uintptr_t cfa;
+		uintptr_t at;
+
+		if (!find_kept(&known, pc - 1, &rule) || rule & NOT_PLAIN)
+			break;
+		cfa = (rule & BY_FP ? fp : sp) + (uintptr_t)cfa_of(rule);
+		at = cfa + (uintptr_t)ra_of(rule);
+		if (cfa <= sp || at - known.low > span || !load(at))
+			break;
+		pc = load(at);
+		if (flags_of(rule) & FATHOM_UNWIND_FP_SAVED) {
+			at = cfa + (uintptr_t)fp_of(rule);
+			/* Not before the part that is known: the return address is in it. */
+			if (at - known.low > span)
+				break;
+			fp = load(at);
+		}
+		sp = cfa;
+		w->pc = pc;
+		w->sp = sp;
+		w->fp = fp;
+		pcs[n] = pc;
+		if (kinds)
+			kinds[n] = FATHOM_PC_RETURN;
+	}
+	return n;
+}
+
+/* Most frames of one walk that are left out or stored. */
+#define MAX_FRAMES ((size_t)1 << 24)
+
+static void run(struct walk *w, uint32_t skip, uint64_t *pcs, uint8_t *kinds, size_t cap,
+		struct fathom_unwind_result *ret)
+{
+	struct fathom_registers room;
+	enum fathom_stop stop = FATHOM_STOP_NONE;
+	size_t n = 0;
+
+	for (size_t i = 0; !stop && i < MAX_FRAMES; i++) {
+		if (i >= skip) {
+			if (n == cap) {
+				stop = FATHOM_STOP_LIMIT;
+				break;
+			}
+			pcs[n] = w->pc;
+			if (kinds)
+				kinds[n] = w->kind;
+			n = run_kept(w, pcs, kinds, n + 1, cap);
+		}
+		stop = step(w, &room);
+	}
+	ret->n = n;
+	ret->stop = (uint8_t)(stop ? stop : FATHOM_STOP_LIMIT);
+	ret->trust = w->trust;
+}
+
+static fathom_err read_options(const struct fathom_unwind_options *options,
+			       struct fathom_unwind_options *ret)
+{
+	static const struct fathom_unwind_options none;
+
+	*ret = none;
+	if (!options)
+		return FATHOM_OK;
+	if (options->size != sizeof *ret || options->flags)
+		return FATHOM_E_ARGUMENT;
+	*ret = *options;
+	for (size_t i = 0; i < sizeof ret->reserved / sizeof *ret->reserved; i++)
+		if (ret->reserved[i])
+			return FATHOM_E_ARGUMENT;
+	return FATHOM_OK;
+}
+
+__attribute__((noinline)) fathom_err fathom_unwind(const struct fathom_self *self,
+						   const struct fathom_unwind_options *options,
+						   uint64_t *pcs, uint8_t *kinds, size_t cap,
+						   struct fathom_unwind_result *ret_result)
+{
+	struct fathom_registers context;
+	struct fathom_unwind_options o;
+	struct walk w = { .self = self, .arch = fathom_unwind_arch(fathom_own_context_machine()) };
+
+	FATHOM_TRY(read_options(options, &o));
+	if (!w.arch || !self->rules)
+		return FATHOM_E_UNSUPPORTED;
+	w.generation = (uint64_t)atomic_load_explicit(&self->generation, memory_order_acquire)
+		       << 48;
+	if (o.stack) {
+		w.low = (uintptr_t)o.stack->low;
+		w.high = (uintptr_t)o.stack->high;
+	}
+	if (o.context) {
+		fathom_own_context(o.context, &context);
+		take_registers(&w, &context);
+		w.all = &context;
+	} else {
+		w.pc = fathom_own_strip((uintptr_t)__builtin_return_address(0));
+		w.sp = (uintptr_t)__builtin_dwarf_cfa();
+		w.fp = *(const uintptr_t *)__builtin_frame_address(0);
+		w.has_fp = true;
+		w.kind = FATHOM_PC_RETURN;
+	}
+	run(&w, o.skip, pcs, kinds, cap, ret_result);
+	if (o.stack) {
+		o.stack->low = w.low;
+		o.stack->high = w.high;
+	}
+	return FATHOM_OK;
+}

@@ -243,7 +243,8 @@ static void decode(struct fathom_decoder *d, struct fathom_bytes bytes, uint64_t
 		ret->size = (uint8_t)bytes.size;
 		ret->bad = true;
 		ret->flow = FATHOM_FLOW_STOP;
-		fathom_text_cstr(text, "(bad)");
+		if (text)
+			fathom_text_cstr(text, "(bad)");
 		return;
 	}
 	insn = load_u32(bytes.data, swap);
@@ -253,12 +254,14 @@ static void decode(struct fathom_decoder *d, struct fathom_bytes bytes, uint64_t
 		/* It may be newer than the library: it may write any register. */
 		ret->writes = ~UINT32_C(0);
 		ret->flow = insn >> 16 ? FATHOM_FLOW_NEXT : FATHOM_FLOW_STOP;
-		print_word(insn, text);
+		if (text)
+			print_word(insn, text);
 		return;
 	}
 	analyse(ret, insn);
 	ret->writes |= i.writes & ~(UINT32_C(1) << SP_OR_ZR);
-	print(&i, ret, text);
+	if (text)
+		print(&i, ret, text);
 }
 
 static void close_decoder(struct fathom_decoder *d)

@@ -53,14 +53,49 @@ struct fathom_code {
 	uint32_t writes;      /* bits of the registers that it changes */
 };
 
+/* How an instruction moves addresses and words between registers and the stack. */
+enum fathom_move {
+	FATHOM_MOVE_OTHER, /* nothing that could be followed: see writes */
+	FATHOM_MOVE_COPY,  /* reg = base + value */
+	FATHOM_MOVE_LOAD,  /* reg = the word at base + value */
+	FATHOM_MOVE_STORE, /* width bytes at base + value = reg */
+	FATHOM_MOVE_PUSH,  /* width bytes below the stack pointer = reg */
+	FATHOM_MOVE_POP,   /* reg, or else the bytes at base + value = width bytes of the stack */
+	FATHOM_MOVE_LEAVE, /* stack pointer = frame pointer, then pop the frame pointer */
+	FATHOM_MOVE_ENTER  /* push the frame pointer, set it, value bytes of room */
+};
+
+/*
+ * What an instruction does to the stack. Registers are numbered as in its encoding; where reg or
+ * base is FATHOM_NO_REGISTER, the word or the address is not known.
+ */
+struct fathom_stack_code {
+	uint64_t value;  /* of the move; of a return: bytes that it takes beside the address */
+	uint64_t target; /* of a direct branch or call */
+	uint32_t writes; /* bits of the registers that it changes, without those of its move */
+	uint16_t width;  /* bytes */
+	uint8_t size;    /* bytes of the instruction */
+	uint8_t flow;    /* enum fathom_flow */
+	uint8_t move;    /* enum fathom_move */
+	uint8_t reg;
+	uint8_t base;
+	bool bad;        /* undecodable, or of another kind of code: a far call or return */
+	bool is_direct;  /* target is valid */
+	bool is_landing; /* marks where indirect branches may lead: endbr */
+};
+
 /* An open decoder for one machine and one syntax. For one thread. */
 struct fathom_decoder {
 	/*
-	 * Decodes the instruction at the start of @bytes, which is not empty, and writes its text.
-	 * If it cannot be decoded, the result is bad and has the size to skip.
+	 * Decodes the instruction at the start of @bytes, which is not empty, and writes its text
+	 * unless @text is NULL. If it cannot be decoded, the result is bad and has the size to
+	 * skip.
 	 */
 	void (*decode)(struct fathom_decoder *d, struct fathom_bytes bytes, uint64_t address,
 		       struct fathom_code *ret, struct fathom_text *text);
+	/* Decodes the same for what it does to the stack. NULL: not for this machine. */
+	void (*decode_stack)(struct fathom_decoder *d, struct fathom_bytes bytes, uint64_t address,
+			     struct fathom_stack_code *ret);
 	void (*close)(struct fathom_decoder *d);
 	const char *comment; /* what starts a comment */
 	uint32_t clobbered;  /* bits of the registers that calls change */

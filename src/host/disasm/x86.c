@@ -218,35 +218,63 @@ static void analyse(const struct x86 *x, struct fathom_code *c)
 	note_effect(x, c);
 }
 
+/* Decodes @bytes into x->insn; false if they are no instruction. */
+static bool decode_insn(struct x86 *x, struct fathom_bytes bytes, uint64_t address)
+{
+	struct fathom_x86_insn *n = &x->insn;
+	ZydisDecoderContext context;
+
+	n->bytes = bytes.data;
+	n->address = address;
+	return ZYAN_SUCCESS(x->zydis.decode_instruction(&x->d, &context, bytes.data,
+							(ZyanUSize)bytes.size, &n->i)) &&
+	       ZYAN_SUCCESS(
+		       x->zydis.decode_operands(&x->d, &context, &n->i, n->o, n->i.operand_count));
+}
+
 static void decode(struct fathom_decoder *d, struct fathom_bytes bytes, uint64_t address,
 		   struct fathom_code *ret, struct fathom_text *text)
 {
 	struct x86 *x = (struct x86 *)d;
 	struct fathom_x86_insn *n = &x->insn;
-	ZydisDecoderContext context;
 	struct fathom_x86_place place;
 
 	*ret = (struct fathom_code){ .address = address,
 				     .reg = FATHOM_NO_REGISTER,
 				     .base = FATHOM_NO_REGISTER };
-	n->bytes = bytes.data;
-	n->address = address;
-	if (!ZYAN_SUCCESS(x->zydis.decode_instruction(&x->d, &context, bytes.data,
-						      (ZyanUSize)bytes.size, &n->i)) ||
-	    !ZYAN_SUCCESS(
-		    x->zydis.decode_operands(&x->d, &context, &n->i, n->o, n->i.operand_count))) {
+	if (!decode_insn(x, bytes, address)) {
 		ret->size = 1;
 		ret->bad = true;
 		ret->flow = FATHOM_FLOW_STOP;
-		fathom_text_cstr(text, "(bad)");
+		if (text)
+			fathom_text_cstr(text, "(bad)");
 		return;
 	}
 	ret->size = n->i.length;
 	ret->padding = n->i.mnemonic == ZYDIS_MNEMONIC_NOP || n->i.mnemonic == ZYDIS_MNEMONIC_INT3;
 	analyse(x, ret);
+	if (!text)
+		return;
 	place = x->intel ? fathom_x86_print_intel(n, text) : fathom_x86_print_att(n, text);
 	ret->operand = place.at;
 	ret->operand_size = place.size;
+}
+
+static void decode_stack(struct fathom_decoder *d, struct fathom_bytes bytes, uint64_t address,
+			 struct fathom_stack_code *ret)
+{
+	struct x86 *x = (struct x86 *)d;
+
+	if (decode_insn(x, bytes, address)) {
+		fathom_x86_stack(&x->insn, x->gpr, ret);
+		ret->flow = flow_of(&x->insn.i);
+		if (leaves_program(x->insn.i.mnemonic))
+			ret->writes |= x->decoder.clobbered;
+	} else {
+		*ret = (struct fathom_stack_code){ .size = 1,
+						   .flow = FATHOM_FLOW_STOP,
+						   .bad = true };
+	}
 }
 
 static void close_decoder(struct fathom_decoder *d)
@@ -289,6 +317,7 @@ fathom_err fathom_x86_open(bool is64, bool intel, struct fathom_decoder **ret,
 		return FATHOM_E_UNSUPPORTED;
 	}
 	x->decoder = (struct fathom_decoder){ .decode = decode,
+					      .decode_stack = decode_stack,
 					      .close = close_decoder,
 					      .comment = "#",
 					      .clobbered = is64 ? CLOBBERED_64 : CLOBBERED_32,

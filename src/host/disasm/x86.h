@@ -50,4 +50,11 @@ struct fathom_x86_place fathom_x86_print_intel(const struct fathom_x86_insn *x,
 /* Returns the address that relative operand @o stands for. */
 uint64_t fathom_x86_branch_target(const struct fathom_x86_insn *x, const ZydisDecodedOperand *o);
 
+/*
+ * Returns in *@ret what @x does to the stack, but for its flow. @gpr numbers the general register
+ * that each register is a part of.
+ */
+void fathom_x86_stack(const struct fathom_x86_insn *x, const uint8_t *gpr,
+		      struct fathom_stack_code *ret);
+
 #endif

@@ -103,5 +103,19 @@
 /* Bytes of a stack that are copied by default, and if no mapping tells where it ends. */
 #define FATHOM_MAX_STACK_COPY  (UINT64_C(1) << 24)
 #define FATHOM_MAX_STACK_GUESS (UINT64_C(1) << 18)
+/*
+ * Code that is followed to its return: different instructions; steps, as one is followed again when
+ * less is known of its registers; ways that were not followed yet; words that were stored on
+ * the ways; looks at these words. Bytes of stack in which saved registers are believed to be.
+ */
+#define FATHOM_MAX_FOLLOWED       2000
+#define FATHOM_MAX_FOLLOW_STEPS   4000
+#define FATHOM_MAX_FOLLOW_PENDING 256
+#define FATHOM_MAX_FOLLOW_STORES  8000
+#define FATHOM_MAX_FOLLOW_LOOKS   (1u << 20)
+#define FATHOM_MAX_FOLLOW_FRAME   (1u << 24)
+/* The same for one stack: steps, and looks of which FATHOM_FOLLOW_LOOKS_PER_STEP cost as one. */
+#define FATHOM_MAX_FOLLOW_COST       (1u << 20)
+#define FATHOM_FOLLOW_LOOKS_PER_STEP 64
 
 #endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Unwinds one frame of x86 code that has no call frame information: follows the instructions
+ * from the pc on all ways to the function's returns, and computes what they do to the stack pointer
+ * and to saved registers. Values are concrete: registers are known or unknown, as in struct
+ * fathom_registers, and words of the stack are read from memory unless an instruction on the way
+ * stores them.
+ *
+ * The compiler is believed in three points: calls return, keep the stack pointer and the
+ * callee-saved registers; stores to addresses that are not known do not hit return addresses or
+ * saved registers; and calls keep the stack aligned to 16 bytes in all of a function, or nowhere.
+ */
+#ifndef FATHOM_STACK_FOLLOW_CODE_H
+#define FATHOM_STACK_FOLLOW_CODE_H
+
+#include "safe/base/error.h"
+#include "safe/unwind/step.h"
+
+struct fathom_follower;
+
+/* Prepares to follow code of @arch, which must outlive *@ret. FATHOM_E_MEMORY. */
+fathom_err fathom_follower_create(const struct fathom_unwind_arch *arch,
+				  struct fathom_follower **ret, struct fathom_errinfo *reterr);
+void fathom_follower_destroy(struct fathom_follower *f);
+
+/* Begins a stack: what all its frames together may cost starts at 0. */
+void fathom_follower_begin(struct fathom_follower *f);
+
+/*
+ * Makes @r the registers of the caller: pc is the return address, sp lies behind it. @is_return
+ * says that r->pc is itself a return address, behind a call. Returns FATHOM_STOP_NONE, and else
+ * leaves @r unchanged: FATHOM_STOP_REGISTER if the ways to a return need a register that is
+ * unknown; FATHOM_STOP_UNREADABLE if the return address cannot be read; FATHOM_STOP_NO_RULE if no
+ * return is found, two ways disagree on where the return address is, there is more code than the
+ * limits allow (FATHOM_MAX_FOLLOWED and others), the machine is not x86, or there is no decoder;
+ * FATHOM_STOP_LIMIT if the frames of this stack have cost FATHOM_MAX_FOLLOW_COST.
+ *
+ * The caller checks the return address, and remembers what it needs again.
+ */
+enum fathom_stop fathom_follow_to_return(struct fathom_follower *f,
+					 const struct fathom_step_memory *m, bool is_return,
+					 struct fathom_registers *r);
+
+#endif

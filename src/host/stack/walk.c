@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "host/module/module.h"
+#include "host/stack/follow_code.h"
 #include "safe/base/limits.h"
 #include "safe/base/pc.h"
 
@@ -16,6 +17,7 @@ struct known_pc {
 	bool has_row;   /* row is valid */
 	bool is_signal; /* of a signal frame: the caller's pc is exact */
 	bool is_jit;    /* of JIT code */
+	bool is_lost;   /* following the code led nowhere */
 	struct fathom_row row;
 };
 
@@ -27,6 +29,7 @@ struct fathom_walker {
 	const struct fathom_unwind_arch *arch;
 	struct fathom_layout layout;
 	struct fathom_row_reader reader; /* scratch */
+	struct fathom_follower *follower;
 	struct known_pc known[KNOWN_PCS];
 	/* the walk under way */
 	const struct fathom_walk *walk;
@@ -72,6 +75,10 @@ fathom_err fathom_walker_create(struct fathom_view *v, struct fathom_walker **re
 					 "its machine is none whose stacks fathom can walk: "
 					 "x86-64, i386, aarch64");
 	}
+	if (fathom_follower_create(w->arch, &w->follower, reterr)) {
+		free(w);
+		return FATHOM_E_MEMORY;
+	}
 	w->stack = (struct fathom_reader){ .read = read_stack, .data = w };
 	w->memory = (struct fathom_step_memory){ &w->stack, &v->memory, w->layout.swap };
 	*ret = w;
@@ -80,6 +87,8 @@ fathom_err fathom_walker_create(struct fathom_view *v, struct fathom_walker **re
 
 void fathom_walker_destroy(struct fathom_walker *w)
 {
+	if (w)
+		fathom_follower_destroy(w->follower);
 	free(w);
 }
 
@@ -110,7 +119,7 @@ static void find_row(struct fathom_walker *w, const struct fathom_place *place, 
 }
 
 /* Returns what is known of @pc, looked up; NULL on failure: w->err says why. */
-static const struct known_pc *look_up(struct fathom_walker *w, uint64_t pc)
+static struct known_pc *look_up(struct fathom_walker *w, uint64_t pc)
 {
 	struct known_pc *k = &w->known[pc * UINT64_C(0x9e3779b97f4a7c15) >> 54 & (KNOWN_PCS - 1)];
 	struct fathom_place place;
@@ -179,12 +188,37 @@ static enum fathom_stop scan(struct fathom_walker *w)
 	return FATHOM_STOP_NO_RULE;
 }
 
-/* Steps where nothing describes the code: by what the stack looks like. */
-static enum fathom_stop step_by_guess(struct fathom_walker *w, uint8_t *trust)
+/* Steps by what the code at the pc, of which @k is known, does until it returns. */
+static enum fathom_stop step_by_code(struct fathom_walker *w, bool is_return, struct known_pc *k)
 {
 	const struct fathom_registers before = w->registers;
 	enum fathom_stop stop;
 
+	if (k->is_lost)
+		return FATHOM_STOP_NO_RULE;
+	stop = fathom_follow_to_return(w->follower, &w->memory, is_return, &w->registers);
+	k->is_lost = stop == FATHOM_STOP_NO_RULE;
+	if (stop == FATHOM_STOP_NONE && !is_return_address(w, w->registers.pc)) {
+		w->registers = before;
+		stop = FATHOM_STOP_NO_RULE;
+	}
+	return stop;
+}
+
+/*
+ * Steps where nothing describes the code: by what the code does, else by what the stack looks like.
+ * @is_return says that the pc is a return address.
+ */
+static enum fathom_stop step_by_guess(struct fathom_walker *w, bool is_return, struct known_pc *k,
+				      uint8_t *trust)
+{
+	const struct fathom_registers before = w->registers;
+	enum fathom_stop stop;
+
+	*trust = FATHOM_TRUST_DECODED;
+	stop = step_by_code(w, is_return, k);
+	if (stop == FATHOM_STOP_NONE)
+		return stop;
 	if (!fathom_register_known(&before, w->arch->fp))
 		return FATHOM_STOP_REGISTER;
 	*trust = FATHOM_TRUST_FRAME_POINTER;
@@ -219,7 +253,7 @@ static enum fathom_stop step(struct fathom_walker *w, uint8_t *trust)
 {
 	const uint64_t pc = fathom_pc_subtract(w->registers.pc, w->kind);
 	const bool is_exact = w->kind == FATHOM_PC_EXACT;
-	const struct known_pc *k = look_up(w, pc);
+	struct known_pc *k = look_up(w, pc);
 	enum fathom_stop stop;
 	bool is_signal;
 
@@ -242,7 +276,7 @@ static enum fathom_stop step(struct fathom_walker *w, uint8_t *trust)
 		w->kind = FATHOM_PC_EXACT;
 		return stop;
 	}
-	return step_by_guess(w, trust);
+	return step_by_guess(w, !is_exact, k, trust);
 }
 
 static bool push(struct fathom_walker *w, uint8_t trust)
@@ -318,6 +352,7 @@ fathom_err fathom_walker_run(struct fathom_walker *w, struct fathom_walk *walk)
 	w->registers = *walk->registers;
 	w->kind = FATHOM_PC_EXACT;
 	w->is_outside = false;
+	fathom_follower_begin(w->follower);
 	w->err = FATHOM_OK;
 	walk->n_inside = 0;
 	walk->stop = run(w, walk);

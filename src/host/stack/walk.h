@@ -2,8 +2,8 @@
 /*
  * Walks a stack: from the registers of a thread to its frames, the innermost first. Each step takes
  * the first of these that has an answer: call frame information; the bytes of a signal trampoline;
- * a call to an address that is no code; a frame pointer; a bounded scan for a return address. The
- * last three must lead behind a call, in executable memory.
+ * a call to an address that is no code; the code, followed to its return; a frame pointer; a
+ * bounded scan for a return address. The last four must lead behind a call, in executable memory.
  */
 #ifndef FATHOM_STACK_WALK_H
 #define FATHOM_STACK_WALK_H

@@ -241,8 +241,7 @@ static size_t count_runs(const struct fathom_thread *t, size_t i, size_t length)
 {
 	size_t end = i + length;
 
-	while (end < t->n_frames &&
-	       t->frames[end].pc.address == t->frames[end - length].pc.address)
+	while (end < t->n_frames && t->frames[end].pc.address == t->frames[end - length].pc.address)
 		end++;
 	return (end - i) / length;
 }

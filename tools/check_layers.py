@@ -23,7 +23,7 @@ LAW = {
     # Descriptions of machines: unwind declares them, and includes none of this.
     "src/safe/unwind": ["src/safe/base", "src/safe/elf", "src/safe/dwarf", "src/safe/index", "src/safe/jit"],
     "src/safe/unwind/arch": ["src/safe/base", "src/safe/unwind"],
-    "src/safe/self": ["src/safe/base", "src/safe/elf", "src/safe/index"],
+    "src/safe/self": ["src/safe/base", "src/safe/elf", "src/safe/dwarf", "src/safe/index", "src/safe/unwind"],
     "src/host/base": host(),
     "src/host/file": host("base"),
     "src/host/symbol": host("base", "file"),
@@ -52,7 +52,7 @@ LAW = {
 # Headers of the C library that the safe tier may use: constants and types, no functions but those
 # of string.h that its linker test allows.
 SAFE_SYSTEM = {"elf.h", "errno.h", "signal.h", "stdatomic.h", "stdbool.h", "stddef.h", "stdint.h", "string.h",
-               "sys/syscall.h"}
+               "sys/syscall.h", "ucontext.h"}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]')
 

@@ -37,9 +37,9 @@ enum fathom_stack_stop_mode {
 /** Options of reading stacks; as struct fathom_options. */
 struct fathom_stack_options {
 	size_t size;
-	uint32_t flags;       /**< enum fathom_stack_flag */
-	uint32_t stop;        /**< enum fathom_stack_stop_mode */
-	const int32_t *tids;  /**< the threads to read; NULL: all */
+	uint32_t flags;      /**< enum fathom_stack_flag */
+	uint32_t stop;       /**< enum fathom_stack_stop_mode */
+	const int32_t *tids; /**< the threads to read; NULL: all */
 	size_t n_tids;
 	uint32_t max_frames;  /**< of one thread; default 10,000 */
 	uint32_t deadline_ms; /**< for a thread to stop; default 50 */
@@ -49,7 +49,7 @@ struct fathom_stack_options {
 /** One physical frame. Inlined calls are in its answer. */
 struct fathom_stack_frame {
 	struct fathom_pc pc;
-	uint64_t sp;  /**< the stack pointer in this frame; FATHOM_NO_ADDRESS if unknown */
+	uint64_t sp; /**< the stack pointer in this frame; FATHOM_NO_ADDRESS if unknown */
 	const struct fathom_answer *answer; /**< its names; never NULL */
 	uint8_t trust;                      /**< enum fathom_trust */
 	uint8_t reserved[7];
@@ -65,12 +65,12 @@ struct fathom_thread_registers {
 
 /** One thread. */
 struct fathom_thread {
-	int32_t pid;      /**< of its process; 0: not known */
+	int32_t pid; /**< of its process; 0: not known */
 	int32_t tid;
 	const char *name; /**< NULL: not known */
 	/** the system call that it is in, such as "futex"; NULL: none, or not known */
 	const char *syscall;
-	const char *waits_for; /**< what for, in words; NULL: not known */
+	const char *waits_for;                   /**< what for, in words; NULL: not known */
 	const struct fathom_stack_frame *frames; /**< the innermost first */
 	size_t n_frames;
 	struct fathom_thread_registers registers;
@@ -101,9 +101,9 @@ struct fathom_thread {
  *
  * Safety: mt-safe
  * Memory: *@ret_stacks is the caller's, to be freed with fathom_stacks_free(); it outlives @target
- * Returns: FATHOM_OK, also if some threads could not be read; FATHOM_E_ARGUMENT for options that this
- *	version does not know; FATHOM_E_UNSUPPORTED if @target has no threads (a file) or its
- *	machine is not x86-64, i386 or aarch64; FATHOM_E_NOT_FOUND for a tid that it does not have;
+ * Returns: FATHOM_OK, also if some threads could not be read; FATHOM_E_ARGUMENT for options that
+ *this version does not know; FATHOM_E_UNSUPPORTED if @target has no threads (a file) or its machine
+ *is not x86-64, i386 or aarch64; FATHOM_E_NOT_FOUND for a tid that it does not have;
  *	FATHOM_E_CHANGED if the process became another program meanwhile; FATHOM_E_OS;
  *	FATHOM_E_MEMORY; FATHOM_E_CANCELLED
  */

@@ -56,7 +56,7 @@ struct fathom_unwind_rule {
  * row's of the pages before. Four bytes for each row, and four for each page.
  */
 struct fathom_unwind_table {
-	uint64_t base; /**< a multiple of 65,536 */
+	uint64_t base;         /**< a multiple of 65,536 */
 	const uint32_t *pages; /**< n_pages + 1 */
 	const uint16_t *low;
 	const uint16_t *rule; /**< index in rules */
@@ -97,8 +97,8 @@ FATHOM_API void fathom_unwind_table_free(const struct fathom_unwind_table *table
  * Memory: the rule belongs to @table
  * Returns: the rule; never NULL
  */
-FATHOM_API const struct fathom_unwind_rule *
-fathom_unwind_table_find(const struct fathom_unwind_table *table, uint64_t svma);
+FATHOM_API const struct fathom_unwind_rule *fathom_unwind_table_find(
+	const struct fathom_unwind_table *table, uint64_t svma);
 
 /** The part of its stack that a thread has been found to have. Zero-fill it; one per thread. */
 struct fathom_unwind_stack {
@@ -114,8 +114,8 @@ struct fathom_unwind_options {
 	/** The ucontext_t that a signal handler was given; NULL: unwind from the caller. */
 	const void *context;
 	/**
-	 * What is known of the thread's stack, updated by the call. Memory between low and high must
-	 * stay readable. NULL: each call finds it out, which costs one system call or more.
+	 * What is known of the thread's stack, updated by the call. Memory between low and high
+	 * must stay readable. NULL: each call finds it out, which costs one system call or more.
 	 */
 	struct fathom_unwind_stack *stack;
 	uint64_t reserved[4];
@@ -123,8 +123,8 @@ struct fathom_unwind_options {
 
 /** What fathom_unwind() has found. */
 struct fathom_unwind_result {
-	size_t size; /**< sizeof(struct fathom_unwind_result) */
-	size_t n;    /**< frames stored */
+	size_t size;  /**< sizeof(struct fathom_unwind_result) */
+	size_t n;     /**< frames stored */
 	uint8_t stop; /**< enum fathom_stop */
 	/** enum fathom_trust, of the least reliable frame */
 	uint8_t trust;

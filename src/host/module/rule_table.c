@@ -34,13 +34,14 @@ struct making {
 	struct fathom_unwind_tables *tables;
 	const struct fathom_unwind_arch *arch;
 	struct fathom_row_reader reader;
-	struct ranges ranges; /* that the first kind of section has, sorted; while the rest is read */
+	struct ranges
+		ranges; /* that the first kind of section has, sorted; while the rest is read */
 	struct rows rows;
 	struct rules rules;
 	uint32_t *buckets; /* a hash table of the rules: index + 1 */
 	size_t n_buckets;
-	size_t at_range;   /* the first of ranges that does not end before the FDE at hand */
-	uint64_t end;      /* of the last FDE */
+	size_t at_range; /* the first of ranges that does not end before the FDE at hand */
+	uint64_t end;    /* of the last FDE */
 	fathom_err err;
 };
 
@@ -254,7 +255,8 @@ static size_t aligned(size_t n)
 /* Most pages of a table: 4 GiB of code. */
 #define MAX_PAGES 65536
 
-/* Lays the table out in one allocation; NULL without memory. Rows outside its pages are left out. */
+/* Lays the table out in one allocation; NULL without memory. Rows outside its pages are left out.
+ */
 static struct fathom_unwind_table *lay_out(const struct making *m)
 {
 	const uint64_t base = m->rows.n ? m->rows.items[0].svma & ~UINT64_C(0xffff) : 0;
@@ -295,8 +297,7 @@ static struct fathom_unwind_table *lay_out(const struct making *m)
 	return t;
 }
 
-fathom_err fathom_rule_table_make(struct fathom_module *module,
-				  struct fathom_unwind_table **ret)
+fathom_err fathom_rule_table_make(struct fathom_module *module, struct fathom_unwind_table **ret)
 {
 	struct making m = { .tables = &module->unwind,
 			    .arch = fathom_unwind_arch(module->main->image.machine) };

@@ -545,8 +545,8 @@ fathom_err fathom_unwind_tables_walk(struct fathom_unwind_tables *u, bool rest,
 	for (size_t i = 0; any && i < x->list.n && more; i++) {
 		const uint32_t section = x->section ? x->section[i] : 0;
 		const struct fathom_cfi cfi = fathom_unwind_tables_section(u, section);
-		const fathom_err err = read_fde(u, &cfi, section, x->off[i],
-						x->list.ranges[i].key, NULL, &fde);
+		const fathom_err err =
+			read_fde(u, &cfi, section, x->off[i], x->list.ranges[i].key, NULL, &fde);
 
 		if (err == FATHOM_E_LIMIT)
 			return err;

@@ -64,9 +64,9 @@ fathom_err fathom_unwind_tables_find(struct fathom_unwind_tables *u, uint64_t sv
 				     struct fathom_fde *ret);
 
 /*
- * Calls @fn for each FDE in address order, those of overlapping ones that fathom_unwind_tables_find()
- * would not prefer included, until it returns false. @rest: those of the sections that do not bound
- * functions. FATHOM_E_MEMORY; damaged FDEs are left out.
+ * Calls @fn for each FDE in address order, those of overlapping ones that
+ * fathom_unwind_tables_find() would not prefer included, until it returns false. @rest: those of
+ * the sections that do not bound functions. FATHOM_E_MEMORY; damaged FDEs are left out.
  */
 fathom_err fathom_unwind_tables_walk(struct fathom_unwind_tables *u, bool rest,
 				     bool (*fn)(const struct fathom_fde *fde, void *data),

@@ -610,7 +610,8 @@ static fathom_err check_options(const struct fathom_self_options *options,
 				struct fathom_self_options *ret, struct fathom_errinfo *reterr)
 {
 	*ret = (struct fathom_self_options){ .size = sizeof *ret };
-	if (options && (!FATHOM_OPTIONS_READ(options, ret, FATHOM_SELF_FULL | FATHOM_SELF_UNWIND) || ret->reserved1))
+	if (options && (!FATHOM_OPTIONS_READ(options, ret, FATHOM_SELF_FULL | FATHOM_SELF_UNWIND) ||
+			ret->reserved1))
 		return fathom_fail_options(reterr);
 	return FATHOM_OK;
 }
@@ -636,7 +637,7 @@ fathom_err fathom_self_prepare(struct fathom *session, const struct fathom_self_
 	err = fathom_search_paths_create(session, o.target, &h->paths, reterr);
 	if (!err)
 		err = init_tables(h) && init_rules(h) ? fathom_self_refresh(&h->self, reterr)
-				     : fathom_fail_memory(reterr);
+						      : fathom_fail_memory(reterr);
 	err = fathom_call_end(&call, err, reterr);
 	if (err) {
 		fathom_self_destroy(&h->self);

@@ -41,7 +41,7 @@ struct fathom_self_prepared {
 	struct fathom_self_demangled_array demangled;
 	struct fathom_cache_file *lines;
 	struct fathom_unwind_table *rules; /* NULL: none */
-	uint64_t bytes; /* counted against the budget */
+	uint64_t bytes;                    /* counted against the budget */
 };
 
 /* Copies the symbols of @m to @p; FATHOM_E_MEMORY. */

@@ -15,7 +15,7 @@ struct reading {
 	struct fathom_thread thread;
 	struct fathom_registers registers; /* of the frames */
 	struct fathom_walk_frames frames;
-	fathom_err err;   /* of the last try; OK: frames are those of one moment */
+	fathom_err err; /* of the last try; OK: frames are those of one moment */
 	bool has_frames;
 	bool needs_stop;
 };
@@ -53,8 +53,7 @@ static void describe_wait(struct live *l, struct reading *r, const struct fathom
 {
 	const struct fathom_wait_source from = { .proc = l->of->proc,
 						 .memory = &l->work->view->memory,
-						 .machine =
-							 fathom_walker_machine(l->work->walker),
+						 .machine = fathom_walker_machine(l->work->walker),
 						 .facts = l->facts };
 	struct fathom_wait wait;
 	bool is_known;
@@ -89,8 +88,8 @@ static fathom_err walk(struct live *l, struct reading *r, const struct fathom_th
 		frames.n = w.n_inside;
 		w.stop = FATHOM_STOP_CHANGED;
 	}
-	r->needs_stop = !copy->was_stopped && w.stop != FATHOM_STOP_ENTRY &&
-			w.stop != FATHOM_STOP_LIMIT;
+	r->needs_stop =
+		!copy->was_stopped && w.stop != FATHOM_STOP_ENTRY && w.stop != FATHOM_STOP_LIMIT;
 	fathom_array_free(&r->frames);
 	r->frames = frames;
 	r->has_frames = true;
@@ -184,9 +183,9 @@ static struct reading *reading_of(struct live *l, int32_t tid, size_t hint)
 	if (!larger)
 		return NULL;
 	l->readings = larger;
-	larger[l->n] = (struct reading){ .thread = { .tid = tid,
-						     .pid = l->of->pid,
-						     .syscall_number = -1 } };
+	larger[l->n] = (struct reading){
+		.thread = { .tid = tid, .pid = l->of->pid, .syscall_number = -1 }
+	};
 	return &larger[l->n++];
 }
 
@@ -240,8 +239,7 @@ static fathom_err add_readings(struct live *l)
 		if (r->has_frames) {
 			if (!fathom_array_room(to, r->frames.n))
 				return FATHOM_E_MEMORY;
-			memcpy(to->items + to->n, r->frames.items,
-			       r->frames.n * sizeof *to->items);
+			memcpy(to->items + to->n, r->frames.items, r->frames.n * sizeof *to->items);
 			to->n += r->frames.n;
 		} else {
 			r->thread.reason = (uint8_t)reason_of(r->err);

@@ -25,8 +25,8 @@ fathom_err fathom_stacks_add(struct fathom_stacks_work *w, struct fathom_thread 
 		if (!values)
 			return FATHOM_E_MEMORY;
 		memcpy(values, r->value, arch->n * sizeof *values);
-		thread->registers = (struct fathom_thread_registers){ values, r->known, arch->n,
-								      r->machine };
+		thread->registers =
+			(struct fathom_thread_registers){ values, r->known, arch->n, r->machine };
 	}
 	thread->n_frames = w->frames.n - first;
 	return fathom_array_push(&w->ends, w->frames.n) &&
@@ -38,9 +38,7 @@ fathom_err fathom_stacks_add(struct fathom_stacks_work *w, struct fathom_thread 
 /* Adds thread @tid of a core. */
 static fathom_err add_stored(struct fathom_stacks_work *w, int32_t tid)
 {
-	struct fathom_thread t = { .tid = tid,
-				   .pid = w->view->target->pid,
-				   .syscall_number = -1 };
+	struct fathom_thread t = { .tid = tid, .pid = w->view->target->pid, .syscall_number = -1 };
 	struct fathom_registers r;
 	struct fathom_errinfo failed;
 	struct fathom_walk walk = { .registers = &r,
@@ -133,12 +131,11 @@ static fathom_err finish(struct fathom_stacks_work *w)
 	for (size_t i = 0; i < w->frames.n; i++) {
 		const struct fathom_walk_frame *f = &w->frames.items[i];
 
-		s->frames[i] = (struct fathom_stack_frame){ .pc = { .address = f->pc,
-								    .kind = f->kind },
-							    .sp = f->sp,
-							    .answer = fathom_answers_get(
-								    s->answers, i),
-							    .trust = f->trust };
+		s->frames[i] =
+			(struct fathom_stack_frame){ .pc = { .address = f->pc, .kind = f->kind },
+						     .sp = f->sp,
+						     .answer = fathom_answers_get(s->answers, i),
+						     .trust = f->trust };
 	}
 	for (size_t i = 0; i < s->threads.n; i++) {
 		s->threads.items[i].frames = s->frames + first;

@@ -34,7 +34,7 @@ struct fathom_walker {
 	/* the walk under way */
 	const struct fathom_walk *walk;
 	struct fathom_registers registers;
-	uint8_t kind; /* of the pc */
+	uint8_t kind;    /* of the pc */
 	bool is_outside; /* something was read that is not in the copy of the stack */
 	struct fathom_step_memory memory;
 	struct fathom_reader stack;
@@ -106,8 +106,7 @@ static void find_row(struct fathom_walker *w, const struct fathom_place *place, 
 
 	k->bias = place->bias;
 	if (fathom_unwind_tables_find(tables, svma, &fde) ||
-	    fathom_row_reader_init(&w->reader, &fde, w->arch) ||
-	    fathom_row_find(&w->reader, svma))
+	    fathom_row_reader_init(&w->reader, &fde, w->arch) || fathom_row_find(&w->reader, svma))
 		return;
 	/* LuaJIT's assembler describes its interpreter without a rule for the CFA. */
 	if (w->reader.now.cfa.kind == FATHOM_RULE_UNSPECIFIED)
@@ -146,8 +145,8 @@ static bool is_return_address(struct fathom_walker *w, uint64_t pc)
 
 /*
  * Returns whether @w->registers, found by a frame pointer, can be a frame of JIT code that was not
- * called but jumped to with a return address made by hand, as HotSpot's interpreter does: in code of
- * no file, in a chain of frame pointers that goes on.
+ * called but jumped to with a return address made by hand, as HotSpot's interpreter does: in code
+ * of no file, in a chain of frame pointers that goes on.
  */
 static bool is_made_frame(struct fathom_walker *w)
 {
@@ -225,8 +224,7 @@ static enum fathom_stop step_by_guess(struct fathom_walker *w, bool is_return, s
 	stop = fathom_step_frame_pointer(w->arch, &w->memory, &w->registers);
 	if (stop == FATHOM_STOP_ENTRY)
 		return stop;
-	if (stop == FATHOM_STOP_NONE &&
-	    (is_return_address(w, w->registers.pc) || is_made_frame(w)))
+	if (stop == FATHOM_STOP_NONE && (is_return_address(w, w->registers.pc) || is_made_frame(w)))
 		return stop;
 	w->registers = before;
 	*trust = FATHOM_TRUST_SCAN;
@@ -282,12 +280,12 @@ static enum fathom_stop step(struct fathom_walker *w, uint8_t *trust)
 static bool push(struct fathom_walker *w, uint8_t trust)
 {
 	const struct fathom_registers *r = &w->registers;
-	const struct fathom_walk_frame f = {
-		.pc = r->pc,
-		.sp = fathom_register_known(r, w->arch->sp) ? r->sp : FATHOM_NO_ADDRESS,
-		.kind = w->kind,
-		.trust = trust
-	};
+	const struct fathom_walk_frame f = { .pc = r->pc,
+					     .sp = fathom_register_known(r, w->arch->sp)
+							   ? r->sp
+							   : FATHOM_NO_ADDRESS,
+					     .kind = w->kind,
+					     .trust = trust };
 
 	if (!fathom_array_push(w->walk->frames, f))
 		w->err = FATHOM_E_MEMORY;

@@ -28,8 +28,8 @@ struct fathom_walk_frames {
 /* A thread whose stack is walked. */
 struct fathom_walk {
 	const struct fathom_registers *registers;
-	uint64_t stack_avma;        /* of the first byte of stack */
-	struct fathom_bytes stack;  /* a copy; what is not in it is read from the view */
+	uint64_t stack_avma;       /* of the first byte of stack */
+	struct fathom_bytes stack; /* a copy; what is not in it is read from the view */
 	size_t max_frames;
 	struct fathom_walk_frames *frames; /* the frames are appended */
 	/* results */

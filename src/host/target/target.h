@@ -61,8 +61,8 @@ struct fathom_view {
 
 /* A live process, whose threads can be read: host/stack/capture.h. */
 struct fathom_live {
-	int pid;                       /* in our PID namespace; 0: in another one */
-	int proc;                      /* descriptor of its directory below /proc */
+	int pid;                        /* in our PID namespace; 0: in another one */
+	int proc;                       /* descriptor of its directory below /proc */
 	const struct fathom_maps *maps; /* of the view */
 };
 

@@ -27,8 +27,8 @@ struct walk {
 	uintptr_t sp;
 	uintptr_t fp;
 	bool has_fp;
-	uint8_t kind;  /* enum fathom_pc_kind, of pc */
-	uint8_t trust; /* the least reliable so far */
+	uint8_t kind;                       /* enum fathom_pc_kind, of pc */
+	uint8_t trust;                      /* the least reliable so far */
 	const struct fathom_registers *all; /* of an interrupted frame; NULL: of a caller */
 };
 
@@ -48,8 +48,8 @@ static bool prove(struct walk *w, uintptr_t avma)
 {
 	const uintptr_t page = avma - avma % FATHOM_PEEK_PAGE;
 	/* What follows the part that is known already joins it. */
-	const bool joins = w->high && avma >= w->high &&
-			   page - w->high < FATHOM_PEEK_PAGES * FATHOM_PEEK_PAGE;
+	const bool joins =
+		w->high && avma >= w->high && page - w->high < FATHOM_PEEK_PAGES * FATHOM_PEEK_PAGE;
 	const uintptr_t from = joins ? w->high : page;
 	const size_t n = fathom_peek_pages(from, FATHOM_PEEK_PAGES);
 
@@ -439,10 +439,9 @@ static fathom_err read_options(const struct fathom_unwind_options *options,
 	return FATHOM_OK;
 }
 
-__attribute__((noinline)) fathom_err fathom_unwind(const struct fathom_self *self,
-						   const struct fathom_unwind_options *options,
-						   uint64_t *pcs, uint8_t *kinds, size_t cap,
-						   struct fathom_unwind_result *ret_result)
+fathom_err fathom_unwind(const struct fathom_self *self,
+			 const struct fathom_unwind_options *options, uint64_t *pcs, uint8_t *kinds,
+			 size_t cap, struct fathom_unwind_result *ret_result)
 {
 	struct fathom_registers context;
 	struct fathom_unwind_options o;

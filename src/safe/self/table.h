@@ -100,7 +100,8 @@ struct fathom_self_table {
 
 /*
  * A rule that was found for a pc, packed (safe/unwind/local.c). Threads store both words without
- * order; a reader believes them only if @key, from which the rule's bits are taken away, is its own.
+ * order; a reader believes them only if @key, from which the rule's bits are taken away, is its
+ * own.
  */
 struct fathom_self_rule {
 	_Atomic uint64_t key;

@@ -150,8 +150,7 @@ struct fathom_unwind_rule fathom_rule_of_row(const struct fathom_row *row,
 		return other;
 	if (row->is_ra_signed)
 		rule.flags |= FATHOM_UNWIND_RA_SIGNED;
-	return set_cfa(row, arch, &rule) &&
-			       set_fp(fathom_row_rule(row, arch->fp), arch, &rule) &&
+	return set_cfa(row, arch, &rule) && set_fp(fathom_row_rule(row, arch->fp), arch, &rule) &&
 			       set_ra(row, arch, &rule)
 		       ? rule
 		       : other;

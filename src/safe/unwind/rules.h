@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rows as rules: fathom/unwind.h has the form. A rule has what most rows say, for the stack pointer,
- * the frame pointer and the pc.
+ * Rows as rules: fathom/unwind.h has the form. A rule has what most rows say, for the stack
+ * pointer, the frame pointer and the pc.
  *
  * Safety: as-safe.
  */

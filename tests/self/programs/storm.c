@@ -12,6 +12,7 @@
 #include "check.h"
 
 #include <dlfcn.h>
+#include <elf.h>
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -307,6 +308,59 @@ static void call_fathom_version(struct asked *a)
 	wrong_unless(fathom_version()[0] >= '0' && fathom_version()[0] <= '9');
 }
 
+static void call_fathom_trust_name(struct asked *a)
+{
+	(void)a;
+	wrong_unless(is(fathom_trust_name(FATHOM_TRUST_CFI), "cfi"));
+	wrong_unless(is(fathom_trust_name((enum fathom_trust)99), ""));
+}
+
+static void call_fathom_stop_name(struct asked *a)
+{
+	(void)a;
+	wrong_unless(is(fathom_stop_name(FATHOM_STOP_ENTRY), "entry"));
+	wrong_unless(is(fathom_stop_name((enum fathom_stop)99), ""));
+}
+
+static void call_fathom_register_name(struct asked *a)
+{
+	(void)a;
+	wrong_unless(is(fathom_register_name(EM_X86_64, 7), "rsp"));
+	wrong_unless(!fathom_register_name(EM_X86_64, 17) && !fathom_register_name(EM_NONE, 0));
+}
+
+static void call_fathom_unwind(struct asked *a)
+{
+	struct fathom_unwind_options options = { .size = sizeof options };
+	struct fathom_unwind_result result = { .size = sizeof result };
+	uint64_t *const pcs = (uint64_t *)(void *)a->buffer;
+
+	wrong_unless(!fathom_unwind(self, &options, pcs, NULL, 64, &result) && result.n);
+	/* The innermost is this function. */
+	wrong_unless(pcs[0] - (uintptr_t)call_fathom_unwind < 4096);
+}
+
+static void call_fathom_unwind_table_find(struct asked *a)
+{
+	static const struct fathom_unwind_rule rules[] = { { .kind = FATHOM_UNWIND_NONE },
+							   { .kind = FATHOM_UNWIND_SP } };
+	static const uint32_t pages[] = { 0, 1 };
+	static const uint16_t low[] = { 0x20 };
+	static const uint16_t rule[] = { 1 };
+	static const struct fathom_unwind_table table = { .base = 0x10000,
+							  .pages = pages,
+							  .low = low,
+							  .rule = rule,
+							  .rules = rules,
+							  .n_pages = 1,
+							  .n_rows = 1,
+							  .n_rules = 2 };
+
+	(void)a;
+	wrong_unless(fathom_unwind_table_find(&table, 0x1001f) == &rules[0]);
+	wrong_unless(fathom_unwind_table_find(&table, 0x10020) == &rules[1]);
+}
+
 /* All as-safe functions of include/fathom. */
 #define STORMED(name) { #name, call_##name, 0, 0 }
 
@@ -324,10 +378,15 @@ static struct stormed {
 	STORMED(fathom_pc_lookup),
 	STORMED(fathom_point_is_hidden),
 	STORMED(fathom_reason_name),
+	STORMED(fathom_register_name),
 	STORMED(fathom_self_format),
 	STORMED(fathom_self_lookup),
 	STORMED(fathom_self_vformat),
 	STORMED(fathom_source_name),
+	STORMED(fathom_stop_name),
+	STORMED(fathom_trust_name),
+	STORMED(fathom_unwind),
+	STORMED(fathom_unwind_table_find),
 	STORMED(fathom_version),
 };
 
@@ -485,7 +544,7 @@ int main(int argc, char **argv)
 	pthread_t threads[3];
 	struct weather w;
 
-	start(FATHOM_SELF_FULL);
+	start(FATHOM_SELF_FULL | FATHOM_SELF_UNWIND);
 	(void)sigaction(SIGUSR1, &action, NULL);
 	(void)sigaction(SIGUSR2, &action, NULL);
 	for (int i = 0; i < 3; i++)

@@ -162,7 +162,7 @@ struct found {
 	unsigned wrong;
 };
 
-static bool take_thread(const struct fathom_thread *t, void *data)
+static bool take_thread(const struct fathom_libc_thread *t, void *data)
 {
 	struct found *f = data;
 	bool known = false;
@@ -186,7 +186,7 @@ static bool take_copy(int32_t tid, uint64_t avma, void *data)
 	return true;
 }
 
-static bool take_first(const struct fathom_thread *t, void *data)
+static bool take_first(const struct fathom_libc_thread *t, void *data)
 {
 	(void)t;
 	++*(unsigned *)data;

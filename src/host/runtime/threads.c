@@ -28,7 +28,7 @@ struct lists {
 	const struct fathom_image *image;
 	const struct fathom_glibc *glibc; /* NULL: a static program */
 	uint64_t head[2];                 /* avma; 0: no such list */
-	bool (*fn)(const struct fathom_thread *t, void *data);
+	bool (*fn)(const struct fathom_libc_thread *t, void *data);
 	void *data;
 };
 
@@ -124,12 +124,12 @@ enum reading {
 };
 
 /* Reads the thread whose link is at @link. */
-static enum reading read_thread(const struct lists *l, uint64_t link, struct fathom_thread *ret)
+static enum reading read_thread(const struct lists *l, uint64_t link, struct fathom_libc_thread *ret)
 {
 	uint64_t tid;
 
 	if (!l->glibc) {
-		*ret = (struct fathom_thread){ find_head(l, link), read_tid(l, link) };
+		*ret = (struct fathom_libc_thread){ find_head(l, link), read_tid(l, link) };
 		return ret->at && ret->tid ? READ : LEFT_OUT;
 	}
 	ret->at = link - l->glibc->list.off;
@@ -144,7 +144,7 @@ static fathom_err walk_list(const struct lists *l, uint64_t head, bool *ret_more
 {
 	struct fathom_u64_array links = { 0 };
 	const bool done = read_links(l, head, &links);
-	struct fathom_thread thread;
+	struct fathom_libc_thread thread;
 	enum reading reading = READ;
 
 	for (size_t i = 0; done && i < links.n && *ret_more && reading != UNREADABLE; i++) {
@@ -185,7 +185,7 @@ static bool find_lists(struct lists *l, const struct fathom_runtime_module *m)
 }
 
 fathom_err fathom_threads_walk(struct fathom_runtime *r, uint32_t module,
-			       bool (*fn)(const struct fathom_thread *t, void *data), void *data)
+			       bool (*fn)(const struct fathom_libc_thread *t, void *data), void *data)
 {
 	struct lists l = { .r = r, .fn = fn, .data = data };
 	bool more = true;

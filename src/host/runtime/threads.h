@@ -5,7 +5,7 @@
 
 #include "host/runtime/runtime.h"
 
-struct fathom_thread {
+struct fathom_libc_thread {
 	uint64_t at; /* avma of its struct pthread, which the control block begins */
 	int32_t tid; /* in the program's PID namespace */
 };
@@ -16,6 +16,6 @@ struct fathom_thread {
  * also if the list does not fit the budget.
  */
 fathom_err fathom_threads_walk(struct fathom_runtime *r, uint32_t module,
-			       bool (*fn)(const struct fathom_thread *t, void *data), void *data);
+			       bool (*fn)(const struct fathom_libc_thread *t, void *data), void *data);
 
 #endif

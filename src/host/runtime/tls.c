@@ -113,7 +113,7 @@ static uint64_t block_size(const struct fathom_image *image)
 	return 0;
 }
 
-static bool take_thread(const struct fathom_thread *thread, void *data)
+static bool take_thread(const struct fathom_libc_thread *thread, void *data)
 {
 	const struct tls *t = data;
 	uint64_t block;

@@ -3,13 +3,17 @@
 """The suite "unwind": all rows of real files. The truth is readelf's. tests/unwind/rows.c says what its lines mean."""
 import glob
 import os
+import re
 import sys
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "lib"), os.path.join(HERE, "..", "..", "tools")]
 
 import ask  # noqa: E402
+import elfread  # noqa: E402
 import rows  # noqa: E402
+import running  # noqa: E402
 import tap  # noqa: E402
 
 SUITE = tap.Suite("unwind")
@@ -66,7 +70,7 @@ extern int printf(const char *, ...);
 __attribute__((noinline)) int many(int a, int b, int c, int d, int e, int f, int g)
 { return printf("%d%d%d%d%d%d%d", a, b, c, d, e, f, g) + printf("%d", g) * a; }
 __attribute__((noinline)) int early(int x) { if (x < 3) return 1; return many(x, x, x, x, x, x, x) + many(1, 2, 3, 4, 5, 6, x); }
-__attribute__((noinline)) int room(int x) { char *p = __builtin_alloca(x); p[0] = 1; return many(p[0], x, 1, 2, 3, 4, 5); }
+__attribute__((noipa)) int room(int x) { char *p = __builtin_alloca(x); p[0] = 1; return many(p[0], x, 1, 2, 3, 4, 5); }
 int main(int argc, char **argv) { (void)argv; return early(argc) + room(argc); }
 """
 PLAIN = ["-g", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables", "-fno-exceptions"]
@@ -171,6 +175,89 @@ def layout(_):
     ask.run("aarch64-linux-gnu-gcc", "-fsyntax-only", "-x", "c", "-", input=LAYOUT)
     lied = LAYOUT.replace("312", "320")
     assert "static assertion failed" in ask.execute("aarch64-linux-gnu-gcc", "-fsyntax-only", "-x", "c", "-", input=lied, status=1).stderr
+
+
+def living_state(pid):
+    with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+        return file.read().rsplit(")", 1)[1].split()[0]
+
+
+SFRAME = r"""
+#include <stdio.h>
+#include <alloca.h>
+#include <unistd.h>
+__attribute__((noipa)) int deepest(int x) { volatile char c[40]; c[0] = (char)x; pause(); return c[0]; }
+__attribute__((noipa)) int room(int x) { char *p = alloca((size_t)x * 16 + 16); p[0] = (char)x; return deepest(p[0]) + p[0]; }
+__attribute__((noipa)) int again(int x) { if (x > 3) return room(x) + again(x - 1); return printf("%d", x) + x; }
+int main(int argc, char **argv) { (void)argv; return again(argc + 6) + again(argc); }
+"""
+
+
+def readelf_sframe(path):
+    """[(low, high, CFA, FP, RA)] of readelf --sframe. Rows of a PLT are given for each of its entries."""
+    found = []
+    size = start = rows_of = None
+    for line in ask.run("readelf", "--sframe", path).splitlines() + ["    func idx [0]: pc = 0x0, size = 0 bytes"]:
+        if m := re.match(r"\s+func idx \[\d+\]: pc = 0x([0-9a-f]+), size = (\d+)", line):
+            if rows_of:
+                starts = [row[0] for row in rows_of[1:]]
+                if rows_of[0][0] >= start:
+                    found += [(low, high, *rest) for (low, *rest), high in zip(rows_of, [*starts, start + size])]
+                else:
+                    found += [(start + block + low, start + block + high, *rest) for block in range(0, size, 16)
+                              for (low, *rest), high in zip(rows_of, [*starts, 16])]
+            start, size, rows_of = int(m[1], 16), int(m[2]), []
+        elif m := re.match(r"\s+([0-9a-f]{16})\s+(\S+)\s+(\S+)\s+(\S+)", line):
+            rows_of.append((int(m[1], 16), m[2], m[3], "c-8" if m[4] == "u" else m[4]))
+    return found
+
+
+def sframe_program(folder, *options):
+    path = os.path.join(folder, "program")
+    ask.run("gcc", "-O2", "-Wa,--gsframe", *options, "-o", path, "-x", "c", "-", input=SFRAME)
+    return path
+
+
+@test("all rows of an SFrame section are readelf's, at their first and last byte")
+def sframe(folder):
+    path = sframe_program(folder, "-fno-omit-frame-pointer")
+    rows_ = readelf_sframe(path)
+    assert len(rows_) > 20 and any(row[2].startswith("fp") for row in rows_), rows_
+    asked = [at for low, high, *_ in rows_ for at in (low, high - 1)]
+    lines = ask.run(*WRAPPER, os.path.join(BUILD, "tests", "sframe_rows"), path,
+                    input="".join(f"{at:x}\n" for at in asked)).splitlines()[1:]
+    expected = [f"{low:x} {high:x} {cfa} {fp} {ra}" for low, high, cfa, fp, ra in rows_ for _ in range(2)]
+    assert lines == expected, [pair for pair in zip(lines, expected) if pair[0] != pair[1]][:5]
+
+
+@test("code that no SFrame function covers has no row, nor has a damaged section")
+def sframe_none(folder):
+    path = sframe_program(folder)
+    program = os.path.join(BUILD, "tests", "sframe_rows")
+    assert ask.run(*WRAPPER, program, path, input="10\nffffffffffff\n").splitlines()[1:] == ["error 1"] * 2
+    place = elfread.ElfFile(path).section(".sframe")
+    with open(path, "rb") as file:
+        whole = file.read()
+    low = readelf_sframe(path)[0][0]
+    for i in range(28):
+        damaged = os.path.join(folder, "damaged")
+        with open(damaged, "wb") as file:
+            file.write(whole[:place.off + i] + bytes([whole[place.off + i] ^ 0xff]) + whole[place.off + i + 1:])
+        done = ask.execute(*WRAPPER, program, damaged, input=f"{low:x}\n")
+        assert done.returncode == 0, (i, done)
+
+
+@test("a stack goes on by SFrame where there is no call frame information")
+def sframe_stack(folder):
+    path = sframe_program(folder)
+    ask.run("objcopy", "--remove-section=.eh_frame", "--remove-section=.eh_frame_hdr", path)
+    with running.Running([path]) as program:
+        while living_state(program.pid) != "S":
+            time.sleep(0.01)
+        stack, = ask.records_of(ask.fathom("stack", "--json", program.pid, status=None).stdout)
+    frames = [(f["symbol"], f["trust"]) for f in stack["frames"]]
+    ours = [f for f in frames if f[0] in ("deepest", "room", "again", "main")]
+    assert ours == [(name, "cfi") for name in ("deepest", "room", "again", "main")], frames
 
 
 sys.exit(SUITE.run())

@@ -276,6 +276,28 @@ void fathom_module_set_no_jit(struct fathom_module *m)
 	atomic_store_explicit(&m->jit_descriptor, JIT_NONE, memory_order_relaxed);
 }
 
+/* The type of the segment with the SFrame section: elf.h of glibc 2.36 lacks it. */
+#define SEGMENT_SFRAME 0x6474e554u
+
+struct fathom_bytes fathom_module_sframe(struct fathom_module *m, uint64_t *ret_svma)
+{
+	struct fathom_object *o = m->main;
+	const uint32_t number = fathom_object_find(o, ".sframe");
+	struct fathom_segment s;
+
+	if (number) {
+		*ret_svma = o->sections[number].base;
+		return fathom_image_section_bytes(&o->image, &o->sections[number].header);
+	}
+	for (uint32_t i = 0; i < o->image.phnum; i++) {
+		if (!fathom_image_segment(&o->image, i, &s) || s.type != SEGMENT_SFRAME)
+			continue;
+		*ret_svma = s.vaddr;
+		return fathom_image_loaded_bytes(&o->image, s.vaddr, s.filesz);
+	}
+	return (struct fathom_bytes){ NULL, 0 };
+}
+
 bool fathom_module_jit_descriptor(struct fathom_module *m, uint64_t *ret_svma)
 {
 	uint64_t svma = atomic_load_explicit(&m->jit_descriptor, memory_order_relaxed);

@@ -62,6 +62,12 @@ fathom_err fathom_module_create_alone(const struct fathom_search_paths *paths,
 				      struct fathom_module **ret);
 void fathom_module_close(struct fathom_module *m);
 
+/*
+ * Finds the SFrame section of the module and the svma of its first byte; an empty one if it has
+ * none. It is not kept.
+ */
+struct fathom_bytes fathom_module_sframe(struct fathom_module *m, uint64_t *ret_svma);
+
 /* Finds __jit_debug_descriptor, looked up once; returns false if the module has none. */
 bool fathom_module_jit_descriptor(struct fathom_module *m, uint64_t *ret_svma);
 /* Notes that the module has none, after a caller has looked. */

@@ -124,7 +124,8 @@ enum reading {
 };
 
 /* Reads the thread whose link is at @link. */
-static enum reading read_thread(const struct lists *l, uint64_t link, struct fathom_libc_thread *ret)
+static enum reading read_thread(const struct lists *l, uint64_t link,
+				struct fathom_libc_thread *ret)
 {
 	uint64_t tid;
 
@@ -185,7 +186,8 @@ static bool find_lists(struct lists *l, const struct fathom_runtime_module *m)
 }
 
 fathom_err fathom_threads_walk(struct fathom_runtime *r, uint32_t module,
-			       bool (*fn)(const struct fathom_libc_thread *t, void *data), void *data)
+			       bool (*fn)(const struct fathom_libc_thread *t, void *data),
+			       void *data)
 {
 	struct lists l = { .r = r, .fn = fn, .data = data };
 	bool more = true;

@@ -16,6 +16,7 @@ struct fathom_libc_thread {
  * also if the list does not fit the budget.
  */
 fathom_err fathom_threads_walk(struct fathom_runtime *r, uint32_t module,
-			       bool (*fn)(const struct fathom_libc_thread *t, void *data), void *data);
+			       bool (*fn)(const struct fathom_libc_thread *t, void *data),
+			       void *data);
 
 #endif

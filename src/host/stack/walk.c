@@ -7,6 +7,7 @@
 #include "host/stack/follow_code.h"
 #include "safe/base/limits.h"
 #include "safe/base/pc.h"
+#include "safe/unwind/sframe.h"
 
 /* What is known of one looked-up pc. */
 struct known_pc {
@@ -97,6 +98,19 @@ uint32_t fathom_walker_machine(const struct fathom_walker *w)
 	return w->layout.machine;
 }
 
+/* Finds the row of @svma in the SFrame section of @module, where nothing else has one. */
+static bool find_in_sframe(const struct fathom_walker *w, struct fathom_module *module,
+			   uint64_t svma, struct fathom_row *ret)
+{
+	struct fathom_sframe s;
+	uint64_t start = 0;
+	const struct fathom_bytes section = fathom_module_sframe(module, &start);
+
+	return section.size &&
+	       !fathom_sframe_init(&s, section, start, module->main->image.swap, w->arch) &&
+	       !fathom_sframe_find(&s, svma, w->arch, ret);
+}
+
 /* Finds the row of @k->pc, which is in @place. */
 static void find_row(struct fathom_walker *w, const struct fathom_place *place, struct known_pc *k)
 {
@@ -105,12 +119,14 @@ static void find_row(struct fathom_walker *w, const struct fathom_place *place, 
 	struct fathom_fde fde;
 
 	k->bias = place->bias;
-	if (fathom_unwind_tables_find(tables, svma, &fde) ||
-	    fathom_row_reader_init(&w->reader, &fde, w->arch) || fathom_row_find(&w->reader, svma))
-		return;
 	/* LuaJIT's assembler describes its interpreter without a rule for the CFA. */
-	if (w->reader.now.cfa.kind == FATHOM_RULE_UNSPECIFIED)
+	if (fathom_unwind_tables_find(tables, svma, &fde) ||
+	    fathom_row_reader_init(&w->reader, &fde, w->arch) ||
+	    fathom_row_find(&w->reader, svma) ||
+	    w->reader.now.cfa.kind == FATHOM_RULE_UNSPECIFIED) {
+		k->has_row = find_in_sframe(w, place->holder->module, svma, &k->row);
 		return;
+	}
 	k->row = w->reader.now;
 	k->has_row = true;
 	k->is_signal = fde.cie->is_signal_frame;

@@ -70,24 +70,24 @@ const char *fathom_stop_name(enum fathom_stop stop)
 
 const char *fathom_register_name(uint32_t machine, uint32_t number)
 {
-	static const char *const x86_64[] = { "rax", "rdx", "rcx", "rbx", "rsi", "rdi",
-					      "rbp", "rsp", "r8",  "r9",  "r10", "r11",
-					      "r12", "r13", "r14", "r15", "rip" };
-	static const char *const i386[] = { "eax", "ecx", "edx", "ebx", "esp",
-					    "ebp", "esi", "edi", "eip", "eflags" };
-	static const char *const aarch64[] = { "x0",  "x1",  "x2",  "x3",  "x4",  "x5",  "x6",
-					       "x7",  "x8",  "x9",  "x10", "x11", "x12", "x13",
-					       "x14", "x15", "x16", "x17", "x18", "x19", "x20",
-					       "x21", "x22", "x23", "x24", "x25", "x26", "x27",
-					       "x28", "x29", "x30", "sp",  "pc" };
+	static const char *const of_x86_64[] = { "rax", "rdx", "rcx", "rbx", "rsi", "rdi",
+						 "rbp", "rsp", "r8",  "r9",  "r10", "r11",
+						 "r12", "r13", "r14", "r15", "rip" };
+	static const char *const of_i386[] = { "eax", "ecx", "edx", "ebx", "esp",
+					       "ebp", "esi", "edi", "eip", "eflags" };
+	static const char *const of_aarch64[] = { "x0",  "x1",  "x2",  "x3",  "x4",  "x5",  "x6",
+						  "x7",  "x8",  "x9",  "x10", "x11", "x12", "x13",
+						  "x14", "x15", "x16", "x17", "x18", "x19", "x20",
+						  "x21", "x22", "x23", "x24", "x25", "x26", "x27",
+						  "x28", "x29", "x30", "sp",  "pc" };
 
 	switch (machine) {
 	case EM_X86_64:
-		return number < sizeof x86_64 / sizeof *x86_64 ? x86_64[number] : NULL;
+		return number < sizeof of_x86_64 / sizeof *of_x86_64 ? of_x86_64[number] : NULL;
 	case EM_386:
-		return number < sizeof i386 / sizeof *i386 ? i386[number] : NULL;
+		return number < sizeof of_i386 / sizeof *of_i386 ? of_i386[number] : NULL;
 	case EM_AARCH64:
-		return number < sizeof aarch64 / sizeof *aarch64 ? aarch64[number] : NULL;
+		return number < sizeof of_aarch64 / sizeof *of_aarch64 ? of_aarch64[number] : NULL;
 	default:
 		return NULL;
 	}

@@ -52,7 +52,9 @@ enum fathom_source {
 	FATHOM_SOURCE_KALLSYMS = 8, /**< the running kernel's own table */
 	FATHOM_SOURCE_PERF_MAP = 9, /**< JIT code: /tmp/perf-PID.map */
 	FATHOM_SOURCE_JITDUMP = 10, /**< JIT code: jit-PID.dump */
-	FATHOM_SOURCE_GDB_JIT = 11  /**< JIT code: GDB's JIT interface */
+	FATHOM_SOURCE_GDB_JIT = 11, /**< JIT code: GDB's JIT interface */
+	/** an interpreter's own frame (fathom_stack_options.interpret) */
+	FATHOM_SOURCE_INTERPRETER = 12
 };
 
 /**

@@ -34,6 +34,25 @@ enum fathom_stack_stop_mode {
 	FATHOM_STACK_STOP_ALL = 2 /**< all of them, together: the stacks are of one moment */
 };
 
+/** A frame of an interpreter. Texts are copied. */
+struct fathom_interpreter_frame {
+	const char *function; /**< never NULL */
+	const char *file;     /**< NULL: not known */
+	uint32_t line;        /**< 0: not known */
+	uint32_t reserved;
+};
+
+/** What an interpreter did in some native frames. */
+struct fathom_interpreter_run {
+	size_t size;     /**< sizeof(struct fathom_interpreter_run) */
+	size_t n_native; /**< native frames that the run replaces, at least 1 */
+	const struct fathom_interpreter_frame *frames; /**< the innermost first */
+	size_t n_frames;                               /**< at least 1 */
+	uint64_t reserved[2];
+};
+
+struct fathom_thread;
+
 /** Options of reading stacks; as struct fathom_options. */
 struct fathom_stack_options {
 	size_t size;
@@ -43,6 +62,17 @@ struct fathom_stack_options {
 	size_t n_tids;
 	uint32_t max_frames;  /**< of one thread; default 10,000 */
 	uint32_t deadline_ms; /**< for a thread to stop; default 50 */
+	/**
+	 * Called for each native frame of each thread, the innermost first, once all are named. If
+	 * frame @first and some behind it are an interpreter at work, fills *@run and returns 1:
+	 * these frames become one, whose answer has the interpreter's frames. The next call is for
+	 * the frame behind them. Else it returns 0. @thread is not final yet: only its frames, tid
+	 * and name count. NULL: not called.
+	 */
+	int (*interpret)(void *data, struct fathom_target *target,
+			 const struct fathom_thread *thread, size_t first,
+			 struct fathom_interpreter_run *run);
+	void *interpret_data;
 	uint64_t reserved[4];
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sframe_rows FILE: reads addresses from standard input, in hexadecimal, and prints for each what the
- * file's SFrame section says of it, as readelf writes it: "LOW HIGH CFA FP RA", with sp and fp for the
- * CFA's register, c+OFFSET for what is saved, u for what is not said; or the error.
+ * sframe_rows FILE: reads addresses from standard input, in hexadecimal, and prints for each what
+ * the file's SFrame section says of it, as readelf writes it: "LOW HIGH CFA FP RA", with sp and fp
+ * for the CFA's register, c+OFFSET for what is saved, u for what is not said; or the error.
  */
 #include <inttypes.h>
 

@@ -156,7 +156,9 @@ static fathom_err read_stacks(struct fathom_stacks_work *w, struct fathom_errinf
 	else
 		FATHOM_TRY(add_all_stored(w, reterr));
 	FATHOM_TRY(name_frames(w, reterr));
-	return finish(w) ? fathom_fail_memory(reterr) : FATHOM_OK;
+	if (finish(w))
+		return fathom_fail_memory(reterr);
+	return w->options.interpret ? fathom_stacks_interpret(w, reterr) : FATHOM_OK;
 }
 
 /*

@@ -42,6 +42,12 @@ const char *fathom_stacks_text(struct fathom_stacks_work *w, const char *text);
 fathom_err fathom_stacks_add(struct fathom_stacks_work *w, struct fathom_thread *thread,
 			     const struct fathom_registers *r);
 
+/*
+ * Lets the caller replace frames by those of an interpreter. FATHOM_E_ARGUMENT if it replaces
+ * frames that are not there; FATHOM_E_MEMORY.
+ */
+fathom_err fathom_stacks_interpret(struct fathom_stacks_work *w, struct fathom_errinfo *reterr);
+
 /* Adds the threads of a live process (live_threads.c). */
 fathom_err fathom_stacks_add_live(struct fathom_stacks_work *w, const struct fathom_live *live,
 				  struct fathom_errinfo *reterr);

@@ -118,4 +118,7 @@
 #define FATHOM_MAX_FOLLOW_COST       (1u << 20)
 #define FATHOM_FOLLOW_LOOKS_PER_STEP 64
 
+/* Frames of an interpreter that replace one run of native frames. */
+#define FATHOM_MAX_INTERPRETER_FRAMES (1u << 20)
+
 #endif

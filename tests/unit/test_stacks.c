@@ -17,17 +17,22 @@
 
 /* What the child is asleep in: its own function, called by level() five times, called by
  * outermost(). */
-__attribute__((noipa)) static int asleep(int ready)
+__attribute__((noinline)) int asleep(int ready);
+__attribute__((noinline)) int level(int n, int ready);
+__attribute__((noinline)) int outermost(int ready);
+__attribute__((noinline)) int interrupted(int ready);
+
+int asleep(int ready)
 {
 	const char byte = 1;
-	int result = (int)write(ready, &byte, 1);
+	volatile int result = (int)write(ready, &byte, 1);
 
-	for (;;)
-		result += pause();
+	while (result)
+		result = pause();
 	return result;
 }
 
-__attribute__((noipa)) static int level(int n, int ready)
+int level(int n, int ready)
 {
 	const int result = n > 1 ? level(n - 1, ready) : asleep(ready);
 
@@ -35,9 +40,44 @@ __attribute__((noipa)) static int level(int n, int ready)
 	return result + 1;
 }
 
-__attribute__((noipa)) static int outermost(int ready)
+int outermost(int ready)
 {
-	return 1 + level(5, ready);
+	volatile int five = 5; /* not a constant: else there would be a copy for each */
+	const int result = level(five, ready);
+
+	__asm__ volatile("" ::: "memory");
+	return result + 1;
+}
+
+/* The same, interrupted by a signal whose handler is on a stack of its own. */
+static int ready_in_handler;
+static bool is_busy;
+
+static void handler(int number)
+{
+	const char byte = 1;
+
+	(void)number;
+	if (write(ready_in_handler, &byte, 1) != 1)
+		_exit(1);
+	while (is_busy)
+		__asm__ volatile("" ::: "memory");
+	for (;;)
+		pause();
+}
+
+int interrupted(int ready)
+{
+	static char alternate[65536];
+	const stack_t stack = { .ss_sp = alternate, .ss_size = sizeof alternate };
+	struct sigaction action = { .sa_handler = handler, .sa_flags = SA_ONSTACK };
+	int result;
+
+	ready_in_handler = ready;
+	result = sigaltstack(&stack, NULL) + sigaction(SIGUSR1, &action, NULL);
+	raise(SIGUSR1);
+	__asm__ volatile("" ::: "memory");
+	return result;
 }
 
 struct child {
@@ -46,7 +86,26 @@ struct child {
 	pid_t pid;
 };
 
-static int start(void **state)
+/* Waits until process @pid is in @state, of proc_pid_stat(5). */
+static void await_sleep(pid_t pid, char state)
+{
+	char path[32];
+	char text[256] = "";
+	const char *at = NULL;
+
+	(void)snprintf(path, sizeof path, "/proc/%d/stat", pid);
+	while (!at || at[2] != state) {
+		FILE *file = fopen(path, "r");
+
+		assert_non_null(file);
+		assert_non_null(fgets(text, sizeof text, file));
+		fclose(file);
+		at = strrchr(text, ')');
+		usleep(1000);
+	}
+}
+
+static int start_with(void **state, int (*run)(int ready))
 {
 	struct child *c = calloc(1, sizeof *c);
 	int ready[2];
@@ -55,15 +114,34 @@ static int start(void **state)
 	assert_int_equal(pipe(ready), 0);
 	c->pid = fork();
 	if (!c->pid)
-		_exit(outermost(ready[1]));
+		_exit(run(ready[1]));
 	assert_int_equal(read(ready[0], &byte, 1), 1);
 	close(ready[0]);
 	close(ready[1]);
+	await_sleep(c->pid, is_busy ? 'R' : 'S');
 	assert_int_equal(fathom_create(NULL, &c->session, NULL), FATHOM_OK);
 	assert_int_equal(fathom_target_open_process(c->session, c->pid, NULL, &c->target, NULL),
 			 FATHOM_OK);
 	*state = c;
 	return 0;
+}
+
+static int start(void **state)
+{
+	is_busy = false;
+	return start_with(state, outermost);
+}
+
+static int start_interrupted(void **state)
+{
+	is_busy = false;
+	return start_with(state, interrupted);
+}
+
+static int start_busy(void **state)
+{
+	is_busy = true;
+	return start_with(state, interrupted);
 }
 
 static int stop(void **state)
@@ -222,6 +300,44 @@ static void limited(void **state)
 	fathom_stacks_free(stacks);
 }
 
+/* The frames of the handler's stack, then those of the stack below. */
+static void check_handler(const struct child *c, uint32_t stop_mode)
+{
+	struct fathom_stack_options o = { .size = sizeof o, .stop = stop_mode };
+	struct fathom_stacks *stacks = capture(c, &o);
+	const struct fathom_thread *t = fathom_stacks_get(stacks, 0);
+	size_t in_handler = 0;
+	size_t below = 0;
+	size_t signals = 0;
+
+	assert_int_equal(t->stop, FATHOM_STOP_ENTRY);
+	for (size_t i = 0; i < t->n_frames; i++) {
+		const char *name = t->frames[i].answer->symbol;
+
+		if (name && strcmp(name, "handler") == 0)
+			in_handler = i + 1;
+		if (name && strcmp(name, "interrupted") == 0)
+			below = i + 1;
+		signals += t->frames[i].trust == FATHOM_TRUST_SIGNAL;
+	}
+	assert_true(in_handler && below > in_handler + 1);
+	assert_int_equal(signals, 1);
+	fathom_stacks_free(stacks);
+}
+
+static void on_two_stacks(void **state)
+{
+	check_handler(*state, FATHOM_STACK_STOP_NEVER);
+	check_handler(*state, FATHOM_STACK_STOP_AUTO);
+	check_handler(*state, FATHOM_STACK_STOP_ALL);
+}
+
+static void busy_on_two_stacks(void **state)
+{
+	check_handler(*state, FATHOM_STACK_STOP_AUTO);
+	check_handler(*state, FATHOM_STACK_STOP_ALL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -229,6 +345,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(interpreted, start, stop),
 		cmocka_unit_test_setup_teardown(refused, start, stop),
 		cmocka_unit_test_setup_teardown(limited, start, stop),
+		cmocka_unit_test_setup_teardown(on_two_stacks, start_interrupted, stop),
+		cmocka_unit_test_setup_teardown(busy_on_two_stacks, start_busy, stop),
 	};
 
 	return cmocka_run_group_tests_name("stacks", tests, NULL, NULL);

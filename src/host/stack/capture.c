@@ -213,7 +213,7 @@ void fathom_thread_copy_deinit(struct fathom_thread_copy *copy)
 {
 	free(copy->stack);
 	copy->stack = NULL;
-	copy->stack_size = 0;
+	copy->n_pieces = 0;
 }
 
 bool fathom_capture_is_gone(const struct fathom_capture *c)
@@ -244,27 +244,25 @@ bool fathom_capture_open(struct fathom_capture *c, struct fathom_thread_copy *co
 	return false;
 }
 
-/* Makes room for @size bytes; false without memory. */
-static bool enlarge_scratch(struct fathom_capture *c, size_t size)
+/* Makes room for @more bytes behind the first @used; false without memory. */
+static bool enlarge_scratch(struct fathom_capture *c, size_t used, size_t more)
 {
 	uint8_t *scratch;
 
-	if (size <= c->scratch_size)
+	if (more <= c->scratch_size - used)
 		return true;
-	scratch = malloc(size);
+	scratch = realloc(c->scratch, used + more);
 	if (!scratch)
 		return false;
-	free(c->scratch);
 	c->scratch = scratch;
-	c->scratch_size = size;
+	c->scratch_size = used + more;
 	return true;
 }
 
-size_t fathom_capture_read_stack(struct fathom_capture *c, const struct fathom_thread_copy *copy,
-				 uint64_t *ret_avma)
+/* Reads the stack from below @sp to its end, behind the first @used bytes of the scratch. */
+static size_t read_piece(struct fathom_capture *c, uint64_t sp, size_t used, uint64_t *ret_avma)
 {
 	const struct fathom_maps *maps = c->options.maps;
-	const uint64_t sp = copy->registers.sp;
 	const size_t i = fathom_maps_at(maps, sp);
 	const bool is_mapped = i < maps->n;
 	uint64_t from = sp > RED_ZONE ? sp - RED_ZONE : 0;
@@ -279,15 +277,34 @@ size_t fathom_capture_read_stack(struct fathom_capture *c, const struct fathom_t
 	if (size > c->options.max_stack)
 		size = c->options.max_stack;
 	*ret_avma = from;
-	if (!enlarge_scratch(c, (size_t)size))
+	if (!enlarge_scratch(c, used, (size_t)size))
 		return 0;
-	return c->options.memory->read(c->options.memory->data, from, c->scratch, (size_t)size);
+	return c->options.memory->read(c->options.memory->data, from, c->scratch + used,
+				       (size_t)size);
+}
+
+struct fathom_scratch_pieces fathom_capture_read_stack(struct fathom_capture *c,
+						       const struct fathom_thread_copy *copy)
+{
+	struct fathom_scratch_pieces p = { .n = (uint8_t)(copy->n_also + 1u) };
+	size_t used = 0;
+
+	for (uint8_t i = 0; i < p.n; i++) {
+		p.size[i] =
+			read_piece(c, i ? copy->also[i - 1] : copy->registers.sp, used, &p.avma[i]);
+		used += p.size[i];
+	}
+	return p;
 }
 
 void fathom_capture_keep_stack(struct fathom_capture *c, struct fathom_thread_copy *copy,
-			       uint64_t avma, size_t size)
+			       const struct fathom_scratch_pieces *pieces)
 {
-	if (!size || avma + size <= copy->registers.sp)
+	size_t size = 0;
+
+	for (uint8_t i = 0; i < pieces->n; i++)
+		size += pieces->size[i];
+	if (!pieces->size[0] || pieces->avma[0] + pieces->size[0] <= copy->registers.sp)
 		return;
 	copy->stack = malloc(size);
 	if (!copy->stack) {
@@ -295,8 +312,13 @@ void fathom_capture_keep_stack(struct fathom_capture *c, struct fathom_thread_co
 		return;
 	}
 	memcpy(copy->stack, c->scratch, size);
-	copy->stack_avma = avma;
-	copy->stack_size = size;
+	size = 0;
+	for (uint8_t i = 0; i < pieces->n; i++) {
+		copy->pieces[copy->n_pieces++] =
+			(struct fathom_stack_piece){ pieces->avma[i],
+						     { copy->stack + size, pieces->size[i] } };
+		size += pieces->size[i];
+	}
 }
 
 struct fathom_blocking_call fathom_capture_call(struct fathom_capture *c,
@@ -402,8 +424,7 @@ static void peek_once(struct fathom_capture *c, struct fathom_task *task,
 {
 	struct moment before;
 	struct moment after;
-	uint64_t avma;
-	size_t size;
+	struct fathom_scratch_pieces pieces;
 
 	if (!fathom_task_status(task, &before.status) ||
 	    !fathom_task_syscall(task, &before.syscall)) {
@@ -419,7 +440,7 @@ static void peek_once(struct fathom_capture *c, struct fathom_task *task,
 	}
 	copy->err = FATHOM_OK;
 	fathom_capture_take_syscall(c, copy, &before.syscall);
-	size = fathom_capture_read_stack(c, copy, &avma);
+	pieces = fathom_capture_read_stack(c, copy);
 	if (!fathom_task_syscall(task, &after.syscall) ||
 	    !fathom_task_status(task, &after.status) || !is_same(&before, &after))
 		fathom_capture_fail(c, copy, FATHOM_E_CHANGED, "ran on while it was read");
@@ -429,25 +450,30 @@ static void peek_once(struct fathom_capture *c, struct fathom_task *task,
 		/* The kernel has no stack of it any more. */
 		fathom_capture_fail(c, copy, FATHOM_E_NOT_FOUND, "has ended");
 	else
-		fathom_capture_keep_stack(c, copy, avma, size);
+		fathom_capture_keep_stack(c, copy, &pieces);
+}
+
+void fathom_capture_peek_also(struct fathom_capture *c, struct fathom_thread_copy *copy)
+{
+	struct fathom_task task;
+
+	copy->syscall = -1;
+	if (fathom_capture_open(c, copy, &task)) {
+		copy->err = FATHOM_E_CHANGED;
+		for (int i = 0; i < PEEKS && copy->err == FATHOM_E_CHANGED; i++)
+			peek_once(c, &task, copy);
+	}
+	if (copy->err) {
+		memset(&copy->registers, 0, sizeof copy->registers);
+		copy->in_syscall = false;
+		copy->syscall = -1;
+	}
+	fathom_task_close(&task);
 }
 
 void fathom_capture_peek(struct fathom_capture *c, int32_t tid, struct fathom_thread_copy *ret)
 {
-	struct fathom_task task;
-
 	memset(ret, 0, sizeof *ret);
 	ret->tid = tid;
-	ret->syscall = -1;
-	if (fathom_capture_open(c, ret, &task)) {
-		ret->err = FATHOM_E_CHANGED;
-		for (int i = 0; i < PEEKS && ret->err == FATHOM_E_CHANGED; i++)
-			peek_once(c, &task, ret);
-	}
-	if (ret->err) {
-		memset(&ret->registers, 0, sizeof ret->registers);
-		ret->in_syscall = false;
-		ret->syscall = -1;
-	}
-	fathom_task_close(&task);
+	fathom_capture_peek_also(c, ret);
 }

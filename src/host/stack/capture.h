@@ -18,6 +18,14 @@
 #include "safe/base/reader.h"
 #include "safe/unwind/registers.h"
 
+/* Pieces of stack that are copied of one thread. */
+#define FATHOM_STACK_PIECES 4
+
+struct fathom_stack_piece {
+	uint64_t avma;
+	struct fathom_bytes bytes;
+};
+
 /* One thread at one moment. */
 struct fathom_thread_copy {
 	int32_t tid;          /* in this process's PID namespace */
@@ -31,9 +39,17 @@ struct fathom_thread_copy {
 	uint64_t arguments[6];
 	uint64_t pause_ns; /* from the request to stop to the release; 0: not stopped */
 	struct fathom_registers registers; /* those that are known */
-	uint64_t stack_avma;               /* of the first byte of stack: at or below sp */
-	uint8_t *stack;                    /* NULL: not read */
-	size_t stack_size;                 /* bytes */
+	/*
+	 * Its stack: the first piece begins at or below sp; the others were asked for. What could
+	 * not be read is missing.
+	 */
+	struct fathom_stack_piece pieces[FATHOM_STACK_PIECES];
+	uint8_t n_pieces;
+	/* set by the caller: addresses of other stacks to copy, too, such as one below a signal's
+	 */
+	uint8_t n_also;
+	uint64_t also[FATHOM_STACK_PIECES - 1];
+	uint8_t *stack; /* the bytes of all pieces; NULL: none */
 	/*
 	 * Why there are no registers: FATHOM_OK: they are there; FATHOM_E_NOT_FOUND: the thread has
 	 * ended; FATHOM_E_CHANGED: it ran on while it was read, or runs another program by now;
@@ -79,6 +95,9 @@ fathom_err fathom_capture_list(struct fathom_capture *c, int32_t **ret_tids, siz
  * One that was in another call or place afterwards is read again a few times.
  */
 void fathom_capture_peek(struct fathom_capture *c, int32_t tid, struct fathom_thread_copy *ret);
+
+/* Does the same with @copy, of which tid and also[] are set and all else is zero. */
+void fathom_capture_peek_also(struct fathom_capture *c, struct fathom_thread_copy *copy);
 
 /*
  * Stops the threads of the @n copies, all zero but for tid, copies and releases them: one after the

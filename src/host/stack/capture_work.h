@@ -31,13 +31,20 @@ void fathom_capture_refuse(struct fathom_capture *c, struct fathom_thread_copy *
 bool fathom_capture_open(struct fathom_capture *c, struct fathom_thread_copy *copy,
 			 struct fathom_task *ret);
 
-/* Reads the stack at @copy's sp into the scratch. Returns how many bytes, and where they begin. */
-size_t fathom_capture_read_stack(struct fathom_capture *c, const struct fathom_thread_copy *copy,
-				 uint64_t *ret_avma);
+/* Pieces of stack in the scratch, one behind the other. */
+struct fathom_scratch_pieces {
+	uint64_t avma[FATHOM_STACK_PIECES];
+	size_t size[FATHOM_STACK_PIECES]; /* bytes; 0: could not be read */
+	uint8_t n;
+};
 
-/* Gives @copy the @size bytes of the scratch; sets its error without memory. */
+/* Reads the stack at @copy's sp, and what else was asked for, into the scratch. */
+struct fathom_scratch_pieces fathom_capture_read_stack(struct fathom_capture *c,
+						       const struct fathom_thread_copy *copy);
+
+/* Gives @copy what is in the scratch; sets its error without memory. */
 void fathom_capture_keep_stack(struct fathom_capture *c, struct fathom_thread_copy *copy,
-			       uint64_t avma, size_t size);
+			       const struct fathom_scratch_pieces *pieces);
 
 /* Returns whether the program that ran at the start has gone, by exec() or its end. */
 bool fathom_capture_is_gone(const struct fathom_capture *c);

@@ -18,6 +18,10 @@ struct reading {
 	fathom_err err; /* of the last try; OK: frames are those of one moment */
 	bool has_frames;
 	bool needs_stop;
+	/* other stacks to copy, which the walk has come to, and whether one was added */
+	bool wants_more;
+	uint8_t n_also;
+	uint64_t also[FATHOM_STACK_PIECES - 1];
 };
 
 struct live {
@@ -73,8 +77,8 @@ static fathom_err walk(struct live *l, struct reading *r, const struct fathom_th
 {
 	struct fathom_walk_frames frames = { 0 };
 	struct fathom_walk w = { .registers = &copy->registers,
-				 .stack_avma = copy->stack_avma,
-				 .stack = { copy->stack, copy->stack_size },
+				 .pieces = copy->pieces,
+				 .n_pieces = copy->n_pieces,
 				 .max_frames = l->work->options.max_frames,
 				 .frames = &frames };
 	const fathom_err err = fathom_walker_run(l->work->walker, &w);
@@ -83,10 +87,14 @@ static fathom_err walk(struct live *l, struct reading *r, const struct fathom_th
 		fathom_array_free(&frames);
 		return err;
 	}
-	/* What was not copied may be of another moment. */
+	/* What was not copied may be of another moment: it is to be copied, too. */
+	r->wants_more = false;
 	if (w.n_inside < frames.n) {
 		frames.n = w.n_inside;
 		w.stop = FATHOM_STOP_CHANGED;
+		r->wants_more = r->n_also < FATHOM_STACK_PIECES - 1;
+		if (r->wants_more)
+			r->also[r->n_also++] = w.outside;
 	}
 	r->needs_stop =
 		!copy->was_stopped && w.stop != FATHOM_STOP_ENTRY && w.stop != FATHOM_STOP_LIMIT;
@@ -98,24 +106,37 @@ static fathom_err walk(struct live *l, struct reading *r, const struct fathom_th
 	return FATHOM_OK;
 }
 
-/* Reads thread @i while it sleeps. */
+/* Asks for what @r wants of its thread, @tid. */
+static struct fathom_thread_copy ask_for(const struct reading *r, int32_t tid)
+{
+	struct fathom_thread_copy copy = { .tid = tid, .n_also = r->n_also };
+
+	memcpy(copy.also, r->also, sizeof copy.also);
+	return copy;
+}
+
+/* Reads thread @i while it sleeps; again if its stack leads to another one. */
 static fathom_err peek(struct live *l, size_t i)
 {
 	struct reading *r = &l->readings[i];
-	struct fathom_thread_copy copy;
 	fathom_err err = FATHOM_OK;
 
-	fathom_capture_peek(l->capture, l->tids[i], &copy);
 	r->thread.tid = l->tids[i];
 	r->thread.pid = l->of->pid;
 	r->thread.syscall_number = -1;
-	describe(l, r, &copy);
-	r->needs_stop = copy.err == FATHOM_E_UNSUPPORTED || copy.err == FATHOM_E_CHANGED;
-	if (!copy.err) {
-		describe_wait(l, r, &copy);
-		err = walk(l, r, &copy);
-	}
-	fathom_thread_copy_deinit(&copy);
+	do {
+		struct fathom_thread_copy copy = ask_for(r, l->tids[i]);
+
+		r->wants_more = false;
+		fathom_capture_peek_also(l->capture, &copy);
+		describe(l, r, &copy);
+		r->needs_stop = copy.err == FATHOM_E_UNSUPPORTED || copy.err == FATHOM_E_CHANGED;
+		if (!copy.err) {
+			describe_wait(l, r, &copy);
+			err = walk(l, r, &copy);
+		}
+		fathom_thread_copy_deinit(&copy);
+	} while (r->wants_more && !err);
 	return err;
 }
 
@@ -134,7 +155,7 @@ static fathom_err take_stopped(struct live *l, struct reading *r, struct fathom_
 #define STOPPED_AT_ONCE 64
 
 /* Stops and reads the @n threads @which: at one moment if @all, else each for itself. */
-static fathom_err stop_some(struct live *l, const size_t *which, size_t n, bool all)
+static fathom_err stop_once(struct live *l, const size_t *which, size_t n, bool all)
 {
 	struct fathom_thread_copy *copies = calloc(n + 1, sizeof *copies);
 	fathom_err err = FATHOM_OK;
@@ -142,11 +163,35 @@ static fathom_err stop_some(struct live *l, const size_t *which, size_t n, bool 
 	if (!copies)
 		return FATHOM_E_MEMORY;
 	for (size_t i = 0; i < n; i++)
-		copies[i].tid = l->tids[which[i]];
+		copies[i] = ask_for(&l->readings[which[i]], l->readings[which[i]].thread.tid);
 	fathom_capture_stop(l->capture, copies, n, all, all);
 	for (size_t i = 0; i < n; i++)
 		err = take_stopped(l, &l->readings[which[i]], &copies[i], err);
 	free(copies);
+	return err;
+}
+
+/*
+ * Does that, and again for those whose stacks lead to others; with @all for all, so that they
+ * remain those of one moment.
+ */
+static fathom_err stop_some(struct live *l, size_t *which, size_t n, bool all)
+{
+	fathom_err err = FATHOM_OK;
+
+	for (int i = 0; i < FATHOM_STACK_PIECES && n && !err; i++) {
+		size_t more = 0;
+
+		err = stop_once(l, which, n, all);
+		for (size_t k = 0; k < n; k++) {
+			if (!l->readings[which[k]].wants_more)
+				continue;
+			if (!all)
+				which[more] = which[k];
+			more++;
+		}
+		n = all && more ? n : more;
+	}
 	return err;
 }
 
@@ -194,6 +239,7 @@ static fathom_err stop_all(struct live *l, struct fathom_errinfo *reterr)
 {
 	struct fathom_thread_copy *copies;
 	fathom_err err = FATHOM_OK;
+	bool more = false;
 	size_t n;
 
 	FATHOM_TRY(fathom_capture_stop_all(l->capture, true, &copies, &n, reterr));
@@ -208,7 +254,9 @@ static fathom_err stop_all(struct live *l, struct fathom_errinfo *reterr)
 		}
 	}
 	free(copies);
-	return err;
+	for (size_t i = 0; i < l->n; i++)
+		more |= l->readings[i].wants_more;
+	return more && !err ? stop_listed(l) : err;
 }
 
 /* Returns why a thread has no frames, or not all. */

@@ -281,17 +281,11 @@ static void repair(struct tracer *t, struct stopping *s, struct fathom_regset *r
 	fathom_task_close(&task);
 }
 
-/* Where the stack that was read is in the scratch. */
-struct stack_read {
-	uint64_t avma;
-	size_t size;
-};
-
 /* Copies the registers of the stopped thread, and its stack into the scratch. */
-static struct stack_read copy_thread(struct tracer *t, struct stopping *s)
+static struct fathom_scratch_pieces copy_thread(struct tracer *t, struct stopping *s)
 {
 	struct fathom_thread_copy *copy = s->copy;
-	struct stack_read r = { 0 };
+	struct fathom_scratch_pieces r = { 0 };
 	struct fathom_regset regs;
 
 	copy->was_stopped = true;
@@ -302,7 +296,7 @@ static struct stack_read copy_thread(struct tracer *t, struct stopping *s)
 		fathom_capture_fail(t->capture, copy, FATHOM_E_UNSUPPORTED,
 				    "its registers are of an unknown machine");
 	else {
-		r.size = fathom_capture_read_stack(t->capture, copy, &r.avma);
+		r = fathom_capture_read_stack(t->capture, copy);
 		repair(t, s, &regs);
 	}
 	return r;
@@ -317,10 +311,10 @@ static void release(struct stopping *s)
 }
 
 /* Completes the copy of a thread whose stack was read. */
-static void keep(struct tracer *t, struct stopping *s, struct stack_read r)
+static void keep(struct tracer *t, struct stopping *s, struct fathom_scratch_pieces r)
 {
 	if (!s->copy->err)
-		fathom_capture_keep_stack(t->capture, s->copy, r.avma, r.size);
+		fathom_capture_keep_stack(t->capture, s->copy, &r);
 }
 
 /* Copies and releases the threads that have stopped. */
@@ -329,7 +323,7 @@ static void copy_group(struct tracer *t)
 	struct group *g = &t->group;
 
 	if (g->n == 1 && g->items[0].is_stopped) {
-		const struct stack_read r = copy_thread(t, g->items);
+		const struct fathom_scratch_pieces r = copy_thread(t, g->items);
 
 		release(g->items);
 		keep(t, g->items, r);

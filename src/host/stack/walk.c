@@ -33,7 +33,7 @@ struct fathom_walker {
 	struct fathom_follower *follower;
 	struct known_pc known[KNOWN_PCS];
 	/* the walk under way */
-	const struct fathom_walk *walk;
+	struct fathom_walk *walk;
 	struct fathom_registers registers;
 	uint8_t kind;    /* of the pc */
 	bool is_outside; /* something was read that is not in the copy of the stack */
@@ -46,13 +46,20 @@ struct fathom_walker {
 static size_t read_stack(void *data, uint64_t avma, void *to, size_t size)
 {
 	struct fathom_walker *w = data;
-	const struct fathom_bytes copy = w->walk->stack;
-	const uint64_t at = avma - w->walk->stack_avma;
+	struct fathom_walk *walk = w->walk;
 
-	if (at < copy.size && size <= copy.size - at) {
-		memcpy(to, copy.data + at, size);
-		return size;
+	for (uint8_t i = 0; i < walk->n_pieces; i++) {
+		const struct fathom_bytes copy = walk->pieces[i].bytes;
+		const uint64_t at = avma - walk->pieces[i].avma;
+
+		if (at < copy.size && size <= copy.size - at) {
+			memcpy(to, copy.data + at, size);
+			return size;
+		}
 	}
+	/* The frame at hand may be read from its start on. */
+	if (!w->is_outside)
+		walk->outside = w->registers.sp <= avma ? w->registers.sp : avma;
 	w->is_outside = true;
 	return fathom_view_read(w->view, avma, to, size);
 }

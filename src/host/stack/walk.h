@@ -10,6 +10,7 @@
 
 #include "fathom/stack.h"
 #include "host/base/array.h"
+#include "host/stack/capture.h"
 #include "host/target/target.h"
 #include "safe/unwind/step.h"
 
@@ -28,13 +29,15 @@ struct fathom_walk_frames {
 /* A thread whose stack is walked. */
 struct fathom_walk {
 	const struct fathom_registers *registers;
-	uint64_t stack_avma;       /* of the first byte of stack */
-	struct fathom_bytes stack; /* a copy; what is not in it is read from the view */
+	/* copies of its stacks; what is not in them is read from the view */
+	const struct fathom_stack_piece *pieces;
+	uint8_t n_pieces;
 	size_t max_frames;
 	struct fathom_walk_frames *frames; /* the frames are appended */
 	/* results */
 	enum fathom_stop stop;
-	size_t n_inside; /* frames that were found in the copy alone */
+	size_t n_inside;  /* frames that were found in the copies alone */
+	uint64_t outside; /* where the stack of the next frame is, if there are more */
 };
 
 struct fathom_walker;

@@ -12,7 +12,7 @@
 #include "safe/base/sys.h"
 #include "safe/self/own_context.h"
 #include "safe/self/table.h"
-#include "safe/unwind/step.h"
+#include "safe/unwind/epilogue.h"
 
 #define WORD sizeof(uintptr_t)
 
@@ -270,6 +270,21 @@ static enum fathom_stop step_frame_pointer(struct walk *w)
 	return FATHOM_STOP_NONE;
 }
 
+/* Goes on by the instructions that end the function, to behind a call. */
+static enum fathom_stop step_epilogue(struct walk *w)
+{
+	struct fathom_registers r = registers_of(w);
+
+	if (fathom_step_epilogue(w->arch, &memory, &r) || r.sp <= w->sp ||
+	    !fathom_step_is_behind_call(w->arch, &memory, r.pc))
+		return FATHOM_STOP_NO_RULE;
+	trust(w, FATHOM_TRUST_DECODED);
+	take_registers(w, &r);
+	w->kind = FATHOM_PC_RETURN;
+	w->all = NULL;
+	return FATHOM_STOP_NONE;
+}
+
 /* Where the registers of an interrupted frame are kept while its caller is looked for. */
 static enum fathom_stop step_signal(struct walk *w, struct fathom_registers *room, bool *ret_is)
 {
@@ -338,7 +353,10 @@ static enum fathom_stop step_slowly(struct walk *w, uintptr_t at, struct fathom_
 		return stop;
 	if (w->kind == FATHOM_PC_EXACT && fathom_peek(w->pc, &byte, 1) != 1)
 		return step_bad_call(w);
-	return rule.kind == FATHOM_UNWIND_OTHER ? FATHOM_STOP_NO_RULE : step_frame_pointer(w);
+	if (rule.kind == FATHOM_UNWIND_OTHER)
+		return FATHOM_STOP_NO_RULE;
+	stop = step_epilogue(w);
+	return stop ? step_frame_pointer(w) : stop;
 }
 
 static inline enum fathom_stop step(struct walk *w, struct fathom_registers *room)

@@ -11,6 +11,7 @@
 #include "safe/base/peek.h"
 #include "safe/base/sys.h"
 #include "safe/self/own_context.h"
+#include "safe/self/own_stack.h"
 #include "safe/self/table.h"
 #include "safe/unwind/epilogue.h"
 
@@ -29,6 +30,7 @@ struct walk {
 	bool has_fp;
 	uint8_t kind;                       /* enum fathom_pc_kind, of pc */
 	uint8_t trust;                      /* the least reliable so far */
+	uint8_t latest;                     /* trust of the last step */
 	const struct fathom_registers *all; /* of an interrupted frame; NULL: of a caller */
 };
 
@@ -248,6 +250,7 @@ static void take_registers(struct walk *w, const struct fathom_registers *r)
 static void trust(struct walk *w, uint8_t trust)
 {
 	w->trust = trust > w->trust ? trust : w->trust;
+	w->latest = trust;
 }
 
 /* Goes on by the frame pointer, to code that is there and behind a call. */
@@ -415,7 +418,24 @@ static size_t run_kept(struct walk *w, uint64_t *pcs, uint8_t *kinds, size_t n, 
 /* Most frames of one walk that are left out or stored. */
 #define MAX_FRAMES ((size_t)1 << 24)
 
-static void run(struct walk *w, uint32_t skip, uint64_t *pcs, uint8_t *kinds, size_t cap,
+/* Stores the frame that the walk is at, and those that follow by the cache. Returns how many then.
+ */
+static size_t store(struct walk *w, const struct fathom_own_frames *f, size_t n)
+{
+	size_t end;
+
+	f->pcs[n] = w->pc;
+	if (f->kinds)
+		f->kinds[n] = w->kind;
+	end = run_kept(w, f->pcs, f->kinds, n + 1, f->cap);
+	if (f->trusts) {
+		f->trusts[n] = w->latest;
+		memset(f->trusts + n + 1, FATHOM_TRUST_CFI, end - n - 1);
+	}
+	return end;
+}
+
+static void run(struct walk *w, uint32_t skip, const struct fathom_own_frames *f,
 		struct fathom_unwind_result *ret)
 {
 	struct fathom_registers room;
@@ -424,15 +444,13 @@ static void run(struct walk *w, uint32_t skip, uint64_t *pcs, uint8_t *kinds, si
 
 	for (size_t i = 0; !stop && i < MAX_FRAMES; i++) {
 		if (i >= skip) {
-			if (n == cap) {
+			if (n == f->cap) {
 				stop = FATHOM_STOP_LIMIT;
 				break;
 			}
-			pcs[n] = w->pc;
-			if (kinds)
-				kinds[n] = w->kind;
-			n = run_kept(w, pcs, kinds, n + 1, cap);
+			n = store(w, f, n);
 		}
+		w->latest = FATHOM_TRUST_CFI;
 		stop = step(w, &room);
 	}
 	ret->n = n;
@@ -457,27 +475,55 @@ static fathom_err read_options(const struct fathom_unwind_options *options,
 	return FATHOM_OK;
 }
 
+/* Prepares a walk of the machine that this is. */
+static fathom_err begin(struct walk *w, const struct fathom_self *self)
+{
+	*w = (struct walk){ .self = self,
+			    .arch = fathom_unwind_arch(fathom_own_context_machine()) };
+	if (!w->arch || !self->rules)
+		return FATHOM_E_UNSUPPORTED;
+	w->generation = (uint64_t)atomic_load_explicit(&self->generation, memory_order_acquire)
+			<< 48;
+	return FATHOM_OK;
+}
+
+/* Lets the walk begin where @context was interrupted. Its registers are kept in @room. */
+static void begin_at(struct walk *w, const void *context, struct fathom_registers *room)
+{
+	fathom_own_context(context, room);
+	take_registers(w, room);
+	w->all = room;
+}
+
+fathom_err fathom_own_stack_from(const struct fathom_self *self, const void *context,
+				 const struct fathom_own_frames *frames,
+				 struct fathom_unwind_result *ret)
+{
+	struct fathom_registers room;
+	struct walk w;
+
+	FATHOM_TRY(begin(&w, self));
+	begin_at(&w, context, &room);
+	run(&w, 0, frames, ret);
+	return FATHOM_OK;
+}
+
 fathom_err fathom_unwind(const struct fathom_self *self,
 			 const struct fathom_unwind_options *options, uint64_t *pcs, uint8_t *kinds,
 			 size_t cap, struct fathom_unwind_result *ret_result)
 {
 	struct fathom_registers context;
 	struct fathom_unwind_options o;
-	struct walk w = { .self = self, .arch = fathom_unwind_arch(fathom_own_context_machine()) };
+	struct walk w;
 
 	FATHOM_TRY(read_options(options, &o));
-	if (!w.arch || !self->rules)
-		return FATHOM_E_UNSUPPORTED;
-	w.generation = (uint64_t)atomic_load_explicit(&self->generation, memory_order_acquire)
-		       << 48;
+	FATHOM_TRY(begin(&w, self));
 	if (o.stack) {
 		w.low = (uintptr_t)o.stack->low;
 		w.high = (uintptr_t)o.stack->high;
 	}
 	if (o.context) {
-		fathom_own_context(o.context, &context);
-		take_registers(&w, &context);
-		w.all = &context;
+		begin_at(&w, o.context, &context);
 	} else {
 		w.pc = fathom_own_strip((uintptr_t)__builtin_return_address(0));
 		w.sp = (uintptr_t)__builtin_dwarf_cfa();
@@ -485,7 +531,7 @@ fathom_err fathom_unwind(const struct fathom_self *self,
 		w.has_fp = true;
 		w.kind = FATHOM_PC_RETURN;
 	}
-	run(&w, o.skip, pcs, kinds, cap, ret_result);
+	run(&w, o.skip, &(struct fathom_own_frames){ pcs, kinds, NULL, cap }, ret_result);
 	if (o.stack) {
 		o.stack->low = w.low;
 		o.stack->high = w.high;

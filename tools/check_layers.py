@@ -5,7 +5,7 @@ import os
 import re
 import sys
 
-SAFE = ["src/safe/" + room for room in ("base", "elf", "dwarf", "index", "jit", "self", "unwind")]
+SAFE = ["src/safe/" + room for room in ("base", "elf", "dwarf", "index", "jit", "self", "unwind", "crash")]
 
 
 def host(*rooms):
@@ -24,6 +24,8 @@ LAW = {
     "src/safe/unwind": ["src/safe/base", "src/safe/elf", "src/safe/dwarf", "src/safe/index", "src/safe/jit"],
     "src/safe/unwind/arch": ["src/safe/base", "src/safe/unwind"],
     "src/safe/self": ["src/safe/base", "src/safe/elf", "src/safe/dwarf", "src/safe/index", "src/safe/unwind"],
+    "src/safe/crash": ["src/safe/base", "src/safe/elf", "src/safe/dwarf", "src/safe/index", "src/safe/unwind",
+                       "src/safe/self"],
     "src/host/base": host(),
     "src/host/file": host("base"),
     "src/host/symbol": host("base", "file"),
@@ -40,6 +42,7 @@ LAW = {
     "src/host/value": host("base", "file", "symbol", "module", "symbolize", "target"),
     "src/host/disasm": host("base", "file", "symbol", "module", "symbolize", "target"),
     "src/host/self": host("base", "file", "symbol", "module", "symbolize", "target"),
+    "src/host/crash": host("base"),
     "src/host/stack": host("base", "file", "symbol", "module", "symbolize", "jit", "runtime", "target",
                            "target/space", "disasm"),
     "cli": [],
@@ -51,8 +54,8 @@ LAW = {
 
 # Headers of the C library that the safe tier may use: constants and types, no functions but those
 # of string.h that its linker test allows.
-SAFE_SYSTEM = {"elf.h", "errno.h", "signal.h", "stdatomic.h", "stdbool.h", "stddef.h", "stdint.h", "string.h",
-               "sys/syscall.h", "ucontext.h"}
+SAFE_SYSTEM = {"elf.h", "errno.h", "fcntl.h", "poll.h", "signal.h", "stdarg.h", "stdatomic.h", "stdbool.h", "stddef.h", "stdint.h",
+               "string.h", "sys/syscall.h", "ucontext.h"}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]')
 

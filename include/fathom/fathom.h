@@ -8,7 +8,8 @@
  * Errors. A function that can fail returns a fathom_err: 0, or a negative class. Out parameters
  * come last. Those called ret_ are written on success only, reterr on failure only; reterr may be
  * NULL. Long calls can be cancelled (fathom_options.progress): FATHOM_E_CANCELLED. The library
- * never prints, never exits, and does not change signal handlers or environment.
+ * never prints, never exits, and does not change signal handlers or environment, unless it is asked
+ * to (<fathom/crash.h>).
  *
  * Threads and signals. The line "Safety:" says which of these holds:
  *   as-safe                may be called from a signal handler
@@ -39,6 +40,7 @@
 
 #include <fathom/answer.h>
 #include <fathom/cache.h>
+#include <fathom/crash.h>
 #include <fathom/disasm.h>
 #include <fathom/error.h>
 #include <fathom/find.h>

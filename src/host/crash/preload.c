@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * libfathom-crash.so: installs the crash handler in programs that do not know of it, by LD_PRELOAD.
+ * The environment variable FATHOM_CRASH has words, separated by commas:
+ *
+ * - off: install nothing
+ * - names: no files, lines and inlined calls
+ * - fd=N: write reports to this descriptor
+ * - signals=SEGV+ABRT: report these signals only
+ * - file=PATTERN: append reports to this file; the last word, as the pattern may have commas
+ */
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fathom/crash.h"
+
+#define MAX_SIGNALS 31
+
+/* The words of FATHOM_CRASH, read. */
+struct words {
+	struct fathom_crash_options options;
+	int signals[MAX_SIGNALS];
+	bool is_off;
+};
+
+static bool read_signals(struct words *w, const char *text, const char *end)
+{
+	w->options.signals = w->signals;
+	while (text < end) {
+		size_t n = strcspn(text, "+,");
+		int i = 1;
+
+		while (i <= MAX_SIGNALS &&
+		       !(sigabbrev_np(i) && strncmp(sigabbrev_np(i), text, n) == 0 &&
+			 !sigabbrev_np(i)[n]))
+			i++;
+		if (i > MAX_SIGNALS || w->options.n_signals == MAX_SIGNALS)
+			return false;
+		w->signals[w->options.n_signals++] = i;
+		text += n;
+		if (text == end)
+			return true;
+		text++;
+	}
+	return false;
+}
+
+static bool read_number(const char *text, const char *end, int32_t *ret)
+{
+	char *behind;
+	const long n = strtol(text, &behind, 10);
+
+	*ret = (int32_t)n;
+	return behind == end && behind > text && n > 0 && n <= INT32_MAX;
+}
+
+static bool is_word(const char *text, size_t n, const char *word)
+{
+	return n == strlen(word) && memcmp(text, word, n) == 0;
+}
+
+static bool starts(const char *text, const char *with)
+{
+	return strncmp(text, with, strlen(with)) == 0;
+}
+
+static bool read_word(struct words *w, const char *text, size_t n)
+{
+	if (is_word(text, n, "off"))
+		w->is_off = true;
+	else if (is_word(text, n, "names"))
+		w->options.flags |= FATHOM_CRASH_NAMES_ONLY;
+	else if (starts(text, "fd="))
+		return read_number(text + 3, text + n, &w->options.fd);
+	else if (starts(text, "signals="))
+		return read_signals(w, text + 8, text + n);
+	else
+		return n == 0;
+	return true;
+}
+
+/* Reads all words; returns false if one is unknown. */
+static bool read_words(struct words *w, const char *text)
+{
+	while (text && *text) {
+		const size_t n = strcspn(text, ",");
+
+		if (starts(text, "file=")) {
+			w->options.path = text + 5;
+			return text[5];
+		}
+		if (!read_word(w, text, n))
+			return false;
+		text += n + (text[n] == ',');
+	}
+	return true;
+}
+
+__attribute__((constructor)) static void install(void)
+{
+	struct words w = { .options = { .size = sizeof w.options } };
+	const char *text = getenv("FATHOM_CRASH");
+	struct fathom_errinfo info;
+	char line[512];
+
+	if (!read_words(&w, text)) {
+		(void)fprintf(stderr, "fathom: FATHOM_CRASH=%s: no such words (fathom_crash(3))\n",
+			      text);
+		return;
+	}
+	if (w.is_off || !fathom_crash_install(NULL, &w.options, &info))
+		return;
+	(void)fathom_errinfo_format(&info, line, sizeof line);
+	(void)fprintf(stderr, "fathom: no crash handler: %s\n", line);
+}

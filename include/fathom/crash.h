@@ -11,7 +11,8 @@
  * registers are those of the crash.
  *
  * Programs that cannot be changed are run with LD_PRELOAD=libfathom-crash.so; fathom_crash(3) lists
- * the words of its environment variable FATHOM_CRASH.
+ * the words of its environment variable FATHOM_CRASH. All threads have stacks for the handler
+ *there.
  * @code
  *	int main(void)
  *	{

@@ -23,7 +23,7 @@ PROGRAMS = os.path.join(HERE, "programs")
 BUILD = os.environ["BUILD"]
 LIBRARIES = os.path.join(BUILD, "src")
 PRELOAD = os.path.join(LIBRARIES, "libfathom-crash.so")
-SUITE = tap.Suite("crash")
+SUITE = tap.Suite("crash", "make a PID namespace")
 test = SUITE.test
 MAIN = ["main", "__libc_start_call_main", "__libc_start_main*", "_start"]
 SEGV = ["innermost", "middle", "inlined", "way_segv"]
@@ -200,6 +200,7 @@ WAYS = {  # way: signal, cause, frames before main
     "bus": (signal.SIGBUS, r"SIGBUS \(BUS_ADRERR\) at 0x[0-9a-f]+", ["way_bus"]),
     "kill": (signal.SIGSEGV, r"SIGSEGV \(SI_USER\) sent by process \d+", ["kill|__kill", "way_kill"]),
     "sigsys": (signal.SIGSYS, r"SIGSYS \(SYS_SECCOMP\) in system call 4711", ["syscall", "way_sigsys"]),
+    "blocked": (signal.SIGSEGV, r"SIGSEGV \(SI_TKILL\) sent by process \d+", ["sigsuspend|__sigsuspend|__GI___sigsuspend", "way_blocked"]),
     "malloc": (signal.SIGSEGV, r"SIGSEGV \(SEGV_MAPERR\) at 0x10", ["check_here", "malloc", "way_malloc"]),
 }
 
@@ -408,6 +409,24 @@ def preload(folder):
     for wrong in ("nam", "fd=", "fd=1x", "fd=-1", "signals=", "signals=SEG", "signals=SEGV+", "names,,x", "file="):
         _, others = crash(path, "segv", env=preloaded(wrong), count=0)
         assert others == [f"fathom: FATHOM_CRASH={wrong}: no such words (fathom_crash(3))"]
+
+
+@test("preloaded: every thread has a stack for the handler, and no frame of it is seen")
+def preloaded_overflow(folder):
+    (report,), _ = crash(build(folder), "other_overflow", env=preloaded())
+    check_names(report, "way_overflow_by", "way_overflow_by", "way_overflow", "overflow_without", *THREAD)
+
+
+@test("the first process of a PID namespace ends, too, by faults, traps and abort()", needs_root=True)
+def init(folder):
+    path = with_library(folder)
+    for way, status in (("segv", -signal.SIGSEGV), ("trap", 128 + signal.SIGTRAP), ("abort", 128 + signal.SIGABRT)):
+        done = execute("unshare", "-p", "-f", path, way, "names", timeout=SECONDS)
+        if "unshare:" in done.stderr:
+            raise tap.Skip(f"no PID namespace here: {done.stderr.strip()}")
+        (report,), others = reports_of(done.stderr)
+        assert done.returncode in (status, 128 - status) and not others, (way, done.returncode)
+        assert "(1, 1 crasher)" in report.head
 
 
 @test("preloaded: a crash before main, in a constructor of a library, in a resolver that the dynamic linker calls")

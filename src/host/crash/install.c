@@ -12,6 +12,7 @@
 #include "fathom/session.h"
 #include "host/base/context.h"
 #include "safe/base/error.h"
+#include "safe/base/text.h"
 #include "safe/crash/state.h"
 
 static const int usual[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGSYS };

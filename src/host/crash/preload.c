@@ -8,7 +8,12 @@
  * - fd=N: write reports to this descriptor
  * - signals=SEGV+ABRT: report these signals only
  * - file=PATTERN: append reports to this file; the last word, as the pattern may have commas
+ *
+ * Every thread that the program makes by pthread_create() is given a stack for the handler.
  */
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -115,4 +120,41 @@ __attribute__((constructor)) static void install(void)
 		return;
 	(void)fathom_errinfo_format(&info, line, sizeof line);
 	(void)fprintf(stderr, "fathom: no crash handler: %s\n", line);
+}
+
+typedef int create_fn(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *),
+		      void *data);
+
+struct start {
+	void *(*start)(void *data);
+	void *data;
+};
+
+/* Runs in the new thread. The compiler makes the last call a jump: no frame of ours stays. */
+static void *give_stack(void *data)
+{
+	const struct start s = *(struct start *)data;
+
+	free(data);
+	(void)fathom_crash_thread_stack(NULL);
+	return s.start(s.data);
+}
+
+/* Takes the place of the C library's function, and calls it. */
+__attribute__((visibility("default"))) int pthread_create(pthread_t *restrict thread,
+							  const pthread_attr_t *restrict attributes,
+							  void *(*start)(void *),
+							  void *restrict data)
+{
+	create_fn *const create = (create_fn *)(uintptr_t)dlsym(RTLD_NEXT, "pthread_create");
+	struct start *s = create ? malloc(sizeof *s) : NULL;
+	int err;
+
+	if (!s)
+		return EAGAIN;
+	*s = (struct start){ start, data };
+	err = create(thread, attributes, give_stack, s);
+	if (err)
+		free(s);
+	return err;
 }

@@ -114,6 +114,13 @@ static uint64_t read_set(const sigset_t *set)
 	return bits;
 }
 
+/* Returns whether the instruction will raise the signal once more if nothing is done. */
+static bool comes_again(int number, const siginfo_t *info)
+{
+	return info->si_code > 0 &&
+	       (number == SIGSEGV || number == SIGBUS || number == SIGILL || number == SIGFPE);
+}
+
 /*
  * Takes the default action: sends the signal once more, with all that is known of it, to be
  * delivered where this handler returns to. So the core has the registers of the crash, and no
@@ -125,6 +132,7 @@ static void end_by(int number, siginfo_t *info, void *context)
 	static const uint64_t defaults[ACTION_SIZE / 8];
 	ucontext_t *c = context;
 	const uint64_t mask = read_set(&c->uc_sigmask) & ~bit_of(number);
+	const bool is_init = own_pid() == 1;
 	long err;
 
 	(void)fathom_sys(SYS_rt_sigaction, number, (long)(uintptr_t)defaults, 0, SET_SIZE, 0, 0);
@@ -135,8 +143,8 @@ static void end_by(int number, siginfo_t *info, void *context)
 			 (long)(uintptr_t)info, 0, 0);
 	if (err)
 		err = fathom_sys(SYS_tgkill, own_pid(), (long)own_tid(), number, 0, 0, 0);
-	/* A fault comes again by itself. */
-	if (err && !fathom_cause_is_fault(number, info->si_code))
+	/* The first process of a PID namespace dies by faults only. */
+	if ((err || is_init) && !comes_again(number, info))
 		(void)fathom_sys(SYS_exit_group, 128 + number, 0, 0, 0, 0, 0);
 }
 

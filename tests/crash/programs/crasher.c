@@ -369,6 +369,32 @@ NOINLINE static void way_thread(void)
 	run_thread(thread_without);
 }
 
+NOINLINE static void *overflow_without(void *data)
+{
+	way_overflow();
+	return data;
+}
+
+NOINLINE static void way_other_overflow(void)
+{
+	run_thread(overflow_without);
+}
+
+/* In sigsuspend(), where the thread returns to with the signal blocked. */
+NOINLINE static void way_blocked(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGSEGV);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	raise(SIGSEGV);
+	sigemptyset(&set);
+	is_crashing = 1;
+	sigsuspend(&set);
+	sink++;
+}
+
 /* The program's own small stack for signals. */
 NOINLINE static void way_own_stack(void)
 {
@@ -612,7 +638,7 @@ static const struct {
 	WAY(segv),   WAY(illegal), WAY(bus),	WAY(call_0),	 WAY(abort),	WAY(assert),
 	WAY(kill),   WAY(malloc),  WAY(heap),	WAY(overflow),	 WAY(sigsys),	WAY(fork),
 	WAY(vfork),  WAY(together), WAY(thread), WAY(own_stack), WAY(old_jump), WAY(old_fix),
-	WAY(dlopen), WAY(old_ignored),
+	WAY(dlopen), WAY(old_ignored), WAY(other_overflow), WAY(blocked),
 	{ "old_plain", way_segv }, { "old_info", way_segv },
 #ifdef __x86_64__
 	WAY(registers), WAY(general_protection), WAY(trap), WAY(division), WAY(jit), WAY(corrupt),

@@ -286,6 +286,9 @@ def together(folder):
         (report,), others = crash(path, "together", "install")
         check_names(report, *SEGV, "crash_together", *THREAD)
         assert not others
+        # An earlier handler ends the program while the other threads wait.
+        _, others = crash(path, "old_together", "install", number=40 + signal.SIGSEGV)
+        assert others == ["old plain"]
 
 
 @test("after fork() and vfork() parent and child report as themselves")

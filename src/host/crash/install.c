@@ -126,26 +126,38 @@ static fathom_err prepare(struct fathom_crash *c, struct fathom *session,
 }
 
 /*
- * Installs the handler. All signals but its own are blocked meanwhile, and these can interrupt it,
- * so that it learns of its own crashes.
+ * Makes the action for a signal that @old was there for. All signals but the handler's own are
+ * blocked while it runs, and these can interrupt it, so that it learns of its own crashes.
  */
-static void install(struct fathom_crash *c)
+static struct sigaction action_for(const struct fathom_crash *c, const struct sigaction *old)
 {
-	struct sigaction action = { .sa_sigaction = fathom_crash_handle,
-				    .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER };
+	const bool is_ignored = !(old->sa_flags & SA_SIGINFO) && old->sa_handler == SIG_IGN;
+	struct sigaction a = { .sa_sigaction = fathom_crash_handle,
+			       .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER };
 
-	sigfillset(&action.sa_mask);
+	/* System calls end as they would without it. */
+	if (is_ignored || old->sa_flags & SA_RESTART)
+		a.sa_flags |= SA_RESTART;
+	sigfillset(&a.sa_mask);
 	for (int i = 1; i < FATHOM_CRASH_SIGNALS; i++)
 		if (c->signals >> i & 1)
-			sigdelset(&action.sa_mask, i);
-	/* What was there before is known when the handler first runs. */
+			sigdelset(&a.sa_mask, i);
+	return a;
+}
+
+static void install(struct fathom_crash *c)
+{
+	/* What was there before must be known when the handler first runs. */
 	for (int i = 1; i < FATHOM_CRASH_SIGNALS; i++)
 		if (c->signals >> i & 1)
 			(void)sigaction(i, NULL, &c->old[i]);
 	atomic_store(&fathom_crash_state.prepared, c);
-	for (int i = 1; i < FATHOM_CRASH_SIGNALS; i++)
+	for (int i = 1; i < FATHOM_CRASH_SIGNALS; i++) {
+		const struct sigaction a = action_for(c, &c->old[i]);
+
 		if (c->signals >> i & 1)
-			(void)sigaction(i, &action, NULL);
+			(void)sigaction(i, &a, NULL);
+	}
 }
 
 void fathom_crash_uninstall(void)

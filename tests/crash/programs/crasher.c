@@ -460,7 +460,7 @@ static void install_old(const char *way)
 
 	sigemptyset(&action.sa_mask);
 	sigaddset(&action.sa_mask, SIGUSR2);
-	if (strcmp(way, "old_plain") == 0)
+	if (strcmp(way, "old_plain") == 0 || strcmp(way, "old_together") == 0)
 		action.sa_handler = old_plain;
 	else if (strcmp(way, "old_jump") == 0)
 		action.sa_handler = old_jump;
@@ -639,7 +639,7 @@ static const struct {
 	WAY(kill),   WAY(malloc),  WAY(heap),	WAY(overflow),	 WAY(sigsys),	WAY(fork),
 	WAY(vfork),  WAY(together), WAY(thread), WAY(own_stack), WAY(old_jump), WAY(old_fix),
 	WAY(dlopen), WAY(old_ignored), WAY(other_overflow), WAY(blocked),
-	{ "old_plain", way_segv }, { "old_info", way_segv },
+	{ "old_together", way_together }, { "old_plain", way_segv }, { "old_info", way_segv },
 #ifdef __x86_64__
 	WAY(registers), WAY(general_protection), WAY(trap), WAY(division), WAY(jit), WAY(corrupt),
 	WAY(cyclic),

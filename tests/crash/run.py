@@ -335,6 +335,8 @@ def installed(folder):
     path = with_library(folder)
     crash(path, "segv", count=0)
     crash(path, "uninstalled", "install", count=0)
+    _, others = crash(path, "replaced", "names", number=40 + signal.SIGSEGV, count=0)
+    assert others == ["old plain"]
     (report,), _ = crash(path, "twice", "install")
     assert not any(place for _, _, place, _ in report.frames)
     (report,), others = crash(path, "refused", "install")

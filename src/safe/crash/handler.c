@@ -24,7 +24,7 @@ struct fathom_crash_state fathom_crash_state;
 #define WAITS   500
 #define WAIT_NS 10000000
 
-/* Bytes of the kernel's set of signals; operations of rt_sigprocmask(2). */
+/* Bytes of the kernel's set of signals. */
 #define SET_SIZE 8
 
 /* Most bytes of the kernel's struct sigaction on any processor. */

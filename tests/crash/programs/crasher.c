@@ -568,6 +568,14 @@ static void way_uninstalled(void)
 	way_segv();
 }
 
+/* What the program has installed since stays. */
+static void way_replaced(void)
+{
+	signal(SIGSEGV, old_plain);
+	fathom_crash_uninstall();
+	way_segv();
+}
+
 static void way_twice(void)
 {
 	const struct fathom_crash_options o = { .size = sizeof o, .flags = FATHOM_CRASH_NAMES_ONLY };
@@ -645,7 +653,7 @@ static const struct {
 	WAY(cyclic),
 #endif
 #ifdef WITH_LIBRARY
-	WAY(thread_overflow), WAY(stacks), WAY(uninstalled), WAY(twice), WAY(refused), WAY(nested),
+	WAY(thread_overflow), WAY(stacks), WAY(uninstalled), WAY(replaced), WAY(twice), WAY(refused), WAY(nested),
 #endif
 };
 

@@ -389,6 +389,7 @@ struct fathom *common_session(struct common *c)
 		complain_error(&info);
 		exit(EXIT_USAGE);
 	}
+	c->session = session;
 	return session;
 }
 

@@ -25,6 +25,7 @@ struct common {
 	struct fathom_target_options where; /* where to find its files */
 	const char **debug_dirs;            /* NULL-terminated, of n_debug_dirs */
 	size_t n_debug_dirs;
+	struct fathom *session; /* of common_session(); NULL: none yet */
 	bool json;
 	enum target_kind target_kind;
 	const char *target;

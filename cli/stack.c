@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /* fathom stack: how the threads of a process or core got where they are. */
-#include <signal.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/common.h"
-#include "cli/json.h"
-#include "cli/out.h"
-#include "cli/print.h"
+#include "cli/stack.h"
 
 enum {
 	OPT_TID = OPT_VERB,
 	OPT_MAX_FRAMES,
 	OPT_STOP,
+	OPT_FOLD,
+	OPT_KERNEL,
+	OPT_SAMPLES,
+	OPT_EVERY,
 	OPT_REGISTERS,
 	OPT_NAMES_ONLY,
 	OPT_NO_DEMANGLE,
@@ -25,6 +26,11 @@ static const struct verb_option options[] = {
 	{ OPT_STOP, "stop", "=auto|never|all",
 	  "which threads may be stopped, for microseconds: those that need it (default), none, or "
 	  "all of them at one moment" },
+	{ OPT_FOLD, "fold", NULL, "print threads with equal stacks once" },
+	{ OPT_KERNEL, "kernel", NULL, "print the stacks in the kernel, too, as root" },
+	{ OPT_SAMPLES, "samples", "N",
+	  "read the stacks N times, and print how often each was seen, for flame graphs" },
+	{ OPT_EVERY, "every", "S", "seconds between samples (default 0.1)" },
 	{ OPT_REGISTERS, "registers", NULL, "print each thread's registers, too" },
 	{ OPT_NAMES_ONLY, "names-only", NULL, "no files, lines or inlined callers" },
 	{ OPT_NO_DEMANGLE, "no-demangle", NULL, "print names as they are linked" },
@@ -48,14 +54,6 @@ static const struct verb_options stack_options = {
 	       "thread, each says why; 2 usage, or TARGET cannot be read.\n",
 };
 
-struct stack {
-	struct common common;
-	struct fathom_stack_options options;
-	struct out out;
-	int32_t *tids;
-	bool registers;
-};
-
 static uint32_t parse_stop(const char *text)
 {
 	static const char *const words[] = { "auto", "never", "all" };
@@ -67,11 +65,51 @@ static uint32_t parse_stop(const char *text)
 	exit(EXIT_USAGE);
 }
 
+/* Returns the seconds that @text, the argument of --every, states. */
+static double parse_seconds(const char *text)
+{
+	char *end;
+	const double value = strtod(text, &end);
+
+	if (end == text || *end || !(value >= 0.001 && value <= 86400)) {
+		complain("--every", "is a number of seconds from 0.001 to 86400", NULL);
+		exit(EXIT_USAGE);
+	}
+	return value;
+}
+
 static void add_tid(struct stack *v, const char *text)
 {
 	v->tids = must(realloc(v->tids, (v->options.n_tids + 1) * sizeof *v->tids));
 	v->tids[v->options.n_tids++] = (int32_t)parse_count("--tid", text, INT32_MAX);
 	v->options.tids = v->tids;
+}
+
+/* Complains and exits if options contradict each other. */
+static void check_options(struct stack *v)
+{
+	const char *other = v->common.json ? "--json"
+			    : v->fold      ? "--fold"
+			    : v->registers ? "--registers"
+					   : NULL;
+	const char *wrong = NULL;
+	const char *why = "goes with --samples only";
+
+	if (v->samples && other) {
+		wrong = other;
+		why = "does not go with --samples, which prints counted stacks";
+	} else if (v->every > 0 && !v->samples) {
+		wrong = "--every";
+	} else if (v->fold && v->registers) {
+		wrong = "--registers";
+		why = "does not go with --fold: each thread has its own";
+	}
+	if (wrong) {
+		complain(wrong, why, "try 'fathom stack --help'");
+		exit(EXIT_USAGE);
+	}
+	if (!(v->every > 0))
+		v->every = 0.1;
 }
 
 static void parse_options(struct stack *v, int argc, char **argv)
@@ -90,6 +128,19 @@ static void parse_options(struct stack *v, int argc, char **argv)
 			break;
 		case OPT_STOP:
 			v->options.stop = parse_stop(optarg);
+			v->stop_is_given = true;
+			break;
+		case OPT_FOLD:
+			v->fold = true;
+			break;
+		case OPT_KERNEL:
+			v->kernel = true;
+			break;
+		case OPT_SAMPLES:
+			v->samples = parse_count("--samples", optarg, 100000000);
+			break;
+		case OPT_EVERY:
+			v->every = parse_seconds(optarg);
 			break;
 		case OPT_REGISTERS:
 			v->registers = true;
@@ -105,365 +156,144 @@ static void parse_options(struct stack *v, int argc, char **argv)
 	common_take_arguments(&v->common, "stack", argc - optind, argv + optind);
 	if (v->common.n_arguments)
 		complain_lacking("stack", "one TARGET is wanted, and nothing behind it");
+	check_options(v);
 }
 
-/* Writes @value with all digits of the machine's addresses, as eu-stack does. */
-static void print_address(struct out *o, uint64_t value, bool is_wide)
+/* Complains and exits if the options want what @target is not. */
+static void check_target(const struct stack *v, const struct fathom_target *target)
 {
-	char text[24];
+	struct fathom_target_info info;
+	const char *wanted = v->samples         ? "--samples"
+			     : v->kernel        ? "--kernel"
+			     : v->stop_is_given ? "--stop"
+						: NULL;
 
-	(void)snprintf(text, sizeof text, is_wide ? "0x%016llx" : "0x%08llx",
-		       (unsigned long long)value);
-	out_str(o, text);
-}
-
-static bool is_wide(const struct fathom_thread *t)
-{
-	return t->registers.machine != 3; /* EM_386 */
-}
-
-/* Returns the word for a state of proc_pid_stat(5). */
-static const char *state_word(char state)
-{
-	switch (state) {
-	case 'R':
-		return "running";
-	case 'S':
-		return "sleeping";
-	case 'D':
-		return "in uninterruptible sleep";
-	case 'T':
-		return "stopped";
-	case 't':
-		return "stopped by a debugger";
-	case 'Z':
-		return "a zombie";
-	case 'X':
-		return "dead";
-	case 'I':
-		return "idle";
-	default:
-		return NULL;
-	}
-}
-
-/* Prints ", in CALL: WHAT FOR" of a thread in a system call. */
-static void print_call(struct out *o, const struct fathom_thread *t)
-{
-	if (!t->syscall)
+	fathom_target_get_info(target, &info);
+	if (!wanted || info.kind == FATHOM_TARGET_PROCESS)
 		return;
-	out_str(o, " in ");
-	out_str(o, t->syscall);
-	if (!t->waits_for)
-		return;
-	out_str(o, ": ");
-	out_text(o, t->waits_for, strlen(t->waits_for));
+	complain(wanted, "only a process has that: this TARGET does not run", NULL);
+	exit(EXIT_USAGE);
 }
 
-/* Prints the line above the frames. */
-static void print_head(struct out *o, const struct fathom_thread *t)
+/* Complains about @info, of a target whose stacks could not be read. */
+static void complain_stacks(const struct stack *v, const struct fathom_errinfo *info)
 {
-	const char *state = state_word(t->state);
+	char tid[16];
 
-	out_str(o, "TID ");
-	out_dec(o, (uint64_t)t->tid);
-	out_char(o, ':');
-	if (t->name) {
-		out_str(o, " \"");
-		out_text(o, t->name, strlen(t->name));
-		out_char(o, '"');
-	}
-	if (state) {
-		out_str(o, t->name ? ", " : " ");
-		out_str(o, state);
-		print_call(o, t);
-	}
-	if (t->signal) {
-		out_str(o, " ended by SIG");
-		out_str(o, sigabbrev_np(t->signal) ? sigabbrev_np(t->signal) : "?");
-		if (t->fault_address) {
-			out_str(o, " at ");
-			out_hex(o, t->fault_address);
-		}
-	}
-	out_char(o, '\n');
-}
-
-static void print_registers(struct out *o, const struct fathom_thread *t)
-{
-	const struct fathom_thread_registers *r = &t->registers;
-	unsigned column = 0;
-
-	for (uint32_t i = 0; i < r->n; i++) {
-		const char *name = fathom_register_name(r->machine, i);
-
-		if (!(r->known >> i & 1) || !name)
-			continue;
-		out_str(o, column % 3 ? "  " : "    ");
-		for (size_t k = strlen(name); k < 3; k++)
-			out_char(o, ' ');
-		out_str(o, name);
-		out_char(o, ' ');
-		print_address(o, r->value[i], is_wide(t));
-		if (++column % 3 == 0)
-			out_char(o, '\n');
-	}
-	if (column % 3)
-		out_char(o, '\n');
-}
-
-/* Prints frame @i; @guess: the trust of the first frame that is not exact, if one came. */
-static void print_frame(struct out *o, const struct fathom_thread *t, size_t i, uint8_t guess)
-{
-	const struct fathom_stack_frame *f = &t->frames[i];
-
-	out_char(o, '#');
-	out_dec(o, i);
-	out_str(o, i < 10 ? "  " : " ");
-	print_address(o, f->pc.address, is_wide(t));
-	out_char(o, ' ');
-	print_innermost(o, f->answer);
-	if (guess) {
-		out_str(o, f->trust >= FATHOM_TRUST_DECODED ? " [" : " [after ");
-		out_str(o, fathom_trust_name((enum fathom_trust)(
-				   f->trust >= FATHOM_TRUST_DECODED ? f->trust : guess)));
-		out_char(o, ']');
-	}
-	out_char(o, '\n');
-	print_inlined(o, f->answer, "      ");
-}
-
-/* The longest cycle of functions that is recognized as recursion. */
-#define LONGEST_CYCLE 8
-
-/* Returns how often the @length frames at @i stand there, one run behind the other. */
-static size_t count_runs(const struct fathom_thread *t, size_t i, size_t length)
-{
-	size_t end = i + length;
-
-	while (end < t->n_frames && t->frames[end].pc.address == t->frames[end - length].pc.address)
-		end++;
-	return (end - i) / length;
-}
-
-/* Finds recursion that begins at frame @i: returns its runs and their length; 1 run: none. */
-static size_t find_recursion(const struct fathom_thread *t, size_t i, size_t *ret_length)
-{
-	for (size_t length = 1; length <= LONGEST_CYCLE; length++) {
-		const size_t runs = count_runs(t, i, length);
-
-		if (runs > 2) {
-			*ret_length = length;
-			return runs;
-		}
-	}
-	*ret_length = 1;
-	return 1;
-}
-
-/* Says that the @length frames before frame @i stand there @more times more. */
-static void print_recursion(struct out *o, size_t length, size_t more)
-{
-	out_str(o, "    ... ");
-	if (length > 1) {
-		out_str(o, "these ");
-		out_dec(o, length);
-		out_str(o, " frames ");
+	if (info->err == FATHOM_E_NOT_FOUND && v->options.n_tids) {
+		(void)snprintf(tid, sizeof tid, "%d", (int)info->offset);
+		complain(tid, info->what, "without --tid all threads are printed");
+	} else if (info->err == FATHOM_E_UNSUPPORTED) {
+		complain(v->common.target, info->what, NULL);
 	} else {
-		out_str(o, "this frame ");
-	}
-	out_dec(o, more);
-	out_str(o, " times more ...\n");
-}
-
-static const char *explain(uint8_t stop)
-{
-	switch (stop) {
-	case FATHOM_STOP_NO_RULE:
-		return "nothing says how to go on from here";
-	case FATHOM_STOP_REGISTER:
-		return "the caller's frame is found by a register that is not known";
-	case FATHOM_STOP_UNREADABLE:
-		return "the stack cannot be read here";
-	case FATHOM_STOP_CHANGED:
-		return "the thread ran on meanwhile";
-	case FATHOM_STOP_LOOP:
-		return "the next frame would not be further out";
-	default:
-		return "more frames than --max-frames";
+		complain_error(info);
 	}
 }
 
-/* Says why the stack ends before the entry of its thread. */
-static void print_end(struct out *o, const struct fathom_thread *t)
+static void print_block(struct stack *v, const struct stack_block *b)
 {
-	if (t->n_frames && t->stop != FATHOM_STOP_ENTRY) {
-		out_str(o, "    (");
-		out_str(o, fathom_stop_name((enum fathom_stop)t->stop));
-		out_str(o, ": ");
-		out_str(o, explain(t->stop));
-		out_str(o, ")\n");
-	}
-	if (!t->n_frames || t->reason) {
-		out_str(o, "    (");
-		out_str(o, fathom_reason_name((enum fathom_reason)t->reason));
-		if (t->failed) {
-			out_str(o, ": ");
-			out_text(o, t->failed, strlen(t->failed));
-		}
-		out_str(o, ")\n");
-	}
-}
-
-static void print_thread(struct stack *v, const struct fathom_thread *t)
-{
-	struct out *o = &v->out;
-	uint8_t guess = 0;
-	size_t length;
-
-	print_head(o, t);
-	if (v->registers)
-		print_registers(o, t);
-	for (size_t i = 0; i < t->n_frames;) {
-		const size_t runs = find_recursion(t, i, &length);
-
-		for (size_t k = 0; k < length; k++) {
-			if (!guess && t->frames[i + k].trust >= FATHOM_TRUST_DECODED)
-				guess = t->frames[i + k].trust;
-			print_frame(o, t, i + k, guess);
-		}
-		if (runs > 1)
-			print_recursion(o, length, runs - 1);
-		i += runs * length;
-	}
-	print_end(o, t);
-}
-
-static void json_registers(struct out *o, const struct fathom_thread *t)
-{
-	const struct fathom_thread_registers *r = &t->registers;
-	bool any = false;
-
-	json_key(o, "registers");
-	out_char(o, '{');
-	for (uint32_t i = 0; i < r->n; i++) {
-		const char *name = fathom_register_name(r->machine, i);
-
-		if (!(r->known >> i & 1) || !name)
-			continue;
-		if (any)
-			out_char(o, ',');
-		json_address(o, name, r->value[i]);
-		any = true;
-	}
-	out_char(o, '}');
-}
-
-static void json_stack_frame(struct out *o, const struct fathom_stack_frame *f)
-{
-	out_char(o, '{');
-	json_address(o, "pc", f->pc.address);
-	out_char(o, ',');
-	if (f->sp == FATHOM_NO_ADDRESS)
-		out_str(o, "\"sp\":null");
+	if (v->common.json)
+		stack_print_json(v, b);
 	else
-		json_address(o, "sp", f->sp);
-	out_char(o, ',');
-	json_string(o, "trust", fathom_trust_name((enum fathom_trust)f->trust));
-	out_char(o, ',');
-	print_members(o, f->answer);
-	out_char(o, '}');
+		stack_print_text(v, b);
 }
 
-/* Writes the system call: its name, else its number. */
-static void json_call(struct out *o, const struct fathom_thread *t)
+/* Returns whether a thread of @stacks lacks frames that were asked for. */
+static bool is_partial(const struct stack *v, const struct fathom_stacks *stacks)
 {
-	json_string(o, "syscall", t->syscall);
-	out_char(o, ',');
-	json_string(o, "waits_for", t->waits_for);
-	out_char(o, ',');
-	json_count(o, "owner", (uint64_t)t->owner);
-}
+	const struct kernel_stack *k = NULL;
+	bool is_partial = false;
 
-static void json_thread(struct out *o, const struct fathom_thread *t)
-{
-	const char state[2] = { t->state, '\0' };
+	for (size_t i = 0; i < fathom_stacks_count(stacks); i++) {
+		const struct fathom_thread *t = fathom_stacks_get(stacks, i);
 
-	out_char(o, '{');
-	json_count(o, "pid", (uint64_t)t->pid);
-	out_char(o, ',');
-	json_count(o, "tid", (uint64_t)t->tid);
-	out_char(o, ',');
-	json_string(o, "name", t->name);
-	out_char(o, ',');
-	json_string(o, "state", state);
-	out_char(o, ',');
-	json_call(o, t);
-	out_char(o, ',');
-	json_count(o, "signal", (uint64_t)t->signal);
-	out_char(o, ',');
-	if (t->fault_address)
-		json_address(o, "fault_address", t->fault_address);
-	else
-		out_str(o, "\"fault_address\":null");
-	out_char(o, ',');
-	json_registers(o, t);
-	out_str(o, ",\"frames\":[");
-	for (size_t i = 0; i < t->n_frames; i++) {
-		if (i)
-			out_char(o, ',');
-		json_stack_frame(o, &t->frames[i]);
+		if (v->kernel)
+			k = kernel_stacks_find(&v->kernel_stacks, t->tid);
+		is_partial |= t->stop != FATHOM_STOP_ENTRY || (v->kernel && (!k || k->failed));
 	}
-	out_str(o, "],");
-	json_string(o, "stop", fathom_stop_name((enum fathom_stop)t->stop));
-	out_char(o, ',');
-	json_string(o, "reason", fathom_reason_name((enum fathom_reason)t->reason));
-	out_char(o, ',');
-	json_string(o, "why", t->failed);
-	out_str(o, ",\"restarted\":");
-	out_str(o, t->was_restarted ? "true" : "false");
-	out_str(o, ",\"pause_us\":");
-	out_dec(o, (t->pause_ns + 999) / 1000);
-	out_str(o, "}\n");
+	return is_partial;
+}
+
+/* Reads and prints the stacks once; returns the exit status. */
+static int print_once(struct stack *v, struct fathom_target *target)
+{
+	struct fathom_stacks *stacks;
+	struct fathom_errinfo info;
+	size_t next = 0;
+	fathom_err err;
+	bool lacks;
+
+	if (v->kernel)
+		kernel_stacks_read(&v->kernel_stacks);
+	err = fathom_stacks_capture(target, &v->options, &stacks, &info);
+	common_print_notes(target, &next);
+	if (err) {
+		complain_stacks(v, &info);
+		return EXIT_USAGE;
+	}
+	if (v->kernel) {
+		kernel_stacks_split(&v->kernel_stacks, stacks);
+		kernel_stacks_name(&v->kernel_stacks, v);
+	}
+	common_check(target);
+	out_init(&v->out);
+	stack_for_each_block(v, stacks, print_block);
+	out_flush(&v->out);
+	out_deinit(&v->out);
+	lacks = is_partial(v, stacks);
+	fathom_stacks_free(stacks);
+	return common_status(&v->out, lacks);
 }
 
 static int print_stacks(void *verb, struct fathom_target *target)
 {
 	struct stack *v = verb;
-	struct fathom_stacks *stacks;
-	struct fathom_errinfo info;
-	bool is_partial = false;
-	size_t next = 0;
+	int status;
 
-	if (fathom_stacks_capture(target, &v->options, &stacks, &info)) {
-		common_print_notes(target, &next);
-		complain_error(&info);
-		return EXIT_USAGE;
-	}
-	common_check(target);
-	common_print_notes(target, &next);
-	out_init(&v->out);
-	for (size_t i = 0; i < fathom_stacks_count(stacks); i++) {
-		const struct fathom_thread *t = fathom_stacks_get(stacks, i);
-
-		is_partial |= t->stop != FATHOM_STOP_ENTRY;
-		if (v->common.json)
-			json_thread(&v->out, t);
-		else
-			print_thread(v, t);
-	}
-	out_flush(&v->out);
-	out_deinit(&v->out);
-	fathom_stacks_free(stacks);
+	check_target(v, target);
+	status = v->samples ? stack_sample(v, target) : print_once(v, target);
+	if (v->kernel)
+		kernel_stacks_close(&v->kernel_stacks);
 	free(v->tids);
-	return common_status(&v->out, is_partial);
+	return status;
+}
+
+/* Returns the number of the process that the TARGET names; 0: it names something else. */
+static int target_pid(const struct stack *v)
+{
+	const char *text = v->common.target;
+	char *end;
+	long pid;
+
+	if (v->common.target_kind == TARGET_FILE)
+		return 0;
+	if (strncmp(text, "pid:", 4) == 0)
+		text += 4;
+	pid = *text >= '0' && *text <= '9' ? strtol(text, &end, 10) : 0;
+	return pid > 0 && pid <= INT_MAX && !*end ? (int)pid : 0;
+}
+
+/* Prints the stack of kernel thread @pid; returns the exit status. */
+static int run_kernel_thread(struct stack *v, int pid)
+{
+	if (v->kernel && !v->samples)
+		return stack_print_kernel_thread(v, pid);
+	complain(v->common.target, "is a kernel thread: it has no stack but that in the kernel",
+		 v->samples ? "--samples wants a process" : "--kernel prints it, as root");
+	return EXIT_USAGE;
 }
 
 int verb_stack(int argc, char **argv)
 {
 	struct stack v = { .options = { .size = sizeof v.options } };
+	int pid;
 
 	common_init(&v.common);
 	parse_options(&v, argc, argv);
+	pid = target_pid(&v);
+	if (pid && is_kernel_thread(pid))
+		return run_kernel_thread(&v, pid);
+	if (pid && v.kernel)
+		kernel_stacks_open(&v.kernel_stacks, pid);
 	return common_run(&v.common, print_stacks, &v);
 }

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: MIT */
+/* Stacks as text: the shape of eu-stack, and more. */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/print.h"
+#include "cli/stack.h"
+
+/* Writes @value with all digits of the machine's addresses, as eu-stack does. */
+static void print_address(struct out *o, uint64_t value, bool is_wide)
+{
+	char text[24];
+
+	(void)snprintf(text, sizeof text, is_wide ? "0x%016llx" : "0x%08llx",
+		       (unsigned long long)value);
+	out_str(o, text);
+}
+
+static bool is_wide(const struct fathom_thread *t)
+{
+	return t->registers.machine != 3; /* EM_386 */
+}
+
+/* Returns the word for a state of proc_pid_stat(5). */
+static const char *state_word(char state)
+{
+	switch (state) {
+	case 'R':
+		return "running";
+	case 'S':
+		return "sleeping";
+	case 'D':
+		return "in uninterruptible sleep";
+	case 'T':
+		return "stopped";
+	case 't':
+		return "stopped by a debugger";
+	case 'Z':
+		return "a zombie";
+	case 'X':
+		return "dead";
+	case 'I':
+		return "idle";
+	default:
+		return NULL;
+	}
+}
+
+/* Prints ", in CALL: WHAT FOR" of a thread in a system call. */
+static void print_call(struct out *o, const struct fathom_thread *t)
+{
+	if (!t->syscall)
+		return;
+	out_str(o, " in ");
+	out_str(o, t->syscall);
+	if (!t->waits_for)
+		return;
+	out_str(o, ": ");
+	out_text(o, t->waits_for, strlen(t->waits_for));
+}
+
+/* TIDs that the line above a block of threads lists; --json has all. */
+#define MAX_TIDS 32
+
+/* Prints "TID 12:" or "TIDs 12, 13 (2 threads):". */
+static void print_tids(struct out *o, const struct stack_block *b)
+{
+	out_str(o, b->n > 1 ? "TIDs " : "TID ");
+	for (size_t i = 0; i < b->n && i < MAX_TIDS; i++) {
+		if (i)
+			out_str(o, ", ");
+		out_dec(o, (uint64_t)b->tids[i]);
+	}
+	if (b->n > 1) {
+		out_str(o, b->n > MAX_TIDS ? ", ... (" : " (");
+		out_dec(o, b->n);
+		out_str(o, " threads)");
+	}
+	out_char(o, ':');
+}
+
+/* Prints the line above the frames. */
+static void print_head(struct out *o, const struct stack_block *b)
+{
+	const struct fathom_thread *t = &b->thread;
+	const char *state = state_word(t->state);
+
+	print_tids(o, b);
+	if (t->name) {
+		out_str(o, " \"");
+		out_text(o, t->name, strlen(t->name));
+		out_char(o, '"');
+	}
+	if (state) {
+		out_str(o, t->name ? ", " : " ");
+		out_str(o, state);
+		print_call(o, t);
+	}
+	if (t->signal) {
+		out_str(o, " ended by SIG");
+		out_str(o, sigabbrev_np(t->signal) ? sigabbrev_np(t->signal) : "?");
+		if (t->fault_address) {
+			out_str(o, " at ");
+			out_hex(o, t->fault_address);
+		}
+	}
+	out_char(o, '\n');
+}
+
+static void print_registers(struct out *o, const struct fathom_thread *t)
+{
+	const struct fathom_thread_registers *r = &t->registers;
+	unsigned column = 0;
+
+	for (uint32_t i = 0; i < r->n; i++) {
+		const char *name = fathom_register_name(r->machine, i);
+
+		if (!(r->known >> i & 1) || !name)
+			continue;
+		out_str(o, column % 3 ? "  " : "    ");
+		for (size_t k = strlen(name); k < 3; k++)
+			out_char(o, ' ');
+		out_str(o, name);
+		out_char(o, ' ');
+		print_address(o, r->value[i], is_wide(t));
+		if (++column % 3 == 0)
+			out_char(o, '\n');
+	}
+	if (column % 3)
+		out_char(o, '\n');
+}
+
+/* Prints frame @i; @guess: the trust of the first frame that is not exact, if one came. */
+static void print_frame(struct out *o, const struct fathom_thread *t, size_t i, uint8_t guess)
+{
+	const struct fathom_stack_frame *f = &t->frames[i];
+
+	out_char(o, '#');
+	out_dec(o, i);
+	out_str(o, i < 10 ? "  " : " ");
+	print_address(o, f->pc.address, is_wide(t));
+	out_char(o, ' ');
+	print_innermost(o, f->answer);
+	if (guess) {
+		out_str(o, f->trust >= FATHOM_TRUST_DECODED ? " [" : " [after ");
+		out_str(o, fathom_trust_name((enum fathom_trust)(
+				   f->trust >= FATHOM_TRUST_DECODED ? f->trust : guess)));
+		out_char(o, ']');
+	}
+	out_char(o, '\n');
+	print_inlined(o, f->answer, "      ");
+}
+
+/* The longest cycle of functions that is recognized as recursion. */
+#define LONGEST_CYCLE 8
+
+/* Returns how often the @length frames at @i stand there, one run behind the other. */
+static size_t count_runs(const struct fathom_thread *t, size_t i, size_t length)
+{
+	size_t end = i + length;
+
+	while (end < t->n_frames && t->frames[end].pc.address == t->frames[end - length].pc.address)
+		end++;
+	return (end - i) / length;
+}
+
+/* Finds recursion that begins at frame @i: returns its runs and their length; 1 run: none. */
+static size_t find_recursion(const struct fathom_thread *t, size_t i, size_t *ret_length)
+{
+	for (size_t length = 1; length <= LONGEST_CYCLE; length++) {
+		const size_t runs = count_runs(t, i, length);
+
+		if (runs > 2) {
+			*ret_length = length;
+			return runs;
+		}
+	}
+	*ret_length = 1;
+	return 1;
+}
+
+/* Says that the @length frames before frame @i stand there @more times more. */
+static void print_recursion(struct out *o, size_t length, size_t more)
+{
+	out_str(o, "    ... ");
+	if (length > 1) {
+		out_str(o, "these ");
+		out_dec(o, length);
+		out_str(o, " frames ");
+	} else {
+		out_str(o, "this frame ");
+	}
+	out_dec(o, more);
+	out_str(o, " times more ...\n");
+}
+
+static const char *explain(uint8_t stop)
+{
+	switch (stop) {
+	case FATHOM_STOP_NO_RULE:
+		return "nothing says how to go on from here";
+	case FATHOM_STOP_REGISTER:
+		return "the caller's frame is found by a register that is not known";
+	case FATHOM_STOP_UNREADABLE:
+		return "the stack cannot be read here";
+	case FATHOM_STOP_CHANGED:
+		return "the thread ran on meanwhile";
+	case FATHOM_STOP_LOOP:
+		return "the next frame would not be further out";
+	default:
+		return "more frames than --max-frames";
+	}
+}
+
+/* Says why the stack ends before the entry of its thread. */
+static void print_end(struct out *o, const struct fathom_thread *t)
+{
+	if (t->n_frames && t->stop != FATHOM_STOP_ENTRY) {
+		out_str(o, "    (");
+		out_str(o, fathom_stop_name((enum fathom_stop)t->stop));
+		out_str(o, ": ");
+		out_str(o, explain(t->stop));
+		out_str(o, ")\n");
+	}
+	if (t->reason) {
+		out_str(o, "    (");
+		out_str(o, fathom_reason_name((enum fathom_reason)t->reason));
+		if (t->failed) {
+			out_str(o, ": ");
+			out_text(o, t->failed, strlen(t->failed));
+		}
+		out_str(o, ")\n");
+	}
+}
+
+/* Prints the frames in the kernel, which have no numbers: #0 is the first of the program. */
+static void print_kernel(struct stack *v, const struct kernel_stack *k)
+{
+	struct out *o = &v->out;
+
+	for (size_t i = 0; i < k->n; i++) {
+		const struct fathom_answer *a =
+			kernel_frame_answer(&v->kernel_stacks, &k->frames[i]);
+
+		out_str(o, "    kernel: ");
+		if (a)
+			print_innermost(o, a);
+		else
+			out_text(o, k->frames[i].text, k->frames[i].size);
+		out_char(o, '\n');
+		if (a)
+			print_inlined(o, a, "      ");
+	}
+	if (k->failed) {
+		out_str(o, "    kernel: (");
+		out_str(o, k->failed);
+		out_str(o, ")\n");
+	}
+}
+
+void stack_print_text(struct stack *v, const struct stack_block *b)
+{
+	const struct fathom_thread *t = &b->thread;
+	struct out *o = &v->out;
+	uint8_t guess = 0;
+	size_t length;
+
+	print_head(o, b);
+	if (v->registers)
+		print_registers(o, t);
+	if (b->kernel)
+		print_kernel(v, b->kernel);
+	for (size_t i = 0; i < t->n_frames;) {
+		const size_t runs = find_recursion(t, i, &length);
+
+		for (size_t k = 0; k < length; k++) {
+			if (!guess && t->frames[i + k].trust >= FATHOM_TRUST_DECODED)
+				guess = t->frames[i + k].trust;
+			print_frame(o, t, i + k, guess);
+		}
+		if (runs > 1)
+			print_recursion(o, length, runs - 1);
+		i += runs * length;
+	}
+	print_end(o, t);
+}

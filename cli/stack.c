@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cli/stack.h"
 
@@ -238,6 +239,8 @@ static int print_once(struct stack *v, struct fathom_target *target)
 	common_check(target);
 	out_init(&v->out);
 	stack_for_each_block(v, stacks, print_block);
+	if (!v->common.json)
+		stack_print_deadlocks(v, target, stacks);
 	out_flush(&v->out);
 	out_deinit(&v->out);
 	lacks = is_partial(v, stacks);
@@ -274,25 +277,52 @@ static int target_pid(const struct stack *v)
 }
 
 /* Prints the stack of kernel thread @pid; returns the exit status. */
-static int run_kernel_thread(struct stack *v, int pid)
+static int run_kernel_thread(struct stack *v, int pid, const struct process_stat *stat)
 {
 	if (v->kernel && !v->samples)
-		return stack_print_kernel_thread(v, pid);
+		return stack_print_kernel_thread(v, pid, stat);
 	complain(v->common.target, "is a kernel thread: it has no stack but that in the kernel",
 		 v->samples ? "--samples wants a process" : "--kernel prints it, as root");
 	return EXIT_USAGE;
 }
 
+/* Complains that a process has ended, but for its number; returns the exit status. */
+static int complain_zombie(const struct stack *v, const struct process_stat *stat)
+{
+	char why[96];
+
+	(void)snprintf(why, sizeof why,
+		       "is a zombie: it has ended, and its parent %d does not wait for it",
+		       stat->parent);
+	complain(v->common.target, why, NULL);
+	return EXIT_USAGE;
+}
+
+/* Returns whether process @pid has no thread but its first. */
+static bool has_one_thread(int pid)
+{
+	char path[32];
+	struct stat st;
+
+	(void)snprintf(path, sizeof path, "/proc/%d/task", pid);
+	return stat(path, &st) == 0 && st.st_nlink == 3;
+}
+
 int verb_stack(int argc, char **argv)
 {
 	struct stack v = { .options = { .size = sizeof v.options } };
+	struct process_stat stat;
 	int pid;
 
 	common_init(&v.common);
 	parse_options(&v, argc, argv);
 	pid = target_pid(&v);
-	if (pid && is_kernel_thread(pid))
-		return run_kernel_thread(&v, pid);
+	if (pid && process_stat_read(pid, &stat)) {
+		if (stat.is_kernel_thread)
+			return run_kernel_thread(&v, pid, &stat);
+		if (stat.state == 'Z' && has_one_thread(pid))
+			return complain_zombie(&v, &stat);
+	}
 	if (pid && v.kernel)
 		kernel_stacks_open(&v.kernel_stacks, pid);
 	return common_run(&v.common, print_stacks, &v);

@@ -98,10 +98,25 @@ const struct kernel_stack *kernel_stacks_find(const struct kernel_stacks *k, int
 const struct fathom_answer *kernel_frame_answer(const struct kernel_stacks *k,
 						const struct kernel_frame *f);
 
-/* Returns whether process @pid is a thread of the kernel. */
-bool is_kernel_thread(int pid);
+/* What proc_pid_stat(5) says of a process. */
+struct process_stat {
+	char name[64];
+	int parent;
+	char state;
+	bool is_kernel_thread;
+};
+
+/* Reads it; returns false if there is no such process, or it cannot be read. */
+bool process_stat_read(int pid, struct process_stat *ret);
 
 /* Prints the stack of kernel thread @pid; returns the exit status. */
-int stack_print_kernel_thread(struct stack *v, int pid);
+int stack_print_kernel_thread(struct stack *v, int pid, const struct process_stat *stat);
+
+/*
+ * Says which threads of @stacks wait for each other in a circle, if they still do: it reads the
+ * threads of the circle once more.
+ */
+void stack_print_deadlocks(struct stack *v, struct fathom_target *target,
+			   const struct fathom_stacks *stacks);
 
 #endif

@@ -255,47 +255,37 @@ void kernel_stacks_split(struct kernel_stacks *k, const struct fathom_stacks *st
 		split(&k->items[i]);
 }
 
-bool is_kernel_thread(int pid)
+bool process_stat_read(int pid, struct process_stat *ret)
 {
 	char path[32];
 	char text[1024];
-	const char *end;
-	unsigned flags = 0;
+	char *end;
+	unsigned flags;
 
 	(void)snprintf(path, sizeof path, "/proc/%d/stat", pid);
 	if (read_at(AT_FDCWD, path, text, sizeof text) <= 0)
 		return false;
 	end = strrchr(text, ')');
-	/* "PID (NAME) STATE PPID PGRP SESSION TTY TPGID FLAGS ..." */
-	return end && sscanf(end + 1, " %*c %*d %*d %*d %*d %*d %u", &flags) == 1 &&
-	       flags & IS_KERNEL_THREAD;
-}
-
-/* Reads the name and state of kernel thread @t; @name has room for 64 bytes. */
-static void describe(const struct kernel_stacks *k, struct fathom_thread *t, char *name)
-{
-	char text[1024];
-	const char *start;
-	char *end;
-
-	if (read_at(k->proc, "stat", text, sizeof text) <= 0)
-		return;
-	start = strchr(text, '(');
-	end = strrchr(text, ')');
-	if (!start || !end || end < start || end[1] != ' ')
-		return;
+	/* "PID (NAME) STATE PPID PGRP SESSION TTY TPGID FLAGS ...", where NAME may hold anything.
+	 */
+	if (!end || !strchr(text, '(') ||
+	    sscanf(end + 1, " %c %d %*d %*d %*d %*d %u", &ret->state, &ret->parent, &flags) != 3)
+		return false;
 	*end = '\0';
-	(void)snprintf(name, 64, "%s", start + 1);
-	t->name = name;
-	t->state = end[2];
+	(void)snprintf(ret->name, sizeof ret->name, "%s", strchr(text, '(') + 1);
+	ret->is_kernel_thread = flags & IS_KERNEL_THREAD;
+	return true;
 }
 
-int stack_print_kernel_thread(struct stack *v, int pid)
+int stack_print_kernel_thread(struct stack *v, int pid, const struct process_stat *stat)
 {
 	struct fathom *session = common_session(&v->common);
 	struct kernel_stacks *k = &v->kernel_stacks;
-	char name[64];
-	struct stack_block b = { .thread = { .pid = pid, .tid = pid, .syscall_number = -1 },
+	struct stack_block b = { .thread = { .pid = pid,
+					     .tid = pid,
+					     .name = stat->name,
+					     .state = stat->state,
+					     .syscall_number = -1 },
 				 .tids = &b.thread.tid,
 				 .n = 1 };
 	int status;
@@ -304,7 +294,6 @@ int stack_print_kernel_thread(struct stack *v, int pid)
 	kernel_stacks_read(k);
 	kernel_stacks_split(k, NULL);
 	kernel_stacks_name(k, v);
-	describe(k, &b.thread, name);
 	b.kernel = kernel_stacks_find(k, pid);
 	out_init(&v->out);
 	if (v->common.json)

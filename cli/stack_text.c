@@ -234,6 +234,17 @@ static void print_end(struct out *o, const struct fathom_thread *t)
 	}
 }
 
+/* Prints what the kernel wrote, "SYMBOL+0x1/0x2 [MODULE]", without the symbol's size. */
+static void print_kernel_text(struct out *o, const struct kernel_frame *f)
+{
+	const char *slash = memchr(f->text, '/', f->size);
+	const char *space = memchr(f->text, ' ', f->size);
+
+	out_text(o, f->text, slash ? (size_t)(slash - f->text) : f->size);
+	if (slash && space)
+		out_text(o, space, (size_t)(f->text + f->size - space));
+}
+
 /* Prints the frames in the kernel, which have no numbers: #0 is the first of the program. */
 static void print_kernel(struct stack *v, const struct kernel_stack *k)
 {
@@ -242,14 +253,16 @@ static void print_kernel(struct stack *v, const struct kernel_stack *k)
 	for (size_t i = 0; i < k->n; i++) {
 		const struct fathom_answer *a =
 			kernel_frame_answer(&v->kernel_stacks, &k->frames[i]);
+		/* Without lines its only news would be another name of the same code. */
+		const bool has_line = a && a->frame && a->frame->file;
 
 		out_str(o, "    kernel: ");
-		if (a)
+		if (has_line)
 			print_innermost(o, a);
 		else
-			out_text(o, k->frames[i].text, k->frames[i].size);
+			print_kernel_text(o, &k->frames[i]);
 		out_char(o, '\n');
-		if (a)
+		if (has_line)
 			print_inlined(o, a, "      ");
 	}
 	if (k->failed) {

@@ -52,7 +52,8 @@ _fathom()
         ;;
     snapshot) own="--exe $files" ;;
     stack)
-        own="--tid --max-frames --stop=auto --stop=never --stop=all --registers --names-only --no-demangle --json
+        own="--tid --max-frames --stop=auto --stop=never --stop=all --fold --kernel --samples --every --registers
+            --names-only --no-demangle --json
             --threads --exe $cached $files"
         ;;
     help)

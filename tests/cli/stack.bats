@@ -1,0 +1,200 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# The verb stack: text, folding, samples, stacks in the kernel, complaints, exit statuses.
+
+setup_file() {
+    cd "$BATS_FILE_TMPDIR" || exit
+    gcc -D_GNU_SOURCE -g -O1 -fno-inline -fno-ipa-icf -pthread -o threads "$BATS_TEST_DIRNAME/programs/threads.c"
+}
+
+setup() {
+    cd "$BATS_FILE_TMPDIR" || exit
+    pid=
+}
+
+teardown() {
+    [ -z "$pid" ] || { kill -KILL "$pid"; wait "$pid" || true; } 2>/dev/null
+}
+
+# start WHAT: runs the program until its threads are where they stay; sets pid, and child.
+start() {
+    rm -f line
+    mkfifo line
+    ./threads "$1" >line 3>&- &
+    pid=$!
+    read -r child <line
+}
+
+# says STATUS TEXT ARGUMENT...: the command with these arguments prints exactly that.
+says() {
+    local status_wanted=$1 text=$2
+    shift 2
+    run "$FATHOM" "$@" </dev/null
+    [ "$output" = "$text" ] || { echo "said: $output"; false; }
+    [ "$status" = "$status_wanted" ]
+}
+
+@test "stack: each thread has a head, and frames that count from 0" {
+    start equal
+    "$FATHOM" stack "$pid" >text
+    ls "/proc/$pid/task" | sort >wanted
+    sed -n 's/^TID \([0-9]*\): .*/\1/p' text | sort | diff - wanted
+    awk '/^TID/ { n = 0 } /^#/ { if ($1 != "#" n++ || $2 !~ /^0x[0-9a-f]+$/ || length($2) != 18) exit 1 }' text
+    grep -q '^TID [0-9]*: "threads", sleeping in read: pipe:\[[0-9]*\] (fd [0-9]*)$' text
+    [ "$(grep -c ' same+0x.*/threads.c:' text)" = 10 ]
+}
+
+@test "stack: --fold: 10 equal threads are one block, the others stand for themselves" {
+    start equal
+    "$FATHOM" stack --fold "$pid" >text
+    [ "$(grep -c '^TIDs\? ' text)" = 5 ]
+    grep -q '^TIDs [0-9]*\(, [0-9]*\)\{9\} (10 threads): "threads", sleeping in pause: a signal$' text
+    [ "$(grep -c ' same+0x' text)" = 1 ]
+    ls "/proc/$pid/task" | sort >wanted
+    sed -n 's/ (10 threads)//; s/^TIDs\? \([0-9, ]*\): .*/\1/p' text | tr -d ' ' | tr , '\n' | sort | diff - wanted
+    "$FATHOM" stack --fold --json "$pid" >json
+    python3 - wanted <<'END_OF_SCRIPT'
+import json, sys
+wanted = sorted(int(line) for line in open(sys.argv[1]))
+blocks = [json.loads(line) for line in open("json")]
+assert sorted(len(b["tids"]) for b in blocks) == [1, 1, 1, 1, 10]
+assert sorted(tid for b in blocks for tid in b["tids"]) == wanted
+assert all(b["tid"] == b["tids"][0] for b in blocks)
+ten = next(b for b in blocks if len(b["tids"]) == 10)
+assert [f["symbol"] for f in ten["frames"]][:2] == ["pause", "same"], ten
+assert all(f["sp"] is None for f in ten["frames"]) and ten["registers"] == {}
+END_OF_SCRIPT
+}
+
+@test "stack: --samples: every thread of every sample is counted, and names break no line" {
+    start equal
+    "$FATHOM" stack --samples 4 --every 0.01 "$pid" >collapsed
+    python3 - <<'END_OF_SCRIPT'
+counts = {}
+for line in open("collapsed"):
+    stack, count = line.rstrip("\n").rsplit(" ", 1)
+    assert " 7" not in stack
+    counts[tuple(stack.split(";"))] = int(count)
+assert sum(counts.values()) == 4 * 14, counts
+same = [s for s in counts if "same" in s]
+assert len(same) == 1 and counts[same[0]] == 40 and same[0][0] == "threads" and same[0][-2:] == ("same", "pause")
+two = [s for s in counts if "two" in s]
+assert len(two) == 1 and counts[two[0]] == 4 and two[0][0] == "a\\x3bb\\x207\\x20", two
+main = [s for s in counts if "main" in s]
+assert len(main) == 1 and main[0].index("_start") == 1
+END_OF_SCRIPT
+}
+
+@test "stack: --samples: two functions have the shares of the time that they take" {
+    start shares
+    "$FATHOM" stack --samples 400 --every 0.003 "$pid" >collapsed
+    python3 - <<'END_OF_SCRIPT'
+total = {"often": 0, "seldom": 0, "same": 0}
+n = 0
+for line in open("collapsed"):
+    stack, count = line.rstrip("\n").rsplit(" ", 1)
+    n += int(count)
+    for name in total:
+        total[name] += int(count) * (name in stack.split(";"))
+assert n == 800, n
+assert total["same"] == 400, total
+busy = total["often"] + total["seldom"]
+assert busy >= 380, total
+assert abs(total["often"] / busy - 0.75) <= 0.1, total
+END_OF_SCRIPT
+}
+
+@test "stack: --samples: what was sampled before Ctrl-C is printed" {
+    start equal
+    "$FATHOM" stack --samples 1000 --every 60 "$pid" >collapsed 2>said &
+    sampler=$!
+    for _ in $(seq 100); do
+        # Blocked: SIGINT is waited for, no longer a way to end at once.
+        [ $((0x$(sed -n 's/^SigBlk:\t//p' "/proc/$sampler/status") & 2)) = 0 ] || break
+        sleep 0.05
+    done
+    sleep 1
+    kill -INT "$sampler"
+    status=0
+    wait "$sampler" || status=$?
+    [ "$status" = 1 ]
+    [ "$(cat said)" = "fathom: --samples: 1 of 1000 samples were taken" ]
+    [ "$(awk '{ n += $NF } END { print n }' collapsed)" = 14 ]
+}
+
+@test "stack: --kernel: the frames are those of /proc/PID/stack, above the program's" {
+    start equal
+    cat "/proc/$pid/stack" >stack || skip "only root may read stacks in the kernel"
+    for _ in $(seq 100); do
+        grep -q pause stack && break
+        sleep 0.1
+        cat "/proc/$pid/stack" >stack
+    done
+    "$FATHOM" stack --kernel --tid "$pid" "$pid" >text
+    sed -n 's/^\[<0>\] \([^+]*+0x[0-9a-f]*\).*/\1/p' stack >wanted
+    [ -s wanted ]
+    sed -n 's/^    kernel: \([^ /]*\).*/\1/p' text | diff - wanted
+    [ "$(grep -n '^    kernel' text | tail -n 1 | cut -d: -f1)" -lt "$(grep -n '^#0 ' text | cut -d: -f1)" ]
+    "$FATHOM" stack --kernel --json --tid "$pid" "$pid" |
+        python3 -c 'import json,sys; print(*(f["text"].split("/")[0] for f in json.load(sys.stdin)["kernel_frames"]), sep="\n")' |
+        diff - wanted
+}
+
+@test "stack: --kernel: threads of the kernel, which have that stack alone" {
+    thread=$(ps -e -o pid=,ppid= | awk '$2 == 2 { print $1; exit }')
+    [ -n "$thread" ] || skip "no thread of the kernel is to be seen here"
+    says 2 "fathom: $thread: is a kernel thread: it has no stack but that in the kernel (--kernel prints it, as root)" \
+        stack "$thread"
+    says 2 "fathom: $thread: is a kernel thread: it has no stack but that in the kernel (--samples wants a process)" \
+        stack --kernel --samples 2 "$thread"
+    cat "/proc/2/stack" >/dev/null || skip "only root may read stacks in the kernel"
+    run "$FATHOM" stack --kernel 2
+    [ "$status" = 0 ]
+    [[ "${lines[0]}" == 'TID 2: "kthreadd", '* ]]
+    [[ "$output" == *"    kernel: kthreadd+0x"* ]]
+    [[ "$output" != *"#0"* ]]
+}
+
+@test "stack: a deadlock is said, once" {
+    start deadlock
+    "$FATHOM" stack "$pid" >text
+    a=$(ls "/proc/$pid/task" | sed -n 2p)
+    b=$(ls "/proc/$pid/task" | sed -n 3p)
+    [ "$(grep '^deadlock' text)" = "deadlock: $a waits for $b, $b for $a" ]
+    [ "$(tail -n 1 text)" = "deadlock: $a waits for $b, $b for $a" ]
+    start_pid=$pid
+    kill -KILL "$start_pid"
+    start equal
+    run "$FATHOM" stack "$pid"
+    [[ "$output" != *deadlock* ]]
+}
+
+@test "stack: what is wrong is said, and what to do" {
+    start zombie
+    says 2 "fathom: $child: is a zombie: it has ended, and its parent $pid does not wait for it" stack "$child"
+    says 2 "fathom: 1: the process has no thread of this number (without --tid all threads are printed)" stack --tid 1 "$pid"
+    says 2 "fathom: --json: does not go with --samples, which prints counted stacks (try 'fathom stack --help')" \
+        stack --samples 3 --json "$pid"
+    says 2 "fathom: --fold: does not go with --samples, which prints counted stacks (try 'fathom stack --help')" \
+        stack --samples 3 --fold "$pid"
+    says 2 "fathom: --every: goes with --samples only (try 'fathom stack --help')" stack --every 1 "$pid"
+    says 2 "fathom: --registers: does not go with --fold: each thread has its own (try 'fathom stack --help')" \
+        stack --fold --registers "$pid"
+    says 2 "fathom: --kernel: only a process has that: this TARGET does not run" stack --kernel ./threads
+    says 2 "fathom: --samples: '0' is not a number from 1 to 100000000" stack --samples 0 "$pid"
+    for wrong in 0 -1 x 1x nan inf 100000; do
+        says 2 "fathom: --every: is a number of seconds from 0.001 to 86400" stack --samples 2 --every=$wrong "$pid"
+    done
+    says 2 "fathom: ./threads: has no threads: processes and cores do" stack ./threads
+    says 2 "fathom: kernel: has no threads: processes and cores do" stack kernel
+    says 2 "fathom: --smaples: is not an option of 'fathom stack' (did you mean --samples?)" stack --smaples 3 "$pid"
+}
+
+@test "stack: a process that ends between samples: what was sampled is printed" {
+    sleep 0.6 3>&- &
+    ending=$!
+    run "$FATHOM" stack --samples 100000 --every 0.05 "$ending"
+    [ "$status" = 1 ]
+    [[ "$output" == *"samples were taken"* ]]
+    [[ "$output" == *"sleep;"*";clock_nanosleep "* ]]
+}

@@ -7,6 +7,7 @@
 
 #include "host/file/kernel_text.h"
 #include "host/stack/syscall_names.h"
+#include "host/stack/task_files.h"
 #include "safe/base/limits.h"
 
 /* Larger than the files of /proc that are read whole here. */
@@ -16,18 +17,6 @@ bool fathom_task_path(const struct fathom_waiter *w, const char *name, struct fa
 {
 	return fathom_path_format(ret, "/proc/self/fd/%d/task/%d/%s", w->from->proc, w->thread->tid,
 				  name);
-}
-
-int64_t fathom_task_number(const char *text, const char *label, int64_t none)
-{
-	const size_t size = strlen(label);
-	const char *line = text;
-
-	while (line && strncmp(line, label, size) != 0) {
-		line = strchr(line, '\n');
-		line += line ? 1 : 0;
-	}
-	return line ? strtoll(line + size, NULL, 10) : none;
 }
 
 /* Reads a short file of /proc as text; returns false if it cannot be read. */
@@ -190,16 +179,15 @@ static bool is_same_call(const struct fathom_waiter *w, int64_t number)
 bool fathom_task_still_waits(const struct fathom_waiter *w)
 {
 	const uint64_t *arguments = fathom_waiter_arguments(w);
-	struct fathom_path path;
-	char text[PROC_SIZE];
-	char *end;
+	struct fathom_task_syscall s;
+	struct fathom_task task;
 	bool same;
 
-	/* "NUMBER ARGUMENT*6 SP PC", numbers but the first in hexadecimal; or "running". */
-	if (!fathom_task_path(w, "syscall", &path) || !read_text(&path, text))
-		return false;
-	same = is_same_call(w, strtoll(text, &end, 10)) && end != text;
+	same = fathom_task_open(&task, w->from->proc, w->thread->tid) &&
+	       fathom_task_syscall(&task, &s) && s.in_syscall && is_same_call(w, s.number) &&
+	       s.sp == w->thread->registers.sp;
 	for (unsigned i = 0; same && i < 6; i++)
-		same = strtoull(end, &end, 16) == arguments[i];
-	return same && strtoull(end, &end, 16) == w->thread->registers.sp;
+		same = s.arguments[i] == arguments[i];
+	fathom_task_close(&task);
+	return same;
 }

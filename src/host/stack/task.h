@@ -35,9 +35,6 @@ static inline const uint64_t *fathom_waiter_arguments(const struct fathom_waiter
 /* Formats the path of the file @name of the waiting thread, below /proc. */
 bool fathom_task_path(const struct fathom_waiter *w, const char *name, struct fathom_path *ret);
 
-/* Returns the number after @label, which begins a line of @text; @none if there is no such line. */
-int64_t fathom_task_number(const char *text, const char *label, int64_t none);
-
 /*
  * Returns the TID, as /proc has it, of the thread that is @tid to the process itself; 0 if the
  * process has no such thread.

@@ -20,6 +20,12 @@ void fathom_task_close(struct fathom_task *t);
 /* Reads the name and the state; returns false with errno: ESRCH if the thread has ended. */
 bool fathom_task_stat(const struct fathom_task *t, char name[16], char *ret_state);
 
+/*
+ * Returns the number after @label, which begins a line of @text but the first; @none if there is no
+ * such line.
+ */
+uint64_t fathom_task_number(const char *text, const char *label, int base, uint64_t none);
+
 /* Facts of the file status. */
 struct fathom_task_status {
 	uint64_t voluntary; /* context switches */

@@ -74,7 +74,7 @@ fathom_err fathom_view_threads(struct fathom_view *v, bool (*fn)(int32_t tid, vo
 
 	if (!v->target->ops->threads)
 		return fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
-				   "has no threads: processes and cores do");
+				   "has no stored threads: cores do");
 	err = v->target->ops->threads(v, fn, data);
 	return err ? fathom_view_fail(v, err, reterr) : FATHOM_OK;
 }

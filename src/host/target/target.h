@@ -117,7 +117,7 @@ struct fathom_target_ops {
 	bool (*has_stayed)(struct fathom_view *v);
 	/* Returns the process for JIT look-ups. NULL: the target is no process. */
 	struct fathom_jit_process *(*jit)(struct fathom_view *v);
-	/* Calls @fn for each thread, until it returns false. NULL: no threads are known. */
+	/* Calls @fn for each stored thread, until it returns false. NULL: it has none. */
 	fathom_err (*threads)(struct fathom_view *v, bool (*fn)(int32_t tid, void *data),
 			      void *data);
 	/* Reads the registers of thread @tid. NULL: they are unknown. */
@@ -231,13 +231,13 @@ fathom_err fathom_view_answer(struct fathom_view *v, const struct fathom_batch_o
 			      const uint64_t *addresses, size_t n,
 			      struct fathom_answers **ret_answers, struct fathom_errinfo *reterr);
 
-/* Calls @fn for each thread, until it returns false. FATHOM_E_UNSUPPORTED: threads are unknown. */
+/* Calls @fn for each stored thread, until it returns false. FATHOM_E_UNSUPPORTED: it has none. */
 fathom_err fathom_view_threads(struct fathom_view *v, bool (*fn)(int32_t tid, void *data),
 			       void *data, struct fathom_errinfo *reterr);
 
 /*
  * Reads the registers of thread @tid, a number as the target knows it. FATHOM_E_NOT_FOUND: there is
- * no such thread; FATHOM_E_UNSUPPORTED: it is not stopped, or its registers were not stored.
+ * no such thread; FATHOM_E_UNSUPPORTED: its registers were not stored.
  */
 fathom_err fathom_view_registers(struct fathom_view *v, int32_t tid, struct fathom_registers *ret,
 				 struct fathom_errinfo *reterr);

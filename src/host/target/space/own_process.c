@@ -98,8 +98,6 @@ static void describe_target(const struct fathom_target *t, struct fathom_target_
 }
 
 static const struct fathom_target_ops target_ops = { FATHOM_SPACE_TARGET_OPS,
-						     .threads = fathom_space_tasks,
-						     .registers = fathom_space_not_stopped,
 						     .describe = describe_target };
 
 fathom_err fathom_own_process_open(struct fathom_search_paths *paths,

@@ -2,7 +2,6 @@
 /* The owner and the threads of a space's process. */
 #include "host/target/space/owner.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -137,34 +136,4 @@ int32_t fathom_space_main_tid(const struct fathom_target *t)
 		return (int32_t)owner.inner_pid;
 	fathom_space_describe(s, &facts);
 	return facts.pid;
-}
-
-fathom_err fathom_space_tasks(struct fathom_view *v, bool (*fn)(int32_t tid, void *data),
-			      void *data)
-{
-	const struct fathom_space *s = (const struct fathom_space *)v->target;
-	const struct dirent *entry;
-	char path[PATH_MAX];
-	bool more = true;
-	DIR *tasks = NULL;
-
-	if (s->ops->format_proc_path(s, "task", path, sizeof path))
-		tasks = opendir(path);
-	if (!tasks)
-		return fathom_fail_os(&v->failed, "/proc");
-	while (more && (entry = readdir(tasks)) != NULL)
-		if (entry->d_name[0] != '.')
-			more = fn((int32_t)strtol(entry->d_name, NULL, 10), data);
-	closedir(tasks);
-	return FATHOM_OK;
-}
-
-fathom_err fathom_space_not_stopped(struct fathom_view *v, int32_t tid,
-				    struct fathom_registers *ret, struct fathom_errinfo *reterr)
-{
-	(void)v;
-	(void)tid;
-	(void)ret;
-	return fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
-			   "is not stopped: its registers change all the time");
 }

@@ -652,10 +652,8 @@ static bool live(struct fathom_view *v, struct fathom_live *ret)
 	return true;
 }
 
-static const struct fathom_target_ops target_ops = { FATHOM_SPACE_TARGET_OPS,
-						     .threads = fathom_space_tasks,
-						     .registers = fathom_space_not_stopped,
-						     .live = live, .describe = describe_target };
+static const struct fathom_target_ops target_ops = { FATHOM_SPACE_TARGET_OPS, .live = live,
+						     .describe = describe_target };
 
 /* Registers the file systems that only the process sees. */
 static void add_mounts(const struct process *p, const char *dir)

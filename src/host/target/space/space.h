@@ -148,11 +148,6 @@ struct fathom_jit_process *fathom_space_jit(struct fathom_view *v);
 int32_t fathom_space_main_tid(const struct fathom_target *t);
 fathom_err fathom_space_read_now(struct fathom_target *t, uint64_t avma, void *to, size_t size,
 				 size_t *ret_size, struct fathom_errinfo *reterr);
-/* Lists the threads below /proc, and refuses their registers: for live spaces. */
-fathom_err fathom_space_tasks(struct fathom_view *v, bool (*fn)(int32_t tid, void *data),
-			      void *data);
-fathom_err fathom_space_not_stopped(struct fathom_view *v, int32_t tid,
-				    struct fathom_registers *ret, struct fathom_errinfo *reterr);
 void fathom_space_each_open(const struct fathom_target *t,
 			    void (*fn)(struct fathom_module *m, void *data), void *data);
 fathom_err fathom_snapshot_store(struct fathom_target *t, const char *path,

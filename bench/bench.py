@@ -19,6 +19,7 @@ import sys
 
 import files
 import running
+import stacks
 from measure import COLUMNS, measure, merge
 
 
@@ -36,6 +37,7 @@ def benches(args, folder):
     yield from running.disasm_benches(args.fathom, folder)
     yield from running.kernel_benches(args.fathom, folder)
     yield from running.self_benches(args.fathom, folder)
+    yield from stacks.stack_benches(args.fathom, folder)
 
 
 def commit_of_tree():

@@ -48,6 +48,24 @@ MORE_ROWS = [
     ("perf-map-1m", "the first name of a perf map of 1,000,000 lines"),
     ("kernel-one", "one address of the running kernel, without its vmlinux"),
 ]
+# Stacks: eu-stack and gdb stop the process for as long as they take.
+STACK_ROWS = [
+    ("stack-32-threads", "stacks of 32 threads that sleep, 50 frames each, names only, whole process"),
+    ("stack-32-threads-lines", "the same with lines and inlined callers"),
+    ("stack-1-threads", "of 1 thread"),
+    ("stack-2000-threads", "of 2,000 threads, 13 frames each"),
+    ("stack-core", "of a core of 5 threads with 225 frames"),
+    ("stack-node", "of node that waits"),
+    ("stack-java", "of java that sleeps"),
+    ("stack-python3", "of python3 with 8 threads"),
+    ("stack-perl", "of perl that sleeps"),
+    ("stack-gdb", "of gdb at its prompt"),
+    ("stack-busy", "pause of a thread that runs, median (3 threads on 2 processors)"),
+    ("stack-1-threads-all", "pause of a thread by `--stop=all`, median, of 1 thread"),
+    ("stack-32-threads-all", "of 32 threads"),
+    ("stack-2000-threads-all", "of 2,000 threads"),
+]
+STACK_TOOLS = ["fathom", "eu-stack", "gdb"]
 MORE_TOOLS = ["fathom", "fathom-now", "dladdr", "backtrace_symbols_fd", "absl", "nm", "gdb"]
 TOOLS = ["fathom", "llvm-symbolizer-19", "addr2line", "eu-addr2line", "gdb", "objdump", "llvm-objdump-19"]
 
@@ -104,6 +122,8 @@ def main():
         sys.exit(f"{path}: rows of {len(commits)} commits: {', '.join(sorted(commits))}")
     results = {(row["bench"], row["tool"]): row for row in rows}
     lines = table_of(results, ROWS, TOOLS) + [""] + table_of(results, MORE_ROWS, MORE_TOOLS)
+    stacks = table_of(results, STACK_ROWS, STACK_TOOLS)
+    lines += ["", *stacks] if len(stacks) > 2 else []
     with open("README.md", encoding="utf-8") as f:
         text = f.read()
     table = f"<!-- numbers: by bench/table.py from {path} -->\n" + "\n".join(lines) + "\n<!-- end -->"

@@ -198,3 +198,34 @@ END_OF_SCRIPT
     [[ "$output" == *"samples were taken"* ]]
     [[ "$output" == *"sleep;"*";clock_nanosleep "* ]]
 }
+
+@test "stack: the status is 0 if all stacks are whole, 1 if one is not, and its last line says why" {
+    start equal
+    run "$FATHOM" stack --names-only "$pid"
+    [ "$status" = 0 ]
+    run "$FATHOM" stack --names-only --max-frames 2 --tid "$pid" "$pid"
+    [ "$status" = 1 ]
+    [ "${#lines[@]}" = 4 ]
+    [ "${lines[3]}" = "    (limit: more frames than --max-frames)" ]
+}
+
+@test "stack: a core has the stacks of its process, and nothing that only a process has" {
+    start equal
+    "$FATHOM" stack --names-only "$pid" | grep '^#' | cut -d' ' -f 1-3 | sort >wanted
+    gcore -o core "$pid" >/dev/null 2>&1
+    "$FATHOM" stack --names-only "core.$pid" >text
+    grep '^#' text | cut -d' ' -f 1-3 | sort | diff - wanted
+    says 2 "fathom: --stop: only a process has that: this TARGET does not run" stack --stop=all "core.$pid"
+    says 2 "fathom: --samples: only a process has that: this TARGET does not run" stack --samples 2 "core.$pid"
+    says 2 "fathom: --kernel: only a process has that: this TARGET does not run" stack --kernel "core.$pid"
+    # The same threads, folded.
+    [ "$("$FATHOM" stack --fold "core.$pid" | grep -c '^TIDs [0-9, ]* (10 threads):')" = 1 ]
+}
+
+@test "stack: threads that the user may not read say so" {
+    [ "$(id -u)" = 0 ] || skip "only root can become somebody else"
+    start equal
+    run setpriv --reuid 65534 --regid 65534 --clear-groups "$FATHOM" stack "$pid"
+    [ "$status" = 2 ]
+    [ "$output" = "fathom: $pid: belongs to another user (run as that user or as root)" ]
+}

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "host/base/progress.h"
+#include "safe/base/sort.h"
 
 const char *fathom_stacks_text(struct fathom_stacks_work *w, const char *text)
 {
@@ -94,28 +95,59 @@ static fathom_err add_all_stored(struct fathom_stacks_work *w, struct fathom_err
 	return err;
 }
 
+/* The different pcs of all frames. */
+struct pcs {
+	uint64_t *avmas;
+	uint8_t *kinds;
+	size_t n;
+};
+
+/*
+ * Collects the different pcs, and says in w->answer_of which one is that of each frame: the threads
+ * of a pool have the same ones. @sorted has room for twice the number of frames.
+ */
+static void collect_pcs(struct fathom_stacks_work *w, struct fathom_keyed *sorted, struct pcs *ret)
+{
+	const struct fathom_walk_frame *frames = w->frames.items;
+	const size_t n = w->frames.n;
+
+	for (size_t i = 0; i < n; i++)
+		sorted[i] = (struct fathom_keyed){ frames[i].pc, i };
+	fathom_sort_keyed(sorted, sorted + n, n);
+	for (size_t i = 0; i < n; i++) {
+		const struct fathom_walk_frame *f = &frames[sorted[i].value];
+
+		if (!ret->n || ret->avmas[ret->n - 1] != f->pc ||
+		    ret->kinds[ret->n - 1] != f->kind) {
+			ret->avmas[ret->n] = f->pc;
+			ret->kinds[ret->n++] = f->kind;
+		}
+		w->answer_of[sorted[i].value] = (uint32_t)(ret->n - 1);
+	}
+}
+
 /* Names all frames as one batch, in the view that they were found in. */
 static fathom_err name_frames(struct fathom_stacks_work *w, struct fathom_errinfo *reterr)
 {
-	const size_t n = w->frames.n;
-	uint64_t *pcs = malloc((n + 1) * sizeof *pcs);
-	uint8_t *kinds = malloc(n + 1);
-	struct fathom_batch_options o = { .kinds = kinds };
-	fathom_err err;
+	const size_t room = w->frames.n + 1;
+	struct fathom_keyed *sorted = malloc(2 * room * sizeof *sorted);
+	struct pcs pcs = { malloc(room * sizeof *pcs.avmas), malloc(room), 0 };
+	struct fathom_batch_options o = { .kinds = pcs.kinds };
+	fathom_err err = FATHOM_E_MEMORY;
 
 	o.flags = w->options.flags & FATHOM_STACK_NAMES_ONLY ? FATHOM_NAMES_ONLY : 0u;
 	o.flags |= w->options.flags & FATHOM_STACK_NO_DEMANGLE ? FATHOM_NO_DEMANGLE : 0u;
-	if (!pcs || !kinds) {
-		err = fathom_fail_memory(reterr);
+	free(w->answer_of);
+	w->answer_of = malloc(room * sizeof *w->answer_of);
+	if (!sorted || !pcs.avmas || !pcs.kinds || !w->answer_of) {
+		(void)fathom_fail_memory(reterr);
 	} else {
-		for (size_t i = 0; i < n; i++) {
-			pcs[i] = w->frames.items[i].pc;
-			kinds[i] = w->frames.items[i].kind;
-		}
-		err = fathom_view_answer(w->view, &o, pcs, n, &w->to->answers, reterr);
+		collect_pcs(w, sorted, &pcs);
+		err = fathom_view_answer(w->view, &o, pcs.avmas, pcs.n, &w->to->answers, reterr);
 	}
-	free(pcs);
-	free(kinds);
+	free(sorted);
+	free(pcs.avmas);
+	free(pcs.kinds);
 	return err;
 }
 
@@ -134,7 +166,8 @@ static fathom_err finish(struct fathom_stacks_work *w)
 		s->frames[i] =
 			(struct fathom_stack_frame){ .pc = { .address = f->pc, .kind = f->kind },
 						     .sp = f->sp,
-						     .answer = fathom_answers_get(s->answers, i),
+						     .answer = fathom_answers_get(s->answers,
+										  w->answer_of[i]),
 						     .trust = f->trust };
 	}
 	for (size_t i = 0; i < s->threads.n; i++) {
@@ -227,6 +260,7 @@ fathom_err fathom_stacks_capture(struct fathom_target *target,
 	err = fathom_call_end(&call, err, reterr);
 	fathom_array_free(&w.frames);
 	fathom_array_free(&w.ends);
+	free(w.answer_of);
 	if (err)
 		fathom_stacks_free(w.to);
 	else

@@ -29,6 +29,7 @@ struct fathom_stacks_work {
 	struct fathom_walker *walker;
 	struct fathom_walk_frames frames; /* of all threads so far */
 	struct fathom_size_array ends;    /* of each thread, in frames */
+	uint32_t *answer_of;              /* of each frame: the number of its answer */
 	struct fathom_stacks *to;
 };
 

@@ -13,7 +13,7 @@
 #include "safe/index/index.h"
 
 /* Most addresses that are looked up by a pass over the symbols, without an index. */
-#define FATHOM_SCAN_LIMIT 4
+#define FATHOM_SCAN_LIMIT 16
 
 /* The state of one address while it is being answered, in sorted order. */
 struct fathom_query {

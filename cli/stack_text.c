@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Stacks as text: the shape of eu-stack, and more. */
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "cli/print.h"
@@ -10,11 +9,12 @@
 /* Writes @value with all digits of the machine's addresses, as eu-stack does. */
 static void print_address(struct out *o, uint64_t value, bool is_wide)
 {
-	char text[24];
+	char text[18] = "0x";
+	const size_t n = is_wide ? 16 : 8;
 
-	(void)snprintf(text, sizeof text, is_wide ? "0x%016llx" : "0x%08llx",
-		       (unsigned long long)value);
-	out_str(o, text);
+	for (size_t i = 0; i < n; i++)
+		text[2 + i] = "0123456789abcdef"[value >> 4 * (n - 1 - i) & 15];
+	out_bytes(o, text, 2 + n);
 }
 
 static bool is_wide(const struct fathom_thread *t)

@@ -62,7 +62,7 @@ static int32_t read_pid(const struct fathom_waiter *w, int32_t fd)
 	size = fathom_text_read_short(path.text, text, sizeof text - 1);
 	text[size] = '\0';
 	/* -1: it has ended; 0: it is in another PID namespace. */
-	pid = (int64_t)fathom_task_number(text, "Pid:", 10, 0);
+	pid = (int64_t)fathom_task_number(text, "\nPid:", 10, 0);
 	return pid > 0 && pid <= INT32_MAX ? (int32_t)pid : 0;
 }
 

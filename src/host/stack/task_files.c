@@ -84,23 +84,19 @@ bool fathom_task_stat(const struct fathom_task *t, char name[16], char *ret_stat
 
 uint64_t fathom_task_number(const char *text, const char *label, int base, uint64_t none)
 {
-	const size_t size = strlen(label);
-	const char *line = text;
+	const char *at = strstr(text, label);
 
-	while ((line = strchr(line, '\n')) != NULL)
-		if (strncmp(++line, label, size) == 0)
-			return strtoull(line + size, NULL, base);
-	return none;
+	return at ? strtoull(at + strlen(label), NULL, base) : none;
 }
 
 /* Returns whether a signal waits that has a handler and is not blocked, or that is unknown. */
 static bool is_handler_due(const char *text)
 {
-	const uint64_t waiting = fathom_task_number(text, "SigPnd:", 16, UINT64_MAX) |
-				 fathom_task_number(text, "ShdPnd:", 16, UINT64_MAX);
+	const uint64_t waiting = fathom_task_number(text, "\nSigPnd:", 16, UINT64_MAX) |
+				 fathom_task_number(text, "\nShdPnd:", 16, UINT64_MAX);
 
-	return waiting & ~fathom_task_number(text, "SigBlk:", 16, 0) &
-	       fathom_task_number(text, "SigCgt:", 16, UINT64_MAX);
+	return waiting & ~fathom_task_number(text, "\nSigBlk:", 16, 0) &
+	       fathom_task_number(text, "\nSigCgt:", 16, UINT64_MAX);
 }
 
 /*
@@ -138,11 +134,11 @@ bool fathom_task_status(struct fathom_task *t, struct fathom_task_status *ret)
 	got = read_text(t->status, text, sizeof text);
 	if (!got)
 		return false;
-	ret->tracer = (int32_t)fathom_task_number(text, "TracerPid:", 10, 0);
+	ret->tracer = (int32_t)fathom_task_number(text, "\nTracerPid:", 10, 0);
 	if (!strstr(text, last))
 		read_end(t->status, text, got, sizeof text);
-	ret->voluntary = fathom_task_number(text, "voluntary_ctxt_switches:", 10, UINT64_MAX);
-	ret->forced = fathom_task_number(text, last + 1, 10, UINT64_MAX);
+	ret->voluntary = fathom_task_number(text, "\nvoluntary_ctxt_switches:", 10, UINT64_MAX);
+	ret->forced = fathom_task_number(text, last, 10, UINT64_MAX);
 	ret->handler_is_due = is_handler_due(text);
 	errno = EPROTO;
 	return ret->voluntary != UINT64_MAX && ret->forced != UINT64_MAX;

@@ -21,8 +21,8 @@ void fathom_task_close(struct fathom_task *t);
 bool fathom_task_stat(const struct fathom_task *t, char name[16], char *ret_state);
 
 /*
- * Returns the number after @label, which begins a line of @text but the first; @none if there is no
- * such line.
+ * Returns the number after @label, a line break and the start of a line, in @text; @none if there
+ * is no such line.
  */
 uint64_t fathom_task_number(const char *text, const char *label, int base, uint64_t none);
 

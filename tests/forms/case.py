@@ -59,7 +59,7 @@ class Built:
     for each address. Few addresses are looked up in another way than many: all are asked for so many
     times at once as @times says."""
 
-    def __init__(self, main, want, files=None, options=(), times=(1, 6), name="main"):
+    def __init__(self, main, want, files=None, options=(), times=(1, 20), name="main"):
         self.main = main if isinstance(main, bytes) else main.build()
         self.want, self.options, self.times, self.name = want, options, times, name
         self.files = {name: f if isinstance(f, bytes) else f.build()

@@ -181,7 +181,7 @@ def named(e, tables, misled=True, version=5):
     elf = e.elf(dw)
     elf.symbol("f", TEXT, 0x40)
     elf.symbol("g", TEXT + 0x40, 0x40)
-    return Built(elf, WANT, times=(1,) if misled else (1, 6))
+    return Built(elf, WANT, times=(1,) if misled else (1, 20))
 
 
 for _buckets in (0, 1, 2, 3, 64):

@@ -147,4 +147,4 @@ for _seed in range(24):
         # Every other table is asked for few addresses, which takes no index.
         asked = range(TEXT, TEXT_END, 4) if seed % 2 else [TEXT + rng.randrange(0x80) for _ in range(4)]
         return Built(elf, {address: _by_rule(symbols, address) for address in asked},
-                     times=(1,) if not seed % 2 else (1, 6))
+                     times=(1,) if not seed % 2 else (1, 20))

@@ -97,7 +97,7 @@ static void keep_common(struct fathom_thread *to, const struct fathom_thread *t)
 	}
 	if (to->signal != t->signal || to->fault_address != t->fault_address) {
 		to->signal = 0;
-		to->fault_address = 0;
+		to->fault_address = FATHOM_NO_ADDRESS;
 	}
 	if (to->pause_ns < t->pause_ns)
 		to->pause_ns = t->pause_ns;

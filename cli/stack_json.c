@@ -84,6 +84,22 @@ static void json_tids(struct out *o, const struct stack_block *b)
 	out_str(o, "],");
 }
 
+/* Writes the signal; null where there is none. */
+static void json_signal(struct out *o, const struct fathom_thread *t)
+{
+	json_count(o, "signal", (uint64_t)t->signal);
+	out_char(o, ',');
+	json_string(o, "signal_name", fathom_signal_name(t->signal));
+	out_char(o, ',');
+	json_string(o, "signal_code",
+		    t->signal ? fathom_signal_code_name(t->signal, t->signal_code) : NULL);
+	out_char(o, ',');
+	if (t->fault_address != FATHOM_NO_ADDRESS)
+		json_address(o, "fault_address", t->fault_address);
+	else
+		out_str(o, "\"fault_address\":null");
+}
+
 void stack_print_json(struct stack *v, const struct stack_block *b)
 {
 	const struct fathom_thread *t = &b->thread;
@@ -103,12 +119,7 @@ void stack_print_json(struct stack *v, const struct stack_block *b)
 	out_char(o, ',');
 	json_call(o, t);
 	out_char(o, ',');
-	json_count(o, "signal", (uint64_t)t->signal);
-	out_char(o, ',');
-	if (t->fault_address)
-		json_address(o, "fault_address", t->fault_address);
-	else
-		out_str(o, "\"fault_address\":null");
+	json_signal(o, t);
 	out_char(o, ',');
 	json_registers(o, t);
 	out_char(o, ',');

@@ -80,6 +80,28 @@ static void print_tids(struct out *o, const struct stack_block *b)
 	out_char(o, ':');
 }
 
+/* Prints the signal: its name, the reason if it came from an instruction, and the address. */
+static void print_signal(struct out *o, const struct fathom_thread *t)
+{
+	const char *name = fathom_signal_name(t->signal);
+	const char *code = fathom_signal_code_name(t->signal, t->signal_code);
+
+	out_str(o, t->name ? ", " : " ");
+	out_str(o, name ? name : "signal ");
+	if (!name)
+		out_dec(o, (uint64_t)t->signal);
+	/* A debugger's stop is from the kernel, too. */
+	if (t->signal_code > 0 && code && strcmp(code, t->signal == SIGSEGV ? "" : "SI_KERNEL")) {
+		out_str(o, " (");
+		out_str(o, code);
+		out_char(o, ')');
+	}
+	if (t->fault_address != FATHOM_NO_ADDRESS) {
+		out_str(o, " at ");
+		out_hex(o, t->fault_address);
+	}
+}
+
 /* Prints the line above the frames. */
 static void print_head(struct out *o, const struct stack_block *b)
 {
@@ -97,14 +119,8 @@ static void print_head(struct out *o, const struct stack_block *b)
 		out_str(o, state);
 		print_call(o, t);
 	}
-	if (t->signal) {
-		out_str(o, " ended by SIG");
-		out_str(o, sigabbrev_np(t->signal) ? sigabbrev_np(t->signal) : "?");
-		if (t->fault_address) {
-			out_str(o, " at ");
-			out_hex(o, t->fault_address);
-		}
-	}
+	if (t->signal)
+		print_signal(o, t);
 	out_char(o, '\n');
 }
 
@@ -203,7 +219,7 @@ static const char *explain(uint8_t stop)
 	case FATHOM_STOP_REGISTER:
 		return "the caller's frame is found by a register that is not known";
 	case FATHOM_STOP_UNREADABLE:
-		return "the stack cannot be read here";
+		return "the stack, or the code here, cannot be read";
 	case FATHOM_STOP_CHANGED:
 		return "the thread ran on meanwhile";
 	case FATHOM_STOP_LOOP:

@@ -105,11 +105,12 @@ struct fathom_thread {
 	size_t n_frames;
 	struct fathom_thread_registers registers;
 	uint64_t pause_ns;      /**< how long it was stopped; 0: it was not */
-	uint64_t fault_address; /**< of a core: the address that the signal is about; 0: none */
+	uint64_t fault_address; /**< that the signal is about; FATHOM_NO_ADDRESS: none */
 	int64_t syscall_number; /**< -1: none, or not known */
 	int32_t owner;          /**< TID or PID that it waits for; 0: not known */
-	int32_t signal;         /**< of a core: what ended it; 0: nothing */
-	int32_t signal_code;    /**< si_code of that signal */
+	/** of a core: the signal that it was about to take, mostly what ended it; 0: none */
+	int32_t signal;
+	int32_t signal_code; /**< si_code of that signal */
 	char state;             /**< R S D T t Z X I as in proc(5); 0: not known */
 	uint8_t stop;           /**< enum fathom_stop; without frames FATHOM_STOP_NONE */
 	uint8_t reason;         /**< enum fathom_reason: why there are no frames, or not all */
@@ -194,6 +195,25 @@ FATHOM_API const char *fathom_stop_name(enum fathom_stop stop);
  * Returns: the name or NULL
  */
 FATHOM_API const char *fathom_register_name(uint32_t machine, uint32_t number);
+
+/**
+ * Returns the name of signal @number of this machine, such as "SIGSEGV"; NULL if it has none.
+ *
+ * Safety: as-safe
+ * Memory: the text is static
+ * Returns: the name or NULL
+ */
+FATHOM_API const char *fathom_signal_name(int32_t number);
+
+/**
+ * Returns the name of @code, why @signal was sent (si_code), such as "SEGV_MAPERR"; NULL if it has
+ * none.
+ *
+ * Safety: as-safe
+ * Memory: the text is static
+ * Returns: the name or NULL
+ */
+FATHOM_API const char *fathom_signal_code_name(int32_t signal, int32_t code);
 
 #ifdef __cplusplus
 }

@@ -59,6 +59,15 @@ struct fathom_view {
 	struct fathom_errinfo failed;          /* details of the last error */
 };
 
+/* What was stored of a thread beside its registers. */
+struct fathom_stored_thread {
+	const char *name;       /* NULL: unknown */
+	uint64_t fault_address; /* of the signal; FATHOM_NO_ADDRESS: none */
+	uint64_t pac_mask;      /* bits that sign a return address; 0: unknown */
+	int32_t signal;         /* that it was about to take; 0: none */
+	int32_t signal_code;    /* si_code */
+};
+
 /* A live process, whose threads can be read: host/stack/capture.h. */
 struct fathom_live {
 	int pid;                        /* in our PID namespace; 0: in another one */
@@ -123,6 +132,9 @@ struct fathom_target_ops {
 	/* Reads the registers of thread @tid. NULL: they are unknown. */
 	fathom_err (*registers)(struct fathom_view *v, int32_t tid, struct fathom_registers *ret,
 				struct fathom_errinfo *reterr);
+	/* Describes thread @tid, which there is. NULL: nothing but registers was stored. */
+	void (*describe_thread)(struct fathom_view *v, int32_t tid,
+				struct fathom_stored_thread *ret);
 	/* Returns whether @v is of a live process, and which. NULL: it never is. */
 	bool (*live)(struct fathom_view *v, struct fathom_live *ret);
 	/* Returns the main thread's number in the process's own namespace; 0 or NULL: unknown. */

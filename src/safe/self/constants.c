@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <signal.h>
 
+#include "fathom/stack.h"
 #include "safe/self/output.h"
 
 #define NAME(constant) [constant] = #constant
@@ -149,7 +150,7 @@ const char *fathom_errno_name(int number)
 									     : NULL;
 }
 
-const char *fathom_signal_name(int number)
+const char *fathom_signal_name(int32_t number)
 {
 	static const char *const names[] = {
 		NAME(SIGHUP),    NAME(SIGINT),  NAME(SIGQUIT),  NAME(SIGILL),  NAME(SIGTRAP),
@@ -162,4 +163,56 @@ const char *fathom_signal_name(int number)
 	};
 
 	return number > 0 && (size_t)number < sizeof names / sizeof *names ? names[number] : NULL;
+}
+
+/* The names of the reasons of one signal, from code 1 on. */
+struct codes {
+	int32_t signal;
+	uint32_t n;
+	const char *const *names;
+};
+
+/* Numbers: Linux, include/uapi/asm-generic/siginfo.h. */
+static const char *const ill_codes[] = { "ILL_ILLOPC", "ILL_ILLOPN", "ILL_ILLADR", "ILL_ILLTRP",
+					 "ILL_PRVOPC", "ILL_PRVREG", "ILL_COPROC", "ILL_BADSTK" };
+static const char *const fpe_codes[] = { "FPE_INTDIV", "FPE_INTOVF", "FPE_FLTDIV", "FPE_FLTOVF",
+					 "FPE_FLTUND", "FPE_FLTRES", "FPE_FLTINV", "FPE_FLTSUB" };
+static const char *const segv_codes[] = { "SEGV_MAPERR",  "SEGV_ACCERR",  "SEGV_BNDERR",
+					  "SEGV_PKUERR",  "SEGV_ACCADI",  "SEGV_ADIDERR",
+					  "SEGV_ADIPERR", "SEGV_MTEAERR", "SEGV_MTESERR",
+					  "SEGV_CPERR" };
+static const char *const bus_codes[] = { "BUS_ADRALN", "BUS_ADRERR", "BUS_OBJERR", "BUS_MCEERR_AR",
+					 "BUS_MCEERR_AO" };
+static const char *const trap_codes[] = { "TRAP_BRKPT",  "TRAP_TRACE", "TRAP_BRANCH",
+					  "TRAP_HWBKPT", "TRAP_UNK",   "TRAP_PERF" };
+static const char *const sys_codes[] = { "SYS_SECCOMP", "SYS_USER_DISPATCH" };
+
+#define CODES(signal, names)                                   \
+	{                                                      \
+		signal, sizeof(names) / sizeof *(names), names \
+	}
+
+/* Returns the name of a code that any signal may have. */
+static const char *general_code(int32_t code)
+{
+	/* From SI_TKILL, -6, to SI_USER, 0. */
+	static const char *const senders[] = { "SI_TKILL", "SI_SIGIO", "SI_ASYNCIO", "SI_MESGQ",
+					       "SI_TIMER", "SI_QUEUE", "SI_USER" };
+
+	if (code >= -6 && code <= 0)
+		return senders[code + 6];
+	return code == 0x80 ? "SI_KERNEL" : NULL;
+}
+
+const char *fathom_signal_code_name(int32_t signal, int32_t code)
+{
+	static const struct codes codes[] = {
+		CODES(SIGILL, ill_codes), CODES(SIGFPE, fpe_codes),   CODES(SIGSEGV, segv_codes),
+		CODES(SIGBUS, bus_codes), CODES(SIGTRAP, trap_codes), CODES(SIGSYS, sys_codes)
+	};
+
+	for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
+		if (codes[i].signal == signal && code > 0 && (uint32_t)code <= codes[i].n)
+			return codes[i].names[code - 1];
+	return general_code(code);
 }

@@ -6,6 +6,7 @@
  */
 #include <sys/syscall.h>
 
+#include "fathom/stack.h"
 #include "safe/base/sys.h"
 #include "safe/self/output.h"
 #include "safe/self/table.h"

@@ -63,8 +63,7 @@ void fathom_out_text(struct fathom_out *o, const struct fathom_spec *spec, uint6
 /* Writes one character as @spec wants it. */
 void fathom_out_char(struct fathom_out *o, const struct fathom_spec *spec, uint32_t value);
 
-/* Return the names of errors and signals; NULL for unknown numbers. */
+/* Returns the name of an error; NULL for an unknown number. fathom_signal_name() is public. */
 const char *fathom_errno_name(int number);
-const char *fathom_signal_name(int number);
 
 #endif

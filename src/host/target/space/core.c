@@ -159,25 +159,53 @@ static void read_psinfo(struct core *core, struct fathom_bytes desc)
 	core->dump.command[sizeof core->dump.command - 1] = '\0';
 }
 
+/* Adds a thread, with number 0 if its note is damaged: other notes follow that are its own. */
 static bool add_thread(struct core *core, struct fathom_bytes desc)
 {
-	const struct fathom_dump_thread t = { fathom_prstatus_tid(&core->image, desc), desc };
+	const struct fathom_dump_thread t = { .tid = fathom_prstatus_tid(&core->image, desc),
+					      .status = desc };
 
-	return !t.tid || fathom_array_push(&core->threads, t);
+	return fathom_array_push(&core->threads, t);
 }
 
-/* Drops all notes of a thread but the first: a second one is damaged. */
+/* Adds a note of the thread whose NT_PRSTATUS came last. */
+static void add_to_thread(struct core *core, const struct fathom_note *note)
+{
+	struct fathom_dump_thread *t =
+		core->threads.n ? &core->threads.items[core->threads.n - 1] : NULL;
+
+	if (t && fathom_note_is(note, NT_SIGINFO, "CORE") && !t->info.size)
+		t->info = note->desc;
+	else if (t && fathom_note_is(note, NT_ARM_PAC_MASK, "LINUX") && !t->pac.size)
+		t->pac = note->desc;
+}
+
+/* Sorts the indexes of the threads by number; false without memory. */
+static bool sort_threads(struct core *core)
+{
+	const size_t n = core->threads.n;
+
+	free(core->dump.by_tid);
+	core->dump.by_tid = malloc((2 * n + 1) * sizeof *core->dump.by_tid);
+	if (!core->dump.by_tid)
+		return false;
+	for (size_t i = 0; i < n; i++)
+		core->dump.by_tid[i] =
+			(struct fathom_keyed){ (uint32_t)core->threads.items[i].tid, i };
+	fathom_sort_keyed(core->dump.by_tid, core->dump.by_tid + n, n);
+	return true;
+}
+
+/* Drops the damaged notes, and all notes of a thread but the first: a second one is damaged. */
 static bool drop_repeated_threads(struct core *core)
 {
 	struct fathom_dump_thread *threads = core->threads.items;
 	const size_t n = core->threads.n;
-	struct fathom_keyed *keyed = malloc((2 * n + 1) * sizeof *keyed);
+	const struct fathom_keyed *keyed;
 
-	if (!keyed)
+	if (!sort_threads(core))
 		return false;
-	for (size_t i = 0; i < n; i++)
-		keyed[i] = (struct fathom_keyed){ (uint32_t)threads[i].tid, i };
-	fathom_sort_keyed(keyed, keyed + n, n);
+	keyed = core->dump.by_tid;
 	for (size_t i = 1; i < n; i++)
 		if (keyed[i].key == keyed[i - 1].key)
 			threads[keyed[i].value].tid = 0;
@@ -185,8 +213,7 @@ static bool drop_repeated_threads(struct core *core)
 	for (size_t i = 0; i < n; i++)
 		if (threads[i].tid)
 			threads[core->threads.n++] = threads[i];
-	free(keyed);
-	return true;
+	return sort_threads(core);
 }
 
 static fathom_err read_note(struct core *core, const struct fathom_note *note,
@@ -200,6 +227,8 @@ static fathom_err read_note(struct core *core, const struct fathom_note *note,
 		read_auxv(core, note->desc);
 	else if (fathom_note_is(note, NT_PRPSINFO, "CORE"))
 		read_psinfo(core, note->desc);
+	else
+		add_to_thread(core, note);
 	return FATHOM_OK;
 }
 

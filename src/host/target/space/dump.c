@@ -3,8 +3,6 @@
 
 #include <stdlib.h>
 
-#include "safe/base/sort.h"
-
 #define LEAST_PAGE   UINT64_C(4096)
 #define LARGEST_PAGE (UINT64_C(1) << 20)
 
@@ -52,6 +50,15 @@ const struct fathom_dump_code *fathom_dump_code_at(const struct fathom_dump *d, 
 	return low < d->n_code && d->code[low].start <= avma ? &d->code[low] : NULL;
 }
 
+const struct fathom_dump_thread *fathom_dump_thread_of(const struct fathom_dump *d, int32_t tid)
+{
+	const size_t i = FATHOM_BISECT(d->n_threads, k, d->by_tid[k].key < (uint32_t)tid);
+
+	return i < d->n_threads && d->by_tid[i].key == (uint32_t)tid
+		       ? &d->threads[d->by_tid[i].value]
+		       : NULL;
+}
+
 uint64_t fathom_dump_inode(struct fathom_str name)
 {
 	uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
@@ -75,5 +82,6 @@ void fathom_dump_deinit(struct fathom_dump *d)
 	free(d->files);
 	free(d->code);
 	free(d->threads);
+	free(d->by_tid);
 	fathom_file_close(d->file);
 }

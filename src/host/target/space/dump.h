@@ -11,6 +11,7 @@
 #include "host/file/file.h"
 #include "host/file/maps.h"
 #include "safe/base/reader.h"
+#include "safe/base/sort.h"
 
 /* A piece of stored memory. */
 struct fathom_dump_piece {
@@ -51,6 +52,8 @@ struct fathom_dump_code_array {
 struct fathom_dump_thread {
 	int32_t tid;
 	struct fathom_bytes status; /* NT_PRSTATUS: prstatus.h */
+	struct fathom_bytes info;   /* NT_SIGINFO: prstatus.h; empty: none */
+	struct fathom_bytes pac;    /* NT_ARM_PAC_MASK: prstatus.h; empty: none */
 };
 
 struct fathom_dump_thread_array {
@@ -68,6 +71,7 @@ struct fathom_dump {
 	size_t n_code;
 	struct fathom_dump_thread *threads; /* of a core, in file order; NULL for a snapshot */
 	size_t n_threads;
+	struct fathom_keyed *by_tid; /* indexes of threads, sorted by number */
 	uint64_t page;    /* bytes */
 	uint64_t entry;   /* avma of the program's entry, AT_ENTRY; 0: unknown */
 	int pid;          /* 0: unknown */
@@ -87,6 +91,9 @@ size_t fathom_dump_read(const struct fathom_dump *d, uint64_t avma, void *to, si
 
 /* Returns a reader of the memory of @d, which must outlive it. */
 struct fathom_reader fathom_dump_reader(struct fathom_dump *d);
+
+/* Returns thread @tid, or NULL. */
+const struct fathom_dump_thread *fathom_dump_thread_of(const struct fathom_dump *d, int32_t tid);
 
 /* The device of mappings without device and inode numbers; no file has it. */
 #define FATHOM_DUMP_DEVICE UINT64_MAX

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "host/target/space/prstatus.h"
 
+#include <signal.h>
+
+#include "fathom/answer.h"
 #include "safe/base/cursor.h"
 
-/* Bytes before pr_pid and before pr_reg, by the class of the core. */
+/* Bytes before pr_cursig; before pr_pid and before pr_reg, by the class of the core. */
+#define SIGNAL_OFF    12
 #define PID_OFF(is64) ((is64) ? 32 : 24)
 #define REG_OFF(is64) ((is64) ? 112 : 72)
 
@@ -84,4 +88,57 @@ bool fathom_prstatus_registers(const struct fathom_image *image, struct fathom_b
 	       fathom_prstatus_general(image->machine, image->swap,
 				       (struct fathom_bytes){ desc.data + off, desc.size - off },
 				       ret);
+}
+
+/* Bytes before the fields that depend on the signal: three numbers, aligned to a pointer. */
+#define FAULT_OFF(is64) ((is64) ? 16 : 12)
+
+/* Returns whether @code of @signal comes from an instruction and has an address. */
+static bool has_address(int32_t signal, int32_t code)
+{
+	switch (signal) {
+	case SIGILL:
+	case SIGTRAP:
+	case SIGBUS:
+	case SIGFPE:
+	case SIGSEGV:
+	case SIGSYS:
+		return code > 0 && code != SI_KERNEL;
+	default:
+		return false;
+	}
+}
+
+struct fathom_thread_signal fathom_siginfo_read(const struct fathom_image *image,
+						struct fathom_bytes desc)
+{
+	struct fathom_thread_signal s = { .address = FATHOM_NO_ADDRESS };
+	struct fathom_cursor c = cur_init(desc, image->swap);
+	const int32_t number = (int32_t)cur_u32(&c);
+	uint64_t address;
+
+	cur_skip(&c, sizeof(uint32_t)); /* si_errno */
+	s.code = (int32_t)cur_u32(&c);
+	cur_skip(&c, FAULT_OFF(image->is64) - 12);
+	address = cur_uint(&c, fathom_image_address_size(image));
+	s.number = cur_ok(&c) && number > 0 ? number : 0;
+	if (has_address(s.number, s.code))
+		s.address = address;
+	return s;
+}
+
+int32_t fathom_prstatus_signal(const struct fathom_image *image, struct fathom_bytes desc)
+{
+	struct fathom_cursor c = cur_init(desc, image->swap);
+
+	cur_skip(&c, SIGNAL_OFF);
+	return cur_u16(&c);
+}
+
+uint64_t fathom_pac_mask_read(const struct fathom_image *image, struct fathom_bytes desc)
+{
+	struct fathom_cursor c = cur_init(desc, image->swap);
+
+	cur_skip(&c, sizeof(uint64_t)); /* of data */
+	return cur_u64(&c);
 }

@@ -26,4 +26,24 @@ bool fathom_prstatus_general(uint16_t machine, bool swap, struct fathom_bytes re
 bool fathom_prstatus_registers(const struct fathom_image *image, struct fathom_bytes desc,
 			       struct fathom_registers *ret);
 
+/* Why a thread got a signal: siginfo_t of sigaction(2). */
+struct fathom_thread_signal {
+	int32_t number;   /* 0: none */
+	int32_t code;     /* si_code */
+	uint64_t address; /* of a fault, si_addr; FATHOM_NO_ADDRESS: none */
+};
+
+/* Reads NT_SIGINFO, siginfo_t of the program's class; the number is 0 if it is truncated. */
+struct fathom_thread_signal fathom_siginfo_read(const struct fathom_image *image,
+						struct fathom_bytes desc);
+
+/* Returns pr_cursig of NT_PRSTATUS, the signal that the process was about to take; 0: none. */
+int32_t fathom_prstatus_signal(const struct fathom_image *image, struct fathom_bytes desc);
+
+/*
+ * Returns the bits that sign a return address by NT_ARM_PAC_MASK, struct user_pac_mask of
+ * <asm/ptrace.h>; 0 if it is truncated.
+ */
+uint64_t fathom_pac_mask_read(const struct fathom_image *image, struct fathom_bytes desc);
+
 #endif

@@ -152,25 +152,51 @@ static fathom_err registers(struct fathom_view *v, int32_t tid, struct fathom_re
 			    struct fathom_errinfo *reterr)
 {
 	const struct fathom_dump *d = viewed(v);
+	const struct fathom_dump_thread *t = fathom_dump_thread_of(d, tid);
 	struct fathom_image image;
-	size_t i = 0;
 
-	while (i < d->n_threads && d->threads[i].tid != tid)
-		i++;
-	if (i == d->n_threads)
+	if (!t)
 		return fathom_fail(reterr, FATHOM_E_NOT_FOUND, "", 0,
 				   "the core has no thread of this number");
 	FATHOM_TRY(fathom_image_init(d->file->bytes, &image, reterr));
-	if (!fathom_prstatus_registers(&image, d->threads[i].status, ret))
+	if (!fathom_prstatus_registers(&image, t->status, ret))
 		return fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
 				   "its registers are those of a machine that fathom does not "
 				   "know, or cut short");
 	return FATHOM_OK;
 }
 
-static const struct fathom_target_ops core_ops = { FATHOM_SPACE_TARGET_OPS, .threads = threads,
-						   .registers = registers, .check = check,
-						   .describe = describe_target };
+/*
+ * Describes a thread of a core. The kernel writes one number as pr_cursig of all threads, and
+ * NT_SIGINFO for the one that ended the process; gcore writes it for each.
+ */
+static void describe_thread(struct fathom_view *v, int32_t tid, struct fathom_stored_thread *ret)
+{
+	const struct fathom_dump *d = viewed(v);
+	const struct fathom_dump_thread *t = fathom_dump_thread_of(d, tid);
+	struct fathom_thread_signal s = { .address = FATHOM_NO_ADDRESS };
+	struct fathom_image image;
+
+	if (fathom_image_init(d->file->bytes, &image, NULL))
+		return;
+	if (t->info.size)
+		s = fathom_siginfo_read(&image, t->info);
+	else if (t == d->threads)
+		s.number = fathom_prstatus_signal(&image, t->status);
+	*ret = (struct fathom_stored_thread){
+		.name = tid == d->pid && d->command[0] ? d->command : NULL,
+		.signal = s.number,
+		.signal_code = s.code,
+		.fault_address = s.address,
+		.pac_mask = fathom_pac_mask_read(&image, t->pac),
+	};
+}
+
+static const struct fathom_target_ops core_ops = {
+	FATHOM_SPACE_TARGET_OPS, .threads = threads,
+	.registers = registers,  .describe_thread = describe_thread,
+	.check = check,          .describe = describe_target
+};
 
 fathom_err fathom_stored_open(struct fathom_search_paths *paths, struct fathom_file *file,
 			      struct fathom_target **ret, struct fathom_errinfo *reterr)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "host/base/progress.h"
+#include "safe/base/limits.h"
 #include "safe/base/sort.h"
 
 const char *fathom_stacks_text(struct fathom_stacks_work *w, const char *text)
@@ -21,6 +22,8 @@ fathom_err fathom_stacks_add(struct fathom_stacks_work *w, struct fathom_thread 
 	const struct fathom_unwind_arch *arch = r ? fathom_unwind_arch(r->machine) : NULL;
 	uint64_t *values;
 
+	if (!thread->signal)
+		thread->fault_address = FATHOM_NO_ADDRESS;
 	if (arch) {
 		values = fathom_arena_alloc(&w->to->arena, arch->n * sizeof *values);
 		if (!values)
@@ -36,6 +39,30 @@ fathom_err fathom_stacks_add(struct fathom_stacks_work *w, struct fathom_thread 
 		       : FATHOM_E_MEMORY;
 }
 
+/* Returns how many frames one more thread may have: a core may tell of millions of threads. */
+static size_t most_frames(const struct fathom_stacks_work *w)
+{
+	const size_t left = w->frames.n < FATHOM_MAX_STORED_FRAMES
+				    ? FATHOM_MAX_STORED_FRAMES - w->frames.n
+				    : 1;
+
+	return w->options.max_frames < left ? w->options.max_frames : left;
+}
+
+/* Takes what was stored of @t; returns the bits that sign its return addresses. */
+static uint64_t describe_stored(struct fathom_stacks_work *w, struct fathom_thread *t)
+{
+	struct fathom_stored_thread stored = { .fault_address = FATHOM_NO_ADDRESS };
+
+	if (w->view->target->ops->describe_thread)
+		w->view->target->ops->describe_thread(w->view, t->tid, &stored);
+	t->name = stored.name ? fathom_stacks_text(w, stored.name) : NULL;
+	t->signal = stored.signal;
+	t->signal_code = stored.signal_code;
+	t->fault_address = stored.fault_address;
+	return stored.pac_mask;
+}
+
 /* Adds thread @tid of a core. */
 static fathom_err add_stored(struct fathom_stacks_work *w, int32_t tid)
 {
@@ -43,12 +70,13 @@ static fathom_err add_stored(struct fathom_stacks_work *w, int32_t tid)
 	struct fathom_registers r;
 	struct fathom_errinfo failed;
 	struct fathom_walk walk = { .registers = &r,
-				    .max_frames = w->options.max_frames,
+				    .max_frames = most_frames(w),
 				    .frames = &w->frames };
 	const fathom_err err = fathom_view_registers(w->view, tid, &r, &failed);
 
 	if (err == FATHOM_E_MEMORY || err == FATHOM_E_NOT_FOUND)
 		return err;
+	walk.pac_mask = describe_stored(w, &t);
 	if (err) {
 		t.reason = FATHOM_REASON_UNSUPPORTED;
 		t.failed = fathom_stacks_text(w, failed.what ? failed.what : "");
@@ -56,6 +84,7 @@ static fathom_err add_stored(struct fathom_stacks_work *w, int32_t tid)
 	}
 	FATHOM_TRY(fathom_walker_run(w->walker, &walk));
 	t.stop = (uint8_t)walk.stop;
+	t.reason = (uint8_t)walk.reason;
 	return fathom_stacks_add(w, &t, &r);
 }
 
@@ -83,6 +112,9 @@ static fathom_err add_all_stored(struct fathom_stacks_work *w, struct fathom_err
 		wanted = tids.items;
 		n = tids.n;
 	}
+	if (!n && !err)
+		err = fathom_fail(reterr, FATHOM_E_NOT_FOUND, "", 0,
+				  "the core tells of no threads: their notes are lost or damaged");
 	for (size_t i = 0; i < n && !err; i++) {
 		err = add_stored(w, wanted[i]);
 		if (err == FATHOM_E_NOT_FOUND)

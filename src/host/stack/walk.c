@@ -19,6 +19,7 @@ struct known_pc {
 	bool is_signal; /* of a signal frame: the caller's pc is exact */
 	bool is_jit;    /* of JIT code */
 	bool is_lost;   /* following the code led nowhere */
+	uint8_t reason; /* enum fathom_reason: why no module holds it */
 	struct fathom_row row;
 };
 
@@ -27,7 +28,9 @@ struct known_pc {
 
 struct fathom_walker {
 	struct fathom_view *view;
-	const struct fathom_unwind_arch *arch;
+	const struct fathom_unwind_arch *arch; /* &process_arch */
+	/* The machine's, with the pac_mask of the process. */
+	struct fathom_unwind_arch process_arch;
 	struct fathom_layout layout;
 	struct fathom_row_reader reader; /* scratch */
 	struct fathom_follower *follower;
@@ -37,6 +40,7 @@ struct fathom_walker {
 	struct fathom_registers registers;
 	uint8_t kind;    /* of the pc */
 	bool is_outside; /* something was read that is not in the copy of the stack */
+	uint8_t reason;  /* enum fathom_reason: why the code where it ended is not known */
 	struct fathom_step_memory memory;
 	struct fathom_reader stack;
 	fathom_err err;
@@ -83,6 +87,8 @@ fathom_err fathom_walker_create(struct fathom_view *v, struct fathom_walker **re
 					 "its machine is none whose stacks fathom can walk: "
 					 "x86-64, i386, aarch64");
 	}
+	w->process_arch = *w->arch;
+	w->arch = &w->process_arch;
 	if (fathom_follower_create(w->arch, &w->follower, reterr)) {
 		free(w);
 		return FATHOM_E_MEMORY;
@@ -151,7 +157,9 @@ static struct known_pc *look_up(struct fathom_walker *w, uint64_t pc)
 	w->err = fathom_view_locate_code(w->view, pc, &place);
 	if (w->err)
 		return NULL;
-	*k = (struct known_pc){ .pc = pc, .is_set = true, .is_code = place.is_code };
+	*k = (struct known_pc){ .pc = pc, .is_set = true,
+				 .is_code = place.is_code,
+				 .reason = (uint8_t)place.reason };
 	if (place.holder && place.is_code)
 		find_row(w, &place, k);
 	return k;
@@ -236,7 +244,13 @@ static enum fathom_stop step_by_guess(struct fathom_walker *w, bool is_return, s
 {
 	const struct fathom_registers before = w->registers;
 	enum fathom_stop stop;
+	uint8_t byte;
 
+	/* A core without this code, whose file is not there: any guess may skip frames. */
+	if (!fathom_reader_read(w->memory.code, k->pc, &byte, sizeof byte)) {
+		w->reason = k->reason ? k->reason : (uint8_t)FATHOM_REASON_NO_FILE;
+		return FATHOM_STOP_UNREADABLE;
+	}
 	*trust = FATHOM_TRUST_DECODED;
 	stop = step_by_code(w, is_return, k);
 	if (stop == FATHOM_STOP_NONE)
@@ -370,12 +384,16 @@ static enum fathom_stop run(struct fathom_walker *w, struct fathom_walk *walk)
 fathom_err fathom_walker_run(struct fathom_walker *w, struct fathom_walk *walk)
 {
 	w->walk = walk;
+	if (walk->pac_mask)
+		w->process_arch.pac_mask = walk->pac_mask;
 	w->registers = *walk->registers;
 	w->kind = FATHOM_PC_EXACT;
 	w->is_outside = false;
+	w->reason = FATHOM_REASON_NONE;
 	fathom_follower_begin(w->follower);
 	w->err = FATHOM_OK;
 	walk->n_inside = 0;
 	walk->stop = run(w, walk);
+	walk->reason = (enum fathom_reason)w->reason;
 	return w->err;
 }

@@ -32,10 +32,12 @@ struct fathom_walk {
 	/* copies of its stacks; what is not in them is read from the view */
 	const struct fathom_stack_piece *pieces;
 	uint8_t n_pieces;
+	uint64_t pac_mask; /* bits that sign return addresses; 0: those of the machine */
 	size_t max_frames;
 	struct fathom_walk_frames *frames; /* the frames are appended */
 	/* results */
 	enum fathom_stop stop;
+	enum fathom_reason reason; /* why the code is not known where the walk ended; or NONE */
 	size_t n_inside;  /* frames that were found in the copies alone */
 	uint64_t outside; /* where the stack of the next frame is, if there are more */
 };

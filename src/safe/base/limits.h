@@ -18,6 +18,8 @@
 #define FATHOM_MAX_SEGMENTS (1u << 24)
 /* Mappings of a core or a snapshot: most systems allow 65,530, some a million. */
 #define FATHOM_MAX_DUMP_MAPPINGS (1u << 21)
+/* Ranges of a compressed core that are kept if all does not fit the memory budget. */
+#define FATHOM_MAX_CORE_KEEPS (1u << 20)
 /* Entries of the dynamic linker's link map. */
 #define FATHOM_MAX_LINK_MAPS (1u << 16)
 /* Abbreviations of one table. */
@@ -100,6 +102,8 @@
 #define FATHOM_MAX_THREADS_LISTED (1u << 22)
 /* How often the threads of a process are listed to stop those that appeared meanwhile. */
 #define FATHOM_MAX_LISTINGS 16
+/* Frames of all threads of one core; behind them each thread has one. */
+#define FATHOM_MAX_STORED_FRAMES (1u << 22)
 /* Bytes of a stack that are copied by default, and if no mapping tells where it ends. */
 #define FATHOM_MAX_STACK_COPY  (UINT64_C(1) << 24)
 #define FATHOM_MAX_STACK_GUESS (UINT64_C(1) << 18)

@@ -134,9 +134,9 @@ static struct fathom_object *try_candidate(const struct fathom_search_paths *pat
 	return NULL;
 }
 
-/* Formats "DIR/.build-id/ab/cdef.debug". */
-static bool build_id_path(const char *sysroot, const char *dir, struct fathom_bytes id,
-			  struct fathom_path *ret)
+/* Formats "DIR/.build-id/ab/cdef" and @suffix. */
+static bool format_id_path(const char *sysroot, const char *dir, struct fathom_bytes id,
+			   const char *suffix, struct fathom_path *ret)
 {
 	char hex[2 * 64 + 1];
 
@@ -144,7 +144,14 @@ static bool build_id_path(const char *sysroot, const char *dir, struct fathom_by
 		return false;
 	for (size_t i = 0; i < id.size; i++)
 		(void)snprintf(hex + 2 * i, 3, "%02x", id.data[i]);
-	return fathom_path_format(ret, "%s%s/.build-id/%.2s/%s.debug", sysroot, dir, hex, hex + 2);
+	return fathom_path_format(ret, "%s%s/.build-id/%.2s/%s%s", sysroot, dir, hex, hex + 2,
+				  suffix);
+}
+
+static bool build_id_path(const char *sysroot, const char *dir, struct fathom_bytes id,
+			  struct fathom_path *ret)
+{
+	return format_id_path(sysroot, dir, id, ".debug", ret);
 }
 
 struct fathom_object *fathom_debugfile_try_id(const struct fathom_search_paths *paths,
@@ -172,6 +179,23 @@ struct fathom_object *fathom_debugfile_by_id(const struct fathom_search_paths *p
 		if (build_id_path(root, *dir, build_id, &path))
 			found = fathom_debugfile_try_id(paths, path.text, build_id, notes,
 							ret_refused);
+	return found;
+}
+
+struct fathom_object *fathom_debugfile_program_by_id(const struct fathom_search_paths *paths,
+						     struct fathom_bytes build_id,
+						     struct fathom_notes *notes)
+{
+	const char *const roots[] = { paths->sysroot, "" };
+	struct fathom_object *found = NULL;
+	struct fathom_path path;
+	bool refused;
+
+	for (size_t r = paths->sysroot[0] ? 0 : 1; r < 2; r++)
+		for (char **dir = paths->debug_dirs; *dir && !found; dir++)
+			if (format_id_path(roots[r], *dir, build_id, "", &path))
+				found = fathom_debugfile_try_id(paths, path.text, build_id, notes,
+								&refused);
 	return found;
 }
 

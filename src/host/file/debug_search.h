@@ -53,4 +53,12 @@ struct fathom_object *fathom_debugfile_by_id(const struct fathom_search_paths *p
 					     const char *root, struct fathom_bytes build_id,
 					     struct fathom_notes *notes, bool *ret_refused);
 
+/*
+ * Finds the program or library with @build_id in the debug directories, where distributions link
+ * it as ".build-id/ab/cdef" (GDB manual, "Debugging Information in Separate Files"); or NULL.
+ */
+struct fathom_object *fathom_debugfile_program_by_id(const struct fathom_search_paths *paths,
+						     struct fathom_bytes build_id,
+						     struct fathom_notes *notes);
+
 #endif

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <sys/sysmacros.h>
 
+#include "host/file/debug_search.h"
 #include "host/target/space/memory_image.h"
 
 /* Returns whether @name is that of System V shared memory: "/SYSV" and its key (shmget(2)). */
@@ -196,6 +197,28 @@ static bool open_image(struct attempt *t)
 	return t->file->is_image;
 }
 
+/*
+ * Replaces the image of a core, which mostly lacks the code, by the very file, which is found in
+ * the debug directories by the image's build-id.
+ */
+static void open_by_build_id(struct attempt *t)
+{
+	struct fathom_object *found;
+
+	if (t->space->target.is_live || !t->object->build_id.size)
+		return;
+	found = fathom_debugfile_program_by_id(t->space->target.paths, t->object->build_id,
+					       t->space->notes);
+	if (found && fathom_space_compare(t->space, t->maps, t->i, found) == FATHOM_SAME) {
+		fathom_object_close(t->object);
+		t->object = found;
+		t->file->is_image = false;
+		t->is_bare = false;
+	} else {
+		fathom_object_close(found);
+	}
+}
+
 static bool is_denied(const struct fathom_errinfo *info)
 {
 	return info->err == FATHOM_E_OS && (info->os_errno == EPERM || info->os_errno == EACCES);
@@ -270,6 +293,8 @@ static fathom_err open_module(struct attempt *t)
 			return FATHOM_E_UNSUPPORTED;
 		if (!open_image(t))
 			t->file->reason = reason_of(t);
+		else if (named)
+			open_by_build_id(t);
 	}
 	if (lacks_memory(t))
 		return FATHOM_E_MEMORY;

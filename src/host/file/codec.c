@@ -27,6 +27,15 @@ static fathom_err grow_fixed(struct fathom_sink *sink)
 	return FATHOM_OK;
 }
 
+static fathom_err pass_on(struct fathom_sink *sink)
+{
+	if (sink->session && !fathom_goes_on(sink->session, FATHOM_PHASE_OPEN, 0, 0))
+		return FATHOM_E_CANCELLED;
+	FATHOM_TRY(sink->take(sink));
+	sink->size = 0;
+	return FATHOM_OK;
+}
+
 fathom_err fathom_sink_grow(struct fathom_sink *sink)
 {
 	uint64_t cap = sink->cap < FIRST_CAP ? FIRST_CAP : sink->cap + least(sink->cap, MOST_MORE);
@@ -34,6 +43,8 @@ fathom_err fathom_sink_grow(struct fathom_sink *sink)
 
 	if (sink->size < sink->cap)
 		return FATHOM_OK;
+	if (sink->take)
+		return pass_on(sink);
 	if (sink->is_fixed)
 		return grow_fixed(sink);
 	if (sink->cap >= sink->limit)

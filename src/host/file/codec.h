@@ -27,6 +27,13 @@ struct fathom_sink {
 	uint64_t limit;         /* greatest size; more is FATHOM_E_LIMIT */
 	struct fathom *session; /* asked for progress; NULL: none is */
 	bool is_fixed;          /* data is the caller's and has room for limit bytes */
+	bool is_short;          /* the input ended early: FATHOM_E_CORRUPT, all before it is good */
+	/*
+	 * Takes the bytes of data each time when it is full, which is then filled anew; the caller
+	 * takes the last ones. NULL: data grows. An error ends the stream.
+	 */
+	fathom_err (*take)(struct fathom_sink *sink);
+	void *taker; /* for take() */
 };
 
 /*

@@ -25,7 +25,8 @@ fathom_err fathom_codec_lz4_stream(struct fathom_bytes from, struct fathom_sink 
 				       NULL);
 		done += in;
 		sink->size += out;
-		if (LZ4F_isError(left) || (left && !in && !out)) {
+		sink->is_short = !LZ4F_isError(left) && left && !in && !out;
+		if (LZ4F_isError(left) || sink->is_short) {
 			err = FATHOM_E_CORRUPT;
 			break;
 		}

@@ -22,6 +22,7 @@ fathom_err fathom_codec_xz_stream(struct fathom_bytes from, struct fathom_sink *
 		z.avail_out = (size_t)(sink->cap - sink->size);
 		result = lzma_code(&z, LZMA_FINISH);
 		sink->size = sink->cap - z.avail_out;
+		sink->is_short = result == LZMA_BUF_ERROR;
 		if (result == LZMA_MEM_ERROR)
 			err = FATHOM_E_MEMORY;
 		else if (result == LZMA_MEMLIMIT_ERROR)

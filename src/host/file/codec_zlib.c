@@ -55,8 +55,9 @@ static fathom_err inflate_stream(struct fathom_bytes from, struct fathom_sink *s
 		sink->size += out - z.avail_out;
 		if (result != Z_OK && result != Z_STREAM_END)
 			err = FATHOM_E_CORRUPT;
-		else if (result == Z_STREAM_END && bits == GZIP_WINDOW && from.size - done > 2 &&
-			 from.data[done] == 0x1f && from.data[done + 1] == 0x8b)
+		sink->is_short = result == Z_BUF_ERROR && done == from.size;
+		if (result == Z_STREAM_END && bits == GZIP_WINDOW && from.size - done > 2 &&
+		    from.data[done] == 0x1f && from.data[done + 1] == 0x8b)
 			result = inflateReset(&z); /* another member follows */
 	}
 	(void)inflateEnd(&z);

@@ -39,7 +39,9 @@ fathom_err fathom_codec_zstd_stream(struct fathom_bytes from, struct fathom_sink
 		if (ZSTD_isError(left))
 			err = error_of(left);
 		else if (left && in.pos == before && out.pos == sink->size)
-			err = FATHOM_E_CORRUPT; /* the input ends early */
+			sink->is_short = true;
+		if (sink->is_short)
+			err = FATHOM_E_CORRUPT;
 		sink->size = out.pos;
 	}
 	(void)ZSTD_freeDStream(z);

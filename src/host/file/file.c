@@ -83,6 +83,11 @@ fathom_err fathom_fail_cut(struct fathom_errinfo *reterr, const char *path)
 		"was truncated or overwritten, or its disk failed, while it was being read");
 }
 
+fathom_err fathom_fail_damaged(struct fathom_errinfo *reterr, const char *path)
+{
+	return path_error(reterr, FATHOM_E_CORRUPT, path, "compressed data is damaged");
+}
+
 fathom_err fathom_fail_reach(struct fathom_errinfo *reterr, const char *path)
 {
 	(void)path_error(reterr, FATHOM_E_TIMEOUT, path, "its file system does not answer");
@@ -172,11 +177,13 @@ static fathom_err decompress(struct fathom_file *f, fathom_codec_stream_fn *code
 		fathom_sink_deinit(&sink);
 		return fathom_fail_cut(reterr, f->path);
 	}
-	if (err) {
+	f->is_short = err == FATHOM_E_CORRUPT && sink.is_short && sink.size;
+	if (err && !f->is_short) {
 		fathom_sink_deinit(&sink);
+		if (err == FATHOM_E_CORRUPT)
+			return fathom_fail_damaged(reterr, f->path);
 		(void)path_error(reterr, err, f->path,
-				 err == FATHOM_E_CORRUPT ? "compressed data is damaged"
-				 : err == FATHOM_E_LIMIT
+				 err == FATHOM_E_LIMIT
 					 ? "decompressed, it does not fit the memory budget"
 				 : err == FATHOM_E_UNSUPPORTED
 					 ? "compressed, and this build lacks the library to read it"
@@ -254,8 +261,8 @@ fathom_err fathom_file_map(struct fathom_memory *m, const char *path, struct fat
 	return err;
 }
 
-fathom_err fathom_file_open(struct fathom_memory *m, const char *path, struct fathom_file **ret,
-			    struct fathom_errinfo *reterr)
+fathom_err fathom_file_open_cut(struct fathom_memory *m, const char *path, struct fathom_file **ret,
+				struct fathom_errinfo *reterr)
 {
 	struct fathom_file *f;
 	fathom_codec_stream_fn *codec;
@@ -271,6 +278,20 @@ fathom_err fathom_file_open(struct fathom_memory *m, const char *path, struct fa
 	else
 		*ret = f;
 	return err;
+}
+
+fathom_err fathom_file_open(struct fathom_memory *m, const char *path, struct fathom_file **ret,
+			    struct fathom_errinfo *reterr)
+{
+	struct fathom_file *f;
+
+	FATHOM_TRY(fathom_file_open_cut(m, path, &f, reterr));
+	if (f->is_short) {
+		fathom_file_close(f);
+		return fathom_fail_damaged(reterr, path);
+	}
+	*ret = f;
+	return FATHOM_OK;
 }
 
 bool fathom_file_is_overwritten(const struct fathom_file *f)

@@ -28,6 +28,7 @@ struct fathom_file {
 	uint64_t allocated;           /* bytes of pages that are ours; 0 if the file is mapped */
 	struct fathom_mapped *mapped; /* NULL if the file is not mapped */
 	struct fathom_memory *memory;
+	bool is_short;  /* of a compressed file, only the first part is there */
 	bool is_placed; /* all sections are where they say, even in a relocatable file */
 };
 
@@ -37,6 +38,13 @@ struct fathom_file {
  */
 fathom_err fathom_file_open(struct fathom_memory *m, const char *path, struct fathom_file **ret,
 			    struct fathom_errinfo *reterr);
+
+/*
+ * The same; a compressed file that was cut short is opened as far as it goes (is_short). A
+ * compressed one that does not fit the budget fails with FATHOM_E_LIMIT.
+ */
+fathom_err fathom_file_open_cut(struct fathom_memory *m, const char *path, struct fathom_file **ret,
+				struct fathom_errinfo *reterr);
 
 /* Maps the file as it is: a compressed one stays compressed. Its file system must answer. */
 fathom_err fathom_file_map(struct fathom_memory *m, const char *path, struct fathom_file **ret,
@@ -69,6 +77,9 @@ bool fathom_file_is_cut(const struct fathom_file *f);
 
 /* Returns whether the file was written to since it was opened; false if another took its path. */
 bool fathom_file_is_overwritten(const struct fathom_file *f);
+
+/* Sets the error that @path, a compressed file, is damaged. Returns FATHOM_E_CORRUPT. */
+fathom_err fathom_fail_damaged(struct fathom_errinfo *reterr, const char *path);
 
 /* Sets the error that @path was cut. Returns FATHOM_E_CHANGED. */
 fathom_err fathom_fail_cut(struct fathom_errinfo *reterr, const char *path);

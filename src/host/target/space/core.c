@@ -509,6 +509,7 @@ static fathom_err read_core(struct core *core, struct fathom_notes *notes,
 {
 	FATHOM_TRY(fathom_image_init(core->dump.file->bytes, &core->image, reterr));
 	core->notes_left = core->image.bytes.size;
+	core->is_cut = core->dump.file->is_short;
 	FATHOM_TRY(read_segments(core, reterr));
 	FATHOM_TRY(make_pieces(core, reterr));
 	if (!core->files.n) {

@@ -3,17 +3,52 @@
 #include "host/base/progress.h"
 #include "host/target/elf_file.h"
 #include "host/target/space/core.h"
+#include "host/target/space/core_reduce.h"
 #include "host/target/space/snapshot_read.h"
 #include "host/target/space/stored.h"
 
+static fathom_err fail_as(const struct fathom_errinfo *why, struct fathom_errinfo *reterr)
+{
+	if (reterr)
+		*reterr = *why;
+	return why->err;
+}
+
+/* Opens a core or snapshot and adds @note to its notes, if there is one. */
+static fathom_err open_stored(struct fathom_search_paths *paths, struct fathom_file *file,
+			      const struct fathom_errinfo *note, struct fathom_target **ret,
+			      struct fathom_errinfo *reterr)
+{
+	FATHOM_TRY(fathom_stored_open(paths, file, ret, reterr));
+	if (note->err)
+		fathom_notes_add(&(*ret)->notes, note);
+	return FATHOM_OK;
+}
+
+/*
+ * Opens the file at @path. A core that is compressed and does not fit the memory budget is reduced
+ * to what stacks need.
+ */
 static fathom_err open_file(struct fathom_search_paths *paths, const char *path,
 			    struct fathom_target **ret, struct fathom_errinfo *reterr)
 {
+	struct fathom_memory *m = &paths->session->memory;
+	struct fathom_errinfo note = { .err = FATHOM_OK };
+	struct fathom_errinfo why;
 	struct fathom_file *file;
+	fathom_err err = fathom_file_open_cut(m, path, &file, &why);
 
-	FATHOM_TRY(fathom_file_open(&paths->session->memory, path, &file, reterr));
-	if (fathom_core_file_is(file->bytes) || fathom_snapshot_file_is(file->bytes))
-		return fathom_stored_open(paths, file, ret, reterr);
+	if (err == FATHOM_E_LIMIT)
+		err = fathom_core_reduce(m, path, &file, &note, &why);
+	if (err)
+		return fail_as(&why, reterr);
+	if (fathom_core_file_is(file->bytes) ||
+	    (!file->is_short && fathom_snapshot_file_is(file->bytes)))
+		return open_stored(paths, file, &note, ret, reterr);
+	if (file->is_short) {
+		fathom_file_close(file);
+		return fathom_fail_damaged(reterr, path);
+	}
 	return fathom_elf_file_open(paths, file, ret, reterr);
 }
 

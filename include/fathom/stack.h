@@ -110,12 +110,12 @@ struct fathom_thread {
 	int32_t owner;          /**< TID or PID that it waits for; 0: not known */
 	/** of a core: the signal that it was about to take, mostly what ended it; 0: none */
 	int32_t signal;
-	int32_t signal_code; /**< si_code of that signal */
-	char state;             /**< R S D T t Z X I as in proc(5); 0: not known */
-	uint8_t stop;           /**< enum fathom_stop; without frames FATHOM_STOP_NONE */
-	uint8_t reason;         /**< enum fathom_reason: why there are no frames, or not all */
-	uint8_t was_restarted;  /**< 1: its system call was started anew after the stop */
-	const char *failed;     /**< why it could not be read, in words; NULL: it was */
+	int32_t signal_code;   /**< si_code of that signal */
+	char state;            /**< R S D T t Z X I as in proc(5); 0: not known */
+	uint8_t stop;          /**< enum fathom_stop; without frames FATHOM_STOP_NONE */
+	uint8_t reason;        /**< enum fathom_reason: why there are no frames, or not all */
+	uint8_t was_restarted; /**< 1: its system call was started anew after the stop */
+	const char *failed;    /**< why it could not be read, in words; NULL: it was */
 };
 
 /**

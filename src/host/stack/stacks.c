@@ -42,9 +42,8 @@ fathom_err fathom_stacks_add(struct fathom_stacks_work *w, struct fathom_thread 
 /* Returns how many frames one more thread may have: a core may tell of millions of threads. */
 static size_t most_frames(const struct fathom_stacks_work *w)
 {
-	const size_t left = w->frames.n < FATHOM_MAX_STORED_FRAMES
-				    ? FATHOM_MAX_STORED_FRAMES - w->frames.n
-				    : 1;
+	const size_t left =
+		w->frames.n < FATHOM_MAX_STORED_FRAMES ? FATHOM_MAX_STORED_FRAMES - w->frames.n : 1;
 
 	return w->options.max_frames < left ? w->options.max_frames : left;
 }

@@ -157,9 +157,9 @@ static struct known_pc *look_up(struct fathom_walker *w, uint64_t pc)
 	w->err = fathom_view_locate_code(w->view, pc, &place);
 	if (w->err)
 		return NULL;
-	*k = (struct known_pc){ .pc = pc, .is_set = true,
-				 .is_code = place.is_code,
-				 .reason = (uint8_t)place.reason };
+	*k = (struct known_pc){
+		.pc = pc, .is_set = true, .is_code = place.is_code, .reason = (uint8_t)place.reason
+	};
 	if (place.holder && place.is_code)
 		find_row(w, &place, k);
 	return k;

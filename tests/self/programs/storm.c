@@ -315,6 +315,21 @@ static void call_fathom_trust_name(struct asked *a)
 	wrong_unless(is(fathom_trust_name((enum fathom_trust)99), ""));
 }
 
+static void call_fathom_signal_name(struct asked *a)
+{
+	(void)a;
+	wrong_unless(is(fathom_signal_name(11), "SIGSEGV"));
+	wrong_unless(!fathom_signal_name(-1));
+}
+
+static void call_fathom_signal_code_name(struct asked *a)
+{
+	(void)a;
+	wrong_unless(is(fathom_signal_code_name(11, 1), "SEGV_MAPERR"));
+	wrong_unless(is(fathom_signal_code_name(6, -6), "SI_TKILL"));
+	wrong_unless(!fathom_signal_code_name(11, 1000));
+}
+
 static void call_fathom_stop_name(struct asked *a)
 {
 	(void)a;
@@ -382,6 +397,8 @@ static struct stormed {
 	STORMED(fathom_self_format),
 	STORMED(fathom_self_lookup),
 	STORMED(fathom_self_vformat),
+	STORMED(fathom_signal_code_name),
+	STORMED(fathom_signal_name),
 	STORMED(fathom_source_name),
 	STORMED(fathom_stop_name),
 	STORMED(fathom_trust_name),

@@ -72,12 +72,12 @@ struct fathom_dump {
 	struct fathom_dump_thread *threads; /* of a core, in file order; NULL for a snapshot */
 	size_t n_threads;
 	struct fathom_keyed *by_tid; /* indexes of threads, sorted by number */
-	uint64_t page;    /* bytes */
-	uint64_t entry;   /* avma of the program's entry, AT_ENTRY; 0: unknown */
-	int pid;          /* 0: unknown */
-	int64_t uid;      /* of a core: the process's user; -1: unknown */
-	int64_t ended;    /* of a core: when written, seconds since 1970; 0: unknown */
-	char command[16]; /* the program's name as the kernel had it, truncated; or "" */
+	uint64_t page;               /* bytes */
+	uint64_t entry;              /* avma of the program's entry, AT_ENTRY; 0: unknown */
+	int pid;                     /* 0: unknown */
+	int64_t uid;                 /* of a core: the process's user; -1: unknown */
+	int64_t ended;               /* of a core: when written, seconds since 1970; 0: unknown */
+	char command[16];            /* the program's name as the kernel had it, truncated; or "" */
 };
 
 /* Returns the stored bytes from @avma to the end of their piece; empty if there are none. */

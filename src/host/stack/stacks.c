@@ -98,30 +98,50 @@ static bool take_tid(int32_t tid, void *data)
 	return fathom_array_push(tids, tid);
 }
 
-/* Adds the threads of a core, or those that were asked for. */
-static fathom_err add_all_stored(struct fathom_stacks_work *w, struct fathom_errinfo *reterr)
+/* Lists the threads of a core, or those that were asked for; the caller frees @ret. */
+static fathom_err list_stored(struct fathom_stacks_work *w, struct tids *ret,
+			      struct fathom_errinfo *reterr)
+{
+	bool more = true;
+
+	for (size_t i = 0; i < w->options.n_tids && more; i++)
+		more = take_tid(w->options.tids[i], ret);
+	if (!more)
+		return fathom_fail_memory(reterr);
+	if (!w->options.tids)
+		FATHOM_TRY(fathom_view_threads(w->view, take_tid, ret, reterr));
+	if (!ret->n && !w->options.tids)
+		return fathom_fail(reterr, FATHOM_E_NOT_FOUND, "", 0,
+				   "the core tells of no threads: their notes are lost or damaged");
+	return FATHOM_OK;
+}
+
+/* Adds the threads of a core. */
+static fathom_err add_all_stored(struct fathom_stacks_work *w, const struct tids *tids,
+				 struct fathom_errinfo *reterr)
+{
+	for (size_t i = 0; i < tids->n; i++) {
+		const fathom_err err = add_stored(w, tids->items[i]);
+
+		if (err == FATHOM_E_NOT_FOUND)
+			return fathom_fail(reterr, err, "", (uint64_t)tids->items[i],
+					   "the core has no thread of this number");
+		if (err)
+			return fathom_view_fail(w->view, err, reterr);
+	}
+	return FATHOM_OK;
+}
+
+/* Reads the stacks of a core. */
+static fathom_err read_stored(struct fathom_stacks_work *w, struct fathom_errinfo *reterr)
 {
 	struct tids tids = { 0 };
-	const int32_t *wanted = w->options.tids;
-	size_t n = w->options.n_tids;
-	fathom_err err = FATHOM_OK;
+	fathom_err err = list_stored(w, &tids, reterr);
 
-	if (!wanted) {
-		err = fathom_view_threads(w->view, take_tid, &tids, reterr);
-		wanted = tids.items;
-		n = tids.n;
-	}
-	if (!n && !err)
-		err = fathom_fail(reterr, FATHOM_E_NOT_FOUND, "", 0,
-				  "the core tells of no threads: their notes are lost or damaged");
-	for (size_t i = 0; i < n && !err; i++) {
-		err = add_stored(w, wanted[i]);
-		if (err == FATHOM_E_NOT_FOUND)
-			fathom_fail(reterr, err, "", (uint64_t)wanted[i],
-				    "the core has no thread of this number");
-		else if (err)
-			(void)fathom_view_fail(w->view, err, reterr);
-	}
+	if (!err)
+		err = fathom_walker_create(w->view, &w->walker, reterr);
+	if (!err)
+		err = add_all_stored(w, &tids, reterr);
 	fathom_array_free(&tids);
 	return err;
 }
@@ -214,11 +234,12 @@ static fathom_err read_stacks(struct fathom_stacks_work *w, struct fathom_errinf
 	const struct fathom_target_ops *ops = w->view->target->ops;
 	struct fathom_live live;
 
-	FATHOM_TRY(fathom_walker_create(w->view, &w->walker, reterr));
-	if (ops->live && ops->live(w->view, &live))
+	if (ops->live && ops->live(w->view, &live)) {
+		FATHOM_TRY(fathom_walker_create(w->view, &w->walker, reterr));
 		FATHOM_TRY(fathom_stacks_add_live(w, &live, reterr));
-	else
-		FATHOM_TRY(add_all_stored(w, reterr));
+	} else {
+		FATHOM_TRY(read_stored(w, reterr));
+	}
 	FATHOM_TRY(name_frames(w, reterr));
 	if (finish(w))
 		return fathom_fail_memory(reterr);

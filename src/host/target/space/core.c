@@ -508,6 +508,9 @@ static fathom_err read_core(struct core *core, struct fathom_notes *notes,
 			    struct fathom_errinfo *reterr)
 {
 	FATHOM_TRY(fathom_image_init(core->dump.file->bytes, &core->image, reterr));
+	core->dump.layout =
+		(struct fathom_layout){ core->image.machine,
+					fathom_image_address_size(&core->image), core->image.swap };
 	core->notes_left = core->image.bytes.size;
 	core->is_cut = core->dump.file->is_short;
 	FATHOM_TRY(read_segments(core, reterr));

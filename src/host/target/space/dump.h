@@ -10,6 +10,7 @@
 #include "host/base/array.h"
 #include "host/file/file.h"
 #include "host/file/maps.h"
+#include "host/target/target.h"
 #include "safe/base/reader.h"
 #include "safe/base/sort.h"
 
@@ -72,6 +73,7 @@ struct fathom_dump {
 	struct fathom_dump_thread *threads; /* of a core, in file order; NULL for a snapshot */
 	size_t n_threads;
 	struct fathom_keyed *by_tid; /* indexes of threads, sorted by number */
+	struct fathom_layout layout; /* of the program; EM_NONE: unknown */
 	uint64_t page;               /* bytes */
 	uint64_t entry;              /* avma of the program's entry, AT_ENTRY; 0: unknown */
 	int pid;                     /* 0: unknown */

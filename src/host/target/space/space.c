@@ -137,8 +137,8 @@ static bool take_layout(const struct fathom_module_at *m, void *data)
 }
 
 /*
- * Finds the layout of the module with the program's entry or, if that is unknown, of the first
- * module: programs may map files of other machines, to read them or to run them.
+ * Finds the stored layout, else that of the module with the program's entry or, if that is unknown,
+ * of the first module: programs may map files of other machines, to read them or to run them.
  */
 fathom_err fathom_space_layout(struct fathom_view *v, struct fathom_layout *ret)
 {
@@ -146,6 +146,10 @@ fathom_err fathom_space_layout(struct fathom_view *v, struct fathom_layout *ret)
 	struct fathom_space_facts facts;
 
 	fathom_space_describe((const struct fathom_space *)v->target, &facts);
+	if (facts.layout.machine != EM_NONE) {
+		*ret = facts.layout;
+		return FATHOM_OK;
+	}
 	p.entry = facts.entry;
 	FATHOM_TRY(fathom_view_modules(v, take_layout, &p));
 	*ret = p.layout;

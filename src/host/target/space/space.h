@@ -21,7 +21,8 @@ struct fathom_space_view;
 
 /* Facts about the process of a space. */
 struct fathom_space_facts {
-	uint64_t entry;   /* avma of the program's entry, AT_ENTRY; 0: unknown */
+	uint64_t entry;              /* avma of the program's entry, AT_ENTRY; 0: unknown */
+	struct fathom_layout layout; /* as stored; EM_NONE: unknown */
 	int pid;          /* of a stored process: its number in its own namespace; 0: unknown */
 	char command[16]; /* the program's name, truncated; or "" */
 	int64_t uid;      /* of a core: the process's user; -1: unknown */

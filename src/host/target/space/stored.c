@@ -87,6 +87,7 @@ static void describe(const struct fathom_space *s, struct fathom_space_facts *re
 	const struct fathom_dump *d = dump_of(s);
 
 	ret->entry = d->entry;
+	ret->layout = d->layout;
 	ret->pid = d->pid;
 	memcpy(ret->command, d->command, sizeof ret->command);
 	ret->uid = d->uid;

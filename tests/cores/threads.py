@@ -372,6 +372,44 @@ def no_headers(folder):
     assert [f["symbol"] for f in first["frames"]][:42] == ["end"] + ["down"] * 41, short(first)
 
 
+ARM = r"""
+#include <signal.h>
+#include <stdlib.h>
+int __attribute__((noinline)) down(int n, int (*f)(int)) { volatile int x = n; return n ? down(n - 1, f) + x : f(x) + x; }
+static int end(int n) { abort(); return n; }
+static void handler(int s) { down(s - s + 3, end); }
+int main(int c, char **v) { (void)v; if (c > 1) { signal(SIGUSR1, handler); raise(SIGUSR1); } return down(9, end); }
+"""
+
+
+def add_arm(name, *options):
+    @test(f"a core of an aarch64 program, by qemu, read on this machine: {name}")
+    def _(folder):
+        path = building.build_text(f"{folder}/arm", ARM, "-static", *options, compiler="aarch64-linux-gnu-gcc")
+        for words, calls in (([], ["end"] + ["down"] * 10 + ["main"]),
+                             (["x"], ["end"] + ["down"] * 4 + ["handler", None, "raise", "main"])):
+            done = execute("sh", "-c", 'ulimit -c unlimited; exec "$@"', "sh", "qemu-aarch64", path, *words, cwd=folder)
+            (core,) = glob.glob(f"{folder}/qemu_*.core")
+            # Nothing in it tells which program it is of; who says so is believed.
+            found, said = stacks(core, "--exe", path)
+            (record,) = found.values()
+            assert record["stop"] == "entry" and record["signal_name"] == "SIGABRT", (short(record), said, done)
+            names = [f["symbol"] for f in record["frames"] if not f["symbol"] or "pthread_kill" not in f["symbol"]]
+            at = names.index("end")
+            assert names[at:at + len(calls)] == calls, short(record)
+            assert names[-1] == "_start", short(record)
+            assert {f["trust"] for f in record["frames"]} <= {"registers", "cfi", "signal"}, short(record)
+            # Without a word, nothing is guessed.
+            (record,) = stacks(core)[0].values()
+            assert len(record["frames"]) == 1 and record["stop"] == "unreadable", short(record)
+            os.unlink(core)
+
+
+add_arm("plain")
+add_arm("signed return addresses", "-mbranch-protection=standard")
+add_arm("no frame pointers", "-fomit-frame-pointer")
+
+
 def notes_of(core):
     """(type, offset of the description, size) of each note of a 64-bit core."""
     with open(core, "rb") as f:

@@ -70,7 +70,9 @@ void fathom_capture_refuse(struct fathom_capture *c, struct fathom_thread_copy *
 		copy->failed.what = "belongs to another user";
 		copy->failed.cause = FATHOM_CAUSE_OTHER_USER;
 	} else if (geteuid() && yama_mode()) {
-		copy->failed.what = "may not be traced: kernel.yama.ptrace_scope forbids it";
+		copy->failed.what =
+			"may not be traced: kernel.yama.ptrace_scope forbids it (run as root, "
+			"or set it to 0)";
 	}
 }
 

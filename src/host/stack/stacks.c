@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "host/base/progress.h"
+#include "host/file/file.h"
 #include "safe/base/limits.h"
 #include "safe/base/sort.h"
 
@@ -294,6 +295,25 @@ static fathom_err read_options(const struct fathom_stack_options *options,
 	return FATHOM_OK;
 }
 
+/* Says why @target has no stacks. */
+static fathom_err fail_kind(const struct fathom_target *target, struct fathom_errinfo *reterr)
+{
+	struct fathom_target_info info;
+	const char *why = "has no stacks: processes and cores have";
+
+	if (target->kind == FATHOM_TARGET_FILE)
+		why = "is a file: stacks are those of processes and cores";
+	else if (target->kind == FATHOM_TARGET_SNAPSHOT)
+		why = "the snapshot was taken without --stacks: it has none";
+	else if (target->kind == FATHOM_TARGET_KERNEL)
+		why = "has no stacks that fathom reads: processes and cores have";
+	fathom_target_get_info(target, &info);
+	(void)fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0, why);
+	if (info.path)
+		fathom_errinfo_set_file(reterr, info.path);
+	return FATHOM_E_UNSUPPORTED;
+}
+
 fathom_err fathom_stacks_capture(struct fathom_target *target,
 				 const struct fathom_stack_options *options,
 				 struct fathom_stacks **ret_stacks, struct fathom_errinfo *reterr)
@@ -305,8 +325,7 @@ fathom_err fathom_stacks_capture(struct fathom_target *target,
 	if (read_options(options, &w.options))
 		return fathom_fail_options(reterr);
 	if (!target->ops->threads && !target->ops->live)
-		return fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
-				   "has no threads: processes and cores do");
+		return fail_kind(target, reterr);
 	fathom_call_begin(&call, target->session);
 	err = capture(&w, target, reterr);
 	err = fathom_call_end(&call, err, reterr);

@@ -303,14 +303,17 @@ static enum fathom_stop step(struct fathom_walker *w, uint8_t *trust)
 			w->kind = FATHOM_PC_EXACT;
 		return fathom_step_row(&k->row, k->bias, w->arch, &w->memory, &w->registers);
 	}
-	if (!k->is_code)
-		return is_exact ? step_bad_call(w, trust) : FATHOM_STOP_NO_RULE;
+	if (!k->is_code && is_exact)
+		return step_bad_call(w, trust);
+	/* A trampoline may be at the start of its mapping: nothing is mapped before it. */
 	stop = fathom_step_signal(w->arch, &w->memory, &w->registers, &is_signal);
 	if (is_signal) {
 		*trust = FATHOM_TRUST_SIGNAL;
 		w->kind = FATHOM_PC_EXACT;
 		return stop;
 	}
+	if (!k->is_code)
+		return FATHOM_STOP_NO_RULE;
 	return step_by_guess(w, !is_exact, k, trust);
 }
 

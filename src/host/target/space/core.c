@@ -122,6 +122,8 @@ static void read_auxv(struct core *core, struct fathom_bytes desc)
 			core->dump.page = fathom_dump_page(value);
 		else if (type == AT_SYSINFO_EHDR)
 			core->facts.vdso = value;
+		else if (type == AT_PHDR)
+			core->facts.phdr = value;
 		else if (type == AT_EXECFN)
 			core->facts.execfn = value;
 		else if (type == AT_ENTRY)

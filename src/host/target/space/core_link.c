@@ -267,6 +267,43 @@ static fathom_err make_ranges(const struct link *l, struct fathom_core_ranges *r
 	return FATHOM_OK;
 }
 
+static bool covers(const struct fathom_core_ranges *r, uint64_t avma)
+{
+	for (size_t i = 0; i < r->n; i++)
+		if (avma - r->items[i].start < r->items[i].end - r->items[i].start)
+			return true;
+	return false;
+}
+
+/*
+ * Adds the program by its program headers, which are in the first page of its file, if no other
+ * range has its entry: qemu's cores hold none of its code. The mappings behind that are not
+ * writable are its, too. @ret has room for one more.
+ */
+static void add_program(const struct link *l, const struct fathom_core_facts *facts,
+			struct fathom_core_ranges *ret)
+{
+	const struct fathom_core_range *load = l->loads->items;
+	const struct fathom_core_range *last = load + l->loads->n;
+	const struct fathom_str path = text_at(l, facts->execfn);
+	struct fathom_core_range r = { .name = { UNNAMED, sizeof UNNAMED - 1 } };
+
+	while (load < last && load->end <= facts->phdr)
+		load++;
+	if (load == last || facts->phdr - load->start >= l->dump->page ||
+	    covers(ret, l->dump->entry))
+		return;
+	r.start = load->start;
+	for (r.end = r.start; load < last && load->start == r.end && !(load->flags & PF_W); load++)
+		r.end = load->end;
+	if (str_starts(path, "/"))
+		r.name = path;
+	else
+		r.number = r.start;
+	if (r.start < r.end)
+		ret->items[ret->n++] = r;
+}
+
 fathom_err fathom_core_link_files(struct fathom_dump *d, const struct fathom_core_ranges *loads,
 				  const struct fathom_core_facts *facts,
 				  struct fathom_core_ranges *ret)
@@ -282,6 +319,8 @@ fathom_err fathom_core_link_files(struct fathom_dump *d, const struct fathom_cor
 		read_lists(&l);
 		name_program(&l, d, facts->execfn);
 		err = make_ranges(&l, ret);
+		if (!err && ret->items && facts->phdr)
+			add_program(&l, facts, ret);
 	}
 	free(l.items);
 	free(l.by_bias);

@@ -19,6 +19,7 @@
 struct fathom_core_facts {
 	uint64_t vdso;   /* avma of its ELF header; it has no file */
 	uint64_t execfn; /* avma of the path that was executed */
+	uint64_t phdr;   /* avma of the program headers */
 };
 
 /*

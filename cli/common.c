@@ -528,3 +528,14 @@ void common_print_notes(const struct fathom_target *target, size_t *next)
 		++*next;
 	}
 }
+
+uint32_t parse_stop(const char *text)
+{
+	static const char *const words[] = { "auto", "never", "all" };
+
+	for (uint32_t i = 0; i < sizeof words / sizeof *words; i++)
+		if (strcmp(text, words[i]) == 0)
+			return i;
+	complain("--stop", "is auto, never or all", NULL);
+	exit(EXIT_USAGE);
+}

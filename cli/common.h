@@ -124,4 +124,7 @@ int verb_stack(int argc, char **argv);
 /* Runs the system's tool that argv[0] names (system_tool.c); returns only on failure. */
 int run_system_tool(char **argv);
 
+/* Returns the enum fathom_stack_stop_mode of an option --stop=@text; ends the command if wrong. */
+uint32_t parse_stop(const char *text);
+
 #endif

@@ -5,7 +5,11 @@
 
 #include "cli/common.h"
 
+enum { OPT_STACKS = OPT_VERB, OPT_STOP };
+
 static const struct verb_option options[] = {
+	{ OPT_STACKS, "stacks", NULL, "keep registers and stacks, too, for 'fathom stack FILE'" },
+	{ OPT_STOP, "stop", "=auto|never|all", "with --stacks: as of 'fathom stack'" },
 	{ 0, NULL, NULL, NULL },
 };
 
@@ -29,6 +33,8 @@ static const struct verb_options snapshot_options = {
 struct snapshot {
 	const char *what;
 	const char *path;
+	struct fathom_stack_options stacks;
+	bool with_stacks;
 };
 
 static int write_snapshot(void *verb, struct fathom_target *target)
@@ -45,7 +51,8 @@ static int write_snapshot(void *verb, struct fathom_target *target)
 			 "give the number of a process, or a core");
 		return EXIT_USAGE;
 	}
-	err = fathom_snapshot_write(target, v->path, &info);
+	err = v->with_stacks ? fathom_snapshot_write_stacks(target, &v->stacks, v->path, &info)
+			     : fathom_snapshot_write(target, v->path, &info);
 	/* The notes say what the snapshot lacks. */
 	common_print_notes(target, &next);
 	if (err)
@@ -57,15 +64,21 @@ int verb_snapshot(int argc, char **argv)
 {
 	struct option_reader reader;
 	struct common common;
-	struct snapshot v;
+	struct snapshot v = { .stacks = { .size = sizeof v.stacks } };
+	int opt;
 
 	common_init(&common);
 	option_reader_init(&reader, &snapshot_options);
-	while (option_reader_next(&reader, &common, argc, argv) != -1)
-		;
+	while ((opt = option_reader_next(&reader, &common, argc, argv)) != -1) {
+		if (opt == OPT_STACKS)
+			v.with_stacks = true;
+		else if (opt == OPT_STOP)
+			v.stacks.stop = parse_stop(optarg);
+	}
 	common_take_arguments(&common, "snapshot", argc - optind, argv + optind);
 	if (common.n_arguments != 1)
 		complain_lacking("snapshot", "a TARGET and a FILE are wanted");
-	v = (struct snapshot){ common.target, common.arguments[0] };
+	v.what = common.target;
+	v.path = common.arguments[0];
 	return common_run(&common, write_snapshot, &v);
 }

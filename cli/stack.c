@@ -55,17 +55,6 @@ static const struct verb_options stack_options = {
 	       "thread, each says why; 2 usage, or TARGET cannot be read.\n",
 };
 
-static uint32_t parse_stop(const char *text)
-{
-	static const char *const words[] = { "auto", "never", "all" };
-
-	for (uint32_t i = 0; i < sizeof words / sizeof *words; i++)
-		if (strcmp(text, words[i]) == 0)
-			return i;
-	complain("--stop", "is auto, never or all", NULL);
-	exit(EXIT_USAGE);
-}
-
 /* Returns the seconds that @text, the argument of --every, states. */
 static double parse_seconds(const char *text)
 {

@@ -119,8 +119,8 @@ struct fathom_thread {
 };
 
 /**
- * Reads the stacks of the threads of @target: a process, or a core with registers. @options may be
- * NULL.
+ * Reads the stacks of the threads of @target: a process, a core with registers, or a snapshot of
+ * fathom_snapshot_write_stacks(). @options may be NULL.
  *
  * Threads of a process that sleep in a system call are read while they sleep. All others are
  * stopped one after the other, copied, and let go before they are unwound (see enum
@@ -142,6 +142,19 @@ FATHOM_API fathom_err fathom_stacks_capture(struct fathom_target *target,
 					    const struct fathom_stack_options *options,
 					    struct fathom_stacks **ret_stacks,
 					    struct fathom_errinfo *reterr);
+
+/**
+ * Writes a snapshot as fathom_snapshot_write() does, with the stacks of @target's threads:
+ * fathom_stacks_capture() reads them as it does here, with @options, and finds the same later in
+ * the snapshot: it has the registers and stacks, and what else leads from frame to frame.
+ *
+ * Safety: mt-safe
+ * Memory: borrows all arguments
+ * Returns: as fathom_stacks_capture() and fathom_snapshot_write() do
+ */
+FATHOM_API fathom_err fathom_snapshot_write_stacks(struct fathom_target *target,
+						   const struct fathom_stack_options *options,
+						   const char *path, struct fathom_errinfo *reterr);
 
 /**
  * Safety: mt-safe

@@ -15,6 +15,9 @@ struct reading {
 	struct fathom_thread thread;
 	struct fathom_registers registers; /* of the frames */
 	struct fathom_walk_frames frames;
+	uint8_t *stack; /* the copy, if it is kept */
+	size_t stack_size;
+	uint64_t stack_avma;
 	fathom_err err; /* of the last try; OK: frames are those of one moment */
 	bool has_frames;
 	bool needs_stop;
@@ -72,8 +75,20 @@ static void describe_wait(struct live *l, struct reading *r, const struct fathom
 	r->thread.owner = wait.owner;
 }
 
+/* Takes the stack of @copy, if it is to be kept. */
+static void keep_stack(const struct live *l, struct reading *r, struct fathom_thread_copy *copy)
+{
+	if (!l->work->keep)
+		return;
+	free(r->stack);
+	r->stack = copy->stack;
+	r->stack_size = copy->stack_size;
+	r->stack_avma = copy->stack_avma;
+	copy->stack = NULL;
+}
+
 /* Walks the stack in @copy. */
-static fathom_err walk(struct live *l, struct reading *r, const struct fathom_thread_copy *copy)
+static fathom_err walk(struct live *l, struct reading *r, struct fathom_thread_copy *copy)
 {
 	struct fathom_walk_frames frames = { 0 };
 	struct fathom_walk w = { .registers = &copy->registers,
@@ -81,7 +96,7 @@ static fathom_err walk(struct live *l, struct reading *r, const struct fathom_th
 				 .n_pieces = copy->n_pieces,
 				 .max_frames = l->work->options.max_frames,
 				 .frames = &frames };
-	const fathom_err err = fathom_walker_run(l->work->walker, &w);
+	const fathom_err err = fathom_stacks_walk(l->work, &w);
 
 	if (err) {
 		fathom_array_free(&frames);
@@ -103,6 +118,7 @@ static fathom_err walk(struct live *l, struct reading *r, const struct fathom_th
 	r->has_frames = true;
 	r->registers = copy->registers;
 	r->thread.stop = (uint8_t)w.stop;
+	keep_stack(l, r, copy);
 	return FATHOM_OK;
 }
 
@@ -274,6 +290,20 @@ static enum fathom_reason reason_of(fathom_err err)
 	}
 }
 
+/* Adds the thread of @r, whose frames were added. */
+static fathom_err add_reading(struct live *l, struct reading *r)
+{
+	const struct fathom_registers *registers = r->has_frames ? &r->registers : NULL;
+	uint8_t *stack = r->stack;
+
+	FATHOM_TRY(fathom_stacks_add(l->work, &r->thread, registers));
+	if (!l->work->keep)
+		return FATHOM_OK;
+	r->stack = NULL;
+	return fathom_keep_thread(l->work->keep, &r->thread, registers, 0, stack, r->stack_size,
+				  r->stack_avma);
+}
+
 /* Adds what was read to the stacks. Threads that ended before they were read are left out. */
 static fathom_err add_readings(struct live *l)
 {
@@ -294,8 +324,7 @@ static fathom_err add_readings(struct live *l)
 		}
 		if (r->has_frames && r->thread.stop != FATHOM_STOP_ENTRY && r->err)
 			r->thread.reason = (uint8_t)reason_of(r->err);
-		FATHOM_TRY(fathom_stacks_add(l->work, &r->thread,
-					     r->has_frames ? &r->registers : NULL));
+		FATHOM_TRY(add_reading(l, r));
 	}
 	return FATHOM_OK;
 }
@@ -367,8 +396,10 @@ fathom_err fathom_stacks_add_live(struct fathom_stacks_work *w, const struct fat
 	FATHOM_TRY(fathom_capture_create(&o, &l.capture, reterr));
 	l.facts = fathom_wait_facts_create();
 	err = l.facts ? read_threads(&l, reterr) : fathom_fail_memory(reterr);
-	for (size_t i = 0; i < l.n && l.readings; i++)
+	for (size_t i = 0; i < l.n && l.readings; i++) {
 		fathom_array_free(&l.readings[i].frames);
+		free(l.readings[i].stack);
+	}
 	free(l.readings);
 	free(l.tids);
 	fathom_wait_facts_destroy(l.facts);

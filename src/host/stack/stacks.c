@@ -16,6 +16,16 @@ const char *fathom_stacks_text(struct fathom_stacks_work *w, const char *text)
 		       : NULL;
 }
 
+fathom_err fathom_stacks_walk(struct fathom_stacks_work *w, struct fathom_walk *walk)
+{
+	fathom_err err;
+
+	fathom_keep_record(w->keep, &w->view->memory);
+	err = fathom_walker_run(w->walker, walk);
+	fathom_keep_pause(w->keep);
+	return err;
+}
+
 fathom_err fathom_stacks_add(struct fathom_stacks_work *w, struct fathom_thread *thread,
 			     const struct fathom_registers *r)
 {
@@ -49,43 +59,82 @@ static size_t most_frames(const struct fathom_stacks_work *w)
 	return w->options.max_frames < left ? w->options.max_frames : left;
 }
 
-/* Takes what was stored of @t; returns the bits that sign its return addresses. */
-static uint64_t describe_stored(struct fathom_stacks_work *w, struct fathom_thread *t)
+/* Copies @text, which may be of no text, into the arena. */
+static const char *copy_text(struct fathom_stacks_work *w, struct fathom_str text)
 {
-	struct fathom_stored_thread stored = { .fault_address = FATHOM_NO_ADDRESS };
-
-	if (w->view->target->ops->describe_thread)
-		w->view->target->ops->describe_thread(w->view, t->tid, &stored);
-	t->name = stored.name ? fathom_stacks_text(w, stored.name) : NULL;
-	t->signal = stored.signal;
-	t->signal_code = stored.signal_code;
-	t->fault_address = stored.fault_address;
-	return stored.pac_mask;
+	return text.data && text.size ? fathom_arena_strdup(&w->to->arena, text) : NULL;
 }
 
-/* Adds thread @tid of a core. */
+/* Takes what was stored of thread @t. */
+static void describe_stored(struct fathom_stacks_work *w, struct fathom_thread *t,
+			    struct fathom_stored_thread *ret)
+{
+	*ret = (struct fathom_stored_thread){ .fault_address = FATHOM_NO_ADDRESS,
+					      .syscall_number = -1 };
+	if (w->view->target->ops->describe_thread)
+		w->view->target->ops->describe_thread(w->view, t->tid, ret);
+	t->pid = ret->pid ? ret->pid : t->pid;
+	t->name = copy_text(w, ret->name);
+	t->syscall = copy_text(w, ret->syscall);
+	t->waits_for = copy_text(w, ret->waits_for);
+	t->failed = copy_text(w, ret->failed);
+	t->pause_ns = ret->pause_ns;
+	t->syscall_number = ret->syscall_number;
+	t->owner = ret->owner;
+	t->state = ret->state;
+	t->was_restarted = ret->was_restarted;
+	t->signal = ret->signal;
+	t->signal_code = ret->signal_code;
+	t->fault_address = ret->fault_address;
+}
+
+/* Walks the stack of @t from its registers @r. */
+static fathom_err walk_stored(struct fathom_stacks_work *w, struct fathom_thread *t,
+			      const struct fathom_registers *r,
+			      const struct fathom_stored_thread *stored)
+{
+	const size_t first = w->frames.n;
+	struct fathom_walk walk = { .registers = r,
+				    .stack_avma = stored->stack_avma,
+				    .stack = stored->stack,
+				    .pac_mask = stored->pac_mask,
+				    .max_frames = most_frames(w),
+				    .frames = &w->frames };
+
+	FATHOM_TRY(fathom_stacks_walk(w, &walk));
+	/* As in the process: what is not in the copy may be of another moment. */
+	if (stored->stack.size && walk.n_inside < w->frames.n - first) {
+		w->frames.n = first + walk.n_inside;
+		walk.stop = FATHOM_STOP_CHANGED;
+	}
+	t->stop = (uint8_t)walk.stop;
+	t->reason = walk.reason ? (uint8_t)walk.reason : stored->reason;
+	return FATHOM_OK;
+}
+
+/* Adds thread @tid of a core or snapshot. */
 static fathom_err add_stored(struct fathom_stacks_work *w, int32_t tid)
 {
 	struct fathom_thread t = { .tid = tid, .pid = w->view->target->pid, .syscall_number = -1 };
+	struct fathom_stored_thread stored;
 	struct fathom_registers r;
 	struct fathom_errinfo failed;
-	struct fathom_walk walk = { .registers = &r,
-				    .max_frames = most_frames(w),
-				    .frames = &w->frames };
 	const fathom_err err = fathom_view_registers(w->view, tid, &r, &failed);
 
 	if (err == FATHOM_E_MEMORY || err == FATHOM_E_NOT_FOUND)
 		return err;
-	walk.pac_mask = describe_stored(w, &t);
+	describe_stored(w, &t, &stored);
 	if (err) {
-		t.reason = FATHOM_REASON_UNSUPPORTED;
-		t.failed = fathom_stacks_text(w, failed.what ? failed.what : "");
-		return fathom_stacks_add(w, &t, NULL);
+		t.reason = stored.reason ? stored.reason : (uint8_t)FATHOM_REASON_UNSUPPORTED;
+		if (!t.failed)
+			t.failed = fathom_stacks_text(w, failed.what ? failed.what : "");
+	} else {
+		FATHOM_TRY(walk_stored(w, &t, &r, &stored));
 	}
-	FATHOM_TRY(fathom_walker_run(w->walker, &walk));
-	t.stop = (uint8_t)walk.stop;
-	t.reason = (uint8_t)walk.reason;
-	return fathom_stacks_add(w, &t, &r);
+	FATHOM_TRY(fathom_stacks_add(w, &t, err ? NULL : &r));
+	return w->keep ? fathom_keep_thread(w->keep, &t, err ? NULL : &r, stored.pac_mask, NULL, 0,
+					    0)
+		       : FATHOM_OK;
 }
 
 struct tids {
@@ -263,6 +312,8 @@ static fathom_err capture(struct fathom_stacks_work *w, struct fathom_target *ta
 		fathom_stacks_free(w->to);
 		w->frames.n = 0;
 		w->ends.n = 0;
+		if (w->keep)
+			fathom_keep_clear(w->keep);
 		w->to = calloc(1, sizeof *w->to);
 		if (!w->to)
 			return fathom_fail_memory(reterr);
@@ -314,28 +365,77 @@ static fathom_err fail_kind(const struct fathom_target *target, struct fathom_er
 	return FATHOM_E_UNSUPPORTED;
 }
 
-fathom_err fathom_stacks_capture(struct fathom_target *target,
-				 const struct fathom_stack_options *options,
-				 struct fathom_stacks **ret_stacks, struct fathom_errinfo *reterr)
+/* Reads the stacks, and keeps what they were found by if @keep is not NULL. */
+static fathom_err read_target(struct fathom_target *target,
+			      const struct fathom_stack_options *options, struct fathom_keep *keep,
+			      struct fathom_stacks **ret, struct fathom_errinfo *reterr)
 {
-	struct fathom_stacks_work w = { 0 };
-	struct fathom_call call;
+	struct fathom_stacks_work w = { .keep = keep };
 	fathom_err err;
 
 	if (read_options(options, &w.options))
 		return fathom_fail_options(reterr);
 	if (!target->ops->threads && !target->ops->live)
 		return fail_kind(target, reterr);
-	fathom_call_begin(&call, target->session);
 	err = capture(&w, target, reterr);
-	err = fathom_call_end(&call, err, reterr);
 	fathom_array_free(&w.frames);
 	fathom_array_free(&w.ends);
 	free(w.answer_of);
 	if (err)
 		fathom_stacks_free(w.to);
 	else
-		*ret_stacks = w.to;
+		*ret = w.to;
+	return err;
+}
+
+fathom_err fathom_stacks_capture(struct fathom_target *target,
+				 const struct fathom_stack_options *options,
+				 struct fathom_stacks **ret_stacks, struct fathom_errinfo *reterr)
+{
+	struct fathom_stacks *stacks = NULL;
+	struct fathom_call call;
+	fathom_err err;
+
+	fathom_call_begin(&call, target->session);
+	err = read_target(target, options, NULL, &stacks, reterr);
+	err = fathom_call_end(&call, err, reterr);
+	if (err)
+		fathom_stacks_free(stacks);
+	else
+		*ret_stacks = stacks;
+	return err;
+}
+
+/* Stores @target with the stacks in @keep. */
+static fathom_err store(struct fathom_target *target, struct fathom_keep *keep, const char *path,
+			struct fathom_errinfo *reterr)
+{
+	struct fathom_stored_stacks kept;
+
+	if (fathom_keep_finish(keep, &kept))
+		return fathom_fail_memory(reterr);
+	return target->ops->store(target, &kept, path, reterr);
+}
+
+fathom_err fathom_snapshot_write_stacks(struct fathom_target *target,
+					const struct fathom_stack_options *options,
+					const char *path, struct fathom_errinfo *reterr)
+{
+	struct fathom_stacks *stacks = NULL;
+	struct fathom_keep keep = { 0 };
+	struct fathom_call call;
+	fathom_err err;
+
+	if (!target->ops->store)
+		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0,
+				   "snapshots are taken of processes and cores");
+	fathom_call_begin(&call, target->session);
+	err = read_target(target, options, &keep, &stacks, reterr);
+	if (!err)
+		err = store(target, &keep, path, reterr);
+	err = fathom_call_end(&call, err, reterr);
+	fathom_stacks_free(stacks);
+	fathom_keep_deinit(&keep);
 	return err;
 }
 

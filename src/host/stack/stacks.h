@@ -8,6 +8,7 @@
 #include "fathom/stack.h"
 #include "host/base/array.h"
 #include "host/base/memory.h"
+#include "host/stack/keep.h"
 #include "host/stack/walk.h"
 #include "host/symbolize/answers.h"
 
@@ -31,7 +32,11 @@ struct fathom_stacks_work {
 	struct fathom_size_array ends;    /* of each thread, in frames */
 	uint32_t *answer_of;              /* of each frame: the number of its answer */
 	struct fathom_stacks *to;
+	struct fathom_keep *keep; /* what a snapshot keeps; NULL: nothing */
 };
+
+/* Walks one stack, and records what is read meanwhile if it is to be kept. */
+fathom_err fathom_stacks_walk(struct fathom_stacks_work *w, struct fathom_walk *walk);
 
 /* Copies @text into the arena; NULL without memory, or if @text is empty. */
 const char *fathom_stacks_text(struct fathom_stacks_work *w, const char *text);

@@ -59,13 +59,35 @@ struct fathom_view {
 	struct fathom_errinfo failed;          /* details of the last error */
 };
 
-/* What was stored of a thread beside its registers. */
+/* What was stored of a thread. Texts without data: unknown. */
 struct fathom_stored_thread {
-	const char *name;       /* NULL: unknown */
+	struct fathom_str name;
+	struct fathom_str syscall; /* that it was in */
+	struct fathom_str waits_for;
+	struct fathom_str failed;          /* why it has no registers */
+	struct fathom_registers registers; /* unless EM_NONE; of a core, see registers() */
+	struct fathom_bytes stack;         /* a copy; empty: it is in memory */
+	uint64_t stack_avma;
 	uint64_t fault_address; /* of the signal; FATHOM_NO_ADDRESS: none */
 	uint64_t pac_mask;      /* bits that sign a return address; 0: unknown */
-	int32_t signal;         /* that it was about to take; 0: none */
-	int32_t signal_code;    /* si_code */
+	uint64_t pause_ns;
+	int64_t syscall_number; /* -1: none */
+	int32_t pid;            /* 0: unknown */
+	int32_t tid;
+	int32_t signal;      /* that it was about to take; 0: none */
+	int32_t signal_code; /* si_code */
+	int32_t owner;
+	char state; /* 0: unknown */
+	uint8_t reason;
+	uint8_t was_restarted;
+};
+
+/* Stacks to be stored in a snapshot. */
+struct fathom_stored_stacks {
+	const struct fathom_stored_thread *threads;
+	size_t n_threads;
+	const uint64_t *pages; /* avmas, 4 KiB each, sorted: memory that the walks have read */
+	size_t n_pages;
 };
 
 /* A live process, whose threads can be read: host/stack/capture.h. */
@@ -158,9 +180,9 @@ struct fathom_target_ops {
 	fathom_err (*check)(const struct fathom_target *t, bool also_overwritten,
 			    struct fathom_errinfo *reterr);
 	void (*describe)(const struct fathom_target *t, struct fathom_target_info *ret);
-	/* Writes a snapshot. NULL: unsupported. */
-	fathom_err (*store)(struct fathom_target *t, const char *path,
-			    struct fathom_errinfo *reterr);
+	/* Writes a snapshot, with @stacks unless they are NULL. NULL: unsupported. */
+	fathom_err (*store)(struct fathom_target *t, const struct fathom_stored_stacks *stacks,
+			    const char *path, struct fathom_errinfo *reterr);
 	/* Frees @t and what its kind owns. */
 	void (*free)(struct fathom_target *t);
 };

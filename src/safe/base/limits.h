@@ -104,6 +104,9 @@
 #define FATHOM_MAX_LISTINGS 16
 /* Frames of all threads of one core; behind them each thread has one. */
 #define FATHOM_MAX_STORED_FRAMES (1u << 22)
+/* Pages that a snapshot keeps because walks have read them; their bytes. */
+#define FATHOM_MAX_KEPT_PAGES (1u << 14)
+#define FATHOM_KEPT_PAGE      4096
 /* Bytes of a stack that are copied by default, and if no mapping tells where it ends. */
 #define FATHOM_MAX_STACK_COPY  (UINT64_C(1) << 24)
 #define FATHOM_MAX_STACK_GUESS (UINT64_C(1) << 18)

@@ -83,5 +83,6 @@ void fathom_dump_deinit(struct fathom_dump *d)
 	free(d->code);
 	free(d->threads);
 	free(d->by_tid);
+	free(d->kept);
 	fathom_file_close(d->file);
 }

@@ -61,6 +61,11 @@ struct fathom_dump_thread_array {
 	FATHOM_ARRAY_OF(struct fathom_dump_thread);
 };
 
+/* Threads of a snapshot. */
+struct fathom_kept_threads {
+	FATHOM_ARRAY_OF(struct fathom_stored_thread);
+};
+
 struct fathom_dump {
 	struct fathom_file *file; /* the other members point into it */
 	struct fathom_maps maps;
@@ -72,7 +77,9 @@ struct fathom_dump {
 	size_t n_code;
 	struct fathom_dump_thread *threads; /* of a core, in file order; NULL for a snapshot */
 	size_t n_threads;
-	struct fathom_keyed *by_tid; /* indexes of threads, sorted by number */
+	struct fathom_keyed *by_tid;       /* indexes of threads, sorted by number */
+	struct fathom_stored_thread *kept; /* threads of a snapshot with stacks, in file order */
+	size_t n_kept;
 	struct fathom_layout layout; /* of the program; EM_NONE: unknown */
 	uint64_t page;               /* bytes */
 	uint64_t entry;              /* avma of the program's entry, AT_ENTRY; 0: unknown */

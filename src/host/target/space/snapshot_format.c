@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "host/target/space/snapshot_format.h"
 
+#include <elf.h>
+
 #include "fathom/answer.h"
+#include "safe/unwind/registers.h"
 
 #define SWAP FATHOM_SNAPSHOT_SWAP
 
@@ -117,6 +120,68 @@ void fathom_snapshot_code(struct fathom_snapshot *s, struct fathom_dump_code *c)
 	u32(s, &source);
 	text(s, &c->name);
 	c->source = source < sizeof sources ? sources[source] : 0;
+}
+
+static void i32(struct fathom_snapshot *s, int32_t *value)
+{
+	uint32_t v = (uint32_t)*value;
+
+	u32(s, &v);
+	*value = (int32_t)v;
+}
+
+/* Writes or reads the registers. */
+static void registers(struct fathom_snapshot *s, struct fathom_registers *r)
+{
+	const struct fathom_unwind_arch *arch = fathom_unwind_arch(r->machine);
+	uint32_t n = arch ? arch->n : 0;
+
+	u32(s, &r->machine);
+	u32(s, &n);
+	fathom_snapshot_u64(s, &r->known);
+	arch = fathom_unwind_arch(r->machine);
+	if (!arch || n != arch->n) {
+		r->machine = EM_NONE;
+		if (!s->to)
+			cur_skip(&s->from, (uint64_t)n * sizeof(uint64_t));
+		return;
+	}
+	for (uint32_t i = 0; i < n; i++)
+		fathom_snapshot_u64(s, &r->value[i]);
+	r->known &= (UINT64_C(1) << n) - 1;
+	r->pc = r->value[arch->pc];
+	r->sp = r->value[arch->sp];
+}
+
+void fathom_snapshot_thread(struct fathom_snapshot *s, struct fathom_stored_thread *t)
+{
+	uint32_t state = (uint8_t)t->state;
+	uint32_t reason = t->reason;
+	uint32_t flags = t->was_restarted;
+	uint64_t number = (uint64_t)t->syscall_number;
+
+	i32(s, &t->pid);
+	i32(s, &t->tid);
+	u32(s, &state);
+	i32(s, &t->signal);
+	i32(s, &t->signal_code);
+	i32(s, &t->owner);
+	u32(s, &reason);
+	u32(s, &flags);
+	fathom_snapshot_u64(s, &number);
+	fathom_snapshot_u64(s, &t->fault_address);
+	fathom_snapshot_u64(s, &t->pac_mask);
+	fathom_snapshot_u64(s, &t->pause_ns);
+	registers(s, &t->registers);
+	text(s, &t->name);
+	text(s, &t->syscall);
+	text(s, &t->waits_for);
+	text(s, &t->failed);
+	fathom_snapshot_u64(s, &t->stack_avma);
+	t->state = state < 0x80 ? (char)state : 0;
+	t->reason = (uint8_t)reason;
+	t->was_restarted = flags & 1;
+	t->syscall_number = (int64_t)number;
 }
 
 /* Writes or reads the header of a record. */

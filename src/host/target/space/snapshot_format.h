@@ -20,11 +20,22 @@
  *	5 CODE		u64 start, u64 end, u64 start and u64 size of its symbol,
  *			u32 where that stood (1 jitdump, 2 perf map),
  *			u32 bytes of the name, the name
+ *	6 THREAD	u32 pid, u32 TID, u32 state as a letter, u32 signal,
+ *			u32 its si_code, u32 TID or PID that it waits for,
+ *			u32 why it has no registers (enum fathom_reason),
+ *			u32 flags (1: its system call was restarted),
+ *			u64 system call (2^64 - 1: none), u64 fault address
+ *			(2^64 - 1: none), u64 bits that sign a return address,
+ *			u64 ns that it was stopped, u32 machine (EM_; 0: no registers),
+ *			u32 number of registers, u64 set of those that are known,
+ *			u64 each register by DWARF's number; four texts, each u32
+ *			bytes and the bytes: name, system call, what it waits for,
+ *			why it was not read; u64 address of its stack, the bytes there
  *
  * Files are numbered from 1; one with inode 0 is a name made by the kernel, such as "[vdso]".
  * Memory holds [vdso]; the first page and the notes of each ELF file, to recognize it; and the
- * lists of GDB's JIT interface with their symbol files. Code holds what jitdumps and perf maps say,
- * in address order.
+ * lists of GDB's JIT interface with their symbol files; with threads, also the pages in no file
+ *that lead from frame to frame. Code holds what jitdumps and perf maps say, in address order.
  */
 #ifndef FATHOM_TARGET_SPACE_SNAPSHOT_FORMAT_H
 #define FATHOM_TARGET_SPACE_SNAPSHOT_FORMAT_H
@@ -47,7 +58,8 @@ enum fathom_snapshot_record {
 	FATHOM_SNAPSHOT_FILE = 2,
 	FATHOM_SNAPSHOT_MAPPINGS = 3,
 	FATHOM_SNAPSHOT_MEMORY = 4,
-	FATHOM_SNAPSHOT_CODE = 5
+	FATHOM_SNAPSHOT_CODE = 5,
+	FATHOM_SNAPSHOT_THREAD = 6
 };
 
 /*
@@ -86,6 +98,9 @@ void fathom_snapshot_file(struct fathom_snapshot *s, struct fathom_dump_file *f)
 void fathom_snapshot_mapping(struct fathom_snapshot *s, struct fathom_mapping *m, uint32_t *file);
 /* Writes or reads JIT code. Reads an unknown source as 0. */
 void fathom_snapshot_code(struct fathom_snapshot *s, struct fathom_dump_code *c);
+
+/* Writes or reads a thread but for the bytes of its stack. Reads an unknown machine as EM_NONE. */
+void fathom_snapshot_thread(struct fathom_snapshot *s, struct fathom_stored_thread *t);
 
 /* Begins a record; returns its offset. */
 size_t fathom_snapshot_begin(struct fathom_snapshot *s, enum fathom_snapshot_record type);

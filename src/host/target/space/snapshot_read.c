@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "host/target/space/snapshot_read.h"
 
+#include <elf.h>
 #include <stdlib.h>
 
 #include "fathom/symbolize.h"
@@ -14,6 +15,7 @@ struct reading {
 	struct fathom_dump_file_array files;   /* in file order */
 	struct fathom_dump_piece_array pieces; /* as they come */
 	struct fathom_dump_code_array code;
+	struct fathom_kept_threads kept;
 	struct fathom_bytes mappings; /* the bytes of the record */
 };
 
@@ -109,6 +111,22 @@ static bool read_code(struct reading *s, struct fathom_snapshot *from)
 	return true;
 }
 
+/* Reads a thread; skips it if malformed. Returns false if out of memory. */
+static bool read_thread(struct reading *s, struct fathom_snapshot *from)
+{
+	struct fathom_stored_thread t = { .tid = 0 };
+
+	fathom_snapshot_thread(from, &t);
+	t.stack = (struct fathom_bytes){ from->from.p, cur_left(&from->from) };
+	if (!cur_ok(&from->from) || t.tid <= 0)
+		return true;
+	if (t.registers.machine != EM_NONE && s->dump.layout.machine == EM_NONE)
+		s->dump.layout = (struct fathom_layout){
+			t.registers.machine, fathom_unwind_arch(t.registers.machine)->word, false
+		};
+	return fathom_array_push(&s->kept, t);
+}
+
 static bool read_record(struct reading *s, uint32_t type, struct fathom_snapshot *from)
 {
 	switch (type) {
@@ -124,6 +142,8 @@ static bool read_record(struct reading *s, uint32_t type, struct fathom_snapshot
 		return read_memory(s, from);
 	case FATHOM_SNAPSHOT_CODE:
 		return read_code(s, from);
+	case FATHOM_SNAPSHOT_THREAD:
+		return read_thread(s, from);
 	default:
 		return true;
 	}
@@ -146,7 +166,7 @@ static fathom_err read_records(struct reading *s, struct fathom_snapshot *from,
 	return FATHOM_OK;
 }
 
-/* Sorts the pieces by address. Drops a piece that overlaps the one before it. */
+/* Sorts the pieces by address. Of one that overlaps the one before it only the rest counts. */
 static bool sort_pieces(struct reading *s)
 {
 	const struct fathom_dump_piece *from = s->pieces.items;
@@ -163,12 +183,17 @@ static bool sort_pieces(struct reading *s)
 		keyed[i] = (struct fathom_keyed){ from[i].start, i };
 	fathom_sort_keyed(keyed, keyed + n, n);
 	for (size_t i = 0; i < n; i++) {
-		const struct fathom_dump_piece *p = &from[keyed[i].value];
+		struct fathom_dump_piece p = from[keyed[i].value];
 		const struct fathom_dump_piece *last =
 			d->n_pieces ? &d->pieces[d->n_pieces - 1] : NULL;
+		const uint64_t behind = last ? p.start - last->start : 0;
 
-		if (!last || p->start - last->start >= last->bytes.size)
-			d->pieces[d->n_pieces++] = *p;
+		if (last && behind < last->bytes.size) {
+			p.bytes = bytes_from(p.bytes, last->bytes.size - behind);
+			p.start = last->start + last->bytes.size;
+		}
+		if (p.bytes.size)
+			d->pieces[d->n_pieces++] = p;
 	}
 	free(keyed);
 	return true;
@@ -238,6 +263,8 @@ fathom_err fathom_snapshot_file_read(struct fathom_file *file, struct fathom_dum
 	s.dump.n_files = s.files.n;
 	s.dump.code = s.code.items;
 	s.dump.n_code = s.code.n;
+	s.dump.kept = s.kept.items;
+	s.dump.n_kept = s.kept.n;
 	if (err) {
 		fathom_errinfo_set_file(reterr, file->path);
 		fathom_dump_deinit(&s.dump);

@@ -28,8 +28,9 @@ struct writer {
 	struct fathom_space *space;
 	struct fathom_space_view *view;
 	const struct fathom_reader *memory;
-	const struct fathom_maps *maps; /* the view's map */
-	uint32_t *file_of;              /* file number of each mapping, or 0 */
+	const struct fathom_maps *maps;            /* the view's map */
+	uint32_t *file_of;                         /* file number of each mapping, or 0 */
+	const struct fathom_stored_stacks *stacks; /* NULL: none */
 	struct fathom_bytes_array body;
 	struct fathom_snapshot out; /* the body */
 	size_t record;              /* offset of the record being written */
@@ -413,6 +414,39 @@ static bool have_same_files(const struct fathom_maps *a, const struct fathom_map
 	return i == a->n && k == b->n;
 }
 
+static void put_thread(struct writer *w, const struct fathom_stored_thread *thread)
+{
+	struct fathom_stored_thread t = *thread;
+	uint8_t *to;
+
+	begin_record(w, FATHOM_SNAPSHOT_THREAD);
+	fathom_snapshot_thread(&w->out, &t);
+	to = fathom_snapshot_reserve(&w->out, (size_t)t.stack.size);
+	if (to && t.stack.size)
+		memcpy(to, t.stack.data, (size_t)t.stack.size);
+	end_record(w);
+}
+
+/* Returns whether the memory at @avma is of no file, and so not stored otherwise. */
+static bool is_of_no_file(const struct writer *w, uint64_t avma)
+{
+	const size_t i = fathom_maps_at(w->maps, avma);
+
+	return i < w->maps->n && !w->maps->items[i].inode &&
+	       !str_is(w->maps->items[i].name, "[vdso]");
+}
+
+/* Stores the threads and the memory that leads from frame to frame. */
+static void put_stacks(struct writer *w)
+{
+	for (size_t i = 0; i < w->stacks->n_threads; i++)
+		put_thread(w, &w->stacks->threads[i]);
+	for (size_t i = 0; i < w->stacks->n_pages; i++)
+		if (is_of_no_file(w, w->stacks->pages[i]) &&
+		    put_memory(w, w->stacks->pages[i], FATHOM_KEPT_PAGE).size)
+			end_record(w);
+}
+
 /* Stores all that the view has. */
 static void put_all(struct writer *w)
 {
@@ -425,6 +459,8 @@ static void put_all(struct writer *w)
 		put_mappings(w);
 		put_memories(w);
 		put_jit(w);
+		if (w->stacks)
+			put_stacks(w);
 	}
 	free(w->file_of);
 }
@@ -537,10 +573,12 @@ static fathom_err store(const struct fathom_bytes_array *body, const char *path,
 /* How often a process that keeps loading and unloading files is tried. */
 #define TRIES 16
 
-fathom_err fathom_snapshot_store(struct fathom_target *t, const char *path,
-				 struct fathom_errinfo *reterr)
+fathom_err fathom_snapshot_store(struct fathom_target *t, const struct fathom_stored_stacks *stacks,
+				 const char *path, struct fathom_errinfo *reterr)
 {
-	struct writer w = { .space = (struct fathom_space *)t, .out = { .to = &w.body } };
+	struct writer w = { .space = (struct fathom_space *)t,
+			    .stacks = stacks,
+			    .out = { .to = &w.body } };
 	bool changed = true;
 	fathom_err err = FATHOM_OK;
 

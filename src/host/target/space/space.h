@@ -151,8 +151,8 @@ fathom_err fathom_space_read_now(struct fathom_target *t, uint64_t avma, void *t
 				 size_t *ret_size, struct fathom_errinfo *reterr);
 void fathom_space_each_open(const struct fathom_target *t,
 			    void (*fn)(struct fathom_module *m, void *data), void *data);
-fathom_err fathom_snapshot_store(struct fathom_target *t, const char *path,
-				 struct fathom_errinfo *reterr);
+fathom_err fathom_snapshot_store(struct fathom_target *t, const struct fathom_stored_stacks *stacks,
+				 const char *path, struct fathom_errinfo *reterr);
 /* Closes the space and all its files. */
 void fathom_space_free(struct fathom_target *t);
 

@@ -185,12 +185,15 @@ static void describe_thread(struct fathom_view *v, int32_t tid, struct fathom_st
 	else if (t == d->threads)
 		s.number = fathom_prstatus_signal(&image, t->status);
 	*ret = (struct fathom_stored_thread){
-		.name = tid == d->pid && d->command[0] ? d->command : NULL,
+		.syscall_number = -1,
+		.tid = tid,
 		.signal = s.number,
 		.signal_code = s.code,
 		.fault_address = s.address,
 		.pac_mask = fathom_pac_mask_read(&image, t->pac),
 	};
+	if (tid == d->pid)
+		ret->name = (struct fathom_str){ d->command, (uint32_t)strlen(d->command) };
 }
 
 static const struct fathom_target_ops core_ops = {
@@ -198,6 +201,62 @@ static const struct fathom_target_ops core_ops = {
 	.registers = registers,  .describe_thread = describe_thread,
 	.check = check,          .describe = describe_target
 };
+
+static fathom_err kept_threads(struct fathom_view *v, bool (*fn)(int32_t tid, void *data),
+			       void *data)
+{
+	const struct fathom_dump *d = viewed(v);
+	bool more = true;
+
+	for (size_t i = 0; i < d->n_kept && more; i++)
+		more = fn(d->kept[i].tid, data);
+	return FATHOM_OK;
+}
+
+static const struct fathom_stored_thread *kept_thread(const struct fathom_dump *d, int32_t tid)
+{
+	const size_t i = FATHOM_BISECT(d->n_kept, k, d->by_tid[k].key < (uint32_t)tid);
+
+	return i < d->n_kept && d->by_tid[i].key == (uint32_t)tid ? &d->kept[d->by_tid[i].value]
+								  : NULL;
+}
+
+static fathom_err kept_registers(struct fathom_view *v, int32_t tid, struct fathom_registers *ret,
+				 struct fathom_errinfo *reterr)
+{
+	const struct fathom_stored_thread *t = kept_thread(viewed(v), tid);
+
+	if (!t)
+		return fathom_fail(reterr, FATHOM_E_NOT_FOUND, "", 0,
+				   "the snapshot has no thread of this number");
+	if (t->registers.machine == EM_NONE)
+		return fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
+				   "was not read when the snapshot was taken");
+	*ret = t->registers;
+	return FATHOM_OK;
+}
+
+static void describe_kept(struct fathom_view *v, int32_t tid, struct fathom_stored_thread *ret)
+{
+	*ret = *kept_thread(viewed(v), tid);
+}
+
+static const struct fathom_target_ops stacks_ops = {
+	FATHOM_SPACE_TARGET_OPS,          .threads = kept_threads, .registers = kept_registers,
+	.describe_thread = describe_kept, .check = check,          .describe = describe_target
+};
+
+/* Sorts the indexes of the threads of a snapshot; false without memory. */
+static bool sort_kept(struct fathom_dump *d)
+{
+	d->by_tid = malloc((2 * d->n_kept + 1) * sizeof *d->by_tid);
+	if (!d->by_tid)
+		return false;
+	for (size_t i = 0; i < d->n_kept; i++)
+		d->by_tid[i] = (struct fathom_keyed){ (uint32_t)d->kept[i].tid, i };
+	fathom_sort_keyed(d->by_tid, d->by_tid + d->n_kept, d->n_kept);
+	return true;
+}
 
 fathom_err fathom_stored_open(struct fathom_search_paths *paths, struct fathom_file *file,
 			      struct fathom_target **ret, struct fathom_errinfo *reterr)
@@ -214,7 +273,9 @@ fathom_err fathom_stored_open(struct fathom_search_paths *paths, struct fathom_f
 			  is_core ? FATHOM_TARGET_CORE : FATHOM_TARGET_SNAPSHOT);
 	err = is_core ? fathom_core_file_read(file, &s->space.target.notes, &s->dump, reterr)
 		      : fathom_snapshot_file_read(file, &s->dump, reterr);
-	if (!err && fathom_maps_link(&s->dump.maps))
+	if (!err && s->dump.n_kept)
+		s->space.target.ops = &stacks_ops;
+	if (!err && (fathom_maps_link(&s->dump.maps) || (!is_core && !sort_kept(&s->dump))))
 		err = fathom_fail_memory(reterr);
 	if (err) {
 		fathom_target_release(&s->space.target);

@@ -50,7 +50,7 @@ _fathom()
         own="--intel --bytes --no-lines --no-demangle --section --decimal --json --threads --exe $cached
             $files"
         ;;
-    snapshot) own="--exe $files" ;;
+    snapshot) own="--stacks --stop=auto --stop=never --stop=all --exe $files" ;;
     stack)
         own="--tid --max-frames --stop=auto --stop=never --stop=all --fold --kernel --samples --every --registers
             --names-only --no-demangle --json

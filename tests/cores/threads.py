@@ -7,8 +7,10 @@ import os
 import random
 import re
 import shutil
+import signal
 import struct
 import sys
+import zlib
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "lib")]
@@ -16,7 +18,7 @@ sys.path[:0] = [os.path.join(HERE, "..", "lib")]
 import building  # noqa: E402
 import tap  # noqa: E402
 
-from ask import addr, execute, fathom, records_of, refused, run  # noqa: E402
+from ask import FATHOM, NOBODY, addr, execute, fathom, records_of, refused, run  # noqa: E402
 from running import ALL, NO_HEADERS, USUAL, Running, dying, kernels_core, wait_for_state  # noqa: E402
 
 SUITE = tap.Suite("core-stacks")
@@ -497,6 +499,106 @@ def many_notes(folder):
     done = fathom("stack", f"{folder}/core", timeout=120)
     assert done.returncode in (1, 2), (done.returncode, done.stderr)
     assert done.returncode == 2 or done.stdout.count("TID ") == n
+
+
+def told_stacks(target, *options):
+    """The records of all threads, but for how long they were stopped."""
+    records = records_of(fathom("stack", "--json", "--no-cache", *options, target, status=(0, 1)).stdout)
+    return [{key: value for key, value in r.items() if key != "pause_us"} for r in records]
+
+
+@test("a snapshot with stacks says the same later as fathom stack says of the stopped process")
+def kept(folder):
+    path = deep(folder)
+    for stop in ("auto", "never", "all"):
+        with Running([path]) as running:
+            assert running.line() == "done"
+            wait_for_state(running.pid, "S")
+            running.signal(signal.SIGSTOP)
+            wait_for_state(running.pid, "T")
+            now = told_stacks(running.pid, f"--stop={stop}")
+            run(FATHOM, "snapshot", "--stacks", f"--stop={stop}", running.pid, f"{folder}/kept")
+            run(FATHOM, "snapshot", running.pid, f"{folder}/bare")
+        then = told_stacks(f"{folder}/kept")
+        assert len(now) == 5 and then == now, [(short(a), short(b)) for a, b in zip(now, then) if a != b]
+        assert now[0]["registers"]["rip"] == now[0]["frames"][0]["pc"]
+        assert stop == "never" or {r["stop"] for r in now} == {"entry"}, [short(r) for r in now]
+        tid = now[-1]["tid"]
+        assert told_stacks(f"{folder}/kept", "--tid", tid) == [now[-1]]
+        (record,), _ = addr(f"{folder}/bare", ["down"])
+        (other,), _ = addr(f"{folder}/kept", ["down"])
+        assert record == other
+    assert "taken without --stacks" in refused("stack", f"{folder}/bare")
+    assert "no thread of this number" in refused("stack", "--tid", 1, f"{folder}/kept")
+
+
+@test("a thread that waits is kept with what it waits for, also in a snapshot of a snapshot")
+def kept_waits(folder):
+    with Running(["sh", "-c", "sleep 1000 & echo done; wait"]) as running:
+        assert running.line() == "done"
+        wait_for_state(running.pid, "S")
+        with open(f"/proc/{running.pid}/task/{running.pid}/children", encoding="ascii") as file:
+            child = int(file.read())
+        try:
+            run(FATHOM, "snapshot", "--stacks", running.pid, f"{folder}/kept")
+            now = told_stacks(running.pid)
+        finally:
+            os.kill(child, signal.SIGKILL)
+    run(FATHOM, "snapshot", "--stacks", f"{folder}/kept", f"{folder}/again")
+    assert now[0]["syscall"] and now[0]["waits_for"], short(now[0])
+    assert told_stacks(f"{folder}/kept") == now == told_stacks(f"{folder}/again")
+
+
+@test("a snapshot of a core keeps its stacks and signals")
+def kept_core(folder):
+    core = dies(folder, deep(folder), "wild")
+    now = told_stacks(core)
+    run(FATHOM, "snapshot", "--stacks", core, f"{folder}/kept")
+    os.unlink(core)
+    assert now[0]["fault_address"] == "0x123450" and told_stacks(f"{folder}/kept") == now
+    assert os.path.getsize(f"{folder}/kept") < 1 << 20
+
+
+@test("threads of a snapshot that lie, with a right checksum: no crash, and an end")
+def kept_lies(folder):
+    core = dies(folder, deep(folder, "-static"), "null")
+    run(FATHOM, "snapshot", "--stacks", core, f"{folder}/kept")
+    with open(f"{folder}/kept", "rb") as f:
+        header, body = f.read(24), f.read()
+    records, at = [], 0
+    while at < len(body):
+        kind, _, size = struct.unpack_from("<IIQ", body, at)
+        if kind == 6:
+            records.append((at + 16, size))
+        at += 16 + (size + 7) // 8 * 8
+    assert len(records) == 5, records
+    rng = random.Random(18)
+    for _ in range(60):
+        start, size = rng.choice(records)
+        bad = bytearray(body)
+        off = start + rng.randrange(min(size, 320) - 8)
+        bad[off:off + 8] = rng.choice([rng.randbytes(8), b"\xff" * 8, bytes(8)])
+        with open(f"{folder}/bad", "wb") as f:
+            f.write(header[:12] + struct.pack("<I", zlib.crc32(bad)) + header[16:] + bad)
+        done = fathom("stack", "--json", "--no-cache", f"{folder}/bad", timeout=60)
+        assert done.returncode in (0, 1, 2), done
+        assert done.returncode == 2 or len(done.stdout.splitlines()) >= 4, done.stderr
+
+
+@test("what has no stacks says so: a file, a process of another user")
+def none_there(folder):
+    path = deep(folder)
+    said = refused("stack", path)
+    assert path in said and "is a file" in said, said
+    said = refused("snapshot", "--stacks", path, f"{folder}/none")
+    assert "not of a file" in said and not os.path.exists(f"{folder}/none"), said
+    assert "--stop" in refused("snapshot", "--stop=some", path, f"{folder}/none")
+    if os.geteuid():
+        raise tap.Skip("only root can ask as another user")
+    with Running([path]) as running:
+        assert running.line() == "done"
+        said = refused("stack", running.pid, user=NOBODY)
+        assert "another user" in said and "root" in said, said
 
 
 sys.exit(SUITE.run())

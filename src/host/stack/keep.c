@@ -69,9 +69,17 @@ static struct fathom_str str_of(const char *text)
 	return (struct fathom_str){ text, text ? (uint32_t)strlen(text) : 0 };
 }
 
+fathom_err fathom_keep_own(struct fathom_keep *k, uint8_t *stack)
+{
+	if (!stack || fathom_array_push(&k->stacks, stack))
+		return FATHOM_OK;
+	free(stack);
+	return FATHOM_E_MEMORY;
+}
+
 fathom_err fathom_keep_thread(struct fathom_keep *k, const struct fathom_thread *thread,
-			      const struct fathom_registers *r, uint64_t pac_mask, uint8_t *stack,
-			      size_t size, uint64_t avma)
+			      const struct fathom_registers *r, uint64_t pac_mask,
+			      struct fathom_bytes stack, uint64_t avma)
 {
 	struct fathom_stored_thread t = {
 		.name = str_of(thread->name),
@@ -79,7 +87,7 @@ fathom_err fathom_keep_thread(struct fathom_keep *k, const struct fathom_thread 
 		.waits_for = str_of(thread->waits_for),
 		.failed = str_of(thread->failed),
 		.registers = { .machine = EM_NONE },
-		.stack = { stack, size },
+		.stack = stack,
 		.stack_avma = avma,
 		.fault_address = thread->fault_address,
 		.pac_mask = pac_mask,
@@ -97,10 +105,6 @@ fathom_err fathom_keep_thread(struct fathom_keep *k, const struct fathom_thread 
 
 	if (r)
 		t.registers = *r;
-	if (stack && !fathom_array_push(&k->stacks, stack)) {
-		free(stack);
-		return FATHOM_E_MEMORY;
-	}
 	return fathom_array_push(&k->threads, t) ? FATHOM_OK : FATHOM_E_MEMORY;
 }
 

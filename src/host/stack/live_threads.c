@@ -300,7 +300,9 @@ static fathom_err add_reading(struct live *l, struct reading *r)
 	if (!l->work->keep)
 		return FATHOM_OK;
 	r->stack = NULL;
-	return fathom_keep_thread(l->work->keep, &r->thread, registers, 0, stack, r->stack_size,
+	FATHOM_TRY(fathom_keep_own(l->work->keep, stack));
+	return fathom_keep_thread(l->work->keep, &r->thread, registers, 0,
+				  (struct fathom_bytes){ stack, stack ? r->stack_size : 0 },
 				  r->stack_avma);
 }
 

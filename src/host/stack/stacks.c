@@ -132,8 +132,8 @@ static fathom_err add_stored(struct fathom_stacks_work *w, int32_t tid)
 		FATHOM_TRY(walk_stored(w, &t, &r, &stored));
 	}
 	FATHOM_TRY(fathom_stacks_add(w, &t, err ? NULL : &r));
-	return w->keep ? fathom_keep_thread(w->keep, &t, err ? NULL : &r, stored.pac_mask, NULL, 0,
-					    0)
+	return w->keep ? fathom_keep_thread(w->keep, &t, err ? NULL : &r, stored.pac_mask,
+					    stored.stack, stored.stack_avma)
 		       : FATHOM_OK;
 }
 

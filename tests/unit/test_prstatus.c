@@ -6,6 +6,7 @@
 #include <elf.h>
 #include <string.h>
 
+#include "fathom/answer.h"
 #include "host/target/space/prstatus.h"
 
 /* A note being made. */
@@ -123,13 +124,84 @@ static void other_machines(void **state)
 	assert_false(fathom_prstatus_registers(&image, (struct fathom_bytes){ m.bytes, m.n }, &r));
 }
 
+/* siginfo_t: signal, error, code, padding to a pointer, the address. */
+static void signals(void **state)
+{
+	(void)state;
+	for (int form = 0; form < 4; form++) {
+		const bool is64 = form & 1;
+		const struct fathom_image image = { .is64 = is64, .swap = form & 2 };
+		struct made m = { .swap = image.swap };
+		struct fathom_thread_signal s;
+
+		put(&m, 11, 4);
+		put(&m, 99, 4);
+		put(&m, 2, 4);
+		if (is64)
+			put(&m, 0xdead, 4);
+		put(&m, 0x1234, is64 ? 8 : 4);
+		s = fathom_siginfo_read(&image, (struct fathom_bytes){ m.bytes, m.n });
+		assert_int_equal(s.number, 11);
+		assert_int_equal(s.code, 2);
+		assert_int_equal(s.address, 0x1234);
+		/* One byte less is none. */
+		s = fathom_siginfo_read(&image, (struct fathom_bytes){ m.bytes, m.n - 1 });
+		assert_int_equal(s.number, 0);
+		assert_true(s.address == FATHOM_NO_ADDRESS);
+		m = make(is64, image.swap, 8, 1);
+		assert_int_equal(
+			fathom_prstatus_signal(&image, (struct fathom_bytes){ m.bytes, m.n }), 11);
+		assert_int_equal(
+			fathom_prstatus_signal(&image, (struct fathom_bytes){ m.bytes, 13 }), 0);
+	}
+}
+
+/* A signal that was sent has no address, nor has a general protection fault. */
+static void signals_without_address(void **state)
+{
+	static const int32_t sent[][2] = {
+		{ 11, 0 }, { 11, -6 }, { 11, 0x80 }, { 6, 1 }, { 17, 1 }
+	};
+	const struct fathom_image image = { .is64 = true };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof sent / sizeof *sent; i++) {
+		struct made m = { .n = 0 };
+		struct fathom_thread_signal s;
+
+		put(&m, (uint32_t)sent[i][0], 4);
+		put(&m, 0, 4);
+		put(&m, (uint32_t)sent[i][1], 4);
+		put(&m, 0, 4);
+		put(&m, 0x1234, 8);
+		s = fathom_siginfo_read(&image, (struct fathom_bytes){ m.bytes, m.n });
+		assert_int_equal(s.number, sent[i][0]);
+		assert_int_equal(s.code, sent[i][1]);
+		assert_true(s.address == FATHOM_NO_ADDRESS);
+	}
+}
+
+/* struct user_pac_mask: of data, of instructions. */
+static void pac_mask(void **state)
+{
+	const struct fathom_image image = { .is64 = true };
+	struct made m = { .n = 0 };
+
+	(void)state;
+	put(&m, UINT64_C(0x007f000000000000), 8);
+	put(&m, UINT64_C(0xff7fff8000000000), 8);
+	assert_true(fathom_pac_mask_read(&image, (struct fathom_bytes){ m.bytes, m.n }) ==
+		    UINT64_C(0xff7fff8000000000));
+	assert_int_equal(fathom_pac_mask_read(&image, (struct fathom_bytes){ m.bytes, 15 }), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(x86_64),
-		cmocka_unit_test(i386),
-		cmocka_unit_test(aarch64),
-		cmocka_unit_test(other_machines),
+		cmocka_unit_test(x86_64),   cmocka_unit_test(i386),
+		cmocka_unit_test(aarch64),  cmocka_unit_test(other_machines),
+		cmocka_unit_test(signals),  cmocka_unit_test(signals_without_address),
+		cmocka_unit_test(pac_mask),
 	};
 
 	return cmocka_run_group_tests_name("prstatus", tests, NULL, NULL);

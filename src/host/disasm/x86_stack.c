@@ -226,6 +226,13 @@ static void find_move(const struct finding *f)
 	find_store(f);
 }
 
+/* Returns whether memory operand @o is at an address that no register but the pc is part of. */
+static bool is_fixed(const ZydisDecodedOperand *o)
+{
+	return o->mem.index == ZYDIS_REGISTER_NONE &&
+	       (o->mem.base == ZYDIS_REGISTER_NONE || o->mem.base == ZYDIS_REGISTER_RIP);
+}
+
 void fathom_x86_stack(const struct fathom_x86_insn *x, const uint8_t *gpr,
 		      struct fathom_stack_code *ret)
 {
@@ -244,6 +251,8 @@ void fathom_x86_stack(const struct fathom_x86_insn *x, const uint8_t *gpr,
 			ret->is_direct = true;
 			ret->target = fathom_x86_branch_target(x, o);
 		}
+		if (x->i.mnemonic == ZYDIS_MNEMONIC_JMP && o->type == ZYDIS_OPERAND_TYPE_MEMORY)
+			ret->is_by_slot = is_fixed(o);
 	}
 	ret->is_landing =
 		x->i.mnemonic == ZYDIS_MNEMONIC_ENDBR64 || x->i.mnemonic == ZYDIS_MNEMONIC_ENDBR32;

@@ -77,6 +77,7 @@ struct fathom_follower {
 	size_t n_stores;
 	size_t steps;
 	size_t looks;
+	bool is_straight;    /* code that branches or calls is not followed */
 	bool has_failed;     /* two ways disagree, or a limit was met */
 	bool needs_register; /* a way ended at an unknown register */
 	bool has_return;     /* a return was reached: result holds what all agree on */
@@ -498,6 +499,10 @@ static void step(struct fathom_follower *f, struct state s)
 	if ((c.writes & BIT(SP)) || !move(f, &c, &s))
 		return;
 	forget(&s, c.writes);
+	if (f->is_straight && c.flow != FATHOM_FLOW_RETURN && c.flow != FATHOM_FLOW_NEXT) {
+		f->has_failed = true;
+		return;
+	}
 	switch (c.flow) {
 	case FATHOM_FLOW_CALL:
 		call(f, &c, &s, next);
@@ -507,7 +512,10 @@ static void step(struct fathom_follower *f, struct state s)
 			lead_to(f, c.target, &s);
 		break;
 	case FATHOM_FLOW_JUMP:
-		if (c.is_direct)
+		/* What a slot leads to is a function, which returns to this one's caller. */
+		if (c.is_by_slot)
+			reach_return(f, &c, &s);
+		else if (c.is_direct)
 			lead_to(f, c.target, &s);
 		return;
 	case FATHOM_FLOW_RETURN:
@@ -586,9 +594,8 @@ static enum fathom_stop finish(struct fathom_follower *f, struct fathom_register
 	return FATHOM_STOP_NONE;
 }
 
-enum fathom_stop fathom_follow_to_return(struct fathom_follower *f,
-					 const struct fathom_step_memory *m, bool is_return,
-					 struct fathom_registers *r)
+static enum fathom_stop follow(struct fathom_follower *f, const struct fathom_step_memory *m,
+			       bool is_return, struct fathom_registers *r)
 {
 	if (!fathom_register_known(r, f->arch->sp))
 		return FATHOM_STOP_REGISTER;
@@ -612,4 +619,20 @@ enum fathom_stop fathom_follow_to_return(struct fathom_follower *f,
 	if (f->has_return)
 		return finish(f, r);
 	return f->needs_register ? FATHOM_STOP_REGISTER : FATHOM_STOP_NO_RULE;
+}
+
+enum fathom_stop fathom_follow_to_return(struct fathom_follower *f,
+					 const struct fathom_step_memory *m, bool is_return,
+					 struct fathom_registers *r)
+{
+	f->is_straight = false;
+	return follow(f, m, is_return, r);
+}
+
+enum fathom_stop fathom_follow_epilogue(struct fathom_follower *f,
+					const struct fathom_step_memory *m,
+					struct fathom_registers *r)
+{
+	f->is_straight = true;
+	return follow(f, m, false, r);
 }

@@ -41,4 +41,12 @@ enum fathom_stop fathom_follow_to_return(struct fathom_follower *f,
 					 const struct fathom_step_memory *m, bool is_return,
 					 struct fathom_registers *r);
 
+/*
+ * Does the same from a pc between which and the return nothing branches or calls: otherwise it
+ * returns FATHOM_STOP_NO_RULE.
+ */
+enum fathom_stop fathom_follow_epilogue(struct fathom_follower *f,
+					const struct fathom_step_memory *m,
+					struct fathom_registers *r);
+
 #endif

@@ -283,6 +283,30 @@ static enum fathom_stop step_bad_call(struct fathom_walker *w, uint8_t *trust)
 	return stop;
 }
 
+/*
+ * Steps by the row in @k. In the epilogue of a function that realigns its stack, gcc's rows still
+ * say that registers are saved where the frame pointer led to before it was restored: there the
+ * instructions up to the return tell.
+ */
+static enum fathom_stop step_row(struct fathom_walker *w, const struct known_pc *k, bool is_exact)
+{
+	const struct fathom_row *row = &k->row;
+	const bool asks =
+		is_exact && !k->is_signal && row->cfa.kind == FATHOM_RULE_REGISTER &&
+		fathom_row_rule(row, w->arch->fp).kind == FATHOM_RULE_AT_EXPRESSION;
+	struct fathom_registers r;
+	enum fathom_stop stop;
+
+	if (asks)
+		r = w->registers;
+	stop = fathom_step_row(row, k->bias, w->arch, &w->memory, &w->registers);
+	if (asks && !stop &&
+	    fathom_follow_epilogue(w->follower, &w->memory, &r) == FATHOM_STOP_NONE &&
+	    r.pc == w->registers.pc && r.sp == w->registers.sp)
+		w->registers = r;
+	return stop;
+}
+
 /* Goes on to the caller; *@trust says how. */
 static enum fathom_stop step(struct fathom_walker *w, uint8_t *trust)
 {
@@ -301,7 +325,7 @@ static enum fathom_stop step(struct fathom_walker *w, uint8_t *trust)
 				      : FATHOM_TRUST_CFI;
 		if (k->is_signal)
 			w->kind = FATHOM_PC_EXACT;
-		return fathom_step_row(&k->row, k->bias, w->arch, &w->memory, &w->registers);
+		return step_row(w, k, is_exact);
 	}
 	if (!k->is_code && is_exact)
 		return step_bad_call(w, trust);

@@ -360,6 +360,7 @@ fathom_err fathom_row_reader_init(struct fathom_row_reader *r, const struct fath
 	r->now.cfa = (struct fathom_rule){ .kind = FATHOM_RULE_UNSPECIFIED };
 	r->now.stated = 0;
 	r->now.is_ra_signed = false;
+	r->now.is_signal_frame = fde->cie->is_signal_frame;
 	r->n_states = 0;
 	r->n_pool = 0;
 	r->err = run_cie(r);

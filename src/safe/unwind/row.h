@@ -42,7 +42,8 @@ struct fathom_row {
 	uint64_t stated; /* bit i: rule[i] is stated; else it is UNSPECIFIED, rule[i] stale */
 	struct fathom_rule rule[FATHOM_REGISTERS]; /* read it by fathom_row_rule() */
 	uint8_t return_register;
-	bool is_ra_signed; /* aarch64: DW_CFA_AARCH64_negate_ra_state */
+	bool is_ra_signed;    /* aarch64: DW_CFA_AARCH64_negate_ra_state */
+	bool is_signal_frame; /* its caller is what a signal interrupted, which may be at 0 */
 };
 
 /* Returns the rule of register @number, below FATHOM_REGISTERS. */

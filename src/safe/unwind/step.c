@@ -147,7 +147,8 @@ static enum fathom_stop find_return(const struct step *s, uint64_t *ret)
 		return stop;
 	if (s->row->is_ra_signed)
 		pc = without_pac(s->arch, pc);
-	if (!pc)
+	/* A signal may have interrupted a call of address 0. */
+	if (!pc && !s->row->is_signal_frame)
 		return FATHOM_STOP_ENTRY;
 	*ret = pc;
 	return FATHOM_STOP_NONE;

@@ -291,9 +291,8 @@ static enum fathom_stop step_bad_call(struct fathom_walker *w, uint8_t *trust)
 static enum fathom_stop step_row(struct fathom_walker *w, const struct known_pc *k, bool is_exact)
 {
 	const struct fathom_row *row = &k->row;
-	const bool asks =
-		is_exact && !k->is_signal && row->cfa.kind == FATHOM_RULE_REGISTER &&
-		fathom_row_rule(row, w->arch->fp).kind == FATHOM_RULE_AT_EXPRESSION;
+	const bool asks = is_exact && !k->is_signal && row->cfa.kind == FATHOM_RULE_REGISTER &&
+			  fathom_row_rule(row, w->arch->fp).kind == FATHOM_RULE_AT_EXPRESSION;
 	struct fathom_registers r;
 	enum fathom_stop stop;
 

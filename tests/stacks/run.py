@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The suite "stacks": the stacks of programs, beside a log of all their calls and returns, gdb and eu-stack."""
+import itertools
+import os
+import re
+import signal
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, "..", "lib"), HERE]
+
+import peers  # noqa: E402
+import tap  # noqa: E402
+
+from ask import run  # noqa: E402
+from building import build, core_of  # noqa: E402
+from living import Living  # noqa: E402
+from running import Running, state_of, wait_for_state  # noqa: E402
+
+PROGRAMS = os.path.join(HERE, "programs")
+BUILD = os.environ["BUILD"]
+SUITE = tap.Suite("stacks", "become another user")
+test = SUITE.test
+
+
+# Beside a log of all calls and returns (stepper.c) ------------------------------------------------
+
+def step(*arguments, planted=False):
+    """What the stepper counts, and what it shows of walks that differ."""
+    program = os.path.join(BUILD, "tests", "stepper_planted" if planted else "stepper")
+    out = run(program, "-v", 3, *arguments)
+    counts = {name: int(n) for name, n in re.findall(r"^([a-z-]+) (\d+)$", out, re.M)}
+    return counts, "".join(line + "\n" for line in out.splitlines() if line.startswith("#"))
+
+
+def shapes(folder, compiler, *options):
+    path = os.path.join(folder, "shapes")
+    run(compiler, "-D_GNU_SOURCE", *options, "-Wl,-z,lazy", "-o", path, os.path.join(PROGRAMS, "shapes.c"), "-lm")
+    return path
+
+
+def add_cell(compiler, level, pointer, link):
+    @test(f"every instruction: {compiler} {level} {pointer[2:]} {link[-1]}")
+    def _(folder):
+        counts, shown = step("-s", 1009, shapes(folder, compiler, level, pointer, *link))
+        assert counts["walks"] >= 25000 and counts["signals"] >= 20 and counts["frames"] > 5 * counts["walks"], counts
+        assert counts["same"] == counts["entry"] == counts["walks"] and not counts["lost"], f"{counts}\n{shown}"
+
+
+for cell in itertools.product(("gcc", "clang-19"), ("-O0", "-O1", "-O2", "-O3", "-Os"),
+                              ("-fomit-frame-pointer", "-fno-omit-frame-pointer"), (["-fPIE", "-pie"], ["-static"])):
+    add_cell(*cell)
+
+
+@test("every instruction: a wrong rule is found")
+def planted_rule(folder):
+    counts, _ = step("-n", 20000, shapes(folder, "gcc", "-O2"), planted=True)
+    assert counts["same"] < counts["walks"] and counts["wrong"], counts
+
+
+@test("the dynamic linker from its first instruction on")
+def dynamic_linker(folder):
+    counts, shown = step("-a", 1, "-k", 7, shapes(folder, "gcc", "-O2"))
+    assert counts["walks"] >= 15000 and counts["same"] == counts["walks"] and not counts["lost"], f"{counts}\n{shown}"
+
+
+# Beside gdb and eu-stack --------------------------------------------------------------------------
+
+def threads(folder, n, depth, *options, compiler="gcc"):
+    path = build(os.path.join(folder, "threads"), os.path.join(PROGRAMS, "threads.c"), "-D_GNU_SOURCE", "-pthread",
+                 *options, compiler=compiler, flags=("-O2", "-fno-optimize-sibling-calls"))
+    return [path, n, depth]
+
+
+PYTHON = """
+import threading
+event, ready = threading.Event(), threading.Barrier(21)
+def deeper(n):
+    if n:
+        deeper(n - 1)
+    else:
+        ready.wait()
+        event.wait()
+for i in range(20):
+    threading.Thread(target=deeper, args=(50,), daemon=True).start()
+ready.wait()
+print("ready", flush=True)
+input()
+"""
+
+
+def compare(target, gdbs, folder, title, least, planted=False, peer_names=("gdb", "eu-stack"), explain=lambda _: None):
+    """Compares the stacks of one state with those of two peers. Returns how many threads differ from one."""
+    ours, how = peers.by_fathom(target, planted)
+    assert len(ours) >= least[0] and sum(map(len, ours.values())) >= least[1], \
+        f"{len(ours)} threads, {sum(map(len, ours.values()))} frames"
+    wrong = {}
+    for name in peer_names:
+        asked = (peers.by_gdb if name == "gdb" else peers.by_elfutils)(gdbs[name], folder)
+        different = peers.differences(ours, how, asked, name)
+        print(f"# {title} beside {name}: {len(ours)} threads, {sum(map(len, ours.values()))} frames, "
+              f"{len(different)} threads differ")
+        wrong.update({(name, tid): text for tid, text in different.items() if not explain(text)})
+    return wrong
+
+
+def settle(pid):
+    """Waits until all threads of @pid sleep, then stops them."""
+    deadline = time.monotonic() + 30
+    while any(state_of(f"{pid}/task/{tid}") != "S" for tid in os.listdir(f"/proc/{pid}/task")):
+        assert time.monotonic() < deadline, "it does not come to rest"
+        time.sleep(0.01)
+    os.kill(pid, signal.SIGSTOP)
+    wait_for_state(pid, "T")
+
+
+def check_beside(pid, folder, title, least, **more):
+    settle(pid)
+    wrong = compare(pid, {"gdb": ["-p", pid], "eu-stack": ["-p", pid]}, folder, title, least, **more)
+    assert not wrong, "\n".join(wrong.values())
+    # gdb has let it go on.
+    core = core_of(pid, folder)
+    exe = os.readlink(f"/proc/{pid}/exe")
+    wrong = compare(core, {"gdb": [exe, core], "eu-stack": ["--core", core, "-e", exe]}, folder, f"core of {title}", least, **more)
+    assert not wrong, "\n".join(wrong.values())
+
+
+@test("beside gdb and eu-stack: 32 threads, 50 calls deep")
+def many_threads(folder):
+    with Running(threads(folder, 32, 50)) as program:
+        assert program.line() == "ready"
+        check_beside(program.pid, folder, "threads", (32, 32 * 50))
+
+
+@test("beside gdb: a wrong rule is found")
+def planted_beside(folder):
+    with Running(threads(folder, 8, 50)) as program:
+        assert program.line() == "ready"
+        settle(program.pid)
+        pid = program.pid
+        assert not compare(pid, {"gdb": ["-p", pid]}, folder, "threads", (8, 400), peer_names=("gdb",))
+        os.kill(pid, signal.SIGSTOP)
+        assert compare(pid, {"gdb": ["-p", pid]}, folder, "threads with a wrong rule", (8, 8), planted=True, peer_names=("gdb",))
+
+
+@test("beside gdb and eu-stack: python3, 20 threads, 50 calls deep")
+def python(folder):
+    with Running(["/usr/bin/python3", "-c", PYTHON]) as program:
+        assert program.line() == "ready"
+        check_beside(program.pid, folder, "python3", (21, 21 * 12))
+
+
+def add_program(name, least):
+    @test(f"beside gdb and eu-stack: {name}")
+    def _(folder):
+        with Living(name, folder) as pid:
+            check_beside(pid, folder, name, least)
+
+
+for living, n_least in (("perl", (1, 6)), ("gdb", (2, 10)), ("lua", (1, 8)), ("sqlite3", (1, 6))):
+    add_program(living, n_least)
+
+
+@test("beside gdb and eu-stack: bash")
+def bash(folder):
+    with Running(["bash", "-c", "f() { if [ $1 = 0 ]; then echo ready; read x; else f $(($1 - 1)); fi; }; f 10"]) as program:
+        assert program.line() == "ready"
+        check_beside(program.pid, folder, "bash", (1, 50))
+
+
+if __name__ == "__main__":
+    sys.exit(SUITE.run())

@@ -1,0 +1,521 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * stepper [-a 1] [-f FIRST] [-n STEPS] [-k EVERY] [-s EVERY] [-v WRONG] PROGRAM [ARGUMENT]...: runs
+ * PROGRAM one instruction at a time, from its entry on; with -a from the dynamic linker's on. Notes
+ * each call, return and signal in a log, the shadow. After every k-th of STEPS steps that follow
+ * the first FIRST ones, it walks the stack from the registers and compares: each frame has to have
+ * the pc and sp that the shadow has. Sends a signal at every s-th step, once PROGRAM has handlers
+ * for SIGUSR1 and SIGUSR2. Prints what it counted, as "NAME NUMBER" lines, and up to WRONG walks
+ * that differ.
+ *
+ * Machine: x86-64. Not followed: threads, children.
+ */
+#include <elf.h>
+#include <errno.h>
+#include <fathom/fathom.h>
+#include <fathom/stack.h>
+#include <inttypes.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "host/module/module.h"
+#include "host/stack/walk.h"
+#include "host/target/target.h"
+
+/* A frame that will be returned to. */
+struct entry {
+	uint64_t pc;
+	uint64_t sp;
+	bool is_interrupted; /* by a signal: the kernel returns to it */
+	uint64_t saved;      /* where its pc is saved, sp before it; 0: it is not */
+};
+
+enum { MAX_DEPTH = 1 << 20, COPY = 1 << 14, TRUSTS = FATHOM_TRUST_SCAN + 1 };
+
+struct counts {
+	uint64_t steps, calls, returns, signals, lost, walks, same, entry, ended_early, wrong_walks,
+		frames;
+	uint64_t found[TRUSTS]; /* frames, by trust */
+	uint64_t wrong[TRUSTS]; /* of these, those that are not the shadow's */
+};
+
+struct stepper {
+	int pid;
+	struct user_regs_struct before, now;
+	uint8_t code[16]; /* at before.rip */
+	struct entry *shadow;
+	size_t depth;
+	struct fathom *session;
+	struct fathom_target *target;
+	struct fathom_view *view;
+	struct fathom_walker *walker;
+	uint64_t all, first, steps, every, signal_every, verbose;
+	unsigned handlers; /* bits: SIGUSR1 and SIGUSR2 have handlers */
+	bool has_shadow;   /* false: the program does what the shadow cannot follow */
+	struct counts count;
+};
+
+static void fail(const char *what)
+{
+	fprintf(stderr, "stepper: %s: %s\n", what, strerror(errno));
+	exit(2);
+}
+
+static size_t read_memory(const struct stepper *s, uint64_t at, void *to, size_t size)
+{
+	const struct iovec local = { to, size };
+	const struct iovec remote = { (void *)(uintptr_t)at, size }; /* NOLINT */
+	const ssize_t n = process_vm_readv(s->pid, &local, 1, &remote, 1, 0);
+
+	return n < 0 ? 0 : (size_t)n;
+}
+
+static uint64_t read_word(const struct stepper *s, uint64_t at)
+{
+	uint64_t word = 0;
+
+	(void)read_memory(s, at, &word, sizeof word);
+	return word;
+}
+
+static void push(struct stepper *s, uint64_t pc, uint64_t sp, uint64_t saved)
+{
+	if (s->depth == MAX_DEPTH)
+		fail("the stack is too deep");
+	s->shadow[s->depth++] = (struct entry){ pc, sp, saved, saved };
+}
+
+/* Returns the length of the prefixes at @code. */
+static size_t prefixes(const uint8_t *code)
+{
+	size_t i = 0;
+
+	while (i < 8 && (code[i] == 0x66 || code[i] == 0xf2 || code[i] == 0xf3 || code[i] == 0x3e ||
+			 code[i] == 0x2e || code[i] == 0x64 || code[i] == 0x65 || code[i] == 0x67 ||
+			 (code[i] & 0xf0) == 0x40))
+		i++;
+	return i;
+}
+
+static bool is_call(const uint8_t *code)
+{
+	const size_t i = prefixes(code);
+
+	return code[i] == 0xe8 || (code[i] == 0xff && (code[i + 1] >> 3 & 7) == 2);
+}
+
+static bool is_return(const uint8_t *code)
+{
+	const size_t i = prefixes(code);
+
+	return code[i] == 0xc3 || code[i] == 0xc2;
+}
+
+static bool is_syscall(const uint8_t *code)
+{
+	return code[0] == 0x0f && code[1] == 0x05;
+}
+
+/*
+ * Takes away the frames down to that which is at pc and sp now: one, or more, as after a longjmp().
+ * Otherwise the program returns to where nothing called, and from then on the shadow is not the
+ * truth.
+ */
+static void pop(struct stepper *s)
+{
+	for (size_t i = s->depth; i-- > 0;)
+		if (s->shadow[i].pc == s->now.rip && s->shadow[i].sp == s->now.rsp) {
+			s->depth = i;
+			return;
+		}
+	s->count.lost++;
+	s->has_shadow = false;
+}
+
+/* Takes away frames that a longjmp() has left: those below the stack pointer on the same stack. */
+static void drop_left(struct stepper *s)
+{
+	size_t i = s->depth;
+
+	while (i && s->shadow[i - 1].sp <= s->now.rsp &&
+	       s->now.rsp - s->shadow[i - 1].sp < 1u << 16)
+		i--;
+	/* A signal handler's stack may be anywhere: only a longjmp() goes on with another word on
+	 * top. */
+	s->depth = i;
+}
+
+static void note_syscall(struct stepper *s)
+{
+	const uint64_t number = s->before.rax;
+
+	if (number == SYS_rt_sigreturn) {
+		while (s->depth && !s->shadow[s->depth - 1].is_interrupted)
+			s->depth--;
+		pop(s);
+	}
+	if (number == SYS_rt_sigaction && s->before.rsi)
+		s->handlers |= s->before.rdi == SIGUSR1 ? 1u : s->before.rdi == SIGUSR2 ? 2u : 0;
+}
+
+/* Returns whether the step that was made may have changed what is mapped where. */
+static bool changes_map(const struct stepper *s)
+{
+	const uint64_t n = s->before.rax;
+
+	return is_syscall(s->code) && (n == SYS_mmap || n == SYS_mprotect || n == SYS_munmap ||
+				       n == SYS_brk || n == SYS_mremap || n == SYS_execve);
+}
+
+/* Notes what the instruction that was just made did. */
+static void note(struct stepper *s)
+{
+	if (is_call(s->code) && s->now.rsp == s->before.rsp - 8) {
+		if (s->depth && s->shadow[s->depth - 1].sp <= s->before.rsp)
+			drop_left(s);
+		push(s, read_word(s, s->now.rsp), s->before.rsp, 0);
+		s->count.calls++;
+	} else if (is_return(s->code)) {
+		pop(s);
+		s->count.returns++;
+	} else if (is_syscall(s->code)) {
+		note_syscall(s);
+	}
+}
+
+/* Notes that a signal was delivered: its handler's first instruction is the next. */
+static void note_signal(struct stepper *s)
+{
+	/* Above the return address is a ucontext_t: uc_mcontext is at 40, with rsp and rip at 120
+	 * and 128. */
+	push(s, s->before.rip, s->before.rsp, s->now.rsp + 8 + 40 + 128);
+	push(s, read_word(s, s->now.rsp), s->now.rsp + 8, 0);
+	s->count.signals++;
+}
+
+static void end_view(struct stepper *s)
+{
+	fathom_walker_destroy(s->walker);
+	fathom_view_end(s->view);
+	s->walker = NULL;
+	s->view = NULL;
+}
+
+static void begin_view(struct stepper *s)
+{
+	struct fathom_errinfo info;
+
+	if (s->walker)
+		return;
+	if (!s->target && fathom_target_open_process(s->session, s->pid, NULL, &s->target, &info)) {
+		fprintf(stderr, "stepper: %s\n", info.what);
+		exit(2);
+	}
+	if (fathom_view_begin(s->target, FATHOM_VIEW_MEMORY, &s->view, &info) ||
+	    fathom_walker_create(s->view, &s->walker, &info)) {
+		fprintf(stderr, "stepper: %s\n", info.what);
+		exit(2);
+	}
+}
+
+static void take_registers(const struct user_regs_struct *u, struct fathom_registers *r)
+{
+	const uint64_t values[] = { u->rax, u->rdx, u->rcx, u->rbx, u->rsi, u->rdi,
+				    u->rbp, u->rsp, u->r8,  u->r9,  u->r10, u->r11,
+				    u->r12, u->r13, u->r14, u->r15, u->rip };
+
+	*r = (struct fathom_registers){ .machine = EM_X86_64, .pc = u->rip, .sp = u->rsp };
+	for (uint8_t i = 0; i < 17; i++)
+		fathom_register_set(r, i, values[i]);
+}
+
+static void print_walk(struct stepper *s, const struct fathom_walk *w, const char *what)
+{
+	const size_t n = w->frames->n;
+
+	if (!s->verbose)
+		return;
+	s->verbose--;
+	printf("# %s at step %" PRIu64 ", stop %s\n", what, s->count.steps,
+	       fathom_stop_name(w->stop) ? fathom_stop_name(w->stop) : "");
+	for (size_t i = 0; i < n || i <= s->depth; i++) {
+		const struct fathom_walk_frame *f = i < n ? &w->frames->items[i] : NULL;
+		const struct entry e = i == 0 ? (struct entry){ s->now.rip, s->now.rsp, false, 0 }
+				       : i <= s->depth ? s->shadow[s->depth - i]
+						       : (struct entry){ 0 };
+
+		printf("#   %zu: %" PRIx64 " %" PRIx64, i, e.pc, e.sp);
+		if (f)
+			printf(" ours %" PRIx64 " %" PRIx64 " %s%s", f->pc, f->sp,
+			       fathom_trust_name(f->trust),
+			       f->pc == e.pc && f->sp == e.sp ? "" : "  <--");
+		printf("\n");
+		if (i > 40)
+			break;
+	}
+}
+
+/* Compares the walk with the shadow. */
+static void compare(struct stepper *s, const struct fathom_walk *w)
+{
+	const struct fathom_walk_frames *f = w->frames;
+	bool is_wrong = false;
+
+	s->count.walks++;
+	for (size_t i = 0; i < f->n && !is_wrong; i++) {
+		const struct fathom_walk_frame *frame = &f->items[i];
+		const struct entry *e = i && i <= s->depth ? &s->shadow[s->depth - i] : NULL;
+
+		s->count.frames++;
+		s->count.found[frame->trust]++;
+		is_wrong = i && (!e || frame->pc != e->pc || frame->sp != e->sp ||
+				 (frame->kind == FATHOM_PC_EXACT) != e->is_interrupted);
+		s->count.wrong[frame->trust] += is_wrong;
+	}
+	if (is_wrong) {
+		s->count.wrong_walks++;
+		print_walk(s, w, "wrong");
+	} else if (f->n == s->depth + 1) {
+		s->count.same++;
+		s->count.entry += w->stop == FATHOM_STOP_ENTRY;
+	} else {
+		s->count.ended_early++;
+		print_walk(s, w, "ended early");
+	}
+}
+
+/*
+ * Takes over where handlers have said that they return to: not to where the signal was, but to its
+ * caller. Returns false if they have not said all of it yet.
+ */
+static bool take_changes(struct stepper *s)
+{
+	for (size_t i = 0; i < s->depth; i++) {
+		struct entry *e = &s->shadow[i];
+		const uint64_t pc = e->saved ? read_word(s, e->saved) : e->pc;
+		const uint64_t sp = e->saved ? read_word(s, e->saved - 8) : e->sp;
+
+		if (pc == e->pc && sp == e->sp)
+			continue;
+		if (!i || e[-1].pc != pc || e[-1].sp != sp)
+			return false;
+		e[-1] = (struct entry){ pc, sp, true, e->saved };
+		memmove(e, e + 1, (--s->depth - i) * sizeof *e);
+	}
+	return true;
+}
+
+static void check(struct stepper *s)
+{
+	static uint8_t copy[COPY];
+	struct fathom_walk_frames frames = { 0 };
+	struct fathom_registers r;
+	struct fathom_walk w = { .registers = &r, .max_frames = MAX_DEPTH, .frames = &frames };
+
+	if (!take_changes(s))
+		return;
+	begin_view(s);
+	take_registers(&s->now, &r);
+	w.stack_avma = r.sp - 256;
+	w.stack = (struct fathom_bytes){ copy, read_memory(s, w.stack_avma, copy, sizeof copy) };
+	if (fathom_walker_run(s->walker, &w))
+		fail("walk");
+	compare(s, &w);
+	fathom_array_free(&frames);
+}
+
+/* Makes one step, or delivers @signal. Returns the signal that stopped it, 0: the step is done, -1:
+ * it ended. */
+static int resume(struct stepper *s, int signal)
+{
+	int status;
+
+	s->before = s->now;
+	if (ptrace(PTRACE_SINGLESTEP, s->pid, NULL, signal) || waitpid(s->pid, &status, 0) < 0)
+		fail("step");
+	if (!WIFSTOPPED(status)) {
+		if (WIFSIGNALED(status))
+			printf("# killed by signal %d\n", WTERMSIG(status));
+		return -1;
+	}
+	if (ptrace(PTRACE_GETREGS, s->pid, NULL, &s->now))
+		fail("registers");
+	return WSTOPSIG(status) == SIGTRAP ? 0 : WSTOPSIG(status);
+}
+
+/* Returns the signal to send now; 0: none. */
+static int signal_to_send(struct stepper *s)
+{
+	if (!s->signal_every || s->handlers != 3 || s->count.steps % s->signal_every)
+		return 0;
+	return s->count.steps / s->signal_every % 2 ? SIGUSR1 : SIGUSR2;
+}
+
+/* Makes one step; false if the program has ended. */
+static bool step(struct stepper *s)
+{
+	const int own = signal_to_send(s);
+	int stopped;
+
+	(void)read_memory(s, s->now.rip, s->code, sizeof s->code);
+	if (own) {
+		/* Blocked while its handler runs: then an instruction is made, and it arrives
+		 * later. */
+		if (syscall(SYS_tgkill, s->pid, s->pid, own))
+			fail("signal");
+	}
+	stopped = resume(s, 0);
+	if (stopped < 0)
+		return false;
+	if (!stopped || s->now.rip != s->before.rip || s->now.rsp != s->before.rsp) {
+		note(s);
+		if (changes_map(s))
+			end_view(s);
+	}
+	for (int i = 0; stopped && i < 16; i++) {
+		const int delivered = stopped;
+
+		stopped = resume(s, delivered);
+		if (stopped < 0)
+			return false;
+		if (s->now.rsp < s->before.rsp - 400 || s->now.rsp - s->before.rsp > 1 << 12)
+			note_signal(s);
+	}
+	return true;
+}
+
+static void run(struct stepper *s)
+{
+	const uint64_t end = s->first + s->steps;
+
+	while (s->has_shadow && s->count.steps < end) {
+		if (s->count.steps >= s->first && s->count.steps % s->every == 0)
+			check(s);
+		if (!step(s))
+			return;
+		s->count.steps++;
+	}
+	printf("# not run to its end\n");
+}
+
+static void print(const struct counts *c)
+{
+	printf("steps %" PRIu64 "\ncalls %" PRIu64 "\nreturns %" PRIu64 "\nsignals %" PRIu64
+	       "\nlost %" PRIu64 "\n",
+	       c->steps, c->calls, c->returns, c->signals, c->lost);
+	printf("walks %" PRIu64 "\nsame %" PRIu64 "\nentry %" PRIu64 "\nended-early %" PRIu64
+	       "\nwrong %" PRIu64 "\nframes %" PRIu64 "\n",
+	       c->walks, c->same, c->entry, c->ended_early, c->wrong_walks, c->frames);
+	for (unsigned i = 0; i < TRUSTS; i++)
+		printf("found-%s %" PRIu64 "\nwrong-%s %" PRIu64 "\n", fathom_trust_name(i),
+		       c->found[i], fathom_trust_name(i), c->wrong[i]);
+}
+
+/* Returns a value of the auxiliary vector of the program; 0: it has none. */
+static uint64_t auxiliary(const struct stepper *s, uint64_t type)
+{
+	uint64_t pair[2] = { 0 };
+	char path[64];
+	FILE *f;
+
+	(void)snprintf(path, sizeof path, "/proc/%d/auxv", s->pid);
+	f = fopen(path, "r");
+	if (!f)
+		fail(path);
+	while (pair[0] != type && fread(pair, sizeof pair, 1, f) == 1)
+		;
+	(void)fclose(f);
+	return pair[0] == type ? pair[1] : 0;
+}
+
+/* Lets the dynamic linker run, up to the entry of the program. */
+static void run_to_entry(struct stepper *s)
+{
+	const uint64_t entry = auxiliary(s, AT_ENTRY);
+	const long word = ptrace(PTRACE_PEEKTEXT, s->pid, entry, NULL);
+	int status;
+
+	if (s->now.rip == entry)
+		return;
+	if (ptrace(PTRACE_POKETEXT, s->pid, entry, (word & ~0xffL) | 0xcc) ||
+	    ptrace(PTRACE_CONT, s->pid, NULL, NULL) || waitpid(s->pid, &status, 0) < 0 ||
+	    !WIFSTOPPED(status) || ptrace(PTRACE_GETREGS, s->pid, NULL, &s->now) ||
+	    s->now.rip != entry + 1 || ptrace(PTRACE_POKETEXT, s->pid, entry, word))
+		fail("the entry of the program");
+	s->now.rip = entry;
+	if (ptrace(PTRACE_SETREGS, s->pid, NULL, &s->now))
+		fail("registers");
+}
+
+/* Has the program run on this processor, too: switching to it is several times as fast. */
+static void stay_here(void)
+{
+	cpu_set_t here;
+
+	CPU_ZERO(&here);
+	CPU_SET((size_t)sched_getcpu(), &here);
+	(void)sched_setaffinity(0, sizeof here, &here);
+}
+
+static void start(struct stepper *s, char **command)
+{
+	int status;
+
+	stay_here();
+
+	s->pid = fork();
+	if (s->pid == 0) {
+		(void)ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+		(void)execvp(*command, command);
+		_exit(127);
+	}
+	if (s->pid < 0 || waitpid(s->pid, &status, 0) < 0 || !WIFSTOPPED(status))
+		fail(*command);
+	if (ptrace(PTRACE_SETOPTIONS, s->pid, NULL, PTRACE_O_EXITKILL) ||
+	    ptrace(PTRACE_GETREGS, s->pid, NULL, &s->now))
+		fail(*command);
+	if (!s->all)
+		run_to_entry(s);
+}
+
+int main(int argc, char **argv)
+{
+	struct stepper s = { .every = 1, .steps = 1000000, .has_shadow = true };
+	int option;
+
+	while ((option = getopt(argc, argv, "+a:f:n:k:s:v:")) != -1) {
+		uint64_t *const to = option == 'a'   ? &s.all
+				     : option == 'f' ? &s.first
+				     : option == 'n' ? &s.steps
+				     : option == 'k' ? &s.every
+				     : option == 's' ? &s.signal_every
+				     : option == 'v' ? &s.verbose
+						     : NULL;
+
+		if (!to)
+			return 2;
+		*to = strtoull(optarg, NULL, 0);
+	}
+	s.shadow = malloc(MAX_DEPTH * sizeof *s.shadow);
+	if (optind == argc || !s.every || !s.shadow || fathom_create(NULL, &s.session, NULL))
+		return 2;
+	start(&s, argv + optind);
+	run(&s);
+	print(&s.count);
+	end_view(&s);
+	if (s.target)
+		fathom_target_release(s.target);
+	fathom_destroy(s.session);
+	(void)kill(s.pid, SIGKILL);
+	free(s.shadow);
+	return 0;
+}

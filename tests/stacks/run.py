@@ -54,6 +54,16 @@ for cell in itertools.product(("gcc", "clang-19"), ("-O0", "-O1", "-O2", "-O3", 
     add_cell(*cell)
 
 
+@test("code without rules: frames that code is followed to are the log's, in handlers of signals, too")
+def without_rules(folder):
+    for compiler, level in (("gcc", "-O0"), ("gcc", "-O2"), ("clang-19", "-O2")):
+        program = shapes(folder, compiler, level, "-fno-asynchronous-unwind-tables", "-fno-unwind-tables")
+        counts, shown = step("-s", 2003, "-k", 29, program)
+        assert counts["found-decoded"] >= 1000 and counts["found-signal"] >= 40, counts
+        for trust in ("registers", "cfi", "signal", "decoded"):
+            assert not counts[f"wrong-{trust}"], f"{counts}\n{shown}"
+
+
 @test("every instruction: a wrong rule is found")
 def planted_rule(folder):
     counts, _ = step("-n", 20000, shapes(folder, "gcc", "-O2"), planted=True)

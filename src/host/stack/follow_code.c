@@ -453,11 +453,18 @@ static bool is_return_place(struct fathom_follower *f, const struct state *s)
 	const uint64_t sp = s->value[SP];
 	const uint8_t word = f->arch->word;
 
-	if (sp < f->start_sp || sp % word || (s->calls && sp <= s->highest_call) ||
+	if (sp < f->start_sp || sp % word || (s->calls && sp < s->highest_call) ||
 	    find_store(f, s->stores, sp))
 		return false;
+	/*
+	 * A function that has no frame calls where its return address is on top. The stack is not
+	 * aligned then: compilers do that for functions that they know do not need it.
+	 */
+	if (s->calls && sp == s->highest_call)
+		return s->calls == CALL_MISALIGNED && word == 8 && sp == f->start_sp;
+	/* Where it begins is above calls only if what it pushed first is gone again. */
 	if (s->calls == CALL_ALIGNED)
-		return (sp + word) % 16 == 0;
+		return (sp + word) % 16 == 0 || (sp == f->start_sp && word == 8);
 	/* Some functions of i386 take arguments from the stack: the sum is wrong after one. */
 	return s->calls != (CALL_ALIGNED | CALL_MISALIGNED) || word == 8;
 }

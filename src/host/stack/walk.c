@@ -165,13 +165,30 @@ static struct known_pc *look_up(struct fathom_walker *w, uint64_t pc)
 	return k;
 }
 
-/* Returns whether @pc can be a return address: behind a call, in executable memory. */
-static bool is_return_address(struct fathom_walker *w, uint64_t pc)
+/* Returns whether at @pc the code begins by which signal handlers return. */
+static bool is_signal_return(struct fathom_walker *w, uint64_t pc)
+{
+	struct fathom_registers r = w->registers;
+	bool is_signal;
+
+	r.pc = pc;
+	(void)fathom_step_signal(w->arch, &w->memory, &r, &is_signal);
+	return is_signal;
+}
+
+/* Returns whether @pc is behind a call, in executable memory. */
+static bool is_behind_call(struct fathom_walker *w, uint64_t pc)
 {
 	struct fathom_place place;
 
 	return pc && !fathom_view_locate(w->view, pc - 1, &place) && place.is_code &&
 	       fathom_step_is_behind_call(w->arch, &w->memory, pc);
+}
+
+/* Returns whether @pc can be a return address: behind a call, or that of a signal handler. */
+static bool is_return_address(struct fathom_walker *w, uint64_t pc)
+{
+	return is_behind_call(w, pc) || (pc && is_signal_return(w, pc));
 }
 
 /*
@@ -206,7 +223,7 @@ static enum fathom_stop scan(struct fathom_walker *w)
 
 		if (!fathom_reader_uint(&w->stack, at, w->arch->word, w->memory.swap, &pc))
 			return i ? FATHOM_STOP_NO_RULE : FATHOM_STOP_UNREADABLE;
-		if (!is_return_address(w, pc))
+		if (!is_behind_call(w, pc))
 			continue;
 		r->known = 0;
 		r->pc = pc;

@@ -14,7 +14,7 @@ sys.path[:0] = [os.path.join(HERE, "..", "lib"), HERE]
 import peers  # noqa: E402
 import tap  # noqa: E402
 
-from ask import run  # noqa: E402
+from ask import FATHOM, records_of, run  # noqa: E402
 from building import build, core_of  # noqa: E402
 from living import Living  # noqa: E402
 from running import Running, state_of, wait_for_state  # noqa: E402
@@ -116,12 +116,14 @@ def compare(target, gdbs, folder, title, least, planted=False, peer_names=("gdb"
     return wrong
 
 
-def settle(pid):
+def settle(pid, stop=True):
     """Waits until all threads of @pid sleep, then stops them."""
     deadline = time.monotonic() + 30
     while any(state_of(f"{pid}/task/{tid}") != "S" for tid in os.listdir(f"/proc/{pid}/task")):
         assert time.monotonic() < deadline, "it does not come to rest"
         time.sleep(0.01)
+    if not stop:
+        return
     os.kill(pid, signal.SIGSTOP)
     wait_for_state(pid, "T")
 
@@ -178,6 +180,72 @@ def bash(folder):
     with Running(["bash", "-c", "f() { if [ $1 = 0 ]; then echo ready; read x; else f $(($1 - 1)); fi; }; f 10"]) as program:
         assert program.line() == "ready"
         check_beside(program.pid, folder, "bash", (1, 50))
+
+
+# What is known of a program ------------------------------------------------------------------------
+
+def stacks_of(pid, *options):
+    """The records of fathom stack: one for each thread."""
+    return records_of(run(FATHOM, "stack", "--json", "--names-only", "--no-cache", *options, pid, status=(0, 1)))
+
+
+def functions_of(thread):
+    return [f["symbol"] for f in thread["frames"]]
+
+
+LINKED = {"PIE": ("gcc", ["-fPIE", "-pie"]), "static": ("gcc", ["-static"]), "musl": ("musl-gcc", []),
+          "musl, static": ("musl-gcc", ["-static"])}
+
+
+def add_depth(name, pointer, depth):
+    @test(f"{depth} calls deep: {name}, {pointer[2:]}")
+    def _(folder):
+        compiler, options = LINKED[name]
+        with Running(threads(folder, 1, depth, pointer, *options, compiler=compiler)) as program:
+            assert program.line() == "ready"
+            wait_for_state(program.pid, "S")
+            thread, = stacks_of(program.pid, "--max-frames", 20000)
+            names = functions_of(thread)
+            # Between them nothing else, and behind them main.
+            first = names.index("deeper")
+            assert names[first:first + depth + 2] == ["deeper"] * (depth + 1) + ["main"], (names.count("deeper"), names[:5], names[-5:])
+            own = {f["trust"] for f in thread["frames"][first:first + depth + 2]}
+            assert own <= {"cfi", "decoded"}, own
+            assert thread["stop"] == "entry", (thread["stop"], names[-3:])
+
+
+for linked, with_pointer, how_deep in itertools.product(LINKED, ("-fomit-frame-pointer", "-fno-omit-frame-pointer"),
+                                                        (10, 100, 10000)):
+    add_depth(linked, with_pointer, how_deep)
+
+
+def check_unstopped(pid, title):
+    """Of the threads, which sleep, at most 5 % are stopped, and 99 % end in the entry."""
+    records = stacks_of(pid)
+    stopped = sum(r["pause_us"] > 0 for r in records)
+    whole = sum(r["stop"] == "entry" for r in records)
+    print(f"# {title}: {len(records)} threads, {stopped} stopped, {whole} whole")
+    assert stopped <= 0.05 * len(records) and whole >= 0.99 * len(records), (len(records), stopped, whole)
+
+
+@test("threads that sleep are not stopped: python3, 21 threads")
+def unstopped_python(_):
+    with Running(["/usr/bin/python3", "-c", PYTHON]) as program:
+        assert program.line() == "ready"
+        settle(program.pid, stop=False)
+        check_unstopped(program.pid, "python3")
+
+
+def add_unstopped(name):
+    @test(f"threads that sleep are not stopped: {name}")
+    def _(folder):
+        with Living(name, folder) as pid:
+            settle(pid, stop=False)
+            check_unstopped(pid, name)
+
+
+for quiet in ("perl", "gdb"):
+    add_unstopped(quiet)
 
 
 if __name__ == "__main__":

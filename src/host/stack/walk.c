@@ -20,6 +20,7 @@ struct known_pc {
 	bool is_jit;    /* of JIT code */
 	bool is_lost;   /* following the code led nowhere */
 	uint8_t reason; /* enum fathom_reason: why no module holds it */
+	bool is_entry;  /* in the first instructions of a program */
 	struct fathom_row row;
 };
 
@@ -124,6 +125,10 @@ static bool find_in_sframe(const struct fathom_walker *w, struct fathom_module *
 	       !fathom_sframe_find(&s, svma, w->arch, ret);
 }
 
+/* Bytes of code from which a program that has no call frame information there makes its first call.
+ */
+#define ENTRY_CODE 32
+
 /* Finds the row of @k->pc, which is in @place. */
 static void find_row(struct fathom_walker *w, const struct fathom_place *place, struct known_pc *k)
 {
@@ -132,6 +137,8 @@ static void find_row(struct fathom_walker *w, const struct fathom_place *place, 
 	struct fathom_fde fde;
 
 	k->bias = place->bias;
+	if (place->holder->module->main)
+		k->is_entry = svma - place->holder->module->main->image.entry < ENTRY_CODE;
 	/* LuaJIT's assembler describes its interpreter without a rule for the CFA. */
 	if (fathom_unwind_tables_find(tables, svma, &fde) ||
 	    fathom_row_reader_init(&w->reader, &fde, w->arch) ||
@@ -263,6 +270,9 @@ static enum fathom_stop step_by_guess(struct fathom_walker *w, bool is_return, s
 	enum fathom_stop stop;
 	uint8_t byte;
 
+	/* musl's first function has no caller, and nothing says so. */
+	if (k->is_entry)
+		return FATHOM_STOP_ENTRY;
 	/* A core without this code, whose file is not there: any guess may skip frames. */
 	if (!fathom_reader_read(w->memory.code, k->pc, &byte, sizeof byte)) {
 		w->reason = k->reason ? k->reason : (uint8_t)FATHOM_REASON_NO_FILE;

@@ -7,16 +7,17 @@ import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [os.path.join(HERE, "..", "lib"), HERE]
+sys.path[:0] = [os.path.join(HERE, "..", "lib"), os.path.join(HERE, "..", "stacks"), HERE]
 
 import kernel  # noqa: E402
 import tap  # noqa: E402
 
 import find  # noqa: E402
 import jit  # noqa: E402
+import peers  # noqa: E402
 
 from ask import run  # noqa: E402
-from living import PEERS, RANDOM_ADDRESSES, compare, named_data, random_data, why_guessed, why_mapped  # noqa: E402
+from living import PEERS, RANDOM_ADDRESSES, Living, compare, named_data, random_data, why_guessed, why_mapped  # noqa: E402
 
 TESTS = list(kernel.TESTS)
 
@@ -47,6 +48,20 @@ for real in ("node", "java", "luajit", "ruby", "lua", "gdb", "sqlite3", "php", "
         add_comparison(real, other)
         add_data(real, other)
         add_named(real, other)
+
+
+def add_stacks(program, peer_names):
+    """Stacks beside the peers that are an oracle there: gdb makes up frames in code without rules (V8, HotSpot)."""
+    def call():
+        with tempfile.TemporaryDirectory(prefix="fathom-real-") as folder, Living(program, folder) as pid:
+            peers.settle(pid)
+            wrong = peers.compare(pid, {peer: ["-p", pid] for peer in peer_names}, folder, program, (1, 8), peer_names=peer_names)
+            assert not wrong, "\n".join(wrong.values())
+    TESTS.append((f"stacks of {program} beside {' and '.join(peer_names)}", call))
+
+
+for real, oracles in (("node", ("gdb", "eu-stack")), ("luajit", ("gdb", "eu-stack")), ("java", ("eu-stack",))):
+    add_stacks(real, oracles)
 
 
 def add_longer(suite, name, questions):

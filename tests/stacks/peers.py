@@ -2,8 +2,11 @@
 """Stacks of a process or core as gdb, eu-stack and fathom have them: {tid: [(pc, sp or None)]}, innermost first."""
 import os
 import re
+import signal
+import time
 
 from ask import execute, run
+from running import state_of, wait_for_state
 
 GDB_SCRIPT = """
 import gdb
@@ -96,3 +99,30 @@ def differences(ours, how, theirs, peer):
 
 def at(frames, i):
     return "-" if i >= len(frames) else " ".join(f"{v:#x}" if v is not None else "?" for v in frames[i])
+
+
+def compare(target, gdbs, folder, title, least, planted=False, peer_names=("gdb", "eu-stack")):
+    """Compares the stacks of one state with those of two  Returns how many threads differ from one."""
+    ours, how = by_fathom(target, planted)
+    assert len(ours) >= least[0] and sum(map(len, ours.values())) >= least[1], \
+        f"{len(ours)} threads, {sum(map(len, ours.values()))} frames"
+    wrong = {}
+    for name in peer_names:
+        asked = (by_gdb if name == "gdb" else by_elfutils)(gdbs[name], folder)
+        different = differences(ours, how, asked, name)
+        print(f"# {title} beside {name}: {len(ours)} threads, {sum(map(len, ours.values()))} frames, "
+              f"{len(different)} threads differ")
+        wrong.update({(name, tid): text for tid, text in different.items()})
+    return wrong
+
+
+def settle(pid, stop=True):
+    """Waits until all threads of @pid sleep, then stops them."""
+    deadline = time.monotonic() + 30
+    while any(state_of(f"{pid}/task/{tid}") != "S" for tid in os.listdir(f"/proc/{pid}/task")):
+        assert time.monotonic() < deadline, "it does not come to rest"
+        time.sleep(0.01)
+    if not stop:
+        return
+    os.kill(pid, signal.SIGSTOP)
+    wait_for_state(pid, "T")

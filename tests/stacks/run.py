@@ -6,18 +6,17 @@ import os
 import re
 import signal
 import sys
-import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "lib"), HERE]
 
-import peers  # noqa: E402
 import tap  # noqa: E402
 
 from ask import FATHOM, records_of, run  # noqa: E402
 from building import build, core_of  # noqa: E402
 from living import Living  # noqa: E402
-from running import Running, state_of, wait_for_state  # noqa: E402
+from peers import compare, settle  # noqa: E402
+from running import Running, wait_for_state  # noqa: E402
 
 PROGRAMS = os.path.join(HERE, "programs")
 BUILD = os.environ["BUILD"]
@@ -99,33 +98,6 @@ ready.wait()
 print("ready", flush=True)
 input()
 """
-
-
-def compare(target, gdbs, folder, title, least, planted=False, peer_names=("gdb", "eu-stack"), explain=lambda _: None):
-    """Compares the stacks of one state with those of two peers. Returns how many threads differ from one."""
-    ours, how = peers.by_fathom(target, planted)
-    assert len(ours) >= least[0] and sum(map(len, ours.values())) >= least[1], \
-        f"{len(ours)} threads, {sum(map(len, ours.values()))} frames"
-    wrong = {}
-    for name in peer_names:
-        asked = (peers.by_gdb if name == "gdb" else peers.by_elfutils)(gdbs[name], folder)
-        different = peers.differences(ours, how, asked, name)
-        print(f"# {title} beside {name}: {len(ours)} threads, {sum(map(len, ours.values()))} frames, "
-              f"{len(different)} threads differ")
-        wrong.update({(name, tid): text for tid, text in different.items() if not explain(text)})
-    return wrong
-
-
-def settle(pid, stop=True):
-    """Waits until all threads of @pid sleep, then stops them."""
-    deadline = time.monotonic() + 30
-    while any(state_of(f"{pid}/task/{tid}") != "S" for tid in os.listdir(f"/proc/{pid}/task")):
-        assert time.monotonic() < deadline, "it does not come to rest"
-        time.sleep(0.01)
-    if not stop:
-        return
-    os.kill(pid, signal.SIGSTOP)
-    wait_for_state(pid, "T")
 
 
 def check_beside(pid, folder, title, least, **more):
@@ -246,6 +218,29 @@ def add_unstopped(name):
 
 for quiet in ("perl", "gdb"):
     add_unstopped(quiet)
+
+
+@test("a first thread that has ended: the others have their stacks")
+def first_thread_ended(folder):
+    with Running([*threads(folder, 4, 10)[:1], 4, 10, "leave"]) as program:
+        assert program.line() == "ready"
+        wait_for_state(program.pid, "Z")
+        first, *others = stacks_of(program.pid)
+        assert first["tid"] == program.pid and not first["frames"] and first["state"] == "Z", first
+        assert len(others) == 3 and all(t["stop"] == "entry" and functions_of(t).count("deeper") == 11 for t in others), others
+
+
+@test("threads that come and go meanwhile: who makes them has its whole stack, the others have no other's frames")
+def coming_and_going(folder):
+    with Running([*threads(folder, 1, 50), "churn"]) as program:
+        assert program.line() == "ready"
+        for _ in range(30):
+            for thread in stacks_of(program.pid):
+                names = functions_of(thread)
+                if thread["tid"] == program.pid:
+                    assert thread["stop"] == "entry" and names[-1] == "_start" and "main" in names, thread
+                else:
+                    assert not {"main", "churn", "_start"} & set(names), names
 
 
 if __name__ == "__main__":

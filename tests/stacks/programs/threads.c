@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * threads N DEPTH: N threads that sleep DEPTH calls deep, the first of them in main(). Then it prints "ready". What
- * they sleep in takes turns: a read, a mutex, a condition, a semaphore, a sleep, a poll.
+ * they sleep in takes turns: a read, a mutex, a condition, a semaphore, a sleep, a poll. With a third argument
+ * "leave" the first thread ends; with "churn" it makes others, which end at once, for as long as it runs.
  */
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -61,6 +63,26 @@ static void *run(void *kind)
 	return NULL;
 }
 
+static void *end_soon(void *unused)
+{
+	(void)unused;
+	usleep(500);
+	return NULL;
+}
+
+static void churn(void)
+{
+	pthread_t some[4];
+
+	for (;;) {
+		for (int i = 0; i < 4; i++)
+			if (pthread_create(&some[i], NULL, end_soon, NULL))
+				exit(1);
+		for (int i = 0; i < 4; i++)
+			pthread_join(some[i], NULL);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const int n = argc > 1 ? atoi(argv[1]) : 1;
@@ -78,6 +100,10 @@ int main(int argc, char **argv)
 	pthread_barrier_wait(&barrier);
 	printf("ready\n");
 	fflush(stdout);
+	if (argc > 3 && strcmp(argv[3], "leave") == 0)
+		pthread_exit(NULL);
+	if (argc > 3 && strcmp(argv[3], "churn") == 0)
+		churn();
 	sink = deeper(0, depth);
 	return 0;
 }

@@ -319,14 +319,17 @@ static void check(struct stepper *s)
 	static uint8_t copy[COPY];
 	struct fathom_walk_frames frames = { 0 };
 	struct fathom_registers r;
+	struct fathom_stack_piece piece;
 	struct fathom_walk w = { .registers = &r, .max_frames = MAX_DEPTH, .frames = &frames };
 
 	if (!take_changes(s))
 		return;
 	begin_view(s);
 	take_registers(&s->now, &r);
-	w.stack_avma = r.sp - 256;
-	w.stack = (struct fathom_bytes){ copy, read_memory(s, w.stack_avma, copy, sizeof copy) };
+	piece.avma = r.sp - 256;
+	piece.bytes = (struct fathom_bytes){ copy, read_memory(s, piece.avma, copy, sizeof copy) };
+	w.pieces = &piece;
+	w.n_pieces = 1;
 	if (fathom_walker_run(s->walker, &w))
 		fail("walk");
 	compare(s, &w);

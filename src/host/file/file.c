@@ -283,7 +283,7 @@ fathom_err fathom_file_open_cut(struct fathom_memory *m, const char *path, struc
 fathom_err fathom_file_open(struct fathom_memory *m, const char *path, struct fathom_file **ret,
 			    struct fathom_errinfo *reterr)
 {
-	struct fathom_file *f;
+	struct fathom_file *f = NULL;
 
 	FATHOM_TRY(fathom_file_open_cut(m, path, &f, reterr));
 	if (f->is_short) {

@@ -82,8 +82,9 @@ static void keep_stack(const struct live *l, struct reading *r, struct fathom_th
 		return;
 	free(r->stack);
 	r->stack = copy->stack;
-	r->stack_size = copy->stack_size;
-	r->stack_avma = copy->stack_avma;
+	/* The first piece: what a walk reads of other stacks is kept as memory. */
+	r->stack_size = copy->n_pieces ? copy->pieces[0].bytes.size : 0;
+	r->stack_avma = copy->pieces[0].avma;
 	copy->stack = NULL;
 }
 

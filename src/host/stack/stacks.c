@@ -94,9 +94,10 @@ static fathom_err walk_stored(struct fathom_stacks_work *w, struct fathom_thread
 			      const struct fathom_stored_thread *stored)
 {
 	const size_t first = w->frames.n;
+	const struct fathom_stack_piece piece = { stored->stack_avma, stored->stack };
 	struct fathom_walk walk = { .registers = r,
-				    .stack_avma = stored->stack_avma,
-				    .stack = stored->stack,
+				    .pieces = &piece,
+				    .n_pieces = stored->stack.size != 0,
 				    .pac_mask = stored->pac_mask,
 				    .max_frames = most_frames(w),
 				    .frames = &w->frames };

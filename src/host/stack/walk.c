@@ -214,6 +214,37 @@ static bool is_made_frame(struct fathom_walker *w)
 	       !fathom_view_locate(w->view, next.pc - 1, &place) && place.is_code;
 }
 
+/* How far behind its start a function may be executed: a scan believes no longer ones. */
+#define LONGEST_FUNCTION 65536
+
+/*
+ * Returns whether the call before @pc, a return address found by a scan, can have led to the code
+ * at the walk's pc. Of an indirect call nobody knows; a direct one leads to a function that starts
+ * a little before it, or to a stub that jumps on.
+ */
+static bool can_lead_here(struct fathom_walker *w, uint64_t pc)
+{
+	const struct fathom_reader *code = w->memory.code;
+	uint8_t call[5];
+	uint8_t stub[6];
+	uint64_t target;
+
+	if (w->arch->machine == EM_AARCH64 ||
+	    !fathom_reader_read(code, pc - 5, call, sizeof call) || call[0] != 0xe8)
+		return true;
+	target = pc + (uint64_t)(int64_t)(int32_t)load_u32(call + 1, w->memory.swap);
+	if (w->arch->word == 4)
+		target = (uint32_t)target;
+	if (target <= w->registers.pc && w->registers.pc - target < LONGEST_FUNCTION)
+		return true;
+	/* endbr64, as PLTs with it have */
+	if (fathom_reader_read(code, target, stub, 4) &&
+	    load_u32(stub, w->memory.swap) == 0xfa1e0ff3)
+		target += 4;
+	return fathom_reader_read(code, target, stub, sizeof stub) &&
+	       ((stub[0] == 0xff && stub[1] == 0x25) || (stub[0] == 0xf2 && stub[1] == 0xff));
+}
+
 /* Words that a scan looks at. */
 #define SCAN_WORDS 512
 

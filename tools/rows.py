@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 """Compares the rows that fathom reads in call frame information with readelf's.
 
-rows.py ROWS REPORT FILE...: compares all rows of each FILE, as ROWS (tests/unwind/rows.c) prints them, with
-`readelf -wF`: address, CFA and the rule of each general register. Writes a Markdown report; ends with
-status 1 if anything differs.
+rows.py ROWS RULES REPORT FILE...: compares all rows of each FILE, as ROWS (tests/unwind/rows.c) prints them, with
+`readelf -wF`: address, CFA and the rule of each general register. RULES (tests/unwind/rules.c) compares the table of
+unwind rules of each FILE with its rows. Writes a Markdown report; ends with status 1 if anything differs.
 
 readelf prints no row of an FDE without instructions: its rows are those of its CIE. It prints rows without code,
 and "u" for what is undefined as for what is not stated. Expressions are compared as such, without their bytes.
@@ -158,10 +158,21 @@ def differences(ours, theirs):
     return out
 
 
+def rules_line(rules, path):
+    """The row of the report about the table of rules of @path, and how many rows are wrong in it."""
+    printed = subprocess.run([rules, path], capture_output=True, text=True, check=True).stdout
+    words = re.search(r"^rows .*", printed, re.M)[0].split()
+    at = words.index("kinds")
+    n = {k: int(v) for k, v in zip([*words[:at:2], *words[at + 10::2]], [*words[1:at:2], *words[at + 11::2]])}
+    other = int(words[at + 9])
+    return (f"| {path} | {n['rows']:,} | {n['wrong']:,} | {other:,} | {n['kept']:,} | {n['rules']:,} | {n['bytes'] / n['kept']:.2f} | "
+            f"{n['rows'] / n['made'] * 1e3:.0f} |\n", n["wrong"])
+
+
 def main():
-    rows, report, *paths = sys.argv[1:]
+    rows, rules, report, *paths = sys.argv[1:]
     paths = list(dict.fromkeys(map(os.path.realpath, paths)))
-    total, wrong = 0, 0
+    total, wrong, tables = 0, 0, []
     with open(report, "w", encoding="utf-8") as out:
         out.write("# Rows of call frame information: fathom against readelf\n\nMade by `./dev rows`: every row of these files as "
                   "`readelf -wF` has it: address, CFA, rule of each general register. Expressions are compared as such, not "
@@ -180,8 +191,17 @@ def main():
             print(f"{path}: {fdes:,} FDEs, {theirs.n:,} rows, {len(differ):,} differ", flush=True)
             found += [f"- {path}: {line}" for line in differ[:10]]
             total, wrong = total + theirs.n, wrong + len(differ)
+            line, n_wrong = rules_line(rules, path)
+            tables.append(line)
+            wrong += n_wrong
         out.write("\nReading is timed on one processor, by its clock, once the pages are there; FDEs and CIEs are read as well.\n")
         out.writelines(f"\n{line}" for line in found)
+        out.write("\n## Tables of rules\n\nThe table that `fathom_unwind_table_make()` makes of each file, against its rows: the rule of "
+                  "the first and of the last byte of each row leads to the same pc, sp and frame pointer. \"other\" are rows that no rule "
+                  "can say. Bytes are those of the table for each row of it, its different rules included.\n\n"
+                  "| file | rows | wrong | other | rows of the table | different rules | bytes a row | million rows a second |\n"
+                  "|---|---|---|---|---|---|---|---|\n")
+        out.writelines(tables)
     print(f"{total:,} rows; {wrong} FDEs differ")
     return 1 if wrong or not total else 0
 

@@ -65,6 +65,54 @@ def aarch64(_):
     compare("/usr/aarch64-linux-gnu/lib/libc.so.6", 10000)
 
 
+KINDS = ["none", "sp", "fp", "register", "at-fp", "plt", "signal", "end", "other"]
+
+
+def rules(*arguments):
+    """What tests/unwind/rules.c says of each file: a dictionary, and the rows of each kind."""
+    found = []
+    for line in ask.run(*WRAPPER, os.path.join(BUILD, "tests", "rules"), *arguments).splitlines():
+        words = line.split()
+        if words[0] == "rows":
+            at = words.index("kinds")
+            kinds = dict(zip(KINDS, map(int, words[at + 1:at + 1 + len(KINDS)])))
+            rest = words[:at] + words[at + 1 + len(KINDS):]
+            found.append(dict(zip(rest[::2], map(int, rest[1::2]))) | {"kinds": kinds})
+        else:
+            assert words[0] == "wrong" or (words[0] == "file" and words[2] == "0"), line
+    return found
+
+
+def compare_rules(path, least, other):
+    """The rules of the file at @path lead where its rows lead; at most @other rows have none."""
+    (found,) = rules(path)
+    print(f"# {path}: {found}")
+    assert found["wrong"] == 0 and found["rows"] >= least and found["gaps"] > 100 and not found["hidden"], found
+    assert found["kinds"]["other"] <= other and sum(found["kinds"].values()) == found["rows"], found
+    assert found["bytes"] <= 4.5 * found["kept"], found
+
+
+RULES = {  # rows, and those of them that no rule can say: expressions of hand-written code
+    "libc": (lambda: library("libc.so.6"), 10000, 10),
+    "libstdc++": (lambda: library("libstdc++.so.6"), 10000, 0),
+    "libfathom": (lambda: os.path.join(BUILD, "src", "libfathom.so"), 5000, 0),
+    "python": (lambda: "/usr/bin/python3", 5000, 0),
+    "a libc for i686": (lambda: "/usr/i686-linux-gnu/lib/libc.so.6", 10000, 20),
+    "a libc for aarch64": (lambda: "/usr/aarch64-linux-gnu/lib/libc.so.6", 10000, 10),
+}
+
+for _name, (_path, _least, _other) in RULES.items():
+    @test(f"the rules of {_name} lead where its rows lead, at the first and the last byte of each row")
+    def rules_of(_, path=_path, least=_least, other=_other):
+        compare_rules(path(), least, other)
+
+
+@test("the comparison finds a rule that is wrong")
+def spoiled(_):
+    (found,) = rules("--spoil", library("libc.so.6"))
+    assert found["wrong"] > 100, found
+
+
 SOURCE = r"""
 extern int printf(const char *, ...);
 __attribute__((noinline)) int many(int a, int b, int c, int d, int e, int f, int g)

@@ -355,6 +355,34 @@ def storm(folder):
     assert known > 50 and 10 < named < known, (known, named)
 
 
+def add_shadow(options):
+    @test(f"a shadow of the call stack at any instruction, in two threads: {' '.join(options)}")
+    def _(folder):
+        plain()
+        work = os.path.join(folder, "shadowed.o")
+        run("g++", *options, "-g", "-finstrument-functions", "-fno-optimize-sibling-calls", "-c", "-o", work,
+            os.path.join(PROGRAMS, "shadowed.cc"))
+        path = os.path.join(folder, "shadow")
+        run("gcc", *options, "-g", "-I", os.path.join(TOP, "include"), "-o", path, os.path.join(PROGRAMS, "shadow.c"), work, LIBRARY,
+            *codecs(), "-lstdc++", "-ldl", "-lpthread")
+        (line,) = check(path, library(folder, "one.so"), "2")
+        n = dict(zip(line.split()[::2], map(int, line.split()[1::2])))
+        print(f"# {line}")
+        assert n["samples"] > 500 and n["stable"] > 200 and n["transit"] > 20 and n["nested"] > 20, n
+        assert n["frames"] > 4 * n["samples"] and n["torn"] < n["samples"] / 20, n
+
+
+for shadow_options in (["-O0"], ["-O2"], ["-O3", "-fno-omit-frame-pointer"], ["-O1", "-fcf-protection=full", "-mavx2"]):
+    add_shadow(shadow_options)
+
+
+@test("stacks that end or are damaged: an overflow, calls to no code, chains that loop, pages that are not there; libraries that were not prepared")
+def corners(folder):
+    late = os.path.join(folder, "late.so")
+    run("gcc", "-O2", "-shared", "-fPIC", "-o", late, os.path.join(PROGRAMS, "late.c"))
+    check(build(folder, "corners"), late)
+
+
 @test("nothing stays open; memory that is not there is not read; a child is named, too")
 def quiet(folder):
     check(build(folder, "quiet"))

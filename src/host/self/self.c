@@ -603,6 +603,9 @@ static bool init_rules(struct host_self *h)
 	if (!(h->flags & FATHOM_SELF_UNWIND))
 		return true;
 	h->self.rules = calloc(FATHOM_SELF_RULES, sizeof *h->self.rules);
+	/* The first trace finds all pages of it there. */
+	for (size_t i = 0; h->self.rules && i < FATHOM_SELF_RULES; i++)
+		atomic_store_explicit(&h->self.rules[i].key, 0, memory_order_relaxed);
 	return h->self.rules != NULL;
 }
 

@@ -86,6 +86,15 @@
 /* One expression of call frame information: operations that are run, and values on its stack. */
 #define FATHOM_EXPRESSION_STEPS 1000
 #define FATHOM_EXPRESSION_DEPTH 64
+/*
+ * Call frame information that is read from this process's own memory: bytes of a CIE and of an FDE,
+ * in which larger ones are cut off; rows of a table of FDEs; frames that are walked again because a
+ * rule needs a register that rules do not follow.
+ */
+#define FATHOM_MAX_OWN_CIE     256
+#define FATHOM_MAX_OWN_FDE     1024
+#define FATHOM_MAX_TABLE_ROWS  (1u << 26)
+#define FATHOM_MAX_WALKED_ANEW 64
 /* Code units (bytes, or wider) that one directive of the signal-safe formatter reads. */
 #define FATHOM_MAX_FORMAT_TEXT (1u << 16)
 /*

@@ -391,13 +391,27 @@ fathom_err fathom_cfi_section(const struct fathom_cfi *cfi, struct fathom_bytes 
 	return FATHOM_OK;
 }
 
-/* Returns word @i of the table: an svma, stated from the header at @svma. */
-static uint64_t table_word(const struct fathom_cfi *cfi, const uint8_t *table, uint64_t svma,
-			   uint64_t i)
+/* A word is a distance from the header. */
+uint64_t fathom_cfi_table_word(const struct fathom_cfi *cfi, const uint8_t *table,
+			       uint64_t header_svma, uint64_t i)
 {
 	const int32_t distance = (int32_t)load_u32(table + 4 * i, cfi->swap);
 
-	return truncate_address(cfi, svma + (uint64_t)distance);
+	return truncate_address(cfi, header_svma + (uint64_t)distance);
+}
+
+fathom_err fathom_cfi_find_table(const struct fathom_cfi *cfi, struct fathom_bytes header,
+				 uint64_t header_svma, struct fathom_cfi_table *ret)
+{
+	struct header h;
+
+	FATHOM_TRY(read_header(cfi, header, header_svma, &h));
+	if (!h.has_count || h.table_encoding != TABLE_ENCODING)
+		return FATHOM_E_UNSUPPORTED;
+	if (!cur_ok(&h.c))
+		return FATHOM_E_CORRUPT;
+	*ret = (struct fathom_cfi_table){ (uint64_t)(h.c.p - header.data), h.count };
+	return FATHOM_OK;
 }
 
 fathom_err fathom_cfi_search(const struct fathom_cfi *cfi, struct fathom_bytes header,
@@ -412,10 +426,11 @@ fathom_err fathom_cfi_search(const struct fathom_cfi *cfi, struct fathom_bytes h
 		return FATHOM_E_UNSUPPORTED;
 	if (!cur_ok(&h.c) || h.section != cfi->svma || h.count > cur_left(&h.c) / 8)
 		return FATHOM_E_CORRUPT;
-	upto = FATHOM_BISECT(h.count, i, table_word(cfi, h.c.p, header_svma, 2 * i) <= pc);
+	upto = FATHOM_BISECT(h.count, i,
+			     fathom_cfi_table_word(cfi, h.c.p, header_svma, 2 * i) <= pc);
 	if (!upto)
 		return FATHOM_END;
-	svma = table_word(cfi, h.c.p, header_svma, 2 * upto - 1);
+	svma = fathom_cfi_table_word(cfi, h.c.p, header_svma, 2 * upto - 1);
 	if (svma < cfi->svma || svma - cfi->svma >= cfi->section.size)
 		return FATHOM_END;
 	*ret_off = svma - cfi->svma;

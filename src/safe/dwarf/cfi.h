@@ -130,6 +130,31 @@ fathom_err fathom_cfi_section(const struct fathom_cfi *cfi, struct fathom_bytes 
 fathom_err fathom_cie_pointer(const struct fathom_cie *cie, struct fathom_cursor *c,
 			      uint64_t *ret_svma);
 
+/* Where the sorted table of an .eh_frame_hdr is. Its rows are two words (fathom_cfi_table_word()).
+ */
+struct fathom_cfi_table {
+	uint64_t off;   /* in the header */
+	uint64_t count; /* rows */
+};
+
+/*
+ * Finds the sorted table behind the head of @header (.eh_frame_hdr at @header_svma), of which
+ * FATHOM_CFI_HEAD bytes are enough. FATHOM_E_UNSUPPORTED if there is none, or one of another kind
+ * than all linkers write.
+ */
+fathom_err fathom_cfi_find_table(const struct fathom_cfi *cfi, struct fathom_bytes header,
+				 uint64_t header_svma, struct fathom_cfi_table *ret);
+
+/* Bytes of the longest head of an .eh_frame_hdr: four encodings, an address, a number. */
+#define FATHOM_CFI_HEAD 20
+
+/* Bytes of a row of the sorted table: where a function starts, and where its FDE is. */
+#define FATHOM_CFI_TABLE_ROW 8
+
+/* Returns the svma in word @i of @table, of the header at @header_svma. */
+uint64_t fathom_cfi_table_word(const struct fathom_cfi *cfi, const uint8_t *table,
+			       uint64_t header_svma, uint64_t i);
+
 /*
  * Searches the sorted table of @header (.eh_frame_hdr at @header_svma) for @pc. Returns the offset
  * of the FDE that starts last at or before @pc; FATHOM_END if none does; or an error if there is no

@@ -2,7 +2,7 @@
 #include "safe/self/loader.h"
 
 /*
- * glibc's struct dl_find_object (dlfcn.h); other C libraries lack it. What follows these fields
+ * glibc's struct dl_find_object (dlfcn.h); other C libraries lack it. What follows the named fields
  * differs between processors, and is not read.
  */
 struct found {
@@ -10,7 +10,8 @@ struct found {
 	void *start;
 	void *end;
 	void *link_map;
-	unsigned long long rest[16];
+	void *header;
+	unsigned long long rest[15];
 };
 
 /* The C library's name for it. */
@@ -28,6 +29,6 @@ bool fathom_self_object_at(uintptr_t avma, struct fathom_self_object *ret)
 	if (!_dl_find_object || _dl_find_object((void *)avma, &f))
 		return false;
 	*ret = (struct fathom_self_object){ (uintptr_t)f.start, (uintptr_t)f.end,
-					    (uintptr_t)f.link_map };
+					    (uintptr_t)f.link_map, (uintptr_t)f.header };
 	return true;
 }

@@ -16,6 +16,7 @@ struct fathom_self_object {
 	uintptr_t start; /* avma; of all that is mapped, gaps included */
 	uintptr_t end;
 	uintptr_t link_map; /* struct link_map * */
+	uintptr_t header;   /* .eh_frame_hdr; 0 if there is none */
 };
 
 /* Finds the object that @avma is in. Returns false if there is none, or no _dl_find_object(). */

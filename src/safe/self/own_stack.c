@@ -3,14 +3,19 @@
  * Unwinds the calling thread: fathom_unwind().
  *
  * A frame costs a look into the cache of rules, keyed by pc, two loads from the stack, and no
- * system call. What is not in the cache is looked up in the table of its module; a signal frame, or
- * code without rules, takes the steps that other processes' stacks take (safe/unwind/step.h), by
- * checked reads.
+ * system call. What is not in the cache is looked up in the table of its module; code of modules
+ * that were not prepared in what they have in memory (own_rows.h); a signal frame, or code without
+ * rules, takes the steps that other processes' stacks take (safe/unwind/step.h), by checked reads.
+ *
+ * Rules follow pc, stack pointer and frame pointer. Where another register is needed, the frames
+ * from the last one whose registers are all known are walked anew, by rows.
  */
+#include "safe/base/limits.h"
 #include "safe/base/pc.h"
 #include "safe/base/peek.h"
 #include "safe/base/sys.h"
 #include "safe/self/own_context.h"
+#include "safe/self/own_rows.h"
 #include "safe/self/own_stack.h"
 #include "safe/self/table.h"
 #include "safe/unwind/epilogue.h"
@@ -31,7 +36,15 @@ struct walk {
 	uint8_t kind;                       /* enum fathom_pc_kind, of pc */
 	uint8_t trust;                      /* the least reliable so far */
 	uint8_t latest;                     /* trust of the last step */
-	const struct fathom_registers *all; /* of an interrupted frame; NULL: of a caller */
+	const struct fathom_registers *all; /* more registers of this frame; NULL: none are known */
+	/* Of the last interrupted frame; NULL: none yet. */
+	const struct fathom_registers *interrupted;
+};
+
+/* Where registers are kept that walk.all and walk.interrupted point to. */
+struct room {
+	struct fathom_registers interrupted;
+	struct fathom_registers caller;
 };
 
 /* Checked reads ------------------------------------------------------------------------------ */
@@ -44,6 +57,21 @@ static size_t read_checked(void *data, uint64_t avma, void *to, size_t size)
 
 static const struct fathom_reader checked = { .read = read_checked };
 static const struct fathom_step_memory memory = { .stack = &checked, .code = &checked };
+
+static uintptr_t load(uintptr_t avma);
+
+/* Reads words of the stack that is known without a system call. */
+static size_t read_known(void *data, uint64_t avma, void *to, size_t size)
+{
+	const struct walk *w = data;
+	uintptr_t word;
+
+	if (size != WORD || avma % WORD || avma < w->low || avma >= w->high)
+		return fathom_peek(avma, to, size);
+	word = load((uintptr_t)avma);
+	memcpy(to, &word, size);
+	return size;
+}
 
 /* Finds out how much of the stack around @avma can be read; returns false if nothing. */
 static bool prove(struct walk *w, uintptr_t avma)
@@ -79,10 +107,15 @@ __attribute__((no_sanitize("address"))) static uintptr_t load(uintptr_t avma)
 /* Rules -------------------------------------------------------------------------------------- */
 
 /*
- * A rule in 64 bits: kind 4, flags 4, ra_offset 16, fp_offset 16, cfa_offset 23, from low to high;
- * the highest bit says that it is not plain.
+ * A rule in 64 bits: kind 4, flags 4, ra_offset 8, fp_offset 12, cfa_offset 23, next 12, from low
+ * to high; the highest bit says that it is not plain. next is the slot of the rule of a caller that
+ * was met before, 0 if none was: there it is looked for first, while the return address is still
+ * being loaded. It is written once, so that threads do not take the line from each other.
  */
-#define NOT_PLAIN (UINT64_C(1) << 63)
+#define NOT_PLAIN  (UINT64_C(1) << 63)
+#define NEXT_SHIFT 51
+#define NEXT       ((uint64_t)(FATHOM_SELF_RULES - 1) << NEXT_SHIFT)
+_Static_assert(FATHOM_SELF_RULES == 1 << 12, "next has 12 bits");
 
 /* Flags of rules that need more than the CFA, the return address and a saved frame pointer. */
 #define SPECIAL (FATHOM_UNWIND_FP_LOST | FATHOM_UNWIND_FP_BY_FP | FATHOM_UNWIND_RA_SIGNED)
@@ -96,9 +129,9 @@ static uint64_t pack(const struct fathom_unwind_rule *r)
 	const bool is_plain = (r->kind == FATHOM_UNWIND_SP || r->kind == FATHOM_UNWIND_FP) &&
 			      !(r->flags & SPECIAL) && r->ra_offset;
 
-	return (uint64_t)r->kind | (uint64_t)r->flags << 4 | (uint64_t)(uint16_t)r->ra_offset << 8 |
-	       (uint64_t)(uint16_t)r->fp_offset << 24 |
-	       (uint64_t)((uint32_t)r->cfa_offset & 0x7fffff) << 40 | (is_plain ? 0 : NOT_PLAIN);
+	return (uint64_t)r->kind | (uint64_t)r->flags << 4 | (uint64_t)(uint8_t)r->ra_offset << 8 |
+	       (uint64_t)((uint16_t)r->fp_offset & 0xfff) << 16 |
+	       (uint64_t)((uint32_t)r->cfa_offset & 0x7fffff) << 28 | (is_plain ? 0 : NOT_PLAIN);
 }
 
 static inline uint8_t kind_of(uint64_t rule)
@@ -113,17 +146,29 @@ static inline uint8_t flags_of(uint64_t rule)
 
 static inline intptr_t ra_of(uint64_t rule)
 {
-	return (intptr_t)(int16_t)(rule >> 8) * (intptr_t)WORD;
+	return (intptr_t)(int8_t)(rule >> 8) * (intptr_t)WORD;
 }
 
 static inline intptr_t fp_of(uint64_t rule)
 {
-	return (intptr_t)(int16_t)(rule >> 24) * (intptr_t)WORD;
+	return (intptr_t)((int64_t)(rule << 36) >> 52) * (intptr_t)WORD;
 }
 
 static inline intptr_t cfa_of(uint64_t rule)
 {
-	return (intptr_t)((int64_t)(rule << 1) >> 41);
+	return (intptr_t)((int64_t)(rule << 13) >> 41);
+}
+
+static inline size_t next_of(uint64_t rule)
+{
+	return (rule & NEXT) >> NEXT_SHIFT;
+}
+
+/* Returns whether the offsets of @r fit the 64 bits. */
+static bool fits(const struct fathom_unwind_rule *r)
+{
+	return r->ra_offset >= INT8_MIN && r->ra_offset <= INT8_MAX && r->fp_offset >= -0x800 &&
+	       r->fp_offset < 0x800;
 }
 
 /* Kinds whose rules need nothing but these 64 bits. */
@@ -133,21 +178,51 @@ static bool is_packed(const struct fathom_unwind_rule *r)
 	       r->kind == FATHOM_UNWIND_AT_FP || r->kind == FATHOM_UNWIND_END;
 }
 
-static struct fathom_self_rule *slot_of(const struct walk *w, uintptr_t at)
+static inline size_t slot_of(uintptr_t at)
 {
-	/* Cheap: the next frame waits for it. The low bits of return addresses are random. */
-	return &w->self->rules[(at ^ at >> 11) & (FATHOM_SELF_RULES - 1)];
+	/* The low bits of return addresses are random. */
+	return (at ^ at >> 11) & (FATHOM_SELF_RULES - 1);
+}
+
+/*
+ * Returns the key of the rule of the code at @at. The multiplication keeps two words that different
+ * threads have stored from looking as if they belonged together.
+ */
+static inline uint64_t key_of(const struct walk *w, uintptr_t at, uint64_t rule)
+{
+	return (rule & ~NEXT) * UINT64_C(0x9e3779b97f4a7c15) ^ at ^ w->generation;
+}
+
+/* Reads the rule in @slot; returns false if it is not that of the code at @at. */
+static inline bool read_slot(const struct walk *w, size_t slot, uintptr_t at, uint64_t *ret)
+{
+	const struct fathom_self_rule *s = &w->self->rules[slot];
+	const uint64_t rule = atomic_load_explicit(&s->rule, memory_order_relaxed);
+	const uint64_t key = atomic_load_explicit(&s->key, memory_order_relaxed);
+
+	*ret = rule;
+	return key == key_of(w, at, rule) && kind_of(rule);
 }
 
 /* Finds the rule in the cache; returns false if it is not there. */
 static inline bool find_kept(const struct walk *w, uintptr_t at, uint64_t *ret)
 {
-	const struct fathom_self_rule *slot = slot_of(w, at);
-	const uint64_t rule = atomic_load_explicit(&slot->rule, memory_order_relaxed);
-	const uint64_t key = atomic_load_explicit(&slot->key, memory_order_relaxed);
+	return read_slot(w, slot_of(at), at, ret);
+}
 
-	*ret = rule;
-	return (key ^ rule) == ((uint64_t)at ^ w->generation) && kind_of(rule);
+static void keep_rule(const struct walk *w, uintptr_t at, uint64_t rule)
+{
+	struct fathom_self_rule *slot = &w->self->rules[slot_of(at)];
+
+	atomic_store_explicit(&slot->rule, rule, memory_order_relaxed);
+	atomic_store_explicit(&slot->key, key_of(w, at, rule), memory_order_relaxed);
+}
+
+/* Notes in @slot, which has @rule, that its caller's rule is in slot @next. */
+static void set_next(const struct walk *w, size_t slot, uint64_t rule, size_t next)
+{
+	atomic_store_explicit(&w->self->rules[slot].rule, rule | (uint64_t)next << NEXT_SHIFT,
+			      memory_order_relaxed);
 }
 
 /* Steps -------------------------------------------------------------------------------------- */
@@ -157,7 +232,7 @@ static enum fathom_stop go_to(struct walk *w, uintptr_t pc, uintptr_t sp)
 	if (!pc)
 		return FATHOM_STOP_ENTRY;
 	/* Callers are further out. */
-	if (sp <= w->sp && !w->all)
+	if (sp <= w->sp && w->kind != FATHOM_PC_EXACT)
 		return FATHOM_STOP_LOOP;
 	w->pc = pc;
 	w->sp = sp;
@@ -179,7 +254,7 @@ static inline enum fathom_stop step_to(struct walk *w, uint64_t rule, uintptr_t 
 		if (!is_readable(w, cfa + (uintptr_t)ra))
 			return FATHOM_STOP_UNREADABLE;
 		pc = load(cfa + (uintptr_t)ra);
-	} else if (w->all && w->arch->link != FATHOM_NO_REGISTER) {
+	} else if (w->all && fathom_register_known(w->all, w->arch->link)) {
 		pc = (uintptr_t)w->all->value[w->arch->link];
 	} else {
 		return FATHOM_STOP_REGISTER;
@@ -288,8 +363,16 @@ static enum fathom_stop step_epilogue(struct walk *w)
 	return FATHOM_STOP_NONE;
 }
 
-/* Where the registers of an interrupted frame are kept while its caller is looked for. */
-static enum fathom_stop step_signal(struct walk *w, struct fathom_registers *room, bool *ret_is)
+/* Goes to the interrupted frame whose registers are @r. */
+static void interrupt(struct walk *w, const struct fathom_registers *r, struct room *room)
+{
+	room->interrupted = *r;
+	take_registers(w, r);
+	w->kind = FATHOM_PC_EXACT;
+	w->all = w->interrupted = &room->interrupted;
+}
+
+static enum fathom_stop step_signal(struct walk *w, struct room *room, bool *ret_is)
 {
 	struct fathom_registers r = registers_of(w);
 	enum fathom_stop stop;
@@ -298,11 +381,23 @@ static enum fathom_stop step_signal(struct walk *w, struct fathom_registers *roo
 	if (!*ret_is || stop)
 		return stop;
 	trust(w, FATHOM_TRUST_SIGNAL);
-	*room = r;
-	take_registers(w, &r);
-	w->kind = FATHOM_PC_EXACT;
-	w->all = room;
+	interrupt(w, &r, room);
 	return FATHOM_STOP_NONE;
+}
+
+/* Steps behind the instructions by which an exception leaves its own frames. */
+static enum fathom_stop step_eh_return(struct walk *w, struct room *room, bool *ret_is)
+{
+	struct fathom_registers r = registers_of(w);
+	enum fathom_stop stop;
+
+	*ret_is = false;
+	if (!w->all)
+		return FATHOM_STOP_NONE;
+	stop = fathom_step_eh_return(w->arch, &memory, &r, ret_is);
+	if (*ret_is && !stop)
+		interrupt(w, &r, room);
+	return stop;
 }
 
 /* Steps from a call to where no code is: the return address is where the call has put it. */
@@ -320,49 +415,125 @@ static enum fathom_stop step_bad_call(struct walk *w)
 	return FATHOM_STOP_NONE;
 }
 
+/*
+ * Finds more registers of the frame at hand by walking anew, by rows, from the last frame that was
+ * interrupted. Returns false if that does not lead here.
+ */
+static bool walk_anew(struct walk *w, struct room *room)
+{
+	const struct fathom_reader reader = { .read = read_known, .data = w };
+	const struct fathom_step_memory m = { .stack = &reader, .code = &checked };
+	uint8_t kind = FATHOM_PC_EXACT;
+	bool is_signal = false;
+
+	if (!w->interrupted || w->all)
+		return false;
+	room->caller = *w->interrupted;
+	for (int i = 0; i < FATHOM_MAX_WALKED_ANEW && !is_signal; i++) {
+		if (fathom_own_step_row((uintptr_t)fathom_pc_subtract(room->caller.pc, kind),
+					w->arch, &m, &room->caller, &is_signal))
+			return false;
+		kind = FATHOM_PC_RETURN;
+		if (room->caller.pc == w->pc && room->caller.sp == w->sp) {
+			w->all = &room->caller;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Steps by the row that the code's module has in memory. */
+static enum fathom_stop step_row(struct walk *w, uintptr_t at, struct room *room)
+{
+	const struct fathom_reader reader = { .read = read_known, .data = w };
+	const struct fathom_step_memory m = { .stack = &reader, .code = &checked };
+	struct fathom_registers r = registers_of(w);
+	bool is_signal;
+	enum fathom_stop stop = fathom_own_step_row(at, w->arch, &m, &r, &is_signal);
+
+	if (stop == FATHOM_STOP_REGISTER && walk_anew(w, room)) {
+		r = *w->all;
+		stop = fathom_own_step_row(at, w->arch, &m, &r, &is_signal);
+	}
+	if (stop)
+		return stop;
+	if (is_signal) {
+		trust(w, FATHOM_TRUST_SIGNAL);
+		interrupt(w, &r, room);
+		return FATHOM_STOP_NONE;
+	}
+	if (r.sp <= w->sp && w->kind != FATHOM_PC_EXACT)
+		return FATHOM_STOP_LOOP;
+	take_registers(w, &r);
+	room->caller = r;
+	w->all = &room->caller;
+	w->kind = FATHOM_PC_RETURN;
+	return FATHOM_STOP_NONE;
+}
+
+/* Steps by a rule whose CFA counts from another register. */
+static enum fathom_stop step_register(struct walk *w, const struct fathom_unwind_rule *rule,
+				      struct room *room)
+{
+	if ((!w->all && !walk_anew(w, room)) || !fathom_register_known(w->all, rule->number))
+		return FATHOM_STOP_REGISTER;
+	return step_to(w, pack(rule),
+		       (uintptr_t)w->all->value[rule->number] + (uintptr_t)rule->cfa_offset);
+}
+
+/* Steps where no rule says how. */
+static enum fathom_stop step_without_rule(struct walk *w, uintptr_t at, bool has_row,
+					  struct room *room)
+{
+	bool is_signal = false;
+	uint8_t byte;
+	enum fathom_stop stop = step_signal(w, room, &is_signal);
+
+	if (is_signal)
+		return stop;
+	if (w->kind == FATHOM_PC_EXACT && fathom_peek(w->pc, &byte, 1) != 1)
+		return step_bad_call(w);
+	stop = step_row(w, at, room);
+	if (stop != FATHOM_STOP_NO_RULE || has_row)
+		return stop;
+	stop = step_epilogue(w);
+	return stop ? step_frame_pointer(w) : stop;
+}
+
 /* Steps where the cache has no rule. */
-static enum fathom_stop step_slowly(struct walk *w, uintptr_t at, struct fathom_registers *room)
+static enum fathom_stop step_slowly(struct walk *w, uintptr_t at, struct room *room)
 {
 	struct fathom_unwind_rule rule;
-	bool is_signal = false;
+	bool is_eh_return;
 	bool stays;
-	uint8_t byte;
 	enum fathom_stop stop;
 
 	rule = fathom_self_find_rule(w->self, at, &stays);
+	if (!fits(&rule))
+		return step_without_rule(w, at, true, room);
+	/* Functions that end so have a frame pointer. */
+	if (rule.kind == FATHOM_UNWIND_FP && w->kind == FATHOM_PC_EXACT) {
+		stop = step_eh_return(w, room, &is_eh_return);
+		if (is_eh_return)
+			return stop;
+	}
 	if (is_packed(&rule)) {
 		const uint64_t packed = pack(&rule);
-		struct fathom_self_rule *slot = slot_of(w, at);
 
-		if (stays) {
-			atomic_store_explicit(&slot->rule, packed, memory_order_relaxed);
-			atomic_store_explicit(&slot->key, packed ^ at ^ w->generation,
-					      memory_order_relaxed);
-		}
+		if (stays)
+			keep_rule(w, at, packed);
 		return step_packed(w, packed);
 	}
 	if (rule.kind == FATHOM_UNWIND_PLT)
 		return step_to(w, pack(&rule),
 			       w->sp + (uintptr_t)rule.cfa_offset +
 				       ((w->pc & 15) >= rule.number ? WORD : 0));
-	if (rule.kind == FATHOM_UNWIND_REGISTER) {
-		if (!w->all || !fathom_register_known(w->all, rule.number))
-			return FATHOM_STOP_REGISTER;
-		return step_to(w, pack(&rule),
-			       (uintptr_t)w->all->value[rule.number] + (uintptr_t)rule.cfa_offset);
-	}
-	stop = step_signal(w, room, &is_signal);
-	if (is_signal)
-		return stop;
-	if (w->kind == FATHOM_PC_EXACT && fathom_peek(w->pc, &byte, 1) != 1)
-		return step_bad_call(w);
-	if (rule.kind == FATHOM_UNWIND_OTHER)
-		return FATHOM_STOP_NO_RULE;
-	stop = step_epilogue(w);
-	return stop ? step_frame_pointer(w) : stop;
+	if (rule.kind == FATHOM_UNWIND_REGISTER)
+		return step_register(w, &rule, room);
+	return step_without_rule(w, at, rule.kind == FATHOM_UNWIND_OTHER, room);
 }
 
-static inline enum fathom_stop step(struct walk *w, struct fathom_registers *room)
+static inline enum fathom_stop step(struct walk *w, struct room *room)
 {
 	const uintptr_t at = (uintptr_t)fathom_pc_subtract(w->pc, w->kind);
 	uint64_t rule;
@@ -378,10 +549,12 @@ static inline enum fathom_stop step(struct walk *w, struct fathom_registers *roo
 static size_t run_kept(struct walk *w, uint64_t *pcs, uint8_t *kinds, size_t n, size_t cap)
 {
 	const struct walk known = *w;
+	const size_t before = n;
 	const uintptr_t span = known.high - known.low - WORD;
 	uintptr_t pc = known.pc;
 	uintptr_t sp = known.sp;
 	uintptr_t fp = known.fp;
+	size_t slot = slot_of(pc - 1);
 
 	if (known.kind != FATHOM_PC_RETURN || !known.has_fp || known.high - known.low < WORD)
 		return n;
@@ -389,29 +562,46 @@ static size_t run_kept(struct walk *w, uint64_t *pcs, uint8_t *kinds, size_t n, 
 		uint64_t rule;
 		uintptr_t cfa;
 		uintptr_t at;
+		uintptr_t fp_at;
 
-		if (!find_kept(&known, pc - 1, &rule) || rule & NOT_PLAIN)
+		if (!read_slot(&known, slot, pc - 1, &rule)) {
+			const size_t wrong = slot;
+
+			slot = slot_of(pc - 1);
+			if (slot == wrong || !read_slot(&known, slot, pc - 1, &rule))
+				break;
+		}
+		if (rule & NOT_PLAIN)
 			break;
 		cfa = (rule & BY_FP ? fp : sp) + (uintptr_t)cfa_of(rule);
 		at = cfa + (uintptr_t)ra_of(rule);
 		if (cfa <= sp || at - known.low > span || !load(at))
 			break;
-		pc = load(at);
 		if (flags_of(rule) & FATHOM_UNWIND_FP_SAVED) {
-			at = cfa + (uintptr_t)fp_of(rule);
+			fp_at = cfa + (uintptr_t)fp_of(rule);
 			/* Not before the part that is known: the return address is in it. */
-			if (at - known.low > span)
+			if (fp_at - known.low > span)
 				break;
-			fp = load(at);
+			fp = load(fp_at);
 		}
+		pc = load(at);
 		sp = cfa;
-		w->pc = pc;
-		w->sp = sp;
-		w->fp = fp;
 		pcs[n] = pc;
 		if (kinds)
 			kinds[n] = FATHOM_PC_RETURN;
+		if (next_of(rule)) {
+			slot = next_of(rule);
+		} else {
+			const size_t next = slot_of(pc - 1);
+
+			set_next(&known, slot, rule, next);
+			slot = next;
+		}
 	}
+	w->pc = pc;
+	w->sp = sp;
+	w->fp = fp;
+	w->all = n > before ? NULL : w->all;
 	return n;
 }
 
@@ -438,8 +628,9 @@ static size_t store(struct walk *w, const struct fathom_own_frames *f, size_t n)
 static void run(struct walk *w, uint32_t skip, const struct fathom_own_frames *f,
 		struct fathom_unwind_result *ret)
 {
-	struct fathom_registers room;
+	struct room room;
 	enum fathom_stop stop = FATHOM_STOP_NONE;
+	bool has_callers = false;
 	size_t n = 0;
 
 	for (size_t i = 0; !stop && i < MAX_FRAMES; i++) {
@@ -452,7 +643,10 @@ static void run(struct walk *w, uint32_t skip, const struct fathom_own_frames *f
 		}
 		w->latest = FATHOM_TRUST_CFI;
 		stop = step(w, &room);
+		has_callers |= !stop;
 	}
+	if (has_callers || n > 1)
+		trust(w, FATHOM_TRUST_CFI);
 	ret->n = n;
 	ret->stop = (uint8_t)(stop ? stop : FATHOM_STOP_LIMIT);
 	ret->trust = w->trust;
@@ -492,7 +686,7 @@ static void begin_at(struct walk *w, const void *context, struct fathom_register
 {
 	fathom_own_context(context, room);
 	take_registers(w, room);
-	w->all = room;
+	w->all = w->interrupted = room;
 }
 
 fathom_err fathom_own_stack_from(const struct fathom_self *self, const void *context,

@@ -257,6 +257,45 @@ enum fathom_stop fathom_step_signal(const struct fathom_unwind_arch *arch,
 	return read_saved(arch, m, r->sp + place->registers, r);
 }
 
+enum fathom_stop fathom_step_eh_return(const struct fathom_unwind_arch *arch,
+				       const struct fathom_step_memory *m,
+				       struct fathom_registers *r, bool *ret_is)
+{
+	/* mov %rcx,%rsp; then pop %rcx; jmp *%rcx, with shadow stacks, or ret. */
+	static const uint8_t jumps[] = { 0x48, 0x89, 0xcc, 0x59, 0xff, 0xe1 };
+	static const uint8_t returns[] = { 0x48, 0x89, 0xcc, 0xc3 };
+	enum { MOVE = 0, TAKE = 3, JUMP = 4, COUNTER = 2 /* rcx */ };
+	uint8_t code[sizeof jumps];
+	uint64_t sp = r->sp;
+	uint64_t pc;
+	uint8_t at;
+
+	*ret_is = false;
+	if (arch->machine != EM_X86_64)
+		return FATHOM_STOP_NONE;
+	for (at = MOVE; at <= JUMP && !*ret_is; at++)
+		*ret_is = (at == MOVE || at >= TAKE) &&
+			  ((fathom_reader_read(m->code, r->pc - at, code, sizeof jumps) &&
+			    memcmp(code, jumps, sizeof jumps) == 0) ||
+			   (at < JUMP &&
+			    fathom_reader_read(m->code, r->pc - at, code, sizeof returns) &&
+			    memcmp(code, returns, sizeof returns) == 0));
+	if (!*ret_is)
+		return FATHOM_STOP_NONE;
+	at--;
+	if (at != TAKE && !fathom_register_known(r, COUNTER))
+		return FATHOM_STOP_REGISTER;
+	if (at == MOVE)
+		sp = r->value[COUNTER];
+	if (at == JUMP)
+		pc = r->value[COUNTER];
+	else if (!read_word(arch, m, sp, &pc))
+		return FATHOM_STOP_UNREADABLE;
+	set_sp(arch, r, at == JUMP ? sp : sp + arch->word);
+	set_pc(arch, r, pc);
+	return pc ? FATHOM_STOP_NONE : FATHOM_STOP_NO_RULE;
+}
+
 enum fathom_stop fathom_step_bad_call(const struct fathom_unwind_arch *arch,
 				      const struct fathom_step_memory *m,
 				      struct fathom_registers *r)

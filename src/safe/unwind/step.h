@@ -39,6 +39,15 @@ enum fathom_stop fathom_step_signal(const struct fathom_unwind_arch *arch,
 				    bool *ret_is);
 
 /*
+ * If r->pc is one of the last instructions of gcc's __builtin_eh_return(), by which an exception
+ * leaves several frames at once, makes @r the registers behind them and returns true in *@ret_is:
+ * call frame information does not describe them. The caller's pc is exact: no call returns there.
+ */
+enum fathom_stop fathom_step_eh_return(const struct fathom_unwind_arch *arch,
+				       const struct fathom_step_memory *m,
+				       struct fathom_registers *r, bool *ret_is);
+
+/*
  * Undoes a call to an address that is no code, such as 0: the caller is where the return address,
  * on top of the stack or in the link register, leads. FATHOM_STOP_NO_RULE if that is 0, too.
  */

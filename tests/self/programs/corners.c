@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * corners LATE: unwinds where stacks end or are damaged: on a stack that has overflowed, from calls
+ * to no code, from registers that lead nowhere, through a library that was loaded after the tables
+ * were prepared. The truth is what the program knows of itself, or glibc's backtrace().
+ */
+#define _GNU_SOURCE
+#include "check.h"
+#include "paint.h"
+
+#include <dlfcn.h>
+#include <execinfo.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#define MAX_FRAMES 60000
+#define PAGE	   4096
+
+static uint64_t pcs[MAX_FRAMES];
+static uint8_t kinds[MAX_FRAMES];
+static struct fathom_unwind_result found;
+
+static void unwind(const void *context)
+{
+	const struct fathom_unwind_options o = { .size = sizeof o, .context = context };
+
+	found = (struct fathom_unwind_result){ .size = sizeof found };
+	expect(!fathom_unwind(self, &o, pcs, kinds, MAX_FRAMES, &found));
+	expect(found.n >= 1);
+}
+
+/* Most bytes of stack that a call of fathom_unwind() has taken. */
+static size_t deepest;
+
+static __attribute__((noinline)) void measure(const void *context)
+{
+	size_t n;
+
+	paint();
+	unwind(context);
+	n = scan();
+	deepest = n > deepest ? n : deepest;
+}
+
+static bool is_in(uint64_t pc, const char *name)
+{
+	struct looked l;
+
+	return look_up_call(&l, pc) && strcmp(l.is->symbol, name) == 0;
+}
+
+/* Signals ------------------------------------------------------------------------------------ */
+
+static sigjmp_buf back;
+
+static void on_fault(int number, siginfo_t *info, void *context)
+{
+	(void)number, (void)info;
+	unwind(context);
+	siglongjmp(back, 1);
+}
+
+static volatile unsigned depth;
+
+#pragma GCC diagnostic ignored "-Winfinite-recursion"
+static __attribute__((noinline)) unsigned overflow(unsigned n)
+{
+	volatile unsigned char room[40];
+
+	depth = n;
+	room[n % sizeof room] = 1;
+	return overflow(n + 1) + room[n % sizeof room];
+}
+
+static void *overflow_stack(void *unused)
+{
+	static char room[65536];
+	const stack_t alternate = { .ss_sp = room, .ss_size = sizeof room };
+
+	expect(!sigaltstack(&alternate, NULL));
+	if (!sigsetjmp(back, 1))
+		(void)overflow(1);
+	return unused;
+}
+
+static void check_overflow(void)
+{
+	pthread_attr_t attributes;
+	pthread_t thread;
+	size_t n = 0;
+
+	expect(!pthread_attr_init(&attributes) && !pthread_attr_setstacksize(&attributes, 1 << 20));
+	expect(!pthread_create(&thread, &attributes, overflow_stack, NULL) && !pthread_join(thread, NULL));
+	while (n < found.n && is_in(pcs[n], "overflow"))
+		n++;
+	/* The last one may have faulted before it counted itself. */
+	expect(depth > 5000 && (n == depth || n == depth + 1));
+	expect(found.stop == FATHOM_STOP_ENTRY && is_in(pcs[n], "overflow_stack"));
+	expect(found.n - n >= 3 && kinds[0] == FATHOM_PC_EXACT && kinds[1] == FATHOM_PC_RETURN);
+}
+
+static __attribute__((noinline)) int call_it(int (*volatile fn)(void))
+{
+	return fn() + 1;
+}
+
+static void check_bad_call(uintptr_t where)
+{
+	if (!sigsetjmp(back, 1))
+		expect(call_it((int (*)(void))where) == 0);
+	expect(pcs[0] == where && is_in(pcs[1], "call_it") && is_in(pcs[2], "check_bad_call"));
+	expect(is_in(pcs[3], "main"));
+	expect(found.stop == FATHOM_STOP_ENTRY && found.trust == FATHOM_TRUST_DECODED);
+}
+
+/* Registers ---------------------------------------------------------------------------------- */
+
+/* Unwinds from @c with other values of some registers. */
+static void unwind_from(const ucontext_t *c, uintptr_t pc, uintptr_t sp, uintptr_t fp)
+{
+	ucontext_t other = *c;
+
+	other.uc_mcontext.gregs[REG_RIP] = (greg_t)pc;
+	other.uc_mcontext.gregs[REG_RSP] = (greg_t)sp;
+	other.uc_mcontext.gregs[REG_RBP] = (greg_t)fp;
+	unwind(&other);
+}
+
+static char *map(size_t size, int protection)
+{
+	char *p = mmap(NULL, size, protection, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	expect(p != MAP_FAILED);
+	return p;
+}
+
+static void check_registers(void)
+{
+	/* A page of stack between two that are not there, and code without any rule, which calls. */
+	char *const area = map(3 * PAGE, PROT_NONE);
+	uintptr_t *const stack = (uintptr_t *)(void *)(area + PAGE);
+	uint8_t *const code = (uint8_t *)map(PAGE, PROT_READ | PROT_WRITE | PROT_EXEC);
+	const uintptr_t pc = (uintptr_t)code + 64;
+	const uintptr_t here = (uintptr_t)overflow; /* its rule: the return address is on top */
+	const size_t n = PAGE / sizeof *stack;
+	ucontext_t c;
+
+	expect(!mprotect(area + PAGE, PAGE, PROT_READ | PROT_WRITE) && !getcontext(&c));
+	memset(code, 0x90, PAGE);
+	memcpy(code + 59, (const uint8_t[]){ 0xe8, 0, 0, 0, 0 }, 5); /* pc is behind a call */
+
+	unwind_from(&c, here, (uintptr_t)area + PAGE - 8, 0);
+	expect(found.n == 1 && found.stop == FATHOM_STOP_UNREADABLE);
+	unwind_from(&c, here, (uintptr_t)area + 2 * PAGE - 4, 0);
+	expect(found.n == 1 && found.stop == FATHOM_STOP_UNREADABLE);
+	unwind_from(&c, here, 0, 0);
+	expect(found.n == 1 && found.stop == FATHOM_STOP_UNREADABLE);
+	unwind_from(&c, here, UINTPTR_MAX - 7, 0);
+	expect(found.n == 1 && found.stop);
+	unwind_from(&c, here, (uintptr_t)stack + 4, 0);
+	expect(found.n <= 2 && found.stop);
+
+	/* The stack ends in the middle of the frames. */
+	stack[n - 1] = here + 1;
+	unwind_from(&c, here, (uintptr_t)&stack[n - 1], 0);
+	expect(found.n == 2 && pcs[1] == here + 1 && found.stop == FATHOM_STOP_UNREADABLE);
+
+	/* A chain of frame pointers: whole; one that points to itself; back; nowhere; not aligned. */
+	stack[0] = (uintptr_t)&stack[4];
+	stack[1] = pc;
+	stack[4] = (uintptr_t)&stack[8];
+	stack[5] = pc;
+	stack[8] = 0;
+	stack[9] = 0;
+	unwind_from(&c, pc, (uintptr_t)stack, (uintptr_t)stack);
+	expect(found.n == 3 && found.stop == FATHOM_STOP_ENTRY && found.trust == FATHOM_TRUST_FRAME_POINTER);
+	stack[4] = (uintptr_t)&stack[4];
+	unwind_from(&c, pc, (uintptr_t)stack, (uintptr_t)stack);
+	expect(found.n == 2 && found.stop == FATHOM_STOP_NO_RULE);
+	stack[4] = (uintptr_t)&stack[0];
+	unwind_from(&c, pc, (uintptr_t)stack, (uintptr_t)stack);
+	expect(found.n == 2 && found.stop == FATHOM_STOP_NO_RULE);
+	stack[4] = (uintptr_t)area + 2 * PAGE;
+	unwind_from(&c, pc, (uintptr_t)stack, (uintptr_t)stack);
+	expect(found.n == 3 && found.stop == FATHOM_STOP_UNREADABLE);
+	stack[4] = (uintptr_t)&stack[8] + 1;
+	unwind_from(&c, pc, (uintptr_t)stack, (uintptr_t)stack);
+	expect(found.n == 2 && found.stop == FATHOM_STOP_NO_RULE);
+	/* A return address that is behind no call. */
+	stack[0] = (uintptr_t)&stack[4];
+	stack[1] = pc + 8;
+	unwind_from(&c, pc, (uintptr_t)stack, (uintptr_t)stack);
+	expect(found.n == 1 && found.stop == FATHOM_STOP_NO_RULE);
+	(void)munmap(area, 3 * PAGE);
+	(void)munmap(code, PAGE);
+}
+
+/* A library that was not prepared ------------------------------------------------------------ */
+
+static unsigned n_compared;
+static bool is_context;
+
+static void compare_with_backtrace(void)
+{
+	static void *theirs[64];
+	const int n = backtrace(theirs, 64);
+
+	unwind(NULL);
+	expect(found.stop == FATHOM_STOP_ENTRY && found.trust == FATHOM_TRUST_CFI);
+	/* The innermost is this function, at two places; so is the next, which called both. */
+	expect((size_t)n == found.n - 1);
+	for (int i = 1; i < n; i++)
+		expect((uintptr_t)theirs[i] == pcs[i + 1]);
+	n_compared++;
+}
+
+static void on_user(int number, siginfo_t *info, void *context)
+{
+	static void *theirs[64];
+	const int n = backtrace(theirs, 64);
+	size_t at = 0;
+
+	(void)number, (void)info;
+	unwind(context);
+	expect(found.stop == FATHOM_STOP_ENTRY && found.trust <= FATHOM_TRUST_SIGNAL);
+	while (at < (size_t)n && (uintptr_t)theirs[at] != pcs[0])
+		at++;
+	expect((size_t)n - at == found.n);
+	for (size_t i = 0; at + i < (size_t)n; i++)
+		expect((uintptr_t)theirs[at + i] == pcs[i]);
+	measure(context);
+	n_compared++;
+}
+
+static __attribute__((noinline)) int called_back(void)
+{
+	if (is_context)
+		(void)raise(SIGUSR1);
+	else
+		compare_with_backtrace();
+	return 1;
+}
+
+static bool is_prepared;
+static bool is_cut;
+
+/* Behind the part of an FDE that is read nothing may be invented. */
+static int called_twice(void)
+{
+	unwind(NULL);
+	expect(is_in(pcs[0], "unwind") && is_in(pcs[1], "called_twice"));
+	if (!is_cut)
+		expect(found.stop == FATHOM_STOP_ENTRY && found.trust == FATHOM_TRUST_CFI);
+	else
+		expect(found.stop == FATHOM_STOP_NO_RULE || found.trust == FATHOM_TRUST_FRAME_POINTER);
+	is_cut = !is_prepared;
+	return 1;
+}
+
+static void check_late(void *late)
+{
+	int (*const plain)(int (*)(void)) = (int (*)(int (*)(void)))dlsym(late, "late_plain");
+	int (*const room)(int (*)(void), unsigned) = (int (*)(int (*)(void), unsigned))dlsym(late, "late_alloca");
+	int (*const aligned)(int (*)(void), unsigned) = (int (*)(int (*)(void), unsigned))dlsym(late, "late_aligned");
+	int (*const by_rbx)(int (*)(void)) = (int (*)(int (*)(void)))dlsym(late, "late_by_rbx");
+	int (*const is_long)(int (*)(void)) = (int (*)(int (*)(void)))dlsym(late, "late_long");
+
+	for (unsigned n = 1; n < 300; n += 37) {
+		expect(plain(called_back) == 2);
+		expect(room(called_back, n) == 3);
+		expect(aligned(called_back, n) == 4);
+	}
+	is_context = true;
+	expect(plain(called_back) == 2 && room(called_back, 9) == 3 && aligned(called_back, 9) == 4);
+	/* The interrupted frame's registers are all known. */
+	expect(by_rbx(called_back) == 1);
+	is_context = false;
+	expect(n_compared == 31);
+	expect(is_long(called_twice) == 1);
+}
+
+int main(int argc, char **argv)
+{
+	struct sigaction action = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK };
+	void *late;
+
+	if (argc < 2)
+		return 2;
+	start(FATHOM_SELF_UNWIND);
+	(void)sigaction(SIGSEGV, &action, NULL);
+	(void)sigaction(SIGBUS, &action, NULL);
+	check_overflow();
+	check_bad_call(0);
+	check_bad_call(0x1000);
+	check_bad_call(UINT64_C(0x7fff00000000) + 1);
+	check_registers();
+	late = dlopen(argv[1], RTLD_NOW);
+	action.sa_sigaction = on_user;
+	(void)sigaction(SIGUSR1, &action, NULL);
+	expect(late);
+	if (late)
+		check_late(late);
+	/* The same, prepared: rules that cannot say it are taken from what is in memory. */
+	expect(!fathom_self_refresh(self, NULL));
+	n_compared = 0;
+	is_prepared = true;
+	is_cut = false;
+	if (late)
+		check_late(late);
+	expect(deepest > 2048 && deepest < 8192);
+	printf("stack %zu\n", deepest);
+	return end();
+}

@@ -124,7 +124,6 @@ enum fathom_stop fathom_own_step_row(uintptr_t avma, const struct fathom_unwind_
 	struct fathom_row_reader reader;
 	struct fathom_self_object o;
 	struct fathom_self_object now;
-	struct fathom_registers caller = *r;
 	struct copies copies;
 	struct fathom_cie cie;
 	struct fathom_fde fde;
@@ -139,13 +138,11 @@ enum fathom_stop fathom_own_step_row(uintptr_t avma, const struct fathom_unwind_
 	/* The last row that is known may end earlier than it seems. */
 	if (copies.is_cut && reader.now.high == fde.high)
 		return FATHOM_STOP_NO_RULE;
-	stop = fathom_step_row(&reader.now, 0, arch, m, &caller);
+	stop = fathom_step_row(&reader.now, 0, arch, m, r);
 	/* Nothing is believed that was read while the module changed. */
 	if (!fathom_self_object_at(avma, &now) || now.start != o.start || now.end != o.end ||
 	    now.link_map != o.link_map || now.header != o.header)
 		return FATHOM_STOP_NO_RULE;
 	*ret_is_signal = cie.is_signal_frame;
-	if (!stop)
-		*r = caller;
 	return stop;
 }

@@ -18,7 +18,8 @@
 /*
  * Makes @r the registers of the caller, by the row of the code at @avma. *@ret_is_signal: the frame
  * is that of a signal, and the caller's pc exact. Returns as fathom_step_row();
- * FATHOM_STOP_NO_RULE, too, if no row covers @avma or it cannot be read.
+ * FATHOM_STOP_NO_RULE, too, if no row covers @avma, or its module changed meanwhile: @r may
+ * be changed then.
  */
 enum fathom_stop fathom_own_step_row(uintptr_t avma, const struct fathom_unwind_arch *arch,
 				     const struct fathom_step_memory *m, struct fathom_registers *r,

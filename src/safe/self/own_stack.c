@@ -299,19 +299,21 @@ static inline enum fathom_stop step_packed(struct walk *w, uint64_t rule)
 }
 
 /* Makes the registers of the frame for the steps of safe/unwind. */
-static struct fathom_registers registers_of(const struct walk *w)
+static void get_registers(const struct walk *w, struct fathom_registers *ret)
 {
-	struct fathom_registers r = { .machine = w->arch->machine };
-
-	if (w->all)
-		return *w->all;
-	r.pc = w->pc;
-	r.sp = w->sp;
-	fathom_register_set(&r, w->arch->pc, w->pc);
-	fathom_register_set(&r, w->arch->sp, w->sp);
+	if (w->all) {
+		*ret = *w->all;
+		return;
+	}
+	ret->machine = w->arch->machine;
+	ret->known = 0;
+	memset(ret->value, 0, sizeof ret->value);
+	ret->pc = w->pc;
+	ret->sp = w->sp;
+	fathom_register_set(ret, w->arch->pc, w->pc);
+	fathom_register_set(ret, w->arch->sp, w->sp);
 	if (w->has_fp)
-		fathom_register_set(&r, w->arch->fp, w->fp);
-	return r;
+		fathom_register_set(ret, w->arch->fp, w->fp);
 }
 
 static void take_registers(struct walk *w, const struct fathom_registers *r)
@@ -331,9 +333,10 @@ static void trust(struct walk *w, uint8_t trust)
 /* Goes on by the frame pointer, to code that is there and behind a call. */
 static enum fathom_stop step_frame_pointer(struct walk *w)
 {
-	struct fathom_registers r = registers_of(w);
+	struct fathom_registers r;
 	enum fathom_stop stop;
 
+	get_registers(w, &r);
 	if (!w->has_fp)
 		return FATHOM_STOP_NO_RULE;
 	stop = fathom_step_frame_pointer(w->arch, &memory, &r);
@@ -374,9 +377,10 @@ static void interrupt(struct walk *w, const struct fathom_registers *r, struct r
 
 static enum fathom_stop step_signal(struct walk *w, struct room *room, bool *ret_is)
 {
-	struct fathom_registers r = registers_of(w);
+	struct fathom_registers r;
 	enum fathom_stop stop;
 
+	get_registers(w, &r);
 	stop = fathom_step_signal(w->arch, &memory, &r, ret_is);
 	if (!*ret_is || stop)
 		return stop;
@@ -388,9 +392,10 @@ static enum fathom_stop step_signal(struct walk *w, struct room *room, bool *ret
 /* Steps behind the instructions by which an exception leaves its own frames. */
 static enum fathom_stop step_eh_return(struct walk *w, struct room *room, bool *ret_is)
 {
-	struct fathom_registers r = registers_of(w);
+	struct fathom_registers r;
 	enum fathom_stop stop;
 
+	get_registers(w, &r);
 	*ret_is = false;
 	if (!w->all)
 		return FATHOM_STOP_NONE;
@@ -403,9 +408,11 @@ static enum fathom_stop step_eh_return(struct walk *w, struct room *room, bool *
 /* Steps from a call to where no code is: the return address is where the call has put it. */
 static enum fathom_stop step_bad_call(struct walk *w)
 {
-	struct fathom_registers r = registers_of(w);
-	const enum fathom_stop stop = fathom_step_bad_call(w->arch, &memory, &r);
+	struct fathom_registers r;
+	enum fathom_stop stop;
 
+	get_registers(w, &r);
+	stop = fathom_step_bad_call(w->arch, &memory, &r);
 	if (stop || !fathom_step_is_behind_call(w->arch, &memory, r.pc))
 		return FATHOM_STOP_NO_RULE;
 	trust(w, FATHOM_TRUST_DECODED);
@@ -447,10 +454,12 @@ static enum fathom_stop step_row(struct walk *w, uintptr_t at, struct room *room
 {
 	const struct fathom_reader reader = { .read = read_known, .data = w };
 	const struct fathom_step_memory m = { .stack = &reader, .code = &checked };
-	struct fathom_registers r = registers_of(w);
+	struct fathom_registers r;
 	bool is_signal;
-	enum fathom_stop stop = fathom_own_step_row(at, w->arch, &m, &r, &is_signal);
+	enum fathom_stop stop;
 
+	get_registers(w, &r);
+	stop = fathom_own_step_row(at, w->arch, &m, &r, &is_signal);
 	if (stop == FATHOM_STOP_REGISTER && walk_anew(w, room)) {
 		r = *w->all;
 		stop = fathom_own_step_row(at, w->arch, &m, &r, &is_signal);
@@ -625,10 +634,9 @@ static size_t store(struct walk *w, const struct fathom_own_frames *f, size_t n)
 	return end;
 }
 
-static void run(struct walk *w, uint32_t skip, const struct fathom_own_frames *f,
-		struct fathom_unwind_result *ret)
+static void run(struct walk *w, struct room *room, uint32_t skip,
+		const struct fathom_own_frames *f, struct fathom_unwind_result *ret)
 {
-	struct room room;
 	enum fathom_stop stop = FATHOM_STOP_NONE;
 	bool has_callers = false;
 	size_t n = 0;
@@ -642,7 +650,7 @@ static void run(struct walk *w, uint32_t skip, const struct fathom_own_frames *f
 			n = store(w, f, n);
 		}
 		w->latest = FATHOM_TRUST_CFI;
-		stop = step(w, &room);
+		stop = step(w, room);
 		has_callers |= !stop;
 	}
 	if (has_callers || n > 1)
@@ -693,12 +701,12 @@ fathom_err fathom_own_stack_from(const struct fathom_self *self, const void *con
 				 const struct fathom_own_frames *frames,
 				 struct fathom_unwind_result *ret)
 {
-	struct fathom_registers room;
+	struct room room;
 	struct walk w;
 
 	FATHOM_TRY(begin(&w, self));
-	begin_at(&w, context, &room);
-	run(&w, 0, frames, ret);
+	begin_at(&w, context, &room.interrupted);
+	run(&w, &room, 0, frames, ret);
 	return FATHOM_OK;
 }
 
@@ -706,8 +714,8 @@ fathom_err fathom_unwind(const struct fathom_self *self,
 			 const struct fathom_unwind_options *options, uint64_t *pcs, uint8_t *kinds,
 			 size_t cap, struct fathom_unwind_result *ret_result)
 {
-	struct fathom_registers context;
 	struct fathom_unwind_options o;
+	struct room room;
 	struct walk w;
 
 	FATHOM_TRY(read_options(options, &o));
@@ -717,7 +725,7 @@ fathom_err fathom_unwind(const struct fathom_self *self,
 		w.high = (uintptr_t)o.stack->high;
 	}
 	if (o.context) {
-		begin_at(&w, o.context, &context);
+		begin_at(&w, o.context, &room.interrupted);
 	} else {
 		w.pc = fathom_own_strip((uintptr_t)__builtin_return_address(0));
 		w.sp = (uintptr_t)__builtin_dwarf_cfa();
@@ -725,7 +733,7 @@ fathom_err fathom_unwind(const struct fathom_self *self,
 		w.has_fp = true;
 		w.kind = FATHOM_PC_RETURN;
 	}
-	run(&w, o.skip, &(struct fathom_own_frames){ pcs, kinds, NULL, cap }, ret_result);
+	run(&w, &room, o.skip, &(struct fathom_own_frames){ pcs, kinds, NULL, cap }, ret_result);
 	if (o.stack) {
 		o.stack->low = w.low;
 		o.stack->high = w.high;

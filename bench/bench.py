@@ -38,6 +38,8 @@ def benches(args, folder):
     yield from running.kernel_benches(args.fathom, folder)
     yield from running.self_benches(args.fathom, folder)
     yield from stacks.stack_benches(args.fathom, folder)
+    yield from running.unwind_benches(args.fathom, folder)
+    yield from running.rule_benches(args.fathom)
 
 
 def commit_of_tree():

@@ -2,12 +2,13 @@
 """What runs: processes, their cores, code that they make, the kernel, the calling process; names and instructions."""
 import glob
 import os
+import re
 import shutil
 import subprocess
 import sys
 
 from addresses import address_file, fathom, one_address, text_of
-from measure import Bench, Inside, Told, Tool
+from measure import Bench, Inside, Sample, Told, Tool
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -170,3 +171,40 @@ def self_benches(command, folder):
         tools = ("fathom", "fathom-now", "dladdr", "backtrace_symbols_fd", "absl")
         yield Inside(f"{name}-hot", [Tool(tool, [program, tool, "64", n, library]) for tool in tools])
         yield Inside(f"{name}-random", [Tool(tool, [program, tool, "1000000", "1000000", library]) for tool in tools[:2]])
+
+
+UNWIND_TOOLS = ("fathom", "fathom-probe", "unw_backtrace", "backtrace", "llvm", "unw_step")
+
+
+def unwind_benches(command, folder):
+    """The calling thread's stack, 60 functions deep: 1,000,000 frames, so that milliseconds are nanoseconds a frame.
+    The processor's time counts: threads wait for each other where there are fewer processors."""
+    programs = []
+    for options in ([], ["-fno-omit-frame-pointer"]):
+        programs.append(os.path.join(folder, "unwind" + "".join(options)))
+        subprocess.run(["g++", "-O2", *options, "-I", os.path.join(HERE, "..", "include"), "-o", programs[-1],
+                        os.path.join(HERE, "unwind.cc"), os.path.join(os.path.dirname(command), "src", "libfathom.a"), "-ldeflate",
+                        "-lz", "-lzstd", "-llzma", "-llz4", "-liberty", "-ldl", "-lpthread"], check=True)
+    plain, with_frames = programs
+    for threads in (1, 2, 4, 8):
+        tools = [Tool(tool, [plain, tool, "60", "1000000", str(threads)]) for tool in UNWIND_TOOLS[:None if threads == 1 else 4]]
+        tools.append(Tool("frame-pointer", [with_frames, "frame-pointer", "60", "1000000", str(threads)]))
+        yield Inside(f"unwind-warm-{threads}", tools)
+    yield Inside("unwind-first", [Tool(tool, [plain, tool, "60", "0", "1"]) for tool in UNWIND_TOOLS])
+
+
+class RuleTables(Inside):
+    """The program that compares tables of rules, which times how it makes them (tests/unwind/rules.c)."""
+
+    def sample(self, tool, spawn, environment):
+        out = subprocess.run(tool.command, capture_output=True, text=True, env=environment, check=True).stdout
+        n = {name: int(re.search(rf" {name} (\d+)", " " + out.splitlines()[-1])[1]) for name in ("rows", "kept", "bytes", "made")}
+        return Sample(n["made"] / 1e6, n["made"] / 1e6, answers=n["rows"], more=f"{n['rows'] / n['made'] * 1e3:.1f} million rows a second, "
+                      f"{n['bytes'] / n['kept']:.2f} bytes a row")
+
+
+def rule_benches(command):
+    for name, path in (("libc", "/usr/lib/x86_64-linux-gnu/libc.so.6"), ("node", "/usr/bin/node")):
+        program = os.path.join(os.path.dirname(command), "tests", "rules")
+        if os.path.exists(path) and os.path.exists(program):
+            yield RuleTables(f"rules-{name}", [Tool("fathom", [program, os.path.realpath(path)])])

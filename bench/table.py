@@ -38,6 +38,10 @@ MORE_ROWS = [
     ("self-libc-random", "1,000,000 look-ups of 1,000,000 random addresses of libc"),
     ("self-llvm-random", "the same of libLLVM"),
     ("self-jvm-random", "the same of libjvm"),
+    ("unwind-warm-1", "1,000,000 frames of the own stack, 68 deep, warm: milliseconds are nanoseconds a frame"),
+    ("unwind-warm-8", "the same by 8 threads, each"),
+    ("unwind-first", "the first trace after preparing"),
+    ("rules-node", "the table of unwind rules of node"),
     ("node-1m", "1,000,000 random addresses of node's code, names only, whole process"),
     ("libjvm-1m", "the same of libjvm"),
     ("find-node-process-call", "an exact name in a running node, library call, warm"),
@@ -66,7 +70,8 @@ STACK_ROWS = [
     ("stack-2000-threads-all", "of 2,000 threads"),
 ]
 STACK_TOOLS = ["fathom", "eu-stack", "gdb"]
-MORE_TOOLS = ["fathom", "fathom-now", "dladdr", "backtrace_symbols_fd", "absl", "nm", "gdb"]
+MORE_TOOLS = ["fathom", "fathom-now", "dladdr", "backtrace_symbols_fd", "absl", "fathom-probe", "unw_backtrace", "unw_step",
+              "backtrace", "llvm", "frame-pointer", "nm", "gdb"]
 TOOLS = ["fathom", "llvm-symbolizer-19", "addr2line", "eu-addr2line", "gdb", "objdump", "llvm-objdump-19"]
 
 

@@ -45,7 +45,7 @@ struct making {
 	fathom_err err;
 };
 
-static uint64_t hash_of(const struct fathom_unwind_rule *r)
+static size_t hash_of(const struct fathom_unwind_rule *r)
 {
 	uint64_t low;
 	uint32_t high;
@@ -53,7 +53,7 @@ static uint64_t hash_of(const struct fathom_unwind_rule *r)
 	_Static_assert(sizeof *r == sizeof low + sizeof high, "a rule has no padding");
 	memcpy(&low, r, sizeof low);
 	memcpy(&high, (const char *)r + sizeof low, sizeof high);
-	return (low ^ (uint64_t)high << 29) * UINT64_C(0x9e3779b97f4a7c15) >> 20;
+	return (size_t)((low ^ (uint64_t)high << 29) * UINT64_C(0x9e3779b97f4a7c15) >> 20);
 }
 
 /* Puts rule @i into the hash table. */

@@ -49,7 +49,7 @@ static bool find_fde(uintptr_t header, uintptr_t avma, uint64_t *ret)
 	uint64_t low = 0; /* rows before it start at or before @avma */
 	uint64_t high;
 	uint64_t word;
-	uint64_t n;
+	size_t n;
 
 	if (fathom_cfi_find_table(&cfi, cfi.section, header, &t) || t.count > FATHOM_MAX_TABLE_ROWS)
 		return false;
@@ -64,12 +64,12 @@ static bool find_fde(uintptr_t header, uintptr_t avma, uint64_t *ret)
 		else
 			high = middle;
 	}
-	n = high - low;
+	n = (size_t)(high - low);
 	if (fathom_peek(header + t.off + low * FATHOM_CFI_TABLE_ROW, near,
 			n * FATHOM_CFI_TABLE_ROW) != n * FATHOM_CFI_TABLE_ROW)
 		return false;
-	n = low + FATHOM_BISECT(n, i, fathom_cfi_table_word(&cfi, near, header, 2 * i) <= avma);
-	return n && read_word(&cfi, header, header + t.off, n - 1, 1, ret);
+	low += FATHOM_BISECT(n, i, fathom_cfi_table_word(&cfi, near, header, 2 * i) <= avma);
+	return low && read_word(&cfi, header, header + t.off, low - 1, 1, ret);
 }
 
 /*

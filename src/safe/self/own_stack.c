@@ -354,8 +354,9 @@ static enum fathom_stop step_frame_pointer(struct walk *w)
 /* Goes on by the instructions that end the function, to behind a call. */
 static enum fathom_stop step_epilogue(struct walk *w)
 {
-	struct fathom_registers r = registers_of(w);
+	struct fathom_registers r;
 
+	get_registers(w, &r);
 	if (fathom_step_epilogue(w->arch, &memory, &r) || r.sp <= w->sp ||
 	    !fathom_step_is_behind_call(w->arch, &memory, r.pc))
 		return FATHOM_STOP_NO_RULE;

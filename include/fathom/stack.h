@@ -157,6 +157,38 @@ FATHOM_API fathom_err fathom_snapshot_write_stacks(struct fathom_target *target,
 						   const char *path, struct fathom_errinfo *reterr);
 
 /**
+ * The registers of a thread at some moment, and a copy of its stack: what a sample of perf has
+ * (PERF_SAMPLE_REGS_USER and PERF_SAMPLE_STACK_USER).
+ */
+struct fathom_stack_sample {
+	size_t size;
+	struct fathom_thread_registers registers; /**< pc and sp must be known */
+	const void *stack;                        /**< the copy */
+	uint64_t stack_address;                   /**< where its first byte was */
+	size_t stack_size;                        /**< bytes of it */
+	int32_t tid;                              /**< what the thread is called in the answer */
+	uint32_t reserved;
+};
+
+/**
+ * Unwinds @n samples of threads of @target, a process, core or snapshot: thread i of the result is
+ * that of @samples[i]. Of the stack only the copies are read, because the thread has run on; where
+ * one ends, the walk does (FATHOM_STOP_UNREADABLE). Code is what @target has now. Of @options the
+ * flags, max_frames and interpret count; it may be NULL.
+ *
+ * Safety: mt-safe
+ * Memory: *@ret_stacks is the caller's, to be freed with fathom_stacks_free(); it keeps nothing of
+ *	@samples
+ * Returns: as fathom_stacks_capture(); FATHOM_E_ARGUMENT, too, for a sample of another machine than
+ *	the target's, or without pc and sp
+ */
+FATHOM_API fathom_err fathom_stacks_unwind_samples(struct fathom_target *target,
+						   const struct fathom_stack_options *options,
+						   const struct fathom_stack_sample *samples,
+						   size_t n, struct fathom_stacks **ret_stacks,
+						   struct fathom_errinfo *reterr);
+
+/**
  * Safety: mt-safe
  * Memory: none
  * Returns: the number of threads

@@ -134,7 +134,10 @@ struct fathom_unwind_result {
 /**
  * Unwinds the calling thread: stores the pc of each frame in @pcs, the innermost first, and what it
  * is in @kinds: both can go to fathom_symbolize(). The rules are those that fathom_self_prepare()
- * has made. Code that was not prepared ends the walk, unless a frame pointer leads on.
+ * has made. For modules that were not prepared, and where a rule cannot say it, the call frame
+ * information that the module has in memory is read, which takes some 10 system calls a frame; that
+ * needs _dl_find_object() (glibc 2.35). Other code ends the walk, unless its last instructions or a
+ * frame pointer lead on.
  *
  * Memory is read only where it was found to be readable: by the kernel, once for each part of the
  * stack.

@@ -383,6 +383,14 @@ def corners(folder):
     check(build(folder, "corners"), late)
 
 
+@test("the example of a profiler prints whole stacks")
+def profiler(folder):
+    path = build(folder, "profile", "-Wall", "-Werror", sources=[os.path.join(TOP, "examples", "profile.c")])
+    lines = run(path).splitlines()
+    assert len(lines) >= 20 and all(re.fullmatch(r"_start;\S*main;.*main(;work)?(;.*)? 1", line) for line in lines), lines[:5]
+    assert sum(line.endswith(";main;work 1") for line in lines) >= 15, lines[:5]
+
+
 @test("nothing stays open; memory that is not there is not read; a child is named, too")
 def quiet(folder):
     check(build(folder, "quiet"))

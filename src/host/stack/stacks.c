@@ -197,6 +197,56 @@ static fathom_err read_stored(struct fathom_stacks_work *w, struct fathom_errinf
 	return err;
 }
 
+/* Reads the registers of @s, which must be of @arch; returns false if they are not. */
+static bool read_sample(const struct fathom_stack_sample *s, const struct fathom_unwind_arch *arch,
+			struct fathom_registers *ret)
+{
+	const struct fathom_thread_registers *from = &s->registers;
+
+	*ret = (struct fathom_registers){ .machine = arch->machine };
+	for (uint8_t i = 0; i < arch->n && i < from->n; i++)
+		if (from->known >> i & 1)
+			fathom_register_set(ret, i, from->value[i]);
+	ret->pc = ret->value[arch->pc];
+	ret->sp = ret->value[arch->sp];
+	return s->size == sizeof *s && from->machine == arch->machine &&
+	       fathom_register_known(ret, arch->pc) && fathom_register_known(ret, arch->sp);
+}
+
+/* Walks the samples. */
+static fathom_err add_samples(struct fathom_stacks_work *w, struct fathom_errinfo *reterr)
+{
+	const struct fathom_unwind_arch *arch =
+		fathom_unwind_arch(fathom_walker_machine(w->walker));
+
+	for (size_t i = 0; i < w->n_samples; i++) {
+		const struct fathom_stack_sample *s = &w->samples[i];
+		const struct fathom_stack_piece piece = { s->stack_address,
+							  { s->stack, s->stack_size } };
+		struct fathom_thread t = { .tid = s->tid,
+					   .pid = w->view->target->pid,
+					   .syscall_number = -1 };
+		struct fathom_registers r;
+		struct fathom_walk walk = { .registers = &r,
+					    .pieces = &piece,
+					    .n_pieces = 1,
+					    .is_past = true,
+					    .max_frames = w->options.max_frames,
+					    .frames = &w->frames };
+		fathom_err err;
+
+		if (!read_sample(s, arch, &r))
+			return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", i,
+					   "a sample lacks pc or sp, or is of another machine");
+		err = fathom_walker_run(w->walker, &walk);
+		t.stop = (uint8_t)walk.stop;
+		err = err ? err : fathom_stacks_add(w, &t, &r);
+		if (err)
+			return fathom_view_fail(w->view, err, reterr);
+	}
+	return FATHOM_OK;
+}
+
 /* The different pcs of all frames. */
 struct pcs {
 	uint64_t *avmas;
@@ -285,7 +335,10 @@ static fathom_err read_stacks(struct fathom_stacks_work *w, struct fathom_errinf
 	const struct fathom_target_ops *ops = w->view->target->ops;
 	struct fathom_live live;
 
-	if (ops->live && ops->live(w->view, &live)) {
+	if (w->samples) {
+		FATHOM_TRY(fathom_walker_create(w->view, &w->walker, reterr));
+		FATHOM_TRY(add_samples(w, reterr));
+	} else if (ops->live && ops->live(w->view, &live)) {
 		FATHOM_TRY(fathom_walker_create(w->view, &w->walker, reterr));
 		FATHOM_TRY(fathom_stacks_add_live(w, &live, reterr));
 	} else {
@@ -368,24 +421,43 @@ static fathom_err fail_kind(const struct fathom_target *target, struct fathom_er
 
 /* Reads the stacks, and keeps what they were found by if @keep is not NULL. */
 static fathom_err read_target(struct fathom_target *target,
-			      const struct fathom_stack_options *options, struct fathom_keep *keep,
-			      struct fathom_stacks **ret, struct fathom_errinfo *reterr)
+			      const struct fathom_stack_options *options,
+			      struct fathom_stacks_work *w, struct fathom_stacks **ret,
+			      struct fathom_errinfo *reterr)
 {
-	struct fathom_stacks_work w = { .keep = keep };
 	fathom_err err;
 
-	if (read_options(options, &w.options))
+	if (read_options(options, &w->options))
 		return fathom_fail_options(reterr);
 	if (!target->ops->threads && !target->ops->live)
 		return fail_kind(target, reterr);
-	err = capture(&w, target, reterr);
-	fathom_array_free(&w.frames);
-	fathom_array_free(&w.ends);
-	free(w.answer_of);
+	err = capture(w, target, reterr);
+	fathom_array_free(&w->frames);
+	fathom_array_free(&w->ends);
+	free(w->answer_of);
 	if (err)
-		fathom_stacks_free(w.to);
+		fathom_stacks_free(w->to);
 	else
-		*ret = w.to;
+		*ret = w->to;
+	return err;
+}
+
+/* Does so as one call of the caller. */
+static fathom_err run(struct fathom_target *target, const struct fathom_stack_options *options,
+		      struct fathom_stacks_work *w, struct fathom_stacks **ret_stacks,
+		      struct fathom_errinfo *reterr)
+{
+	struct fathom_stacks *stacks = NULL;
+	struct fathom_call call;
+	fathom_err err;
+
+	fathom_call_begin(&call, target->session);
+	err = read_target(target, options, w, &stacks, reterr);
+	err = fathom_call_end(&call, err, reterr);
+	if (err)
+		fathom_stacks_free(stacks);
+	else
+		*ret_stacks = stacks;
 	return err;
 }
 
@@ -393,18 +465,21 @@ fathom_err fathom_stacks_capture(struct fathom_target *target,
 				 const struct fathom_stack_options *options,
 				 struct fathom_stacks **ret_stacks, struct fathom_errinfo *reterr)
 {
-	struct fathom_stacks *stacks = NULL;
-	struct fathom_call call;
-	fathom_err err;
+	struct fathom_stacks_work w = { 0 };
 
-	fathom_call_begin(&call, target->session);
-	err = read_target(target, options, NULL, &stacks, reterr);
-	err = fathom_call_end(&call, err, reterr);
-	if (err)
-		fathom_stacks_free(stacks);
-	else
-		*ret_stacks = stacks;
-	return err;
+	return run(target, options, &w, ret_stacks, reterr);
+}
+
+fathom_err fathom_stacks_unwind_samples(struct fathom_target *target,
+					const struct fathom_stack_options *options,
+					const struct fathom_stack_sample *samples, size_t n,
+					struct fathom_stacks **ret_stacks,
+					struct fathom_errinfo *reterr)
+{
+	static const struct fathom_stack_sample none;
+	struct fathom_stacks_work w = { .samples = n ? samples : &none, .n_samples = n };
+
+	return run(target, options, &w, ret_stacks, reterr);
 }
 
 /* Stores @target with the stacks in @keep. */
@@ -424,6 +499,7 @@ fathom_err fathom_snapshot_write_stacks(struct fathom_target *target,
 {
 	struct fathom_stacks *stacks = NULL;
 	struct fathom_keep keep = { 0 };
+	struct fathom_stacks_work w = { .keep = &keep };
 	struct fathom_call call;
 	fathom_err err;
 
@@ -431,7 +507,7 @@ fathom_err fathom_snapshot_write_stacks(struct fathom_target *target,
 		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0,
 				   "snapshots are taken of processes and cores");
 	fathom_call_begin(&call, target->session);
-	err = read_target(target, options, &keep, &stacks, reterr);
+	err = read_target(target, options, &w, &stacks, reterr);
 	if (!err)
 		err = store(target, &keep, path, reterr);
 	err = fathom_call_end(&call, err, reterr);

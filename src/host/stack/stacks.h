@@ -32,7 +32,9 @@ struct fathom_stacks_work {
 	struct fathom_size_array ends;    /* of each thread, in frames */
 	uint32_t *answer_of;              /* of each frame: the number of its answer */
 	struct fathom_stacks *to;
-	struct fathom_keep *keep; /* what a snapshot keeps; NULL: nothing */
+	struct fathom_keep *keep;                  /* what a snapshot keeps; NULL: nothing */
+	const struct fathom_stack_sample *samples; /* to be walked; NULL: the target's threads */
+	size_t n_samples;
 };
 
 /* Walks one stack, and records what is read meanwhile if it is to be kept. */

@@ -66,6 +66,8 @@ static size_t read_stack(void *data, uint64_t avma, void *to, size_t size)
 	if (!w->is_outside)
 		walk->outside = w->registers.sp <= avma ? w->registers.sp : avma;
 	w->is_outside = true;
+	if (walk->is_past)
+		return 0;
 	return fathom_view_read(w->view, avma, to, size);
 }
 
@@ -261,7 +263,7 @@ static enum fathom_stop scan(struct fathom_walker *w)
 
 		if (!fathom_reader_uint(&w->stack, at, w->arch->word, w->memory.swap, &pc))
 			return i ? FATHOM_STOP_NO_RULE : FATHOM_STOP_UNREADABLE;
-		if (!is_behind_call(w, pc))
+		if (!is_behind_call(w, pc) || !can_lead_here(w, pc))
 			continue;
 		r->known = 0;
 		r->pc = pc;

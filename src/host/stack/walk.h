@@ -33,6 +33,7 @@ struct fathom_walk {
 	const struct fathom_stack_piece *pieces;
 	uint8_t n_pieces;
 	uint64_t pac_mask; /* bits that sign return addresses; 0: those of the machine */
+	bool is_past; /* the thread has run on: nothing else is read */
 	size_t max_frames;
 	struct fathom_walk_frames *frames; /* the frames are appended */
 	/* results */

@@ -635,8 +635,8 @@ static size_t store(struct walk *w, const struct fathom_own_frames *f, size_t n)
 	return end;
 }
 
-static void run(struct walk *w, struct room *room, uint32_t skip,
-		const struct fathom_own_frames *f, struct fathom_unwind_result *ret)
+static void run(struct walk *w, struct room *room, uint32_t skip, const struct fathom_own_frames *f,
+		struct fathom_unwind_result *ret)
 {
 	enum fathom_stop stop = FATHOM_STOP_NONE;
 	bool has_callers = false;

@@ -246,7 +246,6 @@ static int print_stacks(void *verb, struct fathom_target *target)
 	status = v->samples ? stack_sample(v, target) : print_once(v, target);
 	if (v->kernel)
 		kernel_stacks_close(&v->kernel_stacks);
-	free(v->tids);
 	return status;
 }
 
@@ -300,6 +299,7 @@ static bool has_one_thread(int pid)
 int verb_stack(int argc, char **argv)
 {
 	struct stack v = { .options = { .size = sizeof v.options } };
+	int status;
 	struct process_stat stat;
 	int pid;
 
@@ -314,5 +314,7 @@ int verb_stack(int argc, char **argv)
 	}
 	if (pid && v.kernel)
 		kernel_stacks_open(&v.kernel_stacks, pid);
-	return common_run(&v.common, print_stacks, &v);
+	status = common_run(&v.common, print_stacks, &v);
+	free(v.tids);
+	return status;
 }

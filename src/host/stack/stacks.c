@@ -176,7 +176,7 @@ static fathom_err add_all_stored(struct fathom_stacks_work *w, const struct tids
 
 		if (err == FATHOM_E_NOT_FOUND)
 			return fathom_fail(reterr, err, "", (uint64_t)tids->items[i],
-					   "the core has no thread of this number");
+					   "has no thread of this number");
 		if (err)
 			return fathom_view_fail(w->view, err, reterr);
 	}

@@ -15,6 +15,7 @@ struct fathom_gdb_known {
 	struct fathom_range *code;    /* where its symbol file has code (avma) */
 	struct fathom_module *module; /* of the symbol file; NULL: not needed yet */
 	struct fathom_holder *holder; /* has module, for a locator; NULL: not located */
+	uint64_t sum; /* of the bytes of its symbol file when code was read; 0: unreadable */
 	uint32_t n_code;
 	bool is_read;  /* code was read in this batch */
 	bool is_other; /* code differs from what the table was made of */
@@ -255,6 +256,21 @@ static fathom_err keep_code(struct fathom_gdb_known *k, const struct fathom_imag
 	return FATHOM_OK;
 }
 
+/* Returns a number that differs, in all likelihood, for other bytes. */
+static uint64_t sum_of(struct fathom_bytes bytes)
+{
+	uint64_t sum = bytes.size;
+
+	for (uint64_t i = 0; i < bytes.size; i += 8) {
+		uint8_t word[8] = { 0 };
+
+		memcpy(word, bytes.data + i, bytes.size - i < 8 ? (size_t)(bytes.size - i) : 8);
+		sum = (sum ^ load_u64(word, false)) * UINT64_C(0x9e3779b97f4a7c15);
+		sum ^= sum >> 32;
+	}
+	return sum | 1;
+}
+
 /* Reads where the symbol file of @k has code. An unreadable file has none. */
 static fathom_err read_code(struct asking *a, struct fathom_gdb_known *k)
 {
@@ -269,6 +285,7 @@ static fathom_err read_code(struct asking *a, struct fathom_gdb_known *k)
 	if (!err && !fathom_reader_read(&a->p->memory, k->item.entry.symfile, a->scratch.items,
 					(size_t)bytes.size))
 		err = FATHOM_E_NOT_FOUND;
+	k->sum = err ? 0 : sum_of(bytes);
 	if (!err)
 		err = fathom_image_init(bytes, &image, NULL);
 	if (!err)
@@ -809,11 +826,10 @@ fathom_err fathom_gdb_jit_open(struct fathom_gdb_jit *g, const struct fathom_jit
 }
 
 struct fathom_gdb_locator {
-	struct asking a;  /* about items that never change */
-	size_t n_located; /* symbol files */
-	bool is_walked;   /* the lists were read */
-	bool is_reread;   /* so were all symbol files */
-	bool has_missed;  /* some symbol file may have been missed, or kept changing */
+	struct asking a;               /* about items that never change */
+	struct fathom_u64_array asked; /* addresses that were looked up */
+	bool is_walked;                /* the lists were read */
+	bool has_missed;               /* some symbol file may have been missed, or kept changing */
 };
 
 fathom_err fathom_gdb_locator_create(struct fathom_gdb_jit *g, const struct fathom_jit_process *p,
@@ -839,17 +855,19 @@ void fathom_gdb_locator_destroy(struct fathom_gdb_locator *l)
 	}
 	fathom_gdb_jit_trim(l->a.g);
 	fathom_array_free(&l->a.scratch);
+	fathom_array_free(&l->asked);
 	free(l);
 }
 
-/* Walks the lists once, and reads which code their symbol files have. */
-static fathom_err begin_locating(struct fathom_gdb_locator *l)
+fathom_err fathom_gdb_locator_begin(struct fathom_gdb_locator *l)
 {
 	struct asking *a = &l->a;
 	struct fathom_gdb_jit *g = a->g;
 	const int rounds = a->p->is_live ? FATHOM_MAX_JIT_ROUNDS : 1;
 	fathom_err err = FATHOM_E_CORRUPT;
 
+	if (!g->lists.n)
+		return FATHOM_OK;
 	if (l->is_walked)
 		return a->walked == FATHOM_E_MEMORY ? a->walked : FATHOM_OK;
 	l->is_walked = true;
@@ -860,22 +878,11 @@ static fathom_err begin_locating(struct fathom_gdb_locator *l)
 	a->walked = err;
 	if (!err)
 		a->walked = refresh(a);
+	/* What is kept of symbol files may be of earlier ones in the same memory. */
+	if (!a->walked)
+		a->walked = read_again(a);
 	note_walk(a, a->walked);
 	return a->walked == FATHOM_E_MEMORY ? a->walked : FATHOM_OK;
-}
-
-/* Finds the index of the symbol file with code at @avma; known.n if there is none. */
-static fathom_err find_number(struct fathom_gdb_locator *l, uint64_t avma, size_t *ret)
-{
-	const struct fathom_gdb_jit *g = l->a.g;
-
-	*ret = fathom_gdb_jit_number(g, avma);
-	if (*ret < g->known.n || l->is_reread)
-		return FATHOM_OK;
-	l->is_reread = true;
-	FATHOM_TRY(read_again(&l->a));
-	*ret = fathom_gdb_jit_number(g, avma);
-	return FATHOM_OK;
 }
 
 /* Makes the holder of @k, once; it has no module if the symbol file is unreadable. */
@@ -890,12 +897,13 @@ static fathom_err hold(struct fathom_gdb_locator *l, struct fathom_gdb_known *k)
 	if (!h)
 		return FATHOM_E_MEMORY;
 	h->module = k->module;
+	/* It must be what it was when the lists were walked. */
+	l->has_missed |= k->sum && (!k->module || sum_of(k->module->main->file->bytes) != k->sum);
 	if (k->module) {
 		h->name = k->module->main->file->path;
 		h->build_id = k->module->main->build_id;
 	}
 	k->holder = h;
-	l->n_located++;
 	return FATHOM_OK;
 }
 
@@ -908,11 +916,13 @@ fathom_err fathom_gdb_locator_find(struct fathom_gdb_locator *l, uint64_t avma,
 
 	if (!g->lists.n)
 		return FATHOM_OK;
-	FATHOM_TRY(begin_locating(l));
+	FATHOM_TRY(fathom_gdb_locator_begin(l));
+	if (!fathom_array_push(&l->asked, avma))
+		return FATHOM_E_MEMORY;
 	if (l->a.walked)
 		return FATHOM_OK;
 	for (int i = 0; i < FATHOM_MAX_JIT_ROUNDS; i++) {
-		FATHOM_TRY(find_number(l, avma, &number));
+		number = fathom_gdb_jit_number(g, avma);
 		if (number == g->known.n) {
 			l->has_missed |= !l->a.is_whole;
 			return FATHOM_OK;
@@ -934,6 +944,49 @@ fathom_err fathom_gdb_locator_find(struct fathom_gdb_locator *l, uint64_t avma,
 	return FATHOM_OK;
 }
 
+/* Returns whether the symbol file @item has code at an address that was looked up. */
+static bool has_asked_code(struct fathom_gdb_locator *l, const struct fathom_gdb_item *item)
+{
+	struct fathom_gdb_known k = { .item = *item };
+	bool found = read_code(&l->a, &k) != FATHOM_OK;
+
+	for (uint32_t c = 0; c < k.n_code && !found; c++)
+		for (size_t i = 0; i < l->asked.n && !found; i++)
+			found = l->asked.items[i] - k.code[c].low < k.code[c].high - k.code[c].low;
+	free(k.code);
+	return found;
+}
+
+/* Returns whether a symbol file of @now that is new has code at an address that was looked up. */
+static bool has_newer(struct fathom_gdb_locator *l, const struct fathom_gdb_items *now)
+{
+	const struct fathom_gdb_jit *g = l->a.g;
+	struct fathom_keyed *sorted = malloc((2 * g->known.n + 1) * sizeof *sorted);
+	bool found = !sorted;
+
+	for (size_t i = 0; i < g->known.n && sorted; i++)
+		sorted[i] = (struct fathom_keyed){ known_at(g, i)->item.avma, i };
+	if (sorted)
+		fathom_sort_keyed(sorted, sorted + g->known.n, g->known.n);
+	l->a.n_bytes = 0;
+	for (size_t i = 0; i < now->n && !found; i++)
+		found = find_known(g, sorted, g->known.n, &now->items[i]) == g->known.n &&
+			has_asked_code(l, &now->items[i]);
+	free(sorted);
+	return found;
+}
+
+/* Walks the lists into @now until a walk misses nothing; false if none did. */
+static bool walk_whole(struct fathom_gdb_locator *l, struct fathom_gdb_items *now)
+{
+	const struct fathom_gdb_items *before = &l->a.g->items;
+
+	for (int i = 0; i < MAX_WALKS; i++)
+		if (!walk(&l->a, before, now) && is_whole(&l->a, before, now))
+			return true;
+	return false;
+}
+
 bool fathom_gdb_locator_stayed(struct fathom_gdb_locator *l)
 {
 	const struct fathom_gdb_jit *g = l->a.g;
@@ -941,9 +994,11 @@ bool fathom_gdb_locator_stayed(struct fathom_gdb_locator *l)
 	struct fathom_gdb_pair walks = { 0 };
 	bool stayed;
 
-	if (!l->a.p->is_live || l->has_missed || !l->n_located)
+	/* A list that could not be read has told nothing. */
+	if (!l->a.p->is_live || l->has_missed || !l->asked.n || l->a.walked)
 		return !l->has_missed;
-	stayed = !walk_over(&l->a, &now, &walks);
+	stayed = walk_whole(l, &now) && fathom_gdb_pair_init(&walks, &g->items, &now) &&
+		 !has_newer(l, &now);
 	for (size_t i = 0; i < g->known.n && stayed; i++)
 		if (known_at(g, i)->holder)
 			stayed = has_stayed(&l->a, i, &walks);

@@ -66,6 +66,9 @@ fathom_err fathom_gdb_locator_create(struct fathom_gdb_jit *g, const struct fath
 /* Ends locating; @l may be NULL. */
 void fathom_gdb_locator_destroy(struct fathom_gdb_locator *l);
 
+/* Reads the lists, once: an address is looked up in them as they are now. FATHOM_E_MEMORY. */
+fathom_err fathom_gdb_locator_begin(struct fathom_gdb_locator *l);
+
 /*
  * Finds the symbol file with code at @avma and makes its module the holder of @ret; leaves @ret as
  * it is if there is none. FATHOM_E_MEMORY.
@@ -75,7 +78,8 @@ fathom_err fathom_gdb_locator_find(struct fathom_gdb_locator *l, uint64_t avma,
 
 /*
  * Walks the lists again. Returns whether each symbol file found so far is still there, with the
- * same bytes, and an address without one was in none; false also if that cannot be found out.
+ * same bytes, and no other one has come that has code at an address that was looked up; false also
+ * if that cannot be found out.
  */
 bool fathom_gdb_locator_stayed(struct fathom_gdb_locator *l);
 

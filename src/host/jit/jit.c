@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "host/jit/jit.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -15,6 +16,7 @@
 #include "host/jit/gdb_provider.h"
 #include "host/jit/jitdump.h"
 #include "host/jit/perf_map.h"
+#include "host/jit/registered.h"
 #include "host/jit/symbol_file.h"
 #include "host/jit/trusted_file.h"
 #include "host/module/module.h"
@@ -61,11 +63,22 @@ void fathom_jit_destroy(struct fathom_jit *jit)
 	free(jit);
 }
 
+/* An address that was looked up, and what the files told of it: 0 if nothing. */
+struct asked_code {
+	uint64_t avma;
+	uint64_t fingerprint;
+};
+
 /* What a view locates code with. */
 struct fathom_jit_locator {
 	struct fathom_jit *jit;         /* the view's until it ends */
 	struct fathom_gdb_locator *gdb; /* NULL: no lists were read */
-	bool is_fresh;                  /* the files of jit were read since the view began */
+	struct fathom_made_frames frames;
+	struct fathom_registered registered;
+	struct {
+		FATHOM_ARRAY_OF(struct asked_code);
+	} asked;
+	bool is_fresh; /* the files of jit were read since the view began */
 };
 
 /* Takes the kept state for this batch alone, or makes one; NULL if out of memory. */
@@ -307,6 +320,66 @@ static bool find_in_dumps(const struct fathom_jit *jit, uint64_t avma,
 		if (jit->dump[i].key.inode && fathom_jitdump_at(&jit->dump[i].dump, avma, ret))
 			return true;
 	return false;
+}
+
+static bool is_of_32_bits(uint32_t machine)
+{
+	return machine == EM_386 || machine == EM_ARM;
+}
+
+/* Finds how the code at @avma is unwound; returns the jitdump that tells, or NULL. */
+static const struct kept_dump *find_unwinding(const struct fathom_jit *jit, uint64_t avma,
+					      struct fathom_jitdump_unwinding *ret)
+{
+	for (unsigned i = 0; i < FATHOM_MAX_JITDUMPS; i++)
+		if (jit->dump[i].key.inode &&
+		    fathom_jitdump_unwinding_at(&jit->dump[i].dump, avma, ret))
+			return &jit->dump[i];
+	return NULL;
+}
+
+/* Opens the file of @dump again; false if it is not there any more. */
+static bool reopen(const struct fathom_jit_process *p, const struct kept_dump *dump, int *ret_fd)
+{
+	struct fathom_jit_owner owner;
+	struct fathom_errinfo info;
+	struct stat st;
+
+	for (size_t i = 0; i < p->maps->n && p->ops->read_owner(p, &owner); i++) {
+		const struct fathom_mapping *m = &p->maps->items[i];
+
+		if (!is_dump(&owner, m) ||
+		    fathom_jit_file_open_mapped(p, &owner, m, ret_fd, &st, &info))
+			continue;
+		if (is_of(&dump->key, &st))
+			return true;
+		close(*ret_fd);
+	}
+	return false;
+}
+
+/* Reads from the jitdumps how the code at @avma is unwound; *@ret stays as it is if none tells. */
+static fathom_err read_unwinding(struct fathom_jit_locator *l, const struct fathom_jit_process *p,
+				 uint64_t avma, const struct fathom_fde **ret)
+{
+	struct fathom_jitdump_unwinding u;
+	const struct kept_dump *dump = find_unwinding(l->jit, avma, &u);
+	struct fathom_made_layout layout = { .is_eh = true };
+	uint8_t *bytes;
+	size_t size;
+	fathom_err err;
+	int fd;
+
+	if (!dump || !reopen(p, dump, &fd))
+		return FATHOM_OK;
+	layout.swap = dump->dump.swap;
+	layout.address_size = is_of_32_bits(fathom_jitdump_machine(&dump->dump)) ? 4 : 8;
+	err = fathom_jitdump_read_unwinding(&dump->dump, fd, u.off, &bytes, &size);
+	close(fd);
+	if (!err)
+		err = fathom_made_frames_take(&l->frames, &layout, bytes, size, u.start, u.size,
+					      ret);
+	return err == FATHOM_E_MEMORY ? err : FATHOM_OK;
 }
 
 /* Finds @avma in the perf maps. */
@@ -705,6 +778,9 @@ static fathom_err begin_gdb(const struct fathom_jit_process *p, struct fathom_ji
 static void end(const struct fathom_jit_process *p, struct fathom_jit_locator *l)
 {
 	fathom_gdb_locator_destroy(l->gdb);
+	fathom_registered_deinit(&l->registered);
+	fathom_made_frames_clear(&l->frames);
+	fathom_array_free(&l->asked);
 	if (l->jit)
 		give_back(p, l->jit);
 	free(l);
@@ -721,6 +797,8 @@ static fathom_err begin(struct fathom_jit_process *p)
 	l = calloc(1, sizeof *l);
 	if (!l)
 		return FATHOM_E_MEMORY;
+	l->frames.memory = &p->session->memory;
+	fathom_registered_init(&l->registered, &l->frames);
 	l->jit = take(p);
 	err = l->jit ? begin_gdb(p, l) : FATHOM_E_MEMORY;
 	if (err)
@@ -730,28 +808,109 @@ static fathom_err begin(struct fathom_jit_process *p)
 	return err;
 }
 
+/* Returns a number that differs, in all likelihood, where the files tell of other code at @avma. */
+static uint64_t fingerprint_at(const struct fathom_jit_locator *l, uint64_t avma,
+			       struct fathom_symbol_hit *ret)
+{
+	const uint64_t prime = UINT64_C(0x100000001b3);
+	struct fathom_jitdump_unwinding u = { 0 };
+	struct fathom_jitdump_hit line;
+	uint64_t sum;
+
+	*ret = (struct fathom_symbol_hit){ 0 };
+	if (!find_in_files(l->jit, avma, ret, &line) && !find_unwinding(l->jit, avma, &u))
+		return 0;
+	(void)find_unwinding(l->jit, avma, &u);
+	sum = (ret->start ^ u.off) * prime + ret->size;
+	for (uint32_t i = 0; i < ret->name.size; i++)
+		sum = (sum ^ (uint8_t)ret->name.data[i]) * prime;
+	return sum | 1;
+}
+
+/* Reads the files, once in a view, and remembers what they tell of @avma. */
+static fathom_err ask_once(struct fathom_jit_locator *l, const struct fathom_jit_process *p,
+			   uint64_t avma, struct fathom_symbol_hit *ret)
+{
+	if (!l->is_fresh)
+		FATHOM_TRY(refresh(l->jit, p));
+	l->is_fresh = true;
+	if (!fathom_array_push(&l->asked,
+			       (struct asked_code){ avma, fingerprint_at(l, avma, ret) }))
+		return FATHOM_E_MEMORY;
+	return FATHOM_OK;
+}
+
+/* Returns whether the symbol file at @place tells how to unwind the code at @avma. */
+static bool tells_unwinding(const struct fathom_place *place, uint64_t avma)
+{
+	struct fathom_fde fde;
+
+	return place->holder &&
+	       !fathom_unwind_tables_find(&place->holder->module->unwind, avma - place->bias, &fde);
+}
+
 fathom_err fathom_jit_locate(struct fathom_jit_process *p, uint64_t avma, struct fathom_place *ret)
 {
 	struct fathom_jit_locator *l;
-	struct fathom_jitdump_hit line;
 	struct fathom_symbol_hit hit;
 
 	FATHOM_TRY(begin(p));
 	l = p->locator;
 	FATHOM_TRY(fathom_gdb_locator_find(l->gdb, avma, ret));
-	if (ret->holder)
+	if (tells_unwinding(ret, avma))
 		return FATHOM_OK;
-	if (!l->is_fresh)
-		FATHOM_TRY(refresh(l->jit, p));
-	l->is_fresh = true;
-	if (find_code(l->jit, p, avma, &hit, &line))
+	FATHOM_TRY(ask_once(l, p, avma, &hit));
+	if (!ret->holder && (hit.name.data || p->ops->find_code(p, avma, &hit)))
 		ret->source = hit.source;
-	return FATHOM_OK;
+	FATHOM_TRY(read_unwinding(l, p, avma, &ret->fde));
+	return ret->fde ? FATHOM_OK : fathom_registered_find(&l->registered, p, avma, &ret->fde);
+}
+
+/* Returns whether @m may hold code that the program makes: of no file, or of one without a name. */
+static bool is_made(const struct fathom_mapping *m)
+{
+	return m->executable && m->readable &&
+	       (!m->inode ? !m->name.size || m->name.data[0] != '[' || str_starts(m->name, "[anon")
+			  : str_starts(m->name, "/memfd:") || str_starts(m->name, "/dev/"));
+}
+
+fathom_err fathom_jit_locate_begin(struct fathom_jit_process *p)
+{
+	struct fathom_symbol_hit none;
+	size_t i = 0;
+
+	while (i < p->maps->n && !is_made(&p->maps->items[i]))
+		i++;
+	if (!p->is_live || i == p->maps->n)
+		return FATHOM_OK;
+	FATHOM_TRY(begin(p));
+	FATHOM_TRY(fathom_gdb_locator_begin(p->locator->gdb));
+	FATHOM_TRY(fathom_registered_read(&p->locator->registered, p));
+	return ask_once(p->locator, p, 0, &none);
+}
+
+/* Returns whether the files tell of each address what they told. */
+static bool files_stayed(struct fathom_jit_locator *l, const struct fathom_jit_process *p)
+{
+	struct fathom_symbol_hit hit;
+
+	if (!l->is_fresh || !p->is_live)
+		return true;
+	if (refresh(l->jit, p))
+		return false;
+	for (size_t i = 0; i < l->asked.n; i++)
+		if (fingerprint_at(l, l->asked.items[i].avma, &hit) !=
+		    l->asked.items[i].fingerprint)
+			return false;
+	return true;
 }
 
 bool fathom_jit_stayed(const struct fathom_jit_process *p)
 {
-	return !p->locator || fathom_gdb_locator_stayed(p->locator->gdb);
+	struct fathom_jit_locator *l = p->locator;
+
+	return !l || (fathom_gdb_locator_stayed(l->gdb) && files_stayed(l, p) &&
+		      fathom_registered_stayed(&l->registered, p));
 }
 
 void fathom_jit_locate_end(struct fathom_jit_process *p)

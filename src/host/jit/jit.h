@@ -86,10 +86,17 @@ fathom_err fathom_jit_answer(const struct fathom_jit_process *p, const struct fa
 /*
  * Adds to @ret, the place of code at @avma in no module, what describes it. The first call reads
  * GDB's lists for all later ones; the modules live until fathom_jit_locate_end(). A key is the
- * number of a symbol file. FATHOM_E_MEMORY.
+ * number of a symbol file. If no symbol file tells how to unwind it, jitdumps and what the program
+ * has registered with unwinders do. FATHOM_E_MEMORY.
  */
 fathom_err fathom_jit_locate(struct fathom_jit_process *p, uint64_t avma, struct fathom_place *ret);
-/* Returns whether all symbol files located so far are in GDB's lists now, and none was missed. */
+/*
+ * Reads what later calls tell of as it is now: what is registered later is not seen. Nothing is
+ * read if the process is not live or has no memory that may hold code that it makes.
+ * FATHOM_E_MEMORY.
+ */
+fathom_err fathom_jit_locate_begin(struct fathom_jit_process *p);
+/* Returns whether all that was told of code so far is true now, and nothing was missed. */
 bool fathom_jit_stayed(const struct fathom_jit_process *p);
 /* Ends locating, and keeps for the next batch what was read. */
 void fathom_jit_locate_end(struct fathom_jit_process *p);

@@ -13,13 +13,14 @@
 #define HEADER_SIZE 40
 #define PREFIX_SIZE 16
 
-enum record { RECORD_LOAD = 0, RECORD_MOVE = 1, RECORD_DEBUG_INFO = 2 };
+enum record { RECORD_LOAD = 0, RECORD_MOVE = 1, RECORD_DEBUG_INFO = 2, RECORD_UNWINDING = 4 };
 
 /* Bytes of a record's fixed part. */
-#define LOAD_SIZE  (PREFIX_SIZE + 40)
-#define MOVE_SIZE  (PREFIX_SIZE + 48)
-#define DEBUG_SIZE (PREFIX_SIZE + 16)
-#define LINE_SIZE  16
+#define LOAD_SIZE      (PREFIX_SIZE + 40)
+#define MOVE_SIZE      (PREFIX_SIZE + 48)
+#define DEBUG_SIZE     (PREFIX_SIZE + 16)
+#define LINE_SIZE      16
+#define UNWINDING_SIZE (PREFIX_SIZE + 24)
 
 /* V8 states the addresses of lines this much too high. */
 #define ELF_HEADER 0x40
@@ -41,6 +42,7 @@ struct fathom_jitdump_event {
 	uint64_t start;
 	uint64_t size;
 	uint32_t function;
+	uint32_t unwinding; /* index; NOTHING: how to unwind it is unknown */
 };
 
 struct fathom_jitdump_line {
@@ -67,6 +69,7 @@ void fathom_jitdump_clear(struct fathom_jitdump *d)
 	fathom_array_free(&d->functions);
 	fathom_array_free(&d->lines);
 	fathom_array_free(&d->names);
+	fathom_array_free(&d->unwinding);
 	fathom_array_free(&d->claims);
 	fathom_array_free(&d->scratch);
 	fathom_memory_uncount(m, d->counted);
@@ -156,9 +159,18 @@ static bool lines_fit(const struct fathom_jitdump *d, uint64_t start, uint64_t s
 	return true;
 }
 
+/* Returns the index of what the last record tells of the next code, or NOTHING. */
+static uint32_t take_unwinding(struct fathom_jitdump *d)
+{
+	const bool has = d->has_unwinding;
+
+	d->has_unwinding = false;
+	return has ? (uint32_t)d->unwinding.n - 1 : NOTHING;
+}
+
 static fathom_err read_load(struct fathom_jitdump *d, struct record_view *r)
 {
-	struct fathom_jitdump_event e = { .time = r->time };
+	struct fathom_jitdump_event e = { .time = r->time, .unwinding = take_unwinding(d) };
 	struct fathom_jitdump_function f = { 0 };
 	struct fathom_str name;
 
@@ -201,8 +213,10 @@ static const struct fathom_jitdump_event *event_at(const struct fathom_jitdump *
 
 static fathom_err read_move(struct fathom_jitdump *d, struct record_view *r)
 {
-	struct fathom_jitdump_event gone = { .time = r->time, .function = NOTHING };
-	struct fathom_jitdump_event e = { .time = r->time, .function = NOTHING };
+	struct fathom_jitdump_event gone = { .time = r->time,
+					     .function = NOTHING,
+					     .unwinding = NOTHING };
+	struct fathom_jitdump_event e = gone;
 	const struct fathom_jitdump_function *functions;
 	const struct fathom_jitdump_event *was;
 	uint64_t index;
@@ -220,8 +234,10 @@ static fathom_err read_move(struct fathom_jitdump *d, struct record_view *r)
 	functions = d->functions.items;
 	/* Code unknown at its old address has no name at its new one. */
 	if (was && was->function != NOTHING && was->start == gone.start &&
-	    functions[was->function].index == index)
+	    functions[was->function].index == index) {
 		e.function = was->function;
+		e.unwinding = was->unwinding;
+	}
 	FATHOM_TRY(add_event(d, &gone));
 	return add_event(d, &e);
 }
@@ -286,6 +302,17 @@ static fathom_err read_debug_info(struct fathom_jitdump *d, struct record_view *
 	return FATHOM_OK;
 }
 
+/* Keeps where the record is; the next code is what it is about. */
+static fathom_err keep_unwinding(struct fathom_jitdump *d)
+{
+	FATHOM_TRY(RESERVE(d, &d->unwinding, 1));
+	if (d->unwinding.n == NOTHING)
+		return FATHOM_E_LIMIT;
+	d->unwinding.items[d->unwinding.n++] = d->next;
+	d->has_unwinding = true;
+	return FATHOM_OK;
+}
+
 static fathom_err read_record(struct fathom_jitdump *d, struct record_view *r)
 {
 	switch (r->id) {
@@ -295,6 +322,8 @@ static fathom_err read_record(struct fathom_jitdump *d, struct record_view *r)
 		return read_move(d, r);
 	case RECORD_DEBUG_INFO:
 		return read_debug_info(d, r);
+	case RECORD_UNWINDING:
+		return keep_unwinding(d);
 	default:
 		return FATHOM_OK;
 	}
@@ -492,4 +521,63 @@ bool fathom_jitdump_at_time(const struct fathom_jitdump *d, uint64_t avma, uint6
 		     avma - events[i - 1].start >= events[i - 1].size))
 		i--;
 	return i && make_hit(d, &events[i - 1], avma, ret);
+}
+
+bool fathom_jitdump_unwinding_at(const struct fathom_jitdump *d, uint64_t avma,
+				 struct fathom_jitdump_unwinding *ret)
+{
+	const struct fathom_jitdump_event *e = event_at(d, avma);
+
+	if (!e || e->unwinding == NOTHING)
+		return false;
+	*ret = (struct fathom_jitdump_unwinding){ e->start, e->size,
+						  d->unwinding.items[e->unwinding] };
+	return true;
+}
+
+uint32_t fathom_jitdump_machine(const struct fathom_jitdump *d)
+{
+	return load_u32(d->header + 12, d->swap);
+}
+
+/* Reads the sizes in the record at @off; *@ret_size is that of .eh_frame. */
+static fathom_err read_sizes(const struct fathom_jitdump *d, int fd, uint64_t off, size_t *ret_size)
+{
+	uint8_t head[UNWINDING_SIZE];
+	uint64_t record;
+	uint64_t all;
+	uint64_t header;
+
+	if (fathom_file_read_at(fd, off, head, sizeof head) != sizeof head)
+		return FATHOM_E_CORRUPT;
+	record = load_u32(head + 4, d->swap);
+	all = load_u64(head + PREFIX_SIZE, d->swap);
+	header = load_u64(head + PREFIX_SIZE + 8, d->swap);
+	if (load_u32(head, d->swap) != RECORD_UNWINDING || record < UNWINDING_SIZE ||
+	    all > record - UNWINDING_SIZE || header > all)
+		return FATHOM_E_CORRUPT;
+	if (all - header > FATHOM_MAX_JIT_FRAMES)
+		return FATHOM_E_LIMIT;
+	*ret_size = (size_t)(all - header);
+	return FATHOM_OK;
+}
+
+fathom_err fathom_jitdump_read_unwinding(const struct fathom_jitdump *d, int fd, uint64_t off,
+					 uint8_t **ret, size_t *ret_size)
+{
+	uint8_t *bytes;
+	size_t size;
+
+	FATHOM_TRY(read_sizes(d, fd, off, &size));
+	bytes = malloc(size + 1);
+	if (!bytes)
+		return FATHOM_E_MEMORY;
+	if (fathom_file_read_at(fd, off + UNWINDING_SIZE, bytes, size) != size ||
+	    !is_continued(d, fd, d->next)) {
+		free(bytes);
+		return FATHOM_E_CHANGED;
+	}
+	*ret = bytes;
+	*ret_size = size;
+	return FATHOM_OK;
 }

@@ -5,8 +5,12 @@
  *
  * A header is followed by records; a record's size leads to the next, so unknown kinds are skipped.
  * The file is append-only and chronological: a later record about an address replaces earlier ones.
- * A record counts once it is completely written. The code itself and unwind descriptions are not
- * read.
+ * A record counts once it is completely written. The code itself is not read. Of descriptions how
+ * to unwind the code only the places are kept: fathom_jitdump_read_unwinding() reads one.
+ *
+ * Such a description has the sections .eh_frame and .eh_frame_hdr. The specification lets the
+ * latter come first, but CPython, V8 and perf write it last. It is about the code of the next
+ * record of code, whatever addresses it states: these are of the ELF file that perf makes.
  *
  * V8 states the addresses of lines 0x40 too high, the size of the ELF header in the file that perf
  * makes of the code; others do not. The lowest of all line offsets shows which is the case.
@@ -41,6 +45,7 @@ struct fathom_jitdump {
 	struct fathom_jitdump_functions functions;
 	struct fathom_jitdump_lines lines;
 	struct fathom_bytes_array names;   /* names of functions and files */
+	struct fathom_u64_array unwinding; /* file offsets of descriptions how to unwind */
 	struct fathom_claim_array claims;  /* not yet in the table */
 	struct fathom_bytes_array scratch; /* a part of the file being parsed */
 	uint64_t counted;                  /* bytes counted in memory's budget */
@@ -49,7 +54,8 @@ struct fathom_jitdump {
 	uint8_t header[40];
 	bool swap;
 	bool has_header;
-	struct { /* of the last record: for the next code at this address */
+	bool has_unwinding; /* the last of unwinding is for the next code */
+	struct {            /* of the last record: for the next code at this address */
 		uint64_t code;
 		size_t first;
 		size_t n;
@@ -92,6 +98,32 @@ fathom_err fathom_jitdump_parse(struct fathom_jitdump *d, struct fathom_bytes by
  */
 bool fathom_jitdump_at(const struct fathom_jitdump *d, uint64_t avma,
 		       struct fathom_jitdump_hit *ret);
+
+/* Where code is whose description how to unwind it has been found. */
+struct fathom_jitdump_unwinding {
+	uint64_t start; /* avma */
+	uint64_t size;  /* bytes */
+	uint64_t off;   /* of the record in the file */
+};
+
+/*
+ * Finds the code at @avma at the end of the records; returns false if nothing tells how to unwind
+ * it.
+ */
+bool fathom_jitdump_unwinding_at(const struct fathom_jitdump *d, uint64_t avma,
+				 struct fathom_jitdump_unwinding *ret);
+
+/*
+ * Reads .eh_frame from the record at @off of @fd, which must be the file that @d was read from,
+ * into
+ * *@ret, which the caller frees. FATHOM_E_CHANGED if the file is another one by now;
+ * FATHOM_E_CORRUPT; FATHOM_E_LIMIT over FATHOM_MAX_JIT_FRAMES; FATHOM_E_MEMORY.
+ */
+fathom_err fathom_jitdump_read_unwinding(const struct fathom_jitdump *d, int fd, uint64_t off,
+					 uint8_t **ret, size_t *ret_size);
+
+/* Returns the machine of the code, as EM_ of elf.h. */
+uint32_t fathom_jitdump_machine(const struct fathom_jitdump *d);
 
 /* Finds the code at @avma at @time, in the file's own clock. Looks at each event. */
 bool fathom_jitdump_at_time(const struct fathom_jitdump *d, uint64_t avma, uint64_t time,

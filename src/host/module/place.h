@@ -6,6 +6,7 @@
 #include "fathom/answer.h"
 #include "safe/base/bytes.h"
 
+struct fathom_fde;
 struct fathom_module;
 
 /* The module of an answer; it lives as long as the view of the target. */
@@ -28,6 +29,11 @@ struct fathom_place {
 	 * and perf maps have none; NONE: nothing, or it was not asked
 	 */
 	enum fathom_source source;
+	/*
+	 * How code of no file is unwound, if that was asked and its holder does not say: its
+	 * addresses are avma; it lives as long as the view. NULL: not known
+	 */
+	const struct fathom_fde *fde;
 };
 
 /* A loaded module. */

@@ -6,7 +6,9 @@
 
 #include "host/base/progress.h"
 #include "host/file/file.h"
+#include "host/module/module.h"
 #include "safe/base/limits.h"
+#include "safe/base/pc.h"
 #include "safe/base/sort.h"
 
 const char *fathom_stacks_text(struct fathom_stacks_work *w, const char *text)
@@ -329,12 +331,52 @@ static fathom_err finish(struct fathom_stacks_work *w)
 	return FATHOM_OK;
 }
 
+/* Returns whether the symbol file that holds the code at @f has the name of @a there. */
+static bool is_named_by(struct fathom_stacks_work *w, const struct fathom_walk_frame *f,
+			const struct fathom_answer *a)
+{
+	const struct fathom_str name = { a->linkage_name ? a->linkage_name : a->symbol,
+					 a->linkage_name ? a->linkage_size : a->symbol_size };
+	const uint64_t avma = fathom_pc_subtract(f->pc, f->kind);
+	const struct fathom_symbol_set *symbols;
+	struct fathom_symbol_hit hit;
+	struct fathom_place place;
+	uint64_t svma;
+
+	if (fathom_view_locate_code(w->view, avma, &place) || !place.holder)
+		return false;
+	symbols = &place.holder->module->symbols;
+	if (fathom_symbols_scan(symbols, avma - place.bias, NULL, &hit) &&
+	    str_equal(hit.name, name))
+		return true;
+	/* One of several names for the same code. */
+	return fathom_symbols_find(symbols, name.data, &svma) &&
+	       svma + place.bias + a->offset == avma;
+}
+
+/*
+ * Returns whether the names of JIT code are those of the symbol files that were there when the
+ * stacks were read: others may have come and left again.
+ */
+static bool names_stayed(struct fathom_stacks_work *w)
+{
+	for (size_t i = 0; i < w->frames.n; i++) {
+		const struct fathom_answer *a = fathom_answers_get(w->to->answers, i);
+
+		if (a->source == FATHOM_SOURCE_GDB_JIT && !is_named_by(w, &w->frames.items[i], a))
+			return false;
+	}
+	return true;
+}
+
 /* Reads and names the stacks in one view. */
 static fathom_err read_stacks(struct fathom_stacks_work *w, struct fathom_errinfo *reterr)
 {
 	const struct fathom_target_ops *ops = w->view->target->ops;
 	struct fathom_live live;
 
+	if (fathom_view_begin_code(w->view))
+		return fathom_fail_memory(reterr);
 	if (w->samples) {
 		FATHOM_TRY(fathom_walker_create(w->view, &w->walker, reterr));
 		FATHOM_TRY(add_samples(w, reterr));
@@ -374,7 +416,7 @@ static fathom_err capture(struct fathom_stacks_work *w, struct fathom_target *ta
 		FATHOM_TRY(fathom_view_begin(target, FATHOM_VIEW_MEMORY, &w->view, reterr));
 		err = read_stacks(w, reterr);
 		stayed = (!target->ops->has_stayed || target->ops->has_stayed(w->view)) &&
-			 fathom_view_made_stayed(w->view);
+			 (err || names_stayed(w)) && fathom_view_made_stayed(w->view);
 		fathom_walker_destroy(w->walker);
 		w->walker = NULL;
 		fathom_view_end(w->view);

@@ -131,28 +131,36 @@ static bool find_in_sframe(const struct fathom_walker *w, struct fathom_module *
  */
 #define ENTRY_CODE 32
 
+/* Finds the FDE of @svma, which is in @place. */
+static bool find_fde(const struct fathom_place *place, uint64_t svma, struct fathom_fde *ret)
+{
+	if (place->fde)
+		*ret = *place->fde;
+	return place->fde || (place->holder && !fathom_unwind_tables_find(
+						       &place->holder->module->unwind, svma, ret));
+}
+
 /* Finds the row of @k->pc, which is in @place. */
 static void find_row(struct fathom_walker *w, const struct fathom_place *place, struct known_pc *k)
 {
-	struct fathom_unwind_tables *tables = &place->holder->module->unwind;
 	const uint64_t svma = k->pc - place->bias;
 	struct fathom_fde fde;
 
 	k->bias = place->bias;
-	if (place->holder->module->main)
+	if (place->holder && place->holder->module->main)
 		k->is_entry = svma - place->holder->module->main->image.entry < ENTRY_CODE;
 	/* LuaJIT's assembler describes its interpreter without a rule for the CFA. */
-	if (fathom_unwind_tables_find(tables, svma, &fde) ||
-	    fathom_row_reader_init(&w->reader, &fde, w->arch) ||
+	if (!find_fde(place, svma, &fde) || fathom_row_reader_init(&w->reader, &fde, w->arch) ||
 	    fathom_row_find(&w->reader, svma) ||
 	    w->reader.now.cfa.kind == FATHOM_RULE_UNSPECIFIED) {
-		k->has_row = find_in_sframe(w, place->holder->module, svma, &k->row);
+		k->has_row =
+			place->holder && find_in_sframe(w, place->holder->module, svma, &k->row);
 		return;
 	}
 	k->row = w->reader.now;
 	k->has_row = true;
 	k->is_signal = fde.cie->is_signal_frame;
-	k->is_jit = place->source == FATHOM_SOURCE_GDB_JIT;
+	k->is_jit = place->fde || place->source == FATHOM_SOURCE_GDB_JIT;
 }
 
 /* Returns what is known of @pc, looked up; NULL on failure: w->err says why. */
@@ -169,7 +177,7 @@ static struct known_pc *look_up(struct fathom_walker *w, uint64_t pc)
 	*k = (struct known_pc){
 		.pc = pc, .is_set = true, .is_code = place.is_code, .reason = (uint8_t)place.reason
 	};
-	if (place.holder && place.is_code)
+	if (place.is_code)
 		find_row(w, &place, k);
 	return k;
 }

@@ -127,7 +127,9 @@ struct fathom_target_ops {
 	 * of the code that it makes. NULL: it makes none. FATHOM_E_MEMORY.
 	 */
 	fathom_err (*locate_made)(struct fathom_view *v, uint64_t avma, struct fathom_place *ret);
-	/* Returns whether all that locate_made() has told of modules is true now. NULL: always. */
+	/* Reads what locate_made() tells of, as it is now. FATHOM_E_MEMORY. */
+	fathom_err (*begin_made)(struct fathom_view *v);
+	/* Returns whether all that locate_made() has told is true now. NULL: always. */
 	bool (*made_stayed)(struct fathom_view *v);
 	/* Calls @fn for each module at each bias, in address order. */
 	fathom_err (*modules)(struct fathom_view *v, fathom_module_fn fn, void *data);
@@ -220,7 +222,8 @@ static inline fathom_err fathom_view_locate(struct fathom_view *v, uint64_t avma
 /*
  * Finds where @avma is, as fathom_view_locate() does, and what describes it if it is code of no
  * file. A symbol file of GDB's JIT interface becomes its holder until the view ends, at bias 0; of
- * jitdumps and perf maps only the source is told. The first such address of a view reads the lists.
+ * jitdumps and perf maps only the source and how to unwind the code are told. The first such
+ * address of a view reads the lists, unless fathom_view_begin_code() did.
  */
 static inline fathom_err fathom_view_locate_code(struct fathom_view *v, uint64_t avma,
 						 struct fathom_place *ret)
@@ -232,8 +235,17 @@ static inline fathom_err fathom_view_locate_code(struct fathom_view *v, uint64_t
 }
 
 /*
- * Returns whether all that fathom_view_locate_code() has told of symbol files of GDB's JIT
- * interface is true now: each is still registered and has the same bytes, and none was missed. A
+ * Reads what describes code of no file as it is now, if there is such code: what was true then and
+ * is when fathom_view_made_stayed() is asked was true in between. FATHOM_E_MEMORY.
+ */
+static inline fathom_err fathom_view_begin_code(struct fathom_view *v)
+{
+	return v->target->ops->begin_made ? v->target->ops->begin_made(v) : FATHOM_OK;
+}
+
+/*
+ * Returns whether all that fathom_view_locate_code() has told is true now: each symbol file is
+ * still registered and has the same bytes, files and lists tell the same, and nothing was missed. A
  * program that runs may change them; if this is false, what was found out with them is worthless.
  */
 static inline bool fathom_view_made_stayed(struct fathom_view *v)

@@ -55,6 +55,16 @@
 /* Longest name of JIT code in a jitdump; bytes of line entries that are read for one function. */
 #define FATHOM_MAX_JIT_NAME      (1u << 16)
 #define FATHOM_MAX_JITDUMP_LINES (1u << 26)
+/*
+ * Call frame information of JIT code: bytes of .eh_frame of one function, or of what is between an
+ * FDE and its CIE; sections that a program has registered, bytes of each and of all.
+ */
+#define FATHOM_MAX_JIT_FRAMES        (1u << 20)
+#define FATHOM_MAX_REGISTERED        (1u << 18)
+#define FATHOM_MAX_REGISTERED_FRAMES (1u << 26)
+#define FATHOM_MAX_REGISTERED_BYTES  (UINT64_C(1) << 28)
+/* Words of a library's code that may refer to where its lists start. */
+#define FATHOM_MAX_CODE_REFERENCES 64
 /* GDB's JIT interface: entries of one list, bytes of one symbol file, bytes of all symbol files. */
 #define FATHOM_MAX_GDB_ENTRIES (1u << 18)
 #define FATHOM_MAX_GDB_SYMFILE (UINT64_C(1) << 28)

@@ -129,6 +129,11 @@ fathom_err fathom_space_locate_made(struct fathom_view *v, uint64_t avma, struct
 	return FATHOM_OK;
 }
 
+fathom_err fathom_space_begin_made(struct fathom_view *v)
+{
+	return fathom_jit_locate_begin(fathom_space_jit(v));
+}
+
 bool fathom_space_made_stayed(struct fathom_view *v)
 {
 	return fathom_jit_stayed(fathom_space_jit(v));

@@ -123,13 +123,14 @@ void fathom_space_init(struct fathom_space *s, const struct fathom_space_ops *op
 		       struct fathom_search_paths *paths, enum fathom_target_kind kind);
 
 /* The operations that all spaces share: all but describe(). */
-#define FATHOM_SPACE_TARGET_OPS                                                                    \
-	.begin = fathom_space_begin, .end = fathom_space_end, .locate = fathom_space_locate,       \
-	.locate_made = fathom_space_locate_made, .made_stayed = fathom_space_made_stayed,          \
-	.modules = fathom_space_modules, .name_rest = fathom_space_name_rest,                      \
-	.layout = fathom_space_layout, .has_stayed = fathom_space_has_stayed,                      \
-	.jit = fathom_space_jit, .main_tid = fathom_space_main_tid, .read = fathom_space_read_now, \
-	.each_open = fathom_space_each_open, .store = fathom_snapshot_store,                       \
+#define FATHOM_SPACE_TARGET_OPS                                                              \
+	.begin = fathom_space_begin, .end = fathom_space_end, .locate = fathom_space_locate, \
+	.begin_made = fathom_space_begin_made, .locate_made = fathom_space_locate_made,      \
+	.made_stayed = fathom_space_made_stayed, .modules = fathom_space_modules,            \
+	.name_rest = fathom_space_name_rest, .layout = fathom_space_layout,                  \
+	.has_stayed = fathom_space_has_stayed, .jit = fathom_space_jit,                      \
+	.main_tid = fathom_space_main_tid, .read = fathom_space_read_now,                    \
+	.each_open = fathom_space_each_open, .store = fathom_snapshot_store,                 \
 	.free = fathom_space_free
 
 fathom_err fathom_space_begin(struct fathom_target *t, enum fathom_view_use use,
@@ -138,6 +139,7 @@ fathom_err fathom_space_begin(struct fathom_target *t, enum fathom_view_use use,
 void fathom_space_end(struct fathom_view *v);
 fathom_err fathom_space_locate(struct fathom_view *v, uint64_t avma, struct fathom_place *ret);
 fathom_err fathom_space_locate_made(struct fathom_view *v, uint64_t avma, struct fathom_place *ret);
+fathom_err fathom_space_begin_made(struct fathom_view *v);
 bool fathom_space_made_stayed(struct fathom_view *v);
 fathom_err fathom_space_modules(struct fathom_view *v, fathom_module_fn fn, void *data);
 fathom_err fathom_space_name_rest(struct fathom_view *v, const struct fathom_rest *rest);

@@ -14,6 +14,7 @@ import names  # noqa: E402, F401  pylint: disable=unused-import
 import located  # noqa: E402, F401  pylint: disable=unused-import
 import perf_maps  # noqa: E402, F401  pylint: disable=unused-import
 import stored  # noqa: E402, F401  pylint: disable=unused-import
+import unwound  # noqa: E402, F401  pylint: disable=unused-import
 
 from suite import SUITE  # noqa: E402
 

@@ -1,0 +1,462 @@
+# SPDX-License-Identifier: MIT
+"""Stacks that lead through code that a program has made: its call frame information is where the program says.
+
+The code of programs/emitter.c keeps no frame pointer, never returns, and leaves a wrong return address on the stack:
+without call frame information nothing leads through it. The truth is how it was made."""
+import json
+import os
+import shutil
+import signal
+import struct
+import time
+
+import cfiasm
+import elfasm
+import jitfiles
+
+from ask import execute, FATHOM, run
+from building import core_of
+from running import Running, state_of, Told
+from suite import PROGRAMS, build, test
+from out import Out
+
+LIBGCC = os.environ.get("LIBGCC", "libgcc_s.so.1")
+N = 5  # functions
+PITCH = 64
+CALL_END = 40  # of the call in each function
+SIZE = 42
+
+
+class Emitted(Told):
+    """A running emitter.c, with N functions of code that call each other and then stay()."""
+
+    def __init__(self, folder):
+        super().__init__([build(folder, "emitter.c", "-O1", "-g", "-ldl", "-pthread")])
+        self.code, self.data = self.places["code"], self.places["data"]
+        for i in range(N):
+            self.poke(self.at(i), self.function(i))
+
+    def at(self, i):
+        return self.code + PITCH * i
+
+    @staticmethod
+    def room(i):
+        """Bytes of stack that function i takes, beside what it saves."""
+        return 32 + 16 * i
+
+    def function(self, i):
+        target = self.at(i + 1) if i + 1 < N else self.places["stay"]
+        code = (b"\x55" b"\xbd\xef\xbe\xad\xde"  # push %rbp; mov $0xdeadbeef, %ebp
+                b"\x48\x81\xec" + struct.pack("<I", self.room(i)) +  # sub $room, %rsp
+                b"\x49\xbb" + struct.pack("<Q", self.places["decoy"]) +  # mov $decoy, %r11
+                b"\x4c\x89\x5c\x24\x08"  # mov %r11, 8(%rsp)
+                b"\x48\xb8" + struct.pack("<Q", target) +  # mov $target, %rax
+                b"\xff\xd0\xeb\xfe")  # call *%rax; jmp .
+        assert len(code) == SIZE and code.index(b"\xff\xd0") + 2 == CALL_END
+        return code
+
+    def rules(self, i):
+        """What the call frame information of function i says."""
+        return (b"\x41\x0e\x10\x86\x02"  # advance_loc 1, def_cfa_offset 16, offset rbp 2
+                b"\x4c\x0e" + bytes(Out(False).uleb(16 + self.room(i)).bytes))  # advance_loc 12, def_cfa_offset
+
+    def frames(self, address, functions=range(N), encoding=cfiasm.ABSPTR, moved=0, end=True):
+        """.eh_frame at @address of these functions; it says that they are @moved."""
+        f = cfiasm.Frames(elfasm_kind(), places=(address, 0))
+        # def_cfa rsp 8, offset rip 1
+        cie = f.cie(encoding=encoding, instructions=b"\x0c\x07\x08\x90\x01")
+        for i in functions:
+            f.fde(cie, self.at(i) + moved, SIZE, encoding=encoding, instructions=self.rules(i))
+        if end:
+            f.end()
+        return bytes(f.out.bytes), f.at
+
+    def poke(self, address, data):
+        with open(f"/proc/{self.pid}/mem", "r+b", buffering=0) as memory:
+            memory.seek(address)
+            assert memory.write(data) == len(data)
+
+    def call(self, name, *numbers):
+        self.tell(" ".join(["call", name, *(f"{n:x}" for n in numbers)]))
+
+    def go(self):
+        self.tell(f"go {self.code:x}")
+
+
+def elfasm_kind():
+    class Kind:
+        bits, big = 64, False
+    return Kind()
+
+
+def stack_of(target, *options):
+    """(frames of the thread in the code, status)"""
+    done = execute(FATHOM, "stack", "--json", "--no-cache", *options, target)
+    assert done.returncode in (0, 1), done
+    threads = [json.loads(line) for line in done.stdout.splitlines()]
+    found = [t for t in threads if any(f["symbol"] == "stay" for f in t["frames"])]
+    assert len(found) == 1, done.stdout
+    return found[0]["frames"]
+
+
+def check(e, target, *options, names=None, trust="jit-cfi"):
+    """All frames from stay() to enter(): where they are, and their stack pointers, are as they were made."""
+    frames = stack_of(target, *options)
+    at = next(i for i, f in enumerate(frames) if f["symbol"] == "stay")
+    made = frames[at + 1:at + 1 + N]
+    assert [int(f["pc"], 16) for f in made] == [e.at(i) + CALL_END for i in reversed(range(N))], frames
+    assert [f["trust"] for f in made[1:]] == [trust] * (N - 1), frames
+    assert frames[at + 1 + N]["symbol"] == "enter" and frames[at + 1 + N]["trust"] == trust, frames
+    pointers = [int(f["sp"], 16) for f in frames[at + 1:at + 2 + N]]
+    # The caller's stack pointer: behind what a function takes, the saved register and the return address.
+    assert [b - a for a, b in zip(pointers, pointers[1:])] == [e.room(i) + 16 for i in reversed(range(N))], frames
+    assert frames[-1]["symbol"] in ("clone3", "__clone3", "clone", "thread_start"), frames[-1]
+    assert [f["symbol"] for f in made] == (names or [None] * N), made
+
+
+def check_not(e, target):
+    """Nothing tells how to unwind the code: no frame of it but the first is believed to be found."""
+    frames = stack_of(target)
+    assert not any(f["trust"] == "jit-cfi" for f in frames), frames
+    assert not any(int(f["pc"], 16) == e.at(N - 2) + CALL_END for f in frames), frames
+
+
+def add(how, tell, names=None):
+    @test(f"a stack through code that a program has made, which {how}, of a process and of a core")
+    def _(folder):
+        with Emitted(folder) as e:
+            e.go()
+            check_not(e, e.pid)
+        with Emitted(folder) as e:
+            tell(e, folder)
+            e.go()
+            check(e, e.pid, names=names)
+            check(e, core_of(e.pid, folder), names=names)
+
+
+NAMES = [f"made{i}" for i in reversed(range(N))]
+
+
+def by_gdb(e, _):
+    elf = elfasm.Elf(64, False, elfasm.EM_X86_64, elfasm.ET_DYN)
+    elf.text(e.code, PITCH * N)
+    for i in range(N):
+        elf.symbol(f"made{i}", e.at(i), SIZE)
+    data, _ = e.frames(e.data)
+    elf.section(".eh_frame", data, flags=elfasm.SHF_ALLOC, addr=e.data, align=8)
+    file = elf.build()
+    e.poke(e.data + 0x1000, file)
+    e.poke(e.data + 0x800, struct.pack("<QQQQ", 0, 0, e.data + 0x1000, len(file)))
+    e.poke(e.places["descriptor"] + 16, struct.pack("<Q", e.data + 0x800))
+
+
+def unwinding(eh_frame, header=b"\1" + bytes(19)):
+    """A record of a jitdump: .eh_frame comes first."""
+    data = eh_frame + header
+    body = struct.pack("<QQQ", len(data), len(header), len(data)) + data
+    return jitfiles.record(jitfiles.UNWINDING_INFO, body + bytes(-len(body) % 8))
+
+
+def write_dump(e, folder, records):
+    path = os.path.join(folder, f"jit-{e.pid}.dump")
+    with open(path, "wb") as file:
+        file.write(jitfiles.dump_header(e.pid) + b"".join(records))
+    e.tell(f"mark {path}")
+
+
+def record_of(e, i):
+    # The addresses are of the file that perf makes of the code: they say nothing of where it is.
+    return unwinding(e.frames(0x80, [i], cfiasm.PCREL | cfiasm.SDATA4, 0x40 - e.at(i))[0])
+
+
+def by_jitdump(e, folder):
+    records = []
+    for i in range(N):
+        # What was there before has another size, and other rules.
+        records += [record_of(e, (i + 1) % N), jitfiles.load(e.at(i), 16, i, "old")]
+    for i in range(N):
+        records += [record_of(e, i), jitfiles.load(e.at(i), SIZE, N + i, f"made{i}")]
+    write_dump(e, folder, records)
+
+
+def by_register_frame(e, _):
+    data, _ = e.frames(e.data)
+    e.poke(e.data, data)
+    e.tell("library " + LIBGCC)
+    e.call("__register_frame", e.data)
+
+
+def by_many(e, _):
+    e.tell("library " + LIBGCC)
+    for i in range(N):
+        e.poke(e.data + 0x200 * i, e.frames(e.data + 0x200 * i, [i])[0])
+        e.call("__register_frame", e.data + 0x200 * i)
+
+
+def by_llvm(e, _):
+    data, at = e.frames(e.data)
+    e.poke(e.data, data)
+    e.tell("library /usr/lib/llvm-14/lib/libunwind.so.1")
+    for i in range(N):
+        e.call("__register_frame", at[e.at(i)])
+
+
+def by_seen(e, folder):
+    by_many(e, folder)
+    # The search makes all objects seen ones.
+    e.call("_Unwind_Find_FDE", e.at(0), e.data + 0x8000)
+
+
+def by_table(e, _):
+    for i in range(N):
+        e.poke(e.data + 0x200 * i, e.frames(e.data + 0x200 * i, [i])[0])
+    e.poke(e.data + 0x4000, struct.pack(f"<{N + 1}Q", *(e.data + 0x200 * i for i in range(N)), 0))
+    e.tell("library " + LIBGCC)
+    e.call("__register_frame_table", e.data + 0x4000)
+
+
+def by_seen_table(e, folder):
+    by_table(e, folder)
+    e.call("_Unwind_Find_FDE", e.at(0), e.data + 0x8000)
+
+
+def dyn_info(e, format, base):
+    data, at = e.frames(e.data)
+    e.poke(e.data, data)
+    table = b"".join(struct.pack("<ii", e.at(i) - base, at[e.at(i)] - e.data) for i in range(N))
+    e.poke(e.data + 0x2000, table)
+    e.poke(e.data + 0x3000, struct.pack("<QQQQQiiQQQQQ", 0, 0, e.code, e.code + PITCH * N, 0, format, 0, 0, 0,
+                                        e.data, len(table) // 8, e.data + 0x2000))
+    e.tell("library libunwind.so.8")
+    e.call("_U_dyn_register", e.data + 0x3000)
+
+
+add("registers it with GDB", by_gdb, NAMES)
+add("writes a jitdump", by_jitdump, NAMES)
+add("calls __register_frame of LLVM's libunwind for each function", by_llvm)
+add("calls __register_frame once", by_register_frame)
+add("calls __register_frame for each function", by_many)
+add("calls __register_frame, and an unwinder has searched", by_seen)
+add("calls __register_frame_table", by_table)
+add("calls __register_frame_table, and an unwinder has searched", by_seen_table)
+add("calls _U_dyn_register, offsets from a base", lambda e, _: dyn_info(e, 2, e.data))
+add("calls _U_dyn_register, offsets from its first code", lambda e, _: dyn_info(e, 4, e.code))
+
+
+@test("a stack through code that a program has made: what it has deregistered is not believed")
+def deregistered(folder):
+    with Emitted(folder) as e:
+        by_many(e, folder)
+        e.go()
+        check(e, e.pid)
+        for i in reversed(range(N)):
+            e.call("__deregister_frame", e.data + 0x200 * i)
+        check_not(e, e.pid)
+    with Emitted(folder) as e:
+        dyn_info(e, 2, e.data)
+        e.go()
+        check(e, e.pid)
+        e.call("_U_dyn_cancel", e.data + 0x3000)
+        check_not(e, e.pid)
+    with Emitted(folder) as e:
+        by_llvm(e, folder)
+        e.go()
+        check(e, e.pid)
+        for address in e.frames(e.data)[1].values():
+            e.call("__deregister_frame", address)
+        check_not(e, e.pid)
+
+
+@test("a stack through code that a program has made: gdb finds the same frames, with the same names")
+def gdb_agrees(folder):
+    with Emitted(folder) as e:
+        by_gdb(e, folder)
+        e.go()
+        frames = stack_of(e.pid)
+        ours = [(int(f["pc"], 16), f["symbol"]) for f in frames if (f["symbol"] or "").startswith("made")]
+        out = run("gdb", "-nx", "-batch", "-p", e.pid, "-ex", "thread apply all -q frame apply all -q -s p/x $pc", status=None)
+        pcs = [int(line.split(" = ")[1], 16) for line in out.splitlines() if " = 0x" in line]
+        assert [pc for pc, _ in ours] == [pc for pc in pcs if e.code <= pc < e.code + PITCH * N], out
+        assert len(ours) == N
+
+
+def add_lie(what, change, *, by=by_many):
+    @test(f"a stack through code that a program has made, whose description lies: {what}: no frame, no harm")
+    def _(folder):
+        with Emitted(folder) as e:
+            by(e, folder)
+            change(e)
+            e.go()
+            check_not(e, e.pid)
+            check_not(e, core_of(e.pid, folder))
+
+
+def object_of(e):
+    """The object that libgcc has made of the section registered last, by its pointer to the section."""
+    wanted = struct.pack("<Q", e.data + 0x200 * (N - 1))
+    for start, end, rights, path in heaps(e.pid):
+        with open(f"/proc/{e.pid}/mem", "rb", buffering=0) as memory:
+            memory.seek(start)
+            data = memory.read(end - start)
+        at = data.find(b"\xff" * 8 + bytes(16) + wanted)
+        if at >= 0:
+            return start + at
+    raise AssertionError("no object")
+
+
+def heaps(pid):
+    with open(f"/proc/{pid}/maps", encoding="utf-8") as maps:
+        for line in maps:
+            words = line.split()
+            if words[-1] == "[heap]":
+                yield (*(int(x, 16) for x in words[0].split("-")), words[1], words[-1])
+
+
+LAST = 0x200 * (N - 1)
+add_lie("an entry of nearly 4 GB", lambda e: e.poke(e.data + LAST, struct.pack("<I", 0xfffffff0)))
+add_lie("an entry of 64-bit DWARF", lambda e: e.poke(e.data + LAST, struct.pack("<I", 0xffffffff)))
+add_lie("no CIE", lambda e: e.poke(e.data + LAST + 4, struct.pack("<I", 0x1000)))
+add_lie("a section that is nowhere", lambda e: e.poke(object_of(e) + 24, struct.pack("<Q", 0x1000)))
+add_lie("an object that is not aligned", lambda e: e.poke(object_of(e) + 24, struct.pack("<Q", e.data + LAST + 1)))
+add_lie("bits of no object", lambda e: e.poke(object_of(e) + 32, b"\xf0\xee\xff\xff\xff\xff\xff\xff"))
+add_lie("an array without end", lambda e: (e.poke(e.data + 0x10000, struct.pack("<Q", e.data + 0x20000) * 0x2000),
+                                           e.poke(object_of(e) + 24, struct.pack("<QQ", e.data + 0x10000, 0x7fa))))
+add_lie("a sorted object of nothing", lambda e: e.poke(object_of(e) + 32, struct.pack("<Q", 0x7f9)))
+add_lie("a table of dyn_info beyond memory", lambda e: e.poke(e.data + 0x3000 + 80, struct.pack("<Q", 1 << 63)),
+        by=lambda e, _: dyn_info(e, 2, e.data))
+add_lie("a table of dyn_info with too many entries", lambda e: e.poke(e.data + 0x3000 + 72, struct.pack("<Q", 1 << 60)),
+        by=lambda e, _: dyn_info(e, 2, e.data))
+add_lie("FDEs of dyn_info that are elsewhere", lambda e: e.poke(e.data + 0x2000, struct.pack("<ii", 0, -(1 << 31)) * N),
+        by=lambda e, _: dyn_info(e, 2, e.data))
+
+
+@test("a stack through code that a program has made: lists that run in a circle")
+def circles(folder):
+    with Emitted(folder) as e:
+        by_many(e, folder)
+        first = object_of(e)
+        e.poke(first + 40, struct.pack("<Q", first))
+        e.go()
+        frames = stack_of(e.pid)
+        # The first object holds, what is behind it is lost.
+        assert any(int(f["pc"], 16) == e.at(N - 2) + CALL_END and f["trust"] == "jit-cfi" for f in frames), frames
+    with Emitted(folder) as e:
+        dyn_info(e, 2, e.data)
+        e.poke(e.data + 0x3000, struct.pack("<Q", e.data + 0x3000))
+        e.go()
+        check(e, e.pid)
+
+
+def add_record(what, records):
+    @test(f"a stack through code of a jitdump, whose record lies: {what}: no frame, no harm")
+    def _(folder):
+        with Emitted(folder) as e:
+            write_dump(e, folder, [r for i in range(N) for r in (records(e, i), jitfiles.load(e.at(i), SIZE, i, f"made{i}"))])
+            e.go()
+            check_not(e, e.pid)
+
+
+def changed(e, i, off, data):
+    record = bytearray(record_of(e, i))
+    record[off:off + len(data)] = data
+    return bytes(record)
+
+
+add_record("a header larger than all", lambda e, i: changed(e, i, 24, struct.pack("<Q", 1 << 40)))
+add_record("all larger than the record", lambda e, i: changed(e, i, 16, struct.pack("<Q", 1 << 40)))
+add_record("an entry larger than all", lambda e, i: changed(e, i, 40, struct.pack("<I", 0x7fffffff)))
+add_record("no entry", lambda e, i: unwinding(b""))
+add_record("a CIE alone", lambda e, i: unwinding(e.frames(0x80, [])[0]))
+add_record("two functions", lambda e, i: unwinding(e.frames(0x80, [0, 1])[0]))
+add_record("too large", lambda e, i: unwinding(e.frames(0x80, [i])[0] + bytes(1 << 21)))
+add_record("a move in between", lambda e, i: jitfiles.move(0x1000, 0x2000, 16, 1))
+
+
+ROUNDS = int(os.environ.get("QUESTIONS", "1000"))
+
+
+def add_replaced(microseconds, rounds):
+    @test(f"a stack read {rounds} times while the code that it is in is replaced every {microseconds} us: no wrong name")
+    def _(folder):
+        program = build(folder, "replaced.c", "-O1")
+        with Running([program, microseconds]) as running:
+            code = running.line()
+            out = run(os.path.join(os.environ["BUILD"], "tests", "replacing"), running.pid, code, rounds)
+        named, nameless, elsewhere, changed = (int(n) for n in out.split())
+        print(f"# {microseconds} us: {named} named, {nameless} nameless, {elsewhere} elsewhere, {changed} changed")
+        assert named + nameless + elsewhere + changed == rounds and named > rounds // 20, out
+
+
+for microseconds in (10, 200, 3000):
+    add_replaced(microseconds, ROUNDS)
+
+
+def stacks_by_gdb(*target):
+    """[[(pc, name)]] of gdb's physical frames, by thread; the name is None where it has none."""
+    script = ("python\nimport gdb\nfor t in gdb.selected_inferior().threads():\n t.switch()\n f = gdb.newest_frame()\n"
+              " print('thread')\n while f:\n  if f.type() not in (gdb.INLINE_FRAME, gdb.TAILCALL_FRAME):\n"
+              "   print('frame', hex(f.pc()), f.function() and f.function().linkage_name or f.name())\n  f = f.older()\nend\n")
+    path = os.path.join(os.environ["BUILD"], f"gdb-{os.getpid()}-{target[-1]}".replace("/", "_"))
+    with open(path, "w", encoding="ascii") as file:
+        file.write(script)
+    out = run("gdb", "-nx", "-batch", "-ex", "set backtrace past-main on", "-ex", "set backtrace past-entry on", *target,
+              "-x", path, status=None)
+    os.unlink(path)
+    return [[(int(words[1], 16), words[2]) for words in (line.split(None, 2) for line in part.splitlines()) if words[:1] == ["frame"]]
+            for part in out.split("thread\n")[1:]]
+
+
+def add_lli(program, kind, *options):
+    compiler = program.replace("lli", "clang")
+
+    @test(f"a stack through code of {program}, {kind}, {' '.join(options)}: gdb finds the same, of a process and of a core")
+    def _(folder):
+        code = os.path.join(folder, "busy.bc")
+        run(compiler, "-g", *options, "-emit-llvm", "-c", "-o", code, os.path.join(PROGRAMS, "busy.c"))
+        with Running([program, f"--jit-kind={kind}", code]) as process:
+            assert process.line()
+            stop_inside(process)
+            core = core_of(process.pid, folder)
+            for target, theirs in ((process.pid, stacks_by_gdb("-p", process.pid)), (core, stacks_by_gdb(shutil.which(program), core))):
+                check_lli(target, theirs)
+
+
+def stop_inside(process):
+    """Stops the program when it has begun its loop."""
+    for _ in range(100):
+        time.sleep(0.1)
+        process.signal(signal.SIGSTOP)
+        while state_of(process.pid) != "T":
+            time.sleep(0.01)
+        if any(f["symbol"] == "hot_outer" for t in stacks_by_us(process.pid) for f in t):
+            return
+        process.signal(signal.SIGCONT)
+    raise AssertionError("it never came to its loop")
+
+
+def stacks_by_us(target):
+    done = execute(FATHOM, "stack", "--json", "--no-cache", target)
+    assert done.returncode == 0, done
+    return [json.loads(line)["frames"] for line in done.stdout.splitlines()]
+
+
+def check_lli(target, theirs):
+    ours = stacks_by_us(target)
+    found = [t for t in ours if any(f["symbol"] == "hot_outer" for f in t)]
+    assert len(found) == 1, (target, [[(f["pc"], f["symbol"], f["trust"]) for f in t] for t in ours], theirs)
+    frames = found[0]
+    (gdbs,) = (t for t in theirs if any(name == "hot_outer" for _, name in t))
+    assert [int(f["pc"], 16) for f in frames] == [pc for pc, _ in gdbs], (frames, gdbs)
+    made = [f for f in frames if f["source"] == "gdb-jit"]
+    assert [f["symbol"] for f in made][-2:] == ["hot_outer", "main"], made
+    assert [f["symbol"] for f in made] == [name for _, name in gdbs][:len(made)], (made, gdbs)
+    # The frame behind each piece of made code is found by its own description.
+    assert all(frames[i + 1]["trust"] == "jit-cfi" for i in range(len(made))), frames
+    lines = {"hot_leaf": range(12, 19), "hot_outer": range(19, 28), "main": range(28, 35)}
+    for f in made:
+        assert f["frames"][-1]["line"] in lines[f["symbol"]] and f["frames"][-1]["file"].endswith("busy.c"), f
+
+
+for program in ("lli-14", "lli-19"):
+    for kind in ("mcjit", "orc"):
+        add_lli(program, kind, "-O2", "-fomit-frame-pointer")

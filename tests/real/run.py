@@ -15,6 +15,7 @@ import tap  # noqa: E402
 import find  # noqa: E402
 import jit  # noqa: E402
 import peers  # noqa: E402
+import stacks  # noqa: E402
 
 from ask import run  # noqa: E402
 from living import PEERS, RANDOM_ADDRESSES, Living, compare, named_data, random_data, why_guessed, why_mapped  # noqa: E402
@@ -78,6 +79,7 @@ add_longer("processes", "opens, closes, makes code and becomes another", 1000000
 add_longer("processes", "where a function is", 1000000)
 add_longer("jit", "GDB's list changes every 100000", 400000)
 add_longer("jit", "a racing writer", 1000000)
+add_longer("jit", "while the code that it is in is replaced", 10000)
 
 TESTS += find.tests()
 
@@ -89,7 +91,7 @@ def add_jit(name, check):
     TESTS.append((name, call))
 
 
-for title, function in jit.TESTS:
+for title, function in jit.TESTS + stacks.TESTS:
     add_jit(title, function)
 
 sys.exit(tap.run("real", tap.chosen(TESTS)))

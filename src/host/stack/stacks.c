@@ -361,7 +361,7 @@ static bool is_named_by(struct fathom_stacks_work *w, const struct fathom_walk_f
 static bool names_stayed(struct fathom_stacks_work *w)
 {
 	for (size_t i = 0; i < w->frames.n; i++) {
-		const struct fathom_answer *a = fathom_answers_get(w->to->answers, i);
+		const struct fathom_answer *a = fathom_answers_get(w->to->answers, w->answer_of[i]);
 
 		if (a->source == FATHOM_SOURCE_GDB_JIT && !is_named_by(w, &w->frames.items[i], a))
 			return false;

@@ -33,14 +33,14 @@ struct fathom_walk {
 	const struct fathom_stack_piece *pieces;
 	uint8_t n_pieces;
 	uint64_t pac_mask; /* bits that sign return addresses; 0: those of the machine */
-	bool is_past; /* the thread has run on: nothing else is read */
+	bool is_past;      /* the thread has run on: nothing else is read */
 	size_t max_frames;
 	struct fathom_walk_frames *frames; /* the frames are appended */
 	/* results */
 	enum fathom_stop stop;
 	enum fathom_reason reason; /* why the code is not known where the walk ended; or NONE */
-	size_t n_inside;  /* frames that were found in the copies alone */
-	uint64_t outside; /* where the stack of the next frame is, if there are more */
+	size_t n_inside;           /* frames that were found in the copies alone */
+	uint64_t outside;          /* where the stack of the next frame is, if there are more */
 };
 
 struct fathom_walker;

@@ -8,7 +8,7 @@
 enum { OPT_STACKS = OPT_VERB, OPT_STOP };
 
 static const struct verb_option options[] = {
-	{ OPT_STACKS, "stacks", NULL, "keep registers and stacks, too, for 'fathom stack FILE'" },
+	{ OPT_STACKS, "stacks", NULL, "keep registers and stacks, too" },
 	{ OPT_STOP, "stop", "=auto|never|all", "with --stacks: as of 'fathom stack'" },
 	{ 0, NULL, NULL, NULL },
 };

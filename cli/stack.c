@@ -25,12 +25,10 @@ static const struct verb_option options[] = {
 	{ OPT_TID, "tid", "TID", "only this thread; may be repeated" },
 	{ OPT_MAX_FRAMES, "max-frames", "N", "frames of each thread (default 10000)" },
 	{ OPT_STOP, "stop", "=auto|never|all",
-	  "which threads may be stopped, for microseconds: those that need it (default), none, or "
-	  "all of them at one moment" },
+	  "threads to stop: who needs it (default), none, all" },
 	{ OPT_FOLD, "fold", NULL, "print threads with equal stacks once" },
 	{ OPT_KERNEL, "kernel", NULL, "print the stacks in the kernel, too, as root" },
-	{ OPT_SAMPLES, "samples", "N",
-	  "read the stacks N times, and print how often each was seen, for flame graphs" },
+	{ OPT_SAMPLES, "samples", "N", "read the stacks N times: for flame graphs" },
 	{ OPT_EVERY, "every", "S", "seconds between samples (default 0.1)" },
 	{ OPT_REGISTERS, "registers", NULL, "print each thread's registers, too" },
 	{ OPT_NAMES_ONLY, "names-only", NULL, "no files, lines or inlined callers" },
@@ -40,10 +38,10 @@ static const struct verb_option options[] = {
 
 static const char usage[] =
 	"Usage: fathom stack [OPTION]... TARGET\n"
-	"Print the stack of each thread of TARGET, the number of a process or the path of\n"
-	"a core: what called what, the innermost function first, and what the thread\n"
-	"waits for. A process is not stopped if its threads sleep; a thread that runs is,\n"
-	"for some microseconds.\n";
+	"Print the stack of each thread of TARGET, the number of a process or the path\n"
+	"of a core or snapshot: what called what, the innermost function first, and\n"
+	"what the thread waits for. Threads that sleep are not stopped; one that runs\n"
+	"is, for some microseconds.\n";
 
 static const struct verb_options stack_options = {
 	.verb = "stack",

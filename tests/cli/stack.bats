@@ -185,8 +185,8 @@ END_OF_SCRIPT
     for wrong in 0 -1 x 1x nan inf 100000; do
         says 2 "fathom: --every: is a number of seconds from 0.001 to 86400" stack --samples 2 --every=$wrong "$pid"
     done
-    says 2 "fathom: ./threads: has no threads: processes and cores do" stack ./threads
-    says 2 "fathom: kernel: has no threads: processes and cores do" stack kernel
+    says 2 "fathom: ./threads: is a file: stacks are those of processes and cores" stack ./threads
+    says 2 "fathom: kernel: has no stacks that fathom reads: processes and cores have" stack kernel
     says 2 "fathom: --smaples: is not an option of 'fathom stack' (did you mean --samples?)" stack --smaples 3 "$pid"
 }
 

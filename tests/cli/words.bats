@@ -70,7 +70,7 @@ says() {
 }
 
 @test "words: help VERB is VERB --help, in 80 columns" {
-    for verb in addr addr2line cache disasm find llvm-symbolizer snapshot; do
+    for verb in addr addr2line cache disasm find llvm-symbolizer snapshot stack; do
         "$FATHOM" help $verb >by-help
         "$FATHOM" $verb --help >by-option
         "$FATHOM" --help $verb | cmp - by-help
@@ -92,7 +92,7 @@ listed() {
 
 @test "words: each verb's help lists what makes a difference to it, and no more" {
     local files="--debug-dir --debuginfod --debuginfod-timeout"
-    [ "$(listed snapshot)" = "$files --exe --file-timeout --help --memory --sysroot" ]
+    [ "$(listed snapshot)" = "$files --exe --file-timeout --help --memory --stacks --stop --sysroot" ]
     [ "$(listed cache)" = "--cache-dir $files --file-timeout --help --json --memory --sysroot --threads" ]
     [ "$(listed find)" = "$files --exe --exported --file-timeout --first --help --inlined --json --limit --literal --memory --read --regex --sysroot --thread --threads --wait" ]
     for verb in addr disasm; do
@@ -115,7 +115,7 @@ completed_by_bash() {
 }
 
 @test "words: completion offers the options of each verb's help" {
-    for verb in addr disasm find snapshot cache; do
+    for verb in addr disasm find snapshot stack cache; do
         [ "$(completed_by_bash $verb)" = "$(listed $verb)" ]
     done
     for verb in addr disasm find snapshot cache; do

@@ -25,7 +25,7 @@ static const struct verb_option options[] = {
 	{ OPT_TID, "tid", "TID", "only this thread; may be repeated" },
 	{ OPT_MAX_FRAMES, "max-frames", "N", "frames of each thread (default 10000)" },
 	{ OPT_STOP, "stop", "=auto|never|all",
-	  "threads to stop: who needs it (default), none, all" },
+	  "threads to stop: those that need it, none, all" },
 	{ OPT_FOLD, "fold", NULL, "print threads with equal stacks once" },
 	{ OPT_KERNEL, "kernel", NULL, "print the stacks in the kernel, too, as root" },
 	{ OPT_SAMPLES, "samples", "N", "read the stacks N times: for flame graphs" },

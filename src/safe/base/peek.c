@@ -79,7 +79,7 @@ size_t fathom_peek(uint64_t avma, void *to, size_t size)
 
 size_t fathom_peek_pages(uintptr_t avma, size_t n)
 {
-	struct piece remote[FATHOM_PEEK_PAGES];
+	struct piece remote[FATHOM_PEEK_PAGES] = { { NULL, 0 } };
 	uint8_t bytes[FATHOM_PEEK_PAGES];
 	size_t done = 0;
 	long got;

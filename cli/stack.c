@@ -17,6 +17,7 @@ enum {
 	OPT_SAMPLES,
 	OPT_EVERY,
 	OPT_REGISTERS,
+	OPT_RULES,
 	OPT_NAMES_ONLY,
 	OPT_NO_DEMANGLE,
 };
@@ -24,13 +25,13 @@ enum {
 static const struct verb_option options[] = {
 	{ OPT_TID, "tid", "TID", "only this thread; may be repeated" },
 	{ OPT_MAX_FRAMES, "max-frames", "N", "frames of each thread (default 10000)" },
-	{ OPT_STOP, "stop", "=auto|never|all",
-	  "threads to stop: those that need it, none, all" },
+	{ OPT_STOP, "stop", "=auto|never|all", "threads to stop: those that need it, none, all" },
 	{ OPT_FOLD, "fold", NULL, "print threads with equal stacks once" },
 	{ OPT_KERNEL, "kernel", NULL, "print the stacks in the kernel, too, as root" },
 	{ OPT_SAMPLES, "samples", "N", "read the stacks N times: for flame graphs" },
 	{ OPT_EVERY, "every", "S", "seconds between samples (default 0.1)" },
 	{ OPT_REGISTERS, "registers", NULL, "print each thread's registers, too" },
+	{ OPT_RULES, "rules", NULL, "of a file: print how callers are found" },
 	{ OPT_NAMES_ONLY, "names-only", NULL, "no files, lines or inlined callers" },
 	{ OPT_NO_DEMANGLE, "no-demangle", NULL, "print names as they are linked" },
 	{ 0, NULL, NULL, NULL },
@@ -38,6 +39,7 @@ static const struct verb_option options[] = {
 
 static const char usage[] =
 	"Usage: fathom stack [OPTION]... TARGET\n"
+	"       fathom stack --rules [--json] FILE [ADDRESS]...\n"
 	"Print the stack of each thread of TARGET, the number of a process or the path\n"
 	"of a core or snapshot: what called what, the innermost function first, and\n"
 	"what the thread waits for. Threads that sleep are not stopped; one that runs\n"
@@ -130,6 +132,9 @@ static void parse_options(struct stack *v, int argc, char **argv)
 		case OPT_EVERY:
 			v->every = parse_seconds(optarg);
 			break;
+		case OPT_RULES:
+			v->rules = true;
+			break;
 		case OPT_REGISTERS:
 			v->registers = true;
 			break;
@@ -142,7 +147,7 @@ static void parse_options(struct stack *v, int argc, char **argv)
 		}
 	}
 	common_take_arguments(&v->common, "stack", argc - optind, argv + optind);
-	if (v->common.n_arguments)
+	if (v->common.n_arguments && !v->rules)
 		complain_lacking("stack", "one TARGET is wanted, and nothing behind it");
 	check_options(v);
 }
@@ -240,6 +245,8 @@ static int print_stacks(void *verb, struct fathom_target *target)
 	struct stack *v = verb;
 	int status;
 
+	if (v->rules)
+		return stack_print_rules(v, target);
 	check_target(v, target);
 	status = v->samples ? stack_sample(v, target) : print_once(v, target);
 	if (v->kernel)

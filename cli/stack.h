@@ -45,6 +45,7 @@ struct stack {
 	bool registers;
 	bool kernel;
 	bool fold;
+	bool rules;
 	bool stop_is_given;
 	struct kernel_stacks kernel_stacks;
 };
@@ -71,6 +72,9 @@ void stack_for_each_block(struct stack *v, const struct fathom_stacks *stacks,
 
 /* Samples @target and prints its stacks as flame graphs are made of; returns the exit status. */
 int stack_sample(struct stack *v, struct fathom_target *target);
+
+/* Prints the unwind rules of @target, a file; returns the exit status. */
+int stack_print_rules(struct stack *v, struct fathom_target *target);
 
 /* Opens /proc/@pid, before the process is opened as a target. */
 void kernel_stacks_open(struct kernel_stacks *k, int pid);

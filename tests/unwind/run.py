@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """The suite "unwind": all rows of real files. The truth is readelf's. tests/unwind/rows.c says what its lines mean."""
+import bisect
 import glob
 import os
 import re
@@ -306,6 +307,33 @@ def sframe_stack(folder):
     frames = [(f["symbol"], f["trust"]) for f in stack["frames"]]
     ours = [f for f in frames if f[0] in ("deepest", "room", "again", "main")]
     assert ours == [(name, "cfi") for name in ("deepest", "room", "again", "main")], frames
+
+
+
+@test("stack --rules prints what readelf has, of every row of libc")
+def printed_rules(_):
+    path = library("libc.so.6")
+    printed = ask.records_of(ask.run(ask.FATHOM, "stack", "--rules", "--json", path))
+    assert all(a["high"] == b["low"] or int(a["high"], 16) < int(b["low"], 16) for a, b in zip(printed, printed[1:]))
+    starts = [int(row["low"], 16) for row in printed]
+    compared = 0
+    for fde in rows.Theirs(path).sections[".eh_frame"].values():
+        for low, cfa, stated in fde.rows:
+            rules = dict(stated)
+            row = printed[bisect.bisect_right(starts, low) - 1]
+            m = re.match(r"r(\d+)([+-]\d+)$", cfa)
+            # The rules of signals, of the PLT and of aligned stacks are written otherwise.
+            if not m or rules.get(16) != "c-8" or rules.get(6, "s") not in ("s", "c-16", "c-24", "c-32", "c-40", "c-48", "c-56"):
+                continue
+            name = {"7": "rsp", "6": "rbp"}.get(m[1])
+            if not name:
+                continue
+            saved = rules.get(6, "s")
+            wanted = {"cfa": name + m[2], "fp": "same" if saved == "s" else saved, "ra": "c-8"}
+            assert {key: row[key] for key in wanted} == wanted, (hex(low), row, cfa, rules)
+            assert int(row["low"], 16) <= low < int(row["high"], 16), (hex(low), row)
+            compared += 1
+    assert compared > 20000, compared
 
 
 sys.exit(SUITE.run())

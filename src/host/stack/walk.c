@@ -229,12 +229,15 @@ static bool is_made_frame(struct fathom_walker *w)
 
 /*
  * Returns whether the call before @pc, a return address found by a scan, can have led to the code
- * at the walk's pc. Of an indirect call nobody knows; a direct one leads to a function that starts
- * a little before it, or to a stub that jumps on.
+ * at the walk's pc. Of an indirect call nobody knows. A direct one in the same module leads to a
+ * function that starts a little before it, or to a stub that jumps on; what it leads to in another
+ * module may jump here.
  */
 static bool can_lead_here(struct fathom_walker *w, uint64_t pc)
 {
 	const struct fathom_reader *code = w->memory.code;
+	struct fathom_place here;
+	struct fathom_place there;
 	uint8_t call[5];
 	uint8_t stub[6];
 	uint64_t target;
@@ -246,6 +249,9 @@ static bool can_lead_here(struct fathom_walker *w, uint64_t pc)
 	if (w->arch->word == 4)
 		target = (uint32_t)target;
 	if (target <= w->registers.pc && w->registers.pc - target < LONGEST_FUNCTION)
+		return true;
+	if (fathom_view_locate(w->view, w->registers.pc, &here) ||
+	    fathom_view_locate(w->view, target, &there) || here.holder != there.holder)
 		return true;
 	/* endbr64, as PLTs with it have */
 	if (fathom_reader_read(code, target, stub, 4) &&

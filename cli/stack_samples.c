@@ -29,7 +29,7 @@ struct samples {
 static struct sample *find_place(struct sample *items, size_t cap, const char *text, size_t size,
 				 uint64_t hash)
 {
-	size_t i = hash & (cap - 1);
+	size_t i = (size_t)hash & (cap - 1);
 
 	while (items[i].text && (items[i].hash != hash || items[i].size != size ||
 				 memcmp(items[i].text, text, size) != 0))

@@ -294,7 +294,7 @@ static bool join(struct fathom_follower *f, struct state *to, const struct state
 /* Returns the place of the state at @pc, or the free place for it. */
 static uint16_t *find_place(struct fathom_follower *f, uint64_t pc)
 {
-	size_t i = pc * UINT64_C(0x9e3779b97f4a7c15) >> 52;
+	size_t i = (size_t)(pc * UINT64_C(0x9e3779b97f4a7c15) >> 52);
 
 	while (f->places[i] && f->states[f->places[i] - 1].pc != pc)
 		i = (i + 1) % PLACES;

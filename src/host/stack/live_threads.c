@@ -83,7 +83,7 @@ static void keep_stack(const struct live *l, struct reading *r, struct fathom_th
 	free(r->stack);
 	r->stack = copy->stack;
 	/* The first piece: what a walk reads of other stacks is kept as memory. */
-	r->stack_size = copy->n_pieces ? copy->pieces[0].bytes.size : 0;
+	r->stack_size = copy->n_pieces ? (size_t)copy->pieces[0].bytes.size : 0;
 	r->stack_avma = copy->pieces[0].avma;
 	copy->stack = NULL;
 }

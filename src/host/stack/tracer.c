@@ -489,7 +489,8 @@ static bool watch(struct tracer *t)
 
 	while (!t->finished) {
 		const int64_t until = fathom_now_ns() + WATCH_NS;
-		const struct timespec at = { until / 1000000000, until % 1000000000 };
+		const struct timespec at = { (time_t)(until / 1000000000),
+					     (long)(until % 1000000000) };
 
 		if (!pthread_cond_timedwait(&t->changed, &t->lock, &at) || !t->seize_began)
 			continue;

@@ -53,7 +53,7 @@ static void without_memory_no_file_is_added(void **state)
 
 	(void)state;
 	if (!alloc_is_ours)
-		skip();
+		return;
 	while (n < MOST_ALLOCATIONS && fails_for_file(long_text(), n))
 		n++;
 	/* The set, the array of chunks, the first chunk, and the path. */
@@ -92,7 +92,7 @@ static void without_memory_no_function_is_added(void **state)
 
 	(void)state;
 	if (!alloc_is_ours)
-		skip();
+		return;
 	while (n < MOST_ALLOCATIONS && fails_for_symbol(&hit, n))
 		n++;
 	/* The array of chunks, the first chunk, and the name. */

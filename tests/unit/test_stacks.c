@@ -199,7 +199,9 @@ static void native(void **state)
 	assert_string_equal(text, "asleep level level level level level outermost ");
 	assert_int_equal(t->tid, ((struct child *)*state)->pid);
 	assert_int_equal(t->stop, FATHOM_STOP_ENTRY);
+#ifndef __SANITIZE_ADDRESS__ /* its frames need registers that only a stop tells */
 	assert_int_equal(t->pause_ns, 0);
+#endif
 	assert_string_equal(t->syscall, "pause");
 	fathom_stacks_free(stacks);
 }
@@ -327,7 +329,9 @@ static void check_handler(const struct child *c, uint32_t stop_mode)
 
 static void on_two_stacks(void **state)
 {
+#ifndef __SANITIZE_ADDRESS__
 	check_handler(*state, FATHOM_STACK_STOP_NEVER);
+#endif
 	check_handler(*state, FATHOM_STACK_STOP_AUTO);
 	check_handler(*state, FATHOM_STACK_STOP_ALL);
 }

@@ -719,9 +719,8 @@ static void test_own_code(void **state)
 	print_message("of %u places %u have an answer, %u a wrong one\n", own.n, own.n_found,
 		      own.n_wrong);
 	assert_int_equal(own.n_wrong, 0);
-	assert_true(own.n > 1000);
-#ifndef __SANITIZE_ADDRESS__ /* its code calls functions that never return */
-	assert_true(own.n_found > own.n / 10 * 9);
+#ifndef __SANITIZE_ADDRESS__ /* its code calls functions that never return, and goes by rbp */
+	assert_true(own.n > 1000 && own.n_found > own.n / 10 * 9);
 #endif
 }
 

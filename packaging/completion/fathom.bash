@@ -52,7 +52,7 @@ _fathom()
         ;;
     snapshot) own="--stacks --stop=auto --stop=never --stop=all --exe $files" ;;
     stack)
-        own="--tid --max-frames --stop=auto --stop=never --stop=all --fold --kernel --samples --every --registers
+        own="--tid --max-frames --stop=auto --stop=never --stop=all --fold --kernel --samples --every --registers --rules
             --names-only --no-demangle --json
             --threads --exe $cached $files"
         ;;

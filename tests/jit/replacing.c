@@ -2,7 +2,8 @@
 /*
  * replacing PID CODE ROUNDS: reads the stack of a running programs/replaced.c so many times. Where
  * it is in its code, a name must be that of the number in %rbx at that moment. Prints how many
- * stacks were named, were in code without a name, were elsewhere, or kept changing; fails at a
+ * stacks were named, were in code without a name, were elsewhere, kept changing, or were named with
+ * %rbx unknown: of a thread that the kernel is about to wake, it shows pc and sp only. Fails at a
  * wrong name.
  */
 #include <fathom/fathom.h>
@@ -14,8 +15,8 @@
 /* DWARF's number of %rbx, and bytes of code. */
 enum { RBX = 3, CODE = 128 };
 
-static unsigned long counts[4];
-enum { NAMED, NAMELESS, ELSEWHERE, CHANGED };
+static unsigned long counts[5];
+enum { NAMED, NAMELESS, ELSEWHERE, CHANGED, UNKNOWN };
 
 /* Counts the stack of @t; returns false if its name is wrong. */
 static int check(const struct fathom_thread *t, uint64_t code)
@@ -33,9 +34,13 @@ static int check(const struct fathom_thread *t, uint64_t code)
 		counts[NAMELESS]++;
 		return 1;
 	}
+	if (!(t->registers.known >> RBX & 1)) {
+		counts[UNKNOWN]++;
+		return 1;
+	}
 	(void)snprintf(name, sizeof name, "f%07" PRIu64, t->registers.value[RBX]);
 	counts[NAMED]++;
-	if (t->registers.known >> RBX & 1 && !strcmp(name, f->answer->symbol))
+	if (!strcmp(name, f->answer->symbol))
 		return 1;
 	printf("%s is called %s\n", name, f->answer->symbol);
 	return 0;
@@ -69,7 +74,7 @@ int main(int argc, char **argv)
 	}
 	fathom_target_release(target);
 	fathom_destroy(session);
-	printf("%lu %lu %lu %lu\n", counts[NAMED], counts[NAMELESS], counts[ELSEWHERE],
-	       counts[CHANGED]);
+	printf("%lu %lu %lu %lu %lu\n", counts[NAMED], counts[NAMELESS], counts[ELSEWHERE],
+	       counts[CHANGED], counts[UNKNOWN]);
 	return !good;
 }

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The suite "self": programs that have libfathom inside ask for their own names, and print what is wrong."""
 import glob
+import itertools
 import json
 import os
 import re
@@ -353,6 +354,23 @@ def storm(folder):
     assert counts["fathom_self_lookup"][1] > 500, "the stack was not measured"
     known, named = (int(word) for word in lines[-1].split()[1::2])
     assert known > 50 and 10 < named < known, (known, named)
+
+
+def add_stepped(compiler, level, pointer):
+    @test(f"every instruction, unwound by the program itself: {compiler} {level} {pointer[2:]}")
+    def _(folder):
+        work = os.path.join(folder, "shapes.o")
+        run(compiler, "-D_GNU_SOURCE", "-Dmain=shapes_main", level, pointer, "-Wno-return-type", "-c", "-o", work,
+            os.path.join(TOP, "tests", "stacks", "programs", "shapes.c"))
+        path = build(folder, "stepped", "-Wl,-z,lazy", work, "-lm")
+        (line,) = check(path)
+        n = dict(zip(line.split()[::2], map(int, line.split()[1::2])))
+        assert n["steps"] >= 25000 and n["calls"] >= 600 and n["wrong"] == 0, n
+
+
+for cell in itertools.product(("gcc", "clang-19"), ("-O0", "-O1", "-O2", "-O3", "-Os"),
+                              ("-fomit-frame-pointer", "-fno-omit-frame-pointer")):
+    add_stepped(*cell)
 
 
 def add_shadow(options):

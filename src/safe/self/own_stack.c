@@ -178,6 +178,17 @@ static bool is_packed(const struct fathom_unwind_rule *r)
 	       r->kind == FATHOM_UNWIND_AT_FP || r->kind == FATHOM_UNWIND_END;
 }
 
+/*
+ * Returns whether @r may be a rule of gcc for the end of a function that realigns its stack. There
+ * the frame pointer is restored, but it still says that it is saved where that leads: only the
+ * instructions tell. (At the start of such a function the rule is the same, and right.)
+ */
+static bool is_after_realigning(const struct fathom_unwind_rule *r)
+{
+	return r->flags & FATHOM_UNWIND_FP_BY_FP &&
+	       (r->kind == FATHOM_UNWIND_SP || r->kind == FATHOM_UNWIND_REGISTER);
+}
+
 static inline size_t slot_of(uintptr_t at)
 {
 	/* The low bits of return addresses are random. */
@@ -351,8 +362,9 @@ static enum fathom_stop step_frame_pointer(struct walk *w)
 	return FATHOM_STOP_NONE;
 }
 
-/* Goes on by the instructions that end the function, to behind a call. */
-static enum fathom_stop step_epilogue(struct walk *w)
+/* Goes on by the instructions that end the function, to behind a call; @how_far is the trust then.
+ */
+static enum fathom_stop step_epilogue(struct walk *w, uint8_t how_far)
 {
 	struct fathom_registers r;
 
@@ -360,7 +372,7 @@ static enum fathom_stop step_epilogue(struct walk *w)
 	if (fathom_step_epilogue(w->arch, &memory, &r) || r.sp <= w->sp ||
 	    !fathom_step_is_behind_call(w->arch, &memory, r.pc))
 		return FATHOM_STOP_NO_RULE;
-	trust(w, FATHOM_TRUST_DECODED);
+	trust(w, how_far);
 	take_registers(w, &r);
 	w->kind = FATHOM_PC_RETURN;
 	w->all = NULL;
@@ -506,7 +518,7 @@ static enum fathom_stop step_without_rule(struct walk *w, uintptr_t at, bool has
 	stop = step_row(w, at, room);
 	if (stop != FATHOM_STOP_NO_RULE || has_row)
 		return stop;
-	stop = step_epilogue(w);
+	stop = step_epilogue(w, FATHOM_TRUST_DECODED);
 	return stop ? step_frame_pointer(w) : stop;
 }
 
@@ -526,6 +538,12 @@ static enum fathom_stop step_slowly(struct walk *w, uintptr_t at, struct room *r
 		stop = step_eh_return(w, room, &is_eh_return);
 		if (is_eh_return)
 			return stop;
+	}
+	if (is_after_realigning(&rule)) {
+		if (w->kind == FATHOM_PC_EXACT && w->all &&
+		    step_epilogue(w, FATHOM_TRUST_CFI) == FATHOM_STOP_NONE)
+			return FATHOM_STOP_NONE;
+		stays = false;
 	}
 	if (is_packed(&rule)) {
 		const uint64_t packed = pack(&rule);

@@ -34,6 +34,26 @@ static enum fathom_stop pop(struct epilogue *e, uint8_t number)
 	return FATHOM_STOP_NONE;
 }
 
+/* Runs lea N(register),%rsp; @mod says which register, with REX.B of @rex. */
+static enum fathom_stop load_sp(struct epilogue *e, uint8_t rex, uint8_t mod)
+{
+	const uint8_t base = numbers[(mod & 7) + (rex & 1) * 8];
+	uint64_t sp;
+
+	if ((mod & 7) == 4 && (cur_u8(&e->code) != 0x24 || rex & 1)) /* what SIB stands for */
+		return FATHOM_STOP_NO_RULE;
+	if (base != RSP && !fathom_register_known(&e->r, base))
+		return FATHOM_STOP_REGISTER;
+	sp = base == RSP ? e->r.sp : e->r.value[base];
+	if ((mod & 0xf8) == 0x60)
+		e->r.sp = sp + (uint64_t)(int8_t)cur_u8(&e->code);
+	else if ((mod & 0xf8) == 0xa0)
+		e->r.sp = sp + (uint64_t)(int32_t)cur_u32(&e->code);
+	else
+		return FATHOM_STOP_NO_RULE;
+	return FATHOM_STOP_NONE;
+}
+
 /* Runs an instruction behind the prefix @rex, of which only REX.W and REX.B may be set. */
 static enum fathom_stop run_wide(struct epilogue *e, uint8_t rex)
 {
@@ -42,16 +62,14 @@ static enum fathom_stop run_wide(struct epilogue *e, uint8_t rex)
 
 	if (op >= 0x58 && op <= 0x5f)
 		return pop(e, numbers[(op & 7) + (rex & 1) * 8]);
+	mod = cur_u8(&e->code);
+	if (rex >= 0x48 && op == 0x8d)
+		return load_sp(e, rex, mod);
 	if (rex != 0x48)
 		return FATHOM_STOP_NO_RULE;
-	mod = cur_u8(&e->code);
 	if (op == 0x83 && mod == 0xc4) /* add $imm8,%rsp */
 		e->r.sp += (uint64_t)(int8_t)cur_u8(&e->code);
 	else if (op == 0x81 && mod == 0xc4) /* add $imm32,%rsp */
-		e->r.sp += (uint64_t)(int32_t)cur_u32(&e->code);
-	else if (op == 0x8d && mod == 0x64 && cur_u8(&e->code) == 0x24) /* lea disp8(%rsp),%rsp */
-		e->r.sp += (uint64_t)(int8_t)cur_u8(&e->code);
-	else if (op == 0x8d && mod == 0xa4 && cur_u8(&e->code) == 0x24) /* lea disp32(%rsp),%rsp */
 		e->r.sp += (uint64_t)(int32_t)cur_u32(&e->code);
 	else
 		return FATHOM_STOP_NO_RULE;

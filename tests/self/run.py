@@ -356,21 +356,37 @@ def storm(folder):
     assert known > 50 and 10 < named < known, (known, named)
 
 
+def stepped(folder, compiler, source, *options):
+    """What a program counts that steps through the code of @source in itself."""
+    work = os.path.join(folder, "shapes.o")
+    run(compiler, "-D_GNU_SOURCE", "-Dmain=shapes_main", *options, "-Wno-return-type", "-c", "-o", work,
+        os.path.join(TOP, "tests", "stacks", "programs", source))
+    run("objcopy", "--redefine-sym", "_Z11shapes_mainv=shapes_main", work)
+    (line,) = check(build(folder, "stepped", "-Wl,-z,lazy", work, "-lm", "-lstdc++"))
+    return dict(zip(line.split()[::2], map(int, line.split()[1::2])))
+
+
 def add_stepped(compiler, level, pointer):
     @test(f"every instruction, unwound by the program itself: {compiler} {level} {pointer[2:]}")
     def _(folder):
-        work = os.path.join(folder, "shapes.o")
-        run(compiler, "-D_GNU_SOURCE", "-Dmain=shapes_main", level, pointer, "-Wno-return-type", "-c", "-o", work,
-            os.path.join(TOP, "tests", "stacks", "programs", "shapes.c"))
-        path = build(folder, "stepped", "-Wl,-z,lazy", work, "-lm")
-        (line,) = check(path)
-        n = dict(zip(line.split()[::2], map(int, line.split()[1::2])))
-        assert n["steps"] >= 25000 and n["calls"] >= 600 and n["wrong"] == 0, n
+        n = stepped(folder, compiler, "shapes.c", level, pointer)
+        assert n["walks"] == n["steps"] >= 25000 and n["calls"] >= 600 and n["wrong"] == 0, n
 
 
 for cell in itertools.product(("gcc", "clang-19"), ("-O0", "-O1", "-O2", "-O3", "-Os"),
                               ("-fomit-frame-pointer", "-fno-omit-frame-pointer")):
     add_stepped(*cell)
+
+
+def add_stepped_exceptions(compiler, level):
+    @test(f"every instruction of exceptions, unwound by the program itself: {compiler} {level}")
+    def _(folder):
+        n = stepped(folder, compiler, "thrown.cc", level)
+        assert n["steps"] - 1000 < n["walks"] < n["steps"] and n["walks"] > 60000 and n["thrown"] == 4 and n["wrong"] == 0, n
+
+
+for cell in itertools.product(("g++", "clang++-19"), ("-O0", "-O2")):
+    add_stepped_exceptions(*cell)
 
 
 def add_shadow(options):

@@ -53,6 +53,20 @@ for cell in itertools.product(("gcc", "clang-19"), ("-O0", "-O1", "-O2", "-O3", 
     add_cell(*cell)
 
 
+def add_thrown(compiler, level):
+    @test(f"every instruction of exceptions: {compiler} {level}")
+    def _(folder):
+        path = os.path.join(folder, "thrown")
+        run(compiler, level, "-o", path, os.path.join(PROGRAMS, "thrown.cc"))
+        counts, shown = step(path)
+        assert counts["walks"] > 60000 and counts["thrown"] == 4 and counts["overwritten"] < 1000, counts
+        assert counts["same"] == counts["entry"] == counts["walks"] and not counts["lost"], f"{counts}\n{shown}"
+
+
+for cell in itertools.product(("g++", "clang++-19"), ("-O0", "-O2")):
+    add_thrown(*cell)
+
+
 @test("code without rules: frames that code is followed to are the log's, in handlers of signals, too")
 def without_rules(folder):
     for compiler, level in (("gcc", "-O0"), ("gcc", "-O2"), ("clang-19", "-O2")):

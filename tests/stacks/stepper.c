@@ -30,20 +30,12 @@
 #include "host/module/module.h"
 #include "host/stack/walk.h"
 #include "host/target/target.h"
-
-/* A frame that will be returned to. */
-struct entry {
-	uint64_t pc;
-	uint64_t sp;
-	bool is_interrupted; /* by a signal: the kernel returns to it */
-	uint64_t saved;      /* where its pc is saved, sp before it; 0: it is not */
-};
+#include "../lib/shadow_log.h"
 
 enum { MAX_DEPTH = 1 << 20, COPY = 1 << 14, TRUSTS = FATHOM_TRUST_SCAN + 1 };
 
 struct counts {
-	uint64_t steps, calls, returns, signals, lost, walks, same, entry, ended_early, wrong_walks,
-		frames;
+	uint64_t steps, signals, overwritten, walks, same, entry, ended_early, wrong_walks, frames;
 	uint64_t found[TRUSTS]; /* frames, by trust */
 	uint64_t wrong[TRUSTS]; /* of these, those that are not the shadow's */
 };
@@ -52,15 +44,13 @@ struct stepper {
 	int pid;
 	struct user_regs_struct before, now;
 	uint8_t code[16]; /* at before.rip */
-	struct entry *shadow;
-	size_t depth;
+	struct log log;
 	struct fathom *session;
 	struct fathom_target *target;
 	struct fathom_view *view;
 	struct fathom_walker *walker;
 	uint64_t all, first, steps, every, signal_every, verbose;
 	unsigned handlers; /* bits: SIGUSR1 and SIGUSR2 have handlers */
-	bool has_shadow;   /* false: the program does what the shadow cannot follow */
 	struct counts count;
 };
 
@@ -87,81 +77,14 @@ static uint64_t read_word(const struct stepper *s, uint64_t at)
 	return word;
 }
 
-static void push(struct stepper *s, uint64_t pc, uint64_t sp, uint64_t saved)
-{
-	if (s->depth == MAX_DEPTH)
-		fail("the stack is too deep");
-	s->shadow[s->depth++] = (struct entry){ pc, sp, saved, saved };
-}
-
-/* Returns the length of the prefixes at @code. */
-static size_t prefixes(const uint8_t *code)
-{
-	size_t i = 0;
-
-	while (i < 8 && (code[i] == 0x66 || code[i] == 0xf2 || code[i] == 0xf3 || code[i] == 0x3e ||
-			 code[i] == 0x2e || code[i] == 0x64 || code[i] == 0x65 || code[i] == 0x67 ||
-			 (code[i] & 0xf0) == 0x40))
-		i++;
-	return i;
-}
-
-static bool is_call(const uint8_t *code)
-{
-	const size_t i = prefixes(code);
-
-	return code[i] == 0xe8 || (code[i] == 0xff && (code[i + 1] >> 3 & 7) == 2);
-}
-
-static bool is_return(const uint8_t *code)
-{
-	const size_t i = prefixes(code);
-
-	return code[i] == 0xc3 || code[i] == 0xc2;
-}
-
-static bool is_syscall(const uint8_t *code)
-{
-	return code[0] == 0x0f && code[1] == 0x05;
-}
-
-/*
- * Takes away the frames down to that which is at pc and sp now: one, or more, as after a longjmp().
- * Otherwise the program returns to where nothing called, and from then on the shadow is not the
- * truth.
- */
-static void pop(struct stepper *s)
-{
-	for (size_t i = s->depth; i-- > 0;)
-		if (s->shadow[i].pc == s->now.rip && s->shadow[i].sp == s->now.rsp) {
-			s->depth = i;
-			return;
-		}
-	s->count.lost++;
-	s->has_shadow = false;
-}
-
-/* Takes away frames that a longjmp() has left: those below the stack pointer on the same stack. */
-static void drop_left(struct stepper *s)
-{
-	size_t i = s->depth;
-
-	while (i && s->shadow[i - 1].sp <= s->now.rsp &&
-	       s->now.rsp - s->shadow[i - 1].sp < 1u << 16)
-		i--;
-	/* A signal handler's stack may be anywhere: only a longjmp() goes on with another word on
-	 * top. */
-	s->depth = i;
-}
-
 static void note_syscall(struct stepper *s)
 {
 	const uint64_t number = s->before.rax;
 
 	if (number == SYS_rt_sigreturn) {
-		while (s->depth && !s->shadow[s->depth - 1].is_interrupted)
-			s->depth--;
-		pop(s);
+		while (s->log.n && !s->log.items[s->log.n - 1].is_interrupted)
+			s->log.n--;
+		log_pop(&s->log, s->now.rip, s->now.rsp);
 	}
 	if (number == SYS_rt_sigaction && s->before.rsi)
 		s->handlers |= s->before.rdi == SIGUSR1 ? 1u : s->before.rdi == SIGUSR2 ? 2u : 0;
@@ -172,24 +95,31 @@ static bool changes_map(const struct stepper *s)
 {
 	const uint64_t n = s->before.rax;
 
-	return is_syscall(s->code) && (n == SYS_mmap || n == SYS_mprotect || n == SYS_munmap ||
+	return log_is_syscall(s->code) && (n == SYS_mmap || n == SYS_mprotect || n == SYS_munmap ||
 				       n == SYS_brk || n == SYS_mremap || n == SYS_execve);
 }
 
 /* Notes what the instruction that was just made did. */
 static void note(struct stepper *s)
 {
-	if (is_call(s->code) && s->now.rsp == s->before.rsp - 8) {
-		if (s->depth && s->shadow[s->depth - 1].sp <= s->before.rsp)
-			drop_left(s);
-		push(s, read_word(s, s->now.rsp), s->before.rsp, 0);
-		s->count.calls++;
-	} else if (is_return(s->code)) {
-		pop(s);
-		s->count.returns++;
-	} else if (is_syscall(s->code)) {
+	uint8_t now[16] = { 0 };
+	struct log_step step = { .code = s->code,
+				 .sp = s->before.rsp,
+				 .fp = s->before.rbp,
+				 .now_pc = s->now.rip,
+				 .now_sp = s->now.rsp,
+				 .now_counter = s->now.rcx,
+				 .now_code = now };
+
+	(void)read_memory(s, s->now.rip, now, sizeof now);
+	if (log_is_call(s->code))
+		step.top = read_word(s, s->now.rsp);
+	if (log_throws(now))
+		step.at_counter = read_word(s, s->now.rcx);
+	if (log_is_syscall(s->code))
 		note_syscall(s);
-	}
+	else
+		log_note(&s->log, &step);
 }
 
 /* Notes that a signal was delivered: its handler's first instruction is the next. */
@@ -197,8 +127,8 @@ static void note_signal(struct stepper *s)
 {
 	/* Above the return address is a ucontext_t: uc_mcontext is at 40, with rsp and rip at 120
 	 * and 128. */
-	push(s, s->before.rip, s->before.rsp, s->now.rsp + 8 + 40 + 128);
-	push(s, read_word(s, s->now.rsp), s->now.rsp + 8, 0);
+	log_push(&s->log, s->before.rip, s->before.rsp, s->now.rsp + 8 + 40 + 128);
+	log_push(&s->log, read_word(s, s->now.rsp), s->now.rsp + 8, 0);
 	s->count.signals++;
 }
 
@@ -247,11 +177,11 @@ static void print_walk(struct stepper *s, const struct fathom_walk *w, const cha
 	s->verbose--;
 	printf("# %s at step %" PRIu64 ", stop %s\n", what, s->count.steps,
 	       fathom_stop_name(w->stop) ? fathom_stop_name(w->stop) : "");
-	for (size_t i = 0; i < n || i <= s->depth; i++) {
+	for (size_t i = 0; i < n || i <= s->log.n; i++) {
 		const struct fathom_walk_frame *f = i < n ? &w->frames->items[i] : NULL;
-		const struct entry e = i == 0 ? (struct entry){ s->now.rip, s->now.rsp, false, 0 }
-				       : i <= s->depth ? s->shadow[s->depth - i]
-						       : (struct entry){ 0 };
+		const struct log_entry e = i == 0 ? (struct log_entry){ .pc = s->now.rip, .sp = s->now.rsp }
+				       : i <= s->log.n ? s->log.items[s->log.n - i]
+						       : (struct log_entry){ 0 };
 
 		printf("#   %zu: %" PRIx64 " %" PRIx64, i, e.pc, e.sp);
 		if (f)
@@ -273,7 +203,7 @@ static void compare(struct stepper *s, const struct fathom_walk *w)
 	s->count.walks++;
 	for (size_t i = 0; i < f->n && !is_wrong; i++) {
 		const struct fathom_walk_frame *frame = &f->items[i];
-		const struct entry *e = i && i <= s->depth ? &s->shadow[s->depth - i] : NULL;
+		const struct log_entry *e = i && i <= s->log.n ? &s->log.items[s->log.n - i] : NULL;
 
 		s->count.frames++;
 		s->count.found[frame->trust]++;
@@ -284,7 +214,7 @@ static void compare(struct stepper *s, const struct fathom_walk *w)
 	if (is_wrong) {
 		s->count.wrong_walks++;
 		print_walk(s, w, "wrong");
-	} else if (f->n == s->depth + 1) {
+	} else if (f->n == s->log.n + 1) {
 		s->count.same++;
 		s->count.entry += w->stop == FATHOM_STOP_ENTRY;
 	} else {
@@ -299,8 +229,8 @@ static void compare(struct stepper *s, const struct fathom_walk *w)
  */
 static bool take_changes(struct stepper *s)
 {
-	for (size_t i = 0; i < s->depth; i++) {
-		struct entry *e = &s->shadow[i];
+	for (size_t i = 0; i < s->log.n; i++) {
+		struct log_entry *e = &s->log.items[i];
 		const uint64_t pc = e->saved ? read_word(s, e->saved) : e->pc;
 		const uint64_t sp = e->saved ? read_word(s, e->saved - 8) : e->sp;
 
@@ -308,8 +238,8 @@ static bool take_changes(struct stepper *s)
 			continue;
 		if (!i || e[-1].pc != pc || e[-1].sp != sp)
 			return false;
-		e[-1] = (struct entry){ pc, sp, true, e->saved };
-		memmove(e, e + 1, (--s->depth - i) * sizeof *e);
+		e[-1] = (struct log_entry){ pc, sp, true, e->saved, false, 0 };
+		memmove(e, e + 1, (--s->log.n - i) * sizeof *e);
 	}
 	return true;
 }
@@ -328,6 +258,10 @@ static void check(struct stepper *s)
 	take_registers(&s->now, &r);
 	piece.avma = r.sp - 256;
 	piece.bytes = (struct fathom_bytes){ copy, read_memory(s, piece.avma, copy, sizeof copy) };
+	if (!log_holds(&s->log, &(struct log_stack){ piece.avma, copy, piece.bytes.size }, r.sp)) {
+		s->count.overwritten++;
+		return;
+	}
 	w.pieces = &piece;
 	w.n_pieces = 1;
 	if (fathom_walker_run(s->walker, &w))
@@ -400,7 +334,7 @@ static void run(struct stepper *s)
 {
 	const uint64_t end = s->first + s->steps;
 
-	while (s->has_shadow && s->count.steps < end) {
+	while (!s->log.is_lost && s->count.steps < end) {
 		if (s->count.steps >= s->first && s->count.steps % s->every == 0)
 			check(s);
 		if (!step(s))
@@ -410,11 +344,12 @@ static void run(struct stepper *s)
 	printf("# not run to its end\n");
 }
 
-static void print(const struct counts *c)
+static void print(const struct counts *c, const struct log *l)
 {
 	printf("steps %" PRIu64 "\ncalls %" PRIu64 "\nreturns %" PRIu64 "\nsignals %" PRIu64
-	       "\nlost %" PRIu64 "\n",
-	       c->steps, c->calls, c->returns, c->signals, c->lost);
+	       "\nthrown %" PRIu64 "\noverwritten %" PRIu64 "\nlost %" PRIu64 "\n",
+	       c->steps, l->calls, l->returns, c->signals, l->thrown, c->overwritten,
+	       (uint64_t)l->is_lost);
 	printf("walks %" PRIu64 "\nsame %" PRIu64 "\nentry %" PRIu64 "\nended-early %" PRIu64
 	       "\nwrong %" PRIu64 "\nframes %" PRIu64 "\n",
 	       c->walks, c->same, c->entry, c->ended_early, c->wrong_walks, c->frames);
@@ -492,7 +427,7 @@ static void start(struct stepper *s, char **command)
 
 int main(int argc, char **argv)
 {
-	struct stepper s = { .every = 1, .steps = 1000000, .has_shadow = true };
+	struct stepper s = { .every = 1, .steps = 1000000 };
 	int option;
 
 	while ((option = getopt(argc, argv, "+a:f:n:k:s:v:")) != -1) {
@@ -508,17 +443,17 @@ int main(int argc, char **argv)
 			return 2;
 		*to = strtoull(optarg, NULL, 0);
 	}
-	s.shadow = malloc(MAX_DEPTH * sizeof *s.shadow);
-	if (optind == argc || !s.every || !s.shadow || fathom_create(NULL, &s.session, NULL))
+	s.log = (struct log){ .items = malloc(MAX_DEPTH * sizeof *s.log.items), .cap = MAX_DEPTH };
+	if (optind == argc || !s.every || !s.log.items || fathom_create(NULL, &s.session, NULL))
 		return 2;
 	start(&s, argv + optind);
 	run(&s);
-	print(&s.count);
+	print(&s.count, &s.log);
 	end_view(&s);
 	if (s.target)
 		fathom_target_release(s.target);
 	fathom_destroy(s.session);
 	(void)kill(s.pid, SIGKILL);
-	free(s.shadow);
+	free(s.log.items);
 	return 0;
 }

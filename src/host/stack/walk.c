@@ -380,13 +380,42 @@ static enum fathom_stop step_row(struct fathom_walker *w, const struct known_pc 
 	return stop;
 }
 
+/* Returns whether @row says that a register is saved below the stack pointer. */
+static bool has_left_its_frame(const struct fathom_walker *w, const struct fathom_row *row)
+{
+	if (row->cfa.kind != FATHOM_RULE_REGISTER || row->cfa.number == w->arch->fp)
+		return false;
+	for (uint8_t i = 0; i < w->arch->n; i++) {
+		const struct fathom_rule rule = fathom_row_rule(row, i);
+
+		if (w->arch->callee_saved >> i & 1 && rule.kind == FATHOM_RULE_AT_OFFSET &&
+		    row->cfa.offset + rule.offset < 0)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Steps behind the instructions by which libgcc goes to a frame further out with an exception. Their
+ * rows say where to, but of the registers they say where its own frame had saved them.
+ */
+static enum fathom_stop step_eh_return(struct fathom_walker *w, const struct known_pc *k,
+				       bool *ret_is)
+{
+	*ret_is = false;
+	if (k->is_signal || !has_left_its_frame(w, &k->row))
+		return FATHOM_STOP_NONE;
+	return fathom_step_eh_return(w->arch, &w->memory, &w->registers, ret_is);
+}
+
 /* Goes on to the caller; *@trust says how. */
 static enum fathom_stop step(struct fathom_walker *w, uint8_t *trust)
 {
 	const uint64_t pc = fathom_pc_subtract(w->registers.pc, w->kind);
 	const bool is_exact = w->kind == FATHOM_PC_EXACT;
 	struct known_pc *k = look_up(w, pc);
-	enum fathom_stop stop;
+	enum fathom_stop stop = FATHOM_STOP_NONE;
+	bool is_eh_return = false;
 	bool is_signal;
 
 	if (!k)
@@ -396,9 +425,11 @@ static enum fathom_stop step(struct fathom_walker *w, uint8_t *trust)
 		*trust = k->is_signal ? FATHOM_TRUST_SIGNAL
 			 : k->is_jit  ? FATHOM_TRUST_JIT_CFI
 				      : FATHOM_TRUST_CFI;
-		if (k->is_signal)
+		if (is_exact)
+			stop = step_eh_return(w, k, &is_eh_return);
+		if (k->is_signal || is_eh_return)
 			w->kind = FATHOM_PC_EXACT;
-		return step_row(w, k, is_exact);
+		return is_eh_return ? stop : step_row(w, k, is_exact);
 	}
 	if (!k->is_code && is_exact)
 		return step_bad_call(w, trust);

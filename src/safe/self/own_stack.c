@@ -189,6 +189,13 @@ static bool is_after_realigning(const struct fathom_unwind_rule *r)
 	       (r->kind == FATHOM_UNWIND_SP || r->kind == FATHOM_UNWIND_REGISTER);
 }
 
+/* Returns whether @r may be a rule of code that has taken its frame off the stack. */
+static bool has_left_its_frame(const struct fathom_unwind_rule *r)
+{
+	return (r->kind == FATHOM_UNWIND_SP && r->cfa_offset <= (int32_t)WORD) ||
+	       r->kind == FATHOM_UNWIND_REGISTER || r->kind == FATHOM_UNWIND_OTHER;
+}
+
 static inline size_t slot_of(uintptr_t at)
 {
 	/* The low bits of return addresses are random. */
@@ -533,22 +540,18 @@ static enum fathom_stop step_slowly(struct walk *w, uintptr_t at, struct room *r
 	rule = fathom_self_find_rule(w->self, at, &stays);
 	if (!fits(&rule))
 		return step_without_rule(w, at, true, room);
-	/* Functions that end so have a frame pointer. */
-	if (rule.kind == FATHOM_UNWIND_FP && w->kind == FATHOM_PC_EXACT) {
+	if (w->kind == FATHOM_PC_EXACT && has_left_its_frame(&rule)) {
 		stop = step_eh_return(w, room, &is_eh_return);
 		if (is_eh_return)
 			return stop;
 	}
-	if (is_after_realigning(&rule)) {
-		if (w->kind == FATHOM_PC_EXACT && w->all &&
-		    step_epilogue(w, FATHOM_TRUST_CFI) == FATHOM_STOP_NONE)
-			return FATHOM_STOP_NONE;
-		stays = false;
-	}
+	if (w->kind == FATHOM_PC_EXACT && is_after_realigning(&rule) && w->all &&
+	    step_epilogue(w, FATHOM_TRUST_CFI) == FATHOM_STOP_NONE)
+		return FATHOM_STOP_NONE;
 	if (is_packed(&rule)) {
 		const uint64_t packed = pack(&rule);
 
-		if (stays)
+		if (stays && w->kind == FATHOM_PC_RETURN)
 			keep_rule(w, at, packed);
 		return step_packed(w, packed);
 	}
@@ -566,7 +569,9 @@ static inline enum fathom_stop step(struct walk *w, struct room *room)
 	const uintptr_t at = (uintptr_t)fathom_pc_subtract(w->pc, w->kind);
 	uint64_t rule;
 
-	return find_kept(w, at, &rule) ? step_packed(w, rule) : step_slowly(w, at, room);
+	/* Where a frame was interrupted, the code has a say, too. */
+	return w->kind == FATHOM_PC_RETURN && find_kept(w, at, &rule) ? step_packed(w, rule)
+								      : step_slowly(w, at, room);
 }
 
 /*

@@ -265,21 +265,25 @@ enum fathom_stop fathom_step_eh_return(const struct fathom_unwind_arch *arch,
 	static const uint8_t jumps[] = { 0x48, 0x89, 0xcc, 0x59, 0xff, 0xe1 };
 	static const uint8_t returns[] = { 0x48, 0x89, 0xcc, 0xc3 };
 	enum { MOVE = 0, TAKE = 3, JUMP = 4, COUNTER = 2 /* rcx */ };
-	uint8_t code[sizeof jumps];
+	uint8_t code[JUMP + sizeof jumps]; /* from JUMP bytes before pc on */
 	uint64_t sp = r->sp;
 	uint64_t pc;
+	size_t size;
 	uint8_t at;
 
 	*ret_is = false;
 	if (arch->machine != EM_X86_64)
 		return FATHOM_STOP_NONE;
-	for (at = MOVE; at <= JUMP && !*ret_is; at++)
+	size = m->code->read(m->code->data, r->pc - JUMP, code, sizeof code);
+	for (at = MOVE; at <= JUMP && !*ret_is; at++) {
+		const uint8_t *start = code + JUMP - at;
+		const size_t left = size > (size_t)(JUMP - at) ? size - (JUMP - at) : 0;
+
 		*ret_is = (at == MOVE || at >= TAKE) &&
-			  ((fathom_reader_read(m->code, r->pc - at, code, sizeof jumps) &&
-			    memcmp(code, jumps, sizeof jumps) == 0) ||
-			   (at < JUMP &&
-			    fathom_reader_read(m->code, r->pc - at, code, sizeof returns) &&
-			    memcmp(code, returns, sizeof returns) == 0));
+			  ((left >= sizeof jumps && memcmp(start, jumps, sizeof jumps) == 0) ||
+			   (at < JUMP && left >= sizeof returns &&
+			    memcmp(start, returns, sizeof returns) == 0));
+	}
 	if (!*ret_is)
 		return FATHOM_STOP_NONE;
 	at--;

@@ -1,82 +1,64 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stepped: runs the shapes of calls in ../../stacks/programs/shapes.c one instruction at a time, by the
- * trap flag. The handler of each trap notes calls and returns in a log, unwinds from its context, and
- * compares: each frame has to be where the log says, and the walk has to end in the entry. Handlers of
- * other signals run without steps. Prints what it counted.
+ * stepped: runs shapes_main(), of another file, one instruction at a time by the trap flag. The handler
+ * of each trap notes calls and returns in a log, unwinds from its context, and compares: each frame has
+ * to be where the log says, and the walk has to end in the entry. Handlers of other signals run without
+ * steps. Prints what it counted.
  */
 #define _GNU_SOURCE
+#include "../../lib/shadow_log.h"
 #include "check.h"
 
-#include <elf.h>
 #include <signal.h>
 #include <string.h>
 #include <ucontext.h>
 
-enum { DEPTH = 4096, TRAP_FLAG = 0x100 };
+enum { DEPTH = 4096, TRAP_FLAG = 0x100, BELOW = 256 };
 
-struct entry {
-	uint64_t pc;
-	uint64_t sp;
-};
-
-static struct entry shadow[DEPTH];
-static size_t depth;
-/* Frames that called what is stepped. */
+static struct log_entry entries[DEPTH];
+static struct log calls = { .items = entries, .cap = DEPTH };
+/* Frames that called what is stepped, and the end of their stack. */
 static size_t outer;
+static uint64_t end_of_stack;
 static uint64_t before_pc;
 static uint64_t before_sp;
+static uint64_t before_fp;
 static uint8_t code[16];
 static bool was_nowhere;
 static volatile bool is_over;
 static unsigned long steps;
-static unsigned long calls;
+static unsigned long walks;
 static unsigned long wrong;
 static struct fathom_unwind_stack stack;
 
 int shapes_main(void);
 
-static size_t prefixes(const uint8_t *c)
+static uint64_t word_at(uint64_t at)
 {
-	size_t i = 0;
-
-	while (i < 8 && (c[i] == 0x66 || c[i] == 0xf2 || c[i] == 0xf3 || c[i] == 0x3e || (c[i] & 0xf0) == 0x40))
-		i++;
-	return i;
-}
-
-static bool is_call(const uint8_t *c)
-{
-	c += prefixes(c);
-	return c[0] == 0xe8 || (c[0] == 0xff && (c[1] >> 3 & 7) == 2);
-}
-
-static bool is_return(const uint8_t *c)
-{
-	c += prefixes(c);
-	return c[0] == 0xc3 || c[0] == 0xc2;
+	return *(const uint64_t *)at;
 }
 
 /*
- * Notes what the instruction in @code did, behind which are @pc and @sp. The trap of a system call
- * comes one instruction late.
+ * Notes what the instruction in @code did, behind which the registers are @r. The trap of a system
+ * call comes one instruction late.
  */
-static void note(uint64_t pc, uint64_t sp)
+static void note(const greg_t *r)
 {
-	if (code[0] == 0x0f && code[1] == 0x05 && pc != before_pc + 2)
+	static const uint8_t nothing[16];
+	struct log_step s = { .code = code,
+			      .sp = before_sp,
+			      .fp = before_fp,
+			      .now_pc = (uint64_t)r[REG_RIP],
+			      .now_sp = (uint64_t)r[REG_RSP],
+			      .now_counter = (uint64_t)r[REG_RCX],
+			      .now_code = r[REG_RIP] ? (const uint8_t *)r[REG_RIP] : nothing,
+			      .top = word_at((uint64_t)r[REG_RSP]) };
+
+	if (log_is_syscall(code) && s.now_pc != before_pc + 2)
 		memmove(code, code + 2, sizeof code - 2);
-	if (is_call(code) && sp == before_sp - 8) {
-		/* What a longjmp() has left. */
-		while (depth && shadow[depth - 1].sp <= before_sp)
-			depth--;
-		if (depth < DEPTH)
-			shadow[depth++] = (struct entry){ *(const uint64_t *)sp, before_sp };
-		calls++;
-	} else if (is_return(code)) {
-		while (depth && (shadow[depth - 1].pc != pc || shadow[depth - 1].sp != sp))
-			depth--;
-		depth -= depth > 0;
-	}
+	if (log_throws(s.now_code))
+		s.at_counter = word_at(s.now_counter);
+	log_note(&calls, &s);
 }
 
 static void compare(const void *context, uint64_t pc)
@@ -89,55 +71,65 @@ static void compare(const void *context, uint64_t pc)
 
 	if (steps == 0)
 		outer = r.n - 1;
-	is_wrong |= r.stop != FATHOM_STOP_ENTRY || r.n != depth + outer + 1 || pcs[0] != pc ||
+	walks++;
+	is_wrong |= r.stop != FATHOM_STOP_ENTRY || r.n != calls.n + outer + 1 || pcs[0] != pc ||
 		    r.trust > (pc ? FATHOM_TRUST_SIGNAL : FATHOM_TRUST_DECODED);
-	for (size_t i = 1; i <= depth && i < r.n; i++)
-		is_wrong |= pcs[i] != shadow[depth - i].pc || kinds[i] != FATHOM_PC_RETURN;
+	for (size_t i = 1; i <= calls.n && i < r.n; i++) {
+		const struct log_entry *e = &entries[calls.n - i];
+
+		is_wrong |= pcs[i] != e->pc || (kinds[i] == FATHOM_PC_EXACT) != e->is_interrupted;
+	}
 	wrong += is_wrong;
 	if (is_wrong && wrong < 4) {
 		printf("wrong at step %lu: stop %s, trust %s\n", steps, fathom_stop_name(r.stop), fathom_trust_name(r.trust));
-		for (size_t i = 0; i < r.n || i <= depth; i++)
+		for (size_t i = 0; i < r.n || i <= calls.n; i++)
 			printf(" %zu: %lx, log %lx\n", i, i < r.n ? pcs[i] : 0,
-			       i == 0 ? pc : i <= depth ? shadow[depth - i].pc : 0);
+			       i == 0 ? pc : i <= calls.n ? entries[calls.n - i].pc : 0);
 	}
 }
 
 static void on_trap(int number, siginfo_t *info, void *context)
 {
 	ucontext_t *c = context;
-	const uint64_t pc = (uint64_t)c->uc_mcontext.gregs[REG_RIP];
-	const uint64_t sp = (uint64_t)c->uc_mcontext.gregs[REG_RSP];
+	greg_t *r = c->uc_mcontext.gregs;
+	const uint64_t sp = (uint64_t)r[REG_RSP];
+	struct log_stack copy = { .avma = sp - BELOW, .data = (const uint8_t *)(sp - BELOW) };
 
 	(void)number;
 	(void)info;
 	if (is_over) {
-		c->uc_mcontext.gregs[REG_EFL] &= ~TRAP_FLAG;
+		r[REG_EFL] &= ~TRAP_FLAG;
 		return;
 	}
-	if (before_sp)
-		note(pc, sp);
+	if (steps == 0)
+		end_of_stack = sp;
+	else
+		note(r);
 	/* A call of no address: the handler of its fault goes on behind it. */
-	depth -= was_nowhere && depth;
-	was_nowhere = pc == 0;
-	compare(context, pc);
+	calls.n -= was_nowhere && calls.n;
+	was_nowhere = r[REG_RIP] == 0;
+	copy.size = end_of_stack - copy.avma;
+	if (log_holds(&calls, &copy, sp))
+		compare(context, (uint64_t)r[REG_RIP]);
 	steps++;
-	before_pc = pc;
+	before_pc = (uint64_t)r[REG_RIP];
 	before_sp = sp;
+	before_fp = (uint64_t)r[REG_RBP];
 	memset(code, 0, sizeof code);
-	if (pc)
-		memcpy(code, (const void *)pc, sizeof code);
+	if (before_pc)
+		memcpy(code, (const void *)before_pc, sizeof code);
 }
 
 static void set_trap_flag(void)
 {
-	__asm__ volatile("pushfq; orq %0, (%%rsp); popfq" ::"i"(TRAP_FLAG) : "cc", "memory");
+	__asm__ volatile("pushfq; orq %0, (%%rsp); popfq; nop" ::"i"(TRAP_FLAG) : "cc", "memory");
 }
 
 static void finish(void)
 {
 	is_over = true;
-	printf("steps %lu calls %lu wrong %lu\n", steps, calls, wrong);
-	expect(!wrong);
+	printf("steps %lu calls %lu thrown %lu walks %lu wrong %lu\n", steps, calls.calls, calls.thrown, walks, wrong);
+	expect(!wrong && !calls.is_lost);
 	(void)fflush(stdout);
 	_exit(end());
 }
@@ -154,5 +146,6 @@ int main(void)
 	(void)sigaction(SIGTRAP, &action, NULL);
 	(void)atexit(finish);
 	set_trap_flag();
-	return shapes_main();
+	/* What main() returned to is not in the log. */
+	exit(shapes_main());
 }

@@ -96,7 +96,7 @@ static bool changes_map(const struct stepper *s)
 	const uint64_t n = s->before.rax;
 
 	return log_is_syscall(s->code) && (n == SYS_mmap || n == SYS_mprotect || n == SYS_munmap ||
-				       n == SYS_brk || n == SYS_mremap || n == SYS_execve);
+					   n == SYS_brk || n == SYS_mremap || n == SYS_execve);
 }
 
 /* Notes what the instruction that was just made did. */
@@ -179,9 +179,10 @@ static void print_walk(struct stepper *s, const struct fathom_walk *w, const cha
 	       fathom_stop_name(w->stop) ? fathom_stop_name(w->stop) : "");
 	for (size_t i = 0; i < n || i <= s->log.n; i++) {
 		const struct fathom_walk_frame *f = i < n ? &w->frames->items[i] : NULL;
-		const struct log_entry e = i == 0 ? (struct log_entry){ .pc = s->now.rip, .sp = s->now.rsp }
-				       : i <= s->log.n ? s->log.items[s->log.n - i]
-						       : (struct log_entry){ 0 };
+		const struct log_entry e =
+			i == 0          ? (struct log_entry){ .pc = s->now.rip, .sp = s->now.rsp }
+			: i <= s->log.n ? s->log.items[s->log.n - i]
+					: (struct log_entry){ 0 };
 
 		printf("#   %zu: %" PRIx64 " %" PRIx64, i, e.pc, e.sp);
 		if (f)

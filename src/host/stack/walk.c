@@ -396,8 +396,8 @@ static bool has_left_its_frame(const struct fathom_walker *w, const struct fatho
 }
 
 /*
- * Steps behind the instructions by which libgcc goes to a frame further out with an exception. Their
- * rows say where to, but of the registers they say where its own frame had saved them.
+ * Steps behind the instructions by which libgcc goes to a frame further out with an exception.
+ * Their rows say where to, but of the registers they say where its own frame had saved them.
  */
 static enum fathom_stop step_eh_return(struct fathom_walker *w, const struct known_pc *k,
 				       bool *ret_is)

@@ -127,11 +127,14 @@ static void set_trap_flag(void)
 
 static void finish(void)
 {
+	int status;
+
 	is_over = true;
 	printf("steps %lu calls %lu thrown %lu walks %lu wrong %lu\n", steps, calls.calls, calls.thrown, walks, wrong);
 	expect(!wrong && !calls.is_lost);
+	status = end();
 	(void)fflush(stdout);
-	_exit(end());
+	_exit(status);
 }
 
 int main(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A log of the calls that a program of x86-64 is in, kept by who sees each of its instructions: after
- * one is made, log_note() takes what it did. Frames of signals are the caller's to add.
+ * A log of the calls that a program of x86-64 is in, kept by who sees each of its instructions:
+ * after one is made, log_note() takes what it did. Frames of signals are the caller's to add.
  */
 #ifndef SHADOW_LOG_H
 #define SHADOW_LOG_H
@@ -71,8 +71,8 @@ static inline bool log_is_syscall(const uint8_t *code)
 }
 
 /*
- * Returns whether @code is mov %rcx,%rsp and a return or jump to what is there: so libgcc goes with an
- * exception to a frame further out, as if that were interrupted.
+ * Returns whether @code is mov %rcx,%rsp and a return or jump to what is there: so libgcc goes with
+ * an exception to a frame further out, as if that were interrupted.
  */
 static inline bool log_throws(const uint8_t *code)
 {
@@ -89,7 +89,8 @@ static inline void log_push(struct log *l, uint64_t pc, uint64_t sp, uint64_t sa
 		l->items[l->n++] = (struct log_entry){ pc, sp, saved != 0, saved, false, 0 };
 }
 
-/* Takes away the frames down to that which is at @pc and @sp: one, or more, as after a longjmp(). */
+/* Takes away the frames down to that which is at @pc and @sp: one, or more, as after a longjmp().
+ */
 static inline void log_pop(struct log *l, uint64_t pc, uint64_t sp)
 {
 	for (size_t i = l->n; i-- > 0;)
@@ -154,10 +155,10 @@ static inline bool log_differs(const struct log_stack *s, uint64_t at, uint64_t 
 }
 
 /*
- * Returns whether the return addresses and frame pointers of the log are on the stack, of which @s is
- * the part that begins at @sp or before. libgcc writes the registers of the frame that an exception
- * goes to over those that its own frame has saved, and then goes there otherwise: until then no memory
- * says how execution got here.
+ * Returns whether the return addresses and frame pointers of the log are on the stack, of which @s
+ * is the part that begins at @sp or before. libgcc writes the registers of the frame that an
+ * exception goes to over those that its own frame has saved, and then goes there otherwise: until
+ * then no memory says how execution got here.
  */
 static inline bool log_holds(const struct log *l, const struct log_stack *s, uint64_t sp)
 {

@@ -532,6 +532,21 @@ def kept(folder):
     assert "no thread of this number" in refused("stack", "--tid", 1, f"{folder}/kept")
 
 
+@test("a snapshot keeps all stacks that a thread is on: in a handler on another stack")
+def kept_pieces(folder):
+    path = building.build(f"{folder}/odd", os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "stacks", "programs", "odd.c"), "-pthread")
+    with Running([path, "handler"]) as running:
+        assert running.line() == "done"
+        wait_for_state(running.pid, "S")
+        run(FATHOM, "snapshot", "--stacks", running.pid, f"{folder}/kept")
+        (now,) = told_stacks(running.pid)
+    run(FATHOM, "snapshot", "--stacks", f"{folder}/kept", f"{folder}/again")
+    names = [f["symbol"] for f in now["frames"]]
+    assert now["stop"] == "entry" and "on_signal" in names and names[-3:] != names and names[-1] == "_start", names
+    assert names.index("on_signal") < names.index("in_handler") < names.index("main"), names
+    assert told_stacks(f"{folder}/kept") == [now] == told_stacks(f"{folder}/again")
+
+
 @test("a thread that waits is kept with what it waits for, also in a snapshot of a snapshot")
 def kept_waits(folder):
     with Running(["sh", "-c", "sleep 1000 & echo done; wait"]) as running:

@@ -257,5 +257,32 @@ def coming_and_going(folder):
                     assert not {"main", "churn", "_start"} & set(names), names
 
 
+def odd(folder, how, *options):
+    """A program that sleeps in a place whose stack is easily misread."""
+    path = build(os.path.join(folder, "odd"), os.path.join(PROGRAMS, "odd.c"), "-pthread", *options, flags=("-O1",))
+    return Running([path, how])
+
+
+@test("a frame pointer that is a register like any other, and leads to zeros, does not end a stack")
+def no_frame_pointer(folder):
+    with odd(folder, "register") as program:
+        assert program.line() == "done"
+        settle(program.pid, stop=False)
+        first, second = stacks_of(program.pid)
+        assert functions_of(first)[-1] == "_start" and first["stop"] == "entry", first
+        assert functions_of(second)[:2] == ["wander", "wander_in_thread"] and second["stop"] == "entry", second
+        assert functions_of(second)[-1] in ("clone3", "__clone3") and second["frames"][1]["trust"] == "scan", second
+
+
+@test("a call of i386's in a program of x86-64 is not taken for another of that number")
+def old_call(folder):
+    with odd(folder, "old-call") as program:
+        assert program.line() == "done"
+        settle(program.pid, stop=False)
+        for how in ("auto", "all"):
+            (thread,) = stacks_of(program.pid, f"--stop={how}")
+            assert functions_of(thread)[:2] == ["old_call", "main"] and not thread["syscall"], thread
+
+
 if __name__ == "__main__":
     sys.exit(SUITE.run())

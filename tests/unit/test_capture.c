@@ -108,7 +108,7 @@ static void check_stack(const struct fathom_thread_copy *copy)
 	uint64_t word;
 
 	assert_non_null(copy->stack);
-	assert_int_equal(copy->pieces[0].avma, told->sp - 128);
+	assert_int_equal(copy->pieces.items[0].avma, told->sp - 128);
 	memcpy(&word, copy->stack + 128, sizeof word);
 	assert_int_equal(word, 0x1234567);
 }
@@ -144,7 +144,7 @@ static void registers_of_a_sleeping_thread(void **state)
 	check_stack(&copy);
 	/* To the end of its mapping. */
 	m = &w.maps.items[fathom_maps_at(&w.maps, told->sp)];
-	assert_int_equal(copy.pieces[0].avma + copy.pieces[0].bytes.size, m->end);
+	assert_int_equal(copy.pieces.items[0].avma + copy.pieces.items[0].bytes.size, m->end);
 	fathom_thread_copy_deinit(&copy);
 
 	copy = stop_one(&w, false);
@@ -621,7 +621,8 @@ static bool is_plausible(const struct fathom_thread_copy *copy)
 	switch (copy->err) {
 	case FATHOM_OK:
 		return copy->registers.sp && copy->stack &&
-		       copy->pieces[0].avma + copy->pieces[0].bytes.size > copy->registers.sp;
+		       copy->pieces.items[0].avma + copy->pieces.items[0].bytes.size >
+			       copy->registers.sp;
 	case FATHOM_E_NOT_FOUND:
 	case FATHOM_E_CHANGED:
 		return true;

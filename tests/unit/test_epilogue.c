@@ -78,6 +78,21 @@ static void each_instruction(void **state)
 	assert_int_equal(STEP(&t, "\xc9\xc3"), FATHOM_STOP_NONE); /* leave: rbp is 8 words up */
 	returned_by(&t, 9, 0);
 	assert_int_equal(t.r.value[RBP], 0x5008);
+	/* lea -16(%rbp),%rsp; lea 0x20(%rbp),%rsp */
+	assert_int_equal(STEP(&t, "\x48\x8d\x65\xf0\xc3"), FATHOM_STOP_NONE);
+	returned_by(&t, 6, 0);
+	assert_int_equal(STEP(&t, "\x48\x8d\xa5\x20\x00\x00\x00\xc3"), FATHOM_STOP_NONE);
+	returned_by(&t, 12, 0);
+	/* lea -8(%r10),%rsp, which ends a function that has realigned its stack */
+	begin(&t, "\x49\x8d\x62\xf8\xc3", 5);
+	fathom_register_set(&t.r, 10, STACK + 0x58);
+	assert_int_equal(fathom_step_epilogue(fathom_unwind_arch(EM_X86_64), &t.m, &t.r),
+			 FATHOM_STOP_NONE);
+	returned_by(&t, 10, 0);
+	begin(&t, "\x49\x8d\x62\xf8\xc3", 5);
+	t.r.known &= ~(UINT64_C(1) << 10);
+	assert_int_equal(fathom_step_epilogue(fathom_unwind_arch(EM_X86_64), &t.m, &t.r),
+			 FATHOM_STOP_REGISTER);
 }
 
 static void registers(void **state)
@@ -117,14 +132,18 @@ static void refused(void **state)
 	struct thread t;
 
 	(void)state;
-	REFUSED(FATHOM_STOP_NO_RULE, "\x55\xc3");             /* push %rbp */
-	REFUSED(FATHOM_STOP_NO_RULE, "\x48\x83\xec\x08\xc3"); /* sub $8,%rsp */
-	REFUSED(FATHOM_STOP_NO_RULE, "\x48\x83\xc0\x08\xc3"); /* add $8,%rax */
-	REFUSED(FATHOM_STOP_NO_RULE, "\x49\x83\xc4\x08\xc3"); /* add $8,%r12 */
-	REFUSED(FATHOM_STOP_NO_RULE, "\x48\x8d\x65\xf0\xc3"); /* lea -16(%rbp),%rsp */
-	REFUSED(FATHOM_STOP_NO_RULE, "\xe9\0\0\0\0");         /* jmp */
-	REFUSED(FATHOM_STOP_NO_RULE, "\xf3\x90\xc3");         /* pause */
-	REFUSED(FATHOM_STOP_NO_RULE, "\x5b\x5d");             /* the code ends */
+	REFUSED(FATHOM_STOP_NO_RULE, "\x55\xc3");                 /* push %rbp */
+	REFUSED(FATHOM_STOP_NO_RULE, "\x48\x83\xec\x08\xc3");     /* sub $8,%rsp */
+	REFUSED(FATHOM_STOP_NO_RULE, "\x48\x83\xc0\x08\xc3");     /* add $8,%rax */
+	REFUSED(FATHOM_STOP_NO_RULE, "\x49\x83\xc4\x08\xc3");     /* add $8,%r12 */
+	REFUSED(FATHOM_STOP_NO_RULE, "\x48\x8d\x45\xf0\xc3");     /* lea -16(%rbp),%rax */
+	REFUSED(FATHOM_STOP_NO_RULE, "\x48\x8b\x65\xf0\xc3");     /* mov -16(%rbp),%rsp */
+	REFUSED(FATHOM_STOP_NO_RULE, "\x48\x8d\x65");             /* the code ends */
+	REFUSED(FATHOM_STOP_NO_RULE, "\x49\x8d\x64\x24\x08\xc3"); /* lea 8(%r12),%rsp */
+	REFUSED(FATHOM_STOP_NO_RULE, "\x48\x8d\x64\x64\x08\xc3"); /* lea 8(%rsp,%riz,2),%rsp */
+	REFUSED(FATHOM_STOP_NO_RULE, "\xe9\0\0\0\0");             /* jmp */
+	REFUSED(FATHOM_STOP_NO_RULE, "\xf3\x90\xc3");             /* pause */
+	REFUSED(FATHOM_STOP_NO_RULE, "\x5b\x5d");                 /* the code ends */
 	REFUSED(FATHOM_STOP_NO_RULE, "\xc2\x10");
 	REFUSED(FATHOM_STOP_NO_RULE, "");
 	REFUSED(FATHOM_STOP_UNREADABLE, "\x48\x81\xc4\x00\x10\x00\x00\xc3");

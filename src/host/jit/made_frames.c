@@ -260,18 +260,22 @@ fathom_err fathom_made_frames_take(struct fathom_made_frames *f,
 
 bool fathom_made_frames_unmark(struct fathom_made_frames *f)
 {
-	bool is_used = false;
-
+	f->n_used = 0;
 	for (size_t i = 0; i < f->sections.n; i++) {
-		f->sections.items[i]->is_there = false;
-		is_used |= f->sections.items[i]->is_used && f->sections.items[i]->is_whole;
+		struct fathom_made_section *s = f->sections.items[i];
+
+		s->is_there = false;
+		if (!s->is_used || !s->is_whole)
+			continue;
+		f->sections.items[i] = f->sections.items[f->n_used];
+		f->sections.items[f->n_used++] = s;
 	}
-	return is_used;
+	return f->n_used != 0;
 }
 
 void fathom_made_frames_mark(struct fathom_made_frames *f, uint64_t avma)
 {
-	for (size_t i = 0; i < f->sections.n; i++)
+	for (size_t i = 0; i < f->n_used; i++)
 		f->sections.items[i]->is_there |= f->sections.items[i]->avma == avma;
 }
 

@@ -19,6 +19,7 @@ struct fathom_made_frames {
 	struct {
 		FATHOM_ARRAY_OF(struct fathom_made_section *);
 	} sections;
+	size_t n_used; /* the first of sections: whole, and an FDE of them was read */
 	struct {
 		FATHOM_ARRAY_OF(struct fathom_made_frame *);
 	} frames;         /* those that were asked for */
@@ -66,7 +67,10 @@ fathom_err fathom_made_frames_take(struct fathom_made_frames *f,
 				   size_t n_bytes, uint64_t start, uint64_t size,
 				   const struct fathom_fde **ret);
 
-/* Before sections are looked for again: returns whether an FDE of any whole section was read. */
+/*
+ * Before sections are looked for again, of which only those matter whose FDEs were read: returns
+ * whether there is one that is whole.
+ */
 bool fathom_made_frames_unmark(struct fathom_made_frames *f);
 /* Marks the sections that were copied from @avma and whose FDEs were read. */
 void fathom_made_frames_mark(struct fathom_made_frames *f, uint64_t avma);

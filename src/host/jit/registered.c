@@ -96,8 +96,11 @@ void fathom_registered_add_table(struct fathom_registered_work *w,
 
 	if (!w->again && !fathom_array_push(&r->tables, *table))
 		w->err = FATHOM_E_MEMORY;
-	for (size_t i = 0; i < r->tables.n && w->again; i++)
-		r->tables.items[i].is_there |= is_same(&r->tables.items[i], table);
+	for (size_t i = 0; i < w->used.n; i++) {
+		struct fathom_registered_table *used = &r->tables.items[w->used.items[i]];
+
+		used->is_there |= is_same(used, table);
+	}
 }
 
 void fathom_registered_follow(struct fathom_registered_work *w, uint64_t root, fathom_root_fn fn)
@@ -247,24 +250,40 @@ fathom_err fathom_registered_find(struct fathom_registered *r, const struct fath
 	return FATHOM_OK;
 }
 
-bool fathom_registered_stayed(struct fathom_registered *r, const struct fathom_jit_process *p)
+/* Returns whether the tables that were used are there again. */
+static bool tables_are_there(const struct fathom_registered_work *w)
 {
-	struct fathom_registered_work w = { .to = r, .p = p, .again = true };
+	for (size_t i = 0; i < w->used.n; i++)
+		if (!w->to->tables.items[w->used.items[i]].is_there)
+			return false;
+	return true;
+}
+
+/* Reads the lists again. */
+static bool lists_stayed(struct fathom_registered_work *w)
+{
+	struct fathom_registered *r = w->to;
 	bool is_used = fathom_made_frames_unmark(r->frames);
-	bool stayed = true;
 
 	for (size_t i = 0; i < r->tables.n; i++) {
 		r->tables.items[i].is_there = false;
-		is_used |= r->tables.items[i].is_used;
+		if (r->tables.items[i].is_used && !fathom_array_push(&w->used, i))
+			return false;
 	}
-	if (!p->is_live)
-		return true;
-	if (!is_used)
-		return entries_stayed(r, p) && fathom_made_frames_stayed(r->frames, &p->memory);
+	is_used |= w->used.n != 0;
 	r->n_followed = 0;
-	if (p->ops->modules(p, read_module, &w) || w.err)
-		return false;
-	for (size_t i = 0; i < r->tables.n; i++)
-		stayed &= !r->tables.items[i].is_used || r->tables.items[i].is_there;
-	return stayed && entries_stayed(r, p) && fathom_made_frames_stayed(r->frames, &p->memory);
+	return !is_used ||
+	       (!w->p->ops->modules(w->p, read_module, w) && !w->err && tables_are_there(w));
+}
+
+bool fathom_registered_stayed(struct fathom_registered *r, const struct fathom_jit_process *p)
+{
+	struct fathom_registered_work w = { .to = r, .p = p, .again = true };
+	bool stayed = true;
+
+	if (p->is_live)
+		stayed = lists_stayed(&w) && entries_stayed(r, p) &&
+			 fathom_made_frames_stayed(r->frames, &p->memory);
+	fathom_array_free(&w.used);
+	return stayed;
 }

@@ -81,7 +81,8 @@ struct fathom_registered_work {
 	struct fathom_registered *to;
 	const struct fathom_jit_process *p;
 	fathom_err err;
-	bool again; /* find what was read before again, and read nothing else */
+	bool again;                    /* find what was read before again, and read nothing else */
+	struct fathom_size_array used; /* then: the tables that were used */
 };
 
 /* Reads an aligned word; false if it cannot be read. */

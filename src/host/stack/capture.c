@@ -183,8 +183,6 @@ fathom_err fathom_capture_create(const struct fathom_capture_options *options,
 	c->options = *options;
 	if (!c->options.deadline_ms)
 		c->options.deadline_ms = 50;
-	if (!c->options.max_stack)
-		c->options.max_stack = FATHOM_MAX_STACK_COPY;
 	c->memory = -1;
 	c->process = -1;
 	err = read_tids(options->proc, &tids, reterr);
@@ -215,7 +213,7 @@ void fathom_thread_copy_deinit(struct fathom_thread_copy *copy)
 {
 	free(copy->stack);
 	copy->stack = NULL;
-	copy->n_pieces = 0;
+	copy->pieces.n = 0;
 }
 
 bool fathom_capture_is_gone(const struct fathom_capture *c)
@@ -276,8 +274,8 @@ static size_t read_piece(struct fathom_capture *c, uint64_t sp, size_t used, uin
 			from = maps->items[i].start;
 		size = maps->items[i].end - from;
 	}
-	if (size > c->options.max_stack)
-		size = c->options.max_stack;
+	if (size > FATHOM_MAX_STACK_COPY)
+		size = FATHOM_MAX_STACK_COPY;
 	*ret_avma = from;
 	if (!enlarge_scratch(c, used, (size_t)size))
 		return 0;
@@ -316,7 +314,7 @@ void fathom_capture_keep_stack(struct fathom_capture *c, struct fathom_thread_co
 	memcpy(copy->stack, c->scratch, size);
 	size = 0;
 	for (uint8_t i = 0; i < pieces->n; i++) {
-		copy->pieces[copy->n_pieces++] =
+		copy->pieces.items[copy->pieces.n++] =
 			(struct fathom_stack_piece){ pieces->avma[i],
 						     { copy->stack + size, pieces->size[i] } };
 		size += pieces->size[i];
@@ -378,6 +376,15 @@ static bool is_usual_call(struct fathom_capture *c, uint32_t machine, uint64_t p
 	return machine != EM_X86_64 ||
 	       (fathom_reader_read(c->options.memory, pc - 2, bytes, sizeof bytes) &&
 		!memcmp(bytes, instruction, sizeof bytes));
+}
+
+void fathom_capture_check_call(struct fathom_capture *c, struct fathom_thread_copy *copy)
+{
+	if (is_usual_call(c, copy->registers.machine, copy->registers.pc))
+		return;
+	copy->in_syscall = false;
+	copy->syscall = -1;
+	memset(copy->arguments, 0, sizeof copy->arguments);
 }
 
 void fathom_capture_take_syscall(struct fathom_capture *c, struct fathom_thread_copy *copy,

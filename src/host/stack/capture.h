@@ -15,16 +15,9 @@
 
 #include "fathom/error.h"
 #include "host/file/maps.h"
+#include "host/target/target.h"
 #include "safe/base/reader.h"
 #include "safe/unwind/registers.h"
-
-/* Pieces of stack that are copied of one thread. */
-#define FATHOM_STACK_PIECES 4
-
-struct fathom_stack_piece {
-	uint64_t avma;
-	struct fathom_bytes bytes;
-};
 
 /* One thread at one moment. */
 struct fathom_thread_copy {
@@ -43,8 +36,7 @@ struct fathom_thread_copy {
 	 * Its stack: the first piece begins at or below sp; the others were asked for. What could
 	 * not be read is missing.
 	 */
-	struct fathom_stack_piece pieces[FATHOM_STACK_PIECES];
-	uint8_t n_pieces;
+	struct fathom_stack_pieces pieces;
 	/* set by the caller: addresses of other stacks to copy, too, such as one below a signal's
 	 */
 	uint8_t n_also;
@@ -61,13 +53,6 @@ struct fathom_thread_copy {
 	struct fathom_errinfo failed;
 };
 
-/* Which threads may be stopped. */
-enum fathom_capture_stop {
-	FATHOM_CAPTURE_AUTO, /* each for itself; none whose call would end early by it */
-	FATHOM_CAPTURE_NEVER,
-	FATHOM_CAPTURE_ALL /* all, at one moment, whatever they do */
-};
-
 struct fathom_capture;
 
 /* What a capture is of. The caller keeps all that is pointed to. */
@@ -78,7 +63,6 @@ struct fathom_capture_options {
 	const struct fathom_maps *maps; /* read before; tells where stacks end */
 	uint32_t machine;               /* EM_ of the program: EM_X86_64, EM_386, EM_AARCH64 */
 	uint32_t deadline_ms;           /* until a thread has to have stopped; 0: 50 */
-	uint64_t max_stack;             /* bytes of a stack to copy; 0: 16 MiB */
 };
 
 /* Prepares to copy threads: FATHOM_E_OS without /proc, FATHOM_E_MEMORY. */

@@ -49,6 +49,9 @@ void fathom_capture_keep_stack(struct fathom_capture *c, struct fathom_thread_co
 /* Returns whether the program that ran at the start has gone, by exec() or its end. */
 bool fathom_capture_is_gone(const struct fathom_capture *c);
 
+/* Forgets the call that @copy seems to be in if it was not made in the usual way of its machine. */
+void fathom_capture_check_call(struct fathom_capture *c, struct fathom_thread_copy *copy);
+
 /* Describes the call of @copy, which is in one. */
 struct fathom_blocking_call fathom_capture_call(struct fathom_capture *c,
 						const struct fathom_thread_copy *copy,

@@ -79,7 +79,7 @@ fathom_err fathom_keep_own(struct fathom_keep *k, uint8_t *stack)
 
 fathom_err fathom_keep_thread(struct fathom_keep *k, const struct fathom_thread *thread,
 			      const struct fathom_registers *r, uint64_t pac_mask,
-			      struct fathom_bytes stack, uint64_t avma)
+			      const struct fathom_stack_pieces *stack)
 {
 	struct fathom_stored_thread t = {
 		.name = str_of(thread->name),
@@ -87,8 +87,7 @@ fathom_err fathom_keep_thread(struct fathom_keep *k, const struct fathom_thread 
 		.waits_for = str_of(thread->waits_for),
 		.failed = str_of(thread->failed),
 		.registers = { .machine = EM_NONE },
-		.stack = stack,
-		.stack_avma = avma,
+		.stack = *stack,
 		.fault_address = thread->fault_address,
 		.pac_mask = pac_mask,
 		.pause_ns = thread->pause_ns,

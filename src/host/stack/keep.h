@@ -36,11 +36,10 @@ void fathom_keep_pause(struct fathom_keep *k);
 /* Takes over @stack, the copy of a stack, which may be NULL; frees it without memory. */
 fathom_err fathom_keep_own(struct fathom_keep *k, uint8_t *stack);
 
-/* Keeps @thread and its registers, which may be NULL; @stack, its bytes at @avma, must outlive @k.
- */
+/* Keeps @thread and its registers, which may be NULL; the bytes of its stack must outlive @k. */
 fathom_err fathom_keep_thread(struct fathom_keep *k, const struct fathom_thread *thread,
 			      const struct fathom_registers *r, uint64_t pac_mask,
-			      struct fathom_bytes stack, uint64_t avma);
+			      const struct fathom_stack_pieces *stack);
 
 /* Returns what is kept; it points into @k. Sorts the pages. */
 fathom_err fathom_keep_finish(struct fathom_keep *k, struct fathom_stored_stacks *ret);

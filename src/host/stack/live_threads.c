@@ -15,12 +15,16 @@ struct reading {
 	struct fathom_thread thread;
 	struct fathom_registers registers; /* of the frames */
 	struct fathom_walk_frames frames;
-	uint8_t *stack; /* the copy, if it is kept */
-	size_t stack_size;
-	uint64_t stack_avma;
+	uint8_t *stack; /* the bytes of pieces, if they are kept */
+	struct fathom_stack_pieces pieces;
 	fathom_err err; /* of the last try; OK: frames are those of one moment */
 	bool has_frames;
 	bool needs_stop;
+	/* the call whose wait is described, if one is */
+	bool has_wait;
+	int64_t call;
+	uint64_t call_sp;
+	uint64_t arguments[6];
 	/* other stacks to copy, which the walk has come to, and whether one was added */
 	bool wants_more;
 	uint8_t n_also;
@@ -46,8 +50,8 @@ static void describe(struct live *l, struct reading *r, const struct fathom_thre
 	t->state = copy->state ? copy->state : t->state;
 	t->pause_ns += copy->pause_ns;
 	t->was_restarted |= copy->was_restarted;
-	if (copy->in_syscall)
-		t->syscall_number = copy->syscall;
+	if (!copy->err)
+		t->syscall_number = copy->in_syscall ? copy->syscall : -1;
 	r->err = copy->err;
 	if (!copy->err)
 		t->failed = NULL;
@@ -55,7 +59,15 @@ static void describe(struct live *l, struct reading *r, const struct fathom_thre
 		t->failed = fathom_stacks_text(l->work, copy->failed.what);
 }
 
-/* Says what the thread waits for. */
+/* Returns whether the thread of @copy is in the call that is described already. */
+static bool is_described(const struct reading *r, const struct fathom_thread_copy *copy)
+{
+	return r->has_wait && copy->in_syscall && r->call == copy->syscall &&
+	       r->call_sp == copy->registers.sp &&
+	       !memcmp(r->arguments, copy->arguments, sizeof r->arguments);
+}
+
+/* Says what the thread waits for, or no longer. */
 static void describe_wait(struct live *l, struct reading *r, const struct fathom_thread_copy *copy)
 {
 	const struct fathom_wait_source from = { .proc = l->of->proc,
@@ -65,8 +77,17 @@ static void describe_wait(struct live *l, struct reading *r, const struct fathom
 	struct fathom_wait wait;
 	bool is_known;
 
+	if (is_described(r, copy))
+		return;
+	r->thread.syscall = NULL;
+	r->thread.waits_for = NULL;
+	r->thread.owner = 0;
+	r->has_wait = copy->in_syscall;
 	if (!copy->in_syscall)
 		return;
+	r->call = copy->syscall;
+	r->call_sp = copy->registers.sp;
+	memcpy(r->arguments, copy->arguments, sizeof r->arguments);
 	is_known = fathom_wait_describe(&from, copy, &wait);
 	r->thread.syscall = wait.syscall;
 	if (!is_known)
@@ -82,9 +103,7 @@ static void keep_stack(const struct live *l, struct reading *r, struct fathom_th
 		return;
 	free(r->stack);
 	r->stack = copy->stack;
-	/* The first piece: what a walk reads of other stacks is kept as memory. */
-	r->stack_size = copy->n_pieces ? (size_t)copy->pieces[0].bytes.size : 0;
-	r->stack_avma = copy->pieces[0].avma;
+	r->pieces = copy->pieces;
 	copy->stack = NULL;
 }
 
@@ -93,8 +112,8 @@ static fathom_err walk(struct live *l, struct reading *r, struct fathom_thread_c
 {
 	struct fathom_walk_frames frames = { 0 };
 	struct fathom_walk w = { .registers = &copy->registers,
-				 .pieces = copy->pieces,
-				 .n_pieces = copy->n_pieces,
+				 .pieces = copy->pieces.items,
+				 .n_pieces = copy->pieces.n,
 				 .max_frames = l->work->options.max_frames,
 				 .frames = &frames };
 	const fathom_err err = fathom_stacks_walk(l->work, &w);
@@ -162,8 +181,10 @@ static fathom_err take_stopped(struct live *l, struct reading *r, struct fathom_
 			       fathom_err err)
 {
 	describe(l, r, copy);
-	if (!copy->err && !err)
+	if (!copy->err && !err) {
+		describe_wait(l, r, copy);
 		err = walk(l, r, copy);
+	}
 	fathom_thread_copy_deinit(copy);
 	return err;
 }
@@ -302,9 +323,7 @@ static fathom_err add_reading(struct live *l, struct reading *r)
 		return FATHOM_OK;
 	r->stack = NULL;
 	FATHOM_TRY(fathom_keep_own(l->work->keep, stack));
-	return fathom_keep_thread(l->work->keep, &r->thread, registers, 0,
-				  (struct fathom_bytes){ stack, stack ? r->stack_size : 0 },
-				  r->stack_avma);
+	return fathom_keep_thread(l->work->keep, &r->thread, registers, 0, &r->pieces);
 }
 
 /* Adds what was read to the stacks. Threads that ended before they were read are left out. */

@@ -7,6 +7,7 @@
 #include "host/base/progress.h"
 #include "host/file/file.h"
 #include "host/module/module.h"
+#include "host/target/space/space.h"
 #include "safe/base/limits.h"
 #include "safe/base/pc.h"
 #include "safe/base/sort.h"
@@ -96,17 +97,16 @@ static fathom_err walk_stored(struct fathom_stacks_work *w, struct fathom_thread
 			      const struct fathom_stored_thread *stored)
 {
 	const size_t first = w->frames.n;
-	const struct fathom_stack_piece piece = { stored->stack_avma, stored->stack };
 	struct fathom_walk walk = { .registers = r,
-				    .pieces = &piece,
-				    .n_pieces = stored->stack.size != 0,
+				    .pieces = stored->stack.items,
+				    .n_pieces = stored->stack.n,
 				    .pac_mask = stored->pac_mask,
 				    .max_frames = most_frames(w),
 				    .frames = &w->frames };
 
 	FATHOM_TRY(fathom_stacks_walk(w, &walk));
-	/* As in the process: what is not in the copy may be of another moment. */
-	if (stored->stack.size && walk.n_inside < w->frames.n - first) {
+	/* As in the process: what is not in the copies may be of another moment. */
+	if (stored->stack.n && walk.n_inside < w->frames.n - first) {
 		w->frames.n = first + walk.n_inside;
 		walk.stop = FATHOM_STOP_CHANGED;
 	}
@@ -136,7 +136,7 @@ static fathom_err add_stored(struct fathom_stacks_work *w, int32_t tid)
 	}
 	FATHOM_TRY(fathom_stacks_add(w, &t, err ? NULL : &r));
 	return w->keep ? fathom_keep_thread(w->keep, &t, err ? NULL : &r, stored.pac_mask,
-					    stored.stack, stored.stack_avma)
+					    &stored.stack)
 		       : FATHOM_OK;
 }
 
@@ -386,6 +386,8 @@ static fathom_err read_stacks(struct fathom_stacks_work *w, struct fathom_errinf
 	} else {
 		FATHOM_TRY(read_stored(w, reterr));
 	}
+	if (w->keep) /* a snapshot has no names */
+		return FATHOM_OK;
 	FATHOM_TRY(name_frames(w, reterr));
 	if (finish(w))
 		return fathom_fail_memory(reterr);
@@ -397,6 +399,37 @@ static fathom_err read_stacks(struct fathom_stacks_work *w, struct fathom_errinf
  * JIT code that a stack led through has changed.
  */
 #define TRIES 3
+
+/* Makes the snapshot of what was read; *@ret_changed: the process loaded or unloaded files. */
+static fathom_err take_snapshot(struct fathom_stacks_work *w, bool *ret_changed,
+				struct fathom_errinfo *reterr)
+{
+	struct fathom_stored_stacks kept;
+
+	if (fathom_keep_finish(w->keep, &kept))
+		return fathom_fail_memory(reterr);
+	return fathom_snapshot_take(w->view, &kept, w->snapshot, ret_changed, reterr);
+}
+
+/* Reads the stacks in a view of their own; *@ret_stayed: what they are of stayed what it was. */
+static fathom_err capture_once(struct fathom_stacks_work *w, struct fathom_target *target,
+			       bool *ret_stayed, struct fathom_errinfo *reterr)
+{
+	bool has_changed = false;
+	fathom_err err;
+
+	FATHOM_TRY(fathom_view_begin(target, FATHOM_VIEW_MEMORY, &w->view, reterr));
+	err = read_stacks(w, reterr);
+	if (!err && w->keep)
+		err = take_snapshot(w, &has_changed, reterr);
+	*ret_stayed = !has_changed &&
+		      (!target->ops->has_stayed || target->ops->has_stayed(w->view)) &&
+		      (err || w->keep || names_stayed(w)) && fathom_view_made_stayed(w->view);
+	fathom_walker_destroy(w->walker);
+	w->walker = NULL;
+	fathom_view_end(w->view);
+	return err;
+}
 
 static fathom_err capture(struct fathom_stacks_work *w, struct fathom_target *target,
 			  struct fathom_errinfo *reterr)
@@ -413,13 +446,7 @@ static fathom_err capture(struct fathom_stacks_work *w, struct fathom_target *ta
 		w->to = calloc(1, sizeof *w->to);
 		if (!w->to)
 			return fathom_fail_memory(reterr);
-		FATHOM_TRY(fathom_view_begin(target, FATHOM_VIEW_MEMORY, &w->view, reterr));
-		err = read_stacks(w, reterr);
-		stayed = (!target->ops->has_stayed || target->ops->has_stayed(w->view)) &&
-			 (err || names_stayed(w)) && fathom_view_made_stayed(w->view);
-		fathom_walker_destroy(w->walker);
-		w->walker = NULL;
-		fathom_view_end(w->view);
+		err = capture_once(w, target, &stayed, reterr);
 	}
 	if (!err && !stayed)
 		err = fathom_fail(reterr, FATHOM_E_CHANGED, "", 0,
@@ -524,24 +551,14 @@ fathom_err fathom_stacks_unwind_samples(struct fathom_target *target,
 	return run(target, options, &w, ret_stacks, reterr);
 }
 
-/* Stores @target with the stacks in @keep. */
-static fathom_err store(struct fathom_target *target, struct fathom_keep *keep, const char *path,
-			struct fathom_errinfo *reterr)
-{
-	struct fathom_stored_stacks kept;
-
-	if (fathom_keep_finish(keep, &kept))
-		return fathom_fail_memory(reterr);
-	return target->ops->store(target, &kept, path, reterr);
-}
-
 fathom_err fathom_snapshot_write_stacks(struct fathom_target *target,
 					const struct fathom_stack_options *options,
 					const char *path, struct fathom_errinfo *reterr)
 {
 	struct fathom_stacks *stacks = NULL;
 	struct fathom_keep keep = { 0 };
-	struct fathom_stacks_work w = { .keep = &keep };
+	struct fathom_bytes_array snapshot = { NULL, 0, 0 };
+	struct fathom_stacks_work w = { .keep = &keep, .snapshot = &snapshot };
 	struct fathom_call call;
 	fathom_err err;
 
@@ -551,10 +568,11 @@ fathom_err fathom_snapshot_write_stacks(struct fathom_target *target,
 	fathom_call_begin(&call, target->session);
 	err = read_target(target, options, &w, &stacks, reterr);
 	if (!err)
-		err = store(target, &keep, path, reterr);
+		err = fathom_snapshot_put(target, &snapshot, path, reterr);
 	err = fathom_call_end(&call, err, reterr);
 	fathom_stacks_free(stacks);
 	fathom_keep_deinit(&keep);
+	fathom_array_free(&snapshot);
 	return err;
 }
 

@@ -32,7 +32,8 @@ struct fathom_stacks_work {
 	struct fathom_size_array ends;    /* of each thread, in frames */
 	uint32_t *answer_of;              /* of each frame: the number of its answer */
 	struct fathom_stacks *to;
-	struct fathom_keep *keep;                  /* what a snapshot keeps; NULL: nothing */
+	struct fathom_keep *keep;                  /* what a snapshot keeps; NULL: none is taken */
+	struct fathom_bytes_array *snapshot;       /* that, with all else, if keep is set */
 	const struct fathom_stack_sample *samples; /* to be walked; NULL: the target's threads */
 	size_t n_samples;
 };

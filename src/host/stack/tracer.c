@@ -287,6 +287,9 @@ static struct fathom_scratch_pieces copy_thread(struct tracer *t, struct stoppin
 	struct fathom_thread_copy *copy = s->copy;
 	struct fathom_scratch_pieces r = { 0 };
 	struct fathom_regset regs;
+	/* As seen before the stop, which tells calls of another kind from usual ones. */
+	const uint64_t pc = copy->registers.pc;
+	const bool was_in_call = copy->in_syscall;
 
 	copy->was_stopped = true;
 	copy->err = FATHOM_OK;
@@ -296,6 +299,8 @@ static struct fathom_scratch_pieces copy_thread(struct tracer *t, struct stoppin
 		fathom_capture_fail(t->capture, copy, FATHOM_E_UNSUPPORTED,
 				    "its registers are of an unknown machine");
 	else {
+		if (copy->in_syscall && !(was_in_call && copy->registers.pc == pc))
+			fathom_capture_check_call(t->capture, copy);
 		r = fathom_capture_read_stack(t->capture, copy);
 		repair(t, s, &regs);
 	}

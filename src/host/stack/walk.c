@@ -18,7 +18,7 @@ struct known_pc {
 	bool has_row;   /* row is valid */
 	bool is_signal; /* of a signal frame: the caller's pc is exact */
 	bool is_jit;    /* of JIT code */
-	bool is_lost;   /* following the code led nowhere */
+	uint8_t n_lost; /* how often following the code led nowhere */
 	uint8_t reason; /* enum fathom_reason: why no module holds it */
 	bool is_entry;  /* in the first instructions of a program */
 	struct fathom_row row;
@@ -289,16 +289,39 @@ static enum fathom_stop scan(struct fathom_walker *w)
 	return FATHOM_STOP_NO_RULE;
 }
 
+/*
+ * Returns whether @at is in the stack that the frame at hand is on: in the copy that holds it, or
+ * without copies near it.
+ */
+static bool is_in_stack(const struct fathom_walker *w, uint64_t at)
+{
+	const struct fathom_walk *walk = w->walk;
+	const uint64_t sp = w->registers.sp;
+
+	if (!fathom_register_known(&w->registers, w->arch->sp))
+		return true;
+	for (uint8_t i = 0; i < walk->n_pieces; i++) {
+		const struct fathom_stack_piece *p = &walk->pieces[i];
+
+		if (sp - p->avma < p->bytes.size)
+			return at - p->avma < p->bytes.size;
+	}
+	return at - sp < FATHOM_MAX_FOLLOW_FRAME;
+}
+
+/* In so many stacks code is followed in vain: what it does may depend on what they hold. */
+#define MAX_LOST 4
+
 /* Steps by what the code at the pc, of which @k is known, does until it returns. */
 static enum fathom_stop step_by_code(struct fathom_walker *w, bool is_return, struct known_pc *k)
 {
 	const struct fathom_registers before = w->registers;
 	enum fathom_stop stop;
 
-	if (k->is_lost)
+	if (k->n_lost == MAX_LOST)
 		return FATHOM_STOP_NO_RULE;
 	stop = fathom_follow_to_return(w->follower, &w->memory, is_return, &w->registers);
-	k->is_lost = stop == FATHOM_STOP_NO_RULE;
+	k->n_lost = (uint8_t)(k->n_lost + (stop == FATHOM_STOP_NO_RULE));
 	if (stop == FATHOM_STOP_NONE && !is_return_address(w, w->registers.pc)) {
 		w->registers = before;
 		stop = FATHOM_STOP_NO_RULE;
@@ -314,6 +337,7 @@ static enum fathom_stop step_by_guess(struct fathom_walker *w, bool is_return, s
 				      uint8_t *trust)
 {
 	const struct fathom_registers before = w->registers;
+	const bool was_outside = w->is_outside;
 	enum fathom_stop stop;
 	uint8_t byte;
 
@@ -329,15 +353,21 @@ static enum fathom_stop step_by_guess(struct fathom_walker *w, bool is_return, s
 	stop = step_by_code(w, is_return, k);
 	if (stop == FATHOM_STOP_NONE)
 		return stop;
+	/* What was read in vain is of no frame. */
+	w->is_outside = was_outside;
 	if (!fathom_register_known(&before, w->arch->fp))
 		return FATHOM_STOP_REGISTER;
 	*trust = FATHOM_TRUST_FRAME_POINTER;
-	stop = fathom_step_frame_pointer(w->arch, &w->memory, &w->registers);
+	/* The register may hold anything else. */
+	stop = is_in_stack(w, before.value[w->arch->fp])
+		       ? fathom_step_frame_pointer(w->arch, &w->memory, &w->registers)
+		       : FATHOM_STOP_NO_RULE;
 	if (stop == FATHOM_STOP_ENTRY)
 		return stop;
 	if (stop == FATHOM_STOP_NONE && (is_return_address(w, w->registers.pc) || is_made_frame(w)))
 		return stop;
 	w->registers = before;
+	w->is_outside = was_outside;
 	*trust = FATHOM_TRUST_SCAN;
 	return scan(w);
 }

@@ -192,5 +192,5 @@ fathom_err fathom_snapshot_write(struct fathom_target *target, const char *path,
 		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0,
 				   "snapshots are taken of processes and cores");
 	fathom_call_begin(&call, target->session);
-	return fathom_call_end(&call, target->ops->store(target, NULL, path, reterr), reterr);
+	return fathom_call_end(&call, target->ops->store(target, path, reterr), reterr);
 }

@@ -59,6 +59,20 @@ struct fathom_view {
 	struct fathom_errinfo failed;          /* details of the last error */
 };
 
+/* Pieces of stack that are copied of one thread. */
+#define FATHOM_STACK_PIECES 4
+
+struct fathom_stack_piece {
+	uint64_t avma;
+	struct fathom_bytes bytes;
+};
+
+/* Copies of a thread's stacks: the one that it was on first, then those that it leads to. */
+struct fathom_stack_pieces {
+	struct fathom_stack_piece items[FATHOM_STACK_PIECES];
+	uint8_t n;
+};
+
 /* What was stored of a thread. Texts without data: unknown. */
 struct fathom_stored_thread {
 	struct fathom_str name;
@@ -66,10 +80,9 @@ struct fathom_stored_thread {
 	struct fathom_str waits_for;
 	struct fathom_str failed;          /* why it has no registers */
 	struct fathom_registers registers; /* unless EM_NONE; of a core, see registers() */
-	struct fathom_bytes stack;         /* a copy; empty: it is in memory */
-	uint64_t stack_avma;
-	uint64_t fault_address; /* of the signal; FATHOM_NO_ADDRESS: none */
-	uint64_t pac_mask;      /* bits that sign a return address; 0: unknown */
+	struct fathom_stack_pieces stack;  /* copies; none: it is in memory */
+	uint64_t fault_address;            /* of the signal; FATHOM_NO_ADDRESS: none */
+	uint64_t pac_mask;                 /* bits that sign a return address; 0: unknown */
 	uint64_t pause_ns;
 	int64_t syscall_number; /* -1: none */
 	int32_t pid;            /* 0: unknown */
@@ -182,9 +195,9 @@ struct fathom_target_ops {
 	fathom_err (*check)(const struct fathom_target *t, bool also_overwritten,
 			    struct fathom_errinfo *reterr);
 	void (*describe)(const struct fathom_target *t, struct fathom_target_info *ret);
-	/* Writes a snapshot, with @stacks unless they are NULL. NULL: unsupported. */
-	fathom_err (*store)(struct fathom_target *t, const struct fathom_stored_stacks *stacks,
-			    const char *path, struct fathom_errinfo *reterr);
+	/* Writes a snapshot without stacks. NULL: no snapshots are taken of the target. */
+	fathom_err (*store)(struct fathom_target *t, const char *path,
+			    struct fathom_errinfo *reterr);
 	/* Frees @t and what its kind owns. */
 	void (*free)(struct fathom_target *t);
 };

@@ -153,7 +153,25 @@ static void registers(struct fathom_snapshot *s, struct fathom_registers *r)
 	r->sp = r->value[arch->sp];
 }
 
-void fathom_snapshot_thread(struct fathom_snapshot *s, struct fathom_stored_thread *t)
+/* Writes or reads where the pieces of a stack are; false: there are more than one can have. */
+static bool pieces(struct fathom_snapshot *s, struct fathom_stack_pieces *p)
+{
+	uint32_t n = p->n;
+	uint32_t zero = 0;
+
+	u32(s, &n);
+	u32(s, &zero);
+	if (n > FATHOM_STACK_PIECES)
+		return false;
+	p->n = (uint8_t)n;
+	for (uint32_t i = 0; i < n; i++) {
+		fathom_snapshot_u64(s, &p->items[i].avma);
+		fathom_snapshot_u64(s, &p->items[i].bytes.size);
+	}
+	return true;
+}
+
+bool fathom_snapshot_thread(struct fathom_snapshot *s, struct fathom_stored_thread *t)
 {
 	uint32_t state = (uint8_t)t->state;
 	uint32_t reason = t->reason;
@@ -177,11 +195,11 @@ void fathom_snapshot_thread(struct fathom_snapshot *s, struct fathom_stored_thre
 	text(s, &t->syscall);
 	text(s, &t->waits_for);
 	text(s, &t->failed);
-	fathom_snapshot_u64(s, &t->stack_avma);
 	t->state = state < 0x80 ? (char)state : 0;
 	t->reason = (uint8_t)reason;
 	t->was_restarted = flags & 1;
 	t->syscall_number = (int64_t)number;
+	return pieces(s, &t->stack);
 }
 
 /* Writes or reads the header of a record. */

@@ -30,7 +30,8 @@
  *			u32 number of registers, u64 set of those that are known,
  *			u64 each register by DWARF's number; four texts, each u32
  *			bytes and the bytes: name, system call, what it waits for,
- *			why it was not read; u64 address of its stack, the bytes there
+ *			why it was not read; u32 number of pieces of its stacks, u32 0;
+ *			of each piece u64 address, u64 bytes; the bytes of all
  *
  * Files are numbered from 1; one with inode 0 is a name made by the kernel, such as "[vdso]".
  * Memory holds [vdso]; the first page and the notes of each ELF file, to recognize it; and the
@@ -99,8 +100,11 @@ void fathom_snapshot_mapping(struct fathom_snapshot *s, struct fathom_mapping *m
 /* Writes or reads JIT code. Reads an unknown source as 0. */
 void fathom_snapshot_code(struct fathom_snapshot *s, struct fathom_dump_code *c);
 
-/* Writes or reads a thread but for the bytes of its stack. Reads an unknown machine as EM_NONE. */
-void fathom_snapshot_thread(struct fathom_snapshot *s, struct fathom_stored_thread *t);
+/*
+ * Writes or reads a thread but for the bytes of its stacks. Reads an unknown machine as EM_NONE.
+ * Returns false if it is malformed.
+ */
+bool fathom_snapshot_thread(struct fathom_snapshot *s, struct fathom_stored_thread *t);
 
 /* Begins a record; returns its offset. */
 size_t fathom_snapshot_begin(struct fathom_snapshot *s, enum fathom_snapshot_record type);

@@ -116,8 +116,13 @@ static bool read_thread(struct reading *s, struct fathom_snapshot *from)
 {
 	struct fathom_stored_thread t = { .tid = 0 };
 
-	fathom_snapshot_thread(from, &t);
-	t.stack = (struct fathom_bytes){ from->from.p, cur_left(&from->from) };
+	if (!fathom_snapshot_thread(from, &t))
+		return true;
+	for (uint8_t i = 0; i < t.stack.n; i++) {
+		struct fathom_bytes *bytes = &t.stack.items[i].bytes;
+
+		bytes->data = cur_take(&from->from, bytes->size);
+	}
 	if (!cur_ok(&from->from) || t.tid <= 0)
 		return true;
 	if (t.registers.machine != EM_NONE && s->dump.layout.machine == EM_NONE)

@@ -31,7 +31,7 @@ struct writer {
 	const struct fathom_maps *maps;            /* the view's map */
 	uint32_t *file_of;                         /* file number of each mapping, or 0 */
 	const struct fathom_stored_stacks *stacks; /* NULL: none */
-	struct fathom_bytes_array body;
+	struct fathom_bytes_array *body;
 	struct fathom_snapshot out; /* the body */
 	size_t record;              /* offset of the record being written */
 };
@@ -122,7 +122,7 @@ static void put_mappings(struct writer *w)
  */
 static struct fathom_bytes put_memory(struct writer *w, uint64_t avma, size_t size)
 {
-	const size_t before = w->body.n;
+	const size_t before = w->body->n;
 	uint8_t *to;
 	size_t got;
 
@@ -130,9 +130,9 @@ static struct fathom_bytes put_memory(struct writer *w, uint64_t avma, size_t si
 	fathom_snapshot_u64(&w->out, &avma);
 	to = fathom_snapshot_reserve(&w->out, size);
 	got = to ? w->memory->read(w->memory->data, avma, to, size) : 0;
-	w->body.n -= size - got;
+	w->body->n -= size - got;
 	if (!got) {
-		w->body.n = w->out.failed ? w->body.n : before;
+		w->body->n = w->out.failed ? w->body->n : before;
 		return (struct fathom_bytes){ NULL, 0 };
 	}
 	return (struct fathom_bytes){ to, got };
@@ -161,13 +161,13 @@ static void put_notes(struct writer *w, size_t i, const uint8_t *page, size_t si
 /* Stores the first page of mapping @i and the notes; returns false if it is no ELF file's. */
 static bool put_elf(struct writer *w, size_t i)
 {
-	const size_t before = w->body.n;
+	const size_t before = w->body->n;
 	const struct fathom_bytes stored =
 		put_memory(w, w->maps->items[i].start, (size_t)w->space->page);
 	uint8_t *page;
 
 	if (!fathom_image_is_elf(stored)) {
-		w->body.n = w->out.failed ? w->body.n : before;
+		w->body->n = w->out.failed ? w->body->n : before;
 		return false;
 	}
 	/* Stored bytes move when more are stored. */
@@ -294,9 +294,9 @@ static void put_lists(struct writer *w, const struct fathom_gdb_lists *lists,
 /* Returns whether memory still equals the records from @start on. */
 static bool is_unchanged(const struct writer *w, size_t start)
 {
-	const uint8_t *body = (const uint8_t *)w->body.items;
+	const uint8_t *body = (const uint8_t *)w->body->items;
 	struct fathom_snapshot in = { .from = cur_init((struct fathom_bytes){ body + start,
-									      w->body.n - start },
+									      w->body->n - start },
 						       FATHOM_SNAPSHOT_SWAP) };
 	struct fathom_snapshot record;
 	uint8_t here[4096];
@@ -351,14 +351,14 @@ static fathom_err put_gdb_lists(struct writer *w)
 	struct fathom_gdb_lists *lists = &g.lists;
 	struct fathom_gdb_items before = { NULL, 0, 0 };
 	struct fathom_gdb_items after = { NULL, 0, 0 };
-	const size_t start = w->body.n;
+	const size_t start = w->body->n;
 	fathom_err err;
 	bool same = false;
 
 	fathom_gdb_jit_init(&g, &w->space->target.session->memory);
 	err = fathom_gdb_jit_find(&g, &w->view->jit);
 	for (int i = 0; i < LIST_TRIES && lists->n && !same && err != FATHOM_E_MEMORY; i++) {
-		w->body.n = start;
+		w->body->n = start;
 		err = walk_lists(w, lists, &before);
 		/* A list that is too long stays too long. */
 		if (err == FATHOM_E_LIMIT)
@@ -371,7 +371,7 @@ static fathom_err put_gdb_lists(struct writer *w)
 		       is_unchanged(w, start);
 	}
 	if (lists->n && !same && !w->out.failed && err != FATHOM_E_MEMORY) {
-		w->body.n = start;
+		w->body->n = start;
 		note_left_out(w, err);
 	}
 	fathom_gdb_jit_deinit(&g);
@@ -420,10 +420,14 @@ static void put_thread(struct writer *w, const struct fathom_stored_thread *thre
 	uint8_t *to;
 
 	begin_record(w, FATHOM_SNAPSHOT_THREAD);
-	fathom_snapshot_thread(&w->out, &t);
-	to = fathom_snapshot_reserve(&w->out, (size_t)t.stack.size);
-	if (to && t.stack.size)
-		memcpy(to, t.stack.data, (size_t)t.stack.size);
+	(void)fathom_snapshot_thread(&w->out, &t);
+	for (uint8_t i = 0; i < t.stack.n; i++) {
+		const struct fathom_bytes bytes = t.stack.items[i].bytes;
+
+		to = fathom_snapshot_reserve(&w->out, (size_t)bytes.size);
+		if (to && bytes.size)
+			memcpy(to, bytes.data, (size_t)bytes.size);
+	}
 	end_record(w);
 }
 
@@ -450,7 +454,7 @@ static void put_stacks(struct writer *w)
 /* Stores all that the view has. */
 static void put_all(struct writer *w)
 {
-	w->body.n = 0;
+	w->body->n = 0;
 	w->file_of = calloc(w->maps->n + 1, sizeof *w->file_of);
 	w->out.failed |= !w->file_of;
 	if (w->file_of) {
@@ -465,26 +469,27 @@ static void put_all(struct writer *w)
 	free(w->file_of);
 }
 
-/* Takes the snapshot; *@ret_changed: the process loaded or unloaded files meanwhile. */
-static fathom_err take(struct writer *w, bool *ret_changed, struct fathom_errinfo *reterr)
+fathom_err fathom_snapshot_take(struct fathom_view *v, const struct fathom_stored_stacks *stacks,
+				struct fathom_bytes_array *to, bool *ret_changed,
+				struct fathom_errinfo *reterr)
 {
+	struct fathom_space_view *view = (struct fathom_space_view *)v;
+	struct writer w = { .space = view->space,
+			    .view = view,
+			    .memory = &view->raw,
+			    .maps = &view->maps,
+			    .stacks = stacks,
+			    .body = to,
+			    .out = { .to = to } };
 	struct fathom_maps after;
-	struct fathom_view *v;
-	fathom_err err;
 
-	FATHOM_TRY(fathom_view_begin(&w->space->target, FATHOM_VIEW_PLACES, &v, reterr));
-	w->view = (struct fathom_space_view *)v;
-	w->memory = &w->view->raw;
-	w->maps = &w->view->maps;
-	put_all(w);
-	err = w->out.failed ? fathom_fail_memory(reterr)
-			    : w->space->ops->read_maps(w->space, &after, reterr);
-	if (!err) {
-		*ret_changed = !have_same_files(w->maps, &after);
-		fathom_maps_deinit(&after);
-	}
-	fathom_view_end(v);
-	return err;
+	put_all(&w);
+	if (w.out.failed)
+		return fathom_fail_memory(reterr);
+	FATHOM_TRY(view->space->ops->read_maps(view->space, &after, reterr));
+	*ret_changed = !have_same_files(w.maps, &after);
+	fathom_maps_deinit(&after);
+	return FATHOM_OK;
 }
 
 static bool write_all(int fd, const void *bytes, size_t size)
@@ -570,28 +575,37 @@ static fathom_err store(const struct fathom_bytes_array *body, const char *path,
 	return err;
 }
 
+fathom_err fathom_snapshot_put(struct fathom_target *t, const struct fathom_bytes_array *body,
+			       const char *path, struct fathom_errinfo *reterr)
+{
+	FATHOM_TRY(fathom_target_end_call(t, FATHOM_OK, reterr));
+	return fathom_is_cancelled(t->session) ? FATHOM_E_CANCELLED : store(body, path, reterr);
+}
+
 /* How often a process that keeps loading and unloading files is tried. */
 #define TRIES 16
 
-fathom_err fathom_snapshot_store(struct fathom_target *t, const struct fathom_stored_stacks *stacks,
-				 const char *path, struct fathom_errinfo *reterr)
+fathom_err fathom_snapshot_store(struct fathom_target *t, const char *path,
+				 struct fathom_errinfo *reterr)
 {
-	struct writer w = { .space = (struct fathom_space *)t,
-			    .stacks = stacks,
-			    .out = { .to = &w.body } };
+	struct fathom_bytes_array body = { NULL, 0, 0 };
 	bool changed = true;
 	fathom_err err = FATHOM_OK;
 
-	for (int i = 0; i < TRIES && changed && !err; i++)
-		err = take(&w, &changed, reterr);
+	for (int i = 0; i < TRIES && changed && !err; i++) {
+		struct fathom_view *v;
+
+		err = fathom_view_begin(t, FATHOM_VIEW_PLACES, &v, reterr);
+		if (err)
+			break;
+		err = fathom_snapshot_take(v, NULL, &body, &changed, reterr);
+		fathom_view_end(v);
+	}
 	if (!err && changed)
 		err = fathom_fail(reterr, FATHOM_E_TIMEOUT, "", 0,
 				  "the process loads and unloads files all the time");
-	err = fathom_target_end_call(t, err, reterr);
-	if (!err && fathom_is_cancelled(t->session))
-		err = FATHOM_E_CANCELLED;
-	if (!err)
-		err = store(&w.body, path, reterr);
-	fathom_array_free(&w.body);
+	err = err ? fathom_target_end_call(t, err, reterr)
+		  : fathom_snapshot_put(t, &body, path, reterr);
+	fathom_array_free(&body);
 	return err;
 }

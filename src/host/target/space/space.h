@@ -11,6 +11,7 @@
 
 #include <pthread.h>
 
+#include "host/base/array.h"
 #include "host/file/maps.h"
 #include "host/jit/jit.h"
 #include "host/target/target.h"
@@ -153,8 +154,18 @@ fathom_err fathom_space_read_now(struct fathom_target *t, uint64_t avma, void *t
 				 size_t *ret_size, struct fathom_errinfo *reterr);
 void fathom_space_each_open(const struct fathom_target *t,
 			    void (*fn)(struct fathom_module *m, void *data), void *data);
-fathom_err fathom_snapshot_store(struct fathom_target *t, const struct fathom_stored_stacks *stacks,
-				 const char *path, struct fathom_errinfo *reterr);
+fathom_err fathom_snapshot_store(struct fathom_target *t, const char *path,
+				 struct fathom_errinfo *reterr);
+/*
+ * Makes a snapshot of what @v has and of @stacks, which may be NULL, in @to. *@ret_changed: the
+ * process loaded or unloaded files meanwhile.
+ */
+fathom_err fathom_snapshot_take(struct fathom_view *v, const struct fathom_stored_stacks *stacks,
+				struct fathom_bytes_array *to, bool *ret_changed,
+				struct fathom_errinfo *reterr);
+/* Writes a snapshot of @t that was taken to @path. */
+fathom_err fathom_snapshot_put(struct fathom_target *t, const struct fathom_bytes_array *body,
+			       const char *path, struct fathom_errinfo *reterr);
 /* Closes the space and all its files. */
 void fathom_space_free(struct fathom_target *t);
 

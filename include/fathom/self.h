@@ -51,7 +51,12 @@ enum fathom_self_flag {
 struct fathom_self_options {
 	size_t size;
 	uint32_t flags;
-	uint32_t reserved1;
+	/**
+	 * The signal by which fathom_unwind() stops other threads, such as SIGRTMIN + 5; 0: it does
+	 * not. From now on, until the process ends, it has a handler of the library, which ignores
+	 * those that others send.
+	 */
+	int32_t signal;
 	/** Where to look for debug files; NULL: the default places. */
 	const struct fathom_target_options *target;
 	uint64_t reserved[4];
@@ -72,8 +77,9 @@ struct fathom_self_options {
  * Safety: mt-safe
  * Memory: *@ret_self is the caller's, to be freed with fathom_self_destroy(); it keeps @session
  *	until then
- * Returns: FATHOM_OK; FATHOM_E_ARGUMENT; FATHOM_E_MEMORY; FATHOM_E_OS when neither the memory map
- *	nor the dynamic linker tells what is loaded
+ * Returns: FATHOM_OK; FATHOM_E_ARGUMENT, also if the signal has a handler of the program or none
+ *can be set for it; FATHOM_E_MEMORY; FATHOM_E_OS when neither the memory map nor the dynamic linker
+ *	tells what is loaded
  */
 FATHOM_API fathom_err fathom_self_prepare(struct fathom *session,
 					  const struct fathom_self_options *options,

@@ -389,6 +389,13 @@ for cell in itertools.product(("g++", "clang++-19"), ("-O0", "-O2")):
     add_stepped_exceptions(*cell)
 
 
+@test("other threads are held and unwound, by several threads at once: the calls that they are in, and they go on")
+def others(folder):
+    (line,) = check(build(folder, "others"), "300")
+    print(f"# {line}")
+    assert line.split()[:2] == ["held", "1200"], line
+
+
 def add_shadow(options):
     @test(f"a shadow of the call stack at any instruction, in two threads: {' '.join(options)}")
     def _(folder):

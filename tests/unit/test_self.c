@@ -42,7 +42,7 @@ static void options_that_are_not_known_are_refused(void **state)
 
 	(void)state;
 	assert_int_equal(fathom_self_prepare(session, &options, &other, NULL), FATHOM_E_ARGUMENT);
-	options = (struct fathom_self_options){ .size = sizeof options, .reserved1 = 1 };
+	options = (struct fathom_self_options){ .size = sizeof options, .signal = 65 };
 	assert_int_equal(fathom_self_prepare(session, &options, &other, NULL), FATHOM_E_ARGUMENT);
 	options = (struct fathom_self_options){ .size = sizeof options, .reserved = { 0, 1 } };
 	assert_int_equal(fathom_self_prepare(session, &options, &other, NULL), FATHOM_E_ARGUMENT);

@@ -2,6 +2,7 @@
 #include "host/self/self.h"
 
 #include <elf.h>
+#include <signal.h>
 #include <stdlib.h>
 
 #include "host/base/progress.h"
@@ -9,6 +10,7 @@
 #include "host/module/rule_table.h"
 #include "host/target/own_process.h"
 #include "safe/self/loader.h"
+#include "safe/self/other_thread.h"
 
 /* Outgrown tables of places, kept to the end because readers may still use them. */
 struct old_table {
@@ -613,10 +615,42 @@ static fathom_err check_options(const struct fathom_self_options *options,
 				struct fathom_self_options *ret, struct fathom_errinfo *reterr)
 {
 	*ret = (struct fathom_self_options){ .size = sizeof *ret };
-	if (options && (!FATHOM_OPTIONS_READ(options, ret, FATHOM_SELF_FULL | FATHOM_SELF_UNWIND) ||
-			ret->reserved1))
+	if (options && !FATHOM_OPTIONS_READ(options, ret, FATHOM_SELF_FULL | FATHOM_SELF_UNWIND))
 		return fathom_fail_options(reterr);
 	return FATHOM_OK;
+}
+
+static void on_signal(int number, siginfo_t *info, void *context)
+{
+	(void)number;
+	fathom_be_held(info, context);
+}
+
+/* Has @signal hold threads. */
+static fathom_err init_held(struct host_self *h, int32_t signal, struct fathom_errinfo *reterr)
+{
+	struct sigaction action = { .sa_sigaction = on_signal,
+				    .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK };
+	struct sigaction before;
+
+	if (!signal)
+		return FATHOM_OK;
+	if (signal < 1 || signal > 64 || sigaction(signal, NULL, &before))
+		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0,
+				   "is no signal that can have a handler");
+	if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN &&
+	    before.sa_sigaction != on_signal)
+		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0,
+				   "the signal has a handler already");
+	h->self.held = calloc(1, sizeof *h->self.held);
+	if (!h->self.held)
+		return fathom_fail_memory(reterr);
+	h->self.held->signal = signal;
+	sigemptyset(&action.sa_mask);
+	return sigaction(signal, &action, NULL)
+		       ? fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0,
+				     "is no signal that can have a handler")
+		       : FATHOM_OK;
 }
 
 fathom_err fathom_self_prepare(struct fathom *session, const struct fathom_self_options *options,
@@ -638,6 +672,8 @@ fathom_err fathom_self_prepare(struct fathom *session, const struct fathom_self_
 	pthread_mutex_init(&h->lock, NULL);
 	fathom_call_begin(&call, session);
 	err = fathom_search_paths_create(session, o.target, &h->paths, reterr);
+	if (!err)
+		err = init_held(h, o.signal, reterr);
 	if (!err)
 		err = init_tables(h) && init_rules(h) ? fathom_self_refresh(&h->self, reterr)
 						      : fathom_fail_memory(reterr);
@@ -673,6 +709,9 @@ void fathom_self_destroy(struct fathom_self *self)
 	for (int i = 0; i < 2; i++)
 		table_free(atomic_load(&h->self.tables[i]));
 	free(h->self.rules);
+	/* A thread that did not take its signal in time may do so later. */
+	if (h->self.held && !atomic_load(&h->self.held->is_late))
+		free(h->self.held);
 	fathom_notes_deinit(&h->notes);
 	fathom_search_paths_release(h->paths);
 	pthread_mutex_destroy(&h->lock);

@@ -15,6 +15,7 @@
 #include "safe/base/peek.h"
 #include "safe/base/sys.h"
 #include "safe/self/own_context.h"
+#include "safe/self/other_thread.h"
 #include "safe/self/own_rows.h"
 #include "safe/self/own_stack.h"
 #include "safe/self/table.h"
@@ -692,7 +693,7 @@ static fathom_err read_options(const struct fathom_unwind_options *options,
 	*ret = none;
 	if (!options)
 		return FATHOM_OK;
-	if (options->size != sizeof *ret || options->flags)
+	if (options->size != sizeof *ret || options->flags || (options->context && options->tid))
 		return FATHOM_E_ARGUMENT;
 	*ret = *options;
 	for (size_t i = 0; i < sizeof ret->reserved / sizeof *ret->reserved; i++)
@@ -739,11 +740,20 @@ fathom_err fathom_unwind(const struct fathom_self *self,
 			 size_t cap, struct fathom_unwind_result *ret_result)
 {
 	struct fathom_unwind_options o;
+	struct fathom_held *held = NULL;
+	uint64_t mask = 0;
 	struct room room;
 	struct walk w;
 
 	FATHOM_TRY(read_options(options, &o));
 	FATHOM_TRY(begin(&w, self));
+	if (o.tid && o.tid != fathom_own_tid()) {
+		if (!self->held)
+			return FATHOM_E_UNSUPPORTED;
+		FATHOM_TRY(fathom_hold(self->held, o.tid, o.deadline_ms ? o.deadline_ms : 50, &held,
+				       &mask));
+		o.context = held->context;
+	}
 	if (o.stack) {
 		w.low = (uintptr_t)o.stack->low;
 		w.high = (uintptr_t)o.stack->high;
@@ -758,6 +768,8 @@ fathom_err fathom_unwind(const struct fathom_self *self,
 		w.kind = FATHOM_PC_RETURN;
 	}
 	run(&w, &room, o.skip, &(struct fathom_own_frames){ pcs, kinds, NULL, cap }, ret_result);
+	if (held)
+		fathom_let_go(held, mask);
 	if (o.stack) {
 		o.stack->low = w.low;
 		o.stack->high = w.high;

@@ -112,7 +112,8 @@ struct fathom_self_rule {
 #define FATHOM_SELF_RULES 4096
 
 struct fathom_self {
-	struct fathom_self_rule *rules; /* FATHOM_SELF_RULES; NULL: unwinding was not prepared */
+	struct fathom_self_rule *rules;   /* FATHOM_SELF_RULES; NULL: unwinding was not prepared */
+	struct fathom_held_threads *held; /* NULL: other threads are not stopped */
 	_Atomic uint32_t generation;
 	_Atomic(struct fathom_self_table *) tables[2];
 	_Atomic uint32_t *readers; /* those that read modules that may be unloaded */

@@ -324,6 +324,39 @@ static fathom_err make_table(const struct asking *a)
 	return err == FATHOM_E_MEMORY ? err : FATHOM_OK;
 }
 
+/* Copies what is known of one item, but not its module. */
+static bool copy_known(struct fathom_gdb_known *to, const struct fathom_gdb_known *from)
+{
+	*to = (struct fathom_gdb_known){ .item = from->item, .sum = from->sum };
+	if (!from->code)
+		return true;
+	to->code = malloc((from->n_code + 1) * sizeof *to->code);
+	if (!to->code)
+		return false;
+	if (from->n_code)
+		memcpy(to->code, from->code, from->n_code * sizeof *to->code);
+	to->n_code = from->n_code;
+	return true;
+}
+
+fathom_err fathom_gdb_jit_learn(struct fathom_gdb_jit *g, const struct fathom_gdb_jit *from,
+				const struct fathom_jit_process *p)
+{
+	const struct asking a = { .g = g, .p = p };
+
+	if (g->items.n || g->known.n || !from->known.n || from->known.n != from->items.n)
+		return FATHOM_OK;
+	if (!fathom_array_room(&g->items, from->items.n) ||
+	    !fathom_array_room(&g->known, from->known.n))
+		return FATHOM_E_MEMORY;
+	memcpy(g->items.items, from->items.items, from->items.n * sizeof *g->items.items);
+	g->items.n = from->items.n;
+	for (size_t i = 0; i < from->known.n; i++)
+		if (!copy_known(&g->known.items[g->known.n++], known_at(from, i)))
+			return FATHOM_E_MEMORY;
+	return make_table(&a);
+}
+
 static bool same_symfile(const struct fathom_gdb_item *a, const struct fathom_gdb_item *b)
 {
 	return a->avma == b->avma && a->list == b->list && a->entry.symfile == b->entry.symfile &&

@@ -20,12 +20,13 @@ static size_t read_memory(void *data, uint64_t avma, void *to, size_t size)
 	return size;
 }
 
-static size_t read_each(void *data, const uint64_t *avmas, size_t n, size_t size, uint8_t *to)
+static size_t read_each(void *data, const struct fathom_reader_piece *pieces, size_t n, uint8_t *to)
 {
 	size_t i = 0;
 
-	while (i < n && read_memory(data, avmas[i], to + i * size, size) == size)
-		i++;
+	for (; i < n && read_memory(data, pieces[i].avma, to, pieces[i].size) == pieces[i].size;
+	     i++)
+		to += pieces[i].size;
 	return i;
 }
 

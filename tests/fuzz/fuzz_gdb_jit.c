@@ -67,6 +67,21 @@ static void open_all(struct fathom_gdb_jit *g, const struct fathom_jit_process *
 	fathom_gdb_jit_trim(g);
 }
 
+/* Asks another that begins with what @g knows. */
+static void ask_again(const struct fathom_gdb_jit *g, const struct fathom_jit_process *p,
+		      uint64_t code)
+{
+	struct fathom_gdb_jit other = { 0 };
+
+	fathom_gdb_jit_init(&other, g->memory);
+	if (fathom_array_room(&other.lists, 1)) {
+		other.lists.items[other.lists.n++] = g->lists.items[0];
+		(void)fathom_gdb_jit_learn(&other, g, p);
+		ask(&other, p, code);
+	}
+	fathom_gdb_jit_deinit(&other);
+}
+
 static void run(struct fathom *session, struct fuzz *f)
 {
 	static struct fuzz_changing memory;
@@ -95,6 +110,8 @@ static void run(struct fathom *session, struct fuzz *f)
 		if (flags & 16)
 			open_all(&g, &process, code);
 		ask(&g, &process, code);
+		if (flags & 32)
+			ask_again(&g, &process, code);
 	}
 	fathom_gdb_jit_deinit(&g);
 	fathom_notes_deinit(&notes);

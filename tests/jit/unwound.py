@@ -179,6 +179,33 @@ def gdb_agrees(folder):
         assert len(ours) == N
 
 
+def by_long_list(e, n):
+    """Registers it with GDB, behind @n entries whose symbol files have other code."""
+    by_gdb(e, None)
+    first, last, file = e.data + 0x10000, e.data + 0x800, e.data + 0xf0000
+    other = jitfiles.relocatable(e.code + 0x80000, [("other", 0, 16)])
+    places = [0, *(first + 32 * i for i in range(n)), last, 0]
+    e.poke(file, other)
+    e.poke(first, b"".join(struct.pack("<QQQQ", places[i + 1], places[i - 1], file, len(other)) for i in range(1, n + 1)))
+    e.poke(last + 8, struct.pack("<Q", places[n]))
+    e.poke(e.places["descriptor"] + 16, struct.pack("<Q", first))
+
+
+@test("a stack through code of a long list of GDB's: only its entries are read one by one, once")
+def long_list(folder):
+    calls = []
+    for n in (1000, 3000):
+        with Emitted(folder) as e:
+            by_long_list(e, n)
+            e.go()
+            check(e, e.pid, names=NAMES)
+            run("strace", "-f", "-c", "-o", f"{folder}/calls", FATHOM, "stack", "--no-cache", e.pid)
+            with open(f"{folder}/calls", encoding="ascii") as file:
+                calls.append(int(file.read().splitlines()[-1].split()[3]))
+    # What an entry leads to is not known before; symbol files, and the list from then on, are read many at a time.
+    assert 2000 <= calls[1] - calls[0] < 1.1 * 2000, calls
+
+
 def add_lie(what, change, *, by=by_many):
     @test(f"a stack through code that a program has made, whose description lies: {what}: no frame, no harm")
     def _(folder):

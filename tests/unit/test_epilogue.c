@@ -75,6 +75,9 @@ static void each_instruction(void **state)
 	returned_by(&t, 1, 0);
 	assert_int_equal(STEP(&t, "\x48\x8d\xa4\x24\x10\x00\x00\x00\xc3"), FATHOM_STOP_NONE);
 	returned_by(&t, 2, 0);
+	/* lea -16(%rbp),%rsp */
+	assert_int_equal(STEP(&t, "\x48\x8d\x65\xf0\xc3"), FATHOM_STOP_NONE);
+	returned_by(&t, 6, 0);
 	assert_int_equal(STEP(&t, "\xc9\xc3"), FATHOM_STOP_NONE); /* leave: rbp is 8 words up */
 	returned_by(&t, 9, 0);
 	assert_int_equal(t.r.value[RBP], 0x5008);
@@ -121,7 +124,7 @@ static void refused(void **state)
 	REFUSED(FATHOM_STOP_NO_RULE, "\x48\x83\xec\x08\xc3"); /* sub $8,%rsp */
 	REFUSED(FATHOM_STOP_NO_RULE, "\x48\x83\xc0\x08\xc3"); /* add $8,%rax */
 	REFUSED(FATHOM_STOP_NO_RULE, "\x49\x83\xc4\x08\xc3"); /* add $8,%r12 */
-	REFUSED(FATHOM_STOP_NO_RULE, "\x48\x8d\x65\xf0\xc3"); /* lea -16(%rbp),%rsp */
+	REFUSED(FATHOM_STOP_NO_RULE, "\x48\x8d\x5d\xf0\xc3"); /* lea -16(%rbp),%rbx */
 	REFUSED(FATHOM_STOP_NO_RULE, "\xe9\0\0\0\0");         /* jmp */
 	REFUSED(FATHOM_STOP_NO_RULE, "\xf3\x90\xc3");         /* pause */
 	REFUSED(FATHOM_STOP_NO_RULE, "\x5b\x5d");             /* the code ends */

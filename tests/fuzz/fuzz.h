@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What the fuzz targets share: cutting the input into sections, and files that live in memory. */
+/*
+ * What the fuzz targets share: cutting the input into sections, files that live in memory, and
+ * memory that changes while it is read.
+ */
 #ifndef FATHOM_FUZZ_H
 #define FATHOM_FUZZ_H
 
@@ -7,6 +10,7 @@
 #include <stdio.h>
 
 #include "safe/base/cursor.h"
+#include "safe/base/reader.h"
 #include "safe/dwarf/unit.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -84,5 +88,24 @@ int fuzz_file(const uint8_t *data, size_t size, char path[64]);
 
 /* A session of one thread and little memory, @compat as in its options. */
 struct fathom *fuzz_session(const struct fathom_compat_options *compat);
+
+#define FUZZ_CHANGES 8
+#define FUZZ_MEMORY  (1 << 16)
+
+/* Memory of a process that changes while it is read. */
+struct fuzz_changing {
+	uint8_t bytes[FUZZ_MEMORY];
+	size_t size;
+	uint64_t base; /* avma */
+	uint32_t n_reads;
+	struct {
+		uint32_t when; /* so much has been read; 0: never */
+		uint32_t off;
+		uint8_t value;
+	} change[FUZZ_CHANGES];
+};
+
+/* Makes memory at @base of all that is left: its changes, then its bytes. */
+struct fathom_reader fuzz_changing_fill(struct fuzz_changing *m, uint64_t base, struct fuzz *f);
 
 #endif

@@ -13,65 +13,8 @@
 #include "host/symbolize/batch.h"
 
 /* Where the memory is, with the descriptor at its start. */
-#define BASE       UINT64_C(0x10000)
-#define N_CHANGES  8
-#define N_ASKED    16
-#define MAX_MEMORY (1 << 16)
-
-/* A byte that changes when so much has been read. */
-struct change {
-	uint32_t when;
-	uint32_t off;
-	uint8_t value;
-};
-
-struct memory {
-	uint8_t bytes[MAX_MEMORY];
-	size_t size;
-	uint32_t n_reads;
-	struct change change[N_CHANGES];
-};
-
-static size_t read_memory(void *data, uint64_t avma, void *to, size_t size)
-{
-	struct memory *m = data;
-	const uint64_t off = avma - BASE;
-
-	m->n_reads++;
-	for (int i = 0; i < N_CHANGES; i++)
-		if (m->change[i].when == m->n_reads && m->change[i].off < m->size)
-			m->bytes[m->change[i].off] = m->change[i].value;
-	if (avma < BASE || off >= m->size)
-		return 0;
-	if (size > m->size - off)
-		size = (size_t)(m->size - off);
-	memcpy(to, m->bytes + off, size);
-	return size;
-}
-
-static size_t read_each(void *data, const uint64_t *avmas, size_t n, size_t size, uint8_t *to)
-{
-	size_t i = 0;
-
-	while (i < n && read_memory(data, avmas[i], to + i * size, size) == size)
-		i++;
-	return i;
-}
-
-static void fill(struct memory *m, struct fuzz *f)
-{
-	struct fathom_bytes rest;
-
-	for (int i = 0; i < N_CHANGES; i++) {
-		m->change[i].when = fuzz_byte(f);
-		m->change[i].off = (uint32_t)fuzz_byte(f) << 8 | fuzz_byte(f);
-		m->change[i].value = fuzz_byte(f);
-	}
-	rest = fuzz_rest(f);
-	m->size = rest.size < MAX_MEMORY ? (size_t)rest.size : MAX_MEMORY;
-	if (m->size)
-		memcpy(m->bytes, rest.data, m->size);
-}
+#define BASE    UINT64_C(0x10000)
+#define N_ASKED 16
 
 /* Asks for the start of each entry's code, and somewhere in it. */
 static void ask(struct fathom_gdb_jit *g, const struct fathom_jit_process *p, uint64_t code)
@@ -124,9 +67,24 @@ static void open_all(struct fathom_gdb_jit *g, const struct fathom_jit_process *
 	fathom_gdb_jit_trim(g);
 }
 
+/* Asks another that begins with what @g knows. */
+static void ask_again(const struct fathom_gdb_jit *g, const struct fathom_jit_process *p,
+		      uint64_t code)
+{
+	struct fathom_gdb_jit other = { 0 };
+
+	fathom_gdb_jit_init(&other, g->memory);
+	if (fathom_array_room(&other.lists, 1)) {
+		other.lists.items[other.lists.n++] = g->lists.items[0];
+		(void)fathom_gdb_jit_learn(&other, g, p);
+		ask(&other, p, code);
+	}
+	fathom_gdb_jit_deinit(&other);
+}
+
 static void run(struct fathom *session, struct fuzz *f)
 {
-	static struct memory memory;
+	static struct fuzz_changing memory;
 	const uint8_t flags = fuzz_byte(f);
 	const struct fathom_gdb_list list = {
 		fathom_gdb_layout(!(flags & 1), flags & 2 ? EM_386 : EM_ARM, flags & 4), BASE
@@ -136,15 +94,13 @@ static void run(struct fathom *session, struct fuzz *f)
 	struct fathom_search_paths *paths;
 	struct fathom_jit_process process = { .session = session,
 					      .notes = &notes,
-					      .memory = { read_memory, read_each, &memory },
 					      .is_live = true };
 	struct fathom_gdb_jit g = { 0 };
 
 	if (fathom_search_paths_create(session, NULL, &paths, NULL))
 		return;
 	process.paths = paths;
-	memory.n_reads = 0;
-	fill(&memory, f);
+	process.memory = fuzz_changing_fill(&memory, BASE, f);
 	fathom_gdb_jit_init(&g, &session->memory);
 	if (fathom_array_room(&g.lists, 1)) {
 		(g.lists.items)[g.lists.n++] = list;
@@ -154,6 +110,8 @@ static void run(struct fathom *session, struct fuzz *f)
 		if (flags & 16)
 			open_all(&g, &process, code);
 		ask(&g, &process, code);
+		if (flags & 32)
+			ask_again(&g, &process, code);
 	}
 	fathom_gdb_jit_deinit(&g);
 	fathom_notes_deinit(&notes);

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Jitdumps: read at once or as they grow, they say the same, and of the end of time what of now. */
+/*
+ * Jitdumps: read at once or as they grow, they say the same, and of the end of time what of now.
+ * What tells how to unwind code covers that code.
+ */
 #include "fuzz.h"
 
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "host/jit/jitdump.h"
+#include "host/jit/made_frames.h"
 
 static struct fathom_memory memory = { .budget = UINT64_C(1) << 28 };
 
@@ -29,6 +33,40 @@ static void check(const struct fathom_jitdump *a, const struct fathom_jitdump *b
 		abort();
 	fuzz_use_str(x.name);
 	fuzz_use_str(x.file);
+}
+
+static bool same_unwinding(const struct fathom_jitdump_unwinding *a,
+			   const struct fathom_jitdump_unwinding *b)
+{
+	return a->start == b->start && a->size == b->size && a->off == b->off;
+}
+
+/* Reads how the code at @avma is unwound, as far as that is told. */
+static void unwind(const struct fathom_jitdump *a, const struct fathom_jitdump *b, int fd,
+		   uint64_t avma)
+{
+	const struct fathom_made_layout layout = { .address_size = 8,
+						   .is_eh = true,
+						   .swap = a->swap };
+	struct fathom_made_frames frames = { .memory = &memory };
+	struct fathom_jitdump_unwinding x = { 0 };
+	struct fathom_jitdump_unwinding y = { 0 };
+	const struct fathom_fde *fde;
+	uint8_t *bytes;
+	size_t size;
+	const bool found = fathom_jitdump_unwinding_at(a, avma, &x);
+
+	if (found != fathom_jitdump_unwinding_at(b, avma, &y) || !same_unwinding(&x, &y))
+		abort();
+	if (!found || fathom_jitdump_read_unwinding(a, fd, x.off, &bytes, &size))
+		return;
+	if (!fathom_made_frames_take(&frames, &layout, bytes, size, x.start, x.size, &fde)) {
+		if (avma - fde->low >= fde->high - fde->low)
+			abort();
+		for (uint64_t i = 0; i < fde->instructions.size; i++)
+			fuzz_use(fde->instructions.data[i]);
+	}
+	fathom_made_frames_clear(&frames);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -57,6 +95,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			check(&whole, &grown, c->start);
 			check(&whole, &grown, c->end - 1);
 			check(&whole, &grown, c->end);
+			unwind(&whole, &grown, fd, c->start);
 		}
 	fathom_jitdump_clear(&whole);
 	fathom_jitdump_clear(&grown);

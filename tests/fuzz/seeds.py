@@ -232,7 +232,12 @@ def seed_jit(folder, tmp):
     dump = jitfiles.dump_header() + jitfiles.lines(0x1000, [(0, 1, "a.js"), (8, 2, None), (16, 3, "b.js")])
     dump += jitfiles.record(jitfiles.UNWINDING_INFO, bytes(32)) + jitfiles.load(0x1000, 0x20, 0, "first", 5)
     dump += jitfiles.load(0x1010, 0x20, 1, "second", 6) + jitfiles.move(0x1010, 0x2000, 0x20, 1, 7)
-    dump += jitfiles.record(77, b"unknown") + jitfiles.record(jitfiles.CLOSE, b"", 9)
+    f = Frames(types.SimpleNamespace(bits=64, big=False))
+    f.fde(f.cie(encoding=PCREL | SDATA4, instructions=b"\x0c\x07\x08\x90\x01"), TEXT, 0x20, PCREL | SDATA4, instructions=b"\x41\x0e\x10")
+    f.end()
+    frames = bytes(f.out.bytes) + bytes(20)
+    dump += jitfiles.record(jitfiles.UNWINDING_INFO, struct.pack("<QQQ", len(frames), 20, len(frames)) + frames + bytes(-len(frames) % 8))
+    dump += jitfiles.load(0x3000, 0x20, 2, "unwound", 8) + jitfiles.record(77, b"unknown") + jitfiles.record(jitfiles.CLOSE, b"", 9)
     write(folder, "jitdump", "whole", b"\xff" + dump)
     write(folder, "jitdump", "grown", b"\x02" + dump)
     base, code = 0x10000, 0x7000
@@ -251,6 +256,92 @@ def seed_jit(folder, tmp):
             data += file
         memory = struct.pack("<IIQQ", 1, 1, first, first) + b"".join(struct.pack("<QQQQ", *e) for e in entries) + data
         write(folder, "gdb_jit", name, b"\x00" + struct.pack(">Q", code) + changes.ljust(32, b"\0") + memory)
+
+
+# As in fuzz_registered.c: where the library, its code and its data are.
+LIBRARY, LIBRARY_CODE, LIBRARY_DATA = 0x100000000, 0x100000400, 0x100010000
+
+
+def library_code(targets):
+    """The library's functions, each of which refers to one of @targets; the fourth calls code that does, and to three words."""
+    code = bytearray(768)
+
+    def refer(at, target):
+        code[at:at + 7] = b"\x48\x8d\x05" + struct.pack("<i", target - (LIBRARY_CODE + at + 7))  # lea target(%rip), %rax
+
+    for i, target in enumerate(targets):
+        if i != 3:
+            refer(64 * i, target)
+            continue
+        code[64 * i:64 * i + 5] = b"\xe8" + struct.pack("<i", 512 - (64 * i + 5))  # call
+        for word in range(3):
+            refer(512 + 7 * word, target + 8 * word)
+    return bytes(code)
+
+
+def registered(kind, code):
+    """The library's data: five roots, 128 bytes each; what @kind of unwinder has; .eh_frame of three functions at @code."""
+    made, frames, size = LIBRARY_DATA + 0x400, LIBRARY_DATA + 0xC00, 0x20
+    lows, sections = [code + size * i for i in range(3)], [frames + 0x80 * i for i in range(3)]
+    roots, data, fdes, eh_frame = [0] * 80, bytearray(0x800), [], b""
+    for low, section in zip(lows, sections):
+        f = Frames(types.SimpleNamespace(bits=64, big=False), places=(section, 0))
+        f.fde(f.cie(instructions=b"\x0c\x07\x08\x90\x01"), low, size, instructions=b"\x41\x0e\x10\x86\x02")
+        f.end()
+        fdes.append(f.at[low])
+        eh_frame += bytes(f.out.bytes).ljust(0x80, b"\0")
+
+    def put(off, form, *numbers):
+        struct.pack_into("<" + form, data, off, *numbers)
+
+    def put_object(off, place, bits=0, next=0):
+        put(off, "6Q", 2**64 - 1, 0, 0, place, 0x7f8 | bits, next)
+
+    def put_leaf(off, numbers):
+        put(off, "QII", 0, len(numbers), 1)
+        for i, number in enumerate(numbers):
+            put(off + 16 + 24 * i, "3Q", lows[number], size, made + 0x600 + 48 * number)
+
+    if kind in ("list", "leaf", "tree"):
+        roots[0] = made + 0x600 if kind == "list" else made
+        for i, section in enumerate(sections):
+            put_object(0x600 + 48 * i, section, 0, made + 0x600 + 48 * (i + 1) if kind == "list" and i < 2 else 0)
+        if kind == "leaf":
+            put_leaf(0, [0, 1, 2])
+        elif kind == "tree":
+            put(0, "QII4Q", 0, 2, 0, lows[2] - 1, made + 0x100, 2**64 - 1, made + 0x200)
+            put_leaf(0x100, [0, 1])
+            put_leaf(0x200, [2])
+    elif kind == "array":
+        # An object of an array, and one that was sorted, and then leads to where it came from.
+        roots[16], roots[32] = made, made + 0x100
+        put_object(0, made + 0x80, 2)
+        put(0x80, "3Q", *sections[:2], 0)
+        put_object(0x100, made + 0x180, 3)
+        put(0x180, "2Q", made + 0x190, 1)
+        put(0x190, "2Q", sections[2], 0)
+    elif kind == "llvm":
+        roots[48:51] = [made, made + 96, made + 128]
+        for i, low in enumerate(lows):
+            put(32 * i, "4Q", 0, low, low + size, fdes[i])
+    elif kind == "dyn":
+        roots[64:66] = [3 << 32 | 1, made]
+        for i, (format, base) in enumerate(((4, code), (2, frames))):
+            table = 0x200 + 0x40 * i
+            put(0x80 * i, "5Q2i6Q", (made + 0x80) * (not i), 0, lows[0], lows[2] + size, 0, format, 0, 0, 0, frames, 3, made + table, 0)
+            for j, low in enumerate(lows):
+                put(table + 8 * j, "2i", low - base, fdes[j] - frames)
+    return struct.pack("<80Q", *roots).ljust(0x400, b"\0") + bytes(data) + eh_frame
+
+
+def seed_registered(folder):
+    code = 0x100008000
+    head = b"\x01" + struct.pack(">Q", code) + packed(library_code([LIBRARY_DATA + 128 * i for i in range(5)]))
+    for kind in ("list", "array", "leaf", "tree", "llvm", "dyn"):
+        memory = registered(kind, code)
+        write(folder, "registered", kind, head + bytes(32) + memory)
+        # What is registered changes while it is read.
+        write(folder, "registered", kind + "-changes", head + b"\x08\x0a\x48\x00\x20\x0c\x85\x77".ljust(32, b"\0") + memory)
 
 
 def seed_kallsyms(folder):
@@ -337,6 +428,7 @@ def main():
         seed_index(folder, fathom, tmp)
         seed_cores(folder, fathom, tmp)
         seed_jit(folder, tmp)
+        seed_registered(folder)
         seed_package(folder, tmp)
         seed_memory(folder, tmp)
         seed_format(folder)

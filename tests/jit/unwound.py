@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Stacks that lead through code that a program has made: its call frame information is where the program says.
-
-The code of programs/emitter.c keeps no frame pointer, never returns, and leaves a wrong return address on the stack:
-without call frame information nothing leads through it. The truth is how it was made."""
+"""Stacks that lead through code that a program has made (emitted.py): its call frame information is where the program says."""
 import json
 import os
 import shutil
@@ -16,109 +13,11 @@ import jitfiles
 
 from ask import execute, FATHOM, run
 from building import core_of
-from running import Running, state_of, Told
+from emitted import CALL_END, N, PITCH, SIZE, Emitted, check, check_not, stack_of
+from running import Running, state_of
 from suite import PROGRAMS, build, test
-from out import Out
 
 LIBGCC = os.environ.get("LIBGCC", "libgcc_s.so.1")
-N = 5  # functions
-PITCH = 64
-CALL_END = 40  # of the call in each function
-SIZE = 42
-
-
-class Emitted(Told):
-    """A running emitter.c, with N functions of code that call each other and then stay()."""
-
-    def __init__(self, folder):
-        super().__init__([build(folder, "emitter.c", "-O1", "-g", "-ldl", "-pthread")])
-        self.code, self.data = self.places["code"], self.places["data"]
-        for i in range(N):
-            self.poke(self.at(i), self.function(i))
-
-    def at(self, i):
-        return self.code + PITCH * i
-
-    @staticmethod
-    def room(i):
-        """Bytes of stack that function i takes, beside what it saves."""
-        return 32 + 16 * i
-
-    def function(self, i):
-        target = self.at(i + 1) if i + 1 < N else self.places["stay"]
-        code = (b"\x55" b"\xbd\xef\xbe\xad\xde"  # push %rbp; mov $0xdeadbeef, %ebp
-                b"\x48\x81\xec" + struct.pack("<I", self.room(i)) +  # sub $room, %rsp
-                b"\x49\xbb" + struct.pack("<Q", self.places["decoy"]) +  # mov $decoy, %r11
-                b"\x4c\x89\x5c\x24\x08"  # mov %r11, 8(%rsp)
-                b"\x48\xb8" + struct.pack("<Q", target) +  # mov $target, %rax
-                b"\xff\xd0\xeb\xfe")  # call *%rax; jmp .
-        assert len(code) == SIZE and code.index(b"\xff\xd0") + 2 == CALL_END
-        return code
-
-    def rules(self, i):
-        """What the call frame information of function i says."""
-        return (b"\x41\x0e\x10\x86\x02"  # advance_loc 1, def_cfa_offset 16, offset rbp 2
-                b"\x4c\x0e" + bytes(Out(False).uleb(16 + self.room(i)).bytes))  # advance_loc 12, def_cfa_offset
-
-    def frames(self, address, functions=range(N), encoding=cfiasm.ABSPTR, moved=0, end=True):
-        """.eh_frame at @address of these functions; it says that they are @moved."""
-        f = cfiasm.Frames(elfasm_kind(), places=(address, 0))
-        # def_cfa rsp 8, offset rip 1
-        cie = f.cie(encoding=encoding, instructions=b"\x0c\x07\x08\x90\x01")
-        for i in functions:
-            f.fde(cie, self.at(i) + moved, SIZE, encoding=encoding, instructions=self.rules(i))
-        if end:
-            f.end()
-        return bytes(f.out.bytes), f.at
-
-    def poke(self, address, data):
-        with open(f"/proc/{self.pid}/mem", "r+b", buffering=0) as memory:
-            memory.seek(address)
-            assert memory.write(data) == len(data)
-
-    def call(self, name, *numbers):
-        self.tell(" ".join(["call", name, *(f"{n:x}" for n in numbers)]))
-
-    def go(self):
-        self.tell(f"go {self.code:x}")
-
-
-def elfasm_kind():
-    class Kind:
-        bits, big = 64, False
-    return Kind()
-
-
-def stack_of(target, *options):
-    """(frames of the thread in the code, status)"""
-    done = execute(FATHOM, "stack", "--json", "--no-cache", *options, target)
-    assert done.returncode in (0, 1), done
-    threads = [json.loads(line) for line in done.stdout.splitlines()]
-    found = [t for t in threads if any(f["symbol"] == "stay" for f in t["frames"])]
-    assert len(found) == 1, done.stdout
-    return found[0]["frames"]
-
-
-def check(e, target, *options, names=None, trust="jit-cfi"):
-    """All frames from stay() to enter(): where they are, and their stack pointers, are as they were made."""
-    frames = stack_of(target, *options)
-    at = next(i for i, f in enumerate(frames) if f["symbol"] == "stay")
-    made = frames[at + 1:at + 1 + N]
-    assert [int(f["pc"], 16) for f in made] == [e.at(i) + CALL_END for i in reversed(range(N))], frames
-    assert [f["trust"] for f in made[1:]] == [trust] * (N - 1), frames
-    assert frames[at + 1 + N]["symbol"] == "enter" and frames[at + 1 + N]["trust"] == trust, frames
-    pointers = [int(f["sp"], 16) for f in frames[at + 1:at + 2 + N]]
-    # The caller's stack pointer: behind what a function takes, the saved register and the return address.
-    assert [b - a for a, b in zip(pointers, pointers[1:])] == [e.room(i) + 16 for i in reversed(range(N))], frames
-    assert frames[-1]["symbol"] in ("clone3", "__clone3", "clone", "thread_start"), frames[-1]
-    assert [f["symbol"] for f in made] == (names or [None] * N), made
-
-
-def check_not(e, target):
-    """Nothing tells how to unwind the code: no frame of it but the first is found, except by looking for one."""
-    frames = stack_of(target)
-    assert not any(f["trust"] == "jit-cfi" for f in frames), frames
-    assert not any(int(f["pc"], 16) == e.at(N - 2) + CALL_END and f["trust"] != "scan" for f in frames), frames
 
 
 def add(how, tell, names=None):
@@ -272,12 +171,39 @@ def gdb_agrees(folder):
     with Emitted(folder) as e:
         by_gdb(e, folder)
         e.go()
-        frames = stack_of(e.pid)
+        frames = stack_of(e.pid)["frames"]
         ours = [(int(f["pc"], 16), f["symbol"]) for f in frames if (f["symbol"] or "").startswith("made")]
         out = run("gdb", "-nx", "-batch", "-p", e.pid, "-ex", "thread apply all -q frame apply all -q -s p/x $pc", status=None)
         pcs = [int(line.split(" = ")[1], 16) for line in out.splitlines() if " = 0x" in line]
         assert [pc for pc, _ in ours] == [pc for pc in pcs if e.code <= pc < e.code + PITCH * N], out
         assert len(ours) == N
+
+
+def by_long_list(e, n):
+    """Registers it with GDB, behind @n entries whose symbol files have other code."""
+    by_gdb(e, None)
+    first, last, file = e.data + 0x10000, e.data + 0x800, e.data + 0xf0000
+    other = jitfiles.relocatable(e.code + 0x80000, [("other", 0, 16)])
+    places = [0, *(first + 32 * i for i in range(n)), last, 0]
+    e.poke(file, other)
+    e.poke(first, b"".join(struct.pack("<QQQQ", places[i + 1], places[i - 1], file, len(other)) for i in range(1, n + 1)))
+    e.poke(last + 8, struct.pack("<Q", places[n]))
+    e.poke(e.places["descriptor"] + 16, struct.pack("<Q", first))
+
+
+@test("a stack through code of a long list of GDB's: only its entries are read one by one, once")
+def long_list(folder):
+    calls = []
+    for n in (1000, 3000):
+        with Emitted(folder) as e:
+            by_long_list(e, n)
+            e.go()
+            check(e, e.pid, names=NAMES)
+            run("strace", "-f", "-c", "-o", f"{folder}/calls", FATHOM, "stack", "--no-cache", e.pid)
+            with open(f"{folder}/calls", encoding="ascii") as file:
+                calls.append(int(file.read().splitlines()[-1].split()[3]))
+    # What an entry leads to is not known before; symbol files, and the list from then on, are read many at a time.
+    assert 2000 <= calls[1] - calls[0] < 1.1 * 2000, calls
 
 
 def add_lie(what, change, *, by=by_many):
@@ -337,7 +263,7 @@ def circles(folder):
         first = object_of(e)
         e.poke(first + 40, struct.pack("<Q", first))
         e.go()
-        frames = stack_of(e.pid)
+        frames = stack_of(e.pid)["frames"]
         # The first object holds, what is behind it is lost.
         assert any(int(f["pc"], 16) == e.at(N - 2) + CALL_END and f["trust"] == "jit-cfi" for f in frames), frames
     with Emitted(folder) as e:

@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: MIT
-"""Stacks through code that real programs have compiled. Python 3.13 is Debian 13's, in a tree that debootstrap makes once."""
+"""Stacks through code that real programs have compiled. Python 3.13 and libgcc 14 are Debian 13's, in a tree that
+debootstrap makes once."""
 import json
 import os
+import random
 import subprocess
+import tempfile
 import time
 
 import tap
 
-from ask import FATHOM, execute
+from ask import FATHOM, execute, run
+from emitted import N, PITCH, Emitted, check, check_not
 from jit import node
-from running import Running
+from running import Running, mappings_of
 
 SUITE = "trixie"
 TREE = os.path.join(os.environ["BUILD"], "real-" + SUITE)
@@ -83,6 +87,55 @@ def node_unwinding(folder):
         raise AssertionError(f"{found} stacks")
 
 
-TESTS = [("a stack of Python 3.13 with -X perf_jit: each function once, by the jitdump's own description", python_jitdump),
+class Registering(Emitted):
+    """emitter.c in the tree, which registers @number sections with the tree's libgcc: of the functions that call each
+    other, and of others in between."""
+
+    def __init__(self, folder, number):
+        super().__init__(folder, TREE, max(1, number // N))
+        self.tell("library libgcc_s.so.1")
+        (library,) = {m.path for m in mappings_of(self.pid) if "libgcc_s" in m.path}
+        # From version 13 on there is a tree.
+        assert library.startswith(TREE) and "Name: GCC_13.0.0" in run("readelf", "-VW", library), library
+        if number == 1:
+            sections = [(True, (range(N), 0))]
+        else:
+            sections = [(True, ([i], 0)) for i in range(N)]
+            sections += [(False, ([0], PITCH * i)) for i in range(number) if i % self.spread]
+        assert len(sections) == number
+        # In no order: nodes of the tree are split anywhere.
+        random.Random(number).shuffle(sections)
+        self.ours, self.others, data = [], [], b""
+        for is_ours, (functions, moved) in sections:
+            at = self.data + len(data)
+            data += self.frames(at, functions, moved=moved)[0]
+            data += bytes(-len(data) % 8)
+            (self.ours if is_ours else self.others).append(at)
+            self.poke(at, data[at - self.data:])
+            self.call("__register_frame", at)
+
+    def deregister(self, sections):
+        for at in sections:
+            self.call("__deregister_frame", at)
+
+
+def add_registered(number):
+    def check_tree(_):
+        tree()
+        with tempfile.TemporaryDirectory(dir=os.path.join(TREE, "tmp")) as folder, Registering(folder, number) as e:
+            e.go()
+            check(e, e.pid)
+            half = len(e.others) // 2
+            e.deregister(e.others[:half])
+            check(e, e.pid)
+            e.deregister(e.ours)
+            check_not(e, e.pid)
+            e.deregister(e.others[half:])
+            check_not(e, e.pid)
+    return f"a stack through code that is registered with libgcc 14, {number} registrations, until it is not", check_tree
+
+
+TESTS = [*map(add_registered, (1, 100, 5000)),
+         ("a stack of Python 3.13 with -X perf_jit: each function once, by the jitdump's own description", python_jitdump),
          ("a stack of Python 3.13 with -X perf: each function once, through the trampolines", python_map),
          ("stacks of node with --perf-prof-unwinding-info: down to the start of the program", node_unwinding)]

@@ -275,7 +275,7 @@ static void check(struct stepper *s)
  * it ended. */
 static int resume(struct stepper *s, int signal)
 {
-	int status;
+	int status = 0;
 
 	s->before = s->now;
 	if (ptrace(PTRACE_SINGLESTEP, s->pid, NULL, signal) || waitpid(s->pid, &status, 0) < 0)

@@ -27,13 +27,13 @@ static size_t read_image(void *data, uint64_t avma, void *to, size_t size)
 
 static unsigned n_gone_ahead;
 
-static size_t read_each(void *data, const uint64_t *avmas, size_t n, size_t size, uint8_t *to)
+static size_t read_each(void *data, const struct fathom_reader_piece *pieces, size_t n, uint8_t *to)
 {
 	size_t i = 0;
 
 	n_gone_ahead++;
-	while (i < n && read_image(data, avmas[i], to + i * size, size) == size)
-		i++;
+	for (; i < n && read_image(data, pieces[i].avma, to, pieces[i].size) == pieces[i].size; i++)
+		to += pieces[i].size;
 	return i;
 }
 

@@ -10,7 +10,7 @@
 struct ahead {
 	const struct fathom_gdb_items *before;
 	size_t next; /* index in before, after the last entry found there */
-	uint64_t avmas[FATHOM_READER_EACH];
+	struct fathom_reader_piece pieces[FATHOM_READER_EACH];
 	uint8_t bytes[FATHOM_READER_EACH * FATHOM_GDB_MAX_SIZE];
 	size_t at;
 	size_t n;
@@ -56,10 +56,10 @@ static void read_ahead(const struct walk *w, uint64_t avma)
 	if (i == end)
 		return;
 	for (; i < a->before->n && a->n < FATHOM_READER_EACH; i++)
-		a->avmas[a->n++] = items[i].avma;
+		a->pieces[a->n++] =
+			(struct fathom_reader_piece){ items[i].avma, w->list->layout.entry };
 	a->next = i;
-	a->n = w->remote->read_each(w->remote->data, a->avmas, a->n, w->list->layout.entry,
-				    a->bytes);
+	a->n = w->remote->read_each(w->remote->data, a->pieces, a->n, a->bytes);
 }
 
 /* Skips entries that were read ahead but have left. */
@@ -67,7 +67,7 @@ static void pass_left(struct ahead *a, uint64_t avma)
 {
 	size_t at = a->at;
 
-	while (at < a->n && a->avmas[at] != avma)
+	while (at < a->n && a->pieces[at].avma != avma)
 		at++;
 	if (at < a->n)
 		a->at = at;
@@ -83,7 +83,7 @@ static bool read_entry(const struct walk *w, uint64_t avma, struct fathom_gdb_en
 		pass_left(a, avma);
 	else if (a)
 		read_ahead(w, avma);
-	if (a && a->at < a->n && a->avmas[a->at] == avma) {
+	if (a && a->at < a->n && a->pieces[a->at].avma == avma) {
 		fathom_gdb_entry_read(&w->list->layout, a->bytes + a->at++ * size, ret);
 		return true;
 	}

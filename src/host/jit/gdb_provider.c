@@ -271,20 +271,32 @@ static uint64_t sum_of(struct fathom_bytes bytes)
 	return sum | 1;
 }
 
-/* Reads where the symbol file of @k has code. An unreadable file has none. */
-static fathom_err read_code(struct asking *a, struct fathom_gdb_known *k)
+/* Reads the symbol file at @avma into scratch. */
+static fathom_err read_alone(struct asking *a, uint64_t avma, struct fathom_bytes *bytes)
 {
-	struct fathom_bytes bytes = { NULL, k->item.entry.size };
+	if (!fathom_array_room(&a->scratch, (size_t)bytes->size))
+		return FATHOM_E_MEMORY;
+	bytes->data = (const uint8_t *)a->scratch.items;
+	return fathom_reader_read(&a->p->memory, avma, a->scratch.items, (size_t)bytes->size)
+		       ? FATHOM_OK
+		       : FATHOM_E_NOT_FOUND;
+}
+
+/*
+ * Reads where the symbol file of @k has code; @data are its bytes, or NULL if they were not read
+ * yet. An unreadable file has none.
+ */
+static fathom_err read_code(struct asking *a, struct fathom_gdb_known *k, const uint8_t *data)
+{
+	struct fathom_bytes bytes = { data, k->item.entry.size };
 	struct fathom_image image;
 	fathom_err err = check_size(a, bytes.size);
 
 	k->is_read = true;
-	if (!err && !fathom_array_room(&a->scratch, (size_t)bytes.size))
-		return FATHOM_E_MEMORY;
-	bytes.data = (const uint8_t *)a->scratch.items;
-	if (!err && !fathom_reader_read(&a->p->memory, k->item.entry.symfile, a->scratch.items,
-					(size_t)bytes.size))
-		err = FATHOM_E_NOT_FOUND;
+	if (!err && !data)
+		err = read_alone(a, k->item.entry.symfile, &bytes);
+	if (err == FATHOM_E_MEMORY)
+		return err;
 	k->sum = err ? 0 : sum_of(bytes);
 	if (!err)
 		err = fathom_image_init(bytes, &image, NULL);
@@ -294,6 +306,55 @@ static fathom_err read_code(struct asking *a, struct fathom_gdb_known *k)
 		k->n_code = 0;
 	k->is_other = false;
 	return err == FATHOM_E_MEMORY ? err : FATHOM_OK;
+}
+
+/* The most bytes of symbol files that are read in one call. */
+#define BYTES_AT_ONCE (1 << 20)
+
+/* Symbol files to read in one call. */
+struct gathered {
+	struct fathom_gdb_known *of[FATHOM_READER_EACH];
+	struct fathom_reader_piece pieces[FATHOM_READER_EACH];
+	size_t n;
+	size_t size; /* bytes */
+};
+
+/* Reads where the files of @g have code, and empties it. */
+static fathom_err read_gathered(struct asking *a, struct gathered *g)
+{
+	const struct fathom_reader *r = &a->p->memory;
+	size_t got = 0;
+	size_t at = 0;
+
+	if (!g->n)
+		return FATHOM_OK;
+	if (!fathom_array_room(&a->scratch, g->size))
+		return FATHOM_E_MEMORY;
+	if (r->read_each)
+		got = r->read_each(r->data, g->pieces, g->n, (uint8_t *)a->scratch.items);
+	for (size_t i = 0; i < got; at += g->pieces[i++].size)
+		FATHOM_TRY(read_code(a, g->of[i], (const uint8_t *)a->scratch.items + at));
+	/* Behind one that cannot be read. */
+	for (size_t i = got; i < g->n; i++)
+		FATHOM_TRY(read_code(a, g->of[i], NULL));
+	g->n = 0;
+	g->size = 0;
+	return FATHOM_OK;
+}
+
+/* Reads where the symbol file of @k has code, at the latest with read_gathered(). */
+static fathom_err gather(struct asking *a, struct gathered *g, struct fathom_gdb_known *k)
+{
+	const uint64_t size = k->item.entry.size;
+
+	if (!size || size > BYTES_AT_ONCE)
+		return read_code(a, k, NULL);
+	if (g->n == FATHOM_READER_EACH || g->size + size > BYTES_AT_ONCE)
+		FATHOM_TRY(read_gathered(a, g));
+	g->of[g->n] = k;
+	g->pieces[g->n++] = (struct fathom_reader_piece){ k->item.entry.symfile, (size_t)size };
+	g->size += (size_t)size;
+	return FATHOM_OK;
 }
 
 /* Makes the table of all code; the newest entry wins. */
@@ -322,6 +383,39 @@ static fathom_err make_table(const struct asking *a)
 		note_in(a->p, err, FATHOM_CAUSE_BUDGET,
 			"its list of JIT code does not fit the memory budget");
 	return err == FATHOM_E_MEMORY ? err : FATHOM_OK;
+}
+
+/* Copies what is known of one item, but not its module. */
+static bool copy_known(struct fathom_gdb_known *to, const struct fathom_gdb_known *from)
+{
+	*to = (struct fathom_gdb_known){ .item = from->item, .sum = from->sum };
+	if (!from->code)
+		return true;
+	to->code = malloc((from->n_code + 1) * sizeof *to->code);
+	if (!to->code)
+		return false;
+	if (from->n_code)
+		memcpy(to->code, from->code, from->n_code * sizeof *to->code);
+	to->n_code = from->n_code;
+	return true;
+}
+
+fathom_err fathom_gdb_jit_learn(struct fathom_gdb_jit *g, const struct fathom_gdb_jit *from,
+				const struct fathom_jit_process *p)
+{
+	const struct asking a = { .g = g, .p = p };
+
+	if (g->items.n || g->known.n || !from->known.n || from->known.n != from->items.n)
+		return FATHOM_OK;
+	if (!fathom_array_room(&g->items, from->items.n) ||
+	    !fathom_array_room(&g->known, from->known.n))
+		return FATHOM_E_MEMORY;
+	memcpy(g->items.items, from->items.items, from->items.n * sizeof *g->items.items);
+	g->items.n = from->items.n;
+	for (size_t i = 0; i < from->known.n; i++)
+		if (!copy_known(&g->known.items[g->known.n++], known_at(from, i)))
+			return FATHOM_E_MEMORY;
+	return make_table(&a);
 }
 
 static bool same_symfile(const struct fathom_gdb_item *a, const struct fathom_gdb_item *b)
@@ -376,6 +470,7 @@ static fathom_err update_known(struct asking *a)
 	struct fathom_gdb_jit *g = a->g;
 	struct fathom_keyed *sorted = malloc((2 * g->known.n + 1) * sizeof *sorted);
 	struct fathom_gdb_known *fresh = calloc(g->items.n + 1, sizeof *fresh);
+	struct gathered gathered = { .n = 0 };
 
 	if (!sorted || !fresh) {
 		free(sorted);
@@ -390,7 +485,8 @@ static fathom_err update_known(struct asking *a)
 	g->known = (struct fathom_gdb_known_array){ fresh, g->items.n, g->items.n + 1 };
 	for (size_t i = 0; i < g->known.n; i++)
 		if (!fresh[i].code)
-			FATHOM_TRY(read_code(a, &fresh[i]));
+			FATHOM_TRY(gather(a, &gathered, &fresh[i]));
+	FATHOM_TRY(read_gathered(a, &gathered));
 	return make_table(a);
 }
 
@@ -435,6 +531,7 @@ static bool key_places(struct asking *a)
 /* Rereads the symbol files not yet read in this batch: they may have changed. */
 static fathom_err read_again(struct asking *a)
 {
+	struct gathered gathered = { .n = 0 };
 	bool any = false;
 
 	for (size_t i = 0; i < a->g->known.n; i++) {
@@ -443,8 +540,9 @@ static fathom_err read_again(struct asking *a)
 		if (k->is_read)
 			continue;
 		any = true;
-		FATHOM_TRY(read_code(a, k));
+		FATHOM_TRY(gather(a, &gathered, k));
 	}
+	FATHOM_TRY(read_gathered(a, &gathered));
 	return any ? make_table(a) : FATHOM_OK;
 }
 
@@ -948,7 +1046,7 @@ fathom_err fathom_gdb_locator_find(struct fathom_gdb_locator *l, uint64_t avma,
 static bool has_asked_code(struct fathom_gdb_locator *l, const struct fathom_gdb_item *item)
 {
 	struct fathom_gdb_known k = { .item = *item };
-	bool found = read_code(&l->a, &k) != FATHOM_OK;
+	bool found = read_code(&l->a, &k, NULL) != FATHOM_OK;
 
 	for (uint32_t c = 0; c < k.n_code && !found; c++)
 		for (size_t i = 0; i < l->asked.n && !found; i++)

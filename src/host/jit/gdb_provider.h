@@ -34,6 +34,13 @@ struct fathom_gdb_jit {
 void fathom_gdb_jit_init(struct fathom_gdb_jit *g, struct fathom_memory *m);
 void fathom_gdb_jit_deinit(struct fathom_gdb_jit *g);
 
+/*
+ * Copies to @g, unless it has read something itself, what @from knows: then only what has changed
+ * since is read again, as after an earlier batch. FATHOM_E_MEMORY.
+ */
+fathom_err fathom_gdb_jit_learn(struct fathom_gdb_jit *g, const struct fathom_gdb_jit *from,
+				const struct fathom_jit_process *p);
+
 /* Finds the lists of all modules of @p. FATHOM_E_MEMORY. */
 fathom_err fathom_gdb_jit_find(struct fathom_gdb_jit *g, const struct fathom_jit_process *p);
 

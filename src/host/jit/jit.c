@@ -759,6 +759,8 @@ fathom_err fathom_jit_answer(const struct fathom_jit_process *p, const struct fa
 	/* This removes from left what GDB's lists know. */
 	if (!left.in_modules)
 		err = fathom_gdb_jit_find(&jit->gdb, p);
+	if (!err && !left.in_modules && p->locator)
+		err = fathom_gdb_jit_learn(&jit->gdb, &jit->located, p);
 	if (!err && !left.in_modules)
 		err = fathom_gdb_jit_answer(&jit->gdb, p, &left);
 	if (!err)

@@ -10,6 +10,12 @@
 
 #include "safe/base/bytes.h"
 
+/* A piece of memory to read. */
+struct fathom_reader_piece {
+	uint64_t avma;
+	size_t size;
+};
+
 struct fathom_reader {
 	/*
 	 * Reads up to @size bytes at @avma. Returns how many could be read, from the start. In the
@@ -17,11 +23,12 @@ struct fathom_reader {
 	 */
 	size_t (*read)(void *data, uint64_t avma, void *to, size_t size);
 	/*
-	 * Reads @size bytes at each of the @n @avmas, at most FATHOM_READER_EACH, into @to one
-	 * behind the other, in one call. Returns how many pieces could be read, from the first on.
-	 * NULL if the reader has no such call.
+	 * Reads the @n @pieces, at most FATHOM_READER_EACH, into @to one behind the other, in one
+	 * call. Returns how many could be read, from the first on. NULL if the reader has no such
+	 * call.
 	 */
-	size_t (*read_each)(void *data, const uint64_t *avmas, size_t n, size_t size, uint8_t *to);
+	size_t (*read_each)(void *data, const struct fathom_reader_piece *pieces, size_t n,
+			    uint8_t *to);
 	void *data;
 };
 

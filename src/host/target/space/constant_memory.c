@@ -30,11 +30,11 @@ static size_t read_memory(void *data, uint64_t avma, void *to, size_t size)
 	return m->is_pinned ? 0 : m->space->ops->read(m->space, avma, to, size);
 }
 
-static size_t read_each(void *data, const uint64_t *avmas, size_t n, size_t size, uint8_t *to)
+static size_t read_each(void *data, const struct fathom_reader_piece *pieces, size_t n, uint8_t *to)
 {
 	const struct fathom_space_memory *m = data;
 
-	return m->fd < 0 ? 0 : m->space->ops->read_each(m->space, avmas, n, size, to);
+	return m->fd < 0 ? 0 : m->space->ops->read_each(m->space, pieces, n, to);
 }
 
 struct fathom_reader fathom_space_memory_init(struct fathom_space_memory *m,

@@ -173,11 +173,11 @@ static size_t read_memory(void *data, uint64_t avma, void *to, size_t size)
 	return fathom_space_view_read(data, avma, to, size);
 }
 
-static size_t read_each(void *data, const uint64_t *avmas, size_t n, size_t size, uint8_t *to)
+static size_t read_each(void *data, const struct fathom_reader_piece *pieces, size_t n, uint8_t *to)
 {
 	const struct fathom_space_view *v = data;
 
-	return v->raw.read_each(v->raw.data, avmas, n, size, to);
+	return v->raw.read_each(v->raw.data, pieces, n, to);
 }
 
 /* Makes a view without a map; returns NULL if out of memory. */

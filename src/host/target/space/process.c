@@ -448,22 +448,29 @@ static int open_memory(const struct fathom_space *s)
  * Reads by pid. If the process still exists afterwards, the memory was its own. Reads nothing if
  * the pid may be another process's here, or if some memory may block.
  */
-static size_t read_each(const struct fathom_space *s, const uint64_t *avmas, size_t n, size_t size,
-			uint8_t *to)
+static size_t read_each(const struct fathom_space *s, const struct fathom_reader_piece *pieces,
+			size_t n, uint8_t *to)
 {
 	const struct process *p = process_of(s);
 	struct iovec remote[FATHOM_READER_EACH];
-	struct iovec local = { to, n * size };
+	struct iovec local = { to, 0 };
 	char path[sizeof p->dir + sizeof "/stat"];
+	size_t i;
 	ssize_t got;
 
 	if (!p->has_our_pid || has_hazards(p))
 		return 0;
-	for (size_t i = 0; i < n; i++)
-		remote[i] = (struct iovec){ (void *)(uintptr_t)avmas[i], size };
+	for (i = 0; i < n; i++) {
+		remote[i] = (struct iovec){ (void *)(uintptr_t)pieces[i].avma, pieces[i].size };
+		local.iov_len += pieces[i].size;
+	}
 	got = process_vm_readv(p->space.target.pid, &local, 1, remote, n, 0);
 	(void)snprintf(path, sizeof path, "%s/stat", p->dir);
-	return got > 0 && !access(path, F_OK) ? (size_t)got / size : 0;
+	if (got <= 0 || access(path, F_OK))
+		return 0;
+	for (i = 0; i < n && (size_t)got >= pieces[i].size; i++)
+		got -= (ssize_t)pieces[i].size;
+	return i;
 }
 
 struct map_file {

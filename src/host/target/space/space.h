@@ -56,8 +56,8 @@ struct fathom_space_ops {
 	size_t (*read_open)(const struct fathom_space *s, int memory, uint64_t avma, void *to,
 			    size_t size, bool *ret_gone);
 	/* Reads many pieces at once: read_each() of struct fathom_reader. NULL: unsupported. */
-	size_t (*read_each)(const struct fathom_space *s, const uint64_t *avmas, size_t n,
-			    size_t size, uint8_t *to);
+	size_t (*read_each)(const struct fathom_space *s, const struct fathom_reader_piece *pieces,
+			    size_t n, uint8_t *to);
 	/*
 	 * Formats a path to the very file of mapping @m, even if it was renamed or deleted; returns
 	 * false if there is none. NULL: there never is.

@@ -13,6 +13,7 @@ import kernel  # noqa: E402
 import tap  # noqa: E402
 
 import find  # noqa: E402
+import frozen  # noqa: E402
 import jit  # noqa: E402
 import peers  # noqa: E402
 import stacks  # noqa: E402
@@ -91,7 +92,7 @@ def add_jit(name, check):
     TESTS.append((name, call))
 
 
-for title, function in jit.TESTS + stacks.TESTS:
+for title, function in jit.TESTS + stacks.TESTS + frozen.TESTS:
     add_jit(title, function)
 
 sys.exit(tap.run("real", tap.chosen(TESTS)))

@@ -209,18 +209,22 @@ static bool is_return_address(struct fathom_walker *w, uint64_t pc)
 }
 
 /*
- * Returns whether @w->registers, found by a frame pointer, can be a frame of JIT code that was not
- * called but jumped to with a return address made by hand, as HotSpot's interpreter does: in code
- * of no file, in a chain of frame pointers that goes on.
+ * Returns whether @w->registers, found by a frame pointer, can be a frame that was not called but
+ * jumped to with a return address made by hand, as HotSpot's interpreter and V8's deoptimizer do:
+ * in code of no file, or of a file that has no rules for it, in a chain of frame pointers that
+ * goes on.
  */
 static bool is_made_frame(struct fathom_walker *w)
 {
 	struct fathom_registers next = w->registers;
 	struct fathom_place place;
+	const struct known_pc *k;
 
-	return !fathom_view_locate(w->view, next.pc - 1, &place) && place.is_code &&
-	       !place.holder &&
-	       fathom_step_frame_pointer(w->arch, &w->memory, &next) == FATHOM_STOP_NONE &&
+	if (fathom_view_locate(w->view, next.pc, &place) || !place.is_code)
+		return false;
+	if (place.holder && (!(k = look_up(w, next.pc)) || k->has_row))
+		return false;
+	return fathom_step_frame_pointer(w->arch, &w->memory, &next) == FATHOM_STOP_NONE &&
 	       !fathom_view_locate(w->view, next.pc - 1, &place) && place.is_code;
 }
 
@@ -335,8 +339,13 @@ static enum fathom_stop step_by_guess(struct fathom_walker *w, bool is_return, s
 	stop = fathom_step_frame_pointer(w->arch, &w->memory, &w->registers);
 	if (stop == FATHOM_STOP_ENTRY)
 		return stop;
-	if (stop == FATHOM_STOP_NONE && (is_return_address(w, w->registers.pc) || is_made_frame(w)))
+	if (stop == FATHOM_STOP_NONE && is_return_address(w, w->registers.pc))
 		return stop;
+	if (stop == FATHOM_STOP_NONE && is_made_frame(w)) {
+		/* No call is before it, which could tell where it is. */
+		w->kind = FATHOM_PC_EXACT;
+		return stop;
+	}
 	w->registers = before;
 	*trust = FATHOM_TRUST_SCAN;
 	return scan(w);

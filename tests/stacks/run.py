@@ -10,18 +10,14 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "lib"), HERE]
 
-import tap  # noqa: E402
+import fibers  # noqa: E402,F401
 
-from ask import FATHOM, records_of, run  # noqa: E402
+from ask import run  # noqa: E402
 from building import build, core_of  # noqa: E402
 from living import Living  # noqa: E402
 from peers import compare, settle  # noqa: E402
 from running import Running, wait_for_state  # noqa: E402
-
-PROGRAMS = os.path.join(HERE, "programs")
-BUILD = os.environ["BUILD"]
-SUITE = tap.Suite("stacks", "become another user")
-test = SUITE.test
+from suite import BUILD, PROGRAMS, SUITE, functions_of, stacks_of, test, threads  # noqa: E402
 
 
 # Beside a log of all calls and returns (stepper.c) ------------------------------------------------
@@ -76,12 +72,6 @@ def dynamic_linker(folder):
 
 
 # Beside gdb and eu-stack --------------------------------------------------------------------------
-
-def threads(folder, n, depth, *options, compiler="gcc"):
-    path = build(os.path.join(folder, "threads"), os.path.join(PROGRAMS, "threads.c"), "-D_GNU_SOURCE", "-pthread",
-                 *options, compiler=compiler, flags=("-O2", "-fno-optimize-sibling-calls"))
-    return [path, n, depth]
-
 
 PYTHON = """
 import threading
@@ -155,15 +145,6 @@ def bash(folder):
 
 
 # What is known of a program ------------------------------------------------------------------------
-
-def stacks_of(pid, *options):
-    """The records of fathom stack: one for each thread."""
-    return records_of(run(FATHOM, "stack", "--json", "--names-only", "--no-cache", *options, pid, status=(0, 1)))
-
-
-def functions_of(thread):
-    return [f["symbol"] for f in thread["frames"]]
-
 
 LINKED = {"PIE": ("gcc", ["-fPIE", "-pie"]), "static": ("gcc", ["-static"]), "musl": ("musl-gcc", []),
           "musl, static": ("musl-gcc", ["-static"])}

@@ -310,12 +310,18 @@ static enum fathom_stop step_by_code(struct fathom_walker *w, bool is_return, st
 	return stop;
 }
 
+/* Where a pc comes from. */
+enum origin {
+	ORIGIN_EXACT, /* it was interrupted there */
+	ORIGIN_CALL,  /* a call leads back to it */
+	ORIGIN_HAND,  /* it stood where return addresses are, and no call is before it */
+};
+
 /*
  * Steps where nothing describes the code: by what the code does, else by what the stack looks like.
- * @is_return says that the pc is a return address.
  */
-static enum fathom_stop step_by_guess(struct fathom_walker *w, bool is_return, struct known_pc *k,
-				      uint8_t *trust)
+static enum fathom_stop step_by_guess(struct fathom_walker *w, enum origin origin,
+				      struct known_pc *k, uint8_t *trust)
 {
 	const struct fathom_registers before = w->registers;
 	enum fathom_stop stop;
@@ -330,7 +336,7 @@ static enum fathom_stop step_by_guess(struct fathom_walker *w, bool is_return, s
 		return FATHOM_STOP_UNREADABLE;
 	}
 	*trust = FATHOM_TRUST_DECODED;
-	stop = step_by_code(w, is_return, k);
+	stop = step_by_code(w, origin == ORIGIN_CALL, k);
 	if (stop == FATHOM_STOP_NONE)
 		return stop;
 	if (!fathom_register_known(&before, w->arch->fp))
@@ -347,6 +353,9 @@ static enum fathom_stop step_by_guess(struct fathom_walker *w, bool is_return, s
 		return stop;
 	}
 	w->registers = before;
+	/* Nobody called who made it: what lies above is of others. */
+	if (origin == ORIGIN_HAND)
+		return FATHOM_STOP_NO_RULE;
 	*trust = FATHOM_TRUST_SCAN;
 	return scan(w);
 }
@@ -389,6 +398,37 @@ static enum fathom_stop step_row(struct fathom_walker *w, const struct known_pc 
 	return stop;
 }
 
+/* Returns whether the pc, to which the frame before returns, has no call before it. */
+static bool is_made_by_hand(struct fathom_walker *w)
+{
+	uint8_t code[2];
+
+	return fathom_reader_read(w->memory.code, w->registers.pc - 1, code, sizeof code) &&
+	       !is_behind_call(w, w->registers.pc);
+}
+
+/*
+ * Steps from a return address that was made by hand, as fibers begin: to the start of a function
+ * which runs when the first one is done, such as glibc's __start_context(). It is called by its own
+ * name, not by that of the code before it. Its stack ends there if nothing returns further.
+ */
+static enum fathom_stop step_made(struct fathom_walker *w, uint8_t *trust)
+{
+	struct known_pc *k = look_up(w, w->registers.pc);
+	enum fathom_stop stop;
+
+	if (!k || !k->is_code)
+		return FATHOM_STOP_NO_RULE;
+	w->walk->frames->items[w->walk->frames->n - 1].kind = FATHOM_PC_EXACT;
+	if (!k->has_row)
+		return step_by_guess(w, ORIGIN_HAND, k, trust);
+	*trust = k->is_jit ? FATHOM_TRUST_JIT_CFI : FATHOM_TRUST_CFI;
+	stop = step_row(w, k, true);
+	return stop == FATHOM_STOP_NONE && !is_return_address(w, w->registers.pc)
+		       ? FATHOM_STOP_ENTRY
+		       : stop;
+}
+
 /* Goes on to the caller; *@trust says how. */
 static enum fathom_stop step(struct fathom_walker *w, uint8_t *trust)
 {
@@ -420,7 +460,9 @@ static enum fathom_stop step(struct fathom_walker *w, uint8_t *trust)
 	}
 	if (!k->is_code)
 		return FATHOM_STOP_NO_RULE;
-	return step_by_guess(w, !is_exact, k, trust);
+	if (!is_exact && is_made_by_hand(w))
+		return step_made(w, trust);
+	return step_by_guess(w, is_exact ? ORIGIN_EXACT : ORIGIN_CALL, k, trust);
 }
 
 static bool push(struct fathom_walker *w, uint8_t trust)

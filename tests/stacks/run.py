@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import sys
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "lib"), HERE]
@@ -13,7 +14,7 @@ sys.path[:0] = [os.path.join(HERE, "..", "lib"), HERE]
 import fibers  # noqa: E402,F401
 
 from ask import run  # noqa: E402
-from building import build, core_of  # noqa: E402
+from building import build_text, core_of  # noqa: E402
 from living import Living  # noqa: E402
 from peers import compare, settle  # noqa: E402
 from running import Running, wait_for_state  # noqa: E402
@@ -135,6 +136,44 @@ def add_program(name, least):
 
 for living, n_least in (("perl", (1, 6)), ("gdb", (2, 10)), ("lua", (1, 8)), ("sqlite3", (1, 6))):
     add_program(living, n_least)
+
+
+# A name without dots is looked up in the file that HOSTALIASES names: who opens a pipe waits for its writer.
+GETADDRINFO = """
+#include <netdb.h>
+#include <pthread.h>
+#include <stdio.h>
+
+static void *look_up(void *unused)
+{
+	struct addrinfo *found;
+
+	return getaddrinfo("nameless", "80", NULL, &found) ? unused : found;
+}
+
+int main(void)
+{
+	pthread_t thread;
+
+	puts("ready");
+	fflush(stdout);
+	return pthread_create(&thread, NULL, look_up, NULL) || pthread_join(thread, NULL);
+}
+"""
+
+
+@test("beside gdb and eu-stack: a thread inside of getaddrinfo")
+def inside_getaddrinfo(folder):
+    program = build_text(os.path.join(folder, "lookup"), GETADDRINFO, "-pthread", flags=("-O2",))
+    aliases = os.path.join(folder, "aliases")
+    os.mkfifo(aliases)
+    with Running([program], env=dict(os.environ, HOSTALIASES=aliases)) as running:
+        assert running.line() == "ready"
+        deadline = time.monotonic() + 30
+        while not any({"getaddrinfo", "__GI_getaddrinfo"} & set(functions_of(t)) and t["syscall"] in ("open", "openat")
+                      for t in stacks_of(running.pid)):
+            assert time.monotonic() < deadline, stacks_of(running.pid)
+        check_beside(running.pid, folder, "getaddrinfo", (2, 12))
 
 
 @test("beside gdb and eu-stack: bash")

@@ -135,11 +135,14 @@ static void set_trap_flag(void)
 
 static void finish(void)
 {
+	int status;
+
 	is_over = true;
 	printf("steps %lu calls %lu wrong %lu\n", steps, calls, wrong);
 	expect(!wrong);
+	status = end();
 	(void)fflush(stdout);
-	_exit(end());
+	_exit(status);
 }
 
 int main(void)

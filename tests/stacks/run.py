@@ -12,6 +12,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "lib"), HERE]
 
 import fibers  # noqa: E402,F401
+import pauses  # noqa: E402,F401
 import places  # noqa: E402,F401
 
 from ask import run  # noqa: E402

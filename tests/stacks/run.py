@@ -11,9 +11,9 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "lib"), HERE]
 
-import fibers  # noqa: E402,F401
-import pauses  # noqa: E402,F401
-import places  # noqa: E402,F401
+import fibers  # noqa: E402, F401  pylint: disable=unused-import
+import pauses  # noqa: E402, F401  pylint: disable=unused-import
+import places  # noqa: E402, F401  pylint: disable=unused-import
 
 from ask import run  # noqa: E402
 from building import build_text, core_of  # noqa: E402

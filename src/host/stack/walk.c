@@ -310,6 +310,50 @@ static enum fathom_stop step_by_code(struct fathom_walker *w, bool is_return, st
 	return stop;
 }
 
+/* Returns whether at @avma the stack pointer is moved to the frame pointer, on x86. */
+static bool sets_frame_pointer(const struct fathom_walker *w, uint64_t avma)
+{
+	const bool is_64 = w->arch->word == 8;
+	uint8_t c[3] = { 0x48 };
+
+	return fathom_reader_read(w->memory.code, avma, is_64 ? c : c + 1, is_64 ? 3 : 2) &&
+	       c[0] == 0x48 && ((c[1] == 0x89 && c[2] == 0xe5) || (c[1] == 0x8b && c[2] == 0xec));
+}
+
+/*
+ * Steps from the start of a function that pushes the frame pointer and sets it, on x86, where this
+ * is not done yet: the frame pointer is still that of the caller, and would lead past it.
+ */
+static enum fathom_stop step_prologue(struct fathom_walker *w)
+{
+	const struct fathom_unwind_arch *arch = w->arch;
+	struct fathom_registers *r = &w->registers;
+	const bool is_pushed = sets_frame_pointer(w, r->pc);
+	uint64_t fp = r->value[arch->fp];
+	uint64_t sp = r->sp;
+	uint64_t pc;
+	uint8_t push;
+
+	if (arch->machine == EM_AARCH64 || !fathom_register_known(r, arch->sp) ||
+	    !fathom_reader_read(w->memory.code, r->pc - is_pushed, &push, 1) || push != 0x55 ||
+	    (!is_pushed && !sets_frame_pointer(w, r->pc + 1)))
+		return FATHOM_STOP_NO_RULE;
+	if (is_pushed && !fathom_reader_uint(&w->stack, sp, arch->word, w->memory.swap, &fp))
+		return FATHOM_STOP_NO_RULE;
+	sp += is_pushed ? arch->word : 0;
+	if (!fathom_reader_uint(&w->stack, sp, arch->word, w->memory.swap, &pc) ||
+	    !is_return_address(w, pc))
+		return FATHOM_STOP_NO_RULE;
+	r->known &= arch->callee_saved;
+	r->pc = pc;
+	r->sp = sp + arch->word;
+	if (is_pushed)
+		fathom_register_set(r, arch->fp, fp);
+	fathom_register_set(r, arch->pc, r->pc);
+	fathom_register_set(r, arch->sp, r->sp);
+	return FATHOM_STOP_NONE;
+}
+
 /* Where a pc comes from. */
 enum origin {
 	ORIGIN_EXACT, /* it was interrupted there */
@@ -337,8 +381,8 @@ static enum fathom_stop step_by_guess(struct fathom_walker *w, enum origin origi
 	}
 	*trust = FATHOM_TRUST_DECODED;
 	stop = step_by_code(w, origin == ORIGIN_CALL, k);
-	if (stop == FATHOM_STOP_NONE)
-		return stop;
+	if (stop == FATHOM_STOP_NONE || (origin == ORIGIN_EXACT && !step_prologue(w)))
+		return FATHOM_STOP_NONE;
 	if (!fathom_register_known(&before, w->arch->fp))
 		return FATHOM_STOP_REGISTER;
 	*trust = FATHOM_TRUST_FRAME_POINTER;

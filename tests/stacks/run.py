@@ -12,12 +12,12 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "lib"), HERE]
 
 import fibers  # noqa: E402, F401  pylint: disable=unused-import
-import pauses  # noqa: E402, F401  pylint: disable=unused-import
 import places  # noqa: E402, F401  pylint: disable=unused-import
 
 from ask import run  # noqa: E402
 from building import build_text, core_of  # noqa: E402
 from living import Living  # noqa: E402
+from pauses import gaps  # noqa: E402
 from peers import compare, settle  # noqa: E402
 from running import Running, wait_for_state  # noqa: E402
 from suite import BUILD, PROGRAMS, SUITE, functions_of, stacks_of, test, threads  # noqa: E402
@@ -95,6 +95,10 @@ input()
 
 def check_beside(pid, folder, title, least, **more):
     settle(pid)
+    check_stopped(pid, folder, title, least, **more)
+
+
+def check_stopped(pid, folder, title, least, **more):
     wrong = compare(pid, {"gdb": ["-p", pid], "eu-stack": ["-p", pid]}, folder, title, least, **more)
     assert not wrong, "\n".join(wrong.values())
     # gdb has let it go on.
@@ -122,6 +126,29 @@ def planted_beside(folder):
         assert compare(pid, {"gdb": ["-p", pid]}, folder, "threads with a wrong rule", (8, 8), planted=True, peer_names=("gdb",))
 
 
+# Each function is called from C, but outer(), which the evaluator of the module runs itself.
+PYTHON_THROUGH_C = """
+import faulthandler, sys
+def leaf(_): faulthandler.dump_traceback(file=sys.stdout); print("ready", flush=True); input()
+def middle(n): return list(map(middle if n else leaf, [n - 1]))
+def outer(): return sorted([7], key=middle)
+outer()
+"""
+
+
+@test("python3 that calls through C: a frame of the evaluator for each function that faulthandler shows")
+def python_through_c(folder):
+    with Running(["/usr/bin/python3", "-c", PYTHON_THROUGH_C]) as program:
+        shown = [line for line in iter(program.line, "ready") if line.startswith("  File ")]
+        assert [line.split()[-1] for line in shown] == ["leaf", *["middle"] * 8, "outer", "<module>"], shown
+        wait_for_state(program.pid, "S")
+        thread, = stacks_of(program.pid)
+        names = functions_of(thread)
+        assert names.count("_PyEval_EvalFrameDefault") == len(shown) - 1, names
+        assert thread["stop"] == "entry" and {f["trust"] for f in thread["frames"][1:]} == {"cfi"}, thread
+        check_beside(program.pid, folder, "python3 through C", (1, 50))
+
+
 @test("beside gdb and eu-stack: python3, 20 threads, 50 calls deep")
 def python(folder):
     with Running(["/usr/bin/python3", "-c", PYTHON]) as program:
@@ -138,6 +165,26 @@ def add_program(name, least):
 
 for living, n_least in (("perl", (1, 6)), ("gdb", (2, 10)), ("lua", (1, 8)), ("sqlite3", (1, 6))):
     add_program(living, n_least)
+
+
+@test("beside gdb and eu-stack: a program in the vDSO")
+def inside_vdso(folder):
+    with gaps(folder) as running:
+        assert running.line() == "ready"
+        deadline = time.monotonic() + 60
+        while True:
+            os.kill(running.pid, signal.SIGSTOP)
+            wait_for_state(running.pid, "T")
+            thread, = (t for t in stacks_of(running.pid) if t["tid"] == running.pid)
+            if thread["frames"][0]["module"] == "[vdso]":
+                break
+            assert time.monotonic() < deadline, thread
+            os.kill(running.pid, signal.SIGCONT)
+            time.sleep(0.01)
+        names = functions_of(thread)
+        assert names[0].endswith("clock_gettime") and names[-1] == "_start" and "note_gaps" in names, thread
+        assert {f["trust"] for f in thread["frames"][1:]} == {"cfi"}, thread
+        check_stopped(running.pid, folder, "vDSO", (9, 9 * 3))
 
 
 # A name without dots is looked up in the file that HOSTALIASES names: who opens a pipe waits for its writer.

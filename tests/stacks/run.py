@@ -167,6 +167,30 @@ for living, n_least in (("perl", (1, 6)), ("gdb", (2, 10)), ("lua", (1, 8)), ("s
     add_program(living, n_least)
 
 
+@test("beside gdb and eu-stack: gdb that is attached to perl; perl, which nobody else may trace now, has the stack that it had")
+def gdb_of_perl(folder):
+    with Living("perl", folder) as perl:
+        wait_for_state(perl, "S")
+        before, = stacks_of(perl)
+        commands = ("set debuginfod enabled off", f"attach {perl}", "python print('ready', flush=True)")
+        with Running(["gdb", "-q", "-nx", *(word for c in commands for word in ("-ex", c))]) as gdb:
+            while gdb.line() != "ready":
+                assert gdb.is_running()
+            wait_for_state(perl, "t")
+            traced, = stacks_of(perl)
+            assert traced["frames"] == before["frames"] and traced["stop"] == "entry", (traced, before)
+            check_beside(gdb.pid, folder, "gdb", (2, 10))
+
+
+@test("beside gdb and eu-stack: perf that waits for its input")
+def perf(folder):
+    with Running(["perf", "script", "-i", "-"]) as running:
+        deadline = time.monotonic() + 30
+        while not (thread := stacks_of(running.pid)[0])["syscall"] == "read" or len(thread["frames"]) < 6:
+            assert time.monotonic() < deadline, thread
+        check_beside(running.pid, folder, "perf", (1, 6))
+
+
 @test("beside gdb and eu-stack: a program in the vDSO")
 def inside_vdso(folder):
     with gaps(folder) as running:

@@ -401,6 +401,18 @@ def corners(folder):
     check(build(folder, "corners"), late)
 
 
+@test("a stack of 64 calls: instructions for each frame, about as many as libunwind needs, a tenth of what libgcc needs")
+def cost_of_frames(folder):
+    program = build(folder, "traced", "-fno-optimize-sibling-calls", "-ldl")
+    costs = {}
+    for tool in ("fathom", "libunwind", "libgcc"):
+        frames, = check(program, tool, "2")
+        few, many = (counting.instructions([program, tool, rounds]) for rounds in (10, 210))
+        costs[tool] = (many - few) / 200 / int(frames)
+    print("# instructions for each frame: " + ", ".join(f"{tool} {n:.0f}" for tool, n in costs.items()))
+    assert 5 < costs["fathom"] < 1.3 * costs["libunwind"] and 10 * costs["fathom"] < costs["libgcc"], costs
+
+
 @test("the example of a profiler prints whole stacks")
 def profiler(folder):
     path = build(folder, "profile", "-Wall", "-Werror", sources=[os.path.join(TOP, "examples", "profile.c")])

@@ -158,6 +158,16 @@ def differences(ours, theirs):
     return out
 
 
+def check(command, path, least, section=".eh_frame"):
+    """All rows of the file at @path, as @command prints them, are readelf's, at least @least of them. Returns ours."""
+    ours, theirs = Ours(command, path), Theirs(path)
+    wrong = differences(ours, theirs)
+    assert not wrong, "\n".join([f"{len(wrong)} differ", *wrong[:10]])
+    assert ours.n == theirs.n >= least, (ours.n, theirs.n, least)
+    assert theirs.sections.get(section), f"readelf reads no FDE in {section}"
+    return ours
+
+
 def rules_line(rules, path):
     """The row of the report about the table of rules of @path, and how many rows are wrong in it."""
     printed = subprocess.run([rules, path], capture_output=True, text=True, check=True).stdout

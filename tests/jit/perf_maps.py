@@ -5,11 +5,9 @@ import random
 import re
 import time
 
-import tap
-
-from ask import FATHOM, NOBODY, addr, as_user, execute, find, run
+from ask import FATHOM, NOBODY, addr, as_user, find, run
 from finding import address
-from running import Asked, child_of
+from running import Asked, child_of, in_namespaces
 from suite import Jitted, build, check, test
 
 
@@ -176,14 +174,6 @@ def perf_map_of_user(folder):
         check(j.pid, {j.code: ("mine", 0, 32, "perf-map")})
 
 
-def unshare(*options, then):
-    """A command that runs the shell script @then in namespaces of its own."""
-    able = execute("unshare", *options, "true")
-    if able.returncode:
-        raise tap.Skip(f"namespaces cannot be made here: {able.stderr.strip()}")
-    return ["unshare", *options, "sh", "-c", then]
-
-
 def hidden_tmp(folder, then):
     """A script that has a /tmp of its own, where the program may have been before, and it as descriptor 9."""
     return f"exec 9<{build(folder)} && mount -t tmpfs none /tmp && {then}"
@@ -191,7 +181,7 @@ def hidden_tmp(folder, then):
 
 @test("a perf map in a pid and mount namespace: by the inner number, in its own /tmp", needs_root=True)
 def perf_map_namespace(folder):
-    command = unshare("-p", "-m", "-f", then=hidden_tmp(folder, "exec /proc/self/fd/9"))
+    command = in_namespaces("-p", "-m", "-f", then=hidden_tmp(folder, "exec /proc/self/fd/9"))
     with Jitted(command) as j:
         pid = child_of(j.pid)
         assert pid != j.pid
@@ -210,7 +200,7 @@ def perf_map_namespace(folder):
 
 @test("a perf map in a pid namespace that shares /tmp: also by the outer number", needs_root=True)
 def perf_map_pid_namespace(folder):
-    with Jitted(unshare("-p", "-f", then=f"exec {build(folder)}")) as j:
+    with Jitted(in_namespaces("-p", "-f", then=f"exec {build(folder)}")) as j:
         pid = child_of(j.pid)
         path = f"/tmp/perf-{pid}.map"
         try:
@@ -224,7 +214,7 @@ def perf_map_pid_namespace(folder):
 def perf_map_stale(folder):
     # The number of the process is 1, and so can be known before it starts.
     then = "echo '0 ffffffffffff lie' >/tmp/perf-1.map && sleep 4 && exec unshare -pf /proc/self/fd/9"
-    with Jitted(unshare("-m", then=hidden_tmp(folder, then))) as j:
+    with Jitted(in_namespaces("-m", then=hidden_tmp(folder, then))) as j:
         pid = child_of(j.pid)
         records, notes = addr(pid, [j.code])
         assert records[0]["symbol"] is None and "older than the process" in notes, (records, notes)

@@ -7,6 +7,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "lib"), HERE]
 
+import chained  # noqa: E402, F401  pylint: disable=unused-import
 import gdb_interface  # noqa: E402, F401  pylint: disable=unused-import
 import jitdumps  # noqa: E402, F401  pylint: disable=unused-import
 import meanwhile  # noqa: E402, F401  pylint: disable=unused-import

@@ -13,7 +13,7 @@ import time
 
 import tap
 
-from ask import FATHOM, HANG_SECONDS
+from ask import FATHOM, HANG_SECONDS, execute
 
 
 class Running:
@@ -165,6 +165,14 @@ def wait_for_state(pid, state):
     while state_of(pid) != state:
         assert time.monotonic() < deadline, f"{pid} is in state {state_of(pid)}, not {state}"
         time.sleep(0.001)
+
+
+def in_namespaces(*options, then):
+    """A command that runs the shell script @then in namespaces of its own, which unshare(1) makes by @options."""
+    able = execute("unshare", *options, "true")
+    if able.returncode:
+        raise tap.Skip(f"namespaces cannot be made here: {able.stderr.strip()}")
+    return ["unshare", *options, "sh", "-c", then]
 
 
 def child_of(pid):

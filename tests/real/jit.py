@@ -31,8 +31,9 @@ public class Busy {
 class Compiling(Running):
     """A program that compiles code, and its perf map."""
 
-    def __init__(self, command, folder):
-        super().__init__(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    def __init__(self, command, folder, is_heard=False):
+        super().__init__(command, cwd=folder, stdout=subprocess.PIPE if is_heard else subprocess.DEVNULL,
+                         stderr=subprocess.DEVNULL)
         self.map = f"/tmp/perf-{self.pid}.map"
 
     def __exit__(self, *_):

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """The suite "real": heavy programs of Debian's own, run for real. Too slow for every commit."""
+import glob
 import os
 import re
 import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [os.path.join(HERE, "..", "lib"), os.path.join(HERE, "..", "stacks"), HERE]
+sys.path[:0] = [os.path.join(HERE, "..", "lib"), os.path.join(HERE, "..", "stacks"), os.path.join(HERE, "..", "..", "tools"), HERE]
 # Its run.py is not ours.
 sys.path.append(os.path.join(HERE, "..", "jit"))
 
@@ -15,8 +16,10 @@ import kernel  # noqa: E402
 import tap  # noqa: E402
 
 import find  # noqa: E402
+import frozen  # noqa: E402
 import jit  # noqa: E402
 import peers  # noqa: E402
+import rows  # noqa: E402
 import stacks  # noqa: E402
 
 from ask import run  # noqa: E402
@@ -67,6 +70,19 @@ for real, oracles in (("node", ("gdb", "eu-stack")), ("luajit", ("gdb", "eu-stac
     add_stacks(real, oracles)
 
 
+def add_rows(name, pattern, least):
+    """All rows of the file that @pattern leads to."""
+    def call():
+        path, *_ = glob.glob(pattern)
+        rows.check([os.path.join(os.environ["BUILD"], "tests", "rows")], os.path.realpath(path), least)
+    TESTS.append((f"all rows of {name} are readelf's", call))
+
+
+add_rows("node", "/usr/bin/node", 100000)
+add_rows("libjvm", "/usr/lib/jvm/java-17-openjdk-*/lib/server/libjvm.so", 100000)
+add_rows("libLLVM-14", "/usr/lib/*-linux-gnu/libLLVM-14.so.1", 100000)
+
+
 def add_longer(suite, name, questions):
     """Tests of another suite, with more questions than each commit can wait for."""
     def call():
@@ -93,7 +109,7 @@ def add_jit(name, check):
     TESTS.append((name, call))
 
 
-for title, function in jit.TESTS + stacks.TESTS:
+for title, function in jit.TESTS + stacks.TESTS + frozen.TESTS:
     add_jit(title, function)
 
 sys.exit(tap.run("real", tap.chosen(TESTS)))

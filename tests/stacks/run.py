@@ -6,22 +6,21 @@ import os
 import re
 import signal
 import sys
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "lib"), HERE]
 
-import tap  # noqa: E402
+import fibers  # noqa: E402, F401  pylint: disable=unused-import
+import places  # noqa: E402, F401  pylint: disable=unused-import
 
-from ask import FATHOM, records_of, run  # noqa: E402
-from building import build, core_of  # noqa: E402
+from ask import run  # noqa: E402
+from building import build_text, core_of  # noqa: E402
 from living import Living  # noqa: E402
+from pauses import gaps  # noqa: E402
 from peers import compare, settle  # noqa: E402
 from running import Running, wait_for_state  # noqa: E402
-
-PROGRAMS = os.path.join(HERE, "programs")
-BUILD = os.environ["BUILD"]
-SUITE = tap.Suite("stacks", "become another user")
-test = SUITE.test
+from suite import BUILD, PROGRAMS, SUITE, functions_of, stacks_of, test, threads  # noqa: E402
 
 
 # Beside a log of all calls and returns (stepper.c) ------------------------------------------------
@@ -91,12 +90,6 @@ def dynamic_linker(folder):
 
 # Beside gdb and eu-stack --------------------------------------------------------------------------
 
-def threads(folder, n, depth, *options, compiler="gcc"):
-    path = build(os.path.join(folder, "threads"), os.path.join(PROGRAMS, "threads.c"), "-D_GNU_SOURCE", "-pthread",
-                 *options, compiler=compiler, flags=("-O2", "-fno-optimize-sibling-calls"))
-    return [path, n, depth]
-
-
 PYTHON = """
 import threading
 event, ready = threading.Event(), threading.Barrier(21)
@@ -116,6 +109,10 @@ input()
 
 def check_beside(pid, folder, title, least, **more):
     settle(pid)
+    check_stopped(pid, folder, title, least, **more)
+
+
+def check_stopped(pid, folder, title, least, **more):
     wrong = compare(pid, {"gdb": ["-p", pid], "eu-stack": ["-p", pid]}, folder, title, least, **more)
     assert not wrong, "\n".join(wrong.values())
     # gdb has let it go on.
@@ -143,6 +140,29 @@ def planted_beside(folder):
         assert compare(pid, {"gdb": ["-p", pid]}, folder, "threads with a wrong rule", (8, 8), planted=True, peer_names=("gdb",))
 
 
+# Each function is called from C, but outer(), which the evaluator of the module runs itself.
+PYTHON_THROUGH_C = """
+import faulthandler, sys
+def leaf(_): faulthandler.dump_traceback(file=sys.stdout); print("ready", flush=True); input()
+def middle(n): return list(map(middle if n else leaf, [n - 1]))
+def outer(): return sorted([7], key=middle)
+outer()
+"""
+
+
+@test("python3 that calls through C: a frame of the evaluator for each function that faulthandler shows")
+def python_through_c(folder):
+    with Running(["/usr/bin/python3", "-c", PYTHON_THROUGH_C]) as program:
+        shown = [line for line in iter(program.line, "ready") if line.startswith("  File ")]
+        assert [line.split()[-1] for line in shown] == ["leaf", *["middle"] * 8, "outer", "<module>"], shown
+        wait_for_state(program.pid, "S")
+        thread, = stacks_of(program.pid)
+        names = functions_of(thread)
+        assert names.count("_PyEval_EvalFrameDefault") == len(shown) - 1, names
+        assert thread["stop"] == "entry" and {f["trust"] for f in thread["frames"][1:]} == {"cfi"}, thread
+        check_beside(program.pid, folder, "python3 through C", (1, 50))
+
+
 @test("beside gdb and eu-stack: python3, 20 threads, 50 calls deep")
 def python(folder):
     with Running(["/usr/bin/python3", "-c", PYTHON]) as program:
@@ -161,6 +181,88 @@ for living, n_least in (("perl", (1, 6)), ("gdb", (2, 10)), ("lua", (1, 8)), ("s
     add_program(living, n_least)
 
 
+@test("beside gdb and eu-stack: gdb that is attached to perl; perl, which nobody else may trace now, has the stack that it had")
+def gdb_of_perl(folder):
+    with Living("perl", folder) as perl:
+        wait_for_state(perl, "S")
+        before, = stacks_of(perl)
+        commands = ("set debuginfod enabled off", f"attach {perl}", "python print('ready', flush=True)")
+        with Running(["gdb", "-q", "-nx", *(word for c in commands for word in ("-ex", c))]) as gdb:
+            while gdb.line() != "ready":
+                assert gdb.is_running()
+            wait_for_state(perl, "t")
+            traced, = stacks_of(perl)
+            assert traced["frames"] == before["frames"] and traced["stop"] == "entry", (traced, before)
+            check_beside(gdb.pid, folder, "gdb", (2, 10))
+
+
+@test("beside gdb and eu-stack: perf that waits for its input")
+def perf(folder):
+    with Running(["perf", "script", "-i", "-"]) as running:
+        deadline = time.monotonic() + 30
+        while not (thread := stacks_of(running.pid)[0])["syscall"] == "read" or len(thread["frames"]) < 6:
+            assert time.monotonic() < deadline, thread
+        check_beside(running.pid, folder, "perf", (1, 6))
+
+
+@test("beside gdb and eu-stack: a program in the vDSO")
+def inside_vdso(folder):
+    with gaps(folder) as running:
+        assert running.line() == "ready"
+        deadline = time.monotonic() + 60
+        while True:
+            os.kill(running.pid, signal.SIGSTOP)
+            wait_for_state(running.pid, "T")
+            thread, = (t for t in stacks_of(running.pid) if t["tid"] == running.pid)
+            if thread["frames"][0]["module"] == "[vdso]":
+                break
+            assert time.monotonic() < deadline, thread
+            os.kill(running.pid, signal.SIGCONT)
+            time.sleep(0.01)
+        names = functions_of(thread)
+        assert names[0].endswith("clock_gettime") and names[-1] == "_start" and "note_gaps" in names, thread
+        assert {f["trust"] for f in thread["frames"][1:]} == {"cfi"}, thread
+        check_stopped(running.pid, folder, "vDSO", (9, 9 * 3))
+
+
+# A name without dots is looked up in the file that HOSTALIASES names: who opens a pipe waits for its writer.
+GETADDRINFO = """
+#include <netdb.h>
+#include <pthread.h>
+#include <stdio.h>
+
+static void *look_up(void *unused)
+{
+	struct addrinfo *found;
+
+	return getaddrinfo("nameless", "80", NULL, &found) ? unused : found;
+}
+
+int main(void)
+{
+	pthread_t thread;
+
+	puts("ready");
+	fflush(stdout);
+	return pthread_create(&thread, NULL, look_up, NULL) || pthread_join(thread, NULL);
+}
+"""
+
+
+@test("beside gdb and eu-stack: a thread inside of getaddrinfo")
+def inside_getaddrinfo(folder):
+    program = build_text(os.path.join(folder, "lookup"), GETADDRINFO, "-pthread", flags=("-O2",))
+    aliases = os.path.join(folder, "aliases")
+    os.mkfifo(aliases)
+    with Running([program], env=dict(os.environ, HOSTALIASES=aliases)) as running:
+        assert running.line() == "ready"
+        deadline = time.monotonic() + 30
+        while not any({"getaddrinfo", "__GI_getaddrinfo"} & set(functions_of(t)) and t["syscall"] in ("open", "openat")
+                      for t in stacks_of(running.pid)):
+            assert time.monotonic() < deadline, stacks_of(running.pid)
+        check_beside(running.pid, folder, "getaddrinfo", (2, 12))
+
+
 @test("beside gdb and eu-stack: bash")
 def bash(folder):
     with Running(["bash", "-c", "f() { if [ $1 = 0 ]; then echo ready; read x; else f $(($1 - 1)); fi; }; f 10"]) as program:
@@ -169,15 +271,6 @@ def bash(folder):
 
 
 # What is known of a program ------------------------------------------------------------------------
-
-def stacks_of(pid, *options):
-    """The records of fathom stack: one for each thread."""
-    return records_of(run(FATHOM, "stack", "--json", "--names-only", "--no-cache", *options, pid, status=(0, 1)))
-
-
-def functions_of(thread):
-    return [f["symbol"] for f in thread["frames"]]
-
 
 LINKED = {"PIE": ("gcc", ["-fPIE", "-pie"]), "static": ("gcc", ["-static"]), "musl": ("musl-gcc", []),
           "musl, static": ("musl-gcc", ["-static"])}

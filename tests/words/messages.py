@@ -2,12 +2,11 @@
 """Messages say what is so: each situation is made for real, and the whole line is known."""
 import os
 import re
-import shutil
 import subprocess
 
 import building
 import tap
-from ask import FATHOM, as_user, execute, fathom, run
+from ask import FATHOM, as_user, copy_for_all, execute, fathom, run
 from building import core_of
 from counting import is_instrumented
 from named import SUITE
@@ -79,15 +78,6 @@ class Idle(Running):
         command = [path, how]
         super().__init__(as_user(user, *command, rights=rights) if user else command, cwd="/")
         self.at = int(self.line().replace("(nil)", "0"), 16)
-
-
-def copy_for_all(folder):
-    """The command where every user can run it: build folders may be closed to them."""
-    path = os.path.join(folder, "fathom")
-    if not os.path.exists(path):
-        shutil.copy(FATHOM, path)
-        os.chmod(path, 0o755)
-    return path
 
 
 def asked(*command, status=2, user=None, env=None):

@@ -209,18 +209,22 @@ static bool is_return_address(struct fathom_walker *w, uint64_t pc)
 }
 
 /*
- * Returns whether @w->registers, found by a frame pointer, can be a frame of JIT code that was not
- * called but jumped to with a return address made by hand, as HotSpot's interpreter does: in code
- * of no file, in a chain of frame pointers that goes on.
+ * Returns whether @w->registers, found by a frame pointer, can be a frame that was not called but
+ * jumped to with a return address made by hand, as HotSpot's interpreter and V8's deoptimizer do:
+ * in code of no file, or of a file that has no rules for it, in a chain of frame pointers that
+ * goes on.
  */
 static bool is_made_frame(struct fathom_walker *w)
 {
 	struct fathom_registers next = w->registers;
 	struct fathom_place place;
+	const struct known_pc *k;
 
-	return !fathom_view_locate(w->view, next.pc - 1, &place) && place.is_code &&
-	       !place.holder &&
-	       fathom_step_frame_pointer(w->arch, &w->memory, &next) == FATHOM_STOP_NONE &&
+	if (fathom_view_locate(w->view, next.pc, &place) || !place.is_code)
+		return false;
+	if (place.holder && (!(k = look_up(w, next.pc)) || k->has_row))
+		return false;
+	return fathom_step_frame_pointer(w->arch, &w->memory, &next) == FATHOM_STOP_NONE &&
 	       !fathom_view_locate(w->view, next.pc - 1, &place) && place.is_code;
 }
 
@@ -329,12 +333,62 @@ static enum fathom_stop step_by_code(struct fathom_walker *w, bool is_return, st
 	return stop;
 }
 
+/* Returns whether at @avma the stack pointer is moved to the frame pointer, on x86. */
+static bool sets_frame_pointer(const struct fathom_walker *w, uint64_t avma)
+{
+	const bool is_64 = w->arch->word == 8;
+	uint8_t c[3] = { 0x48 };
+
+	return fathom_reader_read(w->memory.code, avma, is_64 ? c : c + 1, is_64 ? 3 : 2) &&
+	       c[0] == 0x48 && ((c[1] == 0x89 && c[2] == 0xe5) || (c[1] == 0x8b && c[2] == 0xec));
+}
+
+/*
+ * Steps from the start of a function that pushes the frame pointer and sets it, on x86, where this
+ * is not done yet: the frame pointer is still that of the caller, and would lead past it.
+ */
+static enum fathom_stop step_prologue(struct fathom_walker *w)
+{
+	const struct fathom_unwind_arch *arch = w->arch;
+	struct fathom_registers *r = &w->registers;
+	const bool is_pushed = sets_frame_pointer(w, r->pc);
+	uint64_t fp = r->value[arch->fp];
+	uint64_t sp = r->sp;
+	uint64_t pc;
+	uint8_t push;
+
+	if (arch->machine == EM_AARCH64 || !fathom_register_known(r, arch->sp) ||
+	    !fathom_reader_read(w->memory.code, r->pc - is_pushed, &push, 1) || push != 0x55 ||
+	    (!is_pushed && !sets_frame_pointer(w, r->pc + 1)))
+		return FATHOM_STOP_NO_RULE;
+	if (is_pushed && !fathom_reader_uint(&w->stack, sp, arch->word, w->memory.swap, &fp))
+		return FATHOM_STOP_NO_RULE;
+	sp += is_pushed ? arch->word : 0;
+	if (!fathom_reader_uint(&w->stack, sp, arch->word, w->memory.swap, &pc) ||
+	    !is_return_address(w, pc))
+		return FATHOM_STOP_NO_RULE;
+	r->known &= arch->callee_saved;
+	r->pc = pc;
+	r->sp = sp + arch->word;
+	if (is_pushed)
+		fathom_register_set(r, arch->fp, fp);
+	fathom_register_set(r, arch->pc, r->pc);
+	fathom_register_set(r, arch->sp, r->sp);
+	return FATHOM_STOP_NONE;
+}
+
+/* Where a pc comes from. */
+enum origin {
+	ORIGIN_EXACT, /* it was interrupted there */
+	ORIGIN_CALL,  /* a call leads back to it */
+	ORIGIN_HAND,  /* it stood where return addresses are, and no call is before it */
+};
+
 /*
  * Steps where nothing describes the code: by what the code does, else by what the stack looks like.
- * @is_return says that the pc is a return address.
  */
-static enum fathom_stop step_by_guess(struct fathom_walker *w, bool is_return, struct known_pc *k,
-				      uint8_t *trust)
+static enum fathom_stop step_by_guess(struct fathom_walker *w, enum origin origin,
+				      struct known_pc *k, uint8_t *trust)
 {
 	const struct fathom_registers before = w->registers;
 	const bool was_outside = w->is_outside;
@@ -350,9 +404,9 @@ static enum fathom_stop step_by_guess(struct fathom_walker *w, bool is_return, s
 		return FATHOM_STOP_UNREADABLE;
 	}
 	*trust = FATHOM_TRUST_DECODED;
-	stop = step_by_code(w, is_return, k);
-	if (stop == FATHOM_STOP_NONE)
-		return stop;
+	stop = step_by_code(w, origin == ORIGIN_CALL, k);
+	if (stop == FATHOM_STOP_NONE || (origin == ORIGIN_EXACT && !step_prologue(w)))
+		return FATHOM_STOP_NONE;
 	/* What was read in vain is of no frame. */
 	w->is_outside = was_outside;
 	if (!fathom_register_known(&before, w->arch->fp))
@@ -364,10 +418,18 @@ static enum fathom_stop step_by_guess(struct fathom_walker *w, bool is_return, s
 		       : FATHOM_STOP_NO_RULE;
 	if (stop == FATHOM_STOP_ENTRY)
 		return stop;
-	if (stop == FATHOM_STOP_NONE && (is_return_address(w, w->registers.pc) || is_made_frame(w)))
+	if (stop == FATHOM_STOP_NONE && is_return_address(w, w->registers.pc))
 		return stop;
+	if (stop == FATHOM_STOP_NONE && is_made_frame(w)) {
+		/* No call is before it, which could tell where it is. */
+		w->kind = FATHOM_PC_EXACT;
+		return stop;
+	}
 	w->registers = before;
 	w->is_outside = was_outside;
+	/* Nobody called who made it: what lies above is of others. */
+	if (origin == ORIGIN_HAND)
+		return FATHOM_STOP_NO_RULE;
 	*trust = FATHOM_TRUST_SCAN;
 	return scan(w);
 }
@@ -438,6 +500,37 @@ static enum fathom_stop step_eh_return(struct fathom_walker *w, const struct kno
 	return fathom_step_eh_return(w->arch, &w->memory, &w->registers, ret_is);
 }
 
+/* Returns whether the pc, to which the frame before returns, has no call before it. */
+static bool is_made_by_hand(struct fathom_walker *w)
+{
+	uint8_t code[2];
+
+	return fathom_reader_read(w->memory.code, w->registers.pc - 1, code, sizeof code) &&
+	       !is_behind_call(w, w->registers.pc);
+}
+
+/*
+ * Steps from a return address that was made by hand, as fibers begin: to the start of a function
+ * which runs when the first one is done, such as glibc's __start_context(). It is called by its own
+ * name, not by that of the code before it. Its stack ends there if nothing returns further.
+ */
+static enum fathom_stop step_made(struct fathom_walker *w, uint8_t *trust)
+{
+	struct known_pc *k = look_up(w, w->registers.pc);
+	enum fathom_stop stop;
+
+	if (!k || !k->is_code)
+		return FATHOM_STOP_NO_RULE;
+	w->walk->frames->items[w->walk->frames->n - 1].kind = FATHOM_PC_EXACT;
+	if (!k->has_row)
+		return step_by_guess(w, ORIGIN_HAND, k, trust);
+	*trust = k->is_jit ? FATHOM_TRUST_JIT_CFI : FATHOM_TRUST_CFI;
+	stop = step_row(w, k, true);
+	return stop == FATHOM_STOP_NONE && !is_return_address(w, w->registers.pc)
+		       ? FATHOM_STOP_ENTRY
+		       : stop;
+}
+
 /* Goes on to the caller; *@trust says how. */
 static enum fathom_stop step(struct fathom_walker *w, uint8_t *trust)
 {
@@ -472,7 +565,9 @@ static enum fathom_stop step(struct fathom_walker *w, uint8_t *trust)
 	}
 	if (!k->is_code)
 		return FATHOM_STOP_NO_RULE;
-	return step_by_guess(w, !is_exact, k, trust);
+	if (!is_exact && is_made_by_hand(w))
+		return step_made(w, trust);
+	return step_by_guess(w, is_exact ? ORIGIN_EXACT : ORIGIN_CALL, k, trust);
 }
 
 static bool push(struct fathom_walker *w, uint8_t trust)

@@ -2,7 +2,8 @@
 /*
  * What compilers make of calls: prologues, epilogues, tail calls, pushed arguments, alloca, large frames,
  * realigned stacks, calls through stubs that are resolved by the first of them, handlers of signals, calls of
- * the vDSO, calls of no address, and an end in a function that does not return.
+ * the vDSO, calls of no address, a child that has the stack until it ends (vfork), and an end in a function that
+ * does not return.
  */
 #include <alloca.h>
 #include <math.h>
@@ -12,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -189,6 +191,23 @@ NOINLINE int library(int n)
 	return n + values[0] + (getenv("PATH") != NULL) + (int)getpid() % 2;
 }
 
+/* The child calls and returns where the parent's next frames will be. */
+NOINLINE int spawns(int n)
+{
+#ifdef STEPS_ITSELF /* and the child would, too */
+	return n;
+#else
+	const pid_t child = vfork();
+	int status = n;
+
+	if (!child)
+		_exit(caller(n) & 1);
+	while (waitpid(child, &status, 0) < 0)
+		;
+	return leaf(status);
+#endif
+}
+
 static void handler(int number)
 {
 	handled++;
@@ -277,7 +296,7 @@ int main(void)
 	install();
 	raise(SIGUSR1);
 	raise(SIGUSR2);
-	sink += calls_nothing(4);
+	sink += calls_nothing(4) + spawns(3);
 	for (int i = 0; i < 3; i++)
 		sink += chosen(i * 2) + tail_of_tail(i, 1) + pushes(i) + realigned(i) + library(i) +
 			realigned_alloca(9, 1, 2, 3, 4, 5, 6, 7);

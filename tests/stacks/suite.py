@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: MIT
+"""The suite that all its parts add tests to, and how they ask for stacks."""
+import os
+
+import tap
+
+from ask import FATHOM, records_of, run
+from building import build
+
+PROGRAMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs")
+BUILD = os.environ["BUILD"]
+SUITE = tap.Suite("stacks", "become another user, and make namespaces")
+test = SUITE.test
+
+
+def stacks_of(pid, *options):
+    """The records of fathom stack: one for each thread."""
+    return records_of(run(FATHOM, "stack", "--json", "--names-only", "--no-cache", *options, pid, status=(0, 1)))
+
+
+def functions_of(thread):
+    return [f["symbol"] for f in thread["frames"]]
+
+
+def threads(folder, n, depth, *options, compiler="gcc"):
+    path = build(os.path.join(folder, "threads"), os.path.join(PROGRAMS, "threads.c"), "-D_GNU_SOURCE", "-pthread",
+                 *options, compiler=compiler, flags=("-O2", "-fno-optimize-sibling-calls"))
+    return [path, n, depth]

@@ -10,7 +10,7 @@ import elfasm
 
 from ask import run
 from suite import build, test
-from unwound import elfasm_kind
+from emitted import elfasm_kind
 
 ADDRESS = 0x200000000000
 PIECES = 6

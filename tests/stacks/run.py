@@ -15,7 +15,7 @@ import fibers  # noqa: E402, F401  pylint: disable=unused-import
 import places  # noqa: E402, F401  pylint: disable=unused-import
 
 from ask import run  # noqa: E402
-from building import build_text, core_of  # noqa: E402
+from building import build, build_text, core_of  # noqa: E402
 from living import Living  # noqa: E402
 from pauses import gaps  # noqa: E402
 from peers import compare, settle  # noqa: E402

@@ -76,6 +76,29 @@ def without_rules(folder):
             assert not counts[f"wrong-{trust}"], f"{counts}\n{shown}"
 
 
+GUESSES = ("decoded", "frame-pointer", "scan")
+WITHOUT = ("-fno-asynchronous-unwind-tables", "-fno-unwind-tables")
+
+
+def guessed(folder, every, builds):
+    """How many frames were guessed in programs without rules, and how many of them are not the log's."""
+    found = wrong = 0
+    for compiler, *options in builds:
+        counts, shown = step("-s", 2003, "-k", every, shapes(folder, compiler, *options, *WITHOUT))
+        assert not any(counts[f"wrong-{trust}"] for trust in ("registers", "cfi", "signal")), f"{options} {counts}\n{shown}"
+        found += sum(counts[f"found-{trust}"] for trust in GUESSES)
+        wrong += sum(counts[f"wrong-{trust}"] for trust in GUESSES)
+    print(f"# guessed {found} frames, {wrong} wrong")
+    return found, wrong
+
+
+@test("code without rules, of musl also its libc: of frames that are guessed, 2 in 1,000 are wrong at most")
+def guesses(folder):
+    found, wrong = guessed(folder, 17, (("gcc", "-O0"), ("clang-19", "-O2"), ("musl-gcc", "-O1"), ("musl-gcc", "-Os"),
+                                        ("musl-gcc", "-O0", "-static")))
+    assert found > 30000 and wrong <= found / 500, (found, wrong)
+
+
 @test("every instruction: a wrong rule is found")
 def planted_rule(folder):
     counts, _ = step("-n", 20000, shapes(folder, "gcc", "-O2"), planted=True)

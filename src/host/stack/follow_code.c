@@ -127,6 +127,11 @@ static bool open_decoder(struct fathom_follower *f)
 	return f->decoder;
 }
 
+struct fathom_decoder *fathom_follower_decoder(struct fathom_follower *f)
+{
+	return open_decoder(f) ? f->decoder : NULL;
+}
+
 /* Returns @address as the machine has it. */
 static uint64_t wrap(const struct fathom_follower *f, uint64_t address)
 {

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "host/module/module.h"
+#include "host/stack/callee.h"
 #include "host/stack/follow_code.h"
 #include "safe/base/limits.h"
 #include "safe/base/pc.h"
@@ -228,48 +229,21 @@ static bool is_made_frame(struct fathom_walker *w)
 	       !fathom_view_locate(w->view, next.pc - 1, &place) && place.is_code;
 }
 
-/* How far behind its start a function may be executed: a scan believes no longer ones. */
-#define LONGEST_FUNCTION 65536
-
-/*
- * Returns whether the call before @pc, a return address found by a scan, can have led to the code
- * at the walk's pc. Of an indirect call nobody knows. A direct one in the same module leads to a
- * function that starts a little before it, or to a stub that jumps on; what it leads to in another
- * module may jump here.
- */
-static bool can_lead_here(struct fathom_walker *w, uint64_t pc)
+/* Returns the code at @pc, looked up, which something has called. */
+static struct fathom_callee callee_of(const struct fathom_walker *w, uint64_t pc)
 {
-	const struct fathom_reader *code = w->memory.code;
-	struct fathom_place here;
-	struct fathom_place there;
-	uint8_t call[5];
-	uint8_t stub[6];
-	uint64_t target;
-
-	if (w->arch->machine == EM_AARCH64 ||
-	    !fathom_reader_read(code, pc - 5, call, sizeof call) || call[0] != 0xe8)
-		return true;
-	target = pc + (uint64_t)(int64_t)(int32_t)load_u32(call + 1, w->memory.swap);
-	if (w->arch->word == 4)
-		target = (uint32_t)target;
-	if (target <= w->registers.pc && w->registers.pc - target < LONGEST_FUNCTION)
-		return true;
-	if (fathom_view_locate(w->view, w->registers.pc, &here) ||
-	    fathom_view_locate(w->view, target, &there) || here.holder != there.holder)
-		return true;
-	/* endbr64, as PLTs with it have */
-	if (fathom_reader_read(code, target, stub, 4) &&
-	    load_u32(stub, w->memory.swap) == 0xfa1e0ff3)
-		target += 4;
-	return fathom_reader_read(code, target, stub, sizeof stub) &&
-	       ((stub[0] == 0xff && stub[1] == 0x25) || (stub[0] == 0xf2 && stub[1] == 0xff));
+	return (struct fathom_callee){ .view = w->view,
+				       .arch = w->arch,
+				       .memory = &w->memory,
+				       .follower = w->follower,
+				       .pc = pc };
 }
 
 /* Words that a scan looks at. */
 #define SCAN_WORDS 512
 
-/* Looks for a return address further up the stack. */
-static enum fathom_stop scan(struct fathom_walker *w)
+/* Looks for a return address further up the stack, of a call that can have led to @callee. */
+static enum fathom_stop scan(struct fathom_walker *w, struct fathom_callee *callee)
 {
 	struct fathom_registers *r = &w->registers;
 
@@ -281,7 +255,7 @@ static enum fathom_stop scan(struct fathom_walker *w)
 
 		if (!fathom_reader_uint(&w->stack, at, w->arch->word, w->memory.swap, &pc))
 			return i ? FATHOM_STOP_NO_RULE : FATHOM_STOP_UNREADABLE;
-		if (!is_behind_call(w, pc) || !can_lead_here(w, pc))
+		if (!is_behind_call(w, pc) || !fathom_callee_is_called(callee, pc))
 			continue;
 		r->known = 0;
 		r->pc = pc;
@@ -392,6 +366,7 @@ static enum fathom_stop step_by_guess(struct fathom_walker *w, enum origin origi
 {
 	const struct fathom_registers before = w->registers;
 	const bool was_outside = w->is_outside;
+	struct fathom_callee callee = callee_of(w, k->pc);
 	enum fathom_stop stop;
 	uint8_t byte;
 
@@ -418,7 +393,8 @@ static enum fathom_stop step_by_guess(struct fathom_walker *w, enum origin origi
 		       : FATHOM_STOP_NO_RULE;
 	if (stop == FATHOM_STOP_ENTRY)
 		return stop;
-	if (stop == FATHOM_STOP_NONE && is_return_address(w, w->registers.pc))
+	if (stop == FATHOM_STOP_NONE && is_return_address(w, w->registers.pc) &&
+	    fathom_callee_is_called(&callee, w->registers.pc))
 		return stop;
 	if (stop == FATHOM_STOP_NONE && is_made_frame(w)) {
 		/* No call is before it, which could tell where it is. */
@@ -431,7 +407,7 @@ static enum fathom_stop step_by_guess(struct fathom_walker *w, enum origin origi
 	if (origin == ORIGIN_HAND)
 		return FATHOM_STOP_NO_RULE;
 	*trust = FATHOM_TRUST_SCAN;
-	return scan(w);
+	return scan(w, &callee);
 }
 
 /* Steps from a pc that is no code: something called it. */

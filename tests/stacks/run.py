@@ -18,7 +18,7 @@ import places  # noqa: E402, F401  pylint: disable=unused-import
 from ask import FATHOM, execute, records_of, run  # noqa: E402
 from building import build_text, core_of  # noqa: E402
 from living import Living  # noqa: E402
-from pauses import gaps  # noqa: E402
+from pauses import gaps, sleepers  # noqa: E402
 from peers import compare, settle  # noqa: E402
 from running import Running, wait_for_state  # noqa: E402
 from suite import BUILD, PROGRAMS, SUITE, functions_of, stacks_of, test, threads  # noqa: E402
@@ -237,7 +237,7 @@ def perf(folder):
 @test("beside gdb and eu-stack: a program in the vDSO")
 def inside_vdso(folder):
     with gaps(folder) as running:
-        assert running.line() == "ready"
+        sleepers(running)
         deadline = time.monotonic() + 60
         while True:
             os.kill(running.pid, signal.SIGSTOP)

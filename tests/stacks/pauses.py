@@ -6,9 +6,10 @@ import re
 import statistics
 import time
 
+from ask import HANG_SECONDS
 from building import build
 from peers import by_gdb
-from running import Running, wait_for_state
+from running import Running
 from suite import PROGRAMS, functions_of, stacks_of, test
 
 SLEEPERS = 8
@@ -64,10 +65,19 @@ def switches(pid):
     return found
 
 
-def asleep(pid, sleepers, option):
+def sleepers(running):
+    """The numbers of the threads that sleep, once they do."""
+    assert running.line() == "ready"
+    deadline = time.monotonic() + HANG_SECONDS
+    while len(tids := [t["tid"] for t in stacks_of(running.pid, "--stop=never") if t["syscall"] == "pause"]) < SLEEPERS:
+        assert time.monotonic() < deadline, tids
+    return tids
+
+
+def asleep(pid, tids, option):
     """{tid: its stack}, of which those of the sleepers are whole."""
     stacks = {t["tid"]: t for t in stacks_of(pid, f"--stop={option}")}
-    for tid in sleepers:
+    for tid in tids:
         thread = stacks[tid]
         assert thread["reason"] == "timeout" and option == "all" or \
             "wait_for_ever" in functions_of(thread) and thread["stop"] == "entry", thread
@@ -77,18 +87,14 @@ def asleep(pid, sleepers, option):
 @test("threads that sleep do not run while their stacks are read, by the kernel's count of switches; stopped ones do")
 def sleepers_sleep_on(folder):
     with gaps(folder) as running:
-        assert running.line() == "ready"
-        sleepers = sorted(switches(running.pid).keys() - {running.pid})
-        assert len(sleepers) == SLEEPERS
-        for tid in sleepers:
-            wait_for_state(f"{running.pid}/task/{tid}", "S")
+        tids = sleepers(running)
         for option in ("never", "auto", "all"):
             before = switches(running.pid)
-            stacks = asleep(running.pid, sleepers, option)
+            stacks = asleep(running.pid, tids, option)
             after = switches(running.pid)
-            woken = {tid for tid in sleepers if after[tid] > before[tid]}
+            woken = {tid for tid in tids if after[tid] > before[tid]}
             if option == "all":
                 # One may have had no processor in time.
-                assert woken and woken >= {tid for tid in sleepers if stacks[tid]["pause_us"]}, (before, after, stacks)
+                assert woken and woken >= {tid for tid in tids if stacks[tid]["pause_us"]}, (before, after, stacks)
             else:
-                assert not woken and not any(stacks[tid]["pause_us"] for tid in sleepers), (option, before, after, stacks)
+                assert not woken and not any(stacks[tid]["pause_us"] for tid in tids), (option, before, after, stacks)

@@ -5,6 +5,7 @@ import itertools
 import os
 import re
 import signal
+import subprocess
 import sys
 import time
 
@@ -14,10 +15,10 @@ sys.path[:0] = [os.path.join(HERE, "..", "lib"), HERE]
 import fibers  # noqa: E402, F401  pylint: disable=unused-import
 import places  # noqa: E402, F401  pylint: disable=unused-import
 
-from ask import run  # noqa: E402
+from ask import FATHOM, execute, records_of, run  # noqa: E402
 from building import build, build_text, core_of  # noqa: E402
 from living import Living  # noqa: E402
-from pauses import gaps  # noqa: E402
+from pauses import gaps, sleepers  # noqa: E402
 from peers import compare, settle  # noqa: E402
 from running import Running, wait_for_state  # noqa: E402
 from suite import BUILD, PROGRAMS, SUITE, functions_of, stacks_of, test, threads  # noqa: E402
@@ -219,6 +220,48 @@ def gdb_of_perl(folder):
             check_beside(gdb.pid, folder, "gdb", (2, 10))
 
 
+CONSTRUCTOR = """
+#include <stdio.h>
+#include <unistd.h>
+__attribute__((constructor)) static void construct(void)
+{
+	puts("ready");
+	fflush(stdout);
+	pause();
+}
+int main(void) {}
+"""
+
+
+@test("before main, in a constructor: the stack ends where the dynamic linker has begun")
+def in_constructor(folder):
+    library = build_text(os.path.join(folder, "constructor.so"), CONSTRUCTOR, "-shared", "-fPIC")
+    program = build_text(os.path.join(folder, "program"), CONSTRUCTOR.replace("constructor", "unused"), "-Wl,--no-as-needed", library)
+    with Running([program]) as running:
+        assert running.line() == "ready"
+        wait_for_state(running.pid, "S")
+        thread, = stacks_of(running.pid)
+        names = functions_of(thread)
+        assert names[1:3] == ["construct", "call_init"] and "main" not in names and thread["stop"] == "entry", thread
+        assert {f["trust"] for f in thread["frames"][1:]} == {"cfi"}, thread
+        # gdb goes on into the arguments.
+        check_beside(running.pid, folder, "a constructor", (1, 5), peer_names=("eu-stack",))
+
+
+@test("gdb while it starts: each stack that was read is whole, and no frame was looked for")
+def gdb_starts(_):
+    found = []
+    while len(found) < 30:
+        with Running(["gdb", "-q", "-nx", "-batch", "-ex", "python import json, ssl"], stdin=subprocess.DEVNULL) as gdb:
+            while gdb.is_running():
+                done = execute(FATHOM, "stack", "--json", "--names-only", "--no-cache", "--tid", gdb.pid, gdb.pid)
+                # It may have ended, have had no processor, or have become another program meanwhile.
+                found += [t for t in records_of(done.stdout) if t["frames"] and t["reason"] is None]
+    for thread in found:
+        assert thread["stop"] == "entry" and not any(f["trust"] == "scan" for f in thread["frames"]), thread
+    assert sum(any("libc_start" in (name or "") for name in functions_of(thread)) for thread in found) >= 5, len(found)
+
+
 @test("beside gdb and eu-stack: perf that waits for its input")
 def perf(folder):
     with Running(["perf", "script", "-i", "-"]) as running:
@@ -231,7 +274,7 @@ def perf(folder):
 @test("beside gdb and eu-stack: a program in the vDSO")
 def inside_vdso(folder):
     with gaps(folder) as running:
-        assert running.line() == "ready"
+        sleepers(running)
         deadline = time.monotonic() + 60
         while True:
             os.kill(running.pid, signal.SIGSTOP)

@@ -395,8 +395,34 @@ static fathom_err read_stacks(struct fathom_stacks_work *w, struct fathom_errinf
 }
 
 /*
- * Times that reading begins anew because exec() has put another program in its place, or because
- * JIT code that a stack led through has changed.
+ * Returns whether a stack leads through code that was not there when the process's map was read,
+ * and is there now: a library that was loaded meanwhile.
+ */
+static bool leads_to_new_code(struct fathom_stacks_work *w, struct fathom_target *target)
+{
+	struct fathom_view *now = NULL;
+	bool is_new = false;
+
+	for (size_t i = 0;
+	     target->ops->live && !w->samples && !w->keep && !is_new && i < w->frames.n; i++) {
+		const struct fathom_walk_frame *f = &w->frames.items[i];
+		const struct fathom_answer *a = fathom_answers_get(w->to->answers, w->answer_of[i]);
+		struct fathom_place place;
+
+		if (a->reason != FATHOM_REASON_UNMAPPED)
+			continue;
+		if (!now && fathom_view_begin(target, FATHOM_VIEW_PLACES, &now, NULL))
+			break;
+		is_new = !fathom_view_locate(now, fathom_pc_subtract(f->pc, f->kind), &place) &&
+			 place.is_code;
+	}
+	fathom_view_end(now);
+	return is_new;
+}
+
+/*
+ * Times that reading begins anew because exec() has put another program in its place, because JIT
+ * code that a stack led through has changed, or because code has come.
  */
 #define TRIES 3
 
@@ -447,6 +473,9 @@ static fathom_err capture(struct fathom_stacks_work *w, struct fathom_target *ta
 		if (!w->to)
 			return fathom_fail_memory(reterr);
 		err = capture_once(w, target, &stayed, reterr);
+		/* What is known at last holds, though it may not be all. */
+		if (!err && stayed && i + 1 < TRIES)
+			stayed = !leads_to_new_code(w, target);
 	}
 	if (!err && !stayed)
 		err = fathom_fail(reterr, FATHOM_E_CHANGED, "", 0,

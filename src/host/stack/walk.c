@@ -22,6 +22,7 @@ struct known_pc {
 	uint8_t n_lost; /* how often following the code led nowhere */
 	uint8_t reason; /* enum fathom_reason: why no module holds it */
 	bool is_entry;  /* in the first instructions of a program */
+	bool is_start;  /* a little behind them, or there */
 	struct fathom_row row;
 };
 
@@ -131,6 +132,8 @@ static bool find_in_sframe(const struct fathom_walker *w, struct fathom_module *
 /* Bytes of code from which a program that has no call frame information there makes its first call.
  */
 #define ENTRY_CODE 32
+/* The same of the dynamic linker, until it has called all constructors. */
+#define START_CODE 128
 
 /* Finds the FDE of @svma, which is in @place. */
 static bool find_fde(const struct fathom_place *place, uint64_t svma, struct fathom_fde *ret)
@@ -148,8 +151,12 @@ static void find_row(struct fathom_walker *w, const struct fathom_place *place, 
 	struct fathom_fde fde;
 
 	k->bias = place->bias;
-	if (place->holder && place->holder->module->main)
-		k->is_entry = svma - place->holder->module->main->image.entry < ENTRY_CODE;
+	if (place->holder && place->holder->module->main) {
+		const uint64_t off = svma - place->holder->module->main->image.entry;
+
+		k->is_entry = off < ENTRY_CODE;
+		k->is_start = off < START_CODE;
+	}
 	/* LuaJIT's assembler describes its interpreter without a rule for the CFA. */
 	if (!find_fde(place, svma, &fde) || fathom_row_reader_init(&w->reader, &fde, w->arch) ||
 	    fathom_row_find(&w->reader, svma) ||
@@ -367,6 +374,7 @@ static enum fathom_stop step_by_guess(struct fathom_walker *w, enum origin origi
 	const struct fathom_registers before = w->registers;
 	const bool was_outside = w->is_outside;
 	struct fathom_callee callee = callee_of(w, k->pc);
+	const bool is_start = k->is_start;
 	enum fathom_stop stop;
 	uint8_t byte;
 
@@ -403,6 +411,9 @@ static enum fathom_stop step_by_guess(struct fathom_walker *w, enum origin origi
 	}
 	w->registers = before;
 	w->is_outside = was_outside;
+	/* Who starts a program clears the frame pointer (psABI x86-64, 3.4.1). */
+	if (is_start && !before.value[w->arch->fp])
+		return FATHOM_STOP_ENTRY;
 	/* Nobody called who made it: what lies above is of others. */
 	if (origin == ORIGIN_HAND)
 		return FATHOM_STOP_NO_RULE;

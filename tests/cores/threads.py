@@ -3,6 +3,7 @@
 """The suite "core-stacks": the stacks of cores, whole, cut short, compressed, of missing and other programs. What
 eu-stack says of the whole core is the truth; of less than that, fathom says the first frames, and why no more."""
 import glob
+import gzip
 import os
 import random
 import re
@@ -262,6 +263,18 @@ COMPRESSORS = {"gz": ["gzip", "-kf1"], "xz": ["xz", "-kf0"], "zst": ["zstd", "-q
 def compress(core, how):
     execute(*COMPRESSORS[how], core, *([f"{core}.lz4"] if how == "lz4" else []), status=0)
     return f"{core}.{how}"
+
+
+@test("a compressed core that does not fit the budget, of 65,000 segments of notes over each other, takes no time")
+def notes_over_notes(folder):
+    n, size, begin = 65000, 4 << 20, 64 + 56 * 65000
+    header = struct.pack("<16sHHIQQQIHHHHHH", b"\x7fELF\2\1\1", 4, 62, 1, 0, 64, 0, 0, 64, 56, n, 0, 0, 0)
+    notes = struct.pack("<IIQQQQQQ", 4, 4, begin, 0, 0, size, 0, 4)  # PT_NOTE
+    memory = struct.pack("<IIQQQQQQ", 1, 5, begin + size, 0x1000, 0, 48 << 20, 48 << 20, 4096)  # PT_LOAD
+    with open(f"{folder}/core.gz", "wb") as f:
+        f.write(gzip.compress(header + notes * (n - 1) + memory + bytes(size + (48 << 20)), 1))
+    said = refused("stack", "--memory=48M", f"{folder}/core.gz", timeout=20)
+    assert "notes that lie over others" in said, said
 
 
 def add_compressed(how):

@@ -53,7 +53,7 @@ static void print_call(struct out *o, const struct fathom_thread *t)
 	if (!t->syscall)
 		return;
 	out_str(o, " in ");
-	out_str(o, t->syscall);
+	out_text(o, t->syscall, strlen(t->syscall));
 	if (!t->waits_for)
 		return;
 	out_str(o, ": ");

@@ -155,6 +155,31 @@ END_OF_SCRIPT
     [[ "$output" != *"#0"* ]]
 }
 
+@test "stack: --rules: each address has the row that holds it, or says why it has none" {
+    "$FATHOM" stack --rules ./threads >all
+    [ "$(wc -l <all)" -gt 20 ]
+    # The first and the last byte of each row.
+    python3 -c 'for line in open("all"): low, high = line.split()[:2]; print(low, hex(int(high, 16) - 1))' >ends
+    xargs "$FATHOM" stack --rules ./threads <ends >asked
+    sed p all | diff - asked
+    main=0x$(nm threads | sed -n 's/^0*\([0-9a-f]*\) T main$/\1/p')
+    says 1 "x ?? (no-such-symbol)
+0xzz ?? (bad-address)
+0x0 ?? (no-rule)
+0xffffffffffff0000 ?? (no-rule)
+$(grep "^$main " all)" stack --rules ./threads x 0xzz 0x0 0xffffffffffff0000 main
+    "$FATHOM" stack --rules --json ./threads x 0xzz 0x0 main >json && false
+    python3 - "$main" <<'END_OF_SCRIPT'
+import json, sys
+records = [json.loads(line) for line in open("json")]
+keys = ["low", "high", "cfa", "fp", "ra"]
+assert [(r["input"], r["reason"]) for r in records] == [
+    ("x", "no-such-symbol"), ("0xzz", "bad-address"), ("0x0", "no-rule"), ("main", None)], records
+assert all(r[key] is None for r in records[:3] for key in keys), records
+assert records[3]["low"] == sys.argv[1] and all(records[3][key] for key in keys), records
+END_OF_SCRIPT
+}
+
 @test "stack: a deadlock is said, once" {
     start deadlock
     "$FATHOM" stack "$pid" >text

@@ -153,6 +153,28 @@ END_OF_SCRIPT
     [[ "${lines[0]}" == 'TID 2: "kthreadd", '* ]]
     [[ "$output" == *"    kernel: kthreadd+0x"* ]]
     [[ "$output" != *"#0"* ]]
+    "$FATHOM" stack --kernel --json 2 | python3 -c '
+import json, sys
+thread = json.load(sys.stdin)
+assert thread["fault_address"] is None and thread["signal"] is None and thread["owner"] is None, thread
+assert any(frame["text"].startswith("kthreadd+0x") for frame in thread["kernel_frames"]), thread'
+}
+
+@test "stack: --kernel: a thread that ends meanwhile is no fault of the kernel" {
+    cat "/proc/$$/stack" >/dev/null || skip "only root may read stacks in the kernel"
+    rm -f line
+    mkfifo line
+    python3 -c '
+import threading, time
+print(flush=True)
+while True:
+    if threading.active_count() < 32:
+        threading.Thread(target=time.sleep, args=(0.002,)).start()' >line 3>&- &
+    pid=$!
+    read -r <line
+    "$FATHOM" stack --kernel --samples 150 --every 0.01 --names-only "$pid" >collapsed
+    grep -q 'nanosleep' collapsed
+    ! grep -F '[unsupported]' collapsed
 }
 
 @test "stack: --rules: each address has the row that holds it, or says why it has none" {

@@ -108,18 +108,48 @@ END_OF_SCRIPT
     start equal
     "$FATHOM" stack --samples 1000 --every 60 "$pid" >collapsed 2>said &
     sampler=$!
-    for _ in $(seq 100); do
-        # Blocked: SIGINT is waited for, no longer a way to end at once.
-        [ $((0x$(sed -n 's/^SigBlk:\t//p' "/proc/$sampler/status") & 2)) = 0 ] || break
+    for _ in $(seq 400); do
+        # rt_sigtimedwait: there is a sample, and SIGINT is waited for.
+        ! grep -q '^\(128\|137\) ' "/proc/$sampler/syscall" || break
         sleep 0.05
     done
-    sleep 1
     kill -INT "$sampler"
     status=0
     wait "$sampler" || status=$?
     [ "$status" = 1 ]
     [ "$(cat said)" = "fathom: --samples: 1 of 1000 samples were taken" ]
     [ "$(awk '{ n += $NF } END { print n }' collapsed)" = 14 ]
+}
+
+@test "stack: --samples: a signal ends the command while it prints into a pipe that nobody reads" {
+    start equal
+    python3 - "$FATHOM" "$pid" <<'END_OF_SCRIPT'
+import os, signal, subprocess, sys, time
+unread, pipe = os.pipe()
+os.set_blocking(pipe, False)
+try:
+    while True:
+        os.write(pipe, bytes(4096))
+except BlockingIOError:
+    os.set_blocking(pipe, True)
+for number in (signal.SIGTERM, signal.SIGINT):
+    sampler = subprocess.Popen([sys.argv[1], "stack", "--samples", "2", "--every", "0.01", sys.argv[2]], stdout=pipe,
+                               preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+    for _ in range(400):
+        with open(f"/proc/{sampler.pid}/syscall", encoding="ascii") as file:
+            if file.read().startswith("1 0x1 "):  # write() to standard output
+                break
+        time.sleep(0.05)
+    else:
+        sys.exit("it does not print")
+    sampler.send_signal(number)
+    try:
+        status = sampler.wait(20)
+    except subprocess.TimeoutExpired:
+        sampler.kill()
+        sys.exit(f"{number!r} does not end it")
+    assert status == -number, status
+END_OF_SCRIPT
 }
 
 @test "stack: --kernel: the frames are those of /proc/PID/stack, above the program's" {

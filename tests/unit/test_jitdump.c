@@ -260,6 +260,38 @@ static void lines_belong_to_the_code_that_follows(void **state)
 	fathom_jitdump_clear(&j);
 }
 
+/* Compilers state lines in the order of their sources, and more than one at an address. */
+static void lines_are_stated_in_any_order(void **state)
+{
+	static struct dump d;
+	struct fathom_jitdump j;
+	size_t start;
+
+	(void)state;
+	put_header(&d);
+	start = begin_record(&d, 2, 1);
+	put(&d, 0x1000, 8);
+	put(&d, 6, 8);
+	put_line(&d, 0x1018, 9, "b.js");
+	put_line(&d, 0x1008, 1, "a.js");
+	put_line(&d, 0x1010, 2, "\xff");
+	put_line(&d, 0x1008, 3, "\xff");
+	put_line(&d, 0x1004, 4, "b.js");
+	put_line(&d, 0x1010, 5, "\xff");
+	end_record(&d, start);
+	put_load(&d, 2, 0x1000, 0x20, 0, "f");
+	j = read_dump(&d);
+	assert_line(&j, 0x1003, NULL, 0);
+	assert_line(&j, 0x1004, "b.js", 4);
+	assert_line(&j, 0x1007, "b.js", 4);
+	assert_line(&j, 0x1008, "a.js", 3);
+	assert_line(&j, 0x100f, "a.js", 3);
+	assert_line(&j, 0x1010, "b.js", 5);
+	assert_line(&j, 0x1018, "b.js", 9);
+	assert_line(&j, 0x101f, "b.js", 9);
+	fathom_jitdump_clear(&j);
+}
+
 static void lines_that_count_from_an_elf_header_are_moved(void **state)
 {
 	static struct dump d;
@@ -481,6 +513,7 @@ int main(void)
 		cmocka_unit_test(an_address_that_is_used_again_is_of_the_last),
 		cmocka_unit_test(code_that_moves_is_where_it_moved),
 		cmocka_unit_test(lines_belong_to_the_code_that_follows),
+		cmocka_unit_test(lines_are_stated_in_any_order),
 		cmocka_unit_test(lines_that_count_from_an_elf_header_are_moved),
 		cmocka_unit_test(lines_that_cannot_be_are_not_used),
 		cmocka_unit_test(a_record_counts_when_it_is_whole),

@@ -7,6 +7,7 @@
 #include "host/file/file.h"
 #include "safe/base/cursor.h"
 #include "safe/base/limits.h"
+#include "safe/base/sort.h"
 
 #define MAGIC       0x4a695444 /* "JiTD" in the writer's byte order */
 #define VERSION     1
@@ -31,7 +32,7 @@ struct fathom_jitdump_function {
 	uint64_t size;
 	uint64_t index; /* code_index */
 	size_t name;
-	size_t first_line;
+	size_t first_line; /* sorted by offset, those at one offset as they were stated */
 	size_t n_lines;
 	uint32_t name_size;
 };
@@ -270,6 +271,31 @@ static bool read_line(struct fathom_cursor *c, uint64_t code, struct fathom_jitd
 	return cur_ok(c) && avma >= code && file->data && is_path(*file);
 }
 
+/* Sorts @n lines by their offsets, stably. */
+static fathom_err sort_lines(struct fathom_jitdump_line *lines, size_t n)
+{
+	struct fathom_keyed *keyed;
+	struct fathom_jitdump_line *sorted;
+	size_t i = 1;
+
+	while (i < n && lines[i - 1].off <= lines[i].off)
+		i++;
+	if (i >= n)
+		return FATHOM_OK;
+	keyed = malloc(n * (2 * sizeof *keyed + sizeof *sorted));
+	if (!keyed)
+		return FATHOM_E_MEMORY;
+	sorted = (struct fathom_jitdump_line *)(keyed + 2 * n);
+	for (i = 0; i < n; i++)
+		keyed[i] = (struct fathom_keyed){ lines[i].off, i };
+	fathom_sort_keyed(keyed, keyed + n, n);
+	for (i = 0; i < n; i++)
+		sorted[i] = lines[keyed[i].value];
+	memcpy(lines, sorted, n * sizeof *sorted);
+	free(keyed);
+	return FATHOM_OK;
+}
+
 /* Reads the lines of the next code; if one is invalid, all are something else, and none is used. */
 static fathom_err read_debug_info(struct fathom_jitdump *d, struct record_view *r)
 {
@@ -299,7 +325,7 @@ static fathom_err read_debug_info(struct fathom_jitdump *d, struct record_view *
 	}
 	d->lowest_line = lowest;
 	d->lines_of.n = d->lines.n - d->lines_of.first;
-	return FATHOM_OK;
+	return sort_lines(d->lines.items + d->lines_of.first, d->lines_of.n);
 }
 
 /* Keeps where the record is; the next code is what it is about. */
@@ -473,21 +499,18 @@ fathom_err fathom_jitdump_read(struct fathom_jitdump *d, int fd, uint64_t size,
 	return FATHOM_OK;
 }
 
-/* Finds the line of @f at @off in its code. */
+/* Finds the line of @f at @off in its code: of several at one offset the last. */
 static void find_line(const struct fathom_jitdump *d, const struct fathom_jitdump_function *f,
 		      uint64_t off, struct fathom_jitdump_hit *ret)
 {
 	const struct fathom_jitdump_line *lines = d->lines.items + f->first_line;
 	const uint64_t at = off + (d->lowest_line == ELF_HEADER ? ELF_HEADER : 0);
-	const struct fathom_jitdump_line *best = NULL;
+	const size_t n = FATHOM_BISECT(f->n_lines, i, lines[i].off <= at);
 
-	for (size_t i = 0; i < f->n_lines; i++)
-		if (lines[i].off <= at && (!best || lines[i].off >= best->off))
-			best = &lines[i];
-	if (!best)
+	if (!n)
 		return;
-	ret->file = name_at(d, best->file, best->file_size);
-	ret->line = best->line;
+	ret->file = name_at(d, lines[n - 1].file, lines[n - 1].file_size);
+	ret->line = lines[n - 1].line;
 }
 
 static bool make_hit(const struct fathom_jitdump *d, const struct fathom_jitdump_event *e,

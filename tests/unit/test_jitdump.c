@@ -115,30 +115,16 @@ static struct fathom_jitdump read_dump(const struct dump *d)
 	return j;
 }
 
-static void assert_hit(bool found, const struct fathom_jitdump_hit *hit, const char *name)
-{
-	assert_int_equal(found, name != NULL);
-	if (found && name) {
-		assert_int_equal(hit->name.size, strlen(name));
-		assert_memory_equal(hit->name.data, name, hit->name.size);
-	}
-}
-
 static void assert_at(const struct fathom_jitdump *j, uint64_t avma, const char *name)
 {
 	struct fathom_jitdump_hit hit;
 	const bool found = fathom_jitdump_at(j, avma, &hit);
 
-	assert_hit(found, &hit, name);
-}
-
-static void assert_then(const struct fathom_jitdump *j, uint64_t avma, uint64_t time,
-			const char *name)
-{
-	struct fathom_jitdump_hit hit;
-	const bool found = fathom_jitdump_at_time(j, avma, time, &hit);
-
-	assert_hit(found, &hit, name);
+	assert_int_equal(found, name != NULL);
+	if (found && name) {
+		assert_int_equal(hit.name.size, strlen(name));
+		assert_memory_equal(hit.name.data, name, hit.name.size);
+	}
 }
 
 static void assert_line(const struct fathom_jitdump *j, uint64_t avma, const char *file,
@@ -192,10 +178,6 @@ static void an_address_that_is_used_again_is_of_the_last(void **state)
 	j = read_dump(&d);
 	assert_at(&j, 0x101f, "old");
 	assert_at(&j, 0x1020, "new");
-	assert_then(&j, 0x1020, 9, NULL);
-	assert_then(&j, 0x1020, 10, "old");
-	assert_then(&j, 0x1020, 19, "old");
-	assert_then(&j, 0x1020, 20, "new");
 	fathom_jitdump_clear(&j);
 }
 
@@ -223,11 +205,6 @@ static void code_that_moves_is_where_it_moved(void **state)
 	assert_true(fathom_jitdump_at(&j, 0x2050, &hit));
 	assert_int_equal(hit.start, 0x2020);
 	assert_int_equal(hit.size, 0x40);
-	assert_then(&j, 0x1000, 19, "mover");
-	assert_then(&j, 0x1000, 20, NULL);
-	assert_then(&j, 0x2010, 29, "mover");
-	assert_then(&j, 0x2010, 30, NULL);
-	assert_then(&j, 0x3000, 39, "other");
 	fathom_jitdump_clear(&j);
 }
 

@@ -37,9 +37,8 @@ struct fathom_jitdump_function {
 	uint32_t name_size;
 };
 
-/* From @time on, @function is at @start; NOTHING: no function is. */
+/* From this record on, @function is at @start; NOTHING: no function is. */
 struct fathom_jitdump_event {
-	uint64_t time;
 	uint64_t start;
 	uint64_t size;
 	uint32_t function;
@@ -143,7 +142,6 @@ static bool is_range(uint64_t start, uint64_t size)
 struct record_view {
 	uint32_t id;
 	uint32_t size;
-	uint64_t time;
 	struct fathom_cursor c; /* after the prefix */
 };
 
@@ -171,7 +169,7 @@ static uint32_t take_unwinding(struct fathom_jitdump *d)
 
 static fathom_err read_load(struct fathom_jitdump *d, struct record_view *r)
 {
-	struct fathom_jitdump_event e = { .time = r->time, .unwinding = take_unwinding(d) };
+	struct fathom_jitdump_event e = { .unwinding = take_unwinding(d) };
 	struct fathom_jitdump_function f = { 0 };
 	struct fathom_str name;
 
@@ -214,9 +212,7 @@ static const struct fathom_jitdump_event *event_at(const struct fathom_jitdump *
 
 static fathom_err read_move(struct fathom_jitdump *d, struct record_view *r)
 {
-	struct fathom_jitdump_event gone = { .time = r->time,
-					     .function = NOTHING,
-					     .unwinding = NOTHING };
+	struct fathom_jitdump_event gone = { .function = NOTHING, .unwinding = NOTHING };
 	struct fathom_jitdump_event e = gone;
 	const struct fathom_jitdump_function *functions;
 	const struct fathom_jitdump_event *was;
@@ -413,7 +409,7 @@ fathom_err fathom_jitdump_parse(struct fathom_jitdump *d, struct fathom_bytes by
 			return flush(d);
 		r.id = cur_u32(&record);
 		r.size = cur_u32(&record);
-		r.time = cur_u64(&record);
+		cur_skip(&record, 8); /* time */
 		if (r.size < PREFIX_SIZE) {
 			FATHOM_TRY(flush(d));
 			return FATHOM_E_CORRUPT;
@@ -532,18 +528,6 @@ bool fathom_jitdump_at(const struct fathom_jitdump *d, uint64_t avma,
 		       struct fathom_jitdump_hit *ret)
 {
 	return make_hit(d, event_at(d, avma), avma, ret);
-}
-
-bool fathom_jitdump_at_time(const struct fathom_jitdump *d, uint64_t avma, uint64_t time,
-			    struct fathom_jitdump_hit *ret)
-{
-	const struct fathom_jitdump_event *events = d->events.items;
-	size_t i = d->events.n;
-
-	while (i && (events[i - 1].time > time || avma < events[i - 1].start ||
-		     avma - events[i - 1].start >= events[i - 1].size))
-		i--;
-	return i && make_hit(d, &events[i - 1], avma, ret);
 }
 
 bool fathom_jitdump_unwinding_at(const struct fathom_jitdump *d, uint64_t avma,

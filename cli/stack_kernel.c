@@ -46,9 +46,13 @@ static const char *read_stack(const struct kernel_stacks *k, int32_t tid, char t
 	(void)snprintf(path, sizeof path, "task/%d/stack", tid);
 	if (read_at(k->proc, path, to, STACK_SIZE) >= 0)
 		return NULL;
-	return errno == EACCES || errno == EPERM ? "no-permission"
-	       : errno == ENOENT && k->n         ? "unsupported"
-						 : "changed";
+	if (errno == EACCES || errno == EPERM)
+		return "no-permission";
+	if (errno != ENOENT)
+		return "changed";
+	/* A thread that is there without that file: the kernel was built without it. */
+	(void)snprintf(path, sizeof path, "task/%d/stat", tid);
+	return faccessat(k->proc, path, F_OK, 0) == 0 ? "unsupported" : "changed";
 }
 
 void kernel_stacks_open(struct kernel_stacks *k, int pid)
@@ -285,6 +289,7 @@ int stack_print_kernel_thread(struct stack *v, int pid, const struct process_sta
 					     .tid = pid,
 					     .name = stat->name,
 					     .state = stat->state,
+					     .fault_address = FATHOM_NO_ADDRESS,
 					     .syscall_number = -1 },
 				 .tids = &b.thread.tid,
 				 .n = 1 };

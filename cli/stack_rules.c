@@ -14,26 +14,49 @@ struct rule_row {
 	const struct fathom_unwind_rule *rule;
 };
 
-/* Returns the svma at which row @i, of @page, begins. */
-static uint64_t row_start(const struct fathom_unwind_table *t, uint32_t page, uint32_t i)
+/* Returns the svma at which row @i begins. */
+static uint64_t row_start(const struct fathom_unwind_table *t, uint32_t i)
 {
+	uint32_t page = 0;
+	uint32_t end = t->n_pages - 1;
+
+	while (page < end) {
+		const uint32_t middle = page + (end - page) / 2;
+
+		if (t->pages[middle + 1] > i)
+			end = middle;
+		else
+			page = middle + 1;
+	}
 	return t->base + ((uint64_t)page << 16) + t->low[i];
 }
 
-/* Calls @fn for each row that has a rule, in address order. */
-static void for_each_row(const struct fathom_unwind_table *t,
-			 void (*fn)(void *data, const struct rule_row *row), void *data)
+/* Gets row @i; returns false if it has no rule, as the last, which ends nowhere. */
+static bool get_row(const struct fathom_unwind_table *t, uint32_t i, struct rule_row *ret)
 {
-	struct rule_row row = { .rule = NULL };
+	const struct fathom_unwind_rule *rule = &t->rules[t->rule[i]];
 
-	for (uint32_t page = 0; page < t->n_pages; page++)
-		for (uint32_t i = t->pages[page]; i < t->pages[page + 1]; i++) {
-			row.high = row_start(t, page, i);
-			if (row.rule && row.rule->kind != FATHOM_UNWIND_NONE)
-				fn(data, &row);
-			row.low = row.high;
-			row.rule = &t->rules[t->rule[i]];
-		}
+	if (i + 1 == t->n_rows || rule->kind == FATHOM_UNWIND_NONE)
+		return false;
+	*ret = (struct rule_row){ row_start(t, i), row_start(t, i + 1), rule };
+	return true;
+}
+
+/* Finds the row that @svma is in; returns false if no rule is known for it. */
+static bool find_row(const struct fathom_unwind_table *t, uint64_t svma, struct rule_row *ret)
+{
+	uint32_t begin = 0;
+	uint32_t end = t->n_rows; /* rows from here on begin above @svma */
+
+	while (begin < end) {
+		const uint32_t middle = begin + (end - begin) / 2;
+
+		if (row_start(t, middle) <= svma)
+			begin = middle + 1;
+		else
+			end = middle;
+	}
+	return end && get_row(t, end - 1, ret);
 }
 
 /* Writes how the CFA is found into @text. */
@@ -94,113 +117,148 @@ static void format_ra(const struct fathom_unwind_rule *r, int word, char *text, 
 		(void)snprintf(text, cap, "link");
 }
 
-/* A run of the verb with --rules. */
-struct rules_run {
-	struct stack *v;
-	const struct fathom_unwind_table *table;
+/* A row as texts; "" where the rule has nothing to say. */
+struct row_texts {
+	char cfa[64];
+	char fp[16];
+	char ra[16];
 };
 
-static void print_row(void *data, const struct rule_row *row)
+static struct row_texts format_row(const struct fathom_unwind_table *t, const struct rule_row *row)
 {
-	const struct rules_run *run = data;
-	struct out *o = &run->v->out;
-	const int word = run->table->machine == 3 ? 4 : 8; /* EM_386 */
-	char cfa[64];
-	char fp[16] = "";
-	char ra[16] = "";
+	const int word = t->machine == 3 ? 4 : 8; /* EM_386 */
+	struct row_texts texts = { .fp = "" };
 
-	format_cfa(run->table, row->rule, cfa, sizeof cfa);
+	format_cfa(t, row->rule, texts.cfa, sizeof texts.cfa);
 	if (has_places(row->rule)) {
-		format_fp(row->rule, word, fp, sizeof fp);
-		format_ra(row->rule, word, ra, sizeof ra);
+		format_fp(row->rule, word, texts.fp, sizeof texts.fp);
+		format_ra(row->rule, word, texts.ra, sizeof texts.ra);
 	}
-	if (run->v->common.json) {
-		out_char(o, '{');
-		json_address(o, "low", row->low);
-		out_char(o, ',');
-		json_address(o, "high", row->high);
-		out_char(o, ',');
-		json_string(o, "cfa", cfa);
-		out_char(o, ',');
-		json_string(o, "fp", fp);
-		out_char(o, ',');
-		json_string(o, "ra", ra);
-		out_str(o, "}\n");
-		return;
-	}
+	return texts;
+}
+
+static void print_row_text(struct out *o, const struct rule_row *row, const struct row_texts *texts)
+{
 	out_hex(o, row->low);
 	out_char(o, ' ');
 	out_hex(o, row->high);
 	out_str(o, "  ");
-	out_str(o, cfa);
-	if (fp[0]) {
+	out_str(o, texts->cfa);
+	if (texts->fp[0]) {
 		out_str(o, "  fp ");
-		out_str(o, fp);
+		out_str(o, texts->fp);
 		out_str(o, "  ra ");
-		out_str(o, ra);
+		out_str(o, texts->ra);
 	}
 	out_char(o, '\n');
 }
 
-/* Looks for the row of one address. */
-struct row_search {
-	uint64_t svma;
-	struct rule_row found; /* rule NULL: none */
-};
-
-static void take_row(void *data, const struct rule_row *row)
+/* Prints a row, or why there is none: @reason is NULL if there is one. @input: NULL: all rows. */
+static void print_row_json(struct out *o, const char *input, const char *reason,
+			   const struct rule_row *row, const struct row_texts *texts)
 {
-	struct row_search *s = data;
+	out_char(o, '{');
+	if (input) {
+		json_key(o, "input");
+		out_json(o, input, strlen(input));
+		out_char(o, ',');
+	}
+	json_address_or_null(o, "low", !reason, row->low);
+	out_char(o, ',');
+	json_address_or_null(o, "high", !reason, row->high);
+	out_char(o, ',');
+	json_string(o, "cfa", texts->cfa);
+	out_char(o, ',');
+	json_string(o, "fp", texts->fp);
+	out_char(o, ',');
+	json_string(o, "ra", texts->ra);
+	if (input) {
+		out_char(o, ',');
+		json_string(o, "reason", reason);
+	}
+	out_str(o, "}\n");
+}
 
-	if (s->svma >= row->low && s->svma < row->high)
-		s->found = *row;
+static void print_row(struct stack *v, const struct fathom_unwind_table *t, const char *input,
+		      const struct rule_row *row)
+{
+	const struct row_texts texts = format_row(t, row);
+
+	if (v->common.json)
+		print_row_json(&v->out, input, NULL, row, &texts);
+	else
+		print_row_text(&v->out, row, &texts);
+}
+
+/* Prints that there is no rule for @input. */
+static void print_lacking(struct stack *v, const char *input, const char *reason)
+{
+	const struct rule_row row = { .rule = NULL };
+	const struct row_texts texts = { .cfa = "" };
+
+	if (v->common.json) {
+		print_row_json(&v->out, input, reason, &row, &texts);
+		return;
+	}
+	out_text(&v->out, input, strlen(input));
+	out_str(&v->out, " ?? (");
+	out_str(&v->out, reason);
+	out_str(&v->out, ")\n");
 }
 
 /* Prints the rule of each argument; returns whether one has none. */
-static bool print_asked(struct rules_run *run, struct fathom_target *target)
+static bool print_asked(struct stack *v, const struct fathom_unwind_table *t,
+			struct fathom_target *target)
 {
 	const struct input_rules rules = { .target = target };
 	bool lacks = false;
 
-	for (int i = 0; i < run->v->common.n_arguments; i++) {
-		const char *text = run->v->common.arguments[i];
-		struct row_search s = { .found = { .rule = NULL } };
+	for (int i = 0; i < v->common.n_arguments; i++) {
+		const char *text = v->common.arguments[i];
+		struct rule_row row;
 		struct input in;
 
 		input_parse(&rules, text, strlen(text), &in);
 		input_resolve(&rules, &in, 1);
-		s.svma = in.address;
-		if (!in.reason)
-			for_each_row(run->table, take_row, &s);
-		if (s.found.rule) {
-			print_row(run, &s.found);
+		if (!in.reason && find_row(t, in.address, &row)) {
+			print_row(v, t, text, &row);
 			continue;
 		}
 		lacks = true;
-		out_text(&run->v->out, text, strlen(text));
-		out_str(&run->v->out, in.reason ? " ?? (no-such-symbol)\n" : " ?? (no-rule)\n");
+		print_lacking(v, text,
+			      in.reason ? fathom_reason_name((enum fathom_reason)in.reason)
+					: "no-rule");
 	}
 	return lacks;
 }
 
+static void print_all(struct stack *v, const struct fathom_unwind_table *t)
+{
+	struct rule_row row;
+
+	for (uint32_t i = 0; i < t->n_rows; i++)
+		if (get_row(t, i, &row))
+			print_row(v, t, NULL, &row);
+}
+
 int stack_print_rules(struct stack *v, struct fathom_target *target)
 {
-	struct rules_run run = { .v = v };
+	const struct fathom_unwind_table *table;
 	struct fathom_errinfo info;
 	bool lacks = false;
 
-	if (fathom_unwind_table_make(target, &run.table, &info)) {
+	if (fathom_unwind_table_make(target, &table, &info)) {
 		complain("--rules", info.what, "give the path of an ELF file");
 		return EXIT_USAGE;
 	}
 	common_check(target);
 	out_init(&v->out);
 	if (v->common.n_arguments)
-		lacks = print_asked(&run, target);
+		lacks = print_asked(v, table, target);
 	else
-		for_each_row(run.table, print_row, &run);
+		print_all(v, table);
 	out_flush(&v->out);
 	out_deinit(&v->out);
-	fathom_unwind_table_free(run.table);
+	fathom_unwind_table_free(table);
 	return common_status(&v->out, lacks);
 }

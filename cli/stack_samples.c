@@ -198,16 +198,51 @@ static double now(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* Waits until @when; returns false if the user ends the run meanwhile. @set is blocked. */
-static bool wait_until(double when, const sigset_t *set)
+/* Returns the signals by which the user ends the sampling. */
+static sigset_t end_signals(void)
 {
+	sigset_t set;
+
+	(void)sigemptyset(&set);
+	(void)sigaddset(&set, SIGINT);
+	(void)sigaddset(&set, SIGTERM);
+	return set;
+}
+
+/*
+ * Waits until @when; returns false if the user ends the sampling meanwhile, by a signal that is
+ * blocked.
+ */
+static bool wait_until(double when)
+{
+	const sigset_t set = end_signals();
 	double left = when - now();
 	struct timespec t;
 
 	left = left > 0 ? left : 0;
 	t.tv_sec = (time_t)left;
 	t.tv_nsec = (long)((left - (double)t.tv_sec) * 1e9);
-	return sigtimedwait(set, NULL, &t) < 0;
+	return sigtimedwait(&set, NULL, &t) < 0;
+}
+
+/* From the first sample on, signals that end the sampling wait, so that it is not lost. */
+static void hold_signals(void)
+{
+	const sigset_t set = end_signals();
+
+	(void)sigprocmask(SIG_BLOCK, &set, NULL);
+}
+
+/* The next signal ends the command, even while it prints; one that has come has ended the sampling.
+ */
+static void let_signals(void)
+{
+	const sigset_t set = end_signals();
+	const struct timespec none = { 0 };
+
+	while (sigtimedwait(&set, NULL, &none) > 0)
+		;
+	(void)sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
 static int compare_samples(const void *a, const void *b)
@@ -261,21 +296,17 @@ int stack_sample(struct stack *v, struct fathom_target *target)
 	uint32_t taken = 0;
 	double when = now();
 	size_t next = 0;
-	sigset_t set;
 
-	/* Ctrl-C ends the sampling, and what was sampled is printed. */
-	(void)sigemptyset(&set);
-	(void)sigaddset(&set, SIGINT);
-	(void)sigaddset(&set, SIGTERM);
-	(void)sigprocmask(SIG_BLOCK, &set, NULL);
 	out_init_kept(&s.text);
-	while (taken < v->samples && wait_until(when, &set)) {
+	while (taken < v->samples && wait_until(when)) {
 		err = take(v, target, &s, &info);
 		if (err)
 			break;
-		taken++;
+		if (!taken++)
+			hold_signals();
 		when = now() > when + v->every ? now() : when + v->every;
 	}
+	let_signals();
 	common_print_notes(target, &next);
 	if (err)
 		complain_error(&info);

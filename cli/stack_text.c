@@ -53,7 +53,7 @@ static void print_call(struct out *o, const struct fathom_thread *t)
 	if (!t->syscall)
 		return;
 	out_str(o, " in ");
-	out_str(o, t->syscall);
+	out_text(o, t->syscall, strlen(t->syscall));
 	if (!t->waits_for)
 		return;
 	out_str(o, ": ");
@@ -213,20 +213,8 @@ static void print_recursion(struct out *o, size_t length, size_t more)
 
 static const char *explain(uint8_t stop)
 {
-	switch (stop) {
-	case FATHOM_STOP_NO_RULE:
-		return "nothing says how to go on from here";
-	case FATHOM_STOP_REGISTER:
-		return "the caller's frame is found by a register that is not known";
-	case FATHOM_STOP_UNREADABLE:
-		return "the stack, or the code here, cannot be read";
-	case FATHOM_STOP_CHANGED:
-		return "the thread ran on meanwhile";
-	case FATHOM_STOP_LOOP:
-		return "the next frame would not be further out";
-	default:
-		return "more frames than --max-frames";
-	}
+	return stop == FATHOM_STOP_LIMIT ? "more frames than --max-frames"
+					 : fathom_stop_text((enum fathom_stop)stop);
 }
 
 /* Says why the stack ends before the entry of its thread. */

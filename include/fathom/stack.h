@@ -233,6 +233,16 @@ FATHOM_API const char *fathom_trust_name(enum fathom_trust trust);
 FATHOM_API const char *fathom_stop_name(enum fathom_stop stop);
 
 /**
+ * Returns what a stop means, such as "nothing says how to go on from here"; "" for FATHOM_STOP_NONE
+ * and unknown values.
+ *
+ * Safety: as-safe
+ * Memory: the text is static
+ * Returns: never NULL
+ */
+FATHOM_API const char *fathom_stop_text(enum fathom_stop stop);
+
+/**
  * Returns the name of register @number of @machine (EM_ of elf.h), such as "rbx"; NULL if unknown.
  *
  * Safety: as-safe

@@ -108,18 +108,48 @@ END_OF_SCRIPT
     start equal
     "$FATHOM" stack --samples 1000 --every 60 "$pid" >collapsed 2>said &
     sampler=$!
-    for _ in $(seq 100); do
-        # Blocked: SIGINT is waited for, no longer a way to end at once.
-        [ $((0x$(sed -n 's/^SigBlk:\t//p' "/proc/$sampler/status") & 2)) = 0 ] || break
+    for _ in $(seq 400); do
+        # rt_sigtimedwait: there is a sample, and SIGINT is waited for.
+        ! grep -q '^\(128\|137\) ' "/proc/$sampler/syscall" || break
         sleep 0.05
     done
-    sleep 1
     kill -INT "$sampler"
     status=0
     wait "$sampler" || status=$?
     [ "$status" = 1 ]
     [ "$(cat said)" = "fathom: --samples: 1 of 1000 samples were taken" ]
     [ "$(awk '{ n += $NF } END { print n }' collapsed)" = 14 ]
+}
+
+@test "stack: --samples: a signal ends the command while it prints into a pipe that nobody reads" {
+    start equal
+    python3 - "$FATHOM" "$pid" <<'END_OF_SCRIPT'
+import os, signal, subprocess, sys, time
+unread, pipe = os.pipe()
+os.set_blocking(pipe, False)
+try:
+    while True:
+        os.write(pipe, bytes(4096))
+except BlockingIOError:
+    os.set_blocking(pipe, True)
+for number in (signal.SIGTERM, signal.SIGINT):
+    sampler = subprocess.Popen([sys.argv[1], "stack", "--samples", "2", "--every", "0.01", sys.argv[2]], stdout=pipe,
+                               preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+    for _ in range(400):
+        with open(f"/proc/{sampler.pid}/syscall", encoding="ascii") as file:
+            if file.read().startswith("1 0x1 "):  # write() to standard output
+                break
+        time.sleep(0.05)
+    else:
+        sys.exit("it does not print")
+    sampler.send_signal(number)
+    try:
+        status = sampler.wait(20)
+    except subprocess.TimeoutExpired:
+        sampler.kill()
+        sys.exit(f"{number!r} does not end it")
+    assert status == -number, status
+END_OF_SCRIPT
 }
 
 @test "stack: --kernel: the frames are those of /proc/PID/stack, above the program's" {
@@ -153,6 +183,53 @@ END_OF_SCRIPT
     [[ "${lines[0]}" == 'TID 2: "kthreadd", '* ]]
     [[ "$output" == *"    kernel: kthreadd+0x"* ]]
     [[ "$output" != *"#0"* ]]
+    "$FATHOM" stack --kernel --json 2 | python3 -c '
+import json, sys
+thread = json.load(sys.stdin)
+assert thread["fault_address"] is None and thread["signal"] is None and thread["owner"] is None, thread
+assert any(frame["text"].startswith("kthreadd+0x") for frame in thread["kernel_frames"]), thread'
+}
+
+@test "stack: --kernel: a thread that ends meanwhile is no fault of the kernel" {
+    cat "/proc/$$/stack" >/dev/null || skip "only root may read stacks in the kernel"
+    rm -f line
+    mkfifo line
+    python3 -c '
+import threading, time
+print(flush=True)
+while True:
+    if threading.active_count() < 32:
+        threading.Thread(target=time.sleep, args=(0.002,)).start()' >line 3>&- &
+    pid=$!
+    read -r <line
+    "$FATHOM" stack --kernel --samples 150 --every 0.01 --names-only "$pid" >collapsed
+    grep -q 'nanosleep' collapsed
+    ! grep -F '[unsupported]' collapsed
+}
+
+@test "stack: --rules: each address has the row that holds it, or says why it has none" {
+    "$FATHOM" stack --rules ./threads >all
+    [ "$(wc -l <all)" -gt 20 ]
+    # The first and the last byte of each row.
+    python3 -c 'for line in open("all"): low, high = line.split()[:2]; print(low, hex(int(high, 16) - 1))' >ends
+    xargs "$FATHOM" stack --rules ./threads <ends >asked
+    sed p all | diff - asked
+    main=0x$(nm threads | sed -n 's/^0*\([0-9a-f]*\) T main$/\1/p')
+    says 1 "x ?? (no-such-symbol)
+0xzz ?? (bad-address)
+0x0 ?? (no-rule)
+0xffffffffffff0000 ?? (no-rule)
+$(grep "^$main " all)" stack --rules ./threads x 0xzz 0x0 0xffffffffffff0000 main
+    "$FATHOM" stack --rules --json ./threads x 0xzz 0x0 main >json && false
+    python3 - "$main" <<'END_OF_SCRIPT'
+import json, sys
+records = [json.loads(line) for line in open("json")]
+keys = ["low", "high", "cfa", "fp", "ra"]
+assert [(r["input"], r["reason"]) for r in records] == [
+    ("x", "no-such-symbol"), ("0xzz", "bad-address"), ("0x0", "no-rule"), ("main", None)], records
+assert all(r[key] is None for r in records[:3] for key in keys), records
+assert records[3]["low"] == sys.argv[1] and all(records[3][key] for key in keys), records
+END_OF_SCRIPT
 }
 
 @test "stack: a deadlock is said, once" {

@@ -3,6 +3,7 @@
 """The suite "core-stacks": the stacks of cores, whole, cut short, compressed, of missing and other programs. What
 eu-stack says of the whole core is the truth; of less than that, fathom says the first frames, and why no more."""
 import glob
+import gzip
 import os
 import random
 import re
@@ -262,6 +263,18 @@ COMPRESSORS = {"gz": ["gzip", "-kf1"], "xz": ["xz", "-kf0"], "zst": ["zstd", "-q
 def compress(core, how):
     execute(*COMPRESSORS[how], core, *([f"{core}.lz4"] if how == "lz4" else []), status=0)
     return f"{core}.{how}"
+
+
+@test("a compressed core that does not fit the budget, of 65,000 segments of notes over each other, takes no time")
+def notes_over_notes(folder):
+    n, size, begin = 65000, 4 << 20, 64 + 56 * 65000
+    header = struct.pack("<16sHHIQQQIHHHHHH", b"\x7fELF\2\1\1", 4, 62, 1, 0, 64, 0, 0, 64, 56, n, 0, 0, 0)
+    notes = struct.pack("<IIQQQQQQ", 4, 4, begin, 0, 0, size, 0, 4)  # PT_NOTE
+    memory = struct.pack("<IIQQQQQQ", 1, 5, begin + size, 0x1000, 0, 48 << 20, 48 << 20, 4096)  # PT_LOAD
+    with open(f"{folder}/core.gz", "wb") as f:
+        f.write(gzip.compress(header + notes * (n - 1) + memory + bytes(size + (48 << 20)), 1))
+    said = refused("stack", "--memory=48M", f"{folder}/core.gz", timeout=20)
+    assert "notes that lie over others" in said, said
 
 
 def add_compressed(how):
@@ -574,18 +587,54 @@ def kept_core(folder):
     assert os.path.getsize(f"{folder}/kept") < 1 << 20
 
 
-@test("threads of a snapshot that lie, with a right checksum: no crash, and an end")
-def kept_lies(folder):
-    core = dies(folder, deep(folder, "-static"), "null")
-    run(FATHOM, "snapshot", "--stacks", core, f"{folder}/kept")
-    with open(f"{folder}/kept", "rb") as f:
-        header, body = f.read(24), f.read()
+def snapshot_parts(path):
+    """The header and the body of a snapshot."""
+    with open(path, "rb") as f:
+        return f.read(24), f.read()
+
+
+def write_snapshot(path, header, body):
+    """Writes a snapshot with the right checksum."""
+    with open(path, "wb") as f:
+        f.write(header[:12] + struct.pack("<I", zlib.crc32(body)) + header[16:] + body)
+
+
+def records_of_threads(body):
+    """Where the records of threads in the body of a snapshot are, and their sizes."""
     records, at = [], 0
     while at < len(body):
         kind, _, size = struct.unpack_from("<IIQ", body, at)
         if kind == 6:
             records.append((at + 16, size))
         at += 16 + (size + 7) // 8 * 8
+    return records
+
+
+@test("texts of a snapshot's threads do not reach the terminal as they are")
+def kept_escapes(folder):
+    with Running([deep(folder)]) as running:
+        assert running.line() == "done"
+        wait_for_state(running.pid, "S")
+        run(FATHOM, "snapshot", "--stacks", running.pid, f"{folder}/kept")
+    header, body = snapshot_parts(f"{folder}/kept")
+    start, size = records_of_threads(body)[0]
+    thread = body[start:start + size]
+    for text, evil in ((b"deep", b"\x1b[2J"), (b"pause", b"\x1b[31m"), (b"a signal", b"\x1b]0;evil")):
+        field = struct.pack("<I", len(text)) + text
+        assert thread.count(field) == 1 and len(evil) == len(text), (text, thread)
+        thread = thread.replace(field, struct.pack("<I", len(evil)) + evil)
+    write_snapshot(f"{folder}/evil", header, body[:start] + thread + body[start + size:])
+    told = run(FATHOM, "stack", "--no-cache", f"{folder}/evil", status=(0, 1))
+    assert told.startswith(f'TID {running.pid}: "\\x1b[2J", sleeping in \\x1b[31m: \\x1b]0;evil\n'), told
+    assert "\x1b" not in told, told
+
+
+@test("threads of a snapshot that lie, with a right checksum: no crash, and an end")
+def kept_lies(folder):
+    core = dies(folder, deep(folder, "-static"), "null")
+    run(FATHOM, "snapshot", "--stacks", core, f"{folder}/kept")
+    header, body = snapshot_parts(f"{folder}/kept")
+    records = records_of_threads(body)
     assert len(records) == 5, records
     rng = random.Random(18)
     for _ in range(60):
@@ -593,8 +642,7 @@ def kept_lies(folder):
         bad = bytearray(body)
         off = start + rng.randrange(min(size, 320) - 8)
         bad[off:off + 8] = rng.choice([rng.randbytes(8), b"\xff" * 8, bytes(8)])
-        with open(f"{folder}/bad", "wb") as f:
-            f.write(header[:12] + struct.pack("<I", zlib.crc32(bad)) + header[16:] + bad)
+        write_snapshot(f"{folder}/bad", header, bad)
         done = fathom("stack", "--json", "--no-cache", f"{folder}/bad", timeout=60)
         assert done.returncode in (0, 1, 2), done
         assert done.returncode == 2 or len(done.stdout.splitlines()) >= 4, done.stderr

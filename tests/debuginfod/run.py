@@ -229,6 +229,26 @@ def interrupted():
         assert "cancelled" in said, said
 
 
+@test("a server that never answers: signals reach fathom stack --samples while it takes the first sample")
+def first_sample():
+    source = '#include <stdio.h>\nint main(void) { puts("runs"); fflush(stdout); return getchar(); }\n'
+    with tempfile.TemporaryDirectory() as folder:
+        path = build_text(os.path.join(folder, "program"), source, "-Wl,--build-id")
+        os.unlink(keep_debug(path))
+        for number in (signal.SIGTERM, signal.SIGINT):
+            with servers.Stalling() as server, environment(server.url) as env, Running([path]) as running:
+                assert running.line() == "runs"
+                sampling = [ask.FATHOM, "stack", "--no-cache", "--samples=1", "--debuginfod", "--debuginfod-timeout=3600",
+                            running.pid]
+                with Running(sampling, env=env) as sampler:
+                    assert server.arrived.wait(HANG_SECONDS), "the server was not asked"
+                    sampler.signal(number)
+                    out, _ = sampler.process.communicate(timeout=HANG_SECONDS)
+                # The first Ctrl-C gives up waiting for servers only.
+                assert sampler.process.returncode == (0 if number == signal.SIGINT else -number), (number, out)
+                assert ("main;" in out) == (number == signal.SIGINT), (number, out)
+
+
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as cache:
         os.environ["DEBUGINFOD_CACHE_PATH"] = cache

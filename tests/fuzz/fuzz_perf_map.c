@@ -3,6 +3,7 @@
 #include "fuzz.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "host/jit/perf_map.h"
 
@@ -42,25 +43,28 @@ static void check_all(const struct fathom_perf_map *a, const struct fathom_perf_
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct fuzz f = fuzz_init(data, size);
-	const size_t step = 1 + fuzz_byte(&f) * (size_t)7;
+	const uint64_t steps = fuzz_byte(&f) + UINT64_C(1);
 	const struct fathom_bytes text = fuzz_rest(&f);
 	struct fathom_perf_map whole = { 0 };
 	struct fathom_perf_map grown = { 0 };
+	char path[64];
+	int fd;
 
+	if (!text.size)
+		return 0;
+	fd = fuzz_file(text.data, (size_t)text.size, path);
 	fathom_perf_map_init(&whole, &memory);
 	fathom_perf_map_init(&grown, &memory);
-	if (fathom_perf_map_add(&whole, (const char *)text.data, text.size))
+	if (fathom_perf_map_read(&whole, fd, text.size))
 		abort();
-	for (uint64_t at = 0; at < text.size; at += step) {
-		const uint64_t n = text.size - at < step ? text.size - at : step;
-
-		if (fathom_perf_map_add(&grown, (const char *)text.data + at, n))
+	for (uint64_t i = 1; i <= steps; i++)
+		if (fathom_perf_map_read(&grown, fd, text.size * i / steps))
 			abort();
-	}
 	check_all(&whole, &grown);
 	check_all(&grown, &whole);
 	fathom_perf_map_clear(&whole);
 	fathom_perf_map_clear(&grown);
+	close(fd);
 	if (memory.used)
 		abort();
 	return 0;

@@ -47,6 +47,21 @@ def jitdump(folder):
         assert [asker.one(c + a)["symbol"] for a in (0, 0x3ff)] == ["first one", "less"]
 
 
+@test("a jitdump: a function of 250,000 lines, of which 250,000 others leave stretches, takes no time")
+def jitdump_stretches(folder):
+    n = 250000
+    with Jitted([build(folder)]) as j:
+        dump = Dump(folder, j)
+        dump.write(jitfiles.lines(j.code, [(2 * i, i + 1, None if i else "/src/a.js") for i in range(n)]))
+        dump.write(jitfiles.load(j.code, 2 * n, 0, "large"))
+        dump.write(b"".join(jitfiles.load(j.code + 2 * i + 1, 1, i + 1, "small") for i in range(n)))
+        j.tell(f"mark {dump.path}")
+        records, _ = find(j.pid, "large", timeout=20)
+        assert [(r["address"], r["source"]) for r in records] == [(hex(j.code), "jitdump")], records
+        (record,), _ = addr(j.pid, [j.code + 246])
+        assert (record["symbol"], record["frames"][0]["line"]) == ("large", 124), record
+
+
 @test("a jitdump that was deleted is read as long as it is mapped", needs_root=True)
 def jitdump_deleted(folder):
     with Jitted([build(folder)]) as j:

@@ -29,10 +29,9 @@ def move(old, new, size, index, time=0):
 
 def lines(address, entries):
     """@entries: (offset, line, file); the file None: as before."""
-    body = struct.pack("<QQ", address, len(entries))
-    for off, line, file in entries:
-        body += struct.pack("<QII", address + off, line, 0) + (b"\xff" if file is None else file.encode()) + b"\0"
-    return record(DEBUG_INFO, body)
+    body = [struct.pack("<QII", address + off, line, 0) + (b"\xff" if file is None else file.encode()) + b"\0"
+            for off, line, file in entries]
+    return record(DEBUG_INFO, struct.pack("<QQ", address, len(entries)) + b"".join(body))
 
 
 def relocatable(address, functions, bits=64, machine=elfasm.EM_X86_64):

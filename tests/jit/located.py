@@ -13,7 +13,7 @@ from building import core_of
 from meanwhile import Churning
 from running import Running
 from stored import by_snapshot
-from suite import PROGRAMS, Dump, Jitted, build, register, test
+from suite import PROGRAMS, Jitted, build, register, tell_in_all_ways, test
 
 ASKED = int(os.environ.get("QUESTIONS", "20000")) // 5
 
@@ -56,14 +56,7 @@ def add_places(how, store):
     def _(folder):
         with Jitted([build(folder)]) as j:
             c = j.code
-            j.write(f"{c:x} 100 by map\n")
-            dump = Dump(folder, j)
-            dump.write(jitfiles.load(c, 0x40, 0, "by dump"))
-            j.tell(f"mark {dump.path}")
-            register(folder, j, jitfiles.relocatable(c, [("bare", 0, 0x20)]))
-            path = os.path.join(folder, "lines.o")
-            functions = jitfiles.compiled(path, os.path.join(PROGRAMS, "lines.c"), c + 0x1000)
-            j.tell(f"register {path}")
+            _, path, functions = tell_in_all_ways(folder, j, f"{c:x} 100 by map\n", "bare")
             frames = frames_of(path, folder)
             with Holders(store(j.pid, folder)) as holders:
                 # Once from the start, and again after others have read what it keeps.

@@ -198,6 +198,18 @@ def perf_map_namespace(folder):
         check(pid, {j.code: ("inside", 0, 32, "perf-map")})
 
 
+@test("a perf map in a pid namespace, of a process in 2,000 groups: by the inner number", needs_root=True)
+def perf_map_many_groups(folder):
+    groups = ",".join(str(4000000000 + i) for i in range(2000))
+    command = unshare("-p", "-m", "-f", then=hidden_tmp(folder, f"exec setpriv --groups {groups} /proc/self/fd/9"))
+    with Jitted(command) as j:
+        pid = child_of(j.pid)
+        with open(f"/proc/{pid}/status", encoding="ascii") as file:
+            assert file.read().index("\nNSpid:") > 20000
+        j.tell(f"append /tmp/perf-1.map {j.code:x} 20 inside")
+        check(pid, {j.code: ("inside", 0, 32, "perf-map")})
+
+
 @test("a perf map in a pid namespace that shares /tmp: also by the outer number", needs_root=True)
 def perf_map_pid_namespace(folder):
     with Jitted(in_namespaces("-p", "-f", then=f"exec {build(folder)}")) as j:

@@ -2,11 +2,9 @@
 """What ran: a snapshot has all three kinds of files, a core what is in its memory."""
 import os
 
-import jitfiles
-
 from ask import FATHOM, addr, run
 from building import core_of
-from suite import PROGRAMS, Dump, Jitted, build, found, register, test
+from suite import Jitted, build, found, tell_in_all_ways, test
 
 
 def add_stored(how, store, has_files):
@@ -14,14 +12,8 @@ def add_stored(how, store, has_files):
     def _(folder):
         with Jitted([build(folder)]) as j:
             c = j.code
-            j.write(f"{c:x} 100 by map\n{c + 0x80:x} 10 newer\n{c + 0x300:x} 20 far\n{c + 0x308:x} 8 inner\n")
-            dump = Dump(folder, j)
-            dump.write(jitfiles.load(c, 0x40, 0, "by dump"))
-            j.tell(f"mark {dump.path}")
-            register(folder, j, jitfiles.relocatable(c, [("by_list", 0, 0x20)]))
-            path = os.path.join(folder, "lines.o")
-            functions = jitfiles.compiled(path, os.path.join(PROGRAMS, "lines.c"), c + 0x1000)
-            j.tell(f"register {path}")
+            lines = f"{c:x} 100 by map\n{c + 0x80:x} 10 newer\n{c + 0x300:x} 20 far\n{c + 0x308:x} 8 inner\n"
+            dump, _, functions = tell_in_all_ways(folder, j, lines, "by_list")
             off, size = functions["outer"]
             addresses = list(range(c - 8, c + 0x340, 4)) + list(range(c + 0x1000 + off - 2, c + 0x1000 + off + size + 2))
             living, _ = addr(j.pid, addresses)

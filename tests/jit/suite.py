@@ -61,6 +61,20 @@ def register(folder, j, data, name="symfile"):
     return j.tell(f"register {path}")
 
 
+def tell_in_all_ways(folder, j, lines, listed):
+    """Names code by the @lines of a perf map, a jitdump ("by dump"), and two symbol files of GDB's list: one with the
+    symbol @listed, and one 4 KiB behind with lines. Returns the jitdump, that file, and {function: (offset, size)}."""
+    j.write(lines)
+    dump = Dump(folder, j)
+    dump.write(jitfiles.load(j.code, 0x40, 0, "by dump"))
+    j.tell(f"mark {dump.path}")
+    register(folder, j, jitfiles.relocatable(j.code, [(listed, 0, 0x20)]))
+    path = os.path.join(folder, "lines.o")
+    functions = jitfiles.compiled(path, os.path.join(PROGRAMS, "lines.c"), j.code + 0x1000)
+    j.tell(f"register {path}")
+    return dump, path, functions
+
+
 def check(pid, expected, *options):
     """@expected: {address: (symbol, offset, size, source), or None for no name}."""
     records, _ = addr(pid, expected, *options)

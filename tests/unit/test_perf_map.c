@@ -12,12 +12,25 @@
 
 static struct fathom_memory memory = { .budget = UINT64_MAX };
 
+/* The file that append() writes, which map_of() empties. */
+static int written = -1;
+
+/* Appends @size bytes to the file, and reads on. */
+static void append(struct fathom_perf_map *map, const char *text, size_t size)
+{
+	const off_t end = lseek(written, 0, SEEK_END);
+
+	assert_int_equal(pwrite(written, text, size, end), (ssize_t)size);
+	assert_int_equal(fathom_perf_map_read(map, written, (uint64_t)end + size), 0);
+}
+
 static struct fathom_perf_map map_of(const char *text)
 {
 	struct fathom_perf_map map = { 0 };
 
 	fathom_perf_map_init(&map, &memory);
-	assert_int_equal(fathom_perf_map_add(&map, text, strlen(text)), 0);
+	assert_int_equal(ftruncate(written, 0), 0);
+	append(&map, text, strlen(text));
 	return map;
 }
 
@@ -117,11 +130,10 @@ static void what_is_no_line_is_left_out(void **state)
 static void bytes_that_no_name_has_make_no_line(void **state)
 {
 	static const char text[] = "1000 10 a\0b\n2000 10 c\n";
-	struct fathom_perf_map map = { 0 };
+	struct fathom_perf_map map = map_of("");
 
 	(void)state;
-	fathom_perf_map_init(&map, &memory);
-	assert_int_equal(fathom_perf_map_add(&map, text, sizeof text - 1), 0);
+	append(&map, text, sizeof text - 1);
 	assert_at(&map, 0x1000, NULL);
 	assert_at(&map, 0x2000, "c");
 	fathom_perf_map_clear(&map);
@@ -139,18 +151,18 @@ static void the_last_line_counts_without_its_end_when_nobody_writes(void **state
 	assert_at(&map, 0x1080, "sec");
 	assert_at(&map, 0x1090, "first");
 	/* The line goes on after all. */
-	assert_int_equal(fathom_perf_map_add(&map, "ond", 3), 0);
+	append(&map, "ond", 3);
 	assert_at(&map, 0x108f, "first");
-	assert_int_equal(fathom_perf_map_add(&map, "\n3000 1", 7), 0);
+	append(&map, "\n3000 1", 7);
 	assert_at(&map, 0x1080, "second");
 	/* A number alone names nothing. */
 	fathom_perf_map_end(&map);
 	assert_at(&map, 0x3000, NULL);
-	assert_int_equal(fathom_perf_map_add(&map, "0 third\n", 8), 0);
+	append(&map, "0 third\n", 8);
 	fathom_perf_map_end(&map);
 	assert_at(&map, 0x300f, "third");
 	/* A line without a name removes what was there. */
-	assert_int_equal(fathom_perf_map_add(&map, "1000 20 ", 8), 0);
+	append(&map, "1000 20 ", 8);
 	fathom_perf_map_end(&map);
 	assert_at(&map, 0x1000, NULL);
 	assert_at(&map, 0x1020, "first");
@@ -161,21 +173,20 @@ static void the_last_line_counts_without_its_end_when_nobody_writes(void **state
 
 static void a_line_cut_where_a_page_ends_does_not_count(void **state)
 {
-	struct fathom_perf_map map = { 0 };
+	struct fathom_perf_map map = map_of("");
 	char text[4097];
 
 	(void)state;
 	/* The end of the page cuts the name "second". */
 	(void)snprintf(text, sizeof text, "1000 10 %*s\n2000 10 sec", 4096 - 8 - 12, "first");
 	assert_int_equal(strlen(text), 4096);
-	fathom_perf_map_init(&map, &memory);
-	assert_int_equal(fathom_perf_map_add(&map, text, 4095), 0);
+	append(&map, text, 4095);
 	fathom_perf_map_end(&map);
 	assert_at(&map, 0x2000, "se");
-	assert_int_equal(fathom_perf_map_add(&map, "c", 1), 0);
+	append(&map, "c", 1);
 	fathom_perf_map_end(&map);
 	assert_at(&map, 0x2000, NULL);
-	assert_int_equal(fathom_perf_map_add(&map, "o", 1), 0);
+	append(&map, "o", 1);
 	fathom_perf_map_end(&map);
 	assert_at(&map, 0x2000, "seco");
 	fathom_perf_map_clear(&map);
@@ -286,7 +297,8 @@ static void more_than_the_budget_is_refused(void **state)
 
 	(void)state;
 	fathom_perf_map_init(&map, &small);
-	assert_int_equal(fathom_perf_map_add(&map, text, strlen(text)), FATHOM_E_LIMIT);
+	write_file(written, text);
+	assert_int_equal(fathom_perf_map_read(&map, written, strlen(text)), FATHOM_E_LIMIT);
 	assert_at(&map, 0x1000, NULL);
 	fathom_perf_map_clear(&map);
 	assert_int_equal(small.used, 0);
@@ -308,5 +320,6 @@ int main(void)
 		cmocka_unit_test(more_than_the_budget_is_refused),
 	};
 
+	written = memfd_create("written", MFD_CLOEXEC);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <linux/futex.h>
 #include <poll.h>
 #include <pthread.h>
@@ -1037,12 +1038,23 @@ static int start_victim(void **state)
 	return 0;
 }
 
+/* Joins so many groups, as root, that the numbers come behind 20,000 bytes of its status. */
+static void join_groups(void)
+{
+	static gid_t groups[2000];
+
+	for (unsigned i = 0; i < 2000; i++)
+		groups[i] = 4000000000u + i;
+	assert_true(setgroups(2000, groups) == 0 || geteuid() != 0);
+}
+
 /* Runs the victim as the first process of a PID namespace, and ends with it. */
 static void run_inner_victim(void)
 {
 	pid_t pid = -1;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	join_groups();
 	if (unshare(CLONE_NEWPID) == 0 || unshare(CLONE_NEWUSER | CLONE_NEWPID) == 0)
 		pid = fork();
 	if (!pid)

@@ -42,7 +42,7 @@ static fathom_err read_pieces(int fd, size_t limit, fathom_text_enough_fn *enoug
 			return FATHOM_E_LIMIT;
 		if (!make_room(g))
 			return FATHOM_E_MEMORY;
-		got = read(fd, g->text + g->size, g->cap - g->size);
+		got = read(fd, g->text + g->size, g->cap - g->size - 1);
 		if (got < 0 && errno != EINTR)
 			return FATHOM_E_OS;
 		g->size += got > 0 ? (size_t)got : 0;
@@ -73,6 +73,7 @@ fathom_err fathom_text_read(const char *path, size_t limit, fathom_text_enough_f
 		free(g.text);
 		return err;
 	}
+	g.text[g.size] = '\0';
 	*ret_text = g.text;
 	*ret_size = g.size;
 	return FATHOM_OK;

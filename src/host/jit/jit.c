@@ -345,7 +345,9 @@ static bool reopen(const struct fathom_jit_process *p, const struct kept_dump *d
 	struct fathom_errinfo info;
 	struct stat st;
 
-	for (size_t i = 0; i < p->maps->n && p->ops->read_owner(p, &owner); i++) {
+	if (!p->ops->read_owner(p, &owner))
+		return false;
+	for (size_t i = 0; i < p->maps->n; i++) {
 		const struct fathom_mapping *m = &p->maps->items[i];
 
 		if (!is_dump(&owner, m) ||
@@ -399,19 +401,21 @@ static bool find_in_maps(const struct fathom_jit *jit, uint64_t avma, struct fat
 	return false;
 }
 
-/* Finds @avma in the files. */
+/* Finds @avma in the files; @ret_line may be NULL. */
 static bool find_in_files(const struct fathom_jit *jit, uint64_t avma,
 			  struct fathom_symbol_hit *ret, struct fathom_jitdump_hit *ret_line)
 {
-	*ret_line = (struct fathom_jitdump_hit){ 0 };
-	if (find_in_dumps(jit, avma, ret_line)) {
-		*ret = (struct fathom_symbol_hit){ .start = ret_line->start,
-						   .size = ret_line->size,
-						   .name = ret_line->name,
+	struct fathom_jitdump_hit hit = { 0 };
+	const bool found = find_in_dumps(jit, avma, &hit);
+
+	if (found)
+		*ret = (struct fathom_symbol_hit){ .start = hit.start,
+						   .size = hit.size,
+						   .name = hit.name,
 						   .source = FATHOM_SOURCE_JITDUMP };
-		return true;
-	}
-	return find_in_maps(jit, avma, ret);
+	if (ret_line)
+		*ret_line = hit;
+	return found || find_in_maps(jit, avma, ret);
 }
 
 /* Finds @avma in all sources but GDB's interface. */
@@ -542,11 +546,10 @@ static void each_between(const struct fathom_jit *jit, struct fathom_keyed_array
 
 	fathom_sort_keyed(keyed, keyed + bounds->n, bounds->n);
 	for (size_t i = 1; i < bounds->n && more; i++) {
-		struct fathom_jitdump_hit line;
 		struct fathom_symbol_hit hit;
 		const struct fathom_jit_code code = { keyed[i - 1].key, keyed[i].key, &hit };
 
-		if (code.start < code.end && find_in_files(jit, code.start, &hit, &line))
+		if (code.start < code.end && find_in_files(jit, code.start, &hit, NULL))
 			more = fn(&code, data);
 	}
 }

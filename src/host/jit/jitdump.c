@@ -7,6 +7,7 @@
 #include "host/file/file.h"
 #include "safe/base/cursor.h"
 #include "safe/base/limits.h"
+#include "safe/base/sort.h"
 
 #define MAGIC       0x4a695444 /* "JiTD" in the writer's byte order */
 #define VERSION     1
@@ -31,14 +32,13 @@ struct fathom_jitdump_function {
 	uint64_t size;
 	uint64_t index; /* code_index */
 	size_t name;
-	size_t first_line;
+	size_t first_line; /* sorted by offset, those at one offset as they were stated */
 	size_t n_lines;
 	uint32_t name_size;
 };
 
-/* From @time on, @function is at @start; NOTHING: no function is. */
+/* From this record on, @function is at @start; NOTHING: no function is. */
 struct fathom_jitdump_event {
-	uint64_t time;
 	uint64_t start;
 	uint64_t size;
 	uint32_t function;
@@ -142,7 +142,6 @@ static bool is_range(uint64_t start, uint64_t size)
 struct record_view {
 	uint32_t id;
 	uint32_t size;
-	uint64_t time;
 	struct fathom_cursor c; /* after the prefix */
 };
 
@@ -170,7 +169,7 @@ static uint32_t take_unwinding(struct fathom_jitdump *d)
 
 static fathom_err read_load(struct fathom_jitdump *d, struct record_view *r)
 {
-	struct fathom_jitdump_event e = { .time = r->time, .unwinding = take_unwinding(d) };
+	struct fathom_jitdump_event e = { .unwinding = take_unwinding(d) };
 	struct fathom_jitdump_function f = { 0 };
 	struct fathom_str name;
 
@@ -213,9 +212,7 @@ static const struct fathom_jitdump_event *event_at(const struct fathom_jitdump *
 
 static fathom_err read_move(struct fathom_jitdump *d, struct record_view *r)
 {
-	struct fathom_jitdump_event gone = { .time = r->time,
-					     .function = NOTHING,
-					     .unwinding = NOTHING };
+	struct fathom_jitdump_event gone = { .function = NOTHING, .unwinding = NOTHING };
 	struct fathom_jitdump_event e = gone;
 	const struct fathom_jitdump_function *functions;
 	const struct fathom_jitdump_event *was;
@@ -270,6 +267,31 @@ static bool read_line(struct fathom_cursor *c, uint64_t code, struct fathom_jitd
 	return cur_ok(c) && avma >= code && file->data && is_path(*file);
 }
 
+/* Sorts @n lines by their offsets, stably. */
+static fathom_err sort_lines(struct fathom_jitdump_line *lines, size_t n)
+{
+	struct fathom_keyed *keyed;
+	struct fathom_jitdump_line *sorted;
+	size_t i = 1;
+
+	while (i < n && lines[i - 1].off <= lines[i].off)
+		i++;
+	if (i >= n)
+		return FATHOM_OK;
+	keyed = malloc(n * (2 * sizeof *keyed + sizeof *sorted));
+	if (!keyed)
+		return FATHOM_E_MEMORY;
+	sorted = (struct fathom_jitdump_line *)(keyed + 2 * n);
+	for (i = 0; i < n; i++)
+		keyed[i] = (struct fathom_keyed){ lines[i].off, i };
+	fathom_sort_keyed(keyed, keyed + n, n);
+	for (i = 0; i < n; i++)
+		sorted[i] = lines[keyed[i].value];
+	memcpy(lines, sorted, n * sizeof *sorted);
+	free(keyed);
+	return FATHOM_OK;
+}
+
 /* Reads the lines of the next code; if one is invalid, all are something else, and none is used. */
 static fathom_err read_debug_info(struct fathom_jitdump *d, struct record_view *r)
 {
@@ -299,7 +321,7 @@ static fathom_err read_debug_info(struct fathom_jitdump *d, struct record_view *
 	}
 	d->lowest_line = lowest;
 	d->lines_of.n = d->lines.n - d->lines_of.first;
-	return FATHOM_OK;
+	return sort_lines(d->lines.items + d->lines_of.first, d->lines_of.n);
 }
 
 /* Keeps where the record is; the next code is what it is about. */
@@ -387,7 +409,7 @@ fathom_err fathom_jitdump_parse(struct fathom_jitdump *d, struct fathom_bytes by
 			return flush(d);
 		r.id = cur_u32(&record);
 		r.size = cur_u32(&record);
-		r.time = cur_u64(&record);
+		cur_skip(&record, 8); /* time */
 		if (r.size < PREFIX_SIZE) {
 			FATHOM_TRY(flush(d));
 			return FATHOM_E_CORRUPT;
@@ -473,21 +495,18 @@ fathom_err fathom_jitdump_read(struct fathom_jitdump *d, int fd, uint64_t size,
 	return FATHOM_OK;
 }
 
-/* Finds the line of @f at @off in its code. */
+/* Finds the line of @f at @off in its code: of several at one offset the last. */
 static void find_line(const struct fathom_jitdump *d, const struct fathom_jitdump_function *f,
 		      uint64_t off, struct fathom_jitdump_hit *ret)
 {
 	const struct fathom_jitdump_line *lines = d->lines.items + f->first_line;
 	const uint64_t at = off + (d->lowest_line == ELF_HEADER ? ELF_HEADER : 0);
-	const struct fathom_jitdump_line *best = NULL;
+	const size_t n = FATHOM_BISECT(f->n_lines, i, lines[i].off <= at);
 
-	for (size_t i = 0; i < f->n_lines; i++)
-		if (lines[i].off <= at && (!best || lines[i].off >= best->off))
-			best = &lines[i];
-	if (!best)
+	if (!n)
 		return;
-	ret->file = name_at(d, best->file, best->file_size);
-	ret->line = best->line;
+	ret->file = name_at(d, lines[n - 1].file, lines[n - 1].file_size);
+	ret->line = lines[n - 1].line;
 }
 
 static bool make_hit(const struct fathom_jitdump *d, const struct fathom_jitdump_event *e,
@@ -509,18 +528,6 @@ bool fathom_jitdump_at(const struct fathom_jitdump *d, uint64_t avma,
 		       struct fathom_jitdump_hit *ret)
 {
 	return make_hit(d, event_at(d, avma), avma, ret);
-}
-
-bool fathom_jitdump_at_time(const struct fathom_jitdump *d, uint64_t avma, uint64_t time,
-			    struct fathom_jitdump_hit *ret)
-{
-	const struct fathom_jitdump_event *events = d->events.items;
-	size_t i = d->events.n;
-
-	while (i && (events[i - 1].time > time || avma < events[i - 1].start ||
-		     avma - events[i - 1].start >= events[i - 1].size))
-		i--;
-	return i && make_hit(d, &events[i - 1], avma, ret);
 }
 
 bool fathom_jitdump_unwinding_at(const struct fathom_jitdump *d, uint64_t avma,

@@ -125,8 +125,4 @@ fathom_err fathom_jitdump_read_unwinding(const struct fathom_jitdump *d, int fd,
 /* Returns the machine of the code, as EM_ of elf.h. */
 uint32_t fathom_jitdump_machine(const struct fathom_jitdump *d);
 
-/* Finds the code at @avma at @time, in the file's own clock. Looks at each event. */
-bool fathom_jitdump_at_time(const struct fathom_jitdump *d, uint64_t avma, uint64_t time,
-			    struct fathom_jitdump_hit *ret);
-
 #endif

@@ -145,16 +145,6 @@ static fathom_err reserve(struct fathom_perf_map *map, uint64_t more)
 	return FATHOM_OK;
 }
 
-fathom_err fathom_perf_map_add(struct fathom_perf_map *map, const char *text, uint64_t size)
-{
-	FATHOM_TRY(reserve(map, size));
-	if (size)
-		memcpy(map->text + map->size, text, (size_t)size);
-	map->size += size;
-	map->tail.size = 0;
-	return parse_lines(map);
-}
-
 void fathom_perf_map_end(struct fathom_perf_map *map)
 {
 	const struct line l = { map->text + map->parsed, map->text + map->size };

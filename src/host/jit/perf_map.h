@@ -45,9 +45,6 @@ void fathom_perf_map_clear(struct fathom_perf_map *map);
  */
 fathom_err fathom_perf_map_read(struct fathom_perf_map *map, int fd, uint64_t size);
 
-/* Appends @size bytes of text. FATHOM_E_MEMORY, FATHOM_E_LIMIT. */
-fathom_err fathom_perf_map_add(struct fathom_perf_map *map, const char *text, uint64_t size);
-
 /* Ends the file, as nobody writes it: text after the last line break counts as a line, too. */
 void fathom_perf_map_end(struct fathom_perf_map *map);
 

@@ -6,12 +6,10 @@
 #include <unistd.h>
 
 #include "host/file/kernel_text.h"
+#include "host/file/process_status.h"
 #include "host/stack/syscall_names.h"
 #include "host/stack/task_files.h"
 #include "safe/base/limits.h"
-
-/* Larger than the files of /proc that are read whole here. */
-#define PROC_SIZE 8192
 
 bool fathom_task_path(const struct fathom_waiter *w, const char *name, struct fathom_path *ret)
 {
@@ -19,53 +17,38 @@ bool fathom_task_path(const struct fathom_waiter *w, const char *name, struct fa
 				  name);
 }
 
-/* Reads a short file of /proc as text; returns false if it cannot be read. */
-static bool read_text(const struct fathom_path *path, char text[PROC_SIZE])
+/* Reads the numbers of the process or thread whose status is at @path. */
+static void read_pids(const struct fathom_path *path, struct fathom_pids *ret)
 {
-	const size_t size = fathom_text_read_short(path->text, text, PROC_SIZE - 1);
+	char *text = fathom_status_read(path->text);
 
-	text[size] = '\0';
-	return size > 0;
+	fathom_status_pids(text, ret);
+	free(text);
 }
 
 /*
- * Reads the numbers of a process or thread in its PID namespaces, from that of /proc inwards (the
- * line NSpid of proc_pid_status(5)). Sets @ret to the one of namespace @depth, from 1 on, or to 0.
- * Returns how many there are.
+ * Returns the number, in the process's own PID namespace, of the process or thread whose status is
+ * at @path; 0 if it has none there. That namespace is depth_of() deep.
  */
-static unsigned read_numbers(const struct fathom_path *status, unsigned depth, uint64_t *ret)
+static uint64_t read_inner(const struct fathom_path *path, unsigned depth)
 {
-	static const char label[] = "\nNSpid:";
-	char text[PROC_SIZE];
-	unsigned n = 0;
-	char *line;
-	char *end;
+	struct fathom_pids pids;
 
-	*ret = 0;
-	line = read_text(status, text) ? strstr(text, label) : NULL;
-	if (!line)
-		return 0;
-	line += sizeof label - 1;
-	/* strtoull() would go on in the next line. */
-	for (; *line == '\t' || *line == ' '; line = end) {
-		const uint64_t number = strtoull(line, &end, 10);
-
-		if (end == line)
-			break;
-		n++;
-		*ret = n == depth ? number : *ret;
-	}
-	return n;
+	read_pids(path, &pids);
+	return depth && depth <= pids.n ? pids.at[depth - 1] : 0;
 }
 
 /* Returns how many PID namespaces the process has a number in; 0 if that is unknown. */
 static unsigned depth_of(const struct fathom_waiter *w)
 {
 	struct fathom_path path;
-	uint64_t number;
+	struct fathom_pids pids;
 
-	if (!w->facts->depth && fathom_path_format(&path, "/proc/self/fd/%d/status", w->from->proc))
-		w->facts->depth = read_numbers(&path, 1, &number);
+	if (!w->facts->depth &&
+	    fathom_path_format(&path, "/proc/self/fd/%d/status", w->from->proc)) {
+		read_pids(&path, &pids);
+		w->facts->depth = pids.n;
+	}
 	return w->facts->depth;
 }
 
@@ -98,7 +81,7 @@ static bool add_task(const struct fathom_waiter *w, unsigned tid, void *data)
 
 	(void)data;
 	if (fathom_path_format(&path, "/proc/self/fd/%d/task/%u/status", w->from->proc, tid))
-		(void)read_numbers(&path, depth_of(w), &inner);
+		inner = read_inner(&path, depth_of(w));
 	return inner && !fathom_array_push(&w->facts->tids, ((struct fathom_keyed){ inner, tid }));
 }
 
@@ -124,6 +107,9 @@ int32_t fathom_task_find(const struct fathom_waiter *w, uint32_t tid)
 	return 0;
 }
 
+/* Bytes of a list of children: numbers have up to 7 digits (PID_MAX_LIMIT), and a space. */
+#define MAX_CHILDREN_TEXT ((size_t)FATHOM_MAX_WAIT_TASKS * 8)
+
 struct child_search {
 	uint32_t inner;
 	int32_t found;
@@ -135,14 +121,15 @@ static bool search_children(const struct fathom_waiter *w, unsigned tid, void *d
 {
 	struct child_search *s = data;
 	struct fathom_path path;
-	char text[PROC_SIZE];
-	char *at = text;
+	char *text;
+	char *at;
 	char *end;
+	size_t size;
 
 	if (!fathom_path_format(&path, "/proc/self/fd/%d/task/%u/children", w->from->proc, tid) ||
-	    !read_text(&path, text))
+	    fathom_text_read(path.text, MAX_CHILDREN_TEXT, NULL, NULL, &text, &size, NULL))
 		return false;
-	for (; !s->found && s->tried++ < FATHOM_MAX_WAIT_TASKS; at = end) {
+	for (at = text; !s->found && s->tried++ < FATHOM_MAX_WAIT_TASKS; at = end) {
 		const unsigned child = (unsigned)strtoul(at, &end, 10);
 		uint64_t inner = 0;
 
@@ -150,9 +137,10 @@ static bool search_children(const struct fathom_waiter *w, unsigned tid, void *d
 			break;
 		if (fathom_path_format(&path, "/proc/self/fd/%d/../%u/status", w->from->proc,
 				       child))
-			(void)read_numbers(&path, depth_of(w), &inner);
+			inner = read_inner(&path, depth_of(w));
 		s->found = inner == s->inner ? (int32_t)child : 0;
 	}
+	free(text);
 	return s->found != 0;
 }
 

@@ -69,6 +69,22 @@ const char *fathom_stop_name(enum fathom_stop stop)
 	return (size_t)stop < sizeof names / sizeof *names ? names[stop] : "";
 }
 
+const char *fathom_stop_text(enum fathom_stop stop)
+{
+	static const char *const texts[] = {
+		"",
+		"the stack is whole",
+		"nothing says how to go on from here",
+		"the caller's frame is found by a register that is not known",
+		"the stack, or the code here, cannot be read",
+		"the thread ran on meanwhile",
+		"the next frame would not be further out",
+		"more frames than were asked for",
+	};
+
+	return (size_t)stop < sizeof texts / sizeof *texts ? texts[stop] : "";
+}
+
 const char *fathom_register_name(uint32_t machine, uint32_t number)
 {
 	static const char *const of_x86_64[] = { "rax", "rdx", "rcx", "rbx", "rsi", "rdi",

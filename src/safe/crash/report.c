@@ -187,18 +187,8 @@ static size_t find_recursion(const struct report *r, size_t i, size_t *ret_lengt
 
 static const char *explain(uint8_t stop)
 {
-	switch (stop) {
-	case FATHOM_STOP_NO_RULE:
-		return "nothing says how to go on from here";
-	case FATHOM_STOP_REGISTER:
-		return "the caller's frame is found by a register that is not known";
-	case FATHOM_STOP_UNREADABLE:
-		return "the stack cannot be read here";
-	case FATHOM_STOP_LOOP:
-		return "the next frame would not be further out";
-	default:
-		return "more frames than a report has";
-	}
+	return stop == FATHOM_STOP_LIMIT ? "more frames than a report has"
+					 : fathom_stop_text((enum fathom_stop)stop);
 }
 
 static void add_frames(struct report *r)

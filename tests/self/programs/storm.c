@@ -315,6 +315,14 @@ static void call_fathom_stop_name(struct asked *a)
 	wrong_unless(is(fathom_stop_name((enum fathom_stop)99), ""));
 }
 
+static void call_fathom_stop_text(struct asked *a)
+{
+	(void)a;
+	wrong_unless(is(fathom_stop_text(FATHOM_STOP_CHANGED), "the thread ran on meanwhile"));
+	wrong_unless(is(fathom_stop_text(FATHOM_STOP_NONE), ""));
+	wrong_unless(is(fathom_stop_text((enum fathom_stop)99), ""));
+}
+
 static void call_fathom_register_name(struct asked *a)
 {
 	(void)a;
@@ -379,6 +387,7 @@ static struct stormed {
 	STORMED(fathom_signal_name),
 	STORMED(fathom_source_name),
 	STORMED(fathom_stop_name),
+	STORMED(fathom_stop_text),
 	STORMED(fathom_trust_name),
 	STORMED(fathom_unwind),
 	STORMED(fathom_unwind_table_find),

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "host/base/array.h"
+#include "host/base/progress.h"
 #include "host/file/codec.h"
 #include "host/target/space/prstatus.h"
 #include "safe/base/limits.h"
@@ -13,6 +14,8 @@
 
 #define PAGE   UINT64_C(4096)
 #define WINDOW (UINT64_C(1) << 20) /* bytes decompressed at a time */
+
+#define NOTES_AT_ONCE 65536 /* between two questions of progress */
 
 #define FIRST_OF_STACK  (UINT64_C(64) << 10)
 #define MOST_OF_STACK   (UINT64_C(16) << 20)
@@ -368,26 +371,42 @@ static fathom_err add_stack(struct reducing *r, uint64_t sp)
 	return fathom_array_push(&r->stacks, k) ? FATHOM_OK : FATHOM_E_MEMORY;
 }
 
-/* Finds the stacks by the stack pointers of NT_PRSTATUS. */
+/* Finds the stacks of the threads that the notes of @s, which begin at @bytes, tell of. */
+static fathom_err find_stacks_in(struct reducing *r, const struct fathom_segment *s,
+				 const uint8_t *bytes, struct fathom_pace *pace)
+{
+	struct fathom_cursor c = cur_init((struct fathom_bytes){ bytes, s->filesz }, false);
+	struct fathom_note note;
+	struct fathom_registers registers;
+
+	while (cur_left(&c) && r->stacks.n < FATHOM_MAX_CORE_KEEPS &&
+	       fathom_note_next(&c, s->align, &note)) {
+		if (!fathom_keeps_pace(pace))
+			return FATHOM_E_CANCELLED;
+		if (fathom_note_is(&note, NT_PRSTATUS, "CORE") &&
+		    fathom_prstatus_registers(&r->image, note.desc, &registers))
+			FATHOM_TRY(add_stack(r, registers.sp));
+	}
+	return FATHOM_OK;
+}
+
+/*
+ * Finds the stacks by the stack pointers of NT_PRSTATUS. No note is looked at again for a segment
+ * that lies over others; who reads the smaller core refuses it if there are many.
+ */
 static fathom_err find_stacks(struct reducing *r)
 {
+	struct fathom_pace pace = fathom_pace_init(r->memory->session, NOTES_AT_ONCE);
+	uint64_t left = r->notes_size;
+
 	for (size_t i = 0; i < r->segments.n; i++) {
 		const struct fathom_segment *s = &r->segments.items[i];
 		const struct keep *k = s->type == PT_NOTE ? keep_at(&r->note_keeps, s->off) : NULL;
-		struct fathom_cursor c;
-		struct fathom_note note;
-		struct fathom_registers registers;
 
-		if (!k)
+		if (!k || s->filesz > left)
 			continue;
-		c = cur_init(
-			(struct fathom_bytes){ r->notes + k->to + (s->off - k->off), s->filesz },
-			false);
-		while (cur_left(&c) && r->stacks.n < FATHOM_MAX_CORE_KEEPS &&
-		       fathom_note_next(&c, s->align, &note))
-			if (fathom_note_is(&note, NT_PRSTATUS, "CORE") &&
-			    fathom_prstatus_registers(&r->image, note.desc, &registers))
-				FATHOM_TRY(add_stack(r, registers.sp));
+		left -= s->filesz;
+		FATHOM_TRY(find_stacks_in(r, s, r->notes + k->to + (s->off - k->off), &pace));
 	}
 	return FATHOM_OK;
 }

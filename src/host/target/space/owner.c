@@ -2,54 +2,21 @@
 /* The owner and the threads of a space's process. */
 #include "host/target/space/owner.h"
 
-#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
-/* Larger than the files of /proc read here. */
+#include "host/file/kernel_text.h"
+#include "host/file/process_status.h"
+
+/* Larger than the file stat of a process. */
 #define PROC_SIZE 8192
 
-/* Reads the file @name of the process as text; returns false on failure. */
-static bool read_proc(const struct fathom_space *s, const char *name, char text[PROC_SIZE])
+/* Formats the path of the file @name of the process; returns false if it has none. */
+static bool format_path(const struct fathom_space *s, const char *name, char path[PATH_MAX])
 {
-	char path[PATH_MAX];
-	ssize_t got = -1;
-	int fd = -1;
-
-	if (s->ops->format_proc_path && s->ops->format_proc_path(s, name, path, sizeof path))
-		fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0) {
-		got = read(fd, text, PROC_SIZE - 1);
-		close(fd);
-	}
-	text[got > 0 ? got : 0] = '\0';
-	return got > 0;
-}
-
-/* Returns the text after @label in @text; NULL if there is no @label. */
-static const char *find_label(const char *text, const char *label)
-{
-	const char *at = strstr(text, label);
-
-	return at ? at + strlen(label) : NULL;
-}
-
-/* Returns the last number of a line: the pid in the innermost namespace. */
-static uint64_t last_number(const char *line)
-{
-	uint64_t value = 0;
-	char *end;
-
-	for (; *line && *line != '\n'; line = end) {
-		const uint64_t next = strtoull(line, &end, 10);
-
-		if (end == line)
-			break;
-		value = next;
-	}
-	return value;
+	return s->ops->format_proc_path && s->ops->format_proc_path(s, name, path, PATH_MAX);
 }
 
 static int64_t seconds_of(clockid_t clock)
@@ -63,11 +30,13 @@ static int64_t seconds_of(clockid_t clock)
 static int64_t read_start(const struct fathom_space *s)
 {
 	const long ticks = sysconf(_SC_CLK_TCK);
+	char path[PATH_MAX];
 	char text[PROC_SIZE];
 	const char *at;
 
-	if (ticks <= 0 || !read_proc(s, "stat", text))
+	if (ticks <= 0 || !format_path(s, "stat", path))
 		return 0;
+	text[fathom_text_read_short(path, text, PROC_SIZE - 1)] = '\0';
 	/* Only the name, field 2, can contain a parenthesis. */
 	at = strrchr(text, ')');
 	for (int field = 2; at && field < 22; field++)
@@ -98,32 +67,41 @@ static bool read_core_owner(const struct fathom_space *s, struct fathom_jit_owne
 	return true;
 }
 
-bool fathom_space_read_owner(const struct fathom_space *s, struct fathom_jit_owner *ret)
+/* Reads from @status, the text of that file, all but when the process started. */
+static bool parse_status(const char *status, struct fathom_jit_owner *ret)
 {
-	char text[PROC_SIZE];
-	const char *uids;
-	const char *pid;
-	const char *inner;
+	/* The process's name comes first, but its line breaks are escaped. */
+	const char *uids = fathom_status_line(status, "\nUid:");
+	const char *pid = fathom_status_line(status, "\nPid:");
+	struct fathom_pids pids;
 	char *end;
 
-	if (!s->target.is_live)
-		return read_core_owner(s, ret);
-	if (!read_proc(s, "status", text))
-		return false;
-	/* The process's name comes first, but its line breaks are escaped. */
-	uids = find_label(text, "\nUid:");
-	pid = find_label(text, "\nPid:");
-	inner = find_label(text, "\nNSpid:");
 	if (!uids || !pid)
 		return false;
-	*ret = (struct fathom_jit_owner){ .pid = last_number(pid) };
-	ret->inner_pid = inner ? last_number(inner) : ret->pid;
+	fathom_status_pids(status, &pids);
+	*ret = (struct fathom_jit_owner){ .pid = strtoull(pid, NULL, 10) };
+	ret->inner_pid = pids.n ? pids.at[pids.n - 1] : ret->pid;
 	for (int i = 0; i < 4; i++) {
 		ret->uid[i] = (uint32_t)strtoul(uids, &end, 10);
 		uids = end;
 	}
-	ret->started = read_start(s);
 	return true;
+}
+
+bool fathom_space_read_owner(const struct fathom_space *s, struct fathom_jit_owner *ret)
+{
+	char path[PATH_MAX];
+	char *status;
+	bool done;
+
+	if (!s->target.is_live)
+		return read_core_owner(s, ret);
+	status = format_path(s, "status", path) ? fathom_status_read(path) : NULL;
+	done = status && parse_status(status, ret);
+	free(status);
+	if (done)
+		ret->started = read_start(s);
+	return done;
 }
 
 int32_t fathom_space_main_tid(const struct fathom_target *t)

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* The status of a process or thread (proc_pid_status(5)), which a list of groups can make long. */
+#ifndef FATHOM_FILE_PROCESS_STATUS_H
+#define FATHOM_FILE_PROCESS_STATUS_H
+
+#include <stdint.h>
+
+/* Most numbers of a process: PID namespaces are nested 32 levels deep below the first. */
+#define FATHOM_MAX_PIDS 33
+
+/* The numbers of a process or thread in its PID namespaces, from that of /proc inwards. */
+struct fathom_pids {
+	uint64_t at[FATHOM_MAX_PIDS];
+	unsigned n; /* 0: unknown */
+};
+
+/* Returns the text of the status at @path, which the caller frees; NULL if it cannot be read. */
+char *fathom_status_read(const char *path);
+
+/* Returns what follows @label, such as "\nUid:", in @text; NULL if there is no such line. */
+const char *fathom_status_line(const char *text, const char *label);
+
+/* Reads the line NSpid of @text, which may be NULL. */
+void fathom_status_pids(const char *text, struct fathom_pids *ret);
+
+#endif

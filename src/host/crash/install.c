@@ -11,6 +11,7 @@
 #include "fathom/self.h"
 #include "fathom/session.h"
 #include "host/base/context.h"
+#include "host/base/page.h"
 #include "safe/base/error.h"
 #include "safe/base/text.h"
 #include "safe/crash/state.h"
@@ -19,15 +20,10 @@ static const int usual[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP, 
 
 #define ALL_FLAGS FATHOM_CRASH_NAMES_ONLY
 
-static size_t page_size(void)
-{
-	return (size_t)sysconf(_SC_PAGESIZE);
-}
-
 /* Bytes of the report's stack with the guard page below and the handler's data above. */
 static size_t size_of_mapping(void)
 {
-	return page_size() + FATHOM_CRASH_STACK + sizeof(struct fathom_crash);
+	return fathom_page_size() + FATHOM_CRASH_STACK + sizeof(struct fathom_crash);
 }
 
 static void crash_free(struct fathom_crash *c)
@@ -35,8 +31,8 @@ static void crash_free(struct fathom_crash *c)
 	if (c->self)
 		fathom_self_destroy((struct fathom_self *)c->self);
 	if (c->turn)
-		(void)munmap((void *)c->turn, page_size());
-	(void)munmap(c->stack - page_size(), size_of_mapping());
+		(void)munmap((void *)c->turn, fathom_page_size());
+	(void)munmap(c->stack - fathom_page_size(), size_of_mapping());
 }
 
 /* Maps the handler's memory; NULL on failure. */
@@ -49,17 +45,18 @@ static struct fathom_crash *crash_new(void)
 
 	if (at == MAP_FAILED)
 		return NULL;
-	c = (void *)(at + page_size() + FATHOM_CRASH_STACK);
-	c->stack = at + page_size();
-	(void)mprotect(at, page_size(), PROT_NONE);
-	turn = mmap(NULL, page_size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	c = (void *)(at + fathom_page_size() + FATHOM_CRASH_STACK);
+	c->stack = at + fathom_page_size();
+	(void)mprotect(at, fathom_page_size(), PROT_NONE);
+	turn = mmap(NULL, fathom_page_size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+		    -1, 0);
 	if (turn == MAP_FAILED) {
 		crash_free(c);
 		return NULL;
 	}
 	c->turn = turn;
 	/* A kernel that cannot: a child waits for a thread that it does not have, for a bound. */
-	(void)madvise(turn, page_size(), MADV_WIPEONFORK);
+	(void)madvise(turn, fathom_page_size(), MADV_WIPEONFORK);
 	return c;
 }
 

@@ -50,7 +50,10 @@ struct fathom_crash_options {
 	 * cannot be opened or written, the report goes to standard error. NULL: use fd.
 	 */
 	const char *path;
-	/** Signals that report, each below 32. NULL: SEGV, BUS, ILL, FPE, ABRT, TRAP and SYS. */
+	/**
+	 * Signals that report, each below 32 and one that ends the program by default. NULL: SEGV,
+	 * BUS, ILL, FPE, ABRT, TRAP and SYS.
+	 */
 	const int *signals;
 	size_t n_signals;
 	/** Where to look for debug files; NULL: the default places. */
@@ -76,7 +79,8 @@ struct fathom_crash_options {
  * Safety: neither
  * Memory: keeps @session; the handler uses 128 KB that are set aside for it
  * Returns: FATHOM_OK; FATHOM_E_ARGUMENT for options that this version does not know, or signals
- *	that cannot be handled; errors of fathom_self_prepare(). After an error nothing has changed
+ *	that cannot be handled or do not end a program by default; errors of fathom_self_prepare().
+ *	After an error nothing has changed
  */
 FATHOM_API fathom_err fathom_crash_install(struct fathom *session,
 					   const struct fathom_crash_options *options,

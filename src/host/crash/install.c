@@ -60,11 +60,22 @@ static struct fathom_crash *crash_new(void)
 	return c;
 }
 
+/* Signals that cannot be handled, and those whose default action ends no process: no crashes. */
+static const int refused[] = { SIGKILL, SIGSTOP, SIGCHLD, SIGCONT, SIGURG,
+			       SIGTSTP, SIGTTIN, SIGTTOU, SIGWINCH };
+
+static bool is_refused(int number)
+{
+	for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
+		if (refused[i] == number)
+			return true;
+	return number <= 0 || number >= FATHOM_CRASH_SIGNALS;
+}
+
 static bool add_signals(struct fathom_crash *c, const int *signals, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		if (signals[i] <= 0 || signals[i] >= FATHOM_CRASH_SIGNALS ||
-		    signals[i] == SIGKILL || signals[i] == SIGSTOP)
+		if (is_refused(signals[i]))
 			return false;
 		c->signals |= UINT32_C(1) << signals[i];
 	}

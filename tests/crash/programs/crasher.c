@@ -587,10 +587,16 @@ static void way_twice(void)
 
 static void way_refused(void)
 {
-	static const int bad[] = { SIGSEGV, SIGKILL };
-	struct fathom_crash_options o = { .size = sizeof o, .signals = bad, .n_signals = 2 };
+	/* Those that cannot be handled, and those that end no program. */
+	static const int bad[] = { SIGKILL, SIGSTOP, SIGCHLD, SIGCONT, SIGURG, SIGTSTP, SIGTTIN, SIGTTOU, SIGWINCH, 0, 32 };
+	struct fathom_crash_options o = { .size = sizeof o, .n_signals = 2 };
+	int n_refused = 0;
 
-	printf("%d", fathom_crash_install(NULL, &o, NULL) == FATHOM_E_ARGUMENT);
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		o.signals = (const int[]){ SIGSEGV, bad[i] };
+		n_refused += fathom_crash_install(NULL, &o, NULL) == FATHOM_E_ARGUMENT;
+	}
+	printf("%d ", n_refused);
 	o = (struct fathom_crash_options){ .size = sizeof o, .flags = 64 };
 	printf("%d", fathom_crash_install(NULL, &o, NULL) == FATHOM_E_ARGUMENT);
 	o = (struct fathom_crash_options){ .size = sizeof o, .fd = -1 };

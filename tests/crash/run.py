@@ -393,6 +393,14 @@ def full_pipe(folder):
     os.close(write)
 
 
+@test("a pipe whose reader is gone does not end a program that goes on after its own handler")
+def broken_pipe(folder):
+    path = with_library(folder)
+    for way, pending in (("old_fix_unread", 0), ("old_fix_pending", 1)):
+        _, others = crash(path, way, "names", number=0, count=0)
+        assert others == [f"handled 5, pending {pending}"], (way, others)
+
+
 def preloaded(words="", **more):
     return dict(os.environ, LD_PRELOAD=PRELOAD, FATHOM_CRASH=words, **more)
 

@@ -135,7 +135,8 @@ static fathom_err prepare(struct fathom_crash *c, struct fathom *session,
 
 /*
  * Makes the action for a signal that @old was there for. All signals but the handler's own are
- * blocked while it runs, and these can interrupt it, so that it learns of its own crashes.
+ * blocked while it runs, and these can interrupt it, so that it learns of its own crashes. SIGPIPE
+ * is none.
  */
 static struct sigaction action_for(const struct fathom_crash *c, const struct sigaction *old)
 {
@@ -148,7 +149,7 @@ static struct sigaction action_for(const struct fathom_crash *c, const struct si
 		a.sa_flags |= SA_RESTART;
 	sigfillset(&a.sa_mask);
 	for (int i = 1; i < FATHOM_CRASH_SIGNALS; i++)
-		if (c->signals >> i & 1)
+		if (c->signals >> i & 1 && i != SIGPIPE)
 			sigdelset(&a.sa_mask, i);
 	return a;
 }

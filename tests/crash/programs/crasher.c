@@ -466,8 +466,8 @@ static void install_old(const char *way)
 		action.sa_handler = old_jump;
 	else if (strcmp(way, "old_ignored") == 0)
 		action.sa_handler = SIG_IGN;
-	else if (strcmp(way, "old_info") == 0 || strcmp(way, "old_fix") == 0) {
-		action.sa_sigaction = strcmp(way, "old_fix") == 0 ? old_fix : old_info;
+	else if (strcmp(way, "old_info") == 0 || strncmp(way, "old_fix", 7) == 0) {
+		action.sa_sigaction = strcmp(way, "old_info") == 0 ? old_info : old_fix;
 		action.sa_flags = SA_SIGINFO;
 	} else {
 		return;
@@ -483,6 +483,38 @@ static void way_old_jump(void)
 		outer((int *)0x2345670);
 	printf("handled %d\n", n_handled);
 	exit(0);
+}
+
+/* Nobody reads the report, and a SIGPIPE of the program's own is there already, or not. */
+static void write_to_nobody(int raises)
+{
+	sigset_t set;
+	sigset_t pending;
+	int ends[2];
+
+	if (pipe(ends) || dup2(ends[1], 2) != 2)
+		exit(3);
+	close(ends[0]);
+	sigemptyset(&set);
+	sigaddset(&set, SIGPIPE);
+	if (raises) {
+		sigprocmask(SIG_BLOCK, &set, NULL);
+		raise(SIGPIPE);
+	}
+	way_segv();
+	sigpending(&pending);
+	printf("handled %d, pending %d\n", n_handled, sigismember(&pending, SIGPIPE));
+	exit(0);
+}
+
+static void way_old_fix_unread(void)
+{
+	write_to_nobody(0);
+}
+
+static void way_old_fix_pending(void)
+{
+	write_to_nobody(1);
 }
 
 static void way_old_fix(void)
@@ -652,7 +684,7 @@ static const struct {
 	WAY(segv),   WAY(illegal), WAY(bus),	WAY(call_0),	 WAY(abort),	WAY(assert),
 	WAY(kill),   WAY(malloc),  WAY(heap),	WAY(overflow),	 WAY(sigsys),	WAY(fork),
 	WAY(vfork),  WAY(together), WAY(thread), WAY(own_stack), WAY(old_jump), WAY(old_fix),
-	WAY(dlopen), WAY(old_ignored), WAY(other_overflow), WAY(blocked),
+	WAY(dlopen), WAY(old_ignored), WAY(old_fix_unread), WAY(old_fix_pending), WAY(other_overflow), WAY(blocked),
 	{ "old_together", way_together }, { "old_plain", way_segv }, { "old_info", way_segv },
 #ifdef __x86_64__
 	WAY(registers), WAY(general_protection), WAY(trap), WAY(division), WAY(jit), WAY(corrupt),

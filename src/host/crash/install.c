@@ -172,6 +172,7 @@ static void install(struct fathom_crash *c)
 void fathom_crash_uninstall(void)
 {
 	struct fathom_crash *c = atomic_load(&fathom_crash_state.prepared);
+	const struct sigaction none = { .sa_handler = SIG_DFL };
 	struct sigaction now;
 
 	if (!c)
@@ -180,7 +181,7 @@ void fathom_crash_uninstall(void)
 		if (!(c->signals >> i & 1) || sigaction(i, NULL, &now))
 			continue;
 		if (now.sa_flags & SA_SIGINFO && now.sa_sigaction == fathom_crash_handle)
-			(void)sigaction(i, &c->old[i], NULL);
+			(void)sigaction(i, c->spent >> i & 1 ? &none : &c->old[i], NULL);
 	}
 	atomic_store(&fathom_crash_state.prepared, NULL);
 	crash_free(c);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
 #include "safe/crash/handler_frame.h"
 
 enum fathom_frame_move fathom_handler_frame_move(int number, const siginfo_t *info, void *context,

@@ -27,10 +27,7 @@
 #include <fathom/fathom.h>
 #endif
 
-extern void *__libc_malloc(size_t size);
-extern void *__libc_calloc(size_t n, size_t size);
-extern void *__libc_realloc(void *p, size_t size);
-extern void __libc_free(void *p);
+#include "../../lib/allocator.h"
 
 static volatile int crash_in_malloc;
 static volatile int is_crashing; /* memory must not be allocated any more */
@@ -47,30 +44,6 @@ static void check_here(void)
 		is_crashing = 1;
 		*(volatile int *)16 = 1;
 	}
-}
-
-void *malloc(size_t size)
-{
-	check_here();
-	return __libc_malloc(size);
-}
-
-void *calloc(size_t n, size_t size)
-{
-	check_here();
-	return __libc_calloc(n, size);
-}
-
-void *realloc(void *p, size_t size)
-{
-	check_here();
-	return __libc_realloc(p, size);
-}
-
-void free(void *p)
-{
-	check_here();
-	__libc_free(p);
 }
 
 #define NOINLINE __attribute__((noinline, noclone))

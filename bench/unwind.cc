@@ -17,34 +17,14 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
 #include <string>
 #include <vector>
+
+#include "measured.h"
 
 namespace {
 
 constexpr int kCap = 4096;
-
-double milliseconds(clockid_t clock)
-{
-	timespec now;
-	(void)clock_gettime(clock, &now);
-	return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) / 1e6;
-}
-
-// Not by getrusage(), which begins with the peak of whoever started us.
-double peak_mib()
-{
-	FILE *status = fopen("/proc/self/status", "r");
-	char line[256];
-	double kib = 0;
-	while (status && fgets(line, sizeof line, status))
-		if (!strncmp(line, "VmHWM:", 6))
-			kib = atof(line + 6);
-	if (status)
-		(void)fclose(status);
-	return kib / 1024;
-}
 
 template <typename T> T symbol(const char *library, const char *name)
 {

@@ -50,7 +50,10 @@ struct fathom_crash_options {
 	 * cannot be opened or written, the report goes to standard error. NULL: use fd.
 	 */
 	const char *path;
-	/** Signals that report, each below 32. NULL: SEGV, BUS, ILL, FPE, ABRT, TRAP and SYS. */
+	/**
+	 * Signals that report, each below 32 and one that ends the program by default. NULL: SEGV,
+	 * BUS, ILL, FPE, ABRT, TRAP and SYS.
+	 */
 	const int *signals;
 	size_t n_signals;
 	/** Where to look for debug files; NULL: the default places. */
@@ -64,11 +67,17 @@ struct fathom_crash_options {
  * is taken. Signals that the program ignores are still ignored when a process sends them. A second
  * call replaces the first one's options and knows all libraries that are loaded now.
  *
+ * So a handler without SA_ONSTACK runs on the stack that was interrupted; if that has no room left,
+ * the default action is taken. (On processors other than x86-64, and with shadow stacks, it runs on
+ * the alternate stack, if there is one.)
+ *
  * Gives the calling thread a stack for the handler (fathom_crash_thread_stack()).
  *
- * If several threads crash at once, one reports. The others wait for at most five seconds and then
- * take the default action. A crash inside the handler writes one line and takes the default action.
- * At most 16 crashes of one process are reported, those of handlers that return from one place only
+ * One thread reports at a time. If several crash at once, the others wait for it for at most five
+ * seconds, and go on without a report then. A thread whose report is written holds up no other: its
+ * earlier handler may run for long, return or jump away. If it has none, its report is the last, as
+ * the process ends. A crash inside the handler writes one line and takes the default action. At
+ * most 16 crashes of one process are reported, those of handlers that return from one place only
  * once. A child after fork() reports as itself.
  *
  * @session may be NULL, for one with default options; it is kept until fathom_crash_uninstall().
@@ -76,7 +85,8 @@ struct fathom_crash_options {
  * Safety: neither
  * Memory: keeps @session; the handler uses 128 KB that are set aside for it
  * Returns: FATHOM_OK; FATHOM_E_ARGUMENT for options that this version does not know, or signals
- *	that cannot be handled; errors of fathom_self_prepare(). After an error nothing has changed
+ *	that cannot be handled or do not end a program by default; errors of fathom_self_prepare().
+ *	After an error nothing has changed
  */
 FATHOM_API fathom_err fathom_crash_install(struct fathom *session,
 					   const struct fathom_crash_options *options,

@@ -3,6 +3,7 @@
 """The suite "cfi": the CIEs and FDEs of a module. The truth about files made by hand is the standard, about
 real ones readelf. tests/cfi/frames.c says what its lines mean."""
 import os
+import random
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -15,6 +16,7 @@ from case import ENCODINGS, Encoding  # noqa: E402
 from cfiasm import (ABSPTR, ALIGNED, DATAREL, EH_FRAME, EH_HDR, FUNCREL, INDIRECT, PCREL, SDATA2, SDATA4, SDATA8,  # noqa: E402
                     SIGNED, SLEB, TEXTREL, UDATA2, UDATA4, UDATA8, ULEB, Frames, header, pointer)
 from elfasm import SHF_ALLOC  # noqa: E402
+from out import uleb  # noqa: E402
 
 SUITE = tap.Suite("cfi")
 test = SUITE.test
@@ -253,6 +255,59 @@ def overlapping(folder):
     assert found(folder, two_sections([A, (A[0], A[1] + 8)], [])) == [(A[0], "~"), (A[0], "=")]
     covered = (0x1010, 0x1040)  # its last address is in the one that starts later
     assert found(folder, two_sections([covered, (0x1030, 0x1048)], [])) == [(covered[0], "~"), (0x1030, "=")]
+
+
+def numbered(frames, cie, ranges, first):
+    """An FDE for each range, with CFA offsets of its own: 16 * number, and 8 more from the fifth byte on."""
+    for number, (low, high) in enumerate(ranges, first):
+        later = b"\x44\x0e" + uleb(16 * number + 8) if high - low > 4 else b""
+        frames.fde(cie, low, high - low, instructions=b"\x0e" + uleb(16 * number) + later)
+
+
+def offset_at(svma, ranges, first):
+    """What the last one to start of those that cover @svma says there; None if there is none."""
+    covering = [(low, number) for number, (low, high) in enumerate(ranges, first) if low <= svma < high]
+    return 16 * max(covering)[1] + 8 * (svma >= max(covering)[0] + 4) if covering else None
+
+
+def rules_of(folder, elf):
+    """{svma: CFA offset} of each byte of code, as the table of rules has it."""
+    path = os.path.join(folder, "main")
+    with open(path, "wb") as f:
+        f.write(elf.build())
+    found = {}
+    for row in ask.records_of(ask.run(ask.FATHOM, "stack", "--rules", "--json", path)):
+        register, offset = row["cfa"].split("+")
+        assert register == "rsp" and row["ra"] == "c-8", row
+        found |= dict.fromkeys(range(int(row["low"], 16), int(row["high"], 16)), int(offset))
+    return found
+
+
+@test("where FDEs overlap, the table of rules says of each address what holds there, of both sections")
+def overlapping_rules(folder):
+    rng = random.Random(4711)
+    shared = 0
+    for i in range(150):
+        sections = []
+        for most in ((8, 8), (8, 0), (0, 8), (40, 3))[i % 4]:
+            starts = [rng.randrange(0x1000, 0x10F0) for _ in range(rng.randint(min(most, 1), most))]
+            sections.append([(low, low + rng.randint(1, min(0x80, 0x1100 - low))) for low in starts])
+        eh, debug = Frames(E), Frames(E, eh=False)
+        numbered(eh, eh.cie(instructions=DEF_CFA), sections[0], 1)
+        numbered(debug, debug.cie("", version=4, instructions=DEF_CFA), sections[1], 100)
+        elf = eh.elf()
+        elf.section(".debug_frame", debug.out.bytes)
+        want = {}
+        for svma in range(0x1000, 0x1100):
+            by_eh, by_debug = offset_at(svma, sections[0], 1), offset_at(svma, sections[1], 100)
+            shared += by_eh is not None and by_debug is not None
+            offset = by_debug if by_eh is None else by_eh
+            if offset is not None:
+                want[svma] = offset
+        got = rules_of(folder, elf)
+        assert got == want, (sections, {hex(at): (got.get(at), want.get(at)) for at in range(0x1000, 0x1100)
+                                        if got.get(at) != want.get(at)})
+    assert shared > 1000, shared
 
 
 @test("more FDEs than the limit over one address")

@@ -358,90 +358,71 @@ static void test_swapped_bytes(void **state)
 	frame_is(&t, 0x12345678, STACK + 16);
 }
 
-/* Code by which a handler returns, the places in it, and what the kernel has saved. */
-static const struct {
+/* Code by which a handler returns, and the order in which the kernel has saved the registers. */
+struct signal_return {
 	uint32_t machine;
 	uint8_t size;
 	uint8_t code[9];
-	uint8_t at;     /* of pc */
-	uint16_t slots; /* from sp to the first register */
 	uint8_t n;
 	uint8_t numbers[33];
+};
+
+static const struct signal_return mov_64 = { EM_X86_64,
+					     9,
+					     { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 },
+					     17,
+					     { 8, 9, 10, 11, 12, 13, 14, 15, 5, 4, 6, 3, 1, 0, 2, 7,
+					       16 } };
+static const struct signal_return mov_32 = { EM_X86_64,
+					     7,
+					     { 0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05 },
+					     17,
+					     { 8, 9, 10, 11, 12, 13, 14, 15, 5, 4, 6, 3, 1, 0, 2, 7,
+					       16 } };
+static const struct signal_return rt_i386 = {
+	EM_386, 7, { 0xb8, 0xad, 0, 0, 0, 0xcd, 0x80 }, 8, { 7, 6, 5, 4, 3, 2, 1, 0 }
+};
+static const struct signal_return old_i386 = {
+	EM_386, 8, { 0x58, 0xb8, 0x77, 0, 0, 0, 0xcd, 0x80 }, 8, { 7, 6, 5, 4, 3, 2, 1, 0 }
+};
+static const struct signal_return rt_aarch64 = { EM_AARCH64,
+						 8,
+						 { 0x68, 0x11, 0x80, 0xd2, 0x01, 0, 0, 0xd4 },
+						 33,
+						 { 0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10,
+						   11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21,
+						   22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32 } };
+
+/* The places in the code. */
+static const struct {
+	const struct signal_return *is;
+	uint8_t at;     /* of pc */
+	uint16_t slots; /* from sp to the first register */
 } signals[] = {
-	{ EM_X86_64,
-	  9,
-	  { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 },
-	  0,
-	  40,
-	  17,
-	  { 8, 9, 10, 11, 12, 13, 14, 15, 5, 4, 6, 3, 1, 0, 2, 7, 16 } },
-	{ EM_X86_64,
-	  9,
-	  { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 },
-	  7,
-	  40,
-	  17,
-	  { 8, 9, 10, 11, 12, 13, 14, 15, 5, 4, 6, 3, 1, 0, 2, 7, 16 } },
-	{ EM_X86_64,
-	  7,
-	  { 0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05 },
-	  0,
-	  40,
-	  17,
-	  { 8, 9, 10, 11, 12, 13, 14, 15, 5, 4, 6, 3, 1, 0, 2, 7, 16 } },
+	{ &mov_64, 0, 40 },
+	{ &mov_64, 7, 40 },
+	{ &mov_32, 0, 40 },
 	/* rt_sigreturn: 12 + 128 + 20 bytes to gs; edi is the fifth of 32 bits */
-	{ EM_386, 7, { 0xb8, 0xad, 0, 0, 0, 0xcd, 0x80 }, 0, 176, 8, { 7, 6, 5, 4, 3, 2, 1, 0 } },
-	{ EM_386, 7, { 0xb8, 0xad, 0, 0, 0, 0xcd, 0x80 }, 5, 176, 8, { 7, 6, 5, 4, 3, 2, 1, 0 } },
+	{ &rt_i386, 0, 176 },
+	{ &rt_i386, 5, 176 },
 	/* sigreturn: the signal's number, gs; the pop takes the number away */
-	{ EM_386,
-	  8,
-	  { 0x58, 0xb8, 0x77, 0, 0, 0, 0xcd, 0x80 },
-	  0,
-	  20,
-	  8,
-	  { 7, 6, 5, 4, 3, 2, 1, 0 } },
-	{ EM_386,
-	  8,
-	  { 0x58, 0xb8, 0x77, 0, 0, 0, 0xcd, 0x80 },
-	  1,
-	  16,
-	  8,
-	  { 7, 6, 5, 4, 3, 2, 1, 0 } },
-	{ EM_386,
-	  8,
-	  { 0x58, 0xb8, 0x77, 0, 0, 0, 0xcd, 0x80 },
-	  6,
-	  16,
-	  8,
-	  { 7, 6, 5, 4, 3, 2, 1, 0 } },
-	{ EM_AARCH64,
-	  8,
-	  { 0x68, 0x11, 0x80, 0xd2, 0x01, 0, 0, 0xd4 },
-	  0,
-	  312,
-	  33,
-	  { 0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15, 16,
-	    17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32 } },
-	{ EM_AARCH64,
-	  8,
-	  { 0x68, 0x11, 0x80, 0xd2, 0x01, 0, 0, 0xd4 },
-	  4,
-	  312,
-	  33,
-	  { 0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15, 16,
-	    17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32 } },
+	{ &old_i386, 0, 20 },
+	{ &old_i386, 1, 16 },
+	{ &old_i386, 6, 16 },
+	{ &rt_aarch64, 0, 312 },
+	{ &rt_aarch64, 4, 312 },
 };
 
 /* Makes the thread be in a handler's return, with register i saved as 0x40000 + i. */
 static void begin_signal(struct thread *t, size_t i)
 {
-	begin(t, signals[i].machine);
-	memcpy(t->code.bytes, signals[i].code, signals[i].size);
+	begin(t, signals[i].is->machine);
+	memcpy(t->code.bytes, signals[i].is->code, signals[i].is->size);
 	t->r.pc = t->r.value[t->arch->pc] = CODE + signals[i].at;
-	for (uint8_t k = 0; k < signals[i].n; k++)
+	for (uint8_t k = 0; k < signals[i].is->n; k++)
 		put(t, STACK + signals[i].slots + (uint64_t)k * t->arch->word,
-		    0x40000u + signals[i].numbers[k]);
-	if (signals[i].machine == EM_386) /* behind two words about a trap */
+		    0x40000u + signals[i].is->numbers[k]);
+	if (signals[i].is->machine == EM_386) /* behind two words about a trap */
 		put(t, STACK + signals[i].slots + 40, 0x40008);
 }
 
@@ -458,7 +439,7 @@ static void test_signals(void **state)
 		for (uint8_t k = 0; k < t.arch->n; k++)
 			known_is(&t, k, 0x40000u + k);
 		frame_is(&t, 0x40000u + t.arch->pc, 0x40000u + t.arch->sp);
-		assert_int_equal(t.r.machine, signals[i].machine);
+		assert_int_equal(t.r.machine, signals[i].is->machine);
 	}
 }
 
@@ -469,7 +450,7 @@ static void test_no_signal(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
-		for (uint8_t k = 0; k < signals[i].size; k++) { /* another byte */
+		for (uint8_t k = 0; k < signals[i].is->size; k++) { /* another byte */
 			begin_signal(&t, i);
 			t.code.bytes[k] ^= 0x20;
 			t.before = t.r;
@@ -480,7 +461,7 @@ static void test_no_signal(void **state)
 			assert_memory_equal(&t.r, &t.before, sizeof t.r);
 		}
 		begin_signal(&t, i);
-		t.code.size = signals[i].size - 1u; /* cut off */
+		t.code.size = signals[i].is->size - 1u; /* cut off */
 		assert_int_equal(fathom_step_signal(t.arch, &t.m, &t.r, &is), FATHOM_STOP_NONE);
 		assert_false(is);
 		begin_signal(&t, i);

@@ -168,20 +168,28 @@ static void compare_at(struct found *f, const struct fathom_row *row, bool is_si
 	}
 }
 
-static void compare_row(struct found *f, const struct fathom_fde *fde, const struct fathom_row *row)
+/* Returns whether @fde is the one that holds at @svma. */
+static bool holds(struct found *f, const struct fathom_fde *fde, uint64_t svma)
 {
 	struct fathom_fde best;
+
+	return !fathom_unwind_tables_find(&f->module->unwind, svma, &best) &&
+	       best.off == fde->off && best.cie->cfi.is_eh == fde->cie->cfi.is_eh;
+}
+
+static void compare_row(struct found *f, const struct fathom_fde *fde, const struct fathom_row *row)
+{
 	const bool is_signal = fde->cie->is_signal_frame;
 
-	if (fathom_unwind_tables_find(&f->module->unwind, row->low, &best) ||
-	    best.off != fde->off || best.cie->cfi.is_eh != fde->cie->cfi.is_eh) {
+	if (!holds(f, fde, row->low)) {
 		f->n_hidden++;
 		return;
 	}
 	f->n_rows++;
 	f->n_kind[fathom_unwind_table_find(f->table, row->low)->kind]++;
 	compare_at(f, row, is_signal, row->low);
-	compare_at(f, row, is_signal, row->high - 1);
+	if (holds(f, fde, row->high - 1))
+		compare_at(f, row, is_signal, row->high - 1);
 }
 
 static bool compare_fde(const struct fathom_fde *fde, void *data)

@@ -11,6 +11,7 @@
 #include "fathom/self.h"
 #include "fathom/session.h"
 #include "host/base/context.h"
+#include "host/base/page.h"
 #include "safe/base/error.h"
 #include "safe/base/text.h"
 #include "safe/crash/state.h"
@@ -19,15 +20,10 @@ static const int usual[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP, 
 
 #define ALL_FLAGS FATHOM_CRASH_NAMES_ONLY
 
-static size_t page_size(void)
-{
-	return (size_t)sysconf(_SC_PAGESIZE);
-}
-
 /* Bytes of the report's stack with the guard page below and the handler's data above. */
 static size_t size_of_mapping(void)
 {
-	return page_size() + FATHOM_CRASH_STACK + sizeof(struct fathom_crash);
+	return fathom_page_size() + FATHOM_CRASH_STACK + sizeof(struct fathom_crash);
 }
 
 static void crash_free(struct fathom_crash *c)
@@ -35,8 +31,8 @@ static void crash_free(struct fathom_crash *c)
 	if (c->self)
 		fathom_self_destroy((struct fathom_self *)c->self);
 	if (c->turn)
-		(void)munmap((void *)c->turn, page_size());
-	(void)munmap(c->stack - page_size(), size_of_mapping());
+		(void)munmap((void *)c->turn, fathom_page_size());
+	(void)munmap(c->stack - fathom_page_size(), size_of_mapping());
 }
 
 /* Maps the handler's memory; NULL on failure. */
@@ -49,25 +45,37 @@ static struct fathom_crash *crash_new(void)
 
 	if (at == MAP_FAILED)
 		return NULL;
-	c = (void *)(at + page_size() + FATHOM_CRASH_STACK);
-	c->stack = at + page_size();
-	(void)mprotect(at, page_size(), PROT_NONE);
-	turn = mmap(NULL, page_size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	c = (void *)(at + fathom_page_size() + FATHOM_CRASH_STACK);
+	c->stack = at + fathom_page_size();
+	(void)mprotect(at, fathom_page_size(), PROT_NONE);
+	turn = mmap(NULL, fathom_page_size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+		    -1, 0);
 	if (turn == MAP_FAILED) {
 		crash_free(c);
 		return NULL;
 	}
 	c->turn = turn;
 	/* A kernel that cannot: a child waits for a thread that it does not have, for a bound. */
-	(void)madvise(turn, page_size(), MADV_WIPEONFORK);
+	(void)madvise(turn, fathom_page_size(), MADV_WIPEONFORK);
 	return c;
+}
+
+/* Signals that cannot be handled, and those whose default action ends no process: no crashes. */
+static const int refused[] = { SIGKILL, SIGSTOP, SIGCHLD, SIGCONT, SIGURG,
+			       SIGTSTP, SIGTTIN, SIGTTOU, SIGWINCH };
+
+static bool is_refused(int number)
+{
+	for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
+		if (refused[i] == number)
+			return true;
+	return number <= 0 || number >= FATHOM_CRASH_SIGNALS;
 }
 
 static bool add_signals(struct fathom_crash *c, const int *signals, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		if (signals[i] <= 0 || signals[i] >= FATHOM_CRASH_SIGNALS ||
-		    signals[i] == SIGKILL || signals[i] == SIGSTOP)
+		if (is_refused(signals[i]))
 			return false;
 		c->signals |= UINT32_C(1) << signals[i];
 	}
@@ -127,7 +135,8 @@ static fathom_err prepare(struct fathom_crash *c, struct fathom *session,
 
 /*
  * Makes the action for a signal that @old was there for. All signals but the handler's own are
- * blocked while it runs, and these can interrupt it, so that it learns of its own crashes.
+ * blocked while it runs, and these can interrupt it, so that it learns of its own crashes. SIGPIPE
+ * is none.
  */
 static struct sigaction action_for(const struct fathom_crash *c, const struct sigaction *old)
 {
@@ -140,7 +149,7 @@ static struct sigaction action_for(const struct fathom_crash *c, const struct si
 		a.sa_flags |= SA_RESTART;
 	sigfillset(&a.sa_mask);
 	for (int i = 1; i < FATHOM_CRASH_SIGNALS; i++)
-		if (c->signals >> i & 1)
+		if (c->signals >> i & 1 && i != SIGPIPE)
 			sigdelset(&a.sa_mask, i);
 	return a;
 }
@@ -163,6 +172,7 @@ static void install(struct fathom_crash *c)
 void fathom_crash_uninstall(void)
 {
 	struct fathom_crash *c = atomic_load(&fathom_crash_state.prepared);
+	const struct sigaction none = { .sa_handler = SIG_DFL };
 	struct sigaction now;
 
 	if (!c)
@@ -171,7 +181,7 @@ void fathom_crash_uninstall(void)
 		if (!(c->signals >> i & 1) || sigaction(i, NULL, &now))
 			continue;
 		if (now.sa_flags & SA_SIGINFO && now.sa_sigaction == fathom_crash_handle)
-			(void)sigaction(i, &c->old[i], NULL);
+			(void)sigaction(i, c->spent >> i & 1 ? &none : &c->old[i], NULL);
 	}
 	atomic_store(&fathom_crash_state.prepared, NULL);
 	crash_free(c);

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "fathom/crash.h"
+#include "host/base/page.h"
 #include "safe/base/error.h"
 #include "safe/crash/state.h"
 
@@ -18,18 +18,13 @@
 /* Room for the handler itself: it makes its report on another stack. */
 #define ROOM 16384
 
-static size_t page_size(void)
-{
-	return (size_t)sysconf(_SC_PAGESIZE);
-}
-
 /* Bytes of a stack: whole pages. */
 static size_t stack_size(void)
 {
 	const size_t least = getauxval(AT_MINSIGSTKSZ);
 	const size_t frame = least ? least : (size_t)MINSIGSTKSZ;
 
-	return (frame + ROOM + page_size() - 1) & ~(page_size() - 1);
+	return (frame + ROOM + fathom_page_size() - 1) & ~(fathom_page_size() - 1);
 }
 
 /* Frees the stack that is mapped at @base, if the thread does not run on it. */
@@ -40,9 +35,9 @@ static void free_stack(void *base)
 
 	if (sigaltstack(NULL, &now) || now.ss_flags & SS_ONSTACK)
 		return;
-	if (now.ss_sp == (char *)base + page_size() && sigaltstack(&none, NULL))
+	if (now.ss_sp == (char *)base + fathom_page_size() && sigaltstack(&none, NULL))
 		return;
-	(void)munmap(base, page_size() + stack_size());
+	(void)munmap(base, fathom_page_size() + stack_size());
 }
 
 /* Returns the key whose value is a thread's stack; false if none is left. */
@@ -76,15 +71,15 @@ fathom_err fathom_crash_thread_stack(struct fathom_errinfo *reterr)
 	if (!find_key(&key))
 		return fathom_fail_memory(reterr);
 	fathom_crash_thread_stack_free();
-	base = mmap(NULL, page_size() + stack_size(), PROT_READ | PROT_WRITE,
+	base = mmap(NULL, fathom_page_size() + stack_size(), PROT_READ | PROT_WRITE,
 		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
 	if (base == MAP_FAILED)
 		return fathom_fail_memory(reterr);
-	stack = (stack_t){ .ss_sp = base + page_size(), .ss_size = stack_size() };
-	if (mprotect(base, page_size(), PROT_NONE) || pthread_setspecific(key, base) ||
+	stack = (stack_t){ .ss_sp = base + fathom_page_size(), .ss_size = stack_size() };
+	if (mprotect(base, fathom_page_size(), PROT_NONE) || pthread_setspecific(key, base) ||
 	    sigaltstack(&stack, NULL)) {
 		(void)pthread_setspecific(key, NULL);
-		(void)munmap(base, page_size() + stack_size());
+		(void)munmap(base, fathom_page_size() + stack_size());
 		return fathom_fail_memory(reterr);
 	}
 	return FATHOM_OK;

@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* Makes the unwind rules of a file: fathom/unwind.h has the form. */
+/*
+ * Makes the unwind rules of a file: fathom/unwind.h has the form.
+ *
+ * FDEs are walked by their first address. Of those that cover an address the one that starts last
+ * holds, as in fathom_unwind_tables_find(): the others wait meanwhile, and go on behind its end.
+ * Not handled: an .eh_frame_hdr that leads to another one of them.
+ */
 #include "host/module/rule_table.h"
 
 #include <stdlib.h>
 
 #include "host/base/array.h"
 #include "host/module/module.h"
+#include "safe/base/limits.h"
 #include "safe/unwind/rules.h"
 
 struct row_at {
@@ -29,19 +36,30 @@ struct rules {
 /* A power of two; a file has some hundred different rules. */
 #define FIRST_BUCKETS 1024
 
+/* An FDE whose rows are being read. */
+struct open_fde {
+	struct fathom_fde fde;
+	struct fathom_row_reader reader;
+	fathom_err err; /* no row follows */
+};
+
 /* A table being made. */
 struct making {
 	struct fathom_unwind_tables *tables;
 	const struct fathom_unwind_arch *arch;
-	struct fathom_row_reader reader;
-	struct ranges
-		ranges; /* that the first kind of section has, sorted; while the rest is read */
+	/* FDEs that cover @at, or will be closed there: each ends before the one that it is in. */
+	struct open_fde *open[FATHOM_MAX_FDE_OVERLAP]; /* allocated when first needed, then kept */
+	size_t n_open;
+	uint64_t at; /* up to where rows were added */
 	struct rows rows;
+	struct rows first; /* of the first kind of section, while those of the other are added */
+	struct ranges
+		ranges;  /* that the first kind of section has; sorted, apart from each other */
+	size_t n_taken;  /* of them: nothing is added there any more */
+	size_t at_range; /* the first of them that does not end before what is at hand */
 	struct rules rules;
 	uint32_t *buckets; /* a hash table of the rules: index + 1 */
 	size_t n_buckets;
-	size_t at_range; /* the first of ranges that does not end before the FDE at hand */
-	uint64_t end;    /* of the last FDE */
 	fathom_err err;
 };
 
@@ -118,69 +136,125 @@ static void add_row(struct making *m, uint64_t svma, uint16_t rule)
 		m->err = FATHOM_E_MEMORY;
 }
 
-/* Ends the FDE before: what lies between it and @svma has no rule. */
-static void add_gap(struct making *m, uint64_t svma)
+/* Adds the rows of @o from @low up to @high, which it covers. */
+static void add_rows(struct making *m, struct open_fde *o, uint64_t low, uint64_t high)
 {
-	if (m->end && m->end < svma)
-		add_row(m, m->end, 0);
-}
+	const struct fathom_row *row = &o->reader.now;
 
-/* Adds the rows of @fde from @low on. */
-static void add_rows(struct making *m, const struct fathom_fde *fde, uint64_t low)
-{
-	fathom_err err = fathom_row_reader_init(&m->reader, fde, m->arch);
-	uint64_t at = low;
-
-	while (!err && !m->err && !(err = fathom_row_next(&m->reader))) {
-		const struct fathom_row *row = &m->reader.now;
+	while (low < high && !m->err) {
 		struct fathom_unwind_rule rule;
 
-		if (row->high <= low)
-			continue;
-		rule = fathom_rule_of_row(row, m->arch, fde->cie->is_signal_frame);
-		add_row(m, row->low < low ? low : row->low, intern(m, &rule));
-		at = row->high;
+		while (!o->err && row->high <= low)
+			o->err = fathom_row_next(&o->reader);
+		/* Instructions that cannot be read end the rows: what is behind has no rule. */
+		if (o->err) {
+			add_row(m, low, 0);
+			return;
+		}
+		rule = fathom_rule_of_row(row, m->arch, o->fde.cie->is_signal_frame);
+		add_row(m, low, intern(m, &rule));
+		low = row->high;
 	}
-	/* Instructions that cannot be read end the rows: what is behind has no rule. */
-	if (at < fde->high)
-		add_row(m, at, 0);
 }
 
-/* Returns whether a range of the first kind of section overlaps @fde. */
-static bool is_taken(struct making *m, const struct fathom_fde *fde)
+/* Does as add_rows(), but where the first kind of section has said it. */
+static void add_untaken(struct making *m, struct open_fde *o, uint64_t low, uint64_t high)
 {
-	while (m->at_range < m->ranges.n && m->ranges.items[m->at_range].high <= fde->low)
-		m->at_range++;
-	return m->at_range < m->ranges.n && m->ranges.items[m->at_range].low < fde->high;
+	while (low < high && !m->err) {
+		const struct fathom_range *taken = m->ranges.items + m->at_range;
+		const bool is_left = m->at_range < m->n_taken;
+
+		if (is_left && taken->high <= low) {
+			m->at_range++;
+		} else if (is_left && taken->low <= low) {
+			add_row(m, low, 0);
+			low = taken->high;
+		} else if (is_left && taken->low < high) {
+			add_rows(m, o, low, taken->low);
+			low = taken->low;
+		} else {
+			add_rows(m, o, low, high);
+			low = high;
+		}
+	}
+}
+
+/* Adds what the open FDEs say up to @svma, and closes those that end there. */
+static void advance(struct making *m, uint64_t svma)
+{
+	while (m->n_open && m->at < svma) {
+		struct open_fde *o = m->open[m->n_open - 1];
+		const uint64_t high = o->fde.high < svma ? o->fde.high : svma;
+
+		add_untaken(m, o, m->at, high);
+		m->at = high;
+		if (o->fde.high == high)
+			m->n_open--;
+	}
+}
+
+/* Opens @fde, which starts at m->at; false without memory. */
+static bool open_fde(struct making *m, const struct fathom_fde *fde)
+{
+	struct open_fde *outermost = m->open[0];
+	struct open_fde *o;
+
+	/* More than are looked at for one address: behind the others the outermost has no rule. */
+	if (m->n_open == FATHOM_MAX_FDE_OVERLAP) {
+		memmove(m->open, m->open + 1, (m->n_open - 1) * sizeof(struct open_fde *));
+		m->open[--m->n_open] = outermost;
+	}
+	o = m->open[m->n_open];
+	o = m->open[m->n_open] = o ? o : malloc(sizeof *o);
+	if (!o)
+		return false;
+	m->n_open++;
+	o->fde = *fde;
+	o->err = fathom_row_reader_init(&o->reader, &o->fde, m->arch);
+	o->reader.now.high = fde->low;
+	return true;
 }
 
 static bool add_fde(const struct fathom_fde *fde, void *data)
 {
 	struct making *m = data;
-	const uint64_t low = fde->low > m->end ? fde->low : m->end;
 
-	if (low >= fde->high)
-		return true;
-	add_gap(m, low);
-	add_rows(m, fde, low);
-	m->end = fde->high;
-	return !m->err;
-}
-
-static bool add_range(const struct fathom_fde *fde, void *data)
-{
-	struct making *m = data;
-
-	if (!fathom_array_push(&m->ranges, (struct fathom_range){ fde->low, fde->high }))
+	advance(m, fde->low);
+	if (m->at < fde->low) /* a gap */
+		add_row(m, m->at, 0);
+	m->at = fde->low;
+	/* What ends in it holds nowhere any more. */
+	while (m->n_open && m->open[m->n_open - 1]->fde.high <= fde->high)
+		m->n_open--;
+	if (!m->err && !open_fde(m, fde))
 		m->err = FATHOM_E_MEMORY;
 	return !m->err;
 }
 
-static bool add_rest(const struct fathom_fde *fde, void *data)
+/* Adds @fde, of the first kind of section, and notes its range for the other. */
+static bool add_first(const struct fathom_fde *fde, void *data)
 {
 	struct making *m = data;
+	struct fathom_range *last = m->ranges.n ? &m->ranges.items[m->ranges.n - 1] : NULL;
 
-	return is_taken(m, fde) || add_fde(fde, m);
+	if (last && fde->low <= last->high)
+		last->high = fde->high > last->high ? fde->high : last->high;
+	else if (!fathom_array_push(&m->ranges, (struct fathom_range){ fde->low, fde->high }))
+		m->err = FATHOM_E_MEMORY;
+	return !m->err && add_fde(fde, m);
+}
+
+/* Adds all FDEs of one kind of section to m->rows, which is empty. */
+static fathom_err add_sections(struct making *m, bool rest,
+			       bool (*add)(const struct fathom_fde *fde, void *data))
+{
+	m->at = 0;
+	FATHOM_TRY(fathom_unwind_tables_walk(m->tables, rest, add, m));
+	if (!m->err)
+		advance(m, UINT64_MAX);
+	if (!m->err)
+		add_row(m, m->at, 0);
+	return m->err;
 }
 
 static int compare_rows(const void *a, const void *b)
@@ -192,58 +266,50 @@ static int compare_rows(const void *a, const void *b)
 }
 
 /*
- * Adds the rows of the sections that do not bound functions, where the others have none. A gap of
- * one kind can hide a row of the other at the same address, so rows of gaps go first.
+ * Adds the rows of m->first to those of the other sections. A gap of one kind can hide a row of the
+ * other at the same address, where the one with a rule holds.
  */
-static fathom_err add_other_sections(struct making *m)
+static fathom_err join_rows(struct making *m)
 {
-	struct rows first = m->rows;
+	struct rows *all = &m->rows;
 	size_t n = 0;
 
-	if (m->tables->n_sections == m->tables->n_bounding)
-		return FATHOM_OK;
-	FATHOM_TRY(fathom_unwind_tables_walk(m->tables, false, add_range, m));
-	m->rows = (struct rows){ 0 };
-	m->end = 0;
-	FATHOM_TRY(m->err);
-	FATHOM_TRY(fathom_unwind_tables_walk(m->tables, true, add_rest, m));
-	if (m->end)
-		add_row(m, m->end, 0);
-	if (!m->err && !fathom_array_room(&m->rows, first.n))
-		m->err = FATHOM_E_MEMORY;
-	if (!m->err && first.n) {
-		memcpy(m->rows.items + m->rows.n, first.items, first.n * sizeof *first.items);
-		m->rows.n += first.n;
-		qsort(m->rows.items, m->rows.n, sizeof *m->rows.items, compare_rows);
-		/* Of two rows at one address the one with a rule holds. */
-		for (size_t i = 0; i < m->rows.n; i++) {
-			const struct row_at r = m->rows.items[i];
+	if (!fathom_array_room(all, m->first.n))
+		return FATHOM_E_MEMORY;
+	if (m->first.n)
+		memcpy(all->items + all->n, m->first.items, m->first.n * sizeof *m->first.items);
+	all->n += m->first.n;
+	if (all->n)
+		qsort(all->items, all->n, sizeof *all->items, compare_rows);
+	for (size_t i = 0; i < all->n; i++) {
+		const struct row_at r = all->items[i];
 
-			if (n && m->rows.items[n - 1].svma == r.svma)
-				m->rows.items[n - 1].rule |= r.rule;
-			else
-				m->rows.items[n++] = r;
-		}
-		m->rows.n = n;
+		if (n && all->items[n - 1].svma == r.svma)
+			all->items[n - 1].rule |= r.rule;
+		else
+			all->items[n++] = r;
 	}
-	fathom_array_free(&first);
-	return m->err;
+	all->n = n;
+	return FATHOM_OK;
 }
 
 static fathom_err read_rows(struct making *m)
 {
 	static const struct fathom_unwind_rule other = { .kind = FATHOM_UNWIND_OTHER };
 	static const struct fathom_unwind_rule none = { .kind = FATHOM_UNWIND_NONE };
+	const bool has_rest = m->tables->n_sections > m->tables->n_bounding;
 
 	(void)intern(m, &none);
 	(void)intern(m, &other);
 	FATHOM_TRY(m->err);
-	FATHOM_TRY(fathom_unwind_tables_walk(m->tables, false, add_fde, m));
-	FATHOM_TRY(m->err);
-	if (m->end)
-		add_row(m, m->end, 0);
-	FATHOM_TRY(m->err);
-	return add_other_sections(m);
+	FATHOM_TRY(add_sections(m, false, has_rest ? add_first : add_fde));
+	if (!has_rest)
+		return FATHOM_OK;
+	m->first = m->rows;
+	m->rows = (struct rows){ 0 };
+	m->n_taken = m->ranges.n;
+	FATHOM_TRY(add_sections(m, true, add_fde));
+	return join_rows(m);
 }
 
 /* Returns @n rounded up to what all arrays are aligned to. */
@@ -311,7 +377,10 @@ fathom_err fathom_rule_table_make(struct fathom_module *module, struct fathom_un
 		*ret = lay_out(&m);
 		err = *ret ? FATHOM_OK : FATHOM_E_MEMORY;
 	}
+	for (size_t i = 0; i < FATHOM_MAX_FDE_OVERLAP; i++)
+		free(m.open[i]);
 	fathom_array_free(&m.ranges);
+	fathom_array_free(&m.first);
 	fathom_array_free(&m.rows);
 	fathom_array_free(&m.rules);
 	free(m.buckets);

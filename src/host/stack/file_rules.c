@@ -9,7 +9,7 @@ fathom_err fathom_unwind_table_make(struct fathom_target *target,
 				    const struct fathom_unwind_table **ret_table,
 				    struct fathom_errinfo *reterr)
 {
-	struct fathom_unwind_table *t;
+	struct fathom_unwind_table *t = NULL;
 	fathom_err err;
 
 	if (!target->stated)
@@ -22,9 +22,12 @@ fathom_err fathom_unwind_table_make(struct fathom_target *target,
 				  "aarch64");
 	else if (err)
 		(void)fathom_fail(reterr, err, "", 0, fathom_err_name(err));
+	err = fathom_target_end_call(target, err, reterr);
+	if (err)
+		free(t);
 	else
 		*ret_table = t;
-	return fathom_target_end_call(target, err, reterr);
+	return err;
 }
 
 void fathom_unwind_table_free(const struct fathom_unwind_table *table)

@@ -8,6 +8,7 @@
 #include "host/stack/follow_code.h"
 #include "safe/base/limits.h"
 #include "safe/base/pc.h"
+#include "safe/unwind/guard.h"
 #include "safe/unwind/sframe.h"
 
 /* What is known of one looked-up pc. */
@@ -572,38 +573,10 @@ static bool push(struct fathom_walker *w, uint8_t trust)
 	return !w->err;
 }
 
-/* What guards a walk against cycles. */
-struct guard {
-	uint64_t pc; /* of a frame some steps ago */
-	uint64_t sp;
-	size_t power; /* steps until a later frame takes its place (Brent) */
-	size_t length;
-	unsigned falls; /* how often the stack pointer fell or stayed */
-};
-
-/* Times that a walk may go to another stack below, as fibers and signal stacks do. */
-#define MAX_FALLS 64
-
-/* Returns whether the frame after one at @sp shows that the walk is in a cycle. */
-static bool is_cycle(struct guard *g, const struct fathom_registers *r, uint64_t sp)
-{
-	if (r->sp <= sp && ++g->falls > MAX_FALLS)
-		return true;
-	if (g->length && r->pc == g->pc && r->sp == g->sp)
-		return true;
-	if (++g->length >= g->power) {
-		g->power *= 2;
-		g->length = 1;
-		g->pc = r->pc;
-		g->sp = r->sp;
-	}
-	return false;
-}
-
 static enum fathom_stop run(struct fathom_walker *w, struct fathom_walk *walk)
 {
 	const size_t first = walk->frames->n;
-	struct guard guard = { .power = 2 };
+	struct fathom_walk_guard guard = { 0 };
 	uint8_t trust = FATHOM_TRUST_REGISTERS;
 
 	while (push(w, trust)) {
@@ -618,7 +591,7 @@ static enum fathom_stop run(struct fathom_walker *w, struct fathom_walk *walk)
 		if (stop || w->err)
 			return stop;
 		if (fathom_register_known(&w->registers, w->arch->sp) &&
-		    is_cycle(&guard, &w->registers, sp))
+		    fathom_walk_guard_is_cycle(&guard, &w->registers, sp))
 			return FATHOM_STOP_LOOP;
 	}
 	return FATHOM_STOP_NONE;

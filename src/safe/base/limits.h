@@ -105,6 +105,8 @@
 #define FATHOM_MAX_OWN_FDE     1024
 #define FATHOM_MAX_TABLE_ROWS  (1u << 26)
 #define FATHOM_MAX_WALKED_ANEW 64
+/* Times that a walk may go to another stack below, as fibers and signal stacks do. */
+#define FATHOM_MAX_STACK_FALLS 64
 /* Code units (bytes, or wider) that one directive of the signal-safe formatter reads. */
 #define FATHOM_MAX_FORMAT_TEXT (1u << 16)
 /*

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The crash handler: one thread reports, then the signal goes where it would have gone.
+ * The crash handler: one thread at a time reports, then the signal goes where it would have gone.
  *
  * The kernel calls it with all signals blocked but those that it handles itself: no other handler
  * runs meanwhile, and a crash inside comes here, too.
@@ -14,6 +14,7 @@
 
 #include "safe/base/sys.h"
 #include "safe/crash/cause.h"
+#include "safe/crash/handler_frame.h"
 #include "safe/crash/report.h"
 #include "safe/crash/switch_stack.h"
 #include "safe/self/own_context.h"
@@ -45,7 +46,7 @@ static long own_pid(void)
 enum turn {
 	TURN_OURS,
 	TURN_NESTED, /* this thread has crashed in its own report */
-	TURN_MISSED  /* another thread reports and has not ended within the bound */
+	TURN_MISSED  /* another thread reports and has not come to an end within the bound */
 };
 
 /*
@@ -73,23 +74,17 @@ static void pause_for(long nanoseconds)
 static enum turn take_turn(_Atomic uint64_t *turn)
 {
 	const uint32_t tid = own_tid();
-	uint64_t now = 0;
 
 	for (int i = 0; i <= WAITS; i++) {
-		now = atomic_load(turn);
-		if ((uint32_t)now == tid && !(now & TURN_CHAINED))
+		uint64_t now = atomic_load(turn);
+
+		if ((uint32_t)now == tid)
 			return TURN_NESTED;
-		/* The earlier handler of this thread has jumped out, or has crashed itself. */
-		if ((uint32_t)now == tid || !now || is_stale(now)) {
-			if (atomic_compare_exchange_strong(turn, &now, tid))
-				return TURN_OURS;
-			continue;
-		}
-		pause_for(WAIT_NS);
+		if (now && !is_stale(now))
+			pause_for(WAIT_NS);
+		else if (atomic_compare_exchange_strong(turn, &now, tid))
+			return TURN_OURS;
 	}
-	/* An earlier handler that runs so long has jumped out, in the other thread. */
-	if (now & TURN_CHAINED && atomic_compare_exchange_strong(turn, &now, tid))
-		return TURN_OURS;
 	return TURN_MISSED;
 }
 
@@ -148,30 +143,48 @@ static void end_by(int number, siginfo_t *info, void *context)
 		(void)fathom_sys(SYS_exit_group, 128 + number, 0, 0, 0, 0, 0);
 }
 
-/* Calls the handler that was there before as the kernel would. */
-static void chain(struct fathom_crash *c, int number, siginfo_t *info, void *context)
-{
-	const struct sigaction old = c->old[number];
-	const ucontext_t *u = context;
-	uint64_t mask = read_set(&u->uc_sigmask) | read_set(&old.sa_mask);
-
-	if ((unsigned)old.sa_flags & (unsigned)SA_RESETHAND)
-		c->old[number] = (struct sigaction){ .sa_flags = 0 };
-	if (!(old.sa_flags & SA_NODEFER))
-		mask |= bit_of(number);
-	set_mask(SIG_SETMASK, mask);
-	if (old.sa_flags & SA_SIGINFO)
-		old.sa_sigaction(number, info, context);
-	else
-		old.sa_handler(number);
-}
-
-static bool is_chained(const struct fathom_crash *c, int number)
+/* Returns whether a handler was there before that is still to be called. */
+static bool has_earlier(const struct fathom_crash *c, int number)
 {
 	const struct sigaction *old = &c->old[number];
+	const bool is_handler = old->sa_flags & SA_SIGINFO ||
+				(old->sa_handler != SIG_DFL && old->sa_handler != SIG_IGN);
 
-	return old->sa_flags & SA_SIGINFO ||
-	       (old->sa_handler != SIG_DFL && old->sa_handler != SIG_IGN);
+	return is_handler && !(atomic_load(&c->spent) >> number & 1);
+}
+
+/* As has_earlier(), once only for a handler that is to be called once. */
+static bool take_earlier(struct fathom_crash *c, int number)
+{
+	const uint32_t bit = UINT32_C(1) << number;
+
+	return has_earlier(c, number) && (!((unsigned)c->old[number].sa_flags & SA_RESETHAND) ||
+					  !(atomic_fetch_or(&c->spent, bit) & bit));
+}
+
+/* Calls the handler that was there before as the kernel would; returns false if it would not. */
+static bool chain(struct fathom_crash *c, int number, siginfo_t *info, void *context)
+{
+	const struct sigaction *old = &c->old[number];
+	const ucontext_t *u = context;
+	uint64_t mask = read_set(&u->uc_sigmask) | read_set(&old->sa_mask);
+	enum fathom_frame_move moved = FATHOM_FRAME_STAYS;
+
+	if (!take_earlier(c, number))
+		return false;
+	if (!(old->sa_flags & SA_NODEFER))
+		mask |= bit_of(number);
+	if (!(old->sa_flags & SA_ONSTACK))
+		moved = fathom_handler_frame_move(number, info, context,
+						  (uintptr_t)old->sa_sigaction, mask);
+	if (moved != FATHOM_FRAME_STAYS)
+		return moved == FATHOM_FRAME_MOVED;
+	set_mask(SIG_SETMASK, mask);
+	if (old->sa_flags & SA_SIGINFO)
+		old->sa_sigaction(number, info, context);
+	else
+		old->sa_handler(number);
+	return true;
 }
 
 /* Returns whether the same has happened before, or too much has: then nothing is reported. */
@@ -191,22 +204,15 @@ static bool is_repeated(struct fathom_crash *c, const siginfo_t *info, const voi
 	return false;
 }
 
-/* Reports, and goes on with what was there before. */
+/* Reports, and gives the turn back if the program may go on: nobody waits for its own handlers. */
 static void report(struct fathom_crash_event *e, siginfo_t *info, void *context)
 {
 	struct fathom_crash *c = e->crash;
-	const uint32_t tid = own_tid();
-	const bool goes_on = is_chained(c, e->number);
+	const bool may_go_on = has_earlier(c, e->number);
 
-	if (!goes_on || !is_repeated(c, info, context))
+	if (!may_go_on || !is_repeated(c, info, context))
 		fathom_switch_stack(fathom_crash_report, e, c->stack + FATHOM_CRASH_STACK);
-	atomic_store(c->turn, tid | (goes_on ? TURN_CHAINED : TURN_DONE));
-	if (!goes_on) {
-		end_by(e->number, info, context);
-		return;
-	}
-	chain(c, e->number, info, context);
-	atomic_store(c->turn, 0);
+	atomic_store(c->turn, may_go_on ? 0 : own_tid() | TURN_DONE);
 }
 
 void fathom_crash_handle(int number, siginfo_t *info, void *context)
@@ -228,13 +234,15 @@ void fathom_crash_handle(int number, siginfo_t *info, void *context)
 	switch (take_turn(c->turn)) {
 	case TURN_OURS:
 		report(&e, info, context);
-		return;
+		break;
 	case TURN_NESTED:
 		fathom_switch_stack(fathom_crash_report_nested, &e,
 				    c->stack + FATHOM_CRASH_STACK / 2);
-		break;
+		end_by(number, info, context);
+		return;
 	case TURN_MISSED:
 		break;
 	}
-	end_by(number, info, context);
+	if (!chain(c, number, info, context))
+		end_by(number, info, context);
 }

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <sys/syscall.h>
 
@@ -46,6 +47,28 @@ static bool wait_for(struct fathom_sink *s)
 	}
 }
 
+/* The kernel's set of SIGPIPE alone. */
+static const uint64_t sigpipe = UINT64_C(1) << (SIGPIPE - 1);
+
+/* Returns whether SIGPIPE, which is blocked, is pending. */
+static bool is_sigpipe_pending(void)
+{
+	uint64_t set = 0;
+
+	(void)fathom_sys(SYS_rt_sigpending, (long)(uintptr_t)&set, sizeof set, 0, 0, 0, 0);
+	return set & sigpipe;
+}
+
+/* Takes the SIGPIPE of a write back. */
+static void take_sigpipe(const struct fathom_sink *s)
+{
+	const struct interval none = { 0, 0 };
+
+	if (!s->has_sigpipe)
+		(void)fathom_sys(SYS_rt_sigtimedwait, (long)(uintptr_t)&sigpipe, 0,
+				 (long)(uintptr_t)&none, sizeof sigpipe, 0, 0);
+}
+
 /* Writes @size bytes; returns how many were taken. */
 static size_t write_all(struct fathom_sink *s, const char *from, size_t size)
 {
@@ -60,6 +83,8 @@ static size_t write_all(struct fathom_sink *s, const char *from, size_t size)
 		} else if ((n == -EINTR || n == -EAGAIN) && s->waits) {
 			s->waits--;
 		} else {
+			if (n == -EPIPE)
+				take_sigpipe(s);
 			break;
 		}
 	}
@@ -119,6 +144,7 @@ void fathom_sink_open(struct fathom_sink *s, const struct fathom_crash *c)
 	s->self = c->self;
 	s->fd = c->fd;
 	s->is_opened = false;
+	s->has_sigpipe = is_sigpipe_pending();
 	s->waits = WAITS;
 	s->n = 0;
 	if (!c->path[0])

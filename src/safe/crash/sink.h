@@ -2,7 +2,8 @@
 /*
  * Where a report is written to: a descriptor, by write(2) in pieces that pipes take at once. What
  * cannot be written there goes to standard error, and what that does not take within a bound is
- * dropped: a report never waits for ever.
+ * dropped: a report never waits for ever. SIGPIPE is blocked meanwhile, and that of a pipe whose
+ * reader is gone is taken back: the program goes on as it would have without a report.
  *
  * Safety: as-safe.
  */
@@ -17,6 +18,7 @@ struct fathom_sink {
 	const struct fathom_self *self; /* names addresses */
 	int fd;                         /* -1: all is dropped */
 	bool is_opened;                 /* fd is the sink's own */
+	bool has_sigpipe;               /* one was pending before: the program's own */
 	unsigned waits;                 /* left */
 	size_t n;                       /* bytes in text */
 	char text[FATHOM_CRASH_PIECE];

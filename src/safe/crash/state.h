@@ -27,11 +27,11 @@ struct fathom;
 #define FATHOM_CRASH_STACK 131072
 
 /*
- * Whose turn it is to report: TURN_ bits, and below them the number of the thread. 0: nobody's. It
- * lies in a page that fork() empties, so a child does not wait for threads that it does not have.
+ * Whose turn it is to report: TURN_DONE or not, and below it the number of the thread. 0: nobody's,
+ * also while a handler that was there before runs, which may take long or jump away. The turn lies
+ * in a page that fork() empties, so a child does not wait for threads that it does not have.
  */
-#define TURN_CHAINED (UINT64_C(1) << 32) /* the handler that was there before runs */
-#define TURN_DONE    (UINT64_C(1) << 33) /* the report is written: the process is about to end */
+#define TURN_DONE (UINT64_C(1) << 32) /* the report is written: the process is about to end */
 
 /* A prepared handler. */
 struct fathom_crash {
@@ -44,7 +44,8 @@ struct fathom_crash {
 	_Atomic uint64_t *turn;          /* written by handlers, as all that follows is */
 	char program[FATHOM_CRASH_PATH]; /* path of the program */
 	char path[FATHOM_CRASH_PATH];    /* pattern of the report's path; "": fd is used */
-	struct sigaction old[FATHOM_CRASH_SIGNALS]; /* what was installed before */
+	struct sigaction old[FATHOM_CRASH_SIGNALS]; /* what was installed before; never changed */
+	_Atomic uint32_t spent; /* bit n: old[n] was to be called once (SA_RESETHAND), and was */
 	/* The last report: what comes again from there is not reported again. */
 	uint64_t last_pc;
 	uint64_t last_address;

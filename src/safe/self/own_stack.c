@@ -20,6 +20,7 @@
 #include "safe/self/own_stack.h"
 #include "safe/self/table.h"
 #include "safe/unwind/epilogue.h"
+#include "safe/unwind/guard.h"
 
 #define WORD sizeof(uintptr_t)
 
@@ -33,6 +34,7 @@ struct walk {
 	uintptr_t pc;
 	uintptr_t sp;
 	uintptr_t fp;
+	bool has_sp; /* else sp is 0 */
 	bool has_fp;
 	uint8_t kind;                       /* enum fathom_pc_kind, of pc */
 	uint8_t trust;                      /* the least reliable so far */
@@ -40,6 +42,7 @@ struct walk {
 	const struct fathom_registers *all; /* more registers of this frame; NULL: none are known */
 	/* Of the last interrupted frame; NULL: none yet. */
 	const struct fathom_registers *interrupted;
+	struct fathom_walk_guard guard; /* against signal frames that lead back */
 };
 
 /* Where registers are kept that walk.all and walk.interrupted point to. */
@@ -255,9 +258,31 @@ static enum fathom_stop go_to(struct walk *w, uintptr_t pc, uintptr_t sp)
 		return FATHOM_STOP_LOOP;
 	w->pc = pc;
 	w->sp = sp;
+	w->has_sp = true;
 	w->kind = FATHOM_PC_RETURN;
 	w->all = NULL;
 	return FATHOM_STOP_NONE;
+}
+
+/* Finds the caller's frame pointer, if it can be told; returns false if it cannot be read. */
+static inline bool step_fp(struct walk *w, uint64_t rule, uintptr_t cfa)
+{
+	const uint8_t flags = flags_of(rule);
+	const bool is_by_fp = flags & FATHOM_UNWIND_FP_BY_FP;
+
+	if (flags & FATHOM_UNWIND_FP_SAVED) {
+		const uintptr_t at = (is_by_fp ? w->fp : cfa) + (uintptr_t)fp_of(rule);
+
+		if (is_by_fp && !w->has_fp)
+			return true;
+		if (!is_readable(w, at))
+			return false;
+		w->fp = load(at);
+		w->has_fp = true;
+	} else if (flags & FATHOM_UNWIND_FP_LOST) {
+		w->has_fp = false;
+	}
+	return true;
 }
 
 /* Goes to the caller, whose CFA is @cfa. */
@@ -280,17 +305,7 @@ static inline enum fathom_stop step_to(struct walk *w, uint64_t rule, uintptr_t 
 	}
 	if (flags & FATHOM_UNWIND_RA_SIGNED)
 		pc = fathom_own_strip(pc);
-	if (flags & FATHOM_UNWIND_FP_SAVED) {
-		const uintptr_t at =
-			(flags & FATHOM_UNWIND_FP_BY_FP ? w->fp : cfa) + (uintptr_t)fp_of(rule);
-
-		if (!is_readable(w, at))
-			return FATHOM_STOP_UNREADABLE;
-		w->fp = load(at);
-	} else if (flags & FATHOM_UNWIND_FP_LOST) {
-		w->has_fp = false;
-	}
-	return go_to(w, pc, cfa);
+	return step_fp(w, rule, cfa) ? go_to(w, pc, cfa) : FATHOM_STOP_UNREADABLE;
 }
 
 /* Steps by a packed rule. */
@@ -300,6 +315,8 @@ static inline enum fathom_stop step_packed(struct walk *w, uint64_t rule)
 
 	switch (kind_of(rule)) {
 	case FATHOM_UNWIND_SP:
+		if (!w->has_sp)
+			return FATHOM_STOP_REGISTER;
 		return step_to(w, rule, w->sp + (uintptr_t)cfa_of(rule));
 	case FATHOM_UNWIND_FP:
 		if (!w->has_fp)
@@ -330,7 +347,8 @@ static void get_registers(const struct walk *w, struct fathom_registers *ret)
 	ret->pc = w->pc;
 	ret->sp = w->sp;
 	fathom_register_set(ret, w->arch->pc, w->pc);
-	fathom_register_set(ret, w->arch->sp, w->sp);
+	if (w->has_sp)
+		fathom_register_set(ret, w->arch->sp, w->sp);
 	if (w->has_fp)
 		fathom_register_set(ret, w->arch->fp, w->fp);
 }
@@ -338,7 +356,8 @@ static void get_registers(const struct walk *w, struct fathom_registers *ret)
 static void take_registers(struct walk *w, const struct fathom_registers *r)
 {
 	w->pc = (uintptr_t)r->pc;
-	w->sp = (uintptr_t)r->sp;
+	w->has_sp = fathom_register_known(r, w->arch->sp);
+	w->sp = w->has_sp ? (uintptr_t)r->sp : 0;
 	w->has_fp = fathom_register_known(r, w->arch->fp);
 	w->fp = w->has_fp ? (uintptr_t)r->value[w->arch->fp] : 0;
 }
@@ -387,13 +406,17 @@ static enum fathom_stop step_epilogue(struct walk *w, uint8_t how_far)
 	return FATHOM_STOP_NONE;
 }
 
-/* Goes to the interrupted frame whose registers are @r. */
-static void interrupt(struct walk *w, const struct fathom_registers *r, struct room *room)
+/* Goes to the interrupted frame whose registers are @r, which may be on any stack. */
+static enum fathom_stop interrupt(struct walk *w, const struct fathom_registers *r,
+				  struct room *room)
 {
+	if (fathom_walk_guard_is_cycle(&w->guard, r, w->sp))
+		return FATHOM_STOP_LOOP;
 	room->interrupted = *r;
 	take_registers(w, r);
 	w->kind = FATHOM_PC_EXACT;
 	w->all = w->interrupted = &room->interrupted;
+	return FATHOM_STOP_NONE;
 }
 
 static enum fathom_stop step_signal(struct walk *w, struct room *room, bool *ret_is)
@@ -406,8 +429,7 @@ static enum fathom_stop step_signal(struct walk *w, struct room *room, bool *ret
 	if (!*ret_is || stop)
 		return stop;
 	trust(w, FATHOM_TRUST_SIGNAL);
-	interrupt(w, &r, room);
-	return FATHOM_STOP_NONE;
+	return interrupt(w, &r, room);
 }
 
 /* Steps behind the instructions by which an exception leaves its own frames. */
@@ -421,9 +443,7 @@ static enum fathom_stop step_eh_return(struct walk *w, struct room *room, bool *
 	if (!w->all)
 		return FATHOM_STOP_NONE;
 	stop = fathom_step_eh_return(w->arch, &memory, &r, ret_is);
-	if (*ret_is && !stop)
-		interrupt(w, &r, room);
-	return stop;
+	return *ret_is && !stop ? interrupt(w, &r, room) : stop;
 }
 
 /* Steps from a call to where no code is: the return address is where the call has put it. */
@@ -454,7 +474,7 @@ static bool walk_anew(struct walk *w, struct room *room)
 	uint8_t kind = FATHOM_PC_EXACT;
 	bool is_signal = false;
 
-	if (!w->interrupted || w->all)
+	if (!w->interrupted || w->all || !w->has_sp)
 		return false;
 	room->caller = *w->interrupted;
 	for (int i = 0; i < FATHOM_MAX_WALKED_ANEW && !is_signal; i++) {
@@ -489,8 +509,7 @@ static enum fathom_stop step_row(struct walk *w, uintptr_t at, struct room *room
 		return stop;
 	if (is_signal) {
 		trust(w, FATHOM_TRUST_SIGNAL);
-		interrupt(w, &r, room);
-		return FATHOM_STOP_NONE;
+		return interrupt(w, &r, room);
 	}
 	if (r.sp <= w->sp && w->kind != FATHOM_PC_EXACT)
 		return FATHOM_STOP_LOOP;
@@ -556,6 +575,8 @@ static enum fathom_stop step_slowly(struct walk *w, uintptr_t at, struct room *r
 			keep_rule(w, at, packed);
 		return step_packed(w, packed);
 	}
+	if (rule.kind == FATHOM_UNWIND_PLT && !w->has_sp)
+		return FATHOM_STOP_REGISTER;
 	if (rule.kind == FATHOM_UNWIND_PLT)
 		return step_to(w, pack(&rule),
 			       w->sp + (uintptr_t)rule.cfa_offset +
@@ -590,7 +611,8 @@ static size_t run_kept(struct walk *w, uint64_t *pcs, uint8_t *kinds, size_t n, 
 	uintptr_t fp = known.fp;
 	size_t slot = slot_of(pc - 1);
 
-	if (known.kind != FATHOM_PC_RETURN || !known.has_fp || known.high - known.low < WORD)
+	if (known.kind != FATHOM_PC_RETURN || !known.has_sp || !known.has_fp ||
+	    known.high - known.low < WORD)
 		return n;
 	for (; n < cap; n++) {
 		uint64_t rule;
@@ -764,7 +786,7 @@ fathom_err fathom_unwind(const struct fathom_self *self,
 		w.pc = fathom_own_strip((uintptr_t)__builtin_return_address(0));
 		w.sp = (uintptr_t)__builtin_dwarf_cfa();
 		w.fp = *(const uintptr_t *)__builtin_frame_address(0);
-		w.has_fp = true;
+		w.has_sp = w.has_fp = true;
 		w.kind = FATHOM_PC_RETURN;
 	}
 	run(&w, &room, o.skip, &(struct fathom_own_frames){ pcs, kinds, NULL, cap }, ret_result);

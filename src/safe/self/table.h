@@ -99,7 +99,7 @@ struct fathom_self_table {
 };
 
 /*
- * A rule that was found for a pc, packed (safe/unwind/local.c). Threads store both words without
+ * A rule that was found for a pc, packed (safe/self/own_stack.c). Threads store both words without
  * order; a reader believes them only if @key, from which the rule's bits are taken away, is its
  * own.
  */

@@ -20,16 +20,14 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #ifdef WITH_LIBRARY
 #include <fathom/fathom.h>
 #endif
 
-extern void *__libc_malloc(size_t size);
-extern void *__libc_calloc(size_t n, size_t size);
-extern void *__libc_realloc(void *p, size_t size);
-extern void __libc_free(void *p);
+#include "../../lib/allocator.h"
 
 static volatile int crash_in_malloc;
 static volatile int is_crashing; /* memory must not be allocated any more */
@@ -46,30 +44,6 @@ static void check_here(void)
 		is_crashing = 1;
 		*(volatile int *)16 = 1;
 	}
-}
-
-void *malloc(size_t size)
-{
-	check_here();
-	return __libc_malloc(size);
-}
-
-void *calloc(size_t n, size_t size)
-{
-	check_here();
-	return __libc_calloc(n, size);
-}
-
-void *realloc(void *p, size_t size)
-{
-	check_here();
-	return __libc_realloc(p, size);
-}
-
-void free(void *p)
-{
-	check_here();
-	__libc_free(p);
 }
 
 #define NOINLINE __attribute__((noinline, noclone))
@@ -453,6 +427,115 @@ static void old_fix(int number, siginfo_t *info, void *context)
 	     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 }
 
+/* Returns whether the kernel says that this runs on the alternate stack. */
+static int is_on_stack(void)
+{
+	stack_t now;
+
+	return !sigaltstack(NULL, &now) && now.ss_flags & SS_ONSTACK;
+}
+
+#ifdef __x86_64__
+/* Leaves nothing of what stands on the top of the alternate stack. */
+static void spoil_stack(int number)
+{
+	volatile char room[6000];
+
+	memset((char *)room, number, sizeof room);
+	n_handled += is_on_stack();
+}
+
+/* Changes a register and memory of the interrupted function, and vector registers of its own. */
+static void old_where(int number, siginfo_t *info, void *context)
+{
+	static const uint64_t garbage[8] = { 1, 2, 3, 4, 5, 6, 7, 8 };
+	struct sigaction spoil = { .sa_handler = spoil_stack, .sa_flags = SA_ONSTACK };
+	ucontext_t *c = context;
+	const uintptr_t sp = (uintptr_t)c->uc_mcontext.gregs[REG_RSP];
+	volatile char here = 0;
+
+	(void)number;
+	is_crashing = 0;
+	sigaction(SIGUSR1, &spoil, NULL);
+	raise(SIGUSR1);
+	printf("on the alternate stack %d, near the crash %d, at %p, spoiled %d\n", is_on_stack(),
+	       (uintptr_t)&here < sp - 128 && sp - (uintptr_t)&here < 65536, info->si_addr, n_handled);
+	fflush(stdout);
+	__asm__ volatile("movdqu %0, %%xmm9" : : "m"(garbage[0]) : "xmm9");
+	c->uc_mcontext.gregs[REG_RBX] = 4711;
+	mmap((void *)((uintptr_t)info->si_addr & ~(uintptr_t)4095), 4096, PROT_READ | PROT_WRITE,
+	     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+}
+
+/* What is in the red zone and in vector registers is there again when the handler has returned. */
+static void way_old_where(void)
+{
+	static const uint64_t given[2] = { 0x1111111111111111, 0x2222222222222222 };
+	uint64_t vector[2];
+	uint64_t below;
+	uint64_t changed;
+	sigset_t now;
+
+	is_crashing = 1;
+	__asm__ volatile("movdqu %3, %%xmm9\n"
+			 "movq $4712, -120(%%rsp)\n"
+			 "movl $1, 0x1234560\n"
+			 "movq -120(%%rsp), %0\n"
+			 "movq %%rbx, %1\n"
+			 "movdqu %%xmm9, %2\n"
+			 : "=&r"(below), "=&r"(changed), "=m"(vector)
+			 : "m"(given)
+			 : "rbx", "xmm9", "memory");
+	sigprocmask(SIG_SETMASK, NULL, &now);
+	printf("vector %d, below %d, changed %d, blocked %d, on the alternate stack %d\n",
+	       memcmp(vector, given, sizeof given) == 0, (int)below, (int)changed,
+	       sigismember(&now, SIGSEGV), is_on_stack());
+	exit(0);
+}
+#endif
+
+/* Crashes itself, by another signal. */
+static void old_abort(int number)
+{
+	(void)number;
+	abort();
+}
+
+/* The handlers of two threads wait for each other. */
+static volatile int n_waiting;
+
+static void old_wait(int number)
+{
+	(void)number;
+	__atomic_fetch_add(&n_waiting, 1, __ATOMIC_SEQ_CST);
+	is_crashing = 0;
+	for (int i = 0; n_waiting < 2 && i < 400; i++)
+		usleep(10000);
+	if (n_waiting < 2)
+		(void)!write(1, "alone\n", 6);
+	pthread_exit(NULL);
+}
+
+NOINLINE static void *crash_at(void *address)
+{
+	pthread_barrier_wait(&barrier);
+	outer(address);
+	return NULL;
+}
+
+static void way_old_wait(void)
+{
+	pthread_t threads[2];
+
+	pthread_barrier_init(&barrier, NULL, 2);
+	pthread_create(&threads[0], NULL, crash_at, (void *)0x1234560);
+	pthread_create(&threads[1], NULL, crash_at, (void *)0x2345670);
+	for (int i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	printf("handled %d\n", n_waiting);
+	exit(0);
+}
+
 /* Handlers that were there before ours. */
 static void install_old(const char *way)
 {
@@ -464,10 +547,26 @@ static void install_old(const char *way)
 		action.sa_handler = old_plain;
 	else if (strcmp(way, "old_jump") == 0)
 		action.sa_handler = old_jump;
+	else if (strcmp(way, "old_abort") == 0)
+		action.sa_handler = old_abort;
+	else if (strcmp(way, "old_wait") == 0)
+		action.sa_handler = old_wait;
+	else if (strcmp(way, "old_overflow") == 0)
+		action.sa_handler = old_plain;
+	else if (strcmp(way, "old_overflow_on") == 0) {
+		action.sa_handler = old_plain;
+		action.sa_flags = SA_ONSTACK;
+	}
+#ifdef __x86_64__
+	else if (strcmp(way, "old_where") == 0) {
+		action.sa_sigaction = old_where;
+		action.sa_flags = SA_SIGINFO;
+	}
+#endif
 	else if (strcmp(way, "old_ignored") == 0)
 		action.sa_handler = SIG_IGN;
-	else if (strcmp(way, "old_info") == 0 || strcmp(way, "old_fix") == 0) {
-		action.sa_sigaction = strcmp(way, "old_fix") == 0 ? old_fix : old_info;
+	else if (strcmp(way, "old_info") == 0 || strncmp(way, "old_fix", 7) == 0) {
+		action.sa_sigaction = strcmp(way, "old_info") == 0 ? old_info : old_fix;
 		action.sa_flags = SA_SIGINFO;
 	} else {
 		return;
@@ -483,6 +582,38 @@ static void way_old_jump(void)
 		outer((int *)0x2345670);
 	printf("handled %d\n", n_handled);
 	exit(0);
+}
+
+/* Nobody reads the report, and a SIGPIPE of the program's own is there already, or not. */
+static void write_to_nobody(int raises)
+{
+	sigset_t set;
+	sigset_t pending;
+	int ends[2];
+
+	if (pipe(ends) || dup2(ends[1], 2) != 2)
+		exit(3);
+	close(ends[0]);
+	sigemptyset(&set);
+	sigaddset(&set, SIGPIPE);
+	if (raises) {
+		sigprocmask(SIG_BLOCK, &set, NULL);
+		raise(SIGPIPE);
+	}
+	way_segv();
+	sigpending(&pending);
+	printf("handled %d, pending %d\n", n_handled, sigismember(&pending, SIGPIPE));
+	exit(0);
+}
+
+static void way_old_fix_unread(void)
+{
+	write_to_nobody(0);
+}
+
+static void way_old_fix_pending(void)
+{
+	write_to_nobody(1);
 }
 
 static void way_old_fix(void)
@@ -587,10 +718,16 @@ static void way_twice(void)
 
 static void way_refused(void)
 {
-	static const int bad[] = { SIGSEGV, SIGKILL };
-	struct fathom_crash_options o = { .size = sizeof o, .signals = bad, .n_signals = 2 };
+	/* Those that cannot be handled, and those that end no program. */
+	static const int bad[] = { SIGKILL, SIGSTOP, SIGCHLD, SIGCONT, SIGURG, SIGTSTP, SIGTTIN, SIGTTOU, SIGWINCH, 0, 32 };
+	struct fathom_crash_options o = { .size = sizeof o, .n_signals = 2 };
+	int n_refused = 0;
 
-	printf("%d", fathom_crash_install(NULL, &o, NULL) == FATHOM_E_ARGUMENT);
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		o.signals = (const int[]){ SIGSEGV, bad[i] };
+		n_refused += fathom_crash_install(NULL, &o, NULL) == FATHOM_E_ARGUMENT;
+	}
+	printf("%d ", n_refused);
 	o = (struct fathom_crash_options){ .size = sizeof o, .flags = 64 };
 	printf("%d", fathom_crash_install(NULL, &o, NULL) == FATHOM_E_ARGUMENT);
 	o = (struct fathom_crash_options){ .size = sizeof o, .fd = -1 };
@@ -646,9 +783,11 @@ static const struct {
 	WAY(segv),   WAY(illegal), WAY(bus),	WAY(call_0),	 WAY(abort),	WAY(assert),
 	WAY(kill),   WAY(malloc),  WAY(heap),	WAY(overflow),	 WAY(sigsys),	WAY(fork),
 	WAY(vfork),  WAY(together), WAY(thread), WAY(own_stack), WAY(old_jump), WAY(old_fix),
-	WAY(dlopen), WAY(old_ignored), WAY(other_overflow), WAY(blocked),
+	WAY(dlopen), WAY(old_ignored), WAY(old_fix_unread), WAY(old_fix_pending), WAY(other_overflow), WAY(blocked),
 	{ "old_together", way_together }, { "old_plain", way_segv }, { "old_info", way_segv },
+	{ "old_abort", way_segv }, { "old_overflow", way_overflow }, { "old_overflow_on", way_overflow }, WAY(old_wait),
 #ifdef __x86_64__
+	WAY(old_where),
 	WAY(registers), WAY(general_protection), WAY(trap), WAY(division), WAY(jit), WAY(corrupt),
 	WAY(cyclic),
 #endif

@@ -201,6 +201,119 @@ static void check_registers(void)
 	(void)munmap(code, PAGE);
 }
 
+/* A stack of signal frames that lead to each other, each with the code by which handlers return. */
+static void check_signal_frames(void)
+{
+	enum { RSP = 5 + 15, RIP = 5 + 16 }; /* words from sp on */
+	static const uint8_t returns[] = { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 };
+	uintptr_t *const stack = (uintptr_t *)(void *)map(PAGE, PROT_READ | PROT_WRITE);
+	uint8_t *const code = (uint8_t *)map(PAGE, PROT_READ | PROT_WRITE | PROT_EXEC);
+	ucontext_t c;
+
+	expect(!getcontext(&c));
+	memcpy(code + 64, returns, sizeof returns);
+	for (int n = 1; n <= 3; n++) {
+		for (int i = 0; i < n; i++) {
+			stack[64 * i + RSP] = (uintptr_t)&stack[64 * ((i + 1) % n)];
+			stack[64 * i + RIP] = (uintptr_t)code + 64;
+		}
+		unwind_from(&c, (uintptr_t)code + 64, (uintptr_t)stack, 0);
+		expect(found.stop == FATHOM_STOP_LOOP && found.n > (size_t)n && found.n < 20);
+		expect(found.trust == FATHOM_TRUST_SIGNAL && kinds[1] == FATHOM_PC_EXACT);
+	}
+	(void)munmap(stack, PAGE);
+	(void)munmap(code, PAGE);
+}
+
+/*
+ * Rules of the frame pointer, one function inside the other: by_fp needs it, save_fp has saved it,
+ * lose_fp cannot tell it and has another value there, and read_fp has it where it leads itself.
+ */
+int by_fp(int (*next)(int (*)(void)), int (*fn)(void));
+int save_fp(int (*fn)(void));
+int read_fp(int (*fn)(void));
+int lose_fp(int (*fn)(void));
+
+__asm__(".text\n"
+	".globl by_fp\n"
+	".type by_fp,@function\n"
+	"by_fp:\n"
+	".cfi_startproc\n"
+	"push %rbp\n"
+	".cfi_adjust_cfa_offset 8\n"
+	".cfi_offset rbp,-16\n"
+	"mov %rsp,%rbp\n"
+	".cfi_def_cfa_register rbp\n"
+	"mov %rdi,%rax\n"
+	"mov %rsi,%rdi\n"
+	"call *%rax\n"
+	"leave\n"
+	".cfi_def_cfa rsp,8\n"
+	"ret\n"
+	".cfi_endproc\n"
+	".size by_fp,.-by_fp\n"
+	".globl save_fp\n"
+	".type save_fp,@function\n"
+	"save_fp:\n"
+	".cfi_startproc\n"
+	"push %rbp\n"
+	".cfi_adjust_cfa_offset 8\n"
+	".cfi_offset rbp,-16\n"
+	"call lose_fp\n"
+	"pop %rbp\n"
+	".cfi_adjust_cfa_offset -8\n"
+	"ret\n"
+	".cfi_endproc\n"
+	".size save_fp,.-save_fp\n"
+	".globl read_fp\n"
+	".type read_fp,@function\n"
+	"read_fp:\n"
+	".cfi_startproc\n"
+	".cfi_escape 0x10,6,2,0x76,8\n" /* rbp is saved at rbp + 8 */
+	"push %rbx\n"
+	".cfi_adjust_cfa_offset 8\n"
+	"call lose_fp\n"
+	"pop %rbx\n"
+	".cfi_adjust_cfa_offset -8\n"
+	"ret\n"
+	".cfi_endproc\n"
+	".size read_fp,.-read_fp\n"
+	".globl lose_fp\n"
+	".type lose_fp,@function\n"
+	"lose_fp:\n"
+	".cfi_startproc\n"
+	".cfi_undefined rbp\n"
+	"push %rbp\n"
+	".cfi_adjust_cfa_offset 8\n"
+	"mov $16,%ebp\n"
+	"call *%rdi\n"
+	"pop %rbp\n"
+	".cfi_adjust_cfa_offset -8\n"
+	"ret\n"
+	".cfi_endproc\n"
+	".size lose_fp,.-lose_fp\n");
+
+static __attribute__((noinline)) int called_by_lost(void)
+{
+	unwind(NULL);
+	return (int)depth;
+}
+
+static __attribute__((noinline)) void check_frame_pointers(void)
+{
+	/* The second time the rules are in the cache. */
+	for (int i = 0; i < 2; i++) {
+		(void)by_fp(save_fp, called_by_lost);
+		expect(found.stop == FATHOM_STOP_ENTRY && found.trust == FATHOM_TRUST_CFI);
+		expect(is_in(pcs[2], "lose_fp") && is_in(pcs[3], "save_fp") && is_in(pcs[4], "by_fp"));
+		expect(is_in(pcs[5], "check_frame_pointers") && is_in(pcs[6], "main"));
+		/* Its value is not known where it would be needed. */
+		(void)by_fp(read_fp, called_by_lost);
+		expect(found.stop == FATHOM_STOP_REGISTER && found.n == 5);
+		expect(is_in(pcs[3], "read_fp") && is_in(pcs[4], "by_fp"));
+	}
+}
+
 /* A library that was not prepared ------------------------------------------------------------ */
 
 static unsigned n_compared;
@@ -355,6 +468,8 @@ int main(int argc, char **argv)
 	check_bad_call(0x1000);
 	check_bad_call(UINT64_C(0x7fff00000000) + 1);
 	check_registers();
+	check_signal_frames();
+	check_frame_pointers();
 	late = dlopen(argv[1], RTLD_NOW);
 	action.sa_sigaction = on_user;
 	(void)sigaction(SIGUSR1, &action, NULL);

@@ -9,6 +9,7 @@
  * tools/check_storm.py compares the list with the headers.
  */
 #define _GNU_SOURCE
+#include "../../lib/allocator.h"
 #include "check.h"
 #include "paint.h"
 
@@ -29,11 +30,6 @@
 
 static __thread volatile bool in_handler;
 
-extern void *__libc_malloc(size_t size);
-extern void *__libc_calloc(size_t n, size_t size);
-extern void *__libc_realloc(void *p, size_t size);
-extern void __libc_free(void *p);
-
 /* printf allocates. */
 static void fail(const char *what)
 {
@@ -47,30 +43,6 @@ static void check_here(void)
 {
 	if (in_handler)
 		fail("memory is allocated in a handler");
-}
-
-void *malloc(size_t size)
-{
-	check_here();
-	return __libc_malloc(size);
-}
-
-void *calloc(size_t n, size_t size)
-{
-	check_here();
-	return __libc_calloc(n, size);
-}
-
-void *realloc(void *p, size_t size)
-{
-	check_here();
-	return __libc_realloc(p, size);
-}
-
-void free(void *p)
-{
-	check_here();
-	__libc_free(p);
 }
 
 /*

@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
+#include "host/base/page.h"
 #include "host/file/file.h"
 #include "host/target/space/mapped_files.h"
 
@@ -25,7 +25,7 @@ void fathom_space_init(struct fathom_space *s, const struct fathom_space_ops *op
 	fathom_target_init(&s->target, target_ops, paths, kind);
 	s->ops = ops;
 	s->notes = &s->target.notes;
-	s->page = (uint64_t)sysconf(_SC_PAGESIZE);
+	s->page = fathom_page_size();
 	s->memory = (struct fathom_reader){ read_memory, NULL, s };
 	pthread_mutex_init(&s->lock, NULL);
 }

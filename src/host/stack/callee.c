@@ -91,17 +91,17 @@ static bool pass_stub(const struct fathom_callee *c, uint64_t *target, bool *ret
 /* Finds the place of the callee and the start of its symbol. */
 static void find_callee(struct fathom_callee *c)
 {
-	static const char parts[] = ".";
 	struct fathom_symbol_hit hit;
 
 	c->is_found = true;
 	c->start = FATHOM_NO_ADDRESS;
 	if (fathom_view_locate(c->view, c->pc, &c->place) || !c->place.holder ||
 	    !fathom_symbols_scan(&c->place.holder->module->symbols, c->pc - c->place.bias, NULL,
-				 &hit))
+				 &hit) ||
+	    !hit.size) /* it may end before */
 		return;
 	c->start = hit.start + c->place.bias;
-	c->is_part = hit.name.size && memchr(hit.name.data, parts[0], hit.name.size) != NULL;
+	c->is_part = hit.name.size && memchr(hit.name.data, '.', hit.name.size) != NULL;
 }
 
 /* Returns whether the function of the callee starts at @target. */
@@ -122,7 +122,27 @@ struct looked {
 	uint64_t start;
 	uint64_t at;
 	uint64_t furthest; /* that a branch leads to */
+	uint64_t first;    /* of the bytes that are read */
+	size_t size;
+	uint8_t bytes[256];
 };
+
+/* Bytes of the longest instruction (Intel 64 and IA-32 manual, volume 2, 2.3.11). */
+#define LONGEST_INSTRUCTION 15
+
+/* Returns the bytes of the instruction at l->at, and what is behind them; none if unreadable. */
+static struct fathom_bytes read_instruction(const struct fathom_callee *c, struct looked *l)
+{
+	uint64_t off = l->at - l->first;
+
+	if (off >= l->size || l->size - off < LONGEST_INSTRUCTION) {
+		l->first = l->at;
+		l->size = c->memory->code->read(c->memory->code->data, l->at, l->bytes,
+						sizeof l->bytes);
+		off = 0;
+	}
+	return (struct fathom_bytes){ l->bytes + off, l->size - off };
+}
 
 /* Takes the instruction @code at l->at; *@ret is where it jumps to if it leads out. */
 static enum jump take(const struct fathom_callee *c, struct looked *l,
@@ -156,19 +176,17 @@ static bool leads_to(struct fathom_callee *c, uint64_t target, unsigned depth);
 static bool jumps_to(struct fathom_callee *c, uint64_t start, unsigned depth)
 {
 	struct fathom_decoder *d = fathom_follower_decoder(c->follower);
-	struct looked l = { start, start, start };
-	uint8_t bytes[16];
+	struct looked l = { .start = start, .at = start, .furthest = start };
 
 	while (d && c->decoded++ < MAX_DECODED) {
-		struct fathom_bytes b = { bytes, 0 };
+		const struct fathom_bytes bytes = read_instruction(c, &l);
 		struct fathom_stack_code code;
 		enum jump jump;
 		uint64_t to;
 
-		b.size = c->memory->code->read(c->memory->code->data, l.at, bytes, sizeof bytes);
-		if (!b.size)
+		if (!bytes.size)
 			return false;
-		d->decode_stack(d, b, l.at, &code);
+		d->decode_stack(d, bytes, l.at, &code);
 		if (code.bad)
 			return false;
 		jump = take(c, &l, &code, &to);

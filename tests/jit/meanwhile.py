@@ -119,6 +119,21 @@ for kind in KINDS:
     add_race("find", kind, RACED * 2 // 100)
 
 
+@test("GDB's list leads astray in another way all the time: it is said to change, not to be empty")
+def straying(folder):
+    with Running([build(folder, "straying.c")]) as program:
+        code = int(program.line(), 16)
+        for ask, of in (((lambda: addr(program.pid, [code])), "symbol"), ((lambda: find(program.pid, "f0000001")), "linkage_name")):
+            n = 0
+            for _ in range(20):
+                ((record,), notes) = ask()
+                assert record[of] is None, record
+                # The program may have had no processor from one walk to the next.
+                assert (record["reason"] == "changed") == ("astray" not in notes), (record, notes)
+                n += record["reason"] == "changed"
+            assert n, f"never said to change: {record}"
+
+
 @test("find: GDB's list changes all the time: no name is of code that is not there")
 def find_churn(folder):
     for pause in (4000, 100000):

@@ -36,6 +36,7 @@ struct asking {
 	struct fathom_bytes_array scratch;
 	fathom_err walked; /* the result of the last walk */
 	bool is_whole;     /* the walk missed nothing that was in the lists all the time */
+	bool is_astray;    /* the lists led astray twice, in the same way: they are damaged */
 };
 
 /* The most walks to get a whole one. */
@@ -766,18 +767,26 @@ static fathom_err walk_again(struct asking *a)
 	fathom_err err = FATHOM_E_CORRUPT;
 
 	a->is_whole = false;
+	a->is_astray = false;
 	for (int i = 0; i < MAX_WALKS && !a->is_whole; i++) {
 		const bool again = !err;
 		struct fathom_gdb_items now = { 0 };
 
 		err = walk(a, &a->g->items, &now);
 		a->is_whole = !err && is_whole(a, again ? &a->g->items : NULL, &now);
+		a->is_astray = err == FATHOM_E_CORRUPT && fathom_gdb_items_same(&a->g->items, &now);
 		fathom_array_free(&a->g->items);
 		a->g->items = now;
 		if (err && (err != FATHOM_E_CORRUPT || !a->p->is_live))
 			break;
 	}
 	return err;
+}
+
+/* Returns whether the lists led astray because they change all the time. */
+static bool is_changing(const struct asking *a)
+{
+	return a->walked == FATHOM_E_CORRUPT && a->p->is_live && !a->is_astray;
 }
 
 /* Ends the places without an item; puts them into left if an item may have been missed. */
@@ -829,7 +838,7 @@ static void note_walk(const struct asking *a, fathom_err err)
 {
 	if (err == FATHOM_E_LIMIT)
 		note(a, err, "its list of JIT code is longer than fathom reads");
-	else if (a->walked == FATHOM_E_CORRUPT)
+	else if (a->walked == FATHOM_E_CORRUPT && (a->is_astray || !a->p->is_live))
 		note(a, a->walked, "its list of JIT code leads astray");
 }
 
@@ -843,6 +852,8 @@ static fathom_err ask(struct asking *a)
 	a->n_left = a->rest->n;
 	for (int i = 0; i < FATHOM_MAX_JIT_ROUNDS && !err && a->n_left && a->g->lists.n; i++)
 		err = run_round(a);
+	for (size_t i = 0; i < a->n_left && !err && is_changing(a); i++)
+		withdraw(a, a->left[i], FATHOM_REASON_CHANGED);
 	note_walk(a, err);
 	return err == FATHOM_E_LIMIT ? FATHOM_OK : err;
 }
@@ -918,7 +929,7 @@ fathom_err fathom_gdb_jit_open(struct fathom_gdb_jit *g, const struct fathom_jit
 	fathom_array_free(&a.scratch);
 	/* After a failed walk, known is of an earlier walk and out of date. */
 	*ret_n = g->lists.n && !err && !a.walked ? g->known.n : 0;
-	*ret_changed = !done && !a.walked;
+	*ret_changed = !done && (!a.walked || is_changing(&a));
 	note_walk(&a, err);
 	return err == FATHOM_E_LIMIT ? FATHOM_OK : err;
 }
@@ -1017,8 +1028,10 @@ fathom_err fathom_gdb_locator_find(struct fathom_gdb_locator *l, uint64_t avma,
 	FATHOM_TRY(fathom_gdb_locator_begin(l));
 	if (!fathom_array_push(&l->asked, avma))
 		return FATHOM_E_MEMORY;
-	if (l->a.walked)
+	if (l->a.walked) {
+		l->has_missed |= is_changing(&l->a);
 		return FATHOM_OK;
+	}
 	for (int i = 0; i < FATHOM_MAX_JIT_ROUNDS; i++) {
 		number = fathom_gdb_jit_number(g, avma);
 		if (number == g->known.n) {

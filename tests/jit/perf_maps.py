@@ -201,7 +201,7 @@ def perf_map_namespace(folder):
 @test("a perf map in a pid namespace, of a process in 2,000 groups: by the inner number", needs_root=True)
 def perf_map_many_groups(folder):
     groups = ",".join(str(4000000000 + i) for i in range(2000))
-    command = unshare("-p", "-m", "-f", then=hidden_tmp(folder, f"exec setpriv --groups {groups} /proc/self/fd/9"))
+    command = in_namespaces("-p", "-m", "-f", then=hidden_tmp(folder, f"exec setpriv --groups {groups} /proc/self/fd/9"))
     with Jitted(command) as j:
         pid = child_of(j.pid)
         with open(f"/proc/{pid}/status", encoding="ascii") as file:

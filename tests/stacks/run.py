@@ -21,7 +21,7 @@ from living import Living  # noqa: E402
 from pauses import gaps, sleepers  # noqa: E402
 from peers import compare, settle  # noqa: E402
 from running import Running, wait_for_state  # noqa: E402
-from suite import BUILD, PROGRAMS, SUITE, functions_of, stacks_of, test, threads  # noqa: E402
+from suite import BUILD, PROGRAMS, SUITE, functions_of, rounds, stacks_of, test, threads  # noqa: E402
 
 
 # Beside a log of all calls and returns (stepper.c) ------------------------------------------------
@@ -405,15 +405,7 @@ def first_thread_ended(folder):
 
 @test("threads that come and go meanwhile: who makes them has its whole stack, the others have no other's frames")
 def coming_and_going(folder):
-    with Running([*threads(folder, 1, 50), "churn"]) as program:
-        assert program.line() == "ready"
-        for _ in range(30):
-            for thread in stacks_of(program.pid):
-                names = functions_of(thread)
-                if thread["tid"] == program.pid:
-                    assert thread["stop"] == "entry" and names[-1] == "_start" and "main" in names, thread
-                else:
-                    assert not {"main", "churn", "_start"} & set(names), names
+    print("# " + rounds(folder, 1000))
 
 
 def odd(folder, how, *options):

@@ -6,6 +6,7 @@ import tap
 
 from ask import FATHOM, records_of, run
 from building import build
+from running import Running
 
 PROGRAMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs")
 BUILD = os.environ["BUILD"]
@@ -26,3 +27,13 @@ def threads(folder, n, depth, *options, compiler="gcc"):
     path = build(os.path.join(folder, "threads"), os.path.join(PROGRAMS, "threads.c"), "-D_GNU_SOURCE", "-pthread",
                  *options, compiler=compiler, flags=("-O2", "-fno-optimize-sibling-calls"))
     return [path, n, depth]
+
+
+def rounds(folder, n):
+    """Reads the stacks of a program n times whose threads come and go; what was read then."""
+    with Running([*threads(folder, 1, 50), "churn"]) as program:
+        assert program.line() == "ready"
+        line = run(os.path.join(BUILD, "tests", "rounds"), program.pid, n)
+    counts = dict(zip(line.split()[::2], map(int, line.split()[1::2])))
+    assert counts["first"] > n / 2 and counts["others"] > 0 and counts["first"] + counts["missed"] + counts["changed"] == n, line
+    return line.strip()

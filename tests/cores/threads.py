@@ -318,7 +318,9 @@ def add_compressed(how):
         packed = compress(dies(folder, deep(folder, "-static"), "null"), how)
         with open(packed, "r+b") as f:
             f.seek(os.path.getsize(packed) // 2)
-            f.write(b"\xff" * 64)
+            bad = bytes(byte ^ 0xff for byte in f.read(64))
+            f.seek(-len(bad), os.SEEK_CUR)
+            f.write(bad)
         for budget in ("1G", "4M"):
             done = fathom("stack", packed, f"--memory={budget}")
             # With a small budget, all that is wanted may come before the damage.

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Stacks through code that real programs have compiled. Python 3.13 and libgcc 14 are Debian 13's, in a tree that
 debootstrap makes once."""
+import contextlib
 import json
 import os
 import random
@@ -14,6 +15,7 @@ from ask import FATHOM, execute, run
 from emitted import N, PITCH, Emitted, check, check_not
 from jit import node
 from running import Running, mappings_of
+from suite import rounds
 
 SUITE = "trixie"
 TREE = os.path.join(os.environ["BUILD"], "real-" + SUITE)
@@ -135,7 +137,15 @@ def add_registered(number):
     return f"a stack through code that is registered with libgcc 14, {number} registrations, until it is not", check_tree
 
 
-TESTS = [*map(add_registered, (1, 100, 5000)),
+def ten_thousand_rounds(folder):
+    with contextlib.ExitStack() as stack:
+        for _ in range(4):
+            stack.enter_context(Running(["sh", "-c", "while :; do :; done"]))
+        print("# " + rounds(folder, 10000))
+
+
+TESTS = [("stacks read 10,000 times while threads come and go and others take the processors: no frame of another", ten_thousand_rounds),
+         *map(add_registered, (1, 100, 5000)),
          ("a stack of Python 3.13 with -X perf_jit: each function once, by the jitdump's own description", python_jitdump),
          ("a stack of Python 3.13 with -X perf: each function once, through the trampolines", python_map),
          ("stacks of node with --perf-prof-unwinding-info: down to the start of the program", node_unwinding)]

@@ -325,6 +325,20 @@ static bool sets_frame_pointer(const struct fathom_walker *w, uint64_t avma)
 	       c[0] == 0x48 && ((c[1] == 0x89 && c[2] == 0xe5) || (c[1] == 0x8b && c[2] == 0xec));
 }
 
+/* Returns whether before @avma gcc copies the return address to a stack that it has realigned. */
+static bool copies_return_address(const struct fathom_walker *w, uint64_t avma)
+{
+	static const uint8_t push64[] = { 0x41, 0xff, 0x72, 0xf8 }; /* push -8(%r10) */
+	static const uint8_t push32[] = { 0xff, 0x71, 0xfc };       /* push -4(%ecx) */
+	const bool is_64 = w->arch->word == 8;
+	const uint8_t *push = is_64 ? push64 : push32;
+	const size_t size = is_64 ? sizeof push64 : sizeof push32;
+	uint8_t code[sizeof push64];
+
+	return fathom_reader_read(w->memory.code, avma - size, code, size) &&
+	       memcmp(code, push, size) == 0;
+}
+
 /*
  * Steps from the start of a function that pushes the frame pointer and sets it, on x86, where this
  * is not done yet: the frame pointer is still that of the caller, and would lead past it.
@@ -340,6 +354,7 @@ static enum fathom_stop step_prologue(struct fathom_walker *w)
 	uint8_t push;
 
 	if (arch->machine == EM_AARCH64 || !fathom_register_known(r, arch->sp) ||
+	    copies_return_address(w, r->pc - is_pushed) ||
 	    !fathom_reader_read(w->memory.code, r->pc - is_pushed, &push, 1) || push != 0x55 ||
 	    (!is_pushed && !sets_frame_pointer(w, r->pc + 1)))
 		return FATHOM_STOP_NO_RULE;

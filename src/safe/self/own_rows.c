@@ -101,7 +101,7 @@ static bool read_fde(uint64_t avma, struct copies *copies, struct fathom_cie *ci
 	const struct fathom_cfi of_fde = section_of(copies->fde, size, (uintptr_t)avma);
 	struct fathom_cfi of_cie;
 	struct fathom_cfi_entry e;
-	uint64_t at;
+	uint64_t at = 0;
 	bool is_cut = false;
 
 	if (!size || fathom_cfi_at(&of_fde, 0, &e) || e.is_cie)
@@ -128,7 +128,7 @@ enum fathom_stop fathom_own_step_row(uintptr_t avma, const struct fathom_unwind_
 	struct fathom_cie cie;
 	struct fathom_fde fde;
 	enum fathom_stop stop;
-	uint64_t at;
+	uint64_t at = 0;
 
 	*ret_is_signal = false;
 	if (!fathom_self_object_at(avma, &o) || !o.header || !find_fde(o.header, avma, &at) ||

@@ -108,7 +108,8 @@ static fathom_err demangle(const struct name *n)
 	struct fathom_bytes_array out = { 0 };
 	const fathom_err err = fathom_demangle(s, n->ada, &out);
 
-	fail_after = 0;
+	if (fail_after) /* which is of one thread */
+		fail_after = 0;
 	if (err == FATHOM_E_MEMORY ? out.n != 0
 				   : err != FATHOM_OK || out.n != strlen(n->wanted) ||
 					     memcmp(out.items, n->wanted, out.n) != 0)

@@ -41,9 +41,7 @@ static bool same_unwinding(const struct fathom_jitdump_unwinding *a,
 static void unwind(const struct fathom_jitdump *a, const struct fathom_jitdump *b, int fd,
 		   uint64_t avma)
 {
-	const struct fathom_made_layout layout = { .address_size = 8,
-						   .is_eh = true,
-						   .swap = a->swap };
+	const struct fathom_made_layout layout = { .address_size = 8, .swap = a->swap };
 	struct fathom_made_frames frames = { .memory = &memory };
 	struct fathom_jitdump_unwinding x = { 0 };
 	struct fathom_jitdump_unwinding y = { 0 };

@@ -344,7 +344,7 @@ static void check_blocked(const struct blocked *b, struct watched *w)
 {
 	struct fathom_thread_copy copy;
 
-	fathom_capture_peek(w->capture, w->pid, &copy);
+	peek_at(w->capture, w->pid, &copy);
 	if (copy.err || !copy.in_syscall || copy.syscall != call_of(w->pid))
 		fail_msg("%s: peek: %d %s", b->name, copy.err, copy.failed.what);
 	fathom_thread_copy_deinit(&copy);

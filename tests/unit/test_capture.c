@@ -85,7 +85,7 @@ static void registers_of_a_busy_thread(void **state)
 	(void)state;
 	UNTIL(told->ready);
 	watch(&w, pid);
-	fathom_capture_peek(w.capture, pid, &copy);
+	peek_at(w.capture, pid, &copy);
 	/* It does not sleep while it waits for a processor, either. */
 	assert_int_equal(copy.err, FATHOM_E_UNSUPPORTED);
 	assert_int_equal(copy.registers.known, 0);
@@ -125,7 +125,7 @@ static void registers_of_a_sleeping_thread(void **state)
 	(void)state;
 	UNTIL(told->ready && call_of(pid) == SYS_futex && state_of(pid) == 'S');
 	watch(&w, pid);
-	fathom_capture_peek(w.capture, pid, &copy);
+	peek_at(w.capture, pid, &copy);
 	assert_int_equal(copy.err, FATHOM_OK);
 	assert_int_equal(copy.state, 'S');
 	assert_string_equal(copy.name, "a victim) Z 1");
@@ -233,7 +233,7 @@ static void registers_of_i386(void **state)
 		.pid = pid, .proc = w.proc, .memory = &w.reader, .maps = &w.maps, .machine = EM_386
 	};
 	assert_int_equal(fathom_capture_create(&o, &of_32, NULL), FATHOM_OK);
-	fathom_capture_peek(of_32, pid, &copy);
+	peek_at(of_32, pid, &copy);
 	check32(&copy, 0x1fe);
 	fathom_thread_copy_deinit(&copy);
 	copy = stop_one(&w, false);
@@ -243,7 +243,7 @@ static void registers_of_i386(void **state)
 	/* It was stopped, and goes to sleep again. */
 	UNTIL(call_of(pid) == 29);
 	/* In a program of x86-64 only pc and sp are known: the call is not of that machine. */
-	fathom_capture_peek(w.capture, pid, &copy);
+	peek_at(w.capture, pid, &copy);
 	assert_int_equal(copy.err, FATHOM_OK);
 	assert_false(copy.in_syscall);
 	assert_int_equal(copy.registers.known, UINT64_C(1) << RSP | UINT64_C(1) << RIP);
@@ -286,7 +286,7 @@ static void a_stopped_process_stays_stopped(void **state)
 	assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
 	assert_true(WIFSTOPPED(status));
 	watch(&w, pid);
-	fathom_capture_peek(w.capture, pid, &copy);
+	peek_at(w.capture, pid, &copy);
 	assert_int_equal(copy.err, FATHOM_OK);
 	assert_int_equal(copy.state, 'T');
 	assert_false(copy.in_syscall);
@@ -361,14 +361,14 @@ static void an_ended_thread(void **state)
 	free(tids);
 	kill(pid, SIGKILL);
 	UNTIL(state_of(pid) == 'Z');
-	fathom_capture_peek(w.capture, pid, &copy);
+	peek_at(w.capture, pid, &copy);
 	assert_int_equal(copy.err, FATHOM_E_NOT_FOUND);
 	assert_int_equal(copy.state, 'Z');
 	copy = stop_one(&w, true);
 	assert_int_equal(copy.err, FATHOM_E_NOT_FOUND);
 	assert_string_equal(copy.failed.what, "has ended, and is a zombie");
 	end(pid);
-	fathom_capture_peek(w.capture, pid, &copy);
+	peek_at(w.capture, pid, &copy);
 	assert_int_equal(copy.err, FATHOM_E_NOT_FOUND);
 	copy = stop_one(&w, true);
 	assert_int_equal(copy.err, FATHOM_E_NOT_FOUND);
@@ -403,7 +403,7 @@ static void the_parent_of_a_vfork(void **state)
 	(void)state;
 	UNTIL(told->child && state_of(pid) == 'D');
 	watch(&w, pid);
-	fathom_capture_peek(w.capture, pid, &copy);
+	peek_at(w.capture, pid, &copy);
 	assert_int_equal(copy.err, FATHOM_OK);
 	assert_int_equal(copy.syscall, SYS_vfork);
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__)
@@ -576,7 +576,7 @@ static void another_program(void **state)
 	told->child = 1;
 	UNTIL(is_called(pid, "sleep") && call_of(pid) == SYS_clock_nanosleep &&
 	      state_of(pid) == 'S');
-	fathom_capture_peek(w.capture, pid, &copy);
+	peek_at(w.capture, pid, &copy);
 	assert_int_equal(copy.err, FATHOM_E_CHANGED);
 	assert_int_equal(copy.registers.known, 0);
 	copy = stop_one(&w, true);
@@ -640,7 +640,7 @@ static void read_both(struct watched *w, int32_t tid, unsigned *stopped)
 {
 	struct fathom_thread_copy copy;
 
-	fathom_capture_peek(w->capture, tid, &copy);
+	peek_at(w->capture, tid, &copy);
 	if (!is_plausible(&copy))
 		fail_msg("peek of %d: %d %s", tid, copy.err, copy.failed.what);
 	fathom_thread_copy_deinit(&copy);

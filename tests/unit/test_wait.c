@@ -33,14 +33,7 @@
 
 #include "host/stack/syscall_names.h"
 #include "host/stack/wait.h"
-
-#if defined(__x86_64__)
-#define MACHINE EM_X86_64
-#elif defined(__aarch64__)
-#define MACHINE EM_AARCH64
-#else
-#define MACHINE EM_386
-#endif
+#include "machine.h"
 
 /* A thread of the victim: its name, what it does, and the system call that it sleeps in. */
 struct sleeper {

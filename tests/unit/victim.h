@@ -18,14 +18,7 @@
 #include <unistd.h>
 
 #include "host/stack/capture.h"
-
-#if defined(__x86_64__)
-#define MACHINE EM_X86_64
-#elif defined(__aarch64__)
-#define MACHINE EM_AARCH64
-#else
-#define MACHINE EM_386
-#endif
+#include "machine.h"
 
 /* How long anything may take, s, before a test fails. */
 #define PATIENCE 30
@@ -214,6 +207,13 @@ static inline bool make_told(void)
 {
 	told = mmap(NULL, sizeof *told, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	return told != MAP_FAILED;
+}
+
+/* Reads thread @tid while it sleeps. */
+static inline void peek_at(struct fathom_capture *c, int32_t tid, struct fathom_thread_copy *ret)
+{
+	*ret = (struct fathom_thread_copy){ .tid = tid };
+	fathom_capture_peek(c, ret);
 }
 
 #endif

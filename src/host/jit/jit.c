@@ -366,7 +366,7 @@ static fathom_err read_unwinding(struct fathom_jit_locator *l, const struct fath
 {
 	struct fathom_jitdump_unwinding u;
 	const struct kept_dump *dump = find_unwinding(l->jit, avma, &u);
-	struct fathom_made_layout layout = { .is_eh = true };
+	struct fathom_made_layout layout = { 0 };
 	uint8_t *bytes;
 	size_t size;
 	fathom_err err;

@@ -56,7 +56,7 @@ static fathom_err keep(struct fathom_made_frames *f, const struct fathom_made_la
 	s->cfi = (struct fathom_cfi){ .section = { bytes, size },
 				      .svma = avma,
 				      .address_size = layout->address_size,
-				      .is_eh = layout->is_eh,
+				      .is_eh = true,
 				      .is_open = true,
 				      .swap = layout->swap };
 	fathom_memory_count(f->memory, size + sizeof *s);
@@ -157,8 +157,8 @@ static bool read_head(const struct fathom_reader *r, bool swap, uint64_t avma, u
 }
 
 fathom_err fathom_made_frames_copy_fde(struct fathom_made_frames *f, const struct fathom_reader *r,
-				       const struct fathom_made_layout *layout, uint64_t base,
-				       uint64_t avma, const struct fathom_fde **ret)
+				       const struct fathom_made_layout *layout, uint64_t avma,
+				       const struct fathom_fde **ret)
 {
 	struct fathom_made_section *s;
 	uint64_t end, cie_end, cie, low, high;
@@ -167,14 +167,12 @@ fathom_err fathom_made_frames_copy_fde(struct fathom_made_frames *f, const struc
 
 	if (!read_head(r, layout->swap, avma, &end, &id))
 		return FATHOM_E_CORRUPT;
-	cie = layout->is_eh ? avma + 4 - (uint64_t)(int64_t)(int32_t)id : base + id;
-	if ((layout->is_eh && !id) || !read_head(r, layout->swap, cie, &cie_end, &none))
+	cie = avma + 4 - (uint64_t)(int64_t)(int32_t)id;
+	if (!id || !read_head(r, layout->swap, cie, &cie_end, &none))
 		return FATHOM_E_CORRUPT;
 	low = cie < avma ? cie : avma;
 	high = cie_end > end ? cie_end : end;
-	/* The CIE of .debug_frame is stated from the start of the section. */
-	low = layout->is_eh ? low : base;
-	if (high < low || avma < low || high - low > FATHOM_MAX_JIT_FRAMES)
+	if (high < low || high - low > FATHOM_MAX_JIT_FRAMES)
 		return FATHOM_E_LIMIT;
 	bytes = malloc((size_t)(high - low) + 1);
 	if (!bytes)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Call frame information of JIT code that no module has: copies of sections, and of single entries,
+ * .eh_frame of JIT code that no module has: copies of sections, and of single entries,
  * with addresses as they are in memory (avma).
  */
 #ifndef FATHOM_JIT_MADE_FRAMES_H
@@ -29,7 +29,6 @@ struct fathom_made_frames {
 /* A kind of program: how its call frame information is read. */
 struct fathom_made_layout {
 	uint8_t address_size;
-	bool is_eh;
 	bool swap;
 };
 
@@ -46,12 +45,12 @@ fathom_err fathom_made_frames_copy(struct fathom_made_frames *f, const struct fa
 				   const struct fathom_cfi **ret);
 
 /*
- * Copies the FDE at @avma and its CIE. @base is the avma of .debug_frame, unless the layout is of
- * .eh_frame. FATHOM_E_CORRUPT; FATHOM_E_LIMIT; FATHOM_E_MEMORY; as fathom_cie_read().
+ * Copies the FDE at @avma and its CIE. FATHOM_E_CORRUPT; FATHOM_E_LIMIT; FATHOM_E_MEMORY; as
+ * fathom_cie_read().
  */
 fathom_err fathom_made_frames_copy_fde(struct fathom_made_frames *f, const struct fathom_reader *r,
-				       const struct fathom_made_layout *layout, uint64_t base,
-				       uint64_t avma, const struct fathom_fde **ret);
+				       const struct fathom_made_layout *layout, uint64_t avma,
+				       const struct fathom_fde **ret);
 
 /* Reads the FDE at @off of @cfi, which lives as long as @f, once. Errors as fathom_cie_read(). */
 fathom_err fathom_made_frames_read(struct fathom_made_frames *f, const struct fathom_cfi *cfi,

@@ -7,8 +7,7 @@
 
 void fathom_registered_init(struct fathom_registered *r, struct fathom_made_frames *frames)
 {
-	*r = (struct fathom_registered){ .frames = frames,
-					 .layout = { .address_size = 8, .is_eh = true } };
+	*r = (struct fathom_registered){ .frames = frames, .layout = { .address_size = 8 } };
 	r->index.memory = frames->memory;
 }
 
@@ -174,7 +173,7 @@ static fathom_err read_entry(struct fathom_registered *r, const struct fathom_ji
 	if (!fathom_reader_uint(&p->memory, t->avma + 8 * i + 4, 4, false, &at))
 		return FATHOM_OK;
 	at = t->frames + (uint64_t)(int64_t)(int32_t)(uint32_t)at;
-	err = fathom_made_frames_copy_fde(r->frames, &p->memory, &r->layout, 0, at, &fde);
+	err = fathom_made_frames_copy_fde(r->frames, &p->memory, &r->layout, at, &fde);
 	if (!err && avma - fde->low < fde->high - fde->low) {
 		t->is_used = true;
 		*ret = fde;
@@ -211,7 +210,7 @@ static fathom_err read_indexed(struct fathom_registered *r, const struct fathom_
 	const struct fathom_fde *fde = NULL;
 	const fathom_err err = f->cfi ? fathom_made_frames_read(r->frames, f->cfi, f->off, &fde)
 				      : fathom_made_frames_copy_fde(r->frames, &p->memory,
-								    &r->layout, 0, f->off, &fde);
+								    &r->layout, f->off, &fde);
 
 	if (!err && fde->low == f->low && fde->high == f->high) {
 		f->is_used = true;

@@ -462,7 +462,7 @@ static void peek_once(struct fathom_capture *c, struct fathom_task *task,
 		fathom_capture_keep_stack(c, copy, &pieces);
 }
 
-void fathom_capture_peek_also(struct fathom_capture *c, struct fathom_thread_copy *copy)
+void fathom_capture_peek(struct fathom_capture *c, struct fathom_thread_copy *copy)
 {
 	struct fathom_task task;
 
@@ -478,11 +478,4 @@ void fathom_capture_peek_also(struct fathom_capture *c, struct fathom_thread_cop
 		copy->syscall = -1;
 	}
 	fathom_task_close(&task);
-}
-
-void fathom_capture_peek(struct fathom_capture *c, int32_t tid, struct fathom_thread_copy *ret)
-{
-	memset(ret, 0, sizeof *ret);
-	ret->tid = tid;
-	fathom_capture_peek_also(c, ret);
 }

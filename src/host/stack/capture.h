@@ -75,13 +75,11 @@ fathom_err fathom_capture_list(struct fathom_capture *c, int32_t **ret_tids, siz
 			       struct fathom_errinfo *reterr);
 
 /*
- * Reads what the kernel says of thread @tid into @ret, and if it sleeps its registers and stack.
- * One that was in another call or place afterwards is read again a few times.
+ * Reads what the kernel says of the thread of @copy, and if it sleeps its registers and stack. Of
+ * @copy tid and also[] are set, all else is zero. One that was in another call or place afterwards
+ * is read again a few times.
  */
-void fathom_capture_peek(struct fathom_capture *c, int32_t tid, struct fathom_thread_copy *ret);
-
-/* Does the same with @copy, of which tid and also[] are set and all else is zero. */
-void fathom_capture_peek_also(struct fathom_capture *c, struct fathom_thread_copy *copy);
+void fathom_capture_peek(struct fathom_capture *c, struct fathom_thread_copy *copy);
 
 /*
  * Stops the threads of the @n copies, all zero but for tid, copies and releases them: one after the

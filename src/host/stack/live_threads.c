@@ -164,7 +164,7 @@ static fathom_err peek(struct live *l, size_t i)
 		struct fathom_thread_copy copy = ask_for(r, l->tids[i]);
 
 		r->wants_more = false;
-		fathom_capture_peek_also(l->capture, &copy);
+		fathom_capture_peek(l->capture, &copy);
 		describe(l, r, &copy);
 		r->needs_stop = copy.err == FATHOM_E_UNSUPPORTED || copy.err == FATHOM_E_CHANGED;
 		if (!copy.err) {

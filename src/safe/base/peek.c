@@ -3,7 +3,7 @@
 
 #include <sys/syscall.h>
 
-#include "safe/base/sys.h"
+#include "safe/base/own_thread.h"
 
 /* No single read crosses a page boundary: a page is readable as a whole or not at all. */
 #define PAGE FATHOM_PEEK_PAGE
@@ -41,7 +41,7 @@ static long read_pieces(const struct piece *remote, size_t n, void *to, size_t s
 {
 	const struct piece local = { to, size };
 	/* Not kept: it changes at fork(). */
-	const long pid = fathom_sys(SYS_getpid, 0, 0, 0, 0, 0, 0);
+	const long pid = fathom_own_pid();
 
 	return fathom_sys(SYS_process_vm_readv, pid, (long)(uintptr_t)&local, 1,
 			  (long)(uintptr_t)remote, (long)n, 0);

@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <ucontext.h>
 
-#include "safe/base/sys.h"
+#include "safe/base/own_thread.h"
 #include "safe/crash/cause.h"
 #include "safe/crash/handler_frame.h"
 #include "safe/crash/report.h"
@@ -25,21 +25,8 @@ struct fathom_crash_state fathom_crash_state;
 #define WAITS   500
 #define WAIT_NS 10000000
 
-/* Bytes of the kernel's set of signals. */
-#define SET_SIZE 8
-
 /* Most bytes of the kernel's struct sigaction on any processor. */
 #define ACTION_SIZE 64
-
-static uint32_t own_tid(void)
-{
-	return (uint32_t)fathom_sys(SYS_gettid, 0, 0, 0, 0, 0, 0);
-}
-
-static long own_pid(void)
-{
-	return fathom_sys(SYS_getpid, 0, 0, 0, 0, 0, 0);
-}
 
 /* Whose turn it is --------------------------------------------------------------------------- */
 
@@ -58,7 +45,7 @@ static bool is_stale(uint64_t turn)
 	const long tid = (long)(uint32_t)turn;
 
 	if (turn & TURN_DONE)
-		return fathom_sys(SYS_tgkill, own_pid(), tid, 0, 0, 0, 0) == -ESRCH;
+		return fathom_own_thread_is_gone((int32_t)tid);
 	return fathom_sys(SYS_tkill, tid, 0, 0, 0, 0, 0) == -ESRCH;
 }
 
@@ -73,7 +60,7 @@ static void pause_for(long nanoseconds)
 /* Takes the turn. Waits for another thread that has it. */
 static enum turn take_turn(_Atomic uint64_t *turn)
 {
-	const uint32_t tid = own_tid();
+	const uint32_t tid = (uint32_t)fathom_own_tid();
 
 	for (int i = 0; i <= WAITS; i++) {
 		uint64_t now = atomic_load(turn);
@@ -89,16 +76,6 @@ static enum turn take_turn(_Atomic uint64_t *turn)
 }
 
 /* What follows the report -------------------------------------------------------------------- */
-
-static void set_mask(int how, uint64_t set)
-{
-	(void)fathom_sys(SYS_rt_sigprocmask, how, (long)(uintptr_t)&set, 0, SET_SIZE, 0, 0);
-}
-
-static uint64_t bit_of(int number)
-{
-	return UINT64_C(1) << (number - 1);
-}
 
 /* The kernel's set of signals is the first 8 bytes of the C library's. */
 static uint64_t read_set(const sigset_t *set)
@@ -126,18 +103,19 @@ static void end_by(int number, siginfo_t *info, void *context)
 	/* All zeros: SIG_DFL, no flags, an empty set, in whatever order a processor has them. */
 	static const uint64_t defaults[ACTION_SIZE / 8];
 	ucontext_t *c = context;
-	const uint64_t mask = read_set(&c->uc_sigmask) & ~bit_of(number);
-	const bool is_init = own_pid() == 1;
+	const uint64_t mask = read_set(&c->uc_sigmask) & ~fathom_signal_bit(number);
+	const bool is_init = fathom_own_pid() == 1;
 	long err;
 
-	(void)fathom_sys(SYS_rt_sigaction, number, (long)(uintptr_t)defaults, 0, SET_SIZE, 0, 0);
-	set_mask(SIG_BLOCK, bit_of(number));
+	(void)fathom_sys(SYS_rt_sigaction, number, (long)(uintptr_t)defaults, 0, FATHOM_SIGNAL_SET,
+			 0, 0);
+	(void)fathom_signal_mask(SIG_BLOCK, fathom_signal_bit(number));
 	/* Not blocked where it returns to: the thread may be in sigsuspend(). */
 	memcpy(&c->uc_sigmask, &mask, sizeof mask);
-	err = fathom_sys(SYS_rt_tgsigqueueinfo, own_pid(), (long)own_tid(), number,
+	err = fathom_sys(SYS_rt_tgsigqueueinfo, fathom_own_pid(), fathom_own_tid(), number,
 			 (long)(uintptr_t)info, 0, 0);
 	if (err)
-		err = fathom_sys(SYS_tgkill, own_pid(), (long)own_tid(), number, 0, 0, 0);
+		err = fathom_sys(SYS_tgkill, fathom_own_pid(), fathom_own_tid(), number, 0, 0, 0);
 	/* The first process of a PID namespace dies by faults only. */
 	if ((err || is_init) && !comes_again(number, info))
 		(void)fathom_sys(SYS_exit_group, 128 + number, 0, 0, 0, 0, 0);
@@ -173,13 +151,13 @@ static bool chain(struct fathom_crash *c, int number, siginfo_t *info, void *con
 	if (!take_earlier(c, number))
 		return false;
 	if (!(old->sa_flags & SA_NODEFER))
-		mask |= bit_of(number);
+		mask |= fathom_signal_bit(number);
 	if (!(old->sa_flags & SA_ONSTACK))
 		moved = fathom_handler_frame_move(number, info, context,
 						  (uintptr_t)old->sa_sigaction, mask);
 	if (moved != FATHOM_FRAME_STAYS)
 		return moved == FATHOM_FRAME_MOVED;
-	set_mask(SIG_SETMASK, mask);
+	(void)fathom_signal_mask(SIG_SETMASK, mask);
 	if (old->sa_flags & SA_SIGINFO)
 		old->sa_sigaction(number, info, context);
 	else
@@ -212,7 +190,7 @@ static void report(struct fathom_crash_event *e, siginfo_t *info, void *context)
 
 	if (!may_go_on || !is_repeated(c, info, context))
 		fathom_switch_stack(fathom_crash_report, e, c->stack + FATHOM_CRASH_STACK);
-	atomic_store(c->turn, may_go_on ? 0 : own_tid() | TURN_DONE);
+	atomic_store(c->turn, may_go_on ? 0 : (uint32_t)fathom_own_tid() | TURN_DONE);
 }
 
 void fathom_crash_handle(int number, siginfo_t *info, void *context)

@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 
 #include "fathom/self.h"
-#include "safe/base/sys.h"
+#include "safe/base/own_thread.h"
 #include "safe/base/text.h"
 
 #define STDERR 2
@@ -126,9 +126,9 @@ static bool expand(const char *pattern, char to[FATHOM_CRASH_PATH])
 		if (*p != '%' || !p[1])
 			fathom_text_char(&t, *p);
 		else if (*++p == 'p')
-			fathom_text_dec(&t, (uint64_t)fathom_sys(SYS_getpid, 0, 0, 0, 0, 0, 0));
+			fathom_text_dec(&t, (uint64_t)fathom_own_pid());
 		else if (*p == 't')
-			fathom_text_dec(&t, (uint64_t)fathom_sys(SYS_gettid, 0, 0, 0, 0, 0, 0));
+			fathom_text_dec(&t, (uint64_t)fathom_own_tid());
 		else
 			fathom_text_char(&t, *p);
 	}

@@ -7,7 +7,7 @@
 #include <sys/syscall.h>
 
 #include "fathom/stack.h"
-#include "safe/base/sys.h"
+#include "safe/base/own_thread.h"
 #include "safe/self/output.h"
 #include "safe/self/table.h"
 
@@ -449,10 +449,10 @@ static bool put_own(struct fathom_out *o, const struct fathom_self *self,
 		fathom_out_byte(o, '\n');
 		return true;
 	case 'P':
-		put_decimal(o, spec, fathom_sys(SYS_getpid, 0, 0, 0, 0, 0, 0));
+		put_decimal(o, spec, fathom_own_pid());
 		return true;
 	case 'H':
-		put_decimal(o, spec, fathom_sys(SYS_gettid, 0, 0, 0, 0, 0, 0));
+		put_decimal(o, spec, fathom_own_tid());
 		return true;
 	case 'T':
 		put_decimal(o, spec, (int64_t)nanoseconds(self));

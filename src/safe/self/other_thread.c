@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 
-#include "safe/base/sys.h"
+#include "safe/base/own_thread.h"
 
 /* si_code of the signals that are sent here: of none that others send (sigaction(2)). */
 #define CODE (-0x4661)
@@ -17,9 +17,6 @@
 #define WAIT_PRIVATE 128
 #define WAKE_PRIVATE 129
 #define MONOTONIC    1
-
-/* Bytes of the kernel's set of signals. */
-#define SET_SIZE 8
 
 /* How often who holds a thread is looked after, ns: it might have ended. */
 #define WATCH_NS 1000000000
@@ -32,11 +29,6 @@ enum state {
 	HELD,
 	DONE, /* the handler may end, and frees it */
 };
-
-int32_t fathom_own_tid(void)
-{
-	return (int32_t)fathom_sys(SYS_gettid, 0, 0, 0, 0, 0, 0);
-}
 
 static int64_t now_ns(void)
 {
@@ -62,12 +54,6 @@ static void set_state(struct fathom_held *h, uint32_t state)
 	(void)fathom_sys(SYS_futex, (long)(uintptr_t)&h->state, WAKE_PRIVATE, 1, 0, 0, 0);
 }
 
-static bool is_gone(int32_t tid)
-{
-	return fathom_sys(SYS_tgkill, fathom_sys(SYS_getpid, 0, 0, 0, 0, 0, 0), tid, 0, 0, 0, 0) ==
-	       -ESRCH;
-}
-
 /* Shows where the thread is until who asked is done. */
 static void be_held(struct fathom_held *h, const void *context)
 {
@@ -75,7 +61,8 @@ static void be_held(struct fathom_held *h, const void *context)
 	set_state(h, HELD);
 	while (atomic_load(&h->state) == HELD) {
 		wait_while(h, HELD, WATCH_NS);
-		if (atomic_load(&h->state) == HELD && is_gone(atomic_load(&h->asker)))
+		if (atomic_load(&h->state) == HELD &&
+		    fathom_own_thread_is_gone(atomic_load(&h->asker)))
 			break;
 	}
 	atomic_store(&h->state, FREE);
@@ -118,7 +105,7 @@ static struct fathom_held *claim(struct fathom_held_threads *threads, int32_t ti
 
 static fathom_err send(struct fathom_held_threads *threads, int32_t tid)
 {
-	const long pid = fathom_sys(SYS_getpid, 0, 0, 0, 0, 0, 0);
+	const long pid = fathom_own_pid();
 	siginfo_t info;
 	long result;
 
@@ -155,19 +142,10 @@ static bool await(struct fathom_held *h, uint32_t deadline_ms)
 	}
 }
 
-static uint64_t change_mask(int how, uint64_t set)
-{
-	uint64_t before = 0;
-
-	(void)fathom_sys(SYS_rt_sigprocmask, how, (long)(uintptr_t)&set, (long)(uintptr_t)&before,
-			 SET_SIZE, 0, 0);
-	return before;
-}
-
 fathom_err fathom_hold(struct fathom_held_threads *threads, int32_t tid, uint32_t deadline_ms,
 		       struct fathom_held **ret, uint64_t *ret_mask)
 {
-	const uint64_t mask = change_mask(SIG_BLOCK, UINT64_C(1) << (threads->signal - 1));
+	const uint64_t mask = fathom_signal_mask(SIG_BLOCK, fathom_signal_bit(threads->signal));
 	struct fathom_held *h = claim(threads, tid);
 	fathom_err err = h ? send(threads, tid) : FATHOM_E_LIMIT;
 	uint32_t state = ASKED;
@@ -180,7 +158,7 @@ fathom_err fathom_hold(struct fathom_held_threads *threads, int32_t tid, uint32_
 		err = FATHOM_E_TIMEOUT;
 	}
 	if (err) {
-		(void)change_mask(SIG_SETMASK, mask);
+		(void)fathom_signal_mask(SIG_SETMASK, mask);
 		return err;
 	}
 	*ret = h;
@@ -191,5 +169,5 @@ fathom_err fathom_hold(struct fathom_held_threads *threads, int32_t tid, uint32_
 void fathom_let_go(struct fathom_held *held, uint64_t mask)
 {
 	set_state(held, DONE);
-	(void)change_mask(SIG_SETMASK, mask);
+	(void)fathom_signal_mask(SIG_SETMASK, mask);
 }

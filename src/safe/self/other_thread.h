@@ -51,7 +51,4 @@ fathom_err fathom_hold(struct fathom_held_threads *threads, int32_t tid, uint32_
 /* Lets the thread go. */
 void fathom_let_go(struct fathom_held *held, uint64_t mask);
 
-/* Returns the number of the calling thread. */
-int32_t fathom_own_tid(void);
-
 #endif

@@ -12,6 +12,7 @@
  */
 #include "safe/base/limits.h"
 #include "safe/base/pc.h"
+#include "safe/base/own_thread.h"
 #include "safe/base/peek.h"
 #include "safe/base/sys.h"
 #include "safe/self/own_context.h"
@@ -368,6 +369,20 @@ static void trust(struct walk *w, uint8_t trust)
 	w->latest = trust;
 }
 
+/* Goes to the frame with the registers @r, if its pc is behind a call; @how_far is the trust then.
+ */
+static enum fathom_stop go_behind_call(struct walk *w, const struct fathom_registers *r,
+				       uint8_t how_far)
+{
+	if (!fathom_step_is_behind_call(w->arch, &memory, r->pc))
+		return FATHOM_STOP_NO_RULE;
+	trust(w, how_far);
+	take_registers(w, r);
+	w->kind = FATHOM_PC_RETURN;
+	w->all = NULL;
+	return FATHOM_STOP_NONE;
+}
+
 /* Goes on by the frame pointer, to code that is there and behind a call. */
 static enum fathom_stop step_frame_pointer(struct walk *w)
 {
@@ -380,13 +395,7 @@ static enum fathom_stop step_frame_pointer(struct walk *w)
 	stop = fathom_step_frame_pointer(w->arch, &memory, &r);
 	if (stop)
 		return stop;
-	if (!fathom_step_is_behind_call(w->arch, &memory, r.pc))
-		return FATHOM_STOP_NO_RULE;
-	trust(w, FATHOM_TRUST_FRAME_POINTER);
-	take_registers(w, &r);
-	w->kind = FATHOM_PC_RETURN;
-	w->all = NULL;
-	return FATHOM_STOP_NONE;
+	return go_behind_call(w, &r, FATHOM_TRUST_FRAME_POINTER);
 }
 
 /* Goes on by the instructions that end the function, to behind a call; @how_far is the trust then.
@@ -396,14 +405,9 @@ static enum fathom_stop step_epilogue(struct walk *w, uint8_t how_far)
 	struct fathom_registers r;
 
 	get_registers(w, &r);
-	if (fathom_step_epilogue(w->arch, &memory, &r) || r.sp <= w->sp ||
-	    !fathom_step_is_behind_call(w->arch, &memory, r.pc))
+	if (fathom_step_epilogue(w->arch, &memory, &r) || r.sp <= w->sp)
 		return FATHOM_STOP_NO_RULE;
-	trust(w, how_far);
-	take_registers(w, &r);
-	w->kind = FATHOM_PC_RETURN;
-	w->all = NULL;
-	return FATHOM_STOP_NONE;
+	return go_behind_call(w, &r, how_far);
 }
 
 /* Goes to the interrupted frame whose registers are @r, which may be on any stack. */
@@ -454,13 +458,7 @@ static enum fathom_stop step_bad_call(struct walk *w)
 
 	get_registers(w, &r);
 	stop = fathom_step_bad_call(w->arch, &memory, &r);
-	if (stop || !fathom_step_is_behind_call(w->arch, &memory, r.pc))
-		return FATHOM_STOP_NO_RULE;
-	trust(w, FATHOM_TRUST_DECODED);
-	take_registers(w, &r);
-	w->kind = FATHOM_PC_RETURN;
-	w->all = NULL;
-	return FATHOM_STOP_NONE;
+	return stop ? FATHOM_STOP_NO_RULE : go_behind_call(w, &r, FATHOM_TRUST_DECODED);
 }
 
 /*

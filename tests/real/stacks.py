@@ -2,6 +2,7 @@
 """Stacks through code that real programs have compiled. Python 3.13 and libgcc 14 are Debian 13's, in a tree that
 debootstrap makes once."""
 import contextlib
+import itertools
 import json
 import os
 import random
@@ -15,6 +16,7 @@ from ask import FATHOM, execute, run
 from emitted import N, PITCH, Emitted, check, check_not
 from jit import node
 from running import Running, mappings_of
+from stepped import ARM, check_arm, check_arm_guesses
 from suite import rounds
 
 SUITE = "trixie"
@@ -144,7 +146,23 @@ def ten_thousand_rounds(folder):
         print("# " + rounds(folder, 10000))
 
 
-TESTS = [("stacks read 10,000 times while threads come and go and others take the processors: no frame of another", ten_thousand_rounds),
+LEVELS = ("-O0", "-O1", "-O2", "-O3", "-Os")
+POINTERS = ("-fomit-frame-pointer", "-fno-omit-frame-pointer")
+
+
+def arm_cells(folder):
+    for cell in itertools.product(ARM, LEVELS, POINTERS, ("-mbranch-protection=none", "-mbranch-protection=standard")):
+        check_arm(folder, *cell)
+
+
+def arm_guesses(folder):
+    for cell in itertools.product(ARM, LEVELS, POINTERS):
+        check_arm_guesses(folder, *cell)
+
+
+TESTS = [("every instruction of aarch64: both compilers, -O0 to -Os, with and without frame pointers, PAC and BTI", arm_cells),
+         ("every instruction of aarch64 without rules, of the same builds", arm_guesses),
+         ("stacks read 10,000 times while threads come and go and others take the processors: no frame of another", ten_thousand_rounds),
          *map(add_registered, (1, 100, 5000)),
          ("a stack of Python 3.13 with -X perf_jit: each function once, by the jitdump's own description", python_jitdump),
          ("a stack of Python 3.13 with -X perf: each function once, through the trampolines", python_map),

@@ -3,7 +3,6 @@
 """The suite "stacks": the stacks of programs, beside a log of all their calls and returns, gdb and eu-stack."""
 import itertools
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -21,24 +20,11 @@ from living import Living  # noqa: E402
 from pauses import gaps, sleepers  # noqa: E402
 from peers import compare, settle  # noqa: E402
 from running import Running, wait_for_state  # noqa: E402
+from stepped import GUESSES, WITHOUT, check_arm, check_arm_guesses, shapes, step  # noqa: E402
 from suite import BUILD, PROGRAMS, SUITE, functions_of, rounds, stacks_of, test, threads  # noqa: E402
 
 
 # Beside a log of all calls and returns (stepper.c) ------------------------------------------------
-
-def step(*arguments, planted=False):
-    """What the stepper counts, and what it shows of walks that differ."""
-    program = os.path.join(BUILD, "tests", "stepper_planted" if planted else "stepper")
-    out = run(program, "-v", 3, *arguments)
-    counts = {name: int(n) for name, n in re.findall(r"^([a-z-]+) (\d+)$", out, re.M)}
-    return counts, "".join(line + "\n" for line in out.splitlines() if line.startswith("#"))
-
-
-def shapes(folder, compiler, *options):
-    path = os.path.join(folder, "shapes")
-    run(compiler, "-D_GNU_SOURCE", *options, "-Wl,-z,lazy", "-o", path, os.path.join(PROGRAMS, "shapes.c"), "-lm")
-    return path
-
 
 def add_cell(compiler, level, pointer, link):
     @test(f"every instruction: {compiler} {level} {pointer[2:]} {link[-1]}")
@@ -51,6 +37,23 @@ def add_cell(compiler, level, pointer, link):
 for cell in itertools.product(("gcc", "clang-19"), ("-O0", "-O1", "-O2", "-O3", "-Os"),
                               ("-fomit-frame-pointer", "-fno-omit-frame-pointer"), (["-fPIE", "-pie"], ["-static"])):
     add_cell(*cell)
+
+
+SIGNED = "-mbranch-protection=standard"
+
+
+def add_arm_cell(*command):
+    test(f"every instruction of aarch64: {' '.join(command)}")(lambda folder: check_arm(folder, *command))
+
+
+add_arm_cell("gcc", "-O2", "-fomit-frame-pointer", SIGNED)
+add_arm_cell("clang-19", "-O0", SIGNED)
+
+
+@test("code of aarch64 without rules: frames that code is followed to are the log's, of all guesses 2 in 1,000 are not")
+def arm_without_rules(folder):
+    check_arm_guesses(folder, "gcc", "-Os", "-fomit-frame-pointer")
+    check_arm_guesses(folder, "clang-19", "-O2")
 
 
 def add_thrown(compiler, level):
@@ -77,10 +80,6 @@ def without_rules(folder):
             assert not counts[f"wrong-{trust}"], f"{counts}\n{shown}"
 
 
-GUESSES = ("decoded", "frame-pointer", "scan")
-WITHOUT = ("-fno-asynchronous-unwind-tables", "-fno-unwind-tables")
-
-
 def guessed(folder, every, builds):
     """How many frames were guessed in programs without rules, and how many of them are not the log's."""
     found = wrong = 0
@@ -102,7 +101,7 @@ def guesses(folder):
 
 @test("every instruction: a wrong rule is found")
 def planted_rule(folder):
-    counts, _ = step("-n", 20000, shapes(folder, "gcc", "-O2"), planted=True)
+    counts, _ = step("-n", 20000, shapes(folder, "gcc", "-O2"), by="stepper_planted")
     assert counts["same"] < counts["walks"] and counts["wrong"], counts
 
 

@@ -30,15 +30,9 @@
 #include "host/module/module.h"
 #include "host/stack/walk.h"
 #include "host/target/target.h"
-#include "../lib/shadow_log.h"
+#include "compared.h"
 
-enum { MAX_DEPTH = 1 << 20, COPY = 1 << 14, TRUSTS = FATHOM_TRUST_SCAN + 1 };
-
-struct counts {
-	uint64_t steps, signals, overwritten, walks, same, entry, ended_early, wrong_walks, frames;
-	uint64_t found[TRUSTS]; /* frames, by trust */
-	uint64_t wrong[TRUSTS]; /* of these, those that are not the shadow's */
-};
+enum { MAX_DEPTH = 1 << 20, COPY = 1 << 14 };
 
 struct stepper {
 	int pid;
@@ -49,9 +43,9 @@ struct stepper {
 	struct fathom_target *target;
 	struct fathom_view *view;
 	struct fathom_walker *walker;
-	uint64_t all, first, steps, every, signal_every, verbose;
+	uint64_t all, first, steps, every, signal_every;
 	unsigned handlers; /* bits: SIGUSR1 and SIGUSR2 have handlers */
-	struct counts count;
+	struct compared count;
 };
 
 static void fail(const char *what)
@@ -69,8 +63,9 @@ static size_t read_memory(const struct stepper *s, uint64_t at, void *to, size_t
 	return n < 0 ? 0 : (size_t)n;
 }
 
-static uint64_t read_word(const struct stepper *s, uint64_t at)
+static uint64_t read_word(const void *data, uint64_t at)
 {
+	const struct stepper *s = data;
 	uint64_t word = 0;
 
 	(void)read_memory(s, at, &word, sizeof word);
@@ -168,83 +163,6 @@ static void take_registers(const struct user_regs_struct *u, struct fathom_regis
 		fathom_register_set(r, i, values[i]);
 }
 
-static void print_walk(struct stepper *s, const struct fathom_walk *w, const char *what)
-{
-	const size_t n = w->frames->n;
-
-	if (!s->verbose)
-		return;
-	s->verbose--;
-	printf("# %s at step %" PRIu64 ", stop %s\n", what, s->count.steps,
-	       fathom_stop_name(w->stop) ? fathom_stop_name(w->stop) : "");
-	for (size_t i = 0; i < n || i <= s->log.n; i++) {
-		const struct fathom_walk_frame *f = i < n ? &w->frames->items[i] : NULL;
-		const struct log_entry e =
-			i == 0          ? (struct log_entry){ .pc = s->now.rip, .sp = s->now.rsp }
-			: i <= s->log.n ? s->log.items[s->log.n - i]
-					: (struct log_entry){ 0 };
-
-		printf("#   %zu: %" PRIx64 " %" PRIx64, i, e.pc, e.sp);
-		if (f)
-			printf(" ours %" PRIx64 " %" PRIx64 " %s%s", f->pc, f->sp,
-			       fathom_trust_name(f->trust),
-			       f->pc == e.pc && f->sp == e.sp ? "" : "  <--");
-		printf("\n");
-		if (i > 40)
-			break;
-	}
-}
-
-/* Compares the walk with the shadow. */
-static void compare(struct stepper *s, const struct fathom_walk *w)
-{
-	const struct fathom_walk_frames *f = w->frames;
-	bool is_wrong = false;
-
-	s->count.walks++;
-	for (size_t i = 0; i < f->n && !is_wrong; i++) {
-		const struct fathom_walk_frame *frame = &f->items[i];
-		const struct log_entry *e = i && i <= s->log.n ? &s->log.items[s->log.n - i] : NULL;
-
-		s->count.frames++;
-		s->count.found[frame->trust]++;
-		is_wrong = i && (!e || frame->pc != e->pc || frame->sp != e->sp ||
-				 (frame->kind == FATHOM_PC_EXACT) != e->is_interrupted);
-		s->count.wrong[frame->trust] += is_wrong;
-	}
-	if (is_wrong) {
-		s->count.wrong_walks++;
-		print_walk(s, w, "wrong");
-	} else if (f->n == s->log.n + 1) {
-		s->count.same++;
-		s->count.entry += w->stop == FATHOM_STOP_ENTRY;
-	} else {
-		s->count.ended_early++;
-		print_walk(s, w, "ended early");
-	}
-}
-
-/*
- * Takes over where handlers have said that they return to: not to where the signal was, but to its
- * caller. Returns false if they have not said all of it yet.
- */
-static bool take_changes(struct stepper *s)
-{
-	for (size_t i = 0; i < s->log.n; i++) {
-		struct log_entry *e = &s->log.items[i];
-		const uint64_t pc = e->saved ? read_word(s, e->saved) : e->pc;
-		const uint64_t sp = e->saved ? read_word(s, e->saved - 8) : e->sp;
-
-		if (pc == e->pc && sp == e->sp)
-			continue;
-		if (!i || e[-1].pc != pc || e[-1].sp != sp)
-			return false;
-		e[-1] = (struct log_entry){ pc, sp, true, e->saved, false, 0 };
-		memmove(e, e + 1, (--s->log.n - i) * sizeof *e);
-	}
-	return true;
-}
-
 static void check(struct stepper *s)
 {
 	static uint8_t copy[COPY];
@@ -253,7 +171,7 @@ static void check(struct stepper *s)
 	struct fathom_stack_piece piece;
 	struct fathom_walk w = { .registers = &r, .max_frames = MAX_DEPTH, .frames = &frames };
 
-	if (!take_changes(s))
+	if (!take_changes(&s->log, read_word, s))
 		return;
 	begin_view(s);
 	take_registers(&s->now, &r);
@@ -267,7 +185,7 @@ static void check(struct stepper *s)
 	w.n_pieces = 1;
 	if (fathom_walker_run(s->walker, &w))
 		fail("walk");
-	compare(s, &w);
+	compare(&s->count, &s->log, &w, s->now.rip, s->now.rsp);
 	fathom_array_free(&frames);
 }
 
@@ -343,20 +261,6 @@ static void run(struct stepper *s)
 		s->count.steps++;
 	}
 	printf("# not run to its end\n");
-}
-
-static void print(const struct counts *c, const struct log *l)
-{
-	printf("steps %" PRIu64 "\ncalls %" PRIu64 "\nreturns %" PRIu64 "\nsignals %" PRIu64
-	       "\nthrown %" PRIu64 "\noverwritten %" PRIu64 "\nlost %" PRIu64 "\n",
-	       c->steps, l->calls, l->returns, c->signals, l->thrown, c->overwritten,
-	       (uint64_t)l->is_lost);
-	printf("walks %" PRIu64 "\nsame %" PRIu64 "\nentry %" PRIu64 "\nended-early %" PRIu64
-	       "\nwrong %" PRIu64 "\nframes %" PRIu64 "\n",
-	       c->walks, c->same, c->entry, c->ended_early, c->wrong_walks, c->frames);
-	for (unsigned i = 0; i < TRUSTS; i++)
-		printf("found-%s %" PRIu64 "\nwrong-%s %" PRIu64 "\n", fathom_trust_name(i),
-		       c->found[i], fathom_trust_name(i), c->wrong[i]);
 }
 
 /* Returns a value of the auxiliary vector of the program; 0: it has none. */
@@ -437,7 +341,7 @@ int main(int argc, char **argv)
 				     : option == 'n' ? &s.steps
 				     : option == 'k' ? &s.every
 				     : option == 's' ? &s.signal_every
-				     : option == 'v' ? &s.verbose
+				     : option == 'v' ? &s.count.to_show
 						     : NULL;
 
 		if (!to)
@@ -449,7 +353,7 @@ int main(int argc, char **argv)
 		return 2;
 	start(&s, argv + optind);
 	run(&s);
-	print(&s.count, &s.log);
+	print_compared(&s.count, &s.log);
 	end_view(&s);
 	if (s.target)
 		fathom_target_release(s.target);

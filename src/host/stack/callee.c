@@ -4,6 +4,7 @@
 #include <elf.h>
 
 #include "host/disasm/code.h"
+#include "host/stack/follow_aarch64.h"
 #include "host/module/module.h"
 
 /* How far behind its start a function without a symbol may be executed. */
@@ -47,8 +48,16 @@ static bool read_slot(const struct fathom_callee *c, uint64_t next, const uint8_
 /* Finds where the call before @pc leads; false: only the registers knew. */
 static bool find_target(const struct fathom_callee *c, uint64_t pc, uint64_t *ret)
 {
+	struct fathom_stack_code code;
 	uint8_t call[6];
 
+	if (c->arch->machine == EM_AARCH64) {
+		if (!read_code(c, pc - 4, call, 4))
+			return false;
+		fathom_aarch64_flow(call, pc - 4, &code);
+		*ret = code.target;
+		return code.flow == FATHOM_FLOW_CALL && code.is_direct;
+	}
 	if (!read_code(c, pc - sizeof call, call, sizeof call))
 		return false;
 	if (call[1] == 0xe8) { /* call rel32 */
@@ -59,6 +68,30 @@ static bool find_target(const struct fathom_callee *c, uint64_t pc, uint64_t *re
 	return call[0] == 0xff && call[1] == 0x15 && read_slot(c, pc, call + 2, ret);
 }
 
+/* As pass_stub(), of aarch64. */
+static bool pass_aarch64_stub(const struct fathom_callee *c, uint64_t *target, bool *ret_unknown)
+{
+	static const uint8_t landing[] = { 0x5f, 0x24, 0x03, 0xd5 }; /* bti c */
+	struct fathom_stack_code jump;
+	uint64_t at = *target;
+	uint64_t slot;
+	uint8_t code[16];
+
+	if (read_code(c, at, code, 4) && memcmp(code, landing, sizeof landing) == 0)
+		at += 4;
+	if (!read_code(c, at, code, 4))
+		return false;
+	fathom_aarch64_flow(code, at, &jump);
+	if (jump.flow == FATHOM_FLOW_JUMP && jump.is_direct) {
+		*target = jump.target;
+		return true;
+	}
+	if (!read_code(c, at, code, sizeof code) || !fathom_aarch64_slot(code, at, &slot))
+		return false;
+	*ret_unknown = !fathom_reader_uint(c->memory->stack, slot, 8, c->memory->swap, target);
+	return true;
+}
+
 /* If @*target is a stub that jumps on, makes it what that jumps to. *@ret_unknown: nobody knows. */
 static bool pass_stub(const struct fathom_callee *c, uint64_t *target, bool *ret_unknown)
 {
@@ -67,6 +100,8 @@ static bool pass_stub(const struct fathom_callee *c, uint64_t *target, bool *ret
 	uint64_t at = *target;
 	const uint8_t *jump = code;
 
+	if (c->arch->machine == EM_AARCH64)
+		return pass_aarch64_stub(c, target, ret_unknown);
 	if (read_code(c, at, code, 4) && memcmp(code, landing, sizeof landing) == 0)
 		at += 4;
 	if (!read_code(c, at, code, sizeof code))
@@ -172,22 +207,36 @@ static enum jump take(const struct fathom_callee *c, struct looked *l,
 
 static bool leads_to(struct fathom_callee *c, uint64_t target, unsigned depth);
 
+/* Decodes the instruction at l->at for where it leads; false if it is none. */
+static bool decode(const struct fathom_callee *c, struct looked *l, struct fathom_stack_code *ret)
+{
+	const struct fathom_bytes bytes = read_instruction(c, l);
+	struct fathom_decoder *d;
+
+	if (c->arch->machine == EM_AARCH64) {
+		if (bytes.size < 4)
+			return false;
+		fathom_aarch64_flow(bytes.data, l->at, ret);
+		return true;
+	}
+	d = fathom_follower_decoder(c->follower);
+	if (!d || !bytes.size)
+		return false;
+	d->decode_stack(d, bytes, l->at, ret);
+	return !ret->bad;
+}
+
 /* Returns whether the function at @start can end with a jump to the callee. */
 static bool jumps_to(struct fathom_callee *c, uint64_t start, unsigned depth)
 {
-	struct fathom_decoder *d = fathom_follower_decoder(c->follower);
 	struct looked l = { .start = start, .at = start, .furthest = start };
 
-	while (d && c->decoded++ < MAX_DECODED) {
-		const struct fathom_bytes bytes = read_instruction(c, &l);
+	while (c->decoded++ < MAX_DECODED) {
 		struct fathom_stack_code code;
 		enum jump jump;
 		uint64_t to;
 
-		if (!bytes.size)
-			return false;
-		d->decode_stack(d, bytes, l.at, &code);
-		if (code.bad)
+		if (!decode(c, &l, &code))
 			return false;
 		jump = take(c, &l, &code, &to);
 		if (jump == JUMP_UNKNOWN || (jump == JUMP_OUT && leads_to(c, to, depth + 1)))
@@ -217,8 +266,5 @@ bool fathom_callee_is_called(struct fathom_callee *c, uint64_t return_address)
 {
 	uint64_t target;
 
-	if ((c->arch->machine != EM_X86_64 && c->arch->machine != EM_386) ||
-	    !find_target(c, return_address, &target))
-		return true;
-	return leads_to(c, target, 0);
+	return !find_target(c, return_address, &target) || leads_to(c, target, 0);
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "host/disasm/code.h"
+#include "host/stack/follow_aarch64.h"
 #include "safe/base/limits.h"
 
 /* Registers, and numbers of two in encodings. */
@@ -611,10 +612,12 @@ static enum fathom_stop follow(struct fathom_follower *f, const struct fathom_st
 {
 	if (!fathom_register_known(r, f->arch->sp))
 		return FATHOM_STOP_REGISTER;
-	if (!open_decoder(f))
-		return FATHOM_STOP_NO_RULE;
 	if (f->cost > FATHOM_MAX_FOLLOW_COST)
 		return FATHOM_STOP_LIMIT;
+	if (f->arch->machine == EM_AARCH64 && !f->is_straight)
+		return fathom_follow_aarch64(f->arch, m, &f->cost, r);
+	if (!open_decoder(f))
+		return FATHOM_STOP_NO_RULE;
 	reset(f, m);
 	start(f, r, is_return);
 	while (f->n_pending && !f->has_failed) {

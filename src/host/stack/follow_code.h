@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Unwinds one frame of x86 code that has no call frame information: follows the instructions
- * from the pc on all ways to the function's returns, and computes what they do to the stack pointer
- * and to saved registers. Values are concrete: registers are known or unknown, as in struct
- * fathom_registers, and words of the stack are read from memory unless an instruction on the way
- * stores them.
+ * Unwinds one frame of code that has no call frame information (of aarch64: follow_aarch64.h):
+ * follows the instructions from the pc on all ways to the function's returns, and computes what
+ * they do to the stack pointer and to saved registers. Values are concrete: registers are known or
+ * unknown, as in struct fathom_registers, and words of the stack are read from memory unless an
+ * instruction on the way stores them.
  *
  * The compiler is believed in three points: calls return, keep the stack pointer and the
  * callee-saved registers; stores to addresses that are not known do not hit return addresses or
@@ -36,7 +36,7 @@ void fathom_follower_begin(struct fathom_follower *f);
  * leaves @r unchanged: FATHOM_STOP_REGISTER if the ways to a return need a register that is
  * unknown; FATHOM_STOP_UNREADABLE if the return address cannot be read; FATHOM_STOP_NO_RULE if no
  * return is found, two ways disagree on where the return address is, there is more code than the
- * limits allow (FATHOM_MAX_FOLLOWED and others), the machine is not x86, or there is no decoder;
+ * limits allow (FATHOM_MAX_FOLLOWED and others), or there is no decoder;
  * FATHOM_STOP_LIMIT if the frames of this stack have cost FATHOM_MAX_FOLLOW_COST.
  *
  * The caller checks the return address, and remembers what it needs again.

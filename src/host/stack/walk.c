@@ -267,8 +267,11 @@ static enum fathom_stop scan(struct fathom_walker *w, struct fathom_callee *call
 			continue;
 		r->known = 0;
 		r->pc = pc;
-		r->sp = at + w->arch->word;
 		fathom_register_set(r, w->arch->pc, r->pc);
+		/* What stored a link register did so anywhere in its frame. */
+		if (w->arch->link != FATHOM_NO_REGISTER)
+			return FATHOM_STOP_NONE;
+		r->sp = at + w->arch->word;
 		fathom_register_set(r, w->arch->sp, r->sp);
 		return FATHOM_STOP_NONE;
 	}

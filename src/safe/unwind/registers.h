@@ -78,6 +78,13 @@ extern const struct fathom_unwind_arch fathom_unwind_aarch64;
  */
 const struct fathom_unwind_arch *fathom_unwind_arch(uint32_t machine);
 
+/* Returns @address without its signature: each bit of it is as bit 55, which is no part of one. */
+static inline uint64_t fathom_unwind_unsigned(const struct fathom_unwind_arch *arch,
+					      uint64_t address)
+{
+	return address >> 55 & 1 ? address | arch->pac_mask : address & ~arch->pac_mask;
+}
+
 /*
  * Returns whether register @number is known. pc and sp are known if their numbers are; they equal
  * value[] there.

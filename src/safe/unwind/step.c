@@ -32,12 +32,6 @@ static bool read_word(const struct fathom_unwind_arch *arch, const struct fathom
 	return fathom_reader_uint(m->stack, avma & word_mask(arch), arch->word, m->swap, ret);
 }
 
-/* Returns @address without its signature: each bit of it is as bit 55, which is no part of one. */
-static uint64_t without_pac(const struct fathom_unwind_arch *arch, uint64_t address)
-{
-	return address >> 55 & 1 ? address | arch->pac_mask : address & ~arch->pac_mask;
-}
-
 static void set_pc(const struct fathom_unwind_arch *arch, struct fathom_registers *r, uint64_t pc)
 {
 	r->pc = pc;
@@ -146,7 +140,7 @@ static enum fathom_stop find_return(const struct step *s, uint64_t *ret)
 	if (stop)
 		return stop;
 	if (s->row->is_ra_signed)
-		pc = without_pac(s->arch, pc);
+		pc = fathom_unwind_unsigned(s->arch, pc);
 	/* A signal may have interrupted a call of address 0. */
 	if (!pc && !s->row->is_signal_frame)
 		return FATHOM_STOP_ENTRY;
@@ -339,7 +333,7 @@ enum fathom_stop fathom_step_frame_pointer(const struct fathom_unwind_arch *arch
 		return FATHOM_STOP_NO_RULE;
 	if (!read_word(arch, m, fp, &saved) || !read_word(arch, m, fp + arch->word, &pc))
 		return FATHOM_STOP_UNREADABLE;
-	pc = without_pac(arch, pc);
+	pc = fathom_unwind_unsigned(arch, pc);
 	if (!saved && !pc)
 		return FATHOM_STOP_ENTRY;
 	if ((saved && saved <= fp) || saved % arch->word || !pc)

@@ -231,13 +231,20 @@ static void handler_with_info(int number, siginfo_t *info, void *context)
 static void handler_of_fault(int number, siginfo_t *info, void *context)
 {
 	ucontext_t *u = context;
+#ifdef __aarch64__
+	mcontext_t *r = &u->uc_mcontext;
+
+	r->pc = r->regs[30];
+	r->regs[0] = (unsigned)leaf(3);
+#else
 	greg_t *r = u->uc_mcontext.gregs;
 
-	(void)number;
-	(void)info;
 	r[REG_RIP] = *(greg_t *)r[REG_RSP];
 	r[REG_RSP] += 8;
 	r[REG_RAX] = leaf(3);
+#endif
+	(void)number;
+	(void)info;
 }
 
 static int (*volatile no_address)(int);

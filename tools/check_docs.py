@@ -162,7 +162,7 @@ def check_tests(tree):
             yield f"no folder of tests/ is said to prove {room}"
 
 
-NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 
 
 def check_counts(tree):

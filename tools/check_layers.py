@@ -43,6 +43,7 @@ LAW = {
     "src/host/disasm": host("base", "file", "symbol", "module", "symbolize", "target"),
     "src/host/self": host("base", "file", "symbol", "module", "symbolize", "target"),
     "src/host/crash": host("base"),
+    "src/host/publish": host("base"),
     "src/host/stack": host("base", "file", "symbol", "module", "symbolize", "jit", "runtime", "target",
                            "target/space", "disasm"),
     "cli": [],

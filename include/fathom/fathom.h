@@ -45,6 +45,7 @@
 #include <fathom/error.h>
 #include <fathom/find.h>
 #include <fathom/format.h>
+#include <fathom/jit.h>
 #include <fathom/near.h>
 #include <fathom/self.h>
 #include <fathom/session.h>

@@ -52,7 +52,7 @@ class Server(Running):
         self.libraries = [os.path.join(self.mount, library) for library in libraries]
         super().__init__([os.path.join(folder, "fuse"), self.files, self.mount] + ([user] if user else []))
         assert self.line() == "ready"
-        self.inside = ["nsenter", "-t", str(self.pid), "-m"]
+        self.inside = ["nsenter", "-t", str(self.pid), "-m", "-r"]
 
     def silence(self):
         """Takes every request from now on, and answers none."""

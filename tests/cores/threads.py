@@ -530,7 +530,8 @@ def kept(folder):
             assert running.line() == "done"
             wait_for_state(running.pid, "S")
             running.signal(signal.SIGSTOP)
-            wait_for_state(running.pid, "T")
+            for tid in os.listdir(f"/proc/{running.pid}/task"):
+                wait_for_state(int(tid), "T")
             now = told_stacks(running.pid, f"--stop={stop}")
             run(FATHOM, "snapshot", "--stacks", f"--stop={stop}", running.pid, f"{folder}/kept")
             run(FATHOM, "snapshot", running.pid, f"{folder}/bare")

@@ -30,7 +30,7 @@ def step_arm(folder, compiler, *options):
     """What the stepper of aarch64 counts of a static program, run by QEMU."""
     program = shapes(folder, *ARM[compiler], "-DSTEPS_ITSELF", "-static", *options)
     counts, shown = step(os.path.join(folder, "stub"), "qemu-aarch64", program, by="arm_stepper")
-    assert counts["walks"] >= 35000 and counts["signals"] == 4 and not counts["lost"], f"{counts}\n{shown}"
+    assert counts["walks"] >= 20000 and counts["signals"] == 4 and not counts["lost"], f"{counts}\n{shown}"
     return counts, shown
 
 

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT */
+#include "host/publish/body.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A function of this size would not fit a table with offsets of 32 bits. */
+#define MOST_CODE INT32_MAX
+
+static bool same_bytes(struct fathom_bytes a, struct fathom_bytes b)
+{
+	return a.size == b.size && (!a.size || !memcmp(a.data, b.data, a.size));
+}
+
+static bool same_form(const struct fathom_cie_form *a, const struct fathom_cie_form *b)
+{
+	return a->personality == b->personality && a->code_alignment == b->code_alignment &&
+	       a->data_alignment == b->data_alignment && a->return_register == b->return_register &&
+	       a->has_lsda == b->has_lsda && a->is_signal_frame == b->is_signal_frame &&
+	       a->uses_b_key == b->uses_b_key && same_bytes(a->instructions, b->instructions);
+}
+
+const struct fathom_jit_cie *fathom_jit_cie_find(struct fathom_jit_registry *r,
+						 const struct fathom_cie_form *form)
+{
+	struct fathom_jit_cie *c;
+
+	for (c = r->cies; c; c = c->next)
+		if (same_form(&c->form, form))
+			return c;
+	c = calloc(1, sizeof *c + form->instructions.size);
+	if (!c)
+		return NULL;
+	c->form = *form;
+	if (form->instructions.size)
+		memcpy(c->bytes, form->instructions.data, form->instructions.size);
+	c->form.instructions.data = c->bytes;
+	c->next = r->cies;
+	r->cies = c;
+	return c;
+}
+
+/* Returns the chain of @name: its hash is that of FNV-1a (draft-eastlake-fnv). */
+static struct fathom_jit_file **files_of(struct fathom_jit_registry *r, const char *name)
+{
+	uint32_t hash = UINT32_C(0x811c9dc5);
+
+	for (; *name; name++)
+		hash = (hash ^ (uint8_t)*name) * UINT32_C(0x01000193);
+	return &r->files[(hash ^ hash >> 16) % (sizeof r->files / sizeof *r->files)];
+}
+
+/* Finds the file @name, or @other without a name; *ret is NULL without either. */
+static bool find_file(struct fathom_jit_registry *r, const char *name,
+		      struct fathom_jit_file *other, struct fathom_jit_file **ret)
+{
+	struct fathom_jit_file **chain;
+	struct fathom_jit_file *f;
+
+	*ret = other;
+	if (!name)
+		return true;
+	/* Lines of one function mostly come from one file, by the same pointer. */
+	if (other && !strcmp(other->name, name))
+		return true;
+	chain = files_of(r, name);
+	for (f = *chain; f; f = f->next)
+		if (!strcmp(f->name, name)) {
+			*ret = f;
+			return true;
+		}
+	f = calloc(1, sizeof *f + strlen(name) + 1);
+	if (!f)
+		return false;
+	memcpy(f->name, name, strlen(name));
+	f->next = *chain;
+	*chain = f;
+	*ret = f;
+	return true;
+}
+
+static const char *check_lines(const struct fathom_jit_function *f)
+{
+	for (size_t i = 0; i < f->n_lines; i++)
+		if (f->lines[i].offset > f->code_size ||
+		    (i && f->lines[i].offset < f->lines[i - 1].offset))
+			return "lines: not in order, or behind the end of the code";
+		else if (!f->file && !f->lines[i].file)
+			return "lines: of no file";
+	for (size_t i = 0; i < f->n_inlines; i++)
+		if (f->inlines[i].begin >= f->inlines[i].end || f->inlines[i].end > f->code_size ||
+		    !f->inlines[i].function)
+			return "inlines: empty, behind the end of the code, or without a name";
+	return NULL;
+}
+
+static const char *check_function(const struct fathom_jit_arena *arena,
+				  const struct fathom_jit_function *f)
+{
+	const uint64_t low = (uintptr_t)f->code;
+
+	if (f->size < sizeof *f)
+		return "function: this version does not know it";
+	if (!f->name || !*f->name)
+		return "function: without a name";
+	if (!f->code_size || low < arena->low || low >= arena->high ||
+	    f->code_size > arena->high - low)
+		return "function: empty, or outside of its arena";
+	if (f->unwind && arena->cie)
+		return "function: has a rule, and so has its arena";
+	return check_lines(f);
+}
+
+/* Where the parts of a body lie behind it. */
+struct body_layout {
+	size_t rows;
+	size_t copies;
+	size_t instructions;
+	size_t name;
+	size_t copy_names;
+	size_t size;
+};
+
+static struct body_layout lay_out(const struct fathom_jit_function *f, size_t n_instructions)
+{
+	struct body_layout l;
+
+	l.rows = sizeof(struct fathom_jit_body);
+	l.copies = l.rows + f->n_lines * sizeof(struct fathom_jit_row);
+	l.instructions = l.copies + f->n_inlines * sizeof(struct fathom_jit_copy);
+	l.name = l.instructions + n_instructions;
+	l.copy_names = l.name + strlen(f->name) + 1;
+	l.size = l.copy_names;
+	for (size_t i = 0; i < f->n_inlines; i++)
+		l.size += strlen(f->inlines[i].function) + 1;
+	return l;
+}
+
+static bool copy_lines(struct fathom_jit_registry *r, const struct fathom_jit_function *f,
+		       struct fathom_jit_body *b, struct fathom_jit_row *to)
+{
+	struct fathom_jit_file *last = b->file;
+	const char *last_name = NULL;
+
+	for (size_t i = 0; i < f->n_lines; i++) {
+		const struct fathom_jit_line *l = &f->lines[i];
+
+		if (!l->file)
+			last = b->file;
+		else if (l->file != last_name && !find_file(r, l->file, last, &last))
+			return false;
+		last_name = l->file;
+		to[i] = (struct fathom_jit_row){ last, l->offset, l->line, l->column };
+	}
+	return true;
+}
+
+static bool copy_inlines(struct fathom_jit_registry *r, const struct fathom_jit_function *f,
+			 struct fathom_jit_body *b, struct fathom_jit_copy *to, char *names)
+{
+	for (size_t i = 0; i < f->n_inlines; i++) {
+		const struct fathom_jit_inline *from = &f->inlines[i];
+		const size_t size = strlen(from->function) + 1;
+
+		if (!find_file(r, from->call_file, b->file, &to[i].file))
+			return false;
+		to[i].begin = from->begin;
+		to[i].end = from->end;
+		to[i].line = from->call_line;
+		to[i].name = memcpy(names, from->function, size);
+		names += size;
+	}
+	return true;
+}
+
+static fathom_err copy_function(struct fathom_jit_registry *r, const struct fathom_jit_function *f,
+				const struct fathom_jit_frame *frame, struct fathom_jit_body **ret)
+{
+	const struct body_layout l = lay_out(f, frame->instructions.size);
+	uint8_t *at = malloc(l.size);
+	struct fathom_jit_body *b = (void *)at;
+
+	if (!b)
+		return FATHOM_E_MEMORY;
+	*b = (struct fathom_jit_body){
+		.instructions = at + l.instructions,
+		.name = (char *)at + l.name,
+		.rows = (void *)(at + l.rows),
+		.copies = (void *)(at + l.copies),
+		.size = f->code_size,
+		.framed = frame->size < f->code_size ? frame->size : f->code_size,
+		.lsda = frame->lsda,
+		.n_instructions = (uint32_t)frame->instructions.size,
+		.n_name = (uint32_t)(l.copy_names - l.name - 1),
+		.n_rows = (uint32_t)f->n_lines,
+		.n_copies = (uint32_t)f->n_inlines,
+		.uses = 1,
+	};
+	if (frame->instructions.size)
+		memcpy(at + l.instructions, frame->instructions.data, frame->instructions.size);
+	memcpy(at + l.name, f->name, b->n_name + 1);
+	if (frame->size)
+		b->cie = fathom_jit_cie_find(r, &frame->cie);
+	if ((frame->size && !b->cie) || !find_file(r, f->file, NULL, &b->file) ||
+	    !copy_lines(r, f, b, (void *)(at + l.rows)) ||
+	    !copy_inlines(r, f, b, (void *)(at + l.copies), (char *)at + l.copy_names)) {
+		free(b);
+		return FATHOM_E_MEMORY;
+	}
+	*ret = b;
+	return FATHOM_OK;
+}
+
+fathom_err fathom_jit_body_make(struct fathom_jit_registry *r, const struct fathom_jit_arena *arena,
+				const struct fathom_jit_function *f, struct fathom_jit_body **ret,
+				const char **ret_what)
+{
+	struct fathom_jit_frame frame = { .size = 0 };
+	fathom_err err = FATHOM_OK;
+
+	*ret_what = check_function(arena, f);
+	if (*ret_what)
+		return FATHOM_E_ARGUMENT;
+	if (f->code_size > MOST_CODE || f->n_lines > UINT32_MAX || f->n_inlines > UINT32_MAX ||
+	    strlen(f->name) > UINT16_MAX) {
+		*ret_what = "function: 2 GiB of code, or a name of 64 KiB";
+		return FATHOM_E_LIMIT;
+	}
+	if (f->unwind)
+		err = fathom_jit_frame_read(f->unwind, r->machine, (uintptr_t)f->code, f->code_size,
+					    &frame, ret_what);
+	if (err < 0)
+		return err;
+	err = copy_function(r, f, &frame, ret);
+	fathom_jit_frame_deinit(&frame);
+	*ret_what = "out of memory";
+	return err;
+}
+
+void fathom_jit_body_release(struct fathom_jit_body *b)
+{
+	if (!--b->uses)
+		free(b);
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+#include "host/publish/frame_image.h"
+
+#include <stdlib.h>
+
+#include "host/publish/unwinders.h"
+
+/* The CIE of an image that is being written: once in each. */
+static size_t put_cie(struct fathom_jit_registry *r, struct fathom_out *o,
+		      const struct fathom_jit_cie *cie, size_t start)
+{
+	/* The registry owns it: what others have of it does not change. */
+	struct fathom_jit_cie *c = (struct fathom_jit_cie *)(uintptr_t)cie;
+
+	if (c->stamp != r->stamp) {
+		c->stamp = r->stamp;
+		c->off = (uint32_t)(fathom_cie_write(o, &c->form) - start);
+	}
+	return start + c->off;
+}
+
+static void count_fde(struct fathom_jit_image *image, size_t off)
+{
+	if (!image->n_fde++)
+		image->fde = off;
+}
+
+static void put_entry(struct fathom_jit_registry *r, struct fathom_out *o, size_t start,
+		      const struct fathom_jit_entry *e, struct fathom_jit_image *image)
+{
+	const struct fathom_jit_body *b = e->body;
+	const size_t cie = put_cie(r, o, b->cie, start);
+
+	image->has_own = true;
+	count_fde(image,
+		  fathom_fde_write(o, &b->cie->form, cie, e->low, b->framed, b->lsda,
+				   (struct fathom_bytes){ b->instructions, b->n_instructions }) -
+			  start);
+}
+
+static void put_arena(struct fathom_jit_registry *r, struct fathom_out *o, size_t start,
+		      const struct fathom_jit_arena *a, uint64_t low, uint64_t high,
+		      struct fathom_jit_image *image)
+{
+	const size_t cie = put_cie(r, o, a->cie, start);
+
+	count_fde(image,
+		  fathom_fde_write(o, &a->cie->form, cie, low, high - low, a->lsda,
+				   (struct fathom_bytes){ a->instructions, a->n_instructions }) -
+			  start);
+}
+
+/* Ends the image that began at @start. */
+static void end_image(struct fathom_out *o, size_t start, struct fathom_jit_image *image)
+{
+	fathom_out_u32(o, 0);
+	image->size = o->n - start;
+}
+
+void fathom_jit_image_write(struct fathom_jit_registry *r, struct fathom_out *o,
+			    const struct fathom_jit_leaf *leaf, struct fathom_jit_image *image)
+{
+	const size_t start = o->n;
+
+	r->stamp++;
+	image->n_fde = 0;
+	image->has_own = false;
+	for (size_t i = 0; i < leaf->n; i++) {
+		const struct fathom_jit_entry *e = leaf->entries[i];
+		size_t end = i;
+
+		if (e->body->cie)
+			put_entry(r, o, start, e, image);
+		if (!e->arena->cie)
+			continue;
+		/* One for all neighbours of an arena that has one rule. */
+		while (end + 1 < leaf->n && leaf->entries[end + 1]->arena == e->arena)
+			end++;
+		put_arena(r, o, start, e->arena, e->low, fathom_jit_high(leaf->entries[end]),
+			  image);
+		i = end;
+	}
+	end_image(o, start, image);
+}
+
+/* Makes an image of one FDE: of @e, or of all of @a if that is NULL. */
+static bool make_image(struct fathom_jit_registry *r, const struct fathom_jit_entry *e,
+		       const struct fathom_jit_arena *a, struct fathom_jit_image *image)
+{
+	struct fathom_out o = { 0 };
+
+	for (;;) {
+		r->stamp++;
+		image->n_fde = 0;
+		if (e)
+			put_entry(r, &o, 0, e, image);
+		else
+			put_arena(r, &o, 0, a, a->low, a->high, image);
+		end_image(&o, 0, image);
+		if (o.cap)
+			break;
+		o = (struct fathom_out){ .at = malloc(o.n), .cap = o.n };
+		if (!o.at)
+			return false;
+	}
+	image->bytes = o.at;
+	image->low = e ? e->low : a->low;
+	image->high = e ? e->low + e->body->framed : a->high;
+	return true;
+}
+
+bool fathom_jit_image_of_entry(struct fathom_jit_registry *r, struct fathom_jit_entry *e)
+{
+	return !e->body->cie || e->image.bytes || make_image(r, e, NULL, &e->image);
+}
+
+bool fathom_jit_image_of_arena(struct fathom_jit_registry *r, struct fathom_jit_arena *arena)
+{
+	return make_image(r, NULL, arena, &arena->image);
+}
+
+void fathom_jit_image_deinit(struct fathom_jit_registry *r, struct fathom_jit_image *image)
+{
+	fathom_jit_tokens_free(r, image);
+	free(image->bytes);
+}
+
+bool fathom_jit_leaf_build(struct fathom_jit_registry *r, struct fathom_jit_leaf *leaf,
+			   bool symbols)
+{
+	struct fathom_out o = { .at = (uint8_t *)r->scratch.items, .cap = r->scratch.cap };
+
+	for (;;) {
+		o.n = 0;
+		if (symbols)
+			fathom_jit_symbol_file_write(r, &o, leaf, &leaf->image);
+		else
+			fathom_jit_image_write(r, &o, leaf, &leaf->image);
+		if (o.n <= o.cap)
+			break;
+		if (!fathom_array_room(&r->scratch, o.n + o.n / 2))
+			return false;
+		o = (struct fathom_out){ .at = (uint8_t *)r->scratch.items, .cap = r->scratch.cap };
+	}
+	leaf->file = malloc(o.n);
+	if (!leaf->file)
+		return false;
+	memcpy(leaf->file, o.at, o.n);
+	leaf->gdb.symbol_file = leaf->file;
+	leaf->gdb.size = o.n;
+	leaf->image.bytes = leaf->file + (symbols ? FATHOM_JIT_FRAMES_OFF : 0);
+	leaf->image.low = leaf->entries[0]->low;
+	leaf->image.high = fathom_jit_high(leaf->entries[leaf->n - 1]);
+	return true;
+}
+
+void fathom_jit_leaf_free(struct fathom_jit_registry *r, struct fathom_jit_leaf *leaf)
+{
+	fathom_jit_tokens_free(r, &leaf->image);
+	free(leaf->file);
+	free(leaf);
+}

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: MIT */
+/* The DWARF of symbol files: lines and inlined calls, version 4 (all debuggers read it). */
+#include "host/publish/frame_image.h"
+
+/* Tags, attributes and forms (DWARF 4, 7.5). */
+enum {
+	DW_TAG_compile_unit = 0x11,
+	DW_TAG_inlined_subroutine = 0x1d,
+	DW_TAG_subprogram = 0x2e,
+	DW_AT_name = 0x03,
+	DW_AT_stmt_list = 0x10,
+	DW_AT_low_pc = 0x11,
+	DW_AT_high_pc = 0x12,
+	DW_AT_language = 0x13,
+	DW_AT_inline = 0x20,
+	DW_AT_abstract_origin = 0x31,
+	DW_AT_external = 0x3f,
+	DW_AT_call_file = 0x58,
+	DW_AT_call_line = 0x59,
+	DW_FORM_addr = 0x01,
+	DW_FORM_data2 = 0x05,
+	DW_FORM_data4 = 0x06,
+	DW_FORM_string = 0x08,
+	DW_FORM_data1 = 0x0b,
+	DW_FORM_udata = 0x0f,
+	DW_FORM_ref4 = 0x13,
+	DW_FORM_sec_offset = 0x17,
+	DW_FORM_flag_present = 0x19,
+	DW_LANG_C99 = 0x0c,
+	DW_INL_inlined = 0x01,
+};
+
+enum { UNIT = 1, FUNCTION, FUNCTION_WITH_CALLS, INLINED, CALL };
+
+static const uint8_t abbrevs[] = {
+	UNIT,
+	DW_TAG_compile_unit,
+	1,
+	DW_AT_language,
+	DW_FORM_data1,
+	DW_AT_name,
+	DW_FORM_string,
+	DW_AT_stmt_list,
+	DW_FORM_sec_offset,
+	DW_AT_low_pc,
+	DW_FORM_addr,
+	DW_AT_high_pc,
+	DW_FORM_data4,
+	0,
+	0,
+	FUNCTION,
+	DW_TAG_subprogram,
+	0,
+	DW_AT_name,
+	DW_FORM_string,
+	DW_AT_external,
+	DW_FORM_flag_present,
+	DW_AT_low_pc,
+	DW_FORM_addr,
+	DW_AT_high_pc,
+	DW_FORM_data4,
+	0,
+	0,
+	FUNCTION_WITH_CALLS,
+	DW_TAG_subprogram,
+	1,
+	DW_AT_name,
+	DW_FORM_string,
+	DW_AT_external,
+	DW_FORM_flag_present,
+	DW_AT_low_pc,
+	DW_FORM_addr,
+	DW_AT_high_pc,
+	DW_FORM_data4,
+	0,
+	0,
+	INLINED,
+	DW_TAG_subprogram,
+	0,
+	DW_AT_name,
+	DW_FORM_string,
+	DW_AT_inline,
+	DW_FORM_data1,
+	0,
+	0,
+	CALL,
+	DW_TAG_inlined_subroutine,
+	1,
+	DW_AT_abstract_origin,
+	DW_FORM_ref4,
+	DW_AT_low_pc,
+	DW_FORM_addr,
+	DW_AT_high_pc,
+	DW_FORM_data4,
+	DW_AT_call_file,
+	DW_FORM_udata,
+	DW_AT_call_line,
+	DW_FORM_udata,
+	0,
+	0,
+	0,
+};
+
+void fathom_jit_abbrevs_write(struct fathom_out *o)
+{
+	fathom_out_bytes(o, abbrevs, sizeof abbrevs);
+}
+
+bool fathom_jit_leaf_has_lines(const struct fathom_jit_leaf *leaf)
+{
+	for (size_t i = 0; i < leaf->n; i++)
+		if (leaf->entries[i]->body->n_rows || leaf->entries[i]->body->n_copies)
+			return true;
+	return false;
+}
+
+/* The special opcodes of the line program (DWARF 4, 6.2.5.1). */
+enum { LINE_BASE = -5, LINE_RANGE = 14, OPCODE_BASE = 13 };
+enum {
+	DW_LNS_copy = 1,
+	DW_LNS_advance_pc = 2,
+	DW_LNS_advance_line = 3,
+	DW_LNS_set_file = 4,
+	DW_LNS_set_column = 5,
+	DW_LNE_end_sequence = 1,
+	DW_LNE_set_address = 2,
+};
+
+/* Gives @f the next number, if it has none in this symbol file, and writes its name. */
+static void put_file(struct fathom_out *o, struct fathom_jit_file *f, uint32_t stamp, uint32_t *n)
+{
+	if (!f || f->stamp == stamp)
+		return;
+	f->stamp = stamp;
+	f->number = ++*n;
+	fathom_out_bytes(o, f->name, strlen(f->name) + 1);
+	/* No folder, no time, no size. */
+	fathom_out_bytes(o, "\0\0", 3);
+}
+
+static void put_files(struct fathom_out *o, const struct fathom_jit_leaf *leaf, uint32_t stamp)
+{
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < leaf->n; i++) {
+		const struct fathom_jit_body *b = leaf->entries[i]->body;
+
+		put_file(o, b->file, stamp, &n);
+		for (uint32_t k = 0; k < b->n_rows; k++)
+			put_file(o, b->rows[k].file, stamp, &n);
+		for (uint32_t k = 0; k < b->n_copies; k++)
+			put_file(o, b->copies[k].file, stamp, &n);
+	}
+	fathom_out_u8(o, 0);
+}
+
+/* The registers of the line program. */
+struct line_state {
+	uint32_t offset;
+	uint32_t file;
+	uint32_t line;
+	uint32_t column;
+};
+
+static void put_row(struct fathom_out *o, struct line_state *s, const struct fathom_jit_row *row)
+{
+	const uint32_t file = row->file->number;
+	const uint32_t forward = row->offset - s->offset;
+	const int64_t down = (int64_t)row->line - s->line;
+	int64_t special;
+
+	if (file != s->file) {
+		fathom_out_u8(o, DW_LNS_set_file);
+		fathom_out_uleb(o, file);
+	}
+	if (row->column != s->column) {
+		fathom_out_u8(o, DW_LNS_set_column);
+		fathom_out_uleb(o, row->column);
+	}
+	special = down - LINE_BASE + (int64_t)LINE_RANGE * forward + OPCODE_BASE;
+	if (down < LINE_BASE || down >= LINE_BASE + LINE_RANGE || special > UINT8_MAX) {
+		fathom_out_u8(o, DW_LNS_advance_pc);
+		fathom_out_uleb(o, forward);
+		fathom_out_u8(o, DW_LNS_advance_line);
+		fathom_out_sleb(o, down);
+		special = DW_LNS_copy;
+	}
+	fathom_out_u8(o, (uint8_t)special);
+	*s = (struct line_state){ row->offset, file, row->line, row->column };
+}
+
+static void put_sequence(struct fathom_out *o, const struct fathom_jit_entry *e)
+{
+	const struct fathom_jit_body *b = e->body;
+	struct line_state s = { .file = 1, .line = 1 };
+
+	if (!b->n_rows)
+		return;
+	fathom_out_u8(o, 0);
+	fathom_out_uleb(o, 9);
+	fathom_out_u8(o, DW_LNE_set_address);
+	fathom_out_u64(o, e->low);
+	for (uint32_t i = 0; i < b->n_rows; i++)
+		put_row(o, &s, &b->rows[i]);
+	fathom_out_u8(o, DW_LNS_advance_pc);
+	fathom_out_uleb(o, b->size - s.offset);
+	fathom_out_bytes(o, "\0\1", 2);
+	fathom_out_u8(o, DW_LNE_end_sequence);
+}
+
+void fathom_jit_lines_write(struct fathom_jit_registry *r, struct fathom_out *o,
+			    const struct fathom_jit_leaf *leaf)
+{
+	/* Operands of the standard opcodes. */
+	static const uint8_t lengths[OPCODE_BASE - 1] = { 0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1 };
+	const size_t unit = o->n;
+	size_t header;
+
+	r->stamp++;
+	fathom_out_u32(o, 0);
+	fathom_out_u16(o, 4);
+	fathom_out_u32(o, 0);
+	header = o->n;
+	/* The shortest instruction, operations in one, is_stmt. */
+	fathom_out_bytes(o, "\1\1\1", 3);
+	fathom_out_u8(o, (uint8_t)LINE_BASE);
+	fathom_out_u8(o, LINE_RANGE);
+	fathom_out_u8(o, OPCODE_BASE);
+	fathom_out_bytes(o, lengths, sizeof lengths);
+	fathom_out_u8(o, 0); /* no folders */
+	put_files(o, leaf, r->stamp);
+	fathom_out_patch(o, header - 4, (uint32_t)(o->n - header));
+	for (size_t i = 0; i < leaf->n; i++)
+		put_sequence(o, leaf->entries[i]);
+	fathom_out_patch(o, unit, (uint32_t)(o->n - unit - 4));
+}
+
+static void put_text(struct fathom_out *o, const char *text)
+{
+	fathom_out_bytes(o, text, strlen(text) + 1);
+}
+
+/* The functions that were inlined; where the first of them stands. They are of equal interest. */
+static void put_inlined(struct fathom_out *o, const struct fathom_jit_body *b)
+{
+	for (uint32_t i = 0; i < b->n_copies; i++) {
+		fathom_out_u8(o, INLINED);
+		put_text(o, b->copies[i].name);
+		fathom_out_u8(o, DW_INL_inlined);
+	}
+}
+
+#define MOST_DEPTH 64
+
+/* The calls, each within the one that its range lies in. @origin is where put_inlined() began. */
+static void put_calls(struct fathom_out *o, const struct fathom_jit_entry *e, size_t origin)
+{
+	const struct fathom_jit_body *b = e->body;
+	uint32_t ends[MOST_DEPTH];
+	size_t depth = 0;
+
+	for (uint32_t i = 0; i < b->n_copies; i++) {
+		const struct fathom_jit_copy *c = &b->copies[i];
+
+		while (depth && (c->begin >= ends[depth - 1] || c->end > ends[depth - 1] ||
+				 depth == MOST_DEPTH)) {
+			fathom_out_u8(o, 0);
+			depth--;
+		}
+		fathom_out_u8(o, CALL);
+		fathom_out_u32(o, (uint32_t)origin);
+		fathom_out_u64(o, e->low + c->begin);
+		fathom_out_u32(o, c->end - c->begin);
+		fathom_out_uleb(o, c->file ? c->file->number : 0);
+		fathom_out_uleb(o, c->line);
+		ends[depth++] = c->end;
+		origin += 1 + strlen(c->name) + 1 + 1;
+	}
+	while (depth--)
+		fathom_out_u8(o, 0);
+}
+
+static void put_function(struct fathom_out *o, const struct fathom_jit_entry *e, size_t unit)
+{
+	const struct fathom_jit_body *b = e->body;
+	const size_t origin = o->n - unit;
+
+	if (!b->n_rows && !b->n_copies)
+		return;
+	put_inlined(o, b);
+	fathom_out_u8(o, b->n_copies ? FUNCTION_WITH_CALLS : FUNCTION);
+	put_text(o, b->name);
+	fathom_out_u64(o, e->low);
+	fathom_out_u32(o, (uint32_t)b->size);
+	if (!b->n_copies)
+		return;
+	put_calls(o, e, origin);
+	fathom_out_u8(o, 0);
+}
+
+/* Returns the source that the unit is called after: the first that has a name. */
+static const char *name_of_unit(const struct fathom_jit_leaf *leaf)
+{
+	for (size_t i = 0; i < leaf->n; i++) {
+		const struct fathom_jit_body *b = leaf->entries[i]->body;
+
+		if (b->file)
+			return b->file->name;
+		if (b->n_rows && b->rows[0].file)
+			return b->rows[0].file->name;
+	}
+	return "?";
+}
+
+void fathom_jit_info_write(struct fathom_out *o, const struct fathom_jit_leaf *leaf)
+{
+	const uint64_t low = leaf->entries[0]->low;
+	const size_t unit = o->n;
+
+	fathom_out_u32(o, 0);
+	fathom_out_u16(o, 4);
+	fathom_out_u32(o, 0); /* of .debug_abbrev */
+	fathom_out_u8(o, 8);
+	fathom_out_u8(o, UNIT);
+	fathom_out_u8(o, DW_LANG_C99);
+	put_text(o, name_of_unit(leaf));
+	fathom_out_u32(o, 0); /* of .debug_line */
+	fathom_out_u64(o, low);
+	fathom_out_u32(o, (uint32_t)(fathom_jit_high(leaf->entries[leaf->n - 1]) - low));
+	for (size_t i = 0; i < leaf->n; i++)
+		put_function(o, leaf->entries[i], unit);
+	fathom_out_u8(o, 0);
+	fathom_out_patch(o, unit, (uint32_t)(o->n - unit - 4));
+}

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What is published of the code that this process makes.
+ *
+ * All functions of all arenas stand in one index, sorted by address, in leaves of neighbours. A
+ * leaf is what debuggers and old unwinders are told of: one symbol file, one image of call frame
+ * information; so their ranges never interleave, and there are few of them. A commit makes the
+ * leaves that it changes anew beside the old ones, tells everybody of the new, then withdraws the
+ * old: what both have in common is known all the time. Nothing that can fail comes after the first
+ * consumer was told.
+ */
+#ifndef FATHOM_PUBLISH_PUBLISH_H
+#define FATHOM_PUBLISH_PUBLISH_H
+
+#include <pthread.h>
+
+#include "fathom/jit.h"
+#include "host/base/array.h"
+#include "host/publish/frame.h"
+
+/* Symbol files that gdb is told of at most. */
+#define FATHOM_JIT_MOST_LEAVES 256
+
+/* A source file, once however many functions come from it. */
+struct fathom_jit_file {
+	struct fathom_jit_file *next; /* with the same hash */
+	uint32_t stamp;               /* of the symbol file that `number` is of */
+	uint32_t number;
+	char name[];
+};
+
+/* A line, as fathom_jit_line. */
+struct fathom_jit_row {
+	struct fathom_jit_file *file;
+	uint32_t offset;
+	uint32_t line;
+	uint32_t column;
+};
+
+struct fathom_jit_copy {
+	struct fathom_jit_file *file;
+	const char *name;
+	uint32_t begin;
+	uint32_t end;
+	uint32_t line;
+};
+
+/* A CIE, once however many functions have it. */
+struct fathom_jit_cie {
+	struct fathom_jit_cie *next;
+	struct fathom_cie_form form;
+	uint32_t stamp; /* of the image that `off` is of */
+	uint32_t off;
+	uint8_t bytes[];
+};
+
+/* What is known of a function wherever it is. Its arrays and texts lie behind it. */
+struct fathom_jit_body {
+	const struct fathom_jit_cie *cie; /* NULL: nothing is said, or the arena says it */
+	const uint8_t *instructions;
+	const char *name;
+	const struct fathom_jit_row *rows;
+	const struct fathom_jit_copy *copies;
+	struct fathom_jit_file *file; /* NULL: unknown */
+	uint64_t size;                /* bytes of code */
+	uint64_t framed;              /* bytes of it that the CIE is of */
+	uint64_t lsda;
+	uint32_t n_instructions;
+	uint32_t n_name; /* bytes, without the NUL */
+	uint32_t n_rows;
+	uint32_t n_copies;
+	uint32_t uses; /* functions: two while one moves */
+};
+
+/* Words of libgcc's struct object, whose size is a part of its ABI (6), and a reserve. */
+#define FATHOM_JIT_OBJECT_WORDS 8
+
+/*
+ * libgcc's struct object. Up to version 12, libgcc reads it after it has given back its lock, when
+ * it may have been deregistered: it is used again only after a while.
+ */
+struct fathom_jit_object {
+	struct fathom_jit_object *next;
+	uint64_t gone; /* when it was deregistered; nanoseconds */
+	uint64_t words[FATHOM_JIT_OBJECT_WORDS];
+};
+
+/* What an unwinder keeps of an image. */
+struct fathom_jit_token {
+	struct fathom_jit_token *next;
+	struct fathom_jit_object *object; /* libgcc's; else NULL */
+	uint8_t unwinder;                 /* its index */
+	bool is_told; /* it knows the image, and must be told before that goes */
+	uint64_t room[];
+};
+
+/* Call frame information that unwinders are told of: of a leaf, a function or an arena. */
+struct fathom_jit_image {
+	struct fathom_jit_token *tokens;
+	uint8_t *bytes; /* CIEs, FDEs, a terminator */
+	size_t size;
+	size_t fde;   /* offset of the first FDE */
+	size_t n_fde; /* their number */
+	bool has_own; /* one is of a function with a rule of its own */
+	uint64_t low;
+	uint64_t high;
+};
+
+/* A function where it is. */
+struct fathom_jit_entry {
+	uint64_t low;
+	struct fathom_jit_body *body;
+	struct fathom_jit_arena *arena;
+	/*
+	 * What unwinders are given of it. They read it without a lock after they have found it, so
+	 * it stays where it is until the function goes. No bytes: nobody wants it, or nothing is
+	 * said.
+	 */
+	struct fathom_jit_image image;
+	uint64_t index; /* in jitdumps: rises */
+	bool leaves;    /* in the commit at hand */
+};
+
+static inline uint64_t fathom_jit_high(const struct fathom_jit_entry *e)
+{
+	return e->low + e->body->size;
+}
+
+/* An entry of GDB's list. */
+struct fathom_jit_gdb_entry {
+	struct fathom_jit_gdb_entry *next;
+	struct fathom_jit_gdb_entry *prev;
+	const void *symbol_file;
+	uint64_t size;
+};
+
+/* Neighbours. */
+struct fathom_jit_leaf {
+	struct fathom_jit_leaf *next; /* of those that are gone */
+	struct fathom_jit_gdb_entry gdb;
+	struct fathom_jit_image image; /* its bytes lie in `file` */
+	uint8_t *file; /* the symbol file, or the image alone; NULL: nobody wants it */
+	size_t n;
+	uint64_t commit; /* number of the one that made it */
+	bool in_list;    /* of gdb's */
+	struct fathom_jit_entry *entries[];
+};
+
+struct fathom_jit_leaves {
+	FATHOM_ARRAY_OF(struct fathom_jit_leaf *);
+};
+
+struct fathom_jit_entries {
+	FATHOM_ARRAY_OF(struct fathom_jit_entry *);
+};
+
+struct fathom_jit_arena {
+	struct fathom_jit_arena *next;
+	uint64_t low;
+	uint64_t high;
+	const struct fathom_jit_cie *cie; /* NULL: each function has its own rule */
+	uint8_t *instructions;
+	uint32_t n_instructions;
+	uint64_t lsda;
+	struct fathom_jit_image image;
+};
+
+/* A kind of unwinder. */
+enum fathom_jit_unwinder_kind {
+	FATHOM_JIT_LIST = 0,  /* libgcc up to 12: arrays of images in a list, searched one by one */
+	FATHOM_JIT_TREE = 1,  /* libgcc from 13 on: a tree of ranges that do not overlap */
+	FATHOM_JIT_CACHE = 2, /* LLVM: all FDEs in one array */
+	FATHOM_JIT_TABLES = 3 /* nongnu: a list of sorted tables */
+};
+
+/* An unwinder in the process: the calls that it exports. */
+struct fathom_jit_unwinder {
+	uint32_t consumer; /* enum fathom_jit_consumer */
+	uint8_t kind;      /* enum fathom_jit_unwinder_kind */
+	bool by_section;   /* LLVM: a whole image at once */
+	void *handle;      /* keeps it loaded; NULL: it is the program's own */
+	void *add;
+	void *add_array; /* libgcc: of images */
+	void *remove;
+	void *find;  /* libgcc: _Unwind_Find_FDE */
+	void *flush; /* nongnu: of its caches */
+	void *space; /* nongnu: unw_local_addr_space */
+};
+
+#define FATHOM_JIT_MOST_UNWINDERS 8
+
+/* What a libgcc is asked with, which of its kinds it is. It keeps a part of it for ever. */
+struct fathom_jit_probe {
+	uint64_t objects[2][FATHOM_JIT_OBJECT_WORDS];
+	uint8_t code[64];
+	_Alignas(8) uint8_t bytes[2][128];
+};
+
+/* Files of perf's, of this process. */
+struct fathom_jit_dump {
+	int fd; /* 0: not open */
+	void *mark;
+	size_t mark_size;
+};
+
+/* Everything that is published: one of the three pieces of file-scope state. */
+struct fathom_jit_registry {
+	pthread_mutex_t mutex;
+	const struct fathom_jit_machine *machine;
+	struct fathom_jit_leaves leaves;
+	struct fathom_jit_arena *arenas;
+	size_t capacity; /* functions of a leaf */
+	uint64_t n_commits;
+	struct fathom_jit_cie *cies;
+	struct fathom_jit_file *files[256];
+	uint32_t stamp; /* of the last image or symbol file */
+	struct fathom_bytes_array scratch;
+	struct fathom_jit_leaf *gone; /* the newest first; nongnu may still read them */
+	size_t gone_bytes;
+	struct fathom_jit_object *objects; /* that are gone, the oldest first */
+	struct fathom_jit_object *last_object;
+	struct fathom_jit_unwinder unwinders[FATHOM_JIT_MOST_UNWINDERS];
+	size_t n_unwinders;
+	struct fathom_jit_probe probe;
+	uint64_t loaded; /* what the dynamic linker had loaded and unloaded when unwinders were
+			    looked for */
+	int perf_map;    /* descriptor; 0: not open */
+	struct fathom_jit_dump dump;
+	uint64_t next_index;
+	int32_t files_pid; /* whose files are open; 0: nobody's */
+	char folder[256];
+	const char *notes[16];
+	size_t n_notes;
+	bool is_set_up;
+};
+
+extern struct fathom_jit_registry fathom_jit_registry;
+
+/* The consumers that are on: bits. Read without the lock. */
+extern _Atomic uint32_t fathom_jit_on;
+
+/* Says @text once. */
+void fathom_jit_say(struct fathom_jit_registry *r, const char *text);
+
+/* Returns whether somebody wants the image, or the symbol file, of each leaf. */
+bool fathom_jit_wants_leaves(const struct fathom_jit_registry *r);
+
+#endif

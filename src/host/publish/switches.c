@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+#include "host/publish/switches.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "fathom/jit.h"
+
+#define UNWINDERS (FATHOM_JIT_LIBGCC | FATHOM_JIT_LLVM | FATHOM_JIT_NONGNU)
+#define FILES     (FATHOM_JIT_PERF_MAP | FATHOM_JIT_JITDUMP)
+
+static const struct {
+	const char *word;
+	uint32_t consumers;
+} words[] = {
+	{ "gdb", FATHOM_JIT_GDB },
+	{ "libgcc", FATHOM_JIT_LIBGCC },
+	{ "llvm", FATHOM_JIT_LLVM },
+	{ "nongnu", FATHOM_JIT_NONGNU },
+	{ "unwinders", UNWINDERS },
+	{ "perf-map", FATHOM_JIT_PERF_MAP },
+	{ "jitdump", FATHOM_JIT_JITDUMP },
+	{ "files", FILES },
+	{ "all", FATHOM_JIT_GDB | UNWINDERS | FILES },
+};
+
+static uint32_t consumers_of(const char *word, size_t n)
+{
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+		if (strlen(words[i].word) == n && !memcmp(words[i].word, word, n))
+			return words[i].consumers;
+	return 0;
+}
+
+uint32_t fathom_jit_switch(uint32_t on, const char *text)
+{
+	if (!on)
+		on = FATHOM_JIT_GDB | UNWINDERS;
+	on &= ~(uint32_t)FATHOM_JIT_NOBODY;
+	while (text && *text) {
+		const size_t n = strcspn(text, ",");
+		const bool off = *text == '-';
+
+		if (n == 4 && !memcmp(text, "none", 4))
+			on = 0;
+		else if (off)
+			on &= ~consumers_of(text + 1, n - 1);
+		else
+			on |= consumers_of(text, n);
+		text += n + (text[n] == ',');
+	}
+	return on;
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+#include <elf.h>
+
+#include "host/publish/frame_image.h"
+
+/* Sections, in their order. The last three are there if there are lines. */
+enum {
+	TEXT = 1,
+	EH_FRAME,
+	SYMTAB,
+	STRTAB,
+	SHSTRTAB,
+	N_WITHOUT_LINES,
+	DEBUG_ABBREV = N_WITHOUT_LINES,
+	DEBUG_LINE,
+	DEBUG_INFO,
+	N_WITH_LINES
+};
+
+static const char *const section_names[] = {
+	"",          ".text",         ".eh_frame",   ".symtab",     ".strtab",
+	".shstrtab", ".debug_abbrev", ".debug_line", ".debug_info",
+};
+
+/* Where a section was written. */
+static void note(Elf64_Shdr *s, const struct fathom_out *o, size_t from)
+{
+	s->sh_offset = from;
+	s->sh_size = o->n - from;
+}
+
+/* Appends the names of all sections, and says where they stand. */
+static void put_section_names(struct fathom_out *o, Elf64_Shdr *s)
+{
+	const size_t from = o->n;
+
+	for (size_t i = 0; i < N_WITH_LINES; i++) {
+		s[i].sh_name = (uint32_t)(o->n - from);
+		fathom_out_bytes(o, section_names[i], strlen(section_names[i]) + 1);
+	}
+	note(&s[SHSTRTAB], o, from);
+}
+
+static void put_symbols(struct fathom_out *o, const struct fathom_jit_leaf *leaf)
+{
+	Elf64_Sym sym = { 0 };
+	uint32_t name = 1;
+
+	fathom_out_bytes(o, &sym, sizeof sym);
+	sym.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC);
+	sym.st_shndx = TEXT;
+	for (size_t i = 0; i < leaf->n; i++) {
+		const struct fathom_jit_entry *e = leaf->entries[i];
+
+		sym.st_name = name;
+		sym.st_value = e->low;
+		sym.st_size = e->body->size;
+		fathom_out_bytes(o, &sym, sizeof sym);
+		name += e->body->n_name + 1;
+	}
+}
+
+static void put_names(struct fathom_out *o, const struct fathom_jit_leaf *leaf)
+{
+	fathom_out_u8(o, 0);
+	for (size_t i = 0; i < leaf->n; i++)
+		fathom_out_bytes(o, leaf->entries[i]->body->name,
+				 leaf->entries[i]->body->n_name + 1);
+}
+
+static void put_debug(struct fathom_jit_registry *r, struct fathom_out *o,
+		      const struct fathom_jit_leaf *leaf, Elf64_Shdr *s)
+{
+	size_t from = o->n;
+
+	fathom_jit_abbrevs_write(o);
+	note(&s[DEBUG_ABBREV], o, from);
+	from = o->n;
+	fathom_jit_lines_write(r, o, leaf);
+	note(&s[DEBUG_LINE], o, from);
+	from = o->n;
+	fathom_jit_info_write(o, leaf);
+	note(&s[DEBUG_INFO], o, from);
+}
+
+static void put_sections(struct fathom_jit_registry *r, struct fathom_out *o,
+			 const struct fathom_jit_leaf *leaf, struct fathom_jit_image *image,
+			 Elf64_Shdr *s, bool lines)
+{
+	size_t from = o->n;
+
+	fathom_jit_image_write(r, o, leaf, image);
+	note(&s[EH_FRAME], o, from);
+	fathom_out_align(o, 8);
+	from = o->n;
+	put_symbols(o, leaf);
+	note(&s[SYMTAB], o, from);
+	from = o->n;
+	put_names(o, leaf);
+	note(&s[STRTAB], o, from);
+	put_section_names(o, s);
+	if (lines)
+		put_debug(r, o, leaf, s);
+	fathom_out_align(o, 8);
+}
+
+static void describe_sections(Elf64_Shdr *s, size_t n, const struct fathom_jit_leaf *leaf,
+			      const struct fathom_out *o)
+{
+	const uint64_t low = leaf->entries[0]->low;
+
+	for (size_t i = 1; i < n; i++) {
+		s[i].sh_type = SHT_PROGBITS;
+		s[i].sh_addralign = 1;
+	}
+	s[TEXT].sh_type = SHT_NOBITS;
+	s[TEXT].sh_flags = SHF_ALLOC | SHF_EXECINSTR;
+	s[TEXT].sh_addr = low;
+	s[TEXT].sh_size = fathom_jit_high(leaf->entries[leaf->n - 1]) - low;
+	s[TEXT].sh_offset = o->n;
+	s[EH_FRAME].sh_addralign = 8;
+	s[SYMTAB].sh_type = SHT_SYMTAB;
+	s[SYMTAB].sh_link = STRTAB;
+	s[SYMTAB].sh_info = 1;
+	s[SYMTAB].sh_entsize = sizeof(Elf64_Sym);
+	s[SYMTAB].sh_addralign = 8;
+	s[STRTAB].sh_type = SHT_STRTAB;
+	s[SHSTRTAB].sh_type = SHT_STRTAB;
+}
+
+void fathom_jit_symbol_file_write(struct fathom_jit_registry *r, struct fathom_out *o,
+				  const struct fathom_jit_leaf *leaf,
+				  struct fathom_jit_image *image)
+{
+	const bool lines = fathom_jit_leaf_has_lines(leaf);
+	const size_t n = lines ? N_WITH_LINES : N_WITHOUT_LINES;
+	Elf64_Shdr s[N_WITH_LINES] = { 0 };
+	Elf64_Ehdr e = {
+		.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64,
+			     __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB : ELFDATA2MSB,
+			     EV_CURRENT },
+		.e_type = ET_DYN,
+		.e_machine = r->machine->elf,
+		.e_version = EV_CURRENT,
+		.e_ehsize = sizeof e,
+		.e_shentsize = sizeof *s,
+		.e_shnum = (Elf64_Half)n,
+		.e_shstrndx = SHSTRTAB,
+	};
+
+	fathom_out_bytes(o, &e, sizeof e);
+	put_sections(r, o, leaf, image, s, lines);
+	describe_sections(s, n, leaf, o);
+	e.e_shoff = o->n;
+	fathom_out_bytes(o, s, n * sizeof *s);
+	if (o->n <= o->cap)
+		memcpy(o->at, &e, sizeof e);
+}

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Functions of made code that call each other through functions of C++, each with another kind of
+ * frame, published with <fathom/jit.h>. What a stack must show is known: frames are counted by
+ * those who make them.
+ */
+#ifndef PUBLISHER_H
+#define PUBLISHER_H
+
+#include <dlfcn.h>
+#include <execinfo.h>
+#include <fathom/jit.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* What made code calls, and made code itself: calls next(argument) and adds 1. */
+typedef long callback_fn(long argument);
+typedef long made_fn(callback_fn *next, long argument);
+
+/*
+ * push %rbp; mov %rsp,%rbp; mov %rdi,%rax; mov %rsi,%rdi; call *%rax; inc %rax; pop %rbp; ret
+ */
+static const unsigned char framed[] = { 0x55, 0x48, 0x89, 0xe5, 0x48, 0x89, 0xf8, 0x48, 0x89,
+					0xf7, 0xff, 0xd0, 0x48, 0xff, 0xc0, 0x5d, 0xc3 };
+/*
+ * push %rbx; sub $16,%rsp; mov %rdi,%rax; mov %rsi,%rdi; mov $7,%ebx; call *%rax; inc %rax; add
+ * $16,%rsp; pop %rbx; ret
+ */
+static const unsigned char pushing[] = { 0x53, 0x48, 0x83, 0xec, 0x10, 0x48, 0x89, 0xf8, 0x48,
+					 0x89, 0xf7, 0xbb, 7,    0,    0,    0,    0xff, 0xd0,
+					 0x48, 0xff, 0xc0, 0x48, 0x83, 0xc4, 0x10, 0x5b, 0xc3 };
+/* push %rbx; mov %rdi,%rax; mov %rsi,%rdi; call *%rax; inc %rax; pop %rbx; ret */
+static const unsigned char reserving[] = { 0x53, 0x48, 0x89, 0xf8, 0x48, 0x89, 0xf7,
+					   0xff, 0xd0, 0x48, 0xff, 0xc0, 0x5b, 0xc3 };
+
+/* A compiler's: copied, with its call frame information. */
+extern "C" __attribute__((noinline, section("stencils"))) long stencil(callback_fn *next,
+								       long argument)
+{
+	return next(argument) + 1;
+}
+extern "C" const unsigned char __start_stencils[], __stop_stencils[];
+
+static const struct fathom_jit_event push_events[] = {
+	{ 1, 0, 3, FATHOM_JIT_PUSH, 0 },
+	{ 5, 16, 0, FATHOM_JIT_SUB, 0 },
+	{ 25, 16, 0, FATHOM_JIT_ADD, 0 },
+	{ 26, 0, 3, FATHOM_JIT_POP, 0 },
+};
+
+enum kind { FRAMED, PUSHING, RESERVING, COPIED, KINDS };
+static const char *const kind_names[] = { "framed", "pushing", "reserving", "copied" };
+
+/* Where .eh_frame of this program is: .eh_frame_hdr says it (LSB 5.0, 10.6.2). */
+static int find_eh_frame(struct dl_phdr_info *info, size_t, void *ret)
+{
+	for (int i = 0; i < info->dlpi_phnum; i++)
+		if (info->dlpi_phdr[i].p_type == PT_GNU_EH_FRAME) {
+			const char *hdr =
+				(const char *)info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
+			int off;
+
+			memcpy(&off, hdr + 4, sizeof off);
+			*(const void **)ret = hdr + 4 + off;
+		}
+	return 1;
+}
+
+struct fathom_jit_unwind rule_of(enum kind kind)
+{
+	struct fathom_jit_unwind u = {};
+
+	u.size = sizeof u;
+	if (kind == FRAMED) {
+		u.kind = FATHOM_JIT_FRAME_POINTER;
+		u.from = 4;
+		u.until = sizeof framed - 1;
+	} else if (kind == PUSHING) {
+		u.kind = FATHOM_JIT_EVENTS;
+		u.events = push_events;
+		u.n_events = 4;
+	} else if (kind == RESERVING) {
+		u.kind = FATHOM_JIT_RESERVED;
+	} else {
+		u.kind = FATHOM_JIT_EH_FRAME;
+		dl_iterate_phdr(find_eh_frame, &u.eh_frame);
+		u.eh_frame_size = 1 << 20;
+		u.eh_frame_code = (uintptr_t)stencil;
+	}
+	return u;
+}
+
+/* Writes code of @kind to @at; returns its size. */
+static size_t write_code(enum kind kind, unsigned char *at)
+{
+	static const struct {
+		const unsigned char *bytes;
+		size_t size;
+	} codes[] = { { framed, sizeof framed },
+		      { pushing, sizeof pushing },
+		      { reserving, sizeof reserving },
+		      { __start_stencils, (size_t)(__stop_stencils - __start_stencils) } };
+
+	memcpy(at, codes[kind].bytes, codes[kind].size);
+	return codes[kind].size;
+}
+
+static const struct fathom_jit_line lines[] = { { 0, 10, 1, 0, nullptr },
+						{ 5, 11, 7, 0, nullptr },
+						{ 9, 12, 0, 0, "/src/inlined.lang" } };
+
+static int check(int err, const struct fathom_errinfo *info)
+{
+	if (err) {
+		fprintf(stderr, "publisher: %s: %s\n", fathom_err_name(err), info->what);
+		exit(3);
+	}
+	return err;
+}
+
+/* A function of @kind at @at, called @name. */
+static struct fathom_jit_function describe(enum kind kind, unsigned char *at, const char *name,
+					   const struct fathom_jit_unwind *rule)
+{
+	struct fathom_jit_function f = {};
+
+	f.size = sizeof f;
+	f.code = at;
+	f.code_size = write_code(kind, at);
+	f.name = name;
+	f.unwind = rule;
+	f.file = "/src/program.lang";
+	f.lines = lines;
+	f.n_lines = 3;
+	return f;
+}
+
+static unsigned char *memory(size_t size)
+{
+	void *at = mmap(nullptr, size, PROT_READ | PROT_WRITE | PROT_EXEC,
+			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (at == MAP_FAILED)
+		abort();
+	return (unsigned char *)at;
+}
+
+static struct fathom_jit_arena *new_arena(unsigned char *at, size_t size,
+					  const struct fathom_jit_unwind *rule)
+{
+	struct fathom_jit_arena_options o = {};
+	struct fathom_jit_arena *arena = nullptr;
+	struct fathom_errinfo info;
+
+	o.size = sizeof o;
+	o.unwind = rule;
+	check(fathom_jit_arena_create(at, size, &o, &arena, &info), &info);
+	return arena;
+}
+
+/* Makes a frame by its frame pointer, as the code that it calls relies on. */
+__attribute__((noinline, optimize("no-omit-frame-pointer"))) long shim(made_fn *code,
+								       callback_fn *next,
+								       long argument)
+{
+	const long value = code(next, argument);
+
+	__asm__ volatile("" ::: "memory");
+	return value;
+}
+
+/* Functions in the order in which they call each other. */
+struct made {
+	unsigned char *at;
+	size_t size;
+	enum kind kind;
+	char name[40];
+};
+static struct made chain[64];
+static long n_chain;
+static callback_fn *at_the_end;
+
+/* Calls function @i, which calls this with the next number. */
+extern "C" __attribute__((noinline)) long go(long i)
+{
+	long value;
+
+	if (i == n_chain)
+		return at_the_end(i);
+	if (chain[i].kind == RESERVING)
+		value = shim((made_fn *)chain[i].at, go, i + 1);
+	else
+		value = ((made_fn *)chain[i].at)(go, i + 1);
+	__asm__ volatile("" ::: "memory");
+	return value;
+}
+
+/* Fills the chain with @n functions of all kinds at @at, 256 bytes apart, and publishes them. */
+static struct fathom_jit_arena *publish_chain(unsigned char *at, long n)
+{
+	struct fathom_jit_arena *arena = new_arena(at, 1 << 20, nullptr);
+	struct fathom_errinfo info;
+
+	for (n_chain = 0; n_chain < n; n_chain++) {
+		struct made *m = &chain[n_chain];
+		struct fathom_jit_unwind rule;
+		struct fathom_jit_function f;
+
+		m->kind = (enum kind)(n_chain % KINDS);
+		m->at = at + 256 * n_chain;
+		snprintf(m->name, sizeof m->name, "made_%ld_%s", n_chain, kind_names[m->kind]);
+		rule = rule_of(m->kind);
+		f = describe(m->kind, m->at, m->name, &rule);
+		m->size = f.code_size;
+		check(fathom_jit_add(arena, &f, &info), &info);
+	}
+	return arena;
+}
+
+/* Prints what is at @pc, a return address: a name of the chain, or one that dladdr() knows. */
+[[maybe_unused]] static void print_pc(const void *pc)
+{
+	Dl_info info;
+
+	for (long i = 0; i < n_chain; i++)
+		if ((const unsigned char *)pc > chain[i].at &&
+		    (const unsigned char *)pc <= chain[i].at + chain[i].size) {
+			printf("frame %s\n", chain[i].name);
+			return;
+		}
+	printf("frame %s\n",
+	       dladdr((const char *)pc - 1, &info) && info.dli_sname ? info.dli_sname : "?");
+}
+
+#endif

@@ -1,0 +1,439 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The suite "publish": code that programs make and publish with <fathom/jit.h>, as the real consumers see it: gdb, lldb, the
+unwinders, perf. What each stack must show is known from who makes it (programs/publisher.h)."""
+import functools
+import glob
+import os
+import re
+import struct
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, "..", "lib")]
+
+import tap  # noqa: E402
+
+from ask import execute, fathom, query, run  # noqa: E402
+from building import core_of  # noqa: E402
+from running import Running, Told, dying, kernels_core  # noqa: E402
+
+TOP = os.path.join(HERE, "..", "..")
+BUILD = os.environ["BUILD"]
+LIBRARIES = os.path.join(BUILD, "src")
+SUITE = tap.Suite("publish", "trace with perf")
+test = SUITE.test
+
+N = 12
+KINDS = ["framed", "pushing", "reserving", "copied"]
+NAMES = [f"made_{i}_{KINDS[i % 4]}" for i in range(N)]
+# The innermost first: each made function is called by go(), those with a reserved frame pointer through shim(), which is
+# one frame with them.
+CHAIN = [name for made in reversed(NAMES) for name in (made, "go")] + ["main"]
+NONGNU = "libunwind.so.8"
+LLVM = "/usr/lib/x86_64-linux-gnu/libunwind.so.1"
+
+
+def plain():
+    if os.environ.get("WRAPPER"):
+        raise tap.Skip("the programs of this suite run by themselves")
+    if os.uname().machine != "x86_64":
+        raise tap.Skip("the programs of this suite are for x86-64")
+    if re.search(r"\b__(asan|tsan|ubsan)_", run("nm", "-D", os.path.join(LIBRARIES, "libfathom.so"))):
+        raise tap.Skip("the programs of this suite are not instrumented, as the library is")
+
+
+@functools.lru_cache(maxsize=None)
+def program(name, *options):
+    plain()
+    folder = os.path.join(BUILD, "publish")
+    os.makedirs(folder, exist_ok=True)
+    path = os.path.join(folder, name + "".join(options).replace("/", "_"))
+    run("g++", "-O2", "-g", "-fcf-protection=none", "-Wall", "-Wextra", os.path.join(HERE, "programs", name + ".cc"), "-o", path,
+        "-I", os.path.join(TOP, "include"), "-L", LIBRARIES, "-lfathom", f"-Wl,-rpath,{LIBRARIES}", "-rdynamic", "-pthread",
+        *options)
+    return path
+
+
+def environment(consumers=""):
+    return {name: value for name, value in os.environ.items() if name != "FATHOM_JIT"} | (
+        {"FATHOM_JIT": consumers} if consumers else {})
+
+
+class Published(Running):
+    """publisher.cc, which waits at the end of its chain."""
+
+    def __init__(self, folder, consumers="", prefix=(), options=()):
+        command = [*prefix, program("publisher", *options), "wait"]
+        super().__init__(command, env=environment(consumers), cwd=folder)
+        while not (line := self.line()).startswith("pid "):
+            assert line, "publisher ended early"
+        self.pid = int(line.split()[1])
+
+
+def functions_of(text):
+    """The functions that gdb's or lldb's backtrace @text names."""
+    gdb = re.findall(r"^#\d+ +(?:0x[0-9a-f]+ in )?(\S+) \(", text, re.M)
+    return gdb or re.findall(r"frame #\d+: 0x[0-9a-f]+ (?:\S+`)?(\w+)", text)
+
+
+def check_chain(functions, what):
+    """From the first function of the chain on, exactly CHAIN, once each."""
+    assert NAMES[-1] in functions, f"{what}: the chain is not there: {functions}"
+    at = functions.index(NAMES[-1])
+    assert functions[at:at + len(CHAIN)] == CHAIN, f"{what}: {functions[at:]}, expected {CHAIN}"
+    assert "??" not in functions, f"{what}: {functions}"
+
+
+def gdb(*words, commands=("bt",)):
+    return run("gdb", "-q", "-nx", "-batch", *(word for c in commands for word in ("-ex", c)), *words)
+
+
+LINE = re.compile(r"in made_0_framed \(\) at (\S+)")
+
+
+@test("gdb, live: each made frame once, with its line")
+def _(folder):
+    with Published(folder) as p:
+        text = gdb("-p", p.pid)
+        check_chain(functions_of(text), "gdb")
+        # The call in made_0_framed ends at 12, and 9 begins the third line.
+        assert LINE.search(text)[1] == "/src/inlined.lang:12", text
+        assert "10" in gdb("-p", p.pid, commands=("info line *made_4_framed",)), "no line for the start"
+
+
+@test("gdb, from the start: it stops in code that is published meanwhile")
+def _(folder):
+    text = run("gdb", "-q", "-nx", "-batch", "-ex", "set breakpoint pending on", "-ex", "break made_5_pushing", "-ex", "run", "-ex", "bt",
+               "--args", program("publisher"), "backtrace", cwd=folder, env=environment())
+    functions = functions_of(text)
+    # The frames below the chain's sixth function, which is #0.
+    expected = CHAIN[CHAIN.index("made_5_pushing"):]
+    at = functions.index("made_5_pushing")
+    assert functions[at:at + len(expected)] == expected, text
+
+
+@test("gdb and fathom, cores of gcore: the same")
+def _(folder):
+    with Published(folder) as p:
+        core = core_of(p.pid, folder)
+    check_chain(functions_of(gdb(program("publisher"), core)), "gdb")
+    stack, _ = query("stack", core, [], status=0)
+    check_chain([f["symbol"] for f in stack[0]["frames"]], "fathom")
+
+
+@test("gdb and fathom, cores of the kernel: the same")
+def _(folder):
+    with Published(folder, prefix=dying()) as p:
+        core = kernels_core(p, folder)
+    check_chain(functions_of(gdb(program("publisher"), core)), "gdb")
+    stack, _ = query("stack", core, [], status=0)
+    check_chain([f["symbol"] for f in stack[0]["frames"]], "fathom")
+
+
+@test("lldb, with its loader on: each made frame once")
+def _(folder):
+    with Published(folder) as p:
+        text = run("lldb-19", "-b", "-o", "settings set plugin.jit-loader.gdb.enable on", "-o", f"process attach -p {p.pid}", "-o", "bt")
+    text = text[text.index("(lldb) bt"):]
+    check_chain(functions_of(text), "lldb")
+    assert "made_0_framed at inlined.lang:12" in text, text
+
+
+@test("fathom stack, addr, find and disasm: names, lines, instructions")
+def _(folder):
+    with Published(folder) as p:
+        stack, _ = query("stack", p.pid, [], status=0)
+        frames = stack[0]["frames"]
+        check_chain([f["symbol"] for f in frames], "fathom")
+        made = {f["symbol"]: f for f in frames if f["symbol"] in NAMES}
+        assert all(f["trust"] in ("cfi", "jit-cfi") and f["source"] == "gdb-jit" for f in made.values()), made
+        assert made["made_0_framed"]["frames"][-1]["line"] == 12, made["made_0_framed"]
+        (found,), _ = query("find", p.pid, ["made_1_pushing"], status=0)
+        assert found["size"] == 27, found
+        (answer,), _ = query("addr", p.pid, [found["address"]], status=0)
+        assert (answer["symbol"], answer["frames"][0]["file"], answer["frames"][0]["line"]) == ("made_1_pushing", "/src/program.lang", 10)
+        lines = fathom("disasm", str(p.pid), "made_1_pushing", status=0).stdout
+        # The bytes of the source, by hand.
+        for text in (r"pushq\s+%rbx", r"subq\s+\$0x10,%rsp", r"callq\s+\*%rax", r"popq\s+%rbx", r"retq"):
+            assert re.search(text, lines), lines
+
+
+def told(mode, *words, consumers="", options=(), status=0):
+    """What publisher.cc prints in @mode: {first word: [the rest]}."""
+    said = {}
+    for line in run(program("publisher", *options), mode, *words, env=environment(consumers), status=status).splitlines():
+        key, _, rest = line.partition(" ")
+        said.setdefault(key, []).append(rest)
+    assert said["made"] == NAMES[::-1]
+    return said
+
+
+for title, mode, words in (("glibc's backtrace()", "backtrace", ()), ("nongnu libunwind, loaded after the code", "nongnu", (NONGNU,)),
+                           ("LLVM's libunwind, loaded after the code", "llvm", (LLVM,))):
+    def _walk(_, mode=mode, words=words):
+        said = told(mode, *words)
+        check_chain(said["frame"], mode)
+        assert said["frame"][-1] == "_start", said["frame"]
+        assert said["returned"] == [str(2 * N)], said
+    SUITE.add(f"{title}: each made frame once, to the end", _walk)
+
+
+@test("exceptions of C++ are thrown through made code of all kinds")
+def _(_):
+    assert told("throw")["caught"] == ["1000"]
+
+
+@test("FATHOM_JIT decides last: without libgcc, backtrace() ends at made code")
+def _(_):
+    said = told("backtrace", consumers="-libgcc")
+    assert NAMES[-2] not in said["frame"] and said["consumers"] == ["1"], said
+    assert told("backtrace", consumers="none")["consumers"] == ["0"]
+    assert told("backtrace", consumers="none,libgcc")["consumers"] == ["2"]
+
+
+@test("both libunwinds and libgcc in one process: each knows the code")
+def _(_):
+    for mode, library, other in (("nongnu", NONGNU, LLVM), ("llvm", LLVM, NONGNU)):
+        said = {}
+        for line in run(program("publisher"), mode, library, env=environment() | {"LD_PRELOAD": other}).splitlines():
+            key, _, rest = line.partition(" ")
+            said.setdefault(key, []).append(rest)
+        check_chain(said["frame"], f"{mode} beside {other}")
+        assert int(said["consumers"][0], 16) & 0xe == 0xe, said
+
+
+@test("beside libLLVM, which has the same names: the descriptor is the library's own")
+def _(folder):
+    (llvm,) = glob.glob("/usr/lib/x86_64-linux-gnu/libLLVM-14.so*.1") or glob.glob("/usr/lib/llvm-14/lib/libLLVM-14.so.1")
+    for first in (f"-Wl,--no-as-needed,{llvm}", ""):
+        options = tuple(o for o in (first,) if o)
+        preload = {} if options else {"LD_PRELOAD": llvm}
+        with Running([program("publisher", *options), "wait"], env=environment() | preload, cwd=folder) as p:
+            while not (line := p.line()).startswith("pid "):
+                assert line
+            text = gdb("-p", int(line.split()[1]), commands=("bt",))
+            check_chain(functions_of(text), "gdb beside libLLVM")
+
+
+@test("stripped, with a stripped library: debuggers find the code")
+def _(folder):
+    libraries = os.path.join(folder, "lib")
+    os.mkdir(libraries)
+    path = os.path.join(folder, "stripped")
+    run("strip", "-o", path, program("publisher"))
+    (library,) = glob.glob(os.path.join(LIBRARIES, "libfathom.so.0"))
+    run("strip", "-o", os.path.join(libraries, "libfathom.so.0"), library)
+    with Running([path, "wait"], env=environment() | {"LD_PRELOAD": os.path.join(libraries, "libfathom.so.0")}, cwd=folder) as p:
+        while not (line := p.line()).startswith("pid "):
+            assert line
+        functions = functions_of(gdb("-p", int(line.split()[1])))
+        assert [f for f in functions if f in NAMES] == NAMES[::-1], functions
+
+
+def perf(folder, *options, consumers, mode="spin"):
+    able = execute("perf", "record", "-o", os.path.join(folder, "able"), "-e", "cpu-clock", "true")
+    if able.returncode:
+        raise tap.Skip(f"perf cannot record: {able.stderr.strip()[:80]}")
+    data = os.path.join(folder, "perf.data")
+    text = run("perf", "record", "-o", data, "-e", "cpu-clock", "-F", "999", *options, program("publisher"), mode,
+               env=environment(consumers) | {"HOME": folder}, cwd=folder)
+    return data, int(re.search(r"^pid (\d+)", text, re.M)[1])
+
+
+@test("perf report by the map: the made functions")
+def _(folder):
+    data, pid = perf(folder, consumers="perf-map")
+    try:
+        text = run("perf", "report", "-i", data, "--stdio", "--sort", "symbol")
+        seen = re.findall(r"\[\.\] (made_\w+)", text)
+        assert len(set(seen)) == len(seen) and set(seen) <= set(NAMES) and len(seen) >= 8, text
+        with open(f"/tmp/perf-{pid}.map", encoding="utf-8") as lines:
+            assert [line.split(maxsplit=2)[2] for line in lines.read().splitlines()] == NAMES
+    finally:
+        os.unlink(f"/tmp/perf-{pid}.map")
+
+
+def samples(data):
+    """The functions of each sample, the innermost first."""
+    text = run("perf", "script", "-i", data, "-F", "ip,sym")
+    return [re.findall(r"^\s+[0-9a-f]+ (\S+)", sample, re.M) for sample in text.split("\n\n") if sample.strip()]
+
+
+@test("perf inject --jit: names, lines, and call graphs by DWARF through all made code")
+def _(folder):
+    data, pid = perf(folder, "-k", "1", "--call-graph", "dwarf,4096", consumers="jitdump")
+    dump = f"/tmp/jit-{pid}.dump"
+    try:
+        made = os.path.join(folder, "made.data")
+        run("perf", "inject", "--jit", "-i", data, "-o", made, cwd=folder)
+        stacks = [s for s in samples(made) if any(f in NAMES for f in s)]
+        assert len(stacks) > 200, f"{len(stacks)} stacks"
+        # gcc does not say that the frame pointer is the caller's at shim()'s return, and perf has nothing below the stack
+        # pointer.
+        whole = [s for s in stacks if s[0] != "shim"]
+        for stack in whole:
+            inner = next(i for i, f in enumerate(stack) if f in NAMES)
+            expected = CHAIN[CHAIN.index(stack[inner]):]
+            assert [f for i, f in enumerate(stack[inner:]) if i < len(expected)] == expected, f"{stack}, expected {expected}"
+        assert len(whole) > 0.9 * len(stacks)
+        (image,) = glob.glob(f"/tmp/jitted-{pid}-4.so")
+        # The code begins at 0x80 of the file that perf makes.
+        assert run("addr2line", "-f", "-e", image, "0x85").split() == ["made_4_framed", "/src/program.lang:11"]
+    finally:
+        for path in [dump, *glob.glob(f"/tmp/jitted-{pid}-*.so")]:
+            os.unlink(path)
+
+
+def storm(mode, *words, consumers="", status=0):
+    text = run(program("storm"), mode, *words, env=environment(consumers), status=status)
+    return dict(line.split() for line in text.splitlines())
+
+
+@test("8 threads throw through made code beside commits, moves and removals in two arenas of one range")
+def _(_):
+    said = {key: int(value) for key, value in storm("storm", "4").items()}
+    assert said["thrown"] == said["caught"] > 1000 and said["missed"] == 0 and said["commits"] > 1000, said
+
+
+@test("forked in mid-commit: children throw, commit, and publish under their own number")
+def _(_):
+    assert storm("forked", consumers="perf-map") == {"good": "50"}
+    for path in glob.glob("/tmp/perf-*.map"):
+        with open(path, encoding="utf-8") as lines:
+            mine = " made_0_framed" in lines.readline()
+        if mine:
+            os.unlink(path)
+
+
+@test("memory that is used again at once, by code with another rule")
+def _(folder):
+    with Running([program("storm"), "reused"], env=environment(), cwd=folder) as p:
+        said = dict(p.line().split() for _ in range(3))
+        assert said["good"] == "1000" and said["missed"] == "0", said
+        names, _ = query("find", said["pid"], ["use_999", "use_998"], status=(0, 1))
+        assert [n["address"] is not None for n in names] == [True, False], names
+
+
+class Committing(Told):
+    """storm.cc, which commits until it is killed; its chain stays."""
+
+    def __init__(self, folder, prefix=()):
+        super().__init__([*prefix, program("storm"), "killed"], env=environment(), cwd=folder)
+
+    def _read(self):
+        places = {}
+        for line in self.process.stdout:
+            name, value = line.split()
+            if name == "done":
+                return places
+            if name == "pid":
+                self.pid = int(value)
+            else:
+                places[name] = int(value, 16)
+        raise AssertionError("storm ended early")
+
+
+def check_kept(target, places):
+    answers, _ = query("addr", target, [hex(at + 1) for at in places.values()], status=(0, 1))
+    wrong = [(a["symbol"], name) for a, name in zip(answers, places) if a["symbol"] not in (name, None)]
+    assert not wrong, wrong
+    return sum(a["symbol"] is not None for a in answers)
+
+
+@test("asked while it changes all the time: what stays has its name, or is said to change")
+def _(folder):
+    with Committing(folder) as p:
+        known = [check_kept(p.pid, p.places) for _ in range(40)]
+    assert sum(known) > 0, known
+
+
+@test("killed in mid-commit: its core is read, and names what stays")
+def _(folder):
+    for i in range(5):
+        place = os.path.join(folder, str(i))
+        os.mkdir(place)
+        with Committing(place, dying()) as p:
+            time.sleep(0.03 * i)
+            core = kernels_core(p, place)
+            # The moment may be one at which the list is being changed: then nothing is said, never anything wrong.
+            assert check_kept(core, p.places) in (0, N)
+
+
+def symbol_file(folder, path="dump"):
+    run(program("publisher"), "dump", cwd=folder, env=environment())
+    return os.path.join(folder, path)
+
+
+@test("the symbol file, by readelf: rows of each rule, symbols, lines")
+def _(folder):
+    path = symbol_file(folder)
+    rows = run("readelf", "-wF", path)
+    tables = re.findall(r"FDE.*?pc=([0-9a-f]+)\.\.([0-9a-f]+)\n.*\n((?:[0-9a-f]{16} .*\n)+)", rows)
+    assert len(tables) == N, rows
+    # By hand, from the instructions in publisher.h: offset, CFA, and where rbx or rbp is.
+    expected = {
+        "framed": [(0, "rsp+8"), (1, "rsp+16"), (4, "rbp+16"), (16, "rsp+8")],
+        "pushing": [(0, "rsp+8"), (1, "rsp+16"), (5, "rsp+32"), (25, "rsp+16"), (26, "rsp+8")],
+        "reserving": [(0, "rbp+16")],
+    }
+    for i, (low, _, table) in enumerate(tables):
+        seen = [(int(line.split()[0], 16) - int(low, 16), line.split()[1]) for line in table.splitlines()]
+        if KINDS[i % 4] in expected:
+            assert seen == expected[KINDS[i % 4]], f"{NAMES[i]}: {table}"
+    symbols = re.findall(r"FUNC +GLOBAL +DEFAULT +1 (\S+)", run("readelf", "-sW", path))
+    assert symbols == NAMES
+    lines = run("readelf", "-wL", path)
+    assert lines.count("program.lang") >= 2 * N and lines.count("inlined.lang") >= N, lines
+    assert "Warning" not in execute("readelf", "-a", "-w", path).stderr
+    problems = execute("llvm-dwarfdump-19", "--verify", path)
+    assert "No errors." in problems.stdout, problems.stdout
+
+
+@test("valgrind: nothing is read that was freed, nothing is lost")
+def _(folder):
+    text = execute("valgrind", "-q", "--leak-check=full", "--show-leak-kinds=definite", "--error-exitcode=9", program("publisher"), "throw",
+                   env=environment("all"), cwd=folder, status=0)
+    for path in glob.glob("/tmp/jit-*.dump") + glob.glob("/tmp/perf-*.map"):
+        with open(path, "rb") as data:
+            if b"made_0_framed" in data.read(1 << 16):
+                os.unlink(path)
+    assert "caught 1000" in text.stdout, text.stdout
+
+
+@test("files: a link, another's file, a full disk are notes, and nothing follows a link")
+def _(folder):
+    notes = told("refused", consumers="files")
+    assert notes["note"] == ["perf-map: its file cannot be opened, or belongs to somebody else",
+                             "jitdump: its file cannot be made, or belongs to somebody else"], notes
+    assert notes["untouched"] == ["1"], notes
+
+
+def jitdump_ids(path):
+    """The numbers of the records of a jitdump."""
+    with open(path, "rb") as data:
+        head = data.read(40)
+        assert struct.unpack("=IIII", head[:16]) == (0x4A695444, 1, 40, 62), head
+        ids = []
+        while prefix := data.read(16):
+            number, size, _ = struct.unpack("=IIQ", prefix)
+            data.read(size - 16)
+            ids.append(number)
+        return ids
+
+
+@test("jitdump: records in their order, a move for what moves")
+def _(folder):
+    said = told("moved", consumers="jitdump")
+    path = f"/tmp/jit-{said['pid'][0]}.dump"
+    try:
+        # Lines, rule, code of each; then a move.
+        assert jitdump_ids(path) == [2, 4, 0] * N + [1], jitdump_ids(path)
+    finally:
+        os.unlink(path)
+
+
+if __name__ == "__main__":
+    sys.exit(SUITE.run())

@@ -377,8 +377,8 @@ static void answer_some(struct addr *v, size_t first, size_t end)
 	fathom_answers_free(answers);
 }
 
-/* Names per batch, to bound the memory; larger batches of names are not faster. */
-#define NAMES_TOGETHER ((size_t)1 << 17)
+/* Names per batch, to bound the memory. Each batch demangles its names anew. */
+#define NAMES_TOGETHER ((size_t)1 << 18)
 
 /* Answers the inputs in their order and flushes. */
 static void answer_inputs(struct addr *v)

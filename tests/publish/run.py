@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 """The suite "publish": code that programs make and publish with <fathom/jit.h>, as the real consumers see it: gdb, lldb, the
 unwinders, perf. What each stack must show is known from who makes it (programs/publisher.h)."""
-import functools
 import glob
 import os
 import re
@@ -18,48 +17,11 @@ import tap  # noqa: E402
 
 from ask import execute, fathom, query, run  # noqa: E402
 from building import core_of  # noqa: E402
+from chain import CHAIN, KINDS, LIBRARIES, LLVM, N, NAMES, NONGNU, check_chain, environment, functions_of, program, storm, told  # noqa: E402
 from running import Running, Told, dying, kernels_core  # noqa: E402
 
-TOP = os.path.join(HERE, "..", "..")
-BUILD = os.environ["BUILD"]
-LIBRARIES = os.path.join(BUILD, "src")
 SUITE = tap.Suite("publish", "trace with perf")
 test = SUITE.test
-
-N = 12
-KINDS = ["framed", "pushing", "reserving", "copied"]
-NAMES = [f"made_{i}_{KINDS[i % 4]}" for i in range(N)]
-# The innermost first: each made function is called by go(), those with a reserved frame pointer through shim(), which is
-# one frame with them.
-CHAIN = [name for made in reversed(NAMES) for name in (made, "go")] + ["main"]
-NONGNU = "libunwind.so.8"
-LLVM = "/usr/lib/x86_64-linux-gnu/libunwind.so.1"
-
-
-def plain():
-    if os.environ.get("WRAPPER"):
-        raise tap.Skip("the programs of this suite run by themselves")
-    if os.uname().machine != "x86_64":
-        raise tap.Skip("the programs of this suite are for x86-64")
-    if re.search(r"\b__(asan|tsan|ubsan)_", run("nm", "-D", os.path.join(LIBRARIES, "libfathom.so"))):
-        raise tap.Skip("the programs of this suite are not instrumented, as the library is")
-
-
-@functools.lru_cache(maxsize=None)
-def program(name, *options):
-    plain()
-    folder = os.path.join(BUILD, "publish")
-    os.makedirs(folder, exist_ok=True)
-    path = os.path.join(folder, name + "".join(options).replace("/", "_"))
-    run("g++", "-O2", "-g", "-fcf-protection=none", "-Wall", "-Wextra", os.path.join(HERE, "programs", name + ".cc"), "-o", path,
-        "-I", os.path.join(TOP, "include"), "-L", LIBRARIES, "-lfathom", f"-Wl,-rpath,{LIBRARIES}", "-rdynamic", "-pthread",
-        *options)
-    return path
-
-
-def environment(consumers=""):
-    return {name: value for name, value in os.environ.items() if name != "FATHOM_JIT"} | (
-        {"FATHOM_JIT": consumers} if consumers else {})
 
 
 class Published(Running):
@@ -71,20 +33,6 @@ class Published(Running):
         while not (line := self.line()).startswith("pid "):
             assert line, "publisher ended early"
         self.pid = int(line.split()[1])
-
-
-def functions_of(text):
-    """The functions that gdb's or lldb's backtrace @text names."""
-    gdb = re.findall(r"^#\d+ +(?:0x[0-9a-f]+ in )?(\S+) \(", text, re.M)
-    return gdb or re.findall(r"frame #\d+: 0x[0-9a-f]+ (?:\S+`)?(\w+)", text)
-
-
-def check_chain(functions, what):
-    """From the first function of the chain on, exactly CHAIN, once each."""
-    assert NAMES[-1] in functions, f"{what}: the chain is not there: {functions}"
-    at = functions.index(NAMES[-1])
-    assert functions[at:at + len(CHAIN)] == CHAIN, f"{what}: {functions[at:]}, expected {CHAIN}"
-    assert "??" not in functions, f"{what}: {functions}"
 
 
 def gdb(*words, commands=("bt",)):
@@ -159,16 +107,6 @@ def _(folder):
         # The bytes of the source, by hand.
         for text in (r"pushq\s+%rbx", r"subq\s+\$0x10,%rsp", r"callq\s+\*%rax", r"popq\s+%rbx", r"retq"):
             assert re.search(text, lines), lines
-
-
-def told(mode, *words, consumers="", options=(), status=0):
-    """What publisher.cc prints in @mode: {first word: [the rest]}."""
-    said = {}
-    for line in run(program("publisher", *options), mode, *words, env=environment(consumers), status=status).splitlines():
-        key, _, rest = line.partition(" ")
-        said.setdefault(key, []).append(rest)
-    assert said["made"] == NAMES[::-1]
-    return said
 
 
 for title, mode, words in (("glibc's backtrace()", "backtrace", ()), ("nongnu libunwind, loaded after the code", "nongnu", (NONGNU,)),
@@ -285,11 +223,6 @@ def _(folder):
     finally:
         for path in [dump, *glob.glob(f"/tmp/jitted-{pid}-*.so")]:
             os.unlink(path)
-
-
-def storm(mode, *words, consumers="", status=0):
-    text = run(program("storm"), mode, *words, env=environment(consumers), status=status)
-    return dict(line.split() for line in text.splitlines())
 
 
 @test("8 threads throw through made code beside commits, moves and removals in two arenas of one range")

@@ -8,7 +8,7 @@ import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [os.path.join(HERE, "..", "lib"), os.path.join(HERE, "..", "stacks"), os.path.join(HERE, "..", "..", "tools"), HERE]
+sys.path[:0] = [os.path.join(HERE, "..", "lib"), os.path.join(HERE, "..", "stacks"), os.path.join(HERE, "..", "publish"), os.path.join(HERE, "..", "..", "tools"), HERE]
 # Its run.py is not ours.
 sys.path.append(os.path.join(HERE, "..", "jit"))
 
@@ -20,6 +20,7 @@ import frozen  # noqa: E402
 import jit  # noqa: E402
 import peers  # noqa: E402
 import rows  # noqa: E402
+import published  # noqa: E402
 import stacks  # noqa: E402
 
 from ask import run  # noqa: E402
@@ -109,7 +110,7 @@ def add_jit(name, check):
     TESTS.append((name, call))
 
 
-for title, function in jit.TESTS + stacks.TESTS + frozen.TESTS:
+for title, function in jit.TESTS + stacks.TESTS + published.TESTS + frozen.TESTS:
     add_jit(title, function)
 
 sys.exit(tap.run("real", tap.chosen(TESTS)))

@@ -8,6 +8,7 @@ import os
 import random
 import subprocess
 import tempfile
+import threading
 import time
 
 import tap
@@ -36,11 +37,22 @@ outer(1000)
 """
 
 
+MAKING = threading.Lock()
+
+
 def tree():
     if os.geteuid():
         raise tap.Skip("only root can make a tree by debootstrap")
+    with MAKING:
+        return made_tree()
+
+
+def made_tree():
     if not os.path.exists(os.path.join(TREE, "usr/bin/python3.13")):
-        subprocess.run(["debootstrap", "--variant=minbase", "--include=python3", SUITE, TREE], check=True,
+        # The libraries are those that libfathom needs.
+        subprocess.run(["debootstrap", "--variant=minbase",
+                        "--include=python3,libstdc++6,gdb,libunwind8,libunwind-19,libdeflate0,libzstd1,liblzma5,liblz4-1,zlib1g",
+                        SUITE, TREE], check=True,
                        stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT)
     return TREE
 

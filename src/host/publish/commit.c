@@ -51,13 +51,13 @@ bool fathom_jit_wants_leaves(const struct fathom_jit_registry *r)
 	return wants_symbols() || fathom_jit_wants_tables(r);
 }
 
-/* The first arena decides who is told. Under the lock. */
-static void set_up(struct fathom_jit_registry *r, const struct fathom_jit_arena_options *options)
+/* The first arena decides who is told. Returns whether this is it. Under the lock. */
+static bool set_up(struct fathom_jit_registry *r, const struct fathom_jit_arena_options *options)
 {
 	const char *folder = options && options->folder ? options->folder : "/tmp";
 
 	if (r->is_set_up)
-		return;
+		return false;
 	r->is_set_up = true;
 	r->machine = fathom_jit_own_machine();
 	if (strlen(folder) < sizeof r->folder)
@@ -66,6 +66,7 @@ static void set_up(struct fathom_jit_registry *r, const struct fathom_jit_arena_
 	(void)pthread_atfork(lock, unlock, unlock);
 	atomic_store(&fathom_jit_on,
 		     fathom_jit_switch(options ? options->consumers : 0, getenv("FATHOM_JIT")));
+	return true;
 }
 
 /* One commit. */
@@ -359,13 +360,8 @@ static void refresh_and_lock(void)
 	struct fathom_jit_found found = { .n = 0 };
 	size_t first;
 
-	if (!(on & UNWINDERS)) {
-		lock();
-		return;
-	}
-	found.loaded = fathom_jit_loaded_count();
 	lock();
-	if (found.loaded == r->loaded)
+	if (!(on & UNWINDERS) || !fathom_jit_list_objects(r, &found))
 		return;
 	unlock();
 	fathom_jit_find_unwinders(on, &found);
@@ -494,6 +490,7 @@ fathom_err fathom_jit_arena_create(const void *memory, size_t size,
 {
 	struct fathom_jit_registry *r = &fathom_jit_registry;
 	const char *what = "";
+	bool is_first;
 	fathom_err err;
 
 	if (options && (options->size < sizeof *options || options->flags))
@@ -504,8 +501,10 @@ fathom_err fathom_jit_arena_create(const void *memory, size_t size,
 	if (!size || size > UINTPTR_MAX - (uintptr_t)memory)
 		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0, "the arena is empty");
 	lock();
-	set_up(r, options);
+	is_first = set_up(r, options);
 	unlock();
+	if (is_first && atomic_load(&fathom_jit_on) & FATHOM_JIT_LIBGCC)
+		fathom_jit_open_libgcc();
 	refresh_and_lock();
 	err = make_arena(memory, size, options, ret_arena, &what);
 	unlock();

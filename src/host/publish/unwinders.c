@@ -57,33 +57,27 @@ static int count_loaded(struct dl_phdr_info *info, size_t size, void *to)
 	return 1;
 }
 
-uint64_t fathom_jit_loaded_count(void)
-{
-	uint64_t count = 0;
-
-	(void)dl_iterate_phdr(count_loaded, &count);
-	return count;
-}
-
-/* The names of all loaded objects, behind each other. */
-struct object_names {
-	struct fathom_bytes_array text;
-	bool failed;
-};
-
 static int add_name(struct dl_phdr_info *info, size_t size, void *to)
 {
-	struct object_names *names = to;
+	struct fathom_jit_found *names = to;
 	const size_t n = strlen(info->dlpi_name) + 1;
 
 	(void)size;
-	if (!fathom_array_room(&names->text, n)) {
-		names->failed = true;
+	if (!fathom_array_room(&names->paths, n))
 		return 1;
-	}
-	memcpy(names->text.items + names->text.n, info->dlpi_name, n);
-	names->text.n += n;
+	memcpy(names->paths.items + names->paths.n, info->dlpi_name, n);
+	names->paths.n += n;
 	return 0;
+}
+
+bool fathom_jit_list_objects(const struct fathom_jit_registry *r, struct fathom_jit_found *found)
+{
+	found->loaded = 0;
+	(void)dl_iterate_phdr(count_loaded, &found->loaded);
+	if (found->loaded == r->loaded)
+		return false;
+	(void)dl_iterate_phdr(add_name, found);
+	return true;
 }
 
 /*
@@ -212,9 +206,14 @@ static void look_into(const char *path, uint32_t on, struct fathom_jit_found *fo
 	(void)dlclose(handle);
 }
 
+void fathom_jit_open_libgcc(void)
+{
+	if (!__register_frame_info)
+		(void)dlopen("libgcc_s.so.1", RTLD_LAZY);
+}
+
 void fathom_jit_find_unwinders(uint32_t on, struct fathom_jit_found *found)
 {
-	struct object_names names = { 0 };
 	const struct fathom_jit_unwinder linked = {
 		.consumer = FATHOM_JIT_LIBGCC,
 		.kind = FATHOM_JIT_LIST,
@@ -224,22 +223,13 @@ void fathom_jit_find_unwinders(uint32_t on, struct fathom_jit_found *found)
 		.find = (void *)(uintptr_t)_Unwind_Find_FDE,
 	};
 
-	/*
-	 * glibc opens it at the first backtrace() or pthread_cancel(), after which nobody would
-	 * tell it of code that is there already.
-	 */
-	if (on & FATHOM_JIT_LIBGCC && !linked.add)
-		(void)dlopen("libgcc_s.so.1", RTLD_LAZY);
-	found->n = 0;
-	found->loaded = fathom_jit_loaded_count();
-	(void)dl_iterate_phdr(add_name, &names);
-	for (size_t i = 0; i < names.text.n; i += strlen(names.text.items + i) + 1)
-		if (names.text.items[i])
-			look_into(names.text.items + i, on, found);
+	for (size_t i = 0; i < found->paths.n; i += strlen(found->paths.items + i) + 1)
+		if (found->paths.items[i])
+			look_into(found->paths.items + i, on, found);
 	look_into("", on, found);
 	if (linked.add && linked.add_array && linked.remove && linked.find)
 		(void)keep(found, &linked, on);
-	fathom_array_free(&names.text);
+	fathom_array_free(&found->paths);
 }
 
 size_t fathom_jit_keep_unwinders(struct fathom_jit_registry *r, struct fathom_jit_found *found)
@@ -503,9 +493,13 @@ static void tell(struct fathom_jit_registry *r, const struct fathom_jit_image *i
 	case FATHOM_JIT_CACHE:
 		CALL(section_fn, u->add)(begin_of(u, image));
 		break;
-	default:
+	case FATHOM_JIT_LIST:
 		CALL(register_info_fn, u->add_array)(t->room, t->object->words);
-		t->is_told = u->kind == FATHOM_JIT_LIST || is_known(u, image);
+		break;
+	default:
+		/* One image at a time: libgcc 13 and 14 cannot deregister an array. */
+		CALL(register_info_fn, u->add)(image->bytes, t->object->words);
+		t->is_told = is_known(u, image);
 		if (!t->is_told)
 			fathom_jit_say(r, "libgcc: it has refused code that somebody else has "
 					  "registered, too");
@@ -533,7 +527,8 @@ void fathom_jit_image_withdraw(struct fathom_jit_registry *r, struct fathom_jit_
 		else if (u->kind == FATHOM_JIT_CACHE)
 			CALL(section_fn, u->remove)(begin_of(u, image));
 		else
-			(void)CALL(deregister_info_fn, u->remove)(t->room);
+			(void)CALL(deregister_info_fn, u->remove)(
+				u->kind == FATHOM_JIT_LIST ? (const void *)t->room : image->bytes);
 	}
 }
 

@@ -8,19 +8,30 @@
 
 #include "host/publish/publish.h"
 
-/* Unwinders that were found. Their handles are counted. */
+/* Objects that are loaded, and the unwinders that were found in them. Handles are counted. */
 struct fathom_jit_found {
 	struct fathom_jit_unwinder unwinders[FATHOM_JIT_MOST_UNWINDERS];
 	size_t n;
 	uint64_t loaded; /* as fathom_jit_registry.loaded */
+	struct fathom_bytes_array paths;
 };
 
-/* Returns how often objects were loaded and unloaded so far. */
-uint64_t fathom_jit_loaded_count(void);
+/*
+ * Loads libgcc, as glibc does at the first backtrace() or pthread_cancel(): afterwards nobody would
+ * tell it of code that is there already.
+ */
+void fathom_jit_open_libgcc(void);
 
 /*
- * Looks for unwinders of the consumers @on. Takes the dynamic linker's lock: the registry's must
- * not be held.
+ * Lists what is loaded; false if nothing has changed since the last time. Under the registry's
+ * lock: fork() waits for it, and a child that was forked within dl_iterate_phdr() could never call
+ * that again.
+ */
+bool fathom_jit_list_objects(const struct fathom_jit_registry *r, struct fathom_jit_found *found);
+
+/*
+ * Looks in these objects for unwinders of the consumers @on. Takes the dynamic linker's lock: the
+ * registry's must not be held.
  */
 void fathom_jit_find_unwinders(uint32_t on, struct fathom_jit_found *found);
 

@@ -134,6 +134,16 @@ def seed_rows(folder):
         write(folder, "rows", name, head + packed(cie) + fde)
 
 
+def seed_publish(folder):
+    """Rules as programs publish them; the head is machine, kind, flags, from, until, frame, record; then events."""
+    pushes = bytes([1, 1, 3, 0, 4, 3, 0, 2, 16, 4, 0, 2, 1, 2, 3, 0])
+    frames = bytes([1, 1, 6, 0, 3, 7, 0, 0, 4, 9, 0, 0, 1, 8, 0, 0, 0, 2, 6, 0, 1, 10, 0, 0])
+    for name, head, rest in (("frame", bytes([0, 1, 0, 4, 16, 4, 0]), b""), ("reserved", bytes([1, 2, 1, 0, 0, 24, 16]), b""),
+                             ("pushed", bytes([0, 3, 0, 0, 0, 4, 0]), b""), ("events", bytes([0, 4, 0, 0, 0, 0, 0]), pushes),
+                             ("returns", bytes([0, 4, 0, 0, 0, 0, 0]), frames)):
+        write(folder, "publish", name, head + rest)
+
+
 def seed_codecs(folder):
     text = SOURCE.encode() * 20
     write(folder, "codec", "zlib", struct.pack(">Q", len(text)) + zlib.compress(text))
@@ -419,6 +429,7 @@ def main():
             write(folder, "file", name, data)
         seed_codecs(folder)
         seed_rows(folder)
+        seed_publish(folder)
         seed_frames(folder)
         seed_names(folder)
         seed_links(folder, tmp)

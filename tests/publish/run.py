@@ -295,6 +295,30 @@ def _(folder):
             assert check_kept(core, p.places) in (0, N)
 
 
+@test("two files to vendor, made by a script: they build alone, without a warning, and publish the same")
+def _(folder):
+    program("publisher")  # Skips where it cannot be built.
+    run("python3", os.path.join(HERE, "..", "..", "tools", "vendor_jit.py"), folder)
+    os.makedirs(os.path.join(folder, "include", "fathom"))
+    with open(os.path.join(folder, "include", "fathom", "jit.h"), "w", encoding="ascii") as header:
+        header.write('#include "../../fathom_jit.h"\n')
+    for compiler in ("gcc", "clang-19"):
+        made = execute(compiler, "-std=c17", "-O2", "-Wall", "-Wextra", "-c", "fathom_jit.c", "-o", "fathom_jit.o", cwd=folder, status=0)
+        assert not made.stderr, made.stderr
+        run("g++", "-O2", "-g", "-fcf-protection=none", os.path.join(HERE, "programs", "publisher.cc"), "fathom_jit.o", "-o", "alone",
+            "-I", "include", "-rdynamic", "-pthread", cwd=folder)
+        alone = [os.path.join(folder, "alone")]
+        assert "libfathom" not in run("ldd", *alone)
+        assert told("throw", command=alone)["caught"] == ["1000"]
+        check_chain(told("backtrace", command=alone)["frame"], "backtrace()")
+    run("strip", *alone)
+    with Running([*alone, "wait"], env=environment(), cwd=folder) as p:
+        while not (line := p.line()).startswith("pid "):
+            assert line
+        functions = functions_of(gdb("-p", int(line.split()[1])))
+        assert [f for f in functions if f in NAMES] == NAMES[::-1], functions
+
+
 def symbol_file(folder, path="dump"):
     run(program("publisher"), "dump", cwd=folder, env=environment())
     return os.path.join(folder, path)

@@ -1,32 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The DWARF of symbol files: lines and inlined calls, version 4 (all debuggers read it). */
 #include "host/publish/frame_image.h"
+#include "safe/dwarf/dwarf.h"
 
-/* Tags, attributes and forms (DWARF 4, 7.5). */
+/* What is only written (DWARF 4, 7.5); the rest stands with the readers. */
 enum {
-	DW_TAG_compile_unit = 0x11,
-	DW_TAG_inlined_subroutine = 0x1d,
-	DW_TAG_subprogram = 0x2e,
-	DW_AT_name = 0x03,
-	DW_AT_stmt_list = 0x10,
-	DW_AT_low_pc = 0x11,
-	DW_AT_high_pc = 0x12,
-	DW_AT_language = 0x13,
 	DW_AT_inline = 0x20,
-	DW_AT_abstract_origin = 0x31,
 	DW_AT_external = 0x3f,
-	DW_AT_call_file = 0x58,
-	DW_AT_call_line = 0x59,
-	DW_FORM_addr = 0x01,
-	DW_FORM_data2 = 0x05,
-	DW_FORM_data4 = 0x06,
-	DW_FORM_string = 0x08,
-	DW_FORM_data1 = 0x0b,
-	DW_FORM_udata = 0x0f,
-	DW_FORM_ref4 = 0x13,
-	DW_FORM_sec_offset = 0x17,
-	DW_FORM_flag_present = 0x19,
-	DW_LANG_C99 = 0x0c,
 	DW_INL_inlined = 0x01,
 };
 
@@ -116,16 +96,6 @@ bool fathom_jit_leaf_has_lines(const struct fathom_jit_leaf *leaf)
 
 /* The special opcodes of the line program (DWARF 4, 6.2.5.1). */
 enum { LINE_BASE = -5, LINE_RANGE = 14, OPCODE_BASE = 13 };
-enum {
-	DW_LNS_copy = 1,
-	DW_LNS_advance_pc = 2,
-	DW_LNS_advance_line = 3,
-	DW_LNS_set_file = 4,
-	DW_LNS_set_column = 5,
-	DW_LNE_end_sequence = 1,
-	DW_LNE_set_address = 2,
-};
-
 /* Gives @f the next number, if it has none in this symbol file, and writes its name. */
 static void put_file(struct fathom_out *o, struct fathom_jit_file *f, uint32_t stamp, uint32_t *n)
 {

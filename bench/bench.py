@@ -18,6 +18,7 @@ import subprocess
 import sys
 
 import files
+import publish
 import running
 import stacks
 from measure import COLUMNS, measure, merge
@@ -40,6 +41,7 @@ def benches(args, folder):
     yield from stacks.stack_benches(args.fathom, folder)
     yield from running.unwind_benches(args.fathom, folder)
     yield from running.rule_benches(args.fathom)
+    yield from publish.publish_benches(args.fathom, folder)
 
 
 def commit_of_tree():

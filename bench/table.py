@@ -69,6 +69,21 @@ STACK_ROWS = [
     ("stack-32-threads-all", "of 32 threads"),
     ("stack-2000-threads-all", "of 2,000 threads"),
 ]
+# Publishing: the usual consumers, nobody, and each alone.
+PUBLISH_ROWS = [
+    ("publish-arena-100000-by-1000", "100,000 functions published in 100 commits, one rule for all"),
+    ("publish-own-100000-by-1000", "the same, each with a rule of its own"),
+    ("publish-own-lines-100000-by-1000", "the same, with 4 lines each"),
+    ("publish-own-100-by-1", "100 functions in commits of one, each with its rule"),
+    ("publish-own-10000-by-1", "10,000"),
+    ("publish-own-100000-by-1", "100,000"),
+    ("publish-own-one-beside-100000", "2,000 commits that remove or add one function of 100,000 with rules"),
+    ("publish-arena-one-beside-100000", "the same, one rule for all"),
+    ("publish-own-backtrace-beside-100000", "1,000 traces by `backtrace()` beside 100,000 rules; the first, which sorts them, is its preparing"),
+    ("publish-attach-100000", "gdb attaches, with the names of 100,000 functions"),
+    ("publish-attach-100000-lines", "the same, with their lines"),
+]
+PUBLISH_TOOLS = ["fathom", "nobody", "gdb", "libgcc", "perf-map", "jitdump", "all"]
 STACK_TOOLS = ["fathom", "eu-stack", "gdb"]
 MORE_TOOLS = ["fathom", "fathom-now", "dladdr", "backtrace_symbols_fd", "absl", "fathom-probe", "unw_backtrace", "unw_step",
               "backtrace", "llvm", "frame-pointer", "nm", "gdb"]
@@ -129,6 +144,8 @@ def main():
     lines = table_of(results, ROWS, TOOLS) + [""] + table_of(results, MORE_ROWS, MORE_TOOLS)
     stacks = table_of(results, STACK_ROWS, STACK_TOOLS)
     lines += ["", *stacks] if len(stacks) > 2 else []
+    published = table_of(results, PUBLISH_ROWS, PUBLISH_TOOLS)
+    lines += ["", *published] if len(published) > 2 else []
     with open("README.md", encoding="utf-8") as f:
         text = f.read()
     table = f"<!-- numbers: by bench/table.py from {path} -->\n" + "\n".join(lines) + "\n<!-- end -->"

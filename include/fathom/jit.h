@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file
- * Publishing code that the calling process makes, a JIT compiler's, so that debuggers, unwinders
- *and profilers know it: its names, its lines, how stacks go through it.
+ * Publishing code that the calling process makes, a JIT compiler's: debuggers, unwinders and
+ * profilers then know its names, its lines, and how stacks go through it.
  *
  * The consumers are found at run time, in every loaded object; nothing is linked against:
  *
@@ -16,8 +16,8 @@
  * The first two lines are on, the files are off; fathom_jit_arena_options.consumers says otherwise.
  * The environment variable FATHOM_JIT decides last: words between commas, in their order, each a
  * consumer's, `files`, `all` or `none`, switched off with a `-` before it: `perf-map,-gdb`. It is
- * read when the first arena is made. What a consumer cannot do is a note (fathom_jit_note()), and
- *no commit fails for it. docs/jit.md says what each of them can do.
+ * read when the first arena is made. What a consumer cannot do is a note (fathom_jit_note()); no
+ * commit fails for it. docs/jit.md says what each of them can do.
  *
  * In ten lines, for code that is entered through a function that makes a frame, and that never
  * writes the frame pointer:
@@ -221,15 +221,15 @@ struct fathom_jit_arena_options {
 };
 
 /**
- * Makes an arena of the @size bytes at @memory, which need not be mapped yet. Arenas with a rule
- *for all of them overlap no other.
+ * Makes an arena of the @size bytes at @memory, which need not be mapped yet. An arena with a rule
+ * for all of it overlaps no other.
  *
  * Safety: mt-safe
  * Memory: *@ret_arena is the caller's, to be freed with fathom_jit_arena_destroy()
- * Returns: FATHOM_OK; FATHOM_E_ARGUMENT for a range that is empty, that overlaps another arena with
- *a rule, for a rule that contradicts itself, or for options that this version does not know;
- *	FATHOM_E_CORRUPT for an eh_frame that cannot be read; FATHOM_E_UNSUPPORTED on machines other
- *	than x86-64 and aarch64; FATHOM_E_MEMORY
+ * Returns: FATHOM_OK; FATHOM_E_ARGUMENT for a range that is empty or overlaps an arena, where one
+ *	of the two has a rule, for a rule that contradicts itself, and for options that this version
+ *	does not know; FATHOM_E_UNSUPPORTED on machines other than x86-64 and aarch64;
+ *	FATHOM_E_MEMORY
  */
 FATHOM_API fathom_err fathom_jit_arena_create(const void *memory, size_t size,
 					      const struct fathom_jit_arena_options *options,
@@ -256,11 +256,11 @@ FATHOM_API void fathom_jit_arena_destroy(struct fathom_jit_arena *arena);
  *
  * Safety: mt-safe; not in signal handlers
  * Memory: copies what it keeps
- * Returns: FATHOM_OK; FATHOM_E_ARGUMENT for a function that overlaps another, is not in the arena,
- *is removed or moved but not there, has no name, or has a rule that contradicts itself, @arena's or
- *its own code: os_errno is 0, and offset the number of the change in its array; FATHOM_E_CORRUPT
- *for an eh_frame that cannot be read; FATHOM_E_LIMIT for a function of 2 GiB or more;
- *FATHOM_E_MEMORY
+ * Returns: FATHOM_OK; FATHOM_E_ARGUMENT for a function that overlaps another, is outside of the
+ *	arena, is to be removed or moved but not there, has no name, or has a rule that contradicts
+ *	itself, its arena's or its code; FATHOM_E_CORRUPT for an eh_frame that cannot be read;
+ *	FATHOM_E_LIMIT for a function of 2 GiB or more; FATHOM_E_MEMORY. offset of @reterr is the
+ *	number of the change in its array.
  */
 FATHOM_API fathom_err fathom_jit_commit(struct fathom_jit_arena *arena,
 					const struct fathom_jit_changes *changes,

@@ -10,9 +10,9 @@
  * without it: by the handler that was installed before, or by the signal, with a core whose
  * registers are those of the crash.
  *
- * Programs that cannot be changed are run with LD_PRELOAD=libfathom-crash.so; fathom_crash(3) lists
- * the words of its environment variable FATHOM_CRASH. All threads have stacks for the handler
- *there.
+ * Programs that cannot be changed are run with LD_PRELOAD=libfathom-crash.so; fathom_crash(3)
+ * lists the words of its environment variable FATHOM_CRASH. All threads have stacks for the
+ * handler there.
  * @code
  *	int main(void)
  *	{

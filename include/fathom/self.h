@@ -77,9 +77,9 @@ struct fathom_self_options {
  * Safety: mt-safe
  * Memory: *@ret_self is the caller's, to be freed with fathom_self_destroy(); it keeps @session
  *	until then
- * Returns: FATHOM_OK; FATHOM_E_ARGUMENT, also if the signal has a handler of the program or none
- *can be set for it; FATHOM_E_MEMORY; FATHOM_E_OS when neither the memory map nor the dynamic linker
- *	tells what is loaded
+ * Returns: FATHOM_OK; FATHOM_E_ARGUMENT, also if the signal has a handler of the program or
+ *	none can be set for it; FATHOM_E_MEMORY; FATHOM_E_OS when neither the memory map nor the
+ *	dynamic linker tells what is loaded
  */
 FATHOM_API fathom_err fathom_self_prepare(struct fathom *session,
 					  const struct fathom_self_options *options,

@@ -132,10 +132,10 @@ struct fathom_thread {
  *
  * Safety: mt-safe
  * Memory: *@ret_stacks is the caller's, to be freed with fathom_stacks_free(); it outlives @target
- * Returns: FATHOM_OK, also if some threads could not be read; FATHOM_E_ARGUMENT for options that
- *this version does not know; FATHOM_E_UNSUPPORTED if @target has no threads (a file) or its machine
- *is not x86-64, i386 or aarch64; FATHOM_E_NOT_FOUND for a tid that it does not have;
- *	FATHOM_E_CHANGED if the process became another program meanwhile; FATHOM_E_OS;
+ * Returns: FATHOM_OK, also if some threads could not be read; FATHOM_E_ARGUMENT for options
+ *	that this version does not know; FATHOM_E_UNSUPPORTED if @target has no threads (a file)
+ *	or its machine is not x86-64, i386 or aarch64; FATHOM_E_NOT_FOUND for a tid that it does
+ *	not have; FATHOM_E_CHANGED if the process became another program meanwhile; FATHOM_E_OS;
  *	FATHOM_E_MEMORY; FATHOM_E_CANCELLED
  */
 FATHOM_API fathom_err fathom_stacks_capture(struct fathom_target *target,

@@ -139,24 +139,25 @@ struct fathom_unwind_result {
 };
 
 /**
- * Unwinds the calling thread, or another one: stores the pc of each frame in @pcs, the innermost
- *first, and what it is in @kinds: both can go to fathom_symbolize(). The rules are those that
- *fathom_self_prepare() has made. For modules that were not prepared, and where a rule cannot say
- *it, the call frame information that the module has in memory is read, which takes some 10 system
- *calls a frame; that needs _dl_find_object() (glibc 2.35). Other code ends the walk, unless its
- *last instructions or a frame pointer lead on.
+ * Unwinds the calling thread, or another one: stores the pc of each frame in @pcs, the
+ * innermost first, and what it is in @kinds: both can go to fathom_symbolize(). The rules are
+ * those that fathom_self_prepare() has made. For modules that were not prepared, and where a
+ * rule cannot say it, the call frame information that the module has in memory is read, which
+ * takes some 10 system calls a frame; that needs _dl_find_object() (glibc 2.35). Other code
+ * ends the walk, unless its last instructions or a frame pointer lead on.
  *
  * Memory is read only where it was found to be readable: by the kernel, once for each part of the
  * stack.
  *
  * Safety: as-safe; takes less than 8 KB of stack, preserves errno
  * Memory: writes at most @cap elements to @pcs and to @kinds, which may be NULL
- * Returns: FATHOM_OK, also if the stack ends early; FATHOM_E_ARGUMENT for options that this version
- *	does not know, or a context with another thread; FATHOM_E_UNSUPPORTED on machines other than
- *	x86-64 and aarch64, or for another thread without a signal; of another thread also
- *	FATHOM_E_NOT_FOUND: there is none of this number; FATHOM_E_TIMEOUT: it was not held before
- *the deadline, because it blocks the signal, sleeps uninterruptibly or has no processor;
- *	FATHOM_E_LIMIT: 32 threads are held already; FATHOM_E_OS: the signal cannot be sent
+ * Returns: FATHOM_OK, also if the stack ends early; FATHOM_E_ARGUMENT for options that this
+ *	version does not know, or a context with another thread; FATHOM_E_UNSUPPORTED on
+ *	machines other than x86-64 and aarch64, or for another thread without a signal; of
+ *	another thread also FATHOM_E_NOT_FOUND: there is none of this number; FATHOM_E_TIMEOUT:
+ *	it was not held before the deadline, because it blocks the signal, sleeps
+ *	uninterruptibly or has no processor; FATHOM_E_LIMIT: 32 threads are held already;
+ *	FATHOM_E_OS: the signal cannot be sent
  */
 FATHOM_API fathom_err fathom_unwind(const struct fathom_self *self,
 				    const struct fathom_unwind_options *options, uint64_t *pcs,

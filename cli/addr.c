@@ -377,13 +377,18 @@ static void answer_some(struct addr *v, size_t first, size_t end)
 	fathom_answers_free(answers);
 }
 
-/* Names per batch, to bound the memory. Each batch demangles its names anew. */
+/*
+ * Names per batch: a small part of the memory budget. Each batch demangles its names anew.
+ */
 #define NAMES_TOGETHER ((size_t)1 << 18)
+#define NAMES_SHARE    128
 
 /* Answers the inputs in their order and flushes. */
 static void answer_inputs(struct addr *v)
 {
-	const size_t most = v->symbolize.flags & FATHOM_NAMES_ONLY ? NAMES_TOGETHER : v->n;
+	const uint64_t share = v->common.options.memory_budget / NAMES_SHARE;
+	const size_t names = share && share < NAMES_TOGETHER ? (size_t)share : NAMES_TOGETHER;
+	const size_t most = v->symbolize.flags & FATHOM_NAMES_ONLY ? names : v->n;
 	size_t first = 0;
 
 	do {

@@ -54,7 +54,7 @@ enum fathom_jit_consumer {
 	FATHOM_JIT_PERF_MAP = 1u << 4,
 	FATHOM_JIT_JITDUMP = 1u << 5,
 	/** consumers is meant, though it is 0: nobody */
-	FATHOM_JIT_NOBODY = 1u << 31
+	FATHOM_JIT_NOBODY = 1u << 30
 };
 
 /** How stacks go through code. */

@@ -9,7 +9,7 @@
 
 static bool same_bytes(struct fathom_bytes a, struct fathom_bytes b)
 {
-	return a.size == b.size && (!a.size || !memcmp(a.data, b.data, a.size));
+	return a.size == b.size && (!a.size || !memcmp(a.data, b.data, (size_t)a.size));
 }
 
 static bool same_form(const struct fathom_cie_form *a, const struct fathom_cie_form *b)
@@ -28,12 +28,12 @@ const struct fathom_jit_cie *fathom_jit_cie_find(struct fathom_jit_registry *r,
 	for (c = r->cies; c; c = c->next)
 		if (same_form(&c->form, form))
 			return c;
-	c = calloc(1, sizeof *c + form->instructions.size);
+	c = calloc(1, sizeof *c + (size_t)form->instructions.size);
 	if (!c)
 		return NULL;
 	c->form = *form;
 	if (form->instructions.size)
-		memcpy(c->bytes, form->instructions.data, form->instructions.size);
+		memcpy(c->bytes, form->instructions.data, (size_t)form->instructions.size);
 	c->form.instructions.data = c->bytes;
 	c->next = r->cies;
 	r->cies = c;
@@ -176,7 +176,7 @@ static bool copy_inlines(struct fathom_jit_registry *r, const struct fathom_jit_
 static fathom_err copy_function(struct fathom_jit_registry *r, const struct fathom_jit_function *f,
 				const struct fathom_jit_frame *frame, struct fathom_jit_body **ret)
 {
-	const struct body_layout l = lay_out(f, frame->instructions.size);
+	const struct body_layout l = lay_out(f, (size_t)frame->instructions.size);
 	uint8_t *at = malloc(l.size);
 	struct fathom_jit_body *b = (void *)at;
 
@@ -197,7 +197,8 @@ static fathom_err copy_function(struct fathom_jit_registry *r, const struct fath
 		.uses = 1,
 	};
 	if (frame->instructions.size)
-		memcpy(at + l.instructions, frame->instructions.data, frame->instructions.size);
+		memcpy(at + l.instructions, frame->instructions.data,
+		       (size_t)frame->instructions.size);
 	memcpy(at + l.name, f->name, b->n_name + 1);
 	if (frame->size)
 		b->cie = fathom_jit_cie_find(r, &frame->cie);

@@ -334,7 +334,7 @@ static void put_load(struct fathom_out *o, const struct fathom_jit_entry *e)
 	fathom_out_u64(o, b->size);
 	fathom_out_u64(o, e->index);
 	fathom_out_bytes(o, b->name, b->n_name + 1);
-	fathom_out_bytes(o, (const void *)(uintptr_t)e->low, b->size);
+	fathom_out_bytes(o, (const void *)(uintptr_t)e->low, (size_t)b->size);
 	end_record(o, at);
 }
 

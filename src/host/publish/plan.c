@@ -328,7 +328,7 @@ static void retire(struct fathom_jit_registry *r, struct fathom_jit_leaf *l, boo
 
 		for (r->gone_bytes = 0; *half && r->gone_bytes < MOST_GONE / 2;
 		     half = &(*half)->next)
-			r->gone_bytes += (*half)->gdb.size;
+			r->gone_bytes += (size_t)(*half)->gdb.size;
 		for (struct fathom_jit_leaf *old = *half, *next; old; old = next) {
 			next = old->next;
 			fathom_jit_leaf_free(r, old);
@@ -337,7 +337,7 @@ static void retire(struct fathom_jit_registry *r, struct fathom_jit_leaf *l, boo
 	}
 	l->next = r->gone;
 	r->gone = l;
-	r->gone_bytes += l->gdb.size;
+	r->gone_bytes += (size_t)l->gdb.size;
 }
 
 void fathom_jit_plan_apply(struct fathom_jit_registry *r, struct fathom_jit_plan *p)

@@ -134,7 +134,7 @@ size_t fathom_cie_write(struct fathom_out *o, const struct fathom_cie_form *cie)
 	if (cie->has_lsda)
 		fathom_out_u8(o, 0);
 	fathom_out_u8(o, cie->is_relative ? 0x1b : 0); /* DW_EH_PE_pcrel | DW_EH_PE_sdata4 */
-	fathom_out_bytes(o, cie->instructions.data, cie->instructions.size);
+	fathom_out_range(o, cie->instructions);
 	end_entry(o, off);
 	return off;
 }
@@ -157,7 +157,7 @@ size_t fathom_fde_write(struct fathom_out *o, const struct fathom_cie_form *cie,
 	fathom_out_uleb(o, cie->has_lsda ? 8 : 0);
 	if (cie->has_lsda)
 		fathom_out_u64(o, lsda);
-	fathom_out_bytes(o, instructions.data, instructions.size);
+	fathom_out_range(o, instructions);
 	end_entry(o, off);
 	return off;
 }

@@ -27,6 +27,12 @@ static inline void fathom_out_bytes(struct fathom_out *o, const void *bytes, siz
 	o->n += size;
 }
 
+/* Appends @bytes, of this process. */
+static inline void fathom_out_range(struct fathom_out *o, struct fathom_bytes bytes)
+{
+	fathom_out_bytes(o, bytes.data, (size_t)bytes.size);
+}
+
 void fathom_out_u8(struct fathom_out *o, uint8_t value);
 void fathom_out_u16(struct fathom_out *o, uint16_t value);
 void fathom_out_u32(struct fathom_out *o, uint32_t value);

@@ -90,7 +90,12 @@ enum fathom_jit_unwind_flag {
 	/** aarch64: signed with key B */
 	FATHOM_JIT_B_KEY = 1u << 1,
 	/** a frame that a signal has made: the pc of its caller is exact */
-	FATHOM_JIT_SIGNAL_FRAME = 1u << 2
+	FATHOM_JIT_SIGNAL_FRAME = 1u << 2,
+	/**
+	 * aarch64, FRAME_POINTER and SIGNED: the return itself authenticates (retaa); else the
+	 * instruction before it does (autiasp)
+	 */
+	FATHOM_JIT_SIGNED_RETURN = 1u << 3
 };
 
 /** What an instruction does to the stack. */
@@ -171,8 +176,9 @@ struct fathom_jit_inline {
 
 /** A function. All texts and arrays are copied. */
 struct fathom_jit_function {
-	size_t size;      /**< sizeof(struct fathom_jit_function) */
-	const void *code; /**< its first byte, within the arena */
+	size_t size; /**< sizeof(struct fathom_jit_function) */
+	/** Its first byte, within the arena. A jitdump has its bytes as they are now. */
+	const void *code;
 	size_t code_size; /**< bytes, not 0 */
 	const char *name; /**< UTF-8; not NULL, not empty */
 	/** How stacks go through it; NULL: as the arena says. It cannot have its own then. */
@@ -213,7 +219,10 @@ struct fathom_jit_arena_options {
 	uint32_t consumers; /**< enum fathom_jit_consumer, of the first arena; 0: gdb and unwinders
 			     */
 	uint32_t flags;     /**< none yet: 0 */
-	/** The rule for all of the arena, functions or not; NULL: each function has its own. */
+	/**
+	 * The rule for all of the arena, functions or not: RESERVED or PUSHED. NULL: each function
+	 * has its own.
+	 */
 	const struct fathom_jit_unwind *unwind;
 	/** Folder of the jitdump, of the first arena; NULL: /tmp. */
 	const char *folder;
@@ -259,8 +268,8 @@ FATHOM_API void fathom_jit_arena_destroy(struct fathom_jit_arena *arena);
  * Returns: FATHOM_OK; FATHOM_E_ARGUMENT for a function that overlaps another, is outside of the
  *	arena, is to be removed or moved but not there, has no name, or has a rule that contradicts
  *	itself, its arena's or its code; FATHOM_E_CORRUPT for an eh_frame that cannot be read;
- *	FATHOM_E_LIMIT for a function of 2 GiB or more; FATHOM_E_MEMORY. offset of @reterr is the
- *	number of the change in its array.
+ *	FATHOM_E_LIMIT for a function of 2 GiB or a name of 64 KiB; FATHOM_E_MEMORY. offset of
+ *@reterr is the number of the change in its array.
  */
 FATHOM_API fathom_err fathom_jit_commit(struct fathom_jit_arena *arena,
 					const struct fathom_jit_changes *changes,

@@ -132,15 +132,35 @@ def _(_):
     assert told("backtrace", consumers="none,libgcc")["consumers"] == ["2"]
 
 
+@test("arenas one behind the other, of which one has a rule for all of it: each unwinder, gdb and exceptions")
+def _(folder):
+    command = ["env", "APART=1", program("publisher")]
+    for mode, words in (("backtrace", ()), ("nongnu", (NONGNU,)), ("llvm", (LLVM,))):
+        check_chain(told(mode, *words, command=command)["frame"], mode)
+    assert told("throw", command=command)["caught"] == ["1000"]
+    with Running([*command, "wait"], env=environment(), cwd=folder) as p:
+        while not (line := p.line()).startswith("pid "):
+            assert line
+        check_chain(functions_of(gdb("-p", int(line.split()[1]))), "gdb")
+
+
+@test("LLVM's libunwind before libgcc, whose names it has: exceptions and stacks are its own, and a note says so")
+def _(_):
+    command = ["env", f"LD_PRELOAD={LLVM}", program("publisher")]
+    said = told("throw", command=command)
+    assert said["caught"] == ["1000"] and said["consumers"] == ["5"], said
+    assert said["note"] == ["libgcc: another library stands before it, with functions of the same names"], said
+
+
 @test("both libunwinds and libgcc in one process: each knows the code")
 def _(_):
-    for mode, library, other in (("nongnu", NONGNU, LLVM), ("llvm", LLVM, NONGNU)):
+    for mode, library, other, known in (("nongnu", NONGNU, LLVM, 0xc), ("llvm", LLVM, NONGNU, 0xe)):
         said = {}
         for line in run(program("publisher"), mode, library, env=environment() | {"LD_PRELOAD": other}).splitlines():
             key, _, rest = line.partition(" ")
             said.setdefault(key, []).append(rest)
         check_chain(said["frame"], f"{mode} beside {other}")
-        assert int(said["consumers"][0], 16) & 0xe == 0xe, said
+        assert int(said["consumers"][0], 16) & 0xe == known, said
 
 
 @test("beside libLLVM, which has the same names: the descriptor is the library's own")

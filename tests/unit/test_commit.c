@@ -121,6 +121,18 @@ static void arenas_with_a_rule_overlap_no_other(void **state)
 	assert_int_equal(fathom_jit_arena_create(code, 0, NULL, &b, &info), FATHOM_E_ARGUMENT);
 	assert_int_equal(fathom_jit_arena_create(code + sizeof code, 8, &of_all, &b, &info),
 			 FATHOM_E_ARGUMENT);
+	{
+		char folder[300];
+		struct fathom_jit_arena_options o = { .size = sizeof o, .consumers = 1u << 29 };
+
+		assert_int_equal(fathom_jit_arena_create(code + sizeof code, 8, &o, &b, &info),
+				 FATHOM_E_ARGUMENT);
+		memset(folder, 'a', sizeof folder);
+		folder[sizeof folder - 1] = '\0';
+		o = (struct fathom_jit_arena_options){ .size = sizeof o, .folder = folder };
+		assert_int_equal(fathom_jit_arena_create(code + sizeof code, 8, &o, &b, &info),
+				 FATHOM_E_ARGUMENT);
+	}
 	f.unwind = &rule;
 	assert_int_equal(fathom_jit_add(a, &f, &info), FATHOM_E_ARGUMENT);
 	f.unwind = NULL;

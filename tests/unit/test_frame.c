@@ -93,6 +93,11 @@ static void a_frame_pointer_has_its_prologue_and_return(void **state)
 	EXPECT(&u, &fathom_jit_aarch64,
 	       { 0x44, 0x2d, 0x44, 0x0e, 32, 0x9d, 4,    0x9e, 3,    0x44,
 		 0x0d, 29,   0x48, 0x0c, 31, 0,    0xdd, 0xde, 0x44, 0x2d });
+	/* ldp, retaa: signed to the end. */
+	u.flags |= FATHOM_JIT_SIGNED_RETURN;
+	EXPECT(&u, &fathom_jit_aarch64,
+	       { 0x44, 0x2d, 0x44, 0x0e, 32, 0x9d, 4, 0x9e, 3, 0x44, 0x0d, 29, 0x4c, 0x0c, 31, 0,
+		 0xdd, 0xde });
 }
 
 static void bytes_that_were_pushed_are_in_the_cfa(void **state)
@@ -160,7 +165,26 @@ static void events_become_rows(void **state)
 		{ 6, 0, 3, FATHOM_JIT_POP, 0 },
 	};
 
+	/* The frame pointer comes back without a word of the stack pointer: pop %rbp; ret */
+	static const struct fathom_jit_event popped[] = {
+		{ 1, 0, 6, FATHOM_JIT_PUSH, 0 },
+		{ 4, 0, 0, FATHOM_JIT_SET_FRAME, 0 },
+		{ 16, 0, 6, FATHOM_JIT_POP, 0 },
+	};
+	/* ldp x29, x30, [sp], #48 */
+	static const struct fathom_jit_event loaded[] = {
+		{ 4, 48, 0, FATHOM_JIT_SUB, 0 },      { 4, 0, 29, FATHOM_JIT_SAVE, 0 },
+		{ 4, 8, 30, FATHOM_JIT_SAVE, 0 },     { 8, 0, 0, FATHOM_JIT_SET_FRAME, 0 },
+		{ 20, 0, 29, FATHOM_JIT_RESTORE, 0 }, { 20, 0, 30, FATHOM_JIT_RESTORE, 0 },
+		{ 20, 48, 0, FATHOM_JIT_ADD, 0 },
+	};
+
 	(void)state;
+	EVENTS(&fathom_jit_x86_64, popped,
+	       { 0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0c, 6, 16, 0x4c, 0xc6, 0x0c, 7, 8 });
+	EVENTS(&fathom_jit_aarch64, loaded,
+	       { 0x44, 0x0e, 48, 0x9d, 6, 0x9e, 5, 0x44, 0x0c, 29, 48, 0x4c, 0xdd, 0x0c, 31, 48,
+		 0xde, 0x0e, 0 });
 	EVENTS(&fathom_jit_x86_64, early,
 	       { 0x41, 0x0e, 16,   0x86, 2,    0x43, 0x0c, 6,  16,   0x41, 0x83, 3,    0x44,
 		 0x4b, 0x0a, 0x41, 0xc3, 0x41, 0x0c, 7,    16, 0x0e, 8,    0xc6, 0x41, 0x0b });

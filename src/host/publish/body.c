@@ -50,33 +50,50 @@ static struct fathom_jit_file **files_of(struct fathom_jit_registry *r, const ch
 	return &r->files[(hash ^ hash >> 16) % (sizeof r->files / sizeof *r->files)];
 }
 
-/* Finds the file @name, or @other without a name; *ret is NULL without either. */
-static bool find_file(struct fathom_jit_registry *r, const char *name,
-		      struct fathom_jit_file *other, struct fathom_jit_file **ret)
+/* Finds the file @name, or makes it; NULL without memory. */
+static struct fathom_jit_file *look_up_file(struct fathom_jit_registry *r, const char *name)
 {
-	struct fathom_jit_file **chain;
+	struct fathom_jit_file **chain = files_of(r, name);
 	struct fathom_jit_file *f;
 
-	*ret = other;
-	if (!name)
-		return true;
-	/* Lines of one function mostly come from one file, by the same pointer. */
-	if (other && !strcmp(other->name, name))
-		return true;
-	chain = files_of(r, name);
 	for (f = *chain; f; f = f->next)
-		if (!strcmp(f->name, name)) {
-			*ret = f;
-			return true;
-		}
+		if (!strcmp(f->name, name))
+			return f;
 	f = calloc(1, sizeof *f + strlen(name) + 1);
 	if (!f)
-		return false;
+		return NULL;
 	memcpy(f->name, name, strlen(name));
 	f->next = *chain;
 	*chain = f;
-	*ret = f;
+	return f;
+}
+
+/* Uses the file @name, or @other without a name; *ret is NULL without either. */
+static bool find_file(struct fathom_jit_registry *r, const char *name,
+		      struct fathom_jit_file *other, struct fathom_jit_file **ret)
+{
+	/* Lines of one function mostly come from one file. */
+	if (name && !(other && !strcmp(other->name, name)))
+		other = look_up_file(r, name);
+	*ret = other;
+	if (!other)
+		return !name;
+	other->uses++;
 	return true;
+}
+
+/* Gives back @f, which may be NULL. */
+static void release_file(struct fathom_jit_registry *r, struct fathom_jit_file *f)
+{
+	struct fathom_jit_file **link;
+
+	if (!f || --f->uses)
+		return;
+	link = files_of(r, f->name);
+	while (*link != f)
+		link = &(*link)->next;
+	*link = f->next;
+	free(f);
 }
 
 static const char *check_lines(const struct fathom_jit_function *f)
@@ -140,17 +157,14 @@ static bool copy_lines(struct fathom_jit_registry *r, const struct fathom_jit_fu
 		       struct fathom_jit_body *b, struct fathom_jit_row *to)
 {
 	struct fathom_jit_file *last = b->file;
-	const char *last_name = NULL;
 
 	for (size_t i = 0; i < f->n_lines; i++) {
 		const struct fathom_jit_line *l = &f->lines[i];
 
-		if (!l->file)
-			last = b->file;
-		else if (l->file != last_name && !find_file(r, l->file, last, &last))
+		if (!find_file(r, l->file, l->file ? last : b->file, &last))
 			return false;
-		last_name = l->file;
 		to[i] = (struct fathom_jit_row){ last, l->offset, l->line, l->column };
+		b->n_rows++;
 	}
 	return true;
 }
@@ -167,6 +181,7 @@ static bool copy_inlines(struct fathom_jit_registry *r, const struct fathom_jit_
 		to[i].begin = from->begin;
 		to[i].end = from->end;
 		to[i].line = from->call_line;
+		b->n_copies++;
 		to[i].name = memcpy(names, from->function, size);
 		names += size;
 	}
@@ -192,8 +207,6 @@ static fathom_err copy_function(struct fathom_jit_registry *r, const struct fath
 		.lsda = frame->lsda,
 		.n_instructions = (uint32_t)frame->instructions.size,
 		.n_name = (uint32_t)(l.copy_names - l.name - 1),
-		.n_rows = (uint32_t)f->n_lines,
-		.n_copies = (uint32_t)f->n_inlines,
 		.uses = 1,
 	};
 	if (frame->instructions.size)
@@ -205,7 +218,7 @@ static fathom_err copy_function(struct fathom_jit_registry *r, const struct fath
 	if ((frame->size && !b->cie) || !find_file(r, f->file, NULL, &b->file) ||
 	    !copy_lines(r, f, b, (void *)(at + l.rows)) ||
 	    !copy_inlines(r, f, b, (void *)(at + l.copies), (char *)at + l.copy_names)) {
-		free(b);
+		fathom_jit_body_release(r, b);
 		return FATHOM_E_MEMORY;
 	}
 	*ret = b;
@@ -238,8 +251,14 @@ fathom_err fathom_jit_body_make(struct fathom_jit_registry *r, const struct fath
 	return err;
 }
 
-void fathom_jit_body_release(struct fathom_jit_body *b)
+void fathom_jit_body_release(struct fathom_jit_registry *r, struct fathom_jit_body *b)
 {
-	if (!--b->uses)
-		free(b);
+	if (--b->uses)
+		return;
+	release_file(r, b->file);
+	for (uint32_t i = 0; i < b->n_rows; i++)
+		release_file(r, b->rows[i].file);
+	for (uint32_t i = 0; i < b->n_copies; i++)
+		release_file(r, b->copies[i].file);
+	free(b);
 }

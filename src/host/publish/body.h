@@ -14,7 +14,7 @@ fathom_err fathom_jit_body_make(struct fathom_jit_registry *r, const struct fath
 				const char **ret_what);
 
 /* Frees @b when its last function goes. */
-void fathom_jit_body_release(struct fathom_jit_body *b);
+void fathom_jit_body_release(struct fathom_jit_registry *r, struct fathom_jit_body *b);
 
 /* Returns the CIE that says what @form says; NULL without memory. */
 const struct fathom_jit_cie *fathom_jit_cie_find(struct fathom_jit_registry *r,

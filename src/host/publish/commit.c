@@ -60,8 +60,7 @@ static bool set_up(struct fathom_jit_registry *r, const struct fathom_jit_arena_
 		return false;
 	r->is_set_up = true;
 	r->machine = fathom_jit_own_machine();
-	if (strlen(folder) < sizeof r->folder)
-		memcpy(r->folder, folder, strlen(folder) + 1);
+	memcpy(r->folder, folder, strlen(folder) + 1);
 	/* A child has the index as it was between two commits. */
 	(void)pthread_atfork(lock, unlock, unlock);
 	atomic_store(&fathom_jit_on,
@@ -154,7 +153,7 @@ static fathom_err plan_add(struct commit *c, const struct fathom_jit_function *f
 	e = new_entry(c, (uintptr_t)f->code, body, c->r->next_index++);
 	err = put_in(c, e, 0, number);
 	if (err)
-		fathom_jit_body_release(body);
+		fathom_jit_body_release(c->r, body);
 	return err;
 }
 
@@ -206,7 +205,7 @@ static bool build(struct commit *c)
 static void free_entry(struct fathom_jit_registry *r, struct fathom_jit_entry *e)
 {
 	fathom_jit_image_deinit(r, &e->image);
-	fathom_jit_body_release(e->body);
+	fathom_jit_body_release(r, e->body);
 	free(e);
 }
 
@@ -347,6 +346,9 @@ static bool tell_all(struct fathom_jit_registry *r, size_t first)
 	return true;
 }
 
+#define ALL_CONSUMERS                                                               \
+	(FATHOM_JIT_GDB | FATHOM_JIT_LIBGCC | FATHOM_JIT_LLVM | FATHOM_JIT_NONGNU | \
+	 FATHOM_JIT_PERF_MAP | FATHOM_JIT_JITDUMP | FATHOM_JIT_NOBODY)
 #define UNWINDERS (FATHOM_JIT_LIBGCC | FATHOM_JIT_LLVM | FATHOM_JIT_NONGNU)
 
 /*
@@ -493,7 +495,10 @@ fathom_err fathom_jit_arena_create(const void *memory, size_t size,
 	bool is_first;
 	fathom_err err;
 
-	if (options && (options->size < sizeof *options || options->flags))
+	if (options &&
+	    (options->size < sizeof *options || options->flags ||
+	     options->consumers & ~(uint32_t)ALL_CONSUMERS ||
+	     (options->folder && strlen(options->folder) >= sizeof fathom_jit_registry.folder)))
 		return fathom_fail_options(reterr);
 	if (!fathom_jit_own_machine())
 		return fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
@@ -542,6 +547,34 @@ static bool empty(struct fathom_jit_registry *r, struct fathom_jit_arena *a)
 	return !err;
 }
 
+/* Arenas that are kept after they were destroyed. */
+#define MOST_GONE_ARENAS 64
+
+/*
+ * Frees @a, or keeps it for a while: nongnu's libunwind walks its list, which @a was in, without a
+ * lock.
+ */
+static void retire_arena(struct fathom_jit_registry *r, struct fathom_jit_arena *a)
+{
+	struct fathom_jit_arena **last = &r->gone_arenas;
+	size_t n = 0;
+
+	if (!fathom_jit_wants_tables(r)) {
+		free_arena(r, a);
+		return;
+	}
+	a->next = r->gone_arenas;
+	r->gone_arenas = a;
+	for (; *last && n < MOST_GONE_ARENAS; n++)
+		last = &(*last)->next;
+	while (*last) {
+		struct fathom_jit_arena *next = (*last)->next;
+
+		free_arena(r, *last);
+		*last = next;
+	}
+}
+
 void fathom_jit_arena_destroy(struct fathom_jit_arena *arena)
 {
 	struct fathom_jit_registry *r = &fathom_jit_registry;
@@ -561,7 +594,7 @@ void fathom_jit_arena_destroy(struct fathom_jit_arena *arena)
 	*link = arena->next;
 	fathom_jit_image_withdraw(r, &arena->image);
 	fathom_jit_flush(r, arena->low, arena->high);
-	free_arena(r, arena);
+	retire_arena(r, arena);
 	unlock();
 }
 

@@ -154,7 +154,7 @@ static bool write_pushed(struct frame_writer *w)
 /* The return: the frame pointer is the caller's. */
 static void write_popped(struct frame_writer *w, bool is_signed)
 {
-	if (is_signed) {
+	if (is_signed && !(w->u->flags & FATHOM_JIT_SIGNED_RETURN)) {
 		/* The instruction before the return authenticates. */
 		go_to(w, w->u->until - WORD / 2);
 		put_cfa(w, w->m->sp, w->m->entry);
@@ -222,6 +222,11 @@ static bool restore(struct frame_writer *w, uint16_t reg)
 	if (w->now.saved[reg]) {
 		w->now.saved[reg] = 0;
 		fathom_cfa_restore(w->o, reg);
+	}
+	/* It is the caller's: from now on the stack pointer alone tells the CFA. */
+	if (reg == w->m->fp && w->now.by_frame) {
+		w->now.by_frame = false;
+		put_cfa(w, w->m->sp, (uint64_t)w->now.depth);
 	}
 	return true;
 }
@@ -494,7 +499,8 @@ static fathom_err find_foreign(const struct fathom_jit_unwind *u,
 	return err == FATHOM_END ? FATHOM_E_ARGUMENT : err;
 }
 
-#define ALL_FLAGS (FATHOM_JIT_SIGNED | FATHOM_JIT_B_KEY | FATHOM_JIT_SIGNAL_FRAME)
+#define ALL_FLAGS \
+	(FATHOM_JIT_SIGNED | FATHOM_JIT_B_KEY | FATHOM_JIT_SIGNAL_FRAME | FATHOM_JIT_SIGNED_RETURN)
 
 fathom_err fathom_jit_frame_read(const struct fathom_jit_unwind *u,
 				 const struct fathom_jit_machine *m, uint64_t code, uint64_t size,

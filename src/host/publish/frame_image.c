@@ -31,7 +31,6 @@ static void put_entry(struct fathom_jit_registry *r, struct fathom_out *o, size_
 	const struct fathom_jit_body *b = e->body;
 	const size_t cie = put_cie(r, o, b->cie, start);
 
-	image->has_own = true;
 	count_fde(image,
 		  fathom_fde_write(o, &b->cie->form, cie, e->low, b->framed, b->lsda,
 				   (struct fathom_bytes){ b->instructions, b->n_instructions }) -
@@ -64,7 +63,6 @@ void fathom_jit_image_write(struct fathom_jit_registry *r, struct fathom_out *o,
 
 	r->stamp++;
 	image->n_fde = 0;
-	image->has_own = false;
 	for (size_t i = 0; i < leaf->n; i++) {
 		const struct fathom_jit_entry *e = leaf->entries[i];
 		size_t end = i;

@@ -24,6 +24,7 @@
 /* A source file, once however many functions come from it. */
 struct fathom_jit_file {
 	struct fathom_jit_file *next; /* with the same hash */
+	size_t uses;                  /* by bodies */
 	uint32_t stamp;               /* of the symbol file that `number` is of */
 	uint32_t number;
 	char name[];
@@ -101,7 +102,6 @@ struct fathom_jit_image {
 	size_t size;
 	size_t fde;   /* offset of the first FDE */
 	size_t n_fde; /* their number */
-	bool has_own; /* one is of a function with a rule of its own */
 	uint64_t low;
 	uint64_t high;
 };
@@ -209,7 +209,8 @@ struct fathom_jit_registry {
 	const struct fathom_jit_machine *machine;
 	struct fathom_jit_leaves leaves;
 	struct fathom_jit_arena *arenas;
-	size_t capacity; /* functions of a leaf */
+	struct fathom_jit_arena *gone_arenas; /* the newest first */
+	size_t capacity;                      /* functions of a leaf */
 	uint64_t n_commits;
 	struct fathom_jit_cie *cies;
 	struct fathom_jit_file *files[256];

@@ -76,7 +76,9 @@ bool fathom_jit_list_objects(const struct fathom_jit_registry *r, struct fathom_
 	(void)dl_iterate_phdr(count_loaded, &found->loaded);
 	if (found->loaded == r->loaded)
 		return false;
-	(void)dl_iterate_phdr(add_name, found);
+	/* Without memory for all of them, the next commit looks again. */
+	if (dl_iterate_phdr(add_name, found))
+		found->loaded = 0;
 	return true;
 }
 
@@ -95,11 +97,11 @@ static void *own_symbol(void *handle, const char *path, const char *name)
 }
 
 /*
- * Returns which kind of libgcc has @u. Up to version 12 a later registration of the same code is
+ * Finds out which kind of libgcc has @u. Up to version 12 a later registration of the same code is
  * found first; from 13 on it is refused. Both entries stay where they are: a refused one must not
- * be deregistered.
+ * be deregistered. False if neither is found: another library has its calls.
  */
-static uint8_t libgcc_kind(const struct fathom_jit_unwinder *u, struct fathom_jit_registry *r)
+static bool find_libgcc_kind(struct fathom_jit_unwinder *u, struct fathom_jit_registry *r)
 {
 	struct fathom_jit_probe *p = &r->probe;
 	const struct fathom_cie_form cie = {
@@ -122,11 +124,13 @@ static uint8_t libgcc_kind(const struct fathom_jit_unwinder *u, struct fathom_ji
 		CALL(register_info_fn, u->add)(p->bytes[i], p->objects[i]);
 	}
 	found = CALL(find_fn, u->find)(p->code + 1, &bases);
+	if (found != p->bytes[0] + fde && found != p->bytes[1] + fde)
+		return false;
+	u->kind = found == p->bytes[1] + fde ? FATHOM_JIT_LIST : FATHOM_JIT_TREE;
 	(void)CALL(deregister_info_fn, u->remove)(p->bytes[0]);
-	if (found != p->bytes[1] + fde)
-		return FATHOM_JIT_TREE;
-	(void)CALL(deregister_info_fn, u->remove)(p->bytes[1]);
-	return FATHOM_JIT_LIST;
+	if (u->kind == FATHOM_JIT_LIST)
+		(void)CALL(deregister_info_fn, u->remove)(p->bytes[1]);
+	return true;
 }
 
 static bool is_llvm(void *handle, const char *path, struct fathom_jit_unwinder *u)
@@ -206,6 +210,20 @@ static void look_into(const char *path, uint32_t on, struct fathom_jit_found *fo
 	(void)dlclose(handle);
 }
 
+/* Returns whether @at lies in an object that was looked into. */
+static bool is_listed(const struct fathom_jit_found *found, const void *at)
+{
+	const char *paths = found->paths.items;
+	Dl_info info;
+
+	if (!dladdr(at, &info))
+		return false;
+	for (size_t i = 0; i < found->paths.n; i += strlen(paths + i) + 1)
+		if (!strcmp(paths + i, info.dli_fname))
+			return true;
+	return false;
+}
+
 void fathom_jit_open_libgcc(void)
 {
 	if (!__register_frame_info)
@@ -227,9 +245,16 @@ void fathom_jit_find_unwinders(uint32_t on, struct fathom_jit_found *found)
 		if (found->paths.items[i])
 			look_into(found->paths.items + i, on, found);
 	look_into("", on, found);
-	if (linked.add && linked.add_array && linked.remove && linked.find)
+	if (linked.add && linked.add_array && linked.remove && linked.find &&
+	    !is_listed(found, linked.add))
 		(void)keep(found, &linked, on);
 	fathom_array_free(&found->paths);
+}
+
+static void give_back(const struct fathom_jit_unwinder *u)
+{
+	if (u->handle)
+		(void)dlclose(u->handle);
 }
 
 size_t fathom_jit_keep_unwinders(struct fathom_jit_registry *r, struct fathom_jit_found *found)
@@ -242,12 +267,16 @@ size_t fathom_jit_keep_unwinders(struct fathom_jit_registry *r, struct fathom_ji
 
 		if (r->n_unwinders == FATHOM_JIT_MOST_UNWINDERS ||
 		    is_found(r->unwinders, r->n_unwinders, u->add)) {
-			if (u->handle)
-				(void)dlclose(u->handle);
+			give_back(u);
 			continue;
 		}
-		if (u->consumer == FATHOM_JIT_LIBGCC)
-			u->kind = libgcc_kind(u, r);
+		if (u->consumer == FATHOM_JIT_LIBGCC && !find_libgcc_kind(u, r)) {
+			fathom_jit_say(r,
+				       "libgcc: another library stands before it, with functions "
+				       "of the same names");
+			give_back(u);
+			continue;
+		}
 		r->unwinders[r->n_unwinders++] = *u;
 	}
 	return first;
@@ -335,17 +364,57 @@ static struct fathom_jit_token *add_token(struct fathom_jit_image *image, size_t
 static struct fathom_jit_token *add_array(struct fathom_jit_registry *r,
 					  struct fathom_jit_image *image, size_t i, size_t n)
 {
-	struct fathom_jit_token *t = add_token(image, i, (n + 1) * sizeof(uint64_t));
+	struct fathom_jit_object *object = take_object(r);
+	struct fathom_jit_token *t =
+		object ? add_token(image, i, (n + 1) * sizeof(uint64_t)) : NULL;
 
 	if (t)
-		t->object = take_object(r);
-	return t && t->object ? t : NULL;
+		t->object = object;
+	else if (object)
+		give_object(r, object);
+	return t;
 }
 
-static bool add_table(struct fathom_jit_image *image, size_t i)
+/* Writes the pairs of those of @image's FDEs that lie in @d: they stand in the order of their code.
+ */
+static void fill_pairs(struct dyn_info *d, const struct fathom_jit_image *image)
 {
-	return add_token(image, i, sizeof(struct dyn_info) + image->n_fde * 2 * sizeof(int32_t)) !=
-	       NULL;
+	uint32_t size;
+	uint32_t cie;
+	uint64_t low;
+
+	for (size_t at = image->fde, n = 0; n < image->n_fde; at += 4 + size) {
+		memcpy(&size, image->bytes + at, sizeof size);
+		memcpy(&cie, image->bytes + at + 4, sizeof cie);
+		if (!cie)
+			continue;
+		n++;
+		memcpy(&low, image->bytes + at + 8, sizeof low);
+		if (low < d->start_ip || low >= d->end_ip)
+			continue;
+		d->pairs[2 * d->table_len] = (int32_t)(low - d->start_ip);
+		d->pairs[2 * d->table_len + 1] = (int32_t)at;
+		d->table_len++;
+	}
+}
+
+/* Adds a token with nongnu's table of the code in [low, high). */
+static bool add_table(struct fathom_jit_image *image, size_t i, uint64_t low, uint64_t high)
+{
+	struct fathom_jit_token *t =
+		add_token(image, i, sizeof(struct dyn_info) + image->n_fde * 2 * sizeof(int32_t));
+	struct dyn_info *d;
+
+	if (!t)
+		return false;
+	d = (void *)t->room;
+	d->start_ip = low;
+	d->end_ip = high;
+	d->format = UNW_INFO_FORMAT_IP_OFFSET;
+	d->segbase = (uintptr_t)image->bytes;
+	d->table = (uintptr_t)d->pairs;
+	fill_pairs(d, image);
+	return true;
 }
 
 static bool prepare_single(struct fathom_jit_registry *r, struct fathom_jit_image *image, size_t i)
@@ -354,7 +423,7 @@ static bool prepare_single(struct fathom_jit_registry *r, struct fathom_jit_imag
 	struct fathom_jit_token *t;
 
 	if (kind == FATHOM_JIT_TABLES)
-		return add_table(image, i);
+		return add_table(image, i, image->low, image->high);
 	if (kind == FATHOM_JIT_CACHE)
 		return add_token(image, i, 0) != NULL;
 	t = add_array(r, image, i, 1);
@@ -389,80 +458,75 @@ bool fathom_jit_entry_prepare(struct fathom_jit_registry *r, struct fathom_jit_e
 	return true;
 }
 
-/* The functions of @leaf that have rules of their own: what arenas say, unwinders know already. */
-static size_t count_own(const struct fathom_jit_leaf *leaf)
-{
-	size_t n = 0;
+/*
+ * Neighbours in a leaf with rules of their own: what arenas say, unwinders know already. Searches
+ * of libgcc and nongnu end at the first range that may have an address, so a range must not reach
+ * over another arena, which may have a range of its own.
+ */
+struct run {
+	struct fathom_jit_entry *const *entries;
+	size_t n;
+	size_t own; /* those of which something is said */
+};
 
-	for (size_t i = 0; i < leaf->n; i++)
-		n += leaf->entries[i]->image.bytes != NULL;
-	return n;
+static bool is_apart(const struct fathom_jit_arena *a, const struct fathom_jit_arena *b)
+{
+	return a->high <= b->low || b->high <= a->low;
 }
 
-static bool prepare_array(struct fathom_jit_registry *r, struct fathom_jit_leaf *leaf, size_t i)
+/* Takes the run of @l that begins at @from; returns where it ends. */
+static size_t take_run(const struct fathom_jit_leaf *l, size_t from, struct run *ret)
 {
-	const size_t own = count_own(leaf);
-	struct fathom_jit_token *t;
+	size_t i = from;
+
+	*ret = (struct run){ .entries = l->entries + from };
+	do
+		ret->own += l->entries[i++]->body->cie != NULL;
+	while (i < l->n && !is_apart(l->entries[i - 1]->arena, l->entries[i]->arena));
+	ret->n = i - from;
+	return i;
+}
+
+static bool prepare_array(struct fathom_jit_registry *r, struct fathom_jit_image *image, size_t i,
+			  const struct run *run)
+{
+	struct fathom_jit_token *t = add_array(r, image, i, run->own);
 	uint64_t *to;
 
-	if (!own)
-		return true;
-	t = add_array(r, &leaf->image, i, own);
 	if (!t)
 		return false;
 	to = t->room;
-	for (size_t k = 0; k < leaf->n; k++)
-		if (leaf->entries[k]->image.bytes)
-			*to++ = (uintptr_t)leaf->entries[k]->image.bytes;
+	for (size_t k = 0; k < run->n; k++)
+		if (run->entries[k]->image.bytes)
+			*to++ = (uintptr_t)run->entries[k]->image.bytes;
 	return true;
+}
+
+static bool prepare_run(struct fathom_jit_registry *r, struct fathom_jit_image *image, size_t i,
+			const struct run *run)
+{
+	const uint8_t kind = r->unwinders[i].kind;
+
+	if (!run->own)
+		return true;
+	if (kind == FATHOM_JIT_LIST)
+		return prepare_array(r, image, i, run);
+	return kind != FATHOM_JIT_TABLES ||
+	       add_table(image, i, run->entries[0]->low, fathom_jit_high(run->entries[run->n - 1]));
 }
 
 bool fathom_jit_leaf_prepare(struct fathom_jit_registry *r, struct fathom_jit_leaf *leaf,
 			     size_t first)
 {
-	for (size_t i = first; i < r->n_unwinders; i++) {
-		const uint8_t kind = r->unwinders[i].kind;
+	struct run run;
 
-		if (kind == FATHOM_JIT_LIST && !prepare_array(r, leaf, i))
-			return false;
-		if (kind == FATHOM_JIT_TABLES && leaf->image.has_own && !add_table(&leaf->image, i))
-			return false;
-	}
+	for (size_t i = first; i < r->n_unwinders; i++)
+		for (size_t k = 0; k < leaf->n;) {
+			k = take_run(leaf, k, &run);
+			if (!prepare_run(r, &leaf->image, i, &run))
+				return false;
+		}
 	return true;
-}
-
-/* Writes the pairs of @image's FDEs: they stand in the order of their code. */
-static void fill_pairs(struct dyn_info *d, const struct fathom_jit_image *image)
-{
-	size_t n = 0;
-	uint32_t size;
-	uint32_t cie;
-	uint64_t low;
-
-	for (size_t at = image->fde; n < 2 * image->n_fde; at += 4 + size) {
-		memcpy(&size, image->bytes + at, sizeof size);
-		memcpy(&cie, image->bytes + at + 4, sizeof cie);
-		if (!cie)
-			continue;
-		memcpy(&low, image->bytes + at + 8, sizeof low);
-		d->pairs[n++] = (int32_t)(low - image->low);
-		d->pairs[n++] = (int32_t)at;
-	}
-}
-
-static void tell_tables(const struct fathom_jit_unwinder *u, const struct fathom_jit_image *image,
-			struct fathom_jit_token *t)
-{
-	struct dyn_info *d = (void *)t->room;
-
-	d->start_ip = image->low;
-	d->end_ip = image->high;
-	d->format = UNW_INFO_FORMAT_IP_OFFSET;
-	d->segbase = (uintptr_t)image->bytes;
-	d->table_len = image->n_fde;
-	d->table = (uintptr_t)d->pairs;
-	fill_pairs(d, image);
-	CALL(dyn_fn, u->add)(d);
 }
 
 /* What LLVM's calls take: all of an image, or its FDE. */
@@ -488,7 +552,7 @@ static void tell(struct fathom_jit_registry *r, const struct fathom_jit_image *i
 	t->is_told = true;
 	switch (u->kind) {
 	case FATHOM_JIT_TABLES:
-		tell_tables(u, image, t);
+		CALL(dyn_fn, u->add)(t->room);
 		break;
 	case FATHOM_JIT_CACHE:
 		CALL(section_fn, u->add)(begin_of(u, image));

@@ -213,7 +213,7 @@ int main(int argc, char **argv)
 
 	if (!strcmp(mode, "refused"))
 		plant_links();
-	arena = publish_chain(memory(1 << 20), 12);
+	arena = publish_chain(memory(1 << 22), 12);
 	if (argc > 2)
 		load_later(arena, argv[2]);
 	print_state();

@@ -199,6 +199,29 @@ extern "C" __attribute__((noinline)) long go(long i)
 	return value;
 }
 
+/*
+ * With APART in the environment functions stand in three arenas, one behind the other: that in the
+ * middle has a rule for all of it. Returns where function @i stands, and in which.
+ */
+static unsigned char *place_of(unsigned char *at, long i, enum kind kind,
+			       struct fathom_jit_arena **arena)
+{
+	static struct fathom_jit_arena *apart[3];
+	const int which = kind == RESERVING ? 1 : kind == COPIED ? 2 : 0;
+
+	if (!getenv("APART"))
+		return at + 256 * i;
+	at += 1 << 21;
+	if (!apart[0]) {
+		const struct fathom_jit_unwind all = rule_of(RESERVING);
+
+		for (int k = 0; k < 3; k++)
+			apart[k] = new_arena(at + (k << 16), 1 << 16, k == 1 ? &all : nullptr);
+	}
+	*arena = apart[which];
+	return at + (which << 16) + 256 * i;
+}
+
 /* Fills the chain with @n functions of all kinds at @at, 256 bytes apart, and publishes them. */
 static struct fathom_jit_arena *publish_chain(unsigned char *at, long n)
 {
@@ -209,14 +232,17 @@ static struct fathom_jit_arena *publish_chain(unsigned char *at, long n)
 		struct made *m = &chain[n_chain];
 		struct fathom_jit_unwind rule;
 		struct fathom_jit_function f;
+		struct fathom_jit_arena *home = arena;
 
 		m->kind = (enum kind)(n_chain % KINDS);
-		m->at = at + 256 * n_chain;
+		m->at = place_of(at, n_chain, m->kind, &home);
 		snprintf(m->name, sizeof m->name, "made_%ld_%s", n_chain, kind_names[m->kind]);
 		rule = rule_of(m->kind);
 		f = describe(m->kind, m->at, m->name, &rule);
 		m->size = f.code_size;
-		check(fathom_jit_add(arena, &f, &info), &info);
+		if (home != arena && m->kind == RESERVING)
+			f.unwind = nullptr;
+		check(fathom_jit_add(home, &f, &info), &info);
 	}
 	return arena;
 }

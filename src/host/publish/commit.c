@@ -372,6 +372,9 @@ static void refresh_and_lock(void)
 	if (first < r->n_unwinders && !tell_all(r, first))
 		fathom_jit_say(r, "unwinders: one that was loaded later is not told of all code, "
 				  "for lack of memory");
+	unlock();
+	fathom_jit_close_unwinders(&found);
+	lock();
 }
 
 static bool known_options(const struct fathom_jit_changes *c)

@@ -251,35 +251,43 @@ void fathom_jit_find_unwinders(uint32_t on, struct fathom_jit_found *found)
 	fathom_array_free(&found->paths);
 }
 
-static void give_back(const struct fathom_jit_unwinder *u)
+/* Returns whether @u is to be told of code, and finds out how. */
+static bool is_usable(struct fathom_jit_registry *r, struct fathom_jit_unwinder *u)
 {
-	if (u->handle)
-		(void)dlclose(u->handle);
+	if (r->n_unwinders == FATHOM_JIT_MOST_UNWINDERS ||
+	    is_found(r->unwinders, r->n_unwinders, u->add))
+		return false;
+	if (u->consumer != FATHOM_JIT_LIBGCC || find_libgcc_kind(u, r))
+		return true;
+	fathom_jit_say(r, "libgcc: another library stands before it, with functions of the same "
+			  "names");
+	return false;
 }
 
 size_t fathom_jit_keep_unwinders(struct fathom_jit_registry *r, struct fathom_jit_found *found)
 {
 	const size_t first = r->n_unwinders;
+	size_t left = 0;
 
 	r->loaded = found->loaded;
 	for (size_t i = 0; i < found->n; i++) {
 		struct fathom_jit_unwinder *u = &found->unwinders[i];
 
-		if (r->n_unwinders == FATHOM_JIT_MOST_UNWINDERS ||
-		    is_found(r->unwinders, r->n_unwinders, u->add)) {
-			give_back(u);
-			continue;
-		}
-		if (u->consumer == FATHOM_JIT_LIBGCC && !find_libgcc_kind(u, r)) {
-			fathom_jit_say(r,
-				       "libgcc: another library stands before it, with functions "
-				       "of the same names");
-			give_back(u);
-			continue;
-		}
-		r->unwinders[r->n_unwinders++] = *u;
+		if (is_usable(r, u))
+			r->unwinders[r->n_unwinders++] = *u;
+		else
+			found->unwinders[left++] = *u;
 	}
+	found->n = left;
 	return first;
+}
+
+void fathom_jit_close_unwinders(struct fathom_jit_found *found)
+{
+	for (size_t i = 0; i < found->n; i++)
+		if (found->unwinders[i].handle)
+			(void)dlclose(found->unwinders[i].handle);
+	found->n = 0;
 }
 
 static bool has_kind(const struct fathom_jit_registry *r, bool tables)

@@ -35,8 +35,14 @@ bool fathom_jit_list_objects(const struct fathom_jit_registry *r, struct fathom_
  */
 void fathom_jit_find_unwinders(uint32_t on, struct fathom_jit_found *found);
 
-/* Keeps those of @found that are not known yet, gives back the rest. Returns the first new one. */
+/*
+ * Keeps those of @found that are not known yet; the others stay in @found. Returns the number of
+ * the first new one.
+ */
 size_t fathom_jit_keep_unwinders(struct fathom_jit_registry *r, struct fathom_jit_found *found);
+
+/* Gives back what stayed in @found. Takes the dynamic linker's lock, as above. */
+void fathom_jit_close_unwinders(struct fathom_jit_found *found);
 
 /* Returns whether an unwinder is told of tables, of which each leaf has one. */
 bool fathom_jit_wants_tables(const struct fathom_jit_registry *r);

@@ -116,6 +116,7 @@ int verb_addr(int argc, char **argv);
 int verb_addr2line(int argc, char **argv);
 int verb_cache(int argc, char **argv);
 int verb_disasm(int argc, char **argv);
+int verb_jit_check(int argc, char **argv);
 int verb_find(int argc, char **argv);
 int verb_llvm_symbolizer(int argc, char **argv);
 int verb_snapshot(int argc, char **argv);

@@ -9,6 +9,7 @@
 #include "cli/json.h"
 #include "cli/out.h"
 #include "cli/print.h"
+#include "cli/code_range.h"
 
 enum {
 	OPT_INTEL = OPT_VERB,
@@ -49,20 +50,14 @@ static const struct verb_options disasm_options = {
 
 /* Instructions disassembled and printed at a time. */
 #define AT_A_TIME 65536
-/* Instructions shown where no function is known. */
-#define WITHOUT_FUNCTION 16
-
 struct disasm {
 	struct common common;
 	struct fathom_disasm_options options;
 	struct input_rules rules;
 	struct fathom_target_info info;
 	struct out out;
+	struct range_reader ranges;
 	size_t next_note;
-	struct input *inputs; /* possible parts of the arguments */
-	size_t n_inputs;
-	size_t cap_inputs;
-	unsigned complaints; /* missing names for which suggestions were searched */
 	bool bytes;
 	bool unanswered;
 	/* last values printed in the current range */
@@ -70,13 +65,6 @@ struct disasm {
 	char *file;
 	uint32_t line;
 	bool lined; /* print a column of lines */
-};
-
-/* A requested range of code. */
-struct range {
-	uint64_t start;
-	uint64_t end;
-	uint32_t most; /* instructions; 0: all to the end */
 };
 
 static void parse_options(struct disasm *v, int argc, char **argv)
@@ -110,109 +98,6 @@ static void parse_options(struct disasm *v, int argc, char **argv)
 	common_take_arguments(&v->common, "disasm", argc - optind, argv + optind);
 	if (!v->common.n_arguments)
 		complain_lacking("disasm", "no FUNCTION is given");
-}
-
-/* Finds the bounds of the function around @address; returns false if none is known. */
-static bool find_function(struct disasm *v, uint64_t address, struct range *ret)
-{
-	const struct fathom_symbolize_options o = { .size = sizeof o, .flags = FATHOM_NAMES_ONLY };
-	const struct fathom_pc pc = { .address = address };
-	const struct fathom_answer *a;
-	struct fathom_errinfo info;
-	bool found;
-
-	if (fathom_lookup(v->rules.target, pc, &o, &a, &info)) {
-		out_flush(&v->out);
-		complain_error(&info);
-		exit(EXIT_USAGE);
-	}
-	found = a->symbol && a->size;
-	if (found) {
-		ret->start = address - a->offset;
-		ret->end = ret->start + a->size;
-	}
-	fathom_answer_free(a);
-	return found && ret->end > ret->start;
-}
-
-static void add_input(struct disasm *v, const char *text, size_t size)
-{
-	if (v->n_inputs == v->cap_inputs) {
-		v->cap_inputs = 2 * v->cap_inputs + 16;
-		v->inputs = must(realloc(v->inputs, v->cap_inputs * sizeof *v->inputs));
-	}
-	input_parse(&v->rules, text, size, &v->inputs[v->n_inputs++]);
-}
-
-/* Most ".." of an argument that are tried. */
-#define MAX_DOTS 64
-
-/* Returns the next ".." from @from on; NULL if there is none or @count reached the limit. */
-static const char *next_dots(const char *from, unsigned *count)
-{
-	return ++*count <= MAX_DOTS ? strstr(from, "..") : NULL;
-}
-
-/*
- * Parses all arguments to look up their names at once: each argument as a whole, then the bounds on
- * both sides of each "..", because names may contain dots.
- */
-static void read_arguments(struct disasm *v)
-{
-	for (int i = 0; i < v->common.n_arguments; i++) {
-		const char *text = v->common.arguments[i];
-		const size_t size = strlen(text);
-		unsigned count = 0;
-
-		add_input(v, text, size);
-		for (const char *dots = next_dots(text, &count); dots;
-		     dots = next_dots(dots + 1, &count)) {
-			const size_t before = (size_t)(dots - text);
-
-			add_input(v, text, before);
-			add_input(v, dots + 2, size - before - 2);
-		}
-	}
-	input_resolve(&v->rules, v->inputs, v->n_inputs);
-}
-
-/*
- * Finds the range that argument @text asks for; returns a reason on failure. @in is its first
- * input; moves it to the next argument's first input.
- */
-static uint8_t take_range(struct disasm *v, const char *text, const struct input **in,
-			  struct range *ret)
-{
-	const struct input *whole = (*in)++;
-	uint8_t reason = whole->reason;
-	unsigned count = 0;
-
-	*ret = (struct range){ whole->address, UINT64_MAX, WITHOUT_FUNCTION };
-	for (const char *dots = next_dots(text, &count); dots; dots = next_dots(dots + 1, &count)) {
-		const struct input *start = (*in)++;
-		const struct input *end = (*in)++;
-
-		if (!reason || start->reason || end->reason)
-			continue;
-		*ret = (struct range){ start->address, end->address, 0 };
-		reason = FATHOM_REASON_NONE;
-	}
-	if (!whole->reason && find_function(v, whole->address, ret))
-		ret->most = 0;
-	return reason;
-}
-
-/* Returns @address as the user writes it: in a relocatable file, the offset in its section. */
-static uint64_t shown_address(const struct disasm *v, uint64_t address)
-{
-	struct fathom_section_info s;
-
-	for (size_t i = 1; v->info.is_relocatable && !fathom_target_section(v->rules.target, i, &s);
-	     i++)
-		if ((s.flags & 2 /* SHF_ALLOC */) && address >= s.address &&
-		    address - s.address < s.size)
-			return address - s.address;
-	return address;
 }
 
 static void out_pad(struct out *o, size_t from, size_t width)
@@ -307,7 +192,7 @@ static void print_text_of(struct disasm *v, const struct fathom_instruction *i)
 	if (v->lined)
 		print_line(v, i);
 	out_str(o, "  ");
-	out_hex(o, shown_address(v, i->address));
+	out_hex(o, range_shown(&v->ranges, i->address));
 	out_str(o, "  ");
 	if (v->bytes) {
 		if (o->cap - o->n < 256)
@@ -347,14 +232,14 @@ static void print_json_of(struct disasm *v, const struct fathom_instruction *i)
 	struct out *o = &v->out;
 
 	out_char(o, '{');
-	json_address(o, "address", shown_address(v, i->address));
+	json_address(o, "address", range_shown(&v->ranges, i->address));
 	out_str(o, ",\"bytes\":\"");
 	out_hex_bytes(o, i->bytes, i->size, "");
 	out_str(o, "\",");
 	json_string(o, "text", i->text);
 	out_char(o, ',');
 	json_address_or_null(o, "target", i->flags & FATHOM_INSTRUCTION_TARGET,
-			     shown_address(v, i->target));
+			     range_shown(&v->ranges, i->target));
 	out_char(o, ',');
 	json_target(o, i);
 	out_char(o, ',');
@@ -415,7 +300,7 @@ static bool print_stretch(struct disasm *v, const char *text, struct range *r)
 	bool more;
 
 	if (err == FATHOM_E_NOT_FOUND) {
-		const uint64_t address = shown_address(v, r->start);
+		const uint64_t address = range_shown(&v->ranges, r->start);
 
 		print_unanswered(v, text, &address, FATHOM_REASON_UNMAPPED);
 		return false;
@@ -435,18 +320,15 @@ static bool print_stretch(struct disasm *v, const char *text, struct range *r)
 	return more;
 }
 
-static void answer(struct disasm *v, const char *text, const struct input **in)
+static void answer(struct disasm *v, const char *text)
 {
-	const struct input *whole = *in;
 	struct range r;
-	uint8_t reason = take_range(v, text, in, &r);
+	const uint8_t reason = range_take(&v->ranges, text, &v->out, &r);
 
-	if (!reason && r.start >= r.end)
-		reason = FATHOM_REASON_BAD_ADDRESS;
 	if (reason) {
 		print_unanswered(v, text, NULL, reason);
 		out_flush(&v->out);
-		input_complain(&v->rules, whole, &v->complaints);
+		range_complain(&v->ranges);
 		return;
 	}
 	v->options.max_instructions = r.most ? r.most : AT_A_TIME;
@@ -461,25 +343,23 @@ static void answer(struct disasm *v, const char *text, const struct input **in)
 static int answer_all(void *verb, struct fathom_target *target)
 {
 	struct disasm *v = verb;
-	const struct input *in;
 
 	v->rules.target = target;
 	fathom_target_get_info(target, &v->info);
 	input_rules_check(&v->rules, &v->info);
 	out_init(&v->out);
 	common_print_notes(v->rules.target, &v->next_note);
-	read_arguments(v);
-	in = v->inputs;
+	range_reader_init(&v->ranges, &v->rules, v->common.n_arguments, v->common.arguments);
 	for (int i = 0; i < v->common.n_arguments && !v->out.failed; i++) {
 		if (i && !v->common.json)
 			out_char(&v->out, '\n');
-		answer(v, v->common.arguments[i], &in);
+		answer(v, v->common.arguments[i]);
 	}
 	out_deinit(&v->out);
 	common_print_notes(v->rules.target, &v->next_note);
 	free(v->function);
 	free(v->file);
-	free(v->inputs);
+	range_reader_deinit(&v->ranges);
 	return common_status(&v->out, v->unanswered);
 }
 

@@ -113,6 +113,12 @@ struct fathom_instruction {
 	uint8_t flow;            /**< enum fathom_flow */
 	uint8_t reference;       /**< enum fathom_reference */
 	uint8_t flags;           /**< FATHOM_INSTRUCTION_ bits */
+	/**
+	 * General registers that it changes, or a part of them: a bit for each, numbered as in its
+	 * encoding (x86: 0 is rax, 4 rsp, 5 rbp; aarch64: x0 to x30). Of a call also those that
+	 * calls change.
+	 */
+	uint32_t writes;
 };
 
 /** Instructions in the order of their addresses. Opaque; independent of the target. */

@@ -5,7 +5,7 @@ _fathom()
 {
     local current=${COMP_WORDS[COMP_CWORD]}
     local previous=${COMP_WORDS[COMP_CWORD - 1]}
-    local verbs="addr addr2line cache disasm find llvm-addr2line llvm-symbolizer snapshot stack"
+    local verbs="addr addr2line cache disasm find jit-check llvm-addr2line llvm-symbolizer snapshot stack"
     local common="--help"
     local files="--debug-dir --sysroot --debuginfod --debuginfod-timeout --file-timeout --memory"
     local cached="--no-cache --cache-dir"
@@ -50,6 +50,7 @@ _fathom()
         own="--intel --bytes --no-lines --no-demangle --section --decimal --json --threads --exe $cached
             $files"
         ;;
+    jit-check) own="--register --section --decimal --json --threads --exe $cached $files" ;;
     snapshot) own="--stacks --stop=auto --stop=never --stop=all --exe $files" ;;
     stack)
         own="--tid --max-frames --stop=auto --stop=never --stop=all --fold --kernel --samples --every --registers --rules

@@ -478,7 +478,8 @@ static void make_instruction(struct naming *n, size_t i)
 					   .code_size = c->text_size,
 					   .size = c->size,
 					   .flow = c->flow,
-					   .reference = c->kind };
+					   .reference = c->kind,
+					   .writes = c->writes };
 	to->flags = (uint8_t)(c->bad ? FATHOM_INSTRUCTION_BAD : 0);
 	if (c->padding)
 		to->flags |= FATHOM_INSTRUCTION_PADDING;

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: MIT */
+/* fathom jit-check: looks for instructions that write a register which code has promised to keep.
+ */
+#include <elf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/common.h"
+#include "cli/json.h"
+#include "cli/out.h"
+#include "cli/print.h"
+#include "cli/code_range.h"
+
+enum { OPT_REGISTER = OPT_VERB, OPT_DECIMAL };
+
+static const struct verb_option options[] = {
+	{ OPT_REGISTER, "register", "NAME", "the reserved register (rbp, ebp or x29)" },
+	{ 'j', "section", "NAME", "addresses are offsets in this section" },
+	{ OPT_DECIMAL, "decimal", NULL, "numbers without 0x are decimal" },
+	{ 0, NULL, NULL, NULL },
+};
+
+static const char usage[] =
+	"Usage: fathom jit-check [OPTION]... TARGET [FUNCTION|ADDRESS[..END]]...\n"
+	"Look for instructions that write a reserved register, the frame pointer unless\n"
+	"another is named: the rule FATHOM_JIT_RESERVED of <fathom/jit.h> relies on there\n"
+	"being none. Of each function the first is shown.\n"
+	"\n"
+	"Without FUNCTION, all sections of TARGET with code are looked at; it is a file\n"
+	"then. Otherwise as for 'fathom disasm'.\n";
+
+static const struct verb_options jit_check_options = {
+	.verb = "jit-check",
+	.usage = usage,
+	.options = options,
+	.common = OPTIONS_TARGET | OPTIONS_JSON | OPTIONS_NO_CACHE | OPTIONS_CACHE_DIR |
+		  OPTIONS_DEBUG | OPTIONS_EXE | OPTIONS_MEMORY | OPTIONS_THREADS,
+	.end = "Exit status: 0 none writes it; 1 some do, or a FUNCTION is not there; 2 usage, or\n"
+	       "TARGET cannot be read.\n",
+};
+
+/* Instructions looked at at a time. */
+#define AT_A_TIME 65536
+
+struct jit_check {
+	struct common common;
+	struct fathom_disasm_options options;
+	struct input_rules rules;
+	struct fathom_target_info info;
+	struct out out;
+	struct range_reader ranges;
+	size_t next_note;
+	const char *name; /* of the register; NULL: the frame pointer */
+	unsigned reg;     /* its number in encodings */
+	bool broken;
+	/* the function whose first instruction was shown */
+	char *function;
+	uint64_t start;
+};
+
+static void parse_options(struct jit_check *v, int argc, char **argv)
+{
+	struct option_reader reader;
+	int opt;
+
+	option_reader_init(&reader, &jit_check_options);
+	while ((opt = option_reader_next(&reader, &v->common, argc, argv)) != -1) {
+		if (opt == OPT_REGISTER)
+			v->name = optarg;
+		else if (opt == 'j')
+			v->rules.section = optarg;
+		else if (opt == OPT_DECIMAL)
+			v->rules.decimal = true;
+	}
+	common_take_arguments(&v->common, "jit-check", argc - optind, argv + optind);
+}
+
+/* Returns the number of register @name in encodings; -1 if there is none. */
+static int number_of(const char *name)
+{
+	static const char *const x86[] = { "ax", "cx", "dx", "bx", "sp", "bp", "si", "di" };
+	char *end;
+	long n;
+
+	if ((name[0] == 'r' || name[0] == 'e') && name[1])
+		for (size_t i = 0; i < sizeof x86 / sizeof *x86; i++)
+			if (!strcmp(name + 1, x86[i]))
+				return (int)i;
+	if ((name[0] != 'r' && name[0] != 'x') || name[1] < '0' || name[1] > '9')
+		return -1;
+	n = strtol(name + 1, &end, 10);
+	if (*end || (name[0] == 'r' ? n < 8 || n > 15 : n > 30))
+		return -1;
+	return (int)n;
+}
+
+/* Chooses the register: that of the machine's ABI, unless one is named. */
+static void choose_register(struct jit_check *v)
+{
+	int number;
+
+	if (!v->name)
+		v->name = v->info.elf_machine == EM_AARCH64 ? "x29"
+			  : v->info.elf_machine == EM_386   ? "ebp"
+							    : "rbp";
+	number = number_of(v->name);
+	if (number < 0) {
+		complain("--register", "is no general register of x86 or aarch64",
+			 "rbp, r12 or x29");
+		exit(EXIT_USAGE);
+	}
+	v->reg = (unsigned)number;
+}
+
+/* Returns whether the function of @i was shown already, and keeps it. */
+static bool is_same_function(struct jit_check *v, const struct fathom_instruction *i)
+{
+	const char *name = i->frame ? i->frame->function : NULL;
+	const uint64_t start = i->address - i->function_offset;
+	const bool same = name && v->function && v->start == start && !strcmp(v->function, name);
+
+	free(v->function);
+	v->function = name ? must(strdup(name)) : NULL;
+	v->start = start;
+	return same;
+}
+
+static const char *why(const struct fathom_instruction *i)
+{
+	return i->flags & FATHOM_INSTRUCTION_BAD ? "cannot be decoded" : "writes it";
+}
+
+static void print_text_of(struct jit_check *v, const struct fathom_instruction *i)
+{
+	struct out *o = &v->out;
+
+	out_hex(o, range_shown(&v->ranges, i->address));
+	out_char(o, ' ');
+	if (i->frame && i->frame->function) {
+		out_text(o, i->frame->function, strlen(i->frame->function));
+		out_str(o, "+");
+		out_hex(o, i->function_offset);
+		out_char(o, ' ');
+	}
+	out_text(o, i->text, i->text_size);
+	out_str(o, " (");
+	out_str(o, why(i));
+	out_str(o, ")\n");
+}
+
+static void print_json_of(struct jit_check *v, const struct fathom_instruction *i)
+{
+	struct out *o = &v->out;
+
+	out_char(o, '{');
+	json_address(o, "address", range_shown(&v->ranges, i->address));
+	out_char(o, ',');
+	json_string(o, "function", i->frame ? i->frame->function : NULL);
+	out_char(o, ',');
+	json_address(o, "offset", i->function_offset);
+	out_str(o, ",\"bytes\":\"");
+	out_hex_bytes(o, i->bytes, i->size, "");
+	out_str(o, "\",");
+	json_string(o, "text", i->text);
+	out_char(o, ',');
+	json_string(o, "register", v->name);
+	out_char(o, ',');
+	json_string(o, "reason", why(i));
+	out_str(o, "}\n");
+}
+
+static void look_at(struct jit_check *v, const struct fathom_instruction *i)
+{
+	if (!(i->writes >> v->reg & 1) && !(i->flags & FATHOM_INSTRUCTION_BAD))
+		return;
+	v->broken = true;
+	if (is_same_function(v, i))
+		return;
+	if (v->common.json)
+		print_json_of(v, i);
+	else
+		print_text_of(v, i);
+}
+
+/* Looks at one batch of @r and moves its start; returns false when there is no more. */
+static bool look_at_stretch(struct jit_check *v, struct range *r)
+{
+	struct fathom_disasm *d;
+	struct fathom_errinfo info;
+	const fathom_err err =
+		fathom_disassemble(v->rules.target, &v->options, r->start, r->end, &d, &info);
+	bool more;
+
+	if (err) {
+		out_flush(&v->out);
+		complain_error(&info);
+		exit(EXIT_USAGE);
+	}
+	for (size_t i = 0; i < fathom_disasm_count(d) && !v->out.failed; i++)
+		look_at(v, fathom_disasm_get(d, i));
+	r->start = fathom_disasm_next(d);
+	more = r->start < r->end && fathom_disasm_count(d) && !v->out.failed;
+	fathom_disasm_free(d);
+	return more;
+}
+
+static void look_at_range(struct jit_check *v, struct range r)
+{
+	v->options.max_instructions = r.most ? r.most : AT_A_TIME;
+	while (look_at_stretch(v, &r) && !r.most)
+		;
+}
+
+static void look_at_argument(struct jit_check *v, const char *text)
+{
+	struct range r;
+	const uint8_t reason = range_take(&v->ranges, text, &v->out, &r);
+
+	if (!reason) {
+		look_at_range(v, r);
+		return;
+	}
+	v->broken = true;
+	out_text(&v->out, text, strlen(text));
+	out_str(&v->out, " ??");
+	print_reason(&v->out, reason);
+	out_char(&v->out, '\n');
+	out_flush(&v->out);
+	range_complain(&v->ranges);
+}
+
+/* All sections with instructions. */
+static void look_at_sections(struct jit_check *v)
+{
+	struct fathom_section_info s;
+
+	if (v->info.kind != FATHOM_TARGET_FILE)
+		complain_lacking("jit-check", "no FUNCTION is given");
+	for (size_t i = 1; !fathom_target_section(v->rules.target, i, &s) && !v->out.failed; i++)
+		if (s.flags & SHF_EXECINSTR && s.type == SHT_PROGBITS && s.size)
+			look_at_range(v, (struct range){ s.address, s.address + s.size, 0 });
+}
+
+static int answer_all(void *verb, struct fathom_target *target)
+{
+	struct jit_check *v = verb;
+
+	v->rules.target = target;
+	fathom_target_get_info(target, &v->info);
+	input_rules_check(&v->rules, &v->info);
+	choose_register(v);
+	out_init(&v->out);
+	common_print_notes(target, &v->next_note);
+	range_reader_init(&v->ranges, &v->rules, v->common.n_arguments, v->common.arguments);
+	if (!v->common.n_arguments)
+		look_at_sections(v);
+	for (int i = 0; i < v->common.n_arguments && !v->out.failed; i++)
+		look_at_argument(v, v->common.arguments[i]);
+	out_deinit(&v->out);
+	common_print_notes(target, &v->next_note);
+	range_reader_deinit(&v->ranges);
+	free(v->function);
+	return common_status(&v->out, v->broken);
+}
+
+int verb_jit_check(int argc, char **argv)
+{
+	struct jit_check v = { .options = { .size = sizeof v.options,
+					    .flags = FATHOM_DISASM_NO_LINES } };
+
+	common_init(&v.common);
+	parse_options(&v, argc, argv);
+	return common_run(&v.common, answer_all, &v);
+}

@@ -339,6 +339,32 @@ def _(folder):
         assert [f for f in functions if f in NAMES] == NAMES[::-1], functions
 
 
+def sanitized(folder, sanitizer):
+    """The storm with the two files to vendor, both instrumented: what a sanitizer reports is a failure."""
+    program("storm")  # Skips where it cannot be built.
+    run("python3", os.path.join(HERE, "..", "..", "tools", "vendor_jit.py"), folder)
+    os.makedirs(os.path.join(folder, "include", "fathom"))
+    with open(os.path.join(folder, "include", "fathom", "jit.h"), "w", encoding="ascii") as header:
+        header.write('#include "../../fathom_jit.h"\n')
+    run("gcc", "-std=c17", "-g", "-O1", f"-fsanitize={sanitizer}", "-c", "fathom_jit.c", cwd=folder)
+    run("g++", "-g", "-O1", f"-fsanitize={sanitizer}", "-fcf-protection=none", os.path.join(HERE, "programs", "storm.cc"), "fathom_jit.o",
+        "-o", "storm", "-I", "include", "-rdynamic", "-pthread", cwd=folder)
+    said = execute(os.path.join(folder, "storm"), "storm", "3", env=environment(), status=0, timeout=300)
+    assert not said.stderr, said.stderr
+    counts = {key: int(value) for key, value in (line.split() for line in said.stdout.splitlines())}
+    assert counts["thrown"] == counts["caught"] > 100 and counts["missed"] == 0 and counts["commits"] > 100, counts
+
+
+@test("the same storm under ThreadSanitizer, whose allocator gives memory at multiples of 4 GiB")
+def _(folder):
+    sanitized(folder, "thread")
+
+
+@test("the same storm under AddressSanitizer and UndefinedBehaviorSanitizer: no report, no leak")
+def _(folder):
+    sanitized(folder, "address,undefined")
+
+
 def symbol_file(folder, path="dump"):
     run(program("publisher"), "dump", cwd=folder, env=environment())
     return os.path.join(folder, path)

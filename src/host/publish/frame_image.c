@@ -81,6 +81,13 @@ void fathom_jit_image_write(struct fathom_jit_registry *r, struct fathom_out *o,
 	end_image(o, start, image);
 }
 
+/*
+ * Bytes before an image. libgcc up to 12 takes an array of images for an empty one if the low half
+ * of its first pointer is 0, and then does not deregister it: an image never begins at a multiple
+ * of 4 GiB, where some allocators put what they give.
+ */
+#define BEFORE_IMAGE 8
+
 /* Makes an image of one FDE: of @e, or of all of @a if that is NULL. */
 static bool make_image(struct fathom_jit_registry *r, const struct fathom_jit_entry *e,
 		       const struct fathom_jit_arena *a, struct fathom_jit_image *image)
@@ -97,9 +104,10 @@ static bool make_image(struct fathom_jit_registry *r, const struct fathom_jit_en
 		end_image(&o, 0, image);
 		if (o.cap)
 			break;
-		o = (struct fathom_out){ .at = malloc(o.n), .cap = o.n };
+		o = (struct fathom_out){ .at = malloc(BEFORE_IMAGE + o.n), .cap = o.n };
 		if (!o.at)
 			return false;
+		o.at += BEFORE_IMAGE;
 	}
 	image->bytes = o.at;
 	image->low = e ? e->low : a->low;
@@ -120,7 +128,8 @@ bool fathom_jit_image_of_arena(struct fathom_jit_registry *r, struct fathom_jit_
 void fathom_jit_image_deinit(struct fathom_jit_registry *r, struct fathom_jit_image *image)
 {
 	fathom_jit_tokens_free(r, image);
-	free(image->bytes);
+	if (image->bytes)
+		free(image->bytes - BEFORE_IMAGE);
 }
 
 bool fathom_jit_leaf_build(struct fathom_jit_registry *r, struct fathom_jit_leaf *leaf,

@@ -38,8 +38,8 @@ static const unsigned char reserving[] = { 0x53, 0x48, 0x89, 0xf8, 0x48, 0x89, 0
 					   0xff, 0xd0, 0x48, 0xff, 0xc0, 0x5b, 0xc3 };
 
 /* A compiler's: copied, with its call frame information. */
-extern "C" __attribute__((noinline, section("stencils"))) long stencil(callback_fn *next,
-								       long argument)
+extern "C" __attribute__((noinline, section("stencils"), no_sanitize("thread"))) long stencil(
+	callback_fn *next, long argument)
 {
 	return next(argument) + 1;
 }

@@ -36,8 +36,8 @@ static const struct verb_options jit_check_options = {
 	.options = options,
 	.common = OPTIONS_TARGET | OPTIONS_JSON | OPTIONS_NO_CACHE | OPTIONS_CACHE_DIR |
 		  OPTIONS_DEBUG | OPTIONS_EXE | OPTIONS_MEMORY | OPTIONS_THREADS,
-	.end = "Exit status: 0 none writes it; 1 some do, or a FUNCTION is not there; 2 usage, or\n"
-	       "TARGET cannot be read.\n",
+	.end = "Exit status: 0 none writes it; 1 some do, or a FUNCTION is not there; 2 usage,\n"
+	       "or TARGET cannot be read.\n",
 };
 
 /* Instructions looked at at a time. */

@@ -246,7 +246,8 @@ FATHOM_API fathom_err fathom_jit_arena_create(const void *memory, size_t size,
 					      struct fathom_errinfo *reterr);
 
 /**
- * Removes all functions of @arena, which may be NULL, as a commit does, and frees it.
+ * Removes all functions of @arena, which may be NULL, as a commit does, and frees it. Without
+ * memory for that, its functions stay known and it is not freed; a note says so.
  *
  * Safety: mt-safe per object
  * Memory: frees @arena

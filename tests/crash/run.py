@@ -16,6 +16,7 @@ sys.path[:0] = [os.path.join(HERE, "..", "lib")]
 import tap  # noqa: E402
 
 from ask import FATHOM, execute, run  # noqa: E402
+from building import plain  # noqa: E402
 from running import dying  # noqa: E402
 
 TOP = os.path.join(HERE, "..", "..")
@@ -33,17 +34,8 @@ END = "fathom: end of the report"
 SECONDS = 60
 
 
-def plain():
-    if os.environ.get("WRAPPER"):
-        raise tap.Skip("the programs of this suite run by themselves")
-    if os.uname().machine != "x86_64":
-        raise tap.Skip("the programs of this suite are for x86-64")
-    if re.search(r"\b__(asan|tsan|ubsan)_", run("nm", "-D", os.path.join(LIBRARIES, "libfathom.so"))):
-        raise tap.Skip("the programs of this suite are not instrumented, as the library is")
-
-
 def build(folder, *options):
-    plain()
+    plain(os.path.join(LIBRARIES, "libfathom.so"))
     path = os.path.join(folder, "crasher")
     run("gcc", "-O1", "-g", os.path.join(PROGRAMS, "crasher.c"), *options, "-o", path, "-lpthread", "-ldl")
     return path
@@ -503,7 +495,7 @@ def linker(folder):
 
 @test("the example: a thread's stack overflows")
 def example(folder):
-    plain()
+    plain(os.path.join(LIBRARIES, "libfathom.so"))
     path = os.path.join(folder, "crash_report")
     source = os.path.join(TOP, "examples", "crash_report.c")
     run("gcc", "-g", "-O1", "-pthread", "-Wall", "-Wextra", "-Werror", "-Wno-infinite-recursion", "-I", os.path.join(TOP, "include"),

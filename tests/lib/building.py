@@ -4,7 +4,18 @@ import os
 import re
 
 import elfread
+import tap
 from ask import run
+
+
+def plain(library, machine="x86_64"):
+    """Skips unless programs can run by themselves, with @library for @machine (any, if ""), not instrumented."""
+    if os.environ.get("WRAPPER"):
+        raise tap.Skip("the programs of this suite run by themselves")
+    if machine and os.uname().machine != machine:
+        raise tap.Skip("the programs of this suite are for x86-64")
+    if re.search(r"\b__(asan|tsan|ubsan)_", run("nm", "-u", library) + run("nm", "-uD", library, status=None)):
+        raise tap.Skip("the programs of this suite are not instrumented, as the library is")
 
 
 def build(path, source, *options, compiler="gcc", flags=("-O1", "-g")):

@@ -5,9 +5,8 @@ import os
 import re
 import threading
 
-import tap
-
 from ask import run
+from building import plain
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.join(HERE, "..", "..")
@@ -24,15 +23,6 @@ NONGNU = "libunwind.so.8"
 LLVM = "/usr/lib/x86_64-linux-gnu/libunwind.so.1"
 
 
-def plain():
-    if os.environ.get("WRAPPER"):
-        raise tap.Skip("the programs of this suite run by themselves")
-    if os.uname().machine != "x86_64":
-        raise tap.Skip("the programs of this suite are for x86-64")
-    if re.search(r"\b__(asan|tsan|ubsan)_", run("nm", "-D", os.path.join(LIBRARIES, "libfathom.so"))):
-        raise tap.Skip("the programs of this suite are not instrumented, as the library is")
-
-
 LOCK = threading.Lock()
 
 
@@ -43,7 +33,7 @@ def program(name, *options):
 
 @functools.lru_cache(maxsize=None)
 def built(name, *options):
-    plain()
+    plain(os.path.join(LIBRARIES, "libfathom.so"))
     folder = os.path.join(BUILD, "publish")
     os.makedirs(folder, exist_ok=True)
     path = os.path.join(folder, name + "".join(options).replace("/", "_"))

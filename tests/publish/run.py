@@ -25,11 +25,11 @@ test = SUITE.test
 
 
 class Published(Running):
-    """publisher.cc, which waits at the end of its chain."""
+    """publisher.cc, or @path made of it, which waits at the end of its chain."""
 
-    def __init__(self, folder, consumers="", prefix=(), options=()):
-        command = [*prefix, program("publisher", *options), "wait"]
-        super().__init__(command, env=environment(consumers), cwd=folder)
+    def __init__(self, folder, consumers="", prefix=(), options=(), path="", variables=()):
+        command = [*prefix, path or program("publisher", *options), "wait"]
+        super().__init__(command, env=environment(consumers) | dict(variables), cwd=folder)
         while not (line := self.line()).startswith("pid "):
             assert line, "publisher ended early"
         self.pid = int(line.split()[1])
@@ -138,10 +138,8 @@ def _(folder):
     for mode, words in (("backtrace", ()), ("nongnu", (NONGNU,)), ("llvm", (LLVM,))):
         check_chain(told(mode, *words, command=command)["frame"], mode)
     assert told("throw", command=command)["caught"] == ["1000"]
-    with Running([*command, "wait"], env=environment(), cwd=folder) as p:
-        while not (line := p.line()).startswith("pid "):
-            assert line
-        check_chain(functions_of(gdb("-p", int(line.split()[1]))), "gdb")
+    with Published(folder, variables={"APART": "1"}) as p:
+        check_chain(functions_of(gdb("-p", p.pid)), "gdb")
 
 
 @test("LLVM's libunwind before libgcc, whose names it has: exceptions and stacks are its own, and a note says so")
@@ -169,11 +167,8 @@ def _(folder):
     for first in (f"-Wl,--no-as-needed,{llvm}", ""):
         options = tuple(o for o in (first,) if o)
         preload = {} if options else {"LD_PRELOAD": llvm}
-        with Running([program("publisher", *options), "wait"], env=environment() | preload, cwd=folder) as p:
-            while not (line := p.line()).startswith("pid "):
-                assert line
-            text = gdb("-p", int(line.split()[1]), commands=("bt",))
-            check_chain(functions_of(text), "gdb beside libLLVM")
+        with Published(folder, options=options, variables=preload) as p:
+            check_chain(functions_of(gdb("-p", p.pid)), "gdb beside libLLVM")
 
 
 @test("stripped, with a stripped library: debuggers find the code")
@@ -184,10 +179,8 @@ def _(folder):
     run("strip", "-o", path, program("publisher"))
     (library,) = glob.glob(os.path.join(LIBRARIES, "libfathom.so.0"))
     run("strip", "-o", os.path.join(libraries, "libfathom.so.0"), library)
-    with Running([path, "wait"], env=environment() | {"LD_PRELOAD": os.path.join(libraries, "libfathom.so.0")}, cwd=folder) as p:
-        while not (line := p.line()).startswith("pid "):
-            assert line
-        functions = functions_of(gdb("-p", int(line.split()[1])))
+    with Published(folder, path=path, variables={"LD_PRELOAD": os.path.join(libraries, "libfathom.so.0")}) as p:
+        functions = functions_of(gdb("-p", p.pid))
         assert [f for f in functions if f in NAMES] == NAMES[::-1], functions
 
 
@@ -315,13 +308,18 @@ def _(folder):
             assert check_kept(core, p.places) in (0, N)
 
 
-@test("two files to vendor, made by a script: they build alone, without a warning, and publish the same")
-def _(folder):
+def vendor(folder):
+    """Makes the two files to vendor in @folder, and the header by the name that programs include."""
     program("publisher")  # Skips where it cannot be built.
     run("python3", os.path.join(HERE, "..", "..", "tools", "vendor_jit.py"), folder)
     os.makedirs(os.path.join(folder, "include", "fathom"))
     with open(os.path.join(folder, "include", "fathom", "jit.h"), "w", encoding="ascii") as header:
         header.write('#include "../../fathom_jit.h"\n')
+
+
+@test("two files to vendor, made by a script: they build alone, without a warning, and publish the same")
+def _(folder):
+    vendor(folder)
     for compiler in ("gcc", "clang-19"):
         made = execute(compiler, "-std=c17", "-O2", "-Wall", "-Wextra", "-c", "fathom_jit.c", "-o", "fathom_jit.o", cwd=folder, status=0)
         assert not made.stderr, made.stderr
@@ -332,20 +330,14 @@ def _(folder):
         assert told("throw", command=alone)["caught"] == ["1000"]
         check_chain(told("backtrace", command=alone)["frame"], "backtrace()")
     run("strip", *alone)
-    with Running([*alone, "wait"], env=environment(), cwd=folder) as p:
-        while not (line := p.line()).startswith("pid "):
-            assert line
-        functions = functions_of(gdb("-p", int(line.split()[1])))
+    with Published(folder, path=alone[0]) as p:
+        functions = functions_of(gdb("-p", p.pid))
         assert [f for f in functions if f in NAMES] == NAMES[::-1], functions
 
 
 def sanitized(folder, sanitizer):
     """The storm with the two files to vendor, both instrumented: what a sanitizer reports is a failure."""
-    program("storm")  # Skips where it cannot be built.
-    run("python3", os.path.join(HERE, "..", "..", "tools", "vendor_jit.py"), folder)
-    os.makedirs(os.path.join(folder, "include", "fathom"))
-    with open(os.path.join(folder, "include", "fathom", "jit.h"), "w", encoding="ascii") as header:
-        header.write('#include "../../fathom_jit.h"\n')
+    vendor(folder)
     run("gcc", "-std=c17", "-g", "-O1", f"-fsanitize={sanitizer}", "-c", "fathom_jit.c", cwd=folder)
     run("g++", "-g", "-O1", f"-fsanitize={sanitizer}", "-fcf-protection=none", os.path.join(HERE, "programs", "storm.cc"), "fathom_jit.o",
         "-o", "storm", "-I", "include", "-rdynamic", "-pthread", cwd=folder)
@@ -412,6 +404,20 @@ def _(folder):
     assert notes["note"] == ["perf-map: its file cannot be opened, or belongs to somebody else",
                              "jitdump: its file cannot be made, or belongs to somebody else"], notes
     assert notes["untouched"] == ["1"], notes
+
+
+@test("the perf map of an earlier process with the same number is begun anew")
+def _(_):
+    path = "/tmp/perf-$$.map"
+    said = told("backtrace", consumers="perf-map", command=[
+        "sh", "-c", f'echo pid $$; echo "1000 10 stale" > {path}; touch -d "1 hour ago" {path}; exec "$0" "$@"', program("publisher")])
+    path = f"/tmp/perf-{said['pid'][0]}.map"
+    try:
+        with open(path, encoding="utf-8") as lines:
+            names = [line.split()[2] for line in lines]
+    finally:
+        os.unlink(path)
+    assert names == NAMES, names
 
 
 def jitdump_ids(path):

@@ -17,7 +17,7 @@ import counting  # noqa: E402
 import tap  # noqa: E402
 
 from ask import FATHOM, NOBODY, as_user, execute, run  # noqa: E402
-from building import add_link, build_id, keep_debug  # noqa: E402
+from building import add_link, build_id, keep_debug, plain  # noqa: E402
 
 TOP = os.path.join(HERE, "..", "..")
 PROGRAMS = os.path.join(HERE, "programs")
@@ -35,16 +35,8 @@ def codecs():
     return [f"-l{library}" for library, name in wanted.items() if name in names]
 
 
-def plain():
-    """The library must be for this machine, and not instrumented."""
-    if os.environ.get("WRAPPER"):
-        raise tap.Skip("the programs of this suite run by themselves")
-    if re.search(r"\b__(asan|tsan|ubsan)_", run("nm", "-u", LIBRARY)):
-        raise tap.Skip("the programs of this suite are not instrumented, as the library is")
-
-
 def build(folder, name, *options, sources=None, compiler="gcc"):
-    plain()
+    plain(LIBRARY, "")
     path = os.path.join(folder, name)
     sources = [os.path.join(PROGRAMS, s) for s in sources or [f"{name}.c"]]
     run(compiler, "-O1", "-g", "-I", os.path.join(TOP, "include"), *options, "-o", path, *sources, LIBRARY, *codecs(),
@@ -399,7 +391,7 @@ def others(folder):
 def add_shadow(options):
     @test(f"a shadow of the call stack at any instruction, in two threads: {' '.join(options)}")
     def _(folder):
-        plain()
+        plain(LIBRARY, "")
         work = os.path.join(folder, "shadowed.o")
         run("g++", *options, "-g", "-finstrument-functions", "-fno-optimize-sibling-calls", "-c", "-o", work,
             os.path.join(PROGRAMS, "shadowed.cc"))
@@ -482,7 +474,7 @@ def without_proc(folder):
 
 @test("32 bit: the library is built, its tier is proven, every function is named, libraries come and go")
 def thirty_two_bit(folder):
-    plain()
+    plain(LIBRARY, "")
     # Kept for the next run: it takes half a minute.
     other = os.path.join(BUILD, "i686")
     if not os.path.exists(os.path.join(other, "build.ninja")):

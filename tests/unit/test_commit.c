@@ -71,6 +71,10 @@ static void what_cannot_be_is_refused_as_a_whole(void **state)
 	struct fathom_jit_changes c = { .size = sizeof c, .add = pair, .n_add = 2 };
 	const void *gone[2] = { code + 10 * PITCH, code + 10 * PITCH };
 	const struct fathom_jit_move move = { code + 10 * PITCH, code + sizeof code - 8 };
+	struct fathom_jit_unwind rule = { .size = sizeof rule,
+					  .kind = FATHOM_JIT_RESERVED,
+					  .reserved = { 1 } };
+	const struct fathom_jit_line line = { .line = 1, .reserved = 1 };
 
 	(void)state;
 	assert_int_equal(fathom_jit_add(a, &first, NULL), FATHOM_OK);
@@ -96,6 +100,25 @@ static void what_cannot_be_is_refused_as_a_whole(void **state)
 	gone[1] = code + 20 * PITCH;
 	refused(a, &c, 1);
 	c = (struct fathom_jit_changes){ .size = sizeof c, .move = &move, .n_move = 1 };
+	refused(a, &c, 0);
+	/* What a later version may mean by it is unknown to this one. */
+	pair[1] = function(30, PITCH, "reserved");
+	pair[1].reserved[3] = 1;
+	c = (struct fathom_jit_changes){ .size = sizeof c, .add = pair, .n_add = 2 };
+	refused(a, &c, 1);
+	pair[1] = function(30, PITCH, "rule");
+	pair[1].unwind = &rule;
+	refused(a, &c, 1);
+	rule.reserved[0] = 0;
+	rule.size = 0;
+	refused(a, &c, 1);
+	pair[1] = function(30, PITCH, "lines");
+	pair[1].file = "a.lang";
+	pair[1].lines = &line;
+	pair[1].n_lines = 1;
+	refused(a, &c, 1);
+	c.n_add = 1;
+	c.reserved[0] = 1;
 	refused(a, &c, 0);
 	assert_string_equal(name_at(10), "first");
 	assert_int_equal(fathom_jit_remove(a, code + 10 * PITCH, NULL), FATHOM_OK);

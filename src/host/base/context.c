@@ -4,9 +4,9 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/auxv.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "host/base/option_struct.h"
 #include "host/base/pool.h"
 #include "host/base/reach.h"
 
@@ -16,34 +16,6 @@
 
 _Static_assert(offsetof(struct fathom, memory.mapped) == 0,
 	       "where safe/base/mapped.c looks for it");
-
-int64_t fathom_now_ns(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
-}
-
-bool fathom_options_read(const void *from, void *to, size_t size, const uint32_t *flags,
-			 uint32_t known, const uint64_t *reserved, size_t n_reserved)
-{
-	const uint8_t *bytes = from;
-	size_t theirs;
-
-	memcpy(&theirs, from, sizeof theirs);
-	if (theirs < sizeof theirs)
-		return false;
-	memset(to, 0, size);
-	memcpy(to, from, theirs < size ? theirs : size);
-	for (size_t i = size; i < theirs; i++)
-		if (bytes[i])
-			return false;
-	for (size_t i = 0; i < n_reserved; i++)
-		if (reserved[i])
-			return false;
-	return !(*flags & ~known);
-}
 
 /* Copies the options that the caller's header has; refuses those that ours lacks. */
 static fathom_err copy_options(const struct fathom_options *from, struct fathom_options *to,

@@ -45,18 +45,4 @@ struct fathom {
 /* Takes another reference to @session, to be given back with fathom_destroy(). */
 struct fathom *fathom_acquire(struct fathom *session);
 
-/*
- * Reads options, a struct that begins with its size: copies @from, of the caller's header, to @to,
- * of ours. Members that the caller's lacks become zero. Returns false if the caller's has more
- * members than ours and sets one, if a reserved one is not zero, or if flags has more than @known.
- */
-#define FATHOM_OPTIONS_READ(from, to, known)                                             \
-	fathom_options_read((from), (to), sizeof *(to), &(to)->flags, (uint32_t)(known), \
-			    (to)->reserved, sizeof(to)->reserved / sizeof *(to)->reserved)
-bool fathom_options_read(const void *from, void *to, size_t size, const uint32_t *flags,
-			 uint32_t known, const uint64_t *reserved, size_t n_reserved);
-
-/* Returns the monotonic clock in nanoseconds. */
-int64_t fathom_now_ns(void);
-
 #endif

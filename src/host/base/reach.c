@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "host/base/array.h"
+#include "host/base/clock.h"
 #include "host/base/context.h"
 #include "host/base/path.h"
 #include "host/base/reach_helper.h"

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "host/base/option_struct.h"
+
 static char **copy_dirs(const char *const *dirs)
 {
 	static const char *const usual[] = { "/usr/lib/debug", NULL };

@@ -11,6 +11,7 @@
 #include "fathom/self.h"
 #include "fathom/session.h"
 #include "host/base/context.h"
+#include "host/base/option_struct.h"
 #include "host/base/page.h"
 #include "safe/base/error.h"
 #include "safe/base/text.h"

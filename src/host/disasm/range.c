@@ -4,6 +4,7 @@
 
 #include "fathom/disasm.h"
 #include "host/base/context.h"
+#include "host/base/option_struct.h"
 #include "host/base/progress.h"
 #include "host/disasm/work.h"
 #include "host/module/module.h"

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "host/base/clock.h"
 #include "host/base/library.h"
 #include "host/base/progress.h"
 

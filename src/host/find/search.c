@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "host/base/array.h"
+#include "host/base/option_struct.h"
 #include "host/base/progress.h"
 #include "host/file/file.h"
 #include "host/target/target.h"

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "host/base/clock.h"
 #include "host/base/progress.h"
 #include "host/file/file.h"
 #include "host/module/cache_key.h"

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "host/base/option_struct.h"
+
 /* A function of this size would not fit a table with offsets of 32 bits. */
 #define MOST_CODE INT32_MAX
 
@@ -99,14 +101,18 @@ static void release_file(struct fathom_jit_registry *r, struct fathom_jit_file *
 static const char *check_lines(const struct fathom_jit_function *f)
 {
 	for (size_t i = 0; i < f->n_lines; i++)
-		if (f->lines[i].offset > f->code_size ||
-		    (i && f->lines[i].offset < f->lines[i - 1].offset))
+		if (f->lines[i].reserved)
+			return "lines: reserved is not 0";
+		else if (f->lines[i].offset > f->code_size ||
+			 (i && f->lines[i].offset < f->lines[i - 1].offset))
 			return "lines: not in order, or behind the end of the code";
 		else if (!f->file && !f->lines[i].file)
 			return "lines: of no file";
 	for (size_t i = 0; i < f->n_inlines; i++)
-		if (f->inlines[i].begin >= f->inlines[i].end || f->inlines[i].end > f->code_size ||
-		    !f->inlines[i].function)
+		if (f->inlines[i].reserved)
+			return "inlines: reserved is not 0";
+		else if (f->inlines[i].begin >= f->inlines[i].end ||
+			 f->inlines[i].end > f->code_size || !f->inlines[i].function)
 			return "inlines: empty, behind the end of the code, or without a name";
 	return NULL;
 }
@@ -116,8 +122,6 @@ static const char *check_function(const struct fathom_jit_arena *arena,
 {
 	const uint64_t low = (uintptr_t)f->code;
 
-	if (f->size < sizeof *f)
-		return "function: this version does not know it";
 	if (!f->name || !*f->name)
 		return "function: without a name";
 	if (!f->code_size || low < arena->low || low >= arena->high ||
@@ -226,12 +230,17 @@ static fathom_err copy_function(struct fathom_jit_registry *r, const struct fath
 }
 
 fathom_err fathom_jit_body_make(struct fathom_jit_registry *r, const struct fathom_jit_arena *arena,
-				const struct fathom_jit_function *f, struct fathom_jit_body **ret,
-				const char **ret_what)
+				const struct fathom_jit_function *from,
+				struct fathom_jit_body **ret, const char **ret_what)
 {
 	struct fathom_jit_frame frame = { .size = 0 };
+	struct fathom_jit_function known = { .size = 0 };
+	const struct fathom_jit_function *f = &known;
 	fathom_err err = FATHOM_OK;
 
+	*ret_what = "function: this version does not know it";
+	if (!FATHOM_STRUCT_READ(from, &known))
+		return FATHOM_E_ARGUMENT;
 	*ret_what = check_function(arena, f);
 	if (*ret_what)
 		return FATHOM_E_ARGUMENT;

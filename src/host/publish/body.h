@@ -6,12 +6,12 @@
 #include "host/publish/publish.h"
 
 /*
- * Checks @f and copies it. FATHOM_E_ARGUMENT, FATHOM_E_LIMIT or those of its rule, of which
+ * Checks @from and copies it. FATHOM_E_ARGUMENT, FATHOM_E_LIMIT or those of its rule, of which
  * *ret_what says why; FATHOM_E_MEMORY.
  */
 fathom_err fathom_jit_body_make(struct fathom_jit_registry *r, const struct fathom_jit_arena *arena,
-				const struct fathom_jit_function *f, struct fathom_jit_body **ret,
-				const char **ret_what);
+				const struct fathom_jit_function *from,
+				struct fathom_jit_body **ret, const char **ret_what);
 
 /* Frees @b when its last function goes. */
 void fathom_jit_body_release(struct fathom_jit_registry *r, struct fathom_jit_body *b);

@@ -2,8 +2,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "host/base/option_struct.h"
 #include "host/publish/body.h"
 #include "host/publish/gdb_interface.h"
 #include "host/publish/frame_image.h"
@@ -41,12 +41,31 @@ void fathom_jit_say(struct fathom_jit_registry *r, const char *text)
 		r->notes[r->n_notes++] = text;
 }
 
+/* Bytes of scratch that stay after a large commit. */
+#define MOST_SCRATCH ((size_t)16 << 20)
+
+struct fathom_bytes fathom_jit_scratch_write(struct fathom_jit_registry *r,
+					     void (*put)(struct fathom_jit_registry *r,
+							 struct fathom_out *o, const void *data),
+					     const void *data)
+{
+	for (;;) {
+		struct fathom_out o = { .at = (uint8_t *)r->scratch.items, .cap = r->scratch.cap };
+
+		put(r, &o, data);
+		if (o.n <= o.cap)
+			return (struct fathom_bytes){ o.at, o.n };
+		if (!fathom_array_room(&r->scratch, o.n + o.n / 2))
+			return (struct fathom_bytes){ 0 };
+	}
+}
+
 static bool wants_symbols(void)
 {
 	return atomic_load(&fathom_jit_on) & FATHOM_JIT_GDB;
 }
 
-bool fathom_jit_wants_leaves(const struct fathom_jit_registry *r)
+static bool wants_leaves(const struct fathom_jit_registry *r)
 {
 	return wants_symbols() || fathom_jit_wants_tables(r);
 }
@@ -54,7 +73,7 @@ bool fathom_jit_wants_leaves(const struct fathom_jit_registry *r)
 /* The first arena decides who is told. Returns whether this is it. Under the lock. */
 static bool set_up(struct fathom_jit_registry *r, const struct fathom_jit_arena_options *options)
 {
-	const char *folder = options && options->folder ? options->folder : "/tmp";
+	const char *folder = options->folder ? options->folder : "/tmp";
 
 	if (r->is_set_up)
 		return false;
@@ -63,8 +82,7 @@ static bool set_up(struct fathom_jit_registry *r, const struct fathom_jit_arena_
 	memcpy(r->folder, folder, strlen(folder) + 1);
 	/* A child has the index as it was between two commits. */
 	(void)pthread_atfork(lock, unlock, unlock);
-	atomic_store(&fathom_jit_on,
-		     fathom_jit_switch(options ? options->consumers : 0, getenv("FATHOM_JIT")));
+	atomic_store(&fathom_jit_on, fathom_jit_switch(options->consumers, getenv("FATHOM_JIT")));
 	return true;
 }
 
@@ -181,7 +199,7 @@ static fathom_err plan_changes(struct commit *c, const struct fathom_jit_changes
 static bool build(struct commit *c)
 {
 	struct fathom_jit_registry *r = c->r;
-	const bool leaves = fathom_jit_wants_leaves(r);
+	const bool leaves = wants_leaves(r);
 	const bool images = fathom_jit_wants_images(r);
 
 	for (size_t i = 0; images && i < c->news.n; i++) {
@@ -276,8 +294,12 @@ static void write_all(struct fathom_jit_registry *r)
 		const struct fathom_jit_leaf *l = r->leaves.items[i];
 
 		for (size_t k = 0; k < l->n; k++)
-			if (!fathom_array_push(&all, (struct fathom_jit_news){ l->entries[k], 0 }))
+			if (!fathom_array_push(&all,
+					       (struct fathom_jit_news){ l->entries[k], 0 })) {
+				fathom_jit_say(r, "files: they lack code of before, for lack of "
+						  "memory");
 				goto out;
+			}
 	}
 	fathom_jit_perf_map_write(r, &all);
 	fathom_jit_dump_write(r, &all);
@@ -307,6 +329,8 @@ static fathom_err run(struct commit *c, const struct fathom_jit_changes *changes
 		carry_out(c);
 		write_files(c->r, &c->news);
 	}
+	if (c->r->scratch.cap > MOST_SCRATCH)
+		fathom_array_free(&c->r->scratch);
 	fathom_array_free(&c->changes);
 	fathom_array_free(&c->news);
 	return err;
@@ -324,8 +348,7 @@ static bool tell_leaf(struct fathom_jit_registry *r, struct fathom_jit_leaf *l, 
 			return false;
 		fathom_jit_image_tell(r, &e->image);
 	}
-	if ((fathom_jit_wants_leaves(r) && !l->file &&
-	     !fathom_jit_leaf_build(r, l, wants_symbols())) ||
+	if ((wants_leaves(r) && !l->file && !fathom_jit_leaf_build(r, l, wants_symbols())) ||
 	    !fathom_jit_leaf_prepare(r, l, first))
 		return false;
 	fathom_jit_image_tell(r, &l->image);
@@ -346,11 +369,6 @@ static bool tell_all(struct fathom_jit_registry *r, size_t first)
 	return true;
 }
 
-#define ALL_CONSUMERS                                                               \
-	(FATHOM_JIT_GDB | FATHOM_JIT_LIBGCC | FATHOM_JIT_LLVM | FATHOM_JIT_NONGNU | \
-	 FATHOM_JIT_PERF_MAP | FATHOM_JIT_JITDUMP | FATHOM_JIT_NOBODY)
-#define UNWINDERS (FATHOM_JIT_LIBGCC | FATHOM_JIT_LLVM | FATHOM_JIT_NONGNU)
-
 /*
  * Looks for unwinders, if anything was loaded since the last time, and takes the lock: never the
  * dynamic linker's within it, because a library that is being loaded may commit.
@@ -363,7 +381,7 @@ static void refresh_and_lock(void)
 	size_t first;
 
 	lock();
-	if (!(on & UNWINDERS) || !fathom_jit_list_objects(r, &found))
+	if (!(on & FATHOM_JIT_UNWINDERS) || !fathom_jit_list_objects(r, &found))
 		return;
 	unlock();
 	fathom_jit_find_unwinders(on, &found);
@@ -377,25 +395,21 @@ static void refresh_and_lock(void)
 	lock();
 }
 
-static bool known_options(const struct fathom_jit_changes *c)
-{
-	return c->size >= sizeof *c && (!c->n_add || c->add->size >= sizeof *c->add);
-}
-
 fathom_err fathom_jit_commit(struct fathom_jit_arena *arena,
 			     const struct fathom_jit_changes *changes,
 			     struct fathom_errinfo *reterr)
 {
 	struct commit c = { .r = &fathom_jit_registry, .arena = arena, .what = "" };
+	struct fathom_jit_changes known = { .size = 0 };
 	fathom_err err = FATHOM_OK;
 
 	if (!atomic_load_explicit(&fathom_jit_on, memory_order_relaxed))
 		return FATHOM_OK;
-	if (changes && !known_options(changes))
+	if (changes && !FATHOM_STRUCT_READ(changes, &known))
 		return fathom_fail_options(reterr);
 	refresh_and_lock();
 	if (changes)
-		err = run(&c, changes);
+		err = run(&c, &known);
 	unlock();
 	if (err == FATHOM_E_MEMORY)
 		return fathom_fail_memory(reterr);
@@ -425,16 +439,18 @@ static fathom_err set_rule(struct fathom_jit_registry *r, struct fathom_jit_aren
 	struct fathom_jit_frame f;
 	fathom_err err;
 
-	if (!options || !options->unwind)
+	if (!options->unwind)
 		return FATHOM_OK;
-	*what = "unwind: a rule for an arena is RESERVED or PUSHED";
-	if (options->unwind->kind != FATHOM_JIT_RESERVED &&
-	    options->unwind->kind != FATHOM_JIT_PUSHED && options->unwind->kind != FATHOM_JIT_NONE)
-		return FATHOM_E_ARGUMENT;
 	err = fathom_jit_frame_read(options->unwind, r->machine, a->low, a->high - a->low, &f,
 				    what);
 	if (err)
 		return err < 0 ? err : FATHOM_OK;
+	if (options->unwind->kind != FATHOM_JIT_RESERVED &&
+	    options->unwind->kind != FATHOM_JIT_PUSHED) {
+		fathom_jit_frame_deinit(&f);
+		*what = "unwind: a rule for an arena is RESERVED or PUSHED";
+		return FATHOM_E_ARGUMENT;
+	}
 	a->cie = fathom_jit_cie_find(r, &f.cie);
 	a->instructions = f.owned;
 	a->n_instructions = (uint32_t)f.instructions.size;
@@ -494,14 +510,15 @@ fathom_err fathom_jit_arena_create(const void *memory, size_t size,
 				   struct fathom_errinfo *reterr)
 {
 	struct fathom_jit_registry *r = &fathom_jit_registry;
+	struct fathom_jit_arena_options o = { .size = sizeof o };
 	const char *what = "";
 	bool is_first;
 	fathom_err err;
 
-	if (options &&
-	    (options->size < sizeof *options || options->flags ||
-	     options->consumers & ~(uint32_t)ALL_CONSUMERS ||
-	     (options->folder && strlen(options->folder) >= sizeof fathom_jit_registry.folder)))
+	if (options && !FATHOM_OPTIONS_READ(options, &o, 0))
+		return fathom_fail_options(reterr);
+	if (o.consumers & ~(uint32_t)(FATHOM_JIT_ALL | FATHOM_JIT_NOBODY) ||
+	    (o.folder && strlen(o.folder) >= sizeof fathom_jit_registry.folder))
 		return fathom_fail_options(reterr);
 	if (!fathom_jit_own_machine())
 		return fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
@@ -509,12 +526,12 @@ fathom_err fathom_jit_arena_create(const void *memory, size_t size,
 	if (!size || size > UINTPTR_MAX - (uintptr_t)memory)
 		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0, "the arena is empty");
 	lock();
-	is_first = set_up(r, options);
+	is_first = set_up(r, &o);
 	unlock();
 	if (is_first && atomic_load(&fathom_jit_on) & FATHOM_JIT_LIBGCC)
 		fathom_jit_open_libgcc();
 	refresh_and_lock();
-	err = make_arena(memory, size, options, ret_arena, &what);
+	err = make_arena(memory, size, &o, ret_arena, &what);
 	unlock();
 	if (err == FATHOM_E_MEMORY)
 		return fathom_fail_memory(reterr);

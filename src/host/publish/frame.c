@@ -3,7 +3,10 @@
 
 #include <elf.h>
 #include <stdlib.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
+#include "host/base/option_struct.h"
 #include "safe/dwarf/cfi.h"
 #include "safe/unwind/row.h"
 
@@ -344,6 +347,8 @@ static bool write_events(struct frame_writer *w, uint64_t size)
 	for (size_t i = 0; i < w->u->n_events; i++) {
 		const struct fathom_jit_event *e = &w->u->events[i];
 
+		if (e->reserved)
+			return refuse(w, "events: reserved is not 0");
 		if (e->offset < w->at || e->offset > size)
 			return refuse(w, "events: not in order, or behind the end of the code");
 		go_to(w, e->offset);
@@ -404,10 +409,16 @@ static fathom_err describe(const struct fathom_jit_unwind *u, const struct fatho
 static fathom_err pointed_to(uint8_t encoding, uint64_t value, uint64_t linked, uint64_t *ret)
 {
 	if (encoding != DW_EH_PE_omit && encoding & DW_EH_PE_indirect) {
-		/* The bytes are elsewhere than where the pointer is: it cannot be read. */
-		if (linked)
+		const struct iovec from = { (void *)(uintptr_t)value, sizeof value };
+		const struct iovec to = { &value, sizeof value };
+
+		/*
+		 * The pointer may lead anywhere: the kernel reads it. Where the bytes are a copy
+		 * of others, it is not where they say.
+		 */
+		if (linked ||
+		    process_vm_readv(getpid(), &to, 1, &from, 1, 0) != (ssize_t)sizeof value)
 			return FATHOM_E_UNSUPPORTED;
-		memcpy(&value, (const void *)(uintptr_t)value, sizeof value);
 	}
 	*ret = value;
 	return FATHOM_OK;
@@ -445,7 +456,7 @@ static fathom_err adopt(const struct fathom_jit_unwind *u, const struct fathom_j
 	*ret_what = "eh_frame: its instructions cannot be read";
 	if (!has_rows(fde, m, code))
 		return FATHOM_E_CORRUPT;
-	*ret_what = "eh_frame: a pointer in memory that is elsewhere; personality and lsda say it";
+	*ret_what = "eh_frame: a pointer that cannot be read here; personality and lsda say it";
 	f->cie.personality = u->personality;
 	f->lsda = u->lsda;
 	if (!f->cie.personality && cie->personality_encoding != DW_EH_PE_omit)
@@ -502,15 +513,17 @@ static fathom_err find_foreign(const struct fathom_jit_unwind *u,
 #define ALL_FLAGS \
 	(FATHOM_JIT_SIGNED | FATHOM_JIT_B_KEY | FATHOM_JIT_SIGNAL_FRAME | FATHOM_JIT_SIGNED_RETURN)
 
-fathom_err fathom_jit_frame_read(const struct fathom_jit_unwind *u,
+fathom_err fathom_jit_frame_read(const struct fathom_jit_unwind *from,
 				 const struct fathom_jit_machine *m, uint64_t code, uint64_t size,
 				 struct fathom_jit_frame *ret, const char **ret_what)
 {
 	struct fathom_jit_frame f = { .size = UINT64_MAX };
+	struct fathom_jit_unwind known = { .size = 0 };
+	const struct fathom_jit_unwind *u = &known;
 	fathom_err err;
 
 	*ret_what = "unwind: this version does not know it";
-	if (u->size < sizeof *u || u->flags & ~(uint32_t)ALL_FLAGS)
+	if (!FATHOM_OPTIONS_READ(from, &known, ALL_FLAGS))
 		return FATHOM_E_ARGUMENT;
 	if (u->kind == FATHOM_JIT_NONE)
 		return FATHOM_END;

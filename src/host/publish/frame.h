@@ -38,11 +38,11 @@ struct fathom_jit_frame {
 };
 
 /*
- * Reads @u, the rule of a function of @size bytes at @code. FATHOM_END if it says nothing;
+ * Reads @from, the rule of a function of @size bytes at @code. FATHOM_END if it says nothing;
  * FATHOM_E_ARGUMENT if it contradicts itself; FATHOM_E_CORRUPT and FATHOM_E_UNSUPPORTED for an
  * eh_frame; FATHOM_E_MEMORY. On errors *ret is untouched, and @what says why.
  */
-fathom_err fathom_jit_frame_read(const struct fathom_jit_unwind *u,
+fathom_err fathom_jit_frame_read(const struct fathom_jit_unwind *from,
 				 const struct fathom_jit_machine *m, uint64_t code, uint64_t size,
 				 struct fathom_jit_frame *ret, const char **ret_what);
 void fathom_jit_frame_deinit(struct fathom_jit_frame *f);

@@ -49,13 +49,6 @@ static void put_arena(struct fathom_jit_registry *r, struct fathom_out *o, size_
 			  start);
 }
 
-/* Ends the image that began at @start. */
-static void end_image(struct fathom_out *o, size_t start, struct fathom_jit_image *image)
-{
-	fathom_out_u32(o, 0);
-	image->size = o->n - start;
-}
-
 void fathom_jit_image_write(struct fathom_jit_registry *r, struct fathom_out *o,
 			    const struct fathom_jit_leaf *leaf, struct fathom_jit_image *image)
 {
@@ -78,7 +71,7 @@ void fathom_jit_image_write(struct fathom_jit_registry *r, struct fathom_out *o,
 			  image);
 		i = end;
 	}
-	end_image(o, start, image);
+	fathom_out_u32(o, 0);
 }
 
 /*
@@ -101,7 +94,7 @@ static bool make_image(struct fathom_jit_registry *r, const struct fathom_jit_en
 			put_entry(r, &o, 0, e, image);
 		else
 			put_arena(r, &o, 0, a, a->low, a->high, image);
-		end_image(&o, 0, image);
+		fathom_out_u32(&o, 0);
 		if (o.cap)
 			break;
 		o = (struct fathom_out){ .at = malloc(BEFORE_IMAGE + o.n), .cap = o.n };
@@ -132,29 +125,32 @@ void fathom_jit_image_deinit(struct fathom_jit_registry *r, struct fathom_jit_im
 		free(image->bytes - BEFORE_IMAGE);
 }
 
+static void put_file(struct fathom_jit_registry *r, struct fathom_out *o, const void *leaf)
+{
+	struct fathom_jit_leaf *l = (struct fathom_jit_leaf *)(uintptr_t)leaf;
+
+	fathom_jit_symbol_file_write(r, o, l, &l->image);
+}
+
+static void put_image(struct fathom_jit_registry *r, struct fathom_out *o, const void *leaf)
+{
+	struct fathom_jit_leaf *l = (struct fathom_jit_leaf *)(uintptr_t)leaf;
+
+	fathom_jit_image_write(r, o, l, &l->image);
+}
+
 bool fathom_jit_leaf_build(struct fathom_jit_registry *r, struct fathom_jit_leaf *leaf,
 			   bool symbols)
 {
-	struct fathom_out o = { .at = (uint8_t *)r->scratch.items, .cap = r->scratch.cap };
+	const struct fathom_bytes b =
+		fathom_jit_scratch_write(r, symbols ? put_file : put_image, leaf);
 
-	for (;;) {
-		o.n = 0;
-		if (symbols)
-			fathom_jit_symbol_file_write(r, &o, leaf, &leaf->image);
-		else
-			fathom_jit_image_write(r, &o, leaf, &leaf->image);
-		if (o.n <= o.cap)
-			break;
-		if (!fathom_array_room(&r->scratch, o.n + o.n / 2))
-			return false;
-		o = (struct fathom_out){ .at = (uint8_t *)r->scratch.items, .cap = r->scratch.cap };
-	}
-	leaf->file = malloc(o.n);
+	leaf->file = b.data ? malloc((size_t)b.size) : NULL;
 	if (!leaf->file)
 		return false;
-	memcpy(leaf->file, o.at, o.n);
+	memcpy(leaf->file, b.data, (size_t)b.size);
 	leaf->gdb.symbol_file = leaf->file;
-	leaf->gdb.size = o.n;
+	leaf->gdb.size = b.size;
 	leaf->image.bytes = leaf->file + (symbols ? FATHOM_JIT_FRAMES_OFF : 0);
 	leaf->image.low = leaf->entries[0]->low;
 	leaf->image.high = fathom_jit_high(leaf->entries[leaf->n - 1]);

@@ -9,16 +9,15 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "host/base/clock.h"
 #include "host/publish/plan.h"
 
 /* Records of a jitdump. */
 enum { JIT_CODE_LOAD = 0, JIT_CODE_MOVE = 1, JIT_CODE_DEBUG_INFO = 2, JIT_CODE_UNWINDING_INFO = 4 };
 #define JITDUMP_MAGIC  UINT32_C(0x4A695444)
 #define JITDUMP_HEADER 40
-#define JITDUMP_PREFIX 16
 
 /* The .eh_frame_hdr of one FDE: its head, and one row of its table. */
 #define EH_FRAME_HDR 20
@@ -41,32 +40,47 @@ static int open_own(const char *path, int flags)
 	return 0;
 }
 
+/* Seconds by which files may seem older than they are: their clock is coarse. */
+#define CLOCK_SLACK 2
+
+/* Returns whether the file @fd was last written before this process was started. */
+static bool is_of_another(int fd)
+{
+	const int stat_fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+	char text[1024];
+	struct stat s;
+	ssize_t n;
+
+	if (stat_fd < 0)
+		return false;
+	n = read(stat_fd, text, sizeof text - 1);
+	(void)close(stat_fd);
+	text[n > 0 ? n : 0] = '\0';
+	return !fstat(fd, &s) && s.st_mtim.tv_sec + CLOCK_SLACK < fathom_start_time(text);
+}
+
 static void open_perf_map(struct fathom_jit_registry *r)
 {
 	char path[64];
 
 	(void)snprintf(path, sizeof path, "/tmp/perf-%ld.map", (long)getpid());
 	r->perf_map = open_own(path, 0);
+	if (r->perf_map && is_of_another(r->perf_map) && ftruncate(r->perf_map, 0)) {
+		(void)close(r->perf_map);
+		r->perf_map = 0;
+	}
 	if (!r->perf_map)
 		fathom_jit_say(r, "perf-map: its file cannot be opened, or belongs to somebody "
 				  "else");
 }
 
-static uint64_t clock_now(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
-}
-
 /* Writes all of @b, or nothing. */
-static bool write_whole(int fd, const struct fathom_bytes_array *b)
+static bool write_whole(int fd, struct fathom_bytes b)
 {
 	size_t done = 0;
 
-	while (done < b->n) {
-		const ssize_t n = write(fd, b->items + done, b->n - done);
+	while (done < b.size) {
+		const ssize_t n = write(fd, b.data + done, (size_t)b.size - done);
 
 		if (n > 0) {
 			done += (size_t)n;
@@ -89,7 +103,7 @@ static void put_header(struct fathom_out *o, const struct fathom_jit_registry *r
 	fathom_out_u32(o, r->machine->elf);
 	fathom_out_u32(o, 0);
 	fathom_out_u32(o, (uint32_t)getpid());
-	fathom_out_u64(o, clock_now());
+	fathom_out_u64(o, (uint64_t)fathom_now_ns());
 	fathom_out_u64(o, 0);
 }
 
@@ -181,34 +195,26 @@ static void put_line(struct fathom_out *o, const struct fathom_jit_entry *e)
 static bool write_news(struct fathom_jit_registry *r, int fd,
 		       const struct fathom_jit_news_array *news,
 		       void (*put)(struct fathom_jit_registry *r, struct fathom_out *o,
-				   const struct fathom_jit_news *n))
+				   const void *news))
 {
-	struct fathom_out o = { .at = (uint8_t *)r->scratch.items, .cap = r->scratch.cap };
+	const struct fathom_bytes b = fathom_jit_scratch_write(r, put, news);
 
-	for (;;) {
-		o.n = 0;
-		for (size_t i = 0; i < news->n; i++)
-			put(r, &o, &news->items[i]);
-		if (o.n <= o.cap)
-			break;
-		if (!fathom_array_room(&r->scratch, o.n))
-			return false;
-		o = (struct fathom_out){ .at = (uint8_t *)r->scratch.items, .cap = r->scratch.cap };
-	}
-	return write_whole(fd, &(struct fathom_bytes_array){ (char *)o.at, o.n, o.n });
+	return b.data && write_whole(fd, b);
 }
 
-static void put_map_line(struct fathom_jit_registry *r, struct fathom_out *o,
-			 const struct fathom_jit_news *n)
+static void put_map_lines(struct fathom_jit_registry *r, struct fathom_out *o, const void *data)
 {
+	const struct fathom_jit_news_array *news = data;
+
 	(void)r;
-	put_line(o, n->entry);
+	for (size_t i = 0; i < news->n; i++)
+		put_line(o, news->items[i].entry);
 }
 
 void fathom_jit_perf_map_write(struct fathom_jit_registry *r,
 			       const struct fathom_jit_news_array *news)
 {
-	if (r->perf_map && news->n && !write_news(r, r->perf_map, news, put_map_line))
+	if (r->perf_map && news->n && !write_news(r, r->perf_map, news, put_map_lines))
 		fathom_jit_say(r, "perf-map: its file cannot be written");
 }
 
@@ -219,7 +225,7 @@ static size_t begin_record(struct fathom_out *o, uint32_t id)
 
 	fathom_out_u32(o, id);
 	fathom_out_u32(o, 0);
-	fathom_out_u64(o, clock_now());
+	fathom_out_u64(o, (uint64_t)fathom_now_ns());
 	return at;
 }
 
@@ -306,10 +312,10 @@ static void put_unwinding(const struct fathom_jit_registry *r, struct fathom_out
 	fathom_out_align(o, 8);
 	size = o->n - start;
 	fathom_out_bytes(o, "\1\x1b\3\x3b", 4);
-	fathom_out_u32(o, (uint32_t) - (int32_t)(size + 4));
+	fathom_out_u32(o, -(uint32_t)(size + 4));
 	fathom_out_u32(o, 1);
-	fathom_out_u32(o, (uint32_t) - (int32_t)(code + size));
-	fathom_out_u32(o, (uint32_t) - (int32_t)(size - (fde - start)));
+	fathom_out_u32(o, -(uint32_t)(code + size));
+	fathom_out_u32(o, -(uint32_t)(size - (fde - start)));
 	fathom_out_align(o, 8);
 	/* The header is the last of the data; what pads it is not a part of that. */
 	patch_sizes(o, sizes, size + EH_FRAME_HDR, mapped_size(r, e, o->n - start));
@@ -351,8 +357,8 @@ static void put_move(struct fathom_out *o, const struct fathom_jit_news *n)
 	end_record(o, at);
 }
 
-static void put_records(struct fathom_jit_registry *r, struct fathom_out *o,
-			const struct fathom_jit_news *n)
+static void put_record(struct fathom_jit_registry *r, struct fathom_out *o,
+		       const struct fathom_jit_news *n)
 {
 	const struct fathom_jit_entry *e = n->entry;
 
@@ -365,6 +371,14 @@ static void put_records(struct fathom_jit_registry *r, struct fathom_out *o,
 	if (e->arena->cie || e->body->cie)
 		put_unwinding(r, o, e);
 	put_load(o, e);
+}
+
+static void put_records(struct fathom_jit_registry *r, struct fathom_out *o, const void *data)
+{
+	const struct fathom_jit_news_array *news = data;
+
+	for (size_t i = 0; i < news->n; i++)
+		put_record(r, o, &news->items[i]);
 }
 
 void fathom_jit_dump_write(struct fathom_jit_registry *r, const struct fathom_jit_news_array *news)

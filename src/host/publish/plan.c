@@ -159,13 +159,10 @@ static fathom_err merge(struct fathom_jit_plan *p, struct fathom_jit_leaf *l,
 				grows = false;
 				continue;
 			}
-			/* The change at hand goes, but is not here yet. */
 		} else {
 			e = c->items[i].entry;
 			p->bad = c->items[i].number;
 			i++;
-			if (e->leaves)
-				continue;
 			grows = grows && k == n;
 		}
 		if (!append(p, e))

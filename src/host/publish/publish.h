@@ -99,9 +99,8 @@ struct fathom_jit_token {
 struct fathom_jit_image {
 	struct fathom_jit_token *tokens;
 	uint8_t *bytes; /* CIEs, FDEs, a terminator */
-	size_t size;
-	size_t fde;   /* offset of the first FDE */
-	size_t n_fde; /* their number */
+	size_t fde;     /* offset of the first FDE */
+	size_t n_fde;   /* their number */
 	uint64_t low;
 	uint64_t high;
 };
@@ -243,7 +242,13 @@ extern _Atomic uint32_t fathom_jit_on;
 /* Says @text once. */
 void fathom_jit_say(struct fathom_jit_registry *r, const char *text);
 
-/* Returns whether somebody wants the image, or the symbol file, of each leaf. */
-bool fathom_jit_wants_leaves(const struct fathom_jit_registry *r);
+/*
+ * Writes what @put makes of @data to the scratch, in as many tries as its growth takes. Returns it;
+ * no data without memory.
+ */
+struct fathom_bytes fathom_jit_scratch_write(struct fathom_jit_registry *r,
+					     void (*put)(struct fathom_jit_registry *r,
+							 struct fathom_out *o, const void *data),
+					     const void *data);
 
 #endif

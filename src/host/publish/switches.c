@@ -5,11 +5,6 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "fathom/jit.h"
-
-#define UNWINDERS (FATHOM_JIT_LIBGCC | FATHOM_JIT_LLVM | FATHOM_JIT_NONGNU)
-#define FILES     (FATHOM_JIT_PERF_MAP | FATHOM_JIT_JITDUMP)
-
 static const struct {
 	const char *word;
 	uint32_t consumers;
@@ -18,11 +13,11 @@ static const struct {
 	{ "libgcc", FATHOM_JIT_LIBGCC },
 	{ "llvm", FATHOM_JIT_LLVM },
 	{ "nongnu", FATHOM_JIT_NONGNU },
-	{ "unwinders", UNWINDERS },
+	{ "unwinders", FATHOM_JIT_UNWINDERS },
 	{ "perf-map", FATHOM_JIT_PERF_MAP },
 	{ "jitdump", FATHOM_JIT_JITDUMP },
-	{ "files", FILES },
-	{ "all", FATHOM_JIT_GDB | UNWINDERS | FILES },
+	{ "files", FATHOM_JIT_FILES },
+	{ "all", FATHOM_JIT_ALL },
 };
 
 static uint32_t consumers_of(const char *word, size_t n)
@@ -36,7 +31,7 @@ static uint32_t consumers_of(const char *word, size_t n)
 uint32_t fathom_jit_switch(uint32_t on, const char *text)
 {
 	if (!on)
-		on = FATHOM_JIT_GDB | UNWINDERS;
+		on = FATHOM_JIT_GDB | FATHOM_JIT_UNWINDERS;
 	on &= ~(uint32_t)FATHOM_JIT_NOBODY;
 	while (text && *text) {
 		const size_t n = strcspn(text, ",");

@@ -5,6 +5,12 @@
 
 #include <stdint.h>
 
+#include "fathom/jit.h"
+
+#define FATHOM_JIT_UNWINDERS (FATHOM_JIT_LIBGCC | FATHOM_JIT_LLVM | FATHOM_JIT_NONGNU)
+#define FATHOM_JIT_FILES     (FATHOM_JIT_PERF_MAP | FATHOM_JIT_JITDUMP)
+#define FATHOM_JIT_ALL       (FATHOM_JIT_GDB | FATHOM_JIT_UNWINDERS | FATHOM_JIT_FILES)
+
 /* Returns the consumers @on as the words of @text, FATHOM_JIT's value or NULL, change them. */
 uint32_t fathom_jit_switch(uint32_t on, const char *text);
 

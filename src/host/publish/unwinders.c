@@ -5,7 +5,8 @@
 #include <link.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+
+#include "host/base/clock.h"
 
 /* What the unwinders export. */
 typedef void register_info_fn(const void *begin, void *object);
@@ -123,11 +124,13 @@ static bool find_libgcc_kind(struct fathom_jit_unwinder *u, struct fathom_jit_re
 		fathom_out_u32(&o, 0);
 		CALL(register_info_fn, u->add)(p->bytes[i], p->objects[i]);
 	}
+	/* A search of another thread may have moved either one to the front. */
 	found = CALL(find_fn, u->find)(p->code + 1, &bases);
 	if (found != p->bytes[0] + fde && found != p->bytes[1] + fde)
 		return false;
-	u->kind = found == p->bytes[1] + fde ? FATHOM_JIT_LIST : FATHOM_JIT_TREE;
 	(void)CALL(deregister_info_fn, u->remove)(p->bytes[0]);
+	found = CALL(find_fn, u->find)(p->code + 1, &bases);
+	u->kind = found == p->bytes[1] + fde ? FATHOM_JIT_LIST : FATHOM_JIT_TREE;
 	if (u->kind == FATHOM_JIT_LIST)
 		(void)CALL(deregister_info_fn, u->remove)(p->bytes[1]);
 	return true;
@@ -313,10 +316,7 @@ bool fathom_jit_wants_images(const struct fathom_jit_registry *r)
 
 static uint64_t coarse_now(void)
 {
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
-	return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
+	return (uint64_t)fathom_clock_ns(CLOCK_MONOTONIC_COARSE);
 }
 
 /* Takes an object that went long ago, or makes one. */
@@ -406,11 +406,12 @@ static void fill_pairs(struct dyn_info *d, const struct fathom_jit_image *image)
 	}
 }
 
-/* Adds a token with nongnu's table of the code in [low, high). */
-static bool add_table(struct fathom_jit_image *image, size_t i, uint64_t low, uint64_t high)
+/* Adds a token with nongnu's table of the code in [low, high), which has @n FDEs. */
+static bool add_table(struct fathom_jit_image *image, size_t i, uint64_t low, uint64_t high,
+		      size_t n)
 {
 	struct fathom_jit_token *t =
-		add_token(image, i, sizeof(struct dyn_info) + image->n_fde * 2 * sizeof(int32_t));
+		add_token(image, i, sizeof(struct dyn_info) + n * 2 * sizeof(int32_t));
 	struct dyn_info *d;
 
 	if (!t)
@@ -431,7 +432,7 @@ static bool prepare_single(struct fathom_jit_registry *r, struct fathom_jit_imag
 	struct fathom_jit_token *t;
 
 	if (kind == FATHOM_JIT_TABLES)
-		return add_table(image, i, image->low, image->high);
+		return add_table(image, i, image->low, image->high, image->n_fde);
 	if (kind == FATHOM_JIT_CACHE)
 		return add_token(image, i, 0) != NULL;
 	t = add_array(r, image, i, 1);
@@ -520,7 +521,8 @@ static bool prepare_run(struct fathom_jit_registry *r, struct fathom_jit_image *
 	if (kind == FATHOM_JIT_LIST)
 		return prepare_array(r, image, i, run);
 	return kind != FATHOM_JIT_TABLES ||
-	       add_table(image, i, run->entries[0]->low, fathom_jit_high(run->entries[run->n - 1]));
+	       add_table(image, i, run->entries[0]->low, fathom_jit_high(run->entries[run->n - 1]),
+			 run->own);
 }
 
 bool fathom_jit_leaf_prepare(struct fathom_jit_registry *r, struct fathom_jit_leaf *leaf,

@@ -5,6 +5,8 @@
 #include <signal.h>
 #include <stdlib.h>
 
+#include "host/base/clock.h"
+#include "host/base/option_struct.h"
 #include "host/base/progress.h"
 #include "host/module/cache_key.h"
 #include "host/module/rule_table.h"

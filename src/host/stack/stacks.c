@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "host/base/option_struct.h"
 #include "host/base/progress.h"
 #include "host/file/file.h"
 #include "host/module/module.h"

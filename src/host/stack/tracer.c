@@ -27,6 +27,7 @@
 #include <unistd.h>
 
 #include "host/base/context.h"
+#include "host/base/clock.h"
 #include "host/stack/capture_work.h"
 #include "host/stack/regset.h"
 #include "safe/base/limits.h"

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "host/module/cache_read.h"
+#include "host/base/clock.h"
 #include "host/module/module.h"
 #include "host/module/variables.h"
 #include "host/symbolize/batch.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The cost of a target, and storing the indexes of its modules. */
 #include "host/base/progress.h"
+#include "host/base/clock.h"
 #include "host/module/cache_read.h"
 #include "host/target/target.h"
 

@@ -8,6 +8,7 @@
 #include "fathom/compat.h"
 #include "fathom/symbolize.h"
 #include "host/base/progress.h"
+#include "host/base/option_struct.h"
 #include "host/symbolize/batch.h"
 #include "host/target/target.h"
 #include "safe/base/sort.h"

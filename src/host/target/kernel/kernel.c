@@ -7,6 +7,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "host/base/clock.h"
 #include "host/base/path.h"
 #include "host/base/progress.h"
 #include "host/file/kernel_text.h"

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "host/base/clock.h"
 #include "host/base/path.h"
 #include "host/file/kernel_text.h"
 #include "host/module/module.h"

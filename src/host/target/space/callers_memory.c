@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "host/target/space/dump.h"
+#include "host/base/option_struct.h"
 #include "host/target/space/space.h"
 #include "safe/base/limits.h"
 

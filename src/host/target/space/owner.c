@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "host/base/clock.h"
 #include "host/file/kernel_text.h"
 #include "host/file/process_status.h"
 
@@ -19,31 +20,16 @@ static bool format_path(const struct fathom_space *s, const char *name, char pat
 	return s->ops->format_proc_path && s->ops->format_proc_path(s, name, path, PATH_MAX);
 }
 
-static int64_t seconds_of(clockid_t clock)
-{
-	struct timespec now;
-
-	return clock_gettime(clock, &now) ? 0 : now.tv_sec;
-}
-
-/* Returns when the process started: field 22 of stat, in ticks since boot (proc_pid_stat(5)). */
+/* Returns when the process started: seconds since the epoch; 0 if it cannot be known. */
 static int64_t read_start(const struct fathom_space *s)
 {
-	const long ticks = sysconf(_SC_CLK_TCK);
 	char path[PATH_MAX];
 	char text[PROC_SIZE];
-	const char *at;
 
-	if (ticks <= 0 || !format_path(s, "stat", path))
+	if (!format_path(s, "stat", path))
 		return 0;
 	text[fathom_text_read_short(path, text, PROC_SIZE - 1)] = '\0';
-	/* Only the name, field 2, can contain a parenthesis. */
-	at = strrchr(text, ')');
-	for (int field = 2; at && field < 22; field++)
-		at = strchr(at + 1, ' ');
-	return at ? seconds_of(CLOCK_REALTIME) - seconds_of(CLOCK_BOOTTIME) +
-			       (int64_t)(strtoull(at, NULL, 10) / (unsigned long)ticks)
-		  : 0;
+	return fathom_start_time(text);
 }
 
 /*
@@ -52,7 +38,7 @@ static int64_t read_start(const struct fathom_space *s)
  */
 static bool read_core_owner(const struct fathom_space *s, struct fathom_jit_owner *ret)
 {
-	const int64_t boot = seconds_of(CLOCK_REALTIME) - seconds_of(CLOCK_BOOTTIME);
+	const int64_t boot = fathom_boot_time();
 	struct fathom_space_facts facts;
 
 	fathom_space_describe(s, &facts);

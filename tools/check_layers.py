@@ -23,7 +23,7 @@ LAW = {
     # Descriptions of machines: unwind declares them, and includes none of this.
     "src/safe/unwind": ["src/safe/base", "src/safe/elf", "src/safe/dwarf", "src/safe/index", "src/safe/jit"],
     "src/safe/unwind/arch": ["src/safe/base", "src/safe/unwind"],
-    "src/safe/self": ["src/safe/base", "src/safe/elf", "src/safe/dwarf", "src/safe/index", "src/safe/unwind"],
+    "src/safe/self": ["src/safe/base", "src/safe/elf", "src/safe/dwarf", "src/safe/index", "src/safe/jit", "src/safe/unwind"],
     "src/safe/crash": ["src/safe/base", "src/safe/elf", "src/safe/dwarf", "src/safe/index", "src/safe/unwind",
                        "src/safe/self"],
     "src/host/base": host(),

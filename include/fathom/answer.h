@@ -54,7 +54,8 @@ enum fathom_source {
 	FATHOM_SOURCE_JITDUMP = 10, /**< JIT code: jit-PID.dump */
 	FATHOM_SOURCE_GDB_JIT = 11, /**< JIT code: GDB's JIT interface */
 	/** an interpreter's own frame (fathom_stack_options.interpret) */
-	FATHOM_SOURCE_INTERPRETER = 12
+	FATHOM_SOURCE_INTERPRETER = 12,
+	FATHOM_SOURCE_REGISTERED = 13 /**< JIT code: what <fathom/jit.h> publishes */
 };
 
 /**

@@ -10,10 +10,12 @@
  *   `disasm` and `stack` read it, too
  * - libgcc, llvm, nongnu: the unwinders of the process: C++ exceptions, backtrace(),
  *   pthread_cancel(), unw_step()
+ * - registry: the library's own list, which its handlers, other processes and cores are asked
+ *   with: `fathom addr`, `find`, `disasm` and `stack` ask it first
  * - perf-map: the file /tmp/perf-PID.map
  * - jitdump: the file jit-PID.dump, for `perf inject --jit`
  *
- * The first two lines are on, the files are off; fathom_jit_arena_options.consumers says otherwise.
+ * All but the files are on; fathom_jit_arena_options.consumers says otherwise.
  * The environment variable FATHOM_JIT decides last: words between commas, in their order, each a
  * consumer's, `files`, `all` or `none`, switched off with a `-` before it: `perf-map,-gdb`. It is
  * read when the first arena is made. What a consumer cannot do is a note (fathom_jit_note()); no
@@ -53,6 +55,7 @@ enum fathom_jit_consumer {
 	FATHOM_JIT_NONGNU = 1u << 3,
 	FATHOM_JIT_PERF_MAP = 1u << 4,
 	FATHOM_JIT_JITDUMP = 1u << 5,
+	FATHOM_JIT_REGISTRY = 1u << 6,
 	/** consumers is meant, though it is 0: nobody */
 	FATHOM_JIT_NOBODY = 1u << 30
 };
@@ -216,7 +219,7 @@ struct fathom_jit_changes {
 /** Options of fathom_jit_arena_create(); as struct fathom_options. */
 struct fathom_jit_arena_options {
 	size_t size;
-	uint32_t consumers; /**< enum fathom_jit_consumer, of the first arena; 0: gdb and unwinders
+	uint32_t consumers; /**< enum fathom_jit_consumer, of the first arena; 0: all but files
 			     */
 	uint32_t flags;     /**< none yet: 0 */
 	/**

@@ -127,7 +127,7 @@ def _(_):
 @test("FATHOM_JIT decides last: without libgcc, backtrace() ends at made code")
 def _(_):
     said = told("backtrace", consumers="-libgcc")
-    assert NAMES[-2] not in said["frame"] and said["consumers"] == ["1"], said
+    assert NAMES[-2] not in said["frame"] and said["consumers"] == ["41"], said
     assert told("backtrace", consumers="none")["consumers"] == ["0"]
     assert told("backtrace", consumers="none,libgcc")["consumers"] == ["2"]
 
@@ -146,7 +146,7 @@ def _(folder):
 def _(_):
     command = ["env", f"LD_PRELOAD={LLVM}", program("publisher")]
     said = told("throw", command=command)
-    assert said["caught"] == ["1000"] and said["consumers"] == ["5"], said
+    assert said["caught"] == ["1000"] and said["consumers"] == ["45"], said
     assert said["note"] == ["libgcc: another library stands before it, with functions of the same names"], said
 
 
@@ -242,6 +242,30 @@ def _(folder):
 def _(_):
     said = {key: int(value) for key, value in storm("storm", "4").items()}
     assert said["thrown"] == said["caught"] > 1000 and said["missed"] == 0 and said["commits"] > 1000, said
+
+
+@test("handlers: fathom_unwind() goes through each made frame once, by its rule, and fathom_self_lookup() names it")
+def _(_):
+    said = {}
+    for line in run(program("handlers"), "walk", env=environment()).splitlines():
+        key, _, rest = line.partition(" ")
+        said.setdefault(key, []).append(rest.rsplit(" ", 2))
+    for word in ("function", "handler"):
+        check_chain([name for name, *_ in said[word]], word)
+        assert said[word][-1][0] == "_start", said[word]
+        assert said[f"{word}-end"][0][1] in ("jit-cfi", "signal"), said
+        # The offset behind the call, by hand.
+        made = {name: (source, offset) for name, source, offset in said[word] if name in NAMES}
+        assert made["made_0_framed"] == ("registered", "c") and made["made_1_pushing"] == ("registered", "12"), made
+    assert said["returned"] == [[str(2 * N)]], said
+
+
+@test("handlers that unwind and ask for names beside commits, moves and removals: none is missed, none is wrong")
+def _(_):
+    said = {key: int(value) for key, value in (line.split() for line in run(
+        program("handlers"), "storm", "4", env=environment(), timeout=100).splitlines())}
+    assert said["missed"] == said["wrong"] == 0, said
+    assert min(said[word] for word in ("walks", "handled", "named", "unnamed", "commits")) > 100, said
 
 
 @test("forked in mid-commit: children throw, commit, and publish under their own number")

@@ -3,12 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "host/base/clock.h"
 #include "host/base/option_struct.h"
 #include "host/publish/body.h"
 #include "host/publish/gdb_interface.h"
 #include "host/publish/frame_image.h"
 #include "host/publish/perf_files.h"
 #include "host/publish/plan.h"
+#include "host/publish/registry_table.h"
 #include "host/publish/switches.h"
 #include "host/publish/unwinders.h"
 #include "safe/base/error.h"
@@ -60,14 +62,26 @@ struct fathom_bytes fathom_jit_scratch_write(struct fathom_jit_registry *r,
 	}
 }
 
+static bool is_on(uint32_t consumer)
+{
+	return atomic_load(&fathom_jit_on) & consumer;
+}
+
 static bool wants_symbols(void)
 {
-	return atomic_load(&fathom_jit_on) & FATHOM_JIT_GDB;
+	return is_on(FATHOM_JIT_GDB | FATHOM_JIT_REGISTRY);
 }
 
 static bool wants_leaves(const struct fathom_jit_registry *r)
 {
 	return wants_symbols() || fathom_jit_wants_tables(r);
+}
+
+/* After fork(), in the child: what other threads were reading is not read any more. */
+static void begin_child(void)
+{
+	fathom_jit_table_forget_readers();
+	unlock();
 }
 
 /* The first arena decides who is told. Returns whether this is it. Under the lock. */
@@ -81,7 +95,7 @@ static bool set_up(struct fathom_jit_registry *r, const struct fathom_jit_arena_
 	r->machine = fathom_jit_own_machine();
 	memcpy(r->folder, folder, strlen(folder) + 1);
 	/* A child has the index as it was between two commits. */
-	(void)pthread_atfork(lock, unlock, unlock);
+	(void)pthread_atfork(lock, unlock, begin_child);
 	atomic_store(&fathom_jit_on, fathom_jit_switch(options->consumers, getenv("FATHOM_JIT")));
 	return true;
 }
@@ -93,8 +107,10 @@ struct commit {
 	struct fathom_jit_change_array changes;
 	struct fathom_jit_news_array news;
 	struct fathom_jit_plan plan;
-	const char *what; /* of the failure */
-	size_t number;    /* of the change that failed */
+	struct fathom_jit_table *table; /* NULL: none is wanted */
+	const char *what;               /* of the failure */
+	size_t number;                  /* of the change that failed */
+	uint64_t now;                   /* monotonic clock */
 };
 
 static struct fathom_jit_entry *new_entry(struct commit *c, uint64_t low,
@@ -107,6 +123,7 @@ static struct fathom_jit_entry *new_entry(struct commit *c, uint64_t low,
 	e->low = low;
 	e->body = body;
 	e->arena = c->arena;
+	e->since = c->r->since = c->now > c->r->since ? c->now : c->r->since + 1;
 	e->index = index;
 	return e;
 }
@@ -217,12 +234,14 @@ static bool build(struct commit *c)
 		    !fathom_jit_leaf_prepare(r, l, 0))
 			return false;
 	}
-	return true;
+	if (is_on(FATHOM_JIT_REGISTRY))
+		c->table = fathom_jit_table_make(r, &c->plan.leaves);
+	return c->table || !is_on(FATHOM_JIT_REGISTRY);
 }
 
 static void free_entry(struct fathom_jit_registry *r, struct fathom_jit_entry *e)
 {
-	fathom_jit_image_deinit(r, &e->image);
+	fathom_jit_image_free(r, e->image);
 	fathom_jit_body_release(r, e->body);
 	free(e);
 }
@@ -231,6 +250,7 @@ static void free_entry(struct fathom_jit_registry *r, struct fathom_jit_entry *e
 static void give_up(struct commit *c)
 {
 	fathom_jit_plan_cancel(c->r, &c->plan);
+	fathom_jit_table_free(c->table);
 	for (size_t i = 0; i < c->changes.n; i++)
 		if (c->changes.items[i].entry->leaves)
 			c->changes.items[i].entry->leaves = false;
@@ -246,11 +266,13 @@ static void tell_leaves(struct commit *c)
 		if (l->commit != c->plan.commit)
 			continue;
 		fathom_jit_image_tell(c->r, &l->image);
-		if (wants_symbols()) {
+		if (is_on(FATHOM_JIT_GDB)) {
 			l->in_list = true;
 			fathom_jit_gdb_add(&l->gdb);
 		}
 	}
+	if (c->table)
+		fathom_jit_table_publish(c->r, c->table);
 	for (size_t i = 0; i < c->plan.gone.n; i++) {
 		struct fathom_jit_leaf *l = c->plan.gone.items[i];
 
@@ -265,16 +287,19 @@ static void carry_out(struct commit *c)
 {
 	struct fathom_jit_registry *r = c->r;
 
+	fathom_jit_sequence_rise(r);
 	for (size_t i = 0; i < c->changes.n; i++) {
 		struct fathom_jit_entry *e = c->changes.items[i].entry;
 
 		if (e->leaves)
-			fathom_jit_image_withdraw(r, &e->image);
+			fathom_jit_image_withdraw(r, e->image);
 	}
 	for (size_t i = 0; i < c->news.n; i++)
-		fathom_jit_image_tell(r, &c->news.items[i].entry->image);
+		fathom_jit_image_tell(r, c->news.items[i].entry->image);
 	tell_leaves(c);
 	fathom_jit_plan_apply(r, &c->plan);
+	fathom_jit_tables_trim(r);
+	fathom_jit_sequence_rise(r);
 	for (size_t i = 0; i < c->changes.n; i++) {
 		struct fathom_jit_entry *e = c->changes.items[i].entry;
 
@@ -319,8 +344,10 @@ static void write_files(struct fathom_jit_registry *r, const struct fathom_jit_n
 
 static fathom_err run(struct commit *c, const struct fathom_jit_changes *changes)
 {
-	fathom_err err = plan_changes(c, changes);
+	fathom_err err;
 
+	c->now = (uint64_t)fathom_now_ns();
+	err = plan_changes(c, changes);
 	if (!err && !build(c))
 		err = FATHOM_E_MEMORY;
 	if (err) {
@@ -346,9 +373,9 @@ static bool tell_leaf(struct fathom_jit_registry *r, struct fathom_jit_leaf *l, 
 
 		if (!fathom_jit_image_of_entry(r, e) || !fathom_jit_entry_prepare(r, e, first))
 			return false;
-		fathom_jit_image_tell(r, &e->image);
+		fathom_jit_image_tell(r, e->image);
 	}
-	if ((wants_leaves(r) && !l->file && !fathom_jit_leaf_build(r, l, wants_symbols())) ||
+	if ((wants_leaves(r) && !l->block && !fathom_jit_leaf_build(r, l, wants_symbols())) ||
 	    !fathom_jit_leaf_prepare(r, l, first))
 		return false;
 	fathom_jit_image_tell(r, &l->image);
@@ -361,7 +388,7 @@ static bool tell_all(struct fathom_jit_registry *r, size_t first)
 	for (struct fathom_jit_arena *a = r->arenas; a; a = a->next) {
 		if (!fathom_jit_arena_prepare(r, a, first))
 			return false;
-		fathom_jit_image_tell(r, &a->image);
+		fathom_jit_image_tell(r, a->image);
 	}
 	for (size_t i = 0; i < r->leaves.n; i++)
 		if (!tell_leaf(r, r->leaves.items[i], first))
@@ -462,7 +489,7 @@ static fathom_err set_rule(struct fathom_jit_registry *r, struct fathom_jit_aren
 
 static void free_arena(struct fathom_jit_registry *r, struct fathom_jit_arena *a)
 {
-	fathom_jit_image_deinit(r, &a->image);
+	fathom_jit_image_free(r, a->image);
 	free(a->instructions);
 	free(a);
 }
@@ -478,7 +505,8 @@ static fathom_err insert(struct fathom_jit_registry *r, struct fathom_jit_arena 
 		}
 	a->next = r->arenas;
 	r->arenas = a;
-	fathom_jit_image_tell(r, &a->image);
+	fathom_jit_table_widen(a->low, a->high);
+	fathom_jit_image_tell(r, a->image);
 	return FATHOM_OK;
 }
 
@@ -612,7 +640,7 @@ void fathom_jit_arena_destroy(struct fathom_jit_arena *arena)
 	while (*link != arena)
 		link = &(*link)->next;
 	*link = arena->next;
-	fathom_jit_image_withdraw(r, &arena->image);
+	fathom_jit_image_withdraw(r, arena->image);
 	fathom_jit_flush(r, arena->low, arena->high);
 	retire_arena(r, arena);
 	unlock();
@@ -635,7 +663,7 @@ uint32_t fathom_jit_consumers(void)
 	uint32_t found;
 
 	lock();
-	found = atomic_load(&fathom_jit_on) & FATHOM_JIT_GDB;
+	found = atomic_load(&fathom_jit_on) & (FATHOM_JIT_GDB | FATHOM_JIT_REGISTRY);
 	for (size_t i = 0; i < r->n_unwinders; i++)
 		found |= r->unwinders[i].consumer;
 	found |= r->perf_map ? FATHOM_JIT_PERF_MAP : 0u;

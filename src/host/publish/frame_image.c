@@ -3,7 +3,9 @@
 
 #include <stdlib.h>
 
+#include "host/publish/registry_table.h"
 #include "host/publish/unwinders.h"
+#include "safe/jit/registry.h"
 
 /* The CIE of an image that is being written: once in each. */
 static size_t put_cie(struct fathom_jit_registry *r, struct fathom_out *o,
@@ -19,10 +21,15 @@ static size_t put_cie(struct fathom_jit_registry *r, struct fathom_out *o,
 	return start + c->off;
 }
 
-static void count_fde(struct fathom_jit_image *image, size_t off)
+/* Notes that an FDE was written at @off, of @n functions of a leaf. */
+static void count_fde(struct fathom_jit_registry *r, struct fathom_jit_image *image, size_t off,
+		      size_t n)
 {
 	if (!image->n_fde++)
 		image->fde = off;
+	/* There is room in leaves; images of one FDE need none. */
+	while (n-- && r->fdes.n < r->fdes.cap)
+		r->fdes.items[r->fdes.n++] = (uint32_t)off;
 }
 
 static void put_entry(struct fathom_jit_registry *r, struct fathom_out *o, size_t start,
@@ -31,22 +38,24 @@ static void put_entry(struct fathom_jit_registry *r, struct fathom_out *o, size_
 	const struct fathom_jit_body *b = e->body;
 	const size_t cie = put_cie(r, o, b->cie, start);
 
-	count_fde(image,
+	count_fde(r, image,
 		  fathom_fde_write(o, &b->cie->form, cie, e->low, b->framed, b->lsda,
 				   (struct fathom_bytes){ b->instructions, b->n_instructions }) -
-			  start);
+			  start,
+		  1);
 }
 
 static void put_arena(struct fathom_jit_registry *r, struct fathom_out *o, size_t start,
-		      const struct fathom_jit_arena *a, uint64_t low, uint64_t high,
+		      const struct fathom_jit_arena *a, uint64_t low, uint64_t high, size_t n,
 		      struct fathom_jit_image *image)
 {
 	const size_t cie = put_cie(r, o, a->cie, start);
 
-	count_fde(image,
+	count_fde(r, image,
 		  fathom_fde_write(o, &a->cie->form, cie, low, high - low, a->lsda,
 				   (struct fathom_bytes){ a->instructions, a->n_instructions }) -
-			  start);
+			  start,
+		  n);
 }
 
 void fathom_jit_image_write(struct fathom_jit_registry *r, struct fathom_out *o,
@@ -55,6 +64,7 @@ void fathom_jit_image_write(struct fathom_jit_registry *r, struct fathom_out *o,
 	const size_t start = o->n;
 
 	r->stamp++;
+	r->fdes.n = 0;
 	image->n_fde = 0;
 	for (size_t i = 0; i < leaf->n; i++) {
 		const struct fathom_jit_entry *e = leaf->entries[i];
@@ -62,13 +72,15 @@ void fathom_jit_image_write(struct fathom_jit_registry *r, struct fathom_out *o,
 
 		if (e->body->cie)
 			put_entry(r, o, start, e, image);
+		if (!e->body->cie && !e->arena->cie && r->fdes.n < r->fdes.cap)
+			r->fdes.items[r->fdes.n++] = FATHOM_REGISTRY_NO_FDE;
 		if (!e->arena->cie)
 			continue;
 		/* One for all neighbours of an arena that has one rule. */
 		while (end + 1 < leaf->n && leaf->entries[end + 1]->arena == e->arena)
 			end++;
 		put_arena(r, o, start, e->arena, e->low, fathom_jit_high(leaf->entries[end]),
-			  image);
+			  end - i + 1, image);
 		i = end;
 	}
 	fathom_out_u32(o, 0);
@@ -81,48 +93,56 @@ void fathom_jit_image_write(struct fathom_jit_registry *r, struct fathom_out *o,
  */
 #define BEFORE_IMAGE 8
 
-/* Makes an image of one FDE: of @e, or of all of @a if that is NULL. */
-static bool make_image(struct fathom_jit_registry *r, const struct fathom_jit_entry *e,
-		       const struct fathom_jit_arena *a, struct fathom_jit_image *image)
+/* Makes an image of one FDE: of @e, or of all of @a if that is NULL; NULL without memory. */
+static struct fathom_jit_image *make_image(struct fathom_jit_registry *r,
+					   const struct fathom_jit_entry *e,
+					   const struct fathom_jit_arena *a)
 {
+	struct fathom_jit_image *image = NULL;
+	struct fathom_jit_image counts;
 	struct fathom_out o = { 0 };
 
 	for (;;) {
 		r->stamp++;
-		image->n_fde = 0;
+		counts.n_fde = 0;
 		if (e)
-			put_entry(r, &o, 0, e, image);
+			put_entry(r, &o, 0, e, &counts);
 		else
-			put_arena(r, &o, 0, a, a->low, a->high, image);
+			put_arena(r, &o, 0, a, a->low, a->high, 0, &counts);
 		fathom_out_u32(&o, 0);
-		if (o.cap)
+		if (image)
 			break;
-		o = (struct fathom_out){ .at = malloc(BEFORE_IMAGE + o.n), .cap = o.n };
-		if (!o.at)
-			return false;
-		o.at += BEFORE_IMAGE;
+		image = malloc(sizeof *image + BEFORE_IMAGE + o.n);
+		if (!image)
+			return NULL;
+		o = (struct fathom_out){ .at = (uint8_t *)(image + 1) + BEFORE_IMAGE, .cap = o.n };
 	}
-	image->bytes = o.at;
-	image->low = e ? e->low : a->low;
-	image->high = e ? e->low + e->body->framed : a->high;
-	return true;
+	*image = (struct fathom_jit_image){ .bytes = o.at,
+					    .fde = counts.fde,
+					    .n_fde = 1,
+					    .low = e ? e->low : a->low,
+					    .high = e ? e->low + e->body->framed : a->high };
+	return image;
 }
 
 bool fathom_jit_image_of_entry(struct fathom_jit_registry *r, struct fathom_jit_entry *e)
 {
-	return !e->body->cie || e->image.bytes || make_image(r, e, NULL, &e->image);
+	if (e->body->cie && !e->image)
+		e->image = make_image(r, e, NULL);
+	return e->image || !e->body->cie;
 }
 
 bool fathom_jit_image_of_arena(struct fathom_jit_registry *r, struct fathom_jit_arena *arena)
 {
-	return make_image(r, NULL, arena, &arena->image);
+	arena->image = make_image(r, NULL, arena);
+	return arena->image != NULL;
 }
 
-void fathom_jit_image_deinit(struct fathom_jit_registry *r, struct fathom_jit_image *image)
+void fathom_jit_image_free(struct fathom_jit_registry *r, struct fathom_jit_image *image)
 {
-	fathom_jit_tokens_free(r, image);
-	if (image->bytes)
-		free(image->bytes - BEFORE_IMAGE);
+	if (image)
+		fathom_jit_tokens_free(r, image);
+	free(image);
 }
 
 static void put_file(struct fathom_jit_registry *r, struct fathom_out *o, const void *leaf)
@@ -142,16 +162,20 @@ static void put_image(struct fathom_jit_registry *r, struct fathom_out *o, const
 bool fathom_jit_leaf_build(struct fathom_jit_registry *r, struct fathom_jit_leaf *leaf,
 			   bool symbols)
 {
-	const struct fathom_bytes b =
-		fathom_jit_scratch_write(r, symbols ? put_file : put_image, leaf);
+	struct fathom_bytes b;
 
-	leaf->file = b.data ? malloc((size_t)b.size) : NULL;
-	if (!leaf->file)
+	r->fdes.n = 0;
+	if (!fathom_array_room(&r->fdes, leaf->n))
 		return false;
-	memcpy(leaf->file, b.data, (size_t)b.size);
-	leaf->gdb.symbol_file = leaf->file;
+	b = fathom_jit_scratch_write(r, symbols ? put_file : put_image, leaf);
+	leaf->block = b.data ? malloc(sizeof *leaf->block + (size_t)b.size) : NULL;
+	if (!leaf->block)
+		return false;
+	leaf->serial = ++r->serial;
+	*leaf->block = leaf->serial;
+	leaf->gdb.symbol_file = memcpy(leaf->block + 1, b.data, (size_t)b.size);
 	leaf->gdb.size = b.size;
-	leaf->image.bytes = leaf->file + (symbols ? FATHOM_JIT_FRAMES_OFF : 0);
+	leaf->image.bytes = fathom_jit_file_of(leaf) + (symbols ? FATHOM_JIT_FRAMES_OFF : 0);
 	leaf->image.low = leaf->entries[0]->low;
 	leaf->image.high = fathom_jit_high(leaf->entries[leaf->n - 1]);
 	return true;
@@ -160,6 +184,7 @@ bool fathom_jit_leaf_build(struct fathom_jit_registry *r, struct fathom_jit_leaf
 void fathom_jit_leaf_free(struct fathom_jit_registry *r, struct fathom_jit_leaf *leaf)
 {
 	fathom_jit_tokens_free(r, &leaf->image);
-	free(leaf->file);
+	if (leaf->block)
+		fathom_jit_block_free(leaf->block);
 	free(leaf);
 }

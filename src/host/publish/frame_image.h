@@ -17,8 +17,8 @@
 bool fathom_jit_image_of_entry(struct fathom_jit_registry *r, struct fathom_jit_entry *e);
 bool fathom_jit_image_of_arena(struct fathom_jit_registry *r, struct fathom_jit_arena *arena);
 
-/* Frees what @image holds. No unwinder may know it. */
-void fathom_jit_image_deinit(struct fathom_jit_registry *r, struct fathom_jit_image *image);
+/* Frees @image, which may be NULL. No unwinder may know it. */
+void fathom_jit_image_free(struct fathom_jit_registry *r, struct fathom_jit_image *image);
 
 /*
  * Makes what consumers are told of @leaf: the image and, if @symbols, the symbol file around it.
@@ -34,7 +34,8 @@ void fathom_jit_image_write(struct fathom_jit_registry *r, struct fathom_out *o,
 
 /*
  * Appends the symbol file of @leaf: an ELF file (System V ABI, chapter 4) whose .text is where the
- * code is, without bytes, with .eh_frame, .symtab and, if there are lines, DWARF 4 (.debug_info,
+ * code is, without bytes, with .eh_frame, .symtab, FATHOM_REGISTRY_SECTION
+ * and, if there are lines, DWARF 4 (.debug_info,
  * .debug_line, .debug_abbrev). *image is what .eh_frame has, which begins at FATHOM_JIT_FRAMES_OFF.
  */
 void fathom_jit_symbol_file_write(struct fathom_jit_registry *r, struct fathom_out *o,

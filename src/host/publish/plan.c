@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "host/publish/frame_image.h"
+#include "host/publish/registry_table.h"
 #include "host/publish/unwinders.h"
 #include "safe/base/error.h"
 
@@ -307,44 +308,60 @@ void fathom_jit_plan_cancel(struct fathom_jit_registry *r, struct fathom_jit_pla
 	free_plan(p);
 }
 
-/* Bytes of replaced tables that are kept. */
-#define MOST_GONE ((size_t)16 << 20)
+/* Bytes of replaced leaves that are kept: with nongnu's libunwind, and for our own readers. */
+#define MOST_GONE_TABLES ((size_t)16 << 20)
+#define MOST_GONE        ((size_t)1 << 20)
+
+static size_t bytes_of(const struct fathom_jit_leaf *l)
+{
+	return sizeof *l + l->n * sizeof *l->entries + (size_t)l->gdb.size;
+}
 
 /*
- * Frees @l. nongnu's libunwind reads tables without a lock, so a thread may be about to read what
- * has just been replaced: tables are kept until there are many that were replaced later.
+ * Frees replaced leaves, the oldest first, if there are many. nongnu's libunwind reads tables
+ * without a lock, so a thread may be about to read what has just been replaced; so do readers of
+ * the registry, of whom those inside say that they read.
  */
-static void retire(struct fathom_jit_registry *r, struct fathom_jit_leaf *l, bool tables)
+static void trim_gone(struct fathom_jit_registry *r)
 {
-	if (!tables) {
-		fathom_jit_leaf_free(r, l);
-		return;
-	}
-	if (r->gone_bytes > MOST_GONE) {
-		struct fathom_jit_leaf **half = &r->gone;
+	const size_t most = fathom_jit_wants_tables(r) ? MOST_GONE_TABLES
+			    : r->table                 ? MOST_GONE
+						       : 0;
+	const uint64_t unread = fathom_jit_last_unread(r);
+	struct fathom_jit_leaf **link = &r->gone;
+	size_t kept = 0;
 
-		for (r->gone_bytes = 0; *half && r->gone_bytes < MOST_GONE / 2;
-		     half = &(*half)->next)
-			r->gone_bytes += (size_t)(*half)->gdb.size;
-		for (struct fathom_jit_leaf *old = *half, *next; old; old = next) {
-			next = old->next;
-			fathom_jit_leaf_free(r, old);
-		}
-		*half = NULL;
+	if (most && r->gone_bytes <= most)
+		return;
+	while (*link && (kept < most / 2 || (*link)->commit > unread)) {
+		kept += bytes_of(*link);
+		link = &(*link)->next;
 	}
+	r->gone_bytes = kept;
+	for (struct fathom_jit_leaf *l = *link, *next; l; l = next) {
+		next = l->next;
+		fathom_jit_leaf_free(r, l);
+	}
+	*link = NULL;
+}
+
+/* Takes @l, which was replaced, out of use. */
+static void retire(struct fathom_jit_registry *r, struct fathom_jit_leaf *l)
+{
+	l->commit = r->n_commits;
 	l->next = r->gone;
 	r->gone = l;
-	r->gone_bytes += (size_t)l->gdb.size;
+	r->gone_bytes += bytes_of(l);
 }
 
 void fathom_jit_plan_apply(struct fathom_jit_registry *r, struct fathom_jit_plan *p)
 {
 	const struct fathom_jit_leaves before = r->leaves;
-	const bool tables = fathom_jit_wants_tables(r);
 
 	r->n_commits = p->commit;
 	for (size_t i = 0; i < p->gone.n; i++)
-		retire(r, p->gone.items[i], tables);
+		retire(r, p->gone.items[i]);
+	trim_gone(r);
 	r->leaves = p->leaves;
 	r->capacity = p->capacity;
 	p->leaves = before;

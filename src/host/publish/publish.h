@@ -95,7 +95,10 @@ struct fathom_jit_token {
 	uint64_t room[];
 };
 
-/* Call frame information that unwinders are told of: of a leaf, a function or an arena. */
+/*
+ * Call frame information that unwinders are told of: of a leaf, in whose file its bytes lie, or of
+ * a function or an arena, whose bytes lie behind it.
+ */
 struct fathom_jit_image {
 	struct fathom_jit_token *tokens;
 	uint8_t *bytes; /* CIEs, FDEs, a terminator */
@@ -112,10 +115,10 @@ struct fathom_jit_entry {
 	struct fathom_jit_arena *arena;
 	/*
 	 * What unwinders are given of it. They read it without a lock after they have found it, so
-	 * it stays where it is until the function goes. No bytes: nobody wants it, or nothing is
-	 * said.
+	 * it stays where it is until the function goes. NULL: nobody wants it, or nothing is said.
 	 */
-	struct fathom_jit_image image;
+	struct fathom_jit_image *image;
+	uint64_t since; /* as fathom_registry_function.since */
 	uint64_t index; /* in jitdumps: rises */
 	bool leaves;    /* in the commit at hand */
 };
@@ -137,13 +140,21 @@ struct fathom_jit_gdb_entry {
 struct fathom_jit_leaf {
 	struct fathom_jit_leaf *next; /* of those that are gone */
 	struct fathom_jit_gdb_entry gdb;
-	struct fathom_jit_image image; /* its bytes lie in `file` */
-	uint8_t *file; /* the symbol file, or the image alone; NULL: nobody wants it */
+	struct fathom_jit_image image; /* its bytes lie in `block` */
+	/* A serial number, then the symbol file, or the image alone; NULL: nobody wants it. */
+	uint64_t *block;
+	uint64_t serial;
 	size_t n;
-	uint64_t commit; /* number of the one that made it */
+	uint64_t commit; /* number of the one that made it, or that replaced it */
 	bool in_list;    /* of gdb's */
 	struct fathom_jit_entry *entries[];
 };
+
+/* Returns the symbol file of @l. */
+static inline uint8_t *fathom_jit_file_of(const struct fathom_jit_leaf *l)
+{
+	return (uint8_t *)(l->block + 1);
+}
 
 struct fathom_jit_leaves {
 	FATHOM_ARRAY_OF(struct fathom_jit_leaf *);
@@ -161,7 +172,7 @@ struct fathom_jit_arena {
 	uint8_t *instructions;
 	uint32_t n_instructions;
 	uint64_t lsda;
-	struct fathom_jit_image image;
+	struct fathom_jit_image *image; /* NULL: each function has its own rule */
 };
 
 /* A kind of unwinder. */
@@ -176,7 +187,6 @@ enum fathom_jit_unwinder_kind {
 struct fathom_jit_unwinder {
 	uint32_t consumer; /* enum fathom_jit_consumer */
 	uint8_t kind;      /* enum fathom_jit_unwinder_kind */
-	bool by_section;   /* LLVM: a whole image at once */
 	void *handle;      /* keeps it loaded; NULL: it is the program's own */
 	void *add;
 	void *add_array; /* libgcc: of images */
@@ -215,8 +225,16 @@ struct fathom_jit_registry {
 	struct fathom_jit_file *files[256];
 	uint32_t stamp; /* of the last image or symbol file */
 	struct fathom_bytes_array scratch;
-	struct fathom_jit_leaf *gone; /* the newest first; nongnu may still read them */
+	/* Replaced, the newest first: unwinders and readers of the registry may still read them. */
+	struct fathom_jit_leaf *gone;
 	size_t gone_bytes;
+	struct fathom_jit_table *table;       /* that readers are led to; NULL: none yet */
+	struct fathom_jit_table *gone_tables; /* replaced, the newest first */
+	uint64_t serial;                      /* the last one given */
+	uint64_t since;                       /* the last one given */
+	uint64_t idle[2]; /* number of the last commit at whose end the readers were none */
+	/* Offsets of FDEs in the image of a leaf that was written last, one for each function. */
+	struct fathom_u32_array fdes;
 	struct fathom_jit_object *objects; /* that are gone, the oldest first */
 	struct fathom_jit_object *last_object;
 	struct fathom_jit_unwinder unwinders[FATHOM_JIT_MOST_UNWINDERS];

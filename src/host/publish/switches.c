@@ -14,6 +14,7 @@ static const struct {
 	{ "llvm", FATHOM_JIT_LLVM },
 	{ "nongnu", FATHOM_JIT_NONGNU },
 	{ "unwinders", FATHOM_JIT_UNWINDERS },
+	{ "registry", FATHOM_JIT_REGISTRY },
 	{ "perf-map", FATHOM_JIT_PERF_MAP },
 	{ "jitdump", FATHOM_JIT_JITDUMP },
 	{ "files", FATHOM_JIT_FILES },
@@ -31,7 +32,7 @@ static uint32_t consumers_of(const char *word, size_t n)
 uint32_t fathom_jit_switch(uint32_t on, const char *text)
 {
 	if (!on)
-		on = FATHOM_JIT_GDB | FATHOM_JIT_UNWINDERS;
+		on = FATHOM_JIT_USUAL;
 	on &= ~(uint32_t)FATHOM_JIT_NOBODY;
 	while (text && *text) {
 		const size_t n = strcspn(text, ",");

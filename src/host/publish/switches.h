@@ -9,7 +9,8 @@
 
 #define FATHOM_JIT_UNWINDERS (FATHOM_JIT_LIBGCC | FATHOM_JIT_LLVM | FATHOM_JIT_NONGNU)
 #define FATHOM_JIT_FILES     (FATHOM_JIT_PERF_MAP | FATHOM_JIT_JITDUMP)
-#define FATHOM_JIT_ALL       (FATHOM_JIT_GDB | FATHOM_JIT_UNWINDERS | FATHOM_JIT_FILES)
+#define FATHOM_JIT_USUAL     (FATHOM_JIT_GDB | FATHOM_JIT_UNWINDERS | FATHOM_JIT_REGISTRY)
+#define FATHOM_JIT_ALL       (FATHOM_JIT_USUAL | FATHOM_JIT_FILES)
 
 /* Returns the consumers @on as the words of @text, FATHOM_JIT's value or NULL, change them. */
 uint32_t fathom_jit_switch(uint32_t on, const char *text);

@@ -2,14 +2,16 @@
 #include <elf.h>
 
 #include "host/publish/frame_image.h"
+#include "safe/jit/registry.h"
 
 /* Sections, in their order. The last three are there if there are lines. */
 enum {
-	TEXT = 1,
-	EH_FRAME,
-	SYMTAB,
-	STRTAB,
-	SHSTRTAB,
+	TEXT = FATHOM_REGISTRY_TEXT,
+	EH_FRAME = FATHOM_REGISTRY_FRAMES,
+	SYMTAB = FATHOM_REGISTRY_SYMBOLS,
+	STRTAB = FATHOM_REGISTRY_STRINGS,
+	FUNCTIONS = FATHOM_REGISTRY_FUNCTIONS,
+	SHSTRTAB = FATHOM_REGISTRY_N,
 	N_WITHOUT_LINES,
 	DEBUG_ABBREV = N_WITHOUT_LINES,
 	DEBUG_LINE,
@@ -18,8 +20,16 @@ enum {
 };
 
 static const char *const section_names[] = {
-	"",          ".text",         ".eh_frame",   ".symtab",     ".strtab",
-	".shstrtab", ".debug_abbrev", ".debug_line", ".debug_info",
+	"",
+	".text",
+	".eh_frame",
+	".symtab",
+	".strtab",
+	FATHOM_REGISTRY_SECTION,
+	".shstrtab",
+	".debug_abbrev",
+	".debug_line",
+	".debug_info",
 };
 
 /* Where a section was written. */
@@ -68,6 +78,18 @@ static void put_names(struct fathom_out *o, const struct fathom_jit_leaf *leaf)
 				 leaf->entries[i]->body->n_name + 1);
 }
 
+static void put_functions(const struct fathom_jit_registry *r, struct fathom_out *o,
+			  const struct fathom_jit_leaf *leaf)
+{
+	for (size_t i = 0; i < leaf->n; i++) {
+		const struct fathom_jit_entry *e = leaf->entries[i];
+		const struct fathom_registry_function f = { e->since, r->fdes.items[i],
+							    e->body->n_name };
+
+		fathom_out_bytes(o, &f, sizeof f);
+	}
+}
+
 static void put_debug(struct fathom_jit_registry *r, struct fathom_out *o,
 		      const struct fathom_jit_leaf *leaf, Elf64_Shdr *s)
 {
@@ -95,6 +117,9 @@ static void put_sections(struct fathom_jit_registry *r, struct fathom_out *o,
 	from = o->n;
 	put_symbols(o, leaf);
 	note(&s[SYMTAB], o, from);
+	from = o->n;
+	put_functions(r, o, leaf);
+	note(&s[FUNCTIONS], o, from);
 	from = o->n;
 	put_names(o, leaf);
 	note(&s[STRTAB], o, from);
@@ -125,6 +150,8 @@ static void describe_sections(Elf64_Shdr *s, size_t n, const struct fathom_jit_l
 	s[SYMTAB].sh_entsize = sizeof(Elf64_Sym);
 	s[SYMTAB].sh_addralign = 8;
 	s[STRTAB].sh_type = SHT_STRTAB;
+	s[FUNCTIONS].sh_entsize = sizeof(struct fathom_registry_function);
+	s[FUNCTIONS].sh_addralign = 8;
 	s[SHSTRTAB].sh_type = SHT_STRTAB;
 }
 

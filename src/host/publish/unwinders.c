@@ -11,7 +11,7 @@
 /* What the unwinders export. */
 typedef void register_info_fn(const void *begin, void *object);
 typedef void *deregister_info_fn(const void *begin);
-typedef void section_fn(uint64_t begin);
+typedef void fde_fn(uint64_t fde);
 typedef void dyn_fn(void *info);
 typedef void flush_fn(void *space, uint64_t low, uint64_t high);
 
@@ -136,16 +136,14 @@ static bool find_libgcc_kind(struct fathom_jit_unwinder *u, struct fathom_jit_re
 	return true;
 }
 
+/*
+ * Its call for a whole section reads on behind the terminator (LLVM issue 76957): it is told of
+ * each FDE.
+ */
 static bool is_llvm(void *handle, const char *path, struct fathom_jit_unwinder *u)
 {
 	u->consumer = FATHOM_JIT_LLVM;
 	u->kind = FATHOM_JIT_CACHE;
-	u->by_section = true;
-	u->add = own_symbol(handle, path, "__unw_add_dynamic_eh_frame_section");
-	u->remove = own_symbol(handle, path, "__unw_remove_dynamic_eh_frame_section");
-	if (u->add && u->remove)
-		return true;
-	u->by_section = false;
 	u->add = own_symbol(handle, path, "__unw_add_dynamic_fde");
 	u->remove = own_symbol(handle, path, "__unw_remove_dynamic_fde");
 	return u->add && u->remove;
@@ -444,10 +442,10 @@ static bool prepare_single(struct fathom_jit_registry *r, struct fathom_jit_imag
 bool fathom_jit_arena_prepare(struct fathom_jit_registry *r, struct fathom_jit_arena *arena,
 			      size_t first)
 {
-	if (!arena->image.bytes)
+	if (!arena->image)
 		return true;
 	for (size_t i = first; i < r->n_unwinders; i++)
-		if (!prepare_single(r, &arena->image, i))
+		if (!prepare_single(r, arena->image, i))
 			return false;
 	return true;
 }
@@ -455,13 +453,13 @@ bool fathom_jit_arena_prepare(struct fathom_jit_registry *r, struct fathom_jit_a
 bool fathom_jit_entry_prepare(struct fathom_jit_registry *r, struct fathom_jit_entry *e,
 			      size_t first)
 {
-	if (!e->image.bytes)
+	if (!e->image)
 		return true;
 	for (size_t i = first; i < r->n_unwinders; i++) {
 		const uint8_t kind = r->unwinders[i].kind;
 
 		if ((kind == FATHOM_JIT_TREE || kind == FATHOM_JIT_CACHE) &&
-		    !prepare_single(r, &e->image, i))
+		    !prepare_single(r, e->image, i))
 			return false;
 	}
 	return true;
@@ -506,8 +504,8 @@ static bool prepare_array(struct fathom_jit_registry *r, struct fathom_jit_image
 		return false;
 	to = t->room;
 	for (size_t k = 0; k < run->n; k++)
-		if (run->entries[k]->image.bytes)
-			*to++ = (uintptr_t)run->entries[k]->image.bytes;
+		if (run->entries[k]->image)
+			*to++ = (uintptr_t)run->entries[k]->image->bytes;
 	return true;
 }
 
@@ -539,10 +537,10 @@ bool fathom_jit_leaf_prepare(struct fathom_jit_registry *r, struct fathom_jit_le
 	return true;
 }
 
-/* What LLVM's calls take: all of an image, or its FDE. */
-static uint64_t begin_of(const struct fathom_jit_unwinder *u, const struct fathom_jit_image *image)
+/* Returns the address of the first FDE. */
+static uint64_t fde_of(const struct fathom_jit_image *image)
 {
-	return (uintptr_t)image->bytes + (u->by_section ? 0 : image->fde);
+	return (uintptr_t)image->bytes + image->fde;
 }
 
 /* Returns whether libgcc knows @image: a tree refuses code that it has already. */
@@ -551,7 +549,7 @@ static bool is_known(const struct fathom_jit_unwinder *u, const struct fathom_ji
 	struct found_bases bases;
 
 	return CALL(find_fn, u->find)((void *)(uintptr_t)image->low, &bases) ==
-	       image->bytes + image->fde;
+	       (const void *)(uintptr_t)fde_of(image);
 }
 
 static void tell(struct fathom_jit_registry *r, const struct fathom_jit_image *image,
@@ -565,7 +563,7 @@ static void tell(struct fathom_jit_registry *r, const struct fathom_jit_image *i
 		CALL(dyn_fn, u->add)(t->room);
 		break;
 	case FATHOM_JIT_CACHE:
-		CALL(section_fn, u->add)(begin_of(u, image));
+		CALL(fde_fn, u->add)(fde_of(image));
 		break;
 	case FATHOM_JIT_LIST:
 		CALL(register_info_fn, u->add_array)(t->room, t->object->words);
@@ -583,14 +581,14 @@ static void tell(struct fathom_jit_registry *r, const struct fathom_jit_image *i
 
 void fathom_jit_image_tell(struct fathom_jit_registry *r, struct fathom_jit_image *image)
 {
-	for (struct fathom_jit_token *t = image->tokens; t; t = t->next)
+	for (struct fathom_jit_token *t = image ? image->tokens : NULL; t; t = t->next)
 		if (!t->is_told)
 			tell(r, image, t);
 }
 
 void fathom_jit_image_withdraw(struct fathom_jit_registry *r, struct fathom_jit_image *image)
 {
-	for (struct fathom_jit_token *t = image->tokens; t; t = t->next) {
+	for (struct fathom_jit_token *t = image ? image->tokens : NULL; t; t = t->next) {
 		const struct fathom_jit_unwinder *u = &r->unwinders[t->unwinder];
 
 		if (!t->is_told)
@@ -599,7 +597,7 @@ void fathom_jit_image_withdraw(struct fathom_jit_registry *r, struct fathom_jit_
 		if (u->kind == FATHOM_JIT_TABLES)
 			CALL(dyn_fn, u->remove)(t->room);
 		else if (u->kind == FATHOM_JIT_CACHE)
-			CALL(section_fn, u->remove)(begin_of(u, image));
+			CALL(fde_fn, u->remove)(fde_of(image));
 		else
 			(void)CALL(deregister_info_fn, u->remove)(
 				u->kind == FATHOM_JIT_LIST ? (const void *)t->room : image->bytes);

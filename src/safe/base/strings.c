@@ -17,10 +17,11 @@ const char *fathom_version(void)
 
 const char *fathom_source_name(enum fathom_source source)
 {
-	static const char *const names[] = { "",           "symtab",   "dynsym",  "minidebuginfo",
-					     "dwarf",      "fde",      "plt",     "vdso",
-					     "kallsyms",   "perf-map", "jitdump", "gdb-jit",
-					     "interpreter" };
+	static const char *const names[] = {
+		"",        "symtab",  "dynsym",      "minidebuginfo", "dwarf",
+		"fde",     "plt",     "vdso",        "kallsyms",      "perf-map",
+		"jitdump", "gdb-jit", "interpreter", "registered"
+	};
 
 	return (size_t)source < sizeof names / sizeof *names ? names[source] : "";
 }

@@ -5,6 +5,7 @@
 #include "safe/base/peek.h"
 #include "safe/base/sort.h"
 #include "safe/self/loader.h"
+#include "safe/self/published_code.h"
 #include "safe/self/table.h"
 #include "safe/self/unprepared.h"
 
@@ -382,6 +383,8 @@ const struct fathom_answer *fathom_self_answer(const struct fathom_self *self, s
 		return NULL;
 	if (at > UINTPTR_MAX)
 		room.answer->reason = FATHOM_REASON_UNMAPPED;
+	else if (fathom_self_answer_made(at, &room))
+		return room.answer;
 	else if (!find_place(self, (uintptr_t)at, &place))
 		fathom_self_answer_from_memory((uintptr_t)at, &room);
 	else if (place.flags & FATHOM_SELF_STAYS)

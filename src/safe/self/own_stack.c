@@ -15,6 +15,7 @@
 #include "safe/base/own_thread.h"
 #include "safe/base/peek.h"
 #include "safe/base/sys.h"
+#include "safe/self/published_code.h"
 #include "safe/self/own_context.h"
 #include "safe/self/other_thread.h"
 #include "safe/self/own_rows.h"
@@ -461,6 +462,17 @@ static enum fathom_stop step_bad_call(struct walk *w)
 	return stop ? FATHOM_STOP_NO_RULE : go_behind_call(w, &r, FATHOM_TRUST_DECODED);
 }
 
+/* Steps by a row: of published code, or of a module. As fathom_own_step_row(). */
+static enum fathom_stop step_by_row(const struct walk *w, uintptr_t at,
+				    const struct fathom_step_memory *m, struct fathom_registers *r,
+				    bool *ret_is_signal)
+{
+	const enum fathom_stop stop = fathom_own_step_made(at, w->arch, m, r, ret_is_signal);
+
+	return stop == FATHOM_STOP_NO_RULE ? fathom_own_step_row(at, w->arch, m, r, ret_is_signal)
+					   : stop;
+}
+
 /*
  * Finds more registers of the frame at hand by walking anew, by rows, from the last frame that was
  * interrupted. Returns false if that does not lead here.
@@ -476,8 +488,8 @@ static bool walk_anew(struct walk *w, struct room *room)
 		return false;
 	room->caller = *w->interrupted;
 	for (int i = 0; i < FATHOM_MAX_WALKED_ANEW && !is_signal; i++) {
-		if (fathom_own_step_row((uintptr_t)fathom_pc_subtract(room->caller.pc, kind),
-					w->arch, &m, &room->caller, &is_signal))
+		if (step_by_row(w, (uintptr_t)fathom_pc_subtract(room->caller.pc, kind), &m,
+				&room->caller, &is_signal))
 			return false;
 		kind = FATHOM_PC_RETURN;
 		if (room->caller.pc == w->pc && room->caller.sp == w->sp) {
@@ -488,8 +500,12 @@ static bool walk_anew(struct walk *w, struct room *room)
 	return false;
 }
 
-/* Steps by the row that the code's module has in memory. */
-static enum fathom_stop step_row(struct walk *w, uintptr_t at, struct room *room)
+typedef enum fathom_stop step_fn(uintptr_t avma, const struct fathom_unwind_arch *arch,
+				 const struct fathom_step_memory *m, struct fathom_registers *r,
+				 bool *ret_is_signal);
+
+/* Steps by the row that @step finds: that of the code's module in memory, or of published code. */
+static enum fathom_stop step_row(struct walk *w, uintptr_t at, struct room *room, step_fn *step)
 {
 	const struct fathom_reader reader = { .read = read_known, .data = w };
 	const struct fathom_step_memory m = { .stack = &reader, .code = &checked };
@@ -498,10 +514,10 @@ static enum fathom_stop step_row(struct walk *w, uintptr_t at, struct room *room
 	enum fathom_stop stop;
 
 	get_registers(w, &r);
-	stop = fathom_own_step_row(at, w->arch, &m, &r, &is_signal);
+	stop = step(at, w->arch, &m, &r, &is_signal);
 	if (stop == FATHOM_STOP_REGISTER && walk_anew(w, room)) {
 		r = *w->all;
-		stop = fathom_own_step_row(at, w->arch, &m, &r, &is_signal);
+		stop = step(at, w->arch, &m, &r, &is_signal);
 	}
 	if (stop)
 		return stop;
@@ -540,11 +556,21 @@ static enum fathom_stop step_without_rule(struct walk *w, uintptr_t at, bool has
 		return stop;
 	if (w->kind == FATHOM_PC_EXACT && fathom_peek(w->pc, &byte, 1) != 1)
 		return step_bad_call(w);
-	stop = step_row(w, at, room);
+	stop = step_row(w, at, room, fathom_own_step_row);
 	if (stop != FATHOM_STOP_NO_RULE || has_row)
 		return stop;
 	stop = step_epilogue(w, FATHOM_TRUST_DECODED);
 	return stop ? step_frame_pointer(w) : stop;
+}
+
+/* Steps from published code; FATHOM_STOP_NO_RULE where none is. */
+static enum fathom_stop step_made(struct walk *w, uintptr_t at, struct room *room)
+{
+	const enum fathom_stop stop = step_row(w, at, room, fathom_own_step_made);
+
+	if (!stop && w->kind == FATHOM_PC_RETURN)
+		trust(w, FATHOM_TRUST_JIT_CFI);
+	return stop;
 }
 
 /* Steps where the cache has no rule. */
@@ -553,8 +579,10 @@ static enum fathom_stop step_slowly(struct walk *w, uintptr_t at, struct room *r
 	struct fathom_unwind_rule rule;
 	bool is_eh_return;
 	bool stays;
-	enum fathom_stop stop;
+	enum fathom_stop stop = step_made(w, at, room);
 
+	if (stop != FATHOM_STOP_NO_RULE)
+		return stop;
 	rule = fathom_self_find_rule(w->self, at, &stays);
 	if (!fits(&rule))
 		return step_without_rule(w, at, true, room);

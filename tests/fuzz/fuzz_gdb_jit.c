@@ -87,7 +87,8 @@ static void run(struct fathom *session, struct fuzz *f)
 	static struct fuzz_changing memory;
 	const uint8_t flags = fuzz_byte(f);
 	const struct fathom_gdb_list list = {
-		fathom_gdb_layout(!(flags & 1), flags & 2 ? EM_386 : EM_ARM, flags & 4), BASE
+		.layout = fathom_gdb_layout(!(flags & 1), flags & 2 ? EM_386 : EM_ARM, flags & 4),
+		.descriptor = BASE,
 	};
 	const uint64_t code = fuzz_number(f);
 	struct fathom_notes notes = { 0 };

@@ -62,7 +62,8 @@ static void put_descriptor64(uint64_t at, uint32_t version, uint64_t first)
 
 static struct fathom_gdb_list list64(void)
 {
-	return (struct fathom_gdb_list){ fathom_gdb_layout(true, EM_X86_64, false), BASE };
+	return (struct fathom_gdb_list){ .layout = fathom_gdb_layout(true, EM_X86_64, false),
+					 .descriptor = BASE };
 }
 
 static const struct fathom_gdb_item *item(const struct fathom_gdb_items *items, size_t i)
@@ -103,7 +104,8 @@ static void entries_are_found_in_their_order(void **state)
 
 static void lists_of_32_bit_and_big_endian_are_read(void **state)
 {
-	struct fathom_gdb_list l = { fathom_gdb_layout(false, EM_PPC, true), BASE };
+	struct fathom_gdb_list l = { .layout = fathom_gdb_layout(false, EM_PPC, true),
+				     .descriptor = BASE };
 	struct fathom_gdb_items items = { 0 };
 
 	(void)state;

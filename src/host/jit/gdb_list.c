@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "host/jit/registry_list.h"
 #include "safe/base/limits.h"
 #include "safe/base/sort.h"
 
@@ -121,7 +122,12 @@ fathom_err fathom_gdb_list_walk(const struct fathom_reader *r, const struct fath
 	struct fathom_gdb_item item = { .before = l->descriptor, .list = l->descriptor };
 	uint8_t bytes[FATHOM_GDB_MAX_SIZE];
 	struct fathom_gdb_descriptor d;
+	bool is_on = false;
 
+	if (l->registry)
+		FATHOM_TRY(fathom_registry_walk(r, l->registry, items, &is_on));
+	if (is_on || !l->descriptor)
+		return FATHOM_OK;
 	if (!fathom_reader_read(r, l->descriptor, bytes, l->layout.descriptor))
 		return FATHOM_OK;
 	fathom_gdb_descriptor_read(&l->layout, bytes, &d);
@@ -140,7 +146,7 @@ bool fathom_gdb_items_same(const struct fathom_gdb_items *a, const struct fathom
 /* Returns whether the back link of @i is its predecessor, 0 for the first. */
 static bool is_linked(const struct fathom_gdb_item *i)
 {
-	return i->entry.prev == (i->before == i->list ? 0 : i->before);
+	return i->serial || i->entry.prev == (i->before == i->list ? 0 : i->before);
 }
 
 bool fathom_gdb_items_linked(const struct fathom_gdb_items *items)

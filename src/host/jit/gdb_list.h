@@ -11,22 +11,26 @@
 #include "safe/base/reader.h"
 #include "safe/jit/gdb_layout.h"
 
-/* A list, identified by its descriptor. */
+/* What an object tells of code: its list, and our registry (registry_list.h), which comes first. */
 struct fathom_gdb_list {
 	struct fathom_gdb_layout layout;
-	uint64_t descriptor; /* avma */
+	uint64_t descriptor; /* avma; 0: it has none */
+	uint64_t registry;   /* avma of its head; 0: it has none */
 };
 
 struct fathom_gdb_lists {
 	FATHOM_ARRAY_OF(struct fathom_gdb_list);
 };
 
-/* An entry and its position in a list. */
+/* An entry and its position in a list, or a row of a registry. */
 struct fathom_gdb_item {
-	uint64_t avma;
-	uint64_t before; /* avma of the entry, or descriptor, that led to it */
-	uint64_t list;   /* avma of the descriptor */
+	uint64_t avma;   /* of a row: that of its symbol file */
+	uint64_t before; /* avma of the entry, descriptor or table that led to it */
+	uint64_t list;   /* avma of the descriptor or head */
 	struct fathom_gdb_entry entry;
+	uint64_t low; /* of a row: where it has code */
+	uint64_t high;
+	uint64_t serial; /* of a row: that of its symbol file; 0: an entry of a list */
 };
 
 struct fathom_gdb_items {
@@ -34,10 +38,10 @@ struct fathom_gdb_items {
 };
 
 /*
- * Appends the entries of @l, the newest first, to @items. @before, the items of an earlier walk or
- * NULL, is used to read ahead. A list with an unknown version or an unreadable descriptor is empty.
- * FATHOM_E_CORRUPT if the list has a bad pointer or a cycle, as it may while it changes;
- * FATHOM_E_LIMIT; FATHOM_E_MEMORY.
+ * Appends the entries of @l, the newest first, or the rows of its registry, to @items. @before, the
+ * items of an earlier walk or NULL, is used to read ahead. A list with an unknown version or an
+ * unreadable descriptor is empty. FATHOM_E_CORRUPT if the list has a bad pointer or a cycle, as it
+ * may while it changes; errors of fathom_registry_walk(); FATHOM_E_LIMIT; FATHOM_E_MEMORY.
  */
 fathom_err fathom_gdb_list_walk(const struct fathom_reader *r, const struct fathom_gdb_list *l,
 				const struct fathom_gdb_items *before,

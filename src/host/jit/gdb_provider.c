@@ -3,44 +3,13 @@
 
 #include <stdlib.h>
 
+#include "host/jit/gdb_work.h"
+#include "host/jit/registry_list.h"
 #include "host/module/module.h"
 #include "host/symbolize/batch.h"
 #include "safe/base/limits.h"
 #include "safe/base/sort.h"
 #include "safe/base/text.h"
-
-/* What is known of one item. */
-struct fathom_gdb_known {
-	struct fathom_gdb_item item;
-	struct fathom_range *code;    /* where its symbol file has code (avma) */
-	struct fathom_module *module; /* of the symbol file; NULL: not needed yet */
-	struct fathom_holder *holder; /* has module, for a locator; NULL: not located */
-	uint64_t sum; /* of the bytes of its symbol file when code was read; 0: unreadable */
-	uint32_t n_code;
-	bool is_read;  /* code was read in this batch */
-	bool is_other; /* code differs from what the table was made of */
-};
-
-/* The state of answering a batch, or of opening modules. */
-struct asking {
-	struct fathom_gdb_jit *g;
-	const struct fathom_jit_process *p;
-	struct fathom_rest *rest;   /* NULL: opens modules instead of answering places */
-	struct fathom_keyed *keyed; /* index in known -> place */
-	size_t n_keyed;
-	uint32_t *left; /* places to answer again */
-	size_t n_left;
-	uint32_t *lost; /* places without an item, unless one was missed */
-	size_t n_lost;
-	uint64_t n_bytes; /* bytes of symbol files read so far */
-	struct fathom_bytes_array scratch;
-	fathom_err walked; /* the result of the last walk */
-	bool is_whole;     /* the walk missed nothing that was in the lists all the time */
-	bool is_astray;    /* the lists led astray twice, in the same way: they are damaged */
-};
-
-/* The most walks to get a whole one. */
-#define MAX_WALKS 4
 
 /* Symbol files open while their answers are made and verified. */
 #define ITEMS_AT_ONCE 256
@@ -53,7 +22,7 @@ void fathom_gdb_jit_init(struct fathom_gdb_jit *g, struct fathom_memory *m)
 	g->table.memory = m;
 }
 
-static struct fathom_gdb_known *known_at(const struct fathom_gdb_jit *g, size_t i)
+struct fathom_gdb_known *fathom_gdb_known_at(const struct fathom_gdb_jit *g, size_t i)
 {
 	return g->known.items + i;
 }
@@ -67,7 +36,7 @@ static void forget(struct fathom_gdb_known *k)
 void fathom_gdb_jit_deinit(struct fathom_gdb_jit *g)
 {
 	for (size_t i = 0; i < g->known.n; i++)
-		forget(known_at(g, i));
+		forget(fathom_gdb_known_at(g, i));
 	fathom_code_table_clear(&g->table);
 	fathom_array_free(&g->lists);
 	fathom_array_free(&g->items);
@@ -85,7 +54,7 @@ static void note_in(const struct fathom_jit_process *p, fathom_err err, enum fat
 	fathom_notes_add(p->notes, &info);
 }
 
-static void note(const struct asking *a, fathom_err err, const char *what)
+static void note(const struct fathom_gdb_asking *a, fathom_err err, const char *what)
 {
 	note_in(a->p, err, FATHOM_CAUSE_NONE, what);
 }
@@ -104,9 +73,12 @@ static bool add_list(const struct fathom_module_at *at, void *data)
 	struct fathom_gdb_jit *g = s->g;
 	const struct fathom_image *image = &at->module->main->image;
 	struct fathom_gdb_list *l;
-	uint64_t svma;
+	uint64_t registry = 0;
+	uint64_t descriptor = 0;
+	const bool has_registry = fathom_module_jit_registry(at->module, &registry);
+	const bool has_descriptor = fathom_module_jit_descriptor(at->module, &descriptor);
 
-	if (!fathom_module_jit_descriptor(at->module, &svma))
+	if (!has_registry && !has_descriptor)
 		return true;
 	if (g->lists.n == FATHOM_MAX_GDB_LISTS) {
 		note_in(s->p, FATHOM_E_LIMIT, FATHOM_CAUSE_NONE,
@@ -117,9 +89,12 @@ static bool add_list(const struct fathom_module_at *at, void *data)
 	if (s->failed)
 		return false;
 	l = g->lists.items + g->lists.n++;
-	*l = (struct fathom_gdb_list){ .layout = fathom_gdb_layout(image->is64, image->machine,
-								   image->swap),
-				       .descriptor = svma + at->bias };
+	*l = (struct fathom_gdb_list){
+		.layout = fathom_gdb_layout(image->is64, image->machine, image->swap),
+		.descriptor = has_descriptor ? descriptor + at->bias : 0,
+		/* That of a program of the other byte order is not read. */
+		.registry = has_registry && !image->swap ? registry + at->bias : 0,
+	};
 	return true;
 }
 
@@ -132,9 +107,8 @@ fathom_err fathom_gdb_jit_find(struct fathom_gdb_jit *g, const struct fathom_jit
 	return s.failed ? FATHOM_E_MEMORY : FATHOM_OK;
 }
 
-/* Walks all lists; most items of @before are likely still there. */
-static fathom_err walk(const struct asking *a, const struct fathom_gdb_items *before,
-		       struct fathom_gdb_items *items)
+fathom_err fathom_gdb_walk(const struct fathom_gdb_asking *a, const struct fathom_gdb_items *before,
+			   struct fathom_gdb_items *items)
 {
 	const struct fathom_gdb_list *lists = a->g->lists.items;
 
@@ -144,8 +118,7 @@ static fathom_err walk(const struct asking *a, const struct fathom_gdb_items *be
 	return FATHOM_OK;
 }
 
-/* Counts a symbol file of @size bytes; fails if it may not be read. */
-static fathom_err check_size(struct asking *a, uint64_t size)
+fathom_err fathom_gdb_check_size(struct fathom_gdb_asking *a, uint64_t size)
 {
 	if (!size)
 		return FATHOM_E_NOT_FOUND;
@@ -162,12 +135,13 @@ static fathom_err check_size(struct asking *a, uint64_t size)
  * Reads the symbol file of @item into pages of its own. FATHOM_E_NOT_FOUND if it is unreadable;
  * FATHOM_E_LIMIT; FATHOM_E_MEMORY.
  */
-static fathom_err read_symfile(struct asking *a, const struct fathom_gdb_item *item, uint8_t **ret)
+static fathom_err read_symfile(struct fathom_gdb_asking *a, const struct fathom_gdb_item *item,
+			       uint8_t **ret)
 {
 	const uint64_t size = item->entry.size;
 	uint8_t *pages;
 
-	FATHOM_TRY(check_size(a, size));
+	FATHOM_TRY(fathom_gdb_check_size(a, size));
 	pages = fathom_pages_alloc(size);
 	if (!pages)
 		return FATHOM_E_MEMORY;
@@ -180,8 +154,8 @@ static fathom_err read_symfile(struct asking *a, const struct fathom_gdb_item *i
 }
 
 /* Makes an object of a symbol file and takes over @pages. */
-static fathom_err make_object(struct asking *a, const struct fathom_gdb_item *item, uint8_t *pages,
-			      struct fathom_object **ret)
+static fathom_err make_object(struct fathom_gdb_asking *a, const struct fathom_gdb_item *item,
+			      uint8_t *pages, struct fathom_object **ret)
 {
 	const uint64_t size = item->entry.size;
 	char name[64];
@@ -257,8 +231,19 @@ static fathom_err keep_code(struct fathom_gdb_known *k, const struct fathom_imag
 	return FATHOM_OK;
 }
 
-/* Returns a number that differs, in all likelihood, for other bytes. */
-static uint64_t sum_of(struct fathom_bytes bytes)
+/* Remembers where the row of a registry has code. */
+static fathom_err keep_row(struct fathom_gdb_known *k)
+{
+	if (!k->code)
+		k->code = malloc(2 * sizeof *k->code);
+	if (!k->code)
+		return FATHOM_E_MEMORY;
+	*k->code = (struct fathom_range){ k->item.low, k->item.high };
+	k->n_code = 1;
+	return FATHOM_OK;
+}
+
+uint64_t fathom_gdb_sum_of(struct fathom_bytes bytes)
 {
 	uint64_t sum = bytes.size;
 
@@ -272,8 +257,8 @@ static uint64_t sum_of(struct fathom_bytes bytes)
 	return sum | 1;
 }
 
-/* Reads the symbol file at @avma into scratch. */
-static fathom_err read_alone(struct asking *a, uint64_t avma, struct fathom_bytes *bytes)
+fathom_err fathom_gdb_read_alone(struct fathom_gdb_asking *a, uint64_t avma,
+				 struct fathom_bytes *bytes)
 {
 	if (!fathom_array_room(&a->scratch, (size_t)bytes->size))
 		return FATHOM_E_MEMORY;
@@ -283,22 +268,22 @@ static fathom_err read_alone(struct asking *a, uint64_t avma, struct fathom_byte
 		       : FATHOM_E_NOT_FOUND;
 }
 
-/*
- * Reads where the symbol file of @k has code; @data are its bytes, or NULL if they were not read
- * yet. An unreadable file has none.
- */
-static fathom_err read_code(struct asking *a, struct fathom_gdb_known *k, const uint8_t *data)
+fathom_err fathom_gdb_read_code(struct fathom_gdb_asking *a, struct fathom_gdb_known *k,
+				const uint8_t *data)
 {
 	struct fathom_bytes bytes = { data, k->item.entry.size };
 	struct fathom_image image;
-	fathom_err err = check_size(a, bytes.size);
+	fathom_err err;
 
 	k->is_read = true;
+	if (k->item.serial)
+		return keep_row(k);
+	err = fathom_gdb_check_size(a, bytes.size);
 	if (!err && !data)
-		err = read_alone(a, k->item.entry.symfile, &bytes);
+		err = fathom_gdb_read_alone(a, k->item.entry.symfile, &bytes);
 	if (err == FATHOM_E_MEMORY)
 		return err;
-	k->sum = err ? 0 : sum_of(bytes);
+	k->sum = err ? 0 : fathom_gdb_sum_of(bytes);
 	if (!err)
 		err = fathom_image_init(bytes, &image, NULL);
 	if (!err)
@@ -321,7 +306,7 @@ struct gathered {
 };
 
 /* Reads where the files of @g have code, and empties it. */
-static fathom_err read_gathered(struct asking *a, struct gathered *g)
+static fathom_err read_gathered(struct fathom_gdb_asking *a, struct gathered *g)
 {
 	const struct fathom_reader *r = &a->p->memory;
 	size_t got = 0;
@@ -334,22 +319,24 @@ static fathom_err read_gathered(struct asking *a, struct gathered *g)
 	if (r->read_each)
 		got = r->read_each(r->data, g->pieces, g->n, (uint8_t *)a->scratch.items);
 	for (size_t i = 0; i < got; at += g->pieces[i++].size)
-		FATHOM_TRY(read_code(a, g->of[i], (const uint8_t *)a->scratch.items + at));
+		FATHOM_TRY(
+			fathom_gdb_read_code(a, g->of[i], (const uint8_t *)a->scratch.items + at));
 	/* Behind one that cannot be read. */
 	for (size_t i = got; i < g->n; i++)
-		FATHOM_TRY(read_code(a, g->of[i], NULL));
+		FATHOM_TRY(fathom_gdb_read_code(a, g->of[i], NULL));
 	g->n = 0;
 	g->size = 0;
 	return FATHOM_OK;
 }
 
 /* Reads where the symbol file of @k has code, at the latest with read_gathered(). */
-static fathom_err gather(struct asking *a, struct gathered *g, struct fathom_gdb_known *k)
+static fathom_err gather(struct fathom_gdb_asking *a, struct gathered *g,
+			 struct fathom_gdb_known *k)
 {
 	const uint64_t size = k->item.entry.size;
 
-	if (!size || size > BYTES_AT_ONCE)
-		return read_code(a, k, NULL);
+	if (!size || size > BYTES_AT_ONCE || k->item.serial)
+		return fathom_gdb_read_code(a, k, NULL);
 	if (g->n == FATHOM_READER_EACH || g->size + size > BYTES_AT_ONCE)
 		FATHOM_TRY(read_gathered(a, g));
 	g->of[g->n] = k;
@@ -359,7 +346,7 @@ static fathom_err gather(struct asking *a, struct gathered *g, struct fathom_gdb
 }
 
 /* Makes the table of all code; the newest entry wins. */
-static fathom_err make_table(const struct asking *a)
+static fathom_err make_table(const struct fathom_gdb_asking *a)
 {
 	struct fathom_gdb_jit *g = a->g;
 	struct fathom_claim_array claims = { 0 };
@@ -367,7 +354,7 @@ static fathom_err make_table(const struct asking *a)
 
 	fathom_code_table_clear(&g->table);
 	for (size_t i = 0; i < g->known.n && !err; i++) {
-		const struct fathom_gdb_known *k = known_at(g, i);
+		const struct fathom_gdb_known *k = fathom_gdb_known_at(g, i);
 
 		if (!fathom_array_room(&claims, k->n_code))
 			err = FATHOM_E_MEMORY;
@@ -404,7 +391,7 @@ static bool copy_known(struct fathom_gdb_known *to, const struct fathom_gdb_know
 fathom_err fathom_gdb_jit_learn(struct fathom_gdb_jit *g, const struct fathom_gdb_jit *from,
 				const struct fathom_jit_process *p)
 {
-	const struct asking a = { .g = g, .p = p };
+	const struct fathom_gdb_asking a = { .g = g, .p = p };
 
 	if (g->items.n || g->known.n || !from->known.n || from->known.n != from->items.n)
 		return FATHOM_OK;
@@ -414,7 +401,7 @@ fathom_err fathom_gdb_jit_learn(struct fathom_gdb_jit *g, const struct fathom_gd
 	memcpy(g->items.items, from->items.items, from->items.n * sizeof *g->items.items);
 	g->items.n = from->items.n;
 	for (size_t i = 0; i < from->known.n; i++)
-		if (!copy_known(&g->known.items[g->known.n++], known_at(from, i)))
+		if (!copy_known(&g->known.items[g->known.n++], fathom_gdb_known_at(from, i)))
 			return FATHOM_E_MEMORY;
 	return make_table(&a);
 }
@@ -422,20 +409,16 @@ fathom_err fathom_gdb_jit_learn(struct fathom_gdb_jit *g, const struct fathom_gd
 static bool same_symfile(const struct fathom_gdb_item *a, const struct fathom_gdb_item *b)
 {
 	return a->avma == b->avma && a->list == b->list && a->entry.symfile == b->entry.symfile &&
-	       a->entry.size == b->entry.size;
+	       a->entry.size == b->entry.size && a->serial == b->serial;
 }
 
-/*
- * Returns the index of what is known of an item equal to @item, by @sorted (avma -> index); @n:
- * none.
- */
-static size_t find_known(const struct fathom_gdb_jit *g, const struct fathom_keyed *sorted,
-			 size_t n, const struct fathom_gdb_item *item)
+size_t fathom_gdb_find_known(const struct fathom_gdb_jit *g, const struct fathom_keyed *sorted,
+			     size_t n, const struct fathom_gdb_item *item)
 {
 	size_t i = FATHOM_BISECT(n, k, sorted[k].key < item->avma);
 
 	while (i < n && sorted[i].key == item->avma &&
-	       !same_symfile(&known_at(g, (size_t)sorted[i].value)->item, item))
+	       !same_symfile(&fathom_gdb_known_at(g, (size_t)sorted[i].value)->item, item))
 		i++;
 	return i < n && sorted[i].key == item->avma ? (size_t)sorted[i].value : n;
 }
@@ -448,25 +431,25 @@ static void keep_known(struct fathom_gdb_jit *g, struct fathom_keyed *sorted,
 	const size_t n = g->known.n;
 
 	for (size_t i = 0; i < n; i++)
-		sorted[i] = (struct fathom_keyed){ known_at(g, i)->item.avma, i };
+		sorted[i] = (struct fathom_keyed){ fathom_gdb_known_at(g, i)->item.avma, i };
 	fathom_sort_keyed(sorted, sorted + n, n);
 	for (size_t i = 0; i < g->items.n; i++) {
-		const size_t k = find_known(g, sorted, n, &items[i]);
+		const size_t k = fathom_gdb_find_known(g, sorted, n, &items[i]);
 
 		if (k < n) {
-			fresh[i] = *known_at(g, k);
-			known_at(g, k)->code = NULL;
-			known_at(g, k)->module = NULL;
-			known_at(g, k)->n_code = 0;
+			fresh[i] = *fathom_gdb_known_at(g, k);
+			fathom_gdb_known_at(g, k)->code = NULL;
+			fathom_gdb_known_at(g, k)->module = NULL;
+			fathom_gdb_known_at(g, k)->n_code = 0;
 		}
 		fresh[i].item = items[i];
 	}
 	for (size_t i = 0; i < n; i++)
-		forget(known_at(g, i));
+		forget(fathom_gdb_known_at(g, i));
 }
 
 /* Updates known to the items of the last walk, old and new. */
-static fathom_err update_known(struct asking *a)
+static fathom_err update_known(struct fathom_gdb_asking *a)
 {
 	struct fathom_gdb_jit *g = a->g;
 	struct fathom_keyed *sorted = malloc((2 * g->known.n + 1) * sizeof *sorted);
@@ -498,7 +481,7 @@ static bool is_known(const struct fathom_gdb_jit *g)
 	if (g->known.n != g->items.n)
 		return false;
 	for (size_t i = 0; i < g->items.n; i++)
-		if (!same_symfile(&known_at(g, i)->item, &items[i]))
+		if (!same_symfile(&fathom_gdb_known_at(g, i)->item, &items[i]))
 			return false;
 	return true;
 }
@@ -511,7 +494,7 @@ size_t fathom_gdb_jit_number(const struct fathom_gdb_jit *g, uint64_t avma)
 }
 
 /* Keys the places left by the items that answer them; returns false if some place has none. */
-static bool key_places(struct asking *a)
+static bool key_places(struct fathom_gdb_asking *a)
 {
 	a->n_keyed = 0;
 	a->n_lost = 0;
@@ -529,14 +512,13 @@ static bool key_places(struct asking *a)
 	return !a->n_lost;
 }
 
-/* Rereads the symbol files not yet read in this batch: they may have changed. */
-static fathom_err read_again(struct asking *a)
+fathom_err fathom_gdb_read_again(struct fathom_gdb_asking *a)
 {
 	struct gathered gathered = { .n = 0 };
 	bool any = false;
 
 	for (size_t i = 0; i < a->g->known.n; i++) {
-		struct fathom_gdb_known *k = known_at(a->g, i);
+		struct fathom_gdb_known *k = fathom_gdb_known_at(a->g, i);
 
 		if (k->is_read)
 			continue;
@@ -547,15 +529,26 @@ static fathom_err read_again(struct asking *a)
 	return any ? make_table(a) : FATHOM_OK;
 }
 
-/* Makes the module of @k from its current symbol file; k->module is NULL if that fails. */
-static fathom_err refresh_module(struct asking *a, struct fathom_gdb_known *k)
+enum fathom_source fathom_gdb_source_of(const struct fathom_gdb_item *item)
+{
+	return item->serial ? FATHOM_SOURCE_REGISTERED : FATHOM_SOURCE_GDB_JIT;
+}
+
+fathom_err fathom_gdb_refresh_module(struct fathom_gdb_asking *a, struct fathom_gdb_known *k)
 {
 	const uint64_t size = k->item.entry.size;
 	struct fathom_object *o;
 	uint8_t *pages;
 	fathom_err err;
 
+	/* What is in a registry does not change. */
+	if (k->item.serial && k->module)
+		return FATHOM_OK;
 	err = read_symfile(a, &k->item, &pages);
+	if (!err && k->item.serial && !fathom_registry_stays(&a->p->memory, &k->item)) {
+		fathom_pages_free(pages, size);
+		err = FATHOM_E_NOT_FOUND;
+	}
 	if (!err && k->module &&
 	    memcmp(k->module->main->file->bytes.data, pages, (size_t)size) == 0) {
 		fathom_pages_free(pages, size);
@@ -567,18 +560,18 @@ static fathom_err refresh_module(struct asking *a, struct fathom_gdb_known *k)
 		err = make_object(a, &k->item, pages, &o);
 	if (err)
 		return err == FATHOM_E_MEMORY ? err : FATHOM_OK;
-	err = keep_code(k, &o->image);
+	err = k->item.serial ? keep_row(k) : keep_code(k, &o->image);
 	if (err) {
 		fathom_object_close(o);
 		return err;
 	}
 	FATHOM_TRY(fathom_module_create_alone(a->p->paths, o, a->p->notes, &k->module));
-	fathom_symbol_set_source(&k->module->symbols, FATHOM_SOURCE_GDB_JIT);
+	fathom_symbol_set_source(&k->module->symbols, fathom_gdb_source_of(&k->item));
 	return FATHOM_OK;
 }
 
 /* Returns whether the symbol file of @k still equals the one its module was made of. */
-static bool is_unchanged(const struct asking *a, const struct fathom_gdb_known *k)
+static bool is_unchanged(const struct fathom_gdb_asking *a, const struct fathom_gdb_known *k)
 {
 	const struct fathom_bytes was = k->module->main->file->bytes;
 	uint8_t piece[4096];
@@ -597,14 +590,15 @@ static bool is_unchanged(const struct asking *a, const struct fathom_gdb_known *
 }
 
 /* Replaces the answer at @place by one without a name. */
-static void withdraw(const struct asking *a, uint32_t place, enum fathom_reason reason)
+static void withdraw(const struct fathom_gdb_asking *a, uint32_t place, enum fathom_reason reason)
 {
 	*fathom_answers_renew(a->rest->answers, place) =
 		fathom_answer_without_module(a->rest->addresses[place], reason);
 }
 
 /* Removes from the answer at @place what is not true of code outside files. */
-static void finish_answer(const struct asking *a, uint32_t place)
+static void finish_answer(const struct fathom_gdb_asking *a, uint32_t place,
+			  enum fathom_source source)
 {
 	struct fathom_answer *answer = &a->rest->answers->answers[place];
 
@@ -613,7 +607,7 @@ static void finish_answer(const struct asking *a, uint32_t place)
 	    answer->source == FATHOM_SOURCE_PLT)
 		withdraw(a, place, FATHOM_REASON_NO_FILE);
 	else
-		answer->source = FATHOM_SOURCE_GDB_JIT;
+		answer->source = (uint8_t)source;
 }
 
 static bool is_answered(const struct fathom_answer *a)
@@ -622,13 +616,13 @@ static bool is_answered(const struct fathom_answer *a)
 }
 
 /* Answers the @n places of @keyed, all of one item, by its current symbol file. */
-static fathom_err answer_item(struct asking *a, const struct fathom_keyed *keyed, size_t n,
-			      uint32_t *places)
+static fathom_err answer_item(struct fathom_gdb_asking *a, const struct fathom_keyed *keyed,
+			      size_t n, uint32_t *places)
 {
-	struct fathom_gdb_known *k = known_at(a->g, (size_t)keyed->key);
+	struct fathom_gdb_known *k = fathom_gdb_known_at(a->g, (size_t)keyed->key);
 	struct fathom_share share = { .addresses = a->rest->addresses, .places = places, .n = n };
 
-	FATHOM_TRY(refresh_module(a, k));
+	FATHOM_TRY(fathom_gdb_refresh_module(a, k));
 	share.module = k->module;
 	for (size_t i = 0; i < n; i++)
 		places[i] = (uint32_t)keyed[i].value;
@@ -636,12 +630,12 @@ static fathom_err answer_item(struct asking *a, const struct fathom_keyed *keyed
 		return FATHOM_OK;
 	FATHOM_TRY(fathom_symbolize_share(&share, a->rest->options, a->rest->answers));
 	for (size_t i = 0; i < n; i++)
-		finish_answer(a, places[i]);
+		finish_answer(a, places[i], fathom_gdb_source_of(&k->item));
 	return FATHOM_OK;
 }
 
 /* Returns how many places from @first on are of one item. */
-static size_t count_of_item(const struct asking *a, size_t first)
+static size_t count_of_item(const struct fathom_gdb_asking *a, size_t first)
 {
 	size_t n = 1;
 
@@ -651,7 +645,7 @@ static size_t count_of_item(const struct asking *a, size_t first)
 }
 
 /* Answers the places keyed from @first to @end. */
-static fathom_err answer_items(struct asking *a, size_t first, size_t end)
+static fathom_err answer_items(struct fathom_gdb_asking *a, size_t first, size_t end)
 {
 	size_t n;
 
@@ -662,11 +656,14 @@ static fathom_err answer_items(struct asking *a, size_t first, size_t end)
 	return FATHOM_OK;
 }
 
-/* Returns whether item @number and its symbol file, the source of answers, are unchanged. */
-static bool has_stayed(const struct asking *a, size_t number, const struct fathom_gdb_pair *walks)
+bool fathom_gdb_has_stayed(const struct fathom_gdb_asking *a, size_t number,
+			   const struct fathom_gdb_pair *walks)
 {
-	struct fathom_gdb_known *k = known_at(a->g, number);
+	struct fathom_gdb_known *k = fathom_gdb_known_at(a->g, number);
 
+	/* It was verified when it was read, and what it says does not change. */
+	if (k->item.serial)
+		return k->module != NULL;
 	if (!k->is_other && fathom_gdb_item_stayed(walks, number) &&
 	    (!k->module || is_unchanged(a, k)))
 		return true;
@@ -674,16 +671,21 @@ static bool has_stayed(const struct asking *a, size_t number, const struct fatho
 	return false;
 }
 
+static bool is_of_registry(const struct fathom_gdb_asking *a, uint64_t number)
+{
+	return fathom_gdb_known_at(a->g, (size_t)number)->item.serial != 0;
+}
+
 /* Walks the lists again into @now, to compare with the known items. */
-static fathom_err walk_over(const struct asking *a, struct fathom_gdb_items *now,
+static fathom_err walk_over(const struct fathom_gdb_asking *a, struct fathom_gdb_items *now,
 			    struct fathom_gdb_pair *ret_walks)
 {
-	FATHOM_TRY(walk(a, &a->g->items, now));
+	FATHOM_TRY(fathom_gdb_walk(a, &a->g->items, now));
 	return fathom_gdb_pair_init(ret_walks, &a->g->items, now) ? FATHOM_OK : FATHOM_E_MEMORY;
 }
 
 /* Verifies the answers keyed from @first to @end; puts those that may be wrong into left. */
-static fathom_err verify_items(struct asking *a, size_t first, size_t end)
+static fathom_err verify_items(struct fathom_gdb_asking *a, size_t first, size_t end)
 {
 	struct fathom_gdb_items now = { 0 };
 	struct fathom_gdb_pair walks = { 0 };
@@ -692,7 +694,8 @@ static fathom_err verify_items(struct asking *a, size_t first, size_t end)
 
 	for (size_t i = first; i < end; i += n) {
 		n = count_of_item(a, i);
-		if (!err && has_stayed(a, (size_t)a->keyed[i].key, &walks))
+		if ((!err || is_of_registry(a, a->keyed[i].key)) &&
+		    fathom_gdb_has_stayed(a, (size_t)a->keyed[i].key, &walks))
 			continue;
 		for (size_t p = i; p < i + n; p++) {
 			withdraw(a, (uint32_t)a->keyed[p].value, FATHOM_REASON_CHANGED);
@@ -706,7 +709,7 @@ static fathom_err verify_items(struct asking *a, size_t first, size_t end)
 
 struct fathom_module *fathom_gdb_jit_module(const struct fathom_gdb_jit *g, size_t i)
 {
-	return known_at(g, i)->module;
+	return fathom_gdb_known_at(g, i)->module;
 }
 
 void fathom_gdb_jit_trim(struct fathom_gdb_jit *g)
@@ -714,15 +717,15 @@ void fathom_gdb_jit_trim(struct fathom_gdb_jit *g)
 	size_t n = 0;
 
 	for (size_t i = 0; i < g->known.n; i++)
-		n += known_at(g, i)->module != NULL;
+		n += fathom_gdb_known_at(g, i)->module != NULL;
 	for (size_t i = 0; i < g->known.n && n > FATHOM_MAX_GDB_MODULES; i++) {
-		fathom_module_close(known_at(g, i)->module);
-		known_at(g, i)->module = NULL;
+		fathom_module_close(fathom_gdb_known_at(g, i)->module);
+		fathom_gdb_known_at(g, i)->module = NULL;
 	}
 }
 
 /* Answers the keyed places, some items at a time. */
-static fathom_err answer_keyed(struct asking *a)
+static fathom_err answer_keyed(struct fathom_gdb_asking *a)
 {
 	size_t end;
 
@@ -739,58 +742,59 @@ static fathom_err answer_keyed(struct asking *a)
 	return FATHOM_OK;
 }
 
-/* Updates the known items and the table. */
-static fathom_err refresh(struct asking *a)
+fathom_err fathom_gdb_refresh(struct fathom_gdb_asking *a)
 {
 	bool any = false;
 
 	for (size_t i = 0; i < a->g->known.n; i++) {
-		any |= known_at(a->g, i)->is_other;
-		known_at(a->g, i)->is_other = false;
+		any |= fathom_gdb_known_at(a->g, i)->is_other;
+		fathom_gdb_known_at(a->g, i)->is_other = false;
 	}
 	if (!is_known(a->g))
 		return update_known(a);
 	return any ? make_table(a) : FATHOM_OK;
 }
 
-/* Returns whether the walk that found @now is whole, or found the same as the one before. */
-static bool is_whole(const struct asking *a, const struct fathom_gdb_items *before,
-		     const struct fathom_gdb_items *now)
+bool fathom_gdb_is_whole(const struct fathom_gdb_asking *a, const struct fathom_gdb_items *before,
+			 const struct fathom_gdb_items *now)
 {
 	return !a->p->is_live || fathom_gdb_items_linked(now) ||
 	       (before && fathom_gdb_items_same(before, now));
 }
 
-/* Walks the lists until a walk is whole. */
-static fathom_err walk_again(struct asking *a)
+bool fathom_gdb_may_pass(fathom_err err)
+{
+	return err == FATHOM_E_CORRUPT || err == FATHOM_E_CHANGED;
+}
+
+fathom_err fathom_gdb_walk_again(struct fathom_gdb_asking *a)
 {
 	fathom_err err = FATHOM_E_CORRUPT;
 
 	a->is_whole = false;
 	a->is_astray = false;
-	for (int i = 0; i < MAX_WALKS && !a->is_whole; i++) {
+	for (int i = 0; i < FATHOM_GDB_MAX_WALKS && !a->is_whole; i++) {
 		const bool again = !err;
 		struct fathom_gdb_items now = { 0 };
 
-		err = walk(a, &a->g->items, &now);
-		a->is_whole = !err && is_whole(a, again ? &a->g->items : NULL, &now);
+		err = fathom_gdb_walk(a, &a->g->items, &now);
+		a->is_whole = !err && fathom_gdb_is_whole(a, again ? &a->g->items : NULL, &now);
 		a->is_astray = err == FATHOM_E_CORRUPT && fathom_gdb_items_same(&a->g->items, &now);
 		fathom_array_free(&a->g->items);
 		a->g->items = now;
-		if (err && (err != FATHOM_E_CORRUPT || !a->p->is_live))
+		if (err && (!fathom_gdb_may_pass(err) || !a->p->is_live))
 			break;
 	}
 	return err;
 }
 
-/* Returns whether the lists led astray because they change all the time. */
-static bool is_changing(const struct asking *a)
+bool fathom_gdb_is_changing(const struct fathom_gdb_asking *a)
 {
-	return a->walked == FATHOM_E_CORRUPT && a->p->is_live && !a->is_astray;
+	return fathom_gdb_may_pass(a->walked) && a->p->is_live && !a->is_astray;
 }
 
 /* Ends the places without an item; puts them into left if an item may have been missed. */
-static void end_lost(struct asking *a)
+static void end_lost(struct fathom_gdb_asking *a)
 {
 	for (size_t i = 0; i < a->n_lost; i++) {
 		const uint32_t place = a->lost[i];
@@ -806,15 +810,15 @@ static void end_lost(struct asking *a)
 }
 
 /* Answers the places left, once; those that changed meanwhile stay left. */
-static fathom_err run_round(struct asking *a)
+static fathom_err run_round(struct fathom_gdb_asking *a)
 {
 	/* A changing list may have bad pointers: the next round walks it again. */
-	a->walked = walk_again(a);
+	a->walked = fathom_gdb_walk_again(a);
 	if (a->walked)
-		return a->walked == FATHOM_E_CORRUPT ? FATHOM_OK : a->walked;
-	FATHOM_TRY(refresh(a));
+		return fathom_gdb_may_pass(a->walked) ? FATHOM_OK : a->walked;
+	FATHOM_TRY(fathom_gdb_refresh(a));
 	if (!key_places(a)) {
-		FATHOM_TRY(read_again(a));
+		FATHOM_TRY(fathom_gdb_read_again(a));
 		(void)key_places(a);
 	}
 	FATHOM_TRY(answer_keyed(a));
@@ -833,8 +837,7 @@ static void drop_answered(struct fathom_rest *rest)
 	rest->n = n;
 }
 
-/* Notes what is wrong with the lists after all rounds have ended with @err. */
-static void note_walk(const struct asking *a, fathom_err err)
+void fathom_gdb_note_walk(const struct fathom_gdb_asking *a, fathom_err err)
 {
 	if (err == FATHOM_E_LIMIT)
 		note(a, err, "its list of JIT code is longer than fathom reads");
@@ -842,26 +845,26 @@ static void note_walk(const struct asking *a, fathom_err err)
 		note(a, a->walked, "its list of JIT code leads astray");
 }
 
-static fathom_err ask(struct asking *a)
+static fathom_err ask(struct fathom_gdb_asking *a)
 {
 	fathom_err err = FATHOM_OK;
 
 	for (size_t i = 0; i < a->g->known.n; i++)
-		known_at(a->g, i)->is_read = false;
+		fathom_gdb_known_at(a->g, i)->is_read = false;
 	memcpy(a->left, a->rest->places, a->rest->n * sizeof *a->left);
 	a->n_left = a->rest->n;
 	for (int i = 0; i < FATHOM_MAX_JIT_ROUNDS && !err && a->n_left && a->g->lists.n; i++)
 		err = run_round(a);
-	for (size_t i = 0; i < a->n_left && !err && is_changing(a); i++)
+	for (size_t i = 0; i < a->n_left && !err && fathom_gdb_is_changing(a); i++)
 		withdraw(a, a->left[i], FATHOM_REASON_CHANGED);
-	note_walk(a, err);
+	fathom_gdb_note_walk(a, err);
 	return err == FATHOM_E_LIMIT ? FATHOM_OK : err;
 }
 
 fathom_err fathom_gdb_jit_answer(struct fathom_gdb_jit *g, const struct fathom_jit_process *p,
 				 struct fathom_rest *rest)
 {
-	struct asking a = { .g = g, .p = p, .rest = rest };
+	struct fathom_gdb_asking a = { .g = g, .p = p, .rest = rest };
 	fathom_err err = FATHOM_E_MEMORY;
 
 	a.keyed = malloc((2 * rest->n + 1) * sizeof *a.keyed);
@@ -882,18 +885,19 @@ fathom_err fathom_gdb_jit_answer(struct fathom_gdb_jit *g, const struct fathom_j
  * Closes the modules of items that have changed. Returns false if an item that was there all the
  * time may be missing: the walk was not whole, or the table differs from the symbol files.
  */
-static bool verify_modules(struct asking *a)
+static bool verify_modules(struct fathom_gdb_asking *a)
 {
 	struct fathom_gdb_items now = { 0 };
 	struct fathom_gdb_pair walks = { 0 };
 	const fathom_err err = walk_over(a, &now, &walks);
-	bool all = !err && is_whole(a, &a->g->items, &now);
+	bool all = !err && fathom_gdb_is_whole(a, &a->g->items, &now);
 
 	for (size_t i = 0; i < a->g->known.n; i++) {
-		struct fathom_gdb_known *k = known_at(a->g, i);
+		struct fathom_gdb_known *k = fathom_gdb_known_at(a->g, i);
 
-		all &= !k->is_other;
-		if (!k->module || (!err && has_stayed(a, i, &walks)))
+		/* All that a registry had at the moment of the walk, or all is asked again. */
+		all &= !k->is_other && (!k->item.serial || k->module);
+		if (!k->module || k->item.serial || (!err && fathom_gdb_has_stayed(a, i, &walks)))
 			continue;
 		fathom_module_close(k->module);
 		k->module = NULL;
@@ -904,15 +908,15 @@ static bool verify_modules(struct asking *a)
 }
 
 /* Makes all modules once; *@ret_done: none that was in the lists all the time is missing. */
-static fathom_err open_once(struct asking *a, bool *ret_done)
+static fathom_err open_once(struct fathom_gdb_asking *a, bool *ret_done)
 {
-	a->walked = walk_again(a);
+	a->walked = fathom_gdb_walk_again(a);
 	if (a->walked)
-		return a->walked == FATHOM_E_CORRUPT ? FATHOM_OK : a->walked;
-	FATHOM_TRY(refresh(a));
+		return fathom_gdb_may_pass(a->walked) ? FATHOM_OK : a->walked;
+	FATHOM_TRY(fathom_gdb_refresh(a));
 	a->n_bytes = 0;
 	for (size_t i = 0; i < a->g->known.n; i++)
-		FATHOM_TRY(refresh_module(a, known_at(a->g, i)));
+		FATHOM_TRY(fathom_gdb_refresh_module(a, fathom_gdb_known_at(a->g, i)));
 	*ret_done = !a->p->is_live || (verify_modules(a) && a->is_whole);
 	return FATHOM_OK;
 }
@@ -920,7 +924,7 @@ static fathom_err open_once(struct asking *a, bool *ret_done)
 fathom_err fathom_gdb_jit_open(struct fathom_gdb_jit *g, const struct fathom_jit_process *p,
 			       size_t *ret_n, bool *ret_changed)
 {
-	struct asking a = { .g = g, .p = p };
+	struct fathom_gdb_asking a = { .g = g, .p = p };
 	bool done = !g->lists.n;
 	fathom_err err = FATHOM_OK;
 
@@ -929,191 +933,7 @@ fathom_err fathom_gdb_jit_open(struct fathom_gdb_jit *g, const struct fathom_jit
 	fathom_array_free(&a.scratch);
 	/* After a failed walk, known is of an earlier walk and out of date. */
 	*ret_n = g->lists.n && !err && !a.walked ? g->known.n : 0;
-	*ret_changed = !done && (!a.walked || is_changing(&a));
-	note_walk(&a, err);
+	*ret_changed = !done && (!a.walked || fathom_gdb_is_changing(&a));
+	fathom_gdb_note_walk(&a, err);
 	return err == FATHOM_E_LIMIT ? FATHOM_OK : err;
-}
-
-struct fathom_gdb_locator {
-	struct asking a;               /* about items that never change */
-	struct fathom_u64_array asked; /* addresses that were looked up */
-	bool is_walked;                /* the lists were read */
-	bool has_missed;               /* some symbol file may have been missed, or kept changing */
-};
-
-fathom_err fathom_gdb_locator_create(struct fathom_gdb_jit *g, const struct fathom_jit_process *p,
-				     struct fathom_gdb_locator **ret)
-{
-	struct fathom_gdb_locator *l = calloc(1, sizeof *l);
-
-	if (!l)
-		return FATHOM_E_MEMORY;
-	l->a.g = g;
-	l->a.p = p;
-	*ret = l;
-	return FATHOM_OK;
-}
-
-void fathom_gdb_locator_destroy(struct fathom_gdb_locator *l)
-{
-	if (!l)
-		return;
-	for (size_t i = 0; i < l->a.g->known.n; i++) {
-		free(known_at(l->a.g, i)->holder);
-		known_at(l->a.g, i)->holder = NULL;
-	}
-	fathom_gdb_jit_trim(l->a.g);
-	fathom_array_free(&l->a.scratch);
-	fathom_array_free(&l->asked);
-	free(l);
-}
-
-fathom_err fathom_gdb_locator_begin(struct fathom_gdb_locator *l)
-{
-	struct asking *a = &l->a;
-	struct fathom_gdb_jit *g = a->g;
-	const int rounds = a->p->is_live ? FATHOM_MAX_JIT_ROUNDS : 1;
-	fathom_err err = FATHOM_E_CORRUPT;
-
-	if (!g->lists.n)
-		return FATHOM_OK;
-	if (l->is_walked)
-		return a->walked == FATHOM_E_MEMORY ? a->walked : FATHOM_OK;
-	l->is_walked = true;
-	for (size_t i = 0; i < g->known.n; i++)
-		known_at(g, i)->is_read = false;
-	for (int i = 0; i < rounds && err == FATHOM_E_CORRUPT; i++)
-		err = walk_again(a);
-	a->walked = err;
-	if (!err)
-		a->walked = refresh(a);
-	/* What is kept of symbol files may be of earlier ones in the same memory. */
-	if (!a->walked)
-		a->walked = read_again(a);
-	note_walk(a, a->walked);
-	return a->walked == FATHOM_E_MEMORY ? a->walked : FATHOM_OK;
-}
-
-/* Makes the holder of @k, once; it has no module if the symbol file is unreadable. */
-static fathom_err hold(struct fathom_gdb_locator *l, struct fathom_gdb_known *k)
-{
-	struct fathom_holder *h;
-
-	if (k->holder)
-		return FATHOM_OK;
-	FATHOM_TRY(refresh_module(&l->a, k));
-	h = calloc(1, sizeof *h);
-	if (!h)
-		return FATHOM_E_MEMORY;
-	h->module = k->module;
-	/* It must be what it was when the lists were walked. */
-	l->has_missed |= k->sum && (!k->module || sum_of(k->module->main->file->bytes) != k->sum);
-	if (k->module) {
-		h->name = k->module->main->file->path;
-		h->build_id = k->module->main->build_id;
-	}
-	k->holder = h;
-	return FATHOM_OK;
-}
-
-fathom_err fathom_gdb_locator_find(struct fathom_gdb_locator *l, uint64_t avma,
-				   struct fathom_place *ret)
-{
-	const struct fathom_gdb_jit *g = l->a.g;
-	struct fathom_gdb_known *k;
-	size_t number;
-
-	if (!g->lists.n)
-		return FATHOM_OK;
-	FATHOM_TRY(fathom_gdb_locator_begin(l));
-	if (!fathom_array_push(&l->asked, avma))
-		return FATHOM_E_MEMORY;
-	if (l->a.walked) {
-		l->has_missed |= is_changing(&l->a);
-		return FATHOM_OK;
-	}
-	for (int i = 0; i < FATHOM_MAX_JIT_ROUNDS; i++) {
-		number = fathom_gdb_jit_number(g, avma);
-		if (number == g->known.n) {
-			l->has_missed |= !l->a.is_whole;
-			return FATHOM_OK;
-		}
-		k = known_at(g, number);
-		FATHOM_TRY(hold(l, k));
-		if (!k->is_other) {
-			if (k->module)
-				*ret = (struct fathom_place){ .holder = k->holder,
-							      .key = number,
-							      .is_code = true,
-							      .source = FATHOM_SOURCE_GDB_JIT };
-			return FATHOM_OK;
-		}
-		/* The file has other code than when the table was made. */
-		FATHOM_TRY(refresh(&l->a));
-	}
-	l->has_missed = true;
-	return FATHOM_OK;
-}
-
-/* Returns whether the symbol file @item has code at an address that was looked up. */
-static bool has_asked_code(struct fathom_gdb_locator *l, const struct fathom_gdb_item *item)
-{
-	struct fathom_gdb_known k = { .item = *item };
-	bool found = read_code(&l->a, &k, NULL) != FATHOM_OK;
-
-	for (uint32_t c = 0; c < k.n_code && !found; c++)
-		for (size_t i = 0; i < l->asked.n && !found; i++)
-			found = l->asked.items[i] - k.code[c].low < k.code[c].high - k.code[c].low;
-	free(k.code);
-	return found;
-}
-
-/* Returns whether a symbol file of @now that is new has code at an address that was looked up. */
-static bool has_newer(struct fathom_gdb_locator *l, const struct fathom_gdb_items *now)
-{
-	const struct fathom_gdb_jit *g = l->a.g;
-	struct fathom_keyed *sorted = malloc((2 * g->known.n + 1) * sizeof *sorted);
-	bool found = !sorted;
-
-	for (size_t i = 0; i < g->known.n && sorted; i++)
-		sorted[i] = (struct fathom_keyed){ known_at(g, i)->item.avma, i };
-	if (sorted)
-		fathom_sort_keyed(sorted, sorted + g->known.n, g->known.n);
-	l->a.n_bytes = 0;
-	for (size_t i = 0; i < now->n && !found; i++)
-		found = find_known(g, sorted, g->known.n, &now->items[i]) == g->known.n &&
-			has_asked_code(l, &now->items[i]);
-	free(sorted);
-	return found;
-}
-
-/* Walks the lists into @now until a walk misses nothing; false if none did. */
-static bool walk_whole(struct fathom_gdb_locator *l, struct fathom_gdb_items *now)
-{
-	const struct fathom_gdb_items *before = &l->a.g->items;
-
-	for (int i = 0; i < MAX_WALKS; i++)
-		if (!walk(&l->a, before, now) && is_whole(&l->a, before, now))
-			return true;
-	return false;
-}
-
-bool fathom_gdb_locator_stayed(struct fathom_gdb_locator *l)
-{
-	const struct fathom_gdb_jit *g = l->a.g;
-	struct fathom_gdb_items now = { 0 };
-	struct fathom_gdb_pair walks = { 0 };
-	bool stayed;
-
-	/* A list that could not be read has told nothing. */
-	if (!l->a.p->is_live || l->has_missed || !l->asked.n || l->a.walked)
-		return !l->has_missed;
-	stayed = walk_whole(l, &now) && fathom_gdb_pair_init(&walks, &g->items, &now) &&
-		 !has_newer(l, &now);
-	for (size_t i = 0; i < g->known.n && stayed; i++)
-		if (known_at(g, i)->holder)
-			stayed = has_stayed(&l->a, i, &walks);
-	fathom_gdb_pair_deinit(&walks);
-	fathom_array_free(&now);
-	return stayed;
 }

@@ -7,6 +7,7 @@
 #include "host/file/debug_search.h"
 #include "host/module/cache_read.h"
 #include "host/module/evict.h"
+#include "safe/jit/registry.h"
 
 static bool has_debug_info(const struct fathom_object *o)
 {
@@ -267,7 +268,7 @@ fathom_err fathom_module_check_files(const struct fathom_module *m, struct fatho
 	return FATHOM_OK;
 }
 
-/* Values of jit_descriptor that are no address of an aligned variable. */
+/* Values of jit_descriptor and jit_registry that are no address of an aligned variable. */
 #define JIT_UNKNOWN 0 /* not looked up yet */
 #define JIT_NONE    1
 
@@ -309,6 +310,32 @@ bool fathom_module_jit_descriptor(struct fathom_module *m, uint64_t *ret_svma)
 		    svma == JIT_UNKNOWN)
 			svma = JIT_NONE;
 		atomic_store_explicit(&m->jit_descriptor, svma, memory_order_relaxed);
+	}
+	*ret_svma = svma;
+	return svma != JIT_NONE;
+}
+
+/* Looks for the note that leads to the registry; returns its svma, or JIT_NONE. */
+static uint64_t find_registry(const struct fathom_image *image)
+{
+	const struct fathom_bytes note =
+		fathom_image_note(image, FATHOM_REGISTRY_NOTE, FATHOM_REGISTRY_OWNER);
+	uint64_t svma;
+
+	if (!image->is64 || note.size != sizeof(uint64_t) ||
+	    !fathom_image_svma(image, (uint64_t)(note.data - image->bytes.data), &svma))
+		return JIT_NONE;
+	svma += load_u64(note.data, image->swap);
+	return svma == JIT_UNKNOWN ? JIT_NONE : svma;
+}
+
+bool fathom_module_jit_registry(struct fathom_module *m, uint64_t *ret_svma)
+{
+	uint64_t svma = atomic_load_explicit(&m->jit_registry, memory_order_relaxed);
+
+	if (svma == JIT_UNKNOWN) {
+		svma = find_registry(&m->main->image);
+		atomic_store_explicit(&m->jit_registry, svma, memory_order_relaxed);
 	}
 	*ret_svma = svma;
 	return svma != JIT_NONE;

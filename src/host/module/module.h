@@ -41,6 +41,7 @@ struct fathom_module {
 	_Atomic uint64_t cost_ns;        /* spent decompressing and decoding */
 	enum fathom_reason no_debug;     /* why debug is NULL */
 	_Atomic uint64_t jit_descriptor; /* svma, or a JIT_ constant of module.c */
+	_Atomic uint64_t jit_registry;   /* likewise */
 };
 
 /*
@@ -70,7 +71,9 @@ struct fathom_bytes fathom_module_sframe(struct fathom_module *m, uint64_t *ret_
 
 /* Finds __jit_debug_descriptor, looked up once; returns false if the module has none. */
 bool fathom_module_jit_descriptor(struct fathom_module *m, uint64_t *ret_svma);
-/* Notes that the module has none, after a caller has looked. */
+/* Finds the head of its registry of published code (safe/jit/registry.h), likewise. */
+bool fathom_module_jit_registry(struct fathom_module *m, uint64_t *ret_svma);
+/* Notes that the module has no __jit_debug_descriptor, after a caller has looked. */
 void fathom_module_set_no_jit(struct fathom_module *m);
 
 /* Returns the index of symbols by address for @rule, made on first use; NULL if out of memory. */

@@ -5,8 +5,12 @@
 
 #include "safe/jit/registry.h"
 
-/* Replaced tables that are kept for readers outside. */
-#define MOST_GONE_TABLES 32
+/*
+ * Bytes of replaced tables that are kept for readers outside, and how many at least. A reader of
+ * another process may wait for a processor between two reads.
+ */
+#define MOST_GONE_BYTES ((size_t)256 << 10)
+#define FEWEST_GONE     64
 
 struct fathom_jit_table {
 	struct fathom_jit_table *next;
@@ -19,17 +23,24 @@ static struct fathom_registry_head *head(void)
 	return &fathom_registry_own;
 }
 
+/* Returns the bytes of a table of @n rows. */
+static size_t size_of(uint64_t n)
+{
+	return sizeof(struct fathom_jit_table) + (size_t)n * sizeof(struct fathom_registry_row);
+}
+
 struct fathom_jit_table *fathom_jit_table_make(struct fathom_jit_registry *r,
 					       const struct fathom_jit_leaves *leaves)
 {
-	struct fathom_jit_table *t =
-		malloc(sizeof *t + leaves->n * sizeof(struct fathom_registry_row));
+	struct fathom_jit_table *t = malloc(size_of(leaves->n));
 
 	if (!t)
 		return NULL;
 	t->next = NULL;
 	t->commit = 0;
 	atomic_init(&t->published.serial, ++r->serial);
+	atomic_init(&t->published.check,
+		    r->serial ^ (uintptr_t)&t->published ^ FATHOM_REGISTRY_MAGIC);
 	t->published.n = leaves->n;
 	for (size_t i = 0; i < leaves->n; i++) {
 		const struct fathom_jit_leaf *l = leaves->items[i];
@@ -68,13 +79,18 @@ void fathom_jit_tables_trim(struct fathom_jit_registry *r)
 	struct fathom_jit_table **link = &r->gone_tables;
 	const uint64_t unread = r->idle[0] < r->idle[1] ? r->idle[0] : r->idle[1];
 
-	for (size_t n = 0; *link && (n < MOST_GONE_TABLES || (*link)->commit > unread); n++)
+	for (size_t n = 0, bytes = 0;
+	     *link && (n < FEWEST_GONE || bytes < MOST_GONE_BYTES || (*link)->commit > unread);
+	     n++) {
+		bytes += size_of((*link)->published.n);
 		link = &(*link)->next;
+	}
 	while (*link) {
 		struct fathom_jit_table *t = *link;
 
 		*link = t->next;
 		atomic_store(&t->published.serial, 0);
+		atomic_store(&t->published.check, 0);
 		free(t);
 	}
 }

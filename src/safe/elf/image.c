@@ -230,44 +230,71 @@ struct fathom_bytes fathom_image_loaded_bytes(const struct fathom_image *image, 
 	return bytes_slice(fathom_image_loaded_from(image, svma), 0, size);
 }
 
-struct fathom_bytes fathom_notes_build_id(struct fathom_bytes notes, uint64_t align, bool swap)
+/* Returns the descriptor of the first note of @type of @owner among @notes that has one. */
+static struct fathom_bytes find_note(struct fathom_bytes notes, uint64_t align, bool swap,
+				     uint32_t type, const char *owner)
 {
 	struct fathom_cursor c = cur_init(notes, swap);
 	struct fathom_note note;
 
 	while (fathom_note_next(&c, align, &note))
-		if (fathom_note_is(&note, NT_GNU_BUILD_ID, "GNU") && note.desc.size)
+		if (fathom_note_is(&note, type, owner) && note.desc.size)
 			return note.desc;
 	return (struct fathom_bytes){ NULL, 0 };
 }
 
-/* Returns the build-id among @notes of at most *@left bytes. Takes their size from *@left. */
-static struct fathom_bytes find_build_id(const struct fathom_image *image,
-					 struct fathom_bytes notes, uint64_t align, uint64_t *left)
+struct fathom_bytes fathom_notes_build_id(struct fathom_bytes notes, uint64_t align, bool swap)
+{
+	return find_note(notes, align, swap, NT_GNU_BUILD_ID, "GNU");
+}
+
+/* Takes the size of @notes from *@left; returns none of them if they are larger. */
+static struct fathom_bytes within(struct fathom_bytes notes, uint64_t *left)
 {
 	if (notes.size > *left)
 		return (struct fathom_bytes){ NULL, 0 };
 	*left -= notes.size;
-	return fathom_notes_build_id(notes, align, image->swap);
+	return notes;
 }
 
 struct fathom_bytes fathom_image_build_id(const struct fathom_image *image)
 {
+	return fathom_image_note(image, NT_GNU_BUILD_ID, "GNU");
+}
+
+struct fathom_bytes fathom_image_note(const struct fathom_image *image, uint32_t type,
+				      const char *owner)
+{
 	/* Notes do not overlap: those of either table have at most the size of the file. */
 	uint64_t of_segments = image->bytes.size;
 	uint64_t of_sections = image->bytes.size;
-	struct fathom_bytes id = { NULL, 0 };
+	struct fathom_bytes found = { NULL, 0 };
 	struct fathom_segment segment;
 	struct fathom_section section;
 
-	for (uint32_t i = 0; i < image->phnum && !id.size; i++)
+	for (uint32_t i = 0; i < image->phnum && !found.size; i++)
 		if (fathom_image_segment(image, i, &segment) && segment.type == PT_NOTE)
-			id = find_build_id(image,
-					   bytes_slice(image->bytes, segment.off, segment.filesz),
-					   segment.align, &of_segments);
-	for (uint32_t i = 0; i < image->shnum && !id.size; i++)
+			found = find_note(
+				within(bytes_slice(image->bytes, segment.off, segment.filesz),
+				       &of_segments),
+				segment.align, image->swap, type, owner);
+	for (uint32_t i = 0; i < image->shnum && !found.size; i++)
 		if (fathom_image_section(image, i, &section) && section.type == SHT_NOTE)
-			id = find_build_id(image, fathom_image_section_bytes(image, &section),
-					   section.align, &of_sections);
-	return id;
+			found = find_note(
+				within(fathom_image_section_bytes(image, &section), &of_sections),
+				section.align, image->swap, type, owner);
+	return found;
+}
+
+bool fathom_image_svma(const struct fathom_image *image, uint64_t off, uint64_t *ret)
+{
+	struct fathom_segment s;
+
+	for (uint32_t i = 0; i < image->phnum; i++)
+		if (fathom_image_segment(image, i, &s) && s.type == PT_LOAD && off >= s.off &&
+		    off - s.off < s.filesz) {
+			*ret = s.vaddr + (off - s.off);
+			return true;
+		}
+	return false;
 }

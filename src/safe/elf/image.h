@@ -97,6 +97,11 @@ struct fathom_bytes fathom_image_loaded_from(const struct fathom_image *image, u
  * any PT_NOTE segment or SHT_NOTE section); empty if there is none.
  */
 struct fathom_bytes fathom_image_build_id(const struct fathom_image *image);
+/* Does the same for the first note of @type whose owner is @owner. */
+struct fathom_bytes fathom_image_note(const struct fathom_image *image, uint32_t type,
+				      const char *owner);
+/* Finds the svma that the byte at @off of the file is loaded at; false if it is not loaded. */
+bool fathom_image_svma(const struct fathom_image *image, uint64_t off, uint64_t *ret);
 
 /* Returns the build-id among @notes, the bytes of a segment or section with that alignment. */
 struct fathom_bytes fathom_notes_build_id(struct fathom_bytes notes, uint64_t align, bool swap);

@@ -16,8 +16,10 @@
  *
  * A reader outside cannot stop the process. Memory of old tables and files is used again, at the
  * earliest some commits later; before that its serial number is set to 0. Serial numbers are never
- * used twice. So what was read of a table or a file is right if its serial number was the same
- * afterwards; otherwise the reader begins again with the head.
+ * used twice. So what was read of a file is right if it still had its serial number afterwards,
+ * that of its row. What was read of a table is right if its first words were the same afterwards,
+ * and say that it is a table: `check` is serial ^ address ^ FATHOM_REGISTRY_MAGIC. Otherwise the
+ * reader begins again with the head.
  *
  * A reader inside counts itself in one of readers[], number `epoch & 1`, before it loads the
  * address of the table: nothing that it can reach is freed then.
@@ -62,6 +64,7 @@ struct fathom_registry_row {
 
 struct fathom_registry_table {
 	_Atomic uint64_t serial;
+	_Atomic uint64_t check;
 	uint64_t n;
 	struct fathom_registry_row rows[]; /* sorted; they do not overlap */
 };

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <stdexcept>
+#include <signal.h>
 #include <sys/wait.h>
 #include <thread>
 #include <vector>
@@ -110,11 +111,13 @@ static void storm(double seconds)
 	fathom_jit_arena_destroy(first);
 }
 
-/* Commits until it is killed. The chain stays. */
+/* Commits until it is killed, or asked by SIGTERM to say how often it did. The chain stays. */
 static void until_killed()
 {
 	unsigned char *at = memory(1 << 20);
 	struct fathom_jit_arena *arena = publish_chain(at, 12);
+
+	signal(SIGTERM, [](int) { over = true; });
 
 	printf("pid %d\n", (int)getpid());
 	for (long i = 0; i < n_chain; i++)
@@ -122,6 +125,29 @@ static void until_killed()
 	printf("done 0\n");
 	fflush(stdout);
 	commit_all_the_time(arena, at + (1 << 16), 1);
+	printf("commits %ld\n", commits.load());
+}
+
+/* Waits at the end of the chain for ever. */
+extern "C" __attribute__((noinline)) long at_rest(long i)
+{
+	printf("pid %d\n", (int)getpid());
+	fflush(stdout);
+	for (;;)
+		pause();
+	return i;
+}
+
+/* One thread waits at the end of the chain, another one commits for ever. */
+static void waiting()
+{
+	unsigned char *at = memory(1 << 20);
+	struct fathom_jit_arena *arena = publish_chain(at, 12);
+	std::thread other(commit_all_the_time, arena, at + (1 << 16), 1);
+
+	at_the_end = at_rest;
+	go(0);
+	other.join();
 }
 
 static long catch_one()
@@ -223,6 +249,8 @@ int main(int argc, char **argv)
 		storm(argc > 2 ? atof(argv[2]) : 1);
 	else if (!strcmp(mode, "killed"))
 		until_killed();
+	else if (!strcmp(mode, "waiting"))
+		waiting();
 	else if (!strcmp(mode, "forked"))
 		forked();
 	else if (!strcmp(mode, "reused"))

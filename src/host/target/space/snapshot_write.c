@@ -18,6 +18,7 @@
 #include "host/target/space/snapshot_format.h"
 #include "safe/base/cursor.h"
 #include "safe/base/limits.h"
+#include "safe/jit/registry.h"
 
 /* Linkers write no larger notes. */
 #define MAX_NOTES ((size_t)64 << 10)
@@ -264,6 +265,28 @@ static fathom_err walk_lists(struct writer *w, const struct fathom_gdb_lists *li
 	return FATHOM_OK;
 }
 
+/* Stores @size bytes at @avma, if they can be read. */
+static void put_some(struct writer *w, uint64_t avma, size_t size)
+{
+	if (avma && put_memory(w, avma, size).size)
+		end_record(w);
+}
+
+/* Stores what leads to the symbol file of row @i of a registry: its serial, and the table, once. */
+static void put_row(struct writer *w, const struct fathom_gdb_items *items, size_t i)
+{
+	const struct fathom_gdb_item *item = items->items;
+	size_t end = i + 1;
+
+	while (end < items->n && item[end].before == item[i].before)
+		end++;
+	if (!i || item[i - 1].before != item[i].before)
+		put_some(w, item[i].before,
+			 sizeof(struct fathom_registry_table) +
+				 (end - i) * sizeof(struct fathom_registry_row));
+	put_some(w, item[i].avma - sizeof(uint64_t), sizeof(uint64_t));
+}
+
 /* Stores the memory of the lists. */
 static void put_lists(struct writer *w, const struct fathom_gdb_lists *lists,
 		      const struct fathom_gdb_items *items)
@@ -272,17 +295,20 @@ static void put_lists(struct writer *w, const struct fathom_gdb_lists *lists,
 	const struct fathom_gdb_item *item = items->items;
 	uint64_t left = FATHOM_MAX_GDB_BYTES;
 
-	for (size_t i = 0; i < lists->n; i++)
-		if (put_memory(w, l[i].descriptor, l[i].layout.descriptor).size)
-			end_record(w);
+	for (size_t i = 0; i < lists->n; i++) {
+		put_some(w, l[i].descriptor, l[i].layout.descriptor);
+		put_some(w, l[i].registry, sizeof(struct fathom_registry_head));
+	}
 	for (size_t i = 0; i < items->n && !w->out.failed; i++) {
 		const struct fathom_gdb_entry *e = &item[i].entry;
 		size_t k = 0;
 
 		while (k + 1 < lists->n && l[k].descriptor != item[i].list)
 			k++;
-		if (put_memory(w, item[i].avma, l[k].layout.entry).size)
-			end_record(w);
+		if (item[i].serial)
+			put_row(w, items, i);
+		else
+			put_some(w, item[i].avma, l[k].layout.entry);
 		if (!e->size || e->size > FATHOM_MAX_GDB_SYMFILE || e->size > left)
 			continue;
 		left -= e->size;

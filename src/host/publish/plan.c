@@ -310,7 +310,7 @@ void fathom_jit_plan_cancel(struct fathom_jit_registry *r, struct fathom_jit_pla
 
 /* Bytes of replaced leaves that are kept: with nongnu's libunwind, and for our own readers. */
 #define MOST_GONE_TABLES ((size_t)16 << 20)
-#define MOST_GONE        ((size_t)1 << 20)
+#define MOST_GONE        ((size_t)256 << 10)
 
 static size_t bytes_of(const struct fathom_jit_leaf *l)
 {

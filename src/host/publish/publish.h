@@ -229,9 +229,12 @@ struct fathom_jit_registry {
 	struct fathom_jit_leaf *gone;
 	size_t gone_bytes;
 	struct fathom_jit_table *table;       /* that readers are led to; NULL: none yet */
-	struct fathom_jit_table *gone_tables; /* replaced, the newest first */
-	uint64_t serial;                      /* the last one given */
-	uint64_t since;                       /* the last one given */
+	struct fathom_jit_table *gone_tables; /* replaced, the oldest first */
+	struct fathom_jit_table *last_gone_table;
+	size_t n_gone_tables;
+	size_t gone_table_bytes;
+	uint64_t serial;  /* the last one given */
+	uint64_t since;   /* the last one given */
 	uint64_t idle[2]; /* number of the last commit at whose end the readers were none */
 	/* Offsets of FDEs in the image of a leaf that was written last, one for each function. */
 	struct fathom_u32_array fdes;

@@ -2,6 +2,7 @@
 #include "host/publish/registry_table.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "safe/jit/registry.h"
 
@@ -29,6 +30,43 @@ static size_t size_of(uint64_t n)
 	return sizeof(struct fathom_jit_table) + (size_t)n * sizeof(struct fathom_registry_row);
 }
 
+static struct fathom_registry_row row_of(const struct fathom_jit_leaf *l)
+{
+	return (struct fathom_registry_row){
+		.low = l->image.low,
+		.high = l->image.high,
+		.file = (uintptr_t)fathom_jit_file_of(l),
+		.size = l->gdb.size,
+		.serial = l->serial,
+	};
+}
+
+/*
+ * Writes the rows of @leaves. Those at both ends that are in the table before, too, are copied from
+ * it: a commit changes few leaves, and looking at each would cost more than the rest of it.
+ */
+static void put_rows(const struct fathom_jit_registry *r, const struct fathom_jit_leaves *leaves,
+		     struct fathom_registry_row *to)
+{
+	const struct fathom_jit_leaves *old = &r->leaves;
+	const size_t most = !r->table ? 0 : leaves->n < old->n ? leaves->n : old->n;
+	size_t first = 0;
+	size_t last = 0;
+
+	while (first < most && leaves->items[first] == old->items[first])
+		first++;
+	while (last < most - first &&
+	       leaves->items[leaves->n - 1 - last] == old->items[old->n - 1 - last])
+		last++;
+	if (first)
+		memcpy(to, r->table->published.rows, first * sizeof *to);
+	for (size_t i = first; i < leaves->n - last; i++)
+		to[i] = row_of(leaves->items[i]);
+	if (last)
+		memcpy(to + leaves->n - last, r->table->published.rows + old->n - last,
+		       last * sizeof *to);
+}
+
 struct fathom_jit_table *fathom_jit_table_make(struct fathom_jit_registry *r,
 					       const struct fathom_jit_leaves *leaves)
 {
@@ -42,17 +80,7 @@ struct fathom_jit_table *fathom_jit_table_make(struct fathom_jit_registry *r,
 	atomic_init(&t->published.check,
 		    r->serial ^ (uintptr_t)&t->published ^ FATHOM_REGISTRY_MAGIC);
 	t->published.n = leaves->n;
-	for (size_t i = 0; i < leaves->n; i++) {
-		const struct fathom_jit_leaf *l = leaves->items[i];
-
-		t->published.rows[i] = (struct fathom_registry_row){
-			.low = l->image.low,
-			.high = l->image.high,
-			.file = (uintptr_t)fathom_jit_file_of(l),
-			.size = l->gdb.size,
-			.serial = l->serial,
-		};
-	}
+	put_rows(r, leaves, t->published.rows);
 	return t;
 }
 
@@ -61,34 +89,39 @@ void fathom_jit_table_free(struct fathom_jit_table *t)
 	free(t);
 }
 
+/* Keeps @t, which was replaced in this commit, for a while. */
+static void retire(struct fathom_jit_registry *r, struct fathom_jit_table *t)
+{
+	t->commit = r->n_commits + 1;
+	if (r->n_gone_tables++)
+		r->last_gone_table->next = t;
+	else
+		r->gone_tables = t;
+	r->last_gone_table = t;
+	r->gone_table_bytes += size_of(t->published.n);
+}
+
 void fathom_jit_table_publish(struct fathom_jit_registry *r, struct fathom_jit_table *t)
 {
 	/* Sequentially consistent: a reader that was not seen in readers[] is led to the new one.
 	 */
 	atomic_store(&head()->table, (uintptr_t)&t->published);
-	if (r->table) {
-		r->table->commit = r->n_commits + 1;
-		r->table->next = r->gone_tables;
-		r->gone_tables = r->table;
-	}
+	if (r->table)
+		retire(r, r->table);
 	r->table = t;
 }
 
 void fathom_jit_tables_trim(struct fathom_jit_registry *r)
 {
-	struct fathom_jit_table **link = &r->gone_tables;
 	const uint64_t unread = r->idle[0] < r->idle[1] ? r->idle[0] : r->idle[1];
+	struct fathom_jit_table *t;
 
-	for (size_t n = 0, bytes = 0;
-	     *link && (n < FEWEST_GONE || bytes < MOST_GONE_BYTES || (*link)->commit > unread);
-	     n++) {
-		bytes += size_of((*link)->published.n);
-		link = &(*link)->next;
-	}
-	while (*link) {
-		struct fathom_jit_table *t = *link;
-
-		*link = t->next;
+	while (r->n_gone_tables > FEWEST_GONE && r->gone_table_bytes > MOST_GONE_BYTES &&
+	       r->gone_tables->commit <= unread) {
+		t = r->gone_tables;
+		r->gone_tables = t->next;
+		r->n_gone_tables--;
+		r->gone_table_bytes -= size_of(t->published.n);
 		atomic_store(&t->published.serial, 0);
 		atomic_store(&t->published.check, 0);
 		free(t);

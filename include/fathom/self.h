@@ -114,6 +114,9 @@ FATHOM_API void fathom_self_destroy(struct fathom_self *self);
  * inlined ones are left out and the reason is FATHOM_REASON_LIMIT; the physical function is always
  * there.
  *
+ * Code that this process has published with <fathom/jit.h> is asked for first: it has a name, in
+ * @buffer, and no lines.
+ *
  * A module that the program may unload counts as loaded only if the dynamic linker says so now and
  * its build-id is in memory, so unloaded code is never named. Two kinds of modules are answered
  * from their dynamic symbols in memory, with FATHOM_REASON_NOT_PREPARED: modules loaded since the

@@ -74,8 +74,8 @@ FATHOM_API fathom_err fathom_target_open_file(struct fathom *session, const char
  * so its answers hold for the process as it was during the call. Mapped files are read through the
  * mappings themselves, even if deleted or replaced; without permission for that, from files with
  * the same build-id and first page, or from memory. A note says what is missing. JIT code is named
- * by GDB's JIT interface, else by a jitdump that the process has mapped, else by its perf map.
- * Other anonymous memory has no names.
+ * by what <fathom/jit.h> publishes, else by GDB's JIT interface, else by a jitdump that the process
+ *has mapped, else by its perf map. Other anonymous memory has no names.
  *
  * The process is not stopped. The target keeps one descriptor, of the /proc directory, so a later
  * process with the same number is never mistaken for it.

@@ -143,7 +143,8 @@ struct fathom_unwind_result {
  * innermost first, and what it is in @kinds: both can go to fathom_symbolize(). The rules are
  * those that fathom_self_prepare() has made. For modules that were not prepared, and where a
  * rule cannot say it, the call frame information that the module has in memory is read, which
- * takes some 10 system calls a frame; that needs _dl_find_object() (glibc 2.35). Other code
+ * takes some 10 system calls a frame; that needs _dl_find_object() (glibc 2.35). Code that the
+ * process has published with <fathom/jit.h> has the rules that it was published with. Other code
  * ends the walk, unless its last instructions or a frame pointer lead on.
  *
  * Memory is read only where it was found to be readable: by the kernel, once for each part of the

@@ -268,6 +268,48 @@ def seed_jit(folder, tmp):
         write(folder, "gdb_jit", name, b"\x00" + struct.pack(">Q", code) + changes.ljust(32, b"\0") + memory)
 
 
+def registry_file(code, functions):
+    """A symbol file as the publisher writes them: .text, .eh_frame, .symtab, .strtab, .fathom.functions, in this order."""
+    f = Frames(types.SimpleNamespace(bits=64, big=False))
+    cie = f.cie(instructions=b"\x0c\x07\x08\x90\x01")
+    for off, size, _ in functions:
+        f.fde(cie, code + off, size, instructions=b"\x41\x0e\x10")
+    f.end()
+    names = b"\0" + b"".join(name.encode() + b"\0" for *_, name in functions)
+    symbols, at = bytes(24), 1
+    for off, size, name in functions:
+        symbols += struct.pack("<IBBHQQ", at, 0x12, 0, 1, code + off, size)
+        at += len(name) + 1
+    times = b"".join(struct.pack("<QII", 100 + i, 24, len(f[2])) for i, f in enumerate(functions))
+    parts = [(8, 6, code, b"", 0, 0), (1, 0, 0, bytes(f.out.bytes), 0, 0), (2, 0, 0, symbols, 4, 24), (3, 0, 0, names, 0, 0),
+             (1, 0, 0, times, 0, 16)]
+    data, headers = b"", bytes(64)
+    for kind, flags, address, content, link, entry in parts:
+        size = functions[-1][0] + functions[-1][1] if kind == 8 else len(content)
+        headers += struct.pack("<IIQQQQIIQQ", 0, kind, flags, address, 64 + len(data), size, link, 1, 8, entry)
+        data += content + bytes(-len(content) % 8)
+    head = b"\x7fELF\2\1\1" + bytes(9) + struct.pack("<HHIQQQIHHHHHH", 3, 62, 1, 0, 0, 64 + len(data), 0, 64, 0, 0, 64, 6, 0)
+    return head + data + headers
+
+
+def seed_registry(folder):
+    """The head, a table, and two symbol files, as in safe/jit/registry.h."""
+    base, code, magic = 0x10000, 0x7000, 0x72746a6d6f687466
+    files = [registry_file(code, [(0, 0x20, "f"), (0x20, 0x10, "g")]), registry_file(code + 0x100, [(0, 8, "h")])]
+    table = base + 72
+    at, rows, data = table + 24 + 40 * len(files), b"", b""
+    for i, (low, size, file) in enumerate(((code, 0x30, files[0]), (code + 0x100, 8, files[1]))):
+        rows += struct.pack("<QQQQQ", low, low + size, at + len(data) + 8, len(file), 7 + i)
+        data += struct.pack("<Q", 7 + i) + file
+    head = struct.pack("<QIIIIQQQQIII", magic, 1, 72, 40, 0, 2, table, 0, 2**64 - 1, 0, 0, 0).ljust(72, b"\0")
+    memory = head + struct.pack("<QQQ", 9, 9 ^ table ^ magic, len(files)) + rows + data
+    # What changes: nothing; the table's serial number; that of a file; a row.
+    for name, changes in (("still", b""), ("table", b"\x03\x00\x48\x00"), ("file", b"\x06\x00\xb0\x00"), ("row", b"\x05\x00\x60\xff")):
+        for flags in (0x78, 0x40):
+            write(folder, "registry", f"{name}-{flags:x}", bytes([flags]) + struct.pack(">Q", code) + changes.ljust(32, b"\0") + memory)
+    write(folder, "registry", "file-alone", b"\0" + struct.pack(">Q", code) + files[0])
+
+
 # As in fuzz_registered.c: where the library, its code and its data are.
 LIBRARY, LIBRARY_CODE, LIBRARY_DATA = 0x100000000, 0x100000400, 0x100010000
 
@@ -429,6 +471,7 @@ def main():
             write(folder, "file", name, data)
         seed_codecs(folder)
         seed_rows(folder)
+        seed_registry(folder)
         seed_publish(folder)
         seed_frames(folder)
         seed_names(folder)

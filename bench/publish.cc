@@ -3,8 +3,8 @@
 // "own", each has one of its own, or "arena". LINES: of each function. Prints the milliseconds of
 // all commits by the clock and of the processor, those of making the arena, the peak in MiB, and N.
 // "one": then 1,000 functions are removed and added again, each by a commit, and these are what is
-// measured. "back": 1,000 traces of the own stack by backtrace(), the first of which counts as
-// preparing.
+// measured. "move", "remove": then all functions are, in commits of BATCH, likewise. "back": 1,000
+// traces of the own stack by backtrace(), the first of which counts as preparing.
 #include <cstdint>
 #include <execinfo.h>
 #include <fathom/jit.h>
@@ -58,9 +58,10 @@ static void make_arena(Publisher &p, size_t n, bool own, size_t lines)
 		p.lines.push_back({ uint32_t(i * PITCH / lines), uint32_t(10 + i), 1, 0, nullptr });
 	options.size = sizeof options;
 	options.unwind = own ? nullptr : &p.rule;
-	p.memory = static_cast<unsigned char *>(mmap(nullptr, n * PITCH, PROT_READ | PROT_WRITE,
+	/* Twice the room: code moves to the second half. */
+	p.memory = static_cast<unsigned char *>(mmap(nullptr, 2 * n * PITCH, PROT_READ | PROT_WRITE,
 						     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-	if (fathom_jit_arena_create(p.memory, n * PITCH, &options, &p.arena, nullptr))
+	if (fathom_jit_arena_create(p.memory, 2 * n * PITCH, &options, &p.arena, nullptr))
 		abort();
 }
 
@@ -75,6 +76,36 @@ static void add_all(Publisher &p, size_t n, size_t batch, std::vector<std::vecto
 		changes.n_add = n - i < batch ? n - i : batch;
 		for (size_t k = 0; k < changes.n_add; k++)
 			functions[k] = p.function(i + k, names[i + k].data());
+		p.commit(changes);
+	}
+}
+
+static void move_all(Publisher &p, size_t n, size_t batch)
+{
+	std::vector<fathom_jit_move> moves(batch);
+	fathom_jit_changes changes = {};
+
+	changes.size = sizeof changes;
+	changes.move = moves.data();
+	for (size_t i = 0; i < n; i += batch) {
+		changes.n_move = n - i < batch ? n - i : batch;
+		for (size_t k = 0; k < changes.n_move; k++)
+			moves[k] = { p.memory + (i + k) * PITCH, p.memory + (n + i + k) * PITCH };
+		p.commit(changes);
+	}
+}
+
+static void remove_all(Publisher &p, size_t n, size_t batch)
+{
+	std::vector<const void *> codes(batch);
+	fathom_jit_changes changes = {};
+
+	changes.size = sizeof changes;
+	changes.remove = codes.data();
+	for (size_t i = 0; i < n; i += batch) {
+		changes.n_remove = n - i < batch ? n - i : batch;
+		for (size_t k = 0; k < changes.n_remove; k++)
+			codes[k] = p.memory + (i + k) * PITCH;
 		p.commit(changes);
 	}
 }
@@ -118,7 +149,7 @@ int main(int argc, char **argv)
 	double wall = milliseconds(CLOCK_MONOTONIC);
 	double cpu = milliseconds(CLOCK_PROCESS_CPUTIME_ID);
 	add_all(p, n, batch, names);
-	if (!strcmp(what, "one") || !strcmp(what, "back")) {
+	if (*what && strcmp(what, "wait")) {
 		prepared = milliseconds(CLOCK_MONOTONIC);
 		if (!strcmp(what, "back"))
 			(void)backtrace(pcs, 16);
@@ -127,6 +158,10 @@ int main(int argc, char **argv)
 		cpu = milliseconds(CLOCK_PROCESS_CPUTIME_ID);
 		if (!strcmp(what, "one"))
 			change_single_ones(p, n);
+		else if (!strcmp(what, "move"))
+			move_all(p, n, batch);
+		else if (!strcmp(what, "remove"))
+			remove_all(p, n, batch);
 		else
 			for (int i = 0; i < 1000; i++)
 				(void)backtrace(pcs, 16);

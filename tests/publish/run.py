@@ -269,6 +269,13 @@ def _(_):
     assert min(said[word] for word in ("walks", "handled", "named", "unnamed", "commits")) > 100, said
 
 
+@test("handlers that unwind through code that is being removed: a walk is whole, or ends there")
+def _(_):
+    said = {key: int(value) for key, value in (line.split() for line in run(
+        program("handlers"), "removed", "3", env=environment(), timeout=100).splitlines())}
+    assert said["wrong"] == 0 and min(said[word] for word in ("whole", "cut", "handled", "commits")) > 50, said
+
+
 @test("forked in mid-commit: children throw, commit, and publish under their own number")
 def _(_):
     assert storm("forked", consumers="perf-map") == {"good": "50"}

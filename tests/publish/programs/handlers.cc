@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * handlers walk|storm SECONDS: handlers of this process, of the library, and code that it
+ * handlers walk|storm|removed SECONDS: handlers of this process, of the library, and code that it
  * publishes.
  *
  * walk: prints the chain's stack at its end, as a function and as a signal handler see it.
  * storm: two threads add, move and remove functions, whose names say where they stand, while others
  * unwind through the chain, ask for names of the changing code, and are interrupted in all of that
  * by a handler that does the same. Prints lines of "NAME NUMBER".
+ * removed: threads and the handler unwind through a function that is removed and added all the
+ * time: a walk is whole, or ends at that function.
  */
 #include <atomic>
 #include <signal.h>
@@ -109,6 +111,57 @@ static void ask(size_t i)
 		wrong++;
 }
 
+/* The function of the chain that is removed: without a rule nothing leads on from it. */
+static constexpr long REMOVED = 5;
+
+static std::atomic<long> whole, cut;
+
+/* Counts how far a walk has come: to the end of the chain, to REMOVED, or elsewhere. */
+static void see(const uint64_t *pcs, size_t n)
+{
+	const long left = not_found(pcs, n);
+
+	if (!left)
+		whole++;
+	else if (left == REMOVED)
+		cut++;
+	else
+		wrong++;
+}
+
+static long look_through(long i)
+{
+	struct fathom_unwind_result result = {};
+	uint64_t pcs[128];
+
+	see(pcs, unwind(nullptr, pcs, nullptr, 128, &result));
+	return i;
+}
+
+static void handle_through(int, siginfo_t *, void *context)
+{
+	struct fathom_unwind_result result = {};
+	uint64_t pcs[128];
+	const size_t n = unwind(context, pcs, nullptr, 128, &result);
+
+	/* Interrupted elsewhere, it is not at the end of the chain. */
+	handled += n && not_found(pcs, n) == 0;
+}
+
+static void remove_and_add(struct fathom_jit_arena *arena)
+{
+	const struct made *m = &chain[REMOVED];
+	const struct fathom_jit_unwind rule = rule_of(m->kind);
+	const struct fathom_jit_function f = describe(m->kind, m->at, m->name, &rule);
+	struct fathom_errinfo info;
+
+	while (!over) {
+		check(fathom_jit_remove(arena, m->at, &info), &info);
+		check(fathom_jit_add(arena, &f, &info), &info);
+		commits++;
+	}
+}
+
 static long look(long i)
 {
 	struct fathom_unwind_result result = {};
@@ -200,6 +253,28 @@ static void storm(struct fathom_jit_arena *arena, double seconds)
 	       wrong.load(), commits.load());
 }
 
+static void removed(struct fathom_jit_arena *arena, double seconds)
+{
+	const struct itimerval often = { { 0, 1000 }, { 0, 1000 } };
+	std::vector<std::thread> threads;
+
+	at_the_end = look_through;
+	on_signal(SIGPROF, handle_through);
+	setitimer(ITIMER_PROF, &often, nullptr);
+	threads.emplace_back(remove_and_add, arena);
+	for (int i = 0; i < 4; i++)
+		threads.emplace_back([] {
+			while (!over)
+				go(0);
+		});
+	std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+	over = true;
+	for (std::thread &t : threads)
+		t.join();
+	printf("whole %ld\ncut %ld\nwrong %ld\nhandled %ld\ncommits %ld\n", whole.load(),
+	       cut.load(), wrong.load(), handled.load(), commits.load());
+}
+
 int main(int, char **argv)
 {
 	unsigned char *at = memory(1 << 22);
@@ -218,6 +293,8 @@ int main(int, char **argv)
 		at_the_end = print_both;
 		on_signal(SIGUSR1, print_handler);
 		printf("returned %ld\n", go(0));
+	} else if (!strcmp(argv[1], "removed")) {
+		removed(arena, atof(argv[2]));
 	} else {
 		storm(arena, atof(argv[2]));
 	}

@@ -399,6 +399,23 @@ def _(folder):
         assert [f for f in functions if f in NAMES] == NAMES[::-1], functions
 
 
+@test("aarch64, under QEMU: exceptions and backtrace() through code of each kind")
+def _(folder):
+    vendor(folder)
+    run("aarch64-linux-gnu-gcc", "-std=c17", "-O2", "-c", "fathom_jit.c", cwd=folder)
+    for options in ((), ("-mbranch-protection=standard",)):
+        run("aarch64-linux-gnu-g++", "-O2", "-g", *options, os.path.join(HERE, "programs", "publisher.cc"), "fathom_jit.o", "-o", "alone",
+            "-I", "include", "-rdynamic", "-pthread", cwd=folder)
+        command = ["qemu-aarch64", "-cpu", "max", "-L", "/usr/aarch64-linux-gnu", os.path.join(folder, "alone")]
+        said = told("throw", command=command)
+        assert said["caught"] == ["1000"], said
+        said = told("backtrace", command=command)
+        check_chain(said["frame"], "backtrace()")
+        assert said["frame"][-1] == "_start" and said["returned"] == [str(2 * N)], said
+        # gdb, libgcc and the registry.
+        assert said["consumers"] == ["43"], said
+
+
 def sanitized(folder, sanitizer):
     """The storm with the two files to vendor, both instrumented: what a sanitizer reports is a failure."""
     vendor(folder)

@@ -247,6 +247,7 @@ static void storm(struct fathom_jit_arena *arena, double seconds)
 	over = true;
 	for (std::thread &t : threads)
 		t.join();
+	signal(SIGPROF, SIG_IGN);
 	printf("walks %ld\nmissed %ld\nhandled %ld\nnamed %ld\nunnamed %ld\nwrong %ld\ncommits "
 	       "%ld\n",
 	       walks.load(), missed.load(), handled.load(), named.load(), unnamed.load(),
@@ -271,6 +272,7 @@ static void removed(struct fathom_jit_arena *arena, double seconds)
 	over = true;
 	for (std::thread &t : threads)
 		t.join();
+	signal(SIGPROF, SIG_IGN);
 	printf("whole %ld\ncut %ld\nwrong %ld\nhandled %ld\ncommits %ld\n", whole.load(),
 	       cut.load(), wrong.load(), handled.load(), commits.load());
 }

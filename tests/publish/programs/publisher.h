@@ -21,21 +21,7 @@
 typedef long callback_fn(long argument);
 typedef long made_fn(callback_fn *next, long argument);
 
-/*
- * push %rbp; mov %rsp,%rbp; mov %rdi,%rax; mov %rsi,%rdi; call *%rax; inc %rax; pop %rbp; ret
- */
-static const unsigned char framed[] = { 0x55, 0x48, 0x89, 0xe5, 0x48, 0x89, 0xf8, 0x48, 0x89,
-					0xf7, 0xff, 0xd0, 0x48, 0xff, 0xc0, 0x5d, 0xc3 };
-/*
- * push %rbx; sub $16,%rsp; mov %rdi,%rax; mov %rsi,%rdi; mov $7,%ebx; call *%rax; inc %rax; add
- * $16,%rsp; pop %rbx; ret
- */
-static const unsigned char pushing[] = { 0x53, 0x48, 0x83, 0xec, 0x10, 0x48, 0x89, 0xf8, 0x48,
-					 0x89, 0xf7, 0xbb, 7,    0,    0,    0,    0xff, 0xd0,
-					 0x48, 0xff, 0xc0, 0x48, 0x83, 0xc4, 0x10, 0x5b, 0xc3 };
-/* push %rbx; mov %rdi,%rax; mov %rsi,%rdi; call *%rax; inc %rax; pop %rbx; ret */
-static const unsigned char reserving[] = { 0x53, 0x48, 0x89, 0xf8, 0x48, 0x89, 0xf7,
-					   0xff, 0xd0, 0x48, 0xff, 0xc0, 0x5b, 0xc3 };
+#include "code_of_machine.h"
 
 /* A compiler's: copied, with its call frame information. */
 extern "C" __attribute__((noinline, section("stencils"), no_sanitize("thread"))) long stencil(
@@ -44,13 +30,6 @@ extern "C" __attribute__((noinline, section("stencils"), no_sanitize("thread")))
 	return next(argument) + 1;
 }
 extern "C" const unsigned char __start_stencils[], __stop_stencils[];
-
-static const struct fathom_jit_event push_events[] = {
-	{ 1, 0, 3, FATHOM_JIT_PUSH, 0 },
-	{ 5, 16, 0, FATHOM_JIT_SUB, 0 },
-	{ 25, 16, 0, FATHOM_JIT_ADD, 0 },
-	{ 26, 0, 3, FATHOM_JIT_POP, 0 },
-};
 
 enum kind { FRAMED, PUSHING, RESERVING, COPIED, KINDS };
 static const char *const kind_names[] = { "framed", "pushing", "reserving", "copied" };
@@ -77,12 +56,13 @@ struct fathom_jit_unwind rule_of(enum kind kind)
 	u.size = sizeof u;
 	if (kind == FRAMED) {
 		u.kind = FATHOM_JIT_FRAME_POINTER;
-		u.from = 4;
-		u.until = sizeof framed - 1;
+		u.from = FRAMED_FROM;
+		u.until = FRAMED_UNTIL;
+		u.frame = FRAMED_FRAME;
 	} else if (kind == PUSHING) {
 		u.kind = FATHOM_JIT_EVENTS;
 		u.events = push_events;
-		u.n_events = 4;
+		u.n_events = sizeof push_events / sizeof *push_events;
 	} else if (kind == RESERVING) {
 		u.kind = FATHOM_JIT_RESERVED;
 	} else {
@@ -98,7 +78,7 @@ struct fathom_jit_unwind rule_of(enum kind kind)
 static size_t write_code(enum kind kind, unsigned char *at)
 {
 	static const struct {
-		const unsigned char *bytes;
+		const void *bytes;
 		size_t size;
 	} codes[] = { { framed, sizeof framed },
 		      { pushing, sizeof pushing },
@@ -106,6 +86,7 @@ static size_t write_code(enum kind kind, unsigned char *at)
 		      { __start_stencils, (size_t)(__stop_stencils - __start_stencils) } };
 
 	memcpy(at, codes[kind].bytes, codes[kind].size);
+	__builtin___clear_cache((char *)at, (char *)at + codes[kind].size);
 	return codes[kind].size;
 }
 
@@ -160,17 +141,6 @@ static struct fathom_jit_arena *new_arena(unsigned char *at, size_t size,
 	o.unwind = rule;
 	check(fathom_jit_arena_create(at, size, &o, &arena, &info), &info);
 	return arena;
-}
-
-/* Makes a frame by its frame pointer, as the code that it calls relies on. */
-__attribute__((noinline, optimize("no-omit-frame-pointer"))) long shim(made_fn *code,
-								       callback_fn *next,
-								       long argument)
-{
-	const long value = code(next, argument);
-
-	__asm__ volatile("" ::: "memory");
-	return value;
 }
 
 /* Functions in the order in which they call each other. */

@@ -48,4 +48,10 @@ struct fathom_module_at {
 /* Takes one module, which is valid during the call; returns whether to go on. */
 typedef bool (*fathom_module_fn)(const struct fathom_module_at *m, void *data);
 
+/* Returns whether JIT code of @source is described by symbol files, of a registry or GDB's list. */
+static inline bool fathom_source_has_files(uint8_t source)
+{
+	return source == FATHOM_SOURCE_REGISTERED || source == FATHOM_SOURCE_GDB_JIT;
+}
+
 #endif

@@ -364,7 +364,7 @@ static bool names_stayed(struct fathom_stacks_work *w)
 	for (size_t i = 0; i < w->frames.n; i++) {
 		const struct fathom_answer *a = fathom_answers_get(w->to->answers, w->answer_of[i]);
 
-		if (a->source == FATHOM_SOURCE_GDB_JIT && !is_named_by(w, &w->frames.items[i], a))
+		if (fathom_source_has_files(a->source) && !is_named_by(w, &w->frames.items[i], a))
 			return false;
 	}
 	return true;

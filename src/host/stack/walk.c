@@ -169,7 +169,7 @@ static void find_row(struct fathom_walker *w, const struct fathom_place *place, 
 	k->row = w->reader.now;
 	k->has_row = true;
 	k->is_signal = fde.cie->is_signal_frame;
-	k->is_jit = place->fde || place->source == FATHOM_SOURCE_GDB_JIT;
+	k->is_jit = place->fde || fathom_source_has_files(place->source);
 }
 
 /* Returns what is known of @pc, looked up; NULL on failure: w->err says why. */

@@ -98,7 +98,9 @@ def _(folder):
         frames = stack[0]["frames"]
         check_chain([f["symbol"] for f in frames], "fathom")
         made = {f["symbol"]: f for f in frames if f["symbol"] in NAMES}
-        assert all(f["trust"] == "jit-cfi" and f["source"] == "registered" for f in made.values()), made
+        assert all(f["source"] == "registered" for f in made.values()), made
+        # A frame was found by the rule of the one that it called.
+        assert all((f["trust"] == "jit-cfi") == (called["symbol"] in NAMES) for called, f in zip(frames, frames[1:])), frames
         assert made["made_0_framed"]["frames"][-1]["line"] == 12, made["made_0_framed"]
         (found,), _ = query("find", p.pid, ["made_1_pushing"], status=0)
         assert found["size"] == 27, found

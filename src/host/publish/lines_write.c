@@ -6,9 +6,17 @@
 /* What is only written (DWARF 4, 7.5); the rest stands with the readers. */
 enum {
 	DW_AT_inline = 0x20,
+	DW_AT_producer = 0x25,
 	DW_AT_external = 0x3f,
 	DW_INL_inlined = 0x01,
 };
+
+/*
+ * gdb takes rules of gcc's units (4.5 and later) as they are. In others it takes, at a return, the
+ * return address from the stack: that of code with a reserved frame pointer is the shim's, a frame
+ * too many.
+ */
+static const char producer[] = "GNU JIT 12.2";
 
 enum { UNIT = 1, FUNCTION, FUNCTION_WITH_CALLS, INLINED, CALL };
 
@@ -16,6 +24,8 @@ static const uint8_t abbrevs[] = {
 	UNIT,
 	DW_TAG_compile_unit,
 	1,
+	DW_AT_producer,
+	DW_FORM_string,
 	DW_AT_language,
 	DW_FORM_data1,
 	DW_AT_name,
@@ -292,6 +302,7 @@ void fathom_jit_info_write(struct fathom_out *o, const struct fathom_jit_leaf *l
 	fathom_out_u32(o, 0); /* of .debug_abbrev */
 	fathom_out_u8(o, 8);
 	fathom_out_u8(o, UNIT);
+	put_text(o, producer);
 	fathom_out_u8(o, DW_LANG_C99);
 	put_text(o, name_of_unit(leaf));
 	fathom_out_u32(o, 0); /* of .debug_line */

@@ -11,6 +11,9 @@
 #include <stdint.h>
 #include <string.h>
 
+/* Reads a word of the program's memory; 0 if there is none. */
+typedef uint64_t read_word_fn(const void *data, uint64_t at);
+
 /* A frame that will be returned to. */
 struct log_entry {
 	uint64_t pc;

@@ -19,9 +19,6 @@ struct compared {
 	uint64_t to_show;       /* walks that differ, which are still to be printed */
 };
 
-/* Reads a word of the program's memory; 0 if there is none. */
-typedef uint64_t read_word_fn(const void *data, uint64_t at);
-
 /*
  * Takes over where handlers have said that they return to: not to where the signal was, but to its
  * caller. Returns false if they have not said all of it yet.

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stepper [-a 1] [-f FIRST] [-n STEPS] [-k EVERY] [-s EVERY] [-v WRONG] PROGRAM [ARGUMENT]...: runs
- * PROGRAM one instruction at a time, from its entry on; with -a from the dynamic linker's on. Notes
- * each call, return and signal in a log, the shadow. After every k-th of STEPS steps that follow
- * the first FIRST ones, it walks the stack from the registers and compares: each frame has to have
- * the pc and sp that the shadow has. Sends a signal at every s-th step, once PROGRAM has handlers
- * for SIGUSR1 and SIGUSR2. Prints what it counted, as "NAME NUMBER" lines, and up to WRONG walks
- * that differ.
+ * stepper [-a 1] [-b ADDRESS] [-m 1] [-f FIRST] [-n STEPS] [-k EVERY] [-s EVERY] [-v WRONG] PROGRAM
+ * [ARGUMENT]...: runs PROGRAM one instruction at a time, from its entry on; with -a from the
+ * dynamic linker's on, with -b from the first call of the function at ADDRESS on, as its file
+ * states it. Then the frames outside of it are those of the first walk: a return to one that is
+ * wrong loses the log. Notes each call, return and signal in a log, the shadow. After every k-th of
+ * STEPS steps that follow the first FIRST ones, it walks the stack from the registers and compares:
+ * each frame has to have the pc and sp that the shadow has. With -m it walks in code that the
+ * program has made only, where it also follows the frame pointers (made_code.h). Sends a signal at
+ * every s-th step, once PROGRAM has handlers for SIGUSR1 and SIGUSR2. Prints what it counted, as
+ * "NAME NUMBER" lines, and up to WRONG walks that differ.
  *
  * Machine: x86-64. Not followed: threads, children.
  */
@@ -31,6 +34,7 @@
 #include "host/stack/walk.h"
 #include "host/target/target.h"
 #include "compared.h"
+#include "../lib/made_code.h"
 
 enum { MAX_DEPTH = 1 << 20, COPY = 1 << 14 };
 
@@ -43,7 +47,8 @@ struct stepper {
 	struct fathom_target *target;
 	struct fathom_view *view;
 	struct fathom_walker *walker;
-	uint64_t all, first, steps, every, signal_every;
+	uint64_t all, begin, first, steps, every, signal_every;
+	struct made_code made;
 	unsigned handlers; /* bits: SIGUSR1 and SIGUSR2 have handlers */
 	struct compared count;
 };
@@ -115,6 +120,7 @@ static void note(struct stepper *s)
 		note_syscall(s);
 	else
 		log_note(&s->log, &step);
+	made_note(&s->made, s->code);
 }
 
 /* Notes that a signal was delivered: its handler's first instruction is the next. */
@@ -133,6 +139,7 @@ static void end_view(struct stepper *s)
 	fathom_view_end(s->view);
 	s->walker = NULL;
 	s->view = NULL;
+	s->made.is_known = false;
 }
 
 static void begin_view(struct stepper *s)
@@ -163,29 +170,44 @@ static void take_registers(const struct user_regs_struct *u, struct fathom_regis
 		fathom_register_set(r, i, values[i]);
 }
 
+/* Walks the stack from the registers. */
+static void walk(struct stepper *s, struct fathom_walk *w, struct fathom_registers *r,
+		 struct fathom_stack_piece *piece)
+{
+	begin_view(s);
+	take_registers(&s->now, r);
+	w->registers = r;
+	w->max_frames = MAX_DEPTH;
+	w->pieces = piece;
+	w->n_pieces = 1;
+	if (fathom_walker_run(s->walker, w))
+		fail("walk");
+}
+
 static void check(struct stepper *s)
 {
 	static uint8_t copy[COPY];
 	struct fathom_walk_frames frames = { 0 };
 	struct fathom_registers r;
-	struct fathom_stack_piece piece;
-	struct fathom_walk w = { .registers = &r, .max_frames = MAX_DEPTH, .frames = &frames };
+	struct fathom_stack_piece piece = { .avma = s->now.rsp - 256 };
+	struct fathom_walk w = { .frames = &frames };
+	const struct log *log = &s->log;
 
+	if (s->made.is_wanted && !made_has(&s->made, s->pid, s->now.rip))
+		return;
 	if (!take_changes(&s->log, read_word, s))
 		return;
-	begin_view(s);
-	take_registers(&s->now, &r);
-	piece.avma = r.sp - 256;
 	piece.bytes = (struct fathom_bytes){ copy, read_memory(s, piece.avma, copy, sizeof copy) };
-	if (!log_holds(&s->log, &(struct log_stack){ piece.avma, copy, piece.bytes.size }, r.sp)) {
+	if (!log_holds(log, &(struct log_stack){ piece.avma, copy, piece.bytes.size },
+		       s->now.rsp)) {
 		s->count.overwritten++;
 		return;
 	}
-	w.pieces = &piece;
-	w.n_pieces = 1;
-	if (fathom_walker_run(s->walker, &w))
-		fail("walk");
-	compare(&s->count, &s->log, &w, s->now.rip, s->now.rsp);
+	if (s->made.is_wanted)
+		log = made_frames(&s->made, log, s->now.rbp, (uint8_t)read_word(s, s->now.rip),
+				  read_word, s);
+	walk(s, &w, &r, &piece);
+	compare(&s->count, log, &w, s->now.rip, s->now.rsp);
 	fathom_array_free(&frames);
 }
 
@@ -249,6 +271,23 @@ static bool step(struct stepper *s)
 	return true;
 }
 
+/* Begins the log with the frames outside of the function that begins here. */
+static void begin_log(struct stepper *s)
+{
+	static uint8_t copy[COPY];
+	struct fathom_walk_frames frames = { 0 };
+	struct fathom_registers r;
+	struct fathom_stack_piece piece = { .avma = s->now.rsp };
+	struct fathom_walk w = { .frames = &frames };
+
+	piece.bytes = (struct fathom_bytes){ copy, read_memory(s, piece.avma, copy, sizeof copy) };
+	walk(s, &w, &r, &piece);
+	for (size_t i = frames.n; --i;)
+		log_push(&s->log, frames.items[i].pc, frames.items[i].sp, 0);
+	made_begin(&s->made, s->log.n);
+	fathom_array_free(&frames);
+}
+
 static void run(struct stepper *s)
 {
 	const uint64_t end = s->first + s->steps;
@@ -280,21 +319,20 @@ static uint64_t auxiliary(const struct stepper *s, uint64_t type)
 	return pair[0] == type ? pair[1] : 0;
 }
 
-/* Lets the dynamic linker run, up to the entry of the program. */
-static void run_to_entry(struct stepper *s)
+/* Lets the program run, up to @avma. */
+static void run_to(struct stepper *s, uint64_t avma)
 {
-	const uint64_t entry = auxiliary(s, AT_ENTRY);
-	const long word = ptrace(PTRACE_PEEKTEXT, s->pid, entry, NULL);
+	const long word = ptrace(PTRACE_PEEKTEXT, s->pid, avma, NULL);
 	int status;
 
-	if (s->now.rip == entry)
+	if (s->now.rip == avma)
 		return;
-	if (ptrace(PTRACE_POKETEXT, s->pid, entry, (word & ~0xffL) | 0xcc) ||
+	if (ptrace(PTRACE_POKETEXT, s->pid, avma, (word & ~0xffL) | 0xcc) ||
 	    ptrace(PTRACE_CONT, s->pid, NULL, NULL) || waitpid(s->pid, &status, 0) < 0 ||
 	    !WIFSTOPPED(status) || ptrace(PTRACE_GETREGS, s->pid, NULL, &s->now) ||
-	    s->now.rip != entry + 1 || ptrace(PTRACE_POKETEXT, s->pid, entry, word))
-		fail("the entry of the program");
-	s->now.rip = entry;
+	    s->now.rip != avma + 1 || ptrace(PTRACE_POKETEXT, s->pid, avma, word))
+		fail("where the steps begin");
+	s->now.rip = avma;
 	if (ptrace(PTRACE_SETREGS, s->pid, NULL, &s->now))
 		fail("registers");
 }
@@ -327,7 +365,12 @@ static void start(struct stepper *s, char **command)
 	    ptrace(PTRACE_GETREGS, s->pid, NULL, &s->now))
 		fail(*command);
 	if (!s->all)
-		run_to_entry(s);
+		run_to(s, auxiliary(s, AT_ENTRY));
+	if (s->begin) {
+		/* The program headers are at this address of their file. */
+		run_to(s, s->begin + auxiliary(s, AT_PHDR) - sizeof(Elf64_Ehdr));
+		begin_log(s);
+	}
 }
 
 int main(int argc, char **argv)
@@ -335,8 +378,10 @@ int main(int argc, char **argv)
 	struct stepper s = { .every = 1, .steps = 1000000 };
 	int option;
 
-	while ((option = getopt(argc, argv, "+a:f:n:k:s:v:")) != -1) {
+	while ((option = getopt(argc, argv, "+a:b:m:f:n:k:s:v:")) != -1) {
 		uint64_t *const to = option == 'a'   ? &s.all
+				     : option == 'b' ? &s.begin
+				     : option == 'm' ? &s.made.is_wanted
 				     : option == 'f' ? &s.first
 				     : option == 'n' ? &s.steps
 				     : option == 'k' ? &s.every
@@ -354,6 +399,7 @@ int main(int argc, char **argv)
 	start(&s, argv + optind);
 	run(&s);
 	print_compared(&s.count, &s.log);
+	made_print(&s.made);
 	end_view(&s);
 	if (s.target)
 		fathom_target_release(s.target);

@@ -1,29 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stepped: runs shapes_main(), of another file, one instruction at a time by the trap flag. The handler
- * of each trap notes calls and returns in a log, unwinds from its context, and compares: each frame has
- * to be where the log says, and the walk has to end in the entry. Handlers of other signals run without
- * steps. Prints what it counted.
+ * stepped: runs shapes_main(), of another file, one instruction at a time by the trap flag. The
+ * handler of each trap notes calls and returns in a log, unwinds from its context, and compares:
+ * each frame has to be where the log says, and the walk has to end in the entry. Handlers of other
+ * signals run without steps. Prints what it counted.
  */
 #define _GNU_SOURCE
-#include "../../lib/shadow_log.h"
+#include "../../lib/own_steps.h"
 #include "check.h"
 
 #include <signal.h>
 #include <string.h>
 #include <ucontext.h>
 
-enum { DEPTH = 4096, TRAP_FLAG = 0x100, BELOW = 256 };
+enum { DEPTH = 4096, BELOW = 256 };
 
 static struct log_entry entries[DEPTH];
 static struct log calls = { .items = entries, .cap = DEPTH };
 /* Frames that called what is stepped, and the end of their stack. */
 static size_t outer;
 static uint64_t end_of_stack;
-static uint64_t before_pc;
-static uint64_t before_sp;
-static uint64_t before_fp;
-static uint8_t code[16];
+static struct own_step before;
 static bool was_nowhere;
 static volatile bool is_over;
 static unsigned long steps;
@@ -33,37 +30,11 @@ static struct fathom_unwind_stack stack;
 
 int shapes_main(void);
 
-static uint64_t word_at(uint64_t at)
-{
-	return *(const uint64_t *)at;
-}
-
-/*
- * Notes what the instruction in @code did, behind which the registers are @r. The trap of a system
- * call comes one instruction late.
- */
-static void note(const greg_t *r)
-{
-	static const uint8_t nothing[16];
-	struct log_step s = { .code = code,
-			      .sp = before_sp,
-			      .fp = before_fp,
-			      .now_pc = (uint64_t)r[REG_RIP],
-			      .now_sp = (uint64_t)r[REG_RSP],
-			      .now_counter = (uint64_t)r[REG_RCX],
-			      .now_code = r[REG_RIP] ? (const uint8_t *)r[REG_RIP] : nothing,
-			      .top = word_at((uint64_t)r[REG_RSP]) };
-
-	if (log_is_syscall(code) && s.now_pc != before_pc + 2)
-		memmove(code, code + 2, sizeof code - 2);
-	if (log_throws(s.now_code))
-		s.at_counter = word_at(s.now_counter);
-	log_note(&calls, &s);
-}
-
 static void compare(const void *context, uint64_t pc)
 {
-	const struct fathom_unwind_options options = { .size = sizeof options, .context = context, .stack = &stack };
+	const struct fathom_unwind_options options = { .size = sizeof options,
+						       .context = context,
+						       .stack = &stack };
 	struct fathom_unwind_result r = { .size = sizeof r };
 	static uint64_t pcs[DEPTH];
 	static uint8_t kinds[DEPTH];
@@ -81,10 +52,13 @@ static void compare(const void *context, uint64_t pc)
 	}
 	wrong += is_wrong;
 	if (is_wrong && wrong < 4) {
-		printf("wrong at step %lu: stop %s, trust %s\n", steps, fathom_stop_name(r.stop), fathom_trust_name(r.trust));
+		printf("wrong at step %lu: stop %s, trust %s\n", steps, fathom_stop_name(r.stop),
+		       fathom_trust_name(r.trust));
 		for (size_t i = 0; i < r.n || i <= calls.n; i++)
 			printf(" %zu: %lx, log %lx\n", i, i < r.n ? pcs[i] : 0,
-			       i == 0 ? pc : i <= calls.n ? entries[calls.n - i].pc : 0);
+			       i == 0         ? pc
+			       : i <= calls.n ? entries[calls.n - i].pc
+					      : 0);
 	}
 }
 
@@ -98,13 +72,13 @@ static void on_trap(int number, siginfo_t *info, void *context)
 	(void)number;
 	(void)info;
 	if (is_over) {
-		r[REG_EFL] &= ~TRAP_FLAG;
+		r[REG_EFL] &= ~OWN_STEP_FLAG;
 		return;
 	}
 	if (steps == 0)
 		end_of_stack = sp;
 	else
-		note(r);
+		own_step_note(&before, &calls, r);
 	/* A call of no address: the handler of its fault goes on behind it. */
 	calls.n -= was_nowhere && calls.n;
 	was_nowhere = r[REG_RIP] == 0;
@@ -112,17 +86,7 @@ static void on_trap(int number, siginfo_t *info, void *context)
 	if (log_holds(&calls, &copy, sp))
 		compare(context, (uint64_t)r[REG_RIP]);
 	steps++;
-	before_pc = (uint64_t)r[REG_RIP];
-	before_sp = sp;
-	before_fp = (uint64_t)r[REG_RBP];
-	memset(code, 0, sizeof code);
-	if (before_pc)
-		memcpy(code, (const void *)before_pc, sizeof code);
-}
-
-static void set_trap_flag(void)
-{
-	__asm__ volatile("pushfq; orq %0, (%%rsp); popfq; nop" ::"i"(TRAP_FLAG) : "cc", "memory");
+	own_step_take(&before, r);
 }
 
 static void finish(void)
@@ -130,7 +94,8 @@ static void finish(void)
 	int status;
 
 	is_over = true;
-	printf("steps %lu calls %lu thrown %lu walks %lu wrong %lu\n", steps, calls.calls, calls.thrown, walks, wrong);
+	printf("steps %lu calls %lu thrown %lu walks %lu wrong %lu\n", steps, calls.calls,
+	       calls.thrown, walks, wrong);
 	expect(!wrong && !calls.is_lost);
 	status = end();
 	(void)fflush(stdout);
@@ -148,7 +113,7 @@ int main(void)
 	(void)sigaltstack(&alternate, NULL);
 	(void)sigaction(SIGTRAP, &action, NULL);
 	(void)atexit(finish);
-	set_trap_flag();
+	own_steps_begin();
 	/* What main() returned to is not in the log. */
 	exit(shapes_main());
 }

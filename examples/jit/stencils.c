@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What functions of twig are copied from. Each stencil does one thing and jumps to CONTINUE, which
- * is left out where the next copy follows: gcc -O2 makes jumps of last calls, so the stack is the
- * same at each beginning. Names in capitals are holes, which twig.cc fills in each copy; those of
- * large objects have 64 bits (-mcmodel=medium). frame: the slots of this call; a: the newest value.
+ * What functions of twig are copied from. Each stencil does one thing and jumps to CONTINUE: gcc
+ * makes jumps of last calls, so the stack is the same at each beginning. Names in capitals are
+ * holes that twig.cc fills; large objects have 64 bits. frame: this call's slots; a: the newest
+ * value.
  */
 typedef long stencil_fn(long *frame, long a);
 extern stencil_fn CONTINUE, TARGET, CALLEE;
@@ -15,18 +15,9 @@ extern char SLOT[1], VALUE[1 << 17], HOST[1 << 17];
 static inline long call_host(long *arguments)
 {
 	char *host = HOST;
-
 	__asm__("" : "+r"(host));
 	return ((long (*)(long *))host)(arguments);
 }
-
-/* gcc 12 makes a frame only where something needs it, whatever -mno-omit-leaf-frame-pointer says.
- */
-#ifdef FRAME_IN_EACH
-#define FRAME __asm__ volatile("" : : "r"(__builtin_frame_address(0)))
-#else
-#define FRAME (void)0
-#endif
 
 #define STENCIL(name, next, ...)       \
 	long name(long *frame, long a) \
@@ -35,7 +26,7 @@ static inline long call_host(long *arguments)
 		__VA_ARGS__;           \
 		return next(frame, a); \
 	}
-/* HOST throws. That it is likely makes gcc put the jump to CONTINUE last. */
+/* HOST throws. That it is likely makes gcc put the jump to CONTINUE last, where none is needed. */
 #define STOP_IF(condition)                    \
 	if (__builtin_expect(condition, 1)) { \
 		call_host(frame);             \

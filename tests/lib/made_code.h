@@ -19,7 +19,7 @@ struct made_code {
 	uint64_t is_wanted;
 	uint64_t low, high; /* where the code is that held the last pc of made code */
 	bool is_known;      /* what is not there is no made code, until the map changes */
-	size_t n_outer;     /* frames of the log that the steps began in */
+	size_t n_outer;     /* frames of the log that frame pointers are not followed to */
 	/* Whether the frame pointer is that of the innermost frame, by the instructions made. */
 	bool is_framed;
 	struct log merged; /* the log without shims */
@@ -27,6 +27,7 @@ struct made_code {
 	uint64_t framed, framed_same, bare, bare_same;
 };
 
+/* @n_outer frames are outside of the function that calls made code. */
 static inline void made_begin(struct made_code *m, size_t n_outer)
 {
 	m->n_outer = n_outer;
@@ -76,7 +77,7 @@ static inline void made_note(struct made_code *m, const uint8_t *code)
 		m->is_framed = false;
 }
 
-/* Returns whether the frame pointers from @fp on lead to the frames that @log has begun with. */
+/* Returns whether the frame pointers from @fp on lead to the outer frames of @log. */
 static inline bool made_follow(const struct made_code *m, const struct log *log, uint64_t fp,
 			       read_word_fn *read_word, const void *data)
 {

@@ -284,7 +284,7 @@ static void begin_log(struct stepper *s)
 	walk(s, &w, &r, &piece);
 	for (size_t i = frames.n; --i;)
 		log_push(&s->log, frames.items[i].pc, frames.items[i].sp, 0);
-	made_begin(&s->made, s->log.n);
+	made_begin(&s->made, s->log.n - 1);
 	fathom_array_free(&frames);
 }
 

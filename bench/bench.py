@@ -18,6 +18,7 @@ import subprocess
 import sys
 
 import files
+import proof
 import publish
 import running
 import stacks
@@ -42,6 +43,7 @@ def benches(args, folder):
     yield from running.unwind_benches(args.fathom, folder)
     yield from running.rule_benches(args.fathom)
     yield from publish.publish_benches(args.fathom, folder)
+    yield from proof.proof_benches(args.fathom, folder)
 
 
 def commit_of_tree():

@@ -5,8 +5,7 @@
  * holes that twig.cc fills; large objects have 64 bits. frame: this call's slots; a: the newest
  * value.
  */
-typedef long stencil_fn(long *frame, long a);
-extern stencil_fn CONTINUE, TARGET, CALLEE;
+extern long CONTINUE(long *, long), TARGET(long *, long), CALLEE(long *, long);
 extern char SLOT[1], VALUE[1 << 17], HOST[1 << 17];
 #define AT_SLOT ((long *)((char *)frame + (unsigned long)SLOT))
 #define LEFT    (*AT_SLOT)
@@ -35,7 +34,6 @@ static inline long call_host(long *arguments)
 #define VALUE_OF(frame, a)       ((void)(frame), (a))
 #define WRAPPED(left, op, right) ((long)((unsigned long)(left)op(unsigned long)(right)))
 #define DIVIDED(op)              a == -1 ? WRAPPED(0, -, LEFT op 1) : LEFT op a
-
 #ifdef SHIM
 /* Makes the frame that all stencils of a function share. */
 STENCIL(shim, VALUE_OF, a = CALLEE(frame, a))

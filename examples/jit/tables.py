@@ -6,8 +6,7 @@ import re
 import subprocess
 import sys
 
-# Bytes of a relocation, and whether they are counted from the hole on.
-KINDS = {"64": "8, 0", "32": "4, 0", "32S": "4, 0", "PC32": "4, 1", "PLT32": "4, 1"}
+KINDS = {"64": "8, 0", "32": "4, 0", "32S": "4, 0", "PC32": "4, 1", "PLT32": "4, 1"}  # of R_X86_64_*: bytes, is_relative
 NUMBERS = {"rbx": 3, "rbp": 6, "r12": 12, "r13": 13, "r14": 14, "r15": 15}  # of DWARF
 
 
@@ -66,9 +65,8 @@ def stencil(code, holes, rows):
 found = {"shim": "{}"}
 for path in sys.argv[1:]:
     relocated = holes_of(path)
-    rules = rows_of(path, {at: section for at, _, section, _ in relocated[".eh_frame"]})
-    for section, rows in rules.items():
+    for section, rows in rows_of(path, {at: section for at, _, section, _ in relocated[".eh_frame"]}).items():
         code = "".join(re.findall(r"^  0x\w+ ((?:\w+ )+)", readelf(path, "-x", section), re.M))
         found[section[len(".text."):]] = stencil(bytes.fromhex(code), relocated.get(section, []), rows)
 print(f"enum {{ {', '.join('TWIG_' + name.upper() for name in found)} }};")
-print("static const stencil stencils[] = {\n\t" + ",\n\t".join(found.values()) + "\n};")
+print("static const stencil stencils[] = {\n\t" + ",\n\t".join(found.values()) + "\n};\nstatic const bool has_shim = !stencils[TWIG_SHIM].code.empty();")

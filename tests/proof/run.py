@@ -68,15 +68,17 @@ each("who catches what is thrown has the registers that it had", registers)
 def _(folder):
     for text, complaint in (
             ("(fn start ()\n\t(print 1)\n\t(foo 2))", ":3: nothing is called 'foo'"),
-            ("(fn f (a b) (return a))\n(fn start ()\n(f 1))", ":3: 'f' has 2 parameters"),
+            ("(fn f (a b) (return a))\n(fn start ()\n(f 1))", ":3: 'f' has another number of parameters"),
             ("(fn start ()\n(set x 1))", ":2: no variable is called 'x'"),
             ("(fn start ()\n(print y))", ":2: nothing is called 'y'"),
-            ("(fn start ()\n\n(print (+ 1", ":3: expected a value, not ''"),
-            ("(fn start () (return 99999999999999999999))", ":1: expected a value, not '99999999999999999999'"),
+            ("(fn start ()\n\n(print (+ 1", ":3: expected a name or a value, not ''"),
+            ("(fn start () (return 99999999999999999999))", ":1: '99999999999999999999' is too large"),
             ("(print 1)", ":1: expected fn, not 'print'"),
+            ("", ":1: nothing is called 'start'"), ("(fn f (a b", ":1: expected a name or a value, not ''"),
+            ("(fn f (a) (let ( 5))", ":1: expected a name or a value, not '('"), ("(fn f (a) (if))", ":1: expected a name or a value, not ')'"),
             ("(fn f () (return 0))", ":1: nothing is called 'start'"),
             ("(fn start () (print (/ 1 0)))", "twig: division by zero"),
-            ("(fn start () (return (start)))", "twig: too many calls within each other"),
+            ("(fn start () (return (start)))", "twig: too many calls"),
             ("(fn start () (throw 42))", "twig: nobody has caught 42"),
             ("(fn start () (try 7 1))", "twig: no function with so many parameters is called")):
         for build in BUILDS:
@@ -195,13 +197,16 @@ WAITING = """(fn inner (n)
 		(try outer 2))))
 """
 # A call has the line that its list begins on.
+NAMES = ["inner", "outer", "outer", "outer", "twig_try", "start", "main"]
 LINES = [("inner", 3), ("outer", 10), ("outer", 8), ("outer", 8), ("start", 14)]
 
 
 def names_and_lines(folder, build):
     path = written(folder, WAITING)
     with Running([twig(build), path], env=environment("steps"), cwd=folder) as p:
-        assert p.line() == "ready"
+        seen = list(iter(p.line, "ready"))
+        named = fathom("addr", "--return-addresses", "--names-only", str(p.pid), *seen, status=(0, 1)).stdout
+        assert re.findall(r"^0x\w+ (\w+)\+", named, re.M)[:8] == ["twig_wait", *NAMES], f"backtrace(): {named}"
         text = run("gdb", "-q", "-nx", "-batch", "-p", p.pid, "-ex", "bt")
         seen = re.findall(r"^#\d+ +0x\w+ in (\w+) \(.*?\) at (\S+?):(\d+)$", text, re.M)
         assert [(name, int(line)) for name, file, line in seen if file == path] == LINES, text
@@ -210,14 +215,13 @@ def names_and_lines(folder, build):
         made = [f for f in stack["frames"] if f["source"] == "gdb-jit"]
         assert [(f["symbol"], f["frames"][0]["line"]) for f in made] == LINES and all(f["trust"] in ("cfi", "jit-cfi") for f in made), made
         names = [f["symbol"] for f in stack["frames"]]
-        # C++ between them: who waits, who catches, who has called start.
         at = names.index("twig_wait")
-        assert names[at:at + 8] == ["twig_wait", "inner", "outer", "outer", "outer", "twig_try", "start", "main"], names
+        assert names[at + 1:at + 8] == NAMES, names
         listed = run("gdb", "-q", "-nx", "-batch", "-p", p.pid, "-ex", "list inner", "-ex", "info line *inner")
         assert "(let m (+ n 1))" in listed and f'Line 1 of "{path}"' in listed, listed
 
 
-each("a stack has each function once, with its line: gdb and fathom", names_and_lines)
+each("a stack has each function once: backtrace(), and with its line gdb and fathom", names_and_lines)
 
 
 @test("stencils keep what their rule says: jit-check")
@@ -232,14 +236,14 @@ def _(_):
     assert {line.split()[1].split("+")[0] for line in said.stdout.splitlines()} == stencils and len(stencils) == 20, said.stdout
 
 
-@test("the example is as short as it is said to be: 600 lines, and 30 that publish")
+@test("the example is as short as it is said to be: less than 600 lines, and 40 that publish")
 def _(_):
     lines = {name: open(os.path.join(JIT, name), encoding="utf-8").read().splitlines() for name in os.listdir(JIT)}
     assert sum(map(len, lines.values())) < 600, {name: len(text) for name, text in lines.items()}
     text = "\n".join(lines["twig.cc"])
     page = text[text.index("the page to copy"):text.index("// What C++ has")].splitlines()[1:]
     code = [line for line in page if line.strip(" \t{}") and not line.strip().startswith("//")]
-    assert len(code) <= 35, len(code)
+    assert len(code) < 40, len(code)
 
 
 if __name__ == "__main__":

@@ -4,13 +4,14 @@
  * step() to stop() the program runs one instruction at a time. The handler of each trap notes calls
  * and returns in a log, the shadow; in made code it unwinds from its context by nongnu's libunwind
  * and by libgcc's unwinder, and compares: each frame has to have the pc and the stack pointer of
- * the log. stop() prints what was counted. wait() prints a line and waits.
+ * the log. stop() prints what was counted. wait() prints what backtrace() finds, and waits.
  *
  * A shim and the code that it calls are one frame (made_code.h). The frames outside of step()
  * are those that libunwind finds there: a return to one that is wrong loses the log.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <execinfo.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -202,7 +203,12 @@ long twig_stop(long *arguments)
 
 long twig_wait(long *arguments)
 {
+	void *pcs[64];
+	const int n = backtrace(pcs, 64);
+
 	(void)arguments;
+	for (int i = 0; i < n; i++)
+		printf("%p\n", pcs[i]);
 	puts("ready");
 	(void)fflush(stdout);
 	return pause();

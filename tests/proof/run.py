@@ -212,7 +212,7 @@ def names_and_lines(folder, build):
         assert [(name, int(line)) for name, file, line in seen if file == path] == LINES, text
         assert "??" not in text, text
         (stack,), _ = query("stack", p.pid, [], status=0)
-        made = [f for f in stack["frames"] if f["source"] == "gdb-jit"]
+        made = [f for f in stack["frames"] if f["source"] == "registered"]
         assert [(f["symbol"], f["frames"][0]["line"]) for f in made] == LINES and all(f["trust"] in ("cfi", "jit-cfi") for f in made), made
         names = [f["symbol"] for f in stack["frames"]]
         at = names.index("twig_wait")

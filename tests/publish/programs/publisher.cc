@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* publisher MODE: a chain of made functions, and who looks at the stack at its end. */
 #include <atomic>
-#include <chrono>
+#include <ctime>
 #include <stdexcept>
 #include <sys/stat.h>
 #include <thread>
@@ -26,12 +26,12 @@ static long leave_at_once(long i)
 
 static void spin()
 {
-	const std::chrono::steady_clock::time_point end =
-		std::chrono::steady_clock::now() + std::chrono::milliseconds(1500);
+	/* Of processor time, which perf samples by. */
+	const clock_t end = clock() + 3 * CLOCKS_PER_SEC / 2;
 
 	printf("pid %d\n", (int)getpid());
 	fflush(stdout);
-	while (std::chrono::steady_clock::now() < end)
+	while (clock() < end)
 		for (int k = 0; k < 1000; k++)
 			go(0);
 }

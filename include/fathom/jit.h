@@ -74,7 +74,8 @@ enum fathom_jit_unwind_kind {
 	/**
 	 * No instruction of it writes the frame pointer, and it was entered through a function, the
 	 * shim, that made a frame: code and shim are one frame, at every instruction. The CFA is
-	 * `frame` bytes above the frame pointer; 0: 16, as on x86-64 always.
+	 * `frame` bytes above the frame pointer; 0: 16, as on x86-64 always. It says nothing of
+	 * other registers that the caller wants back: exceptions need code that never writes them.
 	 */
 	FATHOM_JIT_RESERVED = 2,
 	/** No frame: `frame` bytes are on the stack above the return address, at every instruction.

@@ -183,8 +183,36 @@ static void look_at(struct jit_check *v, const struct fathom_instruction *i)
 		print_text_of(v, i);
 }
 
-/* Looks at one batch of @r and moves its start; returns false when there is no more. */
-static bool look_at_stretch(struct jit_check *v, struct range *r)
+/* Prints why @text, or its rest from @address on, cannot be looked at. */
+static void print_unanswered(struct jit_check *v, const char *text, const uint64_t *address,
+			     uint8_t reason)
+{
+	struct out *o = &v->out;
+
+	v->broken = true;
+	if (v->common.json) {
+		out_char(o, '{');
+		json_address_or_null(o, "address", address, address ? *address : 0);
+		out_str(o, ",\"function\":null,\"offset\":null,\"bytes\":null,\"text\":null,");
+		json_string(o, "register", v->name);
+		out_str(o, ",\"input\":");
+		out_json(o, text, strlen(text));
+		out_char(o, ',');
+		json_string(o, "reason", fathom_reason_name((enum fathom_reason)reason));
+		out_str(o, "}\n");
+		return;
+	}
+	if (address)
+		out_hex(o, *address);
+	else
+		out_text(o, text, strlen(text));
+	out_str(o, " ??");
+	print_reason(o, reason);
+	out_char(o, '\n');
+}
+
+/* Looks at one batch of @r, given as @text, and moves its start; false when there is no more. */
+static bool look_at_stretch(struct jit_check *v, const char *text, struct range *r)
 {
 	struct fathom_disasm *d;
 	struct fathom_errinfo info;
@@ -192,6 +220,12 @@ static bool look_at_stretch(struct jit_check *v, struct range *r)
 		fathom_disassemble(v->rules.target, &v->options, r->start, r->end, &d, &info);
 	bool more;
 
+	if (err == FATHOM_E_NOT_FOUND) {
+		const uint64_t address = range_shown(&v->ranges, r->start);
+
+		print_unanswered(v, text, &address, FATHOM_REASON_UNMAPPED);
+		return false;
+	}
 	if (err) {
 		out_flush(&v->out);
 		complain_error(&info);
@@ -205,10 +239,10 @@ static bool look_at_stretch(struct jit_check *v, struct range *r)
 	return more;
 }
 
-static void look_at_range(struct jit_check *v, struct range r)
+static void look_at_range(struct jit_check *v, const char *text, struct range r)
 {
 	v->options.max_instructions = r.most ? r.most : AT_A_TIME;
-	while (look_at_stretch(v, &r) && !r.most)
+	while (look_at_stretch(v, text, &r) && !r.most)
 		;
 }
 
@@ -218,14 +252,10 @@ static void look_at_argument(struct jit_check *v, const char *text)
 	const uint8_t reason = range_take(&v->ranges, text, &v->out, &r);
 
 	if (!reason) {
-		look_at_range(v, r);
+		look_at_range(v, text, r);
 		return;
 	}
-	v->broken = true;
-	out_text(&v->out, text, strlen(text));
-	out_str(&v->out, " ??");
-	print_reason(&v->out, reason);
-	out_char(&v->out, '\n');
+	print_unanswered(v, text, NULL, reason);
 	out_flush(&v->out);
 	range_complain(&v->ranges);
 }
@@ -239,7 +269,8 @@ static void look_at_sections(struct jit_check *v)
 		complain_lacking("jit-check", "no FUNCTION is given");
 	for (size_t i = 1; !fathom_target_section(v->rules.target, i, &s) && !v->out.failed; i++)
 		if (s.flags & SHF_EXECINSTR && s.type == SHT_PROGBITS && s.size)
-			look_at_range(v, (struct range){ s.address, s.address + s.size, 0 });
+			look_at_range(v, s.name,
+				      (struct range){ s.address, s.address + s.size, 0 });
 }
 
 static int answer_all(void *verb, struct fathom_target *target)

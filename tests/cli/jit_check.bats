@@ -78,10 +78,28 @@ print(*(record[key] for key in ("function", "offset", "bytes", "register", "reas
     run "$FATHOM" jit-check planted nowhere
     [ "$status" = 1 ]
     [[ "${lines[0]}" == "nowhere ?? "* ]]
+    run "$FATHOM" jit-check --json planted nowhere
+    [ "$status" = 1 ]
+    [ "$(python3 -c 'import json, sys
+record = json.load(sys.stdin)
+print(*(record[key] for key in ("input", "address", "function", "text", "register", "reason")))' <<<"${lines[0]}")" = "nowhere None None None rbp no-such-symbol" ]
     run "$FATHOM" jit-check --register cs planted
     [ "$status" = 2 ]
     [ "$output" = "fathom: --register: is no general register of x86 or aarch64 (rbp, r12 or x29)" ]
     run "$FATHOM" jit-check $$
     [ "$status" = 2 ]
     [[ "$output" == *"no FUNCTION is given"* ]]
+}
+
+@test "jit-check: a range of a process that is not mapped is said, and the others are looked at" {
+    # Nothing is mapped below vm.mmap_min_addr.
+    run "$FATHOM" jit-check $$ 0x10..0x20 0x20..0x30
+    [ "$status" = 1 ]
+    [ "$output" = "0x10 ?? (unmapped)
+0x20 ?? (unmapped)" ]
+    run "$FATHOM" jit-check --json $$ 0x10..0x20
+    [ "$status" = 1 ]
+    [ "$(python3 -c 'import json, sys
+record = json.load(sys.stdin)
+print(*(record[key] for key in ("input", "address", "bytes", "reason")))' <<<"$output")" = "0x10..0x20 0x10 None unmapped" ]
 }

@@ -3,18 +3,16 @@
 
 #include <stdlib.h>
 
+#include "host/jit/gdb_symfile.h"
 #include "host/jit/gdb_work.h"
 #include "host/jit/registry_list.h"
 #include "host/module/module.h"
 #include "host/symbolize/batch.h"
 #include "safe/base/limits.h"
 #include "safe/base/sort.h"
-#include "safe/base/text.h"
 
 /* Symbol files open while their answers are made and verified. */
 #define ITEMS_AT_ONCE 256
-/* The smallest page size. */
-#define PAGE 4096
 
 void fathom_gdb_jit_init(struct fathom_gdb_jit *g, struct fathom_memory *m)
 {
@@ -153,70 +151,12 @@ static fathom_err read_symfile(struct fathom_gdb_asking *a, const struct fathom_
 	return FATHOM_E_NOT_FOUND;
 }
 
-/* Makes an object of a symbol file and takes over @pages. */
-static fathom_err make_object(struct fathom_gdb_asking *a, const struct fathom_gdb_item *item,
-			      uint8_t *pages, struct fathom_object **ret)
-{
-	const uint64_t size = item->entry.size;
-	char name[64];
-	struct fathom_text t = text_init(name, sizeof name);
-	struct fathom_file *file;
-
-	fathom_text_cstr(&t, "[jit ");
-	fathom_text_hex(&t, item->entry.symfile);
-	fathom_text_char(&t, ']');
-	fathom_text_end(&t);
-	/* Many are smaller than a page. */
-	if (fathom_file_wrap(a->g->memory, name, pages, size, (size + PAGE - 1) / PAGE * PAGE,
-			     &file)) {
-		fathom_pages_free(pages, size);
-		return FATHOM_E_MEMORY;
-	}
-	file->is_placed = true;
-	return fathom_object_create(a->g->memory, file, ret, NULL);
-}
-
-struct ranges {
-	FATHOM_ARRAY_OF(struct fathom_range);
-};
-
-/* Adds [low, low + size), which may overflow. */
-static bool add_code(struct ranges *code, uint64_t low, uint64_t size)
-{
-	struct fathom_range r = { low, 0 };
-
-	if (__builtin_add_overflow(low, size, &r.high))
-		r.high = UINT64_MAX;
-	if (!fathom_array_push(code, r))
-		return false;
-	return true;
-}
-
-/* Finds where @image has code: its executable sections, or else its executable segments. */
-static bool find_code(const struct fathom_image *image, struct ranges *code)
-{
-	const uint64_t flags = SHF_ALLOC | SHF_EXECINSTR;
-	struct fathom_section section;
-	struct fathom_segment segment;
-
-	if (!fathom_array_room(code, 1))
-		return false;
-	for (uint32_t i = 0; i < image->shnum && fathom_image_section(image, i, &section); i++)
-		if ((section.flags & flags) == flags && !add_code(code, section.addr, section.size))
-			return false;
-	for (uint32_t i = 0; !image->shnum && i < image->phnum; i++)
-		if (fathom_image_segment(image, i, &segment) && segment.type == PT_LOAD &&
-		    (segment.flags & PF_X) && !add_code(code, segment.vaddr, segment.memsz))
-			return false;
-	return true;
-}
-
 /* Remembers where @image has code. */
 static fathom_err keep_code(struct fathom_gdb_known *k, const struct fathom_image *image)
 {
-	struct ranges code = { 0 };
+	struct fathom_gdb_code code = { 0 };
 
-	if (!find_code(image, &code)) {
+	if (!fathom_gdb_symfile_code(image, &code)) {
 		fathom_array_free(&code);
 		return FATHOM_E_MEMORY;
 	}
@@ -557,7 +497,7 @@ fathom_err fathom_gdb_refresh_module(struct fathom_gdb_asking *a, struct fathom_
 	fathom_module_close(k->module);
 	k->module = NULL;
 	if (!err)
-		err = make_object(a, &k->item, pages, &o);
+		err = fathom_gdb_symfile_wrap(a->g->memory, &k->item.entry, pages, &o);
 	if (err)
 		return err == FATHOM_E_MEMORY ? err : FATHOM_OK;
 	err = k->item.serial ? keep_row(k) : keep_code(k, &o->image);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* fathom jit-check: looks for instructions that write a register which code has promised to keep.
+/*
+ * fathom jit-check: looks for instructions that write a register which code has promised to keep;
+ * behind "--", runs a program and checks the code that it makes (jit_check_run.c).
  */
 #include <elf.h>
 #include <stdio.h>
@@ -11,24 +13,34 @@
 #include "cli/out.h"
 #include "cli/print.h"
 #include "cli/code_range.h"
+#include "cli/jit_check_run.h"
 
-enum { OPT_REGISTER = OPT_VERB, OPT_DECIMAL };
+enum { OPT_REGISTER = OPT_VERB, OPT_DECIMAL, OPT_FRAMES_ONLY, OPT_NEED_RULES, OPT_SLICE, OPT_LOG };
 
 static const struct verb_option options[] = {
 	{ OPT_REGISTER, "register", "NAME", "the reserved register (rbp, ebp or x29)" },
 	{ 'j', "section", "NAME", "addresses are offsets in this section" },
 	{ OPT_DECIMAL, "decimal", NULL, "numbers without 0x are decimal" },
+	{ OPT_FRAMES_ONLY, "frames-only", NULL, "of a PROGRAM, leave out registers" },
+	{ OPT_NEED_RULES, "need-rules", NULL, "of a PROGRAM, all code must be described" },
+	{ OPT_SLICE, "slice", "N", "steps of a thread before the others (1000)" },
+	{ OPT_LOG, "log", "FILE", "of a PROGRAM, write to FILE, not to stderr" },
 	{ 0, NULL, NULL, NULL },
 };
 
 static const char usage[] =
 	"Usage: fathom jit-check [OPTION]... TARGET [FUNCTION|ADDRESS[..END]]...\n"
+	"       fathom jit-check [OPTION]... -- PROGRAM [ARGUMENT]...\n"
 	"Look for instructions that write a reserved register, the frame pointer unless\n"
 	"another is named: the rule FATHOM_JIT_RESERVED of <fathom/jit.h> relies on there\n"
 	"being none. Of each function the first is shown.\n"
 	"\n"
 	"Without FUNCTION, all sections of TARGET with code are looked at; it is a file\n"
-	"then. Otherwise as for 'fathom disasm'.\n";
+	"then. Otherwise as for 'fathom disasm'.\n"
+	"\n"
+	"Behind '--', run PROGRAM, and stop at each instruction of the code that it makes\n"
+	"and registers for GDB: CFA, return address and saved registers must be where its\n"
+	"call frame information says. Of each function the first break is shown.\n";
 
 static const struct verb_options jit_check_options = {
 	.verb = "jit-check",
@@ -37,7 +49,8 @@ static const struct verb_options jit_check_options = {
 	.common = OPTIONS_TARGET | OPTIONS_JSON | OPTIONS_NO_CACHE | OPTIONS_CACHE_DIR |
 		  OPTIONS_DEBUG | OPTIONS_EXE | OPTIONS_MEMORY | OPTIONS_THREADS,
 	.end = "Exit status: 0 none writes it; 1 some do, or a FUNCTION is not there; 2 usage,\n"
-	       "or TARGET cannot be read.\n",
+	       "or TARGET cannot be read. Of a PROGRAM: 1 a promise is broken; 2 it cannot be\n"
+	       "run; else its own.\n",
 };
 
 /* Instructions looked at at a time. */
@@ -54,26 +67,69 @@ struct jit_check {
 	const char *name; /* of the register; NULL: the frame pointer */
 	unsigned reg;     /* its number in encodings */
 	bool broken;
+	struct jit_check_run run; /* of a PROGRAM */
 	/* the function whose first instruction was shown */
 	char *function;
 	uint64_t start;
 };
 
+static void take_option(struct jit_check *v, int opt)
+{
+	switch (opt) {
+	case OPT_REGISTER:
+		v->name = optarg;
+		break;
+	case 'j':
+		v->rules.section = optarg;
+		break;
+	case OPT_DECIMAL:
+		v->rules.decimal = true;
+		break;
+	case OPT_FRAMES_ONLY:
+		v->run.options.flags |= FATHOM_JIT_CHECK_FRAMES_ONLY;
+		break;
+	case OPT_NEED_RULES:
+		v->run.needs_rules = true;
+		break;
+	case OPT_SLICE:
+		v->run.options.slice = parse_count("--slice", optarg, UINT32_MAX);
+		break;
+	default:
+		v->run.log = optarg;
+	}
+}
+
+/* Returns the place of "--", which a program stands behind; @argc if there is none. */
+static int find_program(int argc, char **argv)
+{
+	int i = 1;
+
+	while (i < argc && strcmp(argv[i], "--") != 0)
+		i++;
+	return i;
+}
+
 static void parse_options(struct jit_check *v, int argc, char **argv)
 {
+	const int end = find_program(argc, argv);
 	struct option_reader reader;
 	int opt;
 
 	option_reader_init(&reader, &jit_check_options);
-	while ((opt = option_reader_next(&reader, &v->common, argc, argv)) != -1) {
-		if (opt == OPT_REGISTER)
-			v->name = optarg;
-		else if (opt == 'j')
-			v->rules.section = optarg;
-		else if (opt == OPT_DECIMAL)
-			v->rules.decimal = true;
+	while ((opt = option_reader_next(&reader, &v->common, end, argv)) != -1)
+		take_option(v, opt);
+	if (end == argc) {
+		common_take_arguments(&v->common, "jit-check", argc - optind, argv + optind);
+		return;
 	}
-	common_take_arguments(&v->common, "jit-check", argc - optind, argv + optind);
+	if (optind < end) {
+		complain(argv[optind], "stands before --, and a PROGRAM behind it",
+			 "either of them");
+		exit(EXIT_USAGE);
+	}
+	if (end + 1 == argc)
+		complain_lacking("jit-check", "no PROGRAM is given");
+	v->run.argv = argv + end + 1;
 }
 
 /* Returns the number of register @name in encodings; -1 if there is none. */
@@ -302,5 +358,7 @@ int verb_jit_check(int argc, char **argv)
 
 	common_init(&v.common);
 	parse_options(&v, argc, argv);
+	if (v.run.argv)
+		return jit_check_run(&v.common, &v.run);
 	return common_run(&v.common, answer_all, &v);
 }

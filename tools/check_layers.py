@@ -46,6 +46,7 @@ LAW = {
     "src/host/publish": host("base"),
     "src/host/stack": host("base", "file", "symbol", "module", "symbolize", "jit", "runtime", "target",
                            "target/space", "disasm"),
+    "src/host/check": host("base", "file", "symbol", "module", "jit", "target", "disasm"),
     "cli": [],
     "cli/compat": ["cli"],
     "cli/compat/addr2line": ["cli", "cli/compat"],

@@ -46,6 +46,7 @@
 #include <fathom/find.h>
 #include <fathom/format.h>
 #include <fathom/jit.h>
+#include <fathom/jit_check.h>
 #include <fathom/near.h>
 #include <fathom/self.h>
 #include <fathom/session.h>

@@ -50,7 +50,8 @@ _fathom()
         own="--intel --bytes --no-lines --no-demangle --section --decimal --json --threads --exe $cached
             $files"
         ;;
-    jit-check) own="--register --section --decimal --json --threads --exe $cached $files" ;;
+    jit-check) own="--register --section --decimal --frames-only --need-rules --slice --log --json --threads --exe
+        $cached $files" ;;
     snapshot) own="--stacks --stop=auto --stop=never --stop=all --exe $files" ;;
     stack)
         own="--tid --max-frames --stop=auto --stop=never --stop=all --fold --kernel --samples --every --registers --rules

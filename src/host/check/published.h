@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The code that a stopped program has published through GDB's JIT interface: each symbol file as a
+ * module, and of each pc the function and the row of call frame information. Where symbol files
+ * overlap, the newest holds.
+ */
+#ifndef FATHOM_CHECK_PUBLISHED_H
+#define FATHOM_CHECK_PUBLISHED_H
+
+#include "host/base/claims.h"
+#include "host/check/tracee.h"
+#include "host/jit/gdb_list.h"
+#include "safe/unwind/row.h"
+
+struct fathom_published;
+struct fathom_target;
+
+/* A published function. It lives as long as its symbol file is registered. */
+struct fathom_made_function {
+	uint64_t low; /* avma */
+	uint64_t high;
+	char *name; /* "" if it has none */
+	bool was_run;
+	bool was_found; /* a finding was reported */
+	bool lacks_row; /* an instruction without a row was reported */
+};
+
+/* What is published of one pc. */
+struct fathom_made_pc {
+	uint64_t pc;
+	struct fathom_made_function *function;
+	bool has_row;
+	struct fathom_row row;
+};
+
+/* FATHOM_E_MEMORY. @t must outlive it. */
+fathom_err fathom_published_create(const struct fathom_tracee *t, struct fathom_target *target,
+				   struct fathom_published **ret);
+void fathom_published_destroy(struct fathom_published *p);
+
+/*
+ * Adds the symbol file of @entry, at @avma in a list, or makes it the newest. One that cannot be
+ * read has no code. FATHOM_E_MEMORY.
+ */
+fathom_err fathom_published_add(struct fathom_published *p, uint64_t avma,
+				const struct fathom_gdb_entry *entry);
+/* Removes the symbol file of the entry at @avma, if it was added. FATHOM_E_MEMORY. */
+fathom_err fathom_published_remove(struct fathom_published *p, uint64_t avma);
+
+/* Adds all ranges of code (avma), unsorted, to @ret. FATHOM_E_MEMORY. */
+fathom_err fathom_published_ranges(const struct fathom_published *p,
+				   struct fathom_claim_array *ret);
+
+/* Returns what is published of @pc, valid until the next call; NULL if nothing is. */
+const struct fathom_made_pc *fathom_published_at(struct fathom_published *p, uint64_t pc);
+
+#endif

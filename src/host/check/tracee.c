@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT */
+#include "host/check/tracee.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define OPTIONS                                                                                 \
+	(PTRACE_O_EXITKILL | PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | \
+	 PTRACE_O_TRACEVFORK | PTRACE_O_TRACEEXEC)
+
+static size_t read_memory(void *data, uint64_t avma, void *to, size_t size)
+{
+	const struct fathom_tracee *t = data;
+	const ssize_t n = pread(t->memory, to, size, (off_t)avma);
+
+	return n < 0 ? 0 : (size_t)n;
+}
+
+/* Waits in the child until it is traced, then becomes the program, or reports why it cannot. */
+static _Noreturn void become(char *const *argv, int go, int report)
+{
+	char byte;
+	int number;
+
+	if (read(go, &byte, 1) == 1)
+		execvp(argv[0], argv);
+	number = errno;
+	(void)!write(report, &number, sizeof number);
+	_exit(127);
+}
+
+static fathom_err fail_os(struct fathom_errinfo *reterr, const char *what)
+{
+	const int number = errno;
+	const fathom_err err = fathom_fail(reterr, FATHOM_E_OS, "", 0, what);
+
+	if (reterr)
+		reterr->os_errno = number;
+	return err;
+}
+
+/* Seizes the child, and lets it go on to exec(). */
+static fathom_err seize(pid_t pid, int go, struct fathom_errinfo *reterr)
+{
+	if (ptrace(PTRACE_SEIZE, pid, NULL, OPTIONS))
+		return fail_os(reterr, "cannot be traced (ptrace)");
+	if (write(go, "", 1) != 1)
+		return fail_os(reterr, "cannot be started");
+	return FATHOM_OK;
+}
+
+fathom_err fathom_tracee_start(struct fathom_tracee *t, char *const *argv, int *ret_report,
+			       struct fathom_errinfo *reterr)
+{
+	int go[2];
+	int report[2];
+	fathom_err err;
+
+	if (pipe2(go, O_CLOEXEC))
+		return fail_os(reterr, "cannot be started: no pipe");
+	if (pipe2(report, O_CLOEXEC)) {
+		close(go[0]);
+		close(go[1]);
+		return fail_os(reterr, "cannot be started: no pipe");
+	}
+	*t = (struct fathom_tracee){ .memory = -1 };
+	t->reader = (struct fathom_reader){ .read = read_memory, .data = t };
+	t->pid = fork();
+	if (!t->pid) {
+		close(go[1]);
+		become(argv, go[0], report[1]);
+	}
+	close(go[0]);
+	close(report[1]);
+	err = t->pid < 0 ? fail_os(reterr, "cannot be started: no process")
+			 : seize(t->pid, go[1], reterr);
+	close(go[1]);
+	if (err)
+		close(report[0]);
+	else
+		*ret_report = report[0];
+	if (err && t->pid > 0) {
+		kill(t->pid, SIGKILL);
+		(void)fathom_tracee_wait(t->pid);
+	}
+	return err;
+}
+
+void fathom_tracee_deinit(struct fathom_tracee *t)
+{
+	if (t->memory >= 0)
+		close(t->memory);
+}
+
+bool fathom_tracee_open_memory(struct fathom_tracee *t)
+{
+	char path[64];
+
+	if (t->memory >= 0)
+		close(t->memory);
+	(void)snprintf(path, sizeof path, "/proc/%d/mem", (int)t->pid);
+	t->memory = open(path, O_RDONLY | O_CLOEXEC);
+	t->syscall_avma = 0;
+	return t->memory >= 0;
+}
+
+bool fathom_tracee_read(const struct fathom_tracee *t, uint64_t avma, void *to, size_t size)
+{
+	return fathom_reader_read(&t->reader, avma, to, size);
+}
+
+uint64_t fathom_tracee_word(const struct fathom_tracee *t, uint64_t avma)
+{
+	uint64_t word = 0;
+
+	return fathom_tracee_read(t, avma, &word, sizeof word) ? word : 0;
+}
+
+bool fathom_tracee_write_byte(pid_t tid, uint64_t avma, uint8_t byte)
+{
+	const uint64_t at = avma & ~UINT64_C(7);
+	uint64_t word;
+
+	errno = 0;
+	word = (uint64_t)ptrace(PTRACE_PEEKTEXT, tid, at, NULL);
+	if (errno)
+		return false;
+	memcpy((uint8_t *)&word + (avma - at), &byte, 1);
+	return !ptrace(PTRACE_POKETEXT, tid, at, word);
+}
+
+bool fathom_tracee_get(pid_t tid, struct user_regs_struct *ret)
+{
+	return !ptrace(PTRACE_GETREGS, tid, NULL, ret);
+}
+
+bool fathom_tracee_set(pid_t tid, const struct user_regs_struct *regs)
+{
+	return !ptrace(PTRACE_SETREGS, tid, NULL, regs);
+}
+
+void fathom_tracee_registers(const struct user_regs_struct *u, struct fathom_registers *ret)
+{
+	const uint64_t values[] = { u->rax, u->rdx, u->rcx, u->rbx, u->rsi, u->rdi,
+				    u->rbp, u->rsp, u->r8,  u->r9,  u->r10, u->r11,
+				    u->r12, u->r13, u->r14, u->r15, u->rip };
+	const size_t n = sizeof values / sizeof *values;
+
+	*ret = (struct fathom_registers){ .machine = EM_X86_64, .pc = u->rip, .sp = u->rsp };
+	memcpy(ret->value, values, sizeof values);
+	ret->known = (UINT64_C(1) << n) - 1;
+}
+
+int fathom_tracee_wait(pid_t tid)
+{
+	int status;
+
+	while (waitpid(tid, &status, __WALL) < 0)
+		if (errno != EINTR)
+			return -1;
+	return status;
+}
+
+/* Steps over one instruction; returns false when the thread has ended. */
+static bool step_over(pid_t tid)
+{
+	for (;;) {
+		int status;
+
+		if (ptrace(PTRACE_SINGLESTEP, tid, NULL, 0))
+			return false;
+		status = fathom_tracee_wait(tid);
+		if (status == -1 || !WIFSTOPPED(status))
+			return false;
+		/* Anything else is a stop that was asked for, before the step. */
+		if (WSTOPSIG(status) == SIGTRAP && !(status >> 16))
+			return true;
+	}
+}
+
+long fathom_tracee_call(const struct fathom_tracee *t, pid_t tid, long number, uint64_t a,
+			uint64_t b, uint64_t c)
+{
+	struct user_regs_struct before;
+	struct user_regs_struct regs;
+	/* A step that ends with a blocked SIGTRAP would take the program's handler away. */
+	uint64_t none = ~(UINT64_C(1) << (SIGTRAP - 1));
+	uint64_t mask;
+	long result = -ESRCH;
+
+	if (!t->syscall_avma || !fathom_tracee_get(tid, &before) ||
+	    ptrace(PTRACE_GETSIGMASK, tid, sizeof mask, &mask))
+		return -ESRCH;
+	regs = before;
+	regs.rip = t->syscall_avma;
+	regs.rax = (unsigned long long)number;
+	regs.orig_rax = UINT64_MAX;
+	regs.rdi = a;
+	regs.rsi = b;
+	regs.rdx = c;
+	(void)ptrace(PTRACE_SETSIGMASK, tid, sizeof none, &none);
+	if (fathom_tracee_set(tid, &regs) && step_over(tid) && fathom_tracee_get(tid, &regs))
+		result = (long)regs.rax;
+	/* No call of the program's is to be made again. */
+	before.orig_rax = UINT64_MAX;
+	(void)fathom_tracee_set(tid, &before);
+	(void)ptrace(PTRACE_SETSIGMASK, tid, sizeof mask, &mask);
+	return result;
+}
+
+bool fathom_tracee_unblock_trap(pid_t tid)
+{
+	const uint64_t bit = UINT64_C(1) << (SIGTRAP - 1);
+	uint64_t mask;
+
+	if (ptrace(PTRACE_GETSIGMASK, tid, sizeof mask, &mask) || !(mask & bit))
+		return false;
+	mask &= ~bit;
+	return !ptrace(PTRACE_SETSIGMASK, tid, sizeof mask, &mask);
+}
+
+void fathom_tracee_block_trap(pid_t tid)
+{
+	uint64_t mask;
+
+	if (ptrace(PTRACE_GETSIGMASK, tid, sizeof mask, &mask))
+		return;
+	mask |= UINT64_C(1) << (SIGTRAP - 1);
+	(void)ptrace(PTRACE_SETSIGMASK, tid, sizeof mask, &mask);
+}

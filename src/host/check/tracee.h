@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One stopped thread of a program that this thread traces (ptrace(2)): registers, memory, single
+ * steps, and system calls that the thread makes for us. Machine: x86-64.
+ */
+#ifndef FATHOM_CHECK_TRACEE_H
+#define FATHOM_CHECK_TRACEE_H
+
+#include <sys/types.h>
+#include <sys/user.h>
+
+#include "safe/base/error.h"
+#include "safe/base/reader.h"
+#include "safe/unwind/registers.h"
+
+/* A program: its memory, and where it has a `syscall` instruction. */
+struct fathom_tracee {
+	pid_t pid;
+	int memory;            /* descriptor of /proc/PID/mem */
+	uint64_t syscall_avma; /* 0: none was seen yet */
+	struct fathom_reader reader;
+};
+
+/*
+ * Starts @argv, found along PATH, with its first thread seized by the calling thread and stopped
+ * before exec(); FATHOM_E_OS. *@ret_report is a descriptor: when exec() has failed, errno can be
+ * read from it, as an int; else it ends.
+ */
+fathom_err fathom_tracee_start(struct fathom_tracee *t, char *const *argv, int *ret_report,
+			       struct fathom_errinfo *reterr);
+void fathom_tracee_deinit(struct fathom_tracee *t);
+
+/* Opens the memory of the program that exec() has started. */
+bool fathom_tracee_open_memory(struct fathom_tracee *t);
+
+bool fathom_tracee_read(const struct fathom_tracee *t, uint64_t avma, void *to, size_t size);
+/* Returns the word at @avma; 0 if it cannot be read. */
+uint64_t fathom_tracee_word(const struct fathom_tracee *t, uint64_t avma);
+/* Writes into the memory of the program of thread @tid, code too. */
+bool fathom_tracee_write_byte(pid_t tid, uint64_t avma, uint8_t byte);
+
+bool fathom_tracee_get(pid_t tid, struct user_regs_struct *ret);
+bool fathom_tracee_set(pid_t tid, const struct user_regs_struct *regs);
+
+/* Copies @regs to the general registers by their DWARF numbers. */
+void fathom_tracee_registers(const struct user_regs_struct *regs, struct fathom_registers *ret);
+
+/* Waits for thread @tid; returns its status, as waitpid(2) has it, or -1. */
+int fathom_tracee_wait(pid_t tid);
+
+/*
+ * Has stopped thread @tid make a system call, with all signals blocked, and returns its result;
+ * -ESRCH if the thread has ended.
+ */
+long fathom_tracee_call(const struct fathom_tracee *t, pid_t tid, long number, uint64_t a,
+			uint64_t b, uint64_t c);
+
+/*
+ * Unblocks SIGTRAP in stopped thread @tid; returns whether it was blocked. The kernel sets a signal
+ * that is blocked when a step ends to its default action.
+ */
+bool fathom_tracee_unblock_trap(pid_t tid);
+/* Blocks it again. */
+void fathom_tracee_block_trap(pid_t tid);
+
+#endif

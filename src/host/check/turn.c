@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT */
+#include <signal.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+
+#include "host/check/checker.h"
+
+/* Bytes of the longest instruction. */
+#define LONGEST_INSTRUCTION 15
+
+/* Stops @task, which runs; what comes instead is kept as its event. */
+static void stop(struct fathom_checker *c, struct fathom_task *task)
+{
+	int status;
+
+	if (ptrace(PTRACE_INTERRUPT, task->tid, NULL, NULL))
+		return;
+	status = fathom_tracee_wait(task->tid);
+	if (status != -1)
+		fathom_checker_note(c, task->tid, status);
+}
+
+void fathom_checker_stop_others(struct fathom_checker *c, const struct fathom_task *task)
+{
+	for (size_t i = 0; i < c->tasks.n; i++) {
+		struct fathom_task *other = c->tasks.items[i];
+
+		if (other != task && !other->is_stopped && !other->is_listening &&
+		    !other->in_call && !other->is_unknown)
+			stop(c, other);
+	}
+}
+
+void fathom_checker_resume_others(struct fathom_checker *c, const struct fathom_task *task)
+{
+	for (size_t i = 0; i < c->tasks.n; i++) {
+		struct fathom_task *other = c->tasks.items[i];
+
+		if (other != task && other->is_stopped && !other->has_event && !other->wants_turn &&
+		    !other->is_unknown)
+			fathom_checker_resume(other);
+	}
+}
+
+bool fathom_checker_is_entry(const struct fathom_checker *c, const struct fathom_task *task,
+			     const struct user_regs_struct *regs)
+{
+	const struct fathom_closed_range *r;
+	siginfo_t info;
+	uint64_t at;
+
+	if (ptrace(PTRACE_GETSIGINFO, task->tid, NULL, &info) || info.si_signo != SIGSEGV ||
+	    info.si_code != SEGV_ACCERR)
+		return false;
+	at = (uint64_t)(uintptr_t)info.si_addr;
+	r = fathom_closed_at(&c->closed, at);
+	/* An instruction may reach into the page. */
+	return r && !r->is_open && at - regs->rip <= LONGEST_INSTRUCTION;
+}
+
+/* Opens the closed pages that the instruction at @pc is in. */
+static void open_at(struct fathom_checker *c, const struct fathom_task *task, uint64_t pc)
+{
+	for (uint64_t at = pc; at - pc <= LONGEST_INSTRUCTION; at += LONGEST_INSTRUCTION) {
+		struct fathom_closed_range *r = fathom_closed_at(&c->closed, at);
+
+		if (r && !r->is_open)
+			fathom_closed_open(&c->closed, r, &c->tracee, task->tid);
+	}
+}
+
+/* What came of a step. */
+enum step {
+	STEP_DONE,
+	STEP_AGAIN, /* the instruction has not run: it is to be stepped once more */
+	STEP_OTHER  /* the task has an event */
+};
+
+/* Steps @task over one instruction, with the signal that is to be delivered. */
+static enum step step(struct fathom_checker *c, struct fathom_task *task)
+{
+	struct user_regs_struct regs;
+	siginfo_t info;
+	int status;
+
+	if (ptrace(PTRACE_SINGLESTEP, task->tid, NULL, task->signal)) {
+		task->is_stopped = false;
+		return STEP_OTHER;
+	}
+	task->signal = 0;
+	task->is_stopped = false;
+	status = fathom_tracee_wait(task->tid);
+	if (status == -1)
+		return STEP_OTHER;
+	if (!WIFSTOPPED(status) || status >> 16 || WSTOPSIG(status) == (SIGTRAP | 0x80)) {
+		fathom_checker_note(c, task->tid, status);
+		return STEP_OTHER;
+	}
+	task->is_stopped = true;
+	if (WSTOPSIG(status) == SIGTRAP) {
+		/* A breakpoint of the program's own has run, and is to be told of. */
+		if (!ptrace(PTRACE_GETSIGINFO, task->tid, NULL, &info) && info.si_code == SI_KERNEL)
+			task->signal = SIGTRAP;
+		return STEP_DONE;
+	}
+	if (WSTOPSIG(status) == SIGSEGV && fathom_tracee_get(task->tid, &regs) &&
+	    fathom_checker_is_entry(c, task, &regs)) {
+		open_at(c, task, regs.rip);
+		return STEP_AGAIN;
+	}
+	task->signal = WSTOPSIG(status);
+	return STEP_AGAIN;
+}
+
+/* Steps @task until it has left the pages, its slice is over, or something else comes. */
+static void run_slice(struct fathom_checker *c, struct fathom_task *task,
+		      struct user_regs_struct *regs)
+{
+	struct fathom_registers now;
+	bool has_signal = false;
+
+	for (uint32_t n = 0; c->tasks.n == 1 || n < c->options.slice;) {
+		const uint64_t pc = regs->rip;
+		const uint64_t sp = regs->rsp;
+		enum step s;
+
+		has_signal |= task->signal != 0;
+		s = step(c, task);
+		if (s == STEP_OTHER) {
+			fathom_shadow_pause(&task->shadow, pc, sp);
+			return;
+		}
+		if (s == STEP_AGAIN)
+			continue;
+		n++;
+		if (!fathom_tracee_get(task->tid, regs))
+			return;
+		fathom_tracee_registers(regs, &now);
+		if (fathom_published_at(c->published, pc))
+			fathom_shadow_step(&task->shadow, &c->work, pc, sp, &now, has_signal);
+		else if (fathom_published_at(c->published, now.pc))
+			fathom_shadow_enter(&task->shadow, &c->work, &now, false);
+		has_signal = false;
+		if (!fathom_closed_at(&c->closed, now.pc)) {
+			task->wants_turn = false;
+			return;
+		}
+	}
+	task->is_stepping = true;
+}
+
+/* Returns whether @task can make a system call for us: it is not within one of its own. */
+static bool can_call(const struct fathom_task *task)
+{
+	const int event = task->event >> 16;
+
+	return task->is_stopped &&
+	       (!task->has_event || ((!event || event == PTRACE_EVENT_STOP) &&
+				     WSTOPSIG(task->event) != (SIGTRAP | 0x80)));
+}
+
+/* Closes what @task has opened. Where no thread can, the next turn does. */
+static void close_again(struct fathom_checker *c, const struct fathom_task *task)
+{
+	for (size_t i = 0; i < c->tasks.n && !can_call(task); i++)
+		task = c->tasks.items[i];
+	if (can_call(task))
+		fathom_closed_close(&c->closed, &c->tracee, task->tid);
+}
+
+void fathom_checker_turn(struct fathom_checker *c, struct fathom_task *task)
+{
+	struct user_regs_struct regs;
+	struct fathom_registers now;
+	bool was_blocked;
+
+	fathom_checker_stop_others(c, task);
+	if (fathom_tracee_get(task->tid, &regs) && fathom_closed_at(&c->closed, regs.rip)) {
+		open_at(c, task, regs.rip);
+		fathom_tracee_registers(&regs, &now);
+		if (!task->is_stepping)
+			fathom_shadow_enter(&task->shadow, &c->work, &now, task->from_signal);
+		task->is_stepping = false;
+		task->from_signal = false;
+		was_blocked = fathom_tracee_unblock_trap(task->tid);
+		run_slice(c, task, &regs);
+		if (was_blocked && task->is_stopped)
+			fathom_tracee_block_trap(task->tid);
+	} else {
+		/* What was there was taken back meanwhile. */
+		task->wants_turn = false;
+	}
+	close_again(c, task);
+	if (task->has_event || !task->is_stopped)
+		task->wants_turn = false;
+	if (task->is_stopped && !task->wants_turn && !task->has_event)
+		fathom_checker_resume(task);
+	fathom_checker_resume_others(c, task);
+}
+
+void fathom_checker_step_over(struct fathom_checker *c, struct fathom_task *task, uint64_t avma,
+			      uint8_t byte)
+{
+	enum step s;
+
+	fathom_checker_stop_others(c, task);
+	(void)fathom_tracee_write_byte(task->tid, avma, byte);
+	do
+		s = step(c, task);
+	while (s == STEP_AGAIN);
+	if (task->is_stopped)
+		(void)fathom_tracee_write_byte(task->tid, avma, 0xcc);
+	fathom_checker_resume_others(c, task);
+}

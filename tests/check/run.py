@@ -1,0 +1,232 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The suite "check": programs whose made code is followed instruction by instruction. How many instructions run, and which
+of them breaks its description, the programs know themselves (programs/promises.cc): it is counted by hand."""
+import functools
+import os
+import re
+import sys
+import threading
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, "..", "lib")]
+
+import tap  # noqa: E402
+
+from ask import FATHOM, execute, records_of, run  # noqa: E402
+
+TOP = os.path.join(HERE, "..", "..")
+BUILD = os.environ["BUILD"]
+LIBRARIES = os.path.join(BUILD, "src")
+LOCK = threading.Lock()
+
+SUITE = tap.Suite("check")
+test = SUITE.test
+
+
+@functools.lru_cache(maxsize=None)
+def built(name):
+    if os.environ.get("WRAPPER"):
+        raise tap.Skip("the programs of this suite run by themselves")
+    if os.uname().machine != "x86_64":
+        raise tap.Skip("the programs of this suite are for x86-64")
+    if re.search(r"\b__(asan|tsan|ubsan)_", run("nm", "-D", os.path.join(LIBRARIES, "libfathom.so"))):
+        raise tap.Skip("the programs of this suite are not instrumented, as the library is")
+    folder = os.path.join(BUILD, "check")
+    os.makedirs(folder, exist_ok=True)
+    path = os.path.join(folder, name)
+    run("g++", "-O2", "-g", "-fcf-protection=none", "-Wall", "-Wextra", os.path.join(HERE, "programs", name + ".cc"), "-o", path,
+        "-I", os.path.join(TOP, "include"), "-L", LIBRARIES, "-lfathom", f"-Wl,-rpath,{LIBRARIES}", "-pthread")
+    return path
+
+
+def program(name="promises"):
+    with LOCK:
+        return built(name)
+
+
+ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "FATHOM_JIT"}
+
+
+def checked(folder, *command, options=(), status=0):
+    """What a command prints that is run by `fathom jit-check`, its findings, and the record of its end."""
+    log = os.path.join(folder, "log")
+    done = execute(FATHOM, "jit-check", "--json", "--log", log, *options, "--", *command, status=status, env=ENVIRONMENT)
+    with open(log, encoding="utf-8") as text:
+        *findings, end = records_of(text.read())
+    assert end.pop("type") == "end" and all(f.pop("type") == "finding" for f in findings), (findings, end)
+    assert not done.stderr, done.stderr
+    return done.stdout, findings, end
+
+
+def said(text):
+    """{first word: the rest} of what promises.cc prints."""
+    return dict(line.split(" ", 1) for line in text.splitlines())
+
+
+def kept(folder, *words, frames=None, functions=None, unjudged=0, options=()):
+    """A run of promises.cc whose promises are all kept: each instruction that it counts was compared."""
+    text, findings, end = checked(folder, program(), *words, options=options)
+    assert not findings, findings
+    assert end["found"] == end["undescribed"] == end["status"] == 0, end
+    assert end["unjudged"] == unjudged, end
+    words = said(text)
+    if "instructions" in words:
+        assert end["instructions"] == int(words["instructions"]), (end, text)
+    for name, expected in (("frames", frames), ("functions", functions)):
+        assert expected is None or end[name] == expected, (name, end)
+
+
+# name of the run: frames, functions, and what it shows
+KEPT = {
+    "frame": (1, 1, "a frame pointer"),
+    "events": (1, 1, "events of a push and of a stack pointer"),
+    "saves": (1, 1, "a register that is stored"),
+    "reserved": (1, 1, "a reserved frame pointer, behind a shim of C"),
+    "reserved-deep": (201, 1, "shims and code with a reserved frame pointer, 100 deep"),
+    "made-shim": (10, 2, "a reserved frame pointer, behind a shim that is made, too"),
+    "pushed": (2, 2, "a number of bytes on the stack, entered by a call and by a jump"),
+    "tail": (30 + 10, 3, "jumps to made code and to C as the last act"),
+    "recursion": (1001, 1, "1000 calls of itself"),
+    "callbacks": (2000, 2, "2000 calls through C"),
+    "exceptions": (500, 2, "exceptions of C++ thrown through it"),
+    "longjmp": (500, 2, "longjmp() over it"),
+    "reuse": (20, 20, "memory that is used again, with other code"),
+    "removed": (2, 2, "code that runs when it was removed, and is not judged"),
+    "toggle": (20, 20, "pages that are made writable and executable in turns"),
+    "remap": (5, 5, "pages that are mapped anew"),
+    "fork": (3, 1, "children, which run on their own"),
+    "fault": (11, 1, "faults of its own, which the program handles"),
+    "trap": (10, 1, "breakpoints of its own, which the program handles"),
+}
+
+for name, (n_frames, n_functions, what) in KEPT.items():
+    def _kept(folder, name=name, n_frames=n_frames, n_functions=n_functions):
+        kept(folder, name, frames=n_frames, functions=n_functions)
+    SUITE.add(f"kept: {what}: each instruction is compared", _kept)
+
+
+@test("kept: four threads in the same code")
+def _(folder):
+    kept(folder, "threads", "200", frames=800, functions=2)
+
+
+@test("kept: two threads that wait for each other in made code come through, whatever the slice")
+def _(folder):
+    for size in ("1", "100", "1000"):
+        kept(folder, "waiting", options=("--slice", size), frames=40, functions=1)
+
+
+for name, where in (("signals", "the same stack"), ("signal-stack", "a stack of its own")):
+    def _storm(folder, name=name):
+        kept(folder, name, "100", functions=2)
+    SUITE.add(f"kept: signals all the time, whose handler runs made code on {where}", _storm)
+
+
+# name of the run: kind, register, whether it is seen behind the instruction, and what is wrong
+LIES = {
+    "lie-frame-size": ("cfa", None, False, "8 bytes too many on the stack"),
+    "lie-no-event": ("cfa", None, True, "a sub that no event tells"),
+    "lie-late": ("cfa", None, True, "an event one instruction late"),
+    "lie-early": ("cfa", None, True, "an event one instruction early"),
+    "lie-clobber": ("register", "rbx", True, "a write of a register that is kept"),
+    "lie-slot": ("register", "rbx", True, "a register saved in another slot"),
+    "lie-reserved": ("cfa", None, True, "a write of the reserved frame pointer"),
+    "lie-return": ("return-address", None, True, "a write of the return address"),
+}
+
+for name, (kind, register, is_behind, what) in LIES.items():
+    def _lie(folder, name=name, kind=kind, register=register, is_behind=is_behind):
+        text, (finding,), end = checked(folder, program(), name, status=1)
+        assert finding["address"] == said(text)["planted"], (finding, text)
+        assert (finding["kind"], finding["register"]) == (kind, register), finding
+        assert (finding["pc"] != finding["address"]) == is_behind, finding
+        assert end["found"] == 1 and end["status"] == 0, end
+    SUITE.add(f"broken: {what}: the planted instruction is shown", _lie)
+
+
+@test("broken: what differs is said with both values, and the instruction with its function")
+def _(folder):
+    done = execute(FATHOM, "jit-check", "--", program(), "lie-clobber", status=1, env=ENVIRONMENT)
+    planted = said(done.stdout)["planted"]
+    finding, end = done.stderr.splitlines()
+    # rbx was 12345, and the instruction makes it 7.
+    assert re.fullmatch(rf"{planted} clobbers\+0xa movl +\$0x7,%ebx \(behind it the caller's rbx is 0x3039, described as 0x7\)",
+                        finding), finding
+    assert end == ("fathom: 8 instructions checked in 1 frame of 1 function; broken: 1; without rules: 0; "
+                   "frames not judged: 0; the program's status: 0"), end
+
+
+@test("broken: of frames only, a clobbered register is none")
+def _(folder):
+    checked(folder, program(), "lie-clobber", options=("--frames-only",), status=0)
+    checked(folder, program(), "lie-late", options=("--frames-only",), status=1)
+
+
+@test("code that nothing describes is shown; it is a break if rules are needed")
+def _(folder):
+    for options, status in (((), 0), (("--need-rules",), 1)):
+        text, (finding,), end = checked(folder, program(), "undescribed", options=options, status=status)
+        assert (finding["address"], finding["kind"]) == (said(text)["planted"], "no-rule"), finding
+        assert end["undescribed"] == 1 and end["found"] == 0 and end["instructions"] == 0, end
+
+
+@test("the program ends as it does without: its status, its signal, its output")
+def _(folder):
+    for n in (0, 1, 9, 255):
+        assert checked(folder, program(), "status", n, status=n)[2]["status"] == n
+    _, _, end = checked(folder, program(), "dies", status=-15)
+    assert end["signal"] == 15 and "status" not in end, end
+    for name in ("recursion", "exceptions", "fork"):
+        assert checked(folder, program(), name)[0] == run(program(), name, env=ENVIRONMENT), name
+
+
+@test("a program that runs another: that one's code is checked")
+def _(folder):
+    text, _, end = checked(folder, "sh", "-c", f"echo begin; exec '{program()}' recursion")
+    assert text == "begin\ninstructions 9006\n" and end["instructions"] == 9006, (text, end)
+
+
+@test("what cannot be run is said, and ends with status 2")
+def _(folder):
+    for words, expected in ((("--", "/nowhere"), "fathom: /nowhere: the program cannot be run (No such file or directory)\n"),
+                            (("--",), None), (("x", "--", "true"), None), (("--slice", "0", "--", "true"), None)):
+        done = execute(FATHOM, "jit-check", *words, status=2)
+        assert not done.stdout and done.stderr.startswith("fathom: "), done
+        assert expected is None or done.stderr == expected, done.stderr
+
+
+PROGRAM = """
+static int fib(int n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }
+int (*volatile called)(int) = fib;
+int main(void) { return called(12) - 100; }
+"""
+
+THROWS = """
+struct guard { ~guard() { __asm__ volatile(""); } };
+__attribute__((noinline)) static int thrown(int n) { guard g; if (n > 3) throw n; return n; }
+int main() {
+  int sum = 0;
+  for (int i = 0; i < 20; i++) try { sum += thrown(i); } catch (int value) { sum += 2 * value; }
+  return sum & 127;
+}
+"""
+
+
+def add_lli(kind, language, source, status):
+    @test(f"lli-19, {kind}: all that LLVM describes of compiled {language} is true")
+    def _(folder):
+        code = os.path.join(folder, "program.bc")
+        run("clang-19", "-x", language, "-O1", "-emit-llvm", "-c", "-o", code, "-", input=source)
+        _, findings, end = checked(folder, "lli-19", f"--jit-kind={kind}", code, status=status)
+        assert not findings and end["found"] == end["unjudged"] == 0, (findings, end)
+        assert end["instructions"] > 200 and end["frames"] > 10, end
+
+
+# fib(12) is 144; 0 + 1 + 2 + 3, and twice 4 to 19.
+for llvm in ("mcjit", "orc"):
+    add_lli(llvm, "c", PROGRAM, 44)
+    add_lli(llvm, "c++", THROWS, (6 + 2 * 184) & 127)
+
+if __name__ == "__main__":
+    sys.exit(SUITE.run())

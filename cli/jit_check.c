@@ -53,12 +53,8 @@ static const struct verb_options jit_check_options = {
 	       "run; else its own.\n",
 };
 
-/* Instructions looked at at a time. */
-#define AT_A_TIME 65536
-
 struct jit_check {
 	struct common common;
-	struct fathom_disasm_options options;
 	struct input_rules rules;
 	struct fathom_target_info info;
 	struct out out;
@@ -68,9 +64,6 @@ struct jit_check {
 	unsigned reg;     /* its number in encodings */
 	bool broken;
 	struct jit_check_run run; /* of a PROGRAM */
-	/* the function whose first instruction was shown */
-	char *function;
-	uint64_t start;
 };
 
 static void take_option(struct jit_check *v, int opt)
@@ -169,19 +162,6 @@ static void choose_register(struct jit_check *v)
 	v->reg = (unsigned)number;
 }
 
-/* Returns whether the function of @i was shown already, and keeps it. */
-static bool is_same_function(struct jit_check *v, const struct fathom_instruction *i)
-{
-	const char *name = i->frame ? i->frame->function : NULL;
-	const uint64_t start = i->address - i->function_offset;
-	const bool same = name && v->function && v->start == start && !strcmp(v->function, name);
-
-	free(v->function);
-	v->function = name ? must(strdup(name)) : NULL;
-	v->start = start;
-	return same;
-}
-
 static const char *why(const struct fathom_instruction *i)
 {
 	return i->flags & FATHOM_INSTRUCTION_BAD ? "cannot be decoded" : "writes it";
@@ -226,17 +206,15 @@ static void print_json_of(struct jit_check *v, const struct fathom_instruction *
 	out_str(o, "}\n");
 }
 
-static void look_at(struct jit_check *v, const struct fathom_instruction *i)
+static int show(void *data, const struct fathom_instruction *i)
 {
-	if (!(i->writes >> v->reg & 1) && !(i->flags & FATHOM_INSTRUCTION_BAD))
-		return;
-	v->broken = true;
-	if (is_same_function(v, i))
-		return;
+	struct jit_check *v = data;
+
 	if (v->common.json)
 		print_json_of(v, i);
 	else
 		print_text_of(v, i);
+	return v->out.failed;
 }
 
 /* Prints why @text, or its rest from @address on, cannot be looked at. */
@@ -267,39 +245,29 @@ static void print_unanswered(struct jit_check *v, const char *text, const uint64
 	out_char(o, '\n');
 }
 
-/* Looks at one batch of @r, given as @text, and moves its start; false when there is no more. */
-static bool look_at_stretch(struct jit_check *v, const char *text, struct range *r)
+/* Looks at @r, given as @text. */
+static void look_at_range(struct jit_check *v, const char *text, struct range r)
 {
-	struct fathom_disasm *d;
+	const struct fathom_jit_scan_options o = { .size = sizeof o,
+						   .reg = v->reg,
+						   .max_instructions = r.most,
+						   .found = show,
+						   .data = v };
+	struct fathom_jit_scan_result result = { .size = sizeof result };
 	struct fathom_errinfo info;
-	const fathom_err err =
-		fathom_disassemble(v->rules.target, &v->options, r->start, r->end, &d, &info);
-	bool more;
+	fathom_err err = fathom_jit_check_scan(v->rules.target, &o, r.start, r.end, &result, &info);
 
-	if (err == FATHOM_E_NOT_FOUND) {
-		const uint64_t address = range_shown(&v->ranges, r->start);
-
-		print_unanswered(v, text, &address, FATHOM_REASON_UNMAPPED);
-		return false;
-	}
-	if (err) {
+	if (err && err != FATHOM_E_NOT_FOUND) {
 		out_flush(&v->out);
 		complain_error(&info);
 		exit(EXIT_USAGE);
 	}
-	for (size_t i = 0; i < fathom_disasm_count(d) && !v->out.failed; i++)
-		look_at(v, fathom_disasm_get(d, i));
-	r->start = fathom_disasm_next(d);
-	more = r->start < r->end && fathom_disasm_count(d) && !v->out.failed;
-	fathom_disasm_free(d);
-	return more;
-}
+	v->broken |= result.found != 0;
+	if (err || (result.next < r.end && !r.most && !v->out.failed)) {
+		const uint64_t address = range_shown(&v->ranges, err ? r.start : result.next);
 
-static void look_at_range(struct jit_check *v, const char *text, struct range r)
-{
-	v->options.max_instructions = r.most ? r.most : AT_A_TIME;
-	while (look_at_stretch(v, text, &r) && !r.most)
-		;
+		print_unanswered(v, text, &address, FATHOM_REASON_UNMAPPED);
+	}
 }
 
 static void look_at_argument(struct jit_check *v, const char *text)
@@ -347,14 +315,12 @@ static int answer_all(void *verb, struct fathom_target *target)
 	out_deinit(&v->out);
 	common_print_notes(target, &v->next_note);
 	range_reader_deinit(&v->ranges);
-	free(v->function);
 	return common_status(&v->out, v->broken);
 }
 
 int verb_jit_check(int argc, char **argv)
 {
-	struct jit_check v = { .options = { .size = sizeof v.options,
-					    .flags = FATHOM_DISASM_NO_LINES } };
+	struct jit_check v = { .run = { .argv = NULL } };
 
 	common_init(&v.common);
 	parse_options(&v, argc, argv);

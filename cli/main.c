@@ -19,7 +19,7 @@ static const struct verb verbs[] = {
 	{ "cache", verb_cache, "store the index of a file for every later run" },
 	{ "disasm", verb_disasm, "what does this code say: instructions, every address named" },
 	{ "find", verb_find, "where is this name: symbols, lines, inlined copies" },
-	{ "jit-check", verb_jit_check, "does code keep its hands off a register that is reserved" },
+	{ "jit-check", verb_jit_check, "does made code keep its promises" },
 	{ "llvm-addr2line", verb_llvm_symbolizer, "answer as llvm-addr2line does" },
 	{ "llvm-symbolizer", verb_llvm_symbolizer,
 	  "answer as llvm-symbolizer does, for sanitizers, perf, pprof" },

@@ -85,7 +85,7 @@ struct fathom_jit_check_options {
 struct fathom_jit_check_result {
 	size_t size;           /**< sizeof(struct fathom_jit_check_result) */
 	uint64_t instructions; /**< compared with their descriptions, each time that one ran */
-	uint64_t functions;    /**< published ones that ran */
+	uint64_t functions;    /**< published ones that ran, by name and place */
 	uint64_t frames;       /**< calls of them that were followed */
 	/** entries into published code of which it could not be told what frame they belong to */
 	uint64_t unjudged;
@@ -107,6 +107,8 @@ struct fathom_jit_check_result {
  * it is kept beside the stack until the frame ends. At any other entry, such as through a shim, the
  * description of the first instruction is believed if it is plausible, and must stay true.
  *
+ * The call ends when the program does; fathom_options.progress is not asked.
+ *
  * Safety: mt-safe
  * Memory: writes *@ret_result
  * Returns: FATHOM_OK, whatever was found; FATHOM_E_ARGUMENT; FATHOM_E_OS if the program cannot be
@@ -118,6 +120,50 @@ FATHOM_API fathom_err fathom_jit_check_run(struct fathom *session, char *const *
 					   const struct fathom_jit_check_options *options,
 					   struct fathom_jit_check_result *ret_result,
 					   struct fathom_errinfo *reterr);
+
+/** Options of fathom_jit_check_scan(); as struct fathom_options. */
+struct fathom_jit_scan_options {
+	size_t size;
+	uint32_t flags; /**< none yet: 0 */
+	/** The reserved register: its number in encodings, a bit of fathom_instruction.writes. */
+	uint32_t reg;
+	uint32_t max_instructions; /**< stop after so many; 0: at the end */
+	uint32_t reserved1;        /**< 0 */
+	/**
+	 * Called for the first instruction of each function that writes the register, or that
+	 * cannot be decoded (FATHOM_INSTRUCTION_BAD), on the calling thread. @instruction is valid
+	 * during the call. Returns 0, or something else to end the scan. NULL: not called.
+	 */
+	int (*found)(void *data, const struct fathom_instruction *instruction);
+	void *data;
+	uint64_t reserved[4];
+};
+
+/** What a scan has looked at. */
+struct fathom_jit_scan_result {
+	size_t size;           /**< sizeof(struct fathom_jit_scan_result) */
+	uint64_t instructions; /**< looked at */
+	uint64_t found;        /**< those that write the register, or cannot be decoded */
+	uint64_t next; /**< where it ended: the end, unless memory ended or it was stopped */
+	uint64_t reserved[4];
+};
+
+/**
+ * Looks at the code of @target from @start to @end, addresses as for fathom_disassemble(), for
+ * instructions that write a register. All that an instruction writes counts, whether its text names
+ * it or not: pop, leave, enter, xchg, a part of the register. Of code without names each
+ * instruction is a function of its own.
+ *
+ * Safety: mt-safe
+ * Memory: writes *@ret_result
+ * Returns: FATHOM_OK, whatever was found; FATHOM_E_ARGUMENT; FATHOM_E_NOT_FOUND when there is
+ *	nothing to read at @start; else as fathom_disassemble()
+ */
+FATHOM_API fathom_err fathom_jit_check_scan(struct fathom_target *target,
+					    const struct fathom_jit_scan_options *options,
+					    uint64_t start, uint64_t end,
+					    struct fathom_jit_scan_result *ret_result,
+					    struct fathom_errinfo *reterr);
 
 #ifdef __cplusplus
 }

@@ -91,12 +91,13 @@ KEPT = {
     "callbacks": (2000, 2, "2000 calls through C"),
     "exceptions": (500, 2, "exceptions of C++ thrown through it"),
     "longjmp": (500, 2, "longjmp() over it"),
-    "reuse": (20, 20, "memory that is used again, with other code"),
+    "reuse": (20, 2, "memory that is used again, with other code"),
     "removed": (2, 2, "code that runs when it was removed, and is not judged"),
     "toggle": (20, 20, "pages that are made writable and executable in turns"),
-    "remap": (5, 5, "pages that are mapped anew"),
+    "remap": (5, 1, "pages that are mapped anew"),
     "fork": (3, 1, "children, which run on their own"),
     "fault": (11, 1, "faults of its own, which the program handles"),
+    "blocked": (5, 3, "while SIGTRAP and SIGSEGV are blocked or ignored, and stay so"),
     "trap": (10, 1, "breakpoints of its own, which the program handles"),
 }
 

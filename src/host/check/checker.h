@@ -13,6 +13,7 @@
 #define FATHOM_CHECK_CHECKER_H
 
 #include "host/check/closed.h"
+#include "host/check/dispositions.h"
 #include "host/check/interfaces.h"
 #include "host/check/shadow.h"
 
@@ -31,6 +32,8 @@ struct fathom_task {
 	int signal;        /* to be delivered when it goes on; 0: none */
 	long call;         /* that it is in */
 	uint64_t arguments[6];
+	struct fathom_disposition action; /* of rt_sigaction() */
+	bool is_child;                    /* it has signal handlers of its own */
 	struct fathom_shadow shadow;
 };
 
@@ -42,11 +45,13 @@ struct fathom_checker {
 	struct fathom_published *published;
 	struct fathom_interfaces interfaces;
 	struct fathom_closed closed;
+	struct fathom_dispositions dispositions;
 	struct {
 		FATHOM_ARRAY_OF(struct fathom_task *);
 	} tasks;
 	struct fathom_jit_check_options options;
 	size_t last_turn;     /* index of the task that had it */
+	bool owes_others;     /* a slice is over: others are to run before the next */
 	bool modules_changed; /* a file was mapped as code */
 	bool closed_late;     /* code was found that is not closed yet */
 	bool is_started;      /* the program has replaced this one's copy */

@@ -122,6 +122,7 @@ static void handle_exec(struct fathom_checker *c, struct fathom_task *task)
 			fathom_checker_remove(c, c->tasks.items[i]);
 	c->is_started = true;
 	fathom_array_free(&task->shadow);
+	c->dispositions = (struct fathom_dispositions){ 0 };
 	fail(c, open_program(c));
 	fathom_checker_resume(task);
 }
@@ -140,6 +141,7 @@ static void adopt(struct fathom_checker *c, struct fathom_task *task, int event)
 {
 	task->is_unknown = false;
 	task->has_event = false;
+	task->is_child = event != PTRACE_EVENT_CLONE;
 	if (shares_memory(c, task->tid, event)) {
 		fathom_checker_resume(task);
 		return;
@@ -209,6 +211,26 @@ static void find_interfaces(struct fathom_checker *c, const struct fathom_task *
 		c->closed_late = true;
 }
 
+/* @task begins a system call. */
+static void begin_call(struct fathom_checker *c, struct fathom_task *task,
+		       const struct __ptrace_syscall_info *info)
+{
+	task->call = (long)info->entry.nr;
+	for (size_t i = 0; i < 6; i++)
+		task->arguments[i] = info->entry.args[i];
+	task->from_signal = task->call == SYS_rt_sigreturn;
+	if (task->call == SYS_rt_sigaction)
+		task->action.is_set =
+			task->arguments[1] && !task->is_child &&
+			fathom_tracee_read(&c->tracee, task->arguments[1], task->action.words,
+					   sizeof task->action.words);
+	/* The instruction has 2 bytes. */
+	if (!c->tracee.syscall_avma)
+		c->tracee.syscall_avma = info->instruction_pointer - 2;
+	if (c->modules_changed && !is_mapping(task->call))
+		find_interfaces(c, task);
+}
+
 static void handle_syscall(struct fathom_checker *c, struct fathom_task *task)
 {
 	struct __ptrace_syscall_info info;
@@ -217,17 +239,11 @@ static void handle_syscall(struct fathom_checker *c, struct fathom_task *task)
 		return;
 	task->in_call = info.op == PTRACE_SYSCALL_INFO_ENTRY;
 	if (task->in_call) {
-		task->call = (long)info.entry.nr;
-		task->from_signal = task->call == SYS_rt_sigreturn;
-		for (size_t i = 0; i < 6; i++)
-			task->arguments[i] = info.entry.args[i];
-		/* The instruction has 2 bytes. */
-		if (!c->tracee.syscall_avma)
-			c->tracee.syscall_avma = info.instruction_pointer - 2;
-		if (c->modules_changed && !is_mapping(task->call))
-			find_interfaces(c, task);
+		begin_call(c, task, &info);
 		return;
 	}
+	if (!info.exit.is_error && task->call == SYS_rt_sigaction && task->action.is_set)
+		fathom_dispositions_take(&c->dispositions, task->arguments[0], &task->action);
 	if (!info.exit.is_error && is_mapping(task->call))
 		take_mapping(c, task, (uint64_t)info.exit.rval);
 	if (c->closed_late)
@@ -274,8 +290,11 @@ static void handle_signal(struct fathom_checker *c, struct fathom_task *task, in
 
 	if (number == SIGTRAP && (i = breakpoint_of(c, task, &regs))) {
 		handle_registration(c, task, i, &regs);
+		if (!task->has_event)
+			fathom_dispositions_repair(&c->dispositions, &c->tracee, task->tid);
 	} else if (number == SIGSEGV && fathom_tracee_get(task->tid, &regs) &&
 		   fathom_checker_is_entry(c, task, &regs)) {
+		fathom_dispositions_repair(&c->dispositions, &c->tracee, task->tid);
 		task->wants_turn = true;
 		return;
 	} else {

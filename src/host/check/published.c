@@ -15,10 +15,10 @@ struct file {
 	uint64_t order; /* of its claims to code; later files have higher ones */
 	struct fathom_module *module;
 	struct fathom_gdb_code code;
-	struct {
-		FATHOM_ARRAY_OF(struct fathom_made_function *);
-	} functions;
 };
+
+/* Buckets of functions; a power of two. */
+#define BUCKETS 4096
 
 /* Entries of the cache of pcs; a power of two. */
 #define CACHED_PCS 2048
@@ -40,15 +40,11 @@ struct fathom_published {
 	uint64_t generation;             /* increments with each change */
 	struct fathom_row_reader reader; /* scratch */
 	struct cached_pc cache[CACHED_PCS];
+	struct fathom_made_function *functions[BUCKETS];
 };
 
 static void file_destroy(struct file *f)
 {
-	for (size_t i = 0; i < f->functions.n; i++) {
-		free(f->functions.items[i]->name);
-		free(f->functions.items[i]);
-	}
-	fathom_array_free(&f->functions);
 	fathom_array_free(&f->code);
 	fathom_module_close(f->module);
 	free(f);
@@ -69,12 +65,25 @@ fathom_err fathom_published_create(const struct fathom_tracee *t, struct fathom_
 	return FATHOM_OK;
 }
 
+static void free_functions(struct fathom_made_function *f)
+{
+	while (f) {
+		struct fathom_made_function *next = f->next;
+
+		free(f->name);
+		free(f);
+		f = next;
+	}
+}
+
 void fathom_published_destroy(struct fathom_published *p)
 {
 	if (!p)
 		return;
 	for (size_t i = 0; i < p->files.n; i++)
 		file_destroy(p->files.items[i]);
+	for (size_t i = 0; i < BUCKETS; i++)
+		free_functions(p->functions[i]);
 	fathom_array_free(&p->files);
 	fathom_code_table_clear(&p->table);
 	free(p);
@@ -204,25 +213,35 @@ static struct file *file_at(const struct fathom_published *p, uint64_t pc)
 	return p->files.items[i - 1];
 }
 
-/* Returns the function of @f from @low to @high, made when it is first asked for. */
-static struct fathom_made_function *function_of(struct file *f, uint64_t low, uint64_t high,
-						struct fathom_str name)
+/*
+ * Returns the function @name from @low to @high, made when it is first asked for. JIT compilers
+ * register again what stays when something beside it changes.
+ */
+static struct fathom_made_function *function_of(struct fathom_published *p, uint64_t low,
+						uint64_t high, struct fathom_str name)
 {
-	struct fathom_made_function *fn;
+	struct fathom_made_function **bucket =
+		&p->functions[low * UINT64_C(0x9e3779b97f4a7c15) >> 52 & (BUCKETS - 1)];
+	struct fathom_made_function *f = *bucket;
 
-	for (size_t i = 0; i < f->functions.n; i++)
-		if (f->functions.items[i]->low == low)
-			return f->functions.items[i];
-	fn = calloc(1, sizeof *fn);
-	if (!fn || !fathom_array_room(&f->functions, 1)) {
-		free(fn);
+	while (f && (f->low != low || f->high != high || strlen(f->name) != name.size ||
+		     memcmp(f->name, name.size ? name.data : "", name.size) != 0))
+		f = f->next;
+	if (f)
+		return f;
+	f = calloc(1, sizeof *f);
+	if (!f)
+		return NULL;
+	f->name = strndup(name.size ? name.data : "", name.size);
+	if (!f->name) {
+		free(f);
 		return NULL;
 	}
-	fn->low = low;
-	fn->high = high;
-	fn->name = strndup(name.size ? name.data : "", name.size);
-	f->functions.items[f->functions.n++] = fn;
-	return fn;
+	f->low = low;
+	f->high = high;
+	f->next = *bucket;
+	*bucket = f;
+	return f;
 }
 
 /* Finds the row of @pc in the FDE @fde. */
@@ -254,7 +273,7 @@ static bool find(struct fathom_published *p, struct file *f, uint64_t pc,
 	if (!hit.size)
 		hit.size = (has_fde && fde.low <= hit.start ? fde.high : pc + 1) - hit.start;
 	ret->pc = pc;
-	ret->function = function_of(f, hit.start, hit.start + hit.size, hit.name);
+	ret->function = function_of(p, hit.start, hit.start + hit.size, hit.name);
 	ret->has_row = has_fde && find_row(p, &fde, pc, &ret->row);
 	return ret->function != NULL;
 }

@@ -15,11 +15,12 @@
 struct fathom_published;
 struct fathom_target;
 
-/* A published function. It lives as long as its symbol file is registered. */
+/* A function that is or was published: a name and where its code is. */
 struct fathom_made_function {
-	uint64_t low; /* avma */
+	struct fathom_made_function *next; /* in its bucket */
+	uint64_t low;                      /* avma */
 	uint64_t high;
-	char *name; /* "" if it has none */
+	char *name; /* as linked; "" if it has none */
 	bool was_run;
 	bool was_found; /* a finding was reported */
 	bool lacks_row; /* an instruction without a row was reported */

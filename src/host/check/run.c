@@ -31,7 +31,7 @@ static void tell(struct fathom_shadow_work *w, const struct fathom_shadow_break 
 					.pc = b->pc,
 					.actual = b->actual,
 					.described = b->described,
-					.function = b->function->name ? b->function->name : "",
+					.function = b->function->name,
 					.offset = b->address - b->function->low,
 					.kind = b->kind,
 					.reg = b->reg,
@@ -91,25 +91,26 @@ static bool handle_events(struct fathom_checker *c)
 	return any;
 }
 
-/* Returns whether some task but @task may run without a stop. */
-static bool others_run(const struct fathom_checker *c, const struct fathom_task *task)
+/* Returns whether some task may run without a stop. */
+static bool any_runs(const struct fathom_checker *c)
 {
 	for (size_t i = 0; i < c->tasks.n; i++) {
-		const struct fathom_task *other = c->tasks.items[i];
+		const struct fathom_task *task = c->tasks.items[i];
 
-		if (other != task && !other->is_stopped && !other->is_listening && !other->in_call)
+		if (!task->is_stopped && !task->is_listening && !task->in_call)
 			return true;
 	}
 	return false;
 }
 
-/* Lets the other threads run, which @task may wait for. */
-static void let_others_run(struct fathom_checker *c, const struct fathom_task *task)
+/* Lets threads run that the one whose slice is over may wait for, until something happens. */
+static void let_others_run(struct fathom_checker *c)
 {
 	const struct timespec pause = { .tv_nsec = LOOK_NS };
 	const int64_t until = fathom_now_ns() + OTHERS_NS;
 
-	while (!take_events(c, false) && others_run(c, task) && fathom_now_ns() < until)
+	c->owes_others = false;
+	while (!take_events(c, false) && any_runs(c) && fathom_now_ns() < until)
 		nanosleep(&pause, NULL);
 }
 
@@ -124,8 +125,7 @@ static bool give_turn(struct fathom_checker *c)
 			continue;
 		c->last_turn = i;
 		fathom_checker_turn(c, task);
-		if (task->wants_turn)
-			let_others_run(c, task);
+		c->owes_others = task->wants_turn;
 		return true;
 	}
 	return false;
@@ -135,9 +135,12 @@ static bool give_turn(struct fathom_checker *c)
 static void follow(struct fathom_checker *c)
 {
 	while (c->tasks.n && !c->err && !c->has_ended) {
-		if (handle_events(c) || c->err || c->has_ended)
+		/* What has stopped for another reason runs on before it is somebody's turn. */
+		if (handle_events(c))
 			continue;
-		if (!give_turn(c) && !take_events(c, true))
+		if (c->owes_others)
+			let_others_run(c);
+		else if (!give_turn(c) && !take_events(c, true))
 			break;
 	}
 	if (!c->err && c->closed.failed)

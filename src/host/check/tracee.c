@@ -169,19 +169,19 @@ int fathom_tracee_wait(pid_t tid)
 	return status;
 }
 
-/* Steps over one instruction; returns false when the thread has ended. */
-static bool step_over(pid_t tid)
+/* Runs to the next stop at a system call; returns false when the thread has ended. */
+static bool run_to_call(pid_t tid)
 {
 	for (;;) {
 		int status;
 
-		if (ptrace(PTRACE_SINGLESTEP, tid, NULL, 0))
+		if (ptrace(PTRACE_SYSCALL, tid, NULL, 0))
 			return false;
 		status = fathom_tracee_wait(tid);
 		if (status == -1 || !WIFSTOPPED(status))
 			return false;
-		/* Anything else is a stop that was asked for, before the step. */
-		if (WSTOPSIG(status) == SIGTRAP && !(status >> 16))
+		/* Anything else is a stop that was asked for before. */
+		if (WSTOPSIG(status) == (SIGTRAP | 0x80))
 			return true;
 	}
 }
@@ -191,8 +191,7 @@ long fathom_tracee_call(const struct fathom_tracee *t, pid_t tid, long number, u
 {
 	struct user_regs_struct before;
 	struct user_regs_struct regs;
-	/* A step that ends with a blocked SIGTRAP would take the program's handler away. */
-	uint64_t none = ~(UINT64_C(1) << (SIGTRAP - 1));
+	uint64_t all = UINT64_MAX;
 	uint64_t mask;
 	long result = -ESRCH;
 
@@ -206,8 +205,11 @@ long fathom_tracee_call(const struct fathom_tracee *t, pid_t tid, long number, u
 	regs.rdi = a;
 	regs.rsi = b;
 	regs.rdx = c;
-	(void)ptrace(PTRACE_SETSIGMASK, tid, sizeof none, &none);
-	if (fathom_tracee_set(tid, &regs) && step_over(tid) && fathom_tracee_get(tid, &regs))
+	/* Of rt_sigaction() the size of a mask. */
+	regs.r10 = sizeof mask;
+	(void)ptrace(PTRACE_SETSIGMASK, tid, sizeof all, &all);
+	if (fathom_tracee_set(tid, &regs) && run_to_call(tid) && run_to_call(tid) &&
+	    fathom_tracee_get(tid, &regs))
 		result = (long)regs.rax;
 	/* No call of the program's is to be made again. */
 	before.orig_rax = UINT64_MAX;
@@ -227,12 +229,12 @@ bool fathom_tracee_unblock_trap(pid_t tid)
 	return !ptrace(PTRACE_SETSIGMASK, tid, sizeof mask, &mask);
 }
 
-void fathom_tracee_block_trap(pid_t tid)
+void fathom_tracee_block(pid_t tid, int number)
 {
 	uint64_t mask;
 
 	if (ptrace(PTRACE_GETSIGMASK, tid, sizeof mask, &mask))
 		return;
-	mask |= UINT64_C(1) << (SIGTRAP - 1);
+	mask |= UINT64_C(1) << (number - 1);
 	(void)ptrace(PTRACE_SETSIGMASK, tid, sizeof mask, &mask);
 }

@@ -60,7 +60,7 @@ long fathom_tracee_call(const struct fathom_tracee *t, pid_t tid, long number, u
  * that is blocked when a step ends to its default action.
  */
 bool fathom_tracee_unblock_trap(pid_t tid);
-/* Blocks it again. */
-void fathom_tracee_block_trap(pid_t tid);
+/* Blocks signal @number in stopped thread @tid. */
+void fathom_tracee_block(pid_t tid, int number);
 
 #endif

@@ -16,7 +16,12 @@ static void stop(struct fathom_checker *c, struct fathom_task *task)
 	if (ptrace(PTRACE_INTERRUPT, task->tid, NULL, NULL))
 		return;
 	status = fathom_tracee_wait(task->tid);
-	if (status != -1)
+	if (status == -1)
+		return;
+	/* What was asked for is no event. */
+	if (WIFSTOPPED(status) && status >> 16 == PTRACE_EVENT_STOP && WSTOPSIG(status) == SIGTRAP)
+		task->is_stopped = true;
+	else
 		fathom_checker_note(c, task->tid, status);
 }
 
@@ -185,12 +190,14 @@ void fathom_checker_turn(struct fathom_checker *c, struct fathom_task *task)
 		was_blocked = fathom_tracee_unblock_trap(task->tid);
 		run_slice(c, task, &regs);
 		if (was_blocked && task->is_stopped)
-			fathom_tracee_block_trap(task->tid);
+			fathom_tracee_block(task->tid, SIGTRAP);
 	} else {
 		/* What was there was taken back meanwhile. */
 		task->wants_turn = false;
 	}
 	close_again(c, task);
+	if (can_call(task))
+		fathom_dispositions_repair(&c->dispositions, &c->tracee, task->tid);
 	if (task->has_event || !task->is_stopped)
 		task->wants_turn = false;
 	if (task->is_stopped && !task->wants_turn && !task->has_event)

@@ -783,6 +783,47 @@ static void run_trap()
 	expect(10 * TRAPS);
 }
 
+static bool has_handler(int number, void (*handler)(int))
+{
+	struct sigaction sa;
+
+	return !sigaction(number, nullptr, &sa) && sa.sa_handler == handler;
+}
+
+static bool is_blocked(int number)
+{
+	sigset_t now;
+
+	return !sigprocmask(SIG_BLOCK, nullptr, &now) && sigismember(&now, number);
+}
+
+// What signals do stays so, though code is made and runs while they are blocked or ignored.
+static void run_blocked()
+{
+	static const int numbers[] = { SIGTRAP, SIGSEGV };
+	made *code = make_frame();
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (int number : numbers) {
+		signal(number, on_trap);
+		sigaddset(&set, number);
+	}
+	sigprocmask(SIG_BLOCK, &set, nullptr);
+	require(code(plain, 1, nullptr) == 2, "blocked");
+	require(make_pushes()(plain, 1, nullptr) == 2, "blocked");
+	for (int number : numbers)
+		require(has_handler(number, on_trap) && is_blocked(number), "handlers stay");
+	sigprocmask(SIG_UNBLOCK, &set, nullptr);
+	for (int number : numbers)
+		signal(number, SIG_IGN);
+	require(code(plain, 1, nullptr) == 2, "ignored");
+	require(make_recurses()(nullptr, 1, nullptr) == 1, "ignored");
+	for (int number : numbers)
+		require(has_handler(number, SIG_IGN) && !is_blocked(number), "they stay ignored");
+	expect(2 * FRAME + PUSHES + 9 + 6);
+}
+
 static void run_reuse()
 {
 	fathom_errinfo info;
@@ -901,6 +942,7 @@ static const struct {
 	{ "signal-stack", run_signal_stack },
 	{ "fault", run_fault },
 	{ "trap", run_trap },
+	{ "blocked", run_blocked },
 	{ "reuse", run_reuse },
 	{ "removed", run_removed },
 	{ "toggle", run_toggle },

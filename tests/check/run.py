@@ -107,6 +107,16 @@ for name, (n_frames, n_functions, what) in KEPT.items():
     SUITE.add(f"kept: {what}: each instruction is compared", _kept)
 
 
+@test("kept: coroutines on stacks of their own, which switch in C: each instruction is compared")
+def _(folder):
+    kept(folder, "coroutines", functions=2)
+
+
+@test("kept: made code that switches stacks: what is behind the first switch is not judged")
+def _(folder):
+    kept(folder, "switch", functions=1, unjudged=1)
+
+
 @test("kept: four threads in the same code")
 def _(folder):
     kept(folder, "threads", "200", frames=800, functions=2)

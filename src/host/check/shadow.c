@@ -339,26 +339,39 @@ static bool was_return(const struct fathom_shadow_work *w, uint64_t pc, uint64_t
 	       r->pc - pc > LONGEST_INSTRUCTION && fathom_tracee_word(w->tracee, sp) == r->pc;
 }
 
-/* Returns whether the thread is on another stack now, where the description leads to a caller. */
+/*
+ * Returns whether the instruction at @pc moves the stack pointer by a distance: sub, add or lea,
+ * with a prefix for 64 bits.
+ */
+static bool is_relative(const struct fathom_shadow_work *w, uint64_t pc)
+{
+	static const uint8_t opcodes[] = { 0x01, 0x03, 0x29, 0x2b, 0x81, 0x83, 0x8d };
+	uint8_t code[2];
+
+	return fathom_tracee_read(w->tracee, pc, code, sizeof code) && (code[0] & 0xf0) == 0x40 &&
+	       memchr(opcodes, code[1], sizeof opcodes);
+}
+
+/* Returns whether the instruction at @pc has led to another stack, as switches of coroutines do. */
 static bool has_switched(const struct fathom_shadow *s, const struct fathom_shadow_work *w,
-			 uint64_t sp, const struct fathom_made_pc *made,
+			 uint64_t pc, uint64_t sp, const struct fathom_made_pc *made,
 			 const struct fathom_registers *r)
 {
 	struct fathom_registers caller;
 
-	return r->sp - sp + FAR > 2 * FAR && made->has_row &&
-	       describe(w, made, r, &caller) == FATHOM_STOP_NONE && caller.sp != top_of(s)->cfa &&
-	       is_plausible(w, r->sp, &caller);
+	return r->sp - sp + FAR > 2 * FAR && !is_relative(w, pc) &&
+	       !(made->has_row && describe(w, made, r, &caller) == FATHOM_STOP_NONE &&
+		 caller.sp == top_of(s)->cfa);
 }
 
 /* The thread goes on in published code, maybe in another function that it has jumped to. */
-static void step_on(struct fathom_shadow *s, struct fathom_shadow_work *w, uint64_t sp,
+static void step_on(struct fathom_shadow *s, struct fathom_shadow_work *w, uint64_t pc, uint64_t sp,
 		    const struct fathom_made_pc *made, const struct fathom_registers *r)
 {
 	note_run(w, made);
 	if (!s->is_in)
 		return;
-	if (has_switched(s, w, sp, made, r)) {
+	if (has_switched(s, w, pc, sp, made, r)) {
 		leave(s, 0, sp);
 		begin(s, w, made, r, false);
 	}
@@ -388,7 +401,7 @@ static void step_call(struct fathom_shadow *s, struct fathom_shadow_work *w, uin
 	note_run(w, made);
 	begin(s, w, made, r, was_in);
 	if (s->is_in)
-		step_on(s, w, r->sp, made, r);
+		step_on(s, w, r->pc, r->sp, made, r);
 }
 
 /* The instruction has returned to @r. */
@@ -398,7 +411,7 @@ static void step_return(struct fathom_shadow *s, struct fathom_shadow_work *w, u
 {
 	/* Back to the shim, or a jump by a return: the frame goes on. */
 	if (s->is_in && r->sp < top_of(s)->cfa && made) {
-		step_on(s, w, sp, made, r);
+		step_on(s, w, pc, sp, made, r);
 		return;
 	}
 	if (s->is_in && r->sp >= top_of(s)->cfa)
@@ -427,7 +440,7 @@ void fathom_shadow_step(struct fathom_shadow *s, struct fathom_shadow_work *w, u
 	else if (was_return(w, pc, sp, r))
 		step_return(s, w, pc, sp, made, r);
 	else if (made)
-		step_on(s, w, sp, made, r);
+		step_on(s, w, pc, sp, made, r);
 	else
 		leave(s, 0, r->sp);
 }

@@ -192,7 +192,7 @@ long fathom_tracee_call(const struct fathom_tracee *t, pid_t tid, long number, u
 	struct user_regs_struct before;
 	struct user_regs_struct regs;
 	uint64_t all = UINT64_MAX;
-	uint64_t mask;
+	uint64_t mask = 0;
 	long result = -ESRCH;
 
 	if (!t->syscall_avma || !fathom_tracee_get(tid, &before) ||
@@ -221,7 +221,7 @@ long fathom_tracee_call(const struct fathom_tracee *t, pid_t tid, long number, u
 bool fathom_tracee_unblock_trap(pid_t tid)
 {
 	const uint64_t bit = UINT64_C(1) << (SIGTRAP - 1);
-	uint64_t mask;
+	uint64_t mask = 0;
 
 	if (ptrace(PTRACE_GETSIGMASK, tid, sizeof mask, &mask) || !(mask & bit))
 		return false;
@@ -231,7 +231,7 @@ bool fathom_tracee_unblock_trap(pid_t tid)
 
 void fathom_tracee_block(pid_t tid, int number)
 {
-	uint64_t mask;
+	uint64_t mask = 0;
 
 	if (ptrace(PTRACE_GETSIGMASK, tid, sizeof mask, &mask))
 		return;

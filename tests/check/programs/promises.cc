@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <sys/time.h>
 #include <sys/wait.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include <fathom/jit.h>
@@ -153,6 +154,26 @@ reads:	mov (%rdi), %rax
 	ret
 reads_end:
 
+# Switches stacks: keeps its own at next, takes that at argument.
+switches:
+	push %rbx
+	push %rbp
+	push %r12
+	push %r13
+	push %r14
+	push %r15
+	mov %rsp, (%rdi)
+	mov (%rsi), %rsp
+switches_pops:
+	pop %r15
+	pop %r14
+	pop %r13
+	pop %r12
+	pop %rbp
+	pop %rbx
+	ret
+switches_end:
+
 # A breakpoint of its own.
 traps:	int3
 	lea 1(%rsi), %rax
@@ -197,6 +218,7 @@ CODE(tail);
 CODE(recurses);
 CODE(waits);
 CODE(reads);
+CODE(switches);
 CODE(traps);
 LABEL(frame_made);
 LABEL(frame_left);
@@ -218,6 +240,7 @@ LABEL(leaf_planted);
 LABEL(returns_planted);
 LABEL(recurses_1);
 LABEL(recurses_2);
+LABEL(switches_pops);
 
 // Instructions of a call, by hand.
 enum {
@@ -687,10 +710,78 @@ static void run_waiting()
 	pthread_t other;
 
 	waiting = MAKE(waits, rule(FATHOM_JIT_PUSHED));
-	pthread_create(&other, nullptr, take_turns, &other);
+	pthread_create(&other, nullptr, take_turns, &turn);
 	take_turns(nullptr);
 	pthread_join(other, nullptr);
 	require(turn == 40, "turns");
+}
+
+static ucontext_t contexts[3];
+
+// A step of coroutine @i, called by made code: lets the other one go on.
+template <int i> static long let_go(long argument)
+{
+	swapcontext(&contexts[i], &contexts[!i]);
+	return argument;
+}
+
+template <int i> static void coroutine()
+{
+	for (long k = 0; k < 10; k++)
+		require(back[i](let_go<i>, k, nullptr) == k + 1, "coroutine");
+}
+
+// Two coroutines, each within made code of the same two functions.
+static void run_coroutines()
+{
+	static char stacks[2][65536];
+
+	back[0] = make_frame();
+	back[1] = make_pushes();
+	for (int i = 0; i < 2; i++) {
+		getcontext(&contexts[i]);
+		contexts[i].uc_stack.ss_sp = stacks[i];
+		contexts[i].uc_stack.ss_size = sizeof stacks[i];
+		contexts[i].uc_link = i ? &contexts[2] : &contexts[1];
+		makecontext(&contexts[i], i ? coroutine<1> : coroutine<0>, 0);
+	}
+	swapcontext(&contexts[2], &contexts[0]);
+	expect(10 * (FRAME + PUSHES));
+}
+
+static void *switched[2];
+static made *switch_to;
+
+static void run_on_other_stack()
+{
+	for (;;)
+		switch_to(reinterpret_cast<callback *>(&switched[1]), reinterpret_cast<long>(&switched[0]),
+			  nullptr);
+}
+
+// Made code that switches stacks: first to a new one, which no call has led to.
+static void run_switch()
+{
+	static char stack[65536] __attribute__((aligned(16)));
+	const uint32_t pops = AT(switches_pops, switches);
+	const fathom_jit_event events[] = {
+		{ 1, 0, RBX, FATHOM_JIT_PUSH, 0 },	{ 2, 0, RBP, FATHOM_JIT_PUSH, 0 },
+		{ 4, 0, 12, FATHOM_JIT_PUSH, 0 },	{ 6, 0, 13, FATHOM_JIT_PUSH, 0 },
+		{ 8, 0, 14, FATHOM_JIT_PUSH, 0 },	{ 10, 0, 15, FATHOM_JIT_PUSH, 0 },
+		{ pops + 2, 0, 15, FATHOM_JIT_POP, 0 }, { pops + 4, 0, 14, FATHOM_JIT_POP, 0 },
+		{ pops + 6, 0, 13, FATHOM_JIT_POP, 0 }, { pops + 8, 0, 12, FATHOM_JIT_POP, 0 },
+		{ pops + 9, 0, RBP, FATHOM_JIT_POP, 0 }, { pops + 10, 0, RBX, FATHOM_JIT_POP, 0 },
+	};
+	void **top = reinterpret_cast<void **>(stack + sizeof stack) - 9;
+
+	top[6] = reinterpret_cast<void *>(run_on_other_stack);
+	switched[1] = top;
+	switch_to = MAKE(switches, rule_of(events, 12));
+	for (long i = 0; i < 10; i++)
+		switch_to(reinterpret_cast<callback *>(&switched[0]), reinterpret_cast<long>(&switched[1]),
+			  nullptr);
+	// But for the seven behind the first switch, whose caller cannot be told.
+	expect(2 * 10 * 15 - 7);
 }
 
 static std::atomic<long> ticks;
@@ -938,6 +1029,8 @@ static const struct {
 	{ "longjmp", run_longjmp },
 	{ "threads", run_threads },
 	{ "waiting", run_waiting },
+	{ "coroutines", run_coroutines },
+	{ "switch", run_switch },
 	{ "signals", run_signals },
 	{ "signal-stack", run_signal_stack },
 	{ "fault", run_fault },

@@ -3,6 +3,7 @@
 """The suite "check": programs whose made code is followed instruction by instruction. How many instructions run, and which
 of them breaks its description, the programs know themselves (programs/promises.cc): it is counted by hand."""
 import functools
+import glob
 import os
 import re
 import sys
@@ -14,6 +15,7 @@ sys.path[:0] = [os.path.join(HERE, "..", "lib")]
 import tap  # noqa: E402
 
 from ask import FATHOM, execute, records_of, run  # noqa: E402
+from building import nm  # noqa: E402
 
 TOP = os.path.join(HERE, "..", "..")
 BUILD = os.environ["BUILD"]
@@ -32,15 +34,18 @@ def built(name):
         raise tap.Skip("the programs of this suite are for x86-64")
     if re.search(r"\b__(asan|tsan|ubsan)_", run("nm", "-D", os.path.join(LIBRARIES, "libfathom.so"))):
         raise tap.Skip("the programs of this suite are not instrumented, as the library is")
+    if "cannot be traced" in execute(FATHOM, "jit-check", "--", "true").stderr:
+        raise tap.Skip("programs cannot be traced here")
     folder = os.path.join(BUILD, "check")
     os.makedirs(folder, exist_ok=True)
-    path = os.path.join(folder, name)
-    run("g++", "-O2", "-g", "-fcf-protection=none", "-Wall", "-Wextra", os.path.join(HERE, "programs", name + ".cc"), "-o", path,
+    path = os.path.join(folder, os.path.splitext(name)[0])
+    run("g++" if name.endswith("cc") else "gcc", "-O2", "-g", "-fcf-protection=none", "-Wall", "-Wextra",
+        os.path.join(HERE, "programs", name), "-o", path,
         "-I", os.path.join(TOP, "include"), "-L", LIBRARIES, "-lfathom", f"-Wl,-rpath,{LIBRARIES}", "-pthread")
     return path
 
 
-def program(name="promises"):
+def program(name="promises.cc"):
     with LOCK:
         return built(name)
 
@@ -205,6 +210,81 @@ def _(folder):
         done = execute(FATHOM, "jit-check", *words, status=2)
         assert not done.stdout and done.stderr.startswith("fathom: "), done
         assert expected is None or done.stderr == expected, done.stderr
+
+
+@test("two interfaces in one process: libLLVM's beside the library's own")
+def _(folder):
+    (llvm,) = glob.glob("/usr/lib/x86_64-linux-gnu/libLLVM-14.so*.1") or glob.glob("/usr/lib/llvm-14/lib/libLLVM-14.so.1")
+    for words in (("env", f"LD_PRELOAD={llvm}", program(), "callbacks"), ("env", f"LD_PRELOAD={llvm}", program(), "toggle")):
+        text, findings, end = checked(folder, *words)
+        assert not findings and end["instructions"] == int(said(text)["instructions"]), (end, text)
+
+
+# Loads the library when it runs; nop, ret: the second function has 8 bytes too many in its description.
+LOADS = """
+import ctypes, mmap, struct, sys
+library = ctypes.CDLL(sys.argv[1])
+memory = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+memory.write(bytes([0x90, 0xc3]) + bytes(62) + bytes([0x90, 0xc3]))
+at = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+arena = ctypes.c_void_p()
+assert not library.fathom_jit_arena_create(ctypes.c_void_p(at), ctypes.c_size_t(4096), None, ctypes.byref(arena), None)
+for offset, name, frame in ((0, b"right", 0), (64, b"wrong", 8)):
+    # struct fathom_jit_unwind: size, kind (3: PUSHED), flags, from, until, frame, record; then nothing.
+    rule = struct.pack("=QIIIIII", 128, 3, 0, 0, 0, frame, 0) + bytes(96)
+    rule, name = ctypes.create_string_buffer(rule), ctypes.create_string_buffer(name)
+    # struct fathom_jit_function: size, code, its size, name, rule; then nothing.
+    function = struct.pack("=QQQQQ", 112, at + offset, 2, ctypes.addressof(name), ctypes.addressof(rule)) + bytes(72)
+    assert not library.fathom_jit_add(arena, function, None)
+    ctypes.CFUNCTYPE(None)(at + offset)()
+    print(name.value.decode(), hex(at + offset), flush=True)
+"""
+
+
+@test("a library that is loaded while the program runs: Python's ctypes")
+def _(folder):
+    built("promises.cc")
+    text, (finding,), end = checked(folder, sys.executable, "-c", LOADS, os.path.join(LIBRARIES, "libfathom.so"), status=1)
+    assert (finding["function"], finding["address"]) == ("wrong", said(text)["wrong"]), (finding, text)
+    assert (end["instructions"], end["frames"], end["functions"]) == (4, 2, 2), end
+
+
+@test("the library: a run tells of findings, and leaves the caller's children alone")
+def _(_):
+    caller, words = program("caller.c"), program()
+    for name, status, n_found, instructions in (("lie-clobber", 0, 1, 8), ("frame", 0, 0, 8)):
+        lines = run(caller, "run", words, name, env=ENVIRONMENT).splitlines()
+        text = said("\n".join(line for line in lines if not line.startswith("finding")))
+        findings = [line for line in lines if line.startswith("finding")]
+        assert text["err"] == "0 errno 0" and len(findings) == n_found, lines
+        assert text["instructions"] == (f"{instructions}" if not n_found else text["instructions"]) or \
+            text["instructions"].startswith(f"{instructions} functions 1 frames 1 found {n_found} status {status}"), lines
+        for line in findings:
+            planted = int(text["planted"], 16)
+            # movl $7, %ebx has 5 bytes; rbx is register 3; it was seen behind the instruction.
+            assert line == f"finding {planted:x} {planted + 5:x} clobbers+a kind 3 register 3 behind 1 size 5", line
+        assert "the child is lost" not in lines, lines
+    # FATHOM_E_OS and ENOENT.
+    assert run(caller, "run", "/nowhere", env=ENVIRONMENT) == "err -3 errno 2\n"
+
+
+@test("the library: a scan tells of the first instruction of each function, and ends when it is told to")
+def _(folder):
+    caller = program("caller.c")
+    planted = os.path.join(folder, "planted")
+    run("gcc", "-nostdlib", "-static", "-Wl,-e,by_mov", "-o", planted, os.path.join(HERE, "..", "cli", "programs", "planted.s"))
+    at = {name: values[0][0] for name, values in nm(planted).items()}
+    names = ["by_mov", "by_pop", "by_lea", "by_xchg", "by_enter", "by_leave", "by_low_byte", "by_cmov"]
+    # Each function is a nop, what writes the register, and a return. rbp has the number 5, rbx 3.
+    ends = [f"{at['by_mov']:x}", f"{at['by_bad_code']:x}"]
+    for register, expected, more in (("5", names, ()), ("3", ["by_xchg"], ()), ("5", ["by_mov"], ("once",))):
+        text = run(caller, "scan", planted, *ends, register, *more)
+        assert re.findall(r"found (\w+) (\w+)", text)[:len(expected)] == [(f"{at[n] + 1:x}", n) for n in expected], text
+        assert f"err 0\ninstructions {24} found {len(expected)} next " in text, text
+        assert more or text.endswith(f"next {ends[1]}\n"), text
+    # FATHOM_E_NOT_FOUND, FATHOM_E_ARGUMENT
+    assert run(caller, "scan", planted, "10", "20", "5") == "err -9\n"
+    assert run(caller, "scan", planted, "20", "10", "5") == "err -1\n"
 
 
 PROGRAM = """

@@ -114,8 +114,8 @@ static void report_no_row(struct fathom_shadow_work *w, const struct fathom_made
 	w->found(w, &b);
 }
 
-/* Compares what the caller is with what is described. Returns whether all is the same. */
-static bool compare(struct fathom_shadow_work *w, const struct fathom_made_pc *made,
+/* Compares what the caller is with what is described. */
+static void compare(struct fathom_shadow_work *w, const struct fathom_made_pc *made,
 		    const struct fathom_shadow_frame *f, const struct fathom_registers *described)
 {
 	struct fathom_shadow_break b = { .kind = FATHOM_JIT_FINDING_CFA,
@@ -138,10 +138,33 @@ static bool compare(struct fathom_shadow_work *w, const struct fathom_made_pc *m
 		b.actual = f->kept[i];
 		b.described = described->value[number];
 	}
-	if (b.actual == b.described)
-		return true;
-	report_at(w, made, f, b);
-	return false;
+	if (b.actual != b.described)
+		report_at(w, made, f, b);
+}
+
+/* Returns whether the description of @made says that there is no caller. */
+static bool has_no_caller(const struct fathom_made_pc *made)
+{
+	return fathom_row_rule(&made->row, made->row.return_register).kind == FATHOM_RULE_UNDEFINED;
+}
+
+/*
+ * Finds what the description at @r says of the caller of @f. A wrong CFA mostly leads to memory
+ * that cannot be read, or to a return address of 0, and is told all the same.
+ */
+static enum fathom_stop describe_wrong(const struct fathom_shadow_work *w,
+				       const struct fathom_made_pc *made,
+				       const struct fathom_shadow_frame *f,
+				       const struct fathom_registers *r,
+				       struct fathom_registers *ret)
+{
+	const enum fathom_stop stop = describe(w, made, r, ret);
+
+	if (stop == FATHOM_STOP_NONE || made->row.cfa.kind != FATHOM_RULE_REGISTER)
+		return stop;
+	ret->sp = r->value[made->row.cfa.number] + (uint64_t)made->row.cfa.offset;
+	ret->pc = 0;
+	return ret->sp != f->cfa || stop == FATHOM_STOP_ENTRY ? FATHOM_STOP_NONE : stop;
 }
 
 /* Compares the frame that runs with the description of the instruction at @r. */
@@ -150,22 +173,17 @@ static void judge(struct fathom_shadow *s, struct fathom_shadow_work *w,
 {
 	const struct fathom_shadow_frame *f = top_of(s);
 	struct fathom_registers described;
-	enum fathom_stop stop;
 
 	if (!made->has_row) {
 		report_no_row(w, made);
 		return;
 	}
 	w->count.instructions++;
-	stop = describe(w, made, r, &described);
-	/* A wrong CFA mostly leads to memory that cannot be read. */
-	if (stop == FATHOM_STOP_UNREADABLE && made->row.cfa.kind == FATHOM_RULE_REGISTER) {
-		described.sp = r->value[made->row.cfa.number] + (uint64_t)made->row.cfa.offset;
-		stop = described.sp == f->cfa ? stop : FATHOM_STOP_NONE;
-	}
-	if (stop == FATHOM_STOP_NONE)
-		(void)compare(w, made, f, &described);
-	else if (stop != FATHOM_STOP_ENTRY)
+	if (has_no_caller(made))
+		return;
+	if (describe_wrong(w, made, f, r, &described) == FATHOM_STOP_NONE)
+		compare(w, made, f, &described);
+	else
 		report_at(w, made, f,
 			  (struct fathom_shadow_break){ .kind = FATHOM_JIT_FINDING_UNREADABLE });
 }

@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 #include "fathom/disasm.h"
+#include "host/base/clock.h"
 #include "host/base/context.h"
+#include "host/base/option_struct.h"
 #include "host/check/checker.h"
 #include "host/target/target.h"
 

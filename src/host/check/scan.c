@@ -3,6 +3,7 @@
 
 #include "fathom/jit_check.h"
 #include "host/base/context.h"
+#include "host/base/option_struct.h"
 
 /* Instructions looked at at a time. */
 #define AT_A_TIME 65536

@@ -3,6 +3,7 @@
 """The suite "proof": twig (examples/jit), a language whose functions are copies of stencils, in three builds: without frame pointers
 ("none"), with a frame in every stencil ("frames"), with a frame in a shim that stencils leave alone ("reserved"). At every instruction
 of its code each unwinder's stack is that of a log of calls and returns, in each build."""
+import json
 import os
 import random
 import re
@@ -163,7 +164,18 @@ def stepped_by_gdb(folder, build):
     assert walks == same >= 350, text
 
 
+def checked(folder, build):
+    """As many instructions as another stepper finds in its code."""
+    counts, _ = by_fathom(folder, build)
+    said = fathom("jit-check", "--need-rules", "--json", "--log", os.path.join(folder, "log"), "--", twig(build), NEST)
+    with open(os.path.join(folder, "log"), encoding="utf-8") as file:
+        end, = map(json.loads, file)
+    assert said.returncode == 0 and said.stdout.split() == ["28", "6", "7", "64"], said
+    assert end["instructions"] == counts["walks"] and (end["found"], end["undescribed"], end["unjudged"]) == (0, 0, 0), (end, counts)
+
+
 each("at every instruction fathom has the frames of the log; frame pointers where there are frames", stepped_by_fathom)
+each("at every instruction jit-check finds what is described", checked)
 each("at every instruction libunwind and libgcc have the frames of the log", stepped_by_unwinders)
 each("at every instruction of 10 calls within each other gdb has each function once, and its caller", stepped_by_gdb)
 

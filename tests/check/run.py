@@ -15,7 +15,7 @@ sys.path[:0] = [os.path.join(HERE, "..", "lib")]
 import tap  # noqa: E402
 
 from ask import FATHOM, execute, records_of, run  # noqa: E402
-from building import nm  # noqa: E402
+from building import nm, plain  # noqa: E402
 
 TOP = os.path.join(HERE, "..", "..")
 BUILD = os.environ["BUILD"]
@@ -28,12 +28,7 @@ test = SUITE.test
 
 @functools.lru_cache(maxsize=None)
 def built(name):
-    if os.environ.get("WRAPPER"):
-        raise tap.Skip("the programs of this suite run by themselves")
-    if os.uname().machine != "x86_64":
-        raise tap.Skip("the programs of this suite are for x86-64")
-    if re.search(r"\b__(asan|tsan|ubsan)_", run("nm", "-D", os.path.join(LIBRARIES, "libfathom.so"))):
-        raise tap.Skip("the programs of this suite are not instrumented, as the library is")
+    plain(os.path.join(LIBRARIES, "libfathom.so"))
     if "cannot be traced" in execute(FATHOM, "jit-check", "--", "true").stderr:
         raise tap.Skip("programs cannot be traced here")
     folder = os.path.join(BUILD, "check")

@@ -264,6 +264,8 @@ def gdb_starts(_):
 @test("beside gdb and eu-stack: perf that waits for its input")
 def perf(folder):
     with Running(["perf", "script", "-i", "-"]) as running:
+        # Before, it may be in the middle of exec(), without a program.
+        wait_for_state(running.pid, "S")
         deadline = time.monotonic() + 30
         while not (thread := stacks_of(running.pid)[0])["syscall"] == "read" or len(thread["frames"]) < 6:
             assert time.monotonic() < deadline, thread

@@ -86,12 +86,17 @@ fathom_err fathom_walker_create(struct fathom_view *v, struct fathom_walker **re
 	w->arch = w->err ? NULL : fathom_unwind_arch(w->layout.machine);
 	if (!w->arch) {
 		const fathom_err err = w->err;
+		const bool is_none = v->target->is_live && w->layout.machine == EM_NONE;
 
 		free(w);
-		return err ? fathom_view_fail(v, err, reterr)
-			   : fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
-					 "its machine is none whose stacks fathom can walk: "
-					 "x86-64, i386, aarch64");
+		if (err)
+			return fathom_view_fail(v, err, reterr);
+		return is_none ? fathom_fail(reterr, FATHOM_E_CHANGED, "", 0,
+					     "it has no program: it ends, or is about to run "
+					     "another one (ask again)")
+			       : fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
+					     "its machine is none whose stacks fathom can walk: "
+					     "x86-64, i386, aarch64");
 	}
 	w->process_arch = *w->arch;
 	w->arch = &w->process_arch;

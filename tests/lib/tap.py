@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 import traceback
 from concurrent.futures import ThreadPoolExecutor
 
@@ -29,7 +30,17 @@ def _line(number, name, outcome):
     return f"not ok {number} - {name}\n{details}"
 
 
+# A test that takes so many seconds is said to.
+LONG = 4
+
+
 def _run(test):
+    """The outcome, and how long it took."""
+    begun = time.monotonic()
+    return _outcome(test), time.monotonic() - begun
+
+
+def _outcome(test):
     try:
         return test()
     except Skip as skip:
@@ -54,7 +65,7 @@ def run(suite, tests, todo=()):
     print(f"1..{len(tests)}")
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         outcomes = pool.map(_run, (test for _, test in tests))
-        for number, (name, outcome) in enumerate(zip(names, outcomes), 1):
+        for number, (name, (outcome, seconds)) in enumerate(zip(names, outcomes), 1):
             failed = outcome is not None and not isinstance(outcome, Skip)
             line = _line(number, f"{suite}: {name}", outcome)
             if failed and name in todo:
@@ -63,6 +74,8 @@ def run(suite, tests, todo=()):
             else:
                 bad += failed
             print(line, flush=True)
+            if seconds >= LONG:
+                print(f"# that took {seconds:.0f} s", flush=True)
     return 1 if bad else 0
 
 

@@ -13,7 +13,8 @@
 static long protect(const struct fathom_tracee *t, pid_t tid, const struct fathom_closed_range *r,
 		    uint32_t protection)
 {
-	return fathom_tracee_call(t, tid, SYS_mprotect, r->low, r->high - r->low, protection);
+	return fathom_tracee_call(t, tid, SYS_mprotect,
+				  (uint64_t[6]){ r->low, r->high - r->low, protection });
 }
 
 /* Sets whether @r is open. Pages that are gone, and a thread that has ended, are no failure. */

@@ -67,7 +67,8 @@ static void set_again(const struct fathom_disposition *d, int number, const stru
 	at = (regs.rsp - BELOW) & ~UINT64_C(15);
 	memcpy(words, d->words, sizeof words);
 	swap_words(t, tid, at, words);
-	(void)fathom_tracee_call(t, tid, SYS_rt_sigaction, (uint64_t)number, at, 0);
+	(void)fathom_tracee_call(t, tid, SYS_rt_sigaction,
+				 (uint64_t[6]){ (uint64_t)number, at, 0, sizeof(uint64_t) });
 	swap_words(t, tid, at, words);
 	if (d->words[HANDLER] != (uint64_t)(uintptr_t)SIG_IGN)
 		fathom_tracee_block(tid, number);

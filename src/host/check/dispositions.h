@@ -8,7 +8,7 @@
 #ifndef FATHOM_CHECK_DISPOSITIONS_H
 #define FATHOM_CHECK_DISPOSITIONS_H
 
-#include "host/check/tracee.h"
+#include "host/tracee/tracee.h"
 
 /* What rt_sigaction(2) is given: handler, flags, restorer, mask. */
 struct fathom_disposition {

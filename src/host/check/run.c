@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -17,6 +18,11 @@
 #define SLICE 1000
 /* Bytes of the longest instruction. */
 #define LONGEST_INSTRUCTION 15
+
+/* If this process ends, so does the program. */
+#define OPTIONS                                                                                 \
+	(PTRACE_O_EXITKILL | PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | \
+	 PTRACE_O_TRACEVFORK | PTRACE_O_TRACEEXEC)
 
 /* How long the other threads run between two slices of one, and how often they are looked after. */
 #define OTHERS_NS 10000000
@@ -196,7 +202,7 @@ static void *run_main(void *data)
 	struct fathom_checker *c = &run->checker;
 	int report;
 
-	c->err = fathom_tracee_start(&c->tracee, run->argv, &report, c->reterr);
+	c->err = fathom_tracee_start(&c->tracee, run->argv, OPTIONS, &report, c->reterr);
 	if (c->err)
 		return NULL;
 	if (fathom_checker_add(c, c->tracee.pid)) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "host/check/tracee.h"
+#include "host/tracee/tracee.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -11,10 +11,6 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#define OPTIONS                                                                                 \
-	(PTRACE_O_EXITKILL | PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | \
-	 PTRACE_O_TRACEVFORK | PTRACE_O_TRACEEXEC)
 
 static size_t read_memory(void *data, uint64_t avma, void *to, size_t size)
 {
@@ -48,17 +44,17 @@ static fathom_err fail_os(struct fathom_errinfo *reterr, const char *what)
 }
 
 /* Seizes the child, and lets it go on to exec(). */
-static fathom_err seize(pid_t pid, int go, struct fathom_errinfo *reterr)
+static fathom_err seize(pid_t pid, long options, int go, struct fathom_errinfo *reterr)
 {
-	if (ptrace(PTRACE_SEIZE, pid, NULL, OPTIONS))
+	if (ptrace(PTRACE_SEIZE, pid, NULL, options))
 		return fail_os(reterr, "cannot be traced (ptrace)");
 	if (write(go, "", 1) != 1)
 		return fail_os(reterr, "cannot be started");
 	return FATHOM_OK;
 }
 
-fathom_err fathom_tracee_start(struct fathom_tracee *t, char *const *argv, int *ret_report,
-			       struct fathom_errinfo *reterr)
+fathom_err fathom_tracee_start(struct fathom_tracee *t, char *const *argv, long options,
+			       int *ret_report, struct fathom_errinfo *reterr)
 {
 	int go[2];
 	int report[2];
@@ -81,7 +77,7 @@ fathom_err fathom_tracee_start(struct fathom_tracee *t, char *const *argv, int *
 	close(go[0]);
 	close(report[1]);
 	err = t->pid < 0 ? fail_os(reterr, "cannot be started: no process")
-			 : seize(t->pid, go[1], reterr);
+			 : seize(t->pid, options, go[1], reterr);
 	close(go[1]);
 	if (err)
 		close(report[0]);
@@ -186,8 +182,8 @@ static bool run_to_call(pid_t tid)
 	}
 }
 
-long fathom_tracee_call(const struct fathom_tracee *t, pid_t tid, long number, uint64_t a,
-			uint64_t b, uint64_t c)
+long fathom_tracee_call(const struct fathom_tracee *t, pid_t tid, long number,
+			const uint64_t arguments[6])
 {
 	struct user_regs_struct before;
 	struct user_regs_struct regs;
@@ -202,11 +198,12 @@ long fathom_tracee_call(const struct fathom_tracee *t, pid_t tid, long number, u
 	regs.rip = t->syscall_avma;
 	regs.rax = (unsigned long long)number;
 	regs.orig_rax = UINT64_MAX;
-	regs.rdi = a;
-	regs.rsi = b;
-	regs.rdx = c;
-	/* Of rt_sigaction() the size of a mask. */
-	regs.r10 = sizeof mask;
+	regs.rdi = arguments[0];
+	regs.rsi = arguments[1];
+	regs.rdx = arguments[2];
+	regs.r10 = arguments[3];
+	regs.r8 = arguments[4];
+	regs.r9 = arguments[5];
 	(void)ptrace(PTRACE_SETSIGMASK, tid, sizeof all, &all);
 	if (fathom_tracee_set(tid, &regs) && run_to_call(tid) && run_to_call(tid) &&
 	    fathom_tracee_get(tid, &regs))

@@ -3,8 +3,8 @@
  * One stopped thread of a program that this thread traces (ptrace(2)): registers, memory, single
  * steps, and system calls that the thread makes for us. Machine: x86-64.
  */
-#ifndef FATHOM_CHECK_TRACEE_H
-#define FATHOM_CHECK_TRACEE_H
+#ifndef FATHOM_TRACEE_TRACEE_H
+#define FATHOM_TRACEE_TRACEE_H
 
 #include <sys/types.h>
 #include <sys/user.h>
@@ -22,12 +22,12 @@ struct fathom_tracee {
 };
 
 /*
- * Starts @argv, found along PATH, with its first thread seized by the calling thread and stopped
- * before exec(); FATHOM_E_OS. *@ret_report is a descriptor: when exec() has failed, errno can be
- * read from it, as an int; else it ends.
+ * Starts @argv, found along PATH, with its first thread seized by the calling thread, with
+ * @options of PTRACE_SEIZE, and stopped before exec(); FATHOM_E_OS. *@ret_report is a
+ * descriptor: when exec() has failed, errno can be read from it, as an int; else it ends.
  */
-fathom_err fathom_tracee_start(struct fathom_tracee *t, char *const *argv, int *ret_report,
-			       struct fathom_errinfo *reterr);
+fathom_err fathom_tracee_start(struct fathom_tracee *t, char *const *argv, long options,
+			       int *ret_report, struct fathom_errinfo *reterr);
 void fathom_tracee_deinit(struct fathom_tracee *t);
 
 /* Opens the memory of the program that exec() has started. */
@@ -52,8 +52,8 @@ int fathom_tracee_wait(pid_t tid);
  * Has stopped thread @tid make a system call, with all signals blocked, and returns its result;
  * -ESRCH if the thread has ended.
  */
-long fathom_tracee_call(const struct fathom_tracee *t, pid_t tid, long number, uint64_t a,
-			uint64_t b, uint64_t c);
+long fathom_tracee_call(const struct fathom_tracee *t, pid_t tid, long number,
+			const uint64_t arguments[6]);
 
 /*
  * Unblocks SIGTRAP in stopped thread @tid; returns whether it was blocked. The kernel sets a signal

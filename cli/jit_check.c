@@ -102,6 +102,30 @@ static int find_program(int argc, char **argv)
 	return i;
 }
 
+/* Refuses @option, if it was given. */
+static void refuse(bool is_given, const char *option, const char *why)
+{
+	if (!is_given)
+		return;
+	complain(option, why, "leave it out");
+	exit(EXIT_USAGE);
+}
+
+/* Refuses options of the other form. */
+static void check_options(const struct jit_check *v, bool is_run)
+{
+	if (is_run) {
+		refuse(v->name, "--register", "is not for a PROGRAM");
+		refuse(v->rules.section, "--section", "is not for a PROGRAM");
+		refuse(v->rules.decimal, "--decimal", "is not for a PROGRAM");
+		return;
+	}
+	refuse(v->run.options.flags, "--frames-only", "is for a PROGRAM behind --");
+	refuse(v->run.needs_rules, "--need-rules", "is for a PROGRAM behind --");
+	refuse(v->run.options.slice, "--slice", "is for a PROGRAM behind --");
+	refuse(v->run.log, "--log", "is for a PROGRAM behind --");
+}
+
 static void parse_options(struct jit_check *v, int argc, char **argv)
 {
 	const int end = find_program(argc, argv);
@@ -111,6 +135,7 @@ static void parse_options(struct jit_check *v, int argc, char **argv)
 	option_reader_init(&reader, &jit_check_options);
 	while ((opt = option_reader_next(&reader, &v->common, end, argv)) != -1)
 		take_option(v, opt);
+	check_options(v, end < argc);
 	if (end == argc) {
 		common_take_arguments(&v->common, "jit-check", argc - optind, argv + optind);
 		return;

@@ -220,16 +220,15 @@ static void pass(int number)
 	(void)number;
 }
 
-/*
- * Leaves the terminal's signals to the program, which gets them, too. They are not ignored: the
- * program would inherit that.
- */
-static void leave_signals(void)
+/* Leaves signal @number of the terminal to the program, which gets it, too. */
+static void leave_signal(int number)
 {
-	struct sigaction sa = { .sa_handler = pass, .sa_flags = SA_RESTART };
+	const struct sigaction sa = { .sa_handler = pass, .sa_flags = SA_RESTART };
+	struct sigaction was;
 
-	(void)sigaction(SIGINT, &sa, NULL);
-	(void)sigaction(SIGQUIT, &sa, NULL);
+	/* What is ignored, or not, the program inherits. */
+	if (!sigaction(number, NULL, &was) && was.sa_handler != SIG_IGN)
+		(void)sigaction(number, &sa, NULL);
 }
 
 /* Returns the descriptor that @run prints to. */
@@ -257,7 +256,8 @@ int jit_check_run(struct common *c, struct jit_check_run *run)
 	run->options.size = sizeof run->options;
 	run->options.finding = print_finding;
 	run->options.data = &p;
-	leave_signals();
+	leave_signal(SIGINT);
+	leave_signal(SIGQUIT);
 	if (fathom_jit_check_run(common_session(c), run->argv, &run->options, &r, &info)) {
 		complain(run->argv[0], info.what, info.os_errno ? strerror(info.os_errno) : NULL);
 		exit(EXIT_USAGE);

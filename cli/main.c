@@ -102,6 +102,11 @@ static int help(int n, char **arguments)
 	return 0;
 }
 
+static void pass(int number)
+{
+	(void)number;
+}
+
 int main(int argc, char **argv)
 {
 	const struct personality *personality = argc ? find_personality(argv[0]) : NULL;
@@ -109,7 +114,9 @@ int main(int argc, char **argv)
 	/* First, before the tool could inherit changed signal dispositions. */
 	if (argc && is_system_tool(argv[0]))
 		return run_system_tool(argv);
-	(void)signal(SIGPIPE, SIG_IGN);
+	/* A handler, not SIG_IGN, which a program that is run here would inherit. */
+	if (signal(SIGPIPE, pass) == SIG_IGN)
+		(void)signal(SIGPIPE, SIG_IGN);
 	fault_begin();
 	if (personality)
 		return personality->run(argc, argv);

@@ -21,8 +21,9 @@ static long protect(const struct fathom_tracee *t, pid_t tid, const struct fatho
 static void set_open(struct fathom_closed *c, struct fathom_closed_range *r,
 		     const struct fathom_tracee *t, pid_t tid, bool is_open)
 {
-	const uint32_t exec = PROT_EXEC;
-	const long result = protect(t, tid, r, is_open ? r->protection : r->protection & ~exec);
+	/* What can be executed can be read, on this machine. */
+	const uint32_t closed = (r->protection & ~(uint32_t)PROT_EXEC) | PROT_READ;
+	const long result = protect(t, tid, r, is_open ? r->protection : closed);
 
 	r->is_open = is_open;
 	c->failed |= result < 0 && result != -ESRCH && !(is_open && result == -ENOMEM);

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "host/base/page.h"
 #include "host/check/checker.h"
 #include "host/target/target.h"
 
@@ -143,7 +144,13 @@ static void adopt(struct fathom_checker *c, struct fathom_task *task, int event)
 	task->has_event = false;
 	task->is_child = event != PTRACE_EVENT_CLONE;
 	if (shares_memory(c, task->tid, event)) {
-		fathom_checker_resume(task);
+		struct user_regs_struct regs;
+
+		/* Published code may have made it, by a system call of its own. */
+		task->wants_turn = fathom_tracee_get(task->tid, &regs) &&
+				   fathom_closed_at(&c->closed, regs.rip);
+		if (!task->wants_turn)
+			fathom_checker_resume(task);
 		return;
 	}
 	fathom_closed_release(&c->closed, &c->tracee, task->tid);
@@ -160,8 +167,9 @@ static void handle_child(struct fathom_checker *c, struct fathom_task *task, int
 
 	if (!ptrace(PTRACE_GETEVENTMSG, task->tid, NULL, &tid) && tid) {
 		child = fathom_checker_task(c, (pid_t)tid);
-		if (!child) {
-			const int status = fathom_tracee_wait((pid_t)tid);
+		/* One that has ended before its first stop was taken, and is not waited for. */
+		if (!child && !kill((pid_t)tid, 0)) {
+			const int status = fathom_tracee_wait(&c->tracee, (pid_t)tid);
 
 			if (status != -1)
 				fathom_checker_note(c, (pid_t)tid, status);
@@ -183,6 +191,7 @@ static bool is_mapping(long call)
 /* The call of @task has changed mappings, and returned @result. */
 static void take_mapping(struct fathom_checker *c, struct fathom_task *task, uint64_t result)
 {
+	const uint64_t page = fathom_page_size();
 	const uint64_t *a = task->arguments;
 	const uint64_t low = task->call == SYS_mmap ? result : a[0];
 	const bool is_file = task->call == SYS_mmap && (int64_t)(int32_t)a[4] >= 0;
@@ -191,9 +200,11 @@ static void take_mapping(struct fathom_checker *c, struct fathom_task *task, uin
 
 	if (is_file && is_code)
 		c->modules_changed = true;
-	fail(c, fathom_closed_forget(&c->closed, low, low + a[1]));
+	/* The kernel rounds sizes up. */
+	fail(c, fathom_closed_forget(&c->closed, low, (low + a[1] + page - 1) & ~(page - 1)));
 	if (task->call == SYS_mremap)
-		fail(c, fathom_closed_forget(&c->closed, result, result + a[2]));
+		fail(c, fathom_closed_forget(&c->closed, result,
+					     (result + a[2] + page - 1) & ~(page - 1)));
 	if (is_code)
 		fail(c, fathom_closed_update(&c->closed, &c->tracee, task->tid, c->published));
 }
@@ -231,16 +242,17 @@ static void begin_call(struct fathom_checker *c, struct fathom_task *task,
 		find_interfaces(c, task);
 }
 
-static void handle_syscall(struct fathom_checker *c, struct fathom_task *task)
+/* Returns whether the call, which was published code's own, is over: it goes on with a turn. */
+static bool handle_syscall(struct fathom_checker *c, struct fathom_task *task)
 {
 	struct __ptrace_syscall_info info;
 
 	if (ptrace(PTRACE_GET_SYSCALL_INFO, task->tid, sizeof info, &info) <= 0)
-		return;
+		return false;
 	task->in_call = info.op == PTRACE_SYSCALL_INFO_ENTRY;
 	if (task->in_call) {
 		begin_call(c, task, &info);
-		return;
+		return false;
 	}
 	if (!info.exit.is_error && task->call == SYS_rt_sigaction && task->action.is_set)
 		fathom_dispositions_take(&c->dispositions, task->arguments[0], &task->action);
@@ -250,6 +262,7 @@ static void handle_syscall(struct fathom_checker *c, struct fathom_task *task)
 		fail(c, fathom_closed_update(&c->closed, &c->tracee, task->tid, c->published));
 	c->closed_late = false;
 	task->call = -1;
+	return fathom_closed_at(&c->closed, info.instruction_pointer);
 }
 
 /* Takes over what is registered at the breakpoint of @i, which @task has run into. */
@@ -348,8 +361,9 @@ void fathom_checker_handle(struct fathom_checker *c, struct fathom_task *task)
 	} else if (status >> 16) {
 		handle_event(c, task, status);
 	} else if (WSTOPSIG(status) == (SIGTRAP | 0x80)) {
-		handle_syscall(c, task);
-		fathom_checker_resume(task);
+		task->wants_turn = handle_syscall(c, task);
+		if (!task->has_event && !task->wants_turn)
+			fathom_checker_resume(task);
 	} else {
 		handle_signal(c, task, WSTOPSIG(status));
 	}

@@ -176,8 +176,9 @@ static void deinit(struct fathom_checker *c)
 
 	if (!c->has_ended) {
 		kill(c->tracee.pid, SIGKILL);
+		c->tracee.note = NULL;
 		do
-			status = fathom_tracee_wait(c->tracee.pid);
+			status = fathom_tracee_wait(&c->tracee, c->tracee.pid);
 		while (status != -1 && WIFSTOPPED(status));
 	}
 	while (c->tasks.n)
@@ -195,6 +196,11 @@ struct run {
 	char *const *argv;
 };
 
+static void note(void *data, pid_t tid, int status)
+{
+	fathom_checker_note(data, tid, status);
+}
+
 /* The thread that traces: nobody else's children are waited for on it. */
 static void *run_main(void *data)
 {
@@ -205,6 +211,8 @@ static void *run_main(void *data)
 	c->err = fathom_tracee_start(&c->tracee, run->argv, OPTIONS, &report, c->reterr);
 	if (c->err)
 		return NULL;
+	c->tracee.note = note;
+	c->tracee.data = c;
 	if (fathom_checker_add(c, c->tracee.pid)) {
 		follow(c);
 		take_report(c, report);

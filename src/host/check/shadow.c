@@ -80,7 +80,10 @@ static void push(struct fathom_shadow *s, struct fathom_shadow_work *w,
 /* Reports what differs, once for each function. */
 static void report(struct fathom_shadow_work *w, struct fathom_shadow_break *b)
 {
-	if (b->function->was_found)
+	uint8_t byte;
+
+	/* Without the memory there is nothing to say: the program has just ended. */
+	if (b->function->was_found || !fathom_tracee_read(w->tracee, b->address, &byte, 1))
 		return;
 	b->function->was_found = true;
 	w->count.found++;
@@ -264,6 +267,26 @@ static size_t find_waiting(const struct fathom_shadow *s, const struct fathom_ma
 	return 0;
 }
 
+/*
+ * The frame @f goes on at @r. Others may have changed what it keeps on the stack, on purpose:
+ * return addresses, and pointers that a collector has moved.
+ */
+static void learn_again(struct fathom_shadow_frame *f, const struct fathom_shadow_work *w,
+			const struct fathom_made_pc *made, const struct fathom_registers *r)
+{
+	struct fathom_registers caller;
+
+	if (f->slot)
+		f->return_address = fathom_tracee_word(w->tracee, f->slot);
+	if (f->is_interrupted || !made->has_row ||
+	    describe(w, made, r, &caller) != FATHOM_STOP_NONE)
+		return;
+	for (uint8_t i = 0; i < FATHOM_SHADOW_KEPT; i++)
+		if (fathom_row_rule(&made->row, kept_registers[i]).kind == FATHOM_RULE_AT_OFFSET &&
+		    fathom_register_known(&caller, kept_registers[i]))
+			f->kept[i] = caller.value[kept_registers[i]];
+}
+
 void fathom_shadow_enter(struct fathom_shadow *s, struct fathom_shadow_work *w,
 			 const struct fathom_registers *r, bool from_signal)
 {
@@ -282,9 +305,7 @@ void fathom_shadow_enter(struct fathom_shadow *s, struct fathom_shadow_work *w,
 
 		s->n = found;
 		s->is_in = true;
-		/* Others may change return addresses on purpose. */
-		if (f->slot)
-			f->return_address = fathom_tracee_word(w->tracee, f->slot);
+		learn_again(f, w, made, r);
 		w->count.instructions -= f->is_interrupted && made->has_row;
 		f->is_interrupted = false;
 	} else {
@@ -302,6 +323,11 @@ static void leave(struct fathom_shadow *s, uint64_t pc, uint64_t sp)
 		top_of(s)->wait_sp = sp;
 	}
 	s->is_in = false;
+}
+
+void fathom_shadow_wait(struct fathom_shadow *s, uint64_t pc, uint64_t sp)
+{
+	leave(s, pc, sp);
 }
 
 void fathom_shadow_pause(struct fathom_shadow *s, uint64_t pc, uint64_t sp)
@@ -324,10 +350,10 @@ static void end(struct fathom_shadow *s, struct fathom_shadow_work *w, uint64_t 
 					 .described = f->return_address };
 
 	if (b.actual == b.described) {
-		/* A return can take arguments from the stack. */
+		/* A return can take arguments from the stack; a jump takes nothing. */
 		b.kind = FATHOM_JIT_FINDING_RETURN_SP;
 		b.actual = r->sp;
-		b.described = f->cfa + (r->sp - sp - WORD);
+		b.described = f->cfa + (r->sp == sp ? 0 : r->sp - sp - WORD);
 	}
 	if (b.actual != b.described && made) {
 		b.function = made->function;
@@ -440,6 +466,14 @@ static void step_return(struct fathom_shadow *s, struct fathom_shadow_work *w, u
 		fathom_shadow_enter(s, w, r, false);
 }
 
+/* Returns whether the frame that runs has ended by a jump to its return address. */
+static bool has_returned(const struct fathom_shadow *s, uint64_t pc,
+			 const struct fathom_registers *r)
+{
+	return s->is_in && r->pc == top_of(s)->return_address && r->sp == top_of(s)->cfa &&
+	       r->pc - pc > LONGEST_INSTRUCTION;
+}
+
 void fathom_shadow_step(struct fathom_shadow *s, struct fathom_shadow_work *w, uint64_t pc,
 			uint64_t sp, const struct fathom_registers *r, bool has_signal)
 {
@@ -455,7 +489,7 @@ void fathom_shadow_step(struct fathom_shadow *s, struct fathom_shadow_work *w, u
 		top_of(s)->last = pc;
 	if (was_call(w, pc, sp, r))
 		step_call(s, w, sp, made, r);
-	else if (was_return(w, pc, sp, r))
+	else if (was_return(w, pc, sp, r) || has_returned(s, pc, r))
 		step_return(s, w, pc, sp, made, r);
 	else if (made)
 		step_on(s, w, pc, sp, made, r);

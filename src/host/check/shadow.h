@@ -72,6 +72,9 @@ void fathom_shadow_enter(struct fathom_shadow *s, struct fathom_shadow_work *w,
 void fathom_shadow_step(struct fathom_shadow *s, struct fathom_shadow_work *w, uint64_t pc,
 			uint64_t sp, const struct fathom_registers *r, bool has_signal);
 
+/* The thread leaves published code for a while, and goes on at @pc with the stack pointer @sp. */
+void fathom_shadow_wait(struct fathom_shadow *s, uint64_t pc, uint64_t sp);
+
 /* The thread stops at @pc with the stack pointer at @sp, and may go on there. */
 void fathom_shadow_pause(struct fathom_shadow *s, uint64_t pc, uint64_t sp);
 

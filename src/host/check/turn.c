@@ -15,7 +15,7 @@ static void stop(struct fathom_checker *c, struct fathom_task *task)
 
 	if (ptrace(PTRACE_INTERRUPT, task->tid, NULL, NULL))
 		return;
-	status = fathom_tracee_wait(task->tid);
+	status = fathom_tracee_wait(&c->tracee, task->tid);
 	if (status == -1)
 		return;
 	/* What was asked for is no event. */
@@ -94,7 +94,7 @@ static enum step step(struct fathom_checker *c, struct fathom_task *task)
 	}
 	task->signal = 0;
 	task->is_stopped = false;
-	status = fathom_tracee_wait(task->tid);
+	status = fathom_tracee_wait(&c->tracee, task->tid);
 	if (status == -1)
 		return STEP_OTHER;
 	if (!WIFSTOPPED(status) || status >> 16 || WSTOPSIG(status) == (SIGTRAP | 0x80)) {
@@ -117,6 +117,61 @@ static enum step step(struct fathom_checker *c, struct fathom_task *task)
 	return STEP_AGAIN;
 }
 
+/* What the instruction to come does that a step must not change. */
+enum effect { EFFECT_NONE, EFFECT_PUSHES_FLAGS, EFFECT_CALLS_KERNEL };
+
+static enum effect effect_at(const struct fathom_checker *c, uint64_t pc)
+{
+	const struct fathom_reader *r = &c->tracee.reader;
+	uint8_t code[3] = { 0 };
+	size_t i = 0;
+
+	(void)r->read(r->data, pc, code, sizeof code);
+	if (code[0] == 0x0f && code[1] == 0x05)
+		return EFFECT_CALLS_KERNEL;
+	/* pushf, with a size or REX */
+	while (i < 2 && (code[i] == 0x66 || (code[i] & 0xf0) == 0x40))
+		i++;
+	return code[i] == 0x9c ? EFFECT_PUSHES_FLAGS : EFFECT_NONE;
+}
+
+/* Takes the trap flag, which is ours, out of the flags that @task has pushed to @sp. */
+static void hide_trap_flag(const struct fathom_checker *c, const struct fathom_task *task,
+			   uint64_t sp)
+{
+	uint8_t second;
+
+	if (fathom_tracee_read(&c->tracee, sp + 1, &second, 1))
+		(void)fathom_tracee_write_byte(task->tid, sp + 1, second & 0xfe);
+}
+
+/* Clears the trap flag, which the kernel takes for the program's behind popf. */
+static void drop_trap_flag(const struct fathom_task *task)
+{
+	enum { TRAP_FLAG = 1 << 8 };
+	struct user_regs_struct regs;
+
+	if (!task->is_stopped || !fathom_tracee_get(task->tid, &regs) || !(regs.eflags & TRAP_FLAG))
+		return;
+	regs.eflags &= ~(unsigned long long)TRAP_FLAG;
+	(void)fathom_tracee_set(task->tid, &regs);
+}
+
+/*
+ * Lets @task begin the system call at @pc: it may wait there for other threads, and its end is an
+ * event like others.
+ */
+static void begin_call(struct fathom_checker *c, struct fathom_task *task, uint64_t pc, uint64_t sp)
+{
+	int status;
+
+	fathom_shadow_wait(&task->shadow, pc + 2, sp);
+	fathom_checker_resume(task);
+	status = fathom_tracee_wait(&c->tracee, task->tid);
+	if (status != -1)
+		fathom_checker_note(c, task->tid, status);
+}
+
 /* Steps @task until it has left the pages, its slice is over, or something else comes. */
 static void run_slice(struct fathom_checker *c, struct fathom_task *task,
 		      struct user_regs_struct *regs)
@@ -125,10 +180,15 @@ static void run_slice(struct fathom_checker *c, struct fathom_task *task,
 	bool has_signal = false;
 
 	for (uint32_t n = 0; c->tasks.n == 1 || n < c->options.slice;) {
+		const enum effect effect = effect_at(c, regs->rip);
 		const uint64_t pc = regs->rip;
 		const uint64_t sp = regs->rsp;
 		enum step s;
 
+		if (effect == EFFECT_CALLS_KERNEL) {
+			begin_call(c, task, pc, sp);
+			return;
+		}
 		has_signal |= task->signal != 0;
 		s = step(c, task);
 		if (s == STEP_OTHER) {
@@ -140,6 +200,8 @@ static void run_slice(struct fathom_checker *c, struct fathom_task *task,
 		n++;
 		if (!fathom_tracee_get(task->tid, regs))
 			return;
+		if (effect == EFFECT_PUSHES_FLAGS && regs->rsp < sp)
+			hide_trap_flag(c, task, regs->rsp);
 		fathom_tracee_registers(regs, &now);
 		if (fathom_published_at(c->published, pc))
 			fathom_shadow_step(&task->shadow, &c->work, pc, sp, &now, has_signal);
@@ -189,6 +251,7 @@ void fathom_checker_turn(struct fathom_checker *c, struct fathom_task *task)
 		task->from_signal = false;
 		was_blocked = fathom_tracee_unblock_trap(task->tid);
 		run_slice(c, task, &regs);
+		drop_trap_flag(task);
 		if (was_blocked && task->is_stopped)
 			fathom_tracee_block(task->tid, SIGTRAP);
 	} else {

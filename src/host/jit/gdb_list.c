@@ -99,7 +99,7 @@ static fathom_err walk_entries(struct walk *w, struct fathom_gdb_item *item,
 			       struct fathom_gdb_items *items)
 {
 	for (; item->avma; item->avma = item->entry.next) {
-		if (items->n == FATHOM_MAX_GDB_ENTRIES)
+		if (items->n >= FATHOM_MAX_GDB_ENTRIES)
 			return FATHOM_E_LIMIT;
 		if (is_circle(w, item->avma) || !read_entry(w, item->avma, &item->entry))
 			return FATHOM_E_CORRUPT;

@@ -383,6 +383,8 @@ static void keep_known(struct fathom_gdb_jit *g, struct fathom_keyed *sorted,
 			fathom_gdb_known_at(g, k)->n_code = 0;
 		}
 		fresh[i].item = items[i];
+		/* The table is about to be made of them. */
+		fresh[i].is_newer = false;
 	}
 	for (size_t i = 0; i < n; i++)
 		forget(fathom_gdb_known_at(g, i));

@@ -85,6 +85,9 @@ static fathom_err append(uint64_t head, uint64_t table, const struct table_bytes
 	struct fathom_registry_row row;
 	uint64_t end = 0;
 
+	/* That of all lists together. */
+	if (items->n > FATHOM_MAX_GDB_ENTRIES || n > FATHOM_MAX_GDB_ENTRIES - items->n)
+		return FATHOM_E_LIMIT;
 	if (!fathom_array_room(items, n))
 		return FATHOM_E_MEMORY;
 	for (size_t i = 0; i < n; i++) {
@@ -93,12 +96,10 @@ static fathom_err append(uint64_t head, uint64_t table, const struct table_bytes
 			return FATHOM_E_CORRUPT;
 		end = row.high;
 		items->items[items->n++] = (struct fathom_gdb_item){
-			.avma = row.file,
-			.before = table,
-			.list = head,
-			.entry = { .symfile = row.file, .size = row.size },
-			.low = row.low,
-			.high = row.high,
+			/* The only number that no two rows have in common. */
+			.avma = row.low,      .before = table,
+			.list = head,         .entry = { .symfile = row.file, .size = row.size },
+			.low = row.low,       .high = row.high,
 			.serial = row.serial,
 		};
 	}

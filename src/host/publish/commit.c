@@ -93,6 +93,8 @@ static bool set_up(struct fathom_jit_registry *r, const struct fathom_jit_arena_
 		return false;
 	r->is_set_up = true;
 	r->machine = fathom_jit_own_machine();
+	/* Not those of the program that was here before exec(), maybe with the same addresses. */
+	r->serial = (uint64_t)fathom_now_ns();
 	memcpy(r->folder, folder, strlen(folder) + 1);
 	/* A child has the index as it was between two commits. */
 	(void)pthread_atfork(lock, unlock, begin_child);

@@ -124,6 +124,8 @@ void fathom_jit_tables_trim(struct fathom_jit_registry *r)
 		r->gone_table_bytes -= size_of(t->published.n);
 		atomic_store(&t->published.serial, 0);
 		atomic_store(&t->published.check, 0);
+		/* Before whatever the next owner of the memory writes. */
+		atomic_thread_fence(memory_order_release);
 		free(t);
 	}
 }
@@ -165,5 +167,7 @@ void fathom_jit_table_forget_readers(void)
 void fathom_jit_block_free(uint64_t *block)
 {
 	__atomic_store_n(block, 0, __ATOMIC_RELEASE);
+	/* Before whatever the next owner of the memory writes. */
+	atomic_thread_fence(memory_order_release);
 	free(block);
 }

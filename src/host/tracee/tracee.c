@@ -85,7 +85,7 @@ fathom_err fathom_tracee_start(struct fathom_tracee *t, char *const *argv, long 
 		*ret_report = report[0];
 	if (err && t->pid > 0) {
 		kill(t->pid, SIGKILL);
-		(void)fathom_tracee_wait(t->pid);
+		(void)fathom_tracee_wait(t, t->pid);
 	}
 	return err;
 }
@@ -155,31 +155,55 @@ void fathom_tracee_registers(const struct user_regs_struct *u, struct fathom_reg
 	ret->known = (UINT64_C(1) << n) - 1;
 }
 
-int fathom_tracee_wait(pid_t tid)
+static void note(const struct fathom_tracee *t, pid_t tid, int status)
+{
+	if (t->note)
+		t->note(t->data, tid, status);
+}
+
+int fathom_tracee_wait(const struct fathom_tracee *t, pid_t tid)
 {
 	int status;
+	pid_t who;
 
-	while (waitpid(tid, &status, __WALL) < 0)
-		if (errno != EINTR)
+	while ((who = waitpid(-1, &status, __WALL | __WNOTHREAD)) != tid) {
+		if (who > 0)
+			note(t, who, status);
+		else if (errno != EINTR)
 			return -1;
+	}
 	return status;
 }
 
-/* Runs to the next stop at a system call; returns false when the thread has ended. */
-static bool run_to_call(pid_t tid)
+/* Returns whether @status is one that is not to be lost: an end, or an event such as exec(). */
+static bool is_lasting(int status)
 {
-	for (;;) {
-		int status;
+	return !WIFSTOPPED(status) || (status >> 16 && status >> 16 != PTRACE_EVENT_STOP);
+}
 
+/* Runs to the next stop at a system call; returns false when something else was noted. */
+static bool run_to_call(const struct fathom_tracee *t, pid_t tid)
+{
+	bool was_stopped = false;
+	int status;
+
+	do {
 		if (ptrace(PTRACE_SYSCALL, tid, NULL, 0))
 			return false;
-		status = fathom_tracee_wait(tid);
-		if (status == -1 || !WIFSTOPPED(status))
+		status = fathom_tracee_wait(t, tid);
+		if (status == -1)
 			return false;
+		if (is_lasting(status)) {
+			note(t, tid, status);
+			return false;
+		}
 		/* Anything else is a stop that was asked for before. */
-		if (WSTOPSIG(status) == (SIGTRAP | 0x80))
-			return true;
-	}
+		was_stopped |= !(status >> 16) && WSTOPSIG(status) == SIGSTOP;
+	} while (WSTOPSIG(status) != (SIGTRAP | 0x80));
+	/* No mask blocks it: it comes again. */
+	if (was_stopped)
+		(void)kill(t->pid, SIGSTOP);
+	return true;
 }
 
 long fathom_tracee_call(const struct fathom_tracee *t, pid_t tid, long number,
@@ -205,8 +229,9 @@ long fathom_tracee_call(const struct fathom_tracee *t, pid_t tid, long number,
 	regs.r8 = arguments[4];
 	regs.r9 = arguments[5];
 	(void)ptrace(PTRACE_SETSIGMASK, tid, sizeof all, &all);
-	if (fathom_tracee_set(tid, &regs) && run_to_call(tid) && run_to_call(tid) &&
-	    fathom_tracee_get(tid, &regs))
+	if (!fathom_tracee_set(tid, &regs) || !run_to_call(t, tid) || !run_to_call(t, tid))
+		return -ESRCH;
+	if (fathom_tracee_get(tid, &regs))
 		result = (long)regs.rax;
 	/* No call of the program's is to be made again. */
 	before.orig_rax = UINT64_MAX;

@@ -13,9 +13,17 @@
 #include "safe/base/reader.h"
 #include "safe/unwind/registers.h"
 
-/* A program: its memory, and where it has a `syscall` instruction. */
+/*
+ * A program: its memory, and where it has a `syscall` instruction. The kernel tells the end of a
+ * first thread only when the ends of all others were taken: who waits for one thread takes what
+ * comes of the others, too, and passes it on.
+ */
 struct fathom_tracee {
 	pid_t pid;
+	/* Takes @status of thread @tid, as waitpid(2) has it, to be handled later; NULL: drops it
+	 */
+	void (*note)(void *data, pid_t tid, int status);
+	void *data;
 	int memory;            /* descriptor of /proc/PID/mem */
 	uint64_t syscall_avma; /* 0: none was seen yet */
 	struct fathom_reader reader;
@@ -45,12 +53,15 @@ bool fathom_tracee_set(pid_t tid, const struct user_regs_struct *regs);
 /* Copies @regs to the general registers by their DWARF numbers. */
 void fathom_tracee_registers(const struct user_regs_struct *regs, struct fathom_registers *ret);
 
-/* Waits for thread @tid; returns its status, as waitpid(2) has it, or -1. */
-int fathom_tracee_wait(pid_t tid);
+/*
+ * Waits for thread @tid; returns its status, as waitpid(2) has it, or -1 if the calling thread
+ * traces no other any more.
+ */
+int fathom_tracee_wait(const struct fathom_tracee *t, pid_t tid);
 
 /*
  * Has stopped thread @tid make a system call, with all signals blocked, and returns its result;
- * -ESRCH if the thread has ended.
+ * -ESRCH if the thread has ended or runs another program instead, which was noted.
  */
 long fathom_tracee_call(const struct fathom_tracee *t, pid_t tid, long number,
 			const uint64_t arguments[6]);

@@ -24,7 +24,7 @@ struct fathom_gdb_lists {
 
 /* An entry and its position in a list, or a row of a registry. */
 struct fathom_gdb_item {
-	uint64_t avma;   /* of a row: that of its symbol file */
+	uint64_t avma;   /* of a row: where its code begins */
 	uint64_t before; /* avma of the entry, descriptor or table that led to it */
 	uint64_t list;   /* avma of the descriptor or head */
 	struct fathom_gdb_entry entry;

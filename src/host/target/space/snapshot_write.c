@@ -284,7 +284,7 @@ static void put_row(struct writer *w, const struct fathom_gdb_items *items, size
 		put_some(w, item[i].before,
 			 sizeof(struct fathom_registry_table) +
 				 (end - i) * sizeof(struct fathom_registry_row));
-	put_some(w, item[i].avma - sizeof(uint64_t), sizeof(uint64_t));
+	put_some(w, item[i].entry.symfile - sizeof(uint64_t), sizeof(uint64_t));
 }
 
 /* Stores the memory of the lists. */

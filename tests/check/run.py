@@ -5,9 +5,12 @@ of them breaks its description, the programs know themselves (programs/promises.
 import functools
 import glob
 import os
+import random
 import re
+import signal
 import sys
 import threading
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "lib")]
@@ -16,6 +19,7 @@ import tap  # noqa: E402
 
 from ask import FATHOM, execute, records_of, run  # noqa: E402
 from building import nm, plain  # noqa: E402
+from running import Running  # noqa: E402
 
 TOP = os.path.join(HERE, "..", "..")
 BUILD = os.environ["BUILD"]
@@ -48,15 +52,26 @@ def program(name="promises.cc"):
 ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "FATHOM_JIT"}
 
 
-def checked(folder, *command, options=(), status=0):
-    """What a command prints that is run by `fathom jit-check`, its findings, and the record of its end."""
+def checking(folder, *command, options=()):
+    """The command `fathom jit-check` that runs @command, and the path of its log."""
     log = os.path.join(folder, "log")
-    done = execute(FATHOM, "jit-check", "--json", "--log", log, *options, "--", *command, status=status, env=ENVIRONMENT)
+    return [FATHOM, "jit-check", "--json", "--log", log, *options, "--", *command], log
+
+
+def logged(log):
+    """The findings of a log, and the record of the end."""
     with open(log, encoding="utf-8") as text:
         *findings, end = records_of(text.read())
     assert end.pop("type") == "end" and all(f.pop("type") == "finding" for f in findings), (findings, end)
+    return findings, end
+
+
+def checked(folder, *command, options=(), status=0, **more):
+    """What a command prints that is run by `fathom jit-check`, its findings, and the record of its end."""
+    words, log = checking(folder, *command, options=options)
+    done = execute(*words, status=status, env=ENVIRONMENT, **more)
     assert not done.stderr, done.stderr
-    return done.stdout, findings, end
+    return done.stdout, *logged(log)
 
 
 def said(text):
@@ -142,6 +157,7 @@ LIES = {
     "lie-early": ("cfa", None, True, "an event one instruction early"),
     "lie-clobber": ("register", "rbx", True, "a write of a register that is kept"),
     "lie-slot": ("register", "rbx", True, "a register saved in another slot"),
+    "lie-kept": ("register", "rbx", True, "a write of where a register is saved"),
     "lie-reserved": ("cfa", None, True, "a write of the reserved frame pointer"),
     "lie-return": ("return-address", None, True, "a write of the return address"),
 }
@@ -190,6 +206,130 @@ def _(folder):
     assert end["signal"] == 15 and "status" not in end, end
     for name in ("recursion", "exceptions", "fork"):
         assert checked(folder, program(), name)[0] == run(program(), name, env=ENVIRONMENT), name
+
+
+# Runs of alike.cc take less than a second. What takes so long does not end.
+ENDS_SECONDS = 20
+
+
+def alike(folder, *words):
+    """What a run of alike.cc prints, which is the same directly and below jit-check: as it is its end. Nothing is
+    found, and each instruction that it counts was compared."""
+    direct = execute(program("alike.cc"), *words, env=ENVIRONMENT, timeout=ENDS_SECONDS)
+    text, findings, end = checked(folder, program("alike.cc"), *words, status=direct.returncode, timeout=ENDS_SECONDS)
+    assert text == direct.stdout, f"{text}, directly {direct.stdout}"
+    assert not findings and end["found"] == end["undescribed"] == end["unjudged"] == 0, (findings, end)
+    ended = {"status": direct.returncode} if direct.returncode >= 0 else {"signal": -direct.returncode}
+    assert {key: end[key] for key in ("status", "signal") if key in end} == ended, (end, direct)
+    instructions = said(text).get("instructions")
+    assert instructions is None or end["instructions"] == int(instructions), (end, text)
+    return direct
+
+
+@test("the first thread dies in made code, alone or beside threads that wait: the same signal")
+def _(folder):
+    for n_idle in (0, 1, 3):
+        assert alike(folder, "dies", n_idle).returncode == -signal.SIGSEGV
+
+
+def add_killed(n_idle, beside):
+    @test(f"killed at any moment, {beside}: that signal, and nothing is found")
+    def _(folder):
+        moments = random.Random(n_idle)
+        for _ in range(20):
+            words, log = checking(folder, program("alike.cc"), "loops", str(n_idle))
+            with Running(words, env=ENVIRONMENT) as p:
+                pid = int(p.line().split()[1])
+                time.sleep(moments.uniform(0, 0.05))
+                os.kill(pid, signal.SIGKILL)
+                assert p.process.wait(ENDS_SECONDS) == -signal.SIGKILL, f"status {p.process.returncode}"
+            findings, end = logged(log)
+            assert not findings and end["found"] == 0, (findings, end)
+            assert end["signal"] == signal.SIGKILL and "status" not in end, end
+
+
+add_killed(0, "a single thread")
+add_killed(1, "beside an idle thread")
+
+
+def add_replaced(who, other):
+    @test(f"exec() by {other} thread while another is in made code: the new program's status, and nothing is found")
+    def _(folder):
+        moments = random.Random(who)
+        for i in range(10):
+            # With odd numbers the program runs itself, else a shell: both end with 7.
+            moment = moments.randrange(0, 30000, 2) + i % 2
+            _, findings, end = checked(folder, program("alike.cc"), f"replaced-by-{who}", moment, status=7, timeout=ENDS_SECONDS)
+            assert not findings and end["found"] == end["undescribed"] == 0 and end["status"] == 7, (moment, findings, end)
+
+
+add_replaced("first", "the first")
+add_replaced("other", "another")
+
+
+@test("mprotect() with sizes that end within a page: each instruction is compared")
+def _(folder):
+    for n_idle in (0, 1):
+        alike(folder, "unrounded", n_idle)
+
+
+@test("memory that can only be executed is read, or not, as directly")
+def _(folder):
+    alike(folder, "execute-only")
+
+
+for name, what in (("flags", "pushf"), ("flags-back", "pushf and popf"), ("flags-of-call", "a system call, in r11")):
+    def _flags(folder, name=name):
+        alike(folder, name)
+    SUITE.add(f"the trap flag is not seen by {what}", _flags)
+
+
+@test("made code waits in a system call for another thread, which runs made code before: both are compared")
+def _(folder):
+    for size in ("1", "1000"):
+        text, findings, end = checked(folder, program("alike.cc"), "waits", options=("--slice", size), timeout=ENDS_SECONDS)
+        assert not findings and end["instructions"] == int(said(text)["instructions"]), (findings, end, text)
+
+
+@test("made code waits in a system call that a signal interrupts")
+def _(folder):
+    alike(folder, "interrupted")
+
+
+@test("made code makes children by a system call of its own")
+def _(folder):
+    alike(folder, "forks")
+
+
+@test("a collector moves what a frame has saved: nothing is found")
+def _(folder):
+    alike(folder, "moves")
+
+
+@test("a function returns by a jump, to made code and to C: nothing is found")
+def _(folder):
+    alike(folder, "returns-by-jump")
+
+
+@test("signals are ignored, blocked and handled in the program as its caller has them")
+def _(folder):
+    built("promises.cc")
+    command = ["grep", "-E", "^Sig(Blk|Ign|Cgt)", "/proc/self/status"]
+    for ignored in ("", "INT", "PIPE", "QUIT", "INT,PIPE,QUIT"):
+        caller = ["env", "--default-signal", *([f"--ignore-signal={ignored}"] if ignored else [])]
+        words, _ = checking(folder, *command)
+        direct, below = (run(*caller, *w, env=ENVIRONMENT) for w in (command, words))
+        assert below == direct, f"ignoring {ignored or 'none'}: {below}, directly {direct}"
+
+
+@test("options of the other form are refused")
+def _(_):
+    for option, *value in (("--register", "rbp"), ("--section", ".text"), ("--decimal",)):
+        done = execute(FATHOM, "jit-check", option, *value, "--", "true", status=2)
+        assert not done.stdout and option in done.stderr, done
+    for option, *value in (("--frames-only",), ("--need-rules",), ("--slice", "5"), ("--log", "/dev/null")):
+        done = execute(FATHOM, "jit-check", option, *value, FATHOM, status=2)
+        assert not done.stdout and option in done.stderr, done
 
 
 @test("a program that runs another: that one's code is checked")

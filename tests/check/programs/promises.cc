@@ -4,18 +4,12 @@
 // breaks its description.
 #include <atomic>
 #include <csetjmp>
-#include <csignal>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <pthread.h>
-#include <sys/mman.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <ucontext.h>
-#include <unistd.h>
 
-#include <fathom/jit.h>
+#include "making.h"
 
 // Code is copied from here. It has the arguments (next, argument, other): it calls next(argument) and adds
 // 1, where nothing else is said. NAME_planted is the instruction that breaks the description.
@@ -154,6 +148,17 @@ reads:	mov (%rdi), %rax
 	ret
 reads_end:
 
+# Keeps rbx, and writes where it is kept.
+overwrites:
+	push %rbx
+overwrites_1:
+overwrites_planted:
+	movq $7, (%rsp)
+	pop %rbx
+overwrites_2:
+	ret
+overwrites_end:
+
 # Switches stacks: keeps its own at next, takes that at argument.
 switches:
 	push %rbx
@@ -193,18 +198,11 @@ shim_back:
 	jmp *%rcx
 )");
 
-using callback = long(long);
-using made = long(callback *, long, const void *);
-
 extern "C" {
 long shim_deep(void *code, long argument);
 extern const char shim_back[];
 }
 
-#define LABEL(name) extern "C" const unsigned char name[]
-#define CODE(name) \
-	LABEL(name); \
-	LABEL(name##_end)
 CODE(frame);
 CODE(pushes);
 CODE(clobbers);
@@ -218,6 +216,7 @@ CODE(tail);
 CODE(recurses);
 CODE(waits);
 CODE(reads);
+CODE(overwrites);
 CODE(switches);
 CODE(traps);
 LABEL(frame_made);
@@ -240,6 +239,9 @@ LABEL(leaf_planted);
 LABEL(returns_planted);
 LABEL(recurses_1);
 LABEL(recurses_2);
+LABEL(overwrites_1);
+LABEL(overwrites_2);
+LABEL(overwrites_planted);
 LABEL(switches_pops);
 
 // Instructions of a call, by hand.
@@ -260,80 +262,6 @@ enum {
 	FRAME_CALLS = 5,
 	PUSHES_CALLS = 6,
 };
-
-enum { RBX = 3, RBP = 6 };
-
-static unsigned char *memory;
-static size_t used;
-static fathom_jit_arena *arena;
-
-static void check(int err, const fathom_errinfo &info)
-{
-	if (!err)
-		return;
-	fprintf(stderr, "promises: %s: %s\n", fathom_err_name(err), info.what);
-	exit(3);
-}
-
-static void begin(int protection = PROT_READ | PROT_WRITE | PROT_EXEC)
-{
-	fathom_errinfo info;
-
-	memory = static_cast<unsigned char *>(
-		mmap(nullptr, 1 << 16, protection, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-	check(fathom_jit_arena_create(memory, 1 << 16, nullptr, &arena, &info), info);
-}
-
-static fathom_jit_unwind rule(unsigned kind)
-{
-	fathom_jit_unwind u = {};
-
-	u.size = sizeof u;
-	u.kind = kind;
-	return u;
-}
-
-static fathom_jit_unwind rule_of(const fathom_jit_event *events, size_t n)
-{
-	fathom_jit_unwind u = rule(FATHOM_JIT_EVENTS);
-
-	u.events = events;
-	u.n_events = n;
-	return u;
-}
-
-static void publish(const char *name, unsigned char *at, size_t size, const fathom_jit_unwind *u)
-{
-	fathom_jit_function f = {};
-	fathom_errinfo info;
-
-	f.size = sizeof f;
-	f.code = at;
-	f.code_size = size;
-	f.name = name;
-	f.unwind = u;
-	check(fathom_jit_add(arena, &f, &info), info);
-}
-
-static unsigned char *copy(const unsigned char *from, const unsigned char *end)
-{
-	unsigned char *at = memory + used;
-
-	memcpy(at, from, static_cast<size_t>(end - from));
-	used += 256;
-	return at;
-}
-
-static made *make_at(const char *name, const unsigned char *from, const unsigned char *end,
-		     const fathom_jit_unwind &u)
-{
-	unsigned char *at = copy(from, end);
-
-	publish(name, at, static_cast<size_t>(end - from), &u);
-	return reinterpret_cast<made *>(at);
-}
-#define MAKE(name, rule) make_at(#name, name, name##_end, rule)
-#define AT(label, of) static_cast<uint32_t>(label - of)
 
 static void plant(made *at, const unsigned char *label, const unsigned char *from)
 {
@@ -372,11 +300,6 @@ static made *make_recurses()
 	return MAKE(recurses, rule_of(events, 2));
 }
 
-static long plain(long argument)
-{
-	return argument;
-}
-
 // A function that makes a frame, and calls code that never writes the frame pointer.
 __attribute__((noinline, optimize("no-omit-frame-pointer"))) static long shim(made *code, callback *next,
 									      long argument)
@@ -386,21 +309,6 @@ __attribute__((noinline, optimize("no-omit-frame-pointer"))) static long shim(ma
 	__asm__ volatile("" ::: "memory");
 	return value;
 }
-
-static void expect(long instructions)
-{
-	printf("instructions %ld\n", instructions);
-}
-
-static void require(bool is, const char *what)
-{
-	if (is)
-		return;
-	printf("failed: %s\n", what);
-	exit(4);
-}
-
-static long n;
 
 // ---- each kind of description -----------------------------------------------------------------
 
@@ -516,6 +424,20 @@ static void lie_slot()
 	code(plain, 5, nullptr);
 }
 
+static void lie_kept()
+{
+	const fathom_jit_event events[] = {
+		{ AT(overwrites_1, overwrites), 0, RBX, FATHOM_JIT_PUSH, 0 },
+		{ AT(overwrites_2, overwrites), 0, RBX, FATHOM_JIT_POP, 0 },
+	};
+	made *code = MAKE(overwrites, rule_of(events, 2));
+
+	plant(code, overwrites_planted, overwrites);
+	__asm__ volatile("mov $12345, %%rbx" ::: "rbx");
+	code(nullptr, 0, nullptr);
+	__asm__ volatile("" ::: "rbx");
+}
+
 static void lie_early()
 {
 	// The frame pointer is set by the instruction behind the push.
@@ -551,11 +473,6 @@ static void run_undescribed()
 }
 
 // ---- how programs go through made code --------------------------------------------------------
-
-static callback *as_callback(made *code)
-{
-	return reinterpret_cast<callback *>(reinterpret_cast<uintptr_t>(code));
-}
 
 static void run_tail()
 {
@@ -1002,10 +919,7 @@ static void run_dies()
 	raise(SIGTERM);
 }
 
-static const struct {
-	const char *name;
-	void (*run)();
-} runs[] = {
+static const struct named runs[] = {
 	{ "frame", run_frame },
 	{ "events", run_events },
 	{ "saves", run_saves },
@@ -1017,6 +931,7 @@ static const struct {
 	{ "lie-clobber", lie_clobber },
 	{ "lie-reserved", lie_reserved },
 	{ "lie-slot", lie_slot },
+	{ "lie-kept", lie_kept },
 	{ "lie-early", lie_early },
 	{ "lie-return", lie_return },
 	{ "undescribed", run_undescribed },
@@ -1047,14 +962,5 @@ static const struct {
 
 int main(int argc, char **argv)
 {
-	setvbuf(stdout, nullptr, _IOLBF, 0);
-	n = argc > 2 ? atol(argv[2]) : 0;
-	begin();
-	for (const auto &r : runs)
-		if (argc > 1 && !strcmp(argv[1], r.name)) {
-			r.run();
-			return 0;
-		}
-	fprintf(stderr, "promises: no such run\n");
-	return 2;
+	return choose(runs, argc, argv);
 }

@@ -16,10 +16,11 @@ sys.path[:0] = [os.path.join(HERE, "..", "lib")]
 
 import tap  # noqa: E402
 
-from ask import execute, fathom, query, run  # noqa: E402
+from ask import FATHOM, execute, fathom, query, run  # noqa: E402
 from building import core_of  # noqa: E402
-from chain import CHAIN, KINDS, LIBRARIES, LLVM, N, NAMES, NONGNU, check_chain, environment, functions_of, program, storm, told  # noqa: E402
-from running import Running, Told, dying, kernels_core  # noqa: E402
+from chain import CHAIN, KINDS, LIBRARIES, LLVM, N, NAMES, NONGNU, TOP, check_chain, environment, functions_of, program, storm, told  # noqa: E402
+from counting import is_instrumented  # noqa: E402
+from running import Asked, Running, Told, dying, kernels_core  # noqa: E402
 
 SUITE = tap.Suite("publish", "trace with perf")
 test = SUITE.test
@@ -372,6 +373,71 @@ def _(folder):
         fathom("snapshot", str(p.pid), path, status=0)
     answers, _ = query("addr", path, [hex(at) for at in there.values()], status=0)
     assert [(a["symbol"], a["source"]) for a in answers] == [(name, "registered") for name in there], answers
+
+
+@test("one program after another at the same addresses, asked by one run: never the name of an earlier one's code")
+def _(folder):
+    able = execute("setarch", "-R", "true")
+    if able.returncode:
+        raise tap.Skip(f"addresses cannot be fixed here: {able.stderr.strip()}")
+    names = ["first_name_aaaa", "other_name_bbbb", "third_name_cccc"]
+    with Running(["setarch", "-R", program("replaced"), *names], env=environment(), cwd=folder) as p, Asked(p.pid) as fathoms:
+        for name in names:
+            published, address = p.line().split()
+            assert published == name, (published, name)
+            answer = fathoms.one(int(address, 16) + 16)
+            # A reason will do, but not for the first.
+            assert answer["symbol"] == name or (name != names[0] and answer["symbol"] is None and answer["reason"]), (name, answer)
+            p.send("\n")
+
+
+def hostile(folder, n_heads, n_rows, files):
+    """The command of hostile.c with such heads, rows and files."""
+    program("publisher")  # Skips where it cannot be built.
+    options = ("-O1", "-Wall", "-Wextra", "-D_GNU_SOURCE", "-I", os.path.join(TOP, "src"))
+    sources = os.path.join(HERE, "programs")
+    path = os.path.join(folder, "hostile")
+    run("gcc", *options, os.path.join(sources, "hostile.c"), "-o", path)
+    heads = [os.path.join(folder, f"head{i}.so") for i in range(n_heads)]
+    for head in heads:
+        # The name makes each another one.
+        run("gcc", *options, "-shared", "-fPIC", f"-Wl,-soname,{head}", os.path.join(sources, "head.c"), "-o", head)
+    return [path, n_rows, files, *heads]
+
+
+def spent(pid):
+    """Seconds of processor time, and the peak of memory in bytes, of a process that runs (proc(5))."""
+    with open(f"/proc/{pid}/stat", encoding="ascii") as stat:
+        user, system = stat.read().rpartition(")")[2].split()[11:13]
+    with open(f"/proc/{pid}/status", encoding="ascii") as status:
+        peak = re.search(r"^VmHWM:\s+(\d+) kB", status.read(), re.M)[1]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK"), int(peak) << 10
+
+
+def ask_hostile(folder, n_heads, n_rows, files, *options):
+    """What three answers cost, between which all rows change: there is no name, but a reason."""
+    if is_instrumented(FATHOM):
+        raise tap.Skip("an instrumented build would count its own checks, too")
+    with Running(hostile(folder, n_heads, n_rows, files), cwd=folder) as p, Asked(p.pid, *options) as fathoms:
+        for _ in range(3):
+            answer = fathoms.one(int(p.line(), 16) + 1)
+            assert answer["symbol"] is None and answer["reason"], answer
+            p.send("\n")
+        return spent(fathoms.pid)
+
+
+for files, what in (("one", "all of one symbol file"), ("each", "each of a file of its own")):
+    def _rows(folder, files=files):
+        seconds, _ = ask_hostile(folder, 1, 65536, files)
+        assert seconds < 3, f"{seconds} s"
+    SUITE.add(f"a hostile registry of 65,536 rows, {what}: three answers take less than 3 s of processor time", _rows)
+
+
+for n_rows in (65536, 262144):
+    def _heads(folder, n_rows=n_rows):
+        _, peak = ask_hostile(folder, 4, n_rows, "each", "--memory", "64M")
+        assert peak < 200e6, f"{peak / 1e6:.0f} MB"
+    SUITE.add(f"four hostile registries with one table of {n_rows:,} rows: less than 200 MB with --memory 64M", _heads)
 
 
 def vendor(folder):

@@ -149,8 +149,10 @@ static void adopt(struct fathom_checker *c, struct fathom_task *task, int event)
 		/* Published code may have made it, by a system call of its own. */
 		task->wants_turn = fathom_tracee_get(task->tid, &regs) &&
 				   fathom_closed_at(&c->closed, regs.rip);
-		if (!task->wants_turn)
-			fathom_checker_resume(task);
+		if (task->wants_turn)
+			return;
+		fathom_closed_close(&c->closed, &c->tracee, task->tid);
+		fathom_checker_resume(task);
 		return;
 	}
 	fathom_closed_release(&c->closed, &c->tracee, task->tid);
@@ -262,7 +264,11 @@ static bool handle_syscall(struct fathom_checker *c, struct fathom_task *task)
 		fail(c, fathom_closed_update(&c->closed, &c->tracee, task->tid, c->published));
 	c->closed_late = false;
 	task->call = -1;
-	return fathom_closed_at(&c->closed, info.instruction_pointer);
+	if (fathom_closed_at(&c->closed, info.instruction_pointer))
+		return true;
+	/* What another thread has opened, which then waited in a call of published code. */
+	fathom_closed_close(&c->closed, &c->tracee, task->tid);
+	return false;
 }
 
 /* Takes over what is registered at the breakpoint of @i, which @task has run into. */

@@ -325,11 +325,11 @@ static void write_letter()
 	require(write(ends[1], "x", 1) == 1, "write");
 }
 
-// Writes after 300 ms, and runs made code before.
+// Writes after 300 ms, and calls made code @n times before.
 static void *write_late(void *)
 {
 	usleep(300000);
-	for (long i = 0; i < 10; i++)
+	for (long i = 0; i < n; i++)
 		require(before_writing(plain, i, nullptr) == i + 1, "before writing");
 	write_letter();
 	return nullptr;
@@ -345,7 +345,7 @@ static void run_waits()
 	writer = start(write_late);
 	require(code(ends[0], &letter, 1) == 2 && letter == 'x', "letter");
 	require(!pthread_join(writer, nullptr), "join");
-	expect(10 * CALLS + TAKES);
+	expect(n * CALLS + TAKES);
 }
 
 static void on_alarm(int)

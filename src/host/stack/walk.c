@@ -174,7 +174,7 @@ static void find_row(struct fathom_walker *w, const struct fathom_place *place, 
 	k->row = w->reader.now;
 	k->has_row = true;
 	k->is_signal = fde.cie->is_signal_frame;
-	k->is_jit = place->fde || fathom_source_has_files(place->source);
+	k->is_jit = place->fde || fathom_source_has_files((uint8_t)place->source);
 }
 
 /* Returns what is known of @pc, looked up; NULL on failure: w->err says why. */

@@ -424,16 +424,21 @@ static void refresh_and_lock(void)
 	lock();
 }
 
-fathom_err fathom_jit_commit(struct fathom_jit_arena *arena,
-			     const struct fathom_jit_changes *changes,
-			     struct fathom_errinfo *reterr)
+/* Returns whether nobody is told of anything, ever. */
+static bool is_off(void)
+{
+	return !atomic_load_explicit(&fathom_jit_on, memory_order_relaxed);
+}
+
+/* Not inlined: its frame is large, and costs more than all else where nobody is told. */
+__attribute__((noinline)) static fathom_err commit(struct fathom_jit_arena *arena,
+						   const struct fathom_jit_changes *changes,
+						   struct fathom_errinfo *reterr)
 {
 	struct commit c = { .r = &fathom_jit_registry, .arena = arena, .what = "" };
 	struct fathom_jit_changes known = { .size = 0 };
 	fathom_err err = FATHOM_OK;
 
-	if (!atomic_load_explicit(&fathom_jit_on, memory_order_relaxed))
-		return FATHOM_OK;
 	if (changes && !FATHOM_STRUCT_READ(changes, &known))
 		return fathom_fail_options(reterr);
 	refresh_and_lock();
@@ -445,20 +450,33 @@ fathom_err fathom_jit_commit(struct fathom_jit_arena *arena,
 	return err ? fathom_fail(reterr, err, "", c.number, c.what) : FATHOM_OK;
 }
 
+fathom_err fathom_jit_commit(struct fathom_jit_arena *arena,
+			     const struct fathom_jit_changes *changes,
+			     struct fathom_errinfo *reterr)
+{
+	return is_off() ? FATHOM_OK : commit(arena, changes, reterr);
+}
+
 fathom_err fathom_jit_add(struct fathom_jit_arena *arena,
 			  const struct fathom_jit_function *function, struct fathom_errinfo *reterr)
 {
-	const struct fathom_jit_changes c = { .size = sizeof c, .add = function, .n_add = 1 };
+	struct fathom_jit_changes c;
 
-	return fathom_jit_commit(arena, &c, reterr);
+	if (is_off())
+		return FATHOM_OK;
+	c = (struct fathom_jit_changes){ .size = sizeof c, .add = function, .n_add = 1 };
+	return commit(arena, &c, reterr);
 }
 
 fathom_err fathom_jit_remove(struct fathom_jit_arena *arena, const void *code,
 			     struct fathom_errinfo *reterr)
 {
-	const struct fathom_jit_changes c = { .size = sizeof c, .remove = &code, .n_remove = 1 };
+	struct fathom_jit_changes c;
 
-	return fathom_jit_commit(arena, &c, reterr);
+	if (is_off())
+		return FATHOM_OK;
+	c = (struct fathom_jit_changes){ .size = sizeof c, .remove = &code, .n_remove = 1 };
+	return commit(arena, &c, reterr);
 }
 
 /* Takes over the rule of @options for all of @a. */

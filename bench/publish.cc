@@ -130,6 +130,16 @@ static void change_single_ones(Publisher &p, size_t n)
 	}
 }
 
+/* Where nobody is told. */
+static void add_for_nobody(Publisher &p)
+{
+	const fathom_jit_function f = p.function(0, "again");
+
+	for (size_t i = 0; i < 1000000; i++)
+		if (fathom_jit_add(p.arena, &f, nullptr))
+			abort();
+}
+
 int main(int argc, char **argv)
 {
 	const size_t n = argc > 1 ? strtoul(argv[1], nullptr, 10) : 1;
@@ -162,6 +172,8 @@ int main(int argc, char **argv)
 			move_all(p, n, batch);
 		else if (!strcmp(what, "remove"))
 			remove_all(p, n, batch);
+		else if (!strcmp(what, "off"))
+			add_for_nobody(p);
 		else
 			for (int i = 0; i < 1000; i++)
 				(void)backtrace(pcs, 16);

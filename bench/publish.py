@@ -35,6 +35,7 @@ def publish_benches(command, folder):
         yield Inside(f"publish-{rule}-one-beside-100000", tools("100000", "1000", rule, "0", "one", consumers=usual))
         yield Inside(f"publish-{rule}-backtrace-beside-100000", tools("100000", "1000", rule, "0", "back", consumers=usual))
     yield Inside("publish-own-lines-100000-by-1000", tools("100000", "1000", "own", "4", consumers=usual))
+    yield Inside("publish-off-1000000", tools("1", "1", "arena", "0", "off", consumers={"nobody": "none"}))
     for lines in ("0", "4"):
         words = [path, "100000", "1000", "own", lines, "wait"]
         with Program("env", "FATHOM_JIT=", *words) as told, Program("env", "FATHOM_JIT=none", *words) as untold:

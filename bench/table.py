@@ -80,6 +80,7 @@ PUBLISH_ROWS = [
     ("publish-own-one-beside-100000", "2,000 commits that remove or add one function of 100,000 with rules"),
     ("publish-arena-one-beside-100000", "the same, one rule for all"),
     ("publish-own-backtrace-beside-100000", "1,000 traces by `backtrace()` beside 100,000 rules; the first, which sorts them, is its preparing"),
+    ("publish-off-1000000", "1,000,000 functions added where nobody is told"),
     ("publish-attach-100000", "gdb attaches, with the names of 100,000 functions"),
     ("publish-attach-100000-lines", "the same, with their lines"),
 ]

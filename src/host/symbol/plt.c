@@ -122,34 +122,41 @@ static bool name_of_index(const struct names *n, uint32_t i, struct fathom_str *
 	return cur_ok(&c) && name_of_relocation(n, table, &r, ret);
 }
 
-/* Names `jmp *disp(%rip)`, `jmp *abs` (i386), `jmp *disp(%ebx)` (i386, PIC), or `push $index`. */
-static bool name_x86_stub(const struct names *n, struct fathom_bytes stub, uint64_t svma,
-			  struct fathom_str *ret)
+/* Finds the slot of `jmp *disp(%rip)`, `jmp *abs` (i386) or `jmp *disp(%ebx)` (i386, PIC). */
+static bool slot_of_x86_stub(const struct fathom_object *o, struct fathom_bytes stub, uint64_t svma,
+			     uint64_t *ret)
 {
-	const struct fathom_object *o = n->set->main;
 	const uint32_t got = fathom_object_find(o, ".got.plt");
 	const uint8_t *p = stub.data;
 
 	for (uint64_t i = 0; i + 6 <= stub.size; i++) {
 		const uint64_t disp = (uint64_t)(int32_t)load_u32(p + i + 2, o->image.swap);
+		const bool is_based = p[i + 1] == 0xa3 && !o->image.is64 && got;
 
-		if (p[i] == 0xff && p[i + 1] == 0x25)
-			return name_of_slot(n, o->image.is64 ? svma + i + 6 + disp : (uint32_t)disp,
-					    ret);
-		if (p[i] == 0xff && p[i + 1] == 0xa3 && !o->image.is64 && got)
-			return name_of_slot(n, o->sections[got].base + disp, ret);
+		if (p[i] != 0xff || (p[i + 1] != 0x25 && !is_based))
+			continue;
+		*ret = is_based        ? o->sections[got].base + disp
+		       : o->image.is64 ? svma + i + 6 + disp
+				       : (uint32_t)disp;
+		return true;
 	}
+	return false;
+}
+
+/* Names `push $index`. */
+static bool name_pushed(const struct names *n, struct fathom_bytes stub, struct fathom_str *ret)
+{
 	for (uint64_t i = 0; i + 5 <= stub.size; i++)
-		if (p[i] == 0x68)
-			return name_of_index(n, load_u32(p + i + 1, o->image.swap), ret);
+		if (stub.data[i] == 0x68)
+			return name_of_index(
+				n, load_u32(stub.data + i + 1, n->set->main->image.swap), ret);
 	return false;
 }
 
 #define ADRP_X16 0x90000010
 
-/* Names `adrp x16, page; ldr x17, [x16, #off]`. */
-static bool name_aarch64_stub(const struct names *n, struct fathom_bytes stub, uint64_t svma,
-			      struct fathom_str *ret)
+/* Finds the slot of `adrp x16, page; ldr x17, [x16, #off]`. */
+static bool slot_of_aarch64_stub(struct fathom_bytes stub, uint64_t svma, uint64_t *ret)
 {
 	for (uint64_t i = 0; i + 8 <= stub.size; i += 4) {
 		/* Instructions are little-endian on either byte order. */
@@ -162,10 +169,9 @@ static bool name_aarch64_stub(const struct names *n, struct fathom_bytes stub, u
 			continue;
 		page = (uint64_t)((adrp >> 5) & 0x7ffff) << 2 | ((adrp >> 29) & 3);
 		page = (page ^ (UINT64_C(1) << 20)) - (UINT64_C(1) << 20);
-		return name_of_slot(n,
-				    ((svma + i) & ~UINT64_C(0xfff)) + (page << 12) +
-					    (uint64_t)((ldr >> 10) & 0xfff) * 8,
-				    ret);
+		*ret = ((svma + i) & ~UINT64_C(0xfff)) + (page << 12) +
+		       (uint64_t)((ldr >> 10) & 0xfff) * 8;
+		return true;
 	}
 	return false;
 }
@@ -234,17 +240,20 @@ bool fathom_plt_holds(const struct fathom_object *o, uint64_t svma)
 	return i && is_of_stubs(&o->sections[i].header);
 }
 
-bool fathom_plt_at(const struct fathom_symbol_set *set, const struct fathom_symbol_index *symbols,
-		   uint64_t svma, struct fathom_symbol_hit *ret)
+/* A stub, and its bytes. */
+struct stub {
+	uint64_t svma;
+	uint64_t size;
+	struct fathom_bytes bytes; /* none if they are not in the file */
+};
+
+/* Finds the bounds of the stub at @svma. */
+static bool find_stub(const struct fathom_object *o, uint64_t svma, struct stub *ret)
 {
-	const struct names n = { set, symbols };
-	const struct fathom_object *o = set->main;
 	const uint32_t i = fathom_object_section_at(o, svma);
 	const struct fathom_section *s = &o->sections[i].header;
-	struct fathom_bytes stub;
 	struct layout l;
 	uint64_t off;
-	bool found;
 
 	if (!i || !is_of_stubs(s))
 		return false;
@@ -253,20 +262,49 @@ bool fathom_plt_at(const struct fathom_symbol_set *set, const struct fathom_symb
 	if (off < l.header)
 		return false;
 	off -= (off - l.header) % l.size;
-	stub = bytes_slice(fathom_image_section_bytes(&o->image, s), off, l.size);
-	ret->start = o->sections[i].base + off;
+	ret->svma = o->sections[i].base + off;
 	ret->size = l.size;
+	ret->bytes = bytes_slice(fathom_image_section_bytes(&o->image, s), off, l.size);
+	return true;
+}
+
+static bool is_x86(const struct fathom_object *o)
+{
+	return o->image.machine == EM_X86_64 || o->image.machine == EM_386;
+}
+
+/* Finds the slot that stub @s jumps through. */
+static bool slot_of_stub(const struct fathom_object *o, const struct stub *s, uint64_t *ret)
+{
+	if (is_x86(o))
+		return slot_of_x86_stub(o, s->bytes, s->svma, ret);
+	return o->image.machine == EM_AARCH64 && slot_of_aarch64_stub(s->bytes, s->svma, ret);
+}
+
+bool fathom_plt_slot(const struct fathom_object *o, uint64_t svma, uint64_t *ret_slot)
+{
+	struct stub s;
+
+	return find_stub(o, svma, &s) && s.svma == svma && slot_of_stub(o, &s, ret_slot);
+}
+
+bool fathom_plt_at(const struct fathom_symbol_set *set, const struct fathom_symbol_index *symbols,
+		   uint64_t svma, struct fathom_symbol_hit *ret)
+{
+	const struct names n = { set, symbols };
+	const struct fathom_object *o = set->main;
+	struct stub s;
+	uint64_t slot;
+	bool found;
+
+	if (!find_stub(o, svma, &s))
+		return false;
+	ret->start = s.svma;
+	ret->size = s.size;
 	ret->source = FATHOM_SOURCE_PLT;
-	switch (o->image.machine) {
-	case EM_X86_64:
-	case EM_386:
-		found = name_x86_stub(&n, stub, ret->start, &ret->name);
-		break;
-	case EM_AARCH64:
-		found = name_aarch64_stub(&n, stub, ret->start, &ret->name);
-		break;
-	default:
-		found = false;
-	}
+	if (slot_of_stub(o, &s, &slot))
+		found = name_of_slot(&n, slot, &ret->name);
+	else
+		found = is_x86(o) && name_pushed(&n, s.bytes, &ret->name);
 	return found && ret->name.data;
 }

@@ -17,6 +17,9 @@
 bool fathom_plt_at(const struct fathom_symbol_set *set, const struct fathom_symbol_index *symbols,
 		   uint64_t svma, struct fathom_symbol_hit *ret);
 
+/* Finds the GOT slot that the stub which starts at @svma jumps through; false if there is none. */
+bool fathom_plt_slot(const struct fathom_object *o, uint64_t svma, uint64_t *ret_slot);
+
 /* Returns whether @svma is in a section of stubs. */
 bool fathom_plt_holds(const struct fathom_object *o, uint64_t svma);
 

@@ -48,6 +48,7 @@ LAW = {
                            "target/space", "disasm"),
     "src/host/tracee": host("base"),
     "src/host/check": host("base", "file", "symbol", "module", "jit", "target", "disasm", "tracee"),
+    "src/host/trace": host("base", "file", "symbol", "module", "symbolize", "target", "disasm", "stack"),
     "cli": [],
     "cli/compat": ["cli"],
     "cli/compat/addr2line": ["cli", "cli/compat"],

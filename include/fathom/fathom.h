@@ -54,6 +54,7 @@
 #include <fathom/stack.h>
 #include <fathom/symbolize.h>
 #include <fathom/target.h>
+#include <fathom/trace.h>
 #include <fathom/trust.h>
 #include <fathom/unwind.h>
 #include <fathom/value.h>

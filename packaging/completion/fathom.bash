@@ -5,7 +5,7 @@ _fathom()
 {
     local current=${COMP_WORDS[COMP_CWORD]}
     local previous=${COMP_WORDS[COMP_CWORD - 1]}
-    local verbs="addr addr2line cache disasm find jit-check llvm-addr2line llvm-symbolizer snapshot stack"
+    local verbs="addr addr2line cache disasm find jit-check llvm-addr2line llvm-symbolizer snapshot stack trace"
     local common="--help"
     local files="--debug-dir --sysroot --debuginfod --debuginfod-timeout --file-timeout --memory"
     local cached="--no-cache --cache-dir"
@@ -58,6 +58,7 @@ _fathom()
             --names-only --no-demangle --json
             --threads --exe $cached $files"
         ;;
+    trace) own="--sites --json --threads --exe $files" ;;
     help)
         mapfile -t COMPREPLY < <(compgen -W "$verbs" -- "$current")
         return

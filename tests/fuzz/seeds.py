@@ -232,6 +232,49 @@ def seed_disasm(folder, tmp):
                 write(folder, "disasm", f"{number}-{name}-file", bytes([number | 8 | 16]) + f.read()[:60000])
 
 
+# As in fuzz_sites.c: what each section is called, and whether it is loaded.
+SITE_SECTIONS = (".text", "__patchable_function_entries", "__mcount_loc", "__return_loc", "xray_instr_map", ".symtab", ".strtab",
+                 ".rela.dyn", ".eh_frame")
+
+SITES = (
+    ("patchable", "gcc -fpatchable-function-entry=18,16 -fcf-protection"), ("entries", "gcc -pg -mfentry -mrecord-mcount -mnop-mcount"),
+    ("returns", "gcc -pg -mfentry -mrecord-mcount -minstrument-return=nop5 -mrecord-return"), ("calls", "gcc -pg"),
+    ("nops", "gcc -pg -mnop-mcount"), ("profile", "gcc -finstrument-functions"), ("clang", "clang-19 -fpatchable-function-entry=18,16"),
+    ("sleds", "clang-19 -fxray-instrument -fxray-instruction-threshold=1"), ("arm", "aarch64-linux-gnu-gcc -fpatchable-function-entry=7,6"))
+
+
+def seed_sites(folder, tmp):
+    """Each section of an object file, whose words and relocations are made those of the file that the target builds."""
+    sys.path[:0] = [os.path.join(HERE, "..", "lib")]
+    import elfread
+    source = os.path.join(HERE, "..", "trace", "programs", "sites.c")
+    for name, command in SITES:
+        path = os.path.join(tmp, f"sites-{name}.o")
+        compiler, *flags = command.split()
+        subprocess.run([compiler, *flags, "-O1", "-fno-pie", "-DSHARED", "-c", source, "-o", path], check=True)
+        elf = elfread.ElfFile(path)
+        found = {s.name: elf.bytes[s.off:s.off + s.size] if s.type != 8 else b"" for s in elf.sections}
+        contents = [bytearray(found.get(s, b"")) for s in SITE_SECTIONS]
+        at, bases = 64 + 56, []
+        for content in contents:
+            bases.append(0x1000 + at)
+            at += (len(content) + 7) & ~7
+        # Words of tables, which are relative to .text; symbols, all in it.
+        for number in (1, 2, 3):
+            rela = found.get(".rela" + SITE_SECTIONS[number], b"")
+            for off, _, addend in struct.iter_unpack("<QQq", rela):
+                struct.pack_into("<Q", contents[number], off, bases[0] + addend)
+                contents[7] += struct.pack("<QQq", bases[number] + off, 8, bases[0] + addend)
+        # Entries of sleds, which are relative to where they stand.
+        for off, _, addend in struct.iter_unpack("<QQq", found.get(".relaxray_instr_map", b"")):
+            struct.pack_into("<q", contents[4], off, bases[0] + addend - (bases[4] + off))
+        for off in range(24, len(contents[5]), 24):
+            if contents[5][off + 6] and contents[5][off + 4] & 15 == 2:
+                struct.pack_into("<HQ", contents[5], off + 6, 1, bases[0] + struct.unpack_from("<Q", contents[5], off + 8)[0])
+        for kind in (0, 1, 2):
+            write(folder, "sites", f"{name}-{kind}", bytes([kind | 4 * (name == "arm")]) + packed(*map(bytes, contents)))
+
+
 def seed_jit(folder, tmp):
     sys.path[:0] = [os.path.join(HERE, "..", d) for d in ("lib", "jit")]
     import elfasm
@@ -478,6 +521,7 @@ def main():
         seed_links(folder, tmp)
         seed_maps(folder, tmp)
         seed_disasm(folder, tmp)
+        seed_sites(folder, tmp)
         seed_kallsyms(folder)
         seed_index(folder, fathom, tmp)
         seed_cores(folder, fathom, tmp)

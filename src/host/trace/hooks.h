@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* What instrumented functions call: mcount and the like, by their symbols, stubs and GOT slots. */
+#ifndef FATHOM_TRACE_HOOKS_H
+#define FATHOM_TRACE_HOOKS_H
+
+#include "host/base/array.h"
+#include "host/file/fixups.h"
+#include "host/module/module.h"
+
+enum fathom_hook {
+	FATHOM_HOOK_NONE,    /* it is not a call */
+	FATHOM_HOOK_OTHER,   /* a call of another function */
+	FATHOM_HOOK_UNNAMED, /* a call of what has no name */
+	FATHOM_HOOK_MCOUNT,  /* mcount, _mcount, __fentry__ */
+	FATHOM_HOOK_ENTER,   /* __cyg_profile_func_enter */
+	FATHOM_HOOK_RETURN,  /* __return__ */
+	FATHOM_HOOK_PROFILE  /* what programs linked with -pg have */
+};
+
+struct fathom_hooks {
+	struct fathom_keyed_array functions; /* svma, enum fathom_hook; sorted */
+	struct fathom_keyed_array slots;     /* GOT slots that hold their addresses, likewise */
+	bool has_calls;                      /* some hook may be called */
+	bool is_profiled;                    /* the module was linked with -pg */
+};
+
+/* Finds the hooks of @m, whose relocations are @fixups; FATHOM_E_MEMORY. */
+fathom_err fathom_hooks_init(struct fathom_hooks *h, struct fathom_module *m,
+			     const struct fathom_fixups *fixups);
+void fathom_hooks_deinit(struct fathom_hooks *h);
+
+/* Returns which hook is called @name, or FATHOM_HOOK_OTHER. */
+enum fathom_hook fathom_hook_named(struct fathom_str name);
+
+struct fathom_site_work;
+
+/* Returns what the instruction at @svma calls, and its size in *@ret_size. */
+enum fathom_hook fathom_hook_called(struct fathom_site_work *w, uint64_t svma, uint8_t *ret_size);
+
+#endif

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: MIT */
+/* fathom_trace_sites(): the sites of all modules of a target. */
+#include <stdlib.h>
+
+#include "fathom/symbolize.h"
+#include "host/base/option_struct.h"
+#include "host/base/progress.h"
+#include "host/symbolize/answers.h"
+#include "host/target/target.h"
+#include "host/trace/sites.h"
+
+struct fathom_sites {
+	FATHOM_ARRAY_OF(struct fathom_site);
+	struct {
+		FATHOM_ARRAY_OF(struct fathom_site_module);
+	} modules;
+	struct fathom_arena arena; /* bytes and paths */
+	struct fathom_answers *answers;
+};
+
+/* A list being made. */
+struct listing {
+	struct fathom_sites *to;
+	struct fathom_view *view;
+	uint32_t flags; /* FATHOM_SITES_ */
+	fathom_err err;
+};
+
+static fathom_err read_options(const struct fathom_sites_options *options,
+			       struct fathom_sites_options *ret)
+{
+	const uint32_t known = FATHOM_SITES_NAMES | FATHOM_SITES_NO_DEMANGLE;
+
+	*ret = (struct fathom_sites_options){ .size = sizeof *ret };
+	if (options && (!FATHOM_OPTIONS_READ(options, ret, known) || ret->reserved1))
+		return FATHOM_E_ARGUMENT;
+	return FATHOM_OK;
+}
+
+/* Returns whether the process has other bytes at @avma than @bytes. Files cannot differ. */
+static bool is_changed(const struct listing *l, uint64_t avma, const uint8_t *bytes, size_t size)
+{
+	uint8_t now[256];
+
+	for (size_t off = 0; off < size && !l->view->target->stated; off += sizeof now) {
+		const size_t n = size - off < sizeof now ? size - off : sizeof now;
+
+		if (fathom_view_read(l->view, avma + off, now, n) != n ||
+		    memcmp(now, bytes + off, n) != 0)
+			return true;
+	}
+	return false;
+}
+
+/* Copies the @size bytes at @svma of @o; NULL without memory. */
+static const uint8_t *copy_bytes(struct listing *l, const struct fathom_object *o, uint64_t svma,
+				 uint16_t size)
+{
+	uint8_t *bytes = fathom_arena_alloc(&l->to->arena, size ? size : 1);
+
+	if (bytes && fathom_object_read(o, svma, bytes, size) < size)
+		memset(bytes, 0, size);
+	return bytes;
+}
+
+/* Adds site @s of module @m, which is module @number. FATHOM_E_MEMORY. */
+static fathom_err add_site(struct listing *l, const struct fathom_module_at *m, uint32_t number,
+			   const struct fathom_raw_site *s)
+{
+	const struct fathom_object *o = m->module->main;
+	struct fathom_site site = {
+		.address = s->svma + m->bias,
+		.function = s->function + m->bias,
+		.module_address = fathom_object_stated(o, s->svma),
+		.bytes = copy_bytes(l, o, s->svma, s->size),
+		.prefix = copy_bytes(l, o, s->function - s->prefix, s->prefix),
+		.module = number,
+		.size = s->size,
+		.prefix_size = s->prefix,
+		.kind = s->kind,
+		.place = s->place,
+		.content = s->content,
+	};
+
+	if (!site.bytes || !site.prefix)
+		return FATHOM_E_MEMORY;
+	if (s->is_behind)
+		site.flags |= FATHOM_SITE_BEHIND_PROLOGUE;
+	if (is_changed(l, site.address, site.bytes, site.size) ||
+	    is_changed(l, site.function - s->prefix, site.prefix, s->prefix))
+		site.flags |= FATHOM_SITE_CHANGED;
+	return fathom_array_push(l->to, site) ? FATHOM_OK : FATHOM_E_MEMORY;
+}
+
+/* Adds the sites that are loaded at @m's bias: of some modules only some pages are. */
+static fathom_err add_sites(struct listing *l, const struct fathom_module_at *m,
+			    const struct fathom_module_sites *sites)
+{
+	const bool is_file = l->view->target->stated != NULL;
+	struct fathom_site_module module = {
+		.bias = m->bias,
+		.first = l->to->n,
+		.machine = m->module->main->image.machine,
+		.n_functions = sites->n_functions,
+	};
+
+	memcpy(module.n_refused, sites->n_refused, sizeof module.n_refused);
+	module.path = fathom_arena_strdup(
+		&l->to->arena, (struct fathom_str){ m->name, (uint32_t)strlen(m->name) });
+	if (!module.path)
+		return FATHOM_E_MEMORY;
+	for (size_t i = 0; i < sites->n; i++) {
+		const struct fathom_raw_site *s = &sites->items[i];
+
+		if (!is_file && !fathom_view_holds(l->view, m->module, m->bias, s->svma + m->bias))
+			continue;
+		FATHOM_TRY(add_site(l, m, (uint32_t)l->to->modules.n, s));
+		module.n_kind[s->kind]++;
+	}
+	module.count = l->to->n - module.first;
+	return fathom_array_push(&l->to->modules, module) ? FATHOM_OK : FATHOM_E_MEMORY;
+}
+
+static bool add_module(const struct fathom_module_at *m, void *data)
+{
+	struct listing *l = data;
+	struct fathom_module_sites sites;
+
+	if (!fathom_goes_on(l->view->target->session, FATHOM_PHASE_FIND, l->to->modules.n, 0)) {
+		l->err = FATHOM_E_CANCELLED;
+		return false;
+	}
+	l->err = fathom_module_sites_find(m->module, &sites);
+	if (l->err)
+		return false;
+	l->err = add_sites(l, m, &sites);
+	fathom_module_sites_deinit(&sites);
+	return !l->err;
+}
+
+/* Names the functions of all sites as one batch. */
+static fathom_err name_sites(struct listing *l, struct fathom_errinfo *reterr)
+{
+	struct fathom_sites *to = l->to;
+	struct fathom_batch_options o = { .flags = FATHOM_NAMES_ONLY };
+	uint64_t *addresses = malloc((to->n + 1) * sizeof *addresses);
+	fathom_err err;
+
+	if (!addresses)
+		return fathom_fail_memory(reterr);
+	if (l->flags & FATHOM_SITES_NO_DEMANGLE)
+		o.flags |= FATHOM_NO_DEMANGLE;
+	for (size_t i = 0; i < to->n; i++)
+		addresses[i] = to->items[i].function;
+	err = fathom_view_answer(l->view, &o, addresses, to->n, &to->answers, reterr);
+	free(addresses);
+	for (size_t i = 0; !err && i < to->n; i++)
+		to->items[i].answer = fathom_answers_get(to->answers, i);
+	return err;
+}
+
+static fathom_err list(struct listing *l, struct fathom_errinfo *reterr)
+{
+	const fathom_err err = fathom_view_modules(l->view, add_module, l);
+
+	if (l->err == FATHOM_E_LIMIT)
+		return fathom_fail(reterr, l->err, "", 0, "a module has more sites than 2^24");
+	if (l->err)
+		return fathom_fail(reterr, l->err, "", 0, fathom_err_name(l->err));
+	if (err)
+		return fathom_view_fail(l->view, err, reterr);
+	return l->flags & FATHOM_SITES_NAMES ? name_sites(l, reterr) : FATHOM_OK;
+}
+
+static fathom_err run(struct fathom_target *target, struct listing *l,
+		      struct fathom_errinfo *reterr)
+{
+	struct fathom_call call;
+	fathom_err err;
+
+	fathom_call_begin(&call, target->session);
+	err = fathom_view_begin(target, FATHOM_VIEW_PLACES, &l->view, reterr);
+	if (!err)
+		err = list(l, reterr);
+	fathom_view_end(l->view);
+	return fathom_call_end(&call, fathom_target_end_call(target, err, reterr), reterr);
+}
+
+fathom_err fathom_trace_sites(struct fathom_target *target,
+			      const struct fathom_sites_options *options,
+			      struct fathom_sites **ret_sites, struct fathom_errinfo *reterr)
+{
+	struct fathom_sites_options o;
+	struct listing l = { .to = NULL };
+	fathom_err err;
+
+	if (read_options(options, &o))
+		return fathom_fail_options(reterr);
+	if (target->ops->names)
+		return fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
+				   "the running kernel has sites that only the kernel may use");
+	l.to = calloc(1, sizeof *l.to);
+	if (!l.to || !fathom_array_room(l.to, 1)) {
+		fathom_sites_free(l.to);
+		return fathom_fail_memory(reterr);
+	}
+	l.flags = o.flags;
+	err = run(target, &l, reterr);
+	if (err)
+		fathom_sites_free(l.to);
+	else
+		*ret_sites = l.to;
+	return err;
+}
+
+void fathom_sites_free(struct fathom_sites *sites)
+{
+	if (!sites)
+		return;
+	fathom_array_free(sites);
+	fathom_array_free(&sites->modules);
+	fathom_arena_deinit(&sites->arena);
+	fathom_answers_free(sites->answers);
+	free(sites);
+}
+
+size_t fathom_sites_count(const struct fathom_sites *sites)
+{
+	return sites->n;
+}
+
+const struct fathom_site *fathom_sites_get(const struct fathom_sites *sites, size_t i)
+{
+	return &sites->items[i];
+}
+
+size_t fathom_sites_module_count(const struct fathom_sites *sites)
+{
+	return sites->modules.n;
+}
+
+const struct fathom_site_module *fathom_sites_module_get(const struct fathom_sites *sites, size_t i)
+{
+	return &sites->modules.items[i];
+}
+
+/* Returns word @i of @n. */
+static const char *word_of(const char *const *words, size_t n, unsigned i)
+{
+	return i < n ? words[i] : "";
+}
+
+const char *fathom_site_kind_name(enum fathom_site_kind kind)
+{
+	static const char *const words[] = { "",           "patchable",  "mcount-loc", "return-loc",
+					     "xray",       "fentry",     "mcount",     "nop",
+					     "mcount-nop", "cyg-profile" };
+
+	return word_of(words, sizeof words / sizeof *words, kind);
+}
+
+const char *fathom_site_place_name(enum fathom_site_place place)
+{
+	static const char *const words[] = { "entry", "return", "tail-call" };
+
+	return word_of(words, sizeof words / sizeof *words, place);
+}
+
+const char *fathom_site_refusal_name(enum fathom_site_refusal refusal)
+{
+	static const char *const words[] = { "",        "not-code", "other-code", "no-function",
+					     "no-slot", "overlap",  "ambiguous",  "no-decoder" };
+
+	return word_of(words, sizeof words / sizeof *words, refusal);
+}

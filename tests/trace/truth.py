@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: MIT
+"""What objdump and nm say of the sites in a program: the truth that fathom's answers are compared with."""
+import re
+import subprocess
+
+from ask import run
+from building import nm
+
+FUNCTIONS = ("leaf", "local", "large", "variable", "branches", "tail", "loop", "empty", "run", "main")
+HOOKS = r"<_*(mcount|fentry__|cyg_profile_func_enter)\b"
+LANDINGS = ("endbr64", "bti\tc")
+
+
+class Instruction:
+    """One line of objdump."""
+
+    def __init__(self, address, code, text):
+        self.address, self.size, self.text = address, len(code) // 2, text
+        self.code = code
+
+
+class Listing:
+    """Functions with their instructions: those of the source and what lies between, or @whole."""
+
+    def __init__(self, path, tools="", whole=False):
+        self.path = path
+        self.functions = {}
+        current = None
+        where = [value for name, found in nm(path).items() if name in FUNCTIONS for value, _ in found]
+        part = [] if whole else [f"--start-address={max(min(where) - 512, 0)}", f"--stop-address={max(where) + 4096}"]
+        for line in run(f"{tools}objdump", "-dw", *part, path).splitlines():
+            head = re.match(r"([0-9a-f]+) <(.+)>:$", line)
+            if head:
+                current = self.functions.setdefault(head[2], [])
+            m = re.match(r" *([0-9a-f]+):\t([0-9a-f ]+?) *\t(.*)", line)
+            if m and current is not None:
+                current.append(Instruction(int(m[1], 16), m[2].replace(" ", ""), m[3]))
+        self.starts = {name: self.functions[name][0].address for name in FUNCTIONS if name in self.functions}
+
+    def code(self, name):
+        return self.functions[name]
+
+    def body(self, name):
+        """The instructions behind a landing mark."""
+        code = self.code(name)
+        return code[1:] if code[0].text.startswith(LANDINGS) else code
+
+
+def patchable(listing, slot, prefix):
+    """{(address, size, prefix, place)} of -fpatchable-function-entry, by the flag's numbers, in bytes."""
+    return {(listing.body(name)[0].address, slot, prefix, "entry") for name in listing.starts}
+
+
+def hooked(listing, size=None):
+    """The first calls of hooks."""
+    found = set()
+    for name in listing.starts:
+        # A static program's hook has several names.
+        calls = [i for i in listing.code(name) if re.match(r"(addr32 )?call|bl\b", i.text)]
+        first = calls[0]
+        assert re.search(HOOKS, first.text), f"{name}: {first.text}"
+        found.add((first.address, size or first.size, 0, "entry"))
+    return found
+
+
+def empty_calls(listing):
+    """The NOPs in place of calls: the first of five bytes that each function has."""
+    found = set()
+    for name in listing.starts:
+        nop = next(i for i in listing.code(name) if i.code == "0f1f440000")
+        found.add((nop.address, 5, 0, "entry"))
+    return found
+
+
+def returns(listing):
+    """The NOPs or calls directly before a return or a jump out of the function."""
+    found = set()
+    for name in listing.starts:
+        code = listing.code(name)
+        for nop, end in zip(code, code[1:]):
+            if nop.code != "0f1f440000" and "__return__" not in nop.text:
+                continue
+            if end.text.startswith("ret"):
+                found.add((nop.address, nop.size, 0, "return"))
+            elif end.text.startswith("jmp"):
+                found.add((nop.address, nop.size, 0, "tail-call"))
+    return found
+
+
+def sleds(path, size):
+    """XRay's own tool reads its table."""
+    found = set()
+    places = {"function-enter": "entry", "function-exit": "return", "tail-exit": "tail-call"}
+    text = subprocess.run(["llvm-xray-19", "extract", path], capture_output=True, text=True, check=True).stdout
+    for address, kind in re.findall(r"address: 0x([0-9A-F]+),.*?kind: ([a-z-]+)", text):
+        found.add((int(address, 16), size, 0, places[kind]))
+    return found
+
+
+def symbols(path):
+    """{address: names} of nm."""
+    found = {}
+    for name, places in nm(path).items():
+        for value, _ in places:
+            found.setdefault(value, set()).add(name)
+    return found

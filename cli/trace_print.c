@@ -136,9 +136,19 @@ void trace_print_missing(struct out *o, const char *query, const char *reason)
 
 void trace_print_missing_json(struct out *o, const char *query, const char *reason)
 {
+	static const char *const unknown[] = {
+		"address",          "module", "module_address", "function",        "linkage_name",
+		"function_address", "kind",   "place",          "content",         "size",
+		"prefix_size",      "bytes",  "prefix",         "behind_prologue", "changed",
+	};
+
 	out_str(o, "{\"type\":\"site\",");
 	json_string(o, "query", query);
-	out_str(o, ",\"address\":null,");
+	out_char(o, ',');
+	for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++) {
+		json_string(o, unknown[i], NULL);
+		out_char(o, ',');
+	}
 	json_string(o, "reason", reason);
 	out_str(o, "}\n");
 }

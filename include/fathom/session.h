@@ -30,7 +30,7 @@ enum fathom_phase {
 	FATHOM_PHASE_OPEN = 0,     /**< reading or decompressing a file; done in bytes */
 	FATHOM_PHASE_DOWNLOAD = 1, /**< waiting for a debuginfod server */
 	FATHOM_PHASE_ANSWER = 2,   /**< answering addresses; done in parts of the batch */
-	FATHOM_PHASE_FIND = 3,     /**< searching; done in parts of tables, or of units */
+	FATHOM_PHASE_FIND = 3,     /**< searching; done in parts of tables, units or functions */
 	FATHOM_PHASE_DISASM = 4,   /**< decoding instructions; done in bytes */
 	FATHOM_PHASE_SNAPSHOT = 5, /**< writing a snapshot; done in mappings */
 	FATHOM_PHASE_PREPARE = 6,  /**< fathom_self_prepare(); done in modules */

@@ -101,7 +101,7 @@ SHAPES = [
     shape("gcc", "-pg", "mcount", truth.hooked, ALL, False),
     shape("gcc", "-pg -O0", "mcount", truth.hooked, ("PIE", "fixed")),
     shape("gcc", "-pg -fcf-protection -fstack-clash-protection -mavx2", "mcount", truth.hooked),
-    shape("gcc", "-pg -mfentry", "fentry", truth.hooked, ALL, False),
+    shape("gcc", "-pg -mfentry", "fentry", truth.hooked, ("fixed", "static PIE", "shared"), False),
     shape("gcc", "-pg -mfentry -fcf-protection -Wl,-z,now", "fentry", truth.hooked),
     shape("gcc", "-pg -mfentry -fno-plt", "fentry", truth.hooked),
     shape("gcc", "-pg -mfentry -mrecord-mcount -w", "mcount-loc", truth.hooked, ("PIE", "fixed", "static")),
@@ -113,7 +113,7 @@ SHAPES = [
     shape("gcc", "-pg -mfentry -minstrument-return=nop5 -mrecord-return -w", "return-loc", truth.returns,
           ("PIE", "fixed", "static")),
     shape("gcc", "-pg -mfentry -minstrument-return=nop5 -mrecord-return -w -O0", "return-loc", truth.returns, ("fixed",)),
-    shape("gcc", "-finstrument-functions", "cyg-profile", truth.hooked, ALL, False),
+    shape("gcc", "-finstrument-functions", "cyg-profile", truth.hooked, ("PIE", "static", "shared"), False),
     shape("clang-19", "-pg", "mcount", truth.hooked, ("PIE", "fixed", "shared")),
     shape("clang-19", "-pg -O0", "mcount", truth.hooked),
     shape("clang-19", "-pg -mfentry", "fentry", truth.hooked, ("PIE", "fixed", "shared")),
@@ -367,17 +367,18 @@ def _(folder):
         assert reason is None or reason in module["refused"], (off, value, module)
 
 
-@test("records one of which points into the slot of another")
+@test("patchable entries and recorded calls in one program")
 def _(folder):
     path, listing = listing_of(folder, "-pg", "-mfentry", "-mrecord-mcount", "-fpatchable-function-entry=6")
-    before, _ = ask(path, status=0)
-    starts = {int(s["function_address"], 16) for s in of_kind(before, "patchable")}
-    same(starts, set(listing.starts.values()), path)
+    sites, _ = ask(path, status=0)
+    for kind in ("patchable", "mcount-loc"):
+        same({int(s["function_address"], 16) for s in of_kind(sites, kind)}, set(listing.starts.values()), kind)
+    ends = [(int(s["address"], 16), int(s["address"], 16) + s["size"]) for s in sites]
+    assert all(end <= start for (_, end), (start, _) in zip(ends, ends[1:])), ends
 
 
 @test("a process: sites of the program and of a library that it has loaded, where they are")
 def _(folder):
-    building.plain(os.path.join(os.environ["BUILD"], "src", "libfathom.so"))
     library = os.path.join(folder, "libsites.so")
     building.build(library, SOURCE, *LINKS["shared"], "-fpatchable-function-entry=18,16", flags=("-O2",))
     program = building.build(os.path.join(folder, "opener"), os.path.join(PROGRAMS, "opener.c"),
@@ -421,6 +422,8 @@ def _(folder):
     sites, _ = ask(path, f"sites.c:{line}", status=0)
     assert {s["function"] for s in sites} == {"local"}, sites
     done = fathom("trace", "--sites", path, "_start", "nobody", status=1)
+    records, _ = query("trace", path, ["_start", "leaf"], "--sites", status=1)
+    assert records[0].keys() == records[1].keys() and records[0]["reason"] == "no-site", records
     assert done.stdout.splitlines()[:2] == ["?? _start (no-site)", "?? nobody (no-such-symbol)"], done.stdout
 
 
@@ -428,6 +431,7 @@ def _(folder):
 def _(_folder):
     assert "--sites" in refused("trace", "/bin/true")
     refused("trace", "--sites", "/nonexistent")
+    refused("trace", "--sites", "kernel")
 
 
 sys.exit(SUITE.run())

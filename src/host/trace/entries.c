@@ -15,11 +15,15 @@
  * Not handled: calls in stripped static programs, which do not name what they call; calls through
  * registers (-mcmodel=large, -fno-plt on aarch64).
  */
+#include "host/base/progress.h"
 #include "host/trace/nops.h"
 #include "host/trace/site_work.h"
 
 /* Most instructions before a call: those of a prologue, and moves of arguments. */
 #define MAX_INSTRUCTIONS 256
+
+/* After so many functions the caller is asked. */
+#define ASK_EVERY 4096
 
 /* Returns the size of the NOP that stands for a call at the start of @code; 0: there is none. */
 static uint8_t call_nop_size(struct fathom_bytes code)
@@ -126,7 +130,13 @@ static fathom_err take(struct fathom_site_work *w, const struct fathom_function 
 
 fathom_err fathom_site_find_entries(struct fathom_site_work *w)
 {
-	for (size_t i = 0; i < w->functions.n; i++)
+	const size_t n = w->functions.n;
+
+	for (size_t i = 0; i < n; i++) {
+		if (i % ASK_EVERY == 0 &&
+		    !fathom_goes_on(w->module->session, FATHOM_PHASE_FIND, i, n))
+			return FATHOM_E_CANCELLED;
 		FATHOM_TRY(take(w, &w->functions.items[i]));
+	}
 	return FATHOM_OK;
 }

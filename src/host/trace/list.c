@@ -126,10 +126,6 @@ static bool add_module(const struct fathom_module_at *m, void *data)
 	struct listing *l = data;
 	struct fathom_module_sites sites;
 
-	if (!fathom_goes_on(l->view->target->session, FATHOM_PHASE_FIND, l->to->modules.n, 0)) {
-		l->err = FATHOM_E_CANCELLED;
-		return false;
-	}
 	l->err = fathom_module_sites_find(m->module, &sites);
 	if (l->err)
 		return false;
@@ -196,9 +192,12 @@ fathom_err fathom_trace_sites(struct fathom_target *target,
 
 	if (read_options(options, &o))
 		return fathom_fail_options(reterr);
-	if (target->ops->names)
-		return fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
-				   "the running kernel has sites that only the kernel may use");
+	if (target->ops->names) {
+		(void)fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
+				  "only the kernel may use the sites of the running kernel");
+		fathom_errinfo_set_file(reterr, "kernel");
+		return FATHOM_E_UNSUPPORTED;
+	}
 	l.to = calloc(1, sizeof *l.to);
 	if (!l.to || !fathom_array_room(l.to, 1)) {
 		fathom_sites_free(l.to);

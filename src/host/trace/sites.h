@@ -28,7 +28,7 @@ struct fathom_module_sites {
 
 /*
  * Finds the sites of @m in its file; none for machines that are not traced. FATHOM_E_LIMIT,
- * FATHOM_E_MEMORY.
+ * FATHOM_E_MEMORY, FATHOM_E_CANCELLED.
  */
 fathom_err fathom_module_sites_find(struct fathom_module *m, struct fathom_module_sites *ret);
 void fathom_module_sites_deinit(struct fathom_module_sites *s);

@@ -60,10 +60,18 @@ def renamed(text, names, suffix):
     return text
 
 
+def commit():
+    """The commit of this checkout, behind a space; nothing if there is none, or no git."""
+    try:
+        done = subprocess.run(["git", "-C", TOP, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        return ""
+    return f" {done.stdout.strip()}" if done.stdout.strip() else ""
+
+
 def main():
     folder = sys.argv[1]
-    commit = subprocess.run(["git", "-C", TOP, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()
-    head = f"/* SPDX-License-Identifier: MIT */\n/* Made by tools/vendor_jit.py of fathom {commit}: change it there. */\n"
+    head = f"/* SPDX-License-Identifier: MIT */\n/* Made by tools/vendor_jit.py of fathom{commit()}: change it there. */\n"
     sources = SOURCES + sorted(os.path.relpath(path, TOP) for path in glob.glob(os.path.join(TOP, "src/host/publish/*.c")))
     texts = {path: read(path) for path in sources}
     owners = {}

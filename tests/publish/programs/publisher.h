@@ -49,6 +49,15 @@ static int find_eh_frame(struct dl_phdr_info *info, size_t, void *ret)
 	return 1;
 }
 
+/* Found once, before there are threads: a child that is forked while another thread is within
+ * dl_iterate_phdr() can never call that (glibc). */
+static const void *const own_eh_frame = [] {
+	const void *found = nullptr;
+
+	dl_iterate_phdr(find_eh_frame, &found);
+	return found;
+}();
+
 struct fathom_jit_unwind rule_of(enum kind kind)
 {
 	struct fathom_jit_unwind u = {};
@@ -67,7 +76,7 @@ struct fathom_jit_unwind rule_of(enum kind kind)
 		u.kind = FATHOM_JIT_RESERVED;
 	} else {
 		u.kind = FATHOM_JIT_EH_FRAME;
-		dl_iterate_phdr(find_eh_frame, &u.eh_frame);
+		u.eh_frame = own_eh_frame;
 		u.eh_frame_size = 1 << 20;
 		u.eh_frame_code = (uintptr_t)stencil;
 	}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The runtime that records function entries inside a traced program. It imports nothing, has no
+ * relocations and no state of its own: it is mapped anywhere, in any program, at any time.
+ *
+ * A site calls the hook (hook_x86_64.S), of which there is a copy within reach of each module. The
+ * hook finds its thread's block by the gs base, which no program for Linux uses otherwise, and
+ * appends a record to the thread's ring. Where that is not possible it calls fathom_trace_slow().
+ */
+#ifndef FATHOM_TRACE_RUNTIME_H
+#define FATHOM_TRACE_RUNTIME_H
+
+#include "safe/trace/ring.h"
+
+/*
+ * What the hook knows of its thread. The blocks lie in private memory that fork() empties
+ * (MADV_WIPEONFORK): the child's first event finds limit 0 and makes it a block of its own.
+ */
+struct fathom_trace_thread {
+	uint64_t fs;     /* base of the thread that it is of: a new thread inherits gs, not fs */
+	uint64_t cursor; /* number of the next record */
+	uint64_t limit;  /* fathom_trace_slow() is called from this number on */
+	struct fathom_trace_record *records;
+	uint64_t countdown; /* events without a time that are still to come (sparse clock) */
+	int32_t tid;        /* 0: it is nobody's */
+	uint32_t number;
+};
+
+/* What is one for a process: who maps the runtime fills it in, and it is only read then. */
+struct fathom_trace_process {
+	uint64_t size; /* of this */
+	struct fathom_trace_head *head;
+	struct fathom_trace_thread *threads; /* one for each ring */
+	struct fathom_trace_thread nobody;   /* the block of threads that have none yet */
+};
+
+/* The fs base of nobody: no address at all. */
+#define FATHOM_TRACE_NO_FS UINT64_C(0x8000000000000000)
+
+/* Returns the records of ring @number. */
+static inline struct fathom_trace_record *fathom_trace_records(struct fathom_trace_head *head,
+							       uint32_t number)
+{
+	return (struct fathom_trace_record *)(void *)((char *)head + head->rings_off +
+						      number * FATHOM_TRACE_RECORDS *
+							      sizeof(struct fathom_trace_record));
+}
+
+/* Returns the head of ring @number. */
+static inline struct fathom_trace_ring *fathom_trace_ring_at(struct fathom_trace_head *head,
+							     uint32_t number)
+{
+	return (struct fathom_trace_ring *)(void *)(head + 1) + number;
+}
+
+/*
+ * The hook with the clock read at each event, at one in 64, and never; each ends where the next
+ * begins. They are copied, with the two words before each, and are called by a site's stub. Who
+ * copies them fills the words in: the address of struct fathom_trace_process, and that of
+ * fathom_trace_slow_entry().
+ */
+extern const unsigned char fathom_trace_hook_full[];
+extern const unsigned char fathom_trace_hook_sparse[];
+extern const unsigned char fathom_trace_hook_none[];
+extern const unsigned char fathom_trace_hooks_end[];
+
+/* Saves what a C function may change, and calls fathom_trace_slow(). */
+void fathom_trace_slow_entry(void);
+
+/*
+ * Makes room in the ring of the calling thread, whose fs base is @fs, or a ring for it. @self is
+ * where its gs base leads, empty in the child of a fork(). Returns 1 if the event is to be
+ * recorded, 0 if it is lost.
+ *
+ * Safety: as-safe; may run before the C library is there
+ */
+long fathom_trace_slow(struct fathom_trace_thread *self, uint64_t fs,
+		       const struct fathom_trace_process *p);
+
+#endif

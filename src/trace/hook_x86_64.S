@@ -15,7 +15,6 @@
 	.set CURSOR, 8
 	.set LIMIT, 16
 	.set RECORDS, 24
-	.set COUNTDOWN, 32
 	.set RECORDS_LOG2, 16
 	.set EVERY, 64
 
@@ -54,18 +53,17 @@
 	xaddq %rcx, %gs:CURSOR
 .if \clock == 2
 	xorl %eax, %eax
-	xorl %edx, %edx
-	decq %gs:COUNTDOWN
-	jns 2f
-	movq $(EVERY - 1), %gs:COUNTDOWN
+	testl $(EVERY - 1), %ecx
+	jnz 2f
 .endif
 .if \clock
 	rdtsc
-2:	shlq $32, %rdx
+	shlq $32, %rdx
 	orq %rdx, %rax
 .else
 	xorl %eax, %eax
 .endif
+2:
 	movq %rcx, %rdx			/* the lap: inverted bit RECORDS_LOG2 of the number */
 	notq %rdx
 	shrq $RECORDS_LOG2, %rdx

@@ -72,7 +72,6 @@ static void begin(const struct fathom_trace_process *p, uint32_t number, int32_t
 	t->cursor = atomic_load_explicit(&fathom_trace_ring_at(p->head, number)->taken,
 					 memory_order_relaxed);
 	t->records = fathom_trace_records(p->head, number);
-	t->countdown = 0;
 	t->number = number;
 	t->tid = tid;
 	t->limit = limit_of(p, t);

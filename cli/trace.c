@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* fathom trace: so far, lists the places where function entries and returns can be recorded. */
 #include <elf.h>
+#include <errno.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -207,10 +210,42 @@ static int answer(void *verb, struct fathom_target *target)
 	return common_status(&v->out, v->unanswered);
 }
 
+static int write_log(void *data, const char *text, size_t size)
+{
+	(void)data;
+	while (size) {
+		const ssize_t n = write(STDERR_FILENO, text, size);
+
+		if (n < 0 && errno != EINTR)
+			return 0;
+		text += n < 0 ? 0 : n;
+		size -= n < 0 ? 0 : (size_t)n;
+	}
+	return 1;
+}
+
+/* Runs a program, and ends as it does. */
+static int run_program(struct common *c, char **argv)
+{
+	const struct fathom_trace_options o = { .size = sizeof o, .write = write_log };
+	struct fathom_trace_result r = { .size = sizeof r };
+	struct fathom_errinfo info;
+
+	if (fathom_trace_run(common_session(c), argv, &o, &r, &info)) {
+		complain_error(&info);
+		return EXIT_USAGE;
+	}
+	return WIFSIGNALED(r.status) ? 128 + WTERMSIG(r.status) : WEXITSTATUS(r.status);
+}
+
 int verb_trace(int argc, char **argv)
 {
 	struct trace v = { .sites = NULL };
 
+	if (argc > 2 && !strcmp(argv[1], "--")) {
+		common_init(&v.common);
+		return run_program(&v.common, argv + 2);
+	}
 	common_init(&v.common);
 	parse_options(&v, argc, argv);
 	return common_run(&v.common, answer, &v);

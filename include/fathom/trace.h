@@ -218,6 +218,40 @@ FATHOM_API const char *fathom_site_place_name(enum fathom_site_place place);
  */
 FATHOM_API const char *fathom_site_refusal_name(enum fathom_site_refusal refusal);
 
+/** Options of a run. */
+struct fathom_trace_options {
+	size_t size;
+	uint32_t flags;
+	uint32_t reserved1;
+	/** Takes @size bytes of the log, whole lines; returns 0 if they cannot be written. */
+	int (*write)(void *data, const char *text, size_t size);
+	void *data; /**< for write */
+	uint64_t reserved[4];
+};
+
+/** What came of a run. */
+struct fathom_trace_result {
+	size_t size;
+	int32_t status; /**< of the program, as waitpid(2) has it */
+	uint32_t reserved1;
+	uint64_t n_sites; /**< sites that were recorded */
+	uint64_t lost;    /**< events that were lost */
+	uint64_t reserved[4];
+};
+
+/**
+ * Runs @argv, found along PATH, and writes a line for each call that its sites record.
+ *
+ * Safety: mt-safe
+ * Memory: none
+ * Returns: FATHOM_OK when the program has ended; FATHOM_E_ARGUMENT, FATHOM_E_MEMORY, FATHOM_E_OS,
+ *	FATHOM_E_UNSUPPORTED
+ */
+FATHOM_API fathom_err fathom_trace_run(struct fathom *session, char *const *argv,
+				       const struct fathom_trace_options *options,
+				       struct fathom_trace_result *ret_result,
+				       struct fathom_errinfo *reterr);
+
 #ifdef __cplusplus
 }
 #endif

@@ -19,7 +19,7 @@
 #define FATHOM_LOG_BUFFER (UINT32_C(1) << 16)
 
 /* Takes @size bytes; returns false if they cannot be written. */
-typedef bool (*fathom_log_write_fn)(void *data, const char *text, size_t size);
+typedef int (*fathom_log_write_fn)(void *data, const char *text, size_t size);
 
 struct fathom_log_text {
 	fathom_log_write_fn write;

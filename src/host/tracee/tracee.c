@@ -103,7 +103,7 @@ bool fathom_tracee_open_memory(struct fathom_tracee *t)
 	if (t->memory >= 0)
 		close(t->memory);
 	(void)snprintf(path, sizeof path, "/proc/%d/mem", (int)t->pid);
-	t->memory = open(path, O_RDONLY | O_CLOEXEC);
+	t->memory = open(path, O_RDWR | O_CLOEXEC);
 	t->syscall_avma = 0;
 	return t->memory >= 0;
 }
@@ -118,6 +118,12 @@ uint64_t fathom_tracee_word(const struct fathom_tracee *t, uint64_t avma)
 	uint64_t word = 0;
 
 	return fathom_tracee_read(t, avma, &word, sizeof word) ? word : 0;
+}
+
+bool fathom_tracee_write(const struct fathom_tracee *t, uint64_t avma, const void *from,
+			 size_t size)
+{
+	return pwrite(t->memory, from, size, (off_t)avma) == (ssize_t)size;
 }
 
 bool fathom_tracee_write_byte(pid_t tid, uint64_t avma, uint8_t byte)

@@ -44,6 +44,9 @@ bool fathom_tracee_open_memory(struct fathom_tracee *t);
 bool fathom_tracee_read(const struct fathom_tracee *t, uint64_t avma, void *to, size_t size);
 /* Returns the word at @avma; 0 if it cannot be read. */
 uint64_t fathom_tracee_word(const struct fathom_tracee *t, uint64_t avma);
+/* Writes into the memory of the program, code too, whatever its protection. */
+bool fathom_tracee_write(const struct fathom_tracee *t, uint64_t avma, const void *from,
+			 size_t size);
 /* Writes into the memory of the program of thread @tid, code too. */
 bool fathom_tracee_write_byte(pid_t tid, uint64_t avma, uint8_t byte);
 

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+/* struct fathom_trace_image (host/trace/image.h): where in the image things are. */
+	.section .text.table, "ax", @progbits
+image_table:
+	.long fathom_trace_hook_full - image_table
+	.long fathom_trace_hook_sparse - image_table
+	.long fathom_trace_hook_none - image_table
+	.long fathom_trace_hooks_end - image_table
+	.long fathom_trace_slow_entry - image_table
+	.long 0
+	.section .note.GNU-stack, "", @progbits

@@ -7,7 +7,7 @@
 
 /* How long a thread waits for room, and how often it looks whether the reader still lives. */
 #define LONGEST_WAIT_NS 1000000000
-#define WAIT_NS		20000000
+#define WAIT_NS         20000000
 
 struct timespec_of_kernel {
 	int64_t seconds;

@@ -21,7 +21,7 @@ struct fathom_trace_thread {
 	uint64_t cursor; /* number of the next record */
 	uint64_t limit;  /* fathom_trace_slow() is called from this number on */
 	struct fathom_trace_record *records;
-	int32_t tid;        /* 0: it is nobody's */
+	int32_t tid; /* 0: it is nobody's */
 	uint32_t number;
 };
 

@@ -60,12 +60,14 @@ static fathom_err fail_call(struct fathom_errinfo *reterr, const char *what, lon
 }
 
 /* Has the program map @size bytes at @at (0: anywhere); returns where, or an error. */
-static long map(const struct fathom_tracee *t, pid_t tid, uint64_t at, uint64_t size, int protection)
+static long map(const struct fathom_tracee *t, pid_t tid, uint64_t at, uint64_t size,
+		int protection)
 {
 	const uint64_t flags = MAP_PRIVATE | MAP_ANONYMOUS | (at ? MAP_FIXED_NOREPLACE : 0);
 
-	return fathom_tracee_call(t, tid, SYS_mmap,
-				  (uint64_t[6]){ at, size, (uint64_t)protection, flags, UINT64_MAX });
+	return fathom_tracee_call(
+		t, tid, SYS_mmap,
+		(uint64_t[6]){ at, size, (uint64_t)protection, flags, UINT64_MAX });
 }
 
 /* Maps descriptor @fd of the program here, too. */
@@ -128,7 +130,9 @@ static fathom_err map_runtime(struct fathom_injected *in, const struct fathom_tr
 
 	if (is_error(image) || is_error(own) || is_error(threads))
 		return fail_call(reterr, "it cannot map the runtime (mmap)",
-				 is_error(image) ? image : is_error(own) ? own : threads);
+				 is_error(image) ? image
+				 : is_error(own) ? own
+						 : threads);
 	(void)fathom_tracee_call(t, tid, SYS_madvise,
 				 (uint64_t[6]){ (uint64_t)threads, blocks, MADV_WIPEONFORK });
 	process.head = (void *)(uintptr_t)shared;
@@ -173,8 +177,7 @@ fathom_err fathom_inject(struct fathom_tracee *t, pid_t tid, uint32_t n_rings,
 	if (!(getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE))
 		return fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
 				   "this kernel does not let programs use rdfsbase");
-	if (!fathom_tracee_get(tid, &regs) ||
-	    !fathom_tracee_read(t, regs.rip, was, sizeof was) ||
+	if (!fathom_tracee_get(tid, &regs) || !fathom_tracee_read(t, regs.rip, was, sizeof was) ||
 	    !fathom_tracee_write(t, regs.rip, call, sizeof call))
 		return fathom_fail(reterr, FATHOM_E_OS, "", 0, "its memory cannot be written");
 	t->syscall_avma = regs.rip;

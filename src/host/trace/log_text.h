@@ -33,9 +33,9 @@ struct fathom_log_text {
 struct fathom_log_line {
 	char kind[4]; /* FUN, SIG, ... and a NUL */
 	int32_t tid;
-	uint32_t depth;  /* calls that it is within */
-	uint64_t ns;     /* since the start */
-	uint64_t stack;  /* bytes of stack in use */
+	uint32_t depth;   /* calls that it is within */
+	uint64_t ns;      /* since the start */
+	uint64_t stack;   /* bytes of stack in use */
 	const char *what; /* what stands behind the indentation */
 	size_t size;
 	uint64_t count; /* how often it follows itself: at least 1 */

@@ -25,11 +25,16 @@ struct ring {
 
 struct fathom_rings {
 	struct fathom_trace_head *head;
+	struct fathom_trace_moment from; /* times in between are in proportion */
+	struct fathom_trace_moment until;
+	uint32_t first_sp; /* of the first thread, / 8 */
+	int32_t pid;
 	uint32_t n;
 	struct ring rings[];
 };
 
 fathom_err fathom_rings_create(struct fathom_trace_head *head, uint64_t size,
+			       const struct fathom_trace_moment *begin, int32_t pid, uint64_t sp,
 			       struct fathom_rings **ret)
 {
 	const uint32_t n = head->n_rings;
@@ -43,10 +48,14 @@ fathom_err fathom_rings_create(struct fathom_trace_head *head, uint64_t size,
 		return FATHOM_E_MEMORY;
 	r->head = head;
 	r->n = n;
+	r->from = r->until = *begin;
+	r->first_sp = (uint32_t)(sp >> 3);
+	r->pid = pid;
 	for (uint32_t i = 0; i < n; i++) {
 		r->rings[i].head = (struct fathom_trace_ring *)(void *)(head + 1) + i;
 		r->rings[i].records =
-			(const struct fathom_trace_record *)(const void *)((const char *)head + off) +
+			(const struct fathom_trace_record *)(const void *)((const char *)head +
+									   off) +
 			i * FATHOM_TRACE_RECORDS;
 	}
 	*ret = r;
@@ -92,10 +101,23 @@ static uint32_t enter(struct ring *r, uint32_t sp)
 	return r->calls.n ? (uint32_t)r->calls.n - 1 : 0;
 }
 
-static void take(struct ring *r, const struct fathom_trace_record *record, fathom_trace_event_fn fn,
-		 void *data)
+/* Returns the nanoseconds of @ticks. */
+static uint64_t ns_of(const struct fathom_rings *all, uint64_t ticks)
+{
+	const uint64_t span = all->until.ticks - all->from.ticks;
+	const double part = span ? (double)(all->until.ns - all->from.ns) / (double)span : 0;
+
+	/* Told late, or by a program that writes what it likes. */
+	if (ticks < all->from.ticks)
+		return all->from.ns;
+	return all->from.ns + (uint64_t)((double)(ticks - all->from.ticks) * part);
+}
+
+static void take(const struct fathom_rings *all, struct ring *r,
+		 const struct fathom_trace_record *record, fathom_trace_event_fn fn, void *data)
 {
 	const bool is_first = !r->taken++;
+	const int32_t tid = atomic_load_explicit(&r->head->tid, memory_order_relaxed);
 
 	r->time = record->time ? record->time : r->time;
 	if (r->last.count && r->last.site == record->site && r->last_sp == record->sp) {
@@ -103,16 +125,18 @@ static void take(struct ring *r, const struct fathom_trace_record *record, fatho
 		return;
 	}
 	tell(r, fn, data);
-	if (is_first || (int32_t)(record->sp - r->highest) > 0)
+	if (is_first)
+		r->highest = tid == all->pid ? all->first_sp : record->sp;
+	if ((int32_t)(record->sp - r->highest) > 0)
 		r->highest = record->sp;
 	r->last_sp = record->sp;
 	r->last = (struct fathom_trace_event){
-		.time = r->time,
+		.ns = ns_of(all, r->time),
 		.count = 1,
 		.stack = (uint64_t)(uint32_t)(r->highest - record->sp) * 8,
 		.site = record->site,
 		.depth = enter(r, record->sp),
-		.tid = atomic_load_explicit(&r->head->tid, memory_order_relaxed),
+		.tid = tid,
 		.pid = atomic_load_explicit(&r->head->pid, memory_order_relaxed),
 	};
 }
@@ -156,18 +180,20 @@ static struct ring *earliest(struct fathom_rings *r, uint64_t until,
 	return found;
 }
 
-uint64_t fathom_rings_take(struct fathom_rings *r, uint64_t until, bool is_end,
-			   fathom_trace_event_fn fn, void *data)
+uint64_t fathom_rings_take(struct fathom_rings *r, const struct fathom_trace_moment *until,
+			   bool is_end, fathom_trace_event_fn fn, void *data)
 {
 	struct fathom_trace_record record;
 	struct ring *ring;
 	uint64_t next;
 	uint64_t n = 0;
 
-	while ((ring = earliest(r, until, &record, &next))) {
+	r->from = r->until;
+	r->until = *until;
+	while ((ring = earliest(r, until->ticks, &record, &next))) {
 		/* A stretch of one ring, up to the next record of another. */
 		do {
-			take(ring, &record, fn, data);
+			take(r, ring, &record, fn, data);
 			n++;
 		} while (peek(ring, &record) && (record.time ? record.time : ring->time) < next &&
 			 n % (FATHOM_TRACE_RECORDS / 4));

@@ -22,7 +22,7 @@
 #include "host/trace/rings.h"
 
 /* If this process ends, the program runs on. */
-#define OPTIONS                                                                                 \
+#define OPTIONS                                                                                   \
 	(PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | \
 	 PTRACE_O_TRACEEXEC)
 
@@ -49,9 +49,7 @@ struct run {
 	} traced;
 	struct fathom_trace_options options;
 	struct fathom_log_text *text;
-	uint64_t begin_time; /* clock of the processor, and the monotonic one, at the same moment */
-	int64_t begin_ns;
-	double ns_for_tick;
+	int64_t begin_ns; /* monotonic clock */
 	_Atomic bool is_over;
 	bool has_reader;
 	pthread_t reader;
@@ -76,8 +74,7 @@ static void tell(void *data, const struct fathom_trace_event *e)
 	struct fathom_log_line line = { .kind = "FUN",
 					.tid = e->tid,
 					.depth = e->depth,
-					.ns = (uint64_t)((double)(e->time - run->begin_time) *
-							 run->ns_for_tick),
+					.ns = e->ns,
 					.stack = e->stack,
 					.what = "??",
 					.size = 2,
@@ -90,14 +87,10 @@ static void tell(void *data, const struct fathom_trace_event *e)
 	fathom_log_text_line(run->text, &line);
 }
 
-/* Adjusts how long a tick of the processor's clock is. */
-static void calibrate(struct run *run)
+static struct fathom_trace_moment now(const struct run *run)
 {
-	const uint64_t ticks = __rdtsc() - run->begin_time;
-	const int64_t ns = fathom_now_ns() - run->begin_ns;
-
-	if (ns > 100000)
-		run->ns_for_tick = (double)ns / (double)ticks;
+	return (struct fathom_trace_moment){ .ticks = __rdtsc(),
+					     .ns = (uint64_t)(fathom_now_ns() - run->begin_ns) };
 }
 
 /* Reads the rings until the program has ended. */
@@ -105,17 +98,18 @@ static void *read_rings(void *data)
 {
 	const struct timespec pause = { .tv_nsec = LOOK_NS };
 	struct run *run = data;
+	struct fathom_trace_moment end;
 
 	while (!atomic_load(&run->is_over)) {
-		const uint64_t until = __rdtsc();
+		const struct fathom_trace_moment until = now(run);
 
-		calibrate(run);
-		if (!fathom_rings_take(run->rings, until, false, tell, run)) {
+		if (!fathom_rings_take(run->rings, &until, false, tell, run)) {
 			fathom_log_text_flush(run->text);
 			nanosleep(&pause, NULL);
 		}
 	}
-	(void)fathom_rings_take(run->rings, UINT64_MAX, true, tell, run);
+	end = now(run);
+	(void)fathom_rings_take(run->rings, &end, true, tell, run);
 	fathom_log_text_flush(run->text);
 	return NULL;
 }
@@ -152,6 +146,8 @@ static fathom_err begin(struct run *run, pid_t tid)
 {
 	const struct fathom_sites_options names = { .size = sizeof names,
 						    .flags = FATHOM_SITES_NAMES };
+	struct user_regs_struct regs = { .rsp = 0 };
+	struct fathom_trace_moment begin_moment;
 	struct fathom_target *target;
 	fathom_err err;
 
@@ -165,10 +161,11 @@ static fathom_err begin(struct run *run, pid_t tid)
 	fathom_inject_end(&run->injected, &run->tracee);
 	FATHOM_TRY(err);
 	qsort(run->traced.items, run->traced.n, sizeof *run->traced.items, by_key);
-	FATHOM_TRY(fathom_rings_create(run->injected.head, run->injected.size, &run->rings));
-	run->begin_time = __rdtsc();
 	run->begin_ns = fathom_now_ns();
-	run->ns_for_tick = 1;
+	begin_moment = now(run);
+	(void)fathom_tracee_get(tid, &regs);
+	FATHOM_TRY(fathom_rings_create(run->injected.head, run->injected.size, &begin_moment, tid,
+				       regs.rsp, &run->rings));
 	run->has_reader = !pthread_create(&run->reader, NULL, read_rings, run);
 	return FATHOM_OK;
 }
@@ -192,7 +189,8 @@ static void follow(struct run *run)
 	int status;
 	pid_t tid;
 
-	while (!run->err && ((tid = waitpid(-1, &status, __WALL | __WNOTHREAD)) > 0 || errno == EINTR)) {
+	while (!run->err &&
+	       ((tid = waitpid(-1, &status, __WALL | __WNOTHREAD)) > 0 || errno == EINTR)) {
 		int signal = 0;
 
 		if (tid < 0)

@@ -49,17 +49,17 @@ struct fathom_trace_head {
 	uint64_t magic;
 	uint32_t version;
 	uint32_t n_rings;
-	uint64_t rings_off;           /* of the first ring's records in the file */
-	_Atomic uint32_t full;        /* enum fathom_trace_full */
-	_Atomic uint32_t reader_pid;  /* 0: no reader lives */
-	_Atomic uint64_t lost;        /* events of threads that have no ring */
+	uint64_t rings_off;          /* of the first ring's records in the file */
+	_Atomic uint32_t full;       /* enum fathom_trace_full */
+	_Atomic uint32_t reader_pid; /* 0: no reader lives */
+	_Atomic uint64_t lost;       /* events of threads that have no ring */
 	uint64_t reserved[3];
 };
 
 /* A ring. */
 struct fathom_trace_ring {
-	_Atomic int32_t tid; /* of the thread that writes it; 0: free */
-	_Atomic int32_t pid; /* of its process */
+	_Atomic int32_t tid;    /* of the thread that writes it; 0: free */
+	_Atomic int32_t pid;    /* of its process */
 	_Atomic uint64_t taken; /* records that the reader has taken; only it writes this */
 	_Atomic uint64_t lost;  /* events that did not find room */
 	_Atomic uint32_t waits; /* 1: the thread waits here for room (futex) */
@@ -75,7 +75,8 @@ _Static_assert(sizeof(struct fathom_trace_ring) == 64, "");
 static inline uint64_t fathom_trace_size(uint32_t n, uint64_t *ret_off)
 {
 	const uint64_t page = 4096;
-	const uint64_t heads = sizeof(struct fathom_trace_head) + n * sizeof(struct fathom_trace_ring);
+	const uint64_t heads =
+		sizeof(struct fathom_trace_head) + n * sizeof(struct fathom_trace_ring);
 
 	*ret_off = (heads + page - 1) / page * page;
 	return *ret_off + n * FATHOM_TRACE_RECORDS * sizeof(struct fathom_trace_record);

@@ -14,6 +14,7 @@
 #include "cli/print.h"
 #include "cli/code_range.h"
 #include "cli/jit_check_run.h"
+#include "cli/launch.h"
 
 enum { OPT_REGISTER = OPT_VERB, OPT_DECIMAL, OPT_FRAMES_ONLY, OPT_NEED_RULES, OPT_SLICE, OPT_LOG };
 
@@ -92,16 +93,6 @@ static void take_option(struct jit_check *v, int opt)
 	}
 }
 
-/* Returns the place of "--", which a program stands behind; @argc if there is none. */
-static int find_program(int argc, char **argv)
-{
-	int i = 1;
-
-	while (i < argc && strcmp(argv[i], "--") != 0)
-		i++;
-	return i;
-}
-
 /* Refuses @option, if it was given. */
 static void refuse(bool is_given, const char *option, const char *why)
 {
@@ -128,7 +119,7 @@ static void check_options(const struct jit_check *v, bool is_run)
 
 static void parse_options(struct jit_check *v, int argc, char **argv)
 {
-	const int end = find_program(argc, argv);
+	const int end = launch_find(argc, argv);
 	struct option_reader reader;
 	int opt;
 
@@ -140,14 +131,7 @@ static void parse_options(struct jit_check *v, int argc, char **argv)
 		common_take_arguments(&v->common, "jit-check", argc - optind, argv + optind);
 		return;
 	}
-	if (optind < end) {
-		complain(argv[optind], "stands before --, and a PROGRAM behind it",
-			 "either of them");
-		exit(EXIT_USAGE);
-	}
-	if (end + 1 == argc)
-		complain_lacking("jit-check", "no PROGRAM is given");
-	v->run.argv = argv + end + 1;
+	v->run.argv = launch_take("jit-check", optind, end, argc, argv);
 }
 
 /* Returns the number of register @name in encodings; -1 if there is none. */

@@ -2,16 +2,12 @@
 #include "cli/jit_check_run.h"
 
 #include <elf.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "cli/json.h"
+#include "cli/launch.h"
 
 /* What is printed while the program runs. */
 struct printer {
@@ -24,15 +20,7 @@ struct printer {
 /* Writes what was printed: the program may end this command at any time. */
 static void flush(struct printer *p)
 {
-	size_t done = 0;
-
-	while (done < p->out.n) {
-		const ssize_t n = write(p->fd, p->out.buf + done, p->out.n - done);
-
-		if (n < 0 && errno != EINTR)
-			break;
-		done += n < 0 ? 0 : (size_t)n;
-	}
+	(void)launch_write(p->fd, p->out.buf, p->out.n);
 	p->out.n = 0;
 }
 
@@ -204,51 +192,9 @@ static void print_json_end(struct out *o, const struct fathom_jit_check_result *
 	out_str(o, "}\n");
 }
 
-/* Ends as the program has, without a core of our own. */
-static int end_as(int status)
-{
-	if (!WIFSIGNALED(status))
-		return WEXITSTATUS(status);
-	(void)prctl(PR_SET_DUMPABLE, 0L);
-	(void)signal(WTERMSIG(status), SIG_DFL);
-	(void)raise(WTERMSIG(status));
-	return 128 + WTERMSIG(status);
-}
-
-static void pass(int number)
-{
-	(void)number;
-}
-
-/* Leaves signal @number of the terminal to the program, which gets it, too. */
-static void leave_signal(int number)
-{
-	const struct sigaction sa = { .sa_handler = pass, .sa_flags = SA_RESTART };
-	struct sigaction was;
-
-	/* What is ignored, or not, the program inherits. */
-	if (!sigaction(number, NULL, &was) && was.sa_handler != SIG_IGN)
-		(void)sigaction(number, &sa, NULL);
-}
-
-/* Returns the descriptor that @run prints to. */
-static int open_log(const struct jit_check_run *run)
-{
-	int fd;
-
-	if (!run->log)
-		return STDERR_FILENO;
-	fd = open(run->log, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	if (fd < 0) {
-		complain(run->log, strerror(errno), NULL);
-		exit(EXIT_USAGE);
-	}
-	return fd;
-}
-
 int jit_check_run(struct common *c, struct jit_check_run *run)
 {
-	struct printer p = { .common = c, .run = run, .fd = open_log(run) };
+	struct printer p = { .common = c, .run = run, .fd = launch_open_log(run->log) };
 	struct fathom_jit_check_result r = { .size = sizeof r };
 	struct fathom_errinfo info;
 
@@ -256,8 +202,7 @@ int jit_check_run(struct common *c, struct jit_check_run *run)
 	run->options.size = sizeof run->options;
 	run->options.finding = print_finding;
 	run->options.data = &p;
-	leave_signal(SIGINT);
-	leave_signal(SIGQUIT);
+	launch_leave_signals();
 	if (fathom_jit_check_run(common_session(c), run->argv, &run->options, &r, &info)) {
 		complain(run->argv[0], info.what, info.os_errno ? strerror(info.os_errno) : NULL);
 		exit(EXIT_USAGE);
@@ -271,5 +216,5 @@ int jit_check_run(struct common *c, struct jit_check_run *run)
 	common_deinit(c);
 	if (r.found || (run->needs_rules && r.undescribed))
 		return EXIT_UNANSWERED;
-	return end_as(r.status);
+	return launch_end_as(r.status);
 }

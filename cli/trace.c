@@ -1,31 +1,62 @@
 /* SPDX-License-Identifier: MIT */
-/* fathom trace: so far, lists the places where function entries and returns can be recorded. */
+/*
+ * fathom trace: lists the places where function entries and returns can be recorded; behind "--",
+ * runs a program and logs what it calls (trace_run.c).
+ */
 #include <elf.h>
-#include <errno.h>
-#include <sys/wait.h>
-#include <unistd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/common.h"
+#include "cli/launch.h"
 #include "cli/out.h"
 #include "cli/trace_print.h"
+#include "cli/trace_run.h"
 
 enum {
 	OPT_SITES = OPT_VERB,
+	OPT_LOG,
+	OPT_ONLY,
+	OPT_UNDER,
+	OPT_NOT,
+	OPT_DEPTH,
+	OPT_THREAD,
+	OPT_EXITS,
+	OPT_CLOCK,
+	OPT_LOSSY,
+	OPT_NO_CHILDREN,
+	OPT_NO_FOLD,
 };
 
 static const struct verb_option options[] = {
-	{ OPT_SITES, "sites", NULL, "list where entries and returns can be recorded" },
+	{ OPT_SITES, "sites", NULL, "of a TARGET, list where can be recorded" },
+	{ OPT_LOG, "log", "FILE", "write to FILE, not to stderr" },
+	{ 'c', "count", NULL, "print how often each function was called" },
+	{ OPT_ONLY, "only", "QUERY", "these functions only" },
+	{ OPT_UNDER, "under", "QUERY", "these functions and all that they call" },
+	{ OPT_NOT, "not", "QUERY", "not these functions" },
+	{ OPT_DEPTH, "depth", "N", "so many levels of calls only" },
+	{ OPT_THREAD, "thread", "TID|NAME", "this thread only, or those of this name" },
+	{ OPT_EXITS, "exits", NULL, "returns, too, where they are recorded" },
+	{ OPT_CLOCK, "clock", "WORD", "full, sparse or none (full)" },
+	{ OPT_LOSSY, "lossy", NULL, "lose events, but never wait for the log" },
+	{ OPT_NO_CHILDREN, "no-children", NULL, "not what child processes do" },
+	{ OPT_NO_FOLD, "no-fold", NULL, "a line for each call, however often repeated" },
 	{ 0, NULL, NULL, NULL },
 };
 
 static const char usage[] =
-	"Usage: fathom trace --sites [OPTION]... TARGET [QUERY]...\n"
-	"List the places in TARGET, the path of an ELF file, core or snapshot, or the\n"
-	"number of a process, at which function entries and returns can be recorded;\n"
-	"with QUERY, as for fathom find, those of these functions only.\n";
+	"Usage: fathom trace [OPTION]... -- PROGRAM [ARGUMENT]...\n"
+	"       fathom trace --sites [OPTION]... TARGET [QUERY]...\n"
+	"Run PROGRAM and log each call of a function, of its libraries, threads and child\n"
+	"processes, too: thread, nanoseconds since the start, bytes of stack, and name,\n"
+	"indented. The functions were compiled with -fpatchable-function-entry=18,16, or\n"
+	"another option that leaves a site at entries: see fathom-trace(1).\n"
+	"\n"
+	"With --sites, list the sites in TARGET, the path of an ELF file, core or\n"
+	"snapshot, or the number of a process; with QUERY, as for fathom find, those of\n"
+	"these functions only.\n";
 
 static const struct verb_options trace_options = {
 	.verb = "trace",
@@ -33,8 +64,9 @@ static const struct verb_options trace_options = {
 	.options = options,
 	.common = OPTIONS_TARGET | OPTIONS_JSON | OPTIONS_DEBUG | OPTIONS_EXE | OPTIONS_MEMORY |
 		  OPTIONS_THREADS,
-	.end = "Exit status: 0 all have sites; 1 some have none; 2 usage, or TARGET cannot be\n"
-	       "read.\n",
+	.end = "Exit status: that of PROGRAM; 127 it is not found; 126 it cannot be run; 125 any\n"
+	       "other failure of fathom. With --sites: 0 all have sites; 1 some have none; 2\n"
+	       "TARGET cannot be read. 2 usage.\n",
 };
 
 struct trace {
@@ -47,20 +79,89 @@ struct trace {
 	struct out out;
 	struct trace_summary summary;
 	bool unanswered;
+	struct trace_run run; /* of a PROGRAM */
 };
+
+static void take_clock(struct trace_run *run, const char *word)
+{
+	static const char *const words[] = { "full", "sparse", "none" };
+
+	for (uint32_t i = 0; i < sizeof words / sizeof *words; i++)
+		if (!strcmp(word, words[i])) {
+			run->options.clock = i;
+			return;
+		}
+	complain("--clock", "is not full, sparse or none", NULL);
+	exit(EXIT_USAGE);
+}
+
+static void take_option(struct trace_run *run, int opt)
+{
+	switch (opt) {
+	case OPT_LOG:
+		run->log = optarg;
+		break;
+	case 'c':
+		run->counts = true;
+		break;
+	case OPT_ONLY:
+		trace_run_add(&run->only, optarg);
+		break;
+	case OPT_UNDER:
+		trace_run_add(&run->under, optarg);
+		break;
+	case OPT_NOT:
+		trace_run_add(&run->except, optarg);
+		break;
+	case OPT_DEPTH:
+		run->options.depth = parse_count("--depth", optarg, UINT32_MAX);
+		break;
+	case OPT_THREAD:
+		trace_run_add(&run->threads, optarg);
+		break;
+	case OPT_EXITS:
+		run->options.flags |= FATHOM_TRACE_EXITS;
+		break;
+	case OPT_CLOCK:
+		take_clock(run, optarg);
+		break;
+	case OPT_LOSSY:
+		run->options.flags |= FATHOM_TRACE_LOSSY;
+		break;
+	case OPT_NO_CHILDREN:
+		run->options.flags |= FATHOM_TRACE_NO_CHILDREN;
+		break;
+	default:
+		run->options.flags |= FATHOM_TRACE_NO_FOLD;
+	}
+}
 
 static void parse_options(struct trace *v, int argc, char **argv)
 {
+	const int end = launch_find(argc, argv);
 	struct option_reader reader;
 	bool lists = false;
+	bool other = false;
 	int opt;
 
 	option_reader_init(&reader, &trace_options);
-	while ((opt = option_reader_next(&reader, &v->common, argc, argv)) != -1)
+	while ((opt = option_reader_next(&reader, &v->common, end, argv)) != -1) {
 		lists |= opt == OPT_SITES;
-	if (!lists)
-		complain_lacking("trace", "--sites is not given");
-	common_take_arguments(&v->common, "trace", argc - optind, argv + optind);
+		other |= opt != OPT_SITES;
+		if (opt != OPT_SITES)
+			take_option(&v->run, opt);
+	}
+	if (lists && (end < argc || other)) {
+		complain("--sites", "is for a TARGET, without a PROGRAM and its options",
+			 "leave it out");
+		exit(EXIT_USAGE);
+	}
+	if (lists)
+		common_take_arguments(&v->common, "trace", argc - optind, argv + optind);
+	else if (end == argc)
+		complain_lacking("trace", "neither a PROGRAM behind -- nor --sites is given");
+	else
+		v->run.argv = launch_take("trace", optind, end, argc, argv);
 }
 
 static void print(struct trace *v, const char *query, const struct fathom_site *s)
@@ -210,43 +311,13 @@ static int answer(void *verb, struct fathom_target *target)
 	return common_status(&v->out, v->unanswered);
 }
 
-static int write_log(void *data, const char *text, size_t size)
-{
-	(void)data;
-	while (size) {
-		const ssize_t n = write(STDERR_FILENO, text, size);
-
-		if (n < 0 && errno != EINTR)
-			return 0;
-		text += n < 0 ? 0 : n;
-		size -= n < 0 ? 0 : (size_t)n;
-	}
-	return 1;
-}
-
-/* Runs a program, and ends as it does. */
-static int run_program(struct common *c, char **argv)
-{
-	const struct fathom_trace_options o = { .size = sizeof o, .write = write_log };
-	struct fathom_trace_result r = { .size = sizeof r };
-	struct fathom_errinfo info;
-
-	if (fathom_trace_run(common_session(c), argv, &o, &r, &info)) {
-		complain_error(&info);
-		return EXIT_USAGE;
-	}
-	return WIFSIGNALED(r.status) ? 128 + WTERMSIG(r.status) : WEXITSTATUS(r.status);
-}
-
 int verb_trace(int argc, char **argv)
 {
 	struct trace v = { .sites = NULL };
 
-	if (argc > 2 && !strcmp(argv[1], "--")) {
-		common_init(&v.common);
-		return run_program(&v.common, argv + 2);
-	}
 	common_init(&v.common);
 	parse_options(&v, argc, argv);
+	if (v.run.argv)
+		return trace_run(&v.common, &v.run);
 	return common_run(&v.common, answer, &v);
 }

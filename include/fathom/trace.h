@@ -218,15 +218,96 @@ FATHOM_API const char *fathom_site_place_name(enum fathom_site_place place);
  */
 FATHOM_API const char *fathom_site_refusal_name(enum fathom_site_refusal refusal);
 
-/** Options of a run. */
+/** When the hook reads the clock. */
+enum fathom_trace_clock {
+	FATHOM_TRACE_CLOCK_FULL = 0, /**< at each event */
+	/** At one in 64 of each thread: others have the time of the last one before. */
+	FATHOM_TRACE_CLOCK_SPARSE = 1,
+	FATHOM_TRACE_CLOCK_NONE = 2 /**< never: between threads no order is known */
+};
+
+/** What an event is. */
+enum fathom_trace_type {
+	FATHOM_TRACE_CALL = 1,   /**< a function was entered */
+	FATHOM_TRACE_RETURN = 2, /**< a function returns */
+	FATHOM_TRACE_SIGNAL = 3, /**< a signal is delivered; its name is in text */
+	FATHOM_TRACE_START = 4,  /**< a thread, a process or a program begins, as text says */
+	FATHOM_TRACE_EXIT = 5,   /**< a thread or process has ended, as text says */
+	FATHOM_TRACE_LOST = 6,   /**< count events found no room */
+	FATHOM_TRACE_NOTE = 7    /**< something about the trace itself, in text */
+};
+
+/** A function of which events are told. What it points to belongs to the run. */
+struct fathom_trace_function {
+	const char *name;         /**< demangled, or "??" */
+	const char *linkage_name; /**< as linked; NULL where only a plain name is known */
+	const char *module;       /**< path of the file, as the system reports it */
+	uint64_t address;         /**< of its entry, in the process */
+	uint64_t module_address;  /**< the same as stated in the file */
+	/** Counted from 0 through the run; another one if its file is loaded again. */
+	uint32_t number;
+	uint32_t name_size; /**< bytes of name */
+};
+
+/** An event. What it points to is valid during the call that tells of it. */
+struct fathom_trace_event {
+	uint64_t ns;          /**< since the run began */
+	uint64_t stack;       /**< bytes of stack in use where the function was entered */
+	uint64_t count;       /**< calls: how often it follows itself, at least 1; lost: events */
+	uint64_t duration_ns; /**< return: since the call; 0: its call was not recorded */
+	const struct fathom_trace_function *function; /**< call, return; else NULL */
+	const char *text;                             /**< of other types; else NULL */
+	int32_t pid;
+	int32_t tid;
+	uint32_t depth; /**< recorded calls that it is within */
+	uint8_t type;   /**< enum fathom_trace_type */
+	uint8_t reserved[3];
+};
+
+/** Bits of fathom_trace_options.flags. */
+enum fathom_trace_flag {
+	/** A thread whose ring is full never waits: it loses events. */
+	FATHOM_TRACE_LOSSY = 1u << 0,
+	/** Tell nothing of child processes, until they run another program, nor of that. */
+	FATHOM_TRACE_NO_CHILDREN = 1u << 1,
+	/** Tell of returns, too, where sites record them. */
+	FATHOM_TRACE_EXITS = 1u << 2,
+	/** Do not fold: each call is an event of its own. */
+	FATHOM_TRACE_NO_FOLD = 1u << 3
+};
+
+/**
+ * Options of a run. Queries are as for fathom_find(); "FILE:" stands for all functions of a source
+ * file, of which FILE is a path suffix of whole parts.
+ */
 struct fathom_trace_options {
 	size_t size;
-	uint32_t flags;
+	uint32_t flags; /**< FATHOM_TRACE_ */
+	uint32_t clock; /**< enum fathom_trace_clock */
+	/**
+	 * Takes @n events, in the order of their times; returns 0 if no more are wanted: the
+	 * program runs on. It is called on a thread of its own.
+	 */
+	int (*events)(void *data, const struct fathom_trace_event *events, size_t n);
+	void *data;               /**< for events */
+	const char *const *only;  /**< record these functions only; NULL: all */
+	const char *const *under; /**< tell of these and of what they call only; NULL: all */
+	const char *const *except; /**< do not record these; NULL: none */
+	size_t n_only;
+	size_t n_under;
+	size_t n_except;
+	uint32_t depth; /**< tell of so many levels of calls only; 0: all */
 	uint32_t reserved1;
-	/** Takes @size bytes of the log, whole lines; returns 0 if they cannot be written. */
-	int (*write)(void *data, const char *text, size_t size);
-	void *data; /**< for write */
 	uint64_t reserved[4];
+};
+
+/** Why sites are not recorded: indexes of fathom_trace_result.n_refused. */
+enum fathom_trace_refusal {
+	FATHOM_TRACE_NO_ROOM = 1, /**< the slot is too short, and has no prefix within reach */
+	FATHOM_TRACE_CHANGED = 2, /**< the program has other bytes there than its file */
+	FATHOM_TRACE_TOO_FAR = 3, /**< its module is out of reach of the hook */
+	/** what compilers call there does work of the program's own (-finstrument-functions) */
+	FATHOM_TRACE_OWN_CALL = 4
 };
 
 /** What came of a run. */
@@ -234,23 +315,39 @@ struct fathom_trace_result {
 	size_t size;
 	int32_t status; /**< of the program, as waitpid(2) has it */
 	uint32_t reserved1;
-	uint64_t n_sites; /**< sites that were recorded */
-	uint64_t lost;    /**< events that were lost */
+	uint64_t n_sites;      /**< that were recorded */
+	uint64_t n_refused[8]; /**< that could not be, by enum fathom_trace_refusal */
+	uint64_t lost;         /**< events that were lost */
 	uint64_t reserved[4];
 };
 
 /**
- * Runs @argv, found along PATH, and writes a line for each call that its sites record.
+ * Runs @argv, found along PATH, and tells of each call that its sites record: of the program, its
+ * libraries, those that it loads later, its threads, its child processes and the programs that
+ * these run. If the calling process ends, the program runs on. Machine: x86-64.
+ *
+ * While it runs it is traced (ptrace(2)): no debugger can attach to it. A program that exec() would
+ * give other rights (set-user-ID) is not recorded.
  *
  * Safety: mt-safe
  * Memory: none
- * Returns: FATHOM_OK when the program has ended; FATHOM_E_ARGUMENT, FATHOM_E_MEMORY, FATHOM_E_OS,
- *	FATHOM_E_UNSUPPORTED
+ * Returns: FATHOM_OK when the program and all its children have ended; FATHOM_E_NOT_FOUND or
+ *	FATHOM_E_OS when it cannot be run; FATHOM_E_ARGUMENT; FATHOM_E_MEMORY;
+ *	FATHOM_E_UNSUPPORTED on other machines
  */
 FATHOM_API fathom_err fathom_trace_run(struct fathom *session, char *const *argv,
 				       const struct fathom_trace_options *options,
 				       struct fathom_trace_result *ret_result,
 				       struct fathom_errinfo *reterr);
+
+/**
+ * Returns the word for a type, such as "call"; "" for unknown values.
+ *
+ * Safety: mt-safe
+ * Memory: the text is static
+ * Returns: never NULL
+ */
+FATHOM_API const char *fathom_trace_type_name(enum fathom_trace_type type);
 
 #ifdef __cplusplus
 }

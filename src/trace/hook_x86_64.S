@@ -20,11 +20,13 @@
 
 	.text
 
-/* clock: 0 never, 1 each time, 2 one in EVERY */
-.macro HOOK name clock
+/* clock: 0 never, 1 each time, 2 one in EVERY; is_behind: behind a prologue */
+.macro HOOK name clock is_behind
 	.balign 16
 	.quad 0				/* struct fathom_trace_process */
 	.quad 0				/* fathom_trace_slow_entry() */
+	.quad 0				/* the number of a site is its return address less this */
+	.quad 0
 	.globl \name
 	.hidden \name
 	.type \name, @function
@@ -72,10 +74,15 @@
 	movzwl %cx, %ecx
 	shlq $4, %rcx
 	addq %gs:RECORDS, %rcx
-	leaq 40(%rsp), %rdx		/* where the function's return address lies */
+.if \is_behind
+	leaq 8(%rbp), %rdx		/* where the function's return address lies */
+.else
+	leaq 40(%rsp), %rdx
+.endif
 	shrq $3, %rdx
 	movl %edx, 12(%rcx)
 	movl 32(%rsp), %edx		/* the site */
+	subl \name-16(%rip), %edx
 	movl %edx, 8(%rcx)
 	movq %rax, (%rcx)
 9:	popq %rax
@@ -96,8 +103,8 @@
 	.cfi_rel_offset %rax, 24
 	.cfi_rel_offset %rcx, 16
 	.cfi_rel_offset %rdx, 8
-8:	movq \name-16(%rip), %rdx
-	callq *\name-8(%rip)		/* leaves in %rax whether to go on */
+8:	movq \name-32(%rip), %rdx
+	callq *\name-24(%rip)		/* leaves in %rax whether to go on */
 	testl %eax, %eax
 	jnz 1b
 	jmp 9b
@@ -105,19 +112,54 @@
 	.size \name, . - \name
 .endm
 
-	HOOK fathom_trace_hook_full 1
-	HOOK fathom_trace_hook_sparse 2
-	HOOK fathom_trace_hook_none 0
+	HOOK fathom_trace_hook_full 1 0
+	HOOK fathom_trace_hook_full_behind 1 1
+	HOOK fathom_trace_hook_sparse 2 0
+	HOOK fathom_trace_hook_sparse_behind 2 1
+	HOOK fathom_trace_hook_none 0 0
+	HOOK fathom_trace_hook_none_behind 0 1
 	.balign 16
 	.globl fathom_trace_hooks_end
 	.hidden fathom_trace_hooks_end
 fathom_trace_hooks_end:
 
-/* Keeps all that the hook has not saved: the C code uses general registers only. */
-	.globl fathom_trace_slow_entry
-	.hidden fathom_trace_slow_entry
-	.type fathom_trace_slow_entry, @function
-fathom_trace_slow_entry:
+	.quad 0				/* struct fathom_trace_process */
+	.quad 0				/* fathom_trace_loaded_entry() */
+	.quad 0
+	.quad 0
+	.globl fathom_trace_loaded_stub
+	.hidden fathom_trace_loaded_stub
+	.type fathom_trace_loaded_stub, @function
+fathom_trace_loaded_stub:
+	.cfi_startproc
+.irp reg, rdi, rax, rcx, rdx
+	pushq %\reg
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset %\reg, 0
+.endr
+	movq fathom_trace_loaded_stub-32(%rip), %rdi
+	callq *fathom_trace_loaded_stub-24(%rip)
+.irp reg, rdx, rcx, rax, rdi
+	popq %\reg
+	.cfi_adjust_cfa_offset -8
+	.cfi_restore %\reg
+.endr
+	ret
+	.cfi_endproc
+	.balign 16
+	.globl fathom_trace_loaded_stub_end
+	.hidden fathom_trace_loaded_stub_end
+fathom_trace_loaded_stub_end:
+
+/*
+ * Calls @fn, with both bases as arguments if @takes_bases. Keeps all but %rax, %rcx and %rdx, which its caller has saved: C uses
+ * general registers only.
+ */
+.macro ENTRY name fn takes_bases
+	.globl \name
+	.hidden \name
+	.type \name, @function
+\name:
 	.cfi_startproc
 	pushfq				/* DF */
 	.cfi_adjust_cfa_offset 8
@@ -129,10 +171,12 @@ fathom_trace_slow_entry:
 .endr
 	movq %rsp, %rbp
 	.cfi_def_cfa_register %rbp
+.if \takes_bases
 	rdgsbase %rdi
 	rdfsbase %rsi
+.endif
 	andq $-16, %rsp
-	call fathom_trace_slow
+	call \fn
 	movq %rbp, %rsp
 	.cfi_def_cfa_register %rsp
 .irp reg, rbp, r11, r10, r9, r8, rdi, rsi
@@ -144,6 +188,10 @@ fathom_trace_slow_entry:
 	.cfi_adjust_cfa_offset -8
 	ret
 	.cfi_endproc
-	.size fathom_trace_slow_entry, . - fathom_trace_slow_entry
+	.size \name, . - \name
+.endm
+
+	ENTRY fathom_trace_slow_entry fathom_trace_slow 1
+	ENTRY fathom_trace_loaded_entry fathom_trace_loaded 0
 
 	.section .note.GNU-stack, "", @progbits

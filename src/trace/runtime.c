@@ -5,9 +5,11 @@
 #include <stdbool.h>
 #include <sys/syscall.h>
 
-/* How long a thread waits for room, and how often it looks whether the reader still lives. */
-#define LONGEST_WAIT_NS 1000000000
-#define WAIT_NS         20000000
+/* How often a thread that waits looks whether the reader still lives. */
+#define WAIT_NS 20000000
+
+/* How long it waits for an answer, in waits for room. */
+#define LONGEST_ASK 10
 
 struct timespec_of_kernel {
 	int64_t seconds;
@@ -99,26 +101,63 @@ static long take_any(struct fathom_trace_thread *self, const struct fathom_trace
 	return 0;
 }
 
-/* Waits until the reader has taken something; returns false when there is nothing to wait for. */
-static bool wait_for_room(const struct fathom_trace_process *p, struct fathom_trace_thread *t)
+static uint64_t ticks(void)
+{
+	uint32_t low;
+	uint32_t high;
+
+	__asm__ volatile("rdtsc" : "=a"(low), "=d"(high));
+	return (uint64_t)high << 32 | low;
+}
+
+/* Returns whether the reader lives. */
+static bool has_reader(const struct fathom_trace_head *head)
+{
+	const uint32_t value = atomic_load_explicit(&head->reader, memory_order_acquire);
+
+	return value & FUTEX_TID_MASK && !(value & FUTEX_OWNER_DIED);
+}
+
+/* Sleeps while *@word is @value, for a short time at most. */
+static void sleep_on(_Atomic uint32_t *word, uint32_t value)
 {
 	const struct timespec_of_kernel pause = { 0, WAIT_NS };
+
+	(void)call_kernel(SYS_futex, (long)word, FUTEX_WAIT, value, (long)&pause);
+}
+
+/*
+ * Waits until the reader has taken something; returns false when there is nothing to wait for.
+ * Whether the thread may sleep only the reader can know: a filter (seccomp(2)) may forbid it.
+ */
+static bool wait_for_room(const struct fathom_trace_process *p, struct fathom_trace_thread *t)
+{
 	struct fathom_trace_ring *ring = fathom_trace_ring_at(p->head, t->number);
+	const uint64_t begin = ticks();
 
-	for (int64_t waited = 0; waited < LONGEST_WAIT_NS; waited += WAIT_NS) {
-		const uint32_t full = atomic_load_explicit(&p->head->full, memory_order_relaxed);
-
+	while (1) {
 		t->limit = limit_of(p, t);
 		if (t->cursor < t->limit)
 			return true;
-		if (full == FATHOM_TRACE_LOSE || !atomic_load(&p->head->reader_pid))
+		if (atomic_load_explicit(&p->head->full, memory_order_relaxed) ==
+			    FATHOM_TRACE_LOSE ||
+		    atomic_load(&p->head->is_late) || !has_reader(p->head))
 			return false;
-		atomic_store(&ring->waits, 1);
-		/* Between the look and the wait it may have been woken: the wait is short. */
-		(void)call_kernel(SYS_futex, (long)&ring->waits, FUTEX_WAIT, 1, (long)&pause);
+		if (ticks() - begin > p->head->wait_ticks)
+			break;
+		switch (atomic_load(&ring->waits)) {
+		case FATHOM_TRACE_WAITS_ASLEEP:
+			sleep_on(&ring->waits, FATHOM_TRACE_WAITS_ASLEEP);
+			break;
+		case FATHOM_TRACE_WAITS_NOT:
+			/* The reader may have made room between the look and this: one look more. */
+			atomic_store(&ring->waits, FATHOM_TRACE_WAITS_AWAKE);
+			break;
+		default:
+			__asm__ volatile("pause");
+		}
 	}
-	/* A reader that takes nothing for so long is as good as dead. */
-	atomic_store(&p->head->reader_pid, 0);
+	atomic_store(&p->head->is_late, 1);
 	return false;
 }
 
@@ -127,18 +166,55 @@ long fathom_trace_slow(struct fathom_trace_thread *self, uint64_t fs,
 {
 	int32_t tid;
 
-	if (self->tid && self->fs == fs) {
-		if (wait_for_room(p, self))
+	if (self->tid && (self->fs == fs || p->is_followed)) {
+		/* Its C library has given it a block of its own since. */
+		self->fs = fs;
+		if (self->cursor < self->limit || wait_for_room(p, self))
 			return 1;
 		atomic_fetch_add_explicit(&fathom_trace_ring_at(p->head, self->number)->lost, 1,
 					  memory_order_relaxed);
 		return 0;
 	}
+	if (p->is_followed) {
+		atomic_fetch_add_explicit(&p->head->lost, 1, memory_order_relaxed);
+		return 0;
+	}
 	tid = (int32_t)call_kernel(SYS_gettid, 0, 0, 0, 0);
 	if (self->tid == tid) {
-		/* Its C library has given it a block of its own since. */
 		self->fs = fs;
 		return 1;
 	}
 	return take_any(self, p, fs, tid);
+}
+
+/* Moves the question from state @from to @to; returns whether it was in @from. */
+static bool move_mail(struct fathom_trace_head *head, uint32_t from, uint32_t to)
+{
+	return atomic_compare_exchange_strong(&head->mail, &from, to);
+}
+
+void fathom_trace_loaded(const struct fathom_trace_process *p)
+{
+	struct fathom_trace_head *head = p->head;
+	const uint64_t begin = ticks();
+	bool has_asked = false;
+
+	while (has_reader(head) && ticks() - begin < LONGEST_ASK * head->wait_ticks) {
+		const uint32_t mail = atomic_load(&head->mail);
+
+		if (has_asked && mail == FATHOM_TRACE_MAIL_ANSWERED)
+			break;
+		if (!has_asked &&
+		    move_mail(head, FATHOM_TRACE_MAIL_FREE, FATHOM_TRACE_MAIL_TAKEN)) {
+			atomic_store(&head->asker, p->number);
+			atomic_store(&head->mail, FATHOM_TRACE_MAIL_ASKED);
+			has_asked = true;
+			continue;
+		}
+		sleep_on(&head->mail, mail);
+	}
+	/* Too late: the question is taken back, unless the reader is at it. */
+	if (has_asked && (move_mail(head, FATHOM_TRACE_MAIL_ANSWERED, FATHOM_TRACE_MAIL_FREE) ||
+			  move_mail(head, FATHOM_TRACE_MAIL_ASKED, FATHOM_TRACE_MAIL_FREE)))
+		(void)call_kernel(SYS_futex, (long)&head->mail, FUTEX_WAKE, INT32_MAX, 0);
 }

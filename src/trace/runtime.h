@@ -31,6 +31,12 @@ struct fathom_trace_process {
 	struct fathom_trace_head *head;
 	struct fathom_trace_thread *threads; /* one for each ring */
 	struct fathom_trace_thread nobody;   /* the block of threads that have none yet */
+	uint32_t number;                     /* given by the reader */
+	/*
+	 * 1: a tracer gives each thread its block before that runs; the runtime calls the kernel
+	 * for none.
+	 */
+	uint32_t is_followed;
 };
 
 /* The fs base of nobody: no address at all. */
@@ -53,18 +59,33 @@ static inline struct fathom_trace_ring *fathom_trace_ring_at(struct fathom_trace
 }
 
 /*
- * The hook with the clock read at each event, at one in 64, and never; each ends where the next
- * begins. They are copied, with the two words before each, and are called by a site's stub. Who
- * copies them fills the words in: the address of struct fathom_trace_process, and that of
- * fathom_trace_slow_entry().
+ * The hooks: with the clock read at each event, at one in 64, and never; for places at which the
+ * stack is as at the function's entry, and behind a prologue that has set the frame pointer. They
+ * are copied, with the words before each (FATHOM_TRACE_WORDS bytes), and are called by a site's
+ * stub; each ends where the words of the next begin. Who copies them fills the words in: the
+ * address of struct fathom_trace_process, that of fathom_trace_slow_entry(), and what to subtract
+ * from where the stub's call returns to, so that the lowest 32 bits are the site's number.
  */
+#define FATHOM_TRACE_WORDS 32
 extern const unsigned char fathom_trace_hook_full[];
+extern const unsigned char fathom_trace_hook_full_behind[];
 extern const unsigned char fathom_trace_hook_sparse[];
+extern const unsigned char fathom_trace_hook_sparse_behind[];
 extern const unsigned char fathom_trace_hook_none[];
+extern const unsigned char fathom_trace_hook_none_behind[];
 extern const unsigned char fathom_trace_hooks_end[];
+
+/*
+ * What the dynamic linker calls when something was loaded or unloaded (its _dl_debug_state() leads
+ * here). It is copied like a hook; its words are the process and fathom_trace_loaded_entry().
+ */
+extern const unsigned char fathom_trace_loaded_stub[];
+extern const unsigned char fathom_trace_loaded_stub_end[];
 
 /* Saves what a C function may change, and calls fathom_trace_slow(). */
 void fathom_trace_slow_entry(void);
+/* Likewise for fathom_trace_loaded(). */
+void fathom_trace_loaded_entry(void);
 
 /*
  * Makes room in the ring of the calling thread, whose fs base is @fs, or a ring for it. @self is
@@ -75,5 +96,13 @@ void fathom_trace_slow_entry(void);
  */
 long fathom_trace_slow(struct fathom_trace_thread *self, uint64_t fs,
 		       const struct fathom_trace_process *p);
+
+/*
+ * Has the reader look at what was loaded, and waits until it has; not without a living reader, and
+ * LONGEST_ASK seconds at most.
+ *
+ * Safety: as-safe; may run before the C library is there
+ */
+void fathom_trace_loaded(const struct fathom_trace_process *p);
 
 #endif

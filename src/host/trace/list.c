@@ -7,6 +7,7 @@
 #include "host/base/progress.h"
 #include "host/symbolize/answers.h"
 #include "host/target/target.h"
+#include "host/trace/list.h"
 #include "host/trace/sites.h"
 
 struct fathom_sites {
@@ -22,6 +23,7 @@ struct fathom_sites {
 struct listing {
 	struct fathom_sites *to;
 	struct fathom_view *view;
+	const struct fathom_sites_choice *choice;
 	uint32_t flags; /* FATHOM_SITES_ */
 	fathom_err err;
 };
@@ -121,16 +123,52 @@ static fathom_err add_sites(struct listing *l, const struct fathom_module_at *m,
 	return fathom_array_push(&l->to->modules, module) ? FATHOM_OK : FATHOM_E_MEMORY;
 }
 
+static bool is_same_file(const struct fathom_file_id *a, const struct fathom_file_id *b)
+{
+	return a->device == b->device && a->inode == b->inode && a->size == b->size &&
+	       a->mtime_ns == b->mtime_ns && a->ctime_ns == b->ctime_ns;
+}
+
+void fathom_sites_memo_deinit(struct fathom_sites_memo *memo)
+{
+	for (size_t i = 0; i < memo->n; i++)
+		fathom_module_sites_deinit(&memo->items[i].sites);
+	fathom_array_free(memo);
+}
+
+/* Finds the sites of @m, in the memo or anew. *@ret is the caller's if *@ret_is_own. */
+static fathom_err find_sites(struct listing *l, struct fathom_module *m,
+			     struct fathom_module_sites *ret, bool *ret_is_own)
+{
+	struct fathom_sites_memo *memo = l->choice->memo;
+	struct fathom_sites_of_file fresh = { .file = m->main->file->id };
+
+	*ret_is_own = false;
+	for (size_t i = 0; memo && i < memo->n; i++)
+		if (fresh.file.inode && is_same_file(&memo->items[i].file, &fresh.file)) {
+			*ret = memo->items[i].sites;
+			return FATHOM_OK;
+		}
+	FATHOM_TRY(fathom_module_sites_find(m, &fresh.sites));
+	*ret = fresh.sites;
+	*ret_is_own = !memo || !fresh.file.inode || !fathom_array_push(memo, fresh);
+	return FATHOM_OK;
+}
+
 static bool add_module(const struct fathom_module_at *m, void *data)
 {
 	struct listing *l = data;
 	struct fathom_module_sites sites;
+	bool is_own;
 
-	l->err = fathom_module_sites_find(m->module, &sites);
+	if (l->choice->wants && !l->choice->wants(l->choice->data, m))
+		return true;
+	l->err = find_sites(l, m->module, &sites, &is_own);
 	if (l->err)
 		return false;
 	l->err = add_sites(l, m, &sites);
-	fathom_module_sites_deinit(&sites);
+	if (is_own)
+		fathom_module_sites_deinit(&sites);
 	return !l->err;
 }
 
@@ -138,7 +176,7 @@ static bool add_module(const struct fathom_module_at *m, void *data)
 static fathom_err name_sites(struct listing *l, struct fathom_errinfo *reterr)
 {
 	struct fathom_sites *to = l->to;
-	struct fathom_batch_options o = { .flags = FATHOM_NAMES_ONLY };
+	struct fathom_batch_options o = { .flags = l->choice->with_lines ? 0 : FATHOM_NAMES_ONLY };
 	uint64_t *addresses = malloc((to->n + 1) * sizeof *addresses);
 	fathom_err err;
 
@@ -182,22 +220,17 @@ static fathom_err run(struct fathom_target *target, struct listing *l,
 	return fathom_call_end(&call, fathom_target_end_call(target, err, reterr), reterr);
 }
 
-fathom_err fathom_trace_sites(struct fathom_target *target,
-			      const struct fathom_sites_options *options,
-			      struct fathom_sites **ret_sites, struct fathom_errinfo *reterr)
+fathom_err fathom_sites_list(struct fathom_target *target,
+			     const struct fathom_sites_options *options,
+			     const struct fathom_sites_choice *choice,
+			     struct fathom_sites **ret_sites, struct fathom_errinfo *reterr)
 {
+	struct listing l = { .choice = choice };
 	struct fathom_sites_options o;
-	struct listing l = { .to = NULL };
 	fathom_err err;
 
 	if (read_options(options, &o))
 		return fathom_fail_options(reterr);
-	if (target->ops->names) {
-		(void)fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
-				  "only the kernel may use the sites of the running kernel");
-		fathom_errinfo_set_file(reterr, "kernel");
-		return FATHOM_E_UNSUPPORTED;
-	}
 	l.to = calloc(1, sizeof *l.to);
 	if (!l.to || !fathom_array_room(l.to, 1)) {
 		fathom_sites_free(l.to);
@@ -210,6 +243,21 @@ fathom_err fathom_trace_sites(struct fathom_target *target,
 	else
 		*ret_sites = l.to;
 	return err;
+}
+
+fathom_err fathom_trace_sites(struct fathom_target *target,
+			      const struct fathom_sites_options *options,
+			      struct fathom_sites **ret_sites, struct fathom_errinfo *reterr)
+{
+	const struct fathom_sites_choice all = { .wants = NULL };
+
+	if (target->ops->names) {
+		(void)fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
+				  "only the kernel may use the sites of the running kernel");
+		fathom_errinfo_set_file(reterr, "kernel");
+		return FATHOM_E_UNSUPPORTED;
+	}
+	return fathom_sites_list(target, options, &all, ret_sites, reterr);
 }
 
 void fathom_sites_free(struct fathom_sites *sites)
@@ -271,4 +319,12 @@ const char *fathom_site_refusal_name(enum fathom_site_refusal refusal)
 					     "no-slot", "overlap",  "ambiguous",  "no-decoder" };
 
 	return word_of(words, sizeof words / sizeof *words, refusal);
+}
+
+const char *fathom_trace_type_name(enum fathom_trace_type type)
+{
+	static const char *const words[] = { "",      "call", "return", "signal",
+					     "start", "exit", "lost",   "note" };
+
+	return word_of(words, sizeof words / sizeof *words, type);
 }

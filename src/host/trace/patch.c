@@ -1,31 +1,39 @@
 /* SPDX-License-Identifier: MIT */
 #include "host/trace/patch.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 /* x86-64 */
-enum { CALL = 0xe8, CALL_SIZE = 5, JUMP_SHORT = 0xeb, JUMP_SIZE = 2, ADDR32 = 0x67, NOP = 0x90 };
+enum { CALL = 0xe8, JUMP = 0xe9, LONG_SIZE = 5, JUMP_SHORT = 0xeb, JUMP_SIZE = 2, RET = 0xc3 };
+enum { NOP = 0x90 };
 
 /* Bytes of a stub in the prefix: call of the hook, jump behind the slot. */
-#define STUB (CALL_SIZE + JUMP_SIZE)
+#define STUB (LONG_SIZE + JUMP_SIZE)
 
-#define LONGEST_SLOT 16
+/* An XRay sled at a return: its first byte is the return itself (LLVM, XRay). */
+#define SLED_RETURN_SIZE (LONG_SIZE + 1)
 
-/* Writes a call at @avma of @to into @bytes; returns false if it is too far. */
-static bool put_call(uint8_t *bytes, uint64_t avma, uint64_t to)
+/* Writes a call or jump at @avma to @to into @bytes; returns false if it is too far. */
+static bool put_long(uint8_t opcode, uint64_t avma, uint64_t to, uint8_t *bytes)
 {
-	const int64_t distance = (int64_t)(to - (avma + CALL_SIZE));
+	const int64_t distance = (int64_t)(to - (avma + LONG_SIZE));
 	const int32_t offset = (int32_t)distance;
 
 	if (offset != distance)
 		return false;
-	bytes[0] = CALL;
+	bytes[0] = opcode;
 	memcpy(bytes + 1, &offset, sizeof offset);
 	return true;
 }
 
+bool fathom_patch_jump(uint64_t avma, uint64_t to, uint8_t bytes[5])
+{
+	return put_long(JUMP, avma, to, bytes);
+}
+
 /* Writes a short jump at @avma to @to into @bytes; returns false if it is too far. */
-static bool put_jump(uint8_t *bytes, uint64_t avma, uint64_t to)
+static bool put_short(uint64_t avma, uint64_t to, uint8_t *bytes)
 {
 	const int64_t distance = (int64_t)(to - (avma + JUMP_SIZE));
 
@@ -36,63 +44,61 @@ static bool put_jump(uint8_t *bytes, uint64_t avma, uint64_t to)
 	return true;
 }
 
-/* Returns whether the program still has the bytes of the file. */
-static bool is_unchanged(const struct fathom_tracee *t, const struct fathom_site *site)
+/* Returns whether the slot is too short for a call, and leads to a stub in the prefix. */
+static bool has_stub(const struct fathom_site *site)
 {
-	uint8_t now[LONGEST_SLOT];
+	return site->size < LONG_SIZE;
+}
 
-	return fathom_tracee_read(t, site->address, now, site->size) &&
-	       !memcmp(now, site->bytes, site->size);
+uint64_t fathom_patch_range(const struct fathom_site *site, uint64_t *ret_end)
+{
+	*ret_end = site->address + site->size;
+	return has_stub(site) ? site->function - site->prefix_size : site->address;
 }
 
 /* A stub in the prefix, and a slot of two bytes that leads to it. */
-static enum fathom_patch_refusal by_prefix(const struct fathom_tracee *t,
-					   const struct fathom_site *site, uint64_t hook,
-					   uint64_t *ret_return)
+static enum fathom_patch_refusal by_prefix(const struct fathom_site *site, uint64_t hook,
+					   uint8_t *bytes, uint64_t *ret_return)
 {
 	const uint64_t at = site->function - site->prefix_size;
+	uint8_t *slot = bytes + (site->address - at);
 	uint8_t stub[STUB];
-	uint8_t slot[JUMP_SIZE];
+	uint8_t jump[JUMP_SIZE];
 
-	if (!put_jump(slot, site->address, at) ||
-	    !put_jump(stub + CALL_SIZE, at + CALL_SIZE, site->address + JUMP_SIZE))
+	if (site->size < JUMP_SIZE || site->prefix_size < STUB ||
+	    !put_short(site->address, at, jump) ||
+	    !put_short(at + LONG_SIZE, site->address + JUMP_SIZE, stub + LONG_SIZE))
 		return FATHOM_PATCH_NO_ROOM;
-	if (!put_call(stub, at, hook))
-		return FATHOM_PATCH_TOO_FAR;
-	*ret_return = at + CALL_SIZE;
-	return fathom_tracee_write(t, at, stub, sizeof stub) &&
-			       fathom_tracee_write(t, site->address, slot, sizeof slot)
-		       ? FATHOM_PATCH_DONE
-		       : FATHOM_PATCH_UNWRITABLE;
-}
-
-enum fathom_patch_refusal fathom_patch_on(const struct fathom_tracee *t,
-					  const struct fathom_site *site, uint64_t hook,
-					  uint64_t *ret_return)
-{
-	uint8_t slot[LONGEST_SLOT];
-
-	if (site->size > sizeof slot || site->content == FATHOM_SITE_SLED)
-		return FATHOM_PATCH_NO_ROOM;
-	if (!is_unchanged(t, site))
+	if (memcmp(bytes, site->prefix, site->prefix_size) != 0 ||
+	    memcmp(slot, site->bytes, site->size) != 0)
 		return FATHOM_PATCH_CHANGED;
-	if (site->size < CALL_SIZE)
-		return site->size >= JUMP_SIZE && site->prefix_size >= STUB
-			       ? by_prefix(t, site, hook, ret_return)
-			       : FATHOM_PATCH_NO_ROOM;
-	memset(slot, NOP, sizeof slot);
-	if (!put_call(slot, site->address, hook))
+	if (!put_long(CALL, at, hook, stub))
 		return FATHOM_PATCH_TOO_FAR;
-	*ret_return = site->address + CALL_SIZE;
-	return fathom_tracee_write(t, site->address, slot, site->size) ? FATHOM_PATCH_DONE
-								       : FATHOM_PATCH_UNWRITABLE;
+	memcpy(bytes, stub, sizeof stub);
+	memcpy(slot, jump, sizeof jump);
+	*ret_return = at + LONG_SIZE;
+	return FATHOM_PATCH_DONE;
 }
 
-bool fathom_patch_off(const struct fathom_tracee *t, const struct fathom_site *site)
+enum fathom_patch_refusal fathom_patch_site(const struct fathom_site *site, uint64_t hook,
+					    uint8_t *bytes, uint64_t *ret_return)
 {
-	/* First the slot: then the stub is not entered any more. */
-	return fathom_tracee_write(t, site->address, site->bytes, site->size) &&
-	       (site->size >= CALL_SIZE ||
-		fathom_tracee_write(t, site->function - site->prefix_size, site->prefix,
-				    site->prefix_size));
+	const bool is_return = site->content == FATHOM_SITE_SLED &&
+			       site->place == FATHOM_SITE_RETURN;
+	uint8_t call[LONG_SIZE];
+
+	if (has_stub(site))
+		return by_prefix(site, hook, bytes, ret_return);
+	if (is_return && site->size < SLED_RETURN_SIZE)
+		return FATHOM_PATCH_NO_ROOM;
+	if (memcmp(bytes, site->bytes, site->size) != 0)
+		return FATHOM_PATCH_CHANGED;
+	if (!put_long(CALL, site->address, hook, call))
+		return FATHOM_PATCH_TOO_FAR;
+	memset(bytes, NOP, site->size);
+	memcpy(bytes, call, sizeof call);
+	if (is_return)
+		bytes[LONG_SIZE] = RET;
+	*ret_return = site->address + LONG_SIZE;
+	return FATHOM_PATCH_DONE;
 }

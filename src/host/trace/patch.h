@@ -1,29 +1,32 @@
 /* SPDX-License-Identifier: MIT */
-/* Has sites call the hook, and undoes it byte for byte. */
+/* Makes the bytes by which sites call the hook. */
 #ifndef FATHOM_TRACE_PATCH_H
 #define FATHOM_TRACE_PATCH_H
 
-#include "fathom/trace.h"
-#include "host/tracee/tracee.h"
+#include <stdbool.h>
 
-/* Why a site cannot be patched. */
+#include "fathom/trace.h"
+
+/* Why a site is not recorded. */
 enum fathom_patch_refusal {
 	FATHOM_PATCH_DONE,
-	FATHOM_PATCH_NO_ROOM,   /* the slot is too short, and has no prefix within reach */
-	FATHOM_PATCH_CHANGED,   /* the program has other bytes there than the file */
-	FATHOM_PATCH_TOO_FAR,   /* no hook within reach */
-	FATHOM_PATCH_UNWRITABLE /* its memory cannot be written */
+	FATHOM_PATCH_NO_ROOM, /* the slot is too short, and has no prefix within reach */
+	FATHOM_PATCH_CHANGED, /* the program has other bytes there than the file */
+	FATHOM_PATCH_TOO_FAR, /* no hook within reach */
+	FATHOM_PATCH_REFUSALS
 };
 
+/* Returns the first byte of @site that may change, and in *@ret_end what is behind the last. */
+uint64_t fathom_patch_range(const struct fathom_site *site, uint64_t *ret_end);
+
 /*
- * Has @site of @t, of which no thread runs, call the hook at @hook. *@ret_return is where the call
+ * Has @site call the hook at @hook. @bytes are those of its range. *@ret_return is where the call
  * returns to, by which records name the site.
  */
-enum fathom_patch_refusal fathom_patch_on(const struct fathom_tracee *t,
-					  const struct fathom_site *site, uint64_t hook,
-					  uint64_t *ret_return);
+enum fathom_patch_refusal fathom_patch_site(const struct fathom_site *site, uint64_t hook,
+					    uint8_t *bytes, uint64_t *ret_return);
 
-/* Gives @site its bytes back. */
-bool fathom_patch_off(const struct fathom_tracee *t, const struct fathom_site *site);
+/* Puts a jump at @avma to @to into @bytes, of which it takes 5; returns false if it is too far. */
+bool fathom_patch_jump(uint64_t avma, uint64_t to, uint8_t bytes[5]);
 
 #endif

@@ -1,56 +1,72 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads the rings of a traced program: puts the events of all threads into the order of time, finds
- * how deep each call is by its stack pointer, and folds what repeats.
+ * The reader of a run: takes the records of all rings, and what the tracer posts beside them, puts
+ * them into the order of time, finds how deep each call is by its stack pointer, folds what repeats,
+ * and tells of it.
  *
- * The program may write anything into the rings, at any time: nothing in them is believed that
+ * The program may write anything into its rings, at any time: nothing in them is believed that
  * could lead outside of them.
  */
 #ifndef FATHOM_TRACE_RINGS_H
 #define FATHOM_TRACE_RINGS_H
 
-#include "host/base/array.h"
-#include "safe/base/error.h"
-#include "safe/trace/ring.h"
-
-/* An event, as it is told. */
-struct fathom_trace_event {
-	uint64_t ns; /* since the beginning */
-	uint64_t count;
-	uint64_t stack; /* bytes in use */
-	uint32_t site;  /* as in the record */
-	uint32_t depth;
-	int32_t tid;
-	int32_t pid;
-};
-
-typedef void (*fathom_trace_event_fn)(void *data, const struct fathom_trace_event *event);
+#include "fathom/trace.h"
+#include "host/trace/program.h"
+#include "host/trace/spans.h"
 
 struct fathom_rings;
 
-/* A moment by the clock of the processor, and by nanoseconds since the beginning. */
+/* A moment by the clock of the processor, and by nanoseconds since the run began. */
 struct fathom_trace_moment {
 	uint64_t ticks;
 	uint64_t ns;
 };
 
+/* One thread's ring. */
+struct fathom_ring_name {
+	struct fathom_program *program; /* NULL: it has none */
+	uint32_t number;
+};
+
 /*
- * Reads the rings behind @head, which begin at @begin. @pid is the program, whose first thread has
- * begun with the stack pointer @sp. FATHOM_E_MEMORY; FATHOM_E_CORRUPT.
+ * What the tracer posts: an event that stands behind so many records of a ring, the beginning of a
+ * thread with its ring, or the end of a ring's use.
  */
-fathom_err fathom_rings_create(struct fathom_trace_head *head, uint64_t size,
-			       const struct fathom_trace_moment *begin, int32_t pid, uint64_t sp,
-			       struct fathom_rings **ret);
+struct fathom_post {
+	struct fathom_ring_name ring; /* in whose order it stands */
+	uint64_t cursor;              /* records of it that come before */
+	uint64_t ticks;               /* when */
+	struct fathom_ring_name begins; /* the ring of the thread that begins here */
+	uint64_t sp;                  /* of that thread; of this one for a signal */
+	struct fathom_span *span;     /* sites that may be recorded from now on; taken over */
+	char *text;                   /* of the event, from malloc(), taken over; NULL: no event */
+	int32_t pid;
+	int32_t tid;
+	uint8_t type;    /* enum fathom_trace_type */
+	bool is_copy;    /* the thread that begins is a copy of this one: fork() */
+	bool is_release; /* nobody writes the ring any more; it says itself where it ends */
+	bool is_silent;  /* nothing of the thread that begins is told */
+};
+
+/* Makes a reader; @options must outlive it. FATHOM_E_MEMORY. */
+fathom_err fathom_rings_create(const struct fathom_trace_options *options,
+			       const struct fathom_trace_moment *begin, struct fathom_rings **ret);
 void fathom_rings_destroy(struct fathom_rings *r);
+
+/* Posts @post; may be called by any thread, and takes references to the programs. */
+void fathom_rings_post(struct fathom_rings *r, const struct fathom_post *post);
 
 /*
  * Takes what was recorded before @until, which is not before that of the last call, and tells of
  * it; what may still be repeated is kept, unless @is_end. Returns how many records were taken.
  */
 uint64_t fathom_rings_take(struct fathom_rings *r, const struct fathom_trace_moment *until,
-			   bool is_end, fathom_trace_event_fn fn, void *data);
+			   bool is_end);
 
 /* Returns how many events were lost so far. */
 uint64_t fathom_rings_lost(const struct fathom_rings *r);
+
+/* Returns whether the caller wants no more events. */
+bool fathom_rings_is_over(const struct fathom_rings *r);
 
 #endif

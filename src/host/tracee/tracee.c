@@ -53,6 +53,12 @@ static fathom_err seize(pid_t pid, long options, int go, struct fathom_errinfo *
 	return FATHOM_OK;
 }
 
+void fathom_tracee_init(struct fathom_tracee *t, pid_t pid)
+{
+	*t = (struct fathom_tracee){ .memory = -1, .pid = pid };
+	t->reader = (struct fathom_reader){ .read = read_memory, .data = t };
+}
+
 fathom_err fathom_tracee_start(struct fathom_tracee *t, char *const *argv, long options,
 			       int *ret_report, struct fathom_errinfo *reterr)
 {
@@ -67,8 +73,7 @@ fathom_err fathom_tracee_start(struct fathom_tracee *t, char *const *argv, long 
 		close(go[1]);
 		return fail_os(reterr, "cannot be started: no pipe");
 	}
-	*t = (struct fathom_tracee){ .memory = -1 };
-	t->reader = (struct fathom_reader){ .read = read_memory, .data = t };
+	fathom_tracee_init(t, 0);
 	t->pid = fork();
 	if (!t->pid) {
 		close(go[1]);

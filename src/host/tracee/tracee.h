@@ -36,6 +36,8 @@ struct fathom_tracee {
  */
 fathom_err fathom_tracee_start(struct fathom_tracee *t, char *const *argv, long options,
 			       int *ret_report, struct fathom_errinfo *reterr);
+/* Makes @t the program of process @pid, which the calling thread traces already. */
+void fathom_tracee_init(struct fathom_tracee *t, pid_t pid);
 void fathom_tracee_deinit(struct fathom_tracee *t);
 
 /* Opens the memory of the program that exec() has started. */

@@ -39,21 +39,47 @@ struct fathom_trace_record {
 };
 
 /* What a full ring's thread does. */
-enum fathom_trace_full {
+enum fathom_trace_ring_full {
 	FATHOM_TRACE_WAIT = 0,     /* waits for the reader, if that lives, 1 s at most */
 	FATHOM_TRACE_LOSE = 1,     /* counts the events that are lost */
 	FATHOM_TRACE_OVERWRITE = 2 /* the newest records stay */
+};
+
+/* A program asks its reader to look at what was loaded: states of the question. */
+enum fathom_trace_mail {
+	FATHOM_TRACE_MAIL_FREE = 0,
+	FATHOM_TRACE_MAIL_TAKEN = 1,    /* a thread of the program writes its question */
+	FATHOM_TRACE_MAIL_ASKED = 2,    /* and waits */
+	FATHOM_TRACE_MAIL_READ = 3,     /* the reader is at it */
+	FATHOM_TRACE_MAIL_ANSWERED = 4, /* the thread goes on */
 };
 
 struct fathom_trace_head {
 	uint64_t magic;
 	uint32_t version;
 	uint32_t n_rings;
-	uint64_t rings_off;          /* of the first ring's records in the file */
-	_Atomic uint32_t full;       /* enum fathom_trace_full */
-	_Atomic uint32_t reader_pid; /* 0: no reader lives */
-	_Atomic uint64_t lost;       /* events of threads that have no ring */
-	uint64_t reserved[3];
+	uint64_t rings_off;      /* of the first ring's records in the file */
+	uint64_t wait_ticks;     /* as long as a thread waits for room: one second */
+	_Atomic uint64_t lost;   /* events of threads that have no ring */
+	_Atomic uint32_t full;   /* enum fathom_trace_ring_full */
+	_Atomic uint32_t is_late; /* 1: the reader has taken nothing for a second */
+	_Atomic uint32_t mail;   /* enum fathom_trace_mail; a futex */
+	_Atomic uint32_t asker;  /* number of the process that asks, as its reader has given it */
+	/*
+	 * The tid of a thread that lives as long as the reader; 0: there is none. It is a robust
+	 * futex of that thread's: when the thread ends, however it does, the kernel sets
+	 * FUTEX_OWNER_DIED (get_robust_list(2)).
+	 */
+	_Atomic uint32_t reader;
+	uint32_t reserved1;
+	uint64_t reserved[8];
+};
+
+/* What ring.waits says. */
+enum fathom_trace_waits {
+	FATHOM_TRACE_WAITS_NOT = 0,
+	FATHOM_TRACE_WAITS_AWAKE = 1, /* it must not call the kernel: that may be forbidden */
+	FATHOM_TRACE_WAITS_ASLEEP = 2 /* the reader has seen that it may: it sleeps on this word */
 };
 
 /* A ring. */
@@ -62,13 +88,13 @@ struct fathom_trace_ring {
 	_Atomic int32_t pid;    /* of its process */
 	_Atomic uint64_t taken; /* records that the reader has taken; only it writes this */
 	_Atomic uint64_t lost;  /* events that did not find room */
-	_Atomic uint32_t waits; /* 1: the thread waits here for room (futex) */
+	_Atomic uint32_t waits; /* enum fathom_trace_waits: the thread waits for room (futex) */
 	uint32_t reserved1;
 	uint64_t reserved[4];
 };
 
 _Static_assert(sizeof(struct fathom_trace_record) == 16, "as the hook writes it");
-_Static_assert(sizeof(struct fathom_trace_head) == 64, "");
+_Static_assert(sizeof(struct fathom_trace_head) == 128, "");
 _Static_assert(sizeof(struct fathom_trace_ring) == 64, "");
 
 /* Returns the bytes of a file with @n rings, whose records begin at *@ret_off. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * kept full|sparse|none: calls a function that is recorded with random registers, flags and
+ * kept full|sparse|none[-behind]: calls a function that is recorded with random registers, flags and
  * vectors, one instruction at a time. All are the same afterwards, at most 128 bytes of stack were
  * used, and nothing was written above. Prints how many instructions an event takes.
  */
@@ -93,12 +93,20 @@ UNTRACED static uint64_t random64(void)
 UNTRACED int main(int argc, char **argv)
 {
 	const char *clock = argc > 1 ? argv[1] : "";
-	const unsigned char *from = !strcmp(clock, "full")     ? fathom_trace_hook_full
-				    : !strcmp(clock, "sparse") ? fathom_trace_hook_sparse
-							       : fathom_trace_hook_none;
-	const unsigned char *to = !strcmp(clock, "full")     ? fathom_trace_hook_sparse
-				  : !strcmp(clock, "sparse") ? fathom_trace_hook_none
-							     : fathom_trace_hooks_end;
+	static const struct {
+		const char *clock;
+		const unsigned char *from;
+		const unsigned char *to;
+	} hooks[] = {
+		{ "full", fathom_trace_hook_full, fathom_trace_hook_full_behind },
+		{ "full-behind", fathom_trace_hook_full_behind, fathom_trace_hook_sparse },
+		{ "sparse", fathom_trace_hook_sparse, fathom_trace_hook_sparse_behind },
+		{ "sparse-behind", fathom_trace_hook_sparse_behind, fathom_trace_hook_none },
+		{ "none", fathom_trace_hook_none, fathom_trace_hook_none_behind },
+		{ "none-behind", fathom_trace_hook_none_behind, fathom_trace_hooks_end },
+	};
+	const unsigned char *from = NULL;
+	const unsigned char *to = NULL;
 	struct sigaction sa = { .sa_sigaction = step, .sa_flags = SA_SIGINFO | SA_ONSTACK };
 	static uint8_t stack[STACK] __attribute__((aligned(64)));
 	static uint8_t handlers[65536];
@@ -107,6 +115,13 @@ UNTRACED int main(int argc, char **argv)
 	unsigned long first = 0;
 	uint64_t deepest = 0;
 
+	for (size_t i = 0; i < sizeof hooks / sizeof *hooks; i++) {
+		if (strcmp(hooks[i].clock, clock) != 0)
+			continue;
+		from = hooks[i].from;
+		to = hooks[i].to;
+	}
+	require(from, "no such clock");
 	set_up(1, FATHOM_TRACE_OVERWRITE);
 	place_hook(from, to);
 	patch();

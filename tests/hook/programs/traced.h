@@ -17,7 +17,7 @@
 
 #include "trace/runtime.h"
 
-enum { PREFIX = 16, HOOK_WORDS = 16 };
+enum { PREFIX = 16, HOOK_WORDS = 32 };
 
 #define UNTRACED __attribute__((patchable_function_entry(0, 0)))
 
@@ -40,8 +40,9 @@ UNTRACED static void require(bool is_true, const char *what)
 /* Puts a copy of the hook from @from to @to near this program's code. */
 UNTRACED static void place_hook(const unsigned char *from, const unsigned char *to)
 {
-	const uint64_t words[] = { (uint64_t)(uintptr_t)process,
-				   (uint64_t)(uintptr_t)fathom_trace_slow_entry };
+	const uint64_t words[FATHOM_TRACE_WORDS / 8] = {
+		(uint64_t)(uintptr_t)process, (uint64_t)(uintptr_t)fathom_trace_slow_entry
+	};
 	const uintptr_t near = (uintptr_t)__start___patchable_function_entries[0] & ~UINT64_C(4095);
 	unsigned char *page = MAP_FAILED;
 
@@ -55,7 +56,7 @@ UNTRACED static void place_hook(const unsigned char *from, const unsigned char *
 }
 
 /* Maps @n rings. */
-UNTRACED static void set_up(uint32_t n, enum fathom_trace_full full)
+UNTRACED static void set_up(uint32_t n, enum fathom_trace_ring_full full)
 {
 	uint64_t off;
 	const uint64_t size = fathom_trace_size(n, &off);
@@ -75,8 +76,9 @@ UNTRACED static void set_up(uint32_t n, enum fathom_trace_full full)
 					    .version = FATHOM_TRACE_VERSION,
 					    .n_rings = n,
 					    .rings_off = off,
+					    .wait_ticks = UINT64_C(10000000000),
 					    .full = (uint32_t)full,
-					    .reader_pid = (uint32_t)getpid() };
+					    .reader = (uint32_t)getpid() };
 	__asm__ volatile("wrgsbase %0" : : "r"(&process->nobody) : "memory");
 }
 

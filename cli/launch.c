@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/launch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/common.h"
+
+int launch_find(int argc, char **argv)
+{
+	int i = 1;
+
+	while (i < argc && strcmp(argv[i], "--") != 0)
+		i++;
+	return i;
+}
+
+char **launch_take(const char *verb, int next, int end, int argc, char **argv)
+{
+	if (next < end) {
+		complain(argv[next], "stands before --, and a PROGRAM behind it",
+			 "either of them");
+		exit(EXIT_USAGE);
+	}
+	if (end + 1 == argc)
+		complain_lacking(verb, "no PROGRAM is given");
+	return argv + end + 1;
+}
+
+static void pass(int number)
+{
+	(void)number;
+}
+
+/* Leaves signal @number to the program. */
+static void leave_signal(int number)
+{
+	const struct sigaction sa = { .sa_handler = pass, .sa_flags = SA_RESTART };
+	struct sigaction was;
+
+	/* What is ignored, or not, the program inherits. */
+	if (!sigaction(number, NULL, &was) && was.sa_handler != SIG_IGN)
+		(void)sigaction(number, &sa, NULL);
+}
+
+void launch_leave_signals(void)
+{
+	leave_signal(SIGINT);
+	leave_signal(SIGQUIT);
+}
+
+int launch_open_log(const char *log)
+{
+	int fd;
+
+	if (!log)
+		return STDERR_FILENO;
+	fd = open(log, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	if (fd < 0) {
+		complain(log, strerror(errno), NULL);
+		exit(EXIT_USAGE);
+	}
+	return fd;
+}
+
+bool launch_write(int fd, const char *bytes, size_t size)
+{
+	while (size) {
+		const ssize_t n = write(fd, bytes, size);
+
+		if (n < 0 && errno != EINTR)
+			return false;
+		bytes += n < 0 ? 0 : n;
+		size -= n < 0 ? 0 : (size_t)n;
+	}
+	return true;
+}
+
+int launch_end_as(int status)
+{
+	if (!WIFSIGNALED(status))
+		return WEXITSTATUS(status);
+	(void)prctl(PR_SET_DUMPABLE, 0L);
+	(void)signal(WTERMSIG(status), SIG_DFL);
+	(void)raise(WTERMSIG(status));
+	return 128 + WTERMSIG(status);
+}

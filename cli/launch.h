@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* What verbs share that run a PROGRAM behind "--". */
+#ifndef FATHOM_CLI_LAUNCH_H
+#define FATHOM_CLI_LAUNCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Returns the place of "--", which a program stands behind; @argc if there is none. */
+int launch_find(int argc, char **argv);
+
+/*
+ * Returns the program behind argv[@end], which is "--"; its arguments follow it. @next is the first
+ * argument before that is no option. Exits with status 2 if there is none, or if there is a TARGET,
+ * too.
+ */
+char **launch_take(const char *verb, int next, int end, int argc, char **argv);
+
+/* Leaves the signals of the terminal to the program, which gets them, too. */
+void launch_leave_signals(void);
+
+/* Returns a descriptor of @log, emptied, or of standard error for NULL; exits with status 2. */
+int launch_open_log(const char *log);
+
+/* Writes @size bytes; returns false if they cannot be written. */
+bool launch_write(int fd, const char *bytes, size_t size);
+
+/* Ends as a program has whose status waitpid(2) gave, without a core of our own. */
+int launch_end_as(int status);
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* The runtime (src/trace) as the bytes that are put into programs. */
+#ifndef FATHOM_TRACE_IMAGE_H
+#define FATHOM_TRACE_IMAGE_H
+
+#include "fathom/trace.h"
+
+/* Bytes that one copy of a hook, or of the stub for the dynamic linker, takes at most. */
+#define FATHOM_HOOK_SLOT 512
+
+/* What a copy has to know. Addresses are avma, of the program. */
+struct fathom_hook_words {
+	uint64_t process; /* struct fathom_trace_process */
+	uint64_t image;
+	uint64_t base; /* the number of a site is where its call returns to, less this */
+};
+
+const uint8_t *fathom_image_bytes(void);
+uint64_t fathom_image_size(void);
+
+/* Makes a copy of the hook; offsets in it of where it is called. */
+void fathom_image_hook(enum fathom_trace_clock clock, const struct fathom_hook_words *words,
+		       uint8_t to[FATHOM_HOOK_SLOT], uint32_t *ret_entry,
+		       uint32_t *ret_behind_prologue);
+
+/* Makes a copy of the stub that _dl_debug_state() is to lead to; returns its offset. */
+uint32_t fathom_image_loaded(const struct fathom_hook_words *words, uint8_t to[FATHOM_HOOK_SLOT]);
+
+#endif

@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: MIT */
+#include "host/trace/load.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "fathom/find.h"
+#include "host/base/page.h"
+#include "host/target/target.h"
+#include "host/trace/image.h"
+#include "host/trace/list.h"
+#include "host/trace/nops.h"
+#include "host/trace/patch.h"
+
+/* Bytes of text that are read and written at once, at most. */
+#define WINDOW (UINT64_C(1) << 16)
+
+/* How far numbers go. */
+#define MOST_NUMBERS (UINT64_C(1) << 32)
+
+/* x86-64: a jump of five bytes, a return, and the start of a function with a frame pointer. */
+enum { JUMP_SIZE = 5, RET = 0xc3 };
+static const uint8_t frame_setup[] = { 0x55, 0x48, 0x89, 0xe5 };
+
+/* One look. */
+struct look {
+	struct fathom_loader *loader;
+	struct fathom_traced *process;
+	struct fathom_sites *sites;
+	bool no_memory;
+};
+
+/* A piece of text, which is written back as a whole. */
+struct window {
+	uint64_t avma;
+	uint64_t size; /* 0: none */
+	uint8_t bytes[WINDOW];
+};
+
+static uint64_t hash_name(const char *name)
+{
+	uint64_t h = UINT64_C(14695981039346656037);
+
+	for (; *name; name++)
+		h = (h ^ (uint8_t)*name) * UINT64_C(1099511628211);
+	return h;
+}
+
+static struct fathom_loaded_module *find_module(const struct fathom_traced *p, uint64_t bias,
+						const char *path)
+{
+	const uint64_t name = hash_name(path);
+
+	for (size_t i = 0; i < p->modules.n; i++)
+		if (p->modules.items[i].bias == bias && p->modules.items[i].name == name)
+			return &p->modules.items[i];
+	return NULL;
+}
+
+/* Returns whether module @m was not seen yet. */
+static bool is_new(void *data, const struct fathom_module_at *m)
+{
+	struct look *look = data;
+	struct fathom_loaded_module *known = find_module(look->process, m->bias, m->name);
+	const struct fathom_loaded_module fresh = { .bias = m->bias,
+						    .name = hash_name(m->name),
+						    .is_seen = true };
+
+	if (known)
+		known->is_seen = true;
+	else if (!fathom_array_push(&look->process->modules, fresh))
+		look->no_memory = true;
+	return !known;
+}
+
+/* Forgets the modules that were not seen. */
+static void forget(struct fathom_traced *p)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->modules.n; i++) {
+		if (p->modules.items[i].is_seen)
+			p->modules.items[n++] = p->modules.items[i];
+		else if (p->modules.items[i].slot)
+			fathom_program_free_slot(p, p->modules.items[i].slot);
+	}
+	p->modules.n = n;
+}
+
+/* Writes the window back. */
+static bool put_back(const struct fathom_traced *p, struct window *w)
+{
+	const uint64_t size = w->size;
+
+	w->size = 0;
+	return !size || fathom_tracee_write(&p->tracee, w->avma, w->bytes, size);
+}
+
+/* Returns the bytes from @low to @high, in the window, which may be another then; NULL: none. */
+static uint8_t *look_at(const struct fathom_traced *p, struct window *w, uint64_t low,
+			uint64_t high)
+{
+	const uint64_t page = fathom_page_size();
+
+	/* The next page belongs to the same piece, one that holds nothing to change does not. */
+	if (w->size && low >= w->avma && high <= w->avma + w->size)
+		return w->bytes + (low - w->avma);
+	if (!put_back(p, w) || high - low > WINDOW / 2)
+		return NULL;
+	w->avma = low & ~(page - 1);
+	w->size = ((high + page - 1) & ~(page - 1)) - w->avma;
+	if (!fathom_tracee_read(&p->tracee, w->avma, w->bytes, w->size)) {
+		w->size = 0;
+		return NULL;
+	}
+	return w->bytes + (low - w->avma);
+}
+
+/* Where a module's sites call. */
+struct hooks {
+	uint64_t entry; /* 0: no hook is within reach */
+	uint64_t behind_prologue;
+	uint64_t base; /* what to subtract from where a call returns to */
+};
+
+/* Makes a copy of the hook for module @m, whose sites are from @low to @high. */
+static struct hooks make_hooks(struct look *look, const struct fathom_site_module *m, uint64_t low,
+			       uint64_t high)
+{
+	struct fathom_loader *l = look->loader;
+	struct fathom_traced *p = look->process;
+	const uint64_t base = low - l->next;
+	const struct fathom_hook_words words = { p->program->process, p->program->image, base };
+	const uint64_t slot = fathom_program_slot(p, low, high);
+	struct fathom_loaded_module *known = find_module(p, m->bias, m->path);
+	uint8_t bytes[FATHOM_HOOK_SLOT] = { 0 };
+	uint32_t entry;
+	uint32_t behind;
+
+	if (!slot || l->next + (high - low) >= MOST_NUMBERS)
+		return (struct hooks){ .entry = 0 };
+	fathom_image_hook((enum fathom_trace_clock)l->options->clock, &words, bytes, &entry,
+			  &behind);
+	if (known)
+		known->slot = slot;
+	if (!fathom_tracee_write(&p->tracee, slot, bytes, sizeof bytes))
+		return (struct hooks){ .entry = 0 };
+	l->next += high - low + 1;
+	return (struct hooks){ slot + entry, slot + behind, base };
+}
+
+/* Returns whether the function of @s has set the frame pointer before the site. */
+static bool has_frame(const struct fathom_traced *p, const struct fathom_site *s)
+{
+	uint8_t code[FATHOM_LANDING + sizeof frame_setup];
+	size_t off;
+
+	if (!(s->flags & FATHOM_SITE_BEHIND_PROLOGUE) || s->place != FATHOM_SITE_ENTRY ||
+	    !fathom_tracee_read(&p->tracee, s->function, code, sizeof code))
+		return false;
+	off = fathom_landing_size(false, (struct fathom_bytes){ code, sizeof code });
+	return !memcmp(code + off, frame_setup, sizeof frame_setup);
+}
+
+static bool is_wanted(struct fathom_loader *l, const struct fathom_site *s)
+{
+	if (s->place != FATHOM_SITE_ENTRY && !(l->options->flags & FATHOM_TRACE_EXITS))
+		return false;
+	return (!l->only.n_queries || fathom_selection_has(&l->only, s)) &&
+	       !(l->except.n_queries && fathom_selection_has(&l->except, s));
+}
+
+/* Returns the index of the function of @s in @span, adding it; SIZE_MAX without memory. */
+static size_t function_of(struct fathom_loader *l, struct fathom_span *span,
+			  const struct fathom_site_module *m, const struct fathom_site *s)
+{
+	const struct fathom_answer *a = s->answer;
+	struct fathom_trace_function f = { .name = a->symbol ? a->symbol : "??",
+					   .linkage_name = a->linkage_name,
+					   .module = m->path,
+					   .address = s->function,
+					   .module_address = a->module_address,
+					   .number = l->n_functions };
+
+	/* Sites are sorted: those of one function follow each other. */
+	if (span->functions.n &&
+	    span->functions.items[span->functions.n - 1].address == s->function)
+		return span->functions.n - 1;
+	f.name_size = a->symbol ? a->symbol_size : 2;
+	if (!fathom_array_push(&span->functions, f))
+		return SIZE_MAX;
+	l->n_functions++;
+	return span->functions.n - 1;
+}
+
+static const uint8_t refusals[FATHOM_PATCH_REFUSALS] = {
+	[FATHOM_PATCH_NO_ROOM] = FATHOM_TRACE_NO_ROOM,
+	[FATHOM_PATCH_CHANGED] = FATHOM_TRACE_CHANGED,
+	[FATHOM_PATCH_TOO_FAR] = FATHOM_TRACE_TOO_FAR,
+};
+
+/* Has site @s call the hook; adds it to @span. FATHOM_E_MEMORY. */
+static fathom_err patch(struct look *look, struct window *w, const struct hooks *hooks,
+			struct fathom_span *span, const struct fathom_site_module *m,
+			const struct fathom_site *s)
+{
+	const uint64_t hook = has_frame(look->process, s) ? hooks->behind_prologue : hooks->entry;
+	struct fathom_loader *l = look->loader;
+	struct fathom_span_site site = { .place = s->place };
+	enum fathom_patch_refusal why = FATHOM_PATCH_CHANGED;
+	uint64_t high;
+	const uint64_t low = fathom_patch_range(s, &high);
+	uint8_t *bytes = look_at(look->process, w, low, high);
+	uint64_t back = 0;
+	size_t function;
+
+	if (bytes)
+		why = hook ? fathom_patch_site(s, hook, bytes, &back) : FATHOM_PATCH_TOO_FAR;
+	if (why != FATHOM_PATCH_DONE) {
+		l->n_refused[refusals[why]]++;
+		return FATHOM_OK;
+	}
+	function = function_of(l, span, m, s);
+	site.number = (uint32_t)(back - hooks->base);
+	site.function = (uint32_t)function;
+	site.is_under = l->under.n_queries && fathom_selection_has(&l->under, s);
+	l->n_sites++;
+	return function != SIZE_MAX && fathom_array_push(span, site) ? FATHOM_OK : FATHOM_E_MEMORY;
+}
+
+/* Has the wanted sites of module @m call the hook. */
+static fathom_err patch_module(struct look *look, struct window *w, struct fathom_span *span,
+			       const struct fathom_site_module *m)
+{
+	struct hooks hooks = { .entry = 0 };
+	fathom_err err = FATHOM_OK;
+	bool is_first = true;
+
+	for (size_t i = m->first; i < m->first + m->count && !err; i++) {
+		const struct fathom_site *s = fathom_sites_get(look->sites, i);
+		const struct fathom_site *last =
+			fathom_sites_get(look->sites, m->first + m->count - 1);
+
+		if (!is_wanted(look->loader, s))
+			continue;
+		if (s->kind == FATHOM_SITE_CYG_PROFILE) {
+			look->loader->n_refused[FATHOM_TRACE_OWN_CALL]++;
+			continue;
+		}
+		if (is_first)
+			hooks = make_hooks(look, m, s->function - s->prefix_size,
+					   last->address + last->size);
+		is_first = false;
+		err = patch(look, w, &hooks, span, m, s);
+	}
+	if (!put_back(look->process, w))
+		err = FATHOM_E_OS;
+	return err;
+}
+
+/* Has the sites of all new modules call the hook. */
+static fathom_err patch_all(struct look *look)
+{
+	struct window *w = malloc(sizeof *w);
+	struct fathom_span *span = fathom_span_create();
+	fathom_err err = FATHOM_OK;
+
+	if (w)
+		w->size = 0;
+	for (size_t i = 0; !err && w && span && i < fathom_sites_module_count(look->sites); i++)
+		err = patch_module(look, w, span, fathom_sites_module_get(look->sites, i));
+	if (!w || !span)
+		err = FATHOM_E_MEMORY;
+	free(w);
+	if (!span) {
+		fathom_sites_free(look->sites);
+		return err;
+	}
+	/* The names of functions stay with the sites. */
+	span->sites = look->sites;
+	fathom_span_finish(span);
+	if (span->n)
+		look->loader->loaded(look->loader->data, span);
+	else
+		fathom_span_destroy(span);
+	return err;
+}
+
+/* Leads @function, of the dynamic linker, which only returns, to the runtime. */
+static void watch_at(struct fathom_traced *p, uint64_t function)
+{
+	const struct fathom_hook_words words = { p->program->process, p->program->image, 0 };
+	const uint64_t slot = fathom_program_slot(p, function, function);
+	uint8_t bytes[FATHOM_HOOK_SLOT] = { 0 };
+	uint8_t code[16];
+	struct fathom_bytes behind;
+	uint32_t entry;
+	size_t off;
+
+	if (!slot || !fathom_tracee_read(&p->tracee, function, code, sizeof code))
+		return;
+	off = fathom_landing_size(false, (struct fathom_bytes){ code, sizeof code });
+	if (code[off] != RET)
+		return;
+	/* A jump is longer: behind the return there must be nothing but padding. */
+	behind = (struct fathom_bytes){ code + off + 1, sizeof code - off - 1 };
+	if (fathom_nops_size(false, behind, behind.size) < JUMP_SIZE - 1)
+		return;
+	entry = fathom_image_loaded(&words, bytes);
+	if (fathom_tracee_write(&p->tracee, slot, bytes, sizeof bytes) &&
+	    fathom_patch_jump(function + off, slot + entry, code))
+		p->is_watched |=
+			fathom_tracee_write(&p->tracee, function + off, code, JUMP_SIZE);
+}
+
+/*
+ * Has the dynamic linker call the runtime when it has loaded something: debuggers have a breakpoint
+ * in the same empty function (glibc and musl, r_brk in <link.h>).
+ */
+static void watch(struct fathom_traced *p, struct fathom_target *target)
+{
+	static const char *const name[] = { "_dl_debug_state" };
+	const struct fathom_find_options o = { .size = sizeof o, .flags = FATHOM_FIND_LINKED };
+	struct fathom_matches *matches;
+
+	if (fathom_find(target, &o, name, 1, &matches, NULL))
+		return;
+	for (size_t i = 0; i < fathom_matches_count(matches); i++)
+		if (fathom_matches_get(matches, i)->flags & FATHOM_MATCH_ADDRESS)
+			watch_at(p, fathom_matches_get(matches, i)->address);
+	fathom_matches_free(matches);
+}
+
+static fathom_err look_at_target(struct look *look, struct fathom_target *target,
+				 struct fathom_errinfo *reterr)
+{
+	const struct fathom_sites_options names = { .size = sizeof names,
+						    .flags = FATHOM_SITES_NAMES };
+	struct fathom_loader *l = look->loader;
+	const struct fathom_sites_choice choice = {
+		.wants = is_new,
+		.data = look,
+		.memo = &l->memo,
+		.with_lines = fathom_selection_has_files(&l->only) ||
+			      fathom_selection_has_files(&l->except) ||
+			      fathom_selection_has_files(&l->under),
+	};
+	fathom_err err;
+
+	for (size_t i = 0; i < look->process->modules.n; i++)
+		look->process->modules.items[i].is_seen = false;
+	FATHOM_TRY(fathom_sites_list(target, &names, &choice, &look->sites, reterr));
+	if (look->no_memory) {
+		fathom_sites_free(look->sites);
+		return fathom_fail_memory(reterr);
+	}
+	forget(look->process);
+	if (!fathom_sites_count(look->sites)) {
+		fathom_sites_free(look->sites);
+		return FATHOM_OK;
+	}
+	err = fathom_selection_find(&l->only, target, reterr);
+	if (!err)
+		err = fathom_selection_find(&l->except, target, reterr);
+	if (!err)
+		err = fathom_selection_find(&l->under, target, reterr);
+	if (err)
+		fathom_sites_free(look->sites);
+	return err ? err : patch_all(look);
+}
+
+fathom_err fathom_load_modules(struct fathom_loader *l, struct fathom_traced *p,
+			       struct fathom_errinfo *reterr)
+{
+	struct look look = { .loader = l, .process = p };
+	struct fathom_target *target;
+	fathom_err err;
+
+	FATHOM_TRY(fathom_target_open_process(l->session, p->tracee.pid, NULL, &target, reterr));
+	if (!p->is_watched)
+		watch(p, target);
+	err = look_at_target(&look, target, reterr);
+	fathom_target_release(target);
+	return err;
+}

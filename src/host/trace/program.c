@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: MIT */
+#include "host/trace/program.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "host/base/page.h"
+#include "host/file/maps.h"
+#include "host/trace/image.h"
+#include "trace/runtime.h"
+
+/* AT_HWCAP2: rdfsbase and its like may be used. */
+#define HWCAP2_FSGSBASE 2
+
+/* How far a call leads, less what a module needs. */
+#define REACH (UINT64_C(1) << 31)
+
+/* What nothing is mapped below. */
+#define LOWEST_AVMA UINT64_C(0x10000)
+
+#define RESERVE_SIZE (FATHOM_RESERVE_SLOTS * FATHOM_HOOK_SLOT)
+
+/* Rings: as many as there is room for in the address space that the program may use. */
+static const uint32_t ring_counts[] = { 1024, 128, 32 };
+
+static bool is_error(long result)
+{
+	return result < 0 && result >= -4095;
+}
+
+static fathom_err fail_call(struct fathom_errinfo *reterr, const char *what, long result)
+{
+	const fathom_err err = fathom_fail(reterr, FATHOM_E_OS, "", 0, what);
+
+	if (reterr)
+		reterr->os_errno = (int)-result;
+	return err;
+}
+
+static fathom_err fail_write(struct fathom_errinfo *reterr)
+{
+	return fathom_fail(reterr, FATHOM_E_OS, "", 0, "its memory cannot be written");
+}
+
+/* Has the program map @size bytes at @at (0: anywhere); returns where, or an error. */
+static long map(const struct fathom_tracee *t, pid_t tid, uint64_t at, uint64_t size,
+		int protection)
+{
+	const uint64_t flags = MAP_PRIVATE | MAP_ANONYMOUS | (at ? MAP_FIXED_NOREPLACE : 0);
+	const long result = fathom_tracee_call(
+		t, tid, SYS_mmap,
+		(uint64_t[6]){ at, size, (uint64_t)protection, flags, UINT64_MAX });
+
+	/* Kernels before 4.17 take the address for a hint. */
+	if (at && !is_error(result) && (uint64_t)result != at) {
+		(void)fathom_tracee_call(t, tid, SYS_munmap,
+					 (uint64_t[6]){ (uint64_t)result, size });
+		return -EEXIST;
+	}
+	return result;
+}
+
+void fathom_lifeline_init(struct fathom_lifeline *l)
+{
+	/* As struct robust_list_head: <linux/futex.h>. */
+	l->first.next = &l->first;
+	l->futex_offset = (long)(fathom_page_size() + offsetof(struct fathom_trace_head, reader));
+	l->pending = NULL;
+	pthread_mutex_init(&l->lock, NULL);
+	(void)syscall(SYS_set_robust_list, l, sizeof(struct robust_list_head));
+}
+
+void fathom_lifeline_deinit(struct fathom_lifeline *l)
+{
+	pthread_mutex_destroy(&l->lock);
+}
+
+/* Returns the list's entry of @pr: the page before what is shared, which the program cannot see. */
+static struct fathom_robust *robust_of(const struct fathom_program *pr)
+{
+	return (struct fathom_robust *)(void *)((char *)pr->head - fathom_page_size());
+}
+
+/* Lets the program know that we live. */
+static void hold(struct fathom_program *pr, struct fathom_lifeline *l)
+{
+	struct fathom_robust *robust = robust_of(pr);
+
+	pthread_mutex_lock(&l->lock);
+	robust->next = l->first.next;
+	l->first.next = robust;
+	pr->lifeline = l;
+	pthread_mutex_unlock(&l->lock);
+	atomic_store(&pr->head->reader, (uint32_t)gettid());
+}
+
+static void let_go(struct fathom_program *pr)
+{
+	struct fathom_lifeline *l = pr->lifeline;
+
+	if (!l)
+		return;
+	atomic_store(&pr->head->reader, 0);
+	pthread_mutex_lock(&l->lock);
+	for (struct fathom_robust *r = &l->first; r->next != &l->first; r = r->next) {
+		if (r->next != robust_of(pr))
+			continue;
+		r->next = r->next->next;
+		break;
+	}
+	pthread_mutex_unlock(&l->lock);
+}
+
+static void unmap_ours(void *ours, uint64_t size)
+{
+	munmap((char *)ours - fathom_page_size(), size + fathom_page_size());
+}
+
+/* Maps descriptor @fd of the program here, with @size bytes, behind a page of our own. */
+static void *map_ours(pid_t pid, long fd, uint64_t size)
+{
+	const uint64_t page = fathom_page_size();
+	void *p = MAP_FAILED;
+	char *own;
+	char path[64];
+	int ours;
+
+	(void)snprintf(path, sizeof path, "/proc/%d/fd/%ld", (int)pid, fd);
+	ours = open(path, O_RDWR | O_CLOEXEC);
+	if (ours < 0)
+		return MAP_FAILED;
+	/* By us: its limit on the size of files may be lower. */
+	own = mmap(NULL, page + size, PROT_READ | PROT_WRITE,
+		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (own != MAP_FAILED && !ftruncate(ours, (off_t)size))
+		p = mmap(own + page, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, ours, 0);
+	if (own != MAP_FAILED && p == MAP_FAILED)
+		munmap(own, page + size);
+	close(ours);
+	return p;
+}
+
+/* Maps the memory behind descriptor @fd in the program and here, as large as is possible. */
+static long map_both(struct fathom_program *pr, const struct fathom_tracee *t, pid_t tid, long fd)
+{
+	long at = -ENOMEM;
+
+	for (size_t i = 0; i < sizeof ring_counts / sizeof *ring_counts; i++) {
+		uint64_t off;
+		void *ours;
+
+		pr->size = fathom_trace_size(ring_counts[i], &off);
+		ours = map_ours(t->pid, fd, pr->size);
+		if (ours == MAP_FAILED)
+			return -errno;
+		at = fathom_tracee_call(t, tid, SYS_mmap,
+					(uint64_t[6]){ 0, pr->size, PROT_READ | PROT_WRITE,
+						       MAP_SHARED, (uint64_t)fd });
+		if (!is_error(at)) {
+			pr->head = ours;
+			pr->shared = (uint64_t)at;
+			pr->rings_off = off;
+			pr->n_rings = ring_counts[i];
+			*pr->head = (struct fathom_trace_head){ .magic = FATHOM_TRACE_MAGIC,
+								.version = FATHOM_TRACE_VERSION,
+								.n_rings = ring_counts[i],
+								.rings_off = off };
+			return at;
+		}
+		unmap_ours(ours, pr->size);
+	}
+	return at;
+}
+
+/* Makes the memory that the program and we share. @scratch is memory of its that is free. */
+static fathom_err share(struct fathom_program *pr, const struct fathom_tracee *t, pid_t tid,
+			uint64_t scratch, struct fathom_errinfo *reterr)
+{
+	static const char name[] = "fathom-trace";
+	long fd;
+	long at;
+
+	if (!fathom_tracee_write(t, scratch, name, sizeof name))
+		return fail_write(reterr);
+	fd = fathom_tracee_call(t, tid, SYS_memfd_create, (uint64_t[6]){ scratch, MFD_CLOEXEC });
+	if (is_error(fd))
+		return fail_call(reterr, "it cannot make memory to share (memfd_create)", fd);
+	at = map_both(pr, t, tid, fd);
+	(void)fathom_tracee_call(t, tid, SYS_close, (uint64_t[6]){ (uint64_t)fd });
+	return is_error(at) ? fail_call(reterr, "it cannot map memory to share (mmap)", at)
+			    : FATHOM_OK;
+}
+
+/* Maps the image, and the blocks of the threads. */
+static fathom_err map_runtime(struct fathom_traced *p, pid_t tid, struct fathom_errinfo *reterr)
+{
+	struct fathom_program *pr = p->program;
+	const struct fathom_tracee *t = &p->tracee;
+	const uint64_t blocks = pr->n_rings * sizeof(struct fathom_trace_thread);
+	struct fathom_trace_process process = { .size = sizeof process };
+	const long image = map(t, tid, 0, fathom_image_size(), PROT_READ | PROT_EXEC);
+	const long own = map(t, tid, 0, fathom_page_size(), PROT_READ | PROT_WRITE);
+	const long threads = map(t, tid, 0, blocks, PROT_READ | PROT_WRITE);
+
+	if (is_error(image) || is_error(own) || is_error(threads))
+		return fail_call(reterr, "it cannot map the runtime (mmap)",
+				 is_error(image) ? image
+				 : is_error(own) ? own
+						 : threads);
+	(void)fathom_tracee_call(t, tid, SYS_madvise,
+				 (uint64_t[6]){ (uint64_t)threads, blocks, MADV_WIPEONFORK });
+	process.head = (void *)(uintptr_t)pr->shared;
+	process.threads = (void *)(uintptr_t)threads;
+	process.nobody.fs = FATHOM_TRACE_NO_FS;
+	process.number = p->number;
+	process.is_followed = 1;
+	pr->image = (uint64_t)image;
+	pr->process = (uint64_t)own;
+	pr->threads = (uint64_t)threads;
+	if (!fathom_tracee_write(t, pr->image, fathom_image_bytes(),
+				 (size_t)fathom_image_size()) ||
+	    !fathom_tracee_write(t, pr->process, &process, sizeof process))
+		return fail_write(reterr);
+	return FATHOM_OK;
+}
+
+/* Returns where below the mapping that holds @avma there is room for a reserve; 0 if nowhere. */
+static uint64_t room_below(const struct fathom_maps *maps, uint64_t avma)
+{
+	for (size_t i = fathom_maps_at(maps, avma); i < maps->n; i--) {
+		const uint64_t end = i ? maps->items[i - 1].end : LOWEST_AVMA;
+		const uint64_t start = maps->items[i].start;
+
+		if (start >= end + 2 * RESERVE_SIZE)
+			return start - 2 * RESERVE_SIZE;
+		if (!i)
+			break;
+	}
+	return 0;
+}
+
+/* Reserves room for hooks near the program, and near the dynamic linker, where libraries are. */
+static void reserve(struct fathom_traced *p, pid_t tid)
+{
+	const size_t n = sizeof p->reserves / sizeof *p->reserves;
+	struct fathom_maps maps;
+	char path[64];
+
+	(void)snprintf(path, sizeof path, "/proc/%d/maps", (int)p->tracee.pid);
+	if (fathom_maps_read(path, &maps, NULL))
+		return;
+	for (size_t i = 0; i < n && maps.n; i++) {
+		/* The program is what is mapped first; libraries will be where the image is. */
+		const uint64_t near = i ? p->program->image : maps.items[0].start;
+		const uint64_t at = room_below(&maps, near);
+		const long result =
+			at ? map(&p->tracee, tid, at, RESERVE_SIZE, PROT_READ | PROT_EXEC) : 0;
+
+		p->reserves[i].avma = is_error(result) ? 0 : (uint64_t)result;
+	}
+	fathom_maps_deinit(&maps);
+}
+
+static fathom_err put_in(struct fathom_traced *p, pid_t tid, const struct user_regs_struct *regs,
+			 struct fathom_errinfo *reterr)
+{
+	/* Nothing of the program is below its stack pointer yet. */
+	FATHOM_TRY(share(p->program, &p->tracee, tid, regs->rsp - 512, reterr));
+	FATHOM_TRY(map_runtime(p, tid, reterr));
+	reserve(p, tid);
+	return FATHOM_OK;
+}
+
+fathom_err fathom_program_begin(struct fathom_traced *p, pid_t tid, uint32_t number,
+				struct fathom_lifeline *lifeline, struct fathom_errinfo *reterr)
+{
+	static const uint8_t call[] = { 0x0f, 0x05 };
+	struct user_regs_struct regs;
+	uint8_t was[sizeof call];
+	fathom_err err;
+
+	if (!(getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE))
+		return fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
+				   "this kernel does not let programs use rdfsbase");
+	p->program = calloc(1, sizeof *p->program);
+	if (!p->program)
+		return fathom_fail_memory(reterr);
+	p->program->references = 1;
+	p->program->number = p->number = number;
+	if (!fathom_tracee_get(tid, &regs) ||
+	    !fathom_tracee_read(&p->tracee, regs.rip, was, sizeof was) ||
+	    !fathom_tracee_write(&p->tracee, regs.rip, call, sizeof call)) {
+		err = fail_write(reterr);
+	} else {
+		p->tracee.syscall_avma = regs.rip;
+		err = put_in(p, tid, &regs, reterr);
+		p->tracee.syscall_avma = 0;
+		if (!fathom_tracee_write(&p->tracee, regs.rip, was, sizeof was) && !err)
+			err = fail_write(reterr);
+	}
+	if (err)
+		fathom_program_end(p);
+	else
+		hold(p->program, lifeline);
+	return err;
+}
+
+fathom_err fathom_program_fork(const struct fathom_traced *from, pid_t pid, uint32_t number,
+			       bool shares, struct fathom_traced *ret)
+{
+	*ret = *from;
+	ret->number = number;
+	fathom_tracee_init(&ret->tracee, pid);
+	ret->modules.items = NULL;
+	ret->modules.n = ret->modules.cap = 0;
+	ret->program = NULL;
+	if (!fathom_array_room(&ret->modules, from->modules.n))
+		return FATHOM_E_MEMORY;
+	if (from->modules.n)
+		memcpy(ret->modules.items, from->modules.items,
+		       from->modules.n * sizeof *from->modules.items);
+	ret->modules.n = from->modules.n;
+	if (!fathom_tracee_open_memory(&ret->tracee)) {
+		fathom_array_free(&ret->modules);
+		return FATHOM_E_OS;
+	}
+	ret->program = fathom_program_acquire(from->program);
+	/* What a child loads that shares the memory is its parent's, too. */
+	if (!shares)
+		(void)fathom_tracee_write(&ret->tracee,
+					  from->program->process +
+						  offsetof(struct fathom_trace_process, number),
+					  &number, sizeof number);
+	return FATHOM_OK;
+}
+
+struct fathom_program *fathom_program_acquire(struct fathom_program *program)
+{
+	__atomic_fetch_add(&program->references, 1, __ATOMIC_RELAXED);
+	return program;
+}
+
+void fathom_program_release(struct fathom_program *program)
+{
+	if (!program || __atomic_fetch_sub(&program->references, 1, __ATOMIC_ACQ_REL) > 1)
+		return;
+	if (program->head) {
+		let_go(program);
+		unmap_ours(program->head, program->size);
+	}
+	free(program);
+}
+
+void fathom_program_end(struct fathom_traced *p)
+{
+	fathom_program_release(p->program);
+	p->program = NULL;
+	fathom_array_free(&p->modules);
+	memset(p->reserves, 0, sizeof p->reserves);
+	p->is_watched = false;
+}
+
+/* Returns the avma of the block of thread @number. */
+static uint64_t block_of(const struct fathom_program *pr, uint32_t number)
+{
+	return pr->threads + number * sizeof(struct fathom_trace_thread);
+}
+
+static struct fathom_trace_ring *ring_at(const struct fathom_program *pr, uint32_t number)
+{
+	return (struct fathom_trace_ring *)(void *)(pr->head + 1) + number;
+}
+
+/* Takes a free ring. */
+static uint32_t take_ring(const struct fathom_traced *p, pid_t tid)
+{
+	const uint32_t n = p->program->n_rings;
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct fathom_trace_ring *ring = ring_at(p->program, i);
+		int32_t nobody = 0;
+
+		if (atomic_compare_exchange_strong(&ring->tid, &nobody, tid)) {
+			atomic_store(&ring->pid, p->tracee.pid);
+			return i;
+		}
+	}
+	return FATHOM_NO_RING;
+}
+
+uint32_t fathom_program_give_ring(struct fathom_traced *p, pid_t tid)
+{
+	const struct fathom_program *pr = p->program;
+	const uint32_t number = take_ring(p, tid);
+	struct fathom_trace_thread block = { .tid = tid, .number = number };
+	struct user_regs_struct regs;
+	uint64_t taken;
+
+	if (!fathom_tracee_get(tid, &regs))
+		return FATHOM_NO_RING;
+	if (number == FATHOM_NO_RING) {
+		regs.gs_base = pr->process + offsetof(struct fathom_trace_process, nobody);
+		(void)fathom_tracee_set(tid, &regs);
+		return FATHOM_NO_RING;
+	}
+	taken = atomic_load(&ring_at(pr, number)->taken);
+	block.fs = regs.fs_base;
+	block.cursor = taken;
+	block.limit = taken + FATHOM_TRACE_RECORDS - FATHOM_TRACE_SLACK;
+	if (atomic_load(&pr->head->full) == FATHOM_TRACE_OVERWRITE)
+		block.limit = UINT64_MAX;
+	block.records = (struct fathom_trace_record *)(uintptr_t)(pr->shared + pr->rings_off +
+								  number * FATHOM_TRACE_RECORDS *
+									  sizeof *block.records);
+	regs.gs_base = block_of(pr, number);
+	if (!fathom_tracee_write(&p->tracee, regs.gs_base, &block, sizeof block) ||
+	    !fathom_tracee_set(tid, &regs)) {
+		atomic_store(&ring_at(pr, number)->tid, 0);
+		return FATHOM_NO_RING;
+	}
+	return number;
+}
+
+uint64_t fathom_program_cursor(const struct fathom_traced *p, uint32_t number)
+{
+	return fathom_tracee_word(&p->tracee, block_of(p->program, number) +
+						      offsetof(struct fathom_trace_thread, cursor));
+}
+
+/* Returns whether a call leads from all of @low to @high to the reserve at @avma. */
+static bool is_within_reach(uint64_t avma, uint64_t low, uint64_t high)
+{
+	const uint64_t first = avma < low ? avma : low;
+	const uint64_t last = avma + RESERVE_SIZE > high ? avma + RESERVE_SIZE : high;
+
+	return last - first < REACH;
+}
+
+uint64_t fathom_program_slot(struct fathom_traced *p, uint64_t low, uint64_t high)
+{
+	for (size_t r = 0; r < sizeof p->reserves / sizeof *p->reserves; r++) {
+		struct fathom_reserve *reserve = &p->reserves[r];
+
+		if (!reserve->avma || !is_within_reach(reserve->avma, low, high))
+			continue;
+		for (size_t i = 0; i < FATHOM_RESERVE_SLOTS; i++) {
+			if (reserve->is_used[i])
+				continue;
+			reserve->is_used[i] = 1;
+			return reserve->avma + i * FATHOM_HOOK_SLOT;
+		}
+	}
+	return 0;
+}
+
+void fathom_program_free_slot(struct fathom_traced *p, uint64_t slot)
+{
+	for (size_t r = 0; r < sizeof p->reserves / sizeof *p->reserves; r++)
+		if (slot - p->reserves[r].avma < RESERVE_SIZE)
+			p->reserves[r].is_used[(slot - p->reserves[r].avma) / FATHOM_HOOK_SLOT] = 0;
+}

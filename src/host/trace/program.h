@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A traced program, from exec() on, and its processes: exec() starts a program, fork() and its like
+ * add processes to it, which share its rings and have the same things at the same addresses.
+ */
+#ifndef FATHOM_TRACE_PROGRAM_H
+#define FATHOM_TRACE_PROGRAM_H
+
+#include <pthread.h>
+
+#include "host/base/array.h"
+#include "host/tracee/tracee.h"
+#include "safe/trace/ring.h"
+
+struct fathom_program {
+	struct fathom_trace_head *head; /* our mapping of what is shared */
+	uint64_t size;                  /* bytes of it */
+	uint64_t rings_off;             /* of the first ring's records in it */
+	uint32_t n_rings;
+	uint64_t shared;                /* avma of it in the program */
+	uint64_t image;                 /* avma of the image */
+	uint64_t process;               /* avma of struct fathom_trace_process */
+	uint64_t threads;               /* avma of the threads' blocks */
+	uint32_t number;
+	uint32_t references; /* processes and rings */
+	uint64_t lost;       /* events of threads without a ring that were told to be; the reader's */
+	struct fathom_lifeline *lifeline;
+};
+
+/*
+ * By which programs learn that we live: a list that the kernel walks over when the thread that
+ * called fathom_lifeline_init() ends. It must not use robust mutexes.
+ */
+struct fathom_lifeline {
+	struct fathom_robust {
+		struct fathom_robust *next;
+	} first;
+	long futex_offset;
+	struct fathom_robust *pending;
+	pthread_mutex_t lock;
+};
+
+/* Begins the list of the calling thread. */
+void fathom_lifeline_init(struct fathom_lifeline *l);
+/* The last program must have been released. */
+void fathom_lifeline_deinit(struct fathom_lifeline *l);
+
+/* Copies of hooks that have room in one reserve. */
+#define FATHOM_RESERVE_SLOTS 512
+
+/* Memory within reach of modules, for copies of the hook. */
+struct fathom_reserve {
+	uint64_t avma;                          /* 0: there is none */
+	uint8_t is_used[FATHOM_RESERVE_SLOTS];  /* by a module that is loaded */
+};
+
+/* A module that was looked at. */
+struct fathom_loaded_module {
+	uint64_t bias;
+	uint64_t name; /* hash */
+	uint64_t slot; /* avma of its copy of the hook; 0: none */
+	bool is_seen;  /* at the last look */
+};
+
+struct fathom_traced {
+	struct fathom_program *program;
+	struct fathom_tracee tracee; /* its pid and memory */
+	uint32_t number;
+	bool is_watched; /* the dynamic linker tells of what it loads */
+	bool is_silent;  /* nothing of it is told */
+	struct fathom_reserve reserves[2];
+	struct {
+		FATHOM_ARRAY_OF(struct fathom_loaded_module);
+	} modules;
+};
+
+/*
+ * Puts the runtime into @p, whose thread @tid is stopped where exec() has returned: its first
+ * instruction was not run yet. Registers and text are as before. FATHOM_E_OS says which call the
+ * program could not make; FATHOM_E_UNSUPPORTED without rdfsbase.
+ */
+fathom_err fathom_program_begin(struct fathom_traced *p, pid_t tid, uint32_t number,
+				struct fathom_lifeline *lifeline, struct fathom_errinfo *reterr);
+
+/*
+ * Makes @ret a process that @from has forked; @pid is stopped. @shares: it uses @from's memory
+ * (vfork()). FATHOM_E_MEMORY, FATHOM_E_OS.
+ */
+fathom_err fathom_program_fork(const struct fathom_traced *from, pid_t pid, uint32_t number,
+			       bool shares, struct fathom_traced *ret);
+
+/* Ends the use of @p's program. */
+void fathom_program_end(struct fathom_traced *p);
+
+struct fathom_program *fathom_program_acquire(struct fathom_program *program);
+void fathom_program_release(struct fathom_program *program);
+
+/* No ring is free. */
+#define FATHOM_NO_RING UINT32_MAX
+
+/*
+ * Gives thread @tid of @p, which is stopped before its first instruction, a ring; returns its
+ * number, or FATHOM_NO_RING.
+ */
+uint32_t fathom_program_give_ring(struct fathom_traced *p, pid_t tid);
+
+/* Returns how many records thread @number has written. The thread is stopped, or has ended. */
+uint64_t fathom_program_cursor(const struct fathom_traced *p, uint32_t number);
+
+/*
+ * Returns the avma of room for a copy of a hook that code from @low to @high can call; 0 if there
+ * is none.
+ */
+uint64_t fathom_program_slot(struct fathom_traced *p, uint64_t low, uint64_t high);
+void fathom_program_free_slot(struct fathom_traced *p, uint64_t slot);
+
+#endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* Programs are traced on x86-64 only. */
+#include "fathom/trace.h"
+#include "host/base/context.h"
+
+fathom_err fathom_trace_run(struct fathom *session, char *const *argv,
+			    const struct fathom_trace_options *options,
+			    struct fathom_trace_result *ret_result, struct fathom_errinfo *reterr)
+{
+	(void)session;
+	(void)argv;
+	(void)options;
+	(void)ret_result;
+	return fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
+			   "programs are traced on x86-64 only");
+}

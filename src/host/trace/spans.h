@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the numbers of sites in records stand for. Each module that is loaded into a traced program
+ * has a span of numbers of its own, which are not used again: a number means the library that was
+ * there when it was recorded.
+ */
+#ifndef FATHOM_TRACE_SPANS_H
+#define FATHOM_TRACE_SPANS_H
+
+#include "fathom/trace.h"
+#include "host/base/array.h"
+
+/* A site that is recorded. */
+struct fathom_span_site {
+	uint32_t number;
+	uint32_t function; /* index in the span's functions */
+	uint8_t place;     /* enum fathom_site_place */
+	bool is_under;     /* what it calls is wanted */
+};
+
+/* The sites of one module. */
+struct fathom_span {
+	uint32_t first;             /* number */
+	uint32_t last;
+	struct fathom_sites *sites; /* has the texts */
+	struct {
+		FATHOM_ARRAY_OF(struct fathom_trace_function);
+	} functions;
+	FATHOM_ARRAY_OF(struct fathom_span_site); /* sorted by number once they are in spans */
+};
+
+struct fathom_span *fathom_span_create(void);
+void fathom_span_destroy(struct fathom_span *span);
+/* Sorts the sites. */
+void fathom_span_finish(struct fathom_span *span);
+
+#define FATHOM_SPAN_CACHE 4096
+
+/* What was found lately. */
+struct fathom_span_found {
+	const struct fathom_trace_function *function;
+	uint32_t number;
+	uint8_t place;
+	bool is_under;
+};
+
+/* All spans, sorted. All zero, there are none. */
+struct fathom_spans {
+	FATHOM_ARRAY_OF(struct fathom_span *);
+	struct fathom_span_found cache[FATHOM_SPAN_CACHE];
+};
+
+/* Adds @span and takes it over, on failure, too; false without memory. */
+bool fathom_spans_add(struct fathom_spans *s, struct fathom_span *span);
+void fathom_spans_deinit(struct fathom_spans *s);
+
+/* Finds site @number; NULL: there is none. */
+const struct fathom_span_found *fathom_spans_find(struct fathom_spans *s, uint32_t number);
+
+#endif

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT */
+#include "host/trace/stream.h"
+
+#include <linux/futex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "host/file/process_status.h"
+
+/* The deepest stack of calls that is kept apart. */
+#define MOST_CALLS (1u << 20)
+
+/* So many records behind one that was begun, it is taken for abandoned: longjmp() out of a handler. */
+#define PATIENCE (FATHOM_TRACE_RECORDS / 4)
+
+struct fathom_stream *fathom_stream_create(struct fathom_ring_name name)
+{
+	struct fathom_stream *s = calloc(1, sizeof *s);
+	const struct fathom_program *pr = name.program;
+
+	if (!s || !pr)
+		return s;
+	s->name = name;
+	fathom_program_acquire(name.program);
+	s->head = (struct fathom_trace_ring *)(void *)(pr->head + 1) + name.number;
+	s->records = (const struct fathom_trace_record *)(const void *)((const char *)pr->head +
+									pr->rings_off) +
+		     name.number * FATHOM_TRACE_RECORDS;
+	s->taken = s->given = atomic_load(&s->head->taken);
+	s->lost = atomic_load(&s->head->lost);
+	return s;
+}
+
+void fathom_stream_destroy(struct fathom_stream *s)
+{
+	for (size_t i = s->posts.first; i < s->posts.n; i++)
+		free(s->posts.items[i].text);
+	fathom_array_free(&s->posts);
+	fathom_array_free(&s->calls);
+	fathom_program_release(s->name.program);
+	free(s);
+}
+
+/* Returns the first word of record @i if it is filled, and in *@ret_time the time. */
+static bool is_filled(const struct fathom_stream *s, uint64_t i, uint64_t *ret_time)
+{
+	const struct fathom_trace_record *record = &s->records[i % FATHOM_TRACE_RECORDS];
+	const uint64_t time = __atomic_load_n(&record->time, __ATOMIC_ACQUIRE);
+
+	*ret_time = time & ~FATHOM_TRACE_LAP;
+	return (time & FATHOM_TRACE_LAP) == fathom_trace_lap(i);
+}
+
+static const struct fathom_post *next_post(const struct fathom_stream *s)
+{
+	return s->posts.first < s->posts.n ? &s->posts.items[s->posts.first] : NULL;
+}
+
+bool fathom_stream_peek(struct fathom_stream *s, struct fathom_stream_item *ret)
+{
+	const struct fathom_post *post = next_post(s);
+	uint64_t time;
+	uint64_t later;
+
+	while (s->head && !(post && post->cursor <= s->taken)) {
+		if (is_filled(s, s->taken, &time)) {
+			const struct fathom_trace_record *record =
+				&s->records[s->taken % FATHOM_TRACE_RECORDS];
+
+			ret->post = NULL;
+			ret->ticks = time ? time : s->ticks;
+			ret->site = record->site;
+			ret->sp = record->sp;
+			return true;
+		}
+		/* It was begun and is not filled yet; or never will be. */
+		if (!(post && post->is_release) && !is_filled(s, s->taken + PATIENCE, &later))
+			return false;
+		s->taken++;
+		s->holes++;
+	}
+	if (!post)
+		return false;
+	ret->post = post;
+	ret->ticks = post->ticks;
+	return true;
+}
+
+uint64_t fathom_stream_end(const struct fathom_stream *s)
+{
+	uint64_t end = s->taken;
+	uint64_t time;
+
+	if (!s->head)
+		return end;
+	for (uint64_t i = s->taken; i < s->taken + FATHOM_TRACE_RECORDS; i++) {
+		if (is_filled(s, i, &time))
+			end = i + 1;
+		else if (i - end > FATHOM_TRACE_SLACK)
+			break;
+	}
+	return end;
+}
+
+void fathom_stream_pass(struct fathom_stream *s, const struct fathom_stream_item *item)
+{
+	if (item->ticks > s->ticks)
+		s->ticks = item->ticks;
+	if (!item->post) {
+		s->taken++;
+		return;
+	}
+	free(s->posts.items[s->posts.first].text);
+	if (++s->posts.first == s->posts.n)
+		s->posts.first = s->posts.n = 0;
+}
+
+void fathom_stream_begin(struct fathom_stream *s, uint64_t sp, uint64_t ticks,
+			 const struct fathom_stream *from)
+{
+	s->has_begun = true;
+	s->highest = (uint32_t)(sp >> 3);
+	s->ticks = ticks;
+	if (!from)
+		return;
+	s->highest = from->highest;
+	if (!from->calls.n || !fathom_array_room(&s->calls, from->calls.n))
+		return;
+	memcpy(s->calls.items, from->calls.items, from->calls.n * sizeof *s->calls.items);
+	s->calls.n = from->calls.n;
+}
+
+/* Returns whether stack pointer @a lies above @b: both are low bits. */
+static bool is_above(uint32_t a, uint32_t b)
+{
+	return (int32_t)(a - b) > 0;
+}
+
+uint32_t fathom_stream_depth(struct fathom_stream *s, uint32_t sp)
+{
+	while (s->calls.n && !is_above(s->calls.items[s->calls.n - 1].sp, sp - 1))
+		s->calls.n--;
+	return (uint32_t)s->calls.n;
+}
+
+uint32_t fathom_stream_enter(struct fathom_stream *s, uint32_t sp, uint64_t ns)
+{
+	/* A call at the same place follows one that has ended: a tail call, or another. */
+	(void)fathom_stream_depth(s, sp + 1);
+	if (is_above(sp, s->highest))
+		s->highest = sp;
+	if (s->calls.n < MOST_CALLS)
+		(void)fathom_array_push(&s->calls,
+					(struct fathom_stream_call){ .ns = ns, .sp = sp });
+	return s->calls.n ? (uint32_t)s->calls.n - 1 : 0;
+}
+
+uint32_t fathom_stream_leave(struct fathom_stream *s, uint32_t sp, uint64_t *ret_ns,
+			     bool *ret_known)
+{
+	while (s->calls.n && is_above(sp, s->calls.items[s->calls.n - 1].sp))
+		s->calls.n--;
+	*ret_known = s->calls.n && s->calls.items[s->calls.n - 1].sp == sp;
+	if (*ret_known)
+		*ret_ns = s->calls.items[--s->calls.n].ns;
+	return (uint32_t)s->calls.n;
+}
+
+void fathom_stream_give_back(struct fathom_stream *s)
+{
+	uint32_t waits;
+
+	if (!s->head || s->given == s->taken)
+		return;
+	s->given = s->taken;
+	atomic_store_explicit(&s->head->taken, s->taken, memory_order_release);
+	atomic_store_explicit(&s->name.program->head->is_late, 0, memory_order_relaxed);
+	waits = atomic_exchange(&s->head->waits, FATHOM_TRACE_WAITS_NOT);
+	if (waits == FATHOM_TRACE_WAITS_ASLEEP)
+		(void)syscall(SYS_futex, &s->head->waits, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+/* Returns whether filters of system calls are in force in thread @tid. */
+static bool is_filtered(int32_t tid)
+{
+	char path[64];
+	const char *line;
+	char *text;
+	bool is;
+
+	(void)snprintf(path, sizeof path, "/proc/%d/status", tid);
+	text = fathom_status_read(path);
+	line = text ? fathom_status_line(text, "\nSeccomp:") : NULL;
+	is = !line || strtol(line, NULL, 10) != 0;
+	free(text);
+	return is;
+}
+
+void fathom_stream_let_sleep(struct fathom_stream *s)
+{
+	uint32_t awake = FATHOM_TRACE_WAITS_AWAKE;
+
+	if (s->head && atomic_load(&s->head->waits) == awake && !is_filtered(s->tid))
+		(void)atomic_compare_exchange_strong(&s->head->waits, &awake,
+						     FATHOM_TRACE_WAITS_ASLEEP);
+}
+
+uint64_t fathom_stream_lost(const struct fathom_stream *s)
+{
+	return s->holes +
+	       (s->head ? atomic_load_explicit(&s->head->lost, memory_order_relaxed) : 0);
+}
+
+void fathom_stream_free_ring(struct fathom_stream *s)
+{
+	fathom_stream_give_back(s);
+	if (s->head)
+		atomic_store(&s->head->tid, 0);
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/* One thread's ring as it is read: its records and posts in their order, and the calls it is in. */
+#ifndef FATHOM_TRACE_STREAM_H
+#define FATHOM_TRACE_STREAM_H
+
+#include "host/trace/rings.h"
+
+/* A call that a thread is within. */
+struct fathom_stream_call {
+	uint64_t ns; /* when it began */
+	uint32_t sp; /* stack pointer / 8, low bits */
+};
+
+/* A record, or a post. */
+struct fathom_stream_item {
+	const struct fathom_post *post; /* NULL: a record */
+	uint64_t ticks;
+	uint32_t site;
+	uint32_t sp;
+};
+
+struct fathom_stream {
+	struct fathom_ring_name name;
+	struct fathom_trace_ring *head;            /* NULL: posts only */
+	const struct fathom_trace_record *records;
+	bool has_begun; /* its beginning was told */
+	bool is_over;   /* nobody writes it any more */
+	bool is_silent; /* nothing of it is told */
+	bool is_under;  /* within a call whose calls are wanted */
+	uint32_t under_sp;
+	int32_t pid;
+	int32_t tid;
+	uint64_t taken;
+	uint64_t given; /* taken, as the program knows it */
+	uint64_t ticks; /* of the last record */
+	uint64_t lost;  /* events that were told to be */
+	uint64_t holes; /* records that were begun and never filled */
+	uint32_t highest; /* stack pointer / 8 that the thread has begun with */
+	uint32_t idle;    /* looks without a record */
+	struct {
+		FATHOM_ARRAY_OF(struct fathom_stream_call);
+	} calls;
+	struct {
+		FATHOM_ARRAY_OF(struct fathom_post);
+		size_t first;
+	} posts;
+	struct fathom_trace_event last; /* count 0: none */
+	uint32_t last_site;
+	uint32_t last_sp;
+};
+
+struct fathom_stream *fathom_stream_create(struct fathom_ring_name name);
+void fathom_stream_destroy(struct fathom_stream *s);
+
+/* Reads what is next, if there is something. */
+bool fathom_stream_peek(struct fathom_stream *s, struct fathom_stream_item *ret);
+/* Passes over what was read. */
+void fathom_stream_pass(struct fathom_stream *s, const struct fathom_stream_item *item);
+
+/* Returns how many records are there, with those that are not filled before others that are. */
+uint64_t fathom_stream_end(const struct fathom_stream *s);
+
+/* Begins @s, whose thread has the stack pointer @sp; @from is whose copy it is, or NULL. */
+void fathom_stream_begin(struct fathom_stream *s, uint64_t sp, uint64_t ticks,
+			 const struct fathom_stream *from);
+
+/* Returns how many calls a thread is within that has the stack pointer @sp. */
+uint32_t fathom_stream_depth(struct fathom_stream *s, uint32_t sp);
+/* Finds how deep a call at @sp is: those below it, and at it, have ended. */
+uint32_t fathom_stream_enter(struct fathom_stream *s, uint32_t sp, uint64_t ns);
+/*
+ * Ends the call at @sp, and those that it is in the middle of; returns how deep it was, and in
+ * *@ret_ns when it began; false in *@ret_known if that was not recorded.
+ */
+uint32_t fathom_stream_leave(struct fathom_stream *s, uint32_t sp, uint64_t *ret_ns,
+			     bool *ret_known);
+
+/* Tells the program how far it was read, and wakes it if it waits. */
+void fathom_stream_give_back(struct fathom_stream *s);
+/* Lets a thread that waits for room sleep, if nothing forbids it. */
+void fathom_stream_let_sleep(struct fathom_stream *s);
+/* Returns how many events of it are lost. */
+uint64_t fathom_stream_lost(const struct fathom_stream *s);
+/* Frees the ring for another thread. */
+void fathom_stream_free_ring(struct fathom_stream *s);
+
+#endif

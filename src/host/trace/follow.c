@@ -363,6 +363,32 @@ static void handle_end(struct fathom_follow *f, pid_t tid, int status)
 	remove_process(f, p);
 }
 
+/*
+ * A program may forbid itself the clock of the processor (PR_SET_TSC in prctl(2); strict seccomp
+ * does it, too). Where the runtime has asked for it, gives the answer, and returns true.
+ */
+static bool is_own_signal(const struct fathom_follow *f, pid_t tid)
+{
+	const struct fathom_follow_task *task = find_task(f, tid);
+	const struct fathom_traced *p = task ? task->process : NULL;
+	struct user_regs_struct regs;
+	uint64_t now;
+	size_t n = 0;
+
+	if (!p || !fathom_tracee_get(tid, &regs) || !fathom_program_asks_clock(p, regs.rip))
+		return false;
+	for (size_t i = 0; i < f->tasks.n; i++)
+		n += f->tasks.items[i].process == p;
+	/* It will not ask again, if no other thread runs the code that is changed. */
+	if (n == 1 && fathom_program_stop_clock(p, regs.rip))
+		return true;
+	now = __rdtsc();
+	regs.rax = (uint32_t)now;
+	regs.rdx = now >> 32;
+	regs.rip += FATHOM_CLOCK_SIZE;
+	return fathom_tracee_set(tid, &regs);
+}
+
 /* Thread @tid is about to take signal @number. */
 static void handle_signal(struct fathom_follow *f, pid_t tid, int number)
 {
@@ -403,7 +429,8 @@ static void handle_stop(struct fathom_follow *f, pid_t tid, int status)
 		break;
 	default:
 		signal = WSTOPSIG(status);
-		if (signal == (SIGTRAP | 0x80))
+		if (signal == (SIGTRAP | 0x80) ||
+		    (signal == SIGSEGV && is_own_signal(f, tid)))
 			signal = 0;
 		else
 			handle_signal(f, tid, signal);

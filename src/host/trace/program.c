@@ -435,6 +435,40 @@ uint64_t fathom_program_cursor(const struct fathom_traced *p, uint32_t number)
 						      offsetof(struct fathom_trace_thread, cursor));
 }
 
+/* Returns whether @avma is in a reserve. */
+static bool is_in_reserve(const struct fathom_traced *p, uint64_t avma)
+{
+	for (size_t r = 0; r < sizeof p->reserves / sizeof *p->reserves; r++)
+		if (p->reserves[r].avma && avma - p->reserves[r].avma < RESERVE_SIZE)
+			return true;
+	return false;
+}
+
+bool fathom_program_asks_clock(const struct fathom_traced *p, uint64_t avma)
+{
+	static const uint8_t rdtsc[FATHOM_CLOCK_SIZE] = { 0x0f, 0x31 };
+	uint8_t code[sizeof rdtsc];
+
+	return p->program &&
+	       (avma - p->program->image < fathom_image_size() || is_in_reserve(p, avma)) &&
+	       fathom_tracee_read(&p->tracee, avma, code, sizeof code) &&
+	       !memcmp(code, rdtsc, sizeof code);
+}
+
+bool fathom_program_stop_clock(const struct fathom_traced *p, uint64_t avma)
+{
+	/* rdtsc; shl $32, %rdx; or %rdx, %rax, as hook_x86_64.S has it */
+	static const uint8_t asks[] = { 0x0f, 0x31, 0x48, 0xc1, 0xe2, 0x20, 0x48, 0x09, 0xd0 };
+	/* xor %eax, %eax; nop */
+	static const uint8_t stops[] = { 0x31, 0xc0, 0x0f, 0x1f, 0x80, 0, 0, 0, 0 };
+	uint8_t code[sizeof asks];
+
+	return is_in_reserve(p, avma) &&
+	       fathom_tracee_read(&p->tracee, avma, code, sizeof code) &&
+	       !memcmp(code, asks, sizeof code) &&
+	       fathom_tracee_write(&p->tracee, avma, stops, sizeof stops);
+}
+
 /* Returns whether a call leads from all of @low to @high to the reserve at @avma. */
 static bool is_within_reach(uint64_t avma, uint64_t low, uint64_t high)
 {

@@ -107,6 +107,17 @@ uint32_t fathom_program_give_ring(struct fathom_traced *p, pid_t tid);
 /* Returns how many records thread @number has written. The thread is stopped, or has ended. */
 uint64_t fathom_program_cursor(const struct fathom_traced *p, uint32_t number);
 
+/* Bytes of the instruction that asks for the clock (rdtsc). */
+#define FATHOM_CLOCK_SIZE 2
+
+/* Returns whether the runtime has the instruction that asks for the clock at @avma. */
+bool fathom_program_asks_clock(const struct fathom_traced *p, uint64_t avma);
+/*
+ * Has the copy of the hook that asks for the clock at @avma not ask again: no time is recorded
+ * then. False if it is no hook.
+ */
+bool fathom_program_stop_clock(const struct fathom_traced *p, uint64_t avma);
+
 /*
  * Returns the avma of room for a copy of a hook that code from @low to @high can call; 0 if there
  * is none.

@@ -222,23 +222,18 @@ static bool is_wanted(const struct fathom_rings *r, struct fathom_stream *s, uin
 		      uint32_t depth, bool is_under)
 {
 	if (r->options->n_under) {
-		if (s->is_under && (int32_t)(sp - s->under_sp) >= 0)
+		if (s->is_under && s->lane == s->under_lane &&
+		    (int32_t)(sp - s->under_sp) >= 0)
 			s->is_under = false;
 		if (!s->is_under && is_under) {
 			s->is_under = true;
 			s->under_sp = sp;
+			s->under_lane = s->lane;
 		}
 		if (!s->is_under)
 			return false;
 	}
 	return !r->options->depth || depth < r->options->depth;
-}
-
-static uint64_t stack_of(const struct fathom_stream *s, uint32_t sp)
-{
-	const uint32_t used = s->highest - sp;
-
-	return (int32_t)used > 0 ? (uint64_t)used * 8 : 0;
 }
 
 /* Tells of a return. */
@@ -251,7 +246,7 @@ static void leave(struct fathom_rings *r, struct fathom_stream *s,
 	const bool was_under = s->is_under;
 	struct fathom_trace_event e = { .ns = ns_of(r, item->ticks),
 					.count = 1,
-					.stack = stack_of(s, item->sp),
+					.stack = fathom_stream_stack(s, item->sp),
 					.function = found->function,
 					.pid = s->pid,
 					.tid = s->tid,
@@ -260,7 +255,8 @@ static void leave(struct fathom_rings *r, struct fathom_stream *s,
 	const bool is_wanted_now = is_wanted(r, s, item->sp, depth, found->is_under);
 
 	/* The return of the function whose calls are wanted is the end of them. */
-	s->is_under = was_under && (int32_t)(item->sp - s->under_sp) < 0;
+	s->is_under = was_under && (s->lane != s->under_lane ||
+				    (int32_t)(item->sp - s->under_sp) < 0);
 	if (!is_wanted_now)
 		return;
 	tell_last(r, s);
@@ -302,7 +298,7 @@ static void take_record(struct fathom_rings *r, struct fathom_stream *s,
 	s->last_sp = item->sp;
 	s->last = (struct fathom_trace_event){ .ns = ns,
 					       .count = 1,
-					       .stack = stack_of(s, item->sp),
+					       .stack = fathom_stream_stack(s, item->sp),
 					       .function = found->function,
 					       .pid = s->pid,
 					       .tid = s->tid,
@@ -329,7 +325,7 @@ static void take_post(struct fathom_rings *r, struct fathom_stream *s,
 	tell_last(r, s);
 	if (post->type == FATHOM_TRACE_SIGNAL) {
 		e.depth = fathom_stream_depth(s, (uint32_t)(post->sp >> 3));
-		e.stack = stack_of(s, (uint32_t)(post->sp >> 3));
+		e.stack = fathom_stream_stack(s, (uint32_t)(post->sp >> 3));
 	}
 	if (post->text && !s->is_silent)
 		tell(r, &e);

@@ -13,6 +13,10 @@
 /* The deepest stack of calls that is kept apart. */
 #define MOST_CALLS (1u << 20)
 
+/* How far a stack reaches, and how far above what was seen first it may begin: in words. */
+#define STACK_WORDS (UINT32_C(1) << 20)
+#define ABOVE_WORDS (UINT32_C(1) << 13)
+
 /* So many records behind one that was begun, it is taken for abandoned: longjmp() out of a handler. */
 #define PATIENCE (FATHOM_TRACE_RECORDS / 4)
 
@@ -21,7 +25,15 @@ struct fathom_stream *fathom_stream_create(struct fathom_ring_name name)
 	struct fathom_stream *s = calloc(1, sizeof *s);
 	const struct fathom_program *pr = name.program;
 
-	if (!s || !pr)
+	if (!s)
+		return NULL;
+	s->lanes = calloc(FATHOM_STREAM_LANES, sizeof *s->lanes);
+	if (!s->lanes) {
+		free(s);
+		return NULL;
+	}
+	s->n_lanes = 1;
+	if (!pr)
 		return s;
 	s->name = name;
 	fathom_program_acquire(name.program);
@@ -39,7 +51,9 @@ void fathom_stream_destroy(struct fathom_stream *s)
 	for (size_t i = s->posts.first; i < s->posts.n; i++)
 		free(s->posts.items[i].text);
 	fathom_array_free(&s->posts);
-	fathom_array_free(&s->calls);
+	for (uint32_t i = 0; i < s->n_lanes; i++)
+		fathom_array_free(&s->lanes[i].calls);
+	free(s->lanes);
 	fathom_program_release(s->name.program);
 	free(s);
 }
@@ -121,16 +135,21 @@ void fathom_stream_pass(struct fathom_stream *s, const struct fathom_stream_item
 void fathom_stream_begin(struct fathom_stream *s, uint64_t sp, uint64_t ticks,
 			 const struct fathom_stream *from)
 {
+	const struct fathom_stream_lane *lane;
+
 	s->has_begun = true;
-	s->highest = (uint32_t)(sp >> 3);
+	s->lanes[0].highest = (uint32_t)(sp >> 3);
 	s->ticks = ticks;
 	if (!from)
 		return;
-	s->highest = from->highest;
-	if (!from->calls.n || !fathom_array_room(&s->calls, from->calls.n))
+	lane = &from->lanes[from->lane];
+	s->lanes[0].highest = lane->highest;
+	s->lanes[0].base = lane->base;
+	if (!lane->calls.n || !fathom_array_room(&s->lanes[0].calls, lane->calls.n))
 		return;
-	memcpy(s->calls.items, from->calls.items, from->calls.n * sizeof *s->calls.items);
-	s->calls.n = from->calls.n;
+	memcpy(s->lanes[0].calls.items, lane->calls.items,
+	       lane->calls.n * sizeof *lane->calls.items);
+	s->lanes[0].calls.n = lane->calls.n;
 }
 
 /* Returns whether stack pointer @a lies above @b: both are low bits. */
@@ -139,34 +158,100 @@ static bool is_above(uint32_t a, uint32_t b)
 	return (int32_t)(a - b) > 0;
 }
 
+/* Returns the stack that @sp is on: the nearest one that begins above it. */
+static uint32_t find_lane(const struct fathom_stream *s, uint32_t sp)
+{
+	uint32_t nearest = STACK_WORDS;
+	uint32_t found = s->n_lanes;
+
+	for (uint32_t i = 0; i < s->n_lanes; i++) {
+		const uint32_t distance = s->lanes[i].highest - sp;
+
+		if (distance < nearest) {
+			nearest = distance;
+			found = i;
+		}
+	}
+	if (found < s->n_lanes)
+		return found;
+	/* It begins higher than what was seen of it first. */
+	for (uint32_t i = 0; i < s->n_lanes; i++)
+		if (sp - s->lanes[i].highest < ABOVE_WORDS)
+			return i;
+	return s->n_lanes;
+}
+
+/* Goes to the stack that @sp is on. */
+static struct fathom_stream_lane *lane_of(struct fathom_stream *s, uint32_t sp)
+{
+	struct fathom_stream_lane *lane = &s->lanes[s->lane];
+	const uint32_t depth = lane->base + (uint32_t)lane->calls.n;
+	uint32_t i;
+
+	if (s->n_lanes == 1 && lane->highest - sp < STACK_WORDS)
+		return lane;
+	i = find_lane(s, sp);
+	if (i == s->n_lanes) {
+		/* A new one; of too many, the last is given up. */
+		if (i == FATHOM_STREAM_LANES)
+			i--;
+		else
+			s->n_lanes++;
+		s->lanes[i].calls.n = 0;
+		s->lanes[i].highest = sp;
+		s->lanes[i].base = depth;
+	}
+	s->lane = i;
+	if (is_above(sp, s->lanes[i].highest))
+		s->lanes[i].highest = sp;
+	return &s->lanes[i];
+}
+
+uint64_t fathom_stream_stack(const struct fathom_stream *s, uint32_t sp)
+{
+	return (uint64_t)(s->lanes[s->lane].highest - sp) * 8;
+}
+
+/* Ends the calls of @lane that are at @sp, or below. */
+static void end_calls(struct fathom_stream_lane *lane, uint32_t sp)
+{
+	while (lane->calls.n && !is_above(lane->calls.items[lane->calls.n - 1].sp, sp))
+		lane->calls.n--;
+}
+
 uint32_t fathom_stream_depth(struct fathom_stream *s, uint32_t sp)
 {
-	while (s->calls.n && !is_above(s->calls.items[s->calls.n - 1].sp, sp - 1))
-		s->calls.n--;
-	return (uint32_t)s->calls.n;
+	struct fathom_stream_lane *lane = lane_of(s, sp);
+
+	/* One that has just begun has its return address there. */
+	end_calls(lane, sp - 1);
+	return lane->base + (uint32_t)lane->calls.n;
 }
 
 uint32_t fathom_stream_enter(struct fathom_stream *s, uint32_t sp, uint64_t ns)
 {
+	struct fathom_stream_lane *lane = lane_of(s, sp);
+	const struct fathom_stream_call call = { .ns = ns, .sp = sp };
+	uint32_t depth;
+
 	/* A call at the same place follows one that has ended: a tail call, or another. */
-	(void)fathom_stream_depth(s, sp + 1);
-	if (is_above(sp, s->highest))
-		s->highest = sp;
-	if (s->calls.n < MOST_CALLS)
-		(void)fathom_array_push(&s->calls,
-					(struct fathom_stream_call){ .ns = ns, .sp = sp });
-	return s->calls.n ? (uint32_t)s->calls.n - 1 : 0;
+	end_calls(lane, sp);
+	depth = lane->base + (uint32_t)lane->calls.n;
+	if (lane->calls.n < MOST_CALLS)
+		(void)fathom_array_push(&lane->calls, call);
+	return depth;
 }
 
 uint32_t fathom_stream_leave(struct fathom_stream *s, uint32_t sp, uint64_t *ret_ns,
 			     bool *ret_known)
 {
-	while (s->calls.n && is_above(sp, s->calls.items[s->calls.n - 1].sp))
-		s->calls.n--;
-	*ret_known = s->calls.n && s->calls.items[s->calls.n - 1].sp == sp;
+	struct fathom_stream_lane *lane = lane_of(s, sp);
+
+	end_calls(lane, sp - 1);
+	*ret_known = lane->calls.n && lane->calls.items[lane->calls.n - 1].sp == sp;
 	if (*ret_known)
-		*ret_ns = s->calls.items[--s->calls.n].ns;
-	return (uint32_t)s->calls.n;
+		*ret_ns = lane->calls.items[--lane->calls.n].ns;
+	return lane->base + (uint32_t)lane->calls.n;
 }
 
 void fathom_stream_give_back(struct fathom_stream *s)

@@ -11,6 +11,21 @@ struct fathom_stream_call {
 	uint32_t sp; /* stack pointer / 8, low bits */
 };
 
+/*
+ * A stack that a thread runs on: its own, one of a handler's (sigaltstack(2)), a coroutine's. Where
+ * each begins is learned from stack pointers.
+ */
+struct fathom_stream_lane {
+	uint32_t highest; /* stack pointer / 8 that was seen first, or a little above */
+	uint32_t base;    /* calls of the other stack from which this one was entered */
+	struct {
+		FATHOM_ARRAY_OF(struct fathom_stream_call);
+	} calls;
+};
+
+/* The most stacks of one thread that are kept apart. */
+#define FATHOM_STREAM_LANES 64
+
 /* A record, or a post. */
 struct fathom_stream_item {
 	const struct fathom_post *post; /* NULL: a record */
@@ -28,6 +43,7 @@ struct fathom_stream {
 	bool is_silent; /* nothing of it is told */
 	bool is_under;  /* within a call whose calls are wanted */
 	uint32_t under_sp;
+	uint32_t under_lane;
 	int32_t pid;
 	int32_t tid;
 	uint64_t taken;
@@ -35,11 +51,10 @@ struct fathom_stream {
 	uint64_t ticks; /* of the last record */
 	uint64_t lost;  /* events that were told to be */
 	uint64_t holes; /* records that were begun and never filled */
-	uint32_t highest; /* stack pointer / 8 that the thread has begun with */
-	uint32_t idle;    /* looks without a record */
-	struct {
-		FATHOM_ARRAY_OF(struct fathom_stream_call);
-	} calls;
+	uint32_t idle;  /* looks without a record */
+	uint32_t lane;  /* that it is on */
+	uint32_t n_lanes;
+	struct fathom_stream_lane *lanes; /* the first is the one that the thread has begun with */
 	struct {
 		FATHOM_ARRAY_OF(struct fathom_post);
 		size_t first;
@@ -64,6 +79,8 @@ uint64_t fathom_stream_end(const struct fathom_stream *s);
 void fathom_stream_begin(struct fathom_stream *s, uint64_t sp, uint64_t ticks,
 			 const struct fathom_stream *from);
 
+/* Returns the bytes of stack in use at @sp, which an event was found at just now. */
+uint64_t fathom_stream_stack(const struct fathom_stream *s, uint32_t sp);
 /* Returns how many calls a thread is within that has the stack pointer @sp. */
 uint32_t fathom_stream_depth(struct fathom_stream *s, uint32_t sp);
 /* Finds how deep a call at @sp is: those below it, and at it, have ended. */

@@ -295,9 +295,11 @@ void trace_count_print(struct trace_count *c, struct out *o, bool json)
 	for (size_t i = 0; i < c->n_functions; i++)
 		with_times |= c->functions[i].returns != 0;
 	if (!json)
-		out_str(o, with_times ? "#       calls      total ns       self ns        min ns       "
-					"mean ns        p99 ns        max ns symbol (module)\n"
-				      : "#       calls symbol (module)\n");
+		out_str(o,
+			with_times
+				? "#       calls      total ns       self ns        min ns       "
+				  "mean ns        p99 ns        max ns symbol (module)\n"
+				: "#       calls symbol (module)\n");
 	for (size_t i = 0; i < c->n_functions && c->functions[i].name; i++)
 		if (json)
 			print_json(o, &c->functions[i]);

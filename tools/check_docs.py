@@ -162,7 +162,8 @@ def check_tests(tree):
             yield f"no folder of tests/ is said to prove {room}"
 
 
-NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen", "fourteen",
+           "fifteen", "sixteen")
 
 
 def check_counts(tree):

@@ -5,7 +5,7 @@ import os
 import re
 import sys
 
-SAFE = ["src/safe/" + room for room in ("base", "elf", "dwarf", "index", "jit", "self", "unwind", "crash")]
+SAFE = ["src/safe/" + room for room in ("base", "elf", "dwarf", "index", "jit", "trace", "self", "unwind", "crash")]
 
 
 def host(*rooms):
@@ -20,6 +20,9 @@ LAW = {
     "src/safe/dwarf": ["src/safe/base"],
     "src/safe/index": ["src/safe/base"],
     "src/safe/jit": ["src/safe/base"],
+    "src/safe/trace": ["src/safe/base"],
+    # What is put into traced programs: it imports nothing.
+    "src/trace": ["src/safe/trace"],
     # Descriptions of machines: unwind declares them, and includes none of this.
     "src/safe/unwind": ["src/safe/base", "src/safe/elf", "src/safe/dwarf", "src/safe/index", "src/safe/jit"],
     "src/safe/unwind/arch": ["src/safe/base", "src/safe/unwind"],
@@ -48,7 +51,8 @@ LAW = {
                            "target/space", "disasm"),
     "src/host/tracee": host("base"),
     "src/host/check": host("base", "file", "symbol", "module", "jit", "target", "disasm", "tracee"),
-    "src/host/trace": host("base", "file", "symbol", "module", "symbolize", "target", "disasm", "stack"),
+    "src/host/sites": host("base", "file", "symbol", "module", "symbolize", "target", "disasm", "stack"),
+    "src/host/trace": host("base", "file", "module", "target", "tracee", "sites") + ["src/trace"],
     "cli": [],
     "cli/compat": ["cli"],
     "cli/compat/addr2line": ["cli", "cli/compat"],

@@ -289,9 +289,9 @@ struct fathom_trace_options {
 	 * program runs on. It is called on a thread of its own.
 	 */
 	int (*events)(void *data, const struct fathom_trace_event *events, size_t n);
-	void *data;               /**< for events */
-	const char *const *only;  /**< record these functions only; NULL: all */
-	const char *const *under; /**< tell of these and of what they call only; NULL: all */
+	void *data;                /**< for events */
+	const char *const *only;   /**< record these functions only; NULL: all */
+	const char *const *under;  /**< tell of these and of what they call only; NULL: all */
 	const char *const *except; /**< do not record these; NULL: none */
 	size_t n_only;
 	size_t n_under;

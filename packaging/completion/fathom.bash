@@ -58,7 +58,10 @@ _fathom()
             --names-only --no-demangle --json
             --threads --exe $cached $files"
         ;;
-    trace) own="--sites --json --threads --exe $files" ;;
+    trace)
+        own="--sites --log --count --only --under --not --depth --thread --exits --clock --lossy --no-children --no-fold
+            --json --threads --exe $files"
+        ;;
     help)
         mapfile -t COMPREPLY < <(compgen -W "$verbs" -- "$current")
         return

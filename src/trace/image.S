@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* struct fathom_trace_image (host/trace/image.h): where in the image things are. */
+/* struct fathom_trace_image (host/trace/hook_image.h): where in the image things are. */
 	.section .text.table, "ax", @progbits
 image_table:
 	.long fathom_trace_hook_full - image_table

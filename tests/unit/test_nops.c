@@ -3,7 +3,7 @@
  */
 #include "unit.h"
 
-#include "host/trace/nops.h"
+#include "host/sites/nops.h"
 
 struct row {
 	uint8_t size; /* of the NOP; 0: it is none */

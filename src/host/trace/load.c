@@ -7,9 +7,9 @@
 #include "fathom/find.h"
 #include "host/base/page.h"
 #include "host/target/target.h"
-#include "host/trace/image.h"
-#include "host/trace/list.h"
-#include "host/trace/nops.h"
+#include "host/trace/hook_image.h"
+#include "host/sites/list.h"
+#include "host/sites/nops.h"
 #include "host/trace/patch.h"
 
 /* Bytes of text that are read and written at once, at most. */
@@ -309,8 +309,7 @@ static void watch_at(struct fathom_traced *p, uint64_t function)
 	entry = fathom_image_loaded(&words, bytes);
 	if (fathom_tracee_write(&p->tracee, slot, bytes, sizeof bytes) &&
 	    fathom_patch_jump(function + off, slot + entry, code))
-		p->is_watched |=
-			fathom_tracee_write(&p->tracee, function + off, code, JUMP_SIZE);
+		p->is_watched |= fathom_tracee_write(&p->tracee, function + off, code, JUMP_SIZE);
 }
 
 /*

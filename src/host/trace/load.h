@@ -4,7 +4,7 @@
 #define FATHOM_TRACE_LOAD_H
 
 #include "fathom/trace.h"
-#include "host/trace/list.h"
+#include "host/sites/list.h"
 #include "host/trace/program.h"
 #include "host/trace/select.h"
 #include "host/trace/spans.h"
@@ -12,7 +12,8 @@
 /* Refusals of struct fathom_trace_result. */
 #define FATHOM_LOADER_REFUSALS 8
 
-/* What loading has and knows for all processes of a run. Its caller sees that one thread uses it. */
+/* What loading has and knows for all processes of a run. Its caller sees that one thread uses it.
+ */
 struct fathom_loader {
 	struct fathom *session;
 	const struct fathom_trace_options *options;

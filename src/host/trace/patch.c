@@ -83,8 +83,8 @@ static enum fathom_patch_refusal by_prefix(const struct fathom_site *site, uint6
 enum fathom_patch_refusal fathom_patch_site(const struct fathom_site *site, uint64_t hook,
 					    uint8_t *bytes, uint64_t *ret_return)
 {
-	const bool is_return = site->content == FATHOM_SITE_SLED &&
-			       site->place == FATHOM_SITE_RETURN;
+	const bool is_return =
+		site->content == FATHOM_SITE_SLED && site->place == FATHOM_SITE_RETURN;
 	uint8_t call[LONG_SIZE];
 
 	if (has_stub(site))

@@ -14,8 +14,8 @@
 
 #include "host/base/page.h"
 #include "host/file/maps.h"
-#include "host/trace/image.h"
-#include "trace/runtime.h"
+#include "host/trace/hook_image.h"
+#include "trace/recorder.h"
 
 /* AT_HWCAP2: rdfsbase and its like may be used. */
 #define HWCAP2_FSGSBASE 2
@@ -225,8 +225,7 @@ static fathom_err map_runtime(struct fathom_traced *p, pid_t tid, struct fathom_
 	pr->image = (uint64_t)image;
 	pr->process = (uint64_t)own;
 	pr->threads = (uint64_t)threads;
-	if (!fathom_tracee_write(t, pr->image, fathom_image_bytes(),
-				 (size_t)fathom_image_size()) ||
+	if (!fathom_tracee_write(t, pr->image, fathom_image_bytes(), (size_t)fathom_image_size()) ||
 	    !fathom_tracee_write(t, pr->process, &process, sizeof process))
 		return fail_write(reterr);
 	return FATHOM_OK;
@@ -463,8 +462,7 @@ bool fathom_program_stop_clock(const struct fathom_traced *p, uint64_t avma)
 	static const uint8_t stops[] = { 0x31, 0xc0, 0x0f, 0x1f, 0x80, 0, 0, 0, 0 };
 	uint8_t code[sizeof asks];
 
-	return is_in_reserve(p, avma) &&
-	       fathom_tracee_read(&p->tracee, avma, code, sizeof code) &&
+	return is_in_reserve(p, avma) && fathom_tracee_read(&p->tracee, avma, code, sizeof code) &&
 	       !memcmp(code, asks, sizeof code) &&
 	       fathom_tracee_write(&p->tracee, avma, stops, sizeof stops);
 }

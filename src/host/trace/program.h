@@ -17,13 +17,13 @@ struct fathom_program {
 	uint64_t size;                  /* bytes of it */
 	uint64_t rings_off;             /* of the first ring's records in it */
 	uint32_t n_rings;
-	uint64_t shared;                /* avma of it in the program */
-	uint64_t image;                 /* avma of the image */
-	uint64_t process;               /* avma of struct fathom_trace_process */
-	uint64_t threads;               /* avma of the threads' blocks */
+	uint64_t shared;  /* avma of it in the program */
+	uint64_t image;   /* avma of the image */
+	uint64_t process; /* avma of struct fathom_trace_process */
+	uint64_t threads; /* avma of the threads' blocks */
 	uint32_t number;
 	uint32_t references; /* processes and rings */
-	uint64_t lost;       /* events of threads without a ring that were told to be; the reader's */
+	uint64_t lost; /* events of threads without a ring that were told to be; the reader's */
 	struct fathom_lifeline *lifeline;
 };
 
@@ -50,8 +50,8 @@ void fathom_lifeline_deinit(struct fathom_lifeline *l);
 
 /* Memory within reach of modules, for copies of the hook. */
 struct fathom_reserve {
-	uint64_t avma;                          /* 0: there is none */
-	uint8_t is_used[FATHOM_RESERVE_SLOTS];  /* by a module that is loaded */
+	uint64_t avma;                         /* 0: there is none */
+	uint8_t is_used[FATHOM_RESERVE_SLOTS]; /* by a module that is loaded */
 };
 
 /* A module that was looked at. */

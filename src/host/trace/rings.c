@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/trace/stream.h"
+#include "host/trace/thread_stream.h"
 
 /* Events that are passed on at once. */
 #define BATCH 256
@@ -106,8 +106,7 @@ static struct fathom_stream *find(struct fathom_rings *r, struct fathom_ring_nam
 	for (size_t i = r->streams.n; name.program && i--;) {
 		struct fathom_stream *s = r->streams.items[i];
 
-		if (s->name.program == name.program && s->name.number == name.number &&
-		    !s->is_over)
+		if (s->name.program == name.program && s->name.number == name.number && !s->is_over)
 			return s;
 	}
 	return r->others;
@@ -222,8 +221,7 @@ static bool is_wanted(const struct fathom_rings *r, struct fathom_stream *s, uin
 		      uint32_t depth, bool is_under)
 {
 	if (r->options->n_under) {
-		if (s->is_under && s->lane == s->under_lane &&
-		    (int32_t)(sp - s->under_sp) >= 0)
+		if (s->is_under && s->lane == s->under_lane && (int32_t)(sp - s->under_sp) >= 0)
 			s->is_under = false;
 		if (!s->is_under && is_under) {
 			s->is_under = true;
@@ -255,8 +253,8 @@ static void leave(struct fathom_rings *r, struct fathom_stream *s,
 	const bool is_wanted_now = is_wanted(r, s, item->sp, depth, found->is_under);
 
 	/* The return of the function whose calls are wanted is the end of them. */
-	s->is_under = was_under && (s->lane != s->under_lane ||
-				    (int32_t)(item->sp - s->under_sp) < 0);
+	s->is_under =
+		was_under && (s->lane != s->under_lane || (int32_t)(item->sp - s->under_sp) < 0);
 	if (!is_wanted_now)
 		return;
 	tell_last(r, s);
@@ -395,8 +393,7 @@ static void tell_lost(struct fathom_rings *r, struct fathom_stream *s)
 static void tell_lost_without_ring(struct fathom_rings *r, const struct fathom_stream *s)
 {
 	struct fathom_program *pr = s->name.program;
-	const uint64_t lost =
-		pr ? atomic_load_explicit(&pr->head->lost, memory_order_relaxed) : 0;
+	const uint64_t lost = pr ? atomic_load_explicit(&pr->head->lost, memory_order_relaxed) : 0;
 	struct fathom_trace_event e = { .ns = ns_of(r, r->until.ticks),
 					.text = "events of threads without a ring",
 					.pid = s->pid,
@@ -454,8 +451,9 @@ static void look_after(struct fathom_rings *r, bool is_end)
 
 		tell_lost(r, s);
 		tell_lost_without_ring(r, s);
-		if (is_end || (s->last.count && s->last.ns + r->zero_ns + MOST_DISORDER_NS < r->from.ns &&
-			       r->streams.n > 2))
+		if (is_end ||
+		    (s->last.count && s->last.ns + r->zero_ns + MOST_DISORDER_NS < r->from.ns &&
+		     r->streams.n > 2))
 			tell_last(r, s);
 		tell_idle(r, s);
 		fathom_stream_give_back(s);

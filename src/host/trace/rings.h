@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The reader of a run: takes the records of all rings, and what the tracer posts beside them, puts
- * them into the order of time, finds how deep each call is by its stack pointer, folds what repeats,
- * and tells of it.
+ * them into the order of time, finds how deep each call is by its stack pointer, folds what
+ * repeats, and tells of it.
  *
  * The program may write anything into its rings, at any time: nothing in them is believed that
  * could lead outside of them.
@@ -33,13 +33,13 @@ struct fathom_ring_name {
  * thread with its ring, or the end of a ring's use.
  */
 struct fathom_post {
-	struct fathom_ring_name ring; /* in whose order it stands */
-	uint64_t cursor;              /* records of it that come before */
-	uint64_t ticks;               /* when */
+	struct fathom_ring_name ring;   /* in whose order it stands */
+	uint64_t cursor;                /* records of it that come before */
+	uint64_t ticks;                 /* when */
 	struct fathom_ring_name begins; /* the ring of the thread that begins here */
-	uint64_t sp;                  /* of that thread; of this one for a signal */
-	struct fathom_span *span;     /* sites that may be recorded from now on; taken over */
-	char *text;                   /* of the event, from malloc(), taken over; NULL: no event */
+	uint64_t sp;                    /* of that thread; of this one for a signal */
+	struct fathom_span *span;       /* sites that may be recorded from now on; taken over */
+	char *text; /* of the event, from malloc(), taken over; NULL: no event */
 	int32_t pid;
 	int32_t tid;
 	uint8_t type;    /* enum fathom_trace_type */

@@ -10,7 +10,7 @@
 struct fathom_selection {
 	const char *const *queries;
 	size_t n_queries;
-	bool *has_found;                    /* for each: whether it has ever selected something */
+	bool *has_found;                   /* for each: whether it has ever selected something */
 	struct fathom_u64_array addresses; /* that are selected, sorted */
 };
 

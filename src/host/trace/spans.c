@@ -70,19 +70,17 @@ static bool find(const struct fathom_spans *s, uint32_t number, struct fathom_sp
 	i = FATHOM_BISECT(span->n, j, span->items[j].number < number);
 	if (i == span->n || span->items[i].number != number)
 		return false;
-	*ret = (struct fathom_span_found){
-		.function = &span->functions.items[span->items[i].function],
-		.number = number,
-		.place = span->items[i].place,
-		.is_under = span->items[i].is_under
-	};
+	*ret = (struct fathom_span_found){ .function =
+						   &span->functions.items[span->items[i].function],
+					   .number = number,
+					   .place = span->items[i].place,
+					   .is_under = span->items[i].is_under };
 	return true;
 }
 
 const struct fathom_span_found *fathom_spans_find(struct fathom_spans *s, uint32_t number)
 {
-	struct fathom_span_found *found =
-		&s->cache[(number ^ number >> 12) % FATHOM_SPAN_CACHE];
+	struct fathom_span_found *found = &s->cache[(number ^ number >> 12) % FATHOM_SPAN_CACHE];
 
 	if (found->function && found->number == number)
 		return found;

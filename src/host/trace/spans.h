@@ -20,7 +20,7 @@ struct fathom_span_site {
 
 /* The sites of one module. */
 struct fathom_span {
-	uint32_t first;             /* number */
+	uint32_t first; /* number */
 	uint32_t last;
 	struct fathom_sites *sites; /* has the texts */
 	struct {

@@ -58,13 +58,13 @@ struct fathom_trace_head {
 	uint64_t magic;
 	uint32_t version;
 	uint32_t n_rings;
-	uint64_t rings_off;      /* of the first ring's records in the file */
-	uint64_t wait_ticks;     /* as long as a thread waits for room: one second */
-	_Atomic uint64_t lost;   /* events of threads that have no ring */
-	_Atomic uint32_t full;   /* enum fathom_trace_ring_full */
+	uint64_t rings_off;       /* of the first ring's records in the file */
+	uint64_t wait_ticks;      /* as long as a thread waits for room: one second */
+	_Atomic uint64_t lost;    /* events of threads that have no ring */
+	_Atomic uint32_t full;    /* enum fathom_trace_ring_full */
 	_Atomic uint32_t is_late; /* 1: the reader has taken nothing for a second */
-	_Atomic uint32_t mail;   /* enum fathom_trace_mail; a futex */
-	_Atomic uint32_t asker;  /* number of the process that asks, as its reader has given it */
+	_Atomic uint32_t mail;    /* enum fathom_trace_mail; a futex */
+	_Atomic uint32_t asker;   /* number of the process that asks, as its reader has given it */
 	/*
 	 * The tid of a thread that lives as long as the reader; 0: there is none. It is a robust
 	 * futex of that thread's: when the thread ends, however it does, the kernel sets

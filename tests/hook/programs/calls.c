@@ -14,10 +14,10 @@ struct logged {
 static struct logged logged[60000];
 static size_t n_logged;
 
-#define LOG(fn)                                                                               \
-	(logged[n_logged++] = (struct logged){                                                \
-		 site_of((const void *)(fn)),                                                 \
-		 (uint32_t)(((uintptr_t)__builtin_dwarf_cfa() - 8) >> 3) })
+#define LOG(fn)                                                \
+	(logged[n_logged++] =                                  \
+		 (struct logged){ site_of((const void *)(fn)), \
+				  (uint32_t)(((uintptr_t)__builtin_dwarf_cfa() - 8) >> 3) })
 
 __attribute__((noinline)) int leaf(int n)
 {

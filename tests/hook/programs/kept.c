@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * kept full|sparse|none[-behind]: calls a function that is recorded with random registers, flags and
- * vectors, one instruction at a time. All are the same afterwards, at most 128 bytes of stack were
- * used, and nothing was written above. Prints how many instructions an event takes.
+ * kept full|sparse|none[-behind]: calls a function that is recorded with random registers, flags
+ * and vectors, one instruction at a time. All are the same afterwards, at most 128 bytes of stack
+ * were used, and nothing was written above. Prints how many instructions an event takes.
  */
 #include "traced.h"
 
@@ -31,7 +31,8 @@ __asm__(".text\n"
 	"mov %rdx, %rsp\n"
 	"mov %rdi, %rax\n"
 	".set i, 0\n"
-	".irp n, 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15\n vmovdqu (128+i)(%rax), %ymm\\n\n .set i, i+32\n .endr\n"
+	".irp n, 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15\n vmovdqu (128+i)(%rax), %ymm\\n\n .set i, "
+	"i+32\n .endr\n"
 	"mov 8(%rax), %rbx\n mov 16(%rax), %rcx\n mov 24(%rax), %rdx\n mov 32(%rax), %rsi\n"
 	"mov 40(%rax), %rdi\n mov 48(%rax), %rbp\n mov 56(%rax), %r8\n mov 64(%rax), %r9\n"
 	"mov 72(%rax), %r10\n mov 80(%rax), %r11\n mov 88(%rax), %r12\n mov 96(%rax), %r13\n"
@@ -47,7 +48,8 @@ __asm__(".text\n"
 	"mov %r10, 72(%rax)\n mov %r11, 80(%rax)\n mov %r12, 88(%rax)\n mov %r13, 96(%rax)\n"
 	"mov %r14, 104(%rax)\n mov %r15, 112(%rax)\n"
 	".set i, 0\n"
-	".irp n, 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15\n vmovdqu %ymm\\n, (128+i)(%rax)\n .set i, i+32\n .endr\n"
+	".irp n, 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15\n vmovdqu %ymm\\n, (128+i)(%rax)\n .set i, "
+	"i+32\n .endr\n"
 	"vzeroupper\n cld\n"
 	"mov 16(%rsp), %rsp\n"
 	"pop %r15\n pop %r14\n pop %r13\n pop %r12\n pop %rbp\n pop %rbx\n ret\n");
@@ -141,7 +143,8 @@ UNTRACED int main(int argc, char **argv)
 		lowest = UINT64_MAX;
 		call_with(&after, recorded, sp);
 		after.registers[15] |= 0x100;
-		require(!memcmp(&before, &after, sizeof before), "a register, flag or vector has changed");
+		require(!memcmp(&before, &after, sizeof before),
+			"a register, flag or vector has changed");
 		for (size_t i = 0; i < STACK / 2 - 256; i++)
 			require(stack[i] == 0xa5, "more stack was used");
 		if (!round)
@@ -151,7 +154,9 @@ UNTRACED int main(int argc, char **argv)
 		if (round && (uint64_t)(uintptr_t)sp - 8 - lowest > deepest)
 			deepest = (uint64_t)(uintptr_t)sp - 8 - lowest;
 	}
-	require(fathom_trace_records(head, 0)[ROUNDS - 1].site == site_of((const void *)recorded), "no record");
-	printf("instructions %lu, first %lu, stack %llu\n", most, first, (unsigned long long)deepest);
+	require(fathom_trace_records(head, 0)[ROUNDS - 1].site == site_of((const void *)recorded),
+		"no record");
+	printf("instructions %lu, first %lu, stack %llu\n", most, first,
+	       (unsigned long long)deepest);
 	return 0;
 }

@@ -15,7 +15,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "trace/runtime.h"
+#include "trace/recorder.h"
 
 enum { PREFIX = 16, HOOK_WORDS = 32 };
 
@@ -67,8 +67,8 @@ UNTRACED static void set_up(uint32_t n, enum fathom_trace_ring_full full)
 	head = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
 	process = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	process->head = head;
-	process->threads = mmap(NULL, n * sizeof(struct fathom_trace_thread), PROT_READ | PROT_WRITE,
-				MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	process->threads = mmap(NULL, n * sizeof(struct fathom_trace_thread),
+				PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	require(!madvise(process->threads, n * sizeof(struct fathom_trace_thread), MADV_WIPEONFORK),
 		"MADV_WIPEONFORK");
 	process->nobody.fs = FATHOM_TRACE_NO_FS;

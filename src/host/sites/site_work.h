@@ -7,14 +7,14 @@
  * Every word of a table of sites, and all of the code, is input that may be hostile: a word is a
  * hint, which the code at its address must confirm.
  */
-#ifndef FATHOM_TRACE_SITE_WORK_H
-#define FATHOM_TRACE_SITE_WORK_H
+#ifndef FATHOM_SITES_SITE_WORK_H
+#define FATHOM_SITES_SITE_WORK_H
 
 #include "host/disasm/code.h"
 #include "host/file/fixups.h"
-#include "host/trace/functions.h"
-#include "host/trace/hooks.h"
-#include "host/trace/sites.h"
+#include "host/sites/functions.h"
+#include "host/sites/hooks.h"
+#include "host/sites/sites.h"
 
 /* The search in one module. */
 struct fathom_site_work {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* One thread's ring as it is read: its records and posts in their order, and the calls it is in. */
-#ifndef FATHOM_TRACE_STREAM_H
-#define FATHOM_TRACE_STREAM_H
+#ifndef FATHOM_TRACE_THREAD_STREAM_H
+#define FATHOM_TRACE_THREAD_STREAM_H
 
 #include "host/trace/rings.h"
 
@@ -36,7 +36,7 @@ struct fathom_stream_item {
 
 struct fathom_stream {
 	struct fathom_ring_name name;
-	struct fathom_trace_ring *head;            /* NULL: posts only */
+	struct fathom_trace_ring *head; /* NULL: posts only */
 	const struct fathom_trace_record *records;
 	bool has_begun; /* its beginning was told */
 	bool is_over;   /* nobody writes it any more */

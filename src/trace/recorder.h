@@ -7,8 +7,8 @@
  * hook finds its thread's block by the gs base, which no program for Linux uses otherwise, and
  * appends a record to the thread's ring. Where that is not possible it calls fathom_trace_slow().
  */
-#ifndef FATHOM_TRACE_RUNTIME_H
-#define FATHOM_TRACE_RUNTIME_H
+#ifndef FATHOM_TRACE_RECORDER_H
+#define FATHOM_TRACE_RECORDER_H
 
 #include "safe/trace/ring.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "host/trace/stream.h"
+#include "host/trace/thread_stream.h"
 
 #include <linux/futex.h>
 #include <stdio.h>
@@ -17,7 +17,8 @@
 #define STACK_WORDS (UINT32_C(1) << 20)
 #define ABOVE_WORDS (UINT32_C(1) << 13)
 
-/* So many records behind one that was begun, it is taken for abandoned: longjmp() out of a handler. */
+/* So many records behind one that was begun, it is taken for abandoned: longjmp() out of a handler.
+ */
 #define PATIENCE (FATHOM_TRACE_RECORDS / 4)
 
 struct fathom_stream *fathom_stream_create(struct fathom_ring_name name)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "host/trace/functions.h"
+#include "host/sites/functions.h"
 
 #include <stdlib.h>
 

@@ -13,8 +13,8 @@
  */
 #include <stdlib.h>
 
-#include "host/trace/nops.h"
-#include "host/trace/site_work.h"
+#include "host/sites/nops.h"
+#include "host/sites/site_work.h"
 
 /* The most bytes of NOPs of one record; GCC allows 65,535 NOPs. */
 #define MAX_NOPS 65535

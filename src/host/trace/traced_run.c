@@ -9,7 +9,7 @@
 #include "host/base/clock.h"
 #include "host/base/context.h"
 #include "host/base/option_struct.h"
-#include "host/trace/follow.h"
+#include "host/trace/following.h"
 
 /* How often rings are looked at. */
 #define LOOK_NS 1000000
@@ -56,7 +56,8 @@ static uint64_t measure_clock(const struct run *run)
 
 	nanosleep(&pause, NULL);
 	b = now(run);
-	return b.ns > a.ns ? (b.ticks - a.ticks) * 1000 / ((b.ns - a.ns) / 1000000 + 1) : UINT32_MAX;
+	return b.ns > a.ns ? (b.ticks - a.ticks) * 1000 / ((b.ns - a.ns) / 1000000 + 1)
+			   : UINT32_MAX;
 }
 
 /* Reads the rings until the program has ended. */
@@ -133,10 +134,9 @@ static fathom_err init(struct run *run, struct fathom *session)
 	run->follow.wait_ticks = measure_clock(run);
 	run->follow.flags = o->flags;
 	pthread_mutex_init(&run->follow.lock, NULL);
-	*l = (struct fathom_loader){ .session = session,
-				     .options = o,
-				     .loaded = post_span,
-				     .data = run };
+	*l = (struct fathom_loader){
+		.session = session, .options = o, .loaded = post_span, .data = run
+	};
 	if (fathom_selection_init(&l->only, o->only, o->n_only) ||
 	    fathom_selection_init(&l->except, o->except, o->n_except) ||
 	    fathom_selection_init(&l->under, o->under, o->n_under))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "host/trace/site_work.h"
+#include "host/sites/site_work.h"
 
 #include "host/stack/follow_aarch64.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "trace/runtime.h"
+#include "trace/recorder.h"
 
 #include <linux/futex.h>
 #include <stdbool.h>
@@ -150,7 +150,8 @@ static bool wait_for_room(const struct fathom_trace_process *p, struct fathom_tr
 			sleep_on(&ring->waits, FATHOM_TRACE_WAITS_ASLEEP);
 			break;
 		case FATHOM_TRACE_WAITS_NOT:
-			/* The reader may have made room between the look and this: one look more. */
+			/* The reader may have made room between the look and this: one look more.
+			 */
 			atomic_store(&ring->waits, FATHOM_TRACE_WAITS_AWAKE);
 			break;
 		default:

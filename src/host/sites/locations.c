@@ -6,8 +6,8 @@
  *
  * Not handled: sections that `-mfentry-section` names otherwise.
  */
-#include "host/trace/nops.h"
-#include "host/trace/site_work.h"
+#include "host/sites/nops.h"
+#include "host/sites/site_work.h"
 
 /* A NOP in the place of a call has five bytes. */
 #define NOP_SIZE 5

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "host/trace/sites.h"
+#include "host/sites/sites.h"
 
 #include <stdlib.h>
 
-#include "host/trace/site_work.h"
+#include "host/sites/site_work.h"
 
 /*
  * How often each byte of a file may be looked at: real ones are decoded once or twice. Overlapping

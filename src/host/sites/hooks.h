@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What instrumented functions call: mcount and the like, by their symbols, stubs and GOT slots. */
-#ifndef FATHOM_TRACE_HOOKS_H
-#define FATHOM_TRACE_HOOKS_H
+#ifndef FATHOM_SITES_HOOKS_H
+#define FATHOM_SITES_HOOKS_H
 
 #include "host/base/array.h"
 #include "host/file/fixups.h"

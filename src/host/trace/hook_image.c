@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "host/trace/image.h"
+#include "host/trace/hook_image.h"
 
 #include <string.h>
 
-#include "trace/runtime.h"
+#include "trace/recorder.h"
 
 /* The image, as tools/runtime_image has made it. */
 extern const uint8_t fathom_trace_image[];

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "host/trace/hooks.h"
+#include "host/sites/hooks.h"
 
 #include <stdlib.h>
 
 #include "host/symbol/plt.h"
-#include "host/trace/site_work.h"
+#include "host/sites/site_work.h"
 
 static const struct {
 	const char *name;

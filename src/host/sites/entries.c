@@ -16,8 +16,8 @@
  * registers (-mcmodel=large, -fno-plt on aarch64).
  */
 #include "host/base/progress.h"
-#include "host/trace/nops.h"
-#include "host/trace/site_work.h"
+#include "host/sites/nops.h"
+#include "host/sites/site_work.h"
 
 /* Most instructions before a call: those of a prologue, and moves of arguments. */
 #define MAX_INSTRUCTIONS 256

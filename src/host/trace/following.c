@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "host/trace/follow.h"
+#include "host/trace/following.h"
 
 #include <errno.h>
 #include <linux/futex.h>
@@ -87,8 +87,7 @@ static struct fathom_post post_at(const struct fathom_follow_task *task, uint8_t
 }
 
 /* Posts that the ring of @task is not used any more, and that it has ended if there is a @text. */
-static void release_ring(struct fathom_follow *f, struct fathom_follow_task *task,
-			 const char *text)
+static void release_ring(struct fathom_follow *f, struct fathom_follow_task *task, const char *text)
 {
 	struct fathom_post post = { .ring = ring_of(task),
 				    .ticks = __rdtsc(),
@@ -220,8 +219,8 @@ static void handle_child(struct fathom_follow *f, pid_t parent_tid, pid_t tid, i
 	is_thread = parent && event == PTRACE_EVENT_CLONE &&
 		    process_of(tid) == parent->process->tracee.pid;
 	if (parent)
-		task.process = is_thread ? parent->process
-					 : fork_process(f, parent->process, tid, event);
+		task.process =
+			is_thread ? parent->process : fork_process(f, parent->process, tid, event);
 	if (task.process && fathom_array_push(&f->tasks, task)) {
 		parent = find_task(f, parent_tid);
 		(void)snprintf(text, sizeof text, "%s of %d", is_thread ? "thread" : "process",
@@ -262,8 +261,8 @@ static void begin_program(struct fathom_follow *f, struct fathom_follow_task *ta
 	err = fathom_program_begin(p, task->tid, p->number, &f->lifeline, &info);
 	if (!err) {
 		p->program->head->wait_ticks = f->wait_ticks;
-		p->program->head->full = f->flags & FATHOM_TRACE_LOSSY ? FATHOM_TRACE_LOSE
-								       : FATHOM_TRACE_WAIT;
+		p->program->head->full =
+			f->flags & FATHOM_TRACE_LOSSY ? FATHOM_TRACE_LOSE : FATHOM_TRACE_WAIT;
 		err = fathom_load_modules(&f->loader, p, &info);
 	}
 	if (err) {
@@ -429,8 +428,7 @@ static void handle_stop(struct fathom_follow *f, pid_t tid, int status)
 		break;
 	default:
 		signal = WSTOPSIG(status);
-		if (signal == (SIGTRAP | 0x80) ||
-		    (signal == SIGSEGV && is_own_signal(f, tid)))
+		if (signal == (SIGTRAP | 0x80) || (signal == SIGSEGV && is_own_signal(f, tid)))
 			signal = 0;
 		else
 			handle_signal(f, tid, signal);
@@ -501,9 +499,8 @@ fathom_err fathom_follow_run(struct fathom_follow *f, char *const *argv,
 	(void)fathom_array_push(&f->tasks, task);
 	follow(f);
 	if (!f->has_run && read(report, &number, sizeof number) == sizeof number) {
-		err = fathom_fail(reterr,
-				  number == ENOENT ? FATHOM_E_NOT_FOUND : FATHOM_E_OS, "", 0,
-				  "the program cannot be run");
+		err = fathom_fail(reterr, number == ENOENT ? FATHOM_E_NOT_FOUND : FATHOM_E_OS, "",
+				  0, "the program cannot be run");
 		if (reterr)
 			reterr->os_errno = number;
 	}

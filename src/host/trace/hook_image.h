@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The runtime (src/trace) as the bytes that are put into programs. */
-#ifndef FATHOM_TRACE_IMAGE_H
-#define FATHOM_TRACE_IMAGE_H
+#ifndef FATHOM_TRACE_HOOK_IMAGE_H
+#define FATHOM_TRACE_HOOK_IMAGE_H
 
 #include "fathom/trace.h"
 

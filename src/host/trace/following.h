@@ -3,8 +3,8 @@
  * Follows a program, its threads and its children by ptrace(2): gives each thread its ring before
  * it runs, puts the runtime into each program before its first instruction, and posts what happens.
  */
-#ifndef FATHOM_TRACE_FOLLOW_H
-#define FATHOM_TRACE_FOLLOW_H
+#ifndef FATHOM_TRACE_FOLLOWING_H
+#define FATHOM_TRACE_FOLLOWING_H
 
 #include "host/trace/load.h"
 #include "host/trace/rings.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The sites of one module: places at function entries and returns whose bytes may be replaced. */
-#ifndef FATHOM_TRACE_SITES_H
-#define FATHOM_TRACE_SITES_H
+#ifndef FATHOM_SITES_SITES_H
+#define FATHOM_SITES_SITES_H
 
 #include "fathom/trace.h"
 #include "host/base/array.h"

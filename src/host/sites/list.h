@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The sites of some modules of a target. */
-#ifndef FATHOM_TRACE_LIST_H
-#define FATHOM_TRACE_LIST_H
+#ifndef FATHOM_SITES_LIST_H
+#define FATHOM_SITES_LIST_H
 
 #include "fathom/trace.h"
 #include "host/file/file.h"
 #include "host/module/place.h"
-#include "host/trace/sites.h"
+#include "host/sites/sites.h"
 
 /* Returns whether the sites of @m are wanted. */
 typedef bool (*fathom_wants_module_fn)(void *data, const struct fathom_module_at *m);
@@ -25,8 +25,8 @@ void fathom_sites_memo_deinit(struct fathom_sites_memo *memo);
 
 /* Which modules' sites are listed, and how. */
 struct fathom_sites_choice {
-	fathom_wants_module_fn wants; /* NULL: all modules */
-	void *data;                   /* for wants */
+	fathom_wants_module_fn wants;   /* NULL: all modules */
+	void *data;                     /* for wants */
 	struct fathom_sites_memo *memo; /* to be used, and added to; NULL: none */
 	bool with_lines;                /* answers have lines, too */
 };

@@ -10,8 +10,8 @@
  *
  * Not handled: relocatable files; sleds for events, which are neither entries nor returns.
  */
-#include "host/trace/nops.h"
-#include "host/trace/site_work.h"
+#include "host/sites/nops.h"
+#include "host/sites/site_work.h"
 
 #define ENTRY_SIZE 32
 #define RELATIVE   2 /* the first version with relative addresses */

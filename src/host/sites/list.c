@@ -7,8 +7,8 @@
 #include "host/base/progress.h"
 #include "host/symbolize/answers.h"
 #include "host/target/target.h"
-#include "host/trace/list.h"
-#include "host/trace/sites.h"
+#include "host/sites/list.h"
+#include "host/sites/sites.h"
 
 struct fathom_sites {
 	FATHOM_ARRAY_OF(struct fathom_site);

@@ -3,8 +3,8 @@
  * Where the functions of a module start: at symbols of functions, and at FDEs. GCC for aarch64
  * starts the FDE of a patchable function behind the NOPs of its entry.
  */
-#ifndef FATHOM_TRACE_FUNCTIONS_H
-#define FATHOM_TRACE_FUNCTIONS_H
+#ifndef FATHOM_SITES_FUNCTIONS_H
+#define FATHOM_SITES_FUNCTIONS_H
 
 #include "host/base/array.h"
 #include "host/module/module.h"

@@ -18,7 +18,7 @@
 #include "host/file/process_status.h"
 #include "host/target/target.h"
 
-/* If this process ends, the program runs on. */
+/* If this process ends, the program runs on; not while its memory and registers are not its own. */
 #define OPTIONS                                                                                   \
 	(PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | \
 	 PTRACE_O_TRACEEXEC)
@@ -49,8 +49,18 @@ static struct fathom_traced *add_process(struct fathom_follow *f)
 	return p;
 }
 
+/* Takes back what @p has asked: nobody waits for the answer. */
+static void forget_question(const struct fathom_traced *p)
+{
+	struct fathom_trace_head *head = p->program ? p->program->head : NULL;
+
+	if (head && atomic_load(&head->asker) == p->number)
+		atomic_store(&head->mail, FATHOM_TRACE_MAIL_FREE);
+}
+
 static void remove_process(struct fathom_follow *f, struct fathom_traced *p)
 {
+	forget_question(p);
 	for (size_t i = 0; i < f->processes.n; i++)
 		if (f->processes.items[i] == p) {
 			f->processes.items[i] = f->processes.items[--f->processes.n];
@@ -126,7 +136,8 @@ static void begin_task(struct fathom_follow *f, struct fathom_follow_task *task,
 	if (task->process->program)
 		task->ring = fathom_program_give_ring(task->process, task->tid);
 	(void)fathom_tracee_get(task->tid, &regs);
-	post = post_at(parent ? parent : task, FATHOM_TRACE_START, text);
+	post = post_at(parent ? parent : task, FATHOM_TRACE_START,
+		       task->process->is_silent ? NULL : text);
 	if (!parent) {
 		post.ring = (struct fathom_ring_name){ NULL, 0 };
 		post.cursor = 0;
@@ -327,8 +338,11 @@ static void handle_exec(struct fathom_follow *f, pid_t tid)
 	if (!fathom_array_push(&f->tasks, fresh) || !fathom_tracee_open_memory(&p->tracee) ||
 	    !finish_exec(f, tid))
 		return;
-	if (!p->is_silent)
+	if (!p->is_silent) {
+		(void)ptrace(PTRACE_SETOPTIONS, tid, NULL, OPTIONS | PTRACE_O_EXITKILL);
 		begin_program(f, &f->tasks.items[f->tasks.n - 1]);
+		(void)ptrace(PTRACE_SETOPTIONS, tid, NULL, OPTIONS);
+	}
 	(void)snprintf(path, sizeof path, "/proc/%d/exe", (int)tid);
 	n = readlink(path, text + size, sizeof text - size - 1);
 	text[size + (n > 0 ? (size_t)n : 0)] = '\0';

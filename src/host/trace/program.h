@@ -42,7 +42,7 @@ struct fathom_lifeline {
 
 /* Begins the list of the calling thread. */
 void fathom_lifeline_init(struct fathom_lifeline *l);
-/* The last program must have been released. */
+/* The last program must have been released. One that was never begun is all zero. */
 void fathom_lifeline_deinit(struct fathom_lifeline *l);
 
 /* Copies of hooks that have room in one reserve. */

@@ -122,6 +122,7 @@ static void deinit(struct run *run)
 	fathom_selection_deinit(&f->loader.under);
 	fathom_sites_memo_deinit(&f->loader.memo);
 	pthread_mutex_destroy(&f->lock);
+	fathom_lifeline_deinit(&f->lifeline);
 }
 
 static fathom_err init(struct run *run, struct fathom *session)

@@ -3,8 +3,8 @@
  * A program that has the runtime inside and patches itself: its functions are compiled with
  * -fpatchable-function-entry=18,16.
  */
-#ifndef TESTS_HOOK_TRACED_H
-#define TESTS_HOOK_TRACED_H
+#ifndef TESTS_CALLS_TRACED_H
+#define TESTS_CALLS_TRACED_H
 
 #define _GNU_SOURCE
 #include <stdbool.h>

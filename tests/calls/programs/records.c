@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* calls: what is recorded equals a log that the program keeps itself, one by one. */
+/* records: what is recorded equals a log that the program keeps itself, one by one. */
 #include "traced.h"
 
 #include <pthread.h>

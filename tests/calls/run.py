@@ -1,0 +1,563 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The suite "calls": programs that run under fathom trace, beside logs that they or their twins keep themselves."""
+import collections
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, "..", "lib")]
+
+import building  # noqa: E402
+import tap  # noqa: E402
+
+from ask import FATHOM, execute, fathom, run  # noqa: E402
+
+PROGRAMS = os.path.join(HERE, "programs")
+TOP = os.path.join(HERE, "..", "..")
+SITES = "-fpatchable-function-entry=18,16"
+CLANG = "clang-19"
+SUITE = tap.Suite("calls")
+
+
+def test(name):
+    """Makes a test of the function that follows, where programs can be traced."""
+    def decorate(function):
+        def call(folder):
+            if os.environ.get("WRAPPER") or os.uname().machine != "x86_64":
+                raise tap.Skip("programs are traced on x86-64 only, by fathom alone")
+            function(folder)
+        return SUITE.test(name)(call)
+    return decorate
+
+
+def build(folder, name, *options, compiler="gcc", flags=("-O1", SITES), out=None):
+    path = os.path.join(folder, out or name.split(".")[0])
+    run(compiler, *flags, "-o", path, os.path.join(PROGRAMS, name), *options)
+    return path
+
+
+def trace(*words, status=0, options=(), **more):
+    """Runs a program below fathom trace: its standard output, and the events, as JSON has them."""
+    log = more.pop("log")
+    done = fathom("trace", "--json", "--log", log, *options, "--", *words, status=status, **more)
+    with open(log, encoding="utf-8") as f:
+        return done.stdout, [json.loads(line) for line in f], done
+
+
+def calls(events, *names):
+    """(function, depth, count) of the calls, of these functions only if there are some."""
+    return [(e["function"], e["depth"], e["count"]) for e in events
+            if e["type"] == "call" and (not names or e["function"] in names)]
+
+
+def counts(events):
+    total = collections.Counter()
+    for e in events:
+        if e["type"] == "call":
+            total[e["function"]] += e["count"]
+    return total
+
+
+def kinds(events):
+    return collections.Counter(e["type"] for e in events)
+
+
+@test("the example that --ftrace comes from: text, columns, folding, and a program that notices nothing")
+def _(folder):
+    path = build(folder, "pause.c", flags=("-O2", SITES))
+    done = fathom("trace", "--", path, "word", status=0)
+    assert done.stdout == "2 word\n", done.stdout
+    lines = done.stderr.splitlines()
+    assert lines[0] == "#     tid   nanoseconds   stack symbol", lines[0]
+    shape = re.compile(r"(FUN|END) +(\d+) ([ \d']{13}) ([ \d']{7}) ( *)(\S.*)$")
+    parts = [shape.match(line) for line in lines[1:]]
+    assert all(parts), lines
+    expected = [(0, "&main")] + 4 * [(1, "&DoStuff"), (2, "&Pause \xd710'000")]
+    assert [(len(p[5]) // 2, p[6]) for p in parts[:-1]] == expected, lines
+    assert parts[-1][1] == "END" and parts[-1][6] == "status 0", lines[-1]
+    times = [int(p[3].replace("'", "")) for p in parts]
+    assert times == sorted(times), times
+    for p in parts:
+        # Three digits between two marks.
+        assert all(re.fullmatch(r"\d{1,3}('\d{3})*", p[k].strip()) for k in (3, 4)), p[0]
+    assert len({p[2] for p in parts}) == 1
+    # A return address and what is pushed are 8 bytes each: main() > DoStuff() > Pause().
+    stacks = [int(p[4].replace("'", "")) for p in parts[:3]]
+    assert stacks[0] < stacks[1] < stacks[2] and all(s % 8 == 0 for s in stacks), stacks
+
+
+def twin_log(folder, compiler, level):
+    """What the twin says it has entered, by thread, and what it prints."""
+    twin = build(folder, "twin.c", "-DTWIN", compiler=compiler, flags=(level, "-finstrument-functions", "-pthread"), out="twin")
+    log = os.path.join(folder, "twin.log")
+    said = run(twin, log)
+    symbols = building.nm(twin)
+    start = symbols["main"][0][0]
+    names = {value - start: name for name, found in symbols.items() for value, kind in found if kind in "tT"}
+    by_thread = collections.defaultdict(list)
+    with open(log, encoding="utf-8") as f:
+        for line in f:
+            thread, offset = line.split()
+            by_thread[int(thread)].append(names[int(offset)])
+    return said, by_thread
+
+
+for COMPILER in ("gcc", CLANG):
+    for LEVEL in ("-O0", "-O2"):
+        @test(f"each call of a program of {COMPILER} {LEVEL}, beside the log of a twin built with -finstrument-functions")
+        def _(folder, compiler=COMPILER, level=LEVEL):
+            said, expected = twin_log(folder, compiler, level)
+            path = build(folder, "twin.c", compiler=compiler, flags=(level, SITES, "-pthread"), out="traced")
+            out, events, _ = trace(path, log=os.path.join(folder, "log"), options=["--no-fold"])
+            assert out == said == run(path), (out, said)
+            found = collections.defaultdict(list)
+            for e in events:
+                if e["type"] == "call":
+                    found[e["tid"]].append(e["function"])
+            # The twin numbers a thread in its first function, which it so enters as main.
+            starts = [e["tid"] for e in events if e["type"] == "start"]
+            assert len(starts) == 3 and len(found) == 4, (starts, len(found))
+            main = [e["tid"] for e in events if e["function"] == "main"][0]
+            assert found[main] == [n for n in expected[0] if n != "run"], "main's calls differ"
+            for number, tid in enumerate(starts, 1):
+                assert found[tid] == ["run"] + expected[number], f"thread {number}'s calls differ"
+
+
+@test("folded lines are the unfolded ones, counted")
+def _(folder):
+    path = build(folder, "twin.c", flags=("-O2", SITES, "-pthread"))
+    _, folded, _ = trace(path, log=os.path.join(folder, "a"))
+    _, plain, _ = trace(path, log=os.path.join(folder, "b"), options=["--no-fold"])
+    assert counts(folded) == counts(plain)
+    assert {e["count"] for e in plain if e["type"] == "call"} == {1}
+    assert len(folded) < len(plain)
+    for a, b in zip(folded, folded[1:]):
+        assert not (a["type"] == b["type"] == "call" and a["tid"] == b["tid"] and
+                    (a["function"], a["stack"]) == (b["function"], b["stack"])), (a, b)
+
+
+SHAPES = [(compiler, flags, links) for compiler, flags, links in (
+    ("gcc", [SITES], ["-pie", "-no-pie", "-static", "-static-pie"]),
+    ("gcc", ["-fpatchable-function-entry=11,9"], ["-pie"]),
+    ("gcc", ["-fpatchable-function-entry=16,14", "-fcf-protection=none"], ["-pie"]),
+    ("gcc", ["-fpatchable-function-entry=5"], ["-pie", "-static"]),
+    ("gcc", [SITES, "-fcf-protection=full"], ["-pie"]),
+    ("gcc", ["-pg"], ["-pie", "-no-pie", "-static"]),
+    ("gcc", ["-pg", "-mfentry"], ["-pie", "-no-pie"]),
+    ("gcc", ["-pg", "-mfentry", "-mrecord-mcount"], ["-pie"]),
+    ("gcc", ["-pg", "-mfentry", "-mnop-mcount", "-fno-pie"], ["-no-pie"]),
+    ("gcc", ["-pg", "-mnop-mcount", "-fno-pie"], ["-no-pie", "-static"]),
+    (CLANG, [SITES], ["-pie", "-no-pie", "-static"]),
+    (CLANG, ["-fpatchable-function-entry=5"], ["-pie"]),
+    (CLANG, ["-pg", "-mfentry"], ["-pie"]),
+    (CLANG, ["-fxray-instrument", "-fxray-instruction-threshold=1"], ["-pie"]),
+    ("musl-gcc", [SITES], ["-pie", "-static"]),
+)]
+SHAPE_CALLS = [("main", 0), ("top", 1), ("middle", 2), ("leaf", 3), ("leaf", 3), ("middle", 2), ("leaf", 3), ("leaf", 3), ("leaf", 1)]
+
+for COMPILER, FLAGS, LINKS in SHAPES:
+    for LINK in LINKS:
+        @test(f"the same calls: {COMPILER} {' '.join(FLAGS)} {LINK}")
+        def _(folder, compiler=COMPILER, flags=FLAGS, link=LINK):
+            pic = [] if any("pie" in f for f in flags) else ["-fpie" if "pie" in link and "no" not in link else "-fno-pie"]
+            path = build(folder, "shapes.c", link, compiler=compiler, flags=["-O1", *flags, *pic])
+            out, events, done = trace(path, log=os.path.join(folder, "log"), options=["--no-fold"])
+            # top(3): middle(3) = 4 + 5 * 2, 3, middle(6) = 7 + 8 * 2; leaf(4) = 5
+            assert out == "45\n", out
+            found = [(f, d) for f, d, _ in calls(events, "main", "top", "middle", "leaf")]
+            assert found == SHAPE_CALLS, (found, done.stderr)
+            by_depth = {}
+            for e in events:
+                if e["type"] == "call":
+                    by_depth.setdefault(e["depth"], set()).add(e["stack"])
+            # top() has 200 bytes of its own.
+            assert min(by_depth[2]) - max(by_depth[1]) >= 200, by_depth
+
+
+@test("returns, where compilers record them: each call has one, deeper ones first, with durations that add up")
+def _(folder):
+    for compiler, flags in (("gcc", [SITES, "-minstrument-return=nop5", "-mrecord-return", "-pg", "-mfentry", "-mnop-mcount", "-fno-pie", "-no-pie"]),
+                            (CLANG, ["-fxray-instrument", "-fxray-instruction-threshold=1"])):
+        if compiler == "gcc":
+            flags.remove(SITES)
+        path = build(folder, "shapes.c", compiler=compiler, flags=["-O1", *flags])
+        out, events, _ = trace(path, log=os.path.join(folder, "log"), options=["--exits", "--no-fold"])
+        assert out == "45\n"
+        stack = []
+        for e in events:
+            if e["type"] == "call":
+                assert e["depth"] == len(stack), (compiler, e, stack)
+                stack.append(e)
+            elif e["type"] == "return":
+                call = stack.pop()
+                assert (e["function"], e["depth"]) == (call["function"], call["depth"]), (compiler, e, call)
+                assert (e["duration_ns"] or 0) == e["ns"] - call["ns"], (compiler, e, call)
+        assert not stack and kinds(events)["return"] == len(SHAPE_CALLS), compiler
+        rows = [json.loads(line) for line in
+                fathom("trace", "-c", "--json", "--exits", "--", path, status=0).stderr.splitlines()]
+        by_name = {r["function"]: r for r in rows}
+        assert {n: r["calls"] for n, r in by_name.items()} == {"main": 1, "top": 1, "middle": 2, "leaf": 5}, rows
+        assert all(r["calls"] == r["returns"] for r in rows)
+        assert by_name["main"]["total_ns"] == sum(r["self_ns"] for r in rows), rows
+        for r in rows:
+            assert r["min_ns"] <= r["mean_ns"] <= r["max_ns"] and r["p99_ns"] <= r["max_ns"], r
+
+
+def plugin(folder, name, *options, compiler="gcc"):
+    return build(folder, "plugin.c", "-shared", "-fPIC", f"-DNAME={name}", *options, compiler=compiler, out=f"{name}.so")
+
+
+@test("libraries: linked ones from their constructors on; loaded ones, two in turn at the same address, by their right names")
+def _(folder):
+    one, two = plugin(folder, "one"), plugin(folder, "two")
+    path = build(folder, "loader.c", os.path.join(folder, "one.so"), f"-Wl,-rpath,{folder}", out="linked", flags=("-O1", SITES, "-Wl,--no-as-needed"))
+    _, events, _ = trace(path, "1", two, log=os.path.join(folder, "log"))
+    assert [f for f, _, _ in calls(events)] == ["begin_one", "main", "begin_two", "plug", "inner_two", "end_two", "end_one"], events
+    path = build(folder, "loader.c")
+    out, events, _ = trace(path, "100", one, two, log=os.path.join(folder, "log"))
+    assert out == f"{2 * sum(range(1, 101))}\n", out
+    expected = ["main"]
+    for i in range(100):
+        name = ("one", "two")[i % 2]
+        expected += [f"begin_{name}", "plug", f"inner_{name}", f"end_{name}"]
+    assert [f for f, _, _ in calls(events)] == expected
+    modules = {(e["function"], os.path.basename(e["module"])) for e in events if e["type"] == "call"}
+    assert ("plug", "one.so") in modules and ("plug", "two.so") in modules and ("inner_one", "two.so") not in modules
+
+
+@test("libraries that musl loads")
+def _(folder):
+    one = plugin(folder, "one", compiler="musl-gcc")
+    path = build(folder, "loader.c", compiler="musl-gcc")
+    out, events, _ = trace(path, "3", one, log=os.path.join(folder, "log"))
+    assert out == "12\n"
+    # musl unloads nothing.
+    assert [f for f, _, _ in calls(events)] == ["main", "begin_one"] + 3 * ["plug", "inner_one"] + ["end_one"], events
+
+
+@test("100 threads with 20,000 calls each: 2,000,000 calls")
+def _(folder):
+    path = build(folder, "threads.c", "-pthread")
+    log = os.path.join(folder, "log")
+    done = fathom("trace", "--log", log, "--", path, "100", "20000", "1", status=0)
+    assert done.stdout == "done\n"
+    found = collections.Counter(m[1] for m in re.finditer(r"^FUN .*&(\w+)$", open(log, encoding="utf-8").read(), re.M))
+    assert found == {"counted": 1000000, "other": 1000000, "run": 100, "main": 1}, found
+    assert "LOST" not in open(log, encoding="utf-8").read()
+
+
+@test("3,000 threads one after the other; threads by name")
+def _(folder):
+    path = build(folder, "threads.c", "-pthread")
+    rows = fathom("trace", "-c", "--json", "--", path, "1", "2", "3000", status=0).stderr.splitlines()
+    assert {r["function"]: r["calls"] for r in map(json.loads, rows)} == \
+        {"counted": 3000, "other": 3000, "run": 3000, "main": 1}, rows
+    _, events, _ = trace(path, "2", "400", "1", log=os.path.join(folder, "log"), options=["--depth", "1"])
+    assert counts(events) == {"main": 1, "run": 2}, counts(events)
+
+
+@test("children: fork, vfork, posix_spawn, a daemon's, a program that another thread becomes; each with its own number")
+def _(folder):
+    path = build(folder, "children.c", "-pthread")
+    out, events, _ = trace(path, log=os.path.join(folder, "log"))
+    assert out == "done\n"
+    main = next(e["pid"] for e in events if e["function"] == "main")
+    pids = collections.defaultdict(set)
+    for e in events:
+        if e["type"] == "call":
+            pids[e["function"]].add(e["pid"])
+            assert e["tid"] == e["pid"] or e["function"] == "become", e
+    assert counts(events) == {"main": 1 + 31, "in_parent": 20, "in_fork": 20, "in_vfork": 20, "in_program": 31, "in_grandchild": 1,
+                              "wait_for": 52, "leave_grandchild": 1, "become": 1}, counts(events)
+    assert pids["in_parent"] == pids["wait_for"] == {main}
+    assert len(pids["in_fork"]) == len(pids["in_vfork"]) == 20 and len(pids["in_program"]) == 31
+    assert pids["in_vfork"] <= pids["in_program"] and main not in pids["in_fork"] | pids["in_program"]
+    programs = [e for e in events if e["type"] == "start" and e["text"].startswith("program ")]
+    assert len(programs) == 31 and {e["text"] for e in programs} == {"program " + path}
+    ended = {e["pid"]: e["text"] for e in events if e["type"] == "exit" and e["tid"] == e["pid"]}
+    forks = [pid for pid in sorted(ended) if pid in pids["in_fork"]]
+    assert sorted(ended[pid] for pid in forks) == sorted(f"status {i}" for i in range(20)), ended
+    _, events, _ = trace(path, log=os.path.join(folder, "log"), options=["--no-children"])
+    assert counts(events) == {"main": 1, "in_parent": 20, "wait_for": 52, "leave_grandchild": 1}, counts(events)
+    assert {e["pid"] for e in events} == {next(e["pid"] for e in events if e["function"] == "main")}
+
+
+@test("longjmp, exceptions, handlers that jump away, signal stacks, coroutines: the depth afterwards is that of before")
+def _(folder):
+    path = build(folder, "control.cc", compiler="g++")
+    out, events, _ = trace(path, log=os.path.join(folder, "log"), options=["--no-fold"])
+    assert out == run(path)
+    assert {d for f, d, _ in calls(events, "base")} == {1}, collections.Counter(d for _, d, _ in calls(events, "base"))
+    assert counts(events) == {"main": 1, "base": 2300, "dig": 10000, "throws": 2100, "rethrows": 100, "leaves": 200, "handles": 200,
+                              "generates": 1, "step": 1000}, counts(events)
+    assert [d for f, d, _ in calls(events, "dig")] == 1000 * list(range(1, 11))
+    assert [d for f, d, _ in calls(events, "throws")] == 100 * list(range(2, 23))
+    assert kinds(events)["signal"] == 400
+    # On stacks of their own: within main(), and step() within its generator.
+    assert {d for f, d, _ in calls(events, "handles")} == {1}
+    assert {d for f, d, _ in calls(events, "step")} == {d + 1 for _, d, _ in calls(events, "generates")}
+    assert all(e["stack"] < 65536 for e in events if e["type"] == "call" and e["function"] in ("step", "handles"))
+
+
+@test("a storm of signals: as many calls as the program counts, in handlers and beside them")
+def _(folder):
+    path = build(folder, "storm.c")
+    out, events, _ = trace(path, log=os.path.join(folder, "log"), options=["--no-fold"])
+    in_handler, in_main = map(int, out.split())
+    found = counts(events)
+    assert (found["called_by_handler"], found["handle"], found["called_by_main"], found["also_called_by_main"]) == \
+        (in_handler, in_handler, in_main, in_main), (out, found)
+    assert kinds(events)["signal"] == in_handler and not kinds(events)["lost"]
+    # The handler's calls lie within what was interrupted.
+    last = None
+    for e in events:
+        if e["type"] == "call" and e["function"] == "called_by_handler":
+            assert last["function"] == "handle" and e["depth"] == last["depth"] + 1, (last, e)
+        last = e
+
+
+@test("ends: by SIGKILL after 5,000 calls, abort(), a NULL pointer, an overflow of the stack, a status")
+def _(folder):
+    path = build(folder, "ends.c")
+    log = os.path.join(folder, "log")
+    _, events, _ = trace(path, "killed", log=log, status=-signal.SIGKILL)
+    assert counts(events) == {"main": 1, "counted": 2500, "other": 2500}, counts(events)
+    assert events[-1]["type"] == "exit" and events[-1]["text"] == "killed by SIGKILL", events[-1]
+    _, events, _ = trace(path, "aborted", log=log, status=-signal.SIGABRT)
+    assert [e["text"] for e in events[-2:]] == ["SIGABRT", "killed by SIGABRT"], events[-2:]
+    _, events, _ = trace(path, "null", log=log, status=-signal.SIGSEGV)
+    assert [e["function"] or e["text"] for e in events] == ["main", "caller", "SIGSEGV", "killed by SIGSEGV"], events
+    _, events, _ = trace(path, "overflow", log=log, status=-signal.SIGSEGV)
+    depths = [d for _, d, _ in calls(events, "deeper")]
+    assert depths == list(range(1, len(depths) + 1)) and len(depths) > 1000, depths[-3:]
+    assert [e["text"] for e in events[-2:]] == ["SIGSEGV", "killed by SIGSEGV"], events[-2:]
+    trace(path, log=log, status=7)
+
+
+@test("fathom is killed in the middle: the program runs to its end, ten times")
+def _(folder):
+    path = build(folder, "ends.c")
+    for _ in range(3):
+        out = os.path.join(folder, "out")
+        with open(out, "wb") as f, subprocess.Popen([FATHOM, "trace", "--log", "/dev/null", "--", path, "slow"], stdout=f) as tracer:
+            while not os.path.getsize(out):
+                time.sleep(0.01)
+            tracer.kill()
+        for _ in range(1000):
+            with open(out, encoding="utf-8") as f:
+                if f.read() == "begun\nended\n":
+                    break
+            time.sleep(0.01)
+        else:
+            raise AssertionError("it did not end")
+
+
+@test("surroundings: closed descriptors, strict seccomp, limits, no memory that becomes code, memory that is scribbled over")
+def _(folder):
+    path = build(folder, "hostile.c")
+    log, own = os.path.join(folder, "log"), os.path.join(folder, "own")
+    expected = {"main": 1, "counted": 50000, "other": 50000}
+    for what in ("plain", "closed", "strict", "limits", "mdwe"):
+        done = execute(path, what, own + what + "plain", status=None)
+        if done.returncode == 99:
+            continue
+        _, events, _ = trace(path, what, own + what, log=log, status=5)
+        assert counts(events) == expected, (what, counts(events))
+        assert not kinds(events)["lost"], what
+    with open(own + "closed", encoding="utf-8") as f:
+        assert f.read() == "own data\n"
+    # What is told of memory that it has overwritten may be anything, but not for ever.
+    fathom("trace", "--log", log, "--", path, "scribble", status=5)
+
+
+@test("surroundings that its parent makes: little address space, no files, another root, a PID namespace")
+def _(folder):
+    path = build(folder, "hostile.c", "-static")
+    log = os.path.join(folder, "log")
+    for command in ("ulimit -v 262144", "ulimit -f 0"):
+        done = fathom("trace", "-c", "--json", "--", "sh", "-c", f"{command}; exec {path}", status=5)
+        rows = {json.loads(line)["function"]: json.loads(line)["calls"] for line in done.stderr.splitlines() if line.startswith("{")}
+        assert rows == {"main": 1, "counted": 50000, "other": 50000}, (command, done.stderr)
+    if os.geteuid() == 0:
+        root = os.path.join(folder, "root")
+        os.mkdir(root)
+        shutil.copy(path, os.path.join(root, "program"))
+        tap.need_mount_namespaces()
+        for command in (["chroot", root, "/program"], ["unshare", "-pf", "--mount-proc", path]):
+            _, events, _ = trace(*command, log=log, status=5)
+            assert counts(events)["counted"] == 50000, (command, counts(events))
+
+
+@test("what is not recorded runs as it is, and is said: set-user-ID, 32 bits, no sites; what cannot run")
+def _(folder):
+    path = build(folder, "hostile.c")
+    os.chmod(folder, 0o755)
+    os.chmod(path, 0o4755)
+    _, events, _ = trace(path, log=os.path.join(folder, "log"), status=5)
+    assert not counts(events)
+    assert any(e["type"] == "note" and "set-user-ID" in e["text"] for e in events), events
+    small = build(folder, "shapes.c", "-static", compiler="i686-linux-gnu-gcc", flags=["-O1"], out="small")
+    out, events, _ = trace(small, log=os.path.join(folder, "log"))
+    assert out == "45\n" and any(e["type"] == "note" and "32 bits" in e["text"] for e in events), events
+    plain = build(folder, "shapes.c", flags=["-O1"], out="plain")
+    done = fathom("trace", "--log", os.path.join(folder, "log"), "--", plain, status=0)
+    assert done.stdout == "45\n" and SITES in done.stderr, done.stderr
+    assert "cannot be run" in fathom("trace", "--", os.path.join(folder, "nothing"), status=127).stderr
+    assert "cannot be run" in fathom("trace", "--", folder, status=126).stderr
+    for words in (["--depth", "0", "--", plain], ["--clock", "x", "--", plain], ["--"], [plain], ["--sites", "--", plain], ["--sites", "-c", plain]):
+        assert len(fathom("trace", *words, status=2).stderr.splitlines()) == 1, words
+
+
+@test("filters: --only, --not, --under, --depth, each kind of query")
+def _(folder):
+    path = build(folder, "shapes.c", flags=("-O1", "-g", SITES))
+    log = os.path.join(folder, "log")
+
+    def found(*options):
+        return [(f, d, n) for f, d, n in calls(trace(path, log=log, options=options)[1])]
+
+    leaf = [("leaf", 0, 1)] * 5
+    for query in ("leaf", "lea*", "/^leaf$/", "shapes:leaf"):
+        # Alone, the calls differ by the stack that is in use.
+        assert [(f, d) for f, d, _ in found("--only", query, "--no-fold")] == [(f, d) for f, d, _ in leaf], query
+    everything = [(f, d) for f, d in SHAPE_CALLS]
+    assert [(f, d) for f, d, _ in found("--only", "shapes.c:", "--no-fold")] == everything
+    assert [(f, d) for f, d, _ in found("--not", "leaf", "--no-fold")] == [(f, d) for f, d in everything if f != "leaf"]
+    assert [(f, d) for f, d, _ in found("--under", "middle", "--no-fold")] == everything[2:8]
+    assert found("--under", "middle", "--not", "leaf") == [("middle", 2, 2)]
+    assert [(f, d) for f, d, _ in found("--depth", "2", "--no-fold")] == [(f, d) for f, d in everything if d < 2]
+    done = fathom("trace", "--only", "nobody", "--", path, status=0)
+    assert "--only" in done.stderr, done.stderr
+
+
+@test("clocks: sparse and none record the same calls; times never go back within a thread")
+def _(folder):
+    path = build(folder, "twin.c", flags=("-O2", SITES, "-pthread"))
+    sequences = []
+    for clock in ("full", "sparse", "none"):
+        _, events, _ = trace(path, log=os.path.join(folder, "log"), options=["--no-fold", "--clock", clock])
+        main = next(e["tid"] for e in events if e["function"] == "main")
+        sequences.append([e["function"] for e in events if e["type"] == "call" and e["tid"] == main])
+        times = collections.defaultdict(list)
+        for e in events:
+            times[e["tid"]].append(e["ns"])
+        assert all(t == sorted(t) for t in times.values()), clock
+    assert sequences[0] == sequences[1] == sequences[2] and len(sequences[0]) > 1000
+
+
+@test("times: those of the log lie between those that the program reads, and so do their differences")
+def _(folder):
+    path = building.build_text(os.path.join(folder, "sleeps"), """
+#include <stdio.h>
+#include <time.h>
+__attribute__((noinline)) void first(void) { __asm__ volatile(""); }
+__attribute__((noinline)) void second(void) { __asm__ volatile(""); }
+static long now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec * 1000000000L + t.tv_nsec; }
+int main(void)
+{
+    long a = now(); first(); long b = now();
+    nanosleep(&(struct timespec){ 0, 300000000 }, 0);
+    long c = now(); second(); long d = now();
+    printf("%ld %ld\\n", c - b, d - a);
+}
+""", flags=("-O1", SITES))
+    out, events, _ = trace(path, log=os.path.join(folder, "log"))
+    least, most = map(int, out.split())
+    when = {e["function"]: e["ns"] for e in events if e["type"] == "call"}
+    # The clocks were compared a millisecond before and after.
+    assert least - 1000000 <= when["second"] - when["first"] <= most + 1000000, (out, when)
+
+
+@test("a log that nobody reads: the program goes on after a second, and what is lost is counted to the last event")
+def _(folder):
+    path = build(folder, "ends.c")
+    pipe = os.path.join(folder, "pipe")
+    os.mkfifo(pipe)
+    for options in ([], ["--lossy"]):
+        ours = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+        with subprocess.Popen([FATHOM, "trace", "--json", "--no-fold", *options, "--log", pipe, "--", path, "many"],
+                              stdout=subprocess.PIPE, text=True) as tracer:
+            os.set_blocking(ours, True)
+            # Its own end does not wait for anybody who reads.
+            assert tracer.stdout.readline() == "ended\n"
+            with os.fdopen(ours, encoding="utf-8") as f:
+                events = [json.loads(line) for line in f]
+            assert tracer.wait() == 7
+        told = sum(counts(events).values())
+        lost = sum(e["count"] for e in events if e["type"] == "lost")
+        assert lost and told + lost == 3000001, (options, told, lost)
+
+
+def build_hook(folder, name):
+    """A program with the runtime inside."""
+    objects = []
+    include = ["-I", os.path.join(TOP, "src")]
+    for source, flags in (("src/trace/recorder.c", ["-O2", "-ffreestanding", "-mgeneral-regs-only", "-mfsgsbase", "-mno-red-zone"]),
+                          ("src/trace/hook_x86_64.S", []), (f"tests/calls/programs/{name}.c", ["-O1", SITES, "-mfsgsbase"])):
+        out = os.path.join(folder, os.path.basename(source) + ".o")
+        run("gcc", "-std=gnu17", *flags, *include, "-c", os.path.join(TOP, source), "-o", out)
+        objects.append(out)
+    path = os.path.join(folder, name)
+    run("gcc", *objects, "-pthread", "-o", path)
+    return path
+
+
+@test("the hook, one instruction at a time: every register, flag and vector is kept; instructions and stack are few")
+def _(folder):
+    path = build_hook(folder, "kept")
+    for clock in ("full", "sparse", "none"):
+        for place in ("", "-behind"):
+            said = run(path, clock + place)
+            found = re.fullmatch(r"instructions (\d+), first (\d+), stack (\d+)\n", said)
+            assert found and int(found[1]) <= 46 and int(found[3]) <= 128, (clock, place, said)
+
+
+@test("the hook: records are those of a log that the program keeps; 2,000,000 of 100 threads; those of a child that is killed")
+def _(folder):
+    path = build_hook(folder, "records")
+    assert re.fullmatch(r"records [1-9]\d+\n", run(path, "compare"))
+    assert run(path, "many") == "taken 2000000 lost 0\n"
+    assert run(path, "fork") == "4 5000, pids 1 1\n"
+
+
+@test("the runtime imports nothing, and has no state of its own")
+def _(folder):
+    for compiler in ("gcc", CLANG):
+        out = os.path.join(folder, compiler + ".o")
+        run(os.path.join(TOP, "tools", "runtime_image"), out, compiler)
+        symbols = run("nm", out)
+        assert "fathom_trace_image" in symbols and " U " not in symbols, symbols
+
+
+@test("the text of a traced program differs from its file in sites only")
+def _(folder):
+    path = build(folder, "ends.c", "-no-pie", flags=("-O1", SITES, "-fno-pie"))
+    sites = [json.loads(line) for line in run(FATHOM, "trace", "--sites", "--json", path).splitlines()]
+    allowed = set()
+    for s in sites:
+        if s["type"] == "site":
+            start, entry = int(s["address"], 16), int(s["function_address"], 16)
+            allowed |= set(range(start, start + s["size"])) | set(range(entry - s["prefix_size"], entry))
+    with subprocess.Popen([FATHOM, "trace", "--log", "/dev/null", "--", path, "slow"], stdout=subprocess.PIPE) as tracer:
+        assert tracer.stdout.readline() == b"begun\n"
+        pid = int(run("pgrep", "-P", str(tracer.pid)).split()[0])
+        text = building.section(path, ".text")
+        with open(f"/proc/{pid}/mem", "rb") as memory, open(path, "rb") as file:
+            memory.seek(text.addr)
+            file.seek(text.off)
+            now, then = memory.read(text.size), file.read(text.size)
+        maps = open(f"/proc/{pid}/maps", encoding="utf-8").read()
+        tracer.wait()
+    changed = {text.addr + i for i, (a, b) in enumerate(zip(now, then)) if a != b}
+    assert changed and changed <= allowed, sorted(changed - allowed)
+    assert "rwx" not in maps, maps
+
+
+sys.exit(SUITE.run())

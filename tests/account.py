@@ -18,6 +18,8 @@ IDS = [f"{group}{n}" for group, n_ids in (("A-T", 8), ("D-T", 11), ("AL", 16), (
        for n in range(1, n_ids + 1)] + ["B-T11"]
 # Of unwinders, and of code that programs make.
 IDS += [f"U-{n}" for n in (*range(1, 18), *range(21, 28))] + [f"C-T{n}" for n in range(1, 11)] + ["C-T7b"]
+# Of traced calls.
+IDS += ["B-T5"] + [f"F-{n}" for n in (*range(3, 13), 14, 17, *range(21, 25))]
 LINE = re.compile(r"(ok|not ok)(?: +\d+)?(?: +-)? *(.*)")
 DIRECTIVE = re.compile(r"\s+# *(skip|todo)\b:? *(.*)", re.I)
 

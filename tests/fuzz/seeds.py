@@ -275,6 +275,23 @@ def seed_sites(folder, tmp):
             write(folder, "sites", f"{name}-{kind}", bytes([kind | 4 * (name == "arm")]) + packed(*map(bytes, contents)))
 
 
+def seed_rings(folder):
+    """As in fuzz_rings.c: records of two threads, with posts between them, and words that are scribbled over them."""
+    def record(ring, site, sp, time):
+        return bytes([ring << 4 | 0x20]) + (time << 40).to_bytes(8, "big") + bytes([site]) + sp.to_bytes(8, "big")
+
+    look = b"\x03" + (1 << 50).to_bytes(8, "big")
+    calls = b"".join(record(0, 2 * (i % 8), 4000 - 4 * (i % 5), 10 * i + 1) for i in range(40))
+    returns = b"".join(record(0, 2 * (i % 8) + 1, 4000 - 4 * (i % 5), 10 * i + 5) for i in range(8))
+    begin = b"\x62" + bytes([0, 3]) + (0x7000).to_bytes(8, "big")
+    other = b"".join(record(1, 6, 3000 + i, 9 * i + 2) for i in range(20))
+    end = b"\x92" + bytes([0, 9]) + bytes(8)
+    words = b"".join(b"\x40" + (at << 40).to_bytes(8, "big") + b"\xff" * 8 for at in (0, 16, 40, 128, 144, 152, 200))
+    for number, flags in enumerate((0, 1, 2, 4, 7)):
+        write(folder, "rings", f"calls-{number}", bytes([flags]) + calls + look + returns + begin + other + look + end + look)
+        write(folder, "rings", f"words-{number}", bytes([flags]) + calls + words + look + begin + other + words + look)
+
+
 def seed_jit(folder, tmp):
     sys.path[:0] = [os.path.join(HERE, "..", d) for d in ("lib", "jit")]
     import elfasm
@@ -522,6 +539,7 @@ def main():
         seed_maps(folder, tmp)
         seed_disasm(folder, tmp)
         seed_sites(folder, tmp)
+        seed_rings(folder)
         seed_kallsyms(folder)
         seed_index(folder, fathom, tmp)
         seed_cores(folder, fathom, tmp)

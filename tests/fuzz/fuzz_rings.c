@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Rings of a traced program that writes what it likes, at any time: records, and what the heads say.
+ * Whatever they hold, what is told names functions that were loaded, and reading ends.
+ */
+#include "fuzz.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "host/trace/rings.h"
+
+#define RINGS 2
+
+/* Sites: numbers from 0 on, an entry and a return for each function. */
+#define FUNCTIONS 8
+
+static struct fathom_span *make_span(void)
+{
+	struct fathom_span *span = fathom_span_create();
+
+	for (uint32_t i = 0; i < FUNCTIONS; i++) {
+		const struct fathom_trace_function f = { .name = "f", .module = "m", .number = i };
+
+		if (!fathom_array_push(&span->functions, f) ||
+		    !fathom_array_push(span, (struct fathom_span_site){ 2 * i, i, FATHOM_SITE_ENTRY,
+									i == 3 }) ||
+		    !fathom_array_push(span, (struct fathom_span_site){ 2 * i + 1, i,
+									FATHOM_SITE_RETURN, false }))
+			abort();
+	}
+	fathom_span_finish(span);
+	return span;
+}
+
+static struct fathom_program *make_program(void)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	struct fathom_program *pr = calloc(1, sizeof *pr);
+	char *memory;
+
+	pr->references = 1;
+	pr->n_rings = RINGS;
+	pr->size = fathom_trace_size(RINGS, &pr->rings_off);
+	memory = mmap(NULL, page + pr->size, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (memory == MAP_FAILED)
+		abort();
+	pr->head = (struct fathom_trace_head *)(void *)(memory + page);
+	return pr;
+}
+
+static int take(void *data, const struct fathom_trace_event *events, size_t n)
+{
+	(void)data;
+	for (size_t i = 0; i < n; i++) {
+		const struct fathom_trace_event *e = &events[i];
+		const bool is_call = e->type == FATHOM_TRACE_CALL || e->type == FATHOM_TRACE_RETURN;
+
+		if (!e->type || e->type > FATHOM_TRACE_NOTE || is_call != (e->function != NULL) ||
+		    is_call == (e->text != NULL) || !e->count ||
+		    (is_call && e->function->number >= FUNCTIONS))
+			abort();
+	}
+	return 1;
+}
+
+/* Writes into the memory that is shared: a record, near where the ring is, or anything. */
+static void write_memory(struct fuzz *f, struct fathom_program *pr, uint64_t *next, uint8_t op)
+{
+	const uint32_t ring = op >> 4 & 1;
+	const uint64_t i = next[ring] + (op & 0x80 ? fuzz_byte(f) : 0);
+	struct fathom_trace_record record = { .time = fuzz_number(f) >> 40 };
+	char *base = (char *)pr->head;
+
+	if (op & 0x40) {
+		const uint64_t word = fuzz_number(f);
+
+		memcpy(base + record.time % (sizeof *pr->head +
+					     RINGS * sizeof(struct fathom_trace_ring) - 8),
+		       &word, sizeof word);
+		return;
+	}
+	record.time |= fathom_trace_lap(i);
+	record.site = fuzz_byte(f) % (2 * FUNCTIONS + 2);
+	record.sp = (uint32_t)fuzz_number(f) >> (op & 0x20 ? 0 : 22);
+	memcpy(base + pr->rings_off + (ring * FATHOM_TRACE_RECORDS + i % FATHOM_TRACE_RECORDS) *
+					      sizeof record,
+	       &record, sizeof record);
+	if (i == next[ring])
+		next[ring]++;
+}
+
+static void post(struct fuzz *f, struct fathom_rings *r, struct fathom_program *pr, uint8_t op,
+		 uint64_t ticks)
+{
+	struct fathom_post p = { .ring = { pr, op >> 4 & 1 }, .ticks = ticks, .cursor = fuzz_byte(f) };
+
+	p.type = op & 0x20 ? FATHOM_TRACE_SIGNAL : FATHOM_TRACE_START;
+	p.sp = fuzz_number(f) & 0xffff;
+	if (op & 0x40)
+		p.begins = (struct fathom_ring_name){ pr, op >> 5 & 1 };
+	p.is_copy = op & 8;
+	p.is_release = op & 0x80 && !(op & 0x40);
+	p.is_silent = op & 4;
+	p.text = op & 2 ? NULL : strdup("text");
+	fathom_rings_post(r, &p);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct fuzz f = fuzz_init(data, size < 4096 ? size : 4096);
+	const uint8_t flags = fuzz_byte(&f);
+	const struct fathom_trace_options options = { .size = sizeof options,
+						      .flags = flags & 1 ? FATHOM_TRACE_NO_FOLD : 0,
+						      .events = take,
+						      .n_under = flags >> 1 & 1,
+						      .depth = flags >> 2 & 3 };
+	struct fathom_trace_moment now = { 0, 0 };
+	struct fathom_program *pr = make_program();
+	uint64_t next[RINGS] = { 0 };
+	struct fathom_rings *r;
+
+	if (fathom_rings_create(&options, &now, &r))
+		abort();
+	fathom_rings_post(r, &(struct fathom_post){ .span = make_span() });
+	fathom_rings_post(r, &(struct fathom_post){ .begins = { pr, 0 }, .sp = 0x8000 });
+	while (f.p < f.end) {
+		const uint8_t op = fuzz_byte(&f);
+
+		if ((op & 3) < 2) {
+			write_memory(&f, pr, next, op);
+		} else if ((op & 3) == 2) {
+			post(&f, r, pr, op, now.ticks + fuzz_byte(&f));
+		} else {
+			now.ticks += fuzz_number(&f) >> 44;
+			now.ns += op;
+			(void)fathom_rings_take(r, &now, false);
+		}
+	}
+	(void)fathom_rings_take(r, &now, true);
+	(void)fathom_rings_lost(r);
+	fathom_rings_destroy(r);
+	fathom_program_release(pr);
+	return 0;
+}

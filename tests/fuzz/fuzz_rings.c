@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rings of a traced program that writes what it likes, at any time: records, and what the heads say.
- * Whatever they hold, what is told names functions that were loaded, and reading ends.
+ * Rings of a traced program that writes what it likes, at any time: records, and what the heads
+ * say. Whatever they hold, what is told names functions that were loaded, and reading ends.
  */
 #include "fuzz.h"
 
@@ -27,8 +27,8 @@ static struct fathom_span *make_span(void)
 		if (!fathom_array_push(&span->functions, f) ||
 		    !fathom_array_push(span, (struct fathom_span_site){ 2 * i, i, FATHOM_SITE_ENTRY,
 									i == 3 }) ||
-		    !fathom_array_push(span, (struct fathom_span_site){ 2 * i + 1, i,
-									FATHOM_SITE_RETURN, false }))
+		    !fathom_array_push(span, (struct fathom_span_site){
+						     2 * i + 1, i, FATHOM_SITE_RETURN, false }))
 			abort();
 	}
 	fathom_span_finish(span);
@@ -86,8 +86,8 @@ static void write_memory(struct fuzz *f, struct fathom_program *pr, uint64_t *ne
 	record.time |= fathom_trace_lap(i);
 	record.site = fuzz_byte(f) % (2 * FUNCTIONS + 2);
 	record.sp = (uint32_t)fuzz_number(f) >> (op & 0x20 ? 0 : 22);
-	memcpy(base + pr->rings_off + (ring * FATHOM_TRACE_RECORDS + i % FATHOM_TRACE_RECORDS) *
-					      sizeof record,
+	memcpy(base + pr->rings_off +
+		       (ring * FATHOM_TRACE_RECORDS + i % FATHOM_TRACE_RECORDS) * sizeof record,
 	       &record, sizeof record);
 	if (i == next[ring])
 		next[ring]++;
@@ -96,7 +96,9 @@ static void write_memory(struct fuzz *f, struct fathom_program *pr, uint64_t *ne
 static void post(struct fuzz *f, struct fathom_rings *r, struct fathom_program *pr, uint8_t op,
 		 uint64_t ticks)
 {
-	struct fathom_post p = { .ring = { pr, op >> 4 & 1 }, .ticks = ticks, .cursor = fuzz_byte(f) };
+	struct fathom_post p = { .ring = { pr, op >> 4 & 1 },
+				 .ticks = ticks,
+				 .cursor = fuzz_byte(f) };
 
 	p.type = op & 0x20 ? FATHOM_TRACE_SIGNAL : FATHOM_TRACE_START;
 	p.sp = fuzz_number(f) & 0xffff;

@@ -49,10 +49,11 @@ static const struct verb_option options[] = {
 static const char usage[] =
 	"Usage: fathom trace [OPTION]... -- PROGRAM [ARGUMENT]...\n"
 	"       fathom trace --sites [OPTION]... TARGET [QUERY]...\n"
-	"Run PROGRAM and log each call of a function, of its libraries, threads and child\n"
-	"processes, too: thread, nanoseconds since the start, bytes of stack, and name,\n"
-	"indented. The functions were compiled with -fpatchable-function-entry=18,16, or\n"
-	"another option that leaves a site at entries: see fathom-trace(1).\n"
+	"Run PROGRAM and log each call of a function, also in its libraries, threads\n"
+	"and child processes: thread, nanoseconds since the start, bytes of stack, and\n"
+	"name, indented. Functions are recorded that were compiled with\n"
+	"-fpatchable-function-entry=18,16, or another option that leaves a site at\n"
+	"entries: see fathom-trace(1).\n"
 	"\n"
 	"With --sites, list the sites in TARGET, the path of an ELF file, core or\n"
 	"snapshot, or the number of a process; with QUERY, as for fathom find, those of\n"
@@ -64,9 +65,9 @@ static const struct verb_options trace_options = {
 	.options = options,
 	.common = OPTIONS_TARGET | OPTIONS_JSON | OPTIONS_DEBUG | OPTIONS_EXE | OPTIONS_MEMORY |
 		  OPTIONS_THREADS,
-	.end = "Exit status: that of PROGRAM; 127 it is not found; 126 it cannot be run; 125 any\n"
-	       "other failure of fathom. With --sites: 0 all have sites; 1 some have none; 2\n"
-	       "TARGET cannot be read. 2 usage.\n",
+	.end = "Exit status: that of PROGRAM; 127 it is not found; 126 it cannot be run; 125\n"
+	       "any other failure of fathom. With --sites: 0 all have sites; 1 some have none;\n"
+	       "2 TARGET cannot be read. 2 usage.\n",
 };
 
 struct trace {

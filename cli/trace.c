@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * fathom trace: lists the places where function entries and returns can be recorded; behind "--",
- * runs a program and logs what it calls (trace_run.c).
+ * runs a program and logs what it calls (trace_run.c); reads and compares what was logged.
  */
 #include <elf.h>
 #include <stdio.h>
@@ -11,6 +11,7 @@
 #include "cli/common.h"
 #include "cli/launch.h"
 #include "cli/out.h"
+#include "cli/trace_diff.h"
 #include "cli/trace_print.h"
 #include "cli/trace_run.h"
 
@@ -27,12 +28,25 @@ enum {
 	OPT_LOSSY,
 	OPT_NO_CHILDREN,
 	OPT_NO_FOLD,
+	OPT_READ,
+	OPT_DIFF,
+	OPT_EXPORT,
+	OPT_TREE,
+	OPT_LAST,
+	OPT_AT,
 };
 
 static const struct verb_option options[] = {
 	{ OPT_SITES, "sites", NULL, "of a TARGET, list where can be recorded" },
+	{ OPT_READ, "read", "FILE", "tell of what -o has written, on stdout" },
+	{ OPT_DIFF, "diff", NULL, "of two FILEs that -o has written, where they part" },
 	{ OPT_LOG, "log", "FILE", "write to FILE, not to stderr" },
+	{ 'o', NULL, "FILE", "write a trace file for --read" },
+	{ OPT_EXPORT, "export", "WORD", "as perfetto, chrome, collapsed or dot" },
 	{ 'c', "count", NULL, "print how often each function was called" },
+	{ OPT_TREE, "tree", NULL, "print how often each path of calls was taken" },
+	{ OPT_LAST, "last", "N", "the last N events, when PROGRAM fails or on SIGUSR1" },
+	{ OPT_AT, "at", "QUERY:WORD", "at calls of QUERY: start, stop, stack or dump" },
 	{ OPT_ONLY, "only", "QUERY", "these functions only" },
 	{ OPT_UNDER, "under", "QUERY", "these functions and all that they call" },
 	{ OPT_NOT, "not", "QUERY", "not these functions" },
@@ -48,6 +62,8 @@ static const struct verb_option options[] = {
 
 static const char usage[] =
 	"Usage: fathom trace [OPTION]... -- PROGRAM [ARGUMENT]...\n"
+	"       fathom trace --read FILE [OPTION]...\n"
+	"       fathom trace --diff [OPTION]... FILE FILE\n"
 	"       fathom trace --sites [OPTION]... TARGET [QUERY]...\n"
 	"Run PROGRAM and log each call of a function, also in its libraries, threads\n"
 	"and child processes: thread, nanoseconds since the start, bytes of stack, and\n"
@@ -66,8 +82,9 @@ static const struct verb_options trace_options = {
 	.common = OPTIONS_TARGET | OPTIONS_JSON | OPTIONS_DEBUG | OPTIONS_EXE | OPTIONS_MEMORY |
 		  OPTIONS_THREADS,
 	.end = "Exit status: that of PROGRAM; 127 it is not found; 126 it cannot be run; 125\n"
-	       "any other failure of fathom. With --sites: 0 all have sites; 1 some have none;\n"
-	       "2 TARGET cannot be read. 2 usage.\n",
+	       "any other failure of fathom. With --sites: 0 all have sites; 1 some have none.\n"
+	       "With --read: 0; 1 nothing was selected. With --diff: 0 the same calls; 1 they\n"
+	       "part. 2 TARGET or FILE cannot be read, or usage.\n",
 };
 
 struct trace {
@@ -80,60 +97,142 @@ struct trace {
 	struct out out;
 	struct trace_summary summary;
 	bool unanswered;
-	struct trace_run run; /* of a PROGRAM */
+	struct trace_wants wants; /* of a PROGRAM or a trace file */
+	char **program;           /* and its arguments; NULL: none */
+	const char *read;         /* trace file; NULL: none */
+	bool diffs;
+	bool lists;
 };
 
-static void take_clock(struct trace_run *run, const char *word)
+/* Returns which of @words @word is, counted from 0; exits if it is none, saying @what. */
+static uint32_t take_word(const char *const *words, uint32_t n, const char *word,
+			  const char *option, const char *what)
 {
-	static const char *const words[] = { "full", "sparse", "none" };
-
-	for (uint32_t i = 0; i < sizeof words / sizeof *words; i++)
-		if (!strcmp(word, words[i])) {
-			run->options.clock = i;
-			return;
-		}
-	complain("--clock", "is not full, sparse or none", NULL);
+	for (uint32_t i = 0; i < n; i++)
+		if (!strcmp(word, words[i]))
+			return i;
+	complain(option, what, NULL);
 	exit(EXIT_USAGE);
 }
 
-static void take_option(struct trace_run *run, int opt)
+static uint32_t take_clock(const char *word)
 {
+	static const char *const words[] = { "full", "sparse", "none" };
+
+	return take_word(words, sizeof words / sizeof *words, word, "--clock",
+			 "is not full, sparse or none");
+}
+
+static uint32_t take_format(const char *word)
+{
+	static const char *const words[] = { "perfetto", "chrome", "collapsed", "dot" };
+
+	return FATHOM_TRACE_PERFETTO + take_word(words, sizeof words / sizeof *words, word,
+						 "--export",
+						 "is not perfetto, chrome, collapsed or dot");
+}
+
+/* Takes an option of what is told, and how. */
+static bool take_output(struct trace *v, int opt)
+{
+	struct trace_wants *w = &v->wants;
+
 	switch (opt) {
 	case OPT_LOG:
-		run->log = optarg;
-		break;
+		w->log = optarg;
+		return true;
+	case 'o':
+		w->log = optarg;
+		w->format = w->format ? w->format : FATHOM_TRACE_FILE;
+		return true;
+	case OPT_EXPORT:
+		w->format = take_format(optarg);
+		return true;
 	case 'c':
-		run->counts = true;
-		break;
+		w->counts = true;
+		return true;
+	case OPT_TREE:
+		w->format = FATHOM_TRACE_TREE;
+		return true;
+	case OPT_LAST:
+		w->last = parse_count("--last", optarg, 1u << 24);
+		return true;
+	case OPT_NO_FOLD:
+		w->options.flags |= FATHOM_TRACE_NO_FOLD;
+		return true;
+	case OPT_READ:
+		v->read = optarg;
+		return true;
+	case OPT_DIFF:
+		v->diffs = true;
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void take_option(struct trace *v, int opt)
+{
+	struct trace_wants *w = &v->wants;
+
+	if (take_output(v, opt))
+		return;
+	switch (opt) {
 	case OPT_ONLY:
-		trace_run_add(&run->only, optarg);
+		trace_words_add(&w->only, optarg);
 		break;
 	case OPT_UNDER:
-		trace_run_add(&run->under, optarg);
+		trace_words_add(&w->under, optarg);
 		break;
 	case OPT_NOT:
-		trace_run_add(&run->except, optarg);
+		trace_words_add(&w->except, optarg);
 		break;
 	case OPT_DEPTH:
-		run->options.depth = parse_count("--depth", optarg, UINT32_MAX);
+		w->options.depth = parse_count("--depth", optarg, UINT32_MAX);
 		break;
 	case OPT_THREAD:
-		trace_run_add(&run->threads, optarg);
+		trace_words_add(&w->threads, optarg);
+		break;
+	case OPT_AT:
+		trace_wants_at(w, optarg);
 		break;
 	case OPT_EXITS:
-		run->options.flags |= FATHOM_TRACE_EXITS;
+		w->options.flags |= FATHOM_TRACE_EXITS;
 		break;
 	case OPT_CLOCK:
-		take_clock(run, optarg);
+		w->options.clock = take_clock(optarg);
 		break;
 	case OPT_LOSSY:
-		run->options.flags |= FATHOM_TRACE_LOSSY;
-		break;
-	case OPT_NO_CHILDREN:
-		run->options.flags |= FATHOM_TRACE_NO_CHILDREN;
+		w->options.flags |= FATHOM_TRACE_LOSSY;
 		break;
 	default:
-		run->options.flags |= FATHOM_TRACE_NO_FOLD;
+		w->options.flags |= FATHOM_TRACE_NO_CHILDREN;
+	}
+}
+
+/* Refuses options that do not go together. */
+static void check_options(const struct trace *v, bool has_program, bool has_others)
+{
+	const struct trace_wants *w = &v->wants;
+	const int n_ways = v->lists + (v->read != NULL) + v->diffs + has_program;
+
+	if (v->lists && (has_program || has_others)) {
+		complain("--sites", "is for a TARGET, without a PROGRAM and its options",
+			 "leave it out");
+		exit(EXIT_USAGE);
+	}
+	if (!n_ways)
+		complain_lacking("trace", "neither a PROGRAM behind --, --read FILE nor --sites is "
+					  "given");
+	if (n_ways > 1) {
+		complain("fathom trace", "takes one of a PROGRAM behind --, --read and --diff",
+			 NULL);
+		exit(EXIT_USAGE);
+	}
+	if (w->counts && w->format) {
+		complain("-c", "counts, and another option wants a file or a tree",
+			 "--read can do it afterwards");
+		exit(EXIT_USAGE);
 	}
 }
 
@@ -141,28 +240,26 @@ static void parse_options(struct trace *v, int argc, char **argv)
 {
 	const int end = launch_find(argc, argv);
 	struct option_reader reader;
-	bool lists = false;
-	bool other = false;
+	bool has_others = false;
 	int opt;
 
 	option_reader_init(&reader, &trace_options);
 	while ((opt = option_reader_next(&reader, &v->common, end, argv)) != -1) {
-		lists |= opt == OPT_SITES;
-		other |= opt != OPT_SITES;
+		v->lists |= opt == OPT_SITES;
+		has_others |= opt != OPT_SITES;
 		if (opt != OPT_SITES)
-			take_option(&v->run, opt);
+			take_option(v, opt);
 	}
-	if (lists && (end < argc || other)) {
-		complain("--sites", "is for a TARGET, without a PROGRAM and its options",
-			 "leave it out");
-		exit(EXIT_USAGE);
-	}
-	if (lists)
+	check_options(v, end < argc, has_others);
+	if (v->wants.format == FATHOM_TRACE_TREE && v->common.json)
+		v->wants.format = FATHOM_TRACE_TREE_JSON;
+	if (v->lists)
 		common_take_arguments(&v->common, "trace", argc - optind, argv + optind);
-	else if (end == argc)
-		complain_lacking("trace", "neither a PROGRAM behind -- nor --sites is given");
-	else
-		v->run.argv = launch_take("trace", optind, end, argc, argv);
+	else if (end < argc)
+		v->program = launch_take("trace", optind, end, argc, argv);
+	else if (argc - optind != (v->diffs ? 2 : 0))
+		complain_lacking("trace", v->diffs ? "--diff takes two FILEs"
+						   : "--read takes one FILE and no more");
 }
 
 static void print(struct trace *v, const char *query, const struct fathom_site *s)
@@ -318,7 +415,11 @@ int verb_trace(int argc, char **argv)
 
 	common_init(&v.common);
 	parse_options(&v, argc, argv);
-	if (v.run.argv)
-		return trace_run(&v.common, &v.run);
+	if (v.program)
+		return trace_run(&v.common, &v.wants, v.program);
+	if (v.read)
+		return trace_read(&v.common, &v.wants, v.read);
+	if (v.diffs)
+		return trace_diff(&v.common, &v.wants, argv[optind], argv[optind + 1]);
 	return common_run(&v.common, answer, &v);
 }

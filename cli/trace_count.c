@@ -6,6 +6,7 @@
 
 #include "cli/common.h"
 #include "cli/json.h"
+#include "cli/trace_kept.h"
 #include "cli/trace_text.h"
 
 /*
@@ -16,8 +17,8 @@ enum { SUB_LOG2 = 4, SUB = 1 << SUB_LOG2, CLASSES = (64 - SUB_LOG2 + 1) * SUB };
 
 /* A function. */
 struct counted {
-	char *name;
-	char *module;
+	const char *name; /* NULL: not called */
+	const char *module;
 	uint64_t calls;
 	uint64_t returns;
 	uint64_t total_ns;
@@ -35,6 +36,7 @@ struct thread {
 };
 
 struct trace_count {
+	struct trace_kept kept;
 	struct counted *functions; /* by number */
 	size_t n_functions;
 	struct thread *threads;
@@ -48,14 +50,12 @@ struct trace_count *trace_count_create(void)
 
 void trace_count_destroy(struct trace_count *c)
 {
-	for (size_t i = 0; c && i < c->n_functions; i++) {
-		free(c->functions[i].name);
-		free(c->functions[i].module);
+	for (size_t i = 0; c && i < c->n_functions; i++)
 		free(c->functions[i].classes);
-	}
 	for (size_t i = 0; c && i < c->n_threads; i++)
 		free(c->threads[i].callees_ns);
 	if (c) {
+		trace_kept_deinit(&c->kept);
 		free(c->functions);
 		free(c->threads);
 	}
@@ -76,8 +76,9 @@ static struct counted *function_of(struct trace_count *c, const struct fathom_tr
 	}
 	counted = &c->functions[f->number];
 	if (!counted->name) {
-		counted->name = must(strdup(f->name));
-		counted->module = must(strdup(f->module));
+		f = trace_kept_function(&c->kept, f);
+		counted->name = f->name;
+		counted->module = f->module;
 	}
 	return counted;
 }
@@ -154,7 +155,7 @@ void trace_count_event(struct trace_count *c, const struct fathom_trace_event *e
 	f = function_of(c, e->function);
 	if (e->type == FATHOM_TRACE_CALL)
 		f->calls += e->count;
-	else
+	else if (e->type == FATHOM_TRACE_RETURN)
 		count_return(c, f, e);
 }
 
@@ -201,8 +202,6 @@ static void add(struct counted *to, struct counted *from)
 	}
 	for (unsigned i = 0; from->classes && i < CLASSES; i++)
 		to->classes[i] += from->classes[i];
-	free(from->name);
-	free(from->module);
 	free(from->classes);
 	*from = (struct counted){ .name = NULL };
 }

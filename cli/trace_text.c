@@ -76,7 +76,7 @@ static const char *const kinds[] = {
 	[FATHOM_TRACE_CALL] = "FUN ",   [FATHOM_TRACE_RETURN] = "RET ",
 	[FATHOM_TRACE_SIGNAL] = "SIG ", [FATHOM_TRACE_START] = "NEW ",
 	[FATHOM_TRACE_EXIT] = "END ",   [FATHOM_TRACE_LOST] = "LOST",
-	[FATHOM_TRACE_NOTE] = "# ",
+	[FATHOM_TRACE_NOTE] = "# ",     [FATHOM_TRACE_CALLER] = "IN  ",
 };
 
 static void put_count(struct out *o, uint64_t count)

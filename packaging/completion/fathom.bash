@@ -59,8 +59,8 @@ _fathom()
             --threads --exe $cached $files"
         ;;
     trace)
-        own="--sites --log --count --only --under --not --depth --thread --exits --clock --lossy --no-children --no-fold
-            --json --threads --exe $files"
+        own="--sites --read --diff --log --export --count --tree --last --at --only --under --not --depth --thread --exits
+            --clock --lossy --no-children --no-fold --json --threads --exe $files"
         ;;
     help)
         mapfile -t COMPREPLY < <(compgen -W "$verbs" -- "$current")

@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "host/events/sieve.h"
 #include "host/trace/rings.h"
 
 #define RINGS 2
@@ -25,10 +26,13 @@ static struct fathom_span *make_span(void)
 		const struct fathom_trace_function f = { .name = "f", .module = "m", .number = i };
 
 		if (!fathom_array_push(&span->functions, f) ||
-		    !fathom_array_push(span, (struct fathom_span_site){ 2 * i, i, FATHOM_SITE_ENTRY,
-									i == 3 }) ||
-		    !fathom_array_push(span, (struct fathom_span_site){
-						     2 * i + 1, i, FATHOM_SITE_RETURN, false }))
+		    !fathom_array_push(span,
+				       (struct fathom_span_site){ 2 * i, i, FATHOM_SITE_ENTRY,
+								  i == 3   ? FATHOM_WISH_UNDER
+								  : i == 4 ? FATHOM_TRACE_AT_STACK
+									   : 0 }) ||
+		    !fathom_array_push(
+			    span, (struct fathom_span_site){ 2 * i + 1, i, FATHOM_SITE_RETURN, 0 }))
 			abort();
 	}
 	fathom_span_finish(span);
@@ -57,14 +61,22 @@ static int take(void *data, const struct fathom_trace_event *events, size_t n)
 	(void)data;
 	for (size_t i = 0; i < n; i++) {
 		const struct fathom_trace_event *e = &events[i];
-		const bool is_call = e->type == FATHOM_TRACE_CALL || e->type == FATHOM_TRACE_RETURN;
+		const bool is_call = e->type == FATHOM_TRACE_CALL ||
+				     e->type == FATHOM_TRACE_RETURN ||
+				     e->type == FATHOM_TRACE_CALLER;
 
-		if (!e->type || e->type > FATHOM_TRACE_NOTE || is_call != (e->function != NULL) ||
+		if (!e->type || e->type > FATHOM_TRACE_CALLER || is_call != (e->function != NULL) ||
 		    is_call == (e->text != NULL) || !e->count ||
 		    (is_call && e->function->number >= FUNCTIONS))
 			abort();
 	}
 	return 1;
+}
+
+static int control(void *data)
+{
+	(void)data;
+	return FATHOM_TRACE_TELL;
 }
 
 /* Writes into the memory that is shared: a record, near where the ring is, or anything. */
@@ -115,11 +127,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct fuzz f = fuzz_init(data, size < 4096 ? size : 4096);
 	const uint8_t flags = fuzz_byte(&f);
-	const struct fathom_trace_options options = { .size = sizeof options,
-						      .flags = flags & 1 ? FATHOM_TRACE_NO_FOLD : 0,
-						      .events = take,
-						      .n_under = flags >> 1 & 1,
-						      .depth = flags >> 2 & 3 };
+	const struct fathom_trace_at stack = { .query = "f", .actions = FATHOM_TRACE_AT_STACK };
+	const struct fathom_trace_options options = {
+		.size = sizeof options,
+		.flags = (flags & 1 ? FATHOM_TRACE_NO_FOLD : 0) |
+			 (flags & 16 ? FATHOM_TRACE_LATEST : 0),
+		.events = take,
+		.control = control,
+		.at = &stack,
+		.n_at = flags >> 5 & 1,
+		.n_under = flags >> 1 & 1,
+		.depth = flags >> 2 & 3
+	};
 	struct fathom_trace_moment now = { 0, 0 };
 	struct fathom_program *pr = make_program();
 	uint64_t next[RINGS] = { 0 };

@@ -287,9 +287,24 @@ def seed_rings(folder):
     other = b"".join(record(1, 6, 3000 + i, 9 * i + 2) for i in range(20))
     end = b"\x92" + bytes([0, 9]) + bytes(8)
     words = b"".join(b"\x40" + (at << 40).to_bytes(8, "big") + b"\xff" * 8 for at in (0, 16, 40, 128, 144, 152, 200))
-    for number, flags in enumerate((0, 1, 2, 4, 7)):
+    for number, flags in enumerate((0, 1, 2, 4, 7, 16, 17, 48)):
         write(folder, "rings", f"calls-{number}", bytes([flags]) + calls + look + returns + begin + other + look + end + look)
         write(folder, "rings", f"words-{number}", bytes([flags]) + calls + words + look + begin + other + words + look)
+
+
+def seed_trace_file(folder):
+    """As in src/host/events/file_format.h: a module, functions, threads; calls, returns, other events; an end."""
+    def text(word):
+        return bytes([len(word)]) + word
+
+    head = b"\x7fftrace\n" + b"\x00\x01\x05" + b"\x08" + text(b"/bin/m")
+    head += b"".join(b"\x10\x00" + text(name) + text(linked) + b"\x80\x01\x10" for name, linked in ((b"main", b""), (b"a::f(int)", b"_ZN1a1fEi")))
+    head += b"".join(b"\x18\x02" + bytes([2 * tid]) + text(b"worker") for tid in (1, 2))
+    first = b"\x06" + b"\x01\x14\x00\x20" + b"\x11\x14\x01\x08" + b"\x02\x06\x01\x00\x07" + b"\x04\x04"
+    second = b"\x0e" + b"\x05\x02\x00\x03\x01\x00" + text(b"SIGUSR1") + b"\x0f\x11\x05\x01\x41" + b"\x03\x09\x01\x00\x22"
+    second += b"\xfc\x20\x01" + b"\x05\x00\x00\x05\x01\x00" + text(b"status 0") + b"\x20\x00\x02\x00\x02\x00\x01"
+    for number in range(8):
+        write(folder, "trace_file", f"file-{number}", bytes([number]) + head + first + second + (first if number & 1 else b""))
 
 
 def seed_jit(folder, tmp):
@@ -540,6 +555,7 @@ def main():
         seed_disasm(folder, tmp)
         seed_sites(folder, tmp)
         seed_rings(folder)
+        seed_trace_file(folder)
         seed_kallsyms(folder)
         seed_index(folder, fathom, tmp)
         seed_cores(folder, fathom, tmp)

@@ -323,8 +323,8 @@ const char *fathom_site_refusal_name(enum fathom_site_refusal refusal)
 
 const char *fathom_trace_type_name(enum fathom_trace_type type)
 {
-	static const char *const words[] = { "",      "call", "return", "signal",
-					     "start", "exit", "lost",   "note" };
+	static const char *const words[] = { "",     "call", "return", "signal", "start",
+					     "exit", "lost", "note",   "caller" };
 
 	return word_of(words, sizeof words / sizeof *words, type);
 }

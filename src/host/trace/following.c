@@ -272,8 +272,9 @@ static void begin_program(struct fathom_follow *f, struct fathom_follow_task *ta
 	err = fathom_program_begin(p, task->tid, p->number, &f->lifeline, &info);
 	if (!err) {
 		p->program->head->wait_ticks = f->wait_ticks;
-		p->program->head->full =
-			f->flags & FATHOM_TRACE_LOSSY ? FATHOM_TRACE_LOSE : FATHOM_TRACE_WAIT;
+		p->program->head->full = f->flags & FATHOM_TRACE_LATEST  ? FATHOM_TRACE_OVERWRITE
+					 : f->flags & FATHOM_TRACE_LOSSY ? FATHOM_TRACE_LOSE
+									 : FATHOM_TRACE_WAIT;
 		err = fathom_load_modules(&f->loader, p, &info);
 	}
 	if (err) {

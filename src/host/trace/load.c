@@ -162,12 +162,26 @@ static bool has_frame(const struct fathom_traced *p, const struct fathom_site *s
 	return !memcmp(code + off, frame_setup, sizeof frame_setup);
 }
 
+/* A site whose function is looked for among what was chosen. */
+struct candidate {
+	struct fathom_loader *loader;
+	const struct fathom_site *site;
+};
+
+static bool has_chosen(void *data, size_t i)
+{
+	const struct candidate *c = data;
+
+	return fathom_selection_has(&c->loader->chosen[i], c->site);
+}
+
 static bool is_wanted(struct fathom_loader *l, const struct fathom_site *s)
 {
+	struct candidate c = { l, s };
+
 	if (s->place != FATHOM_SITE_ENTRY && !(l->options->flags & FATHOM_TRACE_EXITS))
 		return false;
-	return (!l->only.n_queries || fathom_selection_has(&l->only, s)) &&
-	       !(l->except.n_queries && fathom_selection_has(&l->except, s));
+	return fathom_choices_want(&l->choices, has_chosen, &c);
 }
 
 /* Returns the index of the function of @s in @span, adding it; SIZE_MAX without memory. */
@@ -207,6 +221,7 @@ static fathom_err patch(struct look *look, struct window *w, const struct hooks 
 	const uint64_t hook = has_frame(look->process, s) ? hooks->behind_prologue : hooks->entry;
 	struct fathom_loader *l = look->loader;
 	struct fathom_span_site site = { .place = s->place };
+	struct candidate c = { l, s };
 	enum fathom_patch_refusal why = FATHOM_PATCH_CHANGED;
 	uint64_t high;
 	const uint64_t low = fathom_patch_range(s, &high);
@@ -223,7 +238,7 @@ static fathom_err patch(struct look *look, struct window *w, const struct hooks 
 	function = function_of(l, span, m, s);
 	site.number = (uint32_t)(back - hooks->base);
 	site.function = (uint32_t)function;
-	site.is_under = l->under.n_queries && fathom_selection_has(&l->under, s);
+	site.wishes = fathom_choices_wishes(&l->choices, has_chosen, &c);
 	l->n_sites++;
 	return function != SIZE_MAX && fathom_array_push(span, site) ? FATHOM_OK : FATHOM_E_MEMORY;
 }
@@ -330,6 +345,15 @@ static void watch(struct fathom_traced *p, struct fathom_target *target)
 	fathom_matches_free(matches);
 }
 
+/* Returns whether a query is for a file: then lines are needed. */
+static bool needs_lines(const struct fathom_loader *l)
+{
+	for (size_t i = 0; i < FATHOM_CHOICES; i++)
+		if (fathom_selection_has_files(&l->chosen[i]))
+			return true;
+	return false;
+}
+
 static fathom_err look_at_target(struct look *look, struct fathom_target *target,
 				 struct fathom_errinfo *reterr)
 {
@@ -340,11 +364,9 @@ static fathom_err look_at_target(struct look *look, struct fathom_target *target
 		.wants = is_new,
 		.data = look,
 		.memo = &l->memo,
-		.with_lines = fathom_selection_has_files(&l->only) ||
-			      fathom_selection_has_files(&l->except) ||
-			      fathom_selection_has_files(&l->under),
+		.with_lines = needs_lines(l),
 	};
-	fathom_err err;
+	fathom_err err = FATHOM_OK;
 
 	for (size_t i = 0; i < look->process->modules.n; i++)
 		look->process->modules.items[i].is_seen = false;
@@ -358,11 +380,8 @@ static fathom_err look_at_target(struct look *look, struct fathom_target *target
 		fathom_sites_free(look->sites);
 		return FATHOM_OK;
 	}
-	err = fathom_selection_find(&l->only, target, reterr);
-	if (!err)
-		err = fathom_selection_find(&l->except, target, reterr);
-	if (!err)
-		err = fathom_selection_find(&l->under, target, reterr);
+	for (size_t i = 0; i < FATHOM_CHOICES && !err; i++)
+		err = fathom_selection_find(&l->chosen[i], target, reterr);
 	if (err)
 		fathom_sites_free(look->sites);
 	return err ? err : patch_all(look);

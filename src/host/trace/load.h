@@ -4,6 +4,7 @@
 #define FATHOM_TRACE_LOAD_H
 
 #include "fathom/trace.h"
+#include "host/events/choices.h"
 #include "host/sites/list.h"
 #include "host/trace/program.h"
 #include "host/trace/select.h"
@@ -17,9 +18,8 @@
 struct fathom_loader {
 	struct fathom *session;
 	const struct fathom_trace_options *options;
-	struct fathom_selection only;
-	struct fathom_selection except;
-	struct fathom_selection under;
+	struct fathom_choices choices;
+	struct fathom_selection chosen[FATHOM_CHOICES];
 	struct fathom_sites_memo memo;
 	/* Takes over @span, whose numbers the program may record from now on. */
 	void (*loaded)(void *data, struct fathom_span *span);

@@ -8,9 +8,6 @@
 
 #include "host/trace/thread_stream.h"
 
-/* Events that are passed on at once. */
-#define BATCH 256
-
 /* Records of one ring that are taken before its room is given back. */
 #define STRETCH (FATHOM_TRACE_RECORDS / 16)
 
@@ -20,8 +17,17 @@
 /* Looks without a record after which a thread may be asleep. */
 #define IDLE_LOOKS 10
 
+/* Looks after which a thread that was seen has its name: some get it from those who made them. */
+#define LOOKS_TO_NAME 20
+
+/* Of rings that keep the latest events: posts of each, and rings of threads that have ended. */
+#define KEPT_POSTS ((size_t)4096)
+#define KEPT_RINGS 64
+
 struct fathom_rings {
-	const struct fathom_trace_options *options;
+	bool is_latest; /* rings keep the latest events, which are told when someone asks */
+	int (*control)(void *data);
+	void *data;
 	struct fathom_trace_moment from; /* times in between are in proportion */
 	struct fathom_trace_moment until;
 	pthread_mutex_t lock; /* of inbox */
@@ -36,9 +42,7 @@ struct fathom_rings {
 	uint64_t zero_ns; /* when the program began; times are told from there */
 	bool has_begun;
 	uint64_t lost; /* events that were told to be */
-	bool is_over;
-	size_t n_events;
-	struct fathom_trace_event events[BATCH];
+	struct fathom_sieve sieve;
 };
 
 fathom_err fathom_rings_create(const struct fathom_trace_options *options,
@@ -48,7 +52,10 @@ fathom_err fathom_rings_create(const struct fathom_trace_options *options,
 
 	if (!r)
 		return FATHOM_E_MEMORY;
-	r->options = options;
+	fathom_sieve_init(&r->sieve, options);
+	r->is_latest = options->flags & FATHOM_TRACE_LATEST;
+	r->control = options->control;
+	r->data = options->data;
 	r->from = r->until = *begin;
 	r->others = fathom_stream_create((struct fathom_ring_name){ NULL, 0 });
 	if (!r->others || !fathom_array_push(&r->streams, r->others)) {
@@ -126,6 +133,29 @@ static struct fathom_stream *find_beginning(const struct fathom_rings *r,
 	return NULL;
 }
 
+/* Returns the nanoseconds of @ticks, since the run began. */
+static uint64_t run_ns_of(const struct fathom_rings *r, uint64_t ticks)
+{
+	const uint64_t span = r->until.ticks - r->from.ticks;
+	const double part = span ? (double)(r->until.ns - r->from.ns) / (double)span : 0;
+
+	/* Told late, or by a program that writes what it likes. */
+	if (ticks < r->from.ticks)
+		return r->from.ns;
+	return r->from.ns + (uint64_t)((double)(ticks - r->from.ticks) * part);
+}
+
+/* Tells stream @s how its thread begins, by @post, at a time which may be the first of all. */
+static void begin(struct fathom_rings *r, struct fathom_stream *s, const struct fathom_post *post,
+		  const struct fathom_stream *from)
+{
+	if (!r->has_begun)
+		r->zero_ns = run_ns_of(r, post->ticks);
+	r->has_begun = true;
+	fathom_stream_read_name(s);
+	fathom_stream_begin(s, post->sp, post->ticks, from);
+}
+
 /* Adds a post to the ring in whose order it stands. */
 static void sort_in(struct fathom_rings *r, struct fathom_post *post)
 {
@@ -141,6 +171,9 @@ static void sort_in(struct fathom_rings *r, struct fathom_post *post)
 			begins->tid = post->tid;
 			begins->pid = post->pid;
 			begins->is_silent = post->is_silent;
+			begins->is_overwritten = r->is_latest;
+			if (r->is_latest)
+				begin(r, begins, post, NULL);
 		} else if (begins) {
 			fathom_stream_destroy(begins);
 		}
@@ -173,41 +206,6 @@ static void take_posts(struct fathom_rings *r)
 	free(posts);
 }
 
-static void flush(struct fathom_rings *r)
-{
-	if (r->n_events && !r->is_over)
-		r->is_over = !r->options->events(r->options->data, r->events, r->n_events);
-	r->n_events = 0;
-}
-
-static void tell(struct fathom_rings *r, const struct fathom_trace_event *e)
-{
-	r->events[r->n_events++] = *e;
-	/* A text is gone soon. */
-	if (r->n_events == BATCH || e->text)
-		flush(r);
-}
-
-/* Tells what was kept of @s because it might be repeated. */
-static void tell_last(struct fathom_rings *r, struct fathom_stream *s)
-{
-	if (s->last.count)
-		tell(r, &s->last);
-	s->last.count = 0;
-}
-
-/* Returns the nanoseconds of @ticks, since the run began. */
-static uint64_t run_ns_of(const struct fathom_rings *r, uint64_t ticks)
-{
-	const uint64_t span = r->until.ticks - r->from.ticks;
-	const double part = span ? (double)(r->until.ns - r->from.ns) / (double)span : 0;
-
-	/* Told late, or by a program that writes what it likes. */
-	if (ticks < r->from.ticks)
-		return r->from.ns;
-	return r->from.ns + (uint64_t)((double)(ticks - r->from.ticks) * part);
-}
-
 /* Returns the nanoseconds of @ticks, since the program began. */
 static uint64_t ns_of(const struct fathom_rings *r, uint64_t ticks)
 {
@@ -216,51 +214,36 @@ static uint64_t ns_of(const struct fathom_rings *r, uint64_t ticks)
 	return ns > r->zero_ns ? ns - r->zero_ns : 0;
 }
 
-/* Returns whether an event at @sp, @depth, is to be told. */
-static bool is_wanted(const struct fathom_rings *r, struct fathom_stream *s, uint32_t sp,
-		      uint32_t depth, bool is_under)
+/* Returns what a call and a return that are recorded by @item have in common. */
+static struct fathom_trace_event event_of(const struct fathom_rings *r,
+					  const struct fathom_stream *s,
+					  const struct fathom_stream_item *item,
+					  const struct fathom_span_found *found)
 {
-	if (r->options->n_under) {
-		if (s->is_under && s->lane == s->under_lane && (int32_t)(sp - s->under_sp) >= 0)
-			s->is_under = false;
-		if (!s->is_under && is_under) {
-			s->is_under = true;
-			s->under_sp = sp;
-			s->under_lane = s->lane;
-		}
-		if (!s->is_under)
-			return false;
-	}
-	return !r->options->depth || depth < r->options->depth;
+	return (struct fathom_trace_event){ .ns = ns_of(r, item->ticks),
+					    .count = 1,
+					    .stack = fathom_stream_stack(s, item->sp),
+					    .function = found->function,
+					    .thread = fathom_stream_name(s),
+					    .pid = s->pid,
+					    .tid = s->tid,
+					    .stack_number = (uint8_t)s->lane };
 }
 
-/* Tells of a return. */
+/* Takes a return. */
 static void leave(struct fathom_rings *r, struct fathom_stream *s,
 		  const struct fathom_stream_item *item, const struct fathom_span_found *found)
 {
 	uint64_t begin;
 	bool is_known;
 	const uint32_t depth = fathom_stream_leave(s, item->sp, &begin, &is_known);
-	const bool was_under = s->is_under;
-	struct fathom_trace_event e = { .ns = ns_of(r, item->ticks),
-					.count = 1,
-					.stack = fathom_stream_stack(s, item->sp),
-					.function = found->function,
-					.pid = s->pid,
-					.tid = s->tid,
-					.depth = depth,
-					.type = FATHOM_TRACE_RETURN };
-	const bool is_wanted_now = is_wanted(r, s, item->sp, depth, found->is_under);
+	struct fathom_trace_event e = event_of(r, s, item, found);
 
-	/* The return of the function whose calls are wanted is the end of them. */
-	s->is_under =
-		was_under && (s->lane != s->under_lane || (int32_t)(item->sp - s->under_sp) < 0);
-	if (!is_wanted_now)
-		return;
-	tell_last(r, s);
+	e.depth = depth;
+	e.type = FATHOM_TRACE_RETURN;
 	if (is_known && e.ns > begin)
 		e.duration_ns = e.ns - begin;
-	tell(r, &e);
+	fathom_sieve_take(&r->sieve, &s->sieve, &e, found->wishes);
 }
 
 /* Takes a record. */
@@ -268,8 +251,8 @@ static void take_record(struct fathom_rings *r, struct fathom_stream *s,
 			const struct fathom_stream_item *item)
 {
 	const struct fathom_span_found *found = fathom_spans_find(&r->spans, item->site);
+	struct fathom_trace_event e;
 	uint32_t depth;
-	uint64_t ns;
 
 	if (!found) {
 		/* It was loaded since the posts were taken. */
@@ -278,30 +261,19 @@ static void take_record(struct fathom_rings *r, struct fathom_stream *s,
 		if (!found)
 			return;
 	}
+	if (!s->n_looks) {
+		s->n_looks = 1;
+		fathom_stream_read_name(s);
+	}
 	if (found->place != FATHOM_SITE_ENTRY) {
 		leave(r, s, item, found);
 		return;
 	}
-	ns = ns_of(r, item->ticks);
-	depth = fathom_stream_enter(s, item->sp, ns);
-	if (!is_wanted(r, s, item->sp, depth, found->is_under))
-		return;
-	if (s->last.count && s->last_site == item->site && s->last_sp == item->sp &&
-	    !(r->options->flags & FATHOM_TRACE_NO_FOLD)) {
-		s->last.count++;
-		return;
-	}
-	tell_last(r, s);
-	s->last_site = item->site;
-	s->last_sp = item->sp;
-	s->last = (struct fathom_trace_event){ .ns = ns,
-					       .count = 1,
-					       .stack = fathom_stream_stack(s, item->sp),
-					       .function = found->function,
-					       .pid = s->pid,
-					       .tid = s->tid,
-					       .depth = depth,
-					       .type = FATHOM_TRACE_CALL };
+	depth = fathom_stream_enter(s, item->sp, ns_of(r, item->ticks));
+	e = event_of(r, s, item, found);
+	e.depth = depth;
+	e.type = FATHOM_TRACE_CALL;
+	fathom_sieve_take(&r->sieve, &s->sieve, &e, found->wishes);
 }
 
 /* Takes a post, which stands in the order of @s. */
@@ -315,20 +287,19 @@ static void take_post(struct fathom_rings *r, struct fathom_stream *s,
 					.tid = post->tid,
 					.type = post->type };
 
-	if (begins && !r->has_begun) {
-		r->has_begun = true;
-		r->zero_ns = run_ns_of(r, post->ticks);
-	}
-	e.ns = ns_of(r, post->ticks);
-	tell_last(r, s);
+	e.thread = fathom_stream_name(s);
 	if (post->type == FATHOM_TRACE_SIGNAL) {
 		e.depth = fathom_stream_depth(s, (uint32_t)(post->sp >> 3));
 		e.stack = fathom_stream_stack(s, (uint32_t)(post->sp >> 3));
+		e.stack_number = (uint8_t)s->lane;
 	}
+	if (begins) {
+		begin(r, begins, post, post->is_copy ? s : NULL);
+		e.thread = fathom_stream_name(begins);
+	}
+	e.ns = ns_of(r, post->ticks);
 	if (post->text && !s->is_silent)
-		tell(r, &e);
-	if (begins)
-		fathom_stream_begin(begins, post->sp, post->ticks, post->is_copy ? s : NULL);
+		fathom_sieve_tell(&r->sieve, &s->sieve, &e);
 }
 
 /* Passes over one item of @s, and tells of it. */
@@ -377,16 +348,16 @@ static void tell_lost(struct fathom_rings *r, struct fathom_stream *s)
 	struct fathom_trace_event e = { .ns = ns_of(r, s->ticks),
 					.count = lost - s->lost,
 					.text = "events",
+					.thread = fathom_stream_name(s),
 					.pid = s->pid,
 					.tid = s->tid,
 					.type = FATHOM_TRACE_LOST };
 
 	if (lost == s->lost)
 		return;
-	tell_last(r, s);
 	r->lost += e.count;
 	s->lost = lost;
-	tell(r, &e);
+	fathom_sieve_tell(&r->sieve, &s->sieve, &e);
 }
 
 /* Tells what threads of the program of @s have lost that have no ring. */
@@ -396,6 +367,7 @@ static void tell_lost_without_ring(struct fathom_rings *r, const struct fathom_s
 	const uint64_t lost = pr ? atomic_load_explicit(&pr->head->lost, memory_order_relaxed) : 0;
 	struct fathom_trace_event e = { .ns = ns_of(r, r->until.ticks),
 					.text = "events of threads without a ring",
+					.thread = "",
 					.pid = s->pid,
 					.type = FATHOM_TRACE_LOST };
 
@@ -404,7 +376,7 @@ static void tell_lost_without_ring(struct fathom_rings *r, const struct fathom_s
 	e.count = lost - pr->lost;
 	r->lost += e.count;
 	pr->lost = lost;
-	tell(r, &e);
+	fathom_sieve_tell(&r->sieve, &r->others->sieve, &e);
 }
 
 /* Returns whether thread @tid sleeps. */
@@ -434,11 +406,11 @@ static bool is_asleep(int32_t tid)
  */
 static void tell_idle(struct fathom_rings *r, struct fathom_stream *s)
 {
-	if (!s->last.count || ++s->idle < IDLE_LOOKS)
+	if (!s->sieve.kept.count || ++s->idle < IDLE_LOOKS)
 		return;
 	s->idle = 0;
 	if (is_asleep(s->tid))
-		tell_last(r, s);
+		fathom_sieve_tell_kept(&r->sieve, &s->sieve);
 }
 
 /* Looks after all streams when there is nothing more to take. */
@@ -451,37 +423,36 @@ static void look_after(struct fathom_rings *r, bool is_end)
 
 		tell_lost(r, s);
 		tell_lost_without_ring(r, s);
+		const struct fathom_trace_event *kept = &s->sieve.kept;
+
 		if (is_end ||
-		    (s->last.count && s->last.ns + r->zero_ns + MOST_DISORDER_NS < r->from.ns &&
+		    (kept->count && kept->ns + r->zero_ns + MOST_DISORDER_NS < r->from.ns &&
 		     r->streams.n > 2))
-			tell_last(r, s);
+			fathom_sieve_tell_kept(&r->sieve, &s->sieve);
 		tell_idle(r, s);
+		if (s->n_looks && ++s->n_looks == LOOKS_TO_NAME)
+			fathom_stream_read_name(s);
 		fathom_stream_give_back(s);
 		if (!s->is_over || s->posts.n) {
 			r->streams.items[n++] = s;
 			continue;
 		}
-		tell_last(r, s);
+		fathom_sieve_tell_kept(&r->sieve, &s->sieve);
 		fathom_stream_free_ring(s);
 		fathom_stream_destroy(s);
 	}
 	r->streams.n = n;
 }
 
-uint64_t fathom_rings_take(struct fathom_rings *r, const struct fathom_trace_moment *until,
-			   bool is_end)
+/* Takes all that is there and was recorded before @until; returns how much that was. */
+static uint64_t take_all(struct fathom_rings *r, uint64_t until)
 {
 	struct fathom_stream_item item;
 	struct fathom_stream *s;
 	uint64_t next;
 	uint64_t n = 0;
 
-	take_posts(r);
-	r->from = r->until;
-	r->until = *until;
-	for (size_t i = 0; i < r->streams.n; i++)
-		fathom_stream_let_sleep(r->streams.items[i]);
-	while ((s = earliest(r, until->ticks, &item, &next))) {
+	while ((s = earliest(r, until, &item, &next))) {
 		/* A stretch of one stream, up to the next item of another. */
 		s->idle = 0;
 		do {
@@ -492,11 +463,70 @@ uint64_t fathom_rings_take(struct fathom_rings *r, const struct fathom_trace_mom
 			if (is_post)
 				break;
 		} while (n % STRETCH && fathom_stream_peek(s, &item) && item.ticks < next);
-		if (!(n % STRETCH))
+		if (!(n % STRETCH) && !r->is_latest)
 			fathom_stream_give_back(s);
 	}
+	return n;
+}
+
+/* Forgets what is too much to be kept. */
+static void forget(struct fathom_rings *r)
+{
+	size_t n_over = 0;
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->streams.n; i++)
+		n_over += r->streams.items[i]->is_over;
+	for (size_t i = 0; i < r->streams.n; i++) {
+		struct fathom_stream *s = r->streams.items[i];
+
+		fathom_stream_forget_posts(s, KEPT_POSTS);
+		if (s->is_over && n_over > KEPT_RINGS) {
+			n_over--;
+			fathom_stream_free_ring(s);
+			fathom_stream_destroy(s);
+			continue;
+		}
+		r->streams.items[n++] = s;
+	}
+	r->streams.n = n;
+}
+
+/* Tells of the latest events, at the end, or when someone asks for them. */
+static uint64_t tell_latest(struct fathom_rings *r, uint64_t until, bool is_end, bool is_asked)
+{
+	uint64_t n = 0;
+
+	forget(r);
+	if (is_end || is_asked) {
+		for (size_t i = 0; i < r->streams.n; i++)
+			fathom_stream_rewind(r->streams.items[i]);
+		n = take_all(r, until);
+		for (size_t i = 0; i < r->streams.n; i++)
+			fathom_sieve_tell_kept(&r->sieve, &r->streams.items[i]->sieve);
+	}
+	fathom_sieve_flush(&r->sieve, true);
+	return n;
+}
+
+uint64_t fathom_rings_take(struct fathom_rings *r, const struct fathom_trace_moment *until,
+			   bool is_end)
+{
+	const bool is_asked = r->control && r->control(r->data) == FATHOM_TRACE_TELL;
+	uint64_t n;
+
+	/* Of what is told late, the times are in proportion over all of the run. */
+	if (!r->is_latest)
+		r->from = r->until;
+	r->until = *until;
+	take_posts(r);
+	if (r->is_latest)
+		return tell_latest(r, until->ticks, is_end, is_asked);
+	for (size_t i = 0; i < r->streams.n; i++)
+		fathom_stream_let_sleep(r->streams.items[i]);
+	n = take_all(r, until->ticks);
 	look_after(r, is_end);
-	flush(r);
+	fathom_sieve_flush(&r->sieve, true);
 	return n;
 }
 
@@ -507,5 +537,5 @@ uint64_t fathom_rings_lost(const struct fathom_rings *r)
 
 bool fathom_rings_is_over(const struct fathom_rings *r)
 {
-	return r->is_over;
+	return r->sieve.is_over;
 }

@@ -49,18 +49,20 @@ fathom_err fathom_selection_find(struct fathom_selection *s, struct fathom_targe
 				 struct fathom_errinfo *reterr)
 {
 	const struct fathom_find_options o = { .size = sizeof o };
-	const char **queries = calloc(s->n_queries + 1, sizeof *queries);
+	const char **queries;
 	struct fathom_matches *matches = NULL;
 	fathom_err err = FATHOM_OK;
 
+	s->addresses.n = 0;
+	if (!s->n_queries)
+		return FATHOM_OK;
+	queries = calloc(s->n_queries, sizeof *queries);
 	if (!queries)
 		return fathom_fail_memory(reterr);
-	s->addresses.n = 0;
 	/* "FILE:" is no name: it finds nothing, and keeps the others' numbers. */
 	for (size_t i = 0; i < s->n_queries; i++)
 		queries[i] = is_file(s->queries[i]) ? "?" : s->queries[i];
-	if (s->n_queries)
-		err = fathom_find(target, &o, queries, s->n_queries, &matches, reterr);
+	err = fathom_find(target, &o, queries, s->n_queries, &matches, reterr);
 	free(queries);
 	for (size_t i = 0; matches && i < fathom_matches_count(matches) && !err; i++) {
 		const struct fathom_match *m = fathom_matches_get(matches, i);

@@ -74,7 +74,7 @@ static bool find(const struct fathom_spans *s, uint32_t number, struct fathom_sp
 						   &span->functions.items[span->items[i].function],
 					   .number = number,
 					   .place = span->items[i].place,
-					   .is_under = span->items[i].is_under };
+					   .wishes = span->items[i].wishes };
 	return true;
 }
 

@@ -15,7 +15,7 @@ struct fathom_span_site {
 	uint32_t number;
 	uint32_t function; /* index in the span's functions */
 	uint8_t place;     /* enum fathom_site_place */
-	bool is_under;     /* what it calls is wanted */
+	uint8_t wishes;    /* what it was chosen for: FATHOM_TRACE_AT_, FATHOM_WISH_UNDER */
 };
 
 /* The sites of one module. */
@@ -41,7 +41,7 @@ struct fathom_span_found {
 	const struct fathom_trace_function *function;
 	uint32_t number;
 	uint8_t place;
-	bool is_under;
+	uint8_t wishes;
 };
 
 /* All spans, sorted. All zero, there are none. */

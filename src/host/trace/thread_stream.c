@@ -21,6 +21,15 @@
  */
 #define PATIENCE (FATHOM_TRACE_RECORDS / 4)
 
+/* Returns the records of the ring of @s. */
+static struct fathom_trace_record *ring_of(const struct fathom_stream *s)
+{
+	const struct fathom_program *pr = s->name.program;
+
+	return (struct fathom_trace_record *)(void *)((char *)pr->head + pr->rings_off) +
+	       s->name.number * FATHOM_TRACE_RECORDS;
+}
+
 struct fathom_stream *fathom_stream_create(struct fathom_ring_name name)
 {
 	struct fathom_stream *s = calloc(1, sizeof *s);
@@ -39,9 +48,7 @@ struct fathom_stream *fathom_stream_create(struct fathom_ring_name name)
 	s->name = name;
 	fathom_program_acquire(name.program);
 	s->head = (struct fathom_trace_ring *)(void *)(pr->head + 1) + name.number;
-	s->records = (const struct fathom_trace_record *)(const void *)((const char *)pr->head +
-									pr->rings_off) +
-		     name.number * FATHOM_TRACE_RECORDS;
+	s->records = ring_of(s);
 	s->taken = s->given = atomic_load(&s->head->taken);
 	s->lost = atomic_load(&s->head->lost);
 	return s;
@@ -52,6 +59,8 @@ void fathom_stream_destroy(struct fathom_stream *s)
 	for (size_t i = s->posts.first; i < s->posts.n; i++)
 		free(s->posts.items[i].text);
 	fathom_array_free(&s->posts);
+	free(s->copy);
+	fathom_sieve_thread_deinit(&s->sieve);
 	for (uint32_t i = 0; i < s->n_lanes; i++)
 		fathom_array_free(&s->lanes[i].calls);
 	free(s->lanes);
@@ -80,17 +89,21 @@ bool fathom_stream_peek(struct fathom_stream *s, struct fathom_stream_item *ret)
 	uint64_t time;
 	uint64_t later;
 
-	while (s->head && !(post && post->cursor <= s->taken)) {
+	while (s->head && !(post && !s->is_overwritten && post->cursor <= s->taken)) {
 		if (is_filled(s, s->taken, &time)) {
 			const struct fathom_trace_record *record =
 				&s->records[s->taken % FATHOM_TRACE_RECORDS];
 
 			ret->post = NULL;
 			ret->ticks = time ? time : s->ticks;
+			if (s->is_overwritten && post && post->ticks <= ret->ticks)
+				break;
 			ret->site = record->site;
 			ret->sp = record->sp;
 			return true;
 		}
+		if (s->is_overwritten)
+			break;
 		/* It was begun and is not filled yet; or never will be. */
 		if (!(post && post->is_release) && !is_filled(s, s->taken + PATIENCE, &later))
 			return false;
@@ -151,6 +164,32 @@ void fathom_stream_begin(struct fathom_stream *s, uint64_t sp, uint64_t ticks,
 	memcpy(s->lanes[0].calls.items, lane->calls.items,
 	       lane->calls.n * sizeof *lane->calls.items);
 	s->lanes[0].calls.n = lane->calls.n;
+}
+
+void fathom_stream_read_name(struct fathom_stream *s)
+{
+	char path[64];
+	char *name;
+	FILE *f;
+
+	if (s->n_names == FATHOM_STREAM_NAMES || !s->head)
+		return;
+	(void)snprintf(path, sizeof path, "/proc/%d/comm", s->tid);
+	f = fopen(path, "re");
+	if (!f)
+		return;
+	name = s->thread_names[s->n_names];
+	if (fgets(name, sizeof s->thread_names[0], f)) {
+		name[strcspn(name, "\n")] = '\0';
+		if (!s->n_names || strcmp(name, name - sizeof s->thread_names[0]))
+			s->n_names++;
+	}
+	(void)fclose(f);
+}
+
+const char *fathom_stream_name(const struct fathom_stream *s)
+{
+	return s->n_names ? s->thread_names[s->n_names - 1] : "";
 }
 
 /* Returns whether stack pointer @a lies above @b: both are low bits. */
@@ -302,7 +341,77 @@ uint64_t fathom_stream_lost(const struct fathom_stream *s)
 
 void fathom_stream_free_ring(struct fathom_stream *s)
 {
+	if (s->head && s->is_overwritten) {
+		/* Its next thread's records are the only ones then. */
+		memset(ring_of(s), 0, FATHOM_TRACE_RECORDS * sizeof *s->records);
+		s->taken = 0;
+	}
 	fathom_stream_give_back(s);
 	if (s->head)
 		atomic_store(&s->head->tid, 0);
+}
+
+/*
+ * Returns behind which index the latest record of @records stands. By time; where most have none,
+ * by the lap.
+ */
+static uint64_t find_seam(const struct fathom_trace_record *records)
+{
+	const uint64_t n = FATHOM_TRACE_RECORDS;
+	uint64_t latest = 0;
+	uint64_t seam = 0;
+
+	for (uint64_t i = 0; i < n; i++) {
+		const uint64_t time = records[i].time & ~FATHOM_TRACE_LAP;
+
+		if (time <= latest)
+			continue;
+		latest = time;
+		seam = i;
+	}
+	while (seam + 1 < n && (records[seam + 1].time & ~FATHOM_TRACE_LAP) == 0 &&
+	       (records[seam + 1].time & FATHOM_TRACE_LAP) ==
+		       (records[seam].time & FATHOM_TRACE_LAP))
+		seam++;
+	return seam + 1;
+}
+
+void fathom_stream_rewind(struct fathom_stream *s)
+{
+	const uint64_t n = FATHOM_TRACE_RECORDS;
+	const size_t size = n * sizeof *s->records;
+	uint64_t seam;
+	uint64_t laps;
+
+	if (!s->head)
+		return;
+	if (!s->is_over && !s->copy)
+		s->copy = malloc(size);
+	if (s->copy)
+		memcpy(s->copy, ring_of(s), size);
+	s->records = s->copy ? s->copy : ring_of(s);
+	seam = find_seam(s->records);
+	/* Two laps whose bits are as those of the records. */
+	laps = s->records[seam - 1].time & FATHOM_TRACE_LAP ? 2 : 1;
+	s->taken = (laps - 1) * n + seam;
+	/* What was never written, and what may be half written. */
+	while (s->taken < laps * n + seam && !s->records[s->taken % n].site)
+		s->taken++;
+	if (s->taken == (laps - 1) * n + seam)
+		s->taken += FATHOM_TRACE_SLACK;
+	for (uint32_t i = 0; i < s->n_lanes; i++)
+		s->lanes[i].calls.n = 0;
+	s->ticks = 0;
+}
+
+void fathom_stream_forget_posts(struct fathom_stream *s, size_t n)
+{
+	while (s->posts.n - s->posts.first > n)
+		free(s->posts.items[s->posts.first++].text);
+	if (s->posts.first < n)
+		return;
+	memmove(s->posts.items, s->posts.items + s->posts.first,
+		(s->posts.n - s->posts.first) * sizeof *s->posts.items);
+	s->posts.n -= s->posts.first;
+	s->posts.first = 0;
 }

@@ -3,6 +3,7 @@
 #ifndef FATHOM_TRACE_THREAD_STREAM_H
 #define FATHOM_TRACE_THREAD_STREAM_H
 
+#include "host/events/sieve.h"
 #include "host/trace/rings.h"
 
 /* A call that a thread is within. */
@@ -26,6 +27,9 @@ struct fathom_stream_lane {
 /* The most stacks of one thread that are kept apart. */
 #define FATHOM_STREAM_LANES 64
 
+/* How often the name of a thread is read: many name themselves when they run already. */
+#define FATHOM_STREAM_NAMES 3
+
 /* A record, or a post. */
 struct fathom_stream_item {
 	const struct fathom_post *post; /* NULL: a record */
@@ -38,12 +42,11 @@ struct fathom_stream {
 	struct fathom_ring_name name;
 	struct fathom_trace_ring *head; /* NULL: posts only */
 	const struct fathom_trace_record *records;
-	bool has_begun; /* its beginning was told */
-	bool is_over;   /* nobody writes it any more */
-	bool is_silent; /* nothing of it is told */
-	bool is_under;  /* within a call whose calls are wanted */
-	uint32_t under_sp;
-	uint32_t under_lane;
+	struct fathom_trace_record *copy; /* of the ring; NULL: records is the ring itself */
+	bool is_overwritten; /* the ring keeps the latest records: posts are in order by time */
+	bool has_begun;      /* its beginning was told */
+	bool is_over;        /* nobody writes it any more */
+	bool is_silent;      /* nothing of it is told */
 	int32_t pid;
 	int32_t tid;
 	uint64_t taken;
@@ -59,9 +62,11 @@ struct fathom_stream {
 		FATHOM_ARRAY_OF(struct fathom_post);
 		size_t first;
 	} posts;
-	struct fathom_trace_event last; /* count 0: none */
-	uint32_t last_site;
-	uint32_t last_sp;
+	struct fathom_sieve_thread sieve;
+	/* Of its thread, each time that it was read: events point to them. */
+	char thread_names[FATHOM_STREAM_NAMES][16];
+	uint32_t n_names;
+	uint32_t n_looks; /* since it has begun */
 };
 
 struct fathom_stream *fathom_stream_create(struct fathom_ring_name name);
@@ -78,6 +83,19 @@ uint64_t fathom_stream_end(const struct fathom_stream *s);
 /* Begins @s, whose thread has the stack pointer @sp; @from is whose copy it is, or NULL. */
 void fathom_stream_begin(struct fathom_stream *s, uint64_t sp, uint64_t ticks,
 			 const struct fathom_stream *from);
+
+/*
+ * Goes to the oldest record of a ring that keeps the latest ones, which is copied if its thread
+ * may go on writing. What was known of calls is forgotten.
+ */
+void fathom_stream_rewind(struct fathom_stream *s);
+/* Forgets the oldest posts but @n. */
+void fathom_stream_forget_posts(struct fathom_stream *s, size_t n);
+
+/* Reads the name of the thread, unless that was done often enough. */
+void fathom_stream_read_name(struct fathom_stream *s);
+/* Returns the name of the thread; "" if none was read. */
+const char *fathom_stream_name(const struct fathom_stream *s);
 
 /* Returns the bytes of stack in use at @sp, which an event was found at just now. */
 uint64_t fathom_stream_stack(const struct fathom_stream *s, uint32_t sp);

@@ -117,9 +117,9 @@ static void deinit(struct run *run)
 	fathom_array_free(&f->processes);
 	fathom_array_free(&f->tasks);
 	fathom_array_free(&f->events);
-	fathom_selection_deinit(&f->loader.only);
-	fathom_selection_deinit(&f->loader.except);
-	fathom_selection_deinit(&f->loader.under);
+	for (size_t i = 0; i < FATHOM_CHOICES; i++)
+		fathom_selection_deinit(&f->loader.chosen[i]);
+	fathom_choices_deinit(&f->loader.choices);
 	fathom_sites_memo_deinit(&f->loader.memo);
 	pthread_mutex_destroy(&f->lock);
 	fathom_lifeline_deinit(&f->lifeline);
@@ -138,10 +138,11 @@ static fathom_err init(struct run *run, struct fathom *session)
 	*l = (struct fathom_loader){
 		.session = session, .options = o, .loaded = post_span, .data = run
 	};
-	if (fathom_selection_init(&l->only, o->only, o->n_only) ||
-	    fathom_selection_init(&l->except, o->except, o->n_except) ||
-	    fathom_selection_init(&l->under, o->under, o->n_under))
+	if (!fathom_choices_init(&l->choices, o))
 		return FATHOM_E_MEMORY;
+	for (size_t i = 0; i < FATHOM_CHOICES; i++)
+		FATHOM_TRY(fathom_selection_init(&l->chosen[i], l->choices.queries[i].items,
+						 l->choices.queries[i].n));
 	run->begin_ns = fathom_now_ns();
 	begin = now(run);
 	FATHOM_TRY(fathom_rings_create(o, &begin, &run->rings));
@@ -165,12 +166,11 @@ fathom_err fathom_trace_run(struct fathom *session, char *const *argv,
 			    const struct fathom_trace_options *options,
 			    struct fathom_trace_result *ret_result, struct fathom_errinfo *reterr)
 {
-	const uint32_t known = FATHOM_TRACE_LOSSY | FATHOM_TRACE_NO_CHILDREN | FATHOM_TRACE_EXITS |
-			       FATHOM_TRACE_NO_FOLD;
 	struct run run = { .argv = argv, .reterr = reterr };
 	pthread_t thread;
 
-	if (!argv || !argv[0] || !options || !FATHOM_OPTIONS_READ(options, &run.options, known) ||
+	if (!argv || !argv[0] || !options ||
+	    !FATHOM_OPTIONS_READ(options, &run.options, FATHOM_TRACE_FLAGS) ||
 	    !run.options.events || run.options.clock > FATHOM_TRACE_CLOCK_NONE)
 		return fathom_fail_options(reterr);
 	run.err = init(&run, session);

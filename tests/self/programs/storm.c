@@ -238,6 +238,14 @@ static void call_fathom_point_is_hidden(struct asked *a)
 	wrong_unless(fathom_point_is_hidden(0x202e) && !fathom_point_is_hidden('a'));
 }
 
+static void call_fathom_point_take(struct asked *a)
+{
+	uint32_t point;
+
+	(void)a;
+	wrong_unless(fathom_point_take("\xe2\x82\xac", 3, &point) == 3 && point == 0x20ac);
+}
+
 static void call_fathom_source_name(struct asked *a)
 {
 	(void)a;
@@ -350,6 +358,7 @@ static struct stormed {
 	STORMED(fathom_handle_sigbus),
 	STORMED(fathom_pc_lookup),
 	STORMED(fathom_point_is_hidden),
+	STORMED(fathom_point_take),
 	STORMED(fathom_reason_name),
 	STORMED(fathom_register_name),
 	STORMED(fathom_self_format),

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/trace_sink.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/launch.h"
+#include "cli/trace_count.h"
+#include "cli/trace_last.h"
+#include "cli/trace_text.h"
+
+/* Bytes that are collected before they are written. */
+#define ENOUGH 65536
+
+struct trace_sink {
+	const struct trace_wants *wants;
+	bool json;
+	struct trace_count *count;          /* NULL: nothing is counted */
+	struct trace_last *last;            /* NULL: everything is told */
+	struct fathom_trace_writer *writer; /* NULL: lines, or counts */
+	struct out out;
+	int fd;
+	uint64_t n_events;
+	bool is_due;     /* what is kept was asked for */
+	bool has_failed; /* what is written is lost */
+};
+
+/* The signal that asks for what is kept has come. */
+static volatile sig_atomic_t is_asked;
+
+void trace_words_add(struct trace_words *words, const char *word)
+{
+	words->items = must(realloc(words->items, (words->n + 1) * sizeof *words->items));
+	words->items[words->n++] = word;
+}
+
+void trace_wants_at(struct trace_wants *w, const char *word)
+{
+	static const char *const actions[] = { "start", "stop", "stack", "dump" };
+	const char *colon = strrchr(word, ':');
+	struct fathom_trace_at at = { .query = NULL };
+
+	for (size_t i = 0; colon && i < sizeof actions / sizeof *actions; i++)
+		if (!strcmp(colon + 1, actions[i]))
+			at.actions = 1u << i;
+	if (!at.actions || colon == word) {
+		complain("--at", "takes QUERY:start, :stop, :stack or :dump", word);
+		exit(EXIT_USAGE);
+	}
+	at.query = must(strndup(word, (size_t)(colon - word)));
+	w->at = must(realloc(w->at, (w->n_at + 1) * sizeof *w->at));
+	w->at[w->n_at++] = at;
+}
+
+/* Returns whether the thread of @e was asked for, by its number or its name. */
+static bool is_wanted(const struct trace_sink *s, const struct fathom_trace_event *e)
+{
+	const struct trace_words *threads = &s->wants->threads;
+	char number[16];
+
+	if (!threads->n)
+		return true;
+	(void)snprintf(number, sizeof number, "%d", e->tid);
+	for (size_t i = 0; i < threads->n; i++)
+		if (!strcmp(threads->items[i], number) ||
+		    (e->thread && !strcmp(threads->items[i], e->thread)))
+			return true;
+	return false;
+}
+
+static void flush(struct trace_sink *s)
+{
+	s->has_failed |= !launch_write(s->fd, s->out.buf, s->out.n);
+	s->out.n = 0;
+}
+
+/* Prints, counts or writes an event. */
+static void put(void *data, const struct fathom_trace_event *e)
+{
+	struct trace_sink *s = data;
+
+	if (s->writer)
+		s->has_failed |= !fathom_trace_writer_take(s->writer, e, 1);
+	else if (s->count)
+		trace_count_event(s->count, e);
+	else if (s->json)
+		trace_json_event(&s->out, e);
+	else
+		trace_text_event(&s->out, e);
+	if (s->out.n > ENOUGH)
+		flush(s);
+}
+
+static void put_last(struct trace_sink *s)
+{
+	if (!s->writer && !s->count && !s->json)
+		trace_text_head(&s->out);
+	trace_last_give(s->last, put, s);
+	flush(s);
+}
+
+static int take(void *data, const struct fathom_trace_event *events, size_t n)
+{
+	struct trace_sink *s = data;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct fathom_trace_event *e = &events[i];
+
+		if (!is_wanted(s, e))
+			continue;
+		s->n_events++;
+		if (s->last)
+			trace_last_add(s->last, e);
+		else
+			put(s, e);
+		if (s->last && e->actions & FATHOM_TRACE_AT_DUMP)
+			put_last(s);
+	}
+	if (!n && s->is_due) {
+		s->is_due = false;
+		put_last(s);
+	}
+	if (!n && s->writer)
+		s->has_failed |= !fathom_trace_writer_take(s->writer, NULL, 0);
+	if (!n)
+		flush(s);
+	return !s->has_failed;
+}
+
+/* Has what is kept told when the signal has come. */
+static int control(void *data)
+{
+	struct trace_sink *s = data;
+
+	if (!is_asked)
+		return FATHOM_TRACE_GO_ON;
+	is_asked = 0;
+	s->is_due = true;
+	return FATHOM_TRACE_TELL;
+}
+
+static int write_bytes(void *data, const void *bytes, size_t n)
+{
+	const struct trace_sink *s = data;
+
+	return launch_write(s->fd, bytes, n);
+}
+
+static void ask(int number)
+{
+	(void)number;
+	is_asked = 1;
+}
+
+void trace_wants_options(struct trace_wants *w,
+			 int (*events)(void *data, const struct fathom_trace_event *events,
+				       size_t n),
+			 void *data)
+{
+	struct fathom_trace_options *o = &w->options;
+
+	o->size = sizeof *o;
+	o->events = events;
+	o->data = data;
+	o->only = w->only.items;
+	o->n_only = w->only.n;
+	o->under = w->under.items;
+	o->n_under = w->under.n;
+	o->except = w->except.items;
+	o->n_except = w->except.n;
+	o->at = w->at;
+	o->n_at = w->n_at;
+}
+
+/* Has the last events kept; the rings of a run do it, where nothing else is to be done at calls. */
+static void keep_last(struct trace_sink *s, struct trace_wants *w)
+{
+	struct sigaction sa = { .sa_handler = ask, .sa_flags = SA_RESTART };
+
+	s->last = trace_last_create(w->last);
+	(void)sigaction(SIGUSR1, &sa, NULL);
+	w->options.control = control;
+	w->options.flags |= FATHOM_TRACE_LOSSY;
+	if (w->last <= FATHOM_TRACE_KEPT && !w->n_at && !w->threads.n && !w->under.n)
+		w->options.flags |= FATHOM_TRACE_LATEST;
+}
+
+struct trace_sink *trace_sink_create(const struct common *c, struct trace_wants *wants, int fd)
+{
+	struct trace_sink *s = must(calloc(1, sizeof *s));
+	struct fathom_errinfo info;
+
+	s->wants = wants;
+	s->json = c->json;
+	s->fd = fd;
+	out_init_kept(&s->out);
+	trace_wants_options(wants, take, s);
+	if (wants->last)
+		keep_last(s, wants);
+	if (wants->counts)
+		s->count = trace_count_create();
+	else if (wants->format &&
+		 fathom_trace_writer_create((enum fathom_trace_format)wants->format, write_bytes, s,
+					    &s->writer, &info)) {
+		complain("--export", info.what, NULL);
+		exit(EXIT_USAGE);
+	} else if (!wants->format && !s->json && !s->last) {
+		trace_text_head(&s->out);
+	}
+	/* With their times, each. */
+	if (s->writer)
+		wants->options.flags |= FATHOM_TRACE_NO_FOLD;
+	return s;
+}
+
+uint64_t trace_sink_count(const struct trace_sink *s)
+{
+	return s->n_events;
+}
+
+bool trace_sink_finish(struct trace_sink *s, const struct fathom_trace_result *result,
+		       bool is_failure)
+{
+	bool is_written;
+
+	if (s->last && is_failure)
+		put_last(s);
+	if (s->writer)
+		s->has_failed |= fathom_trace_writer_finish(s->writer, result, NULL) != FATHOM_OK;
+	if (s->count)
+		trace_count_print(s->count, &s->out, s->json);
+	flush(s);
+	is_written = !s->has_failed;
+	fathom_trace_writer_free(s->writer);
+	trace_count_destroy(s->count);
+	trace_last_destroy(s->last);
+	out_deinit(&s->out);
+	free(s);
+	return is_written;
+}
+
+void trace_wants_deinit(struct trace_wants *w)
+{
+	for (size_t i = 0; i < w->n_at; i++)
+		free((char *)w->at[i].query);
+	free(w->at);
+	free(w->only.items);
+	free(w->under.items);
+	free(w->except.items);
+	free(w->threads.items);
+}

@@ -1,0 +1,547 @@
+/* SPDX-License-Identifier: MIT */
+/* fathom_trace_read(): tells of the events of a trace file (file_format.h). */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "host/base/memory.h"
+#include "host/base/option_struct.h"
+#include "host/events/choices.h"
+#include "host/events/file_format.h"
+#include "host/events/sieve.h"
+#include "host/find/query.h"
+#include "safe/base/error.h"
+
+/* Bytes that are read at once. */
+#define WINDOW ((size_t)1 << 20)
+
+/* A function, and for what it was chosen. */
+struct read_function {
+	struct fathom_trace_function function;
+	uint8_t wishes;
+	bool is_wanted;
+};
+
+struct read_thread {
+	int32_t pid;
+	int32_t tid;
+	const char *name;
+	struct fathom_file_thread known;
+	struct fathom_sieve_thread sieve;
+};
+
+struct reading {
+	int fd;
+	uint8_t *bytes; /* what was read and not taken yet begins at first */
+	size_t first;
+	size_t n;
+	size_t cap;
+	uint64_t off; /* of bytes in the file */
+	bool is_end;  /* of the file */
+	bool is_cut;  /* it ends in the middle of an item */
+	int os_errno;
+	const char *wrong; /* what is broken; NULL: nothing */
+	bool no_memory;
+
+	uint64_t ns;
+	size_t current; /* thread */
+	int32_t first_pid;
+	bool only_first; /* tell of its first process only */
+	struct {
+		FATHOM_ARRAY_OF(struct read_thread *);
+	} threads;
+	struct {
+		FATHOM_ARRAY_OF(struct read_function *);
+	} functions;
+	struct {
+		FATHOM_ARRAY_OF(const char *);
+	} modules;
+	struct fathom_arena arena;
+	struct fathom_choices choices;
+	struct fathom_find_query *queries[FATHOM_CHOICES];
+	struct fathom_sieve sieve;
+	struct fathom_trace_result result;
+};
+
+/* Has @n bytes at hand if the file has them; returns whether it has. */
+static bool has(struct reading *r, size_t n)
+{
+	while (r->n - r->first < n && !r->is_end) {
+		ssize_t got;
+
+		memmove(r->bytes, r->bytes + r->first, r->n - r->first);
+		r->off += r->first;
+		r->n -= r->first;
+		r->first = 0;
+		if (r->cap < n + WINDOW) {
+			uint8_t *more = realloc(r->bytes, n + WINDOW);
+
+			if (!more) {
+				r->no_memory = true;
+				return false;
+			}
+			r->bytes = more;
+			r->cap = n + WINDOW;
+		}
+		got = read(r->fd, r->bytes + r->n, r->cap - r->n);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			r->os_errno = errno;
+		r->is_end = got <= 0;
+		r->n += got > 0 ? (size_t)got : 0;
+	}
+	return r->n - r->first >= n;
+}
+
+/* Notes what is wrong, once. */
+static void refuse(struct reading *r, const char *what)
+{
+	if (!r->wrong && !r->is_cut)
+		r->wrong = what;
+}
+
+/* Returns whether nothing has failed. */
+static bool is_fine(const struct reading *r)
+{
+	return !r->wrong && !r->is_cut && !r->no_memory;
+}
+
+/* Takes a byte; 0 if there is none. */
+static uint8_t take_byte(struct reading *r)
+{
+	if (r->first == r->n && !has(r, 1)) {
+		r->is_cut = true;
+		return 0;
+	}
+	return r->bytes[r->first++];
+}
+
+static uint64_t take_number(struct reading *r)
+{
+	uint64_t value = 0;
+
+	for (unsigned shift = 0; shift < 64; shift += 7) {
+		const uint8_t byte = take_byte(r);
+
+		value |= (uint64_t)(byte & 0x7f) << shift;
+		if (byte < 0x80)
+			return value;
+	}
+	refuse(r, "a number has more than 64 bits");
+	return 0;
+}
+
+/* Takes a text into memory of the reading; "" if there is none. */
+static const char *take_text(struct reading *r)
+{
+	const uint64_t size = take_number(r);
+	char *text;
+
+	if (size > FATHOM_FILE_TEXT) {
+		refuse(r, "a text is too long");
+		return "";
+	}
+	if (!is_fine(r) || !has(r, (size_t)size)) {
+		r->is_cut = true;
+		return "";
+	}
+	text = fathom_arena_alloc(&r->arena, (size_t)size + 1);
+	if (!text) {
+		r->no_memory = true;
+		return "";
+	}
+	memcpy(text, r->bytes + r->first, (size_t)size);
+	text[size] = '\0';
+	r->first += (size_t)size;
+	return text;
+}
+
+/* What a function is compared with. */
+struct candidate {
+	struct reading *reading;
+	const struct fathom_trace_function *function;
+	struct fathom_find_name name;
+};
+
+static bool has_chosen(void *data, size_t i)
+{
+	struct candidate *c = data;
+
+	for (size_t k = 0; k < c->reading->choices.queries[i].n; k++) {
+		const struct fathom_find_query *q = &c->reading->queries[i][k];
+
+		if ((!q->library.data || fathom_find_query_takes_module(q, c->function->module)) &&
+		    fathom_find_query_takes_name(q, &c->name))
+			return true;
+	}
+	return false;
+}
+
+/* Finds for what @f was chosen. */
+static void choose(struct reading *r, struct read_function *f)
+{
+	const struct fathom_trace_function *fn = &f->function;
+	const char *linked = fn->linkage_name ? fn->linkage_name : fn->name;
+	struct candidate c = { .reading = r, .function = fn };
+
+	fathom_find_name_set(&c.name, (struct fathom_str){ linked, (uint32_t)strlen(linked) });
+	f->is_wanted = fathom_choices_want(&r->choices, has_chosen, &c);
+	f->wishes = fathom_choices_wishes(&r->choices, has_chosen, &c);
+	fathom_find_name_deinit(&c.name);
+}
+
+static void define_function(struct reading *r)
+{
+	struct read_function *f = fathom_arena_alloc(&r->arena, sizeof *f);
+	const uint64_t module = take_number(r);
+	const char *name = take_text(r);
+	const char *linked = take_text(r);
+	const uint64_t address = take_number(r);
+	const uint64_t module_address = take_number(r);
+
+	if (!f) {
+		r->no_memory = true;
+		return;
+	}
+	if (!is_fine(r))
+		return;
+	if (module >= r->modules.n || r->functions.n >= UINT32_MAX) {
+		refuse(r, "a function is of a module that is not defined");
+		return;
+	}
+	*f = (struct read_function){ .function = { .name = name,
+						   .linkage_name = *linked ? linked : NULL,
+						   .module = r->modules.items[module],
+						   .address = address,
+						   .module_address = module_address,
+						   .number = (uint32_t)r->functions.n,
+						   .name_size = (uint32_t)strlen(name) } };
+	choose(r, f);
+	r->no_memory |= !fathom_array_push(&r->functions, f);
+}
+
+static void define_thread(struct reading *r)
+{
+	struct read_thread *t = calloc(1, sizeof *t);
+
+	if (!t || !fathom_array_push(&r->threads, t)) {
+		free(t);
+		r->no_memory = true;
+		return;
+	}
+	t->pid = (int32_t)fathom_unzigzag(take_number(r));
+	t->tid = (int32_t)fathom_unzigzag(take_number(r));
+	t->name = take_text(r);
+	if (r->threads.n == 1)
+		r->first_pid = t->pid;
+}
+
+static void take_end(struct reading *r)
+{
+	const size_t n_known = sizeof r->result.n_refused / sizeof *r->result.n_refused;
+	struct fathom_trace_result result = { .size = sizeof result };
+	uint64_t n;
+
+	result.status = (int32_t)fathom_unzigzag(take_number(r));
+	result.n_sites = take_number(r);
+	result.lost = take_number(r);
+	n = take_number(r);
+	for (uint64_t i = 0; i < n && is_fine(r); i++) {
+		const uint64_t count = take_number(r);
+
+		if (i < n_known)
+			result.n_refused[i] = count;
+	}
+	if (is_fine(r))
+		r->result = result;
+}
+
+static void define(struct reading *r, uint64_t what)
+{
+	const char *path;
+
+	switch (what) {
+	case FATHOM_DEFINE_BEGIN:
+		if (take_number(r) != FATHOM_TRACE_FILE_VERSION)
+			refuse(r, "it was written by a newer version");
+		(void)take_number(r);
+		break;
+	case FATHOM_DEFINE_MODULE:
+		path = take_text(r);
+		if (is_fine(r))
+			r->no_memory |= !fathom_array_push(&r->modules, path);
+		break;
+	case FATHOM_DEFINE_FUNCTION:
+		define_function(r);
+		break;
+	case FATHOM_DEFINE_THREAD:
+		define_thread(r);
+		break;
+	case FATHOM_DEFINE_END:
+		take_end(r);
+		break;
+	default:
+		refuse(r, "it defines what this version does not know");
+	}
+}
+
+/* Returns function number @number; NULL, with an error, if it is not defined. */
+static const struct read_function *function_at(struct reading *r, uint64_t number)
+{
+	if (number < r->functions.n)
+		return r->functions.items[number];
+	refuse(r, "a function is not defined");
+	return NULL;
+}
+
+static void take_stack(struct reading *r, struct fathom_file_thread *t)
+{
+	const uint64_t value = take_number(r);
+	const uint64_t d = fathom_unzigzag(value >> 1);
+
+	t->stack += value & 1 ? d : d * 8;
+}
+
+/* Takes function, stack and the number that follows of a call or return. */
+static const struct read_function *take_named(struct reading *r, struct read_thread *t,
+					      unsigned kind, struct fathom_trace_event *e)
+{
+	const struct read_function *f = function_at(r, take_number(r));
+
+	take_stack(r, &t->known);
+	e->stack = t->known.stack;
+	if (kind == FATHOM_ITEM_CALLS)
+		e->count = take_number(r);
+	if (kind == FATHOM_ITEM_RETURN)
+		e->duration_ns = take_number(r);
+	if (!e->count)
+		refuse(r, "a call has happened 0 times");
+	if (f && e->type == FATHOM_TRACE_CALL)
+		r->no_memory |= !fathom_file_call(&t->known, e, f->function.number);
+	return f;
+}
+
+/* Takes the return of the call that is noted. */
+static const struct read_function *take_expected(struct reading *r, struct read_thread *t,
+						 struct fathom_trace_event *e)
+{
+	const struct fathom_file_call *call =
+		e->depth < t->known.calls.n ? &t->known.calls.items[e->depth] : NULL;
+
+	if (!call || call->function >= r->functions.n) {
+		refuse(r, "a return is of no call");
+		return NULL;
+	}
+	e->stack = t->known.stack = call->stack;
+	e->duration_ns = e->ns - call->ns;
+	return r->functions.items[call->function];
+}
+
+/* Takes what is neither a call nor a return. */
+static void take_other(struct reading *r, struct read_thread *t, struct fathom_trace_event *e)
+{
+	uint64_t type;
+	uint64_t function;
+	const char *text;
+
+	take_stack(r, &t->known);
+	type = take_number(r);
+	e->stack = t->known.stack;
+	e->count = take_number(r);
+	function = take_number(r);
+	text = take_text(r);
+	if (function && is_fine(r)) {
+		const struct read_function *f = function_at(r, function - 1);
+
+		e->function = f ? &f->function : NULL;
+	} else {
+		e->text = text;
+	}
+	if (type < FATHOM_TRACE_SIGNAL || type > FATHOM_TRACE_CALLER ||
+	    (type == FATHOM_TRACE_CALLER) != (e->function != NULL))
+		refuse(r, "an event is of no known type");
+	e->type = (uint8_t)type;
+	if (is_fine(r) && !(r->only_first && e->pid != r->first_pid))
+		fathom_sieve_tell(&r->sieve, &t->sieve, e);
+}
+
+/* Takes an event of @kind; @deeper is zigzag of how much deeper it is than the last one. */
+static void take_event(struct reading *r, unsigned kind, uint64_t deeper)
+{
+	struct read_thread *t = r->current < r->threads.n ? r->threads.items[r->current] : NULL;
+	const struct read_function *f;
+	struct fathom_trace_event e = { .count = 1 };
+
+	if (!t) {
+		refuse(r, "an event is of no thread");
+		return;
+	}
+	t->known.depth += (uint32_t)fathom_unzigzag(deeper);
+	r->ns += fathom_unzigzag(take_number(r));
+	e.ns = r->ns;
+	e.thread = t->name;
+	e.pid = t->pid;
+	e.tid = t->tid;
+	e.depth = t->known.depth;
+	e.stack_number = t->known.stack_number;
+	if (kind == FATHOM_ITEM_OTHER) {
+		take_other(r, t, &e);
+		return;
+	}
+	e.type = kind == FATHOM_ITEM_CALL || kind == FATHOM_ITEM_CALLS ? FATHOM_TRACE_CALL
+								       : FATHOM_TRACE_RETURN;
+	f = kind == FATHOM_ITEM_RETURNS ? take_expected(r, t, &e) : take_named(r, t, kind, &e);
+	if (!is_fine(r) || !f->is_wanted || (r->only_first && e.pid != r->first_pid))
+		return;
+	e.function = &f->function;
+	fathom_sieve_take(&r->sieve, &t->sieve, &e, f->wishes);
+}
+
+static void take_item(struct reading *r)
+{
+	const uint8_t tag = take_byte(r);
+	const unsigned kind = tag & 7;
+	uint64_t upper = tag >> 3;
+
+	if (upper == FATHOM_ITEM_FOLLOWS)
+		upper = take_number(r);
+	switch (kind) {
+	case FATHOM_ITEM_DEFINE:
+		define(r, upper);
+		break;
+	case FATHOM_ITEM_THREAD:
+		r->current = (size_t)upper;
+		break;
+	case FATHOM_ITEM_STACK:
+		if (r->current < r->threads.n)
+			r->threads.items[r->current]->known.stack_number = (uint8_t)upper;
+		break;
+	default:
+		take_event(r, kind, upper);
+	}
+}
+
+/* Parses the queries of all choices. */
+static fathom_err parse(struct reading *r, struct fathom_errinfo *reterr)
+{
+	for (size_t i = 0; i < FATHOM_CHOICES; i++) {
+		const size_t n = r->choices.queries[i].n;
+
+		r->queries[i] = calloc(n + 1, sizeof *r->queries[i]);
+		if (!r->queries[i])
+			return fathom_fail_memory(reterr);
+		for (size_t k = 0; k < n; k++) {
+			struct fathom_find_query *q = &r->queries[i][k];
+			const char *text = r->choices.queries[i].items[k];
+			const size_t size = strlen(text);
+
+			if (size < 2 || text[size - 1] != ':')
+				FATHOM_TRY(fathom_find_query_parse(q, text, 0, &r->arena, reterr));
+			else
+				q->kind = FATHOM_QUERY_LINE;
+			if (q->kind == FATHOM_QUERY_LINE)
+				return fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
+						   "a trace file has no lines to select by");
+		}
+	}
+	return FATHOM_OK;
+}
+
+static fathom_err open_file(struct reading *r, const char *path, struct fathom_errinfo *reterr)
+{
+	const size_t size = sizeof FATHOM_TRACE_FILE_MAGIC - 1;
+
+	r->fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (r->fd < 0) {
+		const int number = errno;
+
+		(void)fathom_fail(reterr, number == ENOENT ? FATHOM_E_NOT_FOUND : FATHOM_E_OS, "",
+				  0, "it cannot be opened");
+		if (reterr)
+			reterr->os_errno = number;
+		return number == ENOENT ? FATHOM_E_NOT_FOUND : FATHOM_E_OS;
+	}
+	if (!has(r, size) || memcmp(r->bytes, FATHOM_TRACE_FILE_MAGIC, size))
+		return r->no_memory
+			       ? fathom_fail_memory(reterr)
+			       : fathom_fail(reterr, FATHOM_E_FORMAT, "", 0, "it is no trace file");
+	r->first = size;
+	return FATHOM_OK;
+}
+
+static fathom_err read_items(struct reading *r, struct fathom_errinfo *reterr)
+{
+	uint64_t off = 0;
+
+	while (is_fine(r) && !r->sieve.is_over && has(r, 1)) {
+		off = r->off + r->first;
+		take_item(r);
+	}
+	for (size_t i = 0; i < r->threads.n; i++)
+		fathom_sieve_tell_kept(&r->sieve, &r->threads.items[i]->sieve);
+	fathom_sieve_flush(&r->sieve, true);
+	if (r->no_memory)
+		return fathom_fail_memory(reterr);
+	if (r->wrong)
+		return fathom_fail(reterr, FATHOM_E_CORRUPT, "", off, r->wrong);
+	if (!r->os_errno)
+		return FATHOM_OK;
+	(void)fathom_fail(reterr, FATHOM_E_OS, "", off, "it cannot be read");
+	if (reterr)
+		reterr->os_errno = r->os_errno;
+	return FATHOM_E_OS;
+}
+
+static void deinit(struct reading *r)
+{
+	for (size_t i = 0; i < r->threads.n; i++) {
+		fathom_array_free(&r->threads.items[i]->known.calls);
+		fathom_sieve_thread_deinit(&r->threads.items[i]->sieve);
+		free(r->threads.items[i]);
+	}
+	for (size_t i = 0; i < FATHOM_CHOICES; i++) {
+		for (size_t k = 0; r->queries[i] && k < r->choices.queries[i].n; k++)
+			fathom_find_query_deinit(&r->queries[i][k]);
+		free(r->queries[i]);
+	}
+	fathom_array_free(&r->threads);
+	fathom_array_free(&r->functions);
+	fathom_array_free(&r->modules);
+	fathom_choices_deinit(&r->choices);
+	fathom_arena_deinit(&r->arena);
+	free(r->bytes);
+	if (r->fd >= 0)
+		close(r->fd);
+}
+
+fathom_err fathom_trace_read(struct fathom *session, const char *path,
+			     const struct fathom_trace_options *options,
+			     struct fathom_trace_result *ret_result, struct fathom_errinfo *reterr)
+{
+	struct fathom_trace_options o = { .size = 0 };
+	struct reading r = { .fd = -1, .current = SIZE_MAX };
+	fathom_err err;
+
+	(void)session;
+	if (!path || !options || !FATHOM_OPTIONS_READ(options, &o, FATHOM_TRACE_FLAGS) || !o.events)
+		return fathom_fail_options(reterr);
+	r.only_first = o.flags & FATHOM_TRACE_NO_CHILDREN;
+	fathom_sieve_init(&r.sieve, &o);
+	err = fathom_choices_init(&r.choices, &o) ? parse(&r, reterr) : fathom_fail_memory(reterr);
+	if (!err)
+		err = open_file(&r, path, reterr);
+	if (!err)
+		err = read_items(&r, reterr);
+	if (!err && ret_result) {
+		const size_t size =
+			ret_result->size < sizeof r.result ? ret_result->size : sizeof r.result;
+
+		r.result.size = size;
+		memcpy(ret_result, &r.result, size);
+	}
+	deinit(&r);
+	return err;
+}

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "host/events/file_format.h"
+#include "host/events/writer.h"
+
+/* Bytes of the longest number, and of the longest item without texts. */
+#define NUMBER_SIZE 10
+#define ITEM_SIZE   (8 * NUMBER_SIZE)
+
+/* A thread that was defined. */
+struct written_thread {
+	int32_t pid;
+	int32_t tid;
+	char name[32];
+	struct fathom_file_thread known;
+};
+
+/* Threads that are found at once. */
+#define LATELY 1024
+
+struct file_writer {
+	uint64_t ns;    /* of the last item */
+	size_t current; /* thread; SIZE_MAX: none */
+	struct {
+		FATHOM_ARRAY_OF(struct written_thread);
+	} threads;
+	struct fathom_u32_array functions; /* number in the file + 1, by number; 0: none */
+	struct {
+		FATHOM_ARRAY_OF(char *);
+	} modules;
+	uint32_t n_functions;
+	uint32_t lately[LATELY]; /* threads by tid */
+};
+
+bool fathom_file_call(struct fathom_file_thread *t, const struct fathom_trace_event *e,
+		      uint32_t function)
+{
+	const struct fathom_file_call none = { .function = UINT32_MAX };
+	const struct fathom_file_call call = { e->ns, e->stack, function };
+
+	if (e->depth >= FATHOM_FILE_DEPTH || e->depth > t->calls.n + FATHOM_FILE_DEEPER)
+		return true;
+	while (t->calls.n <= e->depth)
+		if (!fathom_array_push(&t->calls, none))
+			return false;
+	t->calls.items[e->depth] = call;
+	return true;
+}
+
+static size_t put_number(uint8_t *to, uint64_t value)
+{
+	size_t n = 0;
+
+	for (; value >= 0x80; value >>= 7)
+		to[n++] = (uint8_t)(value | 0x80);
+	to[n++] = (uint8_t)value;
+	return n;
+}
+
+static void write_number(struct fathom_trace_writer *w, uint64_t value)
+{
+	uint8_t bytes[NUMBER_SIZE];
+
+	fathom_writer_bytes(w, bytes, put_number(bytes, value));
+}
+
+static void write_text(struct fathom_trace_writer *w, const char *text)
+{
+	const size_t n = text ? strnlen(text, FATHOM_FILE_TEXT) : 0;
+
+	write_number(w, n);
+	fathom_writer_bytes(w, text ? text : "", n);
+}
+
+/* Puts a tag of @kind, with @upper. */
+static size_t put_tag(uint8_t *to, unsigned kind, uint64_t upper)
+{
+	if (upper < FATHOM_ITEM_FOLLOWS) {
+		to[0] = (uint8_t)(kind | upper << 3);
+		return 1;
+	}
+	to[0] = (uint8_t)(kind | FATHOM_ITEM_FOLLOWS << 3);
+	return 1 + put_number(to + 1, upper);
+}
+
+static void write_tag(struct fathom_trace_writer *w, unsigned kind, uint64_t upper)
+{
+	uint8_t bytes[1 + NUMBER_SIZE];
+
+	fathom_writer_bytes(w, bytes, put_tag(bytes, kind, upper));
+}
+
+static void begin(struct fathom_trace_writer *w)
+{
+	struct file_writer *f = calloc(1, sizeof *f);
+	struct timespec now = { .tv_sec = 0 };
+
+	w->state = f;
+	w->no_memory |= !f;
+	if (!f)
+		return;
+	f->current = SIZE_MAX;
+	clock_gettime(CLOCK_REALTIME, &now);
+	fathom_writer_bytes(w, FATHOM_TRACE_FILE_MAGIC, sizeof FATHOM_TRACE_FILE_MAGIC - 1);
+	write_tag(w, FATHOM_ITEM_DEFINE, FATHOM_DEFINE_BEGIN);
+	write_number(w, FATHOM_TRACE_FILE_VERSION);
+	write_number(w, (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec);
+}
+
+/* Returns the number of module @path, which it defines if it is new. */
+static size_t module_of(struct fathom_trace_writer *w, const char *path)
+{
+	struct file_writer *f = w->state;
+	char *copy;
+
+	for (size_t i = f->modules.n; i--;)
+		if (!strcmp(f->modules.items[i], path))
+			return i;
+	copy = strdup(path);
+	if (!copy || !fathom_array_push(&f->modules, copy)) {
+		free(copy);
+		w->no_memory = true;
+		return 0;
+	}
+	write_tag(w, FATHOM_ITEM_DEFINE, FATHOM_DEFINE_MODULE);
+	write_text(w, path);
+	return f->modules.n - 1;
+}
+
+/* Returns the number of @fn, which it defines if it is new. */
+static uint32_t function_of(struct fathom_trace_writer *w, const struct fathom_trace_function *fn)
+{
+	struct file_writer *f = w->state;
+	size_t module;
+
+	if (fn->number < f->functions.n && f->functions.items[fn->number])
+		return f->functions.items[fn->number] - 1;
+	while (f->functions.n <= fn->number)
+		if (!fathom_array_push(&f->functions, 0)) {
+			w->no_memory = true;
+			return 0;
+		}
+	module = module_of(w, fn->module);
+	write_tag(w, FATHOM_ITEM_DEFINE, FATHOM_DEFINE_FUNCTION);
+	write_number(w, module);
+	write_text(w, fn->name);
+	write_text(w, fn->linkage_name);
+	write_number(w, fn->address);
+	write_number(w, fn->module_address);
+	f->functions.items[fn->number] = ++f->n_functions;
+	return f->n_functions - 1;
+}
+
+static bool is_of(const struct written_thread *t, const struct fathom_trace_event *e,
+		  const char *name)
+{
+	return t->tid == e->tid && t->pid == e->pid && !strncmp(t->name, name, sizeof t->name - 1);
+}
+
+/* Returns the thread of @e, which it defines if it is new, or has another name. */
+static size_t find_thread(struct fathom_trace_writer *w, const struct fathom_trace_event *e)
+{
+	struct file_writer *f = w->state;
+	struct written_thread t = { .pid = e->pid, .tid = e->tid };
+	const char *name = e->thread ? e->thread : "";
+	uint32_t *lately = &f->lately[(uint32_t)e->tid % LATELY];
+
+	if (*lately < f->threads.n && is_of(&f->threads.items[*lately], e, name))
+		return *lately;
+	for (size_t i = f->threads.n; i--;) {
+		*lately = (uint32_t)i;
+		if (is_of(&f->threads.items[i], e, name))
+			return i;
+	}
+	*lately = (uint32_t)f->threads.n;
+	memcpy(t.name, name, strnlen(name, sizeof t.name - 1));
+	if (!fathom_array_push(&f->threads, t)) {
+		w->no_memory = true;
+		return 0;
+	}
+	write_tag(w, FATHOM_ITEM_DEFINE, FATHOM_DEFINE_THREAD);
+	write_number(w, fathom_zigzag((uint64_t)(int64_t)e->pid));
+	write_number(w, fathom_zigzag((uint64_t)(int64_t)e->tid));
+	write_text(w, t.name);
+	return f->threads.n - 1;
+}
+
+/* Returns what is known of the thread of @e, whose items follow. NULL without memory. */
+static struct fathom_file_thread *thread_of(struct fathom_trace_writer *w,
+					    const struct fathom_trace_event *e)
+{
+	struct file_writer *f = w->state;
+	const size_t i = find_thread(w, e);
+	struct fathom_file_thread *t;
+
+	if (w->no_memory)
+		return NULL;
+	if (i != f->current)
+		write_tag(w, FATHOM_ITEM_THREAD, i);
+	f->current = i;
+	t = &f->threads.items[i].known;
+	if (t->stack_number != e->stack_number)
+		write_tag(w, FATHOM_ITEM_STACK, e->stack_number);
+	t->stack_number = e->stack_number;
+	return t;
+}
+
+/* Puts the difference from the last stack. */
+static size_t put_stack(uint8_t *to, struct fathom_file_thread *t, uint64_t stack)
+{
+	const uint64_t d = stack - t->stack;
+	const uint64_t words = (uint64_t)((int64_t)d / 8);
+
+	t->stack = stack;
+	return put_number(to, d % 8 ? fathom_zigzag(d) << 1 | 1 : fathom_zigzag(words) << 1);
+}
+
+/* Returns whether @e is the return of the call that is noted at its depth. */
+static bool is_expected(const struct fathom_file_thread *t, const struct fathom_trace_event *e,
+			uint32_t function)
+{
+	const struct fathom_file_call *call;
+
+	if (e->type != FATHOM_TRACE_RETURN || e->depth >= t->calls.n)
+		return false;
+	call = &t->calls.items[e->depth];
+	return call->function == function && call->stack == e->stack &&
+	       e->ns - call->ns == e->duration_ns;
+}
+
+/* Puts the tag of @e, whose kind is @kind, and its time. */
+static size_t put_head(uint8_t *to, struct file_writer *f, struct fathom_file_thread *t,
+		       unsigned kind, const struct fathom_trace_event *e)
+{
+	const uint64_t deeper = (uint64_t)((int64_t)e->depth - (int64_t)t->depth);
+	size_t n = put_tag(to, kind, fathom_zigzag(deeper));
+
+	n += put_number(to + n, fathom_zigzag(e->ns - f->ns));
+	f->ns = e->ns;
+	t->depth = e->depth;
+	return n;
+}
+
+/* Writes a call or a return. */
+static void write_call(struct fathom_trace_writer *w, struct fathom_file_thread *t,
+		       const struct fathom_trace_event *e, uint32_t function)
+{
+	struct file_writer *f = w->state;
+	const bool is_return = e->type == FATHOM_TRACE_RETURN;
+	uint8_t bytes[ITEM_SIZE];
+	size_t n;
+
+	if (is_expected(t, e, function)) {
+		n = put_head(bytes, f, t, FATHOM_ITEM_RETURNS, e);
+		t->stack = e->stack;
+		fathom_writer_bytes(w, bytes, n);
+		return;
+	}
+	n = put_head(bytes, f, t,
+		     is_return      ? FATHOM_ITEM_RETURN
+		     : e->count > 1 ? FATHOM_ITEM_CALLS
+				    : FATHOM_ITEM_CALL,
+		     e);
+	n += put_number(bytes + n, function);
+	n += put_stack(bytes + n, t, e->stack);
+	if (is_return)
+		n += put_number(bytes + n, e->duration_ns);
+	else if (e->count > 1)
+		n += put_number(bytes + n, e->count);
+	fathom_writer_bytes(w, bytes, n);
+	if (!is_return && !fathom_file_call(t, e, function))
+		w->no_memory = true;
+}
+
+static void write_other(struct fathom_trace_writer *w, struct fathom_file_thread *t,
+			const struct fathom_trace_event *e, uint32_t function)
+{
+	uint8_t bytes[ITEM_SIZE];
+	size_t n = put_head(bytes, w->state, t, FATHOM_ITEM_OTHER, e);
+
+	n += put_stack(bytes + n, t, e->stack);
+	n += put_number(bytes + n, e->type);
+	n += put_number(bytes + n, e->count);
+	n += put_number(bytes + n, e->function ? (uint64_t)function + 1 : 0);
+	fathom_writer_bytes(w, bytes, n);
+	write_text(w, e->text);
+}
+
+static void write_event(struct fathom_trace_writer *w, const struct fathom_trace_event *e)
+{
+	const uint32_t function = e->function ? function_of(w, e->function) : 0;
+	struct fathom_file_thread *t = w->no_memory ? NULL : thread_of(w, e);
+
+	if (!t)
+		return;
+	if (e->function && (e->type == FATHOM_TRACE_CALL || e->type == FATHOM_TRACE_RETURN))
+		write_call(w, t, e, function);
+	else
+		write_other(w, t, e, function);
+}
+
+static void end(struct fathom_trace_writer *w, const struct fathom_trace_result *result)
+{
+	const size_t n = result ? sizeof result->n_refused / sizeof *result->n_refused : 0;
+
+	if (!result)
+		return;
+	write_tag(w, FATHOM_ITEM_DEFINE, FATHOM_DEFINE_END);
+	write_number(w, fathom_zigzag((uint64_t)(int64_t)result->status));
+	write_number(w, result->n_sites);
+	write_number(w, result->lost);
+	write_number(w, n);
+	for (size_t i = 0; i < n; i++)
+		write_number(w, result->n_refused[i]);
+}
+
+static void free_state(struct fathom_trace_writer *w)
+{
+	struct file_writer *f = w->state;
+
+	if (!f)
+		return;
+	for (size_t i = 0; i < f->threads.n; i++)
+		fathom_array_free(&f->threads.items[i].known.calls);
+	for (size_t i = 0; i < f->modules.n; i++)
+		free(f->modules.items[i]);
+	fathom_array_free(&f->threads);
+	fathom_array_free(&f->modules);
+	fathom_array_free(&f->functions);
+	free(f);
+}
+
+const struct fathom_writer_format fathom_writer_file = { begin, write_event, end, free_state };

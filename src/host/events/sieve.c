@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+#include "host/events/sieve.h"
+
+#include <string.h>
+
+/* The deepest calls that are known by name. */
+#define MOST_CALLS (1u << 14)
+
+void fathom_sieve_init(struct fathom_sieve *s, const struct fathom_trace_options *options)
+{
+	s->options = options;
+	s->is_on = true;
+	s->is_over = s->with_stacks = false;
+	s->n_events = 0;
+	for (size_t i = 0; i < options->n_at; i++) {
+		if (options->at[i].actions & FATHOM_TRACE_AT_START)
+			s->is_on = false;
+		s->with_stacks |= (options->at[i].actions & FATHOM_TRACE_AT_STACK) != 0;
+	}
+}
+
+void fathom_sieve_thread_deinit(struct fathom_sieve_thread *t)
+{
+	fathom_array_free(&t->calls);
+}
+
+void fathom_sieve_flush(struct fathom_sieve *s, bool is_all)
+{
+	if (s->n_events && !s->is_over)
+		s->is_over = !s->options->events(s->options->data, s->events, s->n_events);
+	s->n_events = 0;
+	if (is_all && !s->is_over)
+		s->is_over = !s->options->events(s->options->data, s->events, 0);
+}
+
+static void put(struct fathom_sieve *s, const struct fathom_trace_event *e)
+{
+	s->events[s->n_events++] = *e;
+	/* A text is gone soon. */
+	if (s->n_events == FATHOM_SIEVE_BATCH || e->text)
+		fathom_sieve_flush(s, false);
+}
+
+void fathom_sieve_tell_kept(struct fathom_sieve *s, struct fathom_sieve_thread *t)
+{
+	if (t->kept.count)
+		put(s, &t->kept);
+	t->kept.count = 0;
+}
+
+void fathom_sieve_tell(struct fathom_sieve *s, struct fathom_sieve_thread *t,
+		       const struct fathom_trace_event *e)
+{
+	fathom_sieve_tell_kept(s, t);
+	if (s->is_on || e->type != FATHOM_TRACE_SIGNAL)
+		put(s, e);
+}
+
+/* Returns whether @e is within a call whose calls are wanted; it may begin or end one. */
+static bool is_under(struct fathom_sieve_thread *t, const struct fathom_trace_event *e,
+		     bool is_wished)
+{
+	if (t->is_under && e->stack_number == t->under_stack && e->depth <= t->under_depth)
+		t->is_under = false;
+	if (t->is_under || !is_wished)
+		return t->is_under;
+	/* The return of the function whose calls are wanted is the end of them. */
+	if (e->type == FATHOM_TRACE_CALL) {
+		t->is_under = true;
+		t->under_depth = e->depth;
+		t->under_stack = e->stack_number;
+	}
+	return true;
+}
+
+static bool is_wanted(const struct fathom_sieve *s, struct fathom_sieve_thread *t,
+		      const struct fathom_trace_event *e, uint8_t wishes)
+{
+	if (s->options->n_under && !is_under(t, e, wishes & FATHOM_WISH_UNDER))
+		return false;
+	return !s->options->depth || e->depth < s->options->depth;
+}
+
+/* Notes that @t is within the call of @e. */
+static void enter(struct fathom_sieve_thread *t, const struct fathom_trace_event *e)
+{
+	const size_t depth = e->depth;
+
+	if (depth >= MOST_CALLS ||
+	    (depth >= t->calls.n && !fathom_array_room(&t->calls, depth + 1 - t->calls.n)))
+		return;
+	while (t->calls.n < depth)
+		t->calls.items[t->calls.n++] = NULL;
+	t->calls.items[depth] = e->function;
+	t->calls.n = depth + 1;
+}
+
+/* Tells of the calls that @e is within. */
+static void tell_callers(struct fathom_sieve *s, const struct fathom_sieve_thread *t,
+			 const struct fathom_trace_event *e)
+{
+	struct fathom_trace_event caller = *e;
+
+	caller.type = FATHOM_TRACE_CALLER;
+	caller.actions = 0;
+	for (size_t i = e->depth < t->calls.n ? e->depth : t->calls.n; i--;) {
+		caller.function = t->calls.items[i];
+		caller.depth = (uint32_t)i;
+		if (caller.function)
+			put(s, &caller);
+	}
+}
+
+/* Tells of a call that something is to be done at. */
+static void take_special(struct fathom_sieve *s, struct fathom_sieve_thread *t,
+			 const struct fathom_trace_event *e, uint8_t wishes)
+{
+	struct fathom_trace_event special = *e;
+
+	special.actions = wishes & (uint8_t)~FATHOM_WISH_UNDER;
+	s->is_on |= (wishes & FATHOM_TRACE_AT_START) != 0;
+	fathom_sieve_tell_kept(s, t);
+	if (s->is_on)
+		put(s, &special);
+	if (s->is_on && wishes & FATHOM_TRACE_AT_STACK)
+		tell_callers(s, t, &special);
+	if (wishes & FATHOM_TRACE_AT_STOP)
+		s->is_on = false;
+}
+
+/* Returns whether call @e follows the same one, without another in between. */
+static bool repeats(const struct fathom_trace_event *kept, const struct fathom_trace_event *e)
+{
+	return kept->count && kept->function == e->function && kept->stack == e->stack &&
+	       kept->depth == e->depth && kept->stack_number == e->stack_number;
+}
+
+void fathom_sieve_take(struct fathom_sieve *s, struct fathom_sieve_thread *t,
+		       const struct fathom_trace_event *e, uint8_t wishes)
+{
+	const bool is_call = e->type == FATHOM_TRACE_CALL;
+	const bool is_special = is_call && (wishes & ~FATHOM_WISH_UNDER);
+
+	if (s->with_stacks && is_call)
+		enter(t, e);
+	if (!is_wanted(s, t, e, wishes) || !(s->is_on || is_special))
+		return;
+	if (is_special) {
+		take_special(s, t, e, wishes);
+		return;
+	}
+	if (!is_call || s->options->flags & FATHOM_TRACE_NO_FOLD) {
+		fathom_sieve_tell_kept(s, t);
+		put(s, e);
+	} else if (repeats(&t->kept, e)) {
+		t->kept.count += e->count;
+	} else {
+		fathom_sieve_tell_kept(s, t);
+		t->kept = *e;
+	}
+}

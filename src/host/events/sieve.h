@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the caller of a run or of a reading is told of: calls in chosen functions and what they
+ * call, down to a depth, between chosen moments; what repeats is told as one.
+ */
+#ifndef FATHOM_EVENTS_SIEVE_H
+#define FATHOM_EVENTS_SIEVE_H
+
+#include "fathom/trace.h"
+#include "host/base/array.h"
+
+/* What a function was chosen for: FATHOM_TRACE_AT_ actions, and this. */
+#define FATHOM_WISH_UNDER (1u << 7)
+
+/* What is known of one thread. All zero, nothing is. */
+struct fathom_sieve_thread {
+	struct fathom_trace_event kept; /* a call that may be repeated; count 0: none */
+	bool is_under;                  /* within a call whose calls are wanted */
+	uint8_t under_stack;
+	uint32_t under_depth;
+	struct {
+		/* by depth; NULL: not recorded */
+		FATHOM_ARRAY_OF(const struct fathom_trace_function *);
+	} calls; /* that it is within, if someone may ask */
+};
+
+/* Events that are passed on at once. */
+#define FATHOM_SIEVE_BATCH 256
+
+struct fathom_sieve {
+	const struct fathom_trace_options *options;
+	bool is_on;   /* between "start" and "stop" */
+	bool is_over; /* the caller wants no more */
+	bool with_stacks;
+	size_t n_events;
+	struct fathom_trace_event events[FATHOM_SIEVE_BATCH];
+};
+
+/* @options must outlive it. */
+void fathom_sieve_init(struct fathom_sieve *s, const struct fathom_trace_options *options);
+void fathom_sieve_thread_deinit(struct fathom_sieve_thread *t);
+
+/* Takes a call or a return of a function that was chosen for @wishes. */
+void fathom_sieve_take(struct fathom_sieve *s, struct fathom_sieve_thread *t,
+		       const struct fathom_trace_event *e, uint8_t wishes);
+/* Tells of another event. */
+void fathom_sieve_tell(struct fathom_sieve *s, struct fathom_sieve_thread *t,
+		       const struct fathom_trace_event *e);
+/* Tells of the call that was kept because it might be repeated. */
+void fathom_sieve_tell_kept(struct fathom_sieve *s, struct fathom_sieve_thread *t);
+/* Passes on what was told. With @is_all, nothing more has come for now. */
+void fathom_sieve_flush(struct fathom_sieve *s, bool is_all);
+
+#endif

@@ -1,0 +1,402 @@
+# SPDX-License-Identifier: MIT
+"""Tests of trace files: what -o writes, --read tells, --diff compares; and of --last and --at."""
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+
+from ask import FATHOM, fathom, run
+from traced import CLANG, SITES, build, calls, counts, kinds, test, trace
+
+MAGIC = b"\x7fftrace\n"
+TYPES = {1: "call", 2: "return", 3: "signal", 4: "start", 5: "exit", 6: "lost", 7: "note", 8: "caller"}
+
+
+class Cut(Exception):
+    """The file ends in the middle of an item."""
+
+
+class Decoder:
+    """Reads a trace file by the description of its format alone."""
+
+    def __init__(self, data):
+        assert data.startswith(MAGIC), data[:8]
+        self.data, self.at = data, len(MAGIC)
+        self.modules, self.functions, self.threads, self.end = [], [], [], None
+        self.thread, self.ns, self.events = None, 0, []
+
+    def byte(self):
+        if self.at == len(self.data):
+            raise Cut
+        self.at += 1
+        return self.data[self.at - 1]
+
+    def number(self):
+        value = shift = 0
+        while True:
+            byte = self.byte()
+            value |= (byte & 0x7f) << shift
+            shift += 7
+            if byte < 0x80:
+                return value
+
+    def signed(self):
+        value = self.number()
+        return -(value + 1) // 2 if value & 1 else value // 2
+
+    def text(self):
+        size = self.number()
+        if self.at + size > len(self.data):
+            raise Cut
+        self.at += size
+        return self.data[self.at - size:self.at].decode()
+
+    def define(self, what):
+        if what == 0:
+            assert self.number() == 1
+            assert abs(self.number() - time.time_ns()) < 3600 * 10**9
+        elif what == 1:
+            self.modules.append(self.text())
+        elif what == 2:
+            module = self.modules[self.number()]
+            self.functions.append({"module": module, "function": self.text(), "linked": self.text(), "address": self.number(),
+                                   "stated": self.number()})
+        elif what == 3:
+            self.threads.append({"pid": self.signed(), "tid": self.signed(), "name": self.text(), "stack": 0, "depth": 0, "number": 0,
+                                 "calls": {}})
+        else:
+            assert what == 4, what
+            self.end = {"status": self.signed(), "sites": self.number(), "lost": self.number()}
+            for _ in range(self.number()):
+                self.number()
+
+    def stack(self):
+        value = self.number()
+        delta = -(value // 2 + 1) // 2 if value // 2 & 1 else value // 4
+        self.thread["stack"] += delta if value & 1 else 8 * delta
+        return self.thread["stack"]
+
+    def event(self, kind, deeper):
+        t = self.thread
+        t["depth"] += -(deeper + 1) // 2 if deeper & 1 else deeper // 2
+        self.ns += self.signed()
+        e = {"pid": t["pid"], "tid": t["tid"], "ns": self.ns, "depth": t["depth"], "count": 1, "function": None, "module": None}
+        function = None
+        if kind in (1, 2, 3):
+            function = self.functions[self.number()]
+            e["stack"] = self.stack()
+            e["type"] = "return" if kind == 3 else "call"
+            if kind == 2:
+                e["count"] = self.number()
+            if kind == 3:
+                e["duration_ns"] = self.number()
+            else:
+                t["calls"][t["depth"]] = (e, function)
+        elif kind == 4:
+            call, function = t["calls"][t["depth"]]
+            e["type"] = "return"
+            t["stack"] = e["stack"] = call["stack"]
+            e["duration_ns"] = e["ns"] - call["ns"]
+        else:
+            e["stack"] = self.stack()
+            e["type"] = TYPES[self.number()]
+            e["count"] = self.number()
+            number = self.number()
+            text = self.text()
+            if number:
+                function = self.functions[number - 1]
+            else:
+                e["text"] = text
+        if function:
+            e.update({k: function[k] for k in ("function", "module")})
+        if e["type"] == "return":
+            e["duration_ns"] = e["duration_ns"] or None
+        self.events.append(e)
+
+    def item(self):
+        tag = self.byte()
+        kind, upper = tag & 7, tag >> 3
+        if upper == 31:
+            upper = self.number()
+        if kind == 0:
+            self.define(upper)
+        elif kind == 6:
+            self.thread = self.threads[upper]
+        elif kind == 7:
+            self.thread["number"] = upper
+        else:
+            self.event(kind, upper)
+
+    def whole(self):
+        """Reads all items; where the file is cut, up to there."""
+        try:
+            while self.at < len(self.data):
+                self.item()
+        except Cut:
+            pass
+        return self.events
+
+
+def decode(path):
+    with open(path, "rb") as f:
+        decoder = Decoder(f.read())
+    decoder.whole()
+    return decoder
+
+
+def read(path, *options, status=0):
+    done = fathom("trace", "--json", *options, "--read", path, status=status)
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def record(path, log, *words, options=(), status=0, **more):
+    return fathom("trace", "-o", log, *options, "--", path, *words, status=status, **more)
+
+
+def shown(events):
+    """What two runs of one program have in common."""
+    return [(e["type"], e["function"], e["depth"], e["count"], e.get("text")) for e in events]
+
+
+XRAY = ["-fxray-instrument", "-fxray-instruction-threshold=1"]
+
+
+def add_tests():
+    """The tests below are made when this file is read."""
+
+
+@test("files: what an independent reader finds is what --read tells, of threads, children, handlers, returns, two stacks")
+def _(folder):
+    log = os.path.join(folder, "log")
+    for name, words, flags, options in (("twin.c", (), ("-O2", SITES, "-pthread"), ()), ("threads.c", ("20", "100", "3"), ("-O1", SITES, "-pthread"), ()),
+                                        ("children.c", (), ("-O1", SITES, "-pthread"), ()), ("shapes.c", (), ["-O1", *XRAY], ("--exits",)),
+                                        ("control.cc", (), ("-O1", SITES, "-pthread"), ())):
+        path = build(folder, name, flags=flags, compiler=CLANG if flags[1:] == XRAY else "g++" if name.endswith("cc") else "gcc")
+        record(path, log, *words, options=options, status=None)
+        decoder = decode(log)
+        assert len(decoder.events) > 10 and decoder.at == len(decoder.data), (name, len(decoder.events))
+        assert decoder.end["lost"] == 0
+        assert decoder.events == read(log, "--no-fold"), name
+        # Order is exact in files.
+        assert [e["ns"] for e in decoder.events] == sorted(e["ns"] for e in decoder.events), name
+
+
+@test("files: told again, they are what the same program's log is: folded, as text, counted")
+def _(folder):
+    path = build(folder, "twin.c", flags=("-O2", SITES, "-pthread"))
+    log = os.path.join(folder, "log")
+    _, live, _ = trace(path, log=os.path.join(folder, "live"))
+    record(path, log)
+    told = read(log)
+
+    def by_thread(events):
+        order = {}
+        for e in events:
+            order.setdefault(e["tid"], []).append(shown([e])[0])
+        return sorted(map(repr, order.values()))
+    # The numbers of processes differ.
+    strip = [dict(e, text=re.sub(r"\d+", "N", e["text"])) if "text" in e else e for e in live]
+    again = [dict(e, text=re.sub(r"\d+", "N", e["text"])) if "text" in e else e for e in told]
+    assert by_thread(strip) == by_thread(again)
+    rows = [json.loads(line) for line in fathom("trace", "-c", "--json", "--read", log, status=0).stdout.splitlines()]
+    assert {r["function"]: r["calls"] for r in rows} == counts(live)
+    text = fathom("trace", "--read", log, status=0).stdout.splitlines()
+    assert len(text) == len(told) + 1
+    for line, e in zip(text[1:], told):
+        if e["type"] == "call":
+            assert line.split("&", 1)[1].split(" \xd7")[0] == e["function"], (line, e)
+
+
+@test("files: a call takes less than 8 bytes, a return less than 5")
+def _(folder):
+    path = build(folder, "threads.c", flags=("-O1", SITES, "-pthread"))
+    log = os.path.join(folder, "log")
+    record(path, log, "4", "50000", "1")
+    assert os.path.getsize(log) < 8 * 200000, os.path.getsize(log)
+    path = build(folder, "shapes.c", "-DROUNDS=20000", compiler=CLANG, flags=["-O1", *XRAY])
+    record(path, log, options=["--exits"])
+    n = len(decode(log).events)
+    assert os.path.getsize(log) < 13 * n / 2 + 1000, (os.path.getsize(log), n)
+
+
+@test("files: each prefix is read up to its last whole item; what is broken is said, with its place; nothing else is a trace file")
+def _(folder):
+    path = build(folder, "children.c", flags=("-O1", SITES, "-pthread"))
+    log, cut = os.path.join(folder, "log"), os.path.join(folder, "cut")
+    record(path, log, status=None)
+    with open(log, "rb") as f:
+        data = f.read()
+    whole = decode(log).events
+    step = max(1, len(data) // 150)
+    for size in range(8, len(data), step):
+        with open(cut, "wb") as f:
+            f.write(data[:size])
+        expected = Decoder(data[:size]).whole()
+        assert expected == whole[:len(expected)]
+        assert read(cut, "--no-fold", status=0 if expected else 1) == expected, size
+    for size in range(8):
+        with open(cut, "wb") as f:
+            f.write(data[:size])
+        assert "no trace file" in fathom("trace", "--read", cut, status=2).stderr
+    for bad, said in ((b"\x01\x00\x00\x00", "no thread"), (b"\x28", "newer"), (b"\xff" * 12, "64 bits"), (b"\x10\x05" + 4 * b"\x00", "not defined")):
+        with open(cut, "wb") as f:
+            f.write(MAGIC + (b"\x00\x07\x00" if said == "newer" else bad))
+        done = fathom("trace", "--read", cut, status=2)
+        assert said in done.stderr, (bad, done.stderr)
+    assert "trace file" in fathom("trace", "--read", path, status=2).stderr
+    assert fathom("trace", "--read", os.path.join(folder, "nothing"), status=2).stderr
+    assert fathom("trace", "--read", folder, status=2).stderr
+
+
+@test("files: of a program that is killed all 5,001 calls are there; of fathom that is killed, what it had written")
+def _(folder):
+    path = build(folder, "ends.c")
+    log = os.path.join(folder, "log")
+    record(path, "killed", options=[], log=log, status=-signal.SIGKILL) if False else \
+        fathom("trace", "-o", log, "--", path, "killed", status=-signal.SIGKILL)
+    decoder = decode(log)
+    assert counts(decoder.events) == {"main": 1, "counted": 2500, "other": 2500}
+    assert decoder.events[-1]["text"] == "killed by SIGKILL" and decoder.end["status"] == signal.SIGKILL
+    with subprocess.Popen([FATHOM, "trace", "-o", log, "--", path, "slow"], stdout=subprocess.DEVNULL) as tracer:
+        while not os.path.exists(log) or os.path.getsize(log) < 100000:
+            time.sleep(0.01)
+        tracer.kill()
+    events = decode(log).events
+    assert len(events) > 10000 and {e["function"] for e in events[1:]} <= {"main", "counted", "other", None}
+    assert read(log, "--no-fold") == events
+
+
+@test("files: filters of --read are those of a run: --only, --not, --under, --depth, --thread, --no-children")
+def _(folder):
+    path = build(folder, "twin.c", flags=("-O2", SITES, "-pthread"))
+    log, live = os.path.join(folder, "log"), os.path.join(folder, "live")
+    record(path, log)
+    whole = read(log, "--no-fold")
+    names = sorted(counts(whole), key=lambda n: -counts(whole)[n])
+    for options in (["--only", names[0]], ["--only", "/^" + names[1][:3] + "/"], ["--not", names[0], "--not", names[1]], ["--under", names[2]],
+                    ["--under", "main", "--depth", "2"], ["--only", "twin:" + names[0]]):
+        _, events, _ = trace(path, log=live, options=[*options, "--no-fold"])
+        told = read(log, *options, "--no-fold")
+        assert counts(told) == counts(events) and counts(told), options
+    tids = sorted({e["tid"] for e in whole})
+    assert read(log, "--no-fold", "--thread", str(tids[-1])) == [e for e in whole if e["tid"] == tids[-1]]
+    path = build(folder, "threads.c", flags=("-O1", SITES, "-pthread"))
+    record(path, log, "4", "100000", "1")
+    assert counts(read(log, "--thread", "odd", "--not", "run")) == {"counted": 100000, "other": 100000}
+    path = build(folder, "children.c", flags=("-O1", SITES, "-pthread"))
+    record(path, log, status=None)
+    whole = read(log, "--no-fold")
+    first = [e for e in whole if e["pid"] == whole[0]["pid"]]
+    assert len(first) < len(whole) and read(log, "--no-fold", "--no-children") == first
+    assert "has no lines" in fathom("trace", "--only", "twin.c:", "--read", log, status=2).stderr
+    record(build(folder, "shapes.c"), log)
+    assert not fathom("trace", "--only", "nobody", "--thread", "nobody", "--json", "--read", log, status=1).stdout
+
+
+@test("files: --diff: where two runs part, by thread; the same program twice is the same")
+def _(folder):
+    a, b = os.path.join(folder, "a"), os.path.join(folder, "b")
+    path = build(folder, "threads.c", flags=("-O1", SITES, "-pthread"))
+    record(path, a, "3", "100", "1")
+    record(path, b, "3", "100", "1")
+    assert fathom("trace", "--diff", a, b, status=0).stdout == ""
+    record(path, b, "3", "90", "1")
+    rows = [json.loads(line) for line in fathom("trace", "--json", "--diff", a, b, status=1).stdout.splitlines()]
+    # The two alternate: 45 pairs in b, 50 in a.
+    assert [r["thread"] for r in rows] == [2, 3, 4], rows
+    for r in rows:
+        assert r["same"] == 91 and r["b"] is None and r["a"]["function"] == "counted" and r["path"] == ["run"], r
+    text = fathom("trace", "--diff", a, b, status=1).stdout
+    assert text.count("(nothing more)") == 3 and "in &run" in text, text
+    record(path, b, "2", "100", "1")
+    rows = [json.loads(line) for line in fathom("trace", "--json", "--diff", a, b, status=1).stdout.splitlines()]
+    assert [(r["thread"], r["same"], r["b"]) for r in rows] == [(4, 0, None)], rows
+    shapes = build(folder, "shapes.c")
+    record(shapes, b)
+    done = fathom("trace", "--diff", a, b, status=1)
+    assert "after 1 lines" in done.stdout or "from the beginning" in done.stdout, done.stdout
+    assert fathom("trace", "--diff", a, path, status=2).stderr and fathom("trace", "--diff", a, status=2).stderr
+
+
+@test("--last: the end of a program that fails, in order, with what is kept of each thread; nothing of one that does not")
+def _(folder):
+    path = build(folder, "ends.c")
+    log = os.path.join(folder, "log")
+    for how, end in (("null", ["SIGSEGV", "killed by SIGSEGV"]), ("aborted", ["SIGABRT", "killed by SIGABRT"]), ("killed", ["killed by SIGKILL"]),
+                     ("many", ["status 7"])):
+        for clock in ("full", "sparse", "none"):
+            _, events, _ = trace(path, how, log=log, options=["--last", "6", "--no-fold", "--clock", clock], status=None)
+            assert len(events) == 6 or how in ("null", "aborted"), (how, clock, events)
+            assert [e.get("text") for e in events[-len(end):]] == end, (how, clock, events)
+            before = [e["function"] for e in events[:-len(end)]]
+            if how in ("null", "aborted"):
+                assert before == ["main"] + ["caller"] * (how == "null"), (how, before)
+            else:
+                assert before == (["counted", "other"] * 5)[-len(before):], (how, clock, before)
+    # 3,000,000 calls; of so many as are asked for, none is missing.
+    _, events, _ = trace(path, "many", log=log, options=["--last", "65000", "--no-fold"], status=7)
+    assert counts(events) == {"counted": 32499, "other": 32500} or counts(events) == {"counted": 32500, "other": 32499}, counts(events)
+    threads = build(folder, "threads.c", flags=("-O1", SITES, "-pthread"))
+    _, events, _ = trace(threads, "4", "200000", "2", log=log, options=["--last", "100"])
+    assert events == []
+    # More than rings keep: they are read all the time.
+    _, events, _ = trace(path, "killed", log=log, options=["--last", "100000", "--no-fold"], status=-signal.SIGKILL)
+    assert counts(events) == {"main": 1, "counted": 2500, "other": 2500}, counts(events)
+
+
+@test("--last: SIGUSR1 asks for it while the program runs, more than once")
+def _(folder):
+    path = build(folder, "ends.c")
+    log = os.path.join(folder, "log")
+    with subprocess.Popen([FATHOM, "trace", "--json", "--no-fold", "--last", "1000", "--log", log, "--", path, "slow"], stdout=subprocess.PIPE,
+                          text=True) as tracer:
+        assert tracer.stdout.readline() == "begun\n"
+        for i in (1, 2, 3):
+            time.sleep(0.2)
+            tracer.send_signal(signal.SIGUSR1)
+            for _ in range(500):
+                with open(log, encoding="utf-8") as f:
+                    if f.read().count("\n") >= i * 1000:
+                        break
+                time.sleep(0.01)
+            else:
+                raise AssertionError("nothing was told")
+        assert tracer.wait() == 7
+    with open(log, encoding="utf-8") as f:
+        events = [json.loads(line) for line in f]
+    assert len(events) == 4000, len(events)
+    for part in range(0, 3000, 1000):
+        names = [e["function"] for e in events[part:part + 1000]]
+        assert all({a, b} == {"counted", "other"} for a, b in zip(names, names[1:])), part
+    times = [e["ns"] for e in events]
+    assert times == sorted(times)
+
+
+@test("--at: start, stop, stack and dump, in a run and of a file")
+def _(folder):
+    path = build(folder, "shapes.c")
+    log = os.path.join(folder, "log")
+    file = os.path.join(folder, "file")
+    record(path, file)
+
+    def ask(*options):
+        _, events, _ = trace(path, log=log, options=[*options, "--no-fold"])
+        assert shown(events) == shown(read(file, *options, "--no-fold")), options
+        return [(e["type"], e["function"], e["depth"]) for e in events if e["function"]]
+    # main(top(middle(leaf leaf) middle(leaf leaf)) leaf)
+    c = "call"
+    assert ask("--at", "middle:start") == [(c, "middle", 2), (c, "leaf", 3), (c, "leaf", 3), (c, "middle", 2), (c, "leaf", 3), (c, "leaf", 3),
+                                           (c, "leaf", 1)]
+    assert ask("--at", "middle:stop") == [(c, "main", 0), (c, "top", 1), (c, "middle", 2)]
+    assert ask("--at", "middle:start", "--at", "leaf:stop") == [(c, "middle", 2), (c, "leaf", 3)] * 2
+    assert ask("--at", "middle:stack", "--only", "main", "--only", "middle", "--only", "top") == [
+        (c, "main", 0), (c, "top", 1)] + 2 * [(c, "middle", 2), ("caller", "top", 1), ("caller", "main", 0)]
+    done = fathom("trace", "--last", "3", "--at", "leaf:dump", "--no-fold", "--read", file, status=0)
+    lines = [line.rsplit("&", 1)[-1] for line in done.stdout.splitlines() if line.startswith("FUN")]
+    assert lines == ["top", "middle", "leaf", "leaf", "middle", "leaf", "leaf", "leaf"], lines
+    _, events, _ = trace(path, log=log, options=["--last", "3", "--at", "leaf:dump", "--no-fold"])
+    assert [e["function"] for e in events] == lines, events
+    for word in ("middle", "middle:", ":stack", "middle:jump"):
+        assert "--at" in fathom("trace", "--at", word, "--", path, status=2).stderr

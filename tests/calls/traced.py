@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: MIT
+"""What the tests of traced programs share."""
+import collections
+import json
+import os
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, "..", "lib")]
+
+import tap  # noqa: E402
+
+from ask import fathom, run  # noqa: E402
+
+PROGRAMS = os.path.join(HERE, "programs")
+TOP = os.path.join(HERE, "..", "..")
+SITES = "-fpatchable-function-entry=18,16"
+CLANG = "clang-19"
+SUITE = tap.Suite("calls")
+
+
+def test(name):
+    """Makes a test of the function that follows, where programs can be traced."""
+    def decorate(function):
+        def call(folder):
+            if os.environ.get("WRAPPER") or os.uname().machine != "x86_64":
+                raise tap.Skip("programs are traced on x86-64 only, by fathom alone")
+            function(folder)
+        return SUITE.test(name)(call)
+    return decorate
+
+
+def build(folder, name, *options, compiler="gcc", flags=("-O1", SITES), out=None):
+    path = os.path.join(folder, out or name.split(".")[0])
+    run(compiler, *flags, "-o", path, os.path.join(PROGRAMS, name), *options)
+    return path
+
+
+def trace(*words, status=0, options=(), **more):
+    """Runs a program below fathom trace: its standard output, and the events, as JSON has them."""
+    log = more.pop("log")
+    done = fathom("trace", "--json", "--log", log, *options, "--", *words, status=status, **more)
+    with open(log, encoding="utf-8") as f:
+        return done.stdout, [json.loads(line) for line in f], done
+
+
+def calls(events, *names):
+    """(function, depth, count) of the calls, of these functions only if there are some."""
+    return [(e["function"], e["depth"], e["count"]) for e in events
+            if e["type"] == "call" and (not names or e["function"] in names)]
+
+
+def counts(events):
+    total = collections.Counter()
+    for e in events:
+        if e["type"] == "call":
+            total[e["function"]] += e["count"]
+    return total
+
+
+def kinds(events):
+    return collections.Counter(e["type"] for e in events)

@@ -12,9 +12,6 @@
 #include "host/sites/nops.h"
 #include "host/trace/patch.h"
 
-/* Bytes of text that are read and written at once, at most. */
-#define WINDOW (UINT64_C(1) << 16)
-
 /* How far numbers go. */
 #define MOST_NUMBERS (UINT64_C(1) << 32)
 
@@ -28,13 +25,6 @@ struct look {
 	struct fathom_traced *process;
 	struct fathom_sites *sites;
 	bool no_memory;
-};
-
-/* A piece of text, which is written back as a whole. */
-struct window {
-	uint64_t avma;
-	uint64_t size; /* 0: none */
-	uint8_t bytes[WINDOW];
 };
 
 static uint64_t hash_name(const char *name)
@@ -73,6 +63,13 @@ static bool is_new(void *data, const struct fathom_module_at *m)
 	return !known;
 }
 
+static void forget_module(struct fathom_traced *p, const struct fathom_loaded_module *m)
+{
+	if (m->slot)
+		fathom_program_free_slot(p, m->slot);
+	fathom_patches_release(m->patches);
+}
+
 /* Forgets the modules that were not seen. */
 static void forget(struct fathom_traced *p)
 {
@@ -81,39 +78,10 @@ static void forget(struct fathom_traced *p)
 	for (size_t i = 0; i < p->modules.n; i++) {
 		if (p->modules.items[i].is_seen)
 			p->modules.items[n++] = p->modules.items[i];
-		else if (p->modules.items[i].slot)
-			fathom_program_free_slot(p, p->modules.items[i].slot);
+		else
+			forget_module(p, &p->modules.items[i]);
 	}
 	p->modules.n = n;
-}
-
-/* Writes the window back. */
-static bool put_back(const struct fathom_traced *p, struct window *w)
-{
-	const uint64_t size = w->size;
-
-	w->size = 0;
-	return !size || fathom_tracee_write(&p->tracee, w->avma, w->bytes, size);
-}
-
-/* Returns the bytes from @low to @high, in the window, which may be another then; NULL: none. */
-static uint8_t *look_at(const struct fathom_traced *p, struct window *w, uint64_t low,
-			uint64_t high)
-{
-	const uint64_t page = fathom_page_size();
-
-	/* The next page belongs to the same piece, one that holds nothing to change does not. */
-	if (w->size && low >= w->avma && high <= w->avma + w->size)
-		return w->bytes + (low - w->avma);
-	if (!put_back(p, w) || high - low > WINDOW / 2)
-		return NULL;
-	w->avma = low & ~(page - 1);
-	w->size = ((high + page - 1) & ~(page - 1)) - w->avma;
-	if (!fathom_tracee_read(&p->tracee, w->avma, w->bytes, w->size)) {
-		w->size = 0;
-		return NULL;
-	}
-	return w->bytes + (low - w->avma);
 }
 
 /* Where a module's sites call. */
@@ -214,7 +182,7 @@ static const uint8_t refusals[FATHOM_PATCH_REFUSALS] = {
 };
 
 /* Has site @s call the hook; adds it to @span. FATHOM_E_MEMORY. */
-static fathom_err patch(struct look *look, struct window *w, const struct hooks *hooks,
+static fathom_err patch(struct look *look, struct fathom_text_window *w, const struct hooks *hooks,
 			struct fathom_span *span, const struct fathom_site_module *m,
 			const struct fathom_site *s)
 {
@@ -225,7 +193,7 @@ static fathom_err patch(struct look *look, struct window *w, const struct hooks 
 	enum fathom_patch_refusal why = FATHOM_PATCH_CHANGED;
 	uint64_t high;
 	const uint64_t low = fathom_patch_range(s, &high);
-	uint8_t *bytes = look_at(look->process, w, low, high);
+	uint8_t *bytes = fathom_text_at(w, low, high);
 	uint64_t back = 0;
 	size_t function;
 
@@ -244,12 +212,17 @@ static fathom_err patch(struct look *look, struct window *w, const struct hooks 
 }
 
 /* Has the wanted sites of module @m call the hook. */
-static fathom_err patch_module(struct look *look, struct window *w, struct fathom_span *span,
-			       const struct fathom_site_module *m)
+static fathom_err patch_module(struct look *look, struct fathom_text_window *w,
+			       struct fathom_span *span, const struct fathom_site_module *m)
 {
+	struct fathom_loaded_module *known = find_module(look->process, m->bias, m->path);
 	struct hooks hooks = { .entry = 0 };
 	fathom_err err = FATHOM_OK;
 	bool is_first = true;
+
+	if (known && !known->patches)
+		known->patches = fathom_patches_create();
+	w->patches = known ? known->patches : NULL;
 
 	for (size_t i = m->first; i < m->first + m->count && !err; i++) {
 		const struct fathom_site *s = fathom_sites_get(look->sites, i);
@@ -268,7 +241,7 @@ static fathom_err patch_module(struct look *look, struct window *w, struct fatho
 		is_first = false;
 		err = patch(look, w, &hooks, span, m, s);
 	}
-	if (!put_back(look->process, w))
+	if (!fathom_text_put_back(w))
 		err = FATHOM_E_OS;
 	return err;
 }
@@ -276,12 +249,14 @@ static fathom_err patch_module(struct look *look, struct window *w, struct fatho
 /* Has the sites of all new modules call the hook. */
 static fathom_err patch_all(struct look *look)
 {
-	struct window *w = malloc(sizeof *w);
+	struct fathom_text_window *w = malloc(sizeof *w);
 	struct fathom_span *span = fathom_span_create();
 	fathom_err err = FATHOM_OK;
 
-	if (w)
+	if (w) {
 		w->size = 0;
+		w->tracee = &look->process->tracee;
+	}
 	for (size_t i = 0; !err && w && span && i < fathom_sites_module_count(look->sites); i++)
 		err = patch_module(look, w, span, fathom_sites_module_get(look->sites, i));
 	if (!w || !span)
@@ -322,6 +297,9 @@ static void watch_at(struct fathom_traced *p, uint64_t function)
 	if (fathom_nops_size(false, behind, behind.size) < JUMP_SIZE - 1)
 		return;
 	entry = fathom_image_loaded(&words, bytes);
+	p->watch.avma = function + off;
+	p->watch.size = JUMP_SIZE;
+	memcpy(p->watch.bytes, code + off, JUMP_SIZE);
 	if (fathom_tracee_write(&p->tracee, slot, bytes, sizeof bytes) &&
 	    fathom_patch_jump(function + off, slot + entry, code))
 		p->is_watched |= fathom_tracee_write(&p->tracee, function + off, code, JUMP_SIZE);
@@ -354,8 +332,9 @@ static bool needs_lines(const struct fathom_loader *l)
 	return false;
 }
 
-static fathom_err look_at_target(struct look *look, struct fathom_target *target,
-				 struct fathom_errinfo *reterr)
+/* Finds the sites of new modules in @target, and which of them are chosen. */
+static fathom_err find_sites(struct look *look, struct fathom_target *target,
+			     struct fathom_errinfo *reterr)
 {
 	const struct fathom_sites_options names = { .size = sizeof names,
 						    .flags = FATHOM_SITES_NAMES };
@@ -371,20 +350,25 @@ static fathom_err look_at_target(struct look *look, struct fathom_target *target
 	for (size_t i = 0; i < look->process->modules.n; i++)
 		look->process->modules.items[i].is_seen = false;
 	FATHOM_TRY(fathom_sites_list(target, &names, &choice, &look->sites, reterr));
-	if (look->no_memory) {
-		fathom_sites_free(look->sites);
-		return fathom_fail_memory(reterr);
-	}
-	forget(look->process);
-	if (!fathom_sites_count(look->sites)) {
-		fathom_sites_free(look->sites);
-		return FATHOM_OK;
-	}
-	for (size_t i = 0; i < FATHOM_CHOICES && !err; i++)
+	if (look->no_memory)
+		err = fathom_fail_memory(reterr);
+	for (size_t i = 0; fathom_sites_count(look->sites) && i < FATHOM_CHOICES && !err; i++)
 		err = fathom_selection_find(&l->chosen[i], target, reterr);
-	if (err)
-		fathom_sites_free(look->sites);
-	return err ? err : patch_all(look);
+	if (!err)
+		return FATHOM_OK;
+	fathom_sites_free(look->sites);
+	look->sites = NULL;
+	return err;
+}
+
+/* Has the sites that were found call the hook. */
+static fathom_err patch_found(struct look *look)
+{
+	forget(look->process);
+	if (fathom_sites_count(look->sites))
+		return patch_all(look);
+	fathom_sites_free(look->sites);
+	return FATHOM_OK;
 }
 
 fathom_err fathom_load_modules(struct fathom_loader *l, struct fathom_traced *p,
@@ -397,7 +381,96 @@ fathom_err fathom_load_modules(struct fathom_loader *l, struct fathom_traced *p,
 	FATHOM_TRY(fathom_target_open_process(l->session, p->tracee.pid, NULL, &target, reterr));
 	if (!p->is_watched)
 		watch(p, target);
-	err = look_at_target(&look, target, reterr);
+	err = find_sites(&look, target, reterr);
+	if (!err)
+		err = patch_found(&look);
 	fathom_target_release(target);
 	return err;
+}
+
+/* Moves threads of the process out of slots that they stand in the middle of: all are NOPs. */
+static void move_out(const struct look *look, const pid_t *tids, size_t n)
+{
+	const size_t n_sites = fathom_sites_count(look->sites);
+
+	for (size_t i = 0; i < n; i++) {
+		struct user_regs_struct regs;
+		const struct fathom_site *s;
+		size_t k;
+
+		if (!fathom_tracee_get(tids[i], &regs))
+			continue;
+		/* Those of one module are sorted; modules are not. */
+		for (k = 0; k < n_sites; k++) {
+			s = fathom_sites_get(look->sites, k);
+			if (regs.rip > s->address && regs.rip < s->address + s->size)
+				break;
+		}
+		if (k == n_sites || s->content != FATHOM_SITE_NOPS)
+			continue;
+		regs.rip = s->address + s->size;
+		(void)fathom_tracee_set(tids[i], &regs);
+	}
+}
+
+struct fathom_found_modules {
+	struct look look;
+	struct fathom_target *target;
+};
+
+fathom_err fathom_load_find(struct fathom_loader *l, struct fathom_traced *p,
+			    struct fathom_found_modules **ret, struct fathom_errinfo *reterr)
+{
+	struct fathom_found_modules *found = calloc(1, sizeof *found);
+	fathom_err err;
+
+	if (!found)
+		return fathom_fail_memory(reterr);
+	found->look = (struct look){ .loader = l, .process = p };
+	err = fathom_target_open_process(l->session, p->tracee.pid, NULL, &found->target, reterr);
+	if (!err)
+		err = find_sites(&found->look, found->target, reterr);
+	if (err) {
+		fathom_load_discard(found);
+		return err;
+	}
+	*ret = found;
+	return FATHOM_OK;
+}
+
+fathom_err fathom_load_found(struct fathom_found_modules *found, const pid_t *tids, size_t n)
+{
+	struct look *look = &found->look;
+	fathom_err err;
+
+	watch(look->process, found->target);
+	move_out(look, tids, n);
+	err = patch_found(look);
+	look->sites = NULL;
+	return err;
+}
+
+void fathom_load_discard(struct fathom_found_modules *found)
+{
+	if (!found)
+		return;
+	fathom_sites_free(found->look.sites);
+	fathom_target_release(found->target);
+	free(found);
+}
+
+bool fathom_unload(struct fathom_traced *p)
+{
+	bool is_done = true;
+
+	for (size_t i = 0; i < p->modules.n; i++) {
+		const struct fathom_patches *patches = p->modules.items[i].patches;
+
+		if (patches && !fathom_patches_undo(patches, &p->tracee))
+			is_done = false;
+	}
+	if (p->is_watched &&
+	    !fathom_tracee_write(&p->tracee, p->watch.avma, p->watch.bytes, p->watch.size))
+		is_done = false;
+	return is_done;
 }

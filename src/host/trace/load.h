@@ -37,4 +37,23 @@ struct fathom_loader {
 fathom_err fathom_load_modules(struct fathom_loader *l, struct fathom_traced *p,
 			       struct fathom_errinfo *reterr);
 
+/* What is loaded into a process that runs. */
+struct fathom_found_modules;
+
+/*
+ * Finds the sites of @p, whose threads run meanwhile; its text stays as it is. *@ret is to be freed
+ * with fathom_load_discard(). Fails as fathom_load_modules() does.
+ */
+fathom_err fathom_load_find(struct fathom_loader *l, struct fathom_traced *p,
+			    struct fathom_found_modules **ret, struct fathom_errinfo *reterr);
+/*
+ * Has the sites that were found call the hook; the @n threads of the process, @tids, are stopped.
+ * FATHOM_E_MEMORY, FATHOM_E_OS.
+ */
+fathom_err fathom_load_found(struct fathom_found_modules *found, const pid_t *tids, size_t n);
+void fathom_load_discard(struct fathom_found_modules *found);
+
+/* Makes the text of @p, whose threads are stopped, what it was; false if that has failed. */
+bool fathom_unload(struct fathom_traced *p);
+
 #endif

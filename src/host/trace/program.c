@@ -312,6 +312,13 @@ fathom_err fathom_program_begin(struct fathom_traced *p, pid_t tid, uint32_t num
 	return err;
 }
 
+static void forget_modules(struct fathom_traced *p)
+{
+	for (size_t i = 0; i < p->modules.n; i++)
+		fathom_patches_release(p->modules.items[i].patches);
+	fathom_array_free(&p->modules);
+}
+
 fathom_err fathom_program_fork(const struct fathom_traced *from, pid_t pid, uint32_t number,
 			       bool shares, struct fathom_traced *ret)
 {
@@ -327,8 +334,10 @@ fathom_err fathom_program_fork(const struct fathom_traced *from, pid_t pid, uint
 		memcpy(ret->modules.items, from->modules.items,
 		       from->modules.n * sizeof *from->modules.items);
 	ret->modules.n = from->modules.n;
+	for (size_t i = 0; i < ret->modules.n; i++)
+		fathom_patches_acquire(ret->modules.items[i].patches);
 	if (!fathom_tracee_open_memory(&ret->tracee)) {
-		fathom_array_free(&ret->modules);
+		forget_modules(ret);
 		return FATHOM_E_OS;
 	}
 	ret->program = fathom_program_acquire(from->program);
@@ -362,7 +371,7 @@ void fathom_program_end(struct fathom_traced *p)
 {
 	fathom_program_release(p->program);
 	p->program = NULL;
-	fathom_array_free(&p->modules);
+	forget_modules(p);
 	memset(p->reserves, 0, sizeof p->reserves);
 	p->is_watched = false;
 }

@@ -9,6 +9,7 @@
 #include <pthread.h>
 
 #include "host/base/array.h"
+#include "host/trace/text.h"
 #include "host/tracee/tracee.h"
 #include "safe/trace/ring.h"
 
@@ -57,17 +58,19 @@ struct fathom_reserve {
 /* A module that was looked at. */
 struct fathom_loaded_module {
 	uint64_t bias;
-	uint64_t name; /* hash */
-	uint64_t slot; /* avma of its copy of the hook; 0: none */
-	bool is_seen;  /* at the last look */
+	uint64_t name;                  /* hash */
+	uint64_t slot;                  /* avma of its copy of the hook; 0: none */
+	bool is_seen;                   /* at the last look */
+	struct fathom_patches *patches; /* of its text; NULL: none */
 };
 
 struct fathom_traced {
 	struct fathom_program *program;
 	struct fathom_tracee tracee; /* its pid and memory */
 	uint32_t number;
-	bool is_watched; /* the dynamic linker tells of what it loads */
-	bool is_silent;  /* nothing of it is told */
+	bool is_watched;           /* the dynamic linker tells of what it loads */
+	struct fathom_patch watch; /* by which it does */
+	bool is_silent;            /* nothing of it is told */
 	struct fathom_reserve reserves[2];
 	struct {
 		FATHOM_ARRAY_OF(struct fathom_loaded_module);

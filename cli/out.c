@@ -169,37 +169,6 @@ static bool is_plain_json_block(const char *s)
 	return is_none((b < 0x20) | (b == 0x7f) | (b == '"') | (b == '\\'));
 }
 
-/* Stands for bytes that are not UTF-8. */
-#define NO_POINT UINT32_MAX
-
-/*
- * Decodes one UTF-8 character (RFC 3629, section 4) at @s, of @n bytes; sets NO_POINT if it is
- * invalid. Returns its length; if invalid, that of the longest valid start of a character (Unicode
- * 15.1, 3.9: U+FFFD substitution of maximal subparts).
- */
-static size_t take_point(const char *s, size_t n, uint32_t *ret)
-{
-	const unsigned char *p = (const unsigned char *)s;
-	const unsigned char c = p[0];
-	const size_t size = c < 0x80 ? 1 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
-	unsigned char low = c == 0xe0 ? 0xa0 : c == 0xf0 ? 0x90 : 0x80;
-	unsigned char high = c == 0xed ? 0x9f : c == 0xf4 ? 0x8f : 0xbf;
-	uint32_t point = size == 1 ? c : c & (0x7fu >> size);
-
-	*ret = NO_POINT;
-	if (c >= 0x80 && (c < 0xc2 || c > 0xf4))
-		return 1;
-	for (size_t i = 1; i < size; i++) {
-		if (i == n || p[i] < low || p[i] > high)
-			return i;
-		point = point << 6 | (p[i] & 0x3f);
-		low = 0x80;
-		high = 0xbf;
-	}
-	*ret = point;
-	return size;
-}
-
 static void out_digits(struct out *o, uint32_t value, int n)
 {
 	while (n--)
@@ -237,8 +206,8 @@ void out_text(struct out *o, const char *s, size_t n)
 		n -= plain;
 		if (!n)
 			break;
-		size = take_point(s, n, &point);
-		if (point == NO_POINT) {
+		size = fathom_point_take(s, n, &point);
+		if (point == FATHOM_NO_POINT) {
 			size = 1;
 			out_str(o, "\\x");
 			out_digits(o, (unsigned char)*s, 2);
@@ -292,8 +261,8 @@ static void out_json_string(struct out *o, const char *s, size_t n, bool shown)
 		n -= plain;
 		if (!n)
 			break;
-		size = take_point(s, n, &point);
-		if (point == NO_POINT)
+		size = fathom_point_take(s, n, &point);
+		if (point == FATHOM_NO_POINT)
 			out_str(o, "\xef\xbf\xbd");
 		else if (is_special(point) || (shown && fathom_point_is_hidden(point)))
 			out_json_point(o, point);

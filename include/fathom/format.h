@@ -47,6 +47,20 @@ FATHOM_API size_t fathom_format_dec(char *buf, uint64_t value);
  */
 FATHOM_API int fathom_point_is_hidden(uint32_t point);
 
+/** Stands for bytes that are not UTF-8. */
+#define FATHOM_NO_POINT UINT32_MAX
+
+/**
+ * Decodes one UTF-8 character (RFC 3629, section 4) at @s, of @n bytes, at least 1, into
+ * *@ret_point; FATHOM_NO_POINT if it is invalid.
+ *
+ * Safety: as-safe
+ * Memory: none
+ * Returns: its length; if it is invalid, that of the longest valid start of a character (Unicode
+ *	15.1, 3.9: U+FFFD substitution of maximal subparts)
+ */
+FATHOM_API size_t fathom_point_take(const char *s, size_t n, uint32_t *ret_point);
+
 #ifdef __cplusplus
 }
 #endif

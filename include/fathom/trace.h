@@ -234,7 +234,18 @@ enum fathom_trace_type {
 	FATHOM_TRACE_START = 4,  /**< a thread, a process or a program begins, as text says */
 	FATHOM_TRACE_EXIT = 5,   /**< a thread or process has ended, as text says */
 	FATHOM_TRACE_LOST = 6,   /**< count events found no room */
-	FATHOM_TRACE_NOTE = 7    /**< something about the trace itself, in text */
+	FATHOM_TRACE_NOTE = 7,   /**< something about the trace itself, in text */
+	/** A call that a call selected by FATHOM_TRACE_AT_STACK is within; the outermost last. */
+	FATHOM_TRACE_CALLER = 8
+};
+
+/** What to do when a function is called. */
+enum fathom_trace_action {
+	FATHOM_TRACE_AT_START = 1u << 0, /**< tell of events from this call on; of none before */
+	FATHOM_TRACE_AT_STOP = 1u << 1,  /**< tell of none from this call on */
+	FATHOM_TRACE_AT_STACK = 1u << 2, /**< tell of the calls that it is within, too */
+	/** Tell what is kept (FATHOM_TRACE_LATEST). */
+	FATHOM_TRACE_AT_DUMP = 1u << 3
 };
 
 /** A function of which events are told. What it points to belongs to the run. */
@@ -257,11 +268,15 @@ struct fathom_trace_event {
 	uint64_t duration_ns; /**< return: since the call; 0: its call was not recorded */
 	const struct fathom_trace_function *function; /**< call, return; else NULL */
 	const char *text;                             /**< of other types; else NULL */
+	const char *thread; /**< name of the thread, as it was when it began to be told of */
 	int32_t pid;
 	int32_t tid;
 	uint32_t depth; /**< recorded calls that it is within */
 	uint8_t type;   /**< enum fathom_trace_type */
-	uint8_t reserved[3];
+	/** Which of the thread's stacks it is on, in the order in which they were seen. */
+	uint8_t stack_number;
+	uint8_t actions; /**< FATHOM_TRACE_AT_ that this call was selected for */
+	uint8_t reserved;
 };
 
 /** Bits of fathom_trace_options.flags. */
@@ -273,7 +288,22 @@ enum fathom_trace_flag {
 	/** Tell of returns, too, where sites record them. */
 	FATHOM_TRACE_EXITS = 1u << 2,
 	/** Do not fold: each call is an event of its own. */
-	FATHOM_TRACE_NO_FOLD = 1u << 3
+	FATHOM_TRACE_NO_FOLD = 1u << 3,
+	/**
+	 * Keep the latest events of each thread, FATHOM_TRACE_KEPT at least, and tell of them at the
+	 * end, or when control asks for it. Threads never wait. Actions have no effect.
+	 */
+	FATHOM_TRACE_LATEST = 1u << 4
+};
+
+/** Events of each thread that FATHOM_TRACE_LATEST keeps. */
+#define FATHOM_TRACE_KEPT 65000
+
+/** Selects functions, and says what to do at their calls. */
+struct fathom_trace_at {
+	const char *query;
+	uint32_t actions; /**< FATHOM_TRACE_AT_ */
+	uint32_t reserved1;
 };
 
 /**
@@ -286,19 +316,33 @@ struct fathom_trace_options {
 	uint32_t clock; /**< enum fathom_trace_clock */
 	/**
 	 * Takes @n events, in the order of their times; returns 0 if no more are wanted: the
-	 * program runs on. It is called on a thread of its own.
+	 * program runs on. It is called on a thread of its own; with @n 0 when no more have come for
+	 * now.
 	 */
 	int (*events)(void *data, const struct fathom_trace_event *events, size_t n);
-	void *data;                /**< for events */
+	void *data; /**< for events and control */
+	/**
+	 * NULL, or asked each few milliseconds what to do; returns enum fathom_trace_control. It is
+	 * called on the thread of events.
+	 */
+	int (*control)(void *data);
 	const char *const *only;   /**< record these functions only; NULL: all */
 	const char *const *under;  /**< tell of these and of what they call only; NULL: all */
 	const char *const *except; /**< do not record these; NULL: none */
 	size_t n_only;
 	size_t n_under;
 	size_t n_except;
+	const struct fathom_trace_at *at; /**< NULL: none */
+	size_t n_at;
 	uint32_t depth; /**< tell of so many levels of calls only; 0: all */
 	uint32_t reserved1;
 	uint64_t reserved[4];
+};
+
+/** What control answers. */
+enum fathom_trace_control {
+	FATHOM_TRACE_GO_ON = 0,
+	FATHOM_TRACE_TELL = 1 /**< tell what is kept (FATHOM_TRACE_LATEST), and go on */
 };
 
 /** Why sites are not recorded: indexes of fathom_trace_result.n_refused. */
@@ -339,6 +383,81 @@ FATHOM_API fathom_err fathom_trace_run(struct fathom *session, char *const *argv
 				       const struct fathom_trace_options *options,
 				       struct fathom_trace_result *ret_result,
 				       struct fathom_errinfo *reterr);
+
+/**
+ * Reads the trace file at @path (FATHOM_TRACE_FILE) and tells of its events, on the calling thread.
+ * Of @options only what selects events counts: only, under, except, depth, at, and of the flags
+ * FATHOM_TRACE_NO_FOLD and FATHOM_TRACE_NO_CHILDREN; "FILE:" is not known here. A file that ends in
+ * the middle is told of up to there: what was written last, before it was full or its writer
+ * killed, may be cut.
+ *
+ * Safety: mt-safe
+ * Memory: none
+ * Returns: FATHOM_OK; FATHOM_E_NOT_FOUND or FATHOM_E_OS when it cannot be read; FATHOM_E_FORMAT when
+ *	it is no trace file, or broken: what was before was told; FATHOM_E_ARGUMENT; FATHOM_E_MEMORY
+ */
+FATHOM_API fathom_err fathom_trace_read(struct fathom *session, const char *path,
+					const struct fathom_trace_options *options,
+					struct fathom_trace_result *ret_result,
+					struct fathom_errinfo *reterr);
+
+/** Formats that events can be written in. */
+enum fathom_trace_format {
+	FATHOM_TRACE_FILE = 1,     /**< what fathom_trace_read() reads; docs/trace.md describes it */
+	FATHOM_TRACE_PERFETTO = 2, /**< protobuf of Perfetto, for ui.perfetto.dev */
+	FATHOM_TRACE_CHROME = 3,   /**< JSON of the Trace Event Format, for chrome://tracing */
+	FATHOM_TRACE_COLLAPSED = 4, /**< a line for each path of calls, for flame graphs */
+	FATHOM_TRACE_DOT = 5,       /**< a graph of who calls whom, for dot of Graphviz */
+	FATHOM_TRACE_TREE = 6,      /**< each path of calls as an indented line, for people */
+	FATHOM_TRACE_TREE_JSON = 7  /**< the same as JSON Lines */
+};
+
+/** Writes events in a format. Opaque. */
+struct fathom_trace_writer;
+
+/**
+ * Makes a writer, which passes what it writes to @write; that returns 0 if it fails. Folded calls
+ * are written as one; give FATHOM_TRACE_NO_FOLD where each is wanted with its time.
+ *
+ * Safety: mt-safe
+ * Memory: *@ret_writer is the caller's, to be freed with fathom_trace_writer_free()
+ * Returns: FATHOM_OK, FATHOM_E_ARGUMENT, FATHOM_E_MEMORY; FATHOM_E_UNSUPPORTED for a format that
+ *	this build lacks
+ */
+FATHOM_API fathom_err fathom_trace_writer_create(enum fathom_trace_format format,
+						 int (*write)(void *data, const void *bytes,
+							      size_t n),
+						 void *data,
+						 struct fathom_trace_writer **ret_writer,
+						 struct fathom_errinfo *reterr);
+
+/**
+ * Takes events: it can be fathom_trace_options.events, with the writer as data.
+ *
+ * Safety: neither
+ * Memory: none
+ * Returns: 0 after a failure: FATHOM_E_MEMORY or that of write
+ */
+FATHOM_API int fathom_trace_writer_take(void *writer, const struct fathom_trace_event *events,
+					size_t n);
+
+/**
+ * Writes what stands at the end. @result may be NULL: it is not known.
+ *
+ * Safety: neither
+ * Memory: none
+ * Returns: FATHOM_OK; FATHOM_E_OS if a write has failed; FATHOM_E_MEMORY
+ */
+FATHOM_API fathom_err fathom_trace_writer_finish(struct fathom_trace_writer *writer,
+						 const struct fathom_trace_result *result,
+						 struct fathom_errinfo *reterr);
+
+/**
+ * Safety: neither
+ * Memory: frees @writer, which may be NULL
+ * Returns: nothing
+ */
+FATHOM_API void fathom_trace_writer_free(struct fathom_trace_writer *writer);
 
 /**
  * Returns the word for a type, such as "call"; "" for unknown values.

@@ -67,6 +67,29 @@ int fathom_point_is_hidden(uint32_t point)
 	return point > 0x10ffff;
 }
 
+size_t fathom_point_take(const char *s, size_t n, uint32_t *ret_point)
+{
+	const unsigned char *p = (const unsigned char *)s;
+	const unsigned char c = p[0];
+	const size_t size = c < 0x80 ? 1 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
+	unsigned char low = c == 0xe0 ? 0xa0 : c == 0xf0 ? 0x90 : 0x80;
+	unsigned char high = c == 0xed ? 0x9f : c == 0xf4 ? 0x8f : 0xbf;
+	uint32_t point = size == 1 ? c : c & (0x7fu >> size);
+
+	*ret_point = FATHOM_NO_POINT;
+	if (c >= 0x80 && (c < 0xc2 || c > 0xf4))
+		return 1;
+	for (size_t i = 1; i < size; i++) {
+		if (i == n || p[i] < low || p[i] > high)
+			return i;
+		point = point << 6 | (p[i] & 0x3f);
+		low = 0x80;
+		high = 0xbf;
+	}
+	*ret_point = point;
+	return size;
+}
+
 static void text_bytes(struct fathom_text *t, const char *bytes, size_t n)
 {
 	for (size_t i = 0; i < n; i++)

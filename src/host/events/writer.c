@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+#include "host/events/writer.h"
+
+#include <stdlib.h>
+
+#include "fathom/format.h"
+#include "safe/base/error.h"
+
+/* Bytes that are collected before they are passed on. */
+#define ENOUGH ((size_t)256 << 10)
+
+static const struct fathom_writer_format *const formats[] = {
+	[FATHOM_TRACE_FILE] = NULL, /* (to come) */
+};
+
+bool fathom_writer_name(struct fathom_trace_writer *w, const struct fathom_trace_function *f)
+{
+	const size_t more = f->number < w->functions.n ? 0 : f->number + 1 - w->functions.n;
+	struct fathom_writer_function *known;
+
+	if (more) {
+		if (!fathom_array_room(&w->functions, more)) {
+			w->no_memory = true;
+			return false;
+		}
+		memset(w->functions.items + w->functions.n, 0, more * sizeof *w->functions.items);
+		w->functions.n += more;
+	}
+	known = &w->functions.items[f->number];
+	if (known->name)
+		return false;
+	known->name = strdup(f->name);
+	known->module = strdup(f->module);
+	w->no_memory |= !known->name || !known->module;
+	return !w->no_memory;
+}
+
+void fathom_writer_bytes(struct fathom_trace_writer *w, const void *bytes, size_t n)
+{
+	if (!fathom_array_room(&w->out, n)) {
+		w->no_memory = true;
+		return;
+	}
+	memcpy(w->out.items + w->out.n, bytes, n);
+	w->out.n += n;
+}
+
+void fathom_writer_dec(struct fathom_trace_writer *w, uint64_t value)
+{
+	char digits[FATHOM_NUMBER_SIZE];
+
+	fathom_writer_bytes(w, digits, fathom_format_dec(digits, value));
+}
+
+/* Appends what stands for @point in a JSON string (RFC 8259, section 7), @size bytes at @s. */
+static void put_point(struct fathom_trace_writer *w, uint32_t point, const char *s, size_t size)
+{
+	static const char digits[] = "0123456789abcdef";
+	const char control[] = { '\\', 'u', '0', '0', digits[point >> 4 & 15], digits[point & 15] };
+	const char escaped[] = { '\\', (char)point };
+
+	if (point == FATHOM_NO_POINT)
+		fathom_writer_str(w, "\xef\xbf\xbd");
+	else if (point < 0x20)
+		fathom_writer_bytes(w, control, sizeof control);
+	else if (point == '"' || point == '\\')
+		fathom_writer_bytes(w, escaped, sizeof escaped);
+	else
+		fathom_writer_bytes(w, s, size);
+}
+
+void fathom_writer_json(struct fathom_trace_writer *w, const char *s)
+{
+	size_t n = strlen(s);
+
+	fathom_writer_str(w, "\"");
+	while (n) {
+		uint32_t point;
+		const size_t size = fathom_point_take(s, n, &point);
+
+		put_point(w, point, s, size);
+		s += size;
+		n -= size;
+	}
+	fathom_writer_str(w, "\"");
+}
+
+/* Passes on what was collected. */
+static void flush(struct fathom_trace_writer *w)
+{
+	if (w->out.n && !w->has_failed && !w->no_memory)
+		w->has_failed = !w->write(w->data, w->out.items, w->out.n);
+	w->out.n = 0;
+}
+
+fathom_err fathom_trace_writer_create(enum fathom_trace_format format,
+				      int (*write)(void *data, const void *bytes, size_t n),
+				      void *data, struct fathom_trace_writer **ret_writer,
+				      struct fathom_errinfo *reterr)
+{
+	struct fathom_trace_writer *w;
+
+	if ((size_t)format >= sizeof formats / sizeof *formats || !formats[format] || !write ||
+	    !ret_writer)
+		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0, "no such format");
+	w = calloc(1, sizeof *w);
+	if (!w)
+		return fathom_fail_memory(reterr);
+	w->format = formats[format];
+	w->write = write;
+	w->data = data;
+	w->format->begin(w);
+	if (w->no_memory) {
+		fathom_trace_writer_free(w);
+		return fathom_fail_memory(reterr);
+	}
+	*ret_writer = w;
+	return FATHOM_OK;
+}
+
+int fathom_trace_writer_take(void *writer, const struct fathom_trace_event *events, size_t n)
+{
+	struct fathom_trace_writer *w = writer;
+
+	for (size_t i = 0; i < n && !w->no_memory; i++)
+		w->format->event(w, &events[i]);
+	if (!n || w->out.n > ENOUGH)
+		flush(w);
+	return !w->has_failed && !w->no_memory;
+}
+
+fathom_err fathom_trace_writer_finish(struct fathom_trace_writer *w,
+				      const struct fathom_trace_result *result,
+				      struct fathom_errinfo *reterr)
+{
+	if (!w->no_memory)
+		w->format->end(w, result);
+	flush(w);
+	if (w->no_memory)
+		return fathom_fail_memory(reterr);
+	return w->has_failed ? fathom_fail(reterr, FATHOM_E_OS, "", 0, "the trace cannot be written")
+			     : FATHOM_OK;
+}
+
+void fathom_trace_writer_free(struct fathom_trace_writer *w)
+{
+	if (!w)
+		return;
+	w->format->free(w);
+	for (size_t i = 0; i < w->functions.n; i++) {
+		free(w->functions.items[i].name);
+		free(w->functions.items[i].module);
+	}
+	fathom_array_free(&w->functions);
+	fathom_array_free(&w->out);
+	free(w);
+}

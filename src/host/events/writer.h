@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Writers of events: one format each. What they write is collected and passed on in large pieces.
+ */
+#ifndef FATHOM_EVENTS_WRITER_H
+#define FATHOM_EVENTS_WRITER_H
+
+#include <string.h>
+
+#include "fathom/trace.h"
+#include "host/base/array.h"
+
+/* A format. Functions that fail set no_memory of the writer. */
+struct fathom_writer_format {
+	/* Makes w->state and writes what stands at the beginning. */
+	void (*begin)(struct fathom_trace_writer *w);
+	void (*event)(struct fathom_trace_writer *w, const struct fathom_trace_event *e);
+	/* Writes what stands at the end; @result may be NULL. */
+	void (*end)(struct fathom_trace_writer *w, const struct fathom_trace_result *result);
+	/* Frees w->state, which may be NULL. */
+	void (*free)(struct fathom_trace_writer *w);
+};
+
+extern const struct fathom_writer_format fathom_writer_file;
+
+/* A function that events have named: a copy, as events may be gone when the end is written. */
+struct fathom_writer_function {
+	char *name; /* NULL: not named yet */
+	char *module;
+};
+
+struct fathom_trace_writer {
+	const struct fathom_writer_format *format;
+	int (*write)(void *data, const void *bytes, size_t n);
+	void *data;
+	void *state; /* of the format */
+	bool no_memory;
+	bool has_failed; /* to write */
+	struct fathom_bytes_array out;
+	struct {
+		FATHOM_ARRAY_OF(struct fathom_writer_function); /* by number */
+	} functions;
+};
+
+/*
+ * Copies function @f unless it is known; returns whether it was not. w->functions has it then, at
+ * its number, but without memory.
+ */
+bool fathom_writer_name(struct fathom_trace_writer *w, const struct fathom_trace_function *f);
+
+/* Appends to what is written. */
+void fathom_writer_bytes(struct fathom_trace_writer *w, const void *bytes, size_t n);
+
+static inline void fathom_writer_str(struct fathom_trace_writer *w, const char *s)
+{
+	fathom_writer_bytes(w, s, strlen(s));
+}
+
+void fathom_writer_dec(struct fathom_trace_writer *w, uint64_t value);
+/* Appends @s as a JSON string with quotes; bytes that are not UTF-8 become U+FFFD. */
+void fathom_writer_json(struct fathom_trace_writer *w, const char *s);
+
+#endif

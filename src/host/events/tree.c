@@ -74,7 +74,11 @@ static void end(struct fathom_trace_writer *w, const struct fathom_trace_result 
 				     : "#       calls  path\n");
 	for (uint32_t i = p->first; i != FATHOM_PATH_NONE && !w->no_memory;
 	     i = fathom_call_paths_next(p, i)) {
-		put_line(w, p, &p->paths.items[i]);
+		const struct fathom_call_path *path = &p->paths.items[i];
+
+		/* A thread may have made no calls. */
+		if (path->depth || path->first != FATHOM_PATH_NONE)
+			put_line(w, p, path);
 		fathom_writer_pass_on(w);
 	}
 }

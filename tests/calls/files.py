@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Tests of trace files: what -o writes, --read tells, --diff compares; and of --last and --at."""
+import collections
 import json
 import os
 import re
@@ -8,7 +9,7 @@ import subprocess
 import time
 
 from ask import FATHOM, fathom, run
-from traced import CLANG, SITES, build, calls, counts, kinds, test, trace
+from traced import CLANG, HERE, SITES, build, calls, counts, kinds, test, trace
 
 MAGIC = b"\x7fftrace\n"
 TYPES = {1: "call", 2: "return", 3: "signal", 4: "start", 5: "exit", 6: "lost", 7: "note", 8: "caller"}
@@ -318,6 +319,77 @@ def _(folder):
     done = fathom("trace", "--diff", a, b, status=1)
     assert "after 1 lines" in done.stdout or "from the beginning" in done.stdout, done.stdout
     assert fathom("trace", "--diff", a, path, status=2).stderr and fathom("trace", "--diff", a, status=2).stderr
+
+
+def spans(rows):
+    """How often each name begins; all that begins ends, innermost first, within its thread."""
+    total, stacks = collections.Counter(), collections.defaultdict(list)
+    for thread, what, name, ns in rows:
+        stack = stacks[thread]
+        if what == "B":
+            assert not stack or ns >= stack[-1][1]
+            total[name] += 1
+            stack.append((name, ns))
+        else:
+            begun = stack.pop()
+            assert begun[1] <= ns
+    assert not any(stacks.values())
+    return total
+
+
+def perfetto(path):
+    """(thread, "B" or "E", name, ns) of the slices in a file, by protoc and a description of the format of our own."""
+    with open(path, "rb") as f:
+        text = subprocess.run(["protoc", "--decode=Trace", "-I", HERE, "perfetto.proto"], stdin=f, capture_output=True, text=True, check=True).stdout
+    assert not re.search(r"^ *\d+[: ]", text, re.M), "fields that are unknown"
+    names = {}
+    for packet in text.split("packet {")[1:]:
+        for iid, name in re.findall(r'event_names \{\s+iid: (\d+)\s+name: "((?:[^"\\]|\\.)*)"', packet):
+            names[iid] = name
+        kind = re.search(r"type: TYPE_SLICE_(BEGIN|END)", packet)
+        if kind:
+            track = re.search(r"track_uuid: (\d+)", packet)[1]
+            name = re.search(r"name_iid: (\d+)", packet)
+            yield track, kind[1][0], names[name[1]] if name else None, int(re.search(r"timestamp: (\d+)", packet)[1])
+
+
+@test("exports: Perfetto by protoc, Chrome as JSON, collapsed stacks, a graph by dot, trees: each call is there, within its caller")
+def _(folder):
+    log, out = os.path.join(folder, "log"), os.path.join(folder, "out")
+    for name, flags, options in (("twin.c", ("-O2", SITES, "-pthread"), ()), ("children.c", ("-O1", SITES, "-pthread"), ()),
+                                 ("shapes.c", ["-O1", *XRAY], ("--exits",))):
+        path = build(folder, name, flags=flags, compiler=CLANG if flags[1:] == XRAY else "gcc")
+        record(path, log, options=options, status=None)
+        expected = counts(read(log))
+
+        def export(word):
+            fathom("trace", "--read", log, "--export", word, "-o", out, status=0)
+            return out
+        with open(export("chrome"), encoding="utf-8") as f:
+            rows = [(e["tid"], e["ph"], e.get("name"), e["ts"]) for e in json.load(f)["traceEvents"] if e["ph"] in "BE"]
+        assert spans(rows) == expected, name
+        assert spans(perfetto(export("perfetto"))) == expected, name
+        with open(export("collapsed"), encoding="utf-8") as f:
+            total = collections.Counter()
+            for line in f:
+                stack, weight = line.rstrip("\n").rsplit(" ", 1)
+                total[stack.split(";")[-1]] += int(weight)
+        assert options or total == expected, name
+        assert set(total) <= set(expected)
+        plain = run("dot", "-Tplain", export("dot"))
+        nodes = [line for line in plain.splitlines() if line.startswith("node ")]
+        assert len(nodes) == len(expected), name
+        rows = [json.loads(line) for line in fathom("trace", "--tree", "--json", "--read", log, status=0).stdout.splitlines()]
+        total = collections.Counter()
+        for r in rows:
+            if r["function"]:
+                total[r["function"]] += r["calls"]
+                assert r["parent"] is None or rows[r["parent"]]["depth"] == r["depth"] - 1
+        assert total == expected, name
+        if options:
+            by = {r["function"]: r for r in rows}
+            assert by["middle"]["total_ns"] >= sum(r["total_ns"] for r in rows if r["parent"] == by["middle"]["id"]) > 0, rows
+        assert "main" in fathom("trace", "--tree", "--read", log, status=0).stdout
 
 
 @test("--last: the end of a program that fails, in order, with what is kept of each thread; nothing of one that does not")

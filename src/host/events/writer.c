@@ -11,6 +11,12 @@
 
 static const struct fathom_writer_format *const formats[] = {
 	[FATHOM_TRACE_FILE] = &fathom_writer_file,
+	[FATHOM_TRACE_PERFETTO] = &fathom_writer_perfetto,
+	[FATHOM_TRACE_CHROME] = &fathom_writer_chrome,
+	[FATHOM_TRACE_COLLAPSED] = &fathom_writer_collapsed,
+	[FATHOM_TRACE_DOT] = &fathom_writer_dot,
+	[FATHOM_TRACE_TREE] = &fathom_writer_tree,
+	[FATHOM_TRACE_TREE_JSON] = &fathom_writer_tree_json,
 };
 
 bool fathom_writer_name(struct fathom_trace_writer *w, const struct fathom_trace_function *f)
@@ -93,6 +99,12 @@ static void flush(struct fathom_trace_writer *w)
 	w->out.n = 0;
 }
 
+void fathom_writer_pass_on(struct fathom_trace_writer *w)
+{
+	if (w->out.n > ENOUGH)
+		flush(w);
+}
+
 fathom_err fathom_trace_writer_create(enum fathom_trace_format format,
 				      int (*write)(void *data, const void *bytes, size_t n),
 				      void *data, struct fathom_trace_writer **ret_writer,
@@ -103,6 +115,9 @@ fathom_err fathom_trace_writer_create(enum fathom_trace_format format,
 	if ((size_t)format >= sizeof formats / sizeof *formats || !formats[format] || !write ||
 	    !ret_writer)
 		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0, "no such format");
+	if (!formats[format]->begin)
+		return fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
+				   "this build does not write that format");
 	w = calloc(1, sizeof *w);
 	if (!w)
 		return fathom_fail_memory(reterr);
@@ -124,7 +139,9 @@ int fathom_trace_writer_take(void *writer, const struct fathom_trace_event *even
 
 	for (size_t i = 0; i < n && !w->no_memory; i++)
 		w->format->event(w, &events[i]);
-	if (!n || w->out.n > ENOUGH)
+	if (n)
+		fathom_writer_pass_on(w);
+	else
 		flush(w);
 	return !w->has_failed && !w->no_memory;
 }

@@ -22,6 +22,13 @@ struct fathom_writer_format {
 };
 
 extern const struct fathom_writer_format fathom_writer_file;
+/* Its functions are NULL in a build without nanopb. */
+extern const struct fathom_writer_format fathom_writer_perfetto;
+extern const struct fathom_writer_format fathom_writer_chrome;
+extern const struct fathom_writer_format fathom_writer_collapsed;
+extern const struct fathom_writer_format fathom_writer_dot;
+extern const struct fathom_writer_format fathom_writer_tree;
+extern const struct fathom_writer_format fathom_writer_tree_json;
 
 /* A function that events have named: a copy, as events may be gone when the end is written. */
 struct fathom_writer_function {
@@ -55,6 +62,9 @@ static inline void fathom_writer_str(struct fathom_trace_writer *w, const char *
 {
 	fathom_writer_bytes(w, s, strlen(s));
 }
+
+/* Passes on what was collected, if it is much: for long ends. */
+void fathom_writer_pass_on(struct fathom_trace_writer *w);
 
 void fathom_writer_dec(struct fathom_trace_writer *w, uint64_t value);
 /* Appends @s as a JSON string with quotes; bytes that are not UTF-8 become U+FFFD. */

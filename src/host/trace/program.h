@@ -9,7 +9,7 @@
 #include <pthread.h>
 
 #include "host/base/array.h"
-#include "host/trace/text.h"
+#include "host/trace/patches.h"
 #include "host/tracee/tracee.h"
 #include "safe/trace/ring.h"
 

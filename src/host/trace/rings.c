@@ -145,14 +145,17 @@ static uint64_t run_ns_of(const struct fathom_rings *r, uint64_t ticks)
 	return r->from.ns + (uint64_t)((double)(ticks - r->from.ticks) * part);
 }
 
-/* Tells stream @s how its thread begins, by @post, at a time which may be the first of all. */
+/*
+ * Tells stream @s how its thread begins, by @post, at a time which may be the first of all. @maker
+ * made it, or is NULL; @from is whose copy it is, or NULL.
+ */
 static void begin(struct fathom_rings *r, struct fathom_stream *s, const struct fathom_post *post,
-		  const struct fathom_stream *from)
+		  const struct fathom_stream *maker, const struct fathom_stream *from)
 {
 	if (!r->has_begun)
 		r->zero_ns = run_ns_of(r, post->ticks);
 	r->has_begun = true;
-	fathom_stream_read_name(s);
+	fathom_stream_read_name(s, maker);
 	fathom_stream_begin(s, post->sp, post->ticks, from);
 }
 
@@ -173,7 +176,7 @@ static void sort_in(struct fathom_rings *r, struct fathom_post *post)
 			begins->is_silent = post->is_silent;
 			begins->is_overwritten = r->is_latest;
 			if (r->is_latest)
-				begin(r, begins, post, NULL);
+				begin(r, begins, post, s, NULL);
 		} else if (begins) {
 			fathom_stream_destroy(begins);
 		}
@@ -263,7 +266,7 @@ static void take_record(struct fathom_rings *r, struct fathom_stream *s,
 	}
 	if (!s->n_looks) {
 		s->n_looks = 1;
-		fathom_stream_read_name(s);
+		fathom_stream_read_name(s, NULL);
 	}
 	if (found->place != FATHOM_SITE_ENTRY) {
 		leave(r, s, item, found);
@@ -294,7 +297,7 @@ static void take_post(struct fathom_rings *r, struct fathom_stream *s,
 		e.stack_number = (uint8_t)s->lane;
 	}
 	if (begins) {
-		begin(r, begins, post, post->is_copy ? s : NULL);
+		begin(r, begins, post, s, post->is_copy ? s : NULL);
 		e.thread = fathom_stream_name(begins);
 	}
 	e.ns = ns_of(r, post->ticks);
@@ -431,7 +434,7 @@ static void look_after(struct fathom_rings *r, bool is_end)
 			fathom_sieve_tell_kept(&r->sieve, &s->sieve);
 		tell_idle(r, s);
 		if (s->n_looks && ++s->n_looks == LOOKS_TO_NAME)
-			fathom_stream_read_name(s);
+			fathom_stream_read_name(s, NULL);
 		fathom_stream_give_back(s);
 		if (!s->is_over || s->posts.n) {
 			r->streams.items[n++] = s;

@@ -166,7 +166,12 @@ void fathom_stream_begin(struct fathom_stream *s, uint64_t sp, uint64_t ticks,
 	s->lanes[0].calls.n = lane->calls.n;
 }
 
-void fathom_stream_read_name(struct fathom_stream *s)
+const char *fathom_stream_name(const struct fathom_stream *s)
+{
+	return s->n_names ? s->thread_names[s->n_names - 1] : "";
+}
+
+void fathom_stream_read_name(struct fathom_stream *s, const struct fathom_stream *maker)
 {
 	char path[64];
 	char *name;
@@ -176,20 +181,19 @@ void fathom_stream_read_name(struct fathom_stream *s)
 		return;
 	(void)snprintf(path, sizeof path, "/proc/%d/comm", s->tid);
 	f = fopen(path, "re");
+	name = s->thread_names[s->n_names];
+	if (!f && !s->n_names && maker) {
+		memcpy(name, fathom_stream_name(maker), strlen(fathom_stream_name(maker)));
+		s->n_names++;
+	}
 	if (!f)
 		return;
-	name = s->thread_names[s->n_names];
 	if (fgets(name, sizeof s->thread_names[0], f)) {
 		name[strcspn(name, "\n")] = '\0';
 		if (!s->n_names || strcmp(name, name - sizeof s->thread_names[0]))
 			s->n_names++;
 	}
 	(void)fclose(f);
-}
-
-const char *fathom_stream_name(const struct fathom_stream *s)
-{
-	return s->n_names ? s->thread_names[s->n_names - 1] : "";
 }
 
 /* Returns whether stack pointer @a lies above @b: both are low bits. */

@@ -92,8 +92,11 @@ void fathom_stream_rewind(struct fathom_stream *s);
 /* Forgets the oldest posts but @n. */
 void fathom_stream_forget_posts(struct fathom_stream *s, size_t n);
 
-/* Reads the name of the thread, unless that was done often enough. */
-void fathom_stream_read_name(struct fathom_stream *s);
+/*
+ * Reads the name of the thread, unless that was done often enough. If the thread is gone, it has
+ * that of @maker, which may be NULL.
+ */
+void fathom_stream_read_name(struct fathom_stream *s, const struct fathom_stream *maker);
 /* Returns the name of the thread; "" if none was read. */
 const char *fathom_stream_name(const struct fathom_stream *s);
 

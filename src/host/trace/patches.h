@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Changes the text of a traced process, a piece at a time, and knows how to undo that. */
-#ifndef FATHOM_TRACE_TEXT_H
-#define FATHOM_TRACE_TEXT_H
+#ifndef FATHOM_TRACE_PATCHES_H
+#define FATHOM_TRACE_PATCHES_H
 
 #include "host/base/array.h"
 #include "host/tracee/tracee.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "host/trace/text.h"
+#include "host/trace/patches.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The graph of who calls whom, in the DOT language (https://graphviz.org/doc/info/lang.html): a
+ * node for each name of functions, with the number of its calls; an edge from each caller to what
+ * it calls, with the number of these calls. A caller is the nearest one that was recorded. Nodes
+ * and edges are sorted by name.
+ */
+#include <stdlib.h>
+
+#include "host/events/call_paths.h"
+#include "host/events/escape.h"
+
+/* A function. */
+struct node {
+	const char *text;
+	uint64_t calls;
+	uint32_t name; /* index in names */
+};
+
+/* Calls by their key: (number of the caller's node) << 32 | number of the callee's. */
+struct edges {
+	struct fathom_keyed_array of;
+	struct fathom_key_map by_key;
+};
+
+/* What the DOT language has a meaning for in a label (escString): also `&`, of HTML entities. */
+static const char *instead(uint32_t point)
+{
+	return point == '"' ? "\\\"" : point == '\\' ? "\\\\" : point == '&' ? "&amp;" : NULL;
+}
+
+static const struct fathom_escape escape = { "\\\\", instead };
+
+static int compare_nodes(const void *a, const void *b)
+{
+	const struct node *x = a;
+	const struct node *y = b;
+
+	return strcmp(x->text, y->text);
+}
+
+/*
+ * Makes the nodes, sorted by name; those of threads' names have no calls. Returns NULL without
+ * memory.
+ */
+static struct node *make_nodes(const struct fathom_call_paths *p)
+{
+	struct node *nodes = calloc(p->names.n + 1, sizeof *nodes);
+
+	if (!nodes)
+		return NULL;
+	for (size_t i = 0; i < p->names.n; i++)
+		nodes[i] = (struct node){ .text = p->names.items[i].text, .name = (uint32_t)i };
+	for (size_t i = 0; i < p->paths.n; i++)
+		nodes[p->paths.items[i].name].calls += p->paths.items[i].calls;
+	qsort(nodes, p->names.n, sizeof *nodes, compare_nodes);
+	return nodes;
+}
+
+static void put_nodes(struct fathom_trace_writer *w, const struct node *nodes, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (!nodes[i].calls)
+			continue;
+		fathom_writer_str(w, "\tn");
+		fathom_writer_dec(w, i);
+		fathom_writer_str(w, " [label=\"");
+		fathom_escape_name(w, &escape, nodes[i].text);
+		fathom_writer_str(w, "\\n");
+		fathom_escape_number(w, nodes[i].calls, 0);
+		fathom_writer_str(w, nodes[i].calls == 1 ? " call\"]\n" : " calls\"]\n");
+	}
+}
+
+/* Adds @calls to the edge of @key; returns false without memory. */
+static bool add_edge(struct edges *edges, uint64_t key, uint64_t calls)
+{
+	uint32_t *number = fathom_key_map_at(&edges->by_key, key);
+	const struct fathom_keyed edge = { .key = key, .value = calls };
+
+	if (!number)
+		return false;
+	if (*number != FATHOM_KEY_NEW) {
+		edges->of.items[*number].value += calls;
+		return true;
+	}
+	if (!fathom_array_push(&edges->of, edge))
+		return false;
+	*number = (uint32_t)edges->of.n - 1;
+	return true;
+}
+
+/* Collects the edges of all paths; @node_of are the numbers of nodes by index of names. */
+static bool collect(const struct fathom_call_paths *p, const uint32_t *node_of, struct edges *edges)
+{
+	for (size_t i = 0; i < p->paths.n; i++) {
+		const struct fathom_call_path *path = &p->paths.items[i];
+		uint32_t caller;
+
+		if (path->depth < 2)
+			continue;
+		caller = node_of[p->paths.items[path->parent].name];
+		if (!add_edge(edges, (uint64_t)caller << 32 | node_of[path->name], path->calls))
+			return false;
+	}
+	return true;
+}
+
+static bool sort_edges(struct fathom_keyed_array *edges)
+{
+	/* The sort needs as much room again, behind the edges. */
+	if (!fathom_array_room(edges, edges->n))
+		return false;
+	fathom_sort_keyed(edges->items, edges->items + edges->n, edges->n);
+	return true;
+}
+
+static void put_edge(struct fathom_trace_writer *w, const struct fathom_keyed *edge)
+{
+	fathom_writer_str(w, "\tn");
+	fathom_writer_dec(w, edge->key >> 32);
+	fathom_writer_str(w, " -> n");
+	fathom_writer_dec(w, (uint32_t)edge->key);
+	fathom_writer_str(w, " [label=\"");
+	fathom_escape_number(w, edge->value, 0);
+	fathom_writer_str(w, "\"]\n");
+}
+
+/* Appends the edges between @nodes. */
+static void put_edges(struct fathom_trace_writer *w, const struct fathom_call_paths *p,
+		      const struct node *nodes)
+{
+	uint32_t *node_of = calloc(p->names.n + 1, sizeof *node_of);
+	struct edges edges = { .of = { .n = 0 } };
+
+	for (size_t i = 0; node_of && i < p->names.n; i++)
+		node_of[nodes[i].name] = (uint32_t)i;
+	if (!node_of || !collect(p, node_of, &edges) || !sort_edges(&edges.of))
+		w->no_memory = true;
+	for (size_t i = 0; i < edges.of.n && !w->no_memory; i++)
+		put_edge(w, &edges.of.items[i]);
+	fathom_array_free(&edges.of);
+	fathom_key_map_deinit(&edges.by_key);
+	free(node_of);
+}
+
+static void end(struct fathom_trace_writer *w, const struct fathom_trace_result *result)
+{
+	const struct fathom_call_paths *p = fathom_call_paths_finish(w, FATHOM_PATHS_BY_NAME);
+	struct node *nodes = p ? make_nodes(p) : NULL;
+
+	(void)result;
+	w->no_memory |= !nodes;
+	if (!nodes)
+		return;
+	fathom_writer_str(w, "digraph fathom {\n\tnode [shape=box]\n");
+	put_nodes(w, nodes, p->names.n);
+	put_edges(w, p, nodes);
+	fathom_writer_str(w, "}\n");
+	free(nodes);
+}
+
+const struct fathom_writer_format fathom_writer_dot = {
+	fathom_call_paths_begin,
+	fathom_call_paths_event,
+	end,
+	fathom_call_paths_free,
+};

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* Numbers and names as text formats have them. */
+#ifndef FATHOM_EVENTS_ESCAPE_H
+#define FATHOM_EVENTS_ESCAPE_H
+
+#include "host/events/writer.h"
+
+/* How a format writes names. */
+struct fathom_escape {
+	const char *begin; /* of an escape: a backslash, as the format has it */
+	/* Returns what the format writes instead of @point; NULL: @point itself. */
+	const char *(*instead)(uint32_t point);
+};
+
+/*
+ * Appends @name. Hidden characters (fathom_point_is_hidden()) and bytes that are not UTF-8 become
+ * escapes of C: \n, \t, \xNN, \uNNNN, \UNNNNNNNN.
+ */
+void fathom_escape_name(struct fathom_trace_writer *w, const struct fathom_escape *how,
+			const char *name);
+
+/* Appends @value with a ' between each three digits, right-aligned in @width columns. */
+void fathom_escape_number(struct fathom_trace_writer *w, uint64_t value, size_t width);
+void fathom_escape_spaces(struct fathom_trace_writer *w, size_t n);
+
+#endif

@@ -45,7 +45,7 @@ static const struct verb_option options[] = {
 	{ OPT_EXPORT, "export", "WORD", "as perfetto, chrome, collapsed or dot" },
 	{ 'c', "count", NULL, "print how often each function was called" },
 	{ OPT_TREE, "tree", NULL, "print how often each path of calls was taken" },
-	{ OPT_LAST, "last", "N", "the last N events, when PROGRAM fails or on SIGUSR1" },
+	{ OPT_LAST, "last", "N", "the last N events, if it fails or on SIGUSR1" },
 	{ OPT_AT, "at", "QUERY:WORD", "at calls of QUERY: start, stop, stack or dump" },
 	{ OPT_ONLY, "only", "QUERY", "these functions only" },
 	{ OPT_UNDER, "under", "QUERY", "these functions and all that they call" },

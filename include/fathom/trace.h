@@ -412,6 +412,9 @@ enum fathom_trace_format {
 	FATHOM_TRACE_TREE_JSON = 7  /**< the same as JSON Lines */
 };
 
+/** Takes @n bytes that a writer has written; returns 0 if it fails. */
+typedef int (*fathom_trace_write_fn)(void *data, const void *bytes, size_t n);
+
 /** Writes events in a format. Opaque. */
 struct fathom_trace_writer;
 
@@ -424,9 +427,10 @@ struct fathom_trace_writer;
  * Returns: FATHOM_OK, FATHOM_E_ARGUMENT, FATHOM_E_MEMORY; FATHOM_E_UNSUPPORTED for a format that
  *	this build lacks
  */
-FATHOM_API fathom_err fathom_trace_writer_create(
-	enum fathom_trace_format format, int (*write)(void *data, const void *bytes, size_t n),
-	void *data, struct fathom_trace_writer **ret_writer, struct fathom_errinfo *reterr);
+FATHOM_API fathom_err fathom_trace_writer_create(enum fathom_trace_format format,
+						 fathom_trace_write_fn write, void *data,
+						 struct fathom_trace_writer **ret_writer,
+						 struct fathom_errinfo *reterr);
 
 /**
  * Takes events: it can be fathom_trace_options.events, with the writer as data.

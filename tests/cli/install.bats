@@ -147,7 +147,7 @@ needs_no_sanitizer() {
     run python3 "$BATS_TEST_DIRNAME/manual.py" "$root/include/fathom" "$BATS_TEST_DIRNAME/../../docs/man" examples_of_pages
     [ "$output" = "" ]
     [ "$status" = 0 ]
-    [ "$(ls examples_of_pages | wc -l)" = 17 ]
+    [ "$(ls examples_of_pages | wc -l)" = 18 ]
     for example in examples_of_pages/*.c; do
         gcc -Wall -Wextra -Werror -o "${example%.c}" "$example" $(pkg-config --cflags --libs fathom)
     done

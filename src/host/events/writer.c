@@ -105,8 +105,7 @@ void fathom_writer_pass_on(struct fathom_trace_writer *w)
 		flush(w);
 }
 
-fathom_err fathom_trace_writer_create(enum fathom_trace_format format,
-				      int (*write)(void *data, const void *bytes, size_t n),
+fathom_err fathom_trace_writer_create(enum fathom_trace_format format, fathom_trace_write_fn write,
 				      void *data, struct fathom_trace_writer **ret_writer,
 				      struct fathom_errinfo *reterr)
 {

@@ -38,7 +38,7 @@ struct fathom_writer_function {
 
 struct fathom_trace_writer {
 	const struct fathom_writer_format *format;
-	int (*write)(void *data, const void *bytes, size_t n);
+	fathom_trace_write_fn write;
 	void *data;
 	void *state; /* of the format */
 	bool no_memory;

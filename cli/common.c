@@ -212,6 +212,21 @@ uint64_t parse_size(const char *option, const char *text)
 	return value;
 }
 
+double parse_seconds(const char *option, const char *text)
+{
+	char *end;
+	double value = strtod(text, &end);
+	const bool is_ms = end != text && !strcmp(end, "ms");
+
+	value = is_ms ? value / 1000 : value;
+	if (end == text || (*end && !is_ms && strcmp(end, "s") != 0) ||
+	    !(value >= 0.001 && value <= 86400)) {
+		complain(option, "is a number of seconds from 0.001 to 86400", NULL);
+		exit(EXIT_USAGE);
+	}
+	return value;
+}
+
 uint32_t parse_count(const char *option, const char *text, uint32_t max)
 {
 	char *end;

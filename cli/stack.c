@@ -55,19 +55,6 @@ static const struct verb_options stack_options = {
 	       "thread, each says why; 2 usage, or TARGET cannot be read.\n",
 };
 
-/* Returns the seconds that @text, the argument of --every, states. */
-static double parse_seconds(const char *text)
-{
-	char *end;
-	const double value = strtod(text, &end);
-
-	if (end == text || *end || !(value >= 0.001 && value <= 86400)) {
-		complain("--every", "is a number of seconds from 0.001 to 86400", NULL);
-		exit(EXIT_USAGE);
-	}
-	return value;
-}
-
 static void add_tid(struct stack *v, const char *text)
 {
 	v->tids = must(realloc(v->tids, (v->options.n_tids + 1) * sizeof *v->tids));
@@ -130,7 +117,7 @@ static void parse_options(struct stack *v, int argc, char **argv)
 			v->samples = parse_count("--samples", optarg, 100000000);
 			break;
 		case OPT_EVERY:
-			v->every = parse_seconds(optarg);
+			v->every = parse_seconds("--every", optarg);
 			break;
 		case OPT_RULES:
 			v->rules = true;

@@ -34,9 +34,13 @@ enum {
 	OPT_TREE,
 	OPT_LAST,
 	OPT_AT,
+	OPT_FOR,
 };
 
 static const struct verb_option options[] = {
+	{ 'p', NULL, "PID", "trace this process (repeatable); with --sites, TARGET" },
+	{ 'e', NULL, "FILE", "with --sites, TARGET is this file" },
+	{ OPT_FOR, "for", "TIME", "leave what is traced after TIME seconds, or 5ms" },
 	{ OPT_SITES, "sites", NULL, "of a TARGET, list where can be recorded" },
 	{ OPT_READ, "read", "FILE", "tell of what -o has written, on stdout" },
 	{ OPT_DIFF, "diff", NULL, "of two FILEs that -o has written, where they part" },
@@ -62,6 +66,7 @@ static const struct verb_option options[] = {
 
 static const char usage[] =
 	"Usage: fathom trace [OPTION]... -- PROGRAM [ARGUMENT]...\n"
+	"       fathom trace -p PID... [OPTION]...\n"
 	"       fathom trace --read FILE [OPTION]...\n"
 	"       fathom trace --diff [OPTION]... FILE FILE\n"
 	"       fathom trace --sites [OPTION]... TARGET [QUERY]...\n"
@@ -69,7 +74,8 @@ static const char usage[] =
 	"and child processes: thread, nanoseconds since the start, bytes of stack, and\n"
 	"name, indented. Functions are recorded that were compiled with\n"
 	"-fpatchable-function-entry=18,16, or another option that leaves a site at\n"
-	"entries: see fathom-trace(1).\n"
+	"entries: see fathom-trace(1). With -p, trace a process that runs, until it ends,\n"
+	"or until Ctrl-C: then it is left as it was.\n"
 	"\n"
 	"With --sites, list the sites in TARGET, the path of an ELF file, core or\n"
 	"snapshot, or the number of a process; with QUERY, as for fathom find, those of\n"
@@ -79,8 +85,7 @@ static const struct verb_options trace_options = {
 	.verb = "trace",
 	.usage = usage,
 	.options = options,
-	.common = OPTIONS_TARGET | OPTIONS_JSON | OPTIONS_DEBUG | OPTIONS_EXE | OPTIONS_MEMORY |
-		  OPTIONS_THREADS,
+	.common = OPTIONS_JSON | OPTIONS_DEBUG | OPTIONS_EXE | OPTIONS_MEMORY | OPTIONS_THREADS,
 	.end = "Exit status: that of PROGRAM; 127 it is not found; 126 it cannot be run; 125\n"
 	       "any other failure of fathom. With --sites: 0 all have sites; 1 some have none.\n"
 	       "With --read: 0; 1 nothing was selected. With --diff: 0 the same calls; 1 they\n"
@@ -100,6 +105,10 @@ struct trace {
 	struct trace_wants wants; /* of a PROGRAM or a trace file */
 	char **program;           /* and its arguments; NULL: none */
 	const char *read;         /* trace file; NULL: none */
+	int32_t *pids;            /* processes to attach to */
+	size_t n_pids;
+	const char *pid;  /* the last of them, as it was given; NULL: none */
+	const char *file; /* behind -e; NULL: none */
 	bool diffs;
 	bool lists;
 };
@@ -130,6 +139,14 @@ static uint32_t take_format(const char *word)
 	return FATHOM_TRACE_PERFETTO + take_word(words, sizeof words / sizeof *words, word,
 						 "--export",
 						 "is not perfetto, chrome, collapsed or dot");
+}
+
+/* Takes a process to attach to. */
+static void take_pid(struct trace *v, const char *text)
+{
+	v->pid = text;
+	v->pids = must(realloc(v->pids, (v->n_pids + 1) * sizeof *v->pids));
+	v->pids[v->n_pids++] = (int32_t)parse_count("-p", text, INT32_MAX);
 }
 
 /* Takes an option of what is told, and how. */
@@ -165,6 +182,15 @@ static bool take_output(struct trace *v, int opt)
 		return true;
 	case OPT_DIFF:
 		v->diffs = true;
+		return true;
+	case OPT_FOR:
+		w->seconds = parse_seconds("--for", optarg);
+		return true;
+	case 'p':
+		take_pid(v, optarg);
+		return true;
+	case 'e':
+		v->file = optarg;
 		return true;
 	default:
 		return false;
@@ -214,7 +240,8 @@ static void take_option(struct trace *v, int opt)
 static void check_options(const struct trace *v, bool has_program, bool has_others)
 {
 	const struct trace_wants *w = &v->wants;
-	const int n_ways = v->lists + (v->read != NULL) + v->diffs + has_program;
+	const int n_ways =
+		v->lists + (v->read != NULL) + v->diffs + has_program + (v->n_pids && !v->lists);
 
 	if (v->lists && (has_program || has_others)) {
 		complain("--sites", "is for a TARGET, without a PROGRAM and its options",
@@ -222,10 +249,10 @@ static void check_options(const struct trace *v, bool has_program, bool has_othe
 		exit(EXIT_USAGE);
 	}
 	if (!n_ways)
-		complain_lacking("trace", "neither a PROGRAM behind --, --read FILE nor --sites is "
-					  "given");
+		complain_lacking("trace", "neither a PROGRAM behind --, -p PID, --read FILE nor "
+					  "--sites is given");
 	if (n_ways > 1) {
-		complain("fathom trace", "takes one of a PROGRAM behind --, --read and --diff",
+		complain("fathom trace", "takes one of a PROGRAM behind --, -p, --read and --diff",
 			 NULL);
 		exit(EXIT_USAGE);
 	}
@@ -234,6 +261,17 @@ static void check_options(const struct trace *v, bool has_program, bool has_othe
 			 "--read can do it afterwards");
 		exit(EXIT_USAGE);
 	}
+}
+
+/* Has --sites list what stands behind -p or -e. */
+static void take_target(struct trace *v)
+{
+	if (v->n_pids + (v->file != NULL) > 1)
+		complain_lacking("trace", "-p and -e name more than one TARGET");
+	if (!v->file && !v->pid)
+		return;
+	v->common.target = v->file ? v->file : v->pid;
+	v->common.target_kind = v->file ? TARGET_FILE : TARGET_PID;
 }
 
 static void parse_options(struct trace *v, int argc, char **argv)
@@ -246,7 +284,7 @@ static void parse_options(struct trace *v, int argc, char **argv)
 	option_reader_init(&reader, &trace_options);
 	while ((opt = option_reader_next(&reader, &v->common, end, argv)) != -1) {
 		v->lists |= opt == OPT_SITES;
-		has_others |= opt != OPT_SITES;
+		has_others |= opt != OPT_SITES && opt != 'p' && opt != 'e';
 		if (opt != OPT_SITES)
 			take_option(v, opt);
 	}
@@ -254,12 +292,16 @@ static void parse_options(struct trace *v, int argc, char **argv)
 	if (v->wants.format == FATHOM_TRACE_TREE && v->common.json)
 		v->wants.format = FATHOM_TRACE_TREE_JSON;
 	if (v->lists)
+		take_target(v);
+	if (v->lists)
 		common_take_arguments(&v->common, "trace", argc - optind, argv + optind);
 	else if (end < argc)
 		v->program = launch_take("trace", optind, end, argc, argv);
 	else if (argc - optind != (v->diffs ? 2 : 0))
-		complain_lacking("trace", v->diffs ? "--diff takes two FILEs"
-						   : "--read takes one FILE and no more");
+		complain_lacking("trace",
+				 v->diffs  ? "--diff takes two FILEs"
+				 : v->read ? "--read takes one FILE and no more"
+					   : "-p takes one PID, and a PROGRAM stands behind --");
 }
 
 static void print(struct trace *v, const char *query, const struct fathom_site *s)
@@ -417,6 +459,8 @@ int verb_trace(int argc, char **argv)
 	parse_options(&v, argc, argv);
 	if (v.program)
 		return trace_run(&v.common, &v.wants, v.program);
+	if (!v.lists && v.n_pids)
+		return trace_attach(&v.common, &v.wants, v.pids, v.n_pids);
 	if (v.read)
 		return trace_read(&v.common, &v.wants, v.read);
 	if (v.diffs)

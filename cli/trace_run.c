@@ -2,6 +2,7 @@
 #include "cli/trace_run.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -61,6 +62,31 @@ int trace_run(struct common *c, struct trace_wants *wants, char **argv)
 	trace_wants_deinit(wants);
 	common_deinit(c);
 	return err ? fail(argv[0], &info) : launch_end_as(r.status);
+}
+
+int trace_attach(struct common *c, struct trace_wants *wants, int32_t *pids, size_t n)
+{
+	struct trace_sink *sink;
+	struct fathom_trace_result r = { .size = sizeof r };
+	struct fathom_errinfo info;
+	char name[32] = "the processes";
+	fathom_err err;
+
+	wants->attaches = true;
+	sink = trace_sink_create(c, wants, launch_open_log(wants->log));
+	if (n == 1)
+		(void)snprintf(name, sizeof name, "process %d", pids[0]);
+	err = fathom_trace_attach(common_session(c), pids, n, &wants->options, &r, &info);
+	if (!trace_sink_finish(sink, err ? NULL : &r, true))
+		complain(wants->log ? wants->log : "standard error", "cannot be written", NULL);
+	if (err)
+		complain(name, info.what, info.os_errno ? strerror(info.os_errno) : NULL);
+	else
+		complain_missing(name, wants, &r);
+	trace_wants_deinit(wants);
+	common_deinit(c);
+	free(pids);
+	return err ? EXIT_USAGE : EXIT_ANSWERED;
 }
 
 int trace_read(struct common *c, struct trace_wants *wants, const char *path)

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "cli/launch.h"
 #include "cli/trace_count.h"
@@ -24,11 +25,13 @@ struct trace_sink {
 	int fd;
 	uint64_t n_events;
 	bool is_due;     /* what is kept was asked for */
+	double end;      /* leave what is traced then, by the monotonic clock; 0: never */
 	bool has_failed; /* what is written is lost */
 };
 
-/* The signal that asks for what is kept has come. */
+/* A signal has come that asks for what is kept, or for an end. */
 static volatile sig_atomic_t is_asked;
+static volatile sig_atomic_t is_over;
 
 void trace_words_add(struct trace_words *words, const char *word)
 {
@@ -129,11 +132,21 @@ static int take(void *data, const struct fathom_trace_event *events, size_t n)
 	return !s->has_failed;
 }
 
-/* Has what is kept told when the signal has come. */
+static double now(void)
+{
+	struct timespec ts = { .tv_sec = 0 };
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+/* Has what is kept told when the signal has come, and what is traced left when it is time. */
 static int control(void *data)
 {
 	struct trace_sink *s = data;
 
+	if (is_over || (s->end > 0 && now() >= s->end))
+		return FATHOM_TRACE_LEAVE;
 	if (!is_asked)
 		return FATHOM_TRACE_GO_ON;
 	is_asked = 0;
@@ -150,8 +163,17 @@ static int write_bytes(void *data, const void *bytes, size_t n)
 
 static void ask(int number)
 {
-	(void)number;
-	is_asked = 1;
+	if (number == SIGUSR1)
+		is_asked = 1;
+	else
+		is_over = 1;
+}
+
+static void watch(int number)
+{
+	const struct sigaction sa = { .sa_handler = ask, .sa_flags = SA_RESTART };
+
+	(void)sigaction(number, &sa, NULL);
 }
 
 void trace_wants_options(struct trace_wants *w,
@@ -177,11 +199,8 @@ void trace_wants_options(struct trace_wants *w,
 /* Has the last events kept; the rings of a run do it, where nothing else is to be done at calls. */
 static void keep_last(struct trace_sink *s, struct trace_wants *w)
 {
-	struct sigaction sa = { .sa_handler = ask, .sa_flags = SA_RESTART };
-
 	s->last = trace_last_create(w->last);
-	(void)sigaction(SIGUSR1, &sa, NULL);
-	w->options.control = control;
+	watch(SIGUSR1);
 	w->options.flags |= FATHOM_TRACE_LOSSY;
 	if (w->last <= FATHOM_TRACE_KEPT && !w->n_at && !w->threads.n && !w->under.n)
 		w->options.flags |= FATHOM_TRACE_LATEST;
@@ -197,6 +216,14 @@ struct trace_sink *trace_sink_create(const struct common *c, struct trace_wants 
 	s->fd = fd;
 	out_init_kept(&s->out);
 	trace_wants_options(wants, take, s);
+	wants->options.control = control;
+	if (wants->seconds > 0)
+		s->end = now() + wants->seconds;
+	if (wants->attaches) {
+		watch(SIGINT);
+		watch(SIGTERM);
+		watch(SIGHUP);
+	}
 	if (wants->last)
 		keep_last(s, wants);
 	if (wants->counts)

@@ -24,6 +24,8 @@ struct trace_wants {
 	struct trace_words threads; /* numbers or names; none: all */
 	struct fathom_trace_at *at;
 	size_t n_at;
+	double seconds;  /* leave what is traced after them; 0: never */
+	bool attaches;   /* to processes: signals that would end us have them left */
 	uint32_t last;   /* keep so many; 0: all are told of at once */
 	uint32_t format; /* enum fathom_trace_format; 0: lines, or counts */
 	bool counts;

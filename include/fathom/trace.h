@@ -342,7 +342,9 @@ struct fathom_trace_options {
 /** What control answers. */
 enum fathom_trace_control {
 	FATHOM_TRACE_GO_ON = 0,
-	FATHOM_TRACE_TELL = 1 /**< tell what is kept (FATHOM_TRACE_LATEST), and go on */
+	FATHOM_TRACE_TELL = 1, /**< tell what is kept (FATHOM_TRACE_LATEST), and go on */
+	/** Leave all programs as they were, and tell of nothing more. */
+	FATHOM_TRACE_LEAVE = 2
 };
 
 /** Why sites are not recorded: indexes of fathom_trace_result.n_refused. */
@@ -362,7 +364,10 @@ struct fathom_trace_result {
 	uint64_t n_sites;      /**< that were recorded */
 	uint64_t n_refused[8]; /**< that could not be, by enum fathom_trace_refusal */
 	uint64_t lost;         /**< events that were lost */
-	uint64_t reserved[4];
+	/** The longest time for which threads were stopped to attach to a process or to leave one.
+	 */
+	uint64_t stop_ns;
+	uint64_t reserved[3];
 };
 
 /**
@@ -383,6 +388,27 @@ FATHOM_API fathom_err fathom_trace_run(struct fathom *session, char *const *argv
 				       const struct fathom_trace_options *options,
 				       struct fathom_trace_result *ret_result,
 				       struct fathom_errinfo *reterr);
+
+/**
+ * Attaches to the @n processes @pids, which run, and tells of each call that their sites record
+ *from then on, as fathom_trace_run() does. All threads are stopped for that, for milliseconds. When
+ * control says so, the processes are left: their text is what it was, byte for byte, and no thread
+ * is in the runtime. If the calling process ends without that, they run on, and their sites call
+ * the hook, which finds nobody and counts; the next one who attaches mends that. The status of the
+ * result is 0.
+ *
+ * Safety: mt-safe
+ * Memory: none
+ * Returns: FATHOM_OK when the processes and all their children have ended, or were left;
+ *	FATHOM_E_NOT_FOUND when there is no such process; FATHOM_E_OS when one cannot be traced:
+ *	another one traces it, or the caller may not; FATHOM_E_UNSUPPORTED when one uses the gs
+ *	segment or is of 32 bits, and on other machines; FATHOM_E_ARGUMENT; FATHOM_E_MEMORY. Then
+ *	all are as they were.
+ */
+FATHOM_API fathom_err fathom_trace_attach(struct fathom *session, const int32_t *pids, size_t n,
+					  const struct fathom_trace_options *options,
+					  struct fathom_trace_result *ret_result,
+					  struct fathom_errinfo *reterr);
 
 /**
  * Reads the trace file at @path (FATHOM_TRACE_FILE) and tells of its events, on the calling thread.

@@ -163,6 +163,7 @@ fathom_trace_loaded_stub_end:
 	.cfi_startproc
 	pushfq				/* DF */
 	.cfi_adjust_cfa_offset 8
+	andq $~0x100, (%rsp)		/* not TF, which is there while someone steps */
 	cld
 .irp reg, rsi, rdi, r8, r9, r10, r11, rbp
 	pushq %\reg

@@ -164,10 +164,6 @@ def shown(events):
 XRAY = ["-fxray-instrument", "-fxray-instruction-threshold=1"]
 
 
-def add_tests():
-    """The tests below are made when this file is read."""
-
-
 @test("files: what an independent reader finds is what --read tells, of threads, children, handlers, returns, two stacks")
 def _(folder):
     log = os.path.join(folder, "log")

@@ -19,7 +19,8 @@ import tap  # noqa: E402
 
 from ask import FATHOM, execute, fathom, run  # noqa: E402
 
-import files  # noqa: E402
+import attached  # noqa: E402,F401 pylint: disable=unused-import
+import files  # noqa: E402,F401 pylint: disable=unused-import
 from traced import CLANG, HERE, PROGRAMS, SITES, SUITE, TOP, build, calls, counts, kinds, test, trace  # noqa: E402
 
 
@@ -515,5 +516,4 @@ def _(folder):
     assert "rwx" not in maps, maps
 
 
-files.add_tests()
 sys.exit(SUITE.run())

@@ -71,7 +71,8 @@ static bool has(struct reading *r, size_t n)
 	while (r->n - r->first < n && !r->is_end) {
 		ssize_t got;
 
-		memmove(r->bytes, r->bytes + r->first, r->n - r->first);
+		if (r->n > r->first)
+			memmove(r->bytes, r->bytes + r->first, r->n - r->first);
 		r->off += r->first;
 		r->n -= r->first;
 		r->first = 0;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "host/file/process_status.h"
 
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,4 +40,25 @@ void fathom_status_pids(const char *text, struct fathom_pids *ret)
 			break;
 		ret->at[ret->n++] = number;
 	}
+}
+
+int fathom_status_filters(int tid)
+{
+	char path[64];
+	const char *mode;
+	const char *line;
+	char *text;
+	int n = INT_MAX;
+
+	(void)snprintf(path, sizeof path, "/proc/%d/status", tid);
+	text = fathom_status_read(path);
+	mode = text ? fathom_status_line(text, "\nSeccomp:") : NULL;
+	line = text ? fathom_status_line(text, "\nSeccomp_filters:") : NULL;
+	if (mode && strtol(mode, NULL, 10) == 0)
+		n = 0;
+	else if (mode && strtol(mode, NULL, 10) == 2)
+		/* Linux before 5.9 does not count them. */
+		n = line ? (int)strtol(line, NULL, 10) : 1;
+	free(text);
+	return n;
 }

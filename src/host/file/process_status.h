@@ -20,6 +20,12 @@ char *fathom_status_read(const char *path);
 /* Returns what follows @label, such as "\nUid:", in @text; NULL if there is no such line. */
 const char *fathom_status_line(const char *text, const char *label);
 
+/*
+ * Returns how system calls of thread @tid are filtered (seccomp(2)): the number of its filters; 0
+ * if there are none; INT_MAX in strict mode, or if that cannot be read.
+ */
+int fathom_status_filters(int tid);
+
 /* Reads the line NSpid of @text, which may be NULL. */
 void fathom_status_pids(const char *text, struct fathom_pids *ret);
 

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "host/trace/load.h"
 
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "fathom/find.h"
 #include "host/base/page.h"
@@ -197,6 +201,10 @@ static fathom_err patch(struct look *look, struct fathom_text_window *w, const s
 	uint64_t back = 0;
 	size_t function;
 
+	if (bytes && look->process->was_traced) {
+		fathom_patch_heal(s, bytes);
+		memcpy(w->was + (bytes - w->bytes), bytes, high - low);
+	}
 	if (bytes)
 		why = hook ? fathom_patch_site(s, hook, bytes, &back) : FATHOM_PATCH_TOO_FAR;
 	if (why != FATHOM_PATCH_DONE) {
@@ -276,6 +284,35 @@ static fathom_err patch_all(struct look *look)
 	return err;
 }
 
+/* Reads what the file has that is mapped at @avma of @p. */
+static bool read_file(const struct fathom_traced *p, uint64_t avma, uint8_t *to, size_t size)
+{
+	struct fathom_maps maps;
+	char path[PATH_MAX + 64];
+	const struct fathom_mapping *m = NULL;
+	ssize_t n = -1;
+	int fd = -1;
+	size_t i;
+
+	(void)snprintf(path, sizeof path, "/proc/%d/maps", (int)p->tracee.pid);
+	if (fathom_maps_read(path, &maps, NULL))
+		return false;
+	i = fathom_maps_at(&maps, avma);
+	if (i < maps.n && maps.items[i].inode) {
+		m = &maps.items[i];
+		(void)snprintf(path, sizeof path, "/proc/%d/map_files/%llx-%llx",
+			       (int)p->tracee.pid, (unsigned long long)m->start,
+			       (unsigned long long)m->end);
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+	}
+	if (fd >= 0) {
+		n = pread(fd, to, size, (off_t)(m->off + (avma - m->start)));
+		close(fd);
+	}
+	fathom_maps_deinit(&maps);
+	return n == (ssize_t)size;
+}
+
 /* Leads @function, of the dynamic linker, which only returns, to the runtime. */
 static void watch_at(struct fathom_traced *p, uint64_t function)
 {
@@ -287,6 +324,10 @@ static void watch_at(struct fathom_traced *p, uint64_t function)
 	uint32_t entry;
 	size_t off;
 
+	/* If someone has left a jump there, it is taken away first. */
+	if (p->was_traced && !(read_file(p, function, code, sizeof code) &&
+			       fathom_tracee_write(&p->tracee, function, code, sizeof code)))
+		return;
 	if (!slot || !fathom_tracee_read(&p->tracee, function, code, sizeof code))
 		return;
 	off = fathom_landing_size(false, (struct fathom_bytes){ code, sizeof code });

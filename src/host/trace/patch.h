@@ -26,6 +26,12 @@ uint64_t fathom_patch_range(const struct fathom_site *site, uint64_t *ret_end);
 enum fathom_patch_refusal fathom_patch_site(const struct fathom_site *site, uint64_t hook,
 					    uint8_t *bytes, uint64_t *ret_return);
 
+/*
+ * Makes @bytes, those of the range of @site, what the file has, if they are what
+ * fathom_patch_site() makes of it.
+ */
+void fathom_patch_heal(const struct fathom_site *site, uint8_t *bytes);
+
 /* Puts a jump at @avma to @to into @bytes, of which it takes 5; returns false if it is too far. */
 bool fathom_patch_jump(uint64_t avma, uint64_t to, uint8_t bytes[5]);
 

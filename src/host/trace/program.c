@@ -3,22 +3,34 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/futex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "host/base/page.h"
 #include "host/file/maps.h"
+#include "host/file/process_status.h"
 #include "host/trace/hook_image.h"
+#include "host/tracee/way_back.h"
 #include "trace/recorder.h"
 
 /* AT_HWCAP2: rdfsbase and its like may be used. */
 #define HWCAP2_FSGSBASE 2
+
+/* Of the memory that is shared. */
+#define SHARED_NAME "fathom-trace"
+
+/* Bytes of a mapping that are searched at once. */
+#define LONGEST_LOOK (UINT64_C(1) << 21)
+
+static const uint8_t system_call[] = { 0x0f, 0x05 };
 
 /* How far a call leads, less what a module needs. */
 #define REACH (UINT64_C(1) << 31)
@@ -48,6 +60,36 @@ static fathom_err fail_call(struct fathom_errinfo *reterr, const char *what, lon
 static fathom_err fail_write(struct fathom_errinfo *reterr)
 {
 	return fathom_fail(reterr, FATHOM_E_OS, "", 0, "its memory cannot be written");
+}
+
+/*
+ * Lets thread @tid make the calls that are to be made for us, whatever filters of its own say,
+ * which may end the program; FATHOM_E_UNSUPPORTED if that is not possible. Filters that we have,
+ * too, let us make these calls.
+ */
+static fathom_err suspend_filters(const struct fathom_traced *p, pid_t tid, bool *ret_is_suspended,
+				  struct fathom_errinfo *reterr)
+{
+	const long options = FATHOM_TRACED_OPTIONS | PTRACE_O_SUSPEND_SECCOMP |
+			     (p->is_attached ? 0 : PTRACE_O_EXITKILL);
+	const int n = fathom_status_filters(tid);
+
+	*ret_is_suspended = false;
+	if (n != INT_MAX && n <= fathom_status_filters(gettid()))
+		return FATHOM_OK;
+	*ret_is_suspended = !ptrace(PTRACE_SETOPTIONS, tid, NULL, options);
+	if (*ret_is_suspended)
+		return FATHOM_OK;
+	return fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
+			   "its system calls are filtered (seccomp), which only root can suspend");
+}
+
+static void resume_filters(const struct fathom_traced *p, pid_t tid, bool is_suspended)
+{
+	const long options = FATHOM_TRACED_OPTIONS | (p->is_attached ? 0 : PTRACE_O_EXITKILL);
+
+	if (is_suspended)
+		(void)ptrace(PTRACE_SETOPTIONS, tid, NULL, options);
 }
 
 /* Has the program map @size bytes at @at (0: anywhere); returns where, or an error. */
@@ -106,6 +148,7 @@ static void let_go(struct fathom_program *pr)
 {
 	struct fathom_lifeline *l = pr->lifeline;
 
+	pr->lifeline = NULL;
 	if (!l)
 		return;
 	atomic_store(&pr->head->reader, 0);
@@ -184,7 +227,7 @@ static long map_both(struct fathom_program *pr, const struct fathom_tracee *t, p
 static fathom_err share(struct fathom_program *pr, const struct fathom_tracee *t, pid_t tid,
 			uint64_t scratch, struct fathom_errinfo *reterr)
 {
-	static const char name[] = "fathom-trace";
+	static const char name[] = SHARED_NAME;
 	long fd;
 	long at;
 
@@ -246,6 +289,15 @@ static uint64_t room_below(const struct fathom_maps *maps, uint64_t avma)
 	return 0;
 }
 
+/* Returns where libraries are: those that are there, or else where the image was mapped. */
+static uint64_t library_of(const struct fathom_traced *p, const struct fathom_maps *maps)
+{
+	for (size_t i = maps->n; p->is_attached && i-- > 1;)
+		if (maps->items[i].executable && maps->items[i].inode)
+			return maps->items[i].start;
+	return p->program->image;
+}
+
 /* Reserves room for hooks near the program, and near the dynamic linker, where libraries are. */
 static void reserve(struct fathom_traced *p, pid_t tid)
 {
@@ -257,8 +309,8 @@ static void reserve(struct fathom_traced *p, pid_t tid)
 	if (fathom_maps_read(path, &maps, NULL))
 		return;
 	for (size_t i = 0; i < n && maps.n; i++) {
-		/* The program is what is mapped first; libraries will be where the image is. */
-		const uint64_t near = i ? p->program->image : maps.items[0].start;
+		/* The program is what is mapped first. */
+		const uint64_t near = i ? library_of(p, &maps) : maps.items[0].start;
 		const uint64_t at = room_below(&maps, near);
 		const long result =
 			at ? map(&p->tracee, tid, at, RESERVE_SIZE, PROT_READ | PROT_EXEC) : 0;
@@ -271,21 +323,24 @@ static void reserve(struct fathom_traced *p, pid_t tid)
 static fathom_err put_in(struct fathom_traced *p, pid_t tid, const struct user_regs_struct *regs,
 			 struct fathom_errinfo *reterr)
 {
-	/* Nothing of the program is below its stack pointer yet. */
-	FATHOM_TRY(share(p->program, &p->tracee, tid, regs->rsp - 512, reterr));
-	FATHOM_TRY(map_runtime(p, tid, reterr));
-	reserve(p, tid);
-	return FATHOM_OK;
-}
-
-fathom_err fathom_program_begin(struct fathom_traced *p, pid_t tid, uint32_t number,
-				struct fathom_lifeline *lifeline, struct fathom_errinfo *reterr)
-{
-	static const uint8_t call[] = { 0x0f, 0x05 };
-	struct user_regs_struct regs;
-	uint8_t was[sizeof call];
+	/* Nothing of the program is below its stack pointer, but for 128 bytes. */
+	const uint64_t sp = p->tracee.call_sp ? p->tracee.call_sp : regs->rsp;
+	bool is_suspended;
 	fathom_err err;
 
+	FATHOM_TRY(suspend_filters(p, tid, &is_suspended, reterr));
+	err = share(p->program, &p->tracee, tid, sp - 512, reterr);
+	if (!err)
+		err = map_runtime(p, tid, reterr);
+	if (!err)
+		reserve(p, tid);
+	resume_filters(p, tid, is_suspended);
+	return err;
+}
+
+/* Makes the program of @p, without anything in it yet. */
+static fathom_err create(struct fathom_traced *p, uint32_t number, struct fathom_errinfo *reterr)
+{
 	if (!(getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE))
 		return fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
 				   "this kernel does not let programs use rdfsbase");
@@ -294,9 +349,22 @@ fathom_err fathom_program_begin(struct fathom_traced *p, pid_t tid, uint32_t num
 		return fathom_fail_memory(reterr);
 	p->program->references = 1;
 	p->program->number = p->number = number;
+	p->shares = 0;
+	p->is_attached = false;
+	return FATHOM_OK;
+}
+
+fathom_err fathom_program_begin(struct fathom_traced *p, pid_t tid, uint32_t number,
+				struct fathom_lifeline *lifeline, struct fathom_errinfo *reterr)
+{
+	struct user_regs_struct regs;
+	uint8_t was[sizeof system_call];
+	fathom_err err;
+
+	FATHOM_TRY(create(p, number, reterr));
 	if (!fathom_tracee_get(tid, &regs) ||
 	    !fathom_tracee_read(&p->tracee, regs.rip, was, sizeof was) ||
-	    !fathom_tracee_write(&p->tracee, regs.rip, call, sizeof call)) {
+	    !fathom_tracee_write(&p->tracee, regs.rip, system_call, sizeof system_call)) {
 		err = fail_write(reterr);
 	} else {
 		p->tracee.syscall_avma = regs.rip;
@@ -312,6 +380,178 @@ fathom_err fathom_program_begin(struct fathom_traced *p, pid_t tid, uint32_t num
 	return err;
 }
 
+/* Returns where @p has a `syscall` instruction, 0 if none is found; and code for a way back. */
+static uint64_t find_system_call(const struct fathom_traced *p, const struct fathom_maps *maps,
+				 struct fathom_way_code *ret_way)
+{
+	uint8_t *bytes = malloc(LONGEST_LOOK);
+	uint64_t found = 0;
+
+	*ret_way = (struct fathom_way_code){ 0, 0 };
+	/* The vDSO has one, and so has each libc: they are at the end. */
+	for (size_t i = maps->n; bytes && i-- && !(found && ret_way->call && ret_way->restore);) {
+		const struct fathom_mapping *m = &maps->items[i];
+		const uint64_t size =
+			m->end - m->start < LONGEST_LOOK ? m->end - m->start : LONGEST_LOOK;
+		const uint8_t *at;
+
+		/* What lies above is the kernel's. */
+		if (!m->executable || m->start >> 47 ||
+		    !fathom_tracee_read(&p->tracee, m->start, bytes, size))
+			continue;
+		at = memmem(bytes, size, system_call, sizeof system_call);
+		if (at && !found)
+			found = m->start + (uint64_t)(at - bytes);
+		fathom_way_back_look(ret_way, bytes, size, m->start);
+	}
+	free(bytes);
+	return found;
+}
+
+/* Has thread @tid of @p make calls from where it can go back by itself, if that is possible. */
+static bool find_way(struct fathom_traced *p, pid_t tid, const struct fathom_maps *maps,
+		     const struct user_regs_struct *regs)
+{
+	struct fathom_way_code way;
+	const uint64_t call = find_system_call(p, maps, &way);
+	const size_t i = fathom_maps_at(maps, regs->rsp);
+
+	p->tracee.syscall_avma = call;
+	p->tracee.call_sp = 0;
+	if (i < maps->n && maps->items[i].writable)
+		(void)fathom_way_back_make(&p->tracee, tid, &way, maps->items[i].start);
+	return call != 0;
+}
+
+/*
+ * Has thread @tid go on from @regs, and make again the system call in which it was stopped, if it
+ * was in one: the kernel does that on the way from a stop that is not one of a call.
+ */
+static void make_again(const struct fathom_traced *p, pid_t tid,
+		       const struct user_regs_struct *regs)
+{
+	(void)ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
+	(void)fathom_tracee_set(tid, regs);
+	(void)ptrace(PTRACE_CONT, tid, NULL, NULL);
+	(void)fathom_tracee_wait(&p->tracee, tid);
+}
+
+fathom_err fathom_program_attach(struct fathom_traced *p, pid_t tid, uint32_t number,
+				 const struct fathom_maps *maps, struct fathom_lifeline *lifeline,
+				 struct fathom_errinfo *reterr)
+{
+	struct user_regs_struct regs;
+	fathom_err err;
+
+	FATHOM_TRY(create(p, number, reterr));
+	p->is_attached = true;
+	if (!fathom_tracee_get(tid, &regs)) {
+		err = fail_write(reterr);
+	} else if (!find_way(p, tid, maps, &regs)) {
+		err = fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
+				  "it has no instruction that calls the kernel");
+	} else {
+		err = put_in(p, tid, &regs, reterr);
+		make_again(p, tid, &regs);
+	}
+	p->tracee.call_sp = 0;
+	if (err)
+		fathom_program_end(p);
+	else
+		hold(p->program, lifeline);
+	return err;
+}
+
+/* Returns whether the stack of thread @tid, from its stack pointer on, has an address inside. */
+static bool refers(const struct fathom_traced *p, pid_t tid, const struct fathom_maps *maps)
+{
+	struct user_regs_struct regs;
+	uint64_t words[512];
+	uint64_t end;
+	size_t i;
+
+	if (!fathom_tracee_get(tid, &regs))
+		return true;
+	i = fathom_maps_at(maps, regs.rsp);
+	if (i == maps->n)
+		return true;
+	end = maps->items[i].end;
+	for (uint64_t at = regs.rsp & ~UINT64_C(7); at < end; at += sizeof words) {
+		const uint64_t size = end - at < sizeof words ? end - at : sizeof words;
+
+		if (!fathom_tracee_read(&p->tracee, at, words, size))
+			return true;
+		for (uint64_t k = 0; k < size / sizeof *words; k++)
+			if (fathom_program_is_inside(p, words[k]))
+				return true;
+	}
+	return false;
+}
+
+void fathom_program_unmap(struct fathom_traced *p, const pid_t *tids, size_t n)
+{
+	const struct fathom_program *pr = p->program;
+	const uint64_t ranges[][2] = {
+		{ pr->shared, pr->size },
+		{ pr->image, fathom_image_size() },
+		{ pr->process, fathom_page_size() },
+		{ pr->threads, pr->n_rings * sizeof(struct fathom_trace_thread) },
+		{ p->reserves[0].avma, RESERVE_SIZE },
+		{ p->reserves[1].avma, RESERVE_SIZE },
+	};
+	struct user_regs_struct regs;
+	struct fathom_maps maps;
+	char path[64];
+	bool is_free = n != 0;
+	bool is_suspended;
+
+	(void)snprintf(path, sizeof path, "/proc/%d/maps", (int)p->tracee.pid);
+	if (fathom_maps_read(path, &maps, NULL))
+		return;
+	for (size_t i = 0; i < n && is_free; i++)
+		is_free = !refers(p, tids[i], &maps);
+	if (is_free && fathom_tracee_get(tids[0], &regs) && find_way(p, tids[0], &maps, &regs) &&
+	    !suspend_filters(p, tids[0], &is_suspended, NULL)) {
+		for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
+			if (ranges[i][0])
+				(void)fathom_tracee_call(
+					&p->tracee, tids[0], SYS_munmap,
+					(uint64_t[6]){ ranges[i][0], ranges[i][1] });
+		resume_filters(p, tids[0], is_suspended);
+		make_again(p, tids[0], &regs);
+	}
+	fathom_maps_deinit(&maps);
+}
+
+bool fathom_program_was_traced(const struct fathom_maps *maps)
+{
+	static const char name[] = "/memfd:" SHARED_NAME;
+
+	for (size_t i = 0; i < maps->n; i++)
+		if (maps->items[i].name.size >= sizeof name - 1 &&
+		    !memcmp(maps->items[i].name.data, name, sizeof name - 1))
+			return true;
+	return false;
+}
+
+bool fathom_program_is_inside(const struct fathom_traced *p, uint64_t avma)
+{
+	for (size_t i = 0; i < sizeof p->reserves / sizeof *p->reserves; i++)
+		if (p->reserves[i].avma && avma - p->reserves[i].avma < RESERVE_SIZE)
+			return true;
+	return avma - p->program->image < fathom_image_size();
+}
+
+void fathom_program_leave(struct fathom_traced *p)
+{
+	struct fathom_program *pr = p->program;
+
+	/* Who waits for room, or for an answer, goes on. */
+	atomic_store(&pr->head->full, FATHOM_TRACE_LOSE);
+	atomic_store(&pr->head->is_late, 1);
+	let_go(pr);
+}
+
 static void forget_modules(struct fathom_traced *p)
 {
 	for (size_t i = 0; i < p->modules.n; i++)
@@ -324,6 +564,7 @@ fathom_err fathom_program_fork(const struct fathom_traced *from, pid_t pid, uint
 {
 	*ret = *from;
 	ret->number = number;
+	ret->shares = shares ? from->tracee.pid : 0;
 	fathom_tracee_init(&ret->tracee, pid);
 	ret->modules.items = NULL;
 	ret->modules.n = ret->modules.cap = 0;

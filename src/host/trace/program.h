@@ -7,11 +7,18 @@
 #define FATHOM_TRACE_PROGRAM_H
 
 #include <pthread.h>
+#include <sys/ptrace.h>
 
 #include "host/base/array.h"
+#include "host/file/maps.h"
 #include "host/trace/patches.h"
 #include "host/tracee/tracee.h"
 #include "safe/trace/ring.h"
+
+/* How this process is told of threads: if it ends, the program runs on. */
+#define FATHOM_TRACED_OPTIONS                                                                     \
+	(PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | \
+	 PTRACE_O_TRACEEXEC)
 
 struct fathom_program {
 	struct fathom_trace_head *head; /* our mapping of what is shared */
@@ -65,12 +72,15 @@ struct fathom_loaded_module {
 };
 
 struct fathom_traced {
+	pid_t shares; /* the process whose memory it uses (vfork()); 0: its own */
 	struct fathom_program *program;
 	struct fathom_tracee tracee; /* its pid and memory */
 	uint32_t number;
 	bool is_watched;           /* the dynamic linker tells of what it loads */
 	struct fathom_patch watch; /* by which it does */
 	bool is_silent;            /* nothing of it is told */
+	bool is_attached;          /* while it ran */
+	bool was_traced;           /* by someone who was killed, and has left its text changed */
 	struct fathom_reserve reserves[2];
 	struct {
 		FATHOM_ARRAY_OF(struct fathom_loaded_module);
@@ -84,6 +94,28 @@ struct fathom_traced {
  */
 fathom_err fathom_program_begin(struct fathom_traced *p, pid_t tid, uint32_t number,
 				struct fathom_lifeline *lifeline, struct fathom_errinfo *reterr);
+
+/*
+ * Puts the runtime into @p, which has @maps, whose threads are all stopped; @tid makes the system
+ * calls for that, and goes on where it was. Also FATHOM_E_UNSUPPORTED where no code calls the
+ * kernel.
+ */
+fathom_err fathom_program_attach(struct fathom_traced *p, pid_t tid, uint32_t number,
+				 const struct fathom_maps *maps, struct fathom_lifeline *lifeline,
+				 struct fathom_errinfo *reterr);
+
+/* Returns whether a process with @maps still has a runtime whose reader was killed. */
+bool fathom_program_was_traced(const struct fathom_maps *maps);
+
+/* Returns whether @avma is in code of the runtime, or a copy of a hook. */
+bool fathom_program_is_inside(const struct fathom_traced *p, uint64_t avma);
+/*
+ * Unmaps the runtime of @p, which has only the @n threads @tids, all stopped outside of it: unless
+ * some stack says that a handler of a signal interrupts it.
+ */
+void fathom_program_unmap(struct fathom_traced *p, const pid_t *tids, size_t n);
+/* Tells the runtime that nobody reads any more. */
+void fathom_program_leave(struct fathom_traced *p);
 
 /*
  * Makes @ret a process that @from has forked; @pid is stopped. @shares: it uses @from's memory

@@ -26,6 +26,7 @@
 
 struct fathom_rings {
 	bool is_latest; /* rings keep the latest events, which are told when someone asks */
+	bool wants_to_leave;
 	int (*control)(void *data);
 	void *data;
 	struct fathom_trace_moment from; /* times in between are in proportion */
@@ -496,7 +497,7 @@ static void forget(struct fathom_rings *r)
 }
 
 /* Tells of the latest events, at the end, or when someone asks for them. */
-static uint64_t tell_latest(struct fathom_rings *r, uint64_t until, bool is_end, bool is_asked)
+static uint64_t tell_latest(struct fathom_rings *r, bool is_end, bool is_asked)
 {
 	uint64_t n = 0;
 
@@ -504,7 +505,8 @@ static uint64_t tell_latest(struct fathom_rings *r, uint64_t until, bool is_end,
 	if (is_end || is_asked) {
 		for (size_t i = 0; i < r->streams.n; i++)
 			fathom_stream_rewind(r->streams.items[i]);
-		n = take_all(r, until);
+		/* It was copied after the look had begun. */
+		n = take_all(r, UINT64_MAX);
 		for (size_t i = 0; i < r->streams.n; i++)
 			fathom_sieve_tell_kept(&r->sieve, &r->streams.items[i]->sieve);
 	}
@@ -515,8 +517,11 @@ static uint64_t tell_latest(struct fathom_rings *r, uint64_t until, bool is_end,
 uint64_t fathom_rings_take(struct fathom_rings *r, const struct fathom_trace_moment *until,
 			   bool is_end)
 {
-	const bool is_asked = r->control && r->control(r->data) == FATHOM_TRACE_TELL;
+	const int wants = r->control ? r->control(r->data) : FATHOM_TRACE_GO_ON;
+	const bool is_asked = wants == FATHOM_TRACE_TELL;
 	uint64_t n;
+
+	r->wants_to_leave |= wants == FATHOM_TRACE_LEAVE;
 
 	/* Of what is told late, the times are in proportion over all of the run. */
 	if (!r->is_latest)
@@ -524,7 +529,7 @@ uint64_t fathom_rings_take(struct fathom_rings *r, const struct fathom_trace_mom
 	r->until = *until;
 	take_posts(r);
 	if (r->is_latest)
-		return tell_latest(r, until->ticks, is_end, is_asked);
+		return tell_latest(r, is_end, is_asked);
 	for (size_t i = 0; i < r->streams.n; i++)
 		fathom_stream_let_sleep(r->streams.items[i]);
 	n = take_all(r, until->ticks);
@@ -541,4 +546,9 @@ uint64_t fathom_rings_lost(const struct fathom_rings *r)
 bool fathom_rings_is_over(const struct fathom_rings *r)
 {
 	return r->sieve.is_over;
+}
+
+bool fathom_rings_wants_to_leave(const struct fathom_rings *r)
+{
+	return r->wants_to_leave;
 }

@@ -69,4 +69,7 @@ uint64_t fathom_rings_lost(const struct fathom_rings *r);
 /* Returns whether the caller wants no more events. */
 bool fathom_rings_is_over(const struct fathom_rings *r);
 
+/* Returns whether the caller wants the programs to be left. */
+bool fathom_rings_wants_to_leave(const struct fathom_rings *r);
+
 #endif

@@ -17,6 +17,9 @@
 #define STACK_WORDS (UINT32_C(1) << 20)
 #define ABOVE_WORDS (UINT32_C(1) << 13)
 
+/* How often a ring is copied until what it has hangs together. */
+#define COPIES 20
+
 /* So many records behind one that was begun, it is taken for abandoned: longjmp() out of a handler.
  */
 #define PATIENCE (FATHOM_TRACE_RECORDS / 4)
@@ -90,7 +93,7 @@ bool fathom_stream_peek(struct fathom_stream *s, struct fathom_stream_item *ret)
 	uint64_t later;
 
 	while (s->head && !(post && !s->is_overwritten && post->cursor <= s->taken)) {
-		if (is_filled(s, s->taken, &time)) {
+		if (!(s->is_overwritten && s->taken >= s->end) && is_filled(s, s->taken, &time)) {
 			const struct fathom_trace_record *record =
 				&s->records[s->taken % FATHOM_TRACE_RECORDS];
 
@@ -102,8 +105,12 @@ bool fathom_stream_peek(struct fathom_stream *s, struct fathom_stream_item *ret)
 			ret->sp = record->sp;
 			return true;
 		}
-		if (s->is_overwritten)
+		if (s->is_overwritten && s->taken >= s->end)
 			break;
+		if (s->is_overwritten) {
+			s->taken++;
+			continue;
+		}
 		/* It was begun and is not filled yet; or never will be. */
 		if (!(post && post->is_release) && !is_filled(s, s->taken + PATIENCE, &later))
 			return false;
@@ -312,27 +319,11 @@ void fathom_stream_give_back(struct fathom_stream *s)
 		(void)syscall(SYS_futex, &s->head->waits, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
-/* Returns whether filters of system calls are in force in thread @tid. */
-static bool is_filtered(int32_t tid)
-{
-	char path[64];
-	const char *line;
-	char *text;
-	bool is;
-
-	(void)snprintf(path, sizeof path, "/proc/%d/status", tid);
-	text = fathom_status_read(path);
-	line = text ? fathom_status_line(text, "\nSeccomp:") : NULL;
-	is = !line || strtol(line, NULL, 10) != 0;
-	free(text);
-	return is;
-}
-
 void fathom_stream_let_sleep(struct fathom_stream *s)
 {
 	uint32_t awake = FATHOM_TRACE_WAITS_AWAKE;
 
-	if (s->head && atomic_load(&s->head->waits) == awake && !is_filtered(s->tid))
+	if (s->head && atomic_load(&s->head->waits) == awake && !fathom_status_filters(s->tid))
 		(void)atomic_compare_exchange_strong(&s->head->waits, &awake,
 						     FATHOM_TRACE_WAITS_ASLEEP);
 }
@@ -380,29 +371,60 @@ static uint64_t find_seam(const struct fathom_trace_record *records)
 	return seam + 1;
 }
 
+/*
+ * Goes back from the end to the oldest record that belongs to those behind it: all are of this lap
+ * or the one before, and times do not grow. Single records may have been begun and never filled.
+ */
+static uint64_t find_oldest(const struct fathom_stream *s)
+{
+	uint64_t oldest = s->end;
+	uint64_t earliest = UINT64_MAX;
+	uint64_t time;
+
+	for (uint64_t i = s->end; i-- > s->end - FATHOM_TRACE_RECORDS + FATHOM_TRACE_SLACK;) {
+		if (!is_filled(s, i, &time)) {
+			if (oldest - i > FATHOM_TRACE_SLACK)
+				break;
+			continue;
+		}
+		if (time > earliest || !s->records[i % FATHOM_TRACE_RECORDS].site)
+			break;
+		earliest = time ? time : earliest;
+		oldest = i;
+	}
+	return oldest;
+}
+
+/* Finds what is in the ring, or its copy; returns how many records that are. */
+static uint64_t find_records(struct fathom_stream *s)
+{
+	const uint64_t seam = find_seam(s->records);
+
+	/* Laps whose bits are as those of the records. */
+	s->end = seam +
+		 FATHOM_TRACE_RECORDS *
+			 (s->records[seam - 1].time & FATHOM_TRACE_LAP ? UINT64_C(2) : UINT64_C(1));
+	s->taken = find_oldest(s);
+	return s->end - s->taken;
+}
+
 void fathom_stream_rewind(struct fathom_stream *s)
 {
-	const uint64_t n = FATHOM_TRACE_RECORDS;
-	const size_t size = n * sizeof *s->records;
-	uint64_t seam;
-	uint64_t laps;
+	const size_t size = FATHOM_TRACE_RECORDS * sizeof *s->records;
 
 	if (!s->head)
 		return;
 	if (!s->is_over && !s->copy)
 		s->copy = malloc(size);
-	if (s->copy)
-		memcpy(s->copy, ring_of(s), size);
 	s->records = s->copy ? s->copy : ring_of(s);
-	seam = find_seam(s->records);
-	/* Two laps whose bits are as those of the records. */
-	laps = s->records[seam - 1].time & FATHOM_TRACE_LAP ? 2 : 1;
-	s->taken = (laps - 1) * n + seam;
-	/* What was never written, and what may be half written. */
-	while (s->taken < laps * n + seam && !s->records[s->taken % n].site)
-		s->taken++;
-	if (s->taken == (laps - 1) * n + seam)
-		s->taken += FATHOM_TRACE_SLACK;
+	/* Whoever writes meanwhile may overtake the copy, while this thread does not run. */
+	for (int i = 0; i < COPIES; i++) {
+		if (s->copy)
+			memcpy(s->copy, ring_of(s), size);
+		if (find_records(s) > FATHOM_TRACE_RECORDS / 2 || !s->copy ||
+		    !s->records[FATHOM_TRACE_RECORDS - 1].site)
+			break;
+	}
 	for (uint32_t i = 0; i < s->n_lanes; i++)
 		s->lanes[i].calls.n = 0;
 	s->ticks = 0;

@@ -49,6 +49,7 @@ struct fathom_stream {
 	bool is_silent;      /* nothing of it is told */
 	int32_t pid;
 	int32_t tid;
+	uint64_t end; /* of what is there, in a ring that keeps the latest records */
 	uint64_t taken;
 	uint64_t given; /* taken, as the program knows it */
 	uint64_t ticks; /* of the last record */

@@ -9,6 +9,7 @@
 #include "host/base/clock.h"
 #include "host/base/context.h"
 #include "host/base/option_struct.h"
+#include "host/trace/attach.h"
 #include "host/trace/following.h"
 
 /* How often rings are looked at. */
@@ -23,7 +24,9 @@ struct run {
 	struct fathom_rings *rings;
 	int64_t begin_ns; /* monotonic clock */
 	_Atomic bool is_over;
-	char *const *argv;
+	char *const *argv; /* NULL: processes are attached to */
+	const int32_t *pids;
+	size_t n_pids;
 	fathom_err err;
 	struct fathom_errinfo *reterr;
 };
@@ -71,6 +74,8 @@ static void *read_rings(void *data)
 		const struct fathom_trace_moment until = now(run);
 
 		fathom_follow_answer(&run->follow);
+		if (fathom_rings_wants_to_leave(run->rings))
+			fathom_follow_leave(&run->follow);
 		if (!fathom_rings_take(run->rings, &until, false))
 			nanosleep(&pause, NULL);
 	}
@@ -90,7 +95,10 @@ static void *run_main(void *data)
 		run->err = fathom_fail(run->reterr, FATHOM_E_OS, "", 0, "no thread can be started");
 		return NULL;
 	}
-	run->err = fathom_follow_run(&run->follow, run->argv, run->reterr);
+	if (run->argv)
+		run->err = fathom_follow_run(&run->follow, run->argv, run->reterr);
+	else
+		run->err = fathom_follow_attach(&run->follow, run->pids, run->n_pids, run->reterr);
 	atomic_store(&run->is_over, true);
 	pthread_join(reader, NULL);
 	return NULL;
@@ -155,11 +163,34 @@ static void give_result(const struct run *run, struct fathom_trace_result *ret)
 	const struct fathom_loader *l = &run->follow.loader;
 	struct fathom_trace_result r = { .status = run->follow.status,
 					 .n_sites = l->n_sites,
-					 .lost = fathom_rings_lost(run->rings) };
+					 .lost = fathom_rings_lost(run->rings),
+					 .stop_ns = run->follow.longest_stop_ns };
 
 	r.size = ret->size < sizeof r ? ret->size : sizeof r;
 	memcpy(r.n_refused, l->n_refused, sizeof r.n_refused);
 	memcpy(ret, &r, r.size);
+}
+
+static fathom_err trace(struct run *run, struct fathom *session,
+			const struct fathom_trace_options *options,
+			struct fathom_trace_result *ret_result)
+{
+	pthread_t thread;
+
+	if (!options || !FATHOM_OPTIONS_READ(options, &run->options, FATHOM_TRACE_FLAGS) ||
+	    !run->options.events || run->options.clock > FATHOM_TRACE_CLOCK_NONE)
+		return fathom_fail_options(run->reterr);
+	run->err = init(run, session);
+	if (run->err)
+		(void)fathom_fail_memory(run->reterr);
+	else if (pthread_create(&thread, NULL, run_main, run))
+		run->err = fathom_fail(run->reterr, FATHOM_E_OS, "", 0, "no thread can be started");
+	else
+		pthread_join(thread, NULL);
+	if (!run->err)
+		give_result(run, ret_result);
+	deinit(run);
+	return run->err;
 }
 
 fathom_err fathom_trace_run(struct fathom *session, char *const *argv,
@@ -167,21 +198,20 @@ fathom_err fathom_trace_run(struct fathom *session, char *const *argv,
 			    struct fathom_trace_result *ret_result, struct fathom_errinfo *reterr)
 {
 	struct run run = { .argv = argv, .reterr = reterr };
-	pthread_t thread;
 
-	if (!argv || !argv[0] || !options ||
-	    !FATHOM_OPTIONS_READ(options, &run.options, FATHOM_TRACE_FLAGS) ||
-	    !run.options.events || run.options.clock > FATHOM_TRACE_CLOCK_NONE)
+	if (!argv || !argv[0])
 		return fathom_fail_options(reterr);
-	run.err = init(&run, session);
-	if (run.err)
-		(void)fathom_fail_memory(reterr);
-	else if (pthread_create(&thread, NULL, run_main, &run))
-		run.err = fathom_fail(reterr, FATHOM_E_OS, "", 0, "no thread can be started");
-	else
-		pthread_join(thread, NULL);
-	if (!run.err)
-		give_result(&run, ret_result);
-	deinit(&run);
-	return run.err;
+	return trace(&run, session, options, ret_result);
+}
+
+fathom_err fathom_trace_attach(struct fathom *session, const int32_t *pids, size_t n,
+			       const struct fathom_trace_options *options,
+			       struct fathom_trace_result *ret_result,
+			       struct fathom_errinfo *reterr)
+{
+	struct run run = { .pids = pids, .n_pids = n, .reterr = reterr };
+
+	if (!pids || !n)
+		return fathom_fail_options(reterr);
+	return trace(&run, session, options, ret_result);
 }

@@ -231,6 +231,7 @@ long fathom_tracee_call(const struct fathom_tracee *t, pid_t tid, long number,
 		return -ESRCH;
 	regs = before;
 	regs.rip = t->syscall_avma;
+	regs.rsp = t->call_sp ? t->call_sp : regs.rsp;
 	regs.rax = (unsigned long long)number;
 	regs.orig_rax = UINT64_MAX;
 	regs.rdi = arguments[0];

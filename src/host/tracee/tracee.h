@@ -26,6 +26,7 @@ struct fathom_tracee {
 	void *data;
 	int memory;            /* descriptor of /proc/PID/mem */
 	uint64_t syscall_avma; /* 0: none was seen yet */
+	uint64_t call_sp;      /* stack pointer of calls made for us; 0: that of the thread */
 	struct fathom_reader reader;
 };
 

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: MIT */
+#include "host/trace/attach.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+
+#include "host/base/clock.h"
+#include "host/trace/following.h"
+#include "host/trace/hold.h"
+
+/* How often all threads of a process are stopped at most until all stand still at once. */
+#define TRIES 200
+
+/* Of eflags: a trap after each instruction. */
+#define TRAP_FLAG UINT64_C(0x100)
+
+/* Instructions after which a thread has left the runtime. */
+#define MOST_STEPS 100000
+
+/* Returns whether a thread of @p does not stop. */
+static bool is_stuck(const struct fathom_follow *f, const struct fathom_traced *p)
+{
+	for (size_t i = 0; i < f->tasks.n; i++)
+		if (f->tasks.items[i].process == p && f->tasks.items[i].hold == FATHOM_HOLD_STUCK)
+			return true;
+	return false;
+}
+
+/* Stops all tasks of @p. */
+static bool hold_all(struct fathom_follow *f, struct fathom_traced *p)
+{
+	for (int i = 0; i < TRIES; i++) {
+		if (fathom_hold_all(f, p))
+			return true;
+		if (is_stuck(f, p))
+			break;
+		/* Threads were made, or have ended: that is handled first. */
+		fathom_hold_let_go(f, p);
+		fathom_follow_settle(f);
+	}
+	return false;
+}
+
+/* Counts the tasks of @p; writes their numbers to @tids, unless it is NULL. */
+static size_t tids_of(const struct fathom_follow *f, const struct fathom_traced *p, pid_t *tids)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < f->tasks.n; i++) {
+		if (f->tasks.items[i].process != p)
+			continue;
+		if (tids)
+			tids[n] = f->tasks.items[i].tid;
+		n++;
+	}
+	return n;
+}
+
+/* Returns why the threads of @p cannot be recorded; NULL: they can. Finds one to make calls by. */
+static const char *look_at_threads(const struct fathom_follow *f, const struct fathom_traced *p,
+				   bool was_traced, pid_t *ret_tid)
+{
+	struct user_regs_struct regs;
+
+	*ret_tid = p->tracee.pid;
+	for (size_t i = 0; i < f->tasks.n; i++) {
+		const struct fathom_follow_task *task = &f->tasks.items[i];
+
+		if (task->process != p || !fathom_tracee_get(task->tid, &regs))
+			continue;
+		if (regs.cs != FATHOM_CODE_64)
+			return "it is a program of 32 bits";
+		if ((regs.gs_base || regs.gs) && !was_traced)
+			return "a thread uses the gs segment";
+		/* Best one that is in no call, which would have to be made again. */
+		if ((int64_t)regs.orig_rax < 0)
+			*ret_tid = task->tid;
+	}
+	return NULL;
+}
+
+/* Returns where the stack that @sp is on begins. */
+static uint64_t stack_of(const struct fathom_maps *maps, uint64_t sp)
+{
+	const size_t i = fathom_maps_at(maps, sp);
+
+	return i < maps->n && sp >= maps->items[i].start ? maps->items[i].end : 0;
+}
+
+/* Gives each thread of @p its ring. */
+static void begin_tasks(struct fathom_follow *f, const struct fathom_traced *p,
+			const struct fathom_maps *maps)
+{
+	struct user_regs_struct regs;
+
+	for (size_t i = 0; i < f->tasks.n; i++) {
+		struct fathom_follow_task *task = &f->tasks.items[i];
+
+		if (task->process == p && fathom_tracee_get(task->tid, &regs))
+			fathom_follow_begin_task(f, task, NULL, false, stack_of(maps, regs.rsp),
+						 NULL);
+	}
+}
+
+/* Puts the runtime into @p, whose threads are stopped. */
+static fathom_err put_in(struct fathom_follow *f, struct fathom_traced *p,
+			 struct fathom_found_modules *found, struct fathom_errinfo *reterr)
+{
+	const size_t n = tids_of(f, p, NULL);
+	pid_t *tids = calloc(n + 1, sizeof *tids);
+	struct fathom_maps maps = { .n = 0 };
+	char path[64];
+	const char *why;
+	pid_t tid;
+	fathom_err err;
+
+	(void)snprintf(path, sizeof path, "/proc/%d/maps", (int)p->tracee.pid);
+	err = tids ? fathom_maps_read(path, &maps, reterr) : fathom_fail_memory(reterr);
+	p->was_traced = !err && fathom_program_was_traced(&maps);
+	why = err ? NULL : look_at_threads(f, p, p->was_traced, &tid);
+	if (why)
+		err = fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0, why);
+	if (!err)
+		err = fathom_program_attach(p, tid, p->number, &maps, &f->lifeline, reterr);
+	if (!err) {
+		fathom_follow_set_up(f, p);
+		(void)tids_of(f, p, tids);
+		begin_tasks(f, p, &maps);
+		err = fathom_load_found(found, tids, n);
+	}
+	fathom_maps_deinit(&maps);
+	free(tids);
+	return err;
+}
+
+static fathom_err attach(struct fathom_follow *f, struct fathom_traced *p,
+			 struct fathom_errinfo *reterr)
+{
+	struct fathom_found_modules *found = NULL;
+	int64_t begin;
+	fathom_err err;
+
+	if (!fathom_tracee_open_memory(&p->tracee))
+		return fathom_hold_fail(reterr, errno == ENOENT ? ESRCH : errno);
+	FATHOM_TRY(fathom_load_find(&f->loader, p, &found, reterr));
+	err = fathom_hold_seize(f, p, reterr);
+	begin = fathom_now_ns();
+	if (!err && !hold_all(f, p))
+		err = fathom_fail(reterr, FATHOM_E_OS, "", 0,
+				  "a thread does not stop: it may wait for a child of vfork()");
+	if (!err)
+		err = put_in(f, p, found, reterr);
+	fathom_hold_let_go(f, p);
+	fathom_note_stop(f, begin);
+	fathom_load_discard(found);
+	return err;
+}
+
+void fathom_note_stop(struct fathom_follow *f, int64_t begin)
+{
+	const uint64_t ns = (uint64_t)(fathom_now_ns() - begin);
+
+	if (ns > f->longest_stop_ns)
+		f->longest_stop_ns = ns;
+}
+
+fathom_err fathom_follow_attach(struct fathom_follow *f, const int32_t *pids, size_t n,
+				struct fathom_errinfo *reterr)
+{
+	fathom_err err = FATHOM_OK;
+
+	fathom_tracee_init(&f->waiter, 0);
+	f->waiter.note = fathom_follow_note_event;
+	f->waiter.data = f;
+	f->has_run = true;
+	pthread_mutex_lock(&f->lock);
+	for (size_t i = 0; i < n && !err; i++) {
+		struct fathom_traced *p;
+
+		if (fathom_follow_find(f, pids[i]))
+			continue;
+		p = fathom_follow_add_process(f);
+		if (!p) {
+			err = fathom_fail_memory(reterr);
+			break;
+		}
+		p->tracee.pid = pids[i];
+		p->tracee.note = fathom_follow_note_event;
+		p->tracee.data = f;
+		err = attach(f, p, reterr);
+	}
+	if (err)
+		fathom_leave(f);
+	pthread_mutex_unlock(&f->lock);
+	if (!err)
+		fathom_follow_all(f);
+	return err;
+}
+
+/* Runs stopped thread @tid out of the runtime, without its signals, which come afterwards. */
+static bool step_out(const struct fathom_traced *p, pid_t tid)
+{
+	const uint64_t all = ~(UINT64_C(1) << (SIGTRAP - 1));
+	struct user_regs_struct regs;
+	uint64_t mask;
+	bool is_out = false;
+
+	if (!fathom_tracee_get(tid, &regs))
+		return false;
+	if (!fathom_program_is_inside(p, regs.rip))
+		return true;
+	if (ptrace(PTRACE_GETSIGMASK, tid, sizeof mask, &mask) ||
+	    ptrace(PTRACE_SETSIGMASK, tid, sizeof all, &all))
+		return false;
+	for (int i = 0; i < MOST_STEPS && !is_out; i++) {
+		int status;
+
+		if (ptrace(PTRACE_SINGLESTEP, tid, NULL, NULL))
+			return false;
+		status = fathom_tracee_wait(&p->tracee, tid);
+		if (status == -1 || !WIFSTOPPED(status))
+			return false;
+		is_out = fathom_tracee_get(tid, &regs) && !fathom_program_is_inside(p, regs.rip);
+	}
+	(void)ptrace(PTRACE_SETSIGMASK, tid, sizeof mask, &mask);
+	return is_out;
+}
+
+/* Returns whether another process uses the memory of @p, until it runs a program of its own. */
+static bool is_shared(const struct fathom_follow *f, const struct fathom_traced *p)
+{
+	for (size_t i = 0; i < f->processes.n; i++)
+		if (f->processes.items[i]->shares == p->tracee.pid)
+			return true;
+	return p->shares != 0;
+}
+
+/*
+ * Takes the runtime out of @p, whose threads are stopped, @is_whole: all of them. What cannot be
+ * unmapped safely stays, and nobody uses it.
+ */
+static void take_out(struct fathom_follow *f, struct fathom_traced *p, bool is_whole)
+{
+	pid_t *tids = calloc(f->tasks.n + 1, sizeof *tids);
+	struct user_regs_struct regs;
+	size_t n = 0;
+
+	fathom_program_leave(p);
+	for (size_t i = 0; i < f->tasks.n; i++) {
+		const struct fathom_follow_task *task = &f->tasks.items[i];
+
+		if (task->process != p || !task->hold || task->hold == FATHOM_HOLD_STUCK)
+			continue;
+		is_whole &= step_out(p, task->tid) && fathom_tracee_get(task->tid, &regs);
+		if (!fathom_tracee_get(task->tid, &regs))
+			continue;
+		regs.gs_base = 0;
+		/* The runtime has pushed flags while it was stepped through, and popped them. */
+		regs.eflags &= ~TRAP_FLAG;
+		(void)fathom_tracee_set(task->tid, &regs);
+		/* The first one makes calls: best one that is in none. */
+		if (tids && n && (int64_t)regs.orig_rax < 0) {
+			tids[n++] = tids[0];
+			tids[0] = task->tid;
+		} else if (tids) {
+			tids[n++] = task->tid;
+		}
+	}
+	is_whole &= fathom_unload(p);
+	if (is_whole && tids && !is_shared(f, p))
+		fathom_program_unmap(p, tids, n);
+	free(tids);
+}
+
+/* Leaves @p as it was. */
+static void leave(struct fathom_follow *f, struct fathom_traced *p)
+{
+	const int64_t begin = fathom_now_ns();
+
+	const bool is_whole = hold_all(f, p);
+
+	if (p->program)
+		take_out(f, p, is_whole);
+	for (size_t i = 0; i < f->tasks.n; i++)
+		if (f->tasks.items[i].process == p)
+			(void)ptrace(PTRACE_DETACH, f->tasks.items[i].tid, NULL, NULL);
+	fathom_note_stop(f, begin);
+	fathom_follow_forget_tasks(f, p);
+	fathom_follow_remove_process(f, p);
+}
+
+void fathom_leave(struct fathom_follow *f)
+{
+	while (f->processes.n)
+		leave(f, f->processes.items[f->processes.n - 1]);
+}

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+#include "host/trace/hold.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "host/base/clock.h"
+
+/* How long threads may take to stop, and how often one looks. */
+#define PATIENCE_NS INT64_C(1000000000)
+#define LOOK_NS     20000
+
+fathom_err fathom_hold_fail(struct fathom_errinfo *reterr, int number)
+{
+	const fathom_err err = number == ESRCH ? FATHOM_E_NOT_FOUND : FATHOM_E_OS;
+
+	(void)fathom_fail(reterr, err, "", 0,
+			  number == ESRCH ? "there is no such process"
+					  : "it cannot be traced (ptrace)");
+	if (reterr)
+		reterr->os_errno = number == ESRCH ? 0 : number;
+	return err;
+}
+
+/* Adds thread @tid of @p, which is traced. */
+static bool add_task(struct fathom_follow *f, struct fathom_traced *p, pid_t tid)
+{
+	const struct fathom_follow_task task = { .tid = tid, .ring = FATHOM_NO_RING, .process = p };
+
+	return fathom_array_push(&f->tasks, task);
+}
+
+/* Seizes the threads of @p that are not seized; counts them in *@ret_n. */
+static fathom_err seize_more(struct fathom_follow *f, struct fathom_traced *p, size_t *ret_n,
+			     struct fathom_errinfo *reterr)
+{
+	fathom_err err = FATHOM_OK;
+	struct dirent *entry;
+	char path[64];
+	DIR *dir;
+
+	*ret_n = 0;
+	(void)snprintf(path, sizeof path, "/proc/%d/task", (int)p->tracee.pid);
+	dir = opendir(path);
+	if (!dir)
+		return fathom_hold_fail(reterr, ESRCH);
+	while (!err && (entry = readdir(dir))) {
+		const pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
+
+		if (tid <= 0 || fathom_follow_find(f, tid))
+			continue;
+		/* One that a seized thread has made is traced from its beginning. */
+		if (ptrace(PTRACE_SEIZE, tid, NULL, FATHOM_TRACED_OPTIONS)) {
+			if (errno == ESRCH || (errno == EPERM && f->n_seized))
+				continue;
+			err = fathom_hold_fail(reterr, errno);
+		} else {
+			++*ret_n;
+			f->n_seized++;
+			if (!add_task(f, p, tid))
+				err = fathom_fail_memory(reterr);
+		}
+	}
+	(void)closedir(dir);
+	return err;
+}
+
+fathom_err fathom_hold_seize(struct fathom_follow *f, struct fathom_traced *p,
+			     struct fathom_errinfo *reterr)
+{
+	size_t n;
+
+	f->n_seized = 0;
+	do
+		FATHOM_TRY(seize_more(f, p, &n, reterr));
+	while (n);
+	return f->n_seized ? FATHOM_OK : fathom_hold_fail(reterr, ESRCH);
+}
+
+/* Returns whether something of @tid was noted. */
+static bool is_noted(const struct fathom_follow *f, pid_t tid)
+{
+	for (size_t i = 0; i < f->events.n; i++)
+		if (f->events.items[i].tid == tid)
+			return true;
+	return false;
+}
+
+/* Looks whether @task has stopped; returns false if something else has happened to it. */
+static bool look(struct fathom_follow *f, struct fathom_follow_task *task)
+{
+	int status;
+	pid_t tid;
+
+	if (task->hold)
+		return true;
+	if (is_noted(f, task->tid))
+		return false;
+	tid = waitpid(task->tid, &status, __WALL | __WNOTHREAD | WNOHANG);
+	if (!tid || (tid < 0 && errno == EINTR))
+		return true;
+	if (tid < 0)
+		return false;
+	if (!WIFSTOPPED(status) || status >> 16 != PTRACE_EVENT_STOP) {
+		fathom_follow_note_event(f, tid, status);
+		return false;
+	}
+	task->hold = WSTOPSIG(status) == SIGTRAP ? FATHOM_HOLD_STOPPED : FATHOM_HOLD_GROUP_STOP;
+	return true;
+}
+
+bool fathom_hold_all(struct fathom_follow *f, const struct fathom_traced *p)
+{
+	const struct timespec pause = { .tv_nsec = LOOK_NS };
+	const int64_t end = fathom_now_ns() + PATIENCE_NS;
+	bool is_whole = true;
+	size_t n_left;
+
+	for (size_t i = 0; i < f->tasks.n; i++) {
+		f->tasks.items[i].hold = FATHOM_HOLD_NONE;
+		if (f->tasks.items[i].process == p)
+			(void)ptrace(PTRACE_INTERRUPT, f->tasks.items[i].tid, NULL, NULL);
+	}
+	do {
+		n_left = 0;
+		for (size_t i = 0; i < f->tasks.n; i++) {
+			struct fathom_follow_task *task = &f->tasks.items[i];
+
+			if (task->process != p)
+				continue;
+			if (!look(f, task))
+				is_whole = false;
+			else
+				n_left += task->hold == FATHOM_HOLD_NONE;
+		}
+		if (n_left)
+			nanosleep(&pause, NULL);
+	} while (n_left && fathom_now_ns() < end);
+	for (size_t i = 0; n_left && i < f->tasks.n; i++)
+		if (f->tasks.items[i].process == p && !f->tasks.items[i].hold &&
+		    !is_noted(f, f->tasks.items[i].tid))
+			f->tasks.items[i].hold = FATHOM_HOLD_STUCK;
+	return is_whole && !n_left;
+}
+
+void fathom_hold_let_go(struct fathom_follow *f, const struct fathom_traced *p)
+{
+	for (size_t i = 0; i < f->tasks.n; i++) {
+		struct fathom_follow_task *task = &f->tasks.items[i];
+
+		if (task->process != p)
+			continue;
+		if (task->hold == FATHOM_HOLD_GROUP_STOP &&
+		    !ptrace(PTRACE_LISTEN, task->tid, NULL, NULL))
+			task->hold = FATHOM_HOLD_NONE;
+		if (task->hold && task->hold != FATHOM_HOLD_STUCK)
+			(void)ptrace(PTRACE_CONT, task->tid, NULL, NULL);
+		task->hold = FATHOM_HOLD_NONE;
+	}
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* Stops all threads of a process at once, and lets them go on. */
+#ifndef FATHOM_TRACE_HOLD_H
+#define FATHOM_TRACE_HOLD_H
+
+#include "host/trace/tasks.h"
+
+/* Says why a process cannot be traced: errno was @number. */
+fathom_err fathom_hold_fail(struct fathom_errinfo *reterr, int number);
+
+/* Seizes all threads of @p, which become tasks. FATHOM_E_OS, FATHOM_E_NOT_FOUND, FATHOM_E_MEMORY.
+ */
+fathom_err fathom_hold_seize(struct fathom_follow *f, struct fathom_traced *p,
+			     struct fathom_errinfo *reterr);
+
+/*
+ * Stops all tasks of @p. Returns false if something else has happened to one, which was noted, or
+ * if one does not stop; then those that have stopped are to be let go, too.
+ */
+bool fathom_hold_all(struct fathom_follow *f, const struct fathom_traced *p);
+/* Lets the tasks of @p go on that were stopped. */
+void fathom_hold_let_go(struct fathom_follow *f, const struct fathom_traced *p);
+
+#endif

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/* The threads and processes that a run follows, and what is posted of them. */
+#ifndef FATHOM_TRACE_TASKS_H
+#define FATHOM_TRACE_TASKS_H
+
+#include "host/trace/bell.h"
+#include "host/trace/load.h"
+#include "host/trace/rings.h"
+
+/* The longest text of an event. */
+#define FATHOM_FOLLOW_TEXT 4400
+
+/* A thread. */
+struct fathom_follow_task {
+	pid_t tid;
+	uint32_t ring; /* FATHOM_NO_RING: none */
+	uint8_t hold;  /* enum fathom_hold */
+	struct fathom_traced *process;
+};
+
+/* What is known of a thread that is to be stopped. */
+enum fathom_hold {
+	FATHOM_HOLD_NONE,       /* it runs, or its event is handled later */
+	FATHOM_HOLD_STOPPED,    /* it goes on when it is let go */
+	FATHOM_HOLD_GROUP_STOP, /* it stays stopped, by a signal of its own, until SIGCONT */
+	FATHOM_HOLD_STUCK       /* the kernel does not stop it: it waits for a child of vfork() */
+};
+
+/* What waitpid(2) has said of a thread, to be handled later. */
+struct fathom_follow_event {
+	pid_t tid;
+	int status;
+};
+
+struct fathom_follow {
+	struct fathom_loader loader;
+	struct fathom_rings *rings;
+	struct fathom_lifeline lifeline;
+	struct fathom_tracee waiter; /* of which only the notes of waits are used */
+	/* Of processes, and of what is loaded: the reader answers what programs ask, too. */
+	pthread_mutex_t lock;
+	struct {
+		FATHOM_ARRAY_OF(struct fathom_traced *);
+	} processes;
+	struct {
+		FATHOM_ARRAY_OF(struct fathom_follow_task);
+	} tasks;
+	struct {
+		FATHOM_ARRAY_OF(struct fathom_follow_event);
+	} events; /* that were noted */
+	uint32_t n_numbers;
+	size_t n_seized; /* threads of the process that is attached to */
+	uint32_t flags;  /* FATHOM_TRACE_ */
+	uint64_t wait_ticks;
+	bool has_run; /* exec() has succeeded, or programs were attached to */
+	struct fathom_bell bell;
+	_Atomic bool wants_to_leave; /* the programs; said before the bell is rung */
+	uint64_t longest_stop_ns;    /* for which threads were stopped to attach or leave */
+	pid_t first;
+	int status; /* of the first process */
+};
+
+/* Returns the task of thread @tid; NULL: it is not followed. */
+struct fathom_follow_task *fathom_follow_find(const struct fathom_follow *f, pid_t tid);
+
+/* Returns a process without a number of the system's yet; NULL without memory. */
+struct fathom_traced *fathom_follow_add_process(struct fathom_follow *f);
+void fathom_follow_remove_process(struct fathom_follow *f, struct fathom_traced *p);
+
+/* Tells the runtime in @p how rings are used. */
+void fathom_follow_set_up(const struct fathom_follow *f, struct fathom_traced *p);
+
+/* Begins a post in the order of @task, whose thread is stopped. */
+struct fathom_post fathom_follow_post_at(const struct fathom_follow_task *task, uint8_t type,
+					 const char *text);
+/* Posts that the ring of @task is not used any more, and that it has ended if there is a @text. */
+void fathom_follow_release_ring(struct fathom_follow *f, struct fathom_follow_task *task,
+				const char *text);
+/* Posts that the program of @task is not recorded, and why. */
+void fathom_follow_note(struct fathom_follow *f, const struct fathom_follow_task *task,
+			const char *why);
+/*
+ * Gives @task, whose thread is stopped before its first instruction or where it was attached to, a
+ * ring, and posts its beginning, in the order of @parent, as @text. @stack is where its stack
+ * begins; 0: at its stack pointer.
+ */
+void fathom_follow_begin_task(struct fathom_follow *f, struct fathom_follow_task *task,
+			      const struct fathom_follow_task *parent, bool is_copy, uint64_t stack,
+			      const char *text);
+/* Forgets the threads of @p. */
+void fathom_follow_forget_tasks(struct fathom_follow *f, const struct fathom_traced *p);
+
+/* Notes what waitpid(2) has said of thread @tid. @data is the struct fathom_follow. */
+void fathom_follow_note_event(void *data, pid_t tid, int status);
+
+#endif

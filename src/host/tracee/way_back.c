@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+#include "host/tracee/way_back.h"
+
+#include <cpuid.h>
+#include <elf.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+
+/* What the kernel returns inside for calls that are to be made again (include/linux/errno.h). */
+enum {
+	RESTART_SYS = 512,
+	RESTART_NO_INTERRUPT = 513,
+	RESTART_NO_HANDLER = 514,
+	RESTART_BLOCK = 516
+};
+
+/* Bytes of `syscall`. */
+#define CALL_SIZE 2
+
+/* Below the stack pointer nothing may change so far. */
+#define RED_ZONE 128
+
+/* The most bytes of the registers' extended state, without tiles. */
+#define MOST_STATE 4096
+
+/* Tiles (AMX) are a part that a process must ask for. */
+#define TILES (UINT64_C(3) << 17)
+
+/* Of extended state as handlers' frames have it (arch/x86/include/uapi/asm/sigcontext.h). */
+enum { MAGIC1 = 0x46505853, MAGIC2 = 0x46505845, SOFTWARE_OFF = 464, FIRST_PART = 576 };
+
+/* uc_flags: there is extended state; ss is saved, and is to be restored. */
+enum { FLAGS = 1 | 2 | 4 };
+
+/* No such flag: rt_sigreturn() leaves the signal stack as it is then. */
+#define NO_SIGNAL_STACK 0x7fffffff
+
+/* struct ucontext of the kernel, x86-64. */
+struct frame {
+	uint64_t flags;
+	uint64_t link;
+	uint64_t stack;
+	uint64_t stack_flags;
+	uint64_t stack_size;
+	uint64_t r8_to_r15[8];
+	uint64_t rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip, eflags;
+	uint16_t cs, gs, fs, ss;
+	uint64_t err, trapno, oldmask, cr2;
+	uint64_t state; /* address */
+	uint64_t reserved[8];
+	uint64_t mask; /* of signals */
+};
+
+_Static_assert(offsetof(struct frame, mask) == 296, "as the kernel has it");
+
+struct software {
+	uint32_t magic1;
+	uint32_t extended_size; /* with MAGIC2 */
+	uint64_t features;
+	uint32_t size;
+	uint32_t padding[7];
+};
+
+void fathom_way_back_look(struct fathom_way_code *code, const uint8_t *bytes, size_t size,
+			  uint64_t avma)
+{
+	static const uint8_t call[] = { 0x0f, 0x05, 0xc3 };
+	/* mov $15, %rax; syscall */
+	static const uint8_t restore[] = { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 };
+	const uint8_t *at;
+
+	at = code->call ? NULL : memmem(bytes, size, call, sizeof call);
+	if (at)
+		code->call = avma + (uint64_t)(at - bytes);
+	at = code->restore ? NULL : memmem(bytes, size, restore, sizeof restore);
+	if (at)
+		code->restore = avma + (uint64_t)(at - bytes);
+}
+
+/* Returns how many bytes extended state with @features takes. */
+static uint32_t state_size(uint64_t features)
+{
+	uint32_t most = FIRST_PART;
+
+	for (unsigned i = 2; i < 63; i++) {
+		unsigned size, off, c, d;
+
+		if (!(features >> i & 1))
+			continue;
+		__cpuid_count(0xd, i, size, off, c, d);
+		if (off + size > most)
+			most = off + size;
+	}
+	return most;
+}
+
+/* Reads the extended state of @tid as frames have it; returns its size, 0 if there is none. */
+static uint32_t read_state(pid_t tid, uint8_t *bytes)
+{
+	struct iovec io = { bytes, MOST_STATE };
+	struct software software = { .magic1 = MAGIC1 };
+	const uint32_t magic2 = MAGIC2;
+	uint64_t used;
+
+	if (ptrace(PTRACE_GETREGSET, tid, NT_X86_XSTATE, &io) || io.iov_len < FIRST_PART)
+		return 0;
+	memcpy(&software.features, bytes + SOFTWARE_OFF, sizeof software.features);
+	memcpy(&used, bytes + 512, sizeof used);
+	if (used & TILES)
+		return 0;
+	software.features &= ~TILES;
+	software.size = state_size(software.features);
+	if (software.size > io.iov_len || software.size + sizeof magic2 > MOST_STATE)
+		return 0;
+	software.extended_size = software.size + (uint32_t)sizeof magic2;
+	memcpy(bytes + SOFTWARE_OFF, &software, sizeof software);
+	memcpy(bytes + software.size, &magic2, sizeof magic2);
+	return software.extended_size;
+}
+
+/* Returns the registers that make again the call in which @u was stopped, if it was in one. */
+static struct user_regs_struct again(const struct user_regs_struct *u)
+{
+	struct user_regs_struct regs = *u;
+
+	if ((int64_t)u->orig_rax < 0)
+		return regs;
+	switch (-(int64_t)u->rax) {
+	case RESTART_SYS:
+	case RESTART_NO_INTERRUPT:
+	case RESTART_NO_HANDLER:
+		regs.rax = u->orig_rax;
+		regs.rip -= CALL_SIZE;
+		break;
+	case RESTART_BLOCK:
+		regs.rax = SYS_restart_syscall;
+		regs.rip -= CALL_SIZE;
+		break;
+	default:
+		break;
+	}
+	return regs;
+}
+
+static struct frame frame_of(const struct user_regs_struct *u, uint64_t state, uint64_t mask)
+{
+	return (struct frame){
+		.flags = FLAGS,
+		.stack_flags = NO_SIGNAL_STACK,
+		.r8_to_r15 = { u->r8, u->r9, u->r10, u->r11, u->r12, u->r13, u->r14, u->r15 },
+		.rdi = u->rdi,
+		.rsi = u->rsi,
+		.rbp = u->rbp,
+		.rbx = u->rbx,
+		.rdx = u->rdx,
+		.rax = u->rax,
+		.rcx = u->rcx,
+		.rsp = u->rsp,
+		.rip = u->rip,
+		.eflags = u->eflags,
+		.cs = (uint16_t)u->cs,
+		.ss = (uint16_t)u->ss,
+		.state = state,
+		.mask = mask,
+	};
+}
+
+bool fathom_way_back_make(struct fathom_tracee *t, pid_t tid, const struct fathom_way_code *code,
+			  uint64_t low)
+{
+	uint8_t state[MOST_STATE] = { 0 };
+	struct user_regs_struct regs;
+	struct frame frame;
+	uint64_t state_at;
+	uint64_t frame_at;
+	uint64_t mask;
+	uint32_t size;
+
+	if (!code->call || !code->restore || !fathom_tracee_get(tid, &regs) ||
+	    ptrace(PTRACE_GETSIGMASK, tid, sizeof mask, &mask))
+		return false;
+	size = read_state(tid, state);
+	state_at = (regs.rsp - RED_ZONE - size) & ~UINT64_C(63);
+	frame_at = (state_at - sizeof frame) & ~UINT64_C(15);
+	if (!size || regs.rsp < low + 2 * MOST_STATE || frame_at < low + MOST_STATE / 4)
+		return false;
+	regs = again(&regs);
+	frame = frame_of(&regs, state_at, mask);
+	if (!fathom_tracee_write(t, state_at, state, size) ||
+	    !fathom_tracee_write(t, frame_at, &frame, sizeof frame) ||
+	    !fathom_tracee_write(t, frame_at - 8, &code->restore, 8))
+		return false;
+	t->syscall_avma = code->call;
+	t->call_sp = frame_at - 8;
+	return true;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A way back for a stopped thread that makes system calls for us: should this process be killed
+ * meanwhile, the thread ends the call and goes on where it was, by itself.
+ *
+ * The frame of a signal handler that "returns" (rt_sigreturn(2)) is laid down below the thread's
+ * stack; a call ends in a return to the code that libc has behind handlers.
+ */
+#ifndef FATHOM_TRACEE_WAY_BACK_H
+#define FATHOM_TRACEE_WAY_BACK_H
+
+#include "host/tracee/tracee.h"
+
+/* Code of the program that is used for it. 0: it was not found. */
+struct fathom_way_code {
+	uint64_t call;    /* avma of `syscall; ret` */
+	uint64_t restore; /* avma of libc's call of rt_sigreturn */
+};
+
+/* Looks for such code in @size bytes at @bytes, which the program has at @avma. */
+void fathom_way_back_look(struct fathom_way_code *code, const uint8_t *bytes, size_t size,
+			  uint64_t avma);
+
+/*
+ * Makes a way back for thread @tid, whose stack has room from @low on, and has calls take it:
+ * t->syscall_avma and t->call_sp are set. False if there is no room, or no such code; then a killed
+ * process would leave the thread in the middle of a call.
+ */
+bool fathom_way_back_make(struct fathom_tracee *t, pid_t tid, const struct fathom_way_code *code,
+			  uint64_t low);
+
+#endif

@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: MIT
+"""Tests of -p: processes that are attached to while they run, and are left as they were."""
+import json
+import os
+import random
+import signal
+import subprocess
+import time
+
+from ask import FATHOM, fathom
+from traced import SITES, build, counts, test
+
+
+def mappings(pid):
+    """Those of the runtime, also of one that was left."""
+    with open(f"/proc/{pid}/maps", encoding="utf-8") as maps:
+        return [line for line in maps if "memfd:fathom-trace" in line]
+
+
+class Server:
+    """The program that serves lines."""
+
+    def __init__(self, path, *words):
+        self.process = subprocess.Popen([path, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.pid = self.process.pid
+        self.path = path
+        assert self.answer() == "ready"
+
+    def answer(self):
+        return self.process.stdout.readline().rstrip("\n")
+
+    def say(self, line):
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+        return self.answer()
+
+    def text(self):
+        """Its text, and that of the dynamic linker."""
+        found = {}
+        with open(f"/proc/{self.pid}/mem", "rb") as memory, open(f"/proc/{self.pid}/maps", encoding="utf-8") as maps:
+            for line in maps:
+                words = line.split()
+                if len(words) > 5 and "x" in words[1] and (words[5] == self.path or "ld-linux" in words[5]):
+                    low, high = (int(n, 16) for n in words[0].split("-"))
+                    memory.seek(low)
+                    found[low] = memory.read(high - low)
+        return found
+
+    def end(self):
+        assert self.say("sum") == "summed"
+        assert self.say("end") == "0 wrong"
+        assert self.process.wait() == 0
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdin.close()
+        self.process.stdout.close()
+
+
+class Tracer:
+    """fathom trace -p, until it is interrupted."""
+
+    def __init__(self, log, *options, pids):
+        self.log = log
+        self.before = {pid: len(mappings(pid)) for pid in pids}
+        self.process = subprocess.Popen([FATHOM, "trace", "--json", "--log", log, *options, *(w for pid in pids for w in ("-p", str(pid)))],
+                                        stderr=subprocess.PIPE, text=True)
+
+    def wait_until_it_records(self, server):
+        for _ in range(2000):
+            if len(mappings(server.pid)) > self.before[server.pid]:
+                break
+            assert self.process.poll() is None, self.process.stderr.read()
+            time.sleep(0.005)
+        # Text is changed while all threads are stopped: what is answered comes after that.
+        server.say("calls 0")
+
+    def leave(self, how=signal.SIGINT):
+        self.process.send_signal(how)
+        said = self.process.communicate(timeout=60)[1]
+        assert self.process.returncode == 0, said
+        with open(self.log, encoding="utf-8") as f:
+            return [json.loads(line) for line in f]
+
+
+def wait_for_state(pid, state):
+    """Whether all its threads get into this state soon."""
+    for _ in range(200):
+        states = set()
+        for tid in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{tid}/stat", encoding="utf-8") as f:
+                states.add(f.read().rsplit(")", 1)[1].split()[0])
+        if states == {state}:
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def serve(folder, *words):
+    return Server(build(folder, "served.c", flags=("-O1", SITES, "-pthread")), *words)
+
+
+@test("attached: each call from then on is told, of threads, children and libraries that come later; Ctrl-C leaves what was there before")
+def _(folder):
+    plugin = build(folder, "plugin.c", "-shared", "-fPIC", "-DNAME=plugged", out="plugin.so")
+    with serve(folder) as server:
+        before, maps = server.text(), len(open(f"/proc/{server.pid}/maps", encoding="utf-8").readlines())
+        tracer = Tracer(os.path.join(folder, "log"), "--not", "compute", "--not", "mixed", pids=[server.pid])
+        tracer.wait_until_it_records(server)
+        assert server.text() != before
+        assert server.say("calls 12345") == "did 12345"
+        assert server.say("thread") == "joined" and server.say("fork") == "child 3"
+        loaded = server.say("load " + plugin)
+        assert loaded.startswith("loaded") and loaded != "loaded -1", loaded
+        events = tracer.leave()
+        main = [e for e in events if e["tid"] == server.pid]
+        assert counts(main)["counted"] == 12345, counts(main)
+        assert counts(main)["do_calls"] == 2 and counts(main)["plug"] == 1, counts(main)
+        assert counts([e for e in events if e["function"] == "call_once"])["call_once"] == 1
+        child = [e for e in events if e["pid"] != server.pid]
+        assert counts(child) == {"counted": 1} and child[-1]["text"] == "status 3", child
+        assert server.text() == before and not mappings(server.pid)
+        with open(f"/proc/{server.pid}/maps", encoding="utf-8") as f:
+            # The library has five.
+            assert len(f.readlines()) <= maps + 8
+        server.end()
+
+
+@test("attached: 60 times under load, 20 times fathom is killed: nothing is interrupted, each answer comes, the text is mended")
+def _(folder):
+    with serve(folder) as server:
+        before = server.text()
+        draw = random.Random(7)
+        for i in range(60):
+            tracer = Tracer(os.path.join(folder, "log"), "-c", pids=[server.pid])
+            for k in range(draw.randrange(1, 4)):
+                assert server.say(f"calls {k}") == f"did {k}"
+            if i % 3 == 1:
+                time.sleep(draw.random() * 0.06)
+                tracer.process.kill()
+                tracer.process.communicate()
+            else:
+                tracer.wait_until_it_records(server)
+                tracer.leave(draw.choice((signal.SIGINT, signal.SIGTERM, signal.SIGHUP)))
+                assert server.text() == before, i
+            assert server.say(f"calls {i}") == f"did {i}"
+        server.end()
+
+
+@test("attached: several processes; --for; a process that ends; one that is stopped")
+def _(folder):
+    log = os.path.join(folder, "log")
+    with serve(folder) as a, serve(folder) as b:
+        tracer = Tracer(log, "--only", "do_calls", pids=[a.pid, b.pid])
+        tracer.wait_until_it_records(a)
+        tracer.wait_until_it_records(b)
+        assert a.say("calls 3") == "did 3" and b.say("calls 4") == "did 4" and b.say("calls 5") == "did 5"
+        total = {pid: counts([e for e in events if e["pid"] == pid]) for events in [tracer.leave()] for pid in (a.pid, b.pid)}
+        assert total == {a.pid: {"do_calls": 2}, b.pid: {"do_calls": 3}}, total
+        begin = time.monotonic()
+        done = fathom("trace", "-c", "-p", str(a.pid), "--for", "300ms", status=0)
+        assert 0.3 <= time.monotonic() - begin < 20 and "&counted" in done.stderr, done.stderr
+        a.process.send_signal(signal.SIGSTOP)
+        assert fathom("trace", "-c", "-p", str(a.pid), "--for", "100ms", status=0)
+        assert wait_for_state(a.pid, "T")
+        a.process.send_signal(signal.SIGCONT)
+        a.end()
+        tracer = Tracer(log, "--only", "do_calls", pids=[b.pid])
+        tracer.wait_until_it_records(b)
+        b.end()
+        assert tracer.process.wait(timeout=60) == 0
+        tracer.process.stderr.close()
+        with open(log, encoding="utf-8") as f:
+            assert json.loads(f.readlines()[-1])["text"] == "status 0"
+    # A program that is run can be left, too; its status is that of fathom.
+    path = build(folder, "ends.c")
+    done = fathom("trace", "-c", "--for", "500ms", "--", path, "slow", status=7)
+    assert done.stdout == "begun\nended\n" and "&counted" in done.stderr
+
+
+@test("attached: refused, and untouched: gs users, 32 bits, who is traced already, who is not there; one of several")
+def _(folder):
+    with serve(folder, "gs") as server, serve(folder) as other:
+        before = server.text()
+        said = fathom("trace", "-p", str(server.pid), status=2).stderr.splitlines()
+        assert "gs segment" in said[-1], said
+        said = fathom("trace", "-p", str(other.pid), "-p", str(server.pid), status=2).stderr.splitlines()
+        assert "gs segment" in said[-1], said
+        assert server.text() == before and not mappings(server.pid) and not mappings(other.pid)
+        tracer = Tracer(os.path.join(folder, "log"), "-c", pids=[other.pid])
+        tracer.wait_until_it_records(other)
+        assert "cannot be traced" in fathom("trace", "-p", str(other.pid), status=2).stderr
+        tracer.leave()
+        server.end()
+        other.end()
+    assert "no such process" in fathom("trace", "-p", "4194303", status=2).stderr
+    assert fathom("trace", "-p", "0", status=2).stderr and fathom("trace", "-p", "x", status=2).stderr
+    small = build(folder, "ends.c", "-static", compiler="i686-linux-gnu-gcc", flags=["-O1"], out="small")
+    with subprocess.Popen([small, "slow"], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "begun\n"
+        assert fathom("trace", "-p", str(process.pid), status=2).stderr
+        assert process.stdout.read() == "ended\n" and process.wait() == 7
+
+
+@test("attached: a program whose filters end it if it maps code or shares memory goes on, recorded or not")
+def _(folder):
+    with serve(folder, "filter") as server:
+        before = server.text()
+        if os.geteuid():
+            assert "only root can suspend" in fathom("trace", "-p", str(server.pid), status=2).stderr
+        else:
+            tracer = Tracer(os.path.join(folder, "log"), "--only", "do_calls", pids=[server.pid])
+            tracer.wait_until_it_records(server)
+            assert server.say("calls 7") == "did 7"
+            assert counts(tracer.leave()) == {"do_calls": 2}
+        assert server.text() == before and not mappings(server.pid)
+        server.end()

@@ -8,10 +8,9 @@
 
 #include "host/base/memory.h"
 #include "host/base/option_struct.h"
-#include "host/events/choices.h"
 #include "host/events/file_format.h"
+#include "host/events/named_choices.h"
 #include "host/events/sieve.h"
-#include "host/find/query.h"
 #include "safe/base/error.h"
 
 /* Bytes that are read at once. */
@@ -60,7 +59,7 @@ struct reading {
 	} modules;
 	struct fathom_arena arena;
 	struct fathom_choices choices;
-	struct fathom_find_query *queries[FATHOM_CHOICES];
+	struct fathom_named_choices named;
 	struct fathom_sieve sieve;
 	struct fathom_trace_result result;
 };
@@ -160,40 +159,6 @@ static const char *take_text(struct reading *r)
 	return text;
 }
 
-/* What a function is compared with. */
-struct candidate {
-	struct reading *reading;
-	const struct fathom_trace_function *function;
-	struct fathom_find_name name;
-};
-
-static bool has_chosen(void *data, size_t i)
-{
-	struct candidate *c = data;
-
-	for (size_t k = 0; k < c->reading->choices.queries[i].n; k++) {
-		const struct fathom_find_query *q = &c->reading->queries[i][k];
-
-		if ((!q->library.data || fathom_find_query_takes_module(q, c->function->module)) &&
-		    fathom_find_query_takes_name(q, &c->name))
-			return true;
-	}
-	return false;
-}
-
-/* Finds for what @f was chosen. */
-static void choose(struct reading *r, struct read_function *f)
-{
-	const struct fathom_trace_function *fn = &f->function;
-	const char *linked = fn->linkage_name ? fn->linkage_name : fn->name;
-	struct candidate c = { .reading = r, .function = fn };
-
-	fathom_find_name_set(&c.name, (struct fathom_str){ linked, (uint32_t)strlen(linked) });
-	f->is_wanted = fathom_choices_want(&r->choices, has_chosen, &c);
-	f->wishes = fathom_choices_wishes(&r->choices, has_chosen, &c);
-	fathom_find_name_deinit(&c.name);
-}
-
 static void define_function(struct reading *r)
 {
 	struct read_function *f = fathom_arena_alloc(&r->arena, sizeof *f);
@@ -220,7 +185,8 @@ static void define_function(struct reading *r)
 						   .module_address = module_address,
 						   .number = (uint32_t)r->functions.n,
 						   .name_size = (uint32_t)strlen(name) } };
-	choose(r, f);
+	f->is_wanted = fathom_named_choices_want(&r->named, *linked ? linked : name,
+						 f->function.module, &f->wishes);
 	r->no_memory |= !fathom_array_push(&r->functions, f);
 }
 
@@ -425,32 +391,6 @@ static void take_item(struct reading *r)
 	}
 }
 
-/* Parses the queries of all choices. */
-static fathom_err parse(struct reading *r, struct fathom_errinfo *reterr)
-{
-	for (size_t i = 0; i < FATHOM_CHOICES; i++) {
-		const size_t n = r->choices.queries[i].n;
-
-		r->queries[i] = calloc(n + 1, sizeof *r->queries[i]);
-		if (!r->queries[i])
-			return fathom_fail_memory(reterr);
-		for (size_t k = 0; k < n; k++) {
-			struct fathom_find_query *q = &r->queries[i][k];
-			const char *text = r->choices.queries[i].items[k];
-			const size_t size = strlen(text);
-
-			if (size < 2 || text[size - 1] != ':')
-				FATHOM_TRY(fathom_find_query_parse(q, text, 0, &r->arena, reterr));
-			else
-				q->kind = FATHOM_QUERY_LINE;
-			if (q->kind == FATHOM_QUERY_LINE)
-				return fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
-						   "a trace file has no lines to select by");
-		}
-	}
-	return FATHOM_OK;
-}
-
 static fathom_err open_file(struct reading *r, const char *path, struct fathom_errinfo *reterr)
 {
 	const size_t size = sizeof FATHOM_TRACE_FILE_MAGIC - 1;
@@ -503,11 +443,7 @@ static void deinit(struct reading *r)
 		fathom_sieve_thread_deinit(&r->threads.items[i]->sieve);
 		free(r->threads.items[i]);
 	}
-	for (size_t i = 0; i < FATHOM_CHOICES; i++) {
-		for (size_t k = 0; r->queries[i] && k < r->choices.queries[i].n; k++)
-			fathom_find_query_deinit(&r->queries[i][k]);
-		free(r->queries[i]);
-	}
+	fathom_named_choices_deinit(&r->named);
 	fathom_array_free(&r->threads);
 	fathom_array_free(&r->functions);
 	fathom_array_free(&r->modules);
@@ -531,7 +467,9 @@ fathom_err fathom_trace_read(struct fathom *session, const char *path,
 		return fathom_fail_options(reterr);
 	r.only_first = o.flags & FATHOM_TRACE_NO_CHILDREN;
 	fathom_sieve_init(&r.sieve, &o);
-	err = fathom_choices_init(&r.choices, &o) ? parse(&r, reterr) : fathom_fail_memory(reterr);
+	err = fathom_choices_init(&r.choices, &o)
+		      ? fathom_named_choices_init(&r.named, &r.choices, true, reterr)
+		      : fathom_fail_memory(reterr);
 	if (!err)
 		err = open_file(&r, path, reterr);
 	if (!err)

@@ -35,11 +35,12 @@ enum {
 	OPT_LAST,
 	OPT_AT,
 	OPT_FOR,
+	OPT_CALLS,
 };
 
 static const struct verb_option options[] = {
-	{ 'p', NULL, "PID", "trace this process (repeatable); with --sites, TARGET" },
-	{ 'e', NULL, "FILE", "with --sites, TARGET is this file" },
+	{ 'p', NULL, "PID", "trace this process (repeatable)" },
+	{ 'e', NULL, "FILE", "with --sites: TARGET is this file" },
 	{ OPT_FOR, "for", "TIME", "leave what is traced after TIME seconds, or 5ms" },
 	{ OPT_SITES, "sites", NULL, "of a TARGET, list where can be recorded" },
 	{ OPT_READ, "read", "FILE", "tell of what -o has written, on stdout" },
@@ -57,6 +58,7 @@ static const struct verb_option options[] = {
 	{ OPT_DEPTH, "depth", "N", "so many levels of calls only" },
 	{ OPT_THREAD, "thread", "TID|NAME", "this thread only, or those of this name" },
 	{ OPT_EXITS, "exits", NULL, "returns, too, where they are recorded" },
+	{ OPT_CALLS, "calls", "WORD", "of libraries: auto, always or never (auto)" },
 	{ OPT_CLOCK, "clock", "WORD", "full, sparse or none (full)" },
 	{ OPT_LOSSY, "lossy", NULL, "lose events, but never wait for the log" },
 	{ OPT_NO_CHILDREN, "no-children", NULL, "not what child processes do" },
@@ -74,8 +76,9 @@ static const char usage[] =
 	"and child processes: thread, nanoseconds since the start, bytes of stack, and\n"
 	"name, indented. Functions are recorded that were compiled with\n"
 	"-fpatchable-function-entry=18,16, or another option that leaves a site at\n"
-	"entries: see fathom-trace(1). With -p, trace a process that runs, until it ends,\n"
-	"or until Ctrl-C: then it is left as it was.\n"
+	"entries: see fathom-trace(1); of a program without sites, calls of libraries.\n"
+	"With -p, trace a process that runs, until it ends, or until Ctrl-C: then it is\n"
+	"left as it was.\n"
 	"\n"
 	"With --sites, list the sites in TARGET, the path of an ELF file, core or\n"
 	"snapshot, or the number of a process; with QUERY, as for fathom find, those of\n"
@@ -130,6 +133,16 @@ static uint32_t take_clock(const char *word)
 
 	return take_word(words, sizeof words / sizeof *words, word, "--clock",
 			 "is not full, sparse or none");
+}
+
+/* Returns the flag for when calls of libraries are recorded. */
+static uint32_t take_calls(const char *word)
+{
+	static const char *const words[] = { "auto", "always", "never" };
+	static const uint32_t flags[] = { 0, FATHOM_TRACE_CALLS, FATHOM_TRACE_NO_CALLS };
+
+	return flags[take_word(words, sizeof words / sizeof *words, word, "--calls",
+			       "is not auto, always or never")];
 }
 
 static uint32_t take_format(const char *word)
@@ -227,6 +240,9 @@ static void take_option(struct trace *v, int opt)
 		break;
 	case OPT_CLOCK:
 		w->options.clock = take_clock(optarg);
+		break;
+	case OPT_CALLS:
+		w->options.flags |= take_calls(optarg);
 		break;
 	case OPT_LOSSY:
 		w->options.flags |= FATHOM_TRACE_LOSSY;

@@ -30,7 +30,11 @@ static void complain_missing(const char *program, const struct trace_wants *w,
 			       (unsigned long long)r->n_refused[i], reasons[i]);
 		complain(program, text, NULL);
 	}
-	if (!r->n_sites && !w->only.n)
+	if (!r->n_sites && r->n_calls)
+		complain(
+			program, "has no sites: these are its calls of libraries",
+			"to see its own functions, build it with -fpatchable-function-entry=18,16");
+	else if (!r->n_sites && !w->only.n)
 		complain(program, "has no function whose entry can be recorded",
 			 "build it with -fpatchable-function-entry=18,16");
 	else if (!r->n_sites)

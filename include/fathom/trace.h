@@ -252,9 +252,10 @@ enum fathom_trace_action {
 struct fathom_trace_function {
 	const char *name;         /**< demangled, or "??" */
 	const char *linkage_name; /**< as linked; NULL where only a plain name is known */
-	const char *module;       /**< path of the file, as the system reports it */
-	uint64_t address;         /**< of its entry, in the process */
-	uint64_t module_address;  /**< the same as stated in the file */
+	/** Path of the file, as the system reports it; of a call of a library, of the caller's. */
+	const char *module;
+	uint64_t address;        /**< of its entry, in the process; 0: a call of a library */
+	uint64_t module_address; /**< the same as stated in the file */
 	/** Counted from 0 through the run; another one if its file is loaded again. */
 	uint32_t number;
 	uint32_t name_size; /**< bytes of name */
@@ -293,7 +294,13 @@ enum fathom_trace_flag {
 	 * Keep the latest events of each thread, FATHOM_TRACE_KEPT at least, and tell of them at
 	 * the end, or when control asks for it. Threads never wait. Actions have no effect.
 	 */
-	FATHOM_TRACE_LATEST = 1u << 4
+	FATHOM_TRACE_LATEST = 1u << 4,
+	/**
+	 * Tell of calls from one module to another, too: those by the procedure linkage table.
+	 * Without this flag and the next one, that is done in programs that have no sites.
+	 */
+	FATHOM_TRACE_CALLS = 1u << 5,
+	FATHOM_TRACE_NO_CALLS = 1u << 6 /**< Do not. */
 };
 
 /** Events of each thread that FATHOM_TRACE_LATEST keeps. */
@@ -367,7 +374,8 @@ struct fathom_trace_result {
 	/** The longest time for which threads were stopped to attach to a process or to leave one.
 	 */
 	uint64_t stop_ns;
-	uint64_t reserved[3];
+	uint64_t n_calls; /**< slots of calls from one module to another that were recorded */
+	uint64_t reserved[2];
 };
 
 /**

@@ -59,7 +59,7 @@ _fathom()
             --threads --exe $cached $files"
         ;;
     trace)
-        own="--sites --for --read --diff --log --export --count --tree --last --at --only --under --not --depth --thread --exits
+        own="--sites --calls --for --read --diff --log --export --count --tree --last --at --only --under --not --depth --thread --exits
             --clock --lossy --no-children --no-fold --json --threads --exe $files"
         ;;
     help)

@@ -11,10 +11,12 @@
 #include "fathom/find.h"
 #include "host/base/page.h"
 #include "host/target/target.h"
+#include "host/trace/calls.h"
 #include "host/trace/hook_image.h"
 #include "host/sites/list.h"
 #include "host/sites/nops.h"
 #include "host/trace/patch.h"
+#include "host/trace/slots.h"
 
 /* How far numbers go. */
 #define MOST_NUMBERS (UINT64_C(1) << 32)
@@ -40,7 +42,7 @@ static uint64_t hash_name(const char *name)
 	return h;
 }
 
-static struct fathom_loaded_module *find_module(const struct fathom_traced *p, uint64_t bias,
+struct fathom_loaded_module *fathom_find_loaded(const struct fathom_traced *p, uint64_t bias,
 						const char *path)
 {
 	const uint64_t name = hash_name(path);
@@ -55,7 +57,7 @@ static struct fathom_loaded_module *find_module(const struct fathom_traced *p, u
 static bool is_new(void *data, const struct fathom_module_at *m)
 {
 	struct look *look = data;
-	struct fathom_loaded_module *known = find_module(look->process, m->bias, m->name);
+	struct fathom_loaded_module *known = fathom_find_loaded(look->process, m->bias, m->name);
 	const struct fathom_loaded_module fresh = { .bias = m->bias,
 						    .name = hash_name(m->name),
 						    .is_seen = true };
@@ -72,6 +74,7 @@ static void forget_module(struct fathom_traced *p, const struct fathom_loaded_mo
 	if (m->slot)
 		fathom_program_free_slot(p, m->slot);
 	fathom_patches_release(m->patches);
+	fathom_hooked_release(m->hooked);
 }
 
 /* Forgets the modules that were not seen. */
@@ -88,37 +91,26 @@ static void forget(struct fathom_traced *p)
 	p->modules.n = n;
 }
 
-/* Where a module's sites call. */
-struct hooks {
-	uint64_t entry; /* 0: no hook is within reach */
-	uint64_t behind_prologue;
-	uint64_t base; /* what to subtract from where a call returns to */
-};
-
-/* Makes a copy of the hook for module @m, whose sites are from @low to @high. */
-static struct hooks make_hooks(struct look *look, const struct fathom_site_module *m, uint64_t low,
-			       uint64_t high)
+bool fathom_hooks_make(struct fathom_loader *l, struct fathom_traced *p, uint64_t low,
+		       uint64_t high, struct fathom_hooks *ret)
 {
-	struct fathom_loader *l = look->loader;
-	struct fathom_traced *p = look->process;
 	const uint64_t base = low - l->next;
 	const struct fathom_hook_words words = { p->program->process, p->program->image, base };
 	const uint64_t slot = fathom_program_slot(p, low, high);
-	struct fathom_loaded_module *known = find_module(p, m->bias, m->path);
 	uint8_t bytes[FATHOM_HOOK_SLOT] = { 0 };
 	uint32_t entry;
 	uint32_t behind;
 
+	*ret = (struct fathom_hooks){ .entry = 0 };
 	if (!slot || l->next + (high - low) >= MOST_NUMBERS)
-		return (struct hooks){ .entry = 0 };
+		return false;
 	fathom_image_hook((enum fathom_trace_clock)l->options->clock, &words, bytes, &entry,
 			  &behind);
-	if (known)
-		known->slot = slot;
 	if (!fathom_tracee_write(&p->tracee, slot, bytes, sizeof bytes))
-		return (struct hooks){ .entry = 0 };
+		return false;
 	l->next += high - low + 1;
-	return (struct hooks){ slot + entry, slot + behind, base };
+	*ret = (struct fathom_hooks){ slot, slot + entry, slot + behind, base };
+	return true;
 }
 
 /* Returns whether the function of @s has set the frame pointer before the site. */
@@ -186,9 +178,9 @@ static const uint8_t refusals[FATHOM_PATCH_REFUSALS] = {
 };
 
 /* Has site @s call the hook; adds it to @span. FATHOM_E_MEMORY. */
-static fathom_err patch(struct look *look, struct fathom_text_window *w, const struct hooks *hooks,
-			struct fathom_span *span, const struct fathom_site_module *m,
-			const struct fathom_site *s)
+static fathom_err patch(struct look *look, struct fathom_text_window *w,
+			const struct fathom_hooks *hooks, struct fathom_span *span,
+			const struct fathom_site_module *m, const struct fathom_site *s)
 {
 	const uint64_t hook = has_frame(look->process, s) ? hooks->behind_prologue : hooks->entry;
 	struct fathom_loader *l = look->loader;
@@ -223,8 +215,8 @@ static fathom_err patch(struct look *look, struct fathom_text_window *w, const s
 static fathom_err patch_module(struct look *look, struct fathom_text_window *w,
 			       struct fathom_span *span, const struct fathom_site_module *m)
 {
-	struct fathom_loaded_module *known = find_module(look->process, m->bias, m->path);
-	struct hooks hooks = { .entry = 0 };
+	struct fathom_loaded_module *known = fathom_find_loaded(look->process, m->bias, m->path);
+	struct fathom_hooks hooks = { .entry = 0 };
 	fathom_err err = FATHOM_OK;
 	bool is_first = true;
 
@@ -243,9 +235,11 @@ static fathom_err patch_module(struct look *look, struct fathom_text_window *w,
 			look->loader->n_refused[FATHOM_TRACE_OWN_CALL]++;
 			continue;
 		}
-		if (is_first)
-			hooks = make_hooks(look, m, s->function - s->prefix_size,
-					   last->address + last->size);
+		if (is_first &&
+		    fathom_hooks_make(look->loader, look->process, s->function - s->prefix_size,
+				      last->address + last->size, &hooks) &&
+		    known)
+			known->slot = hooks.slot;
 		is_first = false;
 		err = patch(look, w, &hooks, span, m, s);
 	}
@@ -402,14 +396,47 @@ static fathom_err find_sites(struct look *look, struct fathom_target *target,
 	return err;
 }
 
+/* Returns whether calls of libraries are to be recorded in @p, of which this is the first look. */
+static bool wants_calls(const struct look *look)
+{
+	const uint32_t flags = look->loader->options->flags;
+
+	if (flags & (FATHOM_TRACE_CALLS | FATHOM_TRACE_NO_CALLS))
+		return flags & FATHOM_TRACE_CALLS;
+	/* The program itself is mapped first. */
+	return fathom_sites_module_count(look->sites) &&
+	       !fathom_sites_module_get(look->sites, 0)->count;
+}
+
+/* Has the calls of libraries that new modules make call the hook. */
+static fathom_err hook_calls(struct look *look)
+{
+	struct fathom_traced *p = look->process;
+	fathom_err err = FATHOM_OK;
+
+	if (!p->has_looked)
+		p->wants_calls = wants_calls(look);
+	p->has_looked = true;
+	for (size_t i = 0; p->wants_calls && !err && i < fathom_sites_module_count(look->sites);
+	     i++) {
+		const struct fathom_site_module *m = fathom_sites_module_get(look->sites, i);
+
+		err = fathom_calls_hook(look->loader, p, m->path, m->bias);
+	}
+	return err;
+}
+
 /* Has the sites that were found call the hook. */
 static fathom_err patch_found(struct look *look)
 {
+	fathom_err err;
+
 	forget(look->process);
-	if (fathom_sites_count(look->sites))
+	err = hook_calls(look);
+	if (!err && fathom_sites_count(look->sites))
 		return patch_all(look);
 	fathom_sites_free(look->sites);
-	return FATHOM_OK;
+	return err;
 }
 
 fathom_err fathom_load_modules(struct fathom_loader *l, struct fathom_traced *p,
@@ -500,6 +527,13 @@ void fathom_load_discard(struct fathom_found_modules *found)
 	free(found);
 }
 
+/* Has slots lead to where they would without us. */
+static void undo_calls(const struct fathom_traced *p, const struct fathom_hooked *hooked)
+{
+	for (size_t i = 0; hooked && i < hooked->slots.n; i++)
+		(void)fathom_slots_undo(&p->tracee, &hooked->slots.items[i]);
+}
+
 bool fathom_unload(struct fathom_traced *p)
 {
 	bool is_done = true;
@@ -509,6 +543,7 @@ bool fathom_unload(struct fathom_traced *p)
 
 		if (patches && !fathom_patches_undo(patches, &p->tracee))
 			is_done = false;
+		undo_calls(p, p->modules.items[i].hooked);
 	}
 	if (p->is_watched &&
 	    !fathom_tracee_write(&p->tracee, p->watch.avma, p->watch.bytes, p->watch.size))

@@ -4,7 +4,7 @@
 #define FATHOM_TRACE_LOAD_H
 
 #include "fathom/trace.h"
-#include "host/events/choices.h"
+#include "host/events/named_choices.h"
 #include "host/sites/list.h"
 #include "host/trace/program.h"
 #include "host/trace/select.h"
@@ -20,6 +20,7 @@ struct fathom_loader {
 	const struct fathom_trace_options *options;
 	struct fathom_choices choices;
 	struct fathom_selection chosen[FATHOM_CHOICES];
+	struct fathom_named_choices named;
 	struct fathom_sites_memo memo;
 	/* Takes over @span, whose numbers the program may record from now on. */
 	void (*loaded)(void *data, struct fathom_span *span);
@@ -27,8 +28,25 @@ struct fathom_loader {
 	uint64_t next; /* number of a site that is free */
 	uint32_t n_functions;
 	uint64_t n_sites;
+	uint64_t n_calls; /* of libraries, that are recorded */
 	uint64_t n_refused[FATHOM_LOADER_REFUSALS];
 };
+
+/* Where sites call. */
+struct fathom_hooks {
+	uint64_t slot;  /* of the copy of the hook */
+	uint64_t entry; /* 0: no hook is within reach */
+	uint64_t behind_prologue;
+	uint64_t base; /* what to subtract from where a call returns to */
+};
+
+/* Makes a copy of the hook for sites from @low to @high, which get numbers. */
+bool fathom_hooks_make(struct fathom_loader *l, struct fathom_traced *p, uint64_t low,
+		       uint64_t high, struct fathom_hooks *ret);
+
+/* Returns what is known of the module with @bias at @path; NULL: nothing. */
+struct fathom_loaded_module *fathom_find_loaded(const struct fathom_traced *p, uint64_t bias,
+						const char *path);
 
 /*
  * Looks at what is loaded into @p, whose threads are stopped or do not run code of new modules yet.

@@ -18,6 +18,7 @@
 #include "host/file/maps.h"
 #include "host/file/process_status.h"
 #include "host/trace/hook_image.h"
+#include "host/trace/slots.h"
 #include "host/tracee/way_back.h"
 #include "trace/recorder.h"
 
@@ -38,7 +39,10 @@ static const uint8_t system_call[] = { 0x0f, 0x05 };
 /* What nothing is mapped below. */
 #define LOWEST_AVMA UINT64_C(0x10000)
 
-#define RESERVE_SIZE (FATHOM_RESERVE_SLOTS * FATHOM_HOOK_SLOT)
+#define HOOKS_SIZE   (FATHOM_RESERVE_SLOTS * FATHOM_HOOK_SLOT)
+#define CODE_SIZE    (HOOKS_SIZE + FATHOM_RESERVE_STUBS * FATHOM_STUB_SIZE)
+#define WORDS_SIZE   (FATHOM_RESERVE_STUBS * sizeof(uint64_t))
+#define RESERVE_SIZE (CODE_SIZE + WORDS_SIZE)
 
 /* Rings: as many as there is room for in the address space that the program may use. */
 static const uint32_t ring_counts[] = { 1024, 128, 32 };
@@ -313,9 +317,13 @@ static void reserve(struct fathom_traced *p, pid_t tid)
 		const uint64_t near = i ? library_of(p, &maps) : maps.items[0].start;
 		const uint64_t at = room_below(&maps, near);
 		const long result =
-			at ? map(&p->tracee, tid, at, RESERVE_SIZE, PROT_READ | PROT_EXEC) : 0;
+			at ? map(&p->tracee, tid, at, CODE_SIZE, PROT_READ | PROT_EXEC) : 0;
 
 		p->reserves[i].avma = is_error(result) ? 0 : (uint64_t)result;
+		p->reserves[i].n_stubs = 0;
+		if (!p->reserves[i].avma || is_error(map(&p->tracee, tid, at + CODE_SIZE,
+							 WORDS_SIZE, PROT_READ | PROT_WRITE)))
+			p->reserves[i].n_stubs = FATHOM_RESERVE_STUBS;
 	}
 	fathom_maps_deinit(&maps);
 }
@@ -350,7 +358,7 @@ static fathom_err create(struct fathom_traced *p, uint32_t number, struct fathom
 	p->program->references = 1;
 	p->program->number = p->number = number;
 	p->shares = 0;
-	p->is_attached = false;
+	p->is_attached = p->wants_calls = p->has_slots = p->has_looked = false;
 	return FATHOM_OK;
 }
 
@@ -462,6 +470,18 @@ fathom_err fathom_program_attach(struct fathom_traced *p, pid_t tid, uint32_t nu
 	return err;
 }
 
+/* Returns whether @avma is where a stub goes on behind the hook: it needs nothing of that then. */
+static bool is_behind_hook(const struct fathom_traced *p, uint64_t avma)
+{
+	for (size_t i = 0; i < sizeof p->reserves / sizeof *p->reserves; i++) {
+		const uint64_t off = avma - p->reserves[i].avma;
+
+		if (p->reserves[i].avma && off >= HOOKS_SIZE && off < CODE_SIZE)
+			return off % FATHOM_STUB_SIZE == FATHOM_SLOT_RETURN;
+	}
+	return false;
+}
+
 /* Returns whether the stack of thread @tid, from its stack pointer on, has an address inside. */
 static bool refers(const struct fathom_traced *p, pid_t tid, const struct fathom_maps *maps)
 {
@@ -482,7 +502,7 @@ static bool refers(const struct fathom_traced *p, pid_t tid, const struct fathom
 		if (!fathom_tracee_read(&p->tracee, at, words, size))
 			return true;
 		for (uint64_t k = 0; k < size / sizeof *words; k++)
-			if (fathom_program_is_inside(p, words[k]))
+			if (fathom_program_is_inside(p, words[k]) && !is_behind_hook(p, words[k]))
 				return true;
 	}
 	return false;
@@ -512,7 +532,10 @@ void fathom_program_unmap(struct fathom_traced *p, const pid_t *tids, size_t n)
 		is_free = !refers(p, tids[i], &maps);
 	if (is_free && fathom_tracee_get(tids[0], &regs) && find_way(p, tids[0], &maps, &regs) &&
 	    !suspend_filters(p, tids[0], &is_suspended, NULL)) {
-		for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
+		/* The dynamic linker may just be about to write one of the words. */
+		const size_t n_ranges = sizeof ranges / sizeof *ranges - (p->has_slots ? 2 : 0);
+
+		for (size_t i = 0; i < n_ranges; i++)
 			if (ranges[i][0])
 				(void)fathom_tracee_call(
 					&p->tracee, tids[0], SYS_munmap,
@@ -537,7 +560,7 @@ bool fathom_program_was_traced(const struct fathom_maps *maps)
 bool fathom_program_is_inside(const struct fathom_traced *p, uint64_t avma)
 {
 	for (size_t i = 0; i < sizeof p->reserves / sizeof *p->reserves; i++)
-		if (p->reserves[i].avma && avma - p->reserves[i].avma < RESERVE_SIZE)
+		if (p->reserves[i].avma && avma - p->reserves[i].avma < CODE_SIZE)
 			return true;
 	return avma - p->program->image < fathom_image_size();
 }
@@ -554,8 +577,10 @@ void fathom_program_leave(struct fathom_traced *p)
 
 static void forget_modules(struct fathom_traced *p)
 {
-	for (size_t i = 0; i < p->modules.n; i++)
+	for (size_t i = 0; i < p->modules.n; i++) {
 		fathom_patches_release(p->modules.items[i].patches);
+		fathom_hooked_release(p->modules.items[i].hooked);
+	}
 	fathom_array_free(&p->modules);
 }
 
@@ -575,8 +600,10 @@ fathom_err fathom_program_fork(const struct fathom_traced *from, pid_t pid, uint
 		memcpy(ret->modules.items, from->modules.items,
 		       from->modules.n * sizeof *from->modules.items);
 	ret->modules.n = from->modules.n;
-	for (size_t i = 0; i < ret->modules.n; i++)
+	for (size_t i = 0; i < ret->modules.n; i++) {
 		fathom_patches_acquire(ret->modules.items[i].patches);
+		fathom_hooked_acquire(ret->modules.items[i].hooked);
+	}
 	if (!fathom_tracee_open_memory(&ret->tracee)) {
 		forget_modules(ret);
 		return FATHOM_E_OS;
@@ -741,6 +768,21 @@ uint64_t fathom_program_slot(struct fathom_traced *p, uint64_t low, uint64_t hig
 		}
 	}
 	return 0;
+}
+
+bool fathom_program_stubs(struct fathom_traced *p, size_t n, uint64_t *ret_stub, uint64_t *ret_word)
+{
+	for (size_t r = 0; r < sizeof p->reserves / sizeof *p->reserves; r++) {
+		struct fathom_reserve *reserve = &p->reserves[r];
+
+		if (!reserve->avma || n > FATHOM_RESERVE_STUBS - reserve->n_stubs)
+			continue;
+		*ret_stub = reserve->avma + HOOKS_SIZE + reserve->n_stubs * FATHOM_STUB_SIZE;
+		*ret_word = reserve->avma + CODE_SIZE + reserve->n_stubs * sizeof(uint64_t);
+		reserve->n_stubs += (uint32_t)n;
+		return true;
+	}
+	return false;
 }
 
 void fathom_program_free_slot(struct fathom_traced *p, uint64_t slot)

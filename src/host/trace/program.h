@@ -56,9 +56,15 @@ void fathom_lifeline_deinit(struct fathom_lifeline *l);
 /* Copies of hooks that have room in one reserve. */
 #define FATHOM_RESERVE_SLOTS 512
 
-/* Memory within reach of modules, for copies of the hook. */
+/* Stubs of calls of libraries that have room in one reserve, and their bytes. */
+#define FATHOM_RESERVE_STUBS 16384
+#define FATHOM_STUB_SIZE     16
+
+/* Memory within reach of modules: code, which is copies of the hook and stubs, then stubs' words.
+ */
 struct fathom_reserve {
 	uint64_t avma;                         /* 0: there is none */
+	uint32_t n_stubs;                      /* that are used */
 	uint8_t is_used[FATHOM_RESERVE_SLOTS]; /* by a module that is loaded */
 };
 
@@ -69,6 +75,7 @@ struct fathom_loaded_module {
 	uint64_t slot;                  /* avma of its copy of the hook; 0: none */
 	bool is_seen;                   /* at the last look */
 	struct fathom_patches *patches; /* of its text; NULL: none */
+	struct fathom_hooked *hooked;   /* its slots that lead to stubs; NULL: none */
 };
 
 struct fathom_traced {
@@ -79,6 +86,9 @@ struct fathom_traced {
 	bool is_watched;           /* the dynamic linker tells of what it loads */
 	struct fathom_patch watch; /* by which it does */
 	bool is_silent;            /* nothing of it is told */
+	bool has_looked;           /* at what is loaded */
+	bool wants_calls;          /* of libraries: its program has no sites */
+	bool has_slots;            /* that lead to stubs */
 	bool is_attached;          /* while it ran */
 	bool was_traced;           /* by someone who was killed, and has left its text changed */
 	struct fathom_reserve reserves[2];
@@ -158,6 +168,13 @@ bool fathom_program_stop_clock(const struct fathom_traced *p, uint64_t avma);
  * is none.
  */
 uint64_t fathom_program_slot(struct fathom_traced *p, uint64_t low, uint64_t high);
+
+/*
+ * Gives @n stubs and their words: the avma of the first of each, which the others follow; false if
+ * there is no room.
+ */
+bool fathom_program_stubs(struct fathom_traced *p, size_t n, uint64_t *ret_stub,
+			  uint64_t *ret_word);
 void fathom_program_free_slot(struct fathom_traced *p, uint64_t slot);
 
 #endif

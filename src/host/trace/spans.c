@@ -13,6 +13,7 @@ void fathom_span_destroy(struct fathom_span *span)
 	if (!span)
 		return;
 	fathom_sites_free(span->sites);
+	fathom_arena_deinit(&span->arena);
 	fathom_array_free(&span->functions);
 	fathom_array_free(span);
 	free(span);

@@ -9,6 +9,7 @@
 
 #include "fathom/trace.h"
 #include "host/base/array.h"
+#include "host/base/memory.h"
 
 /* A site that is recorded. */
 struct fathom_span_site {
@@ -22,7 +23,8 @@ struct fathom_span_site {
 struct fathom_span {
 	uint32_t first; /* number */
 	uint32_t last;
-	struct fathom_sites *sites; /* has the texts */
+	struct fathom_sites *sites; /* has the texts; NULL: they are in arena */
+	struct fathom_arena arena;
 	struct {
 		FATHOM_ARRAY_OF(struct fathom_trace_function);
 	} functions;

@@ -127,6 +127,7 @@ static void deinit(struct run *run)
 	fathom_array_free(&f->events);
 	for (size_t i = 0; i < FATHOM_CHOICES; i++)
 		fathom_selection_deinit(&f->loader.chosen[i]);
+	fathom_named_choices_deinit(&f->loader.named);
 	fathom_choices_deinit(&f->loader.choices);
 	fathom_sites_memo_deinit(&f->loader.memo);
 	pthread_mutex_destroy(&f->lock);
@@ -151,6 +152,7 @@ static fathom_err init(struct run *run, struct fathom *session)
 	for (size_t i = 0; i < FATHOM_CHOICES; i++)
 		FATHOM_TRY(fathom_selection_init(&l->chosen[i], l->choices.queries[i].items,
 						 l->choices.queries[i].n));
+	FATHOM_TRY(fathom_named_choices_init(&l->named, &l->choices, false, run->reterr));
 	run->begin_ns = fathom_now_ns();
 	begin = now(run);
 	FATHOM_TRY(fathom_rings_create(o, &begin, &run->rings));
@@ -163,6 +165,7 @@ static void give_result(const struct run *run, struct fathom_trace_result *ret)
 	const struct fathom_loader *l = &run->follow.loader;
 	struct fathom_trace_result r = { .status = run->follow.status,
 					 .n_sites = l->n_sites,
+					 .n_calls = l->n_calls,
 					 .lost = fathom_rings_lost(run->rings),
 					 .stop_ns = run->follow.longest_stop_ns };
 

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/* Has the calls of libraries that a module makes call the hook. */
+#ifndef FATHOM_TRACE_CALLS_H
+#define FATHOM_TRACE_CALLS_H
+
+#include "host/trace/load.h"
+
+/*
+ * Hooks the slots of the module of @p at @path, with @bias, whose functions are wanted.
+ * FATHOM_E_MEMORY.
+ */
+fathom_err fathom_calls_hook(struct fathom_loader *l, struct fathom_traced *p, const char *path,
+			     uint64_t bias);
+
+#endif

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: MIT
+"""Tests of calls from one module to another, which are told of programs that have no sites."""
+import collections
+import json
+import os
+import re
+import subprocess
+
+from ask import fathom, run
+from attached import Server, Tracer, mappings
+from traced import CLANG, SITES, build, counts, test, trace
+
+
+def rows_of(log, *words, options=(), status=0):
+    """(module, function): how often it was called."""
+    fathom("trace", "-c", "--json", "--log", log, *options, "--", *words, status=status)
+    with open(log, encoding="utf-8") as f:
+        return {(os.path.basename(r["module"]), r["function"]): r["calls"] for r in map(json.loads, f)}
+
+
+@test("library calls: those of stock programs are as many as ltrace has, and what they print is the same")
+def _(folder):
+    log, theirs = os.path.join(folder, "log"), os.path.join(folder, "theirs")
+    for words in (["ls", "/"], ["sqlite3", ":memory:", "select 1+1;"], ["sort", "/etc/passwd"], ["bash", "-c", "echo $((1+1))"]):
+        plain = run(*words)
+        assert run("ltrace", "-o", theirs, *words) == plain
+        with open(theirs, encoding="utf-8", errors="replace") as f:
+            expected = collections.Counter(m[1] for m in (re.match(r"([A-Za-z_0-9]+)\(", line) for line in f) if m)
+        done = fathom("trace", "-c", "--json", "--log", log, "--", *words, status=0)
+        assert done.stdout == plain and SITES in done.stderr and len(done.stderr.splitlines()) == 1, done.stderr
+        with open(log, encoding="utf-8") as f:
+            found = {r["function"]: r["calls"] for r in map(json.loads, f) if os.path.basename(r["module"]) == words[0]}
+        # What never returns ltrace leaves out or has, as it comes.
+        for name in ("exit", "_exit", "__libc_start_main"):
+            expected.pop(name, None)
+            found.pop(name, None)
+        assert found == expected and sum(found.values()) > 100, (words, {k: (found.get(k), expected.get(k)) for k in {*found, *expected}
+                                                                       if found.get(k) != expected.get(k)})
+
+
+@test("library calls: each is told, bound now or later, chosen by resolvers, of libraries loaded later; pointers to functions stay equal")
+def _(folder):
+    log = os.path.join(folder, "log")
+    plug = build(folder, "plugin.c", "-shared", "-fPIC", "-DNAME=plugged", out="plug.so", flags=["-O1"])
+    for compiler in ("gcc", CLANG):
+        library = build(folder, "crossing.c", "-shared", "-fPIC", "-DLIBRARY", out="libcrossing.so", flags=["-O1"], compiler=compiler)
+        for link in (["-Wl,-z,lazy"], ["-Wl,-z,now"], ["-no-pie", "-fno-pie"], ["-Wl,-z,now", "-Wl,-z,relro", "-Wl,-z,separate-code"], ["-fuse-ld=lld"],
+                     ["-fcf-protection=full", "-Wl,-z,ibtplt"]):
+            path = build(folder, "crossing.c", library, f"-Wl,-rpath,{folder}", *link, flags=["-O1"], compiler=compiler, out="program")
+            out, events, _ = trace(path, "500", plug, log=log, options=["--no-fold"])
+            # 2i + 1, 500 times; 1 + 2; (1 + 1) * 2
+            assert out == "250003 1 1 4\n", (link, out)
+            found = counts(events)
+            assert found["crossed"] == found["crossed_back"] == 500 and found["strlen"] >= 500, (link, found)
+            assert found["dlopen"] == found["dlsym"] == found["printf"] == 1, (link, found)
+            assert found["inner_plugged"] == 1, (link, found)
+            # Its slot has a pointer that is compared, too; lld has another one for calls, and so have programs that are not PIE.
+            assert found["called_by_address"] == ("-no-pie" in link or "-fuse-ld=lld" in link), (link, found)
+            depth = {e["function"]: e["depth"] for e in events if e["type"] == "call"}
+            assert depth["crossed_back"] == depth["crossed"] + 1
+    rows = rows_of(log, path, "3", plug, options=["--only", "crossed", "--only", "strl*"])
+    assert set(rows) == {("program", "crossed"), ("program", "strlen")}, rows
+    assert not rows_of(log, path, "3", plug, options=["--calls", "never"])
+
+
+@test("library calls: a program with sites has its own functions only, unless it is asked for")
+def _(folder):
+    log = os.path.join(folder, "log")
+    path = build(folder, "ends.c")
+    assert set(rows_of(log, path, status=7)) == {("ends", "main")}
+    rows = rows_of(log, path, options=["--calls", "always"], status=7)
+    assert rows[("ends", "main")] == 1 and rows[("ends", "strcmp")] >= 3, rows
+    assert "--calls" in fathom("trace", "--calls", "sometimes", "--", path, status=2).stderr
+
+
+@test("library calls: of a process that runs, from when it is attached to until it is left; its tables are what they were")
+def _(folder):
+    path = build(folder, "served.c", flags=["-O1", "-pthread", "-Wl,-z,lazy"])
+    table = re.search(r"\.rela\.plt +RELA +(\w+) \w+ (\w+)", run("readelf", "-SW", path))
+    start, size = (int(n, 16) for n in table.groups())
+
+    def relocations(server):
+        with open(f"/proc/{server.pid}/maps", encoding="utf-8") as maps:
+            base = int(next(line for line in maps if line.rstrip().endswith(path)).split("-")[0], 16)
+        with open(f"/proc/{server.pid}/mem", "rb") as memory:
+            memory.seek(base + start)
+            return memory.read(size)
+    with Server(path) as server:
+        before = relocations(server)
+        for _ in range(3):
+            tracer = Tracer(os.path.join(folder, "log"), "--not", "usleep", pids=[server.pid])
+            tracer.wait_until_it_records(server)
+            assert relocations(server) != before
+            assert server.say("thread") == "joined" and server.say("fork") == "child 3"
+            found = counts(tracer.leave())
+            assert found["pthread_create"] == found["pthread_join"] == found["fork"] == 1, found
+            assert relocations(server) == before
+            assert not mappings(server.pid)
+        server.end()
+
+
+@test("library calls: a program whose libraries are many, threads and children: it runs as without")
+def _(folder):
+    code = "import subprocess, threading, json\nt = [threading.Thread(target=lambda: json.dumps([1] * 100)) for _ in range(4)]\n" \
+           "[x.start() for x in t]\n[x.join() for x in t]\nprint(subprocess.run(['sh', '-c', 'echo $((6*7))'], capture_output=True).stdout)"
+    with subprocess.Popen(["python3", "-c", code], stdout=subprocess.PIPE, text=True) as plain:
+        expected = plain.communicate()[0]
+    log = os.path.join(folder, "log")
+    done = fathom("trace", "-c", "--json", "--log", log, "--", "python3", "-c", code, status=0)
+    assert done.stdout == expected
+    with open(log, encoding="utf-8") as f:
+        found = collections.Counter()
+        for r in map(json.loads, f):
+            found[r["function"]] += r["calls"]
+    assert found["pthread_create"] >= 4 and found["waitpid"] >= 1 and sum(found.values()) > 10000, found

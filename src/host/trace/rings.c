@@ -442,6 +442,8 @@ static void look_after(struct fathom_rings *r, bool is_end)
 			continue;
 		}
 		fathom_sieve_tell_kept(&r->sieve, &s->sieve);
+		/* Events have the name of its thread. */
+		fathom_sieve_flush(&r->sieve, false);
 		fathom_stream_free_ring(s);
 		fathom_stream_destroy(s);
 	}

@@ -28,30 +28,82 @@ struct dynamic {
 	bool is_rela;
 };
 
-/* Finds the dynamic section of the file at @path: its svma; 0 if there is none. */
-static uint64_t find_dynamic(const struct fathom_traced *p, const char *path)
+/* The file of a module. */
+struct file {
+	int fd;
+	size_t n;
+	Elf64_Phdr headers[MOST_HEADERS];
+};
+
+/* Opens the file at @path, as @p sees it. */
+static bool open_file(const struct fathom_traced *p, const char *path, struct file *ret)
 {
 	char own[PATH_MAX + 64];
-	Elf64_Phdr headers[MOST_HEADERS];
 	Elf64_Ehdr head;
-	uint64_t svma = 0;
 	ssize_t n = 0;
-	int fd;
 
 	(void)snprintf(own, sizeof own, "/proc/%d/root%s", (int)p->tracee.pid, path);
-	fd = open(own, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0)
-		return 0;
-	if (pread(fd, &head, sizeof head, 0) == sizeof head &&
+	ret->fd = open(own, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (ret->fd < 0)
+		return false;
+	if (pread(ret->fd, &head, sizeof head, 0) == sizeof head &&
 	    !memcmp(head.e_ident, ELFMAG, SELFMAG) && head.e_ident[EI_CLASS] == ELFCLASS64 &&
-	    head.e_machine == EM_X86_64 && head.e_phentsize == sizeof *headers &&
+	    head.e_machine == EM_X86_64 && head.e_phentsize == sizeof *ret->headers &&
 	    head.e_phnum <= MOST_HEADERS)
-		n = pread(fd, headers, head.e_phnum * sizeof *headers, (off_t)head.e_phoff);
-	close(fd);
-	for (size_t i = 0; n > 0 && i < (size_t)n / sizeof *headers; i++)
-		if (headers[i].p_type == PT_DYNAMIC)
-			svma = headers[i].p_vaddr;
-	return svma;
+		n = pread(ret->fd, ret->headers, head.e_phnum * sizeof *ret->headers,
+			  (off_t)head.e_phoff);
+	ret->n = n > 0 ? (size_t)n / sizeof *ret->headers : 0;
+	return true;
+}
+
+/* Returns the svma of the dynamic section; 0 if there is none. */
+static uint64_t find_dynamic(const struct file *f)
+{
+	for (size_t i = 0; i < f->n; i++)
+		if (f->headers[i].p_type == PT_DYNAMIC)
+			return f->headers[i].p_vaddr;
+	return 0;
+}
+
+/* Reads @size bytes at @svma of the file. */
+static bool read_file(const struct file *f, uint64_t svma, void *to, uint64_t size)
+{
+	for (size_t i = 0; i < f->n; i++) {
+		const Elf64_Phdr *h = &f->headers[i];
+
+		if (h->p_type == PT_LOAD && svma - h->p_vaddr < h->p_filesz)
+			return pread(f->fd, to, size, (off_t)(svma - h->p_vaddr + h->p_offset)) ==
+			       (ssize_t)size;
+	}
+	return false;
+}
+
+/*
+ * Has the slots lead to where they would without the one who has traced @p before, and was killed:
+ * their relocations are not those of the file.
+ */
+static bool mend(const struct fathom_traced *p, const struct file *f, const struct dynamic *d,
+		 uint64_t bias, Elf64_Rela *table)
+{
+	const uint64_t n = d->size / sizeof *table;
+	Elf64_Rela *was = malloc(d->size);
+	bool is_fine = was && read_file(f, d->relocations - bias, was, d->size);
+
+	for (uint64_t i = 0; is_fine && i < n; i++) {
+		const struct fathom_call_slot slot = {
+			.avma = was[i].r_offset + bias,
+			.relocation =
+				d->relocations + i * sizeof *table + offsetof(Elf64_Rela, r_offset),
+			.word = table[i].r_offset + bias,
+			.bias = bias,
+		};
+
+		if (slot.word != slot.avma)
+			is_fine = fathom_slots_undo(&p->tracee, &slot);
+		table[i].r_offset = was[i].r_offset;
+	}
+	free(was);
+	return is_fine;
 }
 
 /* Reads the dynamic section at @avma; false if no functions of other modules are called. */
@@ -114,15 +166,21 @@ static const char *name_of(const struct fathom_traced *p, const struct dynamic *
 bool fathom_slots_find(const struct fathom_traced *p, const char *path, uint64_t bias,
 		       struct fathom_arena *arena, struct fathom_call_slots *ret)
 {
-	const uint64_t dynamic = path[0] == '/' ? find_dynamic(p, path) : 0;
-	Elf64_Rela *table;
+	struct file f;
+	Elf64_Rela *table = NULL;
 	struct dynamic d;
 	bool is_whole = true;
+	bool has = false;
 
-	if (!dynamic || !read_dynamic(p, dynamic + bias, bias, &d))
+	if (path[0] != '/' || !open_file(p, path, &f))
 		return false;
-	table = malloc(d.size);
-	if (!table || !fathom_tracee_read(&p->tracee, d.relocations, table, d.size)) {
+	if (find_dynamic(&f) && read_dynamic(p, find_dynamic(&f) + bias, bias, &d))
+		table = malloc(d.size);
+	if (table)
+		has = fathom_tracee_read(&p->tracee, d.relocations, table, d.size) &&
+		      (!p->was_traced || mend(p, &f, &d, bias, table));
+	close(f.fd);
+	if (!has) {
 		free(table);
 		return false;
 	}

@@ -5,19 +5,6 @@
 
 static fathom_err refuse(struct fathom_errinfo *reterr)
 {
-	return refuse(reterr);
-}
-
-fathom_err fathom_trace_attach(struct fathom *session, const int32_t *pids, size_t n,
-			       const struct fathom_trace_options *options,
-			       struct fathom_trace_result *ret_result,
-			       struct fathom_errinfo *reterr)
-{
-	(void)session;
-	(void)pids;
-	(void)n;
-	(void)options;
-	(void)ret_result;
 	return fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
 			   "programs are traced on x86-64 only");
 }

@@ -190,7 +190,10 @@ def _(folder):
         assert "gs segment" in said[-1], said
         said = fathom("trace", "-p", str(other.pid), "-p", str(server.pid), status=2).stderr.splitlines()
         assert "gs segment" in said[-1], said
-        assert server.text() == before and not mappings(server.pid) and not mappings(other.pid)
+        now = server.text()
+        assert now == before, [(hex(low + i), before[low][i], now[low][i]) for low in before for i in range(len(before[low]))
+                               if low not in now or before[low][i] != now[low][i]][:20]
+        assert not mappings(server.pid) and not mappings(other.pid)
         tracer = Tracer(os.path.join(folder, "log"), "-c", pids=[other.pid])
         tracer.wait_until_it_records(other)
         assert "cannot be traced" in fathom("trace", "-p", str(other.pid), status=2).stderr

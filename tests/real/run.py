@@ -22,6 +22,7 @@ import peers  # noqa: E402
 import rows  # noqa: E402
 import published  # noqa: E402
 import stacks  # noqa: E402
+import traced_programs  # noqa: E402
 
 from ask import run  # noqa: E402
 from living import PEERS, RANDOM_ADDRESSES, Living, compare, named_data, random_data, why_guessed, why_mapped  # noqa: E402
@@ -110,7 +111,7 @@ def add_jit(name, check):
     TESTS.append((name, call))
 
 
-for title, function in jit.TESTS + stacks.TESTS + published.TESTS + frozen.TESTS:
+for title, function in jit.TESTS + stacks.TESTS + published.TESTS + frozen.TESTS + traced_programs.TESTS:
     add_jit(title, function)
 
 sys.exit(tap.run("real", tap.chosen(TESTS)))

@@ -22,6 +22,7 @@ import proof
 import publish
 import running
 import stacks
+import tracing
 from measure import COLUMNS, measure, merge
 
 
@@ -44,6 +45,7 @@ def benches(args, folder):
     yield from running.rule_benches(args.fathom)
     yield from publish.publish_benches(args.fathom, folder)
     yield from proof.proof_benches(args.fathom, folder)
+    yield from tracing.trace_benches(args.fathom, folder)
 
 
 def commit_of_tree():

@@ -6,7 +6,6 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/ptrace.h>
-#include <sys/syscall.h>
 #include <sys/uio.h>
 
 /* What the kernel returns inside for calls that are to be made again (include/linux/errno.h). */
@@ -132,11 +131,9 @@ static struct user_regs_struct again(const struct user_regs_struct *u)
 	case RESTART_SYS:
 	case RESTART_NO_INTERRUPT:
 	case RESTART_NO_HANDLER:
-		regs.rax = u->orig_rax;
-		regs.rip -= CALL_SIZE;
-		break;
 	case RESTART_BLOCK:
-		regs.rax = SYS_restart_syscall;
+		/* From its beginning: rt_sigreturn() forgets how long a call has waited. */
+		regs.rax = u->orig_rax;
 		regs.rip -= CALL_SIZE;
 		break;
 	default:

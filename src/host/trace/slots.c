@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* The most bytes of a table of relocations, and of a name. */
@@ -40,13 +41,15 @@ static bool open_file(const struct fathom_traced *p, const char *path, struct fi
 {
 	char own[PATH_MAX + 64];
 	Elf64_Ehdr head;
+	struct stat st;
 	ssize_t n = 0;
 
 	(void)snprintf(own, sizeof own, "/proc/%d/root%s", (int)p->tracee.pid, path);
 	ret->fd = open(own, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (ret->fd < 0)
 		return false;
-	if (pread(ret->fd, &head, sizeof head, 0) == sizeof head &&
+	if (!fstat(ret->fd, &st) && S_ISREG(st.st_mode) &&
+	    pread(ret->fd, &head, sizeof head, 0) == sizeof head &&
 	    !memcmp(head.e_ident, ELFMAG, SELFMAG) && head.e_ident[EI_CLASS] == ELFCLASS64 &&
 	    head.e_machine == EM_X86_64 && head.e_phentsize == sizeof *ret->headers &&
 	    head.e_phnum <= MOST_HEADERS)

@@ -107,6 +107,16 @@ void out_dec(struct out *o, uint64_t value)
 	o->n += fathom_format_dec(at, value);
 }
 
+void out_grouped(struct out *o, uint64_t value, size_t width)
+{
+	char digits[FATHOM_GROUPED_SIZE];
+	const size_t n = fathom_format_grouped(digits, value);
+
+	for (size_t i = n; i < width; i++)
+		out_char(o, ' ');
+	out_bytes(o, digits, n);
+}
+
 /* Bytes compared at once, in a GNU C vector. */
 #define BLOCK 16
 typedef signed char block __attribute__((vector_size(BLOCK)));

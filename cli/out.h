@@ -54,6 +54,8 @@ static inline void out_char(struct out *o, char c)
 
 void out_hex(struct out *o, uint64_t value); /* with 0x */
 void out_dec(struct out *o, uint64_t value);
+/* In groups of three digits, right-aligned in @width columns. */
+void out_grouped(struct out *o, uint64_t value, size_t width);
 /* Writes two digits for each of @n bytes, and @between between them. */
 void out_hex_bytes(struct out *o, const uint8_t *bytes, size_t n, const char *between);
 

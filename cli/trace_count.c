@@ -7,7 +7,6 @@
 #include "cli/common.h"
 #include "cli/json.h"
 #include "cli/trace_kept.h"
-#include "cli/trace_text.h"
 
 /*
  * Durations are counted by their size: SUB classes for each power of two, so a percentile is known
@@ -262,7 +261,7 @@ enum { COLUMN = 13 };
 
 static void print_text(struct out *o, const struct counted *f, bool with_times)
 {
-	trace_text_grouped(o, f->calls, COLUMN);
+	out_grouped(o, f->calls, COLUMN);
 	if (with_times) {
 		const uint64_t times[] = { f->total_ns,
 					   f->self_ns,
@@ -273,7 +272,7 @@ static void print_text(struct out *o, const struct counted *f, bool with_times)
 
 		for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
 			out_char(o, ' ');
-			trace_text_grouped(o, times[i], COLUMN);
+			out_grouped(o, times[i], COLUMN);
 		}
 	}
 	out_str(o, " &");

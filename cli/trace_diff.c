@@ -8,7 +8,6 @@
 #include "cli/json.h"
 #include "cli/launch.h"
 #include "cli/trace_kept.h"
-#include "cli/trace_text.h"
 
 /* Calls of each run that are shown where they part. */
 enum { SHOWN = 3 };
@@ -140,7 +139,7 @@ static void print_name(struct out *o, const struct step *s)
 	out_text(o, s->function->name, s->function->name_size);
 	if (s->count > 1) {
 		out_str(o, " \xc3\x97"); /* × */
-		trace_text_grouped(o, s->count, 0);
+		out_grouped(o, s->count, 0);
 	}
 }
 
@@ -170,7 +169,7 @@ static void print_next(struct out *o, char which, const struct thread *t, size_t
 			out_str(o, "(nothing more)\n");
 			continue;
 		}
-		trace_text_grouped(o, t->steps[k].ns, 13);
+		out_grouped(o, t->steps[k].ns, 13);
 		for (uint32_t d = 0; d <= t->steps[k].depth && d < 30; d++)
 			out_str(o, "  ");
 		print_name(o, &t->steps[k]);
@@ -239,7 +238,7 @@ static void print_parting(struct diff *d, size_t number, const struct thread *a,
 	out_text(o, name, strlen(name));
 	out_str(o, i ? "): after " : "): from the beginning on\n");
 	if (i) {
-		trace_text_grouped(o, i, 0);
+		out_grouped(o, i, 0);
 		out_str(o, " lines\n");
 	}
 	each_caller(a, i, depth, o, print_caller);

@@ -10,18 +10,13 @@
 #include "cli/launch.h"
 #include "cli/trace_count.h"
 #include "cli/trace_last.h"
-#include "cli/trace_text.h"
-
-/* Bytes that are collected before they are written. */
-#define ENOUGH 65536
 
 struct trace_sink {
 	const struct trace_wants *wants;
-	bool json;
+	bool json;                          /* of counts */
 	struct trace_count *count;          /* NULL: nothing is counted */
 	struct trace_last *last;            /* NULL: everything is told */
-	struct fathom_trace_writer *writer; /* NULL: lines, or counts */
-	struct out out;
+	struct fathom_trace_writer *writer; /* NULL: counts */
 	int fd;
 	uint64_t n_events;
 	bool is_due;     /* what is kept was asked for */
@@ -73,62 +68,57 @@ static bool is_wanted(const struct trace_sink *s, const struct fathom_trace_even
 	return false;
 }
 
-static void flush(struct trace_sink *s)
+/* Counts or writes events. */
+static void put(struct trace_sink *s, const struct fathom_trace_event *events, size_t n)
 {
-	s->has_failed |= !launch_write(s->fd, s->out.buf, s->out.n);
-	s->out.n = 0;
+	if (s->writer)
+		s->has_failed |= !fathom_trace_writer_take(s->writer, events, n);
+	for (size_t i = 0; s->count && i < n; i++)
+		trace_count_event(s->count, &events[i]);
 }
 
-/* Prints, counts or writes an event. */
-static void put(void *data, const struct fathom_trace_event *e)
+static void put_one(void *data, const struct fathom_trace_event *e)
 {
-	struct trace_sink *s = data;
-
-	if (s->writer)
-		s->has_failed |= !fathom_trace_writer_take(s->writer, e, 1);
-	else if (s->count)
-		trace_count_event(s->count, e);
-	else if (s->json)
-		trace_json_event(&s->out, e);
-	else
-		trace_text_event(&s->out, e);
-	if (s->out.n > ENOUGH)
-		flush(s);
+	put(data, e, 1);
 }
 
 static void put_last(struct trace_sink *s)
 {
-	if (!s->writer && !s->count && !s->json)
-		trace_text_head(&s->out);
-	trace_last_give(s->last, put, s);
-	flush(s);
+	trace_last_give(s->last, put_one, s);
+	put(s, NULL, 0);
+}
+
+/* Takes an event that may not be wanted, or not yet. */
+static void take_one(struct trace_sink *s, const struct fathom_trace_event *e)
+{
+	if (!is_wanted(s, e))
+		return;
+	s->n_events++;
+	if (s->last)
+		trace_last_add(s->last, e);
+	else
+		put(s, e, 1);
+	if (s->last && e->actions & FATHOM_TRACE_AT_DUMP)
+		put_last(s);
 }
 
 static int take(void *data, const struct fathom_trace_event *events, size_t n)
 {
 	struct trace_sink *s = data;
 
-	for (size_t i = 0; i < n; i++) {
-		const struct fathom_trace_event *e = &events[i];
-
-		if (!is_wanted(s, e))
-			continue;
-		s->n_events++;
-		if (s->last)
-			trace_last_add(s->last, e);
-		else
-			put(s, e);
-		if (s->last && e->actions & FATHOM_TRACE_AT_DUMP)
-			put_last(s);
+	if (s->last || s->wants->threads.n) {
+		for (size_t i = 0; i < n; i++)
+			take_one(s, &events[i]);
+	} else if (n) {
+		s->n_events += n;
+		put(s, events, n);
 	}
 	if (!n && s->is_due) {
 		s->is_due = false;
 		put_last(s);
 	}
-	if (!n && s->writer)
-		s->has_failed |= !fathom_trace_writer_take(s->writer, NULL, 0);
 	if (!n)
-		flush(s);
+		put(s, NULL, 0);
 	return !s->has_failed;
 }
 
@@ -209,12 +199,13 @@ static void keep_last(struct trace_sink *s, struct trace_wants *w)
 struct trace_sink *trace_sink_create(const struct common *c, struct trace_wants *wants, int fd)
 {
 	struct trace_sink *s = must(calloc(1, sizeof *s));
+	const uint32_t lines = c->json ? FATHOM_TRACE_JSON : FATHOM_TRACE_TEXT;
+	const uint32_t format = wants->format ? wants->format : lines;
 	struct fathom_errinfo info;
 
 	s->wants = wants;
 	s->json = c->json;
 	s->fd = fd;
-	out_init_kept(&s->out);
 	trace_wants_options(wants, take, s);
 	wants->options.control = control;
 	if (wants->seconds > 0)
@@ -228,16 +219,13 @@ struct trace_sink *trace_sink_create(const struct common *c, struct trace_wants 
 		keep_last(s, wants);
 	if (wants->counts)
 		s->count = trace_count_create();
-	else if (wants->format &&
-		 fathom_trace_writer_create((enum fathom_trace_format)wants->format, write_bytes, s,
+	else if (fathom_trace_writer_create((enum fathom_trace_format)format, write_bytes, s,
 					    &s->writer, &info)) {
 		complain("--export", info.what, NULL);
 		exit(EXIT_USAGE);
-	} else if (!wants->format && !s->json && !s->last) {
-		trace_text_head(&s->out);
 	}
 	/* With their times, each. */
-	if (s->writer)
+	if (wants->format)
 		wants->options.flags |= FATHOM_TRACE_NO_FOLD;
 	return s;
 }
@@ -245,6 +233,16 @@ struct trace_sink *trace_sink_create(const struct common *c, struct trace_wants 
 uint64_t trace_sink_count(const struct trace_sink *s)
 {
 	return s->n_events;
+}
+
+static void print_counts(struct trace_sink *s)
+{
+	struct out out;
+
+	out_init_kept(&out);
+	trace_count_print(s->count, &out, s->json);
+	s->has_failed |= !launch_write(s->fd, out.buf, out.n);
+	out_deinit(&out);
 }
 
 bool trace_sink_finish(struct trace_sink *s, const struct fathom_trace_result *result,
@@ -257,13 +255,11 @@ bool trace_sink_finish(struct trace_sink *s, const struct fathom_trace_result *r
 	if (s->writer)
 		s->has_failed |= fathom_trace_writer_finish(s->writer, result, NULL) != FATHOM_OK;
 	if (s->count)
-		trace_count_print(s->count, &s->out, s->json);
-	flush(s);
+		print_counts(s);
 	is_written = !s->has_failed;
 	fathom_trace_writer_free(s->writer);
 	trace_count_destroy(s->count);
 	trace_last_destroy(s->last);
-	out_deinit(&s->out);
 	free(s);
 	return is_written;
 }

@@ -34,6 +34,18 @@ FATHOM_API size_t fathom_format_hex(char *buf, uint64_t value);
  */
 FATHOM_API size_t fathom_format_dec(char *buf, uint64_t value);
 
+/** Bytes that hold any number in groups of three digits. */
+#define FATHOM_GROUPED_SIZE 26
+
+/**
+ * Writes @value as decimal digits with a ' between each three: 1'234'567. No NUL is added.
+ *
+ * Safety: as-safe
+ * Memory: writes at most FATHOM_GROUPED_SIZE bytes to @buf
+ * Returns: the number of bytes written
+ */
+FATHOM_API size_t fathom_format_grouped(char *buf, uint64_t value);
+
 /**
  * Returns whether a character must not be written to a terminal as it is, because it would control
  * the terminal or be invisible: controls (C0, DEL, C1), line and paragraph separators, and what

@@ -443,7 +443,9 @@ enum fathom_trace_format {
 	FATHOM_TRACE_COLLAPSED = 4, /**< a line for each path of calls, for flame graphs */
 	FATHOM_TRACE_DOT = 5,       /**< a graph of who calls whom, for dot of Graphviz */
 	FATHOM_TRACE_TREE = 6,      /**< each path of calls as an indented line, for people */
-	FATHOM_TRACE_TREE_JSON = 7  /**< the same as JSON Lines */
+	FATHOM_TRACE_TREE_JSON = 7, /**< the same as JSON Lines */
+	FATHOM_TRACE_TEXT = 8,      /**< a line for each event, for people */
+	FATHOM_TRACE_JSON = 9       /**< an object for each event, as JSON Lines */
 };
 
 /** Takes @n bytes that a writer has written; returns 0 if it fails. */
@@ -454,7 +456,8 @@ struct fathom_trace_writer;
 
 /**
  * Makes a writer, which passes what it writes to @write; that returns 0 if it fails. Folded calls
- * are written as one; give FATHOM_TRACE_NO_FOLD where each is wanted with its time.
+ * are written as one, only text and FATHOM_TRACE_JSON say how many; give FATHOM_TRACE_NO_FOLD where
+ * each is wanted with its time.
  *
  * Safety: mt-safe
  * Memory: *@ret_writer is the caller's, to be freed with fathom_trace_writer_free()

@@ -9,6 +9,23 @@
 #include "safe/base/error.h"
 #include "safe/base/text.h"
 
+/* Checks the groups of @value, which @digits are of. */
+static void check_grouped(uint64_t value, const char *digits)
+{
+	char grouped[FATHOM_GROUPED_SIZE + 1];
+	const size_t n = fathom_format_grouped(grouped, value);
+	const size_t n_digits = strlen(digits);
+	size_t k = 0;
+
+	assert_int_equal(n, n_digits + (n_digits - 1) / 3);
+	for (size_t i = 0; i < n; i++) {
+		if ((n - i) % 4 == 0)
+			assert_int_equal(grouped[i], '\'');
+		else
+			assert_int_equal(grouped[i], digits[k++]);
+	}
+}
+
 static void numbers_as_printf_writes_them(void **state)
 {
 	char ours[FATHOM_NUMBER_SIZE + 1];
@@ -25,6 +42,7 @@ static void numbers_as_printf_writes_them(void **state)
 			ours[fathom_format_dec(ours, value)] = '\0';
 			(void)snprintf(theirs, sizeof theirs, "%" PRIu64, value);
 			assert_string_equal(ours, theirs);
+			check_grouped(value, theirs);
 		}
 	}
 }

@@ -3,9 +3,6 @@
 
 #include "fathom/format.h"
 
-/* The digits of a number of 64 bits with a mark between each three. */
-#define MOST_DIGITS 27
-
 static void put_hex(struct fathom_trace_writer *w, uint32_t value, int digits)
 {
 	while (digits--)
@@ -70,15 +67,10 @@ void fathom_escape_spaces(struct fathom_trace_writer *w, size_t n)
 
 void fathom_escape_number(struct fathom_trace_writer *w, uint64_t value, size_t width)
 {
-	char digits[MOST_DIGITS];
-	size_t first = sizeof digits;
+	char digits[FATHOM_GROUPED_SIZE];
+	const size_t n = fathom_format_grouped(digits, value);
 
-	for (unsigned i = 0; !i || value; i++, value /= 10) {
-		if (i && i % 3 == 0)
-			digits[--first] = '\'';
-		digits[--first] = (char)('0' + value % 10);
-	}
-	if (sizeof digits - first < width)
-		fathom_escape_spaces(w, width - (sizeof digits - first));
-	fathom_writer_bytes(w, digits + first, sizeof digits - first);
+	if (n < width)
+		fathom_escape_spaces(w, width - n);
+	fathom_writer_bytes(w, digits, n);
 }

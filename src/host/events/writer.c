@@ -17,6 +17,8 @@ static const struct fathom_writer_format *const formats[] = {
 	[FATHOM_TRACE_DOT] = &fathom_writer_dot,
 	[FATHOM_TRACE_TREE] = &fathom_writer_tree,
 	[FATHOM_TRACE_TREE_JSON] = &fathom_writer_tree_json,
+	[FATHOM_TRACE_TEXT] = &fathom_writer_text,
+	[FATHOM_TRACE_JSON] = &fathom_writer_json_lines,
 };
 
 bool fathom_writer_name(struct fathom_trace_writer *w, const struct fathom_trace_function *f)

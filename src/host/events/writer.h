@@ -29,6 +29,8 @@ extern const struct fathom_writer_format fathom_writer_collapsed;
 extern const struct fathom_writer_format fathom_writer_dot;
 extern const struct fathom_writer_format fathom_writer_tree;
 extern const struct fathom_writer_format fathom_writer_tree_json;
+extern const struct fathom_writer_format fathom_writer_text;
+extern const struct fathom_writer_format fathom_writer_json_lines;
 
 /* A function that events have named: a copy, as events may be gone when the end is written. */
 struct fathom_writer_function {

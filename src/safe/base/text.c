@@ -41,6 +41,29 @@ size_t fathom_format_dec(char *buf, uint64_t value)
 	return n;
 }
 
+size_t fathom_format_grouped(char *buf, uint64_t value)
+{
+	char reversed[FATHOM_GROUPED_SIZE];
+	size_t n = 0;
+
+	while (value >= 1000) {
+		const unsigned low = (unsigned)(value % 1000);
+
+		value /= 1000;
+		reversed[n++] = (char)('0' + low % 10);
+		reversed[n++] = (char)('0' + low / 10 % 10);
+		reversed[n++] = (char)('0' + low / 100);
+		reversed[n++] = '\'';
+	}
+	do {
+		reversed[n++] = (char)('0' + value % 10);
+		value /= 10;
+	} while (value);
+	for (size_t i = 0; i < n; i++)
+		buf[i] = reversed[n - 1 - i];
+	return n;
+}
+
 int fathom_point_is_hidden(uint32_t point)
 {
 	/*

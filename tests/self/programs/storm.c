@@ -232,6 +232,12 @@ static void call_fathom_format_dec(struct asked *a)
 	wrong_unless(memcmp(a->text, "18446744073709551615", 20) == 0);
 }
 
+static void call_fathom_format_grouped(struct asked *a)
+{
+	wrong_unless(fathom_format_grouped(a->text, UINT64_MAX) == 26);
+	wrong_unless(memcmp(a->text, "18'446'744'073'709'551'615", 26) == 0);
+}
+
 static void call_fathom_point_is_hidden(struct asked *a)
 {
 	(void)a;
@@ -354,6 +360,7 @@ static struct stormed {
 	STORMED(fathom_err_name),
 	STORMED(fathom_errinfo_format),
 	STORMED(fathom_format_dec),
+	STORMED(fathom_format_grouped),
 	STORMED(fathom_format_hex),
 	STORMED(fathom_handle_sigbus),
 	STORMED(fathom_pc_lookup),

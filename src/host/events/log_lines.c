@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Events as lines. For people:
+ *
+ *	#     tid   nanoseconds   stack symbol
+ *	FUN 18900        95'034      96   &puts
+ *	FUN 18900        97'002      16     &step ×10'000
+ *
+ * Digits are grouped by three; each call is indented by two columns for each call that it is
+ * within, up to a limit. As JSON Lines, what is not known is null.
+ *
+ * What is written for a function is the same each time, so it is made once.
+ */
+#include <stdlib.h>
+
+#include "fathom/format.h"
+#include "host/events/escape.h"
+
+/* Columns that numbers are right-aligned in. */
+enum { TID_WIDTH = 5, NS_WIDTH = 13, STACK_WIDTH = 7 };
+
+/* The deepest indentation, in calls. */
+#define MOST_INDENTED 60
+
+/* Bytes of a line at most, but for names and texts. */
+#define LINE_SIZE 320
+
+/* What is written for a function. */
+struct spelling {
+	char *text; /* NULL: not made yet */
+	size_t size;
+};
+
+struct lines {
+	bool has_head;
+	FATHOM_ARRAY_OF(struct spelling); /* by number */
+};
+
+static void begin(struct fathom_trace_writer *w)
+{
+	w->state = calloc(1, sizeof(struct lines));
+	w->no_memory |= !w->state;
+}
+
+static void free_lines(struct fathom_trace_writer *w)
+{
+	struct lines *l = w->state;
+
+	if (!l)
+		return;
+	for (size_t i = 0; i < l->n; i++)
+		free(l->items[i].text);
+	fathom_array_free(l);
+	free(l);
+}
+
+/* Returns what is written for @f, which @spell appends at its first use; NULL without memory. */
+static const struct spelling *spelling_of(struct fathom_trace_writer *w,
+					  const struct fathom_trace_function *f,
+					  void (*spell)(struct fathom_trace_writer *w,
+							const struct fathom_trace_function *f))
+{
+	struct lines *l = w->state;
+	const size_t before = w->out.n;
+	const size_t more = f->number < l->n ? 0 : f->number + 1 - l->n;
+	struct spelling *s;
+
+	if (more) {
+		if (!fathom_array_room(l, more)) {
+			w->no_memory = true;
+			return NULL;
+		}
+		memset(l->items + l->n, 0, more * sizeof *l->items);
+		l->n += more;
+	}
+	s = &l->items[f->number];
+	if (s->text)
+		return s;
+	spell(w, f);
+	s->size = w->out.n - before;
+	s->text = malloc(s->size + 1);
+	if (s->text && !w->no_memory)
+		memcpy(s->text, w->out.items + before, s->size);
+	w->no_memory |= !s->text;
+	w->out.n = before;
+	return w->no_memory ? NULL : s;
+}
+
+static void put_spelling(struct fathom_trace_writer *w, const struct spelling *s)
+{
+	if (s)
+		fathom_writer_bytes(w, s->text, s->size);
+}
+
+static char *spaces(char *to, size_t n)
+{
+	memset(to, ' ', n);
+	return to + n;
+}
+
+/* Writes @n bytes of digits that stand at @digits, right-aligned; returns their end. */
+static char *align(char *to, const char *digits, size_t n, size_t width)
+{
+	to = spaces(to, n < width ? width - n : 0);
+	memcpy(to, digits, n);
+	return to + n;
+}
+
+static char *grouped(char *to, uint64_t value, size_t width)
+{
+	char digits[FATHOM_GROUPED_SIZE];
+
+	return align(to, digits, fathom_format_grouped(digits, value), width);
+}
+
+static char *plain(char *to, uint64_t value, size_t width)
+{
+	char digits[FATHOM_NUMBER_SIZE];
+
+	return align(to, digits, fathom_format_dec(digits, value), width);
+}
+
+static char *word(char *to, const char *s)
+{
+	const size_t n = strlen(s);
+
+	memcpy(to, s, n);
+	return to + n;
+}
+
+/* What lines begin with: three letters, but for what was lost. */
+static const char *const kinds[] = {
+	[FATHOM_TRACE_CALL] = "FUN ",   [FATHOM_TRACE_RETURN] = "RET ",
+	[FATHOM_TRACE_SIGNAL] = "SIG ", [FATHOM_TRACE_START] = "NEW ",
+	[FATHOM_TRACE_EXIT] = "END ",   [FATHOM_TRACE_LOST] = "LOST",
+	[FATHOM_TRACE_NOTE] = "# ",     [FATHOM_TRACE_CALLER] = "IN  ",
+};
+
+static const struct fathom_escape escape = { "\\", NULL };
+
+static void spell_name(struct fathom_trace_writer *w, const struct fathom_trace_function *f)
+{
+	fathom_writer_str(w, "&");
+	fathom_escape_name(w, &escape, f->name);
+}
+
+static void put_head(struct fathom_trace_writer *w)
+{
+	struct lines *l = w->state;
+
+	if (!l->has_head)
+		fathom_writer_str(w, "#     tid   nanoseconds   stack symbol\n");
+	l->has_head = true;
+}
+
+static void put_text(struct fathom_trace_writer *w, const struct fathom_trace_event *e)
+{
+	const size_t depth = e->depth < MOST_INDENTED ? e->depth : MOST_INDENTED;
+	char line[LINE_SIZE];
+	char *to = line;
+
+	if (e->type >= sizeof kinds / sizeof *kinds || !kinds[e->type])
+		return;
+	put_head(w);
+	to = word(to, kinds[e->type]);
+	to = plain(to, (uint32_t)e->tid, TID_WIDTH);
+	*to++ = ' ';
+	to = grouped(to, e->ns, NS_WIDTH);
+	*to++ = ' ';
+	to = grouped(to, e->stack, STACK_WIDTH);
+	to = spaces(to, 1 + 2 * depth);
+	if (e->type == FATHOM_TRACE_LOST) {
+		to = grouped(to, e->count, 0);
+		*to++ = ' ';
+	}
+	fathom_writer_bytes(w, line, (size_t)(to - line));
+	to = line;
+	if (e->function)
+		put_spelling(w, spelling_of(w, e->function, spell_name));
+	else if (e->text)
+		fathom_escape_name(w, &escape, e->text);
+	if (e->type == FATHOM_TRACE_CALL && e->count > 1)
+		to = grouped(word(to, " \xc3\x97"), e->count, 0); /* × */
+	if (e->type == FATHOM_TRACE_RETURN && e->duration_ns)
+		to = grouped(word(to, " +"), e->duration_ns, 0);
+	*to++ = '\n';
+	fathom_writer_bytes(w, line, (size_t)(to - line));
+}
+
+static void end_text(struct fathom_trace_writer *w, const struct fathom_trace_result *result)
+{
+	(void)w;
+	(void)result;
+}
+
+static void spell_members(struct fathom_trace_writer *w, const struct fathom_trace_function *f)
+{
+	fathom_writer_str(w, ",\"function\":");
+	fathom_writer_json(w, f->name);
+	fathom_writer_str(w, ",\"module\":");
+	fathom_writer_json(w, f->module);
+}
+
+static char *member(char *to, const char *key, uint64_t value)
+{
+	return plain(word(to, key), value, 0);
+}
+
+static void put_json(struct fathom_trace_writer *w, const struct fathom_trace_event *e)
+{
+	char line[LINE_SIZE];
+	char *to = word(line, "{\"type\":\"");
+
+	to = word(to, fathom_trace_type_name((enum fathom_trace_type)e->type));
+	to = member(to, "\",\"pid\":", (uint32_t)e->pid);
+	to = member(to, ",\"tid\":", (uint32_t)e->tid);
+	to = member(to, ",\"ns\":", e->ns);
+	to = member(to, ",\"stack\":", e->stack);
+	to = member(to, ",\"depth\":", e->depth);
+	if (!e->function)
+		to = word(to, ",\"function\":null,\"module\":null");
+	fathom_writer_bytes(w, line, (size_t)(to - line));
+	if (e->function)
+		put_spelling(w, spelling_of(w, e->function, spell_members));
+	to = member(line, ",\"count\":", e->count);
+	if (e->type == FATHOM_TRACE_RETURN && e->duration_ns)
+		to = member(to, ",\"duration_ns\":", e->duration_ns);
+	else if (e->type == FATHOM_TRACE_RETURN)
+		to = word(to, ",\"duration_ns\":null");
+	if (e->text)
+		to = word(to, ",\"text\":");
+	fathom_writer_bytes(w, line, (size_t)(to - line));
+	if (e->text)
+		fathom_writer_json(w, e->text);
+	fathom_writer_str(w, "}\n");
+}
+
+const struct fathom_writer_format fathom_writer_text = { begin, put_text, end_text, free_lines };
+const struct fathom_writer_format fathom_writer_json_lines = { begin, put_json, end_text,
+							       free_lines };

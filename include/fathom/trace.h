@@ -300,7 +300,14 @@ enum fathom_trace_flag {
 	 * Without this flag and the next one, that is done in programs that have no sites.
 	 */
 	FATHOM_TRACE_CALLS = 1u << 5,
-	FATHOM_TRACE_NO_CALLS = 1u << 6 /**< Do not. */
+	FATHOM_TRACE_NO_CALLS = 1u << 6, /**< Do not. */
+	/**
+	 * Of processes that are attached to: one ends only when all its events were told. So a log
+	 * is whole when whoever waits for the process learns of its end.
+	 */
+	FATHOM_TRACE_HOLD_ENDS = 1u << 7,
+	/** Record threads in scopes only: fathom_trace_thread(). */
+	FATHOM_TRACE_SCOPES = 1u << 8
 };
 
 /** Events of each thread that FATHOM_TRACE_LATEST keeps. */
@@ -343,7 +350,14 @@ struct fathom_trace_options {
 	size_t n_at;
 	uint32_t depth; /**< tell of so many levels of calls only; 0: all */
 	uint32_t reserved1;
-	uint64_t reserved[4];
+	/** NULL, or called once processes are attached to: what they call from now on is told. */
+	void (*ready)(void *data);
+	/**
+	 * NULL, or called when all was told. With FATHOM_TRACE_HOLD_ENDS the process that ended
+	 * last is not gone before it returns.
+	 */
+	void (*over)(void *data);
+	uint64_t reserved[2];
 };
 
 /** What control answers. */
@@ -434,6 +448,44 @@ FATHOM_API fathom_err fathom_trace_read(struct fathom *session, const char *path
 					const struct fathom_trace_options *options,
 					struct fathom_trace_result *ret_result,
 					struct fathom_errinfo *reterr);
+
+/**
+ * Has the calling process log what it calls itself, by a process that is made for that, attaches to
+ * it (fathom_trace_attach()), and writes the log; wait(2) does not see it. All threads are recorded
+ * when this returns, and child processes that are made later. The log is whole when the process has
+ * ended, or fathom_trace_stop() has returned.
+ *
+ * @options are words as for the command, separated by spaces; '...' keeps spaces together: --log
+ * FILE, -o FILE, --export WORD, --tree, --json, --only, --under and --not QUERY, --depth N, --at
+ * QUERY:WORD, --exits, --calls and --clock WORD, --lossy, --no-children, --no-fold, and --scopes,
+ * which is FATHOM_TRACE_SCOPES. Without --log and -o, lines go to standard error.
+ *
+ * Safety: mt-safe
+ * Memory: none
+ * Returns: FATHOM_OK; FATHOM_E_ARGUMENT for unknown words, or if it is traced already; FATHOM_E_OS,
+ *	FATHOM_E_UNSUPPORTED and FATHOM_E_MEMORY as fathom_trace_attach(): nothing has changed
+ */
+FATHOM_API fathom_err fathom_trace_start(const char *options, struct fathom_errinfo *reterr);
+
+/**
+ * Ends what fathom_trace_start() has begun: the process is as it was before.
+ *
+ * Safety: mt-safe
+ * Memory: none
+ * Returns: FATHOM_OK; FATHOM_E_NOT_FOUND if this process has not begun anything
+ */
+FATHOM_API fathom_err fathom_trace_stop(struct fathom_errinfo *reterr);
+
+/**
+ * Adds @change to a count of the calling thread, whoever traces it: it is recorded while that is
+ * above 0. A thread begins with 1, with FATHOM_TRACE_SCOPES with 0; so -1 and +1 leave a region
+ * out, and +1 and -1 are a scope. @change 0 only asks.
+ *
+ * Safety: mt-safe
+ * Memory: none
+ * Returns: the count before; 0 if the thread is not traced
+ */
+FATHOM_API int fathom_trace_thread(int change);
 
 /** Formats that events can be written in. */
 enum fathom_trace_format {

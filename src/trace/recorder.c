@@ -77,6 +77,8 @@ static void begin(const struct fathom_trace_process *p, uint32_t number, int32_t
 	t->number = number;
 	t->tid = tid;
 	t->limit = limit_of(p, t);
+	t->self = t;
+	t->change = 0;
 	t->fs = fs;
 }
 
@@ -170,6 +172,10 @@ long fathom_trace_slow(struct fathom_trace_thread *self, uint64_t fs,
 	if (self->tid && (self->fs == fs || p->is_followed)) {
 		/* Its C library has given it a block of its own since. */
 		self->fs = fs;
+		if (self->first + self->change <= 0) {
+			self->limit = 0;
+			return 0;
+		}
 		if (self->cursor < self->limit || wait_for_room(p, self))
 			return 1;
 		atomic_fetch_add_explicit(&fathom_trace_ring_at(p->head, self->number)->lost, 1,

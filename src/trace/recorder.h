@@ -23,6 +23,9 @@ struct fathom_trace_thread {
 	struct fathom_trace_record *records;
 	int32_t tid; /* 0: it is nobody's */
 	uint32_t number;
+	struct fathom_trace_thread *self; /* by it fathom_trace_thread() knows a block */
+	int32_t change;                   /* sum of those of fathom_trace_thread() */
+	int32_t first;                    /* the thread is recorded if first + change is above 0 */
 };
 
 /* What is one for a process: who maps the runtime fills it in, and it is only read then. */

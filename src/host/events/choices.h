@@ -7,9 +7,10 @@
 #include "host/base/array.h"
 
 /* All flags that this version knows. */
-#define FATHOM_TRACE_FLAGS                                                    \
-	(FATHOM_TRACE_LOSSY | FATHOM_TRACE_NO_CHILDREN | FATHOM_TRACE_EXITS | \
-	 FATHOM_TRACE_NO_FOLD | FATHOM_TRACE_LATEST | FATHOM_TRACE_CALLS | FATHOM_TRACE_NO_CALLS)
+#define FATHOM_TRACE_FLAGS                                                                         \
+	(FATHOM_TRACE_LOSSY | FATHOM_TRACE_NO_CHILDREN | FATHOM_TRACE_EXITS |                      \
+	 FATHOM_TRACE_NO_FOLD | FATHOM_TRACE_LATEST | FATHOM_TRACE_CALLS | FATHOM_TRACE_NO_CALLS | \
+	 FATHOM_TRACE_HOLD_ENDS | FATHOM_TRACE_SCOPES)
 
 enum fathom_choice {
 	FATHOM_CHOICE_ONLY,

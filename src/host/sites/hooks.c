@@ -50,6 +50,8 @@ static bool add_symbol(struct fathom_hooks *h, const struct fathom_symbol_table 
 
 	if (hook == FATHOM_HOOK_OTHER)
 		return true;
+	h->is_library |= hook == FATHOM_HOOK_PROFILE && s->section != SHN_UNDEF &&
+			 t->view.source == FATHOM_SOURCE_DYNSYM;
 	h->has_calls |= hook != FATHOM_HOOK_PROFILE;
 	h->is_profiled |= hook == FATHOM_HOOK_PROFILE || hook == FATHOM_HOOK_MCOUNT;
 	if (hook == FATHOM_HOOK_PROFILE || s->section == SHN_UNDEF ||
@@ -124,6 +126,8 @@ fathom_err fathom_hooks_init(struct fathom_hooks *h, struct fathom_module *m,
 	    !add_symbols(h, &m->symbols))
 		return FATHOM_E_MEMORY;
 	qsort(h->functions.items, h->functions.n, sizeof *h->functions.items, compare);
+	if (h->is_library)
+		h->has_calls = h->is_profiled = false;
 	if (h->has_calls && m->main->image.type != ET_REL && !add_slots(h, fixups))
 		return FATHOM_E_MEMORY;
 	qsort(h->slots.items, h->slots.n, sizeof *h->slots.items, compare);

@@ -22,6 +22,7 @@ struct fathom_hooks {
 	struct fathom_keyed_array slots;     /* GOT slots that hold their addresses, likewise */
 	bool has_calls;                      /* some hook may be called */
 	bool is_profiled;                    /* the module was linked with -pg */
+	bool is_library; /* the C library: it has the hooks for others, and calls none */
 };
 
 /* Finds the hooks of @m, whose relocations are @fixups; FATHOM_E_MEMORY. */

@@ -5,10 +5,12 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 
 #include "host/base/clock.h"
+#include "host/file/process_status.h"
 #include "host/trace/following.h"
 #include "host/trace/hold.h"
 
@@ -83,26 +85,52 @@ static const char *look_at_threads(const struct fathom_follow *f, const struct f
 	return NULL;
 }
 
-/* Returns where the stack that @sp is on begins. */
-static uint64_t stack_of(const struct fathom_maps *maps, uint64_t sp)
+/*
+ * Returns where the stack pointer of process @pid was at its program's first instruction (field 28
+ * of proc_pid_stat(5)). 0: unknown.
+ */
+static uint64_t first_stack(pid_t pid)
+{
+	char path[64];
+	const char *at;
+	char *text;
+	uint64_t sp = 0;
+
+	(void)snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+	text = fathom_status_read(path);
+	/* Behind the name, which may have anything in it, stands field 3. */
+	at = text ? strrchr(text, ')') : NULL;
+	for (int i = 2; at && i < 28; i++)
+		at = strchr(at + 1, ' ');
+	if (at)
+		sp = strtoull(at, NULL, 10);
+	free(text);
+	return sp;
+}
+
+/* Returns where the stack that @sp is on begins; @first is where that of the program does. */
+static uint64_t stack_of(const struct fathom_maps *maps, uint64_t sp, uint64_t first)
 {
 	const size_t i = fathom_maps_at(maps, sp);
 
-	return i < maps->n && sp >= maps->items[i].start ? maps->items[i].end : 0;
+	if (i >= maps->n || sp < maps->items[i].start)
+		return 0;
+	return first >= sp && first < maps->items[i].end ? first : maps->items[i].end;
 }
 
 /* Gives each thread of @p its ring. */
 static void begin_tasks(struct fathom_follow *f, const struct fathom_traced *p,
 			const struct fathom_maps *maps)
 {
+	const uint64_t first = first_stack(p->tracee.pid);
 	struct user_regs_struct regs;
 
 	for (size_t i = 0; i < f->tasks.n; i++) {
 		struct fathom_follow_task *task = &f->tasks.items[i];
 
 		if (task->process == p && fathom_tracee_get(task->tid, &regs))
-			fathom_follow_begin_task(f, task, NULL, false, stack_of(maps, regs.rsp),
-						 NULL);
+			fathom_follow_begin_task(f, task, NULL, false,
+						 stack_of(maps, regs.rsp, first), NULL);
 	}
 }
 
@@ -195,6 +223,8 @@ fathom_err fathom_follow_attach(struct fathom_follow *f, const int32_t *pids, si
 	}
 	if (err)
 		fathom_leave(f);
+	else if (f->loader.options->ready)
+		f->loader.options->ready(f->loader.options->data);
 	pthread_mutex_unlock(&f->lock);
 	if (!err)
 		fathom_follow_all(f);

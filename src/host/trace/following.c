@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 #include <x86intrin.h>
 
@@ -19,6 +20,9 @@
 #include "host/target/target.h"
 #include "host/trace/attach.h"
 #include "host/trace/hold.h"
+
+/* How often is looked whether the reader has taken all. */
+#define ROUND_NS 100000
 
 /* Waits until new thread @tid has stopped; returns false if it has ended. */
 static bool wait_for_stop(struct fathom_follow *f, pid_t tid)
@@ -185,9 +189,9 @@ static void handle_exec(struct fathom_follow *f, pid_t tid)
 		return;
 	if (!p->is_silent) {
 		(void)ptrace(PTRACE_SETOPTIONS, tid, NULL,
-			     FATHOM_TRACED_OPTIONS | PTRACE_O_EXITKILL);
+			     fathom_follow_options(f) | PTRACE_O_EXITKILL);
 		begin_program(f, &f->tasks.items[f->tasks.n - 1]);
-		(void)ptrace(PTRACE_SETOPTIONS, tid, NULL, FATHOM_TRACED_OPTIONS);
+		(void)ptrace(PTRACE_SETOPTIONS, tid, NULL, fathom_follow_options(f));
 	}
 	(void)snprintf(path, sizeof path, "/proc/%d/exe", (int)tid);
 	n = readlink(path, text + size, sizeof text - size - 1);
@@ -264,6 +268,34 @@ static void handle_signal(struct fathom_follow *f, pid_t tid, int number)
 	fathom_rings_post(f->rings, &post);
 }
 
+/*
+ * Thread @tid is about to end, with @status. If it is the last one of its process, tells of all
+ * their ends, and returns true: it is to be held until that was told.
+ */
+static bool handle_ending(struct fathom_follow *f, pid_t tid, int status)
+{
+	struct fathom_follow_task *task = fathom_follow_find(f, tid);
+	const struct fathom_traced *p = task ? task->process : NULL;
+	pid_t leader;
+
+	if (!p)
+		return false;
+	task->is_ending = true;
+	task->ending_status = status;
+	for (size_t i = 0; i < f->tasks.n; i++)
+		if (f->tasks.items[i].process == p && !f->tasks.items[i].is_ending)
+			return false;
+	leader = p->tracee.pid;
+	for (size_t i = f->tasks.n; i--;)
+		if (f->tasks.items[i].process == p && f->tasks.items[i].tid != leader)
+			handle_end(f, f->tasks.items[i].tid, f->tasks.items[i].ending_status);
+	task = fathom_follow_find(f, leader);
+	if (task)
+		handle_end(f, leader, task->ending_status);
+	f->held = tid;
+	return true;
+}
+
 static void handle_stop(struct fathom_follow *f, pid_t tid, int status)
 {
 	const int event = status >> 16;
@@ -279,6 +311,11 @@ static void handle_stop(struct fathom_follow *f, pid_t tid, int status)
 		break;
 	case PTRACE_EVENT_EXEC:
 		handle_exec(f, tid);
+		break;
+	case PTRACE_EVENT_EXIT:
+		if (!ptrace(PTRACE_GETEVENTMSG, tid, NULL, &message) &&
+		    handle_ending(f, tid, (int)message))
+			return;
 		break;
 	case PTRACE_EVENT_STOP:
 		/* All its threads are stopped until SIGCONT. */
@@ -346,6 +383,23 @@ void fathom_follow_settle(struct fathom_follow *f)
 		handle(f, &e);
 }
 
+/*
+ * Waits until what was recorded and posted so far is told, and lets the thread that is held end;
+ * not the one of the last process: that is for who asked for it.
+ */
+static void let_end(struct fathom_follow *f)
+{
+	const struct timespec pause = { .tv_nsec = ROUND_NS };
+	const uint64_t n = atomic_load(&f->n_rounds) + 2;
+
+	if (!f->held || !f->processes.n)
+		return;
+	while (atomic_load(&f->n_rounds) < n)
+		nanosleep(&pause, NULL);
+	(void)ptrace(PTRACE_CONT, f->held, NULL, NULL);
+	f->held = 0;
+}
+
 void fathom_follow_all(struct fathom_follow *f)
 {
 	struct fathom_follow_event e;
@@ -361,6 +415,7 @@ void fathom_follow_all(struct fathom_follow *f)
 			handle(f, &e);
 		}
 		pthread_mutex_unlock(&f->lock);
+		let_end(f);
 	}
 	fathom_bell_take_down(&f->bell);
 }

@@ -56,7 +56,7 @@ static fathom_err seize_more(struct fathom_follow *f, struct fathom_traced *p, s
 		if (tid <= 0 || fathom_follow_find(f, tid))
 			continue;
 		/* One that a seized thread has made is traced from its beginning. */
-		if (ptrace(PTRACE_SEIZE, tid, NULL, FATHOM_TRACED_OPTIONS)) {
+		if (ptrace(PTRACE_SEIZE, tid, NULL, fathom_follow_options(f))) {
 			if (errno == ESRCH || (errno == EPERM && f->n_seized))
 				continue;
 			err = fathom_hold_fail(reterr, errno);

@@ -689,10 +689,15 @@ uint32_t fathom_program_give_ring(struct fathom_traced *p, pid_t tid)
 	}
 	taken = atomic_load(&ring_at(pr, number)->taken);
 	block.fs = regs.fs_base;
+	block.first = pr->first;
+	block.self = (struct fathom_trace_thread *)(uintptr_t)block_of(pr, number);
 	block.cursor = taken;
 	block.limit = taken + FATHOM_TRACE_RECORDS - FATHOM_TRACE_SLACK;
 	if (atomic_load(&pr->head->full) == FATHOM_TRACE_OVERWRITE)
 		block.limit = UINT64_MAX;
+	/* The hook asks first. */
+	if (block.first <= 0)
+		block.limit = 0;
 	block.records = (struct fathom_trace_record *)(uintptr_t)(pr->shared + pr->rings_off +
 								  number * FATHOM_TRACE_RECORDS *
 									  sizeof *block.records);

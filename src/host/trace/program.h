@@ -31,6 +31,7 @@ struct fathom_program {
 	uint64_t threads; /* avma of the threads' blocks */
 	uint32_t number;
 	uint32_t references; /* processes and rings */
+	int32_t first;       /* of each thread's block */
 	uint64_t lost; /* events of threads without a ring that were told to be; the reader's */
 	struct fathom_lifeline *lifeline;
 };

@@ -6,6 +6,11 @@
 #include <string.h>
 #include <x86intrin.h>
 
+int fathom_follow_options(const struct fathom_follow *f)
+{
+	return FATHOM_TRACED_OPTIONS | (f->flags & FATHOM_TRACE_HOLD_ENDS ? PTRACE_O_TRACEEXIT : 0);
+}
+
 struct fathom_follow_task *fathom_follow_find(const struct fathom_follow *f, pid_t tid)
 {
 	for (size_t i = f->tasks.n; i--;)
@@ -157,6 +162,7 @@ void fathom_follow_forget_tasks(struct fathom_follow *f, const struct fathom_tra
 
 void fathom_follow_set_up(const struct fathom_follow *f, struct fathom_traced *p)
 {
+	p->program->first = f->flags & FATHOM_TRACE_SCOPES ? 0 : 1;
 	p->program->head->wait_ticks = f->wait_ticks;
 	p->program->head->full = f->flags & FATHOM_TRACE_LATEST  ? FATHOM_TRACE_OVERWRITE
 				 : f->flags & FATHOM_TRACE_LOSSY ? FATHOM_TRACE_LOSE

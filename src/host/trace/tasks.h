@@ -15,6 +15,8 @@ struct fathom_follow_task {
 	pid_t tid;
 	uint32_t ring; /* FATHOM_NO_RING: none */
 	uint8_t hold;  /* enum fathom_hold */
+	bool is_ending;
+	int ending_status;
 	struct fathom_traced *process;
 };
 
@@ -52,13 +54,18 @@ struct fathom_follow {
 	size_t n_seized; /* threads of the process that is attached to */
 	uint32_t flags;  /* FATHOM_TRACE_ */
 	uint64_t wait_ticks;
-	bool has_run; /* exec() has succeeded, or programs were attached to */
+	bool has_run;              /* exec() has succeeded, or programs were attached to */
+	pid_t held;                /* the last thread of a process, about to end; 0: none */
+	_Atomic uint64_t n_rounds; /* of the reader, each of which takes all there is */
 	struct fathom_bell bell;
 	_Atomic bool wants_to_leave; /* the programs; said before the bell is rung */
 	uint64_t longest_stop_ns;    /* for which threads were stopped to attach or leave */
 	pid_t first;
 	int status; /* of the first process */
 };
+
+/* How threads are traced. */
+int fathom_follow_options(const struct fathom_follow *f);
 
 /* Returns the task of thread @tid; NULL: it is not followed. */
 struct fathom_follow_task *fathom_follow_find(const struct fathom_follow *f, pid_t tid);

@@ -78,6 +78,7 @@ static void *read_rings(void *data)
 			fathom_follow_leave(&run->follow);
 		if (!fathom_rings_take(run->rings, &until, false))
 			nanosleep(&pause, NULL);
+		atomic_fetch_add(&run->follow.n_rounds, 1);
 	}
 	end = now(run);
 	(void)fathom_rings_take(run->rings, &end, true);
@@ -101,6 +102,9 @@ static void *run_main(void *data)
 		run->err = fathom_follow_attach(&run->follow, run->pids, run->n_pids, run->reterr);
 	atomic_store(&run->is_over, true);
 	pthread_join(reader, NULL);
+	/* A process that is held goes on when this thread ends: the kernel detaches it. */
+	if (run->options.over && !run->err)
+		run->options.over(run->options.data);
 	return NULL;
 }
 

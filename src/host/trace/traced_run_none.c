@@ -32,3 +32,20 @@ fathom_err fathom_trace_attach(struct fathom *session, const int32_t *pids, size
 	(void)ret_result;
 	return refuse(reterr);
 }
+
+fathom_err fathom_trace_start(const char *options, struct fathom_errinfo *reterr)
+{
+	(void)options;
+	return refuse(reterr);
+}
+
+fathom_err fathom_trace_stop(struct fathom_errinfo *reterr)
+{
+	return refuse(reterr);
+}
+
+int fathom_trace_thread(int change)
+{
+	(void)change;
+	return 0;
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * libfathom-trace: a program that is linked with it understands --ftrace and FATHOM_TRACE. As an
+ * archive it has an entry point of its own, which has taken the flags; as a shared object it runs
+ * before the program's entry point reads the stack, and takes them there.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fathom/trace.h"
+#include "trace/ftrace_flags.h"
+
+/* Moves the environment behind the arguments, of which @n are gone, where the kernel would have it.
+ */
+static void move_environment(char **argv, long argc, long n)
+{
+	char **from = argv + argc + 1;
+	long size = 0;
+
+	/* Somebody has given it another place. */
+	if (environ != from)
+		return;
+	while (from[size])
+		size++;
+	memmove(from - n, from, (size_t)(size + 1) * sizeof *from);
+	environ = from - n;
+}
+
+/* Takes the flags out of @argv, below which their number stands. */
+static void take_flags(int argc, char **argv)
+{
+	long *count = (long *)(void *)argv - 1;
+	long n;
+
+	if (fathom_trace_has_entered || !argv || *count != argc)
+		return;
+	n = fathom_trace_take_flags(argc, argv, &fathom_trace_requested);
+	*count -= n;
+	if (n)
+		move_environment(argv, argc, n);
+}
+
+/* Returns whether another process traces this one. */
+static bool is_traced(void)
+{
+	FILE *f = fopen("/proc/self/status", "re");
+	char line[128];
+	long tracer = 0;
+
+	while (f && fgets(line, sizeof line, f))
+		if (!strncmp(line, "TracerPid:", 10))
+			tracer = strtol(line + 10, NULL, 10);
+	if (f)
+		(void)fclose(f);
+	return tracer != 0;
+}
+
+/* What the entry point refers to, so that it brings this file out of the archive. */
+extern const unsigned char fathom_trace_baked_in_here;
+const unsigned char fathom_trace_baked_in_here = 1;
+
+void fathom_trace_baked_in(int argc, char **argv);
+
+/* Runs before the program's own constructors, or after those of its libraries. */
+__attribute__((constructor(101), visibility("default"))) void fathom_trace_baked_in(int argc,
+										    char **argv)
+{
+	struct fathom_trace_request *r = &fathom_trace_requested;
+	const char *text = getenv("FATHOM_TRACE");
+	struct fathom_errinfo info;
+	char line[512];
+
+	take_flags(argc, argv);
+	if (text && *text && strcmp(text, "0")) {
+		r->is_made = true;
+		if (!r->options && strcmp(text, "1"))
+			r->options = text;
+	}
+	/* Who traces it tells of this process, too. */
+	if (!r->is_made || is_traced() || !fathom_trace_start(r->options, &info))
+		return;
+	(void)fathom_errinfo_format(&info, line, sizeof line);
+	(void)fprintf(stderr, "fathom: not traced: %s\n", line);
+}

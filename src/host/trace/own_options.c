@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT */
+#include "host/trace/own_options.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "host/base/context.h"
+
+/* Cuts the next word off *@text; NULL at its end. Between two ' spaces belong to it. */
+static char *next_word(char **text)
+{
+	char *from = *text;
+	char *word;
+	char *to;
+	bool is_quoted = false;
+
+	while (*from == ' ')
+		from++;
+	if (!*from)
+		return NULL;
+	word = to = from;
+	for (; *from && (is_quoted || *from != ' '); from++) {
+		if (*from == '\'')
+			is_quoted = !is_quoted;
+		else
+			*to++ = *from;
+	}
+	*text = *from ? from + 1 : from;
+	*to = '\0';
+	return word;
+}
+
+/* Returns the place of @word among @n @words; @n if it is none. */
+static size_t find(const char *const *words, size_t n, const char *word)
+{
+	size_t i = 0;
+
+	while (i < n && strcmp(words[i], word))
+		i++;
+	return i;
+}
+
+#define FIND(words, word) find(words, sizeof(words) / sizeof *(words), word)
+
+static bool take_clock(struct fathom_own_options *o, const char *word)
+{
+	static const char *const words[] = { "full", "sparse", "none" };
+
+	o->trace.clock = (uint32_t)FIND(words, word);
+	return o->trace.clock <= FATHOM_TRACE_CLOCK_NONE;
+}
+
+static bool take_calls(struct fathom_own_options *o, const char *word)
+{
+	static const char *const words[] = { "auto", "always", "never" };
+	static const uint32_t flags[] = { 0, FATHOM_TRACE_CALLS, FATHOM_TRACE_NO_CALLS };
+	const size_t i = FIND(words, word);
+
+	if (i < sizeof flags / sizeof *flags)
+		o->trace.flags |= flags[i];
+	return i < sizeof flags / sizeof *flags;
+}
+
+static bool take_export(struct fathom_own_options *o, const char *word)
+{
+	static const char *const words[] = { "perfetto", "chrome", "collapsed", "dot" };
+	const size_t i = FIND(words, word);
+
+	o->format = (enum fathom_trace_format)(FATHOM_TRACE_PERFETTO + i);
+	return i < sizeof words / sizeof *words;
+}
+
+static bool take_depth(struct fathom_own_options *o, const char *word)
+{
+	char *end;
+	const unsigned long n = strtoul(word, &end, 10);
+
+	o->trace.depth = (uint32_t)n;
+	return end > word && !*end && n && n <= UINT32_MAX;
+}
+
+static bool take_log(struct fathom_own_options *o, const char *word)
+{
+	o->log = word;
+	return true;
+}
+
+static bool take_file(struct fathom_own_options *o, const char *word)
+{
+	o->log = word;
+	if (o->format == FATHOM_TRACE_TEXT)
+		o->format = FATHOM_TRACE_FILE;
+	return true;
+}
+
+static bool take_only(struct fathom_own_options *o, const char *word)
+{
+	return fathom_array_push(&o->only, word);
+}
+
+static bool take_under(struct fathom_own_options *o, const char *word)
+{
+	return fathom_array_push(&o->under, word);
+}
+
+static bool take_not(struct fathom_own_options *o, const char *word)
+{
+	return fathom_array_push(&o->except, word);
+}
+
+static bool take_at(struct fathom_own_options *o, const char *word)
+{
+	static const char *const words[] = { "start", "stop", "stack" };
+	char *colon = strrchr(word, ':');
+	const size_t i = colon ? FIND(words, colon + 1) : 0;
+	struct fathom_trace_at at = { .query = word, .actions = 1u << i };
+
+	if (!colon || colon == word || i == sizeof words / sizeof *words)
+		return false;
+	*colon = '\0';
+	return fathom_array_push(&o->at, at);
+}
+
+/* Options with a word behind them. */
+static const struct {
+	const char *name;
+	bool (*take)(struct fathom_own_options *o, const char *word);
+} takers[] = {
+	{ "--log", take_log },     { "-o", take_file },       { "--export", take_export },
+	{ "--only", take_only },   { "--under", take_under }, { "--not", take_not },
+	{ "--depth", take_depth }, { "--at", take_at },       { "--calls", take_calls },
+	{ "--clock", take_clock },
+};
+
+/* Options that stand alone. */
+static const struct {
+	const char *name;
+	uint32_t flags;
+	enum fathom_trace_format format; /* 0: none */
+} flags[] = {
+	{ "--exits", FATHOM_TRACE_EXITS, 0 },
+	{ "--lossy", FATHOM_TRACE_LOSSY, 0 },
+	{ "--no-children", FATHOM_TRACE_NO_CHILDREN, 0 },
+	{ "--no-fold", FATHOM_TRACE_NO_FOLD, 0 },
+	{ "--scopes", FATHOM_TRACE_SCOPES, 0 },
+	{ "--json", 0, FATHOM_TRACE_JSON },
+	{ "--tree", 0, FATHOM_TRACE_TREE },
+};
+
+/* Takes option @name, whose word is next in *@text; returns NULL, or what is wrong. */
+static const char *take(struct fathom_own_options *o, const char *name, char **text)
+{
+	const char *word;
+
+	for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
+		if (strcmp(flags[i].name, name))
+			continue;
+		o->trace.flags |= flags[i].flags;
+		if (flags[i].format)
+			o->format = flags[i].format;
+		return NULL;
+	}
+	for (size_t i = 0; i < sizeof takers / sizeof *takers; i++) {
+		if (strcmp(takers[i].name, name))
+			continue;
+		word = next_word(text);
+		if (!word)
+			return "an option of a trace lacks its word";
+		return takers[i].take(o, word) ? NULL : "an option of a trace has a wrong word";
+	}
+	return "no such option of a trace (fathom_trace(3))";
+}
+
+static void complete(struct fathom_own_options *o)
+{
+	struct fathom_trace_options *t = &o->trace;
+
+	t->size = sizeof *t;
+	t->flags |= FATHOM_TRACE_HOLD_ENDS;
+	/* Each with its time, where lines do not say how many there were. */
+	if (o->format != FATHOM_TRACE_TEXT && o->format != FATHOM_TRACE_JSON)
+		t->flags |= FATHOM_TRACE_NO_FOLD;
+	t->only = o->only.items;
+	t->n_only = o->only.n;
+	t->under = o->under.items;
+	t->n_under = o->under.n;
+	t->except = o->except.items;
+	t->n_except = o->except.n;
+	t->at = o->at.items;
+	t->n_at = o->at.n;
+}
+
+fathom_err fathom_own_options_read(const char *text, struct fathom_own_options *o,
+				   struct fathom_errinfo *reterr)
+{
+	const char *why;
+	char *rest;
+	char *word;
+
+	*o = (struct fathom_own_options){ .format = FATHOM_TRACE_TEXT };
+	o->text = strdup(text ? text : "");
+	if (!o->text)
+		return fathom_fail_memory(reterr);
+	rest = o->text;
+	while ((word = next_word(&rest))) {
+		why = take(o, word, &rest);
+		if (!why)
+			continue;
+		fathom_own_options_deinit(o);
+		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0, why);
+	}
+	complete(o);
+	return FATHOM_OK;
+}
+
+void fathom_own_options_deinit(struct fathom_own_options *o)
+{
+	fathom_array_free(&o->only);
+	fathom_array_free(&o->under);
+	fathom_array_free(&o->except);
+	fathom_array_free(&o->at);
+	free(o->text);
+	*o = (struct fathom_own_options){ .text = NULL };
+}

@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A process that traces itself: by a reader, a process that is made by fork() twice, so that it is
+ * no child, and attaches as fathom_trace_attach() does. What both say to each other stands in one
+ * page, shared by both.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "host/base/context.h"
+#include "host/trace/own_options.h"
+#include "trace/recorder.h"
+
+/* How often one side looks whether the other one lives. */
+#define LOOK_NS 10000000
+
+/* How long the reader may take to begin, in looks. */
+#define LONGEST_BEGIN 1000
+
+/* AT_HWCAP2: programs may read the gs base (arch/x86/include/uapi/asm/hwcap2.h). */
+#define HWCAP2_FSGSBASE 2
+
+enum state {
+	STATE_NEW,
+	STATE_LIVES,   /* it holds `life` */
+	STATE_MAY,     /* said by the process: it may be traced */
+	STATE_RECORDS, /* from now on */
+	STATE_OVER     /* what was to be told is written */
+};
+
+/* What the process and its reader share. */
+struct shared {
+	pthread_mutex_t life; /* of the reader, robust: who gets it knows that it is dead */
+	_Atomic uint32_t state;
+	_Atomic uint32_t wants_end;
+	pid_t reader;
+	fathom_err err; /* why it is over */
+	struct fathom_errinfo info;
+};
+
+/* What a process has begun. A child of fork() has the same, and knows it by the pid. */
+static struct {
+	pthread_mutex_t lock;
+	struct shared *shared;
+	pid_t pid;
+} own = { PTHREAD_MUTEX_INITIALIZER, NULL, 0 };
+
+/* What the reader has. */
+struct reader {
+	struct shared *shared;
+	struct fathom_own_options *options;
+	struct fathom_trace_writer *writer;
+	int fd;
+	bool has_failed;
+};
+
+static void say(struct shared *s, enum state state)
+{
+	atomic_store(&s->state, state);
+	(void)syscall(SYS_futex, &s->state, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+}
+
+/* Returns whether the reader has ended. */
+static bool is_dead(struct shared *s)
+{
+	const int err = pthread_mutex_trylock(&s->life);
+
+	if (err == EOWNERDEAD)
+		(void)pthread_mutex_consistent(&s->life);
+	if (err && err != EOWNERDEAD)
+		return false;
+	pthread_mutex_unlock(&s->life);
+	return true;
+}
+
+/* Waits until the state is at least @state; false: the other side has ended, or does not begin. */
+static bool wait_for(struct shared *s, enum state state)
+{
+	const struct timespec pause = { .tv_nsec = LOOK_NS };
+
+	for (int i = 0;; i++) {
+		const uint32_t now = atomic_load(&s->state);
+
+		if (now >= (uint32_t)state)
+			return true;
+		if (now == STATE_NEW ? i > LONGEST_BEGIN : is_dead(s))
+			return atomic_load(&s->state) >= (uint32_t)state;
+		(void)syscall(SYS_futex, &s->state, FUTEX_WAIT, now, &pause, NULL, 0);
+	}
+}
+
+static int write_log(void *data, const void *bytes, size_t n)
+{
+	struct reader *r = data;
+	const char *from = bytes;
+
+	while (n) {
+		const ssize_t done = write(r->fd, from, n);
+
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done <= 0)
+			return 0;
+		from += done;
+		n -= (size_t)done;
+	}
+	return 1;
+}
+
+static int take(void *data, const struct fathom_trace_event *events, size_t n)
+{
+	struct reader *r = data;
+
+	/* What cannot be written ends the trace. */
+	r->has_failed |= !fathom_trace_writer_take(r->writer, events, n);
+	return !r->has_failed;
+}
+
+static int control(void *data)
+{
+	const struct reader *r = data;
+
+	return r->has_failed || atomic_load(&r->shared->wants_end) ? FATHOM_TRACE_LEAVE
+								   : FATHOM_TRACE_GO_ON;
+}
+
+static void ready(void *data)
+{
+	struct reader *r = data;
+
+	say(r->shared, STATE_RECORDS);
+}
+
+static void over(void *data)
+{
+	struct reader *r = data;
+
+	(void)fathom_trace_writer_finish(r->writer, NULL, NULL);
+}
+
+/* Lets go of all that the process has open, but for @fd. */
+static void close_others(int fd)
+{
+	const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	for (int i = 0; i <= STDERR_FILENO && null >= 0; i++)
+		if (i != fd)
+			(void)dup2(null, i);
+	if (fd > STDERR_FILENO + 1)
+		(void)close_range(STDERR_FILENO + 1, (unsigned)fd - 1, 0);
+	(void)close_range((unsigned)(fd > STDERR_FILENO ? fd + 1 : STDERR_FILENO + 1), ~0U, 0);
+}
+
+/* Has signals act as they do by default: handlers are the program's. */
+static void forget_handlers(void)
+{
+	sigset_t none;
+
+	for (int i = 1; i < NSIG; i++)
+		(void)signal(i, SIG_DFL);
+	(void)signal(SIGPIPE, SIG_IGN);
+	sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* Opens the log, and leaves all else. */
+static fathom_err open_log(struct reader *r, struct fathom_errinfo *reterr)
+{
+	const char *path = r->options->log;
+
+	r->fd = path ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666) : STDERR_FILENO;
+	if (r->fd < 0) {
+		const int number = errno;
+
+		(void)fathom_fail(reterr, FATHOM_E_OS, "", 0, "the log cannot be opened");
+		if (reterr)
+			reterr->os_errno = number;
+		return FATHOM_E_OS;
+	}
+	close_others(r->fd);
+	return FATHOM_OK;
+}
+
+static fathom_err trace(struct reader *r, pid_t pid)
+{
+	struct fathom_trace_options *o = &r->options->trace;
+	struct fathom_errinfo *info = &r->shared->info;
+	struct fathom_trace_result result = { .size = sizeof result };
+	const int32_t pids[] = { pid };
+	struct fathom *session;
+
+	FATHOM_TRY(open_log(r, info));
+	FATHOM_TRY(fathom_create(NULL, &session, info));
+	FATHOM_TRY(fathom_trace_writer_create(r->options->format, write_log, r, &r->writer, info));
+	o->events = take;
+	o->control = control;
+	o->ready = ready;
+	o->over = over;
+	o->data = r;
+	return fathom_trace_attach(session, pids, 1, o, &result, info);
+}
+
+/* The reader, which never returns. */
+static _Noreturn void read_own(struct shared *s, struct fathom_own_options *options, pid_t pid)
+{
+	struct reader r = { .shared = s, .options = options };
+
+	(void)setsid();
+	(void)prctl(PR_SET_NAME, "fathom-trace", 0, 0, 0);
+	forget_handlers();
+	s->reader = getpid();
+	(void)pthread_mutex_lock(&s->life);
+	say(s, STATE_LIVES);
+	while (atomic_load(&s->state) == STATE_LIVES && kill(pid, 0) == 0)
+		(void)syscall(SYS_futex, &s->state, FUTEX_WAIT, STATE_LIVES,
+			      &(struct timespec){ .tv_nsec = LOOK_NS }, NULL, 0);
+	s->err = trace(&r, pid);
+	say(s, STATE_OVER);
+	_exit(0);
+}
+
+/* Takes away the SIGCHLD of the process between: others' stay. */
+static void forget_child(const sigset_t *set)
+{
+	siginfo_t info = { .si_pid = 0 };
+
+	if (sigtimedwait(set, NULL, &(struct timespec){ .tv_sec = 0 }) != SIGCHLD)
+		return;
+	if (!waitid(P_ALL, 0, &info, WEXITED | WSTOPPED | WCONTINUED | WNOHANG | WNOWAIT) &&
+	    info.si_pid)
+		(void)kill(getpid(), SIGCHLD);
+}
+
+/* Makes the reader; false: it cannot be made. */
+static bool fork_reader(struct shared *s, struct fathom_own_options *options)
+{
+	const pid_t pid = getpid();
+	sigset_t set;
+	sigset_t mask;
+	pid_t between;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	(void)pthread_sigmask(SIG_BLOCK, &set, &mask);
+	between = fork();
+	if (!between) {
+		if (!fork())
+			read_own(s, options, pid);
+		_exit(0);
+	}
+	while (between > 0 && waitpid(between, NULL, 0) < 0 && errno == EINTR)
+		;
+	if (!sigismember(&mask, SIGCHLD))
+		forget_child(&set);
+	(void)pthread_sigmask(SIG_SETMASK, &mask, NULL);
+	return between > 0;
+}
+
+static struct shared *make_shared(void)
+{
+	struct shared *s =
+		mmap(NULL, sizeof *s, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pthread_mutexattr_t a;
+
+	if (s == MAP_FAILED)
+		return NULL;
+	pthread_mutexattr_init(&a);
+	pthread_mutexattr_setpshared(&a, PTHREAD_PROCESS_SHARED);
+	pthread_mutexattr_setrobust(&a, PTHREAD_MUTEX_ROBUST);
+	pthread_mutex_init(&s->life, &a);
+	pthread_mutexattr_destroy(&a);
+	return s;
+}
+
+static void forget(void)
+{
+	if (own.shared)
+		(void)munmap(own.shared, sizeof *own.shared);
+	own.shared = NULL;
+}
+
+/* Begins; own.lock is held. */
+static fathom_err start(struct fathom_own_options *options, struct fathom_errinfo *reterr)
+{
+	fathom_err err = FATHOM_OK;
+	struct shared *s;
+
+	if (own.shared && own.pid == getpid() && !is_dead(own.shared))
+		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0, "it is traced already");
+	forget();
+	own.shared = s = make_shared();
+	own.pid = getpid();
+	if (!s)
+		return fathom_fail_memory(reterr);
+	if (!fork_reader(s, options) || !wait_for(s, STATE_LIVES)) {
+		forget();
+		return fathom_fail(reterr, FATHOM_E_OS, "", 0, "no process can be made");
+	}
+	/* Yama wants to be told; without it, this fails. */
+	(void)prctl(PR_SET_PTRACER, s->reader, 0, 0, 0);
+	say(s, STATE_MAY);
+	if (!wait_for(s, STATE_RECORDS))
+		err = fathom_fail(reterr, FATHOM_E_OS, "", 0, "the reader has ended");
+	else if (atomic_load(&s->state) == STATE_OVER && s->err) {
+		err = s->err;
+		if (reterr)
+			*reterr = s->info;
+	}
+	if (err)
+		forget();
+	return err;
+}
+
+fathom_err fathom_trace_start(const char *options, struct fathom_errinfo *reterr)
+{
+	struct fathom_own_options o;
+	fathom_err err = fathom_own_options_read(options, &o, reterr);
+
+	if (err)
+		return err;
+	pthread_mutex_lock(&own.lock);
+	err = start(&o, reterr);
+	pthread_mutex_unlock(&own.lock);
+	fathom_own_options_deinit(&o);
+	return err;
+}
+
+fathom_err fathom_trace_stop(struct fathom_errinfo *reterr)
+{
+	fathom_err err = FATHOM_OK;
+
+	pthread_mutex_lock(&own.lock);
+	if (!own.shared || own.pid != getpid()) {
+		err = fathom_fail(reterr, FATHOM_E_NOT_FOUND, "", 0,
+				  "this process does not trace itself");
+	} else {
+		atomic_store(&own.shared->wants_end, 1);
+		(void)wait_for(own.shared, STATE_OVER);
+		forget();
+	}
+	pthread_mutex_unlock(&own.lock);
+	return err;
+}
+
+int fathom_trace_thread(int change)
+{
+	struct fathom_trace_thread *t;
+	int before;
+
+	if (!(getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE))
+		return 0;
+	__asm__ volatile("rdgsbase %0" : "=r"(t));
+	/* Where there is no such block, the program uses gs itself, and is not traced. */
+	if (!t || t->self != t)
+		return 0;
+	before = t->first + t->change;
+	t->change += change;
+	/* The hook asks next. */
+	if (change)
+		t->limit = 0;
+	return before;
+}

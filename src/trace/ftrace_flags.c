@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+#include "trace/ftrace_flags.h"
+
+struct fathom_trace_request fathom_trace_requested;
+bool fathom_trace_has_entered;
+
+/* Returns what is behind @begin in @s; NULL: it does not begin so. */
+static const char *behind(const char *s, const char *begin)
+{
+	for (; *begin; begin++, s++)
+		if (*s != *begin)
+			return NULL;
+	return s;
+}
+
+/* Returns the number of dashes at the begin of @s if a flag of ours stands there; else 0. */
+static size_t dashes_of(const char *s, const char **ret_options)
+{
+	const char *rest;
+	size_t n = 0;
+
+	while (s[n] == '-')
+		n++;
+	rest = n >= 2 && n % 2 == 0 ? behind(s + n, "ftrace") : NULL;
+	if (!rest || (*rest && *rest != '='))
+		return 0;
+	*ret_options = *rest ? rest + 1 : NULL;
+	return n;
+}
+
+long fathom_trace_take_flags(long argc, char **argv, struct fathom_trace_request *ret)
+{
+	long n = 0;
+	long i;
+
+	for (i = 0; i < argc; i++) {
+		const char *options = NULL;
+		const size_t dashes = i ? dashes_of(argv[i], &options) : 0;
+
+		if (i && argv[i][0] == '-' && argv[i][1] == '-' && !argv[i][2])
+			break;
+		if (dashes == 2) {
+			ret->is_made = true;
+			if (options)
+				ret->options = options;
+		} else {
+			argv[n++] = argv[i] + (dashes ? 2 : 0);
+		}
+	}
+	for (; i < argc; i++)
+		argv[n++] = argv[i];
+	argv[n] = NULL;
+	return argc - n;
+}
+
+long *fathom_trace_take_from_stack(long *stack)
+{
+	const long argc = stack[0];
+	const long n = fathom_trace_take_flags(argc, (char **)(stack + 1), &fathom_trace_requested);
+
+	fathom_trace_has_entered = true;
+	/* What is left goes to the environment, which stays. */
+	for (long i = argc - n; n && i >= 0; i--)
+		stack[1 + n + i] = stack[1 + i];
+	stack[n] = argc - n;
+	return stack + n;
+}

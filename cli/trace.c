@@ -36,6 +36,7 @@ enum {
 	OPT_AT,
 	OPT_FOR,
 	OPT_CALLS,
+	OPT_MAX_RATE,
 };
 
 static const struct verb_option options[] = {
@@ -60,6 +61,7 @@ static const struct verb_option options[] = {
 	{ OPT_EXITS, "exits", NULL, "returns, too, where they are recorded" },
 	{ OPT_CALLS, "calls", "WORD", "of libraries: auto, always or never (auto)" },
 	{ OPT_CLOCK, "clock", "WORD", "full, sparse or none (full)" },
+	{ OPT_MAX_RATE, "max-rate", "N", "not functions called oftener in a second" },
 	{ OPT_LOSSY, "lossy", NULL, "lose events, but never wait for the log" },
 	{ OPT_NO_CHILDREN, "no-children", NULL, "not what child processes do" },
 	{ OPT_NO_FOLD, "no-fold", NULL, "a line for each call, however often repeated" },
@@ -243,6 +245,9 @@ static void take_option(struct trace *v, int opt)
 		break;
 	case OPT_CALLS:
 		w->options.flags |= take_calls(optarg);
+		break;
+	case OPT_MAX_RATE:
+		w->options.max_rate = parse_count("--max-rate", optarg, UINT32_MAX);
 		break;
 	case OPT_LOSSY:
 		w->options.flags |= FATHOM_TRACE_LOSSY;

@@ -192,7 +192,8 @@ static void keep_last(struct trace_sink *s, struct trace_wants *w)
 	s->last = trace_last_create(w->last);
 	watch(SIGUSR1);
 	w->options.flags |= FATHOM_TRACE_LOSSY;
-	if (w->last <= FATHOM_TRACE_KEPT && !w->n_at && !w->threads.n && !w->under.n)
+	if (w->last <= FATHOM_TRACE_KEPT && !w->n_at && !w->threads.n && !w->under.n &&
+	    !w->options.max_rate)
 		w->options.flags |= FATHOM_TRACE_LATEST;
 }
 

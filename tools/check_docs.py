@@ -163,7 +163,7 @@ def check_tests(tree):
 
 
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen", "fourteen",
-           "fifteen", "sixteen")
+           "fifteen", "sixteen", "seventeen", "eighteen")
 
 
 def check_counts(tree):

@@ -357,7 +357,12 @@ struct fathom_trace_options {
 	 * last is not gone before it returns.
 	 */
 	void (*over)(void *data);
-	uint64_t reserved[2];
+	/**
+	 * Calls of one function in a second, after which its sites are recorded no more: a note
+	 * says so. 0: any number. Without effect on FATHOM_TRACE_LATEST.
+	 */
+	uint64_t max_rate;
+	uint64_t reserved[1];
 };
 
 /** What control answers. */
@@ -456,9 +461,10 @@ FATHOM_API fathom_err fathom_trace_read(struct fathom *session, const char *path
  * ended, or fathom_trace_stop() has returned.
  *
  * @options are words as for the command, separated by spaces; '...' keeps spaces together: --log
- * FILE, -o FILE, --export WORD, --tree, --json, --only, --under and --not QUERY, --depth N, --at
- * QUERY:WORD, --exits, --calls and --clock WORD, --lossy, --no-children, --no-fold, and --scopes,
- * which is FATHOM_TRACE_SCOPES. Without --log and -o, lines go to standard error.
+ * FILE, -o FILE, --export WORD, --tree, --json, --only, --under and --not QUERY, --depth N,
+ * --max-rate N, --at QUERY:WORD, --exits, --calls and --clock WORD, --lossy, --no-children,
+ *--no-fold, and --scopes, which is FATHOM_TRACE_SCOPES. Without --log and -o, lines go to standard
+ *error.
  *
  * Safety: mt-safe
  * Memory: none

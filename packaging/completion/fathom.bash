@@ -28,7 +28,7 @@ _fathom()
         mapfile -t COMPREPLY < <(compgen -d -- "$current")
         return
         ;;
-    --memory | --threads | --debuginfod-timeout | --file-timeout | -j | --section | -b | --target | -r | --read | --limit | --thread | -w | --wait | --tid | --max-frames) return ;;
+    --memory | --threads | --debuginfod-timeout | --file-timeout | -j | --section | -b | --target | -r | --read | --limit | --thread | -w | --wait | --tid | --max-frames | --max-rate) return ;;
     esac
     case ${COMP_WORDS[1]} in
     addr)
@@ -59,7 +59,7 @@ _fathom()
             --threads --exe $cached $files"
         ;;
     trace)
-        own="--sites --calls --for --read --diff --log --export --count --tree --last --at --only --under --not --depth --thread --exits
+        own="--sites --calls --max-rate --for --read --diff --log --export --count --tree --last --at --only --under --not --depth --thread --exits
             --clock --lossy --no-children --no-fold --json --threads --exe $files"
         ;;
     help)

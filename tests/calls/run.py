@@ -50,6 +50,25 @@ def _(folder):
     assert stacks[0] < stacks[1] < stacks[2] and all(s % 8 == 0 for s in stacks), stacks
 
 
+@test("--max-rate: of each function that floods so many calls are told, and a note; of the others each; also of calls of libraries, by four threads")
+def _(folder):
+    path = build(folder, "flood.c", flags=("-O1", SITES, "-pthread"))
+    out, events, _ = trace(path, log=os.path.join(folder, "log"), options=("--max-rate", "1000", "--calls", "always", "--no-fold"))
+    # Where there was a call of the hook, nothing is called any more.
+    assert out == "joined 0 1\n", out
+    total = counts(events)
+    assert total["seldom"] == 4 * 50 and total["main"] == 1, total
+    # What is told before the note is what fell into the seconds up to the one that was too much: one, or two.
+    flooding = ["hot0", "hot1", "hot2", "hot3", "getppid"]
+    assert all(1000 <= total[name] <= 2000 for name in flooding), total
+    notes = sorted(e["text"].rsplit(" ", 1)[1] for e in events if e["type"] == "note")
+    assert notes == sorted(flooding), notes
+    for name in flooding:
+        places = [i for i, e in enumerate(events) if e["function"] == name]
+        note = next(i for i, e in enumerate(events) if e["type"] == "note" and e["text"].endswith(" " + name))
+        assert max(places) < note, name
+
+
 def twin_log(folder, compiler, level):
     """What the twin says it has entered, by thread, and what it prints."""
     twin = build(folder, "twin.c", "-DTWIN", compiler=compiler, flags=(level, "-finstrument-functions", "-pthread"), out="twin")

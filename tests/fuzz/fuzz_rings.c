@@ -27,12 +27,12 @@ static struct fathom_span *make_span(void)
 
 		if (!fathom_array_push(&span->functions, f) ||
 		    !fathom_array_push(span,
-				       (struct fathom_span_site){ 2 * i, i, FATHOM_SITE_ENTRY,
+				       (struct fathom_span_site){ 0, 2 * i, i, FATHOM_SITE_ENTRY,
 								  i == 3   ? FATHOM_WISH_UNDER
 								  : i == 4 ? FATHOM_TRACE_AT_STACK
 									   : 0 }) ||
-		    !fathom_array_push(
-			    span, (struct fathom_span_site){ 2 * i + 1, i, FATHOM_SITE_RETURN, 0 }))
+		    !fathom_array_push(span, (struct fathom_span_site){ 0, 2 * i + 1, i,
+									FATHOM_SITE_RETURN, 0 }))
 			abort();
 	}
 	fathom_span_finish(span);

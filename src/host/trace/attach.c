@@ -328,3 +328,43 @@ void fathom_leave(struct fathom_follow *f)
 	while (f->processes.n)
 		leave(f, f->processes.items[f->processes.n - 1]);
 }
+
+/* Silences those of @calls that are in @p, whose memory no other process uses. */
+static void calm(struct fathom_follow *f, struct fathom_traced *p, struct fathom_flood_calls *calls)
+{
+	const int64_t begin = fathom_now_ns();
+	const bool is_held = hold_all(f, p);
+
+	for (size_t i = 0; is_held && i < calls->n; i++)
+		if (calls->items[i].program == p->program)
+			fathom_flood_silence(&calls->items[i], &p->tracee);
+	fathom_hold_let_go(f, p);
+	fathom_note_stop(f, begin);
+}
+
+void fathom_calm(struct fathom_follow *f)
+{
+	struct fathom_floods *floods = fathom_rings_floods(f->rings);
+	struct fathom_flood_calls calls;
+	bool is_put_off = false;
+
+	fathom_floods_take(floods, &calls);
+	for (size_t i = 0; i < f->processes.n; i++) {
+		struct fathom_traced *p = f->processes.items[i];
+		size_t k = 0;
+
+		while (k < calls.n && calls.items[k].program != p->program)
+			k++;
+		if (k == calls.n)
+			continue;
+		/* A child of vfork() runs the same text. */
+		if (is_shared(f, p))
+			is_put_off = true;
+		else
+			calm(f, p, &calls);
+	}
+	if (is_put_off)
+		fathom_floods_give_back(floods, &calls);
+	else
+		fathom_flood_calls_free(&calls);
+}

@@ -56,7 +56,8 @@ static bool add(struct work *w, const struct fathom_call_slot *slot, uint32_t nu
 						 .module = w->path,
 						 .number = l->n_functions++,
 						 .name_size = (uint32_t)strlen(name) };
-	struct fathom_span_site site = { .number = number,
+	struct fathom_span_site site = { .back = slot->stub + FATHOM_SLOT_RETURN,
+					 .number = number,
 					 .function = (uint32_t)w->span->functions.n,
 					 .place = FATHOM_SITE_ENTRY };
 

@@ -400,6 +400,22 @@ static void let_end(struct fathom_follow *f)
 	f->held = 0;
 }
 
+/* The bell has rung: hangs it up again, unless all is left. */
+static void answer_bell(struct fathom_follow *f)
+{
+	f->bell.pid = 0;
+	if (atomic_load(&f->wants_to_leave)) {
+		fathom_leave(f);
+		return;
+	}
+	atomic_store(&f->bell.is_rung, 0);
+	fathom_bell_hang(&f->bell);
+	fathom_calm(f);
+	/* It could have been for this, too. */
+	if (atomic_load(&f->wants_to_leave))
+		fathom_bell_ring(&f->bell);
+}
+
 void fathom_follow_all(struct fathom_follow *f)
 {
 	struct fathom_follow_event e;
@@ -408,9 +424,7 @@ void fathom_follow_all(struct fathom_follow *f)
 	while (f->processes.n && next_event(f, &e)) {
 		pthread_mutex_lock(&f->lock);
 		if (f->bell.pid && e.tid == f->bell.pid) {
-			f->bell.pid = 0;
-			if (atomic_load(&f->wants_to_leave))
-				fathom_leave(f);
+			answer_bell(f);
 		} else {
 			handle(f, &e);
 		}
@@ -418,6 +432,11 @@ void fathom_follow_all(struct fathom_follow *f)
 		let_end(f);
 	}
 	fathom_bell_take_down(&f->bell);
+}
+
+void fathom_follow_calm(struct fathom_follow *f)
+{
+	fathom_bell_ring(&f->bell);
 }
 
 void fathom_follow_leave(struct fathom_follow *f)

@@ -18,6 +18,9 @@ fathom_err fathom_follow_run(struct fathom_follow *f, char *const *argv,
 /* Has all programs be left, as they were. May be called by another thread. */
 void fathom_follow_leave(struct fathom_follow *f);
 
+/* Has what floods be recorded no more. May be called by another thread. */
+void fathom_follow_calm(struct fathom_follow *f);
+
 /* Follows all tasks until all have ended, or were left. */
 void fathom_follow_all(struct fathom_follow *f);
 /* Handles what was noted. */

@@ -205,6 +205,7 @@ static fathom_err patch(struct look *look, struct fathom_text_window *w,
 	}
 	function = function_of(l, span, m, s);
 	site.number = (uint32_t)(back - hooks->base);
+	site.back = back;
 	site.function = (uint32_t)function;
 	site.wishes = fathom_choices_wishes(&l->choices, has_chosen, &c);
 	l->n_sites++;

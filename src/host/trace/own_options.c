@@ -70,13 +70,27 @@ static bool take_export(struct fathom_own_options *o, const char *word)
 	return i < sizeof words / sizeof *words;
 }
 
-static bool take_depth(struct fathom_own_options *o, const char *word)
+static bool take_number(const char *word, uint64_t *ret)
 {
 	char *end;
-	const unsigned long n = strtoul(word, &end, 10);
 
+	*ret = strtoull(word, &end, 10);
+	return *word >= '0' && *word <= '9' && !*end && *ret && *ret <= UINT32_MAX;
+}
+
+static bool take_depth(struct fathom_own_options *o, const char *word)
+{
+	uint64_t n;
+
+	if (!take_number(word, &n))
+		return false;
 	o->trace.depth = (uint32_t)n;
-	return end > word && !*end && n && n <= UINT32_MAX;
+	return true;
+}
+
+static bool take_max_rate(struct fathom_own_options *o, const char *word)
+{
+	return take_number(word, &o->trace.max_rate);
 }
 
 static bool take_log(struct fathom_own_options *o, const char *word)
@@ -126,10 +140,12 @@ static const struct {
 	const char *name;
 	bool (*take)(struct fathom_own_options *o, const char *word);
 } takers[] = {
-	{ "--log", take_log },     { "-o", take_file },       { "--export", take_export },
-	{ "--only", take_only },   { "--under", take_under }, { "--not", take_not },
-	{ "--depth", take_depth }, { "--at", take_at },       { "--calls", take_calls },
-	{ "--clock", take_clock },
+	{ "--log", take_log },           { "-o", take_file },
+	{ "--export", take_export },     { "--only", take_only },
+	{ "--under", take_under },       { "--not", take_not },
+	{ "--depth", take_depth },       { "--at", take_at },
+	{ "--calls", take_calls },       { "--clock", take_clock },
+	{ "--max-rate", take_max_rate },
 };
 
 /* Options that stand alone. */

@@ -8,6 +8,9 @@
 
 #include "host/trace/thread_stream.h"
 
+/* Bytes of what is said of a flood. */
+#define FLOOD_TEXT 256
+
 /* Records of one ring that are taken before its room is given back. */
 #define STRETCH (FATHOM_TRACE_RECORDS / 16)
 
@@ -44,6 +47,7 @@ struct fathom_rings {
 	bool has_begun;
 	uint64_t lost; /* events that were told to be */
 	struct fathom_sieve sieve;
+	struct fathom_floods floods;
 };
 
 fathom_err fathom_rings_create(const struct fathom_trace_options *options,
@@ -67,6 +71,7 @@ fathom_err fathom_rings_create(const struct fathom_trace_options *options,
 	}
 	r->others->has_begun = true;
 	pthread_mutex_init(&r->lock, NULL);
+	fathom_floods_init(&r->floods, options->max_rate);
 	*ret = r;
 	return FATHOM_OK;
 }
@@ -90,6 +95,7 @@ void fathom_rings_destroy(struct fathom_rings *r)
 		discard(&r->inbox.items[i]);
 	fathom_array_free(&r->inbox);
 	fathom_spans_deinit(&r->spans);
+	fathom_floods_deinit(&r->floods);
 	pthread_mutex_destroy(&r->lock);
 	free(r);
 }
@@ -250,6 +256,27 @@ static void leave(struct fathom_rings *r, struct fathom_stream *s,
 	fathom_sieve_take(&r->sieve, &s->sieve, &e, found->wishes);
 }
 
+/* Tells that nothing more is told of the function at @e, and has its sites dealt with. */
+static void stop_flood(struct fathom_rings *r, struct fathom_stream *s, uint32_t site,
+		       const struct fathom_trace_event *e)
+{
+	char text[FLOOD_TEXT];
+	struct fathom_trace_event note = *e;
+	const struct fathom_span *span = fathom_spans_of(&r->spans, site);
+
+	(void)snprintf(text, sizeof text,
+		       "not recorded any more: more than %llu calls in a second of %s",
+		       (unsigned long long)r->floods.max_rate, e->function->name);
+	note.type = FATHOM_TRACE_NOTE;
+	note.function = NULL;
+	note.text = text;
+	fathom_sieve_tell(&r->sieve, &s->sieve, &note);
+	/* The text is the caller's for this call only. */
+	fathom_sieve_flush(&r->sieve, false);
+	if (span && s->name.program)
+		fathom_floods_add(&r->floods, span, site, s->name.program);
+}
+
 /* Takes a record. */
 static void take_record(struct fathom_rings *r, struct fathom_stream *s,
 			const struct fathom_stream_item *item)
@@ -277,6 +304,15 @@ static void take_record(struct fathom_rings *r, struct fathom_stream *s,
 	e = event_of(r, s, item, found);
 	e.depth = depth;
 	e.type = FATHOM_TRACE_CALL;
+	switch (fathom_floods_count(&r->floods, found->function, e.ns)) {
+	case FATHOM_FLOOD_NOW:
+		stop_flood(r, s, item->site, &e);
+		return;
+	case FATHOM_FLOOD_OVER:
+		return;
+	default:
+		break;
+	}
 	fathom_sieve_take(&r->sieve, &s->sieve, &e, found->wishes);
 }
 
@@ -553,4 +589,9 @@ bool fathom_rings_is_over(const struct fathom_rings *r)
 bool fathom_rings_wants_to_leave(const struct fathom_rings *r)
 {
 	return r->wants_to_leave;
+}
+
+struct fathom_floods *fathom_rings_floods(struct fathom_rings *r)
+{
+	return &r->floods;
 }

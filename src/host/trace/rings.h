@@ -11,6 +11,7 @@
 #define FATHOM_TRACE_RINGS_H
 
 #include "fathom/trace.h"
+#include "host/trace/floods.h"
 #include "host/trace/program.h"
 #include "host/trace/spans.h"
 
@@ -62,6 +63,9 @@ void fathom_rings_post(struct fathom_rings *r, const struct fathom_post *post);
  */
 uint64_t fathom_rings_take(struct fathom_rings *r, const struct fathom_trace_moment *until,
 			   bool is_end);
+
+/* Returns what flooded; any thread may ask what is due. */
+struct fathom_floods *fathom_rings_floods(struct fathom_rings *r);
 
 /* Returns how many events were lost so far. */
 uint64_t fathom_rings_lost(const struct fathom_rings *r);

@@ -58,16 +58,21 @@ void fathom_spans_deinit(struct fathom_spans *s)
 	fathom_array_free(s);
 }
 
+const struct fathom_span *fathom_spans_of(const struct fathom_spans *s, uint32_t number)
+{
+	const size_t k = FATHOM_BISECT(s->n, i, s->items[i]->first <= number);
+
+	return k && s->items[k - 1]->last >= number ? s->items[k - 1] : NULL;
+}
+
 /* Finds site @number in the spans. */
 static bool find(const struct fathom_spans *s, uint32_t number, struct fathom_span_found *ret)
 {
-	const size_t k = FATHOM_BISECT(s->n, i, s->items[i]->first <= number);
-	const struct fathom_span *span;
+	const struct fathom_span *span = fathom_spans_of(s, number);
 	size_t i;
 
-	if (!k)
+	if (!span)
 		return false;
-	span = s->items[k - 1];
 	i = FATHOM_BISECT(span->n, j, span->items[j].number < number);
 	if (i == span->n || span->items[i].number != number)
 		return false;

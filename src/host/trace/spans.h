@@ -11,8 +11,13 @@
 #include "host/base/array.h"
 #include "host/base/memory.h"
 
+/* x86-64, call rel32: how sites and stubs call the hook. */
+#define FATHOM_CALL_OPCODE 0xe8
+#define FATHOM_CALL_SIZE   5
+
 /* A site that is recorded. */
 struct fathom_span_site {
+	uint64_t back; /* avma that its call of the hook returns to */
 	uint32_t number;
 	uint32_t function; /* index in the span's functions */
 	uint8_t place;     /* enum fathom_site_place */
@@ -55,6 +60,9 @@ struct fathom_spans {
 /* Adds @span and takes it over, on failure, too; false without memory. */
 bool fathom_spans_add(struct fathom_spans *s, struct fathom_span *span);
 void fathom_spans_deinit(struct fathom_spans *s);
+
+/* Returns the span that site @number is in; NULL: there is none. */
+const struct fathom_span *fathom_spans_of(const struct fathom_spans *s, uint32_t number);
 
 /* Finds site @number; NULL: there is none. */
 const struct fathom_span_found *fathom_spans_find(struct fathom_spans *s, uint32_t number);

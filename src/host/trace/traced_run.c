@@ -76,6 +76,8 @@ static void *read_rings(void *data)
 		fathom_follow_answer(&run->follow);
 		if (fathom_rings_wants_to_leave(run->rings))
 			fathom_follow_leave(&run->follow);
+		else if (fathom_floods_is_due(fathom_rings_floods(run->rings)))
+			fathom_follow_calm(&run->follow);
 		if (!fathom_rings_take(run->rings, &until, false))
 			nanosleep(&pause, NULL);
 		atomic_fetch_add(&run->follow.n_rounds, 1);

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+#include "host/trace/floods.h"
+
+#include <string.h>
+
+#define NS_PER_SECOND UINT64_C(1000000000)
+
+void fathom_floods_init(struct fathom_floods *f, uint64_t max_rate)
+{
+	*f = (struct fathom_floods){ .max_rate = max_rate };
+	pthread_mutex_init(&f->lock, NULL);
+}
+
+void fathom_flood_calls_free(struct fathom_flood_calls *calls)
+{
+	for (size_t i = 0; i < calls->n; i++)
+		fathom_program_release(calls->items[i].program);
+	fathom_array_free(calls);
+}
+
+void fathom_floods_deinit(struct fathom_floods *f)
+{
+	fathom_array_free(&f->counts);
+	fathom_flood_calls_free(&f->calls);
+	pthread_mutex_destroy(&f->lock);
+}
+
+enum fathom_flood fathom_floods_count(struct fathom_floods *f,
+				      const struct fathom_trace_function *function, uint64_t ns)
+{
+	const uint32_t second = (uint32_t)(ns / NS_PER_SECOND);
+	const size_t more = function->number < f->counts.n ? 0 : function->number + 1 - f->counts.n;
+	struct fathom_flood_count *c;
+
+	if (!f->max_rate)
+		return FATHOM_FLOOD_NOT;
+	if (more) {
+		if (!fathom_array_room(&f->counts, more))
+			return FATHOM_FLOOD_NOT;
+		memset(f->counts.items + f->counts.n, 0, more * sizeof *f->counts.items);
+		f->counts.n += more;
+	}
+	c = &f->counts.items[function->number];
+	if (c->is_over)
+		return FATHOM_FLOOD_OVER;
+	if (c->second != second)
+		c->n = 0;
+	c->second = second;
+	c->is_over = ++c->n > f->max_rate;
+	return c->is_over ? FATHOM_FLOOD_NOW : FATHOM_FLOOD_NOT;
+}
+
+void fathom_floods_add(struct fathom_floods *f, const struct fathom_span *span, uint32_t number,
+		       struct fathom_program *program)
+{
+	size_t found = 0;
+
+	while (found < span->n && span->items[found].number != number)
+		found++;
+	pthread_mutex_lock(&f->lock);
+	for (size_t i = 0; found < span->n && i < span->n; i++) {
+		const struct fathom_flood_call c = { program,
+						     span->items[i].back - FATHOM_CALL_SIZE };
+
+		if (span->items[i].function == span->items[found].function &&
+		    fathom_array_push(&f->calls, c))
+			fathom_program_acquire(program);
+	}
+	pthread_mutex_unlock(&f->lock);
+}
+
+bool fathom_floods_is_due(struct fathom_floods *f)
+{
+	bool is_due;
+
+	pthread_mutex_lock(&f->lock);
+	is_due = f->calls.n;
+	pthread_mutex_unlock(&f->lock);
+	return is_due;
+}
+
+void fathom_floods_take(struct fathom_floods *f, struct fathom_flood_calls *ret)
+{
+	pthread_mutex_lock(&f->lock);
+	*ret = f->calls;
+	f->calls = (struct fathom_flood_calls){ .n = 0 };
+	pthread_mutex_unlock(&f->lock);
+}
+
+void fathom_floods_give_back(struct fathom_floods *f, struct fathom_flood_calls *calls)
+{
+	pthread_mutex_lock(&f->lock);
+	for (size_t i = 0; i < calls->n; i++)
+		if (!fathom_array_push(&f->calls, calls->items[i]))
+			fathom_program_release(calls->items[i].program);
+	pthread_mutex_unlock(&f->lock);
+	fathom_array_free(calls);
+}
+
+void fathom_flood_silence(const struct fathom_flood_call *c, const struct fathom_tracee *tracee)
+{
+	/* nopl 0(%rax,%rax,1): as long as the call. What the site is besides stays as it is. */
+	static const uint8_t nop[FATHOM_CALL_SIZE] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
+	uint8_t now;
+
+	/* The module may be gone. */
+	if (fathom_tracee_read(tracee, c->avma, &now, 1) && now == FATHOM_CALL_OPCODE)
+		(void)fathom_tracee_write(tracee, c->avma, nop, sizeof nop);
+}

@@ -87,6 +87,12 @@ class Tracer:
             return [json.loads(line) for line in f]
 
 
+def differences(before, now):
+    """Where two texts differ: address, and bytes of both."""
+    return [(hex(low + i), before[low][i:i + 8].hex(), now[low][i:i + 8].hex())
+            for low in before for i in range(len(before[low])) if low in now and before[low][i] != now[low][i]] or before.keys() ^ now.keys()
+
+
 def wait_for_state(pid, state):
     """Whether all its threads get into this state soon."""
     for _ in range(200):
@@ -146,7 +152,7 @@ def _(folder):
             else:
                 tracer.wait_until_it_records(server)
                 tracer.leave(draw.choice((signal.SIGINT, signal.SIGTERM, signal.SIGHUP)))
-                assert server.text() == before, i
+                assert server.text() == before, (i, differences(before, server.text()))
             assert server.say(f"calls {i}") == f"did {i}"
         server.end()
 

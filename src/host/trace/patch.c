@@ -82,21 +82,11 @@ static enum fathom_patch_refusal by_prefix(const struct fathom_site *site, uint6
 
 void fathom_patch_heal(const struct fathom_site *site, uint8_t *bytes)
 {
-	const uint64_t at = site->function - site->prefix_size;
-	uint8_t *slot = bytes + (site->address - at);
-	uint8_t jump[JUMP_SIZE];
-
-	if (!has_stub(site)) {
-		if (bytes[0] == CALL)
-			memcpy(bytes, site->bytes, site->size);
-		return;
+	if (has_stub(site)) {
+		memcpy(bytes, site->prefix, site->prefix_size);
+		bytes += site->address - (site->function - site->prefix_size);
 	}
-	if (site->size < JUMP_SIZE || site->prefix_size < STUB ||
-	    !put_short(site->address, at, jump) || memcmp(slot, jump, sizeof jump) != 0 ||
-	    bytes[0] != CALL || bytes[LONG_SIZE] != JUMP_SHORT)
-		return;
-	memcpy(bytes, site->prefix, site->prefix_size);
-	memcpy(slot, site->bytes, site->size);
+	memcpy(bytes, site->bytes, site->size);
 }
 
 enum fathom_patch_refusal fathom_patch_site(const struct fathom_site *site, uint64_t hook,

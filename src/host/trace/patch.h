@@ -27,8 +27,8 @@ enum fathom_patch_refusal fathom_patch_site(const struct fathom_site *site, uint
 					    uint8_t *bytes, uint64_t *ret_return);
 
 /*
- * Makes @bytes, those of the range of @site, what the file has, if they are what
- * fathom_patch_site() makes of it.
+ * Makes @bytes, those of the range of @site, what the file has: somebody was killed who had changed
+ * them, perhaps while he wrote, so that only a part of them is his.
  */
 void fathom_patch_heal(const struct fathom_site *site, uint8_t *bytes);
 

@@ -19,7 +19,7 @@ static void complain_missing(const char *program, const struct trace_wants *w,
 		[FATHOM_TRACE_NO_ROOM] = "have no room for a call",
 		[FATHOM_TRACE_CHANGED] = "have other bytes than their file",
 		[FATHOM_TRACE_TOO_FAR] = "are too far from the hook",
-		[FATHOM_TRACE_OWN_CALL] = "are calls of the program's own (-finstrument-functions)",
+		[FATHOM_TRACE_NO_FRAME] = "have a frame that is not known (-finstrument-functions)",
 	};
 	char text[128];
 

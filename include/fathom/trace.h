@@ -85,6 +85,9 @@ enum fathom_site_refusal {
 /** One more than the largest refusal, with room for refusals to come. */
 #define FATHOM_SITE_REFUSALS 16
 
+/** It is not known how far the stack pointer has moved. */
+#define FATHOM_SITE_NO_FRAME UINT16_MAX
+
 /** One site. Addresses are as for fathom_symbolize(). What it points to belongs to the sites. */
 struct fathom_site {
 	uint64_t address;        /**< of the slot */
@@ -101,7 +104,12 @@ struct fathom_site {
 	uint8_t place;         /**< enum fathom_site_place */
 	uint8_t content;       /**< enum fathom_site_content */
 	uint8_t flags;         /**< FATHOM_SITE_ bits */
-	uint8_t reserved[4];
+	/**
+	 * FATHOM_SITE_CYG_PROFILE: bytes from the stack pointer to the function's return address,
+	 * or FATHOM_SITE_NO_FRAME.
+	 */
+	uint16_t frame;
+	uint8_t reserved[2];
 };
 
 /** A module, with or without sites. */
@@ -378,8 +386,8 @@ enum fathom_trace_refusal {
 	FATHOM_TRACE_NO_ROOM = 1, /**< the slot is too short, and has no prefix within reach */
 	FATHOM_TRACE_CHANGED = 2, /**< the program has other bytes there than its file */
 	FATHOM_TRACE_TOO_FAR = 3, /**< its module is out of reach of the hook */
-	/** what compilers call there does work of the program's own (-finstrument-functions) */
-	FATHOM_TRACE_OWN_CALL = 4
+	/** where the return address lies is not known (-finstrument-functions) */
+	FATHOM_TRACE_NO_FRAME = 4
 };
 
 /** What came of a run. */

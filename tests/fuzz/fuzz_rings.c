@@ -30,9 +30,10 @@ static struct fathom_span *make_span(void)
 				       (struct fathom_span_site){ 0, 2 * i, i, FATHOM_SITE_ENTRY,
 								  i == 3   ? FATHOM_WISH_UNDER
 								  : i == 4 ? FATHOM_TRACE_AT_STACK
-									   : 0 }) ||
+									   : 0,
+								  0 }) ||
 		    !fathom_array_push(span, (struct fathom_span_site){ 0, 2 * i + 1, i,
-									FATHOM_SITE_RETURN, 0 }))
+									FATHOM_SITE_RETURN, 0, 0 }))
 			abort();
 	}
 	fathom_span_finish(span);

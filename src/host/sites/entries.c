@@ -101,6 +101,9 @@ static fathom_err follow(struct fathom_site_work *w, const struct fathom_functio
 			s.size = size;
 			s.is_behind = s.svma != first;
 			s.kind = kind_of_call(hook, !s.is_behind);
+			s.frame = line.is_lost || line.frame >= FATHOM_SITE_NO_FRAME
+					  ? FATHOM_SITE_NO_FRAME
+					  : (uint16_t)line.frame;
 			return s.kind && line.joined <= s.svma ? fathom_site_add(w, &s) : FATHOM_OK;
 		}
 		if (!w->is_arm && line.has_frame && line.is_prologue && w->hooks.is_profiled &&

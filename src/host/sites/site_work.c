@@ -88,6 +88,24 @@ static bool is_of_prologue(const struct fathom_stack_code *c)
 	}
 }
 
+/* Follows the stack pointer through @c, of x86. */
+static void follow_stack(struct fathom_site_line *line, const struct fathom_stack_code *c)
+{
+	const bool is_straight = line->svma >= line->joined;
+	const bool is_push = c->move == FATHOM_MOVE_PUSH;
+	const bool is_moved = c->move == FATHOM_MOVE_COPY && c->reg == RSP;
+
+	/* Where only one of the ways comes through, the others do not move it. */
+	if (is_push && is_straight)
+		line->frame += c->width;
+	else if (is_moved && is_straight && c->base == RSP)
+		line->frame -= c->value;
+	else if (is_push || is_moved || c->move == FATHOM_MOVE_POP ||
+		 c->move == FATHOM_MOVE_LEAVE || c->move == FATHOM_MOVE_ENTER ||
+		 c->writes >> RSP & 1)
+		line->is_lost = true;
+}
+
 bool fathom_site_line_next(struct fathom_site_work *w, struct fathom_site_line *line)
 {
 	struct fathom_stack_code c;
@@ -105,6 +123,8 @@ bool fathom_site_line_next(struct fathom_site_work *w, struct fathom_site_line *
 	}
 	line->has_frame |= c.move == FATHOM_MOVE_COPY && c.reg == RBP && c.base == RSP;
 	line->is_prologue = line->is_prologue && is_of_prologue(&c);
+	if (!w->is_arm)
+		follow_stack(line, &c);
 	line->svma += c.size;
 	return true;
 }

@@ -68,6 +68,8 @@ struct fathom_site_line {
 	uint64_t joined;  /* all ways from the start lead through each instruction from here on */
 	bool has_frame;   /* the frame pointer was set */
 	bool is_prologue; /* all so far belongs to a prologue */
+	bool is_lost;     /* how far the stack pointer has moved is not known (x86) */
+	uint64_t frame;   /* bytes that it has moved */
 };
 
 struct fathom_site_line fathom_site_line_init(uint64_t start);

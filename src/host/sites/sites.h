@@ -13,6 +13,7 @@ struct fathom_raw_site {
 	uint64_t function; /* svma of the function's entry */
 	uint16_t size;     /* bytes of the slot */
 	uint16_t prefix;   /* bytes of NOPs in front of the function */
+	uint16_t frame;    /* of fathom_site */
 	uint8_t kind;      /* enum fathom_site_kind */
 	uint8_t place;     /* enum fathom_site_place */
 	uint8_t content;   /* enum fathom_site_content */

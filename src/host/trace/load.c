@@ -15,6 +15,7 @@
 #include "host/trace/hook_image.h"
 #include "host/sites/list.h"
 #include "host/sites/nops.h"
+#include "host/trace/own_calls.h"
 #include "host/trace/patch.h"
 #include "host/trace/slots.h"
 
@@ -73,6 +74,8 @@ static void forget_module(struct fathom_traced *p, const struct fathom_loaded_mo
 {
 	if (m->slot)
 		fathom_program_free_slot(p, m->slot);
+	if (m->own_slot)
+		fathom_program_free_slot(p, m->own_slot);
 	fathom_patches_release(m->patches);
 	fathom_hooked_release(m->hooked);
 }
@@ -175,14 +178,18 @@ static const uint8_t refusals[FATHOM_PATCH_REFUSALS] = {
 	[FATHOM_PATCH_NO_ROOM] = FATHOM_TRACE_NO_ROOM,
 	[FATHOM_PATCH_CHANGED] = FATHOM_TRACE_CHANGED,
 	[FATHOM_PATCH_TOO_FAR] = FATHOM_TRACE_TOO_FAR,
+	[FATHOM_PATCH_NO_FRAME] = FATHOM_TRACE_NO_FRAME,
 };
 
 /* Has site @s call the hook; adds it to @span. FATHOM_E_MEMORY. */
 static fathom_err patch(struct look *look, struct fathom_text_window *w,
-			const struct fathom_hooks *hooks, struct fathom_span *span,
-			const struct fathom_site_module *m, const struct fathom_site *s)
+			const struct fathom_hooks *hooks, struct fathom_own_calls *own,
+			struct fathom_span *span, const struct fathom_site_module *m,
+			const struct fathom_site *s)
 {
-	const uint64_t hook = has_frame(look->process, s) ? hooks->behind_prologue : hooks->entry;
+	const bool is_own = s->kind == FATHOM_SITE_CYG_PROFILE;
+	const bool is_behind = has_frame(look->process, s);
+	const uint64_t hook = is_behind ? hooks->behind_prologue : hooks->entry;
 	struct fathom_loader *l = look->loader;
 	struct fathom_span_site site = { .place = s->place };
 	struct candidate c = { l, s };
@@ -197,19 +204,39 @@ static fathom_err patch(struct look *look, struct fathom_text_window *w,
 		fathom_patch_heal(s, bytes);
 		memcpy(w->was + (bytes - w->bytes), bytes, high - low);
 	}
-	if (bytes)
+	if (bytes && is_own)
+		why = fathom_own_calls_patch(own, &look->process->tracee, s, is_behind, bytes,
+					     &back);
+	else if (bytes)
 		why = hook ? fathom_patch_site(s, hook, bytes, &back) : FATHOM_PATCH_TOO_FAR;
 	if (why != FATHOM_PATCH_DONE) {
 		l->n_refused[refusals[why]]++;
 		return FATHOM_OK;
 	}
 	function = function_of(l, span, m, s);
-	site.number = (uint32_t)(back - hooks->base);
+	site.number = (uint32_t)(back - (is_own ? own->hooks.base : hooks->base));
+	/* The call's own return address lies below. */
+	if (is_own && !is_behind)
+		site.frame = (uint16_t)((s->frame + sizeof(uint64_t)) / sizeof(uint64_t));
 	site.back = back;
 	site.function = (uint32_t)function;
 	site.wishes = fathom_choices_wishes(&l->choices, has_chosen, &c);
 	l->n_sites++;
 	return function != SIZE_MAX && fathom_array_push(span, site) ? FATHOM_OK : FATHOM_E_MEMORY;
+}
+
+/* Makes stubs for the wanted calls of @m's own from site @i on; false if there is no room. */
+static bool make_own_calls(const struct look *look, const struct fathom_site_module *m, size_t i,
+			   struct fathom_own_calls *ret)
+{
+	size_t n = 0;
+
+	for (; i < m->first + m->count; i++) {
+		const struct fathom_site *s = fathom_sites_get(look->sites, i);
+
+		n += s->kind == FATHOM_SITE_CYG_PROFILE && is_wanted(look->loader, s);
+	}
+	return fathom_own_calls_make(look->loader, look->process, n, ret);
 }
 
 /* Has the wanted sites of module @m call the hook. */
@@ -218,6 +245,7 @@ static fathom_err patch_module(struct look *look, struct fathom_text_window *w,
 {
 	struct fathom_loaded_module *known = fathom_find_loaded(look->process, m->bias, m->path);
 	struct fathom_hooks hooks = { .entry = 0 };
+	struct fathom_own_calls own = { .left = 0 };
 	fathom_err err = FATHOM_OK;
 	bool is_first = true;
 
@@ -232,17 +260,16 @@ static fathom_err patch_module(struct look *look, struct fathom_text_window *w,
 
 		if (!is_wanted(look->loader, s))
 			continue;
-		if (s->kind == FATHOM_SITE_CYG_PROFILE) {
-			look->loader->n_refused[FATHOM_TRACE_OWN_CALL]++;
-			continue;
-		}
-		if (is_first &&
+		if (s->kind == FATHOM_SITE_CYG_PROFILE && !own.left &&
+		    make_own_calls(look, m, i, &own) && known)
+			known->own_slot = own.hooks.slot;
+		if (s->kind != FATHOM_SITE_CYG_PROFILE && is_first &&
 		    fathom_hooks_make(look->loader, look->process, s->function - s->prefix_size,
 				      last->address + last->size, &hooks) &&
 		    known)
 			known->slot = hooks.slot;
-		is_first = false;
-		err = patch(look, w, &hooks, span, m, s);
+		is_first &= s->kind == FATHOM_SITE_CYG_PROFILE;
+		err = patch(look, w, &hooks, &own, span, m, s);
 	}
 	if (!fathom_text_put_back(w))
 		err = FATHOM_E_OS;

@@ -32,6 +32,11 @@ bool fathom_patch_jump(uint64_t avma, uint64_t to, uint8_t bytes[5])
 	return put_long(JUMP, avma, to, bytes);
 }
 
+bool fathom_patch_call(uint64_t avma, uint64_t to, uint8_t bytes[5])
+{
+	return put_long(CALL, avma, to, bytes);
+}
+
 /* Writes a short jump at @avma to @to into @bytes; returns false if it is too far. */
 static bool put_short(uint64_t avma, uint64_t to, uint8_t *bytes)
 {

@@ -10,9 +10,10 @@
 /* Why a site is not recorded. */
 enum fathom_patch_refusal {
 	FATHOM_PATCH_DONE,
-	FATHOM_PATCH_NO_ROOM, /* the slot is too short, and has no prefix within reach */
-	FATHOM_PATCH_CHANGED, /* the program has other bytes there than the file */
-	FATHOM_PATCH_TOO_FAR, /* no hook within reach */
+	FATHOM_PATCH_NO_ROOM,  /* the slot is too short, and has no prefix within reach */
+	FATHOM_PATCH_CHANGED,  /* the program has other bytes there than the file */
+	FATHOM_PATCH_TOO_FAR,  /* no hook within reach */
+	FATHOM_PATCH_NO_FRAME, /* where the return address lies is not known */
 	FATHOM_PATCH_REFUSALS
 };
 
@@ -32,7 +33,11 @@ enum fathom_patch_refusal fathom_patch_site(const struct fathom_site *site, uint
  */
 void fathom_patch_heal(const struct fathom_site *site, uint8_t *bytes);
 
-/* Puts a jump at @avma to @to into @bytes, of which it takes 5; returns false if it is too far. */
+/*
+ * Puts a jump, or a call, at @avma to @to into @bytes, of which it takes 5; returns false if it is
+ * too far.
+ */
 bool fathom_patch_jump(uint64_t avma, uint64_t to, uint8_t bytes[5]);
+bool fathom_patch_call(uint64_t avma, uint64_t to, uint8_t bytes[5]);
 
 #endif

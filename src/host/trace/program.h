@@ -74,6 +74,7 @@ struct fathom_loaded_module {
 	uint64_t bias;
 	uint64_t name;                  /* hash */
 	uint64_t slot;                  /* avma of its copy of the hook; 0: none */
+	uint64_t own_slot;              /* of that for calls of its own */
 	bool is_seen;                   /* at the last look */
 	struct fathom_patches *patches; /* of its text; NULL: none */
 	struct fathom_hooked *hooked;   /* its slots that lead to stubs; NULL: none */

@@ -279,16 +279,17 @@ static void stop_flood(struct fathom_rings *r, struct fathom_stream *s, uint32_t
 
 /* Takes a record. */
 static void take_record(struct fathom_rings *r, struct fathom_stream *s,
-			const struct fathom_stream_item *item)
+			const struct fathom_stream_item *recorded)
 {
-	const struct fathom_span_found *found = fathom_spans_find(&r->spans, item->site);
+	const struct fathom_span_found *found = fathom_spans_find(&r->spans, recorded->site);
+	struct fathom_stream_item item = *recorded;
 	struct fathom_trace_event e;
 	uint32_t depth;
 
 	if (!found) {
 		/* It was loaded since the posts were taken. */
 		take_posts(r);
-		found = fathom_spans_find(&r->spans, item->site);
+		found = fathom_spans_find(&r->spans, item.site);
 		if (!found)
 			return;
 	}
@@ -296,17 +297,18 @@ static void take_record(struct fathom_rings *r, struct fathom_stream *s,
 		s->n_looks = 1;
 		fathom_stream_read_name(s, NULL);
 	}
+	item.sp += found->frame;
 	if (found->place != FATHOM_SITE_ENTRY) {
-		leave(r, s, item, found);
+		leave(r, s, &item, found);
 		return;
 	}
-	depth = fathom_stream_enter(s, item->sp, ns_of(r, item->ticks));
-	e = event_of(r, s, item, found);
+	depth = fathom_stream_enter(s, item.sp, ns_of(r, item.ticks));
+	e = event_of(r, s, &item, found);
 	e.depth = depth;
 	e.type = FATHOM_TRACE_CALL;
 	switch (fathom_floods_count(&r->floods, found->function, e.ns)) {
 	case FATHOM_FLOOD_NOW:
-		stop_flood(r, s, item->site, &e);
+		stop_flood(r, s, item.site, &e);
 		return;
 	case FATHOM_FLOOD_OVER:
 		return;

@@ -80,7 +80,8 @@ static bool find(const struct fathom_spans *s, uint32_t number, struct fathom_sp
 						   &span->functions.items[span->items[i].function],
 					   .number = number,
 					   .place = span->items[i].place,
-					   .wishes = span->items[i].wishes };
+					   .wishes = span->items[i].wishes,
+					   .frame = span->items[i].frame };
 	return true;
 }
 

@@ -22,6 +22,7 @@ struct fathom_span_site {
 	uint32_t function; /* index in the span's functions */
 	uint8_t place;     /* enum fathom_site_place */
 	uint8_t wishes;    /* what it was chosen for: FATHOM_TRACE_AT_, FATHOM_WISH_UNDER */
+	uint16_t frame;    /* words from the recorded stack pointer to the return address */
 };
 
 /* The sites of one module. */
@@ -49,6 +50,7 @@ struct fathom_span_found {
 	uint32_t number;
 	uint8_t place;
 	uint8_t wishes;
+	uint16_t frame;
 };
 
 /* All spans, sorted. All zero, there are none. */

@@ -28,8 +28,8 @@ struct entered {
 static struct entered entered[400000];
 static _Atomic int n_entered;
 
-UNSEEN void __cyg_profile_func_enter(void *fn, void *from);
-UNSEEN void __cyg_profile_func_exit(void *fn, void *from);
+UNSEEN KEPT void __cyg_profile_func_enter(void *fn, void *from);
+UNSEEN KEPT void __cyg_profile_func_exit(void *fn, void *from);
 
 void __cyg_profile_func_enter(void *fn, void *from)
 {

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+#include "host/trace/own_calls.h"
+
+#include <string.h>
+
+/* x86-64: call rel32, with a prefix that says nothing; call, jump by a word at rel32 */
+enum { CALL = 0xe8, CALL_SIZE = 5, PREFIX = 0x67, BY_WORD = 0xff, CALLS = 0x15, JUMPS = 0x25 };
+
+/* Bytes of a jump by a word. */
+#define JUMP_BY_WORD_SIZE 6
+
+bool fathom_own_calls_make(struct fathom_loader *l, struct fathom_traced *p, size_t n,
+			   struct fathom_own_calls *ret)
+{
+	uint64_t word;
+
+	*ret = (struct fathom_own_calls){ .left = 0 };
+	if (!fathom_program_stubs(p, n, &ret->stub, &word) ||
+	    !fathom_hooks_make(l, p, ret->stub, ret->stub + n * FATHOM_STUB_SIZE, &ret->hooks))
+		return false;
+	ret->left = n;
+	return true;
+}
+
+/* Puts a jump at @avma to where @call, of @size bytes at @site, leads. */
+static bool put_jump(uint64_t avma, uint64_t site, const uint8_t *call, size_t size, uint8_t *to)
+{
+	const bool is_by_word = call[0] == BY_WORD && call[1] == CALLS && size == JUMP_BY_WORD_SIZE;
+	const bool is_call = call[size - CALL_SIZE] == CALL;
+	int32_t offset;
+	int64_t distance;
+
+	memcpy(&offset, call + size - sizeof offset, sizeof offset);
+	if (is_call)
+		return fathom_patch_jump(avma, site + size + (uint64_t)(int64_t)offset, to);
+	distance = (int64_t)(site + size + (uint64_t)(int64_t)offset - (avma + JUMP_BY_WORD_SIZE));
+	offset = (int32_t)distance;
+	to[0] = BY_WORD;
+	to[1] = JUMPS;
+	memcpy(to + 2, &offset, sizeof offset);
+	return is_by_word && offset == distance;
+}
+
+enum fathom_patch_refusal fathom_own_calls_patch(struct fathom_own_calls *own,
+						 const struct fathom_tracee *tracee,
+						 const struct fathom_site *site, bool is_behind,
+						 uint8_t *bytes, uint64_t *ret_return)
+{
+	const uint64_t hook = is_behind ? own->hooks.behind_prologue : own->hooks.entry;
+	const size_t skip = site->size - CALL_SIZE;
+	uint8_t stub[FATHOM_STUB_SIZE] = { 0 };
+	uint8_t call[CALL_SIZE];
+
+	if (!own->left || site->size < CALL_SIZE || site->size > CALL_SIZE + 1)
+		return FATHOM_PATCH_NO_ROOM;
+	if (!is_behind && site->frame == FATHOM_SITE_NO_FRAME)
+		return FATHOM_PATCH_NO_FRAME;
+	if (memcmp(bytes, site->bytes, site->size) != 0)
+		return FATHOM_PATCH_CHANGED;
+	if (!fathom_patch_call(own->stub, hook, stub) ||
+	    !put_jump(own->stub + CALL_SIZE, site->address, bytes, site->size, stub + CALL_SIZE) ||
+	    !fathom_patch_call(site->address + skip, own->stub, call) ||
+	    !fathom_tracee_write(tracee, own->stub, stub, sizeof stub))
+		return FATHOM_PATCH_TOO_FAR;
+	memset(bytes, PREFIX, skip);
+	memcpy(bytes + skip, call, sizeof call);
+	*ret_return = own->stub + CALL_SIZE;
+	own->stub += FATHOM_STUB_SIZE;
+	own->left--;
+	return FATHOM_PATCH_DONE;
+}

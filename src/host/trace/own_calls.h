@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Entries at which the program calls a function of its own (-finstrument-functions): the call is
+ * led to a stub, which calls the hook and jumps to what was called. So it is called as before.
+ */
+#ifndef FATHOM_TRACE_OWN_CALLS_H
+#define FATHOM_TRACE_OWN_CALLS_H
+
+#include "host/trace/load.h"
+#include "host/trace/patch.h"
+
+/* Stubs that are not used yet, and their copy of the hook. */
+struct fathom_own_calls {
+	struct fathom_hooks hooks;
+	uint64_t stub; /* avma of the next */
+	size_t left;
+};
+
+/* Makes @n stubs; false if there is no room. */
+bool fathom_own_calls_make(struct fathom_loader *l, struct fathom_traced *p, size_t n,
+			   struct fathom_own_calls *ret);
+
+/*
+ * Leads the call at @site, whose bytes are @bytes, to the next stub. @is_behind: the frame pointer
+ * is set. *@ret_return is where the stub's call of the hook returns to.
+ */
+enum fathom_patch_refusal fathom_own_calls_patch(struct fathom_own_calls *own,
+						 const struct fathom_tracee *tracee,
+						 const struct fathom_site *site, bool is_behind,
+						 uint8_t *bytes, uint64_t *ret_return);
+
+#endif

@@ -2,7 +2,6 @@
 #include "trace/ftrace_flags.h"
 
 struct fathom_trace_request fathom_trace_requested;
-bool fathom_trace_has_entered;
 
 /* Returns what is behind @begin in @s; NULL: it does not begin so. */
 static const char *behind(const char *s, const char *begin)
@@ -58,7 +57,7 @@ long *fathom_trace_take_from_stack(long *stack)
 	const long argc = stack[0];
 	const long n = fathom_trace_take_flags(argc, (char **)(stack + 1), &fathom_trace_requested);
 
-	fathom_trace_has_entered = true;
+	fathom_trace_requested.has_entered = true;
 	/* What is left goes to the environment, which stays. */
 	for (long i = argc - n; n && i >= 0; i--)
 		stack[1 + n + i] = stack[1 + i];

@@ -17,6 +17,7 @@
 #include <stddef.h>
 
 struct fathom_trace_request {
+	bool has_entered; /* by our entry point, which has taken the flags */
 	bool is_made;
 	const char *options; /* of the last one that has some; NULL: none */
 };
@@ -33,8 +34,7 @@ long fathom_trace_take_flags(long argc, char **argv, struct fathom_trace_request
  */
 long *fathom_trace_take_from_stack(long *stack);
 
-/* What the entry point has taken. It is not called in programs without one of ours. */
+/* What is asked of this process. */
 extern struct fathom_trace_request fathom_trace_requested;
-extern bool fathom_trace_has_entered;
 
 #endif

@@ -34,7 +34,7 @@ static void take_flags(int argc, char **argv)
 	long *count = (long *)(void *)argv - 1;
 	long n;
 
-	if (fathom_trace_has_entered || !argv || *count != argc)
+	if (fathom_trace_requested.has_entered || !argv || *count != argc)
 		return;
 	n = fathom_trace_take_flags(argc, argv, &fathom_trace_requested);
 	*count -= n;

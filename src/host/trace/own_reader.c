@@ -57,7 +57,7 @@ static struct {
 	pthread_mutex_t lock;
 	struct shared *shared;
 	pid_t pid;
-} own = { PTHREAD_MUTEX_INITIALIZER, NULL, 0 };
+} fathom_trace_own = { PTHREAD_MUTEX_INITIALIZER, NULL, 0 };
 
 /* What the reader has. */
 struct reader {
@@ -288,22 +288,23 @@ static struct shared *make_shared(void)
 
 static void forget(void)
 {
-	if (own.shared)
-		(void)munmap(own.shared, sizeof *own.shared);
-	own.shared = NULL;
+	if (fathom_trace_own.shared)
+		(void)munmap(fathom_trace_own.shared, sizeof *fathom_trace_own.shared);
+	fathom_trace_own.shared = NULL;
 }
 
-/* Begins; own.lock is held. */
+/* Begins; fathom_trace_own.lock is held. */
 static fathom_err start(struct fathom_own_options *options, struct fathom_errinfo *reterr)
 {
 	fathom_err err = FATHOM_OK;
 	struct shared *s;
 
-	if (own.shared && own.pid == getpid() && !is_dead(own.shared))
+	if (fathom_trace_own.shared && fathom_trace_own.pid == getpid() &&
+	    !is_dead(fathom_trace_own.shared))
 		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0, "it is traced already");
 	forget();
-	own.shared = s = make_shared();
-	own.pid = getpid();
+	fathom_trace_own.shared = s = make_shared();
+	fathom_trace_own.pid = getpid();
 	if (!s)
 		return fathom_fail_memory(reterr);
 	if (!fork_reader(s, options) || !wait_for(s, STATE_LIVES)) {
@@ -332,9 +333,9 @@ fathom_err fathom_trace_start(const char *options, struct fathom_errinfo *reterr
 
 	if (err)
 		return err;
-	pthread_mutex_lock(&own.lock);
+	pthread_mutex_lock(&fathom_trace_own.lock);
 	err = start(&o, reterr);
-	pthread_mutex_unlock(&own.lock);
+	pthread_mutex_unlock(&fathom_trace_own.lock);
 	fathom_own_options_deinit(&o);
 	return err;
 }
@@ -343,16 +344,16 @@ fathom_err fathom_trace_stop(struct fathom_errinfo *reterr)
 {
 	fathom_err err = FATHOM_OK;
 
-	pthread_mutex_lock(&own.lock);
-	if (!own.shared || own.pid != getpid()) {
+	pthread_mutex_lock(&fathom_trace_own.lock);
+	if (!fathom_trace_own.shared || fathom_trace_own.pid != getpid()) {
 		err = fathom_fail(reterr, FATHOM_E_NOT_FOUND, "", 0,
 				  "this process does not trace itself");
 	} else {
-		atomic_store(&own.shared->wants_end, 1);
-		(void)wait_for(own.shared, STATE_OVER);
+		atomic_store(&fathom_trace_own.shared->wants_end, 1);
+		(void)wait_for(fathom_trace_own.shared, STATE_OVER);
 		forget();
 	}
-	pthread_mutex_unlock(&own.lock);
+	pthread_mutex_unlock(&fathom_trace_own.lock);
 	return err;
 }
 

@@ -305,7 +305,7 @@ static void parse_options(struct trace *v, int argc, char **argv)
 	option_reader_init(&reader, &trace_options);
 	while ((opt = option_reader_next(&reader, &v->common, end, argv)) != -1) {
 		v->lists |= opt == OPT_SITES;
-		has_others |= opt != OPT_SITES && opt != 'p' && opt != 'e';
+		has_others |= opt != OPT_SITES && opt != OPT_CALLS && opt != 'p' && opt != 'e';
 		if (opt != OPT_SITES)
 			take_option(v, opt);
 	}
@@ -442,18 +442,29 @@ static void answer_whole(struct trace *v)
 {
 	for (size_t i = 0; i < fathom_sites_count(v->sites); i++)
 		print(v, NULL, fathom_sites_get(v->sites, i));
-	v->unanswered = !v->summary.count;
+	v->summary.has_slots = v->wants.options.flags & FATHOM_TRACE_CALLS;
+	for (size_t i = 0; i < fathom_sites_slot_count(v->sites); i++) {
+		const struct fathom_call_slot *s = fathom_sites_slot_get(v->sites, i);
+
+		if (v->common.json)
+			trace_print_slot_json(&v->out, v->sites, s);
+		else
+			trace_print_slot(&v->out, v->sites, s);
+	}
+	v->unanswered = !v->summary.count && !fathom_sites_slot_count(v->sites);
 }
 
 static int answer(void *verb, struct fathom_target *target)
 {
-	const struct fathom_sites_options o = { .size = sizeof o, .flags = FATHOM_SITES_NAMES };
+	struct fathom_sites_options o = { .size = sizeof o, .flags = FATHOM_SITES_NAMES };
 	struct trace *v = verb;
 	struct fathom_errinfo info;
 	size_t next_note = 0;
 
 	v->target = target;
 	out_init(&v->out);
+	if (v->wants.options.flags & FATHOM_TRACE_CALLS && !v->common.n_arguments)
+		o.flags |= FATHOM_SITES_CALLS;
 	if (fathom_trace_sites(target, &o, &v->sites, &info))
 		fail(v, &info);
 	if (v->common.n_arguments)

@@ -32,6 +32,17 @@ static void print_text(struct out *o, const char *s)
 	out_text(o, s, strlen(s));
 }
 
+/* Prints the name of module @i behind what is of it, if there are several. */
+static void print_module(struct out *o, const struct fathom_sites *sites, uint32_t i)
+{
+	if (fathom_sites_module_count(sites) > 1) {
+		out_str(o, " (");
+		print_text(o, last_part(fathom_sites_module_get(sites, i)->path));
+		out_char(o, ')');
+	}
+	out_char(o, '\n');
+}
+
 void trace_print_text(struct out *o, const struct fathom_sites *sites, const struct fathom_site *s)
 {
 	out_hex(o, s->address);
@@ -53,12 +64,7 @@ void trace_print_text(struct out *o, const struct fathom_sites *sites, const str
 		out_str(o, " behind-prologue");
 	if (s->flags & FATHOM_SITE_CHANGED)
 		out_str(o, " changed");
-	if (fathom_sites_module_count(sites) > 1) {
-		out_str(o, " (");
-		print_text(o, last_part(fathom_sites_module_get(sites, s->module)->path));
-		out_char(o, ')');
-	}
-	out_char(o, '\n');
+	print_module(o, sites, s->module);
 }
 
 static void json_bool(struct out *o, const char *key, bool value)
@@ -125,6 +131,42 @@ void trace_print_json(struct out *o, const char *query, const struct fathom_site
 	out_str(o, ",\"reason\":null}\n");
 }
 
+void trace_print_slot(struct out *o, const struct fathom_sites *sites,
+		      const struct fathom_call_slot *s)
+{
+	out_hex(o, s->address);
+	out_char(o, ' ');
+	print_text(o, s->symbol);
+	out_str(o, s->flags & FATHOM_SLOT_DIRECT ? " slot direct" : " slot");
+	if (s->refusal) {
+		out_str(o, " left out: ");
+		out_str(o, fathom_slot_refusal_name((enum fathom_slot_refusal)s->refusal));
+	}
+	print_module(o, sites, s->module);
+}
+
+void trace_print_slot_json(struct out *o, const struct fathom_sites *sites,
+			   const struct fathom_call_slot *s)
+{
+	out_str(o, "{\"type\":\"slot\",");
+	json_address(o, "address", s->address);
+	out_char(o, ',');
+	json_string(o, "module", fathom_sites_module_get(sites, s->module)->path);
+	out_char(o, ',');
+	json_address(o, "module_address", s->module_address);
+	out_char(o, ',');
+	json_string(o, "function", s->symbol);
+	out_char(o, ',');
+	json_string(o, "linkage_name", s->linkage_name);
+	out_char(o, ',');
+	json_bool(o, "direct", s->flags & FATHOM_SLOT_DIRECT);
+	out_char(o, ',');
+	json_string(o, "reason",
+		    s->refusal ? fathom_slot_refusal_name((enum fathom_slot_refusal)s->refusal)
+			       : NULL);
+	out_str(o, "}\n");
+}
+
 void trace_print_missing(struct out *o, const char *query, const char *reason)
 {
 	out_str(o, "?? ");
@@ -173,6 +215,26 @@ static const char *kind_word(unsigned i)
 	return fathom_site_kind_name((enum fathom_site_kind)i);
 }
 
+static const char *slot_word(unsigned i)
+{
+	return fathom_slot_refusal_name((enum fathom_slot_refusal)i);
+}
+
+/* Prints how many slots of calls there are, and why some are left out. */
+static void print_slots(struct out *o, const struct fathom_sites *sites)
+{
+	size_t refused[8] = { 0 };
+	const size_t n = fathom_sites_slot_count(sites);
+
+	for (size_t i = 0; i < n; i++)
+		refused[fathom_sites_slot_get(sites, i)->refusal & 7]++;
+	refused[0] = 0;
+	out_dec(o, n);
+	out_str(o, n == 1 ? " slot of calls" : " slots of calls");
+	print_counts(o, "; left out: ", refused, sizeof refused / sizeof *refused, slot_word);
+	out_char(o, '\n');
+}
+
 static const char *refusal_word(unsigned i)
 {
 	return fathom_site_refusal_name((enum fathom_site_refusal)i);
@@ -215,6 +277,8 @@ void trace_print_summary(struct out *o, const struct fathom_sites *sites,
 	print_counts(o, ": ", summary->n_kind, FATHOM_SITE_KINDS, kind_word);
 	print_counts(o, "; records not believed: ", refused, FATHOM_SITE_REFUSALS, refusal_word);
 	out_char(o, '\n');
+	if (summary->has_slots)
+		print_slots(o, sites);
 }
 
 /* Prints an object with the counts that are not 0. */

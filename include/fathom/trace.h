@@ -112,6 +112,42 @@ struct fathom_site {
 	uint8_t reserved[2];
 };
 
+/** Bits of fathom_call_slot.flags. */
+enum fathom_slot_flag {
+	/** Code calls through it itself (-fno-plt); else the procedure linkage table does. */
+	FATHOM_SLOT_DIRECT = 1u << 0,
+	/** The function need not be anywhere. */
+	FATHOM_SLOT_WEAK = 1u << 1,
+	/** What it leads to is said to be a function. */
+	FATHOM_SLOT_FUNCTION = 1u << 2
+};
+
+/** Why calls through a slot are not recorded. */
+enum fathom_slot_refusal {
+	/** Code takes what it holds as data: pointers to functions must stay equal. */
+	FATHOM_SLOT_POINTER = 1,
+	FATHOM_SLOT_MAY_BE_NOWHERE = 2, /**< the function need not be anywhere, and code may ask */
+	FATHOM_SLOT_NOT_CALLED = 3      /**< no code that calls through it was found */
+};
+
+/** A slot by which a module calls a function of another one. What it points to is the sites'. */
+struct fathom_call_slot {
+	uint64_t address;
+	uint64_t module_address; /**< as in struct fathom_answer */
+	uint64_t relocation;     /**< address of its relocation, by which it is filled */
+	/**
+	 * Address of the operand of its stub, 4 bytes, by which calls are led elsewhere, as code
+	 * may take what the slot holds as data; 0: the slot itself is.
+	 */
+	uint64_t operand;
+	const char *symbol; /**< of the function; as linked without FATHOM_SITES_NAMES */
+	const char *linkage_name;
+	uint32_t module; /**< index of its module */
+	uint8_t flags;   /**< FATHOM_SLOT_ bits */
+	uint8_t refusal; /**< enum fathom_slot_refusal; 0: calls through it can be recorded */
+	uint8_t reserved[2];
+};
+
 /** A module, with or without sites. */
 struct fathom_site_module {
 	const char *path;
@@ -122,6 +158,8 @@ struct fathom_site_module {
 	uint32_t n_functions; /**< known starts of functions */
 	uint32_t n_kind[FATHOM_SITE_KINDS];       /**< number of sites of each kind */
 	uint32_t n_refused[FATHOM_SITE_REFUSALS]; /**< number of records not believed, by reason */
+	size_t first_slot;                        /**< index of its first slot */
+	size_t slots; /**< number of its slots, which follow each other */
 };
 
 /** Bits of fathom_sites_options.flags. */
@@ -129,7 +167,9 @@ enum fathom_sites_flag {
 	/** Name the functions of the sites. */
 	FATHOM_SITES_NAMES = 1u << 0,
 	/** With names: no demangling. */
-	FATHOM_SITES_NO_DEMANGLE = 1u << 1
+	FATHOM_SITES_NO_DEMANGLE = 1u << 1,
+	/** List also the slots by which modules call functions of others (x86-64). */
+	FATHOM_SITES_CALLS = 1u << 2
 };
 
 /** Options; as struct fathom_options. */
@@ -183,6 +223,30 @@ FATHOM_API size_t fathom_sites_count(const struct fathom_sites *sites);
  * Returns: site @i, which must be below the count
  */
 FATHOM_API const struct fathom_site *fathom_sites_get(const struct fathom_sites *sites, size_t i);
+
+/**
+ * Safety: mt-safe
+ * Memory: none
+ * Returns: the number of slots; 0 without FATHOM_SITES_CALLS
+ */
+FATHOM_API size_t fathom_sites_slot_count(const struct fathom_sites *sites);
+
+/**
+ * Safety: mt-safe
+ * Memory: the slot belongs to @sites
+ * Returns: slot @i, which must be below their count
+ */
+FATHOM_API const struct fathom_call_slot *fathom_sites_slot_get(const struct fathom_sites *sites,
+								size_t i);
+
+/**
+ * Returns the word for why a slot is left out, such as "pointer"; "" for unknown values.
+ *
+ * Safety: mt-safe
+ * Memory: the text is static
+ * Returns: never NULL
+ */
+FATHOM_API const char *fathom_slot_refusal_name(enum fathom_slot_refusal refusal);
 
 /**
  * Safety: mt-safe

@@ -7,6 +7,7 @@
 
 #include <elf.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 /* The sections, one behind the other, all loaded: each at its offset in the file and BASE. */
@@ -32,15 +33,16 @@ static const struct {
 };
 
 /* Writes the names of the sections to @to; returns their size. */
-static size_t write_names(uint8_t *to, Elf64_Shdr *headers)
+static size_t write_names(uint8_t *to, Elf64_Shdr *headers, bool has_stubs)
 {
 	size_t at = 1;
 
 	to[0] = '\0';
 	for (int i = 0; i < PARTS; i++) {
-		const size_t size = strlen(parts[i].name) + 1;
+		const char *name = i == TEXT && has_stubs ? ".plt.got" : parts[i].name;
+		const size_t size = strlen(name) + 1;
 
-		memcpy(to + at, parts[i].name, size);
+		memcpy(to + at, name, size);
 		headers[i + 1].sh_name = (Elf64_Word)at;
 		at += size;
 	}
@@ -69,6 +71,21 @@ static size_t write_parts(struct fuzz *f, uint8_t *file, size_t at, Elf64_Shdr *
 	return at;
 }
 
+/* Writes the dynamic section to @to; returns its size. */
+static size_t write_dynamic(uint8_t *to, const Elf64_Shdr *headers)
+{
+	const Elf64_Dyn entries[] = {
+		{ DT_SYMTAB, { BASE + headers[SYMBOLS + 1].sh_offset } },
+		{ DT_STRTAB, { BASE + headers[STRINGS + 1].sh_offset } },
+		{ DT_STRSZ, { headers[STRINGS + 1].sh_size } },
+		{ DT_RELA, { BASE + headers[RELOCATIONS + 1].sh_offset } },
+		{ DT_RELASZ, { headers[RELOCATIONS + 1].sh_size } },
+	};
+
+	memcpy(to, entries, sizeof entries);
+	return sizeof entries + sizeof *entries;
+}
+
 /* Writes the file, whose room is cleared; returns its size. */
 static size_t build(struct fuzz *f, uint8_t *file, uint8_t kind)
 {
@@ -78,22 +95,27 @@ static size_t build(struct fuzz *f, uint8_t *file, uint8_t kind)
 			      .e_machine = kind & 4 ? EM_AARCH64 : EM_X86_64,
 			      .e_phoff = sizeof header,
 			      .e_phentsize = sizeof(Elf64_Phdr),
-			      .e_phnum = 1,
+			      .e_phnum = 2,
 			      .e_shentsize = sizeof(Elf64_Shdr),
 			      .e_shnum = PARTS + 2,
 			      .e_shstrndx = PARTS + 1 };
-	Elf64_Phdr segment = { .p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_vaddr = BASE };
+	Elf64_Phdr segments[] = { { .p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_vaddr = BASE },
+				  { .p_type = PT_DYNAMIC, .p_flags = PF_R } };
 	Elf64_Shdr headers[PARTS + 2] = { 0 };
-	size_t at = write_parts(f, file, sizeof header + sizeof segment, headers);
+	size_t at = write_parts(f, file, sizeof header + sizeof segments, headers);
 
-	segment.p_filesz = segment.p_memsz = at;
+	segments[1].p_offset = at;
+	segments[1].p_vaddr = BASE + at;
+	at += write_dynamic(file + at, headers);
+	segments[1].p_filesz = segments[1].p_memsz = at - segments[1].p_offset;
+	segments[0].p_filesz = segments[0].p_memsz = at;
 	headers[PARTS + 1].sh_type = SHT_STRTAB;
 	headers[PARTS + 1].sh_offset = at;
-	headers[PARTS + 1].sh_size = write_names(file + at, headers);
+	headers[PARTS + 1].sh_size = write_names(file + at, headers, kind & 8);
 	at = (at + headers[PARTS + 1].sh_size + 7) & ~(size_t)7;
 	header.e_shoff = at;
 	memcpy(file, &header, sizeof header);
-	memcpy(file + sizeof header, &segment, sizeof segment);
+	memcpy(file + sizeof header, segments, sizeof segments);
 	memcpy(file + at, headers, sizeof headers);
 	return at + sizeof headers;
 }
@@ -118,14 +140,23 @@ static void check(const struct fathom_sites *sites, uint64_t size)
 		if (s->answer->symbol)
 			fuzz_use(s->answer->symbol_size);
 	}
+	for (size_t i = 0; i < fathom_sites_slot_count(sites); i++) {
+		const struct fathom_call_slot *s = fathom_sites_slot_get(sites, i);
+
+		fuzz_use(strlen(s->symbol) + strlen(s->linkage_name));
+		if (i && s->module == fathom_sites_slot_get(sites, i - 1)->module &&
+		    s->address <= fathom_sites_slot_get(sites, i - 1)->address)
+			abort();
+	}
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const char *dirs[] = { "/nonexistent", NULL };
 	const struct fathom_target_options where = { .size = sizeof where, .debug_dirs = dirs };
-	const struct fathom_sites_options options = { .size = sizeof options,
-						      .flags = FATHOM_SITES_NAMES };
+	const struct fathom_sites_options options = {
+		.size = sizeof options, .flags = FATHOM_SITES_NAMES | FATHOM_SITES_CALLS
+	};
 	struct fuzz f = fuzz_init(data, size);
 	const uint8_t kind = fuzz_byte(&f);
 	uint8_t *file = calloc(1, size + 4096);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "fathom/symbolize.h"
+#include "host/base/demangle.h"
 #include "host/base/option_struct.h"
 #include "host/base/progress.h"
 #include "host/symbolize/answers.h"
@@ -15,7 +16,10 @@ struct fathom_sites {
 	struct {
 		FATHOM_ARRAY_OF(struct fathom_site_module);
 	} modules;
-	struct fathom_arena arena; /* bytes and paths */
+	struct {
+		FATHOM_ARRAY_OF(struct fathom_call_slot);
+	} slots;
+	struct fathom_arena arena; /* bytes, paths and names of slots */
 	struct fathom_answers *answers;
 };
 
@@ -25,13 +29,14 @@ struct listing {
 	struct fathom_view *view;
 	const struct fathom_sites_choice *choice;
 	uint32_t flags; /* FATHOM_SITES_ */
+	enum fathom_lists_slots slots;
 	fathom_err err;
 };
 
 static fathom_err read_options(const struct fathom_sites_options *options,
 			       struct fathom_sites_options *ret)
 {
-	const uint32_t known = FATHOM_SITES_NAMES | FATHOM_SITES_NO_DEMANGLE;
+	const uint32_t known = FATHOM_SITES_NAMES | FATHOM_SITES_NO_DEMANGLE | FATHOM_SITES_CALLS;
 
 	*ret = (struct fathom_sites_options){ .size = sizeof *ret };
 	if (options && (!FATHOM_OPTIONS_READ(options, ret, known) || ret->reserved1))
@@ -95,6 +100,50 @@ static fathom_err add_site(struct listing *l, const struct fathom_module_at *m, 
 	return fathom_array_push(l->to, site) ? FATHOM_OK : FATHOM_E_MEMORY;
 }
 
+/* Returns the demangled form of @name, or itself; NULL without memory. */
+static const char *demangled(struct listing *l, const char *name)
+{
+	const struct fathom_str linked = { name, (uint32_t)strlen(name) };
+	struct fathom_bytes_array text = { .n = 0 };
+	const char *copy = name;
+
+	if ((l->flags & FATHOM_SITES_NAMES) && !(l->flags & FATHOM_SITES_NO_DEMANGLE) &&
+	    !fathom_demangle(linked, false, &text))
+		copy = fathom_arena_strdup(&l->to->arena,
+					   (struct fathom_str){ text.items, (uint32_t)text.n });
+	fathom_array_free(&text);
+	return copy;
+}
+
+/* Adds the slots of @m, which is module @number. FATHOM_E_MEMORY. */
+static fathom_err add_slots(struct listing *l, const struct fathom_module_at *m, uint32_t number,
+			    const struct fathom_raw_slots *slots)
+{
+	const bool is_file = l->view->target->stated != NULL;
+
+	for (size_t i = 0; i < slots->n; i++) {
+		const struct fathom_raw_slot *s = &slots->items[i];
+		struct fathom_call_slot slot = {
+			.address = s->svma + m->bias,
+			.module_address = fathom_object_stated(m->module->main, s->svma),
+			.relocation = s->relocation + m->bias,
+			.operand = s->operand ? s->operand + m->bias : 0,
+			.module = number,
+			.flags = s->flags,
+			.refusal = s->refusal,
+		};
+
+		if (!is_file && !fathom_view_holds(l->view, m->module, m->bias, slot.address))
+			continue;
+		slot.linkage_name = fathom_arena_strdup(
+			&l->to->arena, (struct fathom_str){ s->name, (uint32_t)strlen(s->name) });
+		slot.symbol = slot.linkage_name ? demangled(l, slot.linkage_name) : NULL;
+		if (!slot.symbol || !fathom_array_push(&l->to->slots, slot))
+			return FATHOM_E_MEMORY;
+	}
+	return FATHOM_OK;
+}
+
 /* Adds the sites that are loaded at @m's bias: of some modules only some pages are. */
 static fathom_err add_sites(struct listing *l, const struct fathom_module_at *m,
 			    const struct fathom_module_sites *sites)
@@ -121,6 +170,10 @@ static fathom_err add_sites(struct listing *l, const struct fathom_module_at *m,
 		module.n_kind[s->kind]++;
 	}
 	module.count = l->to->n - module.first;
+	module.first_slot = l->to->slots.n;
+	if (l->slots == FATHOM_LISTS_SLOTS)
+		FATHOM_TRY(add_slots(l, m, (uint32_t)l->to->modules.n, &sites->slots));
+	module.slots = l->to->slots.n - module.first_slot;
 	return fathom_array_push(&l->to->modules, module) ? FATHOM_OK : FATHOM_E_MEMORY;
 }
 
@@ -137,39 +190,55 @@ void fathom_sites_memo_deinit(struct fathom_sites_memo *memo)
 	fathom_array_free(memo);
 }
 
-/* Finds the sites of @m, in the memo or anew. *@ret is the caller's if *@ret_is_own. */
-static fathom_err find_sites(struct listing *l, struct fathom_module *m,
-			     struct fathom_module_sites *ret, bool *ret_is_own)
+/* Returns the sites of @file in the memo; NULL: it has none. */
+static struct fathom_module_sites *recall(struct fathom_sites_memo *memo,
+					  const struct fathom_file_id *file)
+{
+	for (size_t i = 0; memo && file->inode && i < memo->n; i++)
+		if (is_same_file(&memo->items[i].file, file))
+			return &memo->items[i].sites;
+	return NULL;
+}
+
+/* Finds the slots of @m, whose sites are known, where they are wanted. */
+static fathom_err find_slots(struct listing *l, const struct fathom_module *m,
+			     struct fathom_module_sites *sites)
+{
+	if (l->slots == FATHOM_LISTS_SLOTS_WITHOUT_SITES)
+		l->slots = sites->n ? FATHOM_LISTS_NO_SLOTS : FATHOM_LISTS_SLOTS;
+	if (l->slots != FATHOM_LISTS_SLOTS || sites->has_slots)
+		return FATHOM_OK;
+	FATHOM_TRY(fathom_call_slots_find(m, &sites->slots));
+	sites->has_slots = true;
+	return FATHOM_OK;
+}
+
+static fathom_err add_new(struct listing *l, const struct fathom_module_at *m)
 {
 	struct fathom_sites_memo *memo = l->choice->memo;
-	struct fathom_sites_of_file fresh = { .file = m->main->file->id };
+	struct fathom_sites_of_file fresh = { .file = m->module->main->file->id };
+	struct fathom_module_sites *known = recall(memo, &fresh.file);
+	fathom_err err;
 
-	*ret_is_own = false;
-	for (size_t i = 0; memo && i < memo->n; i++)
-		if (fresh.file.inode && is_same_file(&memo->items[i].file, &fresh.file)) {
-			*ret = memo->items[i].sites;
-			return FATHOM_OK;
-		}
-	FATHOM_TRY(fathom_module_sites_find(m, &fresh.sites));
-	*ret = fresh.sites;
-	*ret_is_own = !memo || !fresh.file.inode || !fathom_array_push(memo, fresh);
-	return FATHOM_OK;
+	if (known) {
+		FATHOM_TRY(find_slots(l, m->module, known));
+		return add_sites(l, m, known);
+	}
+	FATHOM_TRY(fathom_module_sites_find(m->module, &fresh.sites));
+	err = find_slots(l, m->module, &fresh.sites);
+	if (!err)
+		err = add_sites(l, m, &fresh.sites);
+	if (err || !memo || !fresh.file.inode || !fathom_array_push(memo, fresh))
+		fathom_module_sites_deinit(&fresh.sites);
+	return err;
 }
 
 static bool add_module(const struct fathom_module_at *m, void *data)
 {
 	struct listing *l = data;
-	struct fathom_module_sites sites;
-	bool is_own;
 
-	if (l->choice->wants && !l->choice->wants(l->choice->data, m))
-		return true;
-	l->err = find_sites(l, m->module, &sites, &is_own);
-	if (l->err)
-		return false;
-	l->err = add_sites(l, m, &sites);
-	if (is_own)
-		fathom_module_sites_deinit(&sites);
+	if (!l->choice->wants || l->choice->wants(l->choice->data, m))
+		l->err = add_new(l, m);
 	return !l->err;
 }
 
@@ -199,7 +268,8 @@ static fathom_err list(struct listing *l, struct fathom_errinfo *reterr)
 	const fathom_err err = fathom_view_modules(l->view, add_module, l);
 
 	if (l->err == FATHOM_E_LIMIT)
-		return fathom_fail(reterr, l->err, "", 0, "a module has more sites than 2^24");
+		return fathom_fail(reterr, l->err, "", 0,
+				   "a module has more sites, or longer names, than any real one");
 	if (l->err)
 		return fathom_fail(reterr, l->err, "", 0, fathom_err_name(l->err));
 	if (err)
@@ -226,7 +296,7 @@ fathom_err fathom_sites_list(struct fathom_target *target,
 			     const struct fathom_sites_choice *choice,
 			     struct fathom_sites **ret_sites, struct fathom_errinfo *reterr)
 {
-	struct listing l = { .choice = choice };
+	struct listing l = { .choice = choice, .slots = choice->slots };
 	struct fathom_sites_options o;
 	fathom_err err;
 
@@ -238,6 +308,8 @@ fathom_err fathom_sites_list(struct fathom_target *target,
 		return fathom_fail_memory(reterr);
 	}
 	l.flags = o.flags;
+	if (o.flags & FATHOM_SITES_CALLS)
+		l.slots = FATHOM_LISTS_SLOTS;
 	err = run(target, &l, reterr);
 	if (err)
 		fathom_sites_free(l.to);
@@ -267,6 +339,7 @@ void fathom_sites_free(struct fathom_sites *sites)
 		return;
 	fathom_array_free(sites);
 	fathom_array_free(&sites->modules);
+	fathom_array_free(&sites->slots);
 	fathom_arena_deinit(&sites->arena);
 	fathom_answers_free(sites->answers);
 	free(sites);
@@ -290,6 +363,16 @@ size_t fathom_sites_module_count(const struct fathom_sites *sites)
 const struct fathom_site_module *fathom_sites_module_get(const struct fathom_sites *sites, size_t i)
 {
 	return &sites->modules.items[i];
+}
+
+size_t fathom_sites_slot_count(const struct fathom_sites *sites)
+{
+	return sites->slots.n;
+}
+
+const struct fathom_call_slot *fathom_sites_slot_get(const struct fathom_sites *sites, size_t i)
+{
+	return &sites->slots.items[i];
 }
 
 /* Returns word @i of @n. */
@@ -318,6 +401,13 @@ const char *fathom_site_refusal_name(enum fathom_site_refusal refusal)
 {
 	static const char *const words[] = { "",        "not-code", "other-code", "no-function",
 					     "no-slot", "overlap",  "ambiguous",  "no-decoder" };
+
+	return word_of(words, sizeof words / sizeof *words, refusal);
+}
+
+const char *fathom_slot_refusal_name(enum fathom_slot_refusal refusal)
+{
+	static const char *const words[] = { "", "pointer", "weak", "not-called" };
 
 	return word_of(words, sizeof words / sizeof *words, refusal);
 }

@@ -23,12 +23,20 @@ struct fathom_sites_memo {
 
 void fathom_sites_memo_deinit(struct fathom_sites_memo *memo);
 
+/* Whether slots of calls are listed, too. */
+enum fathom_lists_slots {
+	FATHOM_LISTS_NO_SLOTS,
+	FATHOM_LISTS_SLOTS,
+	FATHOM_LISTS_SLOTS_WITHOUT_SITES /* if the first module has no sites */
+};
+
 /* Which modules' sites are listed, and how. */
 struct fathom_sites_choice {
 	fathom_wants_module_fn wants;   /* NULL: all modules */
 	void *data;                     /* for wants */
 	struct fathom_sites_memo *memo; /* to be used, and added to; NULL: none */
 	bool with_lines;                /* answers have lines, too */
+	enum fathom_lists_slots slots;
 };
 
 /* fathom_trace_sites() of the modules that are chosen. */

@@ -6,6 +6,7 @@
 #include "fathom/trace.h"
 #include "host/base/array.h"
 #include "host/module/module.h"
+#include "host/sites/call_slots.h"
 
 /* A site as it stands in its file. */
 struct fathom_raw_site {
@@ -25,6 +26,8 @@ struct fathom_module_sites {
 	uint32_t n_functions;
 	uint32_t n_kind[FATHOM_SITE_KINDS];
 	uint32_t n_refused[FATHOM_SITE_REFUSALS];
+	struct fathom_raw_slots slots;
+	bool has_slots; /* they were looked for */
 };
 
 /*

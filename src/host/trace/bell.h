@@ -11,7 +11,8 @@
 #include <sys/types.h>
 
 struct fathom_bell {
-	pid_t pid; /* of the child; 0: there is none */
+	pid_t pid;   /* of the child; 0: there is none */
+	pid_t maker; /* the process that has made it */
 	_Atomic uint32_t is_rung;
 	void *stack;
 };

@@ -4,8 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/base/demangle.h"
 #include "host/trace/slots.h"
+
+/* A slot that is hooked, and whose it is. */
+struct chosen {
+	const struct fathom_call_slot *slot;
+	struct fathom_hooked_slot at;
+};
 
 /* One module whose slots are hooked. */
 struct work {
@@ -13,79 +18,72 @@ struct work {
 	struct fathom_traced *process;
 	const char *path; /* in the span's arena */
 	struct fathom_span *span;
-	struct fathom_call_slots slots;
+	FATHOM_ARRAY_OF(struct chosen);
 	struct fathom_hooked *hooked;
 };
 
-/* Leaves the slots of wanted functions. */
-static void choose(struct work *w)
+/* Takes the slots of wanted functions among those of @m. */
+static bool choose(struct work *w, const struct fathom_sites *sites,
+		   const struct fathom_site_module *m)
 {
-	size_t n = 0;
-
-	for (size_t i = 0; i < w->slots.n; i++) {
+	for (size_t i = m->first_slot; i < m->first_slot + m->slots; i++) {
+		struct chosen c = { .slot = fathom_sites_slot_get(sites, i) };
 		uint8_t wishes;
 
-		if (fathom_named_choices_want(&w->loader->named, w->slots.items[i].name, w->path,
-					      &wishes))
-			w->slots.items[n++] = w->slots.items[i];
+		if (fathom_slots_take(w->process, c.slot, m->bias, &c.at) &&
+		    fathom_named_choices_want(&w->loader->named, c.slot->linkage_name, w->path,
+					      &wishes) &&
+		    !fathom_array_push(w, c))
+			return false;
 	}
-	w->slots.n = n;
+	return true;
 }
 
-/* Returns the demangled form of @name, or itself. */
-static const char *demangled(struct work *w, const char *name)
+static const char *copy(struct work *w, const char *text)
 {
-	const struct fathom_str linked = { name, (uint32_t)strlen(name) };
-	struct fathom_bytes_array text = { .n = 0 };
-	const char *copy = NULL;
-
-	if (!fathom_demangle(linked, false, &text))
-		copy = fathom_arena_strdup(&w->span->arena,
-					   (struct fathom_str){ text.items, (uint32_t)text.n });
-	fathom_array_free(&text);
-	return copy ? copy : name;
+	return fathom_arena_strdup(&w->span->arena,
+				   (struct fathom_str){ text, (uint32_t)strlen(text) });
 }
 
-/* Adds the function that is called by @slot, whose number is @number, to the span. */
-static bool add(struct work *w, const struct fathom_call_slot *slot, uint32_t number)
+/* Adds the function that is called by @c, whose number is @number, to the span. */
+static bool add(struct work *w, const struct chosen *c, uint32_t number)
 {
 	struct fathom_loader *l = w->loader;
-	const char *name = demangled(w, slot->name);
-	const struct fathom_trace_function f = { .name = name,
-						 .linkage_name = slot->name,
+	const struct fathom_trace_function f = { .name = copy(w, c->slot->symbol),
+						 .linkage_name = copy(w, c->slot->linkage_name),
 						 .module = w->path,
 						 .number = l->n_functions++,
-						 .name_size = (uint32_t)strlen(name) };
-	struct fathom_span_site site = { .back = slot->stub + FATHOM_SLOT_RETURN,
+						 .name_size = (uint32_t)strlen(c->slot->symbol) };
+	struct fathom_span_site site = { .back = c->at.stub + FATHOM_SLOT_RETURN,
 					 .number = number,
 					 .function = (uint32_t)w->span->functions.n,
 					 .place = FATHOM_SITE_ENTRY };
 
-	(void)fathom_named_choices_want(&l->named, slot->name, w->path, &site.wishes);
-	return fathom_array_push(&w->span->functions, f) && fathom_array_push(w->span, site) &&
-	       fathom_array_push(&w->hooked->slots, *slot);
+	(void)fathom_named_choices_want(&l->named, c->slot->linkage_name, w->path, &site.wishes);
+	return f.name && f.linkage_name && fathom_array_push(&w->span->functions, f) &&
+	       fathom_array_push(w->span, site) && fathom_array_push(w->hooked, c->at);
 }
 
-/* Hooks all slots that are left, by a copy of the hook whose numbers are their own. */
+/* Hooks all slots that were chosen, by a copy of the hook whose numbers are their own. */
 static bool hook(struct work *w)
 {
 	struct fathom_loader *l = w->loader;
-	const size_t size = w->slots.n * FATHOM_STUB_SIZE;
+	const size_t size = w->n * FATHOM_STUB_SIZE;
 	uint64_t stub;
 	uint64_t word;
 	struct fathom_hooks hooks;
 
-	if (!fathom_program_stubs(w->process, w->slots.n, &stub, &word) ||
+	if (!fathom_program_stubs(w->process, w->n, &stub, &word) ||
 	    !fathom_hooks_make(l, w->process, stub, stub + size, &hooks)) {
-		l->n_refused[FATHOM_TRACE_NO_ROOM] += w->slots.n;
+		l->n_refused[FATHOM_TRACE_NO_ROOM] += w->n;
 		return true;
 	}
-	for (size_t i = 0; i < w->slots.n; i++) {
-		struct fathom_call_slot *slot = &w->slots.items[i];
+	for (size_t i = 0; i < w->n; i++) {
+		struct fathom_hooked_slot *slot = &w->items[i].at;
 
 		slot->stub = stub + i * FATHOM_STUB_SIZE;
 		slot->word = word + i * sizeof(uint64_t);
-		if (!add(w, slot, (uint32_t)(slot->stub + FATHOM_SLOT_RETURN - hooks.base)))
+		if (!add(w, &w->items[i], (uint32_t)(slot->stub + FATHOM_SLOT_RETURN - hooks.base)))
 			return false;
 		if (fathom_slots_hook(w->process, slot, hooks.entry))
 			l->n_calls++;
@@ -98,13 +96,13 @@ static void discard(struct work *w)
 {
 	fathom_hooked_release(w->hooked);
 	fathom_span_destroy(w->span);
-	fathom_array_free(&w->slots);
+	fathom_array_free(w);
 }
 
-fathom_err fathom_calls_hook(struct fathom_loader *l, struct fathom_traced *p, const char *path,
-			     uint64_t bias)
+fathom_err fathom_calls_hook(struct fathom_loader *l, struct fathom_traced *p,
+			     const struct fathom_sites *sites, const struct fathom_site_module *m)
 {
-	struct fathom_loaded_module *known = fathom_find_loaded(p, bias, path);
+	struct fathom_loaded_module *known = fathom_find_loaded(p, m->bias, m->path);
 	struct work w = { .loader = l, .process = p };
 	bool is_fine;
 
@@ -113,21 +111,17 @@ fathom_err fathom_calls_hook(struct fathom_loader *l, struct fathom_traced *p, c
 	if (w.hooked)
 		w.hooked->references = 1;
 	if (w.span)
-		w.path = fathom_arena_strdup(&w.span->arena,
-					     (struct fathom_str){ path, (uint32_t)strlen(path) });
-	is_fine = w.path && w.hooked;
-	if (!is_fine || !fathom_slots_find(p, path, bias, &w.span->arena, &w.slots)) {
-		discard(&w);
-		return is_fine ? FATHOM_OK : FATHOM_E_MEMORY;
-	}
-	choose(&w);
-	is_fine = !w.slots.n || hook(&w);
+		w.path = copy(&w, m->path);
+	is_fine = w.path && w.hooked && choose(&w, sites, m);
+	if (is_fine && w.n)
+		is_fine = hook(&w);
 	if (known && !known->hooked) {
 		known->hooked = w.hooked;
 		w.hooked = NULL;
 	}
-	fathom_span_finish(w.span);
-	if (w.span->n) {
+	if (w.span)
+		fathom_span_finish(w.span);
+	if (w.span && w.span->n) {
 		l->loaded(l->data, w.span);
 		w.span = NULL;
 	}

@@ -5,11 +5,8 @@
 
 #include "host/trace/load.h"
 
-/*
- * Hooks the slots of the module of @p at @path, with @bias, whose functions are wanted.
- * FATHOM_E_MEMORY.
- */
-fathom_err fathom_calls_hook(struct fathom_loader *l, struct fathom_traced *p, const char *path,
-			     uint64_t bias);
+/* Hooks the slots of module @m of @p, among @sites, whose functions are wanted. FATHOM_E_MEMORY. */
+fathom_err fathom_calls_hook(struct fathom_loader *l, struct fathom_traced *p,
+			     const struct fathom_sites *sites, const struct fathom_site_module *m);
 
 #endif

@@ -395,6 +395,20 @@ static bool needs_lines(const struct fathom_loader *l)
 	return false;
 }
 
+/* Returns whether calls of libraries are to be recorded in @p; the program itself is mapped first.
+ */
+static enum fathom_lists_slots wants_calls(const struct look *look)
+{
+	const uint32_t flags = look->loader->options->flags;
+	const struct fathom_traced *p = look->process;
+
+	if (flags & (FATHOM_TRACE_CALLS | FATHOM_TRACE_NO_CALLS))
+		return flags & FATHOM_TRACE_CALLS ? FATHOM_LISTS_SLOTS : FATHOM_LISTS_NO_SLOTS;
+	if (p->has_looked)
+		return p->wants_calls ? FATHOM_LISTS_SLOTS : FATHOM_LISTS_NO_SLOTS;
+	return FATHOM_LISTS_SLOTS_WITHOUT_SITES;
+}
+
 /* Finds the sites of new modules in @target, and which of them are chosen. */
 static fathom_err find_sites(struct look *look, struct fathom_target *target,
 			     struct fathom_errinfo *reterr)
@@ -407,6 +421,7 @@ static fathom_err find_sites(struct look *look, struct fathom_target *target,
 		.data = look,
 		.memo = &l->memo,
 		.with_lines = needs_lines(l),
+		.slots = wants_calls(look),
 	};
 	fathom_err err = FATHOM_OK;
 
@@ -424,32 +439,19 @@ static fathom_err find_sites(struct look *look, struct fathom_target *target,
 	return err;
 }
 
-/* Returns whether calls of libraries are to be recorded in @p, of which this is the first look. */
-static bool wants_calls(const struct look *look)
-{
-	const uint32_t flags = look->loader->options->flags;
-
-	if (flags & (FATHOM_TRACE_CALLS | FATHOM_TRACE_NO_CALLS))
-		return flags & FATHOM_TRACE_CALLS;
-	/* The program itself is mapped first. */
-	return fathom_sites_module_count(look->sites) &&
-	       !fathom_sites_module_get(look->sites, 0)->count;
-}
-
 /* Has the calls of libraries that new modules make call the hook. */
 static fathom_err hook_calls(struct look *look)
 {
 	struct fathom_traced *p = look->process;
 	fathom_err err = FATHOM_OK;
 
-	if (!p->has_looked)
-		p->wants_calls = wants_calls(look);
+	if (!p->has_looked && fathom_sites_module_count(look->sites))
+		p->wants_calls = !fathom_sites_module_get(look->sites, 0)->count;
 	p->has_looked = true;
-	for (size_t i = 0; p->wants_calls && !err && i < fathom_sites_module_count(look->sites);
-	     i++) {
+	for (size_t i = 0; !err && i < fathom_sites_module_count(look->sites); i++) {
 		const struct fathom_site_module *m = fathom_sites_module_get(look->sites, i);
 
-		err = fathom_calls_hook(look->loader, p, m->path, m->bias);
+		err = fathom_calls_hook(look->loader, p, look->sites, m);
 	}
 	return err;
 }
@@ -558,8 +560,8 @@ void fathom_load_discard(struct fathom_found_modules *found)
 /* Has slots lead to where they would without us. */
 static void undo_calls(const struct fathom_traced *p, const struct fathom_hooked *hooked)
 {
-	for (size_t i = 0; hooked && i < hooked->slots.n; i++)
-		(void)fathom_slots_undo(&p->tracee, &hooked->slots.items[i]);
+	for (size_t i = 0; hooked && i < hooked->n; i++)
+		(void)fathom_slots_undo(&p->tracee, &hooked->items[i]);
 }
 
 bool fathom_unload(struct fathom_traced *p)

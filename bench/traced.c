@@ -1,8 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /* traced N: the Nth Fibonacci number by recursion, so many calls of one function in itself; HOOK
- * has an empty one at each. */
+ * has an empty one at each; OWN a hook of its own: "on", "off", "bare". */
 #include <stdio.h>
 #include <stdlib.h>
+
+#ifdef OWN
+#include <fathom/fathom.h>
+#include <string.h>
+
+#define UNSEEN __attribute__((patchable_function_entry(0, 0), target("general-regs-only")))
+
+UNSEEN static void see(void *data, const struct fathom_hook_call *call)
+{
+	(void)call;
+	++*(volatile long *)data;
+}
+#endif
 
 #ifdef HOOK
 #define UNSEEN __attribute__((no_instrument_function))
@@ -33,6 +46,19 @@ __attribute__((noinline)) static long fibonacci(long n)
 
 int main(int argc, char **argv)
 {
+#ifdef OWN
+	static volatile long n;
+	struct fathom_hook_options o = { .size = sizeof o };
+	struct fathom *session;
+	struct fathom_hook *hook;
+
+	o.flags = !strcmp(argv[2], "off")    ? FATHOM_HOOK_OFF
+		  : !strcmp(argv[2], "bare") ? FATHOM_HOOK_NO_VECTORS
+					     : 0;
+	if (fathom_create(NULL, &session, NULL) ||
+	    fathom_hook_add(session, see, (void *)&n, &o, &hook, NULL))
+		return 1;
+#endif
 	printf("%ld\n", fibonacci(argc > 1 ? atol(argv[1]) : 20));
 	return 0;
 }

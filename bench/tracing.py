@@ -29,6 +29,11 @@ def trace_benches(command, folder):
     basic = f"patch_premain=true xray_mode=xray-basic xray_logfile_base={folder}/xray. xray_naive_log_func_duration_threshold_us=0 verbosity=0"
     peers = [Tool("none", [plain, N]), Tool("instrument", [hook, N]), Tool("uftrace", ["uftrace", "record", "--no-libcall", "-d", out + ".d", fentry, N]),
              Tool("xray-basic", ["sh", "-c", f'XRAY_OPTIONS="$1" "$2" {N} && rm -f {folder}/xray.*', "sh", basic, xray])]
+    library = os.path.join(os.path.dirname(command), "src")
+    own = build(folder, "own", SITES, "-DOWN", f"-I{HERE}/../include", f"-L{library}", "-lfathom", f"-Wl,-rpath,{library}")
+    # A hook that counts: off, on, and where it needs no vectors saved; -finstrument-functions calls two that do nothing.
+    for mode in "off", "on", "bare":
+        yield Bench(f"hook-{mode}", [Tool("fathom", [own, N, mode]), Tool("none", [plain, N]), Tool("instrument", [hook, N])])
     yield Bench("trace-file", [Tool("fathom", [command, "trace", "-o", out, "--", traced, N]), *peers])
     yield Bench("trace-file-sparse", [Tool("fathom", [command, "trace", "--clock", "sparse", "-o", out, "--", traced, N]), Tool("none", [plain, N])])
     yield Bench("trace-last", [Tool("fathom", [command, "trace", "--last", "100", "--", traced, N]), Tool("none", [plain, N])])

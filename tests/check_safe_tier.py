@@ -34,9 +34,10 @@ print(f"{'' if 'malloc' in host else 'not '}ok 2 - the same look at the host tie
 # crash handler and what is published of JIT code have one struct each; beside it stand which consumers are on, read without
 # its lock, the head of the registry, which its readers share, and the descriptor whose name GDB prescribes. A trace of
 # the calling process has what its flags asked for, and its reader.
-STATELESS = "no file has mutable state at its scope, but the one that calls libiberty, the crash handler, the JIT registry and the trace of oneself"
+STATELESS = "no file has mutable state at its scope, but the one that calls libiberty, the crash handler, the JIT registry, the trace of oneself and its hooks"
 ALLOWED = {"fathom_crash_state", "fathom_jit_registry", "fathom_jit_on", "fathom_registry_own", "__fathom_jit_published", "descriptor", "__jit_debug_descriptor"}
-ALLOWED |= {"fathom_trace_requested", "fathom_trace_own"}
+# Hooks of the process are one list; which a thread is in, it says itself.
+ALLOWED |= {"fathom_trace_requested", "fathom_trace_own", "fathom_hook_state", "fathom_hook_inside"}
 if any(name in host for name in INSTRUMENTED[:3]):
     print(f"ok 3 - {STATELESS} # SKIP an instrumented build has state of its own")
     sys.exit()

@@ -163,7 +163,7 @@ def check_tests(tree):
 
 
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen", "fourteen",
-           "fifteen", "sixteen", "seventeen", "eighteen")
+           "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty")
 
 
 def check_counts(tree):

@@ -54,6 +54,7 @@ LAW = {
     "src/host/sites": host("base", "file", "symbol", "module", "symbolize", "target", "disasm", "stack"),
     "src/host/events": host("base", "find"),
     "src/host/trace": host("base", "file", "module", "target", "tracee", "sites", "events") + ["src/trace"],
+    "src/host/hook": host("base", "file", "sites", "trace"),
     "cli": [],
     "cli/compat": ["cli"],
     "cli/compat/addr2line": ["cli", "cli/compat"],

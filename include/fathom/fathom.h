@@ -44,6 +44,7 @@
 #include <fathom/disasm.h>
 #include <fathom/error.h>
 #include <fathom/find.h>
+#include <fathom/hook.h>
 #include <fathom/format.h>
 #include <fathom/jit.h>
 #include <fathom/jit_check.h>

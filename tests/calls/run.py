@@ -22,6 +22,7 @@ from ask import FATHOM, execute, fathom, run  # noqa: E402
 import attached  # noqa: E402,F401 pylint: disable=unused-import
 import baked  # noqa: E402,F401 pylint: disable=unused-import
 import files  # noqa: E402,F401 pylint: disable=unused-import
+import hooks  # noqa: E402,F401 pylint: disable=unused-import
 import library_calls  # noqa: E402,F401 pylint: disable=unused-import
 import sources  # noqa: E402,F401 pylint: disable=unused-import
 from traced import CLANG, HERE, PROGRAMS, SITES, SUITE, TOP, build, calls, counts, kinds, test, trace  # noqa: E402

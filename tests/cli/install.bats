@@ -130,7 +130,7 @@ needs_no_sanitizer() {
 
 @test "install: a manual page is there for the command and each verb, and all are sound" {
     for page in fathom.1 fathom-addr.1 fathom-addr2line.1 fathom-llvm-symbolizer.1 fathom-cache.1 fathom-find.1 fathom-jit-check.1 \
-        libfathom.3 fathom_cache.3 fathom_compat.3 fathom_crash.3 fathom_disasm.3 fathom_find.3 fathom_format.3 \
+        libfathom.3 fathom_cache.3 fathom_compat.3 fathom_crash.3 fathom_disasm.3 fathom_find.3 fathom_format.3 fathom_hook.3 \
         fathom_jit.3 fathom_jit_check.3 fathom_self.3 fathom_self_format.3 fathom_session.3 fathom_snapshot.3 fathom_symbolize.3 fathom_target.3 fathom_trace.3 fathom_value.3; do
         found=$(find "$root" -name "$page*")
         [ -f "$found" ]
@@ -147,7 +147,7 @@ needs_no_sanitizer() {
     run python3 "$BATS_TEST_DIRNAME/manual.py" "$root/include/fathom" "$BATS_TEST_DIRNAME/../../docs/man" examples_of_pages
     [ "$output" = "" ]
     [ "$status" = 0 ]
-    [ "$(ls examples_of_pages | wc -l)" = 18 ]
+    [ "$(ls examples_of_pages | wc -l)" = 19 ]
     for example in examples_of_pages/*.c; do
         gcc -Wall -Wextra -Werror -o "${example%.c}" "$example" $(pkg-config --cflags --libs fathom)
     done

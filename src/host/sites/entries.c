@@ -45,7 +45,7 @@ static uint8_t call_nop_size(struct fathom_bytes code)
 }
 
 /* Returns the kind of a call of @hook; 0: it is no site. */
-static uint8_t kind_of_call(enum fathom_hook hook, bool is_first)
+static uint8_t kind_of_call(enum fathom_hook_kind hook, bool is_first)
 {
 	if (hook == FATHOM_HOOK_MCOUNT)
 		return is_first ? FATHOM_SITE_FENTRY : FATHOM_SITE_MCOUNT;
@@ -94,7 +94,7 @@ static fathom_err follow(struct fathom_site_work *w, const struct fathom_functio
 
 	for (unsigned i = 0; i < MAX_INSTRUCTIONS; i++) {
 		uint8_t size = 0;
-		const enum fathom_hook hook = fathom_hook_called(w, line.svma, &size);
+		const enum fathom_hook_kind hook = fathom_hook_called(w, line.svma, &size);
 
 		if (hook != FATHOM_HOOK_NONE) {
 			s.svma = line.svma;

@@ -21,7 +21,7 @@ static const struct {
 	{ "__monstartup", FATHOM_HOOK_PROFILE },
 };
 
-enum fathom_hook fathom_hook_named(struct fathom_str name)
+enum fathom_hook_kind fathom_hook_named(struct fathom_str name)
 {
 	if (!name.data || name.size < 6 || (name.data[0] != '_' && name.data[0] != 'm'))
 		return FATHOM_HOOK_OTHER;
@@ -32,7 +32,8 @@ enum fathom_hook fathom_hook_named(struct fathom_str name)
 }
 
 /* Returns the hook of symbol @s. Undefined and untyped ones count, too. */
-static enum fathom_hook hook_of_symbol(const struct fathom_symtab *t, const struct fathom_symbol *s)
+static enum fathom_hook_kind hook_of_symbol(const struct fathom_symtab *t,
+					    const struct fathom_symbol *s)
 {
 	struct fathom_str version;
 
@@ -44,7 +45,7 @@ static enum fathom_hook hook_of_symbol(const struct fathom_symtab *t, const stru
 static bool add_symbol(struct fathom_hooks *h, const struct fathom_symbol_table *t,
 		       const struct fathom_symbol *s)
 {
-	const enum fathom_hook hook = hook_of_symbol(&t->view, s);
+	const enum fathom_hook_kind hook = hook_of_symbol(&t->view, s);
 	struct fathom_symbol_region region;
 	uint64_t svma;
 
@@ -77,18 +78,19 @@ static bool add_symbols(struct fathom_hooks *h, const struct fathom_symbol_set *
 }
 
 /* Returns what is listed for @svma, or FATHOM_HOOK_NONE. */
-static enum fathom_hook listed(const struct fathom_keyed_array *a, uint64_t svma)
+static enum fathom_hook_kind listed(const struct fathom_keyed_array *a, uint64_t svma)
 {
 	const size_t i = FATHOM_BISECT(a->n, k, a->items[k].key < svma);
 
-	return i < a->n && a->items[i].key == svma ? (enum fathom_hook)a->items[i].value
+	return i < a->n && a->items[i].key == svma ? (enum fathom_hook_kind)a->items[i].value
 						   : FATHOM_HOOK_NONE;
 }
 
 /* Returns which hook's address the loader stores by @f. */
-static enum fathom_hook hook_of_fixup(const struct fathom_hooks *h, const struct fathom_fixup *f)
+static enum fathom_hook_kind hook_of_fixup(const struct fathom_hooks *h,
+					   const struct fathom_fixup *f)
 {
-	enum fathom_hook hook;
+	enum fathom_hook_kind hook;
 
 	if (f->name.data)
 		return fathom_hook_named(f->name);
@@ -103,7 +105,7 @@ static bool add_slots(struct fathom_hooks *h, const struct fathom_fixups *fixups
 	struct fathom_fixup f;
 
 	for (size_t i = 0; fathom_fixups_find(fixups, 0, UINT64_MAX, &i, &f); i++) {
-		const enum fathom_hook hook = hook_of_fixup(h, &f);
+		const enum fathom_hook_kind hook = hook_of_fixup(h, &f);
 
 		if (hook != FATHOM_HOOK_OTHER &&
 		    !fathom_array_push(&h->slots, (struct fathom_keyed){ f.svma, hook }))
@@ -141,10 +143,10 @@ void fathom_hooks_deinit(struct fathom_hooks *h)
 }
 
 /* Returns the hook in the slot at @svma: of a static program, by the bytes of the slot. */
-static enum fathom_hook hook_of_slot(const struct fathom_site_work *w, uint64_t svma)
+static enum fathom_hook_kind hook_of_slot(const struct fathom_site_work *w, uint64_t svma)
 {
 	const struct fathom_image *image = &w->object->image;
-	enum fathom_hook hook = listed(&w->hooks.slots, svma);
+	enum fathom_hook_kind hook = listed(&w->hooks.slots, svma);
 	const struct fathom_bytes word = fathom_image_loaded_bytes(image, svma, 8);
 
 	if (hook == FATHOM_HOOK_NONE && word.size)
@@ -153,9 +155,9 @@ static enum fathom_hook hook_of_slot(const struct fathom_site_work *w, uint64_t 
 }
 
 /* Returns the hook at @svma: itself, or a stub that leads to it. */
-static enum fathom_hook hook_at(const struct fathom_site_work *w, uint64_t svma)
+static enum fathom_hook_kind hook_at(const struct fathom_site_work *w, uint64_t svma)
 {
-	const enum fathom_hook hook = listed(&w->hooks.functions, svma);
+	const enum fathom_hook_kind hook = listed(&w->hooks.functions, svma);
 	const struct fathom_function *f;
 	uint64_t slot;
 
@@ -168,8 +170,8 @@ static enum fathom_hook hook_at(const struct fathom_site_work *w, uint64_t svma)
 }
 
 /* Returns the hook that a relocation in [@low, @high) of a relocatable file names. */
-static enum fathom_hook hook_of_relocation(const struct fathom_site_work *w, uint64_t low,
-					   uint64_t high)
+static enum fathom_hook_kind hook_of_relocation(const struct fathom_site_work *w, uint64_t low,
+						uint64_t high)
 {
 	struct fathom_fixup f;
 	size_t i = 0;
@@ -179,8 +181,8 @@ static enum fathom_hook hook_of_relocation(const struct fathom_site_work *w, uin
 		       : FATHOM_HOOK_OTHER;
 }
 
-static enum fathom_hook called_on_arm(struct fathom_site_work *w, uint64_t svma,
-				      struct fathom_bytes code, uint8_t *ret_size)
+static enum fathom_hook_kind called_on_arm(struct fathom_site_work *w, uint64_t svma,
+					   struct fathom_bytes code, uint8_t *ret_size)
 {
 	struct fathom_stack_code c;
 
@@ -195,8 +197,8 @@ static enum fathom_hook called_on_arm(struct fathom_site_work *w, uint64_t svma,
 }
 
 /* Calls of `e8 rel32`, `67 e8 rel32` (which linkers make of the next) and `ff 15 rel32`. */
-static enum fathom_hook called_on_x86(struct fathom_site_work *w, uint64_t svma,
-				      struct fathom_bytes code, uint8_t *ret_size)
+static enum fathom_hook_kind called_on_x86(struct fathom_site_work *w, uint64_t svma,
+					   struct fathom_bytes code, uint8_t *ret_size)
 {
 	const uint8_t *p = code.data;
 	uint8_t size = 6;
@@ -215,7 +217,8 @@ static enum fathom_hook called_on_x86(struct fathom_site_work *w, uint64_t svma,
 	return p[0] == 0xff ? hook_of_slot(w, target) : hook_at(w, target);
 }
 
-enum fathom_hook fathom_hook_called(struct fathom_site_work *w, uint64_t svma, uint8_t *ret_size)
+enum fathom_hook_kind fathom_hook_called(struct fathom_site_work *w, uint64_t svma,
+					 uint8_t *ret_size)
 {
 	const struct fathom_bytes code = fathom_site_code(w, svma);
 

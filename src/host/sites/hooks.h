@@ -7,7 +7,7 @@
 #include "host/file/fixups.h"
 #include "host/module/module.h"
 
-enum fathom_hook {
+enum fathom_hook_kind {
 	FATHOM_HOOK_NONE,    /* it is not a call */
 	FATHOM_HOOK_OTHER,   /* a call of another function */
 	FATHOM_HOOK_UNNAMED, /* a call of what has no name */
@@ -18,7 +18,7 @@ enum fathom_hook {
 };
 
 struct fathom_hooks {
-	struct fathom_keyed_array functions; /* svma, enum fathom_hook; sorted */
+	struct fathom_keyed_array functions; /* svma, enum fathom_hook_kind; sorted */
 	struct fathom_keyed_array slots;     /* GOT slots that hold their addresses, likewise */
 	bool has_calls;                      /* some hook may be called */
 	bool is_profiled;                    /* the module was linked with -pg */
@@ -31,11 +31,12 @@ fathom_err fathom_hooks_init(struct fathom_hooks *h, struct fathom_module *m,
 void fathom_hooks_deinit(struct fathom_hooks *h);
 
 /* Returns which hook is called @name, or FATHOM_HOOK_OTHER. */
-enum fathom_hook fathom_hook_named(struct fathom_str name);
+enum fathom_hook_kind fathom_hook_named(struct fathom_str name);
 
 struct fathom_site_work;
 
 /* Returns what the instruction at @svma calls, and its size in *@ret_size. */
-enum fathom_hook fathom_hook_called(struct fathom_site_work *w, uint64_t svma, uint8_t *ret_size);
+enum fathom_hook_kind fathom_hook_called(struct fathom_site_work *w, uint64_t svma,
+					 uint8_t *ret_size);
 
 #endif

@@ -15,7 +15,7 @@
 /* Finds what a slot at @svma holds, and its size; returns false if neither a call nor such a NOP.
  */
 static bool find_slot(struct fathom_site_work *w, uint64_t svma, struct fathom_raw_site *ret,
-		      enum fathom_hook *ret_hook)
+		      enum fathom_hook_kind *ret_hook)
 {
 	uint8_t size = 0;
 
@@ -54,7 +54,7 @@ static fathom_err take_entry(struct fathom_site_work *w, uint64_t word)
 {
 	const struct fathom_function *f = fathom_functions_holding(&w->functions, word);
 	struct fathom_raw_site s = { .kind = FATHOM_SITE_MCOUNT_LOC };
-	enum fathom_hook hook;
+	enum fathom_hook_kind hook;
 
 	if (!fathom_site_code(w, word).size) {
 		fathom_site_refuse(w, FATHOM_REFUSED_NOT_CODE);
@@ -92,7 +92,7 @@ static fathom_err take_return(struct fathom_site_work *w, struct fathom_site_lin
 {
 	const struct fathom_function *f = fathom_functions_holding(&w->functions, word);
 	struct fathom_raw_site s = { .kind = FATHOM_SITE_RETURN_LOC };
-	enum fathom_hook hook;
+	enum fathom_hook_kind hook;
 
 	if (!fathom_site_code(w, word).size) {
 		fathom_site_refuse(w, FATHOM_REFUSED_NOT_CODE);

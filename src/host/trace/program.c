@@ -36,9 +36,6 @@ static const uint8_t system_call[] = { 0x0f, 0x05 };
 /* How far a call leads, less what a module needs. */
 #define REACH (UINT64_C(1) << 31)
 
-/* What nothing is mapped below. */
-#define LOWEST_AVMA UINT64_C(0x10000)
-
 #define HOOKS_SIZE   (FATHOM_RESERVE_SLOTS * FATHOM_HOOK_SLOT)
 #define CODE_SIZE    (HOOKS_SIZE + FATHOM_RESERVE_STUBS * FATHOM_STUB_SIZE)
 #define WORDS_SIZE   (FATHOM_RESERVE_STUBS * sizeof(uint64_t))
@@ -278,21 +275,6 @@ static fathom_err map_runtime(struct fathom_traced *p, pid_t tid, struct fathom_
 	return FATHOM_OK;
 }
 
-/* Returns where below the mapping that holds @avma there is room for a reserve; 0 if nowhere. */
-static uint64_t room_below(const struct fathom_maps *maps, uint64_t avma)
-{
-	for (size_t i = fathom_maps_at(maps, avma); i < maps->n; i--) {
-		const uint64_t end = i ? maps->items[i - 1].end : LOWEST_AVMA;
-		const uint64_t start = maps->items[i].start;
-
-		if (start >= end + 2 * RESERVE_SIZE)
-			return start - 2 * RESERVE_SIZE;
-		if (!i)
-			break;
-	}
-	return 0;
-}
-
 /* Returns where libraries are: those that are there, or else where the image was mapped. */
 static uint64_t library_of(const struct fathom_traced *p, const struct fathom_maps *maps)
 {
@@ -315,7 +297,7 @@ static void reserve(struct fathom_traced *p, pid_t tid)
 	for (size_t i = 0; i < n && maps.n; i++) {
 		/* The program is what is mapped first. */
 		const uint64_t near = i ? library_of(p, &maps) : maps.items[0].start;
-		const uint64_t at = room_below(&maps, near);
+		const uint64_t at = fathom_maps_room_below(&maps, near, 2 * RESERVE_SIZE);
 		const long result =
 			at ? map(&p->tracee, tid, at, CODE_SIZE, PROT_READ | PROT_EXEC) : 0;
 

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+#include "host/hook/hooked_site.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "host/trace/patch.h"
+
+/* x86-64 */
+enum {
+	JUMP_LONG = 0xe9,
+	JUMP_SHORT = 0xeb,
+	SHORT_SIZE = 2,
+	RET = 0xc3,
+	LONG_SIZE = FATHOM_HOOK_JUMP_SIZE
+};
+
+static bool is_short(const struct fathom_site *site)
+{
+	return site->size < LONG_SIZE;
+}
+
+/* Returns whether the slot begins with the function's return (XRay). */
+static bool is_return(const struct fathom_site *site)
+{
+	return site->content == FATHOM_SITE_SLED && site->place == FATHOM_SITE_RETURN;
+}
+
+static uint64_t prefix_of(const struct fathom_site *site)
+{
+	return site->function - site->prefix_size;
+}
+
+/* Returns bytes of the calling process. */
+static const uint8_t *bytes_at(uint64_t avma)
+{
+	return (const uint8_t *)(uintptr_t)avma;
+}
+
+/* Returns how far the short jump of @site leads back, or 0 if it cannot. */
+static int to_prefix(const struct fathom_site *site)
+{
+	const int64_t distance = (int64_t)(prefix_of(site) - (site->address + SHORT_SIZE));
+
+	return distance < INT8_MIN || distance >= 0 ? 0 : (int)distance;
+}
+
+uint8_t fathom_hooked_site_check(const struct fathom_site *site)
+{
+	/* The program's own function is called there. */
+	if (site->kind == FATHOM_SITE_CYG_PROFILE)
+		return FATHOM_TRACE_NO_ROOM;
+	if (is_short(site) &&
+	    (site->size < SHORT_SIZE || site->prefix_size < LONG_SIZE || !to_prefix(site)))
+		return FATHOM_TRACE_NO_ROOM;
+	if (memcmp(bytes_at(site->address), site->bytes, site->size) != 0 ||
+	    (is_short(site) &&
+	     memcmp(bytes_at(prefix_of(site)), site->prefix, site->prefix_size) != 0))
+		return FATHOM_TRACE_CHANGED;
+	return FATHOM_PATCH_DONE;
+}
+
+bool fathom_hooked_site_reaches(const struct fathom_site *site, uint64_t stub)
+{
+	const uint64_t from = is_short(site) ? prefix_of(site) : site->address;
+	uint8_t past[LONG_SIZE], back[LONG_SIZE];
+	uint8_t jump[LONG_SIZE];
+
+	if (!fathom_patch_jump(from, stub, jump) ||
+	    !fathom_patch_jump(from, stub + LONG_SIZE, past) ||
+	    !fathom_patch_jump(stub + LONG_SIZE, site->address, back))
+		return false;
+	return is_short(site) || memcmp(jump + 2, past + 2, sizeof jump - 2) == 0;
+}
+
+/* Adds the write of the stub. */
+static bool write_stub(const struct fathom_hooked_site *s, const struct fathom_site *site,
+		       struct fathom_text_writes *to)
+{
+	const uint64_t self = (uintptr_t)s;
+	uint8_t stub[FATHOM_HOOK_STUB_SIZE] = { 0 };
+
+	(void)fathom_patch_call(s->stub.avma, s->stub.dispatch, stub);
+	if (is_return(site))
+		stub[LONG_SIZE] = RET;
+	else
+		(void)fathom_patch_jump(s->stub.avma + LONG_SIZE, s->behind, stub + LONG_SIZE);
+	memcpy(stub + sizeof stub - sizeof self, &self, sizeof self);
+	return fathom_text_writes_add(to, s->stub.avma, stub, sizeof stub, 0);
+}
+
+/* A short slot: switched by where its jump leads. */
+static bool place_short(struct fathom_hooked_site *s, const struct fathom_site *site, bool is_on,
+			struct fathom_text_writes *to)
+{
+	uint8_t jump[LONG_SIZE];
+	uint8_t slot[SHORT_SIZE] = { JUMP_SHORT };
+
+	s->prefix = prefix_of(site);
+	s->toggle = s->avma + 1;
+	s->on = (uint8_t)to_prefix(site);
+	s->off = (uint8_t)(site->size - SHORT_SIZE);
+	memcpy(s->was, site->bytes, sizeof slot);
+	memcpy(s->was_prefix, site->prefix, sizeof jump);
+	slot[1] = is_on ? s->on : s->off;
+	(void)fathom_patch_jump(s->prefix, s->stub.avma, jump);
+	return fathom_text_writes_add(to, s->prefix, jump, sizeof jump, 0) &&
+	       fathom_text_writes_add(to, s->avma, slot, sizeof slot, s->behind);
+}
+
+static bool place_long(struct fathom_hooked_site *s, const struct fathom_site *site, bool is_on,
+		       struct fathom_text_writes *to)
+{
+	uint8_t on[LONG_SIZE], off[LONG_SIZE];
+
+	(void)fathom_patch_jump(s->avma, s->stub.avma, on);
+	(void)fathom_patch_jump(s->avma, s->stub.avma + LONG_SIZE, off);
+	s->prefix = 0;
+	s->toggle = s->avma + 1;
+	s->on = on[1];
+	s->off = off[1];
+	memcpy(s->was, site->bytes, sizeof s->was);
+	return fathom_text_writes_add(to, s->avma, is_on ? on : off, sizeof on, s->behind);
+}
+
+bool fathom_hooked_site_place(struct fathom_hooked_site *s, const struct fathom_site *site,
+			      bool is_on, struct fathom_text_writes *stubs,
+			      struct fathom_text_writes *to)
+{
+	s->avma = site->address;
+	s->function = site->function;
+	s->place = site->place;
+	s->is_behind_prologue = (site->flags & FATHOM_SITE_BEHIND_PROLOGUE) != 0;
+	s->behind = site->address + (is_return(site) ? 1 : site->size);
+	if (!write_stub(s, site, stubs))
+		return false;
+	return is_short(site) ? place_short(s, site, is_on, to) : place_long(s, site, is_on, to);
+}
+
+bool fathom_hooked_site_is_there(const struct fathom_hooked_site *s, int memory)
+{
+	uint8_t code[SHORT_SIZE];
+
+	return pread(memory, code, sizeof code, (off_t)s->avma) == (ssize_t)sizeof code &&
+	       code[0] == (s->prefix ? JUMP_SHORT : JUMP_LONG) &&
+	       (code[1] == s->on || code[1] == s->off);
+}
+
+bool fathom_hooked_site_undo(const struct fathom_hooked_site *s, struct fathom_text_writes *to)
+{
+	if (!s->prefix)
+		return fathom_text_writes_add(to, s->avma, s->was, sizeof s->was, 0);
+	return fathom_text_writes_add(to, s->avma, s->was, SHORT_SIZE, 0) &&
+	       fathom_text_writes_add(to, s->prefix, s->was_prefix, sizeof s->was_prefix, 0);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Memory for stubs, near the modules whose slots jump there: pools that are executable, and never
+ * writable. Unwinders are told of them by JIT publication.
+ */
+#ifndef FATHOM_HOOK_NEAR_CODE_H
+#define FATHOM_HOOK_NEAR_CODE_H
+
+#include "fathom/trace.h"
+#include "host/base/array.h"
+#include "safe/base/error.h"
+
+/* Bytes of a pool. */
+#define FATHOM_NEAR_POOL_SIZE (UINT64_C(1) << 18)
+
+/* What debuggers call the code of hooks. */
+#define FATHOM_HOOK_CODE_NAME "[hook]"
+
+struct fathom_near_pool {
+	uint64_t avma;
+	uint32_t used; /* bytes */
+	bool is_behind_prologue;
+};
+
+/* All zero, there are none. They are never freed. */
+struct fathom_near_code {
+	FATHOM_ARRAY_OF(struct fathom_near_pool);
+};
+
+/* A stub, and what it calls: the beginning of its pool, which leads to the dispatcher. */
+struct fathom_near_stub {
+	uint64_t avma; /* 0: there is no room */
+	uint64_t dispatch;
+};
+
+/* Returns a stub within reach of @site in *@ret. FATHOM_E_MEMORY; FATHOM_E_OS. */
+fathom_err fathom_near_stub(struct fathom_near_code *code, const struct fathom_site *site,
+			    struct fathom_near_stub *ret);
+
+#endif

@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: MIT */
+#include "host/hook/stop_others.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "safe/base/bytes.h"
+#include "safe/base/own_thread.h"
+#include "safe/base/sys.h"
+
+/* How long threads may take to stop, or to leave the bytes, and how often one looks. */
+#define PATIENCE_NS INT64_C(1000000000)
+#define LOOK_NS     20000
+
+/* Bytes of the child's stack, and of names of threads that it reads at once. */
+enum { STACK_SIZE = 32768, NAMES_SIZE = 4096 };
+
+/* Threads that may begin while the others are being stopped. */
+#define MORE_THREADS 1024
+
+struct task {
+	pid_t tid;
+	int signal; /* to be delivered when it goes on */
+	bool is_stopped;
+	bool is_gone;
+};
+
+/* What the child does, and what came of it. */
+struct stop {
+	const struct fathom_text_writes *writes; /* sorted by address */
+	struct task *tasks;
+	size_t n;
+	size_t n_most;
+	pid_t caller;
+	int folder; /* of the threads */
+	int memory;
+	uint8_t *was;
+	bool is_done;
+	fathom_err err;
+	int number; /* errno */
+	const char *what;
+};
+
+static long trace(long request, pid_t tid, void *data)
+{
+	return fathom_sys(SYS_ptrace, request, tid, 0, (long)(uintptr_t)data, 0, 0);
+}
+
+static bool fail(struct stop *s, fathom_err err, int number, const char *what)
+{
+	s->err = err;
+	s->number = number;
+	s->what = what;
+	return false;
+}
+
+static int64_t now_ns(void)
+{
+	struct timespec t;
+
+	(void)fathom_sys(SYS_clock_gettime, CLOCK_MONOTONIC, (long)(uintptr_t)&t, 0, 0, 0, 0);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static void pause_ns(long ns)
+{
+	const struct timespec t = { .tv_nsec = ns };
+
+	(void)fathom_sys(SYS_nanosleep, (long)(uintptr_t)&t, 0, 0, 0, 0, 0);
+}
+
+static struct task *find(struct stop *s, pid_t tid)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (s->tasks[i].tid == tid)
+			return &s->tasks[i];
+	return NULL;
+}
+
+/* Returns the thread that the directory entry @name is of; 0: of none. */
+static pid_t tid_of(const char *name)
+{
+	pid_t tid = 0;
+
+	for (; *name >= '0' && *name <= '9'; name++)
+		tid = tid * 10 + (*name - '0');
+	return *name ? 0 : tid;
+}
+
+/* Returns whether thread @name has ended, though it is listed: "Z" or "X" behind its name. */
+static bool has_ended(const struct stop *s, const char *name)
+{
+	char path[32] = "", text[128];
+	size_t n = 0;
+	long fd, size;
+
+	for (; name[n] && n < 16; n++)
+		path[n] = name[n];
+	memcpy(path + n, "/stat", sizeof "/stat");
+	fd = fathom_sys(SYS_openat, s->folder, (long)(uintptr_t)path, O_RDONLY | O_CLOEXEC, 0, 0,
+			0);
+	if (fd < 0)
+		return true;
+	size = fathom_sys(SYS_read, fd, (long)(uintptr_t)text, sizeof text, 0, 0, 0);
+	(void)fathom_sys(SYS_close, fd, 0, 0, 0, 0, 0);
+	while (size > 0 && text[size - 1] != ')')
+		size--;
+	return size > 0 && size + 1 < (long)sizeof text &&
+	       (text[size + 1] == 'Z' || text[size + 1] == 'X');
+}
+
+/* Seizes the thread that the entry @name is of, unless it is known; counts it in *@ret_n. */
+static bool seize(struct stop *s, const char *name, size_t *ret_n)
+{
+	const pid_t tid = tid_of(name);
+	long err;
+
+	if (!tid || tid == s->caller || find(s, tid))
+		return true;
+	if (s->n == s->n_most)
+		return fail(s, FATHOM_E_TIMEOUT, 0, "more and more threads begin");
+	err = trace(PTRACE_SEIZE, tid, NULL);
+	if (err == -ESRCH || (err == -EPERM && has_ended(s, name)))
+		return true;
+	if (err < 0)
+		return fail(s, FATHOM_E_OS, (int)-err, "other threads cannot be stopped (ptrace)");
+	(void)trace(PTRACE_INTERRUPT, tid, NULL);
+	s->tasks[s->n++] = (struct task){ .tid = tid };
+	++*ret_n;
+	return true;
+}
+
+/* Seizes all threads that are listed. */
+static bool seize_listed(struct stop *s, size_t *ret_n)
+{
+	_Alignas(8) char names[NAMES_SIZE];
+	long size;
+
+	*ret_n = 0;
+	(void)fathom_sys(SYS_lseek, s->folder, 0, SEEK_SET, 0, 0, 0);
+	while ((size = fathom_sys(SYS_getdents64, s->folder, (long)(uintptr_t)names, sizeof names,
+				  0, 0, 0)) > 0) {
+		for (long at = 0; at < size;) {
+			const struct dirent64 *entry = (const struct dirent64 *)(names + at);
+
+			if (!seize(s, entry->d_name, ret_n))
+				return false;
+			at += entry->d_reclen;
+		}
+	}
+	return true;
+}
+
+/* Waits until @task has stopped, or ended. */
+static bool wait_for(struct stop *s, struct task *task, int64_t end)
+{
+	int status = 0;
+
+	while (!task->is_stopped && !task->is_gone) {
+		const long tid = fathom_sys(SYS_wait4, task->tid, (long)(uintptr_t)&status,
+					    __WALL | __WNOTHREAD | WNOHANG, 0, 0, 0);
+
+		if (tid < 0 || (tid > 0 && !WIFSTOPPED(status))) {
+			task->is_gone = true;
+		} else if (tid > 0) {
+			task->is_stopped = true;
+			task->signal = status >> 16 ? 0 : WSTOPSIG(status);
+		} else if (now_ns() >= end) {
+			return fail(s, FATHOM_E_TIMEOUT, 0, "a thread does not stop");
+		} else {
+			pause_ns(LOOK_NS);
+		}
+	}
+	return true;
+}
+
+/* Stops all threads: those that begin meanwhile, too. */
+static bool stop_all(struct stop *s, int64_t end)
+{
+	size_t n;
+
+	do {
+		if (!seize_listed(s, &n))
+			return false;
+		for (size_t i = 0; i < s->n; i++)
+			if (!wait_for(s, &s->tasks[i], end))
+				return false;
+	} while (n);
+	return true;
+}
+
+/* Lets a thread go on that has stopped. */
+static void let_go(struct task *task)
+{
+	if (task->is_stopped && !task->is_gone)
+		(void)trace(PTRACE_DETACH, task->tid, (void *)(intptr_t)task->signal);
+}
+
+/* Returns the write in whose bytes, but for the first, @avma is; NULL: none. */
+static const struct fathom_text_write *within(const struct fathom_text_writes *w, uint64_t avma)
+{
+	const size_t i = FATHOM_BISECT(w->n, k, w->items[k].avma + w->items[k].size <= avma);
+
+	return i < w->n && w->items[i].avma < avma ? &w->items[i] : NULL;
+}
+
+/* Moves thread @task out of the bytes; false: it must leave them itself, or err is set. */
+static bool move_out(struct stop *s, const struct task *task)
+{
+	const struct fathom_text_write *write;
+	struct user_regs_struct regs;
+
+	if (task->is_gone)
+		return true;
+	if (trace(PTRACE_GETREGS, task->tid, &regs) < 0)
+		return true;
+	write = within(s->writes, regs.rip);
+	if (!write)
+		return true;
+	if (!write->resume)
+		return false;
+	regs.rip = write->resume;
+	if (trace(PTRACE_SETREGS, task->tid, &regs) < 0)
+		return fail(s, FATHOM_E_OS, ESRCH, "a thread cannot be moved (ptrace)");
+	return true;
+}
+
+/* Moves all threads out of the bytes; *@ret_busy: one must leave them itself. */
+static bool move_all(struct stop *s, bool *ret_busy)
+{
+	*ret_busy = false;
+	for (size_t i = 0; i < s->n; i++) {
+		if (move_out(s, &s->tasks[i]))
+			continue;
+		*ret_busy = true;
+		return !s->err;
+	}
+	return true;
+}
+
+/* Lets threads run for a moment, to leave the bytes. */
+static void let_run(struct stop *s)
+{
+	for (size_t i = 0; i < s->n; i++)
+		let_go(&s->tasks[i]);
+	s->n = 0;
+	pause_ns(LOOK_NS);
+}
+
+static void write_all(struct stop *s)
+{
+	if (!fathom_text_write_all(s->writes, s->memory, s->was))
+		(void)fail(s, FATHOM_E_OS, EIO, "the code cannot be written");
+}
+
+/* What the child runs: its memory is the program's, so it calls nothing but the kernel. */
+static int run(void *data)
+{
+	struct stop *s = data;
+	const int64_t end = now_ns() + PATIENCE_NS;
+	bool is_busy = false;
+
+	while (stop_all(s, end) && move_all(s, &is_busy) && is_busy) {
+		if (now_ns() < end) {
+			let_run(s);
+			continue;
+		}
+		(void)fail(s, FATHOM_E_TIMEOUT, 0, "a thread does not leave these bytes");
+		break;
+	}
+	if (!s->err)
+		write_all(s);
+	for (size_t i = 0; i < s->n; i++)
+		let_go(&s->tasks[i]);
+	s->is_done = true;
+	fathom_sys(SYS_exit, 0, 0, 0, 0, 0, 0);
+	return 0;
+}
+
+/* Returns the number of threads of the calling process; 0 if it is unknown. */
+static size_t count_threads(int folder)
+{
+	_Alignas(8) char names[NAMES_SIZE];
+	size_t n = 0;
+	long size;
+
+	while ((size = fathom_sys(SYS_getdents64, folder, (long)(uintptr_t)names, sizeof names, 0,
+				  0, 0)) > 0) {
+		for (long at = 0; at < size;) {
+			const struct dirent64 *entry = (const struct dirent64 *)(names + at);
+
+			n += tid_of(entry->d_name) != 0;
+			at += entry->d_reclen;
+		}
+	}
+	return n;
+}
+
+/* Returns whether only children may be traced that ask for it (Yama). */
+static bool is_restricted(void)
+{
+	const int fd = open("/proc/sys/kernel/yama/ptrace_scope", O_RDONLY | O_CLOEXEC);
+	char scope = '0';
+
+	if (fd < 0)
+		return false;
+	(void)!read(fd, &scope, 1);
+	close(fd);
+	return scope == '1';
+}
+
+/* Makes the child, and waits for its end. */
+static void run_child(struct stop *s, void *stack)
+{
+	const int flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_VFORK | CLONE_UNTRACED;
+	const bool restricted = is_restricted();
+	sigset_t all, before;
+	pid_t pid;
+
+	sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
+	if (restricted)
+		(void)prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+	pid = clone(run, (char *)stack + STACK_SIZE, flags, s);
+	if (pid < 0)
+		(void)fail(s, FATHOM_E_OS, errno, "no child can be made that stops other threads");
+	else
+		while (waitpid(pid, NULL, (int)__WCLONE) < 0 && errno == EINTR)
+			;
+	if (pid >= 0 && !s->is_done)
+		(void)fail(s, FATHOM_E_OS, 0, "the child that stops other threads was killed");
+	if (restricted)
+		(void)prctl(PR_SET_PTRACER, 0, 0, 0, 0);
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+static fathom_err make_writes(struct stop *s, struct fathom_errinfo *reterr)
+{
+	const size_t n = count_threads(s->folder);
+	size_t size = STACK_SIZE;
+	char *memory;
+
+	for (size_t i = 0; i < s->writes->n; i++)
+		size += s->writes->items[i].size;
+	s->n_most = 2 * n + MORE_THREADS;
+	memory = mmap(NULL, size + s->n_most * sizeof *s->tasks, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (memory == MAP_FAILED)
+		return fathom_fail_memory(reterr);
+	s->tasks = (struct task *)(void *)(memory + STACK_SIZE);
+	s->was = (uint8_t *)(s->tasks + s->n_most);
+	s->caller = fathom_own_tid();
+	if (n == 1)
+		write_all(s);
+	else
+		run_child(s, memory);
+	(void)munmap(memory, size + s->n_most * sizeof *s->tasks);
+	if (!s->err)
+		return FATHOM_OK;
+	return s->err == FATHOM_E_OS ? fathom_text_fail(reterr, s->number, s->what)
+				     : fathom_fail(reterr, s->err, "", 0, s->what);
+}
+
+static int compare(const void *a, const void *b)
+{
+	return u64_compare(((const struct fathom_text_write *)a)->avma,
+			   ((const struct fathom_text_write *)b)->avma);
+}
+
+fathom_err fathom_text_write_stopped(const struct fathom_text_writes *writes,
+				     struct fathom_errinfo *reterr)
+{
+	struct stop s = { .writes = writes };
+	fathom_err err;
+	int number;
+
+	if (!writes->n)
+		return FATHOM_OK;
+	qsort(writes->items, writes->n, sizeof *writes->items, compare);
+	s.folder = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	s.memory = fathom_text_open();
+	number = errno;
+	if (s.folder >= 0 && s.memory >= 0) {
+		err = make_writes(&s, reterr);
+	} else {
+		err = fathom_text_fail(reterr, number, "/proc/self cannot be opened");
+	}
+	if (s.folder >= 0)
+		close(s.folder);
+	if (s.memory >= 0)
+		close(s.memory);
+	return err;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Writes to the text of the calling process while its other threads are stopped.
+ *
+ * A child that shares its memory (clone(2), CLONE_VM and CLONE_VFORK) traces them, writes, and lets
+ * them go; the calling thread sleeps meanwhile. The child allocates nothing and takes no lock: a
+ * stopped thread may hold any. It has no signal for its end, so no wait() of the program sees it.
+ * If it is killed, the kernel lets all threads run on.
+ */
+#ifndef FATHOM_HOOK_STOP_OTHERS_H
+#define FATHOM_HOOK_STOP_OTHERS_H
+
+#include "host/hook/text_write.h"
+
+/*
+ * Makes @writes while no other thread runs or stands in the midst of their bytes. FATHOM_E_OS,
+ * FATHOM_E_TIMEOUT, FATHOM_E_MEMORY: then nothing has changed.
+ */
+fathom_err fathom_text_write_stopped(const struct fathom_text_writes *writes,
+				     struct fathom_errinfo *reterr);
+
+#endif

@@ -68,7 +68,9 @@ enum fathom_site_flag {
 	/** An entry whose slot lies behind instructions that change the stack or registers. */
 	FATHOM_SITE_BEHIND_PROLOGUE = 1u << 0,
 	/** The memory of the process does not hold these bytes: somebody has replaced them. */
-	FATHOM_SITE_CHANGED = 1u << 1
+	FATHOM_SITE_CHANGED = 1u << 1,
+	/** FATHOM_SITE_CYG_PROFILE: what is called there is told nothing (clang). */
+	FATHOM_SITE_BARE = 1u << 2
 };
 
 /** Why a record is not believed. */

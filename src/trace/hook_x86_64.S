@@ -72,15 +72,25 @@
 	shlq $63, %rdx
 	orq %rdx, %rax
 	movzwl %cx, %ecx
-	shlq $4, %rcx
+	imulq $24, %rcx			/* bytes of a record */
 	addq %gs:RECORDS, %rcx
 .if \is_behind
 	leaq 8(%rbp), %rdx		/* where the function's return address lies */
 .else
 	leaq 40(%rsp), %rdx
 .endif
+	pushq (%rdx)
+	.cfi_adjust_cfa_offset 8
 	shrq $3, %rdx
 	movl %edx, 12(%rcx)
+	popq 16(%rcx)			/* 4 bytes of it stay */
+	.cfi_adjust_cfa_offset -8
+.if \is_behind
+	movl (%rbp), %edx
+	movl %edx, 20(%rcx)
+.else
+	movl %ebp, 20(%rcx)
+.endif
 	movl 32(%rsp), %edx		/* the site */
 	subl \name-16(%rip), %edx
 	movl %edx, 8(%rcx)

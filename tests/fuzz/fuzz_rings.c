@@ -24,16 +24,19 @@ static struct fathom_span *make_span(void)
 
 	for (uint32_t i = 0; i < FUNCTIONS; i++) {
 		const struct fathom_trace_function f = { .name = "f", .module = "m", .number = i };
-
-		if (!fathom_array_push(&span->functions, f) ||
-		    !fathom_array_push(span,
-				       (struct fathom_span_site){ 0, 2 * i, i, FATHOM_SITE_ENTRY,
-								  i == 3   ? FATHOM_WISH_UNDER
+		const struct fathom_span_site entry = { .size = 16,
+							.number = 2 * i,
+							.function = i,
+							.place = FATHOM_SITE_ENTRY,
+							.wishes = i == 3   ? FATHOM_WISH_UNDER
 								  : i == 4 ? FATHOM_TRACE_AT_STACK
-									   : 0,
-								  0 }) ||
-		    !fathom_array_push(span, (struct fathom_span_site){ 0, 2 * i + 1, i,
-									FATHOM_SITE_RETURN, 0, 0 }))
+									   : 0 };
+		const struct fathom_span_site end = {
+			.size = 16, .number = 2 * i + 1, .function = i, .place = FATHOM_SITE_RETURN
+		};
+
+		if (!fathom_array_push(&span->functions, f) || !fathom_array_push(span, entry) ||
+		    !fathom_array_push(span, end))
 			abort();
 	}
 	fathom_span_finish(span);
@@ -99,6 +102,8 @@ static void write_memory(struct fuzz *f, struct fathom_program *pr, uint64_t *ne
 	record.time |= fathom_trace_lap(i);
 	record.site = fuzz_byte(f) % (2 * FUNCTIONS + 2);
 	record.sp = (uint32_t)fuzz_number(f) >> (op & 0x20 ? 0 : 22);
+	record.caller = (uint32_t)fuzz_number(f) >> 26;
+	record.fp = (uint32_t)fuzz_number(f) >> (op & 0x20 ? 0 : 19);
 	memcpy(base + pr->rings_off +
 		       (ring * FATHOM_TRACE_RECORDS + i % FATHOM_TRACE_RECORDS) * sizeof record,
 	       &record, sizeof record);

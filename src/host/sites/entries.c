@@ -49,7 +49,7 @@ static uint8_t kind_of_call(enum fathom_hook_kind hook, bool is_first)
 {
 	if (hook == FATHOM_HOOK_MCOUNT)
 		return is_first ? FATHOM_SITE_FENTRY : FATHOM_SITE_MCOUNT;
-	return hook == FATHOM_HOOK_ENTER ? FATHOM_SITE_CYG_PROFILE : 0;
+	return hook == FATHOM_HOOK_ENTER || hook == FATHOM_HOOK_BARE ? FATHOM_SITE_CYG_PROFILE : 0;
 }
 
 /*
@@ -100,6 +100,7 @@ static fathom_err follow(struct fathom_site_work *w, const struct fathom_functio
 			s.svma = line.svma;
 			s.size = size;
 			s.is_behind = s.svma != first;
+			s.is_bare = hook == FATHOM_HOOK_BARE;
 			s.kind = kind_of_call(hook, !s.is_behind);
 			s.frame = line.is_lost || line.frame >= FATHOM_SITE_NO_FRAME
 					  ? FATHOM_SITE_NO_FRAME

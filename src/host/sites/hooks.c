@@ -15,7 +15,7 @@ static const struct {
 	{ "__mcount", FATHOM_HOOK_MCOUNT },
 	{ "__fentry__", FATHOM_HOOK_MCOUNT },
 	{ "__cyg_profile_func_enter", FATHOM_HOOK_ENTER },
-	{ "__cyg_profile_func_enter_bare", FATHOM_HOOK_ENTER },
+	{ "__cyg_profile_func_enter_bare", FATHOM_HOOK_BARE },
 	{ "__return__", FATHOM_HOOK_RETURN },
 	{ "_mcleanup", FATHOM_HOOK_PROFILE },
 	{ "__monstartup", FATHOM_HOOK_PROFILE },

@@ -13,6 +13,7 @@ enum fathom_hook_kind {
 	FATHOM_HOOK_UNNAMED, /* a call of what has no name */
 	FATHOM_HOOK_MCOUNT,  /* mcount, _mcount, __fentry__ */
 	FATHOM_HOOK_ENTER,   /* __cyg_profile_func_enter */
+	FATHOM_HOOK_BARE,    /* __cyg_profile_func_enter_bare: without arguments */
 	FATHOM_HOOK_RETURN,  /* __return__ */
 	FATHOM_HOOK_PROFILE  /* what programs linked with -pg have */
 };

@@ -7,6 +7,7 @@
 #include "host/base/option_struct.h"
 #include "host/base/progress.h"
 #include "host/symbolize/answers.h"
+#include "host/module/rule_table.h"
 #include "host/target/target.h"
 #include "host/sites/list.h"
 #include "host/sites/sites.h"
@@ -19,6 +20,9 @@ struct fathom_sites {
 	struct {
 		FATHOM_ARRAY_OF(struct fathom_call_slot);
 	} slots;
+	struct {
+		FATHOM_ARRAY_OF(const struct fathom_unwind_table *);
+	} rules;                   /* of each module */
 	struct fathom_arena arena; /* bytes, paths and names of slots */
 	struct fathom_answers *answers;
 };
@@ -94,6 +98,8 @@ static fathom_err add_site(struct listing *l, const struct fathom_module_at *m, 
 		return FATHOM_E_MEMORY;
 	if (s->is_behind)
 		site.flags |= FATHOM_SITE_BEHIND_PROLOGUE;
+	if (s->is_bare)
+		site.flags |= FATHOM_SITE_BARE;
 	if (is_changed(l, site.address, site.bytes, site.size) ||
 	    is_changed(l, site.function - s->prefix, site.prefix, s->prefix))
 		site.flags |= FATHOM_SITE_CHANGED;
@@ -174,7 +180,10 @@ static fathom_err add_sites(struct listing *l, const struct fathom_module_at *m,
 	if (l->slots == FATHOM_LISTS_SLOTS)
 		FATHOM_TRY(add_slots(l, m, (uint32_t)l->to->modules.n, &sites->slots));
 	module.slots = l->to->slots.n - module.first_slot;
-	return fathom_array_push(&l->to->modules, module) ? FATHOM_OK : FATHOM_E_MEMORY;
+	return fathom_array_push(&l->to->rules, sites->rules) &&
+			       fathom_array_push(&l->to->modules, module)
+		       ? FATHOM_OK
+		       : FATHOM_E_MEMORY;
 }
 
 static bool is_same_file(const struct fathom_file_id *a, const struct fathom_file_id *b)
@@ -213,11 +222,19 @@ static fathom_err find_slots(struct listing *l, const struct fathom_module *m,
 	return FATHOM_OK;
 }
 
+/* Makes the unwind rules of @m; without them it is a little less that is known. */
+static void find_rules(struct fathom_module *m, struct fathom_module_sites *sites)
+{
+	if (fathom_rule_table_make(m, &sites->rules))
+		sites->rules = NULL;
+}
+
 static fathom_err add_new(struct listing *l, const struct fathom_module_at *m)
 {
 	struct fathom_sites_memo *memo = l->choice->memo;
 	struct fathom_sites_of_file fresh = { .file = m->module->main->file->id };
 	struct fathom_module_sites *known = recall(memo, &fresh.file);
+	const bool is_kept = memo && fresh.file.inode && fathom_array_room(memo, 1);
 	fathom_err err;
 
 	if (known) {
@@ -226,9 +243,13 @@ static fathom_err add_new(struct listing *l, const struct fathom_module_at *m)
 	}
 	FATHOM_TRY(fathom_module_sites_find(m->module, &fresh.sites));
 	err = find_slots(l, m->module, &fresh.sites);
+	if (!err && l->choice->with_rules && fresh.sites.n && is_kept)
+		find_rules(m->module, &fresh.sites);
 	if (!err)
 		err = add_sites(l, m, &fresh.sites);
-	if (err || !memo || !fresh.file.inode || !fathom_array_push(memo, fresh))
+	if (!err && is_kept)
+		(void)fathom_array_push(memo, fresh);
+	else
 		fathom_module_sites_deinit(&fresh.sites);
 	return err;
 }
@@ -340,6 +361,7 @@ void fathom_sites_free(struct fathom_sites *sites)
 	fathom_array_free(sites);
 	fathom_array_free(&sites->modules);
 	fathom_array_free(&sites->slots);
+	fathom_array_free(&sites->rules);
 	fathom_arena_deinit(&sites->arena);
 	fathom_answers_free(sites->answers);
 	free(sites);
@@ -363,6 +385,11 @@ size_t fathom_sites_module_count(const struct fathom_sites *sites)
 const struct fathom_site_module *fathom_sites_module_get(const struct fathom_sites *sites, size_t i)
 {
 	return &sites->modules.items[i];
+}
+
+const struct fathom_unwind_table *fathom_sites_rules(const struct fathom_sites *sites, size_t i)
+{
+	return sites->rules.items[i];
 }
 
 size_t fathom_sites_slot_count(const struct fathom_sites *sites)

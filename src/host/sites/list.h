@@ -35,6 +35,7 @@ struct fathom_sites_choice {
 	fathom_wants_module_fn wants;   /* NULL: all modules */
 	void *data;                     /* for wants */
 	struct fathom_sites_memo *memo; /* to be used, and added to; NULL: none */
+	bool with_rules;                /* unwind rules of modules with sites, too, in the memo */
 	bool with_lines;                /* answers have lines, too */
 	enum fathom_lists_slots slots;
 };
@@ -44,5 +45,8 @@ fathom_err fathom_sites_list(struct fathom_target *target,
 			     const struct fathom_sites_options *options,
 			     const struct fathom_sites_choice *choice,
 			     struct fathom_sites **ret_sites, struct fathom_errinfo *reterr);
+
+/* Returns the unwind rules of module @i, which belong to the memo; NULL: they were not wanted. */
+const struct fathom_unwind_table *fathom_sites_rules(const struct fathom_sites *sites, size_t i);
 
 #endif

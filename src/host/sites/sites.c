@@ -92,4 +92,5 @@ void fathom_module_sites_deinit(struct fathom_module_sites *s)
 {
 	fathom_array_free(s);
 	fathom_call_slots_deinit(&s->slots);
+	free(s->rules);
 }

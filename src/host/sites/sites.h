@@ -4,6 +4,7 @@
 #define FATHOM_SITES_SITES_H
 
 #include "fathom/trace.h"
+#include "fathom/unwind.h"
 #include "host/base/array.h"
 #include "host/module/module.h"
 #include "host/sites/call_slots.h"
@@ -19,6 +20,7 @@ struct fathom_raw_site {
 	uint8_t place;     /* enum fathom_site_place */
 	uint8_t content;   /* enum fathom_site_content */
 	bool is_behind;    /* an entry behind the prologue */
+	bool is_bare;      /* of fathom_site */
 };
 
 struct fathom_module_sites {
@@ -27,7 +29,8 @@ struct fathom_module_sites {
 	uint32_t n_kind[FATHOM_SITE_KINDS];
 	uint32_t n_refused[FATHOM_SITE_REFUSALS];
 	struct fathom_raw_slots slots;
-	bool has_slots; /* they were looked for */
+	bool has_slots;                    /* they were looked for */
+	struct fathom_unwind_table *rules; /* of the module, where they are wanted; else NULL */
 };
 
 /*

@@ -215,10 +215,13 @@ static fathom_err patch(struct look *look, struct fathom_text_window *w,
 	}
 	function = function_of(l, span, m, s);
 	site.number = (uint32_t)(back - (is_own ? own->hooks.base : hooks->base));
-	/* The call's own return address lies below. */
 	if (is_own && !is_behind)
-		site.frame = (uint16_t)((s->frame + sizeof(uint64_t)) / sizeof(uint64_t));
+		site.frame = (uint16_t)(s->frame / sizeof(uint64_t) + FATHOM_OWN_CALL_WORDS);
+	/* The register that would have it may have something else by now. */
+	site.has_no_fp = is_own && !is_behind;
+	site.has_no_caller = site.has_no_fp && s->flags & FATHOM_SITE_BARE;
 	site.back = back;
+	site.size = s->answer->size < UINT32_MAX ? (uint32_t)s->answer->size : 0;
 	site.function = (uint32_t)function;
 	site.wishes = fathom_choices_wishes(&l->choices, has_chosen, &c);
 	l->n_sites++;
@@ -237,6 +240,22 @@ static bool make_own_calls(const struct look *look, const struct fathom_site_mod
 		n += s->kind == FATHOM_SITE_CYG_PROFILE && is_wanted(look->loader, s);
 	}
 	return fathom_own_calls_make(look->loader, look->process, n, ret);
+}
+
+/* Adds where the functions of @m are to @span. */
+static bool add_code(const struct fathom_sites *sites, const struct fathom_site_module *m,
+		     struct fathom_span *span)
+{
+	const struct fathom_site *first = fathom_sites_get(sites, m->first);
+	const struct fathom_site *last = fathom_sites_get(sites, m->first + m->count - 1);
+	const struct fathom_span_code code = {
+		.low = first->function,
+		.high = last->address + last->size + last->answer->size,
+		.bias = m->bias,
+		.rules = fathom_sites_rules(sites, first->module),
+	};
+
+	return fathom_array_push(&span->code, code);
 }
 
 /* Has the wanted sites of module @m call the hook. */
@@ -273,6 +292,8 @@ static fathom_err patch_module(struct look *look, struct fathom_text_window *w,
 	}
 	if (!fathom_text_put_back(w))
 		err = FATHOM_E_OS;
+	if (!err && m->count && !add_code(look->sites, m, span))
+		err = FATHOM_E_MEMORY;
 	return err;
 }
 
@@ -420,6 +441,7 @@ static fathom_err find_sites(struct look *look, struct fathom_target *target,
 		.wants = is_new,
 		.data = look,
 		.memo = &l->memo,
+		.with_rules = true,
 		.with_lines = needs_lines(l),
 		.slots = wants_calls(look),
 	};

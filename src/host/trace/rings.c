@@ -283,6 +283,7 @@ static void take_record(struct fathom_rings *r, struct fathom_stream *s,
 {
 	const struct fathom_span_found *found = fathom_spans_find(&r->spans, recorded->site);
 	struct fathom_stream_item item = *recorded;
+	struct fathom_stream_call call;
 	struct fathom_trace_event e;
 	uint32_t depth;
 
@@ -298,11 +299,17 @@ static void take_record(struct fathom_rings *r, struct fathom_stream *s,
 		fathom_stream_read_name(s, NULL);
 	}
 	item.sp += found->frame;
+	item.has_fp = !found->has_no_fp;
+	item.has_caller = !found->has_no_caller;
 	if (found->place != FATHOM_SITE_ENTRY) {
 		leave(r, s, &item, found);
 		return;
 	}
-	depth = fathom_stream_enter(s, item.sp, ns_of(r, item.ticks));
+	call = (struct fathom_stream_call){ .ns = ns_of(r, item.ticks),
+					    .sp = item.sp,
+					    .size = found->size,
+					    .function = found->function->address };
+	depth = fathom_stream_enter(s, &call, &item, &r->spans);
 	e = event_of(r, s, &item, found);
 	e.depth = depth;
 	e.type = FATHOM_TRACE_CALL;

@@ -2,6 +2,10 @@
 #include "host/trace/spans.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+/* Bytes of a word of the stack. */
+#define WORD 8U
 
 struct fathom_span *fathom_span_create(void)
 {
@@ -15,6 +19,7 @@ void fathom_span_destroy(struct fathom_span *span)
 	fathom_sites_free(span->sites);
 	fathom_arena_deinit(&span->arena);
 	fathom_array_free(&span->functions);
+	fathom_array_free(&span->code);
 	fathom_array_free(span);
 	free(span);
 }
@@ -48,6 +53,7 @@ bool fathom_spans_add(struct fathom_spans *s, struct fathom_span *span)
 		s->items[i] = s->items[i - 1];
 	s->items[i] = span;
 	s->n++;
+	memset(s->frames, 0, sizeof s->frames);
 	return true;
 }
 
@@ -81,8 +87,46 @@ static bool find(const struct fathom_spans *s, uint32_t number, struct fathom_sp
 					   .number = number,
 					   .place = span->items[i].place,
 					   .wishes = span->items[i].wishes,
-					   .frame = span->items[i].frame };
+					   .frame = span->items[i].frame,
+					   .size = span->items[i].size,
+					   .has_no_fp = span->items[i].has_no_fp,
+					   .has_no_caller = span->items[i].has_no_caller };
 	return true;
+}
+
+/* Returns the code that holds @avma, as it was loaded last. */
+static const struct fathom_span_code *code_at(const struct fathom_spans *s, uint64_t avma)
+{
+	for (size_t i = s->n; i-- > 0;)
+		for (size_t k = 0; k < s->items[i]->code.n; k++)
+			if (avma - s->items[i]->code.items[k].low <
+			    s->items[i]->code.items[k].high - s->items[i]->code.items[k].low)
+				return &s->items[i]->code.items[k];
+	return NULL;
+}
+
+const struct fathom_span_frame *fathom_spans_frame(struct fathom_spans *s, uint64_t caller)
+{
+	struct fathom_span_frame *found = &s->frames[(caller ^ caller >> 12) % FATHOM_SPAN_CACHE];
+	const struct fathom_unwind_rule *rule = NULL;
+	const struct fathom_span_code *code;
+
+	if (found->caller == caller)
+		return found;
+	code = code_at(s, caller - 1);
+	if (code && code->rules)
+		rule = fathom_unwind_table_find(code->rules, caller - 1 - code->bias);
+	*found = (struct fathom_span_frame){ .caller = caller };
+	if (!rule || rule->cfa_offset <= 0)
+		return found;
+	/* The CFA is a word above the return address, as sp at the call is above that of the call.
+	 */
+	if (rule->kind == FATHOM_UNWIND_SP)
+		found->words = (uint32_t)rule->cfa_offset / WORD;
+	found->is_by_fp = rule->kind == FATHOM_UNWIND_FP;
+	if (found->is_by_fp)
+		found->words = (uint32_t)rule->cfa_offset / WORD - 1;
+	return found;
 }
 
 const struct fathom_span_found *fathom_spans_find(struct fathom_spans *s, uint32_t number)

@@ -8,6 +8,7 @@
 #define FATHOM_TRACE_SPANS_H
 
 #include "fathom/trace.h"
+#include "fathom/unwind.h"
 #include "host/base/array.h"
 #include "host/base/memory.h"
 
@@ -18,11 +19,22 @@
 /* A site that is recorded. */
 struct fathom_span_site {
 	uint64_t back; /* avma that its call of the hook returns to */
+	uint32_t size; /* bytes of its function; 0: unknown */
 	uint32_t number;
 	uint32_t function; /* index in the span's functions */
 	uint8_t place;     /* enum fathom_site_place */
 	uint8_t wishes;    /* what it was chosen for: FATHOM_TRACE_AT_, FATHOM_WISH_UNDER */
 	uint16_t frame;    /* words from the recorded stack pointer to the return address */
+	bool has_no_fp;    /* what is recorded as frame pointer, or as caller, is something else */
+	bool has_no_caller;
+};
+
+/* Where the functions of a module are, and how its frames lie. */
+struct fathom_span_code {
+	uint64_t low; /* avma */
+	uint64_t high;
+	uint64_t bias;
+	const struct fathom_unwind_table *rules; /* NULL: unknown */
 };
 
 /* The sites of one module. */
@@ -34,6 +46,9 @@ struct fathom_span {
 	struct {
 		FATHOM_ARRAY_OF(struct fathom_trace_function);
 	} functions;
+	struct {
+		FATHOM_ARRAY_OF(struct fathom_span_code);
+	} code;
 	FATHOM_ARRAY_OF(struct fathom_span_site); /* sorted by number once they are in spans */
 };
 
@@ -51,12 +66,24 @@ struct fathom_span_found {
 	uint8_t place;
 	uint8_t wishes;
 	uint16_t frame;
+	uint32_t size; /* bytes of the function */
+	bool has_no_fp;
+	bool has_no_caller;
+};
+
+/* Where a function's return address lies when it calls: so many words above that of the call, or
+ * above where its frame pointer leads. */
+struct fathom_span_frame {
+	uint64_t caller; /* avma that the call returns to */
+	uint32_t words;
+	bool is_by_fp;
 };
 
 /* All spans, sorted. All zero, there are none. */
 struct fathom_spans {
 	FATHOM_ARRAY_OF(struct fathom_span *);
 	struct fathom_span_found cache[FATHOM_SPAN_CACHE];
+	struct fathom_span_frame frames[FATHOM_SPAN_CACHE];
 };
 
 /* Adds @span and takes it over, on failure, too; false without memory. */
@@ -65,6 +92,9 @@ void fathom_spans_deinit(struct fathom_spans *s);
 
 /* Returns the span that site @number is in; NULL: there is none. */
 const struct fathom_span *fathom_spans_of(const struct fathom_spans *s, uint32_t number);
+
+/* Returns how the frame lies of the function that holds @caller; words is 0 if that is unknown. */
+const struct fathom_span_frame *fathom_spans_frame(struct fathom_spans *s, uint64_t caller);
 
 /* Finds site @number; NULL: there is none. */
 const struct fathom_span_found *fathom_spans_find(struct fathom_spans *s, uint32_t number);

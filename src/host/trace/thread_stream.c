@@ -13,6 +13,9 @@
 /* The deepest stack of calls that is kept apart. */
 #define MOST_CALLS (1u << 20)
 
+/* So many calls are looked through for the one that makes another. */
+#define MOST_LOOKS 64
+
 /* How far a stack reaches, and how far above what was seen first it may begin: in words. */
 #define STACK_WORDS (UINT32_C(1) << 20)
 #define ABOVE_WORDS (UINT32_C(1) << 13)
@@ -103,6 +106,8 @@ bool fathom_stream_peek(struct fathom_stream *s, struct fathom_stream_item *ret)
 				break;
 			ret->site = record->site;
 			ret->sp = record->sp;
+			ret->caller = record->caller;
+			ret->fp = record->fp;
 			return true;
 		}
 		if (s->is_overwritten && s->taken >= s->end)
@@ -279,17 +284,78 @@ uint32_t fathom_stream_depth(struct fathom_stream *s, uint32_t sp)
 	return lane->base + (uint32_t)lane->calls.n;
 }
 
-uint32_t fathom_stream_enter(struct fathom_stream *s, uint32_t sp, uint64_t ns)
+/* Returns how far behind the entry of the function of @call its call is that returns to @caller. */
+static uint32_t behind_entry(const struct fathom_stream_call *call, uint32_t caller)
 {
-	struct fathom_stream_lane *lane = lane_of(s, sp);
-	const struct fathom_stream_call call = { .ns = ns, .sp = sp };
+	return caller - (uint32_t)call->function;
+}
+
+/* Returns whether @caller is behind a call that the function of @call makes. */
+static bool makes(const struct fathom_stream_call *call, uint32_t caller)
+{
+	return behind_entry(call, caller) - 1 < call->size;
+}
+
+/* Returns where the return address of the one lies that makes the call at @sp; UINT32_MAX: unknown.
+ */
+static uint32_t place_of(const struct fathom_stream_call *maker, uint32_t sp,
+			 const struct fathom_stream_item *item, struct fathom_spans *spans)
+{
+	const struct fathom_span_frame *f =
+		fathom_spans_frame(spans, maker->function + behind_entry(maker, item->caller));
+
+	if (!f->words || (f->is_by_fp && !item->has_fp))
+		return UINT32_MAX;
+	/* The frame pointer has 32 bits less than three of the stack pointer's. */
+	if (f->is_by_fp)
+		return sp + (((item->fp >> 3) - sp) & (UINT32_MAX >> 3)) + f->words;
+	return sp + f->words;
+}
+
+/*
+ * Ends the calls of @lane that the one that makes the call at @sp has made before. Of several of
+ * its function it is the one whose frame ends there; where frames do not tell, the last.
+ */
+static void end_callees(struct fathom_stream_lane *lane, uint32_t sp,
+			const struct fathom_stream_item *item, struct fathom_spans *spans)
+{
+	const size_t least = lane->calls.n > MOST_LOOKS ? lane->calls.n - MOST_LOOKS : 0;
+	uint32_t place = UINT32_MAX;
+	size_t nearest = 0;
+
+	for (size_t i = lane->calls.n; i > least; i--) {
+		const struct fathom_stream_call *c = &lane->calls.items[i - 1];
+
+		if (!makes(c, item->caller))
+			continue;
+		if (!nearest) {
+			nearest = i;
+			place = place_of(c, sp, item, spans);
+		}
+		if (place == UINT32_MAX)
+			break;
+		if (c->sp == place) {
+			nearest = i;
+			break;
+		}
+	}
+	if (nearest)
+		lane->calls.n = nearest;
+}
+
+uint32_t fathom_stream_enter(struct fathom_stream *s, const struct fathom_stream_call *call,
+			     const struct fathom_stream_item *item, struct fathom_spans *spans)
+{
+	struct fathom_stream_lane *lane = lane_of(s, call->sp);
 	uint32_t depth;
 
 	/* A call at the same place follows one that has ended: a tail call, or another. */
-	end_calls(lane, sp);
+	end_calls(lane, call->sp);
+	if (item->has_caller)
+		end_callees(lane, call->sp, item, spans);
 	depth = lane->base + (uint32_t)lane->calls.n;
 	if (lane->calls.n < MOST_CALLS)
-		(void)fathom_array_push(&lane->calls, call);
+		(void)fathom_array_push(&lane->calls, *call);
 	return depth;
 }
 

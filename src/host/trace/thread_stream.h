@@ -8,8 +8,10 @@
 
 /* A call that a thread is within. */
 struct fathom_stream_call {
-	uint64_t ns; /* when it began */
-	uint32_t sp; /* stack pointer / 8, low bits */
+	uint64_t ns;       /* when it began */
+	uint32_t sp;       /* stack pointer / 8, low bits */
+	uint32_t size;     /* bytes of the function; 0: unknown */
+	uint64_t function; /* avma of its entry */
 };
 
 /*
@@ -36,6 +38,10 @@ struct fathom_stream_item {
 	uint64_t ticks;
 	uint32_t site;
 	uint32_t sp;
+	uint32_t caller; /* of fathom_trace_record */
+	uint32_t fp;
+	bool has_caller; /* they are what they are called */
+	bool has_fp;
 };
 
 struct fathom_stream {
@@ -105,8 +111,13 @@ const char *fathom_stream_name(const struct fathom_stream *s);
 uint64_t fathom_stream_stack(const struct fathom_stream *s, uint32_t sp);
 /* Returns how many calls a thread is within that has the stack pointer @sp. */
 uint32_t fathom_stream_depth(struct fathom_stream *s, uint32_t sp);
-/* Finds how deep a call at @sp is: those below it, and at it, have ended. */
-uint32_t fathom_stream_enter(struct fathom_stream *s, uint32_t sp, uint64_t ns);
+/*
+ * Finds how deep @call is, which @item has recorded. Those below it, and at its place, have ended;
+ * so have those above it, up to the one that makes it, if its function is among them, as the
+ * return address tells. @spans tell how frames lie.
+ */
+uint32_t fathom_stream_enter(struct fathom_stream *s, const struct fathom_stream_call *call,
+			     const struct fathom_stream_item *item, struct fathom_spans *spans);
 /*
  * Ends the call at @sp, and those that it is in the middle of; returns how deep it was, and in
  * *@ret_ns when it began; false in *@ret_known if that was not recorded.

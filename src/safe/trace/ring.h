@@ -4,7 +4,7 @@
  * mapped by both. It begins with struct fathom_trace_head, then has the heads of all rings, then,
  * from the next page on, the records of each ring.
  *
- * One thread at a time writes a ring. It begins each record's second word, then stores the first
+ * One thread at a time writes a ring. It fills each record's other words, then stores the first
  * one, whose highest bit is 1 in odd laps (the first, the third ...) and 0 in even ones: the reader
  * sees by it, without a count that both would write, how far the ring is filled. Records so survive
  * the program, and also its end by SIGKILL.
@@ -19,7 +19,7 @@
 #include <stdint.h>
 
 #define FATHOM_TRACE_MAGIC   UINT64_C(0x31656361727466) /* "ftrace1" */
-#define FATHOM_TRACE_VERSION 1
+#define FATHOM_TRACE_VERSION 2
 
 /* Records of a ring: as the hook has it (hook_x86_64.S). */
 #define FATHOM_TRACE_RECORDS_LOG2 16
@@ -33,9 +33,11 @@
 
 /* One event. */
 struct fathom_trace_record {
-	uint64_t time; /* clock of the processor (TSC); 0: none was read */
-	uint32_t site; /* low bits of where the site's call of the hook returns to */
-	uint32_t sp;   /* low bits of (stack pointer at the function's entry) / 8 */
+	uint64_t time;   /* clock of the processor (TSC); 0: none was read */
+	uint32_t site;   /* low bits of where the site's call of the hook returns to */
+	uint32_t sp;     /* low bits of (stack pointer at the function's entry) / 8 */
+	uint32_t caller; /* low bits of where the function returns to */
+	uint32_t fp;     /* low bits of the caller's frame pointer, if it has one */
 };
 
 /* What a full ring's thread does. */
@@ -93,7 +95,7 @@ struct fathom_trace_ring {
 	uint64_t reserved[4];
 };
 
-_Static_assert(sizeof(struct fathom_trace_record) == 16, "as the hook writes it");
+_Static_assert(sizeof(struct fathom_trace_record) == 24, "as the hook writes it");
 _Static_assert(sizeof(struct fathom_trace_head) == 128, "");
 _Static_assert(sizeof(struct fathom_trace_ring) == 64, "");
 

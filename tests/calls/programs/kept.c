@@ -137,6 +137,9 @@ UNTRACED int main(int argc, char **argv)
 			((uint64_t *)(void *)&before)[i] = random64();
 		/* DF is 0 at the entry of a function; the trap flag is ours. */
 		before.registers[15] = (before.registers[15] & FLAGS & ~0x400u) | 0x302;
+		/* Behind a prologue the frame pointer leads to a frame. */
+		if (strstr(clock, "behind"))
+			before.registers[6] = (uintptr_t)handlers + before.registers[6] % 4096;
 		after = before;
 		memset(stack, 0xa5, sizeof stack);
 		steps = 0;

@@ -9,6 +9,7 @@
 struct logged {
 	uint32_t site;
 	uint32_t sp;
+	uint32_t caller;
 };
 
 static struct logged logged[60000];
@@ -17,7 +18,8 @@ static size_t n_logged;
 #define LOG(fn)                                                \
 	(logged[n_logged++] =                                  \
 		 (struct logged){ site_of((const void *)(fn)), \
-				  (uint32_t)(((uintptr_t)__builtin_dwarf_cfa() - 8) >> 3) })
+				  (uint32_t)(((uintptr_t)__builtin_dwarf_cfa() - 8) >> 3), \
+				  (uint32_t)(uintptr_t)__builtin_return_address(0) })
 
 __attribute__((noinline)) int leaf(int n)
 {
@@ -56,6 +58,7 @@ UNTRACED static void check_log(void)
 		const uint64_t time = r[i].time & ~FATHOM_TRACE_LAP;
 
 		require(r[i].site == logged[i].site && r[i].sp == logged[i].sp, "another record");
+		require(r[i].caller == logged[i].caller, "another caller");
 		require((r[i].time & FATHOM_TRACE_LAP) == fathom_trace_lap(i), "another lap");
 		require(time > before, "time goes back");
 		before = time;

@@ -8,15 +8,10 @@
 #include <time.h>
 
 #include "cli/launch.h"
-#include "cli/trace_count.h"
-#include "cli/trace_last.h"
 
 struct trace_sink {
 	const struct trace_wants *wants;
-	bool json;                          /* of counts */
-	struct trace_count *count;          /* NULL: nothing is counted */
-	struct trace_last *last;            /* NULL: everything is told */
-	struct fathom_trace_writer *writer; /* NULL: counts */
+	struct fathom_trace_writer *writer;
 	int fd;
 	uint64_t n_events;
 	bool is_due;     /* what is kept was asked for */
@@ -68,54 +63,26 @@ static bool is_wanted(const struct trace_sink *s, const struct fathom_trace_even
 	return false;
 }
 
-/* Counts or writes events. */
 static void put(struct trace_sink *s, const struct fathom_trace_event *events, size_t n)
 {
-	if (s->writer)
-		s->has_failed |= !fathom_trace_writer_take(s->writer, events, n);
-	for (size_t i = 0; s->count && i < n; i++)
-		trace_count_event(s->count, &events[i]);
-}
-
-static void put_one(void *data, const struct fathom_trace_event *e)
-{
-	put(data, e, 1);
-}
-
-static void put_last(struct trace_sink *s)
-{
-	trace_last_give(s->last, put_one, s);
-	put(s, NULL, 0);
-}
-
-/* Takes an event that may not be wanted, or not yet. */
-static void take_one(struct trace_sink *s, const struct fathom_trace_event *e)
-{
-	if (!is_wanted(s, e))
-		return;
-	s->n_events++;
-	if (s->last)
-		trace_last_add(s->last, e);
-	else
-		put(s, e, 1);
-	if (s->last && e->actions & FATHOM_TRACE_AT_DUMP)
-		put_last(s);
+	s->n_events += n;
+	s->has_failed |= !fathom_trace_writer_take(s->writer, events, n);
 }
 
 static int take(void *data, const struct fathom_trace_event *events, size_t n)
 {
 	struct trace_sink *s = data;
 
-	if (s->last || s->wants->threads.n) {
+	if (s->wants->threads.n) {
 		for (size_t i = 0; i < n; i++)
-			take_one(s, &events[i]);
+			if (is_wanted(s, &events[i]))
+				put(s, &events[i], 1);
 	} else if (n) {
-		s->n_events += n;
 		put(s, events, n);
 	}
 	if (!n && s->is_due) {
 		s->is_due = false;
-		put_last(s);
+		s->has_failed |= !fathom_trace_writer_tell(s->writer);
 	}
 	if (!n)
 		put(s, NULL, 0);
@@ -189,7 +156,12 @@ void trace_wants_options(struct trace_wants *w,
 /* Has the last events kept; the rings of a run do it, where nothing else is to be done at calls. */
 static void keep_last(struct trace_sink *s, struct trace_wants *w)
 {
-	s->last = trace_last_create(w->last);
+	struct fathom_errinfo info;
+
+	if (fathom_trace_writer_keep(s->writer, w->last, &info)) {
+		complain_error(&info);
+		exit(EXIT_USAGE);
+	}
 	watch(SIGUSR1);
 	w->options.flags |= FATHOM_TRACE_LOSSY;
 	if (w->last <= FATHOM_TRACE_KEPT && !w->n_at && !w->threads.n && !w->under.n &&
@@ -197,15 +169,21 @@ static void keep_last(struct trace_sink *s, struct trace_wants *w)
 		w->options.flags |= FATHOM_TRACE_LATEST;
 }
 
+static enum fathom_trace_format format_of(const struct common *c, const struct trace_wants *w)
+{
+	if (w->format)
+		return (enum fathom_trace_format)w->format;
+	if (w->counts)
+		return c->json ? FATHOM_TRACE_COUNTS_JSON : FATHOM_TRACE_COUNTS;
+	return c->json ? FATHOM_TRACE_JSON : FATHOM_TRACE_TEXT;
+}
+
 struct trace_sink *trace_sink_create(const struct common *c, struct trace_wants *wants, int fd)
 {
 	struct trace_sink *s = must(calloc(1, sizeof *s));
-	const uint32_t lines = c->json ? FATHOM_TRACE_JSON : FATHOM_TRACE_TEXT;
-	const uint32_t format = wants->format ? wants->format : lines;
 	struct fathom_errinfo info;
 
 	s->wants = wants;
-	s->json = c->json;
 	s->fd = fd;
 	trace_wants_options(wants, take, s);
 	wants->options.control = control;
@@ -216,15 +194,12 @@ struct trace_sink *trace_sink_create(const struct common *c, struct trace_wants 
 		watch(SIGTERM);
 		watch(SIGHUP);
 	}
-	if (wants->last)
-		keep_last(s, wants);
-	if (wants->counts)
-		s->count = trace_count_create();
-	else if (fathom_trace_writer_create((enum fathom_trace_format)format, write_bytes, s,
-					    &s->writer, &info)) {
+	if (fathom_trace_writer_create(format_of(c, wants), write_bytes, s, &s->writer, &info)) {
 		complain("--export", info.what, NULL);
 		exit(EXIT_USAGE);
 	}
+	if (wants->last)
+		keep_last(s, wants);
 	/* With their times, each. */
 	if (wants->format)
 		wants->options.flags |= FATHOM_TRACE_NO_FOLD;
@@ -236,31 +211,16 @@ uint64_t trace_sink_count(const struct trace_sink *s)
 	return s->n_events;
 }
 
-static void print_counts(struct trace_sink *s)
-{
-	struct out out;
-
-	out_init_kept(&out);
-	trace_count_print(s->count, &out, s->json);
-	s->has_failed |= !launch_write(s->fd, out.buf, out.n);
-	out_deinit(&out);
-}
-
 bool trace_sink_finish(struct trace_sink *s, const struct fathom_trace_result *result,
 		       bool is_failure)
 {
 	bool is_written;
 
-	if (s->last && is_failure)
-		put_last(s);
-	if (s->writer)
-		s->has_failed |= fathom_trace_writer_finish(s->writer, result, NULL) != FATHOM_OK;
-	if (s->count)
-		print_counts(s);
+	if (is_failure)
+		s->has_failed |= !fathom_trace_writer_tell(s->writer);
+	s->has_failed |= fathom_trace_writer_finish(s->writer, result, NULL) != FATHOM_OK;
 	is_written = !s->has_failed;
 	fathom_trace_writer_free(s->writer);
-	trace_count_destroy(s->count);
-	trace_last_destroy(s->last);
 	free(s);
 	return is_written;
 }

@@ -436,6 +436,12 @@ struct fathom_trace_options {
 	 * says so. 0: any number. Without effect on FATHOM_TRACE_LATEST.
 	 */
 	uint64_t max_rate;
+	/**
+	 * NULL, or called when process @pid has ended, with its @status as waitpid(2) has it, by a
+	 * thread of its own. When control is asked next, all its events can be told. With
+	 * FATHOM_TRACE_HOLD_ENDS the process is not gone before that was done.
+	 */
+	void (*ended)(void *data, int32_t pid, int status);
 	uint64_t reserved[1];
 };
 
@@ -535,8 +541,9 @@ FATHOM_API fathom_err fathom_trace_read(struct fathom *session, const char *path
  * ended, or fathom_trace_stop() has returned.
  *
  * @options are words as for the command, separated by spaces; '...' keeps spaces together: --log
- * FILE, -o FILE, --export WORD, --tree, --json, --only, --under and --not QUERY, --depth N,
- * --max-rate N, --at QUERY:WORD, --exits, --calls and --clock WORD, --lossy, --no-children,
+ * FILE, -o FILE, --export WORD, --tree, --json, -c (--count), --last N, --only, --under and --not
+ * QUERY, --depth N, --max-rate N, --at QUERY:WORD, --exits, --calls and --clock WORD, --lossy,
+ *--no-children,
  *--no-fold, and --scopes, which is FATHOM_TRACE_SCOPES. Without --log and -o, lines go to standard
  *error.
  *
@@ -570,14 +577,16 @@ FATHOM_API int fathom_trace_thread(int change);
 /** Formats that events can be written in. */
 enum fathom_trace_format {
 	FATHOM_TRACE_FILE = 1, /**< what fathom_trace_read() reads; docs/trace.md describes it */
-	FATHOM_TRACE_PERFETTO = 2,  /**< protobuf of Perfetto, for ui.perfetto.dev */
-	FATHOM_TRACE_CHROME = 3,    /**< JSON of the Trace Event Format, for chrome://tracing */
-	FATHOM_TRACE_COLLAPSED = 4, /**< a line for each path of calls, for flame graphs */
-	FATHOM_TRACE_DOT = 5,       /**< a graph of who calls whom, for dot of Graphviz */
-	FATHOM_TRACE_TREE = 6,      /**< each path of calls as an indented line, for people */
-	FATHOM_TRACE_TREE_JSON = 7, /**< the same as JSON Lines */
-	FATHOM_TRACE_TEXT = 8,      /**< a line for each event, for people */
-	FATHOM_TRACE_JSON = 9       /**< an object for each event, as JSON Lines */
+	FATHOM_TRACE_PERFETTO = 2,    /**< protobuf of Perfetto, for ui.perfetto.dev */
+	FATHOM_TRACE_CHROME = 3,      /**< JSON of the Trace Event Format, for chrome://tracing */
+	FATHOM_TRACE_COLLAPSED = 4,   /**< a line for each path of calls, for flame graphs */
+	FATHOM_TRACE_DOT = 5,         /**< a graph of who calls whom, for dot of Graphviz */
+	FATHOM_TRACE_TREE = 6,        /**< each path of calls as an indented line, for people */
+	FATHOM_TRACE_TREE_JSON = 7,   /**< the same as JSON Lines */
+	FATHOM_TRACE_TEXT = 8,        /**< a line for each event, for people */
+	FATHOM_TRACE_JSON = 9,        /**< an object for each event, as JSON Lines */
+	FATHOM_TRACE_COUNTS = 10,     /**< a line for each function: calls, and times of returns */
+	FATHOM_TRACE_COUNTS_JSON = 11 /**< the same as JSON Lines */
 };
 
 /** Takes @n bytes that a writer has written; returns 0 if it fails. */
@@ -588,8 +597,8 @@ struct fathom_trace_writer;
 
 /**
  * Makes a writer, which passes what it writes to @write; that returns 0 if it fails. Folded calls
- * are written as one, only text and FATHOM_TRACE_JSON say how many; give FATHOM_TRACE_NO_FOLD where
- * each is wanted with its time.
+ * are written as one, only text and FATHOM_TRACE_JSON say how many, and only counts count them all;
+ * give FATHOM_TRACE_NO_FOLD where each is wanted with its time.
  *
  * Safety: mt-safe
  * Memory: *@ret_writer is the caller's, to be freed with fathom_trace_writer_free()
@@ -610,6 +619,27 @@ FATHOM_API fathom_err fathom_trace_writer_create(enum fathom_trace_format format
  */
 FATHOM_API int fathom_trace_writer_take(void *writer, const struct fathom_trace_event *events,
 					size_t n);
+
+/**
+ * Has @writer keep the last @n events that it takes from now on, and write them when
+ * fathom_trace_writer_tell() is called, or at a call that FATHOM_TRACE_AT_DUMP selects. What is
+ * kept at the end is not written.
+ *
+ * Safety: neither
+ * Memory: none
+ * Returns: FATHOM_OK; FATHOM_E_ARGUMENT if @n is 0; FATHOM_E_MEMORY
+ */
+FATHOM_API fathom_err fathom_trace_writer_keep(struct fathom_trace_writer *writer, uint32_t n,
+					       struct fathom_errinfo *reterr);
+
+/**
+ * Writes what @writer keeps, the oldest event first, and forgets it.
+ *
+ * Safety: neither
+ * Memory: none
+ * Returns: 0 after a failure: FATHOM_E_MEMORY or that of write
+ */
+FATHOM_API int fathom_trace_writer_tell(struct fathom_trace_writer *writer);
 
 /**
  * Writes what stands at the end. @result may be NULL: it is not known.

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 import building
 from ask import FATHOM, execute, run
@@ -110,6 +111,137 @@ def _(folder):
     done = execute(path, "pass", "words", "--ftrace", "----ftrace", status=0)
     assert done.stdout == "2 whole words\nbehind - 4096\n-1 none 3\nchild 0\n", done.stdout
     assert "&leaf \xd71'000" in done.stderr and "program " in done.stderr, done.stderr
+
+
+@test("-c of --ftrace: each function and its calls, as text and as JSON; of a program that crashes, too; with returns, times that add up")
+def _(folder):
+    log = os.path.join(folder, "log")
+    for options in (), ("-static",):
+        path = own(folder, *options, source="pause.c", out="pause")
+        done = execute(path, "--ftrace=-c", status=0)
+        assert done.stderr == "".join(f"{n:>13} {name}\n" for n, name in (
+            ("#       calls", "symbol (module)"), ("40'000", "&Pause (pause)"), ("4", "&DoStuff (pause)"), ("1", "&main (pause)"))), done.stderr
+        execute(path, env=os.environ | {"FATHOM_TRACE": f"--count --json --only *a* --log {log}"}, status=0)
+        rows = [{"function": name, "module": os.path.realpath(path), "calls": n} for name, n in (("Pause", 40000), ("main", 1))]
+        assert read(log) == rows, read(log)
+        path = own(folder, *options)
+        execute(path, "null", f"--ftrace=-c --json --log {log}", status=-signal.SIGSEGV)
+        assert {r["function"]: r["calls"] for r in read(log)} == {"main": 1, "work": 1, "leaf": 1}, read(log)
+        run(path, "part", "-c --json --log " + log)
+        assert {r["function"]: r["calls"] for r in read(log) if r["function"] in ("work", "leaf")} == {"work": 2, "leaf": 20 + 80}, read(log)
+    path = build(folder, "pause.c", *flags(), f"-Wl,-rpath,{LIBRARIES}", out="returns",
+                 flags=["-O1", "-minstrument-return=nop5", "-mrecord-return", "-pg", "-mfentry", "-mnop-mcount", "-fno-pie", "-no-pie"])
+    execute(path, f"--ftrace=-c --json --exits --log {log}", status=0)
+    rows = {r["function"]: r for r in read(log)}
+    assert {name: (r["calls"], r["returns"]) for name, r in rows.items()} == \
+        {"main": (1, 1), "DoStuff": (4, 4), "Pause": (40000, 40000)}, rows
+    for name, callee in (("main", "DoStuff"), ("DoStuff", "Pause"), ("Pause", None)):
+        r = rows[name]
+        assert r["self_ns"] == r["total_ns"] - (rows[callee]["total_ns"] if callee else 0), rows
+        assert r["min_ns"] <= r["mean_ns"] == r["total_ns"] // r["calls"] and r["p99_ns"] <= r["max_ns"] <= r["total_ns"], rows
+        assert r["min_ns"] <= r["p99_ns"], rows
+    assert rows["main"]["min_ns"] == rows["main"]["max_ns"] == rows["main"]["total_ns"], rows
+    for words in "-c --tree", "-c -o x", "--export dot --count":
+        done = execute(path, "--ftrace=" + words, status=0)
+        assert done.stderr.startswith("fathom: not traced: -c counts"), done.stderr
+
+
+def told(events):
+    """What calls and signals, and how a process ends: with how often, if it is folded."""
+    return [(e["function"] or e["text"], e["count"]) for e in events]
+
+
+# What `own end` calls.
+ENDING = [("main", 1), ("work", 1), ("leaf", 10), ("work", 1), ("leaf", 3)]
+UNFOLDED = [(name, 1) for name, n in ENDING for _ in range(n)]
+
+
+@test("--last of --ftrace: the end of a program that crashes, is killed or fails, to the event, when it is known to have ended; nothing of one that does not")
+def _(folder):
+    log = os.path.join(folder, "log")
+    for options in (), ("-static",):
+        path = own(folder, *options)
+        for how, status, end in (("aborted", -signal.SIGABRT, ["SIGABRT", "killed by SIGABRT"]), ("killed", -signal.SIGKILL, ["killed by SIGKILL"]),
+                                 ("7", 7, ["status 7"]), ("0", 0, None)):
+            end = end and [(text, 1) for text in end]
+            # More than the rings keep, and what is to be done at calls: they are read all the time.
+            for more in "", "--under main", "--at nowhere:stop":
+                for fold, whole in ("", ENDING), ("--no-fold", UNFOLDED):
+                    for n in 1, 2, 4, 100, 70000:
+                        execute(path, "end", how, f"--ftrace=--json --last {n} {fold} {more} --log {log}", status=status)
+                        expected = (whole + end)[-n:] if end else []
+                        assert told(read(log)) == expected, (options, how, more, fold, n, read(log))
+        execute(path, "null", f"--ftrace=--json --last 3 --log {log}", status=-signal.SIGSEGV)
+        assert told(read(log)) == [("leaf", 1), ("SIGSEGV", 1), ("killed by SIGSEGV", 1)], read(log)
+    # The lines of text, and counts of the last events.
+    done = execute(path, "end", "7", env=os.environ | {"FATHOM_TRACE": "--last 3"}, status=7)
+    assert [line[32:].strip() for line in done.stderr.splitlines()] == ["symbol", "&work", "&leaf \xd73", "status 7"], done.stderr
+    assert not execute(path, "end", "0", "--ftrace=--last 3", status=0).stderr
+    execute(path, "end", "7", f"--ftrace=-c --json --last 4 --log {log}", status=7)
+    assert {r["function"]: r["calls"] for r in read(log)} == {"leaf": 13, "work": 1}, read(log)
+    for words in "--last", "--last 0", "--last x", "--last 16777217":
+        done = execute(path, "end", "7", "--ftrace=" + words, status=7)
+        assert done.stderr.startswith("fathom: not traced: ") and done.stderr.count("\n") == 1, (words, done.stderr)
+
+
+@test("--last of --ftrace: a process whose first thread has ended before; one that its children outlive")
+def _(folder):
+    log = os.path.join(folder, "log")
+    path = own(folder)
+    for more in "", "--under work":
+        execute(path, "end", "apart", f"--ftrace=--json --last 4 {more} --log {log}", status=7)
+        assert told(read(log)) == [("work", 1), ("leaf", 3), ("status 7", 1), ("status 7", 1)], (more, read(log))
+        with subprocess.Popen([path, "end", "outlived", f"--ftrace=--json --last 3 {more} --only leaf --log {log}"], stdin=subprocess.PIPE) as program:
+            assert program.wait() == -signal.SIGABRT
+            expected = [("SIGABRT", 1), ("killed by SIGABRT", 1)]
+            events = told(read(log))
+            assert events[-2:] == expected and len(events) == 3, (more, events)
+            program.stdin.close()
+        assert told(read(log)) == events, more
+
+
+def ask(pid):
+    """Sends SIGUSR1 to the process that traces another one."""
+    with open(f"/proc/{pid}/status", encoding="utf-8") as f:
+        os.kill(next(int(line.split()[1]) for line in f if line.startswith("TracerPid:")), signal.SIGUSR1)
+
+
+@test("--last of --ftrace: what SIGUSR1 to the reader, --at QUERY:dump and fathom_trace_stop ask for")
+def _(folder):
+    log = os.path.join(folder, "log")
+    path = own(folder)
+    for words, parts in (("--last 2", [[("work", 1), ("leaf", n)] for n in (10, 20, 30)]),
+                         ("--last 4 --no-fold", 3 * [4 * [("leaf", 1)]]),
+                         ("--last 25 --no-fold --under work", [[("work", 1)] + n * [("leaf", 1)] for n in (10, 20)] + [25 * [("leaf", 1)]])):
+        expected = []
+        with subprocess.Popen([path, "wait", f"--ftrace=--json --not wait_for_line {words} --log {log}"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
+            for part in parts:
+                assert program.stdout.readline() == "done\n"
+                assert told(read(log)) == expected, (words, read(log))
+                time.sleep(0.05)
+                ask(program.pid)
+                expected += part
+                for _ in range(500):
+                    with open(log, encoding="utf-8") as f:
+                        if f.read().count("\n") >= len(expected):
+                            break
+                    time.sleep(0.01)
+                assert told(read(log)) == expected, (words, read(log))
+                program.stdin.write("\n")
+                program.stdin.flush()
+            assert program.wait() == 0
+        assert told(read(log)) == expected, (words, read(log))
+    execute(path, "end", "0", f"--ftrace=--json --last 2 --no-fold --at work:dump --log {log}", status=0)
+    assert told(read(log)) == [("main", 1), ("work", 1), ("leaf", 1), ("work", 1)], read(log)
+    run(path, "part", "--json --last 2 --not begin --log " + log)
+    assert told(read(log)) == [("work", 1), ("leaf", 80)], read(log)
+    # Without --last the signal asks for nothing, and ends nothing.
+    with subprocess.Popen([path, "wait", f"--ftrace=--json --log {log}"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
+        assert program.stdout.readline() == "done\n"
+        ask(program.pid)
+        program.stdin.close()
+        assert program.wait() == 0
+    assert counts(read(log)) == {"main": 1, "work": 3, "leaf": 60, "wait_for_line": 3}, counts(read(log))
 
 
 @test("fathom_trace_start, fathom_trace_stop, fathom_trace_thread: each call of the region and of no other; scopes by thread")

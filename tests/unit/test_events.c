@@ -139,6 +139,130 @@ static const struct fathom_trace_event jumps[] = {
 	CALL(5000, 2, A),    CALL(6000, UINT32_MAX, B), CALL(7000, 0, B),
 };
 
+static void counts_by_function(void **state)
+{
+	const struct fathom_trace_event events[] = {
+		CALL(1, 0, B),
+		{ .type = FATHOM_TRACE_CALL, .count = 1000, .function = &functions[OTHER_B] },
+		CALL(2, 0, HOSTILE),
+		CALL(3, 1, B),
+		OTHER(4, FATHOM_TRACE_SIGNAL, "SIGUSR1"),
+	};
+
+	(void)state;
+	/* b's 350 are its own; of a's 300, b has 150; of main's 1,000, a has 300 and b 200. */
+	CHECK(FATHOM_TRACE_COUNTS, nested,
+	      "#       calls      total ns       self ns        min ns       mean ns        p99 ns "
+	      " "
+	      "      max ns symbol (module)\n"
+	      "            1         1'000           500         1'000         1'000         1'000 "
+	      " "
+	      "       1'000 &main (demo)\n"
+	      "            3           350           350            50           116           200 "
+	      " "
+	      "         200 &b (demo)\n"
+	      "            1           300           150           300           300           300 "
+	      " "
+	      "         300 &a (demo)\n");
+	CHECK(FATHOM_TRACE_COUNTS_JSON, nested,
+	      "{\"function\":\"main\",\"module\":\"/bin/demo\",\"calls\":1,\"returns\":1,"
+	      "\"total_ns\":1000,\"self_ns\":500,\"min_ns\":1000,\"mean_ns\":1000,"
+	      "\"p99_ns\":1000,\"max_ns\":1000}\n"
+	      "{\"function\":\"b\",\"module\":\"/bin/demo\",\"calls\":3,\"returns\":3,"
+	      "\"total_ns\":350,\"self_ns\":350,\"min_ns\":50,\"mean_ns\":116,"
+	      "\"p99_ns\":200,\"max_ns\":200}\n"
+	      "{\"function\":\"a\",\"module\":\"/bin/demo\",\"calls\":1,\"returns\":1,"
+	      "\"total_ns\":300,\"self_ns\":150,\"min_ns\":300,\"mean_ns\":300,"
+	      "\"p99_ns\":300,\"max_ns\":300}\n");
+	CHECK(FATHOM_TRACE_COUNTS, events,
+	      "#       calls symbol (module)\n"
+	      "        1'000 &b (other.so)\n"
+	      "            2 &b (demo)\n"
+	      "            1 &x;y\\n\"\\&\\xff\\u202e (demo)\n");
+	CHECK(FATHOM_TRACE_COUNTS_JSON, events,
+	      "{\"function\":\"b\",\"module\":\"/lib/other.so\",\"calls\":1000}\n"
+	      "{\"function\":\"b\",\"module\":\"/bin/demo\",\"calls\":2}\n"
+	      "{\"function\":\"x;y\\n\\\"\\\\&\xef\xbf\xbd\\u202e\",\"module\":\"/bin/demo\","
+	      "\"calls\":1}\n");
+	check_text(FATHOM_TRACE_COUNTS, NULL, 0, "#       calls symbol (module)\n");
+	check_text(FATHOM_TRACE_COUNTS_JSON, NULL, 0, "");
+}
+
+/* Of 1 to 200 nanoseconds 198 are not longer than 198, which is known to a sixteenth: 199. */
+static void knows_the_99th_percentile_to_a_sixteenth(void **state)
+{
+	struct fathom_trace_event events[200];
+
+	(void)state;
+	for (uint64_t i = 0; i < 200; i++)
+		events[i] = (struct fathom_trace_event)RETURN(i, 0, A, 200 - i);
+	CHECK(FATHOM_TRACE_COUNTS_JSON, events,
+	      "{\"function\":\"a\",\"module\":\"/bin/demo\",\"calls\":0,\"returns\":200,"
+	      "\"total_ns\":20100,\"self_ns\":20100,\"min_ns\":1,\"mean_ns\":100,"
+	      "\"p99_ns\":199,\"max_ns\":200}\n");
+}
+
+/* Asserts that @to has @expected, and forgets it. */
+static void check_told(struct written *to, const char *expected)
+{
+	assert_string_equal(to->bytes, expected);
+	to->n = 0;
+	to->bytes[0] = 0;
+}
+
+static void keeps_the_newest_events(void **state)
+{
+	struct written to = { .bytes = calloc(1, 1) };
+	struct fathom_trace_event dump = CALL(5, 0, OTHER_B);
+	/* They are gone when they are told. */
+	struct fathom_trace_function gone = { .name = "gone", .module = "m", .number = 9 };
+	char thread[] = "one";
+	char text[] = "SIGABRT";
+	struct fathom_trace_event last[] = { CALL(6, 0, A), OTHER(7, FATHOM_TRACE_SIGNAL, text) };
+	struct fathom_trace_writer *w;
+
+	(void)state;
+	assert_int_equal(
+		fathom_trace_writer_create(FATHOM_TRACE_COLLAPSED, write_here, &to, &w, NULL),
+		FATHOM_OK);
+	assert_int_equal(fathom_trace_writer_keep(w, 0, NULL), FATHOM_E_ARGUMENT);
+	fathom_trace_writer_free(w);
+
+	assert_int_equal(fathom_trace_writer_create(FATHOM_TRACE_TEXT, write_here, &to, &w, NULL),
+			 FATHOM_OK);
+	assert_int_equal(fathom_trace_writer_keep(w, 2, NULL), FATHOM_OK);
+	assert_int_equal(fathom_trace_writer_tell(w), 1);
+	check_told(&to, "");
+	assert_int_equal(fathom_trace_writer_take(w, nested, 4), 1);
+	assert_int_equal(fathom_trace_writer_take(w, nested, 0), 1);
+	check_told(&to, "");
+	assert_int_equal(fathom_trace_writer_tell(w), 1);
+	check_told(&to, "#     tid   nanoseconds   stack symbol\n"
+			"FUN     7           250       0     &b\n"
+			"RET     7           300       0     &b +50\n");
+	/* One is not enough to fill it; it is told at a call, and once. */
+	dump.actions = FATHOM_TRACE_AT_DUMP;
+	assert_int_equal(fathom_trace_writer_take(w, &dump, 1), 1);
+	check_told(&to, "FUN     7             5       0 &b\n");
+	assert_int_equal(fathom_trace_writer_tell(w), 1);
+	check_told(&to, "");
+	last[0].function = &gone;
+	last[0].thread = thread;
+	assert_int_equal(fathom_trace_writer_take(w, last, 2), 1);
+	memset(&gone, 0, sizeof gone);
+	memset(thread, 'x', sizeof thread);
+	memset(text, 'x', sizeof text);
+	assert_int_equal(fathom_trace_writer_tell(w), 1);
+	check_told(&to, "FUN     7             6       0 &gone\n"
+			"SIG     7             7       0 SIGABRT\n");
+	/* What is kept at the end is not written. */
+	assert_int_equal(fathom_trace_writer_take(w, nested, 4), 1);
+	assert_int_equal(fathom_trace_writer_finish(w, NULL, NULL), FATHOM_OK);
+	check_told(&to, "");
+	fathom_trace_writer_free(w);
+	free(to.bytes);
+}
+
 static void hangs_calls_below_the_nearest_recorded_caller(void **state)
 {
 	(void)state;
@@ -464,18 +588,26 @@ static void bounds_open_calls(void **state)
 }
 
 static const enum fathom_trace_format formats[] = {
-	FATHOM_TRACE_PERFETTO, FATHOM_TRACE_CHROME, FATHOM_TRACE_COLLAPSED,
-	FATHOM_TRACE_DOT,      FATHOM_TRACE_TREE,   FATHOM_TRACE_TREE_JSON
+	FATHOM_TRACE_PERFETTO, FATHOM_TRACE_CHROME,     FATHOM_TRACE_COLLAPSED,
+	FATHOM_TRACE_DOT,      FATHOM_TRACE_TREE,       FATHOM_TRACE_TREE_JSON,
+	FATHOM_TRACE_COUNTS,   FATHOM_TRACE_COUNTS_JSON
 };
 
-/* The second write fails; a graph is written at once. */
+/* Formats that are written at once, as here they are short. */
+static bool is_one_write(enum fathom_trace_format format)
+{
+	return format == FATHOM_TRACE_DOT || format == FATHOM_TRACE_COUNTS ||
+	       format == FATHOM_TRACE_COUNTS_JSON;
+}
+
+/* The second write fails, where there is one. */
 static void says_that_a_write_has_failed(void **state)
 {
 	struct fathom_trace_event *events = recursion(10000);
 
 	(void)state;
 	for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
-		struct written to = { .most = formats[i] == FATHOM_TRACE_DOT ? 0 : 1 };
+		struct written to = { .most = is_one_write(formats[i]) ? 0 : 1 };
 		struct fathom_trace_writer *w;
 
 		if (fathom_trace_writer_create(formats[i], write_here, &to, &w, NULL))
@@ -491,41 +623,53 @@ static void says_that_a_write_has_failed(void **state)
 	free(events);
 }
 
-/* Writes @events in @format, while an allocation fails; returns the first error. */
+/*
+ * Writes @events in @format, or the last @kept of them if that is not 0, while an allocation fails;
+ * returns the first error.
+ */
 static fathom_err write_without_memory(enum fathom_trace_format format,
-				       const struct fathom_trace_event *events, size_t n, long nth)
+				       const struct fathom_trace_event *events, size_t n,
+				       uint32_t kept, long nth)
 {
 	struct written to = { .bytes = NULL };
-	struct fathom_trace_writer *w;
+	struct fathom_trace_writer *w = NULL;
 	fathom_err err;
 	int is_taken;
 
 	allocations = 0;
 	fail_after = nth;
 	err = fathom_trace_writer_create(format, write_here, &to, &w, NULL);
+	if (!err && kept)
+		err = fathom_trace_writer_keep(w, kept, NULL);
 	if (!err) {
-		is_taken = fathom_trace_writer_take(w, events, n);
+		is_taken = fathom_trace_writer_take(w, events, n) && fathom_trace_writer_tell(w);
 		err = fathom_trace_writer_finish(w, NULL, NULL);
 		assert_true(is_taken || err == FATHOM_E_MEMORY);
-		fathom_trace_writer_free(w);
 	}
+	fathom_trace_writer_free(w);
 	fail_after = 0;
 	free(to.bytes);
 	return err;
+}
+
+static void check_without_memory(enum fathom_trace_format format, uint32_t kept)
+{
+	fathom_err err = FATHOM_E_MEMORY;
+	long nth = 1;
+
+	for (; alloc_is_ours && err == FATHOM_E_MEMORY && nth < 100; nth++)
+		err = write_without_memory(format, nested, sizeof nested / sizeof *nested, kept,
+					   nth);
+	assert_true(!alloc_is_ours || err == FATHOM_OK || err == FATHOM_E_UNSUPPORTED);
+	assert_true(!alloc_is_ours || nth > 5 || err == FATHOM_E_UNSUPPORTED);
 }
 
 static void says_that_memory_is_missing(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
-		fathom_err err = FATHOM_E_MEMORY;
-		long nth = 1;
-
-		for (; alloc_is_ours && err == FATHOM_E_MEMORY && nth < 100; nth++)
-			err = write_without_memory(formats[i], nested,
-						   sizeof nested / sizeof *nested, nth);
-		assert_true(!alloc_is_ours || err == FATHOM_OK || err == FATHOM_E_UNSUPPORTED);
-		assert_true(!alloc_is_ours || nth > 5 || err == FATHOM_E_UNSUPPORTED);
+		for (uint32_t kept = 0; kept < 2; kept++)
+			check_without_memory(formats[i], kept * 3);
 	}
 }
 
@@ -533,6 +677,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nests_calls_with_returns),
+		cmocka_unit_test(counts_by_function),
+		cmocka_unit_test(knows_the_99th_percentile_to_a_sixteenth),
+		cmocka_unit_test(keeps_the_newest_events),
 		cmocka_unit_test(hangs_calls_below_the_nearest_recorded_caller),
 		cmocka_unit_test(ends_calls_that_have_no_return),
 		cmocka_unit_test(counts_folded_calls),

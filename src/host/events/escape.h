@@ -19,6 +19,12 @@ struct fathom_escape {
 void fathom_escape_name(struct fathom_trace_writer *w, const struct fathom_escape *how,
 			const char *name);
 
+/*
+ * Appends @name as a JSON string with quotes. Hidden characters become escapes of JSON; bytes that
+ * are not UTF-8 become U+FFFD.
+ */
+void fathom_escape_json(struct fathom_trace_writer *w, const char *name);
+
 /* Appends @value with a ' between each three digits, right-aligned in @width columns. */
 void fathom_escape_number(struct fathom_trace_writer *w, uint64_t value, size_t width);
 void fathom_escape_spaces(struct fathom_trace_writer *w, size_t n);

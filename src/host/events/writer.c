@@ -19,6 +19,8 @@ static const struct fathom_writer_format *const formats[] = {
 	[FATHOM_TRACE_TREE_JSON] = &fathom_writer_tree_json,
 	[FATHOM_TRACE_TEXT] = &fathom_writer_text,
 	[FATHOM_TRACE_JSON] = &fathom_writer_json_lines,
+	[FATHOM_TRACE_COUNTS] = &fathom_writer_counts,
+	[FATHOM_TRACE_COUNTS_JSON] = &fathom_writer_counts_json,
 };
 
 bool fathom_writer_name(struct fathom_trace_writer *w, const struct fathom_trace_function *f)
@@ -134,12 +136,55 @@ fathom_err fathom_trace_writer_create(enum fathom_trace_format format, fathom_tr
 	return FATHOM_OK;
 }
 
+fathom_err fathom_trace_writer_keep(struct fathom_trace_writer *w, uint32_t n,
+				    struct fathom_errinfo *reterr)
+{
+	struct fathom_newest newest;
+
+	if (!n)
+		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0, "no events to keep");
+	if (!fathom_newest_init(&newest, n))
+		return fathom_fail_memory(reterr);
+	fathom_newest_deinit(&w->newest);
+	w->newest = newest;
+	return FATHOM_OK;
+}
+
+static void put(void *data, const struct fathom_trace_event *e)
+{
+	struct fathom_trace_writer *w = data;
+
+	if (w->no_memory)
+		return;
+	w->format->event(w, e);
+	fathom_writer_pass_on(w);
+}
+
+int fathom_trace_writer_tell(struct fathom_trace_writer *w)
+{
+	if (w->newest.cap)
+		fathom_newest_give(&w->newest, put, w);
+	flush(w);
+	return !w->has_failed && !w->no_memory;
+}
+
+/* Keeps an event, and writes what is kept if it says so. */
+static void keep(struct fathom_trace_writer *w, const struct fathom_trace_event *e)
+{
+	w->no_memory |= !fathom_newest_add(&w->newest, e);
+	if (e->actions & FATHOM_TRACE_AT_DUMP)
+		(void)fathom_trace_writer_tell(w);
+}
+
 int fathom_trace_writer_take(void *writer, const struct fathom_trace_event *events, size_t n)
 {
 	struct fathom_trace_writer *w = writer;
 
 	for (size_t i = 0; i < n && !w->no_memory; i++)
-		w->format->event(w, &events[i]);
+		if (w->newest.cap)
+			keep(w, &events[i]);
+		else
+			w->format->event(w, &events[i]);
 	if (n)
 		fathom_writer_pass_on(w);
 	else
@@ -166,6 +211,7 @@ void fathom_trace_writer_free(struct fathom_trace_writer *w)
 	if (!w)
 		return;
 	w->format->free(w);
+	fathom_newest_deinit(&w->newest);
 	for (size_t i = 0; i < w->functions.n; i++) {
 		free(w->functions.items[i].name);
 		free(w->functions.items[i].module);

@@ -9,6 +9,7 @@
 
 #include "fathom/trace.h"
 #include "host/base/array.h"
+#include "host/events/newest.h"
 
 /* A format. Functions that fail set no_memory of the writer. */
 struct fathom_writer_format {
@@ -29,6 +30,8 @@ extern const struct fathom_writer_format fathom_writer_collapsed;
 extern const struct fathom_writer_format fathom_writer_dot;
 extern const struct fathom_writer_format fathom_writer_tree;
 extern const struct fathom_writer_format fathom_writer_tree_json;
+extern const struct fathom_writer_format fathom_writer_counts;
+extern const struct fathom_writer_format fathom_writer_counts_json;
 extern const struct fathom_writer_format fathom_writer_text;
 extern const struct fathom_writer_format fathom_writer_json_lines;
 
@@ -44,7 +47,8 @@ struct fathom_trace_writer {
 	void *data;
 	void *state; /* of the format */
 	bool no_memory;
-	bool has_failed; /* to write */
+	bool has_failed;             /* to write */
+	struct fathom_newest newest; /* cap 0: events are written at once */
 	struct fathom_bytes_array out;
 	struct {
 		FATHOM_ARRAY_OF(struct fathom_writer_function); /* by number */

@@ -224,6 +224,8 @@ static void handle_end(struct fathom_follow *f, pid_t tid, int status)
 		return;
 	/* The first thread's end is told last. */
 	fathom_follow_forget_tasks(f, p);
+	if (f->loader.options->ended)
+		f->loader.options->ended(f->loader.options->data, tid, status);
 	fathom_follow_remove_process(f, p);
 }
 
@@ -269,6 +271,20 @@ static void handle_signal(struct fathom_follow *f, pid_t tid, int number)
 }
 
 /*
+ * Returns the status of a process whose last thread @tid is about to end, with @status. If that
+ * thread leaves alone, by _exit of the kernel's, it is that of the process's first thread, which
+ * has ended before, with @first.
+ */
+static int status_of_process(pid_t tid, int status, int first)
+{
+	struct user_regs_struct regs;
+
+	return WIFEXITED(status) && fathom_tracee_get(tid, &regs) && regs.orig_rax == SYS_exit
+		       ? first
+		       : status;
+}
+
+/*
  * Thread @tid is about to end, with @status. If it is the last one of its process, tells of all
  * their ends, and returns true: it is to be held until that was told.
  */
@@ -291,7 +307,7 @@ static bool handle_ending(struct fathom_follow *f, pid_t tid, int status)
 			handle_end(f, f->tasks.items[i].tid, f->tasks.items[i].ending_status);
 	task = fathom_follow_find(f, leader);
 	if (task)
-		handle_end(f, leader, task->ending_status);
+		handle_end(f, leader, status_of_process(tid, status, task->ending_status));
 	f->held = tid;
 	return true;
 }

@@ -6,6 +6,9 @@
 
 #include "host/base/context.h"
 
+/* The most events that can be kept, as the command has it. */
+#define MOST_KEPT (1u << 24)
+
 /* Cuts the next word off *@text; NULL at its end. Between two ' spaces belong to it. */
 static char *next_word(char **text)
 {
@@ -93,6 +96,16 @@ static bool take_max_rate(struct fathom_own_options *o, const char *word)
 	return take_number(word, &o->trace.max_rate);
 }
 
+static bool take_last(struct fathom_own_options *o, const char *word)
+{
+	uint64_t n;
+
+	if (!take_number(word, &n) || n > MOST_KEPT)
+		return false;
+	o->last = (uint32_t)n;
+	return true;
+}
+
 static bool take_log(struct fathom_own_options *o, const char *word)
 {
 	o->log = word;
@@ -102,7 +115,7 @@ static bool take_log(struct fathom_own_options *o, const char *word)
 static bool take_file(struct fathom_own_options *o, const char *word)
 {
 	o->log = word;
-	if (o->format == FATHOM_TRACE_TEXT)
+	if (!o->format)
 		o->format = FATHOM_TRACE_FILE;
 	return true;
 }
@@ -124,7 +137,7 @@ static bool take_not(struct fathom_own_options *o, const char *word)
 
 static bool take_at(struct fathom_own_options *o, const char *word)
 {
-	static const char *const words[] = { "start", "stop", "stack" };
+	static const char *const words[] = { "start", "stop", "stack", "dump" };
 	char *colon = strrchr(word, ':');
 	const size_t i = colon ? FIND(words, colon + 1) : 0;
 	struct fathom_trace_at at = { .query = word, .actions = 1u << i };
@@ -145,7 +158,7 @@ static const struct {
 	{ "--under", take_under },       { "--not", take_not },
 	{ "--depth", take_depth },       { "--at", take_at },
 	{ "--calls", take_calls },       { "--clock", take_clock },
-	{ "--max-rate", take_max_rate },
+	{ "--max-rate", take_max_rate }, { "--last", take_last },
 };
 
 /* Options that stand alone. */
@@ -153,14 +166,18 @@ static const struct {
 	const char *name;
 	uint32_t flags;
 	enum fathom_trace_format format; /* 0: none */
+	bool is_json;
+	bool counts;
 } flags[] = {
-	{ "--exits", FATHOM_TRACE_EXITS, 0 },
-	{ "--lossy", FATHOM_TRACE_LOSSY, 0 },
-	{ "--no-children", FATHOM_TRACE_NO_CHILDREN, 0 },
-	{ "--no-fold", FATHOM_TRACE_NO_FOLD, 0 },
-	{ "--scopes", FATHOM_TRACE_SCOPES, 0 },
-	{ "--json", 0, FATHOM_TRACE_JSON },
-	{ "--tree", 0, FATHOM_TRACE_TREE },
+	{ .name = "--exits", .flags = FATHOM_TRACE_EXITS },
+	{ .name = "--lossy", .flags = FATHOM_TRACE_LOSSY },
+	{ .name = "--no-children", .flags = FATHOM_TRACE_NO_CHILDREN },
+	{ .name = "--no-fold", .flags = FATHOM_TRACE_NO_FOLD },
+	{ .name = "--scopes", .flags = FATHOM_TRACE_SCOPES },
+	{ .name = "--json", .is_json = true },
+	{ .name = "--tree", .format = FATHOM_TRACE_TREE },
+	{ .name = "--count", .counts = true },
+	{ .name = "-c", .counts = true },
 };
 
 /* Takes option @name, whose word is next in *@text; returns NULL, or what is wrong. */
@@ -172,6 +189,8 @@ static const char *take(struct fathom_own_options *o, const char *name, char **t
 		if (strcmp(flags[i].name, name))
 			continue;
 		o->trace.flags |= flags[i].flags;
+		o->is_json |= flags[i].is_json;
+		o->counts |= flags[i].counts;
 		if (flags[i].format)
 			o->format = flags[i].format;
 		return NULL;
@@ -187,15 +206,37 @@ static const char *take(struct fathom_own_options *o, const char *name, char **t
 	return "no such option of a trace (fathom_trace(3))";
 }
 
+/* Returns the format, which no option has named. */
+static enum fathom_trace_format default_format(const struct fathom_own_options *o)
+{
+	if (o->counts)
+		return o->is_json ? FATHOM_TRACE_COUNTS_JSON : FATHOM_TRACE_COUNTS;
+	return o->is_json ? FATHOM_TRACE_JSON : FATHOM_TRACE_TEXT;
+}
+
+/* Returns how events are kept: by the rings, where nothing else is to be done at calls. */
+static uint32_t kept_flags(const struct fathom_own_options *o)
+{
+	if (o->last > FATHOM_TRACE_KEPT || o->at.n || o->under.n || o->trace.max_rate)
+		return FATHOM_TRACE_LOSSY;
+	return FATHOM_TRACE_LOSSY | FATHOM_TRACE_LATEST;
+}
+
 static void complete(struct fathom_own_options *o)
 {
 	struct fathom_trace_options *t = &o->trace;
 
 	t->size = sizeof *t;
 	t->flags |= FATHOM_TRACE_HOLD_ENDS;
+	if (o->last)
+		t->flags |= kept_flags(o);
 	/* Each with its time, where lines do not say how many there were. */
-	if (o->format != FATHOM_TRACE_TEXT && o->format != FATHOM_TRACE_JSON)
+	if (o->format)
 		t->flags |= FATHOM_TRACE_NO_FOLD;
+	else
+		o->format = default_format(o);
+	if (o->format == FATHOM_TRACE_TREE && o->is_json)
+		o->format = FATHOM_TRACE_TREE_JSON;
 	t->only = o->only.items;
 	t->n_only = o->only.n;
 	t->under = o->under.items;
@@ -206,22 +247,29 @@ static void complete(struct fathom_own_options *o)
 	t->n_at = o->at.n;
 }
 
+/* Takes the options of @rest; returns NULL, or what is wrong. */
+static const char *take_all(struct fathom_own_options *o, char *rest)
+{
+	const char *why = NULL;
+	char *word;
+
+	while (!why && (word = next_word(&rest)))
+		why = take(o, word, &rest);
+	if (!why && o->counts && o->format)
+		return "-c counts, and another option wants a file or a tree";
+	return why;
+}
+
 fathom_err fathom_own_options_read(const char *text, struct fathom_own_options *o,
 				   struct fathom_errinfo *reterr)
 {
 	const char *why;
-	char *rest;
-	char *word;
 
-	*o = (struct fathom_own_options){ .format = FATHOM_TRACE_TEXT };
-	o->text = strdup(text ? text : "");
+	*o = (struct fathom_own_options){ .text = strdup(text ? text : "") };
 	if (!o->text)
 		return fathom_fail_memory(reterr);
-	rest = o->text;
-	while ((word = next_word(&rest))) {
-		why = take(o, word, &rest);
-		if (!why)
-			continue;
+	why = take_all(o, o->text);
+	if (why) {
 		fathom_own_options_deinit(o);
 		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0, why);
 	}

@@ -13,6 +13,9 @@ struct fathom_own_words {
 struct fathom_own_options {
 	struct fathom_trace_options trace;
 	enum fathom_trace_format format;
+	bool is_json;
+	bool counts;
+	uint32_t last;   /* keep so many events; 0: all are written at once */
 	const char *log; /* path; NULL: standard error */
 	char *text;      /* which words point into */
 	struct fathom_own_words only;

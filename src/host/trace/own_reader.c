@@ -64,8 +64,11 @@ struct reader {
 	struct shared *shared;
 	struct fathom_own_options *options;
 	struct fathom_trace_writer *writer;
+	pid_t pid; /* of the process */
 	int fd;
-	bool has_failed;
+	_Atomic bool has_program_failed; /* what is kept is due to be told */
+	bool is_telling;                 /* it is being told */
+	bool has_failed;                 /* to write */
 };
 
 static void say(struct shared *s, enum state state)
@@ -127,15 +130,42 @@ static int take(void *data, const struct fathom_trace_event *events, size_t n)
 
 	/* What cannot be written ends the trace. */
 	r->has_failed |= !fathom_trace_writer_take(r->writer, events, n);
+	if (!n && r->is_telling) {
+		r->is_telling = false;
+		r->has_failed |= !fathom_trace_writer_tell(r->writer);
+	}
 	return !r->has_failed;
+}
+
+/* Returns whether a signal has asked for what is kept. */
+static bool is_asked(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	return sigtimedwait(&set, NULL, &(struct timespec){ .tv_sec = 0 }) == SIGUSR1;
 }
 
 static int control(void *data)
 {
-	const struct reader *r = data;
+	struct reader *r = data;
 
-	return r->has_failed || atomic_load(&r->shared->wants_end) ? FATHOM_TRACE_LEAVE
-								   : FATHOM_TRACE_GO_ON;
+	if (r->has_failed || atomic_load(&r->shared->wants_end))
+		return FATHOM_TRACE_LEAVE;
+	if (!r->options->last || (!atomic_exchange(&r->has_program_failed, false) && !is_asked()))
+		return FATHOM_TRACE_GO_ON;
+	r->is_telling = true;
+	return FATHOM_TRACE_TELL;
+}
+
+/* Has what is kept told before the process is gone, also if its children live on. */
+static void ended(void *data, int32_t pid, int status)
+{
+	struct reader *r = data;
+
+	if (pid == r->pid && status)
+		atomic_store(&r->has_program_failed, true);
 }
 
 static void ready(void *data)
@@ -149,6 +179,9 @@ static void over(void *data)
 {
 	struct reader *r = data;
 
+	/* Who leaves a region wants to know what was in it. */
+	if (atomic_load(&r->shared->wants_end))
+		(void)fathom_trace_writer_tell(r->writer);
 	(void)fathom_trace_writer_finish(r->writer, NULL, NULL);
 }
 
@@ -165,16 +198,20 @@ static void close_others(int fd)
 	(void)close_range((unsigned)(fd > STDERR_FILENO ? fd + 1 : STDERR_FILENO + 1), ~0U, 0);
 }
 
-/* Has signals act as they do by default: handlers are the program's. */
+/*
+ * Has signals act as they do by default: handlers are the program's. SIGUSR1 asks for what is kept;
+ * it is blocked, and taken when there is time.
+ */
 static void forget_handlers(void)
 {
-	sigset_t none;
+	sigset_t set;
 
 	for (int i = 1; i < NSIG; i++)
 		(void)signal(i, SIG_DFL);
 	(void)signal(SIGPIPE, SIG_IGN);
-	sigemptyset(&none);
-	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	(void)sigprocmask(SIG_SETMASK, &set, NULL);
 }
 
 /* Opens the log, and leaves all else. */
@@ -195,21 +232,24 @@ static fathom_err open_log(struct reader *r, struct fathom_errinfo *reterr)
 	return FATHOM_OK;
 }
 
-static fathom_err trace(struct reader *r, pid_t pid)
+static fathom_err trace(struct reader *r)
 {
 	struct fathom_trace_options *o = &r->options->trace;
 	struct fathom_errinfo *info = &r->shared->info;
 	struct fathom_trace_result result = { .size = sizeof result };
-	const int32_t pids[] = { pid };
+	const int32_t pids[] = { r->pid };
 	struct fathom *session;
 
 	FATHOM_TRY(open_log(r, info));
 	FATHOM_TRY(fathom_create(NULL, &session, info));
 	FATHOM_TRY(fathom_trace_writer_create(r->options->format, write_log, r, &r->writer, info));
+	if (r->options->last)
+		FATHOM_TRY(fathom_trace_writer_keep(r->writer, r->options->last, info));
 	o->events = take;
 	o->control = control;
 	o->ready = ready;
 	o->over = over;
+	o->ended = ended;
 	o->data = r;
 	return fathom_trace_attach(session, pids, 1, o, &result, info);
 }
@@ -217,7 +257,7 @@ static fathom_err trace(struct reader *r, pid_t pid)
 /* The reader, which never returns. */
 static _Noreturn void read_own(struct shared *s, struct fathom_own_options *options, pid_t pid)
 {
-	struct reader r = { .shared = s, .options = options };
+	struct reader r = { .shared = s, .options = options, .pid = pid };
 
 	(void)setsid();
 	(void)prctl(PR_SET_NAME, "fathom-trace", 0, 0, 0);
@@ -228,7 +268,7 @@ static _Noreturn void read_own(struct shared *s, struct fathom_own_options *opti
 	while (atomic_load(&s->state) == STATE_LIVES && kill(pid, 0) == 0)
 		(void)syscall(SYS_futex, &s->state, FUTEX_WAIT, STATE_LIVES,
 			      &(struct timespec){ .tv_nsec = LOOK_NS }, NULL, 0);
-	s->err = trace(&r, pid);
+	s->err = trace(&r);
 	say(s, STATE_OVER);
 	_exit(0);
 }

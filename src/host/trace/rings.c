@@ -29,6 +29,7 @@
 
 struct fathom_rings {
 	bool is_latest; /* rings keep the latest events, which are told when someone asks */
+	bool is_asked;  /* control wants what is kept told */
 	bool wants_to_leave;
 	int (*control)(void *data);
 	void *data;
@@ -561,15 +562,21 @@ static uint64_t tell_latest(struct fathom_rings *r, bool is_end, bool is_asked)
 	return n;
 }
 
+void fathom_rings_ask(struct fathom_rings *r)
+{
+	const int wants = r->control ? r->control(r->data) : FATHOM_TRACE_GO_ON;
+
+	r->is_asked |= wants == FATHOM_TRACE_TELL;
+	r->wants_to_leave |= wants == FATHOM_TRACE_LEAVE;
+}
+
 uint64_t fathom_rings_take(struct fathom_rings *r, const struct fathom_trace_moment *until,
 			   bool is_end)
 {
-	const int wants = r->control ? r->control(r->data) : FATHOM_TRACE_GO_ON;
-	const bool is_asked = wants == FATHOM_TRACE_TELL;
+	const bool is_asked = r->is_asked;
 	uint64_t n;
 
-	r->wants_to_leave |= wants == FATHOM_TRACE_LEAVE;
-
+	r->is_asked = false;
 	/* Of what is told late, the times are in proportion over all of the run. */
 	if (!r->is_latest)
 		r->from = r->until;

@@ -58,6 +58,12 @@ void fathom_rings_destroy(struct fathom_rings *r);
 void fathom_rings_post(struct fathom_rings *r, const struct fathom_post *post);
 
 /*
+ * Asks the caller's control what is wanted. The next fathom_rings_take() tells what is kept, if
+ * that is: all that was recorded before this call.
+ */
+void fathom_rings_ask(struct fathom_rings *r);
+
+/*
  * Takes what was recorded before @until, which is not before that of the last call, and tells of
  * it; what may still be repeated is kept, unless @is_end. Returns how many records were taken.
  */

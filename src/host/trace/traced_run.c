@@ -71,8 +71,10 @@ static void *read_rings(void *data)
 	struct fathom_trace_moment end;
 
 	while (!atomic_load(&run->is_over)) {
-		const struct fathom_trace_moment until = now(run);
+		struct fathom_trace_moment until;
 
+		fathom_rings_ask(run->rings);
+		until = now(run);
 		fathom_follow_answer(&run->follow);
 		if (fathom_rings_wants_to_leave(run->rings))
 			fathom_follow_leave(&run->follow);
@@ -82,6 +84,7 @@ static void *read_rings(void *data)
 			nanosleep(&pause, NULL);
 		atomic_fetch_add(&run->follow.n_rounds, 1);
 	}
+	fathom_rings_ask(run->rings);
 	end = now(run);
 	(void)fathom_rings_take(run->rings, &end, true);
 	return NULL;

@@ -126,6 +126,50 @@ static void run_child(char **argv)
 	printf("child %d\n", WEXITSTATUS(status));
 }
 
+/* Waits until somebody writes a line to standard input, or closes it. */
+static void wait_for_line(void)
+{
+	char c = 0;
+
+	while (c != '\n' && read(STDIN_FILENO, &c, 1) > 0)
+		;
+}
+
+/* A thread that ends the process when its first thread is gone. */
+static void *end_alone(void *data)
+{
+	pthread_join(*(pthread_t *)data, NULL);
+	work(3);
+	exit(7);
+}
+
+/* Ends as @how says, after two calls of work. */
+static int end(const char *how)
+{
+	static pthread_t self;
+	pthread_t thread;
+
+	work(10);
+	work(3);
+	if (!strcmp(how, "aborted")) {
+		abort();
+	} else if (!strcmp(how, "killed")) {
+		kill(getpid(), SIGKILL);
+	} else if (!strcmp(how, "apart")) {
+		self = pthread_self();
+		pthread_create(&thread, NULL, end_alone, &self);
+		pthread_exit(NULL);
+	} else if (!strcmp(how, "outlived")) {
+		if (!fork()) {
+			wait_for_line();
+			work(5);
+			_exit(0);
+		}
+		abort();
+	}
+	return atoi(how);
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
@@ -158,6 +202,15 @@ int main(int argc, char **argv)
 		printf("\n");
 	} else if (!strcmp(what, "toggle")) {
 		toggle(atoi(argv[3]), argv[2]);
+	} else if (!strcmp(what, "end")) {
+		return end(argv[2]);
+	} else if (!strcmp(what, "wait")) {
+		for (int i = 1; i <= 3; i++) {
+			work(10 * i);
+			puts("done");
+			(void)fflush(stdout);
+			wait_for_line();
+		}
 	} else if (!strcmp(what, "null")) {
 		/* A call of nothing, as in the document that --ftrace comes from. */
 		void (*volatile nothing)(void) = NULL;

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+#include "host/events/newest.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+bool fathom_newest_init(struct fathom_newest *r, uint32_t n)
+{
+	*r = (struct fathom_newest){ .events = calloc(n, sizeof *r->events), .cap = n };
+	return r->events != NULL;
+}
+
+static void free_function(struct fathom_trace_function *f)
+{
+	if (!f)
+		return;
+	free((char *)f->name);
+	free((char *)f->linkage_name);
+	free((char *)f->module);
+	free(f);
+}
+
+/* Returns the number of the oldest event, counted from the first that was added. */
+static uint64_t oldest(const struct fathom_newest *r)
+{
+	return r->n > r->cap ? r->n - r->cap : 0;
+}
+
+/* Forgets all events. */
+static void clear(struct fathom_newest *r)
+{
+	for (uint64_t i = oldest(r); i < r->n; i++) {
+		free(r->events[i % r->cap].text);
+		r->events[i % r->cap].text = NULL;
+	}
+	r->n = 0;
+}
+
+void fathom_newest_deinit(struct fathom_newest *r)
+{
+	clear(r);
+	for (size_t i = 0; i < r->functions.n; i++)
+		free_function(r->functions.items[i]);
+	fathom_array_free(&r->functions);
+	free(r->events);
+	*r = (struct fathom_newest){ .events = NULL };
+}
+
+/* Returns a copy of @f; NULL without memory. */
+static struct fathom_trace_function *copy_function(const struct fathom_trace_function *f)
+{
+	struct fathom_trace_function *to = malloc(sizeof *to);
+
+	if (!to)
+		return NULL;
+	*to = *f;
+	to->name = strdup(f->name);
+	to->module = strdup(f->module);
+	to->linkage_name = f->linkage_name ? strdup(f->linkage_name) : NULL;
+	if (to->name && to->module && (to->linkage_name || !f->linkage_name))
+		return to;
+	free_function(to);
+	return NULL;
+}
+
+/* Returns the copy of @f, which is made when it is seen first; NULL without memory. */
+static const struct fathom_trace_function *function_of(struct fathom_newest *r,
+						       const struct fathom_trace_function *f)
+{
+	const size_t more = f->number < r->functions.n ? 0 : f->number + 1 - r->functions.n;
+	struct fathom_trace_function **known;
+
+	if (more) {
+		if (!fathom_array_room(&r->functions, more))
+			return NULL;
+		memset(r->functions.items + r->functions.n, 0, more * sizeof *r->functions.items);
+		r->functions.n += more;
+	}
+	known = &r->functions.items[f->number];
+	if (!*known)
+		*known = copy_function(f);
+	return *known;
+}
+
+bool fathom_newest_add(struct fathom_newest *r, const struct fathom_trace_event *e)
+{
+	const char *thread = e->thread ? e->thread : "";
+	const struct fathom_trace_function *f = e->function ? function_of(r, e->function) : NULL;
+	char *text = e->text ? strdup(e->text) : NULL;
+	struct fathom_newest_event *to;
+	size_t n;
+
+	if ((e->function && !f) || (e->text && !text)) {
+		free(text);
+		return false;
+	}
+	to = &r->events[r->n++ % r->cap];
+	n = strnlen(thread, sizeof to->thread - 1);
+	free(to->text);
+	to->text = text;
+	to->event = *e;
+	to->event.function = f;
+	memcpy(to->thread, thread, n);
+	to->thread[n] = '\0';
+	return true;
+}
+
+void fathom_newest_give(struct fathom_newest *r,
+			void (*take)(void *data, const struct fathom_trace_event *e), void *data)
+{
+	for (uint64_t i = oldest(r); i < r->n; i++) {
+		struct fathom_newest_event *e = &r->events[i % r->cap];
+
+		e->event.text = e->text;
+		e->event.thread = e->thread;
+		take(data, &e->event);
+	}
+	clear(r);
+}

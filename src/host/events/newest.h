@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* A ring of the newest events: copies, which outlive the run that has told of them. */
+#ifndef FATHOM_EVENTS_NEWEST_H
+#define FATHOM_EVENTS_NEWEST_H
+
+#include "fathom/trace.h"
+#include "host/base/array.h"
+
+struct fathom_newest_event {
+	struct fathom_trace_event event; /* without text and thread, which stand here */
+	char *text;                      /* NULL: none */
+	char thread[32];
+};
+
+/* All zero, it keeps nothing. */
+struct fathom_newest {
+	struct fathom_newest_event *events;
+	uint32_t cap; /* of the ring; 0: there is none */
+	uint64_t n;   /* events that were added since the ring was empty */
+	struct {
+		FATHOM_ARRAY_OF(struct fathom_trace_function *); /* by number; NULL: not seen */
+	} functions;
+};
+
+/* Makes room for @n events, at least 1; returns false without memory. */
+bool fathom_newest_init(struct fathom_newest *r, uint32_t n);
+void fathom_newest_deinit(struct fathom_newest *r);
+
+/* Adds a copy of @e, in the place of the oldest event if the ring is full. False without memory. */
+bool fathom_newest_add(struct fathom_newest *r, const struct fathom_trace_event *e);
+/* Passes all events to @take, the oldest first, and empties the ring. */
+void fathom_newest_give(struct fathom_newest *r,
+			void (*take)(void *data, const struct fathom_trace_event *e), void *data);
+
+#endif

@@ -177,6 +177,17 @@ for COMPILER, FLAGS, LINKS in SHAPES:
             assert min(by_depth[2]) - max(by_depth[1]) >= 200, by_depth
 
 
+@test("a function that was built with several kinds of sites is entered once")
+def _(folder):
+    for flags in (["-finstrument-functions"], ["-pg", "-mfentry", "-mrecord-mcount", "-fno-pie", "-no-pie"], ["-pg"]):
+        path = build(folder, "shapes.c", flags=["-O1", SITES, *flags], out="several")
+        listed = fathom("trace", "--sites", path, status=0).stdout.splitlines()[-1]
+        assert "patchable" in listed and "," in listed, listed
+        _, events, _ = trace(path, log=os.path.join(folder, "log"), options=["--no-fold"])
+        found = [(name, depth) for name, depth, _ in calls(events)]
+        assert found == SHAPE_CALLS, (flags, found)
+
+
 @test("returns, where compilers record them: each call has one, deeper ones first, with durations that add up")
 def _(folder):
     for compiler, flags in (("gcc", [SITES, "-minstrument-return=nop5", "-mrecord-return", "-pg", "-mfentry", "-mnop-mcount", "-fno-pie", "-no-pie"]),

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Tests of programs from Debian's sources, beside the logs of twins that are built with -finstrument-functions."""
-import array
 import glob
 import os
 import shutil
 
-import building
+import entered
 import tap
 
 from ask import fathom, run
@@ -27,47 +26,24 @@ def files_of(name):
     return [f for f in sorted(glob.glob(os.path.join(found[0], "src", "*.c"))) if os.path.basename(f) != "luac.c"]
 
 
-def functions_of(path):
-    """Names at each address, less that of main."""
-    symbols = building.nm(path)
-    start = symbols["main"][0][0]
-    names = {}
-    for name, found in symbols.items():
-        for value, kind in found:
-            if kind in "tTwW":
-                names.setdefault(value - start, set()).add(name)
-    return names
-
-
-def entered(path, words, log, **more):
-    """What the twin at @path prints, and the names of what it has entered."""
-    said = run("env", f"ENTERED={log}", "setarch", "-R", path, *words, **more)
-    names, addresses = functions_of(path), array.array("Q")
-    with open(log, "rb") as f:
-        addresses.frombytes(f.read())
-    return said, [names[a - addresses[0]] for a in addresses[1:]]
-
-
 def check(folder, compiler, sources, flags, words, least):
     """Whether a program is traced as its twin tells, call by call; at least @least of them."""
     # Names of one length: a program may copy them.
     path, twin = os.path.join(folder, "mine"), os.path.join(folder, "twin")
     # No function but those that the twin has, too: calls at the end stay calls, loops stay loops.
     flags = [*flags, "-fno-optimize-sibling-calls", "-fno-builtin", "-w", "-o"]
-    hook = os.path.join(folder, "entered.o")
-    run(compiler, "-c", "-O1", "-o", hook, os.path.join(PROGRAMS, "entered.c"))
     run(compiler, SITES, *flags, path, *sources, "-lm")
-    run(compiler, "-finstrument-functions", *flags, twin, *sources, hook, "-lm")
-    said, expected = entered(twin, words, os.path.join(folder, "theirs"))
+    run(compiler, "-finstrument-functions", *flags, twin, *sources, entered.hook(folder, compiler), "-lm")
+    prefix = os.path.join(folder, "theirs")
+    said = run("env", f"ENTERED={prefix}", "setarch", "-R", twin, *words)
+    (expected,) = entered.logs(twin, prefix).values()
     log = os.path.join(folder, "log")
     done = fathom("trace", "--no-fold", "--log", log, "--", "setarch", "-R", path, *words, status=0)
     assert done.stdout == said, (done.stdout, said)
-    with open(log, encoding="utf-8") as f:
-        found = [line.split("&", 1)[1].rstrip("\n") for line in f if line.startswith("FUN")]
+    (found,) = entered.traced(log).values()
     found = found[found.index("main"):]
-    assert len(expected) >= least and len(found) == len(expected), (len(found), len(expected))
-    for i, (name, names) in enumerate(zip(found, expected)):
-        assert name in names, f"call {i}: {name} instead of {names}"
+    assert len(expected) >= least, len(expected)
+    entered.check_equal(found, expected)
     return said
 
 

@@ -266,6 +266,7 @@ static fathom_err patch_module(struct look *look, struct fathom_text_window *w,
 	struct fathom_hooks hooks = { .entry = 0 };
 	struct fathom_own_calls own = { .left = 0 };
 	fathom_err err = FATHOM_OK;
+	uint64_t recorded = UINT64_MAX;
 	bool is_first = true;
 
 	if (known && !known->patches)
@@ -276,8 +277,11 @@ static fathom_err patch_module(struct look *look, struct fathom_text_window *w,
 		const struct fathom_site *s = fathom_sites_get(look->sites, i);
 		const struct fathom_site *last =
 			fathom_sites_get(look->sites, m->first + m->count - 1);
+		const uint64_t before = look->loader->n_sites;
 
-		if (!is_wanted(look->loader, s))
+		/* A function that was built with several kinds of sites is entered once. */
+		if (!is_wanted(look->loader, s) ||
+		    (s->place == FATHOM_SITE_ENTRY && s->function == recorded))
 			continue;
 		if (s->kind == FATHOM_SITE_CYG_PROFILE && !own.left &&
 		    make_own_calls(look, m, i, &own) && known)
@@ -289,6 +293,8 @@ static fathom_err patch_module(struct look *look, struct fathom_text_window *w,
 			known->slot = hooks.slot;
 		is_first &= s->kind == FATHOM_SITE_CYG_PROFILE;
 		err = patch(look, w, &hooks, &own, span, m, s);
+		if (s->place == FATHOM_SITE_ENTRY && look->loader->n_sites > before)
+			recorded = s->function;
 	}
 	if (!fathom_text_put_back(w))
 		err = FATHOM_E_OS;

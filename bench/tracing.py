@@ -13,7 +13,7 @@ SITES = "-fpatchable-function-entry=18,16"
 
 def build(folder, name, *flags, compiler="gcc"):
     path = os.path.join(folder, name)
-    subprocess.run([compiler, "-O2", *flags, "-o", path, os.path.join(HERE, "traced.c")], check=True)
+    subprocess.run([compiler, "-O2", "-o", path, os.path.join(HERE, "traced.c"), *flags], check=True)
     return path
 
 
@@ -29,7 +29,7 @@ def trace_benches(command, folder):
     basic = f"patch_premain=true xray_mode=xray-basic xray_logfile_base={folder}/xray. xray_naive_log_func_duration_threshold_us=0 verbosity=0"
     peers = [Tool("none", [plain, N]), Tool("instrument", [hook, N]), Tool("uftrace", ["uftrace", "record", "--no-libcall", "-d", out + ".d", fentry, N]),
              Tool("xray-basic", ["sh", "-c", f'XRAY_OPTIONS="$1" "$2" {N} && rm -f {folder}/xray.*', "sh", basic, xray])]
-    library = os.path.join(os.path.dirname(command), "src")
+    library = os.path.join(os.path.dirname(os.path.abspath(command)), "src")
     own = build(folder, "own", SITES, "-DOWN", f"-I{HERE}/../include", f"-L{library}", "-lfathom", f"-Wl,-rpath,{library}")
     # A hook that counts: off, on, and where it needs no vectors saved; -finstrument-functions calls two that do nothing.
     for mode in "off", "on", "bare":

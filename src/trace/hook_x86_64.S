@@ -6,7 +6,9 @@
  *	8(%rsp)	 the function's return address; where it lies is the event's stack pointer
  *
  * It keeps every register and flag, vectors by touching none. Memory below the stack pointer is
- * free at the entry of a function. Offsets are those of struct fathom_trace_thread.
+ * free at the entry of a function, and handlers of signals keep 128 bytes of it: the stack pointer
+ * stays, so a debugger that has no rules for this code finds a return address on top of the stack
+ * at each instruction. Offsets are those of struct fathom_trace_thread.
  *
  * A record is reserved by one instruction, before it is filled: a handler of a signal that comes
  * between writes behind it. The limit is looked at before, so handlers may pass it, each by one.
@@ -32,19 +34,15 @@
 	.type \name, @function
 \name:
 	.cfi_startproc
-	pushq %rax
-	.cfi_adjust_cfa_offset 8
-	.cfi_rel_offset %rax, 0
+	movq %rax, -8(%rsp)
+	.cfi_offset %rax, -16
 	lahf
 	seto %al
-	pushq %rcx
-	.cfi_adjust_cfa_offset 8
-	.cfi_rel_offset %rcx, 0
-	pushq %rdx
-	.cfi_adjust_cfa_offset 8
-	.cfi_rel_offset %rdx, 0
-	pushq %rax			/* flags */
-	.cfi_adjust_cfa_offset 8
+	movq %rcx, -16(%rsp)
+	.cfi_offset %rcx, -24
+	movq %rdx, -24(%rsp)
+	.cfi_offset %rdx, -32
+	movq %rax, -32(%rsp)		/* flags */
 1:	rdfsbase %rcx
 	cmpq %gs:FS, %rcx
 	jne 8f
@@ -53,9 +51,30 @@
 	jae 8f
 	movl $1, %ecx
 	xaddq %rcx, %gs:CURSOR
+	movzwl %cx, %eax
+	imull $24, %eax			/* bytes of a record */
+	addq %gs:RECORDS, %rax
+	movl (%rsp), %edx		/* the site */
+	subl \name-16(%rip), %edx
+	movl %edx, 8(%rax)
+.if \is_behind
+	movl (%rbp), %edx
+	movl %edx, 20(%rax)
+	movl 8(%rbp), %edx		/* 4 bytes of the return address */
+	movl %edx, 16(%rax)
+	leaq 8(%rbp), %rdx		/* where it lies */
+.else
+	movl %ebp, 20(%rax)
+	movl 8(%rsp), %edx
+	movl %edx, 16(%rax)
+	leaq 8(%rsp), %rdx
+.endif
+	shrq $3, %rdx
+	movl %edx, 12(%rax)
+	movq %rax, -40(%rsp)
 .if \clock == 2
 	xorl %eax, %eax
-	testl $(EVERY - 1), %ecx
+	testb $(EVERY - 1), %cl
 	jnz 2f
 .endif
 .if \clock
@@ -66,55 +85,31 @@
 	xorl %eax, %eax
 .endif
 2:
-	movq %rcx, %rdx			/* the lap: inverted bit RECORDS_LOG2 of the number */
-	notq %rdx
-	shrq $RECORDS_LOG2, %rdx
-	shlq $63, %rdx
-	orq %rdx, %rax
-	movzwl %cx, %ecx
-	imulq $24, %rcx			/* bytes of a record */
-	addq %gs:RECORDS, %rcx
-.if \is_behind
-	leaq 8(%rbp), %rdx		/* where the function's return address lies */
-.else
-	leaq 40(%rsp), %rdx
-.endif
-	pushq (%rdx)
-	.cfi_adjust_cfa_offset 8
-	shrq $3, %rdx
-	movl %edx, 12(%rcx)
-	popq 16(%rcx)			/* 4 bytes of it stay */
-	.cfi_adjust_cfa_offset -8
-.if \is_behind
-	movl (%rbp), %edx
-	movl %edx, 20(%rcx)
-.else
-	movl %ebp, 20(%rcx)
-.endif
-	movl 32(%rsp), %edx		/* the site */
-	subl \name-16(%rip), %edx
-	movl %edx, 8(%rcx)
+	notq %rcx			/* the lap: inverted bit RECORDS_LOG2 of the number */
+	shrq $RECORDS_LOG2, %rcx
+	shlq $63, %rcx
+	orq %rcx, %rax
+	movq -40(%rsp), %rcx
 	movq %rax, (%rcx)
-9:	popq %rax
-	.cfi_adjust_cfa_offset -8
-	popq %rdx
-	.cfi_adjust_cfa_offset -8
-	.cfi_restore %rdx
-	popq %rcx
-	.cfi_adjust_cfa_offset -8
-	.cfi_restore %rcx
+9:	movq -32(%rsp), %rax
+	movq -24(%rsp), %rdx
+	.cfi_same_value %rdx
+	movq -16(%rsp), %rcx
+	.cfi_same_value %rcx
 	addb $0x7f, %al			/* overflows if it was 1 */
 	sahf
-	popq %rax
-	.cfi_adjust_cfa_offset -8
-	.cfi_restore %rax
+	movq -8(%rsp), %rax
+	.cfi_same_value %rax
 	ret
+	.cfi_offset %rax, -16
+	.cfi_offset %rcx, -24
+	.cfi_offset %rdx, -32
+8:	leaq -32(%rsp), %rsp
 	.cfi_adjust_cfa_offset 32
-	.cfi_rel_offset %rax, 24
-	.cfi_rel_offset %rcx, 16
-	.cfi_rel_offset %rdx, 8
-8:	movq \name-32(%rip), %rdx
+	movq \name-32(%rip), %rdx
 	callq *\name-24(%rip)		/* leaves in %rax whether to go on */
+	leaq 32(%rsp), %rsp
+	.cfi_adjust_cfa_offset -32
 	testl %eax, %eax
 	jnz 1b
 	jmp 9b

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: MIT
 """Tests of -p: processes that are attached to while they run, and are left as they were."""
+import glob
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import time
 
-from ask import FATHOM, fathom
+from ask import FATHOM, execute, fathom
 from traced import SITES, build, counts, test
 
 
@@ -228,3 +230,53 @@ def _(folder):
             assert counts(tracer.leave()) == {"do_calls": 2}
         assert server.text() == before and not mappings(server.pid)
         server.end()
+
+
+@test("steps through the hook, in a program whose tracer was killed: at each instruction gdb, and fathom in a core, find the callers")
+def _(folder):
+    path = build(folder, "stepped.c", flags=["-O1", SITES])
+    script = os.path.join(folder, "step.py")
+    with open(script, "w", encoding="utf-8") as f:
+        f.write("""
+import gdb
+for line in "set pagination off", "set debuginfod enabled off", "set confirm off", "tbreak *outer", "continue":
+    gdb.execute(line)
+CHAIN = ["leaf", "outer", "main"]
+last, n, wrong, cores = "outer", 0, [], 0
+while n < 1000:
+    names, frame = [], gdb.newest_frame()
+    while frame:
+        names.append(frame.name())
+        frame = frame.older()
+    if names[0] == "main":
+        break
+    if names[0] in CHAIN:
+        last = names[0]
+    expected = CHAIN[CHAIN.index(last) + (names[0] not in CHAIN):]
+    if [name for name in names if name in CHAIN] != expected:
+        wrong.append((hex(gdb.newest_frame().pc()), names))
+    if names[0] is None:
+        gdb.execute("gcore core.%d.%d" % (cores, len(expected)), to_string=True)
+        cores += 1
+    gdb.execute("stepi", to_string=True)
+    n += 1
+print("steps", n, wrong)
+""")
+    tracer = subprocess.Popen([FATHOM, "trace", "--log", os.path.join(folder, "log"), "--", path], stdout=subprocess.PIPE, text=True)
+    pid = int(tracer.stdout.readline())
+    try:
+        tracer.kill()
+        tracer.wait()
+        done = execute("gdb", "-q", "-nx", "-batch", "-p", str(pid), "-x", script, cwd=folder)
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        tracer.stdout.close()
+    found = re.search(r"^steps (\d+) \[\]$", done.stdout, re.M)
+    cores = glob.glob(os.path.join(folder, "core.*"))
+    # Three calls are recorded, each by 47 instructions and a stub of three; all but the first of these is in no function.
+    assert found and int(found[1]) > 150 and len(cores) > 120, (done.stdout[-3000:], done.stderr[-1000:])
+    for core in cores:
+        said = fathom("stack", core, status=0)
+        names = [name for name in re.findall(r"^#\d+ +\S+ (\w+)", said.stdout, re.M) if name in ("leaf", "outer", "main")]
+        assert names == ["outer", "main"][2 - int(core.rsplit(".", 1)[1]):] and not said.stderr, (said.stdout, said.stderr)
+        assert os.stat(core).st_size < 20 << 20, "the core has the rings, too"

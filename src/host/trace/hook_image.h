@@ -5,8 +5,8 @@
 
 #include "fathom/trace.h"
 
-/* Bytes that one copy of a hook, or of the stub for the dynamic linker, takes at most. */
-#define FATHOM_HOOK_SLOT 512
+/* Bytes that a copy of the hooks, or of the linker's stub, takes at most (src/trace/image.ld). */
+#define FATHOM_HOOK_SLOT 576
 
 /* What a copy has to know. Addresses are avma, of the program. */
 struct fathom_hook_words {

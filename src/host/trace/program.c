@@ -26,9 +26,6 @@
 /* AT_HWCAP2: rdfsbase and its like may be used. */
 #define HWCAP2_FSGSBASE 2
 
-/* Of the memory that is shared. */
-#define SHARED_NAME "fathom-trace"
-
 /* Bytes of a mapping that are searched at once. */
 #define LONGEST_LOOK (UINT64_C(1) << 21)
 
@@ -229,7 +226,7 @@ static long map_both(struct fathom_program *pr, const struct fathom_tracee *t, p
 static fathom_err share(struct fathom_program *pr, const struct fathom_tracee *t, pid_t tid,
 			uint64_t scratch, struct fathom_errinfo *reterr)
 {
-	static const char name[] = SHARED_NAME;
+	static const char name[] = FATHOM_TRACE_MEMORY_NAME;
 	long fd;
 	long at;
 
@@ -240,6 +237,10 @@ static fathom_err share(struct fathom_program *pr, const struct fathom_tracee *t
 		return fail_call(reterr, "it cannot make memory to share (memfd_create)", fd);
 	at = map_both(pr, t, tid, fd);
 	(void)fathom_tracee_call(t, tid, SYS_close, (uint64_t[6]){ (uint64_t)fd });
+	/* Room for all rings is no part of what a core shows: one would have it whole. */
+	if (!is_error(at))
+		(void)fathom_tracee_call(t, tid, SYS_madvise,
+					 (uint64_t[6]){ (uint64_t)at, pr->size, MADV_DONTDUMP });
 	return is_error(at) ? fail_call(reterr, "it cannot map memory to share (mmap)", at)
 			    : FATHOM_OK;
 }
@@ -532,7 +533,7 @@ void fathom_program_unmap(struct fathom_traced *p, const pid_t *tids, size_t n)
 
 bool fathom_program_was_traced(const struct fathom_maps *maps)
 {
-	static const char name[] = "/memfd:" SHARED_NAME;
+	static const char name[] = FATHOM_TRACE_MAPPING_NAME;
 
 	for (size_t i = 0; i < maps->n; i++)
 		if (maps->items[i].name.size >= sizeof name - 1 &&

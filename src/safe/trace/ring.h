@@ -21,6 +21,10 @@
 #define FATHOM_TRACE_MAGIC   UINT64_C(0x31656361727466) /* "ftrace1" */
 #define FATHOM_TRACE_VERSION 2
 
+/* The memory's name for memfd_create(2), and that of its mapping; its pages are in no core. */
+#define FATHOM_TRACE_MEMORY_NAME  "fathom-trace"
+#define FATHOM_TRACE_MAPPING_NAME "/memfd:" FATHOM_TRACE_MEMORY_NAME
+
 /* Records of a ring: as the hook has it (hook_x86_64.S). */
 #define FATHOM_TRACE_RECORDS_LOG2 16
 #define FATHOM_TRACE_RECORDS      (UINT64_C(1) << FATHOM_TRACE_RECORDS_LOG2)

@@ -61,7 +61,6 @@ __attribute__((naked, noinline)) void recorded(void)
 	__asm__ volatile("ret");
 }
 
-static uint64_t lowest; /* stack pointer */
 static unsigned long steps;
 
 /* Counts what runs between the call and the function's own instruction. */
@@ -78,8 +77,6 @@ UNTRACED static void step(int number, siginfo_t *info, void *data)
 		return;
 	}
 	steps++;
-	if (sp < lowest)
-		lowest = sp;
 }
 
 UNTRACED static uint64_t random64(void)
@@ -143,7 +140,6 @@ UNTRACED int main(int argc, char **argv)
 		after = before;
 		memset(stack, 0xa5, sizeof stack);
 		steps = 0;
-		lowest = UINT64_MAX;
 		call_with(&after, recorded, sp);
 		after.registers[15] |= 0x100;
 		require(!memcmp(&before, &after, sizeof before),
@@ -154,8 +150,12 @@ UNTRACED int main(int argc, char **argv)
 			first = steps;
 		else if (steps > most)
 			most = steps;
-		if (round && (uint64_t)(uintptr_t)sp - 8 - lowest > deepest)
-			deepest = (uint64_t)(uintptr_t)sp - 8 - lowest;
+		/* Below the return address; what is written below the stack pointer counts, too. */
+		for (size_t i = 0; round && i < STACK / 2 - 8; i++)
+			if (stack[i] != 0xa5) {
+				deepest = STACK / 2 - 8 - i > deepest ? STACK / 2 - 8 - i : deepest;
+				break;
+			}
 	}
 	require(fathom_trace_records(head, 0)[ROUNDS - 1].site == site_of((const void *)recorded),
 		"no record");

@@ -11,6 +11,7 @@
 #include "safe/base/text.h"
 #include "safe/elf/image.h"
 #include "safe/elf/note.h"
+#include "safe/trace/ring.h"
 
 #define DELETED " (deleted)"
 
@@ -332,13 +333,24 @@ static void set_file(struct fathom_mapping *m, const struct fathom_core_range *f
 	m->name = name;
 }
 
+/* Returns the rights of the memory of @file (NULL: none), which no segment has. */
+static uint32_t unknown_rights(const struct fathom_core_range *file)
+{
+	static const char traced[] = FATHOM_TRACE_MAPPING_NAME;
+
+	/* They must not rule anything out, but of what a traced program shares with its reader. */
+	return file && file->name.size >= sizeof traced - 1 &&
+			       !memcmp(file->name.data, traced, sizeof traced - 1)
+		       ? PF_R | PF_W
+		       : PF_R | PF_X;
+}
+
 /* Returns the mapping [@start, @end) of @load and @file; one of them may be NULL. */
 static struct fathom_mapping mapping_of(uint64_t start, uint64_t end,
 					const struct fathom_core_range *load,
 					const struct fathom_core_range *file)
 {
-	/* Unknown rights must not rule anything out. */
-	const uint32_t flags = load ? load->flags : PF_R | PF_X;
+	const uint32_t flags = load ? load->flags : unknown_rights(file);
 	struct fathom_mapping m = { .start = start, .end = end };
 
 	m.readable = (flags & PF_R) != 0;

@@ -10,9 +10,9 @@
  * Of functions on the way to a hook function: they must have no site themselves, and touch no
  * vector register.
  */
-#define FATHOM_IN_HOOK                                                                 \
-	__attribute__((no_instrument_function, patchable_function_entry(0, 0),         \
-		       no_sanitize_address, no_sanitize_thread, no_sanitize_undefined, \
+#define FATHOM_IN_HOOK                                                         \
+	__attribute__((no_instrument_function, patchable_function_entry(0, 0), \
+		       no_sanitize("address", "thread", "undefined"),          \
 		       target("general-regs-only")))
 
 /* What dispatch_x86_64.S has on the stack. */

@@ -154,7 +154,7 @@ static bool seize_listed(struct stop *s, size_t *ret_n)
 	while ((size = fathom_sys(SYS_getdents64, s->folder, (long)(uintptr_t)names, sizeof names,
 				  0, 0, 0)) > 0) {
 		for (long at = 0; at < size;) {
-			const struct dirent64 *entry = (const struct dirent64 *)(names + at);
+			const struct dirent64 *entry = (const void *)(names + at);
 
 			if (!seize(s, entry->d_name, ret_n))
 				return false;
@@ -300,7 +300,7 @@ static size_t count_threads(int folder)
 	while ((size = fathom_sys(SYS_getdents64, folder, (long)(uintptr_t)names, sizeof names, 0,
 				  0, 0)) > 0) {
 		for (long at = 0; at < size;) {
-			const struct dirent64 *entry = (const struct dirent64 *)(names + at);
+			const struct dirent64 *entry = (const void *)(names + at);
 
 			n += tid_of(entry->d_name) != 0;
 			at += entry->d_reclen;

@@ -298,15 +298,17 @@ int verb_stack(int argc, char **argv)
 	common_init(&v.common);
 	parse_options(&v, argc, argv);
 	pid = target_pid(&v);
-	if (pid && process_stat_read(pid, &stat)) {
-		if (stat.is_kernel_thread)
-			return run_kernel_thread(&v, pid, &stat);
-		if (stat.state == 'Z' && has_one_thread(pid))
-			return complain_zombie(&v, &stat);
+	if (!pid || !process_stat_read(pid, &stat))
+		stat = (struct process_stat){ .state = 0 };
+	if (stat.is_kernel_thread) {
+		status = run_kernel_thread(&v, pid, &stat);
+	} else if (stat.state == 'Z' && has_one_thread(pid)) {
+		status = complain_zombie(&v, &stat);
+	} else {
+		if (pid && v.kernel)
+			kernel_stacks_open(&v.kernel_stacks, pid);
+		status = common_run(&v.common, print_stacks, &v);
 	}
-	if (pid && v.kernel)
-		kernel_stacks_open(&v.kernel_stacks, pid);
-	status = common_run(&v.common, print_stacks, &v);
 	free(v.tids);
 	return status;
 }

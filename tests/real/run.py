@@ -24,6 +24,7 @@ import published  # noqa: E402
 import stacks  # noqa: E402
 import traced_programs  # noqa: E402
 import traced_sources  # noqa: E402
+import viewer  # noqa: E402
 
 from ask import run  # noqa: E402
 from living import PEERS, RANDOM_ADDRESSES, Living, compare, named_data, random_data, why_guessed, why_mapped  # noqa: E402
@@ -112,7 +113,7 @@ def add_jit(name, check):
     TESTS.append((name, call))
 
 
-for title, function in jit.TESTS + stacks.TESTS + published.TESTS + frozen.TESTS + traced_programs.TESTS + traced_sources.TESTS:
+for title, function in jit.TESTS + stacks.TESTS + published.TESTS + frozen.TESTS + traced_programs.TESTS + traced_sources.TESTS + viewer.TESTS:
     add_jit(title, function)
 
 sys.exit(tap.run("real", tap.chosen(TESTS)))

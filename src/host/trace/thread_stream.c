@@ -439,17 +439,19 @@ static uint64_t find_seam(const struct fathom_trace_record *records)
 
 /*
  * Goes back from the end to the oldest record that belongs to those behind it: all are of this lap
- * or the one before, and times do not grow. Single records may have been begun and never filled.
+ * or the one before, and times do not grow. Single records may have been begun and never filled; in
+ * a copy that the thread has overtaken they are where it was overtaken.
  */
 static uint64_t find_oldest(const struct fathom_stream *s)
 {
+	const uint64_t most_unfilled = s->is_over ? FATHOM_TRACE_SLACK : 0;
 	uint64_t oldest = s->end;
 	uint64_t earliest = UINT64_MAX;
 	uint64_t time;
 
 	for (uint64_t i = s->end; i-- > s->end - FATHOM_TRACE_RECORDS + FATHOM_TRACE_SLACK;) {
 		if (!is_filled(s, i, &time)) {
-			if (oldest - i > FATHOM_TRACE_SLACK)
+			if (oldest - i > most_unfilled)
 				break;
 			continue;
 		}

@@ -92,7 +92,7 @@ static void add_chunk(struct ahead *a, ssize_t got, int number)
 	if (!make_room(&a->buf, &a->cap, a->n, more)) {
 		got = -1;
 		number = ENOMEM;
-	} else {
+	} else if (more) {
 		memcpy(a->buf + a->n, a->chunk, more);
 		a->n += more;
 	}

@@ -13,5 +13,6 @@ image_table:
 	.long fathom_trace_loaded_entry - image_table
 	.long fathom_trace_loaded_stub - image_table
 	.long fathom_trace_loaded_stub_end - image_table
-	.long 0
+	.long image_eh_frame - image_table
+	.long image_eh_frame_end - image_table
 	.section .note.GNU-stack, "", @progbits

@@ -20,12 +20,12 @@ def flags(*words):
     return run("pkg-config", *words, "--cflags", "--libs", "fathom-trace", env=env).split()
 
 
-def own(folder, *options, source="own.c", out="own"):
+def own(folder, *options, source="own.c", out="own", sites=("-O1", SITES)):
     """A program with the tracer in a shared object, or, with -static, in itself."""
     building.plain(os.path.join(LIBRARIES, "libfathom.so"))
     static = [word for word in options if word.startswith("-static")]
     return build(folder, source, *options, *flags(*["--static"] if static else []), *[] if static else [f"-Wl,-rpath,{LIBRARIES}"],
-                 "-pthread", out=out)
+                 "-pthread", flags=sites, out=out)
 
 
 def read(log):
@@ -260,6 +260,22 @@ def _(folder):
 def _(folder):
     path = own(folder)
     assert run(path, "toggle", "--log /dev/null", 30) == "0 wrong\n"
+
+
+@test("single steps through recorded calls, with the tracer inside: at each instruction libgcc and fathom_unwind() find the callers")
+def _(folder):
+    log = os.path.join(folder, "log")
+    cases = (("prefix", SITES), ("slot", "-fpatchable-function-entry=5"), ("fentry", "-pg -mfentry"), ("prologue", "-pg"),
+             ("own", "-finstrument-functions"), ("calls", "-DCALLS"), ("calls-directly", "-DCALLS -fno-plt"))
+    for name, options in cases:
+        path = own(folder, "-Wl,-z,now", "-rdynamic", source="stepped_own.c", out=name, sites=["-O1", *options.split()])
+        function = "getppid" if "calls" in name else "leaf"
+        done = execute(path, f"--ftrace=--log {log} --lossy --only {function}", status=0)
+        result, steps, outside, lost, lost_own = map(int, done.stdout.split())
+        with open(log, encoding="utf-8") as f:
+            recorded = f.read().count("&" + function)
+        assert result == 9 and recorded == 3 and steps > 150 and outside > 100, (name, done.stdout, recorded)
+        assert lost == lost_own == 0, (name, done.stdout, done.stderr)
 
 
 @test("where another one traces: told once, and the flag is not seen")

@@ -24,7 +24,7 @@ struct fathom_hook {
 	struct fathom_gate *gate;
 	bool is_on;
 	size_t n_refused[FATHOM_TRACE_NO_FRAME + 1];
-	struct fathom_prefix_rows rows;
+	struct fathom_code_rows rows;
 	FATHOM_ARRAY_OF(struct fathom_hooked_site *);
 };
 
@@ -302,7 +302,7 @@ static fathom_err make(struct fathom *session, struct fathom_hook *h, struct cho
 
 static void free_hook(struct fathom_hook *h)
 {
-	fathom_prefix_rows_withdraw(&h->rows);
+	fathom_code_rows_withdraw(&h->rows);
 	fathom_array_free(h);
 	free(h);
 }

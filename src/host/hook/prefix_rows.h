@@ -1,22 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * How stacks go through the jumps in prefixes of hooked functions: call frame information of
- * compilers begins behind prefixes. It is published as that of JIT code.
- */
+/* How stacks go through the jumps in prefixes of hooked functions. */
 #ifndef FATHOM_HOOK_PREFIX_ROWS_H
 #define FATHOM_HOOK_PREFIX_ROWS_H
 
-#include "fathom/jit.h"
-#include "host/base/array.h"
 #include "host/hook/hooked_site.h"
+#include "host/trace/code_rows.h"
 
-struct fathom_prefix_rows {
-	FATHOM_ARRAY_OF(struct fathom_jit_arena *);
-};
-
-/* Publishes those of the @n @sites that have a jump in their prefix. What fails is left out. */
-void fathom_prefix_rows_publish(struct fathom_prefix_rows *rows,
+/*
+ * Publishes those of the @n @sites, sorted by address, that have a jump in their prefix. What fails
+ * is left out.
+ */
+void fathom_prefix_rows_publish(struct fathom_code_rows *rows,
 				struct fathom_hooked_site *const *sites, size_t n);
-void fathom_prefix_rows_withdraw(struct fathom_prefix_rows *rows);
 
 #endif

@@ -13,6 +13,7 @@
 #include "host/file/process_status.h"
 #include "host/trace/following.h"
 #include "host/trace/hold.h"
+#include "host/trace/hook_image.h"
 
 /* How often all threads of a process are stopped at most until all stand still at once. */
 #define TRIES 200
@@ -155,6 +156,8 @@ static fathom_err put_in(struct fathom_follow *f, struct fathom_traced *p,
 	if (!err)
 		err = fathom_program_attach(p, tid, p->number, &maps, &f->lifeline, reterr);
 	if (!err) {
+		fathom_told_code_add(f->loader.told, p->program->image, fathom_image_size(),
+				     FATHOM_TOLD_IMAGE);
 		fathom_follow_set_up(f, p);
 		(void)tids_of(f, p, tids);
 		begin_tasks(f, p, &maps);

@@ -78,6 +78,7 @@ static bool hook(struct work *w)
 		l->n_refused[FATHOM_TRACE_NO_ROOM] += w->n;
 		return true;
 	}
+	fathom_told_code_add(l->told, stub, size, FATHOM_TOLD_STUB);
 	for (size_t i = 0; i < w->n; i++) {
 		struct fathom_hooked_slot *slot = &w->items[i].at;
 

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "safe/dwarf/cfi.h"
 #include "trace/recorder.h"
 
 /* The image, as tools/runtime_image has made it. */
@@ -16,7 +17,8 @@ struct image_table {
 	uint32_t loaded_entry;
 	uint32_t loaded_stub;
 	uint32_t loaded_stub_end;
-	uint32_t reserved;
+	uint32_t eh_frame;
+	uint32_t eh_frame_end;
 };
 
 static struct image_table table(void)
@@ -68,4 +70,54 @@ uint32_t fathom_image_loaded(const struct fathom_hook_words *words, uint8_t to[F
 	       t.loaded_stub_end - t.loaded_stub + FATHOM_TRACE_WORDS);
 	put_words(words, words->image + t.loaded_entry, to);
 	return FATHOM_TRACE_WORDS;
+}
+
+/* Adds the function that FDE @e is of; the image is where it is in this library. */
+static void add_function(struct fathom_image_functions *f, const struct fathom_cfi *cfi,
+			 const struct fathom_cfi_entry *e)
+{
+	const uint64_t image = (uintptr_t)fathom_trace_image;
+	struct fathom_image_function function = {
+		.rule = { .size = sizeof function.rule,
+			  .kind = FATHOM_JIT_EH_FRAME,
+			  .eh_frame = cfi->section.data,
+			  .eh_frame_size = (size_t)cfi->section.size },
+	};
+	struct fathom_cie cie;
+	struct fathom_fde fde;
+
+	if (fathom_cie_read(cfi, e->cie_off, &cie) || fathom_fde_read(e, &cie, &fde))
+		return;
+	function.off = fde.low - image;
+	function.size = fde.high - fde.low;
+	function.rule.eh_frame_code = fde.low;
+	(void)fathom_array_push(f, function);
+}
+
+void fathom_image_functions_init(struct fathom_image_functions *ret)
+{
+	const struct image_table t = table();
+	const struct fathom_cfi cfi = {
+		.section = { fathom_trace_image + t.eh_frame, t.eh_frame_end - t.eh_frame },
+		.svma = (uintptr_t)(fathom_trace_image + t.eh_frame),
+		.address_size = sizeof(uint64_t),
+		.is_eh = true,
+	};
+	struct fathom_cfi_reader reader;
+	struct fathom_cfi_entry e;
+
+	*ret = (struct fathom_image_functions){ 0 };
+	fathom_cfi_reader_init(&reader, &cfi);
+	while (fathom_cfi_next(&reader, &e, NULL) == FATHOM_OK)
+		if (!e.is_cie)
+			add_function(ret, &cfi, &e);
+}
+
+uint64_t fathom_image_copied(int what, uint64_t *ret_end)
+{
+	const struct image_table t = table();
+
+	*ret_end = what == FATHOM_IMAGE_LOADED ? t.loaded_stub_end : t.hooks[2 * what + 2];
+	return (what == FATHOM_IMAGE_LOADED ? t.loaded_stub : t.hooks[2 * what]) -
+	       FATHOM_TRACE_WORDS;
 }

@@ -3,7 +3,9 @@
 #ifndef FATHOM_TRACE_HOOK_IMAGE_H
 #define FATHOM_TRACE_HOOK_IMAGE_H
 
+#include "fathom/jit.h"
 #include "fathom/trace.h"
+#include "host/base/array.h"
 
 /* Bytes that a copy of the hooks, or of the linker's stub, takes at most (src/trace/image.ld). */
 #define FATHOM_HOOK_SLOT 576
@@ -25,5 +27,24 @@ void fathom_image_hook(enum fathom_trace_clock clock, const struct fathom_hook_w
 
 /* Makes a copy of the stub that _dl_debug_state() is to lead to; returns its offset. */
 uint32_t fathom_image_loaded(const struct fathom_hook_words *words, uint8_t to[FATHOM_HOOK_SLOT]);
+
+/* A function of the image, and how stacks go through it: the rule points to the image. */
+struct fathom_image_function {
+	uint64_t off; /* in the image */
+	uint64_t size;
+	struct fathom_jit_unwind rule;
+};
+
+struct fathom_image_functions {
+	FATHOM_ARRAY_OF(struct fathom_image_function);
+};
+
+/* Lists the functions that have call frame information; without memory, fewer. */
+void fathom_image_functions_init(struct fathom_image_functions *ret);
+
+/* What is copied: the hooks of a clock (enum fathom_trace_clock), or the linker's stub. */
+#define FATHOM_IMAGE_LOADED (-1)
+/* Returns the offset in the image of what a copy of @what begins with, and where that ends. */
+uint64_t fathom_image_copied(int what, uint64_t *ret_end);
 
 #endif

@@ -111,6 +111,7 @@ bool fathom_hooks_make(struct fathom_loader *l, struct fathom_traced *p, uint64_
 			  &behind);
 	if (!fathom_tracee_write(&p->tracee, slot, bytes, sizeof bytes))
 		return false;
+	fathom_told_code_add(l->told, slot, FATHOM_HOOK_SLOT, FATHOM_TOLD_HOOK + l->options->clock);
 	l->next += high - low + 1;
 	*ret = (struct fathom_hooks){ slot, slot + entry, slot + behind, base };
 	return true;
@@ -181,6 +182,17 @@ static const uint8_t refusals[FATHOM_PATCH_REFUSALS] = {
 	[FATHOM_PATCH_NO_FRAME] = FATHOM_TRACE_NO_FRAME,
 };
 
+/* Tells of the code outside of functions that site @s leads to, where the hook returns to @back. */
+static void tell(struct fathom_told_code *told, const struct fathom_site *s, uint64_t back)
+{
+	if (s->kind == FATHOM_SITE_CYG_PROFILE)
+		fathom_told_code_add(told, back - FATHOM_OWN_CALL_RETURN, FATHOM_STUB_SIZE,
+				     FATHOM_TOLD_OWN_CALL);
+	else if (back <= s->function)
+		fathom_told_code_add(told, back - FATHOM_CALL_SIZE,
+				     s->function - back + FATHOM_CALL_SIZE, FATHOM_TOLD_STUB);
+}
+
 /* Has site @s call the hook; adds it to @span. FATHOM_E_MEMORY. */
 static fathom_err patch(struct look *look, struct fathom_text_window *w,
 			const struct fathom_hooks *hooks, struct fathom_own_calls *own,
@@ -213,6 +225,7 @@ static fathom_err patch(struct look *look, struct fathom_text_window *w,
 		l->n_refused[refusals[why]]++;
 		return FATHOM_OK;
 	}
+	tell(l->told, s, back);
 	function = function_of(l, span, m, s);
 	site.number = (uint32_t)(back - (is_own ? own->hooks.base : hooks->base));
 	if (is_own && !is_behind)
@@ -363,7 +376,7 @@ static bool read_file(const struct fathom_traced *p, uint64_t avma, uint8_t *to,
 }
 
 /* Leads @function, of the dynamic linker, which only returns, to the runtime. */
-static void watch_at(struct fathom_traced *p, uint64_t function)
+static void watch_at(const struct fathom_loader *l, struct fathom_traced *p, uint64_t function)
 {
 	const struct fathom_hook_words words = { p->program->process, p->program->image, 0 };
 	const uint64_t slot = fathom_program_slot(p, function, function);
@@ -390,6 +403,7 @@ static void watch_at(struct fathom_traced *p, uint64_t function)
 	p->watch.avma = function + off;
 	p->watch.size = JUMP_SIZE;
 	memcpy(p->watch.bytes, code + off, JUMP_SIZE);
+	fathom_told_code_add(l->told, slot, sizeof bytes, FATHOM_TOLD_LOADED);
 	if (fathom_tracee_write(&p->tracee, slot, bytes, sizeof bytes) &&
 	    fathom_patch_jump(function + off, slot + entry, code))
 		p->is_watched |= fathom_tracee_write(&p->tracee, function + off, code, JUMP_SIZE);
@@ -399,7 +413,8 @@ static void watch_at(struct fathom_traced *p, uint64_t function)
  * Has the dynamic linker call the runtime when it has loaded something: debuggers have a breakpoint
  * in the same empty function (glibc and musl, r_brk in <link.h>).
  */
-static void watch(struct fathom_traced *p, struct fathom_target *target)
+static void watch(const struct fathom_loader *l, struct fathom_traced *p,
+		  struct fathom_target *target)
 {
 	static const char *const name[] = { "_dl_debug_state" };
 	const struct fathom_find_options o = { .size = sizeof o, .flags = FATHOM_FIND_LINKED };
@@ -409,7 +424,7 @@ static void watch(struct fathom_traced *p, struct fathom_target *target)
 		return;
 	for (size_t i = 0; i < fathom_matches_count(matches); i++)
 		if (fathom_matches_get(matches, i)->flags & FATHOM_MATCH_ADDRESS)
-			watch_at(p, fathom_matches_get(matches, i)->address);
+			watch_at(l, p, fathom_matches_get(matches, i)->address);
 	fathom_matches_free(matches);
 }
 
@@ -506,7 +521,7 @@ fathom_err fathom_load_modules(struct fathom_loader *l, struct fathom_traced *p,
 
 	FATHOM_TRY(fathom_target_open_process(l->session, p->tracee.pid, NULL, &target, reterr));
 	if (!p->is_watched)
-		watch(p, target);
+		watch(l, p, target);
 	err = find_sites(&look, target, reterr);
 	if (!err)
 		err = patch_found(&look);
@@ -569,7 +584,7 @@ fathom_err fathom_load_found(struct fathom_found_modules *found, const pid_t *ti
 	struct look *look = &found->look;
 	fathom_err err;
 
-	watch(look->process, found->target);
+	watch(look->loader, look->process, found->target);
 	move_out(look, tids, n);
 	err = patch_found(look);
 	look->sites = NULL;

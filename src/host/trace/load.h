@@ -9,6 +9,7 @@
 #include "host/trace/program.h"
 #include "host/trace/select.h"
 #include "host/trace/spans.h"
+#include "host/trace/told_code.h"
 
 /* Refusals of struct fathom_trace_result. */
 #define FATHOM_LOADER_REFUSALS 8
@@ -22,6 +23,7 @@ struct fathom_loader {
 	struct fathom_selection chosen[FATHOM_CHOICES];
 	struct fathom_named_choices named;
 	struct fathom_sites_memo memo;
+	struct fathom_told_code *told; /* NULL: nobody is told of code */
 	/* Takes over @span, whose numbers the program may record from now on. */
 	void (*loaded)(void *data, struct fathom_span *span);
 	void *data;

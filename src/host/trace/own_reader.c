@@ -23,6 +23,7 @@
 
 #include "host/base/context.h"
 #include "host/trace/own_options.h"
+#include "host/trace/traced_run.h"
 #include "trace/recorder.h"
 
 /* How often one side looks whether the other one lives. */
@@ -48,7 +49,8 @@ struct shared {
 	_Atomic uint32_t state;
 	_Atomic uint32_t wants_end;
 	pid_t reader;
-	fathom_err err; /* why it is over */
+	struct fathom_told_code *told; /* code that is put into the process; NULL: no memory */
+	fathom_err err;                /* why it is over */
 	struct fathom_errinfo info;
 };
 
@@ -57,7 +59,8 @@ static struct {
 	pthread_mutex_t lock;
 	struct shared *shared;
 	pid_t pid;
-} fathom_trace_own = { PTHREAD_MUTEX_INITIALIZER, NULL, 0 };
+	struct fathom_code_rows rows; /* of the reader's code */
+} fathom_trace_own = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 /* What the reader has. */
 struct reader {
@@ -237,7 +240,6 @@ static fathom_err trace(struct reader *r)
 	struct fathom_trace_options *o = &r->options->trace;
 	struct fathom_errinfo *info = &r->shared->info;
 	struct fathom_trace_result result = { .size = sizeof result };
-	const int32_t pids[] = { r->pid };
 	struct fathom *session;
 
 	FATHOM_TRY(open_log(r, info));
@@ -251,7 +253,7 @@ static fathom_err trace(struct reader *r)
 	o->over = over;
 	o->ended = ended;
 	o->data = r;
-	return fathom_trace_attach(session, pids, 1, o, &result, info);
+	return fathom_trace_attach_telling(session, r->pid, o, r->shared->told, &result, info);
 }
 
 /* The reader, which never returns. */
@@ -323,14 +325,28 @@ static struct shared *make_shared(void)
 	pthread_mutexattr_setrobust(&a, PTHREAD_MUTEX_ROBUST);
 	pthread_mutex_init(&s->life, &a);
 	pthread_mutexattr_destroy(&a);
+	s->told = fathom_told_code_create();
 	return s;
 }
 
 static void forget(void)
 {
-	if (fathom_trace_own.shared)
+	fathom_code_rows_withdraw(&fathom_trace_own.rows);
+	if (fathom_trace_own.shared) {
+		fathom_told_code_destroy(fathom_trace_own.shared->told);
 		(void)munmap(fathom_trace_own.shared, sizeof *fathom_trace_own.shared);
+	}
 	fathom_trace_own.shared = NULL;
+}
+
+/* Tells the unwinders of this process of the reader's code, which is no call of the program. */
+static void tell_unwinders(const struct shared *s)
+{
+	if (!s->told)
+		return;
+	(void)fathom_trace_thread(-1);
+	fathom_told_code_publish(s->told, &fathom_trace_own.rows);
+	(void)fathom_trace_thread(1);
 }
 
 /* Begins; fathom_trace_own.lock is held. */
@@ -363,6 +379,8 @@ static fathom_err start(struct fathom_own_options *options, struct fathom_errinf
 	}
 	if (err)
 		forget();
+	else
+		tell_unwinders(s);
 	return err;
 }
 

@@ -11,6 +11,7 @@
 #include "host/base/option_struct.h"
 #include "host/trace/attach.h"
 #include "host/trace/following.h"
+#include "host/trace/traced_run.h"
 
 /* How often rings are looked at. */
 #define LOOK_NS 1000000
@@ -27,6 +28,7 @@ struct run {
 	char *const *argv; /* NULL: processes are attached to */
 	const int32_t *pids;
 	size_t n_pids;
+	struct fathom_told_code *told;
 	fathom_err err;
 	struct fathom_errinfo *reterr;
 };
@@ -153,9 +155,11 @@ static fathom_err init(struct run *run, struct fathom *session)
 	run->follow.wait_ticks = measure_clock(run);
 	run->follow.flags = o->flags;
 	pthread_mutex_init(&run->follow.lock, NULL);
-	*l = (struct fathom_loader){
-		.session = session, .options = o, .loaded = post_span, .data = run
-	};
+	*l = (struct fathom_loader){ .session = session,
+				     .options = o,
+				     .loaded = post_span,
+				     .data = run,
+				     .told = run->told };
 	if (!fathom_choices_init(&l->choices, o))
 		return FATHOM_E_MEMORY;
 	for (size_t i = 0; i < FATHOM_CHOICES; i++)
@@ -225,5 +229,16 @@ fathom_err fathom_trace_attach(struct fathom *session, const int32_t *pids, size
 
 	if (!pids || !n)
 		return fathom_fail_options(reterr);
+	return trace(&run, session, options, ret_result);
+}
+
+fathom_err fathom_trace_attach_telling(struct fathom *session, int32_t pid,
+				       const struct fathom_trace_options *options,
+				       struct fathom_told_code *told,
+				       struct fathom_trace_result *ret_result,
+				       struct fathom_errinfo *reterr)
+{
+	struct run run = { .pids = &pid, .n_pids = 1, .told = told, .reterr = reterr };
+
 	return trace(&run, session, options, ret_result);
 }

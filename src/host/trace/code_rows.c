@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+#include "host/trace/code_rows.h"
+
+static uint64_t start_of(const struct fathom_jit_function *f)
+{
+	return (uintptr_t)f->code;
+}
+
+/* Publishes @n functions in an arena of their own. */
+static void publish(struct fathom_code_rows *rows, const struct fathom_jit_function *f, size_t n)
+{
+	const struct fathom_jit_arena_options o = { .size = sizeof o };
+	const struct fathom_jit_changes changes = { .size = sizeof changes, .add = f, .n_add = n };
+	const uint64_t size = start_of(&f[n - 1]) + f[n - 1].code_size - start_of(f);
+	struct fathom_jit_arena *arena;
+
+	if (!fathom_array_room(rows, 1) ||
+	    fathom_jit_arena_create(f[0].code, (size_t)size, &o, &arena, NULL))
+		return;
+	(void)fathom_array_push(rows, arena);
+	(void)fathom_jit_commit(arena, &changes, NULL);
+}
+
+void fathom_code_rows_publish(struct fathom_code_rows *rows,
+			      const struct fathom_jit_function *functions, size_t n, uint64_t far)
+{
+	size_t first = 0;
+
+	for (size_t i = 1; i <= n; i++) {
+		if (i < n && start_of(&functions[i]) - start_of(&functions[i - 1]) < far)
+			continue;
+		publish(rows, functions + first, i - first);
+		first = i;
+	}
+}
+
+void fathom_code_rows_withdraw(struct fathom_code_rows *rows)
+{
+	for (size_t i = 0; i < rows->n; i++)
+		fathom_jit_arena_destroy(rows->items[i]);
+	fathom_array_free(rows);
+}

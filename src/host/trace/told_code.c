@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+#include "host/trace/told_code.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "host/trace/hook_image.h"
+#include "host/trace/own_calls.h"
+
+/* What debuggers call this code. */
+#define NAME "[trace]"
+
+/* Code that lies further apart is published in several arenas. */
+#define FAR (UINT64_C(1) << 18)
+
+/* DWARF's number of %rsi, in the ABI of x86-64. */
+#define RSI 4
+
+/* Functions to publish. */
+struct functions {
+	FATHOM_ARRAY_OF(struct fathom_jit_function);
+};
+
+/* How stacks go through stubs. */
+static const struct fathom_jit_unwind stub_rule = { .size = sizeof stub_rule,
+						    .kind = FATHOM_JIT_PUSHED };
+
+/* push %rsi; call the hook; pop %rsi; jmp: own_calls.c */
+static const struct fathom_jit_event own_call_events[] = {
+	{ .offset = 1, .kind = FATHOM_JIT_PUSH, .reg = RSI },
+	{ .offset = FATHOM_OWN_CALL_RETURN + 1, .kind = FATHOM_JIT_POP, .reg = RSI },
+};
+static const struct fathom_jit_unwind own_call_rule = {
+	.size = sizeof own_call_rule,
+	.kind = FATHOM_JIT_EVENTS,
+	.events = own_call_events,
+	.n_events = sizeof own_call_events / sizeof *own_call_events,
+};
+
+struct fathom_told_code *fathom_told_code_create(void)
+{
+	void *p = mmap(NULL, sizeof(struct fathom_told_code), PROT_READ | PROT_WRITE,
+		       MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+void fathom_told_code_destroy(struct fathom_told_code *t)
+{
+	if (t)
+		(void)munmap(t, sizeof *t);
+}
+
+void fathom_told_code_add(struct fathom_told_code *t, uint64_t avma, uint64_t size, uint32_t kind)
+{
+	const uint32_t n = t ? atomic_load(&t->n) : FATHOM_MOST_TOLD;
+
+	if (n >= FATHOM_MOST_TOLD || size > UINT32_MAX)
+		return;
+	t->items[n] = (struct fathom_told){ avma, (uint32_t)size, kind };
+	atomic_store(&t->n, n + 1);
+}
+
+static void add(struct functions *f, uint64_t avma, uint64_t size,
+		const struct fathom_jit_unwind *rule)
+{
+	const struct fathom_jit_function function = { .size = sizeof function,
+						      .code = (const void *)(uintptr_t)avma,
+						      .code_size = (size_t)size,
+						      .name = NAME,
+						      .unwind = rule };
+
+	(void)fathom_array_push(f, function);
+}
+
+/* Adds the functions of the image that have rules, as they are copied to @told. */
+static void add_of_image(struct functions *f, const struct fathom_image_functions *image,
+			 const struct fathom_told *told)
+{
+	uint64_t low = 0;
+	uint64_t high = fathom_image_size();
+	uint64_t to = told->avma;
+
+	if (told->kind != FATHOM_TOLD_IMAGE)
+		low = fathom_image_copied(told->kind == FATHOM_TOLD_LOADED
+						  ? FATHOM_IMAGE_LOADED
+						  : (int)(told->kind - FATHOM_TOLD_HOOK),
+					  &high);
+	for (size_t i = 0; i < image->n; i++) {
+		const struct fathom_image_function *from = &image->items[i];
+
+		if (from->off >= low && from->off + from->size <= high)
+			add(f, to + (from->off - low), from->size, &from->rule);
+	}
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct fathom_jit_function *left = a;
+	const struct fathom_jit_function *right = b;
+
+	return left->code < right->code ? -1 : left->code > right->code;
+}
+
+void fathom_told_code_publish(const struct fathom_told_code *t, struct fathom_code_rows *rows)
+{
+	const uint32_t n = atomic_load(&t->n);
+	struct fathom_image_functions image;
+	struct functions f = { 0 };
+
+	fathom_image_functions_init(&image);
+	for (uint32_t i = 0; i < n && i < FATHOM_MOST_TOLD; i++) {
+		const struct fathom_told *told = &t->items[i];
+
+		if (told->kind == FATHOM_TOLD_STUB)
+			add(&f, told->avma, told->size, &stub_rule);
+		else if (told->kind == FATHOM_TOLD_OWN_CALL)
+			add(&f, told->avma, told->size, &own_call_rule);
+		else
+			add_of_image(&f, &image, told);
+	}
+	if (f.n)
+		qsort(f.items, f.n, sizeof *f.items, compare);
+	fathom_code_rows_publish(rows, f.items, f.n, FAR);
+	fathom_array_free(&f);
+	fathom_array_free(&image);
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef FATHOM_TRACE_TRACED_RUN_H
+#define FATHOM_TRACE_TRACED_RUN_H
+
+#include "fathom/trace.h"
+#include "host/trace/told_code.h"
+
+/* fathom_trace_attach() to one process; @told tells of the code that is put into it. */
+fathom_err fathom_trace_attach_telling(struct fathom *session, int32_t pid,
+				       const struct fathom_trace_options *options,
+				       struct fathom_told_code *told,
+				       struct fathom_trace_result *ret_result,
+				       struct fathom_errinfo *reterr);
+
+#endif

@@ -22,8 +22,12 @@
 
 	.text
 
-/* clock: 0 never, 1 each time, 2 one in EVERY; is_behind: behind a prologue */
-.macro HOOK name clock is_behind
+/*
+ * clock: 0 never, 1 each time, 2 one in EVERY. place: 0 where a function is entered, 1 behind a
+ * prologue, 2 before a call that the program makes itself, whose second argument (%rsi) is where
+ * the function returns to.
+ */
+.macro HOOK name clock place
 	.balign 16
 	.quad 0				/* struct fathom_trace_process */
 	.quad 0				/* fathom_trace_slow_entry() */
@@ -57,7 +61,7 @@
 	movl (%rsp), %edx		/* the site */
 	subl \name-16(%rip), %edx
 	movl %edx, 8(%rax)
-.if \is_behind
+.if \place == 1
 	movl (%rbp), %edx
 	movl %edx, 20(%rax)
 	movl 8(%rbp), %edx		/* 4 bytes of the return address */
@@ -65,8 +69,12 @@
 	leaq 8(%rbp), %rdx		/* where it lies */
 .else
 	movl %ebp, 20(%rax)
+.if \place == 2
+	movl %esi, 16(%rax)
+.else
 	movl 8(%rsp), %edx
 	movl %edx, 16(%rax)
+.endif
 	leaq 8(%rsp), %rdx
 .endif
 	shrq $3, %rdx
@@ -119,10 +127,13 @@
 
 	HOOK fathom_trace_hook_full 1 0
 	HOOK fathom_trace_hook_full_behind 1 1
+	HOOK fathom_trace_hook_full_own 1 2
 	HOOK fathom_trace_hook_sparse 2 0
 	HOOK fathom_trace_hook_sparse_behind 2 1
+	HOOK fathom_trace_hook_sparse_own 2 2
 	HOOK fathom_trace_hook_none 0 0
 	HOOK fathom_trace_hook_none_behind 0 1
+	HOOK fathom_trace_hook_none_own 0 2
 	.balign 16
 	.globl fathom_trace_hooks_end
 	.hidden fathom_trace_hooks_end

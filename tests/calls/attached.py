@@ -234,10 +234,20 @@ def _(folder):
 
 @test("steps through the hook, in a program whose tracer was killed: at each instruction gdb, and fathom in a core, find the callers")
 def _(folder):
-    path = build(folder, "stepped.c", flags=["-O1", SITES])
+    for options in SITES, "-finstrument-functions", "-pg -mfentry", "-pg", "-fpatchable-function-entry=5":
+        step_through(folder, options.split())
+
+
+def step_through(folder, options):
+    path = build(folder, "stepped.c", "-Wl,-z,now", flags=["-O1", *options])
+    for core in glob.glob(os.path.join(folder, "core.*")):
+        os.unlink(core)
     script = os.path.join(folder, "step.py")
     with open(script, "w", encoding="utf-8") as f:
-        f.write("""
+        f.write(f"""
+# A stub in front of a function is left for it; other slots are in it.
+IS_IN_FRONT = {options == [SITES]}
+""" + """
 import gdb
 for line in "set pagination off", "set debuginfod enabled off", "set confirm off", "tbreak *outer", "continue":
     gdb.execute(line)
@@ -252,7 +262,7 @@ while n < 1000:
         break
     if names[0] in CHAIN:
         last = names[0]
-    expected = CHAIN[CHAIN.index(last) + (names[0] not in CHAIN):]
+    expected = CHAIN[CHAIN.index(last) + (names[0] not in CHAIN and IS_IN_FRONT):]
     if [name for name in names if name in CHAIN] != expected:
         wrong.append((hex(gdb.newest_frame().pc()), names))
     if names[0] is None:
@@ -274,9 +284,9 @@ print("steps", n, wrong)
     found = re.search(r"^steps (\d+) \[\]$", done.stdout, re.M)
     cores = glob.glob(os.path.join(folder, "core.*"))
     # Three calls are recorded, each by 47 instructions and a stub of three; all but the first of these is in no function.
-    assert found and int(found[1]) > 150 and len(cores) > 120, (done.stdout[-3000:], done.stderr[-1000:])
+    assert found and int(found[1]) > 140 and len(cores) > 120, (options, len(cores), done.stdout[-3000:], done.stderr[-1000:])
     for core in cores:
         said = fathom("stack", core, status=0)
         names = [name for name in re.findall(r"^#\d+ +\S+ (\w+)", said.stdout, re.M) if name in ("leaf", "outer", "main")]
-        assert names == ["outer", "main"][2 - int(core.rsplit(".", 1)[1]):] and not said.stderr, (said.stdout, said.stderr)
+        assert names == ["leaf", "outer", "main"][3 - int(core.rsplit(".", 1)[1]):] and not said.stderr, (said.stdout, said.stderr)
         assert os.stat(core).st_size < 20 << 20, "the core has the rings, too"

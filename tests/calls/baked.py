@@ -278,6 +278,17 @@ def _(folder):
         assert lost == lost_own == 0, (name, done.stdout, done.stderr)
 
 
+@test("library calls of a program with the tracer inside: each of its own, none of the tracer's library")
+def _(folder):
+    log = os.path.join(folder, "log")
+    path = own(folder, "-Wl,-z,now", source="stepped_own.c", out="calls", sites=["-O1", "-DCALLS"])
+    done = execute(path, f"--ftrace=--log {log} --no-fold --json", status=0)
+    assert done.stdout.startswith("9 "), done.stdout
+    found = counts(read(log))
+    found = {name: found[name] for name in ("getppid", "sigaction", "printf", "syscall", "pthread_mutex_trylock", "getauxval") if found[name]}
+    assert found == {"getppid": 3, "sigaction": 1, "printf": 2}, found
+
+
 @test("where another one traces: told once, and the flag is not seen")
 def _(folder):
     path = own(folder)

@@ -200,12 +200,15 @@ static void scan(struct slot_search *s, struct fathom_bytes bytes, uint64_t svma
  */
 static void scan_all(struct slot_search *s)
 {
+	/* Its thousands of distances are from its own begin, and to code: hits would be chance. */
+	const uint32_t table = fathom_object_find(s->object, ".eh_frame_hdr");
 	struct fathom_segment p;
 
 	for (uint32_t i = 1; i < s->object->n_sections; i++) {
 		const struct fathom_section *h = &s->object->sections[i].header;
 
-		if (h->type == SHT_PROGBITS && (h->flags & SHF_ALLOC) && !(h->flags & SHF_WRITE))
+		if (i != table && h->type == SHT_PROGBITS && (h->flags & SHF_ALLOC) &&
+		    !(h->flags & SHF_WRITE))
 			scan(s, fathom_image_section_bytes(s->image, h), h->addr,
 			     h->flags & SHF_EXECINSTR ? CODE : CONSTANTS);
 	}

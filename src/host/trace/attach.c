@@ -156,7 +156,7 @@ static fathom_err put_in(struct fathom_follow *f, struct fathom_traced *p,
 	if (!err)
 		err = fathom_program_attach(p, tid, p->number, &maps, &f->lifeline, reterr);
 	if (!err) {
-		fathom_told_code_add(f->loader.told, p->program->image, fathom_image_size(),
+		fathom_told_code_add(f->loader.insider.told, p->program->image, fathom_image_size(),
 				     FATHOM_TOLD_IMAGE);
 		fathom_follow_set_up(f, p);
 		(void)tids_of(f, p, tids);

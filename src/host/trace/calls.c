@@ -26,10 +26,14 @@ struct work {
 static bool choose(struct work *w, const struct fathom_sites *sites,
 		   const struct fathom_site_module *m)
 {
+	const struct fathom_insider *insider = &w->loader->insider;
+
 	for (size_t i = m->first_slot; i < m->first_slot + m->slots; i++) {
 		struct chosen c = { .slot = fathom_sites_slot_get(sites, i) };
 		uint8_t wishes;
 
+		if (c.slot->address - insider->low < insider->high - insider->low)
+			continue;
 		if (fathom_slots_take(w->process, c.slot, m->bias, &c.at) &&
 		    fathom_named_choices_want(&w->loader->named, c.slot->linkage_name, w->path,
 					      &wishes) &&
@@ -78,7 +82,7 @@ static bool hook(struct work *w)
 		l->n_refused[FATHOM_TRACE_NO_ROOM] += w->n;
 		return true;
 	}
-	fathom_told_code_add(l->told, stub, size, FATHOM_TOLD_STUB);
+	fathom_told_code_add(l->insider.told, stub, size, FATHOM_TOLD_STUB);
 	for (size_t i = 0; i < w->n; i++) {
 		struct fathom_hooked_slot *slot = &w->items[i].at;
 
@@ -86,7 +90,7 @@ static bool hook(struct work *w)
 		slot->word = word + i * sizeof(uint64_t);
 		if (!add(w, &w->items[i], (uint32_t)(slot->stub + FATHOM_SLOT_RETURN - hooks.base)))
 			return false;
-		if (fathom_slots_hook(w->process, slot, hooks.entry))
+		if (fathom_slots_hook(w->process, slot, hooks.at[FATHOM_HOOK_AT_ENTRY]))
 			l->n_calls++;
 	}
 	w->process->has_slots = true;

@@ -12,7 +12,7 @@ extern const uint8_t fathom_trace_image_end[];
 
 /* What it begins with: offsets in it (src/trace/image.S). */
 struct image_table {
-	uint32_t hooks[7]; /* for each clock, as at an entry and behind a prologue; their end */
+	uint32_t hooks[3 * FATHOM_HOOK_PLACES + 1]; /* for each clock and place; their end */
 	uint32_t slow_entry;
 	uint32_t loaded_entry;
 	uint32_t loaded_stub;
@@ -47,19 +47,18 @@ static void put_words(const struct fathom_hook_words *w, uint64_t fn, uint8_t *t
 }
 
 void fathom_image_hook(enum fathom_trace_clock clock, const struct fathom_hook_words *words,
-		       uint8_t to[FATHOM_HOOK_SLOT], uint32_t *ret_entry,
-		       uint32_t *ret_behind_prologue)
+		       uint8_t to[FATHOM_HOOK_SLOT], uint32_t ret_off[FATHOM_HOOK_PLACES])
 {
 	const struct image_table t = table();
-	const uint32_t *hook = t.hooks + 2 * (size_t)clock;
-	const uint64_t slow = words->image + t.slow_entry;
+	const uint32_t *hook = t.hooks + FATHOM_HOOK_PLACES * (size_t)clock;
+	const uint32_t begin = hook[0] - FATHOM_TRACE_WORDS;
 
 	/* The words before each belong to it. */
-	memcpy(to, fathom_trace_image + hook[0] - FATHOM_TRACE_WORDS, hook[2] - hook[0]);
-	*ret_entry = FATHOM_TRACE_WORDS;
-	*ret_behind_prologue = FATHOM_TRACE_WORDS + hook[1] - hook[0];
-	put_words(words, slow, to);
-	put_words(words, slow, to + *ret_behind_prologue - FATHOM_TRACE_WORDS);
+	memcpy(to, fathom_trace_image + begin, hook[FATHOM_HOOK_PLACES] - begin);
+	for (size_t i = 0; i < FATHOM_HOOK_PLACES; i++) {
+		ret_off[i] = hook[i] - begin;
+		put_words(words, words->image + t.slow_entry, to + ret_off[i] - FATHOM_TRACE_WORDS);
+	}
 }
 
 uint32_t fathom_image_loaded(const struct fathom_hook_words *words, uint8_t to[FATHOM_HOOK_SLOT])
@@ -117,7 +116,8 @@ uint64_t fathom_image_copied(int what, uint64_t *ret_end)
 {
 	const struct image_table t = table();
 
-	*ret_end = what == FATHOM_IMAGE_LOADED ? t.loaded_stub_end : t.hooks[2 * what + 2];
-	return (what == FATHOM_IMAGE_LOADED ? t.loaded_stub : t.hooks[2 * what]) -
+	*ret_end = what == FATHOM_IMAGE_LOADED ? t.loaded_stub_end
+					       : t.hooks[FATHOM_HOOK_PLACES * (what + 1)];
+	return (what == FATHOM_IMAGE_LOADED ? t.loaded_stub : t.hooks[FATHOM_HOOK_PLACES * what]) -
 	       FATHOM_TRACE_WORDS;
 }

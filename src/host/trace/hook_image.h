@@ -8,7 +8,7 @@
 #include "host/base/array.h"
 
 /* Bytes that a copy of the hooks, or of the linker's stub, takes at most (src/trace/image.ld). */
-#define FATHOM_HOOK_SLOT 576
+#define FATHOM_HOOK_SLOT 864
 
 /* What a copy has to know. Addresses are avma, of the program. */
 struct fathom_hook_words {
@@ -20,10 +20,18 @@ struct fathom_hook_words {
 const uint8_t *fathom_image_bytes(void);
 uint64_t fathom_image_size(void);
 
-/* Makes a copy of the hook; offsets in it of where it is called. */
+/* What hooks of one clock there are, by what is known where they are called (src/trace/recorder.h).
+ */
+enum fathom_hook_place {
+	FATHOM_HOOK_AT_ENTRY,
+	FATHOM_HOOK_BEHIND_PROLOGUE,
+	FATHOM_HOOK_AT_OWN_CALL,
+	FATHOM_HOOK_PLACES
+};
+
+/* Makes a copy of the hooks of @clock; offsets in it of where each is called. */
 void fathom_image_hook(enum fathom_trace_clock clock, const struct fathom_hook_words *words,
-		       uint8_t to[FATHOM_HOOK_SLOT], uint32_t *ret_entry,
-		       uint32_t *ret_behind_prologue);
+		       uint8_t to[FATHOM_HOOK_SLOT], uint32_t ret_off[FATHOM_HOOK_PLACES]);
 
 /* Makes a copy of the stub that _dl_debug_state() is to lead to; returns its offset. */
 uint32_t fathom_image_loaded(const struct fathom_hook_words *words, uint8_t to[FATHOM_HOOK_SLOT]);

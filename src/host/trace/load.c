@@ -101,19 +101,21 @@ bool fathom_hooks_make(struct fathom_loader *l, struct fathom_traced *p, uint64_
 	const struct fathom_hook_words words = { p->program->process, p->program->image, base };
 	const uint64_t slot = fathom_program_slot(p, low, high);
 	uint8_t bytes[FATHOM_HOOK_SLOT] = { 0 };
-	uint32_t entry;
-	uint32_t behind;
+	uint32_t offs[FATHOM_HOOK_PLACES];
 
-	*ret = (struct fathom_hooks){ .entry = 0 };
+	*ret = (struct fathom_hooks){ .slot = 0 };
 	if (!slot || l->next + (high - low) >= MOST_NUMBERS)
 		return false;
-	fathom_image_hook((enum fathom_trace_clock)l->options->clock, &words, bytes, &entry,
-			  &behind);
+	fathom_image_hook((enum fathom_trace_clock)l->options->clock, &words, bytes, offs);
 	if (!fathom_tracee_write(&p->tracee, slot, bytes, sizeof bytes))
 		return false;
-	fathom_told_code_add(l->told, slot, FATHOM_HOOK_SLOT, FATHOM_TOLD_HOOK + l->options->clock);
+	fathom_told_code_add(l->insider.told, slot, FATHOM_HOOK_SLOT,
+			     FATHOM_TOLD_HOOK + l->options->clock);
 	l->next += high - low + 1;
-	*ret = (struct fathom_hooks){ slot, slot + entry, slot + behind, base };
+	ret->slot = slot;
+	ret->base = base;
+	for (size_t i = 0; i < FATHOM_HOOK_PLACES; i++)
+		ret->at[i] = slot + offs[i];
 	return true;
 }
 
@@ -186,8 +188,8 @@ static const uint8_t refusals[FATHOM_PATCH_REFUSALS] = {
 static void tell(struct fathom_told_code *told, const struct fathom_site *s, uint64_t back)
 {
 	if (s->kind == FATHOM_SITE_CYG_PROFILE)
-		fathom_told_code_add(told, back - FATHOM_OWN_CALL_RETURN, FATHOM_STUB_SIZE,
-				     FATHOM_TOLD_OWN_CALL);
+		fathom_told_code_add(told, back - FATHOM_SLOT_RETURN, FATHOM_STUB_SIZE,
+				     FATHOM_TOLD_STUB);
 	else if (back <= s->function)
 		fathom_told_code_add(told, back - FATHOM_CALL_SIZE,
 				     s->function - back + FATHOM_CALL_SIZE, FATHOM_TOLD_STUB);
@@ -201,7 +203,8 @@ static fathom_err patch(struct look *look, struct fathom_text_window *w,
 {
 	const bool is_own = s->kind == FATHOM_SITE_CYG_PROFILE;
 	const bool is_behind = has_frame(look->process, s);
-	const uint64_t hook = is_behind ? hooks->behind_prologue : hooks->entry;
+	const uint64_t hook =
+		hooks->at[is_behind ? FATHOM_HOOK_BEHIND_PROLOGUE : FATHOM_HOOK_AT_ENTRY];
 	struct fathom_loader *l = look->loader;
 	struct fathom_span_site site = { .place = s->place };
 	struct candidate c = { l, s };
@@ -225,7 +228,7 @@ static fathom_err patch(struct look *look, struct fathom_text_window *w,
 		l->n_refused[refusals[why]]++;
 		return FATHOM_OK;
 	}
-	tell(l->told, s, back);
+	tell(l->insider.told, s, back);
 	function = function_of(l, span, m, s);
 	site.number = (uint32_t)(back - (is_own ? own->hooks.base : hooks->base));
 	if (is_own && !is_behind)
@@ -276,7 +279,7 @@ static fathom_err patch_module(struct look *look, struct fathom_text_window *w,
 			       struct fathom_span *span, const struct fathom_site_module *m)
 {
 	struct fathom_loaded_module *known = fathom_find_loaded(look->process, m->bias, m->path);
-	struct fathom_hooks hooks = { .entry = 0 };
+	struct fathom_hooks hooks = { .slot = 0 };
 	struct fathom_own_calls own = { .left = 0 };
 	fathom_err err = FATHOM_OK;
 	uint64_t recorded = UINT64_MAX;
@@ -403,7 +406,7 @@ static void watch_at(const struct fathom_loader *l, struct fathom_traced *p, uin
 	p->watch.avma = function + off;
 	p->watch.size = JUMP_SIZE;
 	memcpy(p->watch.bytes, code + off, JUMP_SIZE);
-	fathom_told_code_add(l->told, slot, sizeof bytes, FATHOM_TOLD_LOADED);
+	fathom_told_code_add(l->insider.told, slot, sizeof bytes, FATHOM_TOLD_LOADED);
 	if (fathom_tracee_write(&p->tracee, slot, bytes, sizeof bytes) &&
 	    fathom_patch_jump(function + off, slot + entry, code))
 		p->is_watched |= fathom_tracee_write(&p->tracee, function + off, code, JUMP_SIZE);

@@ -6,6 +6,7 @@
 #include "fathom/trace.h"
 #include "host/events/named_choices.h"
 #include "host/sites/list.h"
+#include "host/trace/hook_image.h"
 #include "host/trace/program.h"
 #include "host/trace/select.h"
 #include "host/trace/spans.h"
@@ -23,7 +24,7 @@ struct fathom_loader {
 	struct fathom_selection chosen[FATHOM_CHOICES];
 	struct fathom_named_choices named;
 	struct fathom_sites_memo memo;
-	struct fathom_told_code *told; /* NULL: nobody is told of code */
+	struct fathom_insider insider;
 	/* Takes over @span, whose numbers the program may record from now on. */
 	void (*loaded)(void *data, struct fathom_span *span);
 	void *data;
@@ -36,10 +37,9 @@ struct fathom_loader {
 
 /* Where sites call. */
 struct fathom_hooks {
-	uint64_t slot;  /* of the copy of the hook */
-	uint64_t entry; /* 0: no hook is within reach */
-	uint64_t behind_prologue;
-	uint64_t base; /* what to subtract from where a call returns to */
+	uint64_t slot;                   /* of the copy of the hooks; 0: none is within reach */
+	uint64_t at[FATHOM_HOOK_PLACES]; /* avma of each; 0: none is within reach */
+	uint64_t base;                   /* what to subtract from where a call returns to */
 };
 
 /* Makes a copy of the hook for sites from @low to @high, which get numbers. */

@@ -3,17 +3,10 @@
 
 #include <string.h>
 
+#include "host/trace/slots.h"
+
 /* x86-64: call rel32, with a prefix that says nothing; call, jump by a word at rel32 */
-enum {
-	PUSH_RSI = 0x56,
-	POP_RSI = 0x5e,
-	CALL = 0xe8,
-	CALL_SIZE = 5,
-	PREFIX = 0x67,
-	BY_WORD = 0xff,
-	CALLS = 0x15,
-	JUMPS = 0x25
-};
+enum { CALL = 0xe8, CALL_SIZE = 5, PREFIX = 0x67, BY_WORD = 0xff, CALLS = 0x15, JUMPS = 0x25 };
 
 /* Bytes of a jump by a word. */
 #define JUMP_BY_WORD_SIZE 6
@@ -55,7 +48,8 @@ enum fathom_patch_refusal fathom_own_calls_patch(struct fathom_own_calls *own,
 						 const struct fathom_site *site, bool is_behind,
 						 uint8_t *bytes, uint64_t *ret_return)
 {
-	const uint64_t hook = is_behind ? own->hooks.behind_prologue : own->hooks.entry;
+	const uint64_t hook =
+		own->hooks.at[is_behind ? FATHOM_HOOK_BEHIND_PROLOGUE : FATHOM_HOOK_AT_OWN_CALL];
 	const size_t skip = site->size - CALL_SIZE;
 	uint8_t stub[FATHOM_STUB_SIZE] = { 0 };
 	uint8_t call[CALL_SIZE];
@@ -66,18 +60,15 @@ enum fathom_patch_refusal fathom_own_calls_patch(struct fathom_own_calls *own,
 		return FATHOM_PATCH_NO_FRAME;
 	if (memcmp(bytes, site->bytes, site->size) != 0)
 		return FATHOM_PATCH_CHANGED;
-	/* The second argument is where the function returns to: the hook finds it above. */
-	stub[0] = PUSH_RSI;
-	stub[FATHOM_OWN_CALL_RETURN] = POP_RSI;
-	if (!fathom_patch_call(own->stub + 1, hook, stub + 1) ||
-	    !put_jump(own->stub + FATHOM_OWN_CALL_RETURN + 1, site->address, bytes, site->size,
-		      stub + FATHOM_OWN_CALL_RETURN + 1) ||
+	if (!fathom_patch_call(own->stub, hook, stub) ||
+	    !put_jump(own->stub + FATHOM_SLOT_RETURN, site->address, bytes, site->size,
+		      stub + FATHOM_SLOT_RETURN) ||
 	    !fathom_patch_call(site->address + skip, own->stub, call) ||
 	    !fathom_tracee_write(tracee, own->stub, stub, sizeof stub))
 		return FATHOM_PATCH_TOO_FAR;
 	memset(bytes, PREFIX, skip);
 	memcpy(bytes + skip, call, sizeof call);
-	*ret_return = own->stub + FATHOM_OWN_CALL_RETURN;
+	*ret_return = own->stub + FATHOM_SLOT_RETURN;
 	own->stub += FATHOM_STUB_SIZE;
 	own->left--;
 	return FATHOM_PATCH_DONE;

@@ -9,11 +9,8 @@
 #include "host/trace/load.h"
 #include "host/trace/patch.h"
 
-/* Where a stub's call of the hook returns to, from its beginning on. */
-#define FATHOM_OWN_CALL_RETURN 6
-
 /* Words between the stack pointer at the site and what the hook records as that. */
-#define FATHOM_OWN_CALL_WORDS 2
+#define FATHOM_OWN_CALL_WORDS 1
 
 /* Stubs that are not used yet, and their copy of the hook. */
 struct fathom_own_calls {

@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
@@ -49,8 +50,8 @@ struct shared {
 	_Atomic uint32_t state;
 	_Atomic uint32_t wants_end;
 	pid_t reader;
-	struct fathom_told_code *told; /* code that is put into the process; NULL: no memory */
-	fathom_err err;                /* why it is over */
+	struct fathom_insider insider;
+	fathom_err err; /* why it is over */
 	struct fathom_errinfo info;
 };
 
@@ -253,7 +254,7 @@ static fathom_err trace(struct reader *r)
 	o->over = over;
 	o->ended = ended;
 	o->data = r;
-	return fathom_trace_attach_telling(session, r->pid, o, r->shared->told, &result, info);
+	return fathom_trace_attach_telling(session, r->pid, o, &r->shared->insider, &result, info);
 }
 
 /* The reader, which never returns. */
@@ -312,6 +313,22 @@ static bool fork_reader(struct shared *s, struct fathom_own_options *options)
 	return between > 0;
 }
 
+/* Where the object that this code is in begins and ends: the linker's symbols. */
+extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+extern const char _end[] __attribute__((visibility("hidden")));
+
+/* Finds where this library is, unless it is a part of the program. */
+static void find_library(struct fathom_insider *insider)
+{
+	const ElfW(Ehdr) *header = (const void *)__ehdr_start;
+	const uint64_t low = (uintptr_t)__ehdr_start;
+
+	if (getauxval(AT_PHDR) == low + header->e_phoff)
+		return;
+	insider->low = low;
+	insider->high = (uintptr_t)_end;
+}
+
 static struct shared *make_shared(void)
 {
 	struct shared *s =
@@ -325,7 +342,8 @@ static struct shared *make_shared(void)
 	pthread_mutexattr_setrobust(&a, PTHREAD_MUTEX_ROBUST);
 	pthread_mutex_init(&s->life, &a);
 	pthread_mutexattr_destroy(&a);
-	s->told = fathom_told_code_create();
+	s->insider.told = fathom_told_code_create();
+	find_library(&s->insider);
 	return s;
 }
 
@@ -333,7 +351,7 @@ static void forget(void)
 {
 	fathom_code_rows_withdraw(&fathom_trace_own.rows);
 	if (fathom_trace_own.shared) {
-		fathom_told_code_destroy(fathom_trace_own.shared->told);
+		fathom_told_code_destroy(fathom_trace_own.shared->insider.told);
 		(void)munmap(fathom_trace_own.shared, sizeof *fathom_trace_own.shared);
 	}
 	fathom_trace_own.shared = NULL;
@@ -342,10 +360,10 @@ static void forget(void)
 /* Tells the unwinders of this process of the reader's code, which is no call of the program. */
 static void tell_unwinders(const struct shared *s)
 {
-	if (!s->told)
+	if (!s->insider.told)
 		return;
 	(void)fathom_trace_thread(-1);
-	fathom_told_code_publish(s->told, &fathom_trace_own.rows);
+	fathom_told_code_publish(s->insider.told, &fathom_trace_own.rows);
 	(void)fathom_trace_thread(1);
 }
 

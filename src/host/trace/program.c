@@ -18,7 +18,6 @@
 #include "host/file/maps.h"
 #include "host/file/process_status.h"
 #include "host/trace/hook_image.h"
-#include "host/trace/own_calls.h"
 #include "host/trace/slots.h"
 #include "host/tracee/way_back.h"
 #include "trace/recorder.h"
@@ -461,8 +460,7 @@ static bool is_behind_hook(const struct fathom_traced *p, uint64_t avma)
 		const uint64_t off = avma - p->reserves[i].avma;
 
 		if (p->reserves[i].avma && off >= HOOKS_SIZE && off < CODE_SIZE)
-			return off % FATHOM_STUB_SIZE == FATHOM_SLOT_RETURN ||
-			       off % FATHOM_STUB_SIZE == FATHOM_OWN_CALL_RETURN;
+			return off % FATHOM_STUB_SIZE == FATHOM_SLOT_RETURN;
 	}
 	return false;
 }

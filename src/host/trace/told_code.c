@@ -5,16 +5,12 @@
 #include <sys/mman.h>
 
 #include "host/trace/hook_image.h"
-#include "host/trace/own_calls.h"
 
 /* What debuggers call this code. */
 #define NAME "[trace]"
 
 /* Code that lies further apart is published in several arenas. */
 #define FAR (UINT64_C(1) << 18)
-
-/* DWARF's number of %rsi, in the ABI of x86-64. */
-#define RSI 4
 
 /* Functions to publish. */
 struct functions {
@@ -24,18 +20,6 @@ struct functions {
 /* How stacks go through stubs. */
 static const struct fathom_jit_unwind stub_rule = { .size = sizeof stub_rule,
 						    .kind = FATHOM_JIT_PUSHED };
-
-/* push %rsi; call the hook; pop %rsi; jmp: own_calls.c */
-static const struct fathom_jit_event own_call_events[] = {
-	{ .offset = 1, .kind = FATHOM_JIT_PUSH, .reg = RSI },
-	{ .offset = FATHOM_OWN_CALL_RETURN + 1, .kind = FATHOM_JIT_POP, .reg = RSI },
-};
-static const struct fathom_jit_unwind own_call_rule = {
-	.size = sizeof own_call_rule,
-	.kind = FATHOM_JIT_EVENTS,
-	.events = own_call_events,
-	.n_events = sizeof own_call_events / sizeof *own_call_events,
-};
 
 struct fathom_told_code *fathom_told_code_create(void)
 {
@@ -114,8 +98,6 @@ void fathom_told_code_publish(const struct fathom_told_code *t, struct fathom_co
 
 		if (told->kind == FATHOM_TOLD_STUB)
 			add(&f, told->avma, told->size, &stub_rule);
-		else if (told->kind == FATHOM_TOLD_OWN_CALL)
-			add(&f, told->avma, told->size, &own_call_rule);
 		else
 			add_of_image(&f, &image, told);
 	}

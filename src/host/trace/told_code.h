@@ -12,11 +12,10 @@
 
 /* Kinds of code. */
 enum fathom_told_kind {
-	FATHOM_TOLD_IMAGE = 1,    /* the runtime */
-	FATHOM_TOLD_HOOK = 2,     /* a copy of the hook; of its clock so many more */
-	FATHOM_TOLD_LOADED = 5,   /* a copy of the dynamic linker's stub */
-	FATHOM_TOLD_STUB = 6,     /* stubs that leave the stack as it was where they are entered */
-	FATHOM_TOLD_OWN_CALL = 7, /* a stub of a call that the program makes itself */
+	FATHOM_TOLD_IMAGE = 1,  /* the runtime */
+	FATHOM_TOLD_HOOK = 2,   /* a copy of the hook; of its clock so many more */
+	FATHOM_TOLD_LOADED = 5, /* a copy of the dynamic linker's stub */
+	FATHOM_TOLD_STUB = 6,   /* stubs: the return address is on top of the stack */
 };
 
 /* A range of code. */
@@ -32,6 +31,15 @@ struct fathom_told {
 struct fathom_told_code {
 	_Atomic uint32_t n;
 	struct fathom_told items[FATHOM_MOST_TOLD];
+};
+
+/* What a process that traces itself says to the reader, and gets from it. */
+struct fathom_insider {
+	struct fathom_told_code *told; /* NULL: nobody is to be told */
+	/* Where this library is, whose own calls of libraries are not the program's; 0: nowhere
+	 * beside the program. */
+	uint64_t low;
+	uint64_t high;
 };
 
 /* Maps one that is empty, shared with children; NULL without memory. */

@@ -28,7 +28,7 @@ struct run {
 	char *const *argv; /* NULL: processes are attached to */
 	const int32_t *pids;
 	size_t n_pids;
-	struct fathom_told_code *told;
+	struct fathom_insider insider;
 	fathom_err err;
 	struct fathom_errinfo *reterr;
 };
@@ -159,7 +159,7 @@ static fathom_err init(struct run *run, struct fathom *session)
 				     .options = o,
 				     .loaded = post_span,
 				     .data = run,
-				     .told = run->told };
+				     .insider = run->insider };
 	if (!fathom_choices_init(&l->choices, o))
 		return FATHOM_E_MEMORY;
 	for (size_t i = 0; i < FATHOM_CHOICES; i++)
@@ -234,11 +234,11 @@ fathom_err fathom_trace_attach(struct fathom *session, const int32_t *pids, size
 
 fathom_err fathom_trace_attach_telling(struct fathom *session, int32_t pid,
 				       const struct fathom_trace_options *options,
-				       struct fathom_told_code *told,
+				       const struct fathom_insider *insider,
 				       struct fathom_trace_result *ret_result,
 				       struct fathom_errinfo *reterr)
 {
-	struct run run = { .pids = &pid, .n_pids = 1, .told = told, .reterr = reterr };
+	struct run run = { .pids = &pid, .n_pids = 1, .insider = *insider, .reterr = reterr };
 
 	return trace(&run, session, options, ret_result);
 }

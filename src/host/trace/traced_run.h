@@ -5,10 +5,10 @@
 #include "fathom/trace.h"
 #include "host/trace/told_code.h"
 
-/* fathom_trace_attach() to one process; @told tells of the code that is put into it. */
+/* fathom_trace_attach() to one process, whose @insider this process is a copy of. */
 fathom_err fathom_trace_attach_telling(struct fathom *session, int32_t pid,
 				       const struct fathom_trace_options *options,
-				       struct fathom_told_code *told,
+				       const struct fathom_insider *insider,
 				       struct fathom_trace_result *ret_result,
 				       struct fathom_errinfo *reterr);
 

@@ -98,11 +98,14 @@ UNTRACED int main(int argc, char **argv)
 		const unsigned char *to;
 	} hooks[] = {
 		{ "full", fathom_trace_hook_full, fathom_trace_hook_full_behind },
-		{ "full-behind", fathom_trace_hook_full_behind, fathom_trace_hook_sparse },
+		{ "full-behind", fathom_trace_hook_full_behind, fathom_trace_hook_full_own },
+		{ "full-own", fathom_trace_hook_full_own, fathom_trace_hook_sparse },
 		{ "sparse", fathom_trace_hook_sparse, fathom_trace_hook_sparse_behind },
-		{ "sparse-behind", fathom_trace_hook_sparse_behind, fathom_trace_hook_none },
+		{ "sparse-behind", fathom_trace_hook_sparse_behind, fathom_trace_hook_sparse_own },
+		{ "sparse-own", fathom_trace_hook_sparse_own, fathom_trace_hook_none },
 		{ "none", fathom_trace_hook_none, fathom_trace_hook_none_behind },
-		{ "none-behind", fathom_trace_hook_none_behind, fathom_trace_hooks_end },
+		{ "none-behind", fathom_trace_hook_none_behind, fathom_trace_hook_none_own },
+		{ "none-own", fathom_trace_hook_none_own, fathom_trace_hooks_end },
 	};
 	const unsigned char *from = NULL;
 	const unsigned char *to = NULL;

@@ -17,7 +17,9 @@
  * function or an FDE begins: a call of __fentry__ or a NOP (`-mnop-mcount`) at its first
  * instruction; and what all its instructions lead to without a choice: a call of mcount (`-pg`) or
  * of __cyg_profile_func_enter (`-finstrument-functions`). A NOP behind a prologue (`-pg
- * -mnop-mcount`) counts only in modules that were linked with `-pg`.
+ * -mnop-mcount`) counts only in modules that were linked with `-pg`. Behind such a call of
+ * __cyg_profile_func_enter, each call of __cyg_profile_func_exit in the function, and each jump to
+ * it, is a return (x86-64).
  *
  * No record is believed before the code says the same. Records that are not believed are counted,
  * by reason.
@@ -43,7 +45,8 @@ enum fathom_site_kind {
 	FATHOM_SITE_MCOUNT = 6,     /**< a call of mcount behind the prologue */
 	FATHOM_SITE_NOP = 7,        /**< a NOP of five or six bytes at the start */
 	FATHOM_SITE_MCOUNT_NOP = 8, /**< such a NOP behind the prologue */
-	FATHOM_SITE_CYG_PROFILE = 9 /**< a call of __cyg_profile_func_enter */
+	/** a call of __cyg_profile_func_enter, or of __cyg_profile_func_exit at returns */
+	FATHOM_SITE_CYG_PROFILE = 9
 };
 
 /** One more than the largest kind, with room for kinds to come. */

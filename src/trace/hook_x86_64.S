@@ -24,8 +24,8 @@
 
 /*
  * clock: 0 never, 1 each time, 2 one in EVERY. place: 0 where a function is entered, 1 behind a
- * prologue, 2 before a call that the program makes itself, whose second argument (%rsi) is where
- * the function returns to.
+ * prologue; before a call that the program makes itself, whose arguments are a function (%rdi) and
+ * where it returns to (%rsi): 2 anywhere, 3 where the frame pointer is set.
  */
 .macro HOOK name clock place
 	.balign 16
@@ -61,17 +61,23 @@
 	movl (%rsp), %edx		/* the site */
 	subl \name-16(%rip), %edx
 	movl %edx, 8(%rax)
-.if \place == 1
+.if \place == 3
+	movl %edi, 20(%rax)
+	movl 8(%rbp), %edx
+	movl %edx, 16(%rax)
+	leaq 8(%rbp), %rdx
+.elseif \place == 1
 	movl (%rbp), %edx
 	movl %edx, 20(%rax)
 	movl 8(%rbp), %edx		/* 4 bytes of the return address */
 	movl %edx, 16(%rax)
 	leaq 8(%rbp), %rdx		/* where it lies */
 .else
-	movl %ebp, 20(%rax)
 .if \place == 2
+	movl %edi, 20(%rax)
 	movl %esi, 16(%rax)
 .else
+	movl %ebp, 20(%rax)
 	movl 8(%rsp), %edx
 	movl %edx, 16(%rax)
 .endif
@@ -128,12 +134,15 @@
 	HOOK fathom_trace_hook_full 1 0
 	HOOK fathom_trace_hook_full_behind 1 1
 	HOOK fathom_trace_hook_full_own 1 2
+	HOOK fathom_trace_hook_full_own_behind 1 3
 	HOOK fathom_trace_hook_sparse 2 0
 	HOOK fathom_trace_hook_sparse_behind 2 1
 	HOOK fathom_trace_hook_sparse_own 2 2
+	HOOK fathom_trace_hook_sparse_own_behind 2 3
 	HOOK fathom_trace_hook_none 0 0
 	HOOK fathom_trace_hook_none_behind 0 1
 	HOOK fathom_trace_hook_none_own 0 2
+	HOOK fathom_trace_hook_none_own_behind 0 3
 	.balign 16
 	.globl fathom_trace_hooks_end
 	.hidden fathom_trace_hooks_end

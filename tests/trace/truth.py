@@ -52,14 +52,19 @@ def patchable(listing, slot, prefix):
 
 
 def hooked(listing, size=None):
-    """The first calls of hooks."""
+    """The first calls of hooks; calls of, and jumps to, what is called at returns. glibc has one function for both."""
     found = set()
+    places = nm(listing.path)
+    enter, leave = (places.get(f"__cyg_profile_func_{word}") for word in ("enter", "exit"))
+    exits = "cyg_profile_func_e" if enter and leave and enter[0][0] == leave[0][0] else "cyg_profile_func_exit"
     for name in listing.starts:
         # A static program's hook has several names.
         calls = [i for i in listing.code(name) if re.match(r"(addr32 )?call|bl\b", i.text)]
         first = calls[0]
         assert re.search(HOOKS, first.text), f"{name}: {first.text}"
         found.add((first.address, size or first.size, 0, "entry"))
+        found |= {(i.address, i.size, 0, "return") for i in listing.code(name)
+                  if not size and re.match(r"(addr32 )?(call|jmp)", i.text) and i.address > first.address and re.search(exits, i.text)}
     return found
 
 

@@ -49,7 +49,9 @@ static uint8_t kind_of_call(enum fathom_hook_kind hook, bool is_first)
 {
 	if (hook == FATHOM_HOOK_MCOUNT)
 		return is_first ? FATHOM_SITE_FENTRY : FATHOM_SITE_MCOUNT;
-	return hook == FATHOM_HOOK_ENTER || hook == FATHOM_HOOK_BARE ? FATHOM_SITE_CYG_PROFILE : 0;
+	return hook == FATHOM_HOOK_ENTER || hook == FATHOM_HOOK_EITHER || hook == FATHOM_HOOK_BARE
+		       ? FATHOM_SITE_CYG_PROFILE
+		       : 0;
 }
 
 /*

@@ -16,6 +16,7 @@ static const struct {
 	{ "__fentry__", FATHOM_HOOK_MCOUNT },
 	{ "__cyg_profile_func_enter", FATHOM_HOOK_ENTER },
 	{ "__cyg_profile_func_enter_bare", FATHOM_HOOK_BARE },
+	{ "__cyg_profile_func_exit", FATHOM_HOOK_EXIT },
 	{ "__return__", FATHOM_HOOK_RETURN },
 	{ "_mcleanup", FATHOM_HOOK_PROFILE },
 	{ "__monstartup", FATHOM_HOOK_PROFILE },
@@ -54,6 +55,7 @@ static bool add_symbol(struct fathom_hooks *h, const struct fathom_symbol_table 
 	h->is_library |= hook == FATHOM_HOOK_PROFILE && s->section != SHN_UNDEF &&
 			 t->view.source == FATHOM_SOURCE_DYNSYM;
 	h->has_calls |= hook != FATHOM_HOOK_PROFILE;
+	h->has_exits |= hook == FATHOM_HOOK_EXIT;
 	h->is_profiled |= hook == FATHOM_HOOK_PROFILE || hook == FATHOM_HOOK_MCOUNT;
 	if (hook == FATHOM_HOOK_PROFILE || s->section == SHN_UNDEF ||
 	    !fathom_symbol_place(t, s, &svma, &region))
@@ -120,6 +122,24 @@ static int compare(const void *a, const void *b)
 			   ((const struct fathom_keyed *)b)->key);
 }
 
+/* Keeps one entry of each address in @a, which is sorted. */
+static void merge(struct fathom_keyed_array *a)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < a->n; i++) {
+		struct fathom_keyed *last = n ? &a->items[n - 1] : NULL;
+		const uint64_t hook = a->items[i].value;
+
+		if (!last || last->key != a->items[i].key)
+			a->items[n++] = a->items[i];
+		else if ((hook == FATHOM_HOOK_ENTER && last->value == FATHOM_HOOK_EXIT) ||
+			 (hook == FATHOM_HOOK_EXIT && last->value == FATHOM_HOOK_ENTER))
+			last->value = FATHOM_HOOK_EITHER;
+	}
+	a->n = n;
+}
+
 fathom_err fathom_hooks_init(struct fathom_hooks *h, struct fathom_module *m,
 			     const struct fathom_fixups *fixups)
 {
@@ -128,8 +148,9 @@ fathom_err fathom_hooks_init(struct fathom_hooks *h, struct fathom_module *m,
 	    !add_symbols(h, &m->symbols))
 		return FATHOM_E_MEMORY;
 	qsort(h->functions.items, h->functions.n, sizeof *h->functions.items, compare);
+	merge(&h->functions);
 	if (h->is_library)
-		h->has_calls = h->is_profiled = false;
+		h->has_calls = h->has_exits = h->is_profiled = false;
 	if (h->has_calls && m->main->image.type != ET_REL && !add_slots(h, fixups))
 		return FATHOM_E_MEMORY;
 	qsort(h->slots.items, h->slots.n, sizeof *h->slots.items, compare);
@@ -196,13 +217,24 @@ static enum fathom_hook_kind called_on_arm(struct fathom_site_work *w, uint64_t 
 	return hook_at(w, c.target);
 }
 
+/* Returns the hook that the instruction @p of @size bytes at @svma leads to by its last four. */
+static enum fathom_hook_kind hook_by_operand(const struct fathom_site_work *w, uint64_t svma,
+					     uint8_t size, const uint8_t *p)
+{
+	uint64_t target;
+
+	if (w->object->image.type == ET_REL)
+		return hook_of_relocation(w, svma + size - 4, svma + size);
+	target = svma + size + (uint64_t)(int32_t)load_u32(p + size - 4, w->object->image.swap);
+	return p[0] == 0xff ? hook_of_slot(w, target) : hook_at(w, target);
+}
+
 /* Calls of `e8 rel32`, `67 e8 rel32` (which linkers make of the next) and `ff 15 rel32`. */
 static enum fathom_hook_kind called_on_x86(struct fathom_site_work *w, uint64_t svma,
 					   struct fathom_bytes code, uint8_t *ret_size)
 {
 	const uint8_t *p = code.data;
 	uint8_t size = 6;
-	uint64_t target;
 
 	if (code.size < 6)
 		return FATHOM_HOOK_NONE;
@@ -211,10 +243,7 @@ static enum fathom_hook_kind called_on_x86(struct fathom_site_work *w, uint64_t 
 	else if ((p[0] != 0x67 || p[1] != 0xe8) && (p[0] != 0xff || p[1] != 0x15))
 		return FATHOM_HOOK_NONE;
 	*ret_size = size;
-	if (w->object->image.type == ET_REL)
-		return hook_of_relocation(w, svma + size - 4, svma + size);
-	target = svma + size + (uint64_t)(int32_t)load_u32(p + size - 4, w->object->image.swap);
-	return p[0] == 0xff ? hook_of_slot(w, target) : hook_at(w, target);
+	return hook_by_operand(w, svma, size, p);
 }
 
 enum fathom_hook_kind fathom_hook_called(struct fathom_site_work *w, uint64_t svma,
@@ -224,4 +253,24 @@ enum fathom_hook_kind fathom_hook_called(struct fathom_site_work *w, uint64_t sv
 
 	return w->is_arm ? called_on_arm(w, svma, code, ret_size)
 			 : called_on_x86(w, svma, code, ret_size);
+}
+
+/* Jumps of `e9 rel32` and `ff 25 rel32`, and the calls. */
+enum fathom_hook_kind fathom_hook_left(struct fathom_site_work *w, uint64_t svma,
+				       uint16_t *ret_size, bool *ret_is_jump)
+{
+	const struct fathom_bytes code = fathom_site_code(w, svma);
+	const uint8_t *p = code.data;
+	enum fathom_hook_kind hook;
+	uint8_t size = 0;
+
+	*ret_is_jump = code.size >= 6 && (p[0] == 0xe9 || (p[0] == 0xff && p[1] == 0x25));
+	if (*ret_is_jump) {
+		size = p[0] == 0xe9 ? 5 : 6;
+		hook = hook_by_operand(w, svma, size, p);
+	} else {
+		hook = fathom_hook_called(w, svma, &size);
+	}
+	*ret_size = size;
+	return hook;
 }

@@ -225,7 +225,7 @@ static fathom_err find_slots(struct listing *l, const struct fathom_module *m,
 /* Makes the unwind rules of @m; without them it is a little less that is known. */
 static void find_rules(struct fathom_module *m, struct fathom_module_sites *sites)
 {
-	if (fathom_rule_table_make(m, &sites->rules))
+	if (!sites->rules && fathom_rule_table_make(m, &sites->rules))
 		sites->rules = NULL;
 }
 

@@ -112,5 +112,7 @@ fathom_err fathom_site_find_patchable(struct fathom_site_work *w);
 fathom_err fathom_site_find_locations(struct fathom_site_work *w);
 fathom_err fathom_site_find_xray(struct fathom_site_work *w);
 fathom_err fathom_site_find_entries(struct fathom_site_work *w);
+/* Of the entries that were found. */
+fathom_err fathom_site_find_exits(struct fathom_site_work *w);
 
 #endif

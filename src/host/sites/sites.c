@@ -59,6 +59,7 @@ static fathom_err find(struct fathom_site_work *w)
 	FATHOM_TRY(fathom_site_find_locations(w));
 	FATHOM_TRY(fathom_site_find_xray(w));
 	FATHOM_TRY(fathom_site_find_entries(w));
+	FATHOM_TRY(fathom_site_find_exits(w));
 	w->to->n_functions = (uint32_t)w->functions.n;
 	finish(w->to);
 	return FATHOM_OK;

@@ -125,8 +125,12 @@ static bool has_frame(const struct fathom_traced *p, const struct fathom_site *s
 	uint8_t code[FATHOM_LANDING + sizeof frame_setup];
 	size_t off;
 
-	if (!(s->flags & FATHOM_SITE_BEHIND_PROLOGUE) || s->place != FATHOM_SITE_ENTRY ||
-	    !fathom_tracee_read(&p->tracee, s->function, code, sizeof code))
+	if (!(s->flags & FATHOM_SITE_BEHIND_PROLOGUE))
+		return false;
+	/* Unwind rules say so (sites/exits.c). */
+	if (s->place != FATHOM_SITE_ENTRY)
+		return s->kind == FATHOM_SITE_CYG_PROFILE;
+	if (!fathom_tracee_read(&p->tracee, s->function, code, sizeof code))
 		return false;
 	off = fathom_landing_size(false, (struct fathom_bytes){ code, sizeof code });
 	return !memcmp(code + off, frame_setup, sizeof frame_setup);
@@ -195,6 +199,20 @@ static void tell(struct fathom_told_code *told, const struct fathom_site *s, uin
 				     s->function - back + FATHOM_CALL_SIZE, FATHOM_TOLD_STUB);
 }
 
+/* Returns what the hook knows at site @s. */
+static enum fathom_hook_place place_of(const struct fathom_traced *p, const struct fathom_site *s)
+{
+	const bool is_behind = has_frame(p, s);
+
+	if (s->kind != FATHOM_SITE_CYG_PROFILE)
+		return is_behind ? FATHOM_HOOK_BEHIND_PROLOGUE : FATHOM_HOOK_AT_ENTRY;
+	if (s->place == FATHOM_SITE_ENTRY)
+		return is_behind ? FATHOM_HOOK_BEHIND_PROLOGUE : FATHOM_HOOK_AT_OWN_CALL;
+	if (fathom_own_call_is_jump(s))
+		return FATHOM_HOOK_AT_ENTRY;
+	return is_behind ? FATHOM_HOOK_AT_OWN_CALL_BEHIND : FATHOM_HOOK_AT_OWN_CALL;
+}
+
 /* Has site @s call the hook; adds it to @span. FATHOM_E_MEMORY. */
 static fathom_err patch(struct look *look, struct fathom_text_window *w,
 			const struct fathom_hooks *hooks, struct fathom_own_calls *own,
@@ -202,9 +220,8 @@ static fathom_err patch(struct look *look, struct fathom_text_window *w,
 			const struct fathom_site *s)
 {
 	const bool is_own = s->kind == FATHOM_SITE_CYG_PROFILE;
-	const bool is_behind = has_frame(look->process, s);
-	const uint64_t hook =
-		hooks->at[is_behind ? FATHOM_HOOK_BEHIND_PROLOGUE : FATHOM_HOOK_AT_ENTRY];
+	const enum fathom_hook_place place = place_of(look->process, s);
+	const uint64_t hook = hooks->at[place];
 	struct fathom_loader *l = look->loader;
 	struct fathom_span_site site = { .place = s->place };
 	struct candidate c = { l, s };
@@ -220,8 +237,7 @@ static fathom_err patch(struct look *look, struct fathom_text_window *w,
 		memcpy(w->was + (bytes - w->bytes), bytes, high - low);
 	}
 	if (bytes && is_own)
-		why = fathom_own_calls_patch(own, &look->process->tracee, s, is_behind, bytes,
-					     &back);
+		why = fathom_own_calls_patch(own, &look->process->tracee, s, place, bytes, &back);
 	else if (bytes)
 		why = hook ? fathom_patch_site(s, hook, bytes, &back) : FATHOM_PATCH_TOO_FAR;
 	if (why != FATHOM_PATCH_DONE) {
@@ -231,10 +247,10 @@ static fathom_err patch(struct look *look, struct fathom_text_window *w,
 	tell(l->insider.told, s, back);
 	function = function_of(l, span, m, s);
 	site.number = (uint32_t)(back - (is_own ? own->hooks.base : hooks->base));
-	if (is_own && !is_behind)
+	if (place == FATHOM_HOOK_AT_OWN_CALL)
 		site.frame = (uint16_t)(s->frame / sizeof(uint64_t) + FATHOM_OWN_CALL_WORDS);
-	/* The register that would have it may have something else by now. */
-	site.has_no_fp = is_own && !is_behind;
+	/* What is recorded is the function. */
+	site.has_no_fp = place >= FATHOM_HOOK_AT_OWN_CALL;
 	site.has_no_caller = site.has_no_fp && s->flags & FATHOM_SITE_BARE;
 	site.back = back;
 	site.size = s->answer->size < UINT32_MAX ? (uint32_t)s->answer->size : 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Entries at which the program calls a function of its own (-finstrument-functions): the call is
- * led to a stub, which calls the hook and jumps to what was called. So it is called as before.
+ * Entries and returns at which the program calls a function of its own (-finstrument-functions):
+ * the call, or jump at a function's end, is led to a stub, which calls the hook and jumps to what
+ * was called. So it is called as before.
  */
 #ifndef FATHOM_TRACE_OWN_CALLS_H
 #define FATHOM_TRACE_OWN_CALLS_H
@@ -19,17 +20,21 @@ struct fathom_own_calls {
 	size_t left;
 };
 
+/* Returns whether @site is a jump, at which the stack is as at the function's entry. */
+bool fathom_own_call_is_jump(const struct fathom_site *site);
+
 /* Makes @n stubs; false if there is no room. */
 bool fathom_own_calls_make(struct fathom_loader *l, struct fathom_traced *p, size_t n,
 			   struct fathom_own_calls *ret);
 
 /*
- * Leads the call at @site, whose bytes are @bytes, to the next stub. @is_behind: the frame pointer
- * is set. *@ret_return is where the stub's call of the hook returns to.
+ * Leads the call at @site, whose bytes are @bytes, to the next stub. @place: what is known of the
+ * frame. *@ret_return is where the stub's call of the hook returns to.
  */
 enum fathom_patch_refusal fathom_own_calls_patch(struct fathom_own_calls *own,
 						 const struct fathom_tracee *tracee,
-						 const struct fathom_site *site, bool is_behind,
-						 uint8_t *bytes, uint64_t *ret_return);
+						 const struct fathom_site *site,
+						 enum fathom_hook_place place, uint8_t *bytes,
+						 uint64_t *ret_return);
 
 #endif

@@ -303,6 +303,9 @@ static void take_record(struct fathom_rings *r, struct fathom_stream *s,
 	item.has_fp = !found->has_no_fp;
 	item.has_caller = !found->has_no_caller;
 	if (found->place != FATHOM_SITE_ENTRY) {
+		/* A function that was inlined tells of itself. */
+		if (found->has_no_fp && item.fp != (uint32_t)found->function->address)
+			return;
 		leave(r, s, &item, found);
 		return;
 	}

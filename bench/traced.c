@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* traced N: the Nth Fibonacci number by recursion, so many calls of one function in itself; HOOK
- * has an empty one at each; OWN a hook of its own: "on", "off", "bare". */
+ * has an empty one at each; CLOCK reads the processor's clock at each; OWN a hook of its own: "on",
+ * "off", "bare". */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -38,6 +39,11 @@ void __cyg_profile_func_exit(void *function, void *from)
 
 __attribute__((noinline)) static long fibonacci(long n)
 {
+#ifdef CLOCK
+	unsigned low, high;
+
+	__asm__ volatile("rdtsc" : "=a"(low), "=d"(high));
+#endif
 	long sum = n < 2 ? n : fibonacci(n - 1) + fibonacci(n - 2);
 
 	__asm__ volatile("" : "+r"(sum));

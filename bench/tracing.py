@@ -4,16 +4,31 @@ call, too, and returns; -finstrument-functions calls an empty function, and so w
 import os
 import subprocess
 
-from measure import Bench, Tool
+from measure import Bench, Told, Tool
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 N = "31"
 SITES = "-fpatchable-function-entry=18,16"
 
 
-def build(folder, name, *flags, compiler="gcc"):
+def build(folder, name, *flags, compiler="gcc", source="traced.c"):
     path = os.path.join(folder, name)
-    subprocess.run([compiler, "-O2", "-o", path, os.path.join(HERE, "traced.c"), *flags], check=True)
+    subprocess.run([compiler, "-O2", "-o", path, os.path.join(HERE, source), *flags], check=True)
+    return path
+
+
+def served(folder, n):
+    """A program of @n functions, which four threads call for ever."""
+    source = os.path.join(folder, f"served-{n}.c")
+    with open(source, "w", encoding="ascii") as f:
+        f.write("#include <pthread.h>\n#define F(n) __attribute__((noinline)) void f##n(void) { __asm__ volatile(\"\"); }\n")
+        f.writelines(f"F({i})\n" for i in range(n))
+        f.write("static void (*const all[])(void) = {\n" + "".join(f"f{i},\n" for i in range(n)) + "};\n")
+        f.write("static void *run(void *data)\n{\n\tfor (;;)\n\t\tfor (unsigned i = 0; i < sizeof all / sizeof *all; i++)\n\t\t\tall[i]();\n"
+                "\treturn data;\n}\nint main(void)\n{\n\tpthread_t t;\n\n\tfor (int i = 0; i < 3; i++)\n\t\tpthread_create(&t, 0, run, 0);\n"
+                "\treturn !run(0);\n}\n")
+    path = os.path.join(folder, f"served-{n}")
+    subprocess.run(["gcc", "-O1", "-pthread", SITES, "-o", path, source], check=True)
     return path
 
 
@@ -22,6 +37,7 @@ def trace_benches(command, folder):
         return
     traced = build(folder, "traced", SITES)
     plain = build(folder, "plain")
+    clock = build(folder, "clock", "-DCLOCK")
     hook = build(folder, "hook", "-finstrument-functions", "-DHOOK")
     fentry = build(folder, "fentry", "-pg", "-mfentry")
     xray = build(folder, "xray", "-fxray-instrument", "-fxray-instruction-threshold=1", compiler="clang-19")
@@ -36,7 +52,18 @@ def trace_benches(command, folder):
         yield Bench(f"hook-{mode}", [Tool("fathom", [own, N, mode]), Tool("none", [plain, N]), Tool("instrument", [hook, N])])
     yield Bench("trace-file", [Tool("fathom", [command, "trace", "-o", out, "--", traced, N]), *peers])
     yield Bench("trace-file-sparse", [Tool("fathom", [command, "trace", "--clock", "sparse", "-o", out, "--", traced, N]), Tool("none", [plain, N])])
-    yield Bench("trace-last", [Tool("fathom", [command, "trace", "--last", "100", "--", traced, N]), Tool("none", [plain, N])])
+    # What a call costs where nobody writes: the hook alone, beside the clock that it reads.
+    for name in "full", "sparse", "none":
+        yield Bench(f"trace-last-{name}", [Tool("fathom", [command, "trace", "--last", "100", "--clock", name, "--", traced, N]), Tool("none", [plain, N]),
+                                           Tool("clock", [clock, N])])
+    yield Bench("trace-pipe", [Tool("fathom", ["sh", "-c", '"$@" 2>&1 >/dev/null | cat >/dev/null', "sh", command, "trace", "--no-fold", "--", traced, N]),
+                               Tool("none", [plain, N])])
+    attached = build(folder, "attached", f"-I{HERE}/../include", f"-L{library}", "-lfathom", f"-Wl,-rpath,{library}", source="attached.c")
+    for n in 1, 100, 3000, 30000:
+        path = served(folder, n)
+        # How long its four threads stand still, and how long it takes until their calls are recorded.
+        yield Told(f"trace-attach-stop-{n}", 0, [Tool("fathom", [attached, path])])
+        yield Told(f"trace-attach-{n}", 1, [Tool("fathom", [attached, path])])
     yield Bench("trace-text", [Tool("fathom", [command, "trace", "--no-fold", "--log", "/dev/null", "--", traced, N]), Tool("none", [plain, N])])
     yield Bench("trace-idle", [Tool("fathom", [traced, N]), Tool("none", [plain, N]), Tool("instrument", [hook, N])])
     yield Bench("trace-start", [Tool("fathom", [command, "trace", "--log", "/dev/null", "--", traced, "1"]), Tool("none", [plain, "1"]),

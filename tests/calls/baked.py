@@ -289,6 +289,21 @@ def _(folder):
     assert found == {"getppid": 3, "sigaction": 1, "printf": 2}, found
 
 
+@test("preloaded into a stock program: its calls of libraries are as many as when fathom runs it, and it prints the same")
+def _(folder):
+    log = os.path.join(folder, "log")
+    library = os.path.join(LIBRARIES, "libfathom-trace.so")
+    building.plain(library)
+    words = ("/usr/bin/sort", "--debug", os.path.join(PROGRAMS, "own.c"))
+    env = os.environ | {"LD_PRELOAD": library, "FATHOM_TRACE": f"--json --log {log}", "LD_LIBRARY_PATH": LIBRARIES}
+    said = execute(*words, env=env, status=0).stdout
+    own_calls = counts([e for e in read(log) if os.path.basename(e["module"] or "") == "sort"])
+    done = execute(FATHOM, "trace", "--json", "--log", log, "--", *words, status=0)
+    assert said == done.stdout == run(*words)
+    expected = counts([e for e in read(log) if os.path.basename(e["module"] or "") == "sort"])
+    assert own_calls == expected and sum(own_calls.values()) > 500, (own_calls, expected)
+
+
 @test("where another one traces: told once, and the flag is not seen")
 def _(folder):
     path = own(folder)

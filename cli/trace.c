@@ -37,6 +37,9 @@ enum {
 	OPT_FOR,
 	OPT_CALLS,
 	OPT_MAX_RATE,
+	OPT_SYSCALLS,
+	OPT_NO_FUNCTIONS,
+	OPT_STRINGS,
 };
 
 static const struct verb_option options[] = {
@@ -60,6 +63,9 @@ static const struct verb_option options[] = {
 	{ OPT_THREAD, "thread", "TID|NAME", "this thread only, or those of this name" },
 	{ OPT_EXITS, "exits", NULL, "returns, too, where they are recorded" },
 	{ OPT_CALLS, "calls", "WORD", "of libraries: auto, always or never (auto)" },
+	{ OPT_SYSCALLS, "syscalls", "[=SET]", "system calls, too: all, or open,%network,/^get" },
+	{ OPT_NO_FUNCTIONS, "no-functions", NULL, "with --syscalls: these alone" },
+	{ OPT_STRINGS, "string-limit", "N", "show N bytes of strings, of system calls (32)" },
 	{ OPT_CLOCK, "clock", "WORD", "full, sparse or none (full)" },
 	{ OPT_MAX_RATE, "max-rate", "N", "not functions called oftener in a second" },
 	{ OPT_LOSSY, "lossy", NULL, "lose events, but never wait for the log" },
@@ -248,6 +254,16 @@ static void take_option(struct trace *v, int opt)
 		break;
 	case OPT_MAX_RATE:
 		w->options.max_rate = parse_count("--max-rate", optarg, UINT32_MAX);
+		break;
+	case OPT_SYSCALLS:
+		w->has_syscalls = true;
+		w->syscalls.set = optarg;
+		break;
+	case OPT_NO_FUNCTIONS:
+		w->syscalls.flags |= FATHOM_SYSCALLS_ONLY;
+		break;
+	case OPT_STRINGS:
+		w->syscalls.string_limit = parse_count("--string-limit", optarg, 1u << 20);
 		break;
 	case OPT_LOSSY:
 		w->options.flags |= FATHOM_TRACE_LOSSY;
@@ -485,7 +501,7 @@ static int answer(void *verb, struct fathom_target *target)
 
 int verb_trace(int argc, char **argv)
 {
-	struct trace v = { .sites = NULL };
+	struct trace v = { .wants.syscalls.string_limit = FATHOM_SYSCALLS_STRING_LIMIT };
 
 	common_init(&v.common);
 	parse_options(&v, argc, argv);

@@ -30,6 +30,8 @@ static void complain_missing(const char *program, const struct trace_wants *w,
 			       (unsigned long long)r->n_refused[i], reasons[i]);
 		complain(program, text, NULL);
 	}
+	if (w->syscalls.flags & FATHOM_SYSCALLS_ONLY)
+		return;
 	if (!r->n_sites && r->n_calls)
 		complain(
 			program, "has no sites: these are its calls of libraries",

@@ -149,6 +149,8 @@ void trace_wants_options(struct trace_wants *w,
 	o->n_under = w->under.n;
 	o->except = w->except.items;
 	o->n_except = w->except.n;
+	w->syscalls.size = sizeof w->syscalls;
+	o->syscalls = w->has_syscalls ? &w->syscalls : NULL;
 	o->at = w->at;
 	o->n_at = w->n_at;
 }

@@ -29,6 +29,8 @@ struct trace_wants {
 	uint32_t last;   /* keep so many; 0: all are told of at once */
 	uint32_t format; /* enum fathom_trace_format; 0: lines, or counts */
 	bool counts;
+	bool has_syscalls;
+	struct fathom_trace_syscalls syscalls;
 	const char *log; /* file to write to; NULL: a standard stream */
 };
 

@@ -313,7 +313,87 @@ enum fathom_trace_type {
 	FATHOM_TRACE_LOST = 6,   /**< count events found no room */
 	FATHOM_TRACE_NOTE = 7,   /**< something about the trace itself, in text */
 	/** A call that a call selected by FATHOM_TRACE_AT_STACK is within; the outermost last. */
-	FATHOM_TRACE_CALLER = 8
+	FATHOM_TRACE_CALLER = 8,
+	/** A system call has ended, or never will (exit_group()); its duration is known. */
+	FATHOM_TRACE_SYSCALL = 9,
+	/** A system call begins (FATHOM_SYSCALLS_ENTRIES). */
+	FATHOM_TRACE_SYSCALL_ENTRY = 10
+};
+
+/** How a system call was seen. */
+enum fathom_syscall_way {
+	FATHOM_SYSCALL_BY_PTRACE = 1 /**< the thread was stopped by ptrace(2), twice */
+};
+
+/** How a system call has ended. */
+enum fathom_syscall_outcome {
+	FATHOM_SYSCALL_BEGINS = 0,    /**< not yet */
+	FATHOM_SYSCALL_HAS_ENDED = 1, /**< with a result */
+	FATHOM_SYSCALL_NEVER_ENDS = 2 /**< its thread has ended in it */
+};
+
+/** The most arguments of a system call. */
+#define FATHOM_SYSCALL_ARGUMENTS 6
+
+/** An argument of a system call, as it is shown. */
+struct fathom_syscall_argument_text {
+	const char *name; /**< as the kernel's sources call it; NULL: none is known */
+	uint32_t begin;   /**< offset of its text in that of the call */
+	uint32_t end;
+};
+
+/** A system call. What it points to is valid during the call that tells of it. */
+struct fathom_trace_syscall {
+	const char *name; /**< such as "openat"; "syscall_471" if the table has none */
+	/** The call, with what it has led to; not ended by a NUL. */
+	const char *text;
+	uint32_t text_size;   /**< bytes */
+	uint32_t entry_size;  /**< bytes of the text that are known before the call */
+	uint32_t exit_size;   /**< bytes up to the parenthesis behind the arguments */
+	uint32_t result_from; /**< offset in the text of the result */
+	const char *error;    /**< such as "ENOENT"; NULL: it did not fail */
+	uint64_t number;
+	int64_t result; /**< as the kernel has it: -4095 to -1 are errors */
+	uint64_t values[FATHOM_SYSCALL_ARGUMENTS];
+	uint64_t pc;          /**< behind the instruction that calls the kernel; 0: unknown */
+	uint32_t machine;     /**< EM_ of elf.h: of whose calls the number is */
+	uint32_t n_arguments; /**< that are shown */
+	struct fathom_syscall_argument_text arguments[FATHOM_SYSCALL_ARGUMENTS];
+	const void *record; /**< what text is made of; opaque */
+	uint32_t record_size;
+	uint8_t outcome; /**< enum fathom_syscall_outcome */
+	uint8_t way;     /**< enum fathom_syscall_way */
+	uint8_t reserved[2];
+};
+
+/** Bits of fathom_trace_syscalls.flags. */
+enum fathom_syscalls_flag {
+	/** Of functions nothing is told, and nothing is put into programs. */
+	FATHOM_SYSCALLS_ONLY = 1u << 0,
+	FATHOM_SYSCALLS_ENTRIES = 1u << 1, /**< tell also when calls begin */
+	FATHOM_SYSCALLS_STRACE = 1u << 2,  /**< texts are those of strace(1) 6.1 */
+	FATHOM_SYSCALLS_VERBOSE = 1u << 3, /**< do not abbreviate structures */
+	FATHOM_SYSCALLS_HEX = 1u << 4,     /**< strings with other bytes than ASCII's in hexadecimal */
+	FATHOM_SYSCALLS_ALL_HEX = 1u << 5, /**< all strings */
+	FATHOM_SYSCALLS_FILES = 1u << 6,   /**< name what descriptors are open for */
+	FATHOM_SYSCALLS_RAW = 1u << 7,     /**< numbers instead of names of constants */
+	FATHOM_SYSCALLS_BOTH = 1u << 8     /**< numbers, and names in comments */
+};
+
+/** Bytes of strings that are shown, unless it is said. */
+#define FATHOM_SYSCALLS_STRING_LIMIT 32
+
+/** What system calls are traced (x86-64), and how they are shown. */
+struct fathom_trace_syscalls {
+	size_t size;
+	uint32_t flags;        /**< FATHOM_SYSCALLS_ */
+	uint32_t string_limit; /**< bytes of strings and elements of arrays that are shown */
+	/**
+	 * NULL: all. Names, classes as "%file" (see strace(1)) and regular expressions as "/^open",
+	 * between commas; behind "!" all but these.
+	 */
+	const char *set;
+	uint64_t reserved[4];
 };
 
 /** What to do when a function is called. */
@@ -343,8 +423,10 @@ struct fathom_trace_event {
 	uint64_t ns;          /**< since the run began */
 	uint64_t stack;       /**< bytes of stack in use where the function was entered */
 	uint64_t count;       /**< calls: how often it follows itself, at least 1; lost: events */
-	uint64_t duration_ns; /**< return: since the call; 0: its call was not recorded */
-	const struct fathom_trace_function *function; /**< call, return; else NULL */
+	/** return: since the call, 0: that was not recorded; system call: from begin to end */
+	uint64_t duration_ns;
+	/** call, return; of a system call one that stands for it; else NULL */
+	const struct fathom_trace_function *function;
 	const char *text;                             /**< of other types; else NULL */
 	const char *thread; /**< name of the thread, as it was when it began to be told of */
 	int32_t pid;
@@ -355,6 +437,7 @@ struct fathom_trace_event {
 	uint8_t stack_number;
 	uint8_t actions; /**< FATHOM_TRACE_AT_ that this call was selected for */
 	uint8_t reserved;
+	const struct fathom_trace_syscall *syscall; /**< system calls; else NULL */
 };
 
 /** Bits of fathom_trace_options.flags. */
@@ -445,7 +528,9 @@ struct fathom_trace_options {
 	 * FATHOM_TRACE_HOLD_ENDS the process is not gone before that was done.
 	 */
 	void (*ended)(void *data, int32_t pid, int status);
-	uint64_t reserved[1];
+	/** System calls, too; NULL: none. Of a file, only how they are shown. */
+	const struct fathom_trace_syscalls *syscalls;
+	uint64_t reserved[4];
 };
 
 /** What control answers. */

@@ -8,6 +8,7 @@
 
 #include "host/base/memory.h"
 #include "host/base/option_struct.h"
+#include "host/events/call_text.h"
 #include "host/events/file_format.h"
 #include "host/events/named_choices.h"
 #include "host/events/sieve.h"
@@ -62,6 +63,7 @@ struct reading {
 	struct fathom_named_choices named;
 	struct fathom_sieve sieve;
 	struct fathom_trace_result result;
+	struct fathom_call_teller teller;
 };
 
 /* Has @n bytes at hand if the file has them; returns whether it has. */
@@ -307,6 +309,35 @@ static const struct read_function *take_expected(struct reading *r, struct read_
 	return r->functions.items[call->function];
 }
 
+/* The most bytes of the two numbers behind a record. */
+#define BEHIND_RECORD 20
+
+/* Takes the record of a system call, and what stands behind it. */
+static void take_system_call(struct reading *r, struct fathom_trace_event *e)
+{
+	const uint64_t size = take_number(r);
+	struct fathom_trace_syscall *told;
+	size_t from;
+
+	if (size > FATHOM_FILE_TEXT || !e->function)
+		refuse(r, "a system call cannot be read");
+	/* Together with the numbers behind it, it stays where it is until the next item. */
+	if (!is_fine(r) || (!has(r, (size_t)size + BEHIND_RECORD) && !has(r, (size_t)size))) {
+		r->is_cut |= !r->wrong;
+		return;
+	}
+	from = r->first;
+	r->first += (size_t)size;
+	told = fathom_call_tell(&r->teller, r->bytes + from, (size_t)size);
+	if (!told) {
+		refuse(r, "a system call cannot be read");
+		return;
+	}
+	told->way = (uint8_t)take_number(r);
+	told->pc = take_number(r);
+	e->syscall = told;
+}
+
 /* Takes what is neither a call nor a return. */
 static void take_other(struct reading *r, struct read_thread *t, struct fathom_trace_event *e)
 {
@@ -319,18 +350,23 @@ static void take_other(struct reading *r, struct read_thread *t, struct fathom_t
 	e->stack = t->known.stack;
 	e->count = take_number(r);
 	function = take_number(r);
-	text = take_text(r);
 	if (function && is_fine(r)) {
 		const struct read_function *f = function_at(r, function - 1);
 
 		e->function = f ? &f->function : NULL;
-	} else {
-		e->text = text;
 	}
-	if (type < FATHOM_TRACE_SIGNAL || type > FATHOM_TRACE_CALLER ||
-	    (type == FATHOM_TRACE_CALLER) != (e->function != NULL))
-		refuse(r, "an event is of no known type");
 	e->type = (uint8_t)type;
+	if (type == FATHOM_TRACE_SYSCALL || type == FATHOM_TRACE_SYSCALL_ENTRY) {
+		e->duration_ns = e->count;
+		e->count = 1;
+		take_system_call(r, e);
+	} else {
+		text = take_text(r);
+		e->text = function ? NULL : text;
+	}
+	if (type < FATHOM_TRACE_SIGNAL || type > FATHOM_TRACE_SYSCALL_ENTRY ||
+	    (type >= FATHOM_TRACE_CALLER) != (e->function != NULL))
+		refuse(r, "an event is of no known type");
 	if (is_fine(r) && !(r->only_first && e->pid != r->first_pid))
 		fathom_sieve_tell(&r->sieve, &t->sieve, e);
 }
@@ -449,6 +485,7 @@ static void deinit(struct reading *r)
 	fathom_array_free(&r->modules);
 	fathom_choices_deinit(&r->choices);
 	fathom_arena_deinit(&r->arena);
+	fathom_call_teller_deinit(&r->teller);
 	free(r->bytes);
 	if (r->fd >= 0)
 		close(r->fd);
@@ -467,6 +504,7 @@ fathom_err fathom_trace_read(struct fathom *session, const char *path,
 		return fathom_fail_options(reterr);
 	r.only_first = o.flags & FATHOM_TRACE_NO_CHILDREN;
 	fathom_sieve_init(&r.sieve, &o);
+	fathom_call_teller_init(&r.teller, o.syscalls);
 	err = fathom_choices_init(&r.choices, &o)
 		      ? fathom_named_choices_init(&r.named, &r.choices, true, reterr)
 		      : fathom_fail_memory(reterr);

@@ -289,6 +289,23 @@ static void write_other(struct fathom_trace_writer *w, struct fathom_file_thread
 	write_text(w, e->text);
 }
 
+static void write_system_call(struct fathom_trace_writer *w, struct fathom_file_thread *t,
+			      const struct fathom_trace_event *e, uint32_t function)
+{
+	uint8_t bytes[ITEM_SIZE];
+	size_t n = put_head(bytes, w->state, t, FATHOM_ITEM_OTHER, e);
+
+	n += put_stack(bytes + n, t, e->stack);
+	n += put_number(bytes + n, e->type);
+	n += put_number(bytes + n, e->duration_ns);
+	n += put_number(bytes + n, e->function ? (uint64_t)function + 1 : 0);
+	fathom_writer_bytes(w, bytes, n);
+	write_number(w, e->syscall->record_size);
+	fathom_writer_bytes(w, e->syscall->record, e->syscall->record_size);
+	write_number(w, e->syscall->way);
+	write_number(w, e->syscall->pc);
+}
+
 static void write_event(struct fathom_trace_writer *w, const struct fathom_trace_event *e)
 {
 	const uint32_t function = e->function ? function_of(w, e->function) : 0;
@@ -296,7 +313,9 @@ static void write_event(struct fathom_trace_writer *w, const struct fathom_trace
 
 	if (!t)
 		return;
-	if (e->function && (e->type == FATHOM_TRACE_CALL || e->type == FATHOM_TRACE_RETURN))
+	if (e->syscall)
+		write_system_call(w, t, e, function);
+	else if (e->function && (e->type == FATHOM_TRACE_CALL || e->type == FATHOM_TRACE_RETURN))
 		write_call(w, t, e, function);
 	else
 		write_other(w, t, e, function);
@@ -333,4 +352,5 @@ static void free_state(struct fathom_trace_writer *w)
 	free(f);
 }
 
-const struct fathom_writer_format fathom_writer_file = { begin, write_event, end, free_state };
+const struct fathom_writer_format fathom_writer_file = { begin, write_event, end, free_state,
+							 true };

@@ -134,6 +134,7 @@ static const char *const kinds[] = {
 	[FATHOM_TRACE_SIGNAL] = "SIG ", [FATHOM_TRACE_START] = "NEW ",
 	[FATHOM_TRACE_EXIT] = "END ",   [FATHOM_TRACE_LOST] = "LOST",
 	[FATHOM_TRACE_NOTE] = "# ",     [FATHOM_TRACE_CALLER] = "IN  ",
+	[FATHOM_TRACE_SYSCALL] = "SYS ",
 };
 
 static const struct fathom_escape escape = { "\\", NULL };
@@ -175,7 +176,9 @@ static void put_text(struct fathom_trace_writer *w, const struct fathom_trace_ev
 	}
 	fathom_writer_bytes(w, line, (size_t)(to - line));
 	to = line;
-	if (e->function)
+	if (e->syscall)
+		fathom_writer_bytes(w, e->syscall->text, e->syscall->text_size);
+	else if (e->function)
 		put_spelling(w, spelling_of(w, e->function, spell_name));
 	else if (e->text)
 		fathom_escape_name(w, &escape, e->text);
@@ -206,21 +209,65 @@ static char *member(char *to, const char *key, uint64_t value)
 	return plain(word(to, key), value, 0);
 }
 
+/* Writes the members of system call @e. */
+static void put_call_members(struct fathom_trace_writer *w, const struct fathom_trace_event *e)
+{
+	const struct fathom_trace_syscall *c = e->syscall;
+	char digits[FATHOM_NUMBER_SIZE + 1];
+	size_t n = 0;
+
+	fathom_writer_str(w, ",\"name\":");
+	fathom_writer_json(w, c->name);
+	fathom_writer_str(w, ",\"args\":[");
+	for (uint32_t i = 0; i < c->n_arguments; i++) {
+		const struct fathom_syscall_argument_text *a = &c->arguments[i];
+
+		fathom_writer_str(w, i ? ",{\"name\":" : "{\"name\":");
+		if (a->name)
+			fathom_writer_json(w, a->name);
+		else
+			fathom_writer_str(w, "null");
+		fathom_writer_str(w, ",\"value\":");
+		fathom_writer_json_bytes(w, c->text + a->begin, a->end - a->begin);
+		fathom_writer_str(w, "}");
+	}
+	fathom_writer_str(w, "],\"result\":");
+	if (c->outcome != FATHOM_SYSCALL_HAS_ENDED) {
+		fathom_writer_str(w, "null");
+	} else {
+		if (c->result < 0)
+			digits[n++] = '-';
+		n += fathom_format_dec(digits + n,
+				       c->result < 0 ? 0 - (uint64_t)c->result : (uint64_t)c->result);
+		fathom_writer_bytes(w, digits, n);
+	}
+	fathom_writer_str(w, ",\"errno\":");
+	if (c->error)
+		fathom_writer_json(w, c->error);
+	else
+		fathom_writer_str(w, "null");
+	fathom_writer_str(w, ",\"duration_ns\":");
+	fathom_writer_dec(w, e->duration_ns);
+	fathom_writer_str(w, ",\"way\":\"ptrace\"");
+}
+
 static void put_json(struct fathom_trace_writer *w, const struct fathom_trace_event *e)
 {
 	char line[LINE_SIZE];
 	char *to = word(line, "{\"type\":\"");
 
+	if (e->type == FATHOM_TRACE_SYSCALL_ENTRY)
+		return;
 	to = word(to, fathom_trace_type_name((enum fathom_trace_type)e->type));
 	to = member(to, "\",\"pid\":", (uint32_t)e->pid);
 	to = member(to, ",\"tid\":", (uint32_t)e->tid);
 	to = member(to, ",\"ns\":", e->ns);
 	to = member(to, ",\"stack\":", e->stack);
 	to = member(to, ",\"depth\":", e->depth);
-	if (!e->function)
+	if (!e->function || e->syscall)
 		to = word(to, ",\"function\":null,\"module\":null");
 	fathom_writer_bytes(w, line, (size_t)(to - line));
-	if (e->function)
+	if (e->function && !e->syscall)
 		put_spelling(w, spelling_of(w, e->function, spell_members));
 	to = member(line, ",\"count\":", e->count);
 	if (e->type == FATHOM_TRACE_RETURN && e->duration_ns)
@@ -232,9 +279,12 @@ static void put_json(struct fathom_trace_writer *w, const struct fathom_trace_ev
 	fathom_writer_bytes(w, line, (size_t)(to - line));
 	if (e->text)
 		fathom_writer_json(w, e->text);
+	if (e->syscall)
+		put_call_members(w, e);
 	fathom_writer_str(w, "}\n");
 }
 
-const struct fathom_writer_format fathom_writer_text = { begin, put_text, end_text, free_lines };
+const struct fathom_writer_format fathom_writer_text = { begin, put_text, end_text, free_lines,
+							 true };
 const struct fathom_writer_format fathom_writer_json_lines = { begin, put_json, end_text,
-							       free_lines };
+							       free_lines, true };

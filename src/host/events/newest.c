@@ -31,7 +31,9 @@ static void clear(struct fathom_newest *r)
 {
 	for (uint64_t i = oldest(r); i < r->n; i++) {
 		free(r->events[i % r->cap].text);
+		free(r->events[i % r->cap].call);
 		r->events[i % r->cap].text = NULL;
+		r->events[i % r->cap].call = NULL;
 	}
 	r->n = 0;
 }
@@ -82,22 +84,45 @@ static const struct fathom_trace_function *function_of(struct fathom_newest *r,
 	return *known;
 }
 
+/* Returns a copy of @from with what it points to, but for static texts; NULL without memory. */
+static struct fathom_trace_syscall *copy_call(const struct fathom_trace_syscall *from)
+{
+	const size_t n_name = strlen(from->name) + 1;
+	struct fathom_trace_syscall *to =
+		malloc(sizeof *to + from->record_size + from->text_size + n_name);
+	char *bytes = (char *)(to + 1);
+
+	if (!to)
+		return NULL;
+	*to = *from;
+	to->record = memcpy(bytes, from->record, from->record_size);
+	bytes += from->record_size;
+	to->text = memcpy(bytes, from->text, from->text_size);
+	bytes += from->text_size;
+	to->name = memcpy(bytes, from->name, n_name);
+	return to;
+}
+
 bool fathom_newest_add(struct fathom_newest *r, const struct fathom_trace_event *e)
 {
 	const char *thread = e->thread ? e->thread : "";
 	const struct fathom_trace_function *f = e->function ? function_of(r, e->function) : NULL;
+	struct fathom_trace_syscall *call = e->syscall ? copy_call(e->syscall) : NULL;
 	char *text = e->text ? strdup(e->text) : NULL;
 	struct fathom_newest_event *to;
 	size_t n;
 
-	if ((e->function && !f) || (e->text && !text)) {
+	if ((e->function && !f) || (e->text && !text) || (e->syscall && !call)) {
 		free(text);
+		free(call);
 		return false;
 	}
 	to = &r->events[r->n++ % r->cap];
 	n = strnlen(thread, sizeof to->thread - 1);
 	free(to->text);
+	free(to->call);
 	to->text = text;
+	to->call = call;
 	to->event = *e;
 	to->event.function = f;
 	memcpy(to->thread, thread, n);
@@ -112,6 +137,7 @@ void fathom_newest_give(struct fathom_newest *r,
 		struct fathom_newest_event *e = &r->events[i % r->cap];
 
 		e->event.text = e->text;
+		e->event.syscall = e->call;
 		e->event.thread = e->thread;
 		take(data, &e->event);
 	}

@@ -36,8 +36,8 @@ void fathom_sieve_flush(struct fathom_sieve *s, bool is_all)
 static void put(struct fathom_sieve *s, const struct fathom_trace_event *e)
 {
 	s->events[s->n_events++] = *e;
-	/* A text is gone soon. */
-	if (s->n_events == FATHOM_SIEVE_BATCH || e->text)
+	/* Texts are gone soon. */
+	if (s->n_events == FATHOM_SIEVE_BATCH || e->text || e->syscall)
 		fathom_sieve_flush(s, false);
 }
 
@@ -48,11 +48,23 @@ void fathom_sieve_tell_kept(struct fathom_sieve *s, struct fathom_sieve_thread *
 	t->kept.count = 0;
 }
 
+/* Returns whether system call @e is made where calls are wanted. */
+static bool has_place(const struct fathom_sieve *s, const struct fathom_sieve_thread *t,
+		      const struct fathom_trace_event *e)
+{
+	if (s->options->n_under && !(t->is_under && e->stack_number == t->under_stack &&
+				     e->depth > t->under_depth))
+		return false;
+	return !s->options->depth || e->depth < s->options->depth;
+}
+
 void fathom_sieve_tell(struct fathom_sieve *s, struct fathom_sieve_thread *t,
 		       const struct fathom_trace_event *e)
 {
+	if (e->syscall && !has_place(s, t, e))
+		return;
 	fathom_sieve_tell_kept(s, t);
-	if (s->is_on || e->type != FATHOM_TRACE_SIGNAL)
+	if (s->is_on || (e->type != FATHOM_TRACE_SIGNAL && !e->syscall))
 		put(s, e);
 }
 

@@ -79,10 +79,8 @@ static void put_point(struct fathom_trace_writer *w, uint32_t point, const char 
 		fathom_writer_bytes(w, s, size);
 }
 
-void fathom_writer_json(struct fathom_trace_writer *w, const char *s)
+void fathom_writer_json_bytes(struct fathom_trace_writer *w, const char *s, size_t n)
 {
-	size_t n = strlen(s);
-
 	fathom_writer_str(w, "\"");
 	while (n) {
 		uint32_t point;
@@ -93,6 +91,11 @@ void fathom_writer_json(struct fathom_trace_writer *w, const char *s)
 		n -= size;
 	}
 	fathom_writer_str(w, "\"");
+}
+
+void fathom_writer_json(struct fathom_trace_writer *w, const char *s)
+{
+	fathom_writer_json_bytes(w, s, strlen(s));
 }
 
 /* Passes on what was collected. */
@@ -150,13 +153,41 @@ fathom_err fathom_trace_writer_keep(struct fathom_trace_writer *w, uint32_t n,
 	return FATHOM_OK;
 }
 
+/* Writes system call @e as the call and the return of a function. */
+static void put_as_function(struct fathom_trace_writer *w, const struct fathom_trace_event *e)
+{
+	struct fathom_trace_event part = *e;
+
+	if (!e->function || e->type != FATHOM_TRACE_SYSCALL)
+		return;
+	part.type = FATHOM_TRACE_CALL;
+	part.ns = e->ns - e->duration_ns;
+	part.duration_ns = 0;
+	part.syscall = NULL;
+	w->format->event(w, &part);
+	if (e->syscall->outcome != FATHOM_SYSCALL_HAS_ENDED)
+		return;
+	part.type = FATHOM_TRACE_RETURN;
+	part.ns = e->ns;
+	part.duration_ns = e->duration_ns;
+	w->format->event(w, &part);
+}
+
+static void put_event(struct fathom_trace_writer *w, const struct fathom_trace_event *e)
+{
+	if (e->syscall && !w->format->has_system_calls)
+		put_as_function(w, e);
+	else
+		w->format->event(w, e);
+}
+
 static void put(void *data, const struct fathom_trace_event *e)
 {
 	struct fathom_trace_writer *w = data;
 
 	if (w->no_memory)
 		return;
-	w->format->event(w, e);
+	put_event(w, e);
 	fathom_writer_pass_on(w);
 }
 
@@ -184,7 +215,7 @@ int fathom_trace_writer_take(void *writer, const struct fathom_trace_event *even
 		if (w->newest.cap)
 			keep(w, &events[i]);
 		else
-			w->format->event(w, &events[i]);
+			put_event(w, &events[i]);
 	if (n)
 		fathom_writer_pass_on(w);
 	else

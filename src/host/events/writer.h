@@ -20,6 +20,8 @@ struct fathom_writer_format {
 	void (*end)(struct fathom_trace_writer *w, const struct fathom_trace_result *result);
 	/* Frees w->state, which may be NULL. */
 	void (*free)(struct fathom_trace_writer *w);
+	/* System calls are events; else each is a call and a return of the function for it. */
+	bool has_system_calls;
 };
 
 extern const struct fathom_writer_format fathom_writer_file;
@@ -75,5 +77,6 @@ void fathom_writer_pass_on(struct fathom_trace_writer *w);
 void fathom_writer_dec(struct fathom_trace_writer *w, uint64_t value);
 /* Appends @s as a JSON string with quotes; bytes that are not UTF-8 become U+FFFD. */
 void fathom_writer_json(struct fathom_trace_writer *w, const char *s);
+void fathom_writer_json_bytes(struct fathom_trace_writer *w, const char *s, size_t n);
 
 #endif

@@ -19,6 +19,7 @@
 #include "host/file/process_status.h"
 #include "host/target/target.h"
 #include "host/trace/attach.h"
+#include "host/trace/call_stops.h"
 #include "host/trace/hold.h"
 
 /* How often is looked whether the reader has taken all. */
@@ -73,8 +74,10 @@ static struct fathom_traced *fork_process(struct fathom_follow *f,
 	if (!p)
 		return NULL;
 	p->tracee.pid = tid;
-	if (parent->program &&
-	    fathom_program_fork(parent, tid, number, event == PTRACE_EVENT_VFORK, p)) {
+	if (parent->program
+		    ? fathom_program_fork(parent, tid, number, event == PTRACE_EVENT_VFORK, p) !=
+			      FATHOM_OK
+		    : f->calls && !fathom_tracee_open_memory(&p->tracee)) {
 		fathom_follow_remove_process(f, p);
 		return NULL;
 	}
@@ -105,7 +108,7 @@ static void handle_child(struct fathom_follow *f, pid_t parent_tid, pid_t tid, i
 		fathom_follow_begin_task(f, &f->tasks.items[f->tasks.n - 1], parent, !is_thread, 0,
 					 text);
 	}
-	(void)ptrace(PTRACE_CONT, tid, NULL, NULL);
+	fathom_follow_resume(f, tid, 0);
 }
 
 /* Returns why the program of @pid is not recorded; NULL: it is. */
@@ -166,10 +169,38 @@ static bool finish_exec(struct fathom_follow *f, pid_t tid)
 	return true;
 }
 
+/* Takes the call by which thread @tid, or another one that had its number then, became a program. */
+static struct fathom_stopped_call *take_exec_call(struct fathom_follow *f, pid_t tid)
+{
+	struct fathom_stopped_call *call = NULL;
+	struct fathom_follow_task *task;
+	unsigned long former = 0;
+
+	(void)ptrace(PTRACE_GETEVENTMSG, tid, NULL, &former);
+	task = fathom_follow_find(f, (pid_t)former);
+	if (task) {
+		call = task->call;
+		task->call = NULL;
+	}
+	return call;
+}
+
+/* Puts the runtime into @task's new program, if functions are recorded. */
+static void begin_recording(struct fathom_follow *f, struct fathom_follow_task *task)
+{
+	if (task->process->is_silent || (f->calls && f->calls->is_all))
+		return;
+	(void)ptrace(PTRACE_SETOPTIONS, task->tid, NULL,
+		     fathom_follow_options(f) | PTRACE_O_EXITKILL);
+	begin_program(f, task);
+	(void)ptrace(PTRACE_SETOPTIONS, task->tid, NULL, fathom_follow_options(f));
+}
+
 /* @tid has become another program. */
 static void handle_exec(struct fathom_follow *f, pid_t tid)
 {
 	struct fathom_follow_task fresh = { .tid = tid, .ring = FATHOM_NO_RING };
+	const bool is_first = !f->has_run;
 	char text[FATHOM_FOLLOW_TEXT] = "program ";
 	const size_t size = strlen(text);
 	struct fathom_traced *p = NULL;
@@ -181,24 +212,21 @@ static void handle_exec(struct fathom_follow *f, pid_t tid)
 			p = f->processes.items[i];
 	if (!p)
 		return;
+	fresh.call = take_exec_call(f, tid);
 	fathom_follow_forget_tasks(f, p);
 	fathom_program_end(p);
 	fresh.process = p;
 	if (!fathom_array_push(&f->tasks, fresh) || !fathom_tracee_open_memory(&p->tracee) ||
 	    !finish_exec(f, tid))
 		return;
-	if (!p->is_silent) {
-		(void)ptrace(PTRACE_SETOPTIONS, tid, NULL,
-			     fathom_follow_options(f) | PTRACE_O_EXITKILL);
-		begin_program(f, &f->tasks.items[f->tasks.n - 1]);
-		(void)ptrace(PTRACE_SETOPTIONS, tid, NULL, fathom_follow_options(f));
-	}
+	f->has_run = true;
+	fathom_follow_take_exec(f, tid, is_first);
+	begin_recording(f, &f->tasks.items[f->tasks.n - 1]);
 	(void)snprintf(path, sizeof path, "/proc/%d/exe", (int)tid);
 	n = readlink(path, text + size, sizeof text - size - 1);
 	text[size + (n > 0 ? (size_t)n : 0)] = '\0';
 	fathom_follow_begin_task(f, &f->tasks.items[f->tasks.n - 1], NULL, false, 0,
-				 f->has_run ? text : NULL);
-	f->has_run = true;
+				 is_first ? NULL : text);
 }
 
 /* Thread @tid has ended. */
@@ -213,6 +241,7 @@ static void handle_end(struct fathom_follow *f, pid_t tid, int status)
 	if (!task)
 		return;
 	p = task->process;
+	fathom_follow_end_call(f, task);
 	if (WIFSIGNALED(status))
 		(void)snprintf(text, sizeof text, "killed by %s",
 			       fathom_signal_name(WTERMSIG(status)));
@@ -342,12 +371,15 @@ static void handle_stop(struct fathom_follow *f, pid_t tid, int status)
 		break;
 	default:
 		signal = WSTOPSIG(status);
-		if (signal == (SIGTRAP | 0x80) || (signal == SIGSEGV && is_own_signal(f, tid)))
-			signal = 0;
-		else
+		if (signal == (SIGTRAP | 0x80))
+			fathom_follow_take_call(f, tid);
+		else if (signal != SIGSEGV || !is_own_signal(f, tid))
 			handle_signal(f, tid, signal);
+		else
+			signal = 0;
+		signal = signal == (SIGTRAP | 0x80) ? 0 : signal;
 	}
-	(void)ptrace(PTRACE_CONT, tid, NULL, signal);
+	fathom_follow_resume(f, tid, signal);
 }
 
 /* Takes an event that was noted and can be handled; returns false if there is none. */
@@ -412,7 +444,7 @@ static void let_end(struct fathom_follow *f)
 		return;
 	while (atomic_load(&f->n_rounds) < n)
 		nanosleep(&pause, NULL);
-	(void)ptrace(PTRACE_CONT, f->held, NULL, NULL);
+	fathom_follow_resume(f, f->held, 0);
 	f->held = 0;
 }
 
@@ -484,7 +516,8 @@ fathom_err fathom_follow_run(struct fathom_follow *f, char *const *argv,
 
 	if (!p || !fathom_array_room(&f->tasks, 1))
 		return fathom_fail_memory(reterr);
-	err = fathom_tracee_start(&p->tracee, argv, FATHOM_TRACED_OPTIONS, &report, reterr);
+	err = fathom_tracee_start(&p->tracee, argv, FATHOM_TRACED_OPTIONS, f->calls != NULL, &report,
+				  reterr);
 	if (err)
 		return err;
 	f->waiter = p->tracee;

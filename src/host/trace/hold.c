@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "host/base/clock.h"
+#include "host/trace/call_stops.h"
 
 /* How long threads may take to stop, and how often one looks. */
 #define PATIENCE_NS INT64_C(1000000000)
@@ -160,7 +161,7 @@ void fathom_hold_let_go(struct fathom_follow *f, const struct fathom_traced *p)
 		    !ptrace(PTRACE_LISTEN, task->tid, NULL, NULL))
 			task->hold = FATHOM_HOLD_NONE;
 		if (task->hold && task->hold != FATHOM_HOLD_STUCK)
-			(void)ptrace(PTRACE_CONT, task->tid, NULL, NULL);
+			fathom_follow_resume(f, task->tid, 0);
 		task->hold = FATHOM_HOLD_NONE;
 	}
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "host/events/call_text.h"
 #include "host/trace/thread_stream.h"
 
 /* Bytes of what is said of a flood. */
@@ -49,6 +50,7 @@ struct fathom_rings {
 	uint64_t lost; /* events that were told to be */
 	struct fathom_sieve sieve;
 	struct fathom_floods floods;
+	struct fathom_call_teller teller;
 };
 
 fathom_err fathom_rings_create(const struct fathom_trace_options *options,
@@ -59,6 +61,7 @@ fathom_err fathom_rings_create(const struct fathom_trace_options *options,
 	if (!r)
 		return FATHOM_E_MEMORY;
 	fathom_sieve_init(&r->sieve, options);
+	fathom_call_teller_init(&r->teller, options->syscalls);
 	r->is_latest = options->flags & FATHOM_TRACE_LATEST;
 	r->control = options->control;
 	r->data = options->data;
@@ -77,10 +80,19 @@ fathom_err fathom_rings_create(const struct fathom_trace_options *options,
 	return FATHOM_OK;
 }
 
-static void discard(const struct fathom_post *post)
+void fathom_post_deinit(struct fathom_post *post)
 {
 	free(post->text);
+	free(post->call);
 	fathom_span_destroy(post->span);
+	post->text = NULL;
+	post->call = NULL;
+	post->span = NULL;
+}
+
+static void discard(struct fathom_post *post)
+{
+	fathom_post_deinit(post);
 	fathom_program_release(post->ring.program);
 	fathom_program_release(post->begins.program);
 }
@@ -97,6 +109,7 @@ void fathom_rings_destroy(struct fathom_rings *r)
 	fathom_array_free(&r->inbox);
 	fathom_spans_deinit(&r->spans);
 	fathom_floods_deinit(&r->floods);
+	fathom_call_teller_deinit(&r->teller);
 	pthread_mutex_destroy(&r->lock);
 	free(r);
 }
@@ -196,7 +209,7 @@ static void sort_in(struct fathom_rings *r, struct fathom_post *post)
 		post->cursor = s->taken;
 	s->is_over |= post->is_release && s->head;
 	if (!fathom_array_push(&s->posts, *post))
-		free(post->text);
+		fathom_post_deinit(post);
 	fathom_program_release(post->ring.program);
 	fathom_program_release(post->begins.program);
 }
@@ -329,6 +342,23 @@ static void take_record(struct fathom_rings *r, struct fathom_stream *s,
 	fathom_sieve_take(&r->sieve, &s->sieve, &e, found->wishes);
 }
 
+/* Has @e tell of a system call. */
+static void tell_call(struct fathom_rings *r, const struct fathom_posted_call *call,
+		      struct fathom_trace_event *e)
+{
+	struct fathom_trace_syscall *told = fathom_call_tell(&r->teller, call->record, call->size);
+	const uint64_t begin = ns_of(r, call->begin);
+
+	if (!told)
+		return;
+	e->function = fathom_call_function(&r->teller, told->machine, told->number);
+	told->pc = call->pc;
+	told->way = call->way;
+	if (told->outcome == FATHOM_SYSCALL_HAS_ENDED)
+		e->duration_ns = e->ns > begin ? e->ns - begin : 0;
+	e->syscall = told;
+}
+
 /* Takes a post, which stands in the order of @s. */
 static void take_post(struct fathom_rings *r, struct fathom_stream *s,
 		      const struct fathom_post *post)
@@ -341,7 +371,7 @@ static void take_post(struct fathom_rings *r, struct fathom_stream *s,
 					.type = post->type };
 
 	e.thread = fathom_stream_name(s);
-	if (post->type == FATHOM_TRACE_SIGNAL) {
+	if (post->type == FATHOM_TRACE_SIGNAL || post->call) {
 		e.depth = fathom_stream_depth(s, (uint32_t)(post->sp >> 3));
 		e.stack = fathom_stream_stack(s, (uint32_t)(post->sp >> 3));
 		e.stack_number = (uint8_t)s->lane;
@@ -351,7 +381,9 @@ static void take_post(struct fathom_rings *r, struct fathom_stream *s,
 		e.thread = fathom_stream_name(begins);
 	}
 	e.ns = ns_of(r, post->ticks);
-	if (post->text && !s->is_silent)
+	if (post->call)
+		tell_call(r, post->call, &e);
+	if ((post->text || e.syscall) && !s->is_silent)
 		fathom_sieve_tell(&r->sieve, &s->sieve, &e);
 }
 

@@ -29,6 +29,15 @@ struct fathom_ring_name {
 	uint32_t number;
 };
 
+/* A system call. */
+struct fathom_posted_call {
+	uint64_t begin; /* ticks */
+	uint64_t pc;
+	uint32_t size; /* of the record */
+	uint8_t way;   /* enum fathom_syscall_way */
+	uint8_t record[];
+};
+
 /*
  * What the tracer posts: an event that stands behind so many records of a ring, the beginning of a
  * thread with its ring, or the end of a ring's use.
@@ -41,6 +50,7 @@ struct fathom_post {
 	uint64_t sp;                    /* of that thread; of this one for a signal */
 	struct fathom_span *span;       /* sites that may be recorded from now on; taken over */
 	char *text; /* of the event, from malloc(), taken over; NULL: no event */
+	struct fathom_posted_call *call; /* likewise; NULL: none */
 	int32_t pid;
 	int32_t tid;
 	uint8_t type;    /* enum fathom_trace_type */
@@ -48,6 +58,9 @@ struct fathom_post {
 	bool is_release; /* nobody writes the ring any more; it says itself where it ends */
 	bool is_silent;  /* nothing of the thread that begins is told */
 };
+
+/* Frees what @post has taken over. */
+void fathom_post_deinit(struct fathom_post *post);
 
 /* Makes a reader; @options must outlive it. FATHOM_E_MEMORY. */
 fathom_err fathom_rings_create(const struct fathom_trace_options *options,

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <x86intrin.h>
 
+#include "host/trace/call_stops.h"
+
 int fathom_follow_options(const struct fathom_follow *f)
 {
 	return FATHOM_TRACED_OPTIONS | (f->flags & FATHOM_TRACE_HOLD_ENDS ? PTRACE_O_TRACEEXIT : 0);
@@ -152,10 +154,12 @@ void fathom_follow_forget_tasks(struct fathom_follow *f, const struct fathom_tra
 	for (size_t i = 0; i < f->tasks.n; i++) {
 		struct fathom_follow_task *task = &f->tasks.items[i];
 
-		if (task->process == p)
+		if (task->process == p) {
+			fathom_follow_end_call(f, task);
 			fathom_follow_release_ring(f, task, NULL);
-		else
+		} else {
 			f->tasks.items[n++] = *task;
+		}
 	}
 	f->tasks.n = n;
 }

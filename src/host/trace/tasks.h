@@ -3,6 +3,8 @@
 #ifndef FATHOM_TRACE_TASKS_H
 #define FATHOM_TRACE_TASKS_H
 
+#include "host/syscalls/call_format.h"
+#include "host/syscalls/call_set.h"
 #include "host/trace/bell.h"
 #include "host/trace/load.h"
 #include "host/trace/rings.h"
@@ -18,6 +20,7 @@ struct fathom_follow_task {
 	bool is_ending;
 	int ending_status;
 	struct fathom_traced *process;
+	struct fathom_stopped_call *call; /* that it is in; NULL: none that counts */
 };
 
 /* What is known of a thread that is to be stopped. */
@@ -34,8 +37,17 @@ struct fathom_follow_event {
 	int status;
 };
 
+/* System calls that are traced. */
+struct fathom_follow_calls {
+	struct fathom_syscall_set set;
+	struct fathom_syscall_options options;
+	bool tells_entries;
+	bool is_all; /* of functions nothing is told */
+};
+
 struct fathom_follow {
 	struct fathom_loader loader;
+	const struct fathom_follow_calls *calls; /* NULL: none */
 	struct fathom_rings *rings;
 	struct fathom_lifeline lifeline;
 	struct fathom_tracee waiter; /* of which only the notes of waits are used */

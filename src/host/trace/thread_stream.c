@@ -63,7 +63,7 @@ struct fathom_stream *fathom_stream_create(struct fathom_ring_name name)
 void fathom_stream_destroy(struct fathom_stream *s)
 {
 	for (size_t i = s->posts.first; i < s->posts.n; i++)
-		free(s->posts.items[i].text);
+		fathom_post_deinit(&s->posts.items[i]);
 	fathom_array_free(&s->posts);
 	free(s->copy);
 	fathom_sieve_thread_deinit(&s->sieve);
@@ -153,7 +153,7 @@ void fathom_stream_pass(struct fathom_stream *s, const struct fathom_stream_item
 		s->taken++;
 		return;
 	}
-	free(s->posts.items[s->posts.first].text);
+	fathom_post_deinit(&s->posts.items[s->posts.first]);
 	if (++s->posts.first == s->posts.n)
 		s->posts.first = s->posts.n = 0;
 }
@@ -501,7 +501,7 @@ void fathom_stream_rewind(struct fathom_stream *s)
 void fathom_stream_forget_posts(struct fathom_stream *s, size_t n)
 {
 	while (s->posts.n - s->posts.first > n)
-		free(s->posts.items[s->posts.first++].text);
+		fathom_post_deinit(&s->posts.items[s->posts.first++]);
 	if (s->posts.first < n)
 		return;
 	memmove(s->posts.items, s->posts.items + s->posts.first,

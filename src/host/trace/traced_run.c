@@ -9,6 +9,7 @@
 #include "host/base/clock.h"
 #include "host/base/context.h"
 #include "host/base/option_struct.h"
+#include "host/events/call_text.h"
 #include "host/trace/attach.h"
 #include "host/trace/following.h"
 #include "host/trace/traced_run.h"
@@ -21,6 +22,7 @@
 
 struct run {
 	struct fathom_follow follow;
+	struct fathom_follow_calls calls;
 	struct fathom_trace_options options;
 	struct fathom_rings *rings;
 	int64_t begin_ns; /* monotonic clock */
@@ -145,6 +147,24 @@ static void deinit(struct run *run)
 	fathom_lifeline_deinit(&f->lifeline);
 }
 
+/* Reads what system calls are wanted. */
+static fathom_err init_calls(struct run *run)
+{
+	const uint32_t known = FATHOM_SYSCALLS_BOTH * 2 - 1;
+	struct fathom_trace_syscalls wanted = { .size = sizeof wanted };
+
+	if (!FATHOM_OPTIONS_READ(run->options.syscalls, &wanted, known))
+		return fathom_fail_options(run->reterr);
+	fathom_call_options(&wanted, &run->calls.options);
+	run->calls.tells_entries = (wanted.flags & FATHOM_SYSCALLS_ENTRIES) != 0;
+	run->calls.is_all = (wanted.flags & FATHOM_SYSCALLS_ONLY) != 0;
+	run->follow.calls = &run->calls;
+	if (wanted.set)
+		return fathom_syscall_set_read(wanted.set, &run->calls.set, run->reterr);
+	fathom_syscall_set_fill(&run->calls.set);
+	return FATHOM_OK;
+}
+
 static fathom_err init(struct run *run, struct fathom *session)
 {
 	struct fathom_loader *l = &run->follow.loader;
@@ -160,6 +180,10 @@ static fathom_err init(struct run *run, struct fathom *session)
 				     .loaded = post_span,
 				     .data = run,
 				     .insider = run->insider };
+	if (o->syscalls)
+		FATHOM_TRY(init_calls(run));
+	if (o->syscalls)
+		l->n_functions = FATHOM_CALL_FUNCTIONS;
 	if (!fathom_choices_init(&l->choices, o))
 		return FATHOM_E_MEMORY;
 	for (size_t i = 0; i < FATHOM_CHOICES; i++)
@@ -197,11 +221,11 @@ static fathom_err trace(struct run *run, struct fathom *session,
 	    !run->options.events || run->options.clock > FATHOM_TRACE_CLOCK_NONE)
 		return fathom_fail_options(run->reterr);
 	run->err = init(run, session);
-	if (run->err)
+	if (run->err == FATHOM_E_MEMORY)
 		(void)fathom_fail_memory(run->reterr);
-	else if (pthread_create(&thread, NULL, run_main, run))
+	else if (!run->err && pthread_create(&thread, NULL, run_main, run))
 		run->err = fathom_fail(run->reterr, FATHOM_E_OS, "", 0, "no thread can be started");
-	else
+	else if (!run->err)
 		pthread_join(thread, NULL);
 	if (!run->err)
 		give_result(run, ret_result);

@@ -44,9 +44,10 @@ static fathom_err fail_os(struct fathom_errinfo *reterr, const char *what)
 }
 
 /* Seizes the child, and lets it go on to exec(). */
-static fathom_err seize(pid_t pid, long options, int go, struct fathom_errinfo *reterr)
+static fathom_err seize(pid_t pid, long options, bool stops, int go, struct fathom_errinfo *reterr)
 {
-	if (ptrace(PTRACE_SEIZE, pid, NULL, options))
+	if (ptrace(PTRACE_SEIZE, pid, NULL, options) ||
+	    (stops && ptrace(PTRACE_INTERRUPT, pid, NULL, NULL)))
 		return fail_os(reterr, "cannot be traced (ptrace)");
 	if (write(go, "", 1) != 1)
 		return fail_os(reterr, "cannot be started");
@@ -59,7 +60,7 @@ void fathom_tracee_init(struct fathom_tracee *t, pid_t pid)
 	t->reader = (struct fathom_reader){ .read = read_memory, .data = t };
 }
 
-fathom_err fathom_tracee_start(struct fathom_tracee *t, char *const *argv, long options,
+fathom_err fathom_tracee_start(struct fathom_tracee *t, char *const *argv, long options, bool stops,
 			       int *ret_report, struct fathom_errinfo *reterr)
 {
 	int go[2];
@@ -82,7 +83,7 @@ fathom_err fathom_tracee_start(struct fathom_tracee *t, char *const *argv, long 
 	close(go[0]);
 	close(report[1]);
 	err = t->pid < 0 ? fail_os(reterr, "cannot be started: no process")
-			 : seize(t->pid, options, go[1], reterr);
+			 : seize(t->pid, options, stops, go[1], reterr);
 	close(go[1]);
 	if (err)
 		close(report[0]);

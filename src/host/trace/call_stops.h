@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * System calls of threads that are traced by ptrace(2): each stops when it begins and when it has
+ * ended, and what its text needs of the program's memory is copied then.
+ */
+#ifndef FATHOM_TRACE_CALL_STOPS_H
+#define FATHOM_TRACE_CALL_STOPS_H
+
+#include "host/trace/tasks.h"
+
+/* Lets thread @tid go on, with @signal if it is not 0: to its next system call, if those count. */
+void fathom_follow_resume(const struct fathom_follow *f, pid_t tid, int signal);
+
+/* Takes the stop of @tid at a system call. */
+void fathom_follow_take_call(struct fathom_follow *f, pid_t tid);
+
+/*
+ * Takes the stop in which thread @tid has become another program; @is_first: nothing was told
+ * before, not even that this call begins.
+ */
+void fathom_follow_take_exec(struct fathom_follow *f, pid_t tid, bool is_first);
+
+/* Tells of the call that @task will not return from, if it is in one, and forgets it. */
+void fathom_follow_end_call(struct fathom_follow *f, struct fathom_follow_task *task);
+
+#endif

@@ -373,7 +373,7 @@ enum fathom_syscalls_flag {
 	FATHOM_SYSCALLS_ENTRIES = 1u << 1, /**< tell also when calls begin */
 	FATHOM_SYSCALLS_STRACE = 1u << 2,  /**< texts are those of strace(1) 6.1 */
 	FATHOM_SYSCALLS_VERBOSE = 1u << 3, /**< do not abbreviate structures */
-	FATHOM_SYSCALLS_HEX = 1u << 4,     /**< strings with other bytes than ASCII's in hexadecimal */
+	FATHOM_SYSCALLS_HEX = 1u << 4, /**< strings with other bytes than ASCII's in hexadecimal */
 	FATHOM_SYSCALLS_ALL_HEX = 1u << 5, /**< all strings */
 	FATHOM_SYSCALLS_FILES = 1u << 6,   /**< name what descriptors are open for */
 	FATHOM_SYSCALLS_RAW = 1u << 7,     /**< numbers instead of names of constants */
@@ -420,14 +420,14 @@ struct fathom_trace_function {
 
 /** An event. What it points to is valid during the call that tells of it. */
 struct fathom_trace_event {
-	uint64_t ns;          /**< since the run began */
-	uint64_t stack;       /**< bytes of stack in use where the function was entered */
-	uint64_t count;       /**< calls: how often it follows itself, at least 1; lost: events */
+	uint64_t ns;    /**< since the run began */
+	uint64_t stack; /**< bytes of stack in use where the function was entered */
+	uint64_t count; /**< calls: how often it follows itself, at least 1; lost: events */
 	/** return: since the call, 0: that was not recorded; system call: from begin to end */
 	uint64_t duration_ns;
 	/** call, return; of a system call one that stands for it; else NULL */
 	const struct fathom_trace_function *function;
-	const char *text;                             /**< of other types; else NULL */
+	const char *text;   /**< of other types; else NULL */
 	const char *thread; /**< name of the thread, as it was when it began to be told of */
 	int32_t pid;
 	int32_t tid;

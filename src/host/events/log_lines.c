@@ -130,10 +130,10 @@ static char *word(char *to, const char *s)
 
 /* What lines begin with: three letters, but for what was lost. */
 static const char *const kinds[] = {
-	[FATHOM_TRACE_CALL] = "FUN ",   [FATHOM_TRACE_RETURN] = "RET ",
-	[FATHOM_TRACE_SIGNAL] = "SIG ", [FATHOM_TRACE_START] = "NEW ",
-	[FATHOM_TRACE_EXIT] = "END ",   [FATHOM_TRACE_LOST] = "LOST",
-	[FATHOM_TRACE_NOTE] = "# ",     [FATHOM_TRACE_CALLER] = "IN  ",
+	[FATHOM_TRACE_CALL] = "FUN ",    [FATHOM_TRACE_RETURN] = "RET ",
+	[FATHOM_TRACE_SIGNAL] = "SIG ",  [FATHOM_TRACE_START] = "NEW ",
+	[FATHOM_TRACE_EXIT] = "END ",    [FATHOM_TRACE_LOST] = "LOST",
+	[FATHOM_TRACE_NOTE] = "# ",      [FATHOM_TRACE_CALLER] = "IN  ",
 	[FATHOM_TRACE_SYSCALL] = "SYS ",
 };
 
@@ -237,8 +237,8 @@ static void put_call_members(struct fathom_trace_writer *w, const struct fathom_
 	} else {
 		if (c->result < 0)
 			digits[n++] = '-';
-		n += fathom_format_dec(digits + n,
-				       c->result < 0 ? 0 - (uint64_t)c->result : (uint64_t)c->result);
+		n += fathom_format_dec(digits + n, c->result < 0 ? 0 - (uint64_t)c->result
+								 : (uint64_t)c->result);
 		fathom_writer_bytes(w, digits, n);
 	}
 	fathom_writer_str(w, ",\"errno\":");

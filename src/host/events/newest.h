@@ -7,8 +7,8 @@
 #include "host/base/array.h"
 
 struct fathom_newest_event {
-	struct fathom_trace_event event; /* without what stands here */
-	char *text;                      /* NULL: none */
+	struct fathom_trace_event event;   /* without what stands here */
+	char *text;                        /* NULL: none */
 	struct fathom_trace_syscall *call; /* likewise */
 	char thread[32];
 };

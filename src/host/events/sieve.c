@@ -52,8 +52,8 @@ void fathom_sieve_tell_kept(struct fathom_sieve *s, struct fathom_sieve_thread *
 static bool has_place(const struct fathom_sieve *s, const struct fathom_sieve_thread *t,
 		      const struct fathom_trace_event *e)
 {
-	if (s->options->n_under && !(t->is_under && e->stack_number == t->under_stack &&
-				     e->depth > t->under_depth))
+	if (s->options->n_under &&
+	    !(t->is_under && e->stack_number == t->under_stack && e->depth > t->under_depth))
 		return false;
 	return !s->options->depth || e->depth < s->options->depth;
 }

@@ -22,11 +22,11 @@ struct fathom_syscall_options {
 	uint32_t string_limit; /* bytes of strings, elements of arrays; 0: none */
 	enum fathom_syscall_dialect dialect;
 	enum fathom_syscall_constants constants;
-	uint8_t hex;         /* 1: strings with other than ASCII characters; 2: all */
-	bool is_verbose;     /* structs and arrays are not abbreviated */
-	bool is_unpadded;    /* the result follows at once, not in a column */
-	uint8_t column;      /* of the result; 0: 40, as strace has it */
-	uint8_t prefix;      /* columns before the text */
+	uint8_t hex;      /* 1: strings with other than ASCII characters; 2: all */
+	bool is_verbose;  /* structs and arrays are not abbreviated */
+	bool is_unpadded; /* the result follows at once, not in a column */
+	uint8_t column;   /* of the result; 0: 40, as strace has it */
+	uint8_t prefix;   /* columns before the text */
 	/* Appends what a descriptor is, without <>; returns false if that is not known. */
 	bool (*name_fd)(void *data, int32_t fd, struct fathom_text *out);
 	/* Appends the name of the function at @avma, for the seed's dialect. */

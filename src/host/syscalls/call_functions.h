@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* The functions that calls.txt names. Made by tools/syscall_tables.py from Debian's linux-source-6.12 6.12.117-1~deb12u1. */
+/*
+ * The functions and structs that calls.txt names.
+ * Made by tools/syscall_tables.py from Debian's linux-source-6.12,
+ * version 6.12.117-1~deb12u1.
+ */
 #ifndef FATHOM_SYSCALLS_CALL_FUNCTIONS_H
 #define FATHOM_SYSCALLS_CALL_FUNCTIONS_H
 
-#include "host/syscalls/types.h"
+#include "host/syscalls/call_types.h"
 
 fathom_decode_fn fathom_decode_rlimit;
 fathom_decode_fn fathom_decode_rlimit64;
@@ -71,6 +75,7 @@ fathom_decode_fn fathom_decode_mmap_flags_only;
 fathom_decode_fn fathom_decode_mempolicy;
 fathom_decode_fn fathom_decode_nodes;
 fathom_decode_fn fathom_decode_clone_flags;
+fathom_decode_fn fathom_decode_clone_rest;
 fathom_decode_fn fathom_decode_clone_args;
 fathom_decode_fn fathom_decode_wait_status;
 fathom_decode_fn fathom_decode_wait_rusage;
@@ -107,7 +112,6 @@ fathom_decode_fn fathom_decode_recvmmsg_left;
 fathom_decode_fn fathom_decode_socket_level;
 fathom_decode_fn fathom_decode_socket_option;
 fathom_decode_fn fathom_decode_option_value;
-fathom_decode_fn fathom_decode_option_length;
 fathom_decode_fn fathom_decode_ipc_key;
 fathom_decode_fn fathom_decode_shm_get;
 fathom_decode_fn fathom_decode_shm_command;
@@ -134,6 +138,63 @@ fathom_decode_fn fathom_decode_vma_name;
 fathom_decode_fn fathom_decode_timing;
 fathom_decode_fn fathom_decode_futex_bitset;
 fathom_decode_fn fathom_decode_futex_wake_op;
-fathom_decode_fn fathom_decode_skip;
+fathom_decode_fn fathom_decode_futex_timeout;
+
+/* Types of structs. */
+enum {
+	FATHOM_TYPE_TIMESPEC = 3,
+	FATHOM_TYPE_TIMESPEC64 = 6,
+	FATHOM_TYPE_TIMEVAL = 7,
+	FATHOM_TYPE_TIMEZONE = 9,
+	FATHOM_TYPE_ITIMERSPEC = 10,
+	FATHOM_TYPE_ITIMERSPEC64 = 11,
+	FATHOM_TYPE_ITIMERVAL = 12,
+	FATHOM_TYPE_RUSAGE = 13,
+	FATHOM_TYPE_RLIMIT = 15,
+	FATHOM_TYPE_RLIMIT64 = 17,
+	FATHOM_TYPE_UTSNAME = 19,
+	FATHOM_TYPE_SYSINFO = 24,
+	FATHOM_TYPE_TIMEX = 29,
+	FATHOM_TYPE_TMS = 30,
+	FATHOM_TYPE_FSID = 33,
+	FATHOM_TYPE_STATFS = 37,
+	FATHOM_TYPE_STATFS64 = 41,
+	FATHOM_TYPE_FLOCK = 44,
+	FATHOM_TYPE_FLOCK_IN = 45,
+	FATHOM_TYPE_FLOCK64 = 46,
+	FATHOM_TYPE_FLOCK64_IN = 47,
+	FATHOM_TYPE_OWNER_EX = 50,
+	FATHOM_TYPE_STATX_TIMESTAMP = 52,
+	FATHOM_TYPE_STATX = 58,
+	FATHOM_TYPE_OPEN_HOW = 62,
+	FATHOM_TYPE_WINSIZE = 63,
+	FATHOM_TYPE_EPOLL_DATA = 64,
+	FATHOM_TYPE_LINGER = 65,
+	FATHOM_TYPE_UCRED = 67,
+	FATHOM_TYPE_IN_ADDR = 69,
+	FATHOM_TYPE_IP_MREQ = 70,
+	FATHOM_TYPE_SCHED_PARAM = 71,
+	FATHOM_TYPE_SCHED_PARAM_PLAIN = 72,
+	FATHOM_TYPE_SCHED_ATTR = 75,
+	FATHOM_TYPE_STACK = 78,
+	FATHOM_TYPE_CAP_HEADER = 80,
+	FATHOM_TYPE_USER_DESC = 83,
+	FATHOM_TYPE_SEMBUF = 86,
+	FATHOM_TYPE_FILE_HANDLE = 87,
+	FATHOM_TYPE_MOUNT_ATTR = 90,
+	FATHOM_TYPE_LANDLOCK_RULESET = 92,
+	FATHOM_TYPE_LANDLOCK_PATH = 94,
+	FATHOM_TYPE_ROBUST = 95,
+	FATHOM_TYPE_KEY_PARAMS = 96,
+	FATHOM_TYPE_AIO_EVENT = 98,
+	FATHOM_TYPE_MQ_ATTR = 100,
+	FATHOM_TYPE_F_UIDS = 101,
+	FATHOM_TYPE_SG = 102,
+	FATHOM_TYPE_IFCONF = 103,
+	FATHOM_TYPE_WAITV = 105,
+	FATHOM_TYPE_CACHESTAT_RANGE = 106,
+	FATHOM_TYPE_CACHESTAT = 107,
+	FATHOM_TYPE_FUTEX_FIELDS = 108,
+};
 
 #endif

@@ -31,7 +31,7 @@ struct fathom_syscall_call {
 	uint32_t machine; /* EM_ constant of the calling convention */
 	uint32_t end;     /* enum fathom_syscall_end */
 	uint64_t number;
-	uint64_t sp; /* stack pointer at the call, which rt_sigreturn() reads; 0: unknown */
+	uint64_t sp;      /* stack pointer at the call, which rt_sigreturn() reads; 0: unknown */
 	uint64_t args[6]; /* of i386: 32 bits, without sign */
 	int64_t result;   /* as the kernel has it: -4095 to -1 are errors */
 };

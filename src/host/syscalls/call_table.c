@@ -53,7 +53,6 @@ const char *fathom_syscall_argument_name(const struct fathom_syscall *call, unsi
 const char *fathom_syscall_argument_type(const struct fathom_syscall *call, unsigned i)
 {
 	return i < call->n_arguments
-		       ? fathom_syscall_names +
-				 fathom_syscall_arguments[call->arguments + i].c_type
+		       ? fathom_syscall_names + fathom_syscall_arguments[call->arguments + i].c_type
 		       : NULL;
 }

@@ -34,10 +34,11 @@ enum fathom_kind {
 	FATHOM_KIND_ARRAY, /* width: enum fathom_count; a: type of the elements; n: their number */
 	FATHOM_KIND_STRUCT,
 	FATHOM_KIND_PADDING,
-	FATHOM_KIND_FUNCTION,     /* a: function; n: argument that counts, or size in a struct */
-	FATHOM_KIND_FUNCTION_OUT, /* called after the call */
-	FATHOM_KIND_IF,           /* width: argument; a: type if it has bits of n */
-	FATHOM_KIND_CASES,        /* a: group of cases */
+	FATHOM_KIND_FUNCTION,      /* a: function; n: argument that counts, or size in a struct */
+	FATHOM_KIND_FUNCTION_OUT,  /* called after the call */
+	FATHOM_KIND_FUNCTION_BOTH, /* likewise; also before it, to read memory */
+	FATHOM_KIND_IF,            /* width: argument; a: type if it has bits of n */
+	FATHOM_KIND_CASES,         /* a: group of cases */
 };
 
 /* Where a count comes from: an argument, below these, or: */

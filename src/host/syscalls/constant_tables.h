@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbers of the tables of constants. Made by tools/syscall_tables.py from Debian's linux-source-6.12 6.12.117-1~deb12u1. */
+/*
+ * Numbers of the tables of constants.
+ * Made by tools/syscall_tables.py from Debian's linux-source-6.12,
+ * version 6.12.117-1~deb12u1.
+ */
 #ifndef FATHOM_SYSCALLS_CONSTANT_TABLES_H
 #define FATHOM_SYSCALLS_CONSTANT_TABLES_H
 
@@ -73,6 +77,7 @@ enum fathom_constant_table {
 	FATHOM_CONSTANTS_NETLINK_OPTIONS,
 	FATHOM_CONSTANTS_PACKET_OPTIONS,
 	FATHOM_CONSTANTS_PACKET_TYPES,
+	FATHOM_CONSTANTS_ARP_TYPES,
 	FATHOM_CONSTANTS_ETHER_PROTOCOLS,
 	FATHOM_CONSTANTS_SHUTDOWN_HOW,
 	FATHOM_CONSTANTS_SOCKETCALLS,

@@ -53,10 +53,10 @@ static void put_bits(struct fathom_decoder *d, const char *name, enum fathom_con
 /* Names of c_cc; those of VMIN and VTIME are 6 and 5. */
 static void put_characters(struct fathom_decoder *d, const uint8_t *bytes)
 {
-	static const char *const names[] = { "VINTR",  "VQUIT",	 "VERASE",   "VKILL",	"VEOF",
-					     "VTIME",  "VMIN",	 "VSWTC",    "VSTART",	"VSTOP",
-					     "VSUSP",  "VEOL",	 "VREPRINT", "VDISCARD", "VWERASE",
-					     "VLNEXT", "VEOL2",	 "17",	     "18" };
+	static const char *const names[] = { "VINTR",  "VQUIT", "VERASE",   "VKILL",    "VEOF",
+					     "VTIME",  "VMIN",  "VSWTC",    "VSTART",   "VSTOP",
+					     "VSUSP",  "VEOL",  "VREPRINT", "VDISCARD", "VWERASE",
+					     "VLNEXT", "VEOL2", "17",       "18" };
 
 	fathom_put(d, ", c_cc=[");
 	for (unsigned i = 0; i < CHARACTERS; i++) {

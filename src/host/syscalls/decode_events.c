@@ -73,8 +73,8 @@ void fathom_decode_polled(struct fathom_decoder *d, const struct fathom_operand 
 {
 	const bool is_ppoll = d->n == 5;
 	const bool is_64 = is_ppoll && strstr(fathom_syscall_names + d->syscall->name, "64");
-	const uint32_t limit = d->options->is_verbose ? FATHOM_DECODE_ELEMENTS
-						      : d->options->string_limit;
+	const uint32_t limit =
+		d->options->is_verbose ? FATHOM_DECODE_ELEMENTS : d->options->string_limit;
 	bool has_text = false;
 
 	fathom_put_signed(d, (int64_t)o->value);
@@ -187,7 +187,8 @@ void fathom_decode_selected(struct fathom_decoder *d, const struct fathom_operan
 	}
 	for (unsigned i = 0; i < 3; i++) {
 		if (!d->call.args[1 + i] ||
-		    !fathom_decode_get(d, d->call.args[1 + i], bytes, size) || !has_any(bytes, size))
+		    !fathom_decode_get(d, d->call.args[1 + i], bytes, size) ||
+		    !has_any(bytes, size))
 			continue;
 		fathom_put(d, separator);
 		fathom_put(d, names[i]);

@@ -47,7 +47,8 @@ void fathom_decode_open_how(struct fathom_decoder *d, const struct fathom_operan
 	uint8_t bytes[OPEN_HOW_SIZE];
 	uint64_t flags;
 
-	if (!o->value || size < sizeof bytes || !fathom_decode_get(d, o->value, bytes, sizeof bytes)) {
+	if (!o->value || size < sizeof bytes ||
+	    !fathom_decode_get(d, o->value, bytes, sizeof bytes)) {
 		fathom_put_address(d, o->value);
 		return;
 	}
@@ -85,28 +86,64 @@ struct status_layout {
 #define AT(off, size) ((off) << 4 | (size))
 
 static const struct status_layout layout_x86_64 = {
-	.dev = AT(0, 8),   .ino = AT(8, 8),   .nlink = AT(16, 8),   .mode = AT(24, 4),
-	.uid = AT(28, 4),  .gid = AT(32, 4),  .rdev = AT(40, 8),    .size = AT(48, 8),
-	.blksize = AT(56, 8), .blocks = AT(64, 8), .time = AT(72, 8), .total = 144,
+	.dev = AT(0, 8),
+	.ino = AT(8, 8),
+	.nlink = AT(16, 8),
+	.mode = AT(24, 4),
+	.uid = AT(28, 4),
+	.gid = AT(32, 4),
+	.rdev = AT(40, 8),
+	.size = AT(48, 8),
+	.blksize = AT(56, 8),
+	.blocks = AT(64, 8),
+	.time = AT(72, 8),
+	.total = 144,
 };
 
 static const struct status_layout layout_generic = {
-	.dev = AT(0, 8),   .ino = AT(8, 8),   .mode = AT(16, 4),    .nlink = AT(20, 4),
-	.uid = AT(24, 4),  .gid = AT(28, 4),  .rdev = AT(32, 8),    .size = AT(48, 8),
-	.blksize = AT(56, 4), .blocks = AT(64, 8), .time = AT(72, 8), .total = 128,
+	.dev = AT(0, 8),
+	.ino = AT(8, 8),
+	.mode = AT(16, 4),
+	.nlink = AT(20, 4),
+	.uid = AT(24, 4),
+	.gid = AT(28, 4),
+	.rdev = AT(32, 8),
+	.size = AT(48, 8),
+	.blksize = AT(56, 4),
+	.blocks = AT(64, 8),
+	.time = AT(72, 8),
+	.total = 128,
 };
 
 /* i386: struct stat, and struct stat64. */
 static const struct status_layout layout_i386 = {
-	.dev = AT(0, 4),   .ino = AT(4, 4),   .mode = AT(8, 2),     .nlink = AT(10, 2),
-	.uid = AT(12, 2),  .gid = AT(14, 2),  .rdev = AT(16, 4),    .size = AT(20, 4),
-	.blksize = AT(24, 4), .blocks = AT(28, 4), .time = AT(32, 4), .total = 64,
+	.dev = AT(0, 4),
+	.ino = AT(4, 4),
+	.mode = AT(8, 2),
+	.nlink = AT(10, 2),
+	.uid = AT(12, 2),
+	.gid = AT(14, 2),
+	.rdev = AT(16, 4),
+	.size = AT(20, 4),
+	.blksize = AT(24, 4),
+	.blocks = AT(28, 4),
+	.time = AT(32, 4),
+	.total = 64,
 };
 
 static const struct status_layout layout_i386_64 = {
-	.dev = AT(0, 8),   .ino = AT(88, 8),  .mode = AT(16, 4),    .nlink = AT(20, 4),
-	.uid = AT(24, 4),  .gid = AT(28, 4),  .rdev = AT(32, 8),    .size = AT(44, 8),
-	.blksize = AT(52, 4), .blocks = AT(56, 8), .time = AT(64, 4), .total = 96,
+	.dev = AT(0, 8),
+	.ino = AT(88, 8),
+	.mode = AT(16, 4),
+	.nlink = AT(20, 4),
+	.uid = AT(24, 4),
+	.gid = AT(28, 4),
+	.rdev = AT(32, 8),
+	.size = AT(44, 8),
+	.blksize = AT(52, 4),
+	.blocks = AT(56, 8),
+	.time = AT(64, 4),
+	.total = 96,
 };
 
 static uint64_t field(const struct fathom_decoder *d, const uint8_t *bytes, uint16_t at)

@@ -146,8 +146,8 @@ static void put_netlink(struct fathom_decoder *d, const uint8_t *bytes)
 	if (load_u32(bytes + 8, false)) {
 		fathom_put(d, "0x");
 		for (int shift = 28; shift >= 0; shift -= 4)
-			fathom_put_char(d, "0123456789abcdef"[load_u32(bytes + 8, false) >> shift &
-							      15]);
+			fathom_put_char(
+				d, "0123456789abcdef"[load_u32(bytes + 8, false) >> shift & 15]);
 	} else {
 		fathom_put(d, "00000000");
 	}
@@ -253,14 +253,6 @@ static bool get_lengths(struct fathom_decoder *d, uint64_t avma, int32_t *ret_ro
 	return true;
 }
 
-void fathom_decode_note_length(struct fathom_decoder *d, uint64_t avma)
-{
-	uint64_t value;
-
-	if (avma)
-		(void)fathom_decode_get_uint(d, avma, 4, &value);
-}
-
 /* Returns the argument in which the length is, behind the one of @o. */
 static uint64_t length_behind(const struct fathom_decoder *d, const struct fathom_operand *o)
 {
@@ -288,6 +280,10 @@ void fathom_decode_length_result(struct fathom_decoder *d, const struct fathom_o
 	int32_t length;
 	uint8_t bytes[4];
 
+	if (!d->at_exit) {
+		(void)(o->value && fathom_decode_get(d, o->value, bytes, sizeof bytes));
+		return;
+	}
 	if (!o->value || !fathom_decode_get_before(d, o->value, bytes, sizeof bytes)) {
 		fathom_put_address(d, o->value);
 		return;
@@ -498,7 +494,7 @@ void fathom_decode_msghdr(struct fathom_decoder *d, const struct fathom_operand 
 
 	if (!o->value || fathom_decode_has_failed(d) || !read_message(d, o->value, &m))
 		fathom_put_address(d, o->value);
-	else
+	else if (fathom_types[o->type].kind == FATHOM_KIND_FUNCTION || d->at_exit)
 		put_message(d, &m, limit, room_before(d, o->value));
 }
 
@@ -521,9 +517,21 @@ static bool put_one_of_many(struct fathom_decoder *d, uint64_t avma, uint64_t i)
 	return true;
 }
 
+/* Reads a message before the call. */
+static bool note_one_of_many(struct fathom_decoder *d, uint64_t avma, uint64_t i)
+{
+	struct message m;
+
+	(void)i;
+	return read_message(d, avma, &m);
+}
+
 void fathom_decode_mmsghdrs(struct fathom_decoder *d, const struct fathom_operand *o)
 {
-	if (fathom_decode_has_failed(d))
+	if (fathom_types[o->type].kind == FATHOM_KIND_FUNCTION_BOTH && !d->at_exit)
+		fathom_put_array(d, o->value, (uint32_t)d->call.args[2],
+				 message_size(d) + (d->word == 8 ? 8u : 4u), note_one_of_many);
+	else if (fathom_decode_has_failed(d))
 		fathom_put_address(d, o->value);
 	else
 		fathom_put_array(d, o->value, fathom_decode_count(d, o->n),
@@ -549,8 +557,8 @@ static void put_option(struct fathom_decoder *d, uint32_t level, uint32_t option
 		uint32_t level;
 		enum fathom_constant_table table;
 	} tables[] = {
-		{ 0, FATHOM_CONSTANTS_IP_OPTIONS },	  { 6, FATHOM_CONSTANTS_TCP_OPTIONS },
-		{ 17, FATHOM_CONSTANTS_UDP_OPTIONS },	  { 41, FATHOM_CONSTANTS_IP6_OPTIONS },
+		{ 0, FATHOM_CONSTANTS_IP_OPTIONS },       { 6, FATHOM_CONSTANTS_TCP_OPTIONS },
+		{ 17, FATHOM_CONSTANTS_UDP_OPTIONS },     { 41, FATHOM_CONSTANTS_IP6_OPTIONS },
 		{ 263, FATHOM_CONSTANTS_PACKET_OPTIONS }, { 270, FATHOM_CONSTANTS_NETLINK_OPTIONS },
 	};
 
@@ -578,7 +586,15 @@ void fathom_decode_socket_option(struct fathom_decoder *d, const struct fathom_o
 }
 
 /* Options of SOL_SOCKET whose values are not plain numbers. */
-enum option { SO_ERROR_NUMBER = 4, SO_LINGER_TIME = 13, SO_PEER = 17, SO_BIND = 25, SO_TYPES = 3, SO_PROTOCOLS = 38, SO_DOMAINS = 39 };
+enum option {
+	SO_ERROR_NUMBER = 4,
+	SO_LINGER_TIME = 13,
+	SO_PEER = 17,
+	SO_BIND = 25,
+	SO_TYPES = 3,
+	SO_PROTOCOLS = 38,
+	SO_DOMAINS = 39
+};
 
 static void put_option_number(struct fathom_decoder *d, uint32_t value)
 {
@@ -647,11 +663,6 @@ void fathom_decode_option_value(struct fathom_decoder *d, const struct fathom_op
 		fathom_put_address(d, o->value);
 	else
 		put_option_value(d, o->value, length);
-}
-
-void fathom_decode_option_length(struct fathom_decoder *d, const struct fathom_operand *o)
-{
-	fathom_decode_length_result(d, o);
 }
 
 /* struct ifreq: a name, and what the request has stored. */

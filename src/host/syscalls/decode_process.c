@@ -69,8 +69,9 @@ void fathom_decode_mincore(struct fathom_decoder *d, const struct fathom_operand
 	if (fathom_decode_has_failed(d) || !o->value)
 		fathom_put_address(d, o->value);
 	else
-		fathom_put_array(d, o->value, d->call.args[1] / PAGE + (d->call.args[1] % PAGE != 0),
-				 1, put_residency);
+		fathom_put_array(d, o->value,
+				 d->call.args[1] / PAGE + (d->call.args[1] % PAGE != 0), 1,
+				 put_residency);
 }
 
 void fathom_decode_mempolicy(struct fathom_decoder *d, const struct fathom_operand *o)
@@ -121,7 +122,8 @@ static bool put_argument_string(struct fathom_decoder *d, uint64_t avma, uint64_
 	return true;
 }
 
-/* Counts the pointers of an array that ends with NULL; *@ret_is_whole says whether it has an end. */
+/* Counts the pointers of an array that ends with NULL; *@ret_is_whole says whether it has an end.
+ */
 static uint64_t count_strings(struct fathom_decoder *d, uint64_t avma, uint64_t max,
 			      bool *ret_is_whole)
 {
@@ -226,7 +228,7 @@ void fathom_decode_clone_flags(struct fathom_decoder *d, const struct fathom_ope
 	fathom_put(d, "child_stack=");
 	fathom_put_address(d, d->call.args[1]);
 	fathom_put(d, ", flags=");
-	put_clone_flags(d, FATHOM_CONSTANTS_CLONE_FLAGS, flags & ~UINT64_C(CLONE_SIGNAL),
+	put_clone_flags(d, FATHOM_CONSTANTS_CLONE_FLAGS, flags & ~(uint64_t)CLONE_SIGNAL,
 			flags & CLONE_SIGNAL);
 }
 
@@ -517,11 +519,12 @@ void fathom_decode_random(struct fathom_decoder *d, const struct fathom_operand 
 {
 	const uint64_t n = fathom_decode_count(d, FATHOM_COUNT_RESULT);
 	uint8_t bytes[FATHOM_DECODE_PATH];
-	const size_t limit = d->options->string_limit < sizeof bytes ? d->options->string_limit
-								     : sizeof bytes;
+	const size_t limit =
+		d->options->string_limit < sizeof bytes ? d->options->string_limit : sizeof bytes;
 	const size_t shown = n < limit ? (size_t)n : limit;
 
-	if (fathom_decode_has_failed(d) || !o->value || !fathom_decode_get(d, o->value, bytes, shown))
+	if (fathom_decode_has_failed(d) || !o->value ||
+	    !fathom_decode_get(d, o->value, bytes, shown))
 		fathom_put_address(d, o->value);
 	else
 		fathom_put_quoted_hex(d, bytes, shown, shown < n);
@@ -631,8 +634,7 @@ static void put_capability_words(struct fathom_decoder *d, const uint8_t *bytes,
 	if (!value)
 		fathom_put_char(d, '0');
 	for (unsigned i = 0; i < 64; i++) {
-		const char *name =
-			fathom_constant_name(FATHOM_CONSTANTS_CAPABILITIES, d->arch, i);
+		const char *name = fathom_constant_name(FATHOM_CONSTANTS_CAPABILITIES, d->arch, i);
 
 		if (!(value >> i & 1) || !name)
 			continue;

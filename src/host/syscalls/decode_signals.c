@@ -28,8 +28,7 @@ static void put_short_signal(struct fathom_decoder *d, unsigned number)
 static void put_set(struct fathom_decoder *d, uint64_t set, unsigned signals)
 {
 	const uint64_t all = signals >= 64 ? UINT64_MAX : (UINT64_C(1) << signals) - 1;
-	const bool is_negated =
-		(unsigned)__builtin_popcountll(set & all) >= (signals * 2) / 3;
+	const bool is_negated = (unsigned)__builtin_popcountll(set & all) >= (signals * 2) / 3;
 	bool is_first = true;
 
 	if (is_negated) {
@@ -230,9 +229,11 @@ static void put_child(struct fathom_decoder *d, const struct info *i)
 	else
 		fathom_put_signal(d, (int32_t)info_u32(i, 8));
 	fathom_put(d, ", si_utime=");
-	fathom_put_unsigned(d, fathom_decode_load(d, i->at + (w == 8 ? 16 : 12), FATHOM_WIDTH_WORD));
+	fathom_put_unsigned(d,
+			    fathom_decode_load(d, i->at + (w == 8 ? 16 : 12), FATHOM_WIDTH_WORD));
 	fathom_put(d, ", si_stime=");
-	fathom_put_unsigned(d, fathom_decode_load(d, i->at + (w == 8 ? 24 : 16), FATHOM_WIDTH_WORD));
+	fathom_put_unsigned(d,
+			    fathom_decode_load(d, i->at + (w == 8 ? 24 : 16), FATHOM_WIDTH_WORD));
 }
 
 static void put_sent(struct fathom_decoder *d, const struct info *i)

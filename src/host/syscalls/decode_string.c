@@ -180,8 +180,8 @@ static void put_glyphs(struct fathom_decoder *d, const uint8_t *bytes, size_t n,
 void fathom_put_data(struct fathom_decoder *d, uint64_t avma, uint64_t n)
 {
 	uint8_t bytes[FATHOM_DECODE_PATH];
-	const size_t limit = d->options->string_limit < sizeof bytes ? d->options->string_limit
-								     : sizeof bytes;
+	const size_t limit =
+		d->options->string_limit < sizeof bytes ? d->options->string_limit : sizeof bytes;
 	const size_t shown = n < limit ? (size_t)n : limit;
 
 	if (!avma || !fathom_decode_get(d, avma, bytes, shown))

@@ -136,8 +136,8 @@ void fathom_put_fd(struct fathom_decoder *d, int32_t fd)
 
 void fathom_put_dirfd(struct fathom_decoder *d, int32_t fd)
 {
-	const char *name = fathom_constant_name(FATHOM_CONSTANTS_AT_FD, d->arch,
-						(uint64_t)(int64_t)fd);
+	const char *name =
+		fathom_constant_name(FATHOM_CONSTANTS_AT_FD, d->arch, (uint64_t)(int64_t)fd);
 	size_t len;
 
 	if (!name) {
@@ -181,7 +181,8 @@ void fathom_put_signal(struct fathom_decoder *d, int32_t number)
 
 void fathom_put_mode(struct fathom_decoder *d, uint32_t mode)
 {
-	const char *type = fathom_constant_name(FATHOM_CONSTANTS_FILE_TYPES, d->arch, mode & 0170000);
+	const char *type =
+		fathom_constant_name(FATHOM_CONSTANTS_FILE_TYPES, d->arch, mode & 0170000);
 	uint64_t bits = type ? mode & 07777 : mode;
 	uint32_t from = 0;
 	const char *name;

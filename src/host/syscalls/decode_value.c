@@ -102,6 +102,7 @@ static void put_compound(struct fathom_decoder *d, const struct fathom_type *typ
 		break;
 	case FATHOM_KIND_FUNCTION:
 	case FATHOM_KIND_FUNCTION_OUT:
+	case FATHOM_KIND_FUNCTION_BOTH:
 		put_function(d, type, o, value);
 		break;
 	case FATHOM_KIND_STRUCT:
@@ -209,8 +210,8 @@ bool fathom_put_at(struct fathom_decoder *d, uint16_t number, uint64_t avma)
 void fathom_put_array(struct fathom_decoder *d, uint64_t avma, uint64_t n, size_t size,
 		      fathom_put_element_fn *put)
 {
-	const uint64_t limit = d->options->is_verbose ? FATHOM_DECODE_ELEMENTS
-						      : d->options->string_limit;
+	const uint64_t limit =
+		d->options->is_verbose ? FATHOM_DECODE_ELEMENTS : d->options->string_limit;
 	uint64_t i;
 
 	if (!avma) {

@@ -63,7 +63,10 @@ uint64_t fathom_decode_count(const struct fathom_decoder *d, uint32_t source)
 {
 	if (source == FATHOM_COUNT_RESULT)
 		return d->call.result > 0 ? (uint64_t)d->call.result : 0;
-	return source < FATHOM_DECODE_ARGUMENTS ? d->call.args[source] : 0;
+	if (source >= FATHOM_DECODE_ARGUMENTS)
+		return 0;
+	return fathom_types[d->types[source]].width == 4 ? (uint32_t)d->call.args[source]
+							 : d->call.args[source];
 }
 
 bool fathom_decode_step(struct fathom_decoder *d)
@@ -136,6 +139,7 @@ static unsigned first_out(const struct fathom_decoder *d)
 		case FATHOM_KIND_POINTER_OUT:
 		case FATHOM_KIND_POINTER_OUT_ALWAYS:
 		case FATHOM_KIND_FUNCTION_OUT:
+		case FATHOM_KIND_FUNCTION_BOTH:
 			return i;
 		default:
 			break;
@@ -158,6 +162,21 @@ static void put_argument(struct fathom_decoder *d, unsigned i, struct fathom_sys
 		marks->args[i].name =
 			d->syscall ? fathom_syscall_argument_name(d->syscall, i) : NULL;
 	}
+}
+
+/* Before the call, reads what the second half will need to know from then. */
+static void note_before(struct fathom_decoder *d, unsigned first)
+{
+	struct fathom_text *out = d->out;
+
+	d->out = NULL;
+	for (unsigned i = first; i < d->n; i++) {
+		const struct fathom_operand o = { .value = d->call.args[i], .type = d->types[i] };
+
+		if (fathom_types[d->types[i]].kind == FATHOM_KIND_FUNCTION_BOTH)
+			fathom_put_value(d, d->types[i], &o);
+	}
+	d->out = out;
 }
 
 static void put_name(struct fathom_decoder *d)
@@ -189,6 +208,8 @@ void fathom_decode_half(struct fathom_decoder *d, bool at_exit, struct fathom_sy
 	}
 	if (!at_exit && split && split < d->n)
 		fathom_put(d, ", ");
+	if (!at_exit && d->syscall && d->memory)
+		note_before(d, split);
 	if (at_exit)
 		fathom_put_char(d, ')');
 }

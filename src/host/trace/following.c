@@ -74,10 +74,9 @@ static struct fathom_traced *fork_process(struct fathom_follow *f,
 	if (!p)
 		return NULL;
 	p->tracee.pid = tid;
-	if (parent->program
-		    ? fathom_program_fork(parent, tid, number, event == PTRACE_EVENT_VFORK, p) !=
-			      FATHOM_OK
-		    : f->calls && !fathom_tracee_open_memory(&p->tracee)) {
+	if (parent->program ? fathom_program_fork(parent, tid, number, event == PTRACE_EVENT_VFORK,
+						  p) != FATHOM_OK
+			    : f->calls && !fathom_tracee_open_memory(&p->tracee)) {
 		fathom_follow_remove_process(f, p);
 		return NULL;
 	}
@@ -169,7 +168,8 @@ static bool finish_exec(struct fathom_follow *f, pid_t tid)
 	return true;
 }
 
-/* Takes the call by which thread @tid, or another one that had its number then, became a program. */
+/* Takes the call by which thread @tid, or another one that had its number then, became a program.
+ */
 static struct fathom_stopped_call *take_exec_call(struct fathom_follow *f, pid_t tid)
 {
 	struct fathom_stopped_call *call = NULL;
@@ -516,10 +516,13 @@ fathom_err fathom_follow_run(struct fathom_follow *f, char *const *argv,
 
 	if (!p || !fathom_array_room(&f->tasks, 1))
 		return fathom_fail_memory(reterr);
-	err = fathom_tracee_start(&p->tracee, argv, FATHOM_TRACED_OPTIONS, f->calls != NULL, &report,
-				  reterr);
+	err = fathom_tracee_start(&p->tracee, argv, FATHOM_TRACED_OPTIONS, f->calls != NULL,
+				  &report, reterr);
 	if (err)
 		return err;
+	/* What exec() is given is read before it. */
+	if (f->calls)
+		(void)fathom_tracee_open_memory(&p->tracee);
 	f->waiter = p->tracee;
 	f->waiter.memory = -1;
 	f->waiter.note = fathom_follow_note_event;

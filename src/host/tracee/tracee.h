@@ -33,7 +33,8 @@ struct fathom_tracee {
 /*
  * Starts @argv, found along PATH, with its first thread seized by the calling thread, with
  * @options of PTRACE_SEIZE; FATHOM_E_OS. @stops: it has stopped before exec(), which the first
- * wait tells, and may be let go on to its next system call. *@ret_report is a descriptor: when exec() has failed, errno can be read from it, as an int; else it ends.
+ * wait tells, and may be let go on to its next system call. *@ret_report is a descriptor: when
+ * exec() has failed, errno can be read from it, as an int; else it ends.
  */
 fathom_err fathom_tracee_start(struct fathom_tracee *t, char *const *argv, long options, bool stops,
 			       int *ret_report, struct fathom_errinfo *reterr);

@@ -123,6 +123,7 @@ int verb_find(int argc, char **argv);
 int verb_llvm_symbolizer(int argc, char **argv);
 int verb_snapshot(int argc, char **argv);
 int verb_stack(int argc, char **argv);
+int verb_strace(int argc, char **argv);
 int verb_trace(int argc, char **argv);
 
 /* Runs the system's tool that argv[0] names (system_tool.c); returns only on failure. */

@@ -25,6 +25,7 @@ static const struct verb verbs[] = {
 	  "answer as llvm-symbolizer does, for sanitizers, perf, pprof" },
 	{ "snapshot", verb_snapshot, "keep what names the addresses of a process when it is gone" },
 	{ "stack", verb_stack, "how did it get here: the stacks of a process or core" },
+	{ "strace", verb_strace, "print system calls as strace does" },
 	{ "trace", verb_trace, "what is it calling: each function of a program" },
 };
 
@@ -40,6 +41,7 @@ static const struct personality personalities[] = {
 	{ "llvm-addr2line*", verb_llvm_symbolizer },
 	{ "*addr2line", verb_addr2line },
 	{ "llvm-symbolizer*", verb_llvm_symbolizer },
+	{ "*strace", verb_strace },
 };
 
 /* Returns whether @path names a tool for which the command runs the system's. */

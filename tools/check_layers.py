@@ -60,6 +60,7 @@ LAW = {
     "cli/compat": ["cli"],
     "cli/compat/addr2line": ["cli", "cli/compat"],
     "cli/compat/llvm": ["cli", "cli/compat"],
+    "cli/compat/strace": ["cli", "cli/compat"],
     "include/fathom": [],
 }
 

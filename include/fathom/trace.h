@@ -352,6 +352,7 @@ struct fathom_trace_syscall {
 	uint32_t exit_size;   /**< bytes up to the parenthesis behind the arguments */
 	uint32_t result_from; /**< offset in the text of the result */
 	const char *error;    /**< such as "ENOENT"; NULL: it did not fail */
+	uint64_t system_ns;   /**< processor time that the kernel has spent in it */
 	uint64_t number;
 	int64_t result; /**< as the kernel has it: -4095 to -1 are errors */
 	uint64_t values[FATHOM_SYSCALL_ARGUMENTS];
@@ -438,6 +439,9 @@ struct fathom_trace_event {
 	uint8_t actions; /**< FATHOM_TRACE_AT_ that this call was selected for */
 	uint8_t reserved;
 	const struct fathom_trace_syscall *syscall; /**< system calls; else NULL */
+	/** exit: as waitpid(2) has it; signal: its number */
+	int32_t status;
+	uint32_t reserved1;
 };
 
 /** Bits of fathom_trace_options.flags. */

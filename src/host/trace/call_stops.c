@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include "host/trace/call_stops.h"
 
+#include <elf.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <x86intrin.h>
 
+#include "fathom/stack.h"
 #include "host/syscalls/call_capture.h"
 
 /* A call that a thread is in. */
@@ -14,7 +19,8 @@ struct fathom_stopped_call {
 	uint64_t begin; /* ticks */
 	uint64_t pc;
 	uint64_t sp;
-	uint64_t cursor; /* records of the ring before it */
+	uint64_t system_ns; /* of its process, before it */
+	uint64_t cursor;    /* records of the ring before it */
 	_Alignas(8) uint8_t bytes[];
 };
 
@@ -32,6 +38,40 @@ void fathom_follow_resume(const struct fathom_follow *f, pid_t tid, int signal)
 	(void)ptrace(is_stopped ? PTRACE_SYSCALL : PTRACE_CONT, tid, NULL, signal);
 }
 
+/* Where siginfo_t is in the record by which its text is made. */
+#define SIGINFO_AVMA UINT64_C(0x1000)
+
+void fathom_follow_signal_text(const struct fathom_follow *f, pid_t tid, int number,
+			       char text[FATHOM_SIGNAL_TEXT])
+{
+	/* The call that takes one shows what it is. */
+	const struct fathom_syscall_call call = {
+		.machine = EM_X86_64,
+		.number = SYS_rt_sigqueueinfo,
+		.args = { 0, (uint64_t)number, SIGINFO_AVMA },
+	};
+	_Alignas(8) uint8_t bytes[sizeof call + 512];
+	struct fathom_syscall_record record;
+	struct fathom_syscall_line line;
+	char whole[FATHOM_SIGNAL_TEXT];
+	struct fathom_text to = text_init(whole, sizeof whole);
+	siginfo_t info;
+	int n;
+
+	n = snprintf(text, FATHOM_SIGNAL_TEXT, "%s", fathom_signal_name(number));
+	if (!f->calls || f->calls->options.dialect != FATHOM_SYSCALL_STRACE ||
+	    ptrace(PTRACE_GETSIGINFO, tid, NULL, &info) ||
+	    !fathom_syscall_record_begin(&record, bytes, sizeof bytes, &call))
+		return;
+	fathom_syscall_record_add(&record, SIGINFO_AVMA, false, &info, sizeof info);
+	fathom_syscall_format(&record, &f->calls->options, &to, &line);
+	fathom_text_end(&to);
+	if (to.len < sizeof whole && line.n == 3)
+		(void)snprintf(text + n, FATHOM_SIGNAL_TEXT - (size_t)n, " %.*s",
+			       (int)(line.args[2].end - line.args[2].begin),
+			       whole + line.args[2].begin);
+}
+
 /* Posts the call of @task as it is now. */
 static void post(struct fathom_follow *f, const struct fathom_follow_task *task, uint8_t type)
 {
@@ -43,6 +83,7 @@ static void post(struct fathom_follow *f, const struct fathom_follow_task *task,
 		return;
 	posted->begin = call->begin;
 	posted->pc = call->pc;
+	posted->system_ns = f->system_ns > call->system_ns ? f->system_ns - call->system_ns : 0;
 	posted->size = (uint32_t)call->record.n;
 	posted->way = FATHOM_SYSCALL_BY_PTRACE;
 	memcpy(posted->record, call->bytes, call->record.n);
@@ -84,6 +125,7 @@ static void begin(struct fathom_follow *f, struct fathom_follow_task *task,
 	task->call->begin = __rdtsc();
 	task->call->pc = info->instruction_pointer;
 	task->call->sp = info->stack_pointer;
+	task->call->system_ns = f->system_ns;
 	task->call->cursor = fathom_follow_post_at(task, 0, NULL).cursor;
 	if (!fathom_syscall_capture_entry(&call, &calls->options, &task->process->tracee.reader,
 					  task->call->bytes, cap, &task->call->record)) {

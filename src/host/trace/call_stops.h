@@ -11,6 +11,16 @@
 /* Lets thread @tid go on, with @signal if it is not 0: to its next system call, if those count. */
 void fathom_follow_resume(const struct fathom_follow *f, pid_t tid, int signal);
 
+/* Bytes of the longest text of a signal. */
+#define FATHOM_SIGNAL_TEXT 512
+
+/*
+ * Writes what is told of signal @number, which thread @tid is about to take: its name, with all
+ * that the kernel says of it in the texts of strace(1).
+ */
+void fathom_follow_signal_text(const struct fathom_follow *f, pid_t tid, int number,
+			       char text[FATHOM_SIGNAL_TEXT]);
+
 /* Takes the stop of @tid at a system call. */
 void fathom_follow_take_call(struct fathom_follow *f, pid_t tid);
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -247,7 +248,7 @@ static void handle_end(struct fathom_follow *f, pid_t tid, int status)
 			       fathom_signal_name(WTERMSIG(status)));
 	else
 		(void)snprintf(text, sizeof text, "status %d", WEXITSTATUS(status));
-	fathom_follow_release_ring(f, task, text);
+	fathom_follow_release_ring(f, task, text, status);
 	*task = f->tasks.items[--f->tasks.n];
 	if (tid != p->tracee.pid)
 		return;
@@ -289,13 +290,16 @@ static void handle_signal(struct fathom_follow *f, pid_t tid, int number)
 {
 	const struct fathom_follow_task *task = fathom_follow_find(f, tid);
 	struct user_regs_struct regs = { .rsp = 0 };
+	char text[FATHOM_SIGNAL_TEXT];
 	struct fathom_post post;
 
 	if (!task || !f->has_run)
 		return;
 	(void)fathom_tracee_get(tid, &regs);
-	post = fathom_follow_post_at(task, FATHOM_TRACE_SIGNAL, fathom_signal_name(number));
+	fathom_follow_signal_text(f, tid, number, text);
+	post = fathom_follow_post_at(task, FATHOM_TRACE_SIGNAL, text);
 	post.sp = regs.rsp;
+	post.status = number;
 	fathom_rings_post(f->rings, &post);
 }
 
@@ -405,11 +409,15 @@ static bool next_noted(struct fathom_follow *f, struct fathom_follow_event *ret)
 /* Takes the next event: one that was noted, or one that comes; returns false at the end. */
 static bool next_event(struct fathom_follow *f, struct fathom_follow_event *ret)
 {
+	struct rusage usage = { .ru_stime = { 0 } };
+
 	if (next_noted(f, ret))
 		return true;
 	do
-		ret->tid = waitpid(-1, &ret->status, __WALL | __WNOTHREAD);
+		ret->tid = wait4(-1, &ret->status, __WALL | __WNOTHREAD, &usage);
 	while (ret->tid < 0 && errno == EINTR);
+	f->system_ns = (uint64_t)usage.ru_stime.tv_sec * 1000000000 +
+		       (uint64_t)usage.ru_stime.tv_usec * 1000;
 	return ret->tid > 0;
 }
 

@@ -354,6 +354,7 @@ static void tell_call(struct fathom_rings *r, const struct fathom_posted_call *c
 	e->function = fathom_call_function(&r->teller, told->machine, told->number);
 	told->pc = call->pc;
 	told->way = call->way;
+	told->system_ns = call->system_ns;
 	if (told->outcome == FATHOM_SYSCALL_HAS_ENDED)
 		e->duration_ns = e->ns > begin ? e->ns - begin : 0;
 	e->syscall = told;
@@ -368,6 +369,7 @@ static void take_post(struct fathom_rings *r, struct fathom_stream *s,
 					.text = post->text,
 					.pid = post->pid,
 					.tid = post->tid,
+					.status = post->status,
 					.type = post->type };
 
 	e.thread = fathom_stream_name(s);

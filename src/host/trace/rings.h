@@ -33,6 +33,7 @@ struct fathom_ring_name {
 struct fathom_posted_call {
 	uint64_t begin; /* ticks */
 	uint64_t pc;
+	uint64_t system_ns;
 	uint32_t size; /* of the record */
 	uint8_t way;   /* enum fathom_syscall_way */
 	uint8_t record[];
@@ -53,6 +54,7 @@ struct fathom_post {
 	struct fathom_posted_call *call; /* likewise; NULL: none */
 	int32_t pid;
 	int32_t tid;
+	int32_t status;  /* of the event */
 	uint8_t type;    /* enum fathom_trace_type */
 	bool is_copy;    /* the thread that begins is a copy of this one: fork() */
 	bool is_release; /* nobody writes the ring any more; it says itself where it ends */

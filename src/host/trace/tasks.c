@@ -83,12 +83,13 @@ struct fathom_post fathom_follow_post_at(const struct fathom_follow_task *task, 
 
 /* Posts that the ring of @task is not used any more, and that it has ended if there is a @text. */
 void fathom_follow_release_ring(struct fathom_follow *f, struct fathom_follow_task *task,
-				const char *text)
+				const char *text, int status)
 {
 	struct fathom_post post = { .ring = ring_of(task),
 				    .ticks = __rdtsc(),
 				    .pid = task->process->tracee.pid,
 				    .tid = task->tid,
+				    .status = status,
 				    .type = FATHOM_TRACE_EXIT,
 				    .is_release = true };
 
@@ -156,7 +157,7 @@ void fathom_follow_forget_tasks(struct fathom_follow *f, const struct fathom_tra
 
 		if (task->process == p) {
 			fathom_follow_end_call(f, task);
-			fathom_follow_release_ring(f, task, NULL);
+			fathom_follow_release_ring(f, task, NULL, 0);
 		} else {
 			f->tasks.items[n++] = *task;
 		}

@@ -66,8 +66,9 @@ struct fathom_follow {
 	size_t n_seized; /* threads of the process that is attached to */
 	uint32_t flags;  /* FATHOM_TRACE_ */
 	uint64_t wait_ticks;
-	bool has_run;              /* exec() has succeeded, or programs were attached to */
-	pid_t held;                /* the last thread of a process, about to end; 0: none */
+	bool has_run;       /* exec() has succeeded, or programs were attached to */
+	uint64_t system_ns; /* that the kernel has worked for the process of the last event */
+	pid_t held;         /* the last thread of a process, about to end; 0: none */
 	_Atomic uint64_t n_rounds; /* of the reader, each of which takes all there is */
 	struct fathom_bell bell;
 	_Atomic bool wants_to_leave; /* the programs; said before the bell is rung */
@@ -94,7 +95,7 @@ struct fathom_post fathom_follow_post_at(const struct fathom_follow_task *task, 
 					 const char *text);
 /* Posts that the ring of @task is not used any more, and that it has ended if there is a @text. */
 void fathom_follow_release_ring(struct fathom_follow *f, struct fathom_follow_task *task,
-				const char *text);
+				const char *text, int status);
 /* Posts that the program of @task is not recorded, and why. */
 void fathom_follow_note(struct fathom_follow *f, const struct fathom_follow_task *task,
 			const char *why);

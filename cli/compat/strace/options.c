@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/compat/strace/options.h"
+
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/common.h"
+
+enum { WORD_HELP = 256, WORD_VERSION, WORD_TRACE, WORD_SIGNAL, WORD_STATUS };
+
+static const char usage[] =
+	"Usage: fathom strace [OPTION]... PROGRAM [ARGUMENT]...\n"
+	"       fathom strace [OPTION]... -p PID...\n"
+	"Print the system calls of PROGRAM as strace 6.1 does.\n"
+	"\n"
+	"  -f                 those of its threads and child processes, too; -ff with -o: in a "
+	"file each\n"
+	"  -o FILE            write to FILE, not to standard error\n"
+	"  -p PID             trace this process (repeatable)\n"
+	"  -e trace=SET       these calls only: names, %class, /regex, ! before all others\n"
+	"  -e status=SET      of these endings only: successful, failed, unfinished\n"
+	"  -e signal=SET      tell of these signals only\n"
+	"  -z, -Z             successful calls only, failed ones only\n"
+	"  -s N               print N bytes of strings (32)\n"
+	"  -x, -xx            other strings than ASCII, or all, in hexadecimal\n"
+	"  -v                 print structures whole\n"
+	"  -X FORMAT          constants as raw, abbrev or verbose\n"
+	"  -y                 print what descriptors are open for\n"
+	"  -a COLUMN          align results in COLUMN (40)\n"
+	"  -t, -tt, -ttt      print the time; with microseconds; since 1970\n"
+	"  -r, -T             print the time since the last line; how long calls took\n"
+	"  -i, -n             print the instruction pointer; the number of the call\n"
+	"  -c, -C             print a summary instead of lines; beside them\n"
+	"  -w, -S ORDER       the summary by the clock; sorted by time, calls, errors, name, "
+	"nothing\n"
+	"  -q, -qq, -qqq      less about processes; about their ends\n"
+	"  -E VAR[=VALUE]     set or remove a variable of the environment\n"
+	"  -h, -V             print this help; the version\n"
+	"\n"
+	"Exit status: that of PROGRAM, or its signal; 1 for a wrong command line.\n";
+
+static _Noreturn void fail(const char *what, const char *why)
+{
+	complain(what, why, "see 'fathom strace -h'");
+	exit(1);
+}
+
+static void take_pid(struct strace_options *o, const char *text)
+{
+	o->pids = must(realloc(o->pids, (o->n_pids + 1) * sizeof *o->pids));
+	o->pids[o->n_pids++] = (int32_t)parse_count("-p", text, INT32_MAX);
+}
+
+static void take_status(struct strace_options *o, const char *text)
+{
+	static const char *const words[] = { "successful", "failed", "unfinished" };
+	char *copy = must(strdup(text));
+	char *rest = copy;
+	const char *word;
+
+	o->statuses = 0;
+	while ((word = strsep(&rest, ","))) {
+		uint32_t found = !strcmp(word, "all") ? STRACE_ALL_STATUSES : 0;
+
+		for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+			if (!strcmp(word, words[i]))
+				found = 1u << i;
+		if (!found && strcmp(word, "none") != 0)
+			fail(word, "is no status that is known");
+		o->statuses |= found;
+	}
+	free(copy);
+}
+
+/* Returns the number of the signal @word, with or without SIG, or a number; 0: none. */
+static int signal_of(const char *word)
+{
+	char *end;
+	const long number = strtol(word, &end, 10);
+
+	if (*word && !*end && number > 0 && number < NSIG)
+		return (int)number;
+	for (int i = 1; i < NSIG; i++) {
+		const char *name = fathom_signal_name(i);
+
+		if (name && (!strcasecmp(word, name) ||
+			     (!strncmp(name, "SIG", 3) && !strcasecmp(word, name + 3))))
+			return i;
+	}
+	return 0;
+}
+
+static void take_signals(struct strace_options *o, const char *text)
+{
+	const bool is_inverted = *text == '!';
+	char *copy = must(strdup(text + is_inverted));
+	char *rest = copy;
+	const char *word;
+
+	o->signals = 0;
+	while ((word = strsep(&rest, ","))) {
+		const int number = signal_of(word);
+
+		if (!strcmp(word, "all"))
+			o->signals = UINT64_MAX;
+		else if (number)
+			o->signals |= UINT64_C(1) << (number - 1);
+		else if (strcmp(word, "none") != 0)
+			fail(word, "is no signal");
+	}
+	free(copy);
+	if (is_inverted)
+		o->signals = ~o->signals;
+}
+
+/* Returns what is behind "@word=" in @text; NULL: it does not begin so. */
+static const char *behind(const char *text, const char *word)
+{
+	const size_t n = strlen(word);
+
+	return !strncmp(text, word, n) && text[n] == '=' ? text + n + 1 : NULL;
+}
+
+static void take_expression(struct strace_options *o, const char *text)
+{
+	static const char *const others[] = { "abbrev", "verbose", "raw",    "read",  "write",
+					      "fault",  "inject",  "decode", "quiet", "kvm" };
+	const char *value = behind(text, "status");
+
+	if (value) {
+		take_status(o, value);
+	} else if ((value = behind(text, "signal")) || (value = behind(text, "s"))) {
+		take_signals(o, value);
+	} else if ((value = behind(text, "trace")) || (value = behind(text, "t"))) {
+		o->set = value;
+	} else {
+		for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+			if (behind(text, others[i]))
+				fail(text,
+				     "is an expression of strace that fathom does not know yet");
+		o->set = text;
+	}
+}
+
+static void take_constants(struct strace_options *o, const char *word)
+{
+	o->calls.flags &= ~(uint32_t)(FATHOM_SYSCALLS_RAW | FATHOM_SYSCALLS_BOTH);
+	if (!strcmp(word, "raw"))
+		o->calls.flags |= FATHOM_SYSCALLS_RAW;
+	else if (!strcmp(word, "verbose"))
+		o->calls.flags |= FATHOM_SYSCALLS_BOTH;
+	else if (strcmp(word, "abbrev") != 0)
+		fail(word, "is not raw, abbrev or verbose");
+}
+
+/* Takes an option of what a line has; false if it is another one. */
+static bool take_line_option(struct strace_options *o, int opt)
+{
+	switch (opt) {
+	case 'a':
+		o->column = parse_count("-a", optarg, 1000);
+		return true;
+	case 'i':
+		o->has_pc = true;
+		return true;
+	case 'n':
+		o->has_numbers = true;
+		return true;
+	case 'r':
+		o->is_relative = true;
+		return true;
+	case 's':
+		o->calls.string_limit = parse_count("-s", optarg, 1u << 20);
+		return true;
+	case 't':
+		if (o->clock < STRACE_SINCE_1970)
+			o->clock++;
+		return true;
+	case 'T':
+		o->has_durations = true;
+		return true;
+	case 'v':
+		o->calls.flags |= FATHOM_SYSCALLS_VERBOSE;
+		return true;
+	case 'x':
+		o->calls.flags |= o->calls.flags & FATHOM_SYSCALLS_HEX ? FATHOM_SYSCALLS_ALL_HEX
+								       : FATHOM_SYSCALLS_HEX;
+		return true;
+	case 'X':
+		take_constants(o, optarg);
+		return true;
+	case 'y':
+		o->calls.flags |= FATHOM_SYSCALLS_FILES;
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void take_option(struct strace_options *o, int opt)
+{
+	switch (opt) {
+	case 'c':
+	case 'C':
+		o->counts = true;
+		o->lists = opt == 'C';
+		break;
+	case 'e':
+		take_expression(o, optarg);
+		break;
+	case WORD_TRACE:
+		o->set = optarg;
+		break;
+	case WORD_SIGNAL:
+		take_signals(o, optarg);
+		break;
+	case WORD_STATUS:
+		take_status(o, optarg);
+		break;
+	case 'E':
+		o->environment = must(
+			realloc(o->environment, (o->n_environment + 1) * sizeof *o->environment));
+		o->environment[o->n_environment++] = optarg;
+		break;
+	case 'f':
+		o->is_split = o->follows;
+		o->follows = true;
+		break;
+	case 'o':
+		if (*optarg == '|' || *optarg == '!')
+			fail(optarg, "-o does not write to programs");
+		o->output = optarg;
+		break;
+	case 'p':
+		take_pid(o, optarg);
+		break;
+	case 'q':
+		o->quiet++;
+		break;
+	case 'S':
+		o->order = optarg;
+		break;
+	case 'w':
+		o->by_wall_clock = true;
+		break;
+	case 'z':
+		o->statuses = STRACE_SUCCESSFUL;
+		break;
+	case 'Z':
+		o->statuses = STRACE_FAILED;
+		break;
+	case 'V':
+	case WORD_VERSION:
+		(void)printf("fathom %s, as strace 6.1\n", fathom_version());
+		exit(0);
+	case 'h':
+	case WORD_HELP:
+		(void)fputs(usage, stdout);
+		exit(0);
+	default:
+		exit(1);
+	}
+}
+
+void strace_options_read(struct strace_options *o, int argc, char **argv)
+{
+	static const struct option words[] = {
+		{ "help", no_argument, NULL, WORD_HELP },
+		{ "version", no_argument, NULL, WORD_VERSION },
+		{ "output", required_argument, NULL, 'o' },
+		{ "follow-forks", no_argument, NULL, 'f' },
+		{ "attach", required_argument, NULL, 'p' },
+		{ "trace", required_argument, NULL, WORD_TRACE },
+		{ "signal", required_argument, NULL, WORD_SIGNAL },
+		{ "status", required_argument, NULL, WORD_STATUS },
+		{ "string-limit", required_argument, NULL, 's' },
+		{ "summary-only", no_argument, NULL, 'c' },
+		{ "summary", no_argument, NULL, 'C' },
+		{ "summary-wall-clock", no_argument, NULL, 'w' },
+		{ "summary-sort-by", required_argument, NULL, 'S' },
+		{ "syscall-times", no_argument, NULL, 'T' },
+		{ "relative-timestamps", no_argument, NULL, 'r' },
+		{ "instruction-pointer", no_argument, NULL, 'i' },
+		{ "syscall-number", no_argument, NULL, 'n' },
+		{ "no-abbrev", no_argument, NULL, 'v' },
+		{ "decode-fds", no_argument, NULL, 'y' },
+		{ "columns", required_argument, NULL, 'a' },
+		{ "successful-only", no_argument, NULL, 'z' },
+		{ "failed-only", no_argument, NULL, 'Z' },
+		{ "env", required_argument, NULL, 'E' },
+		{ "quiet", no_argument, NULL, 'q' },
+		{ NULL, 0, NULL, 0 },
+	};
+	int opt;
+
+	*o = (struct strace_options){ .calls = { .string_limit = FATHOM_SYSCALLS_STRING_LIMIT,
+						 .flags = FATHOM_SYSCALLS_ONLY |
+							  FATHOM_SYSCALLS_STRACE },
+				      .lists = true,
+				      .column = 40,
+				      .statuses = STRACE_ALL_STATUSES,
+				      .signals = UINT64_MAX };
+	optind = 1;
+	while ((opt = getopt_long(argc, argv, "+a:cCe:E:fhino:p:qrs:S:tTvVwxX:yzZ", words, NULL)) !=
+	       -1)
+		if (!take_line_option(o, opt))
+			take_option(o, opt);
+	o->program = optind < argc ? argv + optind : NULL;
+	if (!o->program == !o->n_pids)
+		fail("fathom strace", o->program ? "takes either a PROGRAM or -p PID"
+						 : "neither a PROGRAM nor -p PID is given");
+	if (o->is_split && !o->output)
+		o->is_split = false;
+}
+
+void strace_options_deinit(struct strace_options *o)
+{
+	free(o->pids);
+	free(o->environment);
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/* The options of strace(1) that fathom strace knows. */
+#ifndef FATHOM_CLI_COMPAT_STRACE_OPTIONS_H
+#define FATHOM_CLI_COMPAT_STRACE_OPTIONS_H
+
+#include <fathom/fathom.h>
+#include <stdbool.h>
+
+/* How a call has ended: bits of strace_options.statuses. */
+enum strace_status {
+	STRACE_SUCCESSFUL = 1 << 0,
+	STRACE_FAILED = 1 << 1,
+	STRACE_UNFINISHED = 1 << 2,
+	STRACE_ALL_STATUSES = 7
+};
+
+enum strace_clock { STRACE_NO_CLOCK, STRACE_SECONDS, STRACE_MICROSECONDS, STRACE_SINCE_1970 };
+
+struct strace_options {
+	struct fathom_trace_syscalls calls;
+	const char *set;    /* of -e trace= */
+	const char *output; /* NULL: standard error */
+	char **program;     /* and its arguments; NULL: none */
+	char **environment; /* words of -E */
+	size_t n_environment;
+	int32_t *pids;
+	size_t n_pids;
+	bool follows;       /* -f */
+	bool is_split;      /* -ff: a file for each thread */
+	bool counts;        /* -c, -C */
+	bool lists;         /* unless -c */
+	bool by_wall_clock; /* -w */
+	const char *order;  /* -S */
+	uint8_t clock;      /* enum strace_clock */
+	bool is_relative;   /* -r */
+	bool has_durations; /* -T */
+	bool has_pc;        /* -i */
+	bool has_numbers;   /* -n */
+	uint8_t quiet;      /* -q */
+	uint32_t column;    /* -a */
+	uint32_t statuses;  /* enum strace_status */
+	uint64_t signals;   /* that are told of, bit number - 1 */
+};
+
+/* Reads the command line; exits with status 1 as strace does if it cannot be read. */
+void strace_options_read(struct strace_options *o, int argc, char **argv);
+void strace_options_deinit(struct strace_options *o);
+
+#endif

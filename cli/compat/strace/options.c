@@ -193,6 +193,8 @@ static bool take_line_option(struct strace_options *o, int opt)
 		take_constants(o, optarg);
 		return true;
 	case 'y':
+		if (o->calls.flags & FATHOM_SYSCALLS_FILES)
+			fail("-yy", "is not known to fathom yet: -y is");
 		o->calls.flags |= FATHOM_SYSCALLS_FILES;
 		return true;
 	default:

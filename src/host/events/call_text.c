@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "host/syscalls/call_files.h"
+
 /* Room for usual texts. */
 #define USUAL 4096
 
@@ -32,6 +34,7 @@ void fathom_call_teller_init(struct fathom_call_teller *t,
 {
 	*t = (struct fathom_call_teller){ .text = NULL };
 	fathom_call_options(options, &t->options);
+	t->options.name_fd = fathom_call_files_name;
 }
 
 void fathom_call_teller_deinit(struct fathom_call_teller *t)
@@ -94,6 +97,8 @@ struct fathom_trace_syscall *fathom_call_tell(struct fathom_call_teller *t, cons
 	struct fathom_syscall_line line;
 
 	*told = (struct fathom_trace_syscall){ .record = record, .record_size = (uint32_t)n };
+	/* It names descriptors where it has their names. */
+	t->options.data = &r;
 	if (!fathom_syscall_record_open(record, n, &r) || !write_text(t, &r, &line))
 		return NULL;
 	fathom_syscall_record_call(&r, &call);

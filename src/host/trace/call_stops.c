@@ -12,6 +12,7 @@
 
 #include "fathom/stack.h"
 #include "host/syscalls/call_capture.h"
+#include "host/syscalls/call_files.h"
 
 /* A call that a thread is in. */
 struct fathom_stopped_call {
@@ -103,6 +104,12 @@ static size_t room_of(const struct fathom_syscall_options *o)
 							      : FATHOM_SYSCALL_RECORD_MAX;
 }
 
+static void name_files(const struct fathom_follow *f, const struct fathom_follow_task *task)
+{
+	if (f->calls->names_files)
+		fathom_call_files_add(&task->call->record, &f->calls->options, task->tid);
+}
+
 /* Begins the call of @task that @info tells of. */
 static void begin(struct fathom_follow *f, struct fathom_follow_task *task,
 		  const struct __ptrace_syscall_info *info)
@@ -131,8 +138,10 @@ static void begin(struct fathom_follow *f, struct fathom_follow_task *task,
 					  task->call->bytes, cap, &task->call->record)) {
 		free(task->call);
 		task->call = NULL;
-	} else if (calls->tells_entries && f->has_run) {
-		post(f, task, FATHOM_TRACE_SYSCALL_ENTRY);
+	} else {
+		name_files(f, task);
+		if (calls->tells_entries && f->has_run)
+			post(f, task, FATHOM_TRACE_SYSCALL_ENTRY);
 	}
 }
 
@@ -141,6 +150,7 @@ static void end(struct fathom_follow *f, struct fathom_follow_task *task, int64_
 {
 	fathom_syscall_capture_exit(&task->call->record, result, &f->calls->options,
 				    &task->process->tracee.reader);
+	name_files(f, task);
 	/* Before the program, only what is tried to become it. */
 	if (f->has_run)
 		post(f, task, FATHOM_TRACE_SYSCALL);

@@ -42,6 +42,7 @@ struct fathom_follow_calls {
 	struct fathom_syscall_set set;
 	struct fathom_syscall_options options;
 	bool tells_entries;
+	bool names_files;
 	bool is_all; /* of functions nothing is told */
 };
 

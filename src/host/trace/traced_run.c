@@ -157,6 +157,7 @@ static fathom_err init_calls(struct run *run)
 		return fathom_fail_options(run->reterr);
 	fathom_call_options(&wanted, &run->calls.options);
 	run->calls.tells_entries = (wanted.flags & FATHOM_SYSCALLS_ENTRIES) != 0;
+	run->calls.names_files = (wanted.flags & FATHOM_SYSCALLS_FILES) != 0;
 	run->calls.is_all = (wanted.flags & FATHOM_SYSCALLS_ONLY) != 0;
 	run->follow.calls = &run->calls;
 	if (wanted.set)

@@ -40,6 +40,7 @@ enum {
 	OPT_SYSCALLS,
 	OPT_NO_FUNCTIONS,
 	OPT_STRINGS,
+	OPT_INJECT,
 };
 
 static const struct verb_option options[] = {
@@ -65,6 +66,7 @@ static const struct verb_option options[] = {
 	{ OPT_CALLS, "calls", "WORD", "of libraries: auto, always or never (auto)" },
 	{ OPT_SYSCALLS, "syscalls", "[=SET]", "system calls, too: all, or open,%network,/^get" },
 	{ OPT_NO_FUNCTIONS, "no-functions", NULL, "with --syscalls: these alone" },
+	{ OPT_INJECT, "inject", "SET:...", "into system calls: error=, retval=, delay_enter=..." },
 	{ OPT_STRINGS, "string-limit", "N", "show N bytes of strings, of system calls (32)" },
 	{ OPT_CLOCK, "clock", "WORD", "full, sparse or none (full)" },
 	{ OPT_MAX_RATE, "max-rate", "N", "not functions called oftener in a second" },
@@ -261,6 +263,10 @@ static void take_option(struct trace *v, int opt)
 		break;
 	case OPT_NO_FUNCTIONS:
 		w->syscalls.flags |= FATHOM_SYSCALLS_ONLY;
+		break;
+	case OPT_INJECT:
+		w->has_syscalls = true;
+		trace_words_add(&w->inject, optarg);
 		break;
 	case OPT_STRINGS:
 		w->syscalls.string_limit = parse_count("--string-limit", optarg, 1u << 20);

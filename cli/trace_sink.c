@@ -150,6 +150,8 @@ void trace_wants_options(struct trace_wants *w,
 	o->except = w->except.items;
 	o->n_except = w->except.n;
 	w->syscalls.size = sizeof w->syscalls;
+	w->syscalls.inject = w->inject.items;
+	w->syscalls.n_inject = w->inject.n;
 	o->syscalls = w->has_syscalls ? &w->syscalls : NULL;
 	o->at = w->at;
 	o->n_at = w->n_at;
@@ -236,4 +238,5 @@ void trace_wants_deinit(struct trace_wants *w)
 	free(w->under.items);
 	free(w->except.items);
 	free(w->threads.items);
+	free(w->inject.items);
 }

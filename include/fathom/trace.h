@@ -362,9 +362,10 @@ struct fathom_trace_syscall {
 	struct fathom_syscall_argument_text arguments[FATHOM_SYSCALL_ARGUMENTS];
 	const void *record; /**< what text is made of; opaque */
 	uint32_t record_size;
-	uint8_t outcome; /**< enum fathom_syscall_outcome */
-	uint8_t way;     /**< enum fathom_syscall_way */
-	uint8_t reserved[2];
+	uint8_t outcome;     /**< enum fathom_syscall_outcome */
+	uint8_t way;         /**< enum fathom_syscall_way */
+	uint8_t is_injected; /**< 1: the call was not made, its result was given */
+	uint8_t is_delayed;  /**< 1: it was held up */
 };
 
 /** Bits of fathom_trace_syscalls.flags. */
@@ -394,6 +395,13 @@ struct fathom_trace_syscalls {
 	 * between commas; behind "!" all but these.
 	 */
 	const char *set;
+	/**
+	 * What is done at system calls, each SET[:error=E][:retval=N][:signal=S][:delay_enter=T]
+	 * [:delay_exit=T][:when=W], as -e inject= of strace(1) has it: with error or retval the
+	 * call is not made.
+	 */
+	const char *const *inject;
+	size_t n_inject;
 	uint64_t reserved[4];
 };
 

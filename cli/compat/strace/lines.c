@@ -213,6 +213,10 @@ static void end_call(struct strace_lines *l, const struct fathom_trace_event *e)
 		put_str(f, " ");
 	put_str(f, "= ");
 	put_bytes(f, c->text + c->result_from, c->text_size - c->result_from);
+	if (c->is_injected)
+		put_str(f, " (INJECTED)");
+	if (c->is_delayed)
+		put_str(f, " (DELAYED)");
 	if (o->has_durations && c->outcome == FATHOM_SYSCALL_HAS_ENDED)
 		put(f, " <%u.%06u>", (unsigned)(us / 1000000), (unsigned)(us % 1000000));
 	end_line(f);

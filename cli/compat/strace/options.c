@@ -9,7 +9,15 @@
 
 #include "cli/common.h"
 
-enum { WORD_HELP = 256, WORD_VERSION, WORD_TRACE, WORD_SIGNAL, WORD_STATUS };
+enum {
+	WORD_HELP = 256,
+	WORD_VERSION,
+	WORD_TRACE,
+	WORD_SIGNAL,
+	WORD_STATUS,
+	WORD_INJECT,
+	WORD_FAULT
+};
 
 static const char usage[] =
 	"Usage: fathom strace [OPTION]... PROGRAM [ARGUMENT]...\n"
@@ -23,6 +31,7 @@ static const char usage[] =
 	"  -e trace=SET       these calls only: names, %class, /regex, ! before all others\n"
 	"  -e status=SET      of these endings only: successful, failed, unfinished\n"
 	"  -e signal=SET      tell of these signals only\n"
+	"  -e inject=SET:...  error=, retval=, signal=, delay_enter=, delay_exit=, when=\n"
 	"  -z, -Z             successful calls only, failed ones only\n"
 	"  -s N               print N bytes of strings (32)\n"
 	"  -x, -xx            other strings than ASCII, or all, in hexadecimal\n"
@@ -124,16 +133,39 @@ static const char *behind(const char *text, const char *word)
 	return !strncmp(text, word, n) && text[n] == '=' ? text + n + 1 : NULL;
 }
 
+static void add_injection(struct strace_options *o, const char *text)
+{
+	o->inject = must(realloc(o->inject, (o->n_inject + 1) * sizeof *o->inject));
+	o->inject[o->n_inject++] = text;
+}
+
+/* Adds the injection of an error, which is ENOSYS unless @text says another one. */
+static void add_fault(struct strace_options *o, const char *text)
+{
+	const size_t n = strcspn(text, ":");
+	char *whole = must(malloc(strlen(text) + sizeof ":error=ENOSYS"));
+
+	if (strstr(text, ":error="))
+		(void)strcpy(whole, text);
+	else
+		(void)sprintf(whole, "%.*s:error=ENOSYS%s", (int)n, text, text + n);
+	add_injection(o, whole);
+}
+
 static void take_expression(struct strace_options *o, const char *text)
 {
-	static const char *const others[] = { "abbrev", "verbose", "raw",    "read",  "write",
-					      "fault",  "inject",  "decode", "quiet", "kvm" };
+	static const char *const others[] = { "abbrev", "verbose", "raw",   "read",
+					      "write",  "decode",  "quiet", "kvm" };
 	const char *value = behind(text, "status");
 
 	if (value) {
 		take_status(o, value);
 	} else if ((value = behind(text, "signal")) || (value = behind(text, "s"))) {
 		take_signals(o, value);
+	} else if ((value = behind(text, "inject"))) {
+		add_injection(o, value);
+	} else if ((value = behind(text, "fault"))) {
+		add_fault(o, value);
 	} else if ((value = behind(text, "trace")) || (value = behind(text, "t"))) {
 		o->set = value;
 	} else {
@@ -219,6 +251,12 @@ static void take_option(struct strace_options *o, int opt)
 	case WORD_SIGNAL:
 		take_signals(o, optarg);
 		break;
+	case WORD_INJECT:
+		add_injection(o, optarg);
+		break;
+	case WORD_FAULT:
+		add_fault(o, optarg);
+		break;
 	case WORD_STATUS:
 		take_status(o, optarg);
 		break;
@@ -278,6 +316,8 @@ void strace_options_read(struct strace_options *o, int argc, char **argv)
 		{ "trace", required_argument, NULL, WORD_TRACE },
 		{ "signal", required_argument, NULL, WORD_SIGNAL },
 		{ "status", required_argument, NULL, WORD_STATUS },
+		{ "inject", required_argument, NULL, WORD_INJECT },
+		{ "fault", required_argument, NULL, WORD_FAULT },
 		{ "string-limit", required_argument, NULL, 's' },
 		{ "summary-only", no_argument, NULL, 'c' },
 		{ "summary", no_argument, NULL, 'C' },
@@ -322,4 +362,5 @@ void strace_options_deinit(struct strace_options *o)
 {
 	free(o->pids);
 	free(o->environment);
+	free(o->inject);
 }

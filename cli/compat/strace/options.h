@@ -18,9 +18,11 @@ enum strace_clock { STRACE_NO_CLOCK, STRACE_SECONDS, STRACE_MICROSECONDS, STRACE
 
 struct strace_options {
 	struct fathom_trace_syscalls calls;
-	const char *set;    /* of -e trace= */
-	const char *output; /* NULL: standard error */
-	char **program;     /* and its arguments; NULL: none */
+	const char *set;     /* of -e trace= */
+	const char *output;  /* NULL: standard error */
+	char **program;      /* and its arguments; NULL: none */
+	const char **inject; /* of -e inject= */
+	size_t n_inject;
 	char **environment; /* words of -E */
 	size_t n_environment;
 	int32_t *pids;

@@ -86,6 +86,8 @@ static fathom_err run(struct strace *s, struct fathom *session, struct fathom_tr
 
 	o->calls.size = sizeof o->calls;
 	o->calls.set = o->set;
+	o->calls.inject = o->inject;
+	o->calls.n_inject = o->n_inject;
 	if (o->lists)
 		o->calls.flags |= FATHOM_SYSCALLS_ENTRIES;
 	if (!o->follows)

@@ -154,6 +154,15 @@ static void put_head(struct fathom_trace_writer *w)
 	l->has_head = true;
 }
 
+static void put_call_text(struct fathom_trace_writer *w, const struct fathom_trace_syscall *c)
+{
+	fathom_writer_bytes(w, c->text, c->text_size);
+	if (c->is_injected)
+		fathom_writer_str(w, " (injected)");
+	if (c->is_delayed)
+		fathom_writer_str(w, " (delayed)");
+}
+
 static void put_text(struct fathom_trace_writer *w, const struct fathom_trace_event *e)
 {
 	const size_t depth = e->depth < MOST_INDENTED ? e->depth : MOST_INDENTED;
@@ -177,7 +186,7 @@ static void put_text(struct fathom_trace_writer *w, const struct fathom_trace_ev
 	fathom_writer_bytes(w, line, (size_t)(to - line));
 	to = line;
 	if (e->syscall)
-		fathom_writer_bytes(w, e->syscall->text, e->syscall->text_size);
+		put_call_text(w, e->syscall);
 	else if (e->function)
 		put_spelling(w, spelling_of(w, e->function, spell_name));
 	else if (e->text)

@@ -8,20 +8,25 @@
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
-#include <x86intrin.h>
 
 #include "fathom/stack.h"
+#include "host/base/clock.h"
 #include "host/syscalls/call_capture.h"
 #include "host/syscalls/call_files.h"
 
 /* A call that a thread is in. */
 struct fathom_stopped_call {
 	struct fathom_syscall_record record;
-	uint64_t begin; /* ticks */
+	int64_t begin; /* by fathom_now_ns() */
 	uint64_t pc;
 	uint64_t sp;
 	uint64_t system_ns; /* of its process, before it */
-	uint64_t cursor;    /* records of the ring before it */
+	int64_t result;     /* in place of the call's */
+	uint64_t delay_exit_ns;
+	bool is_told;     /* it is in the set, not only injected into */
+	bool is_injected; /* the call is not made */
+	bool is_delayed;
+	uint64_t cursor; /* records of the ring before it */
 	_Alignas(8) uint8_t bytes[];
 };
 
@@ -82,11 +87,13 @@ static void post(struct fathom_follow *f, const struct fathom_follow_task *task,
 
 	if (!posted)
 		return;
-	posted->begin = call->begin;
+	posted->duration_ns = (uint64_t)(fathom_now_ns() - call->begin);
 	posted->pc = call->pc;
 	posted->system_ns = f->system_ns > call->system_ns ? f->system_ns - call->system_ns : 0;
 	posted->size = (uint32_t)call->record.n;
 	posted->way = FATHOM_SYSCALL_BY_PTRACE;
+	posted->is_injected = call->is_injected;
+	posted->is_delayed = call->is_delayed;
 	memcpy(posted->record, call->bytes, call->record.n);
 	p = fathom_follow_post_at(task, type, NULL);
 	/* The memory of a thread that has ended does not say how far it was. */
@@ -104,84 +111,188 @@ static size_t room_of(const struct fathom_syscall_options *o)
 							      : FATHOM_SYSCALL_RECORD_MAX;
 }
 
+/* Counts the call of @task for each injection, and has @call do what is due. */
+static void inject(struct fathom_follow *f, struct fathom_follow_task *task,
+		   const struct fathom_syscall_call *info, int *ret_signal, uint64_t *ret_delay_ns)
+{
+	const struct fathom_follow_calls *calls = f->calls;
+	struct fathom_stopped_call *call = task->call;
+
+	if (!task->n_injected)
+		task->n_injected = calloc(calls->injections.n, sizeof *task->n_injected);
+	for (size_t i = 0; task->n_injected && i < calls->injections.n; i++) {
+		const struct fathom_injection *in = &calls->injections.items[i];
+
+		if (!fathom_syscall_set_has(&in->set, info->machine, info->number & ~X32_BIT) ||
+		    !fathom_injection_is_due(in, ++task->n_injected[i]))
+			continue;
+		if (in->has_result)
+			call->result = in->result;
+		call->is_injected |= in->has_result;
+		call->delay_exit_ns += in->delay_exit_ns;
+		*ret_delay_ns += in->delay_enter_ns;
+		if (in->signal)
+			*ret_signal = in->signal;
+	}
+}
+
+/* Has the call that @tid begins not be made, or sets the result of one that was not. */
+static void set_result(pid_t tid, bool is_begin, int64_t result)
+{
+	struct user_regs_struct regs;
+
+	if (!fathom_tracee_get(tid, &regs))
+		return;
+	if (is_begin)
+		regs.orig_rax = UINT64_MAX;
+	else
+		regs.rax = (uint64_t)result;
+	(void)fathom_tracee_set(tid, &regs);
+}
+
+/* Makes the record of a call that @info tells of; NULL without memory. */
+static struct fathom_stopped_call *make_call(const struct fathom_follow *f,
+					     const struct fathom_follow_task *task,
+					     const struct fathom_syscall_call *call,
+					     const struct __ptrace_syscall_info *info)
+{
+	const size_t cap = room_of(&f->calls->options);
+	struct fathom_stopped_call *made = malloc(sizeof *made + cap);
+
+	if (!made)
+		return NULL;
+	*made = (struct fathom_stopped_call){ .begin = fathom_now_ns(),
+					      .pc = info->instruction_pointer,
+					      .sp = info->stack_pointer,
+					      .system_ns = f->system_ns };
+	made->cursor = fathom_follow_post_at(task, 0, NULL).cursor;
+	if (fathom_syscall_capture_entry(call, &f->calls->options, &task->process->tracee.reader,
+					 made->bytes, cap, &made->record))
+		return made;
+	free(made);
+	return NULL;
+}
+
 static void name_files(const struct fathom_follow *f, const struct fathom_follow_task *task)
 {
 	if (f->calls->names_files)
 		fathom_call_files_add(&task->call->record, &f->calls->options, task->tid);
 }
 
-/* Begins the call of @task that @info tells of. */
+/* Begins the call of @task that @info tells of; sets the signal and the delay that are injected. */
 static void begin(struct fathom_follow *f, struct fathom_follow_task *task,
-		  const struct __ptrace_syscall_info *info)
+		  const struct __ptrace_syscall_info *info, int *ret_signal, uint64_t *ret_delay_ns)
 {
 	const struct fathom_follow_calls *calls = f->calls;
-	const size_t cap = room_of(&calls->options);
 	struct fathom_syscall_call call = { .machine = info->arch & MACHINE,
 					    .number = info->entry.nr,
 					    .sp = info->stack_pointer };
+	const bool is_told =
+		fathom_syscall_set_has(&calls->set, call.machine, call.number & ~X32_BIT);
 
 	/* The runtime waits for room in its rings, and for libraries to be looked at. */
-	if (!fathom_syscall_set_has(&calls->set, call.machine, call.number & ~X32_BIT) ||
+	if ((!is_told && !calls->injections.n) ||
 	    (task->process->program &&
 	     fathom_program_is_inside(task->process, info->instruction_pointer)))
 		return;
 	memcpy(call.args, info->entry.args, sizeof call.args);
-	task->call = malloc(sizeof *task->call + cap);
+	task->call = make_call(f, task, &call, info);
 	if (!task->call)
 		return;
-	task->call->begin = __rdtsc();
-	task->call->pc = info->instruction_pointer;
-	task->call->sp = info->stack_pointer;
-	task->call->system_ns = f->system_ns;
-	task->call->cursor = fathom_follow_post_at(task, 0, NULL).cursor;
-	if (!fathom_syscall_capture_entry(&call, &calls->options, &task->process->tracee.reader,
-					  task->call->bytes, cap, &task->call->record)) {
-		free(task->call);
-		task->call = NULL;
-	} else {
-		name_files(f, task);
-		if (calls->tells_entries && f->has_run)
-			post(f, task, FATHOM_TRACE_SYSCALL_ENTRY);
-	}
+	task->call->is_told = is_told;
+	if (calls->injections.n && f->has_run)
+		inject(f, task, &call, ret_signal, ret_delay_ns);
+	if (task->call->is_injected)
+		set_result(task->tid, true, 0);
+	task->call->is_delayed = *ret_delay_ns || task->call->delay_exit_ns;
+	name_files(f, task);
+	if (is_told && calls->tells_entries && f->has_run)
+		post(f, task, FATHOM_TRACE_SYSCALL_ENTRY);
 }
 
-/* Ends the call of @task. */
-static void end(struct fathom_follow *f, struct fathom_follow_task *task, int64_t result)
+/* Ends the call of @task, which has led to @result; sets how long the thread is to be held up. */
+static void end(struct fathom_follow *f, struct fathom_follow_task *task, int64_t result,
+		uint64_t *ret_delay_ns)
 {
-	fathom_syscall_capture_exit(&task->call->record, result, &f->calls->options,
-				    &task->process->tracee.reader);
-	name_files(f, task);
-	/* Before the program, only what is tried to become it. */
-	if (f->has_run)
+	struct fathom_stopped_call *call = task->call;
+
+	if (call->is_injected) {
+		result = call->result;
+		set_result(task->tid, false, result);
+	}
+	*ret_delay_ns = call->delay_exit_ns;
+	/* Before the program there are only attempts to become it. */
+	if (call->is_told && f->has_run) {
+		fathom_syscall_capture_exit(&call->record, result, &f->calls->options,
+					    &task->process->tracee.reader);
+		name_files(f, task);
 		post(f, task, FATHOM_TRACE_SYSCALL);
-	free(task->call);
+	}
+	free(call);
 	task->call = NULL;
+}
+
+/* Lets @task go on now, or after @ns. */
+static void go_on(struct fathom_follow *f, struct fathom_follow_task *task, int signal, uint64_t ns)
+{
+	if (!ns) {
+		fathom_follow_resume(f, task->tid, signal);
+		return;
+	}
+	task->resumes_at = fathom_now_ns() + (int64_t)ns;
+	task->resumes_with = signal;
+	f->n_delayed++;
 }
 
 void fathom_follow_take_call(struct fathom_follow *f, pid_t tid)
 {
 	struct fathom_follow_task *task = f->calls ? fathom_follow_find(f, tid) : NULL;
 	struct __ptrace_syscall_info info;
+	uint64_t delay_ns = 0;
+	int signal = 0;
 
 	if (!task || task->process->is_silent ||
-	    ptrace(PTRACE_GET_SYSCALL_INFO, tid, sizeof info, &info) < 0)
+	    ptrace(PTRACE_GET_SYSCALL_INFO, tid, sizeof info, &info) < 0) {
+		fathom_follow_resume(f, tid, 0);
 		return;
+	}
 	if (info.op == PTRACE_SYSCALL_INFO_ENTRY) {
 		/* What was begun before has become this one, as execve() of another thread has. */
 		fathom_follow_end_call(f, task);
-		begin(f, task, &info);
+		begin(f, task, &info, &signal, &delay_ns);
 	} else if (info.op == PTRACE_SYSCALL_INFO_EXIT && task->call) {
-		end(f, task, info.exit.rval);
+		end(f, task, info.exit.rval, &delay_ns);
+	}
+	go_on(f, task, signal, delay_ns);
+}
+
+void fathom_follow_resume_due(struct fathom_follow *f)
+{
+	const int64_t now = f->n_delayed ? fathom_now_ns() : 0;
+
+	for (size_t i = 0; f->n_delayed && i < f->tasks.n; i++) {
+		struct fathom_follow_task *task = &f->tasks.items[i];
+
+		if (!task->resumes_at || task->resumes_at > now)
+			continue;
+		task->resumes_at = 0;
+		f->n_delayed--;
+		fathom_follow_resume(f, task->tid, task->resumes_with);
 	}
 }
 
 void fathom_follow_take_exec(struct fathom_follow *f, pid_t tid, bool is_first)
 {
-	const struct fathom_follow_task *task = fathom_follow_find(f, tid);
+	struct fathom_follow_task *task = fathom_follow_find(f, tid);
+	struct __ptrace_syscall_info info;
+	uint64_t delay_ns;
 
-	if (is_first && task && task->call && f->calls->tells_entries)
+	if (!task || !task->call || ptrace(PTRACE_GET_SYSCALL_INFO, tid, sizeof info, &info) < 0 ||
+	    info.op != PTRACE_SYSCALL_INFO_EXIT)
+		return;
+	if (is_first && f->calls->tells_entries && task->call->is_told)
 		post(f, task, FATHOM_TRACE_SYSCALL_ENTRY);
-	fathom_follow_take_call(f, tid);
+	end(f, task, info.exit.rval, &delay_ns);
 }
 
 void fathom_follow_end_call(struct fathom_follow *f, struct fathom_follow_task *task)
@@ -189,7 +300,8 @@ void fathom_follow_end_call(struct fathom_follow *f, struct fathom_follow_task *
 	if (!task->call)
 		return;
 	fathom_syscall_record_end(&task->call->record, FATHOM_SYSCALL_NEVER, 0);
-	post(f, task, FATHOM_TRACE_SYSCALL);
+	if (task->call->is_told && f->has_run)
+		post(f, task, FATHOM_TRACE_SYSCALL);
 	free(task->call);
 	task->call = NULL;
 }

@@ -21,8 +21,14 @@ void fathom_follow_resume(const struct fathom_follow *f, pid_t tid, int signal);
 void fathom_follow_signal_text(const struct fathom_follow *f, pid_t tid, int number,
 			       char text[FATHOM_SIGNAL_TEXT]);
 
-/* Takes the stop of @tid at a system call. */
+/*
+ * Takes the stop of @tid at a system call, and lets it go on, unless it is held up: then
+ * fathom_follow_resume_due() does.
+ */
 void fathom_follow_take_call(struct fathom_follow *f, pid_t tid);
+
+/* Lets those go on that were held up for long enough. */
+void fathom_follow_resume_due(struct fathom_follow *f);
 
 /*
  * Takes the stop in which thread @tid has become another program; @is_first: nothing was told

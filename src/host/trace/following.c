@@ -249,7 +249,7 @@ static void handle_end(struct fathom_follow *f, pid_t tid, int status)
 	else
 		(void)snprintf(text, sizeof text, "status %d", WEXITSTATUS(status));
 	fathom_follow_release_ring(f, task, text, status);
-	*task = f->tasks.items[--f->tasks.n];
+	fathom_follow_forget_task(f, task);
 	if (tid != p->tracee.pid)
 		return;
 	/* The first thread's end is told last. */
@@ -375,13 +375,14 @@ static void handle_stop(struct fathom_follow *f, pid_t tid, int status)
 		break;
 	default:
 		signal = WSTOPSIG(status);
-		if (signal == (SIGTRAP | 0x80))
+		if (signal == (SIGTRAP | 0x80)) {
 			fathom_follow_take_call(f, tid);
-		else if (signal != SIGSEGV || !is_own_signal(f, tid))
+			return;
+		}
+		if (signal != SIGSEGV || !is_own_signal(f, tid))
 			handle_signal(f, tid, signal);
 		else
 			signal = 0;
-		signal = signal == (SIGTRAP | 0x80) ? 0 : signal;
 	}
 	fathom_follow_resume(f, tid, signal);
 }
@@ -409,13 +410,18 @@ static bool next_noted(struct fathom_follow *f, struct fathom_follow_event *ret)
 /* Takes the next event: one that was noted, or one that comes; returns false at the end. */
 static bool next_event(struct fathom_follow *f, struct fathom_follow_event *ret)
 {
+	const struct timespec pause = { .tv_nsec = ROUND_NS };
 	struct rusage usage = { .ru_stime = { 0 } };
 
 	if (next_noted(f, ret))
 		return true;
-	do
-		ret->tid = wait4(-1, &ret->status, __WALL | __WNOTHREAD, &usage);
-	while (ret->tid < 0 && errno == EINTR);
+	do {
+		ret->tid = wait4(-1, &ret->status,
+				 __WALL | __WNOTHREAD | (f->n_delayed ? WNOHANG : 0), &usage);
+		fathom_follow_resume_due(f);
+		if (!ret->tid)
+			nanosleep(&pause, NULL);
+	} while (!ret->tid || (ret->tid < 0 && errno == EINTR));
 	f->system_ns = (uint64_t)usage.ru_stime.tv_sec * 1000000000 +
 		       (uint64_t)usage.ru_stime.tv_usec * 1000;
 	return ret->tid > 0;

@@ -347,7 +347,6 @@ static void tell_call(struct fathom_rings *r, const struct fathom_posted_call *c
 		      struct fathom_trace_event *e)
 {
 	struct fathom_trace_syscall *told = fathom_call_tell(&r->teller, call->record, call->size);
-	const uint64_t begin = ns_of(r, call->begin);
 
 	if (!told)
 		return;
@@ -355,8 +354,10 @@ static void tell_call(struct fathom_rings *r, const struct fathom_posted_call *c
 	told->pc = call->pc;
 	told->way = call->way;
 	told->system_ns = call->system_ns;
+	told->is_injected = call->is_injected;
+	told->is_delayed = call->is_delayed;
 	if (told->outcome == FATHOM_SYSCALL_HAS_ENDED)
-		e->duration_ns = e->ns > begin ? e->ns - begin : 0;
+		e->duration_ns = call->duration_ns < e->ns ? call->duration_ns : e->ns;
 	e->syscall = told;
 }
 

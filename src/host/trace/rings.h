@@ -31,11 +31,13 @@ struct fathom_ring_name {
 
 /* A system call. */
 struct fathom_posted_call {
-	uint64_t begin; /* ticks */
+	uint64_t duration_ns;
 	uint64_t pc;
 	uint64_t system_ns;
 	uint32_t size; /* of the record */
 	uint8_t way;   /* enum fathom_syscall_way */
+	bool is_injected;
+	bool is_delayed;
 	uint8_t record[];
 };
 

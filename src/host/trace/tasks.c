@@ -147,7 +147,19 @@ void fathom_follow_note_event(void *data, pid_t tid, int status)
 	(void)fathom_array_push(&f->events, (struct fathom_follow_event){ tid, status });
 }
 
-/* Forgets the threads of the process of @tid, which runs another program now. */
+/* Frees what @task has beside its call and its ring. */
+static void free_task(struct fathom_follow *f, struct fathom_follow_task *task)
+{
+	free(task->n_injected);
+	f->n_delayed -= task->resumes_at != 0;
+}
+
+void fathom_follow_forget_task(struct fathom_follow *f, struct fathom_follow_task *task)
+{
+	free_task(f, task);
+	*task = f->tasks.items[--f->tasks.n];
+}
+
 void fathom_follow_forget_tasks(struct fathom_follow *f, const struct fathom_traced *p)
 {
 	size_t n = 0;
@@ -158,6 +170,7 @@ void fathom_follow_forget_tasks(struct fathom_follow *f, const struct fathom_tra
 		if (task->process == p) {
 			fathom_follow_end_call(f, task);
 			fathom_follow_release_ring(f, task, NULL, 0);
+			free_task(f, task);
 		} else {
 			f->tasks.items[n++] = *task;
 		}

@@ -4,6 +4,7 @@
 #define FATHOM_TRACE_TASKS_H
 
 #include "host/syscalls/call_format.h"
+#include "host/syscalls/call_inject.h"
 #include "host/syscalls/call_set.h"
 #include "host/trace/bell.h"
 #include "host/trace/load.h"
@@ -21,6 +22,9 @@ struct fathom_follow_task {
 	int ending_status;
 	struct fathom_traced *process;
 	struct fathom_stopped_call *call; /* that it is in; NULL: none that counts */
+	uint32_t *n_injected; /* its calls in the set of each injection; NULL: none yet */
+	int64_t resumes_at;   /* when it may go on, by fathom_now_ns(); 0: it runs */
+	int resumes_with;     /* the signal that it gets then */
 };
 
 /* What is known of a thread that is to be stopped. */
@@ -43,6 +47,9 @@ struct fathom_follow_calls {
 	struct fathom_syscall_options options;
 	bool tells_entries;
 	bool names_files;
+	struct {
+		FATHOM_ARRAY_OF(struct fathom_injection);
+	} injections;
 	bool is_all; /* of functions nothing is told */
 };
 
@@ -68,6 +75,7 @@ struct fathom_follow {
 	uint32_t flags;  /* FATHOM_TRACE_ */
 	uint64_t wait_ticks;
 	bool has_run;       /* exec() has succeeded, or programs were attached to */
+	size_t n_delayed;   /* tasks that are held up */
 	uint64_t system_ns; /* that the kernel has worked for the process of the last event */
 	pid_t held;         /* the last thread of a process, about to end; 0: none */
 	_Atomic uint64_t n_rounds; /* of the reader, each of which takes all there is */
@@ -108,6 +116,8 @@ void fathom_follow_note(struct fathom_follow *f, const struct fathom_follow_task
 void fathom_follow_begin_task(struct fathom_follow *f, struct fathom_follow_task *task,
 			      const struct fathom_follow_task *parent, bool is_copy, uint64_t stack,
 			      const char *text);
+/* Forgets @task, which has ended; another one takes its place. */
+void fathom_follow_forget_task(struct fathom_follow *f, struct fathom_follow_task *task);
 /* Forgets the threads of @p. */
 void fathom_follow_forget_tasks(struct fathom_follow *f, const struct fathom_traced *p);
 

@@ -136,7 +136,10 @@ static void deinit(struct run *run)
 		free(f->processes.items[i]);
 	}
 	fathom_array_free(&f->processes);
+	for (size_t i = 0; i < f->tasks.n; i++)
+		free(f->tasks.items[i].n_injected);
 	fathom_array_free(&f->tasks);
+	fathom_array_free(&run->calls.injections);
 	fathom_array_free(&f->events);
 	for (size_t i = 0; i < FATHOM_CHOICES; i++)
 		fathom_selection_deinit(&f->loader.chosen[i]);
@@ -160,6 +163,13 @@ static fathom_err init_calls(struct run *run)
 	run->calls.names_files = (wanted.flags & FATHOM_SYSCALLS_FILES) != 0;
 	run->calls.is_all = (wanted.flags & FATHOM_SYSCALLS_ONLY) != 0;
 	run->follow.calls = &run->calls;
+	for (size_t i = 0; i < wanted.n_inject; i++) {
+		struct fathom_injection injection;
+
+		FATHOM_TRY(fathom_injection_read(wanted.inject[i], &injection, run->reterr));
+		if (!fathom_array_push(&run->calls.injections, injection))
+			return FATHOM_E_MEMORY;
+	}
 	if (wanted.set)
 		return fathom_syscall_set_read(wanted.set, &run->calls.set, run->reterr);
 	fathom_syscall_set_fill(&run->calls.set);

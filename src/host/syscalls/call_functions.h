@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The functions and structs that calls.txt names.
+ * Made by tools/syscall_tables.py from Debian's linux-source-6.12,
+ * version 6.12.117-1~deb12u1.
+ */
+#ifndef FATHOM_SYSCALLS_CALL_FUNCTIONS_H
+#define FATHOM_SYSCALLS_CALL_FUNCTIONS_H
+
+#include "host/syscalls/call_types.h"
+
+fathom_decode_fn fathom_decode_rlimit;
+fathom_decode_fn fathom_decode_rlimit64;
+fathom_decode_fn fathom_decode_utsfield;
+fathom_decode_fn fathom_decode_statx_time;
+fathom_decode_fn fathom_decode_open_flags;
+fathom_decode_fn fathom_decode_open_how_mode;
+fathom_decode_fn fathom_decode_in_addr;
+fathom_decode_fn fathom_decode_tls_entry;
+fathom_decode_fn fathom_decode_tls_flags;
+fathom_decode_fn fathom_decode_mount_attributes;
+fathom_decode_fn fathom_decode_dev;
+fathom_decode_fn fathom_decode_sigset;
+fathom_decode_fn fathom_decode_iovec;
+fathom_decode_fn fathom_decode_open_how;
+fathom_decode_fn fathom_decode_stat;
+fathom_decode_fn fathom_decode_stat64;
+fathom_decode_fn fathom_decode_statx_flags;
+fathom_decode_fn fathom_decode_link_text;
+fathom_decode_fn fathom_decode_utimbuf;
+fathom_decode_fn fathom_decode_utimes;
+fathom_decode_fn fathom_decode_utimens;
+fathom_decode_fn fathom_decode_utimens64;
+fathom_decode_fn fathom_decode_argv;
+fathom_decode_fn fathom_decode_envp;
+fathom_decode_fn fathom_decode_cwd;
+fathom_decode_fn fathom_decode_mount_data;
+fathom_decode_fn fathom_decode_swap_flags;
+fathom_decode_fn fathom_decode_quota_command;
+fathom_decode_fn fathom_decode_xattr_value;
+fathom_decode_fn fathom_decode_xattr_result;
+fathom_decode_fn fathom_decode_fanotify_mark;
+fathom_decode_fn fathom_decode_fanotify_init;
+fathom_decode_fn fathom_decode_open_tree_flags;
+fathom_decode_fn fathom_decode_fsconfig_key;
+fathom_decode_fn fathom_decode_fsconfig_value;
+fathom_decode_fn fathom_decode_read_data;
+fathom_decode_fn fathom_decode_data;
+fathom_decode_fn fathom_decode_loff_high;
+fathom_decode_fn fathom_decode_ioctl_request;
+fathom_decode_fn fathom_decode_loff;
+fathom_decode_fn fathom_decode_offset;
+fathom_decode_fn fathom_decode_dirents32;
+fathom_decode_fn fathom_decode_dirents64;
+fathom_decode_fn fathom_decode_pollfds;
+fathom_decode_fn fathom_decode_polled;
+fathom_decode_fn fathom_decode_sigset_sized;
+fathom_decode_fn fathom_decode_fdset;
+fathom_decode_fn fathom_decode_selected;
+fathom_decode_fn fathom_decode_pselect_mask;
+fathom_decode_fn fathom_decode_epoll_event;
+fathom_decode_fn fathom_decode_epoll_events;
+fathom_decode_fn fathom_decode_timespec64;
+fathom_decode_fn fathom_decode_memfd_name;
+fathom_decode_fn fathom_decode_memfd_flags;
+fathom_decode_fn fathom_decode_open_flags_only;
+fathom_decode_fn fathom_decode_siginfo;
+fathom_decode_fn fathom_decode_mq_name;
+fathom_decode_fn fathom_decode_sigevent;
+fathom_decode_fn fathom_decode_landlock_ruleset;
+fathom_decode_fn fathom_decode_mmap_flags;
+fathom_decode_fn fathom_decode_pgoff;
+fathom_decode_fn fathom_decode_mincore;
+fathom_decode_fn fathom_decode_mmap_flags_only;
+fathom_decode_fn fathom_decode_mempolicy;
+fathom_decode_fn fathom_decode_nodes;
+fathom_decode_fn fathom_decode_clone_flags;
+fathom_decode_fn fathom_decode_clone_rest;
+fathom_decode_fn fathom_decode_clone_args;
+fathom_decode_fn fathom_decode_wait_status;
+fathom_decode_fn fathom_decode_wait_rusage;
+fathom_decode_fn fathom_decode_wait_siginfo;
+fathom_decode_fn fathom_decode_personality;
+fathom_decode_fn fathom_decode_personality_result;
+fathom_decode_fn fathom_decode_sched_policy;
+fathom_decode_fn fathom_decode_sched_policy_in;
+fathom_decode_fn fathom_decode_affinity;
+fathom_decode_fn fathom_decode_ioprio;
+fathom_decode_fn fathom_decode_ioprio_in;
+fathom_decode_fn fathom_decode_cap_header;
+fathom_decode_fn fathom_decode_cap_data;
+fathom_decode_fn fathom_decode_random;
+fathom_decode_fn fathom_decode_key;
+fathom_decode_fn fathom_decode_sigaction;
+fathom_decode_fn fathom_decode_old_sigaction;
+fathom_decode_fn fathom_decode_sigreturn;
+fathom_decode_fn fathom_decode_handler;
+fathom_decode_fn fathom_decode_remaining;
+fathom_decode_fn fathom_decode_timex_state;
+fathom_decode_fn fathom_decode_time_result;
+fathom_decode_fn fathom_decode_futex_op;
+fathom_decode_fn fathom_decode_futex_waitv;
+fathom_decode_fn fathom_decode_socket_type;
+fathom_decode_fn fathom_decode_socket_protocol;
+fathom_decode_fn fathom_decode_sockaddr;
+fathom_decode_fn fathom_decode_sockaddr_result;
+fathom_decode_fn fathom_decode_length_result;
+fathom_decode_fn fathom_decode_socket_flags;
+fathom_decode_fn fathom_decode_msghdr;
+fathom_decode_fn fathom_decode_mmsghdrs;
+fathom_decode_fn fathom_decode_recvmmsg_left;
+fathom_decode_fn fathom_decode_socket_level;
+fathom_decode_fn fathom_decode_socket_option;
+fathom_decode_fn fathom_decode_option_value;
+fathom_decode_fn fathom_decode_ipc_key;
+fathom_decode_fn fathom_decode_shm_get;
+fathom_decode_fn fathom_decode_shm_command;
+fathom_decode_fn fathom_decode_ipc_get;
+fathom_decode_fn fathom_decode_sembufs;
+fathom_decode_fn fathom_decode_sem_command;
+fathom_decode_fn fathom_decode_msgbuf;
+fathom_decode_fn fathom_decode_msg_command;
+fathom_decode_fn fathom_decode_fd_flags_result;
+fathom_decode_fn fathom_decode_open_flags_result;
+fathom_decode_fn fathom_decode_signal_result;
+fathom_decode_fn fathom_decode_lease_result;
+fathom_decode_fn fathom_decode_seals_result;
+fathom_decode_fn fathom_decode_termios;
+fathom_decode_fn fathom_decode_ifreq;
+fathom_decode_fn fathom_decode_task_name;
+fathom_decode_fn fathom_decode_dumpable;
+fathom_decode_fn fathom_decode_seccomp_mode;
+fathom_decode_fn fathom_decode_seccomp_filter;
+fathom_decode_fn fathom_decode_securebits;
+fathom_decode_fn fathom_decode_ptracer;
+fathom_decode_fn fathom_decode_ambient_cap;
+fathom_decode_fn fathom_decode_vma_name;
+fathom_decode_fn fathom_decode_timing;
+fathom_decode_fn fathom_decode_futex_bitset;
+fathom_decode_fn fathom_decode_futex_wake_op;
+fathom_decode_fn fathom_decode_futex_timeout;
+
+/* Types of structs. */
+enum {
+	FATHOM_TYPE_TIMESPEC = 3,
+	FATHOM_TYPE_TIMESPEC64 = 6,
+	FATHOM_TYPE_TIMEVAL = 7,
+	FATHOM_TYPE_TIMEZONE = 9,
+	FATHOM_TYPE_ITIMERSPEC = 10,
+	FATHOM_TYPE_ITIMERSPEC64 = 11,
+	FATHOM_TYPE_ITIMERVAL = 12,
+	FATHOM_TYPE_RUSAGE = 13,
+	FATHOM_TYPE_RLIMIT = 15,
+	FATHOM_TYPE_RLIMIT64 = 17,
+	FATHOM_TYPE_UTSNAME = 19,
+	FATHOM_TYPE_SYSINFO = 24,
+	FATHOM_TYPE_TIMEX = 29,
+	FATHOM_TYPE_TMS = 30,
+	FATHOM_TYPE_FSID = 33,
+	FATHOM_TYPE_STATFS = 37,
+	FATHOM_TYPE_STATFS64 = 41,
+	FATHOM_TYPE_FLOCK = 44,
+	FATHOM_TYPE_FLOCK_IN = 45,
+	FATHOM_TYPE_FLOCK64 = 46,
+	FATHOM_TYPE_FLOCK64_IN = 47,
+	FATHOM_TYPE_OWNER_EX = 50,
+	FATHOM_TYPE_STATX_TIMESTAMP = 52,
+	FATHOM_TYPE_STATX = 58,
+	FATHOM_TYPE_OPEN_HOW = 62,
+	FATHOM_TYPE_WINSIZE = 63,
+	FATHOM_TYPE_EPOLL_DATA = 64,
+	FATHOM_TYPE_LINGER = 65,
+	FATHOM_TYPE_UCRED = 67,
+	FATHOM_TYPE_IN_ADDR = 69,
+	FATHOM_TYPE_IP_MREQ = 70,
+	FATHOM_TYPE_SCHED_PARAM = 71,
+	FATHOM_TYPE_SCHED_PARAM_PLAIN = 72,
+	FATHOM_TYPE_SCHED_ATTR = 75,
+	FATHOM_TYPE_STACK = 78,
+	FATHOM_TYPE_CAP_HEADER = 80,
+	FATHOM_TYPE_USER_DESC = 83,
+	FATHOM_TYPE_SEMBUF = 86,
+	FATHOM_TYPE_FILE_HANDLE = 87,
+	FATHOM_TYPE_MOUNT_ATTR = 90,
+	FATHOM_TYPE_LANDLOCK_RULESET = 92,
+	FATHOM_TYPE_LANDLOCK_PATH = 94,
+	FATHOM_TYPE_ROBUST = 95,
+	FATHOM_TYPE_KEY_PARAMS = 96,
+	FATHOM_TYPE_AIO_EVENT = 98,
+	FATHOM_TYPE_MQ_ATTR = 100,
+	FATHOM_TYPE_F_UIDS = 101,
+	FATHOM_TYPE_SG = 102,
+	FATHOM_TYPE_IFCONF = 103,
+	FATHOM_TYPE_WAITV = 105,
+	FATHOM_TYPE_CACHESTAT_RANGE = 106,
+	FATHOM_TYPE_CACHESTAT = 107,
+	FATHOM_TYPE_FUTEX_FIELDS = 108,
+};
+
+#endif

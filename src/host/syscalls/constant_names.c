@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+#include "host/syscalls/constant_names.h"
+
+const char *fathom_constant_name(enum fathom_constant_table table, uint8_t arch, uint64_t value)
+{
+	const struct fathom_constant_place *place = &fathom_constant_places[table];
+	const struct fathom_constant *c = &fathom_constant_rows[place->first];
+
+	for (uint32_t i = 0; i < place->n; i++)
+		if (c[i].value == value && c[i].arches & arch)
+			return fathom_constant_names + c[i].name;
+	return NULL;
+}
+
+const char *fathom_constant_find(enum fathom_constant_table table, uint8_t arch, uint64_t value)
+{
+	const struct fathom_constant_place *place = &fathom_constant_places[table];
+	const struct fathom_constant *c = &fathom_constant_rows[place->first];
+	uint32_t low = 0;
+
+	for (uint32_t high = place->n; low < high;) {
+		const uint32_t middle = low + (high - low) / 2;
+
+		if (c[middle].value < value)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; low < place->n && c[low].value == value; low++)
+		if (c[low].arches & arch)
+			return fathom_constant_names + c[low].name;
+	return NULL;
+}
+
+const char *fathom_constant_take(enum fathom_constant_table table, uint8_t arch, uint64_t *value,
+				 uint32_t *from)
+{
+	const struct fathom_constant_place *place = &fathom_constant_places[table];
+	const struct fathom_constant *c = &fathom_constant_rows[place->first];
+
+	for (uint32_t i = *from; i < place->n && *value; i++)
+		if (c[i].value && (*value & c[i].value) == c[i].value && c[i].arches & arch) {
+			*value &= ~c[i].value;
+			*from = i + 1;
+			return fathom_constant_names + c[i].name;
+		}
+	return NULL;
+}
+
+const char *fathom_constant_unknown(enum fathom_constant_table table)
+{
+	return fathom_constant_names + fathom_constant_places[table].unknown;
+}

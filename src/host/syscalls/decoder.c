@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT */
+#include "host/syscalls/decoder.h"
+
+#include <elf.h>
+
+size_t fathom_decode_read(struct fathom_decoder *d, uint64_t avma, void *to, size_t size)
+{
+	size_t n;
+
+	if (!d->memory)
+		return fathom_syscall_record_read(d->record, avma, d->at_exit, to, size);
+	n = d->memory->read(d->memory->data, avma, to, size);
+	if (n)
+		fathom_syscall_record_add(d->record, avma, d->at_exit, to, n);
+	return n;
+}
+
+bool fathom_decode_get(struct fathom_decoder *d, uint64_t avma, void *to, size_t size)
+{
+	return fathom_decode_read(d, avma, to, size) == size;
+}
+
+bool fathom_decode_get_before(struct fathom_decoder *d, uint64_t avma, void *to, size_t size)
+{
+	return fathom_syscall_record_read(d->record, avma, false, to, size) == size;
+}
+
+uint64_t fathom_decode_load(const struct fathom_decoder *d, const uint8_t *bytes, uint8_t width)
+{
+	switch (width == FATHOM_WIDTH_WORD ? d->word : width) {
+	case 1:
+		return *bytes;
+	case 2:
+		return load_u16(bytes, false);
+	case 4:
+		return load_u32(bytes, false);
+	default:
+		return load_u64(bytes, false);
+	}
+}
+
+bool fathom_decode_get_uint(struct fathom_decoder *d, uint64_t avma, uint8_t width, uint64_t *ret)
+{
+	uint8_t bytes[8];
+
+	if (!fathom_decode_get(d, avma, bytes, width == FATHOM_WIDTH_WORD ? d->word : width))
+		return false;
+	*ret = fathom_decode_load(d, bytes, width);
+	return true;
+}
+
+bool fathom_decode_has_failed(const struct fathom_decoder *d)
+{
+	return d->at_exit && d->call.result < 0 && d->call.result >= -4095;
+}
+
+int32_t fathom_decode_int(const struct fathom_decoder *d, unsigned argument)
+{
+	return (int32_t)(uint32_t)d->call.args[argument];
+}
+
+uint64_t fathom_decode_count(const struct fathom_decoder *d, uint32_t source)
+{
+	if (source == FATHOM_COUNT_RESULT)
+		return d->call.result > 0 ? (uint64_t)d->call.result : 0;
+	if (source >= FATHOM_DECODE_ARGUMENTS)
+		return 0;
+	return fathom_types[d->types[source]].width == 4 ? (uint32_t)d->call.args[source]
+							 : d->call.args[source];
+}
+
+bool fathom_decode_step(struct fathom_decoder *d)
+{
+	if (!d->steps)
+		return false;
+	d->steps--;
+	return true;
+}
+
+/* Replaces the arguments from @i on by those that the argument before them selects. */
+static void select_case(struct fathom_decoder *d, unsigned i, const struct fathom_case_group *g)
+{
+	const uint32_t value = (uint32_t)d->call.args[i - 1] & g->mask;
+	uint16_t types = g->types;
+	uint8_t n = g->n_types;
+
+	if (g->result)
+		d->result_type = g->result;
+	for (const struct fathom_case *c = &fathom_cases[g->first];
+	     c < &fathom_cases[g->first] + g->n; c++)
+		if (c->value == value && c->arches & d->arch) {
+			types = c->types;
+			n = c->n;
+			d->result_type = c->result ? c->result : d->result_type;
+			break;
+		}
+	d->n = (uint8_t)(i + n);
+	memcpy(&d->types[i], &fathom_type_lists[types], n * sizeof *d->types);
+}
+
+/* Decides about arguments that others select. */
+static void settle_types(struct fathom_decoder *d)
+{
+	for (unsigned i = 0; i < d->n; i++) {
+		const struct fathom_type *type = &fathom_types[d->types[i]];
+
+		if (type->kind == FATHOM_KIND_IF && !(d->call.args[type->width] & type->n))
+			d->n = (uint8_t)i;
+		else if (type->kind == FATHOM_KIND_IF)
+			d->types[i] = type->a;
+		else if (type->kind == FATHOM_KIND_CASES)
+			select_case(d, i, &fathom_case_groups[type->a]);
+	}
+}
+
+void fathom_decode_begin(struct fathom_decoder *d)
+{
+	fathom_syscall_record_call(d->record, &d->call);
+	d->arch = fathom_syscall_arch_bit(d->call.machine);
+	d->layout = d->call.machine == EM_386;
+	d->word = d->layout ? 4 : 8;
+	d->steps = FATHOM_DECODE_STEPS;
+	d->syscall = fathom_syscall_find(d->call.machine, d->call.number);
+	if (!d->syscall) {
+		d->n = FATHOM_DECODE_ARGUMENTS;
+		return;
+	}
+	d->n = d->syscall->n_types;
+	d->result_type = d->syscall->result;
+	memcpy(d->types, &fathom_type_lists[d->syscall->types], d->n * sizeof *d->types);
+	settle_types(d);
+}
+
+/* Returns the number of the first argument that is known only after the call. */
+static unsigned first_out(const struct fathom_decoder *d)
+{
+	for (unsigned i = 0; i < d->n; i++)
+		switch (fathom_types[d->types[i]].kind) {
+		case FATHOM_KIND_POINTER_OUT:
+		case FATHOM_KIND_POINTER_OUT_ALWAYS:
+		case FATHOM_KIND_FUNCTION_OUT:
+		case FATHOM_KIND_FUNCTION_BOTH:
+			return i;
+		default:
+			break;
+		}
+	return d->n;
+}
+
+static void put_argument(struct fathom_decoder *d, unsigned i, struct fathom_syscall_line *marks)
+{
+	const struct fathom_operand o = { .value = d->call.args[i], .type = d->types[i] };
+
+	if (marks)
+		marks->args[i].begin = (uint32_t)d->out->len;
+	if (d->syscall)
+		fathom_put_value(d, d->types[i], &o);
+	else
+		fathom_put_hex(d, o.value);
+	if (marks) {
+		marks->args[i].end = (uint32_t)d->out->len;
+		marks->args[i].name =
+			d->syscall ? fathom_syscall_argument_name(d->syscall, i) : NULL;
+	}
+}
+
+/* Before the call, reads what the second half will need to know from then. */
+static void note_before(struct fathom_decoder *d, unsigned first)
+{
+	struct fathom_text *out = d->out;
+
+	d->out = NULL;
+	for (unsigned i = first; i < d->n; i++) {
+		const struct fathom_operand o = { .value = d->call.args[i], .type = d->types[i] };
+
+		if (fathom_types[d->types[i]].kind == FATHOM_KIND_FUNCTION_BOTH)
+			fathom_put_value(d, d->types[i], &o);
+	}
+	d->out = out;
+}
+
+static void put_name(struct fathom_decoder *d)
+{
+	if (d->syscall) {
+		fathom_put(d, fathom_syscall_names + d->syscall->name);
+	} else if (d->options->dialect == FATHOM_SYSCALL_STRACE) {
+		fathom_put(d, "syscall_");
+		fathom_put_hex(d, d->call.number);
+	} else {
+		fathom_put(d, "syscall_");
+		fathom_put_unsigned(d, d->call.number);
+	}
+	fathom_put_char(d, '(');
+}
+
+void fathom_decode_half(struct fathom_decoder *d, bool at_exit, struct fathom_syscall_line *marks)
+{
+	const unsigned split = d->syscall ? first_out(d) : d->n;
+
+	d->at_exit = at_exit;
+	if (!at_exit)
+		put_name(d);
+	for (unsigned i = at_exit ? split : 0; i < (at_exit ? d->n : split); i++) {
+		/* The comma behind the last argument of the first half is printed with that. */
+		if (i && i != (at_exit ? split : 0))
+			fathom_put(d, ", ");
+		put_argument(d, i, marks);
+	}
+	if (!at_exit && split && split < d->n)
+		fathom_put(d, ", ");
+	if (!at_exit && d->syscall && d->memory)
+		note_before(d, split);
+	if (at_exit)
+		fathom_put_char(d, ')');
+}
+
+void fathom_decode_result(struct fathom_decoder *d)
+{
+	const struct fathom_operand o = { .value = (uint64_t)d->call.result,
+					  .type = d->result_type };
+
+	if (fathom_decode_has_failed(d))
+		return;
+	if (d->result_type)
+		fathom_put_value(d, d->result_type, &o);
+	else
+		fathom_put_signed(d, d->call.result);
+}

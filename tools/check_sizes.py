@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""No file above 1,200 lines, no function above 120, in C and in Python; half of those in C are below 15.
+"""No file above 1,200 lines but generated ones, no function above 120, in C and in Python; half of those in C are below 15.
 Prints the longest functions with --top."""
 import ast
 import glob
@@ -11,6 +11,8 @@ import sys
 MAX_FILE = 1200
 MAX_FUNCTION = 120
 MAX_MEDIAN = 15
+# Written by tools/syscall_tables.py.
+GENERATED = {"src/host/syscalls/call_rows.c", "src/host/syscalls/constant_rows.c"}
 
 
 def sources():
@@ -41,7 +43,7 @@ paths = sources()
 wrong = []
 for path in paths:
     lines = sum(1 for _ in open(path, encoding="utf-8"))
-    if lines > MAX_FILE:
+    if lines > MAX_FILE and path not in GENERATED:
         wrong.append(f"{path}: {lines} lines")
 in_c = sorted(c_functions(p for p in paths if not p.endswith(".py")), reverse=True)
 found = in_c + sorted(python_functions(p for p in paths if p.endswith(".py")), reverse=True)

@@ -9,7 +9,7 @@
 
 #include "host/stack/descriptor.h"
 #include "host/stack/futex.h"
-#include "host/stack/syscall_names.h"
+#include "host/syscalls/call_table.h"
 #include "safe/base/limits.h"
 
 struct fathom_wait_facts *fathom_wait_facts_create(void)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * attached PROGRAM: starts PROGRAM, which runs for ever, attaches to it as `fathom trace -p` does, and leaves it as soon as its
- * calls are recorded. Prints the nanoseconds for which its threads were stopped at most, those from the call to the first
- * moment that is recorded, and how many sites were.
+ * attached PROGRAM: starts PROGRAM, which runs for ever, attaches to it as `fathom trace -p` does,
+ * and leaves it as soon as its calls are recorded. Prints the nanoseconds for which its threads
+ * were stopped at most, those from the call to the first moment that is recorded, and how many
+ * sites were.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -44,7 +45,9 @@ static int control(void *data)
 
 int main(int argc, char **argv)
 {
-	struct fathom_trace_options o = { .size = sizeof o, .events = take, .ready = ready, .control = control };
+	struct fathom_trace_options o = {
+		.size = sizeof o, .events = take, .ready = ready, .control = control
+	};
 	struct fathom_trace_result result = { .size = sizeof result };
 	struct fathom *session;
 	const pid_t pid = argc > 1 ? fork() : -1;
@@ -63,6 +66,7 @@ int main(int argc, char **argv)
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	fathom_destroy(session);
-	printf("%llu %lld %llu\n", (unsigned long long)result.stop_ns, ready_ns - begin_ns, (unsigned long long)result.n_sites);
+	printf("%llu %lld %llu\n", (unsigned long long)result.stop_ns, ready_ns - begin_ns,
+	       (unsigned long long)result.n_sites);
 	return err != FATHOM_OK;
 }

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "cli/common.h"
-#include "cli/compat/strace/lines.h"
+#include "cli/compat/strace/call_lines.h"
 #include "cli/compat/strace/summary.h"
 #include "cli/launch.h"
 

@@ -3,7 +3,7 @@
 #ifndef FATHOM_CLI_COMPAT_STRACE_SUMMARY_H
 #define FATHOM_CLI_COMPAT_STRACE_SUMMARY_H
 
-#include "cli/compat/strace/options.h"
+#include "cli/compat/strace/command_line.h"
 
 struct strace_summary;
 

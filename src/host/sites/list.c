@@ -441,9 +441,9 @@ const char *fathom_slot_refusal_name(enum fathom_slot_refusal refusal)
 
 const char *fathom_trace_type_name(enum fathom_trace_type type)
 {
-	static const char *const words[] = { "",     "call", "return", "signal", "start",
-					     "exit", "lost", "note",   "caller",
-					     "syscall", "syscall-entry" };
+	static const char *const words[] = { "",       "call",    "return",       "signal",
+					     "start",  "exit",    "lost",         "note",
+					     "caller", "syscall", "syscall-entry" };
 
 	return word_of(words, sizeof words / sizeof *words, type);
 }

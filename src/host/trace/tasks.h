@@ -4,8 +4,8 @@
 #define FATHOM_TRACE_TASKS_H
 
 #include "host/syscalls/call_format.h"
-#include "host/syscalls/call_inject.h"
-#include "host/syscalls/call_set.h"
+#include "host/trace/call_inject.h"
+#include "host/trace/call_set.h"
 #include "host/trace/bell.h"
 #include "host/trace/load.h"
 #include "host/trace/rings.h"

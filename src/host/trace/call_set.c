@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "host/syscalls/call_set.h"
+#include "host/trace/call_set.h"
 
 #include <regex.h>
 #include <stdlib.h>

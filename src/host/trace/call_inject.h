@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* What is injected into system calls, as -e inject= of strace(1) writes it. */
-#ifndef FATHOM_SYSCALLS_CALL_INJECT_H
-#define FATHOM_SYSCALLS_CALL_INJECT_H
+#ifndef FATHOM_TRACE_CALL_INJECT_H
+#define FATHOM_TRACE_CALL_INJECT_H
 
-#include "host/syscalls/call_set.h"
+#include "host/trace/call_set.h"
 
 /* One injection. */
 struct fathom_injection {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/compat/strace/lines.h"
+#include "cli/compat/strace/call_lines.h"
 
 #include <fcntl.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/compat/strace/options.h"
+#include "cli/compat/strace/command_line.h"
 
 #include <getopt.h>
 #include <signal.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Sets of system calls, as -e trace= of strace(1) writes them. */
-#ifndef FATHOM_SYSCALLS_CALL_SET_H
-#define FATHOM_SYSCALLS_CALL_SET_H
+#ifndef FATHOM_TRACE_CALL_SET_H
+#define FATHOM_TRACE_CALL_SET_H
 
 #include "host/syscalls/call_table.h"
 #include "safe/base/error.h"

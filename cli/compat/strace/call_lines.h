@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Lines as strace(1) prints them: calls begin, may be left unfinished for others, and are resumed.
  */
-#ifndef FATHOM_CLI_COMPAT_STRACE_LINES_H
-#define FATHOM_CLI_COMPAT_STRACE_LINES_H
+#ifndef FATHOM_CLI_COMPAT_STRACE_CALL_LINES_H
+#define FATHOM_CLI_COMPAT_STRACE_CALL_LINES_H
 
-#include "cli/compat/strace/options.h"
+#include "cli/compat/strace/command_line.h"
 
 struct strace_lines;
 

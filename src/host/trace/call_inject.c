@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "host/syscalls/call_inject.h"
+#include "host/trace/call_inject.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The options of strace(1) that fathom strace knows. */
-#ifndef FATHOM_CLI_COMPAT_STRACE_OPTIONS_H
-#define FATHOM_CLI_COMPAT_STRACE_OPTIONS_H
+#ifndef FATHOM_CLI_COMPAT_STRACE_COMMAND_LINE_H
+#define FATHOM_CLI_COMPAT_STRACE_COMMAND_LINE_H
 
 #include <fathom/fathom.h>
 #include <stdbool.h>

@@ -32,13 +32,21 @@ struct strace_file {
 	char *bytes;
 };
 
+/* A thread that is traced. */
+struct strace_thread {
+	int32_t tid;
+	uint64_t pc;     /* of its last call */
+	uint64_t number; /* of that */
+};
+
 struct strace_lines {
 	const struct strace_options *options;
 	struct strace_file one;
 	struct strace_file *files; /* with -ff */
 	size_t n_files;
-	int32_t *tids; /* of threads that are traced */
-	size_t n_tids;
+	struct strace_thread *threads; /* that are traced */
+	size_t n_threads;
+	bool has_first;
 	int64_t zero; /* the time at 0 of events, in ns since 1970; INT64_MIN: not known yet */
 };
 
@@ -154,7 +162,7 @@ static void begin_line(struct strace_lines *l, struct strace_file *f, int32_t ti
 	f->column = 0;
 	if (!l->options->is_split && l->options->output && l->options->follows)
 		put(f, "%-5d ", tid);
-	else if (!l->options->is_split && l->n_tids > 1)
+	else if (!l->options->is_split && l->n_threads > 1)
 		put(f, "[pid %5d] ", tid);
 	put_time(l, f, ns);
 }
@@ -162,10 +170,10 @@ static void begin_line(struct strace_lines *l, struct strace_file *f, int32_t ti
 static void put_place(const struct strace_options *o, struct strace_file *f,
 		      const struct fathom_trace_syscall *c)
 {
-	if (o->has_pc)
-		put(f, "[%016llx] ", (unsigned long long)c->pc);
 	if (o->has_numbers)
 		put(f, "[%4llu] ", (unsigned long long)c->number);
+	if (o->has_pc)
+		put(f, "[%016llx] ", (unsigned long long)c->pc);
 }
 
 /* Begins the line of a call that has begun at @ns. */
@@ -222,26 +230,46 @@ static void end_call(struct strace_lines *l, const struct fathom_trace_event *e)
 	end_line(f);
 }
 
-static void add_tid(struct strace_lines *l, int32_t tid)
+/* Returns the thread @tid; NULL: it is not known. */
+static struct strace_thread *thread_of(struct strace_lines *l, int32_t tid)
 {
-	for (size_t i = 0; i < l->n_tids; i++)
-		if (l->tids[i] == tid)
-			return;
-	l->tids = must(realloc(l->tids, (l->n_tids + 1) * sizeof *l->tids));
-	l->tids[l->n_tids++] = tid;
-	if (l->n_tids == 1 || l->options->quiet || !l->options->follows)
+	for (size_t i = 0; i < l->n_threads; i++)
+		if (l->threads[i].tid == tid)
+			return &l->threads[i];
+	return NULL;
+}
+
+static void add_thread(struct strace_lines *l, int32_t tid)
+{
+	if (thread_of(l, tid))
+		return;
+	l->threads = must(realloc(l->threads, (l->n_threads + 1) * sizeof *l->threads));
+	l->threads[l->n_threads++] = (struct strace_thread){ .tid = tid };
+	if (l->n_threads == 1 || l->options->quiet || !l->options->follows)
 		return;
 	(void)strace_lines_flush(l);
 	(void)fprintf(stderr, "fathom strace: Process %d attached\n", tid);
 }
 
-static void remove_tid(struct strace_lines *l, int32_t tid)
+static void remove_thread(struct strace_lines *l, int32_t tid)
 {
-	for (size_t i = 0; i < l->n_tids; i++)
-		if (l->tids[i] == tid) {
-			l->tids[i] = l->tids[--l->n_tids];
-			return;
-		}
+	struct strace_thread *t = thread_of(l, tid);
+
+	if (t)
+		*t = l->threads[--l->n_threads];
+}
+
+/* Prints the place of what has happened to @tid beside a call; @pc 0: it is nowhere any more. */
+static void put_last_place(struct strace_lines *l, struct strace_file *f, int32_t tid, bool has_pc)
+{
+	const struct strace_thread *t = thread_of(l, tid);
+
+	if (l->options->has_numbers)
+		put(f, "[%4llu] ", t ? (unsigned long long)t->number : 0);
+	if (l->options->has_pc && has_pc)
+		put(f, "[%016llx] ", t ? (unsigned long long)t->pc : 0);
+	else if (l->options->has_pc)
+		put_str(f, "[????????????????] ");
 }
 
 static void put_end(struct strace_lines *l, const struct fathom_trace_event *e)
@@ -250,6 +278,7 @@ static void put_end(struct strace_lines *l, const struct fathom_trace_event *e)
 
 	if (l->options->quiet < 2 || (WIFSIGNALED(e->status) && l->options->quiet < 3)) {
 		begin_line(l, f, e->tid, e->ns);
+		put_last_place(l, f, e->tid, false);
 		if (WIFSIGNALED(e->status))
 			put(f, "+++ killed by %s %s+++", fathom_signal_name(WTERMSIG(e->status)),
 			    WCOREDUMP(e->status) ? "(core dumped) " : "");
@@ -257,7 +286,7 @@ static void put_end(struct strace_lines *l, const struct fathom_trace_event *e)
 			put(f, "+++ exited with %d +++", WEXITSTATUS(e->status));
 		end_line(f);
 	}
-	remove_tid(l, e->tid);
+	remove_thread(l, e->tid);
 }
 
 static void put_signal(struct strace_lines *l, const struct fathom_trace_event *e)
@@ -267,6 +296,7 @@ static void put_signal(struct strace_lines *l, const struct fathom_trace_event *
 	if (e->status > 0 && !(l->options->signals >> (e->status - 1) & 1))
 		return;
 	begin_line(l, f, e->tid, e->ns);
+	put_last_place(l, f, e->tid, true);
 	put_str(f, "--- ");
 	put_str(f, e->text);
 	put_str(f, " ---");
@@ -285,6 +315,17 @@ static void learn_zero(struct strace_lines *l, const struct fathom_trace_event *
 		l->zero = zero;
 }
 
+/* Notes where thread of @e is, if it tells of a call. */
+static void note_place(struct strace_lines *l, const struct fathom_trace_event *e)
+{
+	struct strace_thread *t = e->syscall ? thread_of(l, e->tid) : NULL;
+
+	if (!t)
+		return;
+	t->pc = e->syscall->pc;
+	t->number = e->syscall->number;
+}
+
 bool strace_lines_take(struct strace_lines *l, const struct fathom_trace_event *e)
 {
 	struct strace_file *f;
@@ -292,13 +333,15 @@ bool strace_lines_take(struct strace_lines *l, const struct fathom_trace_event *
 	if (l->options->clock)
 		learn_zero(l, e);
 	/* The first one is the program's; without -f others are nobody's. */
-	if (!l->n_tids)
-		add_tid(l, e->tid);
-	if (!l->options->follows && !l->options->n_pids && e->tid != l->tids[0])
+	if (!l->has_first)
+		add_thread(l, e->tid);
+	l->has_first = true;
+	if (!l->options->follows && !l->options->n_pids && !thread_of(l, e->tid))
 		return true;
+	note_place(l, e);
 	switch (e->type) {
 	case FATHOM_TRACE_START:
-		add_tid(l, e->tid);
+		add_thread(l, e->tid);
 		break;
 	case FATHOM_TRACE_EXIT:
 		put_end(l, e);
@@ -357,7 +400,7 @@ bool strace_lines_finish(struct strace_lines *l)
 		has_failed |= l->files[i].has_failed;
 	}
 	free(l->files);
-	free(l->tids);
+	free(l->threads);
 	free(l);
 	return !has_failed;
 }

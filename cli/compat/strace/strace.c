@@ -68,9 +68,13 @@ static void set_environment(const struct strace_options *o)
 }
 
 /* Says why nothing was traced; returns strace's status of that. */
-static int fail(const struct fathom_errinfo *info)
+static int fail(const struct strace_options *o, const struct fathom_errinfo *info)
 {
-	complain_error(info);
+	if (o->program && !info->file[0])
+		complain(o->program[0], info->what,
+			 info->os_errno ? strerror(info->os_errno) : NULL);
+	else
+		complain_error(info);
 	return 1;
 }
 
@@ -113,7 +117,7 @@ int verb_strace(int argc, char **argv)
 
 	strace_options_read(&s.options, argc, argv);
 	if (fathom_create(NULL, &session, &info))
-		return fail(&info);
+		return fail(&s.options, &info);
 	if (s.options.lists)
 		s.lines = strace_lines_create(&s.options);
 	if (s.options.counts)
@@ -130,6 +134,6 @@ int verb_strace(int argc, char **argv)
 			 "cannot be written", NULL);
 	strace_options_deinit(&s.options);
 	if (err)
-		return fail(&info);
+		return fail(&s.options, &info);
 	return s.options.program ? launch_end_as(result.status) : 0;
 }

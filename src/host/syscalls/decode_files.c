@@ -5,21 +5,16 @@
 #include "host/syscalls/call_functions.h"
 #include "host/syscalls/decoder.h"
 
-static bool is_plain(const struct fathom_decoder *d)
-{
-	return d->options->constants == FATHOM_SYSCALL_NAMES;
-}
-
 static void put_open_flags(struct fathom_decoder *d, uint64_t value)
 {
-	if (!is_plain(d)) {
-		fathom_put_hex(d, value);
+	const char *access = fathom_constant_name(FATHOM_CONSTANTS_OPEN_ACCESS, d->arch, value & 3);
+
+	if (!fathom_put_number_of_flags(d, value))
 		return;
-	}
-	fathom_put_enum(d, FATHOM_CONSTANTS_OPEN_ACCESS, value & 3);
-	if (value & ~UINT64_C(3)) {
+	fathom_put(d, access ? access : "");
+	if (value & ~UINT64_C(3))
 		fathom_put_more_flags(d, FATHOM_CONSTANTS_OPEN_FLAGS, value & ~UINT64_C(3), false);
-	}
+	fathom_put_end_of_flags(d);
 }
 
 void fathom_decode_open_flags(struct fathom_decoder *d, const struct fathom_operand *o)
@@ -260,15 +255,19 @@ void fathom_decode_stat64(struct fathom_decoder *d, const struct fathom_operand 
 void fathom_decode_statx_flags(struct fathom_decoder *d, const struct fathom_operand *o)
 {
 	const uint64_t sync = 0x6000; /* AT_STATX_SYNC_TYPE */
+	const char *name =
+		fathom_constant_name(FATHOM_CONSTANTS_AT_STATX_SYNC, d->arch, o->value & sync);
 
-	if (!is_plain(d)) {
-		fathom_put_hex(d, (uint32_t)o->value);
+	if (!fathom_put_number_of_flags(d, (uint32_t)o->value))
 		return;
-	}
-	fathom_put_enum(d, FATHOM_CONSTANTS_AT_STATX_SYNC, o->value & sync);
+	if (name)
+		fathom_put(d, name);
+	else
+		fathom_put_more_flags(d, FATHOM_CONSTANTS_AT_STATX_SYNC, o->value & sync, true);
 	if ((uint32_t)o->value & ~sync)
-		fathom_put_more_flags(d, FATHOM_CONSTANTS_AT_FLAGS, (uint32_t)o->value & ~sync,
+		fathom_put_more_flags(d, FATHOM_CONSTANTS_STATX_FLAGS, (uint32_t)o->value & ~sync,
 				      false);
+	fathom_put_end_of_flags(d);
 }
 
 void fathom_decode_statx_time(struct fathom_decoder *d, const struct fathom_operand *o)
@@ -430,9 +429,43 @@ void fathom_decode_loff(struct fathom_decoder *d, const struct fathom_operand *o
 	put_offset(d, o->value, 8);
 }
 
+/* An offset that the call moves: as it was, and as it is. */
+static void put_moved_offset(struct fathom_decoder *d, uint64_t avma, uint8_t width)
+{
+	const uint8_t size = width == FATHOM_WIDTH_WORD ? d->word : width;
+	uint8_t before[8];
+
+	if (!d->at_exit || !avma || !fathom_decode_get_before(d, avma, before, size)) {
+		put_offset(d, avma, width);
+		return;
+	}
+	fathom_put_char(d, '[');
+	fathom_put_signed(d, (int64_t)fathom_decode_load(d, before, size));
+	fathom_put_char(d, ']');
+	if (d->call.result > 0) {
+		fathom_put(d, " => ");
+		put_offset(d, avma, width);
+	}
+}
+
 void fathom_decode_offset(struct fathom_decoder *d, const struct fathom_operand *o)
 {
-	put_offset(d, o->value, FATHOM_WIDTH_WORD);
+	put_moved_offset(d, o->value, FATHOM_WIDTH_WORD);
+}
+
+void fathom_decode_offset64(struct fathom_decoder *d, const struct fathom_operand *o)
+{
+	put_moved_offset(d, o->value, 8);
+}
+
+/* i386 passes the higher half of a position in the next argument. */
+void fathom_decode_position(struct fathom_decoder *d, const struct fathom_operand *o)
+{
+	uint64_t value = o->value;
+
+	if (d->word == 4 && d->argument + 1 < FATHOM_DECODE_ARGUMENTS)
+		value = d->call.args[d->argument + 1] << 32 | (uint32_t)value;
+	fathom_put_signed(d, (int64_t)value);
 }
 
 /* Bytes of entries of a directory that are read at a time. */
@@ -510,25 +543,24 @@ void fathom_put_iovecs(struct fathom_decoder *d, uint64_t avma, uint64_t n, uint
 	fathom_put_array(d, avma, n, 2u * d->word, put_iovec);
 }
 
-/* The remote side of process_vm_readv(), and what is only advised, are shown as addresses. */
-static bool is_remote(const struct fathom_decoder *d, const struct fathom_operand *o)
+/* The other process of process_vm_readv(), and what is only advised, are shown as addresses. */
+static bool is_remote(const struct fathom_decoder *d)
 {
 	const char *name = fathom_syscall_names + d->syscall->name;
 
-	if (!strncmp(name, "process_vm_", 11))
-		return o->value == d->call.args[3] || name[11] == 'r';
-	return !strcmp(name, "process_madvise") || !strcmp(name, "vmsplice");
+	return !strcmp(name, "process_madvise") ||
+	       (!strncmp(name, "process_vm_", 11) && d->argument == 3);
 }
 
 void fathom_decode_iovec(struct fathom_decoder *d, const struct fathom_operand *o)
 {
 	const bool is_out = fathom_types[o->type].kind == FATHOM_KIND_FUNCTION_OUT;
 	const bool has_pid = fathom_types[d->types[0]].kind == FATHOM_KIND_PID;
-	const unsigned count = has_pid && d->call.args[1] != o->value ? 4 : 2;
+	const unsigned count = has_pid && d->argument == 3 ? 4 : 2;
 	const uint64_t limit = is_out ? fathom_decode_count(d, FATHOM_COUNT_RESULT) : UINT64_MAX;
 
 	fathom_put_iovecs(d, o->value, fathom_decode_count(d, count), limit,
-			  is_remote(d, o) || fathom_decode_has_failed(d));
+			  is_remote(d) || fathom_decode_has_failed(d));
 }
 
 static void put_named_result(struct fathom_decoder *d, uint64_t value,
@@ -610,6 +642,17 @@ void fathom_decode_mq_name(struct fathom_decoder *d, const struct fathom_operand
 	fathom_put_path(d, o->value);
 }
 
+/* MS_REMOUNT, _BIND, _MOVE, _UNBINDABLE, _PRIVATE, _SLAVE, _SHARED: the type does not count. */
+#define MOUNT_WITHOUT_TYPE 0x1e3020
+
+void fathom_decode_mount_type(struct fathom_decoder *d, const struct fathom_operand *o)
+{
+	if (d->call.args[3] & MOUNT_WITHOUT_TYPE)
+		fathom_put_address(d, o->value);
+	else
+		fathom_put_string(d, o->value);
+}
+
 void fathom_decode_mount_data(struct fathom_decoder *d, const struct fathom_operand *o)
 {
 	fathom_put_string(d, o->value);
@@ -636,17 +679,6 @@ void fathom_decode_quota_command(struct fathom_decoder *d, const struct fathom_o
 	fathom_put(d, ", ");
 	fathom_put_enum(d, FATHOM_CONSTANTS_QUOTA_TYPES, o->value & 0xff);
 	fathom_put_char(d, ')');
-}
-
-void fathom_decode_open_tree_flags(struct fathom_decoder *d, const struct fathom_operand *o)
-{
-	const uint64_t own = (uint32_t)o->value & 02000001; /* OPEN_TREE_CLONE and _CLOEXEC */
-	const uint64_t rest = (uint32_t)o->value & ~UINT32_C(02000001);
-
-	if (own || !rest)
-		fathom_put_flags(d, FATHOM_CONSTANTS_OPEN_TREE_FLAGS, own);
-	if (rest)
-		fathom_put_more_flags(d, FATHOM_CONSTANTS_AT_FLAGS, rest, !own);
 }
 
 void fathom_decode_mount_attributes(struct fathom_decoder *d, const struct fathom_operand *o)
@@ -690,6 +722,24 @@ void fathom_decode_fanotify_init(struct fathom_decoder *d, const struct fathom_o
 void fathom_decode_fanotify_mark(struct fathom_decoder *d, const struct fathom_operand *o)
 {
 	fathom_put_flags(d, FATHOM_CONSTANTS_FANOTIFY_MARK, (uint32_t)o->value);
+}
+
+/* i386 passes the mask in two arguments. */
+void fathom_decode_fanotify_mask(struct fathom_decoder *d, const struct fathom_operand *o)
+{
+	fathom_put_flags(d, FATHOM_CONSTANTS_FANOTIFY_EVENTS,
+			 d->call.args[3] << 32 | (uint32_t)o->value);
+}
+
+void fathom_decode_fanotify_directory(struct fathom_decoder *d, const struct fathom_operand *o)
+{
+	const int32_t fd = (int32_t)o->value;
+
+	if (fathom_constant_name(FATHOM_CONSTANTS_FANOTIFY_DIRECTORY, d->arch,
+				 (uint64_t)(int64_t)fd))
+		fathom_put_enum(d, FATHOM_CONSTANTS_FANOTIFY_DIRECTORY, (uint64_t)(int64_t)fd);
+	else
+		fathom_put_dirfd(d, fd);
 }
 
 void fathom_decode_landlock_ruleset(struct fathom_decoder *d, const struct fathom_operand *o)

@@ -90,10 +90,11 @@ static void put_compound(struct fathom_decoder *d, const struct fathom_type *typ
 	case FATHOM_KIND_STRING:
 		fathom_put_string(d, value);
 		break;
-	case FATHOM_KIND_POINTER:
 	case FATHOM_KIND_POINTER_OUT_ALWAYS:
 		fathom_put_pointer(d, type->a, value);
 		break;
+	/* After a call that has failed, strace follows no pointer any more. */
+	case FATHOM_KIND_POINTER:
 	case FATHOM_KIND_POINTER_OUT:
 		if (fathom_decode_has_failed(d))
 			fathom_put_address(d, value);
@@ -116,6 +117,17 @@ static void put_compound(struct fathom_decoder *d, const struct fathom_type *typ
 	default:
 		break;
 	}
+}
+
+/* Constants below 0 are 64 bits wide in the tables. */
+static void put_enum(struct fathom_decoder *d, const struct fathom_type *type, uint64_t value)
+{
+	const enum fathom_constant_table table = (enum fathom_constant_table)type->a;
+	const uint64_t wide = (uint64_t)(int64_t)(int32_t)value;
+
+	fathom_put_enum(d, table,
+			type->width == 4 && fathom_constant_name(table, d->arch, wide) ? wide
+										       : value);
 }
 
 /* Prints identifiers, descriptors and constants; false if it is of another kind. */
@@ -147,7 +159,7 @@ static bool put_named(struct fathom_decoder *d, const struct fathom_type *type, 
 		fathom_put_flags(d, (enum fathom_constant_table)type->a, value);
 		return true;
 	case FATHOM_KIND_ENUM:
-		fathom_put_enum(d, (enum fathom_constant_table)type->a, value);
+		put_enum(d, type, value);
 		return true;
 	default:
 		return false;

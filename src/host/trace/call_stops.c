@@ -78,6 +78,26 @@ void fathom_follow_signal_text(const struct fathom_follow *f, pid_t tid, int num
 			       whole + line.args[2].begin);
 }
 
+/*
+ * Copies the low bits of words of the stack of @task, from @sp on; returns how many. By them is
+ * seen which functions have returned.
+ */
+static uint32_t read_stack(const struct fathom_follow_task *task, uint64_t sp,
+			   uint32_t to[FATHOM_CALL_WORDS])
+{
+	const struct fathom_reader *memory = &task->process->tracee.reader;
+	uint64_t words[FATHOM_CALL_WORDS];
+	uint32_t n;
+
+	if (!task->process->program)
+		return 0;
+	n = (uint32_t)(memory->read(memory->data, sp & ~UINT64_C(7), words, sizeof words) /
+		       sizeof *words);
+	for (uint32_t i = 0; i < n; i++)
+		to[i] = (uint32_t)words[i];
+	return n;
+}
+
 /* Posts the call of @task as it is now. */
 static void post(struct fathom_follow *f, const struct fathom_follow_task *task, uint8_t type)
 {
@@ -94,6 +114,8 @@ static void post(struct fathom_follow *f, const struct fathom_follow_task *task,
 	posted->way = FATHOM_SYSCALL_BY_PTRACE;
 	posted->is_injected = call->is_injected;
 	posted->is_delayed = call->is_delayed;
+	posted->n_words =
+		type == FATHOM_TRACE_SYSCALL ? read_stack(task, call->sp, posted->words) : 0;
 	memcpy(posted->record, call->bytes, call->record.n);
 	p = fathom_follow_post_at(task, type, NULL);
 	/* The memory of a thread that has ended does not say how far it was. */

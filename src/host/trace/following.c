@@ -248,7 +248,7 @@ static void handle_end(struct fathom_follow *f, pid_t tid, int status)
 			       fathom_signal_name(WTERMSIG(status)));
 	else
 		(void)snprintf(text, sizeof text, "status %d", WEXITSTATUS(status));
-	fathom_follow_release_ring(f, task, text, status);
+	fathom_follow_release_ring(f, task, f->has_run ? text : NULL, status);
 	fathom_follow_forget_task(f, task);
 	if (tid != p->tracee.pid)
 		return;

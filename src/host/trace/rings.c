@@ -325,7 +325,9 @@ static void take_record(struct fathom_rings *r, struct fathom_stream *s,
 	call = (struct fathom_stream_call){ .ns = ns_of(r, item.ticks),
 					    .sp = item.sp,
 					    .size = found->size,
-					    .function = found->function->address };
+					    .function = found->function->address,
+					    .caller = item.caller,
+					    .has_caller = item.has_caller };
 	depth = fathom_stream_enter(s, &call, &item, &r->spans);
 	e = event_of(r, s, &item, found);
 	e.depth = depth;
@@ -374,6 +376,14 @@ static void take_post(struct fathom_rings *r, struct fathom_stream *s,
 					.type = post->type };
 
 	e.thread = fathom_stream_name(s);
+	/* The program begins when the first of its calls is told. */
+	if (post->call && !r->has_begun) {
+		r->zero_ns = run_ns_of(r, post->ticks);
+		r->has_begun = true;
+	}
+	if (post->call && post->call->n_words)
+		fathom_stream_end_returned(s, (uint32_t)(post->sp >> 3), post->call->words,
+					   post->call->n_words);
 	if (post->type == FATHOM_TRACE_SIGNAL || post->call) {
 		e.depth = fathom_stream_depth(s, (uint32_t)(post->sp >> 3));
 		e.stack = fathom_stream_stack(s, (uint32_t)(post->sp >> 3));

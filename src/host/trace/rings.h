@@ -29,6 +29,9 @@ struct fathom_ring_name {
 	uint32_t number;
 };
 
+/* Words of the stack that are looked at where a system call is made. */
+#define FATHOM_CALL_WORDS 256
+
 /* A system call. */
 struct fathom_posted_call {
 	uint64_t duration_ns;
@@ -38,6 +41,8 @@ struct fathom_posted_call {
 	uint8_t way;   /* enum fathom_syscall_way */
 	bool is_injected;
 	bool is_delayed;
+	uint32_t n_words;                  /* of the stack, from the stack pointer on */
+	uint32_t words[FATHOM_CALL_WORDS]; /* their low bits */
 	uint8_t record[];
 };
 

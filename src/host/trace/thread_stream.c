@@ -284,6 +284,22 @@ uint32_t fathom_stream_depth(struct fathom_stream *s, uint32_t sp)
 	return lane->base + (uint32_t)lane->calls.n;
 }
 
+void fathom_stream_end_returned(struct fathom_stream *s, uint32_t sp, const uint32_t *words,
+				uint32_t n)
+{
+	struct fathom_stream_lane *lane = lane_of(s, sp);
+
+	end_calls(lane, sp - 1);
+	while (lane->calls.n) {
+		const struct fathom_stream_call *c = &lane->calls.items[lane->calls.n - 1];
+		const uint32_t off = c->sp - sp;
+
+		if (!c->has_caller || off >= n || words[off] == c->caller)
+			break;
+		lane->calls.n--;
+	}
+}
+
 /* Returns how far behind the entry of the function of @call its call is that returns to @caller. */
 static uint32_t behind_entry(const struct fathom_stream_call *call, uint32_t caller)
 {

@@ -12,6 +12,8 @@ struct fathom_stream_call {
 	uint32_t sp;       /* stack pointer / 8, low bits */
 	uint32_t size;     /* bytes of the function; 0: unknown */
 	uint64_t function; /* avma of its entry */
+	uint32_t caller;   /* low bits of where it returns to */
+	bool has_caller;   /* that is known */
 };
 
 /*
@@ -111,6 +113,12 @@ const char *fathom_stream_name(const struct fathom_stream *s);
 uint64_t fathom_stream_stack(const struct fathom_stream *s, uint32_t sp);
 /* Returns how many calls a thread is within that has the stack pointer @sp. */
 uint32_t fathom_stream_depth(struct fathom_stream *s, uint32_t sp);
+/*
+ * Ends the calls whose return addresses have been overwritten since: @words are the low bits of @n
+ * words of the thread's stack from @sp on.
+ */
+void fathom_stream_end_returned(struct fathom_stream *s, uint32_t sp, const uint32_t *words,
+				uint32_t n);
 /*
  * Finds how deep @call is, which @item has recorded. Those below it, and at its place, have ended;
  * so have those above it, up to the one that makes it, if its function is among them, as the

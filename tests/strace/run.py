@@ -1,0 +1,445 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The suite "strace": system calls, by fathom strace beside strace, and by fathom trace in one log with functions."""
+import collections
+import difflib
+import http.server
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, "..", "lib")]
+
+import building  # noqa: E402
+import tap  # noqa: E402
+
+from ask import FATHOM, execute, fathom, run  # noqa: E402
+
+SUITE = tap.Suite("strace")
+SITES = "-fpatchable-function-entry=18,16"
+CALL = re.compile(r"^(\d+ +)?(\w+)\(.*\) += (-?\w+|\?)", re.S)
+
+
+def test(name):
+    """A test that is left out where programs cannot be traced by fathom."""
+    def decorate(function):
+        def call(folder):
+            if os.environ.get("WRAPPER") or os.uname().machine != "x86_64":
+                raise tap.Skip("programs are traced on x86-64 only, by fathom alone")
+            function(folder)
+        SUITE.add(name, call)
+        return function
+    return decorate
+
+
+def program(folder, name, *flags):
+    path = os.path.join(folder, name + ("-sites" if flags else ""))
+    building.build(path, os.path.join(HERE, "programs", name + ".c"), "-pthread", *flags)
+    return path
+
+
+def without_random(lines):
+    """Lines in which what was read of /dev/urandom is left out."""
+    opened, found = set(), []
+    hexadecimal = "".join(f"\\\\x{ord(c):02x}" for c in "/dev/urandom")
+    for line in lines:
+        m = re.search(rf'^openat\(AT_FDCWD.*"(?:/dev/urandom|{hexadecimal})".* = (\d+)', line)
+        opened |= {m[1]} if m else set()
+        m = re.match(r"(read|close)\((\d+)[,<)]", line)
+        if m and m[2] in opened:
+            line = f"{m[1]}({m[2]})" if m[1] == "read" else line
+            opened -= {m[2]} if m[1] == "close" else set()
+        found.append(line)
+    return found
+
+
+def both(folder, options, command, statuses=True, **more):
+    """What both tools write with -o: their lines, and their ends."""
+    found = []
+    for tool in (["strace"], [FATHOM, "strace"]):
+        log = os.path.join(folder, "log")
+        done = execute(*tool, "-o", log, *options, *command, **more)
+        with open(log, encoding="utf-8", errors="surrogateescape") as f:
+            found.append((without_random(f.read().splitlines()), done))
+    assert not statuses or found[0][1].returncode == found[1][1].returncode, found
+    return found
+
+
+def alike(line):
+    """@line without what differs from run to run: addresses, times, random bytes, what the system has."""
+    line = re.sub(r"0x[0-9a-f]{5,}", "ADDRESS", line)
+    line = re.sub(r"(pipe|socket):\[\d+\]", r"\1", line)
+    line = re.sub(r"/\* \d+ vars \*/", "VARIABLES", line)
+    line = re.sub(r"(tv_n?sec|st_[acm]time(?:_nsec)?|stx?_size|uptime|freeram|procs|bufferram|sharedram|rlim_\w+|ru_\w+|si_utime|si_stime)=[^,}]*", r"\1=", line)
+    line = re.sub(r"loads=\[[^]]*\]", "loads", line)
+    line = re.sub(r'(getrandom\()"[^"]*"\.*', r"\1", line)
+    line = re.sub(r"\b(?:(si_pid=)\d+|((?:kill|tgkill|wait4)\()\d+(, \d+)?)", r"\1\2PID", line)
+    line = re.sub(r"(clone3?\(.*\) += )\d+$", r"\1PID", line)
+    line = re.sub(r"(WEXITSTATUS.* = )\d+$", r"\1PID", line)
+    line = re.sub(r"\b(st_ino|stx_ino)=\d+, ", r"\1, ", line)
+    line = re.sub(r"\b(set_tid_address|gettid|getpid|getppid|getpgrp|getpgid|getsid|times|time)\((.*)", r"\1", line)
+    return re.sub(r" += ", " = ", line)
+
+
+def numbered(lines):
+    """Lines in which processes are called by the order in which they are seen: their numbers are larger than others."""
+    seen = {}
+    for line in lines:
+        m = re.match(r"(\d+) ", line)
+        if m:
+            seen.setdefault(m[1], f"P{len(seen)}")
+    pids = re.compile(r"\b(" + "|".join(seen) + r")\b")
+    return [pids.sub(lambda m: seen[m[1]], line) for line in lines]
+
+
+def whole(lines):
+    """{process: its lines}, in which what was resumed stands behind what it resumes."""
+    begun, found = {}, collections.defaultdict(list)
+    for line in lines:
+        pid, text = line.split(None, 1)
+        if text.endswith(" <unfinished ...>"):
+            assert pid not in begun, line
+            begun[pid] = text[:-len(" <unfinished ...>")]
+        elif text.startswith("<... "):
+            name, rest = re.match(r"<\.\.\. (\w+) resumed>(.*)", text).groups()
+            assert begun.get(pid, "").startswith(name + "("), (begun, line)
+            found[pid].append(re.sub(r" += ", " = ", begun.pop(pid) + rest))
+        else:
+            found[pid].append(text)
+    return {pid: [alike(line) for line in its] for pid, its in found.items()}
+
+
+def check_equal(theirs, ours, least=0.995):
+    """So many of strace's lines are ours, in order."""
+    matcher = difflib.SequenceMatcher(None, theirs, ours, autojunk=False)
+    same = sum(block.size for block in matcher.get_matching_blocks())
+    different = [line for line in difflib.unified_diff(theirs, ours, n=0, lineterm="") if line[:1] in "+-"]
+    assert same >= least * max(len(theirs), len(ours)), "\n".join(different[:40])
+    return different
+
+
+CODE = "import os, socket, tempfile, threading, time, json; print(sum(range(10))); os.stat('/'); open('/etc/passwd').read()"
+PROGRAMS = {
+    "ls": ["ls", "-la", "/usr/lib"],
+    "cat": ["cat", "/etc/passwd", "/nowhere"],
+    "sort": ["sort", "/etc/passwd"],
+    "tar": ["tar", "cf", "/dev/null", "/etc/apt"],
+    "sqlite3": ["sqlite3", ":memory:", "create table t(a); insert into t values(1); select * from t;"],
+    "python3": ["/usr/bin/python3", "-c", CODE],
+    "perl": ["perl", "-e", "use POSIX; print `true`; open F, '<', '/etc/passwd'; print <F>"],
+    "lua": ["lua5.4", "-e", "for l in io.lines('/etc/passwd') do print(l) end; os.execute()"],
+    "bash": ["bash", "-c", "cd /; echo *; [ -e /etc/passwd ] && read x < /etc/passwd; exit 4"],
+}
+for NAME, COMMAND in PROGRAMS.items():
+    @test(f"{NAME}: the lines of strace, with its usual options and others")
+    def _(folder, command=COMMAND):
+        for options in ([], ["-v", "-s", "100"], ["-y"], ["-xx", "-e", "trace=read,write,openat"], ["-x", "-a", "60"]):
+            (theirs, _), (ours, _) = both(folder, options, command, env=os.environ | {"PERL_HASH_SEED": "0"})
+            # How often the heap grows depends on where it begins.
+            check_equal(*([alike(line) for line in lines if not line.startswith("brk(")] for lines in (theirs, ours)))
+
+
+@test("columns: lines of strace byte for byte, but for addresses")
+def _(folder):
+    (theirs, _), (ours, _) = both(folder, [], ["true"])
+    def exact(lines):
+        return [re.sub(r"0x[0-9a-f]{5,}", lambda m: "0x" + (len(m[0]) - 2) * "f", line) for line in lines
+                if not re.match(r"getrandom|set_tid|execve|brk", line)]
+    assert exact(theirs) == exact(ours)
+
+
+@test("threads and processes: those of strace -f, each in its order, and no line is torn")
+def _(folder):
+    path = program(folder, "tree")
+    for what in "forks", "vforks", "threads", "execs", "signals":
+        (theirs, done), (ours, _) = both(folder, ["-f"], [path, what])
+        assert done.returncode == (0 if what == "execs" else 3)
+        theirs, ours = (sorted(whole(numbered(lines)).values()) for lines in (theirs, ours))
+        assert [len(lines) for lines in theirs] == [len(lines) for lines in ours] or what == "threads", (theirs, ours)
+        for one, other in zip(theirs, ours):
+            # Whether a thread waits for another is chance.
+            one, other = ([line for line in lines if not re.match("futex|mmap|munmap|madvise|mprotect|brk", line)] for lines in (one, other))
+            check_equal(one, other, 0.9 if what == "threads" else 0.995)
+
+
+@test("ends: statuses, signals and cores are those of the program, for whoever waits, too")
+def _(folder):
+    path = program(folder, "tree")
+    (theirs, one), (ours, other) = both(folder, [], [path, "dies"], cwd=folder)
+    assert one.returncode == other.returncode == -signal.SIGSEGV
+    strip = [[re.sub(r"\(core dumped\) ", "", line) for line in map(alike, lines)] for lines in (theirs, ours)]
+    check_equal(*strip)
+    assert ours[-1].startswith("+++ killed by SIGSEGV ") and ours[-2].startswith("--- SIGSEGV {si_signo=SIGSEGV, si_code=SEGV_MAPERR, si_addr=0x8}")
+    assert both(folder, [], ["false"])[1][1].returncode == 1
+    done = execute(FATHOM, "strace", "/nowhere/program")
+    assert done.returncode == 1 and "/nowhere/program" in done.stderr, done
+
+
+@test("sets: names, classes, expressions and their opposites select the calls that strace selects")
+def _(folder):
+    for what in ("openat,close", "%file", "%memory", "%desc", "%process", "%signal", "%network", "/^m", "!%memory,%file", "all", "none", "%stat", "%%stat",
+                 "%clock", "%creds", "%pure", "file", "/open|close", "!openat"):
+        (theirs, _), (ours, _) = both(folder, ["-e", f"trace={what}"], ["ls", "/"])
+        check_equal([what] + [alike(line) for line in theirs], [what] + [alike(line) for line in ours], 1)
+    done = execute(FATHOM, "strace", "-e", "trace=opennat", "true", status=1)
+    assert done.stderr == "fathom: opennat: there is no such system call, class or expression\n", done.stderr
+
+
+@test("statuses and signals: -z, -Z, -e status= and -e signal= leave out what strace leaves out")
+def _(folder):
+    path = program(folder, "tree")
+    for options in (["-z"], ["-Z"], ["-e", "status=failed"], ["-e", "status=successful,unfinished"], ["-e", "signal=SIGUSR1"], ["-e", "signal=!USR1"],
+                    ["-e", "signal=none"], ["-qq"], ["-e", "trace=none"]):
+        (theirs, _), (ours, _) = both(folder, options, [path, "signals"])
+        check_equal([alike(line) for line in theirs], [alike(line) for line in ours], 1)
+
+
+@test("prefixes: -i, -n, -t, -tt, -ttt, -r and -T have the shapes of strace, and times that are true")
+def _(folder):
+    for options in (["-n"], ["-i"], ["-t"], ["-tt"], ["-ttt"], ["-r"], ["-T"], ["-f", "-tt", "-T"], ["-i", "-n", "-r"]):
+        before = time.time()
+        (theirs, _), (ours, _) = both(folder, options, ["sleep", "0.2"])
+        shapes = [[re.sub(r"\d+", "9", re.sub(r"[0-9a-f]{16}", "PC", alike(line))) for line in lines] for lines in (theirs, ours)]
+        assert shapes[0] == shapes[1], options
+        if options == ["-ttt"]:
+            times = [float(line.split()[0]) for line in ours]
+            assert times == sorted(times) and before - 0.01 <= times[0] <= times[-1] <= time.time(), (before, times)
+        slept = next(line for line in ours if "nanosleep" in line)
+        if "-T" in options:
+            assert 0.2 <= float(re.search(r"<([\d.]+)>$", slept)[1]) < 0.4, slept
+
+
+@test("the instruction pointer of each call is behind its instruction")
+def _(folder):
+    path = os.path.join(folder, "static")
+    building.build(path, os.path.join(HERE, "programs", "saved.c"), "-static", "-no-pie")
+    (theirs, _), (ours, _) = both(folder, ["-i"], [path, os.path.join(folder, "file")])
+    # The first is in the tool itself.
+    theirs, ours = theirs[1:], ours[1:]
+    check_equal([alike(line) for line in theirs], [alike(line) for line in ours], 1)
+    assert sum("fsync" in line for line in ours) == 1
+
+
+@test("summaries: -c and -C count the calls and errors that strace counts; -S sorts; -w takes times by the clock")
+def _(folder):
+    row = re.compile(r"^ *([\d.]+) +([\d.]+) +(\d+) +(\d+)(?: +(\d+))? +(\w+)$")
+    def table(text):
+        return {m[6]: (int(m[4]), int(m[5] or 0)) for m in map(row.match, text) if m}
+    (theirs, _), (ours, _) = both(folder, ["-c"], ["ls", "-l", "/usr"])
+    assert theirs[:2] == ours[:2] and table(theirs) == table(ours) and len(table(ours)) > 10, set(table(theirs).items()) ^ set(table(ours).items())
+    (_, _), (ours, _) = both(folder, ["-C", "-e", "trace=openat"], ["ls", "/"])
+    lines = [line for line in ours if line.startswith("openat(")]
+    assert lines, ours
+    (theirs, _), (ours, _) = both(folder, ["-c", "-S", "name"], ["ls", "/"])
+    assert [m[6] for m in map(row.match, theirs) if m] == [m[6] for m in map(row.match, ours) if m]
+    (_, _), (ours, _) = both(folder, ["-c", "-w"], ["sleep", "0.3"])
+    first = row.match(ours[2])
+    assert first[6] == "clock_nanosleep" and 0.3 <= float(first[2]) < 0.6, ours
+
+
+@test("-ff writes a file for each process; -E sets and removes variables; -s 0 shows no text; standard error without -o")
+def _(folder):
+    path = program(folder, "tree")
+    for tool, name in (["strace"], "theirs"), ([FATHOM, "strace"], "ours"):
+        execute(*tool, "-ff", "-o", os.path.join(folder, name), path, "forks", status=3)
+    files = {name: sorted(len(open(os.path.join(folder, f), encoding="utf-8").readlines()) for f in os.listdir(folder) if f.startswith(name + "."))
+             for name in ("theirs", "ours")}
+    assert files["theirs"] == files["ours"] and len(files["ours"]) == 6, files
+    for tool in ["strace"], [FATHOM, "strace"]:
+        done = execute(*tool, "-E", "WORD=x y", "-E", "HOME", "-e", "trace=none", "sh", "-c", "echo $WORD-$HOME", status=0)
+        assert done.stdout == "x y-\n" and done.stderr == "+++ exited with 0 +++\n", done
+    (theirs, _), (ours, _) = both(folder, ["-s", "0"], ["cat", "/etc/passwd"])
+    check_equal([alike(line) for line in theirs], [alike(line) for line in ours], 1)
+
+
+@test("a process that runs: its calls from then on; Ctrl-C leaves it as it was")
+def _(folder):
+    log = os.path.join(folder, "log")
+    code = "import sys, time, os\nprint(flush=True)\nfor i in range(60):\n    time.sleep(0.05); os.stat('/etc')\n"
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as server:
+        server.stdout.readline()
+        with subprocess.Popen([FATHOM, "strace", "-o", log, "-p", str(server.pid)], stderr=subprocess.PIPE, text=True) as tracer:
+            time.sleep(0.5)
+            tracer.send_signal(signal.SIGINT)
+            said = tracer.communicate()[1]
+        assert tracer.returncode == 0, said
+        with open(f"/proc/{server.pid}/status", encoding="utf-8") as f:
+            assert "TracerPid:\t0\n" in f.read()
+        assert server.wait() == 0
+    lines = open(log, encoding="utf-8").read().splitlines()
+    asked = [line for line in lines if re.match(r'(newfstatat|stat)\(.*"/etc", \{st_mode=S_IFDIR\|0755', line)]
+    assert 3 <= len(asked) <= 12, lines
+
+
+@test("injection: errors, results, signals and delays come to the calls that strace gives them to")
+def _(folder):
+    path = program(folder, "tree")
+    for options, command in ((["-e", "inject=openat:error=EACCES:when=3+2"], ["ls", "/"]), (["-e", "fault=openat:when=4"], ["ls", "/"]),
+                             (["-e", "inject=write:retval=5:when=1..2"], ["sh", "-c", "echo hello; echo again; echo third"]),
+                             (["-e", "inject=openat:signal=WINCH:when=2"], [path, "nothing"]),
+                             (["-e", "inject=openat:error=2", "-e", "trace=openat"], ["cat", "/etc/passwd"]),
+                             (["-e", "inject=getuid,geteuid:retval=7"], ["id", "-u"])):
+        (theirs, one), (ours, other) = both(folder, options, command)
+        assert (one.returncode, one.stdout) == (other.returncode, other.stdout), (options, one, other)
+        check_equal([alike(line) for line in theirs], [alike(line) for line in ours], 1)
+    log = os.path.join(folder, "log")
+    execute(FATHOM, "strace", "-f", "-T", "-o", log, "-e", "trace=write", "-e", "inject=write:delay_enter=200ms:when=2", "-e", "inject=write:delay_exit=100000:when=3",
+            "sh", "-c", "echo a; echo b; echo c; echo d", status=0)
+    times = [float(line.rstrip().rsplit("<", 1)[1][:-1]) for line in open(log, encoding="utf-8") if "write(" in line]
+    assert times[0] < 0.1 and 0.2 <= times[1] < 0.3 and times[2] < 0.1 and times[3] < 0.1, times
+    for wrong in "inject=openat", "inject=openat:error=ENOTHING", "inject=openat:when=0:error=1", "inject=nothing:error=1", "inject=openat:delay_enter=5h":
+        assert execute(FATHOM, "strace", "-e", wrong, "true").returncode == 1, wrong
+
+
+@test("what fathom strace lacks is an error that says so, and nothing runs")
+def _(folder):
+    for words in (["-yy"], ["-e", "read=1"], ["-e", "quiet=all"], ["-o", "|cat"], ["-e", "signal=SIGNONE"], ["-X", "word"], []):
+        done = execute(FATHOM, "strace", *words, *["sh", "-c", f"echo > {folder}/made"] if words else [], status=1)
+        assert done.stderr.startswith("fathom: ") and done.stderr.count("\n") == 1, (words, done.stderr)
+        assert not os.path.exists(os.path.join(folder, "made")), words
+
+
+@test("by name: a link called strace is strace; as a verb, fathom help tells of it")
+def _(folder):
+    link = os.path.join(folder, "my-strace")
+    os.symlink(FATHOM, link)
+    done = execute(link, "-e", "trace=none", "true", status=0)
+    assert done.stderr == "+++ exited with 0 +++\n"
+    assert run(FATHOM, "strace", "-h").startswith("Usage: fathom strace ")
+
+
+def stream(folder, path, *options):
+    log = os.path.join(folder, "calls")
+    done = fathom("trace", "--syscalls", "--json", "--no-fold", "--log", log, *options, "--", *path)
+    with open(log, encoding="utf-8") as f:
+        return done, [json.loads(line) for line in f]
+
+
+@test("one stream: each system call stands within the function that makes it, as strace -k says, in threads, too")
+def _(folder):
+    path = program(folder, "saved", SITES, "-O1")
+    own = {"main", "run", "save", "put", "flush"}
+    for words in [], ["threads"]:
+        done, events = stream(folder, [path, os.path.join(folder, "file"), *words])
+        assert done.returncode == 0
+        found, within = collections.defaultdict(list), collections.defaultdict(list)
+        for e in events:
+            if e["type"] == "call":
+                del within[e["tid"]][e["depth"]:]
+                within[e["tid"]].append(e["function"])
+            if e["type"] == "syscall" and e["name"] in ("creat", "write", "fsync", "close") and within[e["tid"]]:
+                assert e["depth"] <= len(within[e["tid"]]), e
+                found[e["tid"]].append((e["name"], within[e["tid"]][:e["depth"]]))
+        log = os.path.join(folder, "log")
+        run("strace", "-f", "-k", "-o", log, "-e", "trace=creat,write,fsync,close", path, os.path.join(folder, "file"), *words)
+        theirs, current = collections.defaultdict(list), None
+        for line in open(log, encoding="utf-8"):
+            m = re.match(r"(\d+) +(?:<\.\.\. )?(\w+)[( ].* = ", line)
+            frame = re.match(r" > .*\((\w+)\+", line)
+            if m:
+                current = (m[2], [])
+                theirs[m[1]].append(current)
+            elif frame and current and frame[1] in own:
+                current[1].insert(0, frame[1])
+        theirs = {pid: [c for c in calls if "save" in c[1]] for pid, calls in theirs.items()}
+        expected = sorted(calls for calls in theirs.values() if calls)
+        assert sorted([(n, [f for f in chain if f in own]) for n, chain in calls] for calls in found.values()) == expected, (found, expected)
+
+
+@test("text: the columns of functions, the seed's arrow, errors by name; results of the kernel as JSON has them")
+def _(folder):
+    path = program(folder, "saved", SITES, "-O1")
+    file = os.path.join(folder, "foo")
+    done = fathom("trace", "--syscalls=creat,write,fsync,close", "--", path, file, status=0)
+    lines = [re.sub(r"^(...) +\d+ [ \d']{13} [ \d']{7}", r"\1", line) for line in done.stderr.splitlines()[1:]]
+    lines = lines[lines.index("FUN &main"):]
+    assert lines == ["FUN &main", "FUN   &save", f'SYS     creat("{file}", 0644) → 3', "FUN     &put", 'SYS       write(3, u"hello", 5) → 5', "FUN     &flush",
+                     "SYS       fsync(3) → 0", "SYS     close(3) → 0", "END status 0"], lines
+    _, events = stream(folder, ["cat", "/nowhere"], "--no-functions")
+    call = next(e for e in events if e["type"] == "syscall" and e["name"] == "openat" and e["result"] == -2)
+    assert call["errno"] == "ENOENT" and call["way"] == "ptrace" and call["function"] is None
+    assert call["args"][:2] == [{"name": "dfd", "value": "AT_FDCWD"}, {"name": "filename", "value": '"/nowhere"'}] or call["args"][1]["name"] == "filename", call
+    assert events[0]["name"] == "execve" and [e["name"] for e in events if e["type"] == "syscall"][-1] == "exit_group"
+
+
+@test("the fsync of the document: the slow call stands out by its time, first of all; injected away, it does not")
+def _(folder):
+    path = program(folder, "saved", SITES, "-O1")
+    file = os.path.join(folder, "foo")
+    slow = ("--inject", "fsync:delay_enter=194ms")
+    _, events = stream(folder, [path, file], *slow)
+    calls = {e["name"]: e["duration_ns"] for e in events if e["type"] == "syscall" and e["name"] in ("creat", "write", "fsync", "close")}
+    assert max(calls, key=calls.get) == "fsync" and calls["fsync"] >= 194_000_000 > 20 * sum(n for name, n in calls.items() if name != "fsync"), calls
+    text = fathom("trace", "-c", "--syscalls", *slow, "--", path, file, status=0).stderr.splitlines()
+    assert text[1].split()[-2] == "&fsync" and int(text[1].split()[1].replace("'", "")) >= 194_000_000, text[:3]
+    text = fathom("trace", "-c", "--syscalls", "--inject", "fsync:retval=0", "--", path, file, status=0).stderr.splitlines()
+    assert "&fsync" not in text[1] and any("&fsync" in line for line in text), text
+
+
+@test("files: --read tells what the run told; exports have the calls; --last tells of the end of one that fails")
+def _(folder):
+    path = program(folder, "saved", SITES, "-O1")
+    tree = program(folder, "tree")
+    trace = os.path.join(folder, "trace")
+    fathom("trace", "--syscalls", "-o", trace, "--", path, os.path.join(folder, "foo"), status=0)
+    events = [json.loads(line) for line in fathom("trace", "--read", trace, "--json", status=0).stdout.splitlines()]
+    names = [e["name"] for e in events if e["type"] == "syscall"]
+    calls = [e["function"] for e in events if e["type"] == "call"]
+    assert names[0] == "execve" and names[-1] == "exit_group" and names.count("fsync") == 1 and calls == ["main", "save", "put", "flush"]
+    text = fathom("trace", "--read", trace, status=0).stdout
+    assert re.search(r"^SYS .* {7}fsync\(3\) → 0$", text, re.M), text
+    chrome = json.loads(fathom("trace", "--read", trace, "--export", "chrome", status=0).stdout)
+    slices = [e["name"] for e in (chrome["traceEvents"] if isinstance(chrome, dict) else chrome) if e.get("ph") in ("X", "B")]
+    assert slices.count("fsync") == 1 and slices.count("flush") == 1, slices
+    assert "main;save;flush;fsync " in fathom("trace", "--read", trace, "--export", "collapsed", status=0).stdout
+    done = fathom("trace", "--syscalls", "--no-functions", "--last", "4", "--", tree, "dies")
+    lines = [line for line in done.stderr.splitlines() if line.startswith(("SYS", "SIG", "END"))]
+    assert [line[:3] for line in lines] == ["SYS", "SYS", "SIG", "END"] and 'write(-1, u"some text' in lines[1] and "→ -1 EBADF" in lines[1], done.stderr
+
+
+@test("a tree of 500 processes: no line is torn, and each process has its END")
+def _(folder):
+    path = program(folder, "tree")
+    log = os.path.join(folder, "log")
+    fathom("trace", "--syscalls", "--no-functions", "--log", log, "--", path, "many", status=3)
+    lines = open(log, encoding="utf-8").read().splitlines()[1:]
+    shape = re.compile(r"(FUN|SYS|SIG|NEW|END) +(\d+) [ \d']{13} [ \d']{7} \S.*$")
+    assert all(map(shape.match, lines)), [line for line in lines if not shape.match(line)][:3]
+    kinds = collections.Counter(line[:3] for line in lines)
+    assert kinds["END"] == 501 and kinds["NEW"] == 500, kinds
+    assert sum("/nowhere/0" in line for line in lines) == 500 and sum("exit_group(0) → ?" in line for line in lines) == 500
+
+
+@test("curl of a server on the loopback interface: strace's lines of its sockets")
+def _(folder):
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):  # pylint: disable=invalid-name
+            self.send_response(200)
+            self.send_header("Content-Length", "6")
+            self.end_headers()
+            self.wfile.write(b"hello\n")
+
+        def log_message(self, *_):  # pylint: disable=arguments-differ
+            pass
+
+    server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        url = f"http://127.0.0.1:{server.server_port}/"
+        (theirs, one), (ours, other) = both(folder, ["-f", "-e", "trace=%network"], ["curl", "-s", url])
+        assert one.stdout == other.stdout == "hello\n"
+        def calls(lines):
+            found = [line for lines in whole(numbered(lines)).values() for line in lines]
+            return sorted(re.sub(r"sin_port=htons\(\d+\)|Date: [^\\]*", "", line) for line in found)
+        assert check_equal(calls(theirs), calls(ours), 0.9) is not None
+    finally:
+        server.shutdown()
+
+
+sys.exit(SUITE.run())

@@ -5,7 +5,7 @@ _fathom()
 {
     local current=${COMP_WORDS[COMP_CWORD]}
     local previous=${COMP_WORDS[COMP_CWORD - 1]}
-    local verbs="addr addr2line cache disasm find jit-check llvm-addr2line llvm-symbolizer snapshot stack trace"
+    local verbs="addr addr2line cache disasm find jit-check llvm-addr2line llvm-symbolizer snapshot stack strace trace"
     local common="--help"
     local files="--debug-dir --sysroot --debuginfod --debuginfod-timeout --file-timeout --memory"
     local cached="--no-cache --cache-dir"
@@ -60,7 +60,13 @@ _fathom()
         ;;
     trace)
         own="--sites --calls --max-rate --for --read --diff --log --export --count --tree --last --at --only --under --not --depth --thread --exits
-            --clock --lossy --no-children --no-fold --json --threads --exe $files"
+            --syscalls --no-functions --string-limit --inject --clock --lossy --no-children --no-fold --json --threads --exe $files"
+        ;;
+    strace)
+        common=""
+        own="--trace= --status= --signal= --inject= --fault= --output= --follow-forks --attach= --string-limit= --summary --summary-only
+            --summary-wall-clock --summary-sort-by= --syscall-times --relative-timestamps --instruction-pointer --syscall-number --no-abbrev
+            --decode-fds --columns= --successful-only --failed-only --env= --quiet --help --version"
         ;;
     help)
         mapfile -t COMPREPLY < <(compgen -W "$verbs" -- "$current")

@@ -205,7 +205,8 @@ static bool take_line_option(struct strace_options *o, int opt)
 		o->is_relative = true;
 		return true;
 	case 's':
-		o->calls.string_limit = strcmp(optarg, "0") ? parse_count("-s", optarg, 1u << 20) : 0;
+		o->calls.string_limit =
+			strcmp(optarg, "0") ? parse_count("-s", optarg, 1u << 20) : 0;
 		return true;
 	case 't':
 		if (o->clock < STRACE_SINCE_1970)

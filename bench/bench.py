@@ -46,6 +46,7 @@ def benches(args, folder):
     yield from publish.publish_benches(args.fathom, folder)
     yield from proof.proof_benches(args.fathom, folder)
     yield from tracing.trace_benches(args.fathom, folder)
+    yield from tracing.system_call_benches(args.fathom, folder)
 
 
 def commit_of_tree():

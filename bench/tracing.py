@@ -68,3 +68,29 @@ def trace_benches(command, folder):
     yield Bench("trace-idle", [Tool("fathom", [traced, N]), Tool("none", [plain, N]), Tool("instrument", [hook, N])])
     yield Bench("trace-start", [Tool("fathom", [command, "trace", "--log", "/dev/null", "--", traced, "1"]), Tool("none", [plain, "1"]),
                                 Tool("uftrace", ["uftrace", "record", "--no-libcall", "-d", out + ".d", fentry, "1"])])
+
+
+CALLS = "20000"
+
+
+def system_call_benches(command, folder):
+    """What system calls cost that are traced: CALLS of them, and whole programs. All logs hold every call of the set."""
+    if os.uname().machine != "x86_64":
+        return
+    asking = build(folder, "asking", source="asking.c")
+    out = os.path.join(folder, "out")
+
+    def tools(words, *options):
+        yield Tool("fathom", [command, "strace", "-f", "-o", out, *options, *words])
+        yield Tool("none", words)
+        yield Tool("strace", ["strace", "-f", "-o", out, *options, *words])
+        yield Tool("fathom-seccomp", [command, "strace", "-f", "--seccomp-bpf", "-o", out, *options, *words])
+        yield Tool("strace-seccomp", ["strace", "-f", "--seccomp-bpf", "-o", out, *options, *words])
+
+    yield Bench("syscalls-plain", list(tools([asking, CALLS])))
+    yield Bench("syscalls-path", list(tools([asking, CALLS, "/etc/passwd"])))
+    yield Bench("syscalls-left-out", list(tools([asking, CALLS], "-e", "trace=openat")))
+    yield Bench("syscalls-file", [Tool("fathom", [command, "trace", "--syscalls", "--no-functions", "-o", out, "--", asking, CALLS]), Tool("none", [asking, CALLS])])
+    yield Bench("syscalls-find", list(tools(["find", "/usr/share/doc", "-name", "nothing"])))
+    yield Bench("syscalls-tar", list(tools(["tar", "cf", "/dev/null", "/usr/share/perl"])))
+    yield Bench("syscalls-python3", list(tools(["/usr/bin/python3", "-c", "print()"])))

@@ -379,7 +379,13 @@ enum fathom_syscalls_flag {
 	FATHOM_SYSCALLS_ALL_HEX = 1u << 5, /**< all strings */
 	FATHOM_SYSCALLS_FILES = 1u << 6,   /**< name what descriptors are open for */
 	FATHOM_SYSCALLS_RAW = 1u << 7,     /**< numbers instead of names of constants */
-	FATHOM_SYSCALLS_BOTH = 1u << 8     /**< numbers, and names in comments */
+	FATHOM_SYSCALLS_BOTH = 1u << 8,    /**< numbers, and names in comments */
+	/**
+	 * Of a program that is run, with FATHOM_SYSCALLS_ONLY: have it stop at the calls of the
+	 * set only, by a filter (seccomp(2)). It gets no rights by exec() then, and ends if the
+	 * calling process does.
+	 */
+	FATHOM_SYSCALLS_FILTER = 1u << 9
 };
 
 /** Bytes of strings that are shown, unless it is said. */
@@ -396,7 +402,8 @@ struct fathom_trace_syscalls {
 	 */
 	const char *set;
 	/**
-	 * What is done at system calls, each SET[:error=E][:retval=N][:signal=S][:delay_enter=T]
+	 * What is done at calls of the set, each
+	 * SET[:error=E][:retval=N][:signal=S][:delay_enter=T]
 	 * [:delay_exit=T][:when=W], as -e inject= of strace(1) has it: with error or retval the
 	 * call is not made.
 	 */

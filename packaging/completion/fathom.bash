@@ -64,7 +64,7 @@ _fathom()
         ;;
     strace)
         common=""
-        own="--trace= --status= --signal= --inject= --fault= --output= --follow-forks --attach= --string-limit= --summary --summary-only
+        own="--trace= --status= --signal= --inject= --fault= --seccomp-bpf --output= --follow-forks --attach= --string-limit= --summary --summary-only
             --summary-wall-clock --summary-sort-by= --syscall-times --relative-timestamps --instruction-pointer --syscall-number --no-abbrev
             --decode-fds --columns= --successful-only --failed-only --env= --quiet --help --version"
         ;;

@@ -305,6 +305,37 @@ def _(folder):
         assert not os.path.exists(os.path.join(folder, "made")), words
 
 
+@test("--seccomp-bpf: the same lines, of threads and children, too; the program does not stop at other calls; it ends with its tracer")
+def _(folder):
+    path = program(folder, "tree")
+    for what in "openat,close", "write", "%file", "!%memory", "none", "all":
+        (theirs, _), (ours, _) = both(folder, ["-f", "--seccomp-bpf", "-e", f"trace={what}"], [path, "forks"])
+        theirs, ours = (sorted(whole(numbered(lines)).values()) for lines in (theirs, ours))
+        for one, other in zip(theirs, ours, strict=True):
+            check_equal(one, other)
+    (theirs, _), (ours, _) = both(folder, ["-f", "--seccomp-bpf", "-e", "trace=openat", "-e", "inject=openat,close:error=EIO:when=2"], ["cat", "/etc/passwd"])
+    check_equal(*[[alike(line) for line in next(iter(whole(numbered(lines)).values()))] for lines in (theirs, ours)])
+    # How often the tracer waits for a stop says how often the program has stopped.
+    log = os.path.join(folder, "log")
+    code = "import os\nfor i in range(2000): os.getppid()"
+    waits = []
+    for options in [], ["--seccomp-bpf"]:
+        execute("strace", "-f", "-c", "-o", log, "-e", "trace=wait4", FATHOM, "strace", "-f", "-o", "/dev/null", "-e", "trace=openat", *options,
+                "/usr/bin/python3", "-c", code, status=0)
+        waits.append(int(re.search(r"(\d+)(?: +\d+)? +wait4$", open(log, encoding="utf-8").read(), re.M)[1]))
+    assert waits[0] > 4000 and waits[1] < 1000, waits
+    with subprocess.Popen([FATHOM, "strace", "-f", "--seccomp-bpf", "-o", "/dev/null", "-e", "trace=openat", "sh", "-c", "echo $$; exec sleep 100"],
+                          stdout=subprocess.PIPE, text=True) as tracer:
+        pid = int(tracer.stdout.readline())
+        tracer.kill()
+        tracer.wait()
+    for _ in range(100):
+        if not os.path.exists(f"/proc/{pid}"):
+            break
+        time.sleep(0.05)
+    assert not os.path.exists(f"/proc/{pid}")
+
+
 @test("by name: a link called strace is strace; as a verb, fathom help tells of it")
 def _(folder):
     link = os.path.join(folder, "my-strace")

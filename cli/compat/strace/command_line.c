@@ -16,7 +16,8 @@ enum {
 	WORD_SIGNAL,
 	WORD_STATUS,
 	WORD_INJECT,
-	WORD_FAULT
+	WORD_FAULT,
+	WORD_SECCOMP
 };
 
 static const char usage[] =
@@ -32,6 +33,7 @@ static const char usage[] =
 	"  -e status=SET      of these endings only: successful, failed, unfinished\n"
 	"  -e signal=SET      tell of these signals only\n"
 	"  -e inject=SET:...  error=, retval=, signal=, delay_enter=, delay_exit=, when=\n"
+	"  --seccomp-bpf      have the program stop at the calls of -e trace= only\n"
 	"  -z, -Z             successful calls only, failed ones only\n"
 	"  -s N               print N bytes of strings (32)\n"
 	"  -x, -xx            other strings than ASCII, or all, in hexadecimal\n"
@@ -252,6 +254,9 @@ static void take_option(struct strace_options *o, int opt)
 	case WORD_SIGNAL:
 		take_signals(o, optarg);
 		break;
+	case WORD_SECCOMP:
+		o->calls.flags |= FATHOM_SYSCALLS_FILTER;
+		break;
 	case WORD_INJECT:
 		add_injection(o, optarg);
 		break;
@@ -319,6 +324,7 @@ void strace_options_read(struct strace_options *o, int argc, char **argv)
 		{ "status", required_argument, NULL, WORD_STATUS },
 		{ "inject", required_argument, NULL, WORD_INJECT },
 		{ "fault", required_argument, NULL, WORD_FAULT },
+		{ "seccomp-bpf", no_argument, NULL, WORD_SECCOMP },
 		{ "string-limit", required_argument, NULL, 's' },
 		{ "summary-only", no_argument, NULL, 'c' },
 		{ "summary", no_argument, NULL, 'C' },

@@ -23,7 +23,6 @@ struct fathom_stopped_call {
 	uint64_t system_ns; /* of its process, before it */
 	int64_t result;     /* in place of the call's */
 	uint64_t delay_exit_ns;
-	bool is_told;     /* it is in the set, not only injected into */
 	bool is_injected; /* the call is not made */
 	bool is_delayed;
 	uint64_t cursor; /* records of the ring before it */
@@ -39,7 +38,9 @@ struct fathom_stopped_call {
 void fathom_follow_resume(const struct fathom_follow *f, pid_t tid, int signal)
 {
 	const struct fathom_follow_task *task = f->calls ? fathom_follow_find(f, tid) : NULL;
-	const bool is_stopped = task && !task->process->is_silent;
+	/* Where a filter stops it at the calls that count, it stops again at their ends. */
+	const bool is_stopped =
+		task && !task->process->is_silent && (!f->calls->filter || task->call);
 
 	(void)ptrace(is_stopped ? PTRACE_SYSCALL : PTRACE_CONT, tid, NULL, signal);
 }
@@ -209,26 +210,24 @@ static void begin(struct fathom_follow *f, struct fathom_follow_task *task,
 	struct fathom_syscall_call call = { .machine = info->arch & MACHINE,
 					    .number = info->entry.nr,
 					    .sp = info->stack_pointer };
-	const bool is_told =
-		fathom_syscall_set_has(&calls->set, call.machine, call.number & ~X32_BIT);
 
 	/* The runtime waits for room in its rings, and for libraries to be looked at. */
-	if ((!is_told && !calls->injections.n) ||
+	if (!fathom_syscall_set_has(&calls->set, call.machine, call.number & ~X32_BIT) ||
 	    (task->process->program &&
 	     fathom_program_is_inside(task->process, info->instruction_pointer)))
 		return;
+	/* Both kinds of begins have the same members there. */
 	memcpy(call.args, info->entry.args, sizeof call.args);
 	task->call = make_call(f, task, &call, info);
 	if (!task->call)
 		return;
-	task->call->is_told = is_told;
 	if (calls->injections.n && f->has_run)
 		inject(f, task, &call, ret_signal, ret_delay_ns);
 	if (task->call->is_injected)
 		set_result(task->tid, true, 0);
 	task->call->is_delayed = *ret_delay_ns || task->call->delay_exit_ns;
 	name_files(f, task);
-	if (is_told && calls->tells_entries && f->has_run)
+	if (calls->tells_entries && f->has_run)
 		post(f, task, FATHOM_TRACE_SYSCALL_ENTRY);
 }
 
@@ -244,7 +243,7 @@ static void end(struct fathom_follow *f, struct fathom_follow_task *task, int64_
 	}
 	*ret_delay_ns = call->delay_exit_ns;
 	/* Before the program there are only attempts to become it. */
-	if (call->is_told && f->has_run) {
+	if (f->has_run) {
 		fathom_syscall_capture_exit(&call->record, result, &f->calls->options,
 					    &task->process->tracee.reader);
 		name_files(f, task);
@@ -278,7 +277,7 @@ void fathom_follow_take_call(struct fathom_follow *f, pid_t tid)
 		fathom_follow_resume(f, tid, 0);
 		return;
 	}
-	if (info.op == PTRACE_SYSCALL_INFO_ENTRY) {
+	if (info.op == PTRACE_SYSCALL_INFO_SECCOMP || info.op == PTRACE_SYSCALL_INFO_ENTRY) {
 		/* What was begun before has become this one, as execve() of another thread has. */
 		fathom_follow_end_call(f, task);
 		begin(f, task, &info, &signal, &delay_ns);
@@ -312,7 +311,7 @@ void fathom_follow_take_exec(struct fathom_follow *f, pid_t tid, bool is_first)
 	if (!task || !task->call || ptrace(PTRACE_GET_SYSCALL_INFO, tid, sizeof info, &info) < 0 ||
 	    info.op != PTRACE_SYSCALL_INFO_EXIT)
 		return;
-	if (is_first && f->calls->tells_entries && task->call->is_told)
+	if (is_first && f->calls->tells_entries)
 		post(f, task, FATHOM_TRACE_SYSCALL_ENTRY);
 	end(f, task, info.exit.rval, &delay_ns);
 }
@@ -322,7 +321,7 @@ void fathom_follow_end_call(struct fathom_follow *f, struct fathom_follow_task *
 	if (!task->call)
 		return;
 	fathom_syscall_record_end(&task->call->record, FATHOM_SYSCALL_NEVER, 0);
-	if (task->call->is_told && f->has_run)
+	if (f->has_run)
 		post(f, task, FATHOM_TRACE_SYSCALL);
 	free(task->call);
 	task->call = NULL;

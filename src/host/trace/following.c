@@ -361,6 +361,9 @@ static void handle_stop(struct fathom_follow *f, pid_t tid, int status)
 	case PTRACE_EVENT_EXEC:
 		handle_exec(f, tid);
 		break;
+	case PTRACE_EVENT_SECCOMP:
+		fathom_follow_take_call(f, tid);
+		return;
 	case PTRACE_EVENT_EXIT:
 		if (!ptrace(PTRACE_GETEVENTMSG, tid, NULL, &message) &&
 		    handle_ending(f, tid, (int)message))
@@ -530,7 +533,8 @@ fathom_err fathom_follow_run(struct fathom_follow *f, char *const *argv,
 
 	if (!p || !fathom_array_room(&f->tasks, 1))
 		return fathom_fail_memory(reterr);
-	err = fathom_tracee_start(&p->tracee, argv, FATHOM_TRACED_OPTIONS, f->calls != NULL,
+	err = fathom_tracee_start(&p->tracee, argv, fathom_follow_options(f), f->calls != NULL,
+				  f->calls && f->calls->filter ? &f->calls->filter->program : NULL,
 				  &report, reterr);
 	if (err)
 		return err;

@@ -10,7 +10,11 @@
 
 int fathom_follow_options(const struct fathom_follow *f)
 {
-	return FATHOM_TRACED_OPTIONS | (f->flags & FATHOM_TRACE_HOLD_ENDS ? PTRACE_O_TRACEEXIT : 0);
+	const bool is_filtered = f->calls && f->calls->filter;
+
+	return FATHOM_TRACED_OPTIONS |
+	       (is_filtered ? PTRACE_O_TRACESECCOMP | PTRACE_O_EXITKILL : 0) |
+	       (f->flags & FATHOM_TRACE_HOLD_ENDS ? PTRACE_O_TRACEEXIT : 0);
 }
 
 struct fathom_follow_task *fathom_follow_find(const struct fathom_follow *f, pid_t tid)

@@ -4,6 +4,7 @@
 #define FATHOM_TRACE_TASKS_H
 
 #include "host/syscalls/call_format.h"
+#include "host/trace/call_filter.h"
 #include "host/trace/call_inject.h"
 #include "host/trace/call_set.h"
 #include "host/trace/bell.h"
@@ -45,6 +46,7 @@ struct fathom_follow_event {
 struct fathom_follow_calls {
 	struct fathom_syscall_set set;
 	struct fathom_syscall_options options;
+	struct fathom_call_filter *filter; /* by which the program stops; NULL: at each call */
 	bool tells_entries;
 	bool names_files;
 	struct {

@@ -140,6 +140,7 @@ static void deinit(struct run *run)
 		free(f->tasks.items[i].n_injected);
 	fathom_array_free(&f->tasks);
 	fathom_array_free(&run->calls.injections);
+	free(run->calls.filter);
 	fathom_array_free(&f->events);
 	for (size_t i = 0; i < FATHOM_CHOICES; i++)
 		fathom_selection_deinit(&f->loader.chosen[i]);
@@ -150,10 +151,19 @@ static void deinit(struct run *run)
 	fathom_lifeline_deinit(&f->lifeline);
 }
 
+/* Makes the filter of the calls that are wanted; false without memory. */
+static bool make_filter(struct fathom_follow_calls *calls)
+{
+	calls->filter = malloc(sizeof *calls->filter);
+	if (calls->filter)
+		fathom_call_filter_make(&calls->set, calls->filter);
+	return calls->filter != NULL;
+}
+
 /* Reads what system calls are wanted. */
 static fathom_err init_calls(struct run *run)
 {
-	const uint32_t known = FATHOM_SYSCALLS_BOTH * 2 - 1;
+	const uint32_t known = FATHOM_SYSCALLS_FILTER * 2 - 1;
 	struct fathom_trace_syscalls wanted = { .size = sizeof wanted };
 
 	if (!FATHOM_OPTIONS_READ(run->options.syscalls, &wanted, known))
@@ -170,10 +180,12 @@ static fathom_err init_calls(struct run *run)
 		if (!fathom_array_push(&run->calls.injections, injection))
 			return FATHOM_E_MEMORY;
 	}
-	if (wanted.set)
-		return fathom_syscall_set_read(wanted.set, &run->calls.set, run->reterr);
 	fathom_syscall_set_fill(&run->calls.set);
-	return FATHOM_OK;
+	if (wanted.set)
+		FATHOM_TRY(fathom_syscall_set_read(wanted.set, &run->calls.set, run->reterr));
+	if (!(wanted.flags & FATHOM_SYSCALLS_FILTER) || !run->calls.is_all || !run->argv)
+		return FATHOM_OK;
+	return make_filter(&run->calls) ? FATHOM_OK : FATHOM_E_MEMORY;
 }
 
 static fathom_err init(struct run *run, struct fathom *session)

@@ -4,9 +4,12 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -21,12 +24,15 @@ static size_t read_memory(void *data, uint64_t avma, void *to, size_t size)
 }
 
 /* Waits in the child until it is traced, then becomes the program, or reports why it cannot. */
-static _Noreturn void become(char *const *argv, int go, int report)
+static _Noreturn void become(char *const *argv, const struct sock_fprog *filter, int go, int report)
 {
 	char byte;
 	int number;
 
-	if (read(go, &byte, 1) == 1)
+	/* A process without rights may only filter what gets none. */
+	if (read(go, &byte, 1) == 1 &&
+	    (!filter || (!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&
+			 !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, filter, 0, 0))))
 		execvp(argv[0], argv);
 	number = errno;
 	(void)!write(report, &number, sizeof number);
@@ -61,7 +67,8 @@ void fathom_tracee_init(struct fathom_tracee *t, pid_t pid)
 }
 
 fathom_err fathom_tracee_start(struct fathom_tracee *t, char *const *argv, long options, bool stops,
-			       int *ret_report, struct fathom_errinfo *reterr)
+			       const struct sock_fprog *filter, int *ret_report,
+			       struct fathom_errinfo *reterr)
 {
 	int go[2];
 	int report[2];
@@ -78,7 +85,7 @@ fathom_err fathom_tracee_start(struct fathom_tracee *t, char *const *argv, long 
 	t->pid = fork();
 	if (!t->pid) {
 		close(go[1]);
-		become(argv, go[0], report[1]);
+		become(argv, filter, go[0], report[1]);
 	}
 	close(go[0]);
 	close(report[1]);

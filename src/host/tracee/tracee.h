@@ -13,6 +13,8 @@
 #include "safe/base/reader.h"
 #include "safe/unwind/registers.h"
 
+struct sock_fprog;
+
 /*
  * A program: its memory, and where it has a `syscall` instruction. The kernel tells the end of a
  * first thread only when the ends of all others were taken: who waits for one thread takes what
@@ -33,11 +35,13 @@ struct fathom_tracee {
 /*
  * Starts @argv, found along PATH, with its first thread seized by the calling thread, with
  * @options of PTRACE_SEIZE; FATHOM_E_OS. @stops: it has stopped before exec(), which the first
- * wait tells, and may be let go on to its next system call. *@ret_report is a descriptor: when
+ * wait tells, and may be let go on to its next system call. @filter is one of its system calls, or
+ * NULL. *@ret_report is a descriptor: when
  * exec() has failed, errno can be read from it, as an int; else it ends.
  */
 fathom_err fathom_tracee_start(struct fathom_tracee *t, char *const *argv, long options, bool stops,
-			       int *ret_report, struct fathom_errinfo *reterr);
+			       const struct sock_fprog *filter, int *ret_report,
+			       struct fathom_errinfo *reterr);
 /* Makes @t the program of process @pid, which the calling thread traces already. */
 void fathom_tracee_init(struct fathom_tracee *t, pid_t pid);
 void fathom_tracee_deinit(struct fathom_tracee *t);

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+#include "host/trace/call_filter.h"
+
+#include <elf.h>
+#include <linux/audit.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+
+/* x32 has this bit in its numbers. */
+#define X32_BIT 0x40000000u
+
+static void add(struct fathom_call_filter *f, struct sock_filter code)
+{
+	if (f->program.len < FATHOM_CALL_FILTER_SIZE)
+		f->code[f->program.len++] = code;
+}
+
+static void add_return(struct fathom_call_filter *f, uint32_t what)
+{
+	add(f, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, what));
+}
+
+/* Adds what stops at the calls of @machine in @set, whose number is loaded, and lets the others be.
+ */
+static void add_calls(struct fathom_call_filter *f, const struct fathom_syscall_set *set,
+		      uint32_t machine)
+{
+	uint32_t first = 0;
+
+	/* Each stretch of numbers that are treated alike is one comparison with its end. */
+	for (uint32_t i = 1; i <= FATHOM_SYSCALL_SET_NUMBERS; i++) {
+		const bool is_in = fathom_syscall_set_has(set, machine, first);
+
+		if (i < FATHOM_SYSCALL_SET_NUMBERS &&
+		    fathom_syscall_set_has(set, machine, i) == is_in)
+			continue;
+		add(f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, i, 1, 0));
+		add_return(f, is_in ? SECCOMP_RET_TRACE : SECCOMP_RET_ALLOW);
+		first = i;
+	}
+	add_return(f, set->has_unknown ? SECCOMP_RET_TRACE : SECCOMP_RET_ALLOW);
+}
+
+/* Returns how many instructions add_calls() makes. */
+static unsigned short size_of(const struct fathom_syscall_set *set, uint32_t machine)
+{
+	unsigned short n = 3;
+
+	for (uint32_t i = 1; i < FATHOM_SYSCALL_SET_NUMBERS; i++)
+		if (fathom_syscall_set_has(set, machine, i) !=
+		    fathom_syscall_set_has(set, machine, i - 1))
+			n += 2;
+	return n;
+}
+
+void fathom_call_filter_make(const struct fathom_syscall_set *set, struct fathom_call_filter *ret)
+{
+	static const struct {
+		uint32_t arch;
+		uint32_t machine;
+	} arches[] = { { AUDIT_ARCH_X86_64, EM_X86_64 }, { AUDIT_ARCH_I386, EM_386 } };
+
+	ret->program = (struct sock_fprog){ .len = 0, .filter = ret->code };
+	for (size_t i = 0; i < sizeof arches / sizeof *arches; i++) {
+		add(ret, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+						      offsetof(struct seccomp_data, arch)));
+		add(ret,
+		    (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, arches[i].arch, 1, 0));
+		/* A jump of its own: the other side is farther than a comparison leads. */
+		add(ret, (struct sock_filter)BPF_STMT(BPF_JMP | BPF_JA,
+						      size_of(set, arches[i].machine) + 2u));
+		add(ret, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+						      offsetof(struct seccomp_data, nr)));
+		add(ret, (struct sock_filter)BPF_STMT(BPF_ALU | BPF_AND | BPF_K, ~X32_BIT));
+		add_calls(ret, set, arches[i].machine);
+	}
+	add_return(ret, SECCOMP_RET_TRACE);
+}

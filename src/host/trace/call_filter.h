@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A filter of system calls (seccomp(2)) by which a program stops for its tracer at the calls of a
+ * set only. Without a tracer these calls fail, so such a program must end with it.
+ */
+#ifndef FATHOM_TRACE_CALL_FILTER_H
+#define FATHOM_TRACE_CALL_FILTER_H
+
+#include <linux/filter.h>
+
+#include "host/trace/call_set.h"
+
+/* The most instructions of a filter. */
+#define FATHOM_CALL_FILTER_SIZE 4096
+
+struct fathom_call_filter {
+	struct sock_fprog program;
+	struct sock_filter code[FATHOM_CALL_FILTER_SIZE];
+};
+
+/* Makes a filter that stops at the calls of @set, and at all of machines that have no table. */
+void fathom_call_filter_make(const struct fathom_syscall_set *set, struct fathom_call_filter *ret);
+
+#endif

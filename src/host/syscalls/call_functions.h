@@ -34,22 +34,26 @@ fathom_decode_fn fathom_decode_utimens64;
 fathom_decode_fn fathom_decode_argv;
 fathom_decode_fn fathom_decode_envp;
 fathom_decode_fn fathom_decode_cwd;
+fathom_decode_fn fathom_decode_mount_type;
 fathom_decode_fn fathom_decode_mount_data;
 fathom_decode_fn fathom_decode_swap_flags;
 fathom_decode_fn fathom_decode_quota_command;
 fathom_decode_fn fathom_decode_xattr_value;
 fathom_decode_fn fathom_decode_xattr_result;
 fathom_decode_fn fathom_decode_fanotify_mark;
+fathom_decode_fn fathom_decode_fanotify_mask;
+fathom_decode_fn fathom_decode_fanotify_directory;
 fathom_decode_fn fathom_decode_fanotify_init;
-fathom_decode_fn fathom_decode_open_tree_flags;
 fathom_decode_fn fathom_decode_fsconfig_key;
 fathom_decode_fn fathom_decode_fsconfig_value;
 fathom_decode_fn fathom_decode_read_data;
 fathom_decode_fn fathom_decode_data;
+fathom_decode_fn fathom_decode_position;
 fathom_decode_fn fathom_decode_loff_high;
 fathom_decode_fn fathom_decode_ioctl_request;
 fathom_decode_fn fathom_decode_loff;
 fathom_decode_fn fathom_decode_offset;
+fathom_decode_fn fathom_decode_offset64;
 fathom_decode_fn fathom_decode_dirents32;
 fathom_decode_fn fathom_decode_dirents64;
 fathom_decode_fn fathom_decode_pollfds;
@@ -63,7 +67,6 @@ fathom_decode_fn fathom_decode_epoll_events;
 fathom_decode_fn fathom_decode_timespec64;
 fathom_decode_fn fathom_decode_memfd_name;
 fathom_decode_fn fathom_decode_memfd_flags;
-fathom_decode_fn fathom_decode_open_flags_only;
 fathom_decode_fn fathom_decode_siginfo;
 fathom_decode_fn fathom_decode_mq_name;
 fathom_decode_fn fathom_decode_sigevent;
@@ -74,6 +77,7 @@ fathom_decode_fn fathom_decode_mincore;
 fathom_decode_fn fathom_decode_mmap_flags_only;
 fathom_decode_fn fathom_decode_mempolicy;
 fathom_decode_fn fathom_decode_nodes;
+fathom_decode_fn fathom_decode_membarrier_result;
 fathom_decode_fn fathom_decode_clone_flags;
 fathom_decode_fn fathom_decode_clone_rest;
 fathom_decode_fn fathom_decode_clone_args;
@@ -83,18 +87,22 @@ fathom_decode_fn fathom_decode_wait_siginfo;
 fathom_decode_fn fathom_decode_personality;
 fathom_decode_fn fathom_decode_personality_result;
 fathom_decode_fn fathom_decode_sched_policy;
-fathom_decode_fn fathom_decode_sched_policy_in;
 fathom_decode_fn fathom_decode_affinity;
 fathom_decode_fn fathom_decode_ioprio;
 fathom_decode_fn fathom_decode_ioprio_in;
 fathom_decode_fn fathom_decode_cap_header;
 fathom_decode_fn fathom_decode_cap_data;
+fathom_decode_fn fathom_decode_syslog_action;
 fathom_decode_fn fathom_decode_random;
+fathom_decode_fn fathom_decode_kexec_flags;
 fathom_decode_fn fathom_decode_key;
 fathom_decode_fn fathom_decode_sigaction;
 fathom_decode_fn fathom_decode_old_sigaction;
+fathom_decode_fn fathom_decode_signal_result;
 fathom_decode_fn fathom_decode_sigreturn;
 fathom_decode_fn fathom_decode_handler;
+fathom_decode_fn fathom_decode_old_sigset;
+fathom_decode_fn fathom_decode_old_sigset_at;
 fathom_decode_fn fathom_decode_remaining;
 fathom_decode_fn fathom_decode_timex_state;
 fathom_decode_fn fathom_decode_time_result;
@@ -122,7 +130,7 @@ fathom_decode_fn fathom_decode_msgbuf;
 fathom_decode_fn fathom_decode_msg_command;
 fathom_decode_fn fathom_decode_fd_flags_result;
 fathom_decode_fn fathom_decode_open_flags_result;
-fathom_decode_fn fathom_decode_signal_result;
+fathom_decode_fn fathom_decode_open_flags_only;
 fathom_decode_fn fathom_decode_lease_result;
 fathom_decode_fn fathom_decode_seals_result;
 fathom_decode_fn fathom_decode_termios;
@@ -136,9 +144,12 @@ fathom_decode_fn fathom_decode_ptracer;
 fathom_decode_fn fathom_decode_ambient_cap;
 fathom_decode_fn fathom_decode_vma_name;
 fathom_decode_fn fathom_decode_timing;
+fathom_decode_fn fathom_decode_mce_policy;
 fathom_decode_fn fathom_decode_futex_bitset;
 fathom_decode_fn fathom_decode_futex_wake_op;
-fathom_decode_fn fathom_decode_futex_timeout;
+fathom_decode_fn fathom_decode_shm_status;
+fathom_decode_fn fathom_decode_msg_status;
+fathom_decode_fn fathom_decode_log_text;
 
 /* Types of structs. */
 enum {
@@ -165,27 +176,27 @@ enum {
 	FATHOM_TYPE_FLOCK64_IN = 47,
 	FATHOM_TYPE_OWNER_EX = 50,
 	FATHOM_TYPE_STATX_TIMESTAMP = 52,
-	FATHOM_TYPE_STATX = 58,
-	FATHOM_TYPE_OPEN_HOW = 62,
-	FATHOM_TYPE_WINSIZE = 63,
-	FATHOM_TYPE_EPOLL_DATA = 64,
-	FATHOM_TYPE_LINGER = 65,
-	FATHOM_TYPE_UCRED = 67,
-	FATHOM_TYPE_IN_ADDR = 69,
-	FATHOM_TYPE_IP_MREQ = 70,
-	FATHOM_TYPE_SCHED_PARAM = 71,
-	FATHOM_TYPE_SCHED_PARAM_PLAIN = 72,
-	FATHOM_TYPE_SCHED_ATTR = 75,
-	FATHOM_TYPE_STACK = 78,
-	FATHOM_TYPE_CAP_HEADER = 80,
-	FATHOM_TYPE_USER_DESC = 83,
-	FATHOM_TYPE_SEMBUF = 86,
-	FATHOM_TYPE_FILE_HANDLE = 87,
-	FATHOM_TYPE_MOUNT_ATTR = 90,
-	FATHOM_TYPE_LANDLOCK_RULESET = 92,
-	FATHOM_TYPE_LANDLOCK_PATH = 94,
-	FATHOM_TYPE_ROBUST = 95,
-	FATHOM_TYPE_KEY_PARAMS = 96,
+	FATHOM_TYPE_STATX = 59,
+	FATHOM_TYPE_OPEN_HOW = 63,
+	FATHOM_TYPE_WINSIZE = 64,
+	FATHOM_TYPE_EPOLL_DATA = 65,
+	FATHOM_TYPE_LINGER = 66,
+	FATHOM_TYPE_UCRED = 68,
+	FATHOM_TYPE_IN_ADDR = 70,
+	FATHOM_TYPE_IP_MREQ = 71,
+	FATHOM_TYPE_SCHED_PARAM = 72,
+	FATHOM_TYPE_SCHED_PARAM_PLAIN = 73,
+	FATHOM_TYPE_SCHED_ATTR = 76,
+	FATHOM_TYPE_STACK = 79,
+	FATHOM_TYPE_CAP_HEADER = 81,
+	FATHOM_TYPE_USER_DESC = 84,
+	FATHOM_TYPE_SEMBUF = 87,
+	FATHOM_TYPE_FILE_HANDLE = 88,
+	FATHOM_TYPE_MOUNT_ATTR = 91,
+	FATHOM_TYPE_LANDLOCK_RULESET = 93,
+	FATHOM_TYPE_LANDLOCK_PATH = 95,
+	FATHOM_TYPE_ROBUST = 96,
+	FATHOM_TYPE_KEY_PARAMS = 97,
 	FATHOM_TYPE_AIO_EVENT = 98,
 	FATHOM_TYPE_MQ_ATTR = 100,
 	FATHOM_TYPE_F_UIDS = 101,

@@ -28,8 +28,12 @@ extern const struct fathom_constant_place fathom_constant_places[FATHOM_CONSTANT
 /* Returns the name of @value in @table for the architecture @arch, a bit; NULL without one. */
 const char *fathom_constant_name(enum fathom_constant_table table, uint8_t arch, uint64_t value);
 
-/* The same, of a table that is sorted by value: that of the requests of ioctl(2). */
-const char *fathom_constant_find(enum fathom_constant_table table, uint8_t arch, uint64_t value);
+/*
+ * The same, of a table that is sorted by value: that of the requests of ioctl(2). *@at is at first
+ * 0; later calls return further names of the same value.
+ */
+const char *fathom_constant_find(enum fathom_constant_table table, uint8_t arch, uint64_t value,
+				 uint32_t *at);
 
 /*
  * Returns the name of the first constant that is not 0 and whose bits are all set in *@value, and

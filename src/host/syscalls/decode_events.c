@@ -59,7 +59,7 @@ static bool put_happened(struct fathom_decoder *d, uint64_t avma, uint32_t n, ui
 			break;
 		}
 		fathom_put(d, shown++ ? ", {fd=" : "[{fd=");
-		fathom_put_fd(d, (int32_t)load_u32(bytes, false));
+		fathom_put_signed(d, (int32_t)load_u32(bytes, false));
 		fathom_put(d, ", revents=");
 		fathom_put_flags(d, FATHOM_CONSTANTS_POLL, load_u16(bytes + 6, false));
 		fathom_put_char(d, '}');
@@ -125,7 +125,8 @@ void fathom_decode_fdset(struct fathom_decoder *d, const struct fathom_operand *
 	const size_t size = set_size(d);
 	uint8_t bytes[FDSET];
 
-	if (!o->value || !fathom_decode_get(d, o->value, bytes, size))
+	if (!o->value || fathom_decode_int(d, 0) < 0 ||
+	    !fathom_decode_get(d, o->value, bytes, size))
 		fathom_put_address(d, o->value);
 	else
 		put_set(d, bytes, size);

@@ -5,21 +5,16 @@
 #include "host/syscalls/call_functions.h"
 #include "host/syscalls/decoder.h"
 
-static bool is_plain(const struct fathom_decoder *d)
-{
-	return d->options->constants == FATHOM_SYSCALL_NAMES;
-}
-
 static void put_open_flags(struct fathom_decoder *d, uint64_t value)
 {
-	if (!is_plain(d)) {
-		fathom_put_hex(d, value);
+	const char *access = fathom_constant_name(FATHOM_CONSTANTS_OPEN_ACCESS, d->arch, value & 3);
+
+	if (!fathom_put_number_of_flags(d, value))
 		return;
-	}
-	fathom_put_enum(d, FATHOM_CONSTANTS_OPEN_ACCESS, value & 3);
-	if (value & ~UINT64_C(3)) {
+	fathom_put(d, access ? access : "");
+	if (value & ~UINT64_C(3))
 		fathom_put_more_flags(d, FATHOM_CONSTANTS_OPEN_FLAGS, value & ~UINT64_C(3), false);
-	}
+	fathom_put_end_of_flags(d);
 }
 
 void fathom_decode_open_flags(struct fathom_decoder *d, const struct fathom_operand *o)
@@ -260,15 +255,19 @@ void fathom_decode_stat64(struct fathom_decoder *d, const struct fathom_operand 
 void fathom_decode_statx_flags(struct fathom_decoder *d, const struct fathom_operand *o)
 {
 	const uint64_t sync = 0x6000; /* AT_STATX_SYNC_TYPE */
+	const char *name =
+		fathom_constant_name(FATHOM_CONSTANTS_AT_STATX_SYNC, d->arch, o->value & sync);
 
-	if (!is_plain(d)) {
-		fathom_put_hex(d, (uint32_t)o->value);
+	if (!fathom_put_number_of_flags(d, (uint32_t)o->value))
 		return;
-	}
-	fathom_put_enum(d, FATHOM_CONSTANTS_AT_STATX_SYNC, o->value & sync);
+	if (name)
+		fathom_put(d, name);
+	else
+		fathom_put_more_flags(d, FATHOM_CONSTANTS_AT_STATX_SYNC, o->value & sync, true);
 	if ((uint32_t)o->value & ~sync)
-		fathom_put_more_flags(d, FATHOM_CONSTANTS_AT_FLAGS, (uint32_t)o->value & ~sync,
+		fathom_put_more_flags(d, FATHOM_CONSTANTS_STATX_FLAGS, (uint32_t)o->value & ~sync,
 				      false);
+	fathom_put_end_of_flags(d);
 }
 
 void fathom_decode_statx_time(struct fathom_decoder *d, const struct fathom_operand *o)
@@ -430,37 +429,115 @@ void fathom_decode_loff(struct fathom_decoder *d, const struct fathom_operand *o
 	put_offset(d, o->value, 8);
 }
 
-void fathom_decode_offset(struct fathom_decoder *d, const struct fathom_operand *o)
+/* An offset that the call moves: as it was, and as it is. */
+static void put_moved_offset(struct fathom_decoder *d, uint64_t avma, uint8_t width)
 {
-	put_offset(d, o->value, FATHOM_WIDTH_WORD);
-}
+	const uint8_t size = width == FATHOM_WIDTH_WORD ? d->word : width;
+	uint8_t before[8];
 
-/* Bytes of entries of a directory that are read at a time. */
-#define DIRENTS 4096
-
-/* Counts, or with -v prints, the entries; their lengths are at @length_off. */
-static void put_dirents(struct fathom_decoder *d, uint64_t avma, bool is_64)
-{
-	uint64_t left = fathom_decode_count(d, FATHOM_COUNT_RESULT);
-	const unsigned length_off = is_64 ? 16 : 2u * d->word;
-	uint64_t n = 0;
-
-	if (fathom_decode_has_failed(d) || !avma) {
-		fathom_put_address(d, avma);
+	if (!d->at_exit || !avma || !fathom_decode_get_before(d, avma, before, size)) {
+		put_offset(d, avma, width);
 		return;
 	}
-	fathom_put_address(d, avma);
-	while (left > length_off + 2 && fathom_decode_step(d)) {
-		uint8_t length[2];
-
-		if (!fathom_decode_get(d, avma + length_off, length, sizeof length) ||
-		    load_u16(length, false) <= length_off || load_u16(length, false) > left)
-			break;
-		avma += load_u16(length, false);
-		left -= load_u16(length, false);
-		n++;
+	fathom_put_char(d, '[');
+	fathom_put_signed(d, (int64_t)fathom_decode_load(d, before, size));
+	fathom_put_char(d, ']');
+	if (d->call.result > 0) {
+		fathom_put(d, " => ");
+		put_offset(d, avma, width);
 	}
-	if (d->options->dialect != FATHOM_SYSCALL_STRACE)
+}
+
+void fathom_decode_offset(struct fathom_decoder *d, const struct fathom_operand *o)
+{
+	put_moved_offset(d, o->value, FATHOM_WIDTH_WORD);
+}
+
+void fathom_decode_offset64(struct fathom_decoder *d, const struct fathom_operand *o)
+{
+	put_moved_offset(d, o->value, 8);
+}
+
+/* i386 passes the higher half of a position in the next argument. */
+void fathom_decode_position(struct fathom_decoder *d, const struct fathom_operand *o)
+{
+	uint64_t value = o->value;
+
+	if (d->word == 4 && d->argument + 1 < FATHOM_DECODE_ARGUMENTS)
+		value = d->call.args[d->argument + 1] << 32 | (uint32_t)value;
+	fathom_put_signed(d, (int64_t)value);
+}
+
+/* Bytes of one entry of a directory: a name of 255 bytes, and what stands before it. */
+#define DIRENT 280
+
+/* One entry; its type stands before the name, or in the last byte. */
+static void put_dirent(struct fathom_decoder *d, const uint8_t *bytes, size_t size, bool is_64)
+{
+	const uint8_t w = is_64 ? 8 : d->word;
+	const size_t name = 2u * w + (is_64 ? 3 : 2);
+	const uint8_t *end = memchr(bytes + name, 0, size - name);
+	const size_t length = end ? (size_t)(end - bytes) - name : size - name;
+
+	put_number(d, "{d_ino=", fathom_decode_load(d, bytes, w));
+	put_number(d, ", d_off=", fathom_decode_load(d, bytes + w, w));
+	put_number(d, ", d_reclen=", load_u16(bytes + 2 * w, false));
+	if (is_64) {
+		fathom_put(d, ", d_type=");
+		fathom_put_enum(d, FATHOM_CONSTANTS_DIRENT_TYPES, bytes[name - 1]);
+	}
+	fathom_put(d, ", d_name=");
+	fathom_put_quoted(d, bytes + name, length, false);
+	if (!is_64) {
+		fathom_put(d, ", d_type=");
+		fathom_put_enum(d, FATHOM_CONSTANTS_DIRENT_TYPES, bytes[size - 1]);
+	}
+	fathom_put_char(d, '}');
+}
+
+/* Takes the entry at @avma, of which @left bytes may be; returns its size, 0 if it is not whole. */
+static size_t take_dirent(struct fathom_decoder *d, uint64_t avma, uint64_t left, bool is_64,
+			  uint8_t bytes[DIRENT])
+{
+	const unsigned length_off = is_64 ? 16 : 2u * d->word;
+	uint8_t length[2];
+	size_t size;
+
+	if (left < length_off + 4 || !fathom_decode_step(d) ||
+	    !fathom_decode_get(d, avma + length_off, length, sizeof length))
+		return 0;
+	size = load_u16(length, false);
+	if (size < length_off + 4 || size > left)
+		return 0;
+	if (d->options->is_verbose && (size > DIRENT || !fathom_decode_get(d, avma, bytes, size)))
+		return 0;
+	return size;
+}
+
+/* Counts the entries, or with -v prints them. */
+static void put_dirents(struct fathom_decoder *d, uint64_t avma, bool is_64)
+{
+	const bool is_long = d->options->is_verbose;
+	uint64_t left = fathom_decode_count(d, FATHOM_COUNT_RESULT);
+	uint8_t bytes[DIRENT];
+	uint64_t n = 0;
+	size_t size;
+
+	if (fathom_decode_has_failed(d) || !avma || !is_long)
+		fathom_put_address(d, avma);
+	if (fathom_decode_has_failed(d) || !avma)
+		return;
+	if (is_long)
+		fathom_put_char(d, '[');
+	for (; (size = take_dirent(d, avma, left, is_64, bytes)); avma += size, left -= size, n++) {
+		if (is_long && n)
+			fathom_put(d, ", ");
+		if (is_long)
+			put_dirent(d, bytes, size, is_64);
+	}
+	if (is_long)
+		fathom_put_char(d, ']');
+	if (is_long || d->options->dialect != FATHOM_SYSCALL_STRACE)
 		return;
 	fathom_put(d, " /* ");
 	fathom_put_unsigned(d, n);
@@ -510,25 +587,24 @@ void fathom_put_iovecs(struct fathom_decoder *d, uint64_t avma, uint64_t n, uint
 	fathom_put_array(d, avma, n, 2u * d->word, put_iovec);
 }
 
-/* The remote side of process_vm_readv(), and what is only advised, are shown as addresses. */
-static bool is_remote(const struct fathom_decoder *d, const struct fathom_operand *o)
+/* The other process of process_vm_readv(), and what is only advised, are shown as addresses. */
+static bool is_remote(const struct fathom_decoder *d)
 {
 	const char *name = fathom_syscall_names + d->syscall->name;
 
-	if (!strncmp(name, "process_vm_", 11))
-		return o->value == d->call.args[3] || name[11] == 'r';
-	return !strcmp(name, "process_madvise") || !strcmp(name, "vmsplice");
+	return !strcmp(name, "process_madvise") ||
+	       (!strncmp(name, "process_vm_", 11) && d->argument == 3);
 }
 
 void fathom_decode_iovec(struct fathom_decoder *d, const struct fathom_operand *o)
 {
 	const bool is_out = fathom_types[o->type].kind == FATHOM_KIND_FUNCTION_OUT;
 	const bool has_pid = fathom_types[d->types[0]].kind == FATHOM_KIND_PID;
-	const unsigned count = has_pid && d->call.args[1] != o->value ? 4 : 2;
+	const unsigned count = has_pid && d->argument == 3 ? 4 : 2;
 	const uint64_t limit = is_out ? fathom_decode_count(d, FATHOM_COUNT_RESULT) : UINT64_MAX;
 
 	fathom_put_iovecs(d, o->value, fathom_decode_count(d, count), limit,
-			  is_remote(d, o) || fathom_decode_has_failed(d));
+			  is_remote(d) || fathom_decode_has_failed(d));
 }
 
 static void put_named_result(struct fathom_decoder *d, uint64_t value,
@@ -610,6 +686,17 @@ void fathom_decode_mq_name(struct fathom_decoder *d, const struct fathom_operand
 	fathom_put_path(d, o->value);
 }
 
+/* MS_REMOUNT, _BIND, _MOVE, _UNBINDABLE, _PRIVATE, _SLAVE, _SHARED: the type does not count. */
+#define MOUNT_WITHOUT_TYPE 0x1e3020
+
+void fathom_decode_mount_type(struct fathom_decoder *d, const struct fathom_operand *o)
+{
+	if (d->call.args[3] & MOUNT_WITHOUT_TYPE)
+		fathom_put_address(d, o->value);
+	else
+		fathom_put_string(d, o->value);
+}
+
 void fathom_decode_mount_data(struct fathom_decoder *d, const struct fathom_operand *o)
 {
 	fathom_put_string(d, o->value);
@@ -636,17 +723,6 @@ void fathom_decode_quota_command(struct fathom_decoder *d, const struct fathom_o
 	fathom_put(d, ", ");
 	fathom_put_enum(d, FATHOM_CONSTANTS_QUOTA_TYPES, o->value & 0xff);
 	fathom_put_char(d, ')');
-}
-
-void fathom_decode_open_tree_flags(struct fathom_decoder *d, const struct fathom_operand *o)
-{
-	const uint64_t own = (uint32_t)o->value & 02000001; /* OPEN_TREE_CLONE and _CLOEXEC */
-	const uint64_t rest = (uint32_t)o->value & ~UINT32_C(02000001);
-
-	if (own || !rest)
-		fathom_put_flags(d, FATHOM_CONSTANTS_OPEN_TREE_FLAGS, own);
-	if (rest)
-		fathom_put_more_flags(d, FATHOM_CONSTANTS_AT_FLAGS, rest, !own);
 }
 
 void fathom_decode_mount_attributes(struct fathom_decoder *d, const struct fathom_operand *o)
@@ -690,6 +766,24 @@ void fathom_decode_fanotify_init(struct fathom_decoder *d, const struct fathom_o
 void fathom_decode_fanotify_mark(struct fathom_decoder *d, const struct fathom_operand *o)
 {
 	fathom_put_flags(d, FATHOM_CONSTANTS_FANOTIFY_MARK, (uint32_t)o->value);
+}
+
+/* i386 passes the mask in two arguments. */
+void fathom_decode_fanotify_mask(struct fathom_decoder *d, const struct fathom_operand *o)
+{
+	fathom_put_flags(d, FATHOM_CONSTANTS_FANOTIFY_EVENTS,
+			 d->call.args[3] << 32 | (uint32_t)o->value);
+}
+
+void fathom_decode_fanotify_directory(struct fathom_decoder *d, const struct fathom_operand *o)
+{
+	const int32_t fd = (int32_t)o->value;
+
+	if (fathom_constant_name(FATHOM_CONSTANTS_FANOTIFY_DIRECTORY, d->arch,
+				 (uint64_t)(int64_t)fd))
+		fathom_put_enum(d, FATHOM_CONSTANTS_FANOTIFY_DIRECTORY, (uint64_t)(int64_t)fd);
+	else
+		fathom_put_dirfd(d, fd);
 }
 
 void fathom_decode_landlock_ruleset(struct fathom_decoder *d, const struct fathom_operand *o)

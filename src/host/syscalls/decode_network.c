@@ -32,6 +32,29 @@ static void put_ip4(struct fathom_decoder *d, const uint8_t *at)
 	}
 }
 
+/* The text of an address is a string, which -xx shows in hexadecimal. */
+static void put_address_text(struct fathom_decoder *d, const uint8_t *at,
+			     void (*put)(struct fathom_decoder *d, const uint8_t *at))
+{
+	struct fathom_text *out = d->out;
+	char buf[48];
+	struct fathom_text text = text_init(buf, sizeof buf);
+
+	if (!out)
+		return;
+	d->out = &text;
+	put(d, at);
+	d->out = out;
+	fathom_put_quoted(d, (const uint8_t *)buf, text.len < sizeof buf ? text.len : 0, false);
+}
+
+static void put_inet_addr(struct fathom_decoder *d, const uint8_t *at)
+{
+	fathom_put(d, "inet_addr(");
+	put_address_text(d, at, put_ip4);
+	fathom_put_char(d, ')');
+}
+
 static void put_port(struct fathom_decoder *d, const char *name, uint16_t port)
 {
 	fathom_put(d, name);
@@ -42,10 +65,8 @@ static void put_port(struct fathom_decoder *d, const char *name, uint16_t port)
 
 void fathom_decode_in_addr(struct fathom_decoder *d, const struct fathom_operand *o)
 {
-	fathom_put(d, "inet_addr(\"");
 	if (o->bytes)
-		put_ip4(d, o->bytes);
-	fathom_put(d, "\")");
+		put_inet_addr(d, o->bytes);
 }
 
 /* Finds the longest run of at least two groups that are 0; returns its length. */
@@ -124,16 +145,20 @@ static void put_unix(struct fathom_decoder *d, const uint8_t *bytes, size_t n)
 	}
 }
 
-static void put_inet6(struct fathom_decoder *d, const uint8_t *bytes)
+/* The scope came later: addresses without it are valid. */
+static void put_inet6(struct fathom_decoder *d, const uint8_t *bytes, size_t n)
 {
 	const uint32_t scope = load_u32(bytes + 24, false);
 
 	put_port(d, ", sin6_port", big_u16(bytes + 2));
 	fathom_put(d, ", sin6_flowinfo=htonl(");
 	fathom_put_unsigned(d, load_u32(bytes + 4, true));
-	fathom_put(d, "), inet_pton(AF_INET6, \"");
-	put_ip6(d, bytes + 8);
-	fathom_put(d, "\", &sin6_addr), sin6_scope_id=");
+	fathom_put(d, "), inet_pton(AF_INET6, ");
+	put_address_text(d, bytes + 8, put_ip6);
+	fathom_put(d, ", &sin6_addr)");
+	if (n <= 24)
+		return;
+	fathom_put(d, ", sin6_scope_id=");
 	fathom_put_unsigned(d, scope);
 }
 
@@ -184,6 +209,8 @@ static void put_vsock(struct fathom_decoder *d, const uint8_t *bytes)
 	fathom_put_hex(d, load_u32(bytes + 8, false));
 	fathom_put(d, ", svm_port=");
 	fathom_put_hex(d, load_u32(bytes + 4, false));
+	fathom_put(d, ", svm_flags=");
+	fathom_put_hex(d, bytes[12]);
 }
 
 /* Prints an address of @n bytes. */
@@ -197,11 +224,10 @@ static void put_sockaddr(struct fathom_decoder *d, const uint8_t *bytes, size_t 
 		put_unix(d, bytes, n);
 	} else if (family == INET && n >= 16) {
 		put_port(d, ", sin_port", big_u16(bytes + 2));
-		fathom_put(d, ", sin_addr=inet_addr(\"");
-		put_ip4(d, bytes + 4);
-		fathom_put(d, "\")");
+		fathom_put(d, ", sin_addr=");
+		put_inet_addr(d, bytes + 4);
 	} else if (family == INET6 && n >= 24) {
-		put_inet6(d, bytes);
+		put_inet6(d, bytes, n);
 	} else if (family == NETLINK && n >= 12) {
 		put_netlink(d, bytes);
 	} else if (family == PACKET && n >= 12) {
@@ -313,12 +339,29 @@ void fathom_decode_socket_flags(struct fathom_decoder *d, const struct fathom_op
 
 void fathom_decode_socket_type(struct fathom_decoder *d, const struct fathom_operand *o)
 {
-	fathom_put_enum(d, FATHOM_CONSTANTS_SOCKET_TYPES, o->value & 15); /* SOCK_TYPE_MASK */
-	put_socket_flags(d, (uint32_t)o->value & ~UINT32_C(15), false);
+	const uint32_t flags = (uint32_t)o->value & ~UINT32_C(15); /* SOCK_TYPE_MASK */
+
+	if (!fathom_constant_name(FATHOM_CONSTANTS_SOCKET_TYPES, d->arch, o->value & 15)) {
+		fathom_put_flags(d, FATHOM_CONSTANTS_SOCKET_FLAGS, (uint32_t)o->value);
+		return;
+	}
+	fathom_put_enum(d, FATHOM_CONSTANTS_SOCKET_TYPES, o->value & 15);
+	if (!flags)
+		return;
+	if (d->options->constants == FATHOM_SYSCALL_NAMES) {
+		put_socket_flags(d, flags, false);
+	} else {
+		fathom_put_char(d, '|');
+		fathom_put_flags(d, FATHOM_CONSTANTS_SOCKET_FLAGS, flags);
+	}
 }
 
 void fathom_decode_socket_protocol(struct fathom_decoder *d, const struct fathom_operand *o)
 {
+	if (d->n == 4) { /* socketpair() */
+		fathom_put_unsigned(d, o->value);
+		return;
+	}
 	switch (d->call.args[0]) {
 	case INET:
 	case INET6:
@@ -334,7 +377,7 @@ void fathom_decode_socket_protocol(struct fathom_decoder *d, const struct fathom
 		fathom_put_char(d, ')');
 		break;
 	default:
-		fathom_put_unsigned(d, (uint32_t)o->value);
+		fathom_put_unsigned(d, o->value);
 	}
 }
 
@@ -492,10 +535,15 @@ void fathom_decode_msghdr(struct fathom_decoder *d, const struct fathom_operand 
 		d->at_exit ? fathom_decode_count(d, FATHOM_COUNT_RESULT) : UINT64_MAX;
 	struct message m;
 
-	if (!o->value || fathom_decode_has_failed(d) || !read_message(d, o->value, &m))
+	if (!o->value || !read_message(d, o->value, &m)) {
 		fathom_put_address(d, o->value);
-	else if (fathom_types[o->type].kind == FATHOM_KIND_FUNCTION || d->at_exit)
+	} else if (fathom_decode_has_failed(d)) {
+		fathom_put(d, "{msg_namelen=");
+		fathom_put_signed(d, (int32_t)m.name_size);
+		fathom_put_char(d, '}');
+	} else if (fathom_types[o->type].kind == FATHOM_KIND_FUNCTION || d->at_exit) {
 		put_message(d, &m, limit, room_before(d, o->value));
+	}
 }
 
 static bool put_one_of_many(struct fathom_decoder *d, uint64_t avma, uint64_t i)
@@ -577,7 +625,7 @@ static void put_option(struct fathom_decoder *d, uint32_t level, uint32_t option
 			fathom_put_enum(d, tables[i].table, option);
 			return;
 		}
-	fathom_put_hex(d, option);
+	fathom_put_unsigned(d, option);
 }
 
 void fathom_decode_socket_option(struct fathom_decoder *d, const struct fathom_operand *o)
@@ -586,55 +634,58 @@ void fathom_decode_socket_option(struct fathom_decoder *d, const struct fathom_o
 }
 
 /* Options of SOL_SOCKET whose values are not plain numbers. */
-enum option {
-	SO_ERROR_NUMBER = 4,
-	SO_LINGER_TIME = 13,
-	SO_PEER = 17,
-	SO_BIND = 25,
-	SO_TYPES = 3,
-	SO_PROTOCOLS = 38,
-	SO_DOMAINS = 39
-};
+enum option { ERROR_NUMBER = 4, LINGER = 13, PEER_CREDENTIALS = 17, BIND_TO_DEVICE = 25 };
 
 static void put_option_number(struct fathom_decoder *d, uint32_t value)
 {
-	const uint32_t option = (uint32_t)d->call.args[2];
-
 	fathom_put_char(d, '[');
-	if (d->call.args[1] != 1)
-		fathom_put_signed(d, (int32_t)value);
-	else if (option == SO_ERROR_NUMBER)
+	if (d->call.args[1] == 1 && d->call.args[2] == ERROR_NUMBER)
 		fathom_put_errno(d, value);
-	else if (option == SO_TYPES)
-		fathom_put_enum(d, FATHOM_CONSTANTS_SOCKET_TYPES, value);
-	else if (option == SO_DOMAINS)
-		fathom_put_enum(d, FATHOM_CONSTANTS_SOCKET_FAMILIES, value);
-	else if (option == SO_PROTOCOLS)
-		fathom_put_enum(d, FATHOM_CONSTANTS_IP_PROTOCOLS, value);
 	else
 		fathom_put_signed(d, (int32_t)value);
 	fathom_put_char(d, ']');
 }
 
+/* Prints as many members of a struct of numbers of 4 bytes as there are. */
+static void put_members(struct fathom_decoder *d, uint64_t avma, int32_t length,
+			const char *const *names, size_t n)
+{
+	uint64_t value;
+
+	for (size_t i = 0; i < n && (int64_t)(4 * i + 4) <= length; i++) {
+		if (!fathom_decode_get_uint(d, avma + 4 * i, 4, &value)) {
+			if (i)
+				break;
+			fathom_put_address(d, avma);
+			return;
+		}
+		fathom_put(d, i ? ", " : "{");
+		fathom_put(d, names[i]);
+		fathom_put_signed(d, (int32_t)value);
+	}
+	fathom_put_char(d, '}');
+}
+
 static bool put_known_option(struct fathom_decoder *d, uint64_t avma, int32_t length)
 {
-	const uint32_t option = (uint32_t)d->call.args[2];
+	static const char *const linger[] = { "l_onoff=", "l_linger=" };
+	static const char *const peer[] = { "pid=", "uid=", "gid=" };
 
-	if (d->call.args[1] != 1)
+	if (d->call.args[1] != 1 || length < 4)
 		return false;
-	if (option == SO_LINGER_TIME && length >= 8) {
-		fathom_put_pointer(d, FATHOM_TYPE_LINGER, avma);
-	} else if (option == SO_PEER && length >= 12) {
-		fathom_put_pointer(d, FATHOM_TYPE_UCRED, avma);
-	} else if ((option == 20 || option == 21) && length >= 2 * d->word) {
-		/* SO_RCVTIMEO_OLD, SO_SNDTIMEO_OLD */
-		fathom_put_pointer(d, FATHOM_TYPE_TIMEVAL, avma);
-	} else if (option == SO_BIND) {
+	switch (d->call.args[2]) {
+	case LINGER:
+		put_members(d, avma, length, linger, 2);
+		return true;
+	case PEER_CREDENTIALS:
+		put_members(d, avma, length, peer, 3);
+		return true;
+	case BIND_TO_DEVICE:
 		fathom_put_data(d, avma, (uint32_t)length);
-	} else {
+		return true;
+	default:
 		return false;
 	}
-	return true;
 }
 
 static void put_option_value(struct fathom_decoder *d, uint64_t avma, int32_t length)
@@ -665,6 +716,16 @@ void fathom_decode_option_value(struct fathom_decoder *d, const struct fathom_op
 		put_option_value(d, o->value, length);
 }
 
+static void put_link_address(struct fathom_decoder *d, const uint8_t *bytes, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (i)
+			fathom_put_char(d, ':');
+		fathom_put_char(d, "0123456789abcdef"[bytes[i] >> 4]);
+		fathom_put_char(d, "0123456789abcdef"[bytes[i] & 15]);
+	}
+}
+
 /* struct ifreq: a name, and what the request has stored. */
 void fathom_decode_ifreq(struct fathom_decoder *d, const struct fathom_operand *o)
 {
@@ -689,6 +750,13 @@ void fathom_decode_ifreq(struct fathom_decoder *d, const struct fathom_operand *
 	case 0x8933: /* SIOCGIFINDEX */
 		fathom_put(d, "ifr_ifindex=");
 		fathom_put_signed(d, (int32_t)load_u32(bytes + 16, false));
+		break;
+	case 0x8927: /* SIOCGIFHWADDR */
+		fathom_put(d, "ifr_hwaddr={sa_family=");
+		fathom_put_enum(d, FATHOM_CONSTANTS_ARP_TYPES, load_u16(bytes + 16, false));
+		fathom_put(d, ", sa_data=");
+		put_link_address(d, bytes + 18, 6);
+		fathom_put_char(d, '}');
 		break;
 	case 0x8921: /* SIOCGIFMTU */
 		fathom_put(d, "ifr_mtu=");

@@ -3,11 +3,6 @@
 #include "host/syscalls/call_functions.h"
 #include "host/syscalls/decoder.h"
 
-static bool is_plain(const struct fathom_decoder *d)
-{
-	return d->options->constants == FATHOM_SYSCALL_NAMES;
-}
-
 /* The size of huge pages stands in the highest bits, as a logarithm. */
 #define HUGE_SHIFT 26
 #define HUGE_MASK  UINT64_C(63)
@@ -17,14 +12,20 @@ static bool is_plain(const struct fathom_decoder *d)
 static void put_mmap_flags(struct fathom_decoder *d, uint64_t value)
 {
 	const uint64_t size = value >> HUGE_SHIFT & HUGE_MASK;
-	const bool is_huge = value & 0x40000 && size; /* MAP_HUGETLB */
+	const bool is_huge = size != 0;
 	uint64_t rest = value & ~MAP_TYPES;
 
-	if (!is_plain(d)) {
-		fathom_put_hex(d, value);
+	const char *type =
+		fathom_constant_name(FATHOM_CONSTANTS_MMAP_TYPE, d->arch, value & MAP_TYPES);
+
+	if (!fathom_put_number_of_flags(d, value))
 		return;
+	if (type) {
+		fathom_put(d, type);
+	} else {
+		fathom_put_hex(d, value & MAP_TYPES);
+		fathom_put_comment(d, fathom_constant_unknown(FATHOM_CONSTANTS_MMAP_TYPE));
 	}
-	fathom_put_enum(d, FATHOM_CONSTANTS_MMAP_TYPE, value & MAP_TYPES);
 	if (is_huge)
 		rest &= ~(HUGE_MASK << HUGE_SHIFT);
 	if (rest)
@@ -34,6 +35,7 @@ static void put_mmap_flags(struct fathom_decoder *d, uint64_t value)
 		fathom_put_unsigned(d, size);
 		fathom_put(d, "<<MAP_HUGE_SHIFT");
 	}
+	fathom_put_end_of_flags(d);
 }
 
 void fathom_decode_mmap_flags(struct fathom_decoder *d, const struct fathom_operand *o)
@@ -77,8 +79,13 @@ void fathom_decode_mincore(struct fathom_decoder *d, const struct fathom_operand
 void fathom_decode_mempolicy(struct fathom_decoder *d, const struct fathom_operand *o)
 {
 	const uint64_t modes = (uint32_t)o->value & 0xe000; /* MPOL_MODE_FLAGS */
+	const uint64_t mode = (uint32_t)o->value & ~modes;
 
-	fathom_put_enum(d, FATHOM_CONSTANTS_MEMPOLICY, (uint32_t)o->value & ~UINT64_C(0xe000));
+	if (!fathom_constant_name(FATHOM_CONSTANTS_MEMPOLICY, d->arch, mode)) {
+		fathom_put_flags(d, FATHOM_CONSTANTS_MEMPOLICY_MODES, (uint32_t)o->value);
+		return;
+	}
+	fathom_put_enum(d, FATHOM_CONSTANTS_MEMPOLICY, mode);
 	if (modes)
 		fathom_put_more_flags(d, FATHOM_CONSTANTS_MEMPOLICY_MODES, modes, false);
 }
@@ -451,21 +458,42 @@ void fathom_decode_wait_rusage(struct fathom_decoder *d, const struct fathom_ope
 		fathom_put_pointer(d, FATHOM_TYPE_RUSAGE, o->value);
 }
 
-void fathom_decode_sched_policy_in(struct fathom_decoder *d, const struct fathom_operand *o)
-{
-	const uint32_t reset = (uint32_t)o->value & 0x40000000; /* SCHED_RESET_ON_FORK */
-
-	fathom_put_enum(d, FATHOM_CONSTANTS_SCHED_POLICIES, (uint32_t)o->value & ~reset);
-	if (reset)
-		fathom_put(d, "|SCHED_RESET_ON_FORK");
-}
-
 void fathom_decode_sched_policy(struct fathom_decoder *d, const struct fathom_operand *o)
 {
-	fathom_put_hex(d, o->value);
+	fathom_put_unsigned(d, o->value);
+	if (!fathom_constant_name(FATHOM_CONSTANTS_SCHED_POLICIES, d->arch, o->value))
+		return;
 	fathom_put(d, " (");
-	fathom_decode_sched_policy_in(d, o);
+	fathom_put_enum(d, FATHOM_CONSTANTS_SCHED_POLICIES, o->value);
 	fathom_put_char(d, ')');
+}
+
+void fathom_decode_membarrier_result(struct fathom_decoder *d, const struct fathom_operand *o)
+{
+	fathom_put_hex(d, o->value);
+	if (!o->value || fathom_decode_int(d, 0)) /* MEMBARRIER_CMD_QUERY */
+		return;
+	fathom_put(d, " (");
+	fathom_put_flags(d, FATHOM_CONSTANTS_MEMBARRIER, o->value);
+	fathom_put_char(d, ')');
+}
+
+/* The kernel's own names of what the numbers mean are no part of its interface: a comment. */
+void fathom_decode_syslog_action(struct fathom_decoder *d, const struct fathom_operand *o)
+{
+	const char *name =
+		fathom_constant_name(FATHOM_CONSTANTS_SYSLOG, d->arch, (uint32_t)o->value);
+
+	fathom_put_signed(d, (int32_t)o->value);
+	fathom_put_comment(d, name ? name : "SYSLOG_ACTION_???");
+}
+
+void fathom_decode_log_text(struct fathom_decoder *d, const struct fathom_operand *o)
+{
+	if (fathom_decode_has_failed(d))
+		fathom_put_address(d, o->value);
+	else
+		fathom_put_data(d, o->value, fathom_decode_count(d, FATHOM_COUNT_RESULT));
 }
 
 /* Numbers of processors: bits of the words of a set. */
@@ -536,7 +564,8 @@ void fathom_decode_task_name(struct fathom_decoder *d, const struct fathom_opera
 	if (fathom_decode_has_failed(d))
 		fathom_put_address(d, o->value);
 	else
-		fathom_put_string_of(d, o->value, 15);
+		fathom_put_string_of(d, o->value,
+				     d->options->string_limit < 15 ? d->options->string_limit : 15);
 }
 
 static void put_plain_result(struct fathom_decoder *d, uint64_t value,
@@ -555,7 +584,24 @@ void fathom_decode_dumpable(struct fathom_decoder *d, const struct fathom_operan
 
 void fathom_decode_seccomp_mode(struct fathom_decoder *d, const struct fathom_operand *o)
 {
-	put_plain_result(d, o->value, FATHOM_CONSTANTS_SECCOMP_MODES);
+	if (o->value)
+		put_plain_result(d, o->value, FATHOM_CONSTANTS_SECCOMP_MODES);
+	else
+		fathom_put_char(d, '0');
+}
+
+void fathom_decode_mce_policy(struct fathom_decoder *d, const struct fathom_operand *o)
+{
+	put_plain_result(d, o->value, FATHOM_CONSTANTS_PRCTL_MCE_POLICY);
+}
+
+/* The architecture stands in the higher half. */
+void fathom_decode_kexec_flags(struct fathom_decoder *d, const struct fathom_operand *o)
+{
+	fathom_put_enum(d, FATHOM_CONSTANTS_KEXEC_ARCHES, o->value & 0xffff0000);
+	if (o->value & ~UINT64_C(0xffff0000))
+		fathom_put_more_flags(d, FATHOM_CONSTANTS_KEXEC_FLAGS,
+				      o->value & ~UINT64_C(0xffff0000), false);
 }
 
 void fathom_decode_timing(struct fathom_decoder *d, const struct fathom_operand *o)
@@ -712,7 +758,8 @@ static void put_limit(struct fathom_decoder *d, uint64_t value, uint64_t infinit
 
 void fathom_decode_rlimit(struct fathom_decoder *d, const struct fathom_operand *o)
 {
-	put_limit(d, o->value, d->word == 4 ? UINT32_MAX : UINT64_MAX, "RLIM_INFINITY");
+	put_limit(d, o->value, d->word == 4 ? UINT32_MAX : UINT64_MAX,
+		  d->word == 4 ? "RLIM_INFINITY" : "RLIM64_INFINITY");
 }
 
 void fathom_decode_rlimit64(struct fathom_decoder *d, const struct fathom_operand *o)

@@ -51,7 +51,8 @@ static void put_set_at(struct fathom_decoder *d, uint64_t avma, uint64_t size)
 {
 	uint8_t bytes[SIGNALS / 8] = { 0 };
 
-	if (!avma || size > sizeof bytes || !fathom_decode_get(d, avma, bytes, (size_t)size))
+	if (!avma || !size || size > sizeof bytes || size % d->word ||
+	    !fathom_decode_get(d, avma, bytes, (size_t)size))
 		fathom_put_address(d, avma);
 	else
 		put_set(d, load_u64(bytes, false), (unsigned)size * 8);
@@ -62,16 +63,32 @@ void fathom_decode_sigset(struct fathom_decoder *d, const struct fathom_operand 
 	put_set_at(d, o->value, SIGNALS / 8);
 }
 
+/* Sets of i386's first calls: 32 signals, in a register or in memory. */
+void fathom_decode_old_sigset(struct fathom_decoder *d, const struct fathom_operand *o)
+{
+	put_set(d, (uint32_t)o->value, 32);
+}
+
+void fathom_decode_old_sigset_at(struct fathom_decoder *d, const struct fathom_operand *o)
+{
+	uint64_t set;
+
+	if (fathom_decode_get_uint(d, o->value, 4, &set))
+		put_set(d, set, 32);
+	else
+		fathom_put_address(d, o->value);
+}
+
 /* A set whose size is an argument: the last, if the type does not say which. */
 void fathom_decode_sigset_sized(struct fathom_decoder *d, const struct fathom_operand *o)
 {
 	const uint64_t size =
 		o->n ? fathom_decode_count(d, o->n) : fathom_decode_count(d, d->n - 1u);
 
-	if (fathom_decode_has_failed(d) && fathom_types[o->type].kind == FATHOM_KIND_FUNCTION_OUT)
+	if (fathom_decode_has_failed(d))
 		fathom_put_address(d, o->value);
 	else
-		put_set_at(d, o->value, size < SIGNALS / 8 ? size : SIGNALS / 8);
+		put_set_at(d, o->value, size);
 }
 
 void fathom_decode_handler(struct fathom_decoder *d, const struct fathom_operand *o)
@@ -218,6 +235,14 @@ static void put_sigval(struct fathom_decoder *d, const uint8_t *at)
 	fathom_put_char(d, '}');
 }
 
+static void put_info_value(struct fathom_decoder *d, const uint8_t *at)
+{
+	fathom_put(d, ", si_int=");
+	fathom_put_signed(d, (int32_t)load_u32(at, false));
+	fathom_put(d, ", si_ptr=");
+	fathom_put_address(d, fathom_decode_load(d, at, FATHOM_WIDTH_WORD));
+}
+
 static void put_child(struct fathom_decoder *d, const struct info *i)
 {
 	const uint8_t w = d->word;
@@ -243,15 +268,13 @@ static void put_sent(struct fathom_decoder *d, const struct info *i)
 		fathom_put_hex(d, info_u32(i, 0));
 		fathom_put(d, ", si_overrun=");
 		fathom_put_signed(d, (int32_t)info_u32(i, 4));
-		fathom_put(d, ", si_value=");
-		put_sigval(d, i->at + 8);
+		put_info_value(d, i->at + 8);
 		return;
 	}
 	put_sender(d, i);
 	if (i->code == 0 || i->code == -6) /* SI_USER, SI_TKILL */
 		return;
-	fathom_put(d, ", si_value=");
-	put_sigval(d, i->at + 8);
+	put_info_value(d, i->at + 8);
 }
 
 static void put_info_rest(struct fathom_decoder *d, const struct info *i)
@@ -372,7 +395,10 @@ void fathom_decode_remaining(struct fathom_decoder *d, const struct fathom_opera
 
 void fathom_decode_timespec64(struct fathom_decoder *d, const struct fathom_operand *o)
 {
-	fathom_put_pointer(d, FATHOM_TYPE_TIMESPEC64, o->value);
+	if (fathom_decode_has_failed(d))
+		fathom_put_address(d, o->value);
+	else
+		fathom_put_pointer(d, FATHOM_TYPE_TIMESPEC64, o->value);
 }
 
 void fathom_decode_timex_state(struct fathom_decoder *d, const struct fathom_operand *o)
@@ -474,14 +500,4 @@ static bool put_waiter(struct fathom_decoder *d, uint64_t avma, uint64_t i)
 void fathom_decode_futex_waitv(struct fathom_decoder *d, const struct fathom_operand *o)
 {
 	fathom_put_array(d, o->value, (uint32_t)fathom_decode_count(d, o->n), 24, put_waiter);
-}
-
-/* The fourth argument, shown as the third. */
-void fathom_decode_futex_timeout(struct fathom_decoder *d, const struct fathom_operand *o)
-{
-	const bool is_64 = strstr(fathom_syscall_names + d->syscall->name, "64") != NULL;
-
-	(void)o;
-	fathom_put_pointer(d, is_64 ? FATHOM_TYPE_TIMESPEC64 : FATHOM_TYPE_TIMESPEC,
-			   d->call.args[3]);
 }

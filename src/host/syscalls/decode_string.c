@@ -49,7 +49,7 @@ static void put_escaped(struct fathom_decoder *d, const uint8_t *bytes, size_t n
 		} else if (c >= ' ' && c < 0x7f) {
 			fathom_put_char(d, (char)c);
 		} else {
-			put_escape(d, c, i + 1 < n && bytes[i + 1] >= '0' && bytes[i + 1] <= '9');
+			put_escape(d, c, i + 1 < n && bytes[i + 1] >= '0' && bytes[i + 1] <= '7');
 		}
 	}
 }
@@ -183,8 +183,10 @@ void fathom_put_data(struct fathom_decoder *d, uint64_t avma, uint64_t n)
 	const size_t limit =
 		d->options->string_limit < sizeof bytes ? d->options->string_limit : sizeof bytes;
 	const size_t shown = n < limit ? (size_t)n : limit;
+	/* As strace does: data that goes on where it cannot be read is shown as an address. */
+	const size_t read = shown < n && shown < sizeof bytes ? shown + 1 : shown;
 
-	if (!avma || !fathom_decode_get(d, avma, bytes, shown))
+	if (!avma || !fathom_decode_get(d, avma, bytes, read))
 		fathom_put_address(d, avma);
 	else if (d->options->dialect == FATHOM_SYSCALL_ARROW)
 		put_glyphs(d, bytes, shown, shown < n);

@@ -119,40 +119,55 @@ void fathom_put_code(struct fathom_decoder *d, uint64_t value)
 	put_digits(d, value, 16, 1);
 }
 
-void fathom_put_fd(struct fathom_decoder *d, int32_t fd)
+#define DELETED " (deleted)"
+
+/* Puts what a descriptor is, between <>; strace has it behind them that a file is deleted. */
+static void put_fd_name(struct fathom_decoder *d, int32_t fd)
 {
+	const size_t n = sizeof DELETED - 1;
+	struct fathom_text *t = d->out;
 	size_t len;
 
-	fathom_put_signed(d, fd);
-	if (!d->out || fd < 0 || !d->options->name_fd)
+	if (!t || !d->options->name_fd)
 		return;
-	len = d->out->len;
+	len = t->len;
 	fathom_put_char(d, '<');
-	if (d->options->name_fd(d->options->data, fd, d->out))
+	if (!d->options->name_fd(d->options->data, fd, d->is_result, t)) {
+		t->len = len;
+		return;
+	}
+	if (is_strace(d) && t->len - len > n && t->len < t->cap &&
+	    !memcmp(t->buf + t->len - n, DELETED, n)) {
+		t->len -= n;
+		fathom_put(d, ">(deleted)");
+	} else {
 		fathom_put_char(d, '>');
-	else
-		d->out->len = len;
+	}
+}
+
+void fathom_put_fd(struct fathom_decoder *d, int32_t fd)
+{
+	fathom_put_signed(d, fd);
+	if (fd >= 0)
+		put_fd_name(d, fd);
 }
 
 void fathom_put_dirfd(struct fathom_decoder *d, int32_t fd)
 {
 	const char *name =
 		fathom_constant_name(FATHOM_CONSTANTS_AT_FD, d->arch, (uint64_t)(int64_t)fd);
-	size_t len;
 
 	if (!name) {
 		fathom_put_fd(d, fd);
 		return;
 	}
-	fathom_put_enum(d, FATHOM_CONSTANTS_AT_FD, (uint64_t)(int64_t)fd);
-	if (!d->out || !d->options->name_fd)
-		return;
-	len = d->out->len;
-	fathom_put_char(d, '<');
-	if (d->options->name_fd(d->options->data, fd, d->out))
-		fathom_put_char(d, '>');
-	else
-		d->out->len = len;
+	if (d->options->constants != FATHOM_SYSCALL_NAMES)
+		fathom_put_signed(d, fd);
+	if (d->options->constants == FATHOM_SYSCALL_BOTH)
+		fathom_put_comment(d, name);
+	if (d->options->constants == FATHOM_SYSCALL_NAMES)
+		fathom_put(d, name);
+	put_fd_name(d, -1);
 }
 
 void fathom_put_uid(struct fathom_decoder *d, uint32_t id)
@@ -198,7 +213,36 @@ void fathom_put_mode(struct fathom_decoder *d, uint32_t mode)
 		fathom_put_octal(d, bits, 3);
 	} else {
 		fathom_put_octal(d, mode, 3);
+		if (type && fathom_put_both(d)) {
+			fathom_put(d, type);
+			fathom_put_more_flags(d, FATHOM_CONSTANTS_MODE_BITS, bits & 07000, false);
+			fathom_put_char(d, '|');
+			fathom_put_octal(d, bits & 0777, 3);
+			fathom_put(d, " */");
+		}
 	}
+}
+
+bool fathom_put_both(struct fathom_decoder *d)
+{
+	if (d->options->constants != FATHOM_SYSCALL_BOTH)
+		return false;
+	fathom_put(d, " /* ");
+	return true;
+}
+
+bool fathom_put_number_of_flags(struct fathom_decoder *d, uint64_t value)
+{
+	if (d->options->constants == FATHOM_SYSCALL_NAMES)
+		return true;
+	fathom_put_hex(d, value);
+	return fathom_put_both(d);
+}
+
+void fathom_put_end_of_flags(struct fathom_decoder *d)
+{
+	if (d->options->constants == FATHOM_SYSCALL_BOTH)
+		fathom_put(d, " */");
 }
 
 void fathom_put_dev(struct fathom_decoder *d, uint64_t dev)
@@ -313,6 +357,7 @@ void fathom_put_enum(struct fathom_decoder *d, enum fathom_constant_table table,
 bool fathom_put_more_flags(struct fathom_decoder *d, enum fathom_constant_table table,
 			   uint64_t value, bool is_first)
 {
+	bool has_name = false;
 	uint32_t from = 0;
 	const char *name;
 
@@ -321,13 +366,14 @@ bool fathom_put_more_flags(struct fathom_decoder *d, enum fathom_constant_table 
 			fathom_put_char(d, '|');
 		fathom_put(d, name);
 		is_first = false;
+		has_name = true;
 	}
-	if (value && !is_first) {
+	if (value && !is_first)
 		fathom_put_char(d, '|');
+	if (value && has_name)
 		fathom_put_hex(d, value);
-	} else if (value) {
+	else if (value)
 		put_unknown(d, table, value);
-	}
 	return !is_first || value;
 }
 

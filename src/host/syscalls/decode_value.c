@@ -23,6 +23,8 @@ static int64_t signed_value(const struct fathom_decoder *d, uint64_t value, uint
 	}
 }
 
+#define STATX_BIRTH 0x800 /* STATX_BTIME */
+
 static void put_struct(struct fathom_decoder *d, const struct fathom_type_struct *s,
 		       const uint8_t *bytes, uint64_t avma)
 {
@@ -36,10 +38,12 @@ static void put_struct(struct fathom_decoder *d, const struct fathom_type_struct
 						  .avma = avma + f->off[d->layout],
 						  .type = f->type };
 
-		if (s->is_abbreviated && !f->is_shown && !d->options->is_verbose) {
+		if (s->is_abbreviated && f->shown != 1 && !d->options->is_verbose) {
 			is_short = true;
 			continue;
 		}
+		if (f->shown == 2 && !(load_u32(bytes, false) & STATX_BIRTH))
+			continue;
 		if (!is_first)
 			fathom_put(d, ", ");
 		is_first = false;
@@ -90,10 +94,11 @@ static void put_compound(struct fathom_decoder *d, const struct fathom_type *typ
 	case FATHOM_KIND_STRING:
 		fathom_put_string(d, value);
 		break;
-	case FATHOM_KIND_POINTER:
 	case FATHOM_KIND_POINTER_OUT_ALWAYS:
 		fathom_put_pointer(d, type->a, value);
 		break;
+	/* After a call that has failed, strace follows no pointer any more. */
+	case FATHOM_KIND_POINTER:
 	case FATHOM_KIND_POINTER_OUT:
 		if (fathom_decode_has_failed(d))
 			fathom_put_address(d, value);
@@ -118,6 +123,17 @@ static void put_compound(struct fathom_decoder *d, const struct fathom_type *typ
 	}
 }
 
+/* Constants below 0 are 64 bits wide in the tables. */
+static void put_enum(struct fathom_decoder *d, const struct fathom_type *type, uint64_t value)
+{
+	const enum fathom_constant_table table = (enum fathom_constant_table)type->a;
+	const uint64_t wide = (uint64_t)(int64_t)(int32_t)value;
+
+	fathom_put_enum(d, table,
+			type->width == 4 && fathom_constant_name(table, d->arch, wide) ? wide
+										       : value);
+}
+
 /* Prints identifiers, descriptors and constants; false if it is of another kind. */
 static bool put_named(struct fathom_decoder *d, const struct fathom_type *type, uint64_t value)
 {
@@ -132,7 +148,8 @@ static bool put_named(struct fathom_decoder *d, const struct fathom_type *type, 
 		fathom_put_signed(d, (int32_t)value);
 		return true;
 	case FATHOM_KIND_UID:
-		fathom_put_uid(d, (uint32_t)value);
+		fathom_put_uid(d, type->width == 2 && value == UINT16_MAX ? UINT32_MAX
+									  : (uint32_t)value);
 		return true;
 	case FATHOM_KIND_SIGNAL:
 		fathom_put_signal(d, (int32_t)value);
@@ -147,7 +164,7 @@ static bool put_named(struct fathom_decoder *d, const struct fathom_type *type, 
 		fathom_put_flags(d, (enum fathom_constant_table)type->a, value);
 		return true;
 	case FATHOM_KIND_ENUM:
-		fathom_put_enum(d, (enum fathom_constant_table)type->a, value);
+		put_enum(d, type, value);
 		return true;
 	default:
 		return false;

@@ -98,13 +98,29 @@ static void select_case(struct fathom_decoder *d, unsigned i, const struct fatho
 	memcpy(&d->types[i], &fathom_type_lists[types], n * sizeof *d->types);
 }
 
+#define TYPE_OF_FILE 0170000 /* S_IFMT */
+#define CHARACTER    0020000 /* S_IFCHR */
+#define BLOCK        0060000 /* S_IFBLK */
+
+#define MOVED 3 /* MREMAP_MAYMOVE and MREMAP_FIXED: both */
+
+/* Types of files are no single bits: of these, devices are meant. */
+static bool has_bits(uint64_t value, uint32_t mask)
+{
+	if (mask == MOVED)
+		return (value & mask) == mask;
+	if (mask != CHARACTER)
+		return value & mask;
+	return (value & TYPE_OF_FILE) == CHARACTER || (value & TYPE_OF_FILE) == BLOCK;
+}
+
 /* Decides about arguments that others select. */
 static void settle_types(struct fathom_decoder *d)
 {
 	for (unsigned i = 0; i < d->n; i++) {
 		const struct fathom_type *type = &fathom_types[d->types[i]];
 
-		if (type->kind == FATHOM_KIND_IF && !(d->call.args[type->width] & type->n))
+		if (type->kind == FATHOM_KIND_IF && !has_bits(d->call.args[type->width], type->n))
 			d->n = (uint8_t)i;
 		else if (type->kind == FATHOM_KIND_IF)
 			d->types[i] = type->a;
@@ -147,10 +163,17 @@ static unsigned first_out(const struct fathom_decoder *d)
 	return d->n;
 }
 
+/* Arguments of type 0 are not shown: halves of others, and what does not count. */
+static bool is_shown(const struct fathom_decoder *d, unsigned i)
+{
+	return !d->syscall || d->types[i];
+}
+
 static void put_argument(struct fathom_decoder *d, unsigned i, struct fathom_syscall_line *marks)
 {
 	const struct fathom_operand o = { .value = d->call.args[i], .type = d->types[i] };
 
+	d->argument = (uint8_t)i;
 	if (marks)
 		marks->args[i].begin = (uint32_t)d->out->len;
 	if (d->syscall)
@@ -197,14 +220,19 @@ void fathom_decode_half(struct fathom_decoder *d, bool at_exit, struct fathom_sy
 {
 	const unsigned split = d->syscall ? first_out(d) : d->n;
 
+	bool has_one = false;
+
 	d->at_exit = at_exit;
 	if (!at_exit)
 		put_name(d);
 	for (unsigned i = at_exit ? split : 0; i < (at_exit ? d->n : split); i++) {
+		if (!is_shown(d, i))
+			continue;
 		/* The comma behind the last argument of the first half is printed with that. */
-		if (i && i != (at_exit ? split : 0))
+		if (has_one)
 			fathom_put(d, ", ");
 		put_argument(d, i, marks);
+		has_one = true;
 	}
 	if (!at_exit && split && split < d->n)
 		fathom_put(d, ", ");
@@ -214,6 +242,15 @@ void fathom_decode_half(struct fathom_decoder *d, bool at_exit, struct fathom_sy
 		fathom_put_char(d, ')');
 }
 
+/* Calls that take a size return one, if anything: write(), recv(), readlink(). */
+static bool is_size(const struct fathom_decoder *d)
+{
+	for (unsigned i = 0; i < d->n && d->call.result >= 0; i++)
+		if (fathom_types[d->types[i]].kind == FATHOM_KIND_SIZE)
+			return true;
+	return false;
+}
+
 void fathom_decode_result(struct fathom_decoder *d)
 {
 	const struct fathom_operand o = { .value = (uint64_t)d->call.result,
@@ -221,8 +258,11 @@ void fathom_decode_result(struct fathom_decoder *d)
 
 	if (fathom_decode_has_failed(d))
 		return;
+	d->is_result = true;
 	if (d->result_type)
 		fathom_put_value(d, d->result_type, &o);
+	else if (is_size(d))
+		fathom_put_size(d, (uint64_t)d->call.result);
 	else
 		fathom_put_signed(d, d->call.result);
 }

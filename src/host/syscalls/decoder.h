@@ -41,8 +41,10 @@ struct fathom_decoder {
 	uint8_t layout; /* as in call_types.h */
 	uint8_t arch;   /* bit, in tables of constants */
 	bool at_exit;
+	bool is_result;    /* it is printed now */
 	uint64_t iov_left; /* bytes of the buffers of an iovec that are still shown */
 	bool iov_is_address;
+	uint8_t argument; /* the one that is printed */
 	uint16_t element; /* type of the elements of the array that is printed */
 };
 
@@ -107,6 +109,15 @@ void fathom_put_flags(struct fathom_decoder *d, enum fathom_constant_table table
  */
 bool fathom_put_more_flags(struct fathom_decoder *d, enum fathom_constant_table table,
 			   uint64_t value, bool is_first);
+
+/*
+ * For texts of several tables: prints the number if it is wanted; returns whether names are, which
+ * fathom_put_end_of_flags() ends.
+ */
+bool fathom_put_number_of_flags(struct fathom_decoder *d, uint64_t value);
+void fathom_put_end_of_flags(struct fathom_decoder *d);
+/* Begins a comment if a number is to have its name behind it. */
+bool fathom_put_both(struct fathom_decoder *d);
 
 /* A text with quotes and escapes; "..." behind it if @is_cut. */
 void fathom_put_quoted(struct fathom_decoder *d, const uint8_t *bytes, size_t n, bool is_cut);

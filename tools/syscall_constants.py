@@ -105,7 +105,7 @@ def request_headers(arch):
 
 
 # Names of the general headers that are no requests.
-NO_REQUEST = re.compile(r"TIOCPKT_.*|TIOCSER_.*|FIOSETOWN|.*_IOCTL_BASE|.*_IOC_MAGIC|SIOC(DEV)?PRIVATE|SIOCPROTOPRIVATE|_?ASM.*|_?LINUX.*")
+NO_REQUEST = re.compile(r"TIOCPKT_.*|TIOCSER_.*|FIOSETOWN|.*_IOCTL_BASE|.*_IOC_MAGIC|SIOC(DEV)?PRIVATE|SIOCPROTOPRIVATE|SNAPSHOT_IOC_MAXNR|SOCK_IOC_TYPE|BLOCK_URING_CMD_.*|_?ASM.*|_?LINUX.*")
 
 
 def requests_of(arch, header):
@@ -114,9 +114,10 @@ def requests_of(arch, header):
     with open(path, encoding="utf-8") as file:
         text = re.sub(r"/\*.*?\*/", " ", file.read(), flags=re.S).replace("\\\n", " ")
     if header.endswith(("ioctls.h", "sockios.h")):
-        names = re.findall(r"^\s*#\s*define\s+(\w+)\s+\S", text, re.M)
+        # Not what is only another name for a request.
+        names = re.findall(r"^\s*#\s*define\s+(\w+)\s+(?![A-Z]\w*\s*$)\S", text, re.M)
     else:
-        names = re.findall(r"^\s*#\s*define\s+(\w+)\s+_IOW?R?\(", text, re.M)
+        names = re.findall(r"^\s*#\s*define\s+(\w+)\s+_S?IO(?:R|W|WR|RW)?\s*\(", text, re.M)
     names = [name for name in names if not NO_REQUEST.fullmatch(name)]
     if not names:
         return {}
@@ -127,15 +128,16 @@ def requests_of(arch, header):
 
 
 def read_requests():
-    """Returns the table of requests of ioctl(2), sorted by value: of those with one value the first header's."""
+    """Returns the table of requests of ioctl(2), sorted by value, then by name."""
     found = {}
     for bit, arch in enumerate(ARCHES):
         of = {}
         for header in request_headers(arch):
             for name, value in requests_of(arch, header).items():
-                of.setdefault(value & 0xffffffff, name)
-        for value, name in of.items():
-            found[value, name] = found.get((value, name), 0) | 1 << bit
+                of.setdefault(value & 0xffffffff, set()).add(name)
+        for value, names in of.items():
+            for name in names:
+                found[value, name] = found.get((value, name), 0) | 1 << bit
     table = Table("ioctl", "", [])
     table.rows = [(value, name, bits) for (value, name), bits in sorted(found.items())]
     return table

@@ -19,7 +19,7 @@ SOURCES = "build/linux"
 # What headers of the kernel include of libc, as far as they need it.
 STANDINS = {
     "sys/socket.h": "struct sockaddr { unsigned short sa_family; char sa_data[14]; };\ntypedef unsigned short sa_family_t;\n",
-    "sys/types.h": "", "sys/ioctl.h": "#include <linux/ioctl.h>\n", "time.h": "", "string.h": "", "unistd.h": "",
+    "sys/types.h": "", "sys/ioctl.h": "#include <linux/ioctl.h>\n", "time.h": "", "string.h": "", "unistd.h": "", "endian.h": "", "stdlib.h": "", "netinet/in.h": "", "sys/time.h": "",
     "stdint.h": "typedef unsigned char uint8_t;\ntypedef unsigned short uint16_t;\ntypedef unsigned int uint32_t;\n"
                 "typedef unsigned long long uint64_t;\ntypedef signed char int8_t;\ntypedef short int16_t;\ntypedef int int32_t;\n"
                 "typedef long long int64_t;\n",

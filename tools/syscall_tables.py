@@ -59,13 +59,14 @@ def read_definitions():
 
 def clean(kind):
     """Returns a C type without what only the kernel's checkers read."""
-    return re.sub(r"\s*\*", " *", re.sub(r"\b__user\b", "", kind)).replace("* *", "**").replace("  ", " ").strip()
+    kind = " ".join(re.sub(r"\b__user\b", " ", kind).replace("*", " * ").split())
+    return kind.replace("* *", "**").replace("* *", "**")
 
 
 def arguments_of(arch, name, entry, definitions):
     """Returns [(type, name)] of a call; None if no source has it."""
     wanted = entry.removeprefix("sys_")
-    found = definitions.get(wanted, [])
+    found = definitions.get(wanted, []) if wanted != "ni_syscall" else []
     if not found:
         return None
     own = [pairs for path, pairs in found if path.startswith(OWN_FOLDER[arch])]
@@ -177,7 +178,8 @@ def classes_of(name, types, numbers, result, stated):
     found = set(stated)
     if "PATH" in kinds | inner:
         found.add("file")
-    if kinds & {"DESCRIPTOR", "DIRECTORY"}:
+    # Sockets are a class of their own.
+    if kinds & {"DESCRIPTOR", "DIRECTORY"} and "network" not in found:
         found.add("desc")
     return sum(1 << CLASSES.index(name) for name in found)
 
@@ -196,18 +198,18 @@ class Rows:
             self.arguments += [f"{{ {self.names.add(name)}, {self.names.add(kind)} }}," for kind, name in pairs]
         return self.argument_places.get(key, 0)
 
-    def add(self, name, pairs):
+    def add(self, name, arch, pairs):
         """Returns the number of the row of a call with these arguments."""
         known = pairs is not None
         pairs = pairs if known else [("unsigned long", f"arg{i}") for i in range(6)]
-        numbers, result, stated = self.calls.get(name, (None, 0, []))
+        numbers, result, stated = self.calls.get(f"{name}@{arch}") or self.calls.get(name, (None, 0, []))
         if numbers is None:
             numbers = [default_type(self.types, kind, argument) for kind, argument in pairs]
         elif not known:
             pairs = pairs[:len(numbers)]
         # What selects may be followed by fewer or more types than the kernel's function has arguments.
         last = numbers and self.types.rows[numbers[-1]][0] == "CASES"
-        if not last and len(numbers) != len(pairs):
+        if not last and len(numbers) > len(pairs):
             pairs = (pairs + [("unsigned long", f"arg{i}") for i in range(6)])[:len(numbers)]
         classes = classes_of(name, self.types, numbers, result, stated)
         row = (f"{{ {self.names.add(name)}, {self.arguments_at(pairs)}, {self.types.list_of(numbers)}, {result}, "
@@ -243,7 +245,7 @@ def write_calls(types, calls):
     numbers, tables = [], []
     for bit, (arch, machine, _, _) in enumerate(ARCHES):
         table = read_table(arch)
-        cells = [rows.add(table[i][0], arguments_of(arch, *table[i], definitions)) if i in table else 0
+        cells = [rows.add(table[i][0], arch, arguments_of(arch, *table[i], definitions)) if i in table else 0
                  for i in range(max(table) + 1)]
         numbers.append(f"static const uint16_t {arch}_rows[] = {{\n{filled([f'{cell},' for cell in cells])}\n}};\n")
         tables.append(f"\t{{ {machine}, {len(cells)}, {arch}_rows }},")
@@ -315,7 +317,7 @@ def main():
             continue
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
-    return "\n".join(wrong)
+    return "\n".join(wrong) or 0
 
 
 if __name__ == "__main__":

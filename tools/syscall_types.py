@@ -10,12 +10,12 @@ LAYOUTS = [(8, 8), (4, 4)]
 WORD = 0xff
 RESULT = 6
 NUMBERS = {"s": "SIGNED", "u": "UNSIGNED", "x": "HEX", "o": "OCTAL", "z": "SIZE"}
-PLAIN = {"addr": ("ADDRESS", WORD), "fd": ("DESCRIPTOR", 4), "atfd": ("DIRECTORY", 4), "pid": ("PID", 4), "uid": ("UID", 4),
+PLAIN = {"addr": ("ADDRESS", WORD), "fd": ("DESCRIPTOR", 4), "atfd": ("DIRECTORY", 4), "pid": ("PID", 4), "uid": ("UID", 4), "uid16": ("UID", 2),
          "signal": ("SIGNAL", 4), "umode": ("PERMISSIONS", 2), "path": ("PATH", WORD), "cstr": ("STRING", WORD)}
 FUNCTIONS = {"fn": "FUNCTION", "fnout": "FUNCTION_OUT", "fnboth": "FUNCTION_BOTH"}
 # What if() may ask for, as expressions of the headers.
 MASKS = {"O_CREAT|O_TMPFILE_BIT": "O_CREAT | (O_TMPFILE & ~O_DIRECTORY)", "O_CREAT": "O_CREAT", "S_IFCHR": "S_IFCHR",
-         "MREMAP_BITS": "MREMAP_FIXED | MREMAP_DONTUNMAP",
+         "1": "1", "MREMAP_BITS": "MREMAP_MAYMOVE | MREMAP_FIXED",
          "CLONE_BITS": "CLONE_PIDFD | CLONE_PARENT_SETTID | CLONE_SETTLS | CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID"}
 MASK_HEADERS = [(False, "linux/fcntl.h"), (False, "linux/stat.h"), (False, "linux/mman.h"), (False, "linux/sched.h")]
 
@@ -53,6 +53,8 @@ class Types:
 
     def parse(self, text):
         """Returns the number of the type that @text describes."""
+        if text == "-":
+            return 0
         if text in self.named:
             return self.named[text]
         head, inner, suffix = re.fullmatch(r"([a-z]\w*)(?:\((.*)\))?(?::(\w+))?", text).groups()
@@ -119,7 +121,7 @@ class Types:
         first, ends, aligns, abbreviated = len(self.fields), [0, 0], [1, 1], any(item[0] == "+" for item in items)
         fields = []
         for item in items:
-            field, _, text = item.lstrip("+").partition(":")
+            field, _, text = item.lstrip("+?").partition(":")
             of = self.parse(text)
             offsets = []
             for layout, (size, align) in enumerate(self.sizes[of]):
@@ -129,7 +131,7 @@ class Types:
                 ends[layout] = offset + size
                 aligns[layout] = max(aligns[layout], align)
             if text[:3] != "pad":
-                fields.append((field, of, *offsets, item[0] == "+" or not abbreviated))
+                fields.append((field, of, *offsets, 2 if item[0] == "?" else item[0] == "+" or not abbreviated))
         self.fields += fields
         sizes = [(-(-end // align) * align, align) for end, align in zip(ends, aligns)]
         self.struct_numbers[name] = len(self.structs)

@@ -7,9 +7,14 @@
  *	tracer [-v] [-x] [-xx] [-y] [-a] [-X raw|verbose] [-s N] -o FILE PROGRAM [ARGUMENT...]
  *
  * Follows one process without its children. With -a in the seed's dialect, with -j as parts.
+ *
+ *	tracer -l
+ *
+ * prints the table of calls: machine, number, name, classes as bits, then the arguments.
  */
 #include <elf.h>
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +26,10 @@
 #include <linux/ptrace.h>
 
 #include "host/syscalls/call_capture.h"
+#include "host/syscalls/call_table.h"
 #include "fathom/stack.h"
+
+#define DESCRIPTORS 64
 
 struct tracer {
 	struct fathom_syscall_options options;
@@ -29,6 +37,7 @@ struct tracer {
 	FILE *out;
 	pid_t pid;
 	bool parts;
+	char *names[DESCRIPTORS];
 };
 
 static void fail(const char *what)
@@ -55,22 +64,46 @@ static size_t read_memory(void *data, uint64_t avma, void *to, size_t size)
 	return n;
 }
 
-/* As strace -y has it: what the link of the descriptor says. */
-static bool name_fd(void *data, int32_t fd, struct fathom_text *out)
+/* Reads what the link of a descriptor says; -1: the current folder. */
+static bool read_link(const struct tracer *t, int32_t fd, char path[PATH_MAX])
 {
-	const struct tracer *t = data;
 	char link[64];
-	char path[4096];
 	ssize_t n;
 
 	if (fd < 0)
 		snprintf(link, sizeof link, "/proc/%d/cwd", t->pid);
 	else
 		snprintf(link, sizeof link, "/proc/%d/fd/%d", t->pid, fd);
-	n = readlink(link, path, sizeof path - 1);
+	n = readlink(link, path, PATH_MAX - 1);
 	if (n < 0)
 		return false;
 	path[n] = '\0';
+	return true;
+}
+
+/* Keeps the names that descriptors have before the call, which may close them. */
+static void note_descriptors(struct tracer *t)
+{
+	for (int i = 0; i < DESCRIPTORS; i++) {
+		char path[PATH_MAX];
+
+		free(t->names[i]);
+		t->names[i] = read_link(t, i, path) ? strdup(path) : NULL;
+	}
+}
+
+/* As strace -y has it. */
+static bool name_fd(void *data, int32_t fd, bool after, struct fathom_text *out)
+{
+	const struct tracer *t = data;
+	char path[PATH_MAX];
+
+	if (!after && fd >= 0 && fd < DESCRIPTORS && t->names[fd]) {
+		fathom_text_cstr(out, t->names[fd]);
+		return true;
+	}
+	if (!read_link(t, fd, path))
+		return false;
 	fathom_text_cstr(out, path);
 	return true;
 }
@@ -134,6 +167,8 @@ static void take_stop(struct tracer *t, struct fathom_syscall_record *r, uint8_t
 		call.number = info.entry.nr;
 		call.sp = info.stack_pointer;
 		memcpy(call.args, info.entry.args, sizeof call.args);
+		if (t->options.name_fd)
+			note_descriptors(t);
 		*open = fathom_syscall_capture_entry(&call, &t->options, &t->memory, bytes,
 						     FATHOM_SYSCALL_RECORD_MAX, r);
 	} else if (info.op == PTRACE_SYSCALL_INFO_EXIT && *open) {
@@ -195,13 +230,35 @@ static void start(struct tracer *t, char **argv)
 		fail("PTRACE_SETOPTIONS");
 }
 
+static void print_call(uint32_t machine, uint32_t number)
+{
+	const struct fathom_syscall *call = fathom_syscall_find(machine, number);
+
+	if (!call)
+		return;
+	printf("%u\t%u\t%s\t%x", machine, number, fathom_syscall_name(machine, number),
+	       call->classes);
+	for (unsigned i = 0; i < call->n_arguments; i++)
+		printf("\t%s|%s", fathom_syscall_argument_type(call, i),
+		       fathom_syscall_argument_name(call, i));
+	putchar('\n');
+}
+
+static int print_table(void)
+{
+	for (size_t i = 0; i < FATHOM_SYSCALL_TABLES; i++)
+		for (uint32_t k = 0; k < fathom_syscall_tables[i].n; k++)
+			print_call(fathom_syscall_tables[i].machine, k);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	struct tracer t = { .options = { .string_limit = FATHOM_SYSCALL_STRING_LIMIT } };
 	int option;
 
 	t.out = stderr;
-	while ((option = getopt(argc, argv, "+vxyajs:o:X:")) != -1)
+	while ((option = getopt(argc, argv, "+vxyajls:o:X:")) != -1)
 		switch (option) {
 		case 'v':
 			t.options.is_verbose = true;
@@ -222,6 +279,8 @@ int main(int argc, char **argv)
 			t.options.constants =
 				*optarg == 'r' ? FATHOM_SYSCALL_RAW : FATHOM_SYSCALL_BOTH;
 			break;
+		case 'l':
+			return print_table();
 		case 's':
 			t.options.string_limit = (uint32_t)strtoul(optarg, NULL, 10);
 			break;

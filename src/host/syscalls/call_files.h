@@ -16,6 +16,6 @@ void fathom_call_files_add(struct fathom_syscall_record *record,
 			   const struct fathom_syscall_options *options, int32_t tid);
 
 /* struct fathom_syscall_options.name_fd, with the struct fathom_syscall_record as data. */
-bool fathom_call_files_name(void *record, int32_t fd, struct fathom_text *out);
+bool fathom_call_files_name(void *record, int32_t fd, bool after, struct fathom_text *out);
 
 #endif

@@ -27,8 +27,11 @@ struct fathom_syscall_options {
 	bool is_unpadded; /* the result follows at once, not in a column */
 	uint8_t column;   /* of the result; 0: 40, as strace has it */
 	uint8_t prefix;   /* columns before the text */
-	/* Appends what a descriptor is, without <>; returns false if that is not known. */
-	bool (*name_fd)(void *data, int32_t fd, struct fathom_text *out);
+	/*
+	 * Appends what a descriptor is, without <>: before the call, or after it, which may have
+	 * closed or replaced it. Returns false if that is not known. -1: the current folder.
+	 */
+	bool (*name_fd)(void *data, int32_t fd, bool after, struct fathom_text *out);
 	/* Appends the name of the function at @avma, for the seed's dialect. */
 	bool (*name_code)(void *data, uint64_t avma, struct fathom_text *out);
 	void *data;

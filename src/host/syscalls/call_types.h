@@ -65,7 +65,8 @@ struct fathom_type_field {
 	uint16_t name; /* offset in fathom_syscall_names */
 	uint16_t type;
 	uint16_t off[2];
-	uint8_t is_shown;
+	uint8_t shown; /* 0: only if all are asked for; 2: of struct statx, if its mask has the
+			  birth */
 };
 
 /* The arguments behind one that has this value. */

@@ -129,7 +129,7 @@ void fathom_decode_termios(struct fathom_decoder *d, const struct fathom_operand
 		return;
 	}
 	fathom_put(d, ", c_line=");
-	fathom_put_unsigned(d, bytes[16]);
+	fathom_put_enum(d, FATHOM_CONSTANTS_LINE_DISCIPLINES, bytes[16]);
 	put_characters(d, bytes);
 	fathom_put_char(d, '}');
 }

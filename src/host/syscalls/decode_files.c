@@ -468,32 +468,76 @@ void fathom_decode_position(struct fathom_decoder *d, const struct fathom_operan
 	fathom_put_signed(d, (int64_t)value);
 }
 
-/* Bytes of entries of a directory that are read at a time. */
-#define DIRENTS 4096
+/* Bytes of one entry of a directory: a name of 255 bytes, and what stands before it. */
+#define DIRENT 280
 
-/* Counts, or with -v prints, the entries; their lengths are at @length_off. */
+/* One entry; its type stands before the name, or in the last byte. */
+static void put_dirent(struct fathom_decoder *d, const uint8_t *bytes, size_t size, bool is_64)
+{
+	const uint8_t w = is_64 ? 8 : d->word;
+	const size_t name = 2u * w + (is_64 ? 3 : 2);
+	const uint8_t *end = memchr(bytes + name, 0, size - name);
+	const size_t length = end ? (size_t)(end - bytes) - name : size - name;
+
+	put_number(d, "{d_ino=", fathom_decode_load(d, bytes, w));
+	put_number(d, ", d_off=", fathom_decode_load(d, bytes + w, w));
+	put_number(d, ", d_reclen=", load_u16(bytes + 2 * w, false));
+	if (is_64) {
+		fathom_put(d, ", d_type=");
+		fathom_put_enum(d, FATHOM_CONSTANTS_DIRENT_TYPES, bytes[name - 1]);
+	}
+	fathom_put(d, ", d_name=");
+	fathom_put_quoted(d, bytes + name, length, false);
+	if (!is_64) {
+		fathom_put(d, ", d_type=");
+		fathom_put_enum(d, FATHOM_CONSTANTS_DIRENT_TYPES, bytes[size - 1]);
+	}
+	fathom_put_char(d, '}');
+}
+
+/* Takes the entry at @avma, of which @left bytes may be; returns its size, 0 if it is not whole. */
+static size_t take_dirent(struct fathom_decoder *d, uint64_t avma, uint64_t left, bool is_64,
+			  uint8_t bytes[DIRENT])
+{
+	const unsigned length_off = is_64 ? 16 : 2u * d->word;
+	uint8_t length[2];
+	size_t size;
+
+	if (left < length_off + 4 || !fathom_decode_step(d) ||
+	    !fathom_decode_get(d, avma + length_off, length, sizeof length))
+		return 0;
+	size = load_u16(length, false);
+	if (size < length_off + 4 || size > left)
+		return 0;
+	if (d->options->is_verbose && (size > DIRENT || !fathom_decode_get(d, avma, bytes, size)))
+		return 0;
+	return size;
+}
+
+/* Counts the entries, or with -v prints them. */
 static void put_dirents(struct fathom_decoder *d, uint64_t avma, bool is_64)
 {
+	const bool is_long = d->options->is_verbose;
 	uint64_t left = fathom_decode_count(d, FATHOM_COUNT_RESULT);
-	const unsigned length_off = is_64 ? 16 : 2u * d->word;
+	uint8_t bytes[DIRENT];
 	uint64_t n = 0;
+	size_t size;
 
-	if (fathom_decode_has_failed(d) || !avma) {
+	if (fathom_decode_has_failed(d) || !avma || !is_long)
 		fathom_put_address(d, avma);
+	if (fathom_decode_has_failed(d) || !avma)
 		return;
+	if (is_long)
+		fathom_put_char(d, '[');
+	for (; (size = take_dirent(d, avma, left, is_64, bytes)); avma += size, left -= size, n++) {
+		if (is_long && n)
+			fathom_put(d, ", ");
+		if (is_long)
+			put_dirent(d, bytes, size, is_64);
 	}
-	fathom_put_address(d, avma);
-	while (left > length_off + 2 && fathom_decode_step(d)) {
-		uint8_t length[2];
-
-		if (!fathom_decode_get(d, avma + length_off, length, sizeof length) ||
-		    load_u16(length, false) <= length_off || load_u16(length, false) > left)
-			break;
-		avma += load_u16(length, false);
-		left -= load_u16(length, false);
-		n++;
-	}
-	if (d->options->dialect != FATHOM_SYSCALL_STRACE)
+	if (is_long)
+		fathom_put_char(d, ']');
+	if (is_long || d->options->dialect != FATHOM_SYSCALL_STRACE)
 		return;
 	fathom_put(d, " /* ");
 	fathom_put_unsigned(d, n);

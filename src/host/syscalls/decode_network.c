@@ -32,6 +32,29 @@ static void put_ip4(struct fathom_decoder *d, const uint8_t *at)
 	}
 }
 
+/* The text of an address is a string, which -xx shows in hexadecimal. */
+static void put_address_text(struct fathom_decoder *d, const uint8_t *at,
+			     void (*put)(struct fathom_decoder *d, const uint8_t *at))
+{
+	struct fathom_text *out = d->out;
+	char buf[48];
+	struct fathom_text text = text_init(buf, sizeof buf);
+
+	if (!out)
+		return;
+	d->out = &text;
+	put(d, at);
+	d->out = out;
+	fathom_put_quoted(d, (const uint8_t *)buf, text.len < sizeof buf ? text.len : 0, false);
+}
+
+static void put_inet_addr(struct fathom_decoder *d, const uint8_t *at)
+{
+	fathom_put(d, "inet_addr(");
+	put_address_text(d, at, put_ip4);
+	fathom_put_char(d, ')');
+}
+
 static void put_port(struct fathom_decoder *d, const char *name, uint16_t port)
 {
 	fathom_put(d, name);
@@ -42,10 +65,8 @@ static void put_port(struct fathom_decoder *d, const char *name, uint16_t port)
 
 void fathom_decode_in_addr(struct fathom_decoder *d, const struct fathom_operand *o)
 {
-	fathom_put(d, "inet_addr(\"");
 	if (o->bytes)
-		put_ip4(d, o->bytes);
-	fathom_put(d, "\")");
+		put_inet_addr(d, o->bytes);
 }
 
 /* Finds the longest run of at least two groups that are 0; returns its length. */
@@ -107,21 +128,6 @@ static void put_ip6(struct fathom_decoder *d, const uint8_t *at)
 		fathom_put_char(d, ':');
 }
 
-/* The text of an address is a string, which -xx shows in hexadecimal. */
-static void put_ip6_quoted(struct fathom_decoder *d, const uint8_t *at)
-{
-	struct fathom_text *out = d->out;
-	char buf[48];
-	struct fathom_text text = text_init(buf, sizeof buf);
-
-	if (!out)
-		return;
-	d->out = &text;
-	put_ip6(d, at);
-	d->out = out;
-	fathom_put_quoted(d, (const uint8_t *)buf, text.len < sizeof buf ? text.len : 0, false);
-}
-
 static void put_unix(struct fathom_decoder *d, const uint8_t *bytes, size_t n)
 {
 	const uint8_t *path = bytes + 2;
@@ -148,7 +154,7 @@ static void put_inet6(struct fathom_decoder *d, const uint8_t *bytes, size_t n)
 	fathom_put(d, ", sin6_flowinfo=htonl(");
 	fathom_put_unsigned(d, load_u32(bytes + 4, true));
 	fathom_put(d, "), inet_pton(AF_INET6, ");
-	put_ip6_quoted(d, bytes + 8);
+	put_address_text(d, bytes + 8, put_ip6);
 	fathom_put(d, ", &sin6_addr)");
 	if (n <= 24)
 		return;
@@ -218,9 +224,8 @@ static void put_sockaddr(struct fathom_decoder *d, const uint8_t *bytes, size_t 
 		put_unix(d, bytes, n);
 	} else if (family == INET && n >= 16) {
 		put_port(d, ", sin_port", big_u16(bytes + 2));
-		fathom_put(d, ", sin_addr=inet_addr(\"");
-		put_ip4(d, bytes + 4);
-		fathom_put(d, "\")");
+		fathom_put(d, ", sin_addr=");
+		put_inet_addr(d, bytes + 4);
 	} else if (family == INET6 && n >= 24) {
 		put_inet6(d, bytes, n);
 	} else if (family == NETLINK && n >= 12) {

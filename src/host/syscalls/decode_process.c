@@ -564,7 +564,8 @@ void fathom_decode_task_name(struct fathom_decoder *d, const struct fathom_opera
 	if (fathom_decode_has_failed(d))
 		fathom_put_address(d, o->value);
 	else
-		fathom_put_string_of(d, o->value, 15);
+		fathom_put_string_of(d, o->value,
+				     d->options->string_limit < 15 ? d->options->string_limit : 15);
 }
 
 static void put_plain_result(struct fathom_decoder *d, uint64_t value,

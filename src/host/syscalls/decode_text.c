@@ -132,7 +132,7 @@ static void put_fd_name(struct fathom_decoder *d, int32_t fd)
 		return;
 	len = t->len;
 	fathom_put_char(d, '<');
-	if (!d->options->name_fd(d->options->data, fd, t)) {
+	if (!d->options->name_fd(d->options->data, fd, d->is_result, t)) {
 		t->len = len;
 		return;
 	}
@@ -167,7 +167,7 @@ void fathom_put_dirfd(struct fathom_decoder *d, int32_t fd)
 		fathom_put_comment(d, name);
 	if (d->options->constants == FATHOM_SYSCALL_NAMES)
 		fathom_put(d, name);
-	put_fd_name(d, fd);
+	put_fd_name(d, -1);
 }
 
 void fathom_put_uid(struct fathom_decoder *d, uint32_t id)

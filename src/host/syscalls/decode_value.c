@@ -23,6 +23,8 @@ static int64_t signed_value(const struct fathom_decoder *d, uint64_t value, uint
 	}
 }
 
+#define STATX_BIRTH 0x800 /* STATX_BTIME */
+
 static void put_struct(struct fathom_decoder *d, const struct fathom_type_struct *s,
 		       const uint8_t *bytes, uint64_t avma)
 {
@@ -36,10 +38,12 @@ static void put_struct(struct fathom_decoder *d, const struct fathom_type_struct
 						  .avma = avma + f->off[d->layout],
 						  .type = f->type };
 
-		if (s->is_abbreviated && !f->is_shown && !d->options->is_verbose) {
+		if (s->is_abbreviated && f->shown != 1 && !d->options->is_verbose) {
 			is_short = true;
 			continue;
 		}
+		if (f->shown == 2 && !(load_u32(bytes, false) & STATX_BIRTH))
+			continue;
 		if (!is_first)
 			fathom_put(d, ", ");
 		is_first = false;
@@ -144,7 +148,8 @@ static bool put_named(struct fathom_decoder *d, const struct fathom_type *type, 
 		fathom_put_signed(d, (int32_t)value);
 		return true;
 	case FATHOM_KIND_UID:
-		fathom_put_uid(d, (uint32_t)value);
+		fathom_put_uid(d, type->width == 2 && value == UINT16_MAX ? UINT32_MAX
+									  : (uint32_t)value);
 		return true;
 	case FATHOM_KIND_SIGNAL:
 		fathom_put_signal(d, (int32_t)value);

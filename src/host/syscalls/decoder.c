@@ -102,9 +102,13 @@ static void select_case(struct fathom_decoder *d, unsigned i, const struct fatho
 #define CHARACTER    0020000 /* S_IFCHR */
 #define BLOCK        0060000 /* S_IFBLK */
 
+#define MOVED 3 /* MREMAP_MAYMOVE and MREMAP_FIXED: both */
+
 /* Types of files are no single bits: of these, devices are meant. */
 static bool has_bits(uint64_t value, uint32_t mask)
 {
+	if (mask == MOVED)
+		return (value & mask) == mask;
 	if (mask != CHARACTER)
 		return value & mask;
 	return (value & TYPE_OF_FILE) == CHARACTER || (value & TYPE_OF_FILE) == BLOCK;
@@ -238,6 +242,15 @@ void fathom_decode_half(struct fathom_decoder *d, bool at_exit, struct fathom_sy
 		fathom_put_char(d, ')');
 }
 
+/* Calls that take a size return one, if anything: write(), recv(), readlink(). */
+static bool is_size(const struct fathom_decoder *d)
+{
+	for (unsigned i = 0; i < d->n && d->call.result >= 0; i++)
+		if (fathom_types[d->types[i]].kind == FATHOM_KIND_SIZE)
+			return true;
+	return false;
+}
+
 void fathom_decode_result(struct fathom_decoder *d)
 {
 	const struct fathom_operand o = { .value = (uint64_t)d->call.result,
@@ -245,8 +258,11 @@ void fathom_decode_result(struct fathom_decoder *d)
 
 	if (fathom_decode_has_failed(d))
 		return;
+	d->is_result = true;
 	if (d->result_type)
 		fathom_put_value(d, d->result_type, &o);
+	else if (is_size(d))
+		fathom_put_size(d, (uint64_t)d->call.result);
 	else
 		fathom_put_signed(d, d->call.result);
 }

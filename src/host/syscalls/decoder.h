@@ -41,6 +41,7 @@ struct fathom_decoder {
 	uint8_t layout; /* as in call_types.h */
 	uint8_t arch;   /* bit, in tables of constants */
 	bool at_exit;
+	bool is_result;    /* it is printed now */
 	uint64_t iov_left; /* bytes of the buffers of an iovec that are still shown */
 	bool iov_is_address;
 	uint8_t argument; /* the one that is printed */

@@ -1,0 +1,254 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The suite "syscalls": programs under strace, and under a tracer that prints by the library's capture, record and text. The lines
+are equal, but for what differs from run to run, and for the classes that EXPLAINED lists."""
+import glob
+import os
+import re
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, "..", "lib")]
+
+import tap  # noqa: E402
+
+from ask import execute, run  # noqa: E402
+from building import plain  # noqa: E402
+
+BUILD = os.environ.get("BUILD", "build")
+TRACER = os.path.join(BUILD, "tests", "syscall_tracer")
+SUITE = tap.Suite("syscalls")
+test = SUITE.test
+X86_64, I386, AARCH64 = 62, 3, 183
+
+# What differs from run to run, whoever prints it.
+CHANGING = [
+    (r"0x[0-9a-f]{5,16}\b", "ADDR"),
+    (r"(tv_[un]?sec|si_[us]time|(?:st|shm|msg)_[a-z]time(?:_nsec)?|(?:st|stx)_ino|ru_\w+|stx_mnt_id)=-?\d+", r"\1=N"),
+    (r" /\* \d{4}-[-0-9T:.+]+ \*/", ""),
+    (r"htons\((?!80\))\d{4,5}\)", "htons(PORT)"),
+    (r"(socket|pipe):\[\d+\]", r"\1:[N]"),
+    (r'getrandom\("[^"]*"', "getrandom(BYTES"),
+    (r"^(shmget|semget|msgget|times|time)\((.*) = \d+$", r"\1(\2 = N"),
+    (r"^(shmat|shmctl|semop|semtimedop|semctl|msgsnd|msgrcv|msgctl)\(\d+", r"\1(N"),
+    (r"loads=\[[^]]*\]", "loads=[N]"),
+    (r"(getcpu\(|totalram=|freeram=|sharedram=|bufferram=|uptime=|procs=|f_b?free=|f_bavail=|f_ffree=)[^,)]*", r"\1N"),
+    (r"(d_ino|d_off)=\d+", r"\1=N"),
+    (r"^getppid\(\).*", "getppid() = N"),
+    (r" +(= [^=]*)$", r" \1"),
+]
+
+# Lines that may differ, and why. What strace 6.1 does not know has other names in a newer kernel's headers.
+EXPLAINED = [
+    (r"^restart_syscall\(", "strace says which call it had seen before"),
+    (r"KEXEC_UPDATE_ELFCOREHDR|LANDLOCK_RULE_NET_PORT|RWF_(NOAPPEND|ATOMIC)|MSG_(SOCK_DEVMEM|SENDPAGE_DECRYPTED)|MFD_NOEXEC_SEAL|"
+     r"STATX_(MNT_ID_UNIQUE|SUBVOL|WRITE_ATOMIC)|IORING_ENTER_ABS_TIMER|MOVE_MOUNT_BENEATH|PIDFD_THREAD|MAP_DROPPABLE|"
+     r"F_[GS]ET_RW_HINT|^(fchmodat2|cachestat|uretprobe)\(", "strace 6.1 does not know these constants or calls"),
+    (r"MSG_(NO_SHARED_FRAGS|BATCH)", "strace has the names of later kernels, or of earlier ones, of MSG_ flags"),
+    (r"FAN_DIR_MODIFY|FAN_EVENT_ON_CHILD|PKEY_DISABLE_", "strace has constants that no UAPI header for x86 has"),
+    (r"if_nametoindex|sll_ifindex", "strace asks its own network namespace"),
+    (r"^ptrace\(PTRACE_PEEKUSER", "strace names the place in struct user"),
+    (r"^(ipc|socketcall|semop|sigreturn|rt_sigreturn)\(", "i386: what is behind these is not decoded"),
+]
+
+OPTIONS = {"plain": [], "all of it": ["-v"], "long strings": ["-s", "200"], "short strings": ["-v", "-s", "5"], "hexadecimal": ["-xx"],
+           "hexadecimal where it must be": ["-x"], "descriptors": ["-y"]}
+
+REAL = {"ls": ["/usr/bin/ls", "-la", "/etc"], "cat": ["/usr/bin/cat", "/etc/passwd"], "cp": ["/usr/bin/cp", "-a", "/etc/alternatives", "copy"],
+        "tar": ["/usr/bin/tar", "cf", "archive", "/etc/apt"], "python3": ["/usr/bin/python3", "-c", "import json, socket; print(1)"],
+        "sqlite3": ["/usr/bin/sqlite3", "base", "select count(*) from t"],
+        "lua": ["/usr/bin/lua5.4", "-e", 'print(#io.open("/etc/passwd"):read("a"))'],
+        "bash": ["/bin/bash", "-c", "echo hi >file; cd /; [ -f /etc/passwd ]"]}
+
+FAMILIES = ("files", "descriptors", "data", "memory", "addresses", "options", "messages", "signals", "timers", "processes",
+            "schedulers", "identities", "controls", "futexes", "waiting", "system_v", "rare", "programs")
+
+# Marker arguments: small numbers, none, bad pointers with all bits or some.
+MARKERS = {64: ["1 2 3 4 5 6", "0 0 0 0 0 0", "-1 -1 -1 -1 -1 -1", "2 3 1 1 1 1", "10 4096 8 16 32 64",
+                "0x1111222233334444 0x2111222233334444 0x3111222233334444 0x4111222233334444 0x5111222233334444 0x6111222233334444"],
+           32: ["1 2 3 4 5 6", "10 4096 8 16 32 64", "0x11112222 0x21112222 0x31112222 0x41112222 0x51112222 0x61112222"]}
+# The last calls that strace 6.1 knows.
+LAST = {64: 450, 32: 450}
+
+
+def need():
+    plain(os.path.join(BUILD, "src", "libfathom.so"))
+    done = execute("strace", "-qq", "-o", "/dev/null", "true")
+    if done.returncode:
+        raise tap.Skip(f"strace may not trace here: {done.stderr.strip()}")
+
+
+def normal(line, pids):
+    for pattern, instead in CHANGING:
+        line = re.sub(pattern, instead, line)
+    return re.sub(r"\b\d{2,}\b", lambda m: "PID" if int(m[0]) in pids else m[0], line)
+
+
+def lines_of(path, folder):
+    """The lines of a log without those of signals; processes are those that this one tells of itself and of its children."""
+    with open(path, encoding="latin-1") as file:
+        text = file.read().replace(folder, "FOLDER")
+    own = re.search(r"^set_tid_address\(.*= (\d+)$", text, re.M)
+    pids = {int(own[1])} if own else set()
+    pids |= {int(n) for n in re.findall(r"^(?:clone|clone3|fork|vfork)\(.*= (\d+)$", text, re.M)}
+    return [normal(line, pids) for line in text.splitlines() if not line.startswith(("--- ", "[ Process", "strace: "))]
+
+
+def is_explained(ours, theirs):
+    return any(re.search(pattern, line) for pattern, _ in EXPLAINED for line in (ours, theirs))
+
+
+def both(folder, options, command):
+    """Runs the command under both, in folders of one name; returns both logs."""
+    logs = []
+    for who in ("strace", TRACER):
+        work = os.path.join(folder, "work")
+        run("rm", "-rf", work)
+        os.mkdir(work)
+        run("sqlite3", os.path.join(work, "base"), "create table t(a); insert into t values(1)")
+        log = os.path.join(folder, os.path.basename(who) + ".log")
+        # Without random addresses, brk() and mmap() take turns as before.
+        execute("setarch", "-R", who, *options, "-o", log, *command, cwd=work, env={"TZ": "UTC", "PATH": "/usr/bin:/bin", "LC_ALL": "C"})
+        logs.append(lines_of(log, work))
+    return logs
+
+
+def compare(folder, options, command, at_least):
+    theirs, ours = both(folder, options, command)
+    assert len(theirs) >= at_least, f"strace has only {len(theirs)} lines"
+    wrong = [(t, o) for t, o in zip(theirs, ours) if t != o and not is_explained(o, t)]
+    shown = "\n".join(f"strace: {t[:600]}\nours:   {o[:600]}" for t, o in wrong[:20])
+    assert not wrong, f"{len(wrong)} of {len(theirs)} lines differ:\n{shown}"
+    assert len(theirs) == len(ours), f"{len(theirs)} lines, ours {len(ours)}: {theirs[-1]!r}, {ours[-1]!r}"
+
+
+def made(folder):
+    """The program that makes calls with chosen arguments."""
+    path = os.path.join(folder, "made")
+    run("gcc", "-D_GNU_SOURCE", "-O1", "-w", "-o", path, *sorted(glob.glob(os.path.join(HERE, "programs", "*.c"))), "-lrt")
+    return path
+
+
+def markers(folder):
+    path = os.path.join(folder, "markers")
+    run("gcc", "-O1", "-w", "-o", path, os.path.join(HERE, "markers.c"))
+    return path
+
+
+def add_real(name, command, how):
+    def compared(folder):
+        need()
+        compare(folder, OPTIONS[how], command, 40)
+    SUITE.add(f"{name}, {how}: each line is strace's", compared)
+
+
+def add_family(name, how):
+    def compared(folder):
+        need()
+        compare(folder, OPTIONS[how], [made(folder), name], 30)
+    SUITE.add(f"calls of the family {name}, {how}: each line is strace's", compared)
+
+
+def add_markers(bits, arguments):
+    def compared(folder):
+        need()
+        compare(folder, [], [markers(folder), str(bits), str(LAST[bits]), *arguments.split()], 400)
+    SUITE.add(f"each call of {bits} bits with {arguments}: name and arguments are strace's", compared)
+
+
+for program, of in REAL.items():
+    for option in OPTIONS:
+        if option != "all of it" or program in ("ls", "tar"):
+            add_real(program, of, option)
+for family in FAMILIES:
+    for option in ("plain", "short strings", "hexadecimal"):
+        add_family(family, option)
+for width, lists in MARKERS.items():
+    for list_of in lists:
+        add_markers(width, list_of)
+
+
+def table():
+    """{machine: {number: (name, classes, arguments)}} as the library has it."""
+    found = {}
+    for line in run(TRACER, "-l").splitlines():
+        machine, number, name, classes, *arguments = line.split("\t")
+        found.setdefault(int(machine), {})[int(number)] = (name, int(classes, 16), arguments)
+    return found
+
+
+CLASSES = ("file", "desc", "memory", "network", "process", "signal", "ipc", "creds", "clock", "pure", "stat", "lstat", "fstat", "%stat",
+           "statfs", "fstatfs", "%statfs")
+
+
+@test("classes: strace's own filter lets the same calls through, by each class")
+def classes(folder):
+    need()
+    ours, program = table()[X86_64], markers(folder)
+    for bit, name in enumerate(CLASSES):
+        done = execute("strace", "-qq", "-e", f"trace=%{name}", "-e", "signal=none", program, "64", str(LAST[64]), *"123456")
+        theirs = {call for call in re.findall(r"^(\w+)\(", done.stderr, re.M) if not call.startswith("syscall_")} - {"exit_group"}
+        same = {row[0] for number, row in ours.items() if number <= LAST[64] and row[1] >> bit & 1} - {"exit_group"}
+        assert theirs == same, f"%{name}: strace's alone {sorted(theirs - same)}, ours alone {sorted(same - theirs)}"
+
+
+@test("numbers and names are those of the headers of linux-libc-dev, on all machines")
+def headers(_folder):
+    ours = table()
+    for machine, path in ((X86_64, "/usr/include/x86_64-linux-gnu/asm/unistd_64.h"), (I386, "/usr/include/x86_64-linux-gnu/asm/unistd_32.h"),
+                          (AARCH64, "/usr/aarch64-linux-gnu/include/asm/unistd.h")):
+        text = run("cc", "-E", "-dM", "-nostdinc", "-I", "/usr/aarch64-linux-gnu/include" if machine == AARCH64 else "/usr/include/x86_64-linux-gnu",
+                   "-I", "/usr/include", "-include", path, "-", input="")
+        macros = dict(re.findall(r"^#define (__NR\w+) (\S+)$", text, re.M))
+        numbers = {}
+        for name, value in macros.items():
+            while value in macros:
+                value = macros[value]
+            if name.startswith("__NR_") and name not in ("__NR_syscalls", "__NR_arch_specific_syscall"):
+                numbers[int(value)] = name[5:]
+        assert len(numbers) > 250, f"{path}: {len(numbers)} numbers"
+        wrong = {n: (name, ours[machine].get(n)) for n, name in numbers.items() if ours[machine].get(n, ("",))[0] != name}
+        assert not wrong, f"{path}: {wrong}"
+
+
+@test("arguments have the names and types of the manual and of the kernel's sources")
+def arguments(_folder):
+    ours = {row[0]: row[2] for row in table()[X86_64].values()}
+    for name, wanted in {"openat": ["int|dfd", "const char *|filename", "int|flags", "umode_t|mode"], "close": ["unsigned int|fd"],
+                         "fsync": ["unsigned int|fd"], "gettid": []}.items():
+        assert ours[name] == wanted, (name, ours[name])
+    assert [a.split("|")[-1] for a in ours["clone"]] == ["clone_flags", "newsp", "parent_tidptr", "child_tidptr", "tls"], ours["clone"]
+
+
+@test("a program that syncs a file, with arrows: openat() by its flags, data by its bytes, sizes in groups")
+def arrows(folder):
+    need()
+    source = ('#include <fcntl.h>\n#include <unistd.h>\nstatic char data[131072] = "\\x7f\\x45LF\\2\\1\\1\\t";\n'
+              'int main(void)\n{\n\tint fd = creat("foo", 0644);\n\twrite(fd, data, sizeof data);\n\tfsync(fd);\n\tclose(fd);\n\tclose(99);\n}\n')
+    program = os.path.join(folder, "syncs")
+    run("gcc", "-x", "c", "-o", program, "-", input=source)
+    log = os.path.join(folder, "log")
+    execute(TRACER, "-a", "-o", log, program, cwd=folder)
+    with open(log, encoding="utf-8") as file:
+        lines = file.read().splitlines()
+    begun = next(i for i, line in enumerate(lines) if "foo" in line)
+    assert re.fullmatch(r'(creat\("foo"|openat\(AT_FDCWD, "foo", O_WRONLY\|O_CREAT\|O_TRUNC), 0644\) → 3', lines[begun]), lines[begun]
+    # Code page 437, of which 0 is blank; 32 bytes are shown.
+    blank = "\u00a0" * 24
+    assert lines[begun + 1] == f'write(3, u"⌂ELF☻☺☺○{blank}"..., 131\'072) → 131\'072', lines[begun + 1]
+    assert lines[begun + 2:begun + 5] == ["fsync(3) → 0", "close(3) → 0", "close(99) → -1 EBADF"], lines[begun + 2:begun + 5]
+    assert lines[begun + 5] == "exit_group(0) → ?", lines[begun + 5]
+
+
+@test("parts of a call: each argument with its name, the result, the error")
+def parts(folder):
+    need()
+    log = os.path.join(folder, "log")
+    execute(TRACER, "-j", "-o", log, "/usr/bin/cat", "/nonexistent")
+    with open(log, encoding="utf-8") as file:
+        found = [line.rstrip("\n").split("\t") for line in file if "nonexistent" in line and line.startswith("openat")]
+    assert found == [["openat", "dfd=AT_FDCWD", 'filename="/nonexistent"', "flags=O_RDONLY", "-1 ENOENT (No such file or directory)", "ENOENT"]], found
+
+
+if __name__ == "__main__":
+    sys.exit(SUITE.run())

@@ -519,7 +519,8 @@ def build_hook(folder, name):
     """A program with the runtime inside."""
     objects = []
     include = ["-I", os.path.join(TOP, "src")]
-    for source, flags in (("src/trace/recorder.c", ["-O2", "-ffreestanding", "-mgeneral-regs-only", "-mfsgsbase", "-mno-red-zone"]),
+    own = ["-O2", "-ffreestanding", "-mgeneral-regs-only", "-mfsgsbase", "-mno-red-zone"]
+    for source, flags in (*((f"src/trace/{part}.c", own) for part in ("recorder", "machine_x86_64", "ticks_x86_64")),
                           ("src/trace/hook_x86_64.S", []), (f"tests/calls/programs/{name}.c", ["-O1", SITES, "-mfsgsbase"])):
         out = os.path.join(folder, os.path.basename(source) + ".o")
         run("gcc", "-std=gnu17", *flags, *include, "-c", os.path.join(TOP, source), "-o", out)

@@ -8,7 +8,7 @@
 #include "fathom/jit.h"
 #include "host/file/maps.h"
 #include "host/hook/dispatch.h"
-#include "host/hook/text_write.h"
+#include "host/trace/text_write.h"
 
 /* Bytes of the beginning of a pool: a jump to the dispatcher. */
 #define POOL_SIZE  FATHOM_NEAR_POOL_SIZE

@@ -10,7 +10,7 @@
 #ifndef FATHOM_HOOK_STOP_OTHERS_H
 #define FATHOM_HOOK_STOP_OTHERS_H
 
-#include "host/hook/text_write.h"
+#include "host/trace/text_write.h"
 
 /*
  * Makes @writes while no other thread runs or stands in the midst of their bytes. FATHOM_E_OS,

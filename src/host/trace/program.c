@@ -329,8 +329,9 @@ static uint64_t find_system_call(const struct fathom_traced *p, const struct fat
 			m->end - m->start < LONGEST_LOOK ? m->end - m->start : LONGEST_LOOK;
 		const uint8_t *at;
 
-		/* What lies above is the kernel's. */
+		/* What lies above is the kernel's; the image is to be unmapped by these calls. */
 		if (!m->executable || m->start >> 47 ||
+		    m->start - p->program->image < fathom_image_size() ||
 		    !fathom_tracee_read(&p->tracee, m->start, bytes, size))
 			continue;
 		at = memmem(bytes, size, system_call, sizeof system_call);

@@ -39,8 +39,15 @@
 extern "C" {
 #endif
 
-/** General registers of a call, by the numbers that DWARF has for them: rax is 0, rsp is 7. */
+/**
+ * General registers of a call, by the numbers that DWARF has for them: rax is 0, rsp is 7; on
+ * aarch64 x0 is 0, sp is 31.
+ */
+#if defined(__aarch64__)
+#define FATHOM_HOOK_REGISTERS 32
+#else
 #define FATHOM_HOOK_REGISTERS 16
+#endif
 
 /** A call of a hooked function, or its return. It is valid until the hook function returns. */
 struct fathom_hook_call {

@@ -4,6 +4,7 @@
 import collections
 import json
 import os
+import random
 import re
 import sys
 import time
@@ -182,10 +183,10 @@ def _(folder):
         path = build(folder, "kept.c", SITES, tracer=tracer)
         for n, options in (3000, ""), (3000, "--clock sparse"), (3000, "--clock none"), (70000, "--lossy"), (70000, "--last 5"), (3000, "--scopes"):
             done = emulate(path, n, n // 2, f"--ftrace={options} --log {os.path.join(folder, 'log')}")
-            assert done.stdout == f"0 wrong of {n}\n", (options, done.stdout)
-    # The test can fail: without a trace nothing is called, and with one it is.
-    _, events = trace(folder, path, 3000)
-    assert counts(events) == {"plain": 3000}, counts(events)
+            assert done.stdout == f"0 wrong of {n}, 0 hooked\n", (options, done.stdout)
+        # Each of them is told, so the hook was called.
+        _, events = trace(folder, path, 3000, 1500)
+        assert counts(events) == {"plain": 3000}, counts(events)
 
 
 def site_offsets(path):
@@ -266,6 +267,84 @@ def _(folder):
     assert [(name, depth) for name, depth, _ in calls(events)] == SHAPE_CALLS
     returns = [(e["function"], e["depth"]) for e in events if e["type"] == "return"]
     assert returns == [("leaf", 3), ("leaf", 3), ("middle", 2), ("leaf", 3), ("leaf", 3), ("middle", 2), ("top", 1), ("leaf", 1), ("main", 0)], returns
+
+
+# As the source has it: top(3) is middle(3) + 3 + middle(6), and middle(n) is leaf(n) + leaf(n + 1) * 2, where leaf(n) is n + 1.
+RESULT = 4 + 5 * 2 + 3 + 7 + 8 * 2
+ENTRIES = ["top(3) < (null)", "middle(3) < top", "leaf(3) < middle", "leaf(4) < middle", "middle(6) < top", "leaf(6) < middle", "leaf(7) < middle"]
+
+
+def build_hooked(folder, *flags, compiler=GCC, tracer=("-rdynamic", f"-L{BUILD}", "-lfathom", f"-Wl,-rpath,{BUILD}")):
+    return build(folder, "hooked.c", *flags, compiler=compiler, tracer=tracer)
+
+
+@SUITE.test("hooks: each shape of an entry: the calls, with arguments and callers, until switched off, switched on, removed; and the text is what it was")
+def _(folder):
+    for compiler, flags in SHAPES:
+        # Functions that clang has no way to leave out of XRay's are chosen away.
+        only = ("leaf",) if "-fxray-instrument" in flags else ()
+        path = build_hooked(folder, *flags, compiler=compiler)
+        lines = emulate(path, "calls", "0", *only).stdout.splitlines()
+        entries = [e for e in ENTRIES if not only or e.startswith("leaf")]
+        assert lines == [f"{len(only) or 3} 0", *[f"0 {e} right" for e in entries], f"= {RESULT}", f"= {RESULT} same", "0 leaf(1) < (null) right", "= 2",
+                         f"= {RESULT} changed same"], (compiler, flags, lines)
+
+
+@SUITE.test("hooks: 8 threads call a hooked function: each call is counted once; hooks that are added and removed 100 times")
+def _(folder):
+    path = build_hooked(folder, SITES)
+    assert emulate(path, "threads").stdout == f"{8 * 5000 * 7}\n"
+    assert emulate(path, "often").stdout == f"{50 * 7 + 50 * 4}\n"
+
+
+@SUITE.test("hooks: each register, flag and vector is kept, though the hook function spoils what a function may; it sees those of the call")
+def _(folder):
+    for tracer in DYNAMIC, STATIC:
+        path = build(folder, "kept.c", SITES, tracer=tracer)
+        assert emulate(path, 3000, 1500, "hooked").stdout == "0 wrong of 3000, 3000 hooked\n"
+
+
+@SUITE.test("hooks: libgcc finds the hooked function and its callers from the hook function, also where return addresses are signed")
+def _(folder):
+    for compiler in GCC, CLANG:
+        for flags in (), ("-mbranch-protection=standard",), ("-fomit-frame-pointer",):
+            out = emulate(build_hooked(folder, SITES, *flags, compiler=compiler), "stack").stdout
+            assert len(out.splitlines()) == 4 and all(line.startswith("leaf middle top ") for line in out.splitlines()), (compiler, flags, out)
+
+
+@SUITE.test("code that a program changes: an instruction, parts of one, and back")
+def _(folder):
+    assert emulate(build_hooked(folder, SITES), "change").stdout == "1 0 2 0 0 1\n"
+
+
+def disassemble(folder, word, avma):
+    """What objdump says of an instruction at @avma: "b 0x1234"."""
+    path = os.path.join(folder, "word")
+    with open(path, "wb") as f:
+        f.write(word.to_bytes(4, "little"))
+    text = run("aarch64-linux-gnu-objdump", "-D", "-b", "binary", "-m", "aarch64", f"--adjust-vma={avma:#x}", path)
+    return " ".join(text.splitlines()[-1].split("\t")[2:])
+
+
+@SUITE.test("branches are what objdump takes them for, to the ends of their reach, and none leads further; which instructions may change under threads")
+def _(folder):
+    path = os.path.join(folder, "branches")
+    run(*GCC, "-O1", "-I", os.path.join(TOP, "src"), "-o", path, os.path.join(HERE, "programs", "branches.c"), os.path.join(TOP, "src/host/trace/arm_branch.c"))
+    reach, numbers = 1 << 27, random.Random(7)
+    near = [0, 4, -4, 8, 1 << 26, reach - 4, reach - 8, -reach, -reach + 4] + [4 * numbers.randrange(-reach // 4, reach // 4) for _ in range(21)]
+    pairs = [(avma, avma + d) for d in near for avma in (0x5500000790, 0x7f00_0000_0000)]
+    said = emulate(path, input="".join(f"{a:x} {b:x}\n" for a, b in pairs)).stdout.split()
+    for (avma, to), *words in zip(pairs, said[::2], said[1::2]):
+        assert [disassemble(folder, int(w, 16), avma) for w in words] == [f"b {to:#x}", f"bl {to:#x}"], (avma, to, words)
+    far = [(0x5500000790, 0x5500000790 + d) for d in (reach, reach + 4, -reach - 4, 1 << 40, 2, -1)] + [(0x1002, 0x2000)]
+    assert emulate(path, input="".join(f"{a:x} {b:x}\n" for a, b in far)).stdout.split() == 2 * len(far) * ["-"]
+    may = "nop; b .; b .+8; bl .-4; brk #5; svc #1; hvc #2; smc #3; isb; isb #3".split("; ")
+    may_not = "ret; br x1; blr x2; cbz x0, .; b.eq .; hint #34; yield; dsb ish; dmb ish; ldr x0, [x1]; mov x0, x1; stp x29, x30, [sp, #-16]!; hlt #1; eret; udf #0".split("; ")
+    run(*GCC, "-c", "-o", path + ".o", "-x", "assembler", "-", input="".join(f"{line}\n" for line in may + may_not))
+    code = run("aarch64-linux-gnu-objdump", "-d", path + ".o")
+    words = re.findall(r"^ *[0-9a-f]+:\t([0-9a-f]{8})", code, re.M)
+    assert len(words) == len(may) + len(may_not), code
+    assert emulate(path, input="".join(f"{w}\n" for w in words)).stdout.split() == len(may) * ["1"] + len(may_not) * ["0"]
 
 
 @SUITE.test("other programs are not traced on this machine: one line says so")

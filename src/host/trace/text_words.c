@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "host/base/page.h"
@@ -155,9 +156,14 @@ static fathom_err put_alone(const struct fathom_text_words *words, bool now,
 			     : fathom_text_fail(reterr, EACCES, "the code cannot be written");
 }
 
-static bool is_alone(void)
+bool fathom_text_is_alone(void)
 {
-	return &__libc_single_threaded && __libc_single_threaded;
+	struct stat task;
+
+	if (&__libc_single_threaded && __libc_single_threaded)
+		return true;
+	/* The folder has a link for itself, one from above, and one from each thread's. */
+	return !stat("/proc/self/task", &task) && task.st_nlink == 3;
 }
 
 static int compare(const void *a, const void *b)
@@ -192,7 +198,7 @@ fathom_err fathom_text_words_put(const struct fathom_text_words *words, bool now
 		err = fathom_fail_memory(reterr);
 	else if (chosen.n && is_seen(memory))
 		err = put_all(memory, &chosen, now, reterr);
-	else if (chosen.n && is_alone())
+	else if (chosen.n && fathom_text_is_alone())
 		err = put_alone(&chosen, now, reterr);
 	else if (chosen.n)
 		err = fathom_fail(

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * kept N [FROM]: calls a function that has a site N times, each time with random registers, flags and vectors, and looks
- * what is left of them. From call FROM on the calls are made below a handler of a signal, on another stack.
+ * kept N FROM [hooked]: calls a function that has a site N times, each time with random registers, flags and vectors, and
+ * looks what is left of them. From call FROM on the calls are made below a handler of a signal, on another stack. hooked:
+ * it has a hook, which spoils what a function may.
  */
 #define _GNU_SOURCE
 #include <signal.h>
@@ -9,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <fathom/fathom.h>
 
 /* As call_with() has it. */
 struct state {
@@ -137,6 +140,33 @@ UNSEEN static void check(void)
 	n_wrong += memcmp(&in, &out, sizeof in) != 0;
 }
 
+static long n_hooked;
+
+UNSEEN static void spoil(void *data, const struct fathom_hook_call *call)
+{
+	(void)data;
+	n_hooked += call->function == (uint64_t)plain && call->registers[5] == in.x[5] && call->registers[16] == in.x[16] &&
+		    call->registers[28] == in.x[28];
+	__asm__ volatile("	movi v0.16b, #1\n	movi v1.16b, #2\n	movi v7.16b, #3\n	movi v8.16b, #4\n"
+			 "	movi v15.16b, #5\n	movi v16.16b, #6\n	movi v30.16b, #7\n	movi v31.16b, #8\n"
+			 "	mov x0, #0\n	mov x17, #17\n	mov x18, #18\n	msr fpsr, x17\n	cmp x0, x17\n"
+			 :
+			 :
+			 : "v0", "v1", "v7", "v8", "v15", "v16", "v30", "v31", "x0", "x17", "cc");
+}
+
+UNSEEN static void add_hook(void)
+{
+	const struct fathom_options one = { .size = sizeof one, .threads = 1 };
+	const char *const only[] = { "plain" };
+	const struct fathom_hook_options o = { .size = sizeof o, .only = only, .n_only = 1 };
+	struct fathom_hook *hook;
+	struct fathom *session;
+
+	if (fathom_create(&one, &session, NULL) || fathom_hook_add(session, spoil, NULL, &o, &hook, NULL))
+		exit(1);
+}
+
 UNSEEN static void handle(int number)
 {
 	(void)number;
@@ -147,16 +177,18 @@ UNSEEN static void handle(int number)
 UNSEEN int main(int argc, char **argv)
 {
 	const long n = atol(argv[1]);
-	const long from = argc > 2 ? atol(argv[2]) : n;
+	const long from = atol(argv[2]);
 	const stack_t stack = { .ss_sp = malloc(1 << 16), .ss_size = 1 << 16 };
 	const struct sigaction action = { .sa_handler = handle, .sa_flags = SA_ONSTACK };
 
+	if (argc > 3)
+		add_hook();
 	for (long i = 0; i < from; i++)
 		check();
 	left = n - from;
 	(void)sigaltstack(&stack, NULL);
 	(void)sigaction(SIGUSR1, &action, NULL);
 	raise(SIGUSR1);
-	printf("%lu wrong of %ld\n", n_wrong, n);
+	printf("%lu wrong of %ld, %ld hooked\n", n_wrong, n, n_hooked);
 	return 0;
 }

@@ -16,6 +16,7 @@ import building  # noqa: E402
 import tap  # noqa: E402
 
 from ask import FATHOM, execute, run  # noqa: E402
+import kernel  # noqa: E402
 from traced import SHAPE_CALLS, TOP, calls, check_twin, counts, twin_log  # noqa: E402
 
 SUITE = tap.Suite("arm")
@@ -345,6 +346,33 @@ def _(folder):
     words = re.findall(r"^ *[0-9a-f]+:\t([0-9a-f]{8})", code, re.M)
     assert len(words) == len(may) + len(may_not), code
     assert emulate(path, input="".join(f"{w}\n" for w in words)).stdout.split() == len(may) * ["1"] + len(may_not) * ["0"]
+
+
+@SUITE.test("Debian's kernel, two processors: text and hooks change while threads call, and are what they were; children that the kernel forks; the same logs")
+def _(folder):
+    programs = [build(folder, "init.c", tracer=["-static"])]
+    programs += [build(folder, name, SITES, tracer=STATIC) for name in ("own.c", "hooked.c", "kept.c", "regions.c", "threads.c", "ends.c")]
+    told = kernel.boot(folder, programs, [
+        "/own toggle --log_/dev/null 100", "/regions 5 --log_/dev/null", "/kept 3000 1500 --ftrace=--log_/dev/null", "/kept 70000 100 --ftrace=--log_/dev/null",
+        "/kept 3000 1500 hooked", "/hooked toggle 200", "/hooked threads", "/hooked change", "/hooked often", "/threads 8 20000 3 --ftrace=-c_--json",
+        "/ends 5000 killed --ftrace=-c_--json", "/ends 10 forks --ftrace=-c_--json", "/own words --ftrace=--json", "/own end 7 --ftrace=--json_--last_3"])
+
+    def counted(command):
+        return {r["function"]: r["calls"] for r in map(json.loads, [line for line in told[command] if line.startswith("{")])}
+    assert told["/own toggle --log_/dev/null 100"] == ["0 wrong"], told
+    assert [int(line, 16) for line in told["/regions 5 --log_/dev/null"][:-1]] == site_offsets(os.path.join(folder, "regions"))
+    assert told["/regions 5 --log_/dev/null"][-1] == "0 left"
+    for n, how in (3000, "1500 --ftrace=--log_/dev/null"), (70000, "100 --ftrace=--log_/dev/null"), (3000, "1500 hooked"):
+        assert told[f"/kept {n} {how}"] == [f"0 wrong of {n}, {n if 'hooked' in how else 0} hooked"], told
+    assert told["/hooked toggle 200"] == ["0 wrong"] and told["/hooked threads"] == [str(8 * 5000 * 7)], told
+    assert told["/hooked change"] == ["1 0 2 0 0 1"] and told["/hooked often"] == [str(50 * 7 + 50 * 4)], told
+    assert counted("/threads 8 20000 3 --ftrace=-c_--json") == {"counted": 240000, "other": 240000, "run": 24, "main": 1}, told
+    assert counted("/ends 5000 killed --ftrace=-c_--json") == {"one": 2500, "other": 2500, "main": 1}, told
+    assert counted("/ends 10 forks --ftrace=-c_--json") == {"one": 15, "other": 5, "in_child": 10, "main": 1}, told
+    events = [json.loads(line) for line in told["/own words --ftrace=--json"] if line.startswith("{")]
+    assert calls(events) == [("main", 0, 1), ("work", 1, 1), ("leaf", 2, 1000)] and events[-1]["text"] == "status 0", events
+    ends = [json.loads(line) for line in told["/own end 7 --ftrace=--json_--last_3"]]
+    assert [(e["function"] or e["text"], e["count"]) for e in ends] == [("work", 1), ("leaf", 3), ("status 7", 1)], ends
 
 
 @SUITE.test("other programs are not traced on this machine: one line says so")

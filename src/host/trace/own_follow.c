@@ -216,11 +216,15 @@ static bool has_somebody(const struct follow *f)
 	return false;
 }
 
-/* Takes what there is; returns whether it was something. */
+/*
+ * Takes what was recorded so far; returns whether it was something. Threads that have begun until
+ * now are known then: else their events would come late, and lose their times.
+ */
 static bool take(struct follow *f, bool is_end)
 {
 	struct fathom_trace_moment until = fathom_trace_now(f->begin_ns);
 
+	look_for_threads(f);
 	/* The clock is so slow that the last record may have its time. */
 	if (is_end)
 		until.ticks++;
@@ -230,7 +234,6 @@ static bool take(struct follow *f, bool is_end)
 /* The process ends, and waits until all was told. */
 static void answer_ending(struct follow *f)
 {
-	look_for_threads(f);
 	while (take(f, false))
 		;
 	end_process(f, f->in->pid, f->in->ending->status);
@@ -250,7 +253,6 @@ static void follow(struct follow *f)
 		fathom_rings_ask(f->rings);
 		if (fathom_rings_wants_to_leave(f->rings))
 			break;
-		look_for_threads(f);
 		if (!f->is_over && atomic_load(&f->in->ending->is_asked))
 			answer_ending(f);
 		else if (f->n_looks++ % END_LOOKS == 0)
@@ -259,7 +261,6 @@ static void follow(struct follow *f)
 		if (!has_taken && has_somebody(f))
 			nanosleep(&pause, NULL);
 	} while (has_somebody(f));
-	look_for_threads(f);
 	fathom_rings_ask(f->rings);
 	(void)take(f, true);
 }

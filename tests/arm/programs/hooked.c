@@ -69,12 +69,13 @@ UNSEEN static void tell(void *data, const struct fathom_hook_call *call)
 	       call->registers[30] == call->caller && call->registers[31] == call->stack && function.dli_saddr == (void *)call->function ? "right" : "wrong");
 }
 
+/* Sums the text of the three functions, and some around them. */
 UNSEEN static unsigned long sum(void)
 {
-	const unsigned *low = (const unsigned *)((size_t)&leaf & ~4095ul);
+	const unsigned *low = (const unsigned *)&leaf - 16;
 	unsigned long all = 0;
 
-	for (int i = 0; i < 512; i++)
+	for (int i = 0; i < 256; i++)
 		all = all * 31 + low[i];
 	return all;
 }
@@ -104,6 +105,42 @@ UNSEEN static void *turn(void *data)
 		if (top(3) != 40)
 			abort();
 	return data;
+}
+
+static _Atomic int is_over;
+
+UNSEEN static void *turn_on(void *data)
+{
+	while (!is_over)
+		if (top(3) != 40)
+			abort();
+	return data;
+}
+
+/* Four threads call all the while; a hook is added, switched and removed @n times. */
+UNSEEN static void toggle(int n)
+{
+	const unsigned long before = sum();
+	pthread_t threads[4];
+	int n_wrong = 0;
+
+	for (int i = 0; i < 4; i++)
+		pthread_create(&threads[i], NULL, turn_on, NULL);
+	for (int i = 0; i < n; i++) {
+		struct fathom_hook *h = hook(count, &n_called, FATHOM_HOOK_OFF, NULL);
+		long was = n_called;
+
+		n_wrong += fathom_hook_count(h) != 3 || fathom_hook_switch(h, 1, NULL) || sum() == before;
+		while (n_called < was + 5)
+			;
+		n_wrong += fathom_hook_switch(h, 0, NULL) || fathom_hook_switch(h, 1, NULL) || fathom_hook_remove(h, NULL);
+		was = n_called;
+		n_wrong += sum() != before || n_called != was;
+	}
+	is_over = 1;
+	for (int i = 0; i < 4; i++)
+		pthread_join(threads[i], NULL);
+	printf("%d wrong\n", n_wrong);
 }
 
 UNSEEN static _Unwind_Reason_Code step(struct _Unwind_Context *context, void *data)
@@ -173,6 +210,8 @@ UNSEEN int main(int argc, char **argv)
 				abort();
 		}
 		printf("%ld\n", n_called);
+	} else if (!strcmp(what, "toggle")) {
+		toggle(atoi(argv[2]));
 	} else if (!strcmp(what, "change")) {
 		change();
 	}

@@ -4,7 +4,8 @@
 
 LOG has a line for each test: the suite, a tab, a line of TAP. Every skip must be in tests/skips. With --whole,
 which says that all suites ran, every row of tests/scenarios must be shown by tests that ran and passed, and every
-row of tests/skips must be of a test that exists. The rows of the suite "real" are held against its own runs.
+row of tests/skips must be of a test that exists. The rows of the suites "real" and "arm" are held against their own
+runs.
 """
 import collections
 import os
@@ -75,11 +76,16 @@ def check_skips_exist(tests, folder):
             yield f"tests/skips: {suite}: no test is called {name}"
 
 
-def listed_by_real():
-    """The names of the suite "real", which a whole run leaves out."""
-    out = subprocess.run([sys.executable, os.path.join(HERE, "real", "run.py")], stdout=subprocess.PIPE, text=True,
-                         env=dict(os.environ, TAP_LIST="1"), check=True).stdout
-    return [Test("real", line.removeprefix("real: "), True, None) for line in out.splitlines()]
+# Suites that a whole run leaves out.
+APART = ("real", "arm")
+
+
+def listed_apart():
+    """The names of the tests of these suites."""
+    for suite in APART:
+        out = subprocess.run([sys.executable, os.path.join(HERE, suite, "run.py")], stdout=subprocess.PIPE, text=True,
+                             env=dict(os.environ, TAP_LIST="1"), check=True).stdout
+        yield from (Test(suite, line.removeprefix(f"{suite}: "), True, None) for line in out.splitlines())
 
 
 def check_identifiers(_, folder):
@@ -121,9 +127,9 @@ def main():
     if "--whole" in sys.argv:
         failed |= report("every listed skip is of a test that exists", check_skips_exist(tests, HERE))
         failed |= report("every scenario has a row", check_identifiers(tests, HERE))
-        failed |= report("every scenario is shown by tests that ran and passed", check_named(tests + listed_by_real(), HERE))
-    elif "real" in suites:
-        failed |= report("every scenario of the suite real is shown by tests that passed", check_named(tests, HERE, {"real"}))
+        failed |= report("every scenario is shown by tests that ran and passed", check_named([*tests, *listed_apart()], HERE))
+    for suite in () if "--whole" in sys.argv else suites.intersection(APART):
+        failed |= report(f"every scenario of the suite {suite} is shown by tests that passed", check_named(tests, HERE, {suite}))
     return 1 if failed else 0
 
 

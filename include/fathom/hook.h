@@ -2,7 +2,7 @@
 /**
  * @file
  * Hooks: the calling process has functions of its own called where functions begin or return; and
- * it changes its own code. Machine: x86-64.
+ * it changes its own code. Machines: x86-64, aarch64.
  *
  * A hook needs sites (fathom/trace.h): a slot that the compiler has left at the entry of a
  * function, as with -fpatchable-function-entry=18,16. The slot gets a jump to a stub near its
@@ -23,6 +23,9 @@
  *	fathom_hook_remove(hook, NULL);
  * @endcode
  *
+ * On aarch64 a site is one instruction, and nobody is stopped: it is changed by one store, also
+ *when a hook is added or removed.
+ *
  * While bytes of code are written other than these single ones, all other threads of the process
  * are stopped, by a child that traces them (ptrace(2)) and that wait(2) does not return. So they
  * must not be traced by anybody else, such as a debugger or `fathom trace`. No page is ever
@@ -39,15 +42,23 @@
 extern "C" {
 #endif
 
-/** General registers of a call, by the numbers that DWARF has for them: rax is 0, rsp is 7. */
+/**
+ * General registers of a call, by the numbers that DWARF has for them: rax is 0, rsp is 7; on
+ * aarch64 x0 is 0, sp is 31.
+ */
+#if defined(__aarch64__)
+#define FATHOM_HOOK_REGISTERS 32
+#else
 #define FATHOM_HOOK_REGISTERS 16
+#endif
 
 /** A call of a hooked function, or its return. It is valid until the hook function returns. */
 struct fathom_hook_call {
 	uint64_t function; /**< address of its entry */
 	uint64_t site;     /**< address of the slot */
 	uint64_t caller;   /**< where the function returns to */
-	uint64_t stack;    /**< address at which that return address lies */
+	/** address at which that return address lies; aarch64: the stack pointer, it is in x30 */
+	uint64_t stack;
 	/** What the registers held at the site; changes have no effect. */
 	const uint64_t *registers;
 	uint32_t place; /**< enum fathom_site_place */
@@ -95,7 +106,8 @@ struct fathom_hook;
  * its libraries, too; of those that are loaded now. A function that has a hook, or that somebody
  * traces, is left out.
  *
- * The hook function may use any register, but no AMX tiles. A hooked call takes up to 4 KiB of
+ * The hook function may use any register, but no AMX tiles, and of SVE no more than q0 to q31 have.
+ * A hooked call takes up to 4 KiB of
  * stack beside what @fn needs. Unwinders go from @fn through the hooked function to its caller.
  *
  * Safety: mt-safe; not in signal handlers nor in hook functions
@@ -103,7 +115,8 @@ struct fathom_hook;
  *	mapped, and are used again for the same sites
  * Returns: FATHOM_OK, also when no function was chosen; FATHOM_E_ARGUMENT; FATHOM_E_OS when other
  *	threads cannot be stopped or code not be written; FATHOM_E_TIMEOUT when a thread does not
- *	stop within a second; FATHOM_E_UNSUPPORTED on other machines; FATHOM_E_MEMORY; and what
+ *	stop within a second; FATHOM_E_UNSUPPORTED on other machines, and on aarch64 when several
+ *	threads run and code cannot be changed under them; FATHOM_E_MEMORY; and what
  *	fathom_find() returns. Then no code has changed
  */
 FATHOM_API fathom_err fathom_hook_add(struct fathom *session, fathom_hook_fn fn, void *data,
@@ -163,7 +176,8 @@ FATHOM_API fathom_err fathom_hook_remove(struct fathom_hook *hook, struct fathom
  * Returns: FATHOM_OK; FATHOM_E_ARGUMENT for more than FATHOM_CODE_MOST bytes; FATHOM_E_OS when
  *	other threads cannot be stopped or the bytes not be written; FATHOM_E_TIMEOUT when a thread
  *	does not stop, or does not leave these bytes, within a second; FATHOM_E_UNSUPPORTED on other
- *	machines. Then nothing has changed
+ *	machines, and on aarch64 when several threads run and these instructions are none that may
+ *	change under them. Then nothing has changed
  */
 FATHOM_API fathom_err fathom_code_write(void *code, const void *bytes, size_t n,
 					struct fathom_errinfo *reterr);

@@ -645,7 +645,8 @@ FATHOM_API fathom_err fathom_trace_read(struct fathom *session, const char *path
  * Has the calling process log what it calls itself, by a process that is made for that, attaches to
  * it (fathom_trace_attach()), and writes the log; wait(2) does not see it. All threads are recorded
  * when this returns, and child processes that are made later. The log is whole when the process has
- * ended, or fathom_trace_stop() has returned.
+ * ended, or fathom_trace_stop() has returned. On aarch64 the process changes its own text instead
+ * (docs/trace.md says what differs). Machines: x86-64, aarch64.
  *
  * @options are words as for the command, separated by spaces; '...' keeps spaces together: --log
  * FILE, -o FILE, --export WORD, --tree, --json, -c (--count), --last N, --only, --under and --not
@@ -666,7 +667,8 @@ FATHOM_API fathom_err fathom_trace_start(const char *options, struct fathom_erri
  *
  * Safety: mt-safe
  * Memory: none
- * Returns: FATHOM_OK; FATHOM_E_NOT_FOUND if this process has not begun anything
+ * Returns: FATHOM_OK; FATHOM_E_NOT_FOUND if this process has not begun anything; on aarch64
+ *	FATHOM_E_UNSUPPORTED or FATHOM_E_OS when its text cannot be put back: the trace has ended
  */
 FATHOM_API fathom_err fathom_trace_stop(struct fathom_errinfo *reterr);
 

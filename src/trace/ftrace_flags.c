@@ -52,15 +52,36 @@ long fathom_trace_take_flags(long argc, char **argv, struct fathom_trace_request
 	return argc - n;
 }
 
+/* Moves the environment and the auxiliary vector behind it, which begin at @from, down by a word.
+ */
+static void move_down(long *from)
+{
+	long *end = from;
+
+	while (*end++)
+		;
+	/* Pairs, of which the last one begins with 0 (AT_NULL). */
+	while (*end)
+		end += 2;
+	for (end += 2; from < end; from++)
+		from[-1] = *from;
+}
+
 long *fathom_trace_take_from_stack(long *stack)
 {
 	const long argc = stack[0];
-	const long n = fathom_trace_take_flags(argc, (char **)(stack + 1), &fathom_trace_requested);
+	long n = fathom_trace_take_flags(argc, (char **)(stack + 1), &fathom_trace_requested);
+	const long left = argc - n;
 
 	fathom_trace_requested.has_entered = true;
-	/* What is left goes to the environment, which stays. */
-	for (long i = argc - n; n && i >= 0; i--)
+	/* The stack begins at a multiple of 16 bytes, which aarch64 insists on. */
+	if (n % 2) {
+		move_down(stack + 1 + argc + 1);
+		n--;
+	}
+	/* What is left goes to the environment. */
+	for (long i = left; n && i >= 0; i--)
 		stack[1 + n + i] = stack[1 + i];
-	stack[n] = argc - n;
+	stack[n] = left;
 	return stack + n;
 }

@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <sys/syscall.h>
 
+#include "trace/machine.h"
+
 /* How often a thread that waits looks whether the reader still lives. */
 #define WAIT_NS 20000000
 
@@ -16,32 +18,6 @@ struct timespec_of_kernel {
 	int64_t ns;
 };
 
-/* The only system calls of the runtime. */
-static long call_kernel(long number, long a, long b, long c, long d)
-{
-	register long r10 __asm__("r10") = d;
-	long result;
-
-	__asm__ volatile("syscall"
-			 : "=a"(result)
-			 : "0"(number), "D"(a), "S"(b), "d"(c), "r"(r10)
-			 : "rcx", "r11", "memory");
-	return result;
-}
-
-static void set_gs(struct fathom_trace_thread *t)
-{
-	__asm__ volatile("wrgsbase %0" : : "r"(t) : "memory");
-}
-
-static struct fathom_trace_thread *gs_base(void)
-{
-	struct fathom_trace_thread *t;
-
-	__asm__ volatile("rdgsbase %0" : "=r"(t));
-	return t;
-}
-
 /* Takes ring @number for thread @tid, if nobody has it. */
 static bool take_ring(const struct fathom_trace_process *p, uint32_t number, int32_t tid)
 {
@@ -51,7 +27,7 @@ static bool take_ring(const struct fathom_trace_process *p, uint32_t number, int
 	if (atomic_load_explicit(&ring->tid, memory_order_relaxed) ||
 	    !atomic_compare_exchange_strong(&ring->tid, &nobody, tid))
 		return false;
-	atomic_store(&ring->pid, (int32_t)call_kernel(SYS_getpid, 0, 0, 0, 0));
+	atomic_store(&ring->pid, (int32_t)fathom_trace_call_kernel(SYS_getpid, 0, 0, 0, 0));
 	return true;
 }
 
@@ -62,7 +38,7 @@ static uint64_t limit_of(const struct fathom_trace_process *p, const struct fath
 	const uint64_t taken = atomic_load_explicit(&ring->taken, memory_order_acquire);
 
 	if (atomic_load_explicit(&p->head->full, memory_order_relaxed) == FATHOM_TRACE_OVERWRITE)
-		return UINT64_MAX;
+		return FATHOM_TRACE_NO_LIMIT;
 	return taken + FATHOM_TRACE_RECORDS - FATHOM_TRACE_SLACK;
 }
 
@@ -76,10 +52,18 @@ static void begin(const struct fathom_trace_process *p, uint32_t number, int32_t
 	t->records = fathom_trace_records(p->head, number);
 	t->number = number;
 	t->tid = tid;
-	t->limit = limit_of(p, t);
-	t->self = t;
+	t->first = p->first;
 	t->change = 0;
+	t->limit = t->first > 0 ? limit_of(p, t) : 0;
+	t->self = t;
 	t->fs = fs;
+}
+
+/* Tells the reader, which looks at the rings itself, when the thread of ring @number has begun. */
+static void tell_begin(const struct fathom_trace_process *p, uint32_t number)
+{
+	atomic_store_explicit(&fathom_trace_ring_at(p->head, number)->begin, fathom_trace_ticks(),
+			      memory_order_release);
 }
 
 /*
@@ -93,23 +77,16 @@ static long take_any(struct fathom_trace_thread *self, const struct fathom_trace
 		if (!take_ring(p, i, tid))
 			continue;
 		begin(p, i, tid, fs);
-		if (gs_base() == self)
-			set_gs(&p->threads[i]);
-		else
+		if (fathom_trace_own_block() == self) {
+			fathom_trace_set_own_block(&p->threads[i]);
+			tell_begin(p, i);
+		} else {
 			atomic_store(&fathom_trace_ring_at(p->head, i)->tid, 0);
+		}
 		return 1;
 	}
 	atomic_fetch_add_explicit(&p->head->lost, 1, memory_order_relaxed);
 	return 0;
-}
-
-static uint64_t ticks(void)
-{
-	uint32_t low;
-	uint32_t high;
-
-	__asm__ volatile("rdtsc" : "=a"(low), "=d"(high));
-	return (uint64_t)high << 32 | low;
 }
 
 /* Returns whether the reader lives. */
@@ -125,7 +102,7 @@ static void sleep_on(_Atomic uint32_t *word, uint32_t value)
 {
 	const struct timespec_of_kernel pause = { 0, WAIT_NS };
 
-	(void)call_kernel(SYS_futex, (long)word, FUTEX_WAIT, value, (long)&pause);
+	(void)fathom_trace_call_kernel(SYS_futex, (long)word, FUTEX_WAIT, value, (long)&pause);
 }
 
 /*
@@ -135,7 +112,7 @@ static void sleep_on(_Atomic uint32_t *word, uint32_t value)
 static bool wait_for_room(const struct fathom_trace_process *p, struct fathom_trace_thread *t)
 {
 	struct fathom_trace_ring *ring = fathom_trace_ring_at(p->head, t->number);
-	const uint64_t begin = ticks();
+	const uint64_t begin = fathom_trace_ticks();
 
 	while (1) {
 		t->limit = limit_of(p, t);
@@ -145,7 +122,7 @@ static bool wait_for_room(const struct fathom_trace_process *p, struct fathom_tr
 			    FATHOM_TRACE_LOSE ||
 		    atomic_load(&p->head->is_late) || !has_reader(p->head))
 			return false;
-		if (ticks() - begin > p->head->wait_ticks)
+		if (fathom_trace_ticks() - begin > p->head->wait_ticks)
 			break;
 		switch (atomic_load(&ring->waits)) {
 		case FATHOM_TRACE_WAITS_ASLEEP:
@@ -157,7 +134,7 @@ static bool wait_for_room(const struct fathom_trace_process *p, struct fathom_tr
 			atomic_store(&ring->waits, FATHOM_TRACE_WAITS_AWAKE);
 			break;
 		default:
-			__asm__ volatile("pause");
+			fathom_trace_relax();
 		}
 	}
 	atomic_store(&p->head->is_late, 1);
@@ -169,7 +146,9 @@ long fathom_trace_slow(struct fathom_trace_thread *self, uint64_t fs,
 {
 	int32_t tid;
 
-	if (self->tid && (self->fs == fs || p->is_followed)) {
+	if (atomic_load_explicit(&p->is_over, memory_order_relaxed))
+		return 0;
+	if (self && self->tid && (self->fs == fs || p->is_followed)) {
 		/* Its C library has given it a block of its own since. */
 		self->fs = fs;
 		if (self->first + self->change <= 0) {
@@ -186,8 +165,8 @@ long fathom_trace_slow(struct fathom_trace_thread *self, uint64_t fs,
 		atomic_fetch_add_explicit(&p->head->lost, 1, memory_order_relaxed);
 		return 0;
 	}
-	tid = (int32_t)call_kernel(SYS_gettid, 0, 0, 0, 0);
-	if (self->tid == tid) {
+	tid = (int32_t)fathom_trace_call_kernel(SYS_gettid, 0, 0, 0, 0);
+	if (self && self->tid == tid) {
 		self->fs = fs;
 		return 1;
 	}
@@ -203,10 +182,10 @@ static bool move_mail(struct fathom_trace_head *head, uint32_t from, uint32_t to
 void fathom_trace_loaded(const struct fathom_trace_process *p)
 {
 	struct fathom_trace_head *head = p->head;
-	const uint64_t begin = ticks();
+	const uint64_t begin = fathom_trace_ticks();
 	bool has_asked = false;
 
-	while (has_reader(head) && ticks() - begin < LONGEST_ASK * head->wait_ticks) {
+	while (has_reader(head) && fathom_trace_ticks() - begin < LONGEST_ASK * head->wait_ticks) {
 		const uint32_t mail = atomic_load(&head->mail);
 
 		if (has_asked && mail == FATHOM_TRACE_MAIL_ANSWERED)
@@ -223,5 +202,6 @@ void fathom_trace_loaded(const struct fathom_trace_process *p)
 	/* Too late: the question is taken back, unless the reader is at it. */
 	if (has_asked && (move_mail(head, FATHOM_TRACE_MAIL_ANSWERED, FATHOM_TRACE_MAIL_FREE) ||
 			  move_mail(head, FATHOM_TRACE_MAIL_ASKED, FATHOM_TRACE_MAIL_FREE)))
-		(void)call_kernel(SYS_futex, (long)&head->mail, FUTEX_WAKE, INT32_MAX, 0);
+		(void)fathom_trace_call_kernel(SYS_futex, (long)&head->mail, FUTEX_WAKE, INT32_MAX,
+					       0);
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The runtime that records function entries inside a traced program. It imports nothing, has no
- * relocations and no state of its own: it is mapped anywhere, in any program, at any time.
+ * The runtime that records function entries inside a traced program. On x86-64 it imports nothing,
+ * has no relocations and no state of its own: it is mapped anywhere, in any program, at any time.
+ * On aarch64 it is linked into the program (linked.h).
  *
- * A site calls the hook (hook_x86_64.S), of which there is a copy within reach of each module. The
- * hook finds its thread's block by the gs base, which no program for Linux uses otherwise, and
- * appends a record to the thread's ring. Where that is not possible it calls fathom_trace_slow().
+ * A site calls the hook (hook_x86_64.S, hook_aarch64.S), which finds its thread's block by the gs
+ * base, which no program for Linux uses otherwise, or by a thread-local variable, and appends a
+ * record to the thread's ring. Where that is not possible it calls fathom_trace_slow().
  */
 #ifndef FATHOM_TRACE_RECORDER_H
 #define FATHOM_TRACE_RECORDER_H
@@ -17,7 +18,7 @@
  * (MADV_WIPEONFORK): the child's first event finds limit 0 and makes it a block of its own.
  */
 struct fathom_trace_thread {
-	uint64_t fs;     /* base of the thread that it is of: a new thread inherits gs, not fs */
+	uint64_t fs; /* base of the thread that it is of (fs, tpidr_el0): a new one inherits gs */
 	uint64_t cursor; /* number of the next record */
 	uint64_t limit;  /* fathom_trace_slow() is called from this number on */
 	struct fathom_trace_record *records;
@@ -40,7 +41,12 @@ struct fathom_trace_process {
 	 * for none.
 	 */
 	uint32_t is_followed;
+	int32_t first;            /* of blocks that the runtime makes itself */
+	_Atomic uint32_t is_over; /* 1: nothing is recorded any more, though sites call the hook */
 };
+
+/* A limit that no thread reaches. The hook of aarch64 looks at the sign of what is left. */
+#define FATHOM_TRACE_NO_LIMIT (UINT64_MAX / 2)
 
 /* The fs base of nobody: no address at all. */
 #define FATHOM_TRACE_NO_FS UINT64_C(0x8000000000000000)
@@ -62,46 +68,9 @@ static inline struct fathom_trace_ring *fathom_trace_ring_at(struct fathom_trace
 }
 
 /*
- * The hooks: with the clock read at each event, at one in 64, and never; for places at which the
- * stack is as at the function's entry, behind a prologue that has set the frame pointer, and for
- * calls that the program makes itself with a function and where it returns to as arguments,
- * anywhere and where the frame pointer is set. They are copied, with the words before each
- * (FATHOM_TRACE_WORDS bytes), and are called by a site's stub; each ends where the words of the
- * next begin. Who copies them fills the words in: the address of struct fathom_trace_process, that
- * of fathom_trace_slow_entry(), and what to subtract from where the stub's call returns to, so that
- * the lowest 32 bits are the site's number.
- */
-#define FATHOM_TRACE_WORDS 32
-extern const unsigned char fathom_trace_hook_full[];
-extern const unsigned char fathom_trace_hook_full_behind[];
-extern const unsigned char fathom_trace_hook_full_own[];
-extern const unsigned char fathom_trace_hook_full_own_behind[];
-extern const unsigned char fathom_trace_hook_sparse[];
-extern const unsigned char fathom_trace_hook_sparse_behind[];
-extern const unsigned char fathom_trace_hook_sparse_own[];
-extern const unsigned char fathom_trace_hook_sparse_own_behind[];
-extern const unsigned char fathom_trace_hook_none[];
-extern const unsigned char fathom_trace_hook_none_behind[];
-extern const unsigned char fathom_trace_hook_none_own[];
-extern const unsigned char fathom_trace_hook_none_own_behind[];
-extern const unsigned char fathom_trace_hooks_end[];
-
-/*
- * What the dynamic linker calls when something was loaded or unloaded (its _dl_debug_state() leads
- * here). It is copied like a hook; its words are the process and fathom_trace_loaded_entry().
- */
-extern const unsigned char fathom_trace_loaded_stub[];
-extern const unsigned char fathom_trace_loaded_stub_end[];
-
-/* Saves what a C function may change, and calls fathom_trace_slow(). */
-void fathom_trace_slow_entry(void);
-/* Likewise for fathom_trace_loaded(). */
-void fathom_trace_loaded_entry(void);
-
-/*
  * Makes room in the ring of the calling thread, whose fs base is @fs, or a ring for it. @self is
- * where its gs base leads, empty in the child of a fork(). Returns 1 if the event is to be
- * recorded, 0 if it is lost.
+ * its block (fathom_trace_own_block()), empty in the child of a fork(), or NULL. Returns 1 if the
+ * event is to be recorded, 0 if it is lost.
  *
  * Safety: as-safe; may run before the C library is there
  */

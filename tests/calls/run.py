@@ -26,7 +26,8 @@ import hooks  # noqa: E402,F401 pylint: disable=unused-import
 import library_calls  # noqa: E402,F401 pylint: disable=unused-import
 import linked  # noqa: E402,F401 pylint: disable=unused-import
 import sources  # noqa: E402,F401 pylint: disable=unused-import
-from traced import CLANG, HERE, PROGRAMS, SHAPE_CALLS, SITES, SUITE, TOP, build, calls, counts, kinds, test, trace  # noqa: E402
+from traced import (CLANG, HERE, PROGRAMS, SHAPE_CALLS, SITES, SUITE, TOP, build, build_twin, calls, check_twin, counts, kinds, test, trace,  # noqa: E402
+                    twin_log)
 
 
 @test("the example that --ftrace comes from: text, columns, folding, and a program that notices nothing")
@@ -72,42 +73,11 @@ def _(folder):
         assert max(places) < note, name
 
 
-def twin_log(folder, compiler, level, *flags, start=run):
-    """What the twin says it has entered, by thread, and what it prints."""
-    twin = build(folder, "twin.c", "-DTWIN", compiler=compiler, flags=(level, "-finstrument-functions", "-pthread", *flags), out="twin")
-    log = os.path.join(folder, "twin.log")
-    said = start(twin, log)
-    symbols = building.nm(twin)
-    start = symbols["main"][0][0]
-    names = {value - start: name for name, found in symbols.items() for value, kind in found if kind in "tT"}
-    by_thread = collections.defaultdict(list)
-    with open(log, encoding="utf-8") as f:
-        for line in f:
-            thread, offset = line.split()
-            by_thread[int(thread)].append(names[int(offset)])
-    return said, by_thread
-
-
-def check_twin(expected, events):
-    """Whether the calls are those that a twin has logged, by thread."""
-    found = collections.defaultdict(list)
-    for e in events:
-        if e["type"] == "call":
-            found[e["tid"]].append(e["function"])
-    # The twin numbers a thread in its first function, which it so enters as main.
-    starts = [e["tid"] for e in events if e["type"] == "start"]
-    assert len(starts) == 3 and len(found) == 4, (starts, len(found))
-    main = [e["tid"] for e in events if e["function"] == "main"][0]
-    assert found[main] == [n for n in expected[0] if n != "run"], "main's calls differ"
-    for number, tid in enumerate(starts, 1):
-        assert found[tid] == ["run"] + expected[number], f"thread {number}'s calls differ"
-
-
 for COMPILER in ("gcc", CLANG):
     for LEVEL in ("-O0", "-O2"):
         @test(f"each call of a program of {COMPILER} {LEVEL}, beside the log of a twin built with -finstrument-functions")
         def _(folder, compiler=COMPILER, level=LEVEL):
-            said, expected = twin_log(folder, compiler, level)
+            said, expected = twin_log(folder, build_twin(folder, compiler, level))
             path = build(folder, "twin.c", compiler=compiler, flags=(level, SITES, "-pthread"), out="traced")
             out, events, _ = trace(path, log=os.path.join(folder, "log"), options=["--no-fold"])
             assert out == said == run(path), (out, said)
@@ -118,7 +88,7 @@ for COMPILER in ("gcc", CLANG):
             runs = []
             # What the twin does at returns leaves no call at the end of a function.
             alike = "-fno-optimize-sibling-calls"
-            _, expected = twin_log(folder, compiler, level, alike,
+            _, expected = twin_log(folder, build_twin(folder, compiler, level, alike),
                                    start=lambda *words: runs.append(trace(*words, log=os.path.join(folder, "log"), options=["--no-fold"])) or runs[0][0])
             check_twin(expected, runs[0][1])
             path = build(folder, "twin.c", compiler=compiler, flags=(level, SITES, "-pthread", alike), out="traced")
@@ -550,7 +520,8 @@ def build_hook(folder, name):
     """A program with the runtime inside."""
     objects = []
     include = ["-I", os.path.join(TOP, "src")]
-    for source, flags in (("src/trace/recorder.c", ["-O2", "-ffreestanding", "-mgeneral-regs-only", "-mfsgsbase", "-mno-red-zone"]),
+    own = ["-O2", "-ffreestanding", "-mgeneral-regs-only", "-mfsgsbase", "-mno-red-zone"]
+    for source, flags in (*((f"src/trace/{part}.c", own) for part in ("recorder", "machine_x86_64", "ticks_x86_64")),
                           ("src/trace/hook_x86_64.S", []), (f"tests/calls/programs/{name}.c", ["-O1", SITES, "-mfsgsbase"])):
         out = os.path.join(folder, os.path.basename(source) + ".o")
         run("gcc", "-std=gnu17", *flags, *include, "-c", os.path.join(TOP, source), "-o", out)

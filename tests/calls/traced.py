@@ -8,6 +8,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "lib")]
 
+import building  # noqa: E402
 import tap  # noqa: E402
 
 from ask import fathom, run  # noqa: E402
@@ -62,3 +63,37 @@ def counts(events):
 
 def kinds(events):
     return collections.Counter(e["type"] for e in events)
+
+
+def twin_log(folder, twin, start=run):
+    """What the program @twin says it has entered, by thread, and what it prints."""
+    log = os.path.join(folder, "twin.log")
+    said = start(twin, log)
+    symbols = building.nm(twin)
+    first = symbols["main"][0][0]
+    names = {value - first: name for name, found in symbols.items() for value, kind in found if kind in "tT"}
+    by_thread = collections.defaultdict(list)
+    with open(log, encoding="utf-8") as f:
+        for line in f:
+            thread, offset = line.split()
+            by_thread[int(thread)].append(names[int(offset)])
+    return said, by_thread
+
+
+def build_twin(folder, compiler, level, *flags):
+    return build(folder, "twin.c", "-DTWIN", compiler=compiler, flags=(level, "-finstrument-functions", "-pthread", *flags), out="twin")
+
+
+def check_twin(expected, events):
+    """Whether the calls are those that a twin has logged, by thread."""
+    found = collections.defaultdict(list)
+    for e in events:
+        if e["type"] == "call":
+            found[e["tid"]].append(e["function"])
+    # The twin numbers a thread in its first function, which it so enters as main.
+    starts = [e["tid"] for e in events if e["type"] == "start"]
+    assert len(starts) == 3 and len(found) == 4, (starts, len(found))
+    main = [e["tid"] for e in events if e["function"] == "main"][0]
+    assert found[main] == [n for n in expected[0] if n != "run"], "main's calls differ"
+    for number, tid in enumerate(starts, 1):
+        assert found[tid] == ["run"] + expected[number], f"thread {number}'s calls differ"

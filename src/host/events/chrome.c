@@ -173,4 +173,4 @@ static void free_state(struct fathom_trace_writer *w)
 	free(c);
 }
 
-const struct fathom_writer_format fathom_writer_chrome = { begin, event, end, free_state };
+const struct fathom_writer_format fathom_writer_chrome = { begin, event, end, free_state, false };

@@ -99,4 +99,5 @@ const struct fathom_writer_format fathom_writer_collapsed = {
 	fathom_call_paths_event,
 	end,
 	fathom_call_paths_free,
+	false,
 };

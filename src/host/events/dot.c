@@ -165,4 +165,5 @@ const struct fathom_writer_format fathom_writer_dot = {
 	fathom_call_paths_event,
 	end,
 	fathom_call_paths_free,
+	false,
 };

@@ -384,4 +384,4 @@ static void free_state(struct fathom_trace_writer *w)
 	free(p);
 }
 
-const struct fathom_writer_format fathom_writer_perfetto = { begin, take, end, free_state };
+const struct fathom_writer_format fathom_writer_perfetto = { begin, take, end, free_state, false };

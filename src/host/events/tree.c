@@ -139,6 +139,7 @@ const struct fathom_writer_format fathom_writer_tree = {
 	fathom_call_paths_event,
 	end,
 	fathom_call_paths_free,
+	false,
 };
 
 const struct fathom_writer_format fathom_writer_tree_json = {
@@ -146,4 +147,5 @@ const struct fathom_writer_format fathom_writer_tree_json = {
 	fathom_call_paths_event,
 	end_json,
 	fathom_call_paths_free,
+	false,
 };

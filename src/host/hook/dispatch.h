@@ -7,27 +7,26 @@
 #include "host/hook/hooked_site.h"
 
 /*
- * Of functions on the way to a hook function: they must have no site themselves, and touch no
- * vector register.
+ * Of functions on the way to a hook function: they must have no site themselves. Their files are
+ * compiled so that they touch no vector register (src/meson.build).
  */
 #define FATHOM_IN_HOOK                                                         \
 	__attribute__((no_instrument_function, patchable_function_entry(0, 0), \
-		       no_sanitize("address", "thread", "undefined"),          \
-		       target("general-regs-only")))
+		       no_sanitize("address", "thread", "undefined")))
 
-/* What dispatch_x86_64.S has on the stack. */
-struct fathom_hook_frame {
-	uint64_t registers[FATHOM_HOOK_REGISTERS]; /* by their DWARF numbers; rsp is not set */
-	uint64_t flags;
-	uint64_t stub;   /* return address into the stub */
-	uint64_t caller; /* the function's own return address, unless it is behind a prologue */
-};
+/* What the dispatcher has on the stack: registers by their DWARF numbers, and more (registers_*.c).
+ */
+struct fathom_hook_frame;
 
 /* What stubs call. */
 void fathom_hook_entry(void);
 
 /* Calls the hook function of @s; called by fathom_hook_entry(). */
 void fathom_hook_dispatch(struct fathom_hook_frame *f, struct fathom_hooked_site *s);
+
+/* Says in @call where the hooked function is called from, by @f, whose stack pointer it sets. */
+void fathom_hook_describe(struct fathom_hook_frame *f, const struct fathom_hooked_site *s,
+			  struct fathom_hook_call *call);
 
 /* Sets how vectors are saved for hooks of @s. */
 void fathom_hook_vectors(struct fathom_hooked_site *s);

@@ -359,33 +359,28 @@ size_t fathom_hook_refused(const struct fathom_hook *hook, enum fathom_trace_ref
 									   : 0;
 }
 
-/* Writes the bytes that switch the sites of @h; if one cannot be written, those before are undone.
- */
+/* Writes what switches the sites of @h; if one cannot be written, those before are undone. */
 static fathom_err toggle(const struct fathom_hook *h, bool on, struct fathom_errinfo *reterr)
 {
 	struct fathom_text_writes writes = { 0 };
-	fathom_err err = FATHOM_OK;
-	uint8_t *was = malloc(h->n + 1);
 	const int memory = fathom_text_open();
+	fathom_err err = FATHOM_OK;
 
 	for (size_t i = 0; i < h->n && !err; i++) {
 		const struct fathom_hooked_site *s = h->items[i];
 
 		if (fathom_hooked_site_is_there(s, memory) &&
-		    !fathom_text_writes_add(&writes, s->toggle, on ? &s->on : &s->off, 1, 0))
-			err = FATHOM_E_MEMORY;
+		    !fathom_text_writes_add(&writes, s->toggle, on ? s->on : s->off, s->toggle_size,
+					    0))
+			err = fathom_fail_memory(reterr);
 	}
-	if (!was || err) {
-		err = fathom_fail_memory(reterr);
-	} else if (memory < 0 || !fathom_text_write_all(&writes, memory, was)) {
-		err = fathom_text_fail(reterr, errno, "the code cannot be written");
-	} else {
-		err = fathom_text_synchronize(reterr);
-	}
+	if (!err && memory < 0)
+		err = fathom_text_fail(reterr, errno, "/proc/self/mem cannot be opened");
+	if (!err)
+		err = fathom_text_write_running(&writes, reterr);
 	if (memory >= 0)
 		close(memory);
 	fathom_array_free(&writes);
-	free(was);
 	return err;
 }
 

@@ -11,6 +11,13 @@
  * switched by one byte: the long jump's lowest leads to the stub or past its call; the short one's
  * to the prefix or behind the slot. A processor sees either value of a single byte, so threads run
  * on, and no breakpoint has to stand there meanwhile.
+ *
+ * On aarch64 an instruction of the slot is a branch to the stub, or what it was: a processor sees
+ * either.
+ *
+ *	slot	 b stub
+ *	stub	 stp x16, x30, [sp, #-16]!; bl dispatch; ldp x16, x30, [sp], #16; b behind the slot
+ *		 address of the site
  */
 #ifndef FATHOM_HOOK_HOOKED_SITE_H
 #define FATHOM_HOOK_HOOKED_SITE_H
@@ -19,7 +26,7 @@
 
 #include "fathom/trace.h"
 #include "host/hook/near_code.h"
-#include "host/hook/text_write.h"
+#include "host/trace/text_write.h"
 
 /* Bytes of a stub. */
 #define FATHOM_HOOK_STUB_SIZE 24
@@ -27,10 +34,12 @@
 /* Bytes of a slot that jumps change. */
 #define FATHOM_HOOK_JUMP_SIZE 5
 
+/* Bytes that switch a site, at most. */
+#define FATHOM_HOOK_TOGGLE 4
+
 struct fathom_gate;
 
-/* A site. It is never freed: a thread may be in its stub. dispatch_x86_64.S knows the first four.
- */
+/* A site. It is never freed: a thread may be in its stub. the dispatcher knows the first four. */
 struct fathom_hooked_site {
 	uint64_t behind;                    /* avma behind the slot */
 	uint64_t vectors_mask;              /* of XSAVEC or XSAVE; 0: FXSAVE */
@@ -41,11 +50,13 @@ struct fathom_hooked_site {
 	uint64_t avma;                      /* of the slot */
 	struct fathom_near_stub stub;       /* avma 0: it has none yet */
 	uint64_t prefix;                    /* avma of the long jump of a short slot; else 0 */
-	uint64_t toggle;                    /* avma of the byte that switches it */
-	uint8_t on;                         /* its values */
-	uint8_t off;
+	uint64_t toggle;                    /* avma of what switches it */
+	uint8_t toggle_size;                /* bytes of that */
+	uint8_t on[FATHOM_HOOK_TOGGLE];     /* its values */
+	uint8_t off[FATHOM_HOOK_TOGGLE];
 	uint8_t place; /* enum fathom_site_place */
 	bool is_behind_prologue;
+	bool is_published;                         /* unwinders know the stub (aarch64) */
 	uint8_t was[FATHOM_HOOK_JUMP_SIZE];        /* what the slot held; short: 2 bytes */
 	uint8_t was_prefix[FATHOM_HOOK_JUMP_SIZE]; /* what the prefix held */
 };

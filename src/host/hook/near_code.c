@@ -2,41 +2,13 @@
 #include "host/hook/near_code.h"
 
 #include <stdint.h>
-#include <string.h>
 #include <sys/mman.h>
 
-#include "fathom/jit.h"
 #include "host/file/maps.h"
 #include "host/hook/dispatch.h"
-#include "host/hook/text_write.h"
+#include "host/trace/text_write.h"
 
-/* Bytes of the beginning of a pool: a jump to the dispatcher. */
-#define POOL_SIZE  FATHOM_NEAR_POOL_SIZE
-#define START_SIZE 32
-
-/* How far a jump leads. */
-#define REACH (UINT64_C(1) << 31)
-
-/* jmp *0(%rip), and the word behind it */
-static const uint8_t jump_by_word[] = { 0xff, 0x25, 0, 0, 0, 0 };
-
-/* Tells unwinders how stacks go through stubs: as through the slots. They can go without. */
-static void publish(const struct fathom_near_pool *pool)
-{
-	const struct fathom_jit_unwind rule = { .size = sizeof rule,
-						.kind = pool->is_behind_prologue
-								? FATHOM_JIT_RESERVED
-								: FATHOM_JIT_PUSHED };
-	const struct fathom_jit_arena_options o = { .size = sizeof o, .unwind = &rule };
-	const struct fathom_jit_function all = { .size = sizeof all,
-						 .code = (const void *)(uintptr_t)pool->avma,
-						 .code_size = POOL_SIZE,
-						 .name = FATHOM_HOOK_CODE_NAME };
-	struct fathom_jit_arena *arena;
-
-	if (!fathom_jit_arena_create(all.code, POOL_SIZE, &o, &arena, NULL))
-		(void)fathom_jit_add(arena, &all, NULL);
-}
+#define POOL_SIZE FATHOM_NEAR_POOL_SIZE
 
 /* Returns where near @site there is room for a pool; 0: nowhere. */
 static uint64_t room_near(const struct fathom_site *site)
@@ -56,12 +28,11 @@ static fathom_err begin(uint64_t pool)
 {
 	const uint64_t dispatch = (uintptr_t)fathom_hook_entry;
 	struct fathom_text_writes writes = { 0 };
-	uint8_t start[sizeof jump_by_word + sizeof dispatch];
+	uint8_t start[FATHOM_NEAR_START];
+	const size_t size = fathom_near_start(dispatch, start);
 	fathom_err err = FATHOM_E_MEMORY;
 
-	memcpy(start, jump_by_word, sizeof jump_by_word);
-	memcpy(start + sizeof jump_by_word, &dispatch, sizeof dispatch);
-	if (fathom_text_writes_add(&writes, pool, start, sizeof start, 0))
+	if (fathom_text_writes_add(&writes, pool, start, size, 0))
 		err = fathom_text_write_unused(&writes, NULL);
 	fathom_array_free(&writes);
 	return err;
@@ -75,7 +46,7 @@ static fathom_err make_pool(const struct fathom_site *site, struct fathom_near_p
 	fathom_err err;
 
 	*ret = (struct fathom_near_pool){
-		.used = START_SIZE,
+		.used = FATHOM_NEAR_START,
 		.is_behind_prologue = (site->flags & FATHOM_SITE_BEHIND_PROLOGUE) != 0,
 	};
 	if (room)
@@ -89,7 +60,7 @@ static fathom_err make_pool(const struct fathom_site *site, struct fathom_near_p
 		return err;
 	}
 	ret->avma = (uintptr_t)memory;
-	publish(ret);
+	fathom_near_publish(ret);
 	return FATHOM_OK;
 }
 
@@ -99,13 +70,13 @@ static bool is_near(const struct fathom_near_pool *pool, const struct fathom_sit
 	const uint64_t distance = pool->avma > site->address ? pool->avma - site->address
 							     : site->address - pool->avma;
 
-	return distance < REACH - 2 * POOL_SIZE;
+	return distance < fathom_near_reach - 2 * POOL_SIZE;
 }
 
 /* Takes a stub of @pool for @site; avma is 0 if none is within reach. */
 static struct fathom_near_stub take(struct fathom_near_pool *pool, const struct fathom_site *site)
 {
-	struct fathom_near_stub ret = { .dispatch = pool->avma };
+	struct fathom_near_stub ret = { .dispatch = pool->avma, .arena = pool->arena };
 
 	if (pool->is_behind_prologue != ((site->flags & FATHOM_SITE_BEHIND_PROLOGUE) != 0) ||
 	    !is_near(pool, site))

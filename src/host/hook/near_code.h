@@ -16,9 +16,12 @@
 /* What debuggers call the code of hooks. */
 #define FATHOM_HOOK_CODE_NAME "[hook]"
 
+struct fathom_jit_arena;
+
 struct fathom_near_pool {
 	uint64_t avma;
-	uint32_t used; /* bytes */
+	struct fathom_jit_arena *arena; /* by which unwinders are told of it; NULL: they are not */
+	uint32_t used;                  /* bytes */
 	bool is_behind_prologue;
 };
 
@@ -31,10 +34,23 @@ struct fathom_near_code {
 struct fathom_near_stub {
 	uint64_t avma; /* 0: there is no room */
 	uint64_t dispatch;
+	struct fathom_jit_arena *arena; /* of its pool */
 };
 
 /* Returns a stub within reach of @site in *@ret. FATHOM_E_MEMORY; FATHOM_E_OS. */
 fathom_err fathom_near_stub(struct fathom_near_code *code, const struct fathom_site *site,
 			    struct fathom_near_stub *ret);
+
+/* Bytes of the beginning of a pool, in which there is a jump to the dispatcher, at most. */
+#define FATHOM_NEAR_START 32
+
+/* What is each processor's own (near_code_x86_64.c and so on). */
+
+/* Bytes that a jump leads, either way. */
+extern const uint64_t fathom_near_reach;
+/* Writes a jump to @dispatch, which runs anywhere, to @to; returns its bytes. */
+size_t fathom_near_start(uint64_t dispatch, uint8_t to[FATHOM_NEAR_START]);
+/* Tells unwinders how stacks go through @pool. They can go without. */
+void fathom_near_publish(struct fathom_near_pool *pool);
 
 #endif

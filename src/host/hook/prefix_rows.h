@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* How stacks go through the jumps in prefixes of hooked functions. */
+/*
+ * How stacks go through the jumps in prefixes of hooked functions: call frame information of
+ * compilers begins behind prefixes. It is published as that of JIT code. On aarch64 there are no
+ * such jumps, and stubs have rules of their own.
+ */
 #ifndef FATHOM_HOOK_PREFIX_ROWS_H
 #define FATHOM_HOOK_PREFIX_ROWS_H
 
@@ -7,8 +11,8 @@
 #include "host/trace/code_rows.h"
 
 /*
- * Publishes those of the @n @sites, sorted by address, that have a jump in their prefix. What fails
- * is left out.
+ * Publishes what of the @n @sites, sorted by address, no pool has published. What fails is left
+ * out.
  */
 void fathom_prefix_rows_publish(struct fathom_code_rows *rows,
 				struct fathom_hooked_site *const *sites, size_t n);

@@ -404,3 +404,29 @@ fathom_err fathom_text_write_stopped(const struct fathom_text_writes *writes,
 		close(s.memory);
 	return err;
 }
+
+fathom_err fathom_text_write_running(const struct fathom_text_writes *writes,
+				     struct fathom_errinfo *reterr)
+{
+	const int memory = fathom_text_open();
+	const int number = errno;
+	fathom_err err = FATHOM_OK;
+	size_t size = 1;
+	uint8_t *was;
+
+	for (size_t i = 0; i < writes->n; i++)
+		size += writes->items[i].size;
+	was = malloc(size);
+	if (!was)
+		err = fathom_fail_memory(reterr);
+	else if (memory < 0)
+		err = fathom_text_fail(reterr, number, "/proc/self/mem cannot be opened");
+	else if (!fathom_text_write_all(writes, memory, was))
+		err = fathom_text_fail(reterr, EIO, "the code cannot be written");
+	else
+		err = fathom_text_synchronize(reterr);
+	if (memory >= 0)
+		close(memory);
+	free(was);
+	return err;
+}

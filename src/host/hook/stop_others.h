@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writes to the text of the calling process while its other threads are stopped.
+ * Writes to the text of the calling process while its other threads are stopped; on aarch64 while
+ * they run, as single instructions (write_words.c).
  *
  * A child that shares its memory (clone(2), CLONE_VM and CLONE_VFORK) traces them, writes, and lets
  * them go; the calling thread sleeps meanwhile. The child allocates nothing and takes no lock: a
@@ -10,13 +11,20 @@
 #ifndef FATHOM_HOOK_STOP_OTHERS_H
 #define FATHOM_HOOK_STOP_OTHERS_H
 
-#include "host/hook/text_write.h"
+#include "host/trace/text_write.h"
 
 /*
  * Makes @writes while no other thread runs or stands in the midst of their bytes. FATHOM_E_OS,
- * FATHOM_E_TIMEOUT, FATHOM_E_MEMORY: then nothing has changed.
+ * FATHOM_E_TIMEOUT, FATHOM_E_MEMORY, FATHOM_E_UNSUPPORTED: then nothing has changed.
  */
 fathom_err fathom_text_write_stopped(const struct fathom_text_writes *writes,
+				     struct fathom_errinfo *reterr);
+
+/*
+ * Makes @writes while other threads run: each switches a site. FATHOM_E_OS, FATHOM_E_MEMORY: then
+ * nothing has changed.
+ */
+fathom_err fathom_text_write_running(const struct fathom_text_writes *writes,
 				     struct fathom_errinfo *reterr);
 
 #endif

@@ -332,6 +332,18 @@ void fathom_leave(struct fathom_follow *f)
 		leave(f, f->processes.items[f->processes.n - 1]);
 }
 
+/* Has call @c, in @tracee, whose threads are stopped, do nothing. */
+static void silence(const struct fathom_flood_call *c, const struct fathom_tracee *tracee)
+{
+	/* nopl 0(%rax,%rax,1): as long as the call. What the site is besides stays as it is. */
+	static const uint8_t nop[FATHOM_CALL_SIZE] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
+	uint8_t now;
+
+	/* The module may be gone. */
+	if (fathom_tracee_read(tracee, c->avma, &now, 1) && now == FATHOM_CALL_OPCODE)
+		(void)fathom_tracee_write(tracee, c->avma, nop, sizeof nop);
+}
+
 /* Silences those of @calls that are in @p, whose memory no other process uses. */
 static void calm(struct fathom_follow *f, struct fathom_traced *p, struct fathom_flood_calls *calls)
 {
@@ -340,7 +352,7 @@ static void calm(struct fathom_follow *f, struct fathom_traced *p, struct fathom
 
 	for (size_t i = 0; is_held && i < calls->n; i++)
 		if (calls->items[i].program == p->program)
-			fathom_flood_silence(&calls->items[i], &p->tracee);
+			silence(&calls->items[i], &p->tracee);
 	fathom_hold_let_go(f, p);
 	fathom_note_stop(f, begin);
 }

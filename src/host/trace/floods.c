@@ -96,14 +96,3 @@ void fathom_floods_give_back(struct fathom_floods *f, struct fathom_flood_calls 
 	pthread_mutex_unlock(&f->lock);
 	fathom_array_free(calls);
 }
-
-void fathom_flood_silence(const struct fathom_flood_call *c, const struct fathom_tracee *tracee)
-{
-	/* nopl 0(%rax,%rax,1): as long as the call. What the site is besides stays as it is. */
-	static const uint8_t nop[FATHOM_CALL_SIZE] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
-	uint8_t now;
-
-	/* The module may be gone. */
-	if (fathom_tracee_read(tracee, c->avma, &now, 1) && now == FATHOM_CALL_OPCODE)
-		(void)fathom_tracee_write(tracee, c->avma, nop, sizeof nop);
-}

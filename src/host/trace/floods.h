@@ -8,7 +8,7 @@
 
 #include <pthread.h>
 
-#include "host/trace/program.h"
+#include "host/trace/program_memory.h"
 #include "host/trace/spans.h"
 
 /* A call of the hook that is to go. */
@@ -61,8 +61,5 @@ void fathom_floods_take(struct fathom_floods *f, struct fathom_flood_calls *ret)
 /* Takes it back, to be dealt with later. */
 void fathom_floods_give_back(struct fathom_floods *f, struct fathom_flood_calls *calls);
 void fathom_flood_calls_free(struct fathom_flood_calls *calls);
-
-/* Has call @c, in @tracee, whose threads are stopped, do nothing. */
-void fathom_flood_silence(const struct fathom_flood_call *c, const struct fathom_tracee *tracee);
 
 #endif

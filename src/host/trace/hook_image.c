@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "safe/dwarf/cfi.h"
-#include "trace/recorder.h"
+#include "trace/copied.h"
 
 /* The image, as tools/runtime_image has made it. */
 extern const uint8_t fathom_trace_image[];

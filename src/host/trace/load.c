@@ -19,6 +19,9 @@
 #include "host/trace/patch.h"
 #include "host/trace/slots.h"
 
+/* Words from a return address, where the stack pointer is recorded, to the CFA. */
+#define ABOVE 1
+
 /* How far numbers go. */
 #define MOST_NUMBERS (UINT64_C(1) << 32)
 
@@ -136,58 +139,6 @@ static bool has_frame(const struct fathom_traced *p, const struct fathom_site *s
 	return !memcmp(code + off, frame_setup, sizeof frame_setup);
 }
 
-/* A site whose function is looked for among what was chosen. */
-struct candidate {
-	struct fathom_loader *loader;
-	const struct fathom_site *site;
-};
-
-static bool has_chosen(void *data, size_t i)
-{
-	const struct candidate *c = data;
-
-	return fathom_selection_has(&c->loader->chosen[i], c->site);
-}
-
-static bool is_wanted(struct fathom_loader *l, const struct fathom_site *s)
-{
-	struct candidate c = { l, s };
-
-	if (s->place != FATHOM_SITE_ENTRY && !(l->options->flags & FATHOM_TRACE_EXITS))
-		return false;
-	return fathom_choices_want(&l->choices, has_chosen, &c);
-}
-
-/* Returns the index of the function of @s in @span, adding it; SIZE_MAX without memory. */
-static size_t function_of(struct fathom_loader *l, struct fathom_span *span,
-			  const struct fathom_site_module *m, const struct fathom_site *s)
-{
-	const struct fathom_answer *a = s->answer;
-	struct fathom_trace_function f = { .name = a->symbol ? a->symbol : "??",
-					   .linkage_name = a->linkage_name,
-					   .module = m->path,
-					   .address = s->function,
-					   .module_address = a->module_address,
-					   .number = l->n_functions };
-
-	/* Sites are sorted: those of one function follow each other. */
-	if (span->functions.n &&
-	    span->functions.items[span->functions.n - 1].address == s->function)
-		return span->functions.n - 1;
-	f.name_size = a->symbol ? a->symbol_size : 2;
-	if (!fathom_array_push(&span->functions, f))
-		return SIZE_MAX;
-	l->n_functions++;
-	return span->functions.n - 1;
-}
-
-static const uint8_t refusals[FATHOM_PATCH_REFUSALS] = {
-	[FATHOM_PATCH_NO_ROOM] = FATHOM_TRACE_NO_ROOM,
-	[FATHOM_PATCH_CHANGED] = FATHOM_TRACE_CHANGED,
-	[FATHOM_PATCH_TOO_FAR] = FATHOM_TRACE_TOO_FAR,
-	[FATHOM_PATCH_NO_FRAME] = FATHOM_TRACE_NO_FRAME,
-};
-
 /* Tells of the code outside of functions that site @s leads to, where the hook returns to @back. */
 static void tell(struct fathom_told_code *told, const struct fathom_site *s, uint64_t back)
 {
@@ -224,13 +175,11 @@ static fathom_err patch(struct look *look, struct fathom_text_window *w,
 	const uint64_t hook = hooks->at[place];
 	struct fathom_loader *l = look->loader;
 	struct fathom_span_site site = { .place = s->place };
-	struct candidate c = { l, s };
 	enum fathom_patch_refusal why = FATHOM_PATCH_CHANGED;
 	uint64_t high;
 	const uint64_t low = fathom_patch_range(s, &high);
 	uint8_t *bytes = fathom_text_at(w, low, high);
 	uint64_t back = 0;
-	size_t function;
 
 	if (bytes && look->process->was_traced) {
 		fathom_patch_heal(s, bytes);
@@ -241,11 +190,10 @@ static fathom_err patch(struct look *look, struct fathom_text_window *w,
 	else if (bytes)
 		why = hook ? fathom_patch_site(s, hook, bytes, &back) : FATHOM_PATCH_TOO_FAR;
 	if (why != FATHOM_PATCH_DONE) {
-		l->n_refused[refusals[why]]++;
+		fathom_loader_refuse(l, why);
 		return FATHOM_OK;
 	}
 	tell(l->insider.told, s, back);
-	function = function_of(l, span, m, s);
 	site.number = (uint32_t)(back - (is_own ? own->hooks.base : hooks->base));
 	if (place == FATHOM_HOOK_AT_OWN_CALL)
 		site.frame = (uint16_t)(s->frame / sizeof(uint64_t) + FATHOM_OWN_CALL_WORDS);
@@ -253,11 +201,7 @@ static fathom_err patch(struct look *look, struct fathom_text_window *w,
 	site.has_no_fp = place >= FATHOM_HOOK_AT_OWN_CALL;
 	site.has_no_caller = site.has_no_fp && s->flags & FATHOM_SITE_BARE;
 	site.back = back;
-	site.size = s->answer->size < UINT32_MAX ? (uint32_t)s->answer->size : 0;
-	site.function = (uint32_t)function;
-	site.wishes = fathom_choices_wishes(&l->choices, has_chosen, &c);
-	l->n_sites++;
-	return function != SIZE_MAX && fathom_array_push(span, site) ? FATHOM_OK : FATHOM_E_MEMORY;
+	return fathom_loader_add(l, span, m, s, &site);
 }
 
 /* Makes stubs for the wanted calls of @m's own from site @i on; false if there is no room. */
@@ -269,25 +213,9 @@ static bool make_own_calls(const struct look *look, const struct fathom_site_mod
 	for (; i < m->first + m->count; i++) {
 		const struct fathom_site *s = fathom_sites_get(look->sites, i);
 
-		n += s->kind == FATHOM_SITE_CYG_PROFILE && is_wanted(look->loader, s);
+		n += s->kind == FATHOM_SITE_CYG_PROFILE && fathom_loader_wants(look->loader, s);
 	}
 	return fathom_own_calls_make(look->loader, look->process, n, ret);
-}
-
-/* Adds where the functions of @m are to @span. */
-static bool add_code(const struct fathom_sites *sites, const struct fathom_site_module *m,
-		     struct fathom_span *span)
-{
-	const struct fathom_site *first = fathom_sites_get(sites, m->first);
-	const struct fathom_site *last = fathom_sites_get(sites, m->first + m->count - 1);
-	const struct fathom_span_code code = {
-		.low = first->function,
-		.high = last->address + last->size + last->answer->size,
-		.bias = m->bias,
-		.rules = fathom_sites_rules(sites, first->module),
-	};
-
-	return fathom_array_push(&span->code, code);
 }
 
 /* Has the wanted sites of module @m call the hook. */
@@ -312,7 +240,7 @@ static fathom_err patch_module(struct look *look, struct fathom_text_window *w,
 		const uint64_t before = look->loader->n_sites;
 
 		/* A function that was built with several kinds of sites is entered once. */
-		if (!is_wanted(look->loader, s) ||
+		if (!fathom_loader_wants(look->loader, s) ||
 		    (s->place == FATHOM_SITE_ENTRY && s->function == recorded))
 			continue;
 		if (s->kind == FATHOM_SITE_CYG_PROFILE && !own.left &&
@@ -330,7 +258,7 @@ static fathom_err patch_module(struct look *look, struct fathom_text_window *w,
 	}
 	if (!fathom_text_put_back(w))
 		err = FATHOM_E_OS;
-	if (!err && m->count && !add_code(look->sites, m, span))
+	if (!err && m->count && !fathom_loader_add_code(look->sites, m, ABOVE, span))
 		err = FATHOM_E_MEMORY;
 	return err;
 }
@@ -447,15 +375,6 @@ static void watch(const struct fathom_loader *l, struct fathom_traced *p,
 	fathom_matches_free(matches);
 }
 
-/* Returns whether a query is for a file: then lines are needed. */
-static bool needs_lines(const struct fathom_loader *l)
-{
-	for (size_t i = 0; i < FATHOM_CHOICES; i++)
-		if (fathom_selection_has_files(&l->chosen[i]))
-			return true;
-	return false;
-}
-
 /* Returns whether calls of libraries are to be recorded in @p; the program itself is mapped first.
  */
 static enum fathom_lists_slots wants_calls(const struct look *look)
@@ -474,31 +393,20 @@ static enum fathom_lists_slots wants_calls(const struct look *look)
 static fathom_err find_sites(struct look *look, struct fathom_target *target,
 			     struct fathom_errinfo *reterr)
 {
-	const struct fathom_sites_options names = { .size = sizeof names,
-						    .flags = FATHOM_SITES_NAMES };
-	struct fathom_loader *l = look->loader;
-	const struct fathom_sites_choice choice = {
+	struct fathom_sites_choice choice = {
 		.wants = is_new,
 		.data = look,
-		.memo = &l->memo,
-		.with_rules = true,
-		.with_lines = needs_lines(l),
 		.slots = wants_calls(look),
 	};
-	fathom_err err = FATHOM_OK;
 
 	for (size_t i = 0; i < look->process->modules.n; i++)
 		look->process->modules.items[i].is_seen = false;
-	FATHOM_TRY(fathom_sites_list(target, &names, &choice, &look->sites, reterr));
-	if (look->no_memory)
-		err = fathom_fail_memory(reterr);
-	for (size_t i = 0; fathom_sites_count(look->sites) && i < FATHOM_CHOICES && !err; i++)
-		err = fathom_selection_find(&l->chosen[i], target, reterr);
-	if (!err)
+	FATHOM_TRY(fathom_loader_list(look->loader, target, &choice, &look->sites, reterr));
+	if (!look->no_memory)
 		return FATHOM_OK;
 	fathom_sites_free(look->sites);
 	look->sites = NULL;
-	return err;
+	return fathom_fail_memory(reterr);
 }
 
 /* Has the calls of libraries that new modules make call the hook. */

@@ -3,37 +3,9 @@
 #ifndef FATHOM_TRACE_LOAD_H
 #define FATHOM_TRACE_LOAD_H
 
-#include "fathom/trace.h"
-#include "host/events/named_choices.h"
-#include "host/sites/list.h"
+#include "host/trace/chosen_sites.h"
 #include "host/trace/hook_image.h"
 #include "host/trace/program.h"
-#include "host/trace/select.h"
-#include "host/trace/spans.h"
-#include "host/trace/told_code.h"
-
-/* Refusals of struct fathom_trace_result. */
-#define FATHOM_LOADER_REFUSALS 8
-
-/* What loading has and knows for all processes of a run. Its caller sees that one thread uses it.
- */
-struct fathom_loader {
-	struct fathom *session;
-	const struct fathom_trace_options *options;
-	struct fathom_choices choices;
-	struct fathom_selection chosen[FATHOM_CHOICES];
-	struct fathom_named_choices named;
-	struct fathom_sites_memo memo;
-	struct fathom_insider insider;
-	/* Takes over @span, whose numbers the program may record from now on. */
-	void (*loaded)(void *data, struct fathom_span *span);
-	void *data;
-	uint64_t next; /* number of a site that is free */
-	uint32_t n_functions;
-	uint64_t n_sites;
-	uint64_t n_calls; /* of libraries, that are recorded */
-	uint64_t n_refused[FATHOM_LOADER_REFUSALS];
-};
 
 /* Where sites call. */
 struct fathom_hooks {

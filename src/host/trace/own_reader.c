@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A process that traces itself: by a reader, a process that is made by fork() twice, so that it is
- * no child, and attaches as fathom_trace_attach() does. What both say to each other stands in one
- * page, shared by both.
+ * no child. What both say to each other stands in one page, shared by both. How the process is
+ * traced is said elsewhere (own_way.h).
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <link.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
@@ -14,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -24,17 +22,13 @@
 
 #include "host/base/context.h"
 #include "host/trace/own_options.h"
-#include "host/trace/traced_run.h"
-#include "trace/recorder.h"
+#include "host/trace/own_way.h"
 
 /* How often one side looks whether the other one lives. */
 #define LOOK_NS 10000000
 
 /* How long the reader may take to begin, in looks. */
 #define LONGEST_BEGIN 1000
-
-/* AT_HWCAP2: programs may read the gs base (arch/x86/include/uapi/asm/hwcap2.h). */
-#define HWCAP2_FSGSBASE 2
 
 enum state {
 	STATE_NEW,
@@ -49,8 +43,8 @@ struct shared {
 	pthread_mutex_t life; /* of the reader, robust: who gets it knows that it is dead */
 	_Atomic uint32_t state;
 	_Atomic uint32_t wants_end;
+	struct fathom_own_ending ending;
 	pid_t reader;
-	struct fathom_insider insider;
 	fathom_err err; /* why it is over */
 	struct fathom_errinfo info;
 };
@@ -60,7 +54,6 @@ static struct {
 	pthread_mutex_t lock;
 	struct shared *shared;
 	pid_t pid;
-	struct fathom_code_rows rows; /* of the reader's code */
 } fathom_trace_own = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 /* What the reader has. */
@@ -86,6 +79,9 @@ static bool is_dead(struct shared *s)
 {
 	const int err = pthread_mutex_trylock(&s->life);
 
+	/* Emulators do not tell of robust mutexes. */
+	if (err == EBUSY && kill(s->reader, 0) && errno == ESRCH)
+		return true;
 	if (err == EOWNERDEAD)
 		(void)pthread_mutex_consistent(&s->life);
 	if (err && err != EOWNERDEAD)
@@ -240,7 +236,6 @@ static fathom_err trace(struct reader *r)
 {
 	struct fathom_trace_options *o = &r->options->trace;
 	struct fathom_errinfo *info = &r->shared->info;
-	struct fathom_trace_result result = { .size = sizeof result };
 	struct fathom *session;
 
 	FATHOM_TRY(open_log(r, info));
@@ -254,7 +249,7 @@ static fathom_err trace(struct reader *r)
 	o->over = over;
 	o->ended = ended;
 	o->data = r;
-	return fathom_trace_attach_telling(session, r->pid, o, &r->shared->insider, &result, info);
+	return fathom_own_way_read(session, r->pid, o, &r->shared->ending, info);
 }
 
 /* The reader, which never returns. */
@@ -271,7 +266,9 @@ static _Noreturn void read_own(struct shared *s, struct fathom_own_options *opti
 	while (atomic_load(&s->state) == STATE_LIVES && kill(pid, 0) == 0)
 		(void)syscall(SYS_futex, &s->state, FUTEX_WAIT, STATE_LIVES,
 			      &(struct timespec){ .tv_nsec = LOOK_NS }, NULL, 0);
-	s->err = trace(&r);
+	/* It may have asked for the end before it was traced. */
+	if (!atomic_load(&s->wants_end))
+		s->err = trace(&r);
 	say(s, STATE_OVER);
 	_exit(0);
 }
@@ -313,22 +310,6 @@ static bool fork_reader(struct shared *s, struct fathom_own_options *options)
 	return between > 0;
 }
 
-/* Where the object that this code is in begins and ends: the linker's symbols. */
-extern const char __ehdr_start[] __attribute__((visibility("hidden")));
-extern const char _end[] __attribute__((visibility("hidden")));
-
-/* Finds where this library is, unless it is a part of the program. */
-static void find_library(struct fathom_insider *insider)
-{
-	const ElfW(Ehdr) *header = (const void *)__ehdr_start;
-	const uint64_t low = (uintptr_t)__ehdr_start;
-
-	if (getauxval(AT_PHDR) == low + header->e_phoff)
-		return;
-	insider->low = low;
-	insider->high = (uintptr_t)_end;
-}
-
 static struct shared *make_shared(void)
 {
 	struct shared *s =
@@ -342,63 +323,72 @@ static struct shared *make_shared(void)
 	pthread_mutexattr_setrobust(&a, PTHREAD_MUTEX_ROBUST);
 	pthread_mutex_init(&s->life, &a);
 	pthread_mutexattr_destroy(&a);
-	s->insider.told = fathom_told_code_create();
-	find_library(&s->insider);
 	return s;
 }
 
 static void forget(void)
 {
-	fathom_code_rows_withdraw(&fathom_trace_own.rows);
-	if (fathom_trace_own.shared) {
-		fathom_told_code_destroy(fathom_trace_own.shared->insider.told);
+	fathom_own_way_forget();
+	if (fathom_trace_own.shared)
 		(void)munmap(fathom_trace_own.shared, sizeof *fathom_trace_own.shared);
-	}
 	fathom_trace_own.shared = NULL;
 }
 
-/* Tells the unwinders of this process of the reader's code, which is no call of the program. */
-static void tell_unwinders(const struct shared *s)
+/* Makes the reader, which lives and waits when this returns. */
+static fathom_err make_reader(struct fathom_own_options *options, struct fathom_errinfo *reterr)
 {
-	if (!s->insider.told)
-		return;
-	(void)fathom_trace_thread(-1);
-	fathom_told_code_publish(s->insider.told, &fathom_trace_own.rows);
-	(void)fathom_trace_thread(1);
+	struct shared *s = make_shared();
+
+	fathom_trace_own.shared = s;
+	fathom_trace_own.pid = getpid();
+	if (!s)
+		return fathom_fail_memory(reterr);
+	if (!fork_reader(s, options) || !wait_for(s, STATE_LIVES))
+		return fathom_fail(reterr, FATHOM_E_OS, "", 0, "no process can be made");
+	return FATHOM_OK;
+}
+
+/* Has the process be traced by its reader. */
+static fathom_err begin(struct shared *s, struct fathom_errinfo *reterr)
+{
+	fathom_err err = fathom_own_way_begin(s->reader, reterr);
+
+	if (err)
+		atomic_store(&s->wants_end, 1);
+	say(s, STATE_MAY);
+	if (err)
+		return err;
+	if (!wait_for(s, STATE_RECORDS))
+		return fathom_fail(reterr, FATHOM_E_OS, "", 0, "the reader has ended");
+	if (atomic_load(&s->state) != STATE_OVER || !s->err)
+		return FATHOM_OK;
+	if (reterr)
+		*reterr = s->info;
+	return s->err;
 }
 
 /* Begins; fathom_trace_own.lock is held. */
 static fathom_err start(struct fathom_own_options *options, struct fathom_errinfo *reterr)
 {
-	fathom_err err = FATHOM_OK;
-	struct shared *s;
+	fathom_err err;
 
 	if (fathom_trace_own.shared && fathom_trace_own.pid == getpid() &&
 	    !is_dead(fathom_trace_own.shared))
 		return fathom_fail(reterr, FATHOM_E_ARGUMENT, "", 0, "it is traced already");
 	forget();
-	fathom_trace_own.shared = s = make_shared();
-	fathom_trace_own.pid = getpid();
-	if (!s)
-		return fathom_fail_memory(reterr);
-	if (!fork_reader(s, options) || !wait_for(s, STATE_LIVES)) {
-		forget();
-		return fathom_fail(reterr, FATHOM_E_OS, "", 0, "no process can be made");
-	}
-	/* Yama wants to be told; without it, this fails. */
-	(void)prctl(PR_SET_PTRACER, s->reader, 0, 0, 0);
-	say(s, STATE_MAY);
-	if (!wait_for(s, STATE_RECORDS))
-		err = fathom_fail(reterr, FATHOM_E_OS, "", 0, "the reader has ended");
-	else if (atomic_load(&s->state) == STATE_OVER && s->err) {
-		err = s->err;
-		if (reterr)
-			*reterr = s->info;
+	FATHOM_TRY(fathom_own_way_prepare(&options->trace, reterr));
+	err = make_reader(options, reterr);
+	if (err) {
+		(void)fathom_own_way_begin(0, NULL);
+	} else {
+		err = begin(fathom_trace_own.shared, reterr);
+		if (err)
+			(void)fathom_own_way_end(NULL);
 	}
 	if (err)
 		forget();
 	else
-		tell_unwinders(s);
+		fathom_own_way_begun();
 	return err;
 }
 
@@ -425,6 +415,7 @@ fathom_err fathom_trace_stop(struct fathom_errinfo *reterr)
 		err = fathom_fail(reterr, FATHOM_E_NOT_FOUND, "", 0,
 				  "this process does not trace itself");
 	} else {
+		err = fathom_own_way_end(reterr);
 		atomic_store(&fathom_trace_own.shared->wants_end, 1);
 		(void)wait_for(fathom_trace_own.shared, STATE_OVER);
 		forget();
@@ -433,21 +424,25 @@ fathom_err fathom_trace_stop(struct fathom_errinfo *reterr)
 	return err;
 }
 
-int fathom_trace_thread(int change)
+/* Tells the reader that the process ends, and waits until it has told all. */
+static void wait_for_rest(struct shared *s, int status)
 {
-	struct fathom_trace_thread *t;
-	int before;
+	const struct timespec pause = { .tv_nsec = LOOK_NS };
 
-	if (!(getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE))
-		return 0;
-	__asm__ volatile("rdgsbase %0" : "=r"(t));
-	/* Where there is no such block, the program uses gs itself, and is not traced. */
-	if (!t || t->self != t)
-		return 0;
-	before = t->first + t->change;
-	t->change += change;
-	/* The hook asks next. */
-	if (change)
-		t->limit = 0;
-	return before;
+	s->ending.status = status;
+	atomic_store(&s->ending.is_asked, 1);
+	while (!atomic_load(&s->ending.is_told) && atomic_load(&s->state) != STATE_OVER &&
+	       !is_dead(s))
+		(void)syscall(SYS_futex, &s->state, FUTEX_WAIT, STATE_RECORDS, &pause, NULL, 0);
+}
+
+void fathom_own_reader_exit(int status)
+{
+	/* Another thread begins or ends the trace: it may hold the lock for ever. */
+	if (pthread_mutex_trylock(&fathom_trace_own.lock))
+		return;
+	if (fathom_trace_own.shared && fathom_trace_own.pid == getpid() &&
+	    atomic_load(&fathom_trace_own.shared->state) == STATE_RECORDS)
+		wait_for_rest(fathom_trace_own.shared, status);
+	pthread_mutex_unlock(&fathom_trace_own.lock);
 }

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/futex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -108,63 +107,6 @@ static long map(const struct fathom_tracee *t, pid_t tid, uint64_t at, uint64_t 
 	return result;
 }
 
-void fathom_lifeline_init(struct fathom_lifeline *l)
-{
-	/* As struct robust_list_head: <linux/futex.h>. */
-	l->first.next = &l->first;
-	l->futex_offset = (long)(fathom_page_size() + offsetof(struct fathom_trace_head, reader));
-	l->pending = NULL;
-	pthread_mutex_init(&l->lock, NULL);
-	(void)syscall(SYS_set_robust_list, l, sizeof(struct robust_list_head));
-}
-
-void fathom_lifeline_deinit(struct fathom_lifeline *l)
-{
-	pthread_mutex_destroy(&l->lock);
-}
-
-/* Returns the list's entry of @pr: the page before what is shared, which the program cannot see. */
-static struct fathom_robust *robust_of(const struct fathom_program *pr)
-{
-	return (struct fathom_robust *)(void *)((char *)pr->head - fathom_page_size());
-}
-
-/* Lets the program know that we live. */
-static void hold(struct fathom_program *pr, struct fathom_lifeline *l)
-{
-	struct fathom_robust *robust = robust_of(pr);
-
-	pthread_mutex_lock(&l->lock);
-	robust->next = l->first.next;
-	l->first.next = robust;
-	pr->lifeline = l;
-	pthread_mutex_unlock(&l->lock);
-	atomic_store(&pr->head->reader, (uint32_t)gettid());
-}
-
-static void let_go(struct fathom_program *pr)
-{
-	struct fathom_lifeline *l = pr->lifeline;
-
-	pr->lifeline = NULL;
-	if (!l)
-		return;
-	atomic_store(&pr->head->reader, 0);
-	pthread_mutex_lock(&l->lock);
-	for (struct fathom_robust *r = &l->first; r->next != &l->first; r = r->next) {
-		if (r->next != robust_of(pr))
-			continue;
-		r->next = r->next->next;
-		break;
-	}
-	pthread_mutex_unlock(&l->lock);
-}
-
-static void unmap_ours(void *ours, uint64_t size)
-{
-	munmap((char *)ours - fathom_page_size(), size + fathom_page_size());
-}
-
 /* Maps descriptor @fd of the program here, with @size bytes, behind a page of our own. */
 static void *map_ours(pid_t pid, long fd, uint64_t size)
 {
@@ -216,7 +158,7 @@ static long map_both(struct fathom_program *pr, const struct fathom_tracee *t, p
 								.rings_off = off };
 			return at;
 		}
-		unmap_ours(ours, pr->size);
+		fathom_program_unmap_ours(ours, pr->size);
 	}
 	return at;
 }
@@ -367,7 +309,7 @@ fathom_err fathom_program_begin(struct fathom_traced *p, pid_t tid, uint32_t num
 	if (err)
 		fathom_program_end(p);
 	else
-		hold(p->program, lifeline);
+		fathom_program_hold(p->program, lifeline);
 	return err;
 }
 
@@ -386,8 +328,9 @@ static uint64_t find_system_call(const struct fathom_traced *p, const struct fat
 			m->end - m->start < LONGEST_LOOK ? m->end - m->start : LONGEST_LOOK;
 		const uint8_t *at;
 
-		/* What lies above is the kernel's. */
+		/* What lies above is the kernel's; the image is to be unmapped by these calls. */
 		if (!m->executable || m->start >> 47 ||
+		    m->start - p->program->image < fathom_image_size() ||
 		    !fathom_tracee_read(&p->tracee, m->start, bytes, size))
 			continue;
 		at = memmem(bytes, size, system_call, sizeof system_call);
@@ -449,7 +392,7 @@ fathom_err fathom_program_attach(struct fathom_traced *p, pid_t tid, uint32_t nu
 	if (err)
 		fathom_program_end(p);
 	else
-		hold(p->program, lifeline);
+		fathom_program_hold(p->program, lifeline);
 	return err;
 }
 
@@ -555,7 +498,7 @@ void fathom_program_leave(struct fathom_traced *p)
 	/* Who waits for room, or for an answer, goes on. */
 	atomic_store(&pr->head->full, FATHOM_TRACE_LOSE);
 	atomic_store(&pr->head->is_late, 1);
-	let_go(pr);
+	fathom_program_let_go(pr);
 }
 
 static void forget_modules(struct fathom_traced *p)
@@ -599,23 +542,6 @@ fathom_err fathom_program_fork(const struct fathom_traced *from, pid_t pid, uint
 						  offsetof(struct fathom_trace_process, number),
 					  &number, sizeof number);
 	return FATHOM_OK;
-}
-
-struct fathom_program *fathom_program_acquire(struct fathom_program *program)
-{
-	__atomic_fetch_add(&program->references, 1, __ATOMIC_RELAXED);
-	return program;
-}
-
-void fathom_program_release(struct fathom_program *program)
-{
-	if (!program || __atomic_fetch_sub(&program->references, 1, __ATOMIC_ACQ_REL) > 1)
-		return;
-	if (program->head) {
-		let_go(program);
-		unmap_ours(program->head, program->size);
-	}
-	free(program);
 }
 
 void fathom_program_end(struct fathom_traced *p)
@@ -677,7 +603,7 @@ uint32_t fathom_program_give_ring(struct fathom_traced *p, pid_t tid)
 	block.cursor = taken;
 	block.limit = taken + FATHOM_TRACE_RECORDS - FATHOM_TRACE_SLACK;
 	if (atomic_load(&pr->head->full) == FATHOM_TRACE_OVERWRITE)
-		block.limit = UINT64_MAX;
+		block.limit = FATHOM_TRACE_NO_LIMIT;
 	/* The hook asks first. */
 	if (block.first <= 0)
 		block.limit = 0;

@@ -6,53 +6,18 @@
 #ifndef FATHOM_TRACE_PROGRAM_H
 #define FATHOM_TRACE_PROGRAM_H
 
-#include <pthread.h>
 #include <sys/ptrace.h>
 
 #include "host/base/array.h"
 #include "host/file/maps.h"
 #include "host/trace/patches.h"
+#include "host/trace/program_memory.h"
 #include "host/tracee/tracee.h"
-#include "safe/trace/ring.h"
 
 /* How this process is told of threads: if it ends, the program runs on. */
 #define FATHOM_TRACED_OPTIONS                                                                     \
 	(PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | \
 	 PTRACE_O_TRACEEXEC)
-
-struct fathom_program {
-	struct fathom_trace_head *head; /* our mapping of what is shared */
-	uint64_t size;                  /* bytes of it */
-	uint64_t rings_off;             /* of the first ring's records in it */
-	uint32_t n_rings;
-	uint64_t shared;  /* avma of it in the program */
-	uint64_t image;   /* avma of the image */
-	uint64_t process; /* avma of struct fathom_trace_process */
-	uint64_t threads; /* avma of the threads' blocks */
-	uint32_t number;
-	uint32_t references; /* processes and rings */
-	int32_t first;       /* of each thread's block */
-	uint64_t lost; /* events of threads without a ring that were told to be; the reader's */
-	struct fathom_lifeline *lifeline;
-};
-
-/*
- * By which programs learn that we live: a list that the kernel walks over when the thread that
- * called fathom_lifeline_init() ends. It must not use robust mutexes.
- */
-struct fathom_lifeline {
-	struct fathom_robust {
-		struct fathom_robust *next;
-	} first;
-	long futex_offset;
-	struct fathom_robust *pending;
-	pthread_mutex_t lock;
-};
-
-/* Begins the list of the calling thread. */
-void fathom_lifeline_init(struct fathom_lifeline *l);
-/* The last program must have been released. One that was never begun is all zero. */
-void fathom_lifeline_deinit(struct fathom_lifeline *l);
 
 /* Copies of hooks that have room in one reserve. */
 #define FATHOM_RESERVE_SLOTS 512
@@ -138,9 +103,6 @@ fathom_err fathom_program_fork(const struct fathom_traced *from, pid_t pid, uint
 
 /* Ends the use of @p's program. */
 void fathom_program_end(struct fathom_traced *p);
-
-struct fathom_program *fathom_program_acquire(struct fathom_program *program);
-void fathom_program_release(struct fathom_program *program);
 
 /* No ring is free. */
 #define FATHOM_NO_RING UINT32_MAX

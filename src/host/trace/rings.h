@@ -12,16 +12,11 @@
 
 #include "fathom/trace.h"
 #include "host/trace/floods.h"
-#include "host/trace/program.h"
+#include "host/trace/moment.h"
+#include "host/trace/program_memory.h"
 #include "host/trace/spans.h"
 
 struct fathom_rings;
-
-/* A moment by the clock of the processor, and by nanoseconds since the run began. */
-struct fathom_trace_moment {
-	uint64_t ticks;
-	uint64_t ns;
-};
 
 /* One thread's ring. */
 struct fathom_ring_name {

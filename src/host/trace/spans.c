@@ -119,13 +119,13 @@ const struct fathom_span_frame *fathom_spans_frame(struct fathom_spans *s, uint6
 	*found = (struct fathom_span_frame){ .caller = caller };
 	if (!rule || rule->cfa_offset <= 0)
 		return found;
-	/* The CFA is a word above the return address, as sp at the call is above that of the call.
+	/* The CFA is as far above the recorded stack pointer as sp at the call is above the call's.
 	 */
 	if (rule->kind == FATHOM_UNWIND_SP)
 		found->words = (uint32_t)rule->cfa_offset / WORD;
 	found->is_by_fp = rule->kind == FATHOM_UNWIND_FP;
 	if (found->is_by_fp)
-		found->words = (uint32_t)rule->cfa_offset / WORD - 1;
+		found->words = (uint32_t)rule->cfa_offset / WORD - code->above;
 	return found;
 }
 

@@ -34,6 +34,7 @@ struct fathom_span_code {
 	uint64_t low; /* avma */
 	uint64_t high;
 	uint64_t bias;
+	uint32_t above; /* words from a recorded stack pointer to the CFA */
 	const struct fathom_unwind_table *rules; /* NULL: unknown */
 };
 

@@ -441,7 +441,8 @@ static uint64_t find_seam(const struct fathom_trace_record *records)
 	for (uint64_t i = 0; i < n; i++) {
 		const uint64_t time = records[i].time & ~FATHOM_TRACE_LAP;
 
-		if (time <= latest)
+		/* Of several at one tick of a slow clock, the last. */
+		if (!time || time < latest)
 			continue;
 		latest = time;
 		seam = i;

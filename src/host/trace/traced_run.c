@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <x86intrin.h>
 
 #include "host/base/clock.h"
 #include "host/base/context.h"
@@ -16,9 +15,6 @@
 
 /* How often rings are looked at. */
 #define LOOK_NS 1000000
-
-/* How long the clock of the processor is measured against the kernel's. */
-#define MEASURE_NS 2000000
 
 struct run {
 	struct fathom_follow follow;
@@ -35,38 +31,6 @@ struct run {
 	struct fathom_errinfo *reterr;
 };
 
-/* Reads both clocks, without much between them. */
-static struct fathom_trace_moment now(const struct run *run)
-{
-	struct fathom_trace_moment best = { 0, 0 };
-	uint64_t shortest = UINT64_MAX;
-
-	for (int i = 0; i < 3; i++) {
-		const uint64_t before = __rdtsc();
-		const int64_t ns = fathom_now_ns();
-		const uint64_t took = __rdtsc() - before;
-
-		if (took >= shortest)
-			continue;
-		shortest = took;
-		best = (struct fathom_trace_moment){ before, (uint64_t)(ns - run->begin_ns) };
-	}
-	return best;
-}
-
-/* Returns how far the clock of the processor goes in a second. */
-static uint64_t measure_clock(const struct run *run)
-{
-	const struct timespec pause = { .tv_nsec = MEASURE_NS };
-	const struct fathom_trace_moment a = now(run);
-	struct fathom_trace_moment b;
-
-	nanosleep(&pause, NULL);
-	b = now(run);
-	return b.ns > a.ns ? (b.ticks - a.ticks) * 1000 / ((b.ns - a.ns) / 1000000 + 1)
-			   : UINT32_MAX;
-}
-
 /* Reads the rings until the program has ended. */
 static void *read_rings(void *data)
 {
@@ -78,7 +42,7 @@ static void *read_rings(void *data)
 		struct fathom_trace_moment until;
 
 		fathom_rings_ask(run->rings);
-		until = now(run);
+		until = fathom_trace_now(run->begin_ns);
 		fathom_follow_answer(&run->follow);
 		if (fathom_rings_wants_to_leave(run->rings))
 			fathom_follow_leave(&run->follow);
@@ -89,7 +53,7 @@ static void *read_rings(void *data)
 		atomic_fetch_add(&run->follow.n_rounds, 1);
 	}
 	fathom_rings_ask(run->rings);
-	end = now(run);
+	end = fathom_trace_now(run->begin_ns);
 	(void)fathom_rings_take(run->rings, &end, true);
 	return NULL;
 }
@@ -142,11 +106,7 @@ static void deinit(struct run *run)
 	fathom_array_free(&run->calls.injections);
 	free(run->calls.filter);
 	fathom_array_free(&f->events);
-	for (size_t i = 0; i < FATHOM_CHOICES; i++)
-		fathom_selection_deinit(&f->loader.chosen[i]);
-	fathom_named_choices_deinit(&f->loader.named);
-	fathom_choices_deinit(&f->loader.choices);
-	fathom_sites_memo_deinit(&f->loader.memo);
+	fathom_loader_deinit(&f->loader);
 	pthread_mutex_destroy(&f->lock);
 	fathom_lifeline_deinit(&f->lifeline);
 }
@@ -195,26 +155,19 @@ static fathom_err init(struct run *run, struct fathom *session)
 	struct fathom_trace_moment begin;
 
 	run->begin_ns = fathom_now_ns();
-	run->follow.wait_ticks = measure_clock(run);
+	run->follow.wait_ticks = fathom_trace_clock_rate();
 	run->follow.flags = o->flags;
 	pthread_mutex_init(&run->follow.lock, NULL);
-	*l = (struct fathom_loader){ .session = session,
-				     .options = o,
-				     .loaded = post_span,
-				     .data = run,
-				     .insider = run->insider };
-	if (o->syscalls)
+	FATHOM_TRY(fathom_loader_init(l, session, o, run->reterr));
+	l->loaded = post_span;
+	l->data = run;
+	l->insider = run->insider;
+	if (o->syscalls) {
 		FATHOM_TRY(init_calls(run));
-	if (o->syscalls)
 		l->n_functions = FATHOM_CALL_FUNCTIONS;
-	if (!fathom_choices_init(&l->choices, o))
-		return FATHOM_E_MEMORY;
-	for (size_t i = 0; i < FATHOM_CHOICES; i++)
-		FATHOM_TRY(fathom_selection_init(&l->chosen[i], l->choices.queries[i].items,
-						 l->choices.queries[i].n));
-	FATHOM_TRY(fathom_named_choices_init(&l->named, &l->choices, false, run->reterr));
+	}
 	run->begin_ns = fathom_now_ns();
-	begin = now(run);
+	begin = fathom_trace_now(run->begin_ns);
 	FATHOM_TRY(fathom_rings_create(o, &begin, &run->rings));
 	run->follow.rings = run->rings;
 	return FATHOM_OK;

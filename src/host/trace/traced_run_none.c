@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Programs are traced on x86-64 only. */
+/* Other programs are traced on x86-64 only. */
 #include "fathom/trace.h"
 #include "host/base/context.h"
 
 static fathom_err refuse(struct fathom_errinfo *reterr)
 {
 	return fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
-			   "programs are traced on x86-64 only");
+			   "other programs are traced on x86-64 only (one that is linked "
+			   "with libfathom-trace traces itself)");
 }
 
 fathom_err fathom_trace_run(struct fathom *session, char *const *argv,
@@ -31,21 +32,4 @@ fathom_err fathom_trace_attach(struct fathom *session, const int32_t *pids, size
 	(void)options;
 	(void)ret_result;
 	return refuse(reterr);
-}
-
-fathom_err fathom_trace_start(const char *options, struct fathom_errinfo *reterr)
-{
-	(void)options;
-	return refuse(reterr);
-}
-
-fathom_err fathom_trace_stop(struct fathom_errinfo *reterr)
-{
-	return refuse(reterr);
-}
-
-int fathom_trace_thread(int change)
-{
-	(void)change;
-	return 0;
 }

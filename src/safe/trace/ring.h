@@ -25,7 +25,7 @@
 #define FATHOM_TRACE_MEMORY_NAME  "fathom-trace"
 #define FATHOM_TRACE_MAPPING_NAME "/memfd:" FATHOM_TRACE_MEMORY_NAME
 
-/* Records of a ring: as the hook has it (hook_x86_64.S). */
+/* Records of a ring: as the hook has it (hook_x86_64.S, hook_aarch64.S). */
 #define FATHOM_TRACE_RECORDS_LOG2 16
 #define FATHOM_TRACE_RECORDS      (UINT64_C(1) << FATHOM_TRACE_RECORDS_LOG2)
 
@@ -37,7 +37,7 @@
 
 /* One event. */
 struct fathom_trace_record {
-	uint64_t time;   /* clock of the processor (TSC); 0: none was read */
+	uint64_t time;   /* clock of the processor (TSC, CNTVCT_EL0); 0: none was read */
 	uint32_t site;   /* low bits of where the site's call of the hook returns to */
 	uint32_t sp;     /* low bits of (stack pointer at the function's entry) / 8 */
 	uint32_t caller; /* low bits of where the function returns to */
@@ -98,7 +98,9 @@ struct fathom_trace_ring {
 	_Atomic uint64_t lost;  /* events that did not find room */
 	_Atomic uint32_t waits; /* enum fathom_trace_waits: the thread waits for room (futex) */
 	uint32_t reserved1;
-	uint64_t reserved[4];
+	/* When the thread has taken it itself, by the processor's clock; 0: it was given to it. */
+	_Atomic uint64_t begin;
+	uint64_t reserved[3];
 };
 
 _Static_assert(sizeof(struct fathom_trace_record) == 24, "as the hook writes it");

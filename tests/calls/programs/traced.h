@@ -15,7 +15,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "trace/recorder.h"
+#include "trace/copied.h"
 
 enum { PREFIX = 16, HOOK_WORDS = 32 };
 
@@ -72,6 +72,7 @@ UNTRACED static void set_up(uint32_t n, enum fathom_trace_ring_full full)
 	require(!madvise(process->threads, n * sizeof(struct fathom_trace_thread), MADV_WIPEONFORK),
 		"MADV_WIPEONFORK");
 	process->nobody.fs = FATHOM_TRACE_NO_FS;
+	process->first = 1;
 	*head = (struct fathom_trace_head){ .magic = FATHOM_TRACE_MAGIC,
 					    .version = FATHOM_TRACE_VERSION,
 					    .n_rings = n,

@@ -98,11 +98,12 @@ static bool place_short(struct fathom_hooked_site *s, const struct fathom_site *
 
 	s->prefix = prefix_of(site);
 	s->toggle = s->avma + 1;
-	s->on = (uint8_t)to_prefix(site);
-	s->off = (uint8_t)(site->size - SHORT_SIZE);
+	s->toggle_size = 1;
+	s->on[0] = (uint8_t)to_prefix(site);
+	s->off[0] = (uint8_t)(site->size - SHORT_SIZE);
 	memcpy(s->was, site->bytes, sizeof slot);
 	memcpy(s->was_prefix, site->prefix, sizeof jump);
-	slot[1] = is_on ? s->on : s->off;
+	slot[1] = is_on ? s->on[0] : s->off[0];
 	(void)fathom_patch_jump(s->prefix, s->stub.avma, jump);
 	return fathom_text_writes_add(to, s->prefix, jump, sizeof jump, 0) &&
 	       fathom_text_writes_add(to, s->avma, slot, sizeof slot, s->behind);
@@ -117,8 +118,9 @@ static bool place_long(struct fathom_hooked_site *s, const struct fathom_site *s
 	(void)fathom_patch_jump(s->avma, s->stub.avma + LONG_SIZE, off);
 	s->prefix = 0;
 	s->toggle = s->avma + 1;
-	s->on = on[1];
-	s->off = off[1];
+	s->toggle_size = 1;
+	s->on[0] = on[1];
+	s->off[0] = off[1];
 	memcpy(s->was, site->bytes, sizeof s->was);
 	return fathom_text_writes_add(to, s->avma, is_on ? on : off, sizeof on, s->behind);
 }
@@ -143,7 +145,7 @@ bool fathom_hooked_site_is_there(const struct fathom_hooked_site *s, int memory)
 
 	return pread(memory, code, sizeof code, (off_t)s->avma) == (ssize_t)sizeof code &&
 	       code[0] == (s->prefix ? JUMP_SHORT : JUMP_LONG) &&
-	       (code[1] == s->on || code[1] == s->off);
+	       (code[1] == s->on[0] || code[1] == s->off[0]);
 }
 
 bool fathom_hooked_site_undo(const struct fathom_hooked_site *s, struct fathom_text_writes *to)

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/* A process that traces itself: the reader attaches to it, as to any other. */
+#include <link.h>
+#include <sys/auxv.h>
+#include <sys/prctl.h>
+
+#include "host/trace/own_way.h"
+#include "host/trace/traced_run.h"
+#include "trace/recorder.h"
+
+/* AT_HWCAP2: programs may read the gs base (arch/x86/include/uapi/asm/hwcap2.h). */
+#define HWCAP2_FSGSBASE 2
+
+/* What the reader is told of this process, and tells it. */
+static struct {
+	struct fathom_insider insider;
+	struct fathom_code_rows rows; /* of the reader's code */
+} fathom_trace_inside;
+
+/* Where the object that this code is in begins and ends: the linker's symbols. */
+extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+extern const char _end[] __attribute__((visibility("hidden")));
+
+/* Finds where this library is, unless it is a part of the program. */
+static void find_library(struct fathom_insider *insider)
+{
+	const ElfW(Ehdr) *header = (const void *)__ehdr_start;
+	const uint64_t low = (uintptr_t)__ehdr_start;
+
+	if (getauxval(AT_PHDR) == low + header->e_phoff)
+		return;
+	insider->low = low;
+	insider->high = (uintptr_t)_end;
+}
+
+fathom_err fathom_own_way_prepare(const struct fathom_trace_options *options,
+				  struct fathom_errinfo *reterr)
+{
+	(void)options;
+	(void)reterr;
+	fathom_trace_inside.insider.told = fathom_told_code_create();
+	find_library(&fathom_trace_inside.insider);
+	return FATHOM_OK;
+}
+
+fathom_err fathom_own_way_begin(pid_t reader, struct fathom_errinfo *reterr)
+{
+	(void)reterr;
+	/* Yama wants to be told; without it, this fails. */
+	if (reader)
+		(void)prctl(PR_SET_PTRACER, reader, 0, 0, 0);
+	return FATHOM_OK;
+}
+
+void fathom_own_way_begun(void)
+{
+	if (!fathom_trace_inside.insider.told)
+		return;
+	/* What the unwinders call is no call of the program. */
+	(void)fathom_trace_thread(-1);
+	fathom_told_code_publish(fathom_trace_inside.insider.told, &fathom_trace_inside.rows);
+	(void)fathom_trace_thread(1);
+}
+
+fathom_err fathom_own_way_read(struct fathom *session, pid_t pid,
+			       const struct fathom_trace_options *options,
+			       struct fathom_own_ending *ending, struct fathom_errinfo *reterr)
+{
+	struct fathom_trace_result result = { .size = sizeof result };
+
+	/* It holds the process at its end (FATHOM_TRACE_HOLD_ENDS). */
+	(void)ending;
+	return fathom_trace_attach_telling(session, pid, options, &fathom_trace_inside.insider,
+					   &result, reterr);
+}
+
+void fathom_own_way_forget(void)
+{
+	fathom_code_rows_withdraw(&fathom_trace_inside.rows);
+	fathom_told_code_destroy(fathom_trace_inside.insider.told);
+	fathom_trace_inside.insider.told = NULL;
+}
+
+fathom_err fathom_own_way_end(struct fathom_errinfo *reterr)
+{
+	(void)reterr;
+	return FATHOM_OK;
+}
+
+int fathom_trace_thread(int change)
+{
+	struct fathom_trace_thread *t;
+	int before;
+
+	if (!(getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE))
+		return 0;
+	__asm__ volatile("rdgsbase %0" : "=r"(t));
+	/* Where there is no such block, the program uses gs itself, and is not traced. */
+	if (!t || t->self != t)
+		return 0;
+	before = t->first + t->change;
+	t->change += change;
+	/* The hook asks next. */
+	if (change)
+		t->limit = 0;
+	return before;
+}

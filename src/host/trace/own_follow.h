@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The reader of a process that has changed its own text, and of its children: nobody tells it of
+ * threads, so it learns of them by the rings that they take, and of ends by asking the kernel.
+ */
+#ifndef FATHOM_TRACE_OWN_FOLLOW_H
+#define FATHOM_TRACE_OWN_FOLLOW_H
+
+#include "host/trace/own_way.h"
+#include "host/trace/program_memory.h"
+#include "host/trace/spans.h"
+
+/* What is to be read. */
+struct fathom_own_follow {
+	struct fathom_program *program;
+	struct fathom_span *span; /* taken over */
+	pid_t pid;
+	const struct fathom_trace_options *options;
+	struct fathom_own_ending *ending;
+};
+
+/* Reads until the processes have ended or control wants to leave. FATHOM_E_MEMORY. */
+fathom_err fathom_own_follow(const struct fathom_own_follow *f, struct fathom_errinfo *reterr);
+
+#endif

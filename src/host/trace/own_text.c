@@ -1,0 +1,436 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A process that traces itself without ptrace(2): it lists its sites, changes its own text, and has
+ * threads take their rings themselves. What is mapped for that stays, as threads may be in the
+ * midst of an event at any time; each trace has a fresh file behind its rings.
+ *
+ * Not handled: modules that are loaded later; entries behind prologues (-pg), calls of the
+ * program's own (-finstrument-functions); calls of libraries; --max-rate.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "fathom/target.h"
+#include "host/base/context.h"
+#include "host/trace/arm_branch.h"
+#include "host/trace/chosen_sites.h"
+#include "host/trace/moment.h"
+#include "host/trace/own_follow.h"
+#include "host/trace/stub_pool.h"
+#include "host/trace/text_words.h"
+#include "host/trace/text_write.h"
+#include "trace/linked.h"
+#include "trace/machine.h"
+
+/* Rings: as many as there is room for in the address space that the program may use. */
+static const uint32_t ring_counts[] = { 1024, 128, 32 };
+
+/* Words from the recorded stack pointer, that of the entry, to the CFA. */
+#define ABOVE 0
+
+/* What is there of this process. A child of fork() has the same. */
+static struct {
+	pthread_once_t once;
+	struct fathom_program program; /* head NULL: nothing was mapped yet */
+	struct fathom_stub_pools pools;
+	struct fathom_text_words words; /* that are changed */
+} fathom_trace_own_text = { .once = PTHREAD_ONCE_INIT };
+
+/* What is made for a reader, which has a copy of it. */
+struct fathom_own_made {
+	struct fathom *session;
+	struct fathom_loader loader;
+	struct fathom_span *span;
+	struct fathom_text_words words;
+};
+
+static struct fathom_own_made *fathom_trace_own_made;
+
+static struct fathom_program *program(void)
+{
+	return &fathom_trace_own_text.program;
+}
+
+/* Has each thread look for a ring again. */
+static void reset_blocks(void)
+{
+	struct fathom_trace_process *p = &fathom_trace_own_process;
+
+	for (uint32_t i = 0; i < program()->n_rings; i++) {
+		p->threads[i].fs = FATHOM_TRACE_NO_FS;
+		p->threads[i].limit = 0;
+		p->threads[i].tid = 0;
+	}
+}
+
+/* The thread's block is its parent's. */
+static void after_fork(void)
+{
+	fathom_trace_set_own_block(NULL);
+}
+
+/* The process ends: what other threads do from now on is not recorded. */
+static void at_exit(int status, void *data)
+{
+	struct fathom_trace_process *p = &fathom_trace_own_process;
+
+	(void)data;
+	if (!program()->head || atomic_load(&p->is_over))
+		return;
+	atomic_store(&p->is_over, 1);
+	for (uint32_t i = 0; i < program()->n_rings; i++)
+		p->threads[i].limit = 0;
+	fathom_own_reader_exit((status & 0xff) << 8);
+}
+
+static void follow_process(void)
+{
+	(void)pthread_atfork(NULL, NULL, after_fork);
+	(void)on_exit(at_exit, NULL);
+}
+
+/* Maps @size bytes of @file over what is at @at, or anywhere. */
+static void *map_file(int file, void *at, uint64_t size)
+{
+	if (ftruncate(file, (off_t)size))
+		return MAP_FAILED;
+	return mmap(at, size, PROT_READ | PROT_WRITE, MAP_SHARED | (at ? MAP_FIXED : 0), file, 0);
+}
+
+/* Maps the rings and blocks of a process that has none; as many as possible. */
+static bool map_first(int file)
+{
+	struct fathom_program *pr = program();
+
+	for (size_t i = 0; i < sizeof ring_counts / sizeof *ring_counts; i++) {
+		const uint64_t blocks = ring_counts[i] * sizeof(struct fathom_trace_thread);
+		void *rings, *threads;
+
+		pr->size = fathom_trace_size(ring_counts[i], &pr->rings_off);
+		rings = map_file(file, NULL, pr->size);
+		if (rings == MAP_FAILED)
+			continue;
+		threads = mmap(NULL, blocks, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			       -1, 0);
+		if (threads == MAP_FAILED) {
+			(void)munmap(rings, pr->size);
+			return false;
+		}
+		/* Of a child of which nothing else tells. */
+		(void)madvise(threads, blocks, MADV_WIPEONFORK);
+		pr->n_rings = ring_counts[i];
+		pr->references = 1;
+		fathom_trace_own_process.threads = threads;
+		pr->head = rings;
+		return true;
+	}
+	return false;
+}
+
+static bool map_rings(int file)
+{
+	struct fathom_program *pr = program();
+
+	return pr->head ? map_file(file, pr->head, pr->size) != MAP_FAILED : map_first(file);
+}
+
+/* Makes fresh rings, and has the hook use them from the next event of each thread on. */
+static fathom_err make_rings(const struct fathom_trace_options *o, struct fathom_errinfo *reterr)
+{
+	struct fathom_trace_process *p = &fathom_trace_own_process;
+	const int file = memfd_create(FATHOM_TRACE_MEMORY_NAME, MFD_CLOEXEC);
+	const bool is_mapped = file >= 0 && map_rings(file);
+	const int number = errno;
+	struct fathom_program *pr = program();
+
+	if (file >= 0)
+		close(file);
+	if (!is_mapped)
+		return fathom_text_fail(reterr, number, "no memory to share can be mapped");
+	(void)madvise(pr->head, pr->size, MADV_DONTDUMP);
+	pr->lost = 0;
+	pr->head->magic = FATHOM_TRACE_MAGIC;
+	pr->head->version = FATHOM_TRACE_VERSION;
+	pr->head->n_rings = pr->n_rings;
+	pr->head->rings_off = pr->rings_off;
+	pr->head->wait_ticks = fathom_trace_clock_rate();
+	pr->head->full = o->flags & FATHOM_TRACE_LATEST  ? FATHOM_TRACE_OVERWRITE
+			 : o->flags & FATHOM_TRACE_LOSSY ? FATHOM_TRACE_LOSE
+							 : FATHOM_TRACE_WAIT;
+	p->size = sizeof *p;
+	p->head = pr->head;
+	p->first = o->flags & FATHOM_TRACE_SCOPES ? 0 : 1;
+	reset_blocks();
+	return FATHOM_OK;
+}
+
+static uint64_t hook_of(const struct fathom_trace_options *o)
+{
+	switch (o->clock) {
+	case FATHOM_TRACE_CLOCK_SPARSE:
+		return (uintptr_t)fathom_trace_hook_sparse;
+	case FATHOM_TRACE_CLOCK_NONE:
+		return (uintptr_t)fathom_trace_hook_none;
+	default:
+		return (uintptr_t)fathom_trace_hook_full;
+	}
+}
+
+/* Returns why @s cannot be recorded, or FATHOM_PATCH_DONE and where its function goes on. */
+static enum fathom_patch_refusal look_at(const struct fathom_site *s, uint64_t *ret_behind)
+{
+	if (s->kind == FATHOM_SITE_CYG_PROFILE || s->content == FATHOM_SITE_CALL ||
+	    s->flags & FATHOM_SITE_BEHIND_PROLOGUE)
+		return FATHOM_PATCH_NO_FRAME;
+	if (s->size < FATHOM_ARM_SIZE || s->address % FATHOM_ARM_SIZE)
+		return FATHOM_PATCH_NO_ROOM;
+	if (memcmp((const void *)(uintptr_t)s->address, s->bytes, s->size) != 0)
+		return FATHOM_PATCH_CHANGED;
+	/* A sled is a branch over all of it. */
+	*ret_behind = s->address + (s->content == FATHOM_SITE_SLED ? s->size : FATHOM_ARM_SIZE);
+	return FATHOM_PATCH_DONE;
+}
+
+/* Collects the wanted sites of @m that can be recorded. */
+static fathom_err collect(struct fathom_own_made *made, const struct fathom_sites *sites,
+			  const struct fathom_site_module *m, struct fathom_stub_pool *ret)
+{
+	uint64_t recorded = UINT64_MAX;
+
+	for (size_t i = m->first; i < m->first + m->count; i++) {
+		const struct fathom_site *s = fathom_sites_get(sites, i);
+		struct fathom_stub_site site = { .site = s->address };
+		enum fathom_patch_refusal why;
+
+		/* A function that was built with several kinds of sites is entered once. */
+		if (!fathom_loader_wants(&made->loader, s) ||
+		    (s->place == FATHOM_SITE_ENTRY && s->function == recorded))
+			continue;
+		why = look_at(s, &site.behind);
+		if (why) {
+			fathom_loader_refuse(&made->loader, why);
+			continue;
+		}
+		if (!fathom_array_push(ret, site))
+			return FATHOM_E_MEMORY;
+		if (s->place == FATHOM_SITE_ENTRY)
+			recorded = s->function;
+	}
+	return FATHOM_OK;
+}
+
+/* Adds @s, whose stub is @stub, to the span, and the word that leads there. */
+static fathom_err add_site(struct fathom_own_made *made, const struct fathom_site_module *m,
+			   const struct fathom_site *s, uint64_t stub)
+{
+	struct fathom_span_site site = { .place = s->place,
+					 .back = stub + FATHOM_STUB_BACK,
+					 .number = (uint32_t)(stub + FATHOM_STUB_BACK) };
+	struct fathom_text_word word = { .avma = s->address };
+
+	memcpy(&word.was, s->bytes, sizeof word.was);
+	if (!stub || !fathom_arm_jump(s->address, stub, &word.now)) {
+		fathom_loader_refuse(&made->loader, FATHOM_PATCH_TOO_FAR);
+		return FATHOM_OK;
+	}
+	FATHOM_TRY(fathom_loader_add(&made->loader, made->span, m, s, &site));
+	return fathom_array_push(&made->words, word) ? FATHOM_OK : FATHOM_E_MEMORY;
+}
+
+/* Adds the sites of @m that are in @pool. */
+static fathom_err add_module(struct fathom_own_made *made, const struct fathom_sites *sites,
+			     const struct fathom_site_module *m,
+			     const struct fathom_stub_pool *pool)
+{
+	fathom_err err = FATHOM_OK;
+	size_t k = 0;
+
+	for (size_t i = m->first; i < m->first + m->count && k < pool->n && !err; i++) {
+		const struct fathom_site *s = fathom_sites_get(sites, i);
+
+		if (s->address == pool->items[k].site)
+			err = add_site(made, m, s, pool->items[k++].stub);
+	}
+	if (!err && m->count && !fathom_loader_add_code(sites, m, ABOVE, made->span))
+		err = FATHOM_E_MEMORY;
+	return err;
+}
+
+/* Has the wanted sites of module @m be led to stubs. */
+static fathom_err place_module(struct fathom_own_made *made, const struct fathom_sites *sites,
+			       const struct fathom_site_module *m, struct fathom_errinfo *reterr)
+{
+	struct fathom_stub_pool pool = { .hook = hook_of(made->loader.options) };
+	fathom_err err = collect(made, sites, m, &pool);
+
+	if (!err)
+		err = fathom_stub_pools_get(&fathom_trace_own_text.pools, &pool, reterr);
+	if (!err)
+		err = add_module(made, sites, m, &pool);
+	if (err == FATHOM_E_MEMORY)
+		(void)fathom_fail_memory(reterr);
+	fathom_array_free(&pool);
+	return err;
+}
+
+/* Lists the sites of the process, and makes their stubs. */
+static fathom_err place_all(struct fathom_own_made *made, struct fathom_errinfo *reterr)
+{
+	struct fathom_sites_choice choice = { .slots = FATHOM_LISTS_NO_SLOTS };
+	struct fathom_sites *sites = NULL;
+	struct fathom_target *self;
+	fathom_err err;
+
+	FATHOM_TRY(fathom_target_open_self(made->session, NULL, &self, reterr));
+	err = fathom_loader_list(&made->loader, self, &choice, &sites, reterr);
+	fathom_target_release(self);
+	for (size_t i = 0; !err && i < fathom_sites_module_count(sites); i++)
+		err = place_module(made, sites, fathom_sites_module_get(sites, i), reterr);
+	/* The names of functions stay with the sites. */
+	made->span->sites = sites;
+	fathom_span_finish(made->span);
+	return err;
+}
+
+static void free_made(void)
+{
+	struct fathom_own_made *made = fathom_trace_own_made;
+
+	fathom_trace_own_made = NULL;
+	if (!made)
+		return;
+	fathom_span_destroy(made->span);
+	fathom_loader_deinit(&made->loader);
+	fathom_destroy(made->session);
+	fathom_array_free(&made->words);
+	free(made);
+}
+
+/* Makes what the reader is to know. */
+static fathom_err make(const struct fathom_trace_options *options, struct fathom_errinfo *reterr)
+{
+	/* One thread: whether there are others counts (text_words.h). */
+	const struct fathom_options o = { .size = sizeof o, .threads = 1 };
+	struct fathom_own_made *made = calloc(1, sizeof *made);
+	fathom_err err;
+
+	fathom_trace_own_made = made;
+	if (!made)
+		return fathom_fail_memory(reterr);
+	FATHOM_TRY(fathom_create(&o, &made->session, reterr));
+	err = fathom_loader_init(&made->loader, made->session, options, reterr);
+	made->span = err ? NULL : fathom_span_create();
+	if (!err && !made->span)
+		err = FATHOM_E_MEMORY;
+	if (err == FATHOM_E_MEMORY)
+		(void)fathom_fail_memory(reterr);
+	return err ? err : place_all(made, reterr);
+}
+
+/* Makes the text what it was. */
+static fathom_err put_back(struct fathom_errinfo *reterr)
+{
+	FATHOM_TRY(fathom_text_words_put(&fathom_trace_own_text.words, false, reterr));
+	fathom_array_free(&fathom_trace_own_text.words);
+	return FATHOM_OK;
+}
+
+fathom_err fathom_own_way_prepare(const struct fathom_trace_options *options,
+				  struct fathom_errinfo *reterr)
+{
+	fathom_err err;
+
+	if (options->max_rate || options->flags & FATHOM_TRACE_CALLS)
+		return fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
+				   options->max_rate ? "--max-rate on this machine"
+						     : "--calls always on this machine");
+	/* Of a parent, or where that was not possible. */
+	FATHOM_TRY(put_back(reterr));
+	(void)pthread_once(&fathom_trace_own_text.once, follow_process);
+	FATHOM_TRY(make_rings(options, reterr));
+	err = make(options, reterr);
+	if (err)
+		free_made();
+	return err;
+}
+
+fathom_err fathom_own_way_begin(pid_t reader, struct fathom_errinfo *reterr)
+{
+	fathom_err err = FATHOM_OK;
+
+	if (reader && fathom_trace_own_made) {
+		fathom_trace_own_text.words = fathom_trace_own_made->words;
+		memset(&fathom_trace_own_made->words, 0, sizeof fathom_trace_own_made->words);
+		atomic_store(&program()->head->reader, (uint32_t)reader);
+		atomic_store(&fathom_trace_own_process.is_over, 0);
+		err = fathom_text_words_put(&fathom_trace_own_text.words, true, reterr);
+	}
+	free_made();
+	return err;
+}
+
+void fathom_own_way_begun(void)
+{
+}
+
+fathom_err fathom_own_way_read(struct fathom *session, pid_t pid,
+			       const struct fathom_trace_options *options,
+			       struct fathom_own_ending *ending, struct fathom_errinfo *reterr)
+{
+	struct fathom_own_made *made = fathom_trace_own_made;
+	const struct fathom_own_follow f = { .program = program(),
+					     .span = made->span,
+					     .pid = pid,
+					     .options = options,
+					     .ending = ending };
+
+	(void)session;
+	made->span = NULL;
+	return fathom_own_follow(&f, reterr);
+}
+
+void fathom_own_way_forget(void)
+{
+}
+
+fathom_err fathom_own_way_end(struct fathom_errinfo *reterr)
+{
+	atomic_store(&fathom_trace_own_process.is_over, 1);
+	for (uint32_t i = 0; i < program()->n_rings; i++)
+		fathom_trace_own_process.threads[i].limit = 0;
+	return put_back(reterr);
+}
+
+/* Returns the block of the calling thread, which is given one; NULL: it is not traced. */
+static struct fathom_trace_thread *own_block(void)
+{
+	const struct fathom_trace_process *p = &fathom_trace_own_process;
+	const uint64_t base = (uintptr_t)__builtin_thread_pointer();
+	struct fathom_trace_thread *t = fathom_trace_own_block();
+
+	if (!p->head || atomic_load(&p->is_over))
+		return NULL;
+	if (!t || t->fs != base)
+		(void)fathom_trace_slow(t, base, p);
+	t = fathom_trace_own_block();
+	return t && t->fs == base ? t : NULL;
+}
+
+int fathom_trace_thread(int change)
+{
+	struct fathom_trace_thread *t = own_block();
+	int before;
+
+	if (!t)
+		return 0;
+	before = t->first + t->change;
+	t->change += change;
+	/* The hook asks next. */
+	if (change)
+		t->limit = 0;
+	return before;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How a process is traced that traces itself (own_reader.c): by ptrace(2), from outside
+ * (own_attach.c, x86-64), or by changes that it makes to its own text (own_text.c, aarch64).
+ */
+#ifndef FATHOM_TRACE_OWN_WAY_H
+#define FATHOM_TRACE_OWN_WAY_H
+
+#include <sys/types.h>
+
+#include "fathom/trace.h"
+
+/* What a process that calls exit() says to its reader, in memory that both share. */
+struct fathom_own_ending {
+	_Atomic uint32_t is_asked; /* 1: all that was recorded is to be told, it is the end */
+	int32_t status;            /* of the process, as waitpid(2) will have it */
+	_Atomic uint32_t
+		is_told; /* 1: that was done, and the reader goes on with other processes */
+};
+
+/* Prepares the process, before its reader is made, which has a copy of what this leaves. */
+fathom_err fathom_own_way_prepare(const struct fathom_trace_options *options,
+				  struct fathom_errinfo *reterr);
+
+/*
+ * Has the process be traced by @reader, which lives and waits. Frees what the reader has a copy of;
+ * with 0 that is all: there is no reader.
+ */
+fathom_err fathom_own_way_begin(pid_t reader, struct fathom_errinfo *reterr);
+
+/* Called when the process is traced. */
+void fathom_own_way_begun(void);
+
+/* Reads what process @pid records, until it has ended or the options' control says so. */
+fathom_err fathom_own_way_read(struct fathom *session, pid_t pid,
+			       const struct fathom_trace_options *options,
+			       struct fathom_own_ending *ending, struct fathom_errinfo *reterr);
+
+/* Has the process, which has a reader, record no more. FATHOM_E_UNSUPPORTED: its text stays. */
+fathom_err fathom_own_way_end(struct fathom_errinfo *reterr);
+
+/* Frees what is left of the last time, if any. */
+void fathom_own_way_forget(void);
+
+/* Called when the process calls exit(), which is to have @status: waits until all is told. */
+void fathom_own_reader_exit(int status);
+
+#endif

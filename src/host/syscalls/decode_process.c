@@ -164,7 +164,7 @@ static void put_strings(struct fathom_decoder *d, uint64_t avma)
 		return;
 	}
 	fathom_put_char(d, '[');
-	for (uint64_t i = 0; i < n && i < limit; i++) {
+	for (uint64_t i = 0; i < n && i < limit && fathom_decode_step(d); i++) {
 		if (i)
 			fathom_put(d, ", ");
 		if (!put_argument_string(d, avma + i * d->word, i))

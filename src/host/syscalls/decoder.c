@@ -71,7 +71,8 @@ uint64_t fathom_decode_count(const struct fathom_decoder *d, uint32_t source)
 
 bool fathom_decode_step(struct fathom_decoder *d)
 {
-	if (!d->steps)
+	if (!d->steps || (d->memory && d->record->is_cut) ||
+	    (d->out && d->out->len - d->begin > FATHOM_DECODE_TEXT))
 		return false;
 	d->steps--;
 	return true;

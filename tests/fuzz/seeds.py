@@ -307,6 +307,24 @@ def seed_trace_file(folder):
         write(folder, "trace_file", f"file-{number}", bytes([number]) + head + first + second + (first if number & 1 else b""))
 
 
+def seed_syscalls(folder):
+    """Each call of three machines, with small numbers and pointers into memory that points to itself; and a stored record."""
+    memory = b"".join((0x10000 + 8 * i).to_bytes(8, "little") for i in range(1, 20)) + b"\x02\x00\x00\x50" + bytes(range(1, 90)) + bytes(200)
+    pointer, number = b"\x01\x08", b"\x00" + bytes(7) + b"\x05"
+    for machine in range(3):
+        for call in range(0, 470, 1 if machine < 2 else 3):
+            head = bytes([0x40 | call & 0x21, 1, machine, call & 255, call >> 8])
+            for result in (b"\x10\x00", b"\xfe\xff"):
+                write(folder, "syscalls", f"call-{machine}-{call}-{result[0]}",
+                      head + (number + pointer + pointer + number + pointer + number if call & 1 else
+                              pointer + pointer + number + pointer + pointer + number) + result + bytes(80) + memory)
+    stored = b"syscal01" + (62).to_bytes(4, "little") + (1).to_bytes(4, "little") + (1).to_bytes(8, "little") + bytes(8)
+    stored += b"".join(n.to_bytes(8, "little") for n in (3, 0x10000, 5, 0, 0, 0, 5))
+    stored += (0x10000).to_bytes(8, "little") + (5).to_bytes(4, "little") + bytes(4) + b"hello" + bytes(3)
+    for flags in range(8):
+        write(folder, "syscalls", f"stored-{flags}", bytes([flags, 33]) + stored)
+
+
 def seed_jit(folder, tmp):
     sys.path[:0] = [os.path.join(HERE, "..", d) for d in ("lib", "jit")]
     import elfasm
@@ -556,6 +574,7 @@ def main():
         seed_sites(folder, tmp)
         seed_rings(folder)
         seed_trace_file(folder)
+        seed_syscalls(folder)
         seed_kallsyms(folder)
         seed_index(folder, fathom, tmp)
         seed_cores(folder, fathom, tmp)

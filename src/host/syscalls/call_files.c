@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "host/syscalls/call_files.h"
 
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -35,7 +34,7 @@ static bool collect(void *data, int32_t fd, bool after, struct fathom_text *out)
 	has_ended = call.end != FATHOM_SYSCALL_NOT_YET;
 	if (fathom_syscall_record_read(c->record, place_of(fd), after && has_ended, name, 1))
 		return false;
-	if (fd == AT_FDCWD)
+	if (fd == -1)
 		(void)snprintf(path, sizeof path, "/proc/%d/cwd", (int)c->tid);
 	else
 		(void)snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)c->tid, (int)fd);

@@ -30,8 +30,8 @@ static void put_gap(struct fathom_decoder *d, size_t begin)
 		fathom_put(d, " → ");
 		return;
 	}
-	while (!o->is_unpadded && d->out && d->out->len - begin + o->prefix < column - 1)
-		fathom_put_char(d, ' ');
+	if (!o->is_unpadded && d->out)
+		fathom_put_spaces(d, column - 1, d->out->len - begin + o->prefix);
 	fathom_put(d, " = ");
 }
 
@@ -85,7 +85,9 @@ void fathom_syscall_format(const struct fathom_syscall_record *record,
 			   struct fathom_syscall_line *ret_line)
 {
 	struct fathom_syscall_record r = *record;
-	struct fathom_decoder d = { .options = options, .record = &r, .out = out };
+	struct fathom_decoder d = {
+		.options = options, .record = &r, .out = out, .begin = out->len
+	};
 	struct fathom_syscall_line line = { 0 };
 	const size_t begin = out->len;
 

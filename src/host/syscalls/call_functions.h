@@ -81,6 +81,7 @@ fathom_decode_fn fathom_decode_membarrier_result;
 fathom_decode_fn fathom_decode_clone_flags;
 fathom_decode_fn fathom_decode_clone_rest;
 fathom_decode_fn fathom_decode_clone_args;
+fathom_decode_fn fathom_decode_clone_size;
 fathom_decode_fn fathom_decode_wait_status;
 fathom_decode_fn fathom_decode_wait_rusage;
 fathom_decode_fn fathom_decode_wait_siginfo;

@@ -17,7 +17,7 @@ bool fathom_syscall_record_begin(struct fathom_syscall_record *r, uint8_t *bytes
 
 	if (cap < HEAD)
 		return false;
-	*r = (struct fathom_syscall_record){ bytes, HEAD, cap, false };
+	*r = (struct fathom_syscall_record){ .bytes = bytes, .n = HEAD, .cap = cap };
 	memcpy(bytes, &magic, sizeof magic);
 	memcpy(bytes + sizeof magic, call, sizeof *call);
 	return true;
@@ -77,7 +77,9 @@ static struct fathom_cursor pieces_of(const struct fathom_syscall_record *r)
 bool fathom_syscall_record_open(const void *bytes, size_t n, struct fathom_syscall_record *ret)
 {
 	/* It is only read. */
-	const struct fathom_syscall_record r = { (uint8_t *)(uintptr_t)bytes, n, n, false };
+	const struct fathom_syscall_record r = { .bytes = (uint8_t *)(uintptr_t)bytes,
+						 .n = n,
+						 .cap = n };
 	struct fathom_syscall_piece piece;
 	const uint8_t *data;
 	struct fathom_cursor c;
@@ -97,25 +99,43 @@ bool fathom_syscall_record_open(const void *bytes, size_t n, struct fathom_sysca
 	return true;
 }
 
-size_t fathom_syscall_record_read(const struct fathom_syscall_record *r, uint64_t avma,
-				  bool at_exit, void *to, size_t size)
+/*
+ * Looks at the pieces in [@from, @end) for one that has more than @best of the bytes; returns how
+ * many are now in @to.
+ */
+static size_t look_for(struct fathom_syscall_record *r, size_t from, size_t end, uint64_t avma,
+		       bool at_exit, uint8_t *to, size_t size, size_t best)
 {
-	struct fathom_cursor c = pieces_of(r);
+	struct fathom_cursor c =
+		cur_init((struct fathom_bytes){ r->bytes + from, r->n - from }, false);
 	struct fathom_syscall_piece piece;
 	const uint8_t *bytes;
-	size_t best = 0;
 
-	while (best < size && take_piece(&c, &piece, &bytes)) {
-		const uint64_t off = avma - piece.avma;
+	while (best < size && c.p < r->bytes + end) {
+		const size_t at = (size_t)(c.p - r->bytes);
+		uint64_t off;
 		size_t n;
 
+		if (!take_piece(&c, &piece, &bytes))
+			break;
+		off = avma - piece.avma;
 		if (piece.at_exit != at_exit || off >= piece.size)
 			continue;
 		n = piece.size - (size_t)off < size ? piece.size - (size_t)off : size;
 		if (n > best) {
 			memcpy(to, bytes + off, n);
 			best = n;
+			r->hint = at;
 		}
 	}
 	return best;
+}
+
+size_t fathom_syscall_record_read(struct fathom_syscall_record *r, uint64_t avma, bool at_exit,
+				  void *to, size_t size)
+{
+	const size_t hint = r->hint > HEAD ? r->hint : HEAD;
+	const size_t best = look_for(r, hint, r->n, avma, at_exit, to, size, 0);
+
+	return look_for(r, HEAD, hint, avma, at_exit, to, size, best);
 }

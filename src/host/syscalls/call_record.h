@@ -17,7 +17,7 @@
 /* Room that is enough for each call without strings and data above the default limit. */
 #define FATHOM_SYSCALL_RECORD_USUAL (1u << 14)
 
-#define FATHOM_SYSCALL_MAGIC UINT64_C(0x31306c6c61637973)
+#define FATHOM_SYSCALL_MAGIC UINT64_C(0x31306c6163737973)
 
 /* How a call has ended so far. */
 enum fathom_syscall_end {
@@ -47,6 +47,7 @@ struct fathom_syscall_record {
 	uint8_t *bytes;
 	size_t n;
 	size_t cap;
+	size_t hint; /* offset of the piece that was read last: most are read in their order */
 	bool is_cut; /* a piece did not fit */
 };
 
@@ -70,7 +71,7 @@ void fathom_syscall_record_call(const struct fathom_syscall_record *r,
 				struct fathom_syscall_call *ret);
 
 /* Copies up to @size bytes at @avma to @to; returns how many there are, from the first on. */
-size_t fathom_syscall_record_read(const struct fathom_syscall_record *r, uint64_t avma,
-				  bool at_exit, void *to, size_t size);
+size_t fathom_syscall_record_read(struct fathom_syscall_record *r, uint64_t avma, bool at_exit,
+				  void *to, size_t size);
 
 #endif

@@ -25,7 +25,7 @@ enum fathom_kind {
 	FATHOM_KIND_MODE, /* with the type of the file */
 	FATHOM_KIND_PERMISSIONS,
 	FATHOM_KIND_FLAGS,              /* a: table of constants */
-	FATHOM_KIND_ENUM,               /* likewise */
+	FATHOM_KIND_ENUM,               /* likewise; up to here types are plain numbers */
 	FATHOM_KIND_PATH,               /* a C string, shown whole */
 	FATHOM_KIND_STRING,             /* a C string, shown up to the limit */
 	FATHOM_KIND_POINTER,            /* a: type of what it points to, read before the call */

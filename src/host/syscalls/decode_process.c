@@ -164,14 +164,14 @@ static void put_strings(struct fathom_decoder *d, uint64_t avma)
 		return;
 	}
 	fathom_put_char(d, '[');
-	for (uint64_t i = 0; i < n && i < limit; i++) {
+	for (uint64_t i = 0; i < n && i < limit && fathom_decode_step(d); i++) {
 		if (i)
 			fathom_put(d, ", ");
 		if (!put_argument_string(d, avma + i * d->word, i))
 			break;
 	}
 	if (n > limit) {
-		fathom_put(d, ", ...");
+		fathom_put(d, limit ? ", ..." : "...");
 	} else if (!is_whole) {
 		fathom_put(d, ", ... /* ");
 		fathom_put_address(d, avma + n * d->word);
@@ -352,6 +352,32 @@ void fathom_decode_clone_args(struct fathom_decoder *d, const struct fathom_oper
 		fathom_put_unsigned(d, load_u64(bytes + 80, false));
 	}
 	fathom_put(d, size > sizeof bytes ? ", ...}" : "}");
+}
+
+/* What the call has stored where the struct says, before the size of the struct. */
+void fathom_decode_clone_size(struct fathom_decoder *d, const struct fathom_operand *o)
+{
+	const uint64_t avma = d->call.args[0];
+	uint8_t bytes[CLONE_ARGS_MIN];
+	bool has_one = false;
+
+	if (avma && o->value >= CLONE_ARGS_MIN && !fathom_decode_has_failed(d) &&
+	    fathom_decode_get(d, avma, bytes, sizeof bytes)) {
+		const uint64_t flags = load_u64(bytes, false);
+
+		if (flags & CLONE_PIDFD) {
+			put_stored(d, " => {pidfd=", load_u64(bytes + 8, false));
+			has_one = true;
+		}
+		if (flags & CLONE_PARENT) {
+			put_stored(d, has_one ? ", parent_tid=" : " => {parent_tid=",
+				   load_u64(bytes + 24, false));
+			has_one = true;
+		}
+		fathom_put(d, has_one ? "}" : "");
+	}
+	fathom_put(d, ", ");
+	fathom_put_unsigned(d, o->value);
 }
 
 static bool is_whole_personality(const struct fathom_decoder *d, uint32_t value)

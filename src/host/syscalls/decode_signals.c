@@ -31,6 +31,8 @@ static void put_set(struct fathom_decoder *d, uint64_t set, unsigned signals)
 	const bool is_negated = (unsigned)__builtin_popcountll(set & all) >= (signals * 2) / 3;
 	bool is_first = true;
 
+	if (!d->out)
+		return;
 	if (is_negated) {
 		fathom_put_char(d, '~');
 		set = ~set;

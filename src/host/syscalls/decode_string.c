@@ -38,18 +38,31 @@ static void put_hex_bytes(struct fathom_decoder *d, const uint8_t *bytes, size_t
 	}
 }
 
+/* Returns how many bytes from the first on stand for themselves. */
+static size_t plain_run(const uint8_t *bytes, size_t n)
+{
+	size_t i = 0;
+
+	while (i < n && bytes[i] >= ' ' && bytes[i] < 0x7f && bytes[i] != '"' && bytes[i] != '\\')
+		i++;
+	return i;
+}
+
 static void put_escaped(struct fathom_decoder *d, const uint8_t *bytes, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		const uint8_t c = bytes[i];
+		const size_t run = plain_run(bytes + i, n - i);
 
-		if (c == '"' || c == '\\') {
+		fathom_put_bytes(d, bytes + i, run);
+		i += run;
+		if (i == n)
+			return;
+		if (bytes[i] == '"' || bytes[i] == '\\') {
 			fathom_put_char(d, '\\');
-			fathom_put_char(d, (char)c);
-		} else if (c >= ' ' && c < 0x7f) {
-			fathom_put_char(d, (char)c);
+			fathom_put_char(d, (char)bytes[i]);
 		} else {
-			put_escape(d, c, i + 1 < n && bytes[i + 1] >= '0' && bytes[i + 1] <= '7');
+			put_escape(d, bytes[i],
+				   i + 1 < n && bytes[i + 1] >= '0' && bytes[i + 1] <= '7');
 		}
 	}
 }

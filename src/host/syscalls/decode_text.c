@@ -12,7 +12,7 @@ static bool is_strace(const struct fathom_decoder *d)
 	return d->options->dialect == FATHOM_SYSCALL_STRACE;
 }
 
-static void put_bytes(struct fathom_decoder *d, const char *bytes, size_t n)
+void fathom_put_bytes(struct fathom_decoder *d, const void *bytes, size_t n)
 {
 	struct fathom_text *t = d->out;
 
@@ -22,18 +22,30 @@ static void put_bytes(struct fathom_decoder *d, const char *bytes, size_t n)
 		memcpy(t->buf + t->len, bytes, n);
 	else
 		for (size_t i = 0; t->len + i + 1 < t->cap && i < n; i++)
-			t->buf[t->len + i] = bytes[i];
+			t->buf[t->len + i] = ((const char *)bytes)[i];
 	t->len += n;
 }
 
 void fathom_put_char(struct fathom_decoder *d, char c)
 {
-	put_bytes(d, &c, 1);
+	fathom_put_bytes(d, &c, 1);
 }
 
 void fathom_put(struct fathom_decoder *d, const char *text)
 {
-	put_bytes(d, text, d->out ? strlen(text) : 0);
+	fathom_put_bytes(d, text, d->out ? strlen(text) : 0);
+}
+
+void fathom_put_spaces(struct fathom_decoder *d, size_t to, size_t from)
+{
+	static const char spaces[] = "                                ";
+
+	while (from < to) {
+		const size_t n = to - from < sizeof spaces - 1 ? to - from : sizeof spaces - 1;
+
+		fathom_put_bytes(d, spaces, n);
+		from += n;
+	}
 }
 
 void fathom_put_unsigned(struct fathom_decoder *d, uint64_t value)
@@ -41,7 +53,7 @@ void fathom_put_unsigned(struct fathom_decoder *d, uint64_t value)
 	char digits[FATHOM_NUMBER_SIZE];
 
 	if (d->out)
-		put_bytes(d, digits, fathom_format_dec(digits, value));
+		fathom_put_bytes(d, digits, fathom_format_dec(digits, value));
 }
 
 void fathom_put_signed(struct fathom_decoder *d, int64_t value)
@@ -58,7 +70,7 @@ void fathom_put_size(struct fathom_decoder *d, uint64_t value)
 	if (is_strace(d))
 		fathom_put_unsigned(d, value);
 	else if (d->out)
-		put_bytes(d, digits, fathom_format_grouped(digits, value));
+		fathom_put_bytes(d, digits, fathom_format_grouped(digits, value));
 }
 
 void fathom_put_hex(struct fathom_decoder *d, uint64_t value)
@@ -68,7 +80,7 @@ void fathom_put_hex(struct fathom_decoder *d, uint64_t value)
 	if (!value)
 		fathom_put_char(d, '0');
 	else if (d->out)
-		put_bytes(d, digits, fathom_format_hex(digits, value));
+		fathom_put_bytes(d, digits, fathom_format_hex(digits, value));
 }
 
 /* Puts the digits of @value in @base, at least @n. */
@@ -81,7 +93,7 @@ static void put_digits(struct fathom_decoder *d, uint64_t value, unsigned base, 
 		digits[--at] = "0123456789abcdef"[value % base];
 		value /= base;
 	} while (at && (value || DIGITS - at < n));
-	put_bytes(d, digits + at, DIGITS - at);
+	fathom_put_bytes(d, digits + at, DIGITS - at);
 }
 
 void fathom_put_octal(struct fathom_decoder *d, uint64_t value, unsigned digits)
@@ -180,7 +192,7 @@ void fathom_put_uid(struct fathom_decoder *d, uint32_t id)
 
 void fathom_put_signal(struct fathom_decoder *d, int32_t number)
 {
-	const char *name = fathom_signal_name(number);
+	const char *name = d->out ? fathom_signal_name(number) : NULL;
 
 	if (name) {
 		fathom_put(d, name);
@@ -338,8 +350,10 @@ static void put_unknown(struct fathom_decoder *d, enum fathom_constant_table tab
 
 void fathom_put_enum(struct fathom_decoder *d, enum fathom_constant_table table, uint64_t value)
 {
-	const char *name = fathom_constant_name(table, d->arch, value);
+	const char *name = d->out ? fathom_constant_name(table, d->arch, value) : NULL;
 
+	if (!d->out)
+		return;
 	if (d->options->constants == FATHOM_SYSCALL_RAW) {
 		fathom_put_hex(d, value);
 	} else if (!name) {
@@ -361,6 +375,9 @@ bool fathom_put_more_flags(struct fathom_decoder *d, enum fathom_constant_table 
 	uint32_t from = 0;
 	const char *name;
 
+	if (!d->out)
+		return false;
+
 	while ((name = fathom_constant_take(table, d->arch, &value, &from))) {
 		if (!is_first)
 			fathom_put_char(d, '|');
@@ -379,8 +396,10 @@ bool fathom_put_more_flags(struct fathom_decoder *d, enum fathom_constant_table 
 
 void fathom_put_flags(struct fathom_decoder *d, enum fathom_constant_table table, uint64_t value)
 {
-	const char *name = fathom_constant_name(table, d->arch, value);
+	const char *name = d->out ? fathom_constant_name(table, d->arch, value) : NULL;
 
+	if (!d->out)
+		return;
 	if (d->options->constants != FATHOM_SYSCALL_NAMES)
 		fathom_put_hex(d, value);
 	if (d->options->constants == FATHOM_SYSCALL_RAW ||

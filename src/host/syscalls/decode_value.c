@@ -178,7 +178,8 @@ void fathom_put_value(struct fathom_decoder *d, uint16_t number, const struct fa
 		type->width && type->kind != FATHOM_KIND_STRUCT && type->kind != FATHOM_KIND_ARRAY;
 	uint64_t value = o->value;
 
-	if (!fathom_decode_step(d))
+	/* Plain numbers need no memory. */
+	if (!fathom_decode_step(d) || (!d->out && type->kind <= FATHOM_KIND_ENUM))
 		return;
 	if (o->bytes && has_number && !(type->kind == FATHOM_KIND_FUNCTION && type->n))
 		value = fathom_decode_load(d, o->bytes, type->width);

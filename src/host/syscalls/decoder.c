@@ -3,6 +3,8 @@
 
 #include <elf.h>
 
+#include "host/syscalls/call_functions.h"
+
 size_t fathom_decode_read(struct fathom_decoder *d, uint64_t avma, void *to, size_t size)
 {
 	size_t n;
@@ -71,7 +73,8 @@ uint64_t fathom_decode_count(const struct fathom_decoder *d, uint32_t source)
 
 bool fathom_decode_step(struct fathom_decoder *d)
 {
-	if (!d->steps)
+	if (!d->steps || (d->memory && d->record->is_cut) ||
+	    (d->out && d->out->len - d->begin > FATHOM_DECODE_TEXT))
 		return false;
 	d->steps--;
 	return true;
@@ -216,6 +219,15 @@ static void put_name(struct fathom_decoder *d)
 	fathom_put_char(d, '(');
 }
 
+/* What a call has stored may stand between an argument and its comma. */
+static bool has_own_comma(const struct fathom_decoder *d, unsigned i)
+{
+	const struct fathom_type *type = &fathom_types[d->types[i]];
+
+	return type->kind == FATHOM_KIND_FUNCTION_OUT &&
+	       fathom_decode_functions[type->a] == fathom_decode_clone_size;
+}
+
 void fathom_decode_half(struct fathom_decoder *d, bool at_exit, struct fathom_syscall_line *marks)
 {
 	const unsigned split = d->syscall ? first_out(d) : d->n;
@@ -234,7 +246,7 @@ void fathom_decode_half(struct fathom_decoder *d, bool at_exit, struct fathom_sy
 		put_argument(d, i, marks);
 		has_one = true;
 	}
-	if (!at_exit && split && split < d->n)
+	if (!at_exit && split && split < d->n && !has_own_comma(d, split))
 		fathom_put(d, ", ");
 	if (!at_exit && d->syscall && d->memory)
 		note_before(d, split);

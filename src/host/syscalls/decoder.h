@@ -22,7 +22,9 @@
 /* Elements of one array that are looked at, whatever -s and -v say. */
 #define FATHOM_DECODE_ELEMENTS 4096
 /* Elements of all arrays and structs of one call: hostile records nest them. */
-#define FATHOM_DECODE_STEPS (1u << 16)
+#define FATHOM_DECODE_STEPS (1u << 15)
+/* Bytes of the text of one call, behind which no further element is begun. */
+#define FATHOM_DECODE_TEXT (1u << 20)
 /* Bytes of a path. */
 #define FATHOM_DECODE_PATH 4096
 
@@ -34,6 +36,7 @@ struct fathom_decoder {
 	const struct fathom_reader *memory; /* NULL: the record is read */
 	struct fathom_text *out;            /* NULL: nothing is printed */
 	uint32_t steps;                     /* left */
+	size_t begin;                       /* of the text, in @out */
 	uint16_t types[FATHOM_DECODE_ARGUMENTS];
 	uint16_t result_type;
 	uint8_t n;      /* arguments that are shown */
@@ -76,8 +79,11 @@ uint64_t fathom_decode_count(const struct fathom_decoder *d, uint32_t source);
 bool fathom_decode_step(struct fathom_decoder *d);
 
 /* Printing. All do nothing while a call is captured. */
+void fathom_put_bytes(struct fathom_decoder *d, const void *bytes, size_t n);
 void fathom_put_char(struct fathom_decoder *d, char c);
 void fathom_put(struct fathom_decoder *d, const char *text);
+/* Spaces from column @from on up to @to. */
+void fathom_put_spaces(struct fathom_decoder *d, size_t to, size_t from);
 void fathom_put_unsigned(struct fathom_decoder *d, uint64_t value);
 void fathom_put_signed(struct fathom_decoder *d, int64_t value);
 /* A size: the seed's dialect groups its digits. */

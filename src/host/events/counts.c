@@ -364,5 +364,5 @@ static void end_json(struct fathom_trace_writer *w, const struct fathom_trace_re
 }
 
 const struct fathom_writer_format fathom_writer_counts = { begin, count, end, free_counts, false };
-const struct fathom_writer_format fathom_writer_counts_json = { begin, count, end_json,
-								free_counts, false };
+const struct fathom_writer_format fathom_writer_counts_json = { begin, count, end_json, free_counts,
+								false };

@@ -161,9 +161,5 @@ static void end(struct fathom_trace_writer *w, const struct fathom_trace_result 
 }
 
 const struct fathom_writer_format fathom_writer_dot = {
-	fathom_call_paths_begin,
-	fathom_call_paths_event,
-	end,
-	fathom_call_paths_free,
-	false,
+	fathom_call_paths_begin, fathom_call_paths_event, end, fathom_call_paths_free, false,
 };

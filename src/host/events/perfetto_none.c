@@ -2,5 +2,4 @@
 /* Stands in for perfetto.c in builds without nanopb. */
 #include "host/events/writer.h"
 
-const struct fathom_writer_format fathom_writer_perfetto = { NULL, NULL, NULL, NULL,
-							     false };
+const struct fathom_writer_format fathom_writer_perfetto = { NULL, NULL, NULL, NULL, false };

@@ -135,17 +135,9 @@ static void end_json(struct fathom_trace_writer *w, const struct fathom_trace_re
 }
 
 const struct fathom_writer_format fathom_writer_tree = {
-	fathom_call_paths_begin,
-	fathom_call_paths_event,
-	end,
-	fathom_call_paths_free,
-	false,
+	fathom_call_paths_begin, fathom_call_paths_event, end, fathom_call_paths_free, false,
 };
 
 const struct fathom_writer_format fathom_writer_tree_json = {
-	fathom_call_paths_begin,
-	fathom_call_paths_event,
-	end_json,
-	fathom_call_paths_free,
-	false,
+	fathom_call_paths_begin, fathom_call_paths_event, end_json, fathom_call_paths_free, false,
 };

@@ -203,6 +203,8 @@ static int follow(struct tracer *t)
 		fathom_syscall_record_end(&r, FATHOM_SYSCALL_NEVER, 0);
 		print(t, &r);
 	}
+	for (int i = 0; i < DESCRIPTORS; i++)
+		free(t->names[i]);
 	if (WIFEXITED(status))
 		fprintf(t->out, "+++ exited with %d +++\n", WEXITSTATUS(status));
 	else

@@ -770,16 +770,29 @@ void fathom_decode_utsfield(struct fathom_decoder *d, const struct fathom_operan
 	fathom_put_quoted(d, o->bytes, end ? (size_t)(end - o->bytes) : o->n, false);
 }
 
-static void put_limit(struct fathom_decoder *d, uint64_t value, uint64_t infinity, const char *name)
+static void put_limit_name(struct fathom_decoder *d, uint64_t value, uint64_t infinity,
+			   const char *name)
 {
 	if (value == infinity) {
 		fathom_put(d, name);
-	} else if (value > 1024 && value % 1024 == 0) {
+	} else {
 		fathom_put_size(d, value / 1024);
 		fathom_put(d, "*1024");
-	} else {
-		fathom_put_size(d, value);
 	}
+}
+
+/* Multiples of 1,024, and no limit, are easier to read than their numbers. */
+static void put_limit(struct fathom_decoder *d, uint64_t value, uint64_t infinity, const char *name)
+{
+	const bool has_name = value == infinity || (value > 1024 && value % 1024 == 0);
+
+	if (!has_name || d->options->constants != FATHOM_SYSCALL_NAMES)
+		fathom_put_size(d, value);
+	if (!has_name || d->options->constants == FATHOM_SYSCALL_RAW)
+		return;
+	fathom_put(d, d->options->constants == FATHOM_SYSCALL_BOTH ? " /* " : "");
+	put_limit_name(d, value, infinity, name);
+	fathom_put(d, d->options->constants == FATHOM_SYSCALL_BOTH ? " */" : "");
 }
 
 void fathom_decode_rlimit(struct fathom_decoder *d, const struct fathom_operand *o)

@@ -2,27 +2,11 @@
 /* Signals, timers and clocks: what calls.txt does not describe by itself. */
 #include <elf.h>
 
-#include "fathom/stack.h"
 #include "host/syscalls/call_functions.h"
 #include "host/syscalls/decoder.h"
 
 /* Signals of a set. */
 #define SIGNALS 64
-
-/* Prints the name of a signal without SIG. */
-static void put_short_signal(struct fathom_decoder *d, unsigned number)
-{
-	const char *name = fathom_signal_name((int32_t)number);
-
-	if (name) {
-		fathom_put(d, name + 3);
-	} else if (number == 32) {
-		fathom_put(d, "RTMIN");
-	} else {
-		fathom_put(d, "RT_");
-		fathom_put_unsigned(d, number - 32);
-	}
-}
 
 /* Prints a set: if it has more than two thirds of all signals, those that are not in it. */
 static void put_set(struct fathom_decoder *d, uint64_t set, unsigned signals)
@@ -43,7 +27,7 @@ static void put_set(struct fathom_decoder *d, uint64_t set, unsigned signals)
 			continue;
 		if (!is_first)
 			fathom_put_char(d, ' ');
-		put_short_signal(d, i + 1);
+		fathom_put_short_signal(d, (int32_t)i + 1);
 		is_first = false;
 	}
 	fathom_put_char(d, ']');
@@ -97,12 +81,21 @@ void fathom_decode_handler(struct fathom_decoder *d, const struct fathom_operand
 {
 	const uint64_t none = d->word == 4 ? UINT32_MAX : UINT64_MAX;
 
-	if (o->value == none)
-		fathom_put(d, "SIG_ERR");
-	else if (o->value <= 1)
-		fathom_put(d, o->value ? "SIG_IGN" : "SIG_DFL");
-	else
+	const char *name = o->value == none ? "SIG_ERR"
+			   : !o->value      ? "SIG_DFL"
+			   : o->value == 1  ? "SIG_IGN"
+					    : NULL;
+
+	if (!name)
 		fathom_put_code(d, o->value);
+	else if (d->options->constants == FATHOM_SYSCALL_NAMES)
+		fathom_put(d, name);
+	else
+		fathom_put_hex(d, o->value);
+	if (name && fathom_put_both(d)) {
+		fathom_put(d, name);
+		fathom_put(d, " */");
+	}
 }
 
 /* SA_RESTORER, which all ABIs but aarch64's use. */
@@ -449,19 +442,21 @@ void fathom_decode_futex_op(struct fathom_decoder *d, const struct fathom_operan
 {
 	const uint32_t op = (uint32_t)o->value;
 
-	if (d->options->constants != FATHOM_SYSCALL_NAMES) {
-		fathom_put_hex(d, op);
-		return;
-	}
-	if (!fathom_constant_name(FATHOM_CONSTANTS_FUTEX, d->arch, op & FUTEX_COMMANDS)) {
+	const uint32_t command = op & FUTEX_COMMANDS;
+	const char *name = fathom_constant_name(FATHOM_CONSTANTS_FUTEX, d->arch, command);
+
+	if (!name) {
 		fathom_put_enum(d, FATHOM_CONSTANTS_FUTEX, op);
 		return;
 	}
-	fathom_put_enum(d, FATHOM_CONSTANTS_FUTEX, op & FUTEX_COMMANDS);
+	if (!fathom_put_number_of_flags(d, op))
+		return;
+	fathom_put(d, name);
 	if (op & FUTEX_PRIVATE)
 		fathom_put(d, "_PRIVATE");
 	if (op & FUTEX_CLOCK)
 		fathom_put(d, "|FUTEX_CLOCK_REALTIME");
+	fathom_put_end_of_flags(d);
 }
 
 /* The bits are the last argument, whichever the one is that is shown here. */

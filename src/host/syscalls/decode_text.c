@@ -190,20 +190,48 @@ void fathom_put_uid(struct fathom_decoder *d, uint32_t id)
 		fathom_put_unsigned(d, id);
 }
 
-void fathom_put_signal(struct fathom_decoder *d, int32_t number)
+/* Prints the name of a signal from @skip on: without SIG, if that is 3. */
+static void put_signal_name(struct fathom_decoder *d, int32_t number, size_t skip)
 {
-	const char *name = d->out ? fathom_signal_name(number) : NULL;
+	const char *name = fathom_signal_name(number);
 
 	if (name) {
-		fathom_put(d, name);
+		fathom_put(d, name + skip);
 	} else if (number == 32) {
-		fathom_put(d, "SIGRTMIN");
-	} else if (number > 32 && number <= 64) {
-		fathom_put(d, "SIGRT_");
-		fathom_put_unsigned(d, (uint64_t)number - 32);
+		fathom_put(d, &"SIGRTMIN"[skip]);
 	} else {
-		fathom_put_signed(d, number);
+		fathom_put(d, &"SIGRT_"[skip]);
+		fathom_put_unsigned(d, (uint64_t)number - 32);
 	}
+}
+
+static void put_signal(struct fathom_decoder *d, int32_t number, size_t skip)
+{
+	/* Behind SIGSYS come the real-time signals. */
+	const bool has_name = number > 0 && number <= 64;
+
+	if (!d->out)
+		return;
+	if (!has_name || d->options->constants != FATHOM_SYSCALL_NAMES)
+		fathom_put_signed(d, number);
+	if (!has_name || d->options->constants == FATHOM_SYSCALL_RAW)
+		return;
+	if (fathom_put_both(d)) {
+		put_signal_name(d, number, skip);
+		fathom_put(d, " */");
+	} else {
+		put_signal_name(d, number, skip);
+	}
+}
+
+void fathom_put_signal(struct fathom_decoder *d, int32_t number)
+{
+	put_signal(d, number, 0);
+}
+
+void fathom_put_short_signal(struct fathom_decoder *d, int32_t number)
+{
+	put_signal(d, number, 3);
 }
 
 void fathom_put_mode(struct fathom_decoder *d, uint32_t mode)

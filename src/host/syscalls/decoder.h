@@ -98,6 +98,7 @@ void fathom_put_fd(struct fathom_decoder *d, int32_t fd);
 void fathom_put_dirfd(struct fathom_decoder *d, int32_t fd);
 void fathom_put_uid(struct fathom_decoder *d, uint32_t id);
 void fathom_put_signal(struct fathom_decoder *d, int32_t number);
+void fathom_put_short_signal(struct fathom_decoder *d, int32_t number); /* without SIG */
 void fathom_put_mode(struct fathom_decoder *d, uint32_t mode);
 void fathom_put_dev(struct fathom_decoder *d, uint64_t dev);
 void fathom_put_errno(struct fathom_decoder *d, uint32_t number);

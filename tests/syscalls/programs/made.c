@@ -42,6 +42,7 @@ static const struct {
 	{ "waiting", waiting },
 	{ "system_v", system_v },
 	{ "rare", rare },
+	{ "heads", heads },
 	{ "programs", programs },
 };
 

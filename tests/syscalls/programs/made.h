@@ -36,6 +36,7 @@ void futexes(void);
 void waiting(void);
 void system_v(void);
 void rare(void);
+void heads(void);
 void programs(void);
 
 #endif

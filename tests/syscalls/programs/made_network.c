@@ -59,7 +59,7 @@ static void other_addresses(void)
 	ip6_address(s, "::1", 24);
 	ip6_address(s, "::1", 27);
 	ip6_address(s, "::1", 10);
-	bind(n, (void *)&nl, 12);
+	connect(n, (void *)&nl, 12);
 	nl.nl_groups = 0;
 	connect(n, (void *)&nl, 12);
 	connect(s, (void *)&ll, 20);

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "made.h"
 
+#include <linux/aio_abi.h>
+#include <linux/bpf.h>
 #include <linux/capability.h>
+#include <linux/io_uring.h>
+#include <linux/perf_event.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
 #include <sched.h>
+#include <string.h>
 #include <signal.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
@@ -224,4 +229,89 @@ void rare(void)
 	CALL(io_uring_enter, 99, 1, 2, 3, 0, 8L);
 	syscall(471, 1, 2, 3, 4, 5, 6);
 	syscall(-1);
+}
+
+static void bpf_heads(void)
+{
+	union bpf_attr a;
+	memset(&a, 0, sizeof a);
+	a.map_type = 2;
+	a.key_size = 4;
+	a.value_size = 8;
+	a.max_entries = 16;
+	strcpy(a.map_name, "name");
+	CALL(bpf, 0, &a, sizeof a);
+	CALL(bpf, 0, &a, 20);
+	memset(&a, 0, sizeof a);
+	a.map_fd = 99;
+	a.key = 8;
+	a.flags = 1;
+	CALL(bpf, 1, &a, 32);
+	CALL(bpf, 3, &a, 16);
+	CALL(bpf, 2, BAD, 32);
+	memset(&a, 0, sizeof a);
+	a.prog_type = 1;
+	a.insn_cnt = 2;
+	a.insns = 8;
+	a.license = (long)"GPL";
+	a.kern_version = 0x60102;
+	CALL(bpf, 5, &a, 48);
+	memset(&a, 0, sizeof a);
+	a.pathname = (long)"/nope";
+	a.bpf_fd = 5;
+	CALL(bpf, 7, &a, 16);
+	CALL(bpf, 99, BAD, 4);
+}
+
+void heads(void)
+{
+	struct perf_event_attr p;
+	struct io_uring_params u;
+	struct {
+		int bytes;
+		int type;
+		char handle[128];
+	} h = { 128, 0, "" };
+	int mount;
+	long context = 0;
+	struct iocb b = { .aio_data = 7,
+			  .aio_lio_opcode = IOCB_CMD_PREAD,
+			  .aio_buf = 8,
+			  .aio_nbytes = 5,
+			  .aio_offset = 9 };
+	struct iocb *blocks = &b;
+	bpf_heads();
+	memset(&p, 0, sizeof p);
+	p.size = sizeof p;
+	p.config = 1;
+	p.disabled = 1;
+	CALL(perf_event_open, &p, 0, -1, -1, 8L);
+	p.type = 1;
+	p.config = 2;
+	p.exclude_kernel = 1;
+	p.inherit = 1;
+	p.sample_type = 3;
+	p.precise_ip = 1;
+	CALL(perf_event_open, &p, 0, -1, -1, 0L);
+	p.type = 77;
+	p.size = 72;
+	p.freq = 1;
+	p.sample_freq = 99;
+	CALL(perf_event_open, &p, 0, -1, -1, 0L);
+	CALL(perf_event_open, BAD, 0, -1, -1, 0L);
+	memset(&u, 0, sizeof u);
+	CALL(io_uring_setup, 4, &u);
+	memset(&u, 0, sizeof u);
+	u.flags = 1;
+	CALL(io_uring_setup, 0, &u);
+	CALL(name_to_handle_at, -100, "/etc", &h, &mount, 0);
+	h.bytes = 0;
+	CALL(name_to_handle_at, -100, "/etc", &h, &mount, 0);
+	h.bytes = 128;
+	CALL(name_to_handle_at, -100, "/nope", &h, &mount, 0);
+	CALL(io_setup, 5, &context);
+	CALL(io_submit, context, 1L, &blocks);
+	CALL(io_submit, context, 2L, BAD);
+	CALL(io_getevents, context, 0L, 2L, big, 0L);
+	CALL(io_destroy, context);
 }

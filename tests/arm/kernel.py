@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Debian's kernel for aarch64, which QEMU boots with two processors: there text changes while threads run it."""
 import os
+import shutil
 
 import tap
 
@@ -9,12 +10,15 @@ from ask import run
 IMAGE = os.path.join(os.environ["BUILD"], "corpus", "linux-image.deb")
 
 
-def archive_of(folder, programs, commands):
-    """What the kernel starts with: @programs, of which init runs @commands."""
+def archive_of(folder, programs, libraries, commands):
+    """What the kernel starts with: @programs, of which init runs @commands, and @libraries of theirs."""
     root = os.path.join(folder, "root")
-    os.makedirs(os.path.join(root, "dev"))
+    for name in "dev", "lib":
+        os.makedirs(os.path.join(root, name))
     for path in programs:
-        os.link(path, os.path.join(root, os.path.basename(path)))
+        shutil.copy(path, root)
+    for path in libraries:
+        shutil.copy(path, os.path.join(root, "lib"))
     with open(os.path.join(root, "commands"), "w", encoding="utf-8") as f:
         f.write("".join(f"{line}\n" for line in commands))
     archive = os.path.join(folder, "initramfs.cpio")
@@ -23,7 +27,7 @@ def archive_of(folder, programs, commands):
     return archive
 
 
-def boot(folder, programs, commands):
+def boot(folder, programs, libraries, commands):
     """{command: lines that it has written} of @commands, which run one after the other."""
     if not os.path.exists(IMAGE):
         raise tap.Skip("no kernel was fetched")
@@ -31,7 +35,7 @@ def boot(folder, programs, commands):
     run("dpkg-deb", "-x", IMAGE, image)
     kernel = next(name for name in os.listdir(os.path.join(image, "boot")) if name.startswith("vmlinuz"))
     text = run("qemu-system-aarch64", "-M", "virt,gic-version=3", "-cpu", "cortex-a72", "-smp", "2", "-m", "1500", "-nic", "none", "-nographic", "-no-reboot",
-               "-kernel", os.path.join(image, "boot", kernel), "-initrd", archive_of(folder, programs, commands),
+               "-kernel", os.path.join(image, "boot", kernel), "-initrd", archive_of(folder, programs, libraries, commands),
                "-append", "console=ttyAMA0 rdinit=/init quiet panic=-1", timeout=500, text=False).decode(errors="replace")
     assert "\ndone\r\n" in text or "\ndone\n" in text, text[-2000:]
     found = {}

@@ -348,17 +348,24 @@ def _(folder):
     assert emulate(path, input="".join(f"{w}\n" for w in words)).stdout.split() == len(may) * ["1"] + len(may_not) * ["0"]
 
 
-@SUITE.test("Debian's kernel, two processors: text and hooks change while threads call, and are what they were; children that the kernel forks; the same logs")
+@SUITE.test("Debian's kernel, two processors: text and hooks change while threads call, and are what they were; single steps through the hook, with libgcc; the same logs")
 def _(folder):
     programs = [build(folder, "init.c", tracer=["-static"])]
     programs += [build(folder, name, SITES, tracer=STATIC) for name in ("own.c", "hooked.c", "kept.c", "regions.c", "threads.c", "ends.c")]
-    told = kernel.boot(folder, programs, [
-        "/own toggle --log_/dev/null 100", "/regions 5 --log_/dev/null", "/kept 3000 1500 --ftrace=--log_/dev/null", "/kept 70000 100 --ftrace=--log_/dev/null",
+    programs.append(build(folder, "steps.c", SITES))
+    libraries = [f"/usr/aarch64-linux-gnu/lib/{name}" for name in ("ld-linux-aarch64.so.1", "libc.so.6", "libgcc_s.so.1")]
+    libraries += [os.path.join(BUILD, name) for name in ("libfathom.so.0", "libfathom-trace.so.0")]
+    told = kernel.boot(folder, programs, libraries, [
+        "/steps trace", "/steps hook", "/own toggle --log_/dev/null 100", "/regions 5 --log_/dev/null", "/kept 3000 1500 --ftrace=--log_/dev/null", "/kept 70000 100 --ftrace=--log_/dev/null",
         "/kept 3000 1500 hooked", "/hooked toggle 200", "/hooked threads", "/hooked change", "/hooked often", "/threads 8 20000 3 --ftrace=-c_--json",
         "/ends 5000 killed --ftrace=-c_--json", "/ends 10 forks --ftrace=-c_--json", "/own words --ftrace=--json", "/own end 7 --ftrace=--json_--last_3"])
 
     def counted(command):
         return {r["function"]: r["calls"] for r in map(json.loads, [line for line in told[command] if line.startswith("{")])}
+    # At each instruction of stubs, hook and dispatcher libgcc finds the functions that have begun.
+    for how, least in ("trace", 500), ("hook", 2000):
+        found = re.fullmatch(r"(\d+) instructions, (\d+) of ours, 0 wrong ", told[f"/steps {how}"][0])
+        assert found and int(found[2]) > least, told
     assert told["/own toggle --log_/dev/null 100"] == ["0 wrong"], told
     assert [int(line, 16) for line in told["/regions 5 --log_/dev/null"][:-1]] == site_offsets(os.path.join(folder, "regions"))
     assert told["/regions 5 --log_/dev/null"][-1] == "0 left"

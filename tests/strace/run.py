@@ -336,6 +336,30 @@ def _(folder):
     assert not os.path.exists(f"/proc/{pid}")
 
 
+HOSTILE = {"path": "a page of a path comes and goes", "pointers": "every pointer bad", "descriptors": "no descriptors left",
+           "root": "another root directory, other rights", "blocked": "all signals blocked, SIGSYS raised", "trap": "a filter that traps",
+           "errno": "a filter that answers", "kill": "a filter that kills", "strict": "strict seccomp",
+           "otherwise": "code of its own, int $0x80", "vfork": "vfork from threads", "uring": "io_uring",
+           "interrupt": "calls that signals interrupt"}
+
+
+def as_untraced(what):
+    def compare(folder):
+        command = [program(folder, "hostile"), what, folder]
+        alone = execute(*command, timeout=60)
+        assert alone.returncode == {"descriptors": 7, "strict": 5, "kill": -signal.SIGSYS}.get(what, 3), alone
+        log = os.path.join(folder, "log")
+        for options in (["strace", "-f", "-o", log], ["strace", "-f", "--seccomp-bpf", "-e", "trace=openat,getppid", "-o", log],
+                        ["trace", "--syscalls", "--log", log, "--"]):
+            traced = execute(FATHOM, *options, *command, timeout=100)
+            assert (alone.returncode, alone.stdout) == (traced.returncode, traced.stdout), (options, alone, traced)
+    return compare
+
+
+for WHAT, MEANING in HOSTILE.items():
+    test(f"hostile: {MEANING}: it behaves and exits as without fathom")(as_untraced(WHAT))
+
+
 @test("by name: a link called strace is strace; as a verb, fathom help tells of it")
 def _(folder):
     link = os.path.join(folder, "my-strace")

@@ -33,7 +33,7 @@ uint8_t fathom_syscall_arch_bit(uint32_t machine)
 {
 	const struct fathom_syscall_table *table = find_table(machine);
 
-	return table ? (uint8_t)(1u << (table - fathom_syscall_tables)) : 0;
+	return (uint8_t)(table ? 1u << (table - fathom_syscall_tables) : 0);
 }
 
 const char *fathom_syscall_name(uint32_t machine, int64_t number)

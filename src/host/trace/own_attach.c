@@ -15,7 +15,7 @@
 static struct {
 	struct fathom_insider insider;
 	struct fathom_code_rows rows; /* of the reader's code */
-} fathom_trace_inside;
+} fathom_trace_own_inside;
 
 /* Where the object that this code is in begins and ends: the linker's symbols. */
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
@@ -38,8 +38,8 @@ fathom_err fathom_own_way_prepare(const struct fathom_trace_options *options,
 {
 	(void)options;
 	(void)reterr;
-	fathom_trace_inside.insider.told = fathom_told_code_create();
-	find_library(&fathom_trace_inside.insider);
+	fathom_trace_own_inside.insider.told = fathom_told_code_create();
+	find_library(&fathom_trace_own_inside.insider);
 	return FATHOM_OK;
 }
 
@@ -54,11 +54,12 @@ fathom_err fathom_own_way_begin(pid_t reader, struct fathom_errinfo *reterr)
 
 void fathom_own_way_begun(void)
 {
-	if (!fathom_trace_inside.insider.told)
+	if (!fathom_trace_own_inside.insider.told)
 		return;
 	/* What the unwinders call is no call of the program. */
 	(void)fathom_trace_thread(-1);
-	fathom_told_code_publish(fathom_trace_inside.insider.told, &fathom_trace_inside.rows);
+	fathom_told_code_publish(fathom_trace_own_inside.insider.told,
+				 &fathom_trace_own_inside.rows);
 	(void)fathom_trace_thread(1);
 }
 
@@ -70,15 +71,15 @@ fathom_err fathom_own_way_read(struct fathom *session, pid_t pid,
 
 	/* It holds the process at its end (FATHOM_TRACE_HOLD_ENDS). */
 	(void)ending;
-	return fathom_trace_attach_telling(session, pid, options, &fathom_trace_inside.insider,
+	return fathom_trace_attach_telling(session, pid, options, &fathom_trace_own_inside.insider,
 					   &result, reterr);
 }
 
 void fathom_own_way_forget(void)
 {
-	fathom_code_rows_withdraw(&fathom_trace_inside.rows);
-	fathom_told_code_destroy(fathom_trace_inside.insider.told);
-	fathom_trace_inside.insider.told = NULL;
+	fathom_code_rows_withdraw(&fathom_trace_own_inside.rows);
+	fathom_told_code_destroy(fathom_trace_own_inside.insider.told);
+	fathom_trace_own_inside.insider.told = NULL;
 }
 
 fathom_err fathom_own_way_end(struct fathom_errinfo *reterr)

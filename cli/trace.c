@@ -66,7 +66,7 @@ static const struct verb_option options[] = {
 	{ OPT_CALLS, "calls", "WORD", "of libraries: auto, always or never (auto)" },
 	{ OPT_SYSCALLS, "syscalls", "[=SET]", "system calls, too: all, or open,%network,/^get" },
 	{ OPT_NO_FUNCTIONS, "no-functions", NULL, "with --syscalls: these alone" },
-	{ OPT_INJECT, "inject", "SET:...", "into system calls: error=, retval=, delay_enter=..." },
+	{ OPT_INJECT, "inject", "SET:...", "system calls get error=, retval=, delay..." },
 	{ OPT_STRINGS, "string-limit", "N", "show N bytes of strings, of system calls (32)" },
 	{ OPT_CLOCK, "clock", "WORD", "full, sparse or none (full)" },
 	{ OPT_MAX_RATE, "max-rate", "N", "not functions called oftener in a second" },

@@ -70,7 +70,7 @@ says() {
 }
 
 @test "words: help VERB is VERB --help, in 80 columns" {
-    for verb in addr addr2line cache disasm find llvm-symbolizer snapshot stack trace; do
+    for verb in addr addr2line cache disasm find llvm-symbolizer snapshot stack strace trace; do
         "$FATHOM" help $verb >by-help
         "$FATHOM" $verb --help >by-option
         "$FATHOM" --help $verb | cmp - by-help

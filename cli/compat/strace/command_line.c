@@ -25,7 +25,7 @@ static const char usage[] =
 	"       fathom strace [OPTION]... -p PID...\n"
 	"Print the system calls of PROGRAM as strace 6.1 does.\n"
 	"\n"
-	"  -f                 threads and child processes, too; -ff: with -o, a file each\n"
+	"  -f                 threads and children, too; -ff: with -o, a file each\n"
 	"  -o FILE            write to FILE, not to standard error\n"
 	"  -p PID             trace this process (repeatable)\n"
 	"  -e trace=SET       these calls only: names, %class, /regex, ! for all others\n"

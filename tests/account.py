@@ -20,7 +20,7 @@ IDS = [f"{group}{n}" for group, n_ids in (("A-T", 8), ("D-T", 11), ("AL", 16), (
 # Of unwinders, and of code that programs make.
 IDS += [f"U-{n}" for n in (*range(1, 18), *range(21, 28))] + [f"C-T{n}" for n in range(1, 11)] + ["C-T7b"]
 # Of traced calls.
-IDS += [f"B-T{n}" for n in (*range(1, 6), *range(7, 11), 12)] + [f"F-{n}" for n in (*range(1, 16), 17, 18, *range(21, 25))]
+IDS += [f"B-T{n}" for n in (*range(1, 11), 12)] + [f"F-{n}" for n in (*range(1, 16), *range(17, 25))]
 LINE = re.compile(r"(ok|not ok)(?: +\d+)?(?: +-)? *(.*)")
 DIRECTIVE = re.compile(r"\s+# *(skip|todo)\b:? *(.*)", re.I)
 

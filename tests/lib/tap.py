@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Runs tests on a few threads and prints them as TAP, in their order."""
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -54,6 +55,8 @@ def _outcome(test):
 def run(suite, tests, todo=()):
     """Runs @tests, pairs of a name and a callable that raises AssertionError or Skip; the exit
     status is 1 if one failed that is not named in @todo, {name: reason}."""
+    # Of a shell's background, in which it is ignored: some tools let their programs inherit that, others do not.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     tests = list(tests)
     names = [name for name, _ in tests]
     assert len(set(names)) == len(names), f"{suite}: two tests have one name"

@@ -67,9 +67,9 @@ def scenarios(folder):
         same((got, aloud), (want, said))
 
 
-@test("every identifier has a row, and there are 116 of them")
+@test("every identifier has a row, and there are 119 of them")
 def identifiers(folder):
-    same(len(set(account.IDS)), 116)
+    same(len(set(account.IDS)), 119)
     all_rows = "".join(f"{name}\t-\tno such thing\n" for name in account.IDS)
     same(judge(folder, "", scenarios=all_rows, check=account.check_identifiers)[0], [])
     same(judge(folder, "", scenarios=all_rows.replace("AL12\t", "x\t"), check=account.check_identifiers)[0],

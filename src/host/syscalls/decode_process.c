@@ -531,7 +531,7 @@ void fathom_decode_affinity(struct fathom_decoder *d, const struct fathom_operan
 
 	size = size < sizeof bytes ? size : sizeof bytes;
 	if (!o->value || fathom_decode_has_failed(d) ||
-	    !fathom_decode_get(d, o->value, bytes, size)) {
+	    !fathom_decode_get(d, o->value, bytes, (size_t)size)) {
 		fathom_put_address(d, o->value);
 		return;
 	}

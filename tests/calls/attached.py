@@ -159,6 +159,26 @@ def _(folder):
         server.end()
 
 
+@test("attached: 40 times fathom is killed while it leaves: each answer comes, and the text is mended")
+def _(folder):
+    with serve(folder) as server:
+        before = server.text()
+        draw = random.Random(11)
+        for i in range(40):
+            tracer = Tracer(os.path.join(folder, "log"), "-c", pids=[server.pid])
+            tracer.wait_until_it_records(server)
+            tracer.process.send_signal(signal.SIGINT)
+            time.sleep(draw.random() * 0.006)
+            tracer.process.kill()
+            tracer.process.communicate()
+            assert server.say(f"calls {i}") == f"did {i}"
+        tracer = Tracer(os.path.join(folder, "log"), "-c", pids=[server.pid])
+        tracer.wait_until_it_records(server)
+        tracer.leave(signal.SIGINT)
+        assert server.text() == before, differences(before, server.text())
+        server.end()
+
+
 @test("attached: several processes; --for; a process that ends; one that is stopped")
 def _(folder):
     log = os.path.join(folder, "log")

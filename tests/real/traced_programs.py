@@ -73,7 +73,7 @@ def under_load(folder):
                     time.sleep(draw.random() * 0.12)
                     tracer.kill()
                 said = tracer.communicate()[1]
-            assert i % 5 == 1 or tracer.returncode == 0, said
+            assert i % 5 == 1 or tracer.returncode == 0, (i, said, server.poll())
             assert server.poll() is None, f"round {i}: redis has ended: {server.returncode}"
             if i % 5 != 1:
                 with open(log, encoding="utf-8") as f:

@@ -18,11 +18,8 @@
 /* How often all threads of a process are stopped at most until all stand still at once. */
 #define TRIES 200
 
-/* Of eflags: a trap after each instruction. */
-#define TRAP_FLAG UINT64_C(0x100)
-
-/* Instructions after which a thread has left the runtime. */
-#define MOST_STEPS 100000
+/* How often threads that are in the runtime are let go on until they have come out of it. */
+#define MOST_TURNS 1000
 
 /* Returns whether a thread of @p does not stop. */
 static bool is_stuck(const struct fathom_follow *f, const struct fathom_traced *p)
@@ -234,33 +231,49 @@ fathom_err fathom_follow_attach(struct fathom_follow *f, const int32_t *pids, si
 	return err;
 }
 
-/* Runs stopped thread @tid out of the runtime, without its signals, which come afterwards. */
-static bool step_out(const struct fathom_traced *p, pid_t tid)
+/* Returns whether @p is traced: processes end while their threads are being stopped. */
+static bool is_there(const struct fathom_follow *f, const struct fathom_traced *p)
 {
-	const uint64_t all = ~(UINT64_C(1) << (SIGTRAP - 1));
+	for (size_t i = 0; i < f->processes.n; i++)
+		if (f->processes.items[i] == p)
+			return true;
+	return false;
+}
+
+/* Returns whether stopped task @t, of @p, is in the runtime. */
+static bool is_inside(const struct fathom_traced *p, const struct fathom_follow_task *t)
+{
 	struct user_regs_struct regs;
-	uint64_t mask;
-	bool is_out = false;
 
-	if (!fathom_tracee_get(tid, &regs))
-		return false;
-	if (!fathom_program_is_inside(p, regs.rip))
-		return true;
-	if (ptrace(PTRACE_GETSIGMASK, tid, sizeof mask, &mask) ||
-	    ptrace(PTRACE_SETSIGMASK, tid, sizeof all, &all))
-		return false;
-	for (int i = 0; i < MOST_STEPS && !is_out; i++) {
-		int status;
+	return !fathom_tracee_get(t->tid, &regs) || fathom_program_is_inside(p, regs.rip);
+}
 
-		if (ptrace(PTRACE_SINGLESTEP, tid, NULL, NULL))
+/* Returns whether @t is a task of @p that has stopped. */
+static bool is_held(const struct fathom_traced *p, const struct fathom_follow_task *t)
+{
+	return t->process == p && t->hold && t->hold != FATHOM_HOLD_STUCK;
+}
+
+/*
+ * Lets threads of @p that are in the runtime come out of it: nothing leads there any more. They are
+ * not stepped: a step that is begun when fathom is killed would end the program. Returns whether
+ * all of @p has stopped again.
+ */
+static bool let_out(struct fathom_follow *f, struct fathom_traced *p)
+{
+	for (int turn = 0; turn < MOST_TURNS; turn++) {
+		size_t i = 0;
+
+		while (i < f->tasks.n &&
+		       !(is_held(p, &f->tasks.items[i]) && is_inside(p, &f->tasks.items[i])))
+			i++;
+		if (i == f->tasks.n)
+			return true;
+		fathom_hold_let_go(f, p);
+		if (!hold_all(f, p))
 			return false;
-		status = fathom_tracee_wait(&p->tracee, tid);
-		if (status == -1 || !WIFSTOPPED(status))
-			return false;
-		is_out = fathom_tracee_get(tid, &regs) && !fathom_program_is_inside(p, regs.rip);
 	}
-	(void)ptrace(PTRACE_SETSIGMASK, tid, sizeof mask, &mask);
-	return is_out;
+	return false;
 }
 
 /* Returns whether another process uses the memory of @p, until it runs a program of its own. */
@@ -272,38 +285,47 @@ static bool is_shared(const struct fathom_follow *f, const struct fathom_traced 
 	return p->shares != 0;
 }
 
+/* Has the @n threads @tids, which are outside of the runtime, have no blocks. */
+static void forget_blocks(pid_t *tids, size_t n)
+{
+	struct user_regs_struct regs;
+
+	for (size_t i = 0; i < n; i++) {
+		const pid_t tid = tids[i];
+
+		if (!fathom_tracee_get(tid, &regs))
+			continue;
+		regs.gs_base = 0;
+		(void)fathom_tracee_set(tid, &regs);
+		/* The first one makes calls: best one that is in none. */
+		if ((int64_t)regs.orig_rax < 0) {
+			tids[i] = tids[0];
+			tids[0] = tid;
+		}
+	}
+}
+
 /*
  * Takes the runtime out of @p, whose threads are stopped, @is_whole: all of them. What cannot be
  * unmapped safely stays, and nobody uses it.
  */
 static void take_out(struct fathom_follow *f, struct fathom_traced *p, bool is_whole)
 {
-	pid_t *tids = calloc(f->tasks.n + 1, sizeof *tids);
-	struct user_regs_struct regs;
+	bool is_restored;
 	size_t n = 0;
+	pid_t *tids;
 
 	fathom_program_leave(p);
-	for (size_t i = 0; i < f->tasks.n; i++) {
-		const struct fathom_follow_task *task = &f->tasks.items[i];
-
-		if (task->process != p || !task->hold || task->hold == FATHOM_HOLD_STUCK)
-			continue;
-		is_whole &= step_out(p, task->tid) && fathom_tracee_get(task->tid, &regs);
-		if (!fathom_tracee_get(task->tid, &regs))
-			continue;
-		regs.gs_base = 0;
-		/* The runtime has pushed flags while it was stepped through, and popped them. */
-		regs.eflags &= ~TRAP_FLAG;
-		(void)fathom_tracee_set(task->tid, &regs);
-		/* The first one makes calls: best one that is in none. */
-		if (tids && n && (int64_t)regs.orig_rax < 0) {
-			tids[n++] = tids[0];
-			tids[0] = task->tid;
-		} else if (tids) {
-			tids[n++] = task->tid;
-		}
-	}
-	is_whole &= fathom_unload(p);
+	/* If fathom is killed meanwhile, sites still call the hook, which needs the gs base. */
+	is_restored = fathom_unload(p);
+	is_whole = is_whole && is_restored && let_out(f, p);
+	if (!is_there(f, p))
+		return;
+	tids = calloc(f->tasks.n + 1, sizeof *tids);
+	for (size_t i = 0; tids && is_restored && i < f->tasks.n; i++)
+		if (is_held(p, &f->tasks.items[i]) && !is_inside(p, &f->tasks.items[i]))
+			tids[n++] = f->tasks.items[i].tid;
+	forget_blocks(tids, n);
 	if (is_whole && tids && !is_shared(f, p))
 		fathom_program_unmap(p, tids, n);
 	free(tids);
@@ -316,12 +338,14 @@ static void leave(struct fathom_follow *f, struct fathom_traced *p)
 
 	const bool is_whole = hold_all(f, p);
 
-	if (p->program)
+	if (is_there(f, p) && p->program)
 		take_out(f, p, is_whole);
 	for (size_t i = 0; i < f->tasks.n; i++)
 		if (f->tasks.items[i].process == p)
 			(void)ptrace(PTRACE_DETACH, f->tasks.items[i].tid, NULL, NULL);
 	fathom_note_stop(f, begin);
+	if (!is_there(f, p))
+		return;
 	fathom_follow_forget_tasks(f, p);
 	fathom_follow_remove_process(f, p);
 }

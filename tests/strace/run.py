@@ -89,9 +89,10 @@ def alike(line):
 
 
 def numbered(lines):
-    """Lines in which processes are called by the order in which they are seen: their numbers are larger than others."""
+    """Lines in which processes are called by the order in which they are made, or seen: their numbers are larger than others."""
     seen = {}
-    for line in lines:
+    made = [m[0] for m in (re.search(r"(?<=\bclone3[ (]).* = \d+$", line) for line in lines) if m]
+    for line in lines[:1] + [f"{text.rsplit(' ', 1)[1]} " for text in made] + lines:
         m = re.match(r"(\d+) ", line)
         if m:
             seen.setdefault(m[1], f"P{len(seen)}")

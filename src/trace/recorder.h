@@ -29,6 +29,18 @@ struct fathom_trace_thread {
 	int32_t first;                    /* the thread is recorded if first + change is above 0 */
 };
 
+/* fathom_trace_thread() for the calling thread, whose block is @t. */
+static inline int fathom_trace_change(struct fathom_trace_thread *t, int change)
+{
+	const int before = t->first + t->change;
+
+	t->change += change;
+	/* The hook asks next. */
+	if (change)
+		t->limit = 0;
+	return before;
+}
+
 /* What is one for a process: who maps the runtime fills it in, and it is only read then. */
 struct fathom_trace_process {
 	uint64_t size; /* of this */

@@ -275,31 +275,31 @@ static void write_call(struct fathom_trace_writer *w, struct fathom_file_thread 
 		w->no_memory = true;
 }
 
-static void write_other(struct fathom_trace_writer *w, struct fathom_file_thread *t,
-			const struct fathom_trace_event *e, uint32_t function)
+/* Writes what all events begin with that are neither calls nor returns; @count: or the duration. */
+static void write_other_head(struct fathom_trace_writer *w, struct fathom_file_thread *t,
+			     const struct fathom_trace_event *e, uint32_t function, uint64_t count)
 {
 	uint8_t bytes[ITEM_SIZE];
 	size_t n = put_head(bytes, w->state, t, FATHOM_ITEM_OTHER, e);
 
 	n += put_stack(bytes + n, t, e->stack);
 	n += put_number(bytes + n, e->type);
-	n += put_number(bytes + n, e->count);
+	n += put_number(bytes + n, count);
 	n += put_number(bytes + n, e->function ? (uint64_t)function + 1 : 0);
 	fathom_writer_bytes(w, bytes, n);
+}
+
+static void write_other(struct fathom_trace_writer *w, struct fathom_file_thread *t,
+			const struct fathom_trace_event *e, uint32_t function)
+{
+	write_other_head(w, t, e, function, e->count);
 	write_text(w, e->text);
 }
 
 static void write_system_call(struct fathom_trace_writer *w, struct fathom_file_thread *t,
 			      const struct fathom_trace_event *e, uint32_t function)
 {
-	uint8_t bytes[ITEM_SIZE];
-	size_t n = put_head(bytes, w->state, t, FATHOM_ITEM_OTHER, e);
-
-	n += put_stack(bytes + n, t, e->stack);
-	n += put_number(bytes + n, e->type);
-	n += put_number(bytes + n, e->duration_ns);
-	n += put_number(bytes + n, e->function ? (uint64_t)function + 1 : 0);
-	fathom_writer_bytes(w, bytes, n);
+	write_other_head(w, t, e, function, e->duration_ns);
 	write_number(w, e->syscall->record_size);
 	fathom_writer_bytes(w, e->syscall->record, e->syscall->record_size);
 	write_number(w, e->syscall->way);

@@ -285,33 +285,15 @@ static bool is_shared(const struct fathom_follow *f, const struct fathom_traced 
 	return p->shares != 0;
 }
 
-/* Has the @n threads @tids, which are outside of the runtime, have no blocks. */
-static void forget_blocks(pid_t *tids, size_t n)
-{
-	struct user_regs_struct regs;
-
-	for (size_t i = 0; i < n; i++) {
-		const pid_t tid = tids[i];
-
-		if (!fathom_tracee_get(tid, &regs))
-			continue;
-		regs.gs_base = 0;
-		(void)fathom_tracee_set(tid, &regs);
-		/* The first one makes calls: best one that is in none. */
-		if ((int64_t)regs.orig_rax < 0) {
-			tids[i] = tids[0];
-			tids[0] = tid;
-		}
-	}
-}
-
 /*
  * Takes the runtime out of @p, whose threads are stopped, @is_whole: all of them. What cannot be
  * unmapped safely stays, and nobody uses it.
  */
 static void take_out(struct fathom_follow *f, struct fathom_traced *p, bool is_whole)
 {
+	struct fathom_maps maps;
 	bool is_restored;
+	char path[64];
 	size_t n = 0;
 	pid_t *tids;
 
@@ -321,13 +303,16 @@ static void take_out(struct fathom_follow *f, struct fathom_traced *p, bool is_w
 	is_whole = is_whole && is_restored && let_out(f, p);
 	if (!is_there(f, p))
 		return;
+	(void)snprintf(path, sizeof path, "/proc/%d/maps", (int)p->tracee.pid);
 	tids = calloc(f->tasks.n + 1, sizeof *tids);
-	for (size_t i = 0; tids && is_restored && i < f->tasks.n; i++)
-		if (is_held(p, &f->tasks.items[i]) && !is_inside(p, &f->tasks.items[i]))
-			tids[n++] = f->tasks.items[i].tid;
-	forget_blocks(tids, n);
-	if (is_whole && tids && !is_shared(f, p))
-		fathom_program_unmap(p, tids, n);
+	if (tids && is_restored && !fathom_maps_read(path, &maps, NULL)) {
+		for (size_t i = 0; i < f->tasks.n; i++)
+			if (is_held(p, &f->tasks.items[i]) && !is_inside(p, &f->tasks.items[i]))
+				tids[n++] = f->tasks.items[i].tid;
+		if (fathom_program_take_blocks(p, tids, n, &maps) && is_whole && !is_shared(f, p))
+			fathom_program_unmap(p, tids, n, &maps);
+		fathom_maps_deinit(&maps);
+	}
 	free(tids);
 }
 

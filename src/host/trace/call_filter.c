@@ -6,9 +6,6 @@
 #include <linux/seccomp.h>
 #include <stddef.h>
 
-/* x32 has this bit in its numbers. */
-#define X32_BIT 0x40000000u
-
 static void add(struct fathom_call_filter *f, struct sock_filter code)
 {
 	if (f->program.len < FATHOM_CALL_FILTER_SIZE)
@@ -71,7 +68,8 @@ void fathom_call_filter_make(const struct fathom_syscall_set *set, struct fathom
 						      size_of(set, arches[i].machine) + 2u));
 		add(ret, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
 						      offsetof(struct seccomp_data, nr)));
-		add(ret, (struct sock_filter)BPF_STMT(BPF_ALU | BPF_AND | BPF_K, ~X32_BIT));
+		add(ret,
+		    (struct sock_filter)BPF_STMT(BPF_ALU | BPF_AND | BPF_K, ~FATHOM_SYSCALL_X32));
 		add_calls(ret, set, arches[i].machine);
 	}
 	add_return(ret, SECCOMP_RET_TRACE);

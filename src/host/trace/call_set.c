@@ -149,6 +149,7 @@ fathom_err fathom_syscall_set_read(const char *text, struct fathom_syscall_set *
 
 bool fathom_syscall_set_has(const struct fathom_syscall_set *set, uint32_t machine, uint64_t number)
 {
+	number &= ~(uint64_t)FATHOM_SYSCALL_X32;
 	for (size_t i = 0; i < FATHOM_SYSCALL_TABLES; i++)
 		if (fathom_syscall_tables[i].machine == machine)
 			return number < FATHOM_SYSCALL_SET_NUMBERS

@@ -9,6 +9,9 @@
 /* Numbers that a set knows; larger ones, which have no names, are in it if it says "all". */
 #define FATHOM_SYSCALL_SET_NUMBERS 512
 
+/* x32 makes calls of x86-64 with this bit in their numbers; sets do not look at it. */
+#define FATHOM_SYSCALL_X32 0x40000000u
+
 struct fathom_syscall_set {
 	uint64_t bits[FATHOM_SYSCALL_TABLES][FATHOM_SYSCALL_SET_NUMBERS / 64];
 	bool has_unknown;

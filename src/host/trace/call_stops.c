@@ -32,17 +32,20 @@ struct fathom_stopped_call {
 /* AUDIT_ARCH_ constants (<linux/audit.h>) are an EM_ and flags. */
 #define MACHINE UINT32_C(0xffff)
 
-/* x32 makes calls of x86-64 with this bit in their numbers. */
-#define X32_BIT UINT64_C(0x40000000)
-
-void fathom_follow_resume(const struct fathom_follow *f, pid_t tid, int signal)
+/* Lets thread @tid go on; @task: what is known of it, or NULL. */
+static void resume(const struct fathom_follow *f, const struct fathom_follow_task *task, pid_t tid,
+		   int signal)
 {
-	const struct fathom_follow_task *task = f->calls ? fathom_follow_find(f, tid) : NULL;
 	/* Where a filter stops it at the calls that count, it stops again at their ends. */
 	const bool is_stopped =
 		task && !task->process->is_silent && (!f->calls->filter || task->call);
 
 	(void)ptrace(is_stopped ? PTRACE_SYSCALL : PTRACE_CONT, tid, NULL, signal);
+}
+
+void fathom_follow_resume(const struct fathom_follow *f, pid_t tid, int signal)
+{
+	resume(f, f->calls ? fathom_follow_find(f, tid) : NULL, tid, signal);
 }
 
 /* Where siginfo_t is in the record by which its text is made. */
@@ -146,7 +149,7 @@ static void inject(struct fathom_follow *f, struct fathom_follow_task *task,
 	for (size_t i = 0; task->n_injected && i < calls->injections.n; i++) {
 		const struct fathom_injection *in = &calls->injections.items[i];
 
-		if (!fathom_syscall_set_has(&in->set, info->machine, info->number & ~X32_BIT) ||
+		if (!fathom_syscall_set_has(&in->set, info->machine, info->number) ||
 		    !fathom_injection_is_due(in, ++task->n_injected[i]))
 			continue;
 		if (in->has_result)
@@ -212,7 +215,7 @@ static void begin(struct fathom_follow *f, struct fathom_follow_task *task,
 					    .sp = info->stack_pointer };
 
 	/* The runtime waits for room in its rings, and for libraries to be looked at. */
-	if (!fathom_syscall_set_has(&calls->set, call.machine, call.number & ~X32_BIT) ||
+	if (!fathom_syscall_set_has(&calls->set, call.machine, call.number) ||
 	    (task->process->program &&
 	     fathom_program_is_inside(task->process, info->instruction_pointer)))
 		return;
@@ -257,7 +260,7 @@ static void end(struct fathom_follow *f, struct fathom_follow_task *task, int64_
 static void go_on(struct fathom_follow *f, struct fathom_follow_task *task, int signal, uint64_t ns)
 {
 	if (!ns) {
-		fathom_follow_resume(f, task->tid, signal);
+		resume(f, task, task->tid, signal);
 		return;
 	}
 	task->resumes_at = fathom_now_ns() + (int64_t)ns;
@@ -274,7 +277,7 @@ void fathom_follow_take_call(struct fathom_follow *f, pid_t tid)
 
 	if (!task || task->process->is_silent ||
 	    ptrace(PTRACE_GET_SYSCALL_INFO, tid, sizeof info, &info) < 0) {
-		fathom_follow_resume(f, tid, 0);
+		resume(f, task, tid, 0);
 		return;
 	}
 	if (info.op == PTRACE_SYSCALL_INFO_SECCOMP || info.op == PTRACE_SYSCALL_INFO_ENTRY) {
@@ -298,7 +301,7 @@ void fathom_follow_resume_due(struct fathom_follow *f)
 			continue;
 		task->resumes_at = 0;
 		f->n_delayed--;
-		fathom_follow_resume(f, task->tid, task->resumes_with);
+		resume(f, task, task->tid, task->resumes_with);
 	}
 }
 

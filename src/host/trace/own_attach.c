@@ -91,7 +91,6 @@ fathom_err fathom_own_way_end(struct fathom_errinfo *reterr)
 int fathom_trace_thread(int change)
 {
 	struct fathom_trace_thread *t;
-	int before;
 
 	if (!(getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE))
 		return 0;
@@ -99,10 +98,5 @@ int fathom_trace_thread(int change)
 	/* Where there is no such block, the program uses gs itself, and is not traced. */
 	if (!t || t->self != t)
 		return 0;
-	before = t->first + t->change;
-	t->change += change;
-	/* The hook asks next. */
-	if (change)
-		t->limit = 0;
-	return before;
+	return fathom_trace_change(t, change);
 }

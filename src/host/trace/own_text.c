@@ -423,14 +423,8 @@ static struct fathom_trace_thread *own_block(void)
 int fathom_trace_thread(int change)
 {
 	struct fathom_trace_thread *t = own_block();
-	int before;
 
 	if (!t)
 		return 0;
-	before = t->first + t->change;
-	t->change += change;
-	/* The hook asks next. */
-	if (change)
-		t->limit = 0;
-	return before;
+	return fathom_trace_change(t, change);
 }

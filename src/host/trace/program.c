@@ -434,7 +434,32 @@ static bool refers(const struct fathom_traced *p, pid_t tid, const struct fathom
 	return false;
 }
 
-void fathom_program_unmap(struct fathom_traced *p, const pid_t *tids, size_t n)
+bool fathom_program_take_blocks(const struct fathom_traced *p, pid_t *tids, size_t n,
+				const struct fathom_maps *maps)
+{
+	struct user_regs_struct regs;
+	bool is_all = true;
+
+	for (size_t i = 0; i < n; i++) {
+		const pid_t tid = tids[i];
+
+		if (refers(p, tid, maps) || !fathom_tracee_get(tid, &regs)) {
+			is_all = false;
+			continue;
+		}
+		regs.gs_base = 0;
+		is_all &= fathom_tracee_set(tid, &regs);
+		/* Best one that is in no call, which would have to be made again. */
+		if ((int64_t)regs.orig_rax < 0) {
+			tids[i] = tids[0];
+			tids[0] = tid;
+		}
+	}
+	return is_all;
+}
+
+void fathom_program_unmap(struct fathom_traced *p, const pid_t *tids, size_t n,
+			  const struct fathom_maps *maps)
 {
 	const struct fathom_program *pr = p->program;
 	const uint64_t ranges[][2] = {
@@ -446,17 +471,9 @@ void fathom_program_unmap(struct fathom_traced *p, const pid_t *tids, size_t n)
 		{ p->reserves[1].avma, RESERVE_SIZE },
 	};
 	struct user_regs_struct regs;
-	struct fathom_maps maps;
-	char path[64];
-	bool is_free = n != 0;
 	bool is_suspended;
 
-	(void)snprintf(path, sizeof path, "/proc/%d/maps", (int)p->tracee.pid);
-	if (fathom_maps_read(path, &maps, NULL))
-		return;
-	for (size_t i = 0; i < n && is_free; i++)
-		is_free = !refers(p, tids[i], &maps);
-	if (is_free && fathom_tracee_get(tids[0], &regs) && find_way(p, tids[0], &maps, &regs) &&
+	if (n && fathom_tracee_get(tids[0], &regs) && find_way(p, tids[0], maps, &regs) &&
 	    !suspend_filters(p, tids[0], &is_suspended, NULL)) {
 		/* The dynamic linker may just be about to write one of the words. */
 		const size_t n_ranges = sizeof ranges / sizeof *ranges - (p->has_slots ? 2 : 0);
@@ -469,7 +486,6 @@ void fathom_program_unmap(struct fathom_traced *p, const pid_t *tids, size_t n)
 		resume_filters(p, tids[0], is_suspended);
 		make_again(p, tids[0], &regs);
 	}
-	fathom_maps_deinit(&maps);
 }
 
 bool fathom_program_was_traced(const struct fathom_maps *maps)

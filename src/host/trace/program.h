@@ -87,10 +87,15 @@ bool fathom_program_was_traced(const struct fathom_maps *maps);
 /* Returns whether @avma is in code of the runtime, or a copy of a hook. */
 bool fathom_program_is_inside(const struct fathom_traced *p, uint64_t avma);
 /*
- * Unmaps the runtime of @p, which has only the @n threads @tids, all stopped outside of it: unless
- * some stack says that a handler of a signal interrupts it.
+ * Takes their blocks from the @n threads @tids of @p, which are stopped outside of the runtime, but
+ * for those whose stack says that a handler of a signal interrupts it: it goes on by its block.
+ * Returns whether it was all of them. The first of @tids, which it sorts, is best to make calls.
  */
-void fathom_program_unmap(struct fathom_traced *p, const pid_t *tids, size_t n);
+bool fathom_program_take_blocks(const struct fathom_traced *p, pid_t *tids, size_t n,
+				const struct fathom_maps *maps);
+/* Unmaps the runtime of @p, which has only the @n threads @tids, which have no blocks. */
+void fathom_program_unmap(struct fathom_traced *p, const pid_t *tids, size_t n,
+			  const struct fathom_maps *maps);
 /* Tells the runtime that nobody reads any more. */
 void fathom_program_leave(struct fathom_traced *p);
 

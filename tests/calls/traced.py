@@ -26,8 +26,7 @@ def test(name):
     """Makes a test of the function that follows, where programs can be traced."""
     def decorate(function):
         def call(folder):
-            if os.environ.get("WRAPPER") or os.uname().machine != "x86_64":
-                raise tap.Skip("programs are traced on x86-64 only, by fathom alone")
+            tap.need_traced_programs()
             function(folder)
         return SUITE.test(name)(call)
     return decorate

@@ -21,6 +21,12 @@ def need_mount_namespaces():
         raise Skip(f"no mount namespace can be made: {able.stderr.strip()}")
 
 
+def need_traced_programs():
+    """Programs are run below fathom trace, by ptrace(2)."""
+    if os.environ.get("WRAPPER") or os.uname().machine != "x86_64":
+        raise Skip("programs are traced on x86-64 only, by fathom alone")
+
+
 def _line(number, name, outcome):
     """The TAP lines for one result: None passed, Skip, or what failed."""
     if outcome is None:

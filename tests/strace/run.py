@@ -31,8 +31,7 @@ def test(name):
     """A test that is left out where programs cannot be traced by fathom."""
     def decorate(function):
         def call(folder):
-            if os.environ.get("WRAPPER") or os.uname().machine != "x86_64":
-                raise tap.Skip("programs are traced on x86-64 only, by fathom alone")
+            tap.need_traced_programs()
             function(folder)
         SUITE.add(name, call)
         return function

@@ -11,28 +11,10 @@
 
 #include <fathom/fathom.h>
 
-#define KEPT __attribute__((noinline))
+#include "../../lib/three_calls.h"
+
 /* The tests' own functions have no site. */
 #define UNSEEN KEPT __attribute__((patchable_function_entry(0, 0)))
-
-KEPT int leaf(int n)
-{
-	__asm__ volatile("" : "+r"(n));
-	return n + 1;
-}
-
-KEPT int middle(int n)
-{
-	return leaf(n) + leaf(n + 1) * 2;
-}
-
-KEPT int top(int n)
-{
-	volatile char room[200];
-
-	room[n] = (char)n;
-	return middle(n) + room[n] + middle(2 * n);
-}
 
 static struct fathom *session;
 static _Atomic long n_called;

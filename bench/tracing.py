@@ -17,17 +17,18 @@ def build(folder, name, *flags, compiler="gcc", source="traced.c"):
     return path
 
 
-def served(folder, n):
-    """A program of @n functions, which four threads call for ever."""
-    source = os.path.join(folder, f"served-{n}.c")
+def served(folder, n, pause_us=0):
+    """A program of @n functions, which four threads call for ever, with pauses between rounds."""
+    name = f"served-{n}-{pause_us}"
+    source = os.path.join(folder, name + ".c")
     with open(source, "w", encoding="ascii") as f:
-        f.write("#include <pthread.h>\n#define F(n) __attribute__((noinline)) void f##n(void) { __asm__ volatile(\"\"); }\n")
+        f.write("#include <pthread.h>\n#include <unistd.h>\n#define F(n) __attribute__((noinline)) void f##n(void) { __asm__ volatile(\"\"); }\n")
         f.writelines(f"F({i})\n" for i in range(n))
         f.write("static void (*const all[])(void) = {\n" + "".join(f"f{i},\n" for i in range(n)) + "};\n")
-        f.write("static void *run(void *data)\n{\n\tfor (;;)\n\t\tfor (unsigned i = 0; i < sizeof all / sizeof *all; i++)\n\t\t\tall[i]();\n"
+        f.write("static void *run(void *data)\n{\n\tfor (;;" + (f" usleep({pause_us})" if pause_us else "") + ")\n\t\tfor (unsigned i = 0; i < sizeof all / sizeof *all; i++)\n\t\t\tall[i]();\n"
                 "\treturn data;\n}\nint main(void)\n{\n\tpthread_t t;\n\n\tfor (int i = 0; i < 3; i++)\n\t\tpthread_create(&t, 0, run, 0);\n"
                 "\treturn !run(0);\n}\n")
-    path = os.path.join(folder, f"served-{n}")
+    path = os.path.join(folder, name)
     subprocess.run(["gcc", "-O1", "-pthread", SITES, "-o", path, source], check=True)
     return path
 
@@ -64,6 +65,9 @@ def trace_benches(command, folder):
         # How long its four threads stand still, and how long it takes until their calls are recorded.
         yield Told(f"trace-attach-stop-{n}", 0, [Tool("fathom", [attached, path])])
         yield Told(f"trace-attach-{n}", 1, [Tool("fathom", [attached, path])])
+    # Threads that rest stop at once: what is left is the changing of so many sites.
+    for n in 1, 3000, 30000:
+        yield Told(f"trace-attach-resting-{n}", 0, [Tool("fathom", [attached, served(folder, n, 20000)])])
     yield Bench("trace-text", [Tool("fathom", [command, "trace", "--no-fold", "--log", "/dev/null", "--", traced, N]), Tool("none", [plain, N])])
     yield Bench("trace-idle", [Tool("fathom", [traced, N]), Tool("none", [plain, N]), Tool("instrument", [hook, N])])
     yield Bench("trace-start", [Tool("fathom", [command, "trace", "--log", "/dev/null", "--", traced, "1"]), Tool("none", [plain, "1"]),

@@ -48,22 +48,30 @@ class Chromium:
                                         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         os.close(theirs)
         os.close(ours)
-        self.number, self.pending = 0, b""
+        self.number, self.pending, self.events = 0, b"", []
 
     def ask(self, method, session=None, **params):
         self.number += 1
         question = {"id": self.number, "method": method, "params": params} | ({"sessionId": session} if session else {})
         os.write(self.to, json.dumps(question).encode() + b"\0")
         while True:
-            while b"\0" not in self.pending:
-                piece = os.read(self.back, 1 << 16)
-                assert piece, "chromium has ended"
-                self.pending += piece
-            line, self.pending = self.pending.split(b"\0", 1)
-            answer = json.loads(line)
+            answer = self.hear()
             if answer.get("id") == self.number:
                 assert "error" not in answer, answer
                 return answer["result"]
+            self.events.append(answer.get("method"))
+
+    def hear(self):
+        while b"\0" not in self.pending:
+            piece = os.read(self.back, 1 << 16)
+            assert piece, "chromium has ended"
+            self.pending += piece
+        line, self.pending = self.pending.split(b"\0", 1)
+        return json.loads(line)
+
+    def wait_for(self, event):
+        while event not in self.events:
+            self.events.append(self.hear().get("method"))
 
     def close(self):
         self.ask("Browser.close")
@@ -84,8 +92,12 @@ def viewer(folder):
     threading.Thread(target=server.serve_forever).start()
     browser = Chromium(os.path.join(folder, "profile"))
     try:
-        target = browser.ask("Target.createTarget", url=f"http://127.0.0.1:{server.server_port}/index.html")["targetId"]
+        target = browser.ask("Target.createTarget", url="about:blank")["targetId"]
         session = browser.ask("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        # What is evaluated before the page is there is lost with the empty one.
+        browser.ask("Page.enable", session)
+        browser.ask("Page.navigate", session, url=f"http://127.0.0.1:{server.server_port}/index.html")
+        browser.wait_for("Page.loadEventFired")
 
         def load(name):
             said = browser.ask("Runtime.evaluate", session, expression=LOAD.replace("NAME", name), returnByValue=True, awaitPromise=True)

@@ -430,14 +430,16 @@ def _(folder):
 def _(folder):
     path = program(folder, "saved", SITES, "-O1")
     file = os.path.join(folder, "foo")
-    slow = ("--inject", "fsync:delay_enter=194ms")
+    # Long beside what a loaded machine may add to any other call.
+    slow = ("--inject", "fsync:delay_enter=2s")
     _, events = stream(folder, [path, file], *slow)
     calls = {e["name"]: e["duration_ns"] for e in events if e["type"] == "syscall" and e["name"] in ("creat", "write", "fsync", "close")}
-    assert max(calls, key=calls.get) == "fsync" and calls["fsync"] >= 194_000_000 > 20 * sum(n for name, n in calls.items() if name != "fsync"), calls
+    assert max(calls, key=calls.get) == "fsync" and calls["fsync"] >= 2_000_000_000, calls
     text = fathom("trace", "-c", "--syscalls", *slow, "--", path, file, status=0).stderr.splitlines()
-    assert text[1].split()[-2] == "&fsync" and int(text[1].split()[1].replace("'", "")) >= 194_000_000, text[:3]
-    text = fathom("trace", "-c", "--syscalls", "--inject", "fsync:retval=0", "--", path, file, status=0).stderr.splitlines()
-    assert "&fsync" not in text[1] and any("&fsync" in line for line in text), text
+    assert text[1].split()[-2] == "&fsync" and int(text[1].split()[1].replace("'", "")) >= 2_000_000_000, text[:3]
+    cured = ("--inject", "fsync:retval=0", "--inject", "write:delay_enter=2s")
+    text = fathom("trace", "-c", "--syscalls", *cured, "--", path, file, status=0).stderr.splitlines()
+    assert text[1].split()[-2] == "&write" and any("&fsync" in line for line in text), text
 
 
 @test("files: --read tells what the run told; exports have the calls; --last tells of the end of one that fails")

@@ -15,6 +15,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* What the kernel returns inside for calls that are to be made again (include/linux/errno.h). */
+enum {
+	RESTART_SYS = 512,
+	RESTART_NO_INTERRUPT = 513,
+	RESTART_NO_HANDLER = 514,
+	RESTART_BLOCK = 516
+};
+
+/* Bytes of `syscall`, and of `int $0x80`. */
+#define CALL_SIZE 2
+
 static size_t read_memory(void *data, uint64_t avma, void *to, size_t size)
 {
 	const struct fathom_tracee *t = data;
@@ -225,6 +236,28 @@ static bool run_to_call(const struct fathom_tracee *t, pid_t tid)
 	return true;
 }
 
+void fathom_tracee_again(struct user_regs_struct *regs)
+{
+	if ((int64_t)regs->orig_rax < 0)
+		return;
+	switch (-(int64_t)regs->rax) {
+	case RESTART_SYS:
+	case RESTART_NO_INTERRUPT:
+	case RESTART_NO_HANDLER:
+	case RESTART_BLOCK:
+		regs->rax = regs->orig_rax;
+		regs->rip -= CALL_SIZE;
+		break;
+	default:
+		break;
+	}
+	regs->orig_rax = UINT64_MAX;
+}
+
+/*
+ * With a way back, the thread can be let go between any two of these requests, if we are killed: it
+ * makes the call, and its mask and registers come from its stack.
+ */
 long fathom_tracee_call(const struct fathom_tracee *t, pid_t tid, long number,
 			const uint64_t arguments[6])
 {
@@ -248,15 +281,14 @@ long fathom_tracee_call(const struct fathom_tracee *t, pid_t tid, long number,
 	regs.r10 = arguments[3];
 	regs.r8 = arguments[4];
 	regs.r9 = arguments[5];
-	(void)ptrace(PTRACE_SETSIGMASK, tid, sizeof all, &all);
-	if (!fathom_tracee_set(tid, &regs) || !run_to_call(t, tid) || !run_to_call(t, tid))
+	if (!fathom_tracee_set(tid, &regs) || ptrace(PTRACE_SETSIGMASK, tid, sizeof all, &all) ||
+	    !run_to_call(t, tid) || !run_to_call(t, tid))
 		return -ESRCH;
 	if (fathom_tracee_get(tid, &regs))
 		result = (long)regs.rax;
-	/* No call of the program's is to be made again. */
-	before.orig_rax = UINT64_MAX;
-	(void)fathom_tracee_set(tid, &before);
+	fathom_tracee_again(&before);
 	(void)ptrace(PTRACE_SETSIGMASK, tid, sizeof mask, &mask);
+	(void)fathom_tracee_set(tid, &before);
 	return result;
 }
 

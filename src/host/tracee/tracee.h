@@ -71,6 +71,12 @@ void fathom_tracee_registers(const struct user_regs_struct *regs, struct fathom_
 int fathom_tracee_wait(const struct fathom_tracee *t, pid_t tid);
 
 /*
+ * Has @regs, of a stopped thread, make again the call in which it was stopped, if it was in one,
+ * from its beginning, where the kernel no longer does that: these are registers in no call.
+ */
+void fathom_tracee_again(struct user_regs_struct *regs);
+
+/*
  * Has stopped thread @tid make a system call, with all signals blocked, and returns its result;
  * -ESRCH if the thread has ended or runs another program instead, which was noted.
  */

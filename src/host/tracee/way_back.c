@@ -8,17 +8,6 @@
 #include <sys/ptrace.h>
 #include <sys/uio.h>
 
-/* What the kernel returns inside for calls that are to be made again (include/linux/errno.h). */
-enum {
-	RESTART_SYS = 512,
-	RESTART_NO_INTERRUPT = 513,
-	RESTART_NO_HANDLER = 514,
-	RESTART_BLOCK = 516
-};
-
-/* Bytes of `syscall`. */
-#define CALL_SIZE 2
-
 /* Below the stack pointer nothing may change so far. */
 #define RED_ZONE 128
 
@@ -120,28 +109,6 @@ static uint32_t read_state(pid_t tid, uint8_t *bytes)
 	return software.extended_size;
 }
 
-/* Returns the registers that make again the call in which @u was stopped, if it was in one. */
-static struct user_regs_struct again(const struct user_regs_struct *u)
-{
-	struct user_regs_struct regs = *u;
-
-	if ((int64_t)u->orig_rax < 0)
-		return regs;
-	switch (-(int64_t)u->rax) {
-	case RESTART_SYS:
-	case RESTART_NO_INTERRUPT:
-	case RESTART_NO_HANDLER:
-	case RESTART_BLOCK:
-		/* From its beginning: rt_sigreturn() forgets how long a call has waited. */
-		regs.rax = u->orig_rax;
-		regs.rip -= CALL_SIZE;
-		break;
-	default:
-		break;
-	}
-	return regs;
-}
-
 static struct frame frame_of(const struct user_regs_struct *u, uint64_t state, uint64_t mask)
 {
 	return (struct frame){
@@ -184,7 +151,8 @@ bool fathom_way_back_make(struct fathom_tracee *t, pid_t tid, const struct fatho
 	frame_at = (state_at - sizeof frame) & ~UINT64_C(15);
 	if (!size || regs.rsp < low + 2 * MOST_STATE || frame_at < low + MOST_STATE / 4)
 		return false;
-	regs = again(&regs);
+	/* From its beginning: rt_sigreturn() forgets how long a call has waited. */
+	fathom_tracee_again(&regs);
 	frame = frame_of(&regs, state_at, mask);
 	if (!fathom_tracee_write(t, state_at, state, size) ||
 	    !fathom_tracee_write(t, frame_at, &frame, sizeof frame) ||

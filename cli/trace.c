@@ -39,6 +39,7 @@ enum {
 	OPT_MAX_RATE,
 	OPT_SYSCALLS,
 	OPT_NO_FUNCTIONS,
+	OPT_STACKS,
 	OPT_STRINGS,
 	OPT_INJECT,
 };
@@ -66,6 +67,7 @@ static const struct verb_option options[] = {
 	{ OPT_CALLS, "calls", "WORD", "of libraries: auto, always or never (auto)" },
 	{ OPT_SYSCALLS, "syscalls", "[=SET]", "system calls, too: all, or open,%network,/^get" },
 	{ OPT_NO_FUNCTIONS, "no-functions", NULL, "with --syscalls: these alone" },
+	{ OPT_STACKS, "stacks", NULL, "the stack of each system call, too" },
 	{ OPT_INJECT, "inject", "SET:...", "system calls get error=, retval=, delay..." },
 	{ OPT_STRINGS, "string-limit", "N", "show N bytes of strings, of system calls (32)" },
 	{ OPT_CLOCK, "clock", "WORD", "full, sparse or none (full)" },
@@ -263,6 +265,10 @@ static void take_option(struct trace *v, int opt)
 		break;
 	case OPT_NO_FUNCTIONS:
 		w->syscalls.flags |= FATHOM_SYSCALLS_ONLY;
+		break;
+	case OPT_STACKS:
+		w->has_syscalls = true;
+		w->syscalls.flags |= FATHOM_SYSCALLS_STACKS;
 		break;
 	case OPT_INJECT:
 		w->has_syscalls = true;

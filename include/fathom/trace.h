@@ -29,6 +29,7 @@
 
 #include <fathom/answer.h>
 #include <fathom/error.h>
+#include <fathom/stack.h>
 #include <fathom/target.h>
 
 #ifdef __cplusplus
@@ -385,8 +386,16 @@ enum fathom_syscalls_flag {
 	 * set only, by a filter (seccomp(2)). It gets no rights by exec() then, and ends if the
 	 * calling process does.
 	 */
-	FATHOM_SYSCALLS_FILTER = 1u << 9
+	FATHOM_SYSCALLS_FILTER = 1u << 9,
+	/**
+	 * Read the stack of the thread at each call and each signal. With FATHOM_SYSCALLS_STRACE
+	 * its frames have names only, no lines and no inlined calls.
+	 */
+	FATHOM_SYSCALLS_STACKS = 1u << 10
 };
+
+/** Frames that are read of one stack, as strace(1) does. */
+#define FATHOM_SYSCALLS_FRAMES 256
 
 /** Bytes of strings that are shown, unless it is said. */
 #define FATHOM_SYSCALLS_STRING_LIMIT 32
@@ -434,6 +443,24 @@ struct fathom_trace_function {
 	uint32_t name_size; /**< bytes of name */
 };
 
+/** A frame of the stack of a thread that makes a system call. */
+struct fathom_trace_frame {
+	struct fathom_stack_frame frame;
+	/** of the pc in the file of its module; FATHOM_NO_ADDRESS: it is in none */
+	uint64_t file_offset;
+	/** Counted from 0 through the run; frames with the same pc and the same names have one. */
+	uint32_t number;
+	uint32_t reserved;
+};
+
+/** The stack of a thread that makes a system call. */
+struct fathom_trace_stack {
+	const struct fathom_trace_frame *frames; /**< the innermost first */
+	size_t n_frames;                         /**< at most FATHOM_SYSCALLS_FRAMES */
+	uint8_t stop;                            /**< enum fathom_stop */
+	uint8_t reserved[7];
+};
+
 /** An event. What it points to is valid during the call that tells of it. */
 struct fathom_trace_event {
 	uint64_t ns;    /**< since the run began */
@@ -457,6 +484,11 @@ struct fathom_trace_event {
 	/** exit: as waitpid(2) has it; signal: its number */
 	int32_t status;
 	uint32_t reserved1;
+	/**
+	 * The stack of the thread when a system call ended, when it began one that does not return
+	 * here (exit, exec), or when a signal came: with FATHOM_SYSCALLS_STACKS; else NULL.
+	 */
+	const struct fathom_trace_stack *call_stack;
 };
 
 /** Bits of fathom_trace_options.flags. */

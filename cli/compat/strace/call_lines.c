@@ -37,6 +37,8 @@ struct strace_thread {
 	int32_t tid;
 	uint64_t pc;     /* of its last call */
 	uint64_t number; /* of that */
+	char *last;      /* the frames of the call that ends it; NULL: none */
+	size_t n_last;   /* bytes of them */
 };
 
 struct strace_lines {
@@ -91,6 +93,38 @@ static void end_line(struct strace_file *f)
 	put_str(f, "\n");
 	f->column = 0;
 	f->current = 0;
+}
+
+/*
+ * Prints the frames of @s. Bounds of a function without a name are no name; what is in no file and
+ * has no name either is an error of strace's.
+ */
+static void put_frames(struct strace_file *f, const struct fathom_trace_stack *s)
+{
+	for (size_t i = 0; i < s->n_frames; i++) {
+		const struct fathom_trace_frame *frame = &s->frames[i];
+		const struct fathom_answer *a = frame->frame.answer;
+		const bool is_named = a->symbol && a->source != FATHOM_SOURCE_FDE;
+
+		put_str(f, " > ");
+		if (a->module)
+			put_str(f, a->module->path);
+		else if (!is_named)
+			put_str(f, "unexpected_backtracing_error");
+		if (a->module || is_named)
+			put_str(f, "(");
+		if (is_named) {
+			put_bytes(f, a->symbol, a->symbol_size);
+			put(f, "+0x%llx", (unsigned long long)a->offset);
+		}
+		put(f, a->module || is_named ? ") [0x%llx]" : " [0x%llx]",
+		    (unsigned long long)(a->module ? frame->file_offset : a->pc.address));
+		end_line(f);
+	}
+	if (s->stop == FATHOM_STOP_LIMIT) {
+		put_str(f, " > too many stack frames");
+		end_line(f);
+	}
 }
 
 struct strace_lines *strace_lines_create(const struct strace_options *o)
@@ -199,6 +233,34 @@ static bool is_wanted(const struct strace_options *o, const struct fathom_trace_
 	return o->statuses & (c->error ? STRACE_FAILED : STRACE_SUCCESSFUL);
 }
 
+/* Returns the thread @tid; NULL: it is not known. */
+static struct strace_thread *thread_of(struct strace_lines *l, int32_t tid)
+{
+	for (size_t i = 0; i < l->n_threads; i++)
+		if (l->threads[i].tid == tid)
+			return &l->threads[i];
+	return NULL;
+}
+
+/* Prints the stack by which the call of @e was made, or keeps it for the end of its thread. */
+static void put_stack(struct strace_lines *l, struct strace_file *f,
+		      const struct fathom_trace_event *e)
+{
+	struct strace_thread *t = thread_of(l, e->tid);
+	struct strace_file kept = { .fd = -1 };
+
+	if (!e->call_stack)
+		return;
+	if (e->type == FATHOM_TRACE_SIGNAL || e->syscall->outcome != FATHOM_SYSCALL_NEVER_ENDS) {
+		put_frames(f, e->call_stack);
+	} else if (t) {
+		put_frames(&kept, e->call_stack);
+		free(t->last);
+		t->last = kept.bytes;
+		t->n_last = kept.n;
+	}
+}
+
 static void end_call(struct strace_lines *l, const struct fathom_trace_event *e)
 {
 	const struct strace_options *o = l->options;
@@ -228,15 +290,7 @@ static void end_call(struct strace_lines *l, const struct fathom_trace_event *e)
 	if (o->has_durations && c->outcome == FATHOM_SYSCALL_HAS_ENDED)
 		put(f, " <%u.%06u>", (unsigned)(us / 1000000), (unsigned)(us % 1000000));
 	end_line(f);
-}
-
-/* Returns the thread @tid; NULL: it is not known. */
-static struct strace_thread *thread_of(struct strace_lines *l, int32_t tid)
-{
-	for (size_t i = 0; i < l->n_threads; i++)
-		if (l->threads[i].tid == tid)
-			return &l->threads[i];
-	return NULL;
+	put_stack(l, f, e);
 }
 
 static void add_thread(struct strace_lines *l, int32_t tid)
@@ -255,8 +309,10 @@ static void remove_thread(struct strace_lines *l, int32_t tid)
 {
 	struct strace_thread *t = thread_of(l, tid);
 
-	if (t)
-		*t = l->threads[--l->n_threads];
+	if (!t)
+		return;
+	free(t->last);
+	*t = l->threads[--l->n_threads];
 }
 
 /* Prints the place of what has happened to @tid beside a call; @pc 0: it is nowhere any more. */
@@ -275,6 +331,7 @@ static void put_last_place(struct strace_lines *l, struct strace_file *f, int32_
 static void put_end(struct strace_lines *l, const struct fathom_trace_event *e)
 {
 	struct strace_file *f = file_of(l, e->tid);
+	const struct strace_thread *t = thread_of(l, e->tid);
 
 	if (l->options->quiet < 2 || (WIFSIGNALED(e->status) && l->options->quiet < 3)) {
 		begin_line(l, f, e->tid, e->ns);
@@ -286,6 +343,9 @@ static void put_end(struct strace_lines *l, const struct fathom_trace_event *e)
 			put(f, "+++ exited with %d +++", WEXITSTATUS(e->status));
 		end_line(f);
 	}
+	/* strace prints them behind the end, too. */
+	if (t && t->last)
+		put_bytes(f, t->last, t->n_last);
 	remove_thread(l, e->tid);
 }
 
@@ -301,6 +361,7 @@ static void put_signal(struct strace_lines *l, const struct fathom_trace_event *
 	put_str(f, e->text);
 	put_str(f, " ---");
 	end_line(f);
+	put_stack(l, f, e);
 }
 
 /* Learns the time of the clock on the wall: the earliest of what events say is the nearest. */
@@ -399,6 +460,8 @@ bool strace_lines_finish(struct strace_lines *l)
 		finish(&l->files[i]);
 		has_failed |= l->files[i].has_failed;
 	}
+	for (size_t i = 0; i < l->n_threads; i++)
+		free(l->threads[i].last);
 	free(l->files);
 	free(l->threads);
 	free(l);

@@ -42,6 +42,7 @@ static const char usage[] =
 	"  -a COLUMN          align results in COLUMN (40)\n"
 	"  -t, -tt, -ttt      print the time; with microseconds; since 1970\n"
 	"  -r, -T             print the time since the last line; how long calls took\n"
+	"  -k                 print the stack of each call, innermost frame first\n"
 	"  -i, -n             print the instruction pointer; the number of the call\n"
 	"  -c, -C             print a summary instead of lines; beside them\n"
 	"  -w, -S ORDER       by the clock; sorted by time, calls, errors, name, nothing\n"
@@ -198,6 +199,9 @@ static bool take_line_option(struct strace_options *o, int opt)
 	case 'i':
 		o->has_pc = true;
 		return true;
+	case 'k':
+		o->calls.flags |= FATHOM_SYSCALLS_STACKS;
+		return true;
 	case 'n':
 		o->has_numbers = true;
 		return true;
@@ -331,6 +335,7 @@ void strace_options_read(struct strace_options *o, int argc, char **argv)
 		{ "syscall-times", no_argument, NULL, 'T' },
 		{ "relative-timestamps", no_argument, NULL, 'r' },
 		{ "instruction-pointer", no_argument, NULL, 'i' },
+		{ "stack-traces", no_argument, NULL, 'k' },
 		{ "syscall-number", no_argument, NULL, 'n' },
 		{ "no-abbrev", no_argument, NULL, 'v' },
 		{ "decode-fds", no_argument, NULL, 'y' },
@@ -351,7 +356,7 @@ void strace_options_read(struct strace_options *o, int argc, char **argv)
 				      .statuses = STRACE_ALL_STATUSES,
 				      .signals = UINT64_MAX };
 	optind = 1;
-	while ((opt = getopt_long(argc, argv, "+a:cCe:E:fhino:p:qrs:S:tTvVwxX:yzZ", words, NULL)) !=
+	while ((opt = getopt_long(argc, argv, "+a:cCe:E:fhikno:p:qrs:S:tTvVwxX:yzZ", words, NULL)) !=
 	       -1)
 		if (!take_line_option(o, opt))
 			take_option(o, opt);

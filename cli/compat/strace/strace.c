@@ -94,6 +94,8 @@ static fathom_err run(struct strace *s, struct fathom *session, struct fathom_tr
 	o->calls.n_inject = o->n_inject;
 	if (o->lists)
 		o->calls.flags |= FATHOM_SYSCALLS_ENTRIES;
+	else
+		o->calls.flags &= ~(uint32_t)FATHOM_SYSCALLS_STACKS;
 	if (!o->follows)
 		t.flags |= FATHOM_TRACE_NO_CHILDREN;
 	if (o->program) {

@@ -34,7 +34,7 @@ struct fathom {
 	uint32_t flags;
 	uint32_t compat; /* flags of struct fathom_compat_options */
 	uint32_t debuginfod_timeout_ms;
-	_Atomic uint64_t serials;               /* of struct fathom_dwarf */
+	_Atomic uint64_t serials;               /* of struct fathom_dwarf, and of answers */
 	_Atomic int64_t debuginfod_deadline_ns; /* 0 before the first query */
 	int (*progress)(void *data, const struct fathom_progress *p);
 	void *progress_data;

@@ -32,6 +32,13 @@
  *is number 0, 1 ... THREAD		pid, tid, name; it is number 0, 1 ...
  *	END		status of the program, sites, lost events, number of refusals and each of
  *them
+ *	FRAME		pc, kind, module + 1 or 0, build-id, address as stated in the file, offset in
+ *			the file + 1 or 0, symbol, linkage name, offset in the symbol, size of the
+ *			symbol, source, reason, number of functions and of each of them, the
+ *			innermost first: name, linkage name, file, line, column, discriminator,
+ *			address where it begins; it is number 0, 1 ...
+ *	FRAMES		enum fathom_stop, number of frames and of each of them: its number, sp + 1 or
+ *			0, enum fathom_trust: the stack of the item of kind OTHER that follows
  *
  * pid, tid and status are zigzag. What is not known here is an error.
  */
@@ -65,7 +72,9 @@ enum {
 	FATHOM_DEFINE_MODULE = 1,
 	FATHOM_DEFINE_FUNCTION = 2,
 	FATHOM_DEFINE_THREAD = 3,
-	FATHOM_DEFINE_END = 4
+	FATHOM_DEFINE_END = 4,
+	FATHOM_DEFINE_FRAME = 5,
+	FATHOM_DEFINE_FRAMES = 6
 };
 
 /* The upper bits of a tag: a number that follows. */
@@ -73,6 +82,9 @@ enum {
 
 /* The longest text. */
 #define FATHOM_FILE_TEXT ((size_t)1 << 20)
+
+/* The most functions of a frame. */
+#define FATHOM_FILE_INLINED 1024
 
 /* The deepest call that a return may be of without naming it. */
 #define FATHOM_FILE_DEPTH ((size_t)1 << 16)

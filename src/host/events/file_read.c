@@ -58,6 +58,11 @@ struct reading {
 	struct {
 		FATHOM_ARRAY_OF(const char *);
 	} modules;
+	struct {
+		FATHOM_ARRAY_OF(struct fathom_trace_frame *); /* by number */
+	} frames;
+	struct fathom_trace_stack stack; /* of the next event; without frames, it has none */
+	struct fathom_trace_frame stack_frames[FATHOM_SYSCALLS_FRAMES];
 	struct fathom_arena arena;
 	struct fathom_choices choices;
 	struct fathom_named_choices named;
@@ -136,12 +141,13 @@ static uint64_t take_number(struct reading *r)
 	return 0;
 }
 
-/* Takes a text into memory of the reading; "" if there is none. */
-static const char *take_text(struct reading *r)
+/* Takes bytes into memory of the reading, with a NUL behind them; "" if there are none. */
+static const char *take_bytes(struct reading *r, uint32_t *ret_size)
 {
 	const uint64_t size = take_number(r);
 	char *text;
 
+	*ret_size = 0;
 	if (size > FATHOM_FILE_TEXT) {
 		refuse(r, "a text is too long");
 		return "";
@@ -158,7 +164,16 @@ static const char *take_text(struct reading *r)
 	memcpy(text, r->bytes + r->first, (size_t)size);
 	text[size] = '\0';
 	r->first += (size_t)size;
+	*ret_size = (uint32_t)size;
 	return text;
+}
+
+/* Takes a text, as take_bytes() does. */
+static const char *take_text(struct reading *r)
+{
+	uint32_t size;
+
+	return take_bytes(r, &size);
 }
 
 static void define_function(struct reading *r)
@@ -190,6 +205,117 @@ static void define_function(struct reading *r)
 	f->is_wanted = fathom_named_choices_want(&r->named, *linked ? linked : name,
 						 f->function.module, &f->wishes);
 	r->no_memory |= !fathom_array_push(&r->functions, f);
+}
+
+/* Takes @n functions of a frame, the innermost first; returns the first. */
+static struct fathom_frame *take_inlined(struct reading *r, uint64_t n)
+{
+	struct fathom_frame *first = NULL;
+	struct fathom_frame *last = NULL;
+
+	for (uint64_t i = 0; i < n && is_fine(r); i++) {
+		struct fathom_frame *frame = fathom_arena_alloc(&r->arena, sizeof *frame);
+		const char *name = take_text(r);
+		const char *linked = take_text(r);
+		const char *file = take_text(r);
+
+		r->no_memory |= !frame;
+		if (!is_fine(r))
+			break;
+		*frame = (struct fathom_frame){ .function = *name ? name : NULL,
+						.linkage_name = *linked ? linked : NULL,
+						.file = *file ? file : NULL,
+						.function_size = (uint32_t)strlen(name),
+						.linkage_size = (uint32_t)strlen(linked),
+						.file_size = (uint32_t)strlen(file) };
+		frame->line = (uint32_t)take_number(r);
+		frame->column = (uint32_t)take_number(r);
+		frame->discriminator = (uint32_t)take_number(r);
+		frame->start = take_number(r);
+		if (last)
+			last->outer = frame;
+		else
+			first = frame;
+		last = frame;
+	}
+	return first;
+}
+
+/* Takes the module of a frame: its number, and its build-id. NULL: it is in none. */
+static struct fathom_module_info *take_frame_module(struct reading *r)
+{
+	struct fathom_module_info *m = fathom_arena_alloc(&r->arena, sizeof *m);
+	const uint64_t number = take_number(r);
+	uint32_t size = 0;
+	const uint8_t *build_id = (const uint8_t *)take_bytes(r, &size);
+
+	r->no_memory |= !m;
+	if (number > r->modules.n)
+		refuse(r, "a frame is of a module that is not defined");
+	if (!is_fine(r) || !number)
+		return NULL;
+	*m = (struct fathom_module_info){ .path = r->modules.items[number - 1],
+					  .build_id = size ? build_id : NULL,
+					  .build_id_size = size };
+	return m;
+}
+
+static void define_frame(struct reading *r)
+{
+	struct fathom_trace_frame *f = fathom_arena_alloc(&r->arena, sizeof *f);
+	struct fathom_answer *a = fathom_arena_alloc(&r->arena, sizeof *a);
+	uint64_t n;
+
+	r->no_memory |= !f || !a || r->frames.n >= UINT32_MAX;
+	if (!is_fine(r))
+		return;
+	*a = (struct fathom_answer){ .pc = { .address = take_number(r) } };
+	a->pc.kind = (uint8_t)take_number(r);
+	a->module = take_frame_module(r);
+	a->module_address = take_number(r) - 1;
+	*f = (struct fathom_trace_frame){ .frame = { .pc = a->pc, .answer = a },
+					  .file_offset = take_number(r) - 1,
+					  .number = (uint32_t)r->frames.n };
+	a->symbol = take_bytes(r, &a->symbol_size);
+	a->linkage_name = take_bytes(r, &a->linkage_size);
+	a->symbol = a->symbol_size ? a->symbol : NULL;
+	a->linkage_name = a->linkage_size ? a->linkage_name : NULL;
+	a->offset = take_number(r);
+	a->size = take_number(r);
+	a->source = (uint8_t)take_number(r);
+	a->reason = (uint8_t)take_number(r);
+	n = take_number(r);
+	if (n > FATHOM_FILE_INLINED)
+		refuse(r, "a frame has too many functions");
+	a->frame = take_inlined(r, n);
+	if (is_fine(r))
+		r->no_memory |= !fathom_array_push(&r->frames, f);
+}
+
+/* Takes the stack of the event that follows. */
+static void define_stack(struct reading *r)
+{
+	const uint64_t stop = take_number(r);
+	const uint64_t n = take_number(r);
+
+	if (n > FATHOM_SYSCALLS_FRAMES)
+		refuse(r, "a stack has too many frames");
+	for (uint64_t i = 0; i < n && is_fine(r); i++) {
+		const uint64_t number = take_number(r);
+		const uint64_t sp = take_number(r) - 1;
+		const uint64_t trust = take_number(r);
+
+		if (number >= r->frames.n) {
+			refuse(r, "a frame is not defined");
+			return;
+		}
+		r->stack_frames[i] = *r->frames.items[number];
+		r->stack_frames[i].frame.sp = sp;
+		r->stack_frames[i].frame.trust = (uint8_t)trust;
+	}
+	r->stack = (struct fathom_trace_stack){ .frames = r->stack_frames,
+						.n_frames = is_fine(r) ? (size_t)n : 0,
+						.stop = (uint8_t)stop };
 }
 
 static void define_thread(struct reading *r)
@@ -251,6 +377,12 @@ static void define(struct reading *r, uint64_t what)
 		break;
 	case FATHOM_DEFINE_END:
 		take_end(r);
+		break;
+	case FATHOM_DEFINE_FRAME:
+		define_frame(r);
+		break;
+	case FATHOM_DEFINE_FRAMES:
+		define_stack(r);
 		break;
 	default:
 		refuse(r, "it defines what this version does not know");
@@ -367,8 +499,11 @@ static void take_other(struct reading *r, struct read_thread *t, struct fathom_t
 	if (type < FATHOM_TRACE_SIGNAL || type > FATHOM_TRACE_SYSCALL_ENTRY ||
 	    (type >= FATHOM_TRACE_CALLER) != (e->function != NULL))
 		refuse(r, "an event is of no known type");
+	if (r->stack.frames)
+		e->call_stack = &r->stack;
 	if (is_fine(r) && !(r->only_first && e->pid != r->first_pid))
 		fathom_sieve_tell(&r->sieve, &t->sieve, e);
+	r->stack.frames = NULL;
 }
 
 /* Takes an event of @kind; @deeper is zigzag of how much deeper it is than the last one. */
@@ -483,6 +618,7 @@ static void deinit(struct reading *r)
 	fathom_array_free(&r->threads);
 	fathom_array_free(&r->functions);
 	fathom_array_free(&r->modules);
+	fathom_array_free(&r->frames);
 	fathom_choices_deinit(&r->choices);
 	fathom_arena_deinit(&r->arena);
 	fathom_call_teller_deinit(&r->teller);

@@ -28,10 +28,12 @@ struct file_writer {
 		FATHOM_ARRAY_OF(struct written_thread);
 	} threads;
 	struct fathom_u32_array functions; /* number in the file + 1, by number; 0: none */
+	struct fathom_u32_array frames;    /* likewise */
 	struct {
 		FATHOM_ARRAY_OF(char *);
 	} modules;
 	uint32_t n_functions;
+	uint32_t n_frames;
 	uint32_t lately[LATELY]; /* threads by tid */
 };
 
@@ -67,12 +69,15 @@ static void write_number(struct fathom_trace_writer *w, uint64_t value)
 	fathom_writer_bytes(w, bytes, put_number(bytes, value));
 }
 
+static void write_bytes(struct fathom_trace_writer *w, const void *bytes, size_t n)
+{
+	write_number(w, n);
+	fathom_writer_bytes(w, bytes ? bytes : "", n);
+}
+
 static void write_text(struct fathom_trace_writer *w, const char *text)
 {
-	const size_t n = text ? strnlen(text, FATHOM_FILE_TEXT) : 0;
-
-	write_number(w, n);
-	fathom_writer_bytes(w, text ? text : "", n);
+	write_bytes(w, text, text ? strnlen(text, FATHOM_FILE_TEXT) : 0);
 }
 
 /* Puts a tag of @kind, with @upper. */
@@ -130,19 +135,27 @@ static size_t module_of(struct fathom_trace_writer *w, const char *path)
 	return f->modules.n - 1;
 }
 
+/* Returns where the number in the file of @number is kept, + 1; 0: none. NULL without memory. */
+static uint32_t *number_at(struct fathom_trace_writer *w, struct fathom_u32_array *numbers,
+			   uint32_t number)
+{
+	while (numbers->n <= number)
+		if (!fathom_array_push(numbers, 0)) {
+			w->no_memory = true;
+			return NULL;
+		}
+	return &numbers->items[number];
+}
+
 /* Returns the number of @fn, which it defines if it is new. */
 static uint32_t function_of(struct fathom_trace_writer *w, const struct fathom_trace_function *fn)
 {
 	struct file_writer *f = w->state;
+	uint32_t *number = number_at(w, &f->functions, fn->number);
 	size_t module;
 
-	if (fn->number < f->functions.n && f->functions.items[fn->number])
-		return f->functions.items[fn->number] - 1;
-	while (f->functions.n <= fn->number)
-		if (!fathom_array_push(&f->functions, 0)) {
-			w->no_memory = true;
-			return 0;
-		}
+	if (!number || *number)
+		return number ? *number - 1 : 0;
 	module = module_of(w, fn->module);
 	write_tag(w, FATHOM_ITEM_DEFINE, FATHOM_DEFINE_FUNCTION);
 	write_number(w, module);
@@ -150,8 +163,73 @@ static uint32_t function_of(struct fathom_trace_writer *w, const struct fathom_t
 	write_text(w, fn->linkage_name);
 	write_number(w, fn->address);
 	write_number(w, fn->module_address);
-	f->functions.items[fn->number] = ++f->n_functions;
+	*number = ++f->n_functions;
 	return f->n_functions - 1;
+}
+
+/* Writes function @frame of an answer. */
+static void write_inlined(struct fathom_trace_writer *w, const struct fathom_frame *frame)
+{
+	write_text(w, frame->function);
+	write_text(w, frame->linkage_name);
+	write_text(w, frame->file);
+	write_number(w, frame->line);
+	write_number(w, frame->column);
+	write_number(w, frame->discriminator);
+	write_number(w, frame->start);
+}
+
+/* Returns the number of @frame, which it defines if it is new. */
+static uint32_t frame_of(struct fathom_trace_writer *w, const struct fathom_trace_frame *frame)
+{
+	struct file_writer *f = w->state;
+	const struct fathom_answer *a = frame->frame.answer;
+	uint32_t *number = number_at(w, &f->frames, frame->number);
+	size_t module;
+	uint64_t n = 0;
+
+	if (!number || *number)
+		return number ? *number - 1 : 0;
+	module = a->module ? module_of(w, a->module->path) + 1 : 0;
+	write_tag(w, FATHOM_ITEM_DEFINE, FATHOM_DEFINE_FRAME);
+	write_number(w, a->pc.address);
+	write_number(w, a->pc.kind);
+	write_number(w, module);
+	write_bytes(w, a->module ? a->module->build_id : NULL,
+		    a->module ? a->module->build_id_size : 0);
+	write_number(w, a->module_address + 1);
+	write_number(w, frame->file_offset + 1);
+	write_text(w, a->symbol);
+	write_text(w, a->linkage_name);
+	write_number(w, a->offset);
+	write_number(w, a->size);
+	write_number(w, a->source);
+	write_number(w, a->reason);
+	for (const struct fathom_frame *i = a->frame; i && n < FATHOM_FILE_INLINED; i = i->outer)
+		n++;
+	write_number(w, n);
+	for (const struct fathom_frame *i = a->frame; n; i = i->outer, n--)
+		write_inlined(w, i);
+	*number = ++f->n_frames;
+	return f->n_frames - 1;
+}
+
+/* Writes the stack of the event that follows. */
+static void write_stack(struct fathom_trace_writer *w, const struct fathom_trace_stack *s)
+{
+	const size_t n =
+		s->n_frames < FATHOM_SYSCALLS_FRAMES ? s->n_frames : FATHOM_SYSCALLS_FRAMES;
+
+	for (size_t i = 0; i < n; i++)
+		(void)frame_of(w, &s->frames[i]);
+	write_tag(w, FATHOM_ITEM_DEFINE, FATHOM_DEFINE_FRAMES);
+	write_number(w, s->stop);
+	write_number(w, n);
+	for (size_t i = 0; i < n && !w->no_memory; i++) {
+		write_number(w, frame_of(w, &s->frames[i]));
+		write_number(w, s->frames[i].frame.sp + 1);
+		write_number(w, s->frames[i].frame.trust);
+	}
 }
 
 static bool is_of(const struct written_thread *t, const struct fathom_trace_event *e,
@@ -300,8 +378,7 @@ static void write_system_call(struct fathom_trace_writer *w, struct fathom_file_
 			      const struct fathom_trace_event *e, uint32_t function)
 {
 	write_other_head(w, t, e, function, e->duration_ns);
-	write_number(w, e->syscall->record_size);
-	fathom_writer_bytes(w, e->syscall->record, e->syscall->record_size);
+	write_bytes(w, e->syscall->record, e->syscall->record_size);
 	write_number(w, e->syscall->way);
 	write_number(w, e->syscall->pc);
 }
@@ -313,6 +390,8 @@ static void write_event(struct fathom_trace_writer *w, const struct fathom_trace
 
 	if (!t)
 		return;
+	if (e->call_stack)
+		write_stack(w, e->call_stack);
 	if (e->syscall)
 		write_system_call(w, t, e, function);
 	else if (e->function && (e->type == FATHOM_TRACE_CALL || e->type == FATHOM_TRACE_RETURN))
@@ -349,6 +428,7 @@ static void free_state(struct fathom_trace_writer *w)
 	fathom_array_free(&f->threads);
 	fathom_array_free(&f->modules);
 	fathom_array_free(&f->functions);
+	fathom_array_free(&f->frames);
 	free(f);
 }
 

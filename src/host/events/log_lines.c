@@ -9,12 +9,14 @@
  * Digits are grouped by three; each call is indented by two columns for each call that it is
  * within, up to a limit. As JSON Lines, what is not known is null.
  *
- * What is written for a function is the same each time, so it is made once.
+ * Behind a system call stand the frames that made it (stack_lines.c). What is written for a function
+ * or a frame is the same each time, so it is made once.
  */
 #include <stdlib.h>
 
 #include "fathom/format.h"
 #include "host/events/escape.h"
+#include "host/events/stack_lines.h"
 
 /* Columns that numbers are right-aligned in. */
 enum { TID_WIDTH = 5, NS_WIDTH = 13, STACK_WIDTH = 7 };
@@ -25,15 +27,20 @@ enum { TID_WIDTH = 5, NS_WIDTH = 13, STACK_WIDTH = 7 };
 /* Bytes of a line at most, but for names and texts. */
 #define LINE_SIZE 320
 
-/* What is written for a function. */
+/* What is written for a function, or a frame. */
 struct spelling {
 	char *text; /* NULL: not made yet */
 	size_t size;
 };
 
+struct spellings {
+	FATHOM_ARRAY_OF(struct spelling); /* by number */
+};
+
 struct lines {
 	bool has_head;
-	FATHOM_ARRAY_OF(struct spelling); /* by number */
+	struct spellings functions;
+	struct spellings frames;
 };
 
 static void begin(struct fathom_trace_writer *w)
@@ -42,54 +49,80 @@ static void begin(struct fathom_trace_writer *w)
 	w->no_memory |= !w->state;
 }
 
+static void free_spellings(struct spellings *l)
+{
+	for (size_t i = 0; i < l->n; i++)
+		free(l->items[i].text);
+	fathom_array_free(l);
+}
+
 static void free_lines(struct fathom_trace_writer *w)
 {
 	struct lines *l = w->state;
 
 	if (!l)
 		return;
-	for (size_t i = 0; i < l->n; i++)
-		free(l->items[i].text);
-	fathom_array_free(l);
+	free_spellings(&l->functions);
+	free_spellings(&l->frames);
 	free(l);
 }
 
-/* Returns what is written for @f, which @spell appends at its first use; NULL without memory. */
-static const struct spelling *spelling_of(struct fathom_trace_writer *w,
-					  const struct fathom_trace_function *f,
-					  void (*spell)(struct fathom_trace_writer *w,
-							const struct fathom_trace_function *f))
+/* Appends what is written for number @number of @l; returns whether it was made already. */
+static bool put_known(struct fathom_trace_writer *w, const struct spellings *l, uint32_t number)
+{
+	const struct spelling *s = number < l->n ? &l->items[number] : NULL;
+
+	if (s && s->text)
+		fathom_writer_bytes(w, s->text, s->size);
+	return s && s->text;
+}
+
+/* Keeps what was appended behind the first @before bytes for number @number of @l. */
+static void keep(struct fathom_trace_writer *w, struct spellings *l, uint32_t number, size_t before)
+{
+	const size_t more = number < l->n ? 0 : number + 1 - l->n;
+	struct spelling *s;
+
+	if (w->no_memory || (more && !fathom_array_room(l, more))) {
+		w->no_memory = true;
+		return;
+	}
+	memset(l->items + l->n, 0, more * sizeof *l->items);
+	l->n += more;
+	s = &l->items[number];
+	s->size = w->out.n - before;
+	s->text = malloc(s->size + 1);
+	if (s->text)
+		memcpy(s->text, w->out.items + before, s->size);
+	w->no_memory |= !s->text;
+}
+
+/* Appends what is written for @f, which @spell appends at its first use. */
+static void put_function(struct fathom_trace_writer *w, const struct fathom_trace_function *f,
+			 void (*spell)(struct fathom_trace_writer *w,
+				       const struct fathom_trace_function *f))
 {
 	struct lines *l = w->state;
 	const size_t before = w->out.n;
-	const size_t more = f->number < l->n ? 0 : f->number + 1 - l->n;
-	struct spelling *s;
 
-	if (more) {
-		if (!fathom_array_room(l, more)) {
-			w->no_memory = true;
-			return NULL;
-		}
-		memset(l->items + l->n, 0, more * sizeof *l->items);
-		l->n += more;
-	}
-	s = &l->items[f->number];
-	if (s->text)
-		return s;
+	if (put_known(w, &l->functions, f->number))
+		return;
 	spell(w, f);
-	s->size = w->out.n - before;
-	s->text = malloc(s->size + 1);
-	if (s->text && !w->no_memory)
-		memcpy(s->text, w->out.items + before, s->size);
-	w->no_memory |= !s->text;
-	w->out.n = before;
-	return w->no_memory ? NULL : s;
+	keep(w, &l->functions, f->number, before);
 }
 
-static void put_spelling(struct fathom_trace_writer *w, const struct spelling *s)
+/* The same for a frame. */
+static void put_frame(struct fathom_trace_writer *w, const struct fathom_trace_frame *f,
+		      void (*spell)(struct fathom_trace_writer *w,
+				    const struct fathom_trace_frame *f))
 {
-	if (s)
-		fathom_writer_bytes(w, s->text, s->size);
+	struct lines *l = w->state;
+	const size_t before = w->out.n;
+
+	if (put_known(w, &l->frames, f->number))
+		return;
+	spell(w, f);
+	keep(w, &l->frames, f->number, before);
 }
 
 static char *spaces(char *to, size_t n)
@@ -188,7 +221,7 @@ static void put_text(struct fathom_trace_writer *w, const struct fathom_trace_ev
 	if (e->syscall)
 		put_call_text(w, e->syscall);
 	else if (e->function)
-		put_spelling(w, spelling_of(w, e->function, spell_name));
+		put_function(w, e->function, spell_name);
 	else if (e->text)
 		fathom_escape_name(w, &escape, e->text);
 	if (e->type == FATHOM_TRACE_CALL && e->count > 1)
@@ -197,6 +230,8 @@ static void put_text(struct fathom_trace_writer *w, const struct fathom_trace_ev
 		to = grouped(word(to, " +"), e->duration_ns, 0);
 	*to++ = '\n';
 	fathom_writer_bytes(w, line, (size_t)(to - line));
+	for (size_t i = 0; e->call_stack && i < e->call_stack->n_frames; i++)
+		put_frame(w, &e->call_stack->frames[i], fathom_stack_lines_put);
 }
 
 static void end_text(struct fathom_trace_writer *w, const struct fathom_trace_result *result)
@@ -260,6 +295,20 @@ static void put_call_members(struct fathom_trace_writer *w, const struct fathom_
 	fathom_writer_str(w, ",\"way\":\"ptrace\"");
 }
 
+/* Writes the members of stack @s. */
+static void put_frames(struct fathom_trace_writer *w, const struct fathom_trace_stack *s)
+{
+	fathom_writer_str(w, ",\"frames\":[");
+	for (size_t i = 0; i < s->n_frames; i++) {
+		fathom_writer_str(w, i ? ",{" : "{");
+		fathom_stack_json_head(w, &s->frames[i]);
+		put_frame(w, &s->frames[i], fathom_stack_json_names);
+		fathom_writer_str(w, "}");
+	}
+	fathom_writer_str(w, "],\"stop\":");
+	fathom_writer_json(w, fathom_stop_name((enum fathom_stop)s->stop));
+}
+
 static void put_json(struct fathom_trace_writer *w, const struct fathom_trace_event *e)
 {
 	char line[LINE_SIZE];
@@ -277,7 +326,7 @@ static void put_json(struct fathom_trace_writer *w, const struct fathom_trace_ev
 		to = word(to, ",\"function\":null,\"module\":null");
 	fathom_writer_bytes(w, line, (size_t)(to - line));
 	if (e->function && !e->syscall)
-		put_spelling(w, spelling_of(w, e->function, spell_members));
+		put_function(w, e->function, spell_members);
 	to = member(line, ",\"count\":", e->count);
 	if (e->type == FATHOM_TRACE_RETURN && e->duration_ns)
 		to = member(to, ",\"duration_ns\":", e->duration_ns);
@@ -290,6 +339,8 @@ static void put_json(struct fathom_trace_writer *w, const struct fathom_trace_ev
 		fathom_writer_json(w, e->text);
 	if (e->syscall)
 		put_call_members(w, e);
+	if (e->call_stack)
+		put_frames(w, e->call_stack);
 	fathom_writer_str(w, "}\n");
 }
 

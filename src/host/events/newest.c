@@ -26,15 +26,21 @@ static uint64_t oldest(const struct fathom_newest *r)
 	return r->n > r->cap ? r->n - r->cap : 0;
 }
 
+static void free_copies(struct fathom_newest_event *e)
+{
+	free(e->text);
+	free(e->call);
+	free(e->stack);
+	e->text = NULL;
+	e->call = NULL;
+	e->stack = NULL;
+}
+
 /* Forgets all events. */
 static void clear(struct fathom_newest *r)
 {
-	for (uint64_t i = oldest(r); i < r->n; i++) {
-		free(r->events[i % r->cap].text);
-		free(r->events[i % r->cap].call);
-		r->events[i % r->cap].text = NULL;
-		r->events[i % r->cap].call = NULL;
-	}
+	for (uint64_t i = oldest(r); i < r->n; i++)
+		free_copies(&r->events[i % r->cap]);
 	r->n = 0;
 }
 
@@ -44,6 +50,7 @@ void fathom_newest_deinit(struct fathom_newest *r)
 	for (size_t i = 0; i < r->functions.n; i++)
 		free_function(r->functions.items[i]);
 	fathom_array_free(&r->functions);
+	fathom_stack_frames_deinit(&r->frames);
 	free(r->events);
 	*r = (struct fathom_newest){ .events = NULL };
 }
@@ -107,22 +114,23 @@ bool fathom_newest_add(struct fathom_newest *r, const struct fathom_trace_event 
 {
 	const char *thread = e->thread ? e->thread : "";
 	const struct fathom_trace_function *f = e->function ? function_of(r, e->function) : NULL;
-	struct fathom_trace_syscall *call = e->syscall ? copy_call(e->syscall) : NULL;
-	char *text = e->text ? strdup(e->text) : NULL;
+	struct fathom_newest_event copies = {
+		.text = e->text ? strdup(e->text) : NULL,
+		.call = e->syscall ? copy_call(e->syscall) : NULL,
+		.stack = e->call_stack ? fathom_stack_frames_copy(&r->frames, e->call_stack) : NULL,
+	};
 	struct fathom_newest_event *to;
 	size_t n;
 
-	if ((e->function && !f) || (e->text && !text) || (e->syscall && !call)) {
-		free(text);
-		free(call);
+	if ((e->function && !f) || (e->text && !copies.text) || (e->syscall && !copies.call) ||
+	    (e->call_stack && !copies.stack)) {
+		free_copies(&copies);
 		return false;
 	}
 	to = &r->events[r->n++ % r->cap];
 	n = strnlen(thread, sizeof to->thread - 1);
-	free(to->text);
-	free(to->call);
-	to->text = text;
-	to->call = call;
+	free_copies(to);
+	*to = copies;
 	to->event = *e;
 	to->event.function = f;
 	memcpy(to->thread, thread, n);
@@ -138,6 +146,7 @@ void fathom_newest_give(struct fathom_newest *r,
 
 		e->event.text = e->text;
 		e->event.syscall = e->call;
+		e->event.call_stack = e->stack;
 		e->event.thread = e->thread;
 		take(data, &e->event);
 	}

@@ -4,12 +4,13 @@
 #define FATHOM_EVENTS_NEWEST_H
 
 #include "fathom/trace.h"
-#include "host/base/array.h"
+#include "host/events/stack_frames.h"
 
 struct fathom_newest_event {
 	struct fathom_trace_event event;   /* without what stands here */
 	char *text;                        /* NULL: none */
 	struct fathom_trace_syscall *call; /* likewise */
+	struct fathom_trace_stack *stack;  /* likewise */
 	char thread[32];
 };
 
@@ -21,6 +22,7 @@ struct fathom_newest {
 	struct {
 		FATHOM_ARRAY_OF(struct fathom_trace_function *); /* by number; NULL: not seen */
 	} functions;
+	struct fathom_stack_frames frames; /* of all stacks */
 };
 
 /* Makes room for @n events, at least 1; returns false without memory. */

@@ -15,7 +15,8 @@ struct fathom_holder {
 	const char *name;             /* the target's name for it */
 	struct fathom_bytes build_id;
 	const struct fathom_module_info
-		*info; /* the answers' record of it in a batch; NULL: not yet */
+		*info;   /* the record of it in the answers of a batch; NULL: none yet */
+	uint64_t serial; /* of these answers */
 };
 
 struct fathom_place {

@@ -714,8 +714,9 @@ const struct fathom_module_info *fathom_answers_add_module(struct fathom_answers
 
 fathom_err fathom_answers_describe(struct fathom_answers *answers, struct fathom_holder *h)
 {
-	if (!h->info)
+	if (!h->info || h->serial != answers->serial)
 		h->info = fathom_answers_add_module(answers, h->name, h->build_id);
+	h->serial = answers->serial;
 	return h->info ? FATHOM_OK : FATHOM_E_MEMORY;
 }
 

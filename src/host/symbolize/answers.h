@@ -127,6 +127,7 @@ struct fathom_part {
 
 struct fathom_answers {
 	size_t n;
+	uint64_t serial; /* differs from that of all other answers of one view */
 	struct fathom_answer *answers;
 	struct fathom_compat_extra *extra; /* of each answer; NULL without FATHOM_BATCH_COMPAT */
 	uint32_t n_parts;
@@ -172,7 +173,7 @@ const struct fathom_module_info *fathom_answers_add_module(struct fathom_answers
 
 struct fathom_holder;
 
-/* Adds the module of @h to @answers once and sets h->info. FATHOM_E_MEMORY. */
+/* Adds the module of @h to @answers once, and sets h->info and h->serial. FATHOM_E_MEMORY. */
 fathom_err fathom_answers_describe(struct fathom_answers *answers, struct fathom_holder *h);
 
 /*

@@ -239,6 +239,7 @@ fathom_err fathom_view_answer(struct fathom_view *v, const struct fathom_batch_o
 	b.answers = fathom_answers_create(n, options->flags);
 	if (!b.answers)
 		return fathom_fail_memory(reterr);
+	b.answers->serial = atomic_fetch_add(&v->target->session->serials, 1) + 1;
 	return finish(&b, answer_in_view(&b, reterr), ret_answers, reterr);
 }
 

@@ -26,6 +26,7 @@ struct fathom_stopped_call {
 	bool is_injected; /* the call is not made */
 	bool is_delayed;
 	uint64_t cursor; /* records of the ring before it */
+	struct fathom_trace_stack *stack; /* by which it is made; NULL: not read yet */
 	_Alignas(8) uint8_t bytes[];
 };
 
@@ -38,7 +39,8 @@ static void resume(const struct fathom_follow *f, const struct fathom_follow_tas
 {
 	/* Where a filter stops it at the calls that count, it stops again at their ends. */
 	const bool is_stopped =
-		task && !task->process->is_silent && (!f->calls->filter || task->call);
+		task && !task->process->is_silent &&
+		(!f->calls->filter || task->call || task->moves_code);
 
 	(void)ptrace(is_stopped ? PTRACE_SYSCALL : PTRACE_CONT, tid, NULL, signal);
 }
@@ -105,7 +107,7 @@ static uint32_t read_stack(const struct fathom_follow_task *task, uint64_t sp,
 /* Posts the call of @task as it is now. */
 static void post(struct fathom_follow *f, const struct fathom_follow_task *task, uint8_t type)
 {
-	const struct fathom_stopped_call *call = task->call;
+	struct fathom_stopped_call *call = task->call;
 	struct fathom_posted_call *posted = malloc(sizeof *posted + call->record.n);
 	struct fathom_post p;
 
@@ -127,6 +129,10 @@ static void post(struct fathom_follow *f, const struct fathom_follow_task *task,
 		p.cursor = call->cursor;
 	p.call = posted;
 	p.sp = call->sp;
+	if (type == FATHOM_TRACE_SYSCALL) {
+		p.stack = call->stack;
+		call->stack = NULL;
+	}
 	fathom_rings_post(f->rings, &p);
 }
 
@@ -205,6 +211,20 @@ static void name_files(const struct fathom_follow *f, const struct fathom_follow
 		fathom_call_files_add(&task->call->record, &f->calls->options, task->tid);
 }
 
+/* Reads the stack of @task, unless that was done before its call. */
+static void read_frames(const struct fathom_follow *f, const struct fathom_follow_task *task)
+{
+	if (f->stacks && f->has_run && !task->call->stack)
+		task->call->stack = fathom_call_stacks_read(f->stacks, task->process, task->tid);
+}
+
+static void free_call(struct fathom_follow_task *task)
+{
+	free(task->call->stack);
+	free(task->call);
+	task->call = NULL;
+}
+
 /* Begins the call of @task that @info tells of; sets the signal and the delay that are injected. */
 static void begin(struct fathom_follow *f, struct fathom_follow_task *task,
 		  const struct __ptrace_syscall_info *info, int *ret_signal, uint64_t *ret_delay_ns)
@@ -214,16 +234,20 @@ static void begin(struct fathom_follow *f, struct fathom_follow_task *task,
 					    .number = info->entry.nr,
 					    .sp = info->stack_pointer };
 
+	/* Both kinds of begins have the same members there. */
+	memcpy(call.args, info->entry.args, sizeof call.args);
+	task->moves_code =
+		f->stacks && fathom_call_stacks_moves_code(f->stacks, task->process, &call);
 	/* The runtime waits for room in its rings, and for libraries to be looked at. */
 	if (!fathom_syscall_set_has(&calls->set, call.machine, call.number) ||
 	    (task->process->program &&
 	     fathom_program_is_inside(task->process, info->instruction_pointer)))
 		return;
-	/* Both kinds of begins have the same members there. */
-	memcpy(call.args, info->entry.args, sizeof call.args);
 	task->call = make_call(f, task, &call, info);
 	if (!task->call)
 		return;
+	if (f->stacks && fathom_call_stacks_is_last(f->stacks, &call))
+		read_frames(f, task);
 	if (calls->injections.n && f->has_run)
 		inject(f, task, &call, ret_signal, ret_delay_ns);
 	if (task->call->is_injected)
@@ -250,10 +274,10 @@ static void end(struct fathom_follow *f, struct fathom_follow_task *task, int64_
 		fathom_syscall_capture_exit(&call->record, result, &f->calls->options,
 					    &task->process->tracee.reader);
 		name_files(f, task);
+		read_frames(f, task);
 		post(f, task, FATHOM_TRACE_SYSCALL);
 	}
-	free(call);
-	task->call = NULL;
+	free_call(task);
 }
 
 /* Lets @task go on now, or after @ns. */
@@ -280,6 +304,9 @@ void fathom_follow_take_call(struct fathom_follow *f, pid_t tid)
 		resume(f, task, tid, 0);
 		return;
 	}
+	if (task->moves_code)
+		fathom_call_stacks_renew(task->process);
+	task->moves_code = false;
 	if (info.op == PTRACE_SYSCALL_INFO_SECCOMP || info.op == PTRACE_SYSCALL_INFO_ENTRY) {
 		/* What was begun before has become this one, as execve() of another thread has. */
 		fathom_follow_end_call(f, task);
@@ -326,6 +353,5 @@ void fathom_follow_end_call(struct fathom_follow *f, struct fathom_follow_task *
 	fathom_syscall_record_end(&task->call->record, FATHOM_SYSCALL_NEVER, 0);
 	if (f->has_run)
 		post(f, task, FATHOM_TRACE_SYSCALL);
-	free(task->call);
-	task->call = NULL;
+	free_call(task);
 }

@@ -215,6 +215,7 @@ static void handle_exec(struct fathom_follow *f, pid_t tid)
 		return;
 	fresh.call = take_exec_call(f, tid);
 	fathom_follow_forget_tasks(f, p);
+	fathom_call_stacks_forget(p);
 	fathom_program_end(p);
 	fresh.process = p;
 	if (!fathom_array_push(&f->tasks, fresh) || !fathom_tracee_open_memory(&p->tracee) ||
@@ -300,6 +301,8 @@ static void handle_signal(struct fathom_follow *f, pid_t tid, int number)
 	post = fathom_follow_post_at(task, FATHOM_TRACE_SIGNAL, text);
 	post.sp = regs.rsp;
 	post.status = number;
+	if (f->stacks && post.text)
+		post.stack = fathom_call_stacks_read(f->stacks, task->process, tid);
 	fathom_rings_post(f->rings, &post);
 }
 

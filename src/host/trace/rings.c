@@ -84,9 +84,11 @@ void fathom_post_deinit(struct fathom_post *post)
 {
 	free(post->text);
 	free(post->call);
+	free(post->stack);
 	fathom_span_destroy(post->span);
 	post->text = NULL;
 	post->call = NULL;
+	post->stack = NULL;
 	post->span = NULL;
 }
 
@@ -373,7 +375,8 @@ static void take_post(struct fathom_rings *r, struct fathom_stream *s,
 					.pid = post->pid,
 					.tid = post->tid,
 					.status = post->status,
-					.type = post->type };
+					.type = post->type,
+					.call_stack = post->stack };
 
 	e.thread = fathom_stream_name(s);
 	/* The program begins when the first of its calls is told. */

@@ -55,6 +55,7 @@ void fathom_follow_remove_process(struct fathom_follow *f, struct fathom_traced 
 			f->processes.items[i] = f->processes.items[--f->processes.n];
 			break;
 		}
+	fathom_call_stacks_forget(p);
 	fathom_program_end(p);
 	fathom_tracee_deinit(&p->tracee);
 	free(p);

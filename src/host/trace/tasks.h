@@ -7,6 +7,7 @@
 #include "host/trace/call_filter.h"
 #include "host/trace/call_inject.h"
 #include "host/trace/call_set.h"
+#include "host/trace/call_stacks.h"
 #include "host/trace/bell.h"
 #include "host/trace/load.h"
 #include "host/trace/rings.h"
@@ -23,6 +24,7 @@ struct fathom_follow_task {
 	int ending_status;
 	struct fathom_traced *process;
 	struct fathom_stopped_call *call; /* that it is in; NULL: none that counts */
+	bool moves_code;                  /* the call that it is in, told or not, may do so */
 	uint32_t *n_injected; /* its calls in the set of each injection; NULL: none yet */
 	int64_t resumes_at;   /* when it may go on, by fathom_now_ns(); 0: it runs */
 	int resumes_with;     /* the signal that it gets then */
@@ -58,6 +60,7 @@ struct fathom_follow_calls {
 struct fathom_follow {
 	struct fathom_loader loader;
 	const struct fathom_follow_calls *calls; /* NULL: none */
+	struct fathom_call_stacks *stacks;       /* by which calls are made; NULL: not read */
 	struct fathom_rings *rings;
 	struct fathom_lifeline lifeline;
 	struct fathom_tracee waiter; /* of which only the notes of waits are used */

@@ -95,6 +95,7 @@ static void deinit(struct run *run)
 
 	fathom_rings_destroy(run->rings);
 	for (size_t i = 0; i < f->processes.n; i++) {
+		fathom_call_stacks_forget(f->processes.items[i]);
 		fathom_program_end(f->processes.items[i]);
 		fathom_tracee_deinit(&f->processes.items[i]->tracee);
 		free(f->processes.items[i]);
@@ -103,6 +104,7 @@ static void deinit(struct run *run)
 	for (size_t i = 0; i < f->tasks.n; i++)
 		free(f->tasks.items[i].n_injected);
 	fathom_array_free(&f->tasks);
+	fathom_call_stacks_destroy(f->stacks);
 	fathom_array_free(&run->calls.injections);
 	free(run->calls.filter);
 	fathom_array_free(&f->events);
@@ -111,19 +113,23 @@ static void deinit(struct run *run)
 	fathom_lifeline_deinit(&f->lifeline);
 }
 
-/* Makes the filter of the calls that are wanted; false without memory. */
-static bool make_filter(struct fathom_follow_calls *calls)
+/* Makes the filter of the calls that are wanted or needed; false without memory. */
+static bool make_filter(struct run *run)
 {
-	calls->filter = malloc(sizeof *calls->filter);
-	if (calls->filter)
-		fathom_call_filter_make(&calls->set, calls->filter);
-	return calls->filter != NULL;
+	struct fathom_syscall_set set = run->calls.set;
+
+	if (run->follow.stacks)
+		fathom_call_stacks_need(run->follow.stacks, &set);
+	run->calls.filter = malloc(sizeof *run->calls.filter);
+	if (run->calls.filter)
+		fathom_call_filter_make(&set, run->calls.filter);
+	return run->calls.filter != NULL;
 }
 
 /* Reads what system calls are wanted. */
-static fathom_err init_calls(struct run *run)
+static fathom_err init_calls(struct run *run, struct fathom *session)
 {
-	const uint32_t known = FATHOM_SYSCALLS_FILTER * 2 - 1;
+	const uint32_t known = FATHOM_SYSCALLS_STACKS * 2 - 1;
 	struct fathom_trace_syscalls wanted = { .size = sizeof wanted };
 
 	if (!FATHOM_OPTIONS_READ(run->options.syscalls, &wanted, known))
@@ -143,9 +149,15 @@ static fathom_err init_calls(struct run *run)
 	fathom_syscall_set_fill(&run->calls.set);
 	if (wanted.set)
 		FATHOM_TRY(fathom_syscall_set_read(wanted.set, &run->calls.set, run->reterr));
+	if (wanted.flags & FATHOM_SYSCALLS_STACKS) {
+		run->follow.stacks = fathom_call_stacks_create(
+			session, (wanted.flags & FATHOM_SYSCALLS_STRACE) != 0);
+		if (!run->follow.stacks)
+			return FATHOM_E_MEMORY;
+	}
 	if (!(wanted.flags & FATHOM_SYSCALLS_FILTER) || !run->calls.is_all || !run->argv)
 		return FATHOM_OK;
-	return make_filter(&run->calls) ? FATHOM_OK : FATHOM_E_MEMORY;
+	return make_filter(run) ? FATHOM_OK : FATHOM_E_MEMORY;
 }
 
 static fathom_err init(struct run *run, struct fathom *session)
@@ -163,7 +175,7 @@ static fathom_err init(struct run *run, struct fathom *session)
 	l->data = run;
 	l->insider = run->insider;
 	if (o->syscalls) {
-		FATHOM_TRY(init_calls(run));
+		FATHOM_TRY(init_calls(run, session));
 		l->n_functions = FATHOM_CALL_FUNCTIONS;
 	}
 	run->begin_ns = fathom_now_ns();

@@ -410,6 +410,195 @@ def _(folder):
         assert sorted([(n, [f for f in chain if f in own]) for n, chain in calls] for calls in found.values()) == expected, (found, expected)
 
 
+def stacks_of(log):
+    """[(thread, call, its frames below one another, as written)] of what -k has written with -f; ends and signals are calls, too."""
+    found, begun = [], {}
+    with open(log, encoding="utf-8") as f:
+        for line in f:
+            m = re.match(r"(\d+) +(<\.\.\. )?(\w+|---|\+\+\+)(.*)", line)
+            if m and line.endswith(" <unfinished ...>\n"):
+                begun[m[1]] = m[3]
+            elif m:
+                assert not m[2] or begun.pop(m[1]) == m[3], line
+                found.append((m[1], m[3], []))
+            else:
+                assert re.match(r" > \S", line), line
+                found[-1][2].append(line[3:-1])
+    return found
+
+
+def functions_of(frames):
+    """The functions that frames of strace -k name, the innermost first; None: without a name."""
+    return [m[1] if (m := re.search(r"\(([^+()]+)(?:\(.*\))?\+0x[0-9a-f]+\) \[", frame)) else None for frame in frames]
+
+
+def place_of(frame):
+    """File and offset in it of a line of strace -k."""
+    return re.sub(r"\(.*\) \[", " [", frame)
+
+
+def logged_stacks(folder, tool, *words, options=(), **more):
+    log = os.path.join(folder, "stacks")
+    execute(*tool, "-f", "-k", "-o", log, *options, *words, **more)
+    return stacks_of(log)
+
+
+def ours_and_theirs(folder, *words, options=(), **more):
+    return [logged_stacks(folder, tool, *words, options=options, **more) for tool in ([FATHOM, "strace"], ["strace"])]
+
+
+@test("-k: at each call of a run the places of strace -k in files, and its names where both have those of the program")
+def _(folder):
+    path = program(folder, "stacks", "-O1", "-fno-optimize-sibling-calls")
+    for command in ([path, "calls"], ["/bin/cat", "/etc/passwd"], ["/usr/bin/perl", "-e", "print sort { print; $a <=> $b } 3, 1, 2"]):
+        ours, theirs = ours_and_theirs(folder, *command, status=0)
+        # strace's unwinder does not get through the vDSO.
+        ours, theirs = ([s for s in stacks if not (s[2] and s[2][0].startswith("[vdso]"))] for stacks in (ours, theirs))
+        assert [call for _, call, _ in ours] == [call for _, call, _ in theirs], command
+        assert [[place_of(f) for f in frames] for *_, frames in ours] == [[place_of(f) for f in frames] for *_, frames in theirs], command
+        for (*_, mine), (*_, others) in zip(ours, theirs):
+            for one, other in zip(mine, others):
+                assert one == other or not one.startswith(path), (one, other)
+    # Not told of all programs: the stacks that are known to be there.
+    ours = logged_stacks(folder, [FATHOM, "strace"], path, "calls", status=0)
+    chains = [(call, [f for f in functions_of(frames) if f]) for _, call, frames in ours]
+    assert ("write", ["write", "tell", "down", "down", "down", "down", "calls", "main"]) in [(c, f[:8]) for c, f in chains], chains
+    assert any(c == "write" and f[:3] == ["write", "tell", "compare"] and "qsort_r" in f and f[f.index("qsort_r") + 1:][:2] == ["calls", "main"] for c, f in chains), chains
+    assert any(c == "clock_gettime" and f[1:4] == ["clock_gettime", "calls", "main"] for c, f in chains), chains
+    signalled = next(f for c, f in chains if c == "---")
+    assert signalled[1:4] == ["raise", "calls", "main"], signalled
+    handler = next(f for c, f in chains if f[:3] == ["write", "tell", "handle"])
+    assert handler[-len(signalled):] == signalled, (handler, signalled)
+    assert ours[-1][1] == "+++" and functions_of(ours[-1][2])[0] == "_exit" and ours[-2][1:] == ("exit_group", []), ours[-2:]
+
+
+@test("-k: the frames are those that fathom stack finds, in all they tell, of the same thread in the same call")
+def _(folder):
+    path = program(folder, "stacks", "-O1", "-fno-optimize-sibling-calls")
+    log = os.path.join(folder, "log")
+    for options, words in (([], ["trace", "--json", "--syscalls=read", "--stacks", "--no-functions", "--log", log, "--"]),
+                           (["--names-only"], ["strace", "-k", "-e", "trace=read", "-o", log])):
+        with subprocess.Popen([FATHOM, *words, path, "blocks"], stdin=subprocess.PIPE) as traced:
+            for _ in range(200):
+                children = open(f"/proc/{traced.pid}/task/{traced.pid}/children", encoding="utf-8").read().split() or sum(
+                    (open(f"/proc/{traced.pid}/task/{tid}/children", encoding="utf-8").read().split() for tid in os.listdir(f"/proc/{traced.pid}/task")), [])
+                if children and open(f"/proc/{children[0]}/syscall", encoding="utf-8").read().startswith("0 0x0 "):
+                    break
+                time.sleep(0.05)
+            stack = json.loads(fathom("stack", "--json", *options, children[0], status=0).stdout)
+            traced.communicate(b"x")
+        assert traced.returncode == 0 and stack["stop"] == "entry"
+        assert [f["symbol"] for f in stack["frames"]][:7] == ["read", "wait_for_input", "down", "down", "down", "down", "main"], stack
+        with open(log, encoding="utf-8") as f:
+            if words[0] == "trace":
+                event = [e for e in map(json.loads, f) if e["type"] == "syscall"][-1]
+                assert event["frames"] == stack["frames"] and event["stop"] == "entry", (event, stack)
+                continue
+            told = f.read().rsplit("read(0, ", 1)[1].splitlines()[1:]
+        told = told[:len(stack["frames"])]
+        assert told == [f' > {f["module"]}({f["symbol"]}+{f["offset"]:#x}) [{f["module_address"]}]' for f in stack["frames"]], (told, stack)
+
+
+@test("-k: recursion of 300 is cut as strace cuts it; threads have their own stacks; a child's, and that of the program it becomes")
+def _(folder):
+    path = program(folder, "stacks", "-O1", "-fno-optimize-sibling-calls")
+    ours, theirs = ours_and_theirs(folder, path, "deep", options=["-e", "trace=write"], status=0)
+    assert [place_of(f) for f in ours[0][2]] == [place_of(f) for f in theirs[0][2]] and ours[0][2][-1] == "too many stack frames", (ours[0][2][-2:], theirs[0][2][-2:])
+    by_chain = collections.defaultdict(collections.Counter)
+    for tid, call, frames in logged_stacks(folder, [FATHOM, "strace"], path, "threads", options=["-e", "trace=write"], status=0):
+        if call == "write":
+            by_chain[tid][tuple(f for f in functions_of(frames) if f in ("tell", "down", "first", "second", "main"))] += 1
+    assert sorted(map(dict, by_chain.values()), key=str) == [{("tell", "down", "down", "second"): 50}, {("tell", "first"): 50}], by_chain
+    found = logged_stacks(folder, [FATHOM, "strace"], path, "forks", path, "deep", options=["-e", "trace=execve,write,wait4"], status=0)
+    parent = found[0][0]
+    calls = [(tid == parent, call, functions_of(frames)) for tid, call, frames in found if call in ("execve", "write", "wait4")]
+    execs = [frames for is_parent, call, frames in calls if call == "execve" and not is_parent]
+    assert [frames[:5] for frames in execs] == [["execve", "become", "forks", "main", "__libc_start_call_main"]], execs
+    assert [frames[1:4] for is_parent, call, frames in calls if call == "write" and not is_parent] == [["tell", "down", "down"]], calls
+    assert any(is_parent and call == "wait4" and "forks" in frames for is_parent, call, frames in calls), calls
+
+
+@test("-k: code that is loaded, unloaded, and loaded elsewhere or in its place has its own names, also behind a filter")
+def _(folder):
+    path = program(folder, "stacks", "-O1")
+    libraries = []
+    for name in "one", "two", "three":
+        library = os.path.join(folder, f"lib{name}.so")
+        building.build_text(library, f"#include <unistd.h>\nint {name}(void) {{ return write(1, \"{name[0]}\", 1) + 1; }}\nint speak(void) {{ return {name}() + 1; }}",
+                            "-shared", "-fPIC", flags=("-O1", "-fno-inline"))
+        libraries.append(library)
+    for options in ["-e", "trace=write"], ["-e", "trace=write", "--seccomp-bpf"]:
+        found = logged_stacks(folder, [FATHOM, "strace"], path, "loads", *libraries, *libraries, options=options, status=0)
+        chains = [(functions_of(frames)[1:4], frames[1].split("(")[0]) for _, call, frames in found if call == "write"]
+        assert chains == [([name, "speak", "loads"], library) for name, library in zip(["one", "two", "three"] * 2, libraries * 2)], (options, chains)
+
+
+@test("-k: code of no file has callers; once a perf map names it, it has its name")
+def _(folder):
+    path = program(folder, "stacks", "-O1")
+    found = logged_stacks(folder, [FATHOM, "strace"], path, "made", options=["-e", "trace=getppid"], status=0)
+    stacks = [frames for _, call, frames in found if call == "getppid"]
+    assert len(stacks) == 2 and [functions_of(frames)[1:3] for frames in stacks] == [["made", "main"]] * 2, stacks
+    assert re.fullmatch(r"unexpected_backtracing_error \[0x[0-9a-f]+\]", stacks[0][0]), stacks
+    assert re.fullmatch(r"\(made_code\+0xb\) \[0x[0-9a-f]+\]", stacks[1][0]), stacks
+
+
+@test("stacks: the frames of each call are the functions that it stands within; --read and --last tell them; a process that runs")
+def _(folder):
+    path = program(folder, "saved", SITES, "-O1")
+    own = {"main", "run", "save", "put", "flush"}
+    for words in [], ["threads"]:
+        done, events = stream(folder, [path, os.path.join(folder, "file"), *words], "--stacks")
+        assert done.returncode == 0
+        within, n = collections.defaultdict(list), 0
+        for e in events:
+            if e["type"] == "call":
+                del within[e["tid"]][e["depth"]:]
+                within[e["tid"]].append(e["function"])
+            if e["type"] == "syscall" and e["name"] in ("creat", "write", "fsync", "close") and within[e["tid"]]:
+                frames = [f["symbol"] for f in e["frames"] if f["symbol"] in own]
+                assert frames[::-1] == [f for f in within[e["tid"]][:e["depth"]] if f in own], (e, within)
+                n += "save" in frames
+        assert n == (400 if words else 4), n
+    path = program(folder, "stacks", "-O1", "-fno-optimize-sibling-calls")
+
+    def told(events):
+        return [(e["name"], e["stop"], [{k: v for k, v in f.items() if k not in ("pc", "sp", "address")} for f in e["frames"]])
+                for e in events if e["type"] == "syscall"]
+    _, events = stream(folder, [path, "calls"], "--no-functions", "--stacks")
+    trace = os.path.join(folder, "trace")
+    fathom("trace", "--syscalls", "--no-functions", "--stacks", "-o", trace, "--", path, "calls", status=0)
+    read = [json.loads(line) for line in fathom("trace", "--read", trace, "--json", status=0).stdout.splitlines()]
+    assert told(read) == told(events) and len(told(read)) > 20
+    signalled = [e for e in read if e["type"] == "signal"]
+    assert len(signalled) == 1 and "calls" in [f["symbol"] for f in signalled[0]["frames"]], signalled
+    text = fathom("trace", "--read", trace, status=0).stdout
+    line = next(i for i, t in enumerate(open(os.path.join(HERE, "programs", "stacks.c"), encoding="utf-8"), 1) if "write(1, &c" in t)
+    assert re.search(rf'^SYS .* write\(1, .*\n > write\+0x.*\n > tell\+0x[0-9a-f]+ \S*/stacks\.c:{line}(:\d+)?\n > compare\+0x', text, re.M), text
+    # A file that is cut anywhere tells of what was before.
+    with open(trace, "rb") as f:
+        whole_file = f.read()
+    for size in range(len(whole_file) - 400, len(whole_file), 13):
+        with open(trace, "wb") as f:
+            f.write(whole_file[:size])
+        cut = fathom("trace", "--read", trace, "--json", status=0).stdout.splitlines()
+        assert [json.loads(line) for line in cut] == read[:len(cut)], size
+    last = fathom("trace", "--syscalls=write", "--no-functions", "--stacks", "--json", "--last", "8", "--", "sh", "-c", f"{path} deep; exit 3").stderr.splitlines()
+    assert any(e.get("name") == "write" and len(e["frames"]) == 256 and e["stop"] == "limit" for e in map(json.loads, last)), last
+    with subprocess.Popen([path, "blocks"], stdin=subprocess.PIPE) as running:
+        log = os.path.join(folder, "log")
+        time.sleep(0.2)
+        with subprocess.Popen([FATHOM, "strace", "-k", "-f", "-o", log, "-p", str(running.pid)]) as tracer:
+            for _ in range(100):
+                if f"TracerPid:\t{tracer.pid}\n" in open(f"/proc/{running.pid}/status", encoding="utf-8").read():
+                    break
+                time.sleep(0.05)
+            running.communicate(b"x")
+            tracer.wait()
+    ends = [functions_of(frames) for _, call, frames in stacks_of(log) if call == "+++"]
+    assert ends and ends[0][:1] == ["_exit"] and "exit" in ends[0], ends
+
+
 @test("text: the columns of functions, the seed's arrow, errors by name; results of the kernel as JSON has them")
 def _(folder):
     path = program(folder, "saved", SITES, "-O1")

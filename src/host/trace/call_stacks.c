@@ -237,14 +237,14 @@ static bool collect_new(struct fathom_call_stacks *s, struct fathom_process_stac
 /* Names the walked frames that have no names yet, in one batch. */
 static fathom_err name_new(struct fathom_call_stacks *s, struct fathom_process_stacks *of)
 {
-	const struct fathom_batch_options o = { .flags = s->names_only ? FATHOM_NAMES_ONLY : 0,
-						.kinds = (const uint8_t *)s->kinds.items };
+	struct fathom_batch_options o = { .flags = s->names_only ? FATHOM_NAMES_ONLY : 0 };
 	struct fathom_answers *answers;
 
 	if (!collect_new(s, of))
 		return FATHOM_E_MEMORY;
 	if (!s->pcs.n)
 		return FATHOM_OK;
+	o.kinds = (const uint8_t *)s->kinds.items;
 	FATHOM_TRY(fathom_view_answer(of->view, &o, s->pcs.items, s->pcs.n, &answers, NULL));
 	for (size_t i = 0; i < s->pcs.n; i++) {
 		const struct fathom_walk_frame f = { .pc = s->pcs.items[i],

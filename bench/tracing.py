@@ -2,6 +2,7 @@
 """What recording each call of a program costs, whole process: 4,356,617 calls of one function in itself. Peers' logs hold every
 call, too, and returns; -finstrument-functions calls an empty function, and so writes nothing."""
 import os
+import shutil
 import subprocess
 
 from measure import Bench, Told, Tool
@@ -75,6 +76,27 @@ def trace_benches(command, folder):
 
 
 CALLS = "20000"
+# strace takes half a millisecond for each stack.
+STACKS = "4000"
+REQUESTS = "5000"
+
+# Runs redis-server below a tracer, and has it answer requests: $1 its folder, $2 their number, then the tracer's words.
+REDIS = """folder=$1; requests=$2; shift 2
+"$@" redis-server --port 0 --unixsocket "$folder/socket" --save '' --dir "$folder" &
+until redis-cli -s "$folder/socket" ping; do :; done
+redis-benchmark -s "$folder/socket" -n "$requests" -t get,set
+redis-cli -s "$folder/socket" shutdown nosave
+wait"""
+
+
+def perf_tools(out, calls, words):
+    """perf trace, with and without stacks, unless a first run lacks calls: its log must hold all @calls of getppid()."""
+    if not shutil.which("perf"):
+        return
+    for name, options in ("perf-trace", []), ("perf-trace-fp", ["--call-graph", "fp"]), ("perf-trace-dwarf", ["--call-graph", "dwarf"]):
+        tool = Tool(name, ["sh", "-c", 'out=$1; n=$2; shift 2; perf trace -m 4096 -o "$out" "$@" && [ "$(grep -c "getppid(" "$out")" = "$n" ]', "sh", out, calls, *options, *words])
+        if not subprocess.run(tool.command, capture_output=True, check=False).returncode:
+            yield tool
 
 
 def system_call_benches(command, folder):
@@ -91,7 +113,23 @@ def system_call_benches(command, folder):
         yield Tool("fathom-seccomp", [command, "strace", "-f", "--seccomp-bpf", "-o", out, *options, *words])
         yield Tool("strace-seccomp", ["strace", "-f", "--seccomp-bpf", "-o", out, *options, *words])
 
-    yield Bench("syscalls-plain", list(tools([asking, CALLS])))
+    def with_stacks(words):
+        yield Tool("fathom", [command, "strace", "-f", "-k", "-o", out, *words])
+        yield Tool("none", words)
+        yield Tool("fathom-alone", [command, "strace", "-f", "-o", out, *words])
+        yield Tool("strace", ["strace", "-f", "-k", "-o", out, *words])
+
+    def redis(name, *tracer):
+        return Tool(name, ["sh", "-c", REDIS, "sh", folder, REQUESTS, *tracer])
+
+    perf = list(perf_tools(out, CALLS, [asking, CALLS]))
+    yield Bench("syscalls-plain", [*tools([asking, CALLS]), *(tool for tool in perf if tool.name == "perf-trace")])
+    yield Bench("syscalls-stacks", [*with_stacks([asking, STACKS]), *(tool for tool in perf_tools(out, STACKS, [asking, STACKS]) if tool.name != "perf-trace")])
+    yield Bench("syscalls-stacks-file", [Tool("fathom", [command, "trace", "--syscalls", "--no-functions", "--stacks", "-o", out, "--", asking, STACKS]), Tool("none", [asking, STACKS])])
+    yield Bench("syscalls-stacks-python3", list(with_stacks(["/usr/bin/python3", "-c", "print()"])))
+    if shutil.which("redis-server"):
+        yield Bench("syscalls-redis", [redis("fathom", command, "strace", "-f", "-o", out), redis("none", "env"), redis("strace", "strace", "-f", "-o", out),
+                                       redis("fathom-stacks", command, "strace", "-f", "-k", "-o", out)])
     yield Bench("syscalls-path", list(tools([asking, CALLS, "/etc/passwd"])))
     yield Bench("syscalls-left-out", list(tools([asking, CALLS], "-e", "trace=openat")))
     yield Bench("syscalls-file", [Tool("fathom", [command, "trace", "--syscalls", "--no-functions", "-o", out, "--", asking, CALLS]), Tool("none", [asking, CALLS])])

@@ -45,6 +45,31 @@ static void mix_text(struct told *t, const char *text)
 	mix(t, text != NULL);
 }
 
+static void mix_stack(struct told *t, const struct fathom_trace_stack *s)
+{
+	mix(t, s->stop);
+	if (s->n_frames > FATHOM_SYSCALLS_FRAMES)
+		abort();
+	for (size_t i = 0; i < s->n_frames; i++) {
+		const struct fathom_stack_frame *f = &s->frames[i].frame;
+		const struct fathom_answer *a = f->answer;
+
+		mix(t, f->pc.address);
+		mix(t, f->sp);
+		mix(t, (uint64_t)f->pc.kind << 8 | f->trust);
+		mix(t, s->frames[i].file_offset);
+		mix(t, a->module_address);
+		mix_text(t, a->module ? a->module->path : NULL);
+		mix_text(t, a->symbol);
+		mix_text(t, a->linkage_name);
+		for (const struct fathom_frame *in = a->frame; in; in = in->outer) {
+			mix(t, (uint64_t)in->line << 32 | in->column);
+			mix_text(t, in->function);
+			mix_text(t, in->file);
+		}
+	}
+}
+
 static int take(void *data, const struct fathom_trace_event *events, size_t n)
 {
 	struct told *t = data;
@@ -63,6 +88,8 @@ static int take(void *data, const struct fathom_trace_event *events, size_t n)
 		mix_text(t, e->text);
 		mix_text(t, e->function ? e->function->name : NULL);
 		mix_text(t, e->function ? e->function->module : NULL);
+		if (e->call_stack)
+			mix_stack(t, e->call_stack);
 	}
 	for (size_t i = 0; i < sizeof t->writers / sizeof *t->writers; i++)
 		if (t->writers[i])

@@ -293,7 +293,7 @@ def seed_rings(folder):
 
 
 def seed_trace_file(folder):
-    """As in src/host/events/file_format.h: a module, functions, threads; calls, returns, other events; an end."""
+    """As in src/host/events/file_format.h: a module, functions, threads; calls, returns, other events, one with a stack; an end."""
     def text(word):
         return bytes([len(word)]) + word
 
@@ -302,6 +302,9 @@ def seed_trace_file(folder):
     head += b"".join(b"\x18\x02" + bytes([2 * tid]) + text(b"worker") for tid in (1, 2))
     first = b"\x06" + b"\x01\x14\x00\x20" + b"\x11\x14\x01\x08" + b"\x02\x06\x01\x00\x07" + b"\x04\x04"
     second = b"\x0e" + b"\x05\x02\x00\x03\x01\x00" + text(b"SIGUSR1") + b"\x0f\x11\x05\x01\x41" + b"\x03\x09\x01\x00\x22"
+    second += b"\x28\x80\x20\x01\x01" + text(b"\xab\xcd") + b"\x41\x00" + text(b"f(int)") + text(b"_Z1fi") + b"\x04\x09\x01\x00\x02"
+    second += text(b"g") + text(b"") + text(b"/a.c") + b"\x07\x00\x00\x40" + text(b"f(int)") + text(b"_Z1fi") + text(b"/a.c") + b"\x09\x01\x02\x30"
+    second += b"\x30\x01\x02" + b"\x00\x09\x01" + b"\x00\x00\x03" + b"\x05\x02\x00\x03\x01\x00" + text(b"SIGSEGV")
     second += b"\xfc\x20\x01" + b"\x05\x00\x00\x05\x01\x00" + text(b"status 0") + b"\x20\x00\x02\x00\x02\x00\x01"
     for number in range(8):
         write(folder, "trace_file", f"file-{number}", bytes([number]) + head + first + second + (first if number & 1 else b""))

@@ -578,7 +578,7 @@ def _(folder):
     # A file that is cut anywhere tells of what was before.
     with open(trace, "rb") as f:
         whole_file = f.read()
-    for size in range(len(whole_file) - 400, len(whole_file), 13):
+    for size in range(len(whole_file) - 400, len(whole_file), 37):
         with open(trace, "wb") as f:
             f.write(whole_file[:size])
         cut = fathom("trace", "--read", trace, "--json", status=0).stdout.splitlines()

@@ -54,7 +54,7 @@ LAW = {
     "src/host/sites": host("base", "file", "symbol", "module", "symbolize", "target", "disasm", "stack"),
     "src/host/syscalls": host("base"),
     "src/host/events": host("base", "find", "syscalls"),
-    "src/host/trace": host("base", "file", "module", "target", "tracee", "sites", "events", "syscalls") + ["src/trace"],
+    "src/host/trace": host("base", "file", "module", "stack", "target", "tracee", "sites", "events", "syscalls") + ["src/trace"],
     "src/host/hook": host("base", "file", "sites", "trace"),
     "cli": [],
     "cli/compat": ["cli"],

@@ -356,8 +356,8 @@ void strace_options_read(struct strace_options *o, int argc, char **argv)
 				      .statuses = STRACE_ALL_STATUSES,
 				      .signals = UINT64_MAX };
 	optind = 1;
-	while ((opt = getopt_long(argc, argv, "+a:cCe:E:fhikno:p:qrs:S:tTvVwxX:yzZ", words, NULL)) !=
-	       -1)
+	while ((opt = getopt_long(argc, argv, "+a:cCe:E:fhikno:p:qrs:S:tTvVwxX:yzZ", words,
+				  NULL)) != -1)
 		if (!take_line_option(o, opt))
 			take_option(o, opt);
 	o->program = optind < argc ? argv + optind : NULL;

@@ -18,7 +18,7 @@
 #include <stdlib.h>
 
 #include "host/events/escape.h"
-#include "host/events/key_map.h"
+#include "host/base/key_map.h"
 
 /*
  * Durations are counted by their size: SUB classes for each power of two, so a percentile is known

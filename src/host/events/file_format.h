@@ -28,17 +28,21 @@
  *	what		then
  *	BEGIN		version; nanoseconds since 1970 at time 0, or 0
  *	MODULE		path; it is number 0, 1 ...
- *	FUNCTION	module, name, linkage name or "", address, address as stated in the file; it
- *is number 0, 1 ... THREAD		pid, tid, name; it is number 0, 1 ...
- *	END		status of the program, sites, lost events, number of refusals and each of
- *them
- *	FRAME		pc, kind, module + 1 or 0, build-id, address as stated in the file, offset in
- *			the file + 1 or 0, symbol, linkage name, offset in the symbol, size of the
- *			symbol, source, reason, number of functions and of each of them, the
- *			innermost first: name, linkage name, file, line, column, discriminator,
- *			address where it begins; it is number 0, 1 ...
- *	FRAMES		enum fathom_stop, number of frames and of each of them: its number, sp + 1 or
- *			0, enum fathom_trust: the stack of the item of kind OTHER that follows
+ *	FUNCTION	module, name, linkage name or "", address, address as stated in
+ *			the file; it is number 0, 1 ...
+ *	THREAD		pid, tid, name; it is number 0, 1 ...
+ *	END		status of the program, sites, lost events, number of refusals and
+ *			each of them
+ *	FRAME		pc, kind, module + 1 or 0, build-id, address as stated in the file
+ *			+ 1 or 0, offset in the file + 1 or 0, symbol, linkage name, offset
+ *			in the symbol, size of the symbol, source, reason, number of
+ *			functions and each of them; it is number 0, 1 ...
+ *	FRAMES		enum fathom_stop, number of frames and of each of them: its number,
+ *			sp + 1 or 0, enum fathom_trust
+ *
+ * FRAMES are the stack of the item of kind OTHER that follows. Functions of a frame are those that
+ * are inlined there, the innermost first, and the one that the code belongs to: name, linkage name,
+ * file, line, column, discriminator, address where it begins.
  *
  * pid, tid and status are zigzag. What is not known here is an error.
  */

@@ -9,8 +9,8 @@
  * Digits are grouped by three; each call is indented by two columns for each call that it is
  * within, up to a limit. As JSON Lines, what is not known is null.
  *
- * Behind a system call stand the frames that made it (stack_lines.c). What is written for a function
- * or a frame is the same each time, so it is made once.
+ * Behind a system call stand the frames that made it (stack_lines.c). What is written for a
+ *function or a frame is the same each time, so it is made once.
  */
 #include <stdlib.h>
 

@@ -4,7 +4,7 @@
 #define FATHOM_EVENTS_NAME_TABLE_H
 
 #include "host/base/array.h"
-#include "host/events/key_map.h"
+#include "host/base/key_map.h"
 
 struct fathom_table_name {
 	char *text;

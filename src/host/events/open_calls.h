@@ -20,7 +20,7 @@
 
 #include "fathom/trace.h"
 #include "host/base/array.h"
-#include "host/events/key_map.h"
+#include "host/base/key_map.h"
 
 /*
  * The most calls of one thread that are open at the same time. In a deeper recursion, each call

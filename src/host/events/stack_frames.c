@@ -46,8 +46,7 @@ static uint64_t hash_answer(const struct fathom_answer *a, uint64_t file_offset)
 
 	hash = hash_text(hash, path, strlen(path));
 	if (a->module)
-		hash = hash_text(hash, (const char *)a->module->build_id,
-				 a->module->build_id_size);
+		hash = hash_text(hash, (const char *)a->module->build_id, a->module->build_id_size);
 	hash = hash_text(hash, a->symbol, a->symbol_size);
 	hash = hash_text(hash, a->linkage_name, a->linkage_size);
 	for (const struct fathom_frame *frame = a->frame; frame; frame = frame->outer)
@@ -191,8 +190,8 @@ struct fathom_trace_stack *fathom_stack_frames_copy(struct fathom_stack_frames *
 
 	for (size_t i = 0; s && i < from->n_frames; i++) {
 		const struct fathom_stack_frame *of = &from->frames[i].frame;
-		const struct fathom_trace_frame *frame = fathom_stack_frames_add(
-			f, of->answer, from->frames[i].file_offset);
+		const struct fathom_trace_frame *frame =
+			fathom_stack_frames_add(f, of->answer, from->frames[i].file_offset);
 		struct fathom_trace_frame *to = &fathom_trace_stack_frames(s)[i];
 
 		if (!frame) {

@@ -6,7 +6,7 @@
 #include "fathom/trace.h"
 #include "host/base/array.h"
 #include "host/base/memory.h"
-#include "host/events/key_map.h"
+#include "host/base/key_map.h"
 
 /* All zero, it is empty. */
 struct fathom_stack_frames {

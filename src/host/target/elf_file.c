@@ -34,8 +34,8 @@ static fathom_err begin(struct fathom_target *t, enum fathom_view_use use,
 	if (!v)
 		return fathom_fail_memory(reterr);
 	v->holder = (struct fathom_holder){ .module = t->stated,
-					     .name = o->file->path,
-					     .build_id = o->build_id };
+					    .name = o->file->path,
+					    .build_id = o->build_id };
 	v->place = (struct fathom_place){ .holder = &v->holder, .is_code = true };
 	v->view = (struct fathom_view){ .target = t,
 					.everywhere = &v->place,

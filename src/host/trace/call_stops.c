@@ -25,7 +25,7 @@ struct fathom_stopped_call {
 	uint64_t delay_exit_ns;
 	bool is_injected; /* the call is not made */
 	bool is_delayed;
-	uint64_t cursor; /* records of the ring before it */
+	uint64_t cursor;                  /* records of the ring before it */
 	struct fathom_trace_stack *stack; /* by which it is made; NULL: not read yet */
 	_Alignas(8) uint8_t bytes[];
 };
@@ -38,9 +38,8 @@ static void resume(const struct fathom_follow *f, const struct fathom_follow_tas
 		   int signal)
 {
 	/* Where a filter stops it at the calls that count, it stops again at their ends. */
-	const bool is_stopped =
-		task && !task->process->is_silent &&
-		(!f->calls->filter || task->call || task->moves_code);
+	const bool is_stopped = task && !task->process->is_silent &&
+				(!f->calls->filter || task->call || task->moves_code);
 
 	(void)ptrace(is_stopped ? PTRACE_SYSCALL : PTRACE_CONT, tid, NULL, signal);
 }

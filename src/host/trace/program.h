@@ -58,7 +58,7 @@ struct fathom_traced {
 	bool has_slots;            /* that lead to stubs */
 	bool is_attached;          /* while it ran */
 	bool was_traced;           /* by someone who was killed, and has left its text changed */
-	struct fathom_process_stacks *stacks; /* what reading stacks has found out; or NULL */
+	struct fathom_stopped_process *stacks; /* what reading stacks has found out; or NULL */
 	struct fathom_reserve reserves[2];
 	struct {
 		FATHOM_ARRAY_OF(struct fathom_loaded_module);

@@ -53,7 +53,7 @@ struct fathom_post {
 	uint64_t sp;                    /* of that thread; of this one for a signal */
 	struct fathom_span *span;       /* sites that may be recorded from now on; taken over */
 	char *text; /* of the event, from malloc(), taken over; NULL: no event */
-	struct fathom_posted_call *call; /* likewise; NULL: none */
+	struct fathom_posted_call *call;  /* likewise; NULL: none */
 	struct fathom_trace_stack *stack; /* by which it was made; likewise */
 	int32_t pid;
 	int32_t tid;

@@ -2,8 +2,8 @@
 /*
  * stacks WHAT: functions that make system calls, below one another. blocks: one waits for input.
  * calls: recursion, a callback of libc, the vDSO, a signal. deep: 300 frames. threads: two at once.
- * made: code of no file, which gets a name between two calls. forks PROGRAM: a child becomes PROGRAM.
- * loads LIBRARY...: each is loaded, called, and unloaded.
+ * made: code of no file, which gets a name between two calls. forks PROGRAM: a child becomes
+ * PROGRAM. loads LIBRARY...: each is loaded, called, and unloaded.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -92,7 +92,7 @@ KEPT int threads(void)
 KEPT int made(void)
 {
 	/* push %rbp; mov %rsp,%rbp; mov $110,%eax; syscall; pop %rbp; ret */
-	static const unsigned char code[] = { 0x55, 0x48, 0x89, 0xe5, 0xb8, 110,  0,
+	static const unsigned char code[] = { 0x55, 0x48, 0x89, 0xe5, 0xb8, 110, 0,
 					      0,    0,    0x0f, 0x05, 0x5d, 0xc3 };
 	void *room = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
 			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

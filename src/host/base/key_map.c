@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "host/events/key_map.h"
+#include "host/base/key_map.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

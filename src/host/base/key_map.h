@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A hash table of numbers by 64-bit keys; keys are not removed. All zero, it is empty. */
-#ifndef FATHOM_EVENTS_KEY_MAP_H
-#define FATHOM_EVENTS_KEY_MAP_H
+#ifndef FATHOM_BASE_KEY_MAP_H
+#define FATHOM_BASE_KEY_MAP_H
 
 #include <stddef.h>
 #include <stdint.h>

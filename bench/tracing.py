@@ -83,7 +83,7 @@ REQUESTS = "5000"
 # Runs redis-server below a tracer, and has it answer requests: $1 its folder, $2 their number, then the tracer's words.
 REDIS = """folder=$1; requests=$2; shift 2
 "$@" redis-server --port 0 --unixsocket "$folder/socket" --save '' --dir "$folder" &
-until redis-cli -s "$folder/socket" ping; do :; done
+for i in $(seq 1000); do redis-cli -s "$folder/socket" ping && break; done
 redis-benchmark -s "$folder/socket" -n "$requests" -t get,set
 redis-cli -s "$folder/socket" shutdown nosave
 wait"""
@@ -120,7 +120,7 @@ def system_call_benches(command, folder):
         yield Tool("strace", ["strace", "-f", "-k", "-o", out, *words])
 
     def redis(name, *tracer):
-        return Tool(name, ["sh", "-c", REDIS, "sh", folder, REQUESTS, *tracer])
+        return Tool(name, ["sh", "-c", REDIS, "sh", os.path.abspath(folder), REQUESTS, *tracer])
 
     perf = list(perf_tools(out, CALLS, [asking, CALLS]))
     yield Bench("syscalls-plain", [*tools([asking, CALLS]), *(tool for tool in perf if tool.name == "perf-trace")])

@@ -352,7 +352,7 @@ def as_untraced(what):
         alone = execute(*command, timeout=60)
         assert alone.returncode == {"descriptors": 7, "strict": 5, "kill": -signal.SIGSYS}.get(what, 3), alone
         log = os.path.join(folder, "log")
-        for options in (["strace", "-f", "-o", log], ["strace", "-f", "--seccomp-bpf", "-e", "trace=openat,getppid", "-o", log],
+        for options in (["strace", "-f", "-o", log], ["strace", "-f", "-k", "-o", log], ["strace", "-f", "--seccomp-bpf", "-e", "trace=openat,getppid", "-o", log],
                         ["trace", "--syscalls", "--log", log, "--"]):
             traced = execute(FATHOM, *options, *command, timeout=100)
             assert (alone.returncode, alone.stdout) == (traced.returncode, traced.stdout), (options, alone, traced)

@@ -92,10 +92,10 @@ bool fathom_call_stacks_moves_code(const struct fathom_call_stacks *s,
 {
 	const uint64_t *args = call->args;
 
-	if (!p->stacks || fathom_stopped_is_blank(p->stacks) ||
-	    !fathom_syscall_set_has(&s->moves, call->machine, call->number))
+	if (!fathom_syscall_set_has(&s->moves, call->machine, call->number))
 		return false;
-	if (call->machine != EM_X86_64)
+	/* Until the call ends, another thread may look at what is not known yet. */
+	if (!p->stacks || fathom_stopped_is_blank(p->stacks) || call->machine != EM_X86_64)
 		return true;
 	switch (call->number) {
 	case SYS_mmap:

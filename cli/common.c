@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "cli/out.h"
+#include "fathom/trace.h"
 
 /* Prints "fathom: TEXT (REMEDY)", escaped, because names may be hostile; @remedy may be NULL. */
 static void complain_text(const char *text, const char *remedy)
@@ -553,4 +554,12 @@ uint32_t parse_stop(const char *text)
 			return i;
 	complain("--stop", "is auto, never or all", NULL);
 	exit(EXIT_USAGE);
+}
+
+uint32_t trace_way(const char *word)
+{
+	for (uint32_t way = FATHOM_SYSCALL_BY_PTRACE; way <= FATHOM_SYSCALL_BY_REWRITING; way++)
+		if (!strcmp(word, fathom_syscall_way_name((enum fathom_syscall_way)way)))
+			return way;
+	return 0;
 }

@@ -42,6 +42,7 @@ enum {
 	OPT_STACKS,
 	OPT_STRINGS,
 	OPT_INJECT,
+	OPT_WAY,
 };
 
 static const struct verb_option options[] = {
@@ -70,6 +71,7 @@ static const struct verb_option options[] = {
 	{ OPT_STACKS, "stacks", NULL, "the stack of each system call, too" },
 	{ OPT_INJECT, "inject", "SET:...", "system calls get error=, retval=, delay..." },
 	{ OPT_STRINGS, "string-limit", "N", "show N bytes of strings, of system calls (32)" },
+	{ OPT_WAY, "way", "WORD", "see system calls by ptrace or rewrite (ptrace)" },
 	{ OPT_CLOCK, "clock", "WORD", "full, sparse or none (full)" },
 	{ OPT_MAX_RATE, "max-rate", "N", "not functions called oftener in a second" },
 	{ OPT_LOSSY, "lossy", NULL, "lose events, but never wait for the log" },
@@ -145,6 +147,16 @@ static uint32_t take_clock(const char *word)
 
 	return take_word(words, sizeof words / sizeof *words, word, "--clock",
 			 "is not full, sparse or none");
+}
+
+static uint32_t take_way(const char *word)
+{
+	const uint32_t way = trace_way(word);
+
+	if (way)
+		return way;
+	complain("--way", "is not ptrace or rewrite", NULL);
+	exit(EXIT_USAGE);
 }
 
 /* Returns the flag for when calls of libraries are recorded. */
@@ -276,6 +288,10 @@ static void take_option(struct trace *v, int opt)
 		break;
 	case OPT_STRINGS:
 		w->syscalls.string_limit = parse_count("--string-limit", optarg, 1u << 20);
+		break;
+	case OPT_WAY:
+		w->has_syscalls = true;
+		w->syscalls.way = take_way(optarg);
 		break;
 	case OPT_LOSSY:
 		w->options.flags |= FATHOM_TRACE_LOSSY;

@@ -323,7 +323,12 @@ enum fathom_trace_type {
 
 /** How a system call was seen. */
 enum fathom_syscall_way {
-	FATHOM_SYSCALL_BY_PTRACE = 1 /**< the thread was stopped by ptrace(2), twice */
+	FATHOM_SYSCALL_BY_PTRACE = 1, /**< the thread was stopped by ptrace(2), twice */
+	/**
+	 * The instruction leads to code that was put into the program, and makes and records the
+	 * call: the thread was not stopped.
+	 */
+	FATHOM_SYSCALL_BY_REWRITING = 2
 };
 
 /** How a system call has ended. */
@@ -418,7 +423,14 @@ struct fathom_trace_syscalls {
 	 */
 	const char *const *inject;
 	size_t n_inject;
-	uint64_t reserved[4];
+	/**
+	 * enum fathom_syscall_way; 0: by ptrace(2). By rewriting: of a program that is run, and its
+	 * children; calls that cannot be recorded so are seen by ptrace(2). It gets no rights by
+	 * exec() then, and ends if the tracer ends, as with FATHOM_SYSCALLS_FILTER.
+	 */
+	uint32_t way;
+	uint32_t reserved1;
+	uint64_t reserved[3];
 };
 
 /** What to do when a function is called. */
@@ -808,6 +820,14 @@ FATHOM_API void fathom_trace_writer_free(struct fathom_trace_writer *writer);
  * Returns: never NULL
  */
 FATHOM_API const char *fathom_trace_type_name(enum fathom_trace_type type);
+
+/**
+ * Returns the word for a way of seeing system calls, as --way takes it: "ptrace" or "rewrite"; ""
+ * for others.
+ *
+ * Safety: async-signal-safe
+ */
+FATHOM_API const char *fathom_syscall_way_name(enum fathom_syscall_way way);
 
 #ifdef __cplusplus
 }

@@ -19,6 +19,10 @@ image_table:
 	.long fathom_trace_loaded_entry - image_table
 	.long fathom_trace_loaded_stub - image_table
 	.long fathom_trace_loaded_stub_end - image_table
+	.long fathom_trace_call_entry - image_table
+	.long fathom_trace_call_made - image_table
+	.long fathom_trace_load - image_table
+	.long fathom_trace_load_fault - image_table
 	.long image_eh_frame - image_table
 	.long image_eh_frame_end - image_table
 	.section .note.GNU-stack, "", @progbits

@@ -31,8 +31,8 @@ static bool take_ring(const struct fathom_trace_process *p, uint32_t number, int
 	return true;
 }
 
-/* Returns the number from which on thread @t has to look again. */
-static uint64_t limit_of(const struct fathom_trace_process *p, const struct fathom_trace_thread *t)
+uint64_t fathom_trace_limit(const struct fathom_trace_process *p,
+			    const struct fathom_trace_thread *t)
 {
 	struct fathom_trace_ring *ring = fathom_trace_ring_at(p->head, t->number);
 	const uint64_t taken = atomic_load_explicit(&ring->taken, memory_order_acquire);
@@ -54,7 +54,7 @@ static void begin(const struct fathom_trace_process *p, uint32_t number, int32_t
 	t->tid = tid;
 	t->first = p->first;
 	t->change = 0;
-	t->limit = t->first > 0 ? limit_of(p, t) : 0;
+	t->limit = t->first > 0 ? fathom_trace_limit(p, t) : 0;
 	t->self = t;
 	t->fs = fs;
 }
@@ -115,7 +115,7 @@ static bool wait_for_room(const struct fathom_trace_process *p, struct fathom_tr
 	const uint64_t begin = fathom_trace_ticks();
 
 	while (1) {
-		t->limit = limit_of(p, t);
+		t->limit = fathom_trace_limit(p, t);
 		if (t->cursor < t->limit)
 			return true;
 		if (atomic_load_explicit(&p->head->full, memory_order_relaxed) ==

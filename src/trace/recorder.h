@@ -27,6 +27,7 @@ struct fathom_trace_thread {
 	struct fathom_trace_thread *self; /* by it fathom_trace_thread() knows a block */
 	int32_t change;                   /* sum of those of fathom_trace_thread() */
 	int32_t first;                    /* the thread is recorded if first + change is above 0 */
+	uint64_t stack; /* where the stack of the hook of system calls begins; 0: there is none */
 };
 
 /* fathom_trace_thread() for the calling thread, whose block is @t. */
@@ -78,6 +79,10 @@ static inline struct fathom_trace_ring *fathom_trace_ring_at(struct fathom_trace
 {
 	return (struct fathom_trace_ring *)(void *)(head + 1) + number;
 }
+
+/* Returns the number from which on thread @t has to look again. */
+uint64_t fathom_trace_limit(const struct fathom_trace_process *p,
+			    const struct fathom_trace_thread *t);
 
 /*
  * Makes room in the ring of the calling thread, whose fs base is @fs, or a ring for it. @self is

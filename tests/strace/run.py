@@ -20,22 +20,38 @@ sys.path[:0] = [os.path.join(HERE, "..", "lib")]
 import building  # noqa: E402
 import tap  # noqa: E402
 
-from ask import FATHOM, execute, fathom, run  # noqa: E402
+import ask  # noqa: E402
+from ask import FATHOM, execute, run  # noqa: E402
 
 SUITE = tap.Suite("strace")
 SITES = "-fpatchable-function-entry=18,16"
 CALL = re.compile(r"^(\d+ +)?(\w+)\(.*\) += (-?\w+|\?)", re.S)
 
 
-def test(name):
-    """A test that is left out where programs cannot be traced by fathom."""
+WAY = []  # the options for the way by which calls are seen
+
+
+def test(name, rewritten=False):
+    """A test that is left out where programs cannot be traced by fathom; one more where call instructions are @rewritten."""
     def decorate(function):
-        def call(folder):
+        def call(folder, way):
             tap.need_traced_programs()
-            function(folder)
-        SUITE.add(name, call)
+            WAY[:] = way
+            try:
+                function(folder)
+            finally:
+                WAY.clear()
+        SUITE.add(name, lambda folder: call(folder, []))
+        if rewritten:
+            SUITE.add("rewritten: " + name, lambda folder: call(folder, ["--way=rewrite"]))
         return function
     return decorate
+
+
+def fathom(verb, *words, **more):
+    """fathom, by the way that is tested."""
+    traces = verb == "trace" and any(word.startswith("--syscalls") or word == "--inject" for word in words)
+    return ask.fathom(verb, *(WAY if traces else []), *words, **more)
 
 
 def program(folder, name, *flags):
@@ -62,7 +78,7 @@ def without_random(lines):
 def both(folder, options, command, statuses=True, **more):
     """What both tools write with -o: their lines, and their ends."""
     found = []
-    for tool in (["strace"], [FATHOM, "strace"]):
+    for tool in (["strace"], [FATHOM, "strace", *WAY]):
         log = os.path.join(folder, "log")
         done = execute(*tool, "-o", log, *options, *command, **more)
         with open(log, encoding="utf-8", errors="surrogateescape") as f:
@@ -141,7 +157,7 @@ PROGRAMS = {
     "bash": ["bash", "-c", "cd /; echo *; [ -e /etc/passwd ] && read x < /etc/passwd; exit 4"],
 }
 for NAME, COMMAND in PROGRAMS.items():
-    @test(f"{NAME}: the lines of strace, with its usual options and others")
+    @test(f"{NAME}: the lines of strace, with its usual options and others", rewritten=True)
     def _(folder, command=COMMAND):
         for options in ([], ["-v", "-s", "100"], ["-y"], ["-xx", "-e", "trace=read,write,openat"], ["-x", "-a", "60"]):
             (theirs, _), (ours, _) = both(folder, options, command, env=os.environ | {"PERL_HASH_SEED": "0"})
@@ -149,7 +165,7 @@ for NAME, COMMAND in PROGRAMS.items():
             check_equal(*([alike(line) for line in lines if not line.startswith("brk(")] for lines in (theirs, ours)))
 
 
-@test("columns: lines of strace byte for byte, but for addresses")
+@test("columns: lines of strace byte for byte, but for addresses", rewritten=True)
 def _(folder):
     (theirs, _), (ours, _) = both(folder, [], ["true"])
     def exact(lines):
@@ -158,7 +174,7 @@ def _(folder):
     assert exact(theirs) == exact(ours)
 
 
-@test("threads and processes: those of strace -f, each in its order, and no line is torn")
+@test("threads and processes: those of strace -f, each in its order, and no line is torn", rewritten=True)
 def _(folder):
     path = program(folder, "tree")
     for what in "forks", "vforks", "threads", "execs", "signals":
@@ -172,7 +188,7 @@ def _(folder):
             check_equal(one, other, 0.9 if what == "threads" else 0.995)
 
 
-@test("ends: statuses, signals and cores are those of the program, for whoever waits, too")
+@test("ends: statuses, signals and cores are those of the program, for whoever waits, too", rewritten=True)
 def _(folder):
     path = program(folder, "tree")
     (theirs, one), (ours, other) = both(folder, [], [path, "dies"], cwd=folder)
@@ -195,7 +211,7 @@ def _(folder):
     assert done.stderr == "fathom: opennat: there is no such system call, class or expression\n", done.stderr
 
 
-@test("statuses and signals: -z, -Z, -e status= and -e signal= leave out what strace leaves out")
+@test("statuses and signals: -z, -Z, -e status= and -e signal= leave out what strace leaves out", rewritten=True)
 def _(folder):
     path = program(folder, "tree")
     for options in (["-z"], ["-Z"], ["-e", "status=failed"], ["-e", "status=successful,unfinished"], ["-e", "signal=SIGUSR1"], ["-e", "signal=!USR1"],
@@ -204,7 +220,7 @@ def _(folder):
         check_equal([alike(line) for line in theirs], [alike(line) for line in ours], 1)
 
 
-@test("prefixes: -i, -n, -t, -tt, -ttt, -r and -T have the shapes of strace, and times that are true")
+@test("prefixes: -i, -n, -t, -tt, -ttt, -r and -T have the shapes of strace, and times that are true", rewritten=True)
 def _(folder):
     for options in (["-n"], ["-i"], ["-t"], ["-tt"], ["-ttt"], ["-r"], ["-T"], ["-f", "-tt", "-T"], ["-i", "-n", "-r"]):
         before = time.time()
@@ -219,7 +235,7 @@ def _(folder):
             assert 0.2 <= float(re.search(r"<([\d.]+)>$", slept)[1]) < 0.4, slept
 
 
-@test("the instruction pointer of each call is behind its instruction")
+@test("the instruction pointer of each call is behind its instruction", rewritten=True)
 def _(folder):
     path = os.path.join(folder, "static")
     building.build(path, os.path.join(HERE, "programs", "saved.c"), "-static", "-no-pie")
@@ -230,7 +246,7 @@ def _(folder):
     assert sum("fsync" in line for line in ours) == 1
 
 
-@test("summaries: -c and -C count the calls and errors that strace counts; -S sorts; -w takes times by the clock")
+@test("summaries: -c and -C count the calls and errors that strace counts; -S sorts; -w takes times by the clock", rewritten=True)
 def _(folder):
     row = re.compile(r"^ *([\d.]+) +([\d.]+) +(\d+) +(\d+)(?: +(\d+))? +(\w+)$")
     def table(text):
@@ -250,12 +266,12 @@ def _(folder):
 @test("-ff writes a file for each process; -E sets and removes variables; -s 0 shows no text; standard error without -o")
 def _(folder):
     path = program(folder, "tree")
-    for tool, name in (["strace"], "theirs"), ([FATHOM, "strace"], "ours"):
+    for tool, name in (["strace"], "theirs"), ([FATHOM, "strace", *WAY], "ours"):
         execute(*tool, "-ff", "-o", os.path.join(folder, name), path, "forks", status=3)
     files = {name: sorted(len(open(os.path.join(folder, f), encoding="utf-8").readlines()) for f in os.listdir(folder) if f.startswith(name + "."))
              for name in ("theirs", "ours")}
     assert files["theirs"] == files["ours"] and len(files["ours"]) == 6, files
-    for tool in ["strace"], [FATHOM, "strace"]:
+    for tool in ["strace"], [FATHOM, "strace", *WAY]:
         done = execute(*tool, "-E", "WORD=x y", "-E", "HOME", "-e", "trace=none", "sh", "-c", "echo $WORD-$HOME", status=0)
         assert done.stdout == "x y-\n" and done.stderr == "+++ exited with 0 +++\n", done
     (theirs, _), (ours, _) = both(folder, ["-s", "0"], ["cat", "/etc/passwd"])
@@ -281,7 +297,7 @@ def _(folder):
     assert 3 <= len(asked) <= 12, lines
 
 
-@test("injection: errors, results, signals and delays come to the calls that strace gives them to")
+@test("injection: errors, results, signals and delays come to the calls that strace gives them to", rewritten=True)
 def _(folder):
     path = program(folder, "tree")
     for options, command in ((["-e", "inject=openat:error=EACCES:when=3+2"], ["ls", "/"]), (["-e", "fault=openat:when=4"], ["ls", "/"]),
@@ -353,7 +369,8 @@ def as_untraced(what):
         assert alone.returncode == {"descriptors": 7, "strict": 5, "kill": -signal.SIGSYS}.get(what, 3), alone
         log = os.path.join(folder, "log")
         for options in (["strace", "-f", "-o", log], ["strace", "-f", "-k", "-o", log], ["strace", "-f", "--seccomp-bpf", "-e", "trace=openat,getppid", "-o", log],
-                        ["trace", "--syscalls", "--log", log, "--"]):
+                        ["trace", "--syscalls", "--log", log, "--"], ["strace", "-f", "--way=rewrite", "-o", log],
+                        ["trace", "--syscalls", "--way=rewrite", "--log", log, "--"]):
             traced = execute(FATHOM, *options, *command, timeout=100)
             assert (alone.returncode, alone.stdout) == (traced.returncode, traced.stdout), (options, alone, traced)
     return compare
@@ -363,7 +380,51 @@ for WHAT, MEANING in HOSTILE.items():
     test(f"hostile: {MEANING}: it behaves and exits as without fathom")(as_untraced(WHAT))
 
 
-@test("by name: a link called strace is strace; as a verb, fathom help tells of it")
+@test("rewritten calls: threads that are cancelled are unwound, wherever in a call or the hook they are")
+def _(folder):
+    path = program(folder, "cancelled", "-fexceptions")
+    expected = "600 cancelled, 600 cleaned up\n"
+    for command in [], [FATHOM, "strace", "-f", "--way=rewrite", "-o", os.path.join(folder, "log")]:
+        done = execute(*command, path, "600", status=3, timeout=100)
+        assert done.stdout == expected, (command, done.stdout)
+
+
+@test("rewritten calls: signals interrupt them, handlers call and jump out: each result is right, and each signal is told")
+def _(folder):
+    path, log = program(folder, "alarms"), os.path.join(folder, "log")
+    for command in [], [FATHOM, "strace", "--way=rewrite", "-o", log]:
+        assert execute(*command, path, status=3, timeout=100).stdout == "0 1 1 1\n"
+    with open(log, encoding="utf-8") as f:
+        lines = f.read().splitlines()
+    assert not any("unfinished" in line or "resumed" in line for line in lines)
+    # What handlers leave by siglongjmp() has no return from the signal.
+    signals = sum(line.startswith("--- SIGALRM") for line in lines)
+    assert sum(line.startswith('openat(AT_FDCWD, "/dev/zero"') for line in lines) == signals > 100, signals
+    assert any("ERESTART" in line for line in lines)
+
+
+@test("rewritten calls: what is rewritten is not stopped; what is not is seen by ptrace, and says so")
+def _(folder):
+    path = program(folder, "tree")
+    _, events = stream(folder, [path, "threads"], "--no-functions", "--way=rewrite")
+    calls = [e for e in events if e["type"] == "syscall"]
+    ways = {way: {e["name"] for e in calls if e["way"] == way} for way in ("ptrace", "rewrite")}
+    assert {"execve", "exit_group", "exit"} < ways["ptrace"] and ways["ptrace"] & {"clone", "clone3"}, ways
+    assert {"mmap", "openat", "write", "read", "close"} < ways["rewrite"] and not {"openat", "read", "close"} & ways["ptrace"], ways
+    counts = {}
+    for line in fathom("trace", "-c", "--json", "--syscalls", "--no-functions", "--way=rewrite", "--", path, "threads").stderr.splitlines():
+        row = json.loads(line)
+        assert sum(row["ways"].values()) == row["calls"], row
+        counts[row["function"]] = row["ways"]
+    assert counts["execve"] == {"ptrace": 1} and set(counts["mmap"]) == {"rewrite"}, counts
+    text = fathom("trace", "-c", "--syscalls", "--no-functions", "--way=rewrite", "--", path, "threads").stderr
+    assert re.search(r" &mmap \(\[kernel\], rewrite \d+\)$", text, re.M), text
+    for wrong in ("dispatched", ""):
+        assert "is not ptrace or rewrite" in fathom("trace", f"--way={wrong}", "--", "true", status=2).stderr
+    assert execute(FATHOM, "strace", "--way=no", "true").returncode == 1
+
+
+@test("by name: a link called strace is strace; as a verb, fathom help tells of it", rewritten=True)
 def _(folder):
     link = os.path.join(folder, "my-strace")
     os.symlink(FATHOM, link)
@@ -379,7 +440,7 @@ def stream(folder, path, *options):
         return done, [json.loads(line) for line in f]
 
 
-@test("one stream: each system call stands within the function that makes it, as strace -k says, in threads, too")
+@test("one stream: each system call stands within the function that makes it, as strace -k says, in threads, too", rewritten=True)
 def _(folder):
     path = program(folder, "saved", SITES, "-O1")
     own = {"main", "run", "save", "put", "flush"}
@@ -600,6 +661,7 @@ def _(folder):
 
 
 @test("text: the columns of functions, the seed's arrow, errors by name; results of the kernel as JSON has them")
+@test("text: the columns of functions, the seed's arrow, errors by name; results of the kernel as JSON has them", rewritten=True)
 def _(folder):
     path = program(folder, "saved", SITES, "-O1")
     file = os.path.join(folder, "foo")
@@ -610,7 +672,7 @@ def _(folder):
                      "SYS       fsync(3) → 0", "SYS     close(3) → 0", "END status 0"], lines
     _, events = stream(folder, ["cat", "/nowhere"], "--no-functions")
     call = next(e for e in events if e["type"] == "syscall" and e["name"] == "openat" and e["result"] == -2)
-    assert call["errno"] == "ENOENT" and call["way"] == "ptrace" and call["function"] is None
+    assert call["errno"] == "ENOENT" and call["way"] == ("rewrite" if WAY else "ptrace") and call["function"] is None
     assert call["args"][:2] == [{"name": "dfd", "value": "AT_FDCWD"}, {"name": "filename", "value": '"/nowhere"'}] or call["args"][1]["name"] == "filename", call
     assert events[0]["name"] == "execve" and [e["name"] for e in events if e["type"] == "syscall"][-1] == "exit_group"
 
@@ -625,13 +687,13 @@ def _(folder):
     calls = {e["name"]: e["duration_ns"] for e in events if e["type"] == "syscall" and e["name"] in ("creat", "write", "fsync", "close")}
     assert max(calls, key=calls.get) == "fsync" and calls["fsync"] >= 2_000_000_000, calls
     text = fathom("trace", "-c", "--syscalls", *slow, "--", path, file, status=0).stderr.splitlines()
-    assert text[1].split()[-2] == "&fsync" and int(text[1].split()[1].replace("'", "")) >= 2_000_000_000, text[:3]
+    assert " &fsync (" in text[1] and int(text[1].split()[1].replace("'", "")) >= 2_000_000_000, text[:3]
     cured = ("--inject", "fsync:retval=0", "--inject", "write:delay_enter=2s")
     text = fathom("trace", "-c", "--syscalls", *cured, "--", path, file, status=0).stderr.splitlines()
-    assert text[1].split()[-2] == "&write" and any("&fsync" in line for line in text), text
+    assert " &write (" in text[1] and any("&fsync" in line for line in text), text
 
 
-@test("files: --read tells what the run told; exports have the calls; --last tells of the end of one that fails")
+@test("files: --read tells what the run told; exports have the calls; --last tells of the end of one that fails", rewritten=True)
 def _(folder):
     path = program(folder, "saved", SITES, "-O1")
     tree = program(folder, "tree")
@@ -652,7 +714,7 @@ def _(folder):
     assert [line[:3] for line in lines] == ["SYS", "SYS", "SIG", "END"] and 'write(-1, u"some text' in lines[1] and "→ -1 EBADF" in lines[1], done.stderr
 
 
-@test("a tree of 500 processes: no line is torn, and each process has its END")
+@test("a tree of 500 processes: no line is torn, and each process has its END", rewritten=True)
 def _(folder):
     path = program(folder, "tree")
     log = os.path.join(folder, "log")
@@ -665,7 +727,7 @@ def _(folder):
     assert sum("/nowhere/0" in line for line in lines) == 500 and sum("exit_group(0) → ?" in line for line in lines) == 500
 
 
-@test("curl of a server on the loopback interface: strace's lines of its sockets")
+@test("curl of a server on the loopback interface: strace's lines of its sockets", rewritten=True)
 def _(folder):
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self):  # pylint: disable=invalid-name

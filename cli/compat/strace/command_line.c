@@ -17,7 +17,8 @@ enum {
 	WORD_STATUS,
 	WORD_INJECT,
 	WORD_FAULT,
-	WORD_SECCOMP
+	WORD_SECCOMP,
+	WORD_WAY
 };
 
 static const char usage[] =
@@ -33,6 +34,7 @@ static const char usage[] =
 	"  -e signal=SET      tell of these signals only\n"
 	"  -e inject=SET:...  error=, retval=, signal=, delay_enter=, delay_exit=, when=\n"
 	"  --seccomp-bpf      have the program stop at the calls of -e trace= only\n"
+	"  --way=WORD         see calls by ptrace, or by rewrite where that is possible\n"
 	"  -z, -Z             successful calls only, failed ones only\n"
 	"  -s N               print N bytes of strings (32)\n"
 	"  -x, -xx            other strings than ASCII, or all, in hexadecimal\n"
@@ -259,6 +261,11 @@ static void take_option(struct strace_options *o, int opt)
 	case WORD_SECCOMP:
 		o->calls.flags |= FATHOM_SYSCALLS_FILTER;
 		break;
+	case WORD_WAY:
+		o->calls.way = trace_way(optarg);
+		if (!o->calls.way)
+			fail("--way", "is not ptrace or rewrite");
+		break;
 	case WORD_INJECT:
 		add_injection(o, optarg);
 		break;
@@ -327,6 +334,7 @@ void strace_options_read(struct strace_options *o, int argc, char **argv)
 		{ "inject", required_argument, NULL, WORD_INJECT },
 		{ "fault", required_argument, NULL, WORD_FAULT },
 		{ "seccomp-bpf", no_argument, NULL, WORD_SECCOMP },
+		{ "way", required_argument, NULL, WORD_WAY },
 		{ "string-limit", required_argument, NULL, 's' },
 		{ "summary-only", no_argument, NULL, 'c' },
 		{ "summary", no_argument, NULL, 'C' },

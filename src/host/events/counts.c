@@ -13,6 +13,9 @@
  *	{"function":"parse","module":"/bin/demo","calls":2,"returns":2,"total_ns":500,
  *	 "self_ns":200,"min_ns":100,"mean_ns":250,"p99_ns":400,"max_ns":400}
  *
+ * Of system calls also how many were seen in each way: "ways":{"rewrite":2}; for people, if some were
+ * seen otherwise than by ptrace(2).
+ *
  * Functions of one name and module are one: of another process, or loaded again.
  */
 #include <stdlib.h>
@@ -28,6 +31,9 @@ enum { SUB_LOG2 = 4, SUB = 1 << SUB_LOG2, CLASSES = (64 - SUB_LOG2 + 1) * SUB };
 
 enum { COLUMN = 13 };
 
+/* enum fathom_syscall_way */
+enum { WAYS = FATHOM_SYSCALL_BY_REWRITING + 1 };
+
 /* A function. */
 struct counted {
 	const char *name; /* NULL: not called */
@@ -38,6 +44,7 @@ struct counted {
 	uint64_t self_ns;
 	uint64_t least_ns;
 	uint64_t most_ns;
+	uint64_t by_way[WAYS]; /* system calls by how they were seen */
 	uint32_t *classes; /* CLASSES of them; NULL: no return was seen */
 };
 
@@ -187,8 +194,11 @@ static void count(struct fathom_trace_writer *w, const struct fathom_trace_event
 	f = function_of(w, e->function);
 	if (!f)
 		w->no_memory = true;
-	else if (e->type == FATHOM_TRACE_CALL)
+	else if (e->type == FATHOM_TRACE_CALL) {
 		f->calls += e->count;
+		if (e->syscall && e->syscall->way < WAYS)
+			f->by_way[e->syscall->way]++;
+	}
 	else if (e->type == FATHOM_TRACE_RETURN)
 		w->no_memory |= !count_return(w->state, f, e);
 }
@@ -239,6 +249,8 @@ static void add(struct counted *to, struct counted *from)
 	if (from->most_ns > to->most_ns)
 		to->most_ns = from->most_ns;
 	to->calls += from->calls;
+	for (unsigned i = 0; i < WAYS; i++)
+		to->by_way[i] += from->by_way[i];
 	to->returns += from->returns;
 	to->total_ns += from->total_ns;
 	to->self_ns += from->self_ns;
@@ -275,6 +287,19 @@ static size_t finish(struct counts *c)
 	return n;
 }
 
+/* Puts how many calls of @f were seen in each way. */
+static void put_ways(struct fathom_trace_writer *w, const struct counted *f)
+{
+	for (uint32_t i = 1; i < WAYS; i++) {
+		if (!f->by_way[i])
+			continue;
+		fathom_writer_str(w, ", ");
+		fathom_writer_str(w, fathom_syscall_way_name((enum fathom_syscall_way)i));
+		fathom_writer_str(w, " ");
+		fathom_escape_number(w, f->by_way[i], 0);
+	}
+}
+
 static void put_line(struct fathom_trace_writer *w, const struct counted *f, bool with_times)
 {
 	const char *slash = strrchr(f->module, '/');
@@ -297,6 +322,8 @@ static void put_line(struct fathom_trace_writer *w, const struct counted *f, boo
 	fathom_escape_name(w, &escape, f->name);
 	fathom_writer_str(w, " (");
 	fathom_escape_name(w, &escape, slash ? slash + 1 : f->module);
+	if (f->by_way[FATHOM_SYSCALL_BY_REWRITING])
+		put_ways(w, f);
 	fathom_writer_str(w, ")\n");
 }
 
@@ -348,6 +375,15 @@ static void put_object(struct fathom_trace_writer *w, const struct counted *f)
 		put_member(w, ",\"p99_ns\":", percentile_99(f));
 		put_member(w, ",\"max_ns\":", f->most_ns);
 	}
+	for (uint32_t i = 1, n = 0; i < WAYS; i++) {
+		if (!f->by_way[i])
+			continue;
+		fathom_writer_str(w, n++ ? "," : ",\"ways\":{");
+		fathom_writer_json(w, fathom_syscall_way_name((enum fathom_syscall_way)i));
+		put_member(w, ":", f->by_way[i]);
+	}
+	if (f->by_way[FATHOM_SYSCALL_BY_PTRACE] || f->by_way[FATHOM_SYSCALL_BY_REWRITING])
+		fathom_writer_str(w, "}");
 	fathom_writer_str(w, "}\n");
 }
 

@@ -292,7 +292,8 @@ static void put_call_members(struct fathom_trace_writer *w, const struct fathom_
 		fathom_writer_str(w, "null");
 	fathom_writer_str(w, ",\"duration_ns\":");
 	fathom_writer_dec(w, e->duration_ns);
-	fathom_writer_str(w, ",\"way\":\"ptrace\"");
+	fathom_writer_str(w, ",\"way\":");
+	fathom_writer_json(w, fathom_syscall_way_name((enum fathom_syscall_way)c->way));
 }
 
 /* Writes the members of stack @s. */

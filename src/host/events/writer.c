@@ -163,7 +163,6 @@ static void put_as_function(struct fathom_trace_writer *w, const struct fathom_t
 	part.type = FATHOM_TRACE_CALL;
 	part.ns = e->ns - e->duration_ns;
 	part.duration_ns = 0;
-	part.syscall = NULL;
 	w->format->event(w, &part);
 	if (e->syscall->outcome != FATHOM_SYSCALL_HAS_ENDED)
 		return;

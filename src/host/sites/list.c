@@ -447,3 +447,10 @@ const char *fathom_trace_type_name(enum fathom_trace_type type)
 
 	return word_of(words, sizeof words / sizeof *words, type);
 }
+
+const char *fathom_syscall_way_name(enum fathom_syscall_way way)
+{
+	static const char *const words[] = { "", "ptrace", "rewrite" };
+
+	return word_of(words, sizeof words / sizeof *words, way);
+}

@@ -337,6 +337,13 @@ static void leave(struct fathom_follow *f, struct fathom_traced *p)
 
 void fathom_leave(struct fathom_follow *f)
 {
+	/* Calls at which a filter stops fail without a tracer: nothing more is told of them. */
+	for (size_t i = 0; f->calls && f->calls->filter && i < f->processes.n; i++) {
+		f->processes.items[i]->is_silent = true;
+		fathom_program_record_no_calls(f->processes.items[i]);
+	}
+	if (f->calls && f->calls->filter)
+		return;
 	while (f->processes.n)
 		leave(f, f->processes.items[f->processes.n - 1]);
 }

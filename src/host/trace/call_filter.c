@@ -6,6 +6,8 @@
 #include <linux/seccomp.h>
 #include <stddef.h>
 
+#include "safe/trace/call_ring.h"
+
 static void add(struct fathom_call_filter *f, struct sock_filter code)
 {
 	if (f->program.len < FATHOM_CALL_FILTER_SIZE)
@@ -50,7 +52,22 @@ static unsigned short size_of(const struct fathom_syscall_set *set, uint32_t mac
 	return n;
 }
 
-void fathom_call_filter_make(const struct fathom_syscall_set *set, struct fathom_call_filter *ret)
+/* Lets the calls of the @size first bytes of the runtime be. */
+static void add_exempt(struct fathom_call_filter *f, uint64_t size)
+{
+	const uint32_t off = offsetof(struct seccomp_data, instruction_pointer);
+	const uint64_t low = FATHOM_TRACE_FIXED_IMAGE;
+
+	add(f, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, off + 4));
+	add(f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)(low >> 32), 0, 4));
+	add(f, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, off));
+	add(f, (struct sock_filter)BPF_STMT(BPF_ALU | BPF_SUB | BPF_K, (uint32_t)low));
+	add(f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, (uint32_t)size, 1, 0));
+	add_return(f, SECCOMP_RET_ALLOW);
+}
+
+void fathom_call_filter_make(const struct fathom_syscall_set *set, uint64_t exempt,
+			     struct fathom_call_filter *ret)
 {
 	static const struct {
 		uint32_t arch;
@@ -58,6 +75,8 @@ void fathom_call_filter_make(const struct fathom_syscall_set *set, struct fathom
 	} arches[] = { { AUDIT_ARCH_X86_64, EM_X86_64 }, { AUDIT_ARCH_I386, EM_386 } };
 
 	ret->program = (struct sock_fprog){ .len = 0, .filter = ret->code };
+	if (exempt)
+		add_exempt(ret, exempt);
 	for (size_t i = 0; i < sizeof arches / sizeof *arches; i++) {
 		add(ret, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
 						      offsetof(struct seccomp_data, arch)));

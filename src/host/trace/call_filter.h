@@ -18,7 +18,11 @@ struct fathom_call_filter {
 	struct sock_filter code[FATHOM_CALL_FILTER_SIZE];
 };
 
-/* Makes a filter that stops at the calls of @set, and at all of machines that have no table. */
-void fathom_call_filter_make(const struct fathom_syscall_set *set, struct fathom_call_filter *ret);
+/*
+ * Makes a filter that stops at the calls of @set, and at all of machines that have no table, but
+ * not at those that the @exempt first bytes of the runtime make at its fixed place.
+ */
+void fathom_call_filter_make(const struct fathom_syscall_set *set, uint64_t exempt,
+			     struct fathom_call_filter *ret);
 
 #endif

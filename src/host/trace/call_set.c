@@ -157,3 +157,20 @@ bool fathom_syscall_set_has(const struct fathom_syscall_set *set, uint32_t machi
 				       : set->has_unknown;
 	return set->has_unknown;
 }
+
+void fathom_syscall_set_add(struct fathom_syscall_set *set, uint32_t machine, const char *name)
+{
+	const int32_t number = fathom_syscall_by_name(machine, name);
+
+	for (size_t i = 0; number >= 0 && i < FATHOM_SYSCALL_TABLES; i++)
+		if (fathom_syscall_tables[i].machine == machine)
+			set->bits[i][number / 64] |= UINT64_C(1) << number % 64;
+}
+
+void fathom_syscall_set_join(struct fathom_syscall_set *set, const struct fathom_syscall_set *more)
+{
+	for (size_t i = 0; i < FATHOM_SYSCALL_TABLES; i++)
+		for (size_t k = 0; k < FATHOM_SYSCALL_SET_NUMBERS / 64; k++)
+			set->bits[i][k] |= more->bits[i][k];
+	set->has_unknown |= more->has_unknown;
+}

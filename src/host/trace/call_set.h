@@ -26,6 +26,10 @@ void fathom_syscall_set_fill(struct fathom_syscall_set *ret);
  */
 fathom_err fathom_syscall_set_read(const char *text, struct fathom_syscall_set *ret,
 				   struct fathom_errinfo *reterr);
+/* Adds the call that has this name, if @machine has one. */
+void fathom_syscall_set_add(struct fathom_syscall_set *set, uint32_t machine, const char *name);
+/* Adds all calls of @more. */
+void fathom_syscall_set_join(struct fathom_syscall_set *set, const struct fathom_syscall_set *more);
 bool fathom_syscall_set_has(const struct fathom_syscall_set *set, uint32_t machine,
 			    uint64_t number);
 

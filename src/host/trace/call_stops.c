@@ -6,13 +6,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include "fathom/stack.h"
 #include "host/base/clock.h"
 #include "host/syscalls/call_capture.h"
 #include "host/syscalls/call_files.h"
+#include "host/trace/call_sites.h"
+#include "host/trace/ring_calls.h"
+#include "trace/call_hook.h"
 
 /* A call that a thread is in. */
 struct fathom_stopped_call {
@@ -39,7 +44,8 @@ static void resume(const struct fathom_follow *f, const struct fathom_follow_tas
 {
 	/* Where a filter stops it at the calls that count, it stops again at their ends. */
 	const bool is_stopped = task && !task->process->is_silent &&
-				(!f->calls->filter || task->call || task->moves_code);
+				(!f->calls->filter || task->call || task->moves_code ||
+				 task->process->is_filtered);
 
 	(void)ptrace(is_stopped ? PTRACE_SYSCALL : PTRACE_CONT, tid, NULL, signal);
 }
@@ -193,7 +199,6 @@ static struct fathom_stopped_call *make_call(const struct fathom_follow *f,
 	if (!made)
 		return NULL;
 	*made = (struct fathom_stopped_call){ .begin = fathom_now_ns(),
-					      .pc = info->instruction_pointer,
 					      .sp = info->stack_pointer,
 					      .system_ns = f->system_ns };
 	made->cursor = fathom_follow_post_at(task, 0, NULL).cursor;
@@ -224,6 +229,21 @@ static void free_call(struct fathom_follow_task *task)
 	task->call = NULL;
 }
 
+/*
+ * If @call filters calls of @p (seccomp(2)), has them all stop from now on: the filter may answer
+ * before ours does, or forbid what the runtime calls.
+ */
+static void note_filter(struct fathom_traced *p, const struct fathom_syscall_call *call)
+{
+	const char *name = fathom_syscall_name(call->machine, (int64_t)call->number);
+
+	if (!name || (strcmp(name, "seccomp") != 0 &&
+		      !(strcmp(name, "prctl") == 0 && call->args[0] == PR_SET_SECCOMP)))
+		return;
+	p->is_filtered = true;
+	fathom_program_record_no_calls(p);
+}
+
 /* Begins the call of @task that @info tells of; sets the signal and the delay that are injected. */
 static void begin(struct fathom_follow *f, struct fathom_follow_task *task,
 		  const struct __ptrace_syscall_info *info, int *ret_signal, uint64_t *ret_delay_ns)
@@ -232,19 +252,22 @@ static void begin(struct fathom_follow *f, struct fathom_follow_task *task,
 	struct fathom_syscall_call call = { .machine = info->arch & MACHINE,
 					    .number = info->entry.nr,
 					    .sp = info->stack_pointer };
+	const uint64_t pc = fathom_calls_pc(task->process, info->instruction_pointer);
 
 	/* Both kinds of begins have the same members there. */
 	memcpy(call.args, info->entry.args, sizeof call.args);
 	task->moves_code =
 		f->stacks && fathom_call_stacks_moves_code(f->stacks, task->process, &call);
+	note_filter(task->process, &call);
 	/* The runtime waits for room in its rings, and for libraries to be looked at. */
 	if (!fathom_syscall_set_has(&calls->set, call.machine, call.number) ||
-	    (task->process->program &&
-	     fathom_program_is_inside(task->process, info->instruction_pointer)))
+	    (task->process->program && pc == info->instruction_pointer &&
+	     fathom_program_is_inside(task->process, pc)))
 		return;
 	task->call = make_call(f, task, &call, info);
 	if (!task->call)
 		return;
+	task->call->pc = pc;
 	if (f->stacks && fathom_call_stacks_is_last(f->stacks, &call))
 		read_frames(f, task);
 	if (calls->injections.n && f->has_run)
@@ -303,6 +326,11 @@ void fathom_follow_take_call(struct fathom_follow *f, pid_t tid)
 		resume(f, task, tid, 0);
 		return;
 	}
+	/* It has stopped for that already. */
+	if (info.op == PTRACE_SYSCALL_INFO_SECCOMP && task->process->is_filtered && task->call) {
+		resume(f, task, tid, 0);
+		return;
+	}
 	if (task->moves_code)
 		fathom_call_stacks_renew(task->process);
 	task->moves_code = false;
@@ -313,7 +341,24 @@ void fathom_follow_take_call(struct fathom_follow *f, pid_t tid)
 	} else if (info.op == PTRACE_SYSCALL_INFO_EXIT && task->call) {
 		end(f, task, info.exit.rval, &delay_ns);
 	}
+	/* Only where a call begins or ends, a signal can be given along. */
+	if (signal && info.op == PTRACE_SYSCALL_INFO_SECCOMP) {
+		task->injected = signal;
+		(void)syscall(SYS_tgkill, task->process->tracee.pid, tid, signal);
+		signal = 0;
+	}
 	go_on(f, task, signal, delay_ns);
+}
+
+void fathom_follow_take_injected(const struct fathom_follow *f, pid_t tid, int number)
+{
+	struct fathom_follow_task *task = f->calls ? fathom_follow_find(f, tid) : NULL;
+	const siginfo_t info = { .si_signo = number, .si_code = SI_KERNEL };
+
+	if (!task || !task->injected || task->injected != number)
+		return;
+	task->injected = 0;
+	(void)ptrace(PTRACE_SETSIGINFO, tid, NULL, &info);
 }
 
 void fathom_follow_resume_due(struct fathom_follow *f)

@@ -11,6 +11,8 @@
 #include "host/trace/spans.h"
 #include "host/trace/told_code.h"
 
+struct fathom_call_rewriter;
+
 /* Refusals of struct fathom_trace_result. */
 #define FATHOM_LOADER_REFUSALS 8
 
@@ -23,6 +25,7 @@ struct fathom_loader {
 	struct fathom_selection chosen[FATHOM_CHOICES];
 	struct fathom_named_choices named;
 	struct fathom_sites_memo memo;
+	struct fathom_call_rewriter *rewriter; /* of system calls; NULL: none are rewritten */
 	struct fathom_insider insider;
 	/* Takes over @span, whose numbers the program may record from now on. */
 	void (*loaded)(void *data, struct fathom_span *span);

@@ -20,6 +20,8 @@
 #include "host/file/process_status.h"
 #include "host/target/target.h"
 #include "host/trace/attach.h"
+#include "host/trace/call_hooked.h"
+#include "host/trace/call_sites.h"
 #include "host/trace/call_stops.h"
 #include "host/trace/hold.h"
 
@@ -81,7 +83,10 @@ static struct fathom_traced *fork_process(struct fathom_follow *f,
 		fathom_follow_remove_process(f, p);
 		return NULL;
 	}
+	p->is_filtered = parent->is_filtered;
 	p->is_silent = parent->is_silent || f->flags & FATHOM_TRACE_NO_CHILDREN;
+	if (p->is_silent && !p->shares)
+		fathom_program_record_no_calls(p);
 	return p;
 }
 
@@ -126,27 +131,36 @@ static const char *refusal_of(pid_t pid)
 	return NULL;
 }
 
+/* Says why the program of @task is not recorded. Of its system calls all are seen. */
+static void refuse(struct fathom_follow *f, const struct fathom_follow_task *task, const char *why)
+{
+	if (!f->calls || !f->calls->is_all)
+		fathom_follow_note(f, task, why);
+}
+
 /* Puts the runtime into the program that @task has become. */
 static void begin_program(struct fathom_follow *f, struct fathom_follow_task *task)
 {
 	struct fathom_traced *p = task->process;
 	struct fathom_errinfo info = { .what = "" };
+	const struct fathom_call_rewriter *rewriter = f->loader.rewriter;
 	const char *why = refusal_of(task->tid);
 	char line[FATHOM_FOLLOW_TEXT];
 	fathom_err err;
 
 	if (why) {
-		fathom_follow_note(f, task, why);
+		refuse(f, task, why);
 		return;
 	}
-	err = fathom_program_begin(p, task->tid, p->number, &f->lifeline, &info);
+	err = fathom_program_begin(p, task->tid, p->number, rewriter ? &rewriter->plans : NULL,
+				   &f->lifeline, &info);
 	if (!err) {
 		fathom_follow_set_up(f, p);
 		err = fathom_load_modules(&f->loader, p, &info);
 	}
 	if (err) {
 		(void)fathom_errinfo_format(&info, line, sizeof line);
-		fathom_follow_note(f, task, line);
+		refuse(f, task, line);
 	}
 }
 
@@ -186,11 +200,12 @@ static struct fathom_stopped_call *take_exec_call(struct fathom_follow *f, pid_t
 	return call;
 }
 
-/* Puts the runtime into @task's new program, if functions are recorded. */
+/* Puts the runtime into @task's new program, if it is to record functions or system calls. */
 static void begin_recording(struct fathom_follow *f, struct fathom_follow_task *task)
 {
-	if (task->process->is_silent || (f->calls && f->calls->is_all))
+	if (task->process->is_silent || (f->calls && f->calls->is_all && !f->loader.rewriter))
 		return;
+	task->process->options = fathom_follow_options(f);
 	(void)ptrace(PTRACE_SETOPTIONS, task->tid, NULL,
 		     fathom_follow_options(f) | PTRACE_O_EXITKILL);
 	begin_program(f, task);
@@ -385,10 +400,14 @@ static void handle_stop(struct fathom_follow *f, pid_t tid, int status)
 			fathom_follow_take_call(f, tid);
 			return;
 		}
-		if (signal != SIGSEGV || !is_own_signal(f, tid))
-			handle_signal(f, tid, signal);
-		else
+		if (((signal == SIGSEGV || signal == SIGBUS) && fathom_follow_take_fault(f, tid)) ||
+		    (signal == SIGSEGV && is_own_signal(f, tid))) {
 			signal = 0;
+			break;
+		}
+		fathom_follow_take_injected(f, tid, signal);
+		fathom_follow_end_hooked(f, tid);
+		handle_signal(f, tid, signal);
 	}
 	fathom_follow_resume(f, tid, signal);
 }

@@ -17,6 +17,10 @@ struct image_table {
 	uint32_t loaded_entry;
 	uint32_t loaded_stub;
 	uint32_t loaded_stub_end;
+	uint32_t call_entry;
+	uint32_t call_made;
+	uint32_t load;
+	uint32_t load_fault;
 	uint32_t eh_frame;
 	uint32_t eh_frame_end;
 };
@@ -37,6 +41,13 @@ const uint8_t *fathom_image_bytes(void)
 uint64_t fathom_image_size(void)
 {
 	return (uint64_t)(fathom_trace_image_end - fathom_trace_image);
+}
+
+struct fathom_image_calls fathom_image_calls(void)
+{
+	const struct image_table t = table();
+
+	return (struct fathom_image_calls){ t.call_entry, t.call_made, t.load, t.load_fault };
 }
 
 static void put_words(const struct fathom_hook_words *w, uint64_t fn, uint8_t *to)

@@ -20,6 +20,16 @@ struct fathom_hook_words {
 const uint8_t *fathom_image_bytes(void);
 uint64_t fathom_image_size(void);
 
+/* Where in the image the hook of system calls is (src/trace/call_hook.h). */
+struct fathom_image_calls {
+	uint32_t entry;
+	uint32_t made;       /* behind the instruction that makes a call */
+	uint32_t load;       /* what reads the program's memory, up to */
+	uint32_t load_fault; /* where that goes on after a fault */
+};
+
+struct fathom_image_calls fathom_image_calls(void);
+
 /* What hooks of one clock there are, by what is known where they are called (src/trace/recorder.h).
  */
 enum fathom_hook_place {

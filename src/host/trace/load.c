@@ -11,6 +11,7 @@
 #include "fathom/find.h"
 #include "host/base/page.h"
 #include "host/target/target.h"
+#include "host/trace/call_sites.h"
 #include "host/trace/calls.h"
 #include "host/trace/hook_image.h"
 #include "host/sites/list.h"
@@ -57,7 +58,7 @@ struct fathom_loaded_module *fathom_find_loaded(const struct fathom_traced *p, u
 	return NULL;
 }
 
-/* Returns whether module @m was not seen yet. */
+/* Returns whether the sites of module @m are to be listed: it was not seen yet. */
 static bool is_new(void *data, const struct fathom_module_at *m)
 {
 	struct look *look = data;
@@ -70,7 +71,9 @@ static bool is_new(void *data, const struct fathom_module_at *m)
 		known->is_seen = true;
 	else if (!fathom_array_push(&look->process->modules, fresh))
 		look->no_memory = true;
-	return !known;
+	if (!known && look->loader->rewriter)
+		fathom_calls_rewrite(look->loader->rewriter, look->process, m);
+	return !known && !(look->loader->rewriter && look->loader->rewriter->is_only);
 }
 
 static void forget_module(struct fathom_traced *p, const struct fathom_loaded_module *m)

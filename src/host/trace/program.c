@@ -19,6 +19,7 @@
 #include "host/trace/hook_image.h"
 #include "host/trace/slots.h"
 #include "host/tracee/way_back.h"
+#include "trace/call_hook.h"
 #include "trace/recorder.h"
 
 /* AT_HWCAP2: rdfsbase and its like may be used. */
@@ -59,6 +60,13 @@ static fathom_err fail_write(struct fathom_errinfo *reterr)
 	return fathom_fail(reterr, FATHOM_E_OS, "", 0, "its memory cannot be written");
 }
 
+/* Returns how threads of @p are traced while the runtime is put into it. */
+static long options_of(const struct fathom_traced *p)
+{
+	return (p->options ? p->options : FATHOM_TRACED_OPTIONS) |
+	       (p->is_attached ? 0 : PTRACE_O_EXITKILL);
+}
+
 /*
  * Lets thread @tid make the calls that are to be made for us, whatever filters of its own say,
  * which may end the program; FATHOM_E_UNSUPPORTED if that is not possible. Filters that we have,
@@ -67,12 +75,13 @@ static fathom_err fail_write(struct fathom_errinfo *reterr)
 static fathom_err suspend_filters(const struct fathom_traced *p, pid_t tid, bool *ret_is_suspended,
 				  struct fathom_errinfo *reterr)
 {
-	const long options = FATHOM_TRACED_OPTIONS | PTRACE_O_SUSPEND_SECCOMP |
-			     (p->is_attached ? 0 : PTRACE_O_EXITKILL);
+	const long options = options_of(p) | PTRACE_O_SUSPEND_SECCOMP;
+	/* Ours stops at them, and lets them be made. */
+	const int ours = options & PTRACE_O_TRACESECCOMP ? 1 : 0;
 	const int n = fathom_status_filters(tid);
 
 	*ret_is_suspended = false;
-	if (n != INT_MAX && n <= fathom_status_filters(gettid()))
+	if (n != INT_MAX && n <= fathom_status_filters(gettid()) + ours)
 		return FATHOM_OK;
 	*ret_is_suspended = !ptrace(PTRACE_SETOPTIONS, tid, NULL, options);
 	if (*ret_is_suspended)
@@ -83,10 +92,8 @@ static fathom_err suspend_filters(const struct fathom_traced *p, pid_t tid, bool
 
 static void resume_filters(const struct fathom_traced *p, pid_t tid, bool is_suspended)
 {
-	const long options = FATHOM_TRACED_OPTIONS | (p->is_attached ? 0 : PTRACE_O_EXITKILL);
-
 	if (is_suspended)
-		(void)ptrace(PTRACE_SETOPTIONS, tid, NULL, options);
+		(void)ptrace(PTRACE_SETOPTIONS, tid, NULL, options_of(p));
 }
 
 /* Has the program map @size bytes at @at (0: anywhere); returns where, or an error. */
@@ -186,22 +193,66 @@ static fathom_err share(struct fathom_program *pr, const struct fathom_tracee *t
 			    : FATHOM_OK;
 }
 
+/* Returns the bytes of the threads' blocks, and of the stacks of their hooks behind them. */
+static uint64_t blocks_size(const struct fathom_program *pr, bool has_stacks)
+{
+	const uint64_t page = fathom_page_size();
+	const uint64_t blocks = pr->n_rings * sizeof(struct fathom_trace_thread);
+
+	return (blocks + page - 1) / page * page +
+	       (has_stacks ? pr->n_rings * (uint64_t)FATHOM_TRACE_HOOK_STACK : 0);
+}
+
+/*
+ * Maps the image, what it knows of the process, and @plans where system calls are to be recorded;
+ * without room for that it records none. Returns an error, or 0.
+ */
+static long map_image(struct fathom_traced *p, pid_t tid, const struct fathom_trace_plans *plans)
+{
+	const uint64_t page = fathom_page_size();
+	const struct fathom_tracee *t = &p->tracee;
+	struct fathom_program *pr = p->program;
+	long image = -EEXIST;
+	long own = -EEXIST;
+
+	if (plans) {
+		const uint64_t size = (sizeof *plans + page - 1) / page * page;
+
+		image = map(t, tid, FATHOM_TRACE_FIXED_IMAGE, fathom_image_size(),
+			    PROT_READ | PROT_EXEC);
+		own = map(t, tid, FATHOM_TRACE_FIXED_PROCESS, page, PROT_READ | PROT_WRITE);
+		pr->is_fixed = !is_error(image) && !is_error(own) &&
+			       !is_error(map(t, tid, FATHOM_TRACE_FIXED_PLANS, size,
+					     PROT_READ | PROT_WRITE)) &&
+			       fathom_tracee_write(t, FATHOM_TRACE_FIXED_PLANS, plans,
+						   sizeof *plans);
+	}
+	if (is_error(image))
+		image = map(t, tid, 0, fathom_image_size(), PROT_READ | PROT_EXEC);
+	if (is_error(own))
+		own = map(t, tid, 0, page, PROT_READ | PROT_WRITE);
+	pr->image = (uint64_t)image;
+	pr->process = (uint64_t)own;
+	if (pr->is_fixed && p->is_filtered)
+		fathom_program_record_no_calls(p);
+	return is_error(image) ? image : is_error(own) ? own : 0;
+}
+
 /* Maps the image, and the blocks of the threads. */
-static fathom_err map_runtime(struct fathom_traced *p, pid_t tid, struct fathom_errinfo *reterr)
+static fathom_err map_runtime(struct fathom_traced *p, pid_t tid,
+			      const struct fathom_trace_plans *plans,
+			      struct fathom_errinfo *reterr)
 {
 	struct fathom_program *pr = p->program;
 	const struct fathom_tracee *t = &p->tracee;
-	const uint64_t blocks = pr->n_rings * sizeof(struct fathom_trace_thread);
+	const uint64_t blocks = blocks_size(pr, plans != NULL);
 	struct fathom_trace_process process = { .size = sizeof process };
-	const long image = map(t, tid, 0, fathom_image_size(), PROT_READ | PROT_EXEC);
-	const long own = map(t, tid, 0, fathom_page_size(), PROT_READ | PROT_WRITE);
+	const long failed = map_image(p, tid, plans);
 	const long threads = map(t, tid, 0, blocks, PROT_READ | PROT_WRITE);
 
-	if (is_error(image) || is_error(own) || is_error(threads))
+	if (failed || is_error(threads))
 		return fail_call(reterr, "it cannot map the runtime (mmap)",
-				 is_error(image) ? image
-				 : is_error(own) ? own
-						 : threads);
+				 failed ? failed : threads);
 	(void)fathom_tracee_call(t, tid, SYS_madvise,
 				 (uint64_t[6]){ (uint64_t)threads, blocks, MADV_WIPEONFORK });
 	process.head = (void *)(uintptr_t)pr->shared;
@@ -209,8 +260,6 @@ static fathom_err map_runtime(struct fathom_traced *p, pid_t tid, struct fathom_
 	process.nobody.fs = FATHOM_TRACE_NO_FS;
 	process.number = p->number;
 	process.is_followed = 1;
-	pr->image = (uint64_t)image;
-	pr->process = (uint64_t)own;
 	pr->threads = (uint64_t)threads;
 	if (!fathom_tracee_write(t, pr->image, fathom_image_bytes(), (size_t)fathom_image_size()) ||
 	    !fathom_tracee_write(t, pr->process, &process, sizeof process))
@@ -218,13 +267,13 @@ static fathom_err map_runtime(struct fathom_traced *p, pid_t tid, struct fathom_
 	return FATHOM_OK;
 }
 
-/* Returns where libraries are: those that are there, or else where the image was mapped. */
+/* Returns where libraries are: those that are there, or else where the kernel maps memory. */
 static uint64_t library_of(const struct fathom_traced *p, const struct fathom_maps *maps)
 {
 	for (size_t i = maps->n; p->is_attached && i-- > 1;)
 		if (maps->items[i].executable && maps->items[i].inode)
 			return maps->items[i].start;
-	return p->program->image;
+	return p->program->threads;
 }
 
 /* Reserves room for hooks near the program, and near the dynamic linker, where libraries are. */
@@ -254,7 +303,7 @@ static void reserve(struct fathom_traced *p, pid_t tid)
 }
 
 static fathom_err put_in(struct fathom_traced *p, pid_t tid, const struct user_regs_struct *regs,
-			 struct fathom_errinfo *reterr)
+			 const struct fathom_trace_plans *plans, struct fathom_errinfo *reterr)
 {
 	/* Nothing of the program is below its stack pointer, but for 128 bytes. */
 	const uint64_t sp = p->tracee.call_sp ? p->tracee.call_sp : regs->rsp;
@@ -264,7 +313,7 @@ static fathom_err put_in(struct fathom_traced *p, pid_t tid, const struct user_r
 	FATHOM_TRY(suspend_filters(p, tid, &is_suspended, reterr));
 	err = share(p->program, &p->tracee, tid, sp - 512, reterr);
 	if (!err)
-		err = map_runtime(p, tid, reterr);
+		err = map_runtime(p, tid, plans, reterr);
 	if (!err)
 		reserve(p, tid);
 	resume_filters(p, tid, is_suspended);
@@ -288,6 +337,7 @@ static fathom_err create(struct fathom_traced *p, uint32_t number, struct fathom
 }
 
 fathom_err fathom_program_begin(struct fathom_traced *p, pid_t tid, uint32_t number,
+				const struct fathom_trace_plans *plans,
 				struct fathom_lifeline *lifeline, struct fathom_errinfo *reterr)
 {
 	struct user_regs_struct regs;
@@ -301,7 +351,7 @@ fathom_err fathom_program_begin(struct fathom_traced *p, pid_t tid, uint32_t num
 		err = fail_write(reterr);
 	} else {
 		p->tracee.syscall_avma = regs.rip;
-		err = put_in(p, tid, &regs, reterr);
+		err = put_in(p, tid, &regs, plans, reterr);
 		p->tracee.syscall_avma = 0;
 		if (!fathom_tracee_write(&p->tracee, regs.rip, was, sizeof was) && !err)
 			err = fail_write(reterr);
@@ -385,7 +435,7 @@ fathom_err fathom_program_attach(struct fathom_traced *p, pid_t tid, uint32_t nu
 		err = fathom_fail(reterr, FATHOM_E_UNSUPPORTED, "", 0,
 				  "it has no instruction that calls the kernel");
 	} else {
-		err = put_in(p, tid, &regs, reterr);
+		err = put_in(p, tid, &regs, NULL, reterr);
 		make_again(p, tid, &regs);
 	}
 	p->tracee.call_sp = 0;
@@ -466,7 +516,7 @@ void fathom_program_unmap(struct fathom_traced *p, const pid_t *tids, size_t n,
 		{ pr->shared, pr->size },
 		{ pr->image, fathom_image_size() },
 		{ pr->process, fathom_page_size() },
-		{ pr->threads, pr->n_rings * sizeof(struct fathom_trace_thread) },
+		{ pr->threads, blocks_size(pr, pr->is_fixed) },
 		{ p->reserves[0].avma, RESERVE_SIZE },
 		{ p->reserves[1].avma, RESERVE_SIZE },
 	};
@@ -626,6 +676,9 @@ uint32_t fathom_program_give_ring(struct fathom_traced *p, pid_t tid)
 	block.records = (struct fathom_trace_record *)(uintptr_t)(pr->shared + pr->rings_off +
 								  number * FATHOM_TRACE_RECORDS *
 									  sizeof *block.records);
+	if (pr->is_fixed)
+		block.stack = pr->threads + blocks_size(pr, false) +
+			      (number + UINT64_C(1)) * FATHOM_TRACE_HOOK_STACK;
 	regs.gs_base = block_of(pr, number);
 	if (!fathom_tracee_write(&p->tracee, regs.gs_base, &block, sizeof block) ||
 	    !fathom_tracee_set(tid, &regs)) {
@@ -713,6 +766,32 @@ bool fathom_program_stubs(struct fathom_traced *p, size_t n, uint64_t *ret_stub,
 		return true;
 	}
 	return false;
+}
+
+uint64_t fathom_program_stubs_near(struct fathom_traced *p, size_t n, uint64_t low, uint64_t high)
+{
+	for (size_t r = 0; r < sizeof p->reserves / sizeof *p->reserves; r++) {
+		struct fathom_reserve *reserve = &p->reserves[r];
+
+		if (!reserve->avma || !is_within_reach(reserve->avma, low, high) ||
+		    n > FATHOM_RESERVE_STUBS - reserve->n_stubs)
+			continue;
+		reserve->n_stubs += (uint32_t)n;
+		return reserve->avma + HOOKS_SIZE +
+		       (reserve->n_stubs - n) * FATHOM_STUB_SIZE;
+	}
+	return 0;
+}
+
+void fathom_program_record_no_calls(const struct fathom_traced *p)
+{
+	const uint32_t is_off = 1;
+
+	if (p->program && p->program->is_fixed)
+		(void)fathom_tracee_write(&p->tracee,
+					  FATHOM_TRACE_FIXED_PLANS +
+						  offsetof(struct fathom_trace_plans, is_off),
+					  &is_off, sizeof is_off);
 }
 
 void fathom_program_free_slot(struct fathom_traced *p, uint64_t slot)

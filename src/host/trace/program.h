@@ -13,6 +13,7 @@
 #include "host/trace/patches.h"
 #include "host/trace/program_memory.h"
 #include "host/tracee/tracee.h"
+#include "safe/trace/call_ring.h"
 
 /* How this process is told of threads: if it ends, the program runs on. */
 #define FATHOM_TRACED_OPTIONS                                                                     \
@@ -46,6 +47,7 @@ struct fathom_loaded_module {
 };
 
 struct fathom_traced {
+	long options; /* how its threads are traced; 0: FATHOM_TRACED_OPTIONS */
 	pid_t shares; /* the process whose memory it uses (vfork()); 0: its own */
 	struct fathom_program *program;
 	struct fathom_tracee tracee; /* its pid and memory */
@@ -53,6 +55,7 @@ struct fathom_traced {
 	bool is_watched;           /* the dynamic linker tells of what it loads */
 	struct fathom_patch watch; /* by which it does */
 	bool is_silent;            /* nothing of it is told */
+	bool is_filtered;          /* it has filters of its own (seccomp(2)) */
 	bool has_looked;           /* at what is loaded */
 	bool wants_calls;          /* of libraries: its program has no sites */
 	bool has_slots;            /* that lead to stubs */
@@ -67,10 +70,11 @@ struct fathom_traced {
 
 /*
  * Puts the runtime into @p, whose thread @tid is stopped where exec() has returned: its first
- * instruction was not run yet. Registers and text are as before. FATHOM_E_OS says which call the
+ * instruction was not run yet. @plans: of the system calls that it records; NULL: none. Registers and text are as before. FATHOM_E_OS says which call the
  * program could not make; FATHOM_E_UNSUPPORTED without rdfsbase.
  */
 fathom_err fathom_program_begin(struct fathom_traced *p, pid_t tid, uint32_t number,
+				const struct fathom_trace_plans *plans,
 				struct fathom_lifeline *lifeline, struct fathom_errinfo *reterr);
 
 /*
@@ -145,6 +149,13 @@ uint64_t fathom_program_slot(struct fathom_traced *p, uint64_t low, uint64_t hig
  */
 bool fathom_program_stubs(struct fathom_traced *p, size_t n, uint64_t *ret_stub,
 			  uint64_t *ret_word);
+/*
+ * Gives @n stubs in a row, without words, to which jumps from @low to @high reach; returns the avma
+ * of the first, 0: there is no room.
+ */
+uint64_t fathom_program_stubs_near(struct fathom_traced *p, size_t n, uint64_t low, uint64_t high);
+/* Has the runtime in @p leave all system calls to the tracer from now on. */
+void fathom_program_record_no_calls(const struct fathom_traced *p);
 void fathom_program_free_slot(struct fathom_traced *p, uint64_t slot);
 
 #endif

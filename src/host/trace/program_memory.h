@@ -5,6 +5,7 @@
 #define FATHOM_TRACE_PROGRAM_MEMORY_H
 
 #include <pthread.h>
+#include <stdbool.h>
 
 #include "safe/trace/ring.h"
 
@@ -18,6 +19,7 @@ struct fathom_program {
 	uint64_t process; /* avma of struct fathom_trace_process */
 	uint64_t threads; /* avma of the threads' blocks */
 	uint32_t number;
+	bool is_fixed;       /* the runtime is where calls can be rewritten to lead to it */
 	uint32_t references; /* processes and rings */
 	int32_t first;       /* of each thread's block */
 	uint64_t lost; /* events of threads without a ring that were told to be; the reader's */
@@ -48,6 +50,10 @@ void fathom_program_hold(struct fathom_program *pr, struct fathom_lifeline *l);
 void fathom_program_let_go(struct fathom_program *pr);
 /* Unmaps memory of @size bytes that is mapped behind a page of our own. */
 void fathom_program_unmap_ours(void *ours, uint64_t size);
+
+/* Returns the records of ring @number. */
+struct fathom_trace_record *fathom_program_records(const struct fathom_program *pr,
+						   uint64_t number);
 
 struct fathom_program *fathom_program_acquire(struct fathom_program *program);
 void fathom_program_release(struct fathom_program *program);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "host/events/call_text.h"
+#include "host/syscalls/call_record.h"
 #include "host/trace/thread_stream.h"
 
 /* Bytes of what is said of a flood. */
@@ -51,6 +52,8 @@ struct fathom_rings {
 	struct fathom_sieve sieve;
 	struct fathom_floods floods;
 	struct fathom_call_teller teller;
+	bool tells_entries; /* of system calls */
+	bool is_silent;
 };
 
 fathom_err fathom_rings_create(const struct fathom_trace_options *options,
@@ -62,6 +65,8 @@ fathom_err fathom_rings_create(const struct fathom_trace_options *options,
 		return FATHOM_E_MEMORY;
 	fathom_sieve_init(&r->sieve, options);
 	fathom_call_teller_init(&r->teller, options->syscalls);
+	r->tells_entries =
+		options->syscalls && options->syscalls->flags & FATHOM_SYSCALLS_ENTRIES;
 	r->is_latest = options->flags & FATHOM_TRACE_LATEST;
 	r->control = options->control;
 	r->data = options->data;
@@ -196,7 +201,7 @@ static void sort_in(struct fathom_rings *r, struct fathom_post *post)
 		if (begins && fathom_array_push(&r->streams, begins)) {
 			begins->tid = post->tid;
 			begins->pid = post->pid;
-			begins->is_silent = post->is_silent;
+			begins->is_silent = post->is_silent || r->is_silent;
 			begins->is_overwritten = r->is_latest;
 			if (r->is_latest)
 				begin(r, begins, post, s, NULL);
@@ -365,6 +370,65 @@ static void tell_call(struct fathom_rings *r, const struct fathom_posted_call *c
 	e->syscall = told;
 }
 
+/* Tells of a system call of @s that the runtime has recorded, at @ticks, by @type. */
+static void tell_ring_call(struct fathom_rings *r, struct fathom_stream *s,
+			   const struct fathom_ring_call *call, uint64_t ticks, uint8_t type)
+{
+	const uint32_t sp = (uint32_t)(call->sp >> 3);
+	struct fathom_trace_event e = { .ns = ns_of(r, ticks),
+					.count = 1,
+					.thread = fathom_stream_name(s),
+					.pid = s->pid,
+					.tid = s->tid,
+					.type = type };
+
+	if (call->call->n_words)
+		fathom_stream_end_returned(s, sp, call->call->words, call->call->n_words);
+	e.depth = fathom_stream_depth(s, sp);
+	e.stack = fathom_stream_stack(s, sp);
+	e.stack_number = (uint8_t)s->lane;
+	call->call->duration_ns = e.ns > call->ns ? e.ns - call->ns : 0;
+	tell_call(r, call->call, &e);
+	if (e.syscall && !s->is_silent)
+		fathom_sieve_tell(&r->sieve, &s->sieve, &e);
+}
+
+/* Takes an event of a system call. */
+static void take_ring_call(struct fathom_rings *r, struct fathom_stream *s,
+			   const struct fathom_stream_item *item)
+{
+	struct fathom_ring_call call;
+
+	if (item->site == FATHOM_TRACE_CALL_BEGINS) {
+		if (!fathom_ring_call_read(s->records, item->number, &call))
+			return;
+		call.ns = ns_of(r, item->ticks);
+		if (r->tells_entries)
+			tell_ring_call(r, s, &call, item->ticks, FATHOM_TRACE_SYSCALL_ENTRY);
+		if (!fathom_array_push(&s->system_calls, call))
+			free(call.call);
+		return;
+	}
+	if (!fathom_ring_calls_end(&s->system_calls, s->records, item->number, &call))
+		return;
+	tell_ring_call(r, s, &call, item->ticks, FATHOM_TRACE_SYSCALL);
+	free(call.call);
+}
+
+/* Tells of the system calls that @s, whose thread has ended, has not returned from. */
+static void end_ring_calls(struct fathom_rings *r, struct fathom_stream *s, uint64_t ticks)
+{
+	for (size_t i = 0; i < s->system_calls.n; i++) {
+		struct fathom_ring_call *call = &s->system_calls.items[i];
+		struct fathom_syscall_record record = { .bytes = call->call->record,
+							.n = call->call->size };
+
+		fathom_syscall_record_end(&record, FATHOM_SYSCALL_NEVER, 0);
+		tell_ring_call(r, s, call, ticks, FATHOM_TRACE_SYSCALL);
+	}
+	fathom_ring_calls_deinit(&s->system_calls);
+}
+
 /* Takes a post, which stands in the order of @s. */
 static void take_post(struct fathom_rings *r, struct fathom_stream *s,
 		      const struct fathom_post *post)
@@ -378,6 +442,10 @@ static void take_post(struct fathom_rings *r, struct fathom_stream *s,
 					.type = post->type,
 					.call_stack = post->stack };
 
+	if (post->ends)
+		fathom_ring_calls_forget(&s->system_calls, post->ends - 1);
+	if (post->is_release)
+		end_ring_calls(r, s, post->ticks);
 	e.thread = fathom_stream_name(s);
 	/* The program begins when the first of its calls is told. */
 	if (post->call && !r->has_begun) {
@@ -413,7 +481,9 @@ static void take(struct fathom_rings *r, struct fathom_stream *s,
 		return;
 	}
 	fathom_stream_pass(s, item);
-	if (!s->is_silent)
+	if (item->site >= FATHOM_TRACE_CALL_ENDS)
+		take_ring_call(r, s, item);
+	else if (!s->is_silent)
 		take_record(r, s, item);
 }
 
@@ -641,6 +711,13 @@ uint64_t fathom_rings_take(struct fathom_rings *r, const struct fathom_trace_mom
 	look_after(r, is_end);
 	fathom_sieve_flush(&r->sieve, true);
 	return n;
+}
+
+void fathom_rings_silence(struct fathom_rings *r)
+{
+	r->is_silent = true;
+	for (size_t i = 0; i < r->streams.n; i++)
+		r->streams.items[i]->is_silent = true;
 }
 
 uint64_t fathom_rings_lost(const struct fathom_rings *r)

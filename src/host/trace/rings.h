@@ -55,6 +55,8 @@ struct fathom_post {
 	char *text; /* of the event, from malloc(), taken over; NULL: no event */
 	struct fathom_posted_call *call;  /* likewise; NULL: none */
 	struct fathom_trace_stack *stack; /* by which it was made; likewise */
+	/* 1 + number of the record that the call of @call begins with; 0: it was not recorded */
+	uint64_t ends;
 	int32_t pid;
 	int32_t tid;
 	int32_t status;  /* of the event */
@@ -90,6 +92,9 @@ uint64_t fathom_rings_take(struct fathom_rings *r, const struct fathom_trace_mom
 
 /* Returns what flooded; any thread may ask what is due. */
 struct fathom_floods *fathom_rings_floods(struct fathom_rings *r);
+
+/* Has nothing more be told. */
+void fathom_rings_silence(struct fathom_rings *r);
 
 /* Returns how many events were lost so far. */
 uint64_t fathom_rings_lost(const struct fathom_rings *r);

@@ -28,6 +28,7 @@ struct fathom_follow_task {
 	uint32_t *n_injected; /* its calls in the set of each injection; NULL: none yet */
 	int64_t resumes_at;   /* when it may go on, by fathom_now_ns(); 0: it runs */
 	int resumes_with;     /* the signal that it gets then */
+	int injected;         /* the signal that it was sent for a call; 0: none, or taken */
 };
 
 /* What is known of a thread that is to be stopped. */

@@ -30,10 +30,7 @@
 /* Returns the records of the ring of @s. */
 static struct fathom_trace_record *ring_of(const struct fathom_stream *s)
 {
-	const struct fathom_program *pr = s->name.program;
-
-	return (struct fathom_trace_record *)(void *)((char *)pr->head + pr->rings_off) +
-	       s->name.number * FATHOM_TRACE_RECORDS;
+	return fathom_program_records(s->name.program, s->name.number);
 }
 
 struct fathom_stream *fathom_stream_create(struct fathom_ring_name name)
@@ -66,6 +63,7 @@ void fathom_stream_destroy(struct fathom_stream *s)
 		fathom_post_deinit(&s->posts.items[i]);
 	fathom_array_free(&s->posts);
 	free(s->copy);
+	fathom_ring_calls_deinit(&s->system_calls);
 	fathom_sieve_thread_deinit(&s->sieve);
 	for (uint32_t i = 0; i < s->n_lanes; i++)
 		fathom_array_free(&s->lanes[i].calls);
@@ -100,7 +98,16 @@ bool fathom_stream_peek(struct fathom_stream *s, struct fathom_stream_item *ret)
 			const struct fathom_trace_record *record =
 				&s->records[s->taken % FATHOM_TRACE_RECORDS];
 
+			/* What belongs to an event before it was never filled, or is overwritten. */
+			if (time & FATHOM_TRACE_MORE) {
+				s->taken++;
+				continue;
+			}
 			ret->post = NULL;
+			ret->number = s->taken;
+			ret->n_records = record->site >= FATHOM_TRACE_CALL_ENDS
+						 ? fathom_ring_call_records(s->records, s->taken)
+						 : 1;
 			ret->ticks = time ? time : s->ticks;
 			if (s->is_overwritten && post && post->ticks <= ret->ticks)
 				break;
@@ -150,7 +157,7 @@ void fathom_stream_pass(struct fathom_stream *s, const struct fathom_stream_item
 	if (item->ticks > s->ticks)
 		s->ticks = item->ticks;
 	if (!item->post) {
-		s->taken++;
+		s->taken += item->n_records;
 		return;
 	}
 	fathom_post_deinit(&s->posts.items[s->posts.first]);
@@ -428,6 +435,12 @@ void fathom_stream_free_ring(struct fathom_stream *s)
 		atomic_store(&s->head->tid, 0);
 }
 
+/* Returns the time of @r; 0: it has none. */
+static uint64_t time_of(const struct fathom_trace_record *r)
+{
+	return r->time & FATHOM_TRACE_MORE ? 0 : r->time & ~FATHOM_TRACE_LAP;
+}
+
 /*
  * Returns behind which index the latest record of @records stands. By time; where most have none,
  * by the lap.
@@ -439,7 +452,7 @@ static uint64_t find_seam(const struct fathom_trace_record *records)
 	uint64_t seam = 0;
 
 	for (uint64_t i = 0; i < n; i++) {
-		const uint64_t time = records[i].time & ~FATHOM_TRACE_LAP;
+		const uint64_t time = time_of(&records[i]);
 
 		/* Of several at one tick of a slow clock, the last. */
 		if (!time || time < latest)
@@ -447,7 +460,7 @@ static uint64_t find_seam(const struct fathom_trace_record *records)
 		latest = time;
 		seam = i;
 	}
-	while (seam + 1 < n && (records[seam + 1].time & ~FATHOM_TRACE_LAP) == 0 &&
+	while (seam + 1 < n && !time_of(&records[seam + 1]) &&
 	       (records[seam + 1].time & FATHOM_TRACE_LAP) ==
 		       (records[seam].time & FATHOM_TRACE_LAP))
 		seam++;
@@ -470,6 +483,10 @@ static uint64_t find_oldest(const struct fathom_stream *s)
 		if (!is_filled(s, i, &time)) {
 			if (oldest - i > most_unfilled)
 				break;
+			continue;
+		}
+		if (time & FATHOM_TRACE_MORE) {
+			oldest = i;
 			continue;
 		}
 		if (time > earliest || !s->records[i % FATHOM_TRACE_RECORDS].site)
@@ -512,6 +529,7 @@ void fathom_stream_rewind(struct fathom_stream *s)
 	}
 	for (uint32_t i = 0; i < s->n_lanes; i++)
 		s->lanes[i].calls.n = 0;
+	fathom_ring_calls_deinit(&s->system_calls);
 	s->ticks = 0;
 }
 

@@ -4,6 +4,7 @@
 #define FATHOM_TRACE_THREAD_STREAM_H
 
 #include "host/events/sieve.h"
+#include "host/trace/ring_calls.h"
 #include "host/trace/rings.h"
 
 /* A call that a thread is within. */
@@ -44,6 +45,8 @@ struct fathom_stream_item {
 	uint32_t fp;
 	bool has_caller; /* they are what they are called */
 	bool has_fp;
+	uint64_t number;    /* of the record */
+	uint64_t n_records; /* that it takes */
 };
 
 struct fathom_stream {
@@ -72,6 +75,7 @@ struct fathom_stream {
 		size_t first;
 	} posts;
 	struct fathom_sieve_thread sieve;
+	struct fathom_ring_calls system_calls; /* that it is in */
 	/* Of its thread, each time that it was read: events point to them. */
 	char thread_names[FATHOM_STREAM_NAMES][16];
 	uint32_t n_names;

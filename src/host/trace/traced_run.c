@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* fathom_trace_run(): a program from its first instruction to its end. */
+#include <elf.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include "host/base/option_struct.h"
 #include "host/events/call_text.h"
 #include "host/trace/attach.h"
+#include "host/trace/call_sites.h"
 #include "host/trace/following.h"
 #include "host/trace/traced_run.h"
 
@@ -19,6 +21,7 @@
 struct run {
 	struct fathom_follow follow;
 	struct fathom_follow_calls calls;
+	struct fathom_call_rewriter rewriter;
 	struct fathom_trace_options options;
 	struct fathom_rings *rings;
 	int64_t begin_ns; /* monotonic clock */
@@ -44,8 +47,12 @@ static void *read_rings(void *data)
 		fathom_rings_ask(run->rings);
 		until = fathom_trace_now(run->begin_ns);
 		fathom_follow_answer(&run->follow);
-		if (fathom_rings_wants_to_leave(run->rings))
+		if (fathom_rings_wants_to_leave(run->rings)) {
 			fathom_follow_leave(&run->follow);
+			/* Programs that a filter stops are not left. */
+			if (run->calls.filter)
+				fathom_rings_silence(run->rings);
+		}
 		else if (fathom_floods_is_due(fathom_rings_floods(run->rings)))
 			fathom_follow_calm(&run->follow);
 		if (!fathom_rings_take(run->rings, &until, false))
@@ -107,23 +114,46 @@ static void deinit(struct run *run)
 	fathom_call_stacks_destroy(f->stacks);
 	fathom_array_free(&run->calls.injections);
 	free(run->calls.filter);
+	fathom_call_rewriter_deinit(&run->rewriter);
 	fathom_array_free(&f->events);
 	fathom_loader_deinit(&f->loader);
 	pthread_mutex_destroy(&f->lock);
 	fathom_lifeline_deinit(&f->lifeline);
 }
 
-/* Makes the filter of the calls that are wanted or needed; false without memory. */
-static bool make_filter(struct run *run)
+/*
+ * Makes the filter of the calls that are wanted or needed, and lets those be that the runtime makes
+ * if it @records calls; false without memory.
+ */
+static bool make_filter(struct run *run, bool records)
 {
 	struct fathom_syscall_set set = run->calls.set;
 
 	if (run->follow.stacks)
 		fathom_call_stacks_need(run->follow.stacks, &set);
+	/* By these the program may forbid what the runtime does. */
+	for (int i = 0; records && i < 2; i++) {
+		fathom_syscall_set_add(&set, i ? EM_386 : EM_X86_64, "seccomp");
+		fathom_syscall_set_add(&set, i ? EM_386 : EM_X86_64, "prctl");
+	}
 	run->calls.filter = malloc(sizeof *run->calls.filter);
 	if (run->calls.filter)
-		fathom_call_filter_make(&set, run->calls.filter);
+		fathom_call_filter_make(&set, records ? fathom_image_size() : 0,
+					run->calls.filter);
 	return run->calls.filter != NULL;
+}
+
+/* Has calls be recorded by the runtime, where it can. */
+static void begin_rewriting(struct run *run)
+{
+	struct fathom_syscall_set apart = { .has_unknown = false };
+
+	for (size_t i = 0; i < run->calls.injections.n; i++)
+		fathom_syscall_set_join(&apart, &run->calls.injections.items[i].set);
+	run->rewriter.is_only = run->calls.is_all;
+	fathom_call_rewriter_init(&run->rewriter, &run->calls.set, &apart, &run->calls.options,
+				  run->calls.names_files);
+	run->follow.loader.rewriter = &run->rewriter;
 }
 
 /* Reads what system calls are wanted. */
@@ -131,6 +161,7 @@ static fathom_err init_calls(struct run *run, struct fathom *session)
 {
 	const uint32_t known = FATHOM_SYSCALLS_STACKS * 2 - 1;
 	struct fathom_trace_syscalls wanted = { .size = sizeof wanted };
+	bool rewrites;
 
 	if (!FATHOM_OPTIONS_READ(run->options.syscalls, &wanted, known))
 		return fathom_fail_options(run->reterr);
@@ -155,9 +186,16 @@ static fathom_err init_calls(struct run *run, struct fathom *session)
 		if (!run->follow.stacks)
 			return FATHOM_E_MEMORY;
 	}
-	if (!(wanted.flags & FATHOM_SYSCALLS_FILTER) || !run->calls.is_all || !run->argv)
+	if (wanted.way > FATHOM_SYSCALL_BY_REWRITING)
+		return fathom_fail_options(run->reterr);
+	/* Stacks are read of threads that are stopped. */
+	rewrites = wanted.way == FATHOM_SYSCALL_BY_REWRITING && run->argv && !run->follow.stacks;
+	if (rewrites)
+		begin_rewriting(run);
+	if (!rewrites &&
+	    (!(wanted.flags & FATHOM_SYSCALLS_FILTER) || !run->calls.is_all || !run->argv))
 		return FATHOM_OK;
-	return make_filter(run) ? FATHOM_OK : FATHOM_E_MEMORY;
+	return make_filter(run, rewrites) ? FATHOM_OK : FATHOM_E_MEMORY;
 }
 
 static fathom_err init(struct run *run, struct fathom *session)

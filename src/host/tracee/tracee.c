@@ -208,7 +208,8 @@ int fathom_tracee_wait(const struct fathom_tracee *t, pid_t tid)
 /* Returns whether @status is one that is not to be lost: an end, or an event such as exec(). */
 static bool is_lasting(int status)
 {
-	return !WIFSTOPPED(status) || (status >> 16 && status >> 16 != PTRACE_EVENT_STOP);
+	return !WIFSTOPPED(status) || (status >> 16 && status >> 16 != PTRACE_EVENT_STOP &&
+				       status >> 16 != PTRACE_EVENT_SECCOMP);
 }
 
 /* Runs to the next stop at a system call; returns false when something else was noted. */

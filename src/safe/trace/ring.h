@@ -19,7 +19,7 @@
 #include <stdint.h>
 
 #define FATHOM_TRACE_MAGIC   UINT64_C(0x31656361727466) /* "ftrace1" */
-#define FATHOM_TRACE_VERSION 2
+#define FATHOM_TRACE_VERSION 3
 
 /* The memory's name for memfd_create(2), and that of its mapping; its pages are in no core. */
 #define FATHOM_TRACE_MEMORY_NAME  "fathom-trace"
@@ -34,6 +34,9 @@
 
 /* The bit of a record's first word that tells its lap. */
 #define FATHOM_TRACE_LAP (UINT64_C(1) << 63)
+
+/* The bit of a record's first word that tells that it goes on with the event before it. */
+#define FATHOM_TRACE_MORE (UINT64_C(1) << 62)
 
 /* One event. */
 struct fathom_trace_record {

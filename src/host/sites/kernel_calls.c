@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+#include "host/sites/kernel_calls.h"
+
+#include "host/sites/nops.h"
+#include "host/sites/site_work.h"
+
+/* How often each byte of a file may be looked at (as in sites.c). */
+#define MAX_LOOKS 16
+
+enum { JUMP_SIZE = 5, REACH = 127 };
+
+static const uint8_t system_call[FATHOM_KERNEL_CALL_SIZE] = { 0x0f, 0x05 };
+
+/* Padding between two functions. */
+struct gap {
+	uint64_t svma; /* of what is left */
+	uint64_t end;
+};
+
+struct gaps {
+	FATHOM_ARRAY_OF(struct gap); /* sorted */
+};
+
+/* Finds the padding that has room for a jump: NOPs that no function has. */
+static fathom_err find_gaps(struct fathom_site_work *w, struct gaps *gaps)
+{
+	uint64_t end = 0;
+
+	for (size_t i = 0; i + 1 < w->functions.n; i++) {
+		const struct fathom_function *f = &w->functions.items[i];
+		const uint64_t next = f[1].svma;
+		struct fathom_bytes code;
+
+		end = f->end > end ? f->end : end;
+		if (f->end <= f->svma || end >= next || next - end < JUMP_SIZE)
+			continue;
+		code = fathom_site_code(w, end);
+		if (code.size < next - end || fathom_nops_size(false, code, next - end) < JUMP_SIZE)
+			continue;
+		code.size = next - end;
+		const uint64_t size = fathom_nops_size(false, code, code.size);
+		const struct gap gap = { end, end + size };
+
+		if (!fathom_array_push(gaps, gap))
+			return FATHOM_E_MEMORY;
+	}
+	return FATHOM_OK;
+}
+
+/* Takes five bytes that a short jump at @svma leads to; returns 0 if there are none. */
+static uint64_t take_padding(const struct gaps *gaps, uint64_t svma)
+{
+	const uint64_t from = svma + FATHOM_KERNEL_CALL_SIZE;
+	size_t i = FATHOM_BISECT(gaps->n, k, gaps->items[k].end + REACH + 1 < from);
+
+	for (; i < gaps->n && gaps->items[i].svma <= from + REACH; i++) {
+		struct gap *gap = &gaps->items[i];
+		const uint64_t at = gap->svma;
+
+		if (gap->end - at < JUMP_SIZE || at + REACH + 1 < from)
+			continue;
+		gap->svma += JUMP_SIZE;
+		return at;
+	}
+	return 0;
+}
+
+/* Returns the size of the load of a constant that the @size bytes at @code are; 0: none. */
+static uint8_t load_size(const uint8_t *code, uint8_t size)
+{
+	/* mov $imm32, %r32, with and without REX; mov $imm32, %r64 (Intel SDM, "MOV") */
+	if ((size == 5 && (code[0] & 0xf8) == 0xb8) ||
+	    (size == 6 && (code[0] & 0xf8) == 0x40 && (code[1] & 0xf8) == 0xb8) ||
+	    (size == 7 && (code[0] & 0xf8) == 0x48 && code[1] == 0xc7 && (code[2] & 0xf8) == 0xc0))
+		return size;
+	return 0;
+}
+
+/* Adds the calls in the code from @svma to @end, which starts with an instruction. */
+static fathom_err find_in(struct fathom_site_work *w, uint64_t svma, uint64_t end,
+			  const struct gaps *gaps, struct fathom_kernel_calls *to)
+{
+	struct fathom_stack_code c = { .size = 0 };
+
+	for (uint8_t before = 0; svma < end && fathom_site_decode(w, svma, &c); svma += c.size) {
+		const struct fathom_bytes code = fathom_site_code(w, svma);
+		struct fathom_kernel_call call = { .svma = svma };
+
+		if (c.size == sizeof system_call &&
+		    !memcmp(code.data, system_call, sizeof system_call) &&
+		    !(to->n && to->items[to->n - 1].svma >= svma)) {
+			call.load_size = load_size(code.data - before, before);
+			call.padding = call.load_size ? 0 : take_padding(gaps, svma);
+			if (!fathom_array_push(to, call))
+				return FATHOM_E_MEMORY;
+		}
+		before = c.size;
+	}
+	return FATHOM_OK;
+}
+
+/* Adds the calls of all functions; those in which the bytes do not occur are not decoded. */
+static fathom_err find(struct fathom_site_work *w, struct fathom_kernel_calls *to)
+{
+	struct gaps gaps = { 0 };
+	fathom_err err;
+
+	FATHOM_TRY(fathom_functions_init(&w->functions, w->module));
+	err = find_gaps(w, &gaps);
+	for (size_t i = 0; !err && i < w->functions.n; i++) {
+		const struct fathom_function *f = &w->functions.items[i];
+		struct fathom_bytes code = fathom_site_code(w, f->svma);
+		const uint64_t end = fathom_functions_end(&w->functions, f);
+
+		if (code.size > end - f->svma)
+			code.size = end - f->svma;
+		if (code.size && fathom_site_may_go_on(w, code.size) &&
+		    memmem(code.data, code.size, system_call, sizeof system_call))
+			err = find_in(w, f->svma, f->svma + code.size, &gaps, to);
+	}
+	fathom_array_free(&gaps);
+	return err;
+}
+
+fathom_err fathom_kernel_calls_find(struct fathom_module *m, struct fathom_kernel_calls *ret)
+{
+	struct fathom_site_work w = { .module = m, .object = m->main };
+	fathom_err err;
+
+	*ret = (struct fathom_kernel_calls){ 0 };
+	if (m->main->image.machine != EM_X86_64 || !m->main->image.is64)
+		return FATHOM_OK;
+	w.left = MAX_LOOKS * m->main->image.bytes.size;
+	FATHOM_TRY(fathom_x86_open(true, false, &w.decoder, NULL));
+	err = find(&w, ret);
+	w.decoder->close(w.decoder);
+	fathom_functions_deinit(&w.functions);
+	if (err)
+		fathom_array_free(ret);
+	return err;
+}

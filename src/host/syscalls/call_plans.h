@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which memory the texts of system calls need, as plans that code in the traced program follows
+ * (x86-64). A call whose text needs more than a plan can say has none: the tracer reads it.
+ */
+#ifndef FATHOM_SYSCALLS_CALL_PLANS_H
+#define FATHOM_SYSCALLS_CALL_PLANS_H
+
+#include "host/syscalls/call_format.h"
+#include "safe/trace/call_ring.h"
+
+/*
+ * Makes the plan of system call @number, for texts with @options; false if it has none, if it makes
+ * processes, ends them, or depends on the registers of its thread, and if @names_files and it has
+ * descriptors: what these are open for has to be looked up while the thread is stopped.
+ */
+bool fathom_syscall_plan_make(uint32_t number, const struct fathom_syscall_options *options,
+			      bool names_files, struct fathom_trace_plan *ret);
+
+#endif

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+#include "host/trace/call_sites.h"
+
+#include <elf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host/syscalls/call_plans.h"
+#include "host/trace/hook_image.h"
+#include "host/trace/patch.h"
+#include "trace/call_hook.h"
+
+/* x86-64 */
+enum { JUMP = 0xe9, JUMP_SHORT = 0xeb, JUMP_SIZE = 5, LEA_SIZE = 7 };
+
+/* Bytes of a stub, for which as many short ones are taken. */
+#define STUBS     3
+#define STUB_SIZE (STUBS * FATHOM_STUB_SIZE)
+
+/* In front of its `syscall`, behind the load that was moved into it. */
+static const uint8_t to_hook[] = {
+	0x48, 0x8d, 0x0d, 13, 0, 0, 0,            /* lea 13(%rip), %rcx */
+	0x49, 0xbb, 0, 0, 0, 0, 0, 0, 0, 0,       /* movabs $entry, %r11 */
+	0x41, 0xff, 0xe3,                         /* jmp *%r11 */
+};
+
+static const uint8_t system_call[FATHOM_KERNEL_CALL_SIZE] = { 0x0f, 0x05 };
+
+_Static_assert(FATHOM_KERNEL_LOAD_MAX + sizeof to_hook + sizeof system_call + JUMP_SIZE <= STUB_SIZE,
+	       "a stub has room");
+
+void fathom_call_rewriter_init(struct fathom_call_rewriter *r, const struct fathom_syscall_set *set,
+			       const struct fathom_syscall_set *apart,
+			       const struct fathom_syscall_options *options, bool names_files)
+{
+	for (uint32_t i = 0; i < FATHOM_TRACE_PLANS; i++)
+		if (fathom_syscall_set_has(set, EM_X86_64, i) &&
+		    !fathom_syscall_set_has(apart, EM_X86_64, i))
+			(void)fathom_syscall_plan_make(i, options, names_files, &r->plans.plans[i]);
+	r->plans.has_words = !r->is_only;
+}
+
+void fathom_call_rewriter_deinit(struct fathom_call_rewriter *r)
+{
+	for (size_t i = 0; i < r->memo.n; i++)
+		fathom_array_free(&r->memo.items[i].calls);
+	fathom_array_free(&r->memo);
+}
+
+/* Returns the calls of @m, which the memo keeps; NULL without memory, or without a decoder. */
+static const struct fathom_kernel_calls *calls_of(struct fathom_call_rewriter *r,
+						  const struct fathom_module_at *m)
+{
+	struct fathom_calls_of_file fresh = { .file = m->module->main->file->id };
+
+	for (size_t i = 0; fresh.file.inode && i < r->memo.n; i++)
+		if (!memcmp(&r->memo.items[i].file, &fresh.file, sizeof fresh.file))
+			return &r->memo.items[i].calls;
+	if (!fathom_array_room(&r->memo, 1) || fathom_kernel_calls_find(m->module, &fresh.calls))
+		return NULL;
+	(void)fathom_array_push(&r->memo, fresh);
+	return &r->memo.items[r->memo.n - 1].calls;
+}
+
+/* Makes the stub at @stub of the call at @site, whose load of @load_size bytes ends there. */
+static bool make_stub(const struct fathom_traced *p, uint64_t stub, uint64_t site,
+		      const uint8_t *load, uint8_t load_size)
+{
+	const uint64_t entry = p->program->image + fathom_image_calls().entry;
+	const size_t at = load_size + sizeof to_hook + sizeof system_call;
+	uint8_t code[STUB_SIZE] = { 0 };
+
+	memcpy(code, load, load_size);
+	memcpy(code + load_size, to_hook, sizeof to_hook);
+	memcpy(code + load_size + LEA_SIZE + 2, &entry, sizeof entry);
+	memcpy(code + load_size + sizeof to_hook, system_call, sizeof system_call);
+	return fathom_patch_jump(stub + at, site + FATHOM_KERNEL_CALL_SIZE, code + at) &&
+	       fathom_tracee_write(&p->tracee, stub, code, sizeof code);
+}
+
+/* Has the call @c lead to a stub, in the bytes of the window. */
+static void rewrite(struct fathom_text_window *w, struct fathom_traced *p, uint64_t bias,
+		    const struct fathom_kernel_call *c)
+{
+	const uint64_t site = c->svma + bias;
+	const uint64_t jump = c->load_size ? site - c->load_size : c->padding + bias;
+	const uint64_t low = jump < site ? jump : site;
+	const uint64_t high = jump < site ? site + FATHOM_KERNEL_CALL_SIZE : jump + JUMP_SIZE;
+	uint8_t *bytes = jump - bias ? fathom_text_at(w, low, high) : NULL;
+	uint8_t code[JUMP_SIZE];
+	uint64_t stub;
+
+	if ((!c->load_size && !c->padding) || !bytes ||
+	    memcmp(bytes + (site - low), system_call, sizeof system_call) != 0)
+		return;
+	stub = fathom_program_stubs_near(p, STUBS, low, high);
+	if (!stub || !fathom_patch_jump(jump, stub, code) ||
+	    !make_stub(p, stub, site, bytes, c->load_size))
+		return;
+	memcpy(bytes + (jump - low), code, sizeof code);
+	if (!c->load_size) {
+		bytes[site - low] = JUMP_SHORT;
+		bytes[site - low + 1] = (uint8_t)(jump - site - FATHOM_KERNEL_CALL_SIZE);
+	}
+}
+
+void fathom_calls_rewrite(struct fathom_call_rewriter *r, struct fathom_traced *p,
+			  const struct fathom_module_at *m)
+{
+	struct fathom_text_window *w;
+	const struct fathom_kernel_calls *calls;
+
+	if (!p->program->is_fixed)
+		return;
+	calls = calls_of(r, m);
+	w = calls ? calloc(1, sizeof *w) : NULL;
+	if (!w)
+		return;
+	w->tracee = &p->tracee;
+	for (size_t i = 0; i < calls->n; i++)
+		rewrite(w, p, m->bias, &calls->items[i]);
+	(void)fathom_text_put_back(w);
+	free(w);
+}
+
+uint64_t fathom_calls_pc(const struct fathom_traced *p, uint64_t pc)
+{
+	uint8_t code[JUMP_SIZE];
+	int32_t distance;
+
+	if (!p->program || !p->program->is_fixed || !fathom_program_is_inside(p, pc) ||
+	    pc - p->program->image < fathom_image_size() ||
+	    !fathom_tracee_read(&p->tracee, pc, code, sizeof code) || code[0] != JUMP)
+		return pc;
+	memcpy(&distance, code + 1, sizeof distance);
+	return pc + JUMP_SIZE + (uint64_t)(int64_t)distance;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Has the instructions of modules that call the kernel lead to the runtime, which makes and records
+ * the calls (src/trace/call_hook.h).
+ */
+#ifndef FATHOM_TRACE_CALL_SITES_H
+#define FATHOM_TRACE_CALL_SITES_H
+
+#include "host/module/place.h"
+#include "host/sites/kernel_calls.h"
+#include "host/syscalls/call_format.h"
+#include "host/trace/call_set.h"
+#include "host/trace/program.h"
+
+struct fathom_calls_of_file {
+	struct fathom_file_id file;
+	struct fathom_kernel_calls calls;
+};
+
+/* What is rewritten, and how much was. */
+struct fathom_call_rewriter {
+	/* The instructions of files, which many processes may have. */
+	struct {
+		FATHOM_ARRAY_OF(struct fathom_calls_of_file);
+	} memo;
+	struct fathom_trace_plans plans;
+	bool is_only; /* no functions are recorded */
+};
+
+/* Makes the plans of the calls in @set, but for those in @apart, which the tracer records. */
+void fathom_call_rewriter_init(struct fathom_call_rewriter *r, const struct fathom_syscall_set *set,
+			       const struct fathom_syscall_set *apart,
+			       const struct fathom_syscall_options *options, bool names_files);
+void fathom_call_rewriter_deinit(struct fathom_call_rewriter *r);
+
+/*
+ * Rewrites those of @m in @p, none of whose threads runs code of @m yet. What cannot be rewritten
+ * stays as it is: the tracer sees the calls then.
+ */
+void fathom_calls_rewrite(struct fathom_call_rewriter *r, struct fathom_traced *p,
+			  const struct fathom_module_at *m);
+
+/*
+ * Returns where the program goes on behind the call that thread stopped in, whose instruction ends
+ * at @pc: for an instruction of a stub behind the one that was rewritten.
+ */
+uint64_t fathom_calls_pc(const struct fathom_traced *p, uint64_t pc);
+
+#endif

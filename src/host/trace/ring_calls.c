@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+#include "host/trace/ring_calls.h"
+
+#include <elf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host/syscalls/call_record.h"
+#include "safe/base/cursor.h"
+
+/* The bytes of an event. */
+struct event {
+	uint64_t n;
+	_Alignas(8) uint8_t bytes[FATHOM_TRACE_CALL_BYTES];
+};
+
+void fathom_ring_calls_deinit(struct fathom_ring_calls *calls)
+{
+	for (size_t i = 0; i < calls->n; i++)
+		free(calls->items[i].call);
+	fathom_array_free(calls);
+}
+
+uint64_t fathom_ring_call_records(const struct fathom_trace_record *records, uint64_t number)
+{
+	const uint64_t n = records[number % FATHOM_TRACE_RECORDS].caller;
+
+	return n < 1 ? 1 : n < FATHOM_TRACE_CALL_RECORDS ? n : FATHOM_TRACE_CALL_RECORDS;
+}
+
+static void read_event(const struct fathom_trace_record *records, uint64_t number,
+		       struct event *ret)
+{
+	const uint64_t n = fathom_ring_call_records(records, number);
+	const size_t size = sizeof *records - offsetof(struct fathom_trace_record, site);
+
+	for (uint64_t i = 1; i < n; i++)
+		memcpy(ret->bytes + (i - 1) * size,
+		       &records[(number + i) % FATHOM_TRACE_RECORDS].site, size);
+	ret->n = (n - 1) * size;
+}
+
+/* Appends the pieces of the event from @off on to the record. */
+static void add_pieces(struct fathom_syscall_record *r, const struct event *e, uint64_t off,
+		       bool at_exit)
+{
+	struct fathom_cursor c =
+		cur_init((struct fathom_bytes){ e->bytes + off, e->n - off }, false);
+
+	while (cur_left(&c) >= sizeof(struct fathom_syscall_piece)) {
+		struct fathom_syscall_piece piece;
+		const uint8_t *bytes;
+
+		memcpy(&piece, cur_take(&c, sizeof piece), sizeof piece);
+		if (!piece.size)
+			return;
+		bytes = cur_take(&c, (piece.size + UINT64_C(7)) & ~UINT64_C(7));
+		if (!bytes)
+			return;
+		fathom_syscall_record_add(r, piece.avma, at_exit, bytes, piece.size);
+	}
+}
+
+bool fathom_ring_call_read(const struct fathom_trace_record *records, uint64_t number,
+			   struct fathom_ring_call *ret)
+{
+	const struct fathom_trace_record *first = &records[number % FATHOM_TRACE_RECORDS];
+	const size_t cap = FATHOM_TRACE_CALL_BYTES * 2 + 512;
+	struct fathom_trace_call_begin begin;
+	struct fathom_syscall_call call = { .machine = EM_X86_64 };
+	struct fathom_posted_call *posted;
+	struct fathom_syscall_record record;
+	struct event e;
+	size_t off;
+
+	if (first->site != FATHOM_TRACE_CALL_BEGINS)
+		return false;
+	read_event(records, number, &e);
+	if (e.n < sizeof begin)
+		return false;
+	memcpy(&begin, e.bytes, sizeof begin);
+	off = sizeof begin + begin.n_args * sizeof(uint64_t);
+	if (begin.n_args > FATHOM_SYSCALL_ARGUMENTS || begin.n_words > FATHOM_TRACE_CALL_WORDS ||
+	    begin.n_words % 2 || off + begin.n_words * sizeof(uint32_t) > e.n)
+		return false;
+	posted = calloc(1, sizeof *posted + cap);
+	if (!posted)
+		return false;
+	call.number = begin.number;
+	call.sp = begin.sp;
+	memcpy(call.args, e.bytes + sizeof begin, begin.n_args * sizeof(uint64_t));
+	(void)fathom_syscall_record_begin(&record, posted->record, cap, &call);
+	add_pieces(&record, &e, off + begin.n_words * sizeof(uint32_t), false);
+	posted->pc = begin.pc;
+	posted->way = FATHOM_SYSCALL_BY_REWRITING;
+	posted->n_words = begin.n_words;
+	memcpy(posted->words, e.bytes + off, begin.n_words * sizeof(uint32_t));
+	posted->size = (uint32_t)record.n;
+	*ret = (struct fathom_ring_call){
+		.begin = number,
+		.ticks = __atomic_load_n(&first->time, __ATOMIC_ACQUIRE) & ~FATHOM_TRACE_LAP,
+		.sp = begin.sp,
+		.call = posted,
+	};
+	return true;
+}
+
+/*
+ * Takes the call that begins with record @begin out of @calls, and forgets those begun since. In a
+ * ring that keeps the latest records, laps are not counted.
+ */
+static bool take(struct fathom_ring_calls *calls, uint64_t begin, struct fathom_ring_call *ret)
+{
+	size_t i = calls->n;
+
+	while (i && (calls->items[i - 1].begin - begin) % FATHOM_TRACE_RECORDS)
+		i--;
+	if (!i)
+		return false;
+	*ret = calls->items[i - 1];
+	for (; calls->n > i; calls->n--)
+		free(calls->items[calls->n - 1].call);
+	calls->n--;
+	return true;
+}
+
+bool fathom_ring_calls_end(struct fathom_ring_calls *calls,
+			   const struct fathom_trace_record *records, uint64_t number,
+			   struct fathom_ring_call *ret)
+{
+	struct fathom_trace_call_end end;
+	struct fathom_syscall_record record;
+	struct event e;
+
+	read_event(records, number, &e);
+	if (e.n < sizeof end)
+		return false;
+	memcpy(&end, e.bytes, sizeof end);
+	if (!take(calls, end.begin, ret))
+		return false;
+	record = (struct fathom_syscall_record){
+		.bytes = ret->call->record,
+		.n = ret->call->size,
+		.cap = FATHOM_TRACE_CALL_BYTES * 2 + 512,
+	};
+	fathom_syscall_record_end(&record, FATHOM_SYSCALL_RETURNED, end.result);
+	add_pieces(&record, &e, sizeof end, true);
+	ret->call->size = (uint32_t)record.n;
+	return true;
+}
+
+void fathom_ring_calls_forget(struct fathom_ring_calls *calls, uint64_t begin)
+{
+	struct fathom_ring_call call;
+
+	if (take(calls, begin, &call))
+		free(call.call);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/* System calls that the runtime has recorded in a ring (safe/trace/call_ring.h), as they are read. */
+#ifndef FATHOM_TRACE_RING_CALLS_H
+#define FATHOM_TRACE_RING_CALLS_H
+
+#include "host/base/array.h"
+#include "host/trace/rings.h"
+#include "safe/trace/call_ring.h"
+
+/* A call that has begun. */
+struct fathom_ring_call {
+	uint64_t begin; /* number of its first record */
+	uint64_t ticks;
+	uint64_t ns; /* when, as the reader has it */
+	uint64_t sp;
+	struct fathom_posted_call *call;
+};
+
+struct fathom_ring_calls {
+	FATHOM_ARRAY_OF(struct fathom_ring_call);
+};
+
+void fathom_ring_calls_deinit(struct fathom_ring_calls *calls);
+
+/* Returns how many records the event has that begins with record @number of @records. */
+uint64_t fathom_ring_call_records(const struct fathom_trace_record *records, uint64_t number);
+
+/*
+ * Reads the event before a call, which begins with record @number of @records; false if it is none,
+ * or without memory. ret->call is to be freed.
+ */
+bool fathom_ring_call_read(const struct fathom_trace_record *records, uint64_t number,
+			   struct fathom_ring_call *ret);
+
+/*
+ * Takes the call that the event behind it tells of, which begins with record @number, out of
+ * @calls, with its result; those that were begun since are forgotten: they were left by longjmp().
+ * False if it is not known.
+ */
+bool fathom_ring_calls_end(struct fathom_ring_calls *calls,
+			   const struct fathom_trace_record *records, uint64_t number,
+			   struct fathom_ring_call *ret);
+/* Forgets the call whose first record is @begin. */
+void fathom_ring_calls_forget(struct fathom_ring_calls *calls, uint64_t begin);
+
+#endif

@@ -424,6 +424,45 @@ def _(folder):
     assert execute(FATHOM, "strace", "--way=no", "true").returncode == 1
 
 
+@test("rewritten calls: of 100 instructions of libc 97 lead elsewhere, and no other byte has changed but padding")
+def _(folder):
+    with subprocess.Popen([FATHOM, "strace", "--way=rewrite", "-o", os.path.join(folder, "log"), "sh", "-c", "echo $$; exec sleep 100"],
+                          stdout=subprocess.PIPE, text=True) as tracer:
+        pid = int(tracer.stdout.readline())
+        for _ in range(500):
+            with open(f"/proc/{pid}/comm", encoding="utf-8") as f, open(f"/proc/{pid}/syscall", encoding="utf-8") as call:
+                if f.read() == "sleep\n" and call.read().split()[0] == "230":
+                    break
+            time.sleep(0.01)
+        with open(f"/proc/{pid}/maps", encoding="utf-8") as maps:
+            fields = next(line.split() for line in maps if "libc.so.6" in line and "r-xp" in line)
+        low, high = (int(n, 16) for n in fields[0].split("-"))
+        with open(f"/proc/{pid}/mem", "rb") as memory, open(fields[5], "rb") as file:
+            memory.seek(low)
+            file.seek(int(fields[2], 16))
+            now, was = memory.read(high - low), file.read(high - low)
+        os.kill(pid, signal.SIGKILL)
+        tracer.wait()
+    # Addresses of this file are offsets in it.
+    base = int(fields[2], 16)
+    code = run("objdump", "-d", "--no-show-raw-insn", fields[5]).splitlines()
+    sites, padding = [], set()
+    for line in code:
+        m = re.match(r" *([0-9a-f]+):\t(.*)", line)
+        if not m:
+            continue
+        at = int(m[1], 16) - base
+        if m[2].strip() == "syscall":
+            sites.append(at)
+        if re.match(r"(data16 |cs )*(nop|xchg +%ax,%ax)", m[2]):
+            padding |= set(range(at, at + 16))
+    changed = {i for i, (a, b) in enumerate(zip(now, was)) if a != b}
+    led = [at for at in sites if now[at] == 0xeb or any(now[at - n] == 0xe9 and at - n in changed for n in range(5, 22))]
+    assert len(sites) > 400 and len(led) >= 0.97 * len(sites), (len(led), len(sites))
+    allowed = {i for at in sites for i in range(at - 21, at + 2)} | padding
+    assert changed <= allowed, sorted(map(hex, changed - allowed))[:10]
+
+
 @test("by name: a link called strace is strace; as a verb, fathom help tells of it", rewritten=True)
 def _(folder):
     link = os.path.join(folder, "my-strace")
@@ -660,7 +699,6 @@ def _(folder):
     assert ends and ends[0][:1] == ["_exit"] and "exit" in ends[0], ends
 
 
-@test("text: the columns of functions, the seed's arrow, errors by name; results of the kernel as JSON has them")
 @test("text: the columns of functions, the seed's arrow, errors by name; results of the kernel as JSON has them", rewritten=True)
 def _(folder):
     path = program(folder, "saved", SITES, "-O1")

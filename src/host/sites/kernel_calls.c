@@ -65,14 +65,43 @@ static uint64_t take_padding(const struct gaps *gaps, uint64_t svma)
 	return 0;
 }
 
-/* Returns the size of the load of a constant that the @size bytes at @code are; 0: none. */
-static uint8_t load_size(const uint8_t *code, uint8_t size)
+/* Instructions in a line that mean the same anywhere, up to the one that is looked at. */
+struct line {
+	size_t n;
+	uint8_t sizes[FATHOM_KERNEL_MOVED_MAX]; /* of the last ones, the latest first */
+};
+
+/* Takes the instruction @c at @svma into the line. */
+static void take(struct fathom_site_work *w, struct line *line, uint64_t svma,
+		 const struct fathom_stack_code *c)
 {
-	/* mov $imm32, %r32, with and without REX; mov $imm32, %r64 (Intel SDM, "MOV") */
-	if ((size == 5 && (code[0] & 0xf8) == 0xb8) ||
-	    (size == 6 && (code[0] & 0xf8) == 0x40 && (code[1] & 0xf8) == 0xb8) ||
-	    (size == 7 && (code[0] & 0xf8) == 0x48 && code[1] == 0xc7 && (code[2] & 0xf8) == 0xc0))
-		return size;
+	const struct fathom_bytes code = { fathom_site_code(w, svma).data, c->size };
+	struct fathom_code decoded;
+
+	w->decoder->decode(w->decoder, code, svma, &decoded, NULL);
+	if (decoded.bad || decoded.relative || decoded.flow != FATHOM_FLOW_NEXT) {
+		line->n = 0;
+		return;
+	}
+	if (line->n == FATHOM_KERNEL_MOVED_MAX)
+		line->n--;
+	memmove(line->sizes + 1, line->sizes, line->n);
+	line->sizes[0] = c->size;
+	line->n++;
+}
+
+/* Returns the bytes of the line's end that begins with an instruction of five; 0: there is none. */
+static uint8_t moved_size(const struct line *line)
+{
+	size_t size = 0;
+
+	for (size_t i = 0; i < line->n; i++) {
+		size += line->sizes[i];
+		if (size > FATHOM_KERNEL_MOVED_MAX)
+			return 0;
+		if (line->sizes[i] >= JUMP_SIZE)
+			return (uint8_t)size;
+	}
 	return 0;
 }
 
@@ -80,21 +109,25 @@ static uint8_t load_size(const uint8_t *code, uint8_t size)
 static fathom_err find_in(struct fathom_site_work *w, uint64_t svma, uint64_t end,
 			  const struct gaps *gaps, struct fathom_kernel_calls *to)
 {
-	struct fathom_stack_code c = { .size = 0 };
+	struct line line = { .n = 0 };
+	struct fathom_stack_code c;
 
-	for (uint8_t before = 0; svma < end && fathom_site_decode(w, svma, &c); svma += c.size) {
+	for (; svma < end && fathom_site_decode(w, svma, &c); svma += c.size) {
 		const struct fathom_bytes code = fathom_site_code(w, svma);
 		struct fathom_kernel_call call = { .svma = svma };
 
-		if (c.size == sizeof system_call &&
-		    !memcmp(code.data, system_call, sizeof system_call) &&
-		    !(to->n && to->items[to->n - 1].svma >= svma)) {
-			call.load_size = load_size(code.data - before, before);
-			call.padding = call.load_size ? 0 : take_padding(gaps, svma);
+		if (c.size != sizeof system_call ||
+		    memcmp(code.data, system_call, sizeof system_call) != 0) {
+			take(w, &line, svma, &c);
+			continue;
+		}
+		if (!to->n || to->items[to->n - 1].svma < svma) {
+			call.moved_size = moved_size(&line);
+			call.padding = call.moved_size ? 0 : take_padding(gaps, svma);
 			if (!fathom_array_push(to, call))
 				return FATHOM_E_MEMORY;
 		}
-		before = c.size;
+		line.n = 0;
 	}
 	return FATHOM_OK;
 }

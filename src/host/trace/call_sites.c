@@ -17,7 +17,7 @@ enum { JUMP = 0xe9, JUMP_SHORT = 0xeb, JUMP_SIZE = 5, LEA_SIZE = 7 };
 #define STUBS     3
 #define STUB_SIZE (STUBS * FATHOM_STUB_SIZE)
 
-/* In front of its `syscall`, behind the load that was moved into it. */
+/* In front of its `syscall`, behind the instructions that were moved into it. */
 static const uint8_t to_hook[] = {
 	0x48, 0x8d, 0x0d, 13, 0, 0, 0,            /* lea 13(%rip), %rcx */
 	0x49, 0xbb, 0, 0, 0, 0, 0, 0, 0, 0,       /* movabs $entry, %r11 */
@@ -26,7 +26,7 @@ static const uint8_t to_hook[] = {
 
 static const uint8_t system_call[FATHOM_KERNEL_CALL_SIZE] = { 0x0f, 0x05 };
 
-_Static_assert(FATHOM_KERNEL_LOAD_MAX + sizeof to_hook + sizeof system_call + JUMP_SIZE <= STUB_SIZE,
+_Static_assert(FATHOM_KERNEL_MOVED_MAX + sizeof to_hook + sizeof system_call + JUMP_SIZE <= STUB_SIZE,
 	       "a stub has room");
 
 void fathom_call_rewriter_init(struct fathom_call_rewriter *r, const struct fathom_syscall_set *set,
@@ -62,18 +62,18 @@ static const struct fathom_kernel_calls *calls_of(struct fathom_call_rewriter *r
 	return &r->memo.items[r->memo.n - 1].calls;
 }
 
-/* Makes the stub at @stub of the call at @site, whose load of @load_size bytes ends there. */
+/* Makes the stub at @stub of the call at @site, before which @moved_size bytes are @moved. */
 static bool make_stub(const struct fathom_traced *p, uint64_t stub, uint64_t site,
-		      const uint8_t *load, uint8_t load_size)
+		      const uint8_t *moved, uint8_t moved_size)
 {
 	const uint64_t entry = p->program->image + fathom_image_calls().entry;
-	const size_t at = load_size + sizeof to_hook + sizeof system_call;
+	const size_t at = moved_size + sizeof to_hook + sizeof system_call;
 	uint8_t code[STUB_SIZE] = { 0 };
 
-	memcpy(code, load, load_size);
-	memcpy(code + load_size, to_hook, sizeof to_hook);
-	memcpy(code + load_size + LEA_SIZE + 2, &entry, sizeof entry);
-	memcpy(code + load_size + sizeof to_hook, system_call, sizeof system_call);
+	memcpy(code, moved, moved_size);
+	memcpy(code + moved_size, to_hook, sizeof to_hook);
+	memcpy(code + moved_size + LEA_SIZE + 2, &entry, sizeof entry);
+	memcpy(code + moved_size + sizeof to_hook, system_call, sizeof system_call);
 	return fathom_patch_jump(stub + at, site + FATHOM_KERNEL_CALL_SIZE, code + at) &&
 	       fathom_tracee_write(&p->tracee, stub, code, sizeof code);
 }
@@ -83,22 +83,22 @@ static void rewrite(struct fathom_text_window *w, struct fathom_traced *p, uint6
 		    const struct fathom_kernel_call *c)
 {
 	const uint64_t site = c->svma + bias;
-	const uint64_t jump = c->load_size ? site - c->load_size : c->padding + bias;
+	const uint64_t jump = c->moved_size ? site - c->moved_size : c->padding + bias;
 	const uint64_t low = jump < site ? jump : site;
 	const uint64_t high = jump < site ? site + FATHOM_KERNEL_CALL_SIZE : jump + JUMP_SIZE;
 	uint8_t *bytes = jump - bias ? fathom_text_at(w, low, high) : NULL;
 	uint8_t code[JUMP_SIZE];
 	uint64_t stub;
 
-	if ((!c->load_size && !c->padding) || !bytes ||
+	if ((!c->moved_size && !c->padding) || !bytes ||
 	    memcmp(bytes + (site - low), system_call, sizeof system_call) != 0)
 		return;
 	stub = fathom_program_stubs_near(p, STUBS, low, high);
 	if (!stub || !fathom_patch_jump(jump, stub, code) ||
-	    !make_stub(p, stub, site, bytes, c->load_size))
+	    !make_stub(p, stub, site, bytes, c->moved_size))
 		return;
 	memcpy(bytes + (jump - low), code, sizeof code);
-	if (!c->load_size) {
+	if (!c->moved_size) {
 		bytes[site - low] = JUMP_SHORT;
 		bytes[site - low + 1] = (uint8_t)(jump - site - FATHOM_KERNEL_CALL_SIZE);
 	}

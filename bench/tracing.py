@@ -110,6 +110,7 @@ def system_call_benches(command, folder):
         yield Tool("fathom", [command, "strace", "-f", "-o", out, *options, *words])
         yield Tool("none", words)
         yield Tool("strace", ["strace", "-f", "-o", out, *options, *words])
+        yield Tool("fathom-rewrite", [command, "strace", "-f", "--way=rewrite", "-o", out, *options, *words])
         yield Tool("fathom-seccomp", [command, "strace", "-f", "--seccomp-bpf", "-o", out, *options, *words])
         yield Tool("strace-seccomp", ["strace", "-f", "--seccomp-bpf", "-o", out, *options, *words])
 

@@ -825,7 +825,9 @@ FATHOM_API const char *fathom_trace_type_name(enum fathom_trace_type type);
  * Returns the word for a way of seeing system calls, as --way takes it: "ptrace" or "rewrite"; ""
  * for others.
  *
- * Safety: async-signal-safe
+ * Safety: mt-safe
+ * Memory: the text is static
+ * Returns: never NULL
  */
 FATHOM_API const char *fathom_syscall_way_name(enum fathom_syscall_way way);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * System calls of a program, whose `syscall` instructions lead here (x86-64). A call that has a plan
- * (safe/trace/call_ring.h) is made and recorded here; of any other, nothing is done here: its stub
- * makes it, where the program's filter stops it for the tracer.
+ * System calls of a program, whose `syscall` instructions lead here (x86-64). A call that has a
+ *plan (safe/trace/call_ring.h) is made and recorded here; of any other, nothing is done here: its
+ *stub makes it, where the program's filter stops it for the tracer.
  *
  * The stub of an instruction:
  *
@@ -12,9 +12,9 @@
  * 1:	syscall
  *	jmp behind
  *
- * %rcx and %r11 are what the kernel changes anyway. The hook has a stack of its own for each thread:
- * that of the program may be as small as it likes, and is not touched. No handler of a signal runs
- * on it: the tracer brings the thread out of the hook first.
+ * %rcx and %r11 are what the kernel changes anyway. The hook has a stack of its own for each
+ *thread: that of the program may be as small as it likes, and is not touched. No handler of a
+ *signal runs on it: the tracer brings the thread out of the hook first.
  */
 #ifndef FATHOM_TRACE_CALL_HOOK_H
 #define FATHOM_TRACE_CALL_HOOK_H
@@ -34,7 +34,7 @@ struct fathom_trace_call_frame {
 	uint64_t begin;  /* number of the first record of the event before the call */
 	uint64_t behind; /* where the program goes on */
 	uint64_t args[6];
-	uint64_t rax; /* number, then result */
+	uint64_t rax;  /* number, then result */
 	uint64_t stub; /* its `syscall` */
 	uint64_t flags;
 	uint64_t sp;

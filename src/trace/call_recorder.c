@@ -84,8 +84,9 @@ static uint64_t string_size(uint64_t avma, uint64_t most, uint64_t known)
 		while (!(at & 7) && n + 8 <= most) {
 			const uint64_t word = fathom_trace_load(avma + n, &fault);
 
-			if (fault || (word - UINT64_C(0x0101010101010101)) & ~word &
-					     UINT64_C(0x8080808080808080) ||
+			if (fault ||
+			    (word - UINT64_C(0x0101010101010101)) & ~word &
+				    UINT64_C(0x8080808080808080) ||
 			    !((avma + n + 8) & (PAGE - 1)))
 				break;
 			n += 8;
@@ -113,8 +114,9 @@ static bool has_plan(const struct fathom_trace_plan *plan, const struct fathom_t
 }
 
 /* Finds the pieces of @plan that are recorded @when; false if one cannot be read. */
-static bool find_pieces(const struct fathom_trace_plan *plan, const struct fathom_trace_call_frame *f,
-			bool is_before, struct piece pieces[FATHOM_TRACE_PIECES], uint64_t *ret_bytes)
+static bool find_pieces(const struct fathom_trace_plan *plan,
+			const struct fathom_trace_call_frame *f, bool is_before,
+			struct piece pieces[FATHOM_TRACE_PIECES], uint64_t *ret_bytes)
 {
 	const bool has_failed = !is_before && (int64_t)f->rax < 0 && (int64_t)f->rax >= -4095;
 	const uint64_t bit = case_of(plan, f);
@@ -153,7 +155,8 @@ static bool find_pieces(const struct fathom_trace_plan *plan, const struct fatho
 	return is_whole;
 }
 
-/* Reserves the records of an event, by one instruction: a handler of a signal writes behind them. */
+/* Reserves the records of an event, by one instruction: a handler of a signal writes behind them.
+ */
 static struct event reserve(struct fathom_trace_thread *t, uint64_t n)
 {
 	struct event e = { .thread = t, .first = n, .n = n };
@@ -255,7 +258,8 @@ int fathom_trace_call_begin(struct fathom_trace_call_frame *f)
 	/* Room for the event behind the call, too: there is no other way then. */
 	if (f->rax >= FATHOM_TRACE_PLANS || !has_plan(plan, f) ||
 	    atomic_load_explicit(&plans()->is_off, memory_order_relaxed) || !t || !t->tid ||
-	    !has_room(t, 2 * FATHOM_TRACE_CALL_RECORDS) || !find_pieces(plan, f, true, pieces, &bytes))
+	    !has_room(t, 2 * FATHOM_TRACE_CALL_RECORDS) ||
+	    !find_pieces(plan, f, true, pieces, &bytes))
 		return 0;
 	if (plans()->has_words)
 		n_words = in_page < FATHOM_TRACE_CALL_WORDS ? in_page : FATHOM_TRACE_CALL_WORDS;

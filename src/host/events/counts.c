@@ -13,8 +13,8 @@
  *	{"function":"parse","module":"/bin/demo","calls":2,"returns":2,"total_ns":500,
  *	 "self_ns":200,"min_ns":100,"mean_ns":250,"p99_ns":400,"max_ns":400}
  *
- * Of system calls also how many were seen in each way: "ways":{"rewrite":2}; for people, if some were
- * seen otherwise than by ptrace(2).
+ * Of system calls also how many were seen in each way: "ways":{"rewrite":2}; for people, if some
+ *were seen otherwise than by ptrace(2).
  *
  * Functions of one name and module are one: of another process, or loaded again.
  */
@@ -45,7 +45,7 @@ struct counted {
 	uint64_t least_ns;
 	uint64_t most_ns;
 	uint64_t by_way[WAYS]; /* system calls by how they were seen */
-	uint32_t *classes; /* CLASSES of them; NULL: no return was seen */
+	uint32_t *classes;     /* CLASSES of them; NULL: no return was seen */
 };
 
 struct counts {
@@ -198,8 +198,7 @@ static void count(struct fathom_trace_writer *w, const struct fathom_trace_event
 		f->calls += e->count;
 		if (e->syscall && e->syscall->way < WAYS)
 			f->by_way[e->syscall->way]++;
-	}
-	else if (e->type == FATHOM_TRACE_RETURN)
+	} else if (e->type == FATHOM_TRACE_RETURN)
 		w->no_memory |= !count_return(w->state, f, e);
 }
 

@@ -3,9 +3,9 @@
  * The instructions of a module that call the kernel, `syscall` (x86-64), and how each can lead
  * elsewhere without harm to anybody who jumps to an instruction near it: the two bytes of the
  * instruction become a short jump to five bytes of padding between functions, where a long one has
- * room; or an instruction of five bytes or more before it becomes the long jump, and all others stay
- * where they are: those from it on are moved. Instructions are found by decoding functions from their
- * starts.
+ * room; or an instruction of five bytes or more before it becomes the long jump, and all others
+ * stay where they are: those from it on are moved. Instructions are found by decoding functions
+ * from their starts.
  */
 #ifndef FATHOM_SITES_KERNEL_CALLS_H
 #define FATHOM_SITES_KERNEL_CALLS_H

@@ -8,7 +8,6 @@
 #include "host/syscalls/call_table.h"
 #include "host/syscalls/decoder.h"
 
-
 /* A plan that is being made. */
 struct making {
 	struct fathom_trace_plan *plan;
@@ -26,10 +25,11 @@ struct making {
 static bool is_for_tracer(uint32_t number)
 {
 	static const uint16_t numbers[] = {
-		SYS_clone,  SYS_clone3,     SYS_fork,         SYS_vfork,	   SYS_execve,
-		SYS_execveat, SYS_exit,     SYS_exit_group,   SYS_rt_sigreturn, SYS_restart_syscall,
-		SYS_seccomp, SYS_prctl,	    SYS_arch_prctl,   SYS_ptrace,	   SYS_modify_ldt,
-		SYS_iopl,   SYS_personality, SYS_set_thread_area, SYS_sigaltstack
+		SYS_clone,        SYS_clone3,          SYS_fork,       SYS_vfork,
+		SYS_execve,       SYS_execveat,        SYS_exit,       SYS_exit_group,
+		SYS_rt_sigreturn, SYS_restart_syscall, SYS_seccomp,    SYS_prctl,
+		SYS_arch_prctl,   SYS_ptrace,          SYS_modify_ldt, SYS_iopl,
+		SYS_personality,  SYS_set_thread_area, SYS_sigaltstack
 	};
 
 	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
@@ -38,21 +38,22 @@ static bool is_for_tracer(uint32_t number)
 	return false;
 }
 
-/* Functions that show a number and read nothing, or what is in the struct that they are a part of. */
+/* Functions that show a number and read nothing, or what is in the struct that they are a part of.
+ */
 static bool reads_nothing(fathom_decode_fn *fn)
 {
 	static fathom_decode_fn *const functions[] = {
-		fathom_decode_open_flags,    fathom_decode_dev,
-		fathom_decode_position,	     fathom_decode_mmap_flags,
-		fathom_decode_pgoff,	     fathom_decode_statx_flags,
-		fathom_decode_memfd_flags,   fathom_decode_mmap_flags_only,
-		fathom_decode_offset,	     fathom_decode_socket_type,
+		fathom_decode_open_flags,      fathom_decode_dev,
+		fathom_decode_position,        fathom_decode_mmap_flags,
+		fathom_decode_pgoff,           fathom_decode_statx_flags,
+		fathom_decode_memfd_flags,     fathom_decode_mmap_flags_only,
+		fathom_decode_offset,          fathom_decode_socket_type,
 		fathom_decode_socket_protocol, fathom_decode_socket_flags,
-		fathom_decode_futex_op,	     fathom_decode_futex_bitset,
+		fathom_decode_futex_op,        fathom_decode_futex_bitset,
 		fathom_decode_open_flags_only, fathom_decode_utsfield,
-		fathom_decode_rlimit64,	     fathom_decode_statx_time,
+		fathom_decode_rlimit64,        fathom_decode_statx_time,
 		fathom_decode_fd_flags_result, fathom_decode_open_flags_result,
-		fathom_decode_signal_result, fathom_decode_lease_result,
+		fathom_decode_signal_result,   fathom_decode_lease_result,
 		fathom_decode_seals_result,
 	};
 
@@ -77,7 +78,8 @@ static const struct {
 	{ fathom_decode_wait_rusage, FATHOM_TRACE_AFTER_SUCCESS, 144 },
 };
 
-/* Bytes of struct pollfd, and of struct epoll_event on x86-64; of the longest address of a socket. */
+/* Bytes of struct pollfd, and of struct epoll_event on x86-64; of the longest address of a socket.
+ */
 enum { POLLFD_SIZE = 8, EPOLL_SIZE = 12, ADDRESS_SIZE = 128 };
 
 static uint16_t strings_most(const struct fathom_syscall_options *o)
@@ -92,7 +94,8 @@ static bool add(struct making *m, enum fathom_trace_when when, struct fathom_tra
 		return false;
 	piece.argument = (uint8_t)m->argument;
 	piece.cases = m->cases;
-	piece.when = (uint8_t)(m->is_late && when == FATHOM_TRACE_BEFORE ? FATHOM_TRACE_AFTER : when);
+	piece.when =
+		(uint8_t)(m->is_late && when == FATHOM_TRACE_BEFORE ? FATHOM_TRACE_AFTER : when);
 	m->plan->pieces[m->plan->n++] = piece;
 	return true;
 }
@@ -118,7 +121,8 @@ static bool add_counted(struct making *m, enum fathom_trace_when when, uint8_t c
 }
 
 /* Adds up to as many elements of @size bytes as are shown. */
-static bool add_elements(struct making *m, enum fathom_trace_when when, uint8_t count, uint32_t size)
+static bool add_elements(struct making *m, enum fathom_trace_when when, uint8_t count,
+			 uint32_t size)
 {
 	const struct fathom_syscall_options *o = m->options;
 
@@ -254,9 +258,8 @@ static bool is_result_plain(uint16_t number)
 {
 	const struct fathom_type *type = &fathom_types[number];
 
-	return type->kind <= FATHOM_KIND_ENUM ||
-	       (type->kind == FATHOM_KIND_FUNCTION &&
-		reads_nothing(fathom_decode_functions[type->a]));
+	return type->kind <= FATHOM_KIND_ENUM || (type->kind == FATHOM_KIND_FUNCTION &&
+						  reads_nothing(fathom_decode_functions[type->a]));
 }
 
 /* Adds the cases that the argument before selects, as far as they can be said. */

@@ -59,7 +59,8 @@ static void add_exempt(struct fathom_call_filter *f, uint64_t size)
 	const uint64_t low = FATHOM_TRACE_FIXED_IMAGE;
 
 	add(f, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, off + 4));
-	add(f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)(low >> 32), 0, 4));
+	add(f,
+	    (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)(low >> 32), 0, 4));
 	add(f, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, off));
 	add(f, (struct sock_filter)BPF_STMT(BPF_ALU | BPF_SUB | BPF_K, (uint32_t)low));
 	add(f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, (uint32_t)size, 1, 0));

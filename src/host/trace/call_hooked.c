@@ -35,8 +35,8 @@ static void post_hooked(struct fathom_follow *f, const struct fathom_follow_task
 	fathom_syscall_capture_exit(&record, result, &f->calls->options,
 				    &task->process->tracee.reader);
 	call->size = (uint32_t)record.n;
-	call->duration_ns = (uint64_t)((double)(p.ticks - begun->ticks) * 1e9 /
-				       (double)f->wait_ticks);
+	call->duration_ns =
+		(uint64_t)((double)(p.ticks - begun->ticks) * 1e9 / (double)f->wait_ticks);
 	p.call = call;
 	p.ends = begun->begin + 1;
 	p.sp = begun->sp;
@@ -44,8 +44,8 @@ static void post_hooked(struct fathom_follow *f, const struct fathom_follow_task
 }
 
 /*
- * Has @regs, of a thread of @task that is about to make a call in the hook, or has made it, be those
- * that it would have behind its own instruction.
+ * Has @regs, of a thread of @task that is about to make a call in the hook, or has made it, be
+ * those that it would have behind its own instruction.
  */
 static bool leave_hook(const struct fathom_follow_task *task, struct user_regs_struct *regs,
 		       struct fathom_trace_call_frame *ret)
@@ -199,7 +199,6 @@ void fathom_follow_end_hooked(struct fathom_follow *f, pid_t tid)
 	if (was_stopped)
 		(void)kill(task->process->tracee.pid, SIGSTOP);
 }
-
 
 bool fathom_follow_take_fault(const struct fathom_follow *f, pid_t tid)
 {

@@ -19,14 +19,15 @@ enum { JUMP = 0xe9, JUMP_SHORT = 0xeb, JUMP_SIZE = 5, LEA_SIZE = 7 };
 
 /* In front of its `syscall`, behind the instructions that were moved into it. */
 static const uint8_t to_hook[] = {
-	0x48, 0x8d, 0x0d, 13, 0, 0, 0,            /* lea 13(%rip), %rcx */
-	0x49, 0xbb, 0, 0, 0, 0, 0, 0, 0, 0,       /* movabs $entry, %r11 */
-	0x41, 0xff, 0xe3,                         /* jmp *%r11 */
+	0x48, 0x8d, 0x0d, 13, 0, 0, 0,          /* lea 13(%rip), %rcx */
+	0x49, 0xbb, 0,    0,  0, 0, 0, 0, 0, 0, /* movabs $entry, %r11 */
+	0x41, 0xff, 0xe3,                       /* jmp *%r11 */
 };
 
 static const uint8_t system_call[FATHOM_KERNEL_CALL_SIZE] = { 0x0f, 0x05 };
 
-_Static_assert(FATHOM_KERNEL_MOVED_MAX + sizeof to_hook + sizeof system_call + JUMP_SIZE <= STUB_SIZE,
+_Static_assert(FATHOM_KERNEL_MOVED_MAX + sizeof to_hook + sizeof system_call + JUMP_SIZE <=
+		       STUB_SIZE,
 	       "a stub has room");
 
 void fathom_call_rewriter_init(struct fathom_call_rewriter *r, const struct fathom_syscall_set *set,

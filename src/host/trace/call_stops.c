@@ -43,9 +43,9 @@ static void resume(const struct fathom_follow *f, const struct fathom_follow_tas
 		   int signal)
 {
 	/* Where a filter stops it at the calls that count, it stops again at their ends. */
-	const bool is_stopped = task && !task->process->is_silent &&
-				(!f->calls->filter || task->call || task->moves_code ||
-				 task->process->is_filtered);
+	const bool is_stopped =
+		task && !task->process->is_silent &&
+		(!f->calls->filter || task->call || task->moves_code || task->process->is_filtered);
 
 	(void)ptrace(is_stopped ? PTRACE_SYSCALL : PTRACE_CONT, tid, NULL, signal);
 }

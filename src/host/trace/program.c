@@ -221,11 +221,11 @@ static long map_image(struct fathom_traced *p, pid_t tid, const struct fathom_tr
 		image = map(t, tid, FATHOM_TRACE_FIXED_IMAGE, fathom_image_size(),
 			    PROT_READ | PROT_EXEC);
 		own = map(t, tid, FATHOM_TRACE_FIXED_PROCESS, page, PROT_READ | PROT_WRITE);
-		pr->is_fixed = !is_error(image) && !is_error(own) &&
-			       !is_error(map(t, tid, FATHOM_TRACE_FIXED_PLANS, size,
-					     PROT_READ | PROT_WRITE)) &&
-			       fathom_tracee_write(t, FATHOM_TRACE_FIXED_PLANS, plans,
-						   sizeof *plans);
+		pr->is_fixed =
+			!is_error(image) && !is_error(own) &&
+			!is_error(map(t, tid, FATHOM_TRACE_FIXED_PLANS, size,
+				      PROT_READ | PROT_WRITE)) &&
+			fathom_tracee_write(t, FATHOM_TRACE_FIXED_PLANS, plans, sizeof *plans);
 	}
 	if (is_error(image))
 		image = map(t, tid, 0, fathom_image_size(), PROT_READ | PROT_EXEC);
@@ -240,8 +240,7 @@ static long map_image(struct fathom_traced *p, pid_t tid, const struct fathom_tr
 
 /* Maps the image, and the blocks of the threads. */
 static fathom_err map_runtime(struct fathom_traced *p, pid_t tid,
-			      const struct fathom_trace_plans *plans,
-			      struct fathom_errinfo *reterr)
+			      const struct fathom_trace_plans *plans, struct fathom_errinfo *reterr)
 {
 	struct fathom_program *pr = p->program;
 	const struct fathom_tracee *t = &p->tracee;
@@ -777,8 +776,7 @@ uint64_t fathom_program_stubs_near(struct fathom_traced *p, size_t n, uint64_t l
 		    n > FATHOM_RESERVE_STUBS - reserve->n_stubs)
 			continue;
 		reserve->n_stubs += (uint32_t)n;
-		return reserve->avma + HOOKS_SIZE +
-		       (reserve->n_stubs - n) * FATHOM_STUB_SIZE;
+		return reserve->avma + HOOKS_SIZE + (reserve->n_stubs - n) * FATHOM_STUB_SIZE;
 	}
 	return 0;
 }

@@ -70,8 +70,9 @@ struct fathom_traced {
 
 /*
  * Puts the runtime into @p, whose thread @tid is stopped where exec() has returned: its first
- * instruction was not run yet. @plans: of the system calls that it records; NULL: none. Registers and text are as before. FATHOM_E_OS says which call the
- * program could not make; FATHOM_E_UNSUPPORTED without rdfsbase.
+ * instruction was not run yet. @plans: of the system calls that it records; NULL: none. Registers
+ * and text are as before. FATHOM_E_OS says which call the program could not make;
+ * FATHOM_E_UNSUPPORTED without rdfsbase.
  */
 fathom_err fathom_program_begin(struct fathom_traced *p, pid_t tid, uint32_t number,
 				const struct fathom_trace_plans *plans,

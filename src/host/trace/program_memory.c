@@ -65,8 +65,7 @@ void fathom_program_unmap_ours(void *ours, uint64_t size)
 	munmap((char *)ours - fathom_page_size(), size + fathom_page_size());
 }
 
-struct fathom_trace_record *fathom_program_records(const struct fathom_program *pr,
-						   uint64_t number)
+struct fathom_trace_record *fathom_program_records(const struct fathom_program *pr, uint64_t number)
 {
 	return (struct fathom_trace_record *)(void *)((char *)pr->head + pr->rings_off) +
 	       number * FATHOM_TRACE_RECORDS;

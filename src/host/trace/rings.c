@@ -65,8 +65,7 @@ fathom_err fathom_rings_create(const struct fathom_trace_options *options,
 		return FATHOM_E_MEMORY;
 	fathom_sieve_init(&r->sieve, options);
 	fathom_call_teller_init(&r->teller, options->syscalls);
-	r->tells_entries =
-		options->syscalls && options->syscalls->flags & FATHOM_SYSCALLS_ENTRIES;
+	r->tells_entries = options->syscalls && options->syscalls->flags & FATHOM_SYSCALLS_ENTRIES;
 	r->is_latest = options->flags & FATHOM_TRACE_LATEST;
 	r->control = options->control;
 	r->data = options->data;

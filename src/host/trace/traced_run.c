@@ -52,8 +52,7 @@ static void *read_rings(void *data)
 			/* Programs that a filter stops are not left. */
 			if (run->calls.filter)
 				fathom_rings_silence(run->rings);
-		}
-		else if (fathom_floods_is_due(fathom_rings_floods(run->rings)))
+		} else if (fathom_floods_is_due(fathom_rings_floods(run->rings)))
 			fathom_follow_calm(&run->follow);
 		if (!fathom_rings_take(run->rings, &until, false))
 			nanosleep(&pause, NULL);
@@ -138,8 +137,7 @@ static bool make_filter(struct run *run, bool records)
 	}
 	run->calls.filter = malloc(sizeof *run->calls.filter);
 	if (run->calls.filter)
-		fathom_call_filter_make(&set, records ? fathom_image_size() : 0,
-					run->calls.filter);
+		fathom_call_filter_make(&set, records ? fathom_image_size() : 0, run->calls.filter);
 	return run->calls.filter != NULL;
 }
 

@@ -25,26 +25,24 @@
 /* Words of the stack that are recorded, from the stack pointer on. */
 #define FATHOM_TRACE_CALL_WORDS 16
 
-/* Where the runtime and what its reader tells it are mapped in programs whose calls are rewritten:
+/*
+ * Where the runtime and what its reader tells it are mapped in programs whose calls are rewritten:
  * a filter of system calls (seccomp(2)) that lets those of the runtime pass knows them by their
- * place. The address is below what the kernel chooses for mappings, and above the program. */
+ * place. It is below what the kernel chooses for mappings, and above the program.
+ */
 #define FATHOM_TRACE_FIXED_IMAGE   UINT64_C(0x7e9000000000)
 #define FATHOM_TRACE_FIXED_PROCESS UINT64_C(0x7e9000100000)
 #define FATHOM_TRACE_FIXED_PLANS   UINT64_C(0x7e9000101000)
 
 /* Numbers of system calls that have plans. */
-#define FATHOM_TRACE_PLANS  512
+#define FATHOM_TRACE_PLANS 512
 /* The most pieces of memory that the plan of a call has. */
 #define FATHOM_TRACE_PIECES 4
 
 /* Where the number of a piece's elements comes from: an argument, below these, or: */
 enum fathom_trace_count { FATHOM_TRACE_COUNT_RESULT = 6, FATHOM_TRACE_COUNT_ONE = 7 };
 
-enum fathom_trace_when {
-	FATHOM_TRACE_BEFORE,
-	FATHOM_TRACE_AFTER_SUCCESS,
-	FATHOM_TRACE_AFTER
-};
+enum fathom_trace_when { FATHOM_TRACE_BEFORE, FATHOM_TRACE_AFTER_SUCCESS, FATHOM_TRACE_AFTER };
 
 /* A piece of memory that an argument points to. */
 struct fathom_trace_piece {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * alarms: makes calls while a timer interrupts them 5,000 times in a second. Its handler makes calls,
- * too, and leaves some by siglongjmp(). Each result is checked. Handlers restart calls, then do not.
+ * alarms: makes calls while a timer interrupts them 5,000 times in a second. Its handler makes
+ * calls, too, and leaves some by siglongjmp(). Each result is checked. Handlers restart calls, then
+ * do not.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cancelled N: cancels N threads, which wait in calls or make many. Each has a variable whose cleanup
- * runs only if the stack is unwound (built with -fexceptions). Prints how many cleanups have run.
+ * cancelled N: cancels N threads, which wait in calls or make many. Each has a variable whose
+ * cleanup runs only if the stack is unwound (built with -fexceptions). Prints how many cleanups
+ * have run.
  */
 #include <fcntl.h>
 #include <pthread.h>
